@@ -30,7 +30,7 @@ struct view_frame view_frame_layout(int width, int height)
 }
 
 /* Take @rows from the foot of *@rect. */
-static struct view_rect take_bottom(struct view_rect *rect, int rows)
+static struct view_rect layout_cut_bottom(struct view_rect *rect, int rows)
 {
 	struct view_rect taken = *rect;
 
@@ -41,7 +41,7 @@ static struct view_rect take_bottom(struct view_rect *rect, int rows)
 	return taken;
 }
 
-static struct view_rect take_top(struct view_rect *rect, int rows)
+static struct view_rect layout_cut_top(struct view_rect *rect, int rows)
 {
 	struct view_rect taken = *rect;
 
@@ -52,7 +52,7 @@ static struct view_rect take_top(struct view_rect *rect, int rows)
 	return taken;
 }
 
-static struct view_rect take_left(struct view_rect *rect, int columns)
+static struct view_rect layout_cut_left(struct view_rect *rect, int columns)
 {
 	struct view_rect taken = *rect;
 
@@ -79,8 +79,8 @@ struct view_split view_split_rows(struct view_rect body, int upper, int fewest)
 	if (body.height < 2 * fewest + 1 || fewest < 1)
 		return out;
 	upper = max(fewest, min(upper, body.height - 1 - fewest));
-	out.lower = take_bottom(&out.upper, body.height - upper - 1);
-	out.heading = take_bottom(&out.upper, 1);
+	out.lower = layout_cut_bottom(&out.upper, body.height - upper - 1);
+	out.heading = layout_cut_bottom(&out.upper, 1);
 	return out;
 }
 
@@ -90,8 +90,8 @@ struct view_sides view_split_sides(struct view_rect body, int columns, int fewes
 
 	if (columns < 1 || body.width < columns + 1 + fewest)
 		return out;
-	out.left = take_left(&body, body.width - columns - 1);
-	take_left(&body, 1);
+	out.left = layout_cut_left(&body, body.width - columns - 1);
+	layout_cut_left(&body, 1);
 	out.right = body;
 	return out;
 }
@@ -103,11 +103,11 @@ struct view_timeline_layout view_timeline_areas(struct view_rect body, int label
 	struct view_rect rest = body;
 
 	if (details && body.height >= VIEW_DETAILS_FROM)
-		out.details =
-			take_bottom(&rest, body.height >= 30 ? DETAILS_HEIGHT + 3 : DETAILS_HEIGHT);
+		out.details = layout_cut_bottom(&rest, body.height >= 30 ? DETAILS_HEIGHT + 3
+									 : DETAILS_HEIGHT);
 	if (rest.height >= 8)
-		out.overview = take_top(&rest, 1);
-	out.labels = take_left(&rest, min(label_width, rest.width / 3));
+		out.overview = layout_cut_top(&rest, 1);
+	out.labels = layout_cut_left(&rest, min(label_width, rest.width / 3));
 	if (rest.width >= 3 * IDLE_WIDTH) {
 		out.idle = rest;
 		out.idle.width = IDLE_WIDTH;
@@ -125,9 +125,9 @@ struct view_tensors_layout view_tensors_areas(struct view_rect body, int rows)
 	const int wanted = max(body.height * 2 / 5, body.height - rows - 2);
 
 	if (body.height >= 12) {
-		struct view_rect foot = take_bottom(&rest, min(wanted, body.height - 6));
+		struct view_rect foot = layout_cut_bottom(&rest, min(wanted, body.height - 6));
 
-		out.heading = take_top(&foot, 1);
+		out.heading = layout_cut_top(&foot, 1);
 		out.body = foot;
 	}
 	out.table = rest;

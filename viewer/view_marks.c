@@ -12,7 +12,7 @@
 #include "common/jsonw.h"
 #include "common/mem.h"
 #include "common/str.h"
-#include "viewer/view_own.h"
+#include "viewer/view_config.h"
 
 #define FILE_MOST (4 << 20) /* bytes: 200 of the longest, as UTF-8 */
 

@@ -1,8 +1,8 @@
 /*
  * Bookmarks of a report: places to come back to, kept from one look to the next.
  *
- * Nothing is written to the report: the file is bookmarks/RUN.json (view_own.h), RUN being when and
- * where the run was recorded, so that a copy of the report has the same bookmarks. Each change
+ * Nothing is written to the report: the file is bookmarks/RUN.json (view_config.h), RUN being when
+ * and where the run was recorded, so that a copy of the report has the same bookmarks. Each change
  * begins with what is in the file by then, so that viewers of one run share them.
  *
  * Threading: none. Ownership: the struct owns its items.

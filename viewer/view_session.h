@@ -9,7 +9,6 @@
 #define VIEW_SESSION_H
 
 #include "reports/table/report_render.h"
-#include "viewer/view_job.h"
 #include "viewer/view_layout.h"
 #include "viewer/view_marks.h"
 #include "viewer/view_popup.h"
@@ -128,7 +127,7 @@ bool view_session_busy(const struct view_session *session);
 enum status view_session_print(struct view_session *session, enum view_screen screen,
 			       enum report_format format, int width, FILE *out, struct err *err);
 
-/* The same as a picture (view_svg.h) with colours. */
+/* The same as a picture (view_svg_write()) with colours. */
 enum status view_session_print_svg(struct view_session *session, enum view_screen screen, int width,
 				   FILE *out, struct err *err);
 

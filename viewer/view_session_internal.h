@@ -11,11 +11,10 @@ static inline const struct view_screen_ops *view__ops(const struct view_session 
 	return view_screen(session->screen);
 }
 
-/* view_session.c: show @text and, where it is not NULL, @rest after it; what does not fit is cut.
+/* view_session.c */
+/* Show @text and, where it is not NULL, @rest after it; what does not fit is cut.
  * No job may be under way. */
 void view__say(struct view_session *session, const char *text, const char *rest);
-
-/* view_session_job.c */
 /* A job of the shown screen, empty but for its kind and what its load would be. None may be under
  * way. */
 struct view_job *view__job(struct view_session *session, enum view_job_kind kind);
@@ -30,7 +29,12 @@ bool view__away(const struct view_session *session);
 void view__load(struct view_session *session);
 void view__request(struct view_session *session, enum view_request request); /* of its screen */
 
-/* view_session_keys.c: what a screen does not handle itself. */
+/* view_session_draw.c */
+/* Draw the canvas as things are; nothing is loaded. */
+void view__picture(struct view_session *session);
+
+/* view_session_keys.c */
+/* What a screen does not handle itself. */
 void view__general(struct view_session *session, enum view_request request);
 /* Does the screen take keys as text just now? No job may be under way. */
 bool view__is_typing(const struct view_session *session);
@@ -38,31 +42,11 @@ bool view__is_typing(const struct view_session *session);
 void view__request_key(struct view_session *session, uint32_t key);
 /* Keys that came while a job was under way. */
 void view__queued(struct view_session *session);
-
-/* view_session_join.c: places on other screens, and back. */
+/* Places on other screens, and back. */
 void view__join(struct view_session *session);      /* ask what there is */
 void view__enter(struct view_session *session);     /* ... to go on to context.leads */
 void view__entered(struct view_session *session);   /* the job is done: go */
 void view__join_list(struct view_session *session); /* the job is done: offer it */
-void view__visit(struct view_session *session, enum view_screen screen,
-		 const struct view_place *place);
-void view__return(struct view_session *session);
-void view__remember(struct view_session *session); /* where the cursor is, to come back to */
-/* What is under the cursor; false: nothing is, or it cannot be said. */
-bool view__here(const struct view_session *session, struct view_place *place);
-void view__query(struct view_session *session);
-void view__popup_key(struct view_session *session, uint32_t key);
-void view__popup_enter(struct view_session *session);
-
-/* view_session_marks.c: bookmarks. */
-void view__mark_ask(struct view_session *session);
-void view__mark(struct view_session *session, const char *name);
-void view__marks_list(struct view_session *session);
-void view__marks_go(struct view_session *session, int mark);
-void view__marks_forget(struct view_session *session, int mark);
-
-/* view_session_draw.c: draw the canvas as things are; nothing is loaded. */
-void view__picture(struct view_session *session);
 
 /* view_session_write.c */
 void view__write(struct view_session *session, const char *path);

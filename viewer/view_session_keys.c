@@ -1,13 +1,364 @@
 /*
- * Keys and clicks: to the prompt, the popup, the screen, and what is everywhere the same.
+ * Keys and clicks: to the prompt, the popup, the screen; the way from screen to screen and back;
+ * bookmarks; and what is everywhere the same.
  *
- * Threading: the session's.
+ * Threading: view_session.h. Ownership: none.
  */
+#include "viewer/view_session_internal.h"
+
 #include <stdio.h>
 #include <string.h>
 
+#include "common/mem.h"
+#include "common/minmax.h"
 #include "common/str.h"
-#include "viewer/view_session_internal.h"
+
+/* ---- bookmarks ------------------------------------------------------------------------------- */
+
+/* The report's bookmarks, read when first asked for; false: said why not. */
+static bool view_marks_ready(struct view_session *session)
+{
+	struct err err = {0};
+
+	if (!session->marks.read && !session->source.db) {
+		view__say(session, "the run is being closed: a moment", NULL);
+		return false;
+	}
+	if (view_marks_read(&session->marks, session->source.db, &err) == ST_OK)
+		return true;
+	view__say(session, "bookmarks: ", err.text);
+	return false;
+}
+
+/* What is under the cursor; false: nothing is, or it cannot be said. */
+static bool session_here(const struct view_session *session, struct view_place *place)
+{
+	const struct view_screen_ops *ops = view__ops(session);
+
+	view_place_clear(place);
+	return session->fresh[session->screen] && ops->place &&
+	       ops->place(session->state[session->screen], &session->context, place);
+}
+
+/* Bookmarks. */
+static void session_mark_ask(struct view_session *session)
+{
+	const struct view_screen_ops *ops = view__ops(session);
+	struct view_place place;
+	char text[VIEW_PLACE_NAME] = "";
+
+	if (!session_here(session, &place)) {
+		view__say(session, "nothing is selected here to be bookmarked", NULL);
+		return;
+	}
+	if (ops->offers)
+		ops->offers(&place, text, sizeof(text));
+	session->prompt = VIEW_MARK_PROMPT;
+	snprintf(session->input, sizeof(session->input), "%.*s", VIEW_MARK_NAME - 1, text);
+}
+
+static void session_mark(struct view_session *session, const char *name)
+{
+	struct view_mark mark = {0};
+	struct err err = {0};
+
+	if (!session_here(session, &mark.place) || !view_marks_ready(session))
+		return;
+	str_copy(mark.name, sizeof(mark.name), name[0] ? name : view__ops(session)->title);
+	str_copy(mark.screen, sizeof(mark.screen), view__ops(session)->name);
+	if (view_marks_add(&session->marks, &mark, &err) == ST_OK)
+		view__say(session, "bookmarked (' lists them): ", mark.name);
+	else
+		view__say(session, "not kept: ", err.text);
+}
+
+static void session_marks_list(struct view_session *session)
+{
+	if (!view_marks_ready(session))
+		return;
+	(void)view_marks_refresh(&session->marks, NULL); /* else those that we know */
+	if (session->marks.count == 0) {
+		view__say(session, "no bookmarks yet: m makes one", NULL);
+		return;
+	}
+	view_popup_begin(&session->popup, VIEW_MARKS_POPUP, "Bookmarks",
+			 "Enter goes there, d forgets it, Esc stays");
+	for (int i = 0; i < session->marks.count; i++) {
+		const struct view_mark *mark = &session->marks.items[i];
+		const int screen = view_session_screen_of(mark->screen);
+
+		view_popup_add(&session->popup, i,
+			       screen < 0 ? mark->screen
+					  : view_screen((enum view_screen)screen)->title,
+			       mark->name);
+	}
+}
+
+static void session_visit(struct view_session *session, enum view_screen screen,
+			  const struct view_place *place)
+{
+	struct view_job *job;
+
+	view_session_show(session, screen);
+	/* Who goes somewhere stays there: following would lead on to the newest. */
+	if (session->context.follow)
+		view__say(session, "no longer following", NULL);
+	session->context.follow = false;
+	job = view__job(session, VIEW_GO_JOB);
+	job->fresh = session->fresh[screen];
+	job->place = *place;
+	view__start(session);
+}
+
+/* where the cursor is, to come back to */
+static void session_remember(struct view_session *session)
+{
+	if (session->history_count == VIEW_HISTORY) {
+		memmove(session->history, session->history + 1,
+			(VIEW_HISTORY - 1) * sizeof(session->history[0]));
+		session->history_count--;
+	}
+	session->history[session->history_count].screen = session->screen;
+	session->history[session->history_count].known =
+		session_here(session, &session->history[session->history_count].place);
+	session->history_count++;
+}
+
+static void session_marks_go(struct view_session *session, int at)
+{
+	const struct view_mark *mark = &session->marks.items[at];
+	const int screen = view_session_screen_of(mark->screen);
+
+	if (screen < 0 || !view_screen((enum view_screen)screen)->go) {
+		view__say(session, "there is no such screen: ", mark->screen);
+		return;
+	}
+	session_remember(session);
+	session_visit(session, (enum view_screen)screen, &mark->place);
+}
+
+static void session_marks_forget(struct view_session *session, int at)
+{
+	struct err err = {0};
+
+	if (view_marks_remove(&session->marks, at, &err) != ST_OK)
+		view__say(session, "not forgotten: ", err.text);
+	if (session->marks.count > 0)
+		session_marks_list(session);
+	else
+		view_popup_close(&session->popup);
+}
+
+/* ---- from screen to screen ------------------------------------------------------------------- */
+
+#define POPUP_FRAME 6 /* columns of it beside a line */
+
+void view__join(struct view_session *session)
+{
+	struct view_place place;
+
+	if (!session_here(session, &place)) {
+		view__say(session, "nothing is selected here", NULL);
+		return;
+	}
+	view__job(session, VIEW_JOIN_JOB)->place = place;
+	view__start(session);
+}
+
+/* The screen of the rows of a view of the contract: where an insight on them leads to first. */
+static const struct view_home {
+	const char *views; /* names begin so */
+	enum view_screen screen;
+} view_homes[] = {
+	{"tile_memory", VIEW_MEMORY},     {"variable", VIEW_MEMORY},
+	{"liveness", VIEW_LIVENESS},      {"program", VIEW_PROGRAMS},
+	{"compute_sets", VIEW_PROGRAMS},  {"layers", VIEW_OPERATIONS},
+	{"operations", VIEW_OPERATIONS},  {"plans", VIEW_OPERATIONS},
+	{"device_steps", VIEW_TIMELINE},  {"stage_", VIEW_TIMELINE},
+	{"bubble", VIEW_TIMELINE},        {"execution", VIEW_TIMELINE},
+	{"time_split", VIEW_TIMELINE},    {"span", VIEW_TIMELINE},
+	{"tensor", VIEW_TENSORS},         {"captures", VIEW_TENSORS},
+	{"metric", VIEW_METRICS},         {"health", VIEW_HEALTH},
+	{"first_nonfinite", VIEW_HEALTH}, {"nonfinite_trail", VIEW_HEALTH},
+};
+
+static int view_home_of(const struct view_place *place)
+{
+	for (size_t i = 0; i < ARRAY_LEN(view_homes) && place->view[0]; i++)
+		if (str_starts_with(place->view, view_homes[i].views))
+			return (int)view_homes[i].screen;
+	return -1;
+}
+
+static void view_join_add(struct view_session *session, int screen)
+{
+	const struct view_screen_ops *ops = view_screen((enum view_screen)screen);
+	char text[VIEW_PLACE_NAME] = "";
+
+	if (screen != (int)session->screen && ops->offers && ops->go &&
+	    ops->offers(&session->joined, text, sizeof(text)))
+		view_popup_add(&session->popup, screen, ops->title, text);
+}
+
+void view__enter(struct view_session *session)
+{
+	struct view_job *job;
+	struct view_place place;
+
+	(void)session_here(session, &place);
+	job = view__job(session, VIEW_JOIN_JOB);
+	job->place = place;
+	job->lead = true;
+	view__start(session);
+}
+
+void view__entered(struct view_session *session)
+{
+	const enum view_screen screen = (enum view_screen)session->context.leads;
+	const struct view_screen_ops *ops = view_screen(screen);
+	char text[VIEW_PLACE_NAME];
+
+	session_remember(session);
+	if (ops->offers && ops->go && ops->offers(&session->joined, text, sizeof(text)))
+		session_visit(session, screen, &session->joined);
+	else
+		view_session_show(session, screen);
+}
+
+void view__join_list(struct view_session *session)
+{
+	const int home = view_home_of(&session->joined);
+
+	view_popup_begin(&session->popup, VIEW_JOIN_POPUP, "Go to", "Enter goes, Esc stays");
+	if (home >= 0)
+		view_join_add(session, home);
+	for (int i = 0; i < VIEW_SCREENS; i++)
+		if (i != home && i != VIEW_INSIGHTS)
+			view_join_add(session, i);
+	/* Which there are is not known before they are all thought through. */
+	view_join_add(session, VIEW_INSIGHTS);
+	if (session->popup.count == 0) {
+		view_popup_close(&session->popup);
+		view__say(session, "no other screen knows more of this", NULL);
+	}
+}
+
+static void session_return(struct view_session *session)
+{
+	struct view_place here;
+	int last;
+
+	if (session->history_count == 0) {
+		view__say(session, "there is no way back: o goes to other screens", NULL);
+		return;
+	}
+	last = --session->history_count;
+	view_session_show(session, session->history[last].screen);
+	/* A screen that has stood still since is as it was left, which says more than its place. */
+	if (session->history[last].known && view__ops(session)->go &&
+	    !(session_here(session, &here) &&
+	      view_place_same(&here, &session->history[last].place)))
+		session_visit(session, session->history[last].screen,
+			      &session->history[last].place);
+}
+
+/* ---- the query behind a screen --------------------------------------------------------------- */
+
+/* Lines of the statement, folded to the screen, so that what is copied from there is whole; a
+ * comment would not be one in its second line. */
+static void view_query_lines(struct view_session *session)
+{
+	const int room = session->frame.body.width - POPUP_FRAME;
+	char part[VIEW_PLACE_SQL];
+	int line = 0;
+	bool begins = true;
+
+	for (const char *at = session->statement; *at;) {
+		const size_t length = begins && strncmp(at, "--", 2) == 0
+					      ? strcspn(at, "\n")
+					      : view_text_fold(at, max(room, 20));
+
+		snprintf(part, sizeof(part), "%.*s", (int)length, at);
+		view_popup_add(&session->popup, line, NULL, part);
+		at += length;
+		at += strspn(at, " ");
+		begins = *at == '\n';
+		line += begins;
+		at += begins;
+	}
+}
+
+static void session_query(struct view_session *session)
+{
+	const struct view_screen_ops *ops = view__ops(session);
+	struct str text = {0};
+
+	if (ops->query && session->fresh[session->screen])
+		ops->query(session->state[session->screen], &session->context, &text);
+	str_copy(session->statement, sizeof(session->statement),
+		 text.failed ? "" : str_peek(&text));
+	str_free(&text);
+	if (!session->statement[0]) {
+		view__say(session, "no query is behind this screen", NULL);
+		return;
+	}
+	view_popup_begin(&session->popup, VIEW_QUERY_POPUP, "The query behind this screen",
+			 "Enter runs the statement under the cursor, Esc closes");
+	view_query_lines(session);
+}
+
+/* The statement that line @line of the text is part of. */
+static void view_statement_at(const char *text, int line, char out[VIEW_PLACE_SQL])
+{
+	const char *begin = text, *end;
+	int passed = 0;
+
+	for (const char *c = text; *c && passed < line; c++) {
+		if (*c != '\n')
+			continue;
+		passed++;
+		if (c > text && c[-1] == ';')
+			begin = c + 1;
+	}
+	end = strstr(begin, ";\n");
+	snprintf(out, VIEW_PLACE_SQL, "%.*s", end ? (int)(end - begin) : (int)strlen(begin), begin);
+}
+
+/* ---- the popup ------------------------------------------------------------------------------- */
+
+static void session_popup_enter(struct view_session *session)
+{
+	const int kind = session->popup.kind, line = session->popup.at;
+	const int tag = session->popup.count > 0 ? session->popup.items[line].tag : 0;
+	struct view_place place;
+
+	view_popup_close(&session->popup);
+	if (kind == VIEW_MARKS_POPUP) {
+		session_marks_go(session, tag);
+	} else if (kind == VIEW_JOIN_POPUP) {
+		session_remember(session);
+		session_visit(session, (enum view_screen)tag, &session->joined);
+	} else if (kind == VIEW_QUERY_POPUP && view_session_screen_of("sql") >= 0) {
+		view_place_clear(&place);
+		view_statement_at(session->statement, tag, place.sql);
+		session_remember(session);
+		session_visit(session, (enum view_screen)view_session_screen_of("sql"), &place);
+	}
+}
+
+static void session_popup_key(struct view_session *session, uint32_t key)
+{
+	const enum view_request request = view_request_of(key);
+
+	if (request == VIEW_ENTER_REQUEST)
+		session_popup_enter(session);
+	else if (request == VIEW_QUIT_REQUEST)
+		session->quit = true;
+	else if (session->popup.kind == VIEW_MARKS_POPUP && (key == 'd' || key == VIEW_KEY_DELETE))
+		session_marks_forget(session, session->popup.items[session->popup.at].tag);
+	else if (!view_popup_request(&session->popup, request))
+		view_popup_close(&session->popup);
+}
 
 /* ---- the prompt ------------------------------------------------------------------------------ */
 
@@ -56,7 +407,7 @@ static void view_end_prompt(struct view_session *session)
 	} else if (kind == VIEW_FILTER_PROMPT) {
 		view_filter(session);
 	} else if (kind == VIEW_MARK_PROMPT) {
-		view__mark(session, session->input);
+		session_mark(session, session->input);
 	} else if (session->input[0]) {
 		view__write(session, session->input);
 	}
@@ -129,7 +480,7 @@ static void view_pause(struct view_session *session)
 	view__say(session, session->paused ? "paused: Z goes on" : "looking for news again", NULL);
 }
 
-static void view_follow(struct view_session *session)
+static void session_follow(struct view_session *session)
 {
 	if (!session->context.follow && view_session_over(session)) {
 		view_say_over(session, ": nothing to follow");
@@ -165,7 +516,7 @@ static void view_help_or_back(struct view_session *session)
 		view_session_show(session, VIEW_HELP_SCREEN);
 }
 
-static void view_ask(struct view_session *session, enum view_request request)
+static void session_ask(struct view_session *session, enum view_request request)
 {
 	if (request == VIEW_FILTER_REQUEST && !view__ops(session)->filter)
 		view__say(session, "this screen has no filter: / searches", NULL);
@@ -188,7 +539,7 @@ void view__general(struct view_session *session, enum view_request request)
 	case VIEW_SEARCH_REQUEST:
 	case VIEW_FILTER_REQUEST:
 	case VIEW_WRITE_REQUEST:
-		view_ask(session, request);
+		session_ask(session, request);
 		break;
 	case VIEW_SEARCH_NEXT_REQUEST:
 	case VIEW_SEARCH_BACK_REQUEST:
@@ -198,22 +549,22 @@ void view__general(struct view_session *session, enum view_request request)
 		view__join(session);
 		break;
 	case VIEW_RETURN_REQUEST:
-		view__return(session);
+		session_return(session);
 		break;
 	case VIEW_MARK_REQUEST:
-		view__mark_ask(session);
+		session_mark_ask(session);
 		break;
 	case VIEW_MARKS_REQUEST:
-		view__marks_list(session);
+		session_marks_list(session);
 		break;
 	case VIEW_QUERY_REQUEST:
-		view__query(session);
+		session_query(session);
 		break;
 	case VIEW_DIFFER_REQUEST:
 		view_differ(session);
 		break;
 	case VIEW_FOLLOW_REQUEST:
-		view_follow(session);
+		session_follow(session);
 		break;
 	case VIEW_PAUSE_REQUEST:
 		view_pause(session);
@@ -280,7 +631,7 @@ static void view_take_key(struct view_session *session, uint32_t key)
 	if (session->prompt != VIEW_NO_PROMPT) {
 		view_prompt_key(session, key);
 	} else if (session->popup.kind != VIEW_NO_POPUP) {
-		view__popup_key(session, key);
+		session_popup_key(session, key);
 	} else if (view__is_typing(session)) {
 		view__job(session, VIEW_KEY_JOB)->key = key;
 		session->typing = true;
@@ -316,6 +667,20 @@ static void view_await_text(struct view_session *session)
 	view__load(session);
 }
 
+void view__queued(struct view_session *session)
+{
+	while (session->queued > 0 && !view_session_busy(session) && !session->quit) {
+		const uint32_t key = session->queue[0];
+
+		session->queued--;
+		memmove(session->queue, session->queue + 1,
+			(size_t)session->queued * sizeof(session->queue[0]));
+		view_take_key(session, key);
+		if (session->queued > 0)
+			view_await_text(session);
+	}
+}
+
 void view_session_key(struct view_session *session, uint32_t key)
 {
 	view__settle(session, 0);
@@ -329,20 +694,6 @@ void view_session_key(struct view_session *session, uint32_t key)
 		view__cancel(session);
 	if (view_request_of(key) != VIEW_BACK_REQUEST && session->queued < VIEW_QUEUE)
 		session->queue[session->queued++] = key;
-}
-
-void view__queued(struct view_session *session)
-{
-	while (session->queued > 0 && !view_session_busy(session) && !session->quit) {
-		const uint32_t key = session->queue[0];
-
-		session->queued--;
-		memmove(session->queue, session->queue + 1,
-			(size_t)session->queued * sizeof(session->queue[0]));
-		view_take_key(session, key);
-		if (session->queued > 0)
-			view_await_text(session);
-	}
 }
 
 /* ---- clicks ---------------------------------------------------------------------------------- */
@@ -377,7 +728,7 @@ void view_session_click(struct view_session *session, int x, int y)
 		view_click_body(session, x, y);
 	} else if (view_popup_hit(&session->popup, x, y) >= 0) {
 		session->popup.at = view_popup_hit(&session->popup, x, y);
-		view__popup_enter(session);
+		session_popup_enter(session);
 	} else {
 		view_popup_close(&session->popup);
 	}

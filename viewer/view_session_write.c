@@ -3,6 +3,8 @@
  *
  * Threading: the session's.
  */
+#include "viewer/view_session_internal.h"
+
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,8 +12,7 @@
 #include "common/fs.h"
 #include "common/mem.h"
 #include "common/str.h"
-#include "viewer/draw/view_svg.h"
-#include "viewer/view_session_internal.h"
+#include "viewer/draw/view_canvas.h"
 
 #define TEXT_WIDTH  100
 #define TEXT_HEIGHT 10000

@@ -12,8 +12,8 @@
 #include "common/clock.h"
 #include "common/mem.h"
 #include "common/str.h"
-#include "profiler/prof_nudge.h"
 #include "profiler/prof_announce.h"
+#include "profiler/prof_nudge.h"
 #include "reports/report_find.h"
 
 #define RETRY_FIRST_NS (250 * UINT64_C(1000000))

@@ -1,14 +1,9 @@
 /*
- * ncurses in, ncurses out.
+ * The terminal: ncurses in, ncurses out; the sequences of keys of xterm, rxvt, the Linux console
+ * and VT220; and what is written where a crash leaves the alternate screen.
  *
- * Cells that have not changed since they were last written are not handed to ncurses again: a
- * drawing costs what is new of it.
- *
- * Signals only set flags and write a byte to a pipe; the loop does what they ask. Suspending,
- * resuming and leaving all go through view_leave_screen() and view_enter_screen().
- *
- * Threading: one thread. Ownership: the ncurses screen, the pipe and the copy of the cells, from
- * run to its end.
+ * Threading: one thread; the handlers of crashes call what signals may. Ownership: the process's
+ * one terminal.
  */
 #include "viewer/view_term.h"
 
@@ -21,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <term.h>
 #include <termcap.h>
 #include <termios.h>
 #include <time.h>
@@ -30,8 +26,149 @@
 #include "common/clock.h"
 #include "common/mem.h"
 #include "common/str.h"
-#include "viewer/view_crash.h"
-#include "viewer/view_escape.h"
+#include "viewer/view_keys.h"
+
+/* ---- sequences of keys ----------------------------------------------------------------------- */
+
+static const struct {
+	const char *text;
+	uint32_t key;
+} view_escapes[] = {
+	{"[A", VIEW_KEY_UP},
+	{"[B", VIEW_KEY_DOWN},
+	{"[C", VIEW_KEY_RIGHT},
+	{"[D", VIEW_KEY_LEFT},
+	{"OA", VIEW_KEY_UP},
+	{"OB", VIEW_KEY_DOWN},
+	{"OC", VIEW_KEY_RIGHT},
+	{"OD", VIEW_KEY_LEFT},
+	{"[H", VIEW_KEY_HOME},
+	{"OH", VIEW_KEY_HOME},
+	{"[1~", VIEW_KEY_HOME},
+	{"[7~", VIEW_KEY_HOME},
+	{"[F", VIEW_KEY_END},
+	{"OF", VIEW_KEY_END},
+	{"[4~", VIEW_KEY_END},
+	{"[8~", VIEW_KEY_END},
+	{"[3~", VIEW_KEY_DELETE},
+	{"[5~", VIEW_KEY_PAGE_UP},
+	{"[6~", VIEW_KEY_PAGE_DOWN},
+	{"[Z", VIEW_KEY_BACK_TAB},
+	{"[1;2C", VIEW_KEY_SHIFT_RIGHT},
+	{"[1;2D", VIEW_KEY_SHIFT_LEFT},
+	{"[c", VIEW_KEY_SHIFT_RIGHT},
+	{"[d", VIEW_KEY_SHIFT_LEFT},
+	{"OP", VIEW_KEY_F1},
+	{"[11~", VIEW_KEY_F1},
+	{"[[A", VIEW_KEY_F1},
+	{"OR", VIEW_KEY_F3},
+	{"[13~", VIEW_KEY_F3},
+	{"[[C", VIEW_KEY_F3},
+	{"OS", VIEW_KEY_F4},
+	{"[14~", VIEW_KEY_F4},
+	{"[[D", VIEW_KEY_F4},
+	{"[15~", VIEW_KEY_F5},
+	{"[[E", VIEW_KEY_F5},
+	{"[17~", VIEW_KEY_F6},
+	{"[21~", VIEW_KEY_F10},
+	{"OM", VIEW_KEY_ENTER},
+};
+
+uint32_t view_escape_key(const char *text)
+{
+	for (size_t i = 0; i < ARRAY_LEN(view_escapes); i++)
+		if (strcmp(view_escapes[i].text, text) == 0)
+			return view_escapes[i].key;
+	return VIEW_KEY_NONE;
+}
+
+/* ---- crashes --------------------------------------------------------------------------------- */
+
+#define BYTES_SIZE 256
+
+static const int view_crash_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+
+static struct {
+	struct termios before;
+	char bytes[BYTES_SIZE]; /* to the terminal */
+	size_t length;
+	bool guarding;
+	bool guarded[ARRAY_LEN(view_crash_signals)];
+} view_crash;
+
+static void view_on_crash(int number)
+{
+	if (write(STDOUT_FILENO, view_crash.bytes, view_crash.length) >= 0)
+		tcsetattr(STDIN_FILENO, TCSANOW, &view_crash.before);
+	raise(number); /* now as if nobody had looked */
+}
+
+/* For a signal handler: give the terminal back, without waiting where it takes nothing, and end the
+ * program with @code. */
+static void view_crash_leave(int code)
+{
+	const int flags = fcntl(STDOUT_FILENO, F_GETFL);
+
+	/* The open file is the shell's as well: its flags are as before. */
+	if (view_crash.guarding && fcntl(STDOUT_FILENO, F_SETFL, flags | O_NONBLOCK) == 0) {
+		if (write(STDOUT_FILENO, view_crash.bytes, view_crash.length) < 0)
+			view_crash.length = 0;
+		fcntl(STDOUT_FILENO, F_SETFL, flags);
+		tcsetattr(STDIN_FILENO, TCSANOW, &view_crash.before);
+	}
+	_exit(code);
+}
+
+/* Mouse reports off, colours off, cursor on, the screen from before. */
+static void view_crash_bytes(void)
+{
+	static const char *const names[] = {"sgr0", "cnorm", "rmkx", "rmcup"};
+	size_t length;
+
+	str_copy(view_crash.bytes, BYTES_SIZE, "");
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		const char *bytes = tigetstr(names[i]);
+
+		length = strlen(view_crash.bytes);
+		if (bytes && bytes != (char *)-1 && length + strlen(bytes) < BYTES_SIZE)
+			str_copy(view_crash.bytes + length, BYTES_SIZE - length, bytes);
+	}
+	/* Only a terminal that has a mouse knows them, and all others pass over them. */
+	length = strlen(view_crash.bytes);
+	if (tigetstr("kmous") && tigetstr("kmous") != (char *)-1)
+		str_copy(view_crash.bytes + length, BYTES_SIZE - length,
+			 "\033[?1000l\033[?1002l\033[?1006l");
+	view_crash.length = strlen(view_crash.bytes);
+}
+
+static void view_crash_guard(const struct termios *before)
+{
+	struct sigaction action, old;
+
+	view_crash.before = *before;
+	view_crash_bytes();
+	view_crash.guarding = true;
+	memset(&action, 0, sizeof(action));
+	action.sa_handler = view_on_crash;
+	action.sa_flags = (int)(SA_RESETHAND | SA_NODEFER);
+	sigemptyset(&action.sa_mask);
+	for (size_t i = 0; i < ARRAY_LEN(view_crash_signals); i++) {
+		view_crash.guarded[i] = sigaction(view_crash_signals[i], NULL, &old) == 0 &&
+					old.sa_handler == SIG_DFL;
+		if (view_crash.guarded[i])
+			sigaction(view_crash_signals[i], &action, NULL);
+	}
+}
+
+static void view_crash_release(void)
+{
+	view_crash.guarding = false;
+	for (size_t i = 0; i < ARRAY_LEN(view_crash_signals); i++)
+		if (view_crash.guarded[i])
+			signal(view_crash_signals[i], SIG_DFL);
+}
+
+/* ---- the terminal ---------------------------------------------------------------------------- */
 
 #define SEQUENCE_SIZE 24
 #define TICK_MS       250
@@ -42,6 +179,7 @@
 #define MOUSE_EVENTS  (BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED)
 
 static volatile sig_atomic_t view_end_signal, view_stop_signal, view_wake_signal;
+
 static int view_pipe[2] = {-1, -1};
 
 struct view_term {

@@ -7,6 +7,8 @@
 #ifndef VIEW_TERM_H
 #define VIEW_TERM_H
 
+#include <stdint.h>
+
 #include "viewer/view_session.h"
 
 /* Can the terminal show blocks and braille? By the locale that is set. */
@@ -21,5 +23,24 @@ struct view_term_params {
  * ST_UNSUPPORTED: the terminal's type is unknown or can do too little. */
 enum status view_term_run(struct view_session *session, const struct view_term_params *params,
 			  int *signal_number, struct err *err);
+
+/*
+ * Keys as terminals send them that are of another type than TERM says: the usual sequences, so that
+ * they do what they say instead of being taken for Esc and letters.
+ */
+
+/* What ESC and then @text ("[4~", "OF") mean; VIEW_KEY_NONE: nothing that is known here. */
+uint32_t view_escape_key(const char *text);
+
+/*
+ * A terminal that is given back even if the program crashes under it.
+ *
+ * Threading: guard and release from one thread; the handler runs on any and uses only what a
+ * signal handler may.
+ */
+
+/* After the terminal was taken (ncurses is ready), with what it was before. Signals that somebody
+ * else handles (a sanitizer) are left to him. */
+struct termios;
 
 #endif /* VIEW_TERM_H */

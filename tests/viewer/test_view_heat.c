@@ -7,7 +7,7 @@
 #include "support/support.h"
 #include "support/view_pane.h"
 #include "viewer/draw/view_heat.h"
-#include "viewer/draw/view_share.h"
+#include "viewer/draw/view_axis.h"
 
 #define MOST_WIDTH  300
 #define MOST_HEIGHT 100

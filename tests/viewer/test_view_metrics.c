@@ -13,7 +13,7 @@
 #include "support/view_fixture_metrics.h"
 #include "support/view_rig.h"
 #include "viewer/metrics/view_metrics_internal.h"
-#include "viewer/metrics/view_metrics_trend.h"
+#include "viewer/metrics/view_metrics_read.h"
 
 static const struct view_fixture_metrics usual = {3, 100, 1, 0};
 

@@ -7,7 +7,7 @@
 
 #include "common/mem.h"
 #include "support/support.h"
-#include "viewer/draw/view_scale.h"
+#include "viewer/draw/view_axis.h"
 
 static struct view_axis axis_of(const double *values, int64_t count, enum view_scale scale)
 {

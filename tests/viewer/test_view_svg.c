@@ -7,7 +7,7 @@
 
 #include "support/support.h"
 #include "viewer/draw/view_heat.h"
-#include "viewer/draw/view_svg.h"
+#include "viewer/draw/view_canvas.h"
 
 static char *picture(const struct view_canvas *canvas, enum view_theme theme, const char *title)
 {

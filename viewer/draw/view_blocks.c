@@ -277,8 +277,8 @@ enum status view_blocks_fit(struct view_blocks *blocks, int width, int height, s
 
 /* ---- drawing --------------------------------------------------------------------------------- */
 
-static void view_draw_bar(const struct view_line *line, int x, int y, int width,
-			  struct view_pane *pane)
+static void blocks_draw_bar(const struct view_line *line, int x, int y, int width,
+			    struct view_pane *pane)
 {
 	const int bar = max(width - VALUE_LEFT, 4);
 	const double part = isfinite(line->part) ? fmin(fmax(line->part, 0), 1) : 0;
@@ -292,8 +292,8 @@ static void view_draw_bar(const struct view_line *line, int x, int y, int width,
 	view_text_cut(pane, x + bar + 1, y, width - bar - 1, VIEW_NORMAL, line->value);
 }
 
-static void view_draw_line(const struct view_block *block, const struct view_line *line, int x,
-			   int y, int width, bool found, struct view_pane *pane)
+static void blocks_draw_line(const struct view_block *block, const struct view_line *line, int x,
+			     int y, int width, bool found, struct view_pane *pane)
 {
 	const int name = block->name_width;
 
@@ -308,7 +308,7 @@ static void view_draw_line(const struct view_block *block, const struct view_lin
 	}
 	view_text_cut(pane, x, y, name - 1, found ? VIEW_CURSOR : VIEW_DIM, line->name);
 	if (line->kind == VIEW_LINE_BAR)
-		view_draw_bar(line, x + name, y, width - name, pane);
+		blocks_draw_bar(line, x + name, y, width - name, pane);
 	else
 		view_text_cut(pane, x + name, y, width - name, line->style, line->value);
 }
@@ -327,8 +327,8 @@ static void view_draw_block(const struct view_blocks *blocks, const struct view_
 	for (size_t i = 0; i < block->count; i++) {
 		y = block->place.y + 1 + (int)i - blocks->scroll;
 		if (y >= 0 && y < pane->rect.height)
-			view_draw_line(block, &block->lines[i], x + 1, y, width - 1,
-				       blocks->found == first + (int)i, pane);
+			blocks_draw_line(block, &block->lines[i], x + 1, y, width - 1,
+					 blocks->found == first + (int)i, pane);
 	}
 }
 

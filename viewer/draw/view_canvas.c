@@ -25,6 +25,14 @@ static const uint32_t view_glyph_table[][2] = {
 };
 _Static_assert(ARRAY_LEN(view_glyph_table) == VIEW_GLYPHS, "glyph table out of step");
 
+void view_canvas_clear(struct view_canvas *canvas)
+{
+	const size_t count = (size_t)canvas->width * (size_t)canvas->height;
+
+	for (size_t i = 0; i < count; i++)
+		canvas->cells[i] = (struct view_cell){.character = ' ', .style = VIEW_NORMAL};
+}
+
 enum status view_canvas_resize(struct view_canvas *canvas, int width, int height, struct err *err)
 {
 	size_t needed;
@@ -41,14 +49,6 @@ enum status view_canvas_resize(struct view_canvas *canvas, int width, int height
 	return ST_OK;
 }
 
-void view_canvas_clear(struct view_canvas *canvas)
-{
-	const size_t count = (size_t)canvas->width * (size_t)canvas->height;
-
-	for (size_t i = 0; i < count; i++)
-		canvas->cells[i] = (struct view_cell){.character = ' ', .style = VIEW_NORMAL};
-}
-
 void view_canvas_fini(struct view_canvas *canvas)
 {
 	mem_free(canvas->cells);
@@ -60,6 +60,27 @@ void view_canvas_fini(struct view_canvas *canvas)
 static const struct view_cell *view_row(const struct view_canvas *canvas, int y)
 {
 	return &canvas->cells[(size_t)y * (size_t)canvas->width];
+}
+
+int view_encode(uint32_t character, char out[5])
+{
+	static const unsigned char first[] = {0, 0, 0xc0, 0xe0, 0xf0};
+	const int length = character < 0x80      ? 1
+			   : character < 0x800   ? 2
+			   : character < 0x10000 ? 3
+						 : 4;
+
+	out[length] = '\0';
+	if (length == 1) {
+		out[0] = (char)character;
+		return 1;
+	}
+	for (int i = length - 1; i > 0; i--) {
+		out[i] = (char)(0x80u | (character & 0x3fu));
+		character >>= 6;
+	}
+	out[0] = (char)(first[length] | character);
+	return length;
 }
 
 enum status view_canvas_print(const struct view_canvas *canvas, int from, int to, FILE *out,
@@ -212,27 +233,6 @@ uint32_t view_level_char(const struct view_canvas *canvas, double fraction)
 }
 
 /* ---- characters ------------------------------------------------------------------------------ */
-
-int view_encode(uint32_t character, char out[5])
-{
-	static const unsigned char first[] = {0, 0, 0xc0, 0xe0, 0xf0};
-	const int length = character < 0x80      ? 1
-			   : character < 0x800   ? 2
-			   : character < 0x10000 ? 3
-						 : 4;
-
-	out[length] = '\0';
-	if (length == 1) {
-		out[0] = (char)character;
-		return 1;
-	}
-	for (int i = length - 1; i > 0; i--) {
-		out[i] = (char)(0x80u | (character & 0x3fu));
-		character >>= 6;
-	}
-	out[0] = (char)(first[length] | character);
-	return length;
-}
 
 int view_text_width(const char *text)
 {

@@ -1,15 +1,218 @@
 /*
- * Curves in character cells.
+ * Charts in character cells: axes, curves, and what is filled.
  *
- * A cell is 2 x 4 dots in braille. Dots are set straight in the canvas: a braille character already
- * there is joined with.
+ * Threading: one thread per canvas. Ownership: none.
  */
 #include "viewer/draw/view_chart.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "common/minmax.h"
-#include "viewer/draw/view_share.h"
+#include "viewer/draw/view_axis.h"
+
+/* ---- axes around a plot ---------------------------------------------------------------------- */
+
+#define ROWS_EACH 3  /* rows of the plot that a number of the scale gets */
+#define TWO_ROWS  9  /* charts as high as that have numbers under the axis, not in it */
+#define TITLE     9  /* columns of a title below the scale that it is widened for */
+#define NUMBER    11 /* columns of a number at the most: "1.234e-100" */
+
+static int view_less(int a, int b)
+{
+	return min(a, b);
+}
+
+static int view_most(int a, int b)
+{
+	return max(a, b);
+}
+
+static int view_scale_ticks(const struct view_axis *y, int rows, double out[VIEW_AXIS_TICKS])
+{
+	return rows < 2 ? 0 : view_axis_ticks(y, view_most(rows / ROWS_EACH + 1, 2), out);
+}
+
+int view_chart_scale_width(const struct view_axis *y, int height)
+{
+	double ticks[VIEW_AXIS_TICKS];
+	char text[FMT_SIZE];
+	int count = view_scale_ticks(y, height, ticks), width = 0;
+
+	if (count < 2) {
+		ticks[0] = y->high;
+		ticks[1] = y->low;
+		count = 2;
+	}
+	for (int i = 0; i < count; i++)
+		width = view_most(width, view_text_width(view_axis_text(y, ticks[i], text)));
+	width = view_less(width, NUMBER);
+	return y->title ? view_most(width, view_text_width(y->title)) : width;
+}
+
+struct view_chart_layout view_chart_areas(int width, int height, int scale, bool axis)
+{
+	struct view_chart_layout out = {.plot = {0, 0, width, height}};
+	int rows = 0;
+
+	if (axis)
+		rows = height >= TWO_ROWS ? 2 : height >= 3 ? 1 : 0;
+	/* Two columns more: a gap and the line. */
+	scale = scale > 0 && width >= 3 * (scale + 2) ? scale + 2 : 0;
+	out.plot = (struct view_rect){scale, 0, width - scale, height - rows};
+	if (scale)
+		out.scale = (struct view_rect){0, 0, scale, height - rows};
+	if (rows)
+		out.axis = (struct view_rect){0, height - rows, width, rows};
+	return out;
+}
+
+/* ---- the scale at the left ------------------------------------------------------------------- */
+
+static void view_scale_number(struct view_pane *pane, const struct view_axis *y, double value,
+			      int row)
+{
+	const int line = pane->rect.width - 1;
+	char text[FMT_SIZE];
+
+	view_text_right(pane, 0, row, line - 1, VIEW_DIM, view_axis_text(y, value, text));
+	view_glyphs(pane, line, row, VIEW_DIM, VIEW_GLYPH_TEE, 1);
+}
+
+/* In the first row from the top that has no number. */
+static void view_scale_title(struct view_pane *pane, const char *title)
+{
+	const int line = pane->rect.width - 1;
+
+	for (int row = 0; row < pane->rect.height; row++) {
+		bool blank = true;
+
+		for (int x = 0; x < line; x++)
+			blank = blank && view_char_at(pane, x, row) == ' ';
+		if (!blank)
+			continue;
+		view_text_right(pane, 0, row, line - 1, VIEW_DIM, title);
+		return;
+	}
+}
+
+static void view_draw_scale(struct view_pane *pane, const struct view_axis *y)
+{
+	const int rows = pane->rect.height;
+	double ticks[VIEW_AXIS_TICKS];
+	const int count = view_scale_ticks(y, rows, ticks);
+
+	for (int row = 0; row < rows; row++)
+		view_glyphs(pane, pane->rect.width - 1, row, VIEW_DIM, VIEW_GLYPH_VERTICAL, 1);
+	for (int i = 0; i < count; i++)
+		view_scale_number(pane, y, ticks[i],
+				  (int)lrint((1 - view_axis_part(y, ticks[i])) * (rows * 4 - 1)) /
+					  4);
+	/* One round number tells no scale. */
+	if (count < 2) {
+		view_scale_number(pane, y, y->low, rows - 1);
+		view_scale_number(pane, y, y->high, 0);
+	}
+	if (y->title)
+		view_scale_title(pane, y->title);
+}
+
+/* ---- the axis below -------------------------------------------------------------------------- */
+
+static int view_axis_number_width(const struct view_axis *x)
+{
+	char text[FMT_SIZE];
+	const int low = view_text_width(view_axis_text(x, x->low, text));
+
+	return view_most(low, view_text_width(view_axis_text(x, x->high, text)));
+}
+
+/* @pane: the axis's rows, @left columns of it before the plot. */
+static void view_draw_ticks(struct view_pane *pane, const struct view_axis *x, int left)
+{
+	const int columns = pane->rect.width - left, row = pane->rect.height - 1;
+	const int each = view_axis_number_width(x) + 4;
+	double ticks[VIEW_AXIS_TICKS];
+	const int count = view_axis_ticks(x, view_most(columns / each, 2), ticks);
+	int used = left;
+
+	for (int i = 0; i < count; i++) {
+		const int at = left + (int)lrint(view_axis_part(x, ticks[i]) * (columns - 1));
+		char text[FMT_SIZE];
+		const int width = view_text_width(view_axis_text(x, ticks[i], text));
+		const int from =
+			view_most(left, view_less(at - width / 2, pane->rect.width - width));
+
+		if (row > 0)
+			view_glyphs(pane, at, 0, VIEW_DIM, VIEW_GLYPH_TICK, 1);
+		if (from < used || from + width > pane->rect.width)
+			continue;
+		if (row == 0) {
+			view_fill(pane, from - 1, 0, width + 2, VIEW_DIM);
+			if (from == left && left > 0)
+				view_glyphs(pane, left - 1, 0, VIEW_DIM, VIEW_GLYPH_CORNER, 1);
+		}
+		view_text(pane, from, row, VIEW_DIM, text);
+		used = from + width + 2;
+	}
+}
+
+/*
+ * As many of the last words of @title as @width holds, one at least: "update" of "weight update".
+ */
+static const char *view_title_within(const char *title, int width)
+{
+	while (view_text_width(title) > width && strchr(title, ' '))
+		title = strchr(title, ' ') + 1;
+	return title;
+}
+
+/* Columns that the scale is to have for the title; 0: there is no room for more than it has. */
+static int view_title_width(const struct view_pane *pane, const char *title)
+{
+	const int width = view_text_width(view_title_within(title, 0));
+	const int columns = view_less(width, TITLE);
+
+	return view_chart_areas(pane->rect.width, pane->rect.height, columns, true).scale.width > 0
+		       ? columns
+		       : 0;
+}
+
+static void view_draw_axis(struct view_pane *pane, const struct view_axis *x, int left)
+{
+	if (left > 0)
+		view_glyphs(pane, left - 1, 0, VIEW_DIM, VIEW_GLYPH_CORNER, 1);
+	view_glyphs(pane, left, 0, VIEW_DIM, VIEW_GLYPH_HORIZONTAL, pane->rect.width - left);
+	view_draw_ticks(pane, x, left);
+	if (x->title && left > 2)
+		view_text_right(pane, 0, pane->rect.height - 1, left - 2, VIEW_DIM,
+				view_title_within(x->title, left - 2));
+}
+
+struct view_pane view_chart_axes(struct view_pane *pane, const struct view_axis *x,
+				 const struct view_axis *y, int scale)
+{
+	int columns = 0;
+	struct view_chart_layout areas;
+	struct view_pane part;
+
+	if (y)
+		columns = scale > 0 ? scale : view_chart_scale_width(y, pane->rect.height);
+	if (y && x && x->title && scale <= 0)
+		columns = view_most(columns, view_title_width(pane, x->title));
+	areas = view_chart_areas(pane->rect.width, pane->rect.height, columns, x != NULL);
+	if (areas.scale.height > 0) {
+		part = view_pane_sub(pane, areas.scale);
+		view_draw_scale(&part, y);
+	}
+	if (areas.axis.height > 0) {
+		part = view_pane_sub(pane, areas.axis);
+		view_draw_axis(&part, x, areas.scale.width);
+	}
+	return view_pane_sub(pane, areas.plot);
+}
+
+/* ---- curves ---------------------------------------------------------------------------------- */
 
 #define BRAILLE 0x2800u
 
@@ -241,4 +444,271 @@ void view_chart_marker(struct view_pane *plot, int x)
 		if (view_char_at(plot, x, y) == ' ')
 			view_glyphs(plot, x, y, VIEW_SELECT_MARK, VIEW_GLYPH_VERTICAL_DOTS, 1);
 	view_glyphs(plot, x, 0, VIEW_SELECT_MARK, VIEW_GLYPH_CURSOR, 1);
+}
+
+/* ---- stacked areas, histograms, lying bars --------------------------------------------------- */
+
+#define EIGHTHS     8
+#define LEFT_BLOCKS 0x2590u /* less n eighths */
+#define NAME_PART   3       /* names of bars get a third of the width at the most */
+#define GAP_FROM    3       /* cells of a histogram's bar from which on a gap is left */
+
+static double view_above_zero(double value)
+{
+	return isfinite(value) && value > 0 ? value : 0;
+}
+
+static bool view_solid(const struct view_canvas *canvas)
+{
+	return !canvas->ascii && !view_colourless(canvas);
+}
+
+/* ---- stacked areas --------------------------------------------------------------------------- */
+
+static double view_total(const struct view_series *series, int count, int64_t index)
+{
+	double total = 0;
+
+	for (int i = 0; i < count; i++)
+		total += view_above_zero(series[i].values[index]);
+	return total;
+}
+
+/* What series has of the eighths @from .. @to of a column: -1 is the blank above. */
+struct view_piece {
+	int series, eighths;
+};
+
+/* The lowest piece of a cell and the greatest one above it; @tops: eighths where series end. */
+static void view_pieces(const int *tops, int count, int from, struct view_piece out[2])
+{
+	int at = from, series = 0;
+
+	out[0] = out[1] = (struct view_piece){-1, 0};
+	while (at < from + EIGHTHS) {
+		int end = from + EIGHTHS;
+		struct view_piece piece;
+
+		while (series < count && tops[series] <= at)
+			series++;
+		if (series < count && tops[series] < end)
+			end = tops[series];
+		piece = (struct view_piece){series < count ? series : -1, end - at};
+		if (at == from)
+			out[0] = piece;
+		else if (piece.eighths > out[1].eighths)
+			out[1] = piece;
+		at = end;
+	}
+}
+
+static bool view_is_series(enum view_style style)
+{
+	return style >= VIEW_SERIES_1 && style < VIEW_SERIES_1 + VIEW_SERIES;
+}
+
+static void view_stack_cell(struct view_pane *plot, int x, int y, const struct view_series *series,
+			    const struct view_piece piece[2])
+{
+	const struct view_canvas *canvas = plot->canvas;
+	const struct view_piece *most = piece[1].eighths > piece[0].eighths ? &piece[1] : piece;
+	const double part = (double)piece[0].eighths / EIGHTHS;
+	enum view_style low, up;
+
+	if (piece[0].series < 0)
+		return;
+	low = series[piece[0].series].style;
+	if (piece[1].series < 0 && piece[1].eighths > 0 && view_solid(canvas)) {
+		view_put(plot, x, y, low, view_level_char(canvas, part - 1e-9));
+		return;
+	}
+	/* The foot of something is never hidden by the blank above it. */
+	if (most->series < 0)
+		most = piece;
+	up = piece[1].series >= 0 ? series[piece[1].series].style : low;
+	if (view_solid(canvas) && canvas->colours >= 256 && up != low && view_is_series(low) &&
+	    view_is_series(up))
+		view_put(plot, x, y,
+			 (enum view_style)(VIEW_SERIES_PAIR + (low - VIEW_SERIES_1) * VIEW_SERIES +
+					   (up - VIEW_SERIES_1)),
+			 view_level_char(canvas, part - 1e-9));
+	else if (view_solid(canvas))
+		view_glyphs(plot, x, y, series[most->series].style, VIEW_GLYPH_FULL, 1);
+	else
+		view_put(plot, x, y, series[most->series].style,
+			 view_fill_char(canvas, series[most->series].style));
+}
+
+#define STACK_MOST 32
+
+static void view_stack_column(struct view_pane *plot, int x, const struct view_series *series,
+			      int count, int64_t index, const struct view_axis *y)
+{
+	const int rows = plot->rect.height;
+	int tops[STACK_MOST];
+	double sum = 0;
+
+	for (int i = 0; i < count; i++) {
+		const double before = sum,
+			     part = view_axis_part(y,
+						   sum += view_above_zero(series[i].values[index]));
+
+		tops[i] = isnan(part) ? 0 : (int)lrint(part * rows * EIGHTHS);
+		/* The least there is shows at the foot. */
+		if (sum > y->low && before == 0 && tops[i] == 0)
+			tops[i] = 1;
+	}
+	for (int row = 0; row < rows; row++) {
+		struct view_piece piece[2];
+
+		view_pieces(tops, count, row * EIGHTHS, piece);
+		view_stack_cell(plot, x, rows - 1 - row, series, piece);
+	}
+}
+
+void view_chart_stack(struct view_pane *plot, const struct view_series *series, int count,
+		      const struct view_axis *y)
+{
+	const int64_t points = count > 0 ? series[0].count : 0;
+
+	count = min(STACK_MOST, count);
+	for (int x = 0; x < plot->rect.width && points > 0; x++) {
+		int64_t from, to, best;
+
+		view_share(points, plot->rect.width, x, &from, &to);
+		best = from;
+		for (int64_t i = from + 1; i < to; i++)
+			if (view_total(series, count, i) > view_total(series, count, best))
+				best = i;
+		view_stack_column(plot, x, series, count, best, y);
+	}
+}
+
+/* ---- histograms ------------------------------------------------------------------------------ */
+
+static void view_upright(struct view_pane *plot, int x, enum view_style style, double part)
+{
+	const int rows = plot->rect.height;
+	const double full = part * rows;
+
+	for (int row = 0; row < rows && full > row; row++) {
+		const double cell = full - row >= 1 ? 1 : full - row;
+
+		view_put(plot, x, rows - 1 - row, style, view_level_char(plot->canvas, cell));
+	}
+}
+
+void view_chart_columns(struct view_pane *plot, enum view_style style, const double *values,
+			int64_t count, const struct view_axis *y)
+{
+	const int width = plot->rect.width;
+
+	for (int x = 0; x < width && count > 0; x++) {
+		double greatest = NAN;
+		int64_t from, to, next, end;
+
+		view_share(count, width, x, &from, &to);
+		view_share(count, width, x + 1, &next, &end);
+		if (width / count >= GAP_FROM && next != from)
+			continue; /* the last cell of a bar that is wide */
+		for (int64_t i = from; i < to; i++)
+			if (isfinite(values[i]))
+				greatest = fmax(greatest, values[i]);
+		if (!isnan(greatest))
+			view_upright(plot, x, style, view_axis_part(y, greatest));
+	}
+}
+
+/* ---- lying bars ------------------------------------------------------------------------------ */
+
+int view_chart_bar(struct view_pane *pane, int x, int y, int width, enum view_style style,
+		   double part)
+{
+	const struct view_canvas *canvas = pane->canvas;
+	const int most = width * EIGHTHS;
+	int eighths, cells;
+
+	if (!(part > 0) || width < 1)
+		return 0;
+	eighths = (int)lrint(fmin(part, 1) * most);
+	eighths = max(1, eighths);
+	cells = (eighths + EIGHTHS - 1) / EIGHTHS;
+	if (!view_solid(canvas)) {
+		cells = (eighths + EIGHTHS / 2) / EIGHTHS;
+		cells = max(1, cells);
+	}
+	for (int i = 0; i < cells; i++) {
+		const int rest = eighths - i * EIGHTHS;
+
+		if (!view_solid(canvas))
+			view_put(pane, x + i, y, style, view_fill_char(canvas, style));
+		else
+			view_put(pane, x + i, y, style, LEFT_BLOCKS - (uint32_t)min(rest, EIGHTHS));
+	}
+	return cells;
+}
+
+void view_chart_bars(struct view_pane *pane, const struct view_bar *bars, int count,
+		     const struct view_axis *scale)
+{
+	const int width = pane->rect.width;
+	int names = 0, numbers = 1, room;
+	char text[FMT_SIZE];
+
+	for (int i = 0; i < count; i++) {
+		const int name = view_text_width(bars[i].name);
+		const int number = view_text_width(view_axis_text(scale, bars[i].value, text));
+
+		names = max(name, names);
+		if (isfinite(bars[i].value))
+			numbers = max(number, numbers);
+	}
+	names = min(width / NAME_PART, names);
+	room = width - names - numbers - 2;
+	for (int i = 0; i < count && i < pane->rect.height; i++) {
+		const bool known = isfinite(bars[i].value);
+
+		view_text_cut(pane, 0, i, names, VIEW_NORMAL, bars[i].name);
+		if (known)
+			view_chart_bar(pane, names + 1, i, room, bars[i].style,
+				       view_axis_part(scale, bars[i].value));
+		view_text_right(pane, width - numbers, i, numbers, VIEW_NORMAL,
+				known ? view_axis_text(scale, bars[i].value, text) : "-");
+	}
+}
+
+void view_chart_parts(struct view_pane *pane, int x, int y, int width, const struct view_bar *parts,
+		      int count, double whole)
+{
+	const struct view_canvas *canvas = pane->canvas;
+	double sum = 0;
+	int at = 0;
+
+	if (!(whole > 0) || !isfinite(whole))
+		return;
+	for (int i = 0; i < count; i++) {
+		int end;
+
+		sum += view_above_zero(parts[i].value);
+		end = (int)lrint(fmin(sum / whole, 1) * width);
+		for (; at < end; at++)
+			view_put(pane, x + at, y, parts[i].style,
+				 view_solid(canvas) ? view_glyph_char(canvas, VIEW_GLYPH_FULL)
+						    : view_fill_char(canvas, parts[i].style));
+	}
+}
+
+int view_chart_key(struct view_pane *pane, int x, int y, int width, enum view_style style,
+		   const char *name)
+{
+	const struct view_canvas *canvas = pane->canvas;
+	const int used = view_text_width(name) + 2;
+
+	if (used > width)
+		return 0;
+	view_put(pane, x, y, style,
+		 view_solid(canvas) ? view_glyph_char(canvas, VIEW_GLYPH_FULL)
+				    : view_fill_char(canvas, style));
+	view_text_cut(pane, x + 2, y, used - 2, VIEW_NORMAL, name);
+	return used + 2;
 }

@@ -1,13 +1,20 @@
 /*
- * The rows of a grid: taken over, found again, handed out.
+ * A table that is looked at: its rows, their filter, the cursor, the keys.
  *
- * Threading: the screen's. Ownership: the grid owns its table and, in an arena, what is made of it.
+ * Threading: the screen's. Ownership: the grid owns its table and, in an arena, all arrays that
+ * have an entry per row or column.
  */
 #include "viewer/draw/view_grid_internal.h"
 
+#include <regex.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "common/fmt.h"
+#include "common/str.h"
 #include "viewer/draw/view_table.h"
+
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 #define GRID_KEYS 8
 
@@ -112,10 +119,67 @@ static void grid_keep_columns(const struct view_grid *old, struct view_grid *gri
 	}
 }
 
+/* false: @trouble says why. */
+static bool grid_compile(regex_t *out, const char *filter, char *trouble, size_t size)
+{
+	const int error =
+		regcomp(out, filter + (filter[0] == '!'), REG_EXTENDED | REG_ICASE | REG_NOSUB);
+
+	if (error)
+		regerror(error, out, trouble, size);
+	return error == 0;
+}
+
+#define GRID_TRIES 256 /* rows between two looks: each is all of its cells against an expression */
+
+static bool grid_matches(const struct view_grid *grid, int64_t row, const regex_t *expression)
+{
+	char text[VIEW_GRID_TEXT];
+
+	for (int i = 0; i < grid->table.column_count; i++)
+		if (view__grid_chosen(grid, i) &&
+		    regexec(expression, view__grid_text(grid, row, i, false, text), 0, NULL, 0) ==
+			    0)
+			return true;
+	return false;
+}
+
+/* All rows by @expression (NULL: any will do), or by what does not match it. */
+static bool grid_judge(struct view_grid *grid, const regex_t *expression, bool no)
+{
+	for (int64_t row = 0; row < grid->table.row_count; row++) {
+		grid->judged[row] = (!grid->differ || view__grid_differs(grid, row)) &&
+				    (!expression || grid_matches(grid, row, expression) != no);
+		if (row % GRID_TRIES == 0 && view__grid_stopped(grid->context))
+			return false;
+	}
+	return true;
+}
+
+/* `passes` from the filter. false: stopped, and they are what they were. */
+static bool grid_pass(struct view_grid *grid)
+{
+	const bool no = grid->filter[0] == '!';
+	bool all = grid->filter[no] == '\0', *judged = grid->judged, through;
+	regex_t expression;
+
+	grid->trouble[0] = '\0';
+	if (!all && !grid_compile(&expression, grid->filter, grid->trouble, sizeof(grid->trouble)))
+		all = true;
+	through = grid_judge(grid, all ? NULL : &expression, no);
+	if (!all)
+		regfree(&expression);
+	if (!through)
+		return false;
+	grid->judged = grid->passes;
+	grid->passes = judged;
+	return true;
+}
+
 /* Rows to order; the cursor and what is shown around it. false: stopped. */
 static bool grid_arrange(const struct view_grid *old, struct view_grid *grid)
 {
-	if (!view__grid_sort(grid) || !view__grid_pass(grid))
+	if (!view__grid_sort(grid) || !grid_pass(grid))
 		return false;
 	view__grid_reorder(grid);
 	grid->at = grid_find(old, grid);
@@ -178,6 +242,41 @@ static int64_t grid_row_of(const struct view_grid *grid, int column, const char 
 	return -1;
 }
 
+/* In the status line, once. */
+static void grid_say(struct view_grid *grid, const char *text)
+{
+	if (grid->context)
+		str_copy(grid->context->message, sizeof(grid->context->message), text);
+}
+
+void view_grid_filter(struct view_grid *grid, const char *text)
+{
+	char filter[sizeof(grid->filter)], before[sizeof(grid->filter)];
+	regex_t expression;
+
+	str_copy(filter, sizeof(filter), text);
+	if (!grid_compile(&expression, filter, grid->trouble, sizeof(grid->trouble)))
+		return;
+	regfree(&expression);
+	grid->trouble[0] = '\0';
+	memcpy(before, grid->filter, sizeof(before));
+	memcpy(grid->filter, filter, sizeof(filter));
+	if (!grid->traits)
+		return;
+	if (grid_pass(grid)) {
+		view__grid_reorder(grid);
+		return;
+	}
+	memcpy(grid->filter, before, sizeof(before));
+	grid_say(grid, "stopped: the rows are those of before");
+}
+
+static void grid_move(struct view_grid *grid, int height, int64_t at)
+{
+	grid->at = at;
+	view_grid_layout(grid, grid->width, height);
+}
+
 bool view_grid_go(struct view_grid *grid, int height, const char *column, const char *text,
 		  int64_t number)
 {
@@ -194,7 +293,7 @@ bool view_grid_go(struct view_grid *grid, int height, const char *column, const 
 	}
 	if (row < 0)
 		return false;
-	view__grid_move(grid, height, row);
+	grid_move(grid, height, row);
 	return true;
 }
 
@@ -232,4 +331,401 @@ enum status view_grid_table(const struct view_grid *grid, struct report_table *o
 	if (status != ST_OK)
 		report_table_free(out);
 	return status;
+}
+
+/* ---- the filter, and searching --------------------------------------------------------------- */
+
+static bool grid_contains(const struct view_grid *grid, int64_t row, const char *text)
+{
+	char cell[VIEW_GRID_TEXT];
+
+	for (int i = 0; i < grid->table.column_count; i++)
+		if (view__grid_chosen(grid, i) &&
+		    strcasestr(view__grid_text(grid, row, i, false, cell), text))
+			return true;
+	return false;
+}
+
+bool view_grid_search(struct view_grid *grid, int height, const char *text, bool forward)
+{
+	for (int64_t i = 1; i <= grid->count; i++) {
+		const int64_t at = (grid->at + (forward ? i : grid->count - i)) % grid->count;
+
+		if (i % GRID_TRIES == 0 && view__grid_stopped(grid->context))
+			return false;
+		if (!grid_contains(grid, grid->order[at], text))
+			continue;
+		grid_move(grid, height, at);
+		return true;
+	}
+	return false;
+}
+
+/* ---- choosing columns ------------------------------------------------------------------------ */
+
+enum grid_choice {
+	GRID_ALL,   /* those of no importance, too */
+	GRID_FEWER, /* without the one that orders the rows */
+	GRID_USUAL  /* those of some importance */
+};
+
+/* Columns that are nowhere, however wide the screen is; a group counts as one. */
+static int grid_left_out(const struct view_grid *grid)
+{
+	int count = 0;
+
+	for (int i = 0; i < grid->table.column_count; i++)
+		count += grid->traits[i].role == VIEW_GRID_PLAIN && !view__grid_chosen(grid, i);
+	return count;
+}
+
+/* Columns for which there is no room: to the left and to the right. */
+static int grid_off_screen(const struct view_grid *grid)
+{
+	int count = grid->lineup_count;
+
+	for (int i = 0; i < grid->place_count; i++) {
+		const struct view_grid_trait *trait = &grid->traits[grid->places[i].column];
+
+		count -= (trait->role == VIEW_GRID_PLAIN || trait->alone) && !trait->stays;
+	}
+	return count;
+}
+
+static bool grid_hides_some(const struct view_grid *grid)
+{
+	for (int i = 0; i < grid->table.column_count; i++)
+		if (grid->traits[i].hidden)
+			return true;
+	return false;
+}
+
+/* The first of the group that orders the rows, where it can be hidden; -1. */
+static int grid_to_hide(const struct view_grid *grid)
+{
+	const int group = grid->sort >= 0 ? grid->traits[grid->sort].group : -1;
+
+	return group >= 0 && !grid->traits[group].stays && view__grid_chosen(grid, group) ? group
+											  : -1;
+}
+
+static enum grid_choice grid_next_choice(const struct view_grid *grid)
+{
+	if (!grid_hides_some(grid) && grid_left_out(grid) > 0)
+		return GRID_ALL;
+	return grid_to_hide(grid) >= 0 ? GRID_FEWER : GRID_USUAL;
+}
+
+static void grid_say_choice(struct view_grid *grid, enum grid_choice choice, int hidden,
+			    bool changed)
+{
+	char text[VIEW_MESSAGE_SIZE];
+
+	if (choice == GRID_FEWER)
+		snprintf(text, sizeof(text), "%.40s is hidden; | again: the usual columns",
+			 view__grid_title(grid, hidden));
+	else if (choice == GRID_USUAL && changed)
+		snprintf(text, sizeof(text), "the usual columns again");
+	else if (grid_off_screen(grid) > 0)
+		snprintf(text, sizeof(text), "all columns are shown: %s",
+			 grid->still ? "> goes through them" : "l and h go sideways");
+	else
+		snprintf(text, sizeof(text), "all columns are shown; %s",
+			 choice == GRID_ALL ? "| again: fewer" : "> orders by one, and | hides it");
+	grid_say(grid, text);
+}
+
+/* What is filtered are the cells that are shown. */
+static bool grid_apply(struct view_grid *grid)
+{
+	if (grid->filter[0] && !grid_pass(grid))
+		return false;
+	view__grid_reorder(grid);
+	return true;
+}
+
+/* More columns, fewer, or the usual ones; says which. */
+static void grid_columns(struct view_grid *grid, int height)
+{
+	const enum grid_choice choice = grid_next_choice(grid);
+	const bool every = grid->every, changed = every || grid_hides_some(grid);
+	const int hidden = choice == GRID_FEWER ? grid_to_hide(grid) : -1;
+
+	for (int i = 0; i < grid->table.column_count; i++) {
+		struct view_grid_trait *trait = &grid->traits[i];
+
+		trait->before = trait->hidden;
+		trait->hidden = i == hidden || (choice == GRID_FEWER && trait->hidden);
+	}
+	grid->every = choice == GRID_ALL || (choice == GRID_FEWER && every);
+	if (!grid_apply(grid)) {
+		for (int i = 0; i < grid->table.column_count; i++)
+			grid->traits[i].hidden = grid->traits[i].before;
+		grid->every = every;
+		grid_say(grid, "stopped: the columns are those of before");
+		return;
+	}
+	grid->column = 0;
+	view_grid_layout(grid, grid->width, height);
+	grid_say_choice(grid, choice, hidden, changed);
+}
+
+/* ---- the status line ------------------------------------------------------------------------- */
+
+static void grid_status_order(const struct view_grid *grid, char *out, size_t size)
+{
+	const int group = grid->sort >= 0 ? grid->traits[grid->sort].group : -1;
+
+	out[0] = '\0';
+	if (grid->sort >= 0)
+		snprintf(out, size, ", by %.60s%s%s%s", view__grid_title(grid, group),
+			 group == grid->sort ? "" : " ",
+			 group == grid->sort ? "" : view__grid_title(grid, grid->sort),
+			 grid->reverse ? " reversed" : "");
+	else if (grid->reverse)
+		snprintf(out, size, ", reversed");
+}
+
+/* "+3 columns: l, +12: |": how many more there are, and the keys that show them. */
+static void grid_status_columns(const struct view_grid *grid, char *out, size_t size)
+{
+	const int off = grid_off_screen(grid), out_of_all = grid_left_out(grid);
+	/* Where the screen has other use for these: an order by a column brings it into view. */
+	const char *keys = grid->still ? ">" : !grid->before ? "l" : grid->after ? "h l" : "h";
+	char sideways[40] = "", more[40] = "";
+
+	if (off > 0)
+		snprintf(sideways, sizeof(sideways), ", +%d column%s: %s", off, off == 1 ? "" : "s",
+			 keys);
+	if (out_of_all > 0)
+		snprintf(more, sizeof(more), ", +%d%s: |", out_of_all,
+			 off > 0           ? ""
+			 : out_of_all == 1 ? " column"
+					   : " columns");
+	snprintf(out, size, "%s%s", sideways, more);
+}
+
+void view_grid_status(const struct view_grid *grid, char *out, size_t size)
+{
+	char at[FMT_SIZE], count[FMT_SIZE], number[FMT_SIZE];
+	char row[2 * FMT_SIZE + 16] = "no rows", all[FMT_SIZE + 16] = "", order[160] = "",
+				columns[80] = "";
+
+	if (grid->trouble[0]) {
+		snprintf(out, size, "filter: %s", grid->trouble);
+		return;
+	}
+	if (grid->count < grid->table.row_count)
+		snprintf(all, sizeof(all), " (%s in all)",
+			 fmt_count(number, grid->table.row_count));
+	if (grid->traits) {
+		grid_status_order(grid, order, sizeof(order));
+		grid_status_columns(grid, columns, sizeof(columns));
+	}
+	if (grid->count > 0)
+		snprintf(row, sizeof(row), "row %s of %s", fmt_count(at, grid->at + 1),
+			 fmt_count(count, grid->count));
+	/* The order last: where it is cut off, the headings show it. */
+	snprintf(out, size, "%s%s%s%s%s%s", row, all, grid->filter[0] ? ", filter " : "",
+		 grid->filter, grid->count > 0 ? columns : "", order);
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+void view__grid_scroll(struct view_grid *grid, int height)
+{
+	const int64_t rows = height > 2 ? height - 1 : 1;
+
+	if (grid->at >= grid->count)
+		grid->at = grid->count - 1;
+	if (grid->at < 0)
+		grid->at = 0;
+	if (grid->at < grid->scroll)
+		grid->scroll = grid->at;
+	if (grid->at >= grid->scroll + rows)
+		grid->scroll = grid->at - rows + 1;
+	if (grid->scroll > grid->count - rows)
+		grid->scroll = grid->count - rows;
+	if (grid->scroll < 0)
+		grid->scroll = 0;
+}
+
+/* ---- columns --------------------------------------------------------------------------------- */
+
+static bool grid_order_by(struct view_grid *grid, int column, bool reverse)
+{
+	const int column_before = grid->sort;
+	const bool reverse_before = grid->reverse;
+
+	grid->sort = column;
+	grid->reverse = reverse;
+	if (view__grid_sort(grid)) {
+		view__grid_reorder(grid);
+		return true;
+	}
+	grid->sort = column_before;
+	grid->reverse = reverse_before;
+	grid_say(grid, "stopped: the order is the one of before");
+	return false;
+}
+
+bool view_grid_sort(struct view_grid *grid, const char *name, bool reverse)
+{
+	if (!grid->traits)
+		return true;
+	if (!grid_order_by(grid, name[0] ? view_table_column(&grid->table, name) : -1, reverse))
+		return false;
+	grid->at = grid->scroll = 0;
+	return true;
+}
+
+void view_grid_sort_first(struct view_grid *grid, const char *name)
+{
+	if (grid->traits && grid->sort < 0 && !grid->reverse)
+		grid_order_by(grid, view_table_column(&grid->table, name), false);
+}
+
+static bool grid_on_screen(const struct view_grid *grid, int column)
+{
+	for (int i = 0; i < grid->place_count; i++)
+		if (grid->places[i].column == column)
+			return true;
+	return false;
+}
+
+/* By another order the first row is what is looked for; the column is brought into view. */
+static void grid_sort_to(struct view_grid *grid, int height, int column, bool reverse)
+{
+	if (!grid_order_by(grid, column, reverse))
+		return;
+	grid_move(grid, height, 0);
+	for (int i = 0; column >= 0 && i < grid->lineup_count; i++)
+		if ((grid->lineup[i] == column || grid->lineup[i] == grid->traits[column].group) &&
+		    !grid_on_screen(grid, column)) {
+			grid->column = i;
+			grid_move(grid, height, 0);
+			return;
+		}
+}
+
+/* -1 stands between the last column and the first. */
+static void grid_sort_step(struct view_grid *grid, int height, int by)
+{
+	const int columns = grid->table.column_count;
+	int column = grid->sort;
+
+	do {
+		column += by;
+		if (column >= columns)
+			column = -1;
+		if (column < -1)
+			column = columns - 1;
+	} while (column >= 0 && !view__grid_chosen(grid, column));
+	grid_sort_to(grid, height, column, false);
+}
+
+/* ---- requests -------------------------------------------------------------------------------- */
+
+static bool grid_moves(struct view_grid *grid, int height, enum view_request request)
+{
+	const int64_t page = height > 3 ? height - 2 : 1;
+	int64_t at = grid->at;
+
+	switch (request) {
+	case VIEW_UP_REQUEST:
+		at--;
+		break;
+	case VIEW_DOWN_REQUEST:
+		at++;
+		break;
+	case VIEW_PAGE_UP_REQUEST:
+		at -= page;
+		break;
+	case VIEW_PAGE_DOWN_REQUEST:
+		at += page;
+		break;
+	case VIEW_HOME_REQUEST:
+		at = 0;
+		break;
+	case VIEW_END_REQUEST:
+		at = grid->count - 1;
+		break;
+	case VIEW_LEFT_REQUEST:
+		grid->column -= grid->column > 0;
+		break;
+	case VIEW_RIGHT_REQUEST:
+		grid->column += grid->after;
+		break;
+	default:
+		return false;
+	}
+	grid_move(grid, height, at);
+	return true;
+}
+
+/* Without rows there is nothing to move or to order; the keys are the grid's all the same. */
+static enum view_answer grid_nothing(enum view_request request)
+{
+	static const enum view_request own[] = {
+		VIEW_UP_REQUEST,        VIEW_DOWN_REQUEST,    VIEW_PAGE_UP_REQUEST,
+		VIEW_PAGE_DOWN_REQUEST, VIEW_HOME_REQUEST,    VIEW_END_REQUEST,
+		VIEW_LEFT_REQUEST,      VIEW_RIGHT_REQUEST,   VIEW_SORT_NEXT_REQUEST,
+		VIEW_SORT_BACK_REQUEST, VIEW_REVERSE_REQUEST, VIEW_COLUMNS_REQUEST};
+
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		if (own[i] == request)
+			return VIEW_DRAW;
+	return VIEW_UNHANDLED;
+}
+
+enum view_answer view_grid_request(struct view_grid *grid, int height, enum view_request request)
+{
+	if (!grid->traits)
+		return grid_nothing(request);
+	if (grid_moves(grid, height, request))
+		return VIEW_DRAW;
+	switch (request) {
+	case VIEW_SORT_NEXT_REQUEST:
+		grid_sort_step(grid, height, 1);
+		return VIEW_DRAW;
+	case VIEW_SORT_BACK_REQUEST:
+		grid_sort_step(grid, height, -1);
+		return VIEW_DRAW;
+	case VIEW_REVERSE_REQUEST:
+		grid_sort_to(grid, height, grid->sort, !grid->reverse);
+		return VIEW_DRAW;
+	case VIEW_COLUMNS_REQUEST:
+		grid_columns(grid, height);
+		return VIEW_DRAW;
+	case VIEW_BACK_REQUEST:
+		if (!grid->filter[0] && !grid->trouble[0])
+			return VIEW_UNHANDLED;
+		view_grid_filter(grid, "");
+		view_grid_layout(grid, grid->width, height);
+		return VIEW_DRAW;
+	default:
+		return VIEW_UNHANDLED;
+	}
+}
+
+enum view_answer view_grid_click(struct view_grid *grid, int height, int x, int y)
+{
+	if (y < 0 || y >= height || !grid->traits)
+		return VIEW_UNHANDLED;
+	if (y > 0) {
+		if (grid->scroll + y - 1 >= grid->count)
+			return VIEW_UNHANDLED;
+		grid_move(grid, height, grid->scroll + y - 1);
+		return VIEW_DRAW;
+	}
+	for (int i = 0; i < grid->place_count; i++) {
+		const struct view_grid_place *place = &grid->places[i];
+
+		if (x < place->x || x >= place->x + place->width)
+			continue;
+		grid_sort_to(grid, height, place->column,
+			     place->column == grid->sort && !grid->reverse);
+		return VIEW_DRAW;
+	}
+	return VIEW_UNHANDLED;
 }

@@ -234,7 +234,8 @@ static enum status join_name(struct report_table *out, int *at, const char *name
 	return column->name ? ST_OK : err_nomem(err);
 }
 
-static enum status join_names(const struct join *join, struct report_table *out, struct err *err)
+static enum status join_column_names(const struct join *join, struct report_table *out,
+				     struct err *err)
 {
 	static const char *const suffixes[] = {"", "_target", "_diff"};
 	enum status status = ST_OK;
@@ -342,7 +343,7 @@ static enum status join_table(const struct join *join, struct report_table *out,
 		out->note = arena_strdup(&out->arena, note);
 	if (!out->columns || !out->cells || !out->name || (note && !out->note))
 		return err_nomem(err);
-	return join_names(join, out, err);
+	return join_column_names(join, out, err);
 }
 
 static enum status join_scratch(struct join *join, struct err *err)

@@ -1,14 +1,612 @@
 /*
- * A grid as a picture: headings, rows, marks at the edges.
+ * A table as a picture: what columns and cells say, which columns there is room for, and drawing.
  *
- * Threading: the terminal's. Ownership: none; nothing is loaded here.
+ * The first column, and keys next to it, stay. The others stand in a line-up that Left and Right
+ * scroll: those that fit, chosen by importance, in the order of the table, then those that do not.
+ * A column is at least as wide as it needs to be of use; what is left over goes to those that want
+ * more (a long text, a bar, a percentage). Comparing, a number goes with its target and diff; where
+ * the line-up has no room for the three, each stands for itself, and the others are scrolled to.
+ *
+ * Threading: the screen's; drawing is the terminal's and loads nothing. Ownership: the grid's
+ * arrays.
  */
 #include "viewer/draw/view_grid_internal.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "common/fmt.h"
 #include "common/minmax.h"
+#include "reports/table/report_render.h"
+
+#define GRID_SAMPLE 1000 /* rows that are measured whether they are on the screen or not */
+
+bool view__grid_listed(const char *list, const char *name)
+{
+	const size_t length = strlen(name);
+
+	while (list && *list) {
+		const size_t word = strcspn(list, ",");
+
+		if (word == length && memcmp(list, name, length) == 0)
+			return true;
+		list += word + (list[word] == ',');
+	}
+	return false;
+}
+
+/* ---- what is known of columns ---------------------------------------------------------------- */
+
+static const struct view_grid_column *grid_entry(const struct view_grid *grid, const char *name)
+{
+	for (int i = 0; i < grid->column_count; i++)
+		if (strcmp(grid->columns[i].name, name) == 0)
+			return &grid->columns[i];
+	return NULL;
+}
+
+/* Is the column @at called like the column @first with @suffix behind? */
+static bool grid_sibling(const struct report_table *table, int first, int at, const char *suffix)
+{
+	const char *name = table->columns[first].name;
+	const size_t length = strlen(name);
+
+	return at < table->column_count && strncmp(table->columns[at].name, name, length) == 0 &&
+	       strcmp(table->columns[at].name + length, suffix) == 0;
+}
+
+/* Columns one after another: a number, its target and their difference. */
+static void grid_groups(struct view_grid *grid)
+{
+	const struct report_table *table = &grid->table;
+
+	for (int i = 0; i < table->column_count; i += grid->traits[i].size) {
+		struct view_grid_trait *trait = &grid->traits[i];
+
+		*trait = (struct view_grid_trait){.group = i, .size = 1};
+		if (grid_sibling(table, i, i + 1, "_target"))
+			trait->size = grid_sibling(table, i, i + 2, "_diff") ? 3 : 2;
+		for (int part = 1; part < trait->size; part++)
+			grid->traits[i + part] = (struct view_grid_trait){
+				.group = i,
+				.size = 1,
+				.role = part == 1 ? VIEW_GRID_TARGET : VIEW_GRID_DIFF};
+		if (trait->size > 1)
+			grid->compared = true;
+	}
+}
+
+double view__cell_number(const struct report_cell *cell)
+{
+	return cell->type == PROF_INT    ? (double)cell->integer
+	       : cell->type == PROF_REAL ? cell->real
+					 : NAN;
+}
+
+/* "+1,234 (12.50 %)": the share is of the larger of the two. */
+static const char *grid_diff_text(const struct view_grid *grid, int64_t row, int column,
+				  bool percent, char out[VIEW_GRID_TEXT])
+{
+	const enum report_quantity quantity = grid->table.columns[column].quantity;
+	const double source = fabs(view__cell_number(view__grid_at(grid, row, column - 2)));
+	const double target = fabs(view__cell_number(view__grid_at(grid, row, column - 1)));
+	struct report_cell size = *view__grid_at(grid, row, column);
+	const double diff = view__cell_number(&size);
+	char text[VIEW_GRID_TEXT], share[FMT_SIZE];
+
+	if (size.type == PROF_INT && size.integer < 0 && size.integer != IPS_NULL)
+		size.integer = -size.integer;
+	size.real = fabs(size.real);
+	report_cell_text(&size, quantity, text, sizeof(text));
+	if (!(diff < 0 || diff > 0))
+		snprintf(out, VIEW_GRID_TEXT, "%.*s", VIEW_GRID_TEXT - 1, text);
+	else if (percent && quantity != REPORT_FRACTION)
+		snprintf(out, VIEW_GRID_TEXT, "%c%.128s (%s)", diff < 0 ? '-' : '+', text,
+			 fmt_percent(share, fabs(diff) / max(source, target)));
+	else
+		snprintf(out, VIEW_GRID_TEXT, "%c%.128s", diff < 0 ? '-' : '+', text);
+	return out;
+}
+
+const char *view__grid_text(const struct view_grid *grid, int64_t row, int column, bool percent,
+			    char out[VIEW_GRID_TEXT])
+{
+	const struct report_cell *cell = view__grid_at(grid, row, column);
+
+	if (cell->type == PROF_TEXT)
+		return cell->text;
+	if (cell->type == PROF_NULL && grid->null_text)
+		return grid->null_text;
+	if (grid->traits[column].role == VIEW_GRID_DIFF && cell->type != PROF_NULL)
+		return grid_diff_text(grid, row, column, percent, out);
+	return report_cell_text(cell, grid->table.columns[column].quantity, out, VIEW_GRID_TEXT);
+}
+
+static void grid_measure_row(struct view_grid *grid, int64_t row)
+{
+	char text[VIEW_GRID_TEXT];
+
+	for (int i = 0; i < grid->table.column_count; i++) {
+		struct view_grid_trait *trait = &grid->traits[i];
+		int width = view_text_width(view__grid_text(grid, row, i, false, text));
+
+		trait->cells = max(width, trait->cells);
+		if (trait->role != VIEW_GRID_DIFF)
+			continue;
+		width = view_text_width(view__grid_text(grid, row, i, true, text));
+		trait->percents = max(width, trait->percents);
+	}
+}
+
+/* the rows on the screen */
+static void grid_measure(struct view_grid *grid, int height)
+{
+	for (int64_t i = grid->scroll; i < grid->count && i < grid->scroll + height - 1; i++)
+		grid_measure_row(grid, grid->order[i]);
+}
+
+/* The greatest magnitude of a group's numbers, which share their scale. */
+static void grid_greatest(struct view_grid *grid, int column)
+{
+	struct view_grid_trait *trait = &grid->traits[column];
+
+	for (int part = column; part < column + trait->size && part < column + 2; part++)
+		for (int64_t row = 0; row < grid->table.row_count; row++) {
+			const double value =
+				fabs(view__cell_number(view__grid_at(grid, row, part)));
+
+			if (isfinite(value) && value > trait->greatest)
+				trait->greatest = value;
+		}
+}
+
+void view__grid_traits(struct view_grid *grid, const char *keys)
+{
+	const struct report_table *table = &grid->table;
+	const int64_t step = table->row_count / GRID_SAMPLE + 1;
+
+	grid->compared = table->column_count > 0 &&
+			 strcmp(table->columns[table->column_count - 1].name, "only") == 0;
+	grid_groups(grid);
+	for (int i = 0; i < table->column_count; i++) {
+		struct view_grid_trait *trait = &grid->traits[i];
+		const enum report_quantity quantity = table->columns[i].quantity;
+
+		trait->column = grid_entry(grid, table->columns[trait->group].name);
+		trait->key = view__grid_listed(keys, table->columns[i].name);
+		trait->number = quantity != REPORT_TEXT && quantity != REPORT_BOOL;
+		if (trait->role == VIEW_GRID_PLAIN && trait->column && trait->column->bar)
+			grid_greatest(grid, i);
+	}
+	for (int64_t row = 0; row < table->row_count; row += step)
+		grid_measure_row(grid, row);
+}
+
+bool view__grid_chosen(const struct view_grid *grid, int column)
+{
+	const struct view_grid_trait *trait = &grid->traits[grid->traits[column].group];
+
+	return !trait->hidden && (grid->every || !trait->column || trait->column->importance > 0);
+}
+
+const char *view__grid_title(const struct view_grid *grid, int column)
+{
+	static const char *const roles[] = {
+		[VIEW_GRID_TARGET] = "Target", [VIEW_GRID_DIFF] = "Diff"};
+	const struct view_grid_trait *trait = &grid->traits[column];
+
+	if (roles[trait->role])
+		return roles[trait->role];
+	return trait->column && trait->column->title ? trait->column->title
+						     : grid->table.columns[column].name;
+}
+
+/* What stands over it in @width cells. The first of a group says what all of it is of, and that it
+ * is the source's: "bytes Source", or "bytes S" where there is no room for that. */
+static const char *grid_head(const struct view_grid *grid, int column, int width,
+			     char out[VIEW_GRID_TEXT])
+{
+	const struct view_grid_trait *trait = &grid->traits[column];
+	const char *title = view__grid_title(grid, column);
+
+	/* It may stand where nothing else says what of. */
+	if (trait->alone && trait->role != VIEW_GRID_PLAIN) {
+		snprintf(out, VIEW_GRID_TEXT, "%.200s %s", view__grid_title(grid, trait->group),
+			 title);
+		if (view_text_width(out) > width)
+			snprintf(out, VIEW_GRID_TEXT, "%.200s %.1s",
+				 view__grid_title(grid, trait->group), title);
+		return view_text_width(out) > width ? title : out;
+	}
+	if (trait->size < 2)
+		return title;
+	snprintf(out, VIEW_GRID_TEXT, "%.200s Source", title);
+	if (view_text_width(out) > width)
+		snprintf(out, VIEW_GRID_TEXT, "%.200s S", title);
+	return out;
+}
+
+/* ---- cells ----------------------------------------------------------------------------------- */
+
+static bool grid_pair_differs(const struct report_cell *a, const struct report_cell *b)
+{
+	const double x = view__cell_number(a), y = view__cell_number(b);
+
+	if (a->type == PROF_TEXT && b->type == PROF_TEXT)
+		return strcmp(a->text, b->text) != 0;
+	if (a->type == PROF_INT && b->type == PROF_INT)
+		return a->integer != b->integer;
+	if (isnan(x) && isnan(y))
+		return a->type != b->type;
+	return isnan(x) || isnan(y) || x < y || x > y;
+}
+
+/* Numbers that lead to other screens, which each recording gives out anew. */
+static bool grid_is_link(const struct view_grid *grid, int column)
+{
+	const struct view_grid_trait *trait = &grid->traits[column];
+
+	return trait->column && trait->column->importance == 0 &&
+	       grid->table.columns[column].quantity == REPORT_NUMBER;
+}
+
+/* '-': only the source has the row, '+': only the target; '\0': both. */
+static char grid_only(const struct view_grid *grid, int64_t row)
+{
+	const int last = grid->table.column_count - 1;
+	const struct report_cell *cell;
+
+	if (last < 0 || !grid->compared || strcmp(grid->table.columns[last].name, "only") != 0)
+		return '\0';
+	cell = view__grid_at(grid, row, last);
+	if (cell->type != PROF_TEXT)
+		return '\0';
+	return strcmp(cell->text, "source") == 0 ? '-' : '+';
+}
+
+bool view__grid_differs(const struct view_grid *grid, int64_t row)
+{
+	const int last = grid->table.column_count - 1;
+
+	if (grid_only(grid, row))
+		return true;
+	for (int i = 0; i < last; i++)
+		if (grid->traits[i].size > 1 && !grid_is_link(grid, i) &&
+		    grid_pair_differs(view__grid_at(grid, row, i), view__grid_at(grid, row, i + 1)))
+			return true;
+	return false;
+}
+
+#define GRID_TEXT_MOST  40
+#define GRID_TEXT_LEAST 12
+#define GRID_HEAD_LEAST 10 /* a heading is not cut shorter than that */
+#define GRID_HEAD_MORE  2  /* of a group: " S" */
+#define GRID_BAR_LEAST  6  /* with the blank before it */
+#define GRID_BAR_MOST   13
+#define GRID_BAR_FROM   60 /* narrower screens do without unless there is room left */
+#define GRID_STAY_LEAST 8  /* a text that stays is cut down to that where nothing else has room */
+#define GRID_EDGES      2  /* marks at the left and at the right */
+
+static int grid_most(int a, int b)
+{
+	return max(a, b);
+}
+
+/* ---- widths ---------------------------------------------------------------------------------- */
+
+/* @head: of its heading, short and long. Percentages say more than a long heading does. */
+static void grid_number_width(const struct view_grid *grid, struct view_grid_trait *trait,
+			      const int head[2])
+{
+	const bool bar = trait->column && trait->column->bar && trait->role == VIEW_GRID_PLAIN;
+	const int most = GRID_HEAD_LEAST + (trait->size > 1 ? GRID_HEAD_MORE : 0);
+	const int number = grid_most(trait->cells, min(head[0], most));
+
+	trait->base = number;
+	trait->wanted = grid_most(number, head[0]);
+	if (trait->role == VIEW_GRID_DIFF)
+		trait->wanted = grid_most(trait->wanted, trait->percents);
+	/* What has bars is what the table is about: its percentages are, too. */
+	if (trait->role == VIEW_GRID_DIFF && trait->column && trait->column->bar &&
+	    grid->width >= GRID_BAR_FROM)
+		trait->base = trait->wanted;
+	trait->bar_from = bar ? number : 0;
+	if (bar) {
+		trait->base += grid->width >= GRID_BAR_FROM ? GRID_BAR_LEAST : 0;
+		trait->wanted = grid_most(
+			trait->wanted, number + (trait->size > 1 ? GRID_BAR_LEAST : GRID_BAR_MOST));
+	}
+	trait->most = bar ? trait->wanted : grid_most(trait->wanted, head[1]);
+}
+
+static void grid_text_width(struct view_grid_trait *trait, int head)
+{
+	const int least =
+		trait->column && trait->column->least > 0 ? trait->column->least : GRID_TEXT_LEAST;
+
+	trait->most = grid_most(trait->cells, head);
+	trait->wanted = min(trait->most, GRID_TEXT_MOST);
+	trait->base = min(trait->most, least);
+}
+
+static void grid_head_width(const struct view_grid *grid, int column, int head[2])
+{
+	char text[VIEW_GRID_TEXT];
+
+	for (int i = 0; i < 2; i++)
+		head[i] = view_text_width(grid_head(grid, column, i * VIEW_GRID_TEXT, text)) +
+			  (grid->sort == column);
+}
+
+static void grid_widths(struct view_grid *grid)
+{
+	for (int i = 0; i < grid->table.column_count; i++) {
+		struct view_grid_trait *trait = &grid->traits[i];
+		int head[2];
+
+		grid_head_width(grid, i, head);
+		trait->stays = trait->fits = trait->alone = false;
+		if (trait->number)
+			grid_number_width(grid, trait, head);
+		else
+			grid_text_width(trait, head[1]);
+		if (trait->column && trait->column->width > 0 && trait->role != VIEW_GRID_DIFF)
+			trait->base = trait->wanted = trait->most = trait->column->width;
+	}
+}
+
+/* Columns of the table that stand or go together with @column. */
+static int grid_together(const struct view_grid *grid, int column)
+{
+	return grid->traits[column].alone ? 1 : grid->traits[column].size;
+}
+
+/* The columns that begin at @column, with a blank after each. */
+static int grid_group_width(const struct view_grid *grid, int column)
+{
+	int width = 0;
+
+	for (int i = column; i < column + grid_together(grid, column); i++)
+		width += grid->traits[i].base + 1;
+	return width;
+}
+
+/* ---- the line-up ----------------------------------------------------------------------------- */
+
+static bool grid_scrolls(const struct view_grid *grid, int column)
+{
+	const struct view_grid_trait *trait = &grid->traits[column];
+
+	return (trait->role == VIEW_GRID_PLAIN || trait->alone) && !trait->stays &&
+	       view__grid_chosen(grid, column);
+}
+
+/* The first column, and keys that follow while they leave half of the screen. Returns the width. */
+static int grid_stay(struct view_grid *grid, int room)
+{
+	int used = 0;
+
+	for (int i = 0; i < grid->table.column_count; i++) {
+		const int width = grid_group_width(grid, i);
+
+		if (!view__grid_chosen(grid, i))
+			continue;
+		if (used > 0 && (!grid->traits[i].key || used + width > room / 2))
+			break;
+		if (grid->traits[i].size > 1)
+			break;
+		grid->traits[i].stays = true;
+		used += width;
+	}
+	return used;
+}
+
+/* Groups that are wider than @room. */
+static void grid_part(struct view_grid *grid, int room)
+{
+	for (int i = 0; i < grid->table.column_count; i++) {
+		const int size = grid->traits[i].size;
+
+		if (size < 2 || grid_group_width(grid, i) <= room)
+			continue;
+		for (int of = i; of < i + size; of++)
+			grid->traits[of].alone = true;
+	}
+}
+
+/* Comparing, what the rows are ordered by comes before all else. */
+static int grid_importance(const struct view_grid *grid, int column)
+{
+	const struct view_grid_trait *trait = &grid->traits[column];
+
+	if (grid->compared && grid->sort >= 0 && grid->traits[grid->sort].group == trait->group)
+		return INT_MAX;
+	return trait->column ? trait->column->importance : 1;
+}
+
+/* The most important of those that are not in yet; -1: none. */
+static int grid_next_fit(const struct view_grid *grid)
+{
+	int best = -1, importance = 0;
+
+	for (int i = 0; i < grid->table.column_count; i++) {
+		const int own = grid_importance(grid, i);
+
+		if (!grid_scrolls(grid, i) || grid->traits[i].fits)
+			continue;
+		if (best < 0 || own > importance) {
+			best = i;
+			importance = own;
+		}
+	}
+	return best;
+}
+
+/* The widest text among those that stay; -1: none can be cut. */
+static int grid_widest(const struct view_grid *grid)
+{
+	int widest = -1;
+
+	for (int i = 0; i < grid->table.column_count; i++) {
+		const struct view_grid_trait *trait = &grid->traits[i];
+
+		if (!trait->stays || trait->number || trait->base <= GRID_STAY_LEAST)
+			continue;
+		if (widest < 0 || trait->base > grid->traits[widest].base)
+			widest = i;
+	}
+	return widest;
+}
+
+/* A table of names alone says nothing: these are cut for what matters most. Of two reports, where
+ * that is too little still, Diff has no place, then Target. Returns the columns gained. */
+static int grid_make_room(struct view_grid *grid, int group, int room)
+{
+	int slack = 0, size = grid->traits[group].size;
+	int need = grid_group_width(grid, group) - room;
+
+	for (int i = 0; i < grid->table.column_count; i++)
+		if (grid->traits[i].stays && !grid->traits[i].number)
+			slack += grid_most(grid->traits[i].base - GRID_STAY_LEAST, 0);
+	while (need > slack && size > 1)
+		need -= grid->traits[group + --size].base + 1;
+	need = grid_most(min(need, slack), 0);
+	for (int i = 0; i < need; i++)
+		grid->traits[grid_widest(grid)].base--;
+	return need;
+}
+
+/* What matters most is there in any case; of a group that was parted the rest is next. */
+static void grid_choose(struct view_grid *grid, int room)
+{
+	int next = grid_next_fit(grid), group = -1;
+
+	if (next >= 0 && grid_group_width(grid, next) > room)
+		room += grid_make_room(grid, next, room);
+	grid_part(grid, room);
+	for (; next >= 0; next = grid_next_fit(grid)) {
+		room -= grid_group_width(grid, next);
+		if (room < 0 && group >= 0 && grid->traits[next].group != group)
+			return;
+		group = grid->traits[next].group;
+		grid->traits[next].fits = true;
+	}
+}
+
+static void grid_line_up(struct view_grid *grid)
+{
+	grid->lineup_count = 0;
+	for (int pass = 0; pass < 2; pass++)
+		for (int i = 0; i < grid->table.column_count; i++)
+			if (grid_scrolls(grid, i) && grid->traits[i].fits == (pass == 0))
+				grid->lineup[grid->lineup_count++] = i;
+}
+
+/* The first of the line-up from which all the rest fits. */
+static int grid_last_start(const struct view_grid *grid, int room)
+{
+	int start = grid->lineup_count;
+
+	while (start > 0) {
+		room -= grid_group_width(grid, grid->lineup[start - 1]);
+		if (room < 0)
+			break;
+		start--;
+	}
+	return start == grid->lineup_count && start > 0 ? start - 1 : start;
+}
+
+/* ---- places ---------------------------------------------------------------------------------- */
+
+/* A group's columns, as far as they fit; only the first may be cut. Returns false where something
+ * was left out. */
+static bool grid_place_group(struct view_grid *grid, int column, int *room)
+{
+	for (int i = column; i < column + grid_together(grid, column); i++) {
+		const int width = min(grid->traits[i].base, *room - 1);
+
+		if (width < 1 || (i > column && width < grid->traits[i].base))
+			return false;
+		grid->places[grid->place_count++] =
+			(struct view_grid_place){.column = i, .width = width};
+		*room -= width + 1;
+	}
+	return true;
+}
+
+static void grid_place_lineup(struct view_grid *grid, int *room)
+{
+	bool first = true;
+
+	grid->after = false;
+	for (int i = grid->column; i < grid->lineup_count; i++) {
+		/* One is there in any case, cut; or nothing would move. */
+		if (!first && grid_group_width(grid, grid->lineup[i]) > *room)
+			grid->after = true;
+		if (grid->after || !grid_place_group(grid, grid->lineup[i], room)) {
+			grid->after = true;
+			return;
+		}
+		first = false;
+	}
+}
+
+/* What is left over goes to those that want more, the first ones first. */
+static void grid_spread(struct view_grid *grid, int room)
+{
+	for (int pass = 0; pass < 2; pass++)
+		for (int i = 0; i < grid->place_count; i++) {
+			struct view_grid_place *place = &grid->places[i];
+			const struct view_grid_trait *trait = &grid->traits[place->column];
+			const int want = pass == 0 ? trait->wanted : trait->most;
+			const int more = min(want - place->width, room);
+
+			if (more <= 0)
+				continue;
+			place->width += more;
+			room -= more;
+		}
+}
+
+void view_grid_layout(struct view_grid *grid, int width, int height)
+{
+	/* Each column has a blank after it; that of the last one is needed beside a scroll mark. */
+	int room = width - GRID_EDGES + (grid->count < height), x = 1;
+
+	grid->width = width;
+	grid->place_count = 0;
+	if (!grid->traits)
+		return;
+	view__grid_scroll(grid, height);
+	grid_measure(grid, height);
+	grid_widths(grid);
+	grid_choose(grid, room - grid_stay(grid, room));
+	grid_line_up(grid);
+	for (int i = 0; i < grid->table.column_count; i++)
+		if (grid->traits[i].stays)
+			grid_place_group(grid, i, &room);
+	grid->column = min(grid->column, grid_last_start(grid, room));
+	grid->column = grid_most(grid->column, 0);
+	grid->before = grid->column > 0;
+	grid_place_lineup(grid, &room);
+	grid_spread(grid, room);
+	for (int i = 0; i < grid->place_count; i++) {
+		grid->places[i].x = x;
+		x += grid->places[i].width + 1;
+	}
+}
+
+int view_grid_used(const struct view_grid *grid)
+{
+	const struct view_grid_place *last;
+
+	if (grid->place_count == 0)
+		return 0;
+	last = &grid->places[grid->place_count - 1];
+	return min(last->x + last->width + 1, grid->width);
+}
 
 /* ---- headings -------------------------------------------------------------------------------- */
 
@@ -20,7 +618,7 @@ static void grid_heading(const struct view_grid *grid, const struct view_grid_pl
 	const enum view_style style = sorted ? VIEW_KEY : VIEW_DIM;
 	const int room = trait->bar_from > 0 ? trait->bar_from : place->width;
 	char head[VIEW_GRID_TEXT];
-	const char *title = view__grid_head(grid, place->column, room - sorted, head);
+	const char *title = grid_head(grid, place->column, room - sorted, head);
 	int width = place->width - sorted, used = view_text_width(title);
 	int x = place->x;
 
@@ -103,7 +701,7 @@ static void grid_row(const struct view_grid *grid, int64_t at, int y, bool selec
 		     struct view_pane *pane)
 {
 	const int64_t row = grid->order[at];
-	const char only = view__grid_only(grid, row);
+	const char only = grid_only(grid, row);
 
 	if (selected) {
 		view_fill(pane, 0, y, pane->rect.width, VIEW_CURSOR);
@@ -151,4 +749,124 @@ void view_grid_draw(const struct view_grid *grid, struct view_pane *pane, bool a
 			 pane);
 	if (grid->count > rows && rows > 0)
 		grid_scroll_mark(grid, pane);
+}
+
+/* ---- the row of the cursor, whole ------------------------------------------------------------ */
+
+#define ROW_CELL 2048 /* bytes of a cell that are looked at */
+
+/* Where the next cell of the row begins. */
+struct row_pen {
+	struct view_pane *pane;
+	int x, y;
+};
+
+static const struct view_grid_place *row_place(const struct view_grid *grid, int column)
+{
+	for (int i = 0; i < grid->place_count; i++)
+		if (grid->places[i].column == column)
+			return &grid->places[i];
+	return NULL;
+}
+
+bool view_grid_is_cut(const struct view_grid *grid)
+{
+	for (int i = 0; grid->traits && i < grid->table.column_count; i++) {
+		const struct view_grid_trait *trait = &grid->traits[i];
+		const struct view_grid_place *place = row_place(grid, i);
+
+		if (view__grid_chosen(grid, i) && (!place || place->width < trait->cells))
+			return true;
+	}
+	return false;
+}
+
+/* Bytes of @text that take at most @columns of the terminal. */
+static size_t row_fitting(const char *text, int columns)
+{
+	size_t at = 0;
+
+	while (text[at]) {
+		char one[5] = "";
+		size_t size = 1;
+
+		while (size < 4 && ((unsigned char)text[at + size] & 0xc0) == 0x80)
+			size++;
+		memcpy(one, text + at, size);
+		columns -= view_text_width(one);
+		if (columns < 0)
+			break;
+		at += size;
+	}
+	return at;
+}
+
+/* From line to line, as far as there are any. */
+static void row_write(struct row_pen *pen, enum view_style style, const char *text)
+{
+	char line[ROW_CELL];
+
+	while (*text && pen->y < pen->pane->rect.height) {
+		const size_t size = row_fitting(text, pen->pane->rect.width - pen->x);
+
+		snprintf(line, sizeof(line), "%.*s", (int)size, text);
+		pen->x += view_text(pen->pane, pen->x, pen->y, style, line);
+		text += size;
+		if (!*text || (size == 0 && pen->x <= 1))
+			return;
+		pen->x = 1;
+		pen->y++;
+	}
+}
+
+/* A cell that does not fit beside those before begins a line. */
+static void row_cell(struct row_pen *pen, const char *title, const char *text)
+{
+	char cell[ROW_CELL];
+	const int width = view_text_width(title) + 1;
+
+	snprintf(cell, sizeof(cell), "%s", text);
+	if (pen->x > 1 && pen->x + width + view_text_width(cell) > pen->pane->rect.width) {
+		pen->x = 1;
+		pen->y++;
+	}
+	if (pen->y >= pen->pane->rect.height)
+		return;
+	pen->x += view_text_cut(pen->pane, pen->x, pen->y, pen->pane->rect.width - pen->x, VIEW_DIM,
+				title) +
+		  1;
+	row_write(pen, VIEW_NORMAL, cell);
+	pen->x += 2;
+}
+
+bool view_grid_draw_row(const struct view_grid *grid, struct view_pane *pane)
+{
+	struct row_pen pen = {pane, 1, 0};
+	char out[VIEW_GRID_TEXT], head[VIEW_GRID_TEXT];
+
+	if (!grid->traits || grid->at >= grid->count)
+		return false;
+	for (int i = 0; i < grid->table.column_count; i++) {
+		const struct view_grid_place *place = row_place(grid, i);
+		const char *text = view__grid_text(grid, grid->order[grid->at], i, false, out);
+
+		if (view__grid_chosen(grid, i) && (!place || view_text_width(text) > place->width))
+			row_cell(&pen, grid_head(grid, i, VIEW_GRID_TEXT, head), text);
+	}
+	return pen.x > 1;
+}
+
+void view_grid_draw_whole(const struct view_grid *grid, struct view_pane *pane)
+{
+	struct view_pane cells = view_pane_sub(
+		pane, (struct view_rect){0, 1, pane->rect.width, pane->rect.height - 1});
+	char text[FMT_SIZE + 32], number[FMT_SIZE];
+
+	if (pane->rect.height < 2)
+		return;
+	snprintf(text, sizeof(text),
+		 view_grid_draw_row(grid, &cells) ? " row %s, whole " : " row %s is seen whole ",
+		 fmt_count(number, grid->at + 1));
+	view_glyphs(pane, 0, 0, VIEW_DIM, VIEW_GLYPH_HORIZONTAL, pane->rect.width);
+	view_text_cut(pane, 1, 0, pane->rect.width - 2, VIEW_DIM, text);
 }

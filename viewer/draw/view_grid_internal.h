@@ -49,9 +49,6 @@ static inline bool view__grid_stopped(const struct view_context *context)
 	return context && view_cancelled(context);
 }
 
-/* In the status line, once. */
-void view__grid_say(struct view_grid *grid, const char *text);
-
 /* ---- cells ----------------------------------------------------------------------------------- */
 
 static inline const struct report_cell *view__grid_at(const struct view_grid *grid, int64_t row,
@@ -64,10 +61,6 @@ static inline const struct report_cell *view__grid_at(const struct view_grid *gr
 bool view__grid_listed(const char *list, const char *name);
 bool view__grid_chosen(const struct view_grid *grid, int column); /* hidden by nobody */
 const char *view__grid_title(const struct view_grid *grid, int column);
-/* What stands over it in @width cells. The first of a group says what all of it is of, and that it
- * is the source's: "bytes Source", or "bytes S" where there is no room for that. */
-const char *view__grid_head(const struct view_grid *grid, int column, int width,
-			    char out[VIEW_GRID_TEXT]);
 /* The cell as it is shown. @percent: a diff with its share of the larger one. Returns @out, or the
  * cell's text. */
 const char *view__grid_text(const struct view_grid *grid, int64_t row, int column, bool percent,
@@ -77,24 +70,15 @@ double view__cell_number(const struct report_cell *cell);
 /* Does the row of a comparison have a difference? */
 bool view__grid_differs(const struct view_grid *grid, int64_t row);
 
-/* '-': only the source has the row, '+': only the target; '\0': both. */
-char view__grid_only(const struct view_grid *grid, int64_t row);
-
 /* ---- steps ----------------------------------------------------------------------------------- */
 
 /* What is known of columns before any is measured; the grid's traits are there, cleared. */
 void view__grid_traits(struct view_grid *grid, const char *keys);
-void view__grid_measure(struct view_grid *grid, int height); /* the rows on the screen */
 /* `sequence`: all rows in their order. false: stopped, and the sequence is what it was. */
 bool view__grid_sort(struct view_grid *grid);
 /* Is the greatest first, ordered by @column? */
 bool view__grid_descends(const struct view_grid *grid, int column);
-/* `passes` from the filter. false: stopped, and they are what they were. */
-bool view__grid_pass(struct view_grid *grid);
 void view__grid_reorder(struct view_grid *grid); /* order, count; the cursor stays on its row */
 void view__grid_scroll(struct view_grid *grid, int height); /* the cursor into view */
-void view__grid_move(struct view_grid *grid, int height, int64_t at);
-/* More columns, fewer, or the usual ones; says which. */
-void view__grid_columns(struct view_grid *grid, int height);
 
 #endif /* VIEW_GRID_INTERNAL_H */

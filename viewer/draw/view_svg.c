@@ -5,7 +5,7 @@
  *
  * Threading: one thread per canvas. Ownership: none.
  */
-#include "viewer/draw/view_svg.h"
+#include "viewer/draw/view_canvas.h"
 
 #include <errno.h>
 #include <string.h>

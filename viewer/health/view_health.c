@@ -1,7 +1,7 @@
 /*
  * The screen Health: which rules were broken, how often, where and when; where bad numbers began.
  *
- * Threading: as view_screen.h says. Ownership: the grid has its rows, the rest is numbers.
+ * Threading: the session's. Ownership: view_health_internal.h.
  */
 #include "viewer/health/view_health_internal.h"
 
@@ -12,8 +12,181 @@
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "common/str.h"
+#include "viewer/view_layout.h"
 
-static enum status view_health_open(void **state, struct view_context *context, struct err *err)
+/* ---- drawing --------------------------------------------------------------------------------- */
+
+#define HEAD_MOST 3 /* rows for where bad numbers began */
+#define WHY_MOST  3
+
+/* Rows for the longest explanation of a rule, so that nothing moves with the cursor. */
+static int health_why_rows(const struct view_health *screen, int width)
+{
+	const struct report_table *table = &screen->grid.table;
+	const struct view_rect area = {0, 0, width - 2, WHY_MOST};
+	int most = 0;
+
+	for (int c = 0; c < table->column_count; c++) {
+		if (strcmp(table->columns[c].name, "why") != 0)
+			continue;
+		for (int64_t row = 0; row < table->row_count; row++) {
+			const struct report_cell *cell =
+				&table->cells[row * table->column_count + c];
+			const int rows =
+				cell->type == PROF_TEXT
+					? view_text_folded(NULL, area, VIEW_DIM, cell->text)
+					: 0;
+
+			most = max(rows, most);
+		}
+	}
+	return most;
+}
+
+/* Under the grid: why there is a rule, the strips, an axis. */
+void view__health_lay_out(struct view_health *screen, const struct view_context *context)
+{
+	const int height = context->body.height;
+	const struct view_rect area = {0, 0, context->body.width - 2, HEAD_MOST};
+	const int origin = screen->bad ? view_text_folded(NULL, area, VIEW_BAD, screen->origin) : 1;
+
+	screen->head = height >= 12 ? 1 + origin : 2;
+	screen->why_rows = context->whole ? 0 : health_why_rows(screen, context->body.width);
+	screen->why_rows = height >= 20 || screen->why_rows == 0 ? screen->why_rows : 1;
+	screen->foot = height < 12 ? 0 : screen->why_rows + (context->target ? 2 : 1) + 1;
+	screen->grid_height = height - screen->head - screen->foot;
+}
+
+static void health_draw_ways(const struct view_health *screen, struct view_pane *pane)
+{
+	int x = 1;
+
+	for (int way = 0; way < VIEW_HEALTH_WAY_COUNT; way++) {
+		const bool active = way == (int)screen->way;
+
+		x += view_textf(pane, x, 0, active ? VIEW_KEY : VIEW_DIM, active ? "[%s]" : " %s ",
+				view__health_title(screen, (enum view_health_way)way));
+		x++;
+	}
+}
+
+static void health_draw_origin(const struct view_health *screen, struct view_pane *pane)
+{
+	if (screen->bad) {
+		view_text_folded(pane,
+				 (struct view_rect){1, 1, pane->rect.width - 2, screen->head - 1},
+				 VIEW_BAD, screen->origin);
+		return;
+	}
+	/* Who watched nothing has found nothing. */
+	if (screen->way != VIEW_HEALTH_RULES || screen->grid.table.row_count > 0)
+		view_text_cut(pane, 1, 1, pane->rect.width - 2, VIEW_DIM,
+			      "No NaN and no Inf was found in what is watched.");
+}
+
+static void health_draw_strip(const struct view_health_strip *strip, struct view_pane *pane, int y,
+			      enum view_style style, const char *name)
+{
+	const int left = 8, width = pane->rect.width - left - 1;
+	double most = 0;
+
+	view_text_cut(pane, 1, y, left - 2, style, name);
+	for (int round = 0; round < 2; round++)
+		for (int x = 0; x < width; x++) {
+			const int from = x * VIEW_HEALTH_BUCKETS / width;
+			int to = (x + 1) * VIEW_HEALTH_BUCKETS / width;
+			double hits = 0;
+
+			if (to <= from)
+				to = from + 1;
+			for (int i = from; i < to; i++)
+				hits += strip->bucket[i];
+			if (round == 0)
+				most = max(hits, most);
+			else
+				view_put(pane, left + x, y, style,
+					 view_level_char(pane->canvas, most > 0 ? hits / most : 0));
+		}
+}
+
+static void health_draw_axis(const struct view_health *screen, const struct view_context *context,
+			     struct view_pane *pane, int y)
+{
+	const struct view_health_strip *strip = &screen->source;
+	char hits[FMT_SIZE], every[FMT_SIZE], until[FMT_SIZE], text[160];
+	int used;
+
+	if (strip->hits == 0 && screen->target.hits == 0) {
+		view_text(pane, 1, y, VIEW_GOOD, "No rule has been broken.");
+		return;
+	}
+	if (context->target)
+		snprintf(text, sizeof(text), "%s and %s hits over time",
+			 fmt_count(hits, strip->hits), fmt_count(every, screen->target.hits));
+	else if (strip->every > 1)
+		snprintf(text, sizeof(text), "%s hits over time, by one in %s",
+			 fmt_count(hits, strip->hits), fmt_count(every, strip->every));
+	else
+		snprintf(text, sizeof(text), "%s hits over time", fmt_count(hits, strip->hits));
+	used = view_text_cut(pane, 8, y, pane->rect.width - 9, VIEW_DIM, text);
+	fmt_ns(until, max(strip->until_ns, screen->target.until_ns));
+	if (used + 12 + view_text_width(until) < pane->rect.width)
+		view_text_right(pane, 8, y, pane->rect.width - 9, VIEW_DIM, until);
+}
+
+static void health_draw_foot(const struct view_health *screen, const struct view_context *context,
+			     struct view_pane *pane, int y)
+{
+	const struct report_cell *why = view_grid_cell(&screen->grid, "why");
+
+	if (why && why->text && !context->whole)
+		view_text_folded(pane,
+				 (struct view_rect){1, y, pane->rect.width - 2, screen->why_rows},
+				 VIEW_DIM, why->text);
+	y += screen->why_rows;
+	health_draw_strip(&screen->source, pane, y, VIEW_BAD, context->target ? "Source" : "hits");
+	if (context->target)
+		health_draw_strip(&screen->target, pane, ++y, VIEW_TARGET, "Target");
+	health_draw_axis(screen, context, pane, y + 1);
+}
+
+static const char *health_nothing(const struct view_health *screen)
+{
+	if (screen->grid.table.row_count > 0)
+		return "";
+	switch (screen->way) {
+	case VIEW_HEALTH_RULES:
+		return "Nothing was watched: this was recorded without health rules.";
+	case VIEW_HEALTH_ORIGIN:
+		return "There is no trail: no bad number was found.";
+	default:
+		return "No rule has been broken.";
+	}
+}
+
+static void health_draw(const void *state, const struct view_context *context,
+			struct view_pane *pane)
+{
+	const struct view_health *screen = state;
+	struct view_rect area = pane->rect;
+	struct view_pane grid;
+
+	health_draw_ways(screen, pane);
+	health_draw_origin(screen, pane);
+	area.y += screen->head;
+	area.height -= screen->head + screen->foot;
+	grid = view_pane_at(pane->canvas, area);
+	if (screen->grid.table.row_count > 0)
+		view_grid_draw(&screen->grid, &grid, !context->whole);
+	else
+		view_text(&grid, 1, 1, VIEW_DIM, health_nothing(screen));
+	if (screen->foot > 0)
+		health_draw_foot(screen, context, pane, pane->rect.height - screen->foot);
+}
+
+/* ---- the screen ------------------------------------------------------------------------------ */
+
+static enum status health_open(void **state, struct view_context *context, struct err *err)
 {
 	struct view_health *screen = mem_calloc(1, sizeof(*screen));
 
@@ -25,7 +198,7 @@ static enum status view_health_open(void **state, struct view_context *context, 
 	return ST_OK;
 }
 
-static void view_health_close(void *state)
+static void health_close(void *state)
 {
 	struct view_health *screen = state;
 
@@ -37,7 +210,8 @@ static void view_health_close(void *state)
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-static enum view_answer show_way(struct view_health *screen, struct view_context *context, int by)
+static enum view_answer health_show_way(struct view_health *screen, struct view_context *context,
+					int by)
 {
 	const int way = ((int)screen->way + by + VIEW_HEALTH_WAY_COUNT) % VIEW_HEALTH_WAY_COUNT;
 
@@ -46,7 +220,7 @@ static enum view_answer show_way(struct view_health *screen, struct view_context
 	return VIEW_LOAD;
 }
 
-static enum view_answer show_part(struct view_health *screen)
+static enum view_answer health_show_part(struct view_health *screen)
 {
 	if (screen->way == VIEW_HEALTH_PARTS) {
 		screen->part = (screen->part + 1) % VIEW_HEALTH_PART_COUNT;
@@ -59,7 +233,7 @@ static enum view_answer show_part(struct view_health *screen)
 }
 
 /* Another page of hits where the cursor leaves this one; true: it did. */
-static bool turn_page(struct view_health *screen, enum view_request request)
+static bool health_turn_page(struct view_health *screen, enum view_request request)
 {
 	struct view_grid *grid = &screen->grid;
 	const int64_t all = screen->source.hits, before = screen->page;
@@ -86,19 +260,19 @@ static bool turn_page(struct view_health *screen, enum view_request request)
 }
 
 /* The row's number; 0: none. */
-static int64_t row_number(const struct view_health *screen, const char *column)
+static int64_t health_row_number(const struct view_health *screen, const char *column)
 {
 	const struct report_cell *cell = view_grid_cell(&screen->grid, column);
 
 	return cell && cell->type == PROF_INT ? cell->integer : 0;
 }
 
-static enum view_answer open_rule(struct view_health *screen, struct view_context *context)
+static enum view_answer health_open_rule(struct view_health *screen, struct view_context *context)
 {
 	const struct report_cell *rule = view_grid_cell(&screen->grid, "rule");
-	const bool source = row_number(screen, "hits") > 0;
-	const bool target = !source && row_number(screen, "hits_target") > 0;
-	const int64_t first = row_number(screen, target ? "at_ns_target" : "at_ns");
+	const bool source = health_row_number(screen, "hits") > 0;
+	const bool target = !source && health_row_number(screen, "hits_target") > 0;
+	const int64_t first = health_row_number(screen, target ? "at_ns_target" : "at_ns");
 	char name[64] = "";
 
 	if (!rule || !rule->text || (!source && !target)) {
@@ -115,8 +289,8 @@ static enum view_answer open_rule(struct view_health *screen, struct view_contex
 	return VIEW_LOAD;
 }
 
-static enum view_answer view_health_request(void *state, struct view_context *context,
-					    enum view_request request)
+static enum view_answer health_request(void *state, struct view_context *context,
+				       enum view_request request)
 {
 	struct view_health *screen = state;
 	enum view_answer answer;
@@ -124,11 +298,12 @@ static enum view_answer view_health_request(void *state, struct view_context *co
 	switch (request) {
 	case VIEW_VIEW_REQUEST:
 	case VIEW_VIEW_BACK_REQUEST:
-		return show_way(screen, context, request == VIEW_VIEW_REQUEST ? 1 : -1);
+		return health_show_way(screen, context, request == VIEW_VIEW_REQUEST ? 1 : -1);
 	case VIEW_BREAKDOWN_REQUEST:
-		return show_part(screen);
+		return health_show_part(screen);
 	case VIEW_ENTER_REQUEST:
-		return screen->way == VIEW_HEALTH_RULES ? open_rule(screen, context) : VIEW_JOIN;
+		return screen->way == VIEW_HEALTH_RULES ? health_open_rule(screen, context)
+							: VIEW_JOIN;
 	case VIEW_JOIN_REQUEST:
 		return VIEW_JOIN;
 	case VIEW_SELECT_REQUEST:
@@ -138,7 +313,7 @@ static enum view_answer view_health_request(void *state, struct view_context *co
 	default:
 		break;
 	}
-	if (turn_page(screen, request))
+	if (health_turn_page(screen, request))
 		return VIEW_LOAD;
 	answer = view_grid_request(&screen->grid, screen->grid_height, request);
 	if (answer == VIEW_UNHANDLED && request == VIEW_BACK_REQUEST &&
@@ -149,8 +324,7 @@ static enum view_answer view_health_request(void *state, struct view_context *co
 	return answer;
 }
 
-static bool view_health_search(void *state, struct view_context *context, const char *text,
-			       bool forward)
+static bool health_search(void *state, struct view_context *context, const char *text, bool forward)
 {
 	struct view_health *screen = state;
 
@@ -158,15 +332,15 @@ static bool view_health_search(void *state, struct view_context *context, const 
 	return view_grid_search(&screen->grid, screen->grid_height, text, forward);
 }
 
-static void view_health_filter(void *state, const char *text)
+static void health_filter(void *state, const char *text)
 {
 	struct view_health *screen = state;
 
 	view_grid_filter(&screen->grid, text);
 }
 
-static void view_health_status(const void *state, const struct view_context *context, char *out,
-			       size_t size)
+static void health_status(const void *state, const struct view_context *context, char *out,
+			  size_t size)
 {
 	const struct view_health *screen = state;
 	char from[FMT_SIZE], to[FMT_SIZE], all[FMT_SIZE], grid[160];
@@ -184,7 +358,7 @@ static void view_health_status(const void *state, const struct view_context *con
 		snprintf(out, size, "%s: %s", view__health_title(screen, screen->way), grid);
 }
 
-static int view_health_height(const void *state, const struct view_context *context)
+static int health_height(const void *state, const struct view_context *context)
 {
 	const struct view_health *screen = state;
 	const int64_t rows = min(screen->grid.count, 1000);
@@ -192,8 +366,8 @@ static int view_health_height(const void *state, const struct view_context *cont
 	return screen->head + 1 + (int)rows + 1 + (context->target ? 4 : 3);
 }
 
-static enum status view_health_table(void *state, struct view_context *context,
-				     struct report_table *out, struct err *err)
+static enum status health_table(void *state, struct view_context *context, struct report_table *out,
+				struct err *err)
 {
 	struct view_health *screen = state;
 
@@ -201,7 +375,7 @@ static enum status view_health_table(void *state, struct view_context *context,
 	return view_grid_table(&screen->grid, out, err);
 }
 
-static enum view_answer view_health_click(void *state, struct view_context *context, int x, int y)
+static enum view_answer health_click(void *state, struct view_context *context, int x, int y)
 {
 	struct view_health *screen = state;
 
@@ -211,7 +385,8 @@ static enum view_answer view_health_click(void *state, struct view_context *cont
 
 /* ---- from screen to screen ------------------------------------------------------------------- */
 
-static const struct report_cell *target_cell(const struct view_grid *grid, const char *column)
+static const struct report_cell *health_target_cell(const struct view_grid *grid,
+						    const char *column)
 {
 	char name[64];
 
@@ -219,47 +394,48 @@ static const struct report_cell *target_cell(const struct view_grid *grid, const
 	return view_grid_cell(grid, name);
 }
 
-static bool has_number(const struct report_cell *cell)
+static bool health_has_number(const struct report_cell *cell)
 {
 	return cell && cell->type == PROF_INT;
 }
 
 /* Of two reports only the target has what the row is about. */
-static bool is_the_targets(const struct view_health *screen)
+static bool health_is_the_targets(const struct view_health *screen)
 {
 	const char *when = screen->way == VIEW_HEALTH_PARTS ? "first_ns" : "at_ns";
 
-	return has_number(target_cell(&screen->grid, when)) &&
-	       !has_number(view_grid_cell(&screen->grid, when));
+	return health_has_number(health_target_cell(&screen->grid, when)) &&
+	       !health_has_number(view_grid_cell(&screen->grid, when));
 }
 
 /* The target's where the source has none: what is the same in both stands once. */
-static const struct report_cell *either_cell(const struct view_grid *grid, const char *column)
+static const struct report_cell *health_either_cell(const struct view_grid *grid,
+						    const char *column)
 {
 	const struct report_cell *cell = view_grid_cell(grid, column);
-	const struct report_cell *its = target_cell(grid, column);
+	const struct report_cell *its = health_target_cell(grid, column);
 
 	return cell && cell->type == PROF_NULL && its ? its : cell;
 }
 
-static void take_number(const struct view_grid *grid, const char *column, int64_t *out)
+static void health_take_number(const struct view_grid *grid, const char *column, int64_t *out)
 {
-	const struct report_cell *cell = either_cell(grid, column);
+	const struct report_cell *cell = health_either_cell(grid, column);
 
 	if (cell && cell->type == PROF_INT)
 		*out = cell->integer;
 }
 
-static void take_text(const struct view_grid *grid, const char *column, char *out)
+static void health_take_text(const struct view_grid *grid, const char *column, char *out)
 {
-	const struct report_cell *cell = either_cell(grid, column);
+	const struct report_cell *cell = health_either_cell(grid, column);
 
 	if (cell && cell->text)
 		view_place_text(out, cell->text);
 }
 
-static bool view_health_place(const void *state, const struct view_context *context,
-			      struct view_place *out)
+static bool health_place(const void *state, const struct view_context *context,
+			 struct view_place *out)
 {
 	const struct view_health *screen = state;
 	const struct view_grid *grid = &screen->grid;
@@ -268,21 +444,22 @@ static bool view_health_place(const void *state, const struct view_context *cont
 	view_place_clear(out);
 	if (grid->count == 0)
 		return false;
-#define TAKE_NUMBER(name) take_number(grid, #name, &out->name);
+#define TAKE_NUMBER(name) health_take_number(grid, #name, &out->name);
 	VIEW_PLACE_NUMBERS(TAKE_NUMBER)
 #undef TAKE_NUMBER
-#define TAKE_TEXT(name) take_text(grid, #name, out->name);
+#define TAKE_TEXT(name) health_take_text(grid, #name, out->name);
 	VIEW_PLACE_TEXTS(TAKE_TEXT)
 #undef TAKE_TEXT
-	if (is_the_targets(screen))
+	if (health_is_the_targets(screen))
 		out->target_only = 1;
-	take_number(grid, screen->way == VIEW_HEALTH_PARTS ? "first_ns" : "at_ns", &out->time_ns);
+	health_take_number(grid, screen->way == VIEW_HEALTH_PARTS ? "first_ns" : "at_ns",
+			   &out->time_ns);
 	if (out->time_ns != IPS_NULL)
 		view_place_text(out->clock, "host");
 	return true;
 }
 
-static bool view_health_offers(const struct view_place *place, char *out, size_t size)
+static bool health_offers(const struct view_place *place, char *out, size_t size)
 {
 	if (place->rule[0])
 		snprintf(out, size, "hits of the rule %s", place->rule);
@@ -298,8 +475,8 @@ static bool view_health_offers(const struct view_place *place, char *out, size_t
 	return true;
 }
 
-static enum status view_health_go(void *state, struct view_context *context,
-				  const struct view_place *place, struct err *err)
+static enum status health_go(void *state, struct view_context *context,
+			     const struct view_place *place, struct err *err)
 {
 	struct view_health *screen = state;
 	const bool rule = place->rule[0] != '\0';
@@ -330,8 +507,7 @@ static enum status view_health_go(void *state, struct view_context *context,
 }
 
 /* The same on the contract's views. */
-static void view_health_query(const void *state, const struct view_context *context,
-			      struct str *out)
+static void health_query(const void *state, const struct view_context *context, struct str *out)
 {
 	const struct view_health *screen = state;
 	static const char *const groups[] = {
@@ -366,19 +542,19 @@ const struct view_screen_ops view_health_ops = {
 	.key = 'H',
 	.where = VIEW_ON_HEALTH,
 	.least_ns = 1000 * UINT64_C(1000000),
-	.open = view_health_open,
-	.close = view_health_close,
+	.open = health_open,
+	.close = health_close,
 	.load = view__health_load,
-	.draw = view__health_draw,
-	.request = view_health_request,
-	.search = view_health_search,
-	.filter = view_health_filter,
-	.status = view_health_status,
-	.height = view_health_height,
-	.table = view_health_table,
-	.place = view_health_place,
-	.offers = view_health_offers,
-	.go = view_health_go,
-	.query = view_health_query,
-	.click = view_health_click,
+	.draw = health_draw,
+	.request = health_request,
+	.search = health_search,
+	.filter = health_filter,
+	.status = health_status,
+	.height = health_height,
+	.table = health_table,
+	.place = health_place,
+	.offers = health_offers,
+	.go = health_go,
+	.query = health_query,
+	.click = health_click,
 };

@@ -67,6 +67,10 @@ struct view_health {
 	int grid_height;
 };
 
+/* view_health.c */
+/* How many rows there are above the grid and under it, in a body of @context's size. */
+void view__health_lay_out(struct view_health *screen, const struct view_context *context);
+
 /* view_health_load.c */
 enum status view__health_load(void *state, struct view_context *context, bool news,
 			      struct err *err);
@@ -76,11 +80,5 @@ void view__health_way(struct view_health *screen, enum view_health_way way);
 enum status view__health_page_at(struct view_health *screen, const struct view_context *context,
 				 bool target, int64_t time_ns, struct err *err);
 const char *view__health_title(const struct view_health *screen, enum view_health_way way);
-
-/* view_health_draw.c */
-/* How many rows there are above the grid and under it, in a body of @context's size. */
-void view__health_lay_out(struct view_health *screen, const struct view_context *context);
-void view__health_draw(const void *state, const struct view_context *context,
-		       struct view_pane *pane);
 
 #endif /* VIEW_HEALTH_INTERNAL_H */

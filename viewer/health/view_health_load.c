@@ -25,7 +25,7 @@
 	"c.phase, c.epoch, c.step, h.value, h.threshold, coalesce(c.stage, i.stage) AS stage, "    \
 	"i.queue, c.rank, c.mode, c.execution, c.weight_update, c.microbatch, c.replica"
 
-static const char rules_sql[] =
+static const char health_rules_sql[] =
 	"SELECT r.rule, coalesce(s.hits, 0) AS hits, r.enabled, r.threshold, r.patience, s.layer, "
 	"s.key, s.stage, s.phase, s.epoch, s.step, s.time_ns AS at_ns, s.value, s.queue, s.rank, "
 	"s.mode, "
@@ -35,13 +35,13 @@ static const char rules_sql[] =
 	"value, queue, rank, mode, execution, weight_update, microbatch, replica, NULL "
 	"FROM health_sums WHERE rule NOT IN (SELECT rule FROM health_rules)";
 
-static const char origin_sql[] =
+static const char health_origin_sql[] =
 	"SELECT position, role, key, layer, phase, step, n_nan, n_pos_inf + n_neg_inf AS n_inf, n, "
 	"abs_max, std, mean, min, max, kind, stage, time_ns AS at_ns, queue, rank, mode, epoch, "
 	"execution, "
 	"weight_update, microbatch, replica FROM nonfinite_trail ORDER BY rank, position";
 
-static const struct view_grid_column rules_columns[] = {
+static const struct view_grid_column health_rules_columns[] = {
 	{.name = "rule", .importance = 100, .least = 16},
 	{.name = "hits", .importance = 95, .bar = true},
 	{.name = "enabled", .title = "on", .importance = 40},
@@ -65,7 +65,7 @@ static const struct view_grid_column rules_columns[] = {
 	{.name = "why", .importance = 5},
 };
 
-static const struct view_grid_column hits_columns[] = {
+static const struct view_grid_column health_hits_columns[] = {
 	{.name = "at_ns", .title = "at", .importance = 100},
 	{.name = "rule", .importance = 95, .least = 12},
 	{.name = "layer", .importance = 60},
@@ -85,7 +85,7 @@ static const struct view_grid_column hits_columns[] = {
 	{.name = "replica", .importance = 10},
 };
 
-static const struct view_grid_column parts_columns[] = {
+static const struct view_grid_column health_parts_columns[] = {
 	{.name = "layer", .importance = 100},
 	{.name = "key", .title = "tensor", .importance = 100},
 	{.name = "hits", .importance = 95, .bar = true},
@@ -94,7 +94,7 @@ static const struct view_grid_column parts_columns[] = {
 	{.name = "last_ns", .title = "last at", .importance = 50},
 };
 
-static const struct view_grid_column origin_columns[] = {
+static const struct view_grid_column health_origin_columns[] = {
 	{.name = "position", .title = "order", .importance = 100},
 	{.name = "role", .importance = 90},
 	{.name = "key", .title = "tensor", .importance = 95, .least = 22},
@@ -129,12 +129,14 @@ static const struct health_way {
 	const struct view_grid_column *columns;
 	int column_count;
 } health_ways[] = {
-	[VIEW_HEALTH_RULES] = {"rules", "rule,rank", "hits", rules_columns,
-			       ARRAY_LEN(rules_columns)},
-	[VIEW_HEALTH_HITS] = {"hits", KEYS_OF_HIT, "", hits_columns, ARRAY_LEN(hits_columns)},
-	[VIEW_HEALTH_PARTS] = {"by layer", NULL, "hits", parts_columns, ARRAY_LEN(parts_columns)},
-	[VIEW_HEALTH_ORIGIN] = {"where bad numbers began", "rank,position", "", origin_columns,
-				ARRAY_LEN(origin_columns)},
+	[VIEW_HEALTH_RULES] = {"rules", "rule,rank", "hits", health_rules_columns,
+			       ARRAY_LEN(health_rules_columns)},
+	[VIEW_HEALTH_HITS] = {"hits", KEYS_OF_HIT, "", health_hits_columns,
+			      ARRAY_LEN(health_hits_columns)},
+	[VIEW_HEALTH_PARTS] = {"by layer", NULL, "hits", health_parts_columns,
+			       ARRAY_LEN(health_parts_columns)},
+	[VIEW_HEALTH_ORIGIN] = {"where bad numbers began", "rank,position", "",
+				health_origin_columns, ARRAY_LEN(health_origin_columns)},
 };
 
 static const struct health_part {
@@ -164,8 +166,8 @@ void view__health_way(struct view_health *screen, enum view_health_way way)
 
 /* ---- over the run ---------------------------------------------------------------------------- */
 
-static enum status health_ask(struct prof_db *db, const char *sql, int64_t row, int64_t *out,
-			      struct err *err)
+static enum status health_query_rules(struct prof_db *db, const char *sql, int64_t row,
+				      int64_t *out, struct err *err)
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, sql, err);
@@ -187,7 +189,8 @@ static enum status health_ask(struct prof_db *db, const char *sql, int64_t row, 
 #define SAMPLED                                                                                    \
 	"WITH sample(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM sample WHERE i + 1 < %d) "
 
-static enum status strip_fill(struct view_health_strip *strip, struct prof_db *db, struct err *err)
+static enum status health_strip_fill(struct view_health_strip *strip, struct prof_db *db,
+				     struct err *err)
 {
 	struct prof_query *query;
 	char sql[512];
@@ -210,36 +213,38 @@ static enum status strip_fill(struct view_health_strip *strip, struct prof_db *d
 }
 
 /* The run's end as far as hits and executions tell it. */
-static enum status strip_load(struct view_health_strip *strip, struct prof_db *db, struct err *err)
+static enum status health_strip_load(struct view_health_strip *strip, struct prof_db *db,
+				     struct err *err)
 {
 	int64_t last, end;
 	enum status status;
 
 	memset(strip, 0, sizeof(*strip));
 	strip->every = 1;
-	status = health_ask(db, "SELECT max(row_id) FROM health_rows", IPS_NULL, &last, err);
+	status =
+		health_query_rules(db, "SELECT max(row_id) FROM health_rows", IPS_NULL, &last, err);
 	if (status != ST_OK || last < 1)
 		return status;
 	strip->hits = last;
 	strip->every = 1 + (last - 1) / VIEW_HEALTH_SAMPLE;
-	status = health_ask(db, "SELECT max(last_end_ns) FROM execution_sums", IPS_NULL,
-			    &strip->until_ns, err);
+	status = health_query_rules(db, "SELECT max(last_end_ns) FROM execution_sums", IPS_NULL,
+				    &strip->until_ns, err);
 	if (status == ST_OK)
-		status = health_ask(db, "SELECT time_ns FROM health_rows WHERE row_id = :row", last,
-				    &end, err);
+		status = health_query_rules(
+			db, "SELECT time_ns FROM health_rows WHERE row_id = :row", last, &end, err);
 	if (status != ST_OK)
 		return status;
 	if (end > strip->until_ns)
 		strip->until_ns = end;
 	if (strip->until_ns < 0)
 		strip->until_ns = 0;
-	return strip_fill(strip, db, err);
+	return health_strip_fill(strip, db, err);
 }
 
 /* ---- where bad numbers began ----------------------------------------------------------------- */
 
-static void origin_part(struct str *out, const struct prof_query *query, int column,
-			const char *name)
+static void health_origin_part(struct str *out, const struct prof_query *query, int column,
+			       const char *name)
 {
 	if (prof_column_type(query, column) == PROF_TEXT)
 		str_addf(out, ", %s %s", name, prof_column_text(query, column));
@@ -247,7 +252,7 @@ static void origin_part(struct str *out, const struct prof_query *query, int col
 		str_addf(out, ", %s %lld", name, (long long)prof_column_int(query, column));
 }
 
-static void origin_phase(struct str *out, const char *phase)
+static void health_origin_phase(struct str *out, const char *phase)
 {
 	static const struct {
 		const char *phase, *name;
@@ -262,7 +267,8 @@ static void origin_phase(struct str *out, const char *phase)
 			str_addf(out, " (%s)", names[i].name);
 }
 
-static enum status origin_load(struct view_health *screen, struct prof_db *db, struct err *err)
+static enum status health_origin_load(struct view_health *screen, struct prof_db *db,
+				      struct err *err)
 {
 	struct prof_query *query;
 	struct str text = {0};
@@ -283,12 +289,12 @@ static enum status origin_load(struct view_health *screen, struct prof_db *db, s
 
 		str_addf(&text, "Bad numbers began with %s in %s", value ? value : "?",
 			 key ? key : "?");
-		origin_part(&text, query, 3, "element");
-		origin_part(&text, query, 4, "phase");
-		origin_phase(&text, prof_column_text(query, 4));
-		origin_part(&text, query, 7, "step");
-		origin_part(&text, query, 6, "update");
-		origin_part(&text, query, 5, "epoch");
+		health_origin_part(&text, query, 3, "element");
+		health_origin_part(&text, query, 4, "phase");
+		health_origin_phase(&text, prof_column_text(query, 4));
+		health_origin_part(&text, query, 7, "step");
+		health_origin_part(&text, query, 6, "update");
+		health_origin_part(&text, query, 5, "epoch");
 		if (prof_column_type(query, 8) == PROF_INT)
 			str_addf(&text, ", at %s", fmt_ns(when, prof_column_int(query, 8)));
 		if (text.failed)
@@ -303,7 +309,7 @@ static enum status origin_load(struct view_health *screen, struct prof_db *db, s
 
 /* ---- the grid -------------------------------------------------------------------------------- */
 
-static void hits_clamp(struct view_health *screen, bool follow)
+static void health_hits_clamp(struct view_health *screen, bool follow)
 {
 	const int64_t all = max(screen->source.hits, screen->target.hits);
 	const int64_t last = all > VIEW_HEALTH_PAGE ? all - VIEW_HEALTH_PAGE + 1 : 1;
@@ -321,7 +327,7 @@ static void health_sql(struct view_health *screen, bool follow)
 
 	switch (screen->way) {
 	case VIEW_HEALTH_HITS:
-		hits_clamp(screen, follow);
+		health_hits_clamp(screen, follow);
 		snprintf(screen->sql, sizeof(screen->sql),
 			 "SELECT " HITS_COLUMNS " FROM " HITS_FROM
 			 " WHERE h.row_id >= %lld AND h.row_id < %lld ORDER BY h.row_id",
@@ -339,7 +345,7 @@ static void health_sql(struct view_health *screen, bool follow)
 		break;
 	default:
 		str_copy(screen->sql, sizeof(screen->sql),
-			 screen->way == VIEW_HEALTH_RULES ? rules_sql : origin_sql);
+			 screen->way == VIEW_HEALTH_RULES ? health_rules_sql : health_origin_sql);
 		break;
 	}
 }
@@ -358,8 +364,8 @@ static enum view_style health_style(const struct report_table *table, int64_t ro
 	return strcmp(name, "why") == 0 ? VIEW_DIM : VIEW_NORMAL;
 }
 
-static enum status grid_load(struct view_health *screen, struct view_context *context,
-			     struct err *err)
+static enum status health_grid_load(struct view_health *screen, struct view_context *context,
+				    struct err *err)
 {
 	const struct health_way *way = &health_ways[screen->way];
 	const char *keys = screen->way == VIEW_HEALTH_RULES && context->target
@@ -392,16 +398,16 @@ enum status view__health_load(void *state, struct view_context *context, bool ne
 	enum status status = ST_OK;
 
 	if (news) {
-		status = strip_load(&screen->source, context->source->db, err);
+		status = health_strip_load(&screen->source, context->source->db, err);
 		if (status == ST_OK && context->target)
-			status = strip_load(&screen->target, context->target->db, err);
+			status = health_strip_load(&screen->target, context->target->db, err);
 		if (status == ST_OK)
-			status = origin_load(screen, context->source->db, err);
+			status = health_origin_load(screen, context->source->db, err);
 	}
 	if (status == ST_OK && view_cancelled(context))
 		status = err_set(err, ST_INTERRUPTED, "interrupted");
 	if (status == ST_OK)
-		status = grid_load(screen, context, err);
+		status = health_grid_load(screen, context, err);
 	if (status != ST_OK)
 		return status;
 	view__health_lay_out(screen, context);
@@ -415,8 +421,8 @@ static bool health_is_before(struct prof_db *db, int64_t row, int64_t time_ns, e
 	int64_t at = INT64_MAX;
 
 	if (*status == ST_OK)
-		*status = health_ask(db, "SELECT time_ns FROM health_rows WHERE row_id = :row", row,
-				     &at, err);
+		*status = health_query_rules(
+			db, "SELECT time_ns FROM health_rows WHERE row_id = :row", row, &at, err);
 	return *status == ST_OK && at < time_ns;
 }
 

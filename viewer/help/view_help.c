@@ -1,9 +1,12 @@
 /*
  * The screen Help: what the screen that it was asked on shows, its words, and its keys, made from
- * the key table; for a file, of all screens.
+ * the key table; for a file, of all screens. Definitions are those of docs/schema.md and
+ * docs/cost-model.md.
  *
- * Threading: one thread. Ownership: the state owns its blocks.
+ * Threading: the session's. Ownership: the blocks own their texts.
  */
+#include "viewer/help/view_help.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +14,313 @@
 #include "common/minmax.h"
 #include "common/str.h"
 #include "viewer/draw/view_blocks.h"
-#include "viewer/help/view_help_told.h"
+
+/* ---- texts ----------------------------------------------------------------------------------- */
+
+static const struct view_help_word summary_words[] = {
+	{"step",
+	 "one batch through the whole model; with a pipeline such a batch is a micro-batch"},
+	{"weight update",
+	 "the optimizer changes the weights, after as many micro-batches as gradient accumulation "
+	 "says"},
+	{"stage", "a part of the layers on an IPU of its own; micro-batches go through all stages"},
+	{"bubble", "time in which IPUs of a pipeline have nothing to do, within a weight update"},
+	{"idle fraction", "the bubble, of the time of all IPUs together"},
+	{"bubble rate", "the same over the longest time from a stage's first work to its last"},
+	{"over ideal", "idle time over working time; can be more than 100 %"},
+	{"theory", "the bubble that the schedule has with these stages if sending cost nothing"},
+	{"ramp-up, -down", "idle before an IPU's first work, and after its last"},
+	{"imbalance", "idle because another stage takes longer"},
+	{"communication", "idle while the input is on its way"},
+	{"device", "the simulated IPUs; their times come from a cost model, not from a clock"},
+	{"host", "this machine, whose workers play the IPUs; measured"},
+	{"own cost", "what recording took of the run"},
+	{0}};
+
+static const struct view_help_key summary_keys[] = {
+	{VIEW_UP_REQUEST, "The line before that leads on"},
+	{VIEW_DOWN_REQUEST, "The next line that leads on"},
+	{VIEW_ENTER_REQUEST, "Go where the line leads"},
+	{0}};
+
+static const struct view_help_word insights_words[] = {
+	{"problem", "the run is wrong, or its recording is not whole"},
+	{"advice", "it could be faster or smaller"},
+	{"note", "to be known before figures are believed"},
+	{"about, which", "what it is about: an IPU, a stage, a rule, an operation; and which one"},
+	{"at stake", "the share of the time (or of the memory) that it is about; shares overlap"},
+	{"measured, predicted", "as it is, and as it would be after the change"},
+	{"ramps", "the beginning and end of a weight update, when not all stages have work"},
+	{"compute_share", "of an IPU's time, in which it computes"},
+	{0}};
+
+static const struct view_help_key insights_keys[] = {
+	{VIEW_ENTER_REQUEST, "Go to the screen that shows what it is about"},
+	{VIEW_VIEW_REQUEST, "List and text, the list alone, the text alone"},
+	{VIEW_BREAKDOWN_REQUEST, "Problems, advice or notes alone, and all"},
+	{VIEW_SELECT_REQUEST, "What is about one IPU, and all"},
+	{VIEW_LEFT_REQUEST, "The text alone: the insight before"},
+	{VIEW_RIGHT_REQUEST, "The text alone: the next insight"},
+	{0}};
+
+static const struct view_help_word memory_words[] = {
+	{"tile", "a core of an IPU with 624 kB of memory of its own; 0,986 is tile 986 of IPU 0"},
+	{"all tiles", "summed over the tiles of all IPUs"},
+	{"vertexCode", "code of the vertices, the small programs that compute on a tile"},
+	{"controlCode", "the program that calls them; exchange codes move data between tiles"},
+	{"variables", "weights and whatever else is there all the time"},
+	{"notAlwaysLive...", "what lives from its first write to its last use, at the most"},
+	{"always live", "needed during the whole run; see Liveness"},
+	{"excluding gaps", "what is needed; holes between variables are not known"},
+	{"interleaved", "the part of a tile's memory that is read twice as wide"},
+	{0}};
+
+static const struct view_help_key memory_keys[] = {
+	{VIEW_ENTER_REQUEST, "To the details and back; on a variable: its tiles"},
+	{VIEW_VIEW_REQUEST, "Curve, floor plan of the chip, histogram, table"},
+	{VIEW_BREAKDOWN_REQUEST, "By category, by region, by liveness, all as one"},
+	{VIEW_STATISTIC_REQUEST, "One part of the breakdown alone, then the next"},
+	{VIEW_MARK_ROW_REQUEST, "Hold this tile, to see others beside it"},
+	{VIEW_UNIT_REQUEST, "Tiles in physical order, or by number"},
+	{VIEW_LONGEST_GAP_REQUEST, "The tile that has most of what is shown"},
+	{VIEW_ZOOM_ALL_REQUEST, "All tiles; then up to what a tile has"},
+	{VIEW_SEARCH_REQUEST, "A tile (37, or 1,37) or a variable's name"},
+	{0}};
+
+static const struct view_help_word liveness_words[] = {
+	{"step", "a program that runs: a copy, an exchange, a compute set; in their order"},
+	{"always live", "weights, optimizer state, code: there at every step"},
+	{"not always live", "activations, gradients, temporaries: from first write to last use"},
+	{"peak", "the step at which most is live, which decides whether the program fits"},
+	{"from, to", "the steps between which a variable is live"},
+	{0}};
+
+static const struct view_help_key liveness_keys[] = {
+	{VIEW_LEFT_REQUEST, "A step earlier"},
+	{VIEW_RIGHT_REQUEST, "A step later"},
+	{VIEW_UP_REQUEST, "The variable above"},
+	{VIEW_DOWN_REQUEST, "The variable below"},
+	{VIEW_VIEW_REQUEST, "Chart and table, the chart alone, the table alone"},
+	{VIEW_BREAKDOWN_REQUEST, "Always live or not always live variables alone, and both"},
+	{VIEW_MARK_ROW_REQUEST, "Hold this step, to see others beside it"},
+	{VIEW_LONGEST_GAP_REQUEST, "The peak"},
+	{0}};
+
+static const struct view_help_word programs_words[] = {
+	{"Sequence", "programs that run one after the other"},
+	{"OnTileExecute", "a compute set: vertices compute on their tiles"},
+	{"DoExchange", "data move between the tiles of an IPU"},
+	{"GlobalExchange", "data move between IPUs"},
+	{"StreamCopy", "data come from the host or go to it"},
+	{"Sync", "tiles or IPUs wait for each other"},
+	{"Stage0/F", "forward of stage 0; B backward, U weight update, FIFO what is kept between"},
+	{"times", "how often a weight update runs it"},
+	{"cycles", "simulated clock ticks in a weight update, all that is below included"},
+	{0}};
+
+static const struct view_help_key programs_keys[] = {
+	{VIEW_ENTER_REQUEST, "Open or close; in the list: show it in the tree"},
+	{VIEW_VIEW_REQUEST, "The tree, or all programs as one list"},
+	{VIEW_BREAKDOWN_REQUEST, "What is below, by kind of program"},
+	{VIEW_LEFT_REQUEST, "Close it, or to what it is in"},
+	{VIEW_RIGHT_REQUEST, "Open it, or into it"},
+	{VIEW_PARENT_REQUEST, "To what it is in"},
+	{0}};
+
+static const struct view_help_word operations_words[] = {
+	{"operation", "a part of a layer: MatMul, its gradients GradW and GradX, SGD, a loss"},
+	{"cycles", "simulated clock ticks; compute + exchange + sync"},
+	{"compute", "vertices at work on the tiles"},
+	{"exchange", "data on their way between tiles"},
+	{"sync", "waiting for the slowest tile, and starting the next step"},
+	{"FLOP", "floating point operations (additions and multiplications)"},
+	{"tiles", "how many of the IPU's tiles have work"},
+	{"balance", "mean work of all tiles over the most that one has; 100 % is even; of a "
+		    "compute set only the tiles at work count"},
+	{"compute set", "what the tiles do at the same time, between two syncs"},
+	{0}};
+
+static const struct view_help_key operations_keys[] = {
+	{VIEW_ENTER_REQUEST, "The operations of a layer or stage; of one: its details"},
+	{VIEW_VIEW_REQUEST, "By operation, layer, kind or stage"},
+	{VIEW_BREAKDOWN_REQUEST, "Bars of compute, exchange and sync"},
+	{VIEW_SELECT_REQUEST, "One stage alone, and all"},
+	{VIEW_UNIT_REQUEST, "Cycles or time"},
+	{0}};
+
+static const struct view_help_word timeline_words[] = {
+	{"F0 B0 W0 R0", "forward, backward, weight part, recomputation of micro-batch 0"},
+	{"U", "weight update"},
+	{"Infeed, Outfeed", "data from the host, and to it"},
+	{"shaded", "the bubble: an IPU idle within a pipeline run (one weight update)"},
+	{"column", "many spans in one cell: its height is the share of time busy"},
+	{"idle", "share of the window without stage work"},
+	{"Engine::run", "one call of the device's program: an execution of many steps"},
+	{"DEVICE (sim)",
+	 "the simulated clock; its window shows the same executions as HOST, which is "
+	 "measured"},
+	{"theory", "the bubble that the schedule has with these stages if sending cost nothing"},
+	{"up, down", "ramp-up and ramp-down: idle before an IPU's first work, after its last"},
+	{"imb., comm.", "idle because another stage takes longer; while the input is on its way"},
+	{"tile balance", "mean of the tiles' work over the most that one has"},
+	{0}};
+
+static const struct view_help_key timeline_keys[] = {
+	{VIEW_ENTER_REQUEST, "Details of the span, with and without"},
+	{VIEW_VIEW_REQUEST, "Gantt, flame, flat, BSP (what the tiles do)"},
+	{VIEW_BREAKDOWN_REQUEST, "The bubble by its causes"},
+	{VIEW_UP_REQUEST, "The lane or depth above"},
+	{VIEW_DOWN_REQUEST, "The lane or depth below"},
+	{VIEW_LEFT_REQUEST, "Earlier"},
+	{VIEW_RIGHT_REQUEST, "Later"},
+	{VIEW_HOME_REQUEST, "The beginning of the run"},
+	{VIEW_END_REQUEST, "Its end"},
+	{VIEW_UNIT_REQUEST, "Device times in ns or cycles"},
+	{VIEW_LONGEST_GAP_REQUEST, "The longest idle time of the lane in the window"},
+	{VIEW_SEARCH_REQUEST, "The next span whose name has the text"},
+	{0}};
+
+static const struct view_help_word tensors_words[] = {
+	{"kind", "activation (a layer's output), gradient, weight, optimizer state"},
+	{"..._grad", "the gradient of the weight before it; bias:0 and kernel:0 are weights"},
+	{"std, mean", "standard deviation and mean of a tensor's elements"},
+	{"max std", "the largest that any step or weight update had"},
+	{"NaN, Inf", "elements that are no number, and infinite ones"},
+	{"rows", "statistics that were recorded: a row for each time"},
+	{"tier", "how much of a tensor is kept: health, counts, stats, histogram, full"},
+	{"histograms", "how many elements have which size; a column for each time, darker is more"},
+	{"values", "elements of a tensor that was kept whole (captured)"},
+	{0}};
+
+static const struct view_help_key tensors_keys[] = {
+	{VIEW_ENTER_REQUEST, "Give it the screen; then: go to other screens"},
+	{VIEW_VIEW_REQUEST, "Below: curve, histograms, values, rules broken, rows"},
+	{VIEW_STATISTIC_REQUEST, "Another statistic (std, mean ...); values: another time"},
+	{VIEW_BREAKDOWN_REQUEST, "Only gradients, another kind, all; values: as a picture"},
+	{VIEW_UNIT_REQUEST, "Curve: a logarithmic axis, and a linear one"},
+	{VIEW_SELECT_REQUEST, "Values: another slice of more than two axes"},
+	{0}};
+
+static const struct view_help_word metrics_words[] = {
+	{"mode", "train, or evaluate: on data that the model was not trained with"},
+	{"per", "a value for each step, or for an epoch: the whole of the data once"},
+	{"rank", "the process, where several train together"},
+	{"least, greatest", "of all values"},
+	{"loss", "how wrong the model is; training makes it less"},
+	{"accuracy", "the share of samples that the model is right about"},
+	{"trend", "all values at a small size"},
+	{"falling, rising", "the mean of the last quarter of the values beside that of the quarter "
+			    "before; level: no more "
+			    "than noise parts them"},
+	{0}};
+
+static const struct view_help_key metrics_keys[] = {
+	{VIEW_ENTER_REQUEST, "The curve alone, and with the list"},
+	{VIEW_VIEW_REQUEST, "Over steps, epochs or time"},
+	{VIEW_BREAKDOWN_REQUEST, "Every point, or means of several: smoother"},
+	{VIEW_STATISTIC_REQUEST, "The curve of the next metric"},
+	{VIEW_UNIT_REQUEST, "A logarithmic axis, and a linear one"},
+	{VIEW_LEFT_REQUEST, "The point before"},
+	{VIEW_RIGHT_REQUEST, "The next point"},
+	{0}};
+
+static const struct view_help_word health_words[] = {
+	{"rule", "what a sound training does not do; each is explained under the list"},
+	{"hits", "how often it was broken"},
+	{"threshold", "how much is too much"},
+	{"patience", "how many times in a row, before it counts"},
+	{"first in, at", "the layer where it was broken first, and when (host time)"},
+	{"found", "what was there, to be held against the threshold"},
+	{"phase", "F forward, B backward, U weight update"},
+	{"NaN, Inf", "no number, and infinite: a model with such weights is lost"},
+	{"trail", "where bad numbers began, and what was the last good before"},
+	{0}};
+
+static const struct view_help_key health_keys[] = {
+	{VIEW_ENTER_REQUEST, "The hits of the rule; of a hit: go to other screens"},
+	{VIEW_VIEW_REQUEST, "Rules, hits, hits by layer, where bad numbers began"},
+	{VIEW_VIEW_BACK_REQUEST, "Backwards: first where bad numbers began"},
+	{VIEW_BREAKDOWN_REQUEST, "Hits by layer, tensor, stage, phase or epoch"},
+	{0}};
+
+static const struct view_help_word sql_words[] = {
+	{"view", "a table to ask for; the list says what a row of each is"},
+	{"read-only", "no statement can change the report or write a file"},
+	{"ns", "names that end so are nanoseconds"},
+	{0}};
+
+static const struct view_help_key sql_keys[] = {
+	{VIEW_ENTER_REQUEST, "The views: ask for it; a row: edit the statement"},
+	{VIEW_VIEW_REQUEST, "The statement, the views, the rows"},
+	{0}};
+
+static const struct view_help_told help_texts[VIEW_SCREENS] = {
+	[VIEW_SUMMARY] = {"what ran, how fast, is it sound, what to look at next",
+			  "The run at a glance. The arrows stop at lines that lead on, and Enter "
+			  "goes there.",
+			  summary_words, summary_keys},
+	[VIEW_INSIGHTS] = {"what is wrong, what to do, what that is worth",
+			   "What the numbers of this run say, the most important first: the list, "
+			   "and of the one under the cursor what to do about it.",
+			   insights_words, insights_keys},
+	[VIEW_MEMORY] = {"does it fit, which tile is fullest, with what",
+			 "Memory of the simulated IPUs, tile by tile; below, what the tile under "
+			 "the cursor holds.",
+			 memory_words, memory_keys},
+	[VIEW_LIVENESS] = {"what is in memory at each step, where the peak is",
+			   "How much memory is in use at each step of the program, and by which "
+			   "variables at the step under the cursor. Simulated.",
+			   liveness_words, liveness_keys},
+	[VIEW_PROGRAMS] = {"what the device does, as a tree of programs",
+			   "The program that the simulated device runs, and the cycles of its "
+			   "parts.",
+			   programs_words, programs_keys},
+	[VIEW_OPERATIONS] = {"which operation or layer takes the time, and why",
+			     "Operations of the model, the longest first, and of the one under the "
+			     "cursor how it is spread over the tiles. Simulated.",
+			     operations_words, operations_keys},
+	[VIEW_TIMELINE] =
+		{"what ran when, how large the bubble is and why",
+		 "A lane for each IPU, on the device's clock and on the host's; time runs "
+		 "to the right. Below, the span under the cursor.",
+		 timeline_words, timeline_keys},
+	[VIEW_TENSORS] = {"how large activations and gradients are, and their values",
+			  "Statistics of the tensors that were recorded, and below, those of the "
+			  "one under the cursor over the training. Measured.",
+			  tensors_words, tensors_keys},
+	[VIEW_METRICS] =
+		{"loss and accuracy as curves: does it still learn",
+		 "Loss, accuracy and other measures of the model, and the curve of the one "
+		 "under the cursor. Measured.",
+		 metrics_words, metrics_keys},
+	[VIEW_HEALTH] = {"which rules were broken, where bad numbers began",
+			 "Rules that watch the training. Bad numbers are NaN and Inf. Below, when "
+			 "rules were broken.",
+			 health_words, health_keys},
+	[VIEW_SQL] = {"anything else: queries on the recording",
+		      "The report is a SQLite database. Type a statement with a ; at its end, and "
+		      "Enter; Tab completes names, Up brings back earlier statements, Esc leaves "
+		      "the line.",
+		      sql_words, sql_keys},
+	[VIEW_HELP_SCREEN] = {"what a screen shows, its words, its keys", "", NULL, NULL},
+};
+
+const struct view_help_told *view_help_told(enum view_screen screen)
+{
+	return &help_texts[screen];
+}
+
+/* What the key of @request does on @screen. */
+static const char *view_help_key_text(enum view_screen screen, enum view_request request)
+{
+	const struct view_help_key *key = help_texts[screen].keys;
+
+	while (key && key->text && key->request != request)
+		key++;
+	return key && key->text ? key->text : view_request_info(request)->help;
+}
+
+/* ---- the screen ------------------------------------------------------------------------------ */
 
 #define KEYS_WIDTH 20
 #define TWO_FROM   110 /* in narrower columns most texts would be folded */

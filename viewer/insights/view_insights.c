@@ -2,21 +2,286 @@
  * The screen Insights: what the run is worth changing for, as a list, and what the selected one
  * says.
  *
- * Threading: as view_screen.h says. Ownership: the state owns the insights, the grid and the lines.
+ * Threading: the session's. Ownership: view_insights_internal.h.
  */
+#include "viewer/insights/view_insights_internal.h"
+
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "common/fmt.h"
 #include "common/mem.h"
-#include "viewer/insights/view_insights_internal.h"
+#include "common/minmax.h"
+#include "reports/table/report_render.h"
+
+/* ---- areas ----------------------------------------------------------------------------------- */
+
+#define BESIDE_FROM 120 /* columns of body */
+#define TOLD_LEAST  52  /* columns of what is told beside the list */
+#define TOLD_MOST   92
+#define ROWS_LEAST  5 /* of body, for both */
+
+struct view_insights_layout view_insights_areas(struct view_rect body, int rows,
+						enum view_insights_show show)
+{
+	struct view_insights_layout out = {.list = body};
+	struct view_sides sides;
+	struct view_split split;
+	int columns, upper;
+
+	if (show == VIEW_INSIGHTS_LIST)
+		return out;
+	if (show == VIEW_INSIGHTS_TOLD) {
+		out.told = body;
+		out.list = (struct view_rect){body.x, body.y, 0, 0};
+		return out;
+	}
+	columns = body.width * 2 / 5;
+	columns = columns < TOLD_LEAST ? TOLD_LEAST : columns > TOLD_MOST ? TOLD_MOST : columns;
+	sides = view_split_sides(body, columns, BESIDE_FROM - TOLD_LEAST - 1);
+	if (sides.right.width > 0) {
+		out.list = sides.left;
+		out.told = sides.right;
+		out.rule =
+			(struct view_rect){sides.left.x + sides.left.width, body.y, 1, body.height};
+		out.beside = true;
+		return out;
+	}
+	upper = rows < (body.height - 1) / 2 ? rows : (body.height - 1) / 2;
+	split = view_split_rows(body, upper, body.height >= ROWS_LEAST ? 2 : body.height);
+	out.list = split.upper;
+	out.rule = split.heading;
+	out.told = split.lower;
+	return out;
+}
+
+/* ---- what an insight says -------------------------------------------------------------------- */
+
+#define LINE_MOST  100 /* longer ones are hard to read */
+#define NAME_WIDTH 14
+
+static const enum view_style insights_severity_styles[] = {[REPORT_INSIGHT_PROBLEM] = VIEW_BAD,
+							   [REPORT_INSIGHT_ADVICE] = VIEW_WARN,
+							   [REPORT_INSIGHT_NOTE] = VIEW_NORMAL};
+
+/* A pair of bars: now and then, to the scale of the greater one. */
+static void insights_tell_pair(struct view_blocks *blocks, const char *name, const double pair[2],
+			       enum report_quantity quantity)
+{
+	static const char *const when[2] = {"measured", "predicted"};
+	const double scale = fmax(pair[0], pair[1]);
+	char text[FMT_SIZE], label[64];
+
+	if (!isfinite(pair[0]) || !isfinite(pair[1]))
+		return;
+	for (int i = 0; i < 2; i++) {
+		const struct report_cell cell = {.type = PROF_REAL, .real = pair[i]};
+		char *copy;
+
+		snprintf(label, sizeof(label), "%s %s", name, when[i]);
+		copy = arena_strdup(&blocks->arena, label);
+		blocks->failed |= !copy;
+		view_blocks_bar(blocks, copy, i ? VIEW_GOOD : VIEW_BUBBLE,
+				scale > 0 ? pair[i] / scale : 0, (double)NAN, "%s",
+				report_cell_text(&cell, quantity, text, sizeof(text)));
+	}
+}
+
+static void insights_tell_gain(struct view_blocks *blocks, const struct report_insight *insight)
+{
+	const struct report_insight_gain *gain = &insight->gain;
+
+	if (!isfinite(gain->step_ns[1]) && !isfinite(gain->idle_fraction[1]) &&
+	    !isfinite(gain->bytes[1]))
+		return;
+	view_blocks_begin(blocks, "What it would change", (int)sizeof("always live predicted "));
+	insights_tell_pair(blocks, "step", gain->step_ns, REPORT_NS);
+	insights_tell_pair(blocks, "idle", gain->idle_fraction, REPORT_FRACTION);
+	insights_tell_pair(blocks, "always live", gain->bytes, REPORT_BYTES);
+}
+
+static void insights_tell_numbers(struct view_blocks *blocks, const struct report_insight *insight)
+{
+	char text[FMT_SIZE];
+	int width = 0;
+
+	if (insight->number_count == 0)
+		return;
+	for (int i = 0; i < insight->number_count; i++) {
+		const int name = view_text_width(insight->numbers[i].name) + 2;
+
+		width = max(name, width);
+	}
+	view_blocks_begin(blocks, "Numbers", width);
+	for (int i = 0; i < insight->number_count; i++) {
+		const struct report_insight_number *number = &insight->numbers[i];
+		const struct report_cell cell = {.type = PROF_REAL, .real = number->value};
+
+		if (number->quantity == REPORT_FRACTION)
+			view_blocks_bar(blocks, number->name, VIEW_CURVE, number->value,
+					(double)NAN, "%s", fmt_percent(text, number->value));
+		else
+			view_blocks_fact(
+				blocks, number->name, VIEW_BOLD, "%s",
+				report_cell_text(&cell, number->quantity, text, sizeof(text)));
+	}
+}
+
+/* The query in lines of its own making: its indents are for a wider page. */
+static void insights_tell_query(struct view_blocks *blocks, const char *sql, int width)
+{
+	struct str text = {0};
+
+	for (bool blank = false; *sql; sql++) {
+		const bool space = *sql == ' ' || *sql == '\n' || *sql == '\t';
+
+		if (!space)
+			str_addf(&text, "%s%c", blank ? " " : "", *sql);
+		blank = space;
+	}
+	blocks->failed |= text.failed;
+	view_blocks_fold(blocks, "query (y)", VIEW_DIM, width - NAME_WIDTH, str_peek(&text));
+	str_free(&text);
+}
+
+static void insights_tell_where(struct view_blocks *blocks, const struct report_insight *insight,
+				int width)
+{
+	if (insight->view || insight->sql)
+		view_blocks_begin(blocks, "Where its rows are: Enter goes there", NAME_WIDTH);
+	if (insight->view)
+		view_blocks_fact(blocks, "view", VIEW_NORMAL, "%s", insight->view);
+	if (insight->keys && insight->keys[0])
+		view_blocks_fold(blocks, "rows", VIEW_NORMAL, width - NAME_WIDTH, insight->keys);
+	if (insight->sql)
+		insights_tell_query(blocks, insight->sql, width);
+}
+
+/* "idle_ipu (ipu 0)" */
+static const char *insights_insight_head(struct view_blocks *blocks,
+					 const struct report_insight *insight)
+{
+	char *head = insight->subject ? arena_printf(&blocks->arena, "%s (%s %s)", insight->id,
+						     insight->subject_kind, insight->subject)
+				      : arena_strdup(&blocks->arena, insight->id);
+
+	blocks->failed |= !head;
+	return head ? head : "";
+}
+
+/* @report: "Source: ", "Target: " or "". */
+static void insights_tell_one(struct view_blocks *blocks, const struct report_insight *insight,
+			      const char *report, int width)
+{
+	const char *title = arena_printf(&blocks->arena, "%s%s %s", report,
+					 report_insight_severity(insight->severity),
+					 insights_insight_head(blocks, insight));
+
+	blocks->failed |= !title;
+	view_blocks_begin(blocks, title ? title : "", NAME_WIDTH);
+	view_blocks_fold(blocks, NULL, insights_severity_styles[insight->severity], width,
+			 insight->sentence);
+	if (insight->remedy) {
+		view_blocks_begin(blocks, "What to do", NAME_WIDTH);
+		view_blocks_fold(blocks, NULL, VIEW_NORMAL, width, insight->remedy);
+	}
+	insights_tell_gain(blocks, insight);
+	insights_tell_numbers(blocks, insight);
+}
+
+static void insights_tell_selected(struct view_insights *screen, int width)
+{
+	static const char *const reports[2] = {"Source: ", "Target: "};
+	static const char *const lacks[2] = {"The Source does not have it: it is new.",
+					     "The Target does not have it: it is gone."};
+	const struct report_insight *const *selected = screen->selected;
+
+	for (int r = 0; r < 2; r++)
+		if (selected[r])
+			insights_tell_one(&screen->told, selected[r],
+					  screen->compared ? reports[r] : "", width);
+		else if (screen->compared) {
+			view_blocks_begin(&screen->told, r ? "Target" : "Source", NAME_WIDTH);
+			view_blocks_text(&screen->told, VIEW_GOOD, "%s", lacks[r]);
+		}
+	insights_tell_where(&screen->told, selected[0] ? selected[0] : selected[1], width);
+}
+
+/* Every insight, for a file: a block for each severity. */
+static void insights_tell_all(struct view_insights *screen, int width)
+{
+	static const char *const heads[REPORT_INSIGHT_SEVERITIES] = {"Problems", "Advice", "Notes"};
+	struct view_blocks *blocks = &screen->told;
+	int last = -1;
+
+	for (int i = 0; i < screen->found[0].count; i++) {
+		const struct report_insight *insight = &screen->found[0].items[i];
+
+		if ((int)insight->severity != last)
+			view_blocks_begin(blocks, heads[insight->severity], NAME_WIDTH);
+		else
+			view_blocks_text(blocks, VIEW_NORMAL, "%s", "");
+		last = (int)insight->severity;
+		view_blocks_text(blocks, VIEW_BOLD, "%s", insights_insight_head(blocks, insight));
+		view_blocks_fold(blocks, NULL, VIEW_NORMAL, width, insight->sentence);
+		if (insight->remedy)
+			view_blocks_fold(blocks, "Do:", VIEW_NORMAL, width - NAME_WIDTH,
+					 insight->remedy);
+	}
+}
+
+/* A report without insights: what was looked for. */
+static void insights_tell_looked(struct view_blocks *blocks, int width)
+{
+	struct str ids = {0};
+
+	for (int i = 0; report_insight_id(i); i++)
+		str_addf(&ids, "%s%s", i ? ", " : "", report_insight_id(i));
+	blocks->failed |= ids.failed;
+	view_blocks_begin(blocks, "Nothing was found to say; looked for", NAME_WIDTH);
+	view_blocks_fold(blocks, NULL, VIEW_NORMAL, width, str_peek(&ids));
+	str_free(&ids);
+}
+
+static void insights_tell_not_looked(struct view_insights *screen, int width)
+{
+	static const char *const heads[2] = {"Not looked for, as the recording lacks it",
+					     "Not looked for in the Target"};
+
+	for (int r = 0; r < 2; r++)
+		if (screen->found[r].not_looked) {
+			view_blocks_begin(&screen->told, heads[r], NAME_WIDTH);
+			view_blocks_fold(&screen->told, NULL, VIEW_DIM, width,
+					 screen->found[r].not_looked);
+		}
+}
+
+/* What the selected insight says (@whole: what all of them say), in lines of
+ * at most @width columns. */
+static enum status insights_tell(struct view_insights *screen, int width, int height, bool whole,
+				 struct err *err)
+{
+	const int line = min(width, LINE_MOST) - 4;
+
+	view_blocks_clear(&screen->told);
+	screen->told.two_from = 2 * LINE_MOST; /* never: it is fitted to less */
+	if (whole && !screen->compared)
+		insights_tell_all(screen, line);
+	else if (screen->selected[0] || screen->selected[1])
+		insights_tell_selected(screen, line);
+	if (screen->found[0].count + screen->found[1].count == 0)
+		insights_tell_looked(&screen->told, line);
+	insights_tell_not_looked(screen, line);
+	return view_blocks_fit(&screen->told, min(width, LINE_MOST), height, err);
+}
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
 /* What is told is of the selected one, so a move of the cursor comes here, too. */
-static enum status view_insights_load(void *state, struct view_context *context, bool news,
-				      struct err *err)
+static enum status insights_load(void *state, struct view_context *context, bool news,
+				 struct err *err)
 {
 	struct view_insights *screen = state;
 	const struct view_rect body = {0, 0, context->body.width, context->body.height};
@@ -34,8 +299,8 @@ static enum status view_insights_load(void *state, struct view_context *context,
 			view_insights_areas(body, (int)screen->grid.count + 1, VIEW_INSIGHTS_BOTH);
 	view_grid_layout(&screen->grid, screen->areas.list.width, screen->areas.list.height);
 	view__insights_select(screen);
-	return view__insights_tell(screen, screen->areas.told.width, screen->areas.told.height,
-				   context->whole, err);
+	return insights_tell(screen, screen->areas.told.width, screen->areas.told.height,
+			     context->whole, err);
 }
 
 /* ---- drawing --------------------------------------------------------------------------------- */
@@ -43,8 +308,8 @@ static enum status view_insights_load(void *state, struct view_context *context,
 /*
  * "advice" as "Advice", or as "A" where there is no room: the letter carries what the colour does.
  */
-static void view_draw_severities(const struct view_insights *screen, bool whole,
-				 struct view_pane *pane)
+static void insights_draw_severities(const struct view_insights *screen, bool whole,
+				     struct view_pane *pane)
 {
 	const struct view_grid *grid = &screen->grid;
 
@@ -69,7 +334,7 @@ static void view_draw_severities(const struct view_insights *screen, bool whole,
 	}
 }
 
-static void view_draw_rule(const struct view_insights *screen, struct view_pane *pane)
+static void insights_draw_rule(const struct view_insights *screen, struct view_pane *pane)
 {
 	const struct view_rect rule = screen->areas.rule;
 
@@ -79,8 +344,8 @@ static void view_draw_rule(const struct view_insights *screen, struct view_pane 
 		view_glyphs(pane, rule.x, rule.y, VIEW_DIM, VIEW_GLYPH_HORIZONTAL, rule.width);
 }
 
-static void view_insights_draw(const void *state, const struct view_context *context,
-			       struct view_pane *pane)
+static void insights_draw(const void *state, const struct view_context *context,
+			  struct view_pane *pane)
 {
 	const struct view_insights *screen = state;
 	struct view_pane list = view_pane_sub(pane, screen->areas.list);
@@ -88,15 +353,16 @@ static void view_insights_draw(const void *state, const struct view_context *con
 
 	if (list.rect.height > 0) {
 		view_grid_draw(&screen->grid, &list, !context->whole);
-		view_draw_severities(screen, context->whole, &list);
+		insights_draw_severities(screen, context->whole, &list);
 	}
-	view_draw_rule(screen, pane);
+	insights_draw_rule(screen, pane);
 	if (told.rect.height > 0)
 		view_blocks_draw(&screen->told, &told);
 }
 
 /* Severities by colour, and what only one report has. */
-static enum view_style view_insight_style(const struct report_table *table, int64_t row, int column)
+static enum view_style insights_insight_style(const struct report_table *table, int64_t row,
+					      int column)
 {
 	static const struct {
 		const char *text;
@@ -118,7 +384,7 @@ static enum view_style view_insight_style(const struct report_table *table, int6
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-static void view_say_choice(struct view_context *context, const struct view_insights *screen)
+static void insights_say_choice(struct view_context *context, const struct view_insights *screen)
 {
 	static const char *const what[] = {"problems", "advice", "notes",
 					   "problems, advice, notes"};
@@ -130,28 +396,29 @@ static void view_say_choice(struct view_context *context, const struct view_insi
 }
 
 /* Choices that let nothing through are stepped over. */
-static enum view_answer view_choose_severity(struct view_insights *screen,
-					     struct view_context *context)
+static enum view_answer insights_choose_severity(struct view_insights *screen,
+						 struct view_context *context)
 {
 	do
 		screen->severity = (screen->severity + 1) % (VIEW_ALL_SEVERITIES + 1);
 	while (screen->severity != VIEW_ALL_SEVERITIES && !view__insights_any(screen));
 	screen->chosen = true;
-	view_say_choice(context, screen);
+	insights_say_choice(context, screen);
 	return VIEW_LOAD;
 }
 
-static enum view_answer view_choose_ipu(struct view_insights *screen, struct view_context *context)
+static enum view_answer insights_choose_ipu(struct view_insights *screen,
+					    struct view_context *context)
 {
 	do
 		screen->ipu = view__insights_next_ipu(screen, screen->ipu);
 	while (screen->ipu != IPS_NULL && !view__insights_any(screen));
 	screen->chosen = true;
-	view_say_choice(context, screen);
+	insights_say_choice(context, screen);
 	return VIEW_LOAD;
 }
 
-static enum view_answer view_show(struct view_insights *screen, int by)
+static enum view_answer insights_show(struct view_insights *screen, int by)
 {
 	screen->show = (enum view_insights_show)(((int)screen->show + by + VIEW_INSIGHTS_SHOWS) %
 						 VIEW_INSIGHTS_SHOWS);
@@ -159,7 +426,8 @@ static enum view_answer view_show(struct view_insights *screen, int by)
 }
 
 /* What is told alone: Up and Down scroll it, Left and Right go from one insight to the next. */
-static enum view_answer view_told_request(struct view_insights *screen, enum view_request request)
+static enum view_answer insights_told_request(struct view_insights *screen,
+					      enum view_request request)
 {
 	const int list = screen->areas.told.height;
 
@@ -173,7 +441,8 @@ static enum view_answer view_told_request(struct view_insights *screen, enum vie
 	return view_blocks_request(&screen->told, screen->areas.told.height, request);
 }
 
-static enum view_answer view_list_request(struct view_insights *screen, enum view_request request)
+static enum view_answer insights_list_request(struct view_insights *screen,
+					      enum view_request request)
 {
 	const int64_t before = screen->grid.at;
 	const enum view_answer answer =
@@ -185,7 +454,7 @@ static enum view_answer view_list_request(struct view_insights *screen, enum vie
 }
 
 /* Choices of the list, where it is not shown. */
-static bool view_is_unseen(const struct view_insights *screen, enum view_request request)
+static bool insights_is_unseen(const struct view_insights *screen, enum view_request request)
 {
 	static const enum view_request of_list[] = {VIEW_BREAKDOWN_REQUEST, VIEW_SELECT_REQUEST,
 						    VIEW_COLUMNS_REQUEST,   VIEW_SORT_NEXT_REQUEST,
@@ -199,13 +468,13 @@ static bool view_is_unseen(const struct view_insights *screen, enum view_request
 	return false;
 }
 
-static enum view_answer view_insights_request(void *state, struct view_context *context,
-					      enum view_request request)
+static enum view_answer insights_request(void *state, struct view_context *context,
+					 enum view_request request)
 {
 	struct view_insights *screen = state;
 	enum view_answer answer = VIEW_UNHANDLED;
 
-	if (view_is_unseen(screen, request)) {
+	if (insights_is_unseen(screen, request)) {
 		view_message(context, "that is for the list: v shows it", NULL);
 		return VIEW_DRAW;
 	}
@@ -214,20 +483,20 @@ static enum view_answer view_insights_request(void *state, struct view_context *
 		return VIEW_JOIN;
 	case VIEW_VIEW_REQUEST:
 	case VIEW_VIEW_BACK_REQUEST:
-		return view_show(screen, request == VIEW_VIEW_REQUEST ? 1 : -1);
+		return insights_show(screen, request == VIEW_VIEW_REQUEST ? 1 : -1);
 	case VIEW_BREAKDOWN_REQUEST:
-		return view_choose_severity(screen, context);
+		return insights_choose_severity(screen, context);
 	case VIEW_SELECT_REQUEST:
-		return view_choose_ipu(screen, context);
+		return insights_choose_ipu(screen, context);
 	default:
 		if (screen->areas.list.height == 0)
-			answer = view_told_request(screen, request);
-		return answer == VIEW_UNHANDLED ? view_list_request(screen, request) : answer;
+			answer = insights_told_request(screen, request);
+		return answer == VIEW_UNHANDLED ? insights_list_request(screen, request) : answer;
 	}
 }
 
-static bool view_insights_search(void *state, struct view_context *context, const char *text,
-				 bool forward)
+static bool insights_search(void *state, struct view_context *context, const char *text,
+			    bool forward)
 {
 	struct view_insights *screen = state;
 
@@ -236,7 +505,7 @@ static bool view_insights_search(void *state, struct view_context *context, cons
 	return view_grid_search(&screen->grid, screen->areas.list.height, text, forward);
 }
 
-static void view_insights_filter(void *state, const char *text)
+static void insights_filter(void *state, const char *text)
 {
 	struct view_insights *screen = state;
 
@@ -244,7 +513,7 @@ static void view_insights_filter(void *state, const char *text)
 	view_grid_filter(&screen->grid, text);
 }
 
-static enum view_answer view_insights_click(void *state, struct view_context *context, int x, int y)
+static enum view_answer insights_click(void *state, struct view_context *context, int x, int y)
 {
 	struct view_insights *screen = state;
 
@@ -259,8 +528,8 @@ static enum view_answer view_insights_click(void *state, struct view_context *co
 
 /* ---- status and rows ------------------------------------------------------------------------- */
 
-static void view_insights_status(const void *state, const struct view_context *context, char *out,
-				 size_t size)
+static void insights_status(const void *state, const struct view_context *context, char *out,
+			    size_t size)
 {
 	const struct view_insights *screen = state;
 	size_t length;
@@ -286,7 +555,7 @@ static void view_insights_status(const void *state, const struct view_context *c
 			 counts[1][REPORT_INSIGHT_NOTE]);
 }
 
-static int view_insights_height(const void *state, const struct view_context *context)
+static int insights_height(const void *state, const struct view_context *context)
 {
 	const struct view_insights *screen = state;
 	const int rows = (int)screen->grid.count + 1;
@@ -297,8 +566,8 @@ static int view_insights_height(const void *state, const struct view_context *co
 								  : 2 * rows + 1;
 }
 
-static enum status view_insights_table(void *state, struct view_context *context,
-				       struct report_table *out, struct err *err)
+static enum status insights_table(void *state, struct view_context *context,
+				  struct report_table *out, struct err *err)
 {
 	const struct view_insights *screen = state;
 	enum status status = view_grid_table(&screen->grid, out, err);
@@ -311,15 +580,15 @@ static enum status view_insights_table(void *state, struct view_context *context
 
 /* ---- from screen to screen ------------------------------------------------------------------- */
 
-static const struct report_insight *view_selected(const struct view_insights *screen)
+static const struct report_insight *insights_selected(const struct view_insights *screen)
 {
 	return screen->selected[0] ? screen->selected[0] : screen->selected[1];
 }
 
-static bool view_insights_place(const void *state, const struct view_context *context,
-				struct view_place *out)
+static bool insights_place(const void *state, const struct view_context *context,
+			   struct view_place *out)
 {
-	const struct report_insight *insight = view_selected(state);
+	const struct report_insight *insight = insights_selected(state);
 
 	(void)context;
 	view_place_clear(out);
@@ -330,7 +599,7 @@ static bool view_insights_place(const void *state, const struct view_context *co
 }
 
 /* What an insight can be about. One that comes from here leads elsewhere. */
-static bool view_insights_offers(const struct view_place *place, char *out, size_t size)
+static bool insights_offers(const struct view_place *place, char *out, size_t size)
 {
 	if (place->view[0])
 		return false;
@@ -350,7 +619,8 @@ static bool view_insights_offers(const struct view_place *place, char *out, size
 }
 
 /* How much of @insight is @place: 0: nothing. */
-static int view_insight_match(const struct report_insight *insight, const struct view_place *place)
+static int insights_insight_match(const struct report_insight *insight,
+				  const struct view_place *place)
 {
 	struct view_place its;
 
@@ -366,8 +636,8 @@ static int view_insight_match(const struct report_insight *insight, const struct
 	       (place->ipu != IPS_NULL && its.ipu == place->ipu);
 }
 
-static enum status view_insights_go(void *state, struct view_context *context,
-				    const struct view_place *place, struct err *err)
+static enum status insights_go(void *state, struct view_context *context,
+			       const struct view_place *place, struct err *err)
 {
 	struct view_insights *screen = state;
 	const char *const positions[2] = {"position", "position_target"};
@@ -375,7 +645,7 @@ static enum status view_insights_go(void *state, struct view_context *context,
 
 	for (int r = 0; r < 2; r++)
 		for (int i = 0; i < screen->found[r].count; i++) {
-			const int match = view_insight_match(&screen->found[r].items[i], place);
+			const int match = insights_insight_match(&screen->found[r].items[i], place);
 
 			if (match > best) {
 				best = match;
@@ -400,10 +670,9 @@ static enum status view_insights_go(void *state, struct view_context *context,
 	return ST_OK;
 }
 
-static void view_insights_query(const void *state, const struct view_context *context,
-				struct str *out)
+static void insights_query(const void *state, const struct view_context *context, struct str *out)
 {
-	const struct report_insight *insight = view_selected(state);
+	const struct report_insight *insight = insights_selected(state);
 
 	(void)context;
 	if (insight && insight->sql)
@@ -412,7 +681,7 @@ static void view_insights_query(const void *state, const struct view_context *co
 
 /* ---- the row --------------------------------------------------------------------------------- */
 
-static enum status view_insights_open(void **state, struct view_context *context, struct err *err)
+static enum status insights_open(void **state, struct view_context *context, struct err *err)
 {
 	struct view_insights *screen = mem_calloc(1, sizeof(*screen));
 
@@ -422,12 +691,12 @@ static enum status view_insights_open(void **state, struct view_context *context
 		return err_nomem(err);
 	screen->severity = VIEW_ALL_SEVERITIES;
 	screen->ipu = IPS_NULL;
-	screen->grid.style = view_insight_style;
+	screen->grid.style = insights_insight_style;
 	*state = screen;
 	return ST_OK;
 }
 
-static void view_insights_close(void *state)
+static void insights_close(void *state)
 {
 	struct view_insights *screen = state;
 
@@ -447,19 +716,19 @@ const struct view_screen_ops view_insights_ops = {
 	.key = '2',
 	.where = VIEW_ON_INSIGHTS,
 	.least_ns = 2000 * UINT64_C(1000000),
-	.open = view_insights_open,
-	.close = view_insights_close,
-	.load = view_insights_load,
-	.draw = view_insights_draw,
-	.request = view_insights_request,
-	.search = view_insights_search,
-	.filter = view_insights_filter,
-	.status = view_insights_status,
-	.height = view_insights_height,
-	.table = view_insights_table,
-	.place = view_insights_place,
-	.offers = view_insights_offers,
-	.go = view_insights_go,
-	.query = view_insights_query,
-	.click = view_insights_click,
+	.open = insights_open,
+	.close = insights_close,
+	.load = insights_load,
+	.draw = insights_draw,
+	.request = insights_request,
+	.search = insights_search,
+	.filter = insights_filter,
+	.status = insights_status,
+	.height = insights_height,
+	.table = insights_table,
+	.place = insights_place,
+	.offers = insights_offers,
+	.go = insights_go,
+	.query = insights_query,
+	.click = insights_click,
 };

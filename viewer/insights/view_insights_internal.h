@@ -41,7 +41,7 @@ struct view_insights {
 	const struct report_insight *selected[2]; /* NULL: not in that report */
 };
 
-/* view_insights_layout.c */
+/* view_insights.c */
 struct view_insights_layout view_insights_areas(struct view_rect body, int rows,
 						enum view_insights_show show);
 
@@ -55,15 +55,9 @@ enum status view__insights_list(struct view_insights *screen, struct view_contex
 void view__insights_select(struct view_insights *screen);
 /* Do the choices let any through? */
 bool view__insights_any(const struct view_insights *screen);
-int64_t view__insight_ipu(const struct report_insight *insight); /* IPS_NULL: of none */
 /* The IPU after @ipu that an insight is about; IPS_NULL after the last. */
 int64_t view__insights_next_ipu(const struct view_insights *screen, int64_t ipu);
 /* Where @insight points. */
 void view__insight_place(const struct report_insight *insight, struct view_place *out);
-
-/* view_insights_told.c: what the selected insight says (@whole: what all of them say), in lines of
- * at most @width columns. */
-enum status view__insights_tell(struct view_insights *screen, int width, int height, bool whole,
-				struct err *err);
 
 #endif /* VIEW_INSIGHTS_INTERNAL_H */

@@ -4,12 +4,13 @@
  * Threading: the session's worker; places are read on the terminal's thread. Ownership: the found
  * insights' arenas own all texts but those of the grid, which copies.
  */
+#include "viewer/insights/view_insights_internal.h"
+
 #include <string.h>
 
 #include "common/mem.h"
-#include "viewer/insights/view_insights_internal.h"
 
-static const struct view_grid_column view_insight_columns[] = {
+static const struct view_grid_column insights_insight_columns[] = {
 	{.name = "severity", .title = "kind", .width = 7, .least = 1, .importance = 90},
 	{.name = "id", .title = "insight", .least = 10, .importance = 100},
 	{.name = "subject_kind", .title = "about", .least = 5, .importance = 30},
@@ -56,7 +57,29 @@ enum status view__insights_find(struct view_insights *screen, struct view_contex
 	return ST_OK;
 }
 
-int64_t view__insight_ipu(const struct report_insight *insight)
+void view__insight_place(const struct report_insight *insight, struct view_place *out)
+{
+	char subject[2 * VIEW_PLACE_NAME];
+
+	view_place_clear(out);
+	if (insight->sql && strlen(insight->sql) < sizeof(out->sql))
+		strcpy(out->sql, insight->sql);
+	view_place_keys(out, insight->keys);
+	if (insight->subject) {
+		snprintf(subject, sizeof(subject), "%s=%s", insight->subject_kind,
+			 insight->subject);
+		view_place_keys(out, subject);
+	}
+	/* A metric is called by its name there. */
+	if (insight->view && strcmp(insight->view, "metrics") == 0 && insight->keys &&
+	    strstr(insight->keys, "name="))
+		view_place_text(out->metric, strstr(insight->keys, "name=") + strlen("name="));
+	view_place_text(out->view, insight->view);
+	view_place_text(out->keys, insight->keys);
+}
+
+/* IPS_NULL: of none */
+static int64_t insight_ipu(const struct report_insight *insight)
 {
 	struct view_place place;
 
@@ -70,7 +93,7 @@ int64_t view__insights_next_ipu(const struct view_insights *screen, int64_t ipu)
 
 	for (int r = 0; r < 2; r++)
 		for (int i = 0; i < screen->found[r].count; i++) {
-			const int64_t of = view__insight_ipu(&screen->found[r].items[i]);
+			const int64_t of = insight_ipu(&screen->found[r].items[i]);
 
 			if (of != IPS_NULL && of > ipu && (next == IPS_NULL || of < next))
 				next = of;
@@ -78,26 +101,26 @@ int64_t view__insights_next_ipu(const struct view_insights *screen, int64_t ipu)
 	return next;
 }
 
-static bool view_insight_passes(const struct view_insights *screen,
-				const struct report_insight *insight)
+static bool insights_insight_passes(const struct view_insights *screen,
+				    const struct report_insight *insight)
 {
 	if (screen->severity != VIEW_ALL_SEVERITIES && screen->severity != insight->severity)
 		return false;
-	return screen->ipu == IPS_NULL || screen->ipu == view__insight_ipu(insight);
+	return screen->ipu == IPS_NULL || screen->ipu == insight_ipu(insight);
 }
 
 bool view__insights_any(const struct view_insights *screen)
 {
 	for (int r = 0; r < 2; r++)
 		for (int i = 0; i < screen->found[r].count; i++)
-			if (view_insight_passes(screen, &screen->found[r].items[i]))
+			if (insights_insight_passes(screen, &screen->found[r].items[i]))
 				return true;
 	return false;
 }
 
 /* The rows of one report. */
-static enum status view_insights_rows(const struct view_insights *screen, int report,
-				      struct report_table *out, struct err *err)
+static enum status insights_rows(const struct view_insights *screen, int report,
+				 struct report_table *out, struct err *err)
 {
 	const struct report_insights *found = &screen->found[report];
 	struct report_insights some = {0};
@@ -108,7 +131,7 @@ static enum status view_insights_rows(const struct view_insights *screen, int re
 	if (!some.items)
 		return err_nomem(err);
 	for (int i = 0; i < found->count; i++)
-		if (view_insight_passes(screen, &found->items[i]))
+		if (insights_insight_passes(screen, &found->items[i]))
 			some.items[some.count++] = found->items[i];
 	status = report_insights_table(out, &some, err);
 	mem_free(some.items);
@@ -116,7 +139,7 @@ static enum status view_insights_rows(const struct view_insights *screen, int re
 }
 
 /* REPORT_INSIGHT_SEVERITIES: unknown. */
-static int view_row_severity(const struct report_table *rows, int64_t row)
+static int insights_row_severity(const struct report_table *rows, int64_t row)
 {
 	static const char *const columns[] = {"severity", "severity_target"};
 
@@ -137,7 +160,7 @@ static int view_row_severity(const struct report_table *rows, int64_t row)
 }
 
 /* Problems first also where they are new: rows of the Target alone come last from the joining. */
-static enum status view_insights_order(struct report_table *rows, struct err *err)
+static enum status insights_list_order(struct report_table *rows, struct err *err)
 {
 	const size_t width = (size_t)rows->column_count;
 	struct report_cell *cells =
@@ -148,7 +171,7 @@ static enum status view_insights_order(struct report_table *rows, struct err *er
 		return err_nomem(err);
 	for (int s = 0; s <= REPORT_INSIGHT_SEVERITIES; s++)
 		for (int64_t r = 0; r < rows->row_count; r++)
-			if (view_row_severity(rows, r) == s) {
+			if (insights_row_severity(rows, r) == s) {
 				memcpy(to, &rows->cells[(size_t)r * width], width * sizeof(*to));
 				to += width;
 			}
@@ -160,10 +183,10 @@ enum status view__insights_list(struct view_insights *screen, struct view_contex
 				struct err *err)
 {
 	struct report_table rows[2] = {{0}}, joined = {0};
-	enum status status = view_insights_rows(screen, 0, &rows[0], err);
+	enum status status = insights_rows(screen, 0, &rows[0], err);
 
 	if (status == ST_OK && screen->compared) {
-		status = view_insights_rows(screen, 1, &rows[1], err);
+		status = insights_rows(screen, 1, &rows[1], err);
 		if (status == ST_OK)
 			status = view_grid_compare(&joined, context, &rows[0], &rows[1],
 						   INSIGHT_KEYS, err);
@@ -171,7 +194,7 @@ enum status view__insights_list(struct view_insights *screen, struct view_contex
 		report_table_free(&rows[1]);
 		rows[0] = joined;
 		if (status == ST_OK)
-			status = view_insights_order(&rows[0], err);
+			status = insights_list_order(&rows[0], err);
 	}
 	if (status != ST_OK) {
 		report_table_free(&rows[0]);
@@ -179,13 +202,13 @@ enum status view__insights_list(struct view_insights *screen, struct view_contex
 	}
 	screen->grid.differ = context->differ;
 	screen->chosen = false;
-	return view_grid_set(&screen->grid, context, &rows[0], view_insight_columns,
-			     (int)ARRAY_LEN(view_insight_columns), INSIGHT_KEYS, err);
+	return view_grid_set(&screen->grid, context, &rows[0], insights_insight_columns,
+			     (int)ARRAY_LEN(insights_insight_columns), INSIGHT_KEYS, err);
 }
 
 /* ---- the one under the cursor ---------------------------------------------------------------- */
 
-static bool view_same_text(const struct report_cell *cell, const char *text)
+static bool insights_same_text(const struct report_cell *cell, const char *text)
 {
 	if (!cell || cell->type != PROF_TEXT)
 		return !text;
@@ -203,31 +226,10 @@ void view__insights_select(struct view_insights *screen)
 		for (int i = 0; i < screen->found[r].count && id && !screen->selected[r]; i++) {
 			const struct report_insight *insight = &screen->found[r].items[i];
 
-			if (view_same_text(id, insight->id) &&
-			    view_same_text(kind, insight->subject_kind) &&
-			    view_same_text(subject, insight->subject))
+			if (insights_same_text(id, insight->id) &&
+			    insights_same_text(kind, insight->subject_kind) &&
+			    insights_same_text(subject, insight->subject))
 				screen->selected[r] = insight;
 		}
 	}
-}
-
-void view__insight_place(const struct report_insight *insight, struct view_place *out)
-{
-	char subject[2 * VIEW_PLACE_NAME];
-
-	view_place_clear(out);
-	if (insight->sql && strlen(insight->sql) < sizeof(out->sql))
-		strcpy(out->sql, insight->sql);
-	view_place_keys(out, insight->keys);
-	if (insight->subject) {
-		snprintf(subject, sizeof(subject), "%s=%s", insight->subject_kind,
-			 insight->subject);
-		view_place_keys(out, subject);
-	}
-	/* A metric is called by its name there. */
-	if (insight->view && strcmp(insight->view, "metrics") == 0 && insight->keys &&
-	    strstr(insight->keys, "name="))
-		view_place_text(out->metric, strstr(insight->keys, "name=") + strlen("name="));
-	view_place_text(out->view, insight->view);
-	view_place_text(out->keys, insight->keys);
 }

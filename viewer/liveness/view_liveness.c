@@ -1,8 +1,7 @@
 /*
  * The screen Liveness: bytes in use over the steps of the program, and what is live at one of them.
  *
- * Threading: as view_screen.h says. Ownership: the state owns what was read, the picture's arena
- * and the grid.
+ * Threading: the session's. Ownership: view_liveness_internal.h.
  */
 #include "viewer/liveness/view_liveness_internal.h"
 
@@ -12,11 +11,532 @@
 #include "common/fmt.h"
 #include "common/mem.h"
 #include "common/minmax.h"
+#include "viewer/view_layout.h"
+
+/* ---- areas ----------------------------------------------------------------------------------- */
+
+#define BESIDE_FROM  150 /* columns of body: the table stands beside the chart */
+#define CHART_LEAST  3
+#define LEGEND_FROM  6 /* rows of the chart's part */
+#define LIFE_FROM    5
+#define STRIP_FROM   8
+#define HEADING_FROM 8 /* rows of body */
+
+static struct view_rect liveness_take(struct view_rect *rest, int rows)
+{
+	struct view_rect out = *rest;
+
+	out.height = rows;
+	rest->y += rows;
+	rest->height -= rows;
+	return out;
+}
+
+/* The chart with what belongs to it, from its top to its foot. */
+static void liveness_live_chart(struct view_liveness_layout *out, struct view_rect part, bool life)
+{
+	const int height = part.height;
+
+	if (height >= LEGEND_FROM)
+		out->legend = liveness_take(&part, 1);
+	if (height >= STRIP_FROM)
+		out->overview = liveness_take(&part, 1);
+	out->chart = part;
+	if (life && height >= LIFE_FROM) {
+		out->chart.height--;
+		out->life = (struct view_rect){part.x, part.y + out->chart.height, part.width, 1};
+	}
+}
+
+struct view_liveness_layout view_liveness_areas(struct view_rect body, bool table)
+{
+	struct view_liveness_layout out = {0};
+	struct view_rect rest = body;
+	int rows;
+
+	if (!table) {
+		if (body.height >= HEADING_FROM)
+			out.heading = liveness_take(&rest, 1);
+		liveness_live_chart(&out, rest, false);
+		return out;
+	}
+	if (body.width >= BESIDE_FROM) {
+		const struct view_sides sides = view_split_sides(body, body.width / 2, 60);
+
+		out.table = sides.right;
+		if (body.height >= HEADING_FROM)
+			out.heading = liveness_take(&out.table, 1);
+		liveness_live_chart(&out, sides.left, true);
+		return out;
+	}
+	rows = body.height >= HEADING_FROM ? body.height / 2 : body.height - CHART_LEAST - 1;
+	if (rows < CHART_LEAST) {
+		liveness_live_chart(&out, rest, false);
+		return out;
+	}
+	liveness_live_chart(&out, liveness_take(&rest, rows), true);
+	if (body.height >= HEADING_FROM)
+		out.heading = liveness_take(&rest, 1);
+	out.table = rest;
+	return out;
+}
+
+/* ---- where everything is --------------------------------------------------------------------- */
+
+static struct view_window liveness_live_extent(const struct view_liveness *live)
+{
+	struct view_window extent = {0, 1};
+	bool found = false;
+
+	for (int r = 0; r < 2; r++)
+		for (size_t i = 0; i < live->report[r].curve_count; i++) {
+			const struct view_live_curve *curve = &live->report[r].curves[i];
+			const int64_t from = curve->steps[0].step,
+				      to = curve->steps[curve->count - 1].step + 1;
+
+			if (!view__live_shown(live, curve->ipu))
+				continue;
+			extent.from = found && extent.from < from ? extent.from : from;
+			extent.to = found && extent.to > to ? extent.to : to;
+			found = true;
+		}
+	return extent;
+}
+
+static void live_to(struct view_liveness *live, int64_t step)
+{
+	if (step >= live->extent.to)
+		step = live->extent.to - 1;
+	live->cursor = max(live->extent.from, step);
+	if (live->cursor < live->window.from || live->cursor >= live->window.to)
+		live->window = view_window_show(live->window, live->cursor, live->extent);
+}
+
+/* The extent of what is shown; cursor and window into it. */
+static void live_clamp(struct view_liveness *live)
+{
+	const struct view_window extent = liveness_live_extent(live);
+	const bool whole =
+		live->window.from == live->extent.from && live->window.to == live->extent.to;
+
+	live->window = whole ? extent : view_window_clamp(live->window, extent);
+	live->extent = extent;
+	live_to(live, live->cursor);
+}
+
+static int64_t liveness_live_bytes(const struct view_liveness *live,
+				   const struct view_live_step *step)
+{
+	return step->rest + (live->always_live ? step->always : 0);
+}
+
+/* The step with the most bytes of what is shown; false: there is none. */
+static bool live_peak(const struct view_liveness *live, int64_t *step)
+{
+	const struct view_live_step *best = NULL;
+
+	for (int r = 0; r < 2 && !best; r++)
+		for (size_t i = 0; i < live->report[r].curve_count; i++) {
+			const struct view_live_curve *curve = &live->report[r].curves[i];
+			const struct view_live_step *peak =
+				&curve->steps[curve->peak[live->always_live]];
+
+			if (view__live_shown(live, curve->ipu) &&
+			    (!best ||
+			     liveness_live_bytes(live, peak) > liveness_live_bytes(live, best)))
+				best = peak;
+		}
+	if (best)
+		*step = best->step;
+	return best != NULL;
+}
+
+/* The step of @from .. @to - 1 with the most bytes, of what is shown. */
+static int64_t liveness_live_highest(const struct view_liveness *live, int64_t from, int64_t to)
+{
+	int64_t best = from, most = -1;
+
+	for (int64_t step = from; step < to; step++)
+		for (size_t i = 0; i < live->report[0].curve_count; i++) {
+			const struct view_live_curve *curve = &live->report[0].curves[i];
+			const struct view_live_step *at = view__live_shown(live, curve->ipu)
+								  ? view__live_at(curve, step)
+								  : NULL;
+
+			if (at && liveness_live_bytes(live, at) > most) {
+				most = liveness_live_bytes(live, at);
+				best = step;
+			}
+		}
+	return best;
+}
+
+/* ---- requests -------------------------------------------------------------------------------- */
+
+/* A step, or where a column is several, to the highest of the next column. */
+static void liveness_live_step(struct view_liveness *live, int by)
+{
+	const int point = view__live_point_of(live, live->cursor) + by;
+	int64_t from, to;
+
+	if (live->points == 0 || live->window.to - live->window.from <= live->points) {
+		live_to(live, live->cursor + by);
+		return;
+	}
+	if (point < 0 || point >= live->points) {
+		live_to(live, by < 0 ? live->window.from - 1 : live->window.to);
+		return;
+	}
+	view__live_point(live, point, &from, &to);
+	live_to(live, liveness_live_highest(live, from, to));
+}
+
+static void liveness_live_page(struct view_liveness *live, int by)
+{
+	const int64_t before = live->window.from;
+
+	live->window = view_window_pan(live->window, by, 1, live->extent);
+	if (live->window.from == before)
+		live_to(live, by < 0 ? live->extent.from : live->extent.to - 1);
+	else
+		live_to(live, live->cursor + live->window.from - before);
+}
+
+static void liveness_live_mark(struct view_liveness *live, struct view_context *context)
+{
+	live->listed = false;
+	for (int i = 0; i < live->mark_count; i++)
+		if (live->marks[i] == live->cursor) {
+			memmove(live->marks + i, live->marks + i + 1,
+				(size_t)(live->mark_count - i - 1) * sizeof(live->marks[0]));
+			live->mark_count--;
+			return;
+		}
+	if (live->mark_count == VIEW_LIVE_MARKS) {
+		snprintf(context->message, sizeof(context->message),
+			 "%d steps are selected: x on one of them lets go of it", VIEW_LIVE_MARKS);
+		return;
+	}
+	live->marks[live->mark_count++] = live->cursor;
+	snprintf(context->message, sizeof(context->message),
+		 "program step %lld has a column beside the cursor's", (long long)live->cursor);
+}
+
+static void liveness_live_next_ipu(struct view_liveness *live, struct view_context *context)
+{
+	live->ipu = live->ipu + 1 < (int)live->ipu_count ? live->ipu + 1 : VIEW_LIVE_ALL;
+	if (live->ipu_count == 1)
+		live->ipu = 0;
+	if (live->ipu == VIEW_LIVE_ALL)
+		snprintf(context->message, sizeof(context->message), "all %zu IPUs",
+			 live->ipu_count);
+	else
+		snprintf(context->message, sizeof(context->message), "IPU %lld",
+			 (long long)live->ipus[live->ipu]);
+	live->listed = false;
+	live_clamp(live);
+}
+
+static void liveness_live_group(struct view_liveness *live, struct view_context *context)
+{
+	static const char *const what[VIEW_LIVE_GROUPS] = {"variables of both kinds",
+							   "variables that are not always live",
+							   "variables that are always live"};
+
+	live->group = (live->group + 1) % VIEW_LIVE_GROUPS;
+	live->listed = false;
+	snprintf(context->message, sizeof(context->message), "%s", what[live->group]);
+}
+
+static void liveness_live_show(struct view_liveness *live, int by)
+{
+	live->show =
+		(enum view_live_show)(((int)live->show + by + VIEW_LIVE_SHOWS) % VIEW_LIVE_SHOWS);
+	live->listed = false;
+}
+
+static void liveness_live_zoom(struct view_liveness *live, struct view_context *context,
+			       bool closer)
+{
+	const struct view_window before = live->window;
+
+	live->window = view_window_zoom(before, live->cursor, closer ? 1 : 2, closer ? 2 : 1,
+					live->extent);
+	if (live->window.from == before.from && live->window.to == before.to)
+		snprintf(context->message, sizeof(context->message), "%s",
+			 closer ? "this is as close as it gets" : "all steps are shown");
+}
+
+static enum view_answer liveness_live_picture(struct view_liveness *live,
+					      struct view_context *context,
+					      enum view_request request)
+{
+	int64_t step;
+
+	switch (request) {
+	case VIEW_ZOOM_IN_REQUEST:
+	case VIEW_ZOOM_OUT_REQUEST:
+		liveness_live_zoom(live, context, request == VIEW_ZOOM_IN_REQUEST);
+		return VIEW_LOAD;
+	case VIEW_ZOOM_ALL_REQUEST:
+		live->window = live->extent;
+		return VIEW_LOAD;
+	case VIEW_ALWAYS_LIVE_REQUEST:
+		live->always_live = !live->always_live;
+		snprintf(context->message, sizeof(context->message), "%s what is always live",
+			 live->always_live ? "with" : "without");
+		return VIEW_LOAD;
+	case VIEW_LONGEST_GAP_REQUEST:
+		if (live_peak(live, &step))
+			live_to(live, step);
+		return VIEW_LOAD;
+	default:
+		return VIEW_UNHANDLED;
+	}
+}
+
+static enum view_answer liveness_live_move(struct view_liveness *live, enum view_request request)
+{
+	switch (request) {
+	case VIEW_LEFT_REQUEST:
+	case VIEW_RIGHT_REQUEST:
+		liveness_live_step(live, request == VIEW_LEFT_REQUEST ? -1 : 1);
+		return VIEW_LOAD;
+	case VIEW_PAGE_LEFT_REQUEST:
+	case VIEW_PAGE_RIGHT_REQUEST:
+		liveness_live_page(live, request == VIEW_PAGE_LEFT_REQUEST ? -1 : 1);
+		return VIEW_LOAD;
+	case VIEW_HOME_REQUEST:
+		live_to(live, live->extent.from);
+		return VIEW_LOAD;
+	case VIEW_END_REQUEST:
+		live_to(live, live->extent.to - 1);
+		return VIEW_LOAD;
+	default:
+		return VIEW_UNHANDLED;
+	}
+}
+
+/* What the choices of what is shown do. */
+static enum view_answer liveness_live_choose(struct view_liveness *live,
+					     struct view_context *context,
+					     enum view_request request)
+{
+	switch (request) {
+	case VIEW_MARK_ROW_REQUEST:
+		liveness_live_mark(live, context);
+		return VIEW_LOAD;
+	case VIEW_SELECT_REQUEST:
+		liveness_live_next_ipu(live, context);
+		return VIEW_LOAD;
+	case VIEW_BREAKDOWN_REQUEST:
+		liveness_live_group(live, context);
+		return VIEW_LOAD;
+	case VIEW_VIEW_REQUEST:
+	case VIEW_VIEW_BACK_REQUEST:
+		liveness_live_show(live, request == VIEW_VIEW_REQUEST ? 1 : -1);
+		return VIEW_LOAD;
+	case VIEW_ENTER_REQUEST:
+		return VIEW_JOIN;
+	default:
+		return VIEW_UNHANDLED;
+	}
+}
+
+static enum view_answer live_request(void *state, struct view_context *context,
+				     enum view_request request)
+{
+	struct view_liveness *live = state;
+	enum view_answer answer = liveness_live_choose(live, context, request);
+
+	if (answer == VIEW_UNHANDLED)
+		answer = liveness_live_move(live, request);
+	if (answer == VIEW_UNHANDLED)
+		answer = liveness_live_picture(live, context, request);
+	if (answer == VIEW_UNHANDLED)
+		answer = view_grid_request(&live->grid, live->areas.table.height, request);
+	return answer;
+}
+
+/* ---- other screens --------------------------------------------------------------------------- */
+
+/* The program of the step, where it is one IPU's. */
+static int64_t liveness_live_program(const struct view_liveness *live, int64_t ipu)
+{
+	const struct view_live_curve *curve =
+		ipu != IPS_NULL ? view__live_curve(&live->report[0], ipu) : NULL;
+	const struct view_live_step *at = curve ? view__live_at(curve, live->cursor) : NULL;
+
+	return at ? at->program_id : live->facts[0].program_id;
+}
+
+static bool live_place(const void *state, const struct view_context *context,
+		       struct view_place *out)
+{
+	const struct view_liveness *live = state;
+	const struct report_cell *cell;
+
+	(void)context;
+	view_place_clear(out);
+	if (live->ipu_count == 0)
+		return false;
+	out->program_step = live->cursor;
+	if (live->ipu != VIEW_LIVE_ALL)
+		out->ipu = live->ipus[live->ipu];
+	cell = view_grid_cell(&live->grid, "ipu");
+	if (live->show != VIEW_LIVE_CHART && cell && cell->type == PROF_INT)
+		out->ipu = cell->integer;
+	out->program_id = liveness_live_program(live, out->ipu);
+	if (live->show == VIEW_LIVE_CHART)
+		return true;
+	cell = view_grid_cell(&live->grid, "variable_id");
+	if (cell && cell->type == PROF_INT)
+		out->variable_id = cell->integer;
+	cell = view_grid_cell(&live->grid, "layer");
+	if (cell && cell->type == PROF_TEXT &&
+	    (live->show == VIEW_LIVE_VARIABLES || cell->text[0] != '('))
+		view_place_text(out->layer, cell->text);
+	return true;
+}
+
+static bool live_offers(const struct view_place *place, char *out, size_t size)
+{
+	if (place->variable_id != IPS_NULL)
+		snprintf(out, size, "when the variable %lld is live",
+			 (long long)place->variable_id);
+	else if (place->program_step != IPS_NULL)
+		snprintf(out, size, "what is live at program step %lld",
+			 (long long)place->program_step);
+	else if (place->program_id != IPS_NULL)
+		snprintf(out, size, "what is live in program %lld", (long long)place->program_id);
+	else if (place->operation[0])
+		snprintf(out, size, "what is live in %s", place->operation);
+	else
+		return false;
+	return true;
+}
+
+/* ---- going there ----------------------------------------------------------------------------- */
+
+static void liveness_live_show_ipu(struct view_liveness *live, int64_t ipu)
+{
+	for (size_t i = 0; i < live->ipu_count && ipu != IPS_NULL; i++)
+		if (live->ipus[i] == ipu && live->ipu != VIEW_LIVE_ALL)
+			live->ipu = (int)i;
+}
+
+/* The first row of a statement on what @place says: IPU, and steps from and to. */
+struct view_live_found {
+	bool found;
+	int64_t ipu, from, to; /* IPS_NULL: always live */
+};
+
+static enum status liveness_live_find(struct prof_db *db, const char *sql,
+				      const struct view_place *place, struct view_live_found *out,
+				      struct err *err)
+{
+	struct prof_query *query;
+	enum status status = prof_query_open(&query, db, sql, err);
+
+	*out = (struct view_live_found){false, IPS_NULL, IPS_NULL, IPS_NULL};
+	if (place->variable_id != IPS_NULL)
+		prof_query_int(query, ":variable_id", place->variable_id);
+	else if (place->program_id != IPS_NULL)
+		prof_query_int(query, ":program_id", place->program_id);
+	else
+		prof_query_text(query, ":operation", place->operation);
+	if (prof_query_next(query, &status, err))
+		*out = (struct view_live_found){true, prof_column_int(query, 0),
+						prof_column_int(query, 1),
+						prof_column_int(query, 2)};
+	prof_query_close(query);
+	return status;
+}
+
+static enum status liveness_live_go_variable(struct view_liveness *live, struct prof_db *db,
+					     const struct view_place *place, struct err *err)
+{
+	struct view_live_found found;
+	enum status status = liveness_live_find(
+		db,
+		"SELECT ipu, first_program_step, last_program_step FROM variables "
+		"WHERE variable_id = :variable_id",
+		place, &found, err);
+	int64_t step = place->program_step != IPS_NULL ? place->program_step : live->cursor;
+
+	if (status != ST_OK)
+		return status;
+	if (!found.found)
+		return err_set(err, ST_NOTFOUND, "there is no variable %lld",
+			       (long long)place->variable_id);
+	liveness_live_show_ipu(live, found.ipu);
+	if (found.from != IPS_NULL && (step < found.from || step > found.to))
+		step = found.from;
+	live->show = VIEW_LIVE_VARIABLES;
+	live->group = VIEW_LIVE_BOTH;
+	live->wanted = place->variable_id;
+	live_clamp(live);
+	live_to(live, step);
+	return ST_OK;
+}
+
+/* Of several steps the one with the most bytes. */
+static enum status liveness_live_go_program(struct view_liveness *live, struct prof_db *db,
+					    const struct view_place *place, struct err *err)
+{
+	static const char by_program[] =
+		"SELECT ipu, program_step, program_step FROM liveness "
+		"WHERE program_id = :program_id ORDER BY not_always_live_bytes DESC LIMIT 1";
+	static const char by_operation[] =
+		"SELECT ipu, program_step, program_step FROM liveness WHERE program_id IN "
+		"(SELECT program_id FROM programs WHERE operation = :operation) "
+		"ORDER BY not_always_live_bytes DESC LIMIT 1";
+	const char *sql = place->program_id != IPS_NULL ? by_program : by_operation;
+	struct view_live_found found = {0};
+	struct view_place operation = *place;
+	enum status status = liveness_live_find(db, sql, place, &found, err);
+
+	/* A program that is no step may be of an operation that has some. */
+	operation.program_id = IPS_NULL;
+	if (status == ST_OK && !found.found && sql == by_program && place->operation[0])
+		status = liveness_live_find(db, by_operation, &operation, &found, err);
+	if (status != ST_OK)
+		return status;
+	if (!found.found)
+		return err_set(err, ST_NOTFOUND, "no program step is of that program");
+	liveness_live_show_ipu(live, found.ipu);
+	live_clamp(live);
+	live_to(live, found.from);
+	return ST_OK;
+}
+
+static enum status live_go(void *state, struct view_context *context,
+			   const struct view_place *place, struct err *err)
+{
+	struct view_liveness *live = state;
+
+	if (live->ipu_count == 0 || !context->source->db)
+		return err_set(err, ST_NOTFOUND, "no liveness was recorded");
+	live->listed = false;
+	if (place->variable_id != IPS_NULL)
+		return liveness_live_go_variable(live, context->source->db, place, err);
+	if (place->program_step == IPS_NULL)
+		return liveness_live_go_program(live, context->source->db, place, err);
+	liveness_live_show_ipu(live, place->ipu);
+	live_clamp(live);
+	if (place->program_step < live->extent.from || place->program_step >= live->extent.to)
+		return err_set(err, ST_NOTFOUND, "there is no program step %lld",
+			       (long long)place->program_step);
+	live_to(live, place->program_step);
+	return ST_OK;
+}
+
+/* ---- the screen ------------------------------------------------------------------------------ */
 
 #define CHART_ROWS 20 /* of text in a file, with all that belongs to the chart */
 
 /* The first look: the IPU with the highest peak, at that step. */
-static void view_live_begin(struct view_liveness *live)
+static void liveness_live_begin(struct view_liveness *live)
 {
 	int64_t best = -1;
 
@@ -33,13 +553,13 @@ static void view_live_begin(struct view_liveness *live)
 			live->ipu = (int)i;
 		}
 	}
-	view__live_clamp(live);
+	live_clamp(live);
 	live->window = live->extent;
-	view__live_peak(live, &live->cursor);
+	live_peak(live, &live->cursor);
 }
 
-static enum status view_live_load(void *state, struct view_context *context, bool news,
-				  struct err *err)
+static enum status liveness_live_load(void *state, struct view_context *context, bool news,
+				      struct err *err)
 {
 	struct view_liveness *live = state;
 	const struct view_rect body = {0, 0, context->body.width, context->body.height};
@@ -51,16 +571,16 @@ static enum status view_live_load(void *state, struct view_context *context, boo
 	}
 	if (status != ST_OK)
 		return status;
-	view_live_begin(live);
-	view__live_clamp(live);
+	liveness_live_begin(live);
+	live_clamp(live);
 	live->listed = live->listed && live->cursor == live->listed_at;
 	live->areas = view_liveness_areas(body, live->show != VIEW_LIVE_CHART);
 	status = view__live_picture(live, context, err);
 	return status == ST_OK ? view__live_list(live, context, err) : status;
 }
 
-static bool view_live_search(void *state, struct view_context *context, const char *text,
-			     bool forward)
+static bool liveness_live_search(void *state, struct view_context *context, const char *text,
+				 bool forward)
 {
 	struct view_liveness *live = state;
 
@@ -68,14 +588,14 @@ static bool view_live_search(void *state, struct view_context *context, const ch
 	return view_grid_search(&live->grid, live->areas.table.height, text, forward);
 }
 
-static void view_live_filter(void *state, const char *text)
+static void liveness_live_filter(void *state, const char *text)
 {
 	struct view_liveness *live = state;
 
 	view_grid_filter(&live->grid, text);
 }
 
-static enum view_answer view_live_click(void *state, struct view_context *context, int x, int y)
+static enum view_answer liveness_live_click(void *state, struct view_context *context, int x, int y)
 {
 	struct view_liveness *live = state;
 	const struct view_rect table = live->areas.table, chart = live->areas.chart;
@@ -91,13 +611,13 @@ static enum view_answer view_live_click(void *state, struct view_context *contex
 	    live->points == 0)
 		return VIEW_UNHANDLED;
 	view__live_point(live, (int)((int64_t)(x - plot) * live->points / live->plot), &from, &to);
-	view__live_to(live, from);
+	live_to(live, from);
 	return VIEW_LOAD;
 }
 
 /* @brief: the step and the rows. */
-static void view_live_status_text(const struct view_liveness *live, bool brief, const char *grid,
-				  char *out, size_t size)
+static void liveness_live_status_text(const struct view_liveness *live, bool brief,
+				      const char *grid, char *out, size_t size)
 {
 	static const char *const groups[VIEW_LIVE_GROUPS] = {"", ", not always live",
 							     ", always live"};
@@ -114,8 +634,8 @@ static void view_live_status_text(const struct view_liveness *live, bool brief, 
 		 live->always_live || brief ? "" : "; without always live");
 }
 
-static void view_live_status(const void *state, const struct view_context *context, char *out,
-			     size_t size)
+static void liveness_live_status(const void *state, const struct view_context *context, char *out,
+				 size_t size)
 {
 	const struct view_liveness *live = state;
 	const int width = context->body.width - 1;
@@ -127,9 +647,9 @@ static void view_live_status(const void *state, const struct view_context *conte
 	}
 	if (live->show != VIEW_LIVE_CHART)
 		view_grid_status(&live->grid, grid, sizeof(grid));
-	view_live_status_text(live, false, grid, out, size);
+	liveness_live_status_text(live, false, grid, out, size);
 	if (view_text_width(out) > width)
-		view_live_status_text(live, true, grid, out, size);
+		liveness_live_status_text(live, true, grid, out, size);
 	/* Of a filter that cannot be used all is of no interest but why. */
 	if (live->grid.trouble[0] && grid[0])
 		snprintf(out, size, "%s", grid);
@@ -137,7 +657,7 @@ static void view_live_status(const void *state, const struct view_context *conte
 		snprintf(out, size, "%s", grid);
 }
 
-static int view_live_height(const void *state, const struct view_context *context)
+static int liveness_live_height(const void *state, const struct view_context *context)
 {
 	const struct view_liveness *live = state;
 	const int rows = (int)live->grid.count + 2;
@@ -151,7 +671,7 @@ static int view_live_height(const void *state, const struct view_context *contex
 	return 2 * max(rows, CHART_ROWS);
 }
 
-static enum status view_live_open(void **state, struct view_context *context, struct err *err)
+static enum status liveness_live_open(void **state, struct view_context *context, struct err *err)
 {
 	struct view_liveness *live = mem_calloc(1, sizeof(*live));
 
@@ -167,7 +687,7 @@ static enum status view_live_open(void **state, struct view_context *context, st
 	return ST_OK;
 }
 
-static void view_live_close(void *state)
+static void liveness_live_close(void *state)
 {
 	struct view_liveness *live = state;
 
@@ -189,19 +709,19 @@ const struct view_screen_ops view_liveness_ops = {
 	.key = '4',
 	.where = VIEW_ON_LIVENESS,
 	.least_ns = 2000 * UINT64_C(1000000),
-	.open = view_live_open,
-	.close = view_live_close,
-	.load = view_live_load,
+	.open = liveness_live_open,
+	.close = liveness_live_close,
+	.load = liveness_live_load,
 	.draw = view__live_draw,
-	.request = view__live_request,
-	.search = view_live_search,
-	.filter = view_live_filter,
-	.status = view_live_status,
-	.height = view_live_height,
+	.request = live_request,
+	.search = liveness_live_search,
+	.filter = liveness_live_filter,
+	.status = liveness_live_status,
+	.height = liveness_live_height,
 	.table = view__live_table,
-	.place = view__live_place,
-	.offers = view__live_offers,
-	.go = view__live_go,
+	.place = live_place,
+	.offers = live_offers,
+	.go = live_go,
 	.query = view__live_query,
-	.click = view_live_click,
+	.click = liveness_live_click,
 };

@@ -1,17 +1,282 @@
 /*
- * Drawing live bytes: the chart of each IPU, the whole program above, the step's facts, the
- * lifetime of the variable under the cursor.
+ * The chart of live bytes: a point for each program step of the window, or for each column where
+ * these are more; the overview; the facts of the step under the cursor; and drawing all.
  *
- * Threading: the terminal's thread. Ownership: draws what the last load made.
+ * Threading: the session's; drawing is the terminal's. Ownership: the screen's arenas.
  */
+#include "viewer/liveness/view_liveness_internal.h"
+
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "common/fmt.h"
+#include "common/mem.h"
 #include "common/minmax.h"
 #include "common/str.h"
-#include "viewer/draw/view_share.h"
-#include "viewer/liveness/view_liveness_internal.h"
+#include "viewer/draw/view_axis.h"
+
+#define BAND_LEAST 3   /* rows of an IPU's chart, axis aside */
+#define LIMIT_FROM 0.5 /* of the limit: where the peak is below, the line would flatten the curve */
+#define HEADROOM   1.02
+
+void view__live_point(const struct view_liveness *live, int point, int64_t *from, int64_t *to)
+{
+	const int64_t steps = live->window.to - live->window.from;
+
+	view_share(steps, live->points > 0 ? live->points : 1, point, from, to);
+	*from += live->window.from;
+	*to += live->window.from;
+}
+
+int view__live_point_of(const struct view_liveness *live, int64_t step)
+{
+	if (step < live->window.from || step >= live->window.to || live->points == 0)
+		return -1;
+	return view_share_cell(live->window.to - live->window.from, live->points,
+			       step - live->window.from);
+}
+
+/* ---- the bands ------------------------------------------------------------------------------- */
+
+/* The highest step of @from .. @to - 1; NULL: the program has none there. */
+static const struct view_live_step *liveness_live_best(const struct view_live_curve *curve,
+						       int64_t from, int64_t to)
+{
+	const struct view_live_step *best = view__live_at(curve, from), *at = best;
+	const struct view_live_step *end = curve->steps + curve->count;
+
+	if (!at) {
+		/* Before its first step there is nothing. */
+		at = curve->steps;
+		if (at->step >= to || from > curve->steps[curve->count - 1].step)
+			return NULL;
+		best = at;
+	}
+	for (; at < end && at->step < to; at++)
+		if (at->always + at->rest > best->always + best->rest)
+			best = at;
+	return best;
+}
+
+static enum status liveness_live_points(struct view_liveness *live, struct view_live_band *band,
+					int report, struct err *err)
+{
+	const struct view_live_curve *curve = view__live_curve(&live->report[report], band->ipu);
+	const size_t count = (size_t)live->points;
+	double *values;
+
+	if (!curve)
+		return ST_OK;
+	values = arena_alloc(&live->arena, 3 * count + 1, sizeof(*values));
+	if (!values)
+		return err_nomem(err);
+	band->always[report] = values;
+	band->rest[report] = values + count;
+	band->total[report] = values + 2 * count;
+	for (int p = 0; p < live->points; p++) {
+		const struct view_live_step *best;
+		int64_t from, to;
+
+		view__live_point(live, p, &from, &to);
+		best = liveness_live_best(curve, from, to);
+		band->always[report][p] = best ? (double)best->always : (double)NAN;
+		band->rest[report][p] = best ? (double)best->rest : (double)NAN;
+		band->total[report][p] =
+			best ? (double)(best->rest + (live->always_live ? best->always : 0))
+			     : (double)NAN;
+	}
+	return ST_OK;
+}
+
+/* A line between points would slope where bytes jump. */
+static enum status liveness_live_line(struct view_liveness *live, struct view_live_band *band,
+				      struct err *err)
+{
+	const int count = 2 * live->plot;
+
+	if (!band->total[1] || live->points == 0)
+		return ST_OK;
+	band->line = arena_alloc(&live->arena, (size_t)count, sizeof(*band->line));
+	if (!band->line)
+		return err_nomem(err);
+	for (int i = 0; i < count; i++)
+		band->line[i] = band->total[1][(int64_t)(i / 2) * live->points / live->plot];
+	return ST_OK;
+}
+
+static void liveness_live_limit(const struct view_liveness *live, struct view_live_band *band)
+{
+	const struct view_live_curve *curve = view__live_curve(&live->report[0], band->ipu);
+
+	band->limit = (double)NAN;
+	if (curve && curve->capacity > 0 && live->always_live &&
+	    band->y.high >= LIMIT_FROM * (double)curve->capacity)
+		band->limit = (double)curve->capacity;
+	if (isfinite(band->limit) && band->y.high < band->limit * HEADROOM)
+		band->y.high = band->limit * HEADROOM;
+}
+
+/* From 0 to the highest of the whole program, so that another window is to the same scale. */
+static void liveness_live_scale(const struct view_liveness *live, struct view_live_band *band)
+{
+	const double zero = 0;
+	const bool with = live->always_live;
+
+	view_axis_begin(&band->y);
+	band->y.quantity = REPORT_BYTES;
+	view_axis_take(&band->y, &zero, 1);
+	for (int r = 0; r < 2; r++) {
+		const struct view_live_curve *curve = view__live_curve(&live->report[r], band->ipu);
+		const struct view_live_step *peak = curve ? &curve->steps[curve->peak[with]] : NULL;
+		const double bytes = peak ? (double)(peak->rest + (with ? peak->always : 0)) : 0;
+
+		view_axis_take(&band->y, &bytes, 1);
+	}
+	view_axis_settle(&band->y);
+	band->y.low = 0;
+	liveness_live_limit(live, band);
+}
+
+static enum status liveness_live_make_bands(struct view_liveness *live, struct err *err)
+{
+	const int rows = live->areas.chart.height;
+	const int room = rows / BAND_LEAST > 0 ? rows / BAND_LEAST : 1;
+	int y = 0;
+
+	live->band_count = live->ipu != VIEW_LIVE_ALL ? (live->ipu_count > 0)
+						      : min((int)live->ipu_count, room);
+	live->bands = arena_alloc(&live->arena, (size_t)live->band_count + 1, sizeof(*live->bands));
+	if (!live->bands) {
+		live->band_count = 0;
+		return err_nomem(err);
+	}
+	live->scale = 0;
+	for (int b = 0; b < live->band_count; b++) {
+		struct view_live_band *band = &live->bands[b];
+		const int end = rows * (b + 1) / live->band_count;
+		int scale;
+
+		band->ipu = live->ipus[live->ipu == VIEW_LIVE_ALL ? b : live->ipu];
+		band->rect = (struct view_rect){0, y, live->areas.chart.width, end - y};
+		y = end;
+		liveness_live_scale(live, band);
+		scale = view_chart_scale_width(&band->y, band->rect.height);
+		live->scale = max(scale, live->scale);
+	}
+	return ST_OK;
+}
+
+static enum status liveness_live_fill_bands(struct view_liveness *live, struct err *err)
+{
+	const int64_t steps = live->window.to - live->window.from;
+	enum status status = ST_OK;
+
+	live->plot = view_chart_areas(live->areas.chart.width, live->areas.chart.height,
+				      live->scale, true)
+			     .plot.width;
+	live->points = live->plot < 1 ? 0 : steps < live->plot ? (int)steps : live->plot;
+	for (int b = 0; b < live->band_count && status == ST_OK; b++) {
+		for (int r = 0; r < 2 && status == ST_OK; r++)
+			status = liveness_live_points(live, &live->bands[b], r, err);
+		if (status == ST_OK)
+			status = liveness_live_line(live, &live->bands[b], err);
+	}
+	return status;
+}
+
+/* ---- the overview ---------------------------------------------------------------------------- */
+
+/* The highest of what is shown, over the whole program. */
+static enum status liveness_live_overview(struct view_liveness *live, struct err *err)
+{
+	const int64_t steps = live->extent.to - live->extent.from;
+	const int count = live->areas.overview.height > 0 ? live->plot : 0;
+
+	live->overview_count = 0;
+	live->overview = arena_alloc(&live->arena, (size_t)count + 1, sizeof(*live->overview));
+	if (!live->overview)
+		return err_nomem(err);
+	for (int x = 0; x < count; x++) {
+		double value = (double)NAN;
+		int64_t from, to;
+
+		view_share(steps, count, x, &from, &to);
+		for (size_t i = 0; i < live->report[0].curve_count; i++) {
+			const struct view_live_curve *curve = &live->report[0].curves[i];
+			const struct view_live_step *best =
+				view__live_shown(live, curve->ipu)
+					? liveness_live_best(curve, live->extent.from + from,
+							     live->extent.from + to)
+					: NULL;
+
+			if (best)
+				value = fmax(value, (double)best->rest);
+		}
+		live->overview[x] = (struct view_chart_point){value, value, value, false};
+	}
+	live->overview_count = count;
+	return ST_OK;
+}
+
+/* ---- the step -------------------------------------------------------------------------------- */
+
+static void liveness_live_fact(struct view_liveness *live, int report)
+{
+	const struct view_live_curve *curve =
+		live->ipu == VIEW_LIVE_ALL || live->ipu_count == 0
+			? NULL
+			: view__live_curve(&live->report[report], live->ipus[live->ipu]);
+	const struct view_live_step *at = curve ? view__live_at(curve, live->cursor) : NULL;
+
+	live->facts[report] = (struct view_live_facts){.program_id = IPS_NULL};
+	if (at)
+		live->facts[report] =
+			(struct view_live_facts){true, at->program_id, at->always, at->rest};
+}
+
+static enum status liveness_picture_live_program(struct view_liveness *live, struct prof_db *db,
+						 struct err *err)
+{
+	struct prof_query *query;
+	enum status status;
+
+	live->program[0] = '\0';
+	if (live->facts[0].program_id == IPS_NULL || !db)
+		return ST_OK;
+	status = prof_query_open(&query, db,
+				 "SELECT coalesce(name, operation, type) FROM programs "
+				 "WHERE program_id = :program_id",
+				 err);
+	prof_query_int(query, ":program_id", live->facts[0].program_id);
+	if (prof_query_next(query, &status, err))
+		view_place_text(live->program, prof_column_text(query, 0));
+	prof_query_close(query);
+	return status;
+}
+
+enum status view__live_picture(struct view_liveness *live, struct view_context *context,
+			       struct err *err)
+{
+	enum status status;
+
+	arena_reset(&live->arena);
+	live->band_count = live->points = live->overview_count = 0;
+	status = liveness_live_make_bands(live, err);
+	if (status == ST_OK)
+		status = liveness_live_fill_bands(live, err);
+	if (status == ST_OK)
+		status = liveness_live_overview(live, err);
+	if (status != ST_OK) {
+		live->band_count = live->points = 0;
+		return status;
+	}
+	for (int r = 0; r < 2; r++)
+		liveness_live_fact(live, r);
+	return liveness_picture_live_program(live, context->source->db, err);
+}
+
+/* ---- drawing --------------------------------------------------------------------------------- */
 
 #define STYLE_ALWAYS  VIEW_SERIES_1
 #define STYLE_REST    VIEW_SERIES_2
@@ -19,19 +284,19 @@
 #define PROGRAM_LEAST 20   /* less of a name tells nothing */
 #define STEP_END      0.01 /* a step's tick is where it begins; the last has a width, too */
 
-static const char *view_bytes(int64_t bytes, char out[FMT_SIZE])
+static const char *liveness_bytes(int64_t bytes, char out[FMT_SIZE])
 {
 	return fmt_bytes(out, bytes > 0 ? (uint64_t)bytes : 0);
 }
 
 /* Columns left of the chart itself, in all that stands over and under it. */
-static int view_live_left(const struct view_liveness *live)
+static int liveness_live_left(const struct view_liveness *live)
 {
 	return live->areas.chart.width - live->plot;
 }
 
 /* The first cell of the plot that @step is drawn in. */
-static int view_live_cell(const struct view_liveness *live, int64_t step)
+static int liveness_live_cell(const struct view_liveness *live, int64_t step)
 {
 	const int point = view__live_point_of(live, step);
 
@@ -41,7 +306,8 @@ static int view_live_cell(const struct view_liveness *live, int64_t step)
 /* ---- above the chart ------------------------------------------------------------------------- */
 
 /* Both reports' peaks; @brief: of each what is needed to tell them. */
-static void view_peaks_text(const struct view_liveness *live, bool brief, char *out, size_t size)
+static void liveness_peaks_text(const struct view_liveness *live, bool brief, char *out,
+				size_t size)
 {
 	char text[2][FMT_SIZE + 32], bytes[FMT_SIZE];
 
@@ -53,14 +319,14 @@ static void view_peaks_text(const struct view_liveness *live, bool brief, char *
 		str_copy(text[r], sizeof(text[r]), "-");
 		if (peak)
 			snprintf(text[r], sizeof(text[r]), "%s at %s%lld",
-				 view_bytes(peak->always + peak->rest, bytes), brief ? "" : "step ",
-				 (long long)peak->step);
+				 liveness_bytes(peak->always + peak->rest, bytes),
+				 brief ? "" : "step ", (long long)peak->step);
 	}
 	snprintf(out, size, "peak %s %s, %s %s", brief ? "S" : "Source", text[0],
 		 brief ? "T" : "Target", text[1]);
 }
 
-static void view_peak_text(const struct view_liveness *live, bool brief, char *out, size_t size)
+static void liveness_peak_text(const struct view_liveness *live, bool brief, char *out, size_t size)
 {
 	const struct view_live_curve *curve =
 		view__live_curve(&live->report[0], live->bands[0].ipu);
@@ -72,21 +338,22 @@ static void view_peak_text(const struct view_liveness *live, bool brief, char *o
 	if (!peak)
 		return;
 	all = peak->always + peak->rest;
-	snprintf(out, size, "peak %s at step %lld", view_bytes(all, bytes), (long long)peak->step);
+	snprintf(out, size, "peak %s at step %lld", liveness_bytes(all, bytes),
+		 (long long)peak->step);
 	if (!brief && curve->capacity > 0)
 		snprintf(out, size, "peak %s at step %lld, %s of %s", bytes, (long long)peak->step,
 			 fmt_percent(part, (double)all / (double)curve->capacity),
-			 view_bytes(curve->capacity, limit));
+			 liveness_bytes(curve->capacity, limit));
 }
 
-static void view_draw_peak(const struct view_liveness *live, struct view_pane *pane, int from)
+static void liveness_draw_peak(const struct view_liveness *live, struct view_pane *pane, int from)
 {
 	const int room = pane->rect.width - from - 1;
 	char text[160];
 
 	for (int brief = 0; brief < 2 && live->band_count == 1; brief++) {
-		(live->compared ? view_peaks_text : view_peak_text)(live, brief, text,
-								    sizeof(text));
+		(live->compared ? liveness_peaks_text : liveness_peak_text)(live, brief, text,
+									    sizeof(text));
 		if (view_text_width(text) > room)
 			continue;
 		view_text_right(pane, from, 0, room, VIEW_DIM, text);
@@ -94,7 +361,7 @@ static void view_draw_peak(const struct view_liveness *live, struct view_pane *p
 	}
 }
 
-static void view_draw_legend(const struct view_liveness *live, struct view_pane *pane)
+static void liveness_draw_legend(const struct view_liveness *live, struct view_pane *pane)
 {
 	const int width = pane->rect.width;
 	const char *label = width >= LABEL_FROM ? " (simulated)" : "";
@@ -114,14 +381,14 @@ static void view_draw_legend(const struct view_liveness *live, struct view_pane 
 	x += view_chart_key(pane, x, 0, width - x, STYLE_REST, "not always live");
 	if (live->compared)
 		x += view_chart_key(pane, x, 0, width - x, VIEW_TARGET, "Target");
-	view_draw_peak(live, pane, x);
+	liveness_draw_peak(live, pane, x);
 }
 
 /* The whole program on one row; brackets hold the window. */
-static void view_draw_overview(const struct view_liveness *live, struct view_pane *pane)
+static void liveness_draw_overview(const struct view_liveness *live, struct view_pane *pane)
 {
 	const int64_t steps = live->extent.to - live->extent.from;
-	const int left = view_live_left(live);
+	const int left = liveness_live_left(live);
 	int from, to;
 
 	view_text(pane, 1, 0, VIEW_DIM, left > 10 ? "all steps" : "all");
@@ -139,7 +406,7 @@ static void view_draw_overview(const struct view_liveness *live, struct view_pan
 
 /* ---- the chart ------------------------------------------------------------------------------- */
 
-static void view_draw_limit(const struct view_live_band *band, struct view_pane *plot)
+static void liveness_draw_limit(const struct view_live_band *band, struct view_pane *plot)
 {
 	const double part = view_axis_part(&band->y, band->limit);
 	const int y = (int)lrint((1 - part) * (plot->rect.height - 1));
@@ -148,8 +415,8 @@ static void view_draw_limit(const struct view_live_band *band, struct view_pane 
 	view_text(plot, 1, y, VIEW_BAD, " limit ");
 }
 
-static void view_draw_series(const struct view_liveness *live, const struct view_live_band *band,
-			     struct view_pane *plot)
+static void liveness_draw_series(const struct view_liveness *live,
+				 const struct view_live_band *band, struct view_pane *plot)
 {
 	struct view_series series[2];
 	int count = 0;
@@ -169,26 +436,26 @@ static void view_draw_series(const struct view_liveness *live, const struct view
 		view_chart_line(plot, series, NULL, &band->y);
 	}
 	if (isfinite(band->limit))
-		view_draw_limit(band, plot);
+		liveness_draw_limit(band, plot);
 }
 
 /* Selected steps and the cursor's, by marks at the top of the chart and a line down to the area. */
-static void view_draw_marks(const struct view_liveness *live, struct view_pane *plot)
+static void liveness_draw_marks(const struct view_liveness *live, struct view_pane *plot)
 {
 	int x;
 
 	for (int i = 0; i < live->mark_count; i++) {
-		x = view_live_cell(live, live->marks[i]);
+		x = liveness_live_cell(live, live->marks[i]);
 		if (x >= 0)
 			view_put(plot, x, 0, VIEW_SELECTED, 'x');
 	}
-	x = view_live_cell(live, live->cursor);
+	x = liveness_live_cell(live, live->cursor);
 	if (x >= 0)
 		view_chart_marker(plot, x);
 }
 
-static void view_draw_band(const struct view_liveness *live, int at, bool whole,
-			   struct view_pane *chart)
+static void liveness_draw_band(const struct view_liveness *live, int at, bool whole,
+			       struct view_pane *chart)
 {
 	const struct view_live_band *band = &live->bands[at];
 	const struct view_axis x = {.low = (double)live->window.from,
@@ -199,9 +466,9 @@ static void view_draw_band(const struct view_liveness *live, int at, bool whole,
 	struct view_pane plot = view_chart_axes(&pane, at == live->band_count - 1 ? &x : NULL,
 						&band->y, live->scale);
 
-	view_draw_series(live, band, &plot);
+	liveness_draw_series(live, band, &plot);
 	if (!whole)
-		view_draw_marks(live, &plot);
+		liveness_draw_marks(live, &plot);
 	if (live->ipu == VIEW_LIVE_ALL)
 		view_textf(&plot, plot.rect.width - 8, 0, VIEW_BOLD, "IPU %lld",
 			   (long long)band->ipu);
@@ -210,12 +477,12 @@ static void view_draw_band(const struct view_liveness *live, int at, bool whole,
 /* ---- below the chart ------------------------------------------------------------------------- */
 
 /* From when to when the variable under the cursor lives; what of it is in the window. */
-static void view_draw_life(const struct view_liveness *live, struct view_pane *pane)
+static void liveness_draw_life(const struct view_liveness *live, struct view_pane *pane)
 {
 	const struct report_cell *first = view_grid_cell(&live->grid, "first_program_step");
 	const struct report_cell *last = view_grid_cell(&live->grid, "last_program_step");
 	const struct report_cell *always = view_grid_cell(&live->grid, "always_live");
-	const int left = view_live_left(live);
+	const int left = liveness_live_left(live);
 	int from = 0, to = live->plot - 1;
 
 	if (live->show != VIEW_LIVE_VARIABLES || !always || always->type != PROF_INT)
@@ -226,15 +493,15 @@ static void view_draw_life(const struct view_liveness *live, struct view_pane *p
 		if (last->integer < live->window.from || first->integer >= live->window.to)
 			return;
 		if (first->integer >= live->window.from)
-			from = view_live_cell(live, first->integer);
+			from = liveness_live_cell(live, first->integer);
 		if (last->integer < live->window.to - 1)
-			to = view_live_cell(live, last->integer + 1) - 1;
+			to = liveness_live_cell(live, last->integer + 1) - 1;
 	}
 	view_glyphs(pane, left + from, 0, VIEW_KEY, VIEW_GLYPH_WINDOW,
 		    to > from ? to - from + 1 : 1);
 }
 
-static void view_compared_text(const struct view_liveness *live, char *out, size_t size)
+static void liveness_compared_text(const struct view_liveness *live, char *out, size_t size)
 {
 	const int64_t source = live->facts[0].always + live->facts[0].rest,
 		      target = live->facts[1].always + live->facts[1].rest,
@@ -243,44 +510,46 @@ static void view_compared_text(const struct view_liveness *live, char *out, size
 
 	if (!live->facts[0].known || !live->facts[1].known || most == 0)
 		snprintf(out, size, " Source %s, Target %s ",
-			 live->facts[0].known ? view_bytes(source, a) : "-",
-			 live->facts[1].known ? view_bytes(target, b) : "-");
+			 live->facts[0].known ? liveness_bytes(source, a) : "-",
+			 live->facts[1].known ? liveness_bytes(target, b) : "-");
 	else
-		snprintf(out, size, " Source %s, Target %s, Diff %s%s (%s) ", view_bytes(source, a),
-			 view_bytes(target, b), target < source ? "-" : "+",
-			 view_bytes(target < source ? source - target : target - source, c),
+		snprintf(out, size, " Source %s, Target %s, Diff %s%s (%s) ",
+			 liveness_bytes(source, a), liveness_bytes(target, b),
+			 target < source ? "-" : "+",
+			 liveness_bytes(target < source ? source - target : target - source, c),
 			 fmt_percent(part, fabs((double)(target - source)) / (double)most));
 }
 
 /* @brief: without the sum, which the last line but one has, too. */
-static void view_facts_text(const struct view_liveness *live, bool brief, char *out, size_t size)
+static void liveness_facts_text(const struct view_liveness *live, bool brief, char *out,
+				size_t size)
 {
 	const struct view_live_facts *facts = &live->facts[0];
 	char all[FMT_SIZE], always[FMT_SIZE], rest[FMT_SIZE];
 
 	if (live->compared)
-		view_compared_text(live, out, size);
+		liveness_compared_text(live, out, size);
 	else if (!facts->known)
 		snprintf(out, size, " nothing ");
 	else
 		snprintf(out, size, " %s%s%s always live + %s not ",
-			 brief ? "" : view_bytes(facts->always + facts->rest, all),
-			 brief ? "" : " = ", view_bytes(facts->always, always),
-			 view_bytes(facts->rest, rest));
+			 brief ? "" : liveness_bytes(facts->always + facts->rest, all),
+			 brief ? "" : " = ", liveness_bytes(facts->always, always),
+			 liveness_bytes(facts->rest, rest));
 }
 
-static const char *view_at_step(const struct view_liveness *live, int report, int64_t ipu,
-				char out[FMT_SIZE])
+static const char *liveness_at_step(const struct view_liveness *live, int report, int64_t ipu,
+				    char out[FMT_SIZE])
 {
 	const struct view_live_curve *curve = view__live_curve(&live->report[report], ipu);
 	const struct view_live_step *at = curve ? view__live_at(curve, live->cursor) : NULL;
 
-	return at ? view_bytes(at->always + at->rest, out) : "-";
+	return at ? liveness_bytes(at->always + at->rest, out) : "-";
 }
 
 /* Each IPU numbers the steps of its own program: what they hold at one number is not held at one
  * time, so there is no sum. Whole numbers of as many IPUs as there is room for. */
-static void view_draw_each(const struct view_liveness *live, struct view_pane *pane, int x)
+static void liveness_draw_each(const struct view_liveness *live, struct view_pane *pane, int x)
 {
 	char text[3 * FMT_SIZE], source[FMT_SIZE], target[FMT_SIZE];
 
@@ -290,8 +559,8 @@ static void view_draw_each(const struct view_liveness *live, struct view_pane *p
 
 		snprintf(text, sizeof(text),
 			 live->compared ? "%s IPU %lld S %s T %s" : "%s IPU %lld %s", b ? "," : ":",
-			 (long long)ipu, view_at_step(live, 0, ipu, source),
-			 view_at_step(live, 1, ipu, target));
+			 (long long)ipu, liveness_at_step(live, 0, ipu, source),
+			 liveness_at_step(live, 1, ipu, target));
 		if (x + view_text_width(text) + 2 > pane->rect.width)
 			break;
 		x += view_text(pane, x, 0, VIEW_NORMAL, text);
@@ -299,7 +568,7 @@ static void view_draw_each(const struct view_liveness *live, struct view_pane *p
 	view_text_cut(pane, x, 0, pane->rect.width - x - 1, VIEW_NORMAL, " ");
 }
 
-static void view_draw_heading(const struct view_liveness *live, struct view_pane *pane)
+static void liveness_draw_heading(const struct view_liveness *live, struct view_pane *pane)
 {
 	const int width = pane->rect.width;
 	char text[VIEW_PLACE_NAME + 4], program[VIEW_PLACE_NAME + 4];
@@ -309,21 +578,21 @@ static void view_draw_heading(const struct view_liveness *live, struct view_pane
 	snprintf(text, sizeof(text), " step %lld ", (long long)live->cursor);
 	x += view_text_cut(pane, x, 0, width - x - 1, VIEW_BOLD, text);
 	if (live->ipu == VIEW_LIVE_ALL) {
-		view_draw_each(live, pane, x - 1);
+		liveness_draw_each(live, pane, x - 1);
 		return;
 	}
 	snprintf(program, sizeof(program), " %s ", live->program);
-	view_facts_text(live, false, text, sizeof(text));
+	liveness_facts_text(live, false, text, sizeof(text));
 	if (x + view_text_width(text) + view_text_width(program) + 2 > width)
-		view_facts_text(live, true, text, sizeof(text));
+		liveness_facts_text(live, true, text, sizeof(text));
 	x += view_text_cut(pane, x, 0, width - x - 1, VIEW_NORMAL, text);
 	if (live->program[0] && x + PROGRAM_LEAST < width)
 		view_text_middle(pane, x + 1, 0, width - x - 2, VIEW_DIM, program);
 }
 
 /* Where rows end before the pane does, the cursor's stands there whole. */
-static void view_draw_table(const struct view_liveness *live, const struct view_context *context,
-			    struct view_pane *pane)
+static void liveness_draw_table(const struct view_liveness *live,
+				const struct view_context *context, struct view_pane *pane)
 {
 	const int used = 1 + (int)min(live->grid.count, pane->rect.height);
 	struct view_pane below = view_pane_sub(
@@ -345,17 +614,17 @@ void view__live_draw(const void *state, const struct view_context *context, stru
 		return;
 	}
 	part = view_pane_sub(pane, live->areas.legend);
-	view_draw_legend(live, &part);
+	liveness_draw_legend(live, &part);
 	part = view_pane_sub(pane, live->areas.overview);
-	view_draw_overview(live, &part);
+	liveness_draw_overview(live, &part);
 	part = view_pane_sub(pane, live->areas.chart);
 	for (int b = 0; b < live->band_count; b++)
-		view_draw_band(live, b, context->whole, &part);
+		liveness_draw_band(live, b, context->whole, &part);
 	part = view_pane_sub(pane, live->areas.life);
-	view_draw_life(live, &part);
+	liveness_draw_life(live, &part);
 	part = view_pane_sub(pane, live->areas.heading);
-	view_draw_heading(live, &part);
+	liveness_draw_heading(live, &part);
 	part = view_pane_sub(pane, live->areas.table);
 	if (part.rect.height > 0)
-		view_draw_table(live, context, &part);
+		liveness_draw_table(live, context, &part);
 }

@@ -124,8 +124,16 @@ struct view_liveness {
 	int64_t listed_at;
 };
 
-/* view_liveness_layout.c */
+/* view_liveness.c */
 struct view_liveness_layout view_liveness_areas(struct view_rect body, bool table);
+
+/* view_liveness_draw.c */
+enum status view__live_picture(struct view_liveness *live, struct view_context *context,
+			       struct err *err);
+/* Steps @from .. @to - 1 of a point. */
+void view__live_point(const struct view_liveness *live, int point, int64_t *from, int64_t *to);
+int view__live_point_of(const struct view_liveness *live, int64_t step); /* -1: outside */
+void view__live_draw(const void *state, const struct view_context *context, struct view_pane *pane);
 
 /* view_liveness_read.c */
 enum status view__live_read(struct view_liveness *live, struct view_context *context,
@@ -137,38 +145,10 @@ const struct view_live_curve *view__live_curve(const struct view_live_report *re
 const struct view_live_step *view__live_at(const struct view_live_curve *curve, int64_t step);
 /* Is the IPU @ipu shown? */
 bool view__live_shown(const struct view_liveness *live, int64_t ipu);
-
-/* view_liveness_picture.c */
-enum status view__live_picture(struct view_liveness *live, struct view_context *context,
-			       struct err *err);
-/* Steps @from .. @to - 1 of a point. */
-void view__live_point(const struct view_liveness *live, int point, int64_t *from, int64_t *to);
-int view__live_point_of(const struct view_liveness *live, int64_t step); /* -1: outside */
-
-/* view_liveness_table.c */
 enum status view__live_list(struct view_liveness *live, struct view_context *context,
 			    struct err *err);
 void view__live_query(const void *state, const struct view_context *context, struct str *out);
 enum status view__live_table(void *state, struct view_context *context, struct report_table *out,
 			     struct err *err);
-
-/* view_liveness_move.c */
-enum view_answer view__live_request(void *state, struct view_context *context,
-				    enum view_request request);
-/* The extent of what is shown; cursor and window into it. */
-void view__live_clamp(struct view_liveness *live);
-/* The step with the most bytes of what is shown; false: there is none. */
-bool view__live_peak(const struct view_liveness *live, int64_t *step);
-void view__live_to(struct view_liveness *live, int64_t step);
-
-/* view_liveness_link.c */
-bool view__live_place(const void *state, const struct view_context *context,
-		      struct view_place *out);
-bool view__live_offers(const struct view_place *place, char *out, size_t size);
-enum status view__live_go(void *state, struct view_context *context, const struct view_place *place,
-			  struct err *err);
-
-/* view_liveness_draw.c */
-void view__live_draw(const void *state, const struct view_context *context, struct view_pane *pane);
 
 #endif /* VIEW_LIVENESS_INTERNAL_H */

@@ -1,20 +1,118 @@
 /*
  * The screen Memory: which tile is the fullest, how full, and with what.
  *
- * The tiles' memory is read once, as few rows that stand for many tiles; curve, floor plan,
- * histogram, table and details are made of it. Only the variables of the tiles selected are asked
- * for anew.
- *
- * Threading: as viewer/view_screen.h says. Ownership: arenas and the grid, until the screen closes.
+ * Threading: the session's. Ownership: view_memory_internal.h.
  */
+#include "viewer/memory/view_memory_internal.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/mem.h"
 #include "common/minmax.h"
+#include "common/sorted.h"
 #include "common/str.h"
-#include "viewer/memory/view_memory_internal.h"
+#include "reports/named/report_floor.h"
+
+/* ---- tiles ----------------------------------------------------------------------------------- */
+
+int view__memory_ipu_at(const struct view_memory *screen, int64_t ipu)
+{
+	const int at = (int)sorted_place(screen->ipu_ids, (size_t)screen->ipus,
+					 sizeof(*screen->ipu_ids), 0, ipu);
+
+	return at < screen->ipus && screen->ipu_ids[at] == ipu ? at : -1;
+}
+
+int64_t view__memory_index(const struct view_memory *screen, int64_t ipu, int64_t tile)
+{
+	const int at = view__memory_ipu_at(screen, ipu);
+
+	return at < 0 || tile < 0 || tile >= screen->tiles ? -1 : at * screen->tiles + tile;
+}
+
+int64_t view__memory_ipu_of(const struct view_memory *screen, int64_t index)
+{
+	return screen->ipu_ids[index / screen->tiles];
+}
+
+int64_t view__memory_tile_of(const struct view_memory *screen, int64_t index)
+{
+	return index % screen->tiles;
+}
+
+int64_t view__memory_shown(const struct view_memory *screen)
+{
+	return screen->ipu == IPS_NULL ? screen->ipus * screen->tiles
+	       : screen->ipus > 0      ? screen->tiles
+				       : 0;
+}
+
+int64_t view__memory_first(const struct view_memory *screen)
+{
+	const int at = screen->ipu == IPS_NULL ? 0 : view__memory_ipu_at(screen, screen->ipu);
+
+	return at > 0 ? at * screen->tiles : 0;
+}
+
+int64_t view__memory_at(const struct view_memory *screen, int64_t position)
+{
+	const int64_t index = view__memory_first(screen) + position;
+	const int64_t tile = index % screen->tiles;
+
+	return screen->physical ? index - tile + report_floor_tile(tile, screen->tiles) : index;
+}
+
+int64_t view__memory_position(const struct view_memory *screen, int64_t index)
+{
+	const int64_t tile = index % screen->tiles;
+
+	if (screen->physical)
+		index += report_floor_position(tile, screen->tiles) - tile;
+	return index - view__memory_first(screen);
+}
+
+int64_t view__memory_cursor(const struct view_memory *screen)
+{
+	const int64_t index = view__memory_index(screen, screen->at_ipu, screen->at_tile);
+	const int64_t first = view__memory_first(screen);
+
+	return index < first || index >= first + view__memory_shown(screen) ? first : index;
+}
+
+void view__memory_set_cursor(struct view_memory *screen, int64_t index)
+{
+	if (index < 0 || screen->ipus == 0)
+		return;
+	screen->at_ipu = view__memory_ipu_of(screen, index);
+	screen->at_tile = view__memory_tile_of(screen, index);
+	screen->placed = true;
+}
+
+void view__memory_window(struct view_memory *screen)
+{
+	const int64_t shown = view__memory_shown(screen);
+
+	if (screen->span <= 0 || screen->span >= shown)
+		screen->from = screen->span = 0;
+	else if (screen->from > shown - screen->span)
+		screen->from = shown - screen->span;
+	if (screen->from < 0)
+		screen->from = 0;
+}
+
+const char *view__memory_name(const struct view_memory *screen, int64_t index, char out[FMT_SIZE])
+{
+	if (screen->ipus > 1)
+		snprintf(out, FMT_SIZE, "%" PRId64 ",%" PRId64, view__memory_ipu_of(screen, index),
+			 view__memory_tile_of(screen, index));
+	else
+		snprintf(out, FMT_SIZE, "%" PRId64, view__memory_tile_of(screen, index));
+	return out;
+}
+
+/* ---- the screen ------------------------------------------------------------------------------ */
 
 #define HEADING_ROWS  2
 #define WIDE          110 /* from there on details stand beside the picture */
@@ -28,23 +126,23 @@
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-static struct view_rect view_moved(struct view_rect rect, int down)
+static struct view_rect memory_moved(struct view_rect rect, int down)
 {
 	rect.y += down;
 	return rect;
 }
 
 /* Columns that the picture keeps beside the details; two plans comparing. */
-static int view_picture_least(const struct view_memory *screen)
+static int memory_picture_least(const struct view_memory *screen)
 {
 	const bool plans = screen->view == VIEW_MEMORY_CHIP && !screen->differ;
 
 	return screen->sides > 1 && plans ? VIEW_MEMORY_PLANS_TWO : PICTURE_LEAST;
 }
 
-static int view_details_columns(const struct view_memory *screen, int width)
+static int memory_details_columns(const struct view_memory *screen, int width)
 {
-	const int left = width - 1 - view_picture_least(screen);
+	const int left = width - 1 - memory_picture_least(screen);
 	int columns = width * 2 / 5;
 
 	columns = max(DETAILS_LEAST, columns);
@@ -63,13 +161,13 @@ static int view_details_columns(const struct view_memory *screen, int width)
 	return max(DETAILS_TWO, columns);
 }
 
-static void view_lay_out(struct view_memory *screen, const struct view_context *context)
+static void memory_lay_out(struct view_memory *screen, const struct view_context *context)
 {
 	const int width = context->body.width;
 	const int heading = context->body.height > 4 ? HEADING_ROWS : 1;
 	struct view_rect rest = {0, 0, width, context->body.height - heading};
 	struct view_memory_areas *areas = &screen->areas;
-	int columns = view_details_columns(screen, width), upper = rest.height * 3 / 5;
+	int columns = memory_details_columns(screen, width), upper = rest.height * 3 / 5;
 
 	*areas = (struct view_memory_areas){.heading = {0, 0, width, heading}};
 	if (context->whole)
@@ -78,19 +176,19 @@ static void view_lay_out(struct view_memory *screen, const struct view_context *
 		upper = max(14, upper);
 	if (width >= WIDE && !context->whole) {
 		const struct view_sides sides =
-			view_split_sides(rest, columns, view_picture_least(screen));
+			view_split_sides(rest, columns, memory_picture_least(screen));
 
-		areas->picture = view_moved(sides.left, heading);
-		areas->details = view_moved(sides.right, heading);
+		areas->picture = memory_moved(sides.left, heading);
+		areas->details = memory_moved(sides.right, heading);
 		if (areas->details.width > 0)
 			return;
 	}
 	{
 		const struct view_split split = view_split_rows(rest, upper, ROWS_LEAST);
 
-		areas->picture = view_moved(split.upper, heading);
-		areas->rule = view_moved(split.heading, heading);
-		areas->details = view_moved(split.lower, heading);
+		areas->picture = memory_moved(split.upper, heading);
+		areas->rule = memory_moved(split.heading, heading);
+		areas->details = memory_moved(split.lower, heading);
 	}
 	/* Where there is room for one of them only, the one that keys go to. */
 	if (areas->details.height == 0 && screen->details.active) {
@@ -100,7 +198,7 @@ static void view_lay_out(struct view_memory *screen, const struct view_context *
 }
 
 /* What the table's columns leave beside them the details have use for. */
-static void view_give_rest(struct view_memory *screen)
+static void memory_give_rest(struct view_memory *screen)
 {
 	const struct view_grid *grid = view__memory_shown_grid(screen);
 	struct view_memory_areas *areas = &screen->areas;
@@ -118,7 +216,7 @@ static void view_give_rest(struct view_memory *screen)
 }
 
 /* What was selected may be gone; at first the fullest tile is. */
-static void view_settle(struct view_memory *screen)
+static void memory_settle(struct view_memory *screen)
 {
 	const struct view_memory_side *side = &screen->side[0];
 	int64_t fullest = 0;
@@ -137,7 +235,7 @@ static void view_settle(struct view_memory *screen)
 	view__memory_set_cursor(screen, fullest);
 }
 
-static void view_jump(struct view_memory *screen)
+static void memory_jump(struct view_memory *screen)
 {
 	const int64_t first = view__memory_first(screen), shown = view__memory_shown(screen);
 	int64_t at = -1, most = 0;
@@ -152,8 +250,8 @@ static void view_jump(struct view_memory *screen)
 	screen->jump = false;
 }
 
-static enum status view_memory_load(void *state, struct view_context *context, bool news,
-				    struct err *err)
+static enum status memory_load(void *state, struct view_context *context, bool news,
+			       struct err *err)
 {
 	struct view_memory *screen = state;
 	enum status status = ST_OK;
@@ -169,15 +267,15 @@ static enum status view_memory_load(void *state, struct view_context *context, b
 	if (status != ST_OK)
 		return status;
 	screen->differ = context->differ;
-	view_lay_out(screen, context);
-	view_settle(screen);
+	memory_lay_out(screen, context);
+	memory_settle(screen);
 	view__memory_series(screen);
 	if (screen->jump)
-		view_jump(screen);
+		memory_jump(screen);
 	status = view__memory_picture(screen, err);
 	if (status == ST_OK)
 		status = view__memory_load_grid(screen, context, err);
-	view_give_rest(screen);
+	memory_give_rest(screen);
 	if (status == ST_OK)
 		status = view__memory_details(screen, context, err);
 	view__memory_heading(screen);
@@ -186,7 +284,7 @@ static enum status view_memory_load(void *state, struct view_context *context, b
 
 /* ---- the rest -------------------------------------------------------------------------------- */
 
-static void view_status_window(const struct view_memory *screen, char *out, size_t size)
+static void memory_status_window(const struct view_memory *screen, char *out, size_t size)
 {
 	char last[FMT_SIZE], first[FMT_SIZE];
 
@@ -204,7 +302,7 @@ static void view_status_window(const struct view_memory *screen, char *out, size
 }
 
 /* What the cursor of the details is on: its name may be cut where it stands. */
-static const char *view_status_line(const struct view_memory *screen)
+static const char *memory_status_line(const struct view_memory *screen)
 {
 	const struct view_memory_details *details = &screen->details;
 	const struct view_memory_line *line = NULL;
@@ -224,12 +322,12 @@ enum view_status_form {
 	STATUS_ROWS
 };
 
-static void view_status_text(const struct view_memory *screen, enum view_status_form form,
-			     const char *rows, char *out, size_t size)
+static void memory_status_text(const struct view_memory *screen, enum view_status_form form,
+			       const char *rows, char *out, size_t size)
 {
 	static const char *const views[] = {"curve", "floor plan", "histogram", "table", "IPUs"};
 	static const char *const by[] = {"", " by category", " by region", " by liveness"};
-	const char *line = view_status_line(screen);
+	const char *line = memory_status_line(screen);
 	char name[FMT_SIZE], tile[FMT_SIZE + 8] = "", window[2 * FMT_SIZE + 16];
 
 	if (form == STATUS_ROWS) {
@@ -239,7 +337,7 @@ static void view_status_text(const struct view_memory *screen, enum view_status_
 	if (form < STATUS_NO_TILE)
 		snprintf(tile, sizeof(tile), ", tile %s",
 			 view__memory_name(screen, view__memory_cursor(screen), name));
-	view_status_window(screen, window, sizeof(window));
+	memory_status_window(screen, window, sizeof(window));
 	snprintf(out, size, "%s of %s%s%s%s%s%s%s%s%s", views[screen->view],
 		 view__memory_what(screen),
 		 screen->subject.name[0] ? form == STATUS_ALL ? " (Esc: all memory)" : ""
@@ -249,8 +347,8 @@ static void view_status_text(const struct view_memory *screen, enum view_status_
 		 rows, line ? ", " : "", line ? line : "");
 }
 
-static void view_memory_status(const void *state, const struct view_context *context, char *out,
-			       size_t size)
+static void memory_status(const void *state, const struct view_context *context, char *out,
+			  size_t size)
 {
 	const struct view_memory *screen = state;
 	const struct view_grid *grid = screen->view == VIEW_MEMORY_TABLE  ? &screen->grid
@@ -267,12 +365,12 @@ static void view_memory_status(const void *state, const struct view_context *con
 	if (grid)
 		view_grid_status(grid, rows, sizeof(rows));
 	do
-		view_status_text(screen, (enum view_status_form)form, rows, out, size);
+		memory_status_text(screen, (enum view_status_form)form, rows, out, size);
 	while (form++ < (grid ? STATUS_ROWS : STATUS_NO_WAY_BACK) &&
 	       view_text_width(out) > context->body.width - 1);
 }
 
-static int view_memory_height(const void *state, const struct view_context *context)
+static int memory_height(const void *state, const struct view_context *context)
 {
 	const struct view_memory *screen = state;
 
@@ -282,7 +380,7 @@ static int view_memory_height(const void *state, const struct view_context *cont
 	return HEADING_ROWS + WHOLE_PICTURE + 2 + screen->details.count;
 }
 
-static void view_memory_filter(void *state, const char *text)
+static void memory_filter(void *state, const char *text)
 {
 	struct view_memory *screen = state;
 
@@ -291,7 +389,7 @@ static void view_memory_filter(void *state, const char *text)
 	view_grid_filter(view__memory_shown_grid(screen), text);
 }
 
-static enum status view_memory_open(void **state, struct view_context *context, struct err *err)
+static enum status memory_open(void **state, struct view_context *context, struct err *err)
 {
 	struct view_memory *screen = mem_calloc(1, sizeof(*screen));
 
@@ -314,7 +412,7 @@ static enum status view_memory_open(void **state, struct view_context *context, 
 	return ST_OK;
 }
 
-static void view_memory_close(void *state)
+static void memory_close(void *state)
 {
 	struct view_memory *screen = state;
 
@@ -331,6 +429,360 @@ static void view_memory_close(void *state)
 	mem_free(screen);
 }
 
+/* The next one that contains the text; before it in a search that goes back. */
+static const char memory_sql_after[] = "SELECT variable_id, variable, ipu FROM variables "
+				       "WHERE instr(lower(variable), lower(:text)) > 0 "
+				       "ORDER BY variable_id <= :id, variable_id LIMIT 1";
+
+static const char memory_sql_before[] = "SELECT variable_id, variable, ipu FROM variables "
+					"WHERE instr(lower(variable), lower(:text)) > 0 "
+					"ORDER BY variable_id >= :id, variable_id DESC LIMIT 1";
+
+static void memory_set_subject(struct view_memory *screen, int64_t variable_id, const char *name)
+{
+	screen->subject.variable_id = variable_id;
+	view_place_text(screen->subject.name, name);
+	screen->subject_stale = screen->grid_stale = true;
+}
+
+static void memory_show_ipu(struct view_memory *screen, int64_t ipu)
+{
+	if (screen->ipu == IPS_NULL || screen->ipu == ipu)
+		return;
+	screen->ipu = IPS_NULL;
+	screen->span = 0;
+	screen->grid_stale = true;
+}
+
+/* The variable that @sql finds becomes the subject. *@found: there is one. */
+static enum status memory_find_variable(struct view_memory *screen, struct prof_db *db,
+					const char *sql, const char *text, int64_t id, bool *found,
+					struct err *err)
+{
+	struct prof_query *query;
+	enum status status = prof_query_open(&query, db, sql, err);
+
+	*found = false;
+	if (status != ST_OK)
+		return status;
+	if (text)
+		prof_query_text(query, ":text", text);
+	prof_query_int(query, ":id", id);
+	status = prof_query_step(query, found, err);
+	if (status == ST_OK && *found) {
+		const char *name = prof_column_text(query, 1);
+
+		memory_set_subject(screen, prof_column_int(query, 0), name ? name : "?");
+		memory_show_ipu(screen, prof_column_int(query, 2));
+		screen->jump = true;
+	}
+	prof_query_close(query);
+	return status;
+}
+
+/* "37", "tile 37", "1,37": @ipu is IPS_NULL where none is said. false: it is a name. */
+static bool memory_numbers(const char *text, int64_t *ipu, int64_t *tile)
+{
+	char first[32];
+	const char *comma;
+	long long number;
+
+	if (str_starts_with(text, "tile "))
+		text += strlen("tile ");
+	*ipu = IPS_NULL;
+	comma = strchr(text, ',');
+	if (comma && (size_t)(comma - text) < sizeof(first)) {
+		snprintf(first, sizeof(first), "%.*s", (int)(comma - text), text);
+		if (!str_to_int(first, &number))
+			return false;
+		*ipu = number;
+		text = comma + 1 + (comma[1] == ' ');
+	}
+	if (!str_to_int(text, &number))
+		return false;
+	*tile = number;
+	return true;
+}
+
+/* Without an IPU: this one's, and where the cursor is there already the next one's. */
+static bool memory_search_tile(struct view_memory *screen, int64_t ipu, int64_t tile, bool forward)
+{
+	int at = view__memory_ipu_at(screen, ipu == IPS_NULL ? screen->at_ipu : ipu);
+	int64_t index;
+
+	if (at < 0)
+		return false;
+	if (ipu == IPS_NULL && screen->at_tile == tile)
+		at = (at + (forward ? 1 : screen->ipus - 1)) % screen->ipus;
+	index = view__memory_index(screen, screen->ipu_ids[at], tile);
+	if (index < 0)
+		return false;
+	memory_show_ipu(screen, screen->ipu_ids[at]);
+	view__memory_set_cursor(screen, index);
+	screen->span = 0;
+	return true;
+}
+
+static bool memory_search(void *state, struct view_context *context, const char *text, bool forward)
+{
+	struct view_memory *screen = state;
+	const int64_t from = screen->subject.variable_id;
+	int64_t ipu, tile;
+	bool found = false;
+
+	if (screen->ipus == 0)
+		return false;
+	if (memory_numbers(text, &ipu, &tile))
+		return memory_search_tile(screen, ipu, tile, forward);
+	if (memory_find_variable(
+		    screen, context->source->db, forward ? memory_sql_after : memory_sql_before,
+		    text, from == IPS_NULL && !forward ? INT64_MAX : from, &found, NULL) != ST_OK)
+		return false;
+	return found;
+}
+
+static bool memory_place(const void *state, const struct view_context *context,
+			 struct view_place *out)
+{
+	const struct view_memory *screen = state;
+	const struct view_memory_details *details = &screen->details;
+	const struct view_memory_line *line = details->active && details->at < details->count
+						      ? &details->lines[details->at]
+						      : NULL;
+
+	(void)context;
+	if (screen->ipus == 0)
+		return false;
+	out->ipu = screen->at_ipu;
+	out->tile = screen->at_tile;
+	if (line && line->kind == VIEW_MEMORY_VARIABLE) {
+		/* What only the Target has leads nowhere: other screens look into the Source. */
+		if (line->side == 0)
+			out->variable_id = line->variable_id;
+		view_place_text(out->layer, line->layer);
+	} else if (screen->subject.name[0] && screen->subject.variable_id != IPS_NULL) {
+		out->variable_id = screen->subject.variable_id;
+	} else if (screen->subject.name[0]) {
+		view_place_text(out->layer, screen->subject.name);
+	}
+	return true;
+}
+
+static bool memory_offers(const struct view_place *place, char *out, size_t size)
+{
+	if (place->variable_id != IPS_NULL)
+		snprintf(out, size, "the tiles that hold variable %" PRId64, place->variable_id);
+	else if (place->tile != IPS_NULL && place->ipu != IPS_NULL)
+		snprintf(out, size, "tile %" PRId64 " of IPU %" PRId64, place->tile, place->ipu);
+	else if (place->layer[0])
+		snprintf(out, size, "the tiles that hold %s", place->layer);
+	else if (place->ipu != IPS_NULL)
+		snprintf(out, size, "the tiles of IPU %" PRId64, place->ipu);
+	else
+		return false;
+	return true;
+}
+
+static const char memory_sql_by_id[] =
+	"SELECT variable_id, variable, ipu FROM variables WHERE variable_id = :id";
+
+static const char memory_join_sql_layer[] = "SELECT 1 FROM variables WHERE layer = :text LIMIT 1";
+
+static enum status memory_has_layer(struct prof_db *db, const char *layer, bool *found,
+				    struct err *err)
+{
+	struct prof_query *query;
+	enum status status = prof_query_open(&query, db, memory_join_sql_layer, err);
+
+	*found = false;
+	if (status != ST_OK)
+		return status;
+	prof_query_text(query, ":text", layer);
+	status = prof_query_step(query, found, err);
+	prof_query_close(query);
+	return status;
+}
+
+static enum status memory_go_tile(struct view_memory *screen, const struct view_place *place,
+				  struct err *err)
+{
+	const int64_t index = view__memory_index(screen, place->ipu, place->tile);
+
+	if (index < 0)
+		return err_set(err, ST_NOTFOUND,
+			       "tile %" PRId64 " of IPU %" PRId64 " has no memory recorded",
+			       place->tile, place->ipu);
+	memory_show_ipu(screen, place->ipu);
+	view__memory_set_cursor(screen, index);
+	screen->span = 0;
+	screen->jump = false;
+	return ST_OK;
+}
+
+static enum status memory_go_ipu(struct view_memory *screen, int64_t ipu, struct err *err)
+{
+	if (view__memory_ipu_at(screen, ipu) < 0)
+		return err_set(err, ST_NOTFOUND, "no memory of IPU %" PRId64 " was recorded", ipu);
+	if (screen->ipu != ipu)
+		screen->grid_stale = true;
+	screen->ipu = ipu;
+	screen->span = 0;
+	screen->jump = true;
+	return ST_OK;
+}
+
+static enum status memory_go(void *state, struct view_context *context,
+			     const struct view_place *place, struct err *err)
+{
+	struct view_memory *screen = state;
+	enum status status = ST_OK;
+	bool found = false;
+
+	if (screen->ipus == 0)
+		return err_set(err, ST_NOTFOUND, "no memory of tiles was recorded");
+	memory_set_subject(screen, IPS_NULL, "");
+	view__memory_choose(screen, -1);
+	if (place->variable_id != IPS_NULL) {
+		status = memory_find_variable(screen, context->source->db, memory_sql_by_id, NULL,
+					      place->variable_id, &found, err);
+	} else if (place->layer[0]) {
+		status = memory_has_layer(context->source->db, place->layer, &found, err);
+		if (found) {
+			memory_set_subject(screen, IPS_NULL, place->layer);
+			memory_show_ipu(screen, IPS_NULL);
+			screen->jump = true;
+		}
+	}
+	if (status != ST_OK)
+		return status;
+	if (place->tile != IPS_NULL && place->ipu != IPS_NULL)
+		return memory_go_tile(screen, place, err);
+	if (found)
+		return ST_OK;
+	if (place->ipu != IPS_NULL)
+		return memory_go_ipu(screen, place->ipu, err);
+	return err_set(err, ST_NOTFOUND, "no memory of that was recorded");
+}
+
+static void memory_query_subject(const struct view_memory *screen, struct str *out)
+{
+	str_add(out, "SELECT t.ipu, t.tile, sum(t.bytes) AS bytes FROM variable_tiles t\n"
+		     "JOIN variables v ON v.variable_id = t.variable_id WHERE ");
+	str_add(out, screen->subject.variable_id == IPS_NULL ? "v.layer = " : "v.variable = ");
+	str_add_sql(out, screen->subject.name);
+	if (screen->ipu != IPS_NULL)
+		str_addf(out, " AND t.ipu = %" PRId64, screen->ipu);
+	str_add(out, "\nGROUP BY t.ipu, t.tile ORDER BY t.ipu, t.tile");
+}
+
+/* What the chosen series are rows of. */
+static void memory_add_choice(const struct view_memory *screen, struct str *out, const char *before)
+{
+	const char *name = view__memory_what(screen);
+
+	if (screen->chosen < 0)
+		return;
+	str_add(out, before);
+	if (screen->breakdown == VIEW_MEMORY_BY_LIVENESS) {
+		str_add(out, strcmp(name, "always live") == 0
+				     ? "category <> 'notAlwaysLiveVariables'"
+				     : "category = 'notAlwaysLiveVariables'");
+		return;
+	}
+	str_add(out, screen->breakdown == VIEW_MEMORY_BY_REGION ? "region = " : "category = ");
+	str_add_sql(out, name);
+}
+
+static void memory_query_memory(const struct view_memory *screen, struct str *out)
+{
+	static const char *const by[] = {[VIEW_MEMORY_WHOLE] = NULL,
+					 [VIEW_MEMORY_BY_CATEGORY] = "category",
+					 [VIEW_MEMORY_BY_REGION] = "region",
+					 [VIEW_MEMORY_BY_LIVENESS] =
+						 "category <> 'notAlwaysLiveVariables'"};
+	const char *part = screen->chosen < 0 ? by[screen->breakdown] : NULL;
+	const bool live = part && screen->breakdown == VIEW_MEMORY_BY_LIVENESS;
+
+	str_addf(out, "SELECT ipu, tile, %s%s%ssum(bytes) AS bytes, max(capacity) AS capacity\n",
+		 part ? part : "", live ? " AS always_live" : "", part ? ", " : "");
+	str_add(out, "FROM tile_memory");
+	if (screen->ipu != IPS_NULL)
+		str_addf(out, " WHERE ipu = %" PRId64, screen->ipu);
+	memory_add_choice(screen, out, screen->ipu != IPS_NULL ? " AND " : " WHERE ");
+	str_addf(out, "\nGROUP BY ipu, tile%s%s ORDER BY ipu, tile", part ? ", " : "",
+		 part ? part : "");
+}
+
+/* The tiles of the details, as pairs of an IPU and a tile. */
+static void memory_add_tiles(const struct view_memory *screen, struct str *out)
+{
+	const struct view_memory_details *details = &screen->details;
+
+	str_add(out, "(VALUES ");
+	for (int i = 0; i < details->together_count; i++)
+		str_addf(out, "%s(%" PRId64 ", %" PRId64 ")", i ? ", " : "",
+			 view__memory_ipu_of(screen, details->together[i]),
+			 view__memory_tile_of(screen, details->together[i]));
+	str_add(out, ")");
+}
+
+/* Of each tile and, where there are several, of each by its number. */
+static void memory_query_tiles(const struct view_memory *screen, struct str *out)
+{
+	const bool several = screen->details.together_count > 1;
+	const char *tiles = several ? "m.ipu, m.tile, " : "";
+
+	str_addf(out,
+		 "SELECT %sm.category, m.region, sum(m.bytes) AS bytes,\n"
+		 "  max(m.capacity) AS capacity\nFROM tile_memory m WHERE (m.ipu, m.tile) IN ",
+		 tiles);
+	memory_add_tiles(screen, out);
+	str_addf(out, "\nGROUP BY %sm.category, m.region ORDER BY %ssum(m.bytes) DESC;\n", tiles,
+		 tiles);
+	str_addf(out,
+		 "SELECT %sv.variable, v.kind, v.layer, sum(m.bytes) AS bytes, v.always_live\n",
+		 tiles);
+	str_add(out, "FROM variable_tiles m JOIN variables v ON v.variable_id = m.variable_id\n"
+		     "WHERE (m.ipu, m.tile) IN ");
+	memory_add_tiles(screen, out);
+	str_addf(out, "\nGROUP BY %sv.variable ORDER BY %ssum(m.bytes) DESC, v.variable", tiles,
+		 tiles);
+	if (!several)
+		str_addf(out, " LIMIT %d", VIEW_MEMORY_LARGEST);
+	str_add(out, ";\nSELECT m.ipu, m.tile, sum(m.bytes) - (SELECT coalesce(sum(t.bytes), 0)\n"
+		     "    FROM tile_memory t WHERE t.ipu = m.ipu AND t.tile = m.tile\n"
+		     "    AND t.category = 'notAlwaysLiveVariables') AS saved_by_overlap\n"
+		     "FROM variable_tiles m JOIN variables v ON v.variable_id = m.variable_id\n"
+		     "WHERE v.always_live = 0 AND (m.ipu, m.tile) IN ");
+	memory_add_tiles(screen, out);
+	str_add(out, "\nGROUP BY m.ipu, m.tile ORDER BY m.ipu, m.tile;\n");
+}
+
+static void memory_query(const void *state, const struct view_context *context, struct str *out)
+{
+	const struct view_memory *screen = state;
+	const bool bins = screen->view == VIEW_MEMORY_HISTOGRAM && screen->bin_bytes > 0;
+
+	(void)context;
+	if (screen->view == VIEW_MEMORY_IPUS) {
+		view__memory_query_ipus(out);
+		memory_query_tiles(screen, out);
+		return;
+	}
+	if (bins)
+		str_addf(out,
+			 "SELECT bytes / %" PRId64 " * %" PRId64
+			 " AS from_bytes, count(*) AS tiles FROM (\n",
+			 screen->bin_bytes, screen->bin_bytes);
+	if (screen->subject.name[0])
+		memory_query_subject(screen, out);
+	else
+		memory_query_memory(screen, out);
+	str_add(out, bins ? ")\nGROUP BY 1 ORDER BY 1;\n" : ";\n");
+	if (screen->ipus > 0)
+		memory_query_tiles(screen, out);
+}
+
 const struct view_screen_ops view_memory_ops = {
 	.name = "memory",
 	.title = "Memory",
@@ -338,19 +790,19 @@ const struct view_screen_ops view_memory_ops = {
 	.key = '3',
 	.where = VIEW_ON_MEMORY,
 	.least_ns = 1000 * UINT64_C(1000000),
-	.open = view_memory_open,
-	.close = view_memory_close,
-	.load = view_memory_load,
+	.open = memory_open,
+	.close = memory_close,
+	.load = memory_load,
 	.draw = view__memory_draw,
 	.request = view__memory_request,
-	.search = view__memory_search,
-	.filter = view_memory_filter,
-	.status = view_memory_status,
-	.height = view_memory_height,
+	.search = memory_search,
+	.filter = memory_filter,
+	.status = memory_status,
+	.height = memory_height,
 	.table = view__memory_table,
-	.place = view__memory_place,
-	.offers = view__memory_offers,
-	.go = view__memory_go,
-	.query = view__memory_query,
+	.place = memory_place,
+	.offers = memory_offers,
+	.go = memory_go,
+	.query = memory_query,
 	.click = view__memory_click,
 };

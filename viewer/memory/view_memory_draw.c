@@ -1,8 +1,10 @@
 /*
  * Drawing the screen Memory: the heading, the curve and the histogram.
  *
- * Threading: the terminal's. Ownership: none; nothing is loaded here.
+ * Threading: the terminal's; the heading's lines are made by loads. Ownership: none.
  */
+#include "viewer/memory/view_memory_internal.h"
+
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -12,16 +14,208 @@
 #include "common/minmax.h"
 #include "common/sat.h"
 #include "common/str.h"
-#include "viewer/memory/view_memory_internal.h"
+
+/* ---- the heading ----------------------------------------------------------------------------- */
+
+#define HEADING_CATEGORIES 4
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+const char *view__memory_brief(const char *name, int width, char out[VIEW_PLACE_NAME])
+{
+	static const struct {
+		const char *name, *brief;
+	} names[] = {{"globalExchangeCode", "globalExchCode"},
+		     {"globalExchangePacketHeader", "globalExchHeader"},
+		     {"hostExchangeCode", "hostExchCode"},
+		     {"hostExchangePacketHeader", "hostExchHeader"},
+		     {"internalExchangeCode", "internalExchCode"},
+		     {"notAlwaysLiveVariables", "notAlwaysLive"},
+		     {"vectorListDescriptor", "vectorListDescr"},
+		     {"vertexFieldData", "vertexFields"},
+		     {"vertexInstanceState", "vertexState"}};
+	const size_t length = strcspn(name, "/"); /* "stack/IPU0" */
+
+	if (view_text_width(name) <= width)
+		return name;
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (strlen(names[i].name) == length && strncmp(name, names[i].name, length) == 0) {
+			snprintf(out, VIEW_PLACE_NAME, "%s%s", names[i].brief, name + length);
+			return out;
+		}
+	return name;
+}
+
+/* ---- the lines ------------------------------------------------------------------------------- */
+
+/* @more, if @line is not wider than @width then. */
+static bool memory_add_fitting(struct str *line, int width, const char *more)
+{
+	if (view_text_width(str_peek(line)) + view_text_width(more) > width)
+		return false;
+	str_add(line, more);
+	return true;
+}
+
+/* The categories that the tile has most of, the greatest first. Returns their number. */
+static int memory_greatest(const struct view_memory *screen, int64_t index,
+			   int out[HEADING_CATEGORIES])
+{
+	bool said[VIEW_MEMORY_CATEGORIES] = {false};
+	int count = 0;
+
+	for (; count < HEADING_CATEGORIES; count++) {
+		int64_t most = 0;
+		int at = -1;
+
+		for (int c = 0; c < screen->categories; c++) {
+			const int64_t *bytes = screen->side[0].category[c];
+
+			if (bytes && !said[c] && bytes[index] > most) {
+				most = bytes[index];
+				at = c;
+			}
+		}
+		if (at < 0)
+			break;
+		said[at] = true;
+		out[count] = at;
+	}
+	return count;
+}
+
+/* With short names where the long ones of all would not fit. */
+static void memory_add_greatest(const struct view_memory *screen, int64_t index, int width,
+				struct str *line)
+{
+	char name[VIEW_PLACE_NAME], bytes[FMT_SIZE], text[VIEW_PLACE_NAME + FMT_SIZE + 8];
+	int categories[HEADING_CATEGORIES], room = width;
+	const int count = memory_greatest(screen, index, categories);
+
+	for (int pass = 0; pass < 2; pass++) {
+		int used = view_text_width(str_peek(line));
+
+		for (int n = 0; n < count; n++) {
+			const int c = categories[n];
+
+			snprintf(text, sizeof(text), "%s%s %s", n == 0 ? ": " : ", ",
+				 view__memory_brief(screen->category[c], room, name),
+				 fmt_bytes(bytes, (uint64_t)screen->side[0].category[c][index]));
+			used += view_text_width(text);
+			if (pass == 1 && !memory_add_fitting(line, width, text))
+				return;
+		}
+		room = used <= width ? width : 0;
+	}
+}
+
+static void memory_add_fullest(const struct view_memory *screen, int side, struct str *out)
+{
+	const int64_t index = screen->sums[side].fullest;
+	char name[FMT_SIZE], bytes[FMT_SIZE], part[FMT_SIZE];
+	int64_t total, capacity;
+
+	if (index < 0) {
+		str_add(out, "no memory recorded");
+		return;
+	}
+	total = screen->side[side].total[index];
+	capacity = screen->side[side].capacity[index];
+	str_addf(out, "tile %s: %s B, %s", view__memory_name(screen, index, name),
+		 fmt_count(bytes, total), fmt_percent(part, view__memory_share(total, capacity)));
+}
+
+/* "does not fit: 2 tiles are out of memory, by up to 8.05 kB"; else "does not fit, by 8.05 kB" */
+static void memory_add_verdict(const struct view_memory *screen, int side, int width,
+			       struct str *line)
+{
+	const struct view_memory_sums *sums = &screen->sums[side];
+	char tiles[FMT_SIZE], most[FMT_SIZE], text[2 * FMT_SIZE + 48];
+
+	if (sums->over == 0) {
+		str_add(line, "it fits");
+		return;
+	}
+	str_add(line, "does not fit");
+	fmt_bytes(most, (uint64_t)sums->excess);
+	if (sums->over == 1)
+		snprintf(text, sizeof(text), ": 1 tile is out of memory, by %s", most);
+	else
+		snprintf(text, sizeof(text), ": %s tiles are out of memory, by up to %s",
+			 fmt_count(tiles, sums->over), most);
+	if (memory_add_fitting(line, width, text))
+		return;
+	snprintf(text, sizeof(text), ", by %s", most);
+	memory_add_fitting(line, width, text);
+}
+
+static void memory_add_use(const struct view_memory *screen, int side, int width, struct str *line)
+{
+	const struct view_memory_sums *sums = &screen->sums[side];
+	char bytes[FMT_SIZE], all[FMT_SIZE], text[2 * FMT_SIZE + 32];
+
+	snprintf(text, sizeof(text), ", %s of %s", fmt_bytes(bytes, (uint64_t)sums->bytes),
+		 fmt_bytes(all, (uint64_t)sums->capacity));
+	if (!memory_add_fitting(line, width, text) || sums->tiles == 0)
+		return;
+	snprintf(text, sizeof(text), ", mean tile %s",
+		 fmt_bytes(bytes, (uint64_t)(sums->bytes / sums->tiles)));
+	if (!memory_add_fitting(line, width, text))
+		return;
+	snprintf(text, sizeof(text), ", min %s", fmt_bytes(bytes, (uint64_t)sums->least));
+	memory_add_fitting(line, width, text);
+}
+
+static void memory_take(char out[VIEW_MESSAGE_SIZE], struct str *text)
+{
+	str_copy(out, VIEW_MESSAGE_SIZE, str_peek(text));
+	str_free(text);
+}
+
+/* One report: the fullest tile, then the sum; two: a line of each. */
+void view__memory_heading(struct view_memory *screen)
+{
+	static const char *const names[] = {"Source", "Target"};
+	const int width = screen->areas.heading.width - 1;
+	struct str lines[2] = {{0}, {0}};
+
+	screen->fits = true;
+	for (int s = 0; s < screen->sides; s++)
+		screen->fits = screen->fits && screen->sums[s].over == 0;
+	if (screen->sides == 1) {
+		str_add(&lines[0], "Fullest ");
+		memory_add_fullest(screen, 0, &lines[0]);
+		if (screen->sums[0].fullest >= 0)
+			memory_add_greatest(screen, screen->sums[0].fullest, width, &lines[0]);
+		if (screen->ipu != IPS_NULL)
+			str_addf(&lines[1], "IPU %" PRId64 ", simulated: ", screen->ipu);
+		else
+			str_addf(&lines[1], "%d IPU%s, simulated: ", screen->ipus,
+				 screen->ipus == 1 ? "" : "s");
+		memory_add_verdict(screen, 0, width, &lines[1]);
+		memory_add_use(screen, 0, width, &lines[1]);
+	}
+	for (int s = 0; s < screen->sides && screen->sides > 1; s++) {
+		str_addf(&lines[s], "%s: fullest ", names[s]);
+		memory_add_fullest(screen, s, &lines[s]);
+		str_add(&lines[s], "; ");
+		memory_add_verdict(screen, s, width, &lines[s]);
+		memory_add_use(screen, s, width, &lines[s]);
+	}
+	for (int i = 0; i < 2; i++)
+		memory_take(screen->fullest[i], &lines[i]);
+}
+
+/* ---- pictures -------------------------------------------------------------------------------- */
 
 #define RANGE_WIDTH 22 /* of a bin: "12.5 kB - 13 kB" */
 #define COUNT_WIDTH 8
 #define LEGEND_MOST 3 /* rows */
 #define LEGEND_PART 4 /* at least so many rows of the picture to each */
 
-static const enum view_style view_sides[VIEW_MEMORY_SIDES] = {VIEW_SOURCE, VIEW_TARGET};
+static const enum view_style memory_sides[VIEW_MEMORY_SIDES] = {VIEW_SOURCE, VIEW_TARGET};
 
-static void view_draw_heading(const struct view_memory *screen, struct view_pane *pane)
+static void memory_draw_heading(const struct view_memory *screen, struct view_pane *pane)
 {
 	const enum view_style fits = screen->fits ? VIEW_NORMAL : VIEW_BAD;
 
@@ -33,8 +227,8 @@ static void view_draw_heading(const struct view_memory *screen, struct view_pane
 /* ---- the curve ------------------------------------------------------------------------------- */
 
 /* A name with the glyph that its area has without colours; returns where the next one goes. */
-static int view_legend(struct view_pane *pane, int x, int y, enum view_style style,
-		       const char *name)
+static int memory_legend(struct view_pane *pane, int x, int y, enum view_style style,
+			 const char *name)
 {
 	const int room = pane->rect.width - x - 3;
 
@@ -44,7 +238,7 @@ static int view_legend(struct view_pane *pane, int x, int y, enum view_style sty
 	return x + 2 + view_text_cut(pane, x + 2, y, room, VIEW_DIM, name) + 2;
 }
 
-static int64_t view_capacity(const struct view_memory *screen)
+static int64_t memory_draw_capacity(const struct view_memory *screen)
 {
 	const int64_t index = screen->sums[0].fullest;
 
@@ -57,8 +251,8 @@ enum view_part_form {
 	PART_BRIEF
 };
 
-static void view_part_text(const struct view_memory *screen, int part, enum view_part_form form,
-			   char *out, size_t size)
+static void memory_part_text(const struct view_memory *screen, int part, enum view_part_form form,
+			     char *out, size_t size)
 {
 	const bool rest = screen->series_count > screen->stack_count;
 	const int last = rest && part == screen->stack_count - 1 ? screen->series_count - 1 : part;
@@ -76,47 +270,47 @@ static void view_part_text(const struct view_memory *screen, int part, enum view
 
 /* Names and their glyphs from line to line, at most @rows; @pane NULL: only how many rows all of
  * them need. */
-static int view_lay_parts(const struct view_memory *screen, struct view_pane *pane, int width,
-			  enum view_part_form form, int rows)
+static int memory_lay_parts(const struct view_memory *screen, struct view_pane *pane, int width,
+			    enum view_part_form form, int rows)
 {
 	char text[VIEW_PLACE_NAME];
 	int x = VIEW_MEMORY_SCALE, y = 0;
 
 	for (int i = 0; i < screen->stack_count; i++) {
-		view_part_text(screen, i, form, text, sizeof(text));
+		memory_part_text(screen, i, form, text, sizeof(text));
 		if (x > VIEW_MEMORY_SCALE && x + view_text_width(text) + 3 > width &&
 		    y + 1 < rows) {
 			x = VIEW_MEMORY_SCALE;
 			y++;
 		}
 		if (pane)
-			view_legend(pane, x, y, view_series_style(i), text);
+			memory_legend(pane, x, y, view_series_style(i), text);
 		x += view_text_width(text) + 4;
 	}
 	return y + 1;
 }
 
 /* As much of each as there is room for in one line; else names alone. */
-static enum view_part_form view_parts_form(const struct view_memory *screen, int width)
+static enum view_part_form memory_parts_form(const struct view_memory *screen, int width)
 {
 	enum view_part_form form = PART_SUMS;
 
-	while (form < PART_BRIEF && view_lay_parts(screen, NULL, width, form, INT_MAX) > 1)
+	while (form < PART_BRIEF && memory_lay_parts(screen, NULL, width, form, INT_MAX) > 1)
 		form++;
 	return form;
 }
 
-static int view_legend_rows(const struct view_memory *screen, const struct view_pane *pane)
+static int memory_legend_rows(const struct view_memory *screen, const struct view_pane *pane)
 {
 	const int width = pane->rect.width, most = pane->rect.height / LEGEND_PART;
-	const int rows =
-		view_lay_parts(screen, NULL, width, view_parts_form(screen, width), LEGEND_MOST);
+	const int rows = memory_lay_parts(screen, NULL, width, memory_parts_form(screen, width),
+					  LEGEND_MOST);
 
 	return min(most, rows);
 }
 
-static void view_draw_legend(const struct view_memory *screen, const struct view_context *context,
-			     struct view_pane *pane)
+static void memory_draw_legend(const struct view_memory *screen, const struct view_context *context,
+			       struct view_pane *pane)
 {
 	static const char *const names[] = {"Source", "Target"};
 	const int64_t span = screen->span > 0 ? screen->span : view__memory_shown(screen);
@@ -124,13 +318,13 @@ static void view_draw_legend(const struct view_memory *screen, const struct view
 	int x = VIEW_MEMORY_SCALE;
 
 	if (screen->stack_count > 0) {
-		view_lay_parts(screen, pane, pane->rect.width,
-			       view_parts_form(screen, pane->rect.width),
-			       view_legend_rows(screen, pane));
+		memory_lay_parts(screen, pane, pane->rect.width,
+				 memory_parts_form(screen, pane->rect.width),
+				 memory_legend_rows(screen, pane));
 		return;
 	}
 	for (int s = 0; s < screen->sides && screen->sides > 1; s++)
-		x = view_legend(pane, x, 0, view_sides[s], names[s]);
+		x = memory_legend(pane, x, 0, memory_sides[s], names[s]);
 	if (span > screen->curve.count && screen->curve.count > 0)
 		snprintf(text, sizeof(text), "%s: the fullest of %" PRId64 " tiles a column",
 			 view__memory_what(screen),
@@ -141,12 +335,12 @@ static void view_draw_legend(const struct view_memory *screen, const struct view
 	if (screen->capacity || context->whole || pane->rect.width - x < 32)
 		return;
 	snprintf(text, sizeof(text), "0: up to the %s of a tile",
-		 fmt_bytes(bytes, (uint64_t)view_capacity(screen)));
+		 fmt_bytes(bytes, (uint64_t)memory_draw_capacity(screen)));
 	view_text_right(pane, x, 0, pane->rect.width - x, VIEW_DIM, text);
 }
 
-static void view_draw_areas(const struct view_memory *screen, struct view_pane *plot,
-			    const struct view_axis *y)
+static void memory_draw_areas(const struct view_memory *screen, struct view_pane *plot,
+			      const struct view_axis *y)
 {
 	const struct view_memory_curve *curve = &screen->curve;
 	struct view_series series[VIEW_MEMORY_STACK];
@@ -164,21 +358,21 @@ static void view_draw_areas(const struct view_memory *screen, struct view_pane *
 	}
 	for (int s = 0; s < screen->sides && screen->sides > 1; s++) {
 		series[0] = (struct view_series){
-			.values = curve->bytes[s], .count = curve->count, .style = view_sides[s]};
+			.values = curve->bytes[s], .count = curve->count, .style = memory_sides[s]};
 		view_chart_line(plot, &series[0], NULL, y);
 	}
 }
 
-static int view_cursor_column(const struct view_memory *screen)
+static int memory_cursor_column(const struct view_memory *screen)
 {
 	return view__memory_column_of(screen,
 				      view__memory_position(screen, view__memory_cursor(screen)));
 }
 
 /* The line of what a tile has, where the scale goes so far. */
-static void view_draw_capacity(const struct view_memory *screen, struct view_pane *plot)
+static void memory_draw_draw_capacity(const struct view_memory *screen, struct view_pane *plot)
 {
-	const int64_t capacity = view_capacity(screen);
+	const int64_t capacity = memory_draw_capacity(screen);
 	const double part = (double)capacity / (double)view__memory_top(screen);
 	const int y = (int)((1 - part) * (plot->rect.height - 1) + 0.5);
 	char text[FMT_SIZE + 32], bytes[FMT_SIZE];
@@ -194,7 +388,7 @@ static void view_draw_capacity(const struct view_memory *screen, struct view_pan
 }
 
 /* Tiles under the curve: where IPUs begin, or the numbers at both ends. */
-static void view_draw_tiles(const struct view_memory *screen, struct view_pane *pane, int y)
+static void memory_draw_tiles(const struct view_memory *screen, struct view_pane *pane, int y)
 {
 	const int left = VIEW_MEMORY_SCALE - 1, width = screen->curve.count;
 	const int64_t span = screen->span > 0 ? screen->span : view__memory_shown(screen);
@@ -221,13 +415,13 @@ static void view_draw_tiles(const struct view_memory *screen, struct view_pane *
 		view_text_right(pane, left + 1, y, width - 1, VIEW_DIM, text);
 }
 
-static void view_draw_curve(const struct view_memory *screen, const struct view_context *context,
-			    struct view_pane *pane)
+static void memory_draw_curve(const struct view_memory *screen, const struct view_context *context,
+			      struct view_pane *pane)
 {
 	const struct view_axis y = {
 		.low = 0, .high = (double)view__memory_top(screen), .quantity = REPORT_BYTES};
 	const int height = pane->rect.height;
-	const int legend = height > 3 ? view_legend_rows(screen, pane) : 0;
+	const int legend = height > 3 ? memory_legend_rows(screen, pane) : 0;
 	const bool axis = height > 2;
 	struct view_pane body = view_pane_sub(
 		pane, (struct view_rect){0, legend, pane->rect.width, height - legend - axis});
@@ -236,19 +430,19 @@ static void view_draw_curve(const struct view_memory *screen, const struct view_
 	if (screen->curve.count < 1)
 		return;
 	plot = view_chart_axes(&body, NULL, &y, VIEW_MEMORY_SCALE - 2);
-	view_draw_areas(screen, &plot, &y);
-	view_draw_capacity(screen, &plot);
+	memory_draw_areas(screen, &plot, &y);
+	memory_draw_draw_capacity(screen, &plot);
 	if (!context->whole)
-		view_chart_marker(&plot, view_cursor_column(screen));
+		view_chart_marker(&plot, memory_cursor_column(screen));
 	if (legend)
-		view_draw_legend(screen, context, pane);
+		memory_draw_legend(screen, context, pane);
 	if (axis)
-		view_draw_tiles(screen, pane, height - 1);
+		memory_draw_tiles(screen, pane, height - 1);
 }
 
 /* ---- the histogram --------------------------------------------------------------------------- */
 
-static int64_t view_most_tiles(const struct view_memory *screen)
+static int64_t memory_most_tiles(const struct view_memory *screen)
 {
 	int64_t most = 1;
 
@@ -260,8 +454,8 @@ static int64_t view_most_tiles(const struct view_memory *screen)
 }
 
 /* A bar of @part of @width cells, in eighths where there are characters for it. */
-static void view_bar(struct view_pane *pane, int x, int y, int width, double part,
-		     enum view_style style)
+static void memory_bar(struct view_pane *pane, int x, int y, int width, double part,
+		       enum view_style style)
 {
 	const int cells = (int)(part * width + 0.5);
 
@@ -269,8 +463,8 @@ static void view_bar(struct view_pane *pane, int x, int y, int width, double par
 		view_put(pane, x + i, y, style, view_fill_char(pane->canvas, style));
 }
 
-static void view_draw_bin(const struct view_memory *screen, const struct view_context *context,
-			  struct view_pane *pane, int at, int side)
+static void memory_draw_bin(const struct view_memory *screen, const struct view_context *context,
+			    struct view_pane *pane, int at, int side)
 {
 	const struct view_memory_bin *bin = &screen->bins[at];
 	const bool here = at == screen->bin_at && !context->whole;
@@ -290,13 +484,13 @@ static void view_draw_bin(const struct view_memory *screen, const struct view_co
 			fmt_count(low, bin->tiles[side]));
 	if (screen->sides > 1)
 		view_put(pane, RANGE_WIDTH + COUNT_WIDTH + 1, y, VIEW_DIM, side == 0 ? 'S' : 'T');
-	view_bar(pane, RANGE_WIDTH + COUNT_WIDTH + 3, y, width,
-		 (double)bin->tiles[side] / (double)view_most_tiles(screen),
-		 screen->sides > 1 ? view_sides[side] : VIEW_CURVE);
+	memory_bar(pane, RANGE_WIDTH + COUNT_WIDTH + 3, y, width,
+		   (double)bin->tiles[side] / (double)memory_most_tiles(screen),
+		   screen->sides > 1 ? memory_sides[side] : VIEW_CURVE);
 }
 
-static void view_draw_histogram(const struct view_memory *screen,
-				const struct view_context *context, struct view_pane *pane)
+static void memory_draw_histogram(const struct view_memory *screen,
+				  const struct view_context *context, struct view_pane *pane)
 {
 	char text[VIEW_PLACE_NAME + 32];
 
@@ -308,19 +502,19 @@ static void view_draw_histogram(const struct view_memory *screen,
 		      pane->rect.width - RANGE_WIDTH - COUNT_WIDTH - 3, VIEW_DIM, text);
 	for (int i = 0; i < screen->bin_count; i++)
 		for (int s = 0; s < screen->sides; s++)
-			view_draw_bin(screen, context, pane, i, s);
+			memory_draw_bin(screen, context, pane, i, s);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static void view_draw_table(const struct view_memory *screen, const struct view_context *context,
-			    struct view_pane *pane)
+static void memory_draw_table(const struct view_memory *screen, const struct view_context *context,
+			      struct view_pane *pane)
 {
 	view_grid_draw(&screen->grid, pane, !screen->details.active && !context->whole);
 }
 
-static void view_draw_ipus(const struct view_memory *screen, const struct view_context *context,
-			   struct view_pane *pane)
+static void memory_draw_ipus(const struct view_memory *screen, const struct view_context *context,
+			     struct view_pane *pane)
 {
 	view_grid_draw(&screen->ipu_grid, pane, !screen->details.active && !context->whole);
 }
@@ -330,11 +524,11 @@ void view__memory_draw(const void *state, const struct view_context *context,
 {
 	static void (*const pictures[])(const struct view_memory *, const struct view_context *,
 					struct view_pane *) = {
-		[VIEW_MEMORY_CURVE] = view_draw_curve,
+		[VIEW_MEMORY_CURVE] = memory_draw_curve,
 		[VIEW_MEMORY_CHIP] = view__memory_draw_floor,
-		[VIEW_MEMORY_HISTOGRAM] = view_draw_histogram,
-		[VIEW_MEMORY_TABLE] = view_draw_table,
-		[VIEW_MEMORY_IPUS] = view_draw_ipus};
+		[VIEW_MEMORY_HISTOGRAM] = memory_draw_histogram,
+		[VIEW_MEMORY_TABLE] = memory_draw_table,
+		[VIEW_MEMORY_IPUS] = memory_draw_ipus};
 	const struct view_memory *screen = state;
 	struct view_pane part;
 
@@ -344,7 +538,7 @@ void view__memory_draw(const void *state, const struct view_context *context,
 		return;
 	}
 	part = view_pane_sub(pane, screen->areas.heading);
-	view_draw_heading(screen, &part);
+	memory_draw_heading(screen, &part);
 	part = view_pane_sub(pane, screen->areas.picture);
 	pictures[screen->view](screen, context, &part);
 	part = view_pane_sub(pane, screen->areas.rule);

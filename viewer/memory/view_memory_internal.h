@@ -244,28 +244,13 @@ struct view_memory {
 	char filter[128];
 };
 
-/* view_memory_data.c: what the databases hold. */
-enum status view__memory_read(struct view_memory *screen, struct view_context *context,
-			      struct err *err);
-enum status view__memory_subject(struct view_memory *screen, struct view_context *context,
-				 struct err *err);
-/*
- * From the first columns of a row: ipu, tile, more tiles, bytes; false: of no tile that is shown.
- */
-bool view__memory_run(const struct view_memory *screen, const struct prof_query *query,
-		      struct view_memory_run *run);
-extern const char *const view__memory_regions[VIEW_MEMORY_REGIONS];
+/* A table of one report; @rows: which ones, as its maker needs it. */
+typedef enum status (*view_memory_build)(const struct view_memory *screen, int side,
+					 const void *rows, struct report_table *out,
+					 struct err *err);
 
-/* view_memory_rows.c: have the runs of variables on tile @index at hand; then go through them, from
- * NULL on. */
-enum status view__memory_rows(struct view_memory *screen, struct view_context *context, int side,
-			      int64_t index, struct err *err);
-const struct view_memory_run *view__memory_next_run(const struct view_memory *screen, int side,
-						    int64_t index,
-						    const struct view_memory_run *run);
-void view__memory_rows_fini(struct view_memory_rows *rows);
-
-/* view_memory_order.c: tiles by IPU, number, index and position. Pure. */
+/* view_memory.c */
+/* Tiles by IPU, number, index and position. Pure. */
 int view__memory_ipu_at(const struct view_memory *screen, int64_t ipu); /* -1: none such */
 int64_t view__memory_index(const struct view_memory *screen, int64_t ipu, int64_t tile); /* or -1 */
 int64_t view__memory_ipu_of(const struct view_memory *screen, int64_t index);
@@ -280,7 +265,27 @@ void view__memory_window(struct view_memory *screen); /* clamps from and span */
 /* "37", or where there are several IPUs "1,37". */
 const char *view__memory_name(const struct view_memory *screen, int64_t index, char out[FMT_SIZE]);
 
-/* view_memory_series.c: which numbers are shown, and the pictures made of them. */
+/* view_memory_details.c */
+enum status view__memory_details(struct view_memory *screen, struct view_context *context,
+				 struct err *err);
+void view__memory_draw_details(const struct view_memory *screen, const struct view_context *context,
+			       struct view_pane *pane);
+
+/* view_memory_draw.c */
+void view__memory_heading(struct view_memory *screen);
+/* The name of a category, or of a variable called after one; abbreviated where it takes more than
+ * @width columns. */
+const char *view__memory_brief(const char *name, int width, char out[VIEW_PLACE_NAME]);
+void view__memory_draw(const void *state, const struct view_context *context,
+		       struct view_pane *pane);
+
+/* view_memory_keys.c */
+enum view_answer view__memory_request(void *state, struct view_context *context,
+				      enum view_request request);
+enum view_answer view__memory_click(void *state, struct view_context *context, int x, int y);
+
+/* view_memory_picture.c */
+/* Which numbers are shown, and the pictures made of them. */
 void view__memory_series(struct view_memory *screen);
 /* Series @at is shown, and stays so whatever its place among others; -1: all are. */
 void view__memory_choose(struct view_memory *screen, int at);
@@ -292,110 +297,42 @@ int64_t view__memory_value(const struct view_memory *screen, int side, int64_t i
 /* "all memory", "vertexCode", "variable Dense_128/kernel:0". */
 const char *view__memory_what(const struct view_memory *screen);
 enum status view__memory_picture(struct view_memory *screen, struct err *err);
-/* Positions of column @column of the curve: @from .. @to - 1, at least one. */
-void view__memory_column(const struct view_memory *screen, int column, int64_t *from, int64_t *to);
 int view__memory_column_of(const struct view_memory *screen, int64_t position); /* or -1 */
 int64_t view__memory_top(const struct view_memory *screen); /* of the curve's scale, at least 1 */
-
-/* view_memory_heading.c */
-void view__memory_heading(struct view_memory *screen);
-/* The name of a category, or of a variable called after one; abbreviated where it takes more than
- * @width columns. */
-const char *view__memory_brief(const char *name, int width, char out[VIEW_PLACE_NAME]);
-
-/* view_memory_floor.c */
-enum status view__memory_floor(struct view_memory *screen, struct err *err);
-struct view_rect view__memory_plan(const struct view_memory *screen, int plan);
 /* The tile drawn at @x, @y of the picture; -1: none. */
 int64_t view__memory_floor_find(const struct view_memory *screen, int x, int y);
 void view__memory_draw_floor(const struct view_memory *screen, const struct view_context *context,
 			     struct view_pane *pane);
 
-/* view_memory_overlap.c: what variables that are never live at the same time save. */
-enum status view__memory_read_apart(struct view_memory *screen, struct view_memory_side *side,
-				    struct prof_db *db, struct err *err);
+/* view_memory_read.c */
+/* What the databases hold. */
+enum status view__memory_read(struct view_memory *screen, struct view_context *context,
+			      struct err *err);
+enum status view__memory_subject(struct view_memory *screen, struct view_context *context,
+				 struct err *err);
+extern const char *const view__memory_regions[VIEW_MEMORY_REGIONS];
+/* Have the runs of variables on tile @index at hand; then go through them, from
+ * NULL on. */
+enum status view__memory_rows(struct view_memory *screen, struct view_context *context, int side,
+			      int64_t index, struct err *err);
+const struct view_memory_run *view__memory_next_run(const struct view_memory *screen, int side,
+						    int64_t index,
+						    const struct view_memory_run *run);
+void view__memory_rows_fini(struct view_memory_rows *rows);
 /* Makes details->apart of the tiles selected. */
 enum status view__memory_apart(struct view_memory *screen, struct view_context *context,
 			       struct err *err);
 int64_t view__memory_saved(const struct view_memory *screen, int side, int64_t index);
 int64_t view__memory_saved_of_all(const struct view_memory *screen, int side);
 
-/* view_memory_details.c */
-enum status view__memory_details(struct view_memory *screen, struct view_context *context,
-				 struct err *err);
-/* A line more, its values IPS_NULL; NULL: there are as many as can be. */
-struct view_memory_line *view__memory_add_line(struct view_memory *screen,
-					       enum view_memory_line_kind kind, int group,
-					       const char *name);
-/* Comparing: do Source and Target of a column differ? */
-bool view__memory_differs(const struct view_memory *screen, const struct view_memory_line *line);
-/* Lines from @from on, the largest first. */
-void view__memory_sort_lines(struct view_memory *screen, int from);
-
-/* view_memory_variables.c */
-enum status view__memory_variables(struct view_memory *screen, struct view_context *context,
-				   struct err *err);
-
 /* view_memory_table.c */
-/* A table of one report; @rows: which ones, as its maker needs it. */
-typedef enum status (*view_memory_build)(const struct view_memory *screen, int side,
-					 const void *rows, struct report_table *out,
-					 struct err *err);
-/* The Source's table, or both reports' as one. */
-enum status view__memory_compare(const struct view_memory *screen,
-				 const struct view_context *context, view_memory_build build,
-				 const void *rows, const char *keys, struct report_table *out,
-				 struct err *err);
-/* @table becomes the grid's; at first in the order of @sort. */
-enum status view__memory_set_grid(struct view_grid *grid, struct view_context *context,
-				  struct report_table *table,
-				  const struct view_grid_column *columns, int count,
-				  const char *keys, const char *sort, struct err *err);
-enum status view__memory_grid(struct view_memory *screen, struct view_context *context,
-			      struct err *err);
 enum status view__memory_table(void *state, struct view_context *context, struct report_table *out,
 			       struct err *err);
-
 /* The table that is shown; NULL: a picture is. */
 struct view_grid *view__memory_shown_grid(struct view_memory *screen);
 /* The rows of what is shown, as the last load made them or, where keys came faster, now. */
 enum status view__memory_load_grid(struct view_memory *screen, struct view_context *context,
 				   struct err *err);
-
-/* view_memory_ipus.c */
-enum status view__memory_ipus(const struct view_memory *screen, struct report_table *out,
-			      struct err *err);
-enum status view__memory_ipu_grid(struct view_memory *screen, struct view_context *context,
-				  struct err *err);
 void view__memory_query_ipus(struct str *out);
-
-/* view_memory_keys.c */
-void view__memory_say(struct view_context *context, const char *text);
-enum view_answer view__memory_request(void *state, struct view_context *context,
-				      enum view_request request);
-/* The table's row becomes the cursor's tile. */
-void view__memory_take_row(struct view_memory *screen);
-
-/* view_memory_move.c */
-enum view_answer view__memory_move(struct view_memory *screen, struct view_context *context,
-				   enum view_request request);
-enum view_answer view__memory_zoom(struct view_memory *screen, struct view_context *context,
-				   enum view_request request);
-enum view_answer view__memory_click(void *state, struct view_context *context, int x, int y);
-
-/* view_memory_join.c */
-bool view__memory_search(void *state, struct view_context *context, const char *text, bool forward);
-bool view__memory_place(const void *state, const struct view_context *context,
-			struct view_place *out);
-bool view__memory_offers(const struct view_place *place, char *out, size_t size);
-enum status view__memory_go(void *state, struct view_context *context,
-			    const struct view_place *place, struct err *err);
-void view__memory_query(const void *state, const struct view_context *context, struct str *out);
-
-/* view_memory_draw.c, view_memory_draw_details.c */
-void view__memory_draw(const void *state, const struct view_context *context,
-		       struct view_pane *pane);
-void view__memory_draw_details(const struct view_memory *screen, const struct view_context *context,
-			       struct view_pane *pane);
 
 #endif /* VIEW_MEMORY_INTERNAL_H */

@@ -1,217 +1,248 @@
 /*
- * What keys do on the screen Memory: what is shown, and what is open in the details.
+ * What keys and the mouse do on the screen Memory.
  *
- * Threading: the worker's.
+ * Threading: the session's. Ownership: none.
  */
+#include "viewer/memory/view_memory_internal.h"
+
 #include <stdio.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/str.h"
-#include "viewer/memory/view_memory_internal.h"
+#include "reports/named/report_floor.h"
 
-void view__memory_say(struct view_context *context, const char *text)
+#define SPAN_LEAST 8 /* tiles in the curve's window */
+#define PAGE_PARTS 4 /* a window is moved by all but one of so many parts */
+
+static int64_t memory_clamp(int64_t value, int64_t low, int64_t high)
+{
+	return value < low ? low : value > high ? high : value;
+}
+
+/* ---- moving in the pictures ------------------------------------------------------------------ */
+
+static int64_t memory_position(const struct view_memory *screen)
+{
+	return view__memory_position(screen, view__memory_cursor(screen));
+}
+
+static void memory_set_position(struct view_memory *screen, int64_t position)
+{
+	const int64_t last = view__memory_shown(screen) - 1;
+
+	position = memory_clamp(position, 0, last);
+	view__memory_set_cursor(screen, view__memory_at(screen, position));
+	if (screen->span == 0)
+		return;
+	if (position < screen->from)
+		screen->from = position;
+	if (position >= screen->from + screen->span)
+		screen->from = position - screen->span + 1;
+}
+
+/* A column of the curve on: to the fullest of its tiles, which is what it shows. */
+static void memory_move_column(struct view_memory *screen, int by)
+{
+	const int64_t span = screen->span > 0 ? screen->span : view__memory_shown(screen);
+	const int64_t position = memory_position(screen);
+	int column;
+
+	if (screen->curve.count == 0 || span <= screen->curve.count) {
+		memory_set_position(screen, position + by);
+		return;
+	}
+	/* Zoomed since the curve was made: its columns are others now. */
+	if (screen->curve.from != screen->from || screen->curve.span != screen->span) {
+		memory_set_position(screen, position + by * (span / screen->curve.count));
+		return;
+	}
+	column = view__memory_column_of(screen, position) + by;
+	if (column >= 0 && column < screen->curve.count)
+		view__memory_set_cursor(screen, screen->curve.index[column]);
+	else
+		memory_set_position(screen, position + by * (span / screen->curve.count));
+}
+
+/* In the floor plan: columns across, rows down, and IPUs. */
+static void memory_move_floor(struct view_memory *screen, int64_t across, int64_t down,
+			      int64_t ipus)
+{
+	const int64_t first = view__memory_first(screen), shown = view__memory_shown(screen);
+	const int64_t step = across + down * REPORT_FLOOR_ACROSS + ipus * screen->tiles;
+	const int64_t index = view__memory_cursor(screen) + step;
+
+	if (index >= first && index < first + shown)
+		view__memory_set_cursor(screen, index);
+}
+
+static void memory_move_bin(struct view_memory *screen, int by)
+{
+	int at = screen->bin_at + by;
+
+	while (at >= 0 && at < screen->bin_count && screen->bins[at].fullest < 0)
+		at += by;
+	if (at < 0 || at >= screen->bin_count)
+		return;
+	screen->bin_at = at;
+	view__memory_set_cursor(screen, screen->bins[at].fullest);
+}
+
+/* To the next tile of the same bin. */
+static void memory_move_in_bin(struct view_memory *screen, int by)
+{
+	const int64_t shown = view__memory_shown(screen);
+
+	for (int64_t p = memory_position(screen) + by; p >= 0 && p < shown; p += by) {
+		const int64_t index = view__memory_at(screen, p);
+		const int64_t value = view__memory_value(screen, 0, index);
+
+		if ((value - screen->bin_base) / screen->bin_bytes == screen->bin_at) {
+			view__memory_set_cursor(screen, index);
+			return;
+		}
+	}
+}
+
+static void memory_move_curve(struct view_memory *screen, enum view_request request)
+{
+	const int64_t span = screen->span > 0 ? screen->span : view__memory_shown(screen);
+	const int64_t page = span - span / PAGE_PARTS;
+
+	if (request == VIEW_LEFT_REQUEST || request == VIEW_RIGHT_REQUEST)
+		memory_move_column(screen, request == VIEW_LEFT_REQUEST ? -1 : 1);
+	else if (request == VIEW_PAGE_LEFT_REQUEST || request == VIEW_PAGE_RIGHT_REQUEST)
+		memory_set_position(screen,
+				    memory_position(screen) +
+					    (request == VIEW_PAGE_LEFT_REQUEST ? -page : page));
+}
+
+static void memory_move_chip(struct view_memory *screen, enum view_request request)
+{
+	static const struct {
+		enum view_request request;
+		int across, down, ipus;
+	} moves[] = {
+		{VIEW_LEFT_REQUEST, -1, 0, 0},      {VIEW_RIGHT_REQUEST, 1, 0, 0},
+		{VIEW_UP_REQUEST, 0, -1, 0},        {VIEW_DOWN_REQUEST, 0, 1, 0},
+		{VIEW_PAGE_LEFT_REQUEST, 0, 0, -1}, {VIEW_PAGE_RIGHT_REQUEST, 0, 0, 1},
+		{VIEW_PAGE_UP_REQUEST, 0, 0, -1},   {VIEW_PAGE_DOWN_REQUEST, 0, 0, 1},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(moves); i++)
+		if (moves[i].request == request)
+			memory_move_floor(screen, moves[i].across, moves[i].down, moves[i].ipus);
+}
+
+static void memory_move_histogram(struct view_memory *screen, enum view_request request)
+{
+	if (request == VIEW_UP_REQUEST || request == VIEW_DOWN_REQUEST)
+		memory_move_bin(screen, request == VIEW_UP_REQUEST ? -1 : 1);
+	else if (request == VIEW_LEFT_REQUEST || request == VIEW_RIGHT_REQUEST)
+		memory_move_in_bin(screen, request == VIEW_LEFT_REQUEST ? -1 : 1);
+}
+
+static void memory_move_details(struct view_memory *screen, enum view_request request)
+{
+	struct view_memory_details *details = &screen->details;
+	const int page = screen->areas.details.height > 2 ? screen->areas.details.height - 2 : 1;
+	const int by = request == VIEW_UP_REQUEST          ? -1
+		       : request == VIEW_DOWN_REQUEST      ? 1
+		       : request == VIEW_PAGE_UP_REQUEST   ? -page
+		       : request == VIEW_PAGE_DOWN_REQUEST ? page
+		       : request == VIEW_HOME_REQUEST      ? -details->count
+		       : request == VIEW_END_REQUEST       ? details->count
+							   : 0;
+
+	details->at = (int)memory_clamp(details->at + by, 0, details->count - 1);
+}
+
+static bool memory_is_vertical(enum view_request request)
+{
+	return request == VIEW_UP_REQUEST || request == VIEW_DOWN_REQUEST ||
+	       request == VIEW_PAGE_UP_REQUEST || request == VIEW_PAGE_DOWN_REQUEST;
+}
+
+static void memory_move_end(struct view_memory *screen, bool last)
+{
+	if (screen->view != VIEW_MEMORY_HISTOGRAM) {
+		memory_set_position(screen, last ? view__memory_shown(screen) - 1 : 0);
+		return;
+	}
+	screen->bin_at = last ? screen->bin_count : -1;
+	memory_move_bin(screen, last ? -1 : 1);
+}
+
+static enum view_answer memory_move(struct view_memory *screen, struct view_context *context,
+				    enum view_request request)
+{
+	static void (*const moves[])(struct view_memory *, enum view_request) = {
+		[VIEW_MEMORY_CURVE] = memory_move_curve,
+		[VIEW_MEMORY_CHIP] = memory_move_chip,
+		[VIEW_MEMORY_HISTOGRAM] = memory_move_histogram};
+	const bool end = request == VIEW_HOME_REQUEST || request == VIEW_END_REQUEST;
+
+	(void)context;
+	if ((screen->details.active && (end || memory_is_vertical(request))) ||
+	    (screen->view == VIEW_MEMORY_CURVE && memory_is_vertical(request))) {
+		memory_move_details(screen, request);
+		return VIEW_DRAW;
+	}
+	if (end)
+		memory_move_end(screen, request == VIEW_END_REQUEST);
+	else if (!view__memory_shown_grid(screen))
+		moves[screen->view](screen, request);
+	return VIEW_LOAD;
+}
+
+/* ---- zooming --------------------------------------------------------------------------------- */
+
+static void memory_say(struct view_context *context, const char *text)
 {
 	str_copy(context->message, sizeof(context->message), text);
 }
 
-/* ---- what is shown --------------------------------------------------------------------------- */
-
-static void view_forget_subject(struct view_memory *screen)
-{
-	screen->subject = (struct view_memory_subject){.variable_id = IPS_NULL, .name = ""};
-	screen->subject_stale = screen->grid_stale = true;
-}
-
-static enum view_answer view_change_view(struct view_memory *screen, struct view_context *context,
-					 enum view_request request)
-{
-	const int views = screen->ipus > 1 ? VIEW_MEMORY_VIEWS : VIEW_MEMORY_IPUS;
-	const int by = request == VIEW_VIEW_REQUEST ? 1 : views - 1;
-
-	(void)context;
-	screen->view = (enum view_memory_view)(((int)screen->view + by) % views);
-	return VIEW_LOAD;
-}
-
-static enum view_answer view_break_down(struct view_memory *screen, struct view_context *context,
-					enum view_request request)
-{
-	(void)request;
-	if (screen->subject.name[0])
-		view_forget_subject(screen);
-	else
-		screen->breakdown = (enum view_memory_breakdown)(((int)screen->breakdown + 1) %
-								 VIEW_MEMORY_BREAKDOWNS);
-	if (screen->sides > 1 && screen->breakdown != VIEW_MEMORY_WHOLE)
-		view__memory_say(context, "comparing, one part at a time is shown: s, S");
-	view__memory_choose(screen, -1);
-	screen->grid_stale = true;
-	return VIEW_LOAD;
-}
-
-/* One part of the breakdown after the other, then all of them. */
-static enum view_answer view_choose(struct view_memory *screen, struct view_context *context,
+static enum view_answer memory_zoom(struct view_memory *screen, struct view_context *context,
 				    enum view_request request)
 {
-	const int by = request == VIEW_STATISTIC_REQUEST ? 1 : -1;
+	const int64_t shown = view__memory_shown(screen), at = memory_position(screen);
+	const int64_t span = screen->span > 0 ? screen->span : shown;
+	int64_t next = request == VIEW_ZOOM_IN_REQUEST ? span / 2 : span * 2;
 
-	(void)context;
-	if (screen->subject.name[0])
-		view_forget_subject(screen);
-	if (screen->breakdown == VIEW_MEMORY_WHOLE) {
-		screen->breakdown = VIEW_MEMORY_BY_CATEGORY;
-		view__memory_series(screen);
-	}
-	/* -1 (all) is one of them. */
-	view__memory_choose(screen, (screen->chosen + 1 + by + screen->series_count + 1) %
-						    (screen->series_count + 1) -
-					    1);
-	screen->grid_stale = true;
-	return VIEW_LOAD;
-}
-
-static enum view_answer view_change_ipu(struct view_memory *screen, struct view_context *context,
-					enum view_request request)
-{
-	const int at = screen->ipu == IPS_NULL ? -1 : view__memory_ipu_at(screen, screen->ipu);
-
-	(void)request;
-	if (screen->ipus == 1) {
-		view__memory_say(context, "there is one IPU");
-		return VIEW_DRAW;
-	}
-	screen->ipu = at + 1 < screen->ipus ? screen->ipu_ids[at + 1] : IPS_NULL;
-	screen->span = 0;
-	screen->grid_stale = true;
-	/* The same tile of that IPU. */
-	if (screen->ipu != IPS_NULL)
-		screen->at_ipu = screen->ipu;
-	return VIEW_LOAD;
-}
-
-static enum view_answer view_change_order(struct view_memory *screen, struct view_context *context,
-					  enum view_request request)
-{
-	(void)request;
-	if (screen->view == VIEW_MEMORY_CHIP) {
-		view__memory_say(context,
-				 "the floor plan is the physical order: v shows the curve");
-		return VIEW_DRAW;
-	}
-	screen->physical = !screen->physical;
-	screen->grid_stale = true;
-	view__memory_say(context, screen->physical
-					  ? "physical order: down the 16 columns of the floor plan"
-					  : "software order: by tile number");
-	return VIEW_LOAD;
-}
-
-static enum view_answer view_mark(struct view_memory *screen, struct view_context *context,
-				  enum view_request request)
-{
-	(void)request;
-	for (int i = 0; i < screen->marks; i++) {
-		if (screen->mark[i].ipu != screen->at_ipu ||
-		    screen->mark[i].tile != screen->at_tile)
-			continue;
-		for (screen->marks--; i < screen->marks; i++)
-			screen->mark[i] = screen->mark[i + 1];
+	if (request == VIEW_ZOOM_ALL_REQUEST) {
+		/* What is all of it is asked for again: up to the tile's end, too. */
+		if (screen->span == 0 || screen->view != VIEW_MEMORY_CURVE)
+			screen->capacity = !screen->capacity;
+		screen->span = 0;
 		return VIEW_LOAD;
 	}
-	if (screen->marks == VIEW_MEMORY_MARKS) {
-		view__memory_say(context,
-				 "as many tiles as can be are selected: Esc lets go of them");
+	if (screen->view != VIEW_MEMORY_CURVE) {
+		memory_say(context, "the curve zooms: v goes there");
 		return VIEW_DRAW;
 	}
-	screen->mark[screen->marks].ipu = screen->at_ipu;
-	screen->mark[screen->marks++].tile = screen->at_tile;
-	return VIEW_LOAD;
-}
-
-static enum view_answer view_fullest(struct view_memory *screen, struct view_context *context,
-				     enum view_request request)
-{
-	(void)context;
-	(void)request;
-	screen->jump = true;
-	screen->span = 0;
-	return VIEW_LOAD;
-}
-
-/* ---- details --------------------------------------------------------------------------------- */
-
-static enum view_answer view_expand(struct view_memory *screen, struct view_context *context,
-				    enum view_request request)
-{
-	struct view_memory_details *details = &screen->details;
-	const int group = details->at < details->count ? details->lines[details->at].group : -1;
-	const unsigned bit = group >= 0 ? 1u << group : 0;
-
-	if (bit == 0 && (request == VIEW_EXPAND_REQUEST || request == VIEW_COLLAPSE_REQUEST))
-		view__memory_say(context, "Enter, then j and k, go to what opens: By category ...");
-	if (request == VIEW_EXPAND_REQUEST)
-		details->open |= bit;
-	else if (request == VIEW_COLLAPSE_REQUEST)
-		details->open &= ~bit;
-	else
-		details->open = request == VIEW_EXPAND_ALL_REQUEST ? VIEW_MEMORY_ALL_GROUPS : 0;
-	if (request == VIEW_COLLAPSE_REQUEST)
-		while (details->at > 0 && group >= 0 &&
-		       details->lines[details->at].kind != VIEW_MEMORY_GROUP)
-			details->at--;
-	return VIEW_LOAD;
-}
-
-/* Into the details; there, opens a group or shows where a variable lies. */
-static enum view_answer view_enter(struct view_memory *screen, struct view_context *context,
-				   enum view_request request)
-{
-	struct view_memory_details *details = &screen->details;
-	const struct view_memory_line *line =
-		details->at < details->count ? &details->lines[details->at] : NULL;
-
-	(void)request;
-	if (!details->active) {
-		details->active = true;
-		view__memory_say(context,
-				 "in the details: Enter opens, on a variable shows its tiles");
-		return VIEW_LOAD;
+	next = max(SPAN_LEAST, next);
+	next = min(shown, next);
+	if (next == span) {
+		memory_say(context, request == VIEW_ZOOM_IN_REQUEST ? "this is as close as it gets"
+								    : "all tiles are shown");
+		return VIEW_DRAW;
 	}
-	if (line && line->kind == VIEW_MEMORY_GROUP) {
-		details->open ^= 1u << line->group;
-	} else if (line && line->kind == VIEW_MEMORY_VARIABLE) {
-		view_forget_subject(screen);
-		screen->subject.variable_id = line->variable_id;
-		str_copy(screen->subject.name, sizeof(screen->subject.name), line->name);
-	}
+	/* The cursor stays where it is in the window. */
+	screen->from = at - (at - screen->from) * next / span;
+	screen->span = next < shown ? next : 0;
 	return VIEW_LOAD;
 }
 
-/* Out of whatever was gone into last. */
-static enum view_answer view_back(struct view_memory *screen, struct view_context *context,
-				  enum view_request request)
+/* ---- the mouse ------------------------------------------------------------------------------- */
+
+static bool memory_inside(const struct view_rect *rect, int x, int y)
 {
-	(void)context;
-	(void)request;
-	if (screen->details.active) {
-		screen->details.active = false;
-	} else if (screen->subject.name[0]) {
-		view_forget_subject(screen);
-	} else if (screen->chosen >= 0) {
-		view__memory_choose(screen, -1);
-		screen->grid_stale = true;
-	} else if (screen->marks > 0) {
-		screen->marks = 0;
-	} else {
-		return VIEW_UNHANDLED;
-	}
-	return VIEW_LOAD;
+	return x >= rect->x && x < rect->x + rect->width && y >= rect->y &&
+	       y < rect->y + rect->height;
 }
-
-/* ---- the tables ------------------------------------------------------------------------------ */
 
 /* Of an IPU its fullest tile; where one IPU is shown, that one then is. */
-static void view_take_ipu(struct view_memory *screen)
+static void memory_take_ipu(struct view_memory *screen)
 {
 	const struct report_cell *ipu = view_grid_cell(&screen->ipu_grid, "ipu");
 	const struct report_cell *tile = view_grid_cell(&screen->ipu_grid, "fullest_tile");
@@ -228,20 +259,248 @@ static void view_take_ipu(struct view_memory *screen)
 	screen->grid_stale = true;
 }
 
-void view__memory_take_row(struct view_memory *screen)
+/* The table's row becomes the cursor's tile. */
+static void memory_take_row(struct view_memory *screen)
 {
 	const struct report_cell *ipu = view_grid_cell(&screen->grid, "ipu");
 	const struct report_cell *tile = view_grid_cell(&screen->grid, "tile");
 
 	if (screen->view == VIEW_MEMORY_IPUS)
-		view_take_ipu(screen);
+		memory_take_ipu(screen);
 	else if (ipu && tile)
 		view__memory_set_cursor(screen,
 					view__memory_index(screen, ipu->integer, tile->integer));
 }
 
-static enum view_answer view_in_table(struct view_memory *screen, struct view_context *context,
+static void memory_click_picture(struct view_memory *screen, int x, int y)
+{
+	const int bin = screen->sides > 0 ? (y - 1) / screen->sides : -1;
+	struct view_grid *grid = view__memory_shown_grid(screen);
+
+	if (screen->view == VIEW_MEMORY_CURVE && x >= VIEW_MEMORY_SCALE &&
+	    x - VIEW_MEMORY_SCALE < screen->curve.count)
+		view__memory_set_cursor(screen, screen->curve.index[x - VIEW_MEMORY_SCALE]);
+	else if (screen->view == VIEW_MEMORY_CHIP)
+		view__memory_set_cursor(screen, view__memory_floor_find(screen, x, y));
+	else if (screen->view == VIEW_MEMORY_HISTOGRAM && y >= 1 && bin < screen->bin_count)
+		view__memory_set_cursor(screen, screen->bins[bin].fullest);
+	else if (grid &&
+		 view_grid_click(grid, screen->areas.picture.height, x, y) != VIEW_UNHANDLED)
+		memory_take_row(screen);
+}
+
+enum view_answer view__memory_click(void *state, struct view_context *context, int x, int y)
+{
+	struct view_memory *screen = state;
+	const struct view_rect *area = &screen->areas.picture;
+
+	(void)context;
+	if (screen->ipus == 0)
+		return VIEW_DRAW;
+	if (memory_inside(&screen->areas.details, x, y)) {
+		screen->details.active = true;
+	} else if (memory_inside(area, x, y)) {
+		screen->details.active = false;
+		memory_click_picture(screen, x - area->x, y - area->y);
+	}
+	return VIEW_LOAD;
+}
+
+/* ---- what is shown --------------------------------------------------------------------------- */
+
+static void memory_forget_subject(struct view_memory *screen)
+{
+	screen->subject = (struct view_memory_subject){.variable_id = IPS_NULL, .name = ""};
+	screen->subject_stale = screen->grid_stale = true;
+}
+
+static enum view_answer memory_change_view(struct view_memory *screen, struct view_context *context,
+					   enum view_request request)
+{
+	const int views = screen->ipus > 1 ? VIEW_MEMORY_VIEWS : VIEW_MEMORY_IPUS;
+	const int by = request == VIEW_VIEW_REQUEST ? 1 : views - 1;
+
+	(void)context;
+	screen->view = (enum view_memory_view)(((int)screen->view + by) % views);
+	return VIEW_LOAD;
+}
+
+static enum view_answer memory_break_down(struct view_memory *screen, struct view_context *context,
+					  enum view_request request)
+{
+	(void)request;
+	if (screen->subject.name[0])
+		memory_forget_subject(screen);
+	else
+		screen->breakdown = (enum view_memory_breakdown)(((int)screen->breakdown + 1) %
+								 VIEW_MEMORY_BREAKDOWNS);
+	if (screen->sides > 1 && screen->breakdown != VIEW_MEMORY_WHOLE)
+		memory_say(context, "comparing, one part at a time is shown: s, S");
+	view__memory_choose(screen, -1);
+	screen->grid_stale = true;
+	return VIEW_LOAD;
+}
+
+/* One part of the breakdown after the other, then all of them. */
+static enum view_answer memory_choose(struct view_memory *screen, struct view_context *context,
 				      enum view_request request)
+{
+	const int by = request == VIEW_STATISTIC_REQUEST ? 1 : -1;
+
+	(void)context;
+	if (screen->subject.name[0])
+		memory_forget_subject(screen);
+	if (screen->breakdown == VIEW_MEMORY_WHOLE) {
+		screen->breakdown = VIEW_MEMORY_BY_CATEGORY;
+		view__memory_series(screen);
+	}
+	/* -1 (all) is one of them. */
+	view__memory_choose(screen, (screen->chosen + 1 + by + screen->series_count + 1) %
+						    (screen->series_count + 1) -
+					    1);
+	screen->grid_stale = true;
+	return VIEW_LOAD;
+}
+
+static enum view_answer memory_change_ipu(struct view_memory *screen, struct view_context *context,
+					  enum view_request request)
+{
+	const int at = screen->ipu == IPS_NULL ? -1 : view__memory_ipu_at(screen, screen->ipu);
+
+	(void)request;
+	if (screen->ipus == 1) {
+		memory_say(context, "there is one IPU");
+		return VIEW_DRAW;
+	}
+	screen->ipu = at + 1 < screen->ipus ? screen->ipu_ids[at + 1] : IPS_NULL;
+	screen->span = 0;
+	screen->grid_stale = true;
+	/* The same tile of that IPU. */
+	if (screen->ipu != IPS_NULL)
+		screen->at_ipu = screen->ipu;
+	return VIEW_LOAD;
+}
+
+static enum view_answer memory_change_order(struct view_memory *screen,
+					    struct view_context *context, enum view_request request)
+{
+	(void)request;
+	if (screen->view == VIEW_MEMORY_CHIP) {
+		memory_say(context, "the floor plan is the physical order: v shows the curve");
+		return VIEW_DRAW;
+	}
+	screen->physical = !screen->physical;
+	screen->grid_stale = true;
+	memory_say(context, screen->physical
+				    ? "physical order: down the 16 columns of the floor plan"
+				    : "software order: by tile number");
+	return VIEW_LOAD;
+}
+
+static enum view_answer memory_mark(struct view_memory *screen, struct view_context *context,
+				    enum view_request request)
+{
+	(void)request;
+	for (int i = 0; i < screen->marks; i++) {
+		if (screen->mark[i].ipu != screen->at_ipu ||
+		    screen->mark[i].tile != screen->at_tile)
+			continue;
+		for (screen->marks--; i < screen->marks; i++)
+			screen->mark[i] = screen->mark[i + 1];
+		return VIEW_LOAD;
+	}
+	if (screen->marks == VIEW_MEMORY_MARKS) {
+		memory_say(context, "as many tiles as can be are selected: Esc lets go of them");
+		return VIEW_DRAW;
+	}
+	screen->mark[screen->marks].ipu = screen->at_ipu;
+	screen->mark[screen->marks++].tile = screen->at_tile;
+	return VIEW_LOAD;
+}
+
+static enum view_answer memory_fullest(struct view_memory *screen, struct view_context *context,
+				       enum view_request request)
+{
+	(void)context;
+	(void)request;
+	screen->jump = true;
+	screen->span = 0;
+	return VIEW_LOAD;
+}
+
+/* ---- details --------------------------------------------------------------------------------- */
+
+static enum view_answer memory_expand(struct view_memory *screen, struct view_context *context,
+				      enum view_request request)
+{
+	struct view_memory_details *details = &screen->details;
+	const int group = details->at < details->count ? details->lines[details->at].group : -1;
+	const unsigned bit = group >= 0 ? 1u << group : 0;
+
+	if (bit == 0 && (request == VIEW_EXPAND_REQUEST || request == VIEW_COLLAPSE_REQUEST))
+		memory_say(context, "Enter, then j and k, go to what opens: By category ...");
+	if (request == VIEW_EXPAND_REQUEST)
+		details->open |= bit;
+	else if (request == VIEW_COLLAPSE_REQUEST)
+		details->open &= ~bit;
+	else
+		details->open = request == VIEW_EXPAND_ALL_REQUEST ? VIEW_MEMORY_ALL_GROUPS : 0;
+	if (request == VIEW_COLLAPSE_REQUEST)
+		while (details->at > 0 && group >= 0 &&
+		       details->lines[details->at].kind != VIEW_MEMORY_GROUP)
+			details->at--;
+	return VIEW_LOAD;
+}
+
+/* Into the details; there, opens a group or shows where a variable lies. */
+static enum view_answer memory_enter(struct view_memory *screen, struct view_context *context,
+				     enum view_request request)
+{
+	struct view_memory_details *details = &screen->details;
+	const struct view_memory_line *line =
+		details->at < details->count ? &details->lines[details->at] : NULL;
+
+	(void)request;
+	if (!details->active) {
+		details->active = true;
+		memory_say(context, "in the details: Enter opens, on a variable shows its tiles");
+		return VIEW_LOAD;
+	}
+	if (line && line->kind == VIEW_MEMORY_GROUP) {
+		details->open ^= 1u << line->group;
+	} else if (line && line->kind == VIEW_MEMORY_VARIABLE) {
+		memory_forget_subject(screen);
+		screen->subject.variable_id = line->variable_id;
+		str_copy(screen->subject.name, sizeof(screen->subject.name), line->name);
+	}
+	return VIEW_LOAD;
+}
+
+/* Out of whatever was gone into last. */
+static enum view_answer memory_back(struct view_memory *screen, struct view_context *context,
+				    enum view_request request)
+{
+	(void)context;
+	(void)request;
+	if (screen->details.active) {
+		screen->details.active = false;
+	} else if (screen->subject.name[0]) {
+		memory_forget_subject(screen);
+	} else if (screen->chosen >= 0) {
+		view__memory_choose(screen, -1);
+		screen->grid_stale = true;
+	} else if (screen->marks > 0) {
+		screen->marks = 0;
+	} else {
+		return VIEW_UNHANDLED;
+	}
+	return VIEW_LOAD;
+}
+
+/* ---- the tables ------------------------------------------------------------------------------ */
+
+static enum view_answer memory_in_table(struct view_memory *screen, struct view_context *context,
+					enum view_request request)
 {
 	struct view_grid *grid = view__memory_shown_grid(screen);
 	enum view_answer answer;
@@ -254,18 +513,18 @@ static enum view_answer view_in_table(struct view_memory *screen, struct view_co
 	}
 	answer = view_grid_request(grid, screen->areas.picture.height, request);
 	if (answer != VIEW_UNHANDLED)
-		view__memory_take_row(screen);
+		memory_take_row(screen);
 	return answer == VIEW_DRAW ? VIEW_LOAD : answer;
 }
 
 /* What is for tables goes to one, as a filter does. */
-static enum view_answer view_to_table(struct view_memory *screen, struct view_context *context,
-				      enum view_request request)
+static enum view_answer memory_to_table(struct view_memory *screen, struct view_context *context,
+					enum view_request request)
 {
 	screen->details.active = false;
 	if (!view__memory_shown_grid(screen))
 		screen->view = VIEW_MEMORY_TABLE;
-	return view_in_table(screen, context, request);
+	return memory_in_table(screen, context, request);
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */
@@ -274,39 +533,39 @@ typedef enum view_answer (*view_memory_answer)(struct view_memory *screen,
 					       struct view_context *context,
 					       enum view_request request);
 
-static const view_memory_answer view_answers[VIEW_REQUESTS] = {
-	[VIEW_UP_REQUEST] = view__memory_move,
-	[VIEW_DOWN_REQUEST] = view__memory_move,
-	[VIEW_LEFT_REQUEST] = view__memory_move,
-	[VIEW_RIGHT_REQUEST] = view__memory_move,
-	[VIEW_PAGE_UP_REQUEST] = view__memory_move,
-	[VIEW_PAGE_DOWN_REQUEST] = view__memory_move,
-	[VIEW_PAGE_LEFT_REQUEST] = view__memory_move,
-	[VIEW_PAGE_RIGHT_REQUEST] = view__memory_move,
-	[VIEW_HOME_REQUEST] = view__memory_move,
-	[VIEW_END_REQUEST] = view__memory_move,
-	[VIEW_ENTER_REQUEST] = view_enter,
-	[VIEW_BACK_REQUEST] = view_back,
-	[VIEW_VIEW_REQUEST] = view_change_view,
-	[VIEW_VIEW_BACK_REQUEST] = view_change_view,
-	[VIEW_BREAKDOWN_REQUEST] = view_break_down,
-	[VIEW_STATISTIC_REQUEST] = view_choose,
-	[VIEW_STATISTIC_BACK_REQUEST] = view_choose,
-	[VIEW_SELECT_REQUEST] = view_change_ipu,
-	[VIEW_UNIT_REQUEST] = view_change_order,
-	[VIEW_MARK_ROW_REQUEST] = view_mark,
-	[VIEW_LONGEST_GAP_REQUEST] = view_fullest,
-	[VIEW_EXPAND_REQUEST] = view_expand,
-	[VIEW_COLLAPSE_REQUEST] = view_expand,
-	[VIEW_EXPAND_ALL_REQUEST] = view_expand,
-	[VIEW_COLLAPSE_ALL_REQUEST] = view_expand,
-	[VIEW_ZOOM_IN_REQUEST] = view__memory_zoom,
-	[VIEW_ZOOM_OUT_REQUEST] = view__memory_zoom,
-	[VIEW_ZOOM_ALL_REQUEST] = view__memory_zoom,
-	[VIEW_SORT_NEXT_REQUEST] = view_to_table,
-	[VIEW_SORT_BACK_REQUEST] = view_to_table,
-	[VIEW_REVERSE_REQUEST] = view_to_table,
-	[VIEW_COLUMNS_REQUEST] = view_to_table,
+static const view_memory_answer memory_answers[VIEW_REQUESTS] = {
+	[VIEW_UP_REQUEST] = memory_move,
+	[VIEW_DOWN_REQUEST] = memory_move,
+	[VIEW_LEFT_REQUEST] = memory_move,
+	[VIEW_RIGHT_REQUEST] = memory_move,
+	[VIEW_PAGE_UP_REQUEST] = memory_move,
+	[VIEW_PAGE_DOWN_REQUEST] = memory_move,
+	[VIEW_PAGE_LEFT_REQUEST] = memory_move,
+	[VIEW_PAGE_RIGHT_REQUEST] = memory_move,
+	[VIEW_HOME_REQUEST] = memory_move,
+	[VIEW_END_REQUEST] = memory_move,
+	[VIEW_ENTER_REQUEST] = memory_enter,
+	[VIEW_BACK_REQUEST] = memory_back,
+	[VIEW_VIEW_REQUEST] = memory_change_view,
+	[VIEW_VIEW_BACK_REQUEST] = memory_change_view,
+	[VIEW_BREAKDOWN_REQUEST] = memory_break_down,
+	[VIEW_STATISTIC_REQUEST] = memory_choose,
+	[VIEW_STATISTIC_BACK_REQUEST] = memory_choose,
+	[VIEW_SELECT_REQUEST] = memory_change_ipu,
+	[VIEW_UNIT_REQUEST] = memory_change_order,
+	[VIEW_MARK_ROW_REQUEST] = memory_mark,
+	[VIEW_LONGEST_GAP_REQUEST] = memory_fullest,
+	[VIEW_EXPAND_REQUEST] = memory_expand,
+	[VIEW_COLLAPSE_REQUEST] = memory_expand,
+	[VIEW_EXPAND_ALL_REQUEST] = memory_expand,
+	[VIEW_COLLAPSE_ALL_REQUEST] = memory_expand,
+	[VIEW_ZOOM_IN_REQUEST] = memory_zoom,
+	[VIEW_ZOOM_OUT_REQUEST] = memory_zoom,
+	[VIEW_ZOOM_ALL_REQUEST] = memory_zoom,
+	[VIEW_SORT_NEXT_REQUEST] = memory_to_table,
+	[VIEW_SORT_BACK_REQUEST] = memory_to_table,
+	[VIEW_REVERSE_REQUEST] = memory_to_table,
+	[VIEW_COLUMNS_REQUEST] = memory_to_table,
 };
 
 enum view_answer view__memory_request(void *state, struct view_context *context,
@@ -315,18 +574,18 @@ enum view_answer view__memory_request(void *state, struct view_context *context,
 	struct view_memory *screen = state;
 	enum view_answer answer;
 
-	if (!view_answers[request])
+	if (!memory_answers[request])
 		return VIEW_UNHANDLED;
 	if (screen->ipus == 0) {
 		if (request == VIEW_BACK_REQUEST)
 			return VIEW_UNHANDLED;
-		view__memory_say(context, "no memory of tiles was recorded");
+		memory_say(context, "no memory of tiles was recorded");
 		return VIEW_DRAW;
 	}
 	if (view__memory_shown_grid(screen) && !screen->details.active) {
-		answer = view_in_table(screen, context, request);
+		answer = memory_in_table(screen, context, request);
 		if (answer != VIEW_UNHANDLED)
 			return answer;
 	}
-	return view_answers[request](screen, context, request);
+	return memory_answers[request](screen, context, request);
 }

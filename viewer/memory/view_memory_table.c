@@ -1,17 +1,23 @@
 /*
- * The tiles as a table: a row each with what it holds, by the breakdown that is chosen.
+ * The tiles as a table, and the IPUs as one.
  *
- * Threading: the worker's. Ownership: tables own their cells and the names of their columns.
+ * Threading: the session's. Ownership: the grids own their rows.
  */
+#include "viewer/memory/view_memory_internal.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
+#include "common/sat.h"
+#include "common/str.h"
 #include "viewer/draw/view_table.h"
-#include "viewer/memory/view_memory_internal.h"
 
-#define KEYS "ipu,tile"
+/* ---- tiles ----------------------------------------------------------------------------------- */
+
+#define MEMORY_TABLE_KEYS "ipu,tile"
 
 enum {
 	TABLE_IPU,
@@ -28,7 +34,7 @@ enum {
 };
 
 /* As `ipu-report memory --by tile` names them. */
-static const struct report_column view_columns[TABLE_COLUMNS] = {
+static const struct report_column memory_table_columns[TABLE_COLUMNS] = {
 	[TABLE_IPU] = {"ipu", REPORT_NUMBER},
 	[TABLE_TILE] = {"tile", REPORT_NUMBER},
 	[TABLE_BYTES] = {"bytes", REPORT_BYTES},
@@ -41,7 +47,7 @@ static const struct report_column view_columns[TABLE_COLUMNS] = {
 	[TABLE_OVERFLOWED] = {"overflowed_bytes", REPORT_BYTES},
 };
 
-static const struct view_grid_column view_shown[] = {
+static const struct view_grid_column memory_table_shown[] = {
 	{"ipu", "IPU", 0, 0, 20, false},
 	{"tile", NULL, 0, 0, 20, false},
 	{"bytes", "in use", 0, 0, 19, true},
@@ -56,18 +62,18 @@ static const struct view_grid_column view_shown[] = {
 };
 
 /* What is chosen, or the categories, after the columns that are always there. */
-static int view_more_columns(const struct view_memory *screen)
+static int memory_more_columns(const struct view_memory *screen)
 {
 	if (screen->subject.name[0] || screen->chosen >= 0)
 		return 1;
 	return screen->breakdown == VIEW_MEMORY_BY_CATEGORY ? screen->series_count : 0;
 }
 
-static void view_fill_row(const struct view_memory *screen, struct report_table *table, int64_t row,
-			  int side, int64_t index)
+static void memory_table_fill_row(const struct view_memory *screen, struct report_table *table,
+				  int64_t row, int side, int64_t index)
 {
 	const struct view_memory_side *from = &screen->side[side];
-	const int64_t capacity = from->capacity[index], more = view_more_columns(screen);
+	const int64_t capacity = from->capacity[index], more = memory_more_columns(screen);
 
 	view_table_int(table, row, TABLE_IPU, view__memory_ipu_of(screen, index));
 	view_table_int(table, row, TABLE_TILE, view__memory_tile_of(screen, index));
@@ -89,7 +95,7 @@ static void view_fill_row(const struct view_memory *screen, struct report_table 
 	}
 }
 
-static int64_t view_greater_total(const struct view_memory *screen, int64_t index)
+static int64_t memory_greater_total(const struct view_memory *screen, int64_t index)
 {
 	int64_t greater = 0;
 
@@ -99,7 +105,7 @@ static int64_t view_greater_total(const struct view_memory *screen, int64_t inde
 	return greater;
 }
 
-static int view_descending(const void *a, const void *b)
+static int memory_descending(const void *a, const void *b)
 {
 	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
 
@@ -113,8 +119,8 @@ struct view_choice {
 };
 
 /* The ROWS_MOST fullest tiles. */
-static enum status view_choose(const struct view_memory *screen, struct view_choice *out,
-			       struct err *err)
+static enum status memory_table_choose(const struct view_memory *screen, struct view_choice *out,
+				       struct err *err)
 {
 	const int64_t shown = view__memory_shown(screen);
 	int64_t *totals;
@@ -126,8 +132,8 @@ static enum status view_choose(const struct view_memory *screen, struct view_cho
 	if (!totals)
 		return err_nomem(err);
 	for (int64_t p = 0; p < shown; p++)
-		totals[p] = view_greater_total(screen, view__memory_at(screen, p));
-	qsort(totals, (size_t)shown, sizeof(*totals), view_descending);
+		totals[p] = memory_greater_total(screen, view__memory_at(screen, p));
+	qsort(totals, (size_t)shown, sizeof(*totals), memory_descending);
 	out->least = totals[VIEW_MEMORY_ROWS - 1];
 	for (int64_t i = VIEW_MEMORY_ROWS; i-- > 0 && totals[i] == out->least;)
 		out->ties++;
@@ -136,10 +142,10 @@ static enum status view_choose(const struct view_memory *screen, struct view_cho
 }
 
 /* Is the tile a row? Asked in the order of positions, about each. */
-static bool view_takes(const struct view_memory *screen, struct view_choice *choice, int side,
-		       int64_t index)
+static bool memory_takes(const struct view_memory *screen, struct view_choice *choice, int side,
+			 int64_t index)
 {
-	const int64_t total = view_greater_total(screen, index);
+	const int64_t total = memory_greater_total(screen, index);
 
 	if (!choice->all &&
 	    (total < choice->least || (total == choice->least && choice->ties-- <= 0)))
@@ -147,8 +153,8 @@ static bool view_takes(const struct view_memory *screen, struct view_choice *cho
 	return screen->side[side].capacity[index] > 0 || screen->side[side].total[index] > 0;
 }
 
-static enum status view_name_columns(const struct view_memory *screen, struct report_table *table,
-				     struct err *err)
+static enum status memory_name_columns(const struct view_memory *screen, struct report_table *table,
+				       struct err *err)
 {
 	for (int i = TABLE_COLUMNS; i < table->column_count; i++) {
 		const char *name = screen->chosen < 0 && !screen->subject.name[0]
@@ -163,8 +169,8 @@ static enum status view_name_columns(const struct view_memory *screen, struct re
 	return ST_OK;
 }
 
-static enum status view_build(const struct view_memory *screen, int side, const void *choice,
-			      struct report_table *out, struct err *err)
+static enum status memory_table_build(const struct view_memory *screen, int side,
+				      const void *choice, struct report_table *out, struct err *err)
 {
 	struct report_column columns[TABLE_COLUMNS + VIEW_MEMORY_CATEGORIES] = {{0}};
 	const int64_t shown = view__memory_shown(screen);
@@ -173,13 +179,13 @@ static enum status view_build(const struct view_memory *screen, int side, const 
 	int64_t rows = 0;
 
 	for (int64_t p = 0; p < shown; p++)
-		rows += view_takes(screen, &left, side, view__memory_at(screen, p));
-	memcpy(columns, view_columns, sizeof(view_columns));
-	status = view_table_new(out, "tiles", columns, TABLE_COLUMNS + view_more_columns(screen),
+		rows += memory_takes(screen, &left, side, view__memory_at(screen, p));
+	memcpy(columns, memory_table_columns, sizeof(memory_table_columns));
+	status = view_table_new(out, "tiles", columns, TABLE_COLUMNS + memory_more_columns(screen),
 				rows, err);
 	if (status != ST_OK)
 		return status;
-	status = view_name_columns(screen, out, err);
+	status = memory_name_columns(screen, out, err);
 	if (status != ST_OK) {
 		report_table_free(out);
 		memset(out, 0, sizeof(*out));
@@ -190,15 +196,16 @@ static enum status view_build(const struct view_memory *screen, int side, const 
 	for (int64_t p = 0; p < shown; p++) {
 		const int64_t index = view__memory_at(screen, p);
 
-		if (view_takes(screen, &left, side, index))
-			view_fill_row(screen, out, rows++, side, index);
+		if (memory_takes(screen, &left, side, index))
+			memory_table_fill_row(screen, out, rows++, side, index);
 	}
 	return ST_OK;
 }
 
 /* ---- also the table of IPUs' ----------------------------------------------------------------- */
 
-enum status view__memory_compare(const struct view_memory *screen,
+/* The Source's table, or both reports' as one. */
+static enum status memory_tables(const struct view_memory *screen,
 				 const struct view_context *context, view_memory_build build,
 				 const void *rows, const char *keys, struct report_table *out,
 				 struct err *err)
@@ -218,10 +225,11 @@ enum status view__memory_compare(const struct view_memory *screen,
 	return status;
 }
 
-enum status view__memory_set_grid(struct view_grid *grid, struct view_context *context,
-				  struct report_table *table,
-				  const struct view_grid_column *columns, int count,
-				  const char *keys, const char *sort, struct err *err)
+/* @table becomes the grid's; at first in the order of @sort. */
+static enum status memory_set_grid(struct view_grid *grid, struct view_context *context,
+				   struct report_table *table,
+				   const struct view_grid_column *columns, int count,
+				   const char *keys, const char *sort, struct err *err)
 {
 	const bool first = grid->table.column_count == 0;
 	enum status status;
@@ -236,7 +244,7 @@ enum status view__memory_set_grid(struct view_grid *grid, struct view_context *c
 /* ---- the grid -------------------------------------------------------------------------------- */
 
 /* The cursor's tile becomes the cursor's row. */
-static void view_sync(struct view_memory *screen)
+static void memory_sync(struct view_memory *screen)
 {
 	struct view_grid *grid = &screen->grid;
 
@@ -252,8 +260,8 @@ static void view_sync(struct view_memory *screen)
 	}
 }
 
-enum status view__memory_grid(struct view_memory *screen, struct view_context *context,
-			      struct err *err)
+static enum status memory_grid(struct view_memory *screen, struct view_context *context,
+			       struct err *err)
 {
 	const struct view_rect *area = &screen->areas.picture;
 	struct view_grid *grid = &screen->grid;
@@ -262,19 +270,19 @@ enum status view__memory_grid(struct view_memory *screen, struct view_context *c
 	struct view_choice choice;
 
 	if (screen->grid_stale || grid->differ != context->differ) {
-		status = view_choose(screen, &choice, err);
+		status = memory_table_choose(screen, &choice, err);
 		if (status == ST_OK)
-			status = view__memory_compare(screen, context, view_build, &choice, KEYS,
-						      &table, err);
+			status = memory_tables(screen, context, memory_table_build, &choice,
+					       MEMORY_TABLE_KEYS, &table, err);
 		if (status == ST_OK)
-			status = view__memory_set_grid(grid, context, &table, view_shown,
-						       (int)ARRAY_LEN(view_shown), KEYS, "bytes",
-						       err);
+			status = memory_set_grid(grid, context, &table, memory_table_shown,
+						 (int)ARRAY_LEN(memory_table_shown),
+						 MEMORY_TABLE_KEYS, "bytes", err);
 		if (status != ST_OK)
 			return status;
 		screen->grid_stale = false;
 	}
-	view_sync(screen);
+	memory_sync(screen);
 	view_grid_layout(grid, area->width, area->height);
 	return ST_OK;
 }
@@ -286,13 +294,170 @@ struct view_grid *view__memory_shown_grid(struct view_memory *screen)
 						  : NULL;
 }
 
+#define MEMORY_IPUS_KEYS "ipu"
+
+static const struct view_grid_column memory_shown[] = {
+	{"ipu", "IPU", 0, 0, 20, false},
+	{"bytes", "in use", 0, 0, 19, true},
+	{"used_share", "of IPU", 0, 0, 18, false},
+	{"fullest_tile", "fullest", 0, 0, 17, false},
+	{"fullest_bytes", "holds", 0, 0, 17, false},
+	{"fullest_share", "of tile", 0, 0, 16, false},
+	{"mean_bytes", "mean", 0, 0, 15, false},
+	{"least_bytes", "min", 0, 0, 14, false},
+	{"tiles_over", "over", 0, 0, 13, false},
+	{"excess_bytes", "too much", 0, 0, 8, false},
+	{"always_live_bytes", "always live", 11, 0, 12, false},
+	{"not_always_live_bytes", "not always", 10, 0, 11, false},
+	{"tiles", NULL, 0, 0, 5, false},
+	{"capacity", NULL, 0, 0, 4, false},
+};
+
+enum {
+	IPUS_IPU,
+	IPUS_BYTES,
+	IPUS_SHARE,
+	IPUS_FULLEST_TILE,
+	IPUS_FULLEST,
+	IPUS_FULLEST_SHARE,
+	IPUS_MEAN,
+	IPUS_LEAST,
+	IPUS_OVER,
+	IPUS_EXCESS,
+	IPUS_ALWAYS,
+	IPUS_NOT_ALWAYS,
+	IPUS_TILES,
+	IPUS_CAPACITY,
+	IPUS_COLUMNS
+};
+
+/* Where `ipu-report memory` has it, as it is called there. */
+static const struct report_column memory_columns[IPUS_COLUMNS] = {
+	[IPUS_IPU] = {"ipu", REPORT_NUMBER},
+	[IPUS_BYTES] = {"bytes", REPORT_BYTES},
+	[IPUS_SHARE] = {"used_share", REPORT_FRACTION},
+	[IPUS_FULLEST_TILE] = {"fullest_tile", REPORT_NUMBER},
+	[IPUS_FULLEST] = {"fullest_bytes", REPORT_BYTES},
+	[IPUS_FULLEST_SHARE] = {"fullest_share", REPORT_FRACTION},
+	[IPUS_MEAN] = {"mean_bytes", REPORT_BYTES},
+	[IPUS_LEAST] = {"least_bytes", REPORT_BYTES},
+	[IPUS_OVER] = {"tiles_over", REPORT_NUMBER},
+	[IPUS_EXCESS] = {"excess_bytes", REPORT_BYTES},
+	[IPUS_ALWAYS] = {"always_live_bytes", REPORT_BYTES},
+	[IPUS_NOT_ALWAYS] = {"not_always_live_bytes", REPORT_BYTES},
+	[IPUS_TILES] = {"tiles", REPORT_NUMBER},
+	[IPUS_CAPACITY] = {"capacity", REPORT_BYTES},
+};
+
+/* Sums over an IPU's tiles; fullest is an index. */
+struct view_ipu_sums {
+	int64_t bytes, capacity, always, not_always, tiles, over, excess, least, fullest;
+};
+
+static void memory_sum_up(const struct view_memory *screen, int side, int at,
+			  struct view_ipu_sums *sums)
+{
+	const struct view_memory_side *from = &screen->side[side];
+
+	*sums = (struct view_ipu_sums){.fullest = -1, .least = INT64_MAX};
+	for (int64_t i = at * screen->tiles; i < (at + 1) * screen->tiles; i++) {
+		const int64_t total = from->total[i], excess = view__memory_excess(from, i);
+
+		if (total <= 0)
+			continue;
+		sums->tiles++;
+		sums->bytes = sat_add(sums->bytes, total);
+		sums->capacity = sat_add(sums->capacity, from->capacity[i]);
+		sums->always = sat_add(sums->always, from->always[i]);
+		sums->not_always = sat_add(sums->not_always, from->not_always[i]);
+		sums->excess = sat_add(sums->excess, excess);
+		sums->over += excess > 0;
+		sums->least = min(total, sums->least);
+		if (sums->fullest < 0 || total > from->total[sums->fullest])
+			sums->fullest = i;
+	}
+}
+
+static void memory_fill_row(const struct view_memory *screen, struct report_table *table,
+			    int64_t row, int side, int64_t ipu, const struct view_ipu_sums *sums)
+{
+	const struct view_memory_side *from = &screen->side[side];
+	const int64_t fullest = from->total[sums->fullest];
+
+	view_table_int(table, row, IPUS_IPU, ipu);
+	view_table_int(table, row, IPUS_BYTES, sums->bytes);
+	view_table_real(table, row, IPUS_SHARE, view__memory_share(sums->bytes, sums->capacity));
+	view_table_int(table, row, IPUS_FULLEST_TILE, view__memory_tile_of(screen, sums->fullest));
+	view_table_int(table, row, IPUS_FULLEST, fullest);
+	view_table_real(table, row, IPUS_FULLEST_SHARE,
+			view__memory_share(fullest, from->capacity[sums->fullest]));
+	view_table_int(table, row, IPUS_MEAN, sums->bytes / sums->tiles);
+	view_table_int(table, row, IPUS_LEAST, sums->least);
+	view_table_int(table, row, IPUS_OVER, sums->over);
+	view_table_int(table, row, IPUS_EXCESS, sums->excess);
+	view_table_int(table, row, IPUS_ALWAYS, sums->always);
+	view_table_int(table, row, IPUS_NOT_ALWAYS, sums->not_always);
+	view_table_int(table, row, IPUS_TILES, sums->tiles);
+	view_table_int(table, row, IPUS_CAPACITY, sums->capacity);
+}
+
+/* A row for each IPU that the report says something of. */
+static enum status memory_ipus_build(const struct view_memory *screen, int side, const void *none,
+				     struct report_table *out, struct err *err)
+{
+	struct view_ipu_sums sums;
+	enum status status;
+	int64_t rows = 0;
+
+	(void)none;
+	for (int i = 0; i < screen->ipus; i++) {
+		memory_sum_up(screen, side, i, &sums);
+		rows += sums.tiles > 0;
+	}
+	status = view_table_new(out, "ipus", memory_columns, IPUS_COLUMNS, rows, err);
+	rows = 0;
+	for (int i = 0; i < screen->ipus && status == ST_OK; i++) {
+		memory_sum_up(screen, side, i, &sums);
+		if (sums.tiles > 0)
+			memory_fill_row(screen, out, rows++, side, screen->ipu_ids[i], &sums);
+	}
+	return status;
+}
+
+static enum status memory_ipus(const struct view_memory *screen, struct report_table *out,
+			       struct err *err)
+{
+	return memory_tables(screen, NULL, memory_ipus_build, NULL, MEMORY_IPUS_KEYS, out, err);
+}
+
+static enum status memory_ipu_grid(struct view_memory *screen, struct view_context *context,
+				   struct err *err)
+{
+	const struct view_rect *area = &screen->areas.picture;
+	struct view_grid *grid = &screen->ipu_grid;
+	struct report_table table = {0};
+	enum status status = memory_ipus(screen, &table, err);
+
+	if (status == ST_OK)
+		status = memory_set_grid(grid, context, &table, memory_shown,
+					 (int)ARRAY_LEN(memory_shown), MEMORY_IPUS_KEYS,
+					 "fullest_bytes", err);
+	if (status != ST_OK)
+		return status;
+	for (int64_t i = 0; i < grid->count; i++)
+		if (grid->table.cells[grid->order[i] * grid->table.column_count].integer ==
+		    screen->at_ipu)
+			grid->at = i;
+	view_grid_layout(grid, area->width, area->height);
+	return ST_OK;
+}
+
 enum status view__memory_load_grid(struct view_memory *screen, struct view_context *context,
 				   struct err *err)
 {
 	if (screen->view == VIEW_MEMORY_TABLE)
-		return view__memory_grid(screen, context, err);
-	return screen->view == VIEW_MEMORY_IPUS ? view__memory_ipu_grid(screen, context, err)
-						: ST_OK;
+		return memory_grid(screen, context, err);
+	return screen->view == VIEW_MEMORY_IPUS ? memory_ipu_grid(screen, context, err) : ST_OK;
 }
 
 enum status view__memory_table(void *state, struct view_context *context, struct report_table *out,
@@ -302,9 +467,25 @@ enum status view__memory_table(void *state, struct view_context *context, struct
 	struct view_memory *screen = state;
 
 	if (screen->view == VIEW_MEMORY_IPUS)
-		return view__memory_ipus(screen, out, err);
+		return memory_ipus(screen, out, err);
 	if (screen->view == VIEW_MEMORY_TABLE && !screen->grid_stale &&
 	    view__memory_shown(screen) <= VIEW_MEMORY_ROWS)
 		return view_grid_table(&screen->grid, out, err);
-	return view__memory_compare(screen, context, view_build, &all, KEYS, out, err);
+	return memory_tables(screen, context, memory_table_build, &all, MEMORY_TABLE_KEYS, out,
+			     err);
+}
+
+/* ---- the grid -------------------------------------------------------------------------------- */
+
+void view__memory_query_ipus(struct str *out)
+{
+	str_add(out, "SELECT ipu, sum(bytes) AS bytes,\n"
+		     "  1.0 * sum(bytes) / sum(capacity) AS used_share,\n"
+		     "  max(bytes) AS fullest_bytes, sum(bytes) / count(*) AS mean_bytes,\n"
+		     "  min(bytes) AS least_bytes, sum(bytes > capacity) AS tiles_over,\n"
+		     "  sum(always) AS always_live_bytes, count(*) AS tiles\n"
+		     "FROM (SELECT ipu, tile, sum(bytes) AS bytes, max(capacity) AS capacity,\n"
+		     "    sum(CASE WHEN category <> 'notAlwaysLiveVariables' THEN bytes ELSE 0\n"
+		     "      END) AS always FROM tile_memory GROUP BY ipu, tile)\n"
+		     "GROUP BY ipu ORDER BY max(bytes) DESC, ipu;\n");
 }

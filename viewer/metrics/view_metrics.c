@@ -2,8 +2,10 @@
  * The screen Metrics: loss, accuracy and what else was measured, a line each, and the curves of the
  * one under the cursor over steps, epochs or time.
  *
- * Threading: as view_screen.h says. Ownership: the state owns its lists, its grid and its arenas.
+ * Threading: the session's. Ownership: view_metrics_internal.h.
  */
+#include "viewer/metrics/view_metrics_internal.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,17 +14,153 @@
 #include "common/minmax.h"
 #include "common/str.h"
 #include "viewer/draw/view_table.h"
-#include "viewer/metrics/view_metrics_internal.h"
 
-#define KEYS       "mode,metric,per,rank"
-#define WHOLE_ROWS 20 /* of the chart in a file */
+/* ---- other screens --------------------------------------------------------------------------- */
 
-static const struct report_column view_metrics_columns[] = {
+static const char *metrics_text_of(const struct view_metrics *screen, const char *column)
+{
+	const struct report_cell *cell = view_grid_cell(&screen->grid, column);
+
+	return cell && cell->type == PROF_TEXT ? cell->text : NULL;
+}
+
+static bool metrics_place(const void *state, const struct view_context *context,
+			  struct view_place *out)
+{
+	const struct view_metrics *screen = state;
+	const struct report_cell *rank = view_grid_cell(&screen->grid, "rank");
+	const struct view_metric_point *point;
+	double at;
+
+	(void)context;
+	view_place_clear(out);
+	if (screen->grid.count == 0)
+		return false;
+	view_place_text(out->metric, metrics_text_of(screen, "metric"));
+	view_place_text(out->mode, metrics_text_of(screen, "mode"));
+	if (rank && rank->type == PROF_INT)
+		out->rank = rank->integer;
+	point = view__metrics_point(screen, VIEW_METRICS_SOURCE, &at);
+	if (!point)
+		return true;
+	out->epoch = point->epoch;
+	out->execution = point->execution;
+	out->step = point->step;
+	out->time_ns = point->time_ns;
+	view_place_text(out->clock, "host");
+	return true;
+}
+
+static bool metrics_offers(const struct view_place *place, char *out, size_t size)
+{
+	if (place->metric[0] && place->step != IPS_NULL)
+		snprintf(out, size, "%s at step %lld", place->metric, (long long)place->step);
+	else if (place->metric[0] && place->epoch != IPS_NULL)
+		snprintf(out, size, "the curve of %s, epoch %lld", place->metric,
+			 (long long)place->epoch);
+	else if (place->metric[0])
+		snprintf(out, size, "the curve of %s", place->metric);
+	else if (place->step != IPS_NULL)
+		snprintf(out, size, "metrics at step %lld", (long long)place->step);
+	else
+		return false;
+	return true;
+}
+
+/* How well row @row fits @place; 0: not at all. */
+static int metrics_fits(const struct view_metrics *screen, const struct view_place *place,
+			int64_t row)
+{
+	const struct report_cell *cells =
+		&screen->grid.table.cells[row * screen->grid.table.column_count];
+	const char *mode = cells[VIEW_METRICS_MODE].text, *name = cells[VIEW_METRICS_NAME].text;
+	const bool step = strcmp(cells[VIEW_METRICS_PER].text, "step") == 0;
+	int fits = 1;
+
+	if (place->metric[0] && (!name || strcmp(place->metric, name) != 0))
+		return 0;
+	if (place->mode[0] && (!mode || strcmp(place->mode, mode) != 0))
+		return 0;
+	if (!place->metric[0] && !step)
+		return 0;
+	fits += step == (place->step != IPS_NULL);
+	fits += place->rank == cells[VIEW_METRICS_RANK].integer;
+	return fits;
+}
+
+static enum status metrics_go(void *state, struct view_context *context,
+			      const struct view_place *place, struct err *err)
+{
+	struct view_metrics *screen = state;
+	int64_t best = -1;
+	int fit = 0;
+	enum status status;
+
+	view_grid_filter(&screen->grid, "");
+	for (int64_t i = 0; i < screen->grid.count; i++) {
+		const int fits = metrics_fits(screen, place, screen->grid.order[i]);
+
+		if (fits > fit) {
+			fit = fits;
+			best = i;
+		}
+	}
+	if (best < 0)
+		return err_set(err, ST_NOTFOUND, "no metric of that %s is recorded",
+			       place->metric[0] ? "name" : "mode");
+	screen->grid.at = best;
+	screen->zoomed = false;
+	screen->cursor = NAN;
+	if (place->step != IPS_NULL)
+		screen->wanted = VIEW_METRICS_STEP;
+	status = view__metrics_curves(screen, context, err);
+	if (status != ST_OK)
+		return status;
+	if (screen->x == VIEW_METRICS_STEP && place->step != IPS_NULL)
+		screen->cursor = (double)place->step;
+	else if (screen->x == VIEW_METRICS_EPOCH && place->epoch != IPS_NULL)
+		screen->cursor = (double)place->epoch;
+	return ST_OK;
+}
+
+static void metrics_add_quoted(struct str *out, const char *column, const char *text)
+{
+	str_addf(out, text ? " AND %s = " : " AND %s IS NULL", column);
+	if (text)
+		str_add_sql(out, text);
+}
+
+static void metrics_query(const void *state, const struct view_context *context, struct str *out)
+{
+	const struct view_metrics *screen = state;
+	const struct report_cell *rank = view_grid_cell(&screen->grid, "rank");
+	const char *per = metrics_text_of(screen, "per");
+
+	(void)context;
+	str_add(out, "SELECT rank, mode, name, per_step, count, last_value, least, greatest\n"
+		     "FROM metric_sums ORDER BY mode, name, per_step, rank;\n");
+	if (screen->grid.count == 0 || !rank)
+		return;
+	str_addf(out,
+		 "SELECT epoch, execution, step, time_ns, value FROM metrics\n"
+		 "WHERE rank = %lld AND step IS %sNULL",
+		 (long long)rank->integer, per && strcmp(per, "step") == 0 ? "NOT " : "");
+	metrics_add_quoted(out, "mode", metrics_text_of(screen, "mode"));
+	metrics_add_quoted(out, "name", metrics_text_of(screen, "metric"));
+	str_add(out, ";\n");
+}
+
+/* ---- the screen ------------------------------------------------------------------------------ */
+
+#define KEYS                      "mode,metric,per,rank"
+#define METRICS_SCREEN_WHOLE_ROWS 20 /* of the chart in a file */
+
+static const struct report_column metrics_columns[] = {
 	{"mode", REPORT_TEXT},     {"metric", REPORT_TEXT}, {"per", REPORT_TEXT},
 	{"rank", REPORT_NUMBER},   {"last", REPORT_REAL},   {"least", REPORT_REAL},
 	{"greatest", REPORT_REAL}, {"count", REPORT_COUNT}};
 
-static const struct view_grid_column view_metrics_shown[] = {
+static const struct view_grid_column metrics_shown[] = {
 	{.name = "mode", .importance = 8, .least = 5},
 	{.name = "metric", .importance = 9},
 	{.name = "per", .importance = 6},
@@ -33,7 +171,7 @@ static const struct view_grid_column view_metrics_shown[] = {
 	{.name = "count", .importance = 3},
 };
 
-static enum status view_metrics_open(void **state, struct view_context *context, struct err *err)
+static enum status metrics_open(void **state, struct view_context *context, struct err *err)
 {
 	struct view_metrics *screen = mem_calloc(1, sizeof(*screen));
 
@@ -47,7 +185,7 @@ static enum status view_metrics_open(void **state, struct view_context *context,
 	return ST_OK;
 }
 
-static void view_metrics_close(void *state)
+static void metrics_close(void *state)
 {
 	struct view_metrics *screen = state;
 
@@ -65,11 +203,11 @@ static void view_metrics_close(void *state)
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-static enum status view_metrics_rows(struct report_table *out, const struct view_metrics_list *list,
-				     struct err *err)
+static enum status metrics_rows(struct report_table *out, const struct view_metrics_list *list,
+				struct err *err)
 {
-	enum status status = view_table_new(out, "metrics", view_metrics_columns,
-					    ARRAY_LEN(view_metrics_columns), list->count, err);
+	enum status status = view_table_new(out, "metrics", metrics_columns,
+					    ARRAY_LEN(metrics_columns), list->count, err);
 
 	for (int i = 0; i < list->count && status == ST_OK; i++) {
 		const struct view_metric *item = &list->items[i];
@@ -93,8 +231,8 @@ static enum status view_metrics_rows(struct report_table *out, const struct view
 	return status;
 }
 
-static enum status view_metrics_read_side(struct view_metrics *screen, struct view_context *context,
-					  int side, struct report_table *out, struct err *err)
+static enum status metrics_read_side(struct view_metrics *screen, struct view_context *context,
+				     int side, struct report_table *out, struct err *err)
 {
 	const struct view_source *source =
 		side == VIEW_METRICS_SOURCE ? context->source : context->target;
@@ -103,18 +241,17 @@ static enum status view_metrics_read_side(struct view_metrics *screen, struct vi
 
 	if (status == ST_OK)
 		status = view_metrics_read(list, source->db, context, 1, list->rows, err);
-	return status == ST_OK ? view_metrics_rows(out, list, err) : status;
+	return status == ST_OK ? metrics_rows(out, list, err) : status;
 }
 
-static enum status view_metrics_grid(struct view_metrics *screen, struct view_context *context,
-				     struct err *err)
+static enum status metrics_grid(struct view_metrics *screen, struct view_context *context,
+				struct err *err)
 {
 	struct report_table source = {0}, target = {0}, both = {0};
-	enum status status =
-		view_metrics_read_side(screen, context, VIEW_METRICS_SOURCE, &source, err);
+	enum status status = metrics_read_side(screen, context, VIEW_METRICS_SOURCE, &source, err);
 
 	if (status == ST_OK && context->target) {
-		status = view_metrics_read_side(screen, context, VIEW_METRICS_TARGET, &target, err);
+		status = metrics_read_side(screen, context, VIEW_METRICS_TARGET, &target, err);
 		if (status == ST_OK)
 			status = view_grid_compare(&both, context, &source, &target, KEYS, err);
 		report_table_free(&source);
@@ -126,11 +263,11 @@ static enum status view_metrics_grid(struct view_metrics *screen, struct view_co
 		return status;
 	screen->grid.differ = context->target && context->differ;
 	screen->grid.still = true;
-	return view_grid_set(&screen->grid, context, &both, view_metrics_shown,
-			     ARRAY_LEN(view_metrics_shown), KEYS, err);
+	return view_grid_set(&screen->grid, context, &both, metrics_shown, ARRAY_LEN(metrics_shown),
+			     KEYS, err);
 }
 
-static void view_metrics_spark(const struct view_metric *metric, struct view_metrics_spark *out)
+static void metrics_spark(const struct view_metric *metric, struct view_metrics_spark *out)
 {
 	const size_t points = metric ? metric->point_count : 0;
 
@@ -159,7 +296,7 @@ static void view_metrics_spark(const struct view_metric *metric, struct view_met
 	}
 }
 
-static enum status view_metrics_sparks(struct view_metrics *screen, struct err *err)
+static enum status metrics_sparks(struct view_metrics *screen, struct err *err)
 {
 	const size_t rows = (size_t)screen->grid.table.row_count;
 
@@ -170,13 +307,13 @@ static enum status view_metrics_sparks(struct view_metrics *screen, struct err *
 		if (!screen->sparks[side])
 			return err_nomem(err);
 		for (size_t row = 0; row < rows; row++)
-			view_metrics_spark(view__metrics_at(screen, side, (int64_t)row),
-					   &screen->sparks[side][row]);
+			metrics_spark(view__metrics_at(screen, side, (int64_t)row),
+				      &screen->sparks[side][row]);
 	}
 	return ST_OK;
 }
 
-static void view_metrics_layout(struct view_metrics *screen, const struct view_context *context)
+static void metrics_layout(struct view_metrics *screen, const struct view_context *context)
 {
 	const struct view_rect body = {0, 0, context->body.width, context->body.height};
 
@@ -185,29 +322,29 @@ static void view_metrics_layout(struct view_metrics *screen, const struct view_c
 	view__metrics_fill(&screen->areas, view_grid_used(&screen->grid));
 }
 
-static enum status view_metrics_load(void *state, struct view_context *context, bool news,
-				     struct err *err)
+static enum status metrics_load(void *state, struct view_context *context, bool news,
+				struct err *err)
 {
 	struct view_metrics *screen = state;
 	enum status status = ST_OK;
 
 	if (news || !screen->loaded) {
 		screen->loaded = false;
-		status = view_metrics_grid(screen, context, err);
+		status = metrics_grid(screen, context, err);
 		if (status == ST_OK)
-			status = view_metrics_sparks(screen, err);
+			status = metrics_sparks(screen, err);
 		if (status != ST_OK)
 			return status;
 		screen->loaded = true;
 	}
-	view_metrics_layout(screen, context);
+	metrics_layout(screen, context);
 	return view__metrics_curves(screen, context, err);
 }
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
 /* Another metric has another x: its whole curve, and the newest. */
-static enum view_answer view_metrics_select(struct view_metrics *screen, int64_t before)
+static enum view_answer metrics_select(struct view_metrics *screen, int64_t before)
 {
 	if (screen->grid.at != before && screen->x != VIEW_METRICS_TIME) {
 		screen->zoomed = false;
@@ -216,16 +353,16 @@ static enum view_answer view_metrics_select(struct view_metrics *screen, int64_t
 	return VIEW_LOAD;
 }
 
-static enum view_answer view_metrics_step(struct view_metrics *screen, int by)
+static enum view_answer metrics_step(struct view_metrics *screen, int by)
 {
 	const int64_t before = screen->grid.at;
 
 	if (screen->grid.count > 0)
 		screen->grid.at = (before + by + screen->grid.count) % screen->grid.count;
-	return view_metrics_select(screen, before);
+	return metrics_select(screen, before);
 }
 
-static enum view_answer view_metrics_next_x(struct view_metrics *screen, int by)
+static enum view_answer metrics_next_x(struct view_metrics *screen, int by)
 {
 	int x = (int)screen->x;
 
@@ -238,13 +375,13 @@ static enum view_answer view_metrics_next_x(struct view_metrics *screen, int by)
 	return VIEW_LOAD;
 }
 
-static enum view_answer view_metrics_end(struct view_metrics *screen, bool last)
+static enum view_answer metrics_end(struct view_metrics *screen, bool last)
 {
 	view__metrics_move(screen, last ? INT32_MAX : -INT32_MAX);
 	return VIEW_DRAW;
 }
 
-static enum view_answer view_metrics_back(struct view_metrics *screen)
+static enum view_answer metrics_back(struct view_metrics *screen)
 {
 	if (!screen->large)
 		return VIEW_UNHANDLED;
@@ -252,18 +389,17 @@ static enum view_answer view_metrics_back(struct view_metrics *screen)
 	return VIEW_LOAD;
 }
 
-static enum view_answer view_metrics_list_request(struct view_metrics *screen,
-						  enum view_request request)
+static enum view_answer metrics_list_request(struct view_metrics *screen, enum view_request request)
 {
 	const int64_t before = screen->grid.at;
 	const enum view_answer answer =
 		view_grid_request(&screen->grid, screen->areas.list.height, request);
 
-	return answer == VIEW_UNHANDLED ? answer : view_metrics_select(screen, before);
+	return answer == VIEW_UNHANDLED ? answer : metrics_select(screen, before);
 }
 
-static enum view_answer view_metrics_request(void *state, struct view_context *context,
-					     enum view_request request)
+static enum view_answer metrics_request(void *state, struct view_context *context,
+					enum view_request request)
 {
 	struct view_metrics *screen = state;
 	const int column = (int)view__metrics_column(screen);
@@ -275,7 +411,7 @@ static enum view_answer view_metrics_request(void *state, struct view_context *c
 		return VIEW_DRAW;
 	case VIEW_HOME_REQUEST:
 	case VIEW_END_REQUEST:
-		return view_metrics_end(screen, request == VIEW_END_REQUEST);
+		return metrics_end(screen, request == VIEW_END_REQUEST);
 	case VIEW_ZOOM_IN_REQUEST:
 	case VIEW_ZOOM_OUT_REQUEST:
 	case VIEW_ZOOM_ALL_REQUEST:
@@ -284,10 +420,10 @@ static enum view_answer view_metrics_request(void *state, struct view_context *c
 		return view__metrics_zoom(screen, request);
 	case VIEW_VIEW_REQUEST:
 	case VIEW_VIEW_BACK_REQUEST:
-		return view_metrics_next_x(screen, request == VIEW_VIEW_REQUEST ? 1 : -1);
+		return metrics_next_x(screen, request == VIEW_VIEW_REQUEST ? 1 : -1);
 	case VIEW_STATISTIC_REQUEST:
 	case VIEW_STATISTIC_BACK_REQUEST:
-		return view_metrics_step(screen, request == VIEW_STATISTIC_REQUEST ? 1 : -1);
+		return metrics_step(screen, request == VIEW_STATISTIC_REQUEST ? 1 : -1);
 	case VIEW_BREAKDOWN_REQUEST:
 		screen->smoothing = (screen->smoothing + 1) % 3;
 		snprintf(context->message, sizeof(context->message),
@@ -302,16 +438,16 @@ static enum view_answer view_metrics_request(void *state, struct view_context *c
 		screen->large = !screen->large;
 		return VIEW_LOAD;
 	case VIEW_BACK_REQUEST:
-		if (view_metrics_back(screen) == VIEW_LOAD)
+		if (metrics_back(screen) == VIEW_LOAD)
 			return VIEW_LOAD;
-		return view_metrics_list_request(screen, request);
+		return metrics_list_request(screen, request);
 	default:
-		return view_metrics_list_request(screen, request);
+		return metrics_list_request(screen, request);
 	}
 }
 
-static bool view_metrics_search(void *state, struct view_context *context, const char *text,
-				bool forward)
+static bool metrics_search(void *state, struct view_context *context, const char *text,
+			   bool forward)
 {
 	struct view_metrics *screen = state;
 	const int64_t before = screen->grid.at;
@@ -319,16 +455,16 @@ static bool view_metrics_search(void *state, struct view_context *context, const
 		view_grid_search(&screen->grid, screen->areas.list.height, text, forward);
 
 	(void)context;
-	view_metrics_select(screen, before);
+	metrics_select(screen, before);
 	return found;
 }
 
-static void view_metrics_filter(void *state, const char *text)
+static void metrics_filter(void *state, const char *text)
 {
 	view_grid_filter(&((struct view_metrics *)state)->grid, text);
 }
 
-static int view_metrics_height(const void *state, const struct view_context *context)
+static int metrics_height(const void *state, const struct view_context *context)
 {
 	const struct view_metrics *screen = state;
 	const int list = (int)screen->grid.count + 1;
@@ -336,19 +472,21 @@ static int view_metrics_height(const void *state, const struct view_context *con
 	if (screen->grid.count == 0)
 		return VIEW_NOTHING_ROWS;
 	if (context->body.width >= 140)
-		return max(list, WHOLE_ROWS);
+		return max(list, METRICS_SCREEN_WHOLE_ROWS);
 	/* The list gets a third. */
-	return 3 * list > list + 1 + WHOLE_ROWS ? 3 * list : list + 1 + WHOLE_ROWS;
+	return 3 * list > list + 1 + METRICS_SCREEN_WHOLE_ROWS
+		       ? 3 * list
+		       : list + 1 + METRICS_SCREEN_WHOLE_ROWS;
 }
 
-static enum status view_metrics_table(void *state, struct view_context *context,
-				      struct report_table *out, struct err *err)
+static enum status metrics_table(void *state, struct view_context *context,
+				 struct report_table *out, struct err *err)
 {
 	(void)context;
 	return view_grid_table(&((struct view_metrics *)state)->grid, out, err);
 }
 
-static enum view_answer view_metrics_click(void *state, struct view_context *context, int x, int y)
+static enum view_answer metrics_click(void *state, struct view_context *context, int x, int y)
 {
 	struct view_metrics *screen = state;
 	const struct view_rect *list = &screen->areas.list, *chart = &screen->areas.chart;
@@ -358,7 +496,7 @@ static enum view_answer view_metrics_click(void *state, struct view_context *con
 	(void)context;
 	if (y < list->y + list->height && x < list->x + list->width && list->height > 0) {
 		(void)view_grid_click(&screen->grid, list->height, x - list->x, y - list->y);
-		return view_metrics_select(screen, before);
+		return metrics_select(screen, before);
 	}
 	if (y < chart->y || x < chart->x + scale || chart->width <= scale + 1)
 		return VIEW_UNHANDLED;
@@ -374,19 +512,19 @@ const struct view_screen_ops view_metrics_ops = {
 	.key = '9',
 	.where = VIEW_ON_METRICS,
 	.least_ns = 1000 * UINT64_C(1000000),
-	.open = view_metrics_open,
-	.close = view_metrics_close,
-	.load = view_metrics_load,
+	.open = metrics_open,
+	.close = metrics_close,
+	.load = metrics_load,
 	.draw = view__metrics_draw,
-	.request = view_metrics_request,
-	.search = view_metrics_search,
-	.filter = view_metrics_filter,
+	.request = metrics_request,
+	.search = metrics_search,
+	.filter = metrics_filter,
 	.status = view__metrics_status,
-	.height = view_metrics_height,
-	.table = view_metrics_table,
-	.place = view__metrics_place,
-	.offers = view__metrics_offers,
-	.go = view__metrics_go,
-	.query = view__metrics_query,
-	.click = view_metrics_click,
+	.height = metrics_height,
+	.table = metrics_table,
+	.place = metrics_place,
+	.offers = metrics_offers,
+	.go = metrics_go,
+	.query = metrics_query,
+	.click = metrics_click,
 };

@@ -1,46 +1,54 @@
 /*
- * The curves of one metric: which points the window holds, over what, and the cursor among them.
+ * The curves of one metric: which points the window holds, over what, the cursor among them, and
+ * drawing them under the list.
  *
- * Threading: where screens load; view__metrics_point() anywhere. Ownership: the state's arena.
+ * Threading: the session's; drawing is the terminal's. Ownership: the curve's arena.
  */
+#include "viewer/metrics/view_metrics_internal.h"
+
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "common/fmt.h"
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/sorted.h"
-#include "viewer/metrics/view_metrics_internal.h"
+#include "viewer/metrics/view_metrics_read.h"
+#include "viewer/view_layout.h"
 
 #define ZOOM_LEAST 1e-9 /* of all of x */
 
-static const int view_means[] = {1, 10, 100};
+static const int metrics_means[] = {1, 10, 100};
 
 int view__metrics_mean(const struct view_metrics *screen)
 {
-	return view_means[(size_t)screen->smoothing % ARRAY_LEN(view_means)];
+	return metrics_means[(size_t)screen->smoothing % ARRAY_LEN(metrics_means)];
 }
 
 /* ---- which metric ---------------------------------------------------------------------------- */
 
-static const struct report_cell *view_key(const struct view_metrics *screen, int64_t row,
-					  int column)
+static const struct report_cell *metrics_key(const struct view_metrics *screen, int64_t row,
+					     int column)
 {
 	return &screen->grid.table.cells[row * screen->grid.table.column_count + column];
 }
 
 struct view_metric *view__metrics_at(const struct view_metrics *screen, int side, int64_t row)
 {
-	const struct report_cell *rank = view_key(screen, row, VIEW_METRICS_RANK);
-	const struct report_cell *per = view_key(screen, row, VIEW_METRICS_PER);
+	const struct report_cell *rank = metrics_key(screen, row, VIEW_METRICS_RANK);
+	const struct report_cell *per = metrics_key(screen, row, VIEW_METRICS_PER);
 
 	return view_metrics_find(&screen->lists[side], rank->integer,
-				 view_key(screen, row, VIEW_METRICS_MODE)->text,
-				 view_key(screen, row, VIEW_METRICS_NAME)->text,
+				 metrics_key(screen, row, VIEW_METRICS_MODE)->text,
+				 metrics_key(screen, row, VIEW_METRICS_NAME)->text,
 				 per->text && strcmp(per->text, "step") == 0);
 }
 
 /* ---- over what ------------------------------------------------------------------------------- */
 
-static double view_x_of(const struct view_metric_point *point, enum view_metrics_x x, int64_t index)
+static double metrics_x_of(const struct view_metric_point *point, enum view_metrics_x x,
+			   int64_t index)
 {
 	const int64_t numbers[VIEW_METRICS_XS] = {[VIEW_METRICS_STEP] = point->step,
 						  [VIEW_METRICS_EPOCH] = point->epoch,
@@ -52,12 +60,12 @@ static double view_x_of(const struct view_metric_point *point, enum view_metrics
 
 /* Does every point have such a number, and none a lesser one than the one before? Of epochs, each
  * a greater one: a curve of steps over epochs would be made of upright lines. */
-static bool view_has_x(const struct view_metric *metric, enum view_metrics_x x)
+static bool metrics_has_x(const struct view_metric *metric, enum view_metrics_x x)
 {
 	double before = -INFINITY;
 
 	for (size_t i = 0; i < metric->point_count; i++) {
-		const double at = view_x_of(&metric->points[i], x, (int64_t)i);
+		const double at = metrics_x_of(&metric->points[i], x, (int64_t)i);
 
 		if (isnan(at) || at < before || (x == VIEW_METRICS_EPOCH && at == before))
 			return false;
@@ -66,13 +74,13 @@ static bool view_has_x(const struct view_metric *metric, enum view_metrics_x x)
 	return true;
 }
 
-static void view_choose_x(struct view_metrics *screen,
-			  struct view_metric *const metrics[VIEW_METRICS_SIDES])
+static void metrics_choose_x(struct view_metrics *screen,
+			     struct view_metric *const metrics[VIEW_METRICS_SIDES])
 {
 	for (int x = 0; x < VIEW_METRICS_XS; x++) {
 		screen->has_x[x] = true;
 		for (int side = 0; side < VIEW_METRICS_SIDES; side++)
-			if (metrics[side] && !view_has_x(metrics[side], (enum view_metrics_x)x))
+			if (metrics[side] && !metrics_has_x(metrics[side], (enum view_metrics_x)x))
 				screen->has_x[x] = false;
 	}
 	screen->x = screen->wanted;
@@ -80,8 +88,8 @@ static void view_choose_x(struct view_metrics *screen,
 		screen->x = (enum view_metrics_x)((screen->x + 1) % VIEW_METRICS_XS);
 }
 
-static void view_ends(struct view_metrics *screen,
-		      struct view_metric *const metrics[VIEW_METRICS_SIDES])
+static void metrics_ends(struct view_metrics *screen,
+			 struct view_metric *const metrics[VIEW_METRICS_SIDES])
 {
 	screen->least_x = INFINITY;
 	screen->greatest_x = -INFINITY;
@@ -91,10 +99,11 @@ static void view_ends(struct view_metrics *screen,
 		if (!metric || metric->point_count == 0)
 			continue;
 		screen->least_x =
-			fmin(screen->least_x, view_x_of(&metric->points[0], screen->x, 0));
-		screen->greatest_x = fmax(screen->greatest_x,
-					  view_x_of(&metric->points[metric->point_count - 1],
-						    screen->x, (int64_t)metric->point_count - 1));
+			fmin(screen->least_x, metrics_x_of(&metric->points[0], screen->x, 0));
+		screen->greatest_x =
+			fmax(screen->greatest_x,
+			     metrics_x_of(&metric->points[metric->point_count - 1], screen->x,
+					  (int64_t)metric->point_count - 1));
 	}
 	if (screen->least_x > screen->greatest_x)
 		screen->least_x = screen->greatest_x = 0;
@@ -102,7 +111,7 @@ static void view_ends(struct view_metrics *screen,
 
 /* ---- the window ------------------------------------------------------------------------------ */
 
-static void view_settle_window(struct view_metrics *screen, bool follow)
+static void metrics_settle_window(struct view_metrics *screen, bool follow)
 {
 	const double width = screen->to - screen->from;
 
@@ -126,8 +135,8 @@ static void view_settle_window(struct view_metrics *screen, bool follow)
 
 /* The window of a metric of which only some points are known: read again, from the last known row
  * before it to the first after it. */
-static enum status view_read_detail(struct view_metrics *screen, struct view_context *context,
-				    int side, struct view_metric **metric, struct err *err)
+static enum status metrics_read_detail(struct view_metrics *screen, struct view_context *context,
+				       int side, struct view_metric **metric, struct err *err)
 {
 	const struct view_source *source =
 		side == VIEW_METRICS_SOURCE ? context->source : context->target;
@@ -137,7 +146,7 @@ static enum status view_read_detail(struct view_metrics *screen, struct view_con
 	enum status status;
 
 	for (size_t i = 0; i < whole.point_count; i++) {
-		const double x = view_x_of(&whole.points[i], screen->x, (int64_t)i);
+		const double x = metrics_x_of(&whole.points[i], screen->x, (int64_t)i);
 
 		if (x <= screen->from)
 			from = whole.points[i].row;
@@ -163,8 +172,8 @@ static enum status view_read_detail(struct view_metrics *screen, struct view_con
 }
 
 /* Means of the last points, those that are numbers. */
-static double *view_smooth(struct view_metrics *screen, const struct view_metric *metric,
-			   size_t first, size_t count)
+static double *metrics_smooth(struct view_metrics *screen, const struct view_metric *metric,
+			      size_t first, size_t count)
 {
 	const size_t width = (size_t)view__metrics_mean(screen);
 	double *out = arena_alloc(&screen->arena, count + 1, sizeof(*out));
@@ -184,16 +193,16 @@ static double *view_smooth(struct view_metrics *screen, const struct view_metric
 	return out;
 }
 
-static enum status view_cut_curve(struct view_metrics *screen, const struct view_metric *metric,
-				  struct view_metrics_curve *curve, struct err *err)
+static enum status metrics_cut_curve(struct view_metrics *screen, const struct view_metric *metric,
+				     struct view_metrics_curve *curve, struct err *err)
 {
 	size_t first = 0, end;
 
 	while (first < metric->point_count &&
-	       view_x_of(&metric->points[first], screen->x, (int64_t)first) < screen->from)
+	       metrics_x_of(&metric->points[first], screen->x, (int64_t)first) < screen->from)
 		first++;
 	for (end = first; end < metric->point_count; end++)
-		if (view_x_of(&metric->points[end], screen->x, (int64_t)end) > screen->to)
+		if (metrics_x_of(&metric->points[end], screen->x, (int64_t)end) > screen->to)
 			break;
 	curve->points = metric->points ? metric->points + first : NULL;
 	curve->at = arena_alloc(&screen->arena, end - first + 1, sizeof(double));
@@ -201,21 +210,21 @@ static enum status view_cut_curve(struct view_metrics *screen, const struct view
 	if (!curve->at || !curve->values)
 		return err_nomem(err);
 	for (size_t i = first; i < end; i++) {
-		curve->at[i - first] = view_x_of(&metric->points[i], screen->x, (int64_t)i);
+		curve->at[i - first] = metrics_x_of(&metric->points[i], screen->x, (int64_t)i);
 		curve->values[i - first] = metric->points[i].value;
 		curve->bad += !isfinite(metric->points[i].value);
 	}
 	curve->count = (int64_t)(end - first);
 	curve->recorded = metric->count;
 	if (view__metrics_mean(screen) > 1) {
-		curve->smooth = view_smooth(screen, metric, first, end - first);
+		curve->smooth = metrics_smooth(screen, metric, first, end - first);
 		if (!curve->smooth)
 			return err_nomem(err);
 	}
 	return ST_OK;
 }
 
-static void view_settle_axes(struct view_metrics *screen)
+static void metrics_settle_axes(struct view_metrics *screen)
 {
 	static const char *const titles[VIEW_METRICS_XS] = {[VIEW_METRICS_STEP] = "step",
 							    [VIEW_METRICS_EPOCH] = "epoch",
@@ -253,27 +262,28 @@ enum status view__metrics_curves(struct view_metrics *screen, struct view_contex
 	memset(screen->curves, 0, sizeof(screen->curves));
 	for (int side = 0; side < sides && screen->grid.count > 0; side++)
 		metrics[side] = view__metrics_at(screen, side, screen->grid.order[screen->grid.at]);
-	view_choose_x(screen, metrics);
-	view_ends(screen, metrics);
-	view_settle_window(screen, context->follow);
+	metrics_choose_x(screen, metrics);
+	metrics_ends(screen, metrics);
+	metrics_settle_window(screen, context->follow);
 	for (int side = 0; side < sides && status == ST_OK; side++) {
 		if (!metrics[side])
 			continue;
 		/* The number of a point is not known where some are left out. */
 		if (screen->lists[side].sampled && screen->zoomed &&
 		    screen->x != VIEW_METRICS_ORDER)
-			status = view_read_detail(screen, context, side, &metrics[side], err);
+			status = metrics_read_detail(screen, context, side, &metrics[side], err);
 		if (status == ST_OK)
-			status = view_cut_curve(screen, metrics[side], &screen->curves[side], err);
+			status = metrics_cut_curve(screen, metrics[side], &screen->curves[side],
+						   err);
 	}
-	view_settle_axes(screen);
+	metrics_settle_axes(screen);
 	return status;
 }
 
 /* ---- the cursor ------------------------------------------------------------------------------ */
 
 /* The place in @curve of what is nearest to @x, the last of NaN; -1: it is empty. */
-static int64_t view_nearest(const struct view_metrics_curve *curve, double x)
+static int64_t metrics_nearest(const struct view_metrics_curve *curve, double x)
 {
 	int64_t low;
 
@@ -286,7 +296,7 @@ static int64_t view_nearest(const struct view_metrics_curve *curve, double x)
 }
 
 /* The curve that the cursor moves along. */
-static const struct view_metrics_curve *view_main(const struct view_metrics *screen)
+static const struct view_metrics_curve *metrics_main(const struct view_metrics *screen)
 {
 	const struct view_metrics_curve *source = &screen->curves[VIEW_METRICS_SOURCE];
 	const struct view_metrics_curve *target = &screen->curves[VIEW_METRICS_TARGET];
@@ -296,10 +306,12 @@ static const struct view_metrics_curve *view_main(const struct view_metrics *scr
 	return target->at[target->count - 1] > source->at[source->count - 1] ? target : source;
 }
 
-bool view__metrics_moment(const struct view_metrics *screen, double *x)
+/* Where the cursor is: at a point of the report that goes on longer, of two that end together of
+ * the Source; false: there are none. */
+static bool metrics_moment(const struct view_metrics *screen, double *x)
 {
-	const struct view_metrics_curve *curve = view_main(screen);
-	const int64_t at = view_nearest(curve, screen->cursor);
+	const struct view_metrics_curve *curve = metrics_main(screen);
+	const int64_t at = metrics_nearest(curve, screen->cursor);
 
 	if (at >= 0)
 		*x = curve->at[at];
@@ -314,9 +326,9 @@ const struct view_metric_point *view__metrics_point(const struct view_metrics *s
 	int64_t at;
 	bool beyond;
 
-	if (curve->count == 0 || !view__metrics_moment(screen, &moment))
+	if (curve->count == 0 || !metrics_moment(screen, &moment))
 		return NULL;
-	at = view_nearest(curve, moment);
+	at = metrics_nearest(curve, moment);
 	*x = curve->at[at];
 	beyond = moment < curve->at[0] || moment > curve->at[curve->count - 1];
 	if ((*x < moment || *x > moment) && screen->x != VIEW_METRICS_TIME &&
@@ -328,16 +340,16 @@ const struct view_metric_point *view__metrics_point(const struct view_metrics *s
 double view__metrics_column(const struct view_metrics *screen)
 {
 	const int width = screen->areas.chart.width - 8;
-	const int64_t count = view_main(screen)->count;
+	const int64_t count = metrics_main(screen)->count;
 
 	return width > 0 && count > width ? (double)(count / width) : 1;
 }
 
 void view__metrics_move(struct view_metrics *screen, int by)
 {
-	const struct view_metrics_curve *curve = view_main(screen);
+	const struct view_metrics_curve *curve = metrics_main(screen);
 	const int sign = by < 0 ? -1 : 1;
-	int64_t from = view_nearest(curve, screen->cursor), to = from + by;
+	int64_t from = metrics_nearest(curve, screen->cursor), to = from + by;
 
 	if (from < 0)
 		return;
@@ -378,8 +390,402 @@ enum view_answer view__metrics_zoom(struct view_metrics *screen, enum view_reque
 	screen->to = screen->from + wanted;
 	screen->zoomed = true;
 	if (request == VIEW_PAGE_LEFT_REQUEST || request == VIEW_PAGE_RIGHT_REQUEST) {
-		view_settle_window(screen, false);
+		metrics_settle_window(screen, false);
 		screen->cursor = screen->from + part * (screen->to - screen->from);
 	}
 	return VIEW_LOAD;
+}
+
+/* ---- the line above the curves --------------------------------------------------------------- */
+
+#define NAMES_FROM 76 /* columns that have room for "Source", not "S" */
+
+static const char *metrics_cell(const struct view_grid *grid, const char *column)
+{
+	const struct report_cell *cell = view_grid_cell(grid, column);
+
+	return cell && cell->type == PROF_TEXT ? cell->text : "-";
+}
+
+/* ---- the values under the cursor ------------------------------------------------------------- */
+
+struct view_metrics_value {
+	enum view_style style;
+	const char *name;
+	bool finite;
+	char text[2 * FMT_SIZE + 8]; /* "0.25", of another moment "0.25 at 12 ms", "-" */
+};
+
+static bool metrics_is_compared(const struct view_metrics *screen)
+{
+	return screen->curves[VIEW_METRICS_TARGET].recorded > 0;
+}
+
+static void metrics_value_text(const struct view_metrics *screen, int side, double moment,
+			       struct view_metrics_value *out)
+{
+	const struct view_metric_point *point;
+	char text[FMT_SIZE];
+	double at;
+
+	point = view__metrics_point(screen, side, &at);
+	out->finite = !point || isfinite(point->value);
+	if (!point)
+		snprintf(out->text, sizeof(out->text), "-");
+	else if (screen->areas.heading.width >= NAMES_FROM || !metrics_is_compared(screen))
+		snprintf(out->text, sizeof(out->text), "%s", fmt_real(text, point->value));
+	else
+		snprintf(out->text, sizeof(out->text), "%.4g", point->value);
+	if (point && (at < moment || at > moment)) {
+		const size_t used = strlen(out->text);
+
+		snprintf(out->text + used, sizeof(out->text) - used, " at %s",
+			 view_axis_text(&screen->axis_x, at, text));
+	}
+}
+
+/* Those that there are: of one report, or of two. Returns how many. */
+static int metrics_values(const struct view_metrics *screen, double moment,
+			  struct view_metrics_value out[VIEW_METRICS_SIDES])
+{
+	static const char *const names[VIEW_METRICS_SIDES] = {"Source", "Target"};
+	static const char *const letters[VIEW_METRICS_SIDES] = {"S", "T"};
+	static const enum view_style styles[VIEW_METRICS_SIDES] = {VIEW_SOURCE, VIEW_TARGET};
+	const bool wide = screen->areas.heading.width >= NAMES_FROM;
+	const int count = metrics_is_compared(screen) ? VIEW_METRICS_SIDES : 1;
+
+	for (int side = 0; side < count; side++) {
+		out[side].style = styles[side];
+		out[side].name = wide ? names[side] : letters[side];
+		metrics_value_text(screen, side, moment, &out[side]);
+	}
+	return count;
+}
+
+static int metrics_draw_values(const struct view_metrics *screen, double moment,
+			       struct view_pane *pane, int x)
+{
+	struct view_metrics_value values[VIEW_METRICS_SIDES];
+	const int count = metrics_values(screen, moment, values);
+
+	for (int i = 0; i < count; i++) {
+		const enum view_style style = values[i].finite ? VIEW_BOLD : VIEW_BAD;
+
+		/* A blank less than beside other names: the value belongs to its own. */
+		if (count > 1 && x < pane->rect.width)
+			x += view_chart_key(pane, x, 0, pane->rect.width - x, values[i].style,
+					    values[i].name) -
+			     1;
+		x += view_textf(pane, x, 0, style, "%s ", values[i].text);
+	}
+	return x;
+}
+
+static int metrics_values_width(const struct view_metrics *screen, double moment)
+{
+	struct view_metrics_value values[VIEW_METRICS_SIDES];
+	const int count = metrics_values(screen, moment, values);
+	int width = 0;
+
+	for (int i = 0; i < count; i++) {
+		width += view_text_width(values[i].text) + 1;
+		width += count > 1 ? view_text_width(values[i].name) + 3 : 0;
+	}
+	return width;
+}
+
+/* ---- the trend ------------------------------------------------------------------------------- */
+
+/* Which way the metric goes at its end, at the right edge; nothing where there is no room. */
+static void metrics_draw_trend(const struct view_metrics *screen, struct view_pane *pane, int x)
+{
+	static const char *const names[VIEW_METRICS_SIDES] = {"Source ", "Target "};
+	char line[160] = "", before[FMT_SIZE], last[FMT_SIZE];
+
+	for (int side = 0; side < VIEW_METRICS_SIDES; side++) {
+		const struct view_metric *metric =
+			view__metrics_at(screen, side, screen->grid.order[screen->grid.at]);
+		const struct view_trend trend =
+			metric ? view_metrics_trend(metric) : (struct view_trend){0};
+		const size_t used = strlen(line);
+
+		if (trend.way == VIEW_TREND_UNKNOWN)
+			continue;
+		if (metrics_is_compared(screen))
+			snprintf(line + used, sizeof(line) - used, "%s%s%s", used ? ", " : " ",
+				 names[side], view_trend_text(trend.way));
+		else
+			snprintf(line, sizeof(line), " %s, mean from %s to %s",
+				 view_trend_text(trend.way), fmt_real(before, trend.before),
+				 fmt_real(last, trend.last));
+	}
+	if (!line[0] || x + view_text_width(line) + 4 > pane->rect.width)
+		return;
+	strcat(line, " ");
+	view_text_right(pane, x, 0, pane->rect.width - x - 1, VIEW_BOLD, line);
+}
+
+/* ---- the line -------------------------------------------------------------------------------- */
+
+/* What the curve is of: as much of it as fits into @room. */
+static void metrics_what(const struct view_metrics *screen, int room, char *out, size_t size)
+{
+	const char *metric = metrics_cell(&screen->grid, "metric");
+	const char *mode = metrics_cell(&screen->grid, "mode");
+
+	snprintf(out, size, " %s, %s, by %s: ", metric, mode, metrics_cell(&screen->grid, "per"));
+	if (view_text_width(out) > room)
+		snprintf(out, size, " %s, %s, ", metric, mode);
+	if (view_text_width(out) > room)
+		snprintf(out, size, " %s, ", metric);
+	if (view_text_width(out) > room)
+		snprintf(out, size, " ");
+}
+
+static void metrics_heading(const struct view_metrics *screen, struct view_pane *pane)
+{
+	char what[2 * VIEW_PLACE_NAME], moment[FMT_SIZE + 32] = "", text[FMT_SIZE];
+	double at = 0;
+	const bool any = metrics_moment(screen, &at);
+	int x = 1, room = pane->rect.width - x;
+
+	view_glyphs(pane, 0, 0, VIEW_DIM, VIEW_GLYPH_HORIZONTAL, 1);
+	if (any) {
+		snprintf(moment, sizeof(moment),
+			 "%s%s %s: ", screen->x == VIEW_METRICS_TIME ? "host " : "",
+			 screen->axis_x.title, view_axis_text(&screen->axis_x, at, text));
+		room -= view_text_width(moment) + metrics_values_width(screen, at);
+	}
+	metrics_what(screen, room, what, sizeof(what));
+	x += view_text_cut(pane, x, 0, pane->rect.width - 2, VIEW_BOLD, what);
+	if (any) {
+		x += view_text(pane, x, 0, VIEW_DIM, moment);
+		x = metrics_draw_values(screen, at, pane, x);
+	}
+	view_glyphs(pane, x, 0, VIEW_DIM, VIEW_GLYPH_HORIZONTAL, pane->rect.width - x);
+	metrics_draw_trend(screen, pane, x);
+}
+
+/* ---- drawing --------------------------------------------------------------------------------- */
+
+#define BESIDE_FROM            140 /* columns; from there on the chart stands beside the list */
+#define CHART_LEAST            60
+#define LIST_LEAST             80
+#define METRICS_DRAW_LIST_MOST 96
+#define SPARK_FROM             64 /* columns of the list with pictures */
+#define SPARK                  14
+
+struct view_metrics_areas view__metrics_areas(struct view_rect body, int64_t rows, bool large)
+{
+	struct view_metrics_areas areas = {.chart = body};
+	const int wanted = rows + 1 < body.height / 3 ? (int)rows + 1 : body.height / 3;
+	const int half = body.width / 2;
+	const int list = half < LIST_LEAST               ? LIST_LEAST
+			 : half < METRICS_DRAW_LIST_MOST ? half
+							 : METRICS_DRAW_LIST_MOST;
+
+	if (!large && body.width >= BESIDE_FROM) {
+		areas.list = body;
+		areas.list.width = list;
+		areas.chart.x += list + 1;
+		areas.chart.width -= list + 1;
+	} else if (!large) {
+		const struct view_split split = view_split_rows(body, max(wanted, 3), 3);
+
+		areas.list = split.upper;
+		areas.heading = split.heading;
+		areas.chart = split.lower;
+	}
+	/* Beside the list, and alone, the heading is the chart's first row. */
+	if (areas.heading.height == 0 && areas.chart.height > 1) {
+		areas.heading = areas.chart;
+		areas.heading.height = 1;
+		areas.chart.y++;
+		areas.chart.height--;
+	}
+	if (areas.list.width >= SPARK_FROM) {
+		areas.sparks = areas.list;
+		areas.sparks.width = SPARK;
+		areas.sparks.x += areas.list.width - SPARK;
+		areas.list.width -= SPARK + 1;
+	}
+	return areas;
+}
+
+void view__metrics_fill(struct view_metrics_areas *areas, int used)
+{
+	const int free = areas->list.width - used;
+
+	if (areas->sparks.width == 0 || used <= 0 || free <= 0)
+		return;
+	areas->list.width -= free;
+	areas->sparks.x -= free;
+	areas->sparks.width += free;
+}
+
+static struct view_pane metrics_sub(const struct view_pane *pane, struct view_rect rect)
+{
+	rect.x += pane->rect.x;
+	rect.y += pane->rect.y;
+	return view_pane_at(pane->canvas, rect);
+}
+
+static void metrics_draw_trends(const struct view_metrics *screen, int side, const char *title,
+				enum view_style style, struct view_pane *pane)
+{
+	const struct view_grid *grid = &screen->grid;
+
+	view_text(pane, 0, 0, VIEW_DIM, title);
+	for (int y = 1; y < pane->rect.height && grid->scroll + y - 1 < grid->count; y++) {
+		const int64_t row = grid->order[grid->scroll + y - 1];
+		const struct view_metrics_spark *spark = &screen->sparks[side][row];
+
+		view_chart_spark(pane, 0, y, pane->rect.width, style, spark->points, spark->count);
+	}
+}
+
+/* One report's, or those of two beside each other. */
+static void metrics_draw_sparks(const struct view_metrics *screen, bool compared,
+				struct view_pane *pane)
+{
+	struct view_rect half = {0, 0, (pane->rect.width - 1) / 2, pane->rect.height};
+	struct view_pane part = metrics_sub(pane, half);
+
+	if (!compared) {
+		metrics_draw_trends(screen, VIEW_METRICS_SOURCE, "trend", VIEW_CURVE, pane);
+		return;
+	}
+	half.x = half.width + 1;
+	half.width = pane->rect.width - half.x;
+	metrics_draw_trends(screen, VIEW_METRICS_SOURCE, "Source", VIEW_SOURCE, &part);
+	part = metrics_sub(pane, half);
+	metrics_draw_trends(screen, VIEW_METRICS_TARGET, "Target", VIEW_TARGET, &part);
+}
+
+/* ---- the chart ------------------------------------------------------------------------------- */
+
+/* A mark where a number was none. */
+static void metrics_draw_bad(const struct view_metrics *screen,
+			     const struct view_metrics_curve *curve, struct view_pane *plot)
+{
+	for (int64_t i = 0; i < curve->count && curve->bad > 0; i++) {
+		const double part = view_axis_part(&screen->axis_x, curve->at[i]);
+		const int x = (int)(part * (plot->rect.width - 1) + 0.5);
+
+		if (!isfinite(curve->values[i]))
+			view_put(plot, x, plot->rect.height - 1, VIEW_BAD, '!');
+	}
+}
+
+static void metrics_draw_curve(const struct view_metrics *screen, int side, struct view_pane *plot)
+{
+	const struct view_metrics_curve *curve = &screen->curves[side];
+	const enum view_style style = side == VIEW_METRICS_TARGET ? VIEW_TARGET : VIEW_SOURCE;
+	struct view_series series = {curve->values, curve->at, curve->count, style};
+
+	if (curve->count == 0)
+		return;
+	/* What is smoothed stays behind, faintly, where faint can be seen. */
+	if (curve->smooth && !plot->canvas->plain && !plot->canvas->ascii) {
+		series.style = VIEW_DIM;
+		view_chart_line(plot, &series, &screen->axis_x, &screen->axis_y);
+	}
+	series.style = style;
+	if (curve->smooth)
+		series.values = curve->smooth;
+	view_chart_line(plot, &series, &screen->axis_x, &screen->axis_y);
+	metrics_draw_bad(screen, curve, plot);
+}
+
+static void metrics_draw_chart(const struct view_metrics *screen,
+			       const struct view_context *context, struct view_pane *pane)
+{
+	struct view_pane plot;
+	double at;
+	bool any = false;
+
+	for (int side = 0; side < VIEW_METRICS_SIDES; side++)
+		any = any || screen->curves[side].count > 0;
+	if (pane->rect.height < 1)
+		return;
+	if (!any) {
+		view_text(pane, 2, 0, VIEW_DIM, "no values in this window: 0 shows all");
+		return;
+	}
+	plot = view_chart_axes(pane, &screen->axis_x, &screen->axis_y, 0);
+	for (int side = 0; side < VIEW_METRICS_SIDES; side++)
+		metrics_draw_curve(screen, side, &plot);
+	if (context->whole || isnan(screen->cursor))
+		return;
+	if (metrics_moment(screen, &at))
+		view_chart_marker(
+			&plot,
+			(int)(view_axis_part(&screen->axis_x, at) * (plot.rect.width - 1) + 0.5));
+}
+
+void view__metrics_draw(const void *state, const struct view_context *context,
+			struct view_pane *pane)
+{
+	const struct view_metrics *screen = state;
+	struct view_pane part;
+
+	if (screen->grid.table.row_count == 0) {
+		view_nothing(pane, "No metrics have been recorded: ipu-train does so with each",
+			     "step's loss and what compile.metrics of its run file names.");
+		return;
+	}
+	part = metrics_sub(pane, screen->areas.list);
+	if (part.rect.height > 0)
+		view_grid_draw(&screen->grid, &part, !context->whole);
+	part = metrics_sub(pane, screen->areas.sparks);
+	if (part.rect.height > 0 && part.rect.width > 0)
+		metrics_draw_sparks(screen, context->target != NULL, &part);
+	if (screen->grid.count == 0)
+		return;
+	part = metrics_sub(pane, screen->areas.heading);
+	metrics_heading(screen, &part);
+	part = metrics_sub(pane, screen->areas.chart);
+	metrics_draw_chart(screen, context, &part);
+}
+
+/* ---- the status line ------------------------------------------------------------------------- */
+
+void view__metrics_status(const void *state, const struct view_context *context, char *out,
+			  size_t size)
+{
+	const struct view_metrics *screen = state;
+	const struct view_metrics_curve *curve = &screen->curves[VIEW_METRICS_SOURCE];
+	const struct view_metric_point *point;
+	char shown[FMT_SIZE], all[FMT_SIZE], scale[VIEW_SCALE_TEXT];
+	size_t length;
+	double at;
+
+	(void)context;
+	if (screen->grid.count == 0) {
+		view_grid_status(&screen->grid, out, size);
+		return;
+	}
+	if (curve->recorded == 0)
+		curve = &screen->curves[VIEW_METRICS_TARGET];
+	snprintf(out, size, "%s of %s rows shown", fmt_count(shown, curve->count),
+		 fmt_count(all, curve->recorded));
+	length = strlen(out);
+	if (view__metrics_mean(screen) > 1)
+		snprintf(out + length, size - length, ", means of %d", view__metrics_mean(screen));
+	length = strlen(out);
+	snprintf(out + length, size - length, "%s", view_scale_text(&screen->axis_y, scale));
+	length = strlen(out);
+	if (curve->bad > 0)
+		snprintf(out + length, size - length, ", %s NaN or Inf (!)",
+			 fmt_count(shown, curve->bad));
+	length = strlen(out);
+	point = view__metrics_point(screen, VIEW_METRICS_SOURCE, &at);
+	if (!point)
+		point = view__metrics_point(screen, VIEW_METRICS_TARGET, &at);
+	if (point && point->epoch != IPS_NULL)
+		snprintf(out + length, size - length, "; epoch %lld", (long long)point->epoch);
+	length = strlen(out);
+	if (point && point->execution != IPS_NULL)
+		snprintf(out + length, size - length, ", execution %lld",
+			 (long long)point->execution);
 }

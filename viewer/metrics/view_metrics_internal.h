@@ -9,7 +9,7 @@
 
 #include "viewer/draw/view_chart.h"
 #include "viewer/draw/view_grid.h"
-#include "viewer/draw/view_scale.h"
+#include "viewer/draw/view_axis.h"
 #include "viewer/metrics/view_metrics_read.h"
 
 #define VIEW_METRICS_SPARK 64 /* points of a line's picture */
@@ -79,13 +79,11 @@ struct view_metrics {
 	struct arena spark_arena;
 };
 
-/* view_metrics_curve.c: the curves of the row under the cursor, for the window. */
+/* view_metrics_curve.c */
+/* The curves of the row under the cursor, for the window. */
 enum status view__metrics_curves(struct view_metrics *screen, struct view_context *context,
 				 struct err *err);
 struct view_metric *view__metrics_at(const struct view_metrics *screen, int side, int64_t row);
-/* Where the cursor is: at a point of the report that goes on longer, of two that end together of
- * the Source; false: there are none. */
-bool view__metrics_moment(const struct view_metrics *screen, double *x);
 /* A report's point of that moment; NULL: it has none. Of host times, which are never the same, and
  * where not all points are known, the nearest one; @x: of that point. */
 const struct view_metric_point *view__metrics_point(const struct view_metrics *screen, int side,
@@ -95,8 +93,6 @@ int view__metrics_mean(const struct view_metrics *screen); /* points; 1: none */
 double view__metrics_column(const struct view_metrics *screen);
 void view__metrics_move(struct view_metrics *screen, int by); /* points */
 enum view_answer view__metrics_zoom(struct view_metrics *screen, enum view_request request);
-
-/* view_metrics_draw.c */
 struct view_metrics_areas view__metrics_areas(struct view_rect body, int64_t rows, bool large);
 /* The list has @used columns: what it leaves of its own is the pictures'. */
 void view__metrics_fill(struct view_metrics_areas *areas, int used);
@@ -104,16 +100,5 @@ void view__metrics_draw(const void *state, const struct view_context *context,
 			struct view_pane *pane);
 void view__metrics_status(const void *state, const struct view_context *context, char *out,
 			  size_t size);
-
-/* view_metrics_heading.c */
-void view__metrics_heading(const struct view_metrics *screen, struct view_pane *pane);
-
-/* view_metrics_link.c */
-bool view__metrics_place(const void *state, const struct view_context *context,
-			 struct view_place *out);
-bool view__metrics_offers(const struct view_place *place, char *out, size_t size);
-enum status view__metrics_go(void *state, struct view_context *context,
-			     const struct view_place *place, struct err *err);
-void view__metrics_query(const void *state, const struct view_context *context, struct str *out);
 
 #endif /* VIEW_METRICS_INTERNAL_H */

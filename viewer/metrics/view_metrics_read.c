@@ -1,7 +1,7 @@
 /*
- * Reading metrics: sums, stretches of rows, ends of epochs.
+ * Reading metrics: sums, stretches of rows, ends of epochs; and the trend of a metric.
  *
- * Threading: where screens load. Ownership: see the header.
+ * Threading: the caller's. Ownership: the caller's arena.
  */
 #include "viewer/metrics/view_metrics_read.h"
 
@@ -12,25 +12,78 @@
 #include "common/mem.h"
 #include "common/sorted.h"
 
-#define LIST_MOST   500
-#define WHOLE_ROWS  20000 /* a table up to that long is read whole */
-#define STRETCHES   400
-#define STRETCH     48 /* rows */
-#define EPOCHS_MOST 300
+/* ---- trends ---------------------------------------------------------------------------------- */
 
-static const char view_sql_sums[] =
+#define QUARTERS_FROM 8 /* values; of fewer the last two are compared */
+#define ERRORS        2 /* standard errors that tell a way from noise */
+
+/* The mean of @count points and the square of its standard error. */
+static double metrics_mean(const struct view_metric_point *points, size_t count, double *error)
+{
+	double sum = 0, squares = 0, mean;
+
+	for (size_t i = 0; i < count; i++)
+		sum += points[i].value;
+	mean = sum / (double)count;
+	for (size_t i = 0; i < count; i++)
+		squares += (points[i].value - mean) * (points[i].value - mean);
+	*error = count > 1 ? squares / (double)(count - 1) / (double)count : 0;
+	return mean;
+}
+
+struct view_trend view_metrics_trend(const struct view_metric *metric)
+{
+	const size_t quarter = metric->point_count >= QUARTERS_FROM ? metric->point_count / 4 : 1;
+	struct view_trend out = {.before = NAN, .last = NAN};
+	const struct view_metric_point *end;
+	double errors[2], change;
+
+	if (metric->point_count < 2)
+		return out;
+	end = metric->points + metric->point_count;
+	out.before = metrics_mean(end - 2 * quarter, quarter, &errors[0]);
+	out.last = metrics_mean(end - quarter, quarter, &errors[1]);
+	change = out.last - out.before;
+	if (!isfinite(change))
+		return out;
+	if (fabs(change) <= ERRORS * sqrt(errors[0] + errors[1]))
+		out.way = VIEW_TREND_LEVEL;
+	else
+		out.way = change < 0 ? VIEW_TREND_FALLING : VIEW_TREND_RISING;
+	return out;
+}
+
+const char *view_trend_text(enum view_trend_way way)
+{
+	static const char *const texts[] = {[VIEW_TREND_UNKNOWN] = "",
+					    [VIEW_TREND_FALLING] = "falling",
+					    [VIEW_TREND_LEVEL] = "level",
+					    [VIEW_TREND_RISING] = "rising"};
+
+	return texts[way];
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+#define METRICS_READ_LIST_MOST  500
+#define METRICS_READ_WHOLE_ROWS 20000 /* a table up to that long is read whole */
+#define STRETCHES               400
+#define STRETCH                 48 /* rows */
+#define EPOCHS_MOST             300
+
+static const char metrics_sql_sums[] =
 	"SELECT rank, mode, name, per_step, count, least, greatest, last_value FROM metric_sums "
 	"ORDER BY mode IS NOT 'train', mode, per_step DESC, name IS NOT 'loss', name, rank "
 	"LIMIT 500";
 
-static const char view_sql_rows[] =
+static const char metrics_sql_rows[] =
 	"SELECT m.row_id, m.rank, m.mode, m.epoch, m.execution, m.step, m.time_ns, n.value, "
 	"m.value FROM metric_rows m LEFT JOIN strings n ON n.string_id = m.name_id "
 	"WHERE m.row_id BETWEEN :from AND :to ORDER BY m.row_id";
 
 /* ---- what there is --------------------------------------------------------------------------- */
 
-static const char *view_keep(struct view_metrics_list *list, const char *text, bool *failed)
+static const char *metrics_keep(struct view_metrics_list *list, const char *text, bool *failed)
 {
 	const char *kept = text ? arena_strdup(&list->arena, text) : NULL;
 
@@ -38,15 +91,15 @@ static const char *view_keep(struct view_metrics_list *list, const char *text, b
 	return kept;
 }
 
-static enum status view_take_sum(struct view_metrics_list *list, const struct prof_query *query,
-				 struct err *err)
+static enum status metrics_take_sum(struct view_metrics_list *list, const struct prof_query *query,
+				    struct err *err)
 {
 	struct view_metric *item = &list->items[list->count];
 	bool failed = false;
 
 	item->rank = prof_column_int(query, 0);
-	item->mode = view_keep(list, prof_column_text(query, 1), &failed);
-	item->name = view_keep(list, prof_column_text(query, 2), &failed);
+	item->mode = metrics_keep(list, prof_column_text(query, 1), &failed);
+	item->name = metrics_keep(list, prof_column_text(query, 2), &failed);
 	item->per_step = prof_column_int(query, 3) == 1;
 	item->count = prof_column_int(query, 4);
 	item->least = prof_column_real(query, 5);
@@ -58,7 +111,8 @@ static enum status view_take_sum(struct view_metrics_list *list, const struct pr
 	return ST_OK;
 }
 
-static enum status view_read_int(struct prof_db *db, const char *sql, int64_t *out, struct err *err)
+static enum status metrics_read_int(struct prof_db *db, const char *sql, int64_t *out,
+				    struct err *err)
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, sql, err);
@@ -70,29 +124,6 @@ static enum status view_read_int(struct prof_db *db, const char *sql, int64_t *o
 	return status;
 }
 
-enum status view_metrics_list(struct view_metrics_list *list, struct prof_db *db, struct err *err)
-{
-	struct prof_query *query = NULL;
-	enum status status = ST_OK;
-
-	view_metrics_fini(list);
-	if (arena_init(&list->arena, 0))
-		return err_nomem(err);
-	list->items = arena_alloc(&list->arena, LIST_MOST, sizeof(*list->items));
-	if (!list->items)
-		status = err_nomem(err);
-	if (status == ST_OK)
-		status = view_read_int(db, "SELECT max(row_id) FROM metric_rows", &list->rows, err);
-	if (status == ST_OK)
-		status = prof_query_open(&query, db, view_sql_sums, err);
-	while (prof_query_next(query, &status, err))
-		status = view_take_sum(list, query, err);
-	prof_query_close(query);
-	if (status != ST_OK)
-		view_metrics_fini(list);
-	return status;
-}
-
 void view_metrics_fini(struct view_metrics_list *list)
 {
 	for (int i = 0; i < list->count; i++)
@@ -101,7 +132,31 @@ void view_metrics_fini(struct view_metrics_list *list)
 	memset(list, 0, sizeof(*list));
 }
 
-static bool view_is_same(const char *a, const char *b)
+enum status view_metrics_list(struct view_metrics_list *list, struct prof_db *db, struct err *err)
+{
+	struct prof_query *query = NULL;
+	enum status status = ST_OK;
+
+	view_metrics_fini(list);
+	if (arena_init(&list->arena, 0))
+		return err_nomem(err);
+	list->items = arena_alloc(&list->arena, METRICS_READ_LIST_MOST, sizeof(*list->items));
+	if (!list->items)
+		status = err_nomem(err);
+	if (status == ST_OK)
+		status = metrics_read_int(db, "SELECT max(row_id) FROM metric_rows", &list->rows,
+					  err);
+	if (status == ST_OK)
+		status = prof_query_open(&query, db, metrics_sql_sums, err);
+	while (prof_query_next(query, &status, err))
+		status = metrics_take_sum(list, query, err);
+	prof_query_close(query);
+	if (status != ST_OK)
+		view_metrics_fini(list);
+	return status;
+}
+
+static bool metrics_is_same(const char *a, const char *b)
 {
 	return a && b ? strcmp(a, b) == 0 : a == b;
 }
@@ -113,7 +168,7 @@ struct view_metric *view_metrics_find(const struct view_metrics_list *list, int6
 		struct view_metric *item = &list->items[i];
 
 		if (item->rank == rank && item->per_step == per_step &&
-		    view_is_same(item->name, name) && view_is_same(item->mode, mode))
+		    metrics_is_same(item->name, name) && metrics_is_same(item->mode, mode))
 			return item;
 	}
 	return NULL;
@@ -121,8 +176,8 @@ struct view_metric *view_metrics_find(const struct view_metrics_list *list, int6
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static enum status view_take_row(struct view_metrics_list *list, const struct prof_query *query,
-				 struct err *err)
+static enum status metrics_take_row(struct view_metrics_list *list, const struct prof_query *query,
+				    struct err *err)
 {
 	struct view_metric *item = view_metrics_find(
 		list, prof_column_int(query, 1), prof_column_text(query, 2),
@@ -143,22 +198,22 @@ static enum status view_take_row(struct view_metrics_list *list, const struct pr
 	return ST_OK;
 }
 
-static enum status view_read_stretch(struct view_metrics_list *list, struct prof_db *db,
-				     int64_t from, int64_t to, struct err *err)
+static enum status metrics_read_stretch(struct view_metrics_list *list, struct prof_db *db,
+					int64_t from, int64_t to, struct err *err)
 {
 	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, view_sql_rows, err);
+	enum status status = prof_query_open(&query, db, metrics_sql_rows, err);
 
 	prof_query_int(query, ":from", from);
 	prof_query_int(query, ":to", to);
 	while (prof_query_next(query, &status, err))
-		status = view_take_row(list, query, err);
+		status = metrics_take_row(list, query, err);
 	prof_query_close(query);
 	return status;
 }
 
-static bool view_is_before(struct prof_db *db, int64_t id, int64_t time_ns, enum status *status,
-			   struct err *err)
+static bool metrics_is_before(struct prof_db *db, int64_t id, int64_t time_ns, enum status *status,
+			      struct err *err)
 {
 	struct prof_query *query;
 	bool before = false;
@@ -176,18 +231,18 @@ static bool view_is_before(struct prof_db *db, int64_t id, int64_t time_ns, enum
 }
 
 /* The first row of @from .. @to that is not before @time_ns; rows are in order of time. */
-static enum status view_find_time(struct prof_db *db, int64_t from, int64_t to, int64_t time_ns,
-				  int64_t *out, struct err *err)
+static enum status metrics_find_time(struct prof_db *db, int64_t from, int64_t to, int64_t time_ns,
+				     int64_t *out, struct err *err)
 {
 	enum status status = ST_OK;
 
-	SORTED_FIRST(*out, from, to, view_is_before(db, *out, time_ns, &status, err));
+	SORTED_FIRST(*out, from, to, metrics_is_before(db, *out, time_ns, &status, err));
 	return status;
 }
 
 /* When epochs end, at most EPOCHS_MOST of them. */
-static enum status view_read_ends(struct prof_db *db, int64_t ends[EPOCHS_MOST], int *count,
-				  struct err *err)
+static enum status metrics_read_ends(struct prof_db *db, int64_t ends[EPOCHS_MOST], int *count,
+				     struct err *err)
 {
 	struct prof_query *query;
 	enum status status =
@@ -205,28 +260,28 @@ static enum status view_read_ends(struct prof_db *db, int64_t ends[EPOCHS_MOST],
 	return status;
 }
 
-static enum status view_read_epochs(struct view_metrics_list *list, struct prof_db *db,
-				    const struct view_context *context, int64_t from, int64_t to,
-				    struct err *err)
+static enum status metrics_read_epochs(struct view_metrics_list *list, struct prof_db *db,
+				       const struct view_context *context, int64_t from, int64_t to,
+				       struct err *err)
 {
 	int64_t ends[EPOCHS_MOST], at = from;
 	int count;
-	enum status status = view_read_ends(db, ends, &count, err);
+	enum status status = metrics_read_ends(db, ends, &count, err);
 
 	for (int i = 0; i < count && status == ST_OK; i++) {
 		if (view_cancelled(context))
 			return err_set(err, ST_INTERRUPTED, "interrupted");
-		status = view_find_time(db, from, to, ends[i], &at, err);
+		status = metrics_find_time(db, from, to, ends[i], &at, err);
 		if (status == ST_OK)
-			status = view_read_stretch(list, db, at - STRETCH / 2, at + STRETCH / 2,
-						   err);
+			status = metrics_read_stretch(list, db, at - STRETCH / 2, at + STRETCH / 2,
+						      err);
 	}
 	return status;
 }
 
-static enum status view_read_spread(struct view_metrics_list *list, struct prof_db *db,
-				    const struct view_context *context, int64_t from, int64_t to,
-				    struct err *err)
+static enum status metrics_read_spread(struct view_metrics_list *list, struct prof_db *db,
+				       const struct view_context *context, int64_t from, int64_t to,
+				       struct err *err)
 {
 	enum status status = ST_OK;
 
@@ -237,13 +292,13 @@ static enum status view_read_spread(struct view_metrics_list *list, struct prof_
 
 		if (view_cancelled(context))
 			return err_set(err, ST_INTERRUPTED, "interrupted");
-		status = view_read_stretch(list, db, last ? to - STRETCH + 1 : at,
-					   last ? to : at + STRETCH - 1, err);
+		status = metrics_read_stretch(list, db, last ? to - STRETCH + 1 : at,
+					      last ? to : at + STRETCH - 1, err);
 	}
 	return status;
 }
 
-static int view_row_order(const void *a, const void *b)
+static int metrics_row_order(const void *a, const void *b)
 {
 	const struct view_metric_point *one = a, *two = b;
 
@@ -251,13 +306,13 @@ static int view_row_order(const void *a, const void *b)
 }
 
 /* Stretches may overlap. */
-static void view_settle_points(struct view_metric *item)
+static void metrics_settle_points(struct view_metric *item)
 {
 	size_t kept = 0;
 
 	if (item->point_count < 2)
 		return;
-	qsort(item->points, item->point_count, sizeof(*item->points), view_row_order);
+	qsort(item->points, item->point_count, sizeof(*item->points), metrics_row_order);
 	for (size_t i = 1; i < item->point_count; i++)
 		if (item->points[i].row != item->points[kept].row)
 			item->points[++kept] = item->points[i];
@@ -272,13 +327,13 @@ enum status view_metrics_read(struct view_metrics_list *list, struct prof_db *db
 
 	for (int i = 0; i < list->count; i++)
 		list->items[i].point_count = 0;
-	list->sampled = to - from >= WHOLE_ROWS;
+	list->sampled = to - from >= METRICS_READ_WHOLE_ROWS;
 	if (!list->sampled)
-		return view_read_stretch(list, db, from, to, err);
-	status = view_read_spread(list, db, context, from, to, err);
+		return metrics_read_stretch(list, db, from, to, err);
+	status = metrics_read_spread(list, db, context, from, to, err);
 	if (status == ST_OK)
-		status = view_read_epochs(list, db, context, from, to, err);
+		status = metrics_read_epochs(list, db, context, from, to, err);
 	for (int i = 0; i < list->count; i++)
-		view_settle_points(&list->items[i]);
+		metrics_settle_points(&list->items[i]);
 	return status;
 }

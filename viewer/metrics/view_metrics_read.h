@@ -46,4 +46,26 @@ void view_metrics_fini(struct view_metrics_list *list); /* accepts a zeroed list
 struct view_metric *view_metrics_find(const struct view_metrics_list *list, int64_t rank,
 				      const char *mode, const char *name, bool per_step);
 
+/*
+ * Which way a metric goes at its end: the mean of the last quarter of its values beside that of the
+ * quarter before. What is less than twice the standard error of their difference is level.
+ */
+
+enum view_trend_way {
+	VIEW_TREND_UNKNOWN, /* fewer than two values, or one of them no number */
+	VIEW_TREND_FALLING,
+	VIEW_TREND_LEVEL,
+	VIEW_TREND_RISING
+};
+
+struct view_trend {
+	enum view_trend_way way;
+	double before, last; /* the means; of fewer than 8 values the last two themselves */
+};
+
+struct view_trend view_metrics_trend(const struct view_metric *metric);
+
+/* "falling" ...; "" where it is not known. */
+const char *view_trend_text(enum view_trend_way way);
+
 #endif /* VIEW_METRICS_READ_H */

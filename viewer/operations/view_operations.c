@@ -2,8 +2,7 @@
  * The screen Operations: what the compiled program's operations cost by the cost model, by
  * operation, layer, kind, or stage and phase.
  *
- * Threading: see view_screen.h. Ownership: the grid's table and the blocks of the details, both
- * until the next load.
+ * Threading: the session's. Ownership: view_operations_internal.h.
  */
 #include "viewer/operations/view_operations_internal.h"
 
@@ -14,14 +13,180 @@
 #include "common/mem.h"
 #include "common/minmax.h"
 
+/* ---- statements ------------------------------------------------------------------------------ */
+
+/* All of what a row of sums needs has to be visited once; operations are a model's, some
+ * thousands. */
+const struct view_operations_look view__operations_looks[VIEW_OPERATIONS_WAYS] = {
+	[VIEW_BY_OPERATION] = {"operation", "operation", "operation, layer, kind, phase, stage",
+			       NULL},
+	[VIEW_BY_LAYER] = {"layer", "layer", "layer, min(stage) AS stage", "layer"},
+	[VIEW_BY_KIND] = {"kind", "kind", "kind", "kind"},
+	[VIEW_BY_STAGE] = {"stage and phase", "stage,phase", "stage, phase", "stage, phase"},
+};
+
+const struct view_grid_column view__operations_columns[] = {
+	{.name = "operation", .importance = 20, .least = 20},
+	{.name = "layer", .importance = 6, .least = 10},
+	{.name = "kind", .importance = 8},
+	{.name = "phase", .importance = 5},
+	{.name = "stage", .importance = 5},
+	{.name = "operations", .importance = 18},
+	{.name = "cycles", .importance = 19, .bar = true},
+	{.name = "dur_ns", .title = "time", .importance = 19, .bar = true},
+	{.name = "share", .importance = 11},
+	{.name = "compute_cycles", .title = "compute", .importance = 14},
+	{.name = "exchange_cycles", .title = "exchange", .importance = 13},
+	{.name = "sync_cycles", .title = "sync", .importance = 12},
+	{.name = "compute_ns", .title = "compute", .importance = 14},
+	{.name = "exchange_ns", .title = "exchange", .importance = 13},
+	{.name = "sync_ns", .title = "sync", .importance = 12},
+	{.name = "flops", .title = "FLOP", .importance = 7},
+	{.name = "flops_per_cycle", .title = "FLOP/cycle", .importance = 10},
+	{.name = "code_bytes", .title = "code", .importance = 4},
+	{.name = "tiles_used", .title = "tiles", .importance = 9},
+	{.name = "tile_balance", .title = "balance", .importance = 9},
+	{.name = "bytes_exchanged", .title = "exchanged", .importance = 3},
+};
+const int view__operations_column_count = (int)ARRAY_LEN(view__operations_columns);
+
+/* Columns of every row: of an operation, and of several. */
+static const struct {
+	const char *name, *one, *sum;
+	const char *ns; /* called so where it is a time; NULL: it is none */
+} measures[] = {
+	{"cycles", "cycles", "sum(cycles)", "dur_ns"},
+	{"compute_cycles", "compute_cycles", "sum(compute_cycles)", "compute_ns"},
+	{"exchange_cycles", "exchange_cycles", "sum(exchange_cycles)", "exchange_ns"},
+	{"sync_cycles", "sync_cycles", "sum(sync_cycles)", "sync_ns"},
+	{"flops", "flops", "sum(flops)", NULL},
+	{"flops_per_cycle", "round(1.0 * flops / nullif(cycles, 0), 1)",
+	 "round(1.0 * sum(flops) / nullif(sum(cycles), 0), 1)", NULL},
+	{"tiles_used", "tiles_used", "max(tiles_used)", NULL},
+	{"tile_balance", "tile_balance",
+	 "sum(tile_balance * compute_cycles) / nullif(sum(compute_cycles), 0)", NULL},
+	{"code_bytes", "code_bytes", "sum(code_bytes)", NULL},
+	{"bytes_exchanged", "bytes_exchanged", "sum(bytes_exchanged)", NULL},
+};
+
+void view__operations_where(const struct view_operations *screen, struct str *out)
+{
+	if (screen->stage >= 0)
+		str_addf(out, " WHERE stage = %lld", (long long)screen->stage);
+	if (screen->inside[0])
+		str_addf(out, " %s %s", screen->stage >= 0 ? "AND" : "WHERE", screen->inside);
+}
+
+/* Without @share: of two reports each row would differ in it. */
+static void operations_sql(struct view_operations *screen, bool share)
+{
+	const struct view_operations_look *look = &view__operations_looks[screen->way];
+	struct str *sql = &screen->sql;
+
+	str_clear(sql);
+	str_addf(sql, "SELECT %s", look->columns);
+	if (look->group)
+		str_add(sql, ", count(*) AS operations");
+	for (size_t i = 0; i < ARRAY_LEN(measures); i++) {
+		const char *value = look->group ? measures[i].sum : measures[i].one;
+
+		if (screen->ns && measures[i].ns)
+			str_addf(sql,
+				 ",\n\tCAST(round(%s * 1e9 / (SELECT value FROM meta WHERE key = "
+				 "'clock_hz')) AS INTEGER) AS %s",
+				 value, measures[i].ns);
+		else
+			str_addf(sql, ",\n\t%s AS %s", value, measures[i].name);
+		if (i > 0 || !share)
+			continue;
+		str_addf(sql, ",\n\t1.0 * %s / nullif((SELECT sum(cycles) FROM operations", value);
+		view__operations_where(screen, sql);
+		str_add(sql, "), 0) AS share");
+	}
+	str_add(sql, "\nFROM operations");
+	view__operations_where(screen, sql);
+	if (look->group)
+		str_addf(sql, "\nGROUP BY %s\nORDER BY sum(cycles) DESC", look->group);
+	else
+		str_add(sql, "\nORDER BY cycles DESC, operation");
+}
+
+static enum status operations_totals(struct view_operations *screen, struct prof_db *db,
+				     struct view_operations_totals *out, struct err *err)
+{
+	double *const sums[] = {&out->cycles, &out->compute, &out->exchange,
+				&out->sync,   &out->flops,   &out->code_bytes};
+	struct str sql = {0};
+	struct prof_query *query;
+	enum status status;
+
+	str_add(&sql, "SELECT count(*), sum(cycles), sum(compute_cycles), sum(exchange_cycles), "
+		      "sum(sync_cycles), sum(flops), sum(code_bytes) FROM operations");
+	view__operations_where(screen, &sql);
+	status = sql.failed ? err_nomem(err) : prof_query_open(&query, db, sql.text, err);
+	if (status == ST_OK) {
+		if (prof_query_next(query, &status, err)) {
+			out->operations = prof_column_int(query, 0);
+			for (int i = 0; i < (int)ARRAY_LEN(sums); i++)
+				*sums[i] = prof_column_real(query, i + 1);
+		}
+		prof_query_close(query);
+	}
+	str_free(&sql);
+	return status;
+}
+
+static void operations_condition_text(const struct view_operations *screen, const char *column,
+				      struct str *out)
+{
+	const struct report_cell *cell = view_grid_cell(&screen->grid, column);
+
+	if (!cell || cell->type != PROF_TEXT) {
+		str_addf(out, "%s IS NULL", column);
+		return;
+	}
+	str_addf(out, "%s = ", column);
+	str_add_sql(out, cell->text);
+}
+
+bool view__operations_condition(const struct view_operations *screen, struct str *out, char *name,
+				size_t size)
+{
+	const char *column = view__operations_looks[screen->way].name;
+	const struct report_cell *stage = view_grid_cell(&screen->grid, "stage");
+	const struct report_cell *text;
+
+	if (screen->grid.count == 0)
+		return false;
+	if (screen->way != VIEW_BY_STAGE) {
+		text = view_grid_cell(&screen->grid, column);
+		operations_condition_text(screen, column, out);
+		snprintf(name, size, "%s %s", column,
+			 text && text->type == PROF_TEXT ? text->text : "-");
+		return true;
+	}
+	text = view_grid_cell(&screen->grid, "phase");
+	operations_condition_text(screen, "phase", out);
+	if (stage && stage->type == PROF_INT)
+		str_addf(out, " AND stage = %lld", (long long)stage->integer);
+	else
+		str_add(out, " AND stage IS NULL");
+	snprintf(name, size, "stage %lld, phase %s",
+		 stage && stage->type == PROF_INT ? (long long)stage->integer : -1,
+		 text && text->type == PROF_TEXT ? text->text : "-");
+	return true;
+}
+
+/* ---- the screen ------------------------------------------------------------------------------ */
+
 #define ROWS_MOST    100000
 #define DETAILS_FROM 17 /* rows of body: the table alone below */
 #define LOWER_LEAST  5
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-static enum status load_facts(struct view_operations *screen, struct view_context *context,
-			      struct err *err)
+static enum status operations_load_facts(struct view_operations *screen,
+					 struct view_context *context, struct err *err)
 {
 	char clock[64];
 	double hz;
@@ -36,21 +201,20 @@ static enum status load_facts(struct view_operations *screen, struct view_contex
 			      &screen->last, err);
 }
 
-static enum status load_rows(struct view_operations *screen, struct view_context *context,
-			     struct err *err)
+static enum status operations_load_rows(struct view_operations *screen,
+					struct view_context *context, struct err *err)
 {
 	const struct view_operations_look *look = &view__operations_looks[screen->way];
-	enum status status = load_facts(screen, context, err);
+	enum status status = operations_load_facts(screen, context, err);
 
 	if (status != ST_OK)
 		return status;
-	view__operations_sql(screen, !context->target);
+	operations_sql(screen, !context->target);
 	if (screen->sql.failed)
 		return err_nomem(err);
-	status = view__operations_totals(screen, context->source->db, &screen->totals[0], err);
+	status = operations_totals(screen, context->source->db, &screen->totals[0], err);
 	if (status == ST_OK && context->target)
-		status = view__operations_totals(screen, context->target->db, &screen->totals[1],
-						 err);
+		status = operations_totals(screen, context->target->db, &screen->totals[1], err);
 	if (status == ST_OK && view_cancelled(context))
 		return err_set(err, ST_INTERRUPTED, "stopped");
 	if (status != ST_OK)
@@ -65,7 +229,7 @@ static enum status load_rows(struct view_operations *screen, struct view_context
 }
 
 /* Where everything is; relative to the body. */
-static void lay_out(struct view_operations *screen, const struct view_context *context)
+static void operations_lay_out(struct view_operations *screen, const struct view_context *context)
 {
 	struct view_rect rest = {0, 1, context->body.width, context->body.height - 1};
 	const int wanted = screen->details.height;
@@ -103,64 +267,67 @@ static enum status operations_load(void *state, struct view_context *context, bo
 	enum status status = ST_OK;
 
 	if (news || !screen->sql.length)
-		status = load_rows(screen, context, err);
+		status = operations_load_rows(screen, context, err);
 	if (status == ST_OK)
 		status = view__operations_detail(screen, context, err);
 	if (status == ST_OK)
 		status = view_blocks_fit(&screen->details, context->body.width, LOWER_LEAST, err);
 	if (status != ST_OK)
 		return status;
-	lay_out(screen, context);
+	operations_lay_out(screen, context);
 	view_grid_layout(&screen->grid, screen->table.width, screen->table.height);
 	return view_blocks_fit(&screen->details, context->body.width, screen->lower.height, err);
 }
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-static void say(struct view_context *context, const char *text)
+static void operations_say(struct view_context *context, const char *text)
 {
 	str_copy(context->message, sizeof(context->message), text);
 }
 
 /* The rows become others: ask again, from the first one. */
-static enum view_answer ask_again(struct view_operations *screen)
+static enum view_answer operations_ask_again(struct view_operations *screen)
 {
 	str_clear(&screen->sql);
 	screen->details.scroll = 0;
 	return VIEW_LOAD;
 }
 
-static enum view_answer change_way(struct view_operations *screen, int by)
+static enum view_answer operations_change_way(struct view_operations *screen, int by)
 {
 	screen->way = (enum view_operations_way)(((int)screen->way + by + VIEW_OPERATIONS_WAYS) %
 						 VIEW_OPERATIONS_WAYS);
 	screen->grid.at = 0;
-	return ask_again(screen);
+	return operations_ask_again(screen);
 }
 
-static enum view_answer change_unit(struct view_operations *screen, struct view_context *context)
+static enum view_answer operations_change_unit(struct view_operations *screen,
+					       struct view_context *context)
 {
 	if (isnan(screen->clock_hz)) {
-		say(context, "the recording does not know the clock: cycles only");
+		operations_say(context, "the recording does not know the clock: cycles only");
 		return VIEW_DRAW;
 	}
 	screen->ns = !screen->ns;
-	say(context, screen->ns ? "simulated times" : "simulated cycles");
-	return ask_again(screen);
+	operations_say(context, screen->ns ? "simulated times" : "simulated cycles");
+	return operations_ask_again(screen);
 }
 
-static enum view_answer change_stage(struct view_operations *screen, struct view_context *context)
+static enum view_answer operations_change_stage(struct view_operations *screen,
+						struct view_context *context)
 {
 	screen->stage = screen->stage < screen->last ? screen->stage + 1 : -1;
 	if (screen->stage < 0)
-		say(context, "all stages");
+		operations_say(context, "all stages");
 	else
 		snprintf(context->message, sizeof(context->message), "only stage %lld of %lld",
 			 (long long)screen->stage, (long long)screen->last + 1);
-	return ask_again(screen);
+	return operations_ask_again(screen);
 }
 
-static enum view_answer change_parts(struct view_operations *screen, struct view_context *context)
+static enum view_answer operations_change_parts(struct view_operations *screen,
+						struct view_context *context)
 {
 	static const char *const names[] = {
 		[VIEW_NO_PARTS] = "no breakdown",
@@ -170,12 +337,12 @@ static enum view_answer change_parts(struct view_operations *screen, struct view
 
 	screen->parts =
 		(enum view_operations_parts)(((int)screen->parts + 1) % VIEW_OPERATIONS_PARTS);
-	say(context, names[screen->parts]);
+	operations_say(context, names[screen->parts]);
 	return VIEW_LOAD;
 }
 
 /* The operations behind a sum; of an operation its details. */
-static enum view_answer enter(struct view_operations *screen)
+static enum view_answer operations_enter(struct view_operations *screen)
 {
 	struct str condition = {0};
 
@@ -191,10 +358,10 @@ static enum view_answer enter(struct view_operations *screen)
 		screen->grid.at = 0;
 	}
 	str_free(&condition);
-	return ask_again(screen);
+	return operations_ask_again(screen);
 }
 
-static enum view_answer leave(struct view_operations *screen)
+static enum view_answer operations_leave(struct view_operations *screen)
 {
 	if (screen->closer) {
 		screen->closer = false;
@@ -203,11 +370,11 @@ static enum view_answer leave(struct view_operations *screen)
 	if (!screen->inside[0])
 		return VIEW_UNHANDLED;
 	screen->inside[0] = screen->inside_name[0] = '\0';
-	return ask_again(screen);
+	return operations_ask_again(screen);
 }
 
 /* Is there nothing but the details? */
-static bool only_details(const struct view_operations *screen)
+static bool operations_only_details(const struct view_operations *screen)
 {
 	return screen->table.height == 0;
 }
@@ -220,26 +387,26 @@ static enum view_answer operations_request(void *state, struct view_context *con
 
 	switch (request) {
 	case VIEW_VIEW_REQUEST:
-		return change_way(screen, 1);
+		return operations_change_way(screen, 1);
 	case VIEW_VIEW_BACK_REQUEST:
-		return change_way(screen, -1);
+		return operations_change_way(screen, -1);
 	case VIEW_BREAKDOWN_REQUEST:
-		return change_parts(screen, context);
+		return operations_change_parts(screen, context);
 	case VIEW_SELECT_REQUEST:
-		return change_stage(screen, context);
+		return operations_change_stage(screen, context);
 	case VIEW_UNIT_REQUEST:
-		return change_unit(screen, context);
+		return operations_change_unit(screen, context);
 	case VIEW_ENTER_REQUEST:
-		return enter(screen);
+		return operations_enter(screen);
 	default:
 		break;
 	}
-	if (only_details(screen))
+	if (operations_only_details(screen))
 		answer = view_blocks_request(&screen->details, screen->lower.height, request);
 	if (answer == VIEW_UNHANDLED)
 		answer = view_grid_request(&screen->grid, screen->table.height, request);
 	if (answer == VIEW_UNHANDLED && request == VIEW_BACK_REQUEST)
-		return leave(screen);
+		return operations_leave(screen);
 	return answer == VIEW_UNHANDLED ? answer : VIEW_LOAD;
 }
 
@@ -306,7 +473,8 @@ static enum status operations_table(void *state, struct view_context *context,
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
-static void take_text(const struct view_grid *grid, const char *column, char out[VIEW_PLACE_NAME])
+static void operations_take_text(const struct view_grid *grid, const char *column,
+				 char out[VIEW_PLACE_NAME])
 {
 	const struct report_cell *cell = view_grid_cell(grid, column);
 
@@ -323,9 +491,9 @@ static bool operations_place(const void *state, const struct view_context *conte
 	view_place_clear(out);
 	if (screen->grid.count == 0)
 		return false;
-	take_text(&screen->grid, "operation", out->operation);
-	take_text(&screen->grid, "layer", out->layer);
-	take_text(&screen->grid, "phase", out->phase);
+	operations_take_text(&screen->grid, "operation", out->operation);
+	operations_take_text(&screen->grid, "layer", out->layer);
+	operations_take_text(&screen->grid, "phase", out->phase);
 	if (stage && stage->type == PROF_INT)
 		out->stage = stage->integer;
 	return true;

@@ -58,24 +58,18 @@ struct view_operations_look {
 	const char *group;   /* what is summed; NULL: nothing is */
 };
 
-/* view_operations_sql.c */
+/* view_operations.c */
 extern const struct view_operations_look view__operations_looks[VIEW_OPERATIONS_WAYS];
 extern const struct view_grid_column view__operations_columns[];
 extern const int view__operations_column_count;
 void view__operations_where(const struct view_operations *screen, struct str *out);
-/* Without @share: of two reports each row would differ in it. */
-void view__operations_sql(struct view_operations *screen, bool share);
-enum status view__operations_totals(struct view_operations *screen, struct prof_db *db,
-				    struct view_operations_totals *out, struct err *err);
 /* The condition that the grid's row is made of; false: there is no row. */
 bool view__operations_condition(const struct view_operations *screen, struct str *out, char *name,
 				size_t size);
 
-/* view_operations_detail.c */
+/* view_operations_draw.c */
 enum status view__operations_detail(struct view_operations *screen, struct view_context *context,
 				    struct err *err);
-
-/* view_operations_draw.c */
 void view__operations_draw(const void *state, const struct view_context *context,
 			   struct view_pane *pane);
 

@@ -1,8 +1,7 @@
 /*
  * The screen Programs: what the compiled program does, as a tree, and what each part takes.
  *
- * Threading: see view_screen.h. Ownership: the tree, read once (programs do not change while a run
- * records), and the blocks of the details, until the next load.
+ * Threading: the session's. Ownership: view_programs_internal.h.
  */
 #include "viewer/programs/view_programs_internal.h"
 
@@ -13,13 +12,449 @@
 #include "common/fmt.h"
 #include "common/mem.h"
 #include "common/minmax.h"
+#include "common/str.h"
+#include "viewer/draw/view_table.h"
+
+/* ---- loading --------------------------------------------------------------------------------- */
+
+static enum status programs_load_side(struct view_programs *screen, struct prof_db *db,
+				      enum view_side side, struct err *err)
+{
+	char clock[64];
+	double hz;
+	enum status status;
+
+	screen->clock_hz[side] = (double)NAN;
+	if (prof_db_meta(db, "clock_hz", clock, sizeof(clock)) && str_to_double(clock, &hz) &&
+	    hz > 0)
+		screen->clock_hz[side] = hz;
+	status = prof_db_number(db, "SELECT sum(updates) FROM execution_sums WHERE mode = 'train'",
+				&screen->updates[side], err);
+	if (screen->updates[side] == IPS_NULL)
+		screen->updates[side] = 0;
+	return status;
+}
+
+static enum status programs_load_facts(struct view_programs *screen, struct view_context *context,
+				       struct err *err)
+{
+	enum status status = prof_db_number(
+		context->source->db, "SELECT max(stage) FROM operations", &screen->last_ipu, err);
+
+	if (status == ST_OK)
+		status = programs_load_side(screen, context->source->db, VIEW_SOURCE_SIDE, err);
+	if (status == ST_OK && context->target)
+		status = programs_load_side(screen, context->target->db, VIEW_TARGET_SIDE, err);
+	return status;
+}
+
+/* Both reports' programs, as one tree. */
+static enum status programs_load_tree(struct view_programs *screen, struct view_context *context,
+				      struct err *err)
+{
+	struct view_tree tree, other;
+	enum status status = view__tree_read(&tree, context, context->source->db, err);
+	int *rows = NULL;
+
+	if (status != ST_OK)
+		return status;
+	if (context->target) {
+		status = view__tree_read(&other, context, context->target->db, err);
+		if (status == ST_OK)
+			status = view__tree_link(&tree, VIEW_PROGRAMS_AS_RUN, false, err);
+		if (status == ST_OK)
+			status = view__tree_link(&other, VIEW_PROGRAMS_AS_RUN, false, err);
+		if (status == ST_OK)
+			status = view__tree_join(&tree, &other, err);
+		view__tree_fini(&other);
+	}
+	if (status == ST_OK) {
+		rows = mem_alloc(((size_t)tree.count + 1) * sizeof(*rows));
+		status = rows ? view__tree_link(&tree, VIEW_PROGRAMS_AS_RUN, false, err)
+			      : err_nomem(err);
+	}
+	if (status != ST_OK) {
+		view__tree_fini(&tree);
+		mem_free(rows);
+		return status;
+	}
+	view__tree_fini(&screen->tree);
+	mem_free(screen->rows);
+	screen->tree = tree;
+	screen->rows = rows;
+	screen->selected = 0;
+	screen->loaded = true;
+	return ST_OK;
+}
+
+/* Cycles of the chosen IPU, and the order of siblings, which may depend on them. */
+static enum status programs_cycles(struct view_programs *screen, struct view_context *context,
+				   struct err *err)
+{
+	struct view_tree *tree = &screen->tree;
+	struct prof_db *const dbs[VIEW_SIDES] = {context->source->db,
+						 context->target ? context->target->db : NULL};
+	enum status status = ST_OK;
+
+	for (int side = 0; side < VIEW_SIDES && dbs[side] && status == ST_OK; side++) {
+		struct view_program_ranks *ranks = &screen->ranks[side];
+
+		status = view__tree_ranks(dbs[side], ranks, err);
+		if (status == ST_OK)
+			status = view__tree_cycles(tree, dbs[side], (enum view_side)side, ranks,
+						   screen->ipu, err);
+	}
+	if (status != ST_OK)
+		return status;
+	view__tree_sums(tree);
+	return view__tree_link(tree, screen->order, screen->reverse && !screen->flat, err);
+}
+
+/* The programs of a run are written once, before it starts. */
+static bool programs_changed(const struct view_programs *screen, struct view_context *context)
+{
+	int64_t count = 0;
+
+	if (!screen->loaded || screen->tree.count == 0)
+		return true;
+	if (prof_db_number(context->source->db, "SELECT count(*) FROM programs", &count, NULL) !=
+	    ST_OK)
+		return false;
+	return count != screen->tree.sources && !screen->tree.cut;
+}
+
+/* Programs (where they are others than before), facts and cycles. */
+static enum status programs_read(struct view_programs *screen, struct view_context *context,
+				 struct err *err)
+{
+	enum status status = ST_OK;
+
+	if (programs_changed(screen, context))
+		status = programs_load_tree(screen, context, err);
+	if (status == ST_OK)
+		status = programs_load_facts(screen, context, err);
+	return status == ST_OK ? programs_cycles(screen, context, err) : status;
+}
+
+/* ---- keys ------------------------------------------------------------------------------------ */
+
+static void programs_say(struct view_context *context, const char *text)
+{
+	str_copy(context->message, sizeof(context->message), text);
+}
+
+static void programs_move(struct view_programs *screen, int at)
+{
+	screen->at = at;
+	view__programs_scroll(screen);
+	if (screen->count > 0)
+		screen->selected = screen->rows[screen->at];
+}
+
+/* NULL: no rows */
+static struct view_program *programs_cursor(struct view_programs *screen)
+{
+	return screen->at < screen->count ? &screen->tree.nodes[screen->rows[screen->at]] : NULL;
+}
+
+static bool programs_moves(struct view_programs *screen, enum view_request request)
+{
+	const int page = screen->table.height > 3 ? screen->table.height - 2 : 1;
+
+	switch (request) {
+	case VIEW_UP_REQUEST:
+		programs_move(screen, screen->at - 1);
+		return true;
+	case VIEW_DOWN_REQUEST:
+		programs_move(screen, screen->at + 1);
+		return true;
+	case VIEW_PAGE_UP_REQUEST:
+		programs_move(screen, screen->at - page);
+		return true;
+	case VIEW_PAGE_DOWN_REQUEST:
+		programs_move(screen, screen->at + page);
+		return true;
+	case VIEW_HOME_REQUEST:
+		programs_move(screen, 0);
+		return true;
+	case VIEW_END_REQUEST:
+		programs_move(screen, screen->count - 1);
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void programs_to_parent(struct view_programs *screen, struct view_context *context)
+{
+	const struct view_program *node = programs_cursor(screen);
+
+	if (node && node->parent >= 0)
+		view__programs_show(screen, node->parent, context->differ);
+	else
+		programs_say(context, "nothing is above this program");
+}
+
+static void programs_open_all(struct view_programs *screen, bool open)
+{
+	struct view_program *node = programs_cursor(screen);
+	struct view_tree *tree = &screen->tree;
+
+	for (int i = 0; i < tree->count; i++)
+		tree->nodes[i].open = open;
+	/* What the cursor was on is hidden: the root of it is not. */
+	while (!open && node && node->parent >= 0)
+		node = &tree->nodes[node->parent];
+	if (node)
+		screen->selected = node - tree->nodes;
+}
+
+/* Left closes, then goes up; Right opens, then goes in. */
+static void programs_sideways(struct view_programs *screen, struct view_context *context,
+			      bool right)
+{
+	struct view_program *node = programs_cursor(screen);
+
+	if (!node)
+		return;
+	if (node->first != VIEW_NO_PROGRAM && node->open != right)
+		node->open = right;
+	else if (right && node->first != VIEW_NO_PROGRAM)
+		programs_move(screen, screen->at + 1);
+	else if (!right)
+		programs_to_parent(screen, context);
+}
+
+/* What is asked of the tree, where a list is shown. */
+static bool programs_asks_for_tree(const struct view_programs *screen, struct view_context *context,
+				   enum view_request request)
+{
+	static const enum view_request of_tree[] = {
+		VIEW_EXPAND_REQUEST,       VIEW_COLLAPSE_REQUEST, VIEW_EXPAND_ALL_REQUEST,
+		VIEW_COLLAPSE_ALL_REQUEST, VIEW_LEFT_REQUEST,     VIEW_RIGHT_REQUEST,
+		VIEW_PARENT_REQUEST};
+
+	for (size_t i = 0; screen->flat && i < ARRAY_LEN(of_tree); i++)
+		if (request == of_tree[i]) {
+			programs_say(
+				context,
+				"what works is a list: v shows the tree, Enter this one in it");
+			return true;
+		}
+	return false;
+}
+
+static bool programs_opens(struct view_programs *screen, struct view_context *context,
+			   enum view_request request)
+{
+	struct view_program *node = programs_cursor(screen);
+
+	switch (request) {
+	case VIEW_ENTER_REQUEST:
+		if (node && screen->flat) {
+			/* Where it stands in the tree. */
+			screen->flat = false;
+			view__programs_show(screen, screen->rows[screen->at], context->differ);
+		} else if (node) {
+			node->open = !node->open && node->first != VIEW_NO_PROGRAM;
+		}
+		return true;
+	case VIEW_EXPAND_REQUEST:
+	case VIEW_COLLAPSE_REQUEST:
+		if (node)
+			node->open = request == VIEW_EXPAND_REQUEST;
+		return true;
+	case VIEW_EXPAND_ALL_REQUEST:
+	case VIEW_COLLAPSE_ALL_REQUEST:
+		programs_open_all(screen, request == VIEW_EXPAND_ALL_REQUEST);
+		return true;
+	case VIEW_LEFT_REQUEST:
+	case VIEW_RIGHT_REQUEST:
+		programs_sideways(screen, context, request == VIEW_RIGHT_REQUEST);
+		return true;
+	case VIEW_PARENT_REQUEST:
+		programs_to_parent(screen, context);
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void programs_change_order(struct view_programs *screen, struct view_context *context,
+				  int by)
+{
+	static const char *const names[] = {
+		[VIEW_PROGRAMS_AS_RUN] = "in the order of the program",
+		[VIEW_PROGRAMS_BY_CYCLES] = "the longest first",
+		[VIEW_PROGRAMS_BY_NAME] = "by name",
+	};
+
+	if (screen->flat) {
+		programs_say(context, "what works is shown by its cycles: v shows the tree");
+		return;
+	}
+	screen->order = (enum view_program_order)(((int)screen->order + by + VIEW_PROGRAM_ORDERS) %
+						  VIEW_PROGRAM_ORDERS);
+	screen->reverse = false;
+	programs_say(context, names[screen->order]);
+}
+
+static void programs_change_ipu(struct view_programs *screen, struct view_context *context)
+{
+	screen->ipu = screen->ipu < screen->last_ipu ? screen->ipu + 1 : -1;
+	if (screen->ipu < 0)
+		programs_say(context, "cycles of all IPUs");
+	else
+		snprintf(context->message, sizeof(context->message), "cycles of IPU %lld alone",
+			 (long long)screen->ipu);
+}
+
+static void programs_change_columns(struct view_programs *screen, struct view_context *context)
+{
+	static const char *const names[][2] = {
+		[VIEW_PROGRAM_ALL_COLUMNS] = {"columns: times, cycles, share",
+					      "columns: Source, Target, Diff"},
+		[VIEW_PROGRAM_CYCLES] = {"columns: cycles", "columns: Diff"},
+		[VIEW_PROGRAM_NAMES] = {"columns: names alone", "columns: names alone"},
+	};
+
+	screen->columns =
+		(enum view_program_columns)(((int)screen->columns + 1) % VIEW_PROGRAM_COLUMN_SETS);
+	programs_say(context, names[screen->columns][context->target != NULL]);
+}
+
+/* After a change of the order or of what is counted. */
+static enum view_answer programs_relink(struct view_programs *screen, struct view_context *context)
+{
+	struct err err = {0};
+
+	if (programs_cycles(screen, context, &err) != ST_OK)
+		programs_say(context, err.text);
+	return VIEW_LOAD;
+}
+
+static enum view_answer programs_leave(struct view_programs *screen)
+{
+	if (!screen->filter[0] && !screen->trouble[0])
+		return VIEW_UNHANDLED;
+	view__programs_filter(screen, "");
+	return VIEW_LOAD;
+}
+
+static enum view_answer programs_request(void *state, struct view_context *context,
+					 enum view_request request)
+{
+	struct view_programs *screen = state;
+
+	if (programs_asks_for_tree(screen, context, request))
+		return VIEW_DRAW;
+	if (programs_moves(screen, request) || programs_opens(screen, context, request))
+		return VIEW_LOAD;
+	switch (request) {
+	case VIEW_VIEW_REQUEST:
+	case VIEW_VIEW_BACK_REQUEST:
+		screen->flat = !screen->flat;
+		screen->reverse = false;
+		return programs_relink(screen, context);
+	case VIEW_BREAKDOWN_REQUEST:
+		screen->by_type = !screen->by_type;
+		return VIEW_LOAD;
+	case VIEW_SELECT_REQUEST:
+		programs_change_ipu(screen, context);
+		return programs_relink(screen, context);
+	case VIEW_SORT_NEXT_REQUEST:
+	case VIEW_SORT_BACK_REQUEST:
+		programs_change_order(screen, context, request == VIEW_SORT_NEXT_REQUEST ? 1 : -1);
+		return programs_relink(screen, context);
+	case VIEW_REVERSE_REQUEST:
+		screen->reverse = !screen->reverse;
+		return programs_relink(screen, context);
+	case VIEW_COLUMNS_REQUEST:
+		programs_change_columns(screen, context);
+		return VIEW_DRAW;
+	case VIEW_BACK_REQUEST:
+		return programs_leave(screen);
+	default:
+		return VIEW_UNHANDLED;
+	}
+}
+
+/* ---- CSV and JSON ---------------------------------------------------------------------------- */
+
+static const struct report_column programs_table_columns[] = {
+	{"program_id", REPORT_NUMBER},
+	{"depth", REPORT_NUMBER},
+	{"type", REPORT_TEXT},
+	{"name", REPORT_TEXT},
+	{"operation", REPORT_TEXT},
+	{"repeat_count", REPORT_COUNT},
+	{"call_target", REPORT_NUMBER},
+	{"times", REPORT_COUNT},
+	{"own_cycles", REPORT_CYCLES},
+	{"cycles", REPORT_CYCLES},
+	{"target_id", REPORT_NUMBER},
+	{"own_cycles_target", REPORT_CYCLES},
+	{"cycles_target", REPORT_CYCLES},
+	{"cycles_diff", REPORT_CYCLES},
+};
+#define TABLE_ONE 10 /* columns of one report */
+
+static enum status programs_table_row(const struct view_program *node, struct report_table *out,
+				      int64_t row, struct err *err)
+{
+	const int64_t numbers[] = {node->repeat, node->call, node->times[0], node->own[0],
+				   node->cycles[0]};
+	enum status status;
+
+	view_table_int(out, row, 0, node->id[0]);
+	view_table_int(out, row, 1, node->depth);
+	for (int i = 0; i < (int)ARRAY_LEN(numbers); i++)
+		view_table_int(out, row, 5 + i, numbers[i]);
+	if (out->column_count > TABLE_ONE) {
+		view_table_int(out, row, TABLE_ONE, node->id[1]);
+		view_table_int(out, row, TABLE_ONE + 1, node->own[1]);
+		view_table_int(out, row, TABLE_ONE + 2, node->cycles[1]);
+		view_table_int(out, row, TABLE_ONE + 3, node->cycles[1] - node->cycles[0]);
+	}
+	status = view_table_text(out, row, 2, node->type, err);
+	if (status == ST_OK)
+		status = view_table_text(out, row, 3, node->name, err);
+	if (status == ST_OK && node->operation[0])
+		status = view_table_text(out, row, 4, node->operation, err);
+	return status;
+}
+
+/* All programs that the filter lets through, open or not. */
+static enum status programs_table(void *state, struct view_context *context,
+				  struct report_table *out, struct err *err)
+{
+	const struct view_programs *screen = state;
+	const struct view_tree *tree = &screen->tree;
+	enum status status;
+	int64_t rows = 0;
+
+	for (int i = 0; i < tree->walk_count; i++)
+		rows += tree->nodes[tree->walk[i]].shown;
+	status = view_table_new(
+		out, "programs", programs_table_columns,
+		context->target ? (int)ARRAY_LEN(programs_table_columns) : TABLE_ONE, rows, err);
+	rows = 0;
+	for (int i = 0; status == ST_OK && i < tree->walk_count; i++)
+		if (tree->nodes[tree->walk[i]].shown)
+			status = programs_table_row(&tree->nodes[tree->walk[i]], out, rows++, err);
+	if (status != ST_OK)
+		report_table_free(out);
+	return status;
+}
+
+/* ---- the screen ------------------------------------------------------------------------------ */
 
 #define DETAILS_FROM 17 /* rows of body: the tree alone below */
 #define LOWER_LEAST  5
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-static void lay_out(struct view_programs *screen, const struct view_context *context)
+static void programs_lay_out(struct view_programs *screen, const struct view_context *context)
 {
 	const struct view_rect body = {0, 0, context->body.width, context->body.height};
 	const int wanted = screen->details.height;
@@ -41,7 +476,7 @@ static enum status programs_load(void *state, struct view_context *context, bool
 	enum status status = ST_OK;
 
 	if (news || !screen->loaded)
-		status = view__programs_read(screen, context, err);
+		status = programs_read(screen, context, err);
 	if (status != ST_OK)
 		return status;
 	/* On paper nothing can be opened. */
@@ -55,7 +490,7 @@ static enum status programs_load(void *state, struct view_context *context, bool
 		status = view_blocks_fit(&screen->details, context->body.width, LOWER_LEAST, err);
 	if (status != ST_OK)
 		return status;
-	lay_out(screen, context);
+	programs_lay_out(screen, context);
 	view__programs_scroll(screen);
 	return view_blocks_fit(&screen->details, context->body.width, screen->lower.height, err);
 }
@@ -82,11 +517,11 @@ static enum view_answer programs_click(void *state, struct view_context *context
 		return VIEW_UNHANDLED;
 	/* Once more on the same row opens it. */
 	if (row == screen->at && !screen->flat) {
-		struct view_program *node = view__programs_cursor(screen);
+		struct view_program *node = programs_cursor(screen);
 
 		node->open = !node->open && node->first != VIEW_NO_PROGRAM;
 	}
-	view__programs_move(screen, row);
+	programs_move(screen, row);
 	return VIEW_LOAD;
 }
 
@@ -217,12 +652,12 @@ const struct view_screen_ops view_programs_ops = {
 	.close = programs_close,
 	.load = programs_load,
 	.draw = view__programs_draw,
-	.request = view__programs_request,
+	.request = programs_request,
 	.search = programs_search,
 	.filter = programs_filter,
 	.status = programs_status,
 	.height = programs_height,
-	.table = view__programs_table,
+	.table = programs_table,
 	.place = programs_place,
 	.offers = programs_offers,
 	.go = programs_go,

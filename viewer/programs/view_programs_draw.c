@@ -1,7 +1,7 @@
 /*
- * Drawing the screen Programs: the tree with its cycles, and more of one program below.
+ * Drawing the screen Programs: the tree with its cycles, and more of the program under the cursor.
  *
- * Threading: the terminal's. Ownership: none; nothing is loaded here.
+ * Threading: the terminal's; what is said of one program is made by loads. Ownership: none.
  */
 #include "viewer/programs/view_programs_internal.h"
 
@@ -12,6 +12,337 @@
 #include "common/fmt.h"
 #include "common/mem.h"
 #include "common/minmax.h"
+#include "common/str.h"
+
+/* ---- one program ----------------------------------------------------------------------------- */
+
+#define NAME_WIDTH 13
+#define TYPES_MOST 24
+#define PATH_MOST  64
+
+static const char programs_set_sql[] =
+	"SELECT compute_set, vertices, tiles, max_cycles, mean_cycles FROM "
+	"compute_sets WHERE program_id = :program LIMIT 4";
+
+static const char programs_live_sql[] =
+	"SELECT l.ipu, l.program_step, v.variable, v.kind, v.bytes\n"
+	"FROM (SELECT ipu, min(program_step) AS program_step FROM liveness WHERE program_id = "
+	":program GROUP BY ipu) l\n"
+	"JOIN variables v ON v.ipu = l.ipu AND v.always_live = 0 AND\n"
+	"\tl.program_step BETWEEN v.first_program_step AND v.last_program_step\n"
+	"ORDER BY v.bytes DESC LIMIT 12";
+
+static enum status programs_detail_open(struct prof_query **query, struct prof_db *db,
+					const char *sql, int64_t program, struct err *err)
+{
+	enum status status = prof_query_open(query, db, sql, err);
+
+	prof_query_int(*query, ":program", program);
+	return status;
+}
+
+/* ---- what it is ------------------------------------------------------------------------------ */
+
+/* What cycles and times are counted in: "a weight update", where nothing is trained another run. */
+static const char *programs_cycles_of(const struct view_programs *screen)
+{
+	const struct view_program_ranks *of = screen->ranks;
+	const struct view_program_ranks *ranks = &of[of[1].all > of[0].all];
+
+	if (ranks->all > ranks->seen)
+		return screen->updates[0] > 0 ? "the first ranks' update"
+					      : "the first ranks' execution";
+	if (ranks->all > 1)
+		return screen->updates[0] > 0 ? "all ranks' update" : "all ranks' execution";
+	return screen->updates[0] > 0 ? "a weight update" : "an execution";
+}
+
+static void programs_tell_cycles(struct view_programs *screen, const struct view_program *node,
+				 int side)
+{
+	struct view_blocks *blocks = &screen->details;
+	const double times = (double)node->cycles[side] * (double)screen->updates[side];
+	const double seconds = times / screen->clock_hz[side];
+	char own[FMT_SIZE], all[FMT_SIZE], count[FMT_SIZE], time[FMT_SIZE];
+
+	if (node->cycles[side] == 0) {
+		view_blocks_fact(blocks, "cycles", VIEW_DIM, "none in %s",
+				 programs_cycles_of(screen));
+		return;
+	}
+	if (node->own[side] > 0)
+		view_blocks_fact(blocks, "itself", VIEW_NORMAL,
+				 "%s cycles, run %s times in %s (simulated)",
+				 fmt_count(own, node->own[side]),
+				 fmt_count(count, node->times[side]), programs_cycles_of(screen));
+	if (node->first != VIEW_NO_PROGRAM)
+		view_blocks_fact(blocks, "all of it", VIEW_NORMAL, "%s cycles in %s (simulated)",
+				 fmt_count(all, node->cycles[side]), programs_cycles_of(screen));
+	/* Ranks may have done more updates than others. */
+	if (screen->ranks[side].all < 2 && screen->updates[side] > 0 && seconds < 9e8)
+		view_blocks_fact(blocks, "the run", VIEW_NORMAL,
+				 "%s simulated in %s weight updates",
+				 fmt_ns(time, (int64_t)(seconds * 1e9)),
+				 fmt_count(count, screen->updates[side]));
+}
+
+/* Names alike are told apart by what they are in, the outermost first. */
+static void programs_tell_inside(struct view_programs *screen, const struct view_program *node)
+{
+	const struct view_program *nodes = screen->tree.nodes;
+	int above[PATH_MOST], count = 0;
+	struct str path = {0};
+
+	for (int at = node->parent; at != VIEW_NO_PROGRAM && count < PATH_MOST;
+	     at = nodes[at].parent)
+		above[count++] = at;
+	for (int i = count - 1; i >= 0; i--)
+		str_addf(&path, "%s%s", i < count - 1 ? " > " : "",
+			 nodes[above[i]].name[0] ? nodes[above[i]].name : nodes[above[i]].type);
+	if (count > 0 && !path.failed)
+		view_blocks_fact(&screen->details, "inside", VIEW_NORMAL, "%s", str_peek(&path));
+	str_free(&path);
+}
+
+/* What is the same in both reports. */
+static void programs_tell_program(struct view_programs *screen, const struct view_program *node,
+				  bool compared)
+{
+	struct view_blocks *blocks = &screen->details;
+	char inside[FMT_SIZE];
+	const enum view_side side = node->id[0] == IPS_NULL ? VIEW_TARGET_SIDE : VIEW_SOURCE_SIDE;
+	const int target = node->call == IPS_NULL
+				   ? VIEW_NO_PROGRAM
+				   : view__tree_find(&screen->tree, side, node->call);
+
+	view_blocks_begin(blocks, "Program", NAME_WIDTH);
+	if (compared)
+		view_blocks_fact(blocks, "is in", VIEW_NORMAL, "%s",
+				 node->id[0] == IPS_NULL   ? "the target only"
+				 : node->id[1] == IPS_NULL ? "the source only"
+							   : "both");
+	programs_tell_inside(screen, node);
+	if (node->operation[0])
+		view_blocks_fact(blocks, "operation", VIEW_NORMAL, "%s", node->operation);
+	if (node->repeat != IPS_NULL)
+		view_blocks_fact(blocks, "repeats", VIEW_NORMAL, "%s times what is in it",
+				 fmt_count(inside, node->repeat));
+	if (node->call != IPS_NULL)
+		view_blocks_fact(blocks, "calls", VIEW_NORMAL, "#%lld %s", (long long)node->call,
+				 target >= 0 ? screen->tree.nodes[target].name : "");
+	if (node->inside > 0)
+		view_blocks_fact(blocks, "has", VIEW_NORMAL, "%s programs in it",
+				 fmt_count(inside, node->inside));
+}
+
+static void programs_tell_number(struct view_programs *screen, const struct view_program *node,
+				 int side)
+{
+	view_blocks_fact(&screen->details, "number", VIEW_NORMAL, "#%lld, position %lld, depth %d",
+			 (long long)node->id[side], (long long)node->position, node->depth);
+}
+
+static enum status programs_tell_sets(struct view_programs *screen, struct prof_db *db,
+				      int64_t program, struct err *err)
+{
+	struct prof_query *query;
+	enum status status = programs_detail_open(&query, db, programs_set_sql, program, err);
+
+	if (status != ST_OK)
+		return status;
+	while (prof_query_next(query, &status, err)) {
+		char vertices[FMT_SIZE], tiles[FMT_SIZE], cycles[FMT_SIZE];
+		const char *name = prof_column_text(query, 0);
+
+		view_blocks_fact(&screen->details, "compute set", VIEW_NORMAL,
+				 "%s vertices on %s tiles, %s cycles at most, balance of these "
+				 "tiles %.0f %%: %s",
+				 fmt_count(vertices, prof_column_int(query, 1)),
+				 fmt_count(tiles, prof_column_int(query, 2)),
+				 fmt_count(cycles, prof_column_int(query, 3)),
+				 100 * prof_column_real(query, 4) / prof_column_real(query, 3),
+				 name ? name : "-");
+	}
+	prof_query_close(query);
+	return status;
+}
+
+static enum status programs_tell_live(struct view_programs *screen, struct prof_db *db,
+				      int64_t program, const char *title, struct err *err)
+{
+	struct prof_query *query;
+	enum status status = programs_detail_open(&query, db, programs_live_sql, program, err);
+	bool any = false;
+
+	while (prof_query_next(query, &status, err)) {
+		const int64_t size = prof_column_int(query, 4);
+		const char *name = prof_column_text(query, 2), *kind = prof_column_text(query, 3);
+		char bytes[FMT_SIZE];
+
+		if (!any)
+			view_blocks_begin(&screen->details, title, NAME_WIDTH);
+		any = true;
+		view_blocks_text(&screen->details, VIEW_NORMAL, "%9s  %s (%s), IPU %lld",
+				 fmt_bytes(bytes, size < 0 ? 0 : (uint64_t)size), name ? name : "-",
+				 kind ? kind : "-", (long long)prof_column_int(query, 0));
+	}
+	prof_query_close(query);
+	return status;
+}
+
+/* ---- what is in it --------------------------------------------------------------------------- */
+
+struct detail_type {
+	const char *type;
+	int64_t programs, cycles[VIEW_SIDES];
+};
+
+static void programs_type_add(struct detail_type *types, int *count,
+			      const struct view_program *node)
+{
+	int i = 0;
+
+	while (i < *count && strcmp(types[i].type, node->type) != 0)
+		i++;
+	if (i == *count) {
+		/* More types than there are: the last one takes the rest. */
+		if (*count == TYPES_MOST)
+			i--;
+		else
+			types[(*count)++] = (struct detail_type){.type = node->type};
+	}
+	types[i].programs++;
+	for (int side = 0; side < VIEW_SIDES; side++)
+		types[i].cycles[side] += node->own[side];
+}
+
+/* Programs in one stand behind it in the walk. */
+static int programs_types_of(const struct view_programs *screen, int program,
+			     struct detail_type *types)
+{
+	const struct view_tree *tree = &screen->tree;
+	int at = 0, count = 0;
+
+	while (at < tree->walk_count && tree->walk[at] != program)
+		at++;
+	for (int i = at; i < tree->walk_count && i <= at + tree->nodes[program].inside; i++)
+		programs_type_add(types, &count, &tree->nodes[tree->walk[i]]);
+	for (int i = 1; i < count; i++)
+		for (int j = i; j > 0 && types[j].cycles[0] > types[j - 1].cycles[0]; j--) {
+			const struct detail_type swap = types[j];
+
+			types[j] = types[j - 1];
+			types[j - 1] = swap;
+		}
+	return count;
+}
+
+static void programs_tell_types(struct view_programs *screen, const struct view_program *node,
+				bool compared)
+{
+	struct detail_type types[TYPES_MOST];
+	const int count = programs_types_of(screen, screen->rows[screen->at], types);
+	char cycles[FMT_SIZE], other[FMT_SIZE];
+
+	view_blocks_begin(&screen->details, "By type, with all in it (simulated)", 16);
+	for (int i = 0; i < count; i++) {
+		const double share = node->cycles[0] > 0
+					     ? (double)types[i].cycles[0] / (double)node->cycles[0]
+					     : (double)NAN;
+
+		if (compared)
+			view_blocks_fact(&screen->details, types[i].type, VIEW_NORMAL,
+					 "%s cycles, target %s",
+					 fmt_count(cycles, types[i].cycles[0]),
+					 fmt_count(other, types[i].cycles[1]));
+		else
+			view_blocks_bar(&screen->details, types[i].type, VIEW_CURVE, share,
+					(double)NAN, "%s cycles in %s",
+					fmt_count(cycles, types[i].cycles[0]),
+					fmt_count(other, types[i].programs));
+	}
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+/* What each report says of it: compared, under its name. */
+static enum status programs_tell_side(struct view_programs *screen, const struct view_program *node,
+				      struct prof_db *db, int side, const char *title,
+				      const char *live, struct err *err)
+{
+	enum status status;
+
+	if (title)
+		view_blocks_begin(&screen->details, title, NAME_WIDTH);
+	programs_tell_cycles(screen, node, side);
+	programs_tell_number(screen, node, side);
+	status = programs_tell_sets(screen, db, node->id[side], err);
+	return status == ST_OK ? programs_tell_live(screen, db, node->id[side], live, err) : status;
+}
+
+static enum status programs_tell_sides(struct view_programs *screen,
+				       const struct view_program *node,
+				       struct view_context *context, struct err *err)
+{
+	struct prof_db *const dbs[VIEW_SIDES] = {context->source->db,
+						 context->target ? context->target->db : NULL};
+	static const char *const titles[VIEW_SIDES] = {"Source", "Target"};
+	static const char *const live[VIEW_SIDES] = {
+		"Source: live while it runs, beside what always is",
+		"Target: live while it runs, beside what always is"};
+	enum status status = ST_OK;
+
+	if (!context->target)
+		return programs_tell_side(screen, node, dbs[0], VIEW_SOURCE_SIDE, NULL,
+					  "Live while it runs, beside what always is", err);
+	for (int side = 0; side < VIEW_SIDES && status == ST_OK; side++)
+		if (node->id[side] != IPS_NULL)
+			status = programs_tell_side(screen, node, dbs[side], side, titles[side],
+						    live[side], err);
+	return status;
+}
+
+enum status view__programs_detail(struct view_programs *screen, struct view_context *context,
+				  struct err *err)
+{
+	const struct view_program *node = view__programs_at(screen);
+
+	view_blocks_clear(&screen->details);
+	screen->details.two_from = 110;
+	screen->details.folds = true;
+	if (!node)
+		return ST_OK;
+	if (screen->by_type) {
+		programs_tell_types(screen, node, context->target != NULL);
+		return ST_OK;
+	}
+	programs_tell_program(screen, node, context->target != NULL);
+	return programs_tell_sides(screen, node, context, err);
+}
+
+static void programs_spell(struct str *out, const char *sql, int64_t program)
+{
+	const char *at;
+
+	while ((at = strstr(sql, ":program"))) {
+		str_add_bytes(out, sql, (size_t)(at - sql));
+		str_addf(out, "%lld", (long long)program);
+		sql = at + strlen(":program");
+	}
+	str_addf(out, "%s;\n", sql);
+}
+
+void view__programs_detail_sql(const struct view_programs *screen, struct str *out)
+{
+	const struct view_program *node = view__programs_at(screen);
+
+	if (!node || screen->by_type)
+		return;
+	programs_spell(out, programs_set_sql, node->id[node->id[0] == IPS_NULL]);
+	programs_spell(out, programs_live_sql, node->id[node->id[0] == IPS_NULL]);
+}
+
+/* ---- drawing --------------------------------------------------------------------------------- */
 
 #define NUMBER_WIDTH 11 /* of cycles */
 #define NUMBER_LEAST 7  /* "Source" and the mark of the order */
@@ -44,7 +375,8 @@ static const struct {
 	{"WriteUndef", 'u', VIEW_OTHER_TEXT},
 };
 
-static void draw_mark(struct view_pane *pane, int x, int y, const char *type, bool selected)
+static void programs_draw_mark(struct view_pane *pane, int x, int y, const char *type,
+			       bool selected)
 {
 	char letter = '?';
 	enum view_style style = VIEW_OTHER_TEXT;
@@ -57,7 +389,7 @@ static void draw_mark(struct view_pane *pane, int x, int y, const char *type, bo
 	view_put(pane, x, y, selected ? VIEW_CURSOR : style, (uint32_t)letter);
 }
 
-static struct view_pane draw_sub(const struct view_pane *pane, struct view_rect rect)
+static struct view_pane programs_draw_sub(const struct view_pane *pane, struct view_rect rect)
 {
 	rect.x += pane->rect.x;
 	rect.y += pane->rect.y;
@@ -71,7 +403,7 @@ struct draw_columns {
 	int name, times, cycles, target, diff, share, bar;
 };
 
-static bool take(int *room, int *column, int width, int name)
+static bool programs_take(int *room, int *column, int width, int name)
 {
 	if (*room - width - 1 < name)
 		return false;
@@ -81,7 +413,7 @@ static bool take(int *room, int *column, int width, int name)
 }
 
 /* Cycles of all roots: what shares are of. */
-static double draw_whole(const struct view_programs *screen, int side)
+static double programs_draw_whole(const struct view_programs *screen, int side)
 {
 	const struct view_tree *tree = &screen->tree;
 	double whole = 0;
@@ -92,14 +424,15 @@ static double draw_whole(const struct view_programs *screen, int side)
 }
 
 /* Nothing has more digits than the sum of all. */
-static int draw_number_width(const struct view_programs *screen, int width)
+static int programs_draw_number_width(const struct view_programs *screen, int width)
 {
 	int wide = NUMBER_LEAST;
 	char text[FMT_SIZE];
 
 	for (int side = 0; side < VIEW_SIDES && width < NARROW; side++) {
 		const int digits =
-			(int)strlen(fmt_count(text, (int64_t)draw_whole(screen, side))) + 1;
+			(int)strlen(fmt_count(text, (int64_t)programs_draw_whole(screen, side))) +
+			1;
 
 		wide = max(digits, wide);
 	}
@@ -107,34 +440,35 @@ static int draw_number_width(const struct view_programs *screen, int width)
 }
 
 /* Source, Target and Diff as far as there is room; where less is asked for, Diff alone. */
-static void draw_compared(const struct view_programs *screen, struct draw_columns *columns,
-			  int *room)
+static void programs_draw_compared(const struct view_programs *screen, struct draw_columns *columns,
+				   int *room)
 {
-	const int number = draw_number_width(screen, *room);
+	const int number = programs_draw_number_width(screen, *room);
 	const int name = *room < NARROW ? NAME_NARROW : NAME_LEAST;
 	bool fits = screen->columns == VIEW_PROGRAM_CYCLES;
 
 	if (!fits)
-		fits = take(room, &columns->cycles, number, name) &&
-		       take(room, &columns->target, number, name);
+		fits = programs_take(room, &columns->cycles, number, name) &&
+		       programs_take(room, &columns->target, number, name);
 	if (fits)
-		take(room, &columns->diff, *room > NAME_GOOD + DIFF_WIDTH ? DIFF_WIDTH : number,
-		     name);
+		programs_take(room, &columns->diff,
+			      *room > NAME_GOOD + DIFF_WIDTH ? DIFF_WIDTH : number, name);
 }
 
-static struct draw_columns draw_layout(const struct view_programs *screen, int width, bool compared)
+static struct draw_columns programs_draw_layout(const struct view_programs *screen, int width,
+						bool compared)
 {
 	struct draw_columns columns = {0};
 	int room = width - 3; /* marks at both edges, a blank before the right one */
 
 	if (compared && screen->columns != VIEW_PROGRAM_NAMES)
-		draw_compared(screen, &columns, &room);
+		programs_draw_compared(screen, &columns, &room);
 	else if (screen->columns != VIEW_PROGRAM_NAMES &&
-		 take(&room, &columns.cycles, NUMBER_WIDTH, NAME_LEAST) &&
+		 programs_take(&room, &columns.cycles, NUMBER_WIDTH, NAME_LEAST) &&
 		 screen->columns == VIEW_PROGRAM_ALL_COLUMNS) {
-		take(&room, &columns.share, SHARE_WIDTH, NAME_GOOD);
-		take(&room, &columns.times, TIMES_WIDTH, NAME_GOOD);
-		take(&room, &columns.bar, BAR_WIDTH, NAME_GOOD);
+		programs_take(&room, &columns.share, SHARE_WIDTH, NAME_GOOD);
+		programs_take(&room, &columns.times, TIMES_WIDTH, NAME_GOOD);
+		programs_take(&room, &columns.bar, BAR_WIDTH, NAME_GOOD);
 	}
 	/* Numbers stay near to the names: a wide screen widens the bar. */
 	if (columns.bar > 0 && room > NAME_MOST) {
@@ -145,16 +479,17 @@ static struct draw_columns draw_layout(const struct view_programs *screen, int w
 	return columns;
 }
 
-static const char *draw_cycles(const struct view_programs *screen, const struct view_program *node,
-			       int side, char out[FMT_SIZE])
+static const char *programs_draw_cycles(const struct view_programs *screen,
+					const struct view_program *node, int side,
+					char out[FMT_SIZE])
 {
 	const int64_t cycles = screen->flat ? node->own[side] : node->cycles[side];
 
 	return node->id[side] == IPS_NULL || cycles == 0 ? "-" : fmt_count(out, cycles);
 }
 
-static void draw_diff(struct view_pane *pane, int x, int y, int width, bool selected,
-		      const int64_t cycles[VIEW_SIDES], bool both)
+static void programs_draw_diff(struct view_pane *pane, int x, int y, int width, bool selected,
+			       const int64_t cycles[VIEW_SIDES], bool both)
 {
 	const int64_t diff = cycles[1] - cycles[0];
 	const int64_t larger = max(cycles[1], cycles[0]);
@@ -177,16 +512,18 @@ static void draw_diff(struct view_pane *pane, int x, int y, int width, bool sele
 	view_text_right(pane, x, y, width, style, text);
 }
 
-static void draw_bar(struct view_pane *pane, int x, int y, int width, bool selected, double share)
+static void programs_draw_bar(struct view_pane *pane, int x, int y, int width, bool selected,
+			      double share)
 {
 	const int full = (int)ceil(fmin(fmax(share, 0), 1) * width);
 
 	view_glyphs(pane, x, y, selected ? VIEW_CURSOR : VIEW_CURVE, VIEW_GLYPH_FULL, full);
 }
 
-static void draw_numbers(const struct view_programs *screen, const struct draw_columns *columns,
-			 const struct view_program *node, int y, bool selected, double whole,
-			 struct view_pane *pane)
+static void programs_draw_numbers(const struct view_programs *screen,
+				  const struct draw_columns *columns,
+				  const struct view_program *node, int y, bool selected,
+				  double whole, struct view_pane *pane)
 {
 	const enum view_style style = selected ? VIEW_CURSOR : VIEW_NORMAL;
 	const int64_t *cycles = screen->flat ? node->own : node->cycles;
@@ -201,28 +538,29 @@ static void draw_numbers(const struct view_programs *screen, const struct draw_c
 	}
 	if (columns->cycles > 0) {
 		view_text_right(pane, x, y, columns->cycles, style,
-				draw_cycles(screen, node, VIEW_SOURCE_SIDE, text));
+				programs_draw_cycles(screen, node, VIEW_SOURCE_SIDE, text));
 		x += columns->cycles + 1;
 	}
 	if (columns->target > 0) {
 		view_text_right(pane, x, y, columns->target, style,
-				draw_cycles(screen, node, VIEW_TARGET_SIDE, text));
+				programs_draw_cycles(screen, node, VIEW_TARGET_SIDE, text));
 		x += columns->target + 1;
 	}
 	if (columns->diff > 0)
-		draw_diff(pane, x, y, columns->diff, selected, cycles,
-			  node->id[0] != IPS_NULL && node->id[1] != IPS_NULL);
+		programs_draw_diff(pane, x, y, columns->diff, selected, cycles,
+				   node->id[0] != IPS_NULL && node->id[1] != IPS_NULL);
 	if (columns->share > 0) {
 		view_text_right(pane, x, y, columns->share, style,
 				cycles[0] > 0 ? fmt_percent(text, share) : "");
 		x += columns->share + 1;
 	}
 	if (columns->bar > 0)
-		draw_bar(pane, x, y, columns->bar, selected, share);
+		programs_draw_bar(pane, x, y, columns->bar, selected, share);
 }
 
-static void draw_headings(const struct view_programs *screen, const struct draw_columns *columns,
-			  bool compared, struct view_pane *pane)
+static void programs_draw_headings(const struct view_programs *screen,
+				   const struct draw_columns *columns, bool compared,
+				   struct view_pane *pane)
 {
 	const struct {
 		int width;
@@ -232,11 +570,11 @@ static void draw_headings(const struct view_programs *screen, const struct draw_
 		      {columns->target, "Target"},
 		      {columns->diff, "Diff"},
 		      {columns->share, "share"}};
-	char title[80];
+	char title[128];
 	int x = 1 + columns->name + 1;
 
 	snprintf(title, sizeof(title), "program (simulated cycles of %s%s)",
-		 view__programs_of(screen), compared ? "; - Source, + Target only" : "");
+		 programs_cycles_of(screen), compared ? "; - Source, + Target only" : "");
 	view_fill(pane, 0, 0, pane->rect.width, VIEW_BOLD);
 	view_text_cut(pane, 1, 0, columns->name, VIEW_DIM,
 		      screen->flat ? "what works (simulated cycles)" : title);
@@ -257,8 +595,9 @@ static void draw_headings(const struct view_programs *screen, const struct draw_
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static void draw_name(const struct view_programs *screen, const struct draw_columns *columns,
-		      const struct view_program *node, int y, bool selected, struct view_pane *pane)
+static void programs_draw_name(const struct view_programs *screen,
+			       const struct draw_columns *columns, const struct view_program *node,
+			       int y, bool selected, struct view_pane *pane)
 {
 	const enum view_style style = selected ? VIEW_CURSOR : VIEW_NORMAL;
 	const int deepest = (columns->name - NAME_LEAST) / 2;
@@ -271,7 +610,7 @@ static void draw_name(const struct view_programs *screen, const struct draw_colu
 		x += view_textf(pane, x, y, selected ? VIEW_CURSOR : VIEW_DIM, "%d:", depth);
 	if (node->first != VIEW_NO_PROGRAM && !screen->flat)
 		view_glyphs(pane, x, y, style, node->open ? VIEW_GLYPH_DOWN : VIEW_GLYPH_SELECT, 1);
-	draw_mark(pane, x + 2, y, node->type, selected);
+	programs_draw_mark(pane, x + 2, y, node->type, selected);
 	if (node->repeat != IPS_NULL)
 		snprintf(text, sizeof(text), "%.100s (%.300s) x %s", node->type, node->name,
 			 fmt_count(times, node->repeat));
@@ -283,8 +622,9 @@ static void draw_name(const struct view_programs *screen, const struct draw_colu
 	view_text_cut(pane, x + 4, y, columns->name - x - 3, style, text);
 }
 
-static void draw_row(const struct view_programs *screen, const struct draw_columns *columns,
-		     int row, int y, bool selected, double whole, struct view_pane *pane)
+static void programs_draw_row(const struct view_programs *screen,
+			      const struct draw_columns *columns, int row, int y, bool selected,
+			      double whole, struct view_pane *pane)
 {
 	const struct view_program *node = &screen->tree.nodes[screen->rows[row]];
 
@@ -297,11 +637,11 @@ static void draw_row(const struct view_programs *screen, const struct draw_colum
 		else if (node->id[VIEW_SOURCE_SIDE] == IPS_NULL)
 			view_put(pane, 0, y, VIEW_WARN, '+');
 	}
-	draw_name(screen, columns, node, y, selected, pane);
-	draw_numbers(screen, columns, node, y, selected, whole, pane);
+	programs_draw_name(screen, columns, node, y, selected, pane);
+	programs_draw_numbers(screen, columns, node, y, selected, whole, pane);
 }
 
-static void draw_scroll_mark(const struct view_programs *screen, struct view_pane *pane)
+static void programs_draw_scroll_mark(const struct view_programs *screen, struct view_pane *pane)
 {
 	const int rows = pane->rect.height - 1;
 	const int size = (int)((double)rows * rows / screen->count) + 1;
@@ -315,27 +655,28 @@ static void draw_scroll_mark(const struct view_programs *screen, struct view_pan
 			    1);
 }
 
-static void draw_tree(const struct view_programs *screen, const struct view_context *context,
-		      struct view_pane *pane)
+static void programs_draw_tree(const struct view_programs *screen,
+			       const struct view_context *context, struct view_pane *pane)
 {
 	const bool compared = context->target != NULL;
-	const struct draw_columns columns = draw_layout(screen, pane->rect.width, compared);
-	const double whole = draw_whole(screen, VIEW_SOURCE_SIDE);
+	const struct draw_columns columns =
+		programs_draw_layout(screen, pane->rect.width, compared);
+	const double whole = programs_draw_whole(screen, VIEW_SOURCE_SIDE);
 	const int rows = pane->rect.height - 1;
 
-	draw_headings(screen, &columns, compared, pane);
+	programs_draw_headings(screen, &columns, compared, pane);
 	if (screen->count == 0)
 		view_text(pane, 1, 1, VIEW_DIM,
 			  screen->filter[0] ? "Nothing matches the filter: Esc shows all."
 					    : "Nothing differs: D shows all.");
 	for (int i = 0; i < rows && screen->scroll + i < screen->count; i++)
-		draw_row(screen, &columns, screen->scroll + i, i + 1,
-			 screen->scroll + i == screen->at && !context->whole, whole, pane);
+		programs_draw_row(screen, &columns, screen->scroll + i, i + 1,
+				  screen->scroll + i == screen->at && !context->whole, whole, pane);
 	if (screen->count > rows && rows > 0)
-		draw_scroll_mark(screen, pane);
+		programs_draw_scroll_mark(screen, pane);
 }
 
-static void draw_line(const struct view_programs *screen, struct view_pane *pane)
+static void programs_draw_line(const struct view_programs *screen, struct view_pane *pane)
 {
 	const struct view_program *node = view__programs_at(screen);
 	char text[400];
@@ -351,18 +692,18 @@ void view__programs_draw(const void *state, const struct view_context *context,
 			 struct view_pane *pane)
 {
 	const struct view_programs *screen = state;
-	struct view_pane table = draw_sub(pane, screen->table);
-	struct view_pane line = draw_sub(pane, screen->line);
-	struct view_pane lower = draw_sub(pane, screen->lower);
+	struct view_pane table = programs_draw_sub(pane, screen->table);
+	struct view_pane line = programs_draw_sub(pane, screen->line);
+	struct view_pane lower = programs_draw_sub(pane, screen->lower);
 
 	if (screen->tree.count == 0) {
 		view_nothing(pane, "No programs have been recorded: the run had no",
 			     "simulated device, or its plan is not written yet.");
 		return;
 	}
-	draw_tree(screen, context, &table);
+	programs_draw_tree(screen, context, &table);
 	if (line.rect.height > 0)
-		draw_line(screen, &line);
+		programs_draw_line(screen, &line);
 	if (lower.rect.height > 0)
 		view_blocks_draw(&screen->details, &lower);
 }

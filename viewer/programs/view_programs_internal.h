@@ -91,6 +91,13 @@ struct view_programs {
 	struct view_rect table, line, lower;
 };
 
+/* view_programs_draw.c */
+enum status view__programs_detail(struct view_programs *screen, struct view_context *context,
+				  struct err *err);
+void view__programs_detail_sql(const struct view_programs *screen, struct str *out);
+void view__programs_draw(const void *state, const struct view_context *context,
+			 struct view_pane *pane);
+
 /* view_programs_tree.c */
 enum status view__tree_read(struct view_tree *out, struct view_context *context, struct prof_db *db,
 			    struct err *err);
@@ -106,51 +113,17 @@ void view__tree_fini(struct view_tree *tree);
 void view__tree_cycles_sql(struct str *out, const struct view_program_ranks *ranks, int64_t ipu);
 enum status view__tree_ranks(struct prof_db *db, struct view_program_ranks *out, struct err *err);
 extern const char view__tree_sql[];
-
-/* view_programs_join.c */
 /* @target's programs into @tree, the source's; both linked. @tree has to be linked again. */
 enum status view__tree_join(struct view_tree *tree, const struct view_tree *target,
 			    struct err *err);
-
-/* view_programs_load.c */
-/* Programs (where they are others than before), facts and cycles. */
-enum status view__programs_read(struct view_programs *screen, struct view_context *context,
-				struct err *err);
-/* Cycles of the chosen IPU, and the order of siblings, which may depend on them. */
-enum status view__programs_cycles(struct view_programs *screen, struct view_context *context,
-				  struct err *err);
-
-/* view_programs_keys.c */
-enum view_answer view__programs_request(void *state, struct view_context *context,
-					enum view_request request);
-void view__programs_move(struct view_programs *screen, int at);
-struct view_program *view__programs_cursor(struct view_programs *screen); /* NULL: no rows */
-
-/* view_programs_table.c */
-enum status view__programs_table(void *state, struct view_context *context,
-				 struct report_table *out, struct err *err);
-
-/* view_programs_rows.c */
-bool view__program_differs(const struct view_program *program);
 /* The rows from the tree, the filter, and what is open; the cursor stays on its program. */
 void view__programs_rows(struct view_programs *screen, bool differ);
 void view__programs_scroll(struct view_programs *screen);
 const struct view_program *view__programs_at(const struct view_programs *screen);
-/* What cycles and times are counted in: "a weight update", where nothing is trained another run. */
-const char *view__programs_of(const struct view_programs *screen);
 /* Open what is above @program, and make it the cursor's. */
 void view__programs_show(struct view_programs *screen, int program, bool differ);
 bool view__programs_search(struct view_programs *screen, const char *text, bool forward,
 			   bool differ);
 void view__programs_filter(struct view_programs *screen, const char *text);
-
-/* view_programs_detail.c */
-enum status view__programs_detail(struct view_programs *screen, struct view_context *context,
-				  struct err *err);
-void view__programs_detail_sql(const struct view_programs *screen, struct str *out);
-
-/* view_programs_draw.c */
-void view__programs_draw(const void *state, const struct view_context *context,
-			 struct view_pane *pane);
 
 #endif /* VIEW_PROGRAMS_INTERNAL_H */

@@ -1,19 +1,23 @@
 /*
- * Reading programs into a tree of arrays, and the cycles that the simulator gives them.
+ * The tree of programs: read into arrays, joined with another report's, and the rows of it that are
+ * open, let through by the filter, and in order.
  *
- * Threading: the worker's. Ownership: the tree owns its nodes, and its texts in an arena.
+ * Threading: the session's. Ownership: the tree's arena.
  */
 #include "viewer/programs/view_programs_internal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/map.h"
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "common/sorted.h"
+#include "common/str.h"
 
 #define TRACE_STEPS_MOST 2000000 /* rows of traces that are looked at */
-#define TRACE_RUNS_MOST  100000  /* and of their runs; ranks_sql has it, too */
+#define TRACE_RUNS_MOST  100000  /* and of their runs; programs_ranks_sql has it, too */
 
 const char view__tree_sql[] =
 	"SELECT program_id, parent_id, position, type, name, operation, repeat_count, call_target\n"
@@ -30,14 +34,15 @@ void view__tree_fini(struct view_tree *tree)
 /* ---- reading --------------------------------------------------------------------------------- */
 
 /* Types and names repeat, mostly those of the row before. */
-static const char *tree_text(struct view_tree *tree, const char *text, const char *before)
+static const char *programs_tree_text(struct view_tree *tree, const char *text, const char *before)
 {
 	if (!text || !text[0])
 		return "";
 	return before && strcmp(text, before) == 0 ? before : arena_strdup(&tree->arena, text);
 }
 
-static enum status tree_row(struct view_tree *tree, const struct prof_query *query, struct err *err)
+static enum status programs_tree_row(struct view_tree *tree, const struct prof_query *query,
+				     struct err *err)
 {
 	const struct view_program *last = tree->count > 0 ? &tree->nodes[tree->count - 1] : NULL;
 	struct view_program node = {.id = {prof_column_int(query, 0), IPS_NULL},
@@ -45,9 +50,10 @@ static enum status tree_row(struct view_tree *tree, const struct prof_query *que
 				    .repeat = prof_column_int(query, 6),
 				    .call = prof_column_int(query, 7)};
 
-	node.type = tree_text(tree, prof_column_text(query, 3), last ? last->type : NULL);
-	node.operation = tree_text(tree, prof_column_text(query, 5), last ? last->operation : NULL);
-	node.name = tree_text(tree, prof_column_text(query, 4), node.operation);
+	node.type = programs_tree_text(tree, prof_column_text(query, 3), last ? last->type : NULL);
+	node.operation =
+		programs_tree_text(tree, prof_column_text(query, 5), last ? last->operation : NULL);
+	node.name = programs_tree_text(tree, prof_column_text(query, 4), node.operation);
 	if (!node.type || !node.name || !node.operation ||
 	    mem_grow(&tree->nodes, &tree->capacity, (size_t)tree->count + 1, sizeof(*tree->nodes)))
 		return err_nomem(err);
@@ -55,8 +61,24 @@ static enum status tree_row(struct view_tree *tree, const struct prof_query *que
 	return ST_OK;
 }
 
+/* Programs of a side are in the order of their numbers. */
+int view__tree_find(const struct view_tree *tree, enum view_side side, int64_t id)
+{
+	int low;
+
+	if (side == VIEW_TARGET_SIDE) {
+		/* Those that both have are anywhere. */
+		for (int i = 0; i < tree->count; i++)
+			if (tree->nodes[i].id[side] == id)
+				return i;
+		return VIEW_NO_PROGRAM;
+	}
+	SORTED_FIRST(low, 0, tree->sources, tree->nodes[low].id[side] < id);
+	return low < tree->sources && tree->nodes[low].id[side] == id ? low : VIEW_NO_PROGRAM;
+}
+
 /* The parent's number stands in `path` until all programs are there. */
-static void tree_parents(struct view_tree *tree)
+static void programs_tree_parents(struct view_tree *tree)
 {
 	for (int i = 0; i < tree->count; i++) {
 		const int64_t parent = (int64_t)tree->nodes[i].path;
@@ -84,7 +106,7 @@ enum status view__tree_read(struct view_tree *out, struct view_context *context,
 			break;
 		}
 		status = view_cancelled(context) ? err_set(err, ST_INTERRUPTED, "stopped")
-						 : tree_row(out, query, err);
+						 : programs_tree_row(out, query, err);
 		if (status != ST_OK)
 			break;
 		out->nodes[out->count - 1].path = (uint64_t)prof_column_int(query, 1);
@@ -92,26 +114,10 @@ enum status view__tree_read(struct view_tree *out, struct view_context *context,
 	prof_query_close(query);
 	out->sources = out->count;
 	if (status == ST_OK)
-		tree_parents(out);
+		programs_tree_parents(out);
 	else
 		view__tree_fini(out);
 	return status;
-}
-
-/* Programs of a side are in the order of their numbers. */
-int view__tree_find(const struct view_tree *tree, enum view_side side, int64_t id)
-{
-	int low;
-
-	if (side == VIEW_TARGET_SIDE) {
-		/* Those that both have are anywhere. */
-		for (int i = 0; i < tree->count; i++)
-			if (tree->nodes[i].id[side] == id)
-				return i;
-		return VIEW_NO_PROGRAM;
-	}
-	SORTED_FIRST(low, 0, tree->sources, tree->nodes[low].id[side] < id);
-	return low < tree->sources && tree->nodes[low].id[side] == id ? low : VIEW_NO_PROGRAM;
 }
 
 /* ---- linking --------------------------------------------------------------------------------- */
@@ -122,7 +128,7 @@ struct tree_sorter {
 	bool reverse;
 };
 
-static int tree_compare(const void *a, const void *b, void *user)
+static int programs_tree_compare(const void *a, const void *b, void *user)
 {
 	const struct tree_sorter *sorter = user;
 	const int i = *(const int *)a, j = *(const int *)b;
@@ -146,7 +152,7 @@ static int tree_compare(const void *a, const void *b, void *user)
 	return sorter->reverse ? -order : order;
 }
 
-static uint64_t tree_mix(uint64_t hash, const char *text)
+static uint64_t programs_tree_mix(uint64_t hash, const char *text)
 {
 	for (; *text; text++)
 		hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
@@ -154,7 +160,7 @@ static uint64_t tree_mix(uint64_t hash, const char *text)
 }
 
 /* Parents before children, siblings in order; depth and path follow. */
-static void tree_walk(struct view_tree *tree)
+static void programs_tree_walk(struct view_tree *tree)
 {
 	int at = tree->first;
 
@@ -167,7 +173,8 @@ static void tree_walk(struct view_tree *tree)
 		node->depth = parent ? parent->depth + 1 : 0;
 		node->inside = 0;
 		node->reached = true;
-		node->path = tree_mix(tree_mix(parent ? parent->path : 1, node->type), node->name);
+		node->path = programs_tree_mix(
+			programs_tree_mix(parent ? parent->path : 1, node->type), node->name);
 		tree->walk[tree->walk_count++] = at;
 		if (node->first != VIEW_NO_PROGRAM) {
 			at = node->first;
@@ -201,7 +208,7 @@ enum status view__tree_link(struct view_tree *tree, enum view_program_order orde
 		tree->nodes[i].first = tree->nodes[i].next = VIEW_NO_PROGRAM;
 	}
 	if (tree->count > 1)
-		qsort_r(walk, (size_t)tree->count, sizeof(*walk), tree_compare, &sorter);
+		qsort_r(walk, (size_t)tree->count, sizeof(*walk), programs_tree_compare, &sorter);
 	/* From the last one, so that each comes before those after it. */
 	for (int i = tree->count - 1; i >= 0; i--) {
 		struct view_program *node = &tree->nodes[walk[i]];
@@ -210,7 +217,7 @@ enum status view__tree_link(struct view_tree *tree, enum view_program_order orde
 		node->next = *first;
 		*first = walk[i];
 	}
-	tree_walk(tree);
+	programs_tree_walk(tree);
 	return ST_OK;
 }
 
@@ -219,18 +226,20 @@ enum status view__tree_link(struct view_tree *tree, enum view_program_order orde
 /* The runs of the first weight update, or where nothing was trained of the first execution, by one
  * replica: a schedule may have its ramps and each round between them as runs of their own. Each
  * trace once, with how often it ran. */
-static const char first_sql[] =
+static const char programs_first_sql[] =
 	"WITH first AS (SELECT * FROM device_run_rows WHERE row_id = ifnull(\n"
 	"\t(SELECT row_id FROM device_run_rows WHERE mode = 'train' AND row_id <= %d ORDER BY "
 	"row_id LIMIT "
 	"1),\n"
 	"\t(SELECT min(row_id) FROM device_run_rows))),\n";
+
 /* The same of each rank of a merged file. */
-static const char firsts_sql[] =
+static const char programs_firsts_sql[] =
 	"WITH first AS (SELECT * FROM device_run_rows WHERE row_id IN (\n"
 	"\tSELECT ifnull(min(row_id) FILTER (WHERE mode = 'train'), min(row_id))\n"
 	"\tFROM device_run_rows WHERE row_id <= %d GROUP BY rank)),\n";
-static const char runs_sql[] =
+
+static const char programs_runs_sql[] =
 	"runs AS (SELECT r.trace_id, count(*) AS times FROM first f JOIN device_run_rows r\n"
 	"\tON r.row_id BETWEEN f.row_id AND f.row_id + %d AND r.rank = f.rank AND r.mode IS "
 	"f.mode\n"
@@ -240,7 +249,7 @@ static const char runs_sql[] =
 	"SELECT d.program_id, sum(d.cycles * r.times), sum(r.times) FROM runs r\n"
 	"JOIN device_step_rows d ON d.trace_id = r.trace_id AND d.row_id <= %d";
 
-static const char ranks_sql[] =
+static const char programs_ranks_sql[] =
 	"SELECT count(DISTINCT rank) FROM device_run_rows WHERE row_id <= 100000";
 
 enum status view__tree_ranks(struct prof_db *db, struct view_program_ranks *out, struct err *err)
@@ -253,7 +262,7 @@ enum status view__tree_ranks(struct prof_db *db, struct view_program_ranks *out,
 	if (!prof_db_meta(db, "ranks", text, sizeof(text)) || !str_to_int(text, &ranks) ||
 	    ranks < 2)
 		return ST_OK;
-	status = prof_db_number(db, ranks_sql, &out->seen, err);
+	status = prof_db_number(db, programs_ranks_sql, &out->seen, err);
 	out->all = ranks;
 	return status;
 }
@@ -262,16 +271,16 @@ void view__tree_cycles_sql(struct str *out, const struct view_program_ranks *ran
 {
 	const int64_t each = ranks->seen > 1 ? TRACE_RUNS_MOST / ranks->seen : TRACE_RUNS_MOST;
 
-	str_addf(out, ranks->all > 1 ? firsts_sql : first_sql, TRACE_RUNS_MOST);
-	str_addf(out, runs_sql, (int)each, TRACE_STEPS_MOST);
+	str_addf(out, ranks->all > 1 ? programs_firsts_sql : programs_first_sql, TRACE_RUNS_MOST);
+	str_addf(out, programs_runs_sql, (int)each, TRACE_STEPS_MOST);
 	if (ipu >= 0)
 		str_addf(out, "\nWHERE d.ipu = %lld", (long long)ipu);
 	str_add(out, "\nGROUP BY d.program_id");
 }
 
 /* Where each program of @side stands: by its number. The caller's (free). */
-static int *tree_index(const struct view_tree *tree, enum view_side side, int64_t *least,
-		       int64_t *most)
+static int *programs_tree_index(const struct view_tree *tree, enum view_side side, int64_t *least,
+				int64_t *most)
 {
 	int *index = NULL;
 
@@ -308,7 +317,7 @@ enum status view__tree_cycles(struct view_tree *tree, struct prof_db *db, enum v
 
 	for (int i = 0; i < tree->count; i++)
 		tree->nodes[i].own[side] = tree->nodes[i].times[side] = 0;
-	index = tree_index(tree, side, &least, &most);
+	index = programs_tree_index(tree, side, &least, &most);
 	view__tree_cycles_sql(&sql, ranks, ipu);
 	status = sql.failed ? err_nomem(err) : prof_query_open(&query, db, sql.text, err);
 	str_free(&sql);
@@ -343,4 +352,327 @@ void view__tree_sums(struct view_tree *tree)
 		for (int side = 0; node->parent >= 0 && side < VIEW_SIDES; side++)
 			tree->nodes[node->parent].cycles[side] += node->cycles[side];
 	}
+}
+
+/* ---- two trees become one -------------------------------------------------------------------- */
+
+/* How many of @key were there before this one; -1: no memory. */
+static int programs_join_count(struct map *seen, uint64_t key)
+{
+	size_t times;
+
+	MAP_FIND(times, seen, key, true);
+	if (times != MAP_NONE)
+		map_remove(seen, key, times);
+	times = times == MAP_NONE ? 0 : times + 1;
+	return map_add(seen, key, times) == 0 ? (int)times : -1;
+}
+
+/* Paths of @tree with the number among equal siblings, in @paths. */
+static enum status programs_join_paths(const struct view_tree *tree, uint64_t *paths,
+				       struct err *err)
+{
+	enum status status = ST_OK;
+	struct map seen = {0};
+
+	for (int i = 0; status == ST_OK && i < tree->walk_count; i++) {
+		const struct view_program *node = &tree->nodes[tree->walk[i]];
+		const uint64_t above = node->parent < 0 ? 7 : paths[node->parent];
+		const uint64_t key = (above ^ node->path) * UINT64_C(0x9e3779b97f4a7c15) + 1;
+		const int count = programs_join_count(&seen, key);
+
+		if (count < 0)
+			status = err_nomem(err);
+		paths[tree->walk[i]] =
+			(key ^ (uint64_t)count) * UINT64_C(0xd6e8feb86659fd93) ^ key >> 29;
+	}
+	map_fini(&seen);
+	return status;
+}
+
+static enum status programs_join_copy(struct view_tree *tree, const struct view_program *from,
+				      int parent, struct err *err)
+{
+	struct view_program node = *from;
+
+	node.id[VIEW_TARGET_SIDE] = from->id[VIEW_SOURCE_SIDE];
+	node.id[VIEW_SOURCE_SIDE] = IPS_NULL;
+	node.parent = parent;
+	node.type = arena_strdup(&tree->arena, from->type);
+	node.name = arena_strdup(&tree->arena, from->name);
+	node.operation = arena_strdup(&tree->arena, from->operation);
+	if (!node.type || !node.name || !node.operation ||
+	    mem_grow(&tree->nodes, &tree->capacity, (size_t)tree->count + 1, sizeof(*tree->nodes)))
+		return err_nomem(err);
+	tree->nodes[tree->count++] = node;
+	return ST_OK;
+}
+
+static bool programs_join_same(const struct view_program *a, const struct view_program *b)
+{
+	return a->id[VIEW_TARGET_SIDE] == IPS_NULL && strcmp(a->type, b->type) == 0 &&
+	       strcmp(a->name, b->name) == 0;
+}
+
+/* @partners: of each program of the target its place in the tree. */
+static enum status programs_join_nodes(struct view_tree *tree, const struct view_tree *target,
+				       const struct map *map, const uint64_t *paths, int *partners,
+				       struct err *err)
+{
+	for (int i = 0; i < target->walk_count; i++) {
+		const int at = target->walk[i];
+		const struct view_program *node = &target->nodes[at];
+		size_t partner;
+
+		MAP_FIND(partner, map, paths[at], programs_join_same(&tree->nodes[partner], node));
+		if (partner != MAP_NONE) {
+			tree->nodes[partner].id[VIEW_TARGET_SIDE] = node->id[VIEW_SOURCE_SIDE];
+			partners[at] = (int)partner;
+			continue;
+		}
+		partners[at] = tree->count;
+		if (programs_join_copy(tree, node,
+				       node->parent < 0 ? node->parent : partners[node->parent],
+				       err) != ST_OK)
+			return ST_NOMEM;
+	}
+	return ST_OK;
+}
+
+enum status view__tree_join(struct view_tree *tree, const struct view_tree *target, struct err *err)
+{
+	const int most = max(tree->count, target->count);
+	struct arena arena = {0};
+	struct map map = {0};
+	enum status status;
+	uint64_t *paths;
+	int *partners;
+
+	(void)arena_init(&arena, 0);
+	paths = arena_alloc(&arena, (size_t)most + 1, sizeof(*paths));
+	partners = arena_alloc(&arena, (size_t)target->count + 1, sizeof(*partners));
+	status = paths && partners ? programs_join_paths(tree, paths, err) : err_nomem(err);
+	for (int i = 0; status == ST_OK && i < tree->walk_count; i++)
+		if (map_add(&map, paths[tree->walk[i]], (size_t)tree->walk[i]) != 0)
+			status = err_nomem(err);
+	if (status == ST_OK)
+		status = programs_join_paths(target, paths, err);
+	if (status == ST_OK)
+		status = programs_join_nodes(tree, target, &map, paths, partners, err);
+	map_fini(&map);
+	arena_fini(&arena);
+	return status;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+static bool program_differs(const struct view_program *program)
+{
+	return program->id[VIEW_SOURCE_SIDE] == IPS_NULL ||
+	       program->id[VIEW_TARGET_SIDE] == IPS_NULL ||
+	       program->own[VIEW_SOURCE_SIDE] != program->own[VIEW_TARGET_SIDE];
+}
+
+const struct view_program *view__programs_at(const struct view_programs *screen)
+{
+	return screen->at < screen->count ? &screen->tree.nodes[screen->rows[screen->at]] : NULL;
+}
+
+void view__programs_scroll(struct view_programs *screen)
+{
+	const int rows = screen->table.height > 2 ? screen->table.height - 1 : 1;
+
+	if (screen->at >= screen->count)
+		screen->at = screen->count - 1;
+	if (screen->at < 0)
+		screen->at = 0;
+	if (screen->at < screen->scroll)
+		screen->scroll = screen->at;
+	if (screen->at >= screen->scroll + rows)
+		screen->scroll = screen->at - rows + 1;
+	if (screen->scroll > screen->count - rows)
+		screen->scroll = screen->count - rows;
+	if (screen->scroll < 0)
+		screen->scroll = 0;
+}
+
+/* ---- the filter ------------------------------------------------------------------------------ */
+
+/* "Type name operation": what is looked at. */
+#define PROGRAM_TEXT 512
+static const char *programs_program_text(const struct view_program *program, char out[PROGRAM_TEXT])
+{
+	snprintf(out, PROGRAM_TEXT, "%s (%s) %s", program->type, program->name, program->operation);
+	return out;
+}
+
+static bool programs_compile(regex_t *out, const char *filter, char *trouble, size_t size)
+{
+	const int error =
+		regcomp(out, filter + (filter[0] == '!'), REG_EXTENDED | REG_ICASE | REG_NOSUB);
+
+	if (error)
+		regerror(error, out, trouble, size);
+	return error == 0;
+}
+
+void view__programs_filter(struct view_programs *screen, const char *text)
+{
+	char filter[sizeof(screen->filter)];
+	regex_t expression;
+
+	str_copy(filter, sizeof(filter), text);
+	if (!programs_compile(&expression, filter, screen->trouble, sizeof(screen->trouble)))
+		return;
+	regfree(&expression);
+	screen->trouble[0] = '\0';
+	memcpy(screen->filter, filter, sizeof(filter));
+}
+
+/* Programs that match, and everything above them. */
+static void programs_match(struct view_programs *screen, bool differ)
+{
+	struct view_tree *tree = &screen->tree;
+	const bool no = screen->filter[0] == '!';
+	char text[PROGRAM_TEXT];
+	regex_t expression;
+	bool filtered = screen->filter[no] != '\0';
+
+	if (filtered)
+		filtered = programs_compile(&expression, screen->filter, screen->trouble,
+					    sizeof(screen->trouble));
+	for (int i = tree->walk_count - 1; i >= 0; i--) {
+		struct view_program *node = &tree->nodes[tree->walk[i]];
+
+		node->matches =
+			(!differ || program_differs(node)) &&
+			(!filtered || (regexec(&expression, programs_program_text(node, text), 0,
+					       NULL, 0) == 0) != no);
+		node->shown = node->matches;
+	}
+	/* Children stand behind their parents. */
+	for (int i = tree->walk_count - 1; i >= 0; i--) {
+		const struct view_program *node = &tree->nodes[tree->walk[i]];
+
+		if (node->shown && node->parent >= 0)
+			tree->nodes[node->parent].shown = true;
+	}
+	if (filtered)
+		regfree(&expression);
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+/* The program after @at on the screen, inside it where it is open. */
+static int programs_next_row(const struct view_tree *tree, int at, bool inside)
+{
+	const struct view_program *node = &tree->nodes[at];
+
+	if (inside && node->first != VIEW_NO_PROGRAM)
+		return node->first;
+	while (at != VIEW_NO_PROGRAM && tree->nodes[at].next == VIEW_NO_PROGRAM)
+		at = tree->nodes[at].parent;
+	return at == VIEW_NO_PROGRAM ? at : tree->nodes[at].next;
+}
+
+static void programs_rows_of_tree(struct view_programs *screen, bool some)
+{
+	const struct view_tree *tree = &screen->tree;
+
+	for (int at = tree->first; at != VIEW_NO_PROGRAM;) {
+		const struct view_program *node = &tree->nodes[at];
+
+		if (node->shown)
+			screen->rows[screen->count++] = at;
+		/* A filter opens all that leads to what it found. */
+		at = programs_next_row(tree, at, node->shown && (node->open || some));
+	}
+}
+
+static int programs_compare_cycles(const void *a, const void *b, void *user)
+{
+	const struct view_tree *tree = user;
+	const struct view_program *x = &tree->nodes[*(const int *)a];
+	const struct view_program *y = &tree->nodes[*(const int *)b];
+	const int64_t one = max(x->own[0], x->own[1]);
+	const int64_t two = max(y->own[0], y->own[1]);
+
+	return one != two ? SORTED_ORDER(two, one) : SORTED_ORDER(*(const int *)a, *(const int *)b);
+}
+
+static void programs_rows_that_work(struct view_programs *screen)
+{
+	struct view_tree *tree = &screen->tree;
+
+	for (int i = 0; i < tree->walk_count; i++) {
+		const struct view_program *node = &tree->nodes[tree->walk[i]];
+
+		if (node->first == VIEW_NO_PROGRAM && node->matches)
+			screen->rows[screen->count++] = tree->walk[i];
+	}
+	if (screen->count > 1)
+		qsort_r(screen->rows, (size_t)screen->count, sizeof(*screen->rows),
+			programs_compare_cycles, tree);
+	for (int i = 0; screen->reverse && i < screen->count / 2; i++) {
+		const int swap = screen->rows[i];
+
+		screen->rows[i] = screen->rows[screen->count - 1 - i];
+		screen->rows[screen->count - 1 - i] = swap;
+	}
+}
+
+void view__programs_rows(struct view_programs *screen, bool differ)
+{
+	const int64_t selected = screen->selected;
+
+	if (!screen->rows)
+		return;
+	programs_match(screen, differ);
+	screen->count = 0;
+	if (screen->flat)
+		programs_rows_that_work(screen);
+	else
+		programs_rows_of_tree(screen, differ || screen->filter[screen->filter[0] == '!']);
+	for (int i = 0; i < screen->count; i++)
+		if (screen->rows[i] == selected)
+			screen->at = i;
+	view__programs_scroll(screen);
+}
+
+void view__programs_show(struct view_programs *screen, int program, bool differ)
+{
+	struct view_tree *tree = &screen->tree;
+
+	for (int at = tree->nodes[program].parent; at != VIEW_NO_PROGRAM;
+	     at = tree->nodes[at].parent)
+		tree->nodes[at].open = true;
+	screen->selected = program;
+	view__programs_rows(screen, differ);
+}
+
+/* ---- searching ------------------------------------------------------------------------------- */
+
+/* In all of the tree, open or not; in the flat list among its rows. */
+bool view__programs_search(struct view_programs *screen, const char *text, bool forward,
+			   bool differ)
+{
+	const int *list = screen->flat ? screen->rows : screen->tree.walk;
+	const int count = screen->flat ? screen->count : screen->tree.walk_count;
+	char program[PROGRAM_TEXT];
+	int at = 0;
+
+	for (int i = 0; i < count; i++)
+		if (list[i] == screen->selected)
+			at = i;
+	for (int i = 1; i <= count; i++) {
+		const int found = list[(at + (forward ? i : count - i)) % count];
+		const struct view_program *node = &screen->tree.nodes[found];
+
+		/* What a filter hides is not found. */
+		if (!node->shown || !strcasestr(programs_program_text(node, program), text))
+			continue;
+		view__programs_show(screen, found, differ);
+		return true;
+	}
+	return false;
 }

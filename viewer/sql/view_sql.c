@@ -1,78 +1,160 @@
 /*
  * The screen SQL: a statement, what it finds, and the views there are.
  *
- * Statements run on a handle of their own, guarded (profiler/prof_db.h), when they are asked for
- * and never by themselves; only while the newest is followed are they run again, if they are quick.
- *
- * Threading: as view_screen.h says. Ownership: the state owns its grids, names and history.
+ * Threading: the session's. Ownership: view_sql_internal.h.
  */
+#include "viewer/sql/view_sql_internal.h"
+
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "common/fmt.h"
 #include "common/mem.h"
 #include "common/str.h"
 #include "viewer/draw/view_table.h"
-#include "viewer/sql/view_sql_internal.h"
 
-#define QUICK_NS (100 * UINT64_C(1000000))
+/* ---- typing ---------------------------------------------------------------------------------- */
 
-static const struct view_grid_column view_views_columns[] = {
-	{.name = "view", .importance = 3},
-	{.name = "row", .title = "a row is", .importance = 2},
-	{.name = "columns", .importance = 0}, /* they stand under the views */
-};
+const struct view_bar_key view__sql_typing_keys[] = {
+	{VIEW_KEY_ENTER, "run"},      {VIEW_KEY_TAB, "complete"},   {VIEW_KEY_ESCAPE, "leave"},
+	{VIEW_KEY_UP, "before"},      {VIEW_KEY_DOWN, "after"},     {VIEW_CTRL('R'), "search"},
+	{VIEW_CTRL('U'), "cut line"}, {VIEW_CTRL('W'), "cut word"}, {0, NULL}};
 
-static enum status view_sql_open(void **state, struct view_context *context, struct err *err)
+static bool sql_typing(const void *state)
 {
-	struct view_sql *screen = mem_calloc(1, sizeof(*screen));
+	return ((const struct view_sql *)state)->focus == VIEW_SQL_EDIT;
+}
 
-	(void)context;
-	*state = screen;
-	if (!screen)
-		return err_nomem(err);
-	screen->wrong_at = -1;
+/* ---- completion ------------------------------------------------------------------------------ */
+
+/* What all offers have in common beyond the word that stands there. */
+static size_t sql_common(const struct view_sql_offers *offers)
+{
+	size_t common = strlen(offers->items[0]);
+
+	for (int i = 1; i < offers->count; i++)
+		for (size_t c = 0; c < common; c++)
+			if (strncasecmp(offers->items[0], offers->items[i], c + 1) != 0)
+				common = c;
+	return common;
+}
+
+static void sql_list_offers(const struct view_sql *screen, char *out, size_t size)
+{
+	const struct view_sql_offers *offers = &screen->offers;
+	size_t length = 0;
+
+	out[0] = '\0';
+	for (int i = 0; i < offers->count && length + 4 < size; i++) {
+		const bool taken = i == screen->offer;
+
+		snprintf(out + length, size - length, "%s%s%s%s", i > 0 ? " " : "",
+			 taken ? "[" : "", offers->items[i], taken ? "]" : "");
+		length += strlen(out + length);
+	}
+}
+
+static void sql_take_offer(struct view_sql *screen, const char *text, size_t length)
+{
+	char word[128];
+
+	snprintf(word, sizeof(word), "%.*s", (int)length, text);
+	if (view_edit_replace(&screen->edit, screen->offers.length, word))
+		screen->offers.length = strlen(word);
+}
+
+static void sql_next_offer(struct view_sql *screen)
+{
+	const char *item;
+
+	screen->offer = (screen->offer + 1) % screen->offers.count;
+	item = screen->offers.items[screen->offer];
+	sql_take_offer(screen, item, strlen(item));
+}
+
+static enum view_answer sql_complete(struct view_sql *screen, struct view_context *context)
+{
+	struct view_sql_offers *offers = &screen->offers;
+	size_t common;
+
+	if (offers->count > 1) {
+		sql_next_offer(screen);
+		sql_list_offers(screen, context->message, sizeof(context->message));
+		return VIEW_LOAD;
+	}
+	view_sql_complete(&screen->names, screen->edit.text, screen->edit.at, offers);
+	if (offers->count == 0) {
+		str_copy(context->message, sizeof(context->message),
+			 offers->length ? "nothing known begins so: v shows the views"
+					: "Tab completes the word before the cursor");
+		return VIEW_DRAW;
+	}
+	common = sql_common(offers);
+	if (offers->count == 1 || common > offers->length)
+		sql_take_offer(screen, offers->items[0], common);
+	if (offers->count == 1)
+		offers->count = 0;
 	screen->offer = -1;
-	return ST_OK;
+	sql_list_offers(screen, context->message, sizeof(context->message));
+	return VIEW_LOAD;
 }
 
-static void view_sql_close(void *state)
+/* ---- history --------------------------------------------------------------------------------- */
+
+static enum view_answer sql_recall(struct view_sql *screen, struct view_context *context, int by)
 {
-	struct view_sql *screen = state;
+	const int to = screen->recall + by;
 
-	if (!screen)
-		return;
-	view_grid_fini(&screen->result);
-	view_grid_fini(&screen->views);
-	view_sql_names_fini(&screen->names);
-	view_sql_history_fini(&screen->history);
-	mem_free(screen);
+	if (to < 0 || to > screen->history.count) {
+		str_copy(context->message, sizeof(context->message),
+			 by < 0 ? "there is no statement before this"
+				: "there is no statement after this");
+		return VIEW_DRAW;
+	}
+	if (screen->recall == screen->history.count)
+		str_copy(screen->draft, sizeof(screen->draft), screen->edit.text);
+	screen->recall = to;
+	view_edit_set(&screen->edit,
+		      to == screen->history.count ? screen->draft : screen->history.items[to]);
+	return VIEW_LOAD;
 }
 
-/* ---- the parts ------------------------------------------------------------------------------- */
-
-bool view__sql_shows_result(const struct view_sql *screen)
+/* The next older statement that holds what stood there when the seeking began. */
+static enum view_answer sql_seek(struct view_sql *screen, struct view_context *context)
 {
-	return screen->ran && (screen->areas.side.width > 0 || screen->focus != VIEW_SQL_VIEWS);
+	int at = screen->recall;
+
+	if (!screen->seeking)
+		str_copy(screen->needle, sizeof(screen->needle), screen->edit.text);
+	screen->seeking = true;
+	while (--at >= 0)
+		if (strcasestr(screen->history.items[at], screen->needle))
+			break;
+	if (at < 0) {
+		snprintf(context->message, sizeof(context->message),
+			 "no statement before has %.80s",
+			 screen->needle[0] ? screen->needle : "been run");
+		return VIEW_DRAW;
+	}
+	snprintf(context->message, sizeof(context->message), "with %.80s; Ctrl-R: further back",
+		 screen->needle[0] ? screen->needle : "anything: type what to look for first");
+	return sql_recall(screen, context, at - screen->recall);
 }
 
-struct view_rect view__sql_rect(const struct view_sql *screen, const struct view_grid *grid)
+/* ---- Enter ----------------------------------------------------------------------------------- */
+
+/* Enter on an empty last line runs, too: who does not know of the semicolon presses it twice. */
+static bool sql_is_ended(const struct view_edit *edit)
 {
-	const struct view_sql_areas *areas = &screen->areas;
+	const size_t length = strlen(edit->text);
 
-	return grid == &screen->views && areas->side.width > 0 && screen->ran ? areas->side
-									      : areas->main;
+	return prof_query_is_complete(edit->text) ||
+	       (edit->at == length && length > 0 && edit->text[length - 1] == '\n');
 }
-
-struct view_grid *view__sql_grid(struct view_sql *screen)
-{
-	return !screen->ran || screen->focus == VIEW_SQL_VIEWS ? &screen->views : &screen->result;
-}
-
-/* ---- running --------------------------------------------------------------------------------- */
 
 /* What is wrong in words, with what was probably meant, and where. */
-static void view_sql_explain(struct view_sql *screen, const struct view_sql_answer *answer)
+static void sql_explain(struct view_sql *screen, const struct view_sql_answer *answer)
 {
 	char word[128], meant[128];
 	const char *nearest =
@@ -91,8 +173,8 @@ static void view_sql_explain(struct view_sql *screen, const struct view_sql_answ
 	err_set(&screen->trouble, screen->trouble.status, "%s; did you mean %s?", word, meant);
 }
 
-static enum status view_sql_show(struct view_sql *screen, struct view_context *context,
-				 struct view_sql_answer *answer, struct err *err)
+static enum status sql_show(struct view_sql *screen, struct view_context *context,
+			    struct view_sql_answer *answer, struct err *err)
 {
 	const bool again = screen->ran && strcmp(screen->statement, screen->edit.text) == 0;
 	enum status status;
@@ -116,7 +198,7 @@ static enum status view_sql_show(struct view_sql *screen, struct view_context *c
 	return ST_OK;
 }
 
-static void view_sql_ask(struct view_sql *screen, struct view_context *context)
+static void sql_ask(struct view_sql *screen, struct view_context *context)
 {
 	struct view_sql_answer answer;
 	enum status status;
@@ -125,19 +207,18 @@ static void view_sql_ask(struct view_sql *screen, struct view_context *context)
 	screen->wrong_at = -1;
 	status = view_sql_run(&answer, context, screen->edit.text, &screen->trouble);
 	if (status == ST_OK)
-		status = view_sql_show(screen, context, &answer, &screen->trouble);
+		status = sql_show(screen, context, &answer, &screen->trouble);
 	else if (status == ST_INTERRUPTED)
 		err_set(&screen->trouble, status, "%s: Enter runs it again", view_stopped(context));
 	else
-		view_sql_explain(screen, &answer);
+		sql_explain(screen, &answer);
 	screen->trouble.status = status;
 	if (screen->focus == VIEW_SQL_VIEWS && screen->ran)
 		screen->focus = VIEW_SQL_RESULT;
 }
 
 /* Nobody asked for the file: what is wrong with it is said once. */
-static void view_sql_tell(struct view_sql *screen, struct view_context *context,
-			  const struct err *err)
+static void sql_tell(struct view_sql *screen, struct view_context *context, const struct err *err)
 {
 	if (err->status != ST_OK && !screen->told)
 		view_message(context, "the history is not kept: ", err->text);
@@ -155,17 +236,227 @@ void view__sql_run(struct view_sql *screen, struct view_context *context)
 		edit->text[--length] = '\0';
 	if (edit->at > length)
 		edit->at = length;
-	view_sql_ask(screen, context);
+	sql_ask(screen, context);
 	if (screen->trouble.status == ST_OK && !context->whole)
 		err.status = view_sql_history_add(&screen->history, edit->text, &err);
-	view_sql_tell(screen, context, &err);
+	sql_tell(screen, context, &err);
 	screen->recall = screen->history.count;
+}
+
+static enum view_answer sql_enter(struct view_sql *screen, struct view_context *context)
+{
+	if (screen->edit.text[strspn(screen->edit.text, " \t\n;")] == '\0') {
+		str_copy(context->message, sizeof(context->message),
+			 "a statement, as SELECT * FROM meta; Esc and v show the views");
+		return VIEW_DRAW;
+	}
+	if (sql_is_ended(&screen->edit)) {
+		view__sql_run(screen, context);
+		return VIEW_LOAD;
+	}
+	if (!view_edit_insert(&screen->edit, "\n"))
+		str_copy(context->message, sizeof(context->message), "the statement is too long");
+	else
+		str_copy(context->message, sizeof(context->message),
+			 "a new line: a ; at the end, or Enter once more, runs the statement");
+	return VIEW_LOAD;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static void sql_changed(struct view_sql *screen)
+{
+	screen->trouble.status = ST_OK;
+	screen->wrong_at = -1;
+}
+
+static enum view_answer sql_type(void *state, struct view_context *context, uint32_t key)
+{
+	struct view_sql *screen = state;
+	const bool empty = screen->edit.text[0] == '\0';
+
+	if (key == VIEW_CTRL('R'))
+		return sql_seek(screen, context);
+	screen->seeking = false;
+	if (key == VIEW_KEY_TAB && !empty)
+		return sql_complete(screen, context);
+	screen->offers.count = 0;
+	if (key == VIEW_KEY_ENTER || key == '\n')
+		return sql_enter(screen, context);
+	if (key == VIEW_KEY_ESCAPE) {
+		screen->focus = screen->ran ? VIEW_SQL_RESULT : VIEW_SQL_VIEWS;
+		return VIEW_LOAD;
+	}
+	if (view_edit_key(&screen->edit, key)) {
+		sql_changed(screen);
+		return VIEW_LOAD;
+	}
+	if (key == VIEW_KEY_UP || key == VIEW_KEY_DOWN) {
+		sql_changed(screen);
+		return sql_recall(screen, context, key == VIEW_KEY_UP ? -1 : 1);
+	}
+	return VIEW_UNHANDLED;
+}
+
+/* ---- other screens --------------------------------------------------------------------------- */
+
+/* Columns of the contract that mean a field of another name. */
+static const struct {
+	const char *column, *field;
+} view_aliases[] = {
+	{"start_ns", "time_ns"},     {"first_start_ns", "time_ns"},
+	{"from_span_id", "span_id"}, {"first_step", "step"},
+	{"last_step", "step"},       {"last_time_ns", "time_ns"},
+	{"last_epoch", "epoch"},     {"first_program_step", "program_step"},
+};
+
+static void sql_take_cell(struct view_place *place, const struct view_place_field *field,
+			  const struct report_cell *cell)
+{
+	if (!cell || !field || view_place_knows(place, field))
+		return;
+	if (field->text && cell->type == PROF_TEXT)
+		view_place_text(view_place_chars(place, field), cell->text);
+	else if (!field->text && cell->type == PROF_INT)
+		*view_place_number(place, field) = cell->integer;
+}
+
+static bool sql_place(const void *state, const struct view_context *context, struct view_place *out)
+{
+	const struct view_sql *screen = state;
+	const struct view_place_field *fields;
+	int count;
+
+	(void)context;
+	view_place_clear(out);
+	if (!screen->ran)
+		return false;
+	str_copy(out->sql, sizeof(out->sql), screen->statement);
+	fields = view_place_fields(&count);
+	for (int i = 0; i < count; i++)
+		sql_take_cell(out, &fields[i], view_grid_cell(&screen->result, fields[i].name));
+	for (size_t i = 0; i < ARRAY_LEN(view_aliases); i++)
+		sql_take_cell(out, view_place_field(view_aliases[i].field),
+			      view_grid_cell(&screen->result, view_aliases[i].column));
+	return true;
+}
+
+static bool sql_offers(const struct view_place *place, char *out, size_t size)
+{
+	char sql[VIEW_PLACE_SQL];
+
+	if (place->view[0] && view_sql_rows_of(sql, place->view, place->keys, NULL) == ST_OK) {
+		snprintf(out, size, "rows of %s%s%s", place->view, place->keys[0] ? ": " : "",
+			 place->keys);
+		return true;
+	}
+	if (!place->sql[0])
+		return false;
+	snprintf(out, size, "the statement");
+	return true;
+}
+
+static enum status sql_go(void *state, struct view_context *context, const struct view_place *place,
+			  struct err *err)
+{
+	struct view_sql *screen = state;
+	char sql[VIEW_PLACE_SQL];
+	enum status status = ST_OK;
+
+	if (place->view[0] && !place->sql[0])
+		status = view_sql_rows_of(sql, place->view, place->keys, err);
+	else if (place->sql[0])
+		snprintf(sql, sizeof(sql), "%.*s%s", VIEW_PLACE_SQL - 2, place->sql,
+			 prof_query_is_complete(place->sql) ? "" : ";");
+	else
+		status = err_set(err, ST_NOTFOUND, "no rows are known of this");
+	if (status != ST_OK)
+		return status;
+	/* Coming back to what is still there asks nothing again. */
+	if (screen->ran && strcmp(screen->statement, sql) == 0)
+		return ST_OK;
+	view_edit_set(&screen->edit, sql);
+	screen->offers.count = 0;
+	view__sql_run(screen, context);
+	screen->focus = screen->trouble.status == ST_OK ? VIEW_SQL_RESULT : VIEW_SQL_EDIT;
+	return ST_OK;
+}
+
+static void sql_query(const void *state, const struct view_context *context, struct str *out)
+{
+	const struct view_sql *screen = state;
+	const char *sql = screen->statement;
+
+	(void)context;
+	if (!screen->ran)
+		return;
+	str_add(out, sql);
+	if (!prof_query_is_complete(sql))
+		str_add(out, ";");
+	str_add(out, "\n");
+}
+
+/* ---- the screen ------------------------------------------------------------------------------ */
+
+#define QUICK_NS (100 * UINT64_C(1000000))
+
+static const struct view_grid_column sql_views_columns[] = {
+	{.name = "view", .importance = 3},
+	{.name = "row", .title = "a row is", .importance = 2},
+	{.name = "columns", .importance = 0}, /* they stand under the views */
+};
+
+static enum status sql_open(void **state, struct view_context *context, struct err *err)
+{
+	struct view_sql *screen = mem_calloc(1, sizeof(*screen));
+
+	(void)context;
+	*state = screen;
+	if (!screen)
+		return err_nomem(err);
+	screen->wrong_at = -1;
+	screen->offer = -1;
+	return ST_OK;
+}
+
+static void sql_close(void *state)
+{
+	struct view_sql *screen = state;
+
+	if (!screen)
+		return;
+	view_grid_fini(&screen->result);
+	view_grid_fini(&screen->views);
+	view_sql_names_fini(&screen->names);
+	view_sql_history_fini(&screen->history);
+	mem_free(screen);
+}
+
+/* ---- the parts ------------------------------------------------------------------------------- */
+
+bool view__sql_shows_result(const struct view_sql *screen)
+{
+	return screen->ran && (screen->areas.side.width > 0 || screen->focus != VIEW_SQL_VIEWS);
+}
+
+static struct view_rect sql_rect(const struct view_sql *screen, const struct view_grid *grid)
+{
+	const struct view_sql_areas *areas = &screen->areas;
+
+	return grid == &screen->views && areas->side.width > 0 && screen->ran ? areas->side
+									      : areas->main;
+}
+
+/* The grid that takes keys; NULL: none has rows. */
+static struct view_grid *sql_grid(struct view_sql *screen)
+{
+	return !screen->ran || screen->focus == VIEW_SQL_VIEWS ? &screen->views : &screen->result;
 }
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-static enum status view_sql_columns_text(const struct view_sql_view *view,
-					 struct report_table *table, int64_t row, struct err *err)
+static enum status sql_columns_text(const struct view_sql_view *view, struct report_table *table,
+				    int64_t row, struct err *err)
 {
 	struct str text = {0};
 	enum status status;
@@ -178,8 +469,8 @@ static enum status view_sql_columns_text(const struct view_sql_view *view,
 	return status;
 }
 
-static enum status view_sql_load_views(struct view_sql *screen, struct view_context *context,
-				       struct err *err)
+static enum status sql_load_views(struct view_sql *screen, struct view_context *context,
+				  struct err *err)
 {
 	static const struct report_column columns[] = {
 		{"view", REPORT_TEXT}, {"row", REPORT_TEXT}, {"columns", REPORT_TEXT}};
@@ -197,19 +488,19 @@ static enum status view_sql_load_views(struct view_sql *screen, struct view_cont
 		if (status == ST_OK)
 			status = view_table_text(&table, i, 1, names->views[i].usage, err);
 		if (status == ST_OK)
-			status = view_sql_columns_text(&names->views[i], &table, i, err);
+			status = sql_columns_text(&names->views[i], &table, i, err);
 	}
 	if (status != ST_OK) {
 		report_table_free(&table);
 		return status;
 	}
-	status = view_grid_set(&screen->views, context, &table, view_views_columns,
-			       ARRAY_LEN(view_views_columns), "view", err);
+	status = view_grid_set(&screen->views, context, &table, sql_views_columns,
+			       ARRAY_LEN(sql_views_columns), "view", err);
 	screen->has_views = status == ST_OK;
 	return status;
 }
 
-static void view_sql_layout(struct view_sql *screen, const struct view_context *context)
+static void sql_layout(struct view_sql *screen, const struct view_context *context)
 {
 	const struct view_rect body = {0, 0, context->body.width, context->body.height};
 	struct view_rect rect;
@@ -222,7 +513,7 @@ static void view_sql_layout(struct view_sql *screen, const struct view_context *
 		screen->areas.columns.height = 0;
 	}
 	if (screen->ran) {
-		rect = view__sql_rect(screen, &screen->result);
+		rect = sql_rect(screen, &screen->result);
 		view_grid_layout(&screen->result, rect.width, rect.height);
 	}
 	if (view__sql_shows_result(screen) && !context->whole &&
@@ -231,12 +522,12 @@ static void view_sql_layout(struct view_sql *screen, const struct view_context *
 		view_grid_layout(&screen->result, screen->areas.main.width,
 				 screen->areas.main.height);
 	}
-	rect = view__sql_rect(screen, &screen->views);
+	rect = sql_rect(screen, &screen->views);
 	view_grid_layout(&screen->views, rect.width, rect.height);
 }
 
 /* What is wrong, and where: for who does not see the statement. */
-static enum status view_sql_refuse(const struct view_sql *screen, struct err *err)
+static enum status sql_refuse(const struct view_sql *screen, struct err *err)
 {
 	size_t begin;
 	int line, column = 1;
@@ -251,15 +542,14 @@ static enum status view_sql_refuse(const struct view_sql *screen, struct err *er
 }
 
 /* The first load: the views, the history, and the statement to begin with. */
-static enum status view_sql_begin(struct view_sql *screen, struct view_context *context,
-				  struct err *err)
+static enum status sql_begin(struct view_sql *screen, struct view_context *context, struct err *err)
 {
-	enum status status = view_sql_load_views(screen, context, err);
+	enum status status = sql_load_views(screen, context, err);
 	struct err own = {0};
 
 	if (status == ST_OK && !context->whole)
 		own.status = view_sql_history_read(&screen->history, &own);
-	view_sql_tell(screen, context, &own);
+	sql_tell(screen, context, &own);
 	screen->recall = screen->history.count;
 	if (status != ST_OK || !context->query)
 		return status;
@@ -267,31 +557,29 @@ static enum status view_sql_begin(struct view_sql *screen, struct view_context *
 	view__sql_run(screen, context);
 	if (screen->trouble.status == ST_OK)
 		screen->focus = VIEW_SQL_RESULT;
-	return context->whole && screen->trouble.status != ST_OK ? view_sql_refuse(screen, err)
-								 : ST_OK;
+	return context->whole && screen->trouble.status != ST_OK ? sql_refuse(screen, err) : ST_OK;
 }
 
-static enum status view_sql_load(void *state, struct view_context *context, bool news,
-				 struct err *err)
+static enum status sql_load(void *state, struct view_context *context, bool news, struct err *err)
 {
 	struct view_sql *screen = state;
-	const enum status status = screen->has_views ? ST_OK : view_sql_begin(screen, context, err);
+	const enum status status = screen->has_views ? ST_OK : sql_begin(screen, context, err);
 
 	if (status != ST_OK)
 		return status;
 	if (screen->ran && screen->result.differ != (context->target && context->differ))
-		view_sql_ask(screen, context);
+		sql_ask(screen, context);
 	else if (news && screen->ran && context->follow && screen->took_ns < QUICK_NS &&
 		 strcmp(screen->statement, screen->edit.text) == 0)
-		view_sql_ask(screen, context);
-	view_sql_layout(screen, context);
+		sql_ask(screen, context);
+	sql_layout(screen, context);
 	return ST_OK;
 }
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
 /* The view under the cursor into the statement; into an empty one, all of its rows. */
-static void view_sql_insert(struct view_sql *screen)
+static void sql_insert(struct view_sql *screen)
 {
 	const struct report_cell *cell = view_grid_cell(&screen->views, "view");
 	char text[256];
@@ -305,43 +593,42 @@ static void view_sql_insert(struct view_sql *screen)
 	view_edit_insert(&screen->edit, text);
 }
 
-static enum view_answer view_sql_request(void *state, struct view_context *context,
-					 enum view_request request)
+static enum view_answer sql_request(void *state, struct view_context *context,
+				    enum view_request request)
 {
 	struct view_sql *screen = state;
-	struct view_grid *grid = view__sql_grid(screen);
+	struct view_grid *grid = sql_grid(screen);
 	enum view_answer answer = VIEW_LOAD;
 
 	if (request == VIEW_ENTER_REQUEST && screen->focus == VIEW_SQL_VIEWS)
-		view_sql_insert(screen);
+		sql_insert(screen);
 	else if (request == VIEW_ENTER_REQUEST)
 		screen->focus = VIEW_SQL_EDIT;
 	else if (request == VIEW_VIEW_REQUEST || request == VIEW_VIEW_BACK_REQUEST)
 		screen->focus = screen->focus == VIEW_SQL_VIEWS && screen->ran ? VIEW_SQL_RESULT
 									       : VIEW_SQL_VIEWS;
 	else if (request == VIEW_RELOAD_REQUEST && screen->ran)
-		view_sql_ask(screen, context);
+		sql_ask(screen, context);
 	else
-		answer = view_grid_request(grid, view__sql_rect(screen, grid).height, request);
+		answer = view_grid_request(grid, sql_rect(screen, grid).height, request);
 	return answer;
 }
 
-static bool view_sql_search(void *state, struct view_context *context, const char *text,
-			    bool forward)
+static bool sql_search(void *state, struct view_context *context, const char *text, bool forward)
 {
 	struct view_sql *screen = state;
-	struct view_grid *grid = view__sql_grid(screen);
+	struct view_grid *grid = sql_grid(screen);
 
 	(void)context;
-	return view_grid_search(grid, view__sql_rect(screen, grid).height, text, forward);
+	return view_grid_search(grid, sql_rect(screen, grid).height, text, forward);
 }
 
-static void view_sql_filter(void *state, const char *text)
+static void sql_filter(void *state, const char *text)
 {
-	view_grid_filter(view__sql_grid(state), text);
+	view_grid_filter(sql_grid(state), text);
 }
 
-static int view_sql_height(const void *state, const struct view_context *context)
+static int sql_height(const void *state, const struct view_context *context)
 {
 	const struct view_sql *screen = state;
 	const struct view_grid *grid = screen->ran ? &screen->result : &screen->views;
@@ -349,8 +636,8 @@ static int view_sql_height(const void *state, const struct view_context *context
 	return view__sql_prompt_rows(screen, context->body.width) + 2 + (int)grid->count;
 }
 
-static enum status view_sql_table(void *state, struct view_context *context,
-				  struct report_table *out, struct err *err)
+static enum status sql_table(void *state, struct view_context *context, struct report_table *out,
+			     struct err *err)
 {
 	struct view_sql *screen = state;
 	const bool result = view__sql_shows_result(screen);
@@ -363,31 +650,31 @@ static enum status view_sql_table(void *state, struct view_context *context,
 	return view_grid_table(result ? &screen->result : &screen->views, out, err);
 }
 
-static bool view_is_within(struct view_rect rect, int x, int y)
+static bool sql_is_within(struct view_rect rect, int x, int y)
 {
 	return x >= rect.x && x < rect.x + rect.width && y >= rect.y && y < rect.y + rect.height;
 }
 
-static enum view_answer view_sql_click(void *state, struct view_context *context, int x, int y)
+static enum view_answer sql_click(void *state, struct view_context *context, int x, int y)
 {
 	struct view_sql *screen = state;
 	struct view_grid *grid;
 	struct view_rect rect;
 
 	(void)context;
-	if (view_is_within(screen->areas.prompt, x, y)) {
+	if (sql_is_within(screen->areas.prompt, x, y)) {
 		screen->focus = VIEW_SQL_EDIT;
 		return VIEW_LOAD;
 	}
-	if (view_is_within(screen->areas.side, x, y))
+	if (sql_is_within(screen->areas.side, x, y))
 		screen->focus = VIEW_SQL_VIEWS;
-	else if (view_is_within(screen->areas.main, x, y) && view__sql_shows_result(screen))
+	else if (sql_is_within(screen->areas.main, x, y) && view__sql_shows_result(screen))
 		screen->focus = VIEW_SQL_RESULT;
 	else if (!screen->ran)
 		screen->focus = VIEW_SQL_VIEWS;
-	grid = view__sql_grid(screen);
-	rect = view__sql_rect(screen, grid);
-	if (!view_is_within(rect, x, y))
+	grid = sql_grid(screen);
+	rect = sql_rect(screen, grid);
+	if (!sql_is_within(rect, x, y))
 		return VIEW_DRAW;
 	return view_grid_click(grid, rect.height, x - rect.x, y - rect.y);
 }
@@ -399,22 +686,22 @@ const struct view_screen_ops view_sql_ops = {
 	.key = ':',
 	.where = VIEW_ON_SQL,
 	.least_ns = 1000 * UINT64_C(1000000),
-	.open = view_sql_open,
-	.close = view_sql_close,
-	.load = view_sql_load,
+	.open = sql_open,
+	.close = sql_close,
+	.load = sql_load,
 	.draw = view__sql_draw,
-	.request = view_sql_request,
-	.search = view_sql_search,
-	.filter = view_sql_filter,
+	.request = sql_request,
+	.search = sql_search,
+	.filter = sql_filter,
 	.status = view__sql_status,
-	.height = view_sql_height,
-	.table = view_sql_table,
-	.place = view__sql_place,
-	.offers = view__sql_offers,
-	.go = view__sql_go,
-	.query = view__sql_query,
-	.typing = view__sql_typing,
-	.type = view__sql_type,
+	.height = sql_height,
+	.table = sql_table,
+	.place = sql_place,
+	.offers = sql_offers,
+	.go = sql_go,
+	.query = sql_query,
+	.typing = sql_typing,
+	.type = sql_type,
 	.typing_keys = view__sql_typing_keys,
-	.click = view_sql_click,
+	.click = sql_click,
 };

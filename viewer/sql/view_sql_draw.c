@@ -1,16 +1,84 @@
 /*
- * Drawing the screen SQL.
+ * Drawing the screen SQL, and where its parts are.
  *
- * Threading: where screens draw. Ownership: none.
+ * Threading: the terminal's. Ownership: none.
  */
+#include "viewer/sql/view_sql_internal.h"
+
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/fmt.h"
-#include "viewer/sql/view_sql_internal.h"
+#include "common/minmax.h"
+#include "common/str.h"
+#include "viewer/view_layout.h"
 
-static struct view_pane view_sub(const struct view_pane *pane, struct view_rect rect)
+/* ---- areas ----------------------------------------------------------------------------------- */
+
+#define SIDE         44 /* columns of the views beside the result */
+#define RESULT_LEAST 76
+#define COLUMNS_ROWS 3 /* of the names of a view's columns */
+#define COLUMNS_SIDE 6
+#define VIEWS_LEAST  4 /* rows of the views above them */
+#define MAIN_LEAST   3
+#define ROW_LINES    4 /* of a row's cells, with the line above them */
+#define RESULT_ROWS  6 /* of the result above those, with the headings */
+
+/* Rows at the foot of @area; an area too low keeps all. */
+static struct view_rect sql_cut_foot(struct view_rect *area, int rows, int least)
+{
+	struct view_rect foot = *area;
+
+	if (area->height < least + rows)
+		rows = 0;
+	area->height -= rows;
+	foot.y += area->height;
+	foot.height = rows;
+	return foot;
+}
+
+struct view_sql_areas view__sql_areas(struct view_rect body, int prompt, bool wide)
+{
+	struct view_sql_areas areas = {.prompt = body, .heading = body, .main = body};
+	const int rest = body.height - 1 - MAIN_LEAST;
+	struct view_sides sides;
+
+	areas.prompt.height = prompt < rest ? prompt : rest > 1 ? rest : min(1, body.height);
+	areas.heading.y += areas.prompt.height;
+	areas.heading.height = min(1, body.height - areas.prompt.height);
+	areas.main.y = areas.heading.y + areas.heading.height;
+	areas.main.height = body.height - areas.prompt.height - areas.heading.height;
+	sides = view_split_sides(areas.main, wide ? SIDE : 0, RESULT_LEAST);
+	if (wide && sides.right.width > 0) {
+		areas.main = sides.left;
+		areas.side = sides.right;
+		areas.columns = sql_cut_foot(&areas.side, COLUMNS_SIDE, VIEWS_LEAST);
+	} else {
+		areas.columns = sql_cut_foot(&areas.main, COLUMNS_ROWS, VIEWS_LEAST);
+	}
+	return areas;
+}
+
+void view__sql_areas_row(struct view_sql_areas *areas)
+{
+	areas->row = sql_cut_foot(&areas->main, ROW_LINES, RESULT_ROWS);
+}
+
+/* Lines of the text, a caret, and two of what is wrong. */
+int view__sql_prompt_rows(const struct view_sql *screen, int width)
+{
+	const int lines = view_edit_lines(&screen->edit);
+
+	(void)width;
+	if (screen->trouble.status == ST_OK)
+		return lines;
+	return lines + (screen->wrong_at >= 0) + 1;
+}
+
+/* ---- drawing --------------------------------------------------------------------------------- */
+
+static struct view_pane sql_sub(const struct view_pane *pane, struct view_rect rect)
 {
 	rect.x += pane->rect.x;
 	rect.y += pane->rect.y;
@@ -20,7 +88,7 @@ static struct view_pane view_sub(const struct view_pane *pane, struct view_rect 
 /* ---- the statement --------------------------------------------------------------------------- */
 
 /* Terminal columns of the first @length bytes. */
-static int view_columns(const char *text, size_t length)
+static int sql_columns(const char *text, size_t length)
 {
 	char copy[VIEW_PLACE_SQL];
 
@@ -30,11 +98,11 @@ static int view_columns(const char *text, size_t length)
 
 /* Bytes to leave out at the beginning of a line, so that its first @upto bytes end within @width
  * columns. */
-static size_t view_skip(const char *text, size_t upto, int width)
+static size_t sql_skip(const char *text, size_t upto, int width)
 {
 	size_t skip = 0;
 
-	while (skip < upto && view_columns(text + skip, upto - skip) >= width) {
+	while (skip < upto && sql_columns(text + skip, upto - skip) >= width) {
 		skip++;
 		while (skip < upto && ((unsigned char)text[skip] & 0xc0) == 0x80)
 			skip++;
@@ -43,7 +111,7 @@ static size_t view_skip(const char *text, size_t upto, int width)
 }
 
 /* Words of SQL's own stand out. */
-static void view_draw_words(struct view_pane *pane, int x, int y, const char *text, size_t length)
+static void sql_draw_words(struct view_pane *pane, int x, int y, const char *text, size_t length)
 {
 	char word[VIEW_PLACE_SQL];
 
@@ -66,28 +134,28 @@ static void view_draw_words(struct view_pane *pane, int x, int y, const char *te
 /*
  * Line @line in row @y; the cursor's with the cursor. Returns the bytes left out at its beginning.
  */
-static size_t view_draw_line(const struct view_sql *screen, const struct view_context *context,
-			     struct view_pane *pane, int line, int y)
+static size_t sql_draw_line(const struct view_sql *screen, const struct view_context *context,
+			    struct view_pane *pane, int line, int y)
 {
 	const struct view_edit *edit = &screen->edit;
 	struct view_rect room = {VIEW_SQL_MARGIN, y, pane->rect.width - VIEW_SQL_MARGIN, 1};
-	struct view_pane text_pane = view_sub(pane, room);
+	struct view_pane text_pane = sql_sub(pane, room);
 	size_t length, begin, skip = 0;
 	const char *text = view_edit_peek(edit, line, &length);
 	const bool here = view_edit_line(edit, edit->at, &begin) == line;
 
 	view_text(pane, 0, y, VIEW_TITLE, line == 0 ? "sql>" : "  ->");
 	if (here)
-		skip = view_skip(text, edit->at - begin, room.width);
-	view_draw_words(&text_pane, 0, 0, text + skip, length - skip);
+		skip = sql_skip(text, edit->at - begin, room.width);
+	sql_draw_words(&text_pane, 0, 0, text + skip, length - skip);
 	if (here && screen->focus == VIEW_SQL_EDIT && !context->whole)
-		view_restyle(&text_pane, view_columns(text + skip, edit->at - begin - skip), 0,
+		view_restyle(&text_pane, sql_columns(text + skip, edit->at - begin - skip), 0,
 			     VIEW_CURSOR);
 	return skip;
 }
 
-static void view_draw_caret(const struct view_sql *screen, struct view_pane *pane, size_t skip,
-			    int y)
+static void sql_draw_caret(const struct view_sql *screen, struct view_pane *pane, size_t skip,
+			   int y)
 {
 	size_t begin;
 	int x;
@@ -95,14 +163,14 @@ static void view_draw_caret(const struct view_sql *screen, struct view_pane *pan
 	view_edit_line(&screen->edit, (size_t)screen->wrong_at, &begin);
 	if ((size_t)screen->wrong_at < begin + skip)
 		return;
-	x = view_columns(screen->edit.text + begin + skip, (size_t)screen->wrong_at - begin - skip);
+	x = sql_columns(screen->edit.text + begin + skip, (size_t)screen->wrong_at - begin - skip);
 	if (x + VIEW_SQL_MARGIN < pane->rect.width)
 		view_glyphs(pane, x + VIEW_SQL_MARGIN, y, VIEW_BAD, VIEW_GLYPH_UP, 1);
 }
 
 /* Lines about the cursor where not all fit, the caret under its line, what is wrong at the foot. */
-static void view_draw_prompt(const struct view_sql *screen, const struct view_context *context,
-			     struct view_pane *pane)
+static void sql_draw_prompt(const struct view_sql *screen, const struct view_context *context,
+			    struct view_pane *pane)
 {
 	const bool wrong = screen->trouble.status != ST_OK;
 	const int lines = view_edit_lines(&screen->edit);
@@ -118,10 +186,10 @@ static void view_draw_prompt(const struct view_sql *screen, const struct view_co
 	if (here >= room)
 		first = here - room + 1;
 	for (int line = first; line < lines && line < first + room; line++) {
-		const size_t skip = view_draw_line(screen, context, pane, line, y++);
+		const size_t skip = sql_draw_line(screen, context, pane, line, y++);
 
 		if (line == wrong_line && y < pane->rect.height - 1)
-			view_draw_caret(screen, pane, skip, y++);
+			sql_draw_caret(screen, pane, skip, y++);
 	}
 	if (wrong && y < pane->rect.height)
 		view_text_cut(pane, VIEW_SQL_MARGIN, y, pane->rect.width - VIEW_SQL_MARGIN,
@@ -133,7 +201,7 @@ static void view_draw_prompt(const struct view_sql *screen, const struct view_co
 
 /* ---- what was found, and the views ----------------------------------------------------------- */
 
-static void view_heading_text(const struct view_sql *screen, char *out, size_t size)
+static void sql_heading_text(const struct view_sql *screen, char *out, size_t size)
 {
 	char rows[FMT_SIZE], took[FMT_SIZE];
 
@@ -148,12 +216,12 @@ static void view_heading_text(const struct view_sql *screen, char *out, size_t s
 		 screen->more ? "; there are more, with LIMIT and OFFSET" : "");
 }
 
-static void view_draw_heading(const struct view_sql *screen, struct view_pane *pane)
+static void sql_draw_heading(const struct view_sql *screen, struct view_pane *pane)
 {
 	char text[128];
 
 	view_glyphs(pane, 0, 0, VIEW_DIM, VIEW_GLYPH_HORIZONTAL, pane->rect.width);
-	view_heading_text(screen, text, sizeof(text));
+	sql_heading_text(screen, text, sizeof(text));
 	view_text_cut(pane, 1, 0, pane->rect.width - 2,
 		      screen->focus == VIEW_SQL_EDIT ? VIEW_DIM : VIEW_BOLD, text);
 	if (screen->areas.side.width > 0)
@@ -161,7 +229,7 @@ static void view_draw_heading(const struct view_sql *screen, struct view_pane *p
 }
 
 /* Columns of the view under the cursor, as many as there is room for. */
-static void view_draw_columns(const struct view_sql *screen, struct view_pane *pane)
+static void sql_draw_columns(const struct view_sql *screen, struct view_pane *pane)
 {
 	const struct report_cell *cell = view_grid_cell(&screen->views, "view");
 	const struct view_sql_view *view =
@@ -189,24 +257,24 @@ void view__sql_draw(const void *state, const struct view_context *context, struc
 	const struct view_sql *screen = state;
 	const struct view_sql_areas *areas = &screen->areas;
 	const bool result = view__sql_shows_result(screen);
-	struct view_pane part = view_sub(pane, areas->prompt);
+	struct view_pane part = sql_sub(pane, areas->prompt);
 
-	view_draw_prompt(screen, context, &part);
-	part = view_sub(pane, areas->heading);
-	view_draw_heading(screen, &part);
-	part = view_sub(pane, areas->main);
+	sql_draw_prompt(screen, context, &part);
+	part = sql_sub(pane, areas->heading);
+	sql_draw_heading(screen, &part);
+	part = sql_sub(pane, areas->main);
 	view_grid_draw(result ? &screen->result : &screen->views, &part,
 		       screen->focus != VIEW_SQL_EDIT && !context->whole &&
 			       (screen->focus == VIEW_SQL_RESULT) == result);
-	part = view_sub(pane, areas->row);
+	part = sql_sub(pane, areas->row);
 	view_grid_draw_whole(&screen->result, &part);
 	if (result && areas->side.width > 0) {
-		part = view_sub(pane, areas->side);
+		part = sql_sub(pane, areas->side);
 		view_grid_draw(&screen->views, &part, screen->focus == VIEW_SQL_VIEWS);
 	}
 	if (areas->side.width > 0 || !result) {
-		part = view_sub(pane, areas->columns);
-		view_draw_columns(screen, &part);
+		part = sql_sub(pane, areas->columns);
+		sql_draw_columns(screen, &part);
 	}
 }
 

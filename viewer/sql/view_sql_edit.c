@@ -1,7 +1,8 @@
 /*
- * Editing a statement: characters, words, lines.
+ * A statement being typed: characters, words, lines; and the history of statements. A line of the
+ * history's file is a statement, its own ends of lines being "\n" and its backslashes "\\".
  *
- * Threading and ownership: see the header.
+ * Threading: none. Ownership: the history owns its statements.
  */
 #include "viewer/sql/view_sql_edit.h"
 
@@ -11,7 +12,9 @@
 #include "common/mem.h"
 #include "common/str.h"
 #include "viewer/draw/view_canvas.h"
+#include "viewer/view_config.h"
 #include "viewer/view_keys.h"
+#include "viewer/view_place.h"
 
 void view_edit_set(struct view_edit *edit, const char *text)
 {
@@ -40,37 +43,37 @@ bool view_edit_insert(struct view_edit *edit, const char *text)
 
 /* ---- where things begin ---------------------------------------------------------------------- */
 
-static bool view_is_inside(char c)
+static bool sql_is_inside(char c)
 {
 	return ((unsigned char)c & 0xc0) == 0x80;
 }
 
-static size_t view_before(const struct view_edit *edit)
+static size_t sql_before(const struct view_edit *edit)
 {
 	size_t at = edit->at;
 
-	while (at > 0 && view_is_inside(edit->text[--at]))
+	while (at > 0 && sql_is_inside(edit->text[--at]))
 		;
 	return at;
 }
 
-static size_t view_after(const struct view_edit *edit)
+static size_t sql_after(const struct view_edit *edit)
 {
 	size_t at = edit->at;
 
 	if (edit->text[at])
 		at++;
-	while (view_is_inside(edit->text[at]))
+	while (sql_is_inside(edit->text[at]))
 		at++;
 	return at;
 }
 
-static size_t view_line_end(const struct view_edit *edit, size_t at)
+static size_t sql_line_end(const struct view_edit *edit, size_t at)
 {
 	return at + strcspn(edit->text + at, "\n");
 }
 
-static size_t view_word_begin(const struct view_edit *edit)
+static size_t sql_word_begin(const struct view_edit *edit)
 {
 	size_t at = edit->at;
 
@@ -113,115 +116,115 @@ const char *view_edit_peek(const struct view_edit *edit, int line, size_t *lengt
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-static bool view_erase(struct view_edit *edit, size_t from, size_t to)
+static bool sql_erase(struct view_edit *edit, size_t from, size_t to)
 {
 	memmove(edit->text + from, edit->text + to, strlen(edit->text + to) + 1);
 	edit->at = from;
 	return true;
 }
 
-static bool view_erase_before(struct view_edit *edit)
+static bool sql_erase_before(struct view_edit *edit)
 {
-	return view_erase(edit, view_before(edit), edit->at);
+	return sql_erase(edit, sql_before(edit), edit->at);
 }
 
-static bool view_erase_after(struct view_edit *edit)
+static bool sql_erase_after(struct view_edit *edit)
 {
-	return view_erase(edit, edit->at, view_after(edit));
+	return sql_erase(edit, edit->at, sql_after(edit));
 }
 
-static bool view_erase_word(struct view_edit *edit)
+static bool sql_erase_word(struct view_edit *edit)
 {
-	return view_erase(edit, view_word_begin(edit), edit->at);
+	return sql_erase(edit, sql_word_begin(edit), edit->at);
 }
 
-static bool view_erase_line_begin(struct view_edit *edit)
+static bool sql_erase_line_begin(struct view_edit *edit)
 {
 	size_t begin;
 
 	view_edit_line(edit, edit->at, &begin);
-	return view_erase(edit, begin, edit->at);
+	return sql_erase(edit, begin, edit->at);
 }
 
-static bool view_erase_line_end(struct view_edit *edit)
+static bool sql_erase_line_end(struct view_edit *edit)
 {
-	return view_erase(edit, edit->at, view_line_end(edit, edit->at));
+	return sql_erase(edit, edit->at, sql_line_end(edit, edit->at));
 }
 
-static bool view_go_left(struct view_edit *edit)
+static bool sql_go_left(struct view_edit *edit)
 {
-	edit->at = view_before(edit);
+	edit->at = sql_before(edit);
 	return true;
 }
 
-static bool view_go_right(struct view_edit *edit)
+static bool sql_go_right(struct view_edit *edit)
 {
-	edit->at = view_after(edit);
+	edit->at = sql_after(edit);
 	return true;
 }
 
-static bool view_go_line_begin(struct view_edit *edit)
+static bool sql_go_line_begin(struct view_edit *edit)
 {
 	view_edit_line(edit, edit->at, &edit->at);
 	return true;
 }
 
-static bool view_go_line_end(struct view_edit *edit)
+static bool sql_go_line_end(struct view_edit *edit)
 {
-	edit->at = view_line_end(edit, edit->at);
+	edit->at = sql_line_end(edit, edit->at);
 	return true;
 }
 
 /* To the same number of characters in the line that begins at @to. */
-static bool view_go_line(struct view_edit *edit, size_t begin, size_t to)
+static bool sql_go_line(struct view_edit *edit, size_t begin, size_t to)
 {
 	size_t characters = 0;
 
 	for (size_t i = begin; i < edit->at; i++)
-		characters += !view_is_inside(edit->text[i]);
+		characters += !sql_is_inside(edit->text[i]);
 	edit->at = to;
 	for (; characters > 0 && edit->text[edit->at] && edit->text[edit->at] != '\n'; characters--)
-		edit->at = view_after(edit);
+		edit->at = sql_after(edit);
 	return true;
 }
 
-static bool view_go_up(struct view_edit *edit)
+static bool sql_go_up(struct view_edit *edit)
 {
 	size_t begin, to;
 
 	if (view_edit_line(edit, edit->at, &begin) == 0)
 		return false;
 	view_edit_line(edit, begin - 1, &to);
-	return view_go_line(edit, begin, to);
+	return sql_go_line(edit, begin, to);
 }
 
-static bool view_go_down(struct view_edit *edit)
+static bool sql_go_down(struct view_edit *edit)
 {
-	const size_t end = view_line_end(edit, edit->at);
+	const size_t end = sql_line_end(edit, edit->at);
 	size_t begin;
 
 	view_edit_line(edit, edit->at, &begin);
-	return edit->text[end] ? view_go_line(edit, begin, end + 1) : false;
+	return edit->text[end] ? sql_go_line(edit, begin, end + 1) : false;
 }
 
 static const struct {
 	uint32_t key;
 	bool (*run)(struct view_edit *edit);
 } view_edit_keys[] = {
-	{VIEW_KEY_LEFT, view_go_left},
-	{VIEW_KEY_RIGHT, view_go_right},
-	{VIEW_KEY_UP, view_go_up},
-	{VIEW_KEY_DOWN, view_go_down},
-	{VIEW_KEY_HOME, view_go_line_begin},
-	{VIEW_CTRL('A'), view_go_line_begin},
-	{VIEW_KEY_END, view_go_line_end},
-	{VIEW_CTRL('E'), view_go_line_end},
-	{VIEW_KEY_BACKSPACE, view_erase_before},
-	{'\b', view_erase_before},
-	{VIEW_KEY_DELETE, view_erase_after},
-	{VIEW_CTRL('W'), view_erase_word},
-	{VIEW_CTRL('U'), view_erase_line_begin},
-	{VIEW_CTRL('K'), view_erase_line_end},
+	{VIEW_KEY_LEFT, sql_go_left},
+	{VIEW_KEY_RIGHT, sql_go_right},
+	{VIEW_KEY_UP, sql_go_up},
+	{VIEW_KEY_DOWN, sql_go_down},
+	{VIEW_KEY_HOME, sql_go_line_begin},
+	{VIEW_CTRL('A'), sql_go_line_begin},
+	{VIEW_KEY_END, sql_go_line_end},
+	{VIEW_CTRL('E'), sql_go_line_end},
+	{VIEW_KEY_BACKSPACE, sql_erase_before},
+	{'\b', sql_erase_before},
+	{VIEW_KEY_DELETE, sql_erase_after},
+	{VIEW_CTRL('W'), sql_erase_word},
+	{VIEW_CTRL('U'), sql_erase_line_begin},
+	{VIEW_CTRL('K'), sql_erase_line_end},
 };
 
 bool view_edit_key(struct view_edit *edit, uint32_t key)
@@ -236,4 +239,128 @@ bool view_edit_key(struct view_edit *edit, uint32_t key)
 	view_encode(key, bytes);
 	view_edit_insert(edit, bytes);
 	return true;
+}
+
+/* ---- history --------------------------------------------------------------------------------- */
+
+#define HISTORY_NAME "sql_history"
+#define FILE_MOST    (VIEW_SQL_HISTORY_MOST * 2 * VIEW_PLACE_SQL)
+
+static void sql_history_remove(struct view_sql_history *history, int at)
+{
+	mem_free(history->items[at]);
+	history->count--;
+	memmove(history->items + at, history->items + at + 1,
+		(size_t)(history->count - at) * sizeof(history->items[0]));
+}
+
+static void sql_history_put(struct view_sql_history *history, const char *text)
+{
+	char *copy = mem_strdup(text);
+
+	if (!copy)
+		return;
+	for (int i = history->count - 1; i >= 0; i--)
+		if (strcmp(history->items[i], text) == 0)
+			sql_history_remove(history, i);
+	if (history->count == VIEW_SQL_HISTORY_MOST)
+		sql_history_remove(history, 0);
+	history->items[history->count++] = copy;
+}
+
+/* In place. */
+static void sql_unescape(char *line)
+{
+	char *out = line;
+
+	for (; *line; line++) {
+		if (*line == '\\' && line[1]) {
+			line++;
+			*out++ = *line == 'n' ? '\n' : *line;
+		} else {
+			*out++ = *line;
+		}
+	}
+	*out = '\0';
+}
+
+static void sql_escape(struct str *out, const char *text)
+{
+	for (; *text; text++)
+		if (*text == '\n')
+			str_add(out, "\\n");
+		else if (*text == '\\')
+			str_add(out, "\\\\");
+		else
+			str_add_bytes(out, text, 1);
+	str_add(out, "\n");
+}
+
+static void sql_history_lines(struct view_sql_history *history, char *text)
+{
+	char *rest;
+
+	for (char *line = text; line && *line; line = rest) {
+		rest = strchr(line, '\n');
+		if (rest)
+			*rest++ = '\0';
+		sql_unescape(line);
+		if (line[0] && strlen(line) < VIEW_PLACE_SQL)
+			sql_history_put(history, line);
+	}
+}
+
+enum status view_sql_history_read(struct view_sql_history *history, struct err *err)
+{
+	char path[FS_PATH_SIZE], *text;
+	size_t length;
+	enum status status;
+
+	if (!view_own_path(path, HISTORY_NAME))
+		return ST_OK;
+	status = view_own_read(path, FILE_MOST, &text, &length, err);
+	if (status != ST_OK)
+		return status == ST_NOTFOUND ? ST_OK : status;
+	sql_history_lines(history, text);
+	mem_free(text);
+	return ST_OK;
+}
+
+static enum status sql_history_write(const struct view_sql_history *history, struct err *err)
+{
+	char path[FS_PATH_SIZE];
+	struct str text = {0};
+	enum status status;
+
+	if (!view_own_path(path, HISTORY_NAME))
+		return ST_OK;
+	for (int i = 0; i < history->count; i++)
+		sql_escape(&text, history->items[i]);
+	if (text.failed)
+		status = err_nomem(err);
+	else
+		status = view_own_write(path, str_peek(&text), text.length, err);
+	str_free(&text);
+	return status;
+}
+
+enum status view_sql_history_add(struct view_sql_history *history, const char *text,
+				 struct err *err)
+{
+	const int lock = view_own_lock();
+	enum status status = view_sql_history_read(history, err);
+
+	sql_history_put(history, text);
+	/* What cannot be read is not written over. */
+	if (status == ST_OK)
+		status = sql_history_write(history, err);
+	view_own_unlock(lock);
+	return status;
+}
+
+void view_sql_history_fini(struct view_sql_history *history)
+{
+	for (int i = 0; i < history->count; i++)
+		mem_free(history->items[i]);
+	history->count = 0;
 }

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/err.h"
 #include "viewer/view_place.h"
 
 struct view_edit {
@@ -31,5 +32,27 @@ int view_edit_lines(const struct view_edit *edit); /* at least 1 */
 int view_edit_line(const struct view_edit *edit, size_t at, size_t *begin);
 /* Where line @line begins, and its length without the line's end. */
 const char *view_edit_peek(const struct view_edit *edit, int line, size_t *length);
+
+/*
+ * Statements that were run, kept from one look to the next in $XDG_STATE_HOME/ipuscope/sql_history.
+ *
+ * The file is the user's own (view_config.h) and bounded. Where it cannot be read or written,
+ * statements are kept as long as the program runs. Not thread safe.
+ */
+
+#define VIEW_SQL_HISTORY_MOST 200
+
+struct view_sql_history {
+	char *items[VIEW_SQL_HISTORY_MOST]; /* the oldest first; owned */
+	int count;
+};
+
+/* What is in the file; none is no failure. */
+enum status view_sql_history_read(struct view_sql_history *history, struct err *err);
+/* As the newest; the same text further back goes. With what other viewers wrote meanwhile. On
+ * failure the file is as it was, and @history has the statement all the same. */
+enum status view_sql_history_add(struct view_sql_history *history, const char *text,
+				 struct err *err);
+void view_sql_history_fini(struct view_sql_history *history);
 
 #endif /* VIEW_SQL_EDIT_H */

@@ -9,8 +9,6 @@
 
 #include "viewer/draw/view_grid.h"
 #include "viewer/sql/view_sql_edit.h"
-#include "viewer/sql/view_sql_history.h"
-#include "viewer/sql/view_sql_names.h"
 #include "viewer/sql/view_sql_run.h"
 
 #define VIEW_SQL_MARGIN 5 /* columns of "sql> " */
@@ -56,34 +54,19 @@ struct view_sql {
 	int offer;                     /* -1: none was taken */
 };
 
-/* view_sql.c: run what stands in the prompt; also a failed run leaves the screen in order. */
+/* view_sql.c */
+/* Run what stands in the prompt; also a failed run leaves the screen in order. */
 void view__sql_run(struct view_sql *screen, struct view_context *context);
-/* The grid that takes keys; NULL: none has rows. */
-struct view_grid *view__sql_grid(struct view_sql *screen);
-struct view_rect view__sql_rect(const struct view_sql *screen, const struct view_grid *grid);
 bool view__sql_shows_result(const struct view_sql *screen);
+extern const struct view_bar_key view__sql_typing_keys[];
 
-/* view_sql_areas.c */
+/* view_sql_draw.c */
 struct view_sql_areas view__sql_areas(struct view_rect body, int prompt, bool wide);
 /* The foot of the result for a row's cells, where there is room. */
 void view__sql_areas_row(struct view_sql_areas *areas);
 int view__sql_prompt_rows(const struct view_sql *screen, int width);
-
-/* view_sql_keys.c */
-extern const struct view_bar_key view__sql_typing_keys[];
-bool view__sql_typing(const void *state);
-enum view_answer view__sql_type(void *state, struct view_context *context, uint32_t key);
-
-/* view_sql_draw.c */
 void view__sql_draw(const void *state, const struct view_context *context, struct view_pane *pane);
 void view__sql_status(const void *state, const struct view_context *context, char *out,
 		      size_t size);
-
-/* view_sql_link.c */
-bool view__sql_place(const void *state, const struct view_context *context, struct view_place *out);
-bool view__sql_offers(const struct view_place *place, char *out, size_t size);
-enum status view__sql_go(void *state, struct view_context *context, const struct view_place *place,
-			 struct err *err);
-void view__sql_query(const void *state, const struct view_context *context, struct str *out);
 
 #endif /* VIEW_SQL_INTERNAL_H */

@@ -1,27 +1,262 @@
 /*
- * Statements to tables.
+ * Statements to tables; and the names they are made of, read from the schema once, then looked up.
  *
- * Threading: where screens load. Ownership: see the header.
+ * Threading: the session's worker. Ownership: the caller's table; names in their arena.
  */
 #include "viewer/sql/view_sql_run.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "common/clock.h"
 #include "common/mem.h"
 #include "common/str.h"
+#include "reports/table/report_views.h"
 #include "viewer/draw/view_grid.h"
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+#define COLUMNS_MOST 128 /* of a view */
+#define NAMES_MOST   1024
+
+static const char *const sql_names_words[] = {
+	"SELECT",    "FROM",   "WHERE",  "GROUP BY", "ORDER BY", "LIMIT",   "HAVING",  "DISTINCT",
+	"JOIN",      "LEFT",   "ON",     "USING",    "AS",       "AND",     "OR",      "NOT",
+	"NULL",      "IS",     "IN",     "LIKE",     "GLOB",     "BETWEEN", "CASE",    "WHEN",
+	"THEN",      "ELSE",   "END",    "UNION",    "ALL",      "EXCEPT",  "WITH",    "RECURSIVE",
+	"INTERSECT", "OVER",   "OFFSET", "DESC",     "ASC",      "CAST",    "EXPLAIN", "QUERY PLAN",
+	"PARTITION", "EXISTS", "CROSS",  "VALUES",   "GROUP",    "ORDER",   "BY",      "INTEGER",
+	"REAL",      "TEXT"};
+
+static const char *const sql_functions[] = {
+	"count(",       "sum(",          "avg(",        "min(",     "max(",   "total(",  "round(",
+	"abs(",         "coalesce(",     "ifnull(",     "nullif(",  "iif(",   "length(", "substr(",
+	"instr(",       "lower(",        "upper(",      "replace(", "trim(",  "printf(", "typeof(",
+	"hex(",         "group_concat(", "row_number(", "rank(",    "lag(",   "lead(",   "ntile(",
+	"first_value(", "last_value(",   "sqrt(",       "pow(",     "log10(", "exp(",    "ln(",
+	"floor(",       "percent_rank(", "json_each(",  "ceil("};
+
+/* ---- reading the schema ---------------------------------------------------------------------- */
+
+static enum status sql_read_columns(struct view_sql_names *names, struct view_sql_view *view,
+				    struct prof_db *db, struct err *err)
+{
+	struct prof_query *query;
+	enum status status = prof_query_open(
+		&query, db, "SELECT name FROM pragma_table_info(:view) LIMIT 128", err);
+	bool row = true;
+
+	view->columns = arena_alloc(&names->arena, COLUMNS_MOST, sizeof(*view->columns));
+	if (status == ST_OK && !view->columns)
+		status = err_nomem(err);
+	if (status == ST_OK)
+		prof_query_text(query, ":view", view->name);
+	while (status == ST_OK && (status = prof_query_step(query, &row, err)) == ST_OK && row &&
+	       view->column_count < COLUMNS_MOST) {
+		const char *name = prof_column_text(query, 0);
+
+		name = arena_strdup(&names->arena, name ? name : "");
+		if (!name)
+			status = err_nomem(err);
+		else
+			view->columns[view->column_count++] = name;
+	}
+	prof_query_close(query);
+	return status;
+}
+
+void view_sql_names_fini(struct view_sql_names *names)
+{
+	arena_fini(&names->arena);
+	memset(names, 0, sizeof(*names));
+}
+
+enum status view_sql_names_load(struct view_sql_names *names, struct prof_db *db, struct err *err)
+{
+	size_t count;
+	const char *const *views = prof_view_names(&count);
+	enum status status = ST_OK;
+
+	view_sql_names_fini(names);
+	if (arena_init(&names->arena, 0))
+		return err_nomem(err);
+	names->views = arena_alloc(&names->arena, count, sizeof(*names->views));
+	if (!names->views)
+		status = err_nomem(err);
+	for (size_t i = 0; i < count && status == ST_OK; i++) {
+		const struct report_view *known = report_view_find(views[i]);
+
+		names->views[i].name = views[i];
+		names->views[i].usage = known ? known->usage : "";
+		status = sql_read_columns(names, &names->views[i], db, err);
+		names->count++;
+	}
+	if (status != ST_OK)
+		view_sql_names_fini(names);
+	return status;
+}
+
+const struct view_sql_view *view_sql_names_find(const struct view_sql_names *names,
+						const char *view)
+{
+	for (int i = 0; i < names->count; i++)
+		if (strcasecmp(names->views[i].name, view) == 0)
+			return &names->views[i];
+	return NULL;
+}
+
+/* ---- the words of a statement ---------------------------------------------------------------- */
+
+static bool sql_is_name(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+static bool sql_names_it(const char *sql, const char *name)
+{
+	const size_t length = strlen(name);
+
+	for (const char *at = sql; *at;) {
+		size_t word = 0;
+
+		while (sql_is_name(at[word]))
+			word++;
+		if (word == length && strncasecmp(at, name, length) == 0)
+			return true;
+		at += word ? word : 1;
+	}
+	return false;
+}
+
+bool view_sql_is_word(const char *text, size_t length)
+{
+	for (size_t i = 0; i < ARRAY_LEN(sql_names_words); i++)
+		if (strlen(sql_names_words[i]) == length &&
+		    strncasecmp(sql_names_words[i], text, length) == 0)
+			return true;
+	return false;
+}
+
+/* ---- completion ------------------------------------------------------------------------------ */
+
+static void sql_offer(struct view_sql_offers *out, const char *word, const char *name)
+{
+	if (out->count == VIEW_SQL_OFFERS || strncasecmp(word, name, out->length) != 0)
+		return;
+	for (int i = 0; i < out->count; i++)
+		if (strcmp(out->items[i], name) == 0)
+			return;
+	out->items[out->count++] = name;
+}
+
+/* @named: columns of the views that @sql names; else those of all others. */
+static void sql_offer_columns(const struct view_sql_names *names, const char *sql, bool named,
+			      const char *word, struct view_sql_offers *out)
+{
+	for (int i = 0; i < names->count; i++) {
+		const struct view_sql_view *view = &names->views[i];
+
+		if (sql_names_it(sql, view->name) != named)
+			continue;
+		for (int c = 0; c < view->column_count; c++)
+			sql_offer(out, word, view->columns[c]);
+	}
+}
+
+void view_sql_complete(const struct view_sql_names *names, const char *sql, size_t at,
+		       struct view_sql_offers *out)
+{
+	char word[128];
+	bool column;
+
+	memset(out, 0, sizeof(*out));
+	while (out->length < at && sql_is_name(sql[at - out->length - 1]))
+		out->length++;
+	column = out->length < at && sql[at - out->length - 1] == '.';
+	if (out->length >= sizeof(word) || (out->length == 0 && !column))
+		return;
+	memcpy(word, sql + at - out->length, out->length);
+	word[out->length] = '\0';
+	sql_offer_columns(names, sql, true, word, out);
+	for (int i = 0; i < names->count && !column; i++)
+		sql_offer(out, word, names->views[i].name);
+	for (size_t i = 0; i < ARRAY_LEN(sql_names_words) && !column; i++)
+		sql_offer(out, word, sql_names_words[i]);
+	for (size_t i = 0; i < ARRAY_LEN(sql_functions) && !column; i++)
+		sql_offer(out, word, sql_functions[i]);
+	sql_offer_columns(names, sql, false, word, out);
+}
+
+/* ---- what was meant -------------------------------------------------------------------------- */
+
+enum view_named {
+	VIEW_NAMED_COLUMN,
+	VIEW_NAMED_VIEW,
+	VIEW_NAMED_FUNCTION
+};
+
+/* Names of that kind; columns of the views that @sql names, where it names any. */
+static size_t sql_gather(const struct view_sql_names *names, const char *sql, enum view_named kind,
+			 const char *out[NAMES_MOST])
+{
+	size_t count = 0;
+	bool named = false;
+
+	if (kind == VIEW_NAMED_FUNCTION) {
+		memcpy(out, sql_functions, sizeof(sql_functions));
+		return ARRAY_LEN(sql_functions);
+	}
+	for (int i = 0; i < names->count; i++)
+		named = named || sql_names_it(sql, names->views[i].name);
+	for (int i = 0; i < names->count; i++) {
+		const struct view_sql_view *view = &names->views[i];
+
+		if (kind == VIEW_NAMED_VIEW && count < NAMES_MOST)
+			out[count++] = view->name;
+		if (kind != VIEW_NAMED_COLUMN || (named && !sql_names_it(sql, view->name)))
+			continue;
+		for (int c = 0; c < view->column_count && count < NAMES_MOST; c++)
+			out[count++] = view->columns[c];
+	}
+	return count;
+}
+
+const char *view_sql_nearest(const struct view_sql_names *names, const char *sql,
+			     const char *message, char word[128])
+{
+	static const struct {
+		const char *text;
+		enum view_named kind;
+	} unknown[] = {{"no such column: ", VIEW_NAMED_COLUMN},
+		       {"no such table: ", VIEW_NAMED_VIEW},
+		       {"no such function: ", VIEW_NAMED_FUNCTION}};
+	const char *candidates[NAMES_MOST], *at;
+
+	word[0] = '\0';
+	for (size_t i = 0; i < ARRAY_LEN(unknown); i++) {
+		if (!str_starts_with(message, unknown[i].text))
+			continue;
+		at = message + strlen(unknown[i].text);
+		if (strrchr(at, '.'))
+			at = strrchr(at, '.') + 1;
+		str_copy(word, 128, at);
+		return str_nearest(word, candidates,
+				   sql_gather(names, sql, unknown[i].kind, candidates));
+	}
+	return NULL;
+}
 
 /* ---- one report ------------------------------------------------------------------------------ */
 
-static bool view_sql_cancelled(void *user)
+static bool sql_cancelled(void *user)
 {
 	return view_cancelled(user);
 }
 
 /* SELECT a.x, b.x: the second becomes x_2. */
-static enum status view_tell_apart(struct report_table *table, struct err *err)
+static enum status sql_tell_apart(struct report_table *table, struct err *err)
 {
 	for (int i = table->column_count - 1; i > 0; i--) {
 		int same = 1;
@@ -40,11 +275,11 @@ static enum status view_tell_apart(struct report_table *table, struct err *err)
 	return ST_OK;
 }
 
-static enum status view_ask(struct view_sql_answer *out, struct report_table *table,
-			    struct view_context *context, const struct view_source *source,
-			    const char *sql, struct err *err)
+static enum status sql_run_ask(struct view_sql_answer *out, struct report_table *table,
+			       struct view_context *context, const struct view_source *source,
+			       const char *sql, struct err *err)
 {
-	const struct prof_guard_params params = {view_sql_cancelled, context, 0};
+	const struct prof_guard_params params = {sql_cancelled, context, 0};
 	struct prof_db *db;
 	bool more = false;
 	enum status status;
@@ -62,13 +297,13 @@ static enum status view_ask(struct view_sql_answer *out, struct report_table *ta
 		out->offset = prof_db_error_offset(db);
 	prof_db_close(db);
 	out->more = out->more || more;
-	return status == ST_OK ? view_tell_apart(table, err) : status;
+	return status == ST_OK ? sql_tell_apart(table, err) : status;
 }
 
 /* ---- two reports ----------------------------------------------------------------------------- */
 
 /* Does a column say which row it is, not how much? */
-static bool view_is_key(const struct report_column *column)
+static bool sql_is_key(const struct report_column *column)
 {
 	return (column->quantity == REPORT_TEXT || column->quantity == REPORT_NUMBER ||
 		view_place_field(column->name)) &&
@@ -76,8 +311,8 @@ static bool view_is_key(const struct report_column *column)
 }
 
 /* The first columns, as far as they are keys of both. */
-static void view_join_keys(char out[512], const struct report_table *source,
-			   const struct report_table *target)
+static void sql_join_keys(char out[512], const struct report_table *source,
+			  const struct report_table *target)
 {
 	size_t length = 0;
 
@@ -85,7 +320,7 @@ static void view_join_keys(char out[512], const struct report_table *source,
 	for (int i = 0; i < source->column_count && i < target->column_count; i++) {
 		const char *name = source->columns[i].name;
 
-		if (!view_is_key(&source->columns[i]) || !view_is_key(&target->columns[i]) ||
+		if (!sql_is_key(&source->columns[i]) || !sql_is_key(&target->columns[i]) ||
 		    length + strlen(name) + 2 > 512)
 			break;
 		length += (size_t)snprintf(out + length, 512 - length, "%s%s", length ? "," : "",
@@ -94,7 +329,7 @@ static void view_join_keys(char out[512], const struct report_table *source,
 }
 
 /* A column `row` before the others. */
-static enum status view_number_rows(struct report_table *table, struct err *err)
+static enum status sql_number_rows(struct report_table *table, struct err *err)
 {
 	const size_t columns = (size_t)table->column_count, rows = (size_t)table->row_count;
 	struct report_column *named =
@@ -120,18 +355,18 @@ static enum status view_number_rows(struct report_table *table, struct err *err)
 	return ST_OK;
 }
 
-static enum status view_join(struct view_sql_answer *out, const struct view_context *context,
-			     struct report_table *source, struct report_table *target,
-			     struct err *err)
+static enum status sql_join(struct view_sql_answer *out, const struct view_context *context,
+			    struct report_table *source, struct report_table *target,
+			    struct err *err)
 {
 	enum status status = ST_OK;
 
-	view_join_keys(out->keys, source, target);
+	sql_join_keys(out->keys, source, target);
 	if (!out->keys[0]) {
 		str_copy(out->keys, sizeof(out->keys), "row");
-		status = view_number_rows(source, err);
+		status = sql_number_rows(source, err);
 		if (status == ST_OK)
-			status = view_number_rows(target, err);
+			status = sql_number_rows(target, err);
 	}
 	return status == ST_OK
 		       ? view_grid_compare(&out->table, context, source, target, out->keys, err)
@@ -147,11 +382,11 @@ enum status view_sql_run(struct view_sql_answer *out, struct view_context *conte
 
 	memset(out, 0, sizeof(*out));
 	out->offset = -1;
-	status = view_ask(out, &source, context, context->source, sql, err);
+	status = sql_run_ask(out, &source, context, context->source, sql, err);
 	if (status == ST_OK && context->target) {
-		status = view_ask(out, &target, context, context->target, sql, err);
+		status = sql_run_ask(out, &target, context, context->target, sql, err);
 		if (status == ST_OK)
-			status = view_join(out, context, &source, &target, err);
+			status = sql_join(out, context, &source, &target, err);
 		report_table_free(&source);
 		report_table_free(&target);
 	} else {
@@ -164,8 +399,7 @@ enum status view_sql_run(struct view_sql_answer *out, struct view_context *conte
 /* ---- rows that a place names ----------------------------------------------------------------- */
 
 /* A value of @column: texts as such, also where they look like numbers. */
-static void view_add_condition(struct str *out, const char *column, const char *value,
-			       size_t length)
+static void sql_add_condition(struct str *out, const char *column, const char *value, size_t length)
 {
 	const struct view_place_field *field = view_place_field(column);
 	const bool pattern = memchr(value, '*', length) != NULL;
@@ -180,43 +414,43 @@ static void view_add_condition(struct str *out, const char *column, const char *
 		str_add_sql_bytes(out, value, length);
 }
 
-static bool view_is_column(const char *text, size_t length)
+static bool sql_is_column(const char *text, size_t length)
 {
 	return length > 0 && length < 64 &&
 	       strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_") == length;
 }
 
 /* The "=" of a pair that begins at @at: nothing but a column's name before it. NULL: none. */
-static const char *view_pair(const char *at)
+static const char *sql_pair(const char *at)
 {
 	const char *equals = at + strcspn(at, "= ");
 
-	return *equals == '=' && view_is_column(at, (size_t)(equals - at)) ? equals : NULL;
+	return *equals == '=' && sql_is_column(at, (size_t)(equals - at)) ? equals : NULL;
 }
 
-static void view_add_conditions(struct str *out, const char *keys)
+static void sql_add_conditions(struct str *out, const char *keys)
 {
 	const char *word = " WHERE ";
 	char column[64];
 
 	for (const char *at = keys + strspn(keys, " "); *at;) {
-		const char *equals = view_pair(at), *end;
+		const char *equals = sql_pair(at), *end;
 
 		if (!equals)
 			return;
 		/* A value ends where the next pair begins: it may have blanks. */
 		for (end = equals + 1; *end; end++)
-			if (*end == ' ' && view_pair(end + strspn(end, " ")))
+			if (*end == ' ' && sql_pair(end + strspn(end, " ")))
 				break;
 		snprintf(column, sizeof(column), "%.*s", (int)(equals - at), at);
 		str_add(out, word);
-		view_add_condition(out, column, equals + 1, (size_t)(end - equals - 1));
+		sql_add_condition(out, column, equals + 1, (size_t)(end - equals - 1));
 		word = " AND ";
 		at = end + strspn(end, " ");
 	}
 }
 
-static const char *view_known(const char *view)
+static const char *sql_known(const char *view)
 {
 	size_t count;
 	const char *const *names = prof_view_names(&count);
@@ -230,14 +464,14 @@ static const char *view_known(const char *view)
 enum status view_sql_rows_of(char out[VIEW_PLACE_SQL], const char *view, const char *keys,
 			     struct err *err)
 {
-	const char *known = view_known(view);
+	const char *known = sql_known(view);
 	struct str text = {0};
 	enum status status = ST_OK;
 
 	if (!known)
 		return err_set(err, ST_NOTFOUND, "there is no view %s", view);
 	str_addf(&text, "SELECT * FROM %s", known);
-	view_add_conditions(&text, keys);
+	sql_add_conditions(&text, keys);
 	str_add(&text, ";");
 	if (text.failed)
 		status = err_nomem(err);

@@ -2,18 +2,260 @@
  * The screen Summary: the numbers of report_summary, as blocks; of a run that is recording, how far
  * it is; and beside another report, what differs.
  *
- * Threading: see view_screen.h. Ownership: the state owns its summary and its blocks.
+ * Threading: the session's. Ownership: view_summary_internal.h.
  */
+#include "viewer/summary/view_summary_internal.h"
+
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "common/fmt.h"
 #include "common/mem.h"
+#include "common/minmax.h"
+#include "common/str.h"
 #include "viewer/draw/view_table.h"
-#include "viewer/summary/view_summary_internal.h"
+
+/* ---- a run that is recording ----------------------------------------------------------------- */
+
+#define SUMMARY_LIVE_NAME_WIDTH 16
+#define NAME_MOST               28
+#define VIEW_WHEN_SIZE          48
+
+/* The last pipeline runs of the device, or of the host where none is of the device. */
+static const char summary_bubble_sql[] =
+	"SELECT clock, count(*), avg(idle_fraction), avg(theory_idle_fraction) FROM "
+	"(SELECT * FROM bubble_rows ORDER BY row_id DESC LIMIT 32) GROUP BY clock "
+	"ORDER BY clock DESC LIMIT 1";
+
+/* Of the last rows each tensor's last one. */
+static const char summary_latest_sql[] =
+	"SELECT i.key, c.step, c.weight_update, s.n_nan + s.n_pos_inf + s.n_neg_inf, s.mean, "
+	"s.std, max(s.row_id) "
+	"FROM (SELECT * FROM tensor_stat_rows ORDER BY row_id DESC LIMIT 64) s "
+	"JOIN tensor_rows i ON i.tensor_id = s.tensor_id "
+	"LEFT JOIN contexts c ON c.context_id = s.context_id "
+	"GROUP BY s.tensor_id ORDER BY i.key LIMIT 6";
+
+static const char summary_loss_sql[] =
+	"SELECT last_value, last_step, last_epoch FROM metric_sums WHERE "
+	"name = 'loss' AND mode = 'train' "
+	"ORDER BY last_time_ns DESC LIMIT 1";
+
+static void summary_take_bubble(struct view_now *now, const struct prof_query *query)
+{
+	now->clock = prof_column_int(query, 0) ? "device" : "host";
+	now->runs = prof_column_int(query, 1);
+	now->idle_fraction = prof_column_real(query, 2);
+	now->theory_idle_fraction = prof_column_real(query, 3);
+}
+
+static void summary_take_latest(struct view_now *now, const struct prof_query *query)
+{
+	struct view_latest *latest = &now->latest[now->latest_count];
+	const char *key = prof_column_text(query, 0);
+
+	if (now->latest_count == VIEW_LATEST)
+		return;
+	str_copy(latest->key, sizeof(latest->key), key ? key : "");
+	latest->step = prof_column_int(query, 1);
+	latest->weight_update = prof_column_int(query, 2);
+	latest->bad = prof_column_int(query, 3);
+	latest->mean = prof_column_real(query, 4);
+	latest->std = prof_column_real(query, 5);
+	now->latest_count++;
+}
+
+static void summary_take_loss(struct view_now *now, const struct prof_query *query)
+{
+	now->loss = prof_column_real(query, 0);
+	now->loss_step = prof_column_int(query, 1);
+	now->loss_epoch = prof_column_int(query, 2);
+}
+
+static const struct {
+	const char *sql;
+	void (*take)(struct view_now *now, const struct prof_query *query);
+} view_now_queries[] = {{summary_bubble_sql, summary_take_bubble},
+			{summary_latest_sql, summary_take_latest},
+			{summary_loss_sql, summary_take_loss}};
+
+/* What the trainer that writes @path says of itself. */
+static void summary_now_progress(struct view_now *now, const char *path)
+{
+	struct prof_announcements runs;
+
+	if (prof_announcements_read(&runs, false, NULL, NULL) != ST_OK)
+		return;
+	for (int i = 0; i < runs.count && !now->told; i++) {
+		char database[FS_PATH_SIZE];
+
+		if (!runs.items[i].report[0] ||
+		    !fs_path(database, "%s/profile.db", runs.items[i].report))
+			continue;
+		if (fs_is_same(path, runs.items[i].report) || fs_is_same(path, database)) {
+			now->told = true;
+			now->progress = runs.items[i].progress;
+		}
+	}
+	prof_announcements_free(&runs);
+}
+
+/* Read how far the run is, and its block. */
+static enum status summary_now(struct view_summary *screen, struct view_context *context,
+			       struct err *err)
+{
+	struct view_now *now = &screen->now;
+	enum status status = ST_OK;
+
+	memset(now, 0, sizeof(*now));
+	now->loss = NAN;
+	now->live = context->source->state == VIEW_RECORDING;
+	if (!now->live)
+		return ST_OK;
+	summary_now_progress(now, context->source->path);
+	for (size_t i = 0; i < sizeof(view_now_queries) / sizeof(view_now_queries[0]); i++) {
+		struct prof_query *query;
+
+		status = prof_query_open(&query, context->source->db, view_now_queries[i].sql, err);
+		while (prof_query_next(query, &status, err))
+			view_now_queries[i].take(now, query);
+		prof_query_close(query);
+		if (status != ST_OK)
+			return status;
+	}
+	return ST_OK;
+}
+
+/* ---- the block ------------------------------------------------------------------------------- */
+
+static void summary_live_progress(struct view_summary *screen)
+{
+	const struct report_progress *progress = &screen->now.progress;
+	const struct report_reached *reached = &screen->summary.reached;
+	struct view_blocks *blocks = &screen->blocks;
+
+	if (!screen->now.told && reached->known)
+		view_blocks_fact(blocks, "reached", VIEW_BOLD, "epoch %lld, step %lld",
+				 (long long)reached->epoch, (long long)reached->step);
+	if (!screen->now.told)
+		return;
+	if (progress->epochs > 0)
+		view_blocks_bar(blocks, report_run_state_text(progress->state), VIEW_GOOD,
+				(double)progress->epoch / (double)progress->epochs, NAN,
+				"epoch %lld of %lld", (long long)progress->epoch,
+				(long long)progress->epochs);
+	if (progress->steps > 0)
+		view_blocks_bar(
+			blocks, "step", VIEW_GOOD, (double)progress->step / (double)progress->steps,
+			NAN, "%lld of %lld", (long long)progress->step, (long long)progress->steps);
+}
+
+/* How far training is by its recording, and until when. */
+static void summary_live_left(struct view_summary *screen)
+{
+	const struct view_glance *glance = &screen->glance;
+	const int64_t left_ns = view__summary_left_ns(glance);
+	char done[FMT_SIZE], all[FMT_SIZE], left[FMT_SIZE];
+
+	if (left_ns < 0)
+		return;
+	if (!screen->now.told)
+		view_blocks_bar(&screen->blocks, "training", VIEW_GOOD,
+				(double)glance->steps / (double)glance->steps_of, NAN,
+				"%s of %s steps", fmt_count(done, glance->steps),
+				fmt_count(all, glance->steps_of));
+	view_blocks_fact(&screen->blocks, "time left", VIEW_BOLD,
+			 left_ns > 0 ? "about %s of training, at its pace so far"
+				     : "training is done",
+			 fmt_ns(left, left_ns));
+}
+
+/* "step 12: ", "update 3: ", or nothing. */
+static const char *summary_when(char out[VIEW_WHEN_SIZE], int64_t step, int64_t weight_update)
+{
+	out[0] = '\0';
+	if (step != IPS_NULL)
+		snprintf(out, VIEW_WHEN_SIZE, "step %lld: ", (long long)step);
+	else if (weight_update != IPS_NULL)
+		snprintf(out, VIEW_WHEN_SIZE, "update %lld: ", (long long)weight_update);
+	return out;
+}
+
+static void summary_live_loss(struct view_summary *screen)
+{
+	const struct view_now *now = &screen->now;
+	char text[FMT_SIZE], when[VIEW_WHEN_SIZE] = "";
+
+	if (isnan(now->loss))
+		return;
+	if (now->loss_step != IPS_NULL)
+		snprintf(when, sizeof(when), " at step %lld", (long long)now->loss_step);
+	else if (now->loss_epoch != IPS_NULL)
+		snprintf(when, sizeof(when), " after epoch %lld", (long long)now->loss_epoch);
+	view_blocks_fact(&screen->blocks, "loss", VIEW_BOLD, "%s%s", fmt_real(text, now->loss),
+			 when);
+}
+
+static void summary_live_tensor(struct view_summary *screen, const struct view_latest *latest)
+{
+	char mean[FMT_SIZE], std[FMT_SIZE], when[VIEW_WHEN_SIZE];
+	struct view_place *place;
+
+	view_blocks_fact(&screen->blocks, latest->key, latest->bad > 0 ? VIEW_BAD : VIEW_NORMAL,
+			 "%smean %s, std %s%s",
+			 summary_when(when, latest->step, latest->weight_update),
+			 fmt_real(mean, latest->mean), fmt_real(std, latest->std),
+			 latest->bad > 0 ? ", NaN or Inf" : "");
+	place = view__summary_link(screen, VIEW_SCREENS);
+	if (!place)
+		return;
+	view_place_text(place->key, latest->key);
+	place->step = latest->step;
+	place->weight_update = latest->weight_update;
+}
+
+/* Columns of names: keys of tensors are long. */
+static int summary_live_width(const struct view_now *now)
+{
+	int width = SUMMARY_LIVE_NAME_WIDTH;
+
+	for (int i = 0; i < now->latest_count; i++) {
+		const int key = view_text_width(now->latest[i].key) + 1;
+
+		width = max(key, width);
+	}
+	return min(width, NAME_MOST);
+}
+
+void view__summary_live(struct view_summary *screen)
+{
+	const struct view_now *now = &screen->now;
+	struct view_blocks *blocks = &screen->blocks;
+	char done[FMT_SIZE];
+
+	if (!now->live)
+		return;
+	view_blocks_begin(blocks, "Now", summary_live_width(now));
+	summary_live_progress(screen);
+	summary_live_left(screen);
+	if (screen->summary.weight_updates > 0)
+		view_blocks_fact(blocks, "done", VIEW_NORMAL, "%s weight updates",
+				 fmt_count(done, screen->summary.weight_updates));
+	if (now->runs > 0)
+		view_blocks_bar(blocks, "idle fraction", VIEW_BUBBLE, now->idle_fraction,
+				now->theory_idle_fraction, "%.1f%% %s, %lld runs",
+				now->idle_fraction * 100, now->clock, (long long)now->runs);
+	summary_live_loss(screen);
+	for (int i = 0; i < now->latest_count; i++)
+		summary_live_tensor(screen, &now->latest[i]);
+}
+
+/* ---- the screen ------------------------------------------------------------------------------ */
 
 #define LARGE_BYTES (64 << 20) /* what is not in memory takes a tenth of a second */
 
-static enum status view_summary_open(void **state, struct view_context *context, struct err *err)
+static enum status summary_open(void **state, struct view_context *context, struct err *err)
 {
 	struct view_summary *screen = mem_calloc(1, sizeof(*screen));
 
@@ -25,7 +267,7 @@ static enum status view_summary_open(void **state, struct view_context *context,
 	return ST_OK;
 }
 
-static void view_summary_close(void *state)
+static void summary_close(void *state)
 {
 	struct view_summary *screen = state;
 
@@ -38,8 +280,8 @@ static void view_summary_close(void *state)
 	mem_free(screen);
 }
 
-static enum status view_summary_load(void *state, struct view_context *context, bool news,
-				     struct err *err)
+static enum status summary_load(void *state, struct view_context *context, bool news,
+				struct err *err)
 {
 	struct view_summary *screen = state;
 	enum status status;
@@ -54,7 +296,7 @@ static enum status view_summary_load(void *state, struct view_context *context, 
 			return status;
 		report_summary_free(&screen->summary);
 		screen->summary = fresh;
-		status = view__summary_now(screen, context, err);
+		status = summary_now(screen, context, err);
 		if (status == ST_OK)
 			status = view__summary_look(screen, context, err);
 		if (status != ST_OK)
@@ -71,8 +313,8 @@ static enum status view_summary_load(void *state, struct view_context *context, 
 	return view_blocks_fit(&screen->blocks, context->body.width, context->body.height, err);
 }
 
-static void view_summary_draw(const void *state, const struct view_context *context,
-			      struct view_pane *pane)
+static void summary_draw(const void *state, const struct view_context *context,
+			 struct view_pane *pane)
 {
 	const struct view_summary *screen = state;
 
@@ -82,8 +324,8 @@ static void view_summary_draw(const void *state, const struct view_context *cont
 		view_blocks_draw(&screen->blocks, pane);
 }
 
-static bool view_summary_place(const void *state, const struct view_context *context,
-			       struct view_place *out)
+static bool summary_place(const void *state, const struct view_context *context,
+			  struct view_place *out)
 {
 	const struct view_summary *screen = state;
 	const int link = view_blocks_linked(&screen->blocks);
@@ -97,7 +339,7 @@ static bool view_summary_place(const void *state, const struct view_context *con
 }
 
 /* Where Enter goes to; VIEW_SCREENS: it asks. */
-static int view_summary_leads(const struct view_summary *screen, const struct view_context *context)
+static int summary_leads(const struct view_summary *screen, const struct view_context *context)
 {
 	const int link = view_blocks_linked(&screen->blocks);
 
@@ -106,8 +348,8 @@ static int view_summary_leads(const struct view_summary *screen, const struct vi
 	return link ? screen->leads[link - 1] : VIEW_SCREENS;
 }
 
-static enum view_answer view_summary_request(void *state, struct view_context *context,
-					     enum view_request request)
+static enum view_answer summary_request(void *state, struct view_context *context,
+					enum view_request request)
 {
 	struct view_summary *screen = state;
 	struct view_place place;
@@ -123,8 +365,8 @@ static enum view_answer view_summary_request(void *state, struct view_context *c
 						 request)
 				       : view_blocks_request(&screen->blocks, context->body.height,
 							     request);
-	if (view_summary_place(screen, context, &place)) {
-		context->leads = view_summary_leads(screen, context);
+	if (summary_place(screen, context, &place)) {
+		context->leads = summary_leads(screen, context);
 		return request == VIEW_JOIN_REQUEST || context->leads == VIEW_SCREENS ? VIEW_JOIN
 										      : VIEW_LEAD;
 	}
@@ -135,8 +377,8 @@ static enum view_answer view_summary_request(void *state, struct view_context *c
 	return VIEW_DRAW;
 }
 
-static bool view_summary_search(void *state, struct view_context *context, const char *text,
-				bool forward)
+static bool summary_search(void *state, struct view_context *context, const char *text,
+			   bool forward)
 {
 	struct view_summary *screen = state;
 
@@ -147,13 +389,13 @@ static bool view_summary_search(void *state, struct view_context *context, const
 	return view_blocks_search(&screen->blocks, context->body.height, text, forward);
 }
 
-static void view_summary_filter(void *state, const char *text)
+static void summary_filter(void *state, const char *text)
 {
 	view_grid_filter(&((struct view_summary *)state)->grid, text);
 }
 
-static void view_summary_status(const void *state, const struct view_context *context, char *out,
-				size_t size)
+static void summary_status(const void *state, const struct view_context *context, char *out,
+			   size_t size)
 {
 	const struct view_summary *screen = state;
 
@@ -163,7 +405,7 @@ static void view_summary_status(const void *state, const struct view_context *co
 		view_blocks_status(&screen->blocks, context->body.height, out, size);
 }
 
-static int view_summary_height(const void *state, const struct view_context *context)
+static int summary_height(const void *state, const struct view_context *context)
 {
 	const struct view_summary *screen = state;
 
@@ -172,8 +414,8 @@ static int view_summary_height(const void *state, const struct view_context *con
 }
 
 /* What the screen says, a line per row. */
-static enum status view_summary_table(void *state, struct view_context *context,
-				      struct report_table *out, struct err *err)
+static enum status summary_table(void *state, struct view_context *context,
+				 struct report_table *out, struct err *err)
 {
 	static const struct report_column columns[] = {
 		{"section", REPORT_TEXT}, {"name", REPORT_TEXT}, {"value", REPORT_TEXT}};
@@ -201,8 +443,7 @@ static enum status view_summary_table(void *state, struct view_context *context,
 	return status;
 }
 
-static void view_summary_query(const void *state, const struct view_context *context,
-			       struct str *out)
+static void summary_query(const void *state, const struct view_context *context, struct str *out)
 {
 	static const char *const views[] = {"meta",         "execution_sums", "metric_sums",
 					    "bubble_sums",  "stage_sums",     "health_sums",
@@ -221,16 +462,16 @@ const struct view_screen_ops view_summary_ops = {
 	.key = '1',
 	.where = VIEW_ON_SUMMARY,
 	.least_ns = 1000 * UINT64_C(1000000),
-	.open = view_summary_open,
-	.close = view_summary_close,
-	.load = view_summary_load,
-	.draw = view_summary_draw,
-	.request = view_summary_request,
-	.search = view_summary_search,
-	.filter = view_summary_filter,
-	.status = view_summary_status,
-	.height = view_summary_height,
-	.table = view_summary_table,
-	.place = view_summary_place,
-	.query = view_summary_query,
+	.open = summary_open,
+	.close = summary_close,
+	.load = summary_load,
+	.draw = summary_draw,
+	.request = summary_request,
+	.search = summary_search,
+	.filter = summary_filter,
+	.status = summary_status,
+	.height = summary_height,
+	.table = summary_table,
+	.place = summary_place,
+	.query = summary_query,
 };

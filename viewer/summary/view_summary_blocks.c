@@ -1,19 +1,226 @@
 /*
- * The Summary's blocks, from the numbers of report_summary.
+ * The Summary's blocks, from the numbers of report_summary: the run, the simulated machine, the
+ * program that was compiled for it, the files of the report, and the settings of the run.
  *
- * Threading: one thread. Ownership: texts are the blocks' arena's.
+ * Threading: the session's. Ownership: the blocks own their texts.
  */
+#include "viewer/summary/view_summary_internal.h"
+
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "common/fmt.h"
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "common/sat.h"
-#include "viewer/summary/view_summary_internal.h"
 
-#define NAME_WIDTH 16
-#define RULE_WIDTH 22 /* of "saturated_activation" */
+/* ---- machine, program, files, settings ------------------------------------------------------- */
+
+#define SUMMARY_MACHINE_NAME_WIDTH 16
+#define RUN_WIDTH                  44 /* of "model.config.layers[3].config.final_outfeed" */
+#define RUN_SETTINGS               400
+
+/* Where rows have numbers, the last one's is their count: rows never go. */
+static const char summary_machine_sql[] =
+	"SELECT max(tile + coalesce(more_tiles, 0)) + 1, max(capacity), "
+	"(SELECT CAST(value AS REAL) FROM meta WHERE key = 'clock_hz'), "
+	"(SELECT count(*) FROM program_rows), (SELECT max(row_id) FROM operation_rows), "
+	"(SELECT max(row_id) FROM compute_set_rows), (SELECT sum(vertices) FROM "
+	"compute_set_rows), (SELECT count(*) FROM variable_rows), "
+	"EXISTS (SELECT 1 FROM device_step_rows) FROM tile_memory_rows";
+
+/* The run file as the trainer took it, a setting each. */
+static const char summary_run_sql[] =
+	"SELECT replace(substr(j.fullkey, 3), '\"', '') AS key, CASE WHEN j.type IN ('true', "
+	"'false') "
+	"THEN j.type ELSE CAST(j.atom AS TEXT) END AS value FROM meta m, "
+	"json_tree(CASE WHEN json_valid(m.value) THEN m.value ELSE 'null' END) j "
+	"WHERE m.key = 'run' AND j.atom IS NOT NULL AND j.fullkey NOT LIKE '$.flags%'";
+
+enum status view__summary_machine(struct view_summary *screen, struct prof_db *db, struct err *err)
+{
+	struct view_machine *machine = &screen->machine;
+	struct report_table run;
+	struct prof_query *query;
+	enum status status = prof_query_open(&query, db, summary_machine_sql, err);
+
+	if (prof_query_next(query, &status, err)) {
+		machine->tiles = prof_column_int(query, 0);
+		machine->tile_bytes = prof_column_int(query, 1);
+		machine->clock_hz = prof_column_real(query, 2);
+		machine->programs = prof_column_int(query, 3);
+		machine->operations = prof_column_int(query, 4);
+		machine->compute_sets = prof_column_int(query, 5);
+		machine->vertices = prof_column_int(query, 6);
+		machine->variables = prof_column_int(query, 7);
+		machine->traced = prof_column_int(query, 8) > 0;
+	}
+	prof_query_close(query);
+	if (status == ST_OK)
+		status = report_table_query(&run, db, "run", summary_run_sql, RUN_SETTINGS, err);
+	if (status != ST_OK)
+		return status;
+	report_table_free(&screen->run);
+	screen->run = run;
+	return ST_OK;
+}
+
+static void summary_add_number(struct view_blocks *blocks, const char *name, int64_t value)
+{
+	char text[FMT_SIZE];
+
+	if (value > 0)
+		view_blocks_fact(blocks, name, VIEW_NORMAL, "%s", fmt_count(text, value));
+}
+
+static void summary_add_memory(struct view_blocks *blocks, const struct view_machine *machine,
+			       const struct view_glance *glance)
+{
+	char tile[FMT_SIZE], ipu[FMT_SIZE];
+
+	if (machine->tiles <= 0 || machine->tile_bytes <= 0)
+		return;
+	if (glance->memory_tiles > machine->tiles)
+		view_blocks_fact(blocks, "tiles", VIEW_NORMAL, "%s on each IPU, %s in all",
+				 fmt_count(tile, machine->tiles),
+				 fmt_count(ipu, glance->memory_tiles));
+	else
+		view_blocks_fact(blocks, "tiles", VIEW_NORMAL, "%s on each IPU",
+				 fmt_count(tile, machine->tiles));
+	view_blocks_fact(blocks, "memory", VIEW_NORMAL, "%s on each tile, %s on each IPU",
+			 fmt_bytes(tile, (uint64_t)machine->tile_bytes),
+			 fmt_bytes(ipu, (uint64_t)machine->tile_bytes * (uint64_t)machine->tiles));
+	if (glance->memory_bytes > 0)
+		view_blocks_fact(blocks, "used", VIEW_NORMAL, "%s of %s in all",
+				 fmt_bytes(tile, (uint64_t)glance->memory_bytes),
+				 fmt_bytes(ipu, (uint64_t)glance->memory_capacity));
+}
+
+/* A line of the block begun last, or several where @value is long; nothing of none. */
+static void summary_add_fact(struct view_summary *screen, const char *name, int name_width,
+			     const char *value)
+{
+	struct view_blocks *blocks = &screen->blocks;
+
+	if (value && value[0])
+		view_blocks_fold(blocks, name, VIEW_NORMAL,
+				 view_blocks_line_width(blocks, false, screen->width) - name_width,
+				 value);
+}
+
+static void summary_block_machine(struct view_summary *screen)
+{
+	const struct report_summary *summary = &screen->summary;
+	const struct {
+		const char *name;
+		int64_t count;
+	} parts[] = {{"IPUs", summary->ipus},
+		     {"replicas", summary->replicas},
+		     {"stages", summary->stages}};
+	struct view_blocks *blocks = &screen->blocks;
+
+	/* A recording of something else was not made on one. */
+	if (!summary->target && summary->ipus <= 0 && screen->machine.tiles <= 0)
+		return;
+	view_blocks_begin(
+		blocks, summary->ranks > 1 ? "Simulated machine of each rank" : "Simulated machine",
+		SUMMARY_MACHINE_NAME_WIDTH);
+	summary_add_fact(screen, "target", SUMMARY_MACHINE_NAME_WIDTH, summary->target);
+	summary_add_fact(screen, "cost model", SUMMARY_MACHINE_NAME_WIDTH, summary->cost_model);
+	summary_add_fact(screen, "schedule", SUMMARY_MACHINE_NAME_WIDTH, summary->schedule);
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+		summary_add_number(blocks, parts[i].name, parts[i].count);
+	summary_add_memory(blocks, &screen->machine, &screen->glance);
+	if (screen->machine.clock_hz > 0)
+		view_blocks_fact(blocks, "clock", VIEW_NORMAL, "%.0f MHz",
+				 screen->machine.clock_hz / 1e6);
+	if (screen->glance.looked)
+		view_blocks_fact(blocks, "instrumentation", VIEW_NORMAL, "%s",
+				 screen->machine.traced
+					 ? "by tile: steps of the device are recorded"
+					 : "none: no step of the device is recorded");
+	if (summary->oversubscribed)
+		view_blocks_fact(blocks, "host times", VIEW_WARN,
+				 "oversubscribed: more workers than processors");
+}
+
+static void summary_block_program(struct view_blocks *blocks, const struct view_machine *machine)
+{
+	if (machine->programs <= 0 && machine->operations <= 0)
+		return;
+	view_blocks_begin(blocks, "Compiled program (simulated)", SUMMARY_MACHINE_NAME_WIDTH);
+	summary_add_number(blocks, "programs", machine->programs);
+	summary_add_number(blocks, "operations", machine->operations);
+	summary_add_number(blocks, "compute sets", machine->compute_sets);
+	summary_add_number(blocks, "vertices", machine->vertices);
+	summary_add_number(blocks, "variables", machine->variables);
+}
+
+/* What a report directory is made of, and which of that is there. */
+static void summary_block_files(struct view_blocks *blocks, const char *folder)
+{
+	static const char *const names[] = {"profile.db",     "graph.json", "execution.json",
+					    "framework.json", "app.json",   "debug.cbor"};
+	char path[FS_PATH_SIZE], text[FMT_SIZE];
+	struct stat info;
+
+	if (!fs_is_dir(folder))
+		return;
+	view_blocks_begin(blocks, "Report files", SUMMARY_MACHINE_NAME_WIDTH);
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (fs_path(path, "%s/%s", folder, names[i]) && stat(path, &info) == 0)
+			view_blocks_fact(blocks, names[i], VIEW_NORMAL, "%s",
+					 fmt_bytes(text, (uint64_t)info.st_size));
+		else
+			view_blocks_fact(blocks, names[i], VIEW_DIM, "not there");
+}
+
+/* What the clocks of the recording are taken from: nothing to read. */
+static bool summary_is_internal(const char *option)
+{
+	static const char *const names[] = {"process_start", "ticks_per_second"};
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (strcmp(option, names[i]) == 0)
+			return true;
+	return false;
+}
+
+static void summary_block_settings(struct view_summary *screen)
+{
+	const struct report_summary *summary = &screen->summary;
+	const struct report_table *run = &screen->run;
+	struct view_blocks *blocks = &screen->blocks;
+
+	if (summary->option_count > 0)
+		view_blocks_begin(blocks, "Options", 2 * SUMMARY_MACHINE_NAME_WIDTH);
+	for (int i = 0; i < summary->option_count; i++)
+		if (!summary_is_internal(summary->options[i].name))
+			view_blocks_fact(blocks, summary->options[i].name, VIEW_NORMAL, "%s",
+					 summary->options[i].value);
+	if (run->row_count > 0)
+		view_blocks_begin(blocks, "Run file", RUN_WIDTH);
+	for (int64_t i = 0; i < run->row_count; i++) {
+		const struct report_cell *cells = &run->cells[i * run->column_count];
+
+		summary_add_fact(screen, cells[0].text, RUN_WIDTH, cells[1].text);
+	}
+}
+
+static void summary_made(struct view_summary *screen, const char *folder)
+{
+	summary_block_machine(screen);
+	summary_block_program(&screen->blocks, &screen->machine);
+	summary_block_files(&screen->blocks, folder);
+	summary_block_settings(screen);
+}
+
+/* ---- the run --------------------------------------------------------------------------------- */
+
+#define SUMMARY_BLOCKS_NAME_WIDTH 16
+#define RULE_WIDTH                22 /* of "saturated_activation" */
 
 /* ---- places that the cursor stops at --------------------------------------------------------- */
 
@@ -30,8 +237,8 @@ struct view_place *view__summary_link(struct view_summary *screen, enum view_scr
 	return place;
 }
 
-static void view_link_stage(struct view_summary *screen, const struct report_stage *stage,
-			    int clock)
+static void summary_link_stage(struct view_summary *screen, const struct report_stage *stage,
+			       int clock)
 {
 	struct view_place *place = view__summary_link(screen, VIEW_SCREENS);
 
@@ -45,7 +252,7 @@ static void view_link_stage(struct view_summary *screen, const struct report_sta
 		 (long long)stage->stage);
 }
 
-static void view_link_metric(struct view_summary *screen, const char *metric, bool known)
+static void summary_link_metric(struct view_summary *screen, const char *metric, bool known)
 {
 	struct view_place *place = known ? view__summary_link(screen, VIEW_SCREENS) : NULL;
 
@@ -57,18 +264,7 @@ static void view_link_metric(struct view_summary *screen, const char *metric, bo
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
-void view__summary_fact(struct view_summary *screen, const char *name, int name_width,
-			const char *value)
-{
-	struct view_blocks *blocks = &screen->blocks;
-
-	if (value && value[0])
-		view_blocks_fold(blocks, name, VIEW_NORMAL,
-				 view_blocks_line_width(blocks, false, screen->width) - name_width,
-				 value);
-}
-
-static void view_add_count(struct view_blocks *blocks, const char *name, int64_t value)
+static void summary_add_count(struct view_blocks *blocks, const char *name, int64_t value)
 {
 	char text[FMT_SIZE];
 
@@ -77,7 +273,7 @@ static void view_add_count(struct view_blocks *blocks, const char *name, int64_t
 }
 
 /* @bad: it is known, and no number. */
-static void view_add_loss(struct view_blocks *blocks, const char *name, double value, bool bad)
+static void summary_add_loss(struct view_blocks *blocks, const char *name, double value, bool bad)
 {
 	char text[FMT_SIZE];
 
@@ -87,7 +283,7 @@ static void view_add_loss(struct view_blocks *blocks, const char *name, double v
 		view_blocks_fact(blocks, name, VIEW_BOLD, "%s", fmt_real(text, value));
 }
 
-static void view_block_run(struct view_summary *screen, enum view_state state)
+static void summary_block_run(struct view_summary *screen, enum view_state state)
 {
 	const struct report_summary *summary = &screen->summary;
 	struct view_blocks *blocks = &screen->blocks;
@@ -97,11 +293,11 @@ static void view_block_run(struct view_summary *screen, enum view_state state)
 						 [VIEW_COMPLETE] = VIEW_GOOD};
 	char text[FMT_SIZE];
 
-	view_blocks_begin(blocks, "Run", NAME_WIDTH);
-	view__summary_fact(screen, "model", NAME_WIDTH, summary->model);
+	view_blocks_begin(blocks, "Run", SUMMARY_BLOCKS_NAME_WIDTH);
+	summary_add_fact(screen, "model", SUMMARY_BLOCKS_NAME_WIDTH, summary->model);
 	view_blocks_fact(blocks, "state", styles[state], "%s",
 			 summary->state ? summary->state : view_state_text(state));
-	view__summary_fact(screen, "command", NAME_WIDTH, summary->command);
+	summary_add_fact(screen, "command", SUMMARY_BLOCKS_NAME_WIDTH, summary->command);
 	if (report_summary_started(summary, text))
 		view_blocks_fact(blocks, "started", VIEW_NORMAL, "%s (local)", text);
 	if (summary->duration_ns > 0)
@@ -110,18 +306,18 @@ static void view_block_run(struct view_summary *screen, enum view_state state)
 	if (summary->ranks > 1)
 		view_blocks_fact(blocks, "ranks", VIEW_NORMAL, "%s, counted and added up together",
 				 fmt_count(text, summary->ranks));
-	view_add_count(blocks, "epochs", summary->epochs);
-	view_add_count(blocks, "executions", summary->executions);
+	summary_add_count(blocks, "epochs", summary->epochs);
+	summary_add_count(blocks, "executions", summary->executions);
 	if (summary->traced > 0 && summary->untraced > 0)
 		view_blocks_fact(blocks, "device lanes", VIEW_NORMAL,
 				 summary->ranks > 1 ? "hold %s of them"
 						    : "hold the first %s of them",
 				 fmt_count(text, summary->traced));
-	view_add_count(blocks, "steps", summary->steps);
-	view_add_count(blocks, "weight updates", summary->weight_updates);
+	summary_add_count(blocks, "steps", summary->steps);
+	summary_add_count(blocks, "weight updates", summary->weight_updates);
 }
 
-static void view_block_training(struct view_summary *screen)
+static void summary_block_training(struct view_summary *screen)
 {
 	const struct report_summary *summary = &screen->summary;
 	struct view_blocks *blocks = &screen->blocks;
@@ -131,22 +327,22 @@ static void view_block_training(struct view_summary *screen)
 	    isnan(summary->accuracy) && isnan(summary->evaluate_loss) &&
 	    isnan(summary->evaluate_accuracy))
 		return;
-	view_blocks_begin(blocks, "Training", NAME_WIDTH);
-	view_add_loss(blocks, "loss", summary->loss, summary->loss_nan);
-	view_link_metric(screen, "loss", summary->loss_nan || !isnan(summary->loss));
+	view_blocks_begin(blocks, "Training", SUMMARY_BLOCKS_NAME_WIDTH);
+	summary_add_loss(blocks, "loss", summary->loss, summary->loss_nan);
+	summary_link_metric(screen, "loss", summary->loss_nan || !isnan(summary->loss));
 	if (!isnan(summary->accuracy))
 		view_blocks_bar(blocks, "accuracy", VIEW_GOOD, summary->accuracy, NAN, "%s",
 				fmt_percent(text, summary->accuracy));
-	view_link_metric(screen, "accuracy", !isnan(summary->accuracy));
-	view_add_loss(blocks, "evaluation loss", summary->evaluate_loss,
-		      summary->evaluate_loss_nan);
+	summary_link_metric(screen, "accuracy", !isnan(summary->accuracy));
+	summary_add_loss(blocks, "evaluation loss", summary->evaluate_loss,
+			 summary->evaluate_loss_nan);
 	if (!isnan(summary->evaluate_accuracy))
 		view_blocks_bar(blocks, "evaluation acc.", VIEW_GOOD, summary->evaluate_accuracy,
 				NAN, "%s", fmt_percent(text, summary->evaluate_accuracy));
 }
 
-static void view_add_share(struct view_blocks *blocks, const char *name, double value,
-			   double theory)
+static void summary_add_share(struct view_blocks *blocks, const char *name, double value,
+			      double theory)
 {
 	char text[FMT_SIZE], ideal[FMT_SIZE];
 
@@ -160,35 +356,35 @@ static void view_add_share(struct view_blocks *blocks, const char *name, double 
 				fmt_percent(text, value), fmt_percent(ideal, theory));
 }
 
-static void view_block_bubble(struct view_blocks *blocks, const struct report_bubble_mean *bubble,
-			      const char *title)
+static void summary_block_bubble(struct view_blocks *blocks,
+				 const struct report_bubble_mean *bubble, const char *title)
 {
 	char text[FMT_SIZE];
 	double together;
 
 	if (!bubble->known)
 		return;
-	view_blocks_begin(blocks, title, NAME_WIDTH);
+	view_blocks_begin(blocks, title, SUMMARY_BLOCKS_NAME_WIDTH);
 	view_blocks_fact(blocks, "pipeline runs", VIEW_NORMAL, "%s (mean of runs; mark: theory)",
 			 fmt_count(text, bubble->runs));
-	view_add_share(blocks, "idle fraction", bubble->idle_fraction,
-		       bubble->theory_idle_fraction);
-	view_add_share(blocks, "bubble rate", bubble->bubble_rate, bubble->theory_bubble_rate);
-	view_add_share(blocks, "over ideal", bubble->bubble_over_ideal,
-		       bubble->theory_bubble_over_ideal);
+	summary_add_share(blocks, "idle fraction", bubble->idle_fraction,
+			  bubble->theory_idle_fraction);
+	summary_add_share(blocks, "bubble rate", bubble->bubble_rate, bubble->theory_bubble_rate);
+	summary_add_share(blocks, "over ideal", bubble->bubble_over_ideal,
+			  bubble->theory_bubble_over_ideal);
 	/* Not a part of the means above: each run counts for as long as it took. */
 	together = bubble->ramp_up + bubble->ramp_down + bubble->imbalance + bubble->communication;
 	if (!isnan(together))
 		view_blocks_bar(blocks, "idle, by cause", VIEW_BUBBLE, together, NAN,
 				"%s runs together", fmt_percent(text, together));
-	view_add_share(blocks, "  ramp-up", bubble->ramp_up, NAN);
-	view_add_share(blocks, "  ramp-down", bubble->ramp_down, NAN);
-	view_add_share(blocks, "  imbalance", bubble->imbalance, NAN);
-	view_add_share(blocks, "  communication", bubble->communication, NAN);
+	summary_add_share(blocks, "  ramp-up", bubble->ramp_up, NAN);
+	summary_add_share(blocks, "  ramp-down", bubble->ramp_down, NAN);
+	summary_add_share(blocks, "  imbalance", bubble->imbalance, NAN);
+	summary_add_share(blocks, "  communication", bubble->communication, NAN);
 }
 
 /* The greatest sum of a phase on a clock, as the full bar. */
-static double view_greatest_phase(const struct report_summary *summary, int clock)
+static double summary_greatest_phase(const struct report_summary *summary, int clock)
 {
 	double greatest = 1;
 
@@ -217,11 +413,11 @@ int64_t view__summary_slowest(const struct report_summary *summary, int clock)
 	return summary->stages > 1 ? slowest : -1;
 }
 
-static void view_block_stages(struct view_summary *screen, int clock)
+static void summary_block_stages(struct view_summary *screen, int clock)
 {
 	const struct report_summary *summary = &screen->summary;
 	struct view_blocks *blocks = &screen->blocks;
-	const double greatest = view_greatest_phase(summary, clock);
+	const double greatest = summary_greatest_phase(summary, clock);
 	const int64_t slowest = view__summary_slowest(summary, clock);
 	char text[FMT_SIZE];
 
@@ -230,7 +426,7 @@ static void view_block_stages(struct view_summary *screen, int clock)
 	view_blocks_begin(blocks,
 			  clock ? "Stages in training: device time (simulated)"
 				: "Stages in training: host time",
-			  NAME_WIDTH);
+			  SUMMARY_BLOCKS_NAME_WIDTH);
 	if (summary->replicas > 1)
 		view_blocks_text(blocks, VIEW_NORMAL, "of %s replicas, added up; IPUs of the first",
 				 fmt_count(text, summary->replicas));
@@ -247,8 +443,8 @@ static void view_block_stages(struct view_summary *screen, int clock)
 		view_blocks_text(blocks, VIEW_BOLD, "stage %lld on IPU %lld%s",
 				 (long long)stage->stage, (long long)stage->ipu,
 				 i == slowest ? ", the slowest" : "");
-		view_link_stage(screen, stage, clock);
-		view__summary_fact(screen, "  layers", NAME_WIDTH, stage->layers);
+		summary_link_stage(screen, stage, clock);
+		summary_add_fact(screen, "  layers", SUMMARY_BLOCKS_NAME_WIDTH, stage->layers);
 		for (size_t p = 0; p < ARRAY_LEN(phases); p++)
 			if (phases[p].ns > 0)
 				view_blocks_bar(blocks, phases[p].name, phases[p].style,
@@ -257,7 +453,7 @@ static void view_block_stages(struct view_summary *screen, int clock)
 	}
 }
 
-static void view_add_bad(struct view_summary *screen)
+static void summary_add_bad(struct view_summary *screen)
 {
 	const struct report_bad *bad = &screen->summary.bad;
 	const bool stepped = bad->step != IPS_NULL;
@@ -284,7 +480,7 @@ static void view_add_bad(struct view_summary *screen)
 	view_place_text(place->clock, "host");
 }
 
-static void view_add_broken(struct view_summary *screen, const struct report_broken *broken)
+static void summary_add_broken(struct view_summary *screen, const struct report_broken *broken)
 {
 	const bool stepped = broken->step != IPS_NULL;
 	char text[FMT_SIZE];
@@ -306,7 +502,7 @@ static void view_add_broken(struct view_summary *screen, const struct report_bro
 	view_place_text(place->clock, "host");
 }
 
-static void view_block_health(struct view_summary *screen)
+static void summary_block_health(struct view_summary *screen)
 {
 	const struct report_summary *summary = &screen->summary;
 
@@ -316,25 +512,25 @@ static void view_block_health(struct view_summary *screen)
 	if (summary->broken_count == 0)
 		view_blocks_fact(&screen->blocks, "rules", VIEW_GOOD, "%lld in force, none broken",
 				 (long long)summary->rules);
-	view_add_bad(screen);
+	summary_add_bad(screen);
 	for (int i = 0; i < summary->broken_count; i++)
-		view_add_broken(screen, &summary->broken[i]);
+		summary_add_broken(screen, &summary->broken[i]);
 }
 
-static void view_block_recorded(struct view_blocks *blocks, const struct report_summary *summary)
+static void summary_block_recorded(struct view_blocks *blocks, const struct report_summary *summary)
 {
 	char text[FMT_SIZE];
 
-	view_blocks_begin(blocks, "Recorded", NAME_WIDTH);
-	view_add_count(blocks, "spans", summary->spans);
-	view_add_count(blocks, "events", summary->events);
+	view_blocks_begin(blocks, "Recorded", SUMMARY_BLOCKS_NAME_WIDTH);
+	summary_add_count(blocks, "spans", summary->spans);
+	summary_add_count(blocks, "events", summary->events);
 	if (summary->dropped > 0)
 		view_blocks_fact(blocks, "dropped", VIEW_BAD, "%s",
 				 fmt_count(text, summary->dropped));
 	else
 		view_blocks_fact(blocks, "dropped", VIEW_NORMAL, "none");
-	view_add_count(blocks, "tensors", summary->tensors);
-	view_add_count(blocks, "tensor rows", summary->tensor_rows);
+	summary_add_count(blocks, "tensors", summary->tensors);
+	summary_add_count(blocks, "tensor rows", summary->tensor_rows);
 	if (summary->database_bytes > 0)
 		view_blocks_fact(blocks, "database", VIEW_NORMAL, "%s",
 				 fmt_bytes(text, (uint64_t)summary->database_bytes));
@@ -353,13 +549,13 @@ void view__summary_fill(struct view_summary *screen, const struct view_source *s
 	blocks->heads = 1 + screen->now.live;
 	view__summary_live(screen);
 	view__summary_glance(screen);
-	view_block_bubble(blocks, &summary->bubble[1], "Pipeline bubble: device (simulated)");
-	view_block_stages(screen, 1);
-	view_block_training(screen);
-	view_block_health(screen);
-	view_block_bubble(blocks, &summary->bubble[0], "Pipeline bubble: host");
-	view_block_stages(screen, 0);
-	view_block_run(screen, source->state);
-	view_block_recorded(blocks, summary);
-	view__summary_made(screen, source->path);
+	summary_block_bubble(blocks, &summary->bubble[1], "Pipeline bubble: device (simulated)");
+	summary_block_stages(screen, 1);
+	summary_block_training(screen);
+	summary_block_health(screen);
+	summary_block_bubble(blocks, &summary->bubble[0], "Pipeline bubble: host");
+	summary_block_stages(screen, 0);
+	summary_block_run(screen, source->state);
+	summary_block_recorded(blocks, summary);
+	summary_made(screen, source->path);
 }

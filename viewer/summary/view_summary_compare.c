@@ -1,12 +1,11 @@
 /*
- * The Summary of two runs: what `ipu-report diff` compares, as a table, and where their numbers
- * part first.
+ * The Summary of two runs: what `ipu-report diff` compares, as a table; where their numbers part
+ * first; and the places and screens that its rows lead to.
  *
- * The rows of tensors and metrics are read once each, so they are compared only where there are few
- * enough to be read while one waits; spans are left to the timelines.
- *
- * Threading: see view_screen.h. Ownership: the state owns its comparison and its grid.
+ * Threading: the session's. Ownership: the grid owns its rows.
  */
+#include "viewer/summary/view_summary_internal.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -18,7 +17,167 @@
 #include "common/str.h"
 #include "reports/table/report_render.h"
 #include "viewer/draw/view_table.h"
-#include "viewer/summary/view_summary_internal.h"
+
+/* ---- keys ------------------------------------------------------------------------------------ */
+
+/* Words of a key that say where it is, and the place's field; one that is counted has its number
+ * behind it. */
+static const struct {
+	const char *word, *field;
+	bool counted;
+} view_words[] = {
+	{"host", "clock", false},     {"device", "clock", false}, {"train", "mode", false},
+	{"evaluate", "mode", false},  {"predict", "mode", false}, {"F", "phase", false},
+	{"B", "phase", false},        {"U", "phase", false},      {"stage", "stage", true},
+	{"replica", "replica", true}, {"rank", "rank", true},     {"IPU", "ipu", true},
+	{"epoch", "epoch", true},
+};
+
+/*
+ * Take one of the words from the beginning of @key. Returns what is behind it; NULL: it has none.
+ */
+static const char *summary_take_word(struct view_place *place, const char *key)
+{
+	for (size_t i = 0; i < ARRAY_LEN(view_words); i++) {
+		const struct view_place_field *field = view_place_field(view_words[i].field);
+		const size_t length = strlen(view_words[i].word);
+		const char *rest = key + length;
+		char *end;
+
+		if (!str_starts_with(key, view_words[i].word) || (*rest && *rest != ' '))
+			continue;
+		if (!view_words[i].counted) {
+			view_place_text(view_place_chars(place, field), view_words[i].word);
+			return rest + strspn(rest, " ");
+		}
+		*view_place_number(place, field) = strtoll(rest, &end, 10);
+		return end + strspn(end, " ");
+	}
+	return NULL;
+}
+
+/* All such words; returns what is left. */
+static const char *summary_take_words(struct view_place *place, const char *key)
+{
+	for (const char *rest = key; rest && *rest; rest = summary_take_word(place, key))
+		key = rest;
+	return key;
+}
+
+/* "device train stage 0 B replica 0", "IPU 0 controlCode nonInterleaved" */
+static void summary_take_where(struct view_place *place, const char *key)
+{
+	(void)summary_take_words(place, key);
+}
+
+/* "train epoch 1 loss" */
+static void summary_take_metric(struct view_place *place, const char *key)
+{
+	view_place_text(place->metric, summary_take_words(place, key));
+}
+
+static void summary_take_layer(struct view_place *place, const char *key)
+{
+	view_place_text(place->layer, key);
+}
+
+/* "Dense_128/MatMul F" */
+static void summary_take_operation(struct view_place *place, const char *key)
+{
+	const char *blank = strrchr(key, ' ');
+
+	view_place_text(place->operation, key);
+	if (!blank || strlen(blank) != 2 || blank - key >= VIEW_PLACE_NAME)
+		return;
+	view_place_text(place->phase, blank + 1);
+	place->operation[blank - key] = '\0';
+}
+
+/* "exploding Dense_128_acts" */
+static void summary_take_rule(struct view_place *place, const char *key)
+{
+	view_place_text(place->rule, key);
+	place->rule[strcspn(place->rule, " ")] = '\0';
+	view_place_text(place->key, key + strcspn(key, " ") + (strchr(key, ' ') != NULL));
+}
+
+/* "Dense_128_acts (multi_activations_outfeed_queue)" */
+static void summary_take_tensor(struct view_place *place, const char *key)
+{
+	const char *queue = strstr(key, " (");
+
+	view_place_text(place->key, key);
+	if (!queue)
+		return;
+	place->key[strcspn(place->key, " ")] = '\0';
+	view_place_text(place->queue, queue + 2);
+	place->queue[strcspn(place->queue, ")")] = '\0';
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+static const struct view_section {
+	const char *section, *key; /* NULL: any */
+	enum view_screen leads;
+	const char *view; /* the rows are of, or NULL */
+	void (*take)(struct view_place *place, const char *key);
+} view_sections[] = {
+	{"totals", "host step", VIEW_TIMELINE, "stage_sums", summary_take_where},
+	{"totals", "device step", VIEW_TIMELINE, "stage_sums", summary_take_where},
+	{"totals", "fullest IPU", VIEW_MEMORY, NULL, summary_take_where},
+	{"totals", "fullest tile", VIEW_MEMORY, NULL, summary_take_where},
+	{"totals", "code", VIEW_OPERATIONS, NULL, summary_take_where},
+	{"totals", "model", VIEW_OPERATIONS, NULL, summary_take_where},
+	{"bubbles", NULL, VIEW_TIMELINE, "bubble_sums", summary_take_where},
+	{"stages", NULL, VIEW_TIMELINE, "stage_sums", summary_take_where},
+	{"time_split", NULL, VIEW_TIMELINE, "time_split", summary_take_where},
+	{"layers", NULL, VIEW_OPERATIONS, NULL, summary_take_layer},
+	{"operations", NULL, VIEW_OPERATIONS, NULL, summary_take_operation},
+	{"memory", NULL, VIEW_MEMORY, NULL, summary_take_where},
+	{"liveness", NULL, VIEW_LIVENESS, NULL, summary_take_where},
+	{"metrics", NULL, VIEW_METRICS, NULL, summary_take_metric},
+	{"health", NULL, VIEW_HEALTH, NULL, summary_take_rule},
+	{"tensors", NULL, VIEW_TENSORS, NULL, summary_take_tensor},
+};
+
+static const char *summary_text_of(const struct view_grid *grid, const char *column)
+{
+	const struct report_cell *cell = view_grid_cell(grid, column);
+
+	return cell && cell->type == PROF_TEXT && cell->text ? cell->text : "";
+}
+
+/* Of the row under the cursor; NULL: it leads nowhere. */
+static const struct view_section *summary_section_of(const struct view_grid *grid)
+{
+	const char *section = summary_text_of(grid, "section"), *key = summary_text_of(grid, "key");
+
+	for (size_t i = 0; i < ARRAY_LEN(view_sections); i++)
+		if (strcmp(view_sections[i].section, section) == 0 &&
+		    (!view_sections[i].key || strcmp(view_sections[i].key, key) == 0))
+			return &view_sections[i];
+	return NULL;
+}
+
+bool view__compare_place(const struct view_summary *screen, struct view_place *out)
+{
+	const struct view_section *section = summary_section_of(&screen->grid);
+
+	if (!section)
+		return false;
+	section->take(out, summary_text_of(&screen->grid, "key"));
+	view_place_text(out->view, section->view);
+	return true;
+}
+
+enum view_screen view__compare_leads(const struct view_summary *screen)
+{
+	const struct view_section *section = summary_section_of(&screen->grid);
+
+	return section ? section->leads : VIEW_SCREENS;
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
 
 #define ROWS_READ INT64_C(2000000) /* of both runs: 2 to 4 s */
 #define CELL_SIZE 128
@@ -26,10 +185,13 @@
 #define WHOLE_ROWS 3  /* of the cursor's row, with the line above it */
 #define WHOLE_FROM 16 /* rows of body: the table alone below */
 
-static const char quick_sections[] = "settings,totals,bubbles,stages,time_split,layers,operations,"
-				     "memory,liveness,metrics,health";
-static const char all_sections[] = "settings,totals,bubbles,stages,time_split,layers,operations,"
-				   "memory,liveness,metrics,health,tensors";
+static const char summary_quick_sections[] =
+	"settings,totals,bubbles,stages,time_split,layers,operations,"
+	"memory,liveness,metrics,health";
+
+static const char summary_all_sections[] =
+	"settings,totals,bubbles,stages,time_split,layers,operations,"
+	"memory,liveness,metrics,health,tensors";
 
 enum {
 	COLUMN_SECTION,
@@ -46,7 +208,7 @@ enum {
 	COLUMNS
 };
 
-static const struct report_column columns[COLUMNS] = {
+static const struct report_column summary_columns[COLUMNS] = {
 	[COLUMN_SECTION] = {"section", REPORT_TEXT},
 	[COLUMN_WHAT] = {"what", REPORT_TEXT},
 	[COLUMN_KEY] = {"key", REPORT_TEXT},
@@ -61,7 +223,7 @@ static const struct report_column columns[COLUMNS] = {
 };
 
 /* Texts and numbers are in the same columns: those have room for "-15,050,624", names are cut. */
-static const struct view_grid_column shown[] = {
+static const struct view_grid_column summary_shown[] = {
 	{"section", NULL, 0, 6, 5, false},
 	{"what", NULL, 0, 24, 9, false},
 	{"key", NULL, 0, 0, 0, false},
@@ -77,8 +239,8 @@ static const struct view_grid_column shown[] = {
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static const char *view_value_text(const struct report_diff_value *value,
-				   enum report_quantity quantity, char out[CELL_SIZE])
+static const char *summary_value_text(const struct report_diff_value *value,
+				      enum report_quantity quantity, char out[CELL_SIZE])
 {
 	const struct report_cell cell = {.type = value->text ? PROF_TEXT : PROF_REAL,
 					 .real = value->number,
@@ -90,7 +252,7 @@ static const char *view_value_text(const struct report_diff_value *value,
 }
 
 /* The difference with its sign: what went up says so without colour. */
-static const char *view_diff_text(const struct report_diff_row *row, char out[CELL_SIZE])
+static const char *summary_diff_text(const struct report_diff_row *row, char out[CELL_SIZE])
 {
 	const double amount = report_diff_amount(row);
 	const struct report_cell cell = {.type = PROF_REAL, .real = fabs(amount)};
@@ -107,7 +269,7 @@ static const char *view_diff_text(const struct report_diff_row *row, char out[CE
 }
 
 /* "mean_ns" for people: values say their unit themselves. */
-static void view_row_name(const char *name, char out[CELL_SIZE])
+static void summary_row_name(const char *name, char out[CELL_SIZE])
 {
 	size_t length;
 
@@ -120,8 +282,8 @@ static void view_row_name(const char *name, char out[CELL_SIZE])
 }
 
 /* Key and name in one, of a setting the key alone; where there is one replica only, without it. */
-static const char *view_row_what(const struct report_diff_row *row, bool replicas, char *out,
-				 size_t size)
+static const char *summary_row_what(const struct report_diff_row *row, bool replicas, char *out,
+				    size_t size)
 {
 	static const char replica[] = " replica 0";
 	const char *at = replicas ? NULL : strstr(row->key, replica);
@@ -131,13 +293,13 @@ static const char *view_row_what(const struct report_diff_row *row, bool replica
 		str_copy(out, size, row->key);
 		return out;
 	}
-	view_row_name(row->name, name);
+	summary_row_name(row->name, name);
 	snprintf(out, size, "%.*s%s %s", at ? (int)(at - row->key) : (int)strlen(row->key),
 		 row->key, at ? at + strlen(replica) : "", name);
 	return out;
 }
 
-static bool view_has_replicas(const struct report_diff *diff)
+static bool summary_has_replicas(const struct report_diff *diff)
 {
 	for (size_t i = 0; i < diff->count; i++)
 		if (strstr(diff->rows[i].key, " replica 1"))
@@ -145,20 +307,21 @@ static bool view_has_replicas(const struct report_diff *diff)
 	return false;
 }
 
-static enum status view_row_fill(struct report_table *table, int64_t at,
-				 const struct report_diff_row *row, bool replicas, struct err *err)
+static enum status summary_row_fill(struct report_table *table, int64_t at,
+				    const struct report_diff_row *row, bool replicas,
+				    struct err *err)
 {
 	char source[CELL_SIZE], target[CELL_SIZE], diff[CELL_SIZE], what[2 * CELL_SIZE];
 	const struct {
 		int column;
 		const char *text;
 	} texts[] = {{COLUMN_SECTION, row->section},
-		     {COLUMN_WHAT, view_row_what(row, replicas, what, sizeof(what))},
+		     {COLUMN_WHAT, summary_row_what(row, replicas, what, sizeof(what))},
 		     {COLUMN_KEY, row->key},
 		     {COLUMN_NAME, row->name},
-		     {COLUMN_SOURCE, view_value_text(&row->source, row->quantity, source)},
-		     {COLUMN_TARGET, view_value_text(&row->target, row->quantity, target)},
-		     {COLUMN_DIFF, view_diff_text(row, diff)}};
+		     {COLUMN_SOURCE, summary_value_text(&row->source, row->quantity, source)},
+		     {COLUMN_TARGET, summary_value_text(&row->target, row->quantity, target)},
+		     {COLUMN_DIFF, summary_diff_text(row, diff)}};
 	enum status status = ST_OK;
 
 	for (size_t i = 0; i < ARRAY_LEN(texts) && status == ST_OK; i++)
@@ -184,7 +347,7 @@ struct view_ranked {
 /*
  * Settings that are the same say least, and what a merge has noted is no setting: they come last.
  */
-static int view_row_is_last(const struct report_diff_row *row)
+static int summary_row_is_last(const struct report_diff_row *row)
 {
 	if (strcmp(row->section, "settings") != 0)
 		return 0;
@@ -195,7 +358,7 @@ static int view_row_is_last(const struct report_diff_row *row)
 
 /* In each section what has changed most comes first, and times of the host, which are never the
  * same twice, after what is simulated. */
-static int view_by_rank(const void *a, const void *b)
+static int summary_by_rank(const void *a, const void *b)
 {
 	const struct view_ranked *one = a, *two = b;
 	int order = SORTED_BY(one, two, last, section, measured);
@@ -206,7 +369,8 @@ static int view_by_rank(const void *a, const void *b)
 }
 
 /* The rows that are shown, in their order; with @differ by their change. Returns how many. */
-static size_t view_rows_rank(struct view_ranked *out, const struct report_diff *diff, bool differ)
+static size_t summary_rows_rank(struct view_ranked *out, const struct report_diff *diff,
+				bool differ)
 {
 	int section = 0;
 	size_t count = 0;
@@ -219,38 +383,39 @@ static size_t view_rows_rank(struct view_ranked *out, const struct report_diff *
 		if (differ && report_diff_same(row))
 			continue;
 		out[count] = (struct view_ranked){
-			.row = row, .last = view_row_is_last(row), .section = section, .at = i};
+			.row = row, .last = summary_row_is_last(row), .section = section, .at = i};
 		if (differ) {
 			out[count].measured = row->measured;
 			out[count].change = isnan(fraction) ? (double)INFINITY : fraction;
 		}
 		count++;
 	}
-	qsort(out, count, sizeof(*out), view_by_rank);
+	qsort(out, count, sizeof(*out), summary_by_rank);
 	return count;
 }
 
-static enum status view_rows_fill(struct report_table *out, const struct report_diff *diff,
-				  bool differ, struct err *err)
+static enum status summary_rows_fill(struct report_table *out, const struct report_diff *diff,
+				     bool differ, struct err *err)
 {
-	const bool replicas = view_has_replicas(diff);
+	const bool replicas = summary_has_replicas(diff);
 	struct view_ranked *ranked = mem_calloc(diff->count + 1, sizeof(*ranked));
 	enum status status = ranked ? ST_OK : err_nomem(err);
 	size_t count = 0;
 
 	if (status == ST_OK) {
-		count = view_rows_rank(ranked, diff, differ);
-		status = view_table_new(out, "compare", columns, COLUMNS, (int64_t)count, err);
+		count = summary_rows_rank(ranked, diff, differ);
+		status = view_table_new(out, "compare", summary_columns, COLUMNS, (int64_t)count,
+					err);
 	}
 	for (size_t i = 0; i < count && status == ST_OK; i++)
-		status = view_row_fill(out, (int64_t)i, ranked[i].row, replicas, err);
+		status = summary_row_fill(out, (int64_t)i, ranked[i].row, replicas, err);
 	mem_free(ranked);
 	return status;
 }
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-static int64_t view_rows_of(struct prof_db *db)
+static int64_t summary_rows_of(struct prof_db *db)
 {
 	static const char sql[] = "SELECT ifnull((SELECT max(row_id) FROM tensor_stat_rows), 0) + "
 				  "ifnull((SELECT max(row_id) FROM metric_rows), 0)";
@@ -265,16 +430,17 @@ static int64_t view_rows_of(struct prof_db *db)
 	return rows;
 }
 
-static enum status view_compare_read(struct view_summary *screen, struct view_context *context,
-				     struct err *err)
+static enum status summary_compare_read(struct view_summary *screen, struct view_context *context,
+					struct err *err)
 {
 	struct prof_db *source = context->source->db, *target = context->target->db;
 	struct report_diff fresh = {0};
 	enum status status;
 
-	screen->all_compared = view_rows_of(source) + view_rows_of(target) <= ROWS_READ;
-	status = report_diff_get(&fresh, source, target,
-				 screen->all_compared ? all_sections : quick_sections, err);
+	screen->all_compared = summary_rows_of(source) + summary_rows_of(target) <= ROWS_READ;
+	status = report_diff_get(
+		&fresh, source, target,
+		screen->all_compared ? summary_all_sections : summary_quick_sections, err);
 	if (status != ST_OK) {
 		report_diff_free(&fresh);
 		return status;
@@ -284,8 +450,14 @@ static enum status view_compare_read(struct view_summary *screen, struct view_co
 	return ST_OK;
 }
 
+int view__compare_height(const struct view_summary *screen, int height)
+{
+	height -= screen->whole_rows;
+	return height > VIEW_COMPARE_HEAD ? height - VIEW_COMPARE_HEAD : height;
+}
+
 /* Where cells are cut, the cursor's row is whole at the foot. */
-static void view_compare_layout(struct view_summary *screen, const struct view_context *context)
+static void summary_compare_layout(struct view_summary *screen, const struct view_context *context)
 {
 	const int width = context->body.width, height = context->body.height;
 
@@ -304,16 +476,16 @@ enum status view__compare_load(struct view_summary *screen, struct view_context 
 	enum status status = ST_OK;
 
 	if (news)
-		status = view_compare_read(screen, context, err);
+		status = summary_compare_read(screen, context, err);
 	if (news && status == ST_OK)
-		status = view_rows_fill(&table, &screen->diff, context->differ, err);
+		status = summary_rows_fill(&table, &screen->diff, context->differ, err);
 	if (news && status == ST_OK)
-		status = view_grid_set(&screen->grid, context, &table, shown, ARRAY_LEN(shown),
-				       "section,what", err);
+		status = view_grid_set(&screen->grid, context, &table, summary_shown,
+				       ARRAY_LEN(summary_shown), "section,what", err);
 	report_table_free(&table);
 	if (status != ST_OK)
 		return status;
-	view_compare_layout(screen, context);
+	summary_compare_layout(screen, context);
 	return ST_OK;
 }
 
@@ -325,40 +497,35 @@ void view__compare_fini(struct view_summary *screen)
 
 /* ---- drawing --------------------------------------------------------------------------------- */
 
-int view__compare_height(const struct view_summary *screen, int height)
-{
-	height -= screen->whole_rows;
-	return height > VIEW_COMPARE_HEAD ? height - VIEW_COMPARE_HEAD : height;
-}
-
 /* ", step 4", or nothing where it is not known. */
-static int view_draw_number(struct view_pane *pane, int x, int y, const char *name, int64_t value)
+static int summary_draw_number(struct view_pane *pane, int x, int y, const char *name,
+			       int64_t value)
 {
 	return value == IPS_NULL ? 0
 				 : view_textf(pane, x, y, VIEW_WARN, ", %s %" PRId64, name, value);
 }
 
-static void view_draw_parting(const struct report_diff_part *part, struct view_pane *pane, int y)
+static void summary_draw_parting(const struct report_diff_part *part, struct view_pane *pane, int y)
 {
 	char source[FMT_SIZE], target[FMT_SIZE];
 	int x = 1;
 
 	x += view_textf(pane, x, y, VIEW_WARN, "the numbers part first at %s", part->key);
-	x += view_draw_number(pane, x, y, "update", part->weight_update);
-	x += view_draw_number(pane, x, y, "step", part->step);
-	x += view_draw_number(pane, x, y, "micro-batch", part->microbatch);
+	x += summary_draw_number(pane, x, y, "update", part->weight_update);
+	x += summary_draw_number(pane, x, y, "step", part->step);
+	x += summary_draw_number(pane, x, y, "micro-batch", part->microbatch);
 	view_textf(pane, x, y, VIEW_WARN, ": %s %s > %s", part->column ? part->column : "value",
 		   fmt_real(source, part->source), fmt_real(target, part->target));
 }
 
 /* Where the numbers of the two part first, or why that is not known. */
-static void view_draw_part(const struct view_summary *screen, struct view_pane *pane, int y)
+static void summary_draw_part(const struct view_summary *screen, struct view_pane *pane, int y)
 {
 	if (!screen->all_compared)
 		view_text(pane, 1, y, VIEW_DIM,
 			  "tensors by step are too many to be read at once: ipu-report diff does");
 	else if (screen->diff.part.known)
-		view_draw_parting(&screen->diff.part, pane, y);
+		summary_draw_parting(&screen->diff.part, pane, y);
 	else if (screen->diff.compared > 0)
 		view_textf(pane, 1, y, VIEW_GOOD,
 			   "%" PRId64 " rows of tensors and metrics: no number differs",
@@ -377,7 +544,7 @@ void view__compare_draw(const struct view_summary *screen, const struct view_con
 		x += view_text(pane, 1 + x, 0, VIEW_BOLD, context->source->name);
 		x += view_text(pane, 1 + x, 0, VIEW_DIM, "  Target ");
 		view_text(pane, 1 + x, 0, VIEW_BOLD, context->target->name);
-		view_draw_part(screen, pane, 1);
+		summary_draw_part(screen, pane, 1);
 		rect.y += VIEW_COMPARE_HEAD;
 		rect.height -= VIEW_COMPARE_HEAD;
 	}

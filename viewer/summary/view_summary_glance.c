@@ -7,6 +7,8 @@
  *
  * Threading: the session's worker. Ownership: texts are the blocks' arena's, or literals.
  */
+#include "viewer/summary/view_summary_internal.h"
+
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,31 +22,30 @@
 #include "common/str.h"
 #include "reports/insights/report_insights.h"
 #include "viewer/insights/view_insights_internal.h"
-#include "viewer/summary/view_summary_internal.h"
 
-#define NAME_WIDTH   9
-#define NOTE_FROM    60                          /* columns of a line with the screen's name */
-#define NOTE_COLUMNS 14                          /* of that name */
-#define LINE_MOST    98                          /* longer ones are hard to read */
-#define LOOK_NS      (10 * UINT64_C(1000000000)) /* from one look at a recording run to the next */
+#define SUMMARY_GLANCE_NAME_WIDTH 9
+#define NOTE_FROM                 60 /* columns of a line with the screen's name */
+#define NOTE_COLUMNS              14 /* of that name */
+#define LINE_MOST                 98 /* longer ones are hard to read */
+#define LOOK_NS                   (10 * UINT64_C(1000000000)) /* from one look at a recording run to the next */
 
 /* What training took, on both clocks, and how much of it there is to do. */
-static const char speed_sql[] =
+static const char summary_speed_sql[] =
 	"SELECT sum(steps), sum(total_ns), sum(total_cycles), "
 	"(SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'epochs') * "
 	"(SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'steps_per_epoch'), "
 	"min(first_start_ns), max(last_end_ns) FROM execution_sums WHERE mode = 'train'";
 
 /* Of the fullest tile. */
-static const char memory_sql[] =
+static const char summary_memory_sql[] =
 	"SELECT max(used), ipu, tile, sum(bytes), sum(capacity), count(*) FROM (SELECT 1.0 * "
 	"sum(bytes) / max(capacity) AS used, ipu, tile, sum(bytes) AS bytes, max(capacity) AS "
 	"capacity FROM tile_memory GROUP BY ipu, tile)";
 
 /* ---- looking --------------------------------------------------------------------------------- */
 
-static enum status view_look_insights(struct view_glance *glance, struct prof_db *db,
-				      struct err *err)
+static enum status summary_look_insights(struct view_glance *glance, struct prof_db *db,
+					 struct err *err)
 {
 	struct report_insights found;
 	enum status status = report_insights_get(&found, db, err);
@@ -70,8 +71,8 @@ static enum status view_look_insights(struct view_glance *glance, struct prof_db
 	return ST_OK;
 }
 
-static enum status view_look_trend(struct view_glance *glance, struct view_context *context,
-				   struct err *err)
+static enum status summary_look_trend(struct view_glance *glance, struct view_context *context,
+				      struct err *err)
 {
 	struct view_metrics_list list = {0};
 	enum status status = view_metrics_list(&list, context->source->db, err);
@@ -91,10 +92,11 @@ static enum status view_look_trend(struct view_glance *glance, struct view_conte
 	return status;
 }
 
-static enum status view_look_speed(struct view_glance *glance, struct prof_db *db, struct err *err)
+static enum status summary_look_speed(struct view_glance *glance, struct prof_db *db,
+				      struct err *err)
 {
 	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, speed_sql, err);
+	enum status status = prof_query_open(&query, db, summary_speed_sql, err);
 
 	if (prof_query_next(query, &status, err)) {
 		glance->steps = prof_column_int(query, 0);
@@ -107,10 +109,11 @@ static enum status view_look_speed(struct view_glance *glance, struct prof_db *d
 	return status;
 }
 
-static enum status view_look_memory(struct view_glance *glance, struct prof_db *db, struct err *err)
+static enum status summary_look_memory(struct view_glance *glance, struct prof_db *db,
+				       struct err *err)
 {
 	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, memory_sql, err);
+	enum status status = prof_query_open(&query, db, summary_memory_sql, err);
 	bool row = false;
 
 	if (status == ST_OK)
@@ -133,7 +136,7 @@ enum status view__summary_look(struct view_summary *screen, struct view_context 
 	struct view_glance *glance = &screen->glance;
 	const enum view_state state = context->source->state;
 	const uint64_t now_ns = clock_ns();
-	enum status status = view_look_speed(glance, context->source->db, err);
+	enum status status = summary_look_speed(glance, context->source->db, err);
 
 	if (status != ST_OK || (glance->looked && glance->state == state &&
 				(state != VIEW_RECORDING || now_ns - glance->looked_ns < LOOK_NS)))
@@ -147,11 +150,11 @@ enum status view__summary_look(struct view_summary *screen, struct view_context 
 		return ST_OK;
 	}
 	glance->begun = true;
-	status = view_look_memory(glance, context->source->db, err);
+	status = summary_look_memory(glance, context->source->db, err);
 	if (status == ST_OK)
-		status = view_look_insights(glance, context->source->db, err);
+		status = summary_look_insights(glance, context->source->db, err);
 	if (status == ST_OK)
-		status = view_look_trend(glance, context, err);
+		status = summary_look_trend(glance, context, err);
 	if (status == ST_OK)
 		status = view__summary_machine(screen, context->source->db, err);
 	if (status != ST_OK)
@@ -174,8 +177,8 @@ int64_t view__summary_left_ns(const struct view_glance *glance)
 /* A line, or several where the text is long; @more: the screen that shows more, VIEW_SCREENS: none
  * does. Returns the place there that Enter goes to, of which nothing is known yet, or NULL. */
 static struct view_place *__attribute__((format(printf, 5, 6)))
-view_glance_say(struct view_summary *screen, const char *name, enum view_style style,
-		enum view_screen more, const char *format, ...)
+summary_glance_say(struct view_summary *screen, const char *name, enum view_style style,
+		   enum view_screen more, const char *format, ...)
 {
 	struct view_blocks *blocks = &screen->blocks;
 	struct view_block *block = &blocks->block[blocks->count - 1];
@@ -189,7 +192,8 @@ view_glance_say(struct view_summary *screen, const char *name, enum view_style s
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
 	view_blocks_fold(blocks, name, style,
-			 width - NAME_WIDTH - (width > NOTE_FROM ? NOTE_COLUMNS : 0), text);
+			 width - SUMMARY_GLANCE_NAME_WIDTH - (width > NOTE_FROM ? NOTE_COLUMNS : 0),
+			 text);
 	if (more == VIEW_SCREENS || block->count == first)
 		return NULL;
 	if (width > NOTE_FROM) {
@@ -201,7 +205,7 @@ view_glance_say(struct view_summary *screen, const char *name, enum view_style s
 	return view__summary_link(screen, more);
 }
 
-static void view_glance_run(struct view_summary *screen)
+static void summary_glance_run(struct view_summary *screen)
 {
 	const struct report_summary *summary = &screen->summary;
 	char epochs[FMT_SIZE], updates[FMT_SIZE], took[FMT_SIZE];
@@ -209,18 +213,18 @@ static void view_glance_run(struct view_summary *screen)
 
 	if (screen->now.live || summary->steps <= 0)
 		return;
-	view_glance_say(screen, "run",
-			state == VIEW_COMPLETE ? VIEW_GOOD
-			: state == VIEW_KILLED ? VIEW_BAD
-					       : VIEW_WARN,
-			VIEW_SCREENS, "%s%s %s epoch%s, %s weight updates in %s",
-			view_state_text(state), state == VIEW_COMPLETE ? ":" : ";",
-			fmt_count(epochs, summary->epochs), summary->epochs == 1 ? "" : "s",
-			fmt_count(updates, summary->weight_updates),
-			fmt_ns(took, summary->duration_ns));
+	summary_glance_say(screen, "run",
+			   state == VIEW_COMPLETE ? VIEW_GOOD
+			   : state == VIEW_KILLED ? VIEW_BAD
+						  : VIEW_WARN,
+			   VIEW_SCREENS, "%s%s %s epoch%s, %s weight updates in %s",
+			   view_state_text(state), state == VIEW_COMPLETE ? ":" : ";",
+			   fmt_count(epochs, summary->epochs), summary->epochs == 1 ? "" : "s",
+			   fmt_count(updates, summary->weight_updates),
+			   fmt_ns(took, summary->duration_ns));
 }
 
-static void view_glance_loss(struct view_summary *screen)
+static void summary_glance_loss(struct view_summary *screen)
 {
 	static const struct {
 		const char *text;
@@ -236,7 +240,7 @@ static void view_glance_loss(struct view_summary *screen)
 
 	if (isnan(summary->loss) && !summary->loss_nan)
 		return;
-	place = view_glance_say(
+	place = summary_glance_say(
 		screen, "loss", summary->loss_nan ? VIEW_BAD : ways[way].style, VIEW_METRICS,
 		"%s%s%s%s", summary->loss_nan ? "nan" : fmt_real(loss, summary->loss),
 		ways[way].text, isnan(summary->accuracy) ? "" : "; accuracy ",
@@ -248,7 +252,7 @@ static void view_glance_loss(struct view_summary *screen)
 }
 
 /* Three digits: "64.2 k". */
-static const char *view_rate(char out[FMT_SIZE], double rate)
+static const char *summary_rate(char out[FMT_SIZE], double rate)
 {
 	if (rate >= 1e6)
 		snprintf(out, FMT_SIZE, "%.3g M", rate / 1e6);
@@ -259,7 +263,7 @@ static const char *view_rate(char out[FMT_SIZE], double rate)
 	return out;
 }
 
-static void view_glance_speed(struct view_summary *screen)
+static void summary_glance_speed(struct view_summary *screen)
 {
 	const struct report_summary *summary = &screen->summary;
 	const struct view_glance *glance = &screen->glance;
@@ -272,39 +276,40 @@ static void view_glance_speed(struct view_summary *screen)
 	    summary->ranks > 1)
 		return;
 	simulated = glance->cycles > 0 && screen->machine.clock_hz > 0;
-	view_rate(host, samples * 1e9 / (double)glance->host_ns);
-	view_rate(device,
-		  simulated ? samples * screen->machine.clock_hz / (double)glance->cycles : 0);
-	view_glance_say(screen, "speed", VIEW_BOLD, VIEW_TIMELINE, "%s samples/s on the host%s%s%s",
-			host, simulated ? ", " : "", simulated ? device : "",
-			simulated ? " on simulated IPUs" : "");
+	summary_rate(host, samples * 1e9 / (double)glance->host_ns);
+	summary_rate(device,
+		     simulated ? samples * screen->machine.clock_hz / (double)glance->cycles : 0);
+	summary_glance_say(screen, "speed", VIEW_BOLD, VIEW_TIMELINE,
+			   "%s samples/s on the host%s%s%s", host, simulated ? ", " : "",
+			   simulated ? device : "", simulated ? " on simulated IPUs" : "");
 }
 
-static void view_glance_health(struct view_summary *screen)
+static void summary_glance_health(struct view_summary *screen)
 {
 	const struct report_summary *summary = &screen->summary;
 	struct view_place *place = NULL;
 	char hits[FMT_SIZE];
 
 	if (summary->bad.known)
-		place = view_glance_say(screen, "health", VIEW_BAD, VIEW_HEALTH,
-					"NaN or Inf, first in %s",
-					summary->bad.key ? summary->bad.key : "?");
+		place = summary_glance_say(screen, "health", VIEW_BAD, VIEW_HEALTH,
+					   "NaN or Inf, first in %s",
+					   summary->bad.key ? summary->bad.key : "?");
 	else if (summary->broken_count > 0)
-		place = view_glance_say(screen, "health", VIEW_WARN, VIEW_HEALTH,
-					"%d rule%s broken, %s hit%s in all", summary->broken_count,
-					summary->broken_count == 1 ? "" : "s",
-					fmt_count(hits, summary->health_hits),
-					summary->health_hits == 1 ? "" : "s");
+		place = summary_glance_say(screen, "health", VIEW_WARN, VIEW_HEALTH,
+					   "%d rule%s broken, %s hit%s in all",
+					   summary->broken_count,
+					   summary->broken_count == 1 ? "" : "s",
+					   fmt_count(hits, summary->health_hits),
+					   summary->health_hits == 1 ? "" : "s");
 	else if (summary->rules > 0)
-		view_glance_say(screen, "health", VIEW_GOOD, VIEW_HEALTH,
-				"sound: no rule broken, no NaN, no Inf");
+		summary_glance_say(screen, "health", VIEW_GOOD, VIEW_HEALTH,
+				   "sound: no rule broken, no NaN, no Inf");
 	if (place && summary->broken_count > 0)
 		view_place_text(place->rule, summary->broken[0].rule);
 }
 
 /* The greatest of the four causes. */
-static const char *view_main_cause(const struct report_bubble_mean *bubble)
+static const char *summary_main_cause(const struct report_bubble_mean *bubble)
 {
 	const struct {
 		double share;
@@ -321,7 +326,7 @@ static const char *view_main_cause(const struct report_bubble_mean *bubble)
 	return causes[most].name;
 }
 
-static void view_glance_bubble(struct view_summary *screen)
+static void summary_glance_bubble(struct view_summary *screen)
 {
 	const int clock = screen->summary.bubble[1].known;
 	const struct report_bubble_mean *bubble = &screen->summary.bubble[clock];
@@ -330,10 +335,10 @@ static void view_glance_bubble(struct view_summary *screen)
 
 	if (!bubble->known || isnan(bubble->idle_fraction))
 		return;
-	place = view_glance_say(
+	place = summary_glance_say(
 		screen, "bubble", VIEW_BUBBLE, VIEW_TIMELINE, "%s idle %s (theory %s), mostly %s",
 		clock ? "IPUs" : "workers", fmt_percent(idle, bubble->idle_fraction),
-		fmt_percent(theory, bubble->theory_idle_fraction), view_main_cause(bubble));
+		fmt_percent(theory, bubble->theory_idle_fraction), summary_main_cause(bubble));
 	/* To the run of the pipeline that stood idle most. */
 	if (place) {
 		view_place_text(place->view, "bubble_sums");
@@ -341,7 +346,7 @@ static void view_glance_bubble(struct view_summary *screen)
 	}
 }
 
-static void view_glance_slowest(struct view_summary *screen)
+static void summary_glance_slowest(struct view_summary *screen)
 {
 	const struct report_summary *summary = &screen->summary;
 	const int clock = summary->bubble[1].known;
@@ -354,26 +359,27 @@ static void view_glance_slowest(struct view_summary *screen)
 	if (!stage || stage->count <= 0)
 		return;
 	work = sat_add(stage->forward_ns[clock], stage->backward_ns[clock]);
-	place = view_glance_say(screen, "slowest", VIEW_NORMAL, VIEW_OPERATIONS,
-				"stage %lld on IPU %lld, %s a micro-batch", (long long)stage->stage,
-				(long long)stage->ipu, fmt_ns(each, work / stage->count));
+	place = summary_glance_say(screen, "slowest", VIEW_NORMAL, VIEW_OPERATIONS,
+				   "stage %lld on IPU %lld, %s a micro-batch",
+				   (long long)stage->stage, (long long)stage->ipu,
+				   fmt_ns(each, work / stage->count));
 	if (!place)
 		return;
 	place->stage = stage->stage;
 	place->ipu = stage->ipu;
 }
 
-static void view_glance_memory(struct view_summary *screen)
+static void summary_glance_memory(struct view_summary *screen)
 {
 	struct view_place *place;
 	char text[FMT_SIZE];
 
 	if (isnan(screen->glance.memory))
 		return;
-	place = view_glance_say(screen, "memory",
-				screen->glance.memory > 1 ? VIEW_BAD : VIEW_NORMAL, VIEW_MEMORY,
-				"the fullest tile uses %s of what it has",
-				fmt_percent(text, screen->glance.memory));
+	place = summary_glance_say(screen, "memory",
+				   screen->glance.memory > 1 ? VIEW_BAD : VIEW_NORMAL, VIEW_MEMORY,
+				   "the fullest tile uses %s of what it has",
+				   fmt_percent(text, screen->glance.memory));
 	if (!place)
 		return;
 	place->ipu = screen->glance.memory_ipu;
@@ -381,23 +387,24 @@ static void view_glance_memory(struct view_summary *screen)
 }
 
 /* The worst insight. */
-static void view_glance_advice(struct view_summary *screen)
+static void summary_glance_advice(struct view_summary *screen)
 {
 	const struct view_glance *glance = &screen->glance;
 	const bool problem = glance->worst_severity == REPORT_INSIGHT_PROBLEM;
 	struct view_place *place;
 
 	if (!glance->looked) {
-		view_glance_say(screen, "advice", VIEW_DIM, VIEW_INSIGHTS, "a moment ...");
+		summary_glance_say(screen, "advice", VIEW_DIM, VIEW_INSIGHTS, "a moment ...");
 		return;
 	}
 	if (!glance->worst[0]) {
-		view_glance_say(screen, "advice", VIEW_GOOD, VIEW_INSIGHTS,
-				"nothing was found that is worth a change");
+		summary_glance_say(screen, "advice", VIEW_GOOD, VIEW_INSIGHTS,
+				   "nothing was found that is worth a change");
 		return;
 	}
-	place = view_glance_say(screen, problem ? "problem" : "advice",
-				problem ? VIEW_BAD : VIEW_WARN, VIEW_INSIGHTS, "%s", glance->worst);
+	place = summary_glance_say(screen, problem ? "problem" : "advice",
+				   problem ? VIEW_BAD : VIEW_WARN, VIEW_INSIGHTS, "%s",
+				   glance->worst);
 	if (place)
 		*place = glance->worst_place;
 }
@@ -408,13 +415,13 @@ void view__summary_glance(struct view_summary *screen)
 			  screen->summary.bubble[1].known ? "At a glance: IPUs are simulated, "
 							    "host and loss are measured"
 							  : "At a glance",
-			  NAME_WIDTH);
-	view_glance_run(screen);
-	view_glance_loss(screen);
-	view_glance_speed(screen);
-	view_glance_health(screen);
-	view_glance_bubble(screen);
-	view_glance_slowest(screen);
-	view_glance_memory(screen);
-	view_glance_advice(screen);
+			  SUMMARY_GLANCE_NAME_WIDTH);
+	summary_glance_run(screen);
+	summary_glance_loss(screen);
+	summary_glance_speed(screen);
+	summary_glance_health(screen);
+	summary_glance_bubble(screen);
+	summary_glance_slowest(screen);
+	summary_glance_memory(screen);
+	summary_glance_advice(screen);
 }

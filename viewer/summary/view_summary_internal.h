@@ -12,7 +12,7 @@
 #include "reports/summary/report_summary.h"
 #include "viewer/draw/view_blocks.h"
 #include "viewer/draw/view_grid.h"
-#include "viewer/metrics/view_metrics_trend.h"
+#include "viewer/metrics/view_metrics_read.h"
 
 #define VIEW_SUMMARY_LINKS 64
 #define VIEW_LATEST        6 /* tensors whose last statistics are shown */
@@ -85,36 +85,23 @@ struct view_summary {
 	int whole_rows;    /* below the table: what it cuts of the cursor's row */
 };
 
+/* Two reports. */
+#define VIEW_COMPARE_HEAD 2 /* rows above the table */
+
+/* view_summary.c */
+void view__summary_live(struct view_summary *screen);
+
 /* view_summary_blocks.c */
 void view__summary_fill(struct view_summary *screen, const struct view_source *source);
 /* The line added last leads to this place, on the screen @leads (VIEW_SCREENS: one of those that
  * know it); NULL: there are enough. */
 struct view_place *view__summary_link(struct view_summary *screen, enum view_screen leads);
-
-/* A line of the block begun last, or several where @value is long; nothing of none. */
-void view__summary_fact(struct view_summary *screen, const char *name, int name_width,
-			const char *value);
 /* The stage with most time on a clock; -1: there is no other to be slower than. */
 int64_t view__summary_slowest(const struct report_summary *summary, int clock);
-
-/* view_summary_glance.c: find out what is worth saying, and its block. */
-enum status view__summary_look(struct view_summary *screen, struct view_context *context,
-			       struct err *err);
-void view__summary_glance(struct view_summary *screen);
-/* Until training ends, at its pace so far; -1: unknown. */
-int64_t view__summary_left_ns(const struct view_glance *glance);
-
-/* view_summary_machine.c: read what the run was made of, and its blocks. */
+/* Read what the run was made of, and its blocks. */
 enum status view__summary_machine(struct view_summary *screen, struct prof_db *db, struct err *err);
-void view__summary_made(struct view_summary *screen, const char *folder);
 
-/* view_summary_live.c: read how far the run is, and its block. */
-enum status view__summary_now(struct view_summary *screen, struct view_context *context,
-			      struct err *err);
-void view__summary_live(struct view_summary *screen);
-
-/* view_summary_compare.c: two reports. */
-#define VIEW_COMPARE_HEAD 2 /* rows above the table */
+/* view_summary_compare.c */
 enum status view__compare_load(struct view_summary *screen, struct view_context *context, bool news,
 			       struct err *err);
 void view__compare_fini(struct view_summary *screen);
@@ -122,10 +109,17 @@ void view__compare_draw(const struct view_summary *screen, const struct view_con
 			struct view_pane *pane);
 /* Of the table in a body of @height. */
 int view__compare_height(const struct view_summary *screen, int height);
-
-/* view_summary_places.c: what the row under the cursor is about (@out is clear), and the screen
+/* What the row under the cursor is about (@out is clear), and the screen
  * that shows it; false and VIEW_SCREENS: it leads nowhere. */
 bool view__compare_place(const struct view_summary *screen, struct view_place *out);
 enum view_screen view__compare_leads(const struct view_summary *screen);
+
+/* view_summary_glance.c */
+/* Find out what is worth saying, and its block. */
+enum status view__summary_look(struct view_summary *screen, struct view_context *context,
+			       struct err *err);
+void view__summary_glance(struct view_summary *screen);
+/* Until training ends, at its pace so far; -1: unknown. */
+int64_t view__summary_left_ns(const struct view_glance *glance);
 
 #endif /* VIEW_SUMMARY_INTERNAL_H */

@@ -1,7 +1,7 @@
 /*
  * The screen Tensors: which there are, how they went over the run, and one of them closely.
  *
- * Threading: as view_screen.h says. Ownership: grids have their rows, arenas what is drawn.
+ * Threading: the session's. Ownership: view_tensors_internal.h.
  */
 #include "viewer/tensors/view_tensors_internal.h"
 
@@ -11,6 +11,401 @@
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "common/str.h"
+
+/* ---- replicas -------------------------------------------------------------------------------- */
+
+int view__replica_number(int64_t replica)
+{
+	return replica >= 0 && replica < VIEW_REPLICAS_MOST ? (int)replica : 0;
+}
+
+bool view__replica_shows(struct view_tensors *screen, int64_t replica)
+{
+	const int number = view__replica_number(replica);
+
+	if (replica == number && number >= screen->replicas)
+		screen->replicas = number + 1;
+	return screen->replica < 0 || number == screen->replica;
+}
+
+enum status view__tensors_rows(struct prof_query **out, const struct view_tensors *screen, int side,
+			       struct prof_db *db, const char *sql, int64_t from, int64_t to,
+			       struct err *err)
+{
+	enum status status = prof_query_open(out, db, sql, err);
+
+	if (status != ST_OK)
+		return status;
+	prof_query_int(*out, ":from", from);
+	prof_query_int(*out, ":to", to);
+	prof_query_int(*out, ":tensor", screen->id[side]);
+	if (screen->rank != IPS_NULL)
+		prof_query_int(*out, ":rank", screen->rank);
+	return ST_OK;
+}
+
+static enum view_answer replica_next(struct view_tensors *screen, struct view_context *context)
+{
+	const struct report_tensor_row *row = view__curve_row(screen);
+	const struct view_tensor_capture *capture = view__values_capture(screen);
+
+	if (screen->replicas < 2) {
+		snprintf(context->message, sizeof(context->message),
+			 screen->replicas == 1 ? "tensors are of one replica"
+					       : "no replica is recorded of these rows");
+		return VIEW_DRAW;
+	}
+	screen->replica = screen->replica + 1 < screen->replicas ? screen->replica + 1 : -1;
+	if (row) {
+		screen->wanted_step = row->step;
+		screen->wanted_update = row->weight_update;
+	}
+	if (capture) {
+		screen->values.wanted =
+			capture->step != IPS_NULL ? capture->step : capture->weight_update;
+		screen->values.at = -1;
+	}
+	if (screen->replica < 0)
+		snprintf(context->message, sizeof(context->message), "all %d replicas",
+			 screen->replicas);
+	else
+		snprintf(context->message, sizeof(context->message), "replica %d of %d",
+			 screen->replica, screen->replicas);
+	return VIEW_LOAD;
+}
+
+void view__replica_text(const struct view_tensors *screen, char *out, size_t size)
+{
+	out[0] = '\0';
+	if (screen->replicas > 1 && screen->replica < 0)
+		snprintf(out, size, ", all %d replicas", screen->replicas);
+	else if (screen->replicas > 1)
+		snprintf(out, size, ", replica %d", screen->replica);
+}
+
+void view__tensors_where(const struct view_tensors *screen, const char *key, const char *queue,
+			 const char *context, struct str *out)
+{
+	str_addf(out, " WHERE %s = ", key);
+	str_add_sql(out, screen->key);
+	if (screen->has_queue && queue) {
+		str_addf(out, " AND %s = ", queue);
+		str_add_sql(out, screen->queue);
+	}
+	if (screen->rank != IPS_NULL)
+		str_addf(out, " AND %srank = %lld", context, (long long)screen->rank);
+	if (screen->replica >= 0)
+		str_addf(out, " AND %sreplica = %d", context, screen->replica);
+}
+
+/* ---- drawing --------------------------------------------------------------------------------- */
+
+#define PAGE_TITLE(page, title) [VIEW_TENSOR_##page] = title,
+
+struct view_rect view__tensors_share(struct view_rect area, int count, int at)
+{
+	const bool above = area.width < VIEW_TENSORS_WIDE && area.height >= VIEW_TENSORS_HIGH;
+	const int whole = above ? area.height : area.width;
+	const int from = whole * at / count, to = whole * (at + 1) / count;
+
+	if (above) {
+		area.y += from;
+		area.height = to - from;
+	} else {
+		area.x += from;
+		area.width = to - from;
+	}
+	return area;
+}
+
+static struct view_pane tensors_sub(struct view_pane *pane, struct view_rect rect)
+{
+	rect.x += pane->rect.x;
+	rect.y += pane->rect.y;
+	return view_pane_at(pane->canvas, rect);
+}
+
+/* The pages there are, where there is room; the one that is shown always. */
+static void tensors_draw_heading(const struct view_tensors *screen, struct view_pane *pane)
+{
+	static const char *const titles[] = {VIEW_TENSOR_PAGES(PAGE_TITLE)};
+	const int width = pane->rect.width;
+	char replica[48];
+	int names = 0, x = 1, room;
+
+	view__replica_text(screen, replica, sizeof(replica));
+	for (int i = 0; i < VIEW_TENSOR_PAGE_COUNT; i++)
+		names += view_text_width(titles[i]) + 3;
+	view_glyphs(pane, 0, 0, VIEW_DIM, VIEW_GLYPH_HORIZONTAL, width);
+	for (int i = 0; i < VIEW_TENSOR_PAGE_COUNT; i++) {
+		const bool shown = i == (int)screen->page;
+
+		if (!shown && width < names + 20)
+			continue;
+		x += view_textf(pane, x, 0, shown ? VIEW_KEY : VIEW_DIM, shown ? "[%s]" : " %s ",
+				titles[i]);
+	}
+	if (x + 8 >= width)
+		return;
+	/* "all replicas" is said by the status line, too: it leaves its room to the key. */
+	if (screen->replica < 0 &&
+	    x + view_text_width(screen->key) + view_text_width(replica) + 3 > width)
+		replica[0] = '\0';
+	room = width - x - 3 - view_text_width(replica);
+	view_text(pane, x, 0, VIEW_NORMAL, " ");
+	x += 1 + view_text_cut(pane, x + 1, 0, room, VIEW_BOLD, screen->key);
+	x += view_text(pane, x, 0, VIEW_BOLD, replica);
+	view_text(pane, x, 0, VIEW_NORMAL, " ");
+}
+
+static void tensors_draw_page(const struct view_tensors *screen, const struct view_context *context,
+			      struct view_pane *pane)
+{
+	switch (screen->page) {
+	case VIEW_TENSOR_HISTOGRAM:
+		view__histogram_draw(screen, context, pane);
+		break;
+	case VIEW_TENSOR_VALUES:
+		view__values_draw(screen, pane);
+		break;
+	case VIEW_TENSOR_RULES:
+	case VIEW_TENSOR_ROWS:
+		if (screen->grid.table.row_count > 0)
+			view_grid_draw(&screen->grid, pane, screen->opened && !context->whole);
+		else
+			view_text(pane, 1, 0, VIEW_DIM,
+				  screen->page == VIEW_TENSOR_RULES ? "It broke no rule."
+								    : "No rows are kept of it.");
+		break;
+	default:
+		view__curve_draw(screen, context, pane);
+		break;
+	}
+}
+
+static void tensors_draw(const void *state, const struct view_context *context,
+			 struct view_pane *pane)
+{
+	const struct view_tensors *screen = state;
+	struct view_pane table = tensors_sub(pane, screen->table);
+	struct view_pane heading = tensors_sub(pane, screen->heading);
+	struct view_pane body = tensors_sub(pane, screen->body);
+
+	if (screen->list.table.row_count == 0) {
+		view_nothing(pane, "No tensors have been recorded: of ipu-train's run file",
+			     "outfeed.capture, .activations and .gradients say which are.");
+		return;
+	}
+	if (table.rect.height > 0)
+		view__tensors_list_draw(screen, context, &table);
+	if (screen->list.count == 0) {
+		if (screen->opened)
+			view_text_cut(pane, 1, 0, pane->rect.width - 2, VIEW_DIM,
+				      "No tensor matches the filter.");
+		return;
+	}
+	if (heading.rect.height < 1)
+		return;
+	tensors_draw_heading(screen, &heading);
+	if (body.rect.height > 0)
+		tensors_draw_page(screen, context, &body);
+}
+
+/* ---- other screens --------------------------------------------------------------------------- */
+
+static void tensors_take_number(const struct view_grid *grid, const char *column, int64_t *out)
+{
+	const struct report_cell *cell = view_grid_cell(grid, column);
+
+	if (cell && cell->type == PROF_INT)
+		*out = cell->integer;
+}
+
+static void tensors_take_text(const struct view_grid *grid, const char *column, char *out)
+{
+	const struct report_cell *cell = view_grid_cell(grid, column);
+
+	if (cell && cell->text)
+		view_place_text(out, cell->text);
+}
+
+/* When: the row under the cursor of the page that is open. */
+static void tensors_place_moment(const struct view_tensors *screen, struct view_place *out)
+{
+	const struct report_tensor_row *row = view__curve_row(screen);
+	const struct view_tensor_capture *capture = view__values_capture(screen);
+
+	if (screen->page >= VIEW_TENSOR_RULES) {
+		tensors_take_number(&screen->grid, "step", &out->step);
+		tensors_take_number(&screen->grid, "weight_update", &out->weight_update);
+		tensors_take_number(&screen->grid, "epoch", &out->epoch);
+		tensors_take_number(&screen->grid, "microbatch", &out->microbatch);
+		tensors_take_number(&screen->grid, "replica", &out->replica);
+		tensors_take_number(&screen->grid, "at_ns", &out->time_ns);
+		tensors_take_text(&screen->grid, "phase", out->phase);
+		tensors_take_text(&screen->grid, "mode", out->mode);
+		tensors_take_text(&screen->grid, "rule", out->rule);
+	} else if (screen->page == VIEW_TENSOR_VALUES && capture) {
+		out->step = capture->step;
+		out->weight_update = capture->weight_update;
+		out->microbatch = capture->microbatch;
+		out->replica = capture->replica;
+	} else if (row) {
+		out->replica = row->replica;
+		out->step = row->step;
+		out->weight_update = row->weight_update;
+		out->epoch = row->epoch;
+		out->time_ns = row->time_ns;
+	}
+	if (out->time_ns != IPS_NULL)
+		view_place_text(out->clock, "host");
+}
+
+static bool tensors_place(const void *state, const struct view_context *context,
+			  struct view_place *out)
+{
+	const struct view_tensors *screen = state;
+
+	(void)context;
+	view_place_clear(out);
+	if (screen->list.count == 0)
+		return false;
+	tensors_take_text(&screen->list, "key", out->key);
+	tensors_take_text(&screen->list, "queue", out->queue);
+	tensors_take_text(&screen->list, "layer", out->layer);
+	tensors_take_number(&screen->list, "stage", &out->stage);
+	tensors_take_number(&screen->list, "rank", &out->rank);
+	if (screen->opened)
+		tensors_place_moment(screen, out);
+	return true;
+}
+
+/* The tensors of a stage, some of which are of @place's queue. */
+static bool tensors_is_of_stage(const struct view_place *place)
+{
+	return place->queue[0] && !place->key[0] && !place->layer[0] && place->stage != IPS_NULL;
+}
+
+static bool tensors_offers(const struct view_place *place, char *out, size_t size)
+{
+	const bool stage = tensors_is_of_stage(place);
+	/* A metric that a rule is about is called by a key, too. */
+	const bool key = place->key[0] && (place->queue[0] || !place->metric[0]);
+	char what[VIEW_PLACE_NAME + 32];
+
+	if (stage)
+		snprintf(what, sizeof(what), "tensors of stage %lld", (long long)place->stage);
+	else
+		str_copy(what, sizeof(what), place->key);
+	if ((key || stage) && place->step != IPS_NULL)
+		snprintf(out, size, "%s at step %lld", what, (long long)place->step);
+	else if ((key || stage) && place->weight_update != IPS_NULL)
+		snprintf(out, size, "%s at weight update %lld", what,
+			 (long long)place->weight_update);
+	else if (key)
+		snprintf(out, size, "statistics of %s", what);
+	else if (place->layer[0])
+		snprintf(out, size, "tensors of %s", place->layer);
+	else
+		return false;
+	return true;
+}
+
+/* The row of the list of @key, and of @queue where it has such a one. */
+static bool tensors_go_key(struct view_tensors *screen, const struct view_place *place)
+{
+	struct view_grid *list = &screen->list;
+	const int height = screen->table.height;
+
+	if (!view_grid_go(list, height, "key", place->key, 0))
+		return false;
+	for (int64_t i = 0; place->queue[0] && i < list->count; i++) {
+		const int64_t before = list->at;
+		const struct report_cell *key, *queue;
+
+		list->at = i;
+		key = view_grid_cell(list, "key");
+		queue = view_grid_cell(list, "queue");
+		if (key && queue && key->text && queue->text &&
+		    strcmp(key->text, place->key) == 0 && strcmp(queue->text, place->queue) == 0)
+			return true;
+		list->at = before;
+	}
+	return true;
+}
+
+/* How well the list's row fits the work of a stage; -1: not at all. */
+static int tensors_stage_score(const struct view_grid *list, const struct view_place *place)
+{
+	const struct report_cell *stage = view_grid_cell(list, "stage");
+	const struct report_cell *kind = view_grid_cell(list, "kind");
+	const struct report_cell *rows = view_grid_cell(list, "rows");
+	const bool forward = strcmp(place->phase, "F") == 0;
+
+	if (!stage || stage->type != PROF_INT || stage->integer != place->stage)
+		return -1;
+	return 2 * (rows && rows->type == PROF_INT && rows->integer > 0) +
+	       (kind && kind->text && (strcmp(kind->text, "activation") == 0) == forward);
+}
+
+/* The row of a tensor of @place's stage: one that has rows, of the kind that the phase makes. */
+static bool tensors_go_stage(struct view_tensors *screen, const struct view_place *place)
+{
+	struct view_grid *list = &screen->list;
+	int64_t found = -1;
+	int best = -1;
+
+	for (list->at = 0; list->at < list->count; list->at++) {
+		const int score = tensors_stage_score(list, place);
+
+		if (score > best) {
+			best = score;
+			found = list->at;
+		}
+	}
+	list->at = max(0, found);
+	return found >= 0;
+}
+
+static bool tensors_go_row(struct view_tensors *screen, const struct view_place *place)
+{
+	if (tensors_is_of_stage(place))
+		return tensors_go_stage(screen, place);
+	return place->key[0] ? tensors_go_key(screen, place)
+			     : view_grid_go(&screen->list, screen->table.height, "layer",
+					    place->layer, 0);
+}
+
+static enum status tensors_go(void *state, struct view_context *context,
+			      const struct view_place *place, struct err *err)
+{
+	struct view_tensors *screen = state;
+	const bool key = place->key[0] != '\0';
+	bool found = tensors_go_row(screen, place);
+
+	if (!found && screen->kind[0]) {
+		const enum status status = view__tensors_list_kind(screen, context, "", err);
+
+		if (status != ST_OK)
+			return status;
+		found = tensors_go_row(screen, place);
+	}
+	if (!found && tensors_is_of_stage(place))
+		return err_set(err, ST_NOTFOUND, "no tensor of stage %lld has been recorded",
+			       (long long)place->stage);
+	if (!found)
+		return err_set(err, ST_NOTFOUND, "no tensor %s%s has been recorded",
+			       key ? "" : "of the layer ", key ? place->key : place->layer);
+	screen->wanted_step = place->step;
+	screen->wanted_update = place->weight_update;
+	if (place->step != IPS_NULL || place->weight_update != IPS_NULL) {
+		screen->opened = true;
+		screen->page = VIEW_TENSOR_CURVE;
+	}
+	return ST_OK;
+}
+
+/* ---- the screen ------------------------------------------------------------------------------ */
 
 const char *view__statistic(const struct view_tensors *screen)
 {
@@ -22,7 +417,8 @@ const char *view__statistic(const struct view_tensors *screen)
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-void view__tensors_areas(struct view_tensors *screen, const struct view_context *context)
+/* Two areas of the body: the list, and the page under a heading. */
+static void tensors_areas(struct view_tensors *screen, const struct view_context *context)
 {
 	const struct view_rect whole = {0, 0, context->body.width, context->body.height};
 	const int64_t rows = min(screen->list.count, 1000);
@@ -41,7 +437,7 @@ void view__tensors_areas(struct view_tensors *screen, const struct view_context 
 }
 
 /* Another tensor: nothing of where the page was is left. */
-static void choose_afresh(struct view_tensors *screen)
+static void tensors_choose_afresh(struct view_tensors *screen)
 {
 	screen->values.at = -1;
 	screen->values.wanted = IPS_NULL;
@@ -49,8 +445,9 @@ static void choose_afresh(struct view_tensors *screen)
 	memset(screen->values.first, 0, sizeof(screen->values.first));
 }
 
-enum status view__tensors_choose(struct view_tensors *screen, struct view_context *context,
-				 struct err *err)
+/* The tensor under the list's cursor is the chosen one now. */
+static enum status tensors_choose(struct view_tensors *screen, struct view_context *context,
+				  struct err *err)
 {
 	const struct report_cell *key = view_grid_cell(&screen->list, "key");
 	const struct report_cell *queue = view_grid_cell(&screen->list, "queue");
@@ -74,12 +471,12 @@ enum status view__tensors_choose(struct view_tensors *screen, struct view_contex
 						    key->text, &screen->id[side], err);
 	}
 	if (memcmp(before, screen->id, sizeof(before)) != 0)
-		choose_afresh(screen);
+		tensors_choose_afresh(screen);
 	return status;
 }
 
-static enum status load_page(struct view_tensors *screen, struct view_context *context,
-			     struct err *err)
+static enum status tensors_load_page(struct view_tensors *screen, struct view_context *context,
+				     struct err *err)
 {
 	static enum status (*const loads[])(struct view_tensors *, struct view_context *,
 					    struct err *) = {
@@ -98,7 +495,7 @@ static enum status load_page(struct view_tensors *screen, struct view_context *c
 }
 
 /* With D only tensors that differ are listed; the one whose page is open stays. */
-static void list_differ(struct view_tensors *screen, const struct view_context *context)
+static void tensors_list_differ(struct view_tensors *screen, const struct view_context *context)
 {
 	const bool differ = context->target && context->differ && !screen->opened;
 
@@ -110,8 +507,8 @@ static void list_differ(struct view_tensors *screen, const struct view_context *
 		view_grid_go(&screen->list, screen->table.height, "key", screen->key, 0);
 }
 
-enum status view__tensors_load(void *state, struct view_context *context, bool news,
-			       struct err *err)
+static enum status tensors_load(void *state, struct view_context *context, bool news,
+				struct err *err)
 {
 	struct view_tensors *screen = state;
 	enum status status = ST_OK;
@@ -120,20 +517,20 @@ enum status view__tensors_load(void *state, struct view_context *context, bool n
 		status = view__tensors_list(screen, context, err);
 	if (status != ST_OK)
 		return status;
-	list_differ(screen, context);
-	view__tensors_areas(screen, context);
+	tensors_list_differ(screen, context);
+	tensors_areas(screen, context);
 	if (!screen->opened)
 		view_grid_layout(&screen->list, context->body.width, screen->table.height);
-	status = view__tensors_choose(screen, context, err);
+	status = tensors_choose(screen, context, err);
 	if (status != ST_OK || screen->list.count == 0 || screen->heading.height == 0)
 		return status;
-	return load_page(screen, context, err);
+	return tensors_load_page(screen, context, err);
 }
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-static enum view_answer choose_statistic(struct view_tensors *screen, struct view_context *context,
-					 int by)
+static enum view_answer tensors_choose_statistic(struct view_tensors *screen,
+						 struct view_context *context, int by)
 {
 	struct err err;
 	int count;
@@ -145,7 +542,7 @@ static enum view_answer choose_statistic(struct view_tensors *screen, struct vie
 	return VIEW_LOAD;
 }
 
-static enum view_answer turn_page(struct view_tensors *screen, int by)
+static enum view_answer tensors_turn_page(struct view_tensors *screen, int by)
 {
 	screen->page =
 		(screen->page + (unsigned)(by + VIEW_TENSOR_PAGE_COUNT)) % VIEW_TENSOR_PAGE_COUNT;
@@ -153,7 +550,7 @@ static enum view_answer turn_page(struct view_tensors *screen, int by)
 }
 
 /* What the open page does with it. */
-static enum view_answer page_request(struct view_tensors *screen, enum view_request request)
+static enum view_answer tensors_page_request(struct view_tensors *screen, enum view_request request)
 {
 	if (request == VIEW_BACK_REQUEST) {
 		screen->opened = false;
@@ -174,7 +571,8 @@ static enum view_answer page_request(struct view_tensors *screen, enum view_requ
 }
 
 /* Back to tensors of all kinds, where some are not listed. */
-static enum view_answer list_leave(struct view_tensors *screen, struct view_context *context)
+static enum view_answer tensors_list_leave(struct view_tensors *screen,
+					   struct view_context *context)
 {
 	struct err err;
 
@@ -186,8 +584,9 @@ static enum view_answer list_leave(struct view_tensors *screen, struct view_cont
 }
 
 /* In an open page rows up and down are other tensors, where the page has none. */
-static enum view_answer list_request(struct view_tensors *screen, struct view_context *context,
-				     enum view_request request)
+static enum view_answer tensors_list_request(struct view_tensors *screen,
+					     struct view_context *context,
+					     enum view_request request)
 {
 	const int height = screen->opened ? 10 : screen->table.height;
 	const enum view_answer answer = view_grid_request(&screen->list, height, request);
@@ -195,11 +594,12 @@ static enum view_answer list_request(struct view_tensors *screen, struct view_co
 	if (answer == VIEW_DRAW)
 		return VIEW_LOAD;
 	if (answer == VIEW_UNHANDLED && request == VIEW_BACK_REQUEST)
-		return list_leave(screen, context);
+		return tensors_list_leave(screen, context);
 	return answer;
 }
 
-static enum view_answer turn_scale(struct view_tensors *screen, struct view_context *context)
+static enum view_answer tensors_turn_scale(struct view_tensors *screen,
+					   struct view_context *context)
 {
 	const bool curve = screen->page == VIEW_TENSOR_CURVE && screen->list.count > 0;
 
@@ -209,8 +609,8 @@ static enum view_answer turn_scale(struct view_tensors *screen, struct view_cont
 	return curve ? VIEW_LOAD : VIEW_DRAW;
 }
 
-static enum view_answer view_tensors_request(void *state, struct view_context *context,
-					     enum view_request request)
+static enum view_answer tensors_request(void *state, struct view_context *context,
+					enum view_request request)
 {
 	struct view_tensors *screen = state;
 	enum view_answer answer = VIEW_UNHANDLED;
@@ -218,7 +618,7 @@ static enum view_answer view_tensors_request(void *state, struct view_context *c
 	switch (request) {
 	case VIEW_VIEW_REQUEST:
 	case VIEW_VIEW_BACK_REQUEST:
-		return turn_page(screen, request == VIEW_VIEW_REQUEST ? 1 : -1);
+		return tensors_turn_page(screen, request == VIEW_VIEW_REQUEST ? 1 : -1);
 	case VIEW_ENTER_REQUEST:
 		if (screen->opened)
 			return VIEW_JOIN;
@@ -227,21 +627,21 @@ static enum view_answer view_tensors_request(void *state, struct view_context *c
 	case VIEW_JOIN_REQUEST:
 		return VIEW_JOIN;
 	case VIEW_UNIT_REQUEST:
-		return turn_scale(screen, context);
+		return tensors_turn_scale(screen, context);
 	case VIEW_SELECT_REQUEST:
-		return view__replica_next(screen, context);
+		return replica_next(screen, context);
 	default:
 		break;
 	}
 	if (screen->opened)
-		answer = page_request(screen, request);
+		answer = tensors_page_request(screen, request);
 	if (answer != VIEW_UNHANDLED)
 		return answer;
 	switch (request) {
 	case VIEW_STATISTIC_REQUEST:
 	case VIEW_STATISTIC_BACK_REQUEST:
-		return choose_statistic(screen, context,
-					request == VIEW_STATISTIC_REQUEST ? 1 : -1);
+		return tensors_choose_statistic(screen, context,
+						request == VIEW_STATISTIC_REQUEST ? 1 : -1);
 	case VIEW_BREAKDOWN_REQUEST:
 		if (!screen->opened)
 			return view__tensors_next_kind(screen, context);
@@ -249,12 +649,12 @@ static enum view_answer view_tensors_request(void *state, struct view_context *c
 			 "for the values of a capture (v) and for the list (Esc)");
 		return VIEW_DRAW;
 	default:
-		return list_request(screen, context, request);
+		return tensors_list_request(screen, context, request);
 	}
 }
 
-static bool view_tensors_search(void *state, struct view_context *context, const char *text,
-				bool forward)
+static bool tensors_search(void *state, struct view_context *context, const char *text,
+			   bool forward)
 {
 	struct view_tensors *screen = state;
 
@@ -264,7 +664,7 @@ static bool view_tensors_search(void *state, struct view_context *context, const
 	return view_grid_search(&screen->list, screen->table.height, text, forward);
 }
 
-static void view_tensors_filter(void *state, const char *text)
+static void tensors_filter(void *state, const char *text)
 {
 	struct view_tensors *screen = state;
 	const bool page = screen->opened && screen->page >= VIEW_TENSOR_RULES;
@@ -272,8 +672,8 @@ static void view_tensors_filter(void *state, const char *text)
 	view_grid_filter(page ? &screen->grid : &screen->list, text);
 }
 
-static void view_tensors_status(const void *state, const struct view_context *context, char *out,
-				size_t size)
+static void tensors_status(const void *state, const struct view_context *context, char *out,
+			   size_t size)
 {
 	const struct view_tensors *screen = state;
 	char grid[160], replica[48], kind[VIEW_TENSORS_KIND + 8] = "", scale[VIEW_SCALE_TEXT] = "";
@@ -299,7 +699,7 @@ static void view_tensors_status(const void *state, const struct view_context *co
 		 grid);
 }
 
-static int view_tensors_height(const void *state, const struct view_context *context)
+static int tensors_height(const void *state, const struct view_context *context)
 {
 	const struct view_tensors *screen = state;
 	const int64_t rows = min(screen->list.count, 1000);
@@ -308,7 +708,7 @@ static int view_tensors_height(const void *state, const struct view_context *con
 	return rows > 0 ? (int)rows + 1 + 14 : VIEW_NOTHING_ROWS;
 }
 
-static enum view_answer view_tensors_click(void *state, struct view_context *context, int x, int y)
+static enum view_answer tensors_click(void *state, struct view_context *context, int x, int y)
 {
 	struct view_tensors *screen = state;
 	enum view_answer answer = VIEW_UNHANDLED;
@@ -321,7 +721,7 @@ static enum view_answer view_tensors_click(void *state, struct view_context *con
 	return answer == VIEW_DRAW ? VIEW_LOAD : answer;
 }
 
-static enum status view_tensors_open(void **state, struct view_context *context, struct err *err)
+static enum status tensors_open(void **state, struct view_context *context, struct err *err)
 {
 	struct view_tensors *screen = mem_calloc(1, sizeof(*screen));
 	const char *const *names;
@@ -347,7 +747,7 @@ static enum status view_tensors_open(void **state, struct view_context *context,
 	return ST_OK;
 }
 
-static void view_tensors_close(void *state)
+static void tensors_close(void *state)
 {
 	struct view_tensors *screen = state;
 
@@ -377,19 +777,19 @@ const struct view_screen_ops view_tensors_ops = {
 	.key = '8',
 	.where = VIEW_ON_TENSORS,
 	.least_ns = 1000 * UINT64_C(1000000),
-	.open = view_tensors_open,
-	.close = view_tensors_close,
-	.load = view__tensors_load,
-	.draw = view__tensors_draw,
-	.request = view_tensors_request,
-	.search = view_tensors_search,
-	.filter = view_tensors_filter,
-	.status = view_tensors_status,
-	.height = view_tensors_height,
+	.open = tensors_open,
+	.close = tensors_close,
+	.load = tensors_load,
+	.draw = tensors_draw,
+	.request = tensors_request,
+	.search = tensors_search,
+	.filter = tensors_filter,
+	.status = tensors_status,
+	.height = tensors_height,
 	.table = view__tensors_table,
-	.place = view__tensors_place,
-	.offers = view__tensors_offers,
-	.go = view__tensors_go,
+	.place = tensors_place,
+	.offers = tensors_offers,
+	.go = tensors_go,
 	.query = view__tensors_query,
-	.click = view_tensors_click,
+	.click = tensors_click,
 };

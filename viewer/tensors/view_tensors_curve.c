@@ -1,24 +1,27 @@
 /*
- * A statistic of one tensor over the run: its rows in both reports, and a cursor in them.
+ * A statistic of one tensor over the run: its rows in both reports, a cursor in them, and drawing
+ * it.
  *
- * Threading: the session's worker.
+ * Threading: the session's; drawing is the terminal's. Ownership: the arena of the curves.
  */
 #include "viewer/tensors/view_tensors_internal.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
 #include "common/sorted.h"
 
-static int64_t row_at(const struct report_tensor_row *row, enum view_tensor_axis by)
+static int64_t tensors_row_at(const struct report_tensor_row *row, enum view_tensor_axis by)
 {
 	return by == VIEW_BY_STEP ? row->step : row->weight_update;
 }
 
 /* ---- the rows of the replica that is shown, or of all, a line each --------------------------- */
 
-static void curve_filter(struct view_tensors *screen, struct view_tensor_curve *curve)
+static void tensors_curve_filter(struct view_tensors *screen, struct view_tensor_curve *curve)
 {
 	int kept = 0;
 
@@ -29,8 +32,8 @@ static void curve_filter(struct view_tensors *screen, struct view_tensor_curve *
 }
 
 /* A line for each replica that has rows; they are filled when the axis is known. */
-static enum status curve_lines(struct view_tensors *screen, struct view_tensor_curve *curve,
-			       struct err *err)
+static enum status tensors_curve_lines(struct view_tensors *screen, struct view_tensor_curve *curve,
+				       struct err *err)
 {
 	const size_t replicas = (size_t)screen->replicas + 1;
 	int *counts = arena_alloc(&screen->curve_arena, replicas, sizeof(*counts));
@@ -55,12 +58,13 @@ static enum status curve_lines(struct view_tensors *screen, struct view_tensor_c
 /* ---- the axis -------------------------------------------------------------------------------- */
 
 /* Are all of @replica's rows known by it, and in its order? */
-static bool rises(const struct report_tensor_rows *rows, int64_t replica, enum view_tensor_axis by)
+static bool tensors_rises(const struct report_tensor_rows *rows, int64_t replica,
+			  enum view_tensor_axis by)
 {
 	int64_t last = IPS_NULL;
 
 	for (int i = 0; i < rows->count; i++) {
-		const int64_t at = row_at(&rows->row[i], by);
+		const int64_t at = tensors_row_at(&rows->row[i], by);
 
 		if (view__replica_number(rows->row[i].replica) != replica)
 			continue;
@@ -71,60 +75,60 @@ static bool rises(const struct report_tensor_rows *rows, int64_t replica, enum v
 	return true;
 }
 
-static bool all_rise(const struct view_tensors *screen, enum view_tensor_axis by)
+static bool tensors_all_rise(const struct view_tensors *screen, enum view_tensor_axis by)
 {
 	for (int side = 0; side < VIEW_TENSORS_SIDES; side++) {
 		const struct view_tensor_curve *curve = &screen->curve[side];
 
 		for (int i = 0; i < curve->line_count; i++)
-			if (!rises(&curve->rows, curve->lines[i].replica, by))
+			if (!tensors_rises(&curve->rows, curve->lines[i].replica, by))
 				return false;
 	}
 	return true;
 }
 
-static enum view_tensor_axis choose_axis(const struct view_tensors *screen)
+static enum view_tensor_axis tensors_choose_axis(const struct view_tensors *screen)
 {
 	for (int by = VIEW_BY_STEP; by < VIEW_BY_ROW; by++)
-		if (all_rise(screen, (enum view_tensor_axis)by))
+		if (tensors_all_rise(screen, (enum view_tensor_axis)by))
 			return (enum view_tensor_axis)by;
 	return VIEW_BY_ROW;
 }
 
-static int order_rows(const struct report_tensor_row *a, const struct report_tensor_row *b,
-		      enum view_tensor_axis by)
+static int tensors_order_rows(const struct report_tensor_row *a, const struct report_tensor_row *b,
+			      enum view_tensor_axis by)
 {
-	const int order = SORTED_ORDER(row_at(a, by), row_at(b, by));
+	const int order = SORTED_ORDER(tensors_row_at(a, by), tensors_row_at(b, by));
 
 	return order != 0 ? order : SORTED_BY(a, b, replica, row_id);
 }
 
-static int by_step(const void *a, const void *b)
+static int tensors_by_step(const void *a, const void *b)
 {
-	return order_rows(a, b, VIEW_BY_STEP);
+	return tensors_order_rows(a, b, VIEW_BY_STEP);
 }
 
-static int by_update(const void *a, const void *b)
+static int tensors_by_update(const void *a, const void *b)
 {
-	return order_rows(a, b, VIEW_BY_UPDATE);
+	return tensors_order_rows(a, b, VIEW_BY_UPDATE);
 }
 
 /* Replicas hand their rows over in turn, a step's not one after another: put them so. */
-static void curve_arrange(struct view_tensor_curve *curve, enum view_tensor_axis by)
+static void tensors_curve_arrange(struct view_tensor_curve *curve, enum view_tensor_axis by)
 {
 	if (curve->line_count > 1 && by != VIEW_BY_ROW)
 		qsort(curve->rows.row, (size_t)curve->rows.count, sizeof(*curve->rows.row),
-		      by == VIEW_BY_STEP ? by_step : by_update);
+		      by == VIEW_BY_STEP ? tensors_by_step : tensors_by_update);
 }
 
-static enum status curve_fill(struct view_tensors *screen, struct view_tensor_curve *curve,
-			      struct err *err)
+static enum status tensors_curve_fill(struct view_tensors *screen, struct view_tensor_curve *curve,
+				      struct err *err)
 {
 	struct arena *arena = &screen->curve_arena;
 	const size_t count = (size_t)curve->rows.count;
 	int at[VIEW_REPLICAS_MOST] = {0};
 
-	curve_arrange(curve, screen->by);
+	tensors_curve_arrange(curve, screen->by);
 	curve->values = arena_alloc(arena, count + 1, sizeof(*curve->values));
 	curve->at = arena_alloc(arena, count + 1, sizeof(*curve->at));
 	curve->line_values = arena_alloc(arena, count + 1, sizeof(*curve->line_values));
@@ -138,8 +142,8 @@ static enum status curve_fill(struct view_tensors *screen, struct view_tensor_cu
 		const int line = at[view__replica_number(row->replica)]++;
 
 		curve->values[i] = row->value;
-		curve->at[i] =
-			screen->by == VIEW_BY_ROW ? (double)i : (double)row_at(row, screen->by);
+		curve->at[i] = screen->by == VIEW_BY_ROW ? (double)i
+							 : (double)tensors_row_at(row, screen->by);
 		curve->line_values[line] = curve->values[i];
 		curve->line_at[line] = curve->at[i];
 	}
@@ -151,8 +155,8 @@ static enum status curve_fill(struct view_tensors *screen, struct view_tensor_cu
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-static enum status curve_read(struct view_tensors *screen, struct view_context *context, int side,
-			      struct err *err)
+static enum status tensors_curve_read(struct view_tensors *screen, struct view_context *context,
+				      int side, struct err *err)
 {
 	struct view_tensor_curve *curve = &screen->curve[side];
 	struct prof_db *db = view__tensors_db(context, side);
@@ -166,106 +170,45 @@ static enum status curve_read(struct view_tensors *screen, struct view_context *
 	status = report_tensor_rows_read(&curve->rows, db, screen->id[side], screen->rank,
 					 view__statistic(screen), VIEW_TENSORS_CURVE, err);
 	if (status == ST_OK)
-		curve_filter(screen, curve);
+		tensors_curve_filter(screen, curve);
 	return status;
 }
 
-static enum status curves_fill(struct view_tensors *screen, struct err *err)
+static enum status tensors_curves_fill(struct view_tensors *screen, struct err *err)
 {
 	static const char *const titles[] = {
 		[VIEW_BY_STEP] = "step", [VIEW_BY_UPDATE] = "weight update", [VIEW_BY_ROW] = "row"};
 	enum status status = ST_OK;
 
 	for (int side = 0; side < VIEW_TENSORS_SIDES && status == ST_OK; side++)
-		status = curve_lines(screen, &screen->curve[side], err);
+		status = tensors_curve_lines(screen, &screen->curve[side], err);
 	if (status != ST_OK)
 		return status;
-	screen->by = choose_axis(screen);
+	screen->by = tensors_choose_axis(screen);
 	screen->x = (struct view_axis){.quantity = REPORT_NUMBER, .title = titles[screen->by]};
 	screen->y = (struct view_axis){.quantity = REPORT_REAL};
 	view_axis_begin(&screen->x);
 	screen->spread = (struct view_spread){0};
 	view_axis_begin(&screen->y);
 	for (int side = 0; side < VIEW_TENSORS_SIDES && status == ST_OK; side++)
-		status = curve_fill(screen, &screen->curve[side], err);
+		status = tensors_curve_fill(screen, &screen->curve[side], err);
 	view_axis_settle(&screen->x);
 	view_axis_scale(&screen->y, &screen->spread, screen->scale);
 	screen->known = view_axis_settle(&screen->y);
 	return status;
 }
 
-enum status view__curve_load(struct view_tensors *screen, struct view_context *context,
-			     struct err *err)
-{
-	enum status status = ST_OK;
-	int64_t count;
-
-	arena_reset(&screen->curve_arena);
-	for (int side = 0; side < VIEW_TENSORS_SIDES && status == ST_OK; side++)
-		status = curve_read(screen, context, side, err);
-	if (status == ST_OK)
-		status = curves_fill(screen, err);
-	if (status != ST_OK) {
-		for (int side = 0; side < VIEW_TENSORS_SIDES; side++)
-			screen->curve[side].rows.count = screen->curve[side].line_count = 0;
-		return status;
-	}
-	view__curve_go(screen);
-	count = screen->curve[view__curve_side(screen)].rows.count;
-	if (screen->cursor < 0 || screen->cursor >= count || context->follow)
-		screen->cursor = count - 1;
-	return ST_OK;
-}
-
-/* ---- the cursor ------------------------------------------------------------------------------ */
-
-int view__curve_side(const struct view_tensors *screen)
+/* The report whose rows the cursor is in: the Source, where that has some. */
+static int curve_side(const struct view_tensors *screen)
 {
 	return screen->curve[0].rows.count == 0 && screen->curve[1].rows.count > 0;
 }
 
-const struct report_tensor_row *view__curve_row(const struct view_tensors *screen)
+/* The cursor to the row of the step, or else of the weight update, that is wanted, or to the one
+ * before it. */
+static void curve_go(struct view_tensors *screen)
 {
-	const struct report_tensor_rows *rows = &screen->curve[view__curve_side(screen)].rows;
-
-	return screen->cursor >= 0 && screen->cursor < rows->count ? &rows->row[screen->cursor]
-								   : NULL;
-}
-
-/* The first row at @at or later. */
-static int curve_find(const struct view_tensor_curve *curve, double at)
-{
-	int low;
-
-	SORTED_FIRST(low, 0, curve->rows.count, curve->at[low] < at);
-	return low;
-}
-
-/* Of several rows at one moment the first belongs to the first, the second to the second. */
-const struct report_tensor_row *view__curve_partner(const struct view_tensors *screen)
-{
-	const struct view_tensor_curve *source = &screen->curve[0], *target = &screen->curve[1];
-	const struct report_tensor_row *row = view__curve_row(screen);
-	int before = 0;
-	double at;
-
-	if (!row || view__curve_side(screen) == 1 || screen->by == VIEW_BY_ROW)
-		return NULL;
-	at = source->at[screen->cursor];
-	for (int i = curve_find(source, at); i < screen->cursor; i++)
-		before += source->rows.row[i].replica == row->replica;
-	for (int i = curve_find(target, at); i < target->rows.count; i++) {
-		if (target->at[i] > at)
-			break;
-		if (target->rows.row[i].replica == row->replica && before-- == 0)
-			return &target->rows.row[i];
-	}
-	return NULL;
-}
-
-void view__curve_go(struct view_tensors *screen)
-{
-	const struct report_tensor_rows *rows = &screen->curve[view__curve_side(screen)].rows;
+	const struct report_tensor_rows *rows = &screen->curve[curve_side(screen)].rows;
 
 	for (int i = 0; i < rows->count; i++) {
 		const bool steps = rows->row[i].step != IPS_NULL && screen->wanted_step != IPS_NULL;
@@ -278,24 +221,88 @@ void view__curve_go(struct view_tensors *screen)
 	screen->wanted_step = screen->wanted_update = IPS_NULL;
 }
 
-int view__curve_column(const struct view_tensors *screen, int64_t row, int width)
+enum status view__curve_load(struct view_tensors *screen, struct view_context *context,
+			     struct err *err)
 {
-	const struct view_tensor_curve *curve = &screen->curve[view__curve_side(screen)];
+	enum status status = ST_OK;
+	int64_t count;
+
+	arena_reset(&screen->curve_arena);
+	for (int side = 0; side < VIEW_TENSORS_SIDES && status == ST_OK; side++)
+		status = tensors_curve_read(screen, context, side, err);
+	if (status == ST_OK)
+		status = tensors_curves_fill(screen, err);
+	if (status != ST_OK) {
+		for (int side = 0; side < VIEW_TENSORS_SIDES; side++)
+			screen->curve[side].rows.count = screen->curve[side].line_count = 0;
+		return status;
+	}
+	curve_go(screen);
+	count = screen->curve[curve_side(screen)].rows.count;
+	if (screen->cursor < 0 || screen->cursor >= count || context->follow)
+		screen->cursor = count - 1;
+	return ST_OK;
+}
+
+/* ---- the cursor ------------------------------------------------------------------------------ */
+
+const struct report_tensor_row *view__curve_row(const struct view_tensors *screen)
+{
+	const struct report_tensor_rows *rows = &screen->curve[curve_side(screen)].rows;
+
+	return screen->cursor >= 0 && screen->cursor < rows->count ? &rows->row[screen->cursor]
+								   : NULL;
+}
+
+/* The first row at @at or later. */
+static int tensors_curve_find(const struct view_tensor_curve *curve, double at)
+{
+	int low;
+
+	SORTED_FIRST(low, 0, curve->rows.count, curve->at[low] < at);
+	return low;
+}
+
+/* Of several rows at one moment the first belongs to the first, the second to the second. */
+static const struct report_tensor_row *curve_partner(const struct view_tensors *screen)
+{
+	const struct view_tensor_curve *source = &screen->curve[0], *target = &screen->curve[1];
+	const struct report_tensor_row *row = view__curve_row(screen);
+	int before = 0;
+	double at;
+
+	if (!row || curve_side(screen) == 1 || screen->by == VIEW_BY_ROW)
+		return NULL;
+	at = source->at[screen->cursor];
+	for (int i = tensors_curve_find(source, at); i < screen->cursor; i++)
+		before += source->rows.row[i].replica == row->replica;
+	for (int i = tensors_curve_find(target, at); i < target->rows.count; i++) {
+		if (target->at[i] > at)
+			break;
+		if (target->rows.row[i].replica == row->replica && before-- == 0)
+			return &target->rows.row[i];
+	}
+	return NULL;
+}
+
+static int curve_column(const struct view_tensors *screen, int64_t row, int width)
+{
+	const struct view_tensor_curve *curve = &screen->curve[curve_side(screen)];
 
 	return (int)(view_axis_part(&screen->x, curve->at[row]) * (width - 1));
 }
 
 /* To the next row that is drawn in another column, or the one with another step. */
-static void cursor_move(struct view_tensors *screen, int by, int columns)
+static void tensors_cursor_move(struct view_tensors *screen, int by, int columns)
 {
 	const int width = screen->body.width > 14 ? screen->body.width - 10 : 4;
-	const struct view_tensor_curve *curve = &screen->curve[view__curve_side(screen)];
+	const struct view_tensor_curve *curve = &screen->curve[curve_side(screen)];
 	const int64_t count = curve->rows.count;
-	const int from = count > 0 ? view__curve_column(screen, screen->cursor, width) : 0;
+	const int from = count > 0 ? curve_column(screen, screen->cursor, width) : 0;
 	int64_t at = screen->cursor;
 
 	while (at + by >= 0 && at + by < count) {
-		const int column = view__curve_column(screen, at + by, width);
+		const int column = curve_column(screen, at + by, width);
 
 		at += by;
 		if (column - from >= columns || from - column >= columns ||
@@ -310,18 +317,18 @@ static void cursor_move(struct view_tensors *screen, int by, int columns)
 enum view_answer view__curve_request(struct view_tensors *screen, enum view_request request)
 {
 	const int page = screen->body.width / 8 + 2;
-	const int64_t count = screen->curve[view__curve_side(screen)].rows.count;
+	const int64_t count = screen->curve[curve_side(screen)].rows.count;
 
 	if (count == 0)
 		return VIEW_UNHANDLED;
 	switch (request) {
 	case VIEW_LEFT_REQUEST:
 	case VIEW_RIGHT_REQUEST:
-		cursor_move(screen, request == VIEW_LEFT_REQUEST ? -1 : 1, 1);
+		tensors_cursor_move(screen, request == VIEW_LEFT_REQUEST ? -1 : 1, 1);
 		return VIEW_DRAW;
 	case VIEW_PAGE_UP_REQUEST:
 	case VIEW_PAGE_DOWN_REQUEST:
-		cursor_move(screen, request == VIEW_PAGE_UP_REQUEST ? -1 : 1, page);
+		tensors_cursor_move(screen, request == VIEW_PAGE_UP_REQUEST ? -1 : 1, page);
 		return VIEW_DRAW;
 	case VIEW_HOME_REQUEST:
 	case VIEW_END_REQUEST:
@@ -330,4 +337,215 @@ enum view_answer view__curve_request(struct view_tensors *screen, enum view_requ
 	default:
 		return VIEW_UNHANDLED;
 	}
+}
+
+/* ---- drawing --------------------------------------------------------------------------------- */
+
+#define NAMES_FROM 76 /* columns that have room for "Source", not "S" */
+
+/* ---- what the cursor is on ------------------------------------------------------------------- */
+
+static int tensors_draw_moment(const struct view_tensors *screen, struct view_pane *pane)
+{
+	const struct report_tensor_row *row = view__curve_row(screen);
+	const double at = screen->curve[curve_side(screen)].at[screen->cursor];
+	int x = view_textf(pane, 1, 0, VIEW_BOLD, "%s %.0f", screen->x.title, at);
+
+	/* Where rows of several are shown: of whom this one is. */
+	if (screen->replica < 0 && screen->replicas > 1)
+		x += view_textf(pane, 1 + x, 0, VIEW_BOLD, ", replica %lld",
+				(long long)row->replica);
+	return 1 + x + view_text(pane, 1 + x, 0, VIEW_BOLD, ": ");
+}
+
+static int tensors_draw_bad_count(const struct report_tensor_row *row, int x,
+				  struct view_pane *pane)
+{
+	char bad[FMT_SIZE];
+
+	if (row->n_bad <= 0)
+		return 0;
+	return view_textf(pane, x, 0, VIEW_BAD, ", %s NaN or Inf", fmt_count(bad, row->n_bad));
+}
+
+/* "+0.012 (3.1 %)": the share is of the larger of the two, as in tables. */
+static int tensors_draw_diff(double source, double target, int x, struct view_pane *pane, bool wide)
+{
+	const double diff = target - source, larger = fmax(fabs(source), fabs(target));
+	char number[FMT_SIZE], share[FMT_SIZE];
+	int used = view_text(pane, x, 0, VIEW_DIM, wide ? "Diff " : "D ");
+
+	if (isnan(diff))
+		return used + view_text(pane, x + used, 0, VIEW_BOLD, "-");
+	used += view_textf(pane, x + used, 0, diff < 0 || diff > 0 ? VIEW_WARN : VIEW_DIM, "%s%s",
+			   diff > 0 ? "+" : "", fmt_real(number, diff));
+	if (wide && (diff < 0 || diff > 0))
+		used += view_textf(pane, x + used, 0, VIEW_DIM, " (%s)",
+				   fmt_percent(share, fabs(diff) / larger));
+	return used;
+}
+
+static int tensors_draw_side(const struct report_tensor_row *row, enum view_style style,
+			     const char *name, int x, struct view_pane *pane)
+{
+	char value[FMT_SIZE];
+	int used = view_text(pane, x, 0, style, name);
+
+	if (!row)
+		return used + view_text(pane, x + used, 0, VIEW_DIM, " -  ");
+	used += view_textf(pane, x + used, 0, VIEW_BOLD, " %s", fmt_real(value, row->value));
+	used += tensors_draw_bad_count(row, x + used, pane);
+	return used + 2;
+}
+
+int view__curve_readout(const struct view_tensors *screen, const struct view_context *context,
+			struct view_pane *pane)
+{
+	const struct report_tensor_row *row = view__curve_row(screen);
+	const struct report_tensor_row *partner = curve_partner(screen);
+	const bool wide = pane->rect.width >= NAMES_FROM, target = curve_side(screen) == 1;
+	char value[FMT_SIZE];
+	int x;
+
+	if (!screen->opened || !row || context->whole)
+		return 1;
+	x = tensors_draw_moment(screen, pane);
+	if (!context->target || wide)
+		x += view_textf(pane, x, 0, VIEW_BOLD, "%s ", view__statistic(screen));
+	if (!context->target) {
+		x += view_text(pane, x, 0, VIEW_BOLD, fmt_real(value, row->value));
+		return x + tensors_draw_bad_count(row, x, pane) + 2;
+	}
+	x += tensors_draw_side(target ? NULL : row, VIEW_SOURCE, wide ? "Source" : "S", x, pane);
+	x += tensors_draw_side(target ? row : partner, VIEW_TARGET, wide ? "Target" : "T", x, pane);
+	if (partner)
+		x += tensors_draw_diff(row->value, partner->value, x, pane, wide) + 2;
+	return x;
+}
+
+/* ---- the legend ------------------------------------------------------------------------------ */
+
+static enum view_style tensors_line_style(const struct view_tensors *screen,
+					  const struct view_context *context, int side, int line)
+{
+	if (context->target)
+		return side == 0 ? VIEW_SOURCE : VIEW_TARGET;
+	if (screen->curve[side].line_count < 2)
+		return VIEW_CURVE;
+	return (enum view_style)(VIEW_SERIES_1 + line % VIEW_SERIES);
+}
+
+/* The reports where there are two, or else the replicas where there are several. */
+static int tensors_draw_names(const struct view_tensors *screen, const struct view_context *context,
+			      int x, struct view_pane *pane)
+{
+	const struct view_tensor_curve *curve = &screen->curve[0];
+	const int width = pane->rect.width, first = x;
+
+	if (context->target) {
+		x += view_chart_key(pane, x, 0, width - x, VIEW_SOURCE, "Source");
+		x += view_chart_key(pane, x, 0, width - x, VIEW_TARGET, "Target");
+		return x - first;
+	}
+	for (int i = 0; i < curve->line_count && curve->line_count > 1; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "replica %lld", (long long)curve->lines[i].replica);
+		x += view_chart_key(pane, x, 0, width - x,
+				    tensors_line_style(screen, context, 0, i), name);
+	}
+	return x - first;
+}
+
+static void tensors_draw_legend(const struct view_tensors *screen,
+				const struct view_context *context, struct view_pane *pane)
+{
+	const struct report_tensor_rows *rows = &screen->curve[0].rows;
+	char all[FMT_SIZE], some[FMT_SIZE], text[2 * FMT_SIZE + 32];
+	int x = view__curve_readout(screen, context, pane);
+
+	x += tensors_draw_names(screen, context, x, pane);
+	if (context->target)
+		snprintf(text, sizeof(text), "%s and %s rows", fmt_count(some, rows->count),
+			 fmt_count(all, screen->curve[1].rows.count));
+	else if (rows->looked < rows->all || screen->replica >= 0)
+		snprintf(text, sizeof(text), "%s of %s rows", fmt_count(some, rows->count),
+			 fmt_count(all, screen->row_count));
+	else
+		snprintf(text, sizeof(text), "all %s rows", fmt_count(some, rows->count));
+	if (x + view_text_width(text) <= pane->rect.width)
+		view_text(pane, x, 0, VIEW_DIM, text);
+}
+
+/* ---- the lines ------------------------------------------------------------------------------- */
+
+static void tensors_draw_bad(const struct view_tensors *screen,
+			     const struct view_tensor_curve *curve, struct view_pane *plot)
+{
+	for (int i = 0; i < curve->rows.count; i++) {
+		const double part = view_axis_part(&screen->x, curve->at[i]);
+
+		if (curve->rows.row[i].n_bad > 0 || isinf(curve->values[i]))
+			view_put(plot, (int)(part * (plot->rect.width - 1)), plot->rect.height - 1,
+				 VIEW_BAD, '!');
+	}
+}
+
+static void tensors_draw_lines(const struct view_tensors *screen,
+			       const struct view_context *context, int side, struct view_pane *plot)
+{
+	const struct view_tensor_curve *curve = &screen->curve[side];
+
+	for (int i = 0; i < curve->line_count; i++) {
+		const struct view_tensor_line *line = &curve->lines[i];
+		const struct view_series series = {curve->line_values + line->first,
+						   curve->line_at + line->first, line->count,
+						   tensors_line_style(screen, context, side, i)};
+
+		view_chart_line(plot, &series, &screen->x, &screen->y);
+	}
+}
+
+static bool tensors_draw_nothing(const struct view_tensors *screen, struct view_pane *pane)
+{
+	const int width = pane->rect.width - 2;
+
+	if (screen->curve[0].rows.count + screen->curve[1].rows.count == 0) {
+		if (screen->replica >= 0)
+			view_text_cut(pane, 1, 0, width, VIEW_DIM,
+				      "No rows of it are this replica's: i shows another.");
+		else
+			view_text_cut(pane, 1, 0, width, VIEW_DIM,
+				      screen->row_count > 0
+					      ? "None of its rows is among those looked at."
+					      : "No rows are kept of it: only its health is "
+						"watched.");
+		return true;
+	}
+	if (!screen->known)
+		view_textf(pane, 1, 0, VIEW_DIM,
+			   "Its rows do not say %s: s shows another statistic.",
+			   view__statistic(screen));
+	return !screen->known;
+}
+
+void view__curve_draw(const struct view_tensors *screen, const struct view_context *context,
+		      struct view_pane *pane)
+{
+	struct view_rect area = pane->rect;
+	struct view_pane chart, plot;
+
+	if (tensors_draw_nothing(screen, pane))
+		return;
+	tensors_draw_legend(screen, context, pane);
+	area.y++;
+	area.height--;
+	chart = view_pane_at(pane->canvas, area);
+	plot = view_chart_axes(&chart, &screen->x, &screen->y, 0);
+	for (int side = 0; side < VIEW_TENSORS_SIDES; side++)
+		tensors_draw_lines(screen, context, side, &plot);
+	for (int side = 0; side < VIEW_TENSORS_SIDES; side++)
+		tensors_draw_bad(screen, &screen->curve[side], &plot);
+	if (screen->opened && !context->whole && view__curve_row(screen))
+		view_chart_marker(&plot, curve_column(screen, screen->cursor, plot.rect.width));
 }

@@ -1,19 +1,18 @@
 /*
- * Reading the histograms of one tensor over the run, of one report or of two.
+ * The histograms of one tensor over the run, of one report or of two, as heat maps: time from left
+ * to right, values upwards.
  *
- * Bins are signs and binary exponents (outfeed_histogram.h): in the order of their numbers they are
- * in the order of their values. Two reports get the same bins, columns of as many histograms and
- * as many columns, so that the same place and shade mean the same in both.
- *
- * Threading: the session's worker.
+ * Threading: the session's; drawing is the terminal's. Ownership: the arena of the page.
  */
 #include "viewer/tensors/view_tensors_internal.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/minmax.h"
 #include "common/str.h"
+#include "viewer/draw/view_heat.h"
 
 #define BIN_LEAST    (-256)
 #define BIN_GREATEST 257
@@ -52,7 +51,7 @@ struct gathering {
 
 /* ---- gathering ------------------------------------------------------------------------------- */
 
-static void gather_halve(struct gathering *g)
+static void tensors_gather_halve(struct gathering *g)
 {
 	for (int c = 0; c < COLUMNS_MOST / 2; c++) {
 		g->step[c] = g->step[2 * c];
@@ -65,22 +64,22 @@ static void gather_halve(struct gathering *g)
 	g->share *= 2;
 }
 
-static bool same_moment(const struct moment *a, const struct moment *b)
+static bool tensors_histogram_same_moment(const struct moment *a, const struct moment *b)
 {
 	return a->replica != b->replica && a->step == b->step && a->update == b->update &&
 	       a->microbatch == b->microbatch && strcmp(a->mode, b->mode) == 0;
 }
 
 /* The column of a histogram: that of another replica's at the same moment, or a new one. */
-static void gather_moment(struct gathering *g, struct moment *moment)
+static void tensors_gather_moment(struct gathering *g, struct moment *moment)
 {
 	for (int64_t i = g->moments - 1; i >= 0 && i >= g->moments - RECENT; i--)
-		if (same_moment(&g->last[i % RECENT], moment)) {
+		if (tensors_histogram_same_moment(&g->last[i % RECENT], moment)) {
 			g->column = i / g->share;
 			return;
 		}
 	if (g->moments == COLUMNS_MOST * g->share)
-		gather_halve(g);
+		tensors_gather_halve(g);
 	g->column = g->moments / g->share;
 	if (g->moments % g->share == 0) {
 		g->step[g->column] = moment->step;
@@ -89,7 +88,7 @@ static void gather_moment(struct gathering *g, struct moment *moment)
 	g->last[g->moments++ % RECENT] = *moment;
 }
 
-static void gather_row(struct gathering *g, const struct prof_query *query)
+static void tensors_gather_row(struct gathering *g, const struct prof_query *query)
 {
 	struct view_tensor_histograms *side = &g->screen->histogram.side[g->side];
 	const int64_t context = prof_column_int(query, 0), bin = prof_column_int(query, 1);
@@ -108,7 +107,7 @@ static void gather_row(struct gathering *g, const struct prof_query *query)
 		g->context = context;
 		g->wanted = view__replica_shows(g->screen, moment.replica);
 		if (g->wanted)
-			gather_moment(g, &moment);
+			tensors_gather_moment(g, &moment);
 		side->found += g->wanted;
 	}
 	if (!g->wanted)
@@ -120,7 +119,7 @@ static void gather_row(struct gathering *g, const struct prof_query *query)
 	g->count[g->column * BINS + b] += (double)prof_column_int(query, 4);
 }
 
-static enum status gather_range(void *user, int64_t from, int64_t to, struct err *err)
+static enum status tensors_gather_range(void *user, int64_t from, int64_t to, struct err *err)
 {
 	struct gathering *g = user;
 	struct prof_query *query;
@@ -136,13 +135,14 @@ static enum status gather_range(void *user, int64_t from, int64_t to, struct err
 	if (status != ST_OK)
 		return status;
 	while (prof_query_next(query, &status, err))
-		gather_row(g, query);
+		tensors_gather_row(g, query);
 	prof_query_close(query);
 	g->screen->histogram.side[g->side].looked += to - from;
 	return status;
 }
 
-static enum status gather_side(struct gathering *g, struct view_context *context, struct err *err)
+static enum status tensors_gather_side(struct gathering *g, struct view_context *context,
+				       struct err *err)
 {
 	struct view_tensor_histograms *side = &g->screen->histogram.side[g->side];
 	struct arena *arena = &g->screen->page_arena;
@@ -159,15 +159,15 @@ static enum status gather_side(struct gathering *g, struct view_context *context
 	status = view__last_row(g->db, "SELECT max(row_id) FROM tensor_histogram_rows", &side->all,
 				err);
 	return status == ST_OK ? report_ranges(side->all, VIEW_TENSORS_HISTOGRAMS, 2048,
-					       gather_range, g, err)
+					       tensors_gather_range, g, err)
 			       : status;
 }
 
 /* ---- the pictures ---------------------------------------------------------------------------- */
 
 /* The bins that occur in either, the greatest values first. */
-static enum status picture_bins(struct view_tensor_histogram *h, const struct bins *bins,
-				struct arena *arena, struct err *err)
+static enum status tensors_picture_bins(struct view_tensor_histogram *h, const struct bins *bins,
+					struct arena *arena, struct err *err)
 {
 	int count = 0;
 
@@ -188,8 +188,8 @@ static enum status picture_bins(struct view_tensor_histogram *h, const struct bi
 	return ST_OK;
 }
 
-static enum status picture_side(struct view_tensor_histogram *h, const struct gathering *g,
-				struct arena *arena, struct err *err)
+static enum status tensors_picture_side(struct view_tensor_histogram *h, const struct gathering *g,
+					struct arena *arena, struct err *err)
 {
 	struct view_tensor_histograms *side = &h->side[g->side];
 	const size_t cells = (size_t)h->bins * (size_t)h->columns;
@@ -215,7 +215,7 @@ static enum status picture_side(struct view_tensor_histogram *h, const struct ga
 }
 
 /* With D only what differs is left: what both have as often at the same place is taken out. */
-static void picture_differ(struct view_tensor_histogram *h)
+static void tensors_picture_differ(struct view_tensor_histogram *h)
 {
 	struct view_tensor_histograms *source = &h->side[0], *target = &h->side[1];
 
@@ -233,22 +233,22 @@ static void picture_differ(struct view_tensor_histogram *h)
 	}
 }
 
-static enum status gather_pictures(struct gathering *g, struct view_tensors *screen,
-				   struct err *err)
+static enum status tensors_gather_pictures(struct gathering *g, struct view_tensors *screen,
+					   struct err *err)
 {
 	struct view_tensor_histogram *h = &screen->histogram;
-	enum status status = picture_bins(h, g[0].bins, &screen->page_arena, err);
+	enum status status = tensors_picture_bins(h, g[0].bins, &screen->page_arena, err);
 
 	for (int side = 0; side < VIEW_TENSORS_SIDES && status == ST_OK; side++) {
 		/* A column is as many moments in both. */
 		while (g[side].moments > 0 && g[side].share < g[!side].share)
-			gather_halve(&g[side]);
+			tensors_gather_halve(&g[side]);
 		h->side[side].columns =
 			(int)((g[side].moments + g[side].share - 1) / g[side].share);
 		h->columns = max(h->columns, h->side[side].columns);
 	}
 	for (int side = 0; side < VIEW_TENSORS_SIDES && status == ST_OK; side++)
-		status = picture_side(h, &g[side], &screen->page_arena, err);
+		status = tensors_picture_side(h, &g[side], &screen->page_arena, err);
 	return status;
 }
 
@@ -272,18 +272,19 @@ enum status view__histogram_load(struct view_tensors *screen, struct view_contex
 		g[side].bins = bins;
 		g[side].side = side;
 		g[side].share = 1;
-		status = gather_side(&g[side], context, err);
+		status = tensors_gather_side(&g[side], context, err);
 	}
 	if (status == ST_OK)
-		status = gather_pictures(g, screen, err);
+		status = tensors_gather_pictures(g, screen, err);
 	if (status != ST_OK)
 		screen->histogram = (struct view_tensor_histogram){0};
 	else if (context->target && context->differ)
-		picture_differ(&screen->histogram);
+		tensors_picture_differ(&screen->histogram);
 	return status;
 }
 
-int view__histogram_column(const struct view_tensors *screen, int side)
+/* The column of the moment under the curve's cursor; -1: none. */
+static int histogram_column(const struct view_tensors *screen, int side)
 {
 	const struct view_tensor_histograms *h = &screen->histogram.side[side];
 	const struct report_tensor_row *row = view__curve_row(screen);
@@ -298,4 +299,199 @@ int view__histogram_column(const struct view_tensors *screen, int side)
 			found = c;
 	}
 	return found;
+}
+
+/* ---- drawing --------------------------------------------------------------------------------- */
+
+#define LABEL_WIDTH 11
+
+static struct view_pane tensors_take_row(struct view_rect *area, struct view_canvas *canvas,
+					 bool bottom)
+{
+	struct view_rect row = *area;
+
+	row.height = area->height > 0;
+	if (bottom)
+		row.y += area->height - row.height;
+	else
+		area->y += row.height;
+	area->height -= row.height;
+	return view_pane_at(canvas, row);
+}
+
+/* ---- one map --------------------------------------------------------------------------------- */
+
+static void tensors_draw_label(const struct view_tensor_histogram *h, int at,
+			       struct view_pane *pane, int y)
+{
+	const int bin = h->bin[at];
+	char text[32];
+
+	if (bin == 257)
+		snprintf(text, sizeof(text), "NaN");
+	else if (bin == 256 || bin == -256)
+		snprintf(text, sizeof(text), bin > 0 ? "Inf" : "-Inf");
+	else
+		snprintf(text, sizeof(text), "%.3g", bin >= 0 ? h->low[at] : h->high[at]);
+	view_text_right(pane, 0, y, LABEL_WIDTH - 1, bin > 255 || bin == -256 ? VIEW_BAD : VIEW_DIM,
+			text);
+}
+
+/* A label wherever another bin begins and the label above has left room. */
+static void tensors_draw_labels(const struct view_tensor_histogram *h, const struct view_pane *map,
+				struct view_pane *pane)
+{
+	int last = -1, above = -1;
+
+	for (int y = 0; y < map->rect.height; y++) {
+		int column, at;
+
+		if (!view_heat_find(map, h->columns, h->bins, 0, y, &column, &at) || at == last)
+			continue;
+		if (above >= 0 && y - above < 2 && h->bin[at] > -256 && h->bin[at] < 256)
+			continue;
+		tensors_draw_label(h, at, pane, y);
+		above = y;
+		last = at;
+	}
+}
+
+static struct view_axis tensors_colours(const struct view_tensor_histogram *h)
+{
+	return (struct view_axis){.low = 1,
+				  .high = fmax(h->greatest, 2),
+				  .logarithmic = true,
+				  .quantity = REPORT_COUNT};
+}
+
+static void tensors_draw_map(const struct view_tensors *screen, const struct view_context *context,
+			     int side, struct view_rect area, struct view_canvas *canvas)
+{
+	const struct view_tensor_histogram *h = &screen->histogram;
+	const struct view_axis scale = tensors_colours(h);
+	const int column = histogram_column(screen, side);
+	struct view_pane labels = view_pane_at(canvas, area), map;
+
+	area.x += LABEL_WIDTH;
+	area.width -= LABEL_WIDTH + 1;
+	map = view_pane_at(canvas, area);
+	view_heat_map(&map, h->side[side].count, h->columns, h->bins, &scale);
+	tensors_draw_labels(h, &map, &labels);
+	if (screen->opened && !context->whole && column >= 0)
+		view_chart_marker(&map, view_heat_place(&map, h->columns, h->bins, column, 0).x);
+}
+
+/* ---- what they are of ------------------------------------------------------------------------ */
+
+/* "steps 0 to 39, 40 histograms" */
+static void tensors_tell_side(const struct view_tensor_histograms *side, char *out, size_t size)
+{
+	const bool steps = side->step[0] != IPS_NULL && side->last_step != IPS_NULL;
+	const int64_t first = steps ? side->step[0] : side->update[0];
+	const int64_t last = steps ? side->last_step : side->last_update;
+	char count[FMT_SIZE];
+	int used = 0;
+
+	if (first != IPS_NULL && last != IPS_NULL)
+		used = snprintf(out, size, "%s %lld to %lld, ", steps ? "steps" : "weight updates",
+				(long long)first, (long long)last);
+	used += snprintf(out + used, size - (size_t)used, "%s histogram%s",
+			 fmt_count(count, side->found), side->found == 1 ? "" : "s");
+	if (side->looked < side->all)
+		snprintf(out + used, size - (size_t)used, " (%.0f %% looked at)",
+			 100.0 * (double)side->looked / (double)side->all);
+}
+
+static const char *tensors_tell_none(const struct view_tensors *screen,
+				     const struct view_tensor_histograms *side)
+{
+	if (side->looked < side->all)
+		return "None of its histograms is among the rows looked at.";
+	return screen->replica >= 0 ? "No histograms of it are this replica's: i shows another."
+				    : "No histograms were kept of it (outfeed.capture histogram).";
+}
+
+static void tensors_draw_title(const struct view_tensors *screen,
+			       const struct view_context *context, int side, struct view_pane *pane)
+{
+	const struct view_tensor_histograms *h = &screen->histogram.side[side];
+	const struct view_source *report = side ? context->target : context->source;
+	char text[160];
+	int x = 1 +
+		view_text(pane, 1, 0, side ? VIEW_TARGET : VIEW_SOURCE, side ? "Target" : "Source");
+
+	/* The run's name, where it leaves room for what is said of it. */
+	if (pane->rect.width >= 60)
+		x += 1 +
+		     view_text_cut(pane, x + 1, 0, pane->rect.width / 3, VIEW_BOLD, report->name);
+	x += view_text(pane, x, 0, VIEW_DIM, ":");
+	if (h->columns > 0)
+		tensors_tell_side(h, text, sizeof(text));
+	else
+		snprintf(text, sizeof(text), "%s", tensors_tell_none(screen, h));
+	view_text_cut(pane, x + 1, 0, pane->rect.width - x - 2, VIEW_DIM, text);
+}
+
+static void tensors_histogram_draw_draw_legend(const struct view_tensors *screen,
+					       const struct view_context *context,
+					       struct view_pane *pane)
+{
+	const struct view_axis scale = tensors_colours(&screen->histogram);
+	const int width = pane->rect.width - LABEL_WIDTH;
+	char text[160] = "elements of a bin";
+	int used = 0;
+
+	if (!context->target)
+		tensors_tell_side(&screen->histogram.side[0], text, sizeof(text));
+	/* Of two reports the titles say the rest: where there is no room, the shades go first. */
+	if (!context->target || width > 48)
+		used = view_text_cut(pane, LABEL_WIDTH, 0, width, VIEW_DIM, text) + 2;
+	if (used < width)
+		view_heat_legend(pane, LABEL_WIDTH + used, 0, width - used, &scale);
+}
+
+/* ---- both ------------------------------------------------------------------------------------ */
+
+static void tensors_draw_sides(const struct view_tensors *screen,
+			       const struct view_context *context, struct view_rect area,
+			       struct view_canvas *canvas)
+{
+	for (int side = 0; side < VIEW_TENSORS_SIDES; side++) {
+		struct view_rect share = view__tensors_share(area, VIEW_TENSORS_SIDES, side);
+		struct view_pane title = tensors_take_row(&share, canvas, false);
+
+		tensors_draw_title(screen, context, side, &title);
+		if (screen->histogram.side[side].columns > 0 && share.height > 0)
+			tensors_draw_map(screen, context, side, share, canvas);
+	}
+}
+
+void view__histogram_draw(const struct view_tensors *screen, const struct view_context *context,
+			  struct view_pane *pane)
+{
+	const struct view_tensor_histogram *h = &screen->histogram;
+	struct view_canvas *canvas = pane->canvas;
+	struct view_rect area = pane->rect;
+	struct view_pane row;
+
+	if (h->columns == 0 || h->bins == 0) {
+		view_text_cut(pane, 1, 0, pane->rect.width - 2, VIEW_DIM,
+			      tensors_tell_none(screen, &h->side[0]));
+		return;
+	}
+	if (context->target && context->differ && !h->differs) {
+		view_text_cut(pane, 1, 0, pane->rect.width - 2, VIEW_DIM,
+			      "Nothing differs: D shows all.");
+		return;
+	}
+	if (screen->opened && !context->whole && area.height > 4) {
+		row = tensors_take_row(&area, canvas, false);
+		view__curve_readout(screen, context, &row);
+	}
+	row = tensors_take_row(&area, canvas, true);
+	tensors_histogram_draw_draw_legend(screen, context, &row);
+	if (context->target)
+		tensors_draw_sides(screen, context, area, canvas);
+	else
+		tensors_draw_map(screen, context, 0, area, canvas);
 }

@@ -14,7 +14,6 @@
 #include "viewer/draw/view_axis.h"
 #include "viewer/draw/view_chart.h"
 #include "viewer/draw/view_grid.h"
-#include "viewer/draw/view_scale.h"
 #include "viewer/view_layout.h"
 #include "viewer/view_screen.h"
 
@@ -193,15 +192,6 @@ struct view_tensors {
 	struct view_rect table, heading, body; /* areas; empty where there is no room */
 };
 
-/* view_tensors.c */
-const char *view__statistic(const struct view_tensors *screen);
-/* Two areas of the body: the list, and the page under a heading. */
-void view__tensors_areas(struct view_tensors *screen, const struct view_context *context);
-/* The tensor under the list's cursor is the chosen one now. */
-enum status view__tensors_choose(struct view_tensors *screen, struct view_context *context,
-				 struct err *err);
-enum status view__tensors_load(void *state, struct view_context *context, bool news,
-			       struct err *err);
 /* The database of a side; NULL: there is none. */
 static inline struct prof_db *view__tensors_db(const struct view_context *context, int side)
 {
@@ -209,8 +199,49 @@ static inline struct prof_db *view__tensors_db(const struct view_context *contex
 
 	return source ? source->db : NULL;
 }
-/* The number that the query behind @sql gives; 0 where there is none. */
-enum status view__last_row(struct prof_db *db, const char *sql, int64_t *out, struct err *err);
+#define VIEW_MATRIX_CELL  10
+#define VIEW_MATRIX_INDEX 7
+
+/* view_tensors.c */
+const char *view__statistic(const struct view_tensors *screen);
+/* The number that @replica counts as; where none is said: 0. */
+int view__replica_number(int64_t replica);
+/* A row of @replica was read: is it one of those that are shown? */
+bool view__replica_shows(struct view_tensors *screen, int64_t replica);
+/* ", replica 1"; "" where there is one. */
+void view__replica_text(const struct view_tensors *screen, char *out, size_t size);
+/* Ask @sql for the rows :from to before :to, of the tensor of @side (:tensor) and its process
+ * (:rank, NULL: any). */
+enum status view__tensors_rows(struct prof_query **out, const struct view_tensors *screen, int side,
+			       struct prof_db *db, const char *sql, int64_t from, int64_t to,
+			       struct err *err);
+/* " WHERE ..." of the tensor, its process and the replica that is shown. @key, @queue: the columns,
+ * @context: what stands before "rank" and "replica". @queue NULL: any; two runs may have the same
+ * keys in other queues. */
+void view__tensors_where(const struct view_tensors *screen, const char *key, const char *queue,
+			 const char *context, struct str *out);
+/* Two or three pictures of a page: beside each other where it is wide or low, else one above the
+ * other; @at: which. */
+struct view_rect view__tensors_share(struct view_rect area, int count, int at);
+
+/* view_tensors_curve.c */
+enum status view__curve_load(struct view_tensors *screen, struct view_context *context,
+			     struct err *err);
+enum view_answer view__curve_request(struct view_tensors *screen, enum view_request request);
+/* The row under the cursor; NULL: none. */
+const struct report_tensor_row *view__curve_row(const struct view_tensors *screen);
+void view__curve_draw(const struct view_tensors *screen, const struct view_context *context,
+		      struct view_pane *pane);
+/* In the first row of the pane what the cursor is on: "step 812: std 0.0123, 7 NaN or Inf", or of
+ * both reports. Returns the columns used. */
+int view__curve_readout(const struct view_tensors *screen, const struct view_context *context,
+			struct view_pane *pane);
+
+/* view_tensors_histogram.c */
+enum status view__histogram_load(struct view_tensors *screen, struct view_context *context,
+				 struct err *err);
+void view__histogram_draw(const struct view_tensors *screen, const struct view_context *context,
+			  struct view_pane *pane);
 
 /* view_tensors_list.c */
 enum status view__tensors_list(struct view_tensors *screen, struct view_context *context,
@@ -228,63 +259,24 @@ enum status view__tensors_list_table(const struct view_tensors *screen,
 				     struct view_context *context, struct report_table *out,
 				     struct err *err);
 
-/* view_tensors_replica.c */
-/* The number that @replica counts as; where none is said: 0. */
-int view__replica_number(int64_t replica);
-/* A row of @replica was read: is it one of those that are shown? */
-bool view__replica_shows(struct view_tensors *screen, int64_t replica);
-enum view_answer view__replica_next(struct view_tensors *screen, struct view_context *context);
-/* ", replica 1"; "" where there is one. */
-void view__replica_text(const struct view_tensors *screen, char *out, size_t size);
-/* Ask @sql for the rows :from to before :to, of the tensor of @side (:tensor) and its process
- * (:rank, NULL: any). */
-enum status view__tensors_rows(struct prof_query **out, const struct view_tensors *screen, int side,
-			       struct prof_db *db, const char *sql, int64_t from, int64_t to,
-			       struct err *err);
-/* " WHERE ..." of the tensor, its process and the replica that is shown. @key, @queue: the columns,
- * @context: what stands before "rank" and "replica". @queue NULL: any; two runs may have the same
- * keys in other queues. */
-void view__tensors_where(const struct view_tensors *screen, const char *key, const char *queue,
-			 const char *context, struct str *out);
+/* view_tensors_matrix.c */
+/* Reading the numbers */
+enum status view__matrix_load(struct view_tensors *screen, struct view_context *context,
+			      struct err *err);
+void view__values_draw(const struct view_tensors *screen, struct view_pane *pane);
 
-/* view_tensors_curve.c */
-enum status view__curve_load(struct view_tensors *screen, struct view_context *context,
+/* view_tensors_table.c */
+enum status view__grids_load(struct view_tensors *screen, struct view_context *context,
 			     struct err *err);
-enum view_answer view__curve_request(struct view_tensors *screen, enum view_request request);
-/* The report whose rows the cursor is in: the Source, where that has some. */
-int view__curve_side(const struct view_tensors *screen);
-/* The row under the cursor; NULL: none. */
-const struct report_tensor_row *view__curve_row(const struct view_tensors *screen);
-/* The Target's row of the same moment and replica; NULL: none. */
-const struct report_tensor_row *view__curve_partner(const struct view_tensors *screen);
-/* The cursor to the row of the step, or else of the weight update, that is wanted, or to the one
- * before it. */
-void view__curve_go(struct view_tensors *screen);
-int view__curve_column(const struct view_tensors *screen, int64_t row, int width);
-
-/* view_tensors_curve_draw.c */
-void view__curve_draw(const struct view_tensors *screen, const struct view_context *context,
-		      struct view_pane *pane);
-/* In the first row of the pane what the cursor is on: "step 812: std 0.0123, 7 NaN or Inf", or of
- * both reports. Returns the columns used. */
-int view__curve_readout(const struct view_tensors *screen, const struct view_context *context,
-			struct view_pane *pane);
-
-/* view_tensors_histogram.c */
-enum status view__histogram_load(struct view_tensors *screen, struct view_context *context,
-				 struct err *err);
-/* The column of the moment under the curve's cursor; -1: none. */
-int view__histogram_column(const struct view_tensors *screen, int side);
-
-/* view_tensors_histogram_draw.c */
-void view__histogram_draw(const struct view_tensors *screen, const struct view_context *context,
-			  struct view_pane *pane);
-
-/* view_tensors_captures.c: what was kept when, in both reports. */
-enum status view__captures_load(struct view_tensors *screen, struct view_context *context,
+enum view_answer view__grids_request(struct view_tensors *screen, enum view_request request);
+/* The rows of what is shown */
+enum status view__tensors_table(void *state, struct view_context *context, struct report_table *out,
 				struct err *err);
+void view__tensors_query(const void *state, const struct view_context *context, struct str *out);
 
 /* view_tensors_values.c */
+/* The number that the query behind @sql gives; 0 where there is none. */
+enum status view__last_row(struct prof_db *db, const char *sql, int64_t *out, struct err *err);
 enum status view__values_load(struct view_tensors *screen, struct view_context *context,
 			      struct err *err);
 enum view_answer view__values_request(struct view_tensors *screen, enum view_request request);
@@ -296,42 +288,5 @@ int view__values_parts(const struct view_tensor_values *values);
 /* Is the value that is shown at @row, @column within the slice of @matrix? */
 bool view__values_has(const struct view_tensor_values *values,
 		      const struct view_tensor_matrix *matrix, int row, int column);
-
-/* view_tensors_matrix.c: reading the numbers */
-enum status view__matrix_load(struct view_tensors *screen, struct view_context *context,
-			      struct err *err);
-
-/* view_tensors_matrix_draw.c */
-#define VIEW_MATRIX_CELL  10
-#define VIEW_MATRIX_INDEX 7
-/* Rows above the numbers: what it is of, what is missing, names, indexes. */
-int view__values_above(const struct view_tensor_values *values);
-void view__values_draw(const struct view_tensors *screen, struct view_pane *pane);
-
-/* view_tensors_grids.c */
-enum status view__grids_load(struct view_tensors *screen, struct view_context *context,
-			     struct err *err);
-enum view_answer view__grids_request(struct view_tensors *screen, enum view_request request);
-
-/* view_tensors_draw.c */
-void view__tensors_draw(const void *state, const struct view_context *context,
-			struct view_pane *pane);
-/* Two or three pictures of a page: beside each other where it is wide or low, else one above the
- * other; @at: which. */
-struct view_rect view__tensors_share(struct view_rect area, int count, int at);
-
-/* view_tensors_table.c: the rows of what is shown */
-enum status view__tensors_table(void *state, struct view_context *context, struct report_table *out,
-				struct err *err);
-
-/* view_tensors_join.c */
-bool view__tensors_place(const void *state, const struct view_context *context,
-			 struct view_place *out);
-bool view__tensors_offers(const struct view_place *place, char *out, size_t size);
-enum status view__tensors_go(void *state, struct view_context *context,
-			     const struct view_place *place, struct err *err);
-
-/* view_tensors_query.c */
-void view__tensors_query(const void *state, const struct view_context *context, struct str *out);
 
 #endif /* VIEW_TENSORS_INTERNAL_H */

@@ -56,7 +56,7 @@ static const struct list_statistic {
 #undef LIST_STATISTIC
 };
 
-static const struct list_statistic *list_statistic(const struct view_tensors *screen)
+static const struct list_statistic *tensors_list_statistic(const struct view_tensors *screen)
 {
 	for (size_t i = 0; i < ARRAY_LEN(list_statistics); i++)
 		if (strcmp(list_statistics[i].name, view__statistic(screen)) == 0)
@@ -84,17 +84,17 @@ void view__tensors_list_sql(const struct view_tensors *screen, bool compared, st
 /* ---- kinds ----------------------------------------------------------------------------------- */
 
 /* Gradients are what is looked for most. Longer names than 47 bytes are no kind. */
-static const char list_kinds_sql[] =
+static const char tensors_list_kinds_sql[] =
 	"SELECT kind FROM tensors WHERE length(CAST(kind AS BLOB)) BETWEEN 1 AND 47\n"
 	"GROUP BY kind ORDER BY kind <> 'gradient', kind";
 _Static_assert(VIEW_TENSORS_KIND == 48, "the query says 47");
 
 /* The kind after the one that is shown, "" after the last. */
-static enum status list_next_kind(const struct view_tensors *screen, struct prof_db *db,
-				  char out[VIEW_TENSORS_KIND], struct err *err)
+static enum status tensors_list_next_kind(const struct view_tensors *screen, struct prof_db *db,
+					  char out[VIEW_TENSORS_KIND], struct err *err)
 {
 	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, list_kinds_sql, err);
+	enum status status = prof_query_open(&query, db, tensors_list_kinds_sql, err);
 	bool row = false, next = !screen->kind[0];
 
 	out[0] = '\0';
@@ -111,38 +111,7 @@ static enum status list_next_kind(const struct view_tensors *screen, struct prof
 	return status;
 }
 
-enum status view__tensors_list_kind(struct view_tensors *screen, struct view_context *context,
-				    const char *kind, struct err *err)
-{
-	char before[VIEW_TENSORS_KIND];
-	enum status status;
-
-	memcpy(before, screen->kind, sizeof(before));
-	str_copy(screen->kind, sizeof(screen->kind), kind);
-	status = view__tensors_list(screen, context, err);
-	if (status != ST_OK)
-		memcpy(screen->kind, before, sizeof(before));
-	return status;
-}
-
-enum view_answer view__tensors_next_kind(struct view_tensors *screen, struct view_context *context)
-{
-	char kind[VIEW_TENSORS_KIND];
-	struct err err;
-	enum status status = list_next_kind(screen, context->source->db, kind, &err);
-
-	if (status == ST_OK)
-		status = view__tensors_list_kind(screen, context, kind, &err);
-	if (status != ST_OK)
-		str_copy(context->message, sizeof(context->message), err.text);
-	else if (!kind[0])
-		str_copy(context->message, sizeof(context->message), "tensors of all kinds");
-	else
-		screen->list.at = 0;
-	return VIEW_LOAD;
-}
-
-static enum view_style list_style(const struct report_table *table, int64_t row, int column)
+static enum view_style tensors_list_style(const struct report_table *table, int64_t row, int column)
 {
 	const struct report_cell *cell = &table->cells[row * table->column_count + column];
 	const char *name = table->columns[column].name;
@@ -154,9 +123,12 @@ static enum view_style list_style(const struct report_table *table, int64_t row,
 	return strcmp(name, "key") == 0 || cell->type == PROF_REAL ? VIEW_NORMAL : VIEW_DIM;
 }
 
-/* ---- sparklines ------------------------------------------------------------------------------ */
+struct spark_index {
+	struct view_spark **by;
+	size_t count;
+};
 
-static int spark_order(const void *a, const void *b)
+static int tensors_spark_order(const void *a, const void *b)
 {
 	const struct view_spark *one = *(struct view_spark *const *)a;
 	const struct view_spark *two = *(struct view_spark *const *)b;
@@ -164,24 +136,20 @@ static int spark_order(const void *a, const void *b)
 	return SORTED_BY(one, two, tensor_id, rank);
 }
 
-struct spark_index {
-	struct view_spark **by;
-	size_t count;
-};
-
-static struct view_spark *spark_of(const struct spark_index *index,
-				   const struct report_tensor_row *row)
+static struct view_spark *tensors_spark_of(const struct spark_index *index,
+					   const struct report_tensor_row *row)
 {
 	const struct view_spark wanted = {.tensor_id = row->tensor_id, .rank = row->rank};
 	const struct view_spark *key = &wanted;
-	struct view_spark *const *found =
-		bsearch(&key, index->by, index->count, sizeof(struct view_spark *), spark_order);
+	struct view_spark *const *found = bsearch(&key, index->by, index->count,
+						  sizeof(struct view_spark *), tensors_spark_order);
 
 	return found ? *found : NULL;
 }
 
 /* The row @at of its replica's: replicas stand side by side in a point, not one after another. */
-static void spark_take(struct view_spark *spark, int64_t at, const struct report_tensor_row *row)
+static void tensors_spark_take(struct view_spark *spark, int64_t at,
+			       const struct report_tensor_row *row)
 {
 	const int count = spark->most < VIEW_SPARK_POINTS ? (int)spark->most : VIEW_SPARK_POINTS;
 	struct view_chart_point *point = &spark->points[at * count / spark->most];
@@ -205,31 +173,32 @@ struct spark_rows {
 	size_t replicas;
 };
 
-static int64_t *spark_rows(const struct spark_rows *rows, const struct view_tensors *screen,
-			   const struct view_spark *spark, const struct report_tensor_row *row)
+static int64_t *tensors_spark_rows(const struct spark_rows *rows, const struct view_tensors *screen,
+				   const struct view_spark *spark,
+				   const struct report_tensor_row *row)
 {
 	return &rows->of[(size_t)(spark - screen->sparks) * rows->replicas +
 			 (size_t)view__replica_number(row->replica)];
 }
 
 /* How many rows the replica with most of them has. */
-static void sparks_count(struct view_tensors *screen, const struct spark_index *index,
-			 const struct spark_rows *rows)
+static void tensors_sparks_count(struct view_tensors *screen, const struct spark_index *index,
+				 const struct spark_rows *rows)
 {
 	for (int i = 0; i < screen->sampled.count; i++) {
 		const struct report_tensor_row *row = &screen->sampled.row[i];
-		struct view_spark *spark = spark_of(index, row);
+		struct view_spark *spark = tensors_spark_of(index, row);
 		int64_t *count;
 
 		if (!spark || !view__replica_shows(screen, row->replica))
 			continue;
-		count = spark_rows(rows, screen, spark, row);
+		count = tensors_spark_rows(rows, screen, spark, row);
 		spark->most = ++*count > spark->most ? *count : spark->most;
 	}
 }
 
-static enum status sparks_index(struct view_tensors *screen, struct spark_index *index,
-				struct spark_rows *rows, struct err *err)
+static enum status tensors_sparks_index(struct view_tensors *screen, struct spark_index *index,
+					struct spark_rows *rows, struct err *err)
 {
 	index->count = (size_t)screen->spark_count;
 	for (int i = 0; i < screen->sampled.count; i++)
@@ -242,32 +211,33 @@ static enum status sparks_index(struct view_tensors *screen, struct spark_index 
 		return err_nomem(err);
 	for (size_t i = 0; i < index->count; i++)
 		index->by[i] = &screen->sparks[i];
-	qsort(index->by, index->count, sizeof(struct view_spark *), spark_order);
+	qsort(index->by, index->count, sizeof(struct view_spark *), tensors_spark_order);
 	return ST_OK;
 }
 
-static enum status sparks_fill(struct view_tensors *screen, struct err *err)
+static enum status tensors_sparks_fill(struct view_tensors *screen, struct err *err)
 {
 	struct spark_index index;
 	struct spark_rows rows;
-	enum status status = sparks_index(screen, &index, &rows, err);
+	enum status status = tensors_sparks_index(screen, &index, &rows, err);
 
 	if (status != ST_OK)
 		return status;
-	sparks_count(screen, &index, &rows);
+	tensors_sparks_count(screen, &index, &rows);
 	memset(rows.of, 0, index.count * rows.replicas * sizeof(*rows.of));
 	for (int i = 0; i < screen->sampled.count; i++) {
 		const struct report_tensor_row *row = &screen->sampled.row[i];
-		struct view_spark *spark = spark_of(&index, row);
+		struct view_spark *spark = tensors_spark_of(&index, row);
 
 		if (spark && view__replica_shows(screen, row->replica))
-			spark_take(spark, (*spark_rows(&rows, screen, spark, row))++, row);
+			tensors_spark_take(spark,
+					   (*tensors_spark_rows(&rows, screen, spark, row))++, row);
 	}
 	return ST_OK;
 }
 
-static const struct report_cell *list_cell(const struct report_table *table, int64_t row,
-					   const char *name)
+static const struct report_cell *tensors_list_cell(const struct report_table *table, int64_t row,
+						   const char *name)
 {
 	for (int c = 0; c < table->column_count; c++)
 		if (strcmp(table->columns[c].name, name) == 0)
@@ -275,8 +245,8 @@ static const struct report_cell *list_cell(const struct report_table *table, int
 	return NULL;
 }
 
-static enum status sparks_load(struct view_tensors *screen, struct view_context *context,
-			       struct err *err)
+static enum status tensors_sparks_load(struct view_tensors *screen, struct view_context *context,
+				       struct err *err)
 {
 	const struct report_table *table = &screen->list.table;
 	struct prof_db *db = context->source->db;
@@ -291,21 +261,21 @@ static enum status sparks_load(struct view_tensors *screen, struct view_context 
 	if (status == ST_OK && !screen->sparks)
 		status = err_nomem(err);
 	for (int64_t row = 0; row < table->row_count && status == ST_OK; row++) {
-		const struct report_cell *rank = list_cell(table, row, "rank");
+		const struct report_cell *rank = tensors_list_cell(table, row, "rank");
 
 		screen->sparks[row].rank = rank->type == PROF_INT ? rank->integer : IPS_NULL;
-		status = report_tensor_find(db, list_cell(table, row, "queue")->text,
-					    list_cell(table, row, "key")->text,
+		status = report_tensor_find(db, tensors_list_cell(table, row, "queue")->text,
+					    tensors_list_cell(table, row, "key")->text,
 					    &screen->sparks[row].tensor_id, err);
 		screen->spark_count = row + 1;
 	}
-	return status == ST_OK ? sparks_fill(screen, err) : status;
+	return status == ST_OK ? tensors_sparks_fill(screen, err) : status;
 }
 
 enum status view__tensors_list(struct view_tensors *screen, struct view_context *context,
 			       struct err *err)
 {
-	const struct list_statistic *statistic = list_statistic(screen);
+	const struct list_statistic *statistic = tensors_list_statistic(screen);
 	struct str sql = {0};
 	enum status status;
 
@@ -321,12 +291,45 @@ enum status view__tensors_list(struct view_tensors *screen, struct view_context 
 	str_free(&sql);
 	if (status != ST_OK)
 		return status;
-	screen->list.style = list_style;
+	screen->list.style = tensors_list_style;
 	if (!screen->ranked && !view_grid_sort(&screen->list, "greatest", false))
 		return err_set(err, ST_INTERRUPTED, "stopped");
 	screen->ranked = true;
-	return context->target ? ST_OK : sparks_load(screen, context, err);
+	return context->target ? ST_OK : tensors_sparks_load(screen, context, err);
 }
+
+enum status view__tensors_list_kind(struct view_tensors *screen, struct view_context *context,
+				    const char *kind, struct err *err)
+{
+	char before[VIEW_TENSORS_KIND];
+	enum status status;
+
+	memcpy(before, screen->kind, sizeof(before));
+	str_copy(screen->kind, sizeof(screen->kind), kind);
+	status = view__tensors_list(screen, context, err);
+	if (status != ST_OK)
+		memcpy(screen->kind, before, sizeof(before));
+	return status;
+}
+
+enum view_answer view__tensors_next_kind(struct view_tensors *screen, struct view_context *context)
+{
+	char kind[VIEW_TENSORS_KIND];
+	struct err err;
+	enum status status = tensors_list_next_kind(screen, context->source->db, kind, &err);
+
+	if (status == ST_OK)
+		status = view__tensors_list_kind(screen, context, kind, &err);
+	if (status != ST_OK)
+		str_copy(context->message, sizeof(context->message), err.text);
+	else if (!kind[0])
+		str_copy(context->message, sizeof(context->message), "tensors of all kinds");
+	else
+		screen->list.at = 0;
+	return VIEW_LOAD;
+}
+
+/* ---- sparklines ------------------------------------------------------------------------------ */
 
 void view__tensors_list_draw(const struct view_tensors *screen, const struct view_context *context,
 			     struct view_pane *pane)
@@ -356,7 +359,7 @@ void view__tensors_list_draw(const struct view_tensors *screen, const struct vie
 
 /* ---- all statistics, for CSV and JSON -------------------------------------------------------- */
 
-static bool same_cell(const struct report_cell *a, const struct report_cell *b)
+static bool tensors_same_cell(const struct report_cell *a, const struct report_cell *b)
 {
 	if (!a || !b || !a->text || !b->text)
 		return (a && a->text) == (b && b->text) &&
@@ -365,20 +368,21 @@ static bool same_cell(const struct report_cell *a, const struct report_cell *b)
 }
 
 /* Is row @row of @all the one in row @listed of the list? */
-static bool is_listed(const struct report_table *all, int64_t row, const struct report_table *list,
-		      int64_t listed)
+static bool tensors_is_listed(const struct report_table *all, int64_t row,
+			      const struct report_table *list, int64_t listed)
 {
 	static const char *const keys[] = {"key", "queue", "rank"};
 
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
-		if (!same_cell(list_cell(all, row, keys[i]), list_cell(list, listed, keys[i])))
+		if (!tensors_same_cell(tensors_list_cell(all, row, keys[i]),
+				       tensors_list_cell(list, listed, keys[i])))
 			return false;
 	return true;
 }
 
 /* The rows of @all in the order and filter of the list. */
-static enum status list_arrange(const struct view_grid *list, struct report_table *all,
-				struct err *err)
+static enum status tensors_list_arrange(const struct view_grid *list, struct report_table *all,
+					struct err *err)
 {
 	const size_t columns = (size_t)all->column_count;
 	struct report_cell *cells =
@@ -389,7 +393,7 @@ static enum status list_arrange(const struct view_grid *list, struct report_tabl
 		return err_nomem(err);
 	for (int64_t i = 0; i < list->count; i++)
 		for (int64_t row = 0; row < all->row_count; row++)
-			if (is_listed(all, row, &list->table, list->order[i])) {
+			if (tensors_is_listed(all, row, &list->table, list->order[i])) {
 				memcpy(cells + (size_t)rows++ * columns,
 				       all->cells + (size_t)row * columns,
 				       columns * sizeof(*cells));
@@ -411,7 +415,7 @@ enum status view__tensors_list_table(const struct view_tensors *screen,
 	status = report_table_query(out, context->source->db, "tensors",
 				    "SELECT * FROM tensor_sums", 0, err);
 	if (status == ST_OK)
-		status = list_arrange(&screen->list, out, err);
+		status = tensors_list_arrange(&screen->list, out, err);
 	if (status != ST_OK) {
 		report_table_free(out);
 		memset(out, 0, sizeof(*out));

@@ -1,24 +1,24 @@
 /*
- * Reading the numbers of a capture's slice piece by piece, and their difference to another's.
+ * A capture's slice: reading its numbers piece by piece, their difference to another's, and drawing
+ * them as numbers under their indexes or as a heat map.
  *
- * Values lie in C order in pieces of a size that all but the last share; only pieces that hold
- * something shown are read, one at a time.
- *
- * Threading: the session's worker.
+ * Threading: the session's; drawing is the terminal's. Ownership: the screen's.
  */
 #include "viewer/tensors/view_tensors_internal.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/mem.h"
 #include "common/minmax.h"
+#include "viewer/draw/view_heat.h"
 
 #define PIECES_MOST 4096
 
 /* ---- one value ------------------------------------------------------------------------------- */
 
-static double of_float16(const unsigned char *data)
+static double tensors_of_float16(const unsigned char *data)
 {
 	const unsigned bits = data[0] | (unsigned)data[1] << 8, exponent = bits >> 10 & 31;
 	const double mantissa = bits & 1023, sign = bits >> 15 ? -1 : 1;
@@ -29,7 +29,7 @@ static double of_float16(const unsigned char *data)
 			     : sign * ldexp(1024 + mantissa, (int)exponent - 25);
 }
 
-static double of_float32(const unsigned char *data)
+static double tensors_of_float32(const unsigned char *data)
 {
 	float value;
 
@@ -37,7 +37,7 @@ static double of_float32(const unsigned char *data)
 	return (double)value;
 }
 
-static double of_float64(const unsigned char *data)
+static double tensors_of_float64(const unsigned char *data)
 {
 	double value;
 
@@ -45,7 +45,7 @@ static double of_float64(const unsigned char *data)
 	return value;
 }
 
-static double of_int32(const unsigned char *data)
+static double tensors_of_int32(const unsigned char *data)
 {
 	int32_t value;
 
@@ -53,7 +53,7 @@ static double of_int32(const unsigned char *data)
 	return value;
 }
 
-static double of_int64(const unsigned char *data)
+static double tensors_of_int64(const unsigned char *data)
 {
 	int64_t value;
 
@@ -61,7 +61,7 @@ static double of_int64(const unsigned char *data)
 	return (double)value;
 }
 
-static double of_uint8(const unsigned char *data)
+static double tensors_of_uint8(const unsigned char *data)
 {
 	return data[0];
 }
@@ -72,12 +72,13 @@ struct value_type {
 	double (*read)(const unsigned char *data);
 };
 
-static const struct value_type *value_type(const char *name)
+static const struct value_type *tensors_value_type(const char *name)
 {
 	static const struct value_type types[] = {
-		{"float16", 2, of_float16}, {"float32", 4, of_float32}, {"float64", 8, of_float64},
-		{"int32", 4, of_int32},     {"int64", 8, of_int64},     {"uint8", 1, of_uint8},
-		{"bool", 1, of_uint8}};
+		{"float16", 2, tensors_of_float16}, {"float32", 4, tensors_of_float32},
+		{"float64", 8, tensors_of_float64}, {"int32", 4, tensors_of_int32},
+		{"int64", 8, tensors_of_int64},     {"uint8", 1, tensors_of_uint8},
+		{"bool", 1, tensors_of_uint8}};
 
 	for (size_t i = 0; i < ARRAY_LEN(types); i++)
 		if (strcmp(types[i].name, name) == 0)
@@ -96,8 +97,8 @@ struct window {
 };
 
 /* The elements @from .. @from + @count - 1 are in @data: those that are wanted. */
-static void window_take(const struct window *w, int64_t from, int64_t count,
-			const unsigned char *data)
+static void tensors_window_take(const struct window *w, int64_t from, int64_t count,
+				const unsigned char *data)
 {
 	const int64_t first = from - w->base;
 	int64_t row = first > 0 ? first / w->pitch : 0;
@@ -112,7 +113,7 @@ static void window_take(const struct window *w, int64_t from, int64_t count,
 		}
 }
 
-static bool window_wants(const struct window *w, int64_t from, int64_t to)
+static bool tensors_window_wants(const struct window *w, int64_t from, int64_t to)
 {
 	const int64_t row = from > w->base ? (from - w->base) / w->pitch : 0;
 
@@ -132,8 +133,8 @@ struct reading {
 };
 
 /* A piece of the capture by its number: their row ids rise, other tensors' may lie between. */
-static enum status window_piece(const struct window *w, const struct reading *reading,
-				int64_t piece, int64_t *each, struct err *err)
+static enum status tensors_window_piece(const struct window *w, const struct reading *reading,
+					int64_t piece, int64_t *each, struct err *err)
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(
@@ -162,25 +163,25 @@ static enum status window_piece(const struct window *w, const struct reading *re
 
 		if (piece == 0)
 			*each = count;
-		window_take(w, piece * *each, count, data);
+		tensors_window_take(w, piece * *each, count, data);
 	}
 	prof_query_close(query);
 	return status;
 }
 
-static enum status window_read(const struct window *w, const struct reading *reading,
-			       struct view_context *context, struct err *err)
+static enum status tensors_window_read(const struct window *w, const struct reading *reading,
+				       struct view_context *context, struct err *err)
 {
 	const int64_t end = w->base + (w->rows - 1) * w->pitch + w->columns;
 	int64_t each = 0;
-	enum status status = window_piece(w, reading, 0, &each, err);
+	enum status status = tensors_window_piece(w, reading, 0, &each, err);
 
 	for (int64_t piece = 1; status == ST_OK && each > 0 && piece * each < end; piece++) {
-		if (!window_wants(w, piece * each, (piece + 1) * each))
+		if (!tensors_window_wants(w, piece * each, (piece + 1) * each))
 			continue;
 		if (view_cancelled(context))
 			return err_set(err, ST_INTERRUPTED, "interrupted");
-		status = window_piece(w, reading, piece, &each, err);
+		status = tensors_window_piece(w, reading, piece, &each, err);
 	}
 	return status;
 }
@@ -188,8 +189,8 @@ static enum status window_read(const struct window *w, const struct reading *rea
 /* ---- the slice ------------------------------------------------------------------------------- */
 
 /* Elements before row 0 of the slice. */
-static int64_t slice_base(const struct view_tensor_values *v,
-			  const struct view_tensor_matrix *matrix)
+static int64_t tensors_slice_base(const struct view_tensor_values *v,
+				  const struct view_tensor_matrix *matrix)
 {
 	int64_t at = 0;
 
@@ -199,7 +200,7 @@ static int64_t slice_base(const struct view_tensor_values *v,
 }
 
 /* Elements of the whole shape; false: it is not to be believed. */
-static bool shape_fits(const struct view_tensor_matrix *matrix)
+static bool tensors_shape_fits(const struct view_tensor_matrix *matrix)
 {
 	int64_t all = 1;
 
@@ -210,13 +211,21 @@ static bool shape_fits(const struct view_tensor_matrix *matrix)
 	return matrix->rows > 0 && matrix->columns > 0;
 }
 
-static int64_t within(int64_t at, int64_t most)
+static int64_t tensors_within(int64_t at, int64_t most)
 {
 	return at > most ? max(most, 0) : at < 0 ? 0 : at;
 }
 
+/* Rows above the numbers: what it is of, what is missing, names, indexes. */
+static int values_above(const struct view_tensor_values *values)
+{
+	const bool names = view__values_parts(values) > 1;
+
+	return 1 + (values->note[0] != '\0') + names + !values->picture;
+}
+
 /* What of the slice is on the screen, or for a picture all that may be looked at. */
-static void values_window(struct view_tensors *screen)
+static void tensors_values_window(struct view_tensors *screen)
 {
 	struct view_tensor_values *v = &screen->values;
 	const int parts = view__values_parts(v);
@@ -229,27 +238,27 @@ static void values_window(struct view_tensors *screen)
 		rows = min(v->rows, most / columns);
 		v->row = v->column = 0;
 	} else {
-		rows = screen->body.height - view__values_above(v);
+		rows = screen->body.height - values_above(v);
 		columns = (screen->body.width - VIEW_MATRIX_INDEX) / parts / VIEW_MATRIX_CELL;
 		rows = min(v->rows, max(rows, 1));
 		columns = min(v->columns, max(columns, 1));
-		v->row = within(v->row, v->rows - rows);
-		v->column = within(v->column, v->columns - columns);
+		v->row = tensors_within(v->row, v->rows - rows);
+		v->column = tensors_within(v->column, v->columns - columns);
 	}
 	v->shown_rows = (int)rows;
 	v->shown_columns = (int)columns;
 	v->cut = v->picture ? v->rows * v->columns - rows * columns : 0;
 }
 
-static size_t values_count(const struct view_tensor_values *v)
+static size_t tensors_values_count(const struct view_tensor_values *v)
 {
 	return (size_t)v->shown_rows * (size_t)v->shown_columns;
 }
 
-static enum status part_cells(const struct view_tensor_values *v, struct view_tensor_matrix *matrix,
-			      struct err *err)
+static enum status tensors_part_cells(const struct view_tensor_values *v,
+				      struct view_tensor_matrix *matrix, struct err *err)
 {
-	const size_t count = values_count(v);
+	const size_t count = tensors_values_count(v);
 
 	if (mem_grow(&matrix->numbers, &matrix->capacity, count + 1, sizeof(*matrix->numbers)))
 		return err_nomem(err);
@@ -258,57 +267,57 @@ static enum status part_cells(const struct view_tensor_values *v, struct view_te
 	return ST_OK;
 }
 
-static enum status part_read(struct view_tensors *screen, struct view_context *context, int side,
-			     struct err *err)
+static enum status tensors_part_read(struct view_tensors *screen, struct view_context *context,
+				     int side, struct err *err)
 {
 	struct view_tensor_values *v = &screen->values;
 	struct view_tensor_matrix *matrix = &v->part[side];
 	const struct view_tensor_capture *capture = view__values_capture(screen);
 	const struct reading reading = {view__tensors_db(context, side), screen->id[side],
 					capture->row_id[side], capture->context_id[side]};
-	struct window w = {.type = value_type(matrix->dtype),
+	struct window w = {.type = tensors_value_type(matrix->dtype),
 			   .pitch = matrix->columns,
 			   .stride = v->shown_columns,
 			   .rows = min(v->shown_rows, matrix->rows - v->row),
 			   .columns = min(v->shown_columns, matrix->columns - v->column)};
 	enum status status;
 
-	if (matrix->ndim == 0 || !w.type || !shape_fits(matrix))
+	if (matrix->ndim == 0 || !w.type || !tensors_shape_fits(matrix))
 		return ST_OK;
-	status = part_cells(v, matrix, err);
+	status = tensors_part_cells(v, matrix, err);
 	if (status != ST_OK)
 		return status;
-	w.base = slice_base(v, matrix) + v->row * v->part[side].columns + v->column;
+	w.base = tensors_slice_base(v, matrix) + v->row * v->part[side].columns + v->column;
 	w.out = matrix->numbers;
 	if (w.rows > 0 && w.columns > 0)
-		status = window_read(&w, &reading, context, err);
+		status = tensors_window_read(&w, &reading, context, err);
 	matrix->cell = status == ST_OK ? matrix->numbers : NULL;
 	return status;
 }
 
 /* ---- the difference -------------------------------------------------------------------------- */
 
-static bool same_number(double a, double b)
+static bool tensors_same_number(double a, double b)
 {
 	return isnan(a) || isnan(b) ? isnan(a) && isnan(b) : !(a < b || a > b);
 }
 
-static enum status diff_make(struct view_tensor_values *v, bool differ, struct err *err)
+static enum status tensors_diff_make(struct view_tensor_values *v, bool differ, struct err *err)
 {
 	const double *source = v->part[VIEW_OF_SOURCE].cell, *target = v->part[VIEW_OF_TARGET].cell;
 	struct view_tensor_matrix *diff = &v->part[VIEW_OF_DIFF];
-	const size_t count = values_count(v);
+	const size_t count = tensors_values_count(v);
 	enum status status;
 
 	if (!source || !target || view__values_parts(v) < VIEW_TENSOR_SHARES)
 		return ST_OK;
-	status = part_cells(v, diff, err);
+	status = tensors_part_cells(v, diff, err);
 	if (status != ST_OK)
 		return status;
 	if (mem_grow(&v->equals, &v->equal_capacity, count + 1, sizeof(*v->equals)))
 		return err_nomem(err);
 	for (size_t i = 0; i < count; i++) {
-		v->equals[i] = same_number(source[i], target[i]);
+		v->equals[i] = tensors_same_number(source[i], target[i]);
 		v->differs |= !v->equals[i];
 		/* Infinity on both sides is no difference. */
 		diff->numbers[i] = v->equals[i] && !isnan(source[i]) ? 0 : target[i] - source[i];
@@ -320,22 +329,22 @@ static enum status diff_make(struct view_tensor_values *v, bool differ, struct e
 	return ST_OK;
 }
 
-static void scale_over(struct view_axis *scale, const struct view_tensor_values *v, int from,
-		       int to)
+static void tensors_scale_over(struct view_axis *scale, const struct view_tensor_values *v,
+			       int from, int to)
 {
 	*scale = (struct view_axis){.quantity = REPORT_REAL};
 	view_axis_begin(scale);
 	for (int i = from; i <= to; i++)
 		if (v->part[i].cell)
-			view_axis_take(scale, v->part[i].cell, (int64_t)values_count(v));
+			view_axis_take(scale, v->part[i].cell, (int64_t)tensors_values_count(v));
 	view_axis_settle(scale);
 }
 
 /* In pictures what is equal is a hole, with D. */
-static void picture_differ(struct view_tensor_values *v)
+static void tensors_matrix_picture_differ(struct view_tensor_values *v)
 {
 	for (int i = 0; i < VIEW_TENSOR_SHARES; i++)
-		for (size_t at = 0; v->part[i].cell && at < values_count(v); at++)
+		for (size_t at = 0; v->part[i].cell && at < tensors_values_count(v); at++)
 			if (v->equal[at])
 				v->part[i].cell[at] = (double)NAN;
 }
@@ -352,14 +361,230 @@ enum status view__matrix_load(struct view_tensors *screen, struct view_context *
 	v->cut = 0;
 	if (v->rows < 1 || v->columns < 1)
 		return ST_OK;
-	values_window(screen);
+	tensors_values_window(screen);
 	for (int side = 0; side < VIEW_TENSORS_SIDES && status == ST_OK; side++)
-		status = part_read(screen, context, side, err);
+		status = tensors_part_read(screen, context, side, err);
 	if (status == ST_OK)
-		status = diff_make(v, context->target && context->differ, err);
-	scale_over(&v->scale, v, VIEW_OF_SOURCE, VIEW_OF_TARGET);
-	scale_over(&v->diff_scale, v, VIEW_OF_DIFF, VIEW_OF_DIFF);
+		status = tensors_diff_make(v, context->target && context->differ, err);
+	tensors_scale_over(&v->scale, v, VIEW_OF_SOURCE, VIEW_OF_TARGET);
+	tensors_scale_over(&v->diff_scale, v, VIEW_OF_DIFF, VIEW_OF_DIFF);
 	if (v->picture && v->equal)
-		picture_differ(v);
+		tensors_matrix_picture_differ(v);
 	return status;
+}
+
+/* ---- drawing --------------------------------------------------------------------------------- */
+
+static const char *const tensors_part_names[] = {"Source", "Target", "Diff"};
+
+static const enum view_style tensors_part_styles[] = {VIEW_SOURCE, VIEW_TARGET, VIEW_BOLD};
+
+/* The matrix that stands at place @at of those that are shown. */
+static int tensors_part_at(const struct view_tensor_values *v, int at)
+{
+	return v->part[VIEW_OF_SOURCE].ndim > 0 ? at : VIEW_OF_TARGET;
+}
+
+/* ---- as numbers ------------------------------------------------------------------------------ */
+
+static void tensors_draw_cell(const struct view_tensor_values *v, int part, int row, int column,
+			      int x, int y, struct view_pane *pane)
+{
+	const struct view_tensor_matrix *matrix = &v->part[part];
+	const int64_t at = (int64_t)row * v->shown_columns + column;
+	const double value = matrix->cell[at];
+	const bool diff = part == VIEW_OF_DIFF;
+	const enum view_style finite = !diff                    ? VIEW_NORMAL
+				       : value < 0 || value > 0 ? VIEW_WARN
+								: VIEW_DIM;
+	char text[32];
+
+	if (!view__values_has(v, matrix, row, column))
+		return;
+	if (v->equal && v->equal[at])
+		snprintf(text, sizeof(text), "=");
+	else
+		snprintf(text, sizeof(text), diff && value > 0 ? "+%.4g" : "%.4g", value);
+	view_text_right(pane, x, y, VIEW_MATRIX_CELL - 1,
+			v->equal && v->equal[at] ? VIEW_DIM
+			: isfinite(value)        ? finite
+						 : VIEW_BAD,
+			text);
+}
+
+static void tensors_draw_part(const struct view_tensor_values *v, int part, int x, int y,
+			      struct view_pane *pane)
+{
+	for (int c = 0; c < v->shown_columns; c++) {
+		char text[32];
+
+		snprintf(text, sizeof(text), "[%lld]", (long long)(v->column + c));
+		view_text_right(pane, x + c * VIEW_MATRIX_CELL, y, VIEW_MATRIX_CELL - 1, VIEW_DIM,
+				text);
+	}
+	for (int r = 0; r < v->shown_rows && v->part[part].cell; r++)
+		for (int c = 0; c < v->shown_columns; c++)
+			tensors_draw_cell(v, part, r, c, x + c * VIEW_MATRIX_CELL, y + 1 + r, pane);
+}
+
+static void tensors_draw_numbers(const struct view_tensor_values *v, int y, struct view_pane *pane)
+{
+	const int parts = view__values_parts(v);
+	const int width = v->shown_columns * VIEW_MATRIX_CELL;
+
+	for (int r = 0; r < v->shown_rows; r++) {
+		char text[32];
+
+		snprintf(text, sizeof(text), "[%lld]", (long long)(v->row + r));
+		view_text_right(pane, 0, y + (parts > 1) + 1 + r, VIEW_MATRIX_INDEX - 1, VIEW_DIM,
+				text);
+	}
+	for (int i = 0; i < parts; i++) {
+		const int part = tensors_part_at(v, i), x = VIEW_MATRIX_INDEX + i * width;
+
+		if (parts > 1)
+			view_text_right(pane, x, y, VIEW_MATRIX_CELL - 1, tensors_part_styles[part],
+					tensors_part_names[part]);
+		tensors_draw_part(v, part, x, y + (parts > 1), pane);
+	}
+}
+
+/* ---- as pictures ----------------------------------------------------------------------------- */
+
+/* NaN and infinities would be holes in the map: they are marked over it. With D what is equal is a
+ * hole. */
+static void tensors_draw_marks(const struct view_tensor_values *v,
+			       const struct view_tensor_matrix *matrix, struct view_pane *map)
+{
+	for (int r = 0; r < v->shown_rows; r++)
+		for (int c = 0; c < v->shown_columns; c++) {
+			const int64_t at = (int64_t)r * v->shown_columns + c;
+			struct view_rect place;
+
+			if (isfinite(matrix->cell[at]) || !view__values_has(v, matrix, r, c) ||
+			    (v->equal && v->equal[at]))
+				continue;
+			place = view_heat_place(map, v->shown_columns, v->shown_rows, c, r);
+			view_put(map, place.x, place.y, VIEW_BAD, '!');
+		}
+}
+
+static void tensors_matrix_draw_draw_map(const struct view_tensor_values *v, int part,
+					 struct view_rect area, struct view_canvas *canvas,
+					 bool named)
+{
+	const struct view_tensor_matrix *matrix = &v->part[part];
+	struct view_pane map = view_pane_at(canvas, area);
+
+	if (named) {
+		view_text(&map, 1, 0, tensors_part_styles[part], tensors_part_names[part]);
+		area.y++;
+		area.height--;
+		map = view_pane_at(canvas, area);
+	}
+	if (!matrix->cell || area.height < 1)
+		return;
+	if (part == VIEW_OF_DIFF && !v->differs) {
+		view_text_cut(&map, 1, 0, area.width - 2, VIEW_DIM, "nothing differs");
+		return;
+	}
+	view_heat_map(&map, matrix->cell, v->shown_columns, v->shown_rows,
+		      part == VIEW_OF_DIFF ? &v->diff_scale : &v->scale);
+	tensors_draw_marks(v, matrix, &map);
+}
+
+static void tensors_draw_legends(const struct view_tensor_values *v, int parts,
+				 struct view_pane *pane)
+{
+	const int y = pane->rect.height - 1;
+	const bool diff = parts > VIEW_OF_DIFF && v->differs;
+	const int width = diff ? pane->rect.width / 2 : pane->rect.width;
+	int x = 1;
+
+	view_heat_legend(pane, x, y, width - 2, &v->scale);
+	if (!diff)
+		return;
+	x = width + view_text(pane, width, y, VIEW_BOLD, "Diff ");
+	view_heat_legend(pane, x, y, pane->rect.width - x - 1, &v->diff_scale);
+}
+
+static void tensors_draw_pictures(const struct view_tensor_values *v, int y, struct view_pane *pane)
+{
+	const int parts = view__values_parts(v);
+	struct view_rect area = pane->rect;
+
+	area.y += y;
+	area.height -= y + 1;
+	for (int i = 0; i < parts && area.height > 0; i++) {
+		struct view_rect share = view__tensors_share(area, parts, i);
+
+		share.width -= i + 1 < parts; /* a gap */
+		tensors_matrix_draw_draw_map(v, tensors_part_at(v, i), share, pane->canvas,
+					     parts > 1);
+	}
+	tensors_draw_legends(v, parts, pane);
+}
+
+/* ---- both ------------------------------------------------------------------------------------ */
+
+/* "step 30: float32 (3, 4, 5)  [0, :, :]" */
+static void tensors_draw_slice(const struct view_tensors *screen, struct view_pane *pane)
+{
+	const struct view_tensor_values *v = &screen->values;
+	const struct view_tensor_capture *capture = view__values_capture(screen);
+	const struct view_tensor_matrix *first = &v->part[tensors_part_at(v, 0)];
+	int x = 1;
+
+	if (capture->step != IPS_NULL)
+		x += view_textf(pane, x, 0, VIEW_BOLD, "step %lld", (long long)capture->step);
+	else if (capture->weight_update != IPS_NULL)
+		x += view_textf(pane, x, 0, VIEW_BOLD, "weight update %lld",
+				(long long)capture->weight_update);
+	if (screen->replica < 0 && screen->replicas > 1)
+		x += view_textf(pane, x, 0, VIEW_BOLD, ", replica %lld",
+				(long long)capture->replica);
+	x += view_textf(pane, x, 0, VIEW_NORMAL, ": %s %s", first->dtype, first->shape_text);
+	if (first->ndim > 2) {
+		x += view_text(pane, x, 0, VIEW_KEY, "  [");
+		for (int i = 0; i < first->ndim - 2; i++)
+			x += view_textf(pane, x, 0, VIEW_KEY, "%lld, ", (long long)v->first[i]);
+		x += view_text(pane, x, 0, VIEW_KEY, ":, :]");
+	}
+	if (v->cut > 0)
+		view_text(pane, x + 2, 0, VIEW_WARN, "only its beginning is in the picture");
+}
+
+static const char *tensors_matrix_draw_tell_none(const struct view_tensors *screen)
+{
+	const struct view_tensor_captures *both = &screen->values.both;
+
+	if (both->looked < both->all)
+		return "None of its captures is among those looked at.";
+	return screen->replica >= 0 ? "No values of this replica were kept: i shows another."
+				    : "No values were kept of it (outfeed.capture full).";
+}
+
+void view__values_draw(const struct view_tensors *screen, struct view_pane *pane)
+{
+	const struct view_tensor_values *v = &screen->values;
+	int y = 1;
+
+	if (!view__values_capture(screen)) {
+		view_text_cut(pane, 1, 0, pane->rect.width - 2, VIEW_DIM,
+			      tensors_matrix_draw_tell_none(screen));
+		return;
+	}
+	tensors_draw_slice(screen, pane);
+	if (v->note[0])
+		view_text_cut(pane, 1, y++, pane->rect.width - 2, VIEW_WARN, v->note);
+	if (!v->part[VIEW_OF_SOURCE].cell && !v->part[VIEW_OF_TARGET].cell)
+		view_text_cut(pane, 1, y, pane->rect.width - 2, VIEW_WARN,
+			      "values of this type or shape cannot be shown");
+	else if (v->equal && !v->differs)
+		view_text_cut(pane, 1, y, pane->rect.width - 2, VIEW_DIM,
+			      "Nothing of what is shown differs: D shows all.");
+	else if (v->picture)
+		tensors_draw_pictures(v, y, pane);
+	else
+		tensors_draw_numbers(v, y, pane);
 }

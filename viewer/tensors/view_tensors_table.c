@@ -1,16 +1,180 @@
 /*
- * What the screen Tensors shows as rows, for CSV and JSON: the list, or of the page that is open
- * its counts, values or rows; of two reports with the Target's and the difference.
+ * The screen Tensors as rows: the pages that are tables, what CSV and JSON hold, and the statements
+ * behind them. Of two reports the same statement goes to both.
  *
- * Threading: the session's worker. Ownership: tables are the caller's.
+ * Threading: the session's. Ownership: the grid's, or the caller's table.
  */
 #include "viewer/tensors/view_tensors_internal.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "common/mem.h"
 #include "common/minmax.h"
+#include "common/str.h"
 #include "viewer/draw/view_table.h"
+
+/* ---- pages that are tables ------------------------------------------------------------------- */
+
+#define RANGE 50000 /* rows of all tensors looked at */
+
+static const struct view_grid_column tensors_rules_columns[] = {
+	{.name = "row", .importance = 0},
+	{.name = "rule", .importance = 100},
+	{.name = "step", .importance = 95},
+	{.name = "weight_update", .title = "update", .importance = 94},
+	{.name = "phase", .importance = 80},
+	{.name = "value", .title = "found", .importance = 90},
+	{.name = "threshold", .importance = 85},
+	{.name = "at_ns", .title = "at", .importance = 70},
+	{.name = "epoch", .importance = 60},
+	{.name = "microbatch", .importance = 40},
+	{.name = "replica", .importance = 30},
+};
+
+static const struct view_grid_column tensors_rows_columns[] = {
+	{.name = "row", .importance = 0},
+	{.name = "step", .importance = 100},
+	{.name = "weight_update", .title = "update", .importance = 99},
+	{.name = "replica", .importance = 60},
+	{.name = "phase", .importance = 50},
+	{.name = "mean", .importance = 90},
+	{.name = "std", .importance = 95},
+	{.name = "min", .importance = 80},
+	{.name = "max", .importance = 80},
+	{.name = "n_nan", .title = "NaN", .importance = 92},
+	{.name = "n_pos_inf", .title = "+Inf", .importance = 91},
+	{.name = "n_neg_inf", .title = "-Inf", .importance = 91},
+	{.name = "abs_max", .importance = 75},
+	{.name = "n_zero", .title = "zeros", .importance = 70},
+	{.name = "l2", .importance = 65},
+	{.name = "l1", .importance = 64},
+	{.name = "n", .importance = 40},
+};
+
+static void tensors_rules_sql(const struct view_tensors *screen, bool compared, struct str *out)
+{
+	(void)compared;
+	str_add(out, "SELECT h.row_id AS row, h.rule, c.step, c.weight_update, c.phase, h.value, "
+		     "h.threshold, h.time_ns AS at_ns, c.epoch, c.microbatch, c.replica "
+		     "FROM health_rows h LEFT JOIN tensor_rows i ON i.tensor_id = h.tensor_id "
+		     "LEFT JOIN contexts c ON c.context_id = h.context_id");
+	view__tensors_where(screen, "coalesce(h.key, i.key)", NULL, "c.", out);
+}
+
+static void tensors_rows_sql(const struct view_tensors *screen, bool compared, struct str *out)
+{
+	str_add(out, "SELECT h.row_id AS row, c.step, c.weight_update, c.phase, h.mean, h.std, "
+		     "h.min, h.max, h.n_nan, h.n_pos_inf, h.n_neg_inf, h.abs_max, h.n_zero, h.l2, "
+		     "h.l1, h.n, h.abs_min_nonzero, h.n_neg, h.n_pos, h.inactive, "
+		     "h.update_ratio, h.n_changed, h.time_ns AS at_ns, c.mode, c.epoch, "
+		     "c.execution, c.microbatch, c.replica, c.rank FROM tensor_stat_rows h "
+		     "JOIN tensor_rows i ON i.tensor_id = h.tensor_id "
+		     "LEFT JOIN contexts c ON c.context_id = h.context_id");
+	view__tensors_where(screen, "i.key", compared ? NULL : "i.queue", "c.", out);
+}
+
+static enum view_style tensors_grids_style(const struct report_table *table, int64_t row,
+					   int column)
+{
+	const struct report_cell *cell = &table->cells[row * table->column_count + column];
+	const char *name = table->columns[column].name;
+
+	if (strcmp(name, "n_nan") == 0 || strcmp(name, "n_pos_inf") == 0 ||
+	    strcmp(name, "n_neg_inf") == 0)
+		return cell->type == PROF_INT && cell->integer > 0 ? VIEW_BAD : VIEW_DIM;
+	return strcmp(name, "rule") == 0 ? VIEW_WARN : VIEW_NORMAL;
+}
+
+/* Another tensor or page: from where the curve's cursor is, or from the beginning. */
+static void tensors_grids_begin(struct view_tensors *screen)
+{
+	const struct report_tensor_row *row = view__curve_row(screen);
+
+	if (screen->grid_page == screen->page && screen->grid_replica == screen->replica &&
+	    memcmp(screen->grid_of, screen->id, sizeof(screen->id)) == 0)
+		return;
+	view_grid_fini(&screen->grid);
+	memset(&screen->grid, 0, sizeof(screen->grid));
+	screen->grid_page = screen->page;
+	screen->grid_replica = screen->replica;
+	memcpy(screen->grid_of, screen->id, sizeof(screen->id));
+	screen->grid_from = 1;
+	if (screen->page == VIEW_TENSOR_ROWS && row)
+		screen->grid_from = row->row_id > RANGE / 2 ? row->row_id - RANGE / 2 : 1;
+}
+
+enum status view__grids_load(struct view_tensors *screen, struct view_context *context,
+			     struct err *err)
+{
+	const bool rules = screen->page == VIEW_TENSOR_RULES;
+	struct str sql = {0};
+	enum status status;
+
+	tensors_grids_begin(screen);
+	(rules ? tensors_rules_sql : tensors_rows_sql)(screen, context->target != NULL, &sql);
+	str_addf(&sql, " AND h.row_id BETWEEN %lld AND %lld ORDER BY h.row_id LIMIT %d",
+		 (long long)screen->grid_from, (long long)screen->grid_from + RANGE - 1,
+		 VIEW_TENSORS_PAGE);
+	if (sql.failed) {
+		str_free(&sql);
+		return err_nomem(err);
+	}
+	str_copy(screen->sql, sizeof(screen->sql), str_peek(&sql));
+	screen->grid.style = tensors_grids_style;
+	screen->grid.differ = context->differ;
+	status = view_grid_query(
+		&screen->grid, context, rules ? "rules" : "rows", str_peek(&sql),
+		context->target ? (rules ? "rule,step,phase,replica" : "mode,step,phase,replica")
+				: "row",
+		rules ? tensors_rules_columns : tensors_rows_columns,
+		rules ? (int)(sizeof(tensors_rules_columns) / sizeof(tensors_rules_columns[0]))
+		      : (int)(sizeof(tensors_rows_columns) / sizeof(tensors_rows_columns[0])),
+		0, err);
+	str_free(&sql);
+	if (status == ST_OK)
+		view_grid_layout(&screen->grid, screen->body.width, screen->body.height);
+	return status;
+}
+
+/* The row id in the last row as it came; 0: none. */
+static int64_t tensors_last_row(const struct view_grid *grid)
+{
+	const struct report_table *table = &grid->table;
+
+	for (int c = 0; c < table->column_count && table->row_count > 0; c++)
+		if (strcmp(table->columns[c].name, "row") == 0)
+			return table->cells[(table->row_count - 1) * table->column_count + c]
+				.integer;
+	return 0;
+}
+
+enum view_answer view__grids_request(struct view_tensors *screen, enum view_request request)
+{
+	struct view_grid *grid = &screen->grid;
+	const bool down = request == VIEW_DOWN_REQUEST || request == VIEW_PAGE_DOWN_REQUEST;
+	const bool up = request == VIEW_UP_REQUEST || request == VIEW_PAGE_UP_REQUEST;
+	const int64_t all = screen->curve[0].rows.all, last = tensors_last_row(grid);
+
+	if (screen->page == VIEW_TENSOR_ROWS && down && grid->at + 1 >= grid->count) {
+		const bool full = grid->table.row_count == VIEW_TENSORS_PAGE;
+		const int64_t next = full ? last + 1 : screen->grid_from + RANGE;
+
+		if (next <= all) {
+			screen->grid_from = next;
+			grid->at = 0;
+			return VIEW_LOAD;
+		}
+	}
+	if (screen->page == VIEW_TENSOR_ROWS && up && grid->at == 0 && screen->grid_from > 1) {
+		screen->grid_from = screen->grid_from > RANGE ? screen->grid_from - RANGE : 1;
+		return VIEW_LOAD;
+	}
+	return view_grid_request(grid, screen->body.height, request);
+}
+
+/* ---- CSV and JSON ---------------------------------------------------------------------------- */
 
 #define CELLS_MOST 100000 /* of a picture, which may have millions */
 
@@ -28,7 +192,7 @@ enum {
 	BIN_COLUMNS
 };
 
-static const struct report_column bin_columns[] = {
+static const struct report_column tensors_bin_columns[] = {
 	[BIN_STEP] = {"step", REPORT_NUMBER},
 	[BIN_UPDATE] = {"weight_update", REPORT_NUMBER},
 	[BIN_BIN] = {"bin", REPORT_NUMBER},
@@ -40,7 +204,8 @@ static const struct report_column bin_columns[] = {
 };
 
 /* IPS_NULL: the report has no such column. */
-static int64_t bin_count(const struct view_tensor_histogram *h, int side, int column, int bin)
+static int64_t tensors_bin_count(const struct view_tensor_histogram *h, int side, int column,
+				 int bin)
 {
 	const double count = h->side[side].count[bin * h->columns + column];
 
@@ -49,16 +214,18 @@ static int64_t bin_count(const struct view_tensor_histogram *h, int side, int co
 	return isnan(count) ? 0 : (int64_t)count;
 }
 
-static bool bin_empty(const struct view_tensor_histogram *h, int column, int bin)
+static bool tensors_bin_empty(const struct view_tensor_histogram *h, int column, int bin)
 {
-	return bin_count(h, 0, column, bin) <= 0 && bin_count(h, 1, column, bin) <= 0;
+	return tensors_bin_count(h, 0, column, bin) <= 0 &&
+	       tensors_bin_count(h, 1, column, bin) <= 0;
 }
 
-static void bin_row(const struct view_tensor_histogram *h, int column, int bin, bool compared,
-		    struct report_table *out, int64_t row)
+static void tensors_bin_row(const struct view_tensor_histogram *h, int column, int bin,
+			    bool compared, struct report_table *out, int64_t row)
 {
 	const struct view_tensor_histograms *side = &h->side[column >= h->side[0].columns];
-	const int64_t source = bin_count(h, 0, column, bin), target = bin_count(h, 1, column, bin);
+	const int64_t source = tensors_bin_count(h, 0, column, bin),
+		      target = tensors_bin_count(h, 1, column, bin);
 
 	view_table_int(out, row, BIN_STEP, side->step[column]);
 	view_table_int(out, row, BIN_UPDATE, side->update[column]);
@@ -73,20 +240,20 @@ static void bin_row(const struct view_tensor_histogram *h, int column, int bin, 
 		view_table_int(out, row, BIN_DIFF, target - source);
 }
 
-static enum status histogram_table(const struct view_tensors *screen, bool compared,
-				   struct report_table *out, struct err *err)
+static enum status tensors_histogram_table(const struct view_tensors *screen, bool compared,
+					   struct report_table *out, struct err *err)
 {
 	const struct view_tensor_histogram *h = &screen->histogram;
 	int64_t rows = 0, row = 0;
 	enum status status;
 
 	for (int i = 0; i < h->bins * h->columns; i++)
-		rows += !bin_empty(h, i / h->bins, i % h->bins);
-	status = view_table_new(out, "histograms", bin_columns, compared ? BIN_COLUMNS : BIN_TARGET,
-				rows, err);
+		rows += !tensors_bin_empty(h, i / h->bins, i % h->bins);
+	status = view_table_new(out, "histograms", tensors_bin_columns,
+				compared ? BIN_COLUMNS : BIN_TARGET, rows, err);
 	for (int i = 0; i < h->bins * h->columns && status == ST_OK; i++)
-		if (!bin_empty(h, i / h->bins, i % h->bins))
-			bin_row(h, i / h->bins, i % h->bins, compared, out, row++);
+		if (!tensors_bin_empty(h, i / h->bins, i % h->bins))
+			tensors_bin_row(h, i / h->bins, i % h->bins, compared, out, row++);
 	return status;
 }
 
@@ -104,7 +271,7 @@ enum {
 	CELL_COLUMNS
 };
 
-static const struct report_column cell_columns[] = {
+static const struct report_column tensors_cell_columns[] = {
 	[CELL_STEP] = {"step", REPORT_NUMBER},
 	[CELL_UPDATE] = {"weight_update", REPORT_NUMBER},
 	[CELL_SLICE] = {"slice", REPORT_TEXT},
@@ -116,7 +283,7 @@ static const struct report_column cell_columns[] = {
 };
 
 /* "0, 2": of the axes above rows and columns; "" where there are none. */
-static void cell_slice(const struct view_tensor_values *v, struct str *out)
+static void tensors_cell_slice(const struct view_tensor_values *v, struct str *out)
 {
 	const int ndim = v->part[VIEW_OF_SOURCE].ndim > 0 ? v->part[VIEW_OF_SOURCE].ndim
 							  : v->part[VIEW_OF_TARGET].ndim;
@@ -125,8 +292,8 @@ static void cell_slice(const struct view_tensor_values *v, struct str *out)
 		str_addf(out, i > 0 ? ", %lld" : "%lld", (long long)v->first[i]);
 }
 
-static void cell_row(const struct view_tensors *screen, int64_t at, bool compared,
-		     struct report_table *out, int64_t row)
+static void tensors_cell_row(const struct view_tensors *screen, int64_t at, bool compared,
+			     struct report_table *out, int64_t row)
 {
 	const struct view_tensor_values *v = &screen->values;
 	const struct view_tensor_capture *capture = view__values_capture(screen);
@@ -141,8 +308,8 @@ static void cell_row(const struct view_tensors *screen, int64_t at, bool compare
 			view_table_real(out, row, CELL_VALUE + i, v->part[i].cell[at]);
 }
 
-static enum status values_table(const struct view_tensors *screen, bool compared,
-				struct report_table *out, struct err *err)
+static enum status tensors_values_table(const struct view_tensors *screen, bool compared,
+					struct report_table *out, struct err *err)
 {
 	const struct view_tensor_values *v = &screen->values;
 	const int64_t all =
@@ -154,14 +321,14 @@ static enum status values_table(const struct view_tensors *screen, bool compared
 
 	for (int64_t at = 0; at < cells; at++)
 		rows += !(v->equal && v->equal[at]);
-	cell_slice(v, &slice);
+	tensors_cell_slice(v, &slice);
 	status = slice.failed ? err_nomem(err)
-			      : view_table_new(out, "values", cell_columns,
+			      : view_table_new(out, "values", tensors_cell_columns,
 					       compared ? CELL_COLUMNS : CELL_TARGET, rows, err);
 	for (int64_t at = 0; at < cells && status == ST_OK; at++) {
 		if (v->equal && v->equal[at])
 			continue;
-		cell_row(screen, at, compared, out, row);
+		tensors_cell_row(screen, at, compared, out, row);
 		if (slice.text)
 			status = view_table_text(out, row, CELL_SLICE, slice.text, err);
 		row++;
@@ -184,9 +351,9 @@ enum status view__tensors_table(void *state, struct view_context *context, struc
 	if (screen->opened && screen->page >= VIEW_TENSOR_RULES)
 		return view_grid_table(&screen->grid, out, err);
 	if (screen->opened && screen->page == VIEW_TENSOR_HISTOGRAM)
-		status = histogram_table(screen, compared, out, err);
+		status = tensors_histogram_table(screen, compared, out, err);
 	else if (screen->opened && screen->page == VIEW_TENSOR_VALUES)
-		status = values_table(screen, compared, out, err);
+		status = tensors_values_table(screen, compared, out, err);
 	else
 		return view__tensors_list_table(screen, context, out, err);
 	if (status != ST_OK) {
@@ -194,4 +361,103 @@ enum status view__tensors_table(void *state, struct view_context *context, struc
 		memset(out, 0, sizeof(*out));
 	}
 	return status;
+}
+
+/* ---- statements ------------------------------------------------------------------------------ */
+
+static void tensors_query_order(struct str *out, const char *columns)
+{
+	str_addf(out, " ORDER BY %s;\n", columns);
+}
+
+static void tensors_query_curve(const struct view_tensors *screen, const char *queue,
+				struct str *out)
+{
+	str_addf(out,
+		 "SELECT step, weight_update, replica, time_ns, n_nan, n_pos_inf, n_neg_inf, %s "
+		 "FROM tensor_stats",
+		 view__statistic(screen));
+	view__tensors_where(screen, "key", queue, "", out);
+	tensors_query_order(out, "weight_update, step, replica, time_ns");
+}
+
+static void tensors_query_histogram(const struct view_tensors *screen, const char *queue,
+				    struct str *out)
+{
+	str_add(out, "SELECT mode, weight_update, step, microbatch, bin, low, high, sum(count) AS "
+		     "count FROM tensor_histograms");
+	view__tensors_where(screen, "key", queue, "", out);
+	str_add(out, " GROUP BY mode, weight_update, step, microbatch, bin");
+	tensors_query_order(out, "mode, weight_update, step, microbatch, bin");
+}
+
+static void tensors_query_number(struct str *out, const char *column, int64_t number)
+{
+	if (number == IPS_NULL)
+		str_addf(out, " AND %s IS NULL", column);
+	else
+		str_addf(out, " AND %s = %lld", column, (long long)number);
+}
+
+/* The pieces of the capture that is shown, and which captures there are. */
+static void tensors_query_values(const struct view_tensors *screen, const char *queue,
+				 struct str *out)
+{
+	const struct view_tensor_capture *capture = view__values_capture(screen);
+
+	if (capture) {
+		str_add(out,
+			"SELECT step, weight_update, microbatch, replica, chunk, dtype, shape, "
+			"bytes, data FROM captures");
+		view__tensors_where(screen, "key", queue, "", out);
+		tensors_query_number(out, "step", capture->step);
+		if (capture->step == IPS_NULL)
+			tensors_query_number(out, "weight_update", capture->weight_update);
+		if (screen->replica < 0)
+			tensors_query_number(out, "replica", capture->replica);
+		str_addf(out, " AND mode IS %s%s%s", capture->mode[0] ? "'" : "NULL", capture->mode,
+			 capture->mode[0] ? "'" : "");
+		tensors_query_order(out, "chunk");
+	}
+	str_add(out, "SELECT mode, weight_update, step, microbatch, replica, dtype, shape, "
+		     "sum(bytes) AS bytes FROM captures");
+	view__tensors_where(screen, "key", queue, "", out);
+	str_add(out, " GROUP BY mode, weight_update, step, microbatch, replica");
+	tensors_query_order(out, "mode, weight_update, step, replica");
+}
+
+static void tensors_query_rules(const struct view_tensors *screen, const char *queue,
+				struct str *out)
+{
+	(void)queue;
+	str_add(out, "SELECT * FROM health");
+	view__tensors_where(screen, "key", NULL, "", out);
+	tensors_query_order(out, "time_ns");
+}
+
+static void tensors_query_rows(const struct view_tensors *screen, const char *queue,
+			       struct str *out)
+{
+	str_add(out, "SELECT * FROM tensor_stats");
+	view__tensors_where(screen, "key", queue, "", out);
+	tensors_query_order(out, "time_ns");
+}
+
+void view__tensors_query(const void *state, const struct view_context *context, struct str *out)
+{
+	static void (*const queries[])(const struct view_tensors *, const char *, struct str *) = {
+		[VIEW_TENSOR_CURVE] = tensors_query_curve,
+		[VIEW_TENSOR_HISTOGRAM] = tensors_query_histogram,
+		[VIEW_TENSOR_VALUES] = tensors_query_values,
+		[VIEW_TENSOR_RULES] = tensors_query_rules,
+		[VIEW_TENSOR_ROWS] = tensors_query_rows,
+	};
+	const struct view_tensors *screen = state;
+
+	if (!screen->opened) {
+		view__tensors_list_sql(screen, context->target != NULL, out);
+		tensors_query_order(out, "greatest DESC");
+	}
+	if (screen->key[0])
+		queries[screen->page](screen, context->target ? NULL : "queue", out);
 }

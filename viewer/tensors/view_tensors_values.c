@@ -1,7 +1,8 @@
 /*
- * The values of a capture: which capture and which slice of it is shown, and moving in it.
+ * The values of a capture: which values were kept when, in both reports; which capture and which
+ * slice of it is shown; and moving in it.
  *
- * Threading: the session's worker.
+ * Threading: the session's. Ownership: the screen's.
  */
 #include "viewer/tensors/view_tensors_internal.h"
 
@@ -12,6 +13,69 @@
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "common/str.h"
+
+/* ---- captures -------------------------------------------------------------------------------- */
+
+struct finding {
+	struct view_tensors *screen;
+	struct view_tensor_captures *found;
+	struct prof_db *db;
+	int side;
+};
+
+static enum status tensors_capture_add(struct view_tensor_captures *captures,
+				       const struct view_tensor_capture *capture, struct err *err)
+{
+	if (mem_grow(&captures->list, &captures->capacity, (size_t)captures->count + 1,
+		     sizeof(*captures->list)))
+		return err_nomem(err);
+	captures->list[captures->count++] = *capture;
+	return ST_OK;
+}
+
+/* ---- of one report --------------------------------------------------------------------------- */
+
+static enum status tensors_find_take(const struct finding *finding, const struct prof_query *query,
+				     struct err *err)
+{
+	const char *mode = prof_column_text(query, 6);
+	struct view_tensor_capture capture = {
+		.step = prof_column_int(query, 2),
+		.weight_update = prof_column_int(query, 3),
+		.microbatch = prof_column_int(query, 4),
+		.replica = prof_column_int(query, 5),
+	};
+
+	if (!view__replica_shows(finding->screen, capture.replica))
+		return ST_OK;
+	str_copy(capture.mode, sizeof(capture.mode), mode ? mode : "");
+	capture.row_id[finding->side] = prof_column_int(query, 0);
+	capture.context_id[finding->side] = prof_column_int(query, 1);
+	capture.row_id[!finding->side] = capture.context_id[!finding->side] = IPS_NULL;
+	return tensors_capture_add(finding->found, &capture, err);
+}
+
+/* Only first pieces: each is a capture. Its data is not read. */
+static enum status tensors_find_range(void *user, int64_t from, int64_t to, struct err *err)
+{
+	const struct finding *finding = user;
+	struct prof_query *query;
+	enum status status = view__tensors_rows(
+		&query, finding->screen, finding->side, finding->db,
+		"SELECT p.row_id, p.context_id, c.step, c.weight_update, c.microbatch, c.replica, "
+		"c.mode FROM capture_rows p LEFT JOIN contexts c ON c.context_id = p.context_id "
+		"WHERE p.row_id >= :from AND p.row_id < :to AND p.tensor_id = :tensor "
+		"AND coalesce(p.chunk, 0) = 0 AND (:rank IS NULL OR c.rank = :rank)",
+		from, to, err);
+
+	if (status != ST_OK)
+		return status;
+	while (prof_query_next(query, &status, err))
+		status = tensors_find_take(finding, query, err);
+	prof_query_close(query);
+	finding->found->looked += to - from;
+	return status;
+}
 
 enum status view__last_row(struct prof_db *db, const char *sql, int64_t *out, struct err *err)
 {
@@ -25,6 +89,128 @@ enum status view__last_row(struct prof_db *db, const char *sql, int64_t *out, st
 	return status;
 }
 
+static enum status tensors_find_all(struct finding *finding, struct err *err)
+{
+	struct view_tensor_captures *found = finding->found;
+	enum status status;
+
+	found->count = 0;
+	found->looked = found->all = 0;
+	if (!finding->db || finding->screen->id[finding->side] == IPS_NULL)
+		return ST_OK;
+	status = view__last_row(finding->db, "SELECT max(row_id) FROM capture_rows", &found->all,
+				err);
+	if (status == ST_OK)
+		status = report_ranges(found->all, VIEW_TENSORS_CAPTURES, 64, tensors_find_range,
+				       finding, err);
+	return status;
+}
+
+/* ---- of both --------------------------------------------------------------------------------- */
+
+/* A step tells alone; gradients have a weight update. */
+static bool tensors_same_moment(const struct view_tensor_capture *a,
+				const struct view_tensor_capture *b)
+{
+	if (a->replica != b->replica || a->step != b->step || strcmp(a->mode, b->mode) != 0)
+		return false;
+	return a->step != IPS_NULL ||
+	       (a->weight_update == b->weight_update && a->microbatch == b->microbatch);
+}
+
+/* The capture of @target, from @from on and around the end, at @capture's moment that no other has
+ * taken; -1: none. Those of two runs are in the same order mostly, so it is near. */
+static int tensors_pair_find(const struct view_tensor_captures *target, const bool *taken, int from,
+			     const struct view_tensor_capture *capture)
+{
+	for (int i = 0; i < target->count; i++) {
+		const int at = (from + i) % target->count;
+
+		if (!taken[at] && tensors_same_moment(&target->list[at], capture))
+			return at;
+	}
+	return -1;
+}
+
+/* The captures only the Target has that come before its @end. */
+static enum status tensors_pair_others(struct view_tensor_captures *both,
+				       const struct view_tensor_captures *target, const bool *taken,
+				       int *from, int end, struct err *err)
+{
+	enum status status = ST_OK;
+
+	for (; *from < end && status == ST_OK; (*from)++)
+		if (!taken[*from])
+			status = tensors_capture_add(both, &target->list[*from], err);
+	return status;
+}
+
+static enum status tensors_pair_up(struct view_tensor_values *values, int *partner, bool *taken,
+				   struct err *err)
+{
+	const struct view_tensor_captures *source = &values->found[0], *target = &values->found[1];
+	enum status status = ST_OK;
+	int near = 0, from = 0;
+
+	for (int i = 0; i < source->count; i++) {
+		partner[i] = tensors_pair_find(target, taken, near, &source->list[i]);
+		if (partner[i] >= 0) {
+			taken[partner[i]] = true;
+			near = partner[i] + 1;
+		}
+	}
+	for (int i = 0; i < source->count && status == ST_OK; i++) {
+		struct view_tensor_capture capture = source->list[i];
+
+		if (partner[i] >= 0) {
+			status = tensors_pair_others(&values->both, target, taken, &from,
+						     partner[i], err);
+			capture.row_id[1] = target->list[partner[i]].row_id[1];
+			capture.context_id[1] = target->list[partner[i]].context_id[1];
+		}
+		if (status == ST_OK)
+			status = tensors_capture_add(&values->both, &capture, err);
+	}
+	if (status == ST_OK)
+		status = tensors_pair_others(&values->both, target, taken, &from, target->count,
+					     err);
+	return status;
+}
+
+/* What was kept when, in both reports. */
+static enum status captures_load(struct view_tensors *screen, struct view_context *context,
+				 struct err *err)
+{
+	struct view_tensor_values *values = &screen->values;
+	enum status status = ST_OK;
+	bool *taken;
+	int *partner;
+
+	values->both.count = 0;
+	arena_reset(&screen->page_arena);
+	for (int side = 0; side < VIEW_TENSORS_SIDES && status == ST_OK; side++) {
+		struct finding finding = {screen, &values->found[side],
+					  view__tensors_db(context, side), side};
+
+		if (view_cancelled(context))
+			return err_set(err, ST_INTERRUPTED, "interrupted");
+		status = tensors_find_all(&finding, err);
+	}
+	if (status != ST_OK)
+		return status;
+	partner = arena_alloc(&screen->page_arena, (size_t)values->found[0].count + 1,
+			      sizeof(*partner));
+	taken = arena_alloc(&screen->page_arena, (size_t)values->found[1].count + 1,
+			    sizeof(*taken));
+	if (!partner || !taken)
+		return err_nomem(err);
+	values->both.looked = values->found[0].looked + values->found[1].looked;
+	values->both.all = values->found[0].all + values->found[1].all;
+	return tensors_pair_up(values, partner, taken, err);
+}
+
+/* ---- the slice ------------------------------------------------------------------------------- */
+
 const struct view_tensor_capture *view__values_capture(const struct view_tensors *screen)
 {
 	const struct view_tensor_values *values = &screen->values;
@@ -36,7 +222,7 @@ const struct view_tensor_capture *view__values_capture(const struct view_tensors
 /* ---- its shape ------------------------------------------------------------------------------- */
 
 /* "(125, 256, 128)"; a scalar has one axis of 1. Axes beyond the last one kept are not shown. */
-static void shape_read(struct view_tensor_matrix *matrix, const char *shape)
+static void tensors_shape_read(struct view_tensor_matrix *matrix, const char *shape)
 {
 	const char *at = shape ? shape : "";
 
@@ -56,8 +242,8 @@ static void shape_read(struct view_tensor_matrix *matrix, const char *shape)
 		matrix->shape[matrix->ndim++] = 1;
 }
 
-static enum status shape_load(struct view_tensors *screen, struct view_context *context, int side,
-			      struct err *err)
+static enum status tensors_shape_load(struct view_tensors *screen, struct view_context *context,
+				      int side, struct err *err)
 {
 	struct view_tensor_matrix *matrix = &screen->values.part[side];
 	const struct view_tensor_capture *capture = view__values_capture(screen);
@@ -75,26 +261,27 @@ static enum status shape_load(struct view_tensors *screen, struct view_context *
 		const char *dtype = prof_column_text(query, 0);
 
 		str_copy(matrix->dtype, sizeof(matrix->dtype), dtype ? dtype : "");
-		shape_read(matrix, prof_column_text(query, 1));
+		tensors_shape_read(matrix, prof_column_text(query, 1));
 	}
 	prof_query_close(query);
 	return status;
 }
 
 /* The one whose axes count: the Source's, where there is one. */
-static const struct view_tensor_matrix *first_matrix(const struct view_tensor_values *values)
+static const struct view_tensor_matrix *
+tensors_first_matrix(const struct view_tensor_values *values)
 {
 	return &values->part[values->part[VIEW_OF_SOURCE].ndim > 0 ? VIEW_OF_SOURCE
 								   : VIEW_OF_TARGET];
 }
 
 /* The slice's rows and columns; a matrix of other axes may not have that slice: 0. */
-static void slice_take(struct view_tensor_values *values, struct view_tensor_matrix *matrix)
+static void tensors_slice_take(struct view_tensor_values *values, struct view_tensor_matrix *matrix)
 {
 	const int ndim = matrix->ndim;
 
 	matrix->rows = matrix->columns = 0;
-	if (ndim == 0 || ndim != first_matrix(values)->ndim)
+	if (ndim == 0 || ndim != tensors_first_matrix(values)->ndim)
 		return;
 	for (int i = 0; i < ndim - 2; i++)
 		if (values->first[i] >= matrix->shape[i])
@@ -105,27 +292,28 @@ static void slice_take(struct view_tensor_values *values, struct view_tensor_mat
 	values->columns = max(matrix->columns, values->columns);
 }
 
-static void slice_choose(struct view_tensor_values *values)
+static void tensors_slice_choose(struct view_tensor_values *values)
 {
-	const struct view_tensor_matrix *first = first_matrix(values);
+	const struct view_tensor_matrix *first = tensors_first_matrix(values);
 
 	for (int i = 0; i < VIEW_TENSORS_NDIM; i++)
 		if (i >= first->ndim - 2 || values->first[i] >= first->shape[i])
 			values->first[i] = 0;
 	values->rows = values->columns = 0;
-	slice_take(values, &values->part[VIEW_OF_SOURCE]);
-	slice_take(values, &values->part[VIEW_OF_TARGET]);
+	tensors_slice_take(values, &values->part[VIEW_OF_SOURCE]);
+	tensors_slice_take(values, &values->part[VIEW_OF_TARGET]);
 }
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-static bool same_shape(const struct view_tensor_matrix *a, const struct view_tensor_matrix *b)
+static bool tensors_same_shape(const struct view_tensor_matrix *a,
+			       const struct view_tensor_matrix *b)
 {
 	return a->ndim == b->ndim &&
 	       memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof(a->shape[0])) == 0;
 }
 
-static void values_note(struct view_tensors *screen, const struct view_context *context)
+static void tensors_values_note(struct view_tensors *screen, const struct view_context *context)
 {
 	static const char *const names[] = {"Source", "Target"};
 	struct view_tensor_values *values = &screen->values;
@@ -140,7 +328,7 @@ static void values_note(struct view_tensors *screen, const struct view_context *
 	if (source->ndim == 0 || target->ndim == 0)
 		snprintf(values->note, sizeof(values->note), "No %s %s: %s alone", names[missing],
 			 values->found[missing].count > 0 ? when : "captures", names[!missing]);
-	else if (!same_shape(source, target))
+	else if (!tensors_same_shape(source, target))
 		snprintf(values->note, sizeof(values->note), "No Diff: Target's shape is %s",
 			 target->shape_text);
 }
@@ -152,7 +340,7 @@ int view__values_parts(const struct view_tensor_values *values)
 
 	if (source->ndim == 0 || target->ndim == 0)
 		return source->ndim > 0 || target->ndim > 0;
-	return same_shape(source, target) ? 3 : 2;
+	return tensors_same_shape(source, target) ? 3 : 2;
 }
 
 bool view__values_has(const struct view_tensor_values *values,
@@ -161,7 +349,7 @@ bool view__values_has(const struct view_tensor_values *values,
 	return values->row + row < matrix->rows && values->column + column < matrix->columns;
 }
 
-static void values_nearest(struct view_tensor_values *values, int64_t wanted)
+static void tensors_values_nearest(struct view_tensor_values *values, int64_t wanted)
 {
 	values->at = values->both.count - 1;
 	for (int i = values->both.count - 1; i >= 0 && wanted != IPS_NULL; i--) {
@@ -177,7 +365,7 @@ static void values_nearest(struct view_tensor_values *values, int64_t wanted)
 }
 
 /* Which one: that of the step that the cursor is on, or the newest. */
-static void values_choose(struct view_tensors *screen, const struct view_context *context)
+static void tensors_values_choose(struct view_tensors *screen, const struct view_context *context)
 {
 	struct view_tensor_values *values = &screen->values;
 	const struct report_tensor_row *row = view__curve_row(screen);
@@ -185,7 +373,7 @@ static void values_choose(struct view_tensors *screen, const struct view_context
 	if (values->wanted == IPS_NULL && row && values->at < 0)
 		values->wanted = row->step != IPS_NULL ? row->step : row->weight_update;
 	if (values->at < 0)
-		values_nearest(values, context->follow ? IPS_NULL : values->wanted);
+		tensors_values_nearest(values, context->follow ? IPS_NULL : values->wanted);
 	if (context->follow || values->at >= values->both.count)
 		values->at = values->both.count - 1;
 	values->wanted = IPS_NULL;
@@ -195,7 +383,7 @@ enum status view__values_load(struct view_tensors *screen, struct view_context *
 			      struct err *err)
 {
 	struct view_tensor_values *values = &screen->values;
-	enum status status = view__captures_load(screen, context, err);
+	enum status status = captures_load(screen, context, err);
 
 	values->rows = values->columns = 0;
 	for (int i = 0; i < VIEW_TENSOR_SHARES; i++) {
@@ -207,19 +395,19 @@ enum status view__values_load(struct view_tensors *screen, struct view_context *
 		values->note[0] = '\0';
 		return status;
 	}
-	values_choose(screen, context);
+	tensors_values_choose(screen, context);
 	for (int side = 0; side < VIEW_TENSORS_SIDES && status == ST_OK; side++)
-		status = shape_load(screen, context, side, err);
+		status = tensors_shape_load(screen, context, side, err);
 	if (status != ST_OK)
 		return status;
-	slice_choose(values);
-	values_note(screen, context);
+	tensors_slice_choose(values);
+	tensors_values_note(screen, context);
 	return view__matrix_load(screen, context, err);
 }
 
 /* ---- moving ---------------------------------------------------------------------------------- */
 
-static bool values_move(int64_t *at, int64_t by, int64_t count, int shown)
+static bool tensors_values_move(int64_t *at, int64_t by, int64_t count, int shown)
 {
 	const int64_t before = *at;
 
@@ -234,9 +422,9 @@ static bool values_move(int64_t *at, int64_t by, int64_t count, int shown)
 /*
  * The next slice of the axes above the last two, or the one before: the last of those turns first.
  */
-static bool slice_move(struct view_tensor_values *values, int by)
+static bool tensors_slice_move(struct view_tensor_values *values, int by)
 {
-	const struct view_tensor_matrix *first = first_matrix(values);
+	const struct view_tensor_matrix *first = tensors_first_matrix(values);
 
 	for (int axis = first->ndim - 3; axis >= 0; axis--) {
 		values->first[axis] += by;
@@ -248,22 +436,22 @@ static bool slice_move(struct view_tensor_values *values, int by)
 }
 
 /* Rows go on in the next slice. */
-static void rows_move(struct view_tensor_values *v, int64_t by)
+static void tensors_rows_move(struct view_tensor_values *v, int64_t by)
 {
 	int64_t before[VIEW_TENSORS_NDIM];
 
-	if (values_move(&v->row, by, v->rows, v->shown_rows))
+	if (tensors_values_move(&v->row, by, v->rows, v->shown_rows))
 		return;
 	memcpy(before, v->first, sizeof(before));
-	if (slice_move(v, by > 0 ? 1 : -1))
+	if (tensors_slice_move(v, by > 0 ? 1 : -1))
 		v->row = by > 0 ? 0 : v->rows;
 	else
 		memcpy(v->first, before, sizeof(before));
 }
 
-static void values_end(struct view_tensor_values *v, bool last)
+static void tensors_values_end(struct view_tensor_values *v, bool last)
 {
-	const struct view_tensor_matrix *first = first_matrix(v);
+	const struct view_tensor_matrix *first = tensors_first_matrix(v);
 
 	for (int i = 0; i < first->ndim - 2; i++)
 		v->first[i] = last ? first->shape[i] - 1 : 0;
@@ -271,7 +459,7 @@ static void values_end(struct view_tensor_values *v, bool last)
 	v->column = last ? v->column : 0;
 }
 
-static void capture_move(struct view_tensor_values *values, int by)
+static void tensors_capture_move(struct view_tensor_values *values, int by)
 {
 	if (values->both.count > 0)
 		values->at = (values->at + by + values->both.count) % values->both.count;
@@ -292,19 +480,20 @@ enum view_answer view__values_request(struct view_tensors *screen, enum view_req
 		if (moves[i].request != request)
 			continue;
 		if (moves[i].columns)
-			values_move(&v->column, moves[i].columns, v->columns, v->shown_columns);
+			tensors_values_move(&v->column, moves[i].columns, v->columns,
+					    v->shown_columns);
 		else
-			rows_move(v, moves[i].rows + moves[i].pages * page);
+			tensors_rows_move(v, moves[i].rows + moves[i].pages * page);
 		return VIEW_LOAD;
 	}
 	switch (request) {
 	case VIEW_HOME_REQUEST:
 	case VIEW_END_REQUEST:
-		values_end(v, request == VIEW_END_REQUEST);
+		tensors_values_end(v, request == VIEW_END_REQUEST);
 		return VIEW_LOAD;
 	case VIEW_STATISTIC_REQUEST:
 	case VIEW_STATISTIC_BACK_REQUEST:
-		capture_move(v, request == VIEW_STATISTIC_REQUEST ? 1 : -1);
+		tensors_capture_move(v, request == VIEW_STATISTIC_REQUEST ? 1 : -1);
 		return VIEW_LOAD;
 	case VIEW_BREAKDOWN_REQUEST:
 		v->picture = !v->picture;
@@ -326,6 +515,6 @@ void view__values_status(const struct view_tensors *screen, char *out, size_t si
 	}
 	snprintf(out, size, "capture %d of %d%s%s: s next%s, b %s", v->at + 1, v->both.count,
 		 v->both.looked < v->both.all ? " found" : "", replica,
-		 first_matrix(v)->ndim > 2 ? ", j past the end next slice" : "",
+		 tensors_first_matrix(v)->ndim > 2 ? ", j past the end next slice" : "",
 		 v->picture ? "numbers" : "picture");
 }

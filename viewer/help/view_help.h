@@ -2,8 +2,8 @@
  * What the Help tells of each screen: what it shows, what its words mean, and what keys do there
  * that the key table can only say in general.
  */
-#ifndef VIEW_HELP_TOLD_H
-#define VIEW_HELP_TOLD_H
+#ifndef VIEW_HELP_H
+#define VIEW_HELP_H
 
 #include "viewer/view_screen.h"
 
@@ -26,7 +26,5 @@ struct view_help_told {
 
 /* A row per screen; the Help's own has no words. */
 const struct view_help_told *view_help_told(enum view_screen screen);
-/* What the key of @request does on @screen. */
-const char *view_help_key_text(enum view_screen screen, enum view_request request);
 
-#endif /* VIEW_HELP_TOLD_H */
+#endif /* VIEW_HELP_H */

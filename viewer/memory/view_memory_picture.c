@@ -1,0 +1,620 @@
+/*
+ * Which numbers of a tile are shown, their sums, and what pictures are made from: the columns of
+ * the curve, the bins of the histogram, the floor plans of the IPUs.
+ *
+ * Threading: the session's. Ownership: the screen's picture arena.
+ */
+#include "viewer/memory/view_memory_internal.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/minmax.h"
+#include "common/sat.h"
+#include "common/str.h"
+#include "reports/named/report_floor.h"
+#include "viewer/draw/view_axis.h"
+#include "viewer/draw/view_heat.h"
+
+/* ---- series ---------------------------------------------------------------------------------- */
+
+static int64_t memory_view_sum(const struct view_memory *screen, const int64_t *bytes)
+{
+	const int64_t first = view__memory_first(screen), shown = view__memory_shown(screen);
+	int64_t sum = 0;
+
+	for (int64_t i = first; bytes && i < first + shown; i++)
+		if (__builtin_add_overflow(sum, bytes[i], &sum))
+			sum = INT64_MAX;
+	return sum;
+}
+
+static void memory_add_series(struct view_memory *screen, const char *name, const int64_t *source,
+			      const int64_t *target)
+{
+	struct view_memory_series series = {
+		name, {source, target}, memory_view_sum(screen, source)};
+
+	if (__builtin_add_overflow(series.sum, memory_view_sum(screen, target), &series.sum))
+		series.sum = INT64_MAX;
+	/* What is chosen stays, though an IPU may have none of it. */
+	if ((series.sum > 0 || strcmp(name, screen->part) == 0) &&
+	    screen->series_count < VIEW_MEMORY_CATEGORIES)
+		screen->series[screen->series_count++] = series;
+}
+
+static int memory_more(const void *a, const void *b)
+{
+	const struct view_memory_series *x = a, *y = b;
+
+	return x->sum != y->sum ? (x->sum < y->sum) - (x->sum > y->sum) : strcmp(x->name, y->name);
+}
+
+void view__memory_series(struct view_memory *screen)
+{
+	const struct view_memory_side *s = &screen->side[0], *t = &screen->side[1];
+
+	screen->series_count = 0;
+	if (screen->breakdown == VIEW_MEMORY_BY_CATEGORY) {
+		for (int c = 0; c < screen->categories; c++)
+			memory_add_series(screen, screen->category[c], s->category[c],
+					  t->category[c]);
+	} else if (screen->breakdown == VIEW_MEMORY_BY_REGION) {
+		for (int r = 0; r < VIEW_MEMORY_REGIONS; r++)
+			memory_add_series(screen, view__memory_regions[r], s->region[r],
+					  t->region[r]);
+	} else if (screen->breakdown == VIEW_MEMORY_BY_LIVENESS) {
+		memory_add_series(screen, "always live", s->always, t->always);
+		memory_add_series(screen, "not always live", s->not_always, t->not_always);
+	}
+	qsort(screen->series, (size_t)screen->series_count, sizeof(screen->series[0]), memory_more);
+	screen->chosen = -1;
+	for (int i = 0; i < screen->series_count; i++)
+		if (strcmp(screen->series[i].name, screen->part) == 0)
+			screen->chosen = i;
+	screen->stack_count = min(screen->series_count, VIEW_MEMORY_STACK);
+	if (screen->chosen >= 0 || screen->sides > 1 || screen->subject.name[0])
+		screen->stack_count = 0;
+}
+
+void view__memory_choose(struct view_memory *screen, int at)
+{
+	screen->chosen = at;
+	str_copy(screen->part, sizeof(screen->part), at < 0 ? "" : screen->series[at].name);
+}
+
+static const int64_t *memory_view_shown(const struct view_memory *screen, int side)
+{
+	if (screen->subject.name[0])
+		return screen->side[side].subject;
+	return screen->chosen >= 0 ? screen->series[screen->chosen].bytes[side]
+				   : screen->side[side].total;
+}
+
+int64_t view__memory_value(const struct view_memory *screen, int side, int64_t index)
+{
+	const int64_t *bytes = memory_view_shown(screen, side);
+
+	return bytes ? bytes[index] : 0;
+}
+
+const char *view__memory_what(const struct view_memory *screen)
+{
+	if (screen->subject.name[0])
+		return screen->subject.name;
+	return screen->chosen >= 0 ? screen->series[screen->chosen].name : "all memory";
+}
+
+/* ---- sums ------------------------------------------------------------------------------------ */
+
+/* More than there is room for; or some is said to have overflowed all the same. */
+int64_t view__memory_excess(const struct view_memory_side *side, int64_t index)
+{
+	const int64_t more = sat_sub(side->total[index], side->capacity[index]);
+
+	return more > 0 ? more : side->region[VIEW_MEMORY_OVERFLOWED][index];
+}
+
+double view__memory_share(int64_t bytes, int64_t of)
+{
+	return of > 0 ? (double)bytes / (double)of : (double)NAN;
+}
+
+static void memory_view_sum_up(const struct view_memory *screen, int side,
+			       struct view_memory_sums *sums)
+{
+	const struct view_memory_side *from = &screen->side[side];
+	const int64_t first = view__memory_first(screen), shown = view__memory_shown(screen);
+
+	*sums = (struct view_memory_sums){.fullest = -1, .least = INT64_MAX};
+	sums->bytes = memory_view_sum(screen, from->total);
+	sums->capacity = memory_view_sum(screen, from->capacity);
+	for (int64_t i = first; i < first + shown; i++) {
+		const int64_t value = view__memory_value(screen, side, i);
+		const int64_t excess = view__memory_excess(from, i);
+
+		sums->greatest = max(value, sums->greatest);
+		if (from->total[i] <= 0)
+			continue;
+		sums->tiles++;
+		sums->over += excess > 0;
+		sums->excess = max(excess, sums->excess);
+		sums->least = min(from->total[i], sums->least);
+		if (sums->fullest < 0 || from->total[i] > from->total[sums->fullest])
+			sums->fullest = i;
+	}
+}
+
+int64_t view__memory_top(const struct view_memory *screen)
+{
+	int64_t top = 1;
+
+	for (int s = 0; s < screen->sides; s++) {
+		if (screen->sums[s].greatest > top)
+			top = screen->sums[s].greatest;
+		if (screen->capacity && screen->sums[s].fullest >= 0 &&
+		    screen->side[s].capacity[screen->sums[s].fullest] > top)
+			top = screen->side[s].capacity[screen->sums[s].fullest];
+	}
+	return top;
+}
+
+/* ---- the curve's columns --------------------------------------------------------------------- */
+
+/* Positions of column @column of the curve: @from .. @to - 1, at least one. */
+static void memory_column(const struct view_memory *screen, int column, int64_t *from, int64_t *to)
+{
+	const int64_t span = screen->span > 0 ? screen->span : view__memory_shown(screen);
+
+	view_share(span, screen->curve.count, column, from, to);
+	*from += screen->from;
+	*to += screen->from;
+}
+
+int view__memory_column_of(const struct view_memory *screen, int64_t position)
+{
+	const int64_t span = screen->span > 0 ? screen->span : view__memory_shown(screen);
+	const int64_t at = position - screen->from;
+
+	return at < 0 || at >= span || screen->curve.count == 0
+		       ? -1
+		       : view_share_cell(span, screen->curve.count, at);
+}
+
+static double *memory_view_numbers(struct view_memory *screen, int count)
+{
+	return arena_alloc(&screen->picture_arena, (size_t)count, sizeof(double));
+}
+
+static enum status memory_make_curve(struct view_memory *screen, int columns, struct err *err)
+{
+	struct view_memory_curve *curve = &screen->curve;
+
+	*curve = (struct view_memory_curve){.from = screen->from, .span = screen->span};
+	if (columns < 1)
+		return ST_OK;
+	curve->index = arena_alloc(&screen->picture_arena, (size_t)columns, sizeof(*curve->index));
+	if (!curve->index)
+		return err_nomem(err);
+	for (int s = 0; s < screen->sides; s++)
+		if (!(curve->bytes[s] = memory_view_numbers(screen, columns)))
+			return err_nomem(err);
+	for (int i = 0; i < screen->stack_count; i++)
+		if (!(curve->part[i] = memory_view_numbers(screen, columns)))
+			return err_nomem(err);
+	curve->parts = screen->stack_count;
+	curve->count = columns;
+	return ST_OK;
+}
+
+static void memory_fill_column(struct view_memory *screen, int x)
+{
+	struct view_memory_curve *curve = &screen->curve;
+	int64_t from, to, most = -1;
+
+	memory_column(screen, x, &from, &to);
+	for (; from < to; from++) {
+		const int64_t index = view__memory_at(screen, from);
+
+		for (int s = 0; s < screen->sides; s++) {
+			const int64_t value = view__memory_value(screen, s, index);
+
+			curve->bytes[s][x] = fmax(curve->bytes[s][x], (double)value);
+			if (value <= most)
+				continue;
+			most = value;
+			curve->index[x] = index;
+		}
+	}
+	for (int i = 0; i < screen->series_count && screen->stack_count > 0; i++) {
+		const int part = i < screen->stack_count ? i : screen->stack_count - 1;
+		const int64_t *bytes = screen->series[i].bytes[0];
+
+		curve->part[part][x] += bytes ? (double)bytes[curve->index[x]] : 0;
+	}
+}
+
+/* ---- the histogram's bins -------------------------------------------------------------------- */
+
+/* The least of 1, 2, 3, 4, 6, 8, 12 ... that is @least or more. */
+static int64_t memory_round_up(int64_t least)
+{
+	int64_t power = 1;
+
+	while (power < least && power < INT64_MAX / 4)
+		power *= 2;
+	return power >= 4 && power / 4 * 3 >= least ? power / 4 * 3 : power;
+}
+
+static void memory_range(const struct view_memory *screen, int64_t *low, int64_t *high)
+{
+	const int64_t first = view__memory_first(screen), shown = view__memory_shown(screen);
+
+	*low = INT64_MAX;
+	*high = 0;
+	for (int s = 0; s < screen->sides; s++)
+		for (int64_t i = first; i < first + shown; i++) {
+			const int64_t value = view__memory_value(screen, s, i);
+
+			*low = value < *low ? value : *low;
+			*high = value > *high ? value : *high;
+		}
+}
+
+static void memory_view_count(struct view_memory *screen, int64_t base)
+{
+	const int64_t cursor = view__memory_cursor(screen), shown = view__memory_shown(screen);
+
+	for (int64_t position = 0; position < shown; position++) {
+		const int64_t index = view__memory_at(screen, position);
+
+		for (int s = 0; s < screen->sides; s++) {
+			const int64_t value = view__memory_value(screen, s, index);
+			const int at = (int)((value - base) / screen->bin_bytes);
+			struct view_memory_bin *bin = &screen->bins[at];
+
+			bin->tiles[s]++;
+			if (s == 0 && index == cursor)
+				screen->bin_at = at;
+			if (s == 0 && (bin->fullest < 0 ||
+				       value > view__memory_value(screen, s, bin->fullest)))
+				bin->fullest = index;
+		}
+	}
+}
+
+static void memory_make_bins(struct view_memory *screen, int rows)
+{
+	int64_t low, high, base;
+
+	screen->bin_count = screen->bin_at = 0;
+	if (rows > VIEW_MEMORY_BINS)
+		rows = VIEW_MEMORY_BINS;
+	if (rows < 1 || view__memory_shown(screen) == 0)
+		return;
+	memory_range(screen, &low, &high);
+	screen->bin_bytes = memory_round_up((high - low) / rows + 1);
+	base = low / screen->bin_bytes * screen->bin_bytes;
+	while ((high - base) / screen->bin_bytes >= rows) {
+		screen->bin_bytes = memory_round_up(screen->bin_bytes + 1);
+		base = low / screen->bin_bytes * screen->bin_bytes;
+	}
+	screen->bin_base = base;
+	screen->bin_count = (int)((high - base) / screen->bin_bytes) + 1;
+	for (int i = 0; i < screen->bin_count; i++)
+		screen->bins[i] = (struct view_memory_bin){.fullest = -1};
+	memory_view_count(screen, base);
+}
+
+#define SCALE_MOST 6 /* cells that a tile may be wide */
+#define GAP        2 /* columns between two plans */
+
+static int memory_floor_each(const struct view_memory *screen)
+{
+	const int fit = (screen->areas.picture.width + GAP) / (screen->floor.columns + GAP);
+
+	return screen->sides == 1 || screen->differ || fit < 2 ? 1 : min(fit, 3);
+}
+
+/* The largest scale at which @plans all fit; else the least, and what fits of them. An IPU's plans
+ * stand beside each other. */
+static void memory_view_lay_out(struct view_memory *screen, int plans, int at)
+{
+	const struct view_rect *area = &screen->areas.picture;
+	struct view_memory_floor *floor = &screen->floor;
+	const int high = area->height - 1; /* the legend's row is below */
+	int down = 1, scale = SCALE_MOST;
+
+	floor->title = high > 2;
+	floor->each = memory_floor_each(screen);
+	plans *= floor->each;
+	at *= floor->each;
+	for (; scale >= 1; scale--) {
+		floor->width = floor->columns * scale;
+		floor->height = (floor->rows * scale + 1) / 2;
+		floor->across = (area->width + GAP) / (floor->width + GAP);
+		floor->across -= floor->across % floor->each;
+		down = high / (floor->height + floor->title);
+		if (floor->across * down >= plans)
+			break;
+	}
+	floor->across = max(floor->each, floor->across);
+	down = max(1, down);
+	floor->width = min(floor->width, area->width);
+	floor->height = max(1, min(floor->height, high - floor->title));
+	floor->first = at / (floor->across * down) * (floor->across * down);
+	floor->count = min(floor->across * down, plans - floor->first);
+}
+
+static int64_t memory_floor_base(const struct view_memory *screen, int plan)
+{
+	const struct view_memory_floor *floor = &screen->floor;
+
+	return view__memory_first(screen) + (floor->first + plan) / floor->each * screen->tiles;
+}
+
+/* What a plan shows. */
+enum view_layer {
+	LAYER_SOURCE,
+	LAYER_TARGET,
+	LAYER_DIFFERENCE
+};
+
+static enum view_layer memory_floor_layer_of(const struct view_memory *screen, int plan)
+{
+	const struct view_memory_floor *floor = &screen->floor;
+
+	return screen->sides > 1 && floor->each == 1
+		       ? LAYER_DIFFERENCE
+		       : (enum view_layer)((floor->first + plan) % floor->each);
+}
+
+static double memory_floor_shade(const struct view_memory *screen, enum view_layer layer,
+				 int64_t index)
+{
+	const bool source = screen->side[0].capacity[index] > 0;
+	const bool target = screen->sides > 1 && screen->side[1].capacity[index] > 0;
+
+	switch (layer) {
+	case LAYER_SOURCE:
+		return source ? (double)view__memory_value(screen, 0, index) : (double)NAN;
+	case LAYER_TARGET:
+		return target ? (double)view__memory_value(screen, 1, index) : (double)NAN;
+	case LAYER_DIFFERENCE:
+		break;
+	}
+	return source || target ? (double)view__memory_value(screen, 1, index) -
+					  (double)view__memory_value(screen, 0, index)
+				: (double)NAN;
+}
+
+/* From the least to the greatest, so that little differences show; on demand from nothing to what a
+ * tile has. The same for both reports. */
+static void memory_floor_colours(struct view_memory *screen)
+{
+	const int64_t first = view__memory_first(screen), shown = view__memory_shown(screen);
+	struct view_memory_floor *floor = &screen->floor;
+
+	floor->high = floor->most = 1;
+	floor->low = INFINITY;
+	for (int64_t i = first; i < first + shown; i++) {
+		for (int s = 0; s < screen->sides; s++) {
+			const double shade = memory_floor_shade(screen, (enum view_layer)s, i);
+
+			floor->high = fmax(floor->high, shade);
+			floor->low = fmin(floor->low, shade);
+		}
+		if (screen->sides > 1)
+			floor->most = fmax(floor->most,
+					   fabs(memory_floor_shade(screen, LAYER_DIFFERENCE, i)));
+	}
+	if (screen->capacity || !(floor->low < floor->high))
+		floor->low = 0;
+	if (screen->capacity)
+		floor->high = (double)view__memory_top(screen);
+}
+
+static enum status memory_floor(struct view_memory *screen, struct err *err)
+{
+	struct view_memory_floor *floor = &screen->floor;
+	const int plans = (int)(view__memory_shown(screen) / screen->tiles);
+	const int64_t at = view__memory_cursor(screen) - view__memory_first(screen);
+	size_t each;
+
+	memset(floor, 0, sizeof(*floor));
+	floor->columns = REPORT_FLOOR_ACROSS;
+	floor->rows = (int)report_floor_rows(screen->tiles);
+	memory_view_lay_out(screen, plans, (int)(at / screen->tiles));
+	memory_floor_colours(screen);
+	each = (size_t)floor->columns * (size_t)floor->rows;
+	floor->values = arena_alloc(&screen->picture_arena, each * (size_t)floor->count + 1,
+				    sizeof(*floor->values));
+	if (!floor->values) {
+		floor->count = 0;
+		return err_nomem(err);
+	}
+	for (int plan = 0; plan < floor->count; plan++)
+		for (size_t i = 0; i < each; i++)
+			floor->values[(size_t)plan * each + i] =
+				(int64_t)i < screen->tiles
+					? memory_floor_shade(
+						  screen, memory_floor_layer_of(screen, plan),
+						  memory_floor_base(screen, plan) + (int64_t)i)
+					: (double)NAN;
+	return ST_OK;
+}
+
+enum status view__memory_picture(struct view_memory *screen, struct err *err)
+{
+	const struct view_rect *area = &screen->areas.picture;
+	enum status status;
+
+	arena_reset(&screen->picture_arena);
+	for (int s = 0; s < screen->sides; s++)
+		memory_view_sum_up(screen, s, &screen->sums[s]);
+	view__memory_window(screen);
+	status = memory_make_curve(screen, area->width - VIEW_MEMORY_SCALE, err);
+	for (int x = 0; x < screen->curve.count && status == ST_OK; x++)
+		memory_fill_column(screen, x);
+	memory_make_bins(screen, (area->height - 1) / screen->sides);
+	if (status == ST_OK && screen->view == VIEW_MEMORY_CHIP)
+		status = memory_floor(screen, err);
+	return status;
+}
+
+/* ---- where everything is --------------------------------------------------------------------- */
+
+/* A plan of the page, in the picture's coordinates; its title is above. */
+static struct view_rect memory_plan(const struct view_memory *screen, int plan)
+{
+	const struct view_memory_floor *floor = &screen->floor;
+
+	return (struct view_rect){plan % floor->across * (floor->width + GAP),
+				  plan / floor->across * (floor->height + floor->title) +
+					  floor->title,
+				  floor->width, floor->height};
+}
+
+int64_t view__memory_floor_find(const struct view_memory *screen, int x, int y)
+{
+	for (int plan = 0; plan < screen->floor.count; plan++) {
+		const struct view_rect rect = memory_plan(screen, plan);
+		const struct view_pane pane = {.rect = rect};
+		int column, row;
+		int64_t tile;
+
+		if (!view_heat_find(&pane, screen->floor.columns, screen->floor.rows, x - rect.x,
+				    y - rect.y, &column, &row))
+			continue;
+		tile = row * REPORT_FLOOR_ACROSS + column;
+		if (tile < screen->tiles)
+			return memory_floor_base(screen, plan) + tile;
+	}
+	return -1;
+}
+
+/* ---- drawing --------------------------------------------------------------------------------- */
+
+static void memory_floor_point_at(const struct view_memory *screen, struct view_pane *plan,
+				  int64_t tile, enum view_style style, uint32_t character)
+{
+	const struct view_rect place = view_heat_place(
+		plan, screen->floor.columns, screen->floor.rows, (int)(tile % REPORT_FLOOR_ACROSS),
+		(int)(tile / REPORT_FLOOR_ACROSS));
+
+	for (int y = 0; y < place.height; y++)
+		for (int x = 0; x < place.width; x++)
+			view_put(plan, place.x + x, place.y + y, style, character);
+}
+
+/* Tiles that hold more than they have: in red, and with a glyph. */
+static void memory_floor_draw_over(const struct view_memory *screen, struct view_pane *plan,
+				   int side, int64_t base)
+{
+	if (screen->sums[side].over == 0)
+		return;
+	for (int64_t i = base; i < base + screen->tiles; i++)
+		if (view__memory_excess(&screen->side[side], i) > 0)
+			memory_floor_point_at(screen, plan, i - base, VIEW_BAD, '!');
+}
+
+static void memory_floor_draw_points(const struct view_memory *screen,
+				     const struct view_context *context, struct view_pane *plan,
+				     int64_t base)
+{
+	const int64_t cursor = view__memory_cursor(screen);
+
+	for (int i = 0; i < screen->marks; i++) {
+		const int64_t index =
+			view__memory_index(screen, screen->mark[i].ipu, screen->mark[i].tile);
+
+		if (index >= base && index < base + screen->tiles)
+			memory_floor_point_at(screen, plan, index - base, VIEW_SELECTED,
+					      (uint32_t)('1' + i));
+	}
+	if (cursor >= base && cursor < base + screen->tiles && !context->whole)
+		memory_floor_point_at(screen, plan, cursor - base, VIEW_CURSOR, 'X');
+}
+
+/* "IPU 1, Target: a row has 16 islands of 4 tiles" */
+static void memory_floor_draw_title(const struct view_memory *screen, struct view_pane *pane,
+				    int plan)
+{
+	static const char *const names[] = {", Source", ", Target", ", Target less Source"};
+	const struct view_rect rect = memory_plan(screen, plan);
+	char title[128];
+
+	snprintf(title, sizeof(title), "IPU %" PRId64 "%s%s",
+		 view__memory_ipu_of(screen, memory_floor_base(screen, plan)),
+		 screen->sides > 1 ? names[memory_floor_layer_of(screen, plan)] : "",
+		 plan == 0 ? ": a row has 16 islands of 4 tiles" : "");
+	view_text_cut(pane, rect.x, rect.y - 1, rect.width, VIEW_DIM, title);
+}
+
+static void memory_floor_draw_plan(const struct view_memory *screen,
+				   const struct view_context *context, struct view_pane *pane,
+				   int plan, const struct view_axis *scale)
+{
+	const struct view_memory_floor *floor = &screen->floor;
+	const double *values =
+		floor->values + (size_t)plan * (size_t)(floor->columns * floor->rows);
+	struct view_pane map = view_pane_sub(pane, memory_plan(screen, plan));
+	const enum view_layer layer = memory_floor_layer_of(screen, plan);
+	const int64_t base = memory_floor_base(screen, plan);
+
+	if (floor->title)
+		memory_floor_draw_title(screen, pane, plan);
+	if (layer == LAYER_DIFFERENCE) {
+		view_heat_signed_map(&map, values, floor->columns, floor->rows, floor->most);
+	} else {
+		view_heat_map(&map, values, floor->columns, floor->rows, scale);
+		memory_floor_draw_over(screen, &map, (int)layer, base);
+	}
+	memory_floor_draw_points(screen, context, &map, base);
+}
+
+/* What the shades mean; returns where there is room for more. */
+static int memory_floor_draw_scales(const struct view_memory *screen, struct view_pane *pane,
+				    const struct view_axis *scale, int y)
+{
+	const struct view_memory_floor *floor = &screen->floor;
+	const bool difference = screen->sides > 1 && floor->each != 2;
+	int x = 0;
+
+	if (screen->sides == 1 || floor->each > 1)
+		x = view_heat_legend(pane, 0, y, pane->rect.width, scale);
+	x += x > 0 ? 2 : 0;
+	if (difference)
+		x += view_heat_signed_legend(pane, x, y, pane->rect.width - x, floor->most,
+					     REPORT_BYTES) +
+		     2;
+	return x;
+}
+
+void view__memory_draw_floor(const struct view_memory *screen, const struct view_context *context,
+			     struct view_pane *pane)
+{
+	const struct view_memory_floor *floor = &screen->floor;
+	const struct view_axis scale = {
+		.low = floor->low, .high = floor->high, .quantity = REPORT_BYTES};
+	const int64_t ipus = view__memory_shown(screen) / screen->tiles;
+	const bool over = screen->sums[0].over > 0 || screen->sums[1].over > 0;
+	const int y = pane->rect.height - 1;
+	char more[VIEW_PLACE_NAME + 96];
+	int x;
+
+	for (int plan = 0; plan < floor->count; plan++)
+		memory_floor_draw_plan(screen, context, pane, plan, &scale);
+	x = memory_floor_draw_scales(screen, pane, &scale, y);
+	snprintf(more, sizeof(more), "%s%s  X the cursor%s%s",
+		 screen->sides > 1 && floor->each == 1 ? "Target less Source, " : "",
+		 view__memory_what(screen),
+		 over && (screen->sides == 1 || floor->each > 1) ? ", ! out of memory" : "",
+		 floor->count < ipus * floor->each ? ", ( ) other IPUs" : "");
+	if (x < pane->rect.width)
+		view_text_cut(pane, x, y, pane->rect.width - x, VIEW_DIM, more);
+}
