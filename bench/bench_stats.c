@@ -17,12 +17,8 @@
 #include "common/mem.h"
 #include "common/pool.h"
 #include "common/str.h"
-#include "outfeed/outfeed_change.h"
-#include "outfeed/outfeed_histogram.h"
-#include "outfeed/outfeed_kernel.h"
-#include "outfeed/outfeed_neurons.h"
-#include "outfeed/outfeed_scan.h"
 #include "outfeed/outfeed_stats.h"
+#include "outfeed/outfeed_kernel.h"
 
 #define ROUNDS_MAX 99
 #define PASSES_MAX 24
@@ -150,7 +146,7 @@ static void change(const float *values, size_t count)
 {
 	struct outfeed_change found;
 
-	outfeed_change_take(&found, before, values, count);
+	outfeed_change_scan(&found, before, values, count);
 	sink = found.sum_change;
 }
 

@@ -1,50 +1,87 @@
 /*
- * The recorder's life, and its tensors.
+ * The recorder: the registry of tensors, and the path of a recorded value.
+ *
+ * A tensor is registered once, by outfeed_tensor_add(), whether a queue sends it or a rule watches
+ * it; that is a property of the tensor (outfeed_tensor.sent, .choice). Every value takes one path,
+ * outfeed_record(): the passes that its tier asks for, the first bad number, the rules, its rows,
+ * its queue.
  *
  * A tensor owns a state per replica, each on cache lines of its own, so replicas record at once.
  * All that recording needs is allocated when a tensor is added. Tensors are the recorder's; texts
- * are copied, the recording is the caller's.
+ * are copied, the recording is the caller's. Threading: a tensor and replica belong to the calling
+ * thread.
  */
 #include "outfeed/outfeed.h"
 
 #include <assert.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "common/mem.h"
-#include "common/str.h"
+#include "common/minmax.h"
 #include "outfeed/outfeed_internal.h"
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
 #define TRACK_SLOTS 4096 /* of the track of instants: hundreds of hits between two commits */
 
-static enum status new_health(struct outfeed *outfeed, struct err *err)
+static void replicas_free(struct outfeed_tensor *tensor)
 {
-	const struct outfeed_health_params params = {
+	for (int r = 0; tensor->replica && r < tensor->outfeed->params.replicas; r++) {
+		struct outfeed_replica *replica = &tensor->replica[r];
+
+		mem_free(replica->before);
+		mem_free(replica->active);
+		mem_free(replica->frames);
+		mem_free(replica->frame_stats);
+		outfeed__ring_free(&replica->ring);
+		pthread_mutex_destroy(&replica->lock);
+	}
+	mem_free(tensor->replica);
+}
+
+static void tensor_free(struct outfeed_tensor *tensor)
+{
+	replicas_free(tensor);
+	mem_free(tensor->queue);
+	mem_free(tensor->key);
+	mem_free(tensor->layer);
+	mem_free(tensor);
+}
+
+static void outfeed_free(struct outfeed *outfeed)
+{
+	for (size_t i = 0; i < outfeed->count; i++)
+		tensor_free(outfeed->tensors[i]);
+	mem_free(outfeed->tensors);
+	outfeed_health_free(outfeed->health);
+	outfeed__bad_fini(&outfeed->bad);
+	pthread_mutex_destroy(&outfeed->lock);
+	mem_free(outfeed);
+}
+
+static enum status outfeed_init(struct outfeed *outfeed, struct err *err)
+{
+	const struct ips_track_params track = {
+		.ipu = IPS_NULL, .clock = IPS_HOST, .ring_slots = TRACK_SLOTS};
+	const struct outfeed_health_params health = {
 		.rules = outfeed->params.rules, .hit = outfeed__hit, .user = outfeed};
 	enum status status;
 
-	if (!params.rules)
-		return ST_OK;
-	status = outfeed_health_new(&outfeed->health, &params, err);
-	return status == ST_OK ? outfeed__append_rules(outfeed, err) : status;
-}
-
-static enum status new_track(struct outfeed *outfeed, struct err *err)
-{
-	const struct ips_track_params params = {
-		.ipu = IPS_NULL, .clock = IPS_HOST, .ring_slots = TRACK_SLOTS};
-
 	outfeed->track = outfeed->params.track;
-	if (outfeed->track || !outfeed->params.recording)
+	if (!outfeed->track && outfeed->params.recording) {
+		outfeed->track = ips_track_open(outfeed->params.recording, "health", &track);
+		if (!outfeed->track)
+			return err_nomem(err);
+	}
+	if (!health.rules)
 		return ST_OK;
-	outfeed->track = ips_track_open(outfeed->params.recording, "health", &params);
-	return outfeed->track ? ST_OK : err_nomem(err);
+	status = outfeed_health_new(&outfeed->health, &health, err);
+	return status == ST_OK ? outfeed__failed(outfeed, outfeed__append_rules(outfeed), err)
+			       : status;
 }
-
-static void outfeed_free(struct outfeed *outfeed);
 
 enum status outfeed_new(struct outfeed **out, const struct outfeed_params *params, struct err *err)
 {
@@ -62,54 +99,23 @@ enum status outfeed_new(struct outfeed **out, const struct outfeed_params *param
 	outfeed->params = *params;
 	pthread_mutex_init(&outfeed->lock, NULL);
 	outfeed__bad_init(&outfeed->bad);
-	status = new_track(outfeed, err);
+	status = outfeed_init(outfeed, err);
 	if (status == ST_OK)
-		status = new_health(outfeed, err);
-	if (status != ST_OK) {
+		*out = outfeed;
+	else
 		outfeed_free(outfeed);
-		return status;
-	}
-	*out = outfeed;
-	return ST_OK;
+	return status;
 }
 
-static void replicas_free(struct outfeed_tensor *tensor)
+enum status outfeed_settle(struct outfeed *outfeed, uint64_t before, struct err *err)
 {
-	if (!tensor->replica)
-		return;
-	for (int r = 0; r < tensor->outfeed->params.replicas; r++) {
-		struct outfeed_replica *replica = &tensor->replica[r];
+	enum status bad, rings;
 
-		mem_free(replica->before);
-		mem_free(replica->active);
-		mem_free(replica->frames);
-		mem_free(replica->frame_stats);
-		outfeed__ring_free(&replica->ring);
-		pthread_mutex_destroy(&replica->lock);
-	}
-	mem_free(tensor->replica);
-}
-
-static void tensor_free(struct outfeed_tensor *tensor)
-{
-	if (!tensor)
-		return;
-	replicas_free(tensor);
-	mem_free(tensor->queue);
-	mem_free(tensor->key);
-	mem_free(tensor->layer);
-	mem_free(tensor);
-}
-
-static void outfeed_free(struct outfeed *outfeed)
-{
-	for (size_t i = 0; i < outfeed->count; i++)
-		tensor_free(outfeed->tensors[i]);
-	mem_free(outfeed->tensors);
-	outfeed_health_free(outfeed->health);
-	outfeed__bad_fini(&outfeed->bad);
-	pthread_mutex_destroy(&outfeed->lock);
-	mem_free(outfeed);
+	if (outfeed->health)
+		outfeed_health_settle(outfeed->health);
+	bad = outfeed__failed(outfeed, outfeed__bad_settle(outfeed, before), err);
+	rings = outfeed__failed(outfeed, outfeed__rings_settle(outfeed), bad == ST_OK ? err : NULL);
+	return bad == ST_OK ? rings : bad;
 }
 
 enum status outfeed_close(struct outfeed *outfeed, struct err *err)
@@ -134,52 +140,7 @@ struct ips_recording *outfeed_recording(const struct outfeed *outfeed)
 	return outfeed->params.recording;
 }
 
-enum status outfeed__failed(struct outfeed *outfeed, int status, struct err *err)
-{
-	char message[ERR_TEXT_SIZE] = "";
-
-	if (status == 0)
-		return ST_OK;
-	/* A recording that has failed stays so: once is enough, if somebody hears it. */
-	if (ips_recording_status(outfeed->params.recording, message, sizeof(message)) != 0 &&
-	    (!err ? atomic_load(&outfeed->failed) : atomic_exchange(&outfeed->failed, true)))
-		return ST_OK;
-	if (message[0] == '\0')
-		str_copy(message, sizeof(message), ips_status_text(status));
-	return err_set(err, (enum status)status, "outfeed: %s", message);
-}
-
-/* ---- tensors --------------------------------------------------------------------------------- */
-
-void outfeed__shape_text(struct str *out, int64_t count, int64_t replicas, const int64_t *shape,
-			 int ndim)
-{
-	int written = 0;
-
-	str_add(out, "(");
-	if (count >= 0)
-		str_addf(out, "%s%" PRId64, written++ > 0 ? ", " : "", count);
-	if (replicas >= 0)
-		str_addf(out, "%s%" PRId64, written++ > 0 ? ", " : "", replicas);
-	for (int i = 0; i < ndim; i++)
-		str_addf(out, "%s%" PRId64, written++ > 0 ? ", " : "", shape[i]);
-	str_add(out, written == 1 ? ",)" : ")");
-}
-
-static enum status count_elements(struct outfeed_tensor *tensor, struct err *err)
-{
-	tensor->count = 1;
-	for (int i = 0; i < tensor->ndim; i++)
-		if (tensor->shape[i] < 0 ||
-		    __builtin_mul_overflow(tensor->count, (size_t)tensor->shape[i],
-					   &tensor->count) ||
-		    tensor->count > PTRDIFF_MAX / sizeof(double))
-			return err_set(err, ST_LIMIT,
-				       "outfeed: the shape of tensor \"%s\" is no shape",
-				       tensor->key);
-	tensor->neurons = tensor->ndim > 0 ? (size_t)tensor->shape[tensor->ndim - 1] : 0;
-	return ST_OK;
-}
+/* ---- the registry ---------------------------------------------------------------------------- */
 
 static enum status copy_params(struct outfeed_tensor *tensor,
 			       const struct outfeed_tensor_params *params, struct err *err)
@@ -192,52 +153,31 @@ static enum status copy_params(struct outfeed_tensor *tensor,
 	tensor->activity = params->activity;
 	tensor->stage = params->stage;
 	tensor->ndim = params->ndim;
-	for (int i = 0; i < params->ndim; i++)
-		tensor->shape[i] = params->shape[i];
 	if (!tensor->queue || !tensor->key || (!tensor->layer && params->layer))
 		return err_nomem(err);
-	return count_elements(tensor, err);
-}
-
-enum status outfeed__register(struct outfeed_tensor *tensor,
-			      const struct outfeed_tensor_params *params, struct err *err)
-{
-	struct ips_recording *recording = tensor->outfeed->params.recording;
-	struct str shape = {0};
-	struct ips_tensor row = {.queue = params->queue,
-				 .key = params->key,
-				 .kind = outfeed_kind_text(params->kind),
-				 .layer = params->layer,
-				 .stage = params->stage < 0 ? IPS_NULL : params->stage,
-				 .dtype = outfeed_dtype_text(params->dtype),
-				 .activity = outfeed_activity_text(params->activity)};
-
-	tensor->tensor_id = IPS_NULL;
-	if (!recording)
-		return ST_OK;
-	outfeed__shape_text(&shape, -1, -1, params->shape, params->ndim);
-	if (!shape.failed) {
-		row.shape = str_peek(&shape);
-		tensor->tensor_id = ips_tensor_add(recording, &row);
+	tensor->count = 1;
+	for (int i = 0; i < params->ndim; i++) {
+		tensor->shape[i] = params->shape[i];
+		if (params->shape[i] < 0 ||
+		    __builtin_mul_overflow(tensor->count, (size_t)params->shape[i],
+					   &tensor->count) ||
+		    tensor->count > PTRDIFF_MAX / sizeof(double))
+			return err_set(err, ST_LIMIT,
+				       "outfeed: the shape of tensor \"%s\" is no shape",
+				       tensor->key);
 	}
-	str_free(&shape);
-	return tensor->tensor_id == IPS_NULL ? err_nomem(err) : ST_OK;
+	tensor->neurons = tensor->ndim > 0 ? (size_t)tensor->shape[tensor->ndim - 1] : 0;
+	return ST_OK;
 }
 
-/* ---- a tensor's replicas --------------------------------------------------------------------- */
-
-static bool is_variable(const struct outfeed_tensor *tensor)
-{
-	return tensor->kind == OUTFEED_WEIGHT || tensor->kind == OUTFEED_OPTIMIZER_STATE;
-}
-
-/* What a step must not allocate: all of it, now. */
-static enum status new_memory(struct outfeed_replica *replica, const struct outfeed_tensor *tensor,
-			      struct err *err)
+/* All memory that a step would need. */
+static enum status replica_init(struct outfeed_replica *replica,
+				const struct outfeed_tensor *tensor, struct err *err)
 {
 	const enum outfeed_tier tier = tensor->choice.tier;
 	const bool recorded = tensor->outfeed->params.recording != NULL;
-	const bool before = tier >= OUTFEED_STATS && is_variable(tensor);
+	const bool before = tier >= OUTFEED_STATS && (tensor->kind == OUTFEED_WEIGHT ||
+						      tensor->kind == OUTFEED_OPTIMIZER_STATE);
 	const bool active = tier >= OUTFEED_COUNTS && tensor->kind == OUTFEED_ACTIVATION &&
 			    tensor->activity != OUTFEED_NO_ACTIVITY && tensor->neurons > 0;
 	const bool stats = recorded && tier >= OUTFEED_COUNTS;
@@ -257,68 +197,45 @@ static enum status new_memory(struct outfeed_replica *replica, const struct outf
 						  : ST_OK;
 }
 
-static enum status new_rules(struct outfeed_tensor *tensor, struct err *err)
+static enum status tensor_init(struct outfeed_tensor *tensor,
+			       const struct outfeed_tensor_params *params, struct err *err)
 {
 	struct outfeed *outfeed = tensor->outfeed;
-	struct outfeed_health_about_tensor about = {.tensor_id = tensor->tensor_id,
-						    .key = tensor->key,
-						    .layer = tensor->layer,
-						    .kind = tensor->kind,
-						    .activity = tensor->activity,
-						    .matrix = tensor->ndim >= 2,
-						    .neurons = (int64_t)tensor->neurons};
-	enum status status = ST_OK;
+	const int replicas = outfeed->params.replicas;
+	const bool rules = outfeed->health && tensor->choice.tier != OUTFEED_OFF;
+	struct outfeed_health_about_tensor about;
+	char why[OUTFEED_POLICY_TEXT];
+	enum status status = copy_params(tensor, params, err);
 
-	if (!outfeed->health || tensor->choice.tier == OUTFEED_OFF)
-		return ST_OK;
-	for (int r = 0; r < outfeed->params.replicas && status == ST_OK; r++) {
-		about.replica = r;
-		status = outfeed_health_tensor(outfeed->health, &tensor->replica[r].health, &about,
-					       err);
-	}
-	return status;
-}
-
-static enum status new_replicas(struct outfeed_tensor *tensor, struct err *err)
-{
-	const int replicas = tensor->outfeed->params.replicas;
-	enum status status = ST_OK;
-
+	if (status != ST_OK)
+		return status;
 	tensor->replica = mem_aligned((size_t)replicas, sizeof(*tensor->replica));
 	if (!tensor->replica)
 		return err_nomem(err);
 	for (int r = 0; r < replicas; r++)
 		pthread_mutex_init(&tensor->replica[r].lock, NULL);
 	for (int r = 0; r < replicas && status == ST_OK; r++)
-		status = new_memory(&tensor->replica[r], tensor, err);
-	return status;
-}
-
-/* ---- tensors, added -------------------------------------------------------------------------- */
-
-static enum status append_tier(struct outfeed_tensor *tensor, bool queued, struct err *err)
-{
-	char why[OUTFEED_POLICY_TEXT];
-
-	if (!tensor->outfeed->params.recording)
-		return ST_OK;
-	outfeed_policy_explain(why, tensor->outfeed->params.policy, tensor->key, tensor->kind,
-			       queued);
-	return outfeed__append_tier(tensor, NULL, why, err);
-}
-
-static enum status tensor_init(struct outfeed_tensor *tensor,
-			       const struct outfeed_tensor_params *params, struct err *err)
-{
-	enum status status = copy_params(tensor, params, err);
-
-	if (status == ST_OK)
-		status = new_replicas(tensor, err);
-	if (status == ST_OK)
-		status = outfeed__register(tensor, params, err);
-	if (status == ST_OK)
-		status = new_rules(tensor, err);
-	return status == ST_OK ? append_tier(tensor, params->queued, err) : status;
+		status = replica_init(&tensor->replica[r], tensor, err);
+	if (status != ST_OK)
+		return status;
+	tensor->tensor_id = outfeed__append_tensor(outfeed, params);
+	if (outfeed->params.recording && tensor->tensor_id == IPS_NULL)
+		return err_nomem(err);
+	about = (struct outfeed_health_about_tensor){.tensor_id = tensor->tensor_id,
+						     .key = tensor->key,
+						     .layer = tensor->layer,
+						     .kind = tensor->kind,
+						     .activity = tensor->activity,
+						     .matrix = tensor->ndim >= 2,
+						     .neurons = (int64_t)tensor->neurons};
+	for (; rules && about.replica < replicas && status == ST_OK; about.replica++)
+		status = outfeed_health_tensor(outfeed->health,
+					       &tensor->replica[about.replica].health, &about, err);
+	if (status != ST_OK || !outfeed->params.recording)
+		return status;
+	outfeed_policy_explain(why, outfeed->params.policy, tensor->key, tensor->kind,
+			       params->queued);
+	return outfeed__failed(outfeed, outfeed__append_tier(tensor, NULL, why), err);
 }
 
 enum status outfeed_tensor_add(struct outfeed *outfeed, struct outfeed_tensor **out,
@@ -356,4 +273,397 @@ enum status outfeed_tensor_add(struct outfeed *outfeed, struct outfeed_tensor **
 enum outfeed_tier outfeed_tensor_tier(const struct outfeed_tensor *tensor)
 {
 	return outfeed__tier(tensor);
+}
+
+/* ---- measuring ------------------------------------------------------------------------------- */
+
+/* A value on its path. */
+struct job {
+	struct outfeed_tensor *tensor;
+	struct outfeed_replica *replica;
+	const struct outfeed_moment *moment;
+	const void *values;
+	size_t count;
+	enum outfeed_tier
+		tier; /* at which it is recorded; OFF: its queue or its caller has it alone */
+	struct outfeed_measure measure;
+};
+
+static void counts_piece(void *user, const float *values, size_t at, size_t count)
+{
+	struct outfeed_stats counts;
+
+	(void)at;
+	outfeed_scan_counts(&counts, values, count);
+	outfeed_stats_merge(user, &counts);
+}
+
+static void abs_max_piece(void *user, const float *values, size_t at, size_t count)
+{
+	uint32_t *most = user;
+	const uint32_t bits = outfeed_scan_abs_max(values, count);
+
+	(void)at;
+	*most = max(bits, *most);
+}
+
+static void measure_values(struct job *job)
+{
+	const enum outfeed_dtype dtype = job->tensor->dtype;
+	struct outfeed_measure *measure = &job->measure;
+
+	measure->abs_max = 0;
+	if (measure->known >= OUTFEED_STATS) {
+		outfeed_stats_read(&measure->stats, dtype, job->values, job->count,
+				   job->tensor->outfeed->params.pool);
+		return;
+	}
+	outfeed_stats_init(&measure->stats);
+	measure->stats.n = (int64_t)job->count;
+	if (job->moment->abs_max_known)
+		measure->abs_max = job->moment->abs_max;
+	else
+		outfeed_pieces(dtype, job->values, job->count, abs_max_piece, &measure->abs_max);
+	if (measure->known != OUTFEED_COUNTS)
+		return;
+	outfeed_stats_init(&measure->stats);
+	outfeed_pieces(dtype, job->values, job->count, counts_piece, &measure->stats);
+	if (job->count > 0 && measure->abs_max < OUTFEED_NONFINITE_BITS)
+		measure->stats.abs_max = outfeed__float(measure->abs_max);
+}
+
+struct neurons {
+	uint32_t *active;
+	size_t count;
+	enum outfeed_activity activity;
+};
+
+/* A piece may begin and end within a row of neurons. */
+static void neurons_piece(void *user, const float *values, size_t at, size_t count)
+{
+	const struct neurons *neurons = user;
+
+	while (count > 0) {
+		const size_t column = at % neurons->count, left = neurons->count - column;
+		const bool rows = column == 0 && count >= neurons->count;
+		const size_t cases = rows ? count / neurons->count : 1;
+		const size_t width = rows ? neurons->count : min(left, count);
+
+		outfeed_neurons_add(neurons->active + column, neurons->activity, values, cases,
+				    width);
+		values += cases * width;
+		at += cases * width;
+		count -= cases * width;
+	}
+}
+
+static void measure_neurons(struct job *job)
+{
+	const struct outfeed_tensor *tensor = job->tensor;
+	uint32_t *active = job->replica->active;
+	struct neurons neurons = {active, tensor->neurons, tensor->activity};
+
+	if (!active || job->count % tensor->neurons != 0)
+		return;
+	memset(active, 0, tensor->neurons * sizeof(*active));
+	outfeed_pieces(tensor->dtype, job->values, job->count, neurons_piece, &neurons);
+	job->measure.inactive =
+		outfeed_neurons_inactive(active, job->count / tensor->neurons, tensor->neurons);
+}
+
+struct change {
+	float *before;
+	struct outfeed_change sums;
+};
+
+static void change_piece(void *user, const float *values, size_t at, size_t count)
+{
+	struct change *change = user;
+	struct outfeed_change piece;
+
+	outfeed_change_scan(&piece, change->before + at, values, count);
+	change->sums.n_changed += piece.n_changed;
+	change->sums.sum_change += piece.sum_change;
+	change->sums.sum_before += piece.sum_before;
+}
+
+static void copy_piece(void *user, const float *values, size_t at, size_t count)
+{
+	float *before = user;
+
+	if (count > 0)
+		memcpy(before + at, values, count * sizeof(*values));
+}
+
+/* What happened since the last value: with `every`, several updates. */
+static void measure_changes(struct job *job)
+{
+	struct outfeed_replica *replica = job->replica;
+	struct change change = {.before = replica->before};
+
+	if (!replica->before || job->count != job->tensor->count)
+		return;
+	if (!replica->has_before) {
+		outfeed_pieces(job->tensor->dtype, job->values, job->count, copy_piece,
+			       replica->before);
+		replica->has_before = true;
+		return;
+	}
+	outfeed_pieces(job->tensor->dtype, job->values, job->count, change_piece, &change);
+	job->measure.n_changed = change.sums.n_changed;
+	job->measure.update_ratio = outfeed_change_ratio(&change.sums, job->count);
+}
+
+/* The passes over memory that the tier asks for; @whole: the whole statistics at any tier. */
+static void measure(struct job *job, bool whole)
+{
+	struct outfeed_measure *out = &job->measure;
+
+	out->known = whole || job->tier > OUTFEED_STATS ? OUTFEED_STATS : job->tier;
+	out->inactive = out->update_ratio = (double)NAN;
+	out->n_changed = IPS_NULL;
+	measure_values(job);
+	/* A NaN is not active, but neither is it what a dead or flat neuron gives. */
+	if (job->tier >= OUTFEED_COUNTS && out->stats.n_nan == 0)
+		measure_neurons(job);
+	if (job->tier >= OUTFEED_STATS)
+		measure_changes(job);
+}
+
+static int64_t count_bad(const struct outfeed_stats *stats)
+{
+	return stats->n_nan + stats->n_pos_inf + stats->n_neg_inf;
+}
+
+static bool is_bad(const struct outfeed_measure *measure)
+{
+	return measure->known == OUTFEED_HEALTH ? measure->abs_max >= OUTFEED_NONFINITE_BITS
+						: count_bad(&measure->stats) > 0;
+}
+
+static uint32_t abs_max_bits(const struct outfeed_stats *stats)
+{
+	const float value = stats->n_nan > 0        ? NAN
+			    : count_bad(stats) > 0  ? INFINITY
+			    : isnan(stats->abs_max) ? 0
+						    : (float)stats->abs_max;
+	uint32_t bits;
+
+	memcpy(&bits, &value, sizeof(bits));
+	return bits;
+}
+
+/* Forget what the tier would not have known, so that rules and rows see the same whoever asked for
+ * the whole statistics. */
+static void narrow(struct outfeed_measure *measure, enum outfeed_tier tier)
+{
+	const struct outfeed_stats all = measure->stats;
+
+	if (tier >= OUTFEED_STATS || measure->known <= tier)
+		return;
+	outfeed_stats_init(&measure->stats);
+	measure->stats.n = all.n;
+	if (tier == OUTFEED_HEALTH) {
+		measure->abs_max = abs_max_bits(&all);
+	} else {
+		measure->stats.n_nan = all.n_nan;
+		measure->stats.n_pos_inf = all.n_pos_inf;
+		measure->stats.n_neg_inf = all.n_neg_inf;
+		measure->stats.n_zero = all.n_zero;
+		measure->stats.n_neg = all.n_neg;
+		measure->stats.n_pos = all.n_pos;
+		measure->stats.abs_max = count_bad(&all) > 0 ? (double)NAN : all.abs_max;
+	}
+	measure->known = tier;
+}
+
+/* ---- rules and rows -------------------------------------------------------------------------- */
+
+static double abs_max_of(const struct outfeed_measure *measure)
+{
+	if (measure->known == OUTFEED_HEALTH)
+		return outfeed__float(measure->abs_max);
+	if (measure->stats.n_nan > 0)
+		return (double)NAN;
+	return is_bad(measure) ? (double)INFINITY : measure->stats.abs_max;
+}
+
+/* Does the value matter to a rule? */
+static bool check_rules(const struct job *job)
+{
+	const struct outfeed_measure *measure = &job->measure;
+	const struct outfeed_stats *stats = &measure->stats;
+	const bool counted = measure->known >= OUTFEED_COUNTS;
+	const struct outfeed_health_row row = {
+		.keys = job->moment->keys,
+		.time_ns = job->moment->time_ns,
+		.n = stats->n,
+		.n_nan = counted ? stats->n_nan : IPS_NULL,
+		.n_inf = counted ? stats->n_pos_inf + stats->n_neg_inf : IPS_NULL,
+		.n_zero = counted ? stats->n_zero : IPS_NULL,
+		.n_changed = measure->n_changed,
+		.abs_max = abs_max_of(measure),
+		.min = stats->min,
+		.max = stats->max,
+		.mean = stats->mean,
+		.std = outfeed_stats_std(stats),
+		.l1 = stats->l1,
+		.l2 = outfeed_stats_l2(stats),
+		.inactive = measure->inactive,
+		.update_ratio = measure->update_ratio,
+	};
+
+	return job->replica->health && outfeed_health_row(job->replica->health, &row);
+}
+
+/* Of a tensor that is broken for ever at tier `health`: so many rows, and then at powers of two. */
+#define STRETCH_ROWS 64
+
+/* Tier `health`: a row only where the value is bad (then with all statistics) or matters to a rule;
+ * but not for ever. The value that mends a stretch of which a row was left out gets one. */
+static int record_health(struct job *job)
+{
+	struct outfeed_replica *replica = job->replica;
+	const bool recorded = job->tensor->outfeed->params.recording != NULL;
+	const int64_t stretch = replica->stretch + 1;
+	const bool usual = stretch <= STRETCH_ROWS || (stretch & (stretch - 1)) == 0;
+	const bool bad = is_bad(&job->measure);
+	bool matters, room;
+
+	if (bad && usual && recorded)
+		measure(job, true);
+	matters = check_rules(job) || bad;
+	room = matters ? usual : replica->skipped;
+	replica->stretch = matters ? stretch : 0;
+	replica->skipped = matters && !room;
+	if (!room || !recorded ||
+	    !outfeed__afford_health(job->tensor, job->moment, job->count, bad))
+		return 0;
+	return outfeed__append_stats(job->tensor, job->moment, &job->measure);
+}
+
+/* A broken recording keeps no rule from being checked. Returns the recording's first failure. */
+static int record_rows(struct job *job)
+{
+	struct outfeed_tensor *tensor = job->tensor;
+	int status;
+
+	if (job->tier == OUTFEED_HEALTH)
+		return record_health(job);
+	check_rules(job);
+	if (!tensor->outfeed->params.recording)
+		return 0;
+	status = outfeed__append_stats(tensor, job->moment, &job->measure);
+	if (status == 0 && job->tier == OUTFEED_HISTOGRAM)
+		status = outfeed__append_histogram(tensor, job->moment, job->values, job->count);
+	if (status == 0 && job->tier == OUTFEED_FULL)
+		status = outfeed__append_capture(tensor, &job->moment->keys, job->values,
+						 job->count);
+	return status;
+}
+
+/* The ring and the frames are the settling thread's too. */
+static int remember(struct job *job)
+{
+	struct outfeed_replica *replica = job->replica;
+	int status;
+
+	if (!replica->frames)
+		return 0;
+	pthread_mutex_lock(&replica->lock);
+	status = outfeed__ring_flush(job->tensor, &replica->ring);
+	if (job->tier == OUTFEED_LAST_N)
+		outfeed__ring_push(job->tensor, &replica->ring, job->moment, job->values,
+				   job->count);
+	outfeed__bad_remember(job->tensor->outfeed, replica, job->moment, &job->measure);
+	pthread_mutex_unlock(&replica->lock);
+	return status;
+}
+
+static int first_of(int first, int second)
+{
+	return first != 0 ? first : second;
+}
+
+static int record_at_tier(struct job *job)
+{
+	struct outfeed_replica *replica = job->replica;
+	int status = remember(job);
+
+	status = first_of(status, record_rows(job));
+	/* A rule that this value has broken asks for the ring with the value in it. */
+	if (job->tier == OUTFEED_LAST_N && replica->frames) {
+		pthread_mutex_lock(&replica->lock);
+		status = first_of(status, outfeed__ring_flush(job->tensor, &replica->ring));
+		pthread_mutex_unlock(&replica->lock);
+	}
+	return status;
+}
+
+/* ---- the path of a value --------------------------------------------------------------------- */
+
+static bool due_at(const struct outfeed_tensor *tensor, enum outfeed_tier tier,
+		   const struct ips_keys *keys)
+{
+	int64_t count;
+
+	if (tier == OUTFEED_OFF)
+		return false;
+	if (tensor->choice.every == 1)
+		return true;
+	count = keys->step != IPS_NULL ? keys->step : keys->weight_update;
+	return count == IPS_NULL || count % tensor->choice.every == 0;
+}
+
+bool outfeed_due(const struct outfeed_tensor *tensor, const struct ips_keys *keys)
+{
+	if (tensor && tensor->sent)
+		return outfeed__sends(tensor->sent);
+	return tensor && due_at(tensor, outfeed__tier(tensor), keys);
+}
+
+enum status outfeed_record(struct outfeed_tensor *tensor, const struct outfeed_moment *moment,
+			   const void *values, size_t count, struct outfeed_stats *row,
+			   struct err *err)
+{
+	const int64_t replica = moment->keys.replica == IPS_NULL ? 0 : moment->keys.replica;
+	struct job job = {.tensor = tensor, .moment = moment, .values = values, .count = count};
+	enum status status = ST_OK;
+	struct outfeed_stats whole;
+
+	if (!tensor || (tensor->sent && !outfeed__sends(tensor->sent)))
+		return ST_OK;
+	job.tier = outfeed__tier(tensor);
+	job.tier = due_at(tensor, job.tier, &moment->keys) ? job.tier : OUTFEED_OFF;
+	if (job.tier == OUTFEED_OFF && !row && !tensor->sent)
+		return ST_OK;
+	if (row)
+		outfeed_stats_init(row);
+	if (count > tensor->count)
+		return err_set(
+			err, ST_INVALID,
+			"outfeed: tensor \"%s\" has %zu elements by its shape, but %zu were given",
+			tensor->key, tensor->count, count);
+	assert(replica >= 0 && replica < tensor->outfeed->params.replicas);
+	job.replica = &tensor->replica[replica];
+	job.tier = outfeed__afford(tensor, job.tier, moment, count);
+	measure(&job, row || tensor->sent);
+	if (row || tensor->sent)
+		whole = job.measure.stats;
+	if (row)
+		*row = whole;
+	if (tensor->outfeed->params.recording && is_bad(&job.measure))
+		outfeed__bad_add(tensor, replica, moment, &job.measure, values, count);
+	if (job.tier != OUTFEED_OFF) {
+		narrow(&job.measure, job.tier);
+		status = outfeed__failed(tensor->outfeed, record_at_tier(&job), err);
+	}
+	if (tensor->sent) {
+		const enum status sent =
+			outfeed__enqueue(tensor->sent, moment, replica, &whole, values, count,
+					 status == ST_OK ? err : NULL);
+
+		status = status == ST_OK ? sent : status;
+	}
+	return status;
 }

@@ -14,7 +14,7 @@
 #include <ipuscope/profiler.h>
 
 #include "common/json.h"
-#include "outfeed/outfeed_tier.h"
+#include "outfeed/outfeed_policy.h"
 
 /* The names are those of the run file, the tables and --health.stop. */
 #define OUTFEED_HEALTH_MAP(X)                                                                      \

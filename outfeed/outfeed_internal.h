@@ -1,8 +1,10 @@
 /*
- * What the files of the recorder share.
+ * What the modules of the recorder share. outfeed.c has the tensors and the path of a value. It
+ * calls outfeed_bad.c (the first bad number), outfeed_retain.c (what queues send) and
+ * outfeed_rows.c (rows, the budget, rings, messages); outfeed_queue.c stands on all of them.
  *
  * Locks, in the order in which they are taken: outfeed_replica.lock, then one of outfeed_bad.lock
- * and the health rules' own, then outfeed.lock. None is held while a tensor is looked through.
+ * and the health rules' own, then outfeed.lock. None is held while a value is measured.
  */
 #ifndef OUTFEED_INTERNAL_H
 #define OUTFEED_INTERNAL_H
@@ -13,12 +15,12 @@
 
 #include "outfeed/outfeed.h"
 
-/* Looks that a tensor and replica remembers for the trail of the first bad number: so far may one
+/* Values that a tensor and replica remembers for the trail of the first bad number: so far may one
  * thread be ahead of another (in pipelines: micro-batches) without a gap in the trail. */
 #define OUTFEED_FRAMES 16
 
-/* What a look has found. */
-struct outfeed_look {
+/* What was measured of a value. */
+struct outfeed_measure {
 	enum outfeed_tier known;    /* HEALTH: n and abs_max; COUNTS: and counts; STATS: all */
 	struct outfeed_stats stats; /* as far as known */
 	uint32_t abs_max;           /* where HEALTH: the bits of the greatest |x| */
@@ -27,13 +29,13 @@ struct outfeed_look {
 	int64_t n_changed;          /* IPS_NULL: unknown */
 };
 
-/* A look, kept small. */
+/* The same in short, for the trail. */
 struct outfeed_frame {
 	uint64_t order;
 	struct ips_keys keys;
 	int64_t time_ns, n;
 	uint32_t abs_max;
-	enum outfeed_tier known; /* OFF: no look yet */
+	enum outfeed_tier known; /* OFF: nothing was measured yet */
 };
 
 struct outfeed_entry {
@@ -47,17 +49,17 @@ struct outfeed_ring {
 	unsigned char *values; /* size x bytes of a value; NULL: no ring */
 	struct outfeed_entry *entries;
 	int64_t size, next, held;
-	uint64_t flushed; /* outfeed.flushes that it has followed */
+	uint64_t flushed; /* the value of outfeed.flushes when it was last written */
 };
 
 /* Of one replica: written by the thread that records it; ring and frames under the lock, since
  * outfeed_settle() reads them. */
 struct outfeed_replica {
 	struct outfeed_health_tensor *health; /* NULL: no rules */
-	float *before;                        /* of variables: the last look's values; or NULL */
+	float *before;                        /* of variables: the last value; or NULL */
 	bool has_before;
 	uint32_t *active; /* of activations: by neuron; or NULL */
-	/* Of tier `health`: looks in a row that were worth a row, and whether one got none. */
+	/* Of tier `health`: values in a row that were worth a row, and whether one got none. */
 	int64_t stretch;
 	bool skipped;
 	pthread_mutex_t lock;
@@ -82,6 +84,7 @@ struct outfeed_tensor {
 	int64_t tensor_id;
 	struct outfeed_choice choice; /* as chosen */
 	_Atomic int tier;             /* as it is now: the budget may lower it */
+	struct outfeed_sent *sent;    /* its queue's; NULL: no queue sends it */
 	struct outfeed_replica *replica;
 };
 
@@ -92,11 +95,8 @@ struct outfeed_cause {
 	struct outfeed_stats stats;
 };
 
-/* The first bad number so far. */
-struct outfeed_bad {
-	pthread_mutex_t lock;
-	_Atomic uint64_t order; /* of what is found; UINT64_MAX: nothing yet; 0: it is written */
-	bool found, written;
+/* A bad number. */
+struct outfeed_candidate {
 	const struct outfeed_tensor *tensor;
 	int64_t replica;
 	struct ips_keys keys;
@@ -108,6 +108,14 @@ struct outfeed_bad {
 	int cause_count;
 };
 
+/* The first bad number so far. */
+struct outfeed_bad {
+	pthread_mutex_t lock;
+	_Atomic uint64_t order; /* of what is found; UINT64_MAX: nothing yet; 0: it is written */
+	bool found, written;
+	struct outfeed_candidate first;
+};
+
 struct outfeed {
 	struct outfeed_params params;
 	struct outfeed_health *health; /* NULL: no rule is asked */
@@ -115,31 +123,15 @@ struct outfeed {
 	struct ips_site *sites[OUTFEED_HEALTH_RULES]; /* of the instants */
 	struct outfeed_tensor **tensors;
 	size_t count, capacity;
-	int64_t told[OUTFEED_HEALTH_RULES]; /* hits, for which there was a line or not */
+	int64_t hits[OUTFEED_HEALTH_RULES]; /* so far, by rule */
 	pthread_mutex_t lock;               /* the track, lines for people, hits, lowering */
 	_Atomic uint64_t flushes;           /* asked for */
-	uint64_t settled;                   /* flushes that outfeed_settle() has followed */
+	uint64_t settled;                   /* flushes after which outfeed_settle() wrote rings */
 	_Atomic int64_t spent;              /* bytes, of the budget */
-	_Atomic bool spent_up;              /* that the budget has no row left has been told */
-	_Atomic bool failed;                /* the recording's failure has been told */
+	_Atomic bool spent_up;              /* the line that the budget has no row left was said */
+	_Atomic bool failed;                /* the recording's failure was reported */
 	struct outfeed_bad bad;
 };
-
-/* ---- outfeed.c ------------------------------------------------------------------------------- */
-
-/* A failure of @outfeed's recording in words, once; ST_OK where it has been told before. With @err
- * NULL nobody is told. */
-enum status outfeed__failed(struct outfeed *outfeed, int status, struct err *err);
-
-/* "(125, 256, 128)", "(125,)" and "()": Python's way. The numbers before @shape are left out where
- * they are below 0. */
-struct str;
-void outfeed__shape_text(struct str *out, int64_t count, int64_t replicas, const int64_t *shape,
-			 int ndim);
-
-/* Give @tensor its id in the recording, if there is one. */
-enum status outfeed__register(struct outfeed_tensor *tensor,
-			      const struct outfeed_tensor_params *params, struct err *err);
 
 static inline double outfeed__float(uint32_t bits)
 {
@@ -154,66 +146,15 @@ static inline enum outfeed_tier outfeed__tier(const struct outfeed_tensor *tenso
 	return (enum outfeed_tier)atomic_load_explicit(&tensor->tier, memory_order_relaxed);
 }
 
-/* ---- outfeed_look.c -------------------------------------------------------------------------- */
+/* ---- outfeed_rows.c: its functions return the recording's status, 0 where all is well -------- */
 
-/* Pieces of a value as floats, in order: a float32 value is one piece. */
-typedef void (*outfeed_piece)(void *user, const float *values, size_t at, size_t count);
-void outfeed__pieces(enum outfeed_dtype dtype, const void *values, size_t count,
-		     outfeed_piece piece, void *user);
+/* @status, of a row, as a failure of @outfeed's recording in words: once, then ST_OK. With @err
+ * NULL it is not reported yet. */
+enum status outfeed__failed(struct outfeed *outfeed, int status, struct err *err);
 
-void outfeed__stats(struct outfeed_stats *out, enum outfeed_dtype dtype, const void *values,
-		    size_t count, struct pool *pool);
-
-/* Look through a value as @tier asks; @whole: for the whole statistics at any tier. */
-void outfeed__look(struct outfeed_look *look, const struct outfeed_tensor *tensor,
-		   struct outfeed_replica *replica, enum outfeed_tier tier, bool whole,
-		   const struct outfeed_moment *moment, const void *values, size_t count);
-/* Forget what @tier would not have known, so that rules and rows see the same. */
-void outfeed__look_narrow(struct outfeed_look *look, enum outfeed_tier tier);
-bool outfeed__look_bad(const struct outfeed_look *look); /* is some value not finite? */
-
-/* ---- outfeed_rows.c -------------------------------------------------------------------------- */
-
-enum status outfeed__append_tier(struct outfeed_tensor *tensor, const struct outfeed_moment *moment,
-				 const char *why, struct err *err);
-enum status outfeed__append_stats(struct outfeed_tensor *tensor,
-				  const struct outfeed_moment *moment,
-				  const struct outfeed_look *look, struct err *err);
-/* The difference to the bytes that the budget was told goes to the budget. */
-enum status outfeed__append_histogram(struct outfeed_tensor *tensor,
-				      const struct outfeed_moment *moment, const void *values,
-				      size_t count, struct err *err);
-/* All pieces of a value, in order. */
-enum status outfeed__append_capture(struct outfeed_tensor *tensor, const struct ips_keys *keys,
-				    const void *values, size_t count, struct err *err);
-
-/* ---- outfeed_ring.c -------------------------------------------------------------------------- */
-
-enum status outfeed__ring_new(struct outfeed_ring *ring, const struct outfeed_tensor *tensor,
-			      struct err *err);
-void outfeed__ring_free(struct outfeed_ring *ring);
-/* With the replica's lock held: write it where a flush was asked for since the last. */
-enum status outfeed__ring_follow(struct outfeed_tensor *tensor, struct outfeed_replica *replica,
-				 struct err *err);
-void outfeed__ring_push(struct outfeed_tensor *tensor, struct outfeed_replica *replica,
-			const struct outfeed_moment *moment, const void *values, size_t count);
-enum status outfeed__rings_settle(struct outfeed *outfeed, struct err *err);
-
-/* ---- outfeed_budget.c ------------------------------------------------------------------------ */
-
-/* The tier at which a value of @count elements is kept now: @tier or, where the budget does not
- * allow that, a lower one; its bytes are spent. */
-enum outfeed_tier outfeed__afford(struct outfeed_tensor *tensor, enum outfeed_tier tier,
-				  const struct outfeed_moment *moment, size_t count);
-/* Bytes of values out of a ring, or of a row of tier `health`; false: not allowed, and all that is
- * of @tier is lowered (there is nothing below `health`: a line says so, once). */
-bool outfeed__spend(struct outfeed_tensor *tensor, enum outfeed_tier tier,
-		    const struct outfeed_moment *moment, double bytes);
-void outfeed__budget_correct(struct outfeed *outfeed, double bytes);
-double outfeed__bytes_of_bins(int bins);
-int outfeed__usual_bins(size_t count); /* of a histogram that is not known yet */
-
-/* ---- outfeed_hit.c --------------------------------------------------------------------------- */
+/* "(125, 256, 128)", "(125,)" and "()": Python's way. */
+#define OUTFEED_SHAPE_TEXT ((OUTFEED_NDIM_MAX + 2) * 22 + 4)
+const char *outfeed__shape_text(char out[OUTFEED_SHAPE_TEXT], const int64_t *shape, int ndim);
 
 /* A line for people: cut where it is too long. */
 struct outfeed_line {
@@ -222,30 +163,68 @@ struct outfeed_line {
 };
 void outfeed__line_add(struct outfeed_line *line, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-void outfeed__line_where(struct outfeed_line *line, const char *key, const char *layer,
-			 const struct ips_keys *keys);
+void outfeed__line_add_place(struct outfeed_line *line, const char *key, const char *layer,
+			     const struct ips_keys *keys);
+/* With outfeed->lock held: an instant on the track, the line. */
+void outfeed__report(struct outfeed *outfeed, struct ips_site *site, const struct ips_keys *keys,
+		     const struct outfeed_line *line);
 
-/* With outfeed->lock held: an instant on the track, a line. */
-void outfeed__tell(struct outfeed *outfeed, struct ips_site *site, const struct ips_keys *keys,
-		   const struct outfeed_line *line);
+/* The tier at which a value of @count elements is recorded now: @tier or, where the budget does not
+ * allow that, a lower one; its bytes are spent. */
+enum outfeed_tier outfeed__afford(struct outfeed_tensor *tensor, enum outfeed_tier tier,
+				  const struct outfeed_moment *moment, size_t count);
+/* Bytes of a row of tier `health`. false: the budget does not allow them. */
+bool outfeed__afford_health(struct outfeed_tensor *tensor, const struct outfeed_moment *moment,
+			    size_t count, bool whole);
+
+/* A row of `tensors`; its id, IPS_NULL without a recording or where memory is short. */
+int64_t outfeed__append_tensor(struct outfeed *outfeed, const struct outfeed_tensor_params *params);
+int outfeed__append_tier(const struct outfeed_tensor *tensor, const struct outfeed_moment *moment,
+			 const char *why);
+int outfeed__append_stats(const struct outfeed_tensor *tensor, const struct outfeed_moment *moment,
+			  const struct outfeed_measure *measure);
+int outfeed__append_histogram(const struct outfeed_tensor *tensor,
+			      const struct outfeed_moment *moment, const void *values,
+			      size_t count);
+int outfeed__append_capture(const struct outfeed_tensor *tensor, const struct ips_keys *keys,
+			    const void *values, size_t count);
+int outfeed__append_rules(struct outfeed *outfeed);
+
+enum status outfeed__ring_new(struct outfeed_ring *ring, const struct outfeed_tensor *tensor,
+			      struct err *err);
+void outfeed__ring_free(struct outfeed_ring *ring);
+void outfeed__ring_push(const struct outfeed_tensor *tensor, struct outfeed_ring *ring,
+			const struct outfeed_moment *moment, const void *values, size_t count);
+/* With the replica's lock held: write the ring if a flush was asked for since the last time. */
+int outfeed__ring_flush(struct outfeed_tensor *tensor, struct outfeed_ring *ring);
+int outfeed__rings_settle(struct outfeed *outfeed);
 
 /* A rule is broken: its row, its line, its instant; the rings are to be written. */
 void outfeed__hit(void *user, const struct outfeed_hit *hit);
-enum status outfeed__append_rules(struct outfeed *outfeed, struct err *err);
 
 /* ---- outfeed_bad.c --------------------------------------------------------------------------- */
 
 void outfeed__bad_init(struct outfeed_bad *bad);
 void outfeed__bad_fini(struct outfeed_bad *bad);
-/* @look found a value that is not finite. */
-void outfeed__bad_found(const struct outfeed_tensor *tensor, int64_t replica,
-			const struct outfeed_moment *moment, const struct outfeed_look *look,
-			const void *values, size_t count);
-/* With the replica's lock held: remember a look for the trail. */
-void outfeed__bad_frame(struct outfeed *outfeed, struct outfeed_replica *replica,
-			const struct outfeed_moment *moment, const struct outfeed_look *look);
+/* @measure found a value that is not finite. */
+void outfeed__bad_add(const struct outfeed_tensor *tensor, int64_t replica,
+		      const struct outfeed_moment *moment, const struct outfeed_measure *measure,
+		      const void *values, size_t count);
+/* With the replica's lock held: remember a value for the trail. */
+void outfeed__bad_remember(const struct outfeed *outfeed, struct outfeed_replica *replica,
+			   const struct outfeed_moment *moment,
+			   const struct outfeed_measure *measure);
 /* Write what was found, if it is of an order below @before. */
-enum status outfeed__bad_settle(struct outfeed *outfeed, uint64_t before, struct err *err);
+int outfeed__bad_settle(struct outfeed *outfeed, uint64_t before);
+
+/* ---- outfeed_retain.c ------------------------------------------------------------------------ */
+
+/* Does its queue ever send the tensor? */
+bool outfeed__sends(const struct outfeed_sent *sent);
+/* One value is enqueued: @stats is its whole row. */
+enum status outfeed__enqueue(struct outfeed_sent *sent, const struct outfeed_moment *moment,
+			     int64_t replica, const struct outfeed_stats *stats, const void *values,
+			     size_t count, struct err *err);
 
 /* The columns n .. abs_max of a row, which `tensor_stats` and `nonfinite_trail` have in common:
  * @stats as far as it is known; without counts these are NULL but for n. */

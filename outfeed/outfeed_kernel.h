@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "outfeed/outfeed_change.h"
+#include "outfeed/outfeed_stats.h"
 
 /* The most values for one call where a count is 32 bits wide. */
 #define OUTFEED_KERNEL_MOST ((size_t)1 << 30)
@@ -71,7 +71,7 @@ struct outfeed_kernel {
 	/* Add 1 to active[i] where @low < values[i] <= @high, for each of @rows rows. */
 	void (*active)(uint32_t *active, const float *values, size_t rows, size_t columns,
 		       float low, float high);
-	/* outfeed_change_take(). Any @count. */
+	/* outfeed_change_scan(). Any @count. */
 	void (*change)(struct outfeed_change *out, float *before, const float *after, size_t count);
 };
 

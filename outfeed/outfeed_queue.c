@@ -1,23 +1,28 @@
 /*
- * Outfeed queues: their keys, and what is enqueued.
+ * Outfeed queues: which tensors they send, and the table of the tutorial's OutfeedCallback.
  *
- * A key owns a summary per replica, each on a cache line of its own, so replicas record at once
- * without a lock. A queue owns its keys and copies of all texts; what records is the caller's.
+ * A queue owns copies of all texts and what came of its tensors; the tensors are the recorder's.
  */
 #include "outfeed/outfeed_queue.h"
 
-#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/str.h"
+#include "common/tree.h"
 #include "outfeed/outfeed_queue_internal.h"
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-static enum status copy_filters(struct outfeed_queue *queue,
-				const struct outfeed_queue_params *params, struct err *err)
+static enum status queue_init(struct outfeed_queue *queue,
+			      const struct outfeed_queue_params *params, struct err *err)
 {
+	queue->name = mem_strdup(params->name);
+	if (!queue->name)
+		return err_nomem(err);
 	if (!params->filters)
 		return ST_OK;
 	queue->filters = mem_calloc((size_t)params->filter_count + 1, sizeof(*queue->filters));
@@ -46,32 +51,27 @@ enum status outfeed_queue_new(struct outfeed_queue **out, struct outfeed *outfee
 	queue = mem_calloc(1, sizeof(*queue));
 	if (!queue)
 		return err_nomem(err);
-	outfeed__keep_init(queue);
+	pthread_mutex_init(&queue->retained.lock, NULL);
+	pthread_cond_init(&queue->retained.room_made, NULL);
 	queue->outfeed = outfeed;
 	queue->mode = params->mode;
 	queue->replicas = params->replicas;
 	queue->wrapped = params->wrapped;
 	queue->final = !params->wrapped;
-	queue->name = mem_strdup(params->name);
-	status = queue->name ? copy_filters(queue, params, err) : err_nomem(err);
-	if (status != ST_OK) {
+	status = queue_init(queue, params, err);
+	if (status == ST_OK)
+		*out = queue;
+	else
 		outfeed_queue_free(queue);
-		return status;
-	}
-	*out = queue;
-	return ST_OK;
+	return status;
 }
 
-static void key_free(struct outfeed_key *key)
+static void sent_free(struct outfeed_sent *sent)
 {
-	if (!key)
-		return;
-	mem_free(key->name);
-	mem_free(key->layer);
-	mem_free(key->values);
-	mem_free(key->moments);
-	mem_free(key->summaries);
-	mem_free(key);
+	mem_free(sent->values);
+	mem_free(sent->keys);
+	mem_free(sent->summaries);
+	mem_free(sent);
 }
 
 void outfeed_queue_free(struct outfeed_queue *queue)
@@ -79,170 +79,293 @@ void outfeed_queue_free(struct outfeed_queue *queue)
 	if (!queue)
 		return;
 	for (size_t i = 0; i < queue->count; i++)
-		key_free(queue->keys[i]);
+		sent_free(queue->sent[i]);
+	mem_free(queue->sent);
 	for (int i = 0; i < queue->filter_count; i++)
 		mem_free(queue->filters[i]);
 	mem_free(queue->filters);
-	mem_free(queue->keys);
-	outfeed__keep_fini(queue);
+	mem_free(queue->retained.arrays);
+	pthread_cond_destroy(&queue->retained.room_made);
+	pthread_mutex_destroy(&queue->retained.lock);
 	mem_free(queue->name);
 	mem_free(queue);
 }
 
-/* ---- keys ------------------------------------------------------------------------------------ */
+/* ---- tensors --------------------------------------------------------------------------------- */
 
-static struct outfeed_key *find_key(const struct outfeed_queue *queue, const char *name)
+/* A tensor that the filters let pass. */
+static enum status add_sent(struct outfeed_queue *queue, struct outfeed_tensor **out,
+			    const struct outfeed_tensor_params *params, struct err *err)
 {
-	for (size_t i = 0; i < queue->count; i++) {
-		if (strcmp(queue->keys[i]->name, name) == 0)
-			return queue->keys[i];
-	}
-	return NULL;
-}
-
-static enum status key_new(struct outfeed_key **out, struct outfeed_queue *queue,
-			   const struct outfeed_tensor_params *params, struct err *err)
-{
-	struct outfeed_tensor_params sent = *params;
-	struct outfeed_key *key = mem_calloc(1, sizeof(*key));
+	struct outfeed_tensor_params queued = *params;
+	struct outfeed_sent *sent;
 	enum status status;
 
-	*out = NULL;
-	if (!key)
+	for (size_t i = 0; i < queue->count; i++)
+		if (strcmp(queue->sent[i]->tensor->key, params->key) == 0)
+			return err_set(err, ST_INVALID,
+				       "outfeed queue \"%s\": it has two keys \"%s\"", queue->name,
+				       params->key);
+	if (mem_grow(&queue->sent, &queue->capacity, queue->count + 1, sizeof(*queue->sent)) != 0)
 		return err_nomem(err);
-	key->queue = queue;
-	key->kind = params->kind;
-	key->dtype = params->dtype;
-	key->name = mem_strdup(params->key);
-	key->layer = params->layer ? mem_strdup(params->layer) : NULL;
-	key->summaries = mem_aligned((size_t)queue->replicas, sizeof(*key->summaries));
-	sent.queue = queue->name;
-	sent.queued = true;
-	status = !key->name || !key->summaries || (!key->layer && params->layer)
-			 ? err_nomem(err)
-			 : outfeed_tensor_add(queue->outfeed, &key->tensor, &sent, err);
+	sent = mem_calloc(1, sizeof(*sent));
+	if (!sent)
+		return err_nomem(err);
+	sent->queue = queue;
+	sent->late = queue->placed && params->kind == OUTFEED_ACTIVATION;
+	sent->summaries = mem_aligned((size_t)queue->replicas, sizeof(*sent->summaries));
+	queued.queue = queue->name;
+	queued.queued = true;
+	status = !sent->summaries ? err_nomem(err)
+				  : outfeed_tensor_add(queue->outfeed, out, &queued, err);
 	if (status != ST_OK) {
-		key_free(key);
+		sent_free(sent);
 		return status;
 	}
 	for (int i = 0; i < queue->replicas; i++)
-		outfeed_stats_init(&key->summaries[i].stats);
-	key->ndim = params->ndim;
-	for (int i = 0; i < params->ndim; i++)
-		key->shape[i] = params->shape[i];
-	*out = key;
+		outfeed_stats_init(&sent->summaries[i].stats);
+	sent->tensor = *out;
+	(*out)->sent = sent;
+	queue->sent[queue->count++] = sent;
 	return ST_OK;
 }
 
-static enum status check_place(const struct outfeed_queue *queue, const char *name, struct err *err)
+enum status outfeed_queue_add(struct outfeed_queue *queue, struct outfeed_tensor **out,
+			      const struct outfeed_tensor_params *tensor, bool final,
+			      struct err *err)
 {
-	if (queue->wrapped || queue->count == 0)
-		return ST_OK;
-	return err_set(
-		err, ST_INVALID,
-		"outfeed queue \"%s\": a queue is enqueued in one place, but both \"%s\" and "
-		"\"%s\" use it (give each a queue, or use MaybeOutfeed)",
-		queue->name, queue->keys[0]->name, name);
-}
+	enum status status;
 
-/* A final layer enqueues what the dictionary holds, even where its own key is refused; where that
- * is nothing, it does nothing. */
-static enum status place(struct outfeed_queue *queue, const char *name, struct err *err)
-{
-	if (queue->count == 0)
+	*out = NULL;
+	if (!queue->wrapped && queue->count > 0)
+		return err_set(err, ST_INVALID,
+			       "outfeed queue \"%s\": a queue is enqueued in one place, but both "
+			       "\"%s\" and \"%s\" use it (give each a queue, or use MaybeOutfeed)",
+			       queue->name, queue->sent[0]->tensor->key, tensor->key);
+	if (!str_has_any(tensor->key, (const char *const *)queue->filters, queue->filter_count)) {
+		queue->refused++;
+	} else {
+		status = add_sent(queue, out, tensor, err);
+		if (status != ST_OK)
+			return status;
+	}
+	if (!final)
 		return ST_OK;
-	if (queue->placed && queue->wrapped)
+	if (queue->count == 0) {
+		queue->idle = true;
+		return ST_OK;
+	}
+	queue->final = true;
+	/* A final layer enqueues what the dictionary holds, even where its own key is refused. */
+	if (tensor->kind != OUTFEED_ACTIVATION)
+		return ST_OK;
+	if (queue->placed && queue->wrapped) {
+		*out = NULL;
 		return err_set(err, ST_INVALID,
 			       "outfeed queue \"%s\": a queue is enqueued in one place, so \"%s\" "
 			       "cannot be a second final outfeed (give all but the last layer "
 			       "final_outfeed=False)",
-			       queue->name, name);
+			       queue->name, tensor->key);
+	}
 	queue->placed = true;
 	return ST_OK;
 }
 
-static enum status add_key(struct outfeed_queue *queue, struct outfeed_key **out,
-			   const struct outfeed_tensor_params *tensor, struct err *err)
-{
-	enum status status;
-
-	if (find_key(queue, tensor->key))
-		return err_set(err, ST_INVALID, "outfeed queue \"%s\": it has two keys \"%s\"",
-			       queue->name, tensor->key);
-	if (mem_grow(&queue->keys, &queue->capacity, queue->count + 1, sizeof(*queue->keys)) != 0)
-		return err_nomem(err);
-	status = key_new(out, queue, tensor, err);
-	if (status != ST_OK)
-		return status;
-	(*out)->sent = !queue->placed || tensor->kind != OUTFEED_ACTIVATION;
-	queue->keys[queue->count++] = *out;
-	return ST_OK;
-}
-
-enum status outfeed_queue_add(struct outfeed_queue *queue, struct outfeed_key **out,
-			      const struct outfeed_tensor_params *tensor, bool final,
-			      struct err *err)
-{
-	enum status status = check_place(queue, tensor->key, err);
-
-	*out = NULL;
-	if (status != ST_OK)
-		return status;
-	if (str_has_any(tensor->key, (const char *const *)queue->filters, queue->filter_count))
-		status = add_key(queue, out, tensor, err);
-	else
-		queue->refused++;
-	queue->final = queue->final || (final && queue->count > 0);
-	queue->idle = queue->idle || (final && queue->count == 0);
-	if (status == ST_OK && final && tensor->kind == OUTFEED_ACTIVATION)
-		status = place(queue, tensor->key, err);
-	if (status != ST_OK)
-		*out = NULL;
-	return status;
-}
-
-/* ---- enqueueing ------------------------------------------------------------------------------ */
-
-bool outfeed__sent(const struct outfeed_key *key)
-{
-	return key->sent && key->queue->final;
-}
-
-enum status outfeed_enqueue(struct outfeed_key *key, const struct outfeed_moment *moment,
-			    const void *values, size_t count, struct err *err)
-{
-	const int64_t replica = moment->keys.replica == IPS_NULL ? 0 : moment->keys.replica;
-	struct outfeed_queue *queue;
-	struct outfeed_stats stats;
-	struct outfeed_summary *summary;
-	enum status status;
-
-	if (!key || !outfeed__sent(key))
-		return ST_OK;
-	queue = key->queue;
-	assert(replica >= 0 && replica < queue->replicas);
-	status = outfeed_record(key->tensor, moment, values, count, &stats, err);
-	summary = &key->summaries[replica];
-	if (queue->mode == OUTFEED_LAST)
-		summary->stats = stats;
-	else
-		outfeed_stats_merge(&summary->stats, &stats);
-	summary->enqueues++;
-	summary->ever = true;
-	if (queue->kept.room > 0 && status == ST_OK)
-		return outfeed__keep(key, moment, (int)replica, values, err);
-	if (queue->kept.room > 0)
-		outfeed__keep(key, moment, (int)replica, values, NULL);
-	return status;
-}
-
 bool outfeed_queue_enqueued(const struct outfeed_queue *queue)
 {
+	for (size_t i = 0; i < queue->count; i++)
+		for (int r = 0; r < queue->replicas; r++)
+			if (queue->sent[i]->summaries[r].ever)
+				return true;
+	return false;
+}
+
+/* ---- the callback: what came of a tensor ----------------------------------------------------- */
+
+/* A row of the table: numpy's mean, std, min and max of all that was recorded, bad values
+ * included. */
+struct row {
+	const struct outfeed_tensor *tensor;
+	char shape[OUTFEED_SHAPE_TEXT]; /* stacked, as the arrays of outfeed_dequeue() are */
+	double mean, std, min, max;
+	bool nans, infs;
+};
+
+static void merge_branch(const struct outfeed_summary *summaries, int count,
+			 struct outfeed_stats *all)
+{
+	const int left = count > 1 ? tree_left(count) : 0;
+	struct outfeed_stats right;
+
+	if (count == 1) {
+		*all = summaries[0].stats;
+		return;
+	}
+	merge_branch(summaries, left, all);
+	merge_branch(summaries + left, count - left, &right);
+	outfeed_stats_merge(all, &right);
+}
+
+static void fill_numbers(struct row *row, const struct outfeed_stats *stats)
+{
+	const int64_t pos = stats->n_pos_inf, neg = stats->n_neg_inf;
+	const bool finite = outfeed_stats_finite(stats) > 0;
+
+	row->nans = stats->n_nan > 0;
+	row->infs = pos + neg > 0;
+	row->mean = stats->mean;
+	row->std = outfeed_stats_std(stats);
+	row->min = neg > 0 ? -(double)INFINITY : pos > 0 && !finite ? (double)INFINITY : stats->min;
+	row->max = pos > 0 ? (double)INFINITY : neg > 0 && !finite ? -(double)INFINITY : stats->max;
+	if (row->infs) {
+		row->mean = pos > 0 && neg > 0 ? (double)NAN : pos > 0 ? INFINITY : -INFINITY;
+		row->std = (double)NAN;
+	}
+	if (row->nans)
+		row->mean = row->std = row->min = row->max = (double)NAN;
+}
+
+/* false: nothing came since the last time. */
+static bool read_row(struct row *row, const struct outfeed_sent *sent)
+{
+	const struct outfeed_queue *queue = sent->queue;
+	const struct outfeed_tensor *tensor = sent->tensor;
+	int64_t enqueues = 0, shape[OUTFEED_NDIM_MAX + 2];
+	struct outfeed_stats all;
+	int ndim = 0;
+
+	for (int r = 0; r < queue->replicas; r++)
+		enqueues = max(sent->summaries[r].enqueues, enqueues);
+	if (enqueues == 0)
+		return false;
+	if (queue->mode != OUTFEED_LAST)
+		shape[ndim++] = enqueues;
+	if (queue->replicas > 1)
+		shape[ndim++] = queue->replicas;
+	for (int i = 0; i < tensor->ndim; i++)
+		shape[ndim++] = tensor->shape[i];
+	outfeed__shape_text(row->shape, shape, ndim);
+	row->tensor = tensor;
+	merge_branch(sent->summaries, queue->replicas, &all);
+	fill_numbers(row, &all);
+	return true;
+}
+
+/* ---- the callback: the table ----------------------------------------------------------------- */
+
+/* "%.6f" as Python prints it: nan has no sign. */
+static void print_number(FILE *out, double value)
+{
+	char text[360] = "nan";
+
+	if (!isnan(value))
+		snprintf(text, sizeof(text), "%.6f", value);
+	fprintf(out, "%-12s ", text);
+}
+
+/* Characters, so that the columns stand under each other for any name. */
+static int text_width(const char *text)
+{
+	int width = 0;
+
+	for (; *text != '\0'; text++)
+		width += ((unsigned char)*text & 0xc0) != 0x80;
+	return width;
+}
+
+static void print_rows(FILE *out, const struct row *rows, size_t count, int64_t epoch)
+{
+	int width = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		fprintf(out, "key: %s shape: %s\n", rows[i].tensor->key, rows[i].shape);
+		width = max(width, text_width(rows[i].tensor->key) + 5);
+	}
+	fprintf(out, "Epoch %" PRId64 " - Summary Stats\n", epoch);
+	fprintf(out, "%-5s %-*s %-12s %-12s %-12s %-12s %-7s %-7s\n", "Index", width, "Name",
+		"Mean", "Std", "Minimum", "Maximum", "NaNs", "infs");
+	for (size_t i = 0; i < count; i++) {
+		const struct row *row = &rows[i];
+		const char *key = row->tensor->key;
+
+		/* printf pads by bytes: add those that are no characters. */
+		fprintf(out, "%-5zu %-*s ", i, width + (int)strlen(key) - text_width(key), key);
+		print_number(out, row->mean);
+		print_number(out, row->std);
+		print_number(out, row->min);
+		print_number(out, row->max);
+		fprintf(out, "%-7s %-7s\n", row->nans ? "True" : "False",
+			row->infs ? "True" : "False");
+	}
+}
+
+static void print_nothing(FILE *out, const struct outfeed_queue *queue)
+{
+	fprintf(out, "No data enqueued\n");
+	if (queue->count == 0 && queue->refused > 0)
+		fprintf(out, "(the filters of queue \"%s\" let none of its %d keys pass)\n",
+			queue->name, queue->refused);
+	else if (queue->count == 0)
+		fprintf(out, "(nothing feeds queue \"%s\")\n", queue->name);
+	else if (!queue->final && queue->idle)
+		fprintf(out,
+			"(the final outfeed of queue \"%s\" comes before all that its filters let "
+			"pass, so nothing is sent)\n",
+			queue->name);
+	else if (!queue->final)
+		fprintf(out, "(no layer of queue \"%s\" has final_outfeed, so nothing is sent)\n",
+			queue->name);
+	else if (outfeed_queue_enqueued(queue))
+		fprintf(out, "(nothing was recorded since the last time)\n");
+	else
+		fprintf(out, "(nothing was recorded)\n");
+}
+
+static int append_row(struct ips_recording *recording, const struct row *row, const char *callback,
+		      enum ips_mode mode, int64_t epoch)
+{
+	const struct ips_tensor_epoch columns = {.mode = mode,
+						 .epoch = epoch,
+						 .callback = callback,
+						 .queue = row->tensor->queue,
+						 .key = row->tensor->key,
+						 .shape = row->shape,
+						 .mean = row->mean,
+						 .std = row->std,
+						 .min = row->min,
+						 .max = row->max,
+						 .nans = row->nans,
+						 .infs = row->infs};
+
+	return ips_append_tensor_epoch(recording, &columns);
+}
+
+enum status outfeed_callback(struct outfeed_queue *queue, const char *callback, enum ips_mode mode,
+			     int64_t epoch, FILE *out, struct err *err)
+{
+	struct ips_recording *recording = outfeed_recording(queue->outfeed);
+	struct row *rows = mem_calloc(queue->count + 1, sizeof(*rows));
+	size_t count = 0;
+	int status = 0;
+
+	if (!rows)
+		return err_nomem(err);
+	for (size_t i = 0; i < queue->count; i++)
+		count += read_row(&rows[count], queue->sent[i]);
+	if (out)
+		fprintf(out, "\n%s\n", callback);
+	if (out && count > 0)
+		print_rows(out, rows, count, epoch);
+	else if (out)
+		print_nothing(out, queue);
+	for (size_t i = 0; i < count && recording && status == 0; i++)
+		status = append_row(recording, &rows[i], callback, mode, epoch);
+	mem_free(rows);
 	for (size_t i = 0; i < queue->count; i++) {
 		for (int r = 0; r < queue->replicas; r++) {
-			if (queue->keys[i]->summaries[r].ever)
-				return true;
+			outfeed_stats_init(&queue->sent[i]->summaries[r].stats);
+			queue->sent[i]->summaries[r].enqueues = 0;
 		}
 	}
-	return false;
+	return outfeed__failed(queue->outfeed, status, err);
 }

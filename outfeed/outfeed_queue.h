@@ -1,17 +1,17 @@
 /*
  * Outfeed queues: what layers and the optimizer send back to the host for inspection.
  *
- * A queue has keys, all known before training starts. A key whose name contains none of the filters
- * is refused at registration (MaybeOutfeedQueue's rule: case-sensitive substring; no filters: all
- * pass; an empty list: none). Values are reduced to statistics when recorded: a row of
- * `tensor_stats` each, and a running summary per key since the last dequeue, which is what the
- * callback prints.
+ * A queue sends tensors of the recorder's registry, all known before training starts, and each
+ * value that outfeed_record() gets of them is an enqueue. A tensor whose key contains none of the
+ * filters is refused (MaybeOutfeedQueue's rule: case-sensitive substring; no filters: all pass; an
+ * empty list: none). Values are reduced to statistics when recorded: a row of `tensor_stats` each,
+ * and a running summary per tensor since the last dequeue, which is what the callback prints.
  *
- * Values themselves are kept only where somebody takes them: outfeed_keep().
+ * Values themselves are retained only where somebody reads them: outfeed_retain().
  *
- * Threads: keys are added by one thread before any is recorded; one key and replica is recorded by
- * one thread at a time; print while no one records. One thread takes values, also while others
- * record.
+ * Threads: tensors are added by one thread before any is recorded; one tensor and replica is
+ * recorded by one thread at a time; print while no one records. One thread reads values, also while
+ * others record.
  */
 #ifndef OUTFEED_QUEUE_H
 #define OUTFEED_QUEUE_H
@@ -37,39 +37,35 @@ struct outfeed_queue_params {
 };
 
 struct outfeed_queue;
-struct outfeed_key;
 
-/* @outfeed records what is enqueued; borrowed. */
+/* @outfeed records what is enqueued; borrowed, to be closed before or after. */
 enum status outfeed_queue_new(struct outfeed_queue **out, struct outfeed *outfeed,
 			      const struct outfeed_queue_params *params, struct err *err);
-void outfeed_queue_free(struct outfeed_queue *queue); /* accepts NULL; its keys go with it */
+/* Accepts NULL. None of its tensors is recorded any more. */
+void outfeed_queue_free(struct outfeed_queue *queue);
 
-/* Register a key. *@out is NULL when the filters refuse it. @tensor: what it is; its queue and
- * `queued` are set here. @final: an Outfeed layer, a MaybeOutfeed with final_outfeed, or an
- * optimizer: the place that enqueues. Several plain Outfeed layers on one queue: ST_INVALID (a
- * queue is enqueued in one place). */
-enum status outfeed_queue_add(struct outfeed_queue *queue, struct outfeed_key **out,
+/* Register a tensor that the queue sends: outfeed_tensor_add(), at any tier. *@out is NULL when the
+ * filters refuse it. @tensor: what it is; its queue and `queued` are set here. @final: an Outfeed
+ * layer, a MaybeOutfeed with final_outfeed, or an optimizer: the place that enqueues. Several plain
+ * Outfeed layers on one queue: ST_INVALID (a queue is enqueued in one place). */
+enum status outfeed_queue_add(struct outfeed_queue *queue, struct outfeed_tensor **out,
 			      const struct outfeed_tensor_params *tensor, bool final,
 			      struct err *err);
-
-/* Enqueue one value of @count elements. Accepts NULL (refused key): does nothing. */
-enum status outfeed_enqueue(struct outfeed_key *key, const struct outfeed_moment *moment,
-			    const void *values, size_t count, struct err *err);
 
 /* Has anything been sent since the queue was made? */
 bool outfeed_queue_enqueued(const struct outfeed_queue *queue);
 
 /*
- * Keep values from now on, room for @enqueues of each key (of an OUTFEED_LAST queue: for one, the
- * last). After all keys are added, before any is recorded; nothing is allocated later.
+ * Retain values from now on, with room for @enqueues of each tensor (of an OUTFEED_LAST queue: for
+ * one, the last). After all tensors are added, before any is recorded; nothing is allocated later.
  *
- * @waits: they are taken while others record, so who finds no room waits for it, as the device
- * does. Room for a single enqueue never locks up where all that one thread records of an enqueue
- * comes before what it records of the next; else room must be for as many more as a thread may be
- * ahead of itself. Without @waits more enqueues than there is room for are ST_LIMIT.
+ * @waits: they are read while others record, so a thread that finds no room waits for it, as the
+ * device does. Room for a single enqueue never locks up where all that one thread records of an
+ * enqueue comes before what it records of the next; else room must be for as many more as a thread
+ * may be ahead of itself. Without @waits more enqueues than there is room for are ST_LIMIT.
  */
-enum status outfeed_keep(struct outfeed_queue *queue, int64_t enqueues, bool waits,
-			 struct err *err);
+enum status outfeed_retain(struct outfeed_queue *queue, int64_t enqueues, bool waits,
+			   struct err *err);
 
 /* One value as it was enqueued. */
 struct outfeed_value {
@@ -84,19 +80,19 @@ struct outfeed_value {
 };
 typedef void (*outfeed_visit)(void *user, const struct outfeed_value *value);
 
-/* Take the next enqueue that has arrived whole, from all replicas: @visit sees its values, replica
- * by replica, keys as they were added (NULL: nobody does). Then its place is given back. Of an
+/* Read the next enqueue that has arrived whole, from all replicas: @visit sees its values, replica
+ * by replica, tensors as they were added (NULL: nobody does). Then its room is free again. Of an
  * OUTFEED_LAST queue the last one, while no one records. false: there is none. */
 bool outfeed_next(struct outfeed_queue *queue, outfeed_visit visit, void *user);
 
-/* Nobody takes values any more: who waits for room goes on, and values without room are lost.
+/* Nobody reads values any more: threads that wait for room go on, and values without room are lost.
  * Any thread. */
-void outfeed_let_go(struct outfeed_queue *queue);
+void outfeed_abandon(struct outfeed_queue *queue);
 
-/* Begin anew with all room, while no one records: what was not taken is gone. */
+/* Begin anew with all room, while no one records: values that nobody has read are gone. */
 void outfeed_restart(struct outfeed_queue *queue);
 
-/* What came of one key, stacked: [enqueues,] [replicas,] and the shape of a value; enqueues of
+/* What came of one tensor, stacked: [enqueues,] [replicas,] and the shape of a value; enqueues of
  * OUTFEED_ALL alone, replicas where there are several. */
 struct outfeed_array {
 	const char *key, *layer;
@@ -108,12 +104,12 @@ struct outfeed_array {
 };
 
 /*
- * IPUOutfeedQueue.dequeue(): everything since the last dequeue or restart, as one array per key in
- * the order in which they were added; *@count 0 where nothing came. Arrays are the queue's, until
- * the next dequeue; values until the restart. @wait: the caller's is the thread that runs the
- * device, so a queue that was never enqueued is ST_INVALID; false: another thread, which gets what
- * has arrived (of OUTFEED_LAST nothing: while others record no value is known to be the last). Of a
- * queue that keeps values without waiting.
+ * IPUOutfeedQueue.dequeue(): everything since the last dequeue or restart, as one array per
+ * tensor in the order in which they were added; *@count 0 where nothing came. Arrays are the
+ * queue's, until the next dequeue; values until the restart. @wait: the caller's is the thread that
+ * runs the device, so a queue that was never enqueued is ST_INVALID; false: another thread, which
+ * gets what has arrived (of OUTFEED_LAST nothing: while others record no value is known to be the
+ * last). Of a queue that retains values without waiting.
  */
 enum status outfeed_dequeue(struct outfeed_queue *queue, bool wait,
 			    const struct outfeed_array **out, int *count, struct err *err);

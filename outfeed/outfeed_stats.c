@@ -1,21 +1,49 @@
 /*
- * Statistics block by block: lanes to a block's row, blocks to a slice's, slices to the tensor's,
- * merged by Chan's formula.
- *
- * A block is summed about 0 and, where that would lose digits (a mean far from 0 beside the
- * deviation), about its own mean once more, from the first-level cache. A block with NaN or
- * infinities is counted and its finite values are summed without them.
+ * What is measured of a tensor's values, over the kernels: see outfeed_stats.h.
  *
  * Pure functions on the caller's data: any thread.
  */
 #include "outfeed/outfeed_stats.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
+#include "common/mem.h"
 #include "common/minmax.h"
 #include "outfeed/outfeed_kernel.h"
+
+/* ---- pieces ---------------------------------------------------------------------------------- */
+
+#define PIECE 4096
+
+void outfeed_pieces(enum outfeed_dtype dtype, const void *values, size_t count, outfeed_piece piece,
+		    void *user)
+{
+	const uint16_t *halves = values;
+	float wide[PIECE];
+
+	if (dtype == OUTFEED_FLOAT32) {
+		piece(user, values, 0, count);
+		return;
+	}
+	for (size_t at = 0; at < count; at += PIECE) {
+		size_t size = min(count - at, PIECE);
+
+		outfeed_scan_widen(wide, halves + at, size);
+		piece(user, wide, at, size);
+	}
+}
+
+/* ---- the statistics row ---------------------------------------------------------------------- */
+
+/*
+ * Lanes are folded to a block's row, blocks to a slice's, slices to the tensor's, merged by Chan's
+ * formula. A block is summed about 0 and, where that would lose digits (a mean far from 0 beside
+ * the deviation), about its own mean once more, from the first-level cache. A block with NaN or
+ * infinities is counted and its finite values are summed without them.
+ */
 
 /* Values that are summed at once. With it and a copy of it in the first-level cache, second looks
  * are cheap; and what is done once for a block is little beside it. */
@@ -32,7 +60,17 @@
  * lost 14 of 53 bits: take it again about the mean. */
 #define LOST 0x1p-14
 
-/* ---- blocks ---------------------------------------------------------------------------------- */
+void outfeed_stats_init(struct outfeed_stats *stats)
+{
+	*stats = (struct outfeed_stats){.min = NAN,
+					.max = NAN,
+					.mean = NAN,
+					.m2 = NAN,
+					.l1 = NAN,
+					.l2_squared = NAN,
+					.abs_min_nonzero = NAN,
+					.abs_max = NAN};
+}
 
 /* Memory to ask for while a block is summed: see outfeed_kernel.h. */
 struct ahead {
@@ -49,22 +87,6 @@ static double least_nonzero(const struct outfeed_sums *sums)
 	return bits == 0 ? (double)NAN : (double)value;
 }
 
-static void take_extremes(struct outfeed_stats *stats, size_t count,
-			  const struct outfeed_sums *sums)
-{
-	stats->n = (int64_t)count;
-	stats->n_zero = sums->zeros;
-	stats->n_neg = sums->negatives;
-	stats->n_pos = stats->n - stats->n_zero - stats->n_neg;
-	/*
-	 * Zeros of both signs are equal, so which one wins depends on the order: give the positive.
-	 */
-	stats->min = (double)sums->min + 0.0;
-	stats->max = (double)sums->max + 0.0;
-	stats->abs_min_nonzero = least_nonzero(sums);
-	stats->abs_max = max(fabs(stats->min), fabs(stats->max));
-}
-
 /* The row of a block. False, and @stats void, where a value is not finite. */
 static bool finite_block(struct outfeed_stats *stats, const float *values, size_t count,
 			 const struct ahead *ahead)
@@ -76,7 +98,15 @@ static bool finite_block(struct outfeed_stats *stats, const float *values, size_
 	outfeed_stats_init(stats);
 	if (!isfinite(sums.l1))
 		return false;
-	take_extremes(stats, count, &sums);
+	stats->n = (int64_t)count;
+	stats->n_zero = sums.zeros;
+	stats->n_neg = sums.negatives;
+	stats->n_pos = stats->n - stats->n_zero - stats->n_neg;
+	/* Zeros of both signs are equal, so the order decides which one wins: make it positive. */
+	stats->min = (double)sums.min + 0.0;
+	stats->max = (double)sums.max + 0.0;
+	stats->abs_min_nonzero = least_nonzero(&sums);
+	stats->abs_max = max(fabs(stats->min), fabs(stats->max));
 	stats->l1 = sums.l1;
 	stats->l2_squared = sums.squares;
 	if (sums.squares - sums.sum * (sums.sum / n) < sums.squares * LOST) {
@@ -108,22 +138,6 @@ static void mixed_block(struct outfeed_stats *stats, const float *values, size_t
 	stats->n_neg += counts.neg_inf;
 	stats->n_pos += counts.pos_inf;
 }
-
-/* ---- interface ------------------------------------------------------------------------------- */
-
-void outfeed_stats_init(struct outfeed_stats *stats)
-{
-	*stats = (struct outfeed_stats){.min = NAN,
-					.max = NAN,
-					.mean = NAN,
-					.m2 = NAN,
-					.l1 = NAN,
-					.l2_squared = NAN,
-					.abs_min_nonzero = NAN,
-					.abs_max = NAN};
-}
-
-/* ---- slices ---------------------------------------------------------------------------------- */
 
 /* Where values come from: one of the two is NULL. */
 struct source {
@@ -227,8 +241,6 @@ void outfeed_stats_add_pool(struct outfeed_stats *stats, const float *values, si
 	}
 }
 
-/* ---- merging --------------------------------------------------------------------------------- */
-
 static double least_of(double a, double b)
 {
 	return isnan(a) || b < a ? b : a;
@@ -290,4 +302,248 @@ double outfeed_stats_std(const struct outfeed_stats *stats)
 double outfeed_stats_l2(const struct outfeed_stats *stats)
 {
 	return sqrt(stats->l2_squared);
+}
+
+void outfeed_stats_read(struct outfeed_stats *out, enum outfeed_dtype dtype, const void *values,
+			size_t count, struct pool *pool)
+{
+	outfeed_stats_init(out);
+	if (dtype == OUTFEED_FLOAT32)
+		outfeed_stats_add_pool(out, values, count, pool);
+	else
+		outfeed_stats_add_half(out, values, count);
+}
+
+/* ---- scans ----------------------------------------------------------------------------------- */
+
+#define MAGNITUDE 0x7fffffffu
+
+uint32_t outfeed_scan_abs_max(const float *values, size_t count)
+{
+	return outfeed_kernel_get()->abs_max(values, count);
+}
+
+/* A block at a time: it is still in the first-level cache where a second look is needed. */
+static void count_block(struct outfeed_stats *out, const float *values, size_t count)
+{
+	const struct outfeed_kernel *kernel = outfeed_kernel_get();
+	struct outfeed_counts counts;
+
+	kernel->signs(values, count, &counts);
+	out->n_neg += counts.negatives;
+	out->n_pos += counts.positives;
+	if (counts.most < OUTFEED_NONFINITE_BITS)
+		return;
+	kernel->nonfinite(values, count, &counts);
+	out->n_nan += counts.nan;
+	out->n_pos_inf += counts.pos_inf;
+	out->n_neg_inf += counts.neg_inf;
+}
+
+void outfeed_scan_counts(struct outfeed_stats *out, const float *values, size_t count)
+{
+	outfeed_stats_init(out);
+	for (size_t at = 0; at < count; at += BLOCK)
+		count_block(out, values + at, min(count - at, BLOCK));
+	out->n = (int64_t)count;
+	out->n_zero = out->n - out->n_nan - out->n_neg - out->n_pos;
+}
+
+static uint32_t magnitude_of(float x)
+{
+	uint32_t bits;
+
+	memcpy(&bits, &x, sizeof(bits));
+	return bits & MAGNITUDE;
+}
+
+size_t outfeed_scan_first_nonfinite(const float *values, size_t count)
+{
+	const struct outfeed_kernel *kernel = outfeed_kernel_get();
+	size_t at = 0;
+
+	while (count - at > BLOCK && kernel->abs_max(values + at, BLOCK) < OUTFEED_NONFINITE_BITS)
+		at += BLOCK;
+	while (at < count && magnitude_of(values[at]) < OUTFEED_NONFINITE_BITS)
+		at++;
+	return at;
+}
+
+void outfeed_scan_widen(float *out, const uint16_t *halves, size_t count)
+{
+	outfeed_kernel_get()->widen(out, halves, count);
+}
+
+/* ---- changes --------------------------------------------------------------------------------- */
+
+#define EPSILON 1e-9
+
+void outfeed_change_scan(struct outfeed_change *out, float *before, const float *after,
+			 size_t count)
+{
+	outfeed_kernel_get()->change(out, before, after, count);
+}
+
+double outfeed_change_ratio(const struct outfeed_change *change, size_t count)
+{
+	if (count == 0 || change->sum_before == 0)
+		return (double)NAN;
+	return change->sum_change / (double)count / (change->sum_before / (double)count + EPSILON);
+}
+
+/* ---- neurons --------------------------------------------------------------------------------- */
+
+/* The width of a row in which vectors are used well. */
+#define NARROW 256
+
+/* Active: above @low and not above @high. Both are floats, so "below" a bound is "not above" the
+ * float before it. */
+static const struct {
+	float low, high;
+} bounds[] = {
+	[OUTFEED_RELU] = {0, INFINITY},
+	[OUTFEED_TANH] = {-1, 0x1.fffffep-1f},
+	[OUTFEED_SIGMOID] = {0x1.c3527ep-34f, 0x1.fffffcp-1f},
+};
+_Static_assert(ARRAY_LEN(bounds) == OUTFEED_ACTIVITIES, "table out of step");
+
+/* Few neurons make short rows: take @together cases as one row, and add up its columns. */
+static void add_narrow(uint32_t *active, const float *values, size_t rows, size_t together,
+		       size_t neurons, float low, float high)
+{
+	uint32_t wide[NARROW] = {0};
+
+	outfeed_kernel_get()->active(wide, values, rows, together * neurons, low, high);
+	for (size_t i = 0; i < together * neurons; i++)
+		active[i % neurons] += wide[i];
+}
+
+void outfeed_neurons_add(uint32_t *active, enum outfeed_activity activity, const float *values,
+			 size_t cases, size_t neurons)
+{
+	float low = bounds[activity].low, high = bounds[activity].high;
+	size_t together, rows;
+
+	assert(activity != OUTFEED_NO_ACTIVITY);
+	if (neurons == 0)
+		return;
+	together = NARROW / neurons;
+	if (together > 1) {
+		rows = cases / together;
+		add_narrow(active, values, rows, together, neurons, low, high);
+		values += rows * together * neurons;
+		cases -= rows * together;
+	}
+	outfeed_kernel_get()->active(active, values, cases, neurons, low, high);
+}
+
+double outfeed_neurons_inactive(const uint32_t *active, uint64_t cases, size_t neurons)
+{
+	size_t inactive = 0;
+
+	if (cases == 0 || neurons == 0)
+		return (double)NAN;
+	for (size_t i = 0; i < neurons; i++)
+		inactive += (uint64_t)active[i] * 100 < cases;
+	return (double)inactive / (double)neurons;
+}
+
+/* ---- histograms ------------------------------------------------------------------------------ */
+
+#define BIN_INFINITE 256
+#define BIN_NAN      257
+
+#define TABLES 8
+
+/* Keys at a time: so few that finding the next ones, and their memory, goes on beside counting. */
+#define KEYS 256
+
+/* Below this, eight tables cost more to clear and add up than they save. */
+#define FEW 512
+
+static int64_t *place_of(struct outfeed_histogram *histogram, int key)
+{
+	int bin = key % OUTFEED_KEY_NEGATIVE;
+
+	if (key >= OUTFEED_KEY_NEGATIVE && bin != BIN_NAN)
+		bin = -bin;
+	return &histogram->count[bin - OUTFEED_BIN_LEAST];
+}
+
+static void add_few(struct outfeed_histogram *histogram, const float *values, size_t count)
+{
+	uint16_t keys[FEW];
+
+	outfeed_kernel_get()->keys(keys, values, count);
+	for (size_t i = 0; i < count; i++)
+		(*place_of(histogram, keys[i]))++;
+}
+
+static void count_keys(uint32_t (*tables)[OUTFEED_KEYS], const uint16_t *keys, size_t count)
+{
+	size_t i = 0;
+
+	for (; i + TABLES <= count; i += TABLES) {
+		for (size_t t = 0; t < TABLES; t++)
+			tables[t][keys[i + t]]++;
+	}
+	for (; i < count; i++)
+		tables[0][keys[i]]++;
+}
+
+/* Up to OUTFEED_KERNEL_MOST values, so that no count overflows. */
+static void add_many(struct outfeed_histogram *histogram, const float *values, size_t count)
+{
+	uint32_t tables[TABLES][OUTFEED_KEYS];
+	uint16_t keys[KEYS];
+
+	memset(tables, 0, sizeof(tables));
+	for (size_t at = 0; at < count; at += KEYS) {
+		size_t size = min(count - at, KEYS);
+
+		outfeed_kernel_get()->keys(keys, values + at, size);
+		count_keys(tables, keys, size);
+	}
+	for (size_t t = 1; t < TABLES; t++) {
+		for (int key = 0; key < OUTFEED_KEYS; key++)
+			tables[0][key] += tables[t][key];
+	}
+	for (int key = 0; key < OUTFEED_KEYS; key++) {
+		if (tables[0][key] != 0)
+			*place_of(histogram, key) += tables[0][key];
+	}
+}
+
+void outfeed_histogram_add(struct outfeed_histogram *histogram, const float *values, size_t count)
+{
+	while (count > FEW) {
+		size_t size = min(count, OUTFEED_KERNEL_MOST);
+
+		add_many(histogram, values, size);
+		values += size;
+		count -= size;
+	}
+	add_few(histogram, values, count);
+}
+
+void outfeed_histogram_merge(struct outfeed_histogram *into, const struct outfeed_histogram *from)
+{
+	for (size_t i = 0; i < OUTFEED_BINS; i++)
+		into->count[i] += from->count[i];
+}
+
+void outfeed_histogram_range(int bin, double *low, double *high)
+{
+	int magnitude = bin < 0 ? -bin : bin;
+	double near = magnitude == 1 ? 0 : ldexp(1, magnitude - 128),
+	       far = ldexp(1, magnitude - 127);
+
+	if (magnitude == BIN_NAN)
+		near = far = (double)NAN;
+	else if (magnitude == BIN_INFINITE)
+		near = far = (double)INFINITY;
+	else if (magnitude == 0)
+		near = far = 0;
+	*low = bin < 0 ? -far : near;
+	*high = bin < 0 ? 0 - near : far; /* 0 has no sign */
 }

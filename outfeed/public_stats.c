@@ -47,7 +47,7 @@ int ips_outfeed_stats(struct ips_tensor_stats *out, const void *values, size_t c
 
 	if ((unsigned)dtype >= OUTFEED_DTYPES || !out || (!values && count > 0))
 		return ST_INVALID;
-	outfeed__stats(&stats, (enum outfeed_dtype)dtype, values, count, NULL);
+	outfeed_stats_read(&stats, (enum outfeed_dtype)dtype, values, count, NULL);
 	*out = (struct ips_tensor_stats){
 		.keys = IPS_KEYS_NULL, .tensor_id = IPS_NULL, .time_ns = IPS_NULL};
 	fill_row(out, &stats);

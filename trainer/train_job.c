@@ -18,9 +18,9 @@
 #include "trainer/models/model_weights.h"
 #include "trainer/train_data.h"
 #include "trainer/train_health.h"
-#include "trainer/train_outfeed_forecast.h"
 #include "trainer/train_replica.h"
 #include "trainer/train_summary.h"
+#include "trainer/train_tensors.h"
 #include "trainer/train_values.h"
 
 void train_job_init(struct train_job *job, FILE *out, bool quiet)
@@ -285,15 +285,15 @@ static enum status check_memory(struct train_job *job, struct err *err)
 /* What the report will have of the tensors, before the first step. */
 static void show_forecast(const struct train_job *job)
 {
-	char text[TRAIN_OUTFEED_FORECAST_SIZE];
+	char text[TRAIN_TENSORS_TEXT];
 
 	if (!job->recording || !job->screen.out)
 		return;
-	train_outfeed_forecast_text(text, job->session);
+	train_tensors_text(text, job->session);
 	if (text[0] != '\0')
 		fprintf(job->screen.out, "%s\n", text);
-	for (int i = train_outfeed_unused_rule(job->session, 0); i >= 0;
-	     i = train_outfeed_unused_rule(job->session, i + 1))
+	for (int i = train_tensors_unused_rule(job->session, 0); i >= 0;
+	     i = train_tensors_unused_rule(job->session, i + 1))
 		fprintf(job->screen.out, "%s: outfeed.capture[%d] fits no tensor of this run\n",
 			job->plan.run->path, i);
 }

@@ -14,7 +14,7 @@
 
 #include <stdint.h>
 
-#include "outfeed/outfeed_tier.h"
+#include "outfeed/outfeed_policy.h"
 
 /* What there is to be told apart. */
 struct train_order {

@@ -1,86 +1,167 @@
 /*
- * From the run file to queues and tensors, and from a worker's place to the order of execution.
+ * The session's tensors in the recorder, and the path of their values, from a worker's place to the
+ * order of execution. As the header says.
  *
- * Ownership: the session's; keys belong to their queues. Threading: as the header says.
+ * One registry: for each value of a training (the output of a layer, the gradient of a parameter, a
+ * slot, a variable) the tensors that are recorded of it, whether a queue sends them or they are
+ * watched. Ownership: all is the session's arena's, but recorder and queues.
  */
 #include "trainer/train_outfeed.h"
 
+#include <string.h>
+
+#include "common/clock.h"
 #include "common/mem.h"
+#include "common/str.h"
 #include "trainer/train_health.h"
 #include "trainer/train_order.h"
-#include "trainer/train_outfeed_forecast.h"
-#include "trainer/train_outfeed_queue.h"
-#include "trainer/train_outfeed_watch.h"
+#include "trainer/train_tensors.h"
+
+/* A tensor that is recorded of a value. */
+struct registered {
+	struct outfeed_tensor *tensor;
+	bool sent;               /* by a queue; else it is watched */
+	struct registered *next; /* of the same value */
+};
 
 struct train_outfeed {
 	struct outfeed *outfeed;
-	struct train_queues *queues; /* NULL: off */
-	struct train_watch *watch;
+	struct outfeed_queue **queues; /* as the plan's; NULL: off */
+	int queue_count;
+	struct registered **registry; /* by value: see value_of() */
+	bool updates;                 /* any variable or slot is recorded */
 };
 
-/* ---- making ---------------------------------------------------------------------------------- */
+/* ---- the registry ---------------------------------------------------------------------------- */
 
-enum status train_outfeed_plan_session(struct train_session *session, bool recorded,
-				       struct err *err)
+/* Outputs by layer, then by parameter gradients, variables, and slots one after the other. */
+static struct registered **value_of(const struct train_session *session, enum outfeed_kind kind,
+				    int number, int slot)
 {
-	struct run_queues *plan = &session->outfeed_plan;
+	const int layers = session->model->layer_count, params = session->model->param_count;
+	const int first[OUTFEED_KINDS] = {
+		[OUTFEED_ACTIVATION] = 0,
+		[OUTFEED_GRADIENT] = layers,
+		[OUTFEED_WEIGHT] = layers + params,
+		[OUTFEED_OPTIMIZER_STATE] = layers + (2 + slot) * params,
+	};
+
+	return &session->outfeed->registry[first[kind] + number];
+}
+
+static enum status register_tensor(struct train_session *session, const struct train_tensor *of,
+				   struct err *err)
+{
+	struct train_outfeed *outfeed = session->outfeed;
+	struct registered **end = value_of(session, of->params.kind, of->number, of->slot);
+	const struct model_layer *layer = &session->model->layers[of->number];
+	struct outfeed_tensor *tensor;
 	enum status status;
 
-	session->taps = arena_alloc(&session->arena, (size_t)session->model->layer_count + 1,
-				    sizeof(*session->taps));
-	if (!session->taps)
+	if (of->queue < 0)
+		status = outfeed_tensor_add(outfeed->outfeed, &tensor, &of->params, err);
+	else if (of->params.kind == OUTFEED_ACTIVATION && layer->output.ndim >= OUTFEED_NDIM_MAX)
+		return err_set(err, ST_LIMIT,
+			       "layer \"%s\": its output has %d dimensions, and an outfeed queue "
+			       "takes %d at most",
+			       layer->name, layer->output.ndim + 1, OUTFEED_NDIM_MAX);
+	else
+		status = outfeed_queue_add(outfeed->queues[of->queue], &tensor, &of->params,
+					   of->final, err);
+	if (status != ST_OK || !tensor)
+		return status;
+	while (*end)
+		end = &(*end)->next;
+	*end = arena_alloc(&session->arena, 1, sizeof(**end));
+	if (!*end)
 		return err_nomem(err);
-	if (session->layout->steps_per_epoch == 0)
-		return ST_OK;
-	status = run_queues_plan(plan, &session->arena, session->run, session->model,
-				 session->layout, err);
-	if (status == ST_OK)
-		status = run_queues_check(plan, session->run, session->model, err);
-	for (int i = 0; status == ST_OK && i < plan->send_count; i++)
-		if (plan->sends[i].sent)
-			session->taps[plan->sends[i].layer] |= STAGE_LOOK;
-	return status == ST_OK ? train_watch_plan(session, recorded, err) : status;
+	**end = (struct registered){.tensor = tensor, .sent = of->queue >= 0};
+	outfeed->updates |=
+		of->params.kind == OUTFEED_WEIGHT || of->params.kind == OUTFEED_OPTIMIZER_STATE;
+	return ST_OK;
 }
+
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static bool rules_wanted(const struct train_session *session)
 {
 	return session->layout->steps_per_epoch > 0 && session->run->health.wanted &&
-	       train_watch_wanted(session->run, session->recording != NULL);
+	       train_tensors_watched(session->run, session->recording != NULL);
 }
 
-static enum status new_recorder(struct train_session *session, struct err *err)
+static enum status add_queue(struct train_session *session, int number, struct err *err)
 {
+	const struct run_queue *plan = &session->outfeed_plan.queues[number];
+	const struct run_file *run = session->run;
+	const struct run_texts *filters =
+		plan->gradients ? &run->outfeed.gradients : &run->outfeed.activations;
 	struct train_outfeed *of = session->outfeed;
+	struct outfeed_queue_params params = {
+		.name = plan->name,
+		.mode = run->outfeed.last ? OUTFEED_LAST : OUTFEED_ALL,
+		.replicas = session->layout->replicas,
+		.wrapped = plan->wrapped,
+	};
+	enum status status;
+
+	if (plan->wrapped && filters->given) {
+		params.filters = filters->items;
+		params.filter_count = filters->count;
+	}
+	status = outfeed_queue_new(&of->queues[number], of->outfeed, &params, err);
+	of->queue_count += status == ST_OK;
+	return status;
+}
+
+static enum status fill(struct train_session *session, struct err *err)
+{
+	const struct model *model = session->model;
+	const int values = model->layer_count +
+			   (2 + optimizer_slots(&session->optimizer)) * model->param_count;
 	const struct outfeed_params params = {
 		.recording = session->recording,
-		.policy = &session->watch_plan.policy,
+		.policy = &session->tensors.policy,
 		.rules = rules_wanted(session) ? &session->health.rules : NULL,
 		.say = train_health_say,
 		.hit = train_health_hit,
 		.user = session,
 		.replicas = session->layout->replicas,
-		.budget = train_outfeed_budget(session, NULL),
+		.budget = train_tensors_budget(session, NULL),
 		.pool = session->pool,
 	};
+	struct train_outfeed *of = session->outfeed;
+	enum status status = outfeed_new(&of->outfeed, &params, err);
 
-	return outfeed_new(&of->outfeed, &params, err);
+	if (status != ST_OK)
+		return status;
+	of->registry =
+		arena_alloc(&session->arena, (size_t)values + 1, sizeof(struct registered *));
+	if (!of->registry)
+		return err_nomem(err);
+	if (!session->run->outfeed.off) {
+		of->queues =
+			arena_alloc(&session->arena, (size_t)session->outfeed_plan.queue_count + 1,
+				    sizeof(struct outfeed_queue *));
+		if (!of->queues)
+			return err_nomem(err);
+	}
+	for (int q = 0; q < session->outfeed_plan.queue_count && status == ST_OK; q++)
+		status = add_queue(session, q, err);
+	for (int i = 0; i < session->tensors.count && status == ST_OK; i++)
+		status = register_tensor(session, &session->tensors.items[i], err);
+	for (int q = 0;
+	     session->values != TRAIN_VALUES_NONE && q < of->queue_count && status == ST_OK; q++)
+		status = outfeed_retain(of->queues[q], train_tensors_room(session, q),
+					session->values == TRAIN_VALUES_RUNNING, err);
+	return status;
 }
 
 enum status train_outfeed_new(struct train_session *session, struct err *err)
 {
-	struct train_outfeed *of;
-	enum status status;
-
-	if (session->run->outfeed.off && session->watch_plan.count == 0 && !rules_wanted(session))
+	if (session->run->outfeed.off && session->tensors.count == 0 && !rules_wanted(session))
 		return ST_OK;
-	of = mem_calloc(1, sizeof(*of));
-	session->outfeed = of;
-	if (!of)
-		return err_nomem(err);
-	status = new_recorder(session, err);
-	if (status == ST_OK && !session->run->outfeed.off)
-		status = train_queues_new(&of->queues, session, of->outfeed, err);
-	return status == ST_OK ? train_watch_new(&of->watch, session, of->outfeed, err) : status;
+	session->outfeed = arena_alloc(&session->arena, 1, sizeof(*session->outfeed));
+	return session->outfeed ? fill(session, err) : err_nomem(err);
 }
 
 enum status train_outfeed_close(struct train_session *session, struct err *err)
@@ -91,8 +172,8 @@ enum status train_outfeed_close(struct train_session *session, struct err *err)
 	if (!of)
 		return ST_OK;
 	status = outfeed_close(of->outfeed, err);
-	train_queues_free(of->queues);
-	mem_free(of);
+	for (int q = 0; q < of->queue_count; q++)
+		outfeed_queue_free(of->queues[q]);
 	session->outfeed = NULL;
 	return status;
 }
@@ -111,27 +192,6 @@ static struct train_order order_of(const struct train_session *session)
 		.params = session->model->param_count,
 		.slots = optimizer_slots(&session->optimizer),
 		.accumulation = session->layout->accumulation,
-	};
-}
-
-struct outfeed_moment train_outfeed_moment(const struct train_session *session,
-					   const struct train_outfeed_place *place,
-					   enum outfeed_kind kind, int number, int slot)
-{
-	const struct train_order order = order_of(session);
-	const struct train_order_place at = {
-		.update = place->update,
-		.microbatch = place->microbatch,
-		.phase = place->keys.phase,
-		.kind = kind,
-		.number = number,
-		.slot = slot,
-	};
-
-	return (struct outfeed_moment){
-		.keys = place->keys,
-		.time_ns = ips_recording_now_ns(session->recording),
-		.order = train_order_of(&order, &at),
 	};
 }
 
@@ -157,38 +217,152 @@ void train_outfeed_settle(struct train_session *session, int64_t runs, bool ende
 		session->looking = err;
 }
 
-/* ---- recording ------------------------------------------------------------------------------- */
+/* ---- the path of a value --------------------------------------------------------------------- */
+
+/* A value: what it is, where it lies, and what it was computed from. */
+struct value {
+	enum outfeed_kind kind;
+	int number, slot;
+	const float *values;
+	size_t count;
+	bool abs_max_known;
+	uint32_t abs_max;
+	struct outfeed_source sources[OUTFEED_TRAIL];
+	int source_count;
+};
+
+static bool is_due(const struct registered *registered, const struct ips_keys *keys)
+{
+	for (; registered; registered = registered->next)
+		if (outfeed_due(registered->tensor, keys))
+			return true;
+	return false;
+}
+
+/* Record @value of all its tensors. Time that is spent on watching is the recording's. */
+static enum status record(const struct train_session *session,
+			  const struct train_outfeed_place *place, const struct value *value,
+			  struct err *err)
+{
+	const struct train_order order = order_of(session);
+	const struct train_order_place at = {
+		.update = place->update,
+		.microbatch = place->microbatch,
+		.phase = place->keys.phase,
+		.kind = value->kind,
+		.number = value->number,
+		.slot = value->slot,
+	};
+	const struct outfeed_moment moment = {
+		.keys = place->keys,
+		.time_ns = ips_recording_now_ns(session->recording),
+		.order = train_order_of(&order, &at),
+		.abs_max_known = value->abs_max_known,
+		.abs_max = value->abs_max,
+		.sources = value->sources,
+		.source_count = value->source_count,
+	};
+	enum status status = ST_OK;
+
+	for (const struct registered *one =
+		     *value_of(session, value->kind, value->number, value->slot);
+	     one && status == ST_OK; one = one->next) {
+		const uint64_t begun = clock_ns();
+
+		if (!outfeed_due(one->tensor, &place->keys))
+			continue;
+		status = outfeed_record(one->tensor, &moment, value->values, value->count, NULL,
+					err);
+		if (!one->sent)
+			ips_recording_spent(session->recording, (int64_t)(clock_ns() - begun), 0);
+	}
+	return status;
+}
+
+/* The variable of @param, as a source. */
+static void add_variable(const struct train_session *session,
+			 const struct train_outfeed_place *place, int param, struct value *out)
+{
+	const struct model_param *of = &session->model->params[param];
+
+	if (out->source_count < OUTFEED_TRAIL)
+		out->sources[out->source_count++] = (struct outfeed_source){
+			&session->tensors.variable[param],
+			session->replica[place->keys.replica].weights + of->offset, of->count};
+}
 
 bool train_outfeed_looks(const struct train_session *session,
 			 const struct train_outfeed_place *place)
 {
-	const struct train_outfeed *of = session->outfeed;
+	const struct train_stage *stage;
 
-	if (!of || session->execution.mode != IPS_TRAIN)
+	if (!session->outfeed || session->execution.mode != IPS_TRAIN)
 		return false;
-	return session->outfeed_plan.send_count > 0 || train_watch_looks(of->watch, place);
+	stage = &session->replica[place->keys.replica].stage[place->keys.stage];
+	for (int i = stage->first_layer; i < stage->first_layer + stage->layer_count; i++)
+		if (is_due(*value_of(session, OUTFEED_ACTIVATION, i, 0), &place->keys))
+			return true;
+	return false;
 }
 
 enum status train_outfeed_activation(struct train_session *session,
 				     const struct train_outfeed_place *place,
 				     const struct stage_tapped *tapped, struct err *err)
 {
-	const struct train_outfeed *of = session->outfeed;
-	struct outfeed_source sources[OUTFEED_TRAIL];
-	struct outfeed_moment moment =
-		train_outfeed_moment(session, place, OUTFEED_ACTIVATION, tapped->layer, 0);
-	enum status status = ST_OK;
+	const struct model *model = session->model;
+	const struct model_layer *layer = &model->layers[tapped->layer];
+	const int origin = train_tensors_origin(model, tapped->layer);
+	struct value value;
 
-	moment.abs_max_known = tapped->abs_max_known;
-	moment.abs_max = tapped->abs_max;
-	moment.sources = sources;
-	moment.source_count = train_watch_sources(of->watch, place, tapped, sources);
-	if (of->queues)
-		status = train_queues_activation(of->queues, tapped->layer, &moment, tapped->values,
-						 tapped->count, err);
-	if (status == ST_OK)
-		status = train_watch_activation(of->watch, &moment, tapped, err);
-	return status;
+	if (!is_due(*value_of(session, OUTFEED_ACTIVATION, tapped->layer, 0), &place->keys))
+		return ST_OK;
+	value.kind = OUTFEED_ACTIVATION;
+	value.number = tapped->layer;
+	value.slot = 0;
+	value.values = tapped->values;
+	value.count = tapped->count;
+	value.abs_max_known = tapped->abs_max_known;
+	value.abs_max = tapped->abs_max;
+	value.source_count = 0;
+	/* What passes its input on has come from where that came from. */
+	for (int i = 0; i < tapped->input_count && origin == tapped->layer; i++) {
+		const int from = train_tensors_origin(model, layer->inputs[i]);
+
+		if (tapped->inputs[i].values)
+			value.sources[value.source_count++] = (struct outfeed_source){
+				&session->tensors.output[from + 1], tapped->inputs[i].values,
+				tapped->inputs[i].count};
+	}
+	/* Another stage's variables are another worker's. */
+	if (origin != MODEL_INPUT && session->layout->stage[origin] == (int)place->keys.stage) {
+		layer = &model->layers[origin];
+		for (int p = layer->first_param; p < layer->first_param + layer->param_count; p++)
+			add_variable(session, place, p, &value);
+	}
+	return record(session, place, &value, err);
+}
+
+/* A gradient, a slot or a variable. */
+static enum status record_variable(const struct train_session *session,
+				   const struct train_outfeed_place *place, enum outfeed_kind kind,
+				   int number, int slot, const float *values, struct err *err)
+{
+	const struct registered *first = *value_of(session, kind, number, slot);
+	struct value value;
+
+	if (!is_due(first, &place->keys))
+		return ST_OK;
+	value.kind = kind;
+	value.number = number;
+	value.slot = slot;
+	value.values = values;
+	value.count = session->model->params[number].count;
+	value.abs_max_known = false;
+	value.abs_max = 0;
+	value.source_count = 0;
+	if (kind == OUTFEED_GRADIENT && !first->sent)
+		add_variable(session, place, number, &value);
+	return record(session, place, &value, err);
 }
 
 enum status train_outfeed_gradients(struct train_session *session,
@@ -197,26 +371,16 @@ enum status train_outfeed_gradients(struct train_session *session,
 				    struct err *err)
 {
 	const struct model *model = session->model;
-	const struct train_outfeed *of = session->outfeed;
 	enum status status = ST_OK;
 
-	if (!of || session->run->outfeed.optimizer_mode != mode)
+	if (!session->outfeed || session->run->outfeed.optimizer_mode != mode)
 		return ST_OK;
 	for (int p = model->param_count - 1; p >= 0 && status == ST_OK; p--) {
 		const struct model_param *param = &model->params[p];
-		struct outfeed_moment moment;
 
-		if (session->layout->stage[param->layer] != (int)place->keys.stage)
-			continue;
-		if (of->queues && train_queues_takes_gradient(of->queues, p)) {
-			moment = train_outfeed_moment(session, place, OUTFEED_GRADIENT, p, 0);
-			status =
-				train_queues_gradient(of->queues, p, &moment,
-						      gradients + param->offset, param->count, err);
-		}
-		if (status == ST_OK)
-			status = train_watch_gradient(of->watch, place, p,
-						      gradients + param->offset, err);
+		if (session->layout->stage[param->layer] == (int)place->keys.stage)
+			status = record_variable(session, place, OUTFEED_GRADIENT, p, 0,
+						 gradients + param->offset, err);
 	}
 	return status;
 }
@@ -224,21 +388,102 @@ enum status train_outfeed_gradients(struct train_session *session,
 enum status train_outfeed_update(struct train_session *session,
 				 const struct train_outfeed_place *place, struct err *err)
 {
-	if (!session->outfeed)
+	const struct model *model = session->model;
+	const struct train_replica *replica = &session->replica[place->keys.replica];
+	const int slots = optimizer_slots(&session->optimizer);
+	enum status status = ST_OK;
+
+	if (!session->outfeed || !session->outfeed->updates)
 		return ST_OK;
-	return train_watch_update(session->outfeed->watch, place, err);
+	for (int p = 0; p < model->param_count && status == ST_OK; p++) {
+		const struct model_param *param = &model->params[p];
+
+		if (session->layout->stage[param->layer] != (int)place->keys.stage)
+			continue;
+		for (int s = 0; s < slots && status == ST_OK; s++)
+			status = record_variable(
+				session, place, OUTFEED_OPTIMIZER_STATE, p, s,
+				replica->slots + (size_t)s * model->weights + param->offset, err);
+		if (status == ST_OK)
+			status = record_variable(session, place, OUTFEED_WEIGHT, p, 0,
+						 replica->weights + param->offset, err);
+	}
+	return status;
 }
 
-/* ---- callbacks ------------------------------------------------------------------------------- */
+/* ---- queues ---------------------------------------------------------------------------------- */
 
-struct train_queues *train_outfeed_queues(const struct train_session *session)
+static int queue_count(const struct train_session *session)
 {
-	return !session->outfeed ? NULL : session->outfeed->queues;
+	return session->outfeed ? session->outfeed->queue_count : 0;
+}
+
+struct outfeed_queue *train_outfeed_queue(const struct train_session *session, const char *name)
+{
+	for (int q = 0; q < queue_count(session); q++)
+		if (strcmp(session->outfeed_plan.queues[q].name, name) == 0)
+			return session->outfeed->queues[q];
+	return NULL;
+}
+
+bool train_outfeed_next(const struct train_session *session, bool running, outfeed_visit visit,
+			void *user)
+{
+	bool any = false;
+
+	for (int q = 0; q < queue_count(session); q++)
+		if (!running || !session->run->outfeed.last)
+			any |= outfeed_next(session->outfeed->queues[q], visit, user);
+	return any;
+}
+
+void train_outfeed_abandon(const struct train_session *session)
+{
+	for (int q = 0; q < queue_count(session); q++)
+		outfeed_abandon(session->outfeed->queues[q]);
+}
+
+void train_outfeed_restart(const struct train_session *session)
+{
+	for (int q = 0; q < queue_count(session); q++)
+		outfeed_restart(session->outfeed->queues[q]);
+}
+
+/* The tutorial's line, and why. */
+static void show_no_queue(const struct train_session *session, const char *queue,
+			  const char *callback, FILE *out)
+{
+	const struct run_queues *plan = &session->outfeed_plan;
+	const char *names[64], *near;
+	size_t count = 0;
+
+	for (; count < ARRAY_LEN(names) && (int)count < plan->queue_count; count++)
+		names[count] = plan->queues[count].name;
+	near = str_nearest(queue, names, count);
+	fprintf(out, "\n%s\nNo data enqueued\n(queue \"%s\" is not attached", callback, queue);
+	if (!session->outfeed || !session->outfeed->queues)
+		fprintf(out, ": outfeed.capture is \"off\"");
+	else if (strcmp(queue, RUN_OPTIMIZER_QUEUE) == 0)
+		fprintf(out, ": outfeed.gradients is null");
+	else if (near)
+		fprintf(out, ": did you mean \"%s\"?", near);
+	else if (plan->queue_count == 0)
+		fprintf(out, ": the model has no outfeed layer");
+	else
+		for (int q = 0; q < plan->queue_count; q++)
+			fprintf(out, "%s\"%s\"", q == 0 ? ": there is " : ", ",
+				plan->queues[q].name);
+	fprintf(out, ")\n");
 }
 
 enum status train_outfeed_callback(struct train_session *session, const char *queue,
 				   const char *callback, FILE *out, int64_t epoch, struct err *err)
 {
-	return train_queues_callback(train_outfeed_queues(session), session, queue, callback, out,
-				     epoch, err);
+	struct outfeed_queue *found = train_outfeed_queue(session, queue);
+
+	if (found)
+		return outfeed_callback(found, callback, IPS_TRAIN, epoch, out, err);
+	if (out)
+		show_no_queue(session, queue, callback, out);
+	return ST_OK;
 }

@@ -1,6 +1,6 @@
 /*
- * What a training session sends back to look at: outfeed queues, watched tensors, and the recorder
- * behind both.
+ * What a training session sends back to look at: the tensors of its registry (train_tensors.h) in
+ * the recorder and its queues, and the path that their values take.
  *
  * Threads: made and freed by the main thread while the workers rest. A worker records the tensors
  * of its own stages.
@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 
+#include "outfeed/outfeed_queue.h"
 #include "trainer/train_session.h"
 
 /* Where a worker is. */
@@ -19,18 +20,15 @@ struct train_outfeed_place {
 	int64_t microbatch; /* of its pipeline run; the accumulation count in a weight update */
 };
 
-/* What is looked at, before anything is made: session->taps and the plans. @recorded: there is (or
- * would be) a recording. */
-enum status train_outfeed_plan_session(struct train_session *session, bool recorded,
-				       struct err *err);
-
-/* Make session->outfeed and what feeds it, as planned; NULL where nothing is looked at. */
+/* Make session->outfeed from session->tensors; NULL where nothing is recorded. */
 enum status train_outfeed_new(struct train_session *session, struct err *err);
 
 /* Write what is left. */
 enum status train_outfeed_close(struct train_session *session, struct err *err);
 
-/* Is anything looked at in the forward pass at @place? */
+/* ---- values on their way --------------------------------------------------------------------- */
+
+/* Is anything recorded in the forward pass at @place? */
 bool train_outfeed_looks(const struct train_session *session,
 			 const struct train_outfeed_place *place);
 
@@ -40,7 +38,7 @@ enum status train_outfeed_activation(struct train_session *session,
 				     const struct stage_tapped *tapped, struct err *err);
 
 /* Of a stage's variables, in reverse order, as the tutorial's optimizer does. @mode: what
- * @gradients are; those of the other mode are not looked at. */
+ * @gradients are; those of the other mode are not recorded. */
 enum status train_outfeed_gradients(struct train_session *session,
 				    const struct train_outfeed_place *place,
 				    enum run_outfeed_optimizer mode, const float *gradients,
@@ -51,19 +49,25 @@ enum status train_outfeed_update(struct train_session *session,
 				 const struct train_outfeed_place *place, struct err *err);
 
 /* By the main thread: @runs pipeline runs of the execution under way are done in all replicas;
- * @ended: and their updates too. What can only be told afterwards is written, and what a signal has
- * asked for (train_flush()). A failure is kept in session->looking. */
+ * @ended: and their updates too. Rows that can be known only then are written, and those that a
+ * signal has asked for (train_flush()). A failure is kept in session->looking. */
 void train_outfeed_settle(struct train_session *session, int64_t runs, bool ended);
 
-/* The moment of a value that a worker looks at; of no slot: 0. */
-struct outfeed_moment train_outfeed_moment(const struct train_session *session,
-					   const struct train_outfeed_place *place,
-					   enum outfeed_kind kind, int number, int slot);
+/* ---- queues ---------------------------------------------------------------------------------- */
 
-/* NULL: outfeeds are off. */
-struct train_queues *train_outfeed_queues(const struct train_session *session);
+/* NULL: there is none of this name. */
+struct outfeed_queue *train_outfeed_queue(const struct train_session *session, const char *name);
 
-/* An OutfeedCallback at the end of an epoch: train_queues_callback(). */
+/* Read an enqueue of each queue that has one, the oldest; @visit NULL: it is let go. @running:
+ * while workers enqueue, so queues of the mode LAST wait for the end. false: there was none. */
+bool train_outfeed_next(const struct train_session *session, bool running, outfeed_visit visit,
+			void *user);
+void train_outfeed_abandon(const struct train_session *session); /* outfeed_abandon() of all */
+void train_outfeed_restart(const struct train_session *session); /* outfeed_restart() of all */
+
+/* An OutfeedCallback called @callback for @queue, at the end of an epoch: prints, appends rows, and
+ * dequeues. A queue that there is none of, or that was never enqueued, says why. @out NULL: rows
+ * alone. */
 enum status train_outfeed_callback(struct train_session *session, const char *queue,
 				   const char *callback, FILE *out, int64_t epoch, struct err *err);
 

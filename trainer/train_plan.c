@@ -7,8 +7,7 @@
 
 #include "trainer/train_data.h"
 #include "trainer/train_job.h"
-#include "trainer/train_outfeed.h"
-#include "trainer/train_outfeed_forecast.h"
+#include "trainer/train_tensors.h"
 
 static enum status describe(struct run_data *out, const struct run_file *run, struct err *err)
 {
@@ -28,25 +27,25 @@ static enum status describe(struct run_data *out, const struct run_file *run, st
 	return ST_OK;
 }
 
-/* Nothing of a session is there but what its queues and watches are planned from. */
+/* Nothing of a session is there but what its tensors are planned from. */
 static enum status looking(double *bytes, const struct plan_run *plan, struct err *err)
 {
 	struct train_session session = {
 		.plan = plan, .run = plan->run, .layout = plan->layout, .model = plan->model};
-	struct train_outfeed_forecast forecast;
+	struct train_tensors_forecast forecast;
 	enum status status;
 
 	if (arena_init(&session.arena, 0) != 0)
 		return err_nomem(err);
 	session.optimizer = plan->optimizer;
-	status = train_outfeed_plan_session(&session, true, err);
+	status = train_tensors_plan(&session, true, err);
 	if (status == ST_OK) {
-		const double budget = (double)train_outfeed_budget(&session, NULL);
+		const double budget = (double)train_tensors_budget(&session, NULL);
 
-		train_outfeed_forecast(&forecast, &session);
+		train_tensors_forecast(&forecast, &session);
 		*bytes = forecast.bytes < budget ? forecast.bytes : budget;
 	}
-	outfeed_policy_fini(&session.watch_plan.policy);
+	train_tensors_fini(&session.tensors);
 	arena_fini(&session.arena);
 	return status;
 }

@@ -12,7 +12,6 @@
 #include "common/str.h"
 #include "trainer/train_job.h"
 #include "trainer/train_outfeed.h"
-#include "trainer/train_outfeed_queue.h"
 
 struct ips_trainer {
 	struct train_job job;
@@ -184,8 +183,6 @@ static enum status find_queue(const struct ips_trainer *trainer, const char *nam
 			      struct outfeed_queue **out, struct err *err)
 {
 	const struct train_job *job = &trainer->job;
-	const struct train_queues *queues =
-		job->session ? train_outfeed_queues(job->session) : NULL;
 
 	*out = NULL;
 	if (!job->keep_outfeeds)
@@ -194,7 +191,7 @@ static enum status find_queue(const struct ips_trainer *trainer, const char *nam
 			       "before the run");
 	if (!job->session || !trainer->ran)
 		return err_set(err, ST_INVALID, "ips_trainer_dequeue: is for callbacks of a run");
-	*out = queues ? train_queues_find(queues, name) : NULL;
+	*out = train_outfeed_queue(job->session, name);
 	return *out ? ST_OK
 		    : err_set(err, ST_NOTFOUND, "there is no outfeed queue \"%s\" in this run",
 			      name);

@@ -12,10 +12,9 @@
 #include "model/layers/layer.h"
 #include "trainer/train_health.h"
 #include "trainer/train_outfeed.h"
-#include "trainer/train_outfeed_forecast.h"
-#include "trainer/train_outfeed_queue.h"
 #include "trainer/train_record_internal.h"
 #include "trainer/train_replica.h"
+#include "trainer/train_tensors.h"
 #include "trainer/train_worker.h"
 
 /* ---- what is compiled ------------------------------------------------------------------------ */
@@ -85,10 +84,10 @@ static enum status refuse_values(const struct train_session *session, double val
 /* Rings of the last N, mostly. */
 static enum status check_looking(const struct train_session *session, double have, struct err *err)
 {
-	struct train_outfeed_forecast forecast;
+	struct train_tensors_forecast forecast;
 	char need_text[FMT_SIZE], have_text[FMT_SIZE];
 
-	train_outfeed_forecast(&forecast, session);
+	train_tensors_forecast(&forecast, session);
 	if (forecast.memory <= have)
 		return ST_OK;
 	fmt_bytes(have_text, (uint64_t)have);
@@ -107,7 +106,7 @@ static enum status check_memory(const struct train_session *session, struct err 
 {
 	const double have = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
 	const double need = train_replica_bytes(session) * session->layout->replicas;
-	const double values = train_queues_bytes(session);
+	const double values = train_tensors_retained(session);
 	char need_text[FMT_SIZE], have_text[FMT_SIZE];
 
 	if (need <= have && need + values > have)
@@ -189,7 +188,7 @@ static enum status build(struct train_session *session, struct err *err)
 	enum status status = take_plan(session, err);
 
 	if (status == ST_OK)
-		status = train_outfeed_plan_session(session, session->recording != NULL, err);
+		status = train_tensors_plan(session, session->recording != NULL, err);
 	if (status != ST_OK)
 		return status;
 	session->workers_per_replica = layout->ipus_used;
@@ -284,7 +283,7 @@ void train_session_free(struct train_session *session)
 	for (int i = 0; i < session->barrier_count; i++)
 		pthread_barrier_destroy(&session->barrier[i]);
 	train_outfeed_close(session, NULL);
-	outfeed_policy_fini(&session->watch_plan.policy);
+	train_tensors_fini(&session->tensors);
 	pool_free(session->pool);
 	mem_free(session->barrier);
 	mem_free(session->reduced);

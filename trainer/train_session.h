@@ -124,20 +124,25 @@ struct train_sites {
 	struct ips_site **program; /* transfers, and functions that are no phase */
 };
 
-/* A tensor that is looked at without a queue: see train_outfeed_watch.h. */
-struct train_watched {
-	struct outfeed_tensor_params tensor;
+/* A tensor of the registry: see train_tensors.h. */
+struct train_tensor {
+	struct outfeed_tensor_params params;
 	struct outfeed_choice choice;
 	size_t count; /* elements of a value */
+	int queue;    /* of outfeed_plan, that it belongs to; -1: it is watched */
+	bool final;   /* here the queue is enqueued */
+	bool sent;    /* the queue's filters let it pass, and it comes before what enqueues */
 	int number;   /* the layer; of all but activations the parameter */
-	int slot;     /* of optimizer state */
+	int slot;     /* of optimizer state; else 0 */
 };
 
-struct train_watch_plan {
+struct train_tensors {
 	struct outfeed_policy policy; /* the run file's, with what is watched; the session's */
-	struct train_watched *tensors;
+	struct train_tensor *items;   /* in the order in which they are registered */
 	int count;
-	bool *used; /* by rule of the policy: it fits some tensor of the run */
+	bool *used; /* by rule of the policy: it fits some tensor of the run; NULL: unknown */
+	struct outfeed_tensor_params *output;   /* by layer and 1: the first is the model's input */
+	struct outfeed_tensor_params *variable; /* by parameter */
 };
 
 /* Who takes the values that queues send, not only what they say of them. */
@@ -198,7 +203,7 @@ struct train_session {
 	enum train_values values;
 	struct run_queues outfeed_plan;
 	uint8_t *taps; /* by layer: enum stage_look */
-	struct train_watch_plan watch_plan;
+	struct train_tensors tensors;
 	struct train_outfeed *outfeed; /* NULL: nothing is looked at */
 	struct err looking;            /* the main thread's first failure in that */
 

@@ -5,7 +5,6 @@
 #include "trainer/train_values.h"
 
 #include "trainer/train_outfeed.h"
-#include "trainer/train_outfeed_queue.h"
 
 bool train_values_running(const struct run_file *run)
 {
@@ -45,29 +44,26 @@ static void show(void *user, const struct outfeed_value *value)
 bool train_values_take(struct train_session *session, const struct callbacks *callbacks,
 		       bool running)
 {
-	struct train_queues *queues = train_outfeed_queues(session);
-
-	if (!queues || session->values == TRAIN_VALUES_NONE)
-		return false;
-	return train_queues_take(queues, running, callbacks ? show : NULL, (void *)callbacks);
+	return session->values != TRAIN_VALUES_NONE &&
+	       train_outfeed_next(session, running, callbacks ? show : NULL, (void *)callbacks);
 }
 
 void train_values_finish(struct train_session *session, const struct callbacks *callbacks)
 {
 	while (train_values_take(session, callbacks, false))
 		;
-	if (session->values == TRAIN_VALUES_EXECUTION && train_outfeed_queues(session))
-		train_queues_restart(train_outfeed_queues(session));
+	if (session->values == TRAIN_VALUES_EXECUTION)
+		train_outfeed_restart(session);
 }
 
 void train_values_let_go(struct train_session *session)
 {
-	if (session->values == TRAIN_VALUES_RUNNING && train_outfeed_queues(session))
-		train_queues_let_go(train_outfeed_queues(session));
+	if (session->values == TRAIN_VALUES_RUNNING)
+		train_outfeed_abandon(session);
 }
 
 void train_values_begin_epoch(struct train_session *session)
 {
-	if (session->values == TRAIN_VALUES_EPOCH && train_outfeed_queues(session))
-		train_queues_restart(train_outfeed_queues(session));
+	if (session->values == TRAIN_VALUES_EPOCH)
+		train_outfeed_restart(session);
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "outfeed/outfeed_change.h"
+#include "outfeed/outfeed_stats.h"
 #include "outfeed/outfeed_kernel.h"
 
 #define LONGEST 10007
@@ -49,7 +49,7 @@ static void check_pair(const float *before, const float *after, float *copy, siz
 			continue;
 		memcpy(copy, before, count * sizeof(float));
 		memset(copy + count, 0x55, sizeof(float));
-		outfeed_change_take(&got, copy, after, count);
+		outfeed_change_scan(&got, copy, after, count);
 		check_against_plain(&got, before, after, count);
 		if (count > 0)
 			assert_memory_equal(copy, after, count * sizeof(float));
@@ -96,7 +96,7 @@ static int64_t changed_of(float before, float after)
 {
 	struct outfeed_change change;
 
-	outfeed_change_take(&change, &before, &after, 1);
+	outfeed_change_scan(&change, &before, &after, 1);
 	return change.n_changed;
 }
 

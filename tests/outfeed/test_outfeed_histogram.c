@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "outfeed/outfeed_histogram.h"
+#include "outfeed/outfeed_stats.h"
 #include "outfeed/outfeed_kernel.h"
 
 static int plain_bin(float x)

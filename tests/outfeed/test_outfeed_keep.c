@@ -39,15 +39,15 @@ static struct outfeed_queue *queue_of(enum outfeed_mode mode, int replicas)
 	return queue;
 }
 
-static struct outfeed_key *key_of(struct outfeed_queue *queue, const char *name,
-				  const int64_t *shape, int ndim, bool final)
+static struct outfeed_tensor *key_of(struct outfeed_queue *queue, const char *name,
+				     const int64_t *shape, int ndim, bool final)
 {
 	const struct outfeed_tensor_params params = {.key = name,
 						     .kind = OUTFEED_ACTIVATION,
 						     .layer = "layer",
 						     .shape = shape,
 						     .ndim = ndim};
-	struct outfeed_key *key;
+	struct outfeed_tensor *key;
 
 	assert_int_equal(outfeed_queue_add(queue, &key, &params, final, NULL), ST_OK);
 	assert_non_null(key);
@@ -55,7 +55,8 @@ static struct outfeed_key *key_of(struct outfeed_queue *queue, const char *name,
 }
 
 /* A value that says what it is: @count floats of enqueue, replica and key. */
-static enum status send(struct outfeed_key *key, int64_t step, int replica, int which, size_t count)
+static enum status send(struct outfeed_tensor *key, int64_t step, int replica, int which,
+			size_t count)
 {
 	struct outfeed_moment moment = {.keys = IPS_KEYS_NULL};
 	float values[64];
@@ -65,7 +66,7 @@ static enum status send(struct outfeed_key *key, int64_t step, int replica, int 
 		values[i] = (float)(step * 10000 + replica * 1000 + which * 100 + (int)i);
 	moment.keys.step = step;
 	moment.keys.replica = replica;
-	return outfeed_enqueue(key, &moment, values, count, NULL);
+	return outfeed_record(key, &moment, values, count, NULL, NULL);
 }
 
 static const int64_t two[] = {2}, block[] = {2, 3};
@@ -93,12 +94,12 @@ static void see(void *user, const struct outfeed_value *value)
 static void test_values_come_in_the_order_of_their_enqueues(void **state)
 {
 	struct outfeed_queue *queue = queue_of(OUTFEED_ALL, 2);
-	struct outfeed_key *a = key_of(queue, "a", two, 1, false);
-	struct outfeed_key *b = key_of(queue, "b", block, 2, true);
+	struct outfeed_tensor *a = key_of(queue, "a", two, 1, false);
+	struct outfeed_tensor *b = key_of(queue, "b", block, 2, true);
 	struct seen seen = {0};
 
 	(void)state;
-	assert_int_equal(outfeed_keep(queue, 4, false, NULL), ST_OK);
+	assert_int_equal(outfeed_retain(queue, 4, false, NULL), ST_OK);
 	assert_false(outfeed_next(queue, see, &seen));
 	send(a, 0, 1, 0, 2);
 	send(b, 0, 1, 1, 6);
@@ -124,11 +125,11 @@ static void test_values_come_in_the_order_of_their_enqueues(void **state)
 static void test_the_last_is_the_last(void **state)
 {
 	struct outfeed_queue *queue = queue_of(OUTFEED_LAST, 1);
-	struct outfeed_key *key = key_of(queue, "a", two, 1, true);
+	struct outfeed_tensor *key = key_of(queue, "a", two, 1, true);
 	struct seen seen = {0};
 
 	(void)state;
-	assert_int_equal(outfeed_keep(queue, 100, false, NULL), ST_OK);
+	assert_int_equal(outfeed_retain(queue, 100, false, NULL), ST_OK);
 	for (int step = 0; step < 1000; step++)
 		assert_int_equal(send(key, step, 0, 0, 2), ST_OK);
 	assert_true(outfeed_next(queue, see, &seen));
@@ -148,11 +149,11 @@ static void test_a_queue_never_enqueued_is_an_error_on_the_same_thread_alone(voi
 	(void)state;
 	for (int mode = OUTFEED_ALL; mode <= OUTFEED_LAST; mode++) {
 		struct outfeed_queue *queue = queue_of((enum outfeed_mode)mode, 1);
-		struct outfeed_key *key = key_of(queue, "a", two, 1, true);
+		struct outfeed_tensor *key = key_of(queue, "a", two, 1, true);
 
 		assert_int_equal(outfeed_dequeue(queue, true, &arrays, &count, &err), ST_INVALID);
 		assert_contains(err.text, "does not keep values");
-		assert_int_equal(outfeed_keep(queue, 2, false, NULL), ST_OK);
+		assert_int_equal(outfeed_retain(queue, 2, false, NULL), ST_OK);
 		assert_int_equal(outfeed_dequeue(queue, true, &arrays, &count, &err), ST_INVALID);
 		assert_string_equal(err.text, "outfeed queue \"queue\": it is dequeued before "
 					      "anything was enqueued");
@@ -171,13 +172,13 @@ static void test_a_queue_never_enqueued_is_an_error_on_the_same_thread_alone(voi
 static void check_stacked(enum outfeed_mode mode, int replicas, int enqueues, int ndim)
 {
 	struct outfeed_queue *queue = queue_of(mode, replicas);
-	struct outfeed_key *key = key_of(queue, "a", block, ndim, true);
+	struct outfeed_tensor *key = key_of(queue, "a", block, ndim, true);
 	const size_t each = ndim == 0 ? 1 : ndim == 1 ? 2 : 6;
 	const struct outfeed_array *array;
 	const float *values;
 	int count, d = 0;
 
-	assert_int_equal(outfeed_keep(queue, enqueues, false, NULL), ST_OK);
+	assert_int_equal(outfeed_retain(queue, enqueues, false, NULL), ST_OK);
 	for (int e = 0; e < enqueues; e++)
 		for (int r = 0; r < replicas; r++)
 			assert_int_equal(send(key, e, r, 0, each), ST_OK);
@@ -212,12 +213,12 @@ static void test_arrays_are_stacked_by_enqueues_and_replicas(void **state)
 static void test_a_dequeue_begins_where_the_last_one_ended(void **state)
 {
 	struct outfeed_queue *queue = queue_of(OUTFEED_ALL, 1);
-	struct outfeed_key *key = key_of(queue, "a", two, 1, true);
+	struct outfeed_tensor *key = key_of(queue, "a", two, 1, true);
 	const struct outfeed_array *array;
 	int count;
 
 	(void)state;
-	assert_int_equal(outfeed_keep(queue, 3, false, NULL), ST_OK);
+	assert_int_equal(outfeed_retain(queue, 3, false, NULL), ST_OK);
 	send(key, 0, 0, 0, 2);
 	assert_int_equal(outfeed_dequeue(queue, true, &array, &count, NULL), ST_OK);
 	assert_int_equal(array->shape[0], 1);
@@ -241,13 +242,13 @@ static void test_a_dequeue_begins_where_the_last_one_ended(void **state)
 static void test_an_enqueue_without_room_is_not_dequeued(void **state)
 {
 	struct outfeed_queue *queue = queue_of(OUTFEED_ALL, 1);
-	struct outfeed_key *key = key_of(queue, "a", two, 1, true);
+	struct outfeed_tensor *key = key_of(queue, "a", two, 1, true);
 	struct seen seen = {0};
 	const struct outfeed_array *array;
 	int count;
 
 	(void)state;
-	assert_int_equal(outfeed_keep(queue, 2, false, NULL), ST_OK);
+	assert_int_equal(outfeed_retain(queue, 2, false, NULL), ST_OK);
 	for (int step = 0; step < 5; step++)
 		assert_int_equal(send(key, step, 0, 0, 2), step < 2 ? ST_OK : ST_LIMIT);
 	assert_int_equal(outfeed_dequeue(queue, true, &array, &count, NULL), ST_OK);
@@ -263,12 +264,12 @@ static void test_an_enqueue_without_room_is_not_dequeued(void **state)
 static void test_another_thread_gets_no_last_value_before_the_end(void **state)
 {
 	struct outfeed_queue *queue = queue_of(OUTFEED_LAST, 1);
-	struct outfeed_key *key = key_of(queue, "a", two, 1, true);
+	struct outfeed_tensor *key = key_of(queue, "a", two, 1, true);
 	const struct outfeed_array *array;
 	int count;
 
 	(void)state;
-	assert_int_equal(outfeed_keep(queue, 1, false, NULL), ST_OK);
+	assert_int_equal(outfeed_retain(queue, 1, false, NULL), ST_OK);
 	assert_int_equal(send(key, 0, 0, 0, 2), ST_OK);
 	assert_int_equal(outfeed_dequeue(queue, false, &array, &count, NULL), ST_OK);
 	assert_int_equal(count, 0);
@@ -280,13 +281,13 @@ static void test_another_thread_gets_no_last_value_before_the_end(void **state)
 static void test_what_is_never_sent_is_never_kept(void **state)
 {
 	struct outfeed_queue *queue = queue_of(OUTFEED_ALL, 1);
-	struct outfeed_key *first = key_of(queue, "first", two, 1, true);
-	struct outfeed_key *late = key_of(queue, "late", two, 1, false);
+	struct outfeed_tensor *first = key_of(queue, "first", two, 1, true);
+	struct outfeed_tensor *late = key_of(queue, "late", two, 1, false);
 	const struct outfeed_array *array;
 	int count;
 
 	(void)state;
-	assert_int_equal(outfeed_keep(queue, 1, false, NULL), ST_OK);
+	assert_int_equal(outfeed_retain(queue, 1, false, NULL), ST_OK);
 	send(first, 0, 0, 0, 2);
 	send(late, 0, 0, 0, 2);
 	assert_int_equal(outfeed_dequeue(queue, true, &array, &count, NULL), ST_OK);
@@ -301,7 +302,7 @@ static void test_what_is_never_sent_is_never_kept(void **state)
 #define REPLICAS 3
 
 struct worker {
-	struct outfeed_key *keys[2];
+	struct outfeed_tensor *keys[2];
 	int replica;
 	_Atomic int *written;
 	pthread_t thread;
@@ -339,10 +340,10 @@ static void see_order(void *user, const struct outfeed_value *value)
 
 static void start(struct outfeed_queue *queue, struct worker *workers, _Atomic int *written)
 {
-	struct outfeed_key *first = key_of(queue, "a", two, 1, false);
-	struct outfeed_key *second = key_of(queue, "b", two, 1, true);
+	struct outfeed_tensor *first = key_of(queue, "a", two, 1, false);
+	struct outfeed_tensor *second = key_of(queue, "b", two, 1, true);
 
-	assert_int_equal(outfeed_keep(queue, 2, true, NULL), ST_OK);
+	assert_int_equal(outfeed_retain(queue, 2, true, NULL), ST_OK);
 	for (int r = 0; r < REPLICAS; r++) {
 		workers[r] =
 			(struct worker){.keys = {first, second}, .replica = r, .written = written};
@@ -383,7 +384,7 @@ static void test_nobody_waits_once_it_is_let_go(void **state)
 	start(queue, workers, &written);
 	nanosleep(&pause, NULL);
 	assert_true(atomic_load(&written) <= 2 * REPLICAS);
-	outfeed_let_go(queue);
+	outfeed_abandon(queue);
 	for (int r = 0; r < REPLICAS; r++)
 		pthread_join(workers[r].thread, NULL);
 	assert_int_equal(atomic_load(&written), STEPS * REPLICAS);
@@ -404,7 +405,7 @@ static void test_no_failed_allocation_leaves_anything(void **state)
 		key_of(queue, "a", two, 1, false);
 		key_of(queue, "b", block, 2, true);
 		support_fail_alloc(n);
-		status = outfeed_keep(queue, 3, true, NULL);
+		status = outfeed_retain(queue, 3, true, NULL);
 		failed = support_alloc_failed();
 		support_fail_alloc(-1);
 		assert_int_equal(status, failed ? ST_NOMEM : ST_OK);

@@ -9,7 +9,7 @@
 
 #include "common/mem.h"
 #include "outfeed/outfeed_kernel.h"
-#include "outfeed/outfeed_neurons.h"
+#include "outfeed/outfeed_stats.h"
 
 #define MOST 20000
 

@@ -15,7 +15,6 @@
 
 #include "common/mem.h"
 #include "outfeed/outfeed_kernel.h"
-#include "outfeed/outfeed_scan.h"
 #include "outfeed/outfeed_stats.h"
 
 #define TOLERANCE 1e-9

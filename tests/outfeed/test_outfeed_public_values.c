@@ -10,7 +10,7 @@
 
 #include "common/mem.h"
 #include "common/status.h"
-#include "outfeed/outfeed_scan.h"
+#include "outfeed/outfeed_stats.h"
 
 static char message[512];
 

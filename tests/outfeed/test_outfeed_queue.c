@@ -45,7 +45,7 @@ static struct outfeed_queue *queue_of(enum outfeed_mode mode, int replicas, bool
 	return queue;
 }
 
-static enum status add(struct outfeed_queue *queue, struct outfeed_key **key, const char *name,
+static enum status add(struct outfeed_queue *queue, struct outfeed_tensor **key, const char *name,
 		       const char *kind, const int64_t *shape, int ndim, bool final,
 		       struct err *err)
 {
@@ -55,10 +55,10 @@ static enum status add(struct outfeed_queue *queue, struct outfeed_key **key, co
 	return outfeed_queue_add(queue, key, &params, final, err);
 }
 
-static struct outfeed_key *key_of(struct outfeed_queue *queue, const char *name, const char *kind,
-				  const int64_t *shape, int ndim, bool final)
+static struct outfeed_tensor *key_of(struct outfeed_queue *queue, const char *name,
+				     const char *kind, const int64_t *shape, int ndim, bool final)
 {
-	struct outfeed_key *key;
+	struct outfeed_tensor *key;
 	struct err err;
 
 	if (add(queue, &key, name, kind, shape, ndim, final, &err) != ST_OK)
@@ -66,12 +66,12 @@ static struct outfeed_key *key_of(struct outfeed_queue *queue, const char *name,
 	return key;
 }
 
-static void record(struct outfeed_key *key, int replica, const float *values, size_t count)
+static void record(struct outfeed_tensor *key, int replica, const float *values, size_t count)
 {
 	struct outfeed_moment moment = {.keys = IPS_KEYS_NULL};
 
 	moment.keys.replica = replica;
-	assert_int_equal(outfeed_enqueue(key, &moment, values, count, NULL), ST_OK);
+	assert_int_equal(outfeed_record(key, &moment, values, count, NULL, NULL), ST_OK);
 }
 
 /* What the callback prints; to be freed. */
@@ -101,7 +101,7 @@ static void check_printed(struct outfeed_queue *queue, const char *name, int64_t
 static const int64_t bias_shape[] = {128}, kernel_shape[] = {256, 128}, four[] = {4}, two[] = {2};
 
 /* +a and -a in turn, about @mean: the deviation is a. */
-static void record_swing(struct outfeed_key *key, size_t count, float mean, float a)
+static void record_swing(struct outfeed_tensor *key, size_t count, float mean, float a)
 {
 	float *values = mem_alloc(count * sizeof(float));
 
@@ -115,7 +115,7 @@ static void record_swing(struct outfeed_key *key, size_t count, float mean, floa
 static void test_the_table_is_the_tutorials(void **state)
 {
 	struct outfeed_queue *queue = queue_of(OUTFEED_ALL, 1, true);
-	struct outfeed_key *bias, *kernel;
+	struct outfeed_tensor *bias, *kernel;
 
 	(void)state;
 	bias = key_of(queue, "Dense_128/bias:0_grad", "gradient", bias_shape, 1, true);
@@ -140,7 +140,7 @@ static void test_a_new_epoch_starts_a_new_summary(void **state)
 {
 	static const float ones[] = {1, 1}, threes[] = {3, 3};
 	struct outfeed_queue *queue = queue_of(OUTFEED_ALL, 1, false);
-	struct outfeed_key *key = key_of(queue, "k", "activation", two, 1, true);
+	struct outfeed_tensor *key = key_of(queue, "k", "activation", two, 1, true);
 
 	(void)state;
 	record(key, 0, ones, 2);
@@ -179,7 +179,7 @@ static void test_shapes_are_stacked_by_enqueues_and_replicas(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct outfeed_queue *queue = queue_of(cases[i].mode, cases[i].replicas, false);
-		struct outfeed_key *key =
+		struct outfeed_tensor *key =
 			key_of(queue, "k", "activation", four, cases[i].ndim, true);
 		char *text;
 
@@ -198,7 +198,7 @@ static void test_last_mode_keeps_the_last_value_only(void **state)
 {
 	static const float bad[] = {NAN, 100}, good[] = {1, 2};
 	struct outfeed_queue *queue = queue_of(OUTFEED_LAST, 1, false);
-	struct outfeed_key *key = key_of(queue, "k", "activation", two, 1, true);
+	struct outfeed_tensor *key = key_of(queue, "k", "activation", two, 1, true);
 	char *text;
 
 	(void)state;
@@ -236,7 +236,7 @@ static void test_bad_values_print_as_numpy_has_them(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct outfeed_queue *queue = queue_of(OUTFEED_ALL, 1, false);
-		struct outfeed_key *key = key_of(queue, "k", "activation", four, 1, true);
+		struct outfeed_tensor *key = key_of(queue, "k", "activation", four, 1, true);
 		char *text;
 
 		record(key, 0, cases[i].values, 4);
@@ -251,7 +251,7 @@ static void test_values_without_elements_print_as_unknown(void **state)
 {
 	static const int64_t none[] = {0};
 	struct outfeed_queue *queue = queue_of(OUTFEED_ALL, 1, false);
-	struct outfeed_key *key = key_of(queue, "k", "activation", none, 1, true);
+	struct outfeed_tensor *key = key_of(queue, "k", "activation", none, 1, true);
 	char *text;
 
 	(void)state;
@@ -306,7 +306,7 @@ static void test_a_refused_final_layer_sends_the_earlier_keys(void **state)
 	static const char *const filters[] = {"Dense_128"};
 	static const float value = 1;
 	struct outfeed_queue *queue = filtered_queue(filters, 1);
-	struct outfeed_key *key = key_of(queue, "Dense_128_acts", "activation", two, 1, false);
+	struct outfeed_tensor *key = key_of(queue, "Dense_128_acts", "activation", two, 1, false);
 
 	(void)state;
 	assert_null(key_of(queue, "Dense_10_acts", "activation", two, 1, true));
@@ -323,7 +323,7 @@ static void test_a_queue_is_enqueued_in_one_place(void **state)
 {
 	struct outfeed_queue *plain = queue_of(OUTFEED_ALL, 1, false);
 	struct outfeed_queue *wrapped = queue_of(OUTFEED_ALL, 1, true);
-	struct outfeed_key *key;
+	struct outfeed_tensor *key;
 	struct err err;
 
 	(void)state;
@@ -342,8 +342,8 @@ static void test_a_key_after_the_final_layer_is_never_sent(void **state)
 {
 	static const float value = 1;
 	struct outfeed_queue *queue = queue_of(OUTFEED_ALL, 1, true);
-	struct outfeed_key *first = key_of(queue, "first", "activation", two, 1, true);
-	struct outfeed_key *late = key_of(queue, "late", "activation", two, 1, false);
+	struct outfeed_tensor *first = key_of(queue, "first", "activation", two, 1, true);
+	struct outfeed_tensor *late = key_of(queue, "late", "activation", two, 1, false);
 	char *text;
 
 	(void)state;
@@ -359,7 +359,7 @@ static void test_a_key_after_the_final_layer_is_never_sent(void **state)
 static void test_a_key_comes_once(void **state)
 {
 	struct outfeed_queue *queue = queue_of(OUTFEED_ALL, 1, true);
-	struct outfeed_key *key;
+	struct outfeed_tensor *key;
 	struct err err;
 
 	(void)state;
@@ -376,7 +376,7 @@ static void test_a_final_layer_of_nothing_enqueues_nothing(void **state)
 	static const char *const filters[] = {"Dense_10"};
 	static const float value = 1;
 	struct outfeed_queue *queue = filtered_queue(filters, 1);
-	struct outfeed_key *key;
+	struct outfeed_tensor *key;
 	struct err err;
 
 	(void)state;
@@ -396,7 +396,7 @@ static void test_a_final_layer_before_the_keys_that_pass_sends_nothing(void **st
 	static const char *const filters[] = {"Dense_10"};
 	static const float value = 1;
 	struct outfeed_queue *queue = filtered_queue(filters, 1);
-	struct outfeed_key *key;
+	struct outfeed_tensor *key;
 
 	(void)state;
 	assert_null(key_of(queue, "Dense_128_acts", "activation", two, 1, true));
@@ -429,7 +429,7 @@ static char *printed_with(struct pool *pool)
 {
 	static const int64_t shape[] = {1000};
 	struct outfeed_queue *queue = queue_of(OUTFEED_ALL, REPLICAS, false);
-	struct outfeed_key *key = key_of(queue, "k", "activation", shape, 1, true);
+	struct outfeed_tensor *key = key_of(queue, "k", "activation", shape, 1, true);
 	char *text;
 
 	pool_run(pool, record_replica, key, REPLICAS);
@@ -463,7 +463,7 @@ static void test_no_failed_allocation_leaves_anything(void **state)
 		struct outfeed_queue_params params = {
 			.name = "q", .filters = filters, .filter_count = 2, .replicas = 2};
 		struct outfeed_queue *queue;
-		struct outfeed_key *key = NULL;
+		struct outfeed_tensor *key = NULL;
 		enum status status;
 
 		support_fail_alloc(n);
@@ -501,7 +501,7 @@ static char *query(sqlite3 *db, const char *sql)
 	return row;
 }
 
-static void enqueue_at(struct outfeed_key *key, int64_t time_ns, int64_t replica,
+static void enqueue_at(struct outfeed_tensor *key, int64_t time_ns, int64_t replica,
 		       const float *values)
 {
 	struct outfeed_moment moment = {.keys = IPS_KEYS_NULL, .time_ns = time_ns};
@@ -512,7 +512,7 @@ static void enqueue_at(struct outfeed_key *key, int64_t time_ns, int64_t replica
 	moment.keys.stage = 1;
 	moment.keys.phase = 'F';
 	moment.keys.replica = replica;
-	assert_int_equal(outfeed_enqueue(key, &moment, values, 2, NULL), ST_OK);
+	assert_int_equal(outfeed_record(key, &moment, values, 2, NULL, NULL), ST_OK);
 }
 
 static void record_two_replicas(struct ips_recording *recording)
@@ -529,7 +529,7 @@ static void record_two_replicas(struct ips_recording *recording)
 						     .ndim = 1};
 	struct outfeed *outfeed;
 	struct outfeed_queue *queue;
-	struct outfeed_key *key;
+	struct outfeed_tensor *key;
 
 	assert_int_equal(outfeed_new(&outfeed, &own, NULL), ST_OK);
 	assert_int_equal(outfeed_queue_new(&queue, outfeed, &params, NULL), ST_OK);

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "outfeed/outfeed_scan.h"
+#include "outfeed/outfeed_stats.h"
 
 static struct recorder r[1]; /* each test opens it */
 

@@ -9,7 +9,7 @@
 
 #include "common/mem.h"
 #include "outfeed/outfeed_kernel.h"
-#include "outfeed/outfeed_scan.h"
+#include "outfeed/outfeed_stats.h"
 
 static uint32_t bits_of(float x)
 {

@@ -14,7 +14,6 @@
 #include "common/pool.h"
 #include "common/rng.h"
 #include "outfeed/outfeed_kernel.h"
-#include "outfeed/outfeed_scan.h"
 #include "outfeed/outfeed_stats.h"
 
 #define TOLERANCE 1e-9

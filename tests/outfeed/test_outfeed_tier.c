@@ -3,7 +3,7 @@
  */
 #include "support/support.h"
 
-#include "outfeed/outfeed_tier.h"
+#include "outfeed/outfeed_policy.h"
 
 static void test_every_tier_is_found_by_its_text(void **state)
 {

@@ -1,0 +1,472 @@
+/*
+ * The registry of tensors, from the run file's queues and rules. As the header says.
+ */
+#include "trainer/train_tensors.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+#include "common/fmt.h"
+#include "common/minmax.h"
+#include "model/layers/layer.h"
+
+#define WATCH "watch" /* the queue of what no queue sends */
+
+/* ---- what tensors are ------------------------------------------------------------------------ */
+
+int train_tensors_origin(const struct model *model, int layer)
+{
+	while (layer != MODEL_INPUT && model->layers[layer].ops->pass_through)
+		layer = model->layers[layer].inputs[0];
+	return layer;
+}
+
+/* What makes the output of @layer active. */
+static enum outfeed_activity activity_of(const struct model *model, int layer)
+{
+	static const enum outfeed_activity activities[MODEL_ACTIVATIONS] = {
+		[MODEL_RELU] = OUTFEED_RELU,
+		[MODEL_RELU6] = OUTFEED_RELU,
+		[MODEL_TANH] = OUTFEED_TANH,
+		[MODEL_SIGMOID] = OUTFEED_SIGMOID,
+	};
+	const int origin = train_tensors_origin(model, layer);
+	float most;
+
+	if (origin == MODEL_INPUT)
+		return OUTFEED_NO_ACTIVITY;
+	if (layer_is_relu(&model->layers[origin], &most))
+		return OUTFEED_RELU;
+	return activities[model->layers[origin].activation];
+}
+
+/* The output of a layer; MODEL_INPUT: what comes into the model. */
+static enum status describe_output(struct outfeed_tensor_params *out, struct train_session *session,
+				   int number, struct err *err)
+{
+	const struct model *model = session->model;
+	const struct model_layer *layer = number == MODEL_INPUT ? NULL : &model->layers[number];
+	const struct model_shape *from = !layer ? &model->input : &layer->output;
+	int64_t *shape = arena_alloc(&session->arena, MODEL_DIMS + 1, sizeof(*shape));
+
+	if (!shape)
+		return err_nomem(err);
+	shape[0] = session->run->data.batch_size;
+	memcpy(shape + 1, from->dim, sizeof(from->dim));
+	*out = (struct outfeed_tensor_params){
+		.queue = WATCH,
+		.key = !layer ? "input" : layer->name,
+		.kind = OUTFEED_ACTIVATION,
+		.layer = !layer ? NULL : layer->name,
+		.stage = !layer ? 0 : session->layout->stage[number],
+		.shape = shape,
+		.ndim = min(from->ndim + 1, OUTFEED_NDIM_MAX),
+		.activity = activity_of(model, number),
+	};
+	return ST_OK;
+}
+
+/* All that a tensor may be, and that the trail of a bad number may name. */
+static enum status describe_model(struct train_session *session, struct err *err)
+{
+	const struct model *model = session->model;
+	struct train_tensors *tensors = &session->tensors;
+	enum status status = ST_OK;
+
+	tensors->output = arena_alloc(&session->arena, (size_t)model->layer_count + 1,
+				      sizeof(*tensors->output));
+	tensors->variable = arena_alloc(&session->arena, (size_t)model->param_count + 1,
+					sizeof(*tensors->variable));
+	if (!tensors->output || !tensors->variable)
+		return err_nomem(err);
+	for (int i = MODEL_INPUT; i < model->layer_count && status == ST_OK; i++)
+		status = describe_output(&tensors->output[i + 1], session, i, err);
+	for (int p = 0; p < model->param_count; p++) {
+		const struct model_param *param = &model->params[p];
+
+		tensors->variable[p] = (struct outfeed_tensor_params){
+			.queue = WATCH,
+			.key = param->name,
+			.kind = OUTFEED_WEIGHT,
+			.layer = model->layers[param->layer].name,
+			.stage = session->layout->stage[param->layer],
+			.shape = param->shape.dim,
+			.ndim = param->shape.ndim,
+		};
+	}
+	return status;
+}
+
+static size_t output_count(const struct train_session *session, int layer)
+{
+	return (size_t)session->run->data.batch_size *
+	       (size_t)model_shape_count(&session->model->layers[layer].output);
+}
+
+/* ---- what queues send ------------------------------------------------------------------------ */
+
+static struct train_tensor *add_sent(struct train_session *session, int queue,
+				     const struct outfeed_tensor_params *what, const char *key)
+{
+	struct train_tensors *tensors = &session->tensors;
+	struct train_tensor *tensor = &tensors->items[tensors->count++];
+
+	*tensor = (struct train_tensor){.params = *what, .queue = queue};
+	tensor->params.key = key;
+	tensor->choice = outfeed_policy_choose(&tensors->policy, key, what->kind, true);
+	return tensor;
+}
+
+/* Gradients in reverse order, as the tutorial's optimizer adds them. */
+static void add_queues(struct train_session *session)
+{
+	const struct run_queues *plan = &session->outfeed_plan;
+	const struct model *model = session->model;
+	struct train_tensor *tensor;
+
+	for (int i = 0; i < plan->send_count; i++) {
+		const struct run_send *send = &plan->sends[i];
+
+		tensor = add_sent(session, send->queue, &session->tensors.output[send->layer + 1],
+				  send->key);
+		tensor->number = send->layer;
+		tensor->count = output_count(session, send->layer);
+		tensor->final = send->final;
+		tensor->sent = send->sent;
+		if (send->sent)
+			session->taps[send->layer] |= STAGE_LOOK;
+	}
+	for (int q = 0; q < plan->queue_count; q++) {
+		for (int p = model->param_count - 1; plan->queues[q].gradients && p >= 0; p--) {
+			struct outfeed_tensor_params gradient = session->tensors.variable[p];
+
+			if (!model->params[p].trainable)
+				continue;
+			gradient.kind = OUTFEED_GRADIENT;
+			tensor = add_sent(session, q, &gradient, plan->gradients[p].key);
+			tensor->number = p;
+			tensor->count = model->params[p].count;
+			tensor->final = true;
+			tensor->sent = plan->gradients[p].sent;
+		}
+	}
+}
+
+/* Of an execution, by each replica. */
+static int64_t enqueues_of(const struct train_session *session, const struct run_queue *queue)
+{
+	const struct run_layout *layout = session->layout;
+
+	return queue->gradients && session->run->outfeed.optimizer_mode == RUN_BEFORE_APPLY
+		       ? layout->updates_per_execution
+		       : layout->steps_per_execution;
+}
+
+/* A ring is as deep as the device's. A worker of several stages may have a micro-batch's gradients
+ * of one, and not yet those of another that it had before: it gets room for all that it may be
+ * ahead of itself, within a pipeline run. */
+int64_t train_tensors_room(const struct train_session *session, int number)
+{
+	const struct run_queue *queue = &session->outfeed_plan.queues[number];
+	const struct run_layout *layout = session->layout;
+	const bool ahead = queue->gradients && layout->ipus_used < layout->stages &&
+			   session->run->outfeed.optimizer_mode == RUN_AFTER_COMPUTE;
+	const int64_t ring =
+		session->run->outfeed.buffer_depth + (ahead ? layout->accumulation : 0);
+	const int64_t all = enqueues_of(session, queue);
+
+	if (session->run->outfeed.last)
+		return 1;
+	if (session->values == TRAIN_VALUES_RUNNING)
+		return min(ring, all);
+	return session->values == TRAIN_VALUES_EPOCH ? all * layout->executions_per_epoch : all;
+}
+
+double train_tensors_retained(const struct train_session *session)
+{
+	const struct train_tensors *tensors = &session->tensors;
+	double bytes = 0;
+
+	if (session->values == TRAIN_VALUES_NONE)
+		return 0;
+	for (int i = 0; i < tensors->count; i++) {
+		const struct train_tensor *tensor = &tensors->items[i];
+
+		if (tensor->sent)
+			bytes += ((double)sizeof(struct ips_keys) +
+				  (double)tensor->count * sizeof(float)) *
+				 (double)train_tensors_room(session, tensor->queue);
+	}
+	return bytes * session->layout->replicas;
+}
+
+/* ---- what is watched ------------------------------------------------------------------------- */
+
+static bool is_output_sent(const struct train_session *session, int layer)
+{
+	const struct run_queues *plan = &session->outfeed_plan;
+
+	for (int i = 0; i < plan->send_count; i++)
+		if (plan->sends[i].sent &&
+		    train_tensors_origin(session->model, plan->sends[i].layer) == layer)
+			return true;
+	return false;
+}
+
+/* A rule that fits nothing is most likely misspelt. */
+static void mark_rules(const struct train_tensors *tensors, const char *key, enum outfeed_kind kind)
+{
+	for (int i = 0; i < tensors->policy.count; i++) {
+		struct outfeed_rule rule = tensors->policy.rules[i];
+		const struct outfeed_policy alone = {&rule, 1, 0};
+
+		rule.tier = OUTFEED_FULL;
+		tensors->used[i] |=
+			outfeed_policy_choose(&alone, key, kind, false).tier == OUTFEED_FULL;
+	}
+}
+
+/* The tensor's tier; `off`: it is not recorded. */
+static enum outfeed_tier add_watched(struct train_tensors *tensors,
+				     const struct outfeed_tensor_params *params, int number,
+				     int slot, size_t count)
+{
+	const struct outfeed_choice choice =
+		outfeed_policy_choose(&tensors->policy, params->key, params->kind, false);
+
+	mark_rules(tensors, params->key, params->kind);
+	if (choice.tier != OUTFEED_OFF)
+		tensors->items[tensors->count++] = (struct train_tensor){.params = *params,
+									 .choice = choice,
+									 .count = count,
+									 .queue = -1,
+									 .number = number,
+									 .slot = slot};
+	return choice.tier;
+}
+
+static void watch_outputs(struct train_session *session)
+{
+	for (int i = 0; i < session->model->layer_count; i++) {
+		const struct model_layer *layer = &session->model->layers[i];
+		enum outfeed_tier tier;
+
+		if (layer->ops->pass_through || layer->output.ndim >= OUTFEED_NDIM_MAX ||
+		    is_output_sent(session, i))
+			continue;
+		tier = add_watched(&session->tensors, &session->tensors.output[i + 1], i, 0,
+				   output_count(session, i));
+		if (tier != OUTFEED_OFF)
+			session->taps[i] |=
+				tier == OUTFEED_HEALTH ? STAGE_LOOK | STAGE_ABS_MAX : STAGE_LOOK;
+	}
+}
+
+/* Of one variable: its gradient, its slots, itself. */
+static enum status watch_variable(struct train_session *session, int number, struct err *err)
+{
+	const struct model_param *param = &session->model->params[number];
+	const struct run_gradient *gradient = &session->outfeed_plan.gradients[number];
+	const struct optimizer *optimizer = &session->optimizer;
+	struct train_tensors *tensors = &session->tensors;
+	struct outfeed_tensor_params params = tensors->variable[number];
+
+	if (param->trainable) {
+		params.kind = OUTFEED_GRADIENT;
+		params.key = gradient->key;
+		if (gradient->sent)
+			mark_rules(tensors, params.key, params.kind);
+		else
+			add_watched(tensors, &params, number, 0, param->count);
+	}
+	params.kind = OUTFEED_OPTIMIZER_STATE;
+	for (int s = 0; param->trainable && s < optimizer_slots(optimizer); s++) {
+		params.key = arena_printf(&session->arena, "%s/%s/%s", optimizer_name(optimizer),
+					  optimizer_slot_name(optimizer, s), param->name);
+		if (!params.key)
+			return err_nomem(err);
+		add_watched(tensors, &params, number, s, param->count);
+	}
+	add_watched(tensors, &tensors->variable[number], number, 0, param->count);
+	return ST_OK;
+}
+
+static enum status add_watches(struct train_session *session, struct err *err)
+{
+	const struct run_queues *plan = &session->outfeed_plan;
+	struct train_tensors *tensors = &session->tensors;
+	enum status status = ST_OK;
+
+	tensors->used = arena_alloc(&session->arena, (size_t)tensors->policy.count + 1,
+				    sizeof(*tensors->used));
+	if (!tensors->used)
+		return err_nomem(err);
+	for (int i = 0; i < plan->send_count; i++)
+		mark_rules(tensors, plan->sends[i].key, OUTFEED_ACTIVATION);
+	watch_outputs(session);
+	for (int p = session->model->param_count - 1; p >= 0 && status == ST_OK; p--)
+		status = watch_variable(session, p, err);
+	return status;
+}
+
+/* ---- the plan -------------------------------------------------------------------------------- */
+
+bool train_tensors_watched(const struct run_file *run, bool recorded)
+{
+	return recorded ||
+	       (run->health.wanted && (run->health.stop.count > 0 || run->health.rules));
+}
+
+static unsigned watched_kinds(const struct run_file *run)
+{
+	static const unsigned kinds[] = {
+		[RUN_WATCH_NOTHING] = 0,
+		[RUN_WATCH_GRADIENTS] = 1u << OUTFEED_GRADIENT,
+		[RUN_WATCH_ALL] = 1u << OUTFEED_ACTIVATION | 1u << OUTFEED_GRADIENT,
+	};
+
+	return run->health.wanted ? kinds[run->health.watch] : 0;
+}
+
+enum status train_tensors_plan(struct train_session *session, bool recorded, struct err *err)
+{
+	const struct json_at capture = json_root(session->run->path, session->run->outfeed.capture);
+	const struct model *model = session->model;
+	const size_t variables = 3 + (size_t)optimizer_slots(&session->optimizer);
+	struct run_queues *plan = &session->outfeed_plan;
+	struct train_tensors *tensors = &session->tensors;
+	enum status status;
+
+	session->taps = arena_alloc(&session->arena, (size_t)model->layer_count + 1,
+				    sizeof(*session->taps));
+	if (!session->taps)
+		return err_nomem(err);
+	if (session->layout->steps_per_epoch == 0)
+		return ST_OK;
+	status = run_queues_plan(plan, &session->arena, session->run, model, session->layout, err);
+	if (status == ST_OK)
+		status = run_queues_check(plan, session->run, model, err);
+	if (status == ST_OK)
+		status = outfeed_policy_read(&tensors->policy, &capture, err);
+	if (status == ST_OK)
+		status = describe_model(session, err);
+	if (status != ST_OK)
+		return status;
+	tensors->policy.watched = watched_kinds(session->run);
+	tensors->items = arena_alloc(&session->arena,
+				     (size_t)plan->send_count + (size_t)model->layer_count +
+					     variables * (size_t)model->param_count + 1,
+				     sizeof(*tensors->items));
+	if (!tensors->items)
+		return err_nomem(err);
+	add_queues(session);
+	return train_tensors_watched(session->run, recorded) ? add_watches(session, err) : ST_OK;
+}
+
+void train_tensors_fini(struct train_tensors *tensors)
+{
+	outfeed_policy_fini(&tensors->policy);
+}
+
+/* ---- forecast -------------------------------------------------------------------------------- */
+
+/* Bytes of a tensor's own rows, from dbstat over reports of the examples. */
+#define TENSOR_ROWS 180.0
+
+int64_t train_tensors_budget(const struct train_session *session, bool *disk)
+{
+	const int64_t budget = session->run->outfeed.budget;
+	struct statvfs of;
+	double half = INFINITY;
+	bool less;
+
+	if (session->report && statvfs(session->report, &of) == 0)
+		half = (double)of.f_bavail * (double)of.f_frsize / 2;
+	less = half < (double)budget;
+	if (disk)
+		*disk = less;
+	return less ? (int64_t)half : budget;
+}
+
+/* How often one replica has a value of it. */
+static double values_of(const struct train_session *session, enum outfeed_kind kind)
+{
+	const double steps =
+		(double)session->layout->steps_per_epoch * (double)session->run->fit.epochs;
+	const bool by_step = kind == OUTFEED_ACTIVATION ||
+			     (kind == OUTFEED_GRADIENT &&
+			      session->run->outfeed.optimizer_mode == RUN_AFTER_COMPUTE);
+
+	return by_step ? steps : steps / (double)session->layout->accumulation;
+}
+
+void train_tensors_forecast(struct train_tensors_forecast *out, const struct train_session *session)
+{
+	const struct outfeed_choice full = {OUTFEED_FULL, 1, 0};
+	const int replicas = session->layout->replicas;
+
+	*out = (struct train_tensors_forecast){0};
+	for (int i = 0; i < session->tensors.count; i++) {
+		const struct train_tensor *tensor = &session->tensors.items[i];
+		const struct outfeed_choice *choice = &tensor->choice;
+		const enum outfeed_kind kind = tensor->params.kind;
+		const double values = ceil(values_of(session, kind) / (double)choice->every);
+		const double bytes = outfeed_bytes(choice, tensor->count, OUTFEED_FLOAT32);
+
+		if ((tensor->queue >= 0 && !tensor->sent) || choice->tier == OUTFEED_OFF)
+			continue;
+		out->tensors++;
+		out->bytes += TENSOR_ROWS + replicas * values * bytes;
+		/* What a ring holds is written at the end. */
+		if (choice->tier == OUTFEED_LAST_N)
+			out->bytes +=
+				replicas * fmin(values, (double)choice->last) *
+				(outfeed_bytes(&full, tensor->count, OUTFEED_FLOAT32) - bytes);
+		out->memory +=
+			outfeed_memory(choice, kind, tensor->count, OUTFEED_FLOAT32, replicas);
+	}
+}
+
+static const char *bytes_text(char out[FMT_SIZE], double bytes)
+{
+	return fmt_bytes(out, bytes < 0x1p63 ? (uint64_t)bytes : (uint64_t)INT64_MAX);
+}
+
+void train_tensors_text(char out[TRAIN_TENSORS_TEXT], const struct train_session *session)
+{
+	char bytes[FMT_SIZE], memory[FMT_SIZE], limit[FMT_SIZE];
+	struct train_tensors_forecast forecast;
+	bool disk;
+	const int64_t budget = train_tensors_budget(session, &disk);
+	int length;
+
+	train_tensors_forecast(&forecast, session);
+	out[0] = '\0';
+	if (forecast.tensors == 0)
+		return;
+	length = snprintf(out, TRAIN_TENSORS_TEXT,
+			  "Looking at %d tensor%s: about %s of the report and %s of memory",
+			  forecast.tensors, forecast.tensors == 1 ? "" : "s",
+			  bytes_text(bytes, forecast.bytes), bytes_text(memory, forecast.memory));
+	if (forecast.bytes > (double)budget)
+		snprintf(out + length, (size_t)(TRAIN_TENSORS_TEXT - length),
+			 "; the budget is %s%s, so tiers will be lowered",
+			 bytes_text(limit, (double)budget),
+			 disk ? ", half of what the disk has free" : " (outfeed.budget)");
+	else if (disk)
+		snprintf(out + length, (size_t)(TRAIN_TENSORS_TEXT - length),
+			 "; the budget is lowered to %s, half of what the disk has free",
+			 bytes_text(limit, (double)budget));
+}
+
+int train_tensors_unused_rule(const struct train_session *session, int rule)
+{
+	const struct train_tensors *tensors = &session->tensors;
+
+	for (int i = rule; tensors->used && i < tensors->policy.count; i++)
+		if (!tensors->used[i] && !tensors->policy.rules[i].queued_only)
+			return i;
+	return -1;
+}
