@@ -8,6 +8,9 @@
 #ifndef COMMON_ERR_H
 #define COMMON_ERR_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "common/status.h"
 
 #define ERR_TEXT_SIZE 1024
@@ -28,5 +31,24 @@ enum status err_prefix(struct err *err, const char *format, ...)
 
 /* "out of memory" without a place; returns ST_NOMEM. */
 enum status err_nomem(struct err *err);
+
+/*
+ * Failures that stick: steps that stand one below the other return at once where an earlier one has
+ * failed, so that only the last is asked. err_start() begins such a row: it returns @err, or @own
+ * where that is NULL, without a failure.
+ */
+static inline struct err *err_start(struct err *err, struct err *own)
+{
+	struct err *at = err ? err : own;
+
+	at->status = ST_OK;
+	at->text[0] = '\0';
+	return at;
+}
+
+static inline bool err_stuck(const struct err *err)
+{
+	return err->status != ST_OK;
+}
 
 #endif /* COMMON_ERR_H */

@@ -1,14 +1,25 @@
 /*
- * A model's life, and what one may ask it.
+ * A model: its life, its shapes and parameters, the order of its stages, and what one may ask it.
  *
- * Threading: a model is read-only once it is made. Ownership: the model and all it points to lie in
- * one arena, which the model holds in `memory`.
+ * Threading: a model is read-only once it is made and in order. Ownership: the model and all it
+ * points to lie in one arena, which the model holds in `memory`.
  */
 #include "model/model.h"
 
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "common/mem.h"
+#include "common/sorted.h"
 #include "model/layers/layer.h"
+#include "model/model_config.h"
 #include "model/model_reader.h"
+
+#define MODEL_FIRST_PARAMS 8
+#define MODEL_VALUES       (INT64_C(1) << 39) /* the most values of a model */
+#define MODEL_ITEM_VALUES  (INT64_C(1) << 40) /* the most values of an item in a layer */
 
 /* What `memory` points to. */
 struct model_box {
@@ -16,44 +27,43 @@ struct model_box {
 	struct model model;
 };
 
-static enum status model_read(struct model_box *box, const struct json_at *at,
-			      const struct model_shape *input, struct err *err)
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static void model_read(struct model_box *box, const struct json_at *at,
+		       const struct model_shape *input, struct err *err)
 {
 	struct model_reader reader = {
 		.model = &box->model, .arena = &box->arena, .data = input, .err = err};
-	enum status status;
 
-	if (arena_init(&reader.scratch, 0))
-		return err_nomem(err);
-	status = model__read(&reader, at);
+	if (arena_init(&reader.scratch, 0)) {
+		err_nomem(err);
+		return;
+	}
+	model__read(&reader, at);
 	arena_fini(&reader.scratch);
 	model__names_free(&reader.taken);
 	model__names_free(&reader.shared);
 	mem_free(reader.list);
-	return status;
 }
 
 enum status model_new(struct model **out, const struct json_at *at, const struct model_shape *input,
 		      struct err *err)
 {
-	struct model_box *box;
-	enum status status;
+	struct model_box *box = mem_calloc(1, sizeof(*box));
+	struct err own;
 
 	*out = NULL;
-	box = mem_calloc(1, sizeof(*box));
-	if (!box)
-		return err_nomem(err);
+	err = err_start(err, &own);
 	/* The first block is chained when it is asked for. */
-	if (arena_init(&box->arena, 0)) {
+	if (!box || arena_init(&box->arena, 0)) {
 		mem_free(box);
 		return err_nomem(err);
 	}
-
 	box->model.memory = box;
-	status = model_read(box, at, input, err);
-	if (status != ST_OK) {
+	model_read(box, at, input, err);
+	if (err_stuck(err)) {
 		model_free(&box->model);
-		return status;
+		return err->status;
 	}
 	model_set_policy(&box->model, false);
 	*out = &box->model;
@@ -83,6 +93,298 @@ void *model__alloc(struct model *model, size_t count, size_t size)
 	return arena_alloc(model__arena(model), count, size);
 }
 
+/* ---- shapes ---------------------------------------------------------------------------------- */
+
+int64_t model_shape_count(const struct model_shape *shape)
+{
+	int64_t count = 1;
+
+	for (int i = 0; i < shape->ndim; i++)
+		count *= shape->dim[i];
+	return count;
+}
+
+void model_shape_text(const struct model_shape *shape, int64_t batch, char *out, size_t size)
+{
+	size_t used;
+	int put;
+
+	if (batch > 0)
+		put = snprintf(out, size, "(%lld", (long long)batch);
+	else
+		put = snprintf(out, size, "(None");
+	for (int i = 0; i < shape->ndim; i++) {
+		used = put > 0 ? (size_t)put : 0;
+		if (used >= size)
+			return;
+		if (shape->dim[i])
+			put += snprintf(out + used, size - used, ", %lld",
+					(long long)shape->dim[i]);
+		else
+			put += snprintf(out + used, size - used, ", None");
+	}
+	used = put > 0 ? (size_t)put : 0;
+	if (used < size)
+		snprintf(out + used, size - used, "%s", shape->ndim ? ")" : ",)");
+}
+
+enum status model__check_shape(const struct json_at *at, const struct model_shape *shape,
+			       struct err *err)
+{
+	double count = 1.0;
+	bool wide = false;
+
+	for (int i = 0; i < shape->ndim; i++) {
+		count *= (double)shape->dim[i];
+		wide = wide || shape->dim[i] > INT_MAX;
+	}
+	if (wide || count > (double)MODEL_ITEM_VALUES)
+		return model_config_limit(at, err,
+					  "the shape is beyond the limit: it would take %.1f GB",
+					  4.0 * count * 1e-9);
+	return ST_OK;
+}
+
+enum status model__read_shape(const struct json_at *at, struct model_shape *out, int64_t *batch,
+			      struct err *err)
+{
+	enum status status = json_array(at, err);
+	struct json_at here;
+
+	if (status != ST_OK)
+		return status;
+	if (json_count(at) < 1 || json_count(at) > MODEL_DIMS + 1)
+		return json_fail(at, err,
+				 "a shape has the batch (null) and at most %d more dimensions",
+				 MODEL_DIMS);
+
+	*out = (struct model_shape){.ndim = json_count(at) - 1};
+	*batch = 0;
+	for (int i = 0; json_item(at, i, &here); i++) {
+		if (json_is_null(&here))
+			continue;
+		status = json_int(&here, 1, INT64_MAX, i ? &out->dim[i - 1] : batch, err);
+		if (status != ST_OK)
+			return status;
+	}
+	return model__check_shape(at, out, err);
+}
+
+/* ---- parameters ------------------------------------------------------------------------------ */
+
+/* The list doubles whenever its length is a power of two, so no capacity is kept. */
+static int model_grow_params(struct model *model)
+{
+	size_t count = (size_t)model->param_count;
+	struct model_param *params;
+
+	if (count && (count < MODEL_FIRST_PARAMS || (count & (count - 1))))
+		return 0;
+	params = model__alloc(model, count ? 2 * count : MODEL_FIRST_PARAMS, sizeof(*params));
+	if (!params)
+		return -1;
+	if (count)
+		memcpy(params, model->params, count * sizeof(*params));
+	model->params = params;
+	return 0;
+}
+
+/* Whether this machine could train it is another question: a model may be read to plan it. */
+static enum status model_check_size(const struct model *model, const struct json_at *at,
+				    const struct model_shape *shape, struct err *err)
+{
+	double added = 1.0, count;
+
+	for (int i = 0; i < shape->ndim; i++)
+		added *= (double)shape->dim[i];
+	count = (double)model->weights + added;
+	if (count <= (double)MODEL_VALUES)
+		return ST_OK;
+	return model_config_limit(
+		at, err, "the weights up to this layer would take %.1f TB: more than is planned",
+		4.0 * count * 1e-12);
+}
+
+enum status model__add_param(struct model *model, struct model_layer *layer,
+			     const struct json_at *at, const char *short_name,
+			     const struct model_shape *shape, const struct model_init *init,
+			     struct model_param **out, struct err *err)
+{
+	enum status status = model_check_size(model, at, shape, err);
+	struct model_param *param;
+	const char *name;
+
+	*out = NULL;
+	if (status != ST_OK)
+		return status;
+	name = arena_printf(model__arena(model), "%s/%s:0", layer->name, short_name);
+	if (!name || model_grow_params(model))
+		return err_nomem(err);
+
+	param = &model->params[model->param_count++];
+	*param = (struct model_param){
+		.name = name,
+		.short_name = short_name,
+		.layer = layer->position,
+		.shape = *shape,
+		.offset = model->weights,
+		.count = (size_t)model_shape_count(shape),
+		.init = *init,
+		.trainable = layer->trainable,
+		.autocast = true,
+	};
+	model->weights += model_align(param->count);
+	layer->param_count++;
+	*out = param;
+	return ST_OK;
+}
+
+/* ---- the order of the stages ----------------------------------------------------------------- */
+
+struct order_key {
+	int stage, position;
+};
+
+static int order_compare(const void *a, const void *b)
+{
+	const struct order_key *x = a, *y = b;
+
+	return SORTED_BY(x, y, stage, position);
+}
+
+static enum status order_check(const struct model *model, const int *stage, struct err *err)
+{
+	for (int i = 0; i < model->layer_count; i++) {
+		const struct model_layer *layer = &model->layers[i];
+
+		for (int j = 0; j < layer->input_count; j++) {
+			int from = layer->inputs[j];
+
+			if (from != MODEL_INPUT && stage[from] > stage[i])
+				return err_set(
+					err, ST_INVALID,
+					"layer \"%s\" of stage %d needs the output of \"%s\" "
+					"of stage %d: a layer can only depend on layers of its "
+					"own stage and of those before",
+					layer->name, stage[i], model->layers[from].name,
+					stage[from]);
+		}
+	}
+	return ST_OK;
+}
+
+static bool order_is_sorted(const struct model *model, const int *stage)
+{
+	for (int i = 1; i < model->layer_count; i++)
+		if (stage[i] < stage[i - 1])
+			return false;
+	return true;
+}
+
+/* Layers to their new places, each followed by its parameters. What is new is made beside what is
+ * there, and taken over at the end: a failure changes nothing. */
+static enum status order_apply(struct model *model, const struct order_key *keys, int *place,
+			       struct err *err)
+{
+	struct model_layer *layers =
+		model__alloc(model, (size_t)model->layer_count, sizeof(*layers));
+	struct model_param *params =
+		model__alloc(model, (size_t)model->param_count + 1, sizeof(*params));
+	size_t offset = 0;
+	int count = 0;
+
+	if (!layers || !params)
+		return err_nomem(err);
+	for (int i = 0; i < model->layer_count; i++)
+		place[keys[i].position] = i;
+	for (int i = 0; i < model->layer_count; i++) {
+		const struct model_layer *old = &model->layers[keys[i].position];
+		int *inputs = model__alloc(model, (size_t)old->input_count, sizeof(*inputs));
+
+		if (!inputs)
+			return err_nomem(err);
+		for (int j = 0; j < old->input_count; j++)
+			inputs[j] =
+				old->inputs[j] == MODEL_INPUT ? MODEL_INPUT : place[old->inputs[j]];
+		layers[i] = *old;
+		layers[i].position = i;
+		layers[i].inputs = inputs;
+		layers[i].first_param = count;
+		for (int j = 0; j < old->param_count; j++) {
+			struct model_param *param = &params[count++];
+
+			*param = model->params[old->first_param + j];
+			param->layer = i;
+			param->offset = offset;
+			offset += model_align(param->count);
+		}
+	}
+	model->layers = layers;
+	model->params = params;
+	return ST_OK;
+}
+
+enum status model_order(struct model *model, const int *stage, struct err *err)
+{
+	size_t count = (size_t)model->layer_count;
+	enum status status = order_check(model, stage, err);
+	struct order_key *keys;
+	int *place;
+
+	if (status != ST_OK || order_is_sorted(model, stage))
+		return status;
+	keys = mem_calloc(count, sizeof(*keys));
+	place = mem_calloc(count, sizeof(*place));
+	if (keys && place) {
+		for (int i = 0; i < model->layer_count; i++)
+			keys[i] = (struct order_key){stage[i], i};
+		qsort(keys, count, sizeof(*keys), order_compare);
+		status = order_apply(model, keys, place, err);
+	} else {
+		status = err_nomem(err);
+	}
+	mem_free(keys);
+	mem_free(place);
+	return status;
+}
+
+/* ---- which layers compute in half ------------------------------------------------------------ */
+
+void model_set_policy(struct model *model, bool mixed_float16)
+{
+	bool said[MODEL_POLICIES] = {false};
+	bool follows[MODEL_POLICIES];
+
+	for (int i = 0; i < model->layer_count; i++)
+		if (model_layer_outfeed(&model->layers[i]) == MODEL_NO_OUTFEED)
+			said[model->layers[i].policy] = true;
+	follows[MODEL_POLICY_OPEN] = true;
+	follows[MODEL_POLICY_TEXT] = !said[MODEL_POLICY_MIXED];
+	follows[MODEL_POLICY_FLOAT32] =
+		!said[MODEL_POLICY_OPEN] && !said[MODEL_POLICY_TEXT] && !said[MODEL_POLICY_MIXED];
+	follows[MODEL_POLICY_MIXED] = false;
+
+	for (int i = 0; i < model->layer_count; i++) {
+		struct model_layer *layer = &model->layers[i];
+
+		layer->half = follows[layer->policy] ? mixed_float16
+						     : layer->policy == MODEL_POLICY_MIXED;
+	}
+	for (int i = 0; i < model->param_count; i++) {
+		struct model_param *param = &model->params[i];
+
+		param->half = param->autocast && model->layers[param->layer].half;
+	}
+}
+
+bool model_any_half(const struct model *model)
+{
+	for (int i = 0; i < model->layer_count; i++)
+		if (model->layers[i].half)
+			return true;
+	return false;
+}
+
 /* ---- asking ---------------------------------------------------------------------------------- */
 
 const struct model_shape *model_input_shape(const struct model *model,
@@ -108,4 +410,27 @@ const char *model_layer_class(const struct model_layer *layer)
 enum model_outfeed model_layer_outfeed(const struct model_layer *layer)
 {
 	return layer->ops->outfeed;
+}
+
+int64_t model_layer_params(const struct model *model, int layer)
+{
+	const struct model_layer *at = &model->layers[layer];
+	size_t count = 0;
+
+	for (int i = 0; i < at->param_count; i++)
+		count += model->params[at->first_param + i].count;
+	return (int64_t)count;
+}
+
+int model_final_activation(const struct model *model)
+{
+	int last = model->layer_count - 1;
+	enum model_activation activation;
+
+	while (last >= 0 && model->layers[last].ops->outfeed != MODEL_NO_OUTFEED)
+		last = model->layers[last].inputs[0];
+	if (last < 0)
+		return -1;
+	activation = model->layers[last].activation;
+	return activation == MODEL_SOFTMAX || activation == MODEL_SIGMOID ? last : -1;
 }

@@ -11,24 +11,44 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "model/model_internal.h"
 
 #define CONFIG_KEYS 64
+
+static enum status config_fail(const struct json_at *at, struct err *err, enum status status,
+			       const char *format, va_list args)
+{
+	char text[ERR_TEXT_SIZE];
+
+	if (vsnprintf(text, sizeof(text), format, args) < 0)
+		text[0] = '\0';
+	json_fail(at, err, "%s", text);
+	if (err)
+		err->status = status;
+	return status;
+}
 
 enum status model_config_unsupported(const struct json_at *at, struct err *err, const char *format,
 				     ...)
 {
-	char text[ERR_TEXT_SIZE];
+	enum status status;
 	va_list args;
 
 	va_start(args, format);
-	if (vsnprintf(text, sizeof(text), format, args) < 0)
-		text[0] = '\0';
+	status = config_fail(at, err, ST_UNSUPPORTED, format, args);
 	va_end(args);
+	return status;
+}
 
-	json_fail(at, err, "%s", text);
-	if (err)
-		err->status = ST_UNSUPPORTED;
-	return ST_UNSUPPORTED;
+enum status model_config_limit(const struct json_at *at, struct err *err, const char *format, ...)
+{
+	enum status status;
+	va_list args;
+
+	va_start(args, format);
+	status = config_fail(at, err, ST_LIMIT, format, args);
+	va_end(args);
+	return status;
 }
 
 /* ---- the rules ------------------------------------------------------------------------------- */
@@ -145,15 +165,13 @@ enum status model_config_check(const struct json_at *at, const struct model_opti
 			       size_t count, const struct model_option *more, size_t more_count,
 			       struct err *err)
 {
-	enum status status = json_object(at, err);
-
-	if (status != ST_OK)
-		return status;
+	if (err_stuck(err) || json_object(at, err) != ST_OK)
+		return err->status;
 	for (const cJSON *item = at->node->child; item; item = item->next) {
 		const struct model_option *option = config_find(options, count, item->string);
-		struct json_at here = {.file = at->file, .up = at, .node = item, .index = -1};
+		const struct json_at here = {
+			.file = at->file, .up = at, .node = item, .key = item->string, .index = -1};
 
-		here.key = item->string;
 		if (!option)
 			option = config_find(more, more_count, item->string);
 		if (!option)
@@ -175,23 +193,22 @@ enum status model_config_class(const struct json_at *at, const char **class_name
 		{"module", MODEL_ANY},       {"registered_name", MODEL_ANY},
 		{"build_config", MODEL_ANY}, {"shared_object_id", MODEL_ANY},
 	};
-	enum status status = model_config_check(at, options, ARRAY_LEN(options), NULL, 0, err);
 
-	if (status != ST_OK)
-		return status;
-	if (!json_child(at, "class_name", here))
-		return json_fail(at, err, "\"class_name\" is missing");
-	return json_text(here, class_name, err);
+	model_config_check(at, options, ARRAY_LEN(options), NULL, 0, err);
+	if (model_option_need(at, "class_name", here, err))
+		json_text(here, class_name, err);
+	return err->status;
 }
 
 enum status model_config_object(const struct json_at *at, const char **class_name,
 				struct json_at *config, bool *config_here, struct err *err)
 {
 	struct json_at here;
-	enum status status;
 
 	*config_here = false;
 	*config = *at;
+	if (err_stuck(err))
+		return err->status;
 	if (cJSON_IsString(at->node)) {
 		*class_name = at->node->valuestring;
 		return ST_OK;
@@ -200,13 +217,132 @@ enum status model_config_object(const struct json_at *at, const char **class_nam
 		return json_fail(at, err,
 				 "must be a name or an object {\"class_name\", \"config\"}");
 
-	status = model_config_class(at, class_name, &here, err);
-	if (status != ST_OK)
-		return status;
-	if (json_child(at, "config", &here) && !json_is_null(&here)) {
+	model_config_class(at, class_name, &here, err);
+	if (model_option_at(at, "config", &here, err)) {
 		*config = here;
 		*config_here = true;
-		return json_object(config, err);
+		json_object(config, err);
 	}
-	return ST_OK;
+	return err->status;
+}
+
+/* ---- one option ------------------------------------------------------------------------------ */
+
+bool model_option_given(const struct json_at *config, const char *key, struct json_at *here,
+			struct err *err)
+{
+	return !err_stuck(err) && json_child(config, key, here);
+}
+
+bool model_option_at(const struct json_at *config, const char *key, struct json_at *here,
+		     struct err *err)
+{
+	return model_option_given(config, key, here, err) && !json_is_null(here);
+}
+
+bool model_option_need(const struct json_at *config, const char *key, struct json_at *here,
+		       struct err *err)
+{
+	if (!err_stuck(err) && !json_child(config, key, here))
+		json_fail(config, err, "\"%s\" is missing", key);
+	return !err_stuck(err);
+}
+
+void model_option_bool(const struct json_at *config, const char *key, bool *out, struct err *err)
+{
+	struct json_at here;
+
+	if (model_option_at(config, key, &here, err))
+		json_bool(&here, out, err);
+}
+
+void model_option_text(const struct json_at *config, const char *key, const char **out,
+		       struct err *err)
+{
+	struct json_at here;
+
+	if (model_option_at(config, key, &here, err))
+		json_text(&here, out, err);
+}
+
+/* ---- activations ----------------------------------------------------------------------------- */
+
+/* Keras's names; two of one kind are one function. */
+static const struct {
+	const char *name;
+	enum model_activation activation;
+} activation_names[] = {
+	{"elu", MODEL_ELU},
+	{"exponential", MODEL_EXPONENTIAL},
+	{"gelu", MODEL_GELU},
+	{"hard_sigmoid", MODEL_HARD_SIGMOID},
+	{"leaky_relu", MODEL_LEAKY_RELU},
+	{"linear", MODEL_LINEAR},
+	{"log_softmax", MODEL_LOG_SOFTMAX},
+	{"mish", MODEL_MISH},
+	{"relu", MODEL_RELU},
+	{"relu6", MODEL_RELU6},
+	{"selu", MODEL_SELU},
+	{"sigmoid", MODEL_SIGMOID},
+	{"silu", MODEL_SWISH},
+	{"softmax", MODEL_SOFTMAX},
+	{"softplus", MODEL_SOFTPLUS},
+	{"softsign", MODEL_SOFTSIGN},
+	{"swish", MODEL_SWISH},
+	{"tanh", MODEL_TANH},
+};
+
+/* {"class_name": "function", "config": "relu", ...}: *@name becomes the cursor of "relu". */
+static void activation_function(const struct json_at *at, struct json_at *name, struct err *err)
+{
+	const char *class_name;
+	struct json_at here;
+
+	if (model_config_class(at, &class_name, &here, err) != ST_OK)
+		return;
+	if (strcmp(class_name, "function") != 0)
+		model_config_unsupported(&here, err,
+					 "\"%s\" is not supported as an activation: give a "
+					 "function's name, or the layer after this one",
+					 class_name);
+	else if (!json_child(at, "config", name))
+		json_fail(at, err, "\"config\" (the function's name) is missing");
+}
+
+void model__read_activation(const struct json_at *config, enum model_activation *out,
+			    struct err *err)
+{
+	const char *known[ARRAY_LEN(activation_names)], *text;
+	struct json_at here, name;
+
+	*out = MODEL_LINEAR;
+	if (!model_option_at(config, "activation", &here, err))
+		return;
+	name = here;
+	if (cJSON_IsObject(here.node))
+		activation_function(&here, &name, err);
+	if (err_stuck(err) || json_text(&name, &text, err) != ST_OK)
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(activation_names); i++) {
+		known[i] = activation_names[i].name;
+		if (!strcmp(known[i], text)) {
+			*out = activation_names[i].activation;
+			return;
+		}
+	}
+	json_unknown(&name, "activation", text, known, ARRAY_LEN(known), err);
+}
+
+/* ---- policies -------------------------------------------------------------------------------- */
+
+enum model_policy model__read_policy(const struct json_at *config)
+{
+	const cJSON *node = cJSON_GetObjectItemCaseSensitive(config->node, "dtype");
+	const char *name = model_config_dtype(node);
+
+	if (!name)
+		return MODEL_POLICY_OPEN;
+	if (!strcmp(name, "mixed_float16"))
+		return MODEL_POLICY_MIXED;
+	return cJSON_IsObject(node) ? MODEL_POLICY_FLOAT32 : MODEL_POLICY_TEXT;
 }

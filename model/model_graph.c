@@ -1,10 +1,361 @@
 /*
- * The order of execution: every entry after its inputs, and of those that could be next the one
- * listed first. A list that is in order already stays as it is.
+ * How the entries of a functional model are connected, and the order of execution.
+ *
+ * Which outputs come into a layer stands in its "inbound_nodes"; the model's own ends in
+ * "input_layers" and "output_layers". Keras 2 writes a call as [["conv", 0, 0, {}], ...]: name,
+ * call, output, other arguments. Keras 3 writes {"args": [...], "kwargs": {...}} of tensors that
+ * know their ["conv", 0, 0].
  */
+#include <string.h>
 
+#include "common/mem.h"
 #include "model/model_reader.h"
 
+#define CALL_TENSOR "__keras_tensor__"
+
+/* What it takes to read an entry's calls. */
+struct call {
+	struct model_reader *reader;
+	struct model_scope *scope;
+	const struct model_entry *entry;
+	bool keras3;
+	struct err *err;
+};
+
+/* ---- one tensor ------------------------------------------------------------------------------ */
+
+/* Keras counts the call that made a nested model as 0, so its call in this one may be 1. */
+static void call_numbers(const struct model_entry *from, const struct json_at *call,
+			 const struct json_at *output, struct err *err)
+{
+	int64_t most = from->kind == MODEL_ENTRY_LAYER || from->kind == MODEL_ENTRY_INPUT ? 0 : 1;
+	int64_t number;
+
+	if (json_int(call, 0, INT64_MAX, &number, err) != ST_OK)
+		return;
+	if (number > most)
+		model_config_unsupported(call, err,
+					 "\"%s\" is called more than once: shared weights are not "
+					 "supported",
+					 from->name);
+	else if (json_int(output, 0, INT64_MAX, &number, err) == ST_OK && number > 0)
+		model_config_unsupported(output, err,
+					 "\"%s\" has one output here: only number 0 is supported",
+					 from->name);
+}
+
+/* ["conv", 0, 0], as items at @at (more may follow): the entry's number. */
+static int call_history(struct model_reader *reader, const struct model_scope *scope,
+			const struct json_at *at)
+{
+	struct json_at name_at, call, output;
+	struct err *err = reader->err;
+	const char *name, **known;
+	const int *found;
+
+	if (err_stuck(err) || json_array(at, err) != ST_OK)
+		return 0;
+	if (!json_item(at, 0, &name_at) || !json_item(at, 1, &call) || !json_item(at, 2, &output)) {
+		json_fail(at, err, "must be [\"layer\", 0, 0]: a name, a call and an output");
+		return 0;
+	}
+	if (json_text(&name_at, &name, err) != ST_OK)
+		return 0;
+	if (!strcmp(name, "_CONSTANT_VALUE")) {
+		model_config_unsupported(&name_at, err,
+					 "a constant as a layer's input is not supported");
+		return 0;
+	}
+	found = model__names_find(&scope->names, name);
+	if (found) {
+		call_numbers(&scope->entries[*found], &call, &output, err);
+		return *found;
+	}
+	known = arena_alloc(&reader->scratch, (size_t)scope->count + 1, sizeof(*known));
+	if (!known) {
+		err_nomem(err);
+		return 0;
+	}
+	for (int i = 0; i < scope->count; i++)
+		known[i] = scope->entries[i].name;
+	json_unknown(&name_at, "layer", name, known, (size_t)scope->count, err);
+	return 0;
+}
+
+static void call_add(const struct call *call, const struct json_at *history)
+{
+	struct model_reader *reader = call->reader;
+	int from = call_history(reader, call->scope, history);
+
+	if (err_stuck(call->err))
+		return;
+	if (mem_grow(&reader->list, &reader->list_capacity, (size_t)reader->list_count + 1,
+		     sizeof(*reader->list)))
+		err_nomem(call->err);
+	else
+		reader->list[reader->list_count++] = from;
+}
+
+static void call_keras_tensor(const struct call *call, const struct json_at *at)
+{
+	struct json_at here, config;
+	const char *class_name;
+
+	if (model_config_class(at, &class_name, &here, call->err) != ST_OK)
+		return;
+	if (strcmp(class_name, CALL_TENSOR) != 0)
+		model_config_unsupported(&here, call->err,
+					 "only layers' outputs (\"" CALL_TENSOR
+					 "\") are supported as inputs, not \"%s\"",
+					 class_name);
+	else if (!json_child(at, "config", &config) || !json_child(&config, "keras_history", &here))
+		json_fail(at, call->err, "\"config.keras_history\" is missing");
+	else
+		call_add(call, &here);
+}
+
+/* ---- arguments ------------------------------------------------------------------------------- */
+
+/* A tensor, null, or a list of them. */
+static void call_argument(const struct call *call, const struct json_at *at)
+{
+	const cJSON *node = at->node->child;
+
+	if (err_stuck(call->err) || cJSON_IsNull(at->node))
+		return;
+	if (cJSON_IsObject(at->node)) {
+		call_keras_tensor(call, at);
+		return;
+	}
+	if (!cJSON_IsArray(at->node))
+		model_config_unsupported(at, call->err,
+					 "a constant as a layer's input is not supported");
+	for (int i = 0; node && !err_stuck(call->err); node = node->next, i++) {
+		struct json_at here = model__item(at, node, i);
+
+		if (cJSON_IsArray(node))
+			model_config_unsupported(&here, call->err,
+						 "lists of lists of inputs are not supported");
+		call_argument(call, &here);
+	}
+}
+
+static bool call_is_empty(const cJSON *node)
+{
+	if (!cJSON_IsArray(node))
+		return cJSON_IsNull(node);
+	for (const cJSON *item = node->child; item; item = item->next)
+		if (!cJSON_IsNull(item))
+			return false;
+	return true;
+}
+
+static void call_kwargs(const struct call *call, const struct json_at *at)
+{
+	if (err_stuck(call->err) || json_object(at, call->err) != ST_OK)
+		return;
+	for (const cJSON *node = at->node->child; node && !err_stuck(call->err);
+	     node = node->next) {
+		const struct json_at here = {
+			.file = at->file, .up = at, .node = node, .key = node->string, .index = -1};
+		const bool training = !strcmp(node->string, "training");
+
+		if (call->keras3 && !strcmp(node->string, "inputs")) {
+			call_argument(call, &here);
+			continue;
+		}
+		/* Keras 3 writes down the false that a layer's call() has by itself, which fit()
+		 * overrules. */
+		if (call_is_empty(node) ||
+		    (training && call->keras3 && call->entry->kind == MODEL_ENTRY_LAYER &&
+		     cJSON_IsFalse(node)))
+			continue;
+		model_config_unsupported(
+			&here, call->err,
+			training ? "not supported: it must be null (a normalisation that is not "
+				   "\"trainable\" uses its moving statistics without it)"
+				 : "not supported: it must be null for this argument of the call");
+	}
+}
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+static void call_keras3(struct call *call, const struct json_at *at)
+{
+	static const struct model_option options[] = {{"args", MODEL_ANY}, {"kwargs", MODEL_ANY}};
+	struct json_at here;
+
+	call->keras3 = true;
+	model_config_check(at, options, ARRAY_LEN(options), NULL, 0, call->err);
+	if (model_option_given(at, "args", &here, call->err) &&
+	    json_array(&here, call->err) == ST_OK) {
+		const cJSON *node = here.node->child;
+
+		for (int i = 0; node; node = node->next, i++) {
+			struct json_at argument = model__item(&here, node, i);
+
+			call_argument(call, &argument);
+		}
+	}
+	if (model_option_given(at, "kwargs", &here, call->err))
+		call_kwargs(call, &here);
+}
+
+static void call_keras2_tensor(const struct call *call, const struct json_at *at)
+{
+	struct json_at here;
+
+	call_add(call, at);
+	if (json_item(at, 3, &here))
+		call_kwargs(call, &here);
+}
+
+static void call_keras2(const struct call *call, const struct json_at *at)
+{
+	const cJSON *node = at->node->child;
+
+	if (cJSON_IsString(node)) /* one tensor, not in a list */
+		call_keras2_tensor(call, at);
+	else
+		for (int i = 0; node && !err_stuck(call->err); node = node->next, i++) {
+			struct json_at here = model__item(at, node, i);
+
+			call_keras2_tensor(call, &here);
+		}
+}
+
+/* How many inputs does it take? */
+static void call_check_count(const struct call *call, const struct json_at *at)
+{
+	const struct model_entry *entry = call->entry;
+	int count = call->reader->list_count, least = 1, most = 1, wanted;
+
+	if (entry->kind == MODEL_ENTRY_LAYER && entry->ops->most_inputs) {
+		least = entry->ops->least_inputs;
+		most = entry->ops->most_inputs;
+	}
+	if (err_stuck(call->err) || (count >= least && count <= most))
+		return;
+	wanted = count < least ? least : most;
+	if (entry->kind != MODEL_ENTRY_LAYER && count > 1)
+		model_config_unsupported(
+			at, call->err,
+			"models of several inputs are not supported: %d come into \"%s\"", count,
+			entry->name);
+	else
+		json_fail(at, call->err, "\"%s\" (%s) takes %s%d input%s, but %d come%s in",
+			  entry->name, entry->class_name,
+			  least == most   ? ""
+			  : count < least ? "at least "
+					  : "at most ",
+			  wanted, wanted == 1 ? "" : "s", count, count == 1 ? "s" : "");
+}
+
+static void call_read(struct call *call, struct model_entry *entry, const struct json_at *at)
+{
+	struct model_reader *reader = call->reader;
+	const bool input = entry->kind == MODEL_ENTRY_INPUT;
+	struct json_at nodes, first, second;
+	struct err *err = call->err;
+
+	reader->list_count = 0;
+	if (err_stuck(err) || (input && !json_child(at, "inbound_nodes", &nodes)) ||
+	    !model_option_need(at, "inbound_nodes", &nodes, err) ||
+	    json_array(&nodes, err) != ST_OK || (input && !json_count(&nodes)))
+		return;
+	if (input)
+		json_fail(&nodes, err, "nothing can come into an InputLayer");
+	else if (!json_item(&nodes, 0, &first))
+		json_fail(&nodes, err, "nothing comes into \"%s\"", entry->name);
+	else if (json_item(&nodes, 1, &second))
+		model_config_unsupported(&second, err,
+					 "\"%s\" is called more than once: shared weights are not "
+					 "supported",
+					 entry->name);
+	else if (cJSON_IsObject(first.node))
+		call_keras3(call, &first);
+	else if (cJSON_IsArray(first.node))
+		call_keras2(call, &first);
+	else
+		json_fail(&first, err, "must be an array or an object {\"args\", \"kwargs\"}");
+	call_check_count(call, &nodes);
+	if (err_stuck(err))
+		return;
+
+	entry->input_count = reader->list_count;
+	entry->inputs =
+		arena_alloc(&reader->scratch, (size_t)entry->input_count, sizeof(*entry->inputs));
+	if (entry->inputs)
+		memcpy(entry->inputs, reader->list,
+		       (size_t)entry->input_count * sizeof(*entry->inputs));
+	else
+		err_nomem(err);
+}
+
+/* ---- the model's own ends -------------------------------------------------------------------- */
+
+/* [["input_1", 0, 0]], or ["input_1", 0, 0]: exactly one. */
+static int call_end(struct model_reader *reader, const struct model_scope *scope,
+		    const struct json_at *config, const char *key)
+{
+	struct err *err = reader->err;
+	struct json_at list, first;
+
+	if (!model_option_need(config, key, &list, err))
+		return 0;
+	if (cJSON_IsObject(list.node)) {
+		model_config_unsupported(&list, err,
+					 "inputs and outputs with keys are not supported: give one "
+					 "as [\"layer\", 0, 0]");
+		return 0;
+	}
+	if (json_array(&list, err) != ST_OK)
+		return 0;
+	if (!json_item(&list, 0, &first))
+		json_fail(&list, err, "must name one layer");
+	else if (cJSON_IsString(first.node))
+		first = list;
+	else if (json_count(&list) > 1)
+		model_config_unsupported(&list, err,
+					 "%d of them are not supported: there must be one",
+					 json_count(&list));
+	return call_history(reader, scope, &first);
+}
+
+void model__read_calls(struct model_reader *reader, struct model_scope *scope,
+		       const struct json_at *config)
+{
+	struct err *err = reader->err;
+	struct json_at at;
+
+	scope->input = call_end(reader, scope, config, "input_layers");
+	scope->output = call_end(reader, scope, config, "output_layers");
+	if (err_stuck(err))
+		return;
+	if (scope->entries[scope->input].kind != MODEL_ENTRY_INPUT) {
+		json_child(config, "input_layers", &at);
+		json_fail(&at, err, "\"%s\" is not an InputLayer",
+			  scope->entries[scope->input].name);
+	}
+	for (int i = 0; i < scope->count && !err_stuck(err); i++) {
+		at = model__entry_at(scope, i);
+		if (scope->entries[i].kind == MODEL_ENTRY_INPUT && i != scope->input)
+			json_fail(&at, err, "the InputLayer \"%s\" is not among \"input_layers\"",
+				  scope->entries[i].name);
+	}
+	for (int i = 0; i < scope->count && !err_stuck(err); i++) {
+		struct call call = {
+			.reader = reader, .scope = scope, .entry = &scope->entries[i], .err = err};
+
+		at = model__entry_at(scope, i);
+		call_read(&call, &scope->entries[i], &at);
+	}
+}
+
+/* ---- the order of execution ------------------------------------------------------------------ */
+
+/* Every entry stands after its inputs; of those that could be next the one listed first comes. A
+ * list that is in order already stays as it is. */
 struct graph {
 	const struct model_scope *scope;
 	int *waiting; /* by entry: inputs that have no place yet */
@@ -15,22 +366,15 @@ struct graph {
 	bool *leads; /* by entry: to the output */
 };
 
-static size_t graph_edges(const struct model_scope *scope)
-{
-	size_t count = 0;
-
-	for (int i = 0; i < scope->count; i++)
-		count += (size_t)scope->entries[i].input_count;
-	return count;
-}
-
 static int graph_alloc(struct graph *graph, struct arena *scratch)
 {
-	size_t count = (size_t)graph->scope->count;
+	size_t count = (size_t)graph->scope->count, edges = 0;
 
+	for (size_t i = 0; i < count; i++)
+		edges += (size_t)graph->scope->entries[i].input_count;
 	graph->waiting = arena_alloc(scratch, count, sizeof(int));
 	graph->first = arena_alloc(scratch, count + 2, sizeof(int));
-	graph->readers = arena_alloc(scratch, graph_edges(graph->scope) + 1, sizeof(int));
+	graph->readers = arena_alloc(scratch, edges + 1, sizeof(int));
 	graph->ready = arena_alloc(scratch, count, sizeof(int));
 	graph->leads = arena_alloc(scratch, count, sizeof(bool));
 	return graph->waiting && graph->first && graph->readers && graph->ready && graph->leads
@@ -114,7 +458,7 @@ static int graph_waits_for(const struct graph *graph, int entry)
 }
 
 /* After as many steps back as there are entries, one stands on the cycle. */
-static enum status graph_cycle(const struct graph *graph, struct err *err)
+static void graph_cycle(const struct graph *graph, struct err *err)
 {
 	const struct model_scope *scope = graph->scope;
 	struct json_at at;
@@ -125,15 +469,14 @@ static enum status graph_cycle(const struct graph *graph, struct err *err)
 	for (int i = 0; i < scope->count; i++)
 		entry = graph_waits_for(graph, entry);
 	at = model__entry_at(scope, entry);
-	return json_fail(&at, err,
-			 "the layers form a cycle: \"%s\" needs \"%s\", which needs what comes "
-			 "out of it",
-			 scope->entries[entry].name,
-			 scope->entries[graph_waits_for(graph, entry)].name);
+	json_fail(&at, err,
+		  "the layers form a cycle: \"%s\" needs \"%s\", which needs what comes "
+		  "out of it",
+		  scope->entries[entry].name, scope->entries[graph_waits_for(graph, entry)].name);
 }
 
 /* Entries are in order, so each comes after all that reads it when one walks back. */
-static enum status graph_check_leads(const struct graph *graph, struct err *err)
+static void graph_check_leads(const struct graph *graph, struct err *err)
 {
 	const struct model_scope *scope = graph->scope;
 
@@ -144,29 +487,32 @@ static enum status graph_check_leads(const struct graph *graph, struct err *err)
 		for (int j = 0; graph->leads[scope->order[i]] && j < entry->input_count; j++)
 			graph->leads[entry->inputs[j]] = true;
 	}
-	for (int i = 0; i < scope->count; i++) {
+	for (int i = 0; i < scope->count && !err_stuck(err); i++) {
 		struct json_at at = model__entry_at(scope, i);
 
 		if (!graph->leads[i])
-			return json_fail(&at, err,
-					 "\"%s\" does not lead to the model's output, \"%s\": "
-					 "leave it out",
-					 scope->entries[i].name,
-					 scope->entries[scope->output].name);
+			json_fail(&at, err,
+				  "\"%s\" does not lead to the model's output, \"%s\": "
+				  "leave it out",
+				  scope->entries[i].name, scope->entries[scope->output].name);
 	}
-	return ST_OK;
 }
 
-enum status model__sort(struct model_reader *reader, struct model_scope *scope)
+void model__sort(struct model_reader *reader, struct model_scope *scope)
 {
 	struct graph graph = {.scope = scope};
 
+	if (err_stuck(reader->err))
+		return;
 	scope->order =
 		arena_alloc(&reader->scratch, (size_t)scope->count + 1, sizeof(*scope->order));
-	if (!scope->order || graph_alloc(&graph, &reader->scratch))
-		return err_nomem(reader->err);
+	if (!scope->order || graph_alloc(&graph, &reader->scratch)) {
+		err_nomem(reader->err);
+		return;
+	}
 	graph_link(&graph);
 	if (graph_order(&graph, scope->order) < scope->count)
-		return graph_cycle(&graph, reader->err);
-	return graph_check_leads(&graph, reader->err);
+		graph_cycle(&graph, reader->err);
+	else
+		graph_check_leads(&graph, reader->err);
 }

@@ -1,5 +1,5 @@
 /*
- * Initial values: one table row per initializer of Keras.
+ * Initial values and regularisers of parameters: one table row for each of Keras's. No state.
  *
  * Variance scaling as Keras defines it: scale over the fan; a uniform limit is sqrt(3 variance), a
  * normal one is cut at two deviations and widened for what the cut takes away.
@@ -15,7 +15,8 @@
 #include "common/str.h"
 #include "model/model_config.h"
 
-#define INIT_TRUNCATED 0.87962566103423978 /* deviation of a normal cut at two deviations */
+#define INIT_TRUNCATED     0.87962566103423978 /* deviation of a normal cut at two deviations */
+#define REGULARIZER_FACTOR 0.01 /* Keras's default of L1 and L2; L1L2's is 0 in an object */
 
 enum init_fan {
 	INIT_NO_FAN,
@@ -99,74 +100,63 @@ struct model_init model_init_named(const char *name, int64_t fan_in, int64_t fan
 	return init_default(row, fan_in, fan_out);
 }
 
-static enum status init_unknown(const struct json_at *at, const char *name, struct err *err)
+static void init_unknown(const struct json_at *at, const char *name, struct err *err)
 {
 	struct str known = {0};
-	enum status status;
 
 	for (size_t i = 0; i < ARRAY_LEN(init_rows); i++)
 		str_addf(&known, "%s%s", i ? ", " : "", init_rows[i].class_name);
 	if (known.failed)
-		status = err_nomem(err);
+		err_nomem(err);
 	else
-		status = model_config_unsupported(
-			at, err, "initializer \"%s\" is not supported (there are %s)", name,
-			str_peek(&known));
+		model_config_unsupported(at, err,
+					 "initializer \"%s\" is not supported (there are %s)", name,
+					 str_peek(&known));
 	str_free(&known);
-	return status;
 }
 
-static enum status init_real(const struct json_at *config, const char *key, double *out,
-			     struct err *err)
+static void init_real(const struct json_at *config, const char *key, double *out, struct err *err)
 {
 	struct json_at here;
 
-	if (!key || !json_child(config, key, &here))
-		return ST_OK;
-	return json_real(&here, out, err);
+	if (key && model_option_given(config, key, &here, err))
+		json_real(&here, out, err);
 }
 
-static enum status init_config(const struct init_row *row, const struct json_at *config,
-			       struct model_init *init, struct err *err)
+static void init_config(const struct init_row *row, const struct json_at *config,
+			struct model_init *init, struct err *err)
 {
 	struct model_option options[4] = {{"seed", MODEL_NULL}, {"dtype", MODEL_FLOAT32}};
 	size_t count = 2;
-	enum status status;
 
 	if (row->low)
 		options[count++] = (struct model_option){row->low, MODEL_ANY};
 	if (row->high)
 		options[count++] = (struct model_option){row->high, MODEL_ANY};
-	status = model_config_check(config, options, count, NULL, 0, err);
-	if (status == ST_OK)
-		status = init_real(config, row->low, &init->low, err);
-	if (status == ST_OK)
-		status = init_real(config, row->high, &init->high, err);
-	return status;
+	model_config_check(config, options, count, NULL, 0, err);
+	init_real(config, row->low, &init->low, err);
+	init_real(config, row->high, &init->high, err);
 }
 
-static enum status init_choice(const struct json_at *config, const char *key, const char *what,
-			       const char *const *known, size_t count, size_t *out, struct err *err)
+/* The number of the text @key among @known. */
+static void init_choice(const struct json_at *config, const char *key, const char *const *known,
+			size_t count, size_t *out, struct err *err)
 {
 	struct json_at here;
 	const char *text;
-	enum status status;
 
-	if (!json_child(config, key, &here))
-		return ST_OK;
-	status = json_text(&here, &text, err);
-	if (status != ST_OK)
-		return status;
+	if (!model_option_given(config, key, &here, err) || json_text(&here, &text, err) != ST_OK)
+		return;
 	for (*out = 0; *out < count; ++*out)
 		if (!strcmp(known[*out], text))
-			return ST_OK;
-	return json_unknown(&here, what, text, known, count, err);
+			return;
+	json_unknown(&here, key, text, known, count, err);
 }
 
 /* The one initializer whose fan and distribution are options. "normal" is Keras's old name of the
  * truncated one. */
-static enum status init_variance_scaling(const struct json_at *config, struct model_init *init,
-					 int64_t fan_in, int64_t fan_out, struct err *err)
+static void init_variance_scaling(const struct json_at *config, struct model_init *init,
+				  int64_t fan_in, int64_t fan_out, struct err *err)
 {
 	static const struct model_option options[] = {
 		{"scale", MODEL_ANY}, {"mode", MODEL_ANY},      {"distribution", MODEL_ANY},
@@ -181,22 +171,19 @@ static enum status init_variance_scaling(const struct json_at *config, struct mo
 	size_t mode = 0, distribution = 0;
 	double scale = 1.0;
 	struct json_at here;
-	enum status status;
 
-	status = model_config_check(config, options, ARRAY_LEN(options), NULL, 0, err);
-	if (status == ST_OK)
-		status = init_choice(config, "mode", "mode", modes, ARRAY_LEN(modes), &mode, err);
-	if (status == ST_OK)
-		status = init_choice(config, "distribution", "distribution", distributions,
-				     ARRAY_LEN(distributions), &distribution, err);
-	if (status == ST_OK)
-		status = init_real(config, "scale", &scale, err);
-	if (status != ST_OK)
-		return status;
+	model_config_check(config, options, ARRAY_LEN(options), NULL, 0, err);
+	init_choice(config, "mode", modes, ARRAY_LEN(modes), &mode, err);
+	init_choice(config, "distribution", distributions, ARRAY_LEN(distributions), &distribution,
+		    err);
+	init_real(config, "scale", &scale, err);
+	if (err_stuck(err))
+		return;
 	if (!(scale > 0.0 && scale < 1e30) && json_child(config, "scale", &here))
-		return json_fail(&here, err, "must be greater than 0, not %g", scale);
-	*init = init_scaled(kinds[distribution], scale / init_fan(fans[mode], fan_in, fan_out));
-	return ST_OK;
+		json_fail(&here, err, "must be greater than 0, not %g", scale);
+	else
+		*init = init_scaled(kinds[distribution],
+				    scale / init_fan(fans[mode], fan_in, fan_out));
 }
 
 enum status model_init_read(struct model_init *out, const struct json_at *at, int64_t fan_in,
@@ -206,22 +193,88 @@ enum status model_init_read(struct model_init *out, const struct json_at *at, in
 	struct json_at config;
 	const char *name;
 	bool config_here;
-	enum status status = model_config_object(at, &name, &config, &config_here, err);
+	struct err own;
 
-	if (status != ST_OK)
-		return status;
+	err = err_start(err, &own);
+	if (model_config_object(at, &name, &config, &config_here, err) != ST_OK)
+		return err->status;
 	row = init_find(name);
-	if (!row)
-		return init_unknown(at, name, err);
+	if (!row) {
+		init_unknown(at, name, err);
+		return err->status;
+	}
 
 	*out = init_default(row, fan_in, fan_out);
-	if (config_here && !strcmp(row->class_name, "VarianceScaling"))
-		return init_variance_scaling(&config, out, fan_in, fan_out, err);
+	if (config_here && !strcmp(row->class_name, "VarianceScaling")) {
+		init_variance_scaling(&config, out, fan_in, fan_out, err);
+		return err->status;
+	}
 	if (config_here)
-		status = init_config(row, &config, out, err);
-	if (status == ST_OK && out->kind != MODEL_INIT_UNIFORM && out->high < 0.0)
-		status = json_fail(at, err, "stddev must be at least 0");
-	if (status == ST_OK && out->kind == MODEL_INIT_UNIFORM && out->high < out->low)
-		status = json_fail(at, err, "maxval must be at least minval");
-	return status;
+		init_config(row, &config, out, err);
+	if (!err_stuck(err) && out->kind != MODEL_INIT_UNIFORM && out->high < 0.0)
+		json_fail(at, err, "stddev must be at least 0");
+	if (!err_stuck(err) && out->kind == MODEL_INIT_UNIFORM && out->high < out->low)
+		json_fail(at, err, "maxval must be at least minval");
+	return err->status;
+}
+
+/* ---- regularisers ---------------------------------------------------------------------------- */
+
+static const struct {
+	const char *class_name, *name;
+	bool l1, l2;
+	double fallback; /* of a factor that an object does not give */
+} regularizer_rows[] = {
+	{"L1", "l1", true, false, REGULARIZER_FACTOR},
+	{"L2", "l2", false, true, REGULARIZER_FACTOR},
+	{"L1L2", "l1_l2", true, true, 0.0},
+};
+
+static void regularizer_factor(float *out, const struct json_at *config, const char *key,
+			       double fallback, struct err *err)
+{
+	struct json_at here;
+	double value = fallback;
+
+	if (model_option_at(config, key, &here, err) && json_real(&here, &value, err) == ST_OK &&
+	    !(value >= 0.0 && value <= 3e38))
+		json_fail(&here, err, "must be at least 0, not %g", value);
+	else
+		*out = (float)value;
+}
+
+enum status model_regularizer_read(float *l1, float *l2, const struct json_at *at, struct err *err)
+{
+	static const struct model_option options[] = {{"l1", MODEL_ANY}, {"l2", MODEL_ANY}};
+	const char *known[ARRAY_LEN(regularizer_rows)], *name;
+	struct json_at config;
+	bool config_here;
+	struct err own;
+
+	*l1 = *l2 = 0.0f;
+	if (json_is_null(at))
+		return ST_OK;
+	err = err_start(err, &own);
+	model_config_object(at, &name, &config, &config_here, err);
+	if (config_here)
+		model_config_check(&config, options, ARRAY_LEN(options), NULL, 0, err);
+	if (err_stuck(err))
+		return err->status;
+
+	for (size_t i = 0; i < ARRAY_LEN(regularizer_rows); i++) {
+		double fallback = config_here ? regularizer_rows[i].fallback : REGULARIZER_FACTOR;
+
+		known[i] = regularizer_rows[i].class_name;
+		if (strcmp(name, regularizer_rows[i].class_name) != 0 &&
+		    strcmp(name, regularizer_rows[i].name) != 0)
+			continue;
+		if (!config_here)
+			config = *at;
+		if (regularizer_rows[i].l1)
+			regularizer_factor(l1, &config, "l1", fallback, err);
+		if (regularizer_rows[i].l2)
+			regularizer_factor(l2, &config, "l2", fallback, err);
+		return err->status;
+	}
+	return json_unknown(at, "regularizer", name, known, ARRAY_LEN(known), err);
 }

@@ -1,5 +1,5 @@
 /*
- * Initial values of parameters, by Keras's names.
+ * What a parameter begins with and what is added to the loss for it, by Keras's names.
  */
 #ifndef MODEL_INIT_H
 #define MODEL_INIT_H
@@ -27,5 +27,9 @@ enum status model_init_read(struct model_init *out, const struct json_at *at, in
 			    int64_t fan_out, struct err *err);
 /* By name, one of the supported (asserted). */
 struct model_init model_init_named(const char *name, int64_t fan_in, int64_t fan_out);
+
+/* Regularisers: l1 sum |w| + l2 sum w^2 is added to the loss. "l2", "L1L2" (factors 0.01), or
+ * {"class_name": "L2", "config": {"l2": 0.0001}}; null: none. */
+enum status model_regularizer_read(float *l1, float *l2, const struct json_at *at, struct err *err);
 
 #endif /* MODEL_INIT_H */

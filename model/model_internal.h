@@ -22,8 +22,8 @@ enum status model__add_param(struct model *model, struct model_layer *layer,
 
 /* The "activation" of @config: a name, or the object that Keras 3 writes for a function. Absent or
  * null is linear. */
-enum status model__read_activation(const struct json_at *config, enum model_activation *out,
-				   struct err *err);
+void model__read_activation(const struct json_at *config, enum model_activation *out,
+			    struct err *err);
 
 /* What "dtype" in a layer's config, which is checked, says. */
 enum model_policy model__read_policy(const struct json_at *config);

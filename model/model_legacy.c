@@ -4,12 +4,10 @@
  * The classes and arguments of Keras for IPUs went with TensorFlow 2.4; those of Keras 1 with Keras
  * 2.
  */
-#include "model/model_legacy.h"
-
 #include <string.h>
 
 #include "common/mem.h"
-#include "model/model_reader.h"
+#include "model/model_config.h"
 
 struct legacy_row {
 	const char *name, *instead;
@@ -115,7 +113,7 @@ static const struct legacy_row *legacy_find(const struct legacy_row *rows, size_
 	return NULL;
 }
 
-enum status model__legacy_class(const struct json_at *at, const char *class_name, struct err *err)
+void model_legacy_class(const struct json_at *at, const char *class_name, struct err *err)
 {
 	const char *part = strstr(class_name, "ipu.keras."), *last = strrchr(class_name, '.');
 	const struct legacy_row *row =
@@ -123,9 +121,8 @@ enum status model__legacy_class(const struct json_at *at, const char *class_name
 
 	if (!row && part && last)
 		row = legacy_find(legacy_classes, ARRAY_LEN(legacy_classes), last + 1);
-	if (!row)
-		return ST_OK;
-	return model_config_unsupported(at, err, "\"%s\" %s", class_name, row->instead);
+	if (row)
+		model_config_unsupported(at, err, "\"%s\" %s", class_name, row->instead);
 }
 
 const struct model_legacy_option *model_legacy_option(const char *name)
@@ -136,9 +133,9 @@ const struct model_legacy_option *model_legacy_option(const char *name)
 	return NULL;
 }
 
-enum status model__legacy_keys(const struct json_at *config, struct err *err)
+void model_legacy_keys(const struct json_at *config, struct err *err)
 {
-	for (const cJSON *item = config->node->child; item; item = item->next) {
+	for (const cJSON *item = config->node->child; item && !err_stuck(err); item = item->next) {
 		const struct model_legacy_option *row =
 			item->string ? model_legacy_option(item->string) : NULL;
 		const struct json_at here = {.file = config->file,
@@ -147,18 +144,16 @@ enum status model__legacy_keys(const struct json_at *config, struct err *err)
 					     .key = item->string,
 					     .index = -1};
 
-		if (!row)
-			continue;
-		return model_config_unsupported(&here, err,
-						row->kind == MODEL_LEGACY_PLACE
-							? "is \"%s\" in a run file"
-							: "not supported, leave it out: %s",
-						row->what);
+		if (row)
+			model_config_unsupported(&here, err,
+						 row->kind == MODEL_LEGACY_PLACE
+							 ? "is \"%s\" in a run file"
+							 : "not supported, leave it out: %s",
+						 row->what);
 	}
-	return ST_OK;
 }
 
-const char *model__present_class(const char *class_name)
+const char *model_legacy_present(const char *class_name)
 {
 	const struct legacy_row *row =
 		legacy_find(legacy_present, ARRAY_LEN(legacy_present), class_name);

@@ -1,107 +1,618 @@
 /*
- * Reading a Keras model: Sequential or Functional, nested ones dissolved into their layers.
+ * Reading a Keras model: Sequential or Functional, nested ones dissolved into their layers. A list
+ * of layers is a scope: its entries are opened (what is each, how is it named?), connected
+ * (model_graph.c) and read in the order of execution, nested models on the way.
  *
  * Threading and ownership: see model_reader.h. Recursion goes as deep as models are nested, which
  * MODEL_DEPTH bounds.
  */
+#include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
+#include "common/str.h"
 #include "model/applications/application.h"
 #include "model/model_reader.h"
 
-static enum status read_scope(struct model_reader *reader, struct model_scope *scope,
-			      const struct json_at *config);
+#define READ_FIRST_LAYERS 64
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+/* Whoever makes names collide makes their map as slow as a list, and no slower; MODEL_LAYERS bounds
+ * how long that is. */
+struct model_name {
+	const char *name;
+	int value;
+};
+
+int *model__names_find(const struct model_names *names, const char *name)
+{
+	size_t at;
+
+	MAP_FIND(at, &names->map, map_text(MAP_SEED, name),
+		 strcmp(names->items[at].name, name) == 0);
+	return at == MAP_NONE ? NULL : &names->items[at].value;
+}
+
+int model__names_add(struct model_names *names, const char *name, int value)
+{
+	const size_t at = names->map.count;
+	int *known = model__names_find(names, name);
+
+	if (known) {
+		*known = value;
+		return 0;
+	}
+	if (mem_grow(&names->items, &names->capacity, at + 1, sizeof(*names->items)) != 0 ||
+	    map_add(&names->map, map_text(MAP_SEED, name), at) != 0)
+		return -1;
+	names->items[at] = (struct model_name){name, value};
+	return 0;
+}
+
+void model__names_free(struct model_names *names)
+{
+	mem_free(names->items);
+	map_fini(&names->map);
+	*names = (struct model_names){0};
+}
+
+/* An underscore before a capital that begins a word: "MaxPooling2D" is "max_pooling2d", "ReLU" is
+ * "re_lu". */
+void model__snake(const char *class_name, char *out, size_t size)
+{
+	size_t used = 0;
+
+	for (const char *c = class_name; *c && used + 2 < size; c++) {
+		bool begins = c != class_name && isupper((unsigned char)*c) &&
+			      (islower((unsigned char)c[-1]) || islower((unsigned char)c[1]) ||
+			       isdigit((unsigned char)c[1]));
+
+		if (begins && out[used - 1] != '_')
+			out[used++] = '_';
+		out[used++] = (char)tolower((unsigned char)*c);
+	}
+	out[used] = '\0';
+}
+
+static void read_check_name(const struct json_at *at, const char *name, struct err *err)
+{
+	if (!*name)
+		json_fail(at, err, "a name must not be empty");
+	else if (strlen(name) >= MODEL_NAME_SIZE)
+		json_fail(at, err, "a name has at most %d bytes", MODEL_NAME_SIZE - 1);
+	for (const char *c = name; *c && !err_stuck(err); c++)
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			json_fail(at, err, "a name must not hold control characters");
+}
+
+/* A name that may be absent or null; *@place is where it stands. */
+static void read_name(const struct json_at *at, struct json_at *place, const char **name,
+		      struct err *err)
+{
+	struct json_at here;
+
+	if (!model_option_at(at, "name", &here, err))
+		return;
+	*place = here;
+	if (json_text(&here, name, err) == ST_OK)
+		read_check_name(&here, *name, err);
+}
+
+/* ---- what an entry is ------------------------------------------------------------------------ */
+
+struct json_at model__item(const struct json_at *list, const cJSON *node, int index)
+{
+	return (struct json_at){.file = list->file, .up = list, .node = node, .index = index};
+}
+
+struct json_at model__entry_at(const struct model_scope *scope, int entry)
+{
+	return model__item(&scope->layers, scope->entries[entry].node, entry);
+}
+
+static void read_class(struct model_entry *entry, const struct json_at *at, struct err *err)
+{
+	const char *const *known;
+	int count;
+
+	model_legacy_class(at, entry->class_name, err);
+	if (err_stuck(err))
+		return;
+	entry->class_name = model_legacy_present(entry->class_name);
+	entry->ops = layer_find(entry->class_name);
+	if (entry->ops) {
+		entry->kind = MODEL_ENTRY_LAYER;
+	} else if (!strcmp(entry->class_name, "InputLayer")) {
+		entry->kind = MODEL_ENTRY_INPUT;
+	} else if (!strcmp(entry->class_name, "Functional") ||
+		   !strcmp(entry->class_name, "Sequential")) {
+		entry->kind = MODEL_ENTRY_MODEL;
+	} else {
+		known = layer_names(&count);
+		json_unknown(at, "layer", entry->class_name, known, (size_t)count, err);
+	}
+}
+
+static void read_kind(struct model_entry *entry, const struct json_at *at, struct err *err)
+{
+	static const struct model_option application[] = {
+		{"application", MODEL_ANY},
+		{"config", MODEL_ANY},
+		{"name", MODEL_ANY},
+		{"inbound_nodes", MODEL_ANY},
+	};
+	static const struct model_option options[] = {
+		{"class_name", MODEL_ANY},    {"config", MODEL_ANY},
+		{"name", MODEL_ANY},          {"inbound_nodes", MODEL_ANY},
+		{"module", MODEL_ANY},        {"registered_name", MODEL_ANY},
+		{"build_config", MODEL_ANY},  {"shared_object_id", MODEL_ANY},
+		{"keras_version", MODEL_ANY}, {"compile_config", MODEL_ANY},
+		{"backend", MODEL_ANY},
+	};
+	struct json_at here;
+
+	if (err_stuck(err) || json_object(at, err) != ST_OK)
+		return;
+	if (json_child(at, "application", &here)) {
+		entry->kind = MODEL_ENTRY_APPLICATION;
+		if (model_config_check(at, application, ARRAY_LEN(application), NULL, 0, err) ==
+		    ST_OK)
+			json_text(&here, &entry->class_name, err);
+		return;
+	}
+	model_config_check(at, options, ARRAY_LEN(options), NULL, 0, err);
+	if (!model_option_need(at, "class_name", &here, err) ||
+	    json_text(&here, &entry->class_name, err) != ST_OK)
+		return;
+	read_class(entry, at, err);
+	if (err_stuck(err))
+		return;
+	if (!model_option_at(at, "config", &here, err)) {
+		json_fail(at, err, "\"config\" is missing");
+		return;
+	}
+	entry->config = here.node;
+	/* Keras before 2.2.3 wrote a Sequential model's config as the list of its layers. */
+	if (!cJSON_IsArray(here.node) || entry->kind != MODEL_ENTRY_MODEL)
+		json_object(&here, err);
+}
+
+/* "dense", "dense_1", counted over the unnamed entries of the class. */
+static const char *read_default_name(struct model_reader *reader, struct model_names *unnamed,
+				     const struct model_entry *entry)
+{
+	char base[MODEL_NAME_SIZE];
+	int *there, number = 0;
+	const char *snake;
+
+	if (entry->kind == MODEL_ENTRY_INPUT) {
+		snprintf(base, sizeof(base), "input");
+	} else if (!strcmp(entry->class_name, "Functional")) {
+		snprintf(base, sizeof(base), "model");
+	} else if (entry->kind == MODEL_ENTRY_APPLICATION) { /* "resnet50" */
+		str_copy(base, sizeof(base), entry->class_name);
+		for (char *c = base; *c; c++)
+			*c = (char)tolower((unsigned char)*c);
+	} else {
+		model__snake(entry->class_name, base, sizeof(base));
+	}
+
+	there = model__names_find(unnamed, base);
+	if (there)
+		number = ++*there;
+	snake = arena_strdup(reader->arena, base);
+	if (!snake || (!there && model__names_add(unnamed, snake, 0)))
+		return NULL;
+	if (entry->kind == MODEL_ENTRY_INPUT) /* Keras counts these from 1 */
+		return arena_printf(reader->arena, "%s_%d", base, number + 1);
+	return number ? arena_printf(reader->arena, "%s_%d", base, number) : snake;
+}
+
+/* An entry's name stands in its config, beside it, in both alike or nowhere. */
+static void read_entry_name(struct model_reader *reader, struct model_scope *scope,
+			    struct model_names *unnamed, int index)
+{
+	struct model_entry *entry = &scope->entries[index];
+	struct json_at at = model__entry_at(scope, index), place = at, config, other = at;
+	const char *inside = NULL, *beside = NULL;
+	struct err *err = reader->err;
+
+	if (json_child(&at, "config", &config))
+		read_name(&config, &place, &inside, err);
+	read_name(&at, inside ? &other : &place, &beside, err);
+	if (err_stuck(err))
+		return;
+	if (inside && beside && strcmp(inside, beside) != 0) {
+		json_fail(&other, err, "\"%s\" is not the name in its config, \"%s\"", beside,
+			  inside);
+		return;
+	}
+	entry->name = inside || beside ? arena_strdup(reader->arena, inside ? inside : beside)
+				       : read_default_name(reader, unnamed, entry);
+	if (entry->name && model__names_find(&scope->names, entry->name))
+		json_fail(&place, err, "two layers are named \"%s\": names must be unique",
+			  entry->name);
+	else if (!entry->name || model__names_add(&scope->names, entry->name, index))
+		err_nomem(err);
+}
+
+/* Two layers of one shared_object_id are one in Keras, with the same weights. */
+static void read_shared(struct model_reader *reader, const struct model_scope *scope,
+			const struct json_at *at)
+{
+	struct json_at here;
+	const char *key;
+	int64_t id;
+
+	if (!model_option_at(at, "shared_object_id", &here, reader->err) ||
+	    json_int(&here, INT64_MIN, INT64_MAX, &id, reader->err) != ST_OK)
+		return;
+	key = arena_printf(&reader->scratch, "%d/%lld", scope->sharing, (long long)id);
+	if (key && model__names_find(&reader->shared, key))
+		model_config_unsupported(
+			&here, reader->err,
+			"the layer stands in the model before: shared weights are not supported");
+	else if (!key || model__names_add(&reader->shared, key, 0))
+		err_nomem(reader->err);
+}
+
+/* Entries, their kinds and names: of the list scope->layers. */
+static void read_open(struct model_reader *reader, struct model_scope *scope)
+{
+	struct model_names unnamed = {0};
+	struct err *err = reader->err;
+	const cJSON *node;
+
+	/* Keras counts shared objects anew in each functional model that is not in another one. */
+	if (scope->functional && !(scope->outer && scope->outer->sharing))
+		scope->sharing = ++reader->sharings;
+	else if (scope->outer)
+		scope->sharing = scope->outer->sharing;
+
+	if (err_stuck(err) || json_array(&scope->layers, err) != ST_OK)
+		return;
+	scope->count = json_count(&scope->layers);
+	if (scope->count > MODEL_LAYERS - reader->entries) {
+		json_fail(&scope->layers, err, "%d layers are more than the limit of %d",
+			  reader->entries + scope->count, MODEL_LAYERS);
+		return;
+	}
+	reader->entries += scope->count;
+	scope->entries =
+		arena_alloc(&reader->scratch, (size_t)scope->count + 1, sizeof(*scope->entries));
+	if (!scope->entries) {
+		err_nomem(err);
+		return;
+	}
+	node = scope->layers.node->child;
+	for (int i = 0; i < scope->count && !err_stuck(err); i++, node = node->next) {
+		struct json_at at = model__item(&scope->layers, node, i);
+
+		scope->entries[i].node = node;
+		read_kind(&scope->entries[i], &at, err);
+		read_shared(reader, scope, &at);
+		if (!err_stuck(err))
+			read_entry_name(reader, scope, &unnamed, i);
+	}
+	model__names_free(&unnamed);
+	if (!err_stuck(err) && !scope->count)
+		json_fail(&scope->layers, err, "a model needs at least one layer");
+}
+
+/* ---- shapes of what comes in ----------------------------------------------------------------- */
+
+/* The shape of @tensor, a layer's output or the model's input; NULL: not known so far. */
+static const struct model_shape *read_tensor_shape(const struct model_reader *reader, int tensor)
+{
+	if (tensor != MODEL_INPUT)
+		return &reader->model->layers[tensor].output;
+	return reader->input_known ? &reader->model->input : reader->data;
+}
+
+/* What comes into @entry first: a layer's output or the model's input. */
+static int read_first_tensor(const struct model_scope *scope, const struct model_entry *entry)
+{
+	return entry->inputs[0] == MODEL_OUTSIDE ? scope->tensor
+						 : scope->entries[entry->inputs[0]].source;
+}
+
+/* Alike but, where @loose, for dimensions of 1 at the end: data of images of one channel come with
+ * and without it. */
+static bool read_same_shape(const struct model_shape *a, const struct model_shape *b, bool loose)
+{
+	int most = max(a->ndim, b->ndim);
+
+	if (a->ndim != b->ndim && !loose)
+		return false;
+	for (int i = 0; i < most; i++)
+		if ((i < a->ndim ? a->dim[i] : 1) != (i < b->ndim ? b->dim[i] : 1))
+			return false;
+	return true;
+}
+
+/* The shape at @at is that of @tensor: the first such one is the model's input, any other must
+ * agree. Dimensions that it leaves open are those that come in. */
+static void read_shape(struct model_reader *reader, const struct json_at *at, int tensor)
+{
+	const struct model_shape *present = read_tensor_shape(reader, tensor);
+	bool loose = tensor == MODEL_INPUT && !reader->input_known, open = false;
+	char here_text[192], other_text[192];
+	struct model_shape shape;
+	int64_t batch;
+
+	if (model__read_shape(at, &shape, &batch, reader->err) != ST_OK)
+		return;
+	model_shape_text(&shape, 0, here_text, sizeof(here_text));
+	for (int i = 0; i < shape.ndim; i++) {
+		if (!shape.dim[i] && present && i < present->ndim)
+			shape.dim[i] = present->dim[i];
+		open = open || !shape.dim[i];
+	}
+	if (present && !read_same_shape(&shape, present, loose)) {
+		model_shape_text(present, 0, other_text, sizeof(other_text));
+		json_fail(at, reader->err, "the input shape %s does not fit %s, which comes in",
+			  here_text, other_text);
+		return;
+	}
+	if (open) {
+		model_config_unsupported(
+			at, reader->err,
+			"not supported: only the batch may be unknown (null) where "
+			"no data give the rest");
+		return;
+	}
+	if (loose) {
+		reader->model->input = shape;
+		reader->model->batch = batch;
+		reader->input_known = true;
+	}
+	model__check_shape(at, &shape, reader->err);
+}
+
+static void read_given_shape(struct model_reader *reader, const struct json_at *config, int tensor)
+{
+	static const char *const keys[] = {"batch_input_shape", "batch_shape"};
+	struct json_at here;
+
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+		if (model_option_at(config, keys[i], &here, reader->err))
+			read_shape(reader, &here, tensor);
+}
+
+/* From here on the shape of what comes in has to be known. */
+static void read_need_shape(struct model_reader *reader, const struct json_at *at)
+{
+	if (reader->input_known || err_stuck(reader->err))
+		return;
+	if (!reader->data) {
+		json_fail(at, reader->err,
+			  "the input's shape is not known: begin with an InputLayer or give "
+			  "\"batch_input_shape\"");
+		return;
+	}
+	reader->model->input = *reader->data;
+	reader->input_known = true;
+	model__check_shape(at, &reader->model->input, reader->err);
+}
+
+/* What comes into a scope, through its InputLayer. */
+static void read_input(struct model_reader *reader, const struct model_scope *scope,
+		       const struct model_entry *entry, const struct json_at *at)
+{
+	static const struct model_option options[] = {
+		{"name", MODEL_ANY},        {"batch_input_shape", MODEL_ANY},
+		{"batch_shape", MODEL_ANY}, {"dtype", MODEL_INPUT_DTYPE},
+		{"sparse", MODEL_FALSE},    {"ragged", MODEL_FALSE},
+		{"trainable", MODEL_ANY},   {"optional", MODEL_FALSE},
+		{"type_spec", MODEL_NULL},  {"input_tensor", MODEL_NULL},
+	};
+	struct json_at config;
+
+	if (!scope->functional && entry != scope->entries)
+		json_fail(at, reader->err, "InputLayer must be the first layer");
+	json_child(at, "config", &config);
+	model_config_check(&config, options, ARRAY_LEN(options), NULL, 0, reader->err);
+	read_given_shape(reader, &config, scope->tensor);
+}
+
+/* ---- a layer --------------------------------------------------------------------------------- */
+
+/* The list doubles whenever its length is a power of two, so no capacity is kept. */
+static struct model_layer *read_new_layer(struct model_reader *reader)
+{
+	struct model *model = reader->model;
+	size_t count = (size_t)model->layer_count;
+	struct model_layer *layers;
+
+	if (!count || (count >= READ_FIRST_LAYERS && !(count & (count - 1)))) {
+		layers = arena_alloc(reader->arena, count ? 2 * count : READ_FIRST_LAYERS,
+				     sizeof(*layers));
+		if (!layers)
+			return NULL;
+		if (count)
+			memcpy(layers, model->layers, count * sizeof(*layers));
+		model->layers = layers;
+	}
+	return &model->layers[count];
+}
+
+/* The name of a layer in the whole model. The model's own layers have been noted all at once, for
+ * nested ones to give way. */
+static void read_layer_name(struct model_reader *reader, const struct model_scope *scope,
+			    const struct model_entry *entry, struct model_layer *layer,
+			    const struct json_at *at)
+{
+	const bool nested = scope->outer;
+	const char *full = entry->name;
+
+	for (; full && model__names_find(&reader->taken, full) && scope->outer;
+	     scope = scope->outer)
+		full = arena_printf(reader->arena, "%s/%s", scope->name, full);
+	layer->name = full;
+	if (full && nested && model__names_find(&reader->taken, full))
+		json_fail(at, reader->err, "two layers are named \"%s\": names must be unique",
+			  full);
+	else if (!full || (nested && model__names_add(&reader->taken, full, 0)))
+		err_nomem(reader->err);
+}
+
+static void read_layer(struct model_reader *reader, const struct model_scope *scope,
+		       struct model_entry *entry, const struct json_at *at)
+{
+	struct model *model = reader->model;
+	struct model_layer *layer = read_new_layer(reader);
+	int *inputs = arena_alloc(reader->arena, (size_t)entry->input_count, sizeof(*inputs));
+	struct json_at config;
+
+	if (!layer || !inputs) {
+		err_nomem(reader->err);
+		return;
+	}
+	json_child(at, "config", &config);
+	*layer = (struct model_layer){
+		.ops = entry->ops,
+		.position = model->layer_count,
+		.inputs = inputs,
+		.input_count = entry->input_count,
+		.first_param = model->param_count,
+		.trainable = true,
+		.reads_inputs = entry->ops->reads_inputs,
+		.reads_output = entry->ops->reads_output,
+		.row = entry->row,
+		.policy = model__read_policy(&config),
+	};
+	for (int i = 0; i < entry->input_count; i++)
+		inputs[i] = entry->inputs[i] == MODEL_OUTSIDE
+				    ? scope->tensor
+				    : scope->entries[entry->inputs[i]].source;
+	read_layer_name(reader, scope, entry, layer, at);
+	model_option_bool(&config, "trainable", &layer->trainable, reader->err);
+	layer->trainable = layer->trainable && scope->trainable;
+	read_given_shape(reader, &config, inputs[0]);
+	for (int i = 0; i < layer->input_count; i++)
+		if (inputs[i] == MODEL_INPUT)
+			read_need_shape(reader, at);
+	if (err_stuck(reader->err))
+		return;
+	layer->input = *read_tensor_shape(reader, inputs[0]);
+	if (layer->ops->read(model, layer, &config, reader->err) == ST_OK)
+		model__check_shape(at, &layer->output, reader->err);
+	entry->source = layer->position;
+	model->layer_count++;
+}
 
 /* ---- nested models --------------------------------------------------------------------------- */
 
-static const struct model_shape *read_tensor_shape(const struct model_reader *reader,
-						   const struct model_scope *scope,
-						   const struct model_entry *entry)
-{
-	int from = entry->inputs[0];
+static void read_scope(struct model_reader *reader, struct model_scope *scope,
+		       const struct json_at *config);
 
-	return model__tensor_shape(reader, from == MODEL_OUTSIDE ? scope->tensor
-								 : scope->entries[from].source);
-}
-
-static enum status read_nested_config(struct model_reader *reader, const struct model_scope *scope,
-				      struct model_entry *entry, const struct json_at *config,
-				      bool functional)
+static void read_nested(struct model_reader *reader, const struct model_scope *scope,
+			struct model_entry *entry, const struct json_at *config, bool functional)
 {
-	int from = entry->inputs[0];
 	struct model_scope inner = {
 		.outer = scope,
 		.name = entry->name,
 		.functional = functional,
 		.trainable = scope->trainable,
-		.tensor = from == MODEL_OUTSIDE ? scope->tensor : scope->entries[from].source,
+		.tensor = read_first_tensor(scope, entry),
 		.row = entry->row,
 		.depth = scope->depth + 1,
 	};
-	enum status status;
 
-	if (inner.depth > MODEL_DEPTH)
-		return json_fail(config, reader->err,
-				 "models are nested more than %d deep: that is beyond the limit",
-				 MODEL_DEPTH);
-	status = read_scope(reader, &inner, config);
-	model__scope_close(&inner);
-	if (status == ST_OK)
+	if (inner.depth > MODEL_DEPTH) {
+		json_fail(config, reader->err,
+			  "models are nested more than %d deep: that is beyond the limit",
+			  MODEL_DEPTH);
+		return;
+	}
+	read_scope(reader, &inner, config);
+	model__names_free(&inner.names);
+	if (!err_stuck(reader->err))
 		entry->source = inner.entries[inner.output].source;
-	return status;
 }
 
-/* What an application is built from stands at the place of its name: "layers[2].resnet50". */
-static enum status read_built(const struct json_at *at, const char *name, cJSON *built,
-			      struct json_at *place, struct json_at *config, struct err *err)
+/* Build the application at @at. It stands at the place of its name: "layers[2].resnet50". False: a
+ * failure; else *@built is to be deleted. */
+static bool read_build(const struct json_at *at, const char *name, const struct model_shape *input,
+		       cJSON **built, struct json_at *place, struct json_at *config,
+		       struct err *err)
 {
+	if (application_build(built, at, input, 0, err) != ST_OK)
+		return false;
 	*place = (struct json_at){
-		.file = at->file, .up = at, .node = built, .key = name, .index = -1};
-	return json_child(place, "config", config) ? ST_OK
-						   : json_fail(place, err, "\"config\" is missing");
+		.file = at->file, .up = at, .node = *built, .key = name, .index = -1};
+	model_option_need(place, "config", config, err);
+	return true;
 }
 
-static enum status read_application(struct model_reader *reader, const struct model_scope *scope,
-				    struct model_entry *entry, const struct json_at *at)
+static void read_entry(struct model_reader *reader, const struct model_scope *scope,
+		       struct model_entry *entry, const struct json_at *at)
 {
-	const struct model_shape *input = read_tensor_shape(reader, scope, entry);
 	struct json_at place, config;
-	enum status status;
 	cJSON *built;
-
-	status = application_build(&built, at, input, 0, reader->err);
-	if (status != ST_OK)
-		return status;
-	status = read_built(at, entry->class_name, built, &place, &config, reader->err);
-	if (status == ST_OK)
-		status = read_nested_config(reader, scope, entry, &config, true);
-	cJSON_Delete(built);
-	return status;
-}
-
-static enum status read_entry(struct model_reader *reader, const struct model_scope *scope,
-			      struct model_entry *entry, const struct json_at *at)
-{
-	struct json_at config;
 
 	switch (entry->kind) {
 	case MODEL_ENTRY_INPUT:
 		entry->source = scope->tensor;
-		return model__read_input(reader, scope, entry, at);
+		read_input(reader, scope, entry, at);
+		break;
 	case MODEL_ENTRY_LAYER:
-		return model__read_layer(reader, scope, entry, at);
+		read_layer(reader, scope, entry, at);
+		break;
 	case MODEL_ENTRY_APPLICATION:
-		return read_application(reader, scope, entry, at);
+		if (!read_build(at, entry->class_name,
+				read_tensor_shape(reader, read_first_tensor(scope, entry)), &built,
+				&place, &config, reader->err))
+			break;
+		if (!err_stuck(reader->err))
+			read_nested(reader, scope, entry, &config, true);
+		cJSON_Delete(built);
+		break;
 	case MODEL_ENTRY_MODEL:
+		json_child(at, "config", &config);
+		read_nested(reader, scope, entry, &config,
+			    !strcmp(entry->class_name, "Functional"));
 		break;
 	}
-	json_child(at, "config", &config);
-	return read_nested_config(reader, scope, entry, &config,
-				  !strcmp(entry->class_name, "Functional"));
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- rows of the summary --------------------------------------------------------------------- */
+
+/* The line of an entry of the model itself; a Sequential model's InputLayer has none. */
+static void read_row(struct model_reader *reader, const struct model_scope *scope,
+		     struct model_entry *entry)
+{
+	struct model *model = reader->model;
+	struct model_row *row = &model->rows[model->row_count];
+	int *inputs;
+
+	entry->row = -1;
+	if (!scope->functional && entry->kind == MODEL_ENTRY_INPUT)
+		return;
+	inputs = arena_alloc(reader->arena, (size_t)entry->input_count + 1, sizeof(*inputs));
+	if (!inputs) {
+		err_nomem(reader->err);
+		return;
+	}
+	*row = (struct model_row){
+		.name = entry->name, .class_name = "Functional", .inputs = inputs};
+	if (entry->kind == MODEL_ENTRY_LAYER)
+		row->class_name = entry->ops->class_name;
+	else if (entry->kind == MODEL_ENTRY_INPUT)
+		row->class_name = "InputLayer";
+	else if (entry->kind == MODEL_ENTRY_MODEL && strcmp(entry->class_name, "Functional") != 0)
+		row->class_name = "Sequential";
+	for (int i = 0; i < entry->input_count; i++) {
+		int from = entry->inputs[i];
+
+		if (from != MODEL_OUTSIDE && scope->entries[from].row >= 0)
+			inputs[row->input_count++] = scope->entries[from].row;
+	}
+	entry->row = model->row_count++;
+}
 
 static bool read_input_is_open(const cJSON *layer)
 {
@@ -138,136 +649,78 @@ static bool read_own_input(const struct model_entry *entry, bool *open)
 	return false;
 }
 
-/* What the summary says of a nested model's output. */
-static void read_nested_shape(const struct model_entry *entry, struct model_row *row)
-{
-	bool open;
-
-	row->any_batch = read_own_input(entry, &open);
-	if (open && row->output.ndim == 3)
-		row->output.dim[0] = row->output.dim[1] = 0;
-}
-
-/* The line of an entry of the model itself; a Sequential model's InputLayer has none. */
-static enum status read_row(struct model_reader *reader, const struct model_scope *scope,
-			    struct model_entry *entry)
-{
-	struct model *model = reader->model;
-	struct model_row *row = &model->rows[model->row_count];
-	int *inputs;
-
-	entry->row = -1;
-	if (!scope->functional && entry->kind == MODEL_ENTRY_INPUT)
-		return ST_OK;
-	inputs = arena_alloc(reader->arena, (size_t)entry->input_count + 1, sizeof(*inputs));
-	if (!inputs)
-		return err_nomem(reader->err);
-	*row = (struct model_row){.name = entry->name,
-				  .class_name = entry->kind == MODEL_ENTRY_LAYER
-							? entry->ops->class_name
-							: "InputLayer",
-				  .inputs = inputs};
-	if (entry->kind == MODEL_ENTRY_APPLICATION)
-		row->class_name = "Functional";
-	else if (entry->kind == MODEL_ENTRY_MODEL)
-		row->class_name =
-			strcmp(entry->class_name, "Functional") != 0 ? "Sequential" : "Functional";
-	for (int i = 0; i < entry->input_count; i++) {
-		int from = entry->inputs[i];
-
-		if (from != MODEL_OUTSIDE && scope->entries[from].row >= 0)
-			inputs[row->input_count++] = scope->entries[from].row;
-	}
-	entry->row = model->row_count++;
-	return ST_OK;
-}
-
-static enum status read_prepare_rows(struct model_reader *reader, const struct model_scope *scope)
-{
-	reader->model->functional = scope->functional;
-	reader->model->rows =
-		arena_alloc(reader->arena, (size_t)scope->count + 1, sizeof(*reader->model->rows));
-	if (!reader->model->rows)
-		return err_nomem(reader->err);
-	for (int i = 0; i < scope->count; i++)
-		if (scope->entries[i].kind == MODEL_ENTRY_LAYER &&
-		    model__names_add(&reader->taken, scope->entries[i].name, 0))
-			return err_nomem(reader->err);
-	return ST_OK;
-}
-
-/* ---- a model's config ------------------------------------------------------------------------ */
-
-/* Each entry's input is the one before. */
-static enum status read_chain(struct model_reader *reader, struct model_scope *scope)
-{
-	int *numbers =
-		arena_alloc(&reader->scratch, 2 * (size_t)scope->count + 1, sizeof(*numbers));
-
-	if (!numbers)
-		return err_nomem(reader->err);
-	scope->order = numbers + scope->count;
-	for (int i = 0; i < scope->count; i++) {
-		numbers[i] = i ? i - 1 : MODEL_OUTSIDE;
-		scope->order[i] = i;
-		scope->entries[i].inputs = &numbers[i];
-		scope->entries[i].input_count = scope->entries[i].kind != MODEL_ENTRY_INPUT;
-	}
-	scope->output = scope->count - 1;
-	return ST_OK;
-}
-
-static enum status read_check_chain(struct model_reader *reader, const struct model_scope *scope)
-{
-	for (int i = 0; i < scope->count; i++) {
-		const struct model_entry *entry = &scope->entries[i];
-		struct json_at at = model__entry_at(scope, i);
-
-		if (entry->kind == MODEL_ENTRY_LAYER && entry->ops->least_inputs > 1)
-			return json_fail(&at, reader->err,
-					 "\"%s\" (%s) takes at least %d inputs: that needs a "
-					 "functional model",
-					 entry->name, entry->class_name, entry->ops->least_inputs);
-	}
-	return ST_OK;
-}
-
-/* An InputLayer's shape may come from the first layer, so all are asked at the end. */
+/* What the summary says of each entry's output. An InputLayer's shape may come from the first
+ * layer, so all are asked at the end. */
 static void read_row_shapes(struct model_reader *reader, const struct model_scope *scope)
 {
 	for (int i = 0; i < scope->count; i++) {
 		const struct model_entry *entry = &scope->entries[i];
-
 		struct model_row *row;
+		bool open;
 
 		if (entry->row < 0)
 			continue;
 		row = &reader->model->rows[entry->row];
-		row->output = *model__tensor_shape(reader, entry->source);
-		if (entry->kind == MODEL_ENTRY_APPLICATION || entry->kind == MODEL_ENTRY_MODEL)
-			read_nested_shape(entry, row);
+		row->output = *read_tensor_shape(reader, entry->source);
+		if (entry->kind != MODEL_ENTRY_APPLICATION && entry->kind != MODEL_ENTRY_MODEL)
+			continue;
+		row->any_batch = read_own_input(entry, &open);
+		if (open && row->output.ndim == 3)
+			row->output.dim[0] = row->output.dim[1] = 0;
 	}
 }
 
-static enum status read_entries(struct model_reader *reader, struct model_scope *scope)
+/* ---- a model's config ------------------------------------------------------------------------ */
+
+/* The entries of a Sequential model: each one's input is the one before. */
+static void read_chain(struct model_reader *reader, struct model_scope *scope)
 {
-	enum status status = ST_OK;
+	int *numbers;
 
-	for (int i = 0; i < scope->count && status == ST_OK; i++) {
-		struct model_entry *entry = &scope->entries[scope->order[i]];
-		struct json_at at = model__entry_at(scope, scope->order[i]);
-
-		entry->row = scope->row;
-		if (!scope->outer)
-			status = read_row(reader, scope, entry);
-		if (status == ST_OK)
-			status = read_entry(reader, scope, entry, &at);
+	if (err_stuck(reader->err))
+		return;
+	numbers = arena_alloc(&reader->scratch, 2 * (size_t)scope->count + 1, sizeof(*numbers));
+	if (!numbers) {
+		err_nomem(reader->err);
+		return;
 	}
-	return status;
+	scope->order = numbers + scope->count;
+	scope->output = scope->count - 1;
+	for (int i = 0; i < scope->count && !err_stuck(reader->err); i++) {
+		struct model_entry *entry = &scope->entries[i];
+		struct json_at at = model__entry_at(scope, i);
+
+		numbers[i] = i ? i - 1 : MODEL_OUTSIDE;
+		scope->order[i] = i;
+		entry->inputs = &numbers[i];
+		entry->input_count = entry->kind != MODEL_ENTRY_INPUT;
+		if (entry->kind == MODEL_ENTRY_LAYER && entry->ops->least_inputs > 1)
+			json_fail(&at, reader->err,
+				  "\"%s\" (%s) takes at least %d inputs: that needs a functional "
+				  "model",
+				  entry->name, entry->class_name, entry->ops->least_inputs);
+	}
 }
 
-static enum status read_options(struct model_reader *reader, struct model_scope *scope,
-				const struct json_at *config)
+/* The model itself has rows, and its layers' names are taken before those of nested ones. */
+static void read_prepare_rows(struct model_reader *reader, const struct model_scope *scope)
+{
+	struct model *model = reader->model;
+
+	if (err_stuck(reader->err))
+		return;
+	model->functional = scope->functional;
+	model->rows = arena_alloc(reader->arena, (size_t)scope->count + 1, sizeof(*model->rows));
+	if (!model->rows)
+		err_nomem(reader->err);
+	for (int i = 0; i < scope->count && !err_stuck(reader->err); i++)
+		if (scope->entries[i].kind == MODEL_ENTRY_LAYER &&
+		    model__names_add(&reader->taken, scope->entries[i].name, 0))
+			err_nomem(reader->err);
+}
+
+static void read_options(struct model_reader *reader, struct model_scope *scope,
+			 const struct json_at *config)
 {
 	static const struct model_option options[] = {
 		{"name", MODEL_ANY},
@@ -278,165 +731,124 @@ static enum status read_options(struct model_reader *reader, struct model_scope 
 	};
 	static const struct model_option ends[] = {{"input_layers", MODEL_ANY},
 						   {"output_layers", MODEL_ANY}};
-	enum status status = json_object(config, reader->err);
+	struct err *err = reader->err;
 	bool trainable = true;
-	struct json_at here;
 
-	if (status == ST_OK)
-		status = model__legacy_keys(config, reader->err);
-	if (status == ST_OK)
-		status = model_config_check(config, options, ARRAY_LEN(options), ends,
-					    scope->functional ? ARRAY_LEN(ends) : 0, reader->err);
-	if (status == ST_OK && json_child(config, "trainable", &here) && !json_is_null(&here))
-		status = json_bool(&here, &trainable, reader->err);
+	if (json_object(config, err) != ST_OK)
+		return;
+	model_legacy_keys(config, err);
+	model_config_check(config, options, ARRAY_LEN(options), ends,
+			   scope->functional ? ARRAY_LEN(ends) : 0, err);
+	model_option_bool(config, "trainable", &trainable, err);
 	scope->trainable = scope->trainable && trainable;
-	if (status == ST_OK && !json_child(config, "layers", &scope->layers))
-		status = json_fail(config, reader->err, "\"layers\" is missing");
-	return status;
+	model_option_need(config, "layers", &scope->layers, err);
 }
 
 /* scope->layers points to @config: it is good for as long as this runs. */
-static enum status read_scope(struct model_reader *reader, struct model_scope *scope,
-			      const struct json_at *config)
+static void read_scope(struct model_reader *reader, struct model_scope *scope,
+		       const struct json_at *config)
 {
-	bool list = !scope->functional && cJSON_IsArray(config->node);
-	enum status status = ST_OK;
-
-	if (list) /* as Keras before 2.2.3 wrote it */
+	if (!scope->functional && cJSON_IsArray(config->node)) /* as Keras before 2.2.3 wrote it */
 		scope->layers = *config;
 	else
-		status = read_options(reader, scope, config);
-	if (status == ST_OK)
-		status = model__scope_open(reader, scope);
-	if (status == ST_OK && !scope->count)
-		status = json_fail(&scope->layers, reader->err, "a model needs at least one layer");
-	if (status == ST_OK && scope->functional) {
-		status = model__read_calls(reader, scope, config);
-		if (status == ST_OK)
-			status = model__sort(reader, scope);
-	} else if (status == ST_OK) {
-		status = read_chain(reader, scope);
-		if (status == ST_OK)
-			status = read_check_chain(reader, scope);
+		read_options(reader, scope, config);
+	read_open(reader, scope);
+	if (scope->functional) {
+		model__read_calls(reader, scope, config);
+		model__sort(reader, scope);
+	} else {
+		read_chain(reader, scope);
 	}
-	if (status == ST_OK && !scope->outer)
-		status = read_prepare_rows(reader, scope);
-	return status == ST_OK ? read_entries(reader, scope) : status;
+	if (!scope->outer)
+		read_prepare_rows(reader, scope);
+	for (int i = 0; i < scope->count && !err_stuck(reader->err); i++) {
+		struct model_entry *entry = &scope->entries[scope->order[i]];
+		struct json_at at = model__entry_at(scope, scope->order[i]);
+
+		entry->row = scope->row;
+		if (!scope->outer)
+			read_row(reader, scope, entry);
+		if (!err_stuck(reader->err))
+			read_entry(reader, scope, entry, &at);
+	}
 }
 
 /* ---- the model itself ------------------------------------------------------------------------ */
 
-static enum status read_model_name(struct model_reader *reader, const struct json_at *outer,
-				   const struct json_at *config, bool functional)
-{
-	const struct json_at *places[] = {config, outer};
-	const char *name = functional ? "model" : "sequential";
-	struct json_at here;
-
-	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
-		enum status status;
-
-		if (!json_child(places[i], "name", &here) || json_is_null(&here))
-			continue;
-		status = json_text(&here, &name, reader->err);
-		if (status == ST_OK)
-			status = model__check_name(&here, name, reader->err);
-		if (status != ST_OK)
-			return status;
-	}
-	reader->model->name = arena_strdup(reader->arena, name);
-	return reader->model->name ? ST_OK : err_nomem(reader->err);
-}
-
 /* @outer: where a name may stand beside the config. */
-static enum status read_config(struct model_reader *reader, const struct json_at *outer,
-			       const struct json_at *config, bool functional)
+static void read_config(struct model_reader *reader, const struct json_at *outer,
+			const struct json_at *config, bool functional)
 {
-	enum status status = read_model_name(reader, outer, config, functional);
 	struct model_scope scope = {
-		.name = reader->model->name,
+		.name = functional ? "model" : "sequential",
 		.functional = functional,
 		.trainable = true,
 		.tensor = MODEL_INPUT,
 		.row = -1,
 	};
+	struct err *err = reader->err;
+	struct json_at place;
 
-	if (status != ST_OK)
-		return status;
-	status = read_scope(reader, &scope, config);
-	if (status == ST_OK && !reader->model->layer_count)
-		status = json_fail(&scope.layers, reader->err, "a model needs at least one layer");
-	if (status == ST_OK)
+	read_name(config, &place, &scope.name, err);
+	read_name(outer, &place, &scope.name, err);
+	if (err_stuck(err))
+		return;
+	scope.name = reader->model->name = arena_strdup(reader->arena, scope.name);
+	if (!scope.name) {
+		err_nomem(err);
+		return;
+	}
+	read_scope(reader, &scope, config);
+	if (!err_stuck(err) && !reader->model->layer_count)
+		json_fail(&scope.layers, err, "a model needs at least one layer");
+	if (!err_stuck(err))
 		read_row_shapes(reader, &scope);
-	model__scope_close(&scope);
-	return status;
+	model__names_free(&scope.names);
 }
 
-static enum status read_whole_application(struct model_reader *reader, const struct json_at *at)
+static void read_whole_application(struct model_reader *reader, const struct json_at *at)
 {
 	static const struct model_option options[] = {
 		{"application", MODEL_ANY},
 		{"config", MODEL_ANY},
 		{"name", MODEL_ANY},
 	};
-	enum status status =
-		model_config_check(at, options, ARRAY_LEN(options), NULL, 0, reader->err);
 	struct json_at place, config;
 	cJSON *built;
 
-	if (status != ST_OK)
-		return status;
-	status = application_build(&built, at, reader->data, 0, reader->err);
-	if (status != ST_OK)
-		return status;
-	status = read_built(at, "application", built, &place, &config, reader->err);
-	if (status == ST_OK)
-		status = read_config(reader, at, &config, true);
+	if (model_config_check(at, options, ARRAY_LEN(options), NULL, 0, reader->err) != ST_OK ||
+	    !read_build(at, "application", reader->data, &built, &place, &config, reader->err))
+		return;
+	if (!err_stuck(reader->err))
+		read_config(reader, at, &config, true);
 	cJSON_Delete(built);
-	return status;
 }
 
-static enum status read_class(const struct json_at *at, bool *functional, struct err *err)
+/* Sequential or not? */
+static bool read_functional(const struct json_at *at, struct err *err)
 {
 	static const char *const known[] = {"Sequential", "Functional", "Model"};
 	struct json_at here;
 	const char *class_name;
-	enum status status;
 
-	if (!json_child(at, "class_name", &here))
-		return json_fail(at, err,
-				 "\"class_name\" is missing (\"Sequential\" or \"Functional\")");
-	status = json_text(&here, &class_name, err);
-	if (status == ST_OK)
-		status = model__legacy_class(&here, class_name, err);
-	if (status != ST_OK)
-		return status;
-	for (size_t i = 0; i < ARRAY_LEN(known); i++) {
-		*functional = i > 0;
-		if (!strcmp(class_name, known[i]))
-			return ST_OK;
+	if (err_stuck(err))
+		return false;
+	if (!json_child(at, "class_name", &here)) {
+		json_fail(at, err, "\"class_name\" is missing (\"Sequential\" or \"Functional\")");
+		return false;
 	}
-	return json_unknown(&here, "model class", class_name, known, ARRAY_LEN(known), err);
+	if (json_text(&here, &class_name, err) != ST_OK)
+		return false;
+	model_legacy_class(&here, class_name, err);
+	for (size_t i = 0; i < ARRAY_LEN(known); i++)
+		if (!strcmp(class_name, known[i]))
+			return i > 0;
+	if (!err_stuck(err))
+		json_unknown(&here, "model class", class_name, known, ARRAY_LEN(known), err);
+	return false;
 }
 
-/* A Keras 1 model has layers of the same names that mean something else. */
-static enum status read_version(const struct json_at *at, struct err *err)
-{
-	struct json_at here;
-	const char *version;
-	enum status status;
-
-	if (!json_child(at, "keras_version", &here) || json_is_null(&here))
-		return ST_OK;
-	status = json_text(&here, &version, err);
-	if (status == ST_OK && (!strncmp(version, "1.", 2) || !strncmp(version, "0.", 2)))
-		return model_config_unsupported(
-			&here, err,
-			"Keras %s wrote this: load and save the model with Keras 2 first", version);
-	return status;
-}
-
-enum status model__read(struct model_reader *reader, const struct json_at *at)
+void model__read(struct model_reader *reader, const struct json_at *at)
 {
 	static const struct model_option options[] = {
 		{"class_name", MODEL_ANY},   {"config", MODEL_ANY},
@@ -445,31 +857,37 @@ enum status model__read(struct model_reader *reader, const struct json_at *at)
 		{"build_config", MODEL_ANY}, {"compile_config", MODEL_ANY},
 		{"name", MODEL_ANY},         {"shared_object_id", MODEL_ANY},
 	};
-	enum status status = json_object(at, reader->err);
-	bool functional = false;
+	struct err *err = reader->err;
+	const char *version;
 	struct json_at here;
+	bool functional;
 
-	if (status != ST_OK)
-		return status;
-	if (json_child(at, "application", &here))
-		return read_whole_application(reader, at);
+	if (json_object(at, err) != ST_OK)
+		return;
+	if (json_child(at, "application", &here)) {
+		read_whole_application(reader, at);
+		return;
+	}
 	/* The config alone, as one writes it by hand. */
 	if (json_child(at, "layers", &here) &&
-	    !cJSON_GetObjectItemCaseSensitive(at->node, "config"))
-		return read_config(reader, at, at,
-				   json_child(at, "input_layers", &here) ||
-					   json_child(at, "output_layers", &here));
+	    !cJSON_GetObjectItemCaseSensitive(at->node, "config")) {
+		read_config(reader, at, at,
+			    json_child(at, "input_layers", &here) ||
+				    json_child(at, "output_layers", &here));
+		return;
+	}
 
-	status = read_version(at, reader->err);
-	if (status == ST_OK)
-		status = read_class(at, &functional, reader->err);
-	if (status == ST_OK)
-		status = model__legacy_keys(at, reader->err);
-	if (status == ST_OK)
-		status = model_config_check(at, options, ARRAY_LEN(options), NULL, 0, reader->err);
-	if (status != ST_OK)
-		return status;
-	if (!json_child(at, "config", &here))
-		return json_fail(at, reader->err, "\"config\" is missing");
-	return read_config(reader, at, &here, functional);
+	/* A Keras 1 model has layers of the same names that mean something else. */
+	if (model_option_at(at, "keras_version", &here, err) &&
+	    json_text(&here, &version, err) == ST_OK &&
+	    (!strncmp(version, "1.", 2) || !strncmp(version, "0.", 2)))
+		model_config_unsupported(
+			&here, err,
+			"Keras %s wrote this: load and save the model with Keras 2 first", version);
+	functional = read_functional(at, err);
+	if (!err_stuck(err))
+		model_legacy_keys(at, err);
+	model_config_check(at, options, ARRAY_LEN(options), NULL, 0, err);
+	if (model_option_need(at, "config", &here, err))
+		read_config(reader, at, &here, functional);
 }

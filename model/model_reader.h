@@ -1,12 +1,8 @@
 /*
  * Reading a model: what its parts share. A model in the JSON is a list of layers, some of which may
- * be models themselves; each list is a scope of names and is read on its own:
- *
- *	model_read.c	classes and options of a model, one scope after another
- *	model_scope.c	a list's entries: what each is and how it is named
- *	model_call.c	which outputs come into an entry (inbound_nodes of Keras 2 and 3)
- *	model_graph.c	the order of execution
- *	model_entry.c	one layer of it, and the model's input
+ * be models themselves; each list is a scope of names and is read on its own (model_read.c). Which
+ * outputs come into an entry (inbound_nodes of Keras 2 and 3), and the order of execution, are
+ * model_graph.c's. Failures stick in the reader's `err`.
  *
  * Threading: one reader, one thread. Ownership: what the model keeps lies in its arena; what the
  * reading alone needs lies in the reader's `scratch`.
@@ -39,7 +35,6 @@ void model__names_free(struct model_names *names);
 
 /* "MaybeOutfeed" to "maybe_outfeed", as Keras does. */
 void model__snake(const char *class_name, char *out, size_t size);
-enum status model__check_name(const struct json_at *at, const char *name, struct err *err);
 
 /* ---- a list of layers ------------------------------------------------------------------------ */
 
@@ -70,7 +65,7 @@ struct model_scope {
 	int tensor; /* what comes in: a layer or MODEL_INPUT */
 	int row;    /* of all layers; -1: each entry has one of its own */
 	int depth;
-	int sharing; /* within which shared_object_ids are counted; see model__scope_open() */
+	int sharing;           /* within which shared_object_ids are counted; see read_open() */
 	struct json_at layers; /* the list */
 	struct model_entry *entries;
 	int count;
@@ -99,39 +94,14 @@ struct json_at model__item(const struct json_at *list, const cJSON *node, int in
 /* The entry's place; @layers must outlive it. */
 struct json_at model__entry_at(const struct model_scope *scope, int entry);
 
-/* Entries, their kinds and names: of the list scope->layers. */
-enum status model__scope_open(struct model_reader *reader, struct model_scope *scope);
-void model__scope_close(struct model_scope *scope);
-/* The name of a layer in the whole model: NULL: no memory. */
-const char *model__layer_name(struct model_reader *reader, const struct model_scope *scope,
-			      const char *name);
-
 /* Inputs of every entry of a functional model, and its input and output. */
-enum status model__read_calls(struct model_reader *reader, struct model_scope *scope,
-			      const struct json_at *config);
+void model__read_calls(struct model_reader *reader, struct model_scope *scope,
+		       const struct json_at *config);
 /* Set scope->order: after all inputs, else as listed. Fails where there is none. */
-enum status model__sort(struct model_reader *reader, struct model_scope *scope);
-
-/* One layer, appended to the model. */
-enum status model__read_layer(struct model_reader *reader, const struct model_scope *scope,
-			      struct model_entry *entry, const struct json_at *at);
-/* What comes into a scope, through its InputLayer. */
-enum status model__read_input(struct model_reader *reader, const struct model_scope *scope,
-			      const struct model_entry *entry, const struct json_at *at);
-/* The shape of @tensor, a layer's output or the model's input; NULL: not known so far. */
-const struct model_shape *model__tensor_shape(const struct model_reader *reader, int tensor);
+void model__sort(struct model_reader *reader, struct model_scope *scope);
 
 /* From the object at @at: a model, a config alone, or an application. */
-enum status model__read(struct model_reader *reader, const struct json_at *at);
-
-/* ---- what Keras no longer writes ------------------------------------------------------------- */
-
-/* Fails where @class_name or a key of the model config @config is of a time before TensorFlow 2.4,
- * or holds what no file can hold; the message names the replacement. */
-enum status model__legacy_class(const struct json_at *at, const char *class_name, struct err *err);
-enum status model__legacy_keys(const struct json_at *config, struct err *err);
-/* Today's name of the class. */
-const char *model__present_class(const char *class_name);
+void model__read(struct model_reader *reader, const struct json_at *at);
 
 /* ---- shapes ---------------------------------------------------------------------------------- */
 

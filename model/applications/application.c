@@ -69,111 +69,56 @@ const char *const *application_names(int *count)
 
 /* ---- options --------------------------------------------------------------------------------- */
 
-static enum status application_find(const struct application_row **out, const struct json_at *at,
-				    struct err *err)
+static const struct application_row *application_find(const struct json_at *at, struct err *err)
 {
+	const char *const *names;
 	const char *name;
 	struct json_at here;
-	const char *const *names;
-	enum status status;
 	int count;
 
-	if (!json_child(at, "application", &here))
-		return json_fail(at, err, "\"application\" is missing");
-	status = json_text(&here, &name, err);
-	if (status != ST_OK)
-		return status;
-	for (size_t i = 0; i < ARRAY_LEN(application_rows); i++) {
-		*out = &application_rows[i];
+	if (!model_option_need(at, "application", &here, err) ||
+	    json_text(&here, &name, err) != ST_OK)
+		return NULL;
+	for (size_t i = 0; i < ARRAY_LEN(application_rows); i++)
 		if (!strcasecmp(application_rows[i].name, name))
-			return ST_OK;
-	}
+			return &application_rows[i];
 	names = application_names(&count);
-	return json_unknown(&here, "application", name, names, (size_t)count, err);
+	json_unknown(&here, "application", name, names, (size_t)count, err);
+	return NULL;
 }
 
-static enum status read_text(const struct json_at *config, const char *key, const char **out,
-			     struct err *err)
+/* [224, 224, 3]: what is given, else @input, else the network's own. */
+static void read_input(const struct json_at *at, const struct json_at *config,
+		       const struct model_shape *input, struct application *out, struct err *err)
 {
-	struct json_at here;
-
-	if (!json_child(config, key, &here) || json_is_null(&here))
-		return ST_OK;
-	return json_text(&here, out, err);
-}
-
-static enum status read_pooling(const struct json_at *config, const char **out, struct err *err)
-{
-	static const char *const known[] = {"avg", "max"};
-	enum status status = read_text(config, "pooling", out, err);
-	struct json_at here;
-
-	if (status != ST_OK || !*out || !strcmp(*out, known[0]) || !strcmp(*out, known[1]))
-		return status;
-	json_child(config, "pooling", &here);
-	return json_unknown(&here, "pooling", *out, known, ARRAY_LEN(known), err);
-}
-
-static enum status read_alpha(const struct json_at *config, struct application *out,
-			      struct err *err)
-{
-	struct json_at here;
-	enum status status;
-
-	if (!json_child(config, "alpha", &here))
-		return ST_OK;
-	if (!out->row->takes_alpha)
-		return json_fail(&here, err, "%s has no alpha", out->row->name);
-	status = json_real(&here, &out->alpha, err);
-	if (status == ST_OK && !(out->alpha >= 0.1 && out->alpha <= 10.0))
-		status = json_fail(&here, err, "must be from 0.1 to 10, not %g", out->alpha);
-	return status;
-}
-
-/* [224, 224, 3] */
-static enum status read_input(const struct json_at *config, const struct model_shape *input,
-			      struct application *out, struct err *err)
-{
-	char given[192], coming[192];
+	const int64_t least = out->row->least;
+	char text[192], coming[192];
 	struct model_shape shape = {.ndim = 3, .dim = {out->row->side, out->row->side, 3}};
 	struct json_at here, side;
-	bool said = json_child(config, "input_shape", &here) && !json_is_null(&here);
-	enum status status = ST_OK;
+	bool said = model_option_at(config, "input_shape", &here, err);
 
 	if (said && (!cJSON_IsArray(here.node) || json_count(&here) != 3))
-		return json_fail(&here, err, "must be [height, width, channels]");
-	for (int i = 0; said && status == ST_OK && json_item(&here, i, &side); i++)
-		status = json_int(&side, 1, INT32_MAX, &shape.dim[i], err);
-	if (status != ST_OK)
-		return status;
+		json_fail(&here, err, "must be [height, width, channels]");
+	for (int i = 0; said && !err_stuck(err) && json_item(&here, i, &side); i++)
+		json_int(&side, 1, INT32_MAX, &shape.dim[i], err);
+	if (err_stuck(err))
+		return;
 	out->input = input && !said ? *input : shape;
-	if (!said || !input)
-		return ST_OK;
-	if (input->ndim == 3 && !memcmp(input->dim, shape.dim, 3 * sizeof(shape.dim[0])))
-		return ST_OK;
-	model_shape_text(&shape, 0, given, sizeof(given));
-	model_shape_text(input, 0, coming, sizeof(coming));
-	return json_fail(&here, err, "the input shape %s does not fit %s, which comes in", given,
-			 coming);
+	model_shape_text(&out->input, 0, text, sizeof(text));
+	if (said && input &&
+	    (input->ndim != 3 || memcmp(input->dim, shape.dim, 3 * sizeof(shape.dim[0])) != 0)) {
+		model_shape_text(input, 0, coming, sizeof(coming));
+		json_fail(&here, err, "the input shape %s does not fit %s, which comes in", text,
+			  coming);
+	} else if (out->input.ndim != 3 || out->input.dim[0] < least || out->input.dim[1] < least) {
+		json_fail(at, err,
+			  "%s takes images of at least %lldx%lld, not %s (data.resize makes them "
+			  "larger)",
+			  out->row->name, (long long)least, (long long)least, text);
+	}
 }
 
-static enum status check_input(const struct json_at *at, const struct application *a,
-			       struct err *err)
-{
-	const struct model_shape *s = &a->input;
-	char text[192];
-
-	if (s->ndim == 3 && s->dim[0] >= a->row->least && s->dim[1] >= a->row->least)
-		return ST_OK;
-	model_shape_text(s, 0, text, sizeof(text));
-	return json_fail(at, err,
-			 "%s takes images of at least %lldx%lld, not %s (data.resize makes them "
-			 "larger)",
-			 a->row->name, (long long)a->row->least, (long long)a->row->least, text);
-}
-
-static enum status read_config(const struct json_at *config, struct application *out,
-			       struct err *err)
+static void read_config(const struct json_at *config, struct application *out, struct err *err)
 {
 	static const struct model_option options[] = {
 		{"include_top", MODEL_ANY}, {"weights", MODEL_ANY},
@@ -182,25 +127,33 @@ static enum status read_config(const struct json_at *config, struct application 
 		{"alpha", MODEL_ANY},       {"classifier_activation", MODEL_ANY},
 		{"name", MODEL_ANY},
 	};
-	enum status status = model_config_check(config, options, ARRAY_LEN(options), NULL, 0, err);
+	static const char *const poolings[] = {"avg", "max"};
 	struct json_at here;
 
-	if (status == ST_OK && json_child(config, "weights", &here) && !json_is_null(&here))
-		status = model_config_unsupported(
+	model_config_check(config, options, ARRAY_LEN(options), NULL, 0, err);
+	if (model_option_at(config, "weights", &here, err))
+		model_config_unsupported(
 			&here, err,
 			"there are no pretrained weights here: give null, and your own file as the "
 			"run file's weights.load");
-	if (status == ST_OK && json_child(config, "include_top", &here))
-		status = json_bool(&here, &out->include_top, err);
-	if (status == ST_OK && json_child(config, "classes", &here))
-		status = json_int(&here, 1, APPLICATION_MOST, &out->classes, err);
-	if (status == ST_OK)
-		status = read_text(config, "classifier_activation", &out->activation, err);
-	if (status == ST_OK)
-		status = read_text(config, "name", &out->name, err);
-	if (status == ST_OK)
-		status = read_pooling(config, &out->pooling, err);
-	return status == ST_OK ? read_alpha(config, out, err) : status;
+	if (model_option_given(config, "include_top", &here, err))
+		json_bool(&here, &out->include_top, err);
+	if (model_option_given(config, "classes", &here, err))
+		json_int(&here, 1, APPLICATION_MOST, &out->classes, err);
+	model_option_text(config, "classifier_activation", &out->activation, err);
+	model_option_text(config, "name", &out->name, err);
+	model_option_text(config, "pooling", &out->pooling, err);
+	if (out->pooling && strcmp(out->pooling, poolings[0]) != 0 &&
+	    strcmp(out->pooling, poolings[1]) != 0 &&
+	    model_option_at(config, "pooling", &here, err))
+		json_unknown(&here, "pooling", out->pooling, poolings, ARRAY_LEN(poolings), err);
+	if (!model_option_given(config, "alpha", &here, err))
+		return;
+	if (!out->row->takes_alpha)
+		json_fail(&here, err, "%s has no alpha", out->row->name);
+	else if (json_real(&here, &out->alpha, err) == ST_OK &&
+		 !(out->alpha >= 0.1 && out->alpha <= 10.0))
+		json_fail(&here, err, "must be from 0.1 to 10, not %g", out->alpha);
 }
 
 static enum status application_read(struct application *out, const struct json_at *at,
@@ -208,21 +161,19 @@ static enum status application_read(struct application *out, const struct json_a
 {
 	static const cJSON nothing = {.type = cJSON_Object};
 	struct json_at config;
-	enum status status;
 
-	*out = (struct application){.include_top = true,
+	*out = (struct application){.row = application_find(at, err),
+				    .include_top = true,
 				    .classes = APPLICATION_CLASSES,
 				    .activation = "softmax",
 				    .alpha = 1.0};
-	status = application_find(&out->row, at, err);
-	if (status != ST_OK)
-		return status;
+	if (!out->row)
+		return err->status;
 	if (!json_child(at, "config", &config) || json_is_null(&config))
 		config = json_root(at->file, &nothing);
-	status = read_config(&config, out, err);
-	if (status == ST_OK)
-		status = read_input(&config, input, out, err);
-	return status == ST_OK ? check_input(at, out, err) : status;
+	read_config(&config, out, err);
+	read_input(at, &config, input, out, err);
+	return err->status;
 }
 
 /* ---- building -------------------------------------------------------------------------------- */
@@ -264,12 +215,14 @@ enum status application_build(cJSON **out, const struct json_at *at,
 {
 	struct application_graph graph;
 	struct application a;
-	enum status status = application_read(&a, at, input, err);
+	enum status status;
+	struct err own;
 	int x;
 
+	err = err_start(err, &own);
 	*out = NULL;
-	if (status != ST_OK)
-		return status;
+	if (application_read(&a, at, input, err) != ST_OK)
+		return err->status;
 	application_graph_init(&graph, a.input.dim[0], a.input.dim[1], a.input.dim[2], batch);
 	x = a.row->body(&graph, a.row, 0, a.alpha);
 	if (a.include_top)

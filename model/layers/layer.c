@@ -1,15 +1,15 @@
 /*
- * The table of layers, and what they share. No state.
+ * The table of layers, and what their options share: failures stick in @err. No state.
  */
 #include "model/layers/layer.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/mem.h"
 #include "model/layers/layer_internal.h"
-#include "model/model_regularizer.h"
 
 #define LAYER_EXTERN(kind, name, compute) extern const struct layer_ops layer_##kind;
 LAYER_MAP(LAYER_EXTERN)
@@ -58,11 +58,9 @@ enum status layer__begin(struct model *model, struct model_layer *layer,
 			 const struct json_at *config, const struct model_option *own, size_t count,
 			 size_t size, struct err *err)
 {
-	enum status status = layer__check(config, own, count, err);
-
 	layer->output = layer->input;
-	if (status != ST_OK)
-		return status;
+	if (layer__check(config, own, count, err) != ST_OK)
+		return err->status;
 	layer->config = model__alloc(model, 1, size);
 	return layer->config ? ST_OK : err_nomem(err);
 }
@@ -70,37 +68,35 @@ enum status layer__begin(struct model *model, struct model_layer *layer,
 enum status layer__check_images(const struct model_layer *layer, const struct json_at *config,
 				struct err *err)
 {
-	if (layer->input.ndim == 3)
-		return ST_OK;
-	return json_fail(config, err,
-			 "%s needs images (height, width, channels), but its input has %d "
-			 "dimensions",
-			 layer->ops->class_name, layer->input.ndim);
+	if (!err_stuck(err) && layer->input.ndim != 3)
+		json_fail(config, err,
+			  "%s needs images (height, width, channels), but its input has %d "
+			  "dimensions",
+			  layer->ops->class_name, layer->input.ndim);
+	return err->status;
 }
 
 enum status layer__read_finish(struct model_layer *layer, const struct json_at *config,
 			       struct err *err)
 {
-	enum status status = ST_OK;
 	struct json_at here;
 
 	layer->use_bias = true;
-	if (json_child(config, "use_bias", &here))
-		status = json_bool(&here, &layer->use_bias, err);
-	if (status == ST_OK)
-		status = model__read_activation(config, &layer->activation, err);
+	if (model_option_given(config, "use_bias", &here, err))
+		json_bool(&here, &layer->use_bias, err);
+	model__read_activation(config, &layer->activation, err);
 	layer->reads_output = layer_activation_needs_output(layer->activation);
-	return status;
+	return err->status;
 }
 
 /* The value of "NAME_part"; false where it is absent or null. */
 static bool layer_param_option(const struct json_at *config, const char *name, const char *part,
-			       struct json_at *out)
+			       struct json_at *out, struct err *err)
 {
 	char key[64];
 
 	snprintf(key, sizeof(key), "%s_%s", name, part);
-	return json_child(config, key, out) && !json_is_null(out);
+	return model_option_at(config, key, out, err);
 }
 
 enum status layer__add_param(struct model *model, struct model_layer *layer,
@@ -111,19 +107,16 @@ enum status layer__add_param(struct model *model, struct model_layer *layer,
 		model_init_named(param->initializer, param->fan_in, param->fan_out);
 	const char *option = param->option ? param->option : param->name;
 	float l1 = 0.0f, l2 = 0.0f;
-	enum status status = ST_OK;
 	struct model_param *added;
 	struct json_at here;
 
-	if (layer_param_option(config, option, "initializer", &here))
-		status = model_init_read(&init, &here, param->fan_in, param->fan_out, err);
-	if (status == ST_OK && layer_param_option(config, option, "regularizer", &here))
-		status = model_regularizer_read(&l1, &l2, &here, err);
-	if (status == ST_OK)
-		status = model__add_param(model, layer, config, param->name, &param->shape, &init,
-					  &added, err);
-	if (status != ST_OK)
-		return status;
+	if (layer_param_option(config, option, "initializer", &here, err))
+		model_init_read(&init, &here, param->fan_in, param->fan_out, err);
+	if (layer_param_option(config, option, "regularizer", &here, err))
+		model_regularizer_read(&l1, &l2, &here, err);
+	if (err_stuck(err) || model__add_param(model, layer, config, param->name, &param->shape,
+					       &init, &added, err) != ST_OK)
+		return err->status;
 	added->trainable = layer->trainable && !param->fixed;
 	added->autocast = !param->fixed && !param->no_autocast;
 	added->l1 = l1;
@@ -139,4 +132,196 @@ int64_t layer_last_dim(const struct model_shape *shape)
 int64_t layer_rows(const struct model_layer *layer, int64_t batch)
 {
 	return batch * (model_shape_count(&layer->input) / layer_last_dim(&layer->input));
+}
+
+/* ---- axes and channels ----------------------------------------------------------------------- */
+
+/* The axis at @at must be the last of the layer's input: -1 or its number, the batch's being 0. */
+static void layer_last_axis(const struct model_layer *layer, const struct json_at *at,
+			    int64_t least, int64_t greatest, struct err *err)
+{
+	int64_t axis;
+
+	if (json_int(at, least, greatest, &axis, err) == ST_OK && axis != -1 &&
+	    axis != layer->input.ndim)
+		model_config_unsupported(at, err,
+					 "not supported: it must be the last axis (-1 or %d) here",
+					 layer->input.ndim);
+}
+
+enum status layer__check_last_axis(const struct model_layer *layer, const struct json_at *config,
+				   struct err *err)
+{
+	struct json_at here, item;
+
+	if (!model_option_at(config, "axis", &here, err))
+		return err->status;
+	item = here;
+	if (cJSON_IsArray(here.node) && (json_count(&here) != 1 || !json_item(&here, 0, &item)))
+		return model_config_unsupported(&here, err, "not supported: it must be one axis");
+	layer_last_axis(layer, &item, INT32_MIN, INT32_MAX, err);
+	return err->status;
+}
+
+enum status layer__channel_numbers(const struct json_at *config, const char *key, float *out,
+				   int64_t channels, bool *here, struct err *err)
+{
+	struct json_at at, item;
+	double value;
+	int count;
+
+	*here = model_option_at(config, key, &at, err);
+	if (!*here)
+		return err->status;
+	count = cJSON_IsArray(at.node) ? json_count(&at) : 1;
+	if (count != 1 && count != channels)
+		return json_fail(&at, err, "must be a number or a list of %lld, one per channel",
+				 (long long)channels);
+	for (int64_t i = 0; i < channels; i++) {
+		if (i >= count) {
+			out[i] = out[0];
+			continue;
+		}
+		item = at;
+		if (cJSON_IsArray(at.node))
+			json_item(&at, (int)i, &item);
+		if (json_real(&item, &value, err) != ST_OK)
+			return err->status;
+		if (!isfinite((float)value))
+			return json_fail(&item, err, "must be a finite number");
+		out[i] = (float)value;
+	}
+	return ST_OK;
+}
+
+/* ---- normalising layers ---------------------------------------------------------------------- */
+
+/* Keras counts the batch as axis 0; lists of one axis are as good as the axis. */
+static void layer_norm_axis(const struct json_at *config, const struct model_layer *layer,
+			    struct err *err)
+{
+	struct json_at list, here;
+
+	if (!model_option_given(config, "axis", &list, err))
+		return;
+	here = list;
+	if (cJSON_IsArray(list.node) && (json_count(&list) != 1 || !json_item(&list, 0, &here)))
+		model_config_unsupported(&list, err,
+					 "not supported: it must be the last axis alone here");
+	else
+		layer_last_axis(layer, &here, INT64_MIN, INT64_MAX, err);
+}
+
+static void layer_norm_flag(const struct json_at *config, const char *key, bool *out,
+			    struct err *err)
+{
+	struct json_at here;
+
+	*out = true;
+	if (model_option_given(config, key, &here, err))
+		json_bool(&here, out, err);
+}
+
+enum status layer__read_norm(struct model *model, struct model_layer *layer,
+			     const struct json_at *config, struct layer_norm *out, struct err *err)
+{
+	int64_t channels = layer_last_dim(&layer->input);
+	struct layer_param param = {
+		.shape = {.ndim = 1, .dim = {channels}},
+		.fan_in = channels,
+		.fan_out = channels,
+		.no_autocast = true, /* as Keras does */
+	};
+	struct json_at here;
+
+	if (err_stuck(err))
+		return err->status;
+	if (!layer->input.ndim)
+		return json_fail(config, err, "%s needs an input of at least one dimension",
+				 layer->ops->class_name);
+	layer->output = layer->input;
+	layer_norm_axis(config, layer, err);
+	out->epsilon = 1e-3;
+	if (model_option_given(config, "epsilon", &here, err) &&
+	    json_real(&here, &out->epsilon, err) == ST_OK && !(out->epsilon >= 0.0))
+		json_fail(&here, err, "must be 0 or greater");
+	layer_norm_flag(config, "center", &out->center, err);
+	layer_norm_flag(config, "scale", &out->scale, err);
+
+	param.name = "gamma";
+	param.initializer = "Ones";
+	if (out->scale)
+		layer__add_param(model, layer, config, &param, err);
+	param.name = "beta";
+	param.initializer = "Zeros";
+	if (out->center)
+		layer__add_param(model, layer, config, &param, err);
+	return err->status;
+}
+
+/* ---- windows --------------------------------------------------------------------------------- */
+
+enum status layer__pair(const struct json_at *at, int64_t least, int64_t most, int64_t out[2],
+			struct err *err)
+{
+	struct json_at item;
+
+	if (err_stuck(err))
+		return err->status;
+	if (!cJSON_IsArray(at->node)) {
+		json_int(at, least, most, &out[0], err);
+		out[1] = out[0];
+		return err->status;
+	}
+	if (json_count(at) != 2)
+		return json_fail(at, err, "must be a whole number or a list of two of them, not %d",
+				 json_count(at));
+	for (int i = 0; i < 2 && !err_stuck(err); i++) {
+		json_item(at, i, &item);
+		json_int(&item, least, most, &out[i], err);
+	}
+	return err->status;
+}
+
+enum status layer__pair_option(const struct json_at *config, const char *key, int64_t least,
+			       int64_t most, int64_t absent, int64_t out[LAYER_WAYS],
+			       struct err *err)
+{
+	struct json_at here;
+
+	out[LAYER_Y] = out[LAYER_X] = absent;
+	if (absent ? model_option_given(config, key, &here, err)
+		   : model_option_need(config, key, &here, err))
+		layer__pair(&here, least, most, out, err);
+	return err->status;
+}
+
+enum status layer__padding(const struct json_at *config, bool *same, struct err *err)
+{
+	static const char *const known[] = {"valid", "same"};
+	struct json_at here;
+	const char *text;
+
+	*same = false;
+	if (!model_option_given(config, "padding", &here, err) ||
+	    json_text(&here, &text, err) != ST_OK)
+		return err->status;
+	*same = !strcmp(text, "same");
+	return *same || !strcmp(text, "valid")
+		       ? ST_OK
+		       : json_unknown(&here, "padding", text, known, ARRAY_LEN(known), err);
+}
+
+int64_t layer__windows(int64_t size, int64_t reach, int64_t stride, bool same, int64_t *before)
+{
+	int64_t places, outside;
+
+	*before = 0;
+	if (!same)
+		return size < reach ? 0 : (size - reach) / stride + 1;
+	places = (size - 1) / stride + 1;
+	outside = (places - 1) * stride + reach - size;
+	if (outside > 0)
+		*before = outside / 2;
+	return places;
 }

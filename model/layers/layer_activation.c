@@ -69,15 +69,14 @@ static enum status activation_read(struct model *model, struct model_layer *laye
 {
 	static const struct model_option own[] = {{"activation", MODEL_ANY},
 						  {"activity_regularizer", MODEL_NULL}};
-	enum status status = layer__check(config, own, ARRAY_LEN(own), err);
-	enum model_activation activation = MODEL_LINEAR;
+	enum model_activation activation;
 
 	(void)model;
 	layer->output = layer->input;
-	if (status == ST_OK)
-		status = model__read_activation(config, &activation, err);
+	layer__check(config, own, ARRAY_LEN(own), err);
+	model__read_activation(config, &activation, err);
 	layer__set_activation(layer, activation);
-	return status;
+	return err->status;
 }
 
 const struct layer_ops layer_activation = {

@@ -18,46 +18,13 @@
 #include <math.h>
 
 #include "common/mem.h"
-#include "model/layers/layer_norm.h"
+#include "model/layers/layer_internal.h"
 
 extern const struct layer_ops layer_batch_normalization;
 
 #define NORM_FUSED_EPSILON 1.001e-5
 
 /* ---- reading --------------------------------------------------------------------------------- */
-
-static enum status norm_moving(struct model *model, struct model_layer *layer,
-			       const struct json_at *config, struct err *err)
-{
-	int64_t channels = layer_last_dim(&layer->input);
-	struct layer_param param = {.name = "moving_mean",
-				    .initializer = "Zeros",
-				    .shape = {.ndim = 1, .dim = {channels}},
-				    .fan_in = channels,
-				    .fan_out = channels,
-				    .fixed = true};
-	enum status status = layer__add_param(model, layer, config, &param, err);
-
-	param.name = "moving_variance";
-	param.initializer = "Ones";
-	if (status == ST_OK)
-		status = layer__add_param(model, layer, config, &param, err);
-	return status;
-}
-
-static enum status norm_momentum(const struct json_at *config, double *out, struct err *err)
-{
-	struct json_at here;
-	enum status status;
-
-	*out = 0.99;
-	if (!json_child(config, "momentum", &here))
-		return ST_OK;
-	status = json_real(&here, out, err);
-	if (status == ST_OK && !(*out >= 0.0 && *out <= 1.0))
-		return json_fail(&here, err, "must be from 0 to 1");
-	return status;
-}
 
 static enum status norm_read(struct model *model, struct model_layer *layer,
 			     const struct json_at *config, struct err *err)
@@ -75,21 +42,33 @@ static enum status norm_read(struct model *model, struct model_layer *layer,
 		{"adjustment", MODEL_NULL},
 		{"fused", MODEL_NULL},
 	};
-	enum status status = layer__begin(model, layer, config, own, ARRAY_LEN(own),
-					  sizeof(struct layer_batch_norm), err);
-	struct layer_batch_norm *own_config = layer->config;
+	const int64_t channels = layer_last_dim(&layer->input);
+	struct layer_param moving = {.name = "moving_mean",
+				     .initializer = "Zeros",
+				     .shape = {.ndim = 1, .dim = {channels}},
+				     .fan_in = channels,
+				     .fan_out = channels,
+				     .fixed = true};
+	struct layer_batch_norm *c;
+	struct json_at here;
 
-	if (status != ST_OK)
-		return status;
-	own_config->fused = layer->input.ndim == 3 || layer->input.ndim == 4;
-	status = layer__read_norm(model, layer, config, &own_config->norm, err);
-	if (status == ST_OK)
-		status = norm_momentum(config, &own_config->momentum, err);
-	if (status == ST_OK)
-		status = norm_moving(model, layer, config, err);
-	if (own_config->fused && own_config->norm.epsilon < NORM_FUSED_EPSILON)
-		own_config->norm.epsilon = NORM_FUSED_EPSILON;
-	return status;
+	if (layer__begin(model, layer, config, own, ARRAY_LEN(own), sizeof(*c), err) != ST_OK)
+		return err->status;
+	c = layer->config;
+	c->fused = layer->input.ndim == 3 || layer->input.ndim == 4;
+	layer__read_norm(model, layer, config, &c->norm, err);
+	c->momentum = 0.99;
+	if (model_option_given(config, "momentum", &here, err) &&
+	    json_real(&here, &c->momentum, err) == ST_OK &&
+	    !(c->momentum >= 0.0 && c->momentum <= 1.0))
+		json_fail(&here, err, "must be from 0 to 1");
+	layer__add_param(model, layer, config, &moving, err);
+	moving.name = "moving_variance";
+	moving.initializer = "Ones";
+	layer__add_param(model, layer, config, &moving, err);
+	if (c->fused && c->norm.epsilon < NORM_FUSED_EPSILON)
+		c->norm.epsilon = NORM_FUSED_EPSILON;
+	return err->status;
 }
 
 /* ---- costs ----------------------------------------------------------------------------------- */

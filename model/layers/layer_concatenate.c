@@ -39,12 +39,10 @@ static enum status concatenate_read(struct model *model, struct model_layer *lay
 				    const struct json_at *config, struct err *err)
 {
 	static const struct model_option own[] = {{"axis", MODEL_ANY}};
-	enum status status = layer__check(config, own, ARRAY_LEN(own), err);
 
-	if (status == ST_OK)
-		status = layer__check_last_axis(layer, config, err);
-	if (status != ST_OK)
-		return status;
+	layer__check(config, own, ARRAY_LEN(own), err);
+	if (layer__check_last_axis(layer, config, err) != ST_OK)
+		return err->status;
 	if (!layer->input.ndim)
 		return json_fail(config, err, "Concatenate needs inputs of at least one dimension");
 	return concatenate_shapes(model, layer, config, err);

@@ -8,7 +8,6 @@
 #define LAYER_CONFIG_H
 
 #include "model/layers/layer.h"
-#include "model/layers/layer_window.h"
 
 int64_t layer_last_dim(const struct model_shape *shape); /* 1 for a scalar */
 /* Rows of the last axis in a batch of the layer's input. */
@@ -17,6 +16,18 @@ int64_t layer_rows(const struct model_layer *layer, int64_t batch);
 /* What the gradient of an activation reads: the activation's input, its output. */
 bool layer_activation_needs_input(enum model_activation activation);
 bool layer_activation_needs_output(enum model_activation activation);
+
+/*
+ * Windows that slide over an image, as convolutions and pools have them. Sizes are TensorFlow's
+ * (tf.nn.convolution, tf.nn.pool): a window that reaches r pixels far has (size - r) / stride + 1
+ * places with "valid"; with "same" it has ceil(size / stride), and max((places - 1) stride + r -
+ * size, 0) pixels outside of the image, the smaller half of them before.
+ */
+enum {
+	LAYER_Y,
+	LAYER_X,
+	LAYER_WAYS
+};
 
 /* ---- Dense ----------------------------------------------------------------------------------- */
 

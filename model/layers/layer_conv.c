@@ -9,73 +9,56 @@
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static enum status conv_size(const struct json_at *config, int64_t size, int way,
-			     struct layer_conv *w, struct err *err)
+static void conv_size(const struct json_at *config, int64_t size, int way, struct layer_conv *w,
+		      struct err *err)
 {
 	static const char *const names[] = {"high", "wide"};
 	int64_t reach = (w->kernel[way] - 1) * w->dilation[way] + 1;
 
-	if (reach > CONV_REACH)
-		return json_fail(config, err,
-				 "the dilated kernel is %lld %s, more than the limit of %d",
-				 (long long)reach, names[way], CONV_REACH);
+	if (err_stuck(err))
+		return;
+	if (reach > CONV_REACH) {
+		json_fail(config, err, "the dilated kernel is %lld %s, more than the limit of %d",
+			  (long long)reach, names[way], CONV_REACH);
+		return;
+	}
 	w->out[way] = layer__windows(size, reach, w->stride[way], w->same, &w->pad[way]);
 	if (!w->out[way])
-		return json_fail(config, err,
-				 "the kernel is %lld %s, but the image only %lld: there would be "
-				 "no output (\"padding\" is \"valid\")",
-				 (long long)reach, names[way], (long long)size);
-	return ST_OK;
-}
-
-static enum status conv_options(const struct json_at *config, struct layer_conv *w, struct err *err)
-{
-	struct json_at here;
-	enum status status =
-		layer__pair_option(config, "kernel_size", 1, CONV_SIDE, 0, w->kernel, err);
-
-	if (status == ST_OK)
-		status = layer__pair_option(config, "strides", 1, CONV_SIDE, 1, w->stride, err);
-	if (status == ST_OK)
-		status = layer__pair_option(config, "dilation_rate", 1, CONV_SIDE, 1, w->dilation,
-					    err);
-	if (status == ST_OK)
-		status = layer__padding(config, &w->same, err);
-	if (status != ST_OK)
-		return status;
-	if ((w->stride[LAYER_Y] > 1 || w->stride[LAYER_X] > 1) &&
-	    (w->dilation[LAYER_Y] > 1 || w->dilation[LAYER_X] > 1) &&
-	    json_child(config, "dilation_rate", &here))
-		return model_config_unsupported(&here, err,
-						"not supported together with \"strides\" above 1 "
-						"(nor is it in TensorFlow)");
-	return ST_OK;
+		json_fail(
+			config, err,
+			"the kernel is %lld %s, but the image only %lld: there would be no output "
+			"(\"padding\" is \"valid\")",
+			(long long)reach, names[way], (long long)size);
 }
 
 enum status layer__conv_read(struct model *model, struct model_layer *layer,
 			     const struct json_at *config, const struct model_option *own,
 			     size_t count, struct layer_conv **out, struct err *err)
 {
-	enum status status = layer__begin(model, layer, config, own, count, sizeof(**out), err);
-	struct layer_conv *w = layer->config;
+	struct layer_conv *w;
+	struct json_at here;
 
-	*out = w;
-	if (status != ST_OK)
-		return status;
+	layer__begin(model, layer, config, own, count, sizeof(*w), err);
+	*out = w = layer->config;
+	if (layer__check_images(layer, config, err) != ST_OK)
+		return err->status;
 	w->groups = w->multiplier = 1;
-	status = layer__check_images(layer, config, err);
-	if (status == ST_OK)
-		status = conv_options(config, w, err);
-	for (int way = 0; way < LAYER_WAYS && status == ST_OK; way++)
-		status = conv_size(config, layer->input.dim[way], way, w, err);
-	if (status == ST_OK)
-		status = layer__read_finish(layer, config, err);
-	if (status != ST_OK)
-		return status;
-
+	layer__pair_option(config, "kernel_size", 1, CONV_SIDE, 0, w->kernel, err);
+	layer__pair_option(config, "strides", 1, CONV_SIDE, 1, w->stride, err);
+	layer__pair_option(config, "dilation_rate", 1, CONV_SIDE, 1, w->dilation, err);
+	layer__padding(config, &w->same, err);
+	if ((w->stride[LAYER_Y] > 1 || w->stride[LAYER_X] > 1) &&
+	    (w->dilation[LAYER_Y] > 1 || w->dilation[LAYER_X] > 1) &&
+	    model_option_given(config, "dilation_rate", &here, err))
+		model_config_unsupported(&here, err,
+					 "not supported together with \"strides\" above 1 (nor is "
+					 "it in TensorFlow)");
+	for (int way = 0; way < LAYER_WAYS; way++)
+		conv_size(config, layer->input.dim[way], way, w, err);
+	layer__read_finish(layer, config, err);
 	for (int way = 0; way < LAYER_WAYS; way++)
 		layer->output.dim[way] = w->out[way];
-	return ST_OK;
+	return err->status;
 }
 
 enum status layer__conv_groups(const struct model_layer *layer, const struct json_at *config,
@@ -83,16 +66,13 @@ enum status layer__conv_groups(const struct model_layer *layer, const struct jso
 {
 	int64_t channels = layer_last_dim(&layer->input);
 	struct json_at here;
-	enum status status;
 
 	*out = 1;
-	if (!json_child(config, "groups", &here))
-		return ST_OK;
-	status = json_int(&here, 1, CONV_COUNT, out, err);
-	if (status == ST_OK && channels % *out)
-		return json_fail(&here, err, "%lld groups do not divide the input's %lld channels",
-				 (long long)*out, (long long)channels);
-	return status;
+	if (model_option_given(config, "groups", &here, err) &&
+	    json_int(&here, 1, CONV_COUNT, out, err) == ST_OK && channels % *out)
+		json_fail(&here, err, "%lld groups do not divide the input's %lld channels",
+			  (long long)*out, (long long)channels);
+	return err->status;
 }
 
 enum status layer__conv_count(const struct json_at *config, const char *key, int64_t absent,
@@ -101,9 +81,10 @@ enum status layer__conv_count(const struct json_at *config, const char *key, int
 	struct json_at here;
 
 	*out = absent;
-	if (!json_child(config, key, &here))
-		return absent ? ST_OK : json_fail(config, err, "\"%s\" is missing", key);
-	return json_int(&here, 1, CONV_COUNT, out, err);
+	if (absent ? model_option_given(config, key, &here, err)
+		   : model_option_need(config, key, &here, err))
+		json_int(&here, 1, CONV_COUNT, out, err);
+	return err->status;
 }
 
 enum status layer__conv_multiplier(const struct model_layer *layer, const struct json_at *config,
@@ -111,40 +92,38 @@ enum status layer__conv_multiplier(const struct model_layer *layer, const struct
 {
 	struct layer_conv *w = layer->config;
 	struct json_at here;
-	enum status status;
 	int64_t groups = 1;
 
+	if (err_stuck(err))
+		return err->status;
 	w->groups = layer_last_dim(&layer->input);
-	status = layer__conv_count(config, "depth_multiplier", 1, &w->multiplier, err);
-	if (status == ST_OK && json_child(config, "groups", &here)) {
-		status = json_int(&here, 1, CONV_COUNT, &groups, err);
-		if (status == ST_OK && groups != 1)
-			return model_config_unsupported(&here, err,
-							"not supported: it must be 1 here");
-	}
-	if (status == ST_OK && w->multiplier > CONV_COUNT / w->groups &&
-	    json_child(config, "depth_multiplier", &here))
-		return json_fail(&here, err, "%lld outputs of each of %lld channels are too many",
-				 (long long)w->multiplier, (long long)w->groups);
-	return status;
+	layer__conv_count(config, "depth_multiplier", 1, &w->multiplier, err);
+	if (model_option_given(config, "groups", &here, err) &&
+	    json_int(&here, 1, CONV_COUNT, &groups, err) == ST_OK && groups != 1)
+		model_config_unsupported(&here, err, "not supported: it must be 1 here");
+	if (w->multiplier > CONV_COUNT / w->groups &&
+	    model_option_given(config, "depth_multiplier", &here, err))
+		json_fail(&here, err, "%lld outputs of each of %lld channels are too many",
+			  (long long)w->multiplier, (long long)w->groups);
+	return err->status;
 }
 
 enum status layer__conv_depthwise(struct model *model, struct model_layer *layer,
 				  const struct json_at *config, struct err *err)
 {
 	const struct layer_conv *w = layer->config;
-	int64_t taps = w->kernel[LAYER_Y] * w->kernel[LAYER_X];
-	const struct layer_param kernel = {
-		.name = "depthwise_kernel",
-		.option = "depthwise",
-		.initializer = "GlorotUniform",
-		.shape = {.ndim = 4,
-			  .dim = {w->kernel[LAYER_Y], w->kernel[LAYER_X], w->groups,
-				  w->multiplier}},
-		.fan_in = taps * w->groups,
-		.fan_out = taps * w->multiplier,
-	};
+	struct layer_param kernel = {
+		.name = "depthwise_kernel", .option = "depthwise", .initializer = "GlorotUniform"};
+	int64_t taps;
 
+	if (err_stuck(err))
+		return err->status;
+	taps = w->kernel[LAYER_Y] * w->kernel[LAYER_X];
+	kernel.shape = (struct model_shape){
+		.ndim = 4,
+		.dim = {w->kernel[LAYER_Y], w->kernel[LAYER_X], w->groups, w->multiplier}};
+	kernel.fan_in = taps * w->groups;
+	kernel.fan_out = taps * w->multiplier;
 	return layer__add_param(model, layer, config, &kernel, err);
 }
 

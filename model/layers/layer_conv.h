@@ -1,13 +1,12 @@
 /*
  * What the convolutions share: their windows over an image, and their options.
  *
- * A dilated kernel reaches (kernel - 1) dilation + 1 pixels far; sizes are layer_window.h's.
+ * A dilated kernel reaches (kernel - 1) dilation + 1 pixels far; sizes are layer_config.h's.
  */
 #ifndef LAYER_CONV_H
 #define LAYER_CONV_H
 
 #include "model/layers/layer_internal.h"
-#include "model/layers/layer_window.h"
 
 /* Keras writes what the base class has for a kernel where a layer's kernel is another, too. */
 #define LAYER_CONV_OPTIONS                                                                         \

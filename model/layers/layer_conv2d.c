@@ -8,44 +8,31 @@
 
 extern const struct layer_ops layer_conv2d;
 
-static enum status conv2d_params(struct model *model, struct model_layer *layer,
-				 const struct json_at *config, struct err *err)
-{
-	const struct layer_conv *w = layer->config;
-	int64_t depth = layer_last_dim(&layer->input) / w->groups;
-	int64_t taps = w->kernel[LAYER_Y] * w->kernel[LAYER_X];
-	const struct layer_param kernel = {
-		.name = "kernel",
-		.initializer = "GlorotUniform",
-		.shape = {.ndim = 4,
-			  .dim = {w->kernel[LAYER_Y], w->kernel[LAYER_X], depth, layer->units}},
-		.fan_in = taps * depth,
-		.fan_out = taps * layer->units,
-	};
-	enum status status = layer__add_param(model, layer, config, &kernel, err);
-
-	return status == ST_OK ? layer__conv_bias(model, layer, config, err) : status;
-}
-
 static enum status conv2d_read(struct model *model, struct model_layer *layer,
 			       const struct json_at *config, struct err *err)
 {
 	static const struct model_option own[] = {LAYER_CONV_OPTIONS, {"filters", MODEL_ANY}};
+	struct layer_param kernel = {.name = "kernel", .initializer = "GlorotUniform"};
+	int64_t depth, taps;
 	struct layer_conv *w;
 	struct json_at here;
-	enum status status = layer__conv_read(model, layer, config, own, ARRAY_LEN(own), &w, err);
 
-	if (status == ST_OK)
-		status = layer__conv_count(config, "filters", 0, &layer->units, err);
-	if (status == ST_OK)
-		status = layer__conv_groups(layer, config, &w->groups, err);
-	if (status != ST_OK)
-		return status;
-	if (layer->units % w->groups && json_child(config, "groups", &here))
-		return json_fail(&here, err, "%lld groups do not divide the %lld filters",
-				 (long long)w->groups, (long long)layer->units);
+	if (layer__conv_read(model, layer, config, own, ARRAY_LEN(own), &w, err) != ST_OK)
+		return err->status;
+	layer__conv_count(config, "filters", 0, &layer->units, err);
+	layer__conv_groups(layer, config, &w->groups, err);
+	if (layer->units % w->groups && model_option_given(config, "groups", &here, err))
+		json_fail(&here, err, "%lld groups do not divide the %lld filters",
+			  (long long)w->groups, (long long)layer->units);
+	depth = layer_last_dim(&layer->input) / w->groups;
+	taps = w->kernel[LAYER_Y] * w->kernel[LAYER_X];
 	layer->output.dim[2] = layer->units;
-	return conv2d_params(model, layer, config, err);
+	kernel.shape = (struct model_shape){
+		.ndim = 4, .dim = {w->kernel[LAYER_Y], w->kernel[LAYER_X], depth, layer->units}};
+	kernel.fan_in = taps * depth;
+	kernel.fan_out = taps * layer->units;
+	layer__add_param(model, layer, config, &kernel, err);
+	return layer__conv_bias(model, layer, config, err);
 }
 
 /* ---- costs ----------------------------------------------------------------------------------- */

@@ -10,49 +10,6 @@ extern const struct layer_ops layer_dense;
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static enum status dense_units(struct model_layer *layer, const struct json_at *config,
-			       struct err *err)
-{
-	struct json_at here;
-	enum status status;
-
-	if (!json_child(config, "units", &here))
-		return json_fail(config, err, "\"units\" is missing");
-	status = json_int(&here, 1, INT64_MAX, &layer->units, err);
-	if (status == ST_OK && layer->units > INT_MAX) {
-		json_fail(&here, err,
-			  "%lld units are beyond the limit of %d: this layer's kernel would take "
-			  "%.0f GB",
-			  (long long)layer->units, INT_MAX,
-			  (double)layer->units * (double)layer_last_dim(&layer->input) * 4e-9);
-		if (err)
-			err->status = ST_LIMIT;
-		return ST_LIMIT;
-	}
-	return status;
-}
-
-static enum status dense_params(struct model *model, struct model_layer *layer,
-				const struct json_at *config, struct err *err)
-{
-	int64_t inputs = layer_last_dim(&layer->input);
-	const struct layer_param kernel = {.name = "kernel",
-					   .initializer = "GlorotUniform",
-					   .shape = {.ndim = 2, .dim = {inputs, layer->units}},
-					   .fan_in = inputs,
-					   .fan_out = layer->units};
-	const struct layer_param bias = {.name = "bias",
-					 .initializer = "Zeros",
-					 .shape = {.ndim = 1, .dim = {layer->units}},
-					 .fan_in = layer->units,
-					 .fan_out = layer->units};
-	enum status status = layer__add_param(model, layer, config, &kernel, err);
-
-	if (status == ST_OK && layer->use_bias)
-		status = layer__add_param(model, layer, config, &bias, err);
-	return status;
-}
-
 static enum status dense_read(struct model *model, struct model_layer *layer,
 			      const struct json_at *config, struct err *err)
 {
@@ -68,22 +25,38 @@ static enum status dense_read(struct model *model, struct model_layer *layer,
 		{"lora_rank", MODEL_NULL},
 		{"lora_alpha", MODEL_NULL},
 	};
-	enum status status = layer__check(config, own, ARRAY_LEN(own), err);
+	const int64_t inputs = layer_last_dim(&layer->input);
+	struct layer_param kernel = {
+		.name = "kernel", .initializer = "GlorotUniform", .fan_in = inputs};
+	struct layer_param bias = {.name = "bias", .initializer = "Zeros"};
+	struct json_at here;
 
-	if (status != ST_OK)
-		return status;
+	if (layer__check(config, own, ARRAY_LEN(own), err) != ST_OK)
+		return err->status;
 	if (!layer->input.ndim)
 		return json_fail(config, err, "Dense needs an input of at least one dimension");
-	status = dense_units(layer, config, err);
-	if (status == ST_OK)
-		status = layer__read_finish(layer, config, err);
-	if (status != ST_OK)
-		return status;
+	if (model_option_need(config, "units", &here, err))
+		json_int(&here, 1, INT64_MAX, &layer->units, err);
+	if (!err_stuck(err) && layer->units > INT_MAX)
+		return model_config_limit(
+			&here, err,
+			"%lld units are beyond the limit of %d: this layer's kernel would take "
+			"%.0f GB",
+			(long long)layer->units, INT_MAX,
+			(double)layer->units * (double)inputs * 4e-9);
+	if (layer__read_finish(layer, config, err) != ST_OK)
+		return err->status;
 
 	layer->output = layer->input;
 	layer->output.dim[layer->output.ndim - 1] = layer->units;
 	layer->reads_inputs = layer->trainable; /* for the kernel's gradient */
-	return dense_params(model, layer, config, err);
+	kernel.shape = (struct model_shape){.ndim = 2, .dim = {inputs, layer->units}};
+	bias.shape = (struct model_shape){.ndim = 1, .dim = {layer->units}};
+	kernel.fan_out = bias.fan_in = bias.fan_out = layer->units;
+	layer__add_param(model, layer, config, &kernel, err);
+	if (layer->use_bias)
+		layer__add_param(model, layer, config, &bias, err);
+	return err->status;
 }
 
 struct layer_dense_sizes layer_dense_sizes(const struct model_layer *layer, int64_t batch)

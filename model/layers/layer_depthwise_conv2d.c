@@ -16,14 +16,11 @@ static enum status depthwise_read(struct model *model, struct model_layer *layer
 		LAYER_PARAM_OPTIONS("depthwise"),
 	};
 	struct layer_conv *w;
-	enum status status = layer__conv_read(model, layer, config, own, ARRAY_LEN(own), &w, err);
 
-	if (status == ST_OK)
-		status = layer__conv_multiplier(layer, config, err);
-	if (status == ST_OK)
-		status = layer__conv_depthwise(model, layer, config, err);
-	if (status != ST_OK)
-		return status;
+	layer__conv_read(model, layer, config, own, ARRAY_LEN(own), &w, err);
+	layer__conv_multiplier(layer, config, err);
+	if (layer__conv_depthwise(model, layer, config, err) != ST_OK)
+		return err->status;
 	layer->units = layer->output.dim[2] = w->groups * w->multiplier;
 	return layer__conv_bias(model, layer, config, err);
 }

@@ -14,40 +14,6 @@ extern const struct layer_ops layer_dropout, layer_spatial_dropout2d;
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static enum status dropout_rate(struct layer_dropout *c, const struct json_at *config,
-				struct err *err)
-{
-	struct json_at here;
-	enum status status;
-
-	if (!json_child(config, "rate", &here))
-		return json_fail(config, err, "\"rate\" is missing");
-	status = json_real(&here, &c->rate, err);
-	if (status != ST_OK)
-		return status;
-	if (!(c->rate >= 0.0 && c->rate < 1.0))
-		return json_fail(&here, err,
-				 "must be at least 0 and below 1: the share of what is dropped");
-	c->scale = (float)(1.0 / (1.0 - c->rate));
-	c->threshold = (uint32_t)(c->rate * 0x1p32);
-	return ST_OK;
-}
-
-static enum status dropout_seed(struct layer_dropout *c, const struct json_at *config,
-				struct err *err)
-{
-	struct json_at here;
-	int64_t seed;
-	enum status status;
-
-	if (!json_child(config, "seed", &here) || json_is_null(&here))
-		return ST_OK;
-	status = json_int(&here, INT32_MIN, INT64_MAX, &seed, err);
-	if (status == ST_OK)
-		c->seed = (uint32_t)(((uint64_t)seed * 0x9e3779b97f4a7c15u) >> 32) | 1u;
-	return status;
-}
-
 /* Is entry @index of a noise shape 1, where the input's dimension is not? */
 static enum status dropout_noise_dim(const struct model_layer *layer, const struct json_at *at,
 				     int index, bool *shared, struct err *err)
@@ -105,9 +71,9 @@ static enum status dropout_noise_shape(struct layer_dropout *c, const struct mod
 	return ST_OK;
 }
 
-static enum status dropout_config(struct model *model, struct model_layer *layer,
-				  const struct json_at *config, struct layer_dropout **out,
-				  struct err *err)
+/* NULL: a failure. */
+static struct layer_dropout *dropout_config(struct model *model, struct model_layer *layer,
+					    const struct json_at *config, struct err *err)
 {
 	static const struct model_option own[] = {
 		{"rate", MODEL_ANY},
@@ -115,37 +81,46 @@ static enum status dropout_config(struct model *model, struct model_layer *layer
 		{"noise_shape", MODEL_ANY},
 		{"data_format", MODEL_CHANNELS_LAST},
 	};
-	enum status status =
-		layer__begin(model, layer, config, own, ARRAY_LEN(own), sizeof(**out), err);
+	struct layer_dropout *c;
+	struct json_at here;
+	int64_t seed;
 
-	*out = layer->config;
-	if (status == ST_OK)
-		status = dropout_rate(*out, config, err);
-	if (status == ST_OK)
-		status = dropout_seed(*out, config, err);
-	return status;
+	layer__begin(model, layer, config, own, ARRAY_LEN(own), sizeof(*c), err);
+	c = layer->config;
+	if (!model_option_need(config, "rate", &here, err) ||
+	    json_real(&here, &c->rate, err) != ST_OK)
+		return NULL;
+	if (!(c->rate >= 0.0 && c->rate < 1.0)) {
+		json_fail(&here, err,
+			  "must be at least 0 and below 1: the share of what is dropped");
+		return NULL;
+	}
+	c->scale = (float)(1.0 / (1.0 - c->rate));
+	c->threshold = (uint32_t)(c->rate * 0x1p32);
+	if (model_option_at(config, "seed", &here, err) &&
+	    json_int(&here, INT32_MIN, INT64_MAX, &seed, err) == ST_OK)
+		c->seed = (uint32_t)(((uint64_t)seed * 0x9e3779b97f4a7c15u) >> 32) | 1u;
+	return err_stuck(err) ? NULL : c;
 }
 
 static enum status dropout_read(struct model *model, struct model_layer *layer,
 				const struct json_at *config, struct err *err)
 {
-	struct layer_dropout *c;
-	enum status status = dropout_config(model, layer, config, &c, err);
+	struct layer_dropout *c = dropout_config(model, layer, config, err);
 
-	return status == ST_OK ? dropout_noise_shape(c, layer, config, err) : status;
+	return c ? dropout_noise_shape(c, layer, config, err) : err->status;
 }
 
 /* One decision for a channel of an item. */
 static enum status spatial_dropout_read(struct model *model, struct model_layer *layer,
 					const struct json_at *config, struct err *err)
 {
-	struct layer_dropout *c;
-	enum status status = dropout_config(model, layer, config, &c, err);
+	struct layer_dropout *c = dropout_config(model, layer, config, err);
 	struct json_at here;
 
-	if (status != ST_OK)
-		return status;
-	if (json_child(config, "noise_shape", &here) && !json_is_null(&here))
+	if (!c)
+		return err->status;
+	if (model_option_at(config, "noise_shape", &here, err))
 		return model_config_unsupported(&here, err, "not supported: it must be null here");
 	c->shared = 1;
 	c->shared_end = 3;

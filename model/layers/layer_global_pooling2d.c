@@ -15,21 +15,16 @@ static enum status global_read(struct model *model, struct model_layer *layer,
 {
 	static const struct model_option own[] = {{"data_format", MODEL_CHANNELS_LAST},
 						  {"keepdims", MODEL_ANY}};
-	enum status status = layer__check(config, own, ARRAY_LEN(own), err);
-	struct json_at here;
 	bool keepdims = false;
 
 	(void)model;
-	if (status == ST_OK)
-		status = layer__check_images(layer, config, err);
-	if (status != ST_OK)
-		return status;
-	if (json_child(config, "keepdims", &here) && !json_is_null(&here))
-		status = json_bool(&here, &keepdims, err);
+	layer__check(config, own, ARRAY_LEN(own), err);
+	layer__check_images(layer, config, err);
+	model_option_bool(config, "keepdims", &keepdims, err);
 	layer->output = (struct model_shape){.ndim = 1, .dim = {layer->input.dim[2]}};
 	if (keepdims)
 		layer->output = (struct model_shape){.ndim = 3, .dim = {1, 1, layer->input.dim[2]}};
-	return status;
+	return err->status;
 }
 
 /* ---- costs ----------------------------------------------------------------------------------- */

@@ -1,5 +1,6 @@
 /*
- * What the kinds of layers share: reading their options, and writing device operations.
+ * What the kinds of layers share: reading their options, and writing device operations. Failures of
+ * reading stick in @err, which is not NULL: once it has one, nothing more is read.
  */
 #ifndef LAYER_INTERNAL_H
 #define LAYER_INTERNAL_H
@@ -96,5 +97,53 @@ int64_t layer__activation_work(enum model_activation activation); /* operations 
  * linear. @reads and @writes are the operation's. */
 bool layer__activation_op(const struct layer_lowering *lowering, struct layer_op *out,
 			  const char **part);
+
+/* ---- normalising layers ---------------------------------------------------------------------- */
+
+/* The rows of an option table that layer__read_norm() reads. */
+#define LAYER_NORM_OPTIONS                                                                         \
+	{"axis", MODEL_ANY}, {"epsilon", MODEL_ANY}, {"center", MODEL_ANY}, {"scale", MODEL_ANY},  \
+		LAYER_PARAM_OPTIONS("gamma"), LAYER_PARAM_OPTIONS("beta")
+
+/* Read them; the output has the input's shape; gamma (ones) and beta (zeros) are added. */
+enum status layer__read_norm(struct model *model, struct model_layer *layer,
+			     const struct json_at *config, struct layer_norm *out, struct err *err);
+
+/*
+ * Device operations, as poplibs has them: @groups of elements have a mean and a variance each.
+ *
+ * Statistics: a sum and a sum of squares to LAYER_BETWEEN and LAYER_BETWEEN_TOO. Gradients of gamma
+ * and beta, to their own or, where @both are needed but are no parameters, to the same two: of what
+ * has been whitened, times dy, and of dy.
+ */
+void layer__lower_statistics(struct layer_lowering *lowering, const char *name, int64_t groups,
+			     bool training_only);
+void layer__lower_norm_sums(struct layer_lowering *lowering, const char *name,
+			    const struct layer_norm *norm, bool both);
+/* A map over all elements, @adds on each, by numbers of each channel. */
+struct layer_op layer__norm_map(const struct layer_lowering *lowering, int adds, unsigned reads,
+				unsigned writes);
+/* Where the gradients of gamma and of beta are, or what stands for them: both as bits. */
+unsigned layer__norm_sums(const struct layer_norm *norm);
+unsigned layer__norm_params(const struct layer_norm *norm); /* gamma and beta themselves */
+/* @op, its part being NAME/PART. */
+void layer__lower_norm(struct layer_lowering *lowering, const char *name, const char *part,
+		       const struct layer_op *op);
+
+/* ---- windows --------------------------------------------------------------------------------- */
+
+/* One whole number for both, or a list of two; each @least to @most. */
+enum status layer__pair(const struct json_at *at, int64_t least, int64_t most, int64_t out[2],
+			struct err *err);
+/* An option of height and width; @absent where it is not given (0: it must be). */
+enum status layer__pair_option(const struct json_at *config, const char *key, int64_t least,
+			       int64_t most, int64_t absent, int64_t out[LAYER_WAYS],
+			       struct err *err);
+/* "padding": is it "same"? Absent, it is "valid". */
+enum status layer__padding(const struct json_at *config, bool *same, struct err *err);
+
+/* How many places a window has along a side of @size, 0: it does not fit; @before is what the first
+ * has outside of the image. */
+int64_t layer__windows(int64_t size, int64_t reach, int64_t stride, bool same, int64_t *before);
 
 #endif /* LAYER_INTERNAL_H */

@@ -6,7 +6,7 @@
  * are summed slice by slice, and over the slices in their order.
  */
 #include "common/mem.h"
-#include "model/layers/layer_norm.h"
+#include "model/layers/layer_internal.h"
 
 extern const struct layer_ops layer_layer_normalization;
 
@@ -17,11 +17,9 @@ static enum status rows_read(struct model *model, struct model_layer *layer,
 		LAYER_NORM_OPTIONS,
 		{"rms_scaling", MODEL_FALSE},
 	};
-	enum status status = layer__begin(model, layer, config, own, ARRAY_LEN(own),
-					  sizeof(struct layer_norm), err);
 
-	return status == ST_OK ? layer__read_norm(model, layer, config, layer->config, err)
-			       : status;
+	layer__begin(model, layer, config, own, ARRAY_LEN(own), sizeof(struct layer_norm), err);
+	return layer__read_norm(model, layer, config, layer->config, err);
 }
 
 /* ---- costs ----------------------------------------------------------------------------------- */

@@ -14,53 +14,6 @@ extern const struct layer_ops layer_normalization;
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static enum status normalization_params(struct model *model, struct model_layer *layer,
-					const struct json_at *config, struct err *err)
-{
-	const struct model_shape channels = {.ndim = 1, .dim = {layer_last_dim(&layer->input)}};
-	const struct layer_param params[] = {
-		{.name = "mean", .initializer = "Zeros", .shape = channels, .fixed = true},
-		{.name = "variance", .initializer = "Ones", .shape = channels, .fixed = true},
-		{.name = "count", .initializer = "Zeros", .fixed = true},
-	};
-	enum status status = ST_OK;
-
-	for (size_t i = 0; i < ARRAY_LEN(params) && status == ST_OK; i++)
-		status = layer__add_param(model, layer, config, &params[i], err);
-	return status;
-}
-
-static enum status normalization_numbers(struct model *model, struct model_layer *layer,
-					 const struct json_at *config, struct err *err)
-{
-	const int64_t channels = layer_last_dim(&layer->input);
-	struct layer_normalization *c = layer->config;
-	bool mean_here, variance_here;
-	enum status status;
-
-	c->mean = model__alloc(model, (size_t)channels, sizeof(float));
-	c->variance = model__alloc(model, (size_t)channels, sizeof(float));
-	if (!c->mean || !c->variance)
-		return err_nomem(err);
-	status = layer__channel_numbers(config, "mean", c->mean, channels, &mean_here, err);
-	if (status == ST_OK)
-		status = layer__channel_numbers(config, "variance", c->variance, channels,
-						&variance_here, err);
-	if (status != ST_OK)
-		return status;
-	if (mean_here != variance_here)
-		return json_fail(config, err, "\"mean\" and \"variance\" must be given together");
-	if (!mean_here) {
-		c->mean = c->variance = NULL;
-		return normalization_params(model, layer, config, err);
-	}
-	for (int64_t i = 0; i < channels; i++) {
-		if (c->variance[i] < 0.0f)
-			return json_fail(config, err, "\"variance\" must not be negative");
-	}
-	return ST_OK;
-}
-
 static enum status normalization_read(struct model *model, struct model_layer *layer,
 				      const struct json_at *config, struct err *err)
 {
@@ -70,12 +23,40 @@ static enum status normalization_read(struct model *model, struct model_layer *l
 		{"variance", MODEL_ANY},
 		{"invert", MODEL_FALSE},
 	};
-	enum status status = layer__begin(model, layer, config, own, ARRAY_LEN(own),
-					  sizeof(struct layer_normalization), err);
+	const int64_t channels = layer_last_dim(&layer->input);
+	const struct model_shape shape = {.ndim = 1, .dim = {channels}};
+	const struct layer_param params[] = {
+		{.name = "mean", .initializer = "Zeros", .shape = shape, .fixed = true},
+		{.name = "variance", .initializer = "Ones", .shape = shape, .fixed = true},
+		{.name = "count", .initializer = "Zeros", .fixed = true},
+	};
+	struct layer_normalization *c;
+	bool mean_here, variance_here;
 
-	if (status == ST_OK)
-		status = layer__check_last_axis(layer, config, err);
-	return status == ST_OK ? normalization_numbers(model, layer, config, err) : status;
+	layer__begin(model, layer, config, own, ARRAY_LEN(own), sizeof(*c), err);
+	if (layer__check_last_axis(layer, config, err) != ST_OK)
+		return err->status;
+	c = layer->config;
+	c->mean = model__alloc(model, (size_t)channels, sizeof(float));
+	c->variance = model__alloc(model, (size_t)channels, sizeof(float));
+	if (!c->mean || !c->variance)
+		return err_nomem(err);
+	layer__channel_numbers(config, "mean", c->mean, channels, &mean_here, err);
+	if (layer__channel_numbers(config, "variance", c->variance, channels, &variance_here,
+				   err) != ST_OK)
+		return err->status;
+	if (mean_here != variance_here)
+		return json_fail(config, err, "\"mean\" and \"variance\" must be given together");
+	if (!mean_here) {
+		c->mean = c->variance = NULL;
+		for (size_t i = 0; i < ARRAY_LEN(params); i++)
+			layer__add_param(model, layer, config, &params[i], err);
+		return err->status;
+	}
+	for (int64_t i = 0; i < channels; i++)
+		if (c->variance[i] < 0.0f)
+			return json_fail(config, err, "\"variance\" must not be negative");
+	return ST_OK;
 }
 
 /* ---- running --------------------------------------------------------------------------------- */

@@ -13,13 +13,10 @@ static enum status outfeed_read_queue(struct model *model, struct model_layer *l
 {
 	struct json_at here;
 	const char *text;
-	enum status status;
 
-	if (!json_child(config, "queue", &here) || json_is_null(&here))
-		return ST_OK;
-	status = json_text(&here, &text, err);
-	if (status != ST_OK)
-		return status;
+	layer->output = layer->input;
+	if (!model_option_at(config, "queue", &here, err) || json_text(&here, &text, err) != ST_OK)
+		return err->status;
 	if (text[0] == '\0')
 		return json_fail(&here, err, "is no name of a queue; null: chosen for it");
 	layer->outfeed_queue = arena_printf(model__arena(model), "%s", text);
@@ -30,10 +27,9 @@ static enum status outfeed_read(struct model *model, struct model_layer *layer,
 				const struct json_at *config, struct err *err)
 {
 	static const struct model_option own[] = {{"queue", MODEL_ANY}};
-	enum status status = layer__check(config, own, ARRAY_LEN(own), err);
 
-	layer->output = layer->input;
-	return status == ST_OK ? outfeed_read_queue(model, layer, config, err) : status;
+	layer__check(config, own, ARRAY_LEN(own), err);
+	return outfeed_read_queue(model, layer, config, err);
 }
 
 static enum status maybe_outfeed_read(struct model *model, struct model_layer *layer,
@@ -41,14 +37,13 @@ static enum status maybe_outfeed_read(struct model *model, struct model_layer *l
 {
 	static const struct model_option own[] = {{"final_outfeed", MODEL_ANY},
 						  {"queue", MODEL_ANY}};
-	enum status status = layer__check(config, own, ARRAY_LEN(own), err);
 	struct json_at here;
 
-	layer->output = layer->input;
 	layer->final_outfeed = true;
-	if (status == ST_OK && json_child(config, "final_outfeed", &here))
-		status = json_bool(&here, &layer->final_outfeed, err);
-	return status == ST_OK ? outfeed_read_queue(model, layer, config, err) : status;
+	layer__check(config, own, ARRAY_LEN(own), err);
+	if (model_option_given(config, "final_outfeed", &here, err))
+		json_bool(&here, &layer->final_outfeed, err);
+	return outfeed_read_queue(model, layer, config, err);
 }
 
 const struct layer_ops layer_outfeed = {

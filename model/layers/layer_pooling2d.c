@@ -1,7 +1,7 @@
 /*
  * MaxPooling2D and AveragePooling2D: windows over NHWC images, with TensorFlow's paddings.
  *
- * Sizes are layer_window.h's; a mean is over the cells inside the image. A maximum's place is kept
+ * Sizes are layer_config.h's; a mean is over the cells inside the image. A maximum's place is kept
  * as a byte from forward to backward, so that neither input nor output is read again. Slices are
  * rows.
  */
@@ -10,41 +10,12 @@
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "model/layers/layer_internal.h"
-#include "model/layers/layer_window.h"
 
 extern const struct layer_ops layer_max_pooling2d, layer_average_pooling2d;
 
 #define POOLING_SIDE 65535 /* the greatest pool and stride */
 
 /* ---- reading --------------------------------------------------------------------------------- */
-
-static enum status pooling_shape(const struct json_at *config, struct model_layer *layer,
-				 const int64_t pool[2], const int64_t strides[2], bool same,
-				 struct err *err)
-{
-	struct layer_pool *own = layer->config;
-
-	*own = (struct layer_pool){
-		.height = layer->input.dim[0],
-		.width = layer->input.dim[1],
-		.channels = layer->input.dim[2],
-		.pool_height = pool[0],
-		.pool_width = pool[1],
-		.stride_height = strides[0],
-		.stride_width = strides[1],
-	};
-	own->out_height = layer__windows(own->height, pool[0], strides[0], same, &own->top);
-	own->out_width = layer__windows(own->width, pool[1], strides[1], same, &own->left);
-	if (!own->out_height || !own->out_width)
-		return json_fail(config, err,
-				 "a pool of %lldx%lld does not fit into an image of %lldx%lld "
-				 "(padding \"same\" would make it fit)",
-				 (long long)pool[0], (long long)pool[1], (long long)own->height,
-				 (long long)own->width);
-	layer->output = (struct model_shape){
-		.ndim = 3, .dim = {own->out_height, own->out_width, own->channels}};
-	return ST_OK;
-}
 
 static enum status pooling_read(struct model *model, struct model_layer *layer,
 				const struct json_at *config, struct err *err)
@@ -55,26 +26,41 @@ static enum status pooling_read(struct model *model, struct model_layer *layer,
 		{"padding", MODEL_ANY},
 		{"data_format", MODEL_CHANNELS_LAST},
 	};
-	enum status status = layer__begin(model, layer, config, own, ARRAY_LEN(own),
-					  sizeof(struct layer_pool), err);
 	int64_t pool[LAYER_WAYS], strides[LAYER_WAYS];
+	struct layer_pool *c;
 	struct json_at here;
 	bool same;
 
-	if (status == ST_OK)
-		status = layer__check_images(layer, config, err);
-	if (status != ST_OK)
-		return status;
-
-	status = layer__pair_option(config, "pool_size", 1, POOLING_SIDE, 2, pool, err);
+	layer__begin(model, layer, config, own, ARRAY_LEN(own), sizeof(*c), err);
+	layer__check_images(layer, config, err);
+	layer__pair_option(config, "pool_size", 1, POOLING_SIDE, 2, pool, err);
 	memcpy(strides, pool, sizeof(strides));
-	if (status == ST_OK && json_child(config, "strides", &here) && !json_is_null(&here))
-		status = layer__pair(&here, 1, POOLING_SIDE, strides, err);
-	if (status == ST_OK)
-		status = layer__padding(config, &same, err);
-	if (status == ST_OK)
-		status = pooling_shape(config, layer, pool, strides, same, err);
-	return status;
+	if (model_option_at(config, "strides", &here, err))
+		layer__pair(&here, 1, POOLING_SIDE, strides, err);
+	if (layer__padding(config, &same, err) != ST_OK)
+		return err->status;
+
+	c = layer->config;
+	*c = (struct layer_pool){
+		.height = layer->input.dim[0],
+		.width = layer->input.dim[1],
+		.channels = layer->input.dim[2],
+		.pool_height = pool[0],
+		.pool_width = pool[1],
+		.stride_height = strides[0],
+		.stride_width = strides[1],
+	};
+	c->out_height = layer__windows(c->height, pool[0], strides[0], same, &c->top);
+	c->out_width = layer__windows(c->width, pool[1], strides[1], same, &c->left);
+	if (!c->out_height || !c->out_width)
+		return json_fail(config, err,
+				 "a pool of %lldx%lld does not fit into an image of %lldx%lld "
+				 "(padding \"same\" would make it fit)",
+				 (long long)pool[0], (long long)pool[1], (long long)c->height,
+				 (long long)c->width);
+	layer->output =
+		(struct model_shape){.ndim = 3, .dim = {c->out_height, c->out_width, c->channels}};
+	return ST_OK;
 }
 
 /* ---- costs ----------------------------------------------------------------------------------- */

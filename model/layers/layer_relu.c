@@ -13,38 +13,31 @@ extern const struct layer_ops layer_activation, layer_elu, layer_leaky_relu, lay
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* A finite number of at least 0 under the first of @keys that is there; else *@out stays. */
-static enum status relu_number(const struct json_at *config, const char *const keys[2], float *out,
-			       struct err *err)
+/* A finite number of at least 0 under @key; absent or null, *@out stays. */
+static void relu_number(const struct json_at *config, const char *key, float *out, struct err *err)
 {
 	struct json_at here;
 	double value;
-	enum status status;
 
-	for (int i = 0; i < 2; i++) {
-		if (!keys[i] || !json_child(config, keys[i], &here) || json_is_null(&here))
-			continue;
-		status = json_real(&here, &value, err);
-		if (status != ST_OK)
-			return status;
-		if (!(value >= 0.0) || value > 3e38)
-			return json_fail(&here, err, "must be a number of at least 0");
-		*out = (float)value;
-		return ST_OK;
-	}
-	return ST_OK;
+	if (!model_option_at(config, key, &here, err) || json_real(&here, &value, err) != ST_OK)
+		return;
+	if (!(value >= 0.0) || value > 3e38)
+		json_fail(&here, err, "must be a number of at least 0");
+	*out = (float)value;
 }
 
-static enum status relu_config(struct model *model, struct model_layer *layer,
-			       const struct json_at *config, const struct model_option *own,
-			       size_t count, struct layer_relu **out, struct err *err)
+/* NULL: a failure. */
+static struct layer_relu *relu_config(struct model *model, struct model_layer *layer,
+				      const struct json_at *config, const struct model_option *own,
+				      size_t count, struct err *err)
 {
-	enum status status = layer__begin(model, layer, config, own, count, sizeof(**out), err);
+	struct layer_relu *c;
 
-	*out = layer->config;
-	if (status == ST_OK)
-		**out = (struct layer_relu){.most = INFINITY, .alpha = 1.0f};
-	return status;
+	if (layer__begin(model, layer, config, own, count, sizeof(*c), err) != ST_OK)
+		return NULL;
+	c = layer->config;
+	*c = (struct layer_relu){.most = INFINITY, .alpha = 1.0f};
+	return c;
 }
 
 bool layer_relu_is_plain(const struct model_layer *layer)
@@ -68,21 +61,15 @@ static enum status relu_read(struct model *model, struct model_layer *layer,
 		{"negative_slope", MODEL_ANY},
 		{"threshold", MODEL_ANY},
 	};
-	struct layer_relu *c;
-	enum status status = relu_config(model, layer, config, own, ARRAY_LEN(own), &c, err);
+	struct layer_relu *c = relu_config(model, layer, config, own, ARRAY_LEN(own), err);
 
-	if (status == ST_OK)
-		status = relu_number(config, (const char *const[]){"max_value", NULL}, &c->most,
-				     err);
-	if (status == ST_OK)
-		status = relu_number(config, (const char *const[]){"negative_slope", NULL},
-				     &c->slope, err);
-	if (status == ST_OK)
-		status = relu_number(config, (const char *const[]){"threshold", NULL},
-				     &c->threshold, err);
-	if (status == ST_OK)
-		relu_set_reads(layer);
-	return status;
+	if (!c)
+		return err->status;
+	relu_number(config, "max_value", &c->most, err);
+	relu_number(config, "negative_slope", &c->slope, err);
+	relu_number(config, "threshold", &c->threshold, err);
+	relu_set_reads(layer);
+	return err->status;
 }
 
 /* Keras 2 says alpha, Keras 3 negative_slope. */
@@ -91,29 +78,29 @@ static enum status leaky_relu_read(struct model *model, struct model_layer *laye
 {
 	static const struct model_option own[] = {{"alpha", MODEL_ANY},
 						  {"negative_slope", MODEL_ANY}};
-	struct layer_relu *c;
-	enum status status = relu_config(model, layer, config, own, ARRAY_LEN(own), &c, err);
+	struct layer_relu *c = relu_config(model, layer, config, own, ARRAY_LEN(own), err);
+	struct json_at here;
 
-	if (status != ST_OK)
-		return status;
+	if (!c)
+		return err->status;
 	c->slope = 0.3f;
-	status = relu_number(config, (const char *const[]){"negative_slope", "alpha"}, &c->slope,
-			     err);
-	if (status == ST_OK)
-		relu_set_reads(layer);
-	return status;
+	relu_number(config,
+		    model_option_at(config, "negative_slope", &here, err) ? "negative_slope"
+									  : "alpha",
+		    &c->slope, err);
+	relu_set_reads(layer);
+	return err->status;
 }
 
 static enum status elu_read(struct model *model, struct model_layer *layer,
 			    const struct json_at *config, struct err *err)
 {
 	static const struct model_option own[] = {{"alpha", MODEL_ANY}};
-	struct layer_relu *c;
-	enum status status = relu_config(model, layer, config, own, ARRAY_LEN(own), &c, err);
+	struct layer_relu *c = relu_config(model, layer, config, own, ARRAY_LEN(own), err);
 
-	if (status == ST_OK)
-		status = relu_number(config, (const char *const[]){"alpha", NULL}, &c->alpha, err);
-	return status;
+	if (c)
+		relu_number(config, "alpha", &c->alpha, err);
+	return err->status;
 }
 
 /* ---- costs ----------------------------------------------------------------------------------- */

@@ -6,35 +6,25 @@
 
 extern const struct layer_ops layer_rescaling;
 
-static enum status rescaling_numbers(struct model *model, const struct model_layer *layer,
-				     struct layer_rescaling *c, const struct json_at *config,
-				     struct err *err)
-{
-	const int64_t channels = layer_last_dim(&layer->input);
-	enum status status;
-	bool here;
-
-	c->scale = model__alloc(model, (size_t)channels, sizeof(float));
-	c->offset = model__alloc(model, (size_t)channels, sizeof(float));
-	if (!c->scale || !c->offset)
-		return err_nomem(err);
-	status = layer__channel_numbers(config, "scale", c->scale, channels, &here, err);
-	if (status == ST_OK && !here)
-		return json_fail(config, err, "\"scale\" is missing");
-	if (status == ST_OK)
-		status = layer__channel_numbers(config, "offset", c->offset, channels, &here, err);
-	return status;
-}
-
 static enum status rescaling_read(struct model *model, struct model_layer *layer,
 				  const struct json_at *config, struct err *err)
 {
 	static const struct model_option own[] = {{"scale", MODEL_ANY}, {"offset", MODEL_ANY}};
-	enum status status = layer__begin(model, layer, config, own, ARRAY_LEN(own),
-					  sizeof(struct layer_rescaling), err);
+	const int64_t channels = layer_last_dim(&layer->input);
+	struct layer_rescaling *c;
+	bool here;
 
-	return status == ST_OK ? rescaling_numbers(model, layer, layer->config, config, err)
-			       : status;
+	if (layer__begin(model, layer, config, own, ARRAY_LEN(own), sizeof(*c), err) != ST_OK)
+		return err->status;
+	c = layer->config;
+	c->scale = model__alloc(model, (size_t)channels, sizeof(float));
+	c->offset = model__alloc(model, (size_t)channels, sizeof(float));
+	if (!c->scale || !c->offset)
+		return err_nomem(err);
+	layer__channel_numbers(config, "scale", c->scale, channels, &here, err);
+	if (!here && !err_stuck(err))
+		return json_fail(config, err, "\"scale\" is missing");
+	return layer__channel_numbers(config, "offset", c->offset, channels, &here, err);
 }
 
 static int64_t rescaling_flops(const struct model_layer *layer, int64_t batch)

@@ -50,19 +50,15 @@ static enum status reshape_read(struct model *model, struct model_layer *layer,
 				const struct json_at *config, struct err *err)
 {
 	static const struct model_option own[] = {{"target_shape", MODEL_ANY}};
-	enum status status = layer__check(config, own, ARRAY_LEN(own), err);
 	int64_t count = model_shape_count(&layer->input), filled = 1;
 	struct json_at here;
 	int open;
 
 	(void)model;
-	if (status != ST_OK)
-		return status;
-	if (!json_child(config, "target_shape", &here))
-		return json_fail(config, err, "\"target_shape\" is missing");
-	status = reshape_dims(&here, &layer->output, &open, err);
-	if (status != ST_OK)
-		return status;
+	layer__check(config, own, ARRAY_LEN(own), err);
+	if (!model_option_need(config, "target_shape", &here, err) ||
+	    reshape_dims(&here, &layer->output, &open, err) != ST_OK)
+		return err->status;
 	for (int i = 0; i < layer->output.ndim; i++)
 		if (__builtin_mul_overflow(filled, layer->output.dim[i], &filled))
 			return reshape_mismatch(layer, &here, err);

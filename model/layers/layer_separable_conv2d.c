@@ -16,22 +16,6 @@ int64_t layer_separable_between(const struct model_layer *layer)
 	return w->groups * w->multiplier;
 }
 
-static enum status separable_pointwise(struct model *model, struct model_layer *layer,
-				       const struct json_at *config, struct err *err)
-{
-	int64_t between = layer_separable_between(layer);
-	const struct layer_param kernel = {
-		.name = "pointwise_kernel",
-		.option = "pointwise",
-		.initializer = "GlorotUniform",
-		.shape = {.ndim = 4, .dim = {1, 1, between, layer->units}},
-		.fan_in = between,
-		.fan_out = layer->units,
-	};
-
-	return layer__add_param(model, layer, config, &kernel, err);
-}
-
 static enum status separable_read(struct model *model, struct model_layer *layer,
 				  const struct json_at *config, struct err *err)
 {
@@ -42,20 +26,20 @@ static enum status separable_read(struct model *model, struct model_layer *layer
 		LAYER_PARAM_OPTIONS("depthwise"),
 		LAYER_PARAM_OPTIONS("pointwise"),
 	};
+	struct layer_param kernel = {
+		.name = "pointwise_kernel", .option = "pointwise", .initializer = "GlorotUniform"};
 	struct layer_conv *w;
-	enum status status = layer__conv_read(model, layer, config, own, ARRAY_LEN(own), &w, err);
 
-	if (status == ST_OK)
-		status = layer__conv_count(config, "filters", 0, &layer->units, err);
-	if (status == ST_OK)
-		status = layer__conv_multiplier(layer, config, err);
-	if (status == ST_OK)
-		status = layer__conv_depthwise(model, layer, config, err);
-	if (status == ST_OK)
-		status = separable_pointwise(model, layer, config, err);
-	if (status != ST_OK)
-		return status;
-	layer->output.dim[2] = layer->units;
+	layer__conv_read(model, layer, config, own, ARRAY_LEN(own), &w, err);
+	layer__conv_count(config, "filters", 0, &layer->units, err);
+	layer__conv_multiplier(layer, config, err);
+	if (layer__conv_depthwise(model, layer, config, err) != ST_OK)
+		return err->status;
+	kernel.fan_in = layer_separable_between(layer);
+	kernel.fan_out = layer->output.dim[2] = layer->units;
+	kernel.shape =
+		(struct model_shape){.ndim = 4, .dim = {1, 1, kernel.fan_in, kernel.fan_out}};
+	layer__add_param(model, layer, config, &kernel, err);
 	return layer__conv_bias(model, layer, config, err);
 }
 

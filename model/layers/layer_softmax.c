@@ -10,12 +10,12 @@ static enum status softmax_read(struct model *model, struct model_layer *layer,
 				const struct json_at *config, struct err *err)
 {
 	static const struct model_option own[] = {{"axis", MODEL_ANY}};
-	enum status status = layer__check(config, own, ARRAY_LEN(own), err);
 
 	(void)model;
 	layer->output = layer->input;
 	layer__set_activation(layer, MODEL_SOFTMAX);
-	return status == ST_OK ? layer__check_last_axis(layer, config, err) : status;
+	layer__check(config, own, ARRAY_LEN(own), err);
+	return layer__check_last_axis(layer, config, err);
 }
 
 const struct layer_ops layer_softmax = {

@@ -3,38 +3,12 @@
  */
 #include "common/mem.h"
 #include "model/layers/layer_internal.h"
-#include "model/layers/layer_window.h"
 
 extern const struct layer_ops layer_zero_padding2d;
 
 #define PADDING_MOST 65536 /* pixels of zeros on a side */
 
 /* A number; [high, wide]; or [[top, bottom], [left, right]]. */
-static enum status padding_options(const struct json_at *config, struct layer_pad *pad,
-				   struct err *err)
-{
-	int64_t sides[LAYER_WAYS][2] = {{1, 1}, {1, 1}};
-	struct json_at here, item;
-	enum status status = ST_OK;
-
-	if (json_child(config, "padding", &here)) {
-		if (cJSON_IsArray(here.node) && json_count(&here) != LAYER_WAYS)
-			return json_fail(&here, err,
-					 "must be a whole number, [height, width] or [[top, "
-					 "bottom], [left, right]]");
-		for (int way = 0; way < LAYER_WAYS && status == ST_OK; way++) {
-			if (!json_item(&here, way, &item))
-				item = here;
-			status = layer__pair(&item, 0, PADDING_MOST, sides[way], err);
-		}
-	}
-	pad->top = sides[LAYER_Y][0];
-	pad->bottom = sides[LAYER_Y][1];
-	pad->left = sides[LAYER_X][0];
-	pad->right = sides[LAYER_X][1];
-	return status;
-}
-
 static enum status padding_read(struct model *model, struct model_layer *layer,
 				const struct json_at *config, struct err *err)
 {
@@ -42,18 +16,32 @@ static enum status padding_read(struct model *model, struct model_layer *layer,
 		{"padding", MODEL_ANY},
 		{"data_format", MODEL_CHANNELS_LAST},
 	};
-	enum status status = layer__begin(model, layer, config, own, ARRAY_LEN(own),
-					  sizeof(struct layer_pad), err);
-	struct layer_pad *pad = layer->config;
+	int64_t sides[LAYER_WAYS][2] = {{1, 1}, {1, 1}};
+	struct json_at here, item;
 
-	if (status == ST_OK)
-		status = layer__check_images(layer, config, err);
-	if (status != ST_OK)
-		return status;
-	status = padding_options(config, pad, err);
-	layer->output.dim[0] += pad->top + pad->bottom;
-	layer->output.dim[1] += pad->left + pad->right;
-	return status;
+	layer__begin(model, layer, config, own, ARRAY_LEN(own), sizeof(struct layer_pad), err);
+	if (layer__check_images(layer, config, err) != ST_OK)
+		return err->status;
+	if (json_child(config, "padding", &here)) {
+		if (cJSON_IsArray(here.node) && json_count(&here) != LAYER_WAYS)
+			return json_fail(&here, err,
+					 "must be a whole number, [height, width] or [[top, "
+					 "bottom], [left, right]]");
+		for (int way = 0; way < LAYER_WAYS; way++) {
+			if (!json_item(&here, way, &item))
+				item = here;
+			layer__pair(&item, 0, PADDING_MOST, sides[way], err);
+		}
+	}
+	*(struct layer_pad *)layer->config = (struct layer_pad){
+		.top = sides[LAYER_Y][0],
+		.bottom = sides[LAYER_Y][1],
+		.left = sides[LAYER_X][0],
+		.right = sides[LAYER_X][1],
+	};
+	layer->output.dim[0] += sides[LAYER_Y][0] + sides[LAYER_Y][1];
+	layer->output.dim[1] += sides[LAYER_X][0] + sides[LAYER_X][1];
+	return err->status;
 }
 
 static void padding_lower(struct layer_lowering *lowering)

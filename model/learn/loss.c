@@ -95,52 +95,7 @@ static int loss_find(const char *name)
 	return -1;
 }
 
-static enum status loss_unknown(const struct json_at *at, const char *name, struct err *err)
-{
-	const char *known[2 * ARRAY_LEN(loss_rows)];
-
-	for (size_t i = 0; i < ARRAY_LEN(loss_rows); i++) {
-		known[2 * i] = loss_rows[i].name;
-		known[2 * i + 1] = loss_rows[i].class_name;
-	}
-	return json_unknown(at, "loss", name, known, ARRAY_LEN(known), err);
-}
-
-static enum status loss_reduction(const struct json_at *config, struct err *err)
-{
-	static const char *const means[] = {"auto", "sum_over_batch_size"};
-	struct json_at here;
-	const char *text;
-	enum status status;
-
-	if (!json_child(config, "reduction", &here) || json_is_null(&here))
-		return ST_OK;
-	status = json_text(&here, &text, err);
-	for (size_t i = 0; status == ST_OK && i < ARRAY_LEN(means); i++)
-		if (!strcmp(text, means[i]))
-			return ST_OK;
-	if (status != ST_OK)
-		return status;
-	return model_config_unsupported(&here, err,
-					"the reduction \"%s\" is not supported: it must be "
-					"\"sum_over_batch_size\" (or \"auto\")",
-					text);
-}
-
-static enum status loss_smoothing(struct loss *out, const struct json_at *at, struct err *err)
-{
-	double value;
-	enum status status = json_real(at, &value, err);
-
-	if (status != ST_OK)
-		return status;
-	if (!(value >= 0.0 && value <= 1.0))
-		return json_fail(at, err, "must be from 0 to 1, not %g", value);
-	out->label_smoothing = (float)value;
-	return ST_OK;
-}
-
-static enum status loss_config(struct loss *out, const struct json_at *config, struct err *err)
+static void loss_config(struct loss *out, const struct json_at *config, struct err *err)
 {
 	static const struct model_option options[] = {
 		{"name", MODEL_ANY},
@@ -148,39 +103,56 @@ static enum status loss_config(struct loss *out, const struct json_at *config, s
 		{"dtype", MODEL_FLOAT32},
 		{"fn", MODEL_ANY},
 	};
-	enum status status;
+	const char *reduction = "auto";
 	struct json_at here;
+	double smoothing;
 	int64_t axis;
 
-	status = model_config_check(config, loss_ops(out)->options, loss_ops(out)->option_count,
-				    options, ARRAY_LEN(options), err);
-	if (status == ST_OK)
-		status = loss_reduction(config, err);
-	if (status == ST_OK && json_child(config, "from_logits", &here))
-		status = json_bool(&here, &out->from_logits, err);
-	if (status == ST_OK && json_child(config, "label_smoothing", &here))
-		status = loss_smoothing(out, &here, err);
-	if (status == ST_OK && json_child(config, "axis", &here))
-		status = json_int(&here, -1, -1, &axis, err);
-	return status;
+	model_config_check(config, loss_ops(out)->options, loss_ops(out)->option_count, options,
+			   ARRAY_LEN(options), err);
+	if (model_option_at(config, "reduction", &here, err) &&
+	    json_text(&here, &reduction, err) == ST_OK && strcmp(reduction, "auto") != 0 &&
+	    strcmp(reduction, "sum_over_batch_size") != 0)
+		model_config_unsupported(&here, err,
+					 "the reduction \"%s\" is not supported: it must be "
+					 "\"sum_over_batch_size\" (or \"auto\")",
+					 reduction);
+	if (model_option_given(config, "from_logits", &here, err))
+		json_bool(&here, &out->from_logits, err);
+	if (model_option_given(config, "label_smoothing", &here, err) &&
+	    json_real(&here, &smoothing, err) == ST_OK) {
+		out->label_smoothing = (float)smoothing;
+		if (!(smoothing >= 0.0 && smoothing <= 1.0))
+			json_fail(&here, err, "must be from 0 to 1, not %g", smoothing);
+	}
+	if (model_option_given(config, "axis", &here, err))
+		json_int(&here, -1, -1, &axis, err);
 }
 
 enum status loss_get(struct loss *out, const struct json_at *at, struct err *err)
 {
+	const char *known[2 * ARRAY_LEN(loss_rows)], *name;
 	struct json_at config;
-	const char *name;
 	bool config_here;
-	enum status status = model_config_object(at, &name, &config, &config_here, err);
+	struct err own;
 	int found;
 
+	err = err_start(err, &own);
 	*out = (struct loss){0};
-	if (status != ST_OK)
-		return status;
+	if (model_config_object(at, &name, &config, &config_here, err) != ST_OK)
+		return err->status;
 	found = loss_find(name);
-	if (found < 0)
-		return loss_unknown(at, name, err);
+	if (found < 0) {
+		for (size_t i = 0; i < ARRAY_LEN(loss_rows); i++) {
+			known[2 * i] = loss_rows[i].name;
+			known[2 * i + 1] = loss_rows[i].class_name;
+		}
+		return json_unknown(at, "loss", name, known, ARRAY_LEN(known), err);
+	}
 	out->kind = (enum loss_kind)found;
-	return config_here ? loss_config(out, &config, err) : ST_OK;
+	if (config_here)
+		loss_config(out, &config, err);
+	return err->status;
 }
 
 const char *loss_name(const struct loss *loss)

@@ -157,35 +157,31 @@ static enum status metric_check(const struct metric *metric, const struct json_a
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static enum status metric_config(struct metric *out, const struct json_at *config, struct err *err)
+static void metric_config(struct metric *out, const struct json_at *config, struct err *err)
 {
 	static const struct model_option options[] = {{"name", MODEL_ANY},
 						      {"dtype", MODEL_FLOAT32}};
-	enum status status =
-		model_config_check(config, metric_ops(out)->options, metric_ops(out)->option_count,
-				   options, ARRAY_LEN(options), err);
 	struct json_at here;
 	double threshold = 0.5;
 
-	if (status == ST_OK && json_child(config, "k", &here))
-		status = json_int(&here, 1, INT32_MAX, &out->k, err);
-	if (status == ST_OK && json_child(config, "threshold", &here))
-		status = json_real(&here, &threshold, err);
+	model_config_check(config, metric_ops(out)->options, metric_ops(out)->option_count, options,
+			   ARRAY_LEN(options), err);
+	if (model_option_given(config, "k", &here, err))
+		json_int(&here, 1, INT32_MAX, &out->k, err);
+	if (model_option_given(config, "threshold", &here, err))
+		json_real(&here, &threshold, err);
 	out->threshold = (float)threshold;
-	return status;
 }
 
 /* A name as shown: the config's, else that of a function as it was given, else the class's. */
-static enum status metric_name(struct metric *out, const struct json_at *at, const char *given,
-			       const char *class_name, const char *name, struct err *err)
+static void metric_name(struct metric *out, const struct json_at *at, const char *given,
+			const char *class_name, const char *name, struct err *err)
 {
-	struct json_at config, here;
+	struct json_at config;
 
 	out->name = !strcmp(given, class_name) ? name : given;
-	if (!cJSON_IsObject(at->node) || !json_child(at, "config", &config) ||
-	    !json_child(&config, "name", &here) || json_is_null(&here))
-		return ST_OK;
-	return json_text(&here, &out->name, err);
+	if (cJSON_IsObject(at->node) && json_child(at, "config", &config))
+		model_option_text(&config, "name", &out->name, err);
 }
 
 static enum status metric_get_loss(struct metric *out, const struct json_at *at, const char *given,
@@ -193,20 +189,15 @@ static enum status metric_get_loss(struct metric *out, const struct json_at *at,
 				   struct err *err)
 {
 	char path[512];
-	enum status status = loss_get(&out->loss, at, err);
 
-	if (status != ST_OK)
-		return status;
-	status = metric_name(out, at, given, loss_class_name(&out->loss), loss_name(&out->loss),
-			     err);
-	if (status != ST_OK)
-		return status;
-	status = loss_check(&out->loss, model, kind, err);
-	if (status != ST_OK) {
+	if (loss_get(&out->loss, at, err) == ST_OK)
+		metric_name(out, at, given, loss_class_name(&out->loss), loss_name(&out->loss),
+			    err);
+	if (!err_stuck(err) && loss_check(&out->loss, model, kind, err) != ST_OK) {
 		json_path(at, path, sizeof(path));
 		err_prefix(err, "%s: %s", at->file, path);
 	}
-	return status;
+	return err->status;
 }
 
 /* Crossentropy by the shapes: the loss of the same row. */
@@ -233,12 +224,13 @@ enum status metric_get(struct metric *out, const struct json_at *at, const struc
 	struct json_at config;
 	const char *name;
 	bool config_here;
-	enum status status = model_config_object(at, &name, &config, &config_here, err);
+	struct err own;
 	int found;
 
+	err = err_start(err, &own);
 	*out = (struct metric){.kind = METRIC_LOSS, .threshold = 0.5f, .k = 5};
-	if (status != ST_OK)
-		return status;
+	if (model_config_object(at, &name, &config, &config_here, err) != ST_OK)
+		return err->status;
 	if (metric_among(name, metric_losses, ARRAY_LEN(metric_losses)))
 		return metric_get_loss(out, at, name, model, kind, err);
 	if (metric_among(name, metric_crossentropy, ARRAY_LEN(metric_crossentropy)))
@@ -250,51 +242,43 @@ enum status metric_get(struct metric *out, const struct json_at *at, const struc
 		return metric_unknown(at, name, err);
 	out->kind = (enum metric_kind)found;
 
-	status =
-		metric_name(out, at, name, metric_ops(out)->class_name, metric_ops(out)->name, err);
-	if (status == ST_OK && config_here)
-		status = metric_config(out, &config, err);
-	return status == ST_OK ? metric_check(out, at, model, kind, err) : status;
-}
-
-static enum status metric_list_unique(const struct metric_list *list, int index,
-				      const struct json_at *at, struct err *err)
-{
-	const char *name = list->items[index].name;
-	bool taken = !strcmp(name, "loss");
-
-	for (int i = 0; i < index; i++)
-		taken = taken || !strcmp(list->items[i].name, name);
-	return taken ? json_fail(at, err, "the name \"%s\" is taken: give another in \"config\"",
-				 name)
-		     : ST_OK;
+	metric_name(out, at, name, metric_ops(out)->class_name, metric_ops(out)->name, err);
+	if (config_here)
+		metric_config(out, &config, err);
+	return err_stuck(err) ? err->status : metric_check(out, at, model, kind, err);
 }
 
 enum status metric_list_new(struct metric_list *out, const struct json_at *at,
 			    const struct model *model, const struct target_kind *kind,
 			    struct err *err)
 {
-	enum status status = ST_OK;
 	struct json_at here;
+	struct err own;
 
+	err = err_start(err, &own);
 	*out = (struct metric_list){0};
-	if (!at || json_is_null(at))
-		return ST_OK;
-	status = json_array(at, err);
-	if (status != ST_OK || !json_count(at))
-		return status;
+	if (!at || json_is_null(at) || json_array(at, err) != ST_OK || !json_count(at))
+		return err->status;
 	out->items = mem_calloc((size_t)json_count(at), sizeof(*out->items));
 	if (!out->items)
 		return err_nomem(err);
-	while (status == ST_OK && json_item(at, out->count, &here)) {
-		status = metric_get(&out->items[out->count], &here, model, kind, err);
-		if (status == ST_OK)
-			status = metric_list_unique(out, out->count, &here, err);
+	while (!err_stuck(err) && json_item(at, out->count, &here)) {
+		const struct metric *metric = &out->items[out->count];
+		bool taken = false;
+
+		if (metric_get(&out->items[out->count], &here, model, kind, err) == ST_OK)
+			taken = !strcmp(metric->name, "loss");
+		for (int i = 0; !err_stuck(err) && i < out->count; i++)
+			taken = taken || !strcmp(out->items[i].name, metric->name);
+		if (taken)
+			json_fail(&here, err,
+				  "the name \"%s\" is taken: give another in \"config\"",
+				  metric->name);
 		out->count++;
 	}
-	if (status != ST_OK)
+	if (err_stuck(err))
 		metric_list_free(out);
-	return status;
+	return err->status;
 }
 
 enum metric_work metric_work(const struct metric *metric)

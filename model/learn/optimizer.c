@@ -184,83 +184,44 @@ static int optimizer_find(const char *name)
 	return -1;
 }
 
-static enum status optimizer_unknown(const struct json_at *at, const char *name, struct err *err)
-{
-	const char *known[ARRAY_LEN(optimizer_rows)];
-
-	for (size_t i = 0; i < ARRAY_LEN(optimizer_rows); i++)
-		known[i] = optimizer_rows[i].class_name;
-	return json_unknown(at, "optimizer", name, known, ARRAY_LEN(known), err);
-}
-
-static enum status optimizer_read_rate(struct optimizer *out, const struct json_at *config,
-				       struct err *err)
+static void optimizer_read_rate(struct optimizer *out, const struct json_at *config,
+				struct err *err)
 {
 	struct json_at here, old;
-	bool new_key = json_child(config, "learning_rate", &here);
-	bool old_key = json_child(config, "lr", &old);
+	bool new_key = model_option_given(config, "learning_rate", &here, err);
+	bool old_key = model_option_given(config, "lr", &old, err);
 
 	if (new_key && old_key)
-		return json_fail(&old, err,
-				 "\"lr\" is the old name of \"learning_rate\": give one");
-	if (!new_key && !old_key)
-		return ST_OK;
-	return schedule_get(&out->learning_rate, new_key ? &here : &old, err);
+		json_fail(&old, err, "\"lr\" is the old name of \"learning_rate\": give one");
+	else if (new_key || old_key)
+		schedule_get(&out->learning_rate, new_key ? &here : &old, err);
 }
 
-static enum status optimizer_number(double *out, const struct optimizer_key *key,
-				    const struct json_at *at, struct err *err)
-{
-	enum status status = json_real(at, out, err);
-
-	if (status != ST_OK)
-		return status;
-	if (!(*out >= 0.0) || !(*out <= key->greatest) || (key->below && *out >= key->greatest))
-		return json_fail(at, err, "must be at least 0 and %s %g, not %g",
-				 key->below ? "below" : "at most", key->greatest, *out);
-	return ST_OK;
-}
-
-/* Absent or null is the default. */
-static enum status optimizer_read_key(struct optimizer *out, const struct optimizer_key *key,
-				      const struct json_at *config, struct err *err)
+/* Absent or null is the default; so is all where @config is NULL. */
+static void optimizer_read_key(struct optimizer *out, const struct optimizer_key *key,
+			       const struct json_at *config, struct err *err)
 {
 	void *to = (char *)out + key->offset;
 	struct json_at here;
-	bool given = config && json_child(config, key->key, &here) && !json_is_null(&here);
-	bool on = false;
+	bool given = config && model_option_at(config, key->key, &here, err), on = false;
 	double value = key->fallback;
-	enum status status = ST_OK;
 
 	if (key->is_switch) {
 		if (given)
-			status = json_bool(&here, &on, err);
+			json_bool(&here, &on, err);
 		memcpy(to, &on, sizeof(on));
-		return status;
+		return;
 	}
-	if (given)
-		status = optimizer_number(&value, key, &here, err);
+	if (given && json_real(&here, &value, err) == ST_OK &&
+	    (!(value >= 0.0) || !(value <= key->greatest) ||
+	     (key->below && value >= key->greatest)))
+		json_fail(&here, err, "must be at least 0 and %s %g, not %g",
+			  key->below ? "below" : "at most", key->greatest, value);
 	memcpy(to, &value, sizeof(value));
-	return status;
 }
 
-static enum status optimizer_read_keys(struct optimizer *out, const struct json_at *config,
-				       struct err *err)
-{
-	const struct optimizer_ops *ops = optimizer_ops(out);
-	enum status status = ST_OK;
-
-	for (size_t i = 0; i < ARRAY_LEN(common_keys) && status == ST_OK; i++)
-		status = optimizer_read_key(out, &common_keys[i], config, err);
-	for (size_t i = 0; i < ops->key_count && status == ST_OK; i++)
-		status = optimizer_read_key(out, &ops->keys[i], config, err);
-	if (!(out->epsilon > 0.0))
-		out->epsilon = OPTIMIZER_EPSILON;
-	return status;
-}
-
-static enum status optimizer_check(const struct optimizer *optimizer, const struct json_at *config,
-				   struct err *err)
+static void optimizer_check(const struct optimizer *optimizer, const struct json_at *config,
+			    struct err *err)
 {
 	const struct optimizer_ops *ops = optimizer_ops(optimizer);
 	struct model_option own[8];
@@ -271,34 +232,46 @@ static enum status optimizer_check(const struct optimizer *optimizer, const stru
 		own[count++] = (struct model_option){ops->keys[i].key, MODEL_ANY};
 	for (size_t i = 0; i < ARRAY_LEN(common_keys); i++)
 		own[count++] = (struct model_option){common_keys[i].key, MODEL_ANY};
-	return model_config_check(config, own, count, optimizer_options,
-				  ARRAY_LEN(optimizer_options), err);
+	model_config_check(config, own, count, optimizer_options, ARRAY_LEN(optimizer_options),
+			   err);
 }
 
 enum status optimizer_get(struct optimizer *out, const struct json_at *at, struct err *err)
 {
+	const char *known[ARRAY_LEN(optimizer_rows)], *name = "SGD";
+	const struct json_at *given = NULL;
+	const struct optimizer_ops *ops;
 	struct json_at config;
-	const char *name = "SGD";
 	bool config_here = false;
-	enum status status = ST_OK;
+	struct err own;
 	int found;
 
+	err = err_start(err, &own);
 	*out = (struct optimizer){0};
-	if (at)
-		status = model_config_object(at, &name, &config, &config_here, err);
-	if (status != ST_OK)
-		return status;
+	if (at && model_config_object(at, &name, &config, &config_here, err) != ST_OK)
+		return err->status;
 	found = optimizer_find(name);
-	if (found < 0)
-		return optimizer_unknown(at, name, err);
-
+	if (found < 0) {
+		for (size_t i = 0; i < ARRAY_LEN(optimizer_rows); i++)
+			known[i] = optimizer_rows[i].class_name;
+		return json_unknown(at, "optimizer", name, known, ARRAY_LEN(known), err);
+	}
 	out->kind = (enum optimizer_kind)found;
-	out->learning_rate = schedule_constant(optimizer_ops(out)->learning_rate);
-	if (config_here)
-		status = optimizer_check(out, &config, err);
-	if (status == ST_OK)
-		status = optimizer_read_keys(out, config_here ? &config : NULL, err);
-	return status == ST_OK && config_here ? optimizer_read_rate(out, &config, err) : status;
+	ops = optimizer_ops(out);
+	out->learning_rate = schedule_constant(ops->learning_rate);
+	if (config_here) {
+		given = &config;
+		optimizer_check(out, &config, err);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(common_keys); i++)
+		optimizer_read_key(out, &common_keys[i], given, err);
+	for (size_t i = 0; i < ops->key_count; i++)
+		optimizer_read_key(out, &ops->keys[i], given, err);
+	if (!(out->epsilon > 0.0))
+		out->epsilon = OPTIMIZER_EPSILON;
+	if (given)
+		optimizer_read_rate(out, given, err);
+	return err->status;
 }
 
 /* ---- asking ---------------------------------------------------------------------------------- */

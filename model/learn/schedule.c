@@ -24,7 +24,7 @@ struct schedule_ops {
 	const struct schedule_key *keys;
 	size_t key_count;
 	/* Beyond the keys; NULL: nothing. */
-	enum status (*read)(struct schedule *out, const struct json_at *config, struct err *err);
+	void (*read)(struct schedule *out, const struct json_at *config, struct err *err);
 	double (*rate)(const struct schedule *schedule, double update);
 };
 
@@ -101,8 +101,7 @@ static double piecewise_rate(const struct schedule *s, double update)
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-static enum status piecewise_read(struct schedule *out, const struct json_at *config,
-				  struct err *err);
+static void piecewise_read(struct schedule *out, const struct json_at *config, struct err *err);
 
 static const struct schedule_key decay_keys[] = {
 	{"initial_learning_rate", AT(rate), .fallback = NAN},
@@ -153,101 +152,74 @@ static const struct model_option schedule_options[] = {
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static enum status schedule_number(double *out, const struct json_at *at, double least,
-				   struct err *err)
+static void schedule_number(double *out, const struct json_at *at, double least, struct err *err)
 {
-	enum status status = json_real(at, out, err);
-
-	if (status != ST_OK)
-		return status;
+	if (json_real(at, out, err) != ST_OK)
+		return;
 	if (!(*out <= 3e38))
-		return json_fail(at, err, "must be at most 3e38, not %g", *out);
-	if (*out < least)
-		return least > 0.0 && least < 1.0
-			       ? json_fail(at, err, "must be above 0, not %g", *out)
-			       : json_fail(at, err, "must be at least %g, not %g", least, *out);
-	return ST_OK;
+		json_fail(at, err, "must be at most 3e38, not %g", *out);
+	else if (*out < least && least > 0.0 && least < 1.0)
+		json_fail(at, err, "must be above 0, not %g", *out);
+	else if (*out < least)
+		json_fail(at, err, "must be at least %g, not %g", least, *out);
 }
 
-static enum status schedule_read_key(struct schedule *out, const struct schedule_key *key,
-				     const struct json_at *config, struct err *err)
+static void schedule_read_key(struct schedule *out, const struct schedule_key *key,
+			      const struct json_at *config, struct err *err)
 {
 	void *to = (char *)out + key->offset;
 	struct json_at here;
-	bool given = json_child(config, key->key, &here) && !json_is_null(&here), on = false;
+	bool given = model_option_at(config, key->key, &here, err), on = false;
 	double value = key->fallback;
-	enum status status = ST_OK;
 
+	if (err_stuck(err))
+		return;
 	if (!given && isnan(key->fallback))
-		return json_fail(config, err, "\"%s\" is missing", key->key);
-	if (given && key->is_switch)
-		status = json_bool(&here, &on, err);
+		json_fail(config, err, "\"%s\" is missing", key->key);
+	else if (given && key->is_switch)
+		json_bool(&here, &on, err);
 	else if (given)
-		status = schedule_number(&value, &here, key->least, err);
-	if (status == ST_OK && key->is_switch)
+		schedule_number(&value, &here, key->least, err);
+	if (key->is_switch)
 		memcpy(to, &on, sizeof(on));
-	else if (status == ST_OK)
+	else
 		memcpy(to, &value, sizeof(value));
-	return status;
 }
 
-static enum status piecewise_list(const struct json_at *config, const char *key,
-				  struct json_at *out, struct err *err)
+static void piecewise_read(struct schedule *out, const struct json_at *config, struct err *err)
 {
-	if (!json_child(config, key, out))
-		return json_fail(config, err, "\"%s\" is missing", key);
-	return json_array(out, err);
-}
+	struct json_at boundaries, values, here;
+	int64_t before = -1, at = 0;
 
-static enum status piecewise_values(struct schedule *out, const struct json_at *boundaries,
-				    const struct json_at *values, struct err *err)
-{
-	int64_t before = -1;
-	enum status status = ST_OK;
-	struct json_at here;
-
-	for (int i = 0; status == ST_OK && json_item(boundaries, i, &here); i++) {
-		status = json_int(&here, 0, INT64_C(1) << 53, &out->piecewise.boundaries[i], err);
-		if (status == ST_OK && out->piecewise.boundaries[i] <= before)
-			status = json_fail(&here, err, "boundaries must increase");
-		before = out->piecewise.boundaries[i];
-	}
-	for (int i = 0; status == ST_OK && json_item(values, i, &here); i++)
-		status = schedule_number(&out->piecewise.values[i], &here, 0.0, err);
-	return status;
-}
-
-static enum status piecewise_read(struct schedule *out, const struct json_at *config,
-				  struct err *err)
-{
-	struct json_at boundaries, values;
-	enum status status = piecewise_list(config, "boundaries", &boundaries, err);
-
-	if (status == ST_OK)
-		status = piecewise_list(config, "values", &values, err);
-	if (status != ST_OK)
-		return status;
+	if (!model_option_need(config, "boundaries", &boundaries, err) ||
+	    json_array(&boundaries, err) != ST_OK ||
+	    !model_option_need(config, "values", &values, err) || json_array(&values, err) != ST_OK)
+		return;
 	out->piecewise.count = json_count(&boundaries);
 	if (out->piecewise.count > SCHEDULE_BOUNDARIES)
-		return json_fail(&boundaries, err, "at most %d are supported", SCHEDULE_BOUNDARIES);
-	if (json_count(&values) != out->piecewise.count + 1)
-		return json_fail(&values, err, "must be one more than the boundaries: %d, not %d",
-				 out->piecewise.count + 1, json_count(&values));
-	status = piecewise_values(out, &boundaries, &values, err);
+		json_fail(&boundaries, err, "at most %d are supported", SCHEDULE_BOUNDARIES);
+	else if (json_count(&values) != out->piecewise.count + 1)
+		json_fail(&values, err, "must be one more than the boundaries: %d, not %d",
+			  out->piecewise.count + 1, json_count(&values));
+	for (int i = 0; !err_stuck(err) && json_item(&boundaries, i, &here); i++) {
+		if (json_int(&here, 0, INT64_C(1) << 53, &at, err) == ST_OK && at <= before)
+			json_fail(&here, err, "boundaries must increase");
+		out->piecewise.boundaries[i] = before = at;
+	}
+	for (int i = 0; !err_stuck(err) && json_item(&values, i, &here); i++)
+		schedule_number(&out->piecewise.values[i], &here, 0.0, err);
 	out->rate = out->piecewise.values[0];
-	return status;
 }
 
-static enum status schedule_check(const struct schedule_ops *ops, const struct json_at *config,
-				  struct err *err)
+static void schedule_check(const struct schedule_ops *ops, const struct json_at *config,
+			   struct err *err)
 {
 	struct model_option own[8] = {{"boundaries", MODEL_ANY}, {"values", MODEL_ANY}};
 	size_t count = ops->read ? 2 : ops->key_count;
 
 	for (size_t i = 0; i < ops->key_count; i++)
 		own[i] = (struct model_option){ops->keys[i].key, MODEL_ANY};
-	return model_config_check(config, own, count, schedule_options, ARRAY_LEN(schedule_options),
-				  err);
+	model_config_check(config, own, count, schedule_options, ARRAY_LEN(schedule_options), err);
 }
 
 enum status schedule_get(struct schedule *out, const struct json_at *at, struct err *err)
@@ -255,14 +227,16 @@ enum status schedule_get(struct schedule *out, const struct json_at *at, struct 
 	const char *known[ARRAY_LEN(schedule_rows)], *name;
 	struct json_at config;
 	bool config_here;
-	enum status status;
+	struct err own;
 
+	err = err_start(err, &own);
 	*out = (struct schedule){0};
-	if (!cJSON_IsObject(at->node))
-		return schedule_number(&out->rate, at, 0.0, err);
-	status = model_config_object(at, &name, &config, &config_here, err);
-	if (status != ST_OK)
-		return status;
+	if (!cJSON_IsObject(at->node)) {
+		schedule_number(&out->rate, at, 0.0, err);
+		return err->status;
+	}
+	if (model_config_object(at, &name, &config, &config_here, err) != ST_OK)
+		return err->status;
 	for (size_t i = 0; i < ARRAY_LEN(schedule_rows); i++) {
 		known[i] = schedule_rows[i].class_name;
 		if (!strcmp(name, known[i]))
@@ -273,10 +247,12 @@ enum status schedule_get(struct schedule *out, const struct json_at *at, struct 
 	if (!config_here)
 		return json_fail(at, err, "\"config\" is missing");
 
-	status = schedule_check(out->ops, &config, err);
-	for (size_t i = 0; status == ST_OK && i < out->ops->key_count; i++)
-		status = schedule_read_key(out, &out->ops->keys[i], &config, err);
-	return status == ST_OK && out->ops->read ? out->ops->read(out, &config, err) : status;
+	schedule_check(out->ops, &config, err);
+	for (size_t i = 0; i < out->ops->key_count; i++)
+		schedule_read_key(out, &out->ops->keys[i], &config, err);
+	if (out->ops->read)
+		out->ops->read(out, &config, err);
+	return err->status;
 }
 
 /* ---- asking ---------------------------------------------------------------------------------- */

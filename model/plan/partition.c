@@ -15,7 +15,7 @@
 #include "ipu/ipu_timeline.h"
 #include "model/layers/layer.h"
 #include "model/lower/lower.h"
-#include "model/run/run_compile.h"
+#include "model/run/run_file.h"
 
 #define US_PER_S 1e6
 

@@ -12,7 +12,7 @@
 #include "ipu/ipu_bubble.h"
 #include "model/plan/partition.h"
 #include "model/plan/plan_device.h"
-#include "model/run/run_compile.h"
+#include "model/run/run_file.h"
 
 struct plan_bubble {
 	struct ipu_bubble measured, theory;

@@ -1,8 +1,8 @@
 /*
- * Reading the run file: load, patch, check against the table of keys, fill the struct.
+ * The run file: looking its keys up, reading it against their table, and what it says to others.
  *
- * Threading: none. Ownership: struct run_memory holds the run, its arena and its trees;
- * run_file_free() ends all of them.
+ * Failures stick in struct err while a file is read. Threading: none. Ownership: struct run_memory
+ * holds the run, its arena and its trees; run_file_free() ends all of them.
  */
 #include "model/run/run_file.h"
 
@@ -10,33 +10,193 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/arena.h"
 #include "common/fs.h"
 #include "common/json.h"
 #include "common/mem.h"
+#include "common/str.h"
 #include "ipu/ipu_target.h"
-#include "model/run/run_internal.h"
+#include "model/model_config.h"
+#include "model/run/run_options.h"
 
 struct run_memory {
 	struct run_file run; /* first: run_file_free() is given its address */
 	struct arena arena;
 	const struct run_checks *checks;
+	bool files;       /* of their own may be read: a model, rules */
 	cJSON *model;     /* of a file of its own, or NULL */
 	cJSON *rules;     /* so too */
 	cJSON *fallbacks; /* the defaults of the table as JSON, by path */
+	struct err *err;
 };
 
-/* ---- against the table ----------------------------------------------------------------------- */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
-/* Every key of @at must be one of @section (NULL: the top level). */
-static enum status run_check_known(const struct json_at *at, const struct run_key *section,
-				   struct err *err)
+const char *run_key_type(const struct run_key *key)
+{
+	static const char *const types[] = {
+		[RUN_KEY_SECTION] = "object",
+		[RUN_KEY_INT] = "whole number",
+		[RUN_KEY_BOOL] = "true or false",
+		[RUN_KEY_TEXT] = "text",
+		[RUN_KEY_CHOICE] = "text",
+		[RUN_KEY_TEXTS] = "text or list of texts",
+		[RUN_KEY_FILTERS] = "list of texts",
+		[RUN_KEY_STEPS] = "whole number or text",
+		[RUN_KEY_SHUFFLE] = "true, false or whole number",
+		[RUN_KEY_TREE] = "text, list or object",
+		[RUN_KEY_LIST] = "list",
+		[RUN_KEY_FLAGS] = "object",
+		[RUN_KEY_SIZE] = "list of two whole numbers",
+		[RUN_KEY_REAL] = "number",
+		[RUN_KEY_MAYBE] = "true or false",
+		[RUN_KEY_INTS] = "list of whole numbers",
+		[RUN_KEY_PLAN] = "object",
+		[RUN_KEY_PLANS] = "list of objects",
+		[RUN_KEY_CAPTURE] = "text or list",
+		[RUN_KEY_BYTES] = "number or text",
+	};
+
+	_Static_assert(ARRAY_LEN(types) == RUN_KEY_KINDS, "key types out of step");
+	return types[key->kind];
+}
+
+const struct run_key *run__key_find(const char *path)
 {
 	int count;
 	const struct run_key *keys = run_file_keys(&count);
 
-	for (const cJSON *node = at->node->child; node; node = node->next) {
+	for (int i = 0; i < count; i++)
+		if (!strcmp(keys[i].path, path))
+			return &keys[i];
+	return NULL;
+}
+
+const struct run_key *run__key_over(const char *path)
+{
+	/* Kinds whose values have places of their own below the key. */
+	static const bool trees[RUN_KEY_KINDS] = {
+		[RUN_KEY_TREE] = true, [RUN_KEY_LIST] = true,  [RUN_KEY_INTS] = true,
+		[RUN_KEY_PLAN] = true, [RUN_KEY_PLANS] = true, [RUN_KEY_CAPTURE] = true,
+	};
+	const struct run_key *key = run__key_find(path);
+	int count;
+	const struct run_key *keys = run_file_keys(&count);
+
+	for (int i = 0; !key && i < count; i++) {
+		size_t length = strlen(keys[i].path);
+
+		if (trees[keys[i].kind] && path[0] && !strncmp(path, keys[i].path, length) &&
+		    path[length] == '.' && path[length + 1])
+			key = &keys[i];
+	}
+	return key;
+}
+
+const char *run__key_last(const struct run_key *key)
+{
+	const char *dot = strrchr(key->path, '.');
+
+	return dot ? dot + 1 : key->path;
+}
+
+bool run__key_within(const struct run_key *key, const struct run_key *section)
+{
+	size_t length = section ? strlen(section->path) : 0;
+
+	if (!section)
+		return !strchr(key->path, '.');
+	return !strncmp(key->path, section->path, length) && key->path[length] == '.' &&
+	       !strchr(key->path + length + 1, '.');
+}
+
+int run__choice(const char *choices, const char *word)
+{
+	size_t length = strlen(word);
+
+	for (int i = 0; *choices; i++) {
+		size_t next = strcspn(choices, " ");
+
+		if (next == length && !memcmp(choices, word, length))
+			return i;
+		choices += next;
+		choices += strspn(choices, " ");
+	}
+	return -1;
+}
+
+bool run__renamed_text(const char *name, char *out, size_t size)
+{
+	const struct model_legacy_option *row = model_legacy_option(name);
+
+	if (!row)
+		return false;
+
+	switch (row->kind) {
+	case MODEL_LEGACY_PLACE:
+		snprintf(out, size, "is \"%s\" in a run file", row->what);
+		break;
+	case MODEL_LEGACY_REMOVED:
+		snprintf(out, size, "was removed after TensorFlow 2.1: %s", row->what);
+		break;
+	case MODEL_LEGACY_REFUSED:
+		snprintf(out, size, "cannot be given for a Keras model: %s", row->what);
+		break;
+	}
+	return true;
+}
+
+/* "epochs" at the top level: the key of another section that is called so. */
+static const char *run_key_elsewhere(const char *word)
+{
+	const char *last[RUN_KEYS_MOST], *near;
+	int count;
+	const struct run_key *keys = run_file_keys(&count);
+
+	for (int i = 0; i < count; i++)
+		last[i] = run__key_last(&keys[i]);
+	near = str_nearest(word, last, (size_t)count);
+	for (int i = 0; near && i < count; i++)
+		if (last[i] == near)
+			return keys[i].path;
+	return NULL;
+}
+
+enum status run__key_unknown(const struct json_at *at, const struct run_key *section,
+			     struct err *err)
+{
+	const char *names[RUN_KEYS_MOST], *near;
+	char text[ERR_TEXT_SIZE];
+	size_t within = 0;
+	int count;
+	const struct run_key *keys = run_file_keys(&count);
+
+	if (run__renamed_text(at->key, text, sizeof(text)))
+		return json_fail(at, err, "%s", text);
+	for (int i = 0; i < count; i++)
+		if (run__key_within(&keys[i], section))
+			names[within++] = run__key_last(&keys[i]);
+
+	near = str_nearest(at->key, names, within);
+	if (!near)
+		near = run_key_elsewhere(at->key);
+	if (near)
+		return json_fail(at, err, "unknown key (did you mean \"%s\"?)", near);
+	return json_fail(at, err, "unknown key (docs/run-file.md lists them)");
+}
+
+/* ---- against the table ----------------------------------------------------------------------- */
+
+/* Every key of @at must be one of @section (NULL: the top level). */
+static void run_check_known(const struct json_at *at, const struct run_key *section,
+			    struct err *err)
+{
+	int count;
+	const struct run_key *keys = run_file_keys(&count);
+
+	for (const cJSON *node = at->node->child; node && !err_stuck(err); node = node->next) {
 		struct json_at below = {
 			.file = at->file, .up = at, .node = node, .key = node->string, .index = -1};
 		bool known = false;
@@ -45,68 +205,53 @@ static enum status run_check_known(const struct json_at *at, const struct run_ke
 			known = run__key_within(&keys[i], section) &&
 				!strcmp(run__key_last(&keys[i]), node->string);
 		if (!known)
-			return run__key_unknown(&below, section, err);
+			run__key_unknown(&below, section, err);
 	}
-	return ST_OK;
 }
 
-static enum status run_missing(const struct json_at *parent, const struct run_key *key,
-			       struct err *err)
+/* The default of @key as a JSON node that lives as long as the run; NULL: a failure. */
+static const cJSON *run_fallback(struct run_memory *memory, const struct run_key *key)
 {
-	return json_fail(parent, err, "\"%s\" is missing: %s", run__key_last(key), key->help);
-}
-
-/* The default of @key as a JSON node that lives as long as the run. */
-static enum status run_fallback(struct run_memory *memory, const struct run_key *key,
-				const cJSON **out, struct err *err)
-{
-	enum status status;
 	cJSON *node;
 
-	status = json_parse(&node, key->fallback, strlen(key->fallback), key->path, err);
-	if (status != ST_OK)
-		return status;
+	if (json_parse(&node, key->fallback, strlen(key->fallback), key->path, memory->err) !=
+	    ST_OK)
+		return NULL;
 	if (!cJSON_AddItemToObject(memory->fallbacks, key->path, node)) {
 		cJSON_Delete(node);
-		return err_nomem(err);
+		err_nomem(memory->err);
+		return NULL;
 	}
-	*out = node;
-	return ST_OK;
+	return node;
 }
 
 /*
- * Read one key. @parent is its section in the file (NULL node: the section is absent, so the key's
+ * Read one key. @parent is its section in the file (NULL: the section is absent, so the key's
  * default holds, and nothing is missing). null stands for the default, but for sections, where it
  * says "not", and for bytes, of which it says that there is no end.
  */
-static enum status run_read_key(struct run_memory *memory, const struct run_key *key,
-				const struct json_at *parent, struct err *err)
+static void run_read_key(struct run_memory *memory, const struct run_key *key,
+			 const struct json_at *parent)
 {
 	struct json_at at;
-	bool there = cJSON_IsObject(parent->node) && json_child(parent, run__key_last(key), &at);
+	bool there = parent && json_child(parent, run__key_last(key), &at);
 	const struct run_value value = {.run = &memory->run,
 					.arena = &memory->arena,
 					.key = key,
 					.at = &at,
 					.checks = memory->checks,
-					.err = err};
-	enum status status;
+					.err = memory->err};
 
 	if (there && json_is_null(&at) && key->kind != RUN_KEY_SECTION &&
 	    key->kind != RUN_KEY_BYTES)
 		there = false;
-	if (!there && !key->fallback)
-		return cJSON_IsObject(parent->node) ? run_missing(parent, key, err) : ST_OK;
-	if (!there) {
-		const cJSON *node = NULL;
-
-		status = run_fallback(memory, key, &node, err);
-		if (status != ST_OK)
-			return status;
-		at = json_root(key->path, node);
-	}
-
-	return run__fill(&value);
+	if (!there && key->fallback)
+		at = json_root(key->path, run_fallback(memory, key));
+	else if (!there && parent)
+		json_fail(parent, memory->err, "\"%s\" is missing: %s", run__key_last(key),
+			  key->help);
+	if (there || key->fallback)
+		run__fill(&value);
 }
 
 #define RUN_SECTIONS_DEEP 4 /* the root and sections within sections */
@@ -135,71 +280,46 @@ static const struct json_at *run_find(struct json_at at[RUN_SECTIONS_DEEP],
 	return &at[deep];
 }
 
-/* All keys, before any is missed: a misspelt one is both. */
-static enum status run_check_keys(const struct json_at *root, struct err *err)
+static void run_read_keys(struct run_memory *memory)
 {
-	enum status status = run_check_known(root, NULL, err);
-	struct json_at at[RUN_SECTIONS_DEEP] = {*root};
+	struct json_at at[RUN_SECTIONS_DEEP] = {json_root(memory->run.path, memory->run.json)};
 	int count;
 	const struct run_key *keys = run_file_keys(&count);
 
-	for (int i = 0; i < count && status == ST_OK; i++) {
+	/* All are known before any is missed: a misspelt one is both. */
+	if (!err_stuck(memory->err))
+		run_check_known(&at[0], NULL, memory->err);
+	for (int i = 0; i < count && !err_stuck(memory->err); i++) {
 		const struct json_at *section =
 			keys[i].kind == RUN_KEY_SECTION ? run_find(at, &keys[i], true) : NULL;
 
 		if (section)
-			status = run_check_known(section, &keys[i], err);
+			run_check_known(section, &keys[i], memory->err);
 	}
-	return status;
-}
-
-static enum status run_read_keys(struct run_memory *memory, struct err *err)
-{
-	static const cJSON nothing = {.type = cJSON_NULL};
-	const struct json_at absent = json_root(memory->run.path, &nothing);
-	struct json_at at[RUN_SECTIONS_DEEP] = {json_root(memory->run.path, memory->run.json)};
-	enum status status = run_check_keys(&at[0], err);
-	int count;
-	const struct run_key *keys = run_file_keys(&count);
-
-	for (int i = 0; i < count && status == ST_OK; i++) {
-		const struct json_at *section = run_find(at, &keys[i], false);
-
-		status = run_read_key(memory, &keys[i], section ? section : &absent, err);
-	}
-	return status;
+	for (int i = 0; i < count && !err_stuck(memory->err); i++)
+		run_read_key(memory, &keys[i], run_find(at, &keys[i], false));
 }
 
 /* ---- what the table cannot say --------------------------------------------------------------- */
 
-static enum status run_check_loss(const struct run_file *run, struct err *err)
-{
-	if (run->compile.loss)
-		return ST_OK;
-	return err_set(
-		err, ST_INVALID,
-		"%s: compile.loss: is missing (\"sparse_categorical_crossentropy\", for one)",
-		run->path);
-}
-
-static enum status run_check_target(const struct run_file *run, struct err *err)
+static void run_check_target(const struct run_file *run, struct err *err)
 {
 	struct ipu_target target;
-	enum status status;
 
-	status = ipu_target_get(run->ipu.target, 0, &target, err);
-	if (status != ST_OK) {
+	if (err_stuck(err))
+		return;
+	if (ipu_target_get(run->ipu.target, 0, &target, err) != ST_OK) {
 		err_prefix(err, "%s: ipu.target", run->path);
-		return ST_INVALID;
+		err->status = ST_INVALID;
+	} else if (run->ipu.tiles_per_ipu > target.tiles) {
+		err_set(err, ST_INVALID, "%s: ipu.tiles_per_ipu: %s has %lld tiles, not %lld",
+			run->path, run->ipu.target, (long long)target.tiles,
+			(long long)run->ipu.tiles_per_ipu);
 	}
-	if (run->ipu.tiles_per_ipu <= target.tiles)
-		return ST_OK;
-	return err_set(err, ST_INVALID, "%s: ipu.tiles_per_ipu: %s has %lld tiles, not %lld",
-		       run->path, run->ipu.target, (long long)target.tiles,
-		       (long long)run->ipu.tiles_per_ipu);
 }
 
-bool run__beside(const struct run_file *run, const char *name, char path[FS_PATH_SIZE])
+/* The path of @name, relative to the run file's folder; false: too long. */
+static bool run_beside(const struct run_file *run, const char *name, char path[FS_PATH_SIZE])
 {
 	const char *slash = strrchr(run->path, '/');
 	int folder = 0; /* bytes of the run file's path that name its folder */
@@ -209,64 +329,109 @@ bool run__beside(const struct run_file *run, const char *name, char path[FS_PATH
 	return fs_path(path, "%.*s%s", folder, run->path, name);
 }
 
+/* What stands in a file of its own is part of this one, and so are its errors. */
+static void run_prefix_file(struct run_memory *memory, const char *key)
+{
+	struct err *err = memory->err;
+
+	if (!err_stuck(err))
+		return;
+	err_prefix(err, "%s: %s", memory->run.path, key);
+	if (err->status != ST_IO && err->status != ST_NOMEM)
+		err->status = ST_INVALID;
+}
+
+/* Load the file of its own in which the value of @key stands: beside the run file or, where @here,
+ * also in the working directory. */
+static void run_read_file(struct run_memory *memory, const char *key, const char *name, bool here,
+			  cJSON **out, char path[FS_PATH_SIZE])
+{
+	const struct run_file *run = &memory->run;
+	struct err *err = memory->err;
+
+	if (!memory->files) {
+		err_set(err, ST_UNSUPPORTED, "%s: %s: the file \"%s\" cannot be read from here",
+			run->path, key, name);
+		return;
+	}
+	if (!run_beside(run, name, path) ||
+	    (here && access(path, F_OK) != 0 && access(name, F_OK) == 0 &&
+	     !fs_path(path, "%s", name))) {
+		err_set(err, ST_INVALID, "%s: %s: the path is too long", run->path, key);
+		return;
+	}
+	json_load(out, path, err);
+	run_prefix_file(memory, key);
+}
+
 /* The model may stand in a file of its own. */
-static enum status run_read_model(struct run_memory *memory, bool files, struct err *err)
+static void run_read_model(struct run_memory *memory)
 {
 	struct run_file *run = &memory->run;
-	const char *name;
 	char path[FS_PATH_SIZE];
-	enum status status;
 
 	run->model_file = run->path;
 	run->model_place = "model";
-	if (!cJSON_IsString(run->model))
-		return ST_OK;
-	name = run->model->valuestring;
-	if (!files)
-		return err_set(err, ST_UNSUPPORTED,
-			       "%s: model: the file \"%s\" cannot be read from here", run->path,
-			       name);
-	if (!run__beside(run, name, path))
-		return err_set(err, ST_INVALID, "%s: model: the path is too long", run->path);
-
-	status = json_load(&memory->model, path, err);
-	if (status != ST_OK) {
-		err_prefix(err, "%s: model", run->path);
-		return status == ST_IO || status == ST_NOMEM ? status : ST_INVALID;
-	}
+	if (err_stuck(memory->err) || !cJSON_IsString(run->model))
+		return;
+	run_read_file(memory, "model", run->model->valuestring, false, &memory->model, path);
+	if (err_stuck(memory->err))
+		return;
 	run->model = memory->model;
 	run->model_place = "";
 	run->model_file = arena_strdup(&memory->arena, path);
-	return run->model_file ? ST_OK : err_nomem(err);
+	if (!run->model_file)
+		err_nomem(memory->err);
+}
+
+/* The rules of health, which may stand in a file of their own, too. */
+static void run_read_rules(struct run_memory *memory)
+{
+	struct run_file *run = &memory->run;
+	struct json_at root = json_root(run->path, run->json), health, rules;
+	char path[FS_PATH_SIZE];
+
+	if (!run->health.rules || !json_child(&root, "health", &health) ||
+	    !json_child(&health, "rules", &rules))
+		return;
+	if (!cJSON_IsString(rules.node)) {
+		memory->checks->rules(&rules, memory->err);
+		return;
+	}
+	run_read_file(memory, "health.rules", rules.node->valuestring, true, &memory->rules, path);
+	if (err_stuck(memory->err))
+		return;
+	root = json_root(path, memory->rules);
+	run->health.rules = memory->rules;
+	memory->checks->rules(&root, memory->err);
+	run_prefix_file(memory, "health.rules");
+}
+
+/* {"overfit": false}, {"overfit": {"enabled": false}}: what is said of no rule leaves it on. */
+static bool run_rule_is_off(const cJSON *rules, const char *name)
+{
+	const cJSON *rule = cJSON_GetObjectItemCaseSensitive(rules, name);
+
+	return cJSON_IsFalse(rule) ||
+	       cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(rule, "enabled"));
+}
+
+static void run_read_health(struct run_memory *memory)
+{
+	const struct run_file *run = &memory->run;
+
+	if (err_stuck(memory->err) || !run->health.wanted)
+		return;
+	run_read_rules(memory);
+	/* What never breaks ends no run. */
+	for (int i = 0; !err_stuck(memory->err) && i < run->health.stop.count; i++)
+		if (run_rule_is_off(run->health.rules, run->health.stop.items[i]))
+			err_set(memory->err, ST_INVALID,
+				"%s: health.stop: the rule %s is switched off in health.rules",
+				run->path, run->health.stop.items[i]);
 }
 
 /* ---- life cycle ------------------------------------------------------------------------------ */
-
-static enum status run_build(struct run_memory *memory, int argc, char **argv, bool files,
-			     struct err *err)
-{
-	struct json_at root = json_root(memory->run.path, memory->run.json);
-	enum status status = json_object(&root, err);
-
-	if (status == ST_OK)
-		status = run__options_apply(memory->run.json, memory->run.path, argc, argv, err);
-	if (status == ST_OK)
-		status = run_read_keys(memory, err);
-	if (!memory->run.fit.wanted)
-		memory->run.fit.epochs = 0;
-	memory->run.pipeline.stages_auto =
-		cJSON_IsString(memory->run.pipeline.stages) &&
-		!strcmp(memory->run.pipeline.stages->valuestring, "auto");
-	if (status == ST_OK)
-		status = run_check_loss(&memory->run, err);
-	if (status == ST_OK)
-		status = run_check_target(&memory->run, err);
-	if (status == ST_OK)
-		status = run__read_health(&memory->run, &memory->rules, memory->checks, files, err);
-	if (status == ST_OK)
-		status = run_read_model(memory, files, err);
-	return status;
-}
 
 /* @json is handed over, on failure too. */
 static enum status run_new(struct run_file **out, const char *path, cJSON *json, int argc,
@@ -274,55 +439,87 @@ static enum status run_new(struct run_file **out, const char *path, cJSON *json,
 			   struct err *err)
 {
 	struct run_memory *memory = mem_calloc(1, sizeof(*memory));
-	enum status status;
+	const struct json_at root = json_root(path, json);
+	struct run_file *run;
 
 	if (!memory || arena_init(&memory->arena, 0)) {
 		mem_free(memory);
 		cJSON_Delete(json);
 		return err_nomem(err);
 	}
-	memory->run.json = json;
+	run = &memory->run;
 	memory->checks = checks;
-	memory->run.path = arena_strdup(&memory->arena, path);
+	memory->files = files;
+	memory->err = err;
 	memory->fallbacks = cJSON_CreateObject();
-
-	if (!memory->run.path || !memory->fallbacks)
-		status = err_nomem(err);
-	else
-		status = run_build(memory, argc, argv, files, err);
-	if (status != ST_OK) {
-		run_file_free(&memory->run);
-		return status;
+	run->json = json;
+	run->path = arena_strdup(&memory->arena, path);
+	if (!run->path || !memory->fallbacks)
+		err_nomem(err);
+	else if (json_object(&root, err) == ST_OK)
+		run__options_apply(json, run->path, argc, argv, err);
+	run_read_keys(memory);
+	if (!run->fit.wanted)
+		run->fit.epochs = 0;
+	run->pipeline.stages_auto = cJSON_IsString(run->pipeline.stages) &&
+				    !strcmp(run->pipeline.stages->valuestring, "auto");
+	if (!err_stuck(err) && !run->compile.loss)
+		err_set(err, ST_INVALID,
+			"%s: compile.loss: is missing (\"sparse_categorical_crossentropy\", for "
+			"one)",
+			run->path);
+	run_check_target(run, err);
+	run_read_health(memory);
+	run_read_model(memory);
+	if (err_stuck(err)) {
+		run_file_free(run);
+		return err->status;
 	}
-	*out = &memory->run;
+	*out = run;
 	return ST_OK;
 }
 
 enum status run_file_load(struct run_file **out, const char *path, int argc, char **argv,
 			  const struct run_checks *checks, struct err *err)
 {
-	enum status status;
+	struct err own;
 	cJSON *json;
 
 	*out = NULL;
-	status = json_load(&json, path, err);
-	if (status != ST_OK)
-		return status;
+	err = err_start(err, &own);
+	if (json_load(&json, path, err) != ST_OK)
+		return err->status;
 	return run_new(out, path, json, argc, argv, checks, true, err);
 }
 
 enum status run_file_parse(struct run_file **out, const char *name, const char *text, size_t length,
 			   int argc, char **argv, const struct run_checks *checks, struct err *err)
 {
-	enum status status;
+	struct err own;
 	cJSON *json;
 
 	*out = NULL;
-	status = json_parse(&json, text, length, name, err);
-	if (status != ST_OK)
-		return status;
+	err = err_start(err, &own);
+	if (json_parse(&json, text, length, name, err) != ST_OK)
+		return err->status;
 	return run_new(out, name, json, argc, argv, checks, false, err);
 }
+
+void run_file_free(struct run_file *run)
+{
+	struct run_memory *memory = (struct run_memory *)(void *)run;
+
+	if (!run)
+		return;
+	cJSON_Delete(run->json);
+	cJSON_Delete(memory->model);
+	cJSON_Delete(memory->rules);
+	cJSON_Delete(memory->fallbacks);
+	arena_fini(&memory->arena);
+	mem_free(memory);
+}
+
+/* ---- what it says to others ------------------------------------------------------------------ */
 
 enum status run_file_text(char **out, const struct run_file *run, struct err *err)
 {
@@ -344,16 +541,115 @@ enum status run_file_text(char **out, const struct run_file *run, struct err *er
 	return *out ? ST_OK : err_nomem(err);
 }
 
-void run_file_free(struct run_file *run)
+/* What a flag sets, one "path = value" a line: its patch down to the keys of the table. */
+static enum status run_help_patch(const cJSON *patch, const struct run_key *section, FILE *out)
 {
-	struct run_memory *memory = (struct run_memory *)(void *)run;
+	enum status status = ST_OK;
 
-	if (!run)
-		return;
-	cJSON_Delete(run->json);
-	cJSON_Delete(memory->model);
-	cJSON_Delete(memory->rules);
-	cJSON_Delete(memory->fallbacks);
-	arena_fini(&memory->arena);
-	mem_free(memory);
+	for (const cJSON *item = patch->child; item && status == ST_OK; item = item->next) {
+		char path[256], *text;
+		const struct run_key *key;
+
+		snprintf(path, sizeof(path), "%s%s%s", section ? section->path : "",
+			 section ? "." : "", item->string);
+		key = run__key_find(path);
+		if (key && key->kind == RUN_KEY_SECTION && item->child) {
+			status = run_help_patch(item, key, out);
+			continue;
+		}
+		text = cJSON_PrintUnformatted(item);
+		if (!text)
+			return ST_NOMEM;
+		if (strlen(text) > 60)
+			fprintf(out, "      sets %s (see the run file)\n", path);
+		else
+			fprintf(out, "      sets %s = %s\n", path, text);
+		cJSON_free(text);
+	}
+	return status;
+}
+
+/* "--name VALUE", or "--name A|B" with what each sets. */
+static enum status run_help_flag(const cJSON *flag, FILE *out)
+{
+	static const char *const arguments[] = {"", " VALUE", " VALUE..."};
+	const cJSON *choices = cJSON_GetObjectItemCaseSensitive(flag, "$choice");
+	enum status status = ST_OK;
+
+	fprintf(out, "  %s", flag->string);
+	if (!choices) {
+		fprintf(out, "%s\n", arguments[run__takes(flag)]);
+		return run_help_patch(flag, NULL, out);
+	}
+	for (const cJSON *choice = choices->child; choice; choice = choice->next)
+		fprintf(out, "%c%s", choice == choices->child ? ' ' : '|', choice->string);
+	fputc('\n', out);
+	for (const cJSON *choice = choices->child; choice && status == ST_OK;
+	     choice = choice->next) {
+		if (choice->child)
+			fprintf(out, "    %s\n", choice->string);
+		status = run_help_patch(choice, NULL, out);
+	}
+	return status;
+}
+
+enum status run_file_help(const struct run_file *run, FILE *out)
+{
+	const cJSON *flags = cJSON_GetObjectItemCaseSensitive(run->json, "flags");
+	enum status status = ST_OK;
+
+	if (run->description)
+		fprintf(out, "%s: %s\n", run->path, run->description);
+	if (cJSON_IsObject(flags) && flags->child)
+		fprintf(out, "Flags of %s:\n", run->path);
+	for (const cJSON *flag = cJSON_IsObject(flags) ? flags->child : NULL;
+	     flag && status == ST_OK; flag = flag->next)
+		status = run_help_flag(flag, out);
+	if (status == ST_OK && ferror(out))
+		status = ST_IO;
+	return status;
+}
+
+/* The value at @section.@key of the run file; false: absent or null. The cursors point to @root. */
+static bool run_find_value(const struct json_at *root, const char *section, const char *key,
+			   struct json_at *within, struct json_at *out)
+{
+	return json_child(root, section, within) && !json_is_null(within) &&
+	       json_child(within, key, out) && !json_is_null(out);
+}
+
+enum status run_optimizer(struct optimizer *out, const struct run_file *run, struct err *err)
+{
+	const struct json_at root = json_root(run->path, run->json);
+	struct json_at within, at;
+
+	return optimizer_get(
+		out, run_find_value(&root, "compile", "optimizer", &within, &at) ? &at : NULL, err);
+}
+
+enum status run_measure(struct loss *loss, struct metric_list *metrics, const struct run_file *run,
+			const char *section, const struct model *model,
+			const struct target_kind *kind, struct err *err)
+{
+	const struct json_at root = json_root(run->path, run->json);
+	struct json_at within, at;
+	char path[256];
+	enum status status;
+	bool given;
+
+	if (!run_find_value(&root, section, "loss", &within, &at) &&
+	    !run_find_value(&root, "compile", "loss", &within, &at))
+		return err_set(err, ST_INVALID, "%s: compile.loss: missing", run->path);
+	status = loss_get(loss, &at, err);
+	if (status != ST_OK)
+		return status;
+	status = loss_check(loss, model, kind, err);
+	if (status != ST_OK) {
+		json_path(&at, path, sizeof(path));
+		err_prefix(err, "%s: %s", run->path, path);
+		return status;
+	}
+	given = run_find_value(&root, section, "metrics", &within, &at) ||
+		run_find_value(&root, "compile", "metrics", &within, &at);
+	return metric_list_new(metrics, given ? &at : NULL, model, kind, err);
 }

@@ -18,6 +18,8 @@
 #include "common/err.h"
 #include "common/json.h"
 #include "ipu/ipu_schedule.h"
+#include "model/learn/metric.h"
+#include "model/learn/optimizer.h"
 
 enum run_reduction {
 	RUN_SUM,
@@ -317,5 +319,16 @@ struct run_poplar run_poplar_of(const struct run_file *run, char phase, int stag
 /* How activations are computed again in the backward pass, RUN_RECOMPUTE_AUTO being what the
  * schedule has by default; RUN_RECOMPUTE_NOTHING without a pipeline or ipu.allow_recompute. */
 enum run_recomputation run_recomputation(const struct run_file *run);
+
+/* What compile.optimizer says. */
+enum status run_optimizer(struct optimizer *out, const struct run_file *run, struct err *err);
+
+/*
+ * Each of @section's loss and metrics, or compile's where it says nothing; they compare with
+ * targets of @kind. *@metrics is the caller's (metric_list_free()).
+ */
+enum status run_measure(struct loss *loss, struct metric_list *metrics, const struct run_file *run,
+			const char *section, const struct model *model,
+			const struct target_kind *kind, struct err *err);
 
 #endif /* RUN_FILE_H */

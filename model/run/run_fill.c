@@ -1,10 +1,12 @@
 /*
- * The values of a run file, each checked as its key's kind says, on their way into struct run_file.
+ * The values of a run file, each checked as its key's kind says, on their way into struct run_file;
+ * and what stages' own options of planning come to.
  *
- * Threading: none. Ownership: lists of texts lie in the run's arena; texts and trees stay the
- * JSON's.
+ * Failures stick in fill->err: once it has one, nothing is stored. Threading: none. Ownership:
+ * lists lie in the run's arena; texts and trees stay the JSON's.
  */
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 #include <strings.h>
 
@@ -12,337 +14,442 @@
 #include "common/str.h"
 #include "model/run/run_internal.h"
 
-void run__store(const struct run_value *fill, const void *value, size_t size)
+/* Put @value into the struct, unless something has failed; @size is that of the key's field. */
+static void run_store(const struct run_value *fill, const void *value, size_t size)
 {
 	assert(fill->key->size == size);
-	memcpy((char *)fill->run + fill->key->offset, value, size);
+	if (!err_stuck(fill->err))
+		memcpy((char *)fill->run + fill->key->offset, value, size);
 }
 
-static enum status run_fill_int(const struct run_value *fill)
+/* ---- numbers, switches and texts ------------------------------------------------------------- */
+
+static void run_fill_int(const struct run_value *fill)
 {
-	enum status status = ST_OK;
 	int64_t value = fill->key->absent;
 
 	if (!json_is_null(fill->at))
-		status = json_int(fill->at, fill->key->least, fill->key->greatest, &value,
-				  fill->err);
-	if (status == ST_OK)
-		run__store(fill, &value, sizeof(value));
-	return status;
+		json_int(fill->at, fill->key->least, fill->key->greatest, &value, fill->err);
+	run_store(fill, &value, sizeof(value));
 }
 
-/* Fail where @word at @at is not among the key's choices; else *@out is its number. */
-static enum status run_choose(const struct run_value *fill, const struct json_at *at,
-			      const char *word, int *out)
+/* A count, or "epoch". */
+static void run_fill_steps(const struct run_value *fill)
+{
+	int64_t value = RUN_WHOLE_EPOCH;
+
+	if (!cJSON_IsString(fill->at->node)) {
+		run_fill_int(fill);
+		return;
+	}
+	if (strcmp(fill->at->node->valuestring, "epoch") != 0)
+		json_fail(fill->at, fill->err, "must be a whole number or \"epoch\", not \"%s\"",
+			  fill->at->node->valuestring);
+	run_store(fill, &value, sizeof(value));
+}
+
+static void run_fill_shuffle(const struct run_value *fill)
+{
+	int64_t value = cJSON_IsTrue(fill->at->node) ? -1 : 0;
+
+	if (cJSON_IsNumber(fill->at->node)) {
+		run_fill_int(fill);
+		return;
+	}
+	if (!cJSON_IsBool(fill->at->node))
+		json_fail(fill->at, fill->err, "must be true, false or a number of images");
+	run_store(fill, &value, sizeof(value));
+}
+
+static void run_fill_bool(const struct run_value *fill)
+{
+	bool value = false;
+
+	json_bool(fill->at, &value, fill->err);
+	run_store(fill, &value, sizeof(value));
+}
+
+static void run_fill_maybe(const struct run_value *fill)
+{
+	enum run_maybe value = RUN_UNSAID;
+	bool yes = false;
+
+	if (!json_is_null(fill->at)) {
+		json_bool(fill->at, &yes, fill->err);
+		value = yes ? RUN_YES : RUN_NO;
+	}
+	run_store(fill, &value, sizeof(value));
+}
+
+/* A number in the bounds, or a text that is one, as Poplar's options are ("0.4"), at @at. */
+static double run_number(const struct run_value *fill, const struct json_at *at, double least,
+			 double greatest)
+{
+	double value = least;
+
+	if (!cJSON_IsString(at->node))
+		json_real(at, &value, fill->err);
+	else if (!str_to_double(at->node->valuestring, &value))
+		json_fail(at, fill->err, "must be a number, not \"%s\"", at->node->valuestring);
+	if (!err_stuck(fill->err) && !(value >= least && value <= greatest))
+		json_fail(at, fill->err, "must be from %g to %g, not %g", least, greatest, value);
+	return value;
+}
+
+static void run_fill_real(const struct run_value *fill)
+{
+	double value =
+		run_number(fill, fill->at, (double)fill->key->least, (double)fill->key->greatest);
+
+	run_store(fill, &value, sizeof(value));
+}
+
+/* The number of @word at @at among the key's choices, which it must be one of. */
+static int run_choose(const struct run_value *fill, const struct json_at *at, const char *word)
 {
 	const char *names[16], *near;
 	char copy[256], *rest = NULL;
 	struct str list = {0};
 	size_t count = 0;
+	int number;
 
-	*out = run__choice(fill->key->choices, word);
-	if (*out >= 0)
-		return ST_OK;
+	if (err_stuck(fill->err) || !fill->key->choices)
+		return 0;
+	number = run__choice(fill->key->choices, word);
+	if (number >= 0)
+		return number;
 
 	str_copy(copy, sizeof(copy), fill->key->choices);
 	for (char *name = strtok_r(copy, " ", &rest); name && count < ARRAY_LEN(names);
 	     name = strtok_r(NULL, " ", &rest))
 		names[count++] = name;
 	near = str_nearest(word, names, count);
-	if (near)
-		return json_fail(at, fill->err, "unknown value \"%s\" (did you mean \"%s\"?)", word,
-				 near);
 	for (size_t i = 0; i < count; i++)
 		str_addf(&list, "%s%s", i > 0 ? " " : "", names[i]);
-	json_fail(at, fill->err, "unknown value \"%s\" (there is: %s)", word, str_peek(&list));
+	if (near)
+		json_fail(at, fill->err, "unknown value \"%s\" (did you mean \"%s\"?)", word, near);
+	else
+		json_fail(at, fill->err, "unknown value \"%s\" (there is: %s)", word,
+			  str_peek(&list));
 	str_free(&list);
-	return ST_INVALID;
+	return 0;
 }
 
-/* A count, or "epoch". */
-static enum status run_fill_steps(const struct run_value *fill)
+static void run_fill_text(const struct run_value *fill)
 {
-	int64_t value = RUN_WHOLE_EPOCH;
-
-	if (!cJSON_IsString(fill->at->node))
-		return run_fill_int(fill);
-	if (strcmp(fill->at->node->valuestring, "epoch") != 0)
-		return json_fail(fill->at, fill->err,
-				 "must be a whole number or \"epoch\", not \"%s\"",
-				 fill->at->node->valuestring);
-	run__store(fill, &value, sizeof(value));
-	return ST_OK;
-}
-
-static enum status run_fill_bool(const struct run_value *fill)
-{
-	enum status status;
-	bool value;
-
-	status = json_bool(fill->at, &value, fill->err);
-	if (status == ST_OK)
-		run__store(fill, &value, sizeof(value));
-	return status;
-}
-
-static enum status run_fill_text(const struct run_value *fill)
-{
-	enum status status = ST_OK;
 	const char *text = NULL;
-	int number;
 
-	if (!json_is_null(fill->at))
-		status = json_text(fill->at, &text, fill->err);
-	if (status == ST_OK && text && fill->key->choices)
-		status = run_choose(fill, fill->at, text, &number);
-	if (status == ST_OK)
-		run__store(fill, &text, sizeof(text));
-	return status;
+	if (!json_is_null(fill->at) && json_text(fill->at, &text, fill->err) == ST_OK)
+		run_choose(fill, fill->at, text);
+	run_store(fill, &text, sizeof(text));
 }
 
-static enum status run_fill_choice(const struct run_value *fill)
+static void run_fill_choice(const struct run_value *fill)
 {
-	enum status status = ST_OK;
-	const char *text = NULL;
+	const char *text;
 	int number = (int)fill->key->absent;
+	bool second;
 
-	if (!json_is_null(fill->at))
-		status = json_text(fill->at, &text, fill->err);
-	if (status == ST_OK && text)
-		status = run_choose(fill, fill->at, text, &number);
-	if (status != ST_OK)
-		return status;
-
-	if (fill->key->size == sizeof(bool)) {
-		bool second = number == 1;
-
-		run__store(fill, &second, sizeof(second));
-	} else {
-		run__store(fill, &number, sizeof(number));
-	}
-	return ST_OK;
+	if (!json_is_null(fill->at) && json_text(fill->at, &text, fill->err) == ST_OK)
+		number = run_choose(fill, fill->at, text);
+	second = number == 1;
+	if (fill->key->size == sizeof(bool))
+		run_store(fill, &second, sizeof(second));
+	else
+		run_store(fill, &number, sizeof(number));
 }
 
-/* A text alone, as a list of it. */
-static enum status run_fill_one_text(const struct run_value *fill)
+/* "500 MB", in units of 1024 as sizes are printed; false: it is none. */
+static bool run_bytes_of(const char *text, double *out)
 {
-	const char **items = arena_alloc(fill->arena, 1, sizeof(*items));
-	struct run_texts texts = {.items = items, .count = 1, .given = true};
-	enum status status = ST_OK;
-	int number;
+	static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
+	const size_t digits = strspn(text, "0123456789.");
+	const char *unit = text + digits + strspn(text + digits, " ");
+	char number[32];
 
-	if (!items)
-		return err_nomem(fill->err);
-	items[0] = fill->at->node->valuestring;
-	if (fill->key->choices)
-		status = run_choose(fill, fill->at, items[0], &number);
-	if (status == ST_OK)
-		run__store(fill, &texts, sizeof(texts));
-	return status;
+	if (digits == 0 || digits >= sizeof(number))
+		return false;
+	memcpy(number, text, digits);
+	number[digits] = '\0';
+	if (!str_to_double(number, out))
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(units); i++) {
+		if (!strcmp(unit, units[i]))
+			return true;
+		*out *= 1024;
+	}
+	return false;
 }
 
-static enum status run_fill_list_of_texts(const struct run_value *fill)
+static void run_fill_bytes(const struct run_value *fill)
+{
+	const struct json_at *at = fill->at;
+	int64_t bytes = INT64_MAX;
+	double value = 0;
+
+	if (!json_is_null(at)) {
+		if (!cJSON_IsString(at->node))
+			json_real(at, &value, fill->err);
+		else if (!run_bytes_of(at->node->valuestring, &value))
+			json_fail(at, fill->err,
+				  "must be bytes, or a text as \"500 MB\", not \"%s\"",
+				  at->node->valuestring);
+		if (!err_stuck(fill->err) &&
+		    !(value >= (double)fill->key->least && value <= (double)fill->key->greatest))
+			json_fail(at, fill->err, "must be from %lld to %lld bytes, not %g",
+				  (long long)fill->key->least, (long long)fill->key->greatest,
+				  value);
+		bytes = err_stuck(fill->err) ? 0 : (int64_t)value;
+	}
+	run_store(fill, &bytes, sizeof(bytes));
+}
+
+/* ---- lists ----------------------------------------------------------------------------------- */
+
+/* Room for the list's items, and for one more: an empty list is not NULL. NULL: a failure. */
+static void *run_items(const struct run_value *fill, size_t size)
+{
+	void *items;
+
+	if (json_array(fill->at, fill->err) != ST_OK)
+		return NULL;
+	items = arena_alloc(fill->arena, (size_t)json_count(fill->at) + 1, size);
+	if (!items)
+		err_nomem(fill->err);
+	return items;
+}
+
+static void run_fill_list_of_texts(const struct run_value *fill)
 {
 	struct run_texts texts = {.given = !json_is_null(fill->at)};
-	enum status status = ST_OK;
-	const char **items = NULL;
-	struct json_at item;
-	int number;
+	const char **items = texts.given ? run_items(fill, sizeof(*items)) : NULL;
+	const cJSON *node = fill->at->node->child;
 
-	if (texts.given) {
-		status = json_array(fill->at, fill->err);
-		if (status != ST_OK)
-			return status;
-		/* One more: an empty list is not NULL. */
-		items = arena_alloc(fill->arena, (size_t)json_count(fill->at) + 1, sizeof(*items));
-		if (!items)
-			return err_nomem(fill->err);
-	}
-	for (const cJSON *node = texts.given ? fill->at->node->child : NULL;
-	     node && status == ST_OK; node = node->next) {
-		item = (struct json_at){
+	texts.items = items;
+	for (; items && node && !err_stuck(fill->err); node = node->next) {
+		const struct json_at item = {
 			.file = fill->at->file, .up = fill->at, .node = node, .index = texts.count};
-		status = json_text(&item, &items[texts.count], fill->err);
-		if (status == ST_OK && fill->key->choices)
-			status = run_choose(fill, &item, items[texts.count], &number);
+
+		if (json_text(&item, &items[texts.count], fill->err) == ST_OK)
+			run_choose(fill, &item, items[texts.count]);
 		texts.count++;
 	}
-	texts.items = items;
-	if (status == ST_OK)
-		run__store(fill, &texts, sizeof(texts));
-	return status;
+	run_store(fill, &texts, sizeof(texts));
 }
 
-static enum status run_fill_texts(const struct run_value *fill)
+/* A text alone is a list of it. */
+static void run_fill_texts(const struct run_value *fill)
 {
-	return cJSON_IsString(fill->at->node) ? run_fill_one_text(fill)
-					      : run_fill_list_of_texts(fill);
+	struct run_texts texts = {.count = 1, .given = true};
+	const char **items;
+
+	if (!cJSON_IsString(fill->at->node)) {
+		run_fill_list_of_texts(fill);
+		return;
+	}
+	texts.items = items = arena_alloc(fill->arena, 1, sizeof(*items));
+	if (items)
+		items[0] = fill->at->node->valuestring;
+	else
+		err_nomem(fill->err);
+	run_choose(fill, fill->at, fill->at->node->valuestring);
+	run_store(fill, &texts, sizeof(texts));
 }
 
 /* The tutorial's rule: the word "none" alone switches the filter off. */
-static enum status run_fill_filters(const struct run_value *fill)
+static void run_fill_filters(const struct run_value *fill)
 {
-	enum status status = run_fill_list_of_texts(fill);
 	struct run_texts texts;
 
-	if (status != ST_OK)
-		return status;
+	run_fill_list_of_texts(fill);
 	memcpy(&texts, (char *)fill->run + fill->key->offset, sizeof(texts));
 	if (texts.count == 1 && !strcasecmp(texts.items[0], "none")) {
 		texts.items = NULL;
 		texts.count = 0;
-		run__store(fill, &texts, sizeof(texts));
+		run_store(fill, &texts, sizeof(texts));
 	}
-	return ST_OK;
 }
 
-static enum status run_fill_shuffle(const struct run_value *fill)
+static void run_fill_ints(const struct run_value *fill)
 {
-	int64_t value;
+	struct run_ints ints = {.given = !json_is_null(fill->at)};
+	int *items = ints.given ? run_items(fill, sizeof(*items)) : NULL;
+	struct json_at item;
+	int64_t value = 0;
 
-	if (cJSON_IsNumber(fill->at->node))
-		return run_fill_int(fill);
-	if (!cJSON_IsBool(fill->at->node))
-		return json_fail(fill->at, fill->err, "must be true, false or a number of images");
-	value = cJSON_IsTrue(fill->at->node) ? -1 : 0;
-	run__store(fill, &value, sizeof(value));
-	return ST_OK;
+	ints.items = items;
+	while (items && !err_stuck(fill->err) && json_item(fill->at, ints.count, &item)) {
+		json_int(&item, fill->key->least, fill->key->greatest, &value, fill->err);
+		items[ints.count++] = (int)value;
+	}
+	run_store(fill, &ints, sizeof(ints));
 }
 
-static enum status run_fill_tree(const struct run_value *fill)
+static void run_fill_size(const struct run_value *fill)
 {
-	const cJSON *node = json_is_null(fill->at) ? NULL : fill->at->node;
-
-	run__store(fill, &node, sizeof(node));
-	return ST_OK;
-}
-
-static enum status run_fill_list(const struct run_value *fill)
-{
-	enum status status = json_is_null(fill->at) ? ST_OK : json_array(fill->at, fill->err);
-
-	return status == ST_OK ? run_fill_tree(fill) : status;
-}
-
-static enum status run_fill_size(const struct run_value *fill)
-{
-	enum status status = ST_OK;
 	int64_t size[2] = {0};
+	struct json_at item;
 
 	if (!json_is_null(fill->at) &&
 	    (!cJSON_IsArray(fill->at->node) || json_count(fill->at) != 2))
-		return json_fail(fill->at, fill->err, "must be null or [height, width]");
-	for (int i = 0; i < 2 && !json_is_null(fill->at) && status == ST_OK; i++) {
-		struct json_at item;
-
-		json_item(fill->at, i, &item);
-		status =
-			json_int(&item, fill->key->least, fill->key->greatest, &size[i], fill->err);
-	}
-	if (status == ST_OK)
-		run__store(fill, size, sizeof(size));
-	return status;
+		json_fail(fill->at, fill->err, "must be null or [height, width]");
+	for (int i = 0; !err_stuck(fill->err) && json_item(fill->at, i, &item); i++)
+		json_int(&item, fill->key->least, fill->key->greatest, &size[i], fill->err);
+	run_store(fill, size, sizeof(size));
 }
 
-static enum status run_fill_ints(const struct run_value *fill)
+/* ---- what others read ------------------------------------------------------------------------ */
+
+static void run_fill_tree(const struct run_value *fill)
 {
-	struct run_ints ints = {.given = !json_is_null(fill->at)};
-	enum status status = ints.given ? json_array(fill->at, fill->err) : ST_OK;
-	struct json_at item;
-	int *items = NULL;
-	int64_t value;
+	const cJSON *node = json_is_null(fill->at) ? NULL : fill->at->node;
 
-	if (status == ST_OK && ints.given) {
-		items = arena_alloc(fill->arena, (size_t)json_count(fill->at) + 1, sizeof(*items));
-		if (!items)
-			return err_nomem(fill->err);
-	}
-	while (status == ST_OK && ints.given && json_item(fill->at, ints.count, &item)) {
-		status = json_int(&item, fill->key->least, fill->key->greatest, &value, fill->err);
-		if (status == ST_OK)
-			items[ints.count++] = (int)value;
-	}
-	ints.items = items;
-	if (status == ST_OK)
-		run__store(fill, &ints, sizeof(ints));
-	return status;
+	run_store(fill, &node, sizeof(node));
 }
 
-enum status run__fill_number(const struct run_value *fill, const struct json_at *at, double least,
-			     double greatest, double *out)
+static void run_fill_list(const struct run_value *fill)
 {
-	enum status status = ST_OK;
-
-	/* Poplar's options are texts: "0.4". */
-	if (!cJSON_IsString(at->node))
-		status = json_real(at, out, fill->err);
-	else if (!str_to_double(at->node->valuestring, out))
-		status = json_fail(at, fill->err, "must be a number, not \"%s\"",
-				   at->node->valuestring);
-	if (status == ST_OK && !(*out >= least && *out <= greatest))
-		status = json_fail(at, fill->err, "must be from %g to %g, not %g", least, greatest,
-				   *out);
-	return status;
+	if (!json_is_null(fill->at))
+		json_array(fill->at, fill->err);
+	run_fill_tree(fill);
 }
 
-static enum status run_fill_real(const struct run_value *fill)
+static void run_fill_capture(const struct run_value *fill)
 {
-	enum status status;
-	double value = 0;
+	const char *text = cJSON_GetStringValue(fill->at->node);
 
-	status = run__fill_number(fill, fill->at, (double)fill->key->least,
-				  (double)fill->key->greatest, &value);
-	if (status == ST_OK)
-		run__store(fill, &value, sizeof(value));
-	return status;
+	if (fill->checks->capture(fill->at, fill->err) == ST_OK)
+		fill->run->outfeed.off = text && !strcmp(text, "off");
+	run_store(fill, &fill->at->node, sizeof(fill->at->node));
 }
 
-static enum status run_fill_maybe(const struct run_value *fill)
-{
-	enum run_maybe value = RUN_UNSAID;
-	enum status status = ST_OK;
-	bool yes = false;
-
-	if (!json_is_null(fill->at)) {
-		status = json_bool(fill->at, &yes, fill->err);
-		value = yes ? RUN_YES : RUN_NO;
-	}
-	if (status == ST_OK)
-		run__store(fill, &value, sizeof(value));
-	return status;
-}
-
-static enum status run_fill_section(const struct run_value *fill)
+static void run_fill_section(const struct run_value *fill)
 {
 	bool wanted = !json_is_null(fill->at);
 
 	if (fill->key->size)
-		run__store(fill, &wanted, sizeof(wanted));
-	return wanted ? json_object(fill->at, fill->err) : ST_OK;
+		run_store(fill, &wanted, sizeof(wanted));
+	if (wanted)
+		json_object(fill->at, fill->err);
 }
 
-static enum status run_fill_flags(const struct run_value *fill)
+/* run__options_apply() has looked at them. */
+static void run_fill_flags(const struct run_value *fill)
 {
-	/* run__options_apply() has looked at them. */
 	(void)fill;
-	return ST_OK;
 }
+
+/* ---- how a stage is planned ------------------------------------------------------------------ */
+
+static const struct run_plan run_unsaid = {NAN, RUN_PARTIALS_UNSAID};
+
+/* {availableMemoryProportion, partialsType}, or null: the child @key of @at. */
+static void run_read_plan(const struct run_value *fill, const struct json_at *parent,
+			  const char *key, struct run_plan *out)
+{
+	static const char *const keys[] = {"availableMemoryProportion", "partialsType"};
+	struct json_at at, value;
+	const char *text;
+	int number;
+
+	*out = run_unsaid;
+	if (err_stuck(fill->err) || !json_child(parent, key, &at) || json_is_null(&at) ||
+	    json_only_keys(&at, keys, ARRAY_LEN(keys), fill->err) != ST_OK)
+		return;
+	if (json_child(&at, keys[0], &value) && !json_is_null(&value))
+		out->available_memory_proportion = run_number(fill, &value, 0, 1);
+	if (err_stuck(fill->err) || !json_child(&at, keys[1], &value) || json_is_null(&value) ||
+	    json_text(&value, &text, fill->err) != ST_OK)
+		return;
+	number = run__choice("float half", text);
+	if (number < 0)
+		json_fail(&value, fill->err, "must be \"float\" or \"half\", not \"%s\"", text);
+	out->partials_type = (enum run_partials)number;
+}
+
+/* {convolution, matmul}, or null. */
+static struct run_poplar run_read_poplar(const struct run_value *fill, const struct json_at *at)
+{
+	static const char *const keys[] = {"convolution", "matmul"};
+	struct run_poplar out = {run_unsaid, run_unsaid};
+	struct json_at value;
+
+	if (json_is_null(at))
+		return out;
+	if (json_child(at, "slice", &value))
+		json_fail(&value, fill->err,
+			  "slices are not planned here: give convolution and matmul alone");
+	else
+		json_only_keys(at, keys, ARRAY_LEN(keys), fill->err);
+	run_read_plan(fill, at, keys[0], &out.convolution);
+	run_read_plan(fill, at, keys[1], &out.matmul);
+	return out;
+}
+
+static void run_fill_plan(const struct run_value *fill)
+{
+	const struct run_poplar poplar = run_read_poplar(fill, fill->at);
+
+	run_store(fill, &poplar, sizeof(poplar));
+}
+
+static void run_fill_plans(const struct run_value *fill)
+{
+	struct run_poplars poplars = {.given = !json_is_null(fill->at)};
+	struct run_poplar *items = poplars.given ? run_items(fill, sizeof(*items)) : NULL;
+	struct json_at item;
+
+	poplars.items = items;
+	while (items && !err_stuck(fill->err) && json_item(fill->at, poplars.count, &item))
+		items[poplars.count++] = run_read_poplar(fill, &item);
+	run_store(fill, &poplars, sizeof(poplars));
+}
+
+static void run_override_plan(struct run_plan *into, const struct run_plan *from)
+{
+	if (!isnan(from->available_memory_proportion))
+		into->available_memory_proportion = from->available_memory_proportion;
+	if (from->partials_type != RUN_PARTIALS_UNSAID)
+		into->partials_type = from->partials_type;
+}
+
+struct run_poplar run_poplar_of(const struct run_file *run, char phase, int stage)
+{
+	const struct run_poplars *all = phase == IPU_PHASE_F ? &run->pipeline.forward_options
+							     : &run->pipeline.backward_options;
+	struct run_poplar out = {run->ipu.convolutions, run->ipu.matmuls};
+	const struct run_poplar *from = NULL;
+
+	if (phase == IPU_PHASE_U)
+		from = &run->pipeline.update_options;
+	else if (stage >= 0 && stage < all->count)
+		from = &all->items[stage];
+	if (from) {
+		run_override_plan(&out.convolution, &from->convolution);
+		run_override_plan(&out.matmul, &from->matmul);
+	}
+	return out;
+}
+
+/* ---- by kind --------------------------------------------------------------------------------- */
 
 enum status run__fill(const struct run_value *fill)
 {
-	static enum status (*const fills[])(const struct run_value *) = {
-		[RUN_KEY_SECTION] = run_fill_section,  [RUN_KEY_INT] = run_fill_int,
-		[RUN_KEY_BOOL] = run_fill_bool,        [RUN_KEY_TEXT] = run_fill_text,
-		[RUN_KEY_CHOICE] = run_fill_choice,    [RUN_KEY_TEXTS] = run_fill_texts,
-		[RUN_KEY_FILTERS] = run_fill_filters,  [RUN_KEY_STEPS] = run_fill_steps,
-		[RUN_KEY_SHUFFLE] = run_fill_shuffle,  [RUN_KEY_TREE] = run_fill_tree,
-		[RUN_KEY_LIST] = run_fill_list,        [RUN_KEY_FLAGS] = run_fill_flags,
-		[RUN_KEY_SIZE] = run_fill_size,        [RUN_KEY_REAL] = run_fill_real,
-		[RUN_KEY_MAYBE] = run_fill_maybe,      [RUN_KEY_INTS] = run_fill_ints,
-		[RUN_KEY_PLAN] = run__fill_plan,       [RUN_KEY_PLANS] = run__fill_plans,
-		[RUN_KEY_CAPTURE] = run__fill_capture, [RUN_KEY_BYTES] = run__fill_bytes,
+	static void (*const fills[])(const struct run_value *) = {
+		[RUN_KEY_SECTION] = run_fill_section, [RUN_KEY_INT] = run_fill_int,
+		[RUN_KEY_BOOL] = run_fill_bool,       [RUN_KEY_TEXT] = run_fill_text,
+		[RUN_KEY_CHOICE] = run_fill_choice,   [RUN_KEY_TEXTS] = run_fill_texts,
+		[RUN_KEY_FILTERS] = run_fill_filters, [RUN_KEY_STEPS] = run_fill_steps,
+		[RUN_KEY_SHUFFLE] = run_fill_shuffle, [RUN_KEY_TREE] = run_fill_tree,
+		[RUN_KEY_LIST] = run_fill_list,       [RUN_KEY_FLAGS] = run_fill_flags,
+		[RUN_KEY_SIZE] = run_fill_size,       [RUN_KEY_REAL] = run_fill_real,
+		[RUN_KEY_MAYBE] = run_fill_maybe,     [RUN_KEY_INTS] = run_fill_ints,
+		[RUN_KEY_PLAN] = run_fill_plan,       [RUN_KEY_PLANS] = run_fill_plans,
+		[RUN_KEY_CAPTURE] = run_fill_capture, [RUN_KEY_BYTES] = run_fill_bytes,
 	};
 
 	_Static_assert(ARRAY_LEN(fills) == RUN_KEY_KINDS, "key kinds out of step");
-	return fills[fill->key->kind](fill);
+	if (!err_stuck(fill->err))
+		fills[fill->key->kind](fill);
+	return fill->err->status;
 }

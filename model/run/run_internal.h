@@ -42,31 +42,9 @@ struct run_value {
 	struct err *err;
 };
 
-/* Check the value as the key's kind says and store it. null stands for nothing given. */
+/* Check the value as the key's kind says and store it, unless @err has a failure. null stands for
+ * nothing given. */
 enum status run__fill(const struct run_value *value);
-
-/* Put what @value fills into the struct; @size is that of the key's field. */
-void run__store(const struct run_value *value, const void *from, size_t size);
-
-/* A number in the key's range, or a text that is one ("0.4"), at @at. */
-enum status run__fill_number(const struct run_value *value, const struct json_at *at, double least,
-			     double greatest, double *out);
-
-/* RUN_KEY_PLAN and RUN_KEY_PLANS (run_poplar.c). */
-enum status run__fill_plan(const struct run_value *value);
-enum status run__fill_plans(const struct run_value *value);
-
-/* RUN_KEY_CAPTURE and RUN_KEY_BYTES (run_outfeed.c). */
-enum status run__fill_capture(const struct run_value *value);
-enum status run__fill_bytes(const struct run_value *value);
-
-/* The path of @name, relative to the run file's folder; false: too long. */
-bool run__beside(const struct run_file *run, const char *name, char path[FS_PATH_SIZE]);
-
-/* The health section's rules, once its keys are read. Where they stand in a file of their own, that
- * is *@file, the caller's (cJSON_Delete(), on failure too); !@files: no file is read. */
-enum status run__read_health(struct run_file *run, cJSON **file, const struct run_checks *checks,
-			     bool files, struct err *err);
 
 /* Check the file's flags, then apply those of @argv and its overrides to @json. */
 enum status run__options_apply(cJSON *json, const char *file, int argc, char **argv,

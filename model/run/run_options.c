@@ -1,15 +1,20 @@
 /*
- * The command line's part of a run: the run file's own flags, then `--key value` overrides.
+ * The command line's part of a run: its words as JSON, merging them into the run file's tree, and
+ * `--key value`, which sets one key or a place below one. The run file's own flags are
+ * run_flags.c's.
  *
- * Threading: none.
+ * Threading: none. Ownership: the tree that is patched stays the caller's; recursion follows the
+ * nesting of JSON texts, which the parser bounds.
  */
 #include "model/run/run_options.h"
 
 #include <string.h>
 
+#include "common/mem.h"
 #include "common/str.h"
 
-/* Read the option at argv[*at] and step over it and the words that follow. */
+/* ---- options --------------------------------------------------------------------------------- */
+
 enum status run__next_option(const struct run_words *in, int *at, struct run_option *out,
 			     struct err *err)
 {
@@ -66,6 +71,401 @@ enum status run__option_check(const struct run_words *in, const struct run_optio
 	return ST_OK;
 }
 
+/* ---- what a patch says ----------------------------------------------------------------------- */
+
+enum run_takes run__takes(const cJSON *patch)
+{
+	enum run_takes takes = RUN_TAKES_NOTHING;
+
+	if (cJSON_IsString(patch)) {
+		if (!strcmp(patch->valuestring, "$value"))
+			return RUN_TAKES_VALUE;
+		if (!strcmp(patch->valuestring, "$values"))
+			return RUN_TAKES_VALUES;
+	}
+	for (const cJSON *item = patch->child; item; item = item->next) {
+		enum run_takes below = run__takes(item);
+
+		if (below > takes)
+			takes = below;
+	}
+	return takes;
+}
+
+/* ---- words to JSON --------------------------------------------------------------------------- */
+
+static enum status run_text_node(cJSON **out, const char *word, struct err *err)
+{
+	*out = cJSON_CreateString(word);
+	return *out ? ST_OK : err_nomem(err);
+}
+
+/* JSON where @word parses as such; a text otherwise, unless it is clearly meant to be JSON. */
+static enum status run_json_or_text(cJSON **out, const char *name, const char *word,
+				    struct err *err)
+{
+	struct err why;
+	enum status status = json_parse(out, word, strlen(word), name, &why);
+
+	if (status == ST_OK)
+		return status;
+	if (status == ST_NOMEM || *word == '{' || *word == '[')
+		return err_set(err, status, "%s", why.text);
+	return run_text_node(out, word, err);
+}
+
+/* Where a word stands for itself; a list of things to be read may hold objects too. */
+static bool run_is_texts(const struct run_key *key, const char *word)
+{
+	return key && (key->kind == RUN_KEY_TEXTS || key->kind == RUN_KEY_FILTERS ||
+		       (key->kind == RUN_KEY_LIST && *word != '{'));
+}
+
+static enum status run_word(cJSON **out, const struct run_key *key, bool item, const char *name,
+			    const char *word, struct err *err)
+{
+	bool text = key && (key->kind == RUN_KEY_TEXT || key->kind == RUN_KEY_CHOICE);
+	enum status status;
+	cJSON *list;
+
+	if (item && run_is_texts(key, word))
+		return run_text_node(out, word, err);
+	if (text && *word != '"' && strcmp(word, "null") != 0)
+		return run_text_node(out, word, err);
+	if (!run_is_texts(key, word) || *word == '[' || !strcmp(word, "null"))
+		return run_json_or_text(out, name, word, err);
+
+	status = run_text_node(out, word, err);
+	if (status != ST_OK)
+		return status;
+	list = cJSON_CreateArray();
+	if (!list) {
+		cJSON_Delete(*out);
+		*out = NULL;
+		return err_nomem(err);
+	}
+	cJSON_AddItemToArray(list, *out);
+	*out = list;
+	return ST_OK;
+}
+
+static enum status run_word_list(cJSON **out, const struct run_words *in,
+				 const struct run_option *option, const struct run_key *key,
+				 struct err *err)
+{
+	cJSON *list = cJSON_CreateArray();
+	enum status status = list ? ST_OK : err_nomem(err);
+
+	for (int i = 0; i < run__option_count(option) && status == ST_OK; i++) {
+		const char *word = run__option_word(in, option, i);
+		cJSON *node;
+
+		status = run_word(&node, key, true, option->name, word, err);
+		if (status == ST_OK)
+			cJSON_AddItemToArray(list, node);
+	}
+	if (status != ST_OK) {
+		cJSON_Delete(list);
+		list = NULL;
+	}
+	*out = list;
+	return status;
+}
+
+/* ---- patching -------------------------------------------------------------------------------- */
+
+static enum status run_put(cJSON *at, const char *key, cJSON *value, struct err *err)
+{
+	cJSON *old = cJSON_GetObjectItemCaseSensitive(at, key);
+	char *name;
+
+	if (!old) {
+		if (cJSON_AddItemToObject(at, key, value))
+			return ST_OK;
+		cJSON_Delete(value);
+		return err_nomem(err);
+	}
+
+	/*
+	 * cJSON's own replacing by name does not notice (in 1.7.15) that it got no memory for it.
+	 */
+	name = mem_strdup(key);
+	if (!name) {
+		cJSON_Delete(value);
+		return err_nomem(err);
+	}
+	cJSON_free(value->string);
+	value->string = name;
+	cJSON_ReplaceItemViaPointer(at, old, value);
+	return ST_OK;
+}
+
+static enum status run_merge(cJSON *target, const cJSON *patch, struct err *err)
+{
+	enum status status = ST_OK;
+
+	for (const cJSON *item = patch->child; item && status == ST_OK; item = item->next) {
+		cJSON *old = cJSON_GetObjectItemCaseSensitive(target, item->string), *copy;
+
+		if (cJSON_IsObject(item) && cJSON_IsObject(old)) {
+			status = run_merge(old, item, err);
+			continue;
+		}
+		copy = cJSON_Duplicate(item, true);
+		if (!copy)
+			return err_nomem(err);
+		status = run_put(target, item->string, copy, err);
+	}
+	return status;
+}
+
+/* A flag on its way into the tree. */
+struct run_fill {
+	const struct run_words *in;
+	const struct run_option *option;
+	struct err *err;
+};
+
+static enum status run_fill_value(const struct run_fill *fill, const struct run_key *key, bool item,
+				  const char *sign, cJSON **out)
+{
+	if (!strcmp(sign, "$values"))
+		return run_word_list(out, fill->in, fill->option, key, fill->err);
+	return run_word(out, key, item, fill->option->name,
+			run__option_word(fill->in, fill->option, 0), fill->err);
+}
+
+/* Replace the signs below @node, whose key is governed by @key; @path is that of @node. */
+static enum status run_fill(const struct run_fill *fill, cJSON *node, const char *path,
+			    const struct run_key *key)
+{
+	enum status status = ST_OK;
+
+	for (cJSON *item = node->child, *next; item && status == ST_OK; item = next) {
+		const struct run_key *below = key;
+		char place[RUN_WORD_SIZE] = "";
+		cJSON *value;
+
+		next = item->next;
+		/* Below a row that is no section its kind holds. */
+		if (cJSON_IsObject(node) && (!key || key->kind == RUN_KEY_SECTION)) {
+			str_copy(place, sizeof(place), path);
+			if (*path)
+				strncat(place, ".", sizeof(place) - strlen(place) - 1);
+			strncat(place, item->string, sizeof(place) - strlen(place) - 1);
+			below = run__key_find(place);
+		}
+		if (run__takes(item) == RUN_TAKES_NOTHING)
+			continue;
+		if (!cJSON_IsString(item)) {
+			status = run_fill(fill, item, place, below);
+			continue;
+		}
+
+		/* Inside of what a list holds, nothing is a list by the table. */
+		if (cJSON_IsObject(node) && below && below == key && key->kind == RUN_KEY_LIST)
+			below = NULL;
+		status =
+			run_fill_value(fill, below, cJSON_IsArray(node), item->valuestring, &value);
+		if (status != ST_OK)
+			break;
+		if (cJSON_IsArray(node))
+			cJSON_ReplaceItemViaPointer(node, item, value);
+		else
+			status = run_put(node, item->string, value, fill->err);
+	}
+	return status;
+}
+
+enum status run__patch(const struct run_words *in, const cJSON *patch,
+		       const struct run_option *option, struct err *err)
+{
+	const struct run_fill fill = {.in = in, .option = option, .err = err};
+	cJSON *copy = cJSON_Duplicate(patch, true);
+	enum status status;
+
+	if (!copy)
+		return err_nomem(err);
+	status = run_fill(&fill, copy, "", NULL);
+	if (status == ST_OK)
+		status = run_merge(in->json, copy, err);
+	cJSON_Delete(copy);
+	return status;
+}
+
+/* ---- `--key value` --------------------------------------------------------------------------- */
+
+/* The child @name of @at, an object where there was none. */
+static enum status run_step(cJSON **at, const char *name, const struct run_option *option,
+			    struct err *err)
+{
+	long long index;
+	cJSON *next;
+
+	if (cJSON_IsArray(*at)) {
+		int count = cJSON_GetArraySize(*at);
+
+		if (!str_to_int(name, &index) || index < 0 || index >= count)
+			return err_set(err, ST_INVALID,
+				       "%s: \"%s\" is not an index of a list of %d", option->name,
+				       name, count);
+		*at = cJSON_GetArrayItem(*at, (int)index);
+		return ST_OK;
+	}
+	if (!cJSON_IsObject(*at))
+		return err_set(err, ST_INVALID, "%s: there is no \"%s\" in a plain value",
+			       option->name, name);
+
+	next = cJSON_GetObjectItemCaseSensitive(*at, name);
+	if (!next || cJSON_IsNull(next)) {
+		enum status status;
+
+		next = cJSON_CreateObject();
+		if (!next)
+			return err_nomem(err);
+		status = run_put(*at, name, next, err);
+		if (status != ST_OK)
+			return status;
+	}
+	*at = next;
+	return ST_OK;
+}
+
+/* Set the last name of the path; @value is handed over. */
+static enum status run_set_last(cJSON *at, const char *name, cJSON *value,
+				const struct run_option *option, struct err *err)
+{
+	long long index;
+
+	if (cJSON_IsObject(at))
+		return run_put(at, name, value, err);
+	if (cJSON_IsArray(at) && str_to_int(name, &index) && index >= 0 &&
+	    index < cJSON_GetArraySize(at) && cJSON_ReplaceItemInArray(at, (int)index, value))
+		return ST_OK;
+	cJSON_Delete(value);
+	return err_set(err, ST_INVALID, "%s: there is no \"%s\" to set", option->name, name);
+}
+
+static enum status run_set_path(cJSON *json, char *path, cJSON *value,
+				const struct run_option *option, struct err *err)
+{
+	enum status status = ST_OK;
+	char *name = path, *dot;
+
+	while ((dot = strchr(name, '.'))) {
+		*dot = '\0';
+		status = run_step(&json, name, option, err);
+		if (status != ST_OK) {
+			cJSON_Delete(value);
+			return status;
+		}
+		name = dot + 1;
+	}
+	return run_set_last(json, name, value, option, err);
+}
+
+static enum status run_apply_override(const struct run_words *in, const struct run_key *key,
+				      const struct run_option *option, struct err *err)
+{
+	enum status status = run__option_check(in, option, RUN_TAKES_VALUE, err);
+	char path[RUN_WORD_SIZE];
+	cJSON *value;
+	bool exact;
+
+	if (status != ST_OK)
+		return status;
+	str_copy(path, sizeof(path), option->name + 2);
+	exact = !strcmp(key->path, path);
+	status = run_word(&value, exact ? key : NULL, false, option->name,
+			  run__option_word(in, option, 0), err);
+	if (status != ST_OK)
+		return status;
+	return run_set_path(in->json, path, value, option, err);
+}
+
+/* The flag or key that @word ("epoch") was meant to be, among @names; else the key that ends so. */
+static const char *run_nearest_option(const char *word, const char *const *names, size_t count)
+{
+	const char *near = str_nearest(word, names, count);
+	int key_count;
+	const struct run_key *keys = run_file_keys(&key_count);
+
+	for (int i = 0; !near && i < key_count; i++)
+		if (keys[i].kind != RUN_KEY_FLAGS && !strcmp(run__key_last(&keys[i]), word))
+			near = keys[i].path;
+	return near;
+}
+
+/* "--gradient_accumulation_count", "--pipeline.repeat_count": known, but not an option. */
+static bool run_renamed_option(const char *name, struct err *err)
+{
+	const char *dot = strrchr(name, '.');
+	char text[ERR_TEXT_SIZE];
+
+	if (!run__renamed_text(dot ? dot + 1 : name + 2, text, sizeof(text)))
+		return false;
+	err_set(err, ST_INVALID, "%s %s", name, text);
+	return true;
+}
+
+/* Neither a flag nor a key: name the nearest of both. */
+static enum status run_unknown_option(const struct run_words *in, const char *name, struct err *err)
+{
+	const char **names, *near;
+	struct run_flag_word *words;
+	int key_count, flag_count;
+	const struct run_key *keys = run_file_keys(&key_count);
+	enum status status = run__flag_words(in, &words, &flag_count, err);
+	size_t count = 0;
+
+	if (status != ST_OK)
+		return status;
+	names = mem_calloc((size_t)key_count + (size_t)flag_count, sizeof(*names));
+	if (!names) {
+		mem_free(words);
+		return err_nomem(err);
+	}
+	for (int i = 0; i < key_count; i++)
+		if (keys[i].kind != RUN_KEY_FLAGS)
+			names[count++] = keys[i].path;
+	for (int i = 0; i < flag_count; i++)
+		names[count++] = words[i].name + 2;
+
+	near = run_nearest_option(name + 2, names, count);
+	if (near)
+		err_set(err, ST_INVALID, "unknown option %s (did you mean --%s?)", name, near);
+	else
+		err_set(err, ST_INVALID,
+			"unknown option %s (`ipu-train --help RUN` lists flags and keys)", name);
+	mem_free(names);
+	mem_free(words);
+	return ST_INVALID;
+}
+
+/* Apply what is neither the file's flag nor unknown. */
+static enum status run_apply_overrides(const struct run_words *in, struct err *err)
+{
+	enum status status = ST_OK;
+
+	for (int at = 0; at < in->argc && status == ST_OK;) {
+		const struct run_key *key;
+		struct run_option option;
+
+		status = run__next_option(in, &at, &option, err);
+		if (status != ST_OK || run__flag_known(in, option.name))
+			continue;
+		key = run__key_over(option.name + 2);
+		if (!key && run_renamed_option(option.name, err))
+			return ST_INVALID;
+		if (!key || key->kind == RUN_KEY_FLAGS)
+			return run_unknown_option(in, option.name, err);
+		status = run_apply_override(in, key, &option, err);
+	}
+	return status;
+}
+
+/* ---- all of the command line ----------------------------------------------------------------- */
+
 enum status run__options_apply(cJSON *json, const char *file, int argc, char **argv,
 			       struct err *err)
 {
@@ -75,6 +475,6 @@ enum status run__options_apply(cJSON *json, const char *file, int argc, char **a
 	if (status == ST_OK)
 		status = run__flags_patch(&in, err);
 	if (status == ST_OK)
-		status = run__overrides_apply(&in, err);
+		status = run_apply_overrides(&in, err);
 	return status;
 }

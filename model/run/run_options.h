@@ -44,16 +44,8 @@ const char *run__option_word(const struct run_words *in, const struct run_option
 			     int index);
 int run__option_count(const struct run_option *option);
 
-/* What @word means as the value of @key (NULL: any): texts need no quotes, and a list of one no
- * brackets. @item: as one of the list's. @name stands for the option in messages. */
-enum status run__word(cJSON **out, const struct run_key *key, bool item, const char *name,
-		      const char *word, struct err *err);
-
 /* Does a patch hold "$value" or "$values"? */
 enum run_takes run__takes(const cJSON *patch);
-
-/* Put @value (handed over, on failure too) where the object @at has @key. */
-enum status run__put(cJSON *at, const char *key, cJSON *value, struct err *err);
 
 /* Merge @patch into in->json, "$value" and "$values" replaced by the words of @option. */
 enum status run__patch(const struct run_words *in, const cJSON *patch,
@@ -76,8 +68,5 @@ struct run_flag_word {
 /* The words of all of the file's flags, and one for each "$choice"; mem_free() ends *@out. */
 enum status run__flag_words(const struct run_words *in, struct run_flag_word **out, int *count,
 			    struct err *err);
-
-/* Apply what is neither the file's flag nor unknown: `--key value`. */
-enum status run__overrides_apply(const struct run_words *in, struct err *err);
 
 #endif /* RUN_OPTIONS_H */

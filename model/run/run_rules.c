@@ -1,8 +1,9 @@
 /*
- * Keras for IPU's rules: what a run trains in which stages, or why it cannot be. IPUs are
- * run_ipus.c's, steps and executions run_steps.c's.
+ * Keras for IPU's rules: what a run trains in which stages, on which IPUs and in how many steps, or
+ * why it cannot be. Which layer is in which stage is run_stages.c's.
  *
- * Threading: none. Every failed rule names the key at fault and what would work.
+ * Threading: none. Every failed rule names the key at fault and what would work. Numbers stay
+ * within 2^53: the run file's ranges see to it.
  */
 #include "model/run/run_rules.h"
 
@@ -11,12 +12,43 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "common/fmt.h"
 #include "common/mem.h"
 #include "common/sorted.h"
-#include "model/run/run_rules_internal.h"
+#include "common/str.h"
+#include "ipu/ipu_target.h"
+#include "model/layers/layer.h"
 
-enum status run__refuse(const struct run_rules *rules, const char *key, const char *format, ...)
+/* A layout in the making. */
+struct run_rules {
+	const struct run_file *run;
+	struct model *model;
+	int64_t train_items, test_items;
+	const struct run_splitter *splitter;
+	struct run_layout *layout;
+	struct str warnings, notes;
+	bool advised; /* that executions of one step are slow */
+	struct err *err;
+};
+
+/* What steps and executions of one mode are made of. */
+struct run_span {
+	const char *mode;      /* "fit", "evaluate" */
+	const char *steps_key; /* "fit.steps_per_epoch" */
+	const char *execution_key;
+	const char *images;           /* "training images" */
+	int64_t items, given, wanted; /* images; batches asked for, 0: all; steps per execution */
+	int64_t unit;                 /* an execution is a multiple of so many steps */
+};
+
+/* Fail with "FILE: @key: ..."; returns ST_INVALID. */
+static enum status run_refuse(const struct run_rules *rules, const char *key, const char *format,
+			      ...) __attribute__((format(printf, 3, 4)));
+
+static enum status run_refuse(const struct run_rules *rules, const char *key, const char *format,
+			      ...)
 {
 	char text[ERR_TEXT_SIZE];
 	va_list args;
@@ -28,90 +60,7 @@ enum status run__refuse(const struct run_rules *rules, const char *key, const ch
 	return err_set(rules->err, ST_INVALID, "%s: %s: %s", rules->run->path, key, text);
 }
 
-/* ---- the pipeline ---------------------------------------------------------------------------- */
-
-static enum status run_rule_pipeline(struct run_rules *rules)
-{
-	const struct run_file *run = rules->run;
-	struct run_layout *layout = rules->layout;
-	struct ipu_schedule_params params = {.kind = run->pipeline.wanted ? run->pipeline.schedule
-									  : IPU_SEQUENTIAL,
-					     .stages = layout->stages,
-					     .training = true,
-					     .ipus = layout->ipus_used,
-					     .device = layout->device};
-	enum status status;
-
-	layout->accumulation = run->accumulation.wanted ? run->accumulation.steps_per_replica : 1;
-	if (!run->fit.wanted)
-		return ST_OK;
-	if (run->pipeline.wanted && !run->accumulation.wanted)
-		return ipu_schedule_lockstep(params.kind)
-			       ? run__refuse(rules, "pipeline",
-					     "training needs "
-					     "gradient_accumulation.steps_per_replica (Grouped: "
-					     "a multiple of %d, Interleaved: of %d)",
-					     2 * layout->stages, layout->stages)
-			       : run__refuse(rules, "pipeline",
-					     "training needs "
-					     "gradient_accumulation.steps_per_replica (%s: a "
-					     "multiple of %d; the more, the smaller the bubble)",
-					     ipu_schedule_name(params.kind),
-					     ipu_schedule_multiple(&params));
-
-	params.microbatches = (int)layout->accumulation;
-	status = ipu_schedule_check(&params, "gradient_accumulation.steps_per_replica", rules->err);
-	if (status != ST_OK && rules->err)
-		err_prefix(rules->err, run->pipeline.wanted ? "%s: pipeline.schedule" : "%s",
-			   run->path);
-	return status;
-}
-
-/* ---- all of them ----------------------------------------------------------------------------- */
-
-/* An input layer may say how great a micro-batch is. */
-static enum status run_rule_batch(struct run_rules *rules)
-{
-	int64_t batch = rules->run->data.batch_size, wanted = rules->model->batch;
-
-	if (!wanted || wanted == batch)
-		return ST_OK;
-	return run__refuse(rules, "data.batch_size",
-			   "%" PRId64 ", but the model's input layer asks for batches of %" PRId64,
-			   batch, wanted);
-}
-
-/* A compiled program has batches of one size, as has a model that says so; accumulated gradients
- * are of equal weight. */
-static enum status run_rule_remainder(struct run_rules *rules)
-{
-	const struct run_file *run = rules->run;
-
-	if (run->data.drop_remainder)
-		return ST_OK;
-	if (rules->model->batch)
-		return run__refuse(rules, "data.drop_remainder",
-				   "is false, but the model's input layer asks for batches of "
-				   "%" PRId64 "; leave it true",
-				   rules->model->batch);
-	if (!run->ipu.wanted && !run->accumulation.wanted)
-		return ST_OK;
-	return run__refuse(rules, "data.drop_remainder", "is false, but %s; leave it true, or %s",
-			   run->ipu.wanted ? "every batch on an IPU is a whole one"
-					   : "gradients of a short batch cannot be accumulated",
-			   run->ipu.wanted ? "train on the CPU alone (\"ipu\": null)"
-					   : "set gradient_accumulation to null");
-}
-
-/* A run that trains nothing must do something else. */
-static enum status run_rule_work(struct run_rules *rules)
-{
-	const struct run_file *run = rules->run;
-
-	if (run->fit.wanted || run->evaluate.wanted || run->predict.wanted)
-		return ST_OK;
-	return run__refuse(rules, "fit", "is null, and so are evaluate and predict: give one");
-}
+/* ---- what is trained ------------------------------------------------------------------------- */
 
 static int run_compare_stages(const void *a, const void *b)
 {
@@ -136,13 +85,715 @@ static enum status run_rule_stages(struct run_rules *rules)
 	return status;
 }
 
+/* A run that trains nothing must do something else. */
+static enum status run_rule_work(struct run_rules *rules)
+{
+	const struct run_file *run = rules->run;
+
+	if (run->fit.wanted || run->evaluate.wanted || run->predict.wanted)
+		return ST_OK;
+	return run_refuse(rules, "fit", "is null, and so are evaluate and predict: give one");
+}
+
+/* An input layer may say how great a micro-batch is. */
+static enum status run_rule_batch(struct run_rules *rules)
+{
+	int64_t batch = rules->run->data.batch_size, wanted = rules->model->batch;
+
+	if (!wanted || wanted == batch)
+		return ST_OK;
+	return run_refuse(rules, "data.batch_size",
+			  "%" PRId64 ", but the model's input layer asks for batches of %" PRId64,
+			  batch, wanted);
+}
+
+/* A compiled program has batches of one size, as has a model that says so; accumulated gradients
+ * are of equal weight. */
+static enum status run_rule_remainder(struct run_rules *rules)
+{
+	const struct run_file *run = rules->run;
+
+	if (run->data.drop_remainder)
+		return ST_OK;
+	if (rules->model->batch)
+		return run_refuse(rules, "data.drop_remainder",
+				  "is false, but the model's input layer asks for batches of "
+				  "%" PRId64 "; leave it true",
+				  rules->model->batch);
+	if (!run->ipu.wanted && !run->accumulation.wanted)
+		return ST_OK;
+	return run_refuse(rules, "data.drop_remainder", "is false, but %s; leave it true, or %s",
+			  run->ipu.wanted ? "every batch on an IPU is a whole one"
+					  : "gradients of a short batch cannot be accumulated",
+			  run->ipu.wanted ? "train on the CPU alone (\"ipu\": null)"
+					  : "set gradient_accumulation to null");
+}
+
+/* ---- stages on IPUs -------------------------------------------------------------------------- */
+
+/* Which stages may share an IPU is the schedule's. */
+static enum status run_mapping_shared(struct run_rules *rules)
+{
+	const struct run_file *run = rules->run;
+	const struct run_layout *layout = rules->layout;
+	const struct ipu_schedule_params params = {.kind = run->pipeline.schedule,
+						   .stages = layout->stages,
+						   .training = run->fit.wanted,
+						   .ipus = layout->ipus_used,
+						   .device = layout->device};
+	struct err why;
+
+	if (ipu_schedule_check_stages(&params, &why) == ST_OK)
+		return ST_OK;
+	for (int s = 0;
+	     ipu_schedule_row(params.kind)->sharing != IPU_SHARE_IN_TURN && s < params.stages; s++)
+		for (int other = 0; other < s; other++)
+			if (params.device[other] == params.device[s])
+				return run_refuse(rules, "pipeline.device_mapping",
+						  "stages %d and %d are both on IPU %d, but "
+						  "%s training needs an IPU for each stage; give "
+						  "each its own, or take Grouped or Sequential",
+						  other, s, params.device[s],
+						  ipu_schedule_name(params.kind));
+	return run_refuse(rules, "pipeline.device_mapping", "%s", why.text);
+}
+
+static enum status run_rule_mapping(struct run_rules *rules)
+{
+	const struct run_ints *mapping = &rules->run->pipeline.device_mapping;
+	const bool mapped = rules->run->pipeline.wanted && mapping->given;
+	struct run_layout *layout = rules->layout;
+
+	if (mapped && mapping->count != layout->stages)
+		return run_refuse(rules, "pipeline.device_mapping",
+				  "has %d entr%s, but the pipeline has %d stages; give each its "
+				  "IPU",
+				  mapping->count, mapping->count == 1 ? "y" : "ies",
+				  layout->stages);
+	for (int s = 0; s < layout->stages; s++) {
+		layout->device[s] = mapped ? mapping->items[s] : s;
+		if (layout->device[s] >= layout->ipus_used)
+			layout->ipus_used = layout->device[s] + 1;
+	}
+	return rules->run->pipeline.wanted ? run_mapping_shared(rules) : ST_OK;
+}
+
+/* ---- IPUs and replicas ----------------------------------------------------------------------- */
+
+static enum status run_too_few(struct run_rules *rules)
+{
+	const struct run_layout *layout = rules->layout;
+
+	if (rules->run->pipeline.device_mapping.given)
+		return run_refuse(rules, "ipu.auto_select_ipus",
+				  "%d attached, but pipeline.device_mapping goes up to IPU %d and "
+				  "so needs %d (rounded up to a power of two): give a multiple of "
+				  "%d",
+				  layout->ipus, layout->ipus_used - 1, layout->ipus_per_replica,
+				  layout->ipus_per_replica);
+	return run_refuse(rules, "ipu.auto_select_ipus",
+			  "%d attached, but a pipeline of %d stages needs %d (stages rounded up "
+			  "to a power of two): give a multiple of %d",
+			  layout->ipus, layout->stages, layout->ipus_per_replica,
+			  layout->ipus_per_replica);
+}
+
+static enum status run_rule_ipus(struct run_rules *rules)
+{
+	const struct run_file *run = rules->run;
+	struct run_layout *layout = rules->layout;
+	int unused;
+
+	layout->replicas = 1;
+	layout->ipus_per_replica = 1;
+	if (!run->ipu.wanted) {
+		if (run->pipeline.wanted)
+			return run_refuse(rules, "pipeline",
+					  "needs IPUs, but \"ipu\" is null: set pipeline to null "
+					  "too, or give ipu.auto_select_ipus");
+		return ST_OK;
+	}
+
+	while (layout->ipus_per_replica < layout->ipus_used)
+		layout->ipus_per_replica *= 2;
+	layout->ipus = (int)run->ipu.auto_select_ipus;
+	layout->replicas = layout->ipus / layout->ipus_per_replica;
+	if (!layout->replicas)
+		return run_too_few(rules);
+
+	unused = layout->ipus - layout->replicas * layout->ipus_per_replica;
+	if (unused)
+		str_addf(&rules->warnings,
+			 "ipu.auto_select_ipus: %d of %d IPUs stay idle: each replica takes %d.\n",
+			 unused, layout->ipus, layout->ipus_per_replica);
+	return ST_OK;
+}
+
+/* ---- I/O tiles ------------------------------------------------------------------------------- */
+
+static enum status run_rule_io_tiles(struct run_rules *rules)
+{
+	const struct run_file *run = rules->run;
+	const int64_t tiles = run->ipu.io_tiles.num_io_tiles;
+	struct ipu_target target;
+	enum status status;
+
+	if (!run->ipu.wanted)
+		return ST_OK;
+	if (!tiles)
+		return !run->ipu.io_tiles.place_ops_on_io_tiles
+			       ? ST_OK
+			       : run_refuse(rules, "ipu.io_tiles.place_ops_on_io_tiles",
+					    "is true, but there are no I/O tiles: give "
+					    "ipu.io_tiles.num_io_tiles (32, for one)");
+	status = ipu_target_get(run->ipu.target, run->ipu.tiles_per_ipu, &target, rules->err);
+	if (status != ST_OK)
+		return status;
+	if (tiles >= target.tiles)
+		return run_refuse(rules, "ipu.io_tiles.num_io_tiles",
+				  "%lld of the %lld tiles of an IPU leave none to compute; at "
+				  "most %lld would do",
+				  (long long)tiles, (long long)target.tiles,
+				  (long long)target.tiles - 1);
+	if (run->pipeline.wanted && ipu_schedule_row(run->pipeline.schedule)->pace != IPU_PACE_BOTH)
+		return run_refuse(rules, "ipu.io_tiles.num_io_tiles",
+				  "a pipeline has I/O tiles with the schedule Grouped alone, not "
+				  "with %s; set it to 0, or take Grouped",
+				  ipu_schedule_name(run->pipeline.schedule));
+	return ST_OK;
+}
+
+/* ---- the schedule ---------------------------------------------------------------------------- */
+
+static enum status run_rule_pipeline(struct run_rules *rules)
+{
+	const struct run_file *run = rules->run;
+	struct run_layout *layout = rules->layout;
+	struct ipu_schedule_params params = {.kind = run->pipeline.wanted ? run->pipeline.schedule
+									  : IPU_SEQUENTIAL,
+					     .stages = layout->stages,
+					     .training = true,
+					     .ipus = layout->ipus_used,
+					     .device = layout->device};
+	enum status status;
+
+	layout->accumulation = run->accumulation.wanted ? run->accumulation.steps_per_replica : 1;
+	if (!run->fit.wanted)
+		return ST_OK;
+	if (run->pipeline.wanted && !run->accumulation.wanted)
+		return ipu_schedule_lockstep(params.kind)
+			       ? run_refuse(rules, "pipeline",
+					    "training needs "
+					    "gradient_accumulation.steps_per_replica (Grouped: "
+					    "a multiple of %d, Interleaved: of %d)",
+					    2 * layout->stages, layout->stages)
+			       : run_refuse(rules, "pipeline",
+					    "training needs "
+					    "gradient_accumulation.steps_per_replica (%s: a "
+					    "multiple of %d; the more, the smaller the bubble)",
+					    ipu_schedule_name(params.kind),
+					    ipu_schedule_multiple(&params));
+
+	params.microbatches = (int)layout->accumulation;
+	status = ipu_schedule_check(&params, "gradient_accumulation.steps_per_replica", rules->err);
+	if (status != ST_OK && rules->err)
+		err_prefix(rules->err, run->pipeline.wanted ? "%s: pipeline.schedule" : "%s",
+			   run->path);
+	return status;
+}
+
+/* ---- recomputation --------------------------------------------------------------------------- */
+
+enum run_recomputation run_recomputation(const struct run_file *run)
+{
+	if (!run->pipeline.wanted || !run->ipu.wanted || !run->ipu.allow_recompute)
+		return RUN_RECOMPUTE_NOTHING;
+	if (run->pipeline.recomputation_mode != RUN_RECOMPUTE_AUTO)
+		return run->pipeline.recomputation_mode;
+	return ipu_schedule_row(run->pipeline.schedule)->replays & IPU_REPLAY_AHEAD
+		       ? RUN_RECOMPUTE_THEN_BACKPROPAGATE
+		       : RUN_RECOMPUTE_AND_BACKPROPAGATE_INTERLEAVED;
+}
+
+static enum status run_rule_recompute(struct run_rules *rules)
+{
+	static const struct {
+		const char *name;
+		unsigned replay;
+	} modes[] = {
+		[RUN_RECOMPUTE_AUTO] = {"Auto", IPU_REPLAY_AHEAD | IPU_REPLAY_LATE},
+		[RUN_RECOMPUTE_THEN_BACKPROPAGATE] = {"RecomputeThenBackpropagate",
+						      IPU_REPLAY_AHEAD},
+		[RUN_RECOMPUTE_AND_BACKPROPAGATE_INTERLEAVED] =
+			{"RecomputeAndBackpropagateInterleaved", IPU_REPLAY_LATE},
+	};
+	const struct run_file *run = rules->run;
+	const enum run_recomputation mode = run->pipeline.recomputation_mode;
+	const unsigned replays = ipu_schedule_row(run->pipeline.schedule)->replays;
+	const int other = replays & IPU_REPLAY_AHEAD ? RUN_RECOMPUTE_THEN_BACKPROPAGATE
+						     : RUN_RECOMPUTE_AND_BACKPROPAGATE_INTERLEAVED;
+	struct str names = {0};
+	enum status status;
+
+	if (run->ipu.wanted && run->ipu.allow_recompute && !run->pipeline.wanted)
+		str_addf(&rules->warnings, "ipu.allow_recompute: has no effect without a pipeline: "
+					   "all activations are kept.\n");
+	if (!run->pipeline.wanted || (mode == RUN_RECOMPUTE_AUTO && !run->ipu.allow_recompute))
+		return ST_OK;
+	if (!run->ipu.allow_recompute)
+		return run_refuse(rules, "pipeline.recomputation_mode",
+				  "%s needs ipu.allow_recompute to be true", modes[mode].name);
+	if (replays == 0)
+		return run_refuse(rules, "ipu.allow_recompute",
+				  "is true, but the schedule %s reads activations once more for "
+				  "the gradients of the weights, so none can be let go; set it to "
+				  "false, or take Grouped",
+				  ipu_schedule_name(run->pipeline.schedule));
+	if (replays & modes[mode].replay)
+		return ST_OK;
+	for (int k = 0; k < IPU_SCHEDULE_KINDS; k++)
+		if (ipu_schedule_row((enum ipu_schedule_kind)k)->replays & modes[mode].replay)
+			str_addf(&names, "%s%s", names.length > 0 ? ", " : "",
+				 ipu_schedule_name((enum ipu_schedule_kind)k));
+	status = run_refuse(rules, "pipeline.recomputation_mode",
+			    "%s is for the schedules %s, not for %s; take %s", modes[mode].name,
+			    str_peek(&names), ipu_schedule_name(run->pipeline.schedule),
+			    modes[other].name);
+	str_free(&names);
+	return status;
+}
+
+/* ---- what lies elsewhere --------------------------------------------------------------------- */
+
+/* A share of one replica is all of it. */
+static void run_tell_sharding(struct run_rules *rules, const char *key, enum run_maybe asked)
+{
+	if (asked == RUN_YES && rules->layout->replicas == 1)
+		str_addf(&rules->warnings,
+			 "%s: has no effect: there is one replica, which keeps all.\n", key);
+}
+
+/* The numbers are those of the host, which does update them. */
+static void run_tell_moving_statistics(struct run_rules *rules)
+{
+	const struct model *model = rules->model;
+
+	for (int i = 0; i < model->layer_count; i++) {
+		if (strcmp(model_layer_class(&model->layers[i]), "BatchNormalization") != 0)
+			continue;
+		str_addf(&rules->warnings,
+			 "pipeline: BatchNormalization (layer \"%s\") does not update its moving "
+			 "statistics properly in a pipeline of Keras for IPUs; here they are "
+			 "updated in the order of the micro-batches.\n",
+			 model->layers[i].name);
+		return;
+	}
+}
+
+static enum status run_rule_moving(struct run_rules *rules)
+{
+	const struct run_file *run = rules->run;
+
+	if (!run->pipeline.wanted)
+		return ST_OK;
+	if (run->pipeline.offload_activations == RUN_YES &&
+	    ipu_schedule_row(run->pipeline.schedule)->pace == IPU_PACE_ALONE)
+		return run_refuse(rules, "pipeline.offload_activations",
+				  "the schedule %s has no activations that wait: set it to false, "
+				  "or take Grouped or Interleaved",
+				  ipu_schedule_name(run->pipeline.schedule));
+	run_tell_sharding(rules, "pipeline.replicated_optimizer_state_sharding",
+			  run->pipeline.replicated_optimizer_state_sharding);
+	run_tell_sharding(rules, "pipeline.replicated_weight_sharding",
+			  run->pipeline.replicated_weight_sharding);
+	if (run->pipeline.accumulate_outfeed && run->fit.wanted && run->fit.asynchronous_callbacks)
+		str_addf(
+			&rules->warnings,
+			"fit.asynchronous_callbacks: is ignored: pipeline.accumulate_outfeed sends "
+			"no results of single steps.\n");
+	if (run->fit.wanted)
+		run_tell_moving_statistics(rules);
+	return ST_OK;
+}
+
+/* ---- options of single stages ---------------------------------------------------------------- */
+
+static enum status run_rule_plans(struct run_rules *rules)
+{
+	const struct run_file *run = rules->run;
+	const struct {
+		const char *key;
+		const struct run_poplars *poplars;
+	} lists[] = {
+		{"pipeline.forward_propagation_stages_poplar_options",
+		 &run->pipeline.forward_options},
+		{"pipeline.backward_propagation_stages_poplar_options",
+		 &run->pipeline.backward_options},
+	};
+
+	for (size_t i = 0; run->pipeline.wanted && i < 2; i++)
+		if (lists[i].poplars->given && lists[i].poplars->count != rules->layout->stages)
+			return run_refuse(rules, lists[i].key,
+					  "has %d entr%s, but the pipeline has %d stages; give "
+					  "each an object or null",
+					  lists[i].poplars->count,
+					  lists[i].poplars->count == 1 ? "y" : "ies",
+					  rules->layout->stages);
+	return ST_OK;
+}
+
+/* ---- steps ----------------------------------------------------------------------------------- */
+
+/* Batches of a pass over @items. */
+static int64_t run_pass_batches(const struct run_file *run, int64_t items)
+{
+	return items / run->data.batch_size +
+	       (!run->data.drop_remainder && items % run->data.batch_size);
+}
+
+/* The batches that the set has, or as many as are asked for. */
+static enum status run_rule_batches(struct run_rules *rules, const struct run_span *span,
+				    int64_t *batches)
+{
+	int64_t batch = rules->run->data.batch_size;
+	char count[FMT_SIZE];
+
+	fmt_count(count, span->items);
+	if (!span->items)
+		return run_refuse(rules, span->mode, "the data set has no %s", span->images);
+	if (batch > span->items && rules->run->data.drop_remainder)
+		return run_refuse(rules, "data.batch_size",
+				  "%" PRId64 " is beyond the %s %s; give at most %" PRId64 "%s",
+				  batch, count, span->images, span->items,
+				  rules->run->data.limit ? " or a greater data.limit" : "");
+
+	*batches = span->given ? span->given : run_pass_batches(rules->run, span->items);
+	if (!span->given && rules->run->data.drop_remainder && span->items % batch)
+		str_addf(&rules->warnings,
+			 "%s: %" PRId64 " of the %s %s do not fill a batch of %" PRId64
+			 " and are left out of each pass.\n",
+			 span->mode, span->items % batch, count, span->images, batch);
+	return ST_OK;
+}
+
+/* "epoch" without a number of steps: as many of the @steps as whole executions can have. */
+static enum status run_rule_round(struct run_rules *rules, const struct run_span *span,
+				  int64_t *steps)
+{
+	int64_t rest = *steps % span->unit;
+
+	if (span->given || span->wanted != RUN_WHOLE_EPOCH || !rest)
+		return ST_OK;
+	if (rest == *steps)
+		return run_refuse(rules, span->execution_key,
+				  "\"epoch\" needs at least %" PRId64
+				  " steps on each replica; the set has %" PRId64,
+				  span->unit, *steps);
+	str_addf(&rules->warnings,
+		 "%s: the last %" PRId64 " of %" PRId64
+		 " steps are left out, so that an execution of the whole epoch is a multiple of "
+		 "%" PRId64 ": %" PRId64 " are done.\n",
+		 span->mode, rest, *steps, span->unit, *steps - rest);
+	*steps -= rest;
+	return ST_OK;
+}
+
+static enum status run_rule_steps(struct run_rules *rules, const struct run_span *span,
+				  int64_t *steps)
+{
+	int64_t replicas = rules->layout->replicas, batches = 0;
+	enum status status = run_rule_batches(rules, span, &batches);
+
+	if (status != ST_OK)
+		return status;
+	*steps = batches / replicas;
+	if (!*steps)
+		return run_refuse(rules, span->steps_key,
+				  "%" PRId64 " batches leave none for each of %" PRId64
+				  " replicas; %" PRId64 " are the least",
+				  batches, replicas, replicas);
+	if (batches % replicas)
+		str_addf(&rules->warnings,
+			 "%s: %" PRId64 " of %" PRId64
+			 " batches are dropped: they do not divide among %" PRId64 " replicas.\n",
+			 span->steps_key, batches % replicas, batches, replicas);
+	return run_rule_round(rules, span, steps);
+}
+
+/* ---- executions ------------------------------------------------------------------------------ */
+
+/* The divisor of @steps that is a multiple of @unit and nearest to @wanted; 0: none. */
+static int64_t run_nearest_divisor(int64_t steps, int64_t unit, int64_t wanted)
+{
+	int64_t best = 0;
+
+	for (int64_t low = 1; low <= steps / low; low++) {
+		const int64_t pair[] = {low, steps / low};
+
+		if (steps % low)
+			continue;
+		for (size_t i = 0; i < ARRAY_LEN(pair); i++) {
+			int64_t distance = pair[i] > wanted ? pair[i] - wanted : wanted - pair[i];
+			int64_t least = best > wanted ? best - wanted : wanted - best;
+
+			if (pair[i] % unit == 0 && (!best || distance < least))
+				best = pair[i];
+		}
+	}
+	return best;
+}
+
+/* "500 would do", or what the number of steps should be. */
+static void run_remedy(const struct run_rules *rules, const struct run_span *span, int64_t steps,
+		       int64_t execution, char *out, size_t size)
+{
+	int64_t good = run_nearest_divisor(steps, span->unit, execution);
+
+	if (good) {
+		snprintf(out, size, "%" PRId64 " would do", good);
+		return;
+	}
+	good = steps / span->unit * span->unit;
+	if (!good)
+		good = span->unit;
+	snprintf(out, size, "%s %" PRId64 " with %s %" PRId64 " would do", span->steps_key,
+		 good * rules->layout->replicas, span->execution_key, good);
+}
+
+/* Keras runs, but the host waits for each step: said once, for the first mode it is true of. */
+static void run_advise(struct run_rules *rules, const struct run_span *span, int64_t steps,
+		       int64_t execution)
+{
+	if (!rules->run->ipu.wanted || execution != 1 || steps == 1 || rules->advised)
+		return;
+	rules->advised = true;
+	str_addf(&rules->notes,
+		 "%s is 1, so the host has a part in every step: a greater one, up to %" PRId64
+		 " (\"epoch\"), is faster.\n",
+		 span->execution_key, steps);
+}
+
+static enum status run_rule_execution(struct run_rules *rules, const struct run_span *span,
+				      int64_t steps, int64_t *execution)
+{
+	char remedy[256];
+
+	*execution = span->wanted == RUN_WHOLE_EPOCH ? steps : span->wanted;
+	if (*execution > steps) {
+		str_addf(&rules->warnings,
+			 "%s: %" PRId64 " is more than the %" PRId64 " steps there are%s: %" PRId64
+			 " is used.\n",
+			 span->execution_key, *execution, steps,
+			 rules->layout->replicas > 1 ? " for each replica" : "", steps);
+		*execution = steps;
+	}
+	run_remedy(rules, span, steps, *execution, remedy, sizeof(remedy));
+	if (steps % *execution)
+		return run_refuse(rules, span->execution_key,
+				  "%" PRId64 " is not a divisor of the %" PRId64 " steps%s; %s",
+				  *execution, steps,
+				  rules->layout->replicas > 1 ? " of each replica" : "", remedy);
+	run_advise(rules, span, steps, *execution);
+	return ST_OK;
+}
+
+/* ---- training -------------------------------------------------------------------------------- */
+
+/* Keras says so where the batch that the weights see is not the batch of the data. */
+static void run_tell_effective_batch(struct run_rules *rules)
+{
+	const struct run_layout *layout = rules->layout;
+	int64_t batch = rules->run->data.batch_size;
+
+	if (layout->accumulation == 1 && layout->replicas == 1)
+		return;
+	str_addf(&rules->notes,
+		 "Training is %sdistributed over replicas; the effective batch size is %" PRId64
+		 " (batch %" PRId64 " x %" PRId64 " accumulated x %d replica%s). Weight updates of "
+		 "each replica: %" PRId64 " in an execution, %" PRId64 " in an epoch.\n",
+		 layout->replicas == 1 ? "not " : "",
+		 batch * layout->accumulation * layout->replicas, batch, layout->accumulation,
+		 layout->replicas, layout->replicas == 1 ? "" : "s", layout->updates_per_execution,
+		 layout->updates_per_execution * layout->executions_per_epoch);
+}
+
+static enum status run_rule_fit(struct run_rules *rules)
+{
+	const struct run_file *run = rules->run;
+	struct run_layout *layout = rules->layout;
+	const struct run_span span = {.mode = "fit",
+				      .steps_key = "fit.steps_per_epoch",
+				      .execution_key = "compile.steps_per_execution",
+				      .images = "training images",
+				      .items = rules->train_items,
+				      .given = run->fit.steps_per_epoch,
+				      .wanted = run->compile.steps_per_execution,
+				      .unit = layout->accumulation};
+	enum status status;
+	char remedy[256];
+
+	if (!run->fit.wanted)
+		return ST_OK;
+	status = run_rule_steps(rules, &span, &layout->steps_per_epoch);
+	if (status == ST_OK)
+		status = run_rule_execution(rules, &span, layout->steps_per_epoch,
+					    &layout->steps_per_execution);
+	if (status != ST_OK)
+		return status;
+
+	run_remedy(rules, &span, layout->steps_per_epoch, layout->steps_per_execution, remedy,
+		   sizeof(remedy));
+	if (layout->steps_per_execution % layout->accumulation)
+		return run_refuse(rules, span.execution_key,
+				  "%" PRId64 " is not a multiple of "
+				  "gradient_accumulation.steps_per_replica %" PRId64 "; %s",
+				  layout->steps_per_execution, layout->accumulation, remedy);
+	layout->executions_per_epoch = layout->steps_per_epoch / layout->steps_per_execution;
+	layout->updates_per_execution = layout->steps_per_execution / layout->accumulation;
+	run_tell_effective_batch(rules);
+	return ST_OK;
+}
+
+/* Without data.repeat, a set must hold all that steps_per_epoch asks for. */
+static enum status run_rule_repeat(struct run_rules *rules)
+{
+	const struct run_file *run = rules->run;
+	int64_t batches = run->fit.steps_per_epoch * run->fit.epochs;
+	int64_t there = run_pass_batches(run, rules->train_items);
+
+	if (run->data.repeat || !run->fit.steps_per_epoch || batches <= there)
+		return ST_OK;
+	return run_refuse(rules, "data.repeat",
+			  "is false, but %" PRId64 " epochs of %" PRId64 " steps need %" PRId64
+			  " batches and the set has %" PRId64
+			  "; set data.repeat to true, or take fewer steps",
+			  run->fit.epochs, run->fit.steps_per_epoch, batches, there);
+}
+
+/* ---- evaluation and prediction --------------------------------------------------------------- */
+
+/* Without backward passes the depth of a pipeline is the execution. */
+static enum status run_rule_depth(struct run_rules *rules, const struct run_span *span,
+				  int64_t steps, int64_t execution)
+{
+	const struct run_file *run = rules->run;
+	const struct run_layout *layout = rules->layout;
+	const struct ipu_schedule_params params = {
+		.kind = run->pipeline.wanted ? run->pipeline.schedule : IPU_SEQUENTIAL,
+		.stages = layout->stages,
+		.microbatches = (int)execution,
+		.ipus = layout->ipus_used,
+		.device = layout->device};
+	int64_t good = steps / span->unit * span->unit;
+	enum status status;
+	struct err why;
+
+	status = ipu_schedule_check(&params, span->execution_key, &why);
+	if (status == ST_OK)
+		return ST_OK;
+	if (!good)
+		good = span->unit;
+	if (status != ST_INVALID)
+		return err_set(rules->err, status, "%s: %s%s", run->path,
+			       run->pipeline.wanted ? "pipeline.schedule: " : "", why.text);
+	return run_refuse(rules, "pipeline.schedule",
+			  "%s; %s %" PRId64 " with %s %" PRId64 " would do", why.text,
+			  span->steps_key, good * layout->replicas, span->execution_key, good);
+}
+
+/* The least depth without backward passes, of which others are multiples. Stages that share an IPU
+ * leave Interleaved fewer lines of micro-batches. */
+static int64_t run_least_depth(const struct run_rules *rules)
+{
+	const struct run_file *run = rules->run;
+	const struct run_layout *layout = rules->layout;
+	const struct ipu_schedule_params params = {.kind = run->pipeline.schedule,
+						   .stages = layout->stages,
+						   .ipus = layout->ipus_used,
+						   .device = layout->device};
+	const int multiple = run->pipeline.wanted ? ipu_schedule_multiple(&params) : 1;
+
+	return multiple > 0 ? multiple : layout->stages;
+}
+
+/* Without data.repeat a set must hold what is asked of it. */
+static enum status run_rule_enough(struct run_rules *rules, const struct run_span *span)
+{
+	int64_t there = run_pass_batches(rules->run, span->items);
+
+	if (rules->run->data.repeat || span->given <= there)
+		return ST_OK;
+	return run_refuse(rules, "data.repeat",
+			  "is false, but %s %" PRId64 " is more than the %" PRId64
+			  " batches of the set; set data.repeat to true, or take fewer steps",
+			  span->steps_key, span->given, there);
+}
+
+/* A mode without backward passes; @span lacks what both have in common. */
+static enum status run_rule_forward(struct run_rules *rules, struct run_span *span, int64_t *steps,
+				    int64_t *execution)
+{
+	const struct run_file *run = rules->run;
+	enum status status;
+
+	span->images = "test images";
+	span->items = rules->test_items;
+	span->unit = run_least_depth(rules);
+	if (!span->wanted)
+		span->wanted = run->compile.steps_per_execution;
+
+	status = run_rule_steps(rules, span, steps);
+	if (status == ST_OK)
+		status = run_rule_enough(rules, span);
+	if (status == ST_OK)
+		status = run_rule_execution(rules, span, *steps, execution);
+	if (status == ST_OK)
+		status = run_rule_depth(rules, span, *steps, *execution);
+	return status;
+}
+
+/* The validation of an epoch is the evaluation at its end. */
+static enum status run_rule_evaluate(struct run_rules *rules)
+{
+	const struct run_file *run = rules->run;
+	struct run_layout *layout = rules->layout;
+	struct run_span span = {.mode = run->evaluate.wanted ? "evaluate" : "fit.validation",
+				.steps_key = "evaluate.steps",
+				.execution_key = "evaluate.steps_per_execution",
+				.given = run->evaluate.steps,
+				.wanted = run->evaluate.steps_per_execution};
+
+	if (!run->evaluate.wanted && !(run->fit.wanted && run->fit.validation))
+		return ST_OK;
+	return run_rule_forward(rules, &span, &layout->evaluate_steps,
+				&layout->evaluate_steps_per_execution);
+}
+
+static enum status run_rule_predict(struct run_rules *rules)
+{
+	const struct run_file *run = rules->run;
+	struct run_layout *layout = rules->layout;
+	struct run_span span = {.mode = "predict",
+				.steps_key = "predict.steps",
+				.execution_key = "predict.steps_per_execution",
+				.given = run->predict.steps,
+				.wanted = run->predict.steps_per_execution};
+
+	if (!run->predict.wanted)
+		return ST_OK;
+	return run_rule_forward(rules, &span, &layout->predict_steps,
+				&layout->predict_steps_per_execution);
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
 static enum status run_rules_apply(struct run_rules *rules)
 {
 	static enum status (*const table[])(struct run_rules *) = {
-		run_rule_stages,     run_rule_work,      run_rule_batch,     run_rule_remainder,
-		run__rule_mapping,   run__rule_ipus,     run__rule_io_tiles, run_rule_pipeline,
-		run__rule_recompute, run__rule_moving,   run__rule_plans,    run__rule_fit,
-		run__rule_repeat,    run__rule_evaluate, run__rule_predict,
+		run_rule_stages,    run_rule_work,     run_rule_batch,    run_rule_remainder,
+		run_rule_mapping,   run_rule_ipus,     run_rule_io_tiles, run_rule_pipeline,
+		run_rule_recompute, run_rule_moving,   run_rule_plans,    run_rule_fit,
+		run_rule_repeat,    run_rule_evaluate, run_rule_predict,
 	};
 	enum status status = ST_OK;
 

@@ -44,55 +44,47 @@ static struct callback *callbacks_append(struct callbacks *callbacks,
 	return added;
 }
 
-static enum status callback_find(const struct callback_ops **out, const struct json_at *at,
-				 const char *class_name, struct err *err)
-{
-	const char *known[ARRAY_LEN(callback_rows)];
-
-	for (size_t i = 0; i < ARRAY_LEN(callback_rows); i++) {
-		*out = callback_rows[i];
-		known[i] = callback_rows[i]->class_name;
-		if (!strcmp(known[i], class_name))
-			return ST_OK;
-	}
-	return json_unknown(at, "callback", class_name, known, ARRAY_LEN(known), err);
-}
-
-static enum status callback_read(struct callbacks *out, const struct json_at *at, struct err *err)
+static void callback_read(struct callbacks *out, const struct json_at *at, struct err *err)
 {
 	static const cJSON nothing = {.type = cJSON_Object};
-	const struct callback_ops *ops;
+	const char *known[ARRAY_LEN(callback_rows)], *class_name;
+	const struct callback_ops *ops = NULL;
 	struct callback *callback;
 	struct json_at config;
-	const char *class_name;
 	bool config_here;
-	enum status status = model_config_object(at, &class_name, &config, &config_here, err);
 
-	if (status == ST_OK)
-		status = callback_find(&ops, at, class_name, err);
-	if (status != ST_OK)
-		return status;
+	if (model_config_object(at, &class_name, &config, &config_here, err) != ST_OK)
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(callback_rows); i++) {
+		known[i] = callback_rows[i]->class_name;
+		if (!strcmp(known[i], class_name))
+			ops = callback_rows[i];
+	}
+	if (!ops) {
+		json_unknown(at, "callback", class_name, known, ARRAY_LEN(known), err);
+		return;
+	}
 	callback = callbacks_append(out, ops, err);
-	if (!callback)
-		return ST_NOMEM;
 	if (!config_here) {
 		config = *at;
 		config.node = &nothing;
 	}
-	return ops->read(callback, &config, err);
+	if (callback)
+		ops->read(callback, &config, err);
 }
 
 enum status callbacks_read(struct callbacks *out, const struct json_at *list, struct err *err)
 {
-	enum status status = ST_OK;
 	struct json_at item;
+	struct err own;
 
+	err = err_start(err, &own);
 	*out = (struct callbacks){0};
-	for (int i = 0; list && status == ST_OK && json_item(list, i, &item); i++)
-		status = callback_read(out, &item, err);
-	if (status != ST_OK)
+	for (int i = 0; list && !err_stuck(err) && json_item(list, i, &item); i++)
+		callback_read(out, &item, err);
+	if (err_stuck(err))
 		callbacks_fini(out);
-	return status;
+	return err->status;
 }
 
 bool callbacks_show_outfeeds(const struct callbacks *callbacks)
@@ -318,73 +310,51 @@ bool callback_smaller_is_better(enum callback_mode mode, const char *monitor)
 	return !(strstr(monitor, "acc") || (length >= 3 && !strcmp(monitor + length - 3, "auc")));
 }
 
-enum status callback_read_mode(const struct json_at *config, enum callback_mode *out,
-			       struct err *err)
+void callback_read_mode(const struct json_at *config, enum callback_mode *out, struct err *err)
 {
 	static const char *const known[] = {"auto", "min", "max"};
 	struct json_at here;
 	const char *text;
-	enum status status;
 
 	*out = CALLBACK_AUTO;
-	if (!json_child(config, "mode", &here) || json_is_null(&here))
-		return ST_OK;
-	status = json_text(&here, &text, err);
-	if (status != ST_OK)
-		return status;
-	for (size_t i = 0; i < ARRAY_LEN(known); i++) {
-		*out = (enum callback_mode)i;
-		if (!strcmp(known[i], text))
-			return ST_OK;
-	}
-	return json_unknown(&here, "mode", text, known, ARRAY_LEN(known), err);
+	if (!model_option_at(config, "mode", &here, err) || json_text(&here, &text, err) != ST_OK)
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(known); i++)
+		if (!strcmp(known[i], text)) {
+			*out = (enum callback_mode)i;
+			return;
+		}
+	json_unknown(&here, "mode", text, known, ARRAY_LEN(known), err);
 }
 
-enum status callback_read_text(const struct json_at *config, const char *key, char **out,
-			       struct err *err)
+void callback_read_text(const struct json_at *config, const char *key, char **out, struct err *err)
 {
-	struct json_at here;
-	const char *text;
-	enum status status;
+	const char *text = NULL;
 
-	if (!json_child(config, key, &here) || json_is_null(&here))
-		return ST_OK;
-	status = json_text(&here, &text, err);
-	if (status != ST_OK)
-		return status;
+	model_option_text(config, key, &text, err);
+	if (!text)
+		return;
 	mem_free(*out);
 	*out = mem_strdup(text);
-	return *out ? ST_OK : err_nomem(err);
+	if (!*out)
+		err_nomem(err);
 }
 
-enum status callback_read_real(const struct json_at *config, const char *key, double *out,
-			       struct err *err)
+void callback_read_real(const struct json_at *config, const char *key, double *out, struct err *err)
 {
 	struct json_at here;
 
-	if (!json_child(config, key, &here) || json_is_null(&here))
-		return ST_OK;
-	return json_real(&here, out, err);
+	if (model_option_at(config, key, &here, err))
+		json_real(&here, out, err);
 }
 
-enum status callback_read_int(const struct json_at *config, const char *key, int64_t least,
-			      int64_t *out, struct err *err)
+void callback_read_int(const struct json_at *config, const char *key, int64_t least, int64_t *out,
+		       struct err *err)
 {
 	struct json_at here;
 
-	if (!json_child(config, key, &here) || json_is_null(&here))
-		return ST_OK;
-	return json_int(&here, least, INT32_MAX, out, err);
-}
-
-enum status callback_read_bool(const struct json_at *config, const char *key, bool *out,
-			       struct err *err)
-{
-	struct json_at here;
-
-	if (!json_child(config, key, &here) || json_is_null(&here))
-		return ST_OK;
-	return json_bool(&here, out, err);
+	if (model_option_at(config, key, &here, err))
+		json_int(&here, least, INT32_MAX, out, err);
 }
 
 void callback_say_missing(const struct callback_host *host, const char *what, const char *monitor,

@@ -36,8 +36,7 @@ struct callback {
 /* Any may be NULL. @epoch is from 1; @batch is the last of the execution, or the step. */
 struct callback_ops {
 	const char *class_name;
-	enum status (*read)(struct callback *callback, const struct json_at *config,
-			    struct err *err);
+	void (*read)(struct callback *callback, const struct json_at *config, struct err *err);
 	enum status (*train_begin)(struct callback *callback, const struct callback_host *host,
 				   struct err *err);
 	enum status (*epoch_begin)(struct callback *callback, const struct callback_host *host,
@@ -108,18 +107,15 @@ enum callback_mode {
 	CALLBACK_MAX
 };
 bool callback_smaller_is_better(enum callback_mode mode, const char *monitor);
-enum status callback_read_mode(const struct json_at *config, enum callback_mode *out,
-			       struct err *err);
+void callback_read_mode(const struct json_at *config, enum callback_mode *out, struct err *err);
 
-/* Options of a config; absent: *out is left. Texts are copied; mem_free() them. */
-enum status callback_read_text(const struct json_at *config, const char *key, char **out,
-			       struct err *err);
-enum status callback_read_real(const struct json_at *config, const char *key, double *out,
-			       struct err *err);
-enum status callback_read_int(const struct json_at *config, const char *key, int64_t least,
-			      int64_t *out, struct err *err);
-enum status callback_read_bool(const struct json_at *config, const char *key, bool *out,
-			       struct err *err);
+/* Options of a config; absent, null or after a failure, which sticks in @err, *out is left. Texts
+ * are copied; mem_free() them. */
+void callback_read_text(const struct json_at *config, const char *key, char **out, struct err *err);
+void callback_read_real(const struct json_at *config, const char *key, double *out,
+			struct err *err);
+void callback_read_int(const struct json_at *config, const char *key, int64_t least, int64_t *out,
+		       struct err *err);
 
 /* "X conditioned on metric `val_loss` which is not available. Available metrics are: ..." */
 void callback_say_missing(const struct callback_host *host, const char *what, const char *monitor,

@@ -19,32 +19,27 @@ struct csv_logger {
 	FILE *file;
 };
 
-static enum status csv_read(struct callback *callback, const struct json_at *config,
-			    struct err *err)
+static void csv_read(struct callback *callback, const struct json_at *config, struct err *err)
 {
 	static const struct model_option options[] = {{"filename", MODEL_ANY},
 						      {"separator", MODEL_ANY},
 						      {"append", MODEL_ANY},
 						      {"name", MODEL_ANY}};
 	struct csv_logger *csv = mem_calloc(1, sizeof(*csv));
-	enum status status;
 
 	callback->state = csv;
-	if (!csv)
-		return err_nomem(err);
-	csv->separator = mem_strdup(",");
-	if (!csv->separator)
-		return err_nomem(err);
-	status = model_config_check(config, options, ARRAY_LEN(options), NULL, 0, err);
-	if (status == ST_OK)
-		status = callback_read_text(config, "filename", &csv->path, err);
-	if (status == ST_OK && !csv->path)
-		status = json_fail(config, err, "\"filename\" is missing");
-	if (status == ST_OK)
-		status = callback_read_text(config, "separator", &csv->separator, err);
-	if (status == ST_OK)
-		status = callback_read_bool(config, "append", &csv->append, err);
-	return status;
+	if (csv)
+		csv->separator = mem_strdup(",");
+	if (!csv || !csv->separator) {
+		err_nomem(err);
+		return;
+	}
+	model_config_check(config, options, ARRAY_LEN(options), NULL, 0, err);
+	callback_read_text(config, "filename", &csv->path, err);
+	if (!err_stuck(err) && !csv->path)
+		json_fail(config, err, "\"filename\" is missing");
+	callback_read_text(config, "separator", &csv->separator, err);
+	model_option_bool(config, "append", &csv->append, err);
 }
 
 static enum status csv_fail(const struct csv_logger *csv, struct err *err)

@@ -22,8 +22,7 @@ struct early_stopping {
 	int64_t best_epoch, stopped_epoch;
 };
 
-static enum status stopping_options(struct early_stopping *s, const struct json_at *config,
-				    struct err *err)
+static void stopping_read(struct callback *callback, const struct json_at *config, struct err *err)
 {
 	static const struct model_option options[] = {
 		{"monitor", MODEL_ANY},
@@ -36,42 +35,28 @@ static enum status stopping_options(struct early_stopping *s, const struct json_
 		{"restore_best_weights", MODEL_ANY},
 		{"start_from_epoch", MODEL_ANY},
 	};
-	int64_t verbose = 0;
-	enum status status = model_config_check(config, options, ARRAY_LEN(options), NULL, 0, err);
-
-	if (status == ST_OK)
-		status = callback_read_text(config, "monitor", &s->monitor, err);
-	if (status == ST_OK)
-		status = callback_read_real(config, "min_delta", &s->min_delta, err);
-	if (status == ST_OK)
-		status = callback_read_real(config, "baseline", &s->baseline, err);
-	if (status == ST_OK)
-		status = callback_read_int(config, "patience", 0, &s->patience, err);
-	if (status == ST_OK)
-		status =
-			callback_read_int(config, "start_from_epoch", 0, &s->start_from_epoch, err);
-	if (status == ST_OK)
-		status = callback_read_int(config, "verbose", 0, &verbose, err);
-	if (status == ST_OK)
-		status = callback_read_bool(config, "restore_best_weights", &s->restore, err);
-	s->verbose = verbose > 0;
-	s->min_delta = fabs(s->min_delta);
-	return status == ST_OK ? callback_read_mode(config, &s->mode, err) : status;
-}
-
-static enum status stopping_read(struct callback *callback, const struct json_at *config,
-				 struct err *err)
-{
 	struct early_stopping *s = mem_calloc(1, sizeof(*s));
+	int64_t verbose = 0;
 
 	callback->state = s;
-	if (!s)
-		return err_nomem(err);
+	if (s)
+		s->monitor = mem_strdup("val_loss");
+	if (!s || !s->monitor) {
+		err_nomem(err);
+		return;
+	}
 	s->best = s->baseline = NAN;
-	s->monitor = mem_strdup("val_loss");
-	if (!s->monitor)
-		return err_nomem(err);
-	return stopping_options(s, config, err);
+	model_config_check(config, options, ARRAY_LEN(options), NULL, 0, err);
+	callback_read_text(config, "monitor", &s->monitor, err);
+	callback_read_real(config, "min_delta", &s->min_delta, err);
+	callback_read_real(config, "baseline", &s->baseline, err);
+	callback_read_int(config, "patience", 0, &s->patience, err);
+	callback_read_int(config, "start_from_epoch", 0, &s->start_from_epoch, err);
+	callback_read_int(config, "verbose", 0, &verbose, err);
+	model_option_bool(config, "restore_best_weights", &s->restore, err);
+	callback_read_mode(config, &s->mode, err);
+	s->verbose = verbose > 0;
+	s->min_delta = fabs(s->min_delta);
 }
 
 static enum status stopping_begin(struct callback *callback, const struct callback_host *host,

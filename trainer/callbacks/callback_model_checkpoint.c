@@ -26,38 +26,36 @@ struct checkpoint {
 };
 
 /* "epoch", or a number of batches. */
-static enum status checkpoint_frequency(struct checkpoint *c, const struct json_at *config,
-					struct err *err)
+static void checkpoint_frequency(struct checkpoint *c, const struct json_at *config,
+				 struct err *err)
 {
 	struct json_at here;
 
-	if (!json_child(config, "save_freq", &here) || json_is_null(&here))
-		return ST_OK;
-	if (cJSON_IsString(here.node) && !strcmp(here.node->valuestring, "epoch"))
-		return ST_OK;
+	if (!model_option_at(config, "save_freq", &here, err) ||
+	    (cJSON_IsString(here.node) && !strcmp(here.node->valuestring, "epoch")))
+		return;
 	if (cJSON_IsString(here.node))
-		return json_fail(&here, err, "must be \"epoch\" or a number of batches");
-	return json_int(&here, 1, INT32_MAX, &c->every, err);
+		json_fail(&here, err, "must be \"epoch\" or a number of batches");
+	else
+		json_int(&here, 1, INT32_MAX, &c->every, err);
 }
 
-static enum status checkpoint_path(struct checkpoint *c, const struct json_at *config,
-				   struct err *err)
+static void checkpoint_path(struct checkpoint *c, const struct json_at *config, struct err *err)
 {
-	enum status status = callback_read_text(config, "filepath", &c->path, err);
 	struct json_at here;
 	struct err why;
 
-	if (status != ST_OK)
-		return status;
+	callback_read_text(config, "filepath", &c->path, err);
+	if (err_stuck(err))
+		return;
 	if (!c->path || !json_child(config, "filepath", &here))
-		return json_fail(config, err, "\"filepath\" is missing");
-	if (callback_name_check(c->path, &why) != ST_OK)
-		return json_fail(&here, err, "%s", why.text);
-	return ST_OK;
+		json_fail(config, err, "\"filepath\" is missing");
+	else if (callback_name_check(c->path, &why) != ST_OK)
+		json_fail(&here, err, "%s", why.text);
 }
 
-static enum status checkpoint_options(struct checkpoint *c, const struct json_at *config,
-				      struct err *err)
+static void checkpoint_read(struct callback *callback, const struct json_at *config,
+			    struct err *err)
 {
 	static const struct model_option options[] = {
 		{"filepath", MODEL_ANY},
@@ -71,36 +69,26 @@ static enum status checkpoint_options(struct checkpoint *c, const struct json_at
 		{"initial_value_threshold", MODEL_ANY},
 		{"name", MODEL_ANY},
 	};
-	int64_t verbose = 0;
-	enum status status = model_config_check(config, options, ARRAY_LEN(options), NULL, 0, err);
-
-	if (status == ST_OK)
-		status = checkpoint_path(c, config, err);
-	if (status == ST_OK)
-		status = callback_read_text(config, "monitor", &c->monitor, err);
-	if (status == ST_OK)
-		status = callback_read_int(config, "verbose", 0, &verbose, err);
-	if (status == ST_OK)
-		status = callback_read_bool(config, "save_best_only", &c->best_only, err);
-	if (status == ST_OK)
-		status = callback_read_real(config, "initial_value_threshold", &c->best, err);
-	if (status == ST_OK)
-		status = checkpoint_frequency(c, config, err);
-	c->verbose = verbose > 0;
-	return status == ST_OK ? callback_read_mode(config, &c->mode, err) : status;
-}
-
-static enum status checkpoint_read(struct callback *callback, const struct json_at *config,
-				   struct err *err)
-{
 	struct checkpoint *c = mem_calloc(1, sizeof(*c));
+	int64_t verbose = 0;
 
 	callback->state = c;
-	if (!c)
-		return err_nomem(err);
+	if (c)
+		c->monitor = mem_strdup("val_loss");
+	if (!c || !c->monitor) {
+		err_nomem(err);
+		return;
+	}
 	c->best = NAN;
-	c->monitor = mem_strdup("val_loss");
-	return c->monitor ? checkpoint_options(c, config, err) : err_nomem(err);
+	model_config_check(config, options, ARRAY_LEN(options), NULL, 0, err);
+	checkpoint_path(c, config, err);
+	callback_read_text(config, "monitor", &c->monitor, err);
+	callback_read_int(config, "verbose", 0, &verbose, err);
+	model_option_bool(config, "save_best_only", &c->best_only, err);
+	callback_read_real(config, "initial_value_threshold", &c->best, err);
+	checkpoint_frequency(c, config, err);
+	callback_read_mode(config, &c->mode, err);
+	c->verbose = verbose > 0;
 }
 
 static bool checkpoint_improves(const struct checkpoint *c, double value)

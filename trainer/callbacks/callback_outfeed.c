@@ -11,23 +11,21 @@ struct outfeed_callback {
 	char *queue, *name;
 };
 
-static enum status outfeed_read(struct callback *callback, const struct json_at *config,
-				struct err *err)
+static void outfeed_read(struct callback *callback, const struct json_at *config, struct err *err)
 {
 	static const char *const keys[] = {"queue", "name"};
 	struct outfeed_callback *state = mem_calloc(1, sizeof(*state));
-	enum status status = json_only_keys(config, keys, ARRAY_LEN(keys), err);
 
 	callback->state = state;
-	if (!state)
-		return err_nomem(err);
-	if (status == ST_OK)
-		status = callback_read_text(config, "queue", &state->queue, err);
-	if (status == ST_OK)
-		status = callback_read_text(config, "name", &state->name, err);
-	if (status == ST_OK && !state->queue)
-		return json_fail(config, err, "\"queue\" is missing: the name of an outfeed queue");
-	return status;
+	if (!state) {
+		err_nomem(err);
+		return;
+	}
+	json_only_keys(config, keys, ARRAY_LEN(keys), err);
+	callback_read_text(config, "queue", &state->queue, err);
+	callback_read_text(config, "name", &state->name, err);
+	if (!err_stuck(err) && !state->queue)
+		json_fail(config, err, "\"queue\" is missing: the name of an outfeed queue");
 }
 
 static enum status outfeed_epoch_end(struct callback *callback, const struct callback_host *host,

@@ -1,7 +1,7 @@
 /*
  * MaxPooling2D and AveragePooling2D: windows over NHWC images, with TensorFlow's paddings.
  *
- * Sizes are layer_window.h's; a mean is over the cells inside the image. A maximum's place is kept
+ * Sizes are layer_config.h's; a mean is over the cells inside the image. A maximum's place is kept
  * as a byte from forward to backward, so that neither input nor output is read again. Slices are
  * rows.
  */
