@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "common/str.h"
-#include "model/plan/plan_device.h"
+#include "model/plan/plan_run.h"
 
 /* In another folder nobody would find a relative path. */
 static void find_report(char out[FS_PATH_SIZE], const char *directory)

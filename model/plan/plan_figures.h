@@ -1,5 +1,6 @@
 /*
- * What a run costs on the simulated device, in figures: of a run that was compiled for it.
+ * What a run costs on the simulated device, in figures: of a run that was compiled for it; and how
+ * large its report will be.
  */
 #ifndef PLAN_FIGURES_H
 #define PLAN_FIGURES_H
@@ -39,5 +40,14 @@ void plan_figures_get(struct plan_figures *out, const struct plan_run *plan);
  * steps_per_execution. */
 double plan_figures_single_step_ms(const struct plan_figures *figures,
 				   const struct ipu_target *target);
+
+#define PLAN_TRACED_EXECUTIONS 2 /* whose steps a report has, unless said otherwise */
+
+/*
+ * Bytes of profile.db with every autoReport on and the default number of traced executions, to
+ * about a third: rows are counted from the run, bytes of a row are what reports were seen to have.
+ * @looking: of them, what tensors take that are looked at.
+ */
+int64_t plan_forecast_report(const struct plan_run *plan, double looking);
 
 #endif /* PLAN_FIGURES_H */

@@ -5,21 +5,145 @@
  */
 #include "model/plan/plan_run.h"
 
+#include <string.h>
+
 #include "common/mem.h"
 #include "model/run/run_queues.h"
 
-void plan_run_fini(struct plan_run *plan)
+/* ---- the device ------------------------------------------------------------------------------ */
+
+static void plan_device_free(struct plan_device *device)
 {
-	for (int mode = 0; mode < RUN_MODES; mode++) {
-		ipu_schedule_free(plan->program[mode].schedule);
-		metric_list_free(&plan->program[mode].metrics);
+	if (!device)
+		return;
+	for (size_t mode = 0; mode < ARRAY_LEN(device->timeline); mode++)
+		ipu_timeline_free(device->timeline[mode]);
+	ipu_memory_free(device->memory);
+	ipu_executable_free(device->executable);
+	if (!device->lent)
+		ipu_planner_free(device->planner);
+	arena_fini(&device->arena);
+	mem_free(device);
+}
+
+/* What a prediction gives is the output of the last stage, as float32. */
+static int64_t output_bytes(const struct lower_request *lowered)
+{
+	const struct model *model = lowered->model;
+
+	return lowered->run->data.batch_size *
+	       model_shape_count(&model->layers[model->layer_count - 1].output) *
+	       (int64_t)sizeof(float);
+}
+
+static enum status run_timeline(struct plan_device *device, int mode,
+				const struct ipu_schedule *schedule, struct err *err)
+{
+	const struct ipu_layout *layout = &device->graph.layout;
+	const struct ipu_stage_cost *const stages[] = {[RUN_TRAIN] = device->costs.stages,
+						       [RUN_EVALUATE] = device->costs.forward,
+						       [RUN_PREDICT] = device->costs.predicted};
+	const struct ipu_timeline_params params = {
+		.target = &device->target,
+		.schedule = schedule,
+		.stages = stages[mode],
+		.forward = mode == RUN_TRAIN ? IPU_FUNCTION_F
+					     : ipu_forward_function(layout, mode == RUN_PREDICT),
+		.sends = device->costs.sends,
+		.send_count = device->costs.send_count,
+		.replicas = layout->replicas,
+		/* Without I/O on them they are merely kept back. */
+		.io_tiles = layout->place_ops_on_io_tiles ? layout->io_tiles : 0,
+		.prefetch_depth = layout->prefetch_depth,
+		.recompute_late = layout->recompute == IPU_RECOMPUTE_AND_BACKPROPAGATE_INTERLEAVED,
+		.outfeed_once = layout->accumulate_outfeed && mode == RUN_TRAIN,
+	};
+
+	return ipu_timeline_new(&device->timeline[mode], &params, err);
+}
+
+static enum status run_timelines(struct plan_device *device,
+				 const struct ipu_schedule *const schedules[], struct err *err)
+{
+	struct ipu_mode modes[] = {[RUN_TRAIN] = {.name = "train"},
+				   [RUN_EVALUATE] = {.name = "evaluate"},
+				   [RUN_PREDICT] = {.name = "predict"}};
+	enum status status = ST_OK;
+
+	for (int mode = 0; mode < (int)ARRAY_LEN(modes) && status == ST_OK; mode++) {
+		modes[mode].schedule = schedules[mode];
+		modes[mode].runs = mode == RUN_TRAIN ? device->graph.layout.runs : 1;
+		if (!schedules[mode])
+			continue;
+		status = run_timeline(device, mode, schedules[mode], err);
+		modes[mode].timeline = device->timeline[mode];
 	}
-	plan_device_free(plan->device);
-	partition_split_free(plan->best);
-	partition_split_free(plan->split);
-	run_layout_free(plan->layout);
-	model_free(plan->model);
-	run_file_free(plan->run);
+	if (status == ST_OK)
+		status = ipu_control_add(device->executable, modes, (int)ARRAY_LEN(modes), err);
+	return status;
+}
+
+static enum status compile(struct plan_device *device, const struct lower_request *lowered,
+			   const struct ipu_schedule *const schedules[], struct err *err)
+{
+	enum status status = lower_model(&device->graph, lowered, &device->arena, err);
+
+	if (status != ST_OK)
+		return status;
+	device->graph.layout.schedule = schedules[RUN_TRAIN];
+	device->graph.layout.forward =
+		schedules[RUN_EVALUATE] ? schedules[RUN_EVALUATE] : schedules[RUN_PREDICT];
+	device->graph.layout.evaluated = schedules[RUN_EVALUATE] != NULL;
+	device->graph.layout.predicted = schedules[RUN_PREDICT] != NULL;
+	/* What is planned has the tiles that the I/O tiles leave. */
+	device->compute = device->target;
+	device->compute.tiles -= device->graph.layout.io_tiles;
+	if (lowered->like && lowered->like->compute.tiles == device->compute.tiles &&
+	    !strcmp(lowered->like->compute.name, device->compute.name)) {
+		device->planner = lowered->like->planner;
+		device->lent = true;
+	} else {
+		status = ipu_planner_new(&device->planner, &device->compute, err);
+	}
+	if (status == ST_OK)
+		status = ipu_executable_new(&device->executable, &device->graph, device->planner,
+					    &device->compute, err);
+	if (status == ST_OK)
+		status = ipu_costs_get(&device->costs, device->executable, &device->arena, err);
+	if (status == ST_OK)
+		device->costs.predicted[device->graph.layout.stages - 1].outfeed_bytes +=
+			output_bytes(lowered);
+	return status;
+}
+
+/* @schedules: by enum run_mode; NULL entries: not run. */
+static enum status plan_device_new(struct plan_device **out, const struct lower_request *lowered,
+				   const struct ipu_schedule *const schedules[], struct err *err)
+{
+	const struct run_file *run = lowered->run;
+	struct plan_device *device = mem_calloc(1, sizeof(*device));
+	enum status status;
+
+	*out = NULL;
+	if (!device || arena_init(&device->arena, 0) != 0) {
+		mem_free(device);
+		return err_nomem(err);
+	}
+	status = ipu_target_get(run->ipu.target, run->ipu.tiles_per_ipu, &device->target, err);
+	if (status == ST_OK)
+		status = compile(device, lowered, schedules, err);
+	if (status == ST_OK)
+		status = run_timelines(device, schedules, err);
+	if (status == ST_OK)
+		status = ipu_memory_new(&device->memory, device->executable, &device->target, err);
+	if (status != ST_OK) {
+		plan_device_free(device);
+		return status;
+	}
+	device->host_cycles =
+		(int64_t)(device->target.execution_host_ns * device->target.clock_hz / 1e9);
+	*out = device;
+	return ST_OK;
 }
 
 /* ---- model and layout ------------------------------------------------------------------------ */
@@ -298,4 +422,18 @@ enum status plan_run_compile(struct plan_run *plan, const struct run_data *data,
 			    ST_OK)
 			status = err_nomem(err);
 	return status;
+}
+
+void plan_run_fini(struct plan_run *plan)
+{
+	for (int mode = 0; mode < RUN_MODES; mode++) {
+		ipu_schedule_free(plan->program[mode].schedule);
+		metric_list_free(&plan->program[mode].metrics);
+	}
+	plan_device_free(plan->device);
+	partition_split_free(plan->best);
+	partition_split_free(plan->split);
+	run_layout_free(plan->layout);
+	model_free(plan->model);
+	run_file_free(plan->run);
 }

@@ -9,10 +9,33 @@
 #ifndef PLAN_RUN_H
 #define PLAN_RUN_H
 
+#include "common/arena.h"
+#include "ipu/compile/ipu_control.h"
+#include "ipu/compile/ipu_cost.h"
+#include "ipu/compile/ipu_memory.h"
 #include "ipu/ipu_bubble.h"
+#include "model/lower/lower.h"
 #include "model/plan/partition.h"
-#include "model/plan/plan_device.h"
 #include "model/run/run_file.h"
+
+/*
+ * The model lowered to the simulated device: its operations, what each stage costs, and a pipeline
+ * run's timeline for training, evaluation and prediction. Nothing changes once training starts;
+ * recording replays the timelines with an offset. The costs are the planner's.
+ */
+struct plan_device {
+	struct ipu_target target;
+	struct ipu_target compute; /* without its I/O tiles: what is planned */
+	struct ipu_planner *planner;
+	bool lent;              /* the planner is another device's */
+	struct ipu_graph graph; /* nodes in order of stage, then F, B, U, then work */
+	struct ipu_executable *executable;
+	struct ipu_memory *memory;
+	struct ipu_costs costs;
+	struct ipu_timeline *timeline[RUN_MODES]; /* by enum run_mode; NULL: not run */
+	int64_t host_cycles; /* between executions: the fixed host cost of each */
+	struct arena arena;
+};
 
 struct plan_bubble {
 	struct ipu_bubble measured, theory;
