@@ -397,10 +397,16 @@ static enum status train(struct train_job *job, struct err *err)
 	return status == ST_OK ? save_weights(job, err) : status;
 }
 
-/* However the run ended: whoever has the same digest has the same weights. */
-static void tell_weights(const struct train_job *job)
+/* However the run ended: whoever has the same digest has the same weights. Where it has trained
+ * less than it was to, after an interrupt for one, the steps are said as the progress bar counts
+ * them. */
+static void report_weights(const struct train_job *job)
 {
-	char digest[17];
+	const struct run_layout *layout = job->plan.layout;
+	const int64_t done = job->session->steps[IPS_TRAIN] * layout->replicas;
+	const int64_t wanted =
+		layout->steps_per_epoch * job->plan.run->fit.epochs * layout->replicas;
+	char digest[17], after[64] = "";
 	uint64_t number;
 	struct err err;
 
@@ -409,8 +415,11 @@ static void tell_weights(const struct train_job *job)
 		return;
 	snprintf(digest, sizeof(digest), "%016" PRIx64, number);
 	ips_meta_set(job->recording, "weights_xxh3", digest);
+	if (done < wanted)
+		snprintf(after, sizeof(after), " after %" PRId64 " of %" PRId64 " steps", done,
+			 wanted);
 	if (job->screen.out)
-		fprintf(job->screen.out, "Weights: XXH3 %s%s\n", digest,
+		fprintf(job->screen.out, "Weights: XXH3 %s%s%s\n", digest, after,
 			job->plan.run->host.products == RUN_PRODUCTS_OPENBLAS
 				? " (with host.products openblas: on this machine)"
 				: "");
@@ -461,7 +470,7 @@ enum status train_job_run(struct train_job *job, struct err *err)
 	/* A run that has executed nothing (a callback refused to begin) leaves nothing behind. */
 	begun = job->session && job->session->executions > 0;
 	if (begun)
-		tell_weights(job);
+		report_weights(job);
 	begun = begun || job->out_of_memory;
 	/* Workers record until they have ended. */
 	train_session_free(job->session);

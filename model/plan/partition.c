@@ -374,11 +374,10 @@ static enum status measure(struct measured *measured, int stages, struct err *er
 /* ---- splits ---------------------------------------------------------------------------------- */
 
 static void set_params(struct ipu_partition_params *params, const struct measured *measured,
-		       int stages)
+		       int stages, const int *device)
 {
 	const struct run_file *run = measured->by->run;
 	const struct ipu_target *target = &measured->by->target;
-	const struct run_ints *mapping = &run->pipeline.device_mapping;
 
 	*params = (struct ipu_partition_params){
 		.units = measured->units,
@@ -393,7 +392,7 @@ static void set_params(struct ipu_partition_params *params, const struct measure
 		.link_bytes_cycle = target->link_bytes_second / target->clock_hz,
 		.sync_cycles = ipu_sync_cycles(target, stages),
 		.memory_bytes = target->tiles * target->bytes_per_tile,
-		.device = mapping->given && mapping->count == stages ? mapping->items : NULL,
+		.device = device,
 	};
 }
 
@@ -435,13 +434,16 @@ static enum status split_new(struct partition_split **out, struct partitioner *p
 	struct ipu_partition_params params;
 	struct ipu_partition *partition = NULL;
 	enum status status;
+	int *device;
 
 	*out = NULL;
 	if (arena_init(&measured.arena, 0) != 0)
 		return err_nomem(err);
-	status = measure(&measured, stages, err);
+	device = arena_alloc(&measured.arena, (size_t)stages, sizeof(*device));
+	status = device ? measure(&measured, stages, err) : err_nomem(err);
 	if (status == ST_OK) {
-		set_params(&params, &measured, stages);
+		run_stage_devices(partitioner->run, stages, device);
+		set_params(&params, &measured, stages, device);
 		status = first ? ipu_partition_given(&partition, &params, first, err)
 			       : ipu_partition_new(&partition, &params, err);
 		if (status == ST_INVALID && err)

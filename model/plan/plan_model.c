@@ -75,7 +75,7 @@ static enum status read_words(struct model_request *request, int argc, char **ar
 	return ST_OK;
 }
 
-/* ---- splits: a row per stage, the given one and the best -------------------------------------- */
+/* ---- splits: a row per stage, the given one and the best ------------------------------------- */
 
 /* Of all stages' cycles. */
 static double share_of(const struct ipu_partition *partition, int stage)

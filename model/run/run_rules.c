@@ -16,6 +16,7 @@
 
 #include "common/fmt.h"
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/sorted.h"
 #include "common/str.h"
 #include "ipu/ipu_target.h"
@@ -158,23 +159,44 @@ static enum status run_mapping_shared(struct run_rules *rules)
 	return run_refuse(rules, "pipeline.device_mapping", "%s", why.text);
 }
 
+/* How many IPUs the stages are dealt to in turn by default: as many as there are, at least two
+ * stages to each. 0: the schedule does not deal them, or they cannot be dealt so. */
+static int run_dealt(const struct run_file *run, int stages)
+{
+	int ipus = (int)min(run->ipu.auto_select_ipus, stages / 2);
+
+	if (!run->pipeline.wanted ||
+	    ipu_schedule_row(run->pipeline.schedule)->sharing != IPU_SHARE_IN_TURN)
+		return 0;
+	while (ipus > 1 && stages % ipus != 0)
+		ipus--;
+	return ipus > 1 ? ipus : 0;
+}
+
+void run_stage_devices(const struct run_file *run, int stages, int *device)
+{
+	const struct run_ints *mapping = &run->pipeline.device_mapping;
+	const bool mapped = run->pipeline.wanted && mapping->given && mapping->count == stages;
+	const int dealt = run_dealt(run, stages);
+
+	for (int s = 0; s < stages; s++)
+		device[s] = mapped ? mapping->items[s] : dealt > 0 ? s % dealt : s;
+}
+
 static enum status run_rule_mapping(struct run_rules *rules)
 {
 	const struct run_ints *mapping = &rules->run->pipeline.device_mapping;
-	const bool mapped = rules->run->pipeline.wanted && mapping->given;
 	struct run_layout *layout = rules->layout;
 
-	if (mapped && mapping->count != layout->stages)
+	if (rules->run->pipeline.wanted && mapping->given && mapping->count != layout->stages)
 		return run_refuse(rules, "pipeline.device_mapping",
 				  "has %d entr%s, but the pipeline has %d stages; give each its "
 				  "IPU",
 				  mapping->count, mapping->count == 1 ? "y" : "ies",
 				  layout->stages);
-	for (int s = 0; s < layout->stages; s++) {
-		layout->device[s] = mapped ? mapping->items[s] : s;
-		if (layout->device[s] >= layout->ipus_used)
-			layout->ipus_used = layout->device[s] + 1;
-	}
+	run_stage_devices(rules->run, layout->stages, layout->device);
+	for (int s = 0; s < layout->stages; s++)
+		layout->ipus_used = max(layout->ipus_used, layout->device[s] + 1);
 	return rules->run->pipeline.wanted ? run_mapping_shared(rules) : ST_OK;
 }
 

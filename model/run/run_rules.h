@@ -49,6 +49,10 @@ enum status run_stages(const struct run_file *run, const struct model *model,
 		       const struct run_splitter *splitter, int *stage, int *stages,
 		       struct err *err);
 
+/* The IPU of each of @stages, within a replica: as `pipeline.device_mapping` says; else stage s on
+ * IPU s or, where the schedule deals the stages, on as many IPUs in turn as there are. */
+void run_stage_devices(const struct run_file *run, int stages, int *device);
+
 /* @train_items and @test_items: images in the sets (test 0: none). With a pipeline the layers of
  * @model are brought into the order of their stages (model_order()), on failure too. @splitter: as
  * in run_stages(). */

@@ -136,6 +136,9 @@ static enum status run_stages_auto(const struct json_at *at, const struct run_fi
 		return json_fail(at, err,
 				 "\"auto\" splits the layers over IPUs, but \"ipu\" is null: give "
 				 "ipu.auto_select_ipus, or set pipeline to null too");
+	/* Dealt in turn, at least two stages are on each. */
+	if (ipu_schedule_row(run->pipeline.schedule)->sharing == IPU_SHARE_IN_TURN)
+		stages *= 2;
 	if (mapping->given)
 		stages = mapping->count;
 	if (run->pipeline.auto_stages > 0)

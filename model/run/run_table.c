@@ -429,7 +429,8 @@ static const struct run_key run_keys[] = {
 	 .greatest = 256,
 	 AT(pipeline.auto_stages),
 	 .help = "Stages of pipeline.stages \"auto\"; null: one for each entry of "
-		 "pipeline.device_mapping, else for each of ipu.auto_select_ipus."},
+		 "pipeline.device_mapping, else for each of ipu.auto_select_ipus, with "
+		 "1f1b-interleaved two."},
 	{.path = "pipeline.schedule",
 	 .kind = RUN_KEY_CHOICE,
 	 .fallback = "\"Grouped\"",
@@ -444,7 +445,9 @@ static const struct run_key run_keys[] = {
 	 .least = 0,
 	 .greatest = 255,
 	 AT(pipeline.device_mapping),
-	 .help = "The IPU of each stage, counted from 0 within a replica; null: stage s on IPU s."},
+	 .help = "The IPU of each stage, counted from 0 within a replica; null: stage s on IPU s, "
+		 "with 1f1b-interleaved dealt in turn to as many of ipu.auto_select_ipus as give "
+		 "each the same number of stages, at least two."},
 	{.path = "pipeline.accumulate_outfeed",
 	 .kind = RUN_KEY_BOOL,
 	 .fallback = "false",

@@ -11,6 +11,7 @@
 #include "common/mem.h"
 #include "common/sat.h"
 #include "common/str.h"
+#include "ipu/ipu_schedule.h"
 #include "reports/insights/report_insights_internal.h"
 
 static const char sql_tiles[] =
@@ -348,6 +349,16 @@ static enum status add_recomputation(struct insight_facts *facts,
 	return ST_OK;
 }
 
+/* A schedule that reads activations once more, for W, lets none go. */
+static bool schedule_recomputes(const struct insight_facts *facts)
+{
+	enum ipu_schedule_kind kind;
+
+	return !facts->summary.schedule ||
+	       ipu_schedule_kind_get(facts->summary.schedule, &kind, NULL) != ST_OK ||
+	       ipu_schedule_row(kind)->replays != 0;
+}
+
 enum status report__insight_recomputation(struct insight_facts *facts, struct err *err)
 {
 	struct report_table table = {0};
@@ -357,7 +368,7 @@ enum status report__insight_recomputation(struct insight_facts *facts, struct er
 	for (int i = 0; i < facts->memory_count; i++)
 		any |= facts->memory[i].recompute_bytes > 0 &&
 		       facts->memory[i].peak_bytes != IPS_NULL;
-	if (!any || facts->options.recompute)
+	if (!any || facts->options.recompute || !schedule_recomputes(facts))
 		return ST_OK;
 	status = report_table_query(&table, facts->db, "insights", sql_replay, 0, err);
 	for (int i = 0; i < facts->memory_count && status == ST_OK; i++) {

@@ -169,6 +169,24 @@ static void test_chunks_are_dealt_to_the_ipus_in_turn(void **state)
 	assert_int_equal(set.status, ST_OK);
 	assert_int_equal(set.layout->ipus_used, 2);
 	run_set_clear(&set);
+	/* Not said: as many IPUs as there are, at least two stages on each. */
+	for (int replicas = 1; replicas <= 2; replicas++) {
+		run_set_lay_out(&set,
+				replicas == 1 ? FOUR_CHUNKS
+					      : FOUR_CHUNKS "--ipu.auto_select_ipus 4 "
+							    "--evaluate.steps_per_execution 15",
+				60000, 10000);
+		assert_int_equal(set.status, ST_OK);
+		for (int s = 0; s < 4; s++)
+			assert_int_equal(set.layout->device[s], s % 2);
+		assert_int_equal(set.layout->ipus_used, 2);
+		assert_int_equal(set.layout->replicas, replicas);
+		run_set_clear(&set);
+	}
+	/* No number of IPUs above one divides three stages so. */
+	run_set_refuses(FOUR_CHUNKS "--pipeline.stages [0,1,1,2]",
+			"pipeline.device_mapping: 1f1b-interleaved needs at least two stages on "
+			"each IPU, dealt in turn (4 stages on IPUs 0, 1, 0, 1)");
 	run_set_refuses("--pipeline.schedule zb-h1 --pipeline.device_mapping [0,0]",
 			"pipeline.device_mapping: stages 0 and 1 are both on IPU 0, but zb-h1 "
 			"training needs an IPU for each stage; give each its own");

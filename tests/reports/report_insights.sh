@@ -77,6 +77,9 @@ convolutions=("$examples/keras-mnist.json" --use-ipu --pipelining --fit.epochs 1
 record convolutions "${convolutions[@]}"
 follow bytes predicted_bytes convolutions recomputation "${convolutions[@]}"
 [ -z "$(ask convolutions-recomputation recomputation id)" ] || fail "recomputed already"
+# W reads activations once more: none can be let go.
+record split "${convolutions[@]}" --pipeline.schedule zb-h1
+[ -z "$(ask split recomputation id)" ] || fail "recomputation is offered to a schedule that refuses it"
 record sequential "${convolutions[@]}" --pipeline.schedule Sequential
 follow step predicted_step_ns sequential one_ipu "${convolutions[@]}" --pipeline.schedule Sequential
 

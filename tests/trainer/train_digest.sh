@@ -110,8 +110,11 @@ deep() {
 	first=$(digest "$bin/ipu-train" "$example" "$@" --pipeline null --ipu.auto_select_ipus 1 --gradient_accumulation.steps_per_replica 8)
 	for schedule in Grouped gpipe 1f1b 1f1b-interleaved zb-h1 zb-h2; do
 		ipus=4 mapping=null
-		[ $schedule != 1f1b-interleaved ] || ipus=2 mapping='[0, 1, 0, 1]'
 		for threads in 1 2; do
+			[ $schedule != 1f1b-interleaved ] || ipus=2
+			# Said, then by default.
+			[ $schedule$threads != 1f1b-interleaved1 ] || mapping='[0, 1, 0, 1]'
+			[ $schedule$threads != 1f1b-interleaved2 ] || mapping=null
 			found=$(digest "$bin/ipu-train" "$example" "$@" --ipu.auto_select_ipus $ipus --host.threads $threads \
 				--pipeline '{"stages": '"$stages"', "schedule": "'$schedule'", "device_mapping": '"$mapping"'}' \
 				--gradient_accumulation.steps_per_replica 8)

@@ -30,6 +30,7 @@ db=$(ls -d tf_report__*)/profile.db
 steps=$(sqlite3 "$db" "SELECT steps FROM executions")
 updates=$(sqlite3 "$db" "SELECT updates FROM executions")
 [ "$steps" -gt 0 ] && [ "$steps" -lt 400000 ] && [ "$steps" -eq $((4 * updates)) ] || fail "$steps steps, $updates updates"
+grep -q "^Weights: XXH3 [0-9a-f]\{16\} after $((2 * steps)) of 800000 steps$" out || fail "the digest does not say of which steps: $(grep XXH3 out)"
 grep -q "^ *$((2 * steps))/800000 " out || fail "the screen does not say $((2 * steps)) steps: $(tail -2 out)"
 # Forwards and backwards of two stages on two replicas, and updates; host and device alike.
 wanted="$((4 * steps))|$((4 * steps))|$((4 * updates))"
