@@ -1,21 +1,33 @@
 /*
- * Which of the variants runs.
+ * The portable variant of the loops, in plain C for every processor, and which of the variants
+ * runs.
  *
- * One atomic index, kept once it was found; any thread.
+ * The choice is one atomic index, kept once it was found; any thread.
  */
 #include "outfeed/outfeed_kernel.h"
 
 #include <stdatomic.h>
 
 #include "common/mem.h"
-#include "outfeed/outfeed_kernel_internal.h"
+
+static bool always(void)
+{
+	return true;
+}
+
+#define KERNEL static const struct outfeed_kernel portable
+#define NAME   "portable"
+#define RUNS   always
+#define TARGET
+#define INLINE static inline __attribute__((always_inline))
+#include "outfeed/outfeed_kernel_loops.h"
 
 static const struct outfeed_kernel *const kernels[] = {
 #if defined(__x86_64__)
 	&outfeed__kernel_avx512,
 	&outfeed__kernel_avx2,
 #endif
-	&outfeed__kernel_portable,
+	&portable,
 };
 
 /* Index of the variant in use plus one; 0: not yet chosen. Choosing twice gives the same. */

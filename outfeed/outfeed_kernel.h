@@ -75,6 +75,10 @@ struct outfeed_kernel {
 	void (*change)(struct outfeed_change *out, float *before, const float *after, size_t count);
 };
 
+#if defined(__x86_64__)
+extern const struct outfeed_kernel outfeed__kernel_avx512, outfeed__kernel_avx2;
+#endif
+
 /* The variant in use: at first the fastest that this processor runs. */
 const struct outfeed_kernel *outfeed_kernel_get(void);
 
