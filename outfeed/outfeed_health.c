@@ -1,18 +1,79 @@
 /*
- * The state machine of the health rules: tensors and their rows. See outfeed_health.h for threads.
+ * The health rules at work: what each makes of a row, of losses, epochs and classes, and when it is
+ * hit. See outfeed_health.h for threads.
  *
- * A row asks all judges of its tensor; a rule is hit when one of them has found it broken for
- * `patience` rows in a row. Nothing is allocated after a tensor has been added.
+ * A row is checked by all checks of its tensor; a rule is hit when one of them has found it broken
+ * for `patience` rows in a row. Nothing is allocated after a tensor has been added. What tensors
+ * keep of their first updates is read and written under a lock.
  */
 #include "outfeed/outfeed_health.h"
 
 #include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "common/mem.h"
-#include "outfeed/outfeed_health_internal.h"
 
-#define HEALTH_RANGE_STD 3.29 /* from the 5th to the 95th percentile of a normal distribution */
+/* ---- states ---------------------------------------------------------------------------------- */
+
+enum verdict {
+	UNKNOWN, /* not checked: neither breaks nor mends */
+	SOUND,
+	BROKEN
+};
+
+struct finding {
+	enum verdict verdict;
+	double value, threshold; /* of a broken one */
+};
+
+#define CHECKS 11 /* of the rows of tensors */
+
+struct outfeed_health_tensor {
+	struct outfeed_health *health;
+	struct outfeed_health_tensor *next;
+	struct outfeed_health_about_tensor about; /* its texts are owned */
+	int64_t rows;                             /* seen so far */
+	int64_t broken[CHECKS];                   /* rows in a row */
+	struct outfeed_health_row before;         /* where rows > 0 */
+
+	/* Of the first row, of a kernel or its gradient; under the health's `start` lock. NaN: not
+	 * known yet. */
+	double start_variance, start_range;
+};
+
+/* The losses of the first steps, for poor_initialization: of those before its last `patience`
+ * steps, and of these. */
+struct start {
+	int64_t count;
+	double sum[2], least[2];
+	bool checked;
+	struct ips_keys keys; /* of the last one */
+	int64_t time_ns;
+};
+
+struct outfeed_health {
+	struct outfeed_health_rules rules;
+	void (*hit)(void *user, const struct outfeed_hit *hit);
+	void *user;
+	pthread_mutex_t hits;  /* hits are reported one at a time */
+	pthread_mutex_t start; /* what tensors keep of their first updates */
+	struct outfeed_health_tensor *tensors, **end;
+	/* A row of a later update has been seen, so that all first ones are there. */
+	atomic_bool started;
+
+	/* Of the thread of losses. */
+	double *losses;                 /* the last ones, a ring of parameter "steps" */
+	int64_t loss_count, loss_steps; /* in the ring's present run of finite ones; its size */
+	bool any_loss;
+	int64_t broken_loss, broken_val_loss; /* not finite: in a row */
+	int64_t stuck_steps, stuck_epochs, overfit_epochs, imbalanced;
+	double best_epoch; /* NaN: none yet */
+	struct start first;
+};
+
+/* ---- life ------------------------------------------------------------------------------------ */
 
 enum status outfeed_health_new(struct outfeed_health **out,
 			       const struct outfeed_health_params *params, struct err *err)
@@ -30,7 +91,7 @@ enum status outfeed_health_new(struct outfeed_health **out,
 	health->best_epoch = NAN;
 
 	loss = &health->rules.rule[OUTFEED_HEALTH_loss_not_decreasing];
-	health->loss_steps = (int64_t)loss->parameter[HEALTH_LOSS_STEPS];
+	health->loss_steps = (int64_t)loss->parameter[OUTFEED_LOSS_STEPS];
 	health->losses = mem_calloc((size_t)health->loss_steps, sizeof(*health->losses));
 	if (!health->losses)
 		goto no_losses;
@@ -50,7 +111,7 @@ no_losses:
 	return err_nomem(err);
 }
 
-static void health_free_tensor(struct outfeed_health_tensor *tensor)
+static void tensor_free(struct outfeed_health_tensor *tensor)
 {
 	mem_free((void *)(uintptr_t)tensor->about.key);
 	mem_free((void *)(uintptr_t)tensor->about.layer);
@@ -65,7 +126,7 @@ void outfeed_health_free(struct outfeed_health *health)
 		return;
 	while ((tensor = health->tensors)) {
 		health->tensors = tensor->next;
-		health_free_tensor(tensor);
+		tensor_free(tensor);
 	}
 	pthread_mutex_destroy(&health->start);
 	pthread_mutex_destroy(&health->hits);
@@ -88,7 +149,7 @@ enum status outfeed_health_tensor(struct outfeed_health *health, struct outfeed_
 	tensor->start_variance = NAN;
 	tensor->start_range = NAN;
 	if ((!tensor->about.key && about->key) || (!tensor->about.layer && about->layer)) {
-		health_free_tensor(tensor);
+		tensor_free(tensor);
 		return err_nomem(err);
 	}
 
@@ -98,17 +159,16 @@ enum status outfeed_health_tensor(struct outfeed_health *health, struct outfeed_
 	return ST_OK;
 }
 
-bool outfeed__health_onset(int64_t *broken, enum health_verdict verdict, int64_t patience)
+/* ---- hits ------------------------------------------------------------------------------------ */
+
+static const struct finding unknown = {UNKNOWN, 0, 0};
+
+static struct finding found(bool broken, double value, double threshold)
 {
-	if (verdict == HEALTH_SOUND)
-		*broken = 0;
-	if (verdict != HEALTH_BROKEN)
-		return false;
-	++*broken;
-	return *broken == patience;
+	return (struct finding){broken ? BROKEN : SOUND, value, threshold};
 }
 
-void outfeed__health_hand_on(struct outfeed_health *health, const struct outfeed_hit *hit)
+static void report_hit(struct outfeed_health *health, const struct outfeed_hit *hit)
 {
 	if (!health->hit)
 		return;
@@ -117,72 +177,559 @@ void outfeed__health_hand_on(struct outfeed_health *health, const struct outfeed
 	pthread_mutex_unlock(&health->hits);
 }
 
-/* Keep what poor_initialization wants to know when the first losses are there. */
-static void health_keep_start(struct outfeed_health_tensor *tensor,
-			      const struct outfeed_health_row *row)
+/* Count a finding of rule @hit->rule; where it has just been broken @patience times in a row,
+ * report it. */
+static void count_finding(struct outfeed_health *health, int64_t *broken, int64_t patience,
+			  struct outfeed_hit *hit, struct finding finding)
+{
+	if (finding.verdict == SOUND)
+		*broken = 0;
+	if (finding.verdict != BROKEN || ++*broken != patience)
+		return;
+	hit->value = finding.value;
+	hit->threshold = finding.threshold;
+	report_hit(health, hit);
+}
+
+/* ---- rows of tensors: checks ----------------------------------------------------------------- */
+
+struct question {
+	const struct outfeed_health_rule *rule;
+	const struct outfeed_health_tensor *tensor;
+	const struct outfeed_health_row *row;
+};
+
+/* The spread of equal values that were rounded to float on their way: relative to the greatest. */
+#define EQUAL 1e-6
+
+/* The part of the values that are zero; NaN: unknown. A row without counts has the greatest |x|
+ * alone: it shows whether all are zero, and nothing else. */
+static double zero_part(const struct outfeed_health_row *row)
+{
+	if (row->n == IPS_NULL || row->n == 0)
+		return NAN;
+	if (row->n_zero != IPS_NULL)
+		return (double)row->n_zero / (double)row->n;
+	return row->abs_max == 0 ? 1 : NAN;
+}
+
+/* Does a row without counts show that not all values are zero? */
+static bool is_not_zero(const struct outfeed_health_row *row)
+{
+	return row->n_zero == IPS_NULL && row->abs_max != 0 &&
+	       !(isnan(row->abs_max) && row->n_nan != IPS_NULL);
+}
+
+static int64_t age_of(const struct outfeed_health_tensor *tensor,
+		      const struct outfeed_health_row *row)
+{
+	if (row->keys.weight_update != IPS_NULL)
+		return row->keys.weight_update;
+	if (row->keys.step != IPS_NULL)
+		return row->keys.step;
+	return tensor->rows;
+}
+
+/* Is the row of the first updates, of which poor_initialization is about? */
+static bool is_early(const struct question *q)
+{
+	return (double)age_of(q->tensor, q->row) < q->rule->parameter[OUTFEED_POOR_STEPS];
+}
+
+static struct finding check_nonfinite(const struct question *q)
+{
+	if (q->row->n_nan != IPS_NULL && q->row->n_inf != IPS_NULL) {
+		double bad = (double)q->row->n_nan + (double)q->row->n_inf;
+
+		return found(bad > q->rule->threshold, bad, q->rule->threshold);
+	}
+	/* How many is not known; that there are some is enough. */
+	return found(!isfinite(q->row->abs_max), q->row->abs_max, q->rule->threshold);
+}
+
+static struct finding check_exploding(const struct question *q)
+{
+	double greatest = q->row->abs_max;
+
+	if (!isfinite(greatest))
+		greatest = fmax(fabs(q->row->min), fabs(q->row->max)); /* of the finite ones */
+	if (!isfinite(greatest))
+		return unknown;
+	return found(greatest > q->rule->threshold, greatest, q->rule->threshold);
+}
+
+static struct finding check_vanishing(const struct question *q)
+{
+	double finite = (double)q->row->n, mean; /* a damaged recording may say any counts */
+
+	if (q->row->n_nan != IPS_NULL && q->row->n_inf != IPS_NULL)
+		finite -= (double)q->row->n_nan + (double)q->row->n_inf;
+	if (isnan(q->row->l1) || q->row->n == IPS_NULL || finite <= 0)
+		return unknown;
+	mean = q->row->l1 / finite;
+	return found(mean < q->rule->threshold && mean > 0, mean, q->rule->threshold);
+}
+
+/* Neurons of an activation: dead or flat ones. */
+static struct finding check_inactive(const struct question *q)
+{
+	if (isnan(q->row->inactive))
+		return unknown;
+	return found(q->row->inactive > q->rule->threshold, q->row->inactive, q->rule->threshold);
+}
+
+static struct finding check_dead(const struct question *q)
+{
+	int64_t neurons = q->tensor->about.neurons;
+
+	if (q->tensor->about.activity != OUTFEED_RELU)
+		return unknown;
+	/* Of few cases a sound neuron is often 0 in all. */
+	if (neurons > 0 && q->row->n != IPS_NULL &&
+	    (double)(q->row->n / neurons) < q->rule->parameter[OUTFEED_DEAD_CASES])
+		return unknown;
+	return check_inactive(q);
+}
+
+static struct finding check_saturated(const struct question *q)
+{
+	if (q->tensor->about.activity != OUTFEED_TANH &&
+	    q->tensor->about.activity != OUTFEED_SIGMOID)
+		return unknown;
+	return check_inactive(q);
+}
+
+/* A kernel whose values are still equal after an update: its neurons cannot become different, as
+ * they get equal gradients or none. One that learns from there (zeros before a softmax) differs
+ * after its first update. */
+static struct finding check_constant_kernel(const struct question *q)
+{
+	double variance;
+
+	if (!is_early(q) || isnan(q->row->std) || !isfinite(q->row->abs_max) || q->row->n < 2)
+		return unknown;
+	variance = q->row->std * q->row->std;
+	return found(q->row->std <= EQUAL * q->row->abs_max, variance, 0);
+}
+
+/* A kernel that gets no gradient at all in the first updates: nothing comes through to it. */
+static struct finding check_silent_kernel(const struct question *q)
+{
+	double zeros = zero_part(q->row);
+
+	if (!is_early(q) || (isnan(zeros) && !is_not_zero(q->row)))
+		return unknown;
+	return found(zeros == 1, 0, 0);
+}
+
+static struct finding check_unchanged_variable(const struct question *q)
+{
+	/* Values below the absolute tolerance, as squares of small gradients (Adam's v) are, change
+	 * together where none does alone. */
+	const bool moves = q->row->update_ratio > q->rule->threshold;
+
+	if (q->row->n_changed == IPS_NULL)
+		return unknown;
+	return found(q->row->n_changed == 0 && !moves, 0, 0);
+}
+
+/* The greatest difference of two rows' values, relative, after what @atol lets pass; NaN where one
+ * is unknown. */
+static double difference_of(const struct outfeed_health_row *a, const struct outfeed_health_row *b,
+			    double atol)
+{
+	const double from[] = {a->min, a->max, a->mean, a->std, a->l1, a->l2};
+	const double to[] = {b->min, b->max, b->mean, b->std, b->l1, b->l2};
+	double greatest = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(from); i++) {
+		double change = fabs(to[i] - from[i]) - atol, relative = change / fabs(from[i]);
+
+		if (isnan(change))
+			return NAN;
+		if (change > 0 && relative > greatest)
+			greatest = relative;
+	}
+	return greatest;
+}
+
+static struct finding check_unchanged_row(const struct question *q)
+{
+	double difference;
+
+	if (q->tensor->rows == 0)
+		return unknown;
+	difference = difference_of(&q->tensor->before, q->row,
+				   q->rule->parameter[OUTFEED_UNCHANGED_ATOL]);
+	if (isnan(difference))
+		return unknown;
+	/* Zeros that stay zeros are all_zero's. */
+	return found(difference <= q->rule->threshold && zero_part(q->row) != 1, difference,
+		     q->rule->threshold);
+}
+
+static struct finding check_all_zero(const struct question *q)
+{
+	double zeros = zero_part(q->row);
+
+	if (!isnan(zeros))
+		return found(zeros >= q->rule->threshold, zeros, q->rule->threshold);
+	/* Some are not, so it is sound where all would have to be. */
+	if (is_not_zero(q->row) && q->rule->threshold >= 1)
+		return found(false, 0, q->rule->threshold);
+	return unknown;
+}
+
+static struct finding check_update_ratio(const struct question *q)
+{
+	double ratio = q->row->update_ratio, small = q->rule->parameter[OUTFEED_UPDATE_SMALL];
+
+	if (isnan(ratio))
+		return unknown;
+	if (ratio > q->rule->threshold)
+		return found(true, ratio, q->rule->threshold);
+	/* What does not change at all is unchanged_tensor's. */
+	return found(ratio < small && ratio > 0, ratio, small);
+}
+
+#define KIND(kind) (1u << OUTFEED_##kind)
+#define ALL_KINDS  (KIND(ACTIVATION) | KIND(GRADIENT) | KIND(WEIGHT) | KIND(OPTIMIZER_STATE))
+#define VARIABLES  (KIND(WEIGHT) | KIND(OPTIMIZER_STATE))
+#define FLOWS      (KIND(ACTIVATION) | KIND(GRADIENT))
+#define OF(rule)   OUTFEED_HEALTH_##rule
+
+/* The ways to break a rule by a row of a tensor; some rules have two. */
+static const struct {
+	enum outfeed_health_id rule;
+	unsigned kinds; /* bit 1 << enum outfeed_kind */
+	bool matrices;  /* no biases */
+	bool at_once;   /* whatever the rule's patience */
+	struct finding (*check)(const struct question *q);
+} checks[] = {
+	{OF(nonfinite), ALL_KINDS, false, false, check_nonfinite},
+	{OF(exploding), ALL_KINDS, false, false, check_exploding},
+	{OF(vanishing), KIND(GRADIENT), false, false, check_vanishing},
+	{OF(dead_relu), KIND(ACTIVATION), false, false, check_dead},
+	{OF(saturated_activation), KIND(ACTIVATION), false, false, check_saturated},
+	{OF(poor_initialization), KIND(WEIGHT), true, true, check_constant_kernel},
+	{OF(poor_initialization), KIND(GRADIENT), true, false, check_silent_kernel},
+	{OF(unchanged_tensor), VARIABLES, false, false, check_unchanged_variable},
+	{OF(unchanged_tensor), FLOWS, false, false, check_unchanged_row},
+	{OF(all_zero), FLOWS, false, false, check_all_zero},
+	{OF(update_ratio), KIND(WEIGHT), true, false, check_update_ratio},
+};
+_Static_assert(ARRAY_LEN(checks) == CHECKS, "a count for each check");
+
+/* ---- rows of tensors ------------------------------------------------------------------------- */
+
+#define RANGE_STD 3.29 /* from the 5th to the 95th percentile of a normal distribution */
+
+/* Keep what poor_initialization needs when the first losses are there. */
+static void keep_start(struct outfeed_health_tensor *tensor, const struct outfeed_health_row *row)
 {
 	struct outfeed_health *health = tensor->health;
-	const struct outfeed_health_rule *rule =
-		&health->rules.rule[OUTFEED_HEALTH_poor_initialization];
-	enum outfeed_kind kind = tensor->about.kind;
+	const struct question q = {&health->rules.rule[OF(poor_initialization)], tensor, row};
+	const enum outfeed_kind kind = tensor->about.kind;
 
-	if (!rule->enabled || !tensor->about.matrix ||
+	if (!q.rule->enabled || !tensor->about.matrix ||
 	    (kind != OUTFEED_WEIGHT && kind != OUTFEED_GRADIENT))
 		return;
 	/* Replicas and stages are never two updates apart. */
-	if (outfeed__health_age(tensor, row) >= 2 &&
+	if (age_of(tensor, row) >= 2 &&
 	    !atomic_load_explicit(&health->started, memory_order_relaxed))
 		atomic_store_explicit(&health->started, true, memory_order_release);
-	if (tensor->rows > 0 || isnan(row->std) ||
-	    !((double)outfeed__health_age(tensor, row) < rule->parameter[HEALTH_POOR_STEPS]))
+	if (tensor->rows > 0 || isnan(row->std) || !is_early(&q))
 		return;
 
 	pthread_mutex_lock(&health->start);
 	if (kind == OUTFEED_GRADIENT)
-		tensor->start_range = HEALTH_RANGE_STD * row->std;
+		tensor->start_range = RANGE_STD * row->std;
 	else
 		tensor->start_variance = row->std * row->std;
 	pthread_mutex_unlock(&health->start);
 }
 
-/* Ask one judge; is its verdict one to be recorded? */
-static bool health_ask(struct outfeed_health_tensor *tensor, enum health_judge_id id,
-		       const struct outfeed_health_row *row)
-{
-	const struct health_judge *judge = &outfeed__health_judges[id];
-	const struct outfeed_health_about_tensor *about = &tensor->about;
-	const struct outfeed_health_rule *rule = &tensor->health->rules.rule[judge->rule];
-	int64_t before = tensor->broken[id];
-	struct health_finding finding;
-
-	if (!rule->enabled || !(judge->kinds & 1u << about->kind) ||
-	    (judge->matrices && !about->matrix))
-		return false;
-	finding = judge->ask(rule, tensor, row);
-	if (outfeed__health_onset(&tensor->broken[id], finding.verdict,
-				  judge->at_once ? 1 : rule->patience))
-		outfeed__health_hand_on(tensor->health, &(struct outfeed_hit){
-								.rule = judge->rule,
-								.tensor_id = about->tensor_id,
-								.key = about->key,
-								.layer = about->layer,
-								.keys = row->keys,
-								.time_ns = row->time_ns,
-								.value = finding.value,
-								.threshold = finding.threshold,
-							});
-	return finding.verdict == HEALTH_BROKEN || (finding.verdict == HEALTH_SOUND && before > 0);
-}
-
 bool outfeed_health_row(struct outfeed_health_tensor *tensor, const struct outfeed_health_row *row)
 {
+	const struct outfeed_health_about_tensor *about = &tensor->about;
 	bool matters = false;
 
-	for (int id = 0; id < HEALTH_JUDGES; id++)
-		if (health_ask(tensor, (enum health_judge_id)id, row))
-			matters = true;
-	health_keep_start(tensor, row);
+	for (size_t i = 0; i < CHECKS; i++) {
+		const struct question q = {&tensor->health->rules.rule[checks[i].rule], tensor,
+					   row};
+		const int64_t before = tensor->broken[i];
+		struct outfeed_hit hit = {.rule = checks[i].rule,
+					  .tensor_id = about->tensor_id,
+					  .key = about->key,
+					  .layer = about->layer,
+					  .keys = row->keys,
+					  .time_ns = row->time_ns};
+		struct finding finding;
+
+		if (!q.rule->enabled || !(checks[i].kinds & 1u << about->kind) ||
+		    (checks[i].matrices && !about->matrix))
+			continue;
+		finding = checks[i].check(&q);
+		count_finding(tensor->health, &tensor->broken[i],
+			      checks[i].at_once ? 1 : q.rule->patience, &hit, finding);
+		matters |= finding.verdict == BROKEN || (finding.verdict == SOUND && before > 0);
+	}
+	keep_start(tensor, row);
 	tensor->before = *row;
 	tensor->rows++;
 	return matters;
+}
+
+/* ---- losses ---------------------------------------------------------------------------------- */
+
+/* A loss is lower than another where it is by more than rounding. */
+#define LOWER (1 - 1e-6)
+
+/* Of no tensor. */
+static struct outfeed_hit hit_of(const char *key, const struct ips_keys *keys, int64_t time_ns)
+{
+	return (struct outfeed_hit){
+		.tensor_id = IPS_NULL, .key = key, .keys = *keys, .time_ns = time_ns};
+}
+
+/* A finding of a rule that no tensor is about. */
+static void check_rule(struct outfeed_health *health, enum outfeed_health_id id, int64_t *broken,
+		       struct outfeed_hit hit, struct finding finding)
+{
+	hit.rule = id;
+	count_finding(health, broken, health->rules.rule[id].patience, &hit, finding);
+}
+
+static void check_finite(struct outfeed_health *health, int64_t *broken, struct outfeed_hit hit,
+			 double loss)
+{
+	if (health->rules.rule[OF(nonfinite)].enabled)
+		check_rule(health, OF(nonfinite), broken, hit, found(!isfinite(loss), loss, 0));
+}
+
+/* How far the losses in the ring lie apart, relative to the greatest; NaN: all are below @floor. */
+static double loss_spread(const struct outfeed_health *health, double floor)
+{
+	double least = INFINITY, greatest = -INFINITY, size;
+
+	for (int64_t i = 0; i < health->loss_steps; i++) {
+		least = fmin(least, health->losses[i]);
+		greatest = fmax(greatest, health->losses[i]);
+	}
+	size = fmax(fabs(least), fabs(greatest));
+	return size < floor || size == 0 ? NAN : (greatest - least) / size;
+}
+
+static void check_steps(struct outfeed_health *health, struct outfeed_hit hit, double loss)
+{
+	const struct outfeed_health_rule *rule = &health->rules.rule[OF(loss_not_decreasing)];
+	double spread;
+
+	if (!rule->enabled)
+		return;
+	if (!isfinite(loss)) {
+		health->loss_count = 0; /* nonfinite's; begin again */
+		health->stuck_steps = 0;
+		return;
+	}
+	health->losses[health->loss_count++ % health->loss_steps] = loss;
+	if (health->loss_count < health->loss_steps)
+		return;
+
+	/* The window is this rule's patience over steps: `patience` itself counts epochs. */
+	spread = loss_spread(health, rule->parameter[OUTFEED_LOSS_FLOOR]);
+	hit.rule = OF(loss_not_decreasing);
+	if (!isnan(spread))
+		count_finding(health, &health->stuck_steps, 1, &hit,
+			      found(spread <= rule->threshold, spread, rule->threshold));
+}
+
+/* For poor_initialization: the losses of its last `patience` steps beside those before. */
+static void add_first_loss(struct outfeed_health *health, const struct ips_keys *keys,
+			   int64_t time_ns, double loss)
+{
+	const struct outfeed_health_rule *rule = &health->rules.rule[OF(poor_initialization)];
+	struct start *first = &health->first;
+	int64_t steps = (int64_t)rule->parameter[OUTFEED_POOR_STEPS];
+	int late = first->count >= steps - rule->patience;
+
+	if (first->count >= steps)
+		return;
+	if (first->count == 0 || first->count == steps - rule->patience)
+		first->least[late] = loss;
+	first->sum[late] += loss;
+	first->least[late] = fmin(first->least[late], loss);
+	first->keys = *keys;
+	first->time_ns = time_ns;
+	first->count++;
+}
+
+void outfeed_health_loss(struct outfeed_health *health, const struct ips_keys *keys,
+			 int64_t time_ns, double loss)
+{
+	const struct outfeed_hit hit = hit_of("loss", keys, time_ns);
+
+	health->any_loss = true;
+	check_finite(health, &health->broken_loss, hit, loss);
+	check_steps(health, hit, loss);
+	add_first_loss(health, keys, time_ns, loss);
+}
+
+/* ---- epochs and classes ---------------------------------------------------------------------- */
+
+static void check_epochs(struct outfeed_health *health, struct outfeed_hit hit, double loss)
+{
+	const struct outfeed_health_rule *rule = &health->rules.rule[OF(loss_not_decreasing)];
+	double best = health->best_epoch, size = fabs(best), fall;
+
+	if (!rule->enabled || !isfinite(loss))
+		return;
+	health->best_epoch = fmin(best, loss);
+	if (isnan(best) || size == 0 || size < rule->parameter[OUTFEED_LOSS_FLOOR])
+		return;
+	fall = (best - loss) / size;
+	check_rule(health, OF(loss_not_decreasing), &health->stuck_epochs, hit,
+		   found(fall < rule->threshold, fall, rule->threshold));
+}
+
+static void check_overfit(struct outfeed_health *health, struct outfeed_hit hit, double loss,
+			  double val_loss)
+{
+	const struct outfeed_health_rule *rule = &health->rules.rule[OF(overfit)];
+	double excess = (val_loss - loss) / loss;
+
+	if (rule->enabled && loss > 0 && isfinite(excess))
+		check_rule(health, OF(overfit), &health->overfit_epochs, hit,
+			   found(excess > rule->threshold, excess, rule->threshold));
+}
+
+void outfeed_health_epoch(struct outfeed_health *health, const struct ips_keys *keys,
+			  int64_t time_ns, double loss, double val_loss, bool validated)
+{
+	const struct outfeed_hit hit = hit_of("loss", keys, time_ns);
+	const struct outfeed_hit val_hit = hit_of("val_loss", keys, time_ns);
+
+	/* The epoch's steps were checked, where there were any. */
+	if (!health->any_loss)
+		check_finite(health, &health->broken_loss, hit, loss);
+	check_epochs(health, hit, loss);
+	if (!validated)
+		return;
+	check_finite(health, &health->broken_val_loss, val_hit, val_loss);
+	check_overfit(health, val_hit, loss, val_loss);
+}
+
+void outfeed_health_classes(struct outfeed_health *health, const struct ips_keys *keys,
+			    int64_t time_ns, int64_t samples, double imbalance,
+			    double misprediction)
+{
+	const struct outfeed_health_rule *rule = &health->rules.rule[OF(class_imbalance)];
+	/* A class whose predictions are unknown counts as predicted badly. */
+	const bool badly = !(misprediction <= rule->parameter[OUTFEED_CLASS_MISPREDICTION]);
+
+	if (!rule->enabled || isnan(imbalance) ||
+	    (double)samples < rule->parameter[OUTFEED_CLASS_SAMPLES])
+		return;
+	check_rule(health, OF(class_imbalance), &health->imbalanced,
+		   hit_of("classes", keys, time_ns),
+		   found(imbalance > rule->threshold && badly, imbalance, rule->threshold));
+}
+
+/* ---- the first updates ----------------------------------------------------------------------- */
+
+/* Did the losses of the last `patience` of the first steps neither bring a new least one, nor are
+ * they less on average? */
+static bool losses_stay(const struct start *first, const struct outfeed_health_rule *rule)
+{
+	double late = (double)rule->patience;
+	double early = rule->parameter[OUTFEED_POOR_STEPS] - late;
+	double before = first->sum[0] / early, after = first->sum[1] / late;
+	double margin = (1 - LOWER) * fabs(before);
+
+	return isfinite(before) && isfinite(after) && after >= before - margin &&
+	       first->least[1] >= first->least[0] - margin;
+}
+
+static void report_start(struct outfeed_health *health, const struct outfeed_health_tensor *tensor,
+			 double value, double threshold)
+{
+	struct outfeed_hit hit = {.rule = OF(poor_initialization),
+				  .tensor_id = tensor->about.tensor_id,
+				  .key = tensor->about.key,
+				  .layer = tensor->about.layer,
+				  .keys = health->first.keys,
+				  .time_ns = health->first.time_ns,
+				  .value = value,
+				  .threshold = threshold};
+
+	hit.keys.replica = tensor->about.replica;
+	report_hit(health, &hit);
+}
+
+/* The least and the greatest value of the tensors of @one's replica, from @one (its first) on.
+ * Zeros, which have rules of their own, do not count. NULL: none. */
+static const struct outfeed_health_tensor *
+find_least(const struct outfeed_health_tensor *one, bool gradients, double *least, double *greatest)
+{
+	const struct outfeed_health_tensor *found_one = NULL;
+
+	*least = INFINITY;
+	*greatest = 0;
+	for (const struct outfeed_health_tensor *t = one; t; t = t->next) {
+		double value = gradients ? t->start_range : t->start_variance;
+
+		if (t->about.replica != one->about.replica || !(value > 0))
+			continue;
+		*greatest = fmax(*greatest, value);
+		if (!found_one || value < *least) {
+			*least = value;
+			found_one = t;
+		}
+	}
+	return found_one;
+}
+
+/* One hit of a replica for each: its tensors have the loss that does not fall in common. */
+static void check_start(struct outfeed_health *health, const struct outfeed_health_tensor *one,
+			const struct outfeed_health_rule *rule)
+{
+	const double range = rule->parameter[OUTFEED_POOR_RANGE];
+	double least, greatest;
+	const struct outfeed_health_tensor *kernel = find_least(one, false, &least, &greatest);
+
+	if (kernel && greatest / least > rule->threshold)
+		report_start(health, kernel, greatest / least, rule->threshold);
+	kernel = find_least(one, true, &least, &greatest);
+	if (kernel && least < range)
+		report_start(health, kernel, least, range);
+}
+
+static bool is_first_of_replica(const struct outfeed_health *health,
+				const struct outfeed_health_tensor *tensor)
+{
+	const struct outfeed_health_tensor *other = health->tensors;
+
+	while (other->about.replica != tensor->about.replica)
+		other = other->next;
+	return other == tensor;
+}
+
+void outfeed_health_settle(struct outfeed_health *health)
+{
+	const struct outfeed_health_rule *rule = &health->rules.rule[OF(poor_initialization)];
+	struct start *first = &health->first;
+
+	if (!rule->enabled || first->checked ||
+	    !atomic_load_explicit(&health->started, memory_order_acquire) ||
+	    (double)first->count < rule->parameter[OUTFEED_POOR_STEPS])
+		return;
+	first->checked = true;
+	if (!losses_stay(first, rule))
+		return;
+
+	pthread_mutex_lock(&health->start);
+	for (const struct outfeed_health_tensor *t = health->tensors; t; t = t->next)
+		if (is_first_of_replica(health, t))
+			check_start(health, t, rule);
+	pthread_mutex_unlock(&health->start);
 }

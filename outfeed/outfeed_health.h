@@ -1,7 +1,7 @@
 /*
  * Health rules: the thresholds, and the state machine that finds which are broken.
  *
- * It sees rows, never tensors, so that a recorded run can be judged again with other thresholds
+ * It sees rows, never tensors, so that a recorded run can be checked again with other thresholds
  * and gives the same hits as when it ran with them. A rule that is broken is hit once, when it has
  * been so for `patience` rows in a row, and again only after it has been mended in between.
  *
@@ -39,6 +39,19 @@ enum outfeed_health_id {
 };
 
 #define OUTFEED_HEALTH_PARAMETERS 3 /* the most that a rule has beside its threshold */
+
+/* Where a rule's parameters are in outfeed_health_rule.parameter. */
+enum {
+	OUTFEED_DEAD_CASES = 0,
+	OUTFEED_POOR_RANGE = 0,
+	OUTFEED_POOR_STEPS = 1,
+	OUTFEED_UNCHANGED_ATOL = 0,
+	OUTFEED_UPDATE_SMALL = 0,
+	OUTFEED_LOSS_STEPS = 0,
+	OUTFEED_LOSS_FLOOR = 1,
+	OUTFEED_CLASS_MISPREDICTION = 0,
+	OUTFEED_CLASS_SAMPLES = 1
+};
 
 /*
  * A rule as it is used. What each parameter is, and where its default comes from: docs/health.md.

@@ -13,13 +13,12 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "outfeed/outfeed_health_internal.h"
 
-#define HEALTH_STEPS_GREATEST 10000 /* losses that are kept to be compared */
+#define STEPS_GREATEST 10000 /* losses that are kept to be compared */
 
 #define RULE(name) [OUTFEED_HEALTH_##name]
 
-static const struct outfeed_health_about health_about[OUTFEED_HEALTH_RULES] = {
+static const struct outfeed_health_about rules_about[OUTFEED_HEALTH_RULES] = {
 	RULE(nonfinite) = {"nonfinite",
 			   "more NaN or infinite values than the threshold in a tensor, or such a "
 			   "loss (SageMaker ExplodingTensor)",
@@ -88,26 +87,26 @@ static const struct outfeed_health_about health_about[OUTFEED_HEALTH_RULES] = {
 };
 
 /* What parameters may be, where that is more than a number from 0 on. */
-static const struct health_whole {
+static const struct whole {
 	enum outfeed_health_id rule;
 	int parameter;
 	int64_t least, greatest;
-} health_wholes[] = {
-	{OUTFEED_HEALTH_dead_relu, HEALTH_DEAD_CASES, 1, INT64_MAX},
-	{OUTFEED_HEALTH_poor_initialization, HEALTH_POOR_STEPS, 2, INT64_MAX},
-	{OUTFEED_HEALTH_loss_not_decreasing, HEALTH_LOSS_STEPS, 2, HEALTH_STEPS_GREATEST},
-	{OUTFEED_HEALTH_class_imbalance, HEALTH_CLASS_SAMPLES, 1, INT64_MAX},
+} wholes[] = {
+	{OUTFEED_HEALTH_dead_relu, OUTFEED_DEAD_CASES, 1, INT64_MAX},
+	{OUTFEED_HEALTH_poor_initialization, OUTFEED_POOR_STEPS, 2, INT64_MAX},
+	{OUTFEED_HEALTH_loss_not_decreasing, OUTFEED_LOSS_STEPS, 2, STEPS_GREATEST},
+	{OUTFEED_HEALTH_class_imbalance, OUTFEED_CLASS_SAMPLES, 1, INT64_MAX},
 };
 
 const struct outfeed_health_about *outfeed_health_describe(enum outfeed_health_id id)
 {
-	return &health_about[id];
+	return &rules_about[id];
 }
 
 bool outfeed_health_find(enum outfeed_health_id *out, const char *name)
 {
 	for (int i = 0; i < OUTFEED_HEALTH_RULES; i++) {
-		if (strcmp(health_about[i].name, name) == 0) {
+		if (strcmp(rules_about[i].name, name) == 0) {
 			*out = (enum outfeed_health_id)i;
 			return true;
 		}
@@ -118,12 +117,12 @@ bool outfeed_health_find(enum outfeed_health_id *out, const char *name)
 void outfeed_health_defaults(struct outfeed_health_rules *out)
 {
 	for (int i = 0; i < OUTFEED_HEALTH_RULES; i++)
-		out->rule[i] = health_about[i].fallback;
+		out->rule[i] = rules_about[i].fallback;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static enum status health_read_real(double *out, const struct json_at *at, struct err *err)
+static enum status read_real(double *out, const struct json_at *at, struct err *err)
 {
 	double value;
 	enum status status = json_real(at, &value, err);
@@ -138,12 +137,11 @@ static enum status health_read_real(double *out, const struct json_at *at, struc
 	return ST_OK;
 }
 
-static enum status health_read_parameter(struct outfeed_health_rule *rule,
-					 enum outfeed_health_id id, int parameter,
-					 const struct json_at *at, struct err *err)
+static enum status read_parameter(struct outfeed_health_rule *rule, enum outfeed_health_id id,
+				  int parameter, const struct json_at *at, struct err *err)
 {
-	for (size_t i = 0; i < ARRAY_LEN(health_wholes); i++) {
-		const struct health_whole *whole = &health_wholes[i];
+	for (size_t i = 0; i < ARRAY_LEN(wholes); i++) {
+		const struct whole *whole = &wholes[i];
 		enum status status;
 		int64_t value;
 
@@ -154,31 +152,31 @@ static enum status health_read_parameter(struct outfeed_health_rule *rule,
 			rule->parameter[parameter] = (double)value;
 		return status;
 	}
-	return health_read_real(&rule->parameter[parameter], at, err);
+	return read_real(&rule->parameter[parameter], at, err);
 }
 
 /* One key of a rule, known to be one that it has. */
-static enum status health_read_key(struct outfeed_health_rule *rule, enum outfeed_health_id id,
-				   const struct json_at *at, struct err *err)
+static enum status read_key(struct outfeed_health_rule *rule, enum outfeed_health_id id,
+			    const struct json_at *at, struct err *err)
 {
-	const struct outfeed_health_about *about = &health_about[id];
+	const struct outfeed_health_about *about = &rules_about[id];
 
 	if (strcmp(at->key, "enabled") == 0)
 		return json_bool(at, &rule->enabled, err);
 	if (strcmp(at->key, "threshold") == 0)
-		return health_read_real(&rule->threshold, at, err);
+		return read_real(&rule->threshold, at, err);
 	if (strcmp(at->key, "patience") == 0)
 		return json_int(at, 1, INT64_MAX, &rule->patience, err);
 	for (int i = 0; i < OUTFEED_HEALTH_PARAMETERS && about->parameter[i]; i++)
 		if (strcmp(at->key, about->parameter[i]) == 0)
-			return health_read_parameter(rule, id, i, at, err);
+			return read_parameter(rule, id, i, at, err);
 	return ST_OK;
 }
 
-static enum status health_read_object(struct outfeed_health_rule *rule, enum outfeed_health_id id,
-				      const struct json_at *at, struct err *err)
+static enum status read_object(struct outfeed_health_rule *rule, enum outfeed_health_id id,
+			       const struct json_at *at, struct err *err)
 {
-	const struct outfeed_health_about *about = &health_about[id];
+	const struct outfeed_health_about *about = &rules_about[id];
 	const char *keys[3 + OUTFEED_HEALTH_PARAMETERS] = {"threshold", "patience", "enabled"};
 	enum status status;
 	struct json_at key;
@@ -189,20 +187,20 @@ static enum status health_read_object(struct outfeed_health_rule *rule, enum out
 	status = json_only_keys(at, keys, count, err);
 	for (size_t i = 0; i < count && status == ST_OK; i++)
 		if (json_child(at, keys[i], &key))
-			status = health_read_key(rule, id, &key, err);
+			status = read_key(rule, id, &key, err);
 	if (status != ST_OK)
 		return status;
 	if (id == OUTFEED_HEALTH_poor_initialization &&
-	    (double)rule->patience >= rule->parameter[HEALTH_POOR_STEPS])
+	    (double)rule->patience >= rule->parameter[OUTFEED_POOR_STEPS])
 		return json_fail(at, err,
 				 "patience (%lld) must be below steps (%g), of which it is "
 				 "the last part",
-				 (long long)rule->patience, rule->parameter[HEALTH_POOR_STEPS]);
+				 (long long)rule->patience, rule->parameter[OUTFEED_POOR_STEPS]);
 	return ST_OK;
 }
 
-static enum status health_read_rule(struct outfeed_health_rules *rules, const struct json_at *at,
-				    struct err *err)
+static enum status read_rule(struct outfeed_health_rules *rules, const struct json_at *at,
+			     struct err *err)
 {
 	static const char *const names[] = {
 #define HEALTH_NAME(name) #name,
@@ -221,8 +219,8 @@ static enum status health_read_rule(struct outfeed_health_rules *rules, const st
 		return json_fail(at, err,
 				 "must be true, false, or an object such as "
 				 "{\"threshold\": %g}",
-				 health_about[id].fallback.threshold);
-	return health_read_object(&rules->rule[id], id, at, err);
+				 rules_about[id].fallback.threshold);
+	return read_object(&rules->rule[id], id, at, err);
 }
 
 enum status outfeed_health_read(struct outfeed_health_rules *rules, const struct json_at *at,
@@ -233,7 +231,7 @@ enum status outfeed_health_read(struct outfeed_health_rules *rules, const struct
 	struct json_at rule;
 
 	for (int i = 0; status == ST_OK && json_item(at, i, &rule); i++)
-		status = health_read_rule(&read, &rule, err);
+		status = read_rule(&read, &rule, err);
 	if (status == ST_OK)
 		*rules = read;
 	return status;
@@ -248,7 +246,7 @@ enum status outfeed_health_check(const struct json_at *at, struct err *err)
 }
 
 /* Few digits, as long as they read back the same, with a point in every locale. */
-static void health_number(char *out, size_t size, double value)
+static void print_number(char *out, size_t size, double value)
 {
 	for (int digits = 15; digits <= 17; digits++) {
 		snprintf(out, size, "%.*g", digits, value);
@@ -263,12 +261,12 @@ static void health_number(char *out, size_t size, double value)
 void outfeed_health_parameters(char out[OUTFEED_HEALTH_TEXT],
 			       const struct outfeed_health_rules *rules, enum outfeed_health_id id)
 {
-	const struct outfeed_health_about *about = &health_about[id];
+	const struct outfeed_health_about *about = &rules_about[id];
 	char number[40];
 	int used = snprintf(out, OUTFEED_HEALTH_TEXT, "{");
 
 	for (int i = 0; i < OUTFEED_HEALTH_PARAMETERS && about->parameter[i]; i++) {
-		health_number(number, sizeof(number), rules->rule[id].parameter[i]);
+		print_number(number, sizeof(number), rules->rule[id].parameter[i]);
 		used += snprintf(out + used, OUTFEED_HEALTH_TEXT - (size_t)used, "%s\"%s\": %s",
 				 i > 0 ? ", " : "", about->parameter[i], number);
 	}
