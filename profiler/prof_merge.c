@@ -225,7 +225,8 @@ static void create_database(struct merge *m, const char *path)
 	sqlite3_progress_handler(m->db, TICK, on_tick, m);
 	run_script(m, "PRAGMA page_size=16384; PRAGMA cache_size=-16384;"
 		      "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; BEGIN");
-	run_script(m, prof_schema_sql());
+	if (prof__merge_ok(m))
+		prof_schema_create(m->db, &m->err);
 	run_script(m, "COMMIT");
 }
 

@@ -1,7 +1,7 @@
 /*
- * What the appended rows look like: one descriptor per table, made from one list (prof_rows.c),
- * used for copying rows into the queue, for the INSERT statements, and by the test that compares it
- * with schema.sql. Constant data.
+ * What the appended rows look like: one descriptor per table, made from the lists of columns in
+ * ipuscope/profiler.h, used for copying rows into the queue, for the INSERT statements, and for
+ * making the tables and views (prof_schema.c). Constant data.
  */
 #ifndef PROF_ROWS_H
 #define PROF_ROWS_H
@@ -19,6 +19,7 @@ enum {
 };
 
 enum prof_column_kind {
+	PROF_COLUMN_ID, /* an integer, the table's primary key */
 	PROF_COLUMN_INT,
 	PROF_COLUMN_NEEDED, /* an integer that may not be NULL */
 	PROF_COLUMN_REAL,
@@ -32,14 +33,16 @@ enum prof_column_kind {
 };
 
 struct prof_column {
-	const char *name;
+	const char *name, *about;
 	enum prof_column_kind kind;
 	size_t offset, size_offset;
 };
 
 struct prof_row_type {
 	const char *table;
-	size_t size; /* of the struct */
+	const char
+		*view; /* that shows the table as it is; NULL: none does, schema.sql has others */
+	size_t size;   /* of the struct */
 	const struct prof_column *columns;
 	size_t count;
 };

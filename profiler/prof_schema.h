@@ -1,9 +1,14 @@
 /*
- * The text of schema.sql, put into the library when it was built.
+ * The tables and views of a database, made in an empty one.
  */
 #ifndef PROF_SCHEMA_H
 #define PROF_SCHEMA_H
 
-const char *prof_schema_sql(void);
+#include <sqlite3.h>
+
+#include "common/err.h"
+
+/* Within the transaction that is open. */
+enum status prof_schema_create(sqlite3 *db, struct err *err);
 
 #endif /* PROF_SCHEMA_H */

@@ -91,7 +91,7 @@ static enum status make_schema(struct prof_writer *writer, struct err *err)
 {
 	enum status status = prof_sql_run(writer->db, "BEGIN", err);
 
-	return status == ST_OK ? prof_sql_run(writer->db, prof_schema_sql(), err) : status;
+	return status == ST_OK ? prof_schema_create(writer->db, err) : status;
 }
 
 static enum status prepare(sqlite3_stmt **out, sqlite3 *db, const char *sql, struct err *err)

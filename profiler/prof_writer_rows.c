@@ -196,6 +196,7 @@ static enum status fill_cell(struct prof_writer *writer, const struct prof_colum
 	double real;
 
 	switch (column->kind) {
+	case PROF_COLUMN_ID:
 	case PROF_COLUMN_INT:
 	case PROF_COLUMN_NEEDED:
 		memcpy(&value, field, sizeof(value));

@@ -1,7 +1,9 @@
 -- The database of one run (or of several merged runs).
 --
 -- Part 1, the tables, is ours to change with user_version. Part 2, the views, is the contract: these
--- names and columns stay, more may follow. Only core SQL, so that a plain sqlite3 answers.
+-- names and columns stay, more may follow. Only core SQL, so that a plain sqlite3 answers. The tables
+-- of appended rows, and the views that show such a table as it is, are not here: prof_schema.c makes
+-- them of the lists of columns in ipuscope/profiler.h before it runs this text.
 -- Not applicable and unknown are NULL. Times are ns from the run's start. SQLite has no NaN: a NaN
 -- that is bound becomes NULL.
 --
@@ -98,165 +100,23 @@ CREATE TABLE counter_levels (
 	count INTEGER NOT NULL, least REAL, greatest REAL, total REAL,
 	PRIMARY KEY (track_id, site_id, level, bucket)) WITHOUT ROWID;
 
-CREATE TABLE execution_rows (
-	row_id INTEGER PRIMARY KEY,
-	rank INTEGER NOT NULL, mode TEXT, epoch INTEGER, execution INTEGER, first_step INTEGER, steps INTEGER,
-	updates INTEGER, start_ns INTEGER, dur_ns INTEGER, start_cycle INTEGER, cycles INTEGER, traced INTEGER);
-
-CREATE TABLE layer_rows (
-	row_id INTEGER PRIMARY KEY,
-	layer TEXT, class TEXT, position INTEGER, stage INTEGER, output_shape TEXT, params INTEGER,
-	trainable_params INTEGER, flops INTEGER);
-
-CREATE TABLE operation_rows (
-	row_id INTEGER PRIMARY KEY,
-	operation TEXT, layer TEXT, kind TEXT, phase TEXT, stage INTEGER, flops INTEGER, cycles INTEGER,
-	compute_cycles INTEGER, exchange_cycles INTEGER, sync_cycles INTEGER, bytes_exchanged INTEGER,
-	tiles_used INTEGER, tile_balance REAL, code_bytes INTEGER);
-
-CREATE TABLE plan_rows (
-	row_id INTEGER PRIMARY KEY,
-	operation TEXT, method TEXT, split_batch INTEGER, split_field INTEGER, split_in INTEGER,
-	split_out INTEGER, split_kernel INTEGER, serial_splits INTEGER, temporary_bytes INTEGER, cycles INTEGER);
-
-CREATE TABLE program_rows (
-	program_id INTEGER PRIMARY KEY,
-	parent_id INTEGER, position INTEGER, type TEXT, name TEXT, operation TEXT, repeat_count INTEGER,
-	call_target INTEGER);
-
-CREATE TABLE compute_set_rows (
-	row_id INTEGER PRIMARY KEY,
-	compute_set TEXT, operation TEXT, program_id INTEGER, vertices INTEGER, tiles INTEGER,
-	max_cycles INTEGER, mean_cycles REAL);
-
 -- A device that does the same steps again and again is stored as one trace, its template steps, and a
 -- row for each time that it ran. The view device_steps multiplies them out. Templates are small: they
 -- have their index from the start.
-CREATE TABLE device_traces (trace_id INTEGER PRIMARY KEY, clock_hz REAL, name TEXT);
-
--- ipu counts from the run's first_ipu, start_cycle from the run's, microbatch from its first_microbatch,
--- the step from its first_step.
-CREATE TABLE device_step_rows (
-	row_id INTEGER PRIMARY KEY,
-	trace_id INTEGER NOT NULL, trace_step INTEGER, ipu INTEGER, stage INTEGER, phase TEXT,
-	microbatch INTEGER, program_id INTEGER, type_id INTEGER, name_id INTEGER, operation_id INTEGER,
-	start_cycle INTEGER, cycles INTEGER, cycles_overlapped INTEGER, active_tiles INTEGER,
-	tile_balance REAL, active_tile_balance REAL, bytes_in INTEGER, bytes_out INTEGER);
 CREATE INDEX device_step_traces ON device_step_rows (trace_id);
 
-CREATE TABLE device_run_rows (
-	row_id INTEGER PRIMARY KEY,
-	trace_id INTEGER NOT NULL, rank INTEGER NOT NULL, mode TEXT, epoch INTEGER, execution INTEGER,
-	weight_update INTEGER, first_step INTEGER, first_microbatch INTEGER, replica INTEGER, first_ipu INTEGER,
-	start_cycle INTEGER);
-
-CREATE TABLE stage_timing_rows (
-	row_id INTEGER PRIMARY KEY,
-	clock INTEGER NOT NULL, context_id INTEGER NOT NULL, start_ns INTEGER NOT NULL, dur_ns INTEGER NOT NULL,
-	cpu_ns INTEGER);
-
-CREATE TABLE bubble_rows (
-	row_id INTEGER PRIMARY KEY,
-	clock INTEGER NOT NULL, context_id INTEGER, schedule TEXT, stages INTEGER, microbatches INTEGER,
-	makespan_ns INTEGER, busy_ns INTEGER, idle_fraction REAL, bubble_rate REAL, bubble_over_ideal REAL,
-	theory_idle_fraction REAL, theory_bubble_rate REAL, theory_bubble_over_ideal REAL,
-	ramp_up_ns INTEGER, ramp_down_ns INTEGER, imbalance_ns INTEGER, communication_ns INTEGER,
-	oversubscribed INTEGER);
-
-CREATE TABLE variable_rows (
-	variable_id INTEGER PRIMARY KEY,
-	variable TEXT, layer TEXT, kind TEXT, shape TEXT, dtype TEXT, bytes INTEGER, ipu INTEGER,
-	always_live INTEGER, first_program_step INTEGER, last_program_step INTEGER);
-
 -- What is the same on neighbouring tiles is one row: bytes on tile, and on each of more_tiles tiles after
--- it. The views have a row for each tile, from the numbers of tiles.
-CREATE TABLE variable_tile_rows (
-	row_id INTEGER PRIMARY KEY, variable_id INTEGER, ipu INTEGER, tile INTEGER, bytes INTEGER,
-	more_tiles INTEGER);
-
-CREATE TABLE tile_memory_rows (
-	row_id INTEGER PRIMARY KEY,
-	ipu INTEGER, tile INTEGER, category_id INTEGER, region_id INTEGER, bytes INTEGER, capacity INTEGER,
-	more_tiles INTEGER);
-
+-- it. The views have a row for each tile, from these numbers.
 CREATE TABLE tile_numbers (tile INTEGER PRIMARY KEY);
 INSERT INTO tile_numbers
 	WITH RECURSIVE n(tile) AS (SELECT 0 UNION ALL SELECT tile + 1 FROM n WHERE tile < 2047)
 	SELECT tile FROM n;
-
-CREATE TABLE liveness_rows (
-	row_id INTEGER PRIMARY KEY,
-	ipu INTEGER, program_step INTEGER, program_id INTEGER, always_live_bytes INTEGER,
-	not_always_live_bytes INTEGER);
-
-CREATE TABLE tensor_rows (
-	tensor_id INTEGER PRIMARY KEY,
-	queue TEXT, key TEXT, kind TEXT, layer TEXT, stage INTEGER, shape TEXT, dtype TEXT, activity TEXT);
-
--- How much of a tensor is kept, from a moment on.
-CREATE TABLE tensor_tier_rows (
-	row_id INTEGER PRIMARY KEY,
-	tensor_id INTEGER NOT NULL, tier TEXT, every INTEGER, keep INTEGER, context_id INTEGER, time_ns INTEGER,
-	why TEXT);
-
-CREATE TABLE tensor_stat_rows (
-	row_id INTEGER PRIMARY KEY,
-	tensor_id INTEGER NOT NULL, context_id INTEGER, time_ns INTEGER,
-	n INTEGER, n_nan INTEGER, n_pos_inf INTEGER, n_neg_inf INTEGER, n_zero INTEGER, n_neg INTEGER,
-	n_pos INTEGER, min REAL, max REAL, mean REAL, std REAL, l1 REAL, l2 REAL, abs_min_nonzero REAL,
-	abs_max REAL, inactive REAL, update_ratio REAL, n_changed INTEGER);
-
-CREATE TABLE tensor_histogram_rows (
-	row_id INTEGER PRIMARY KEY,
-	tensor_id INTEGER NOT NULL, context_id INTEGER, bin INTEGER, low REAL, high REAL, count INTEGER);
-
-CREATE TABLE tensor_epoch_rows (
-	row_id INTEGER PRIMARY KEY,
-	rank INTEGER NOT NULL, mode TEXT, epoch INTEGER, callback TEXT, queue TEXT, key TEXT, shape TEXT,
-	mean REAL, std REAL, min REAL, max REAL, nans INTEGER, infs INTEGER);
-
-CREATE TABLE capture_rows (
-	row_id INTEGER PRIMARY KEY,
-	tensor_id INTEGER NOT NULL, context_id INTEGER, dtype TEXT, shape TEXT, bytes INTEGER, chunk INTEGER,
-	data BLOB);
-
-CREATE TABLE metric_rows (
-	row_id INTEGER PRIMARY KEY,
-	rank INTEGER NOT NULL, mode TEXT, epoch INTEGER, execution INTEGER, step INTEGER, time_ns INTEGER,
-	name_id INTEGER, value REAL);
-
-CREATE TABLE health_rule_rows (
-	row_id INTEGER PRIMARY KEY, rule TEXT, threshold REAL, patience INTEGER, enabled INTEGER, why TEXT,
-	parameters TEXT);
-
-CREATE TABLE health_rows (
-	row_id INTEGER PRIMARY KEY,
-	rule TEXT, tensor_id INTEGER, layer TEXT, context_id INTEGER, time_ns INTEGER, value REAL, threshold REAL,
-	key TEXT);
-
-CREATE TABLE first_nonfinite_rows (
-	row_id INTEGER PRIMARY KEY,
-	tensor_id INTEGER, context_id INTEGER, time_ns INTEGER, element INTEGER, value TEXT);
-
--- The tensors that led to the first bad number, each as it then was. position: 0 the bad one, -1 the one
--- before it. role: bad, input, weight, before.
-CREATE TABLE nonfinite_trail_rows (
-	row_id INTEGER PRIMARY KEY,
-	position INTEGER, role TEXT, tensor_id INTEGER NOT NULL, context_id INTEGER, time_ns INTEGER,
-	n INTEGER, n_nan INTEGER, n_pos_inf INTEGER, n_neg_inf INTEGER, n_zero INTEGER, n_neg INTEGER,
-	n_pos INTEGER, min REAL, max REAL, mean REAL, std REAL, l1 REAL, l2 REAL, abs_min_nonzero REAL,
-	abs_max REAL);
 
 -- One row per commit: what recording cost since the commit before. The last: what the last commit cost.
 CREATE TABLE overhead_rows (
 	row_id INTEGER PRIMARY KEY,
 	rank INTEGER NOT NULL, time_ns INTEGER, events INTEGER, rows INTEGER, bytes INTEGER, dropped INTEGER,
 	record_ns_estimate INTEGER, write_ns INTEGER);
-
-CREATE TABLE time_split_rows (
-	row_id INTEGER PRIMARY KEY,
-	clock INTEGER NOT NULL, rank INTEGER NOT NULL, execution INTEGER, replica INTEGER, ipu INTEGER,
-	compute_ns INTEGER, exchange_ns INTEGER, sync_ns INTEGER, host_io_ns INTEGER, idle_ns INTEGER);
 
 -- Sums of the rows above, for what reports say of a whole run: with each commit those that changed are
 -- written again, so they are of the same moment as the rows. A row is a group: a rank and the columns
@@ -320,29 +180,6 @@ CREATE TABLE tensor_sum_rows (
 -- Part 2: the contract
 
 CREATE VIEW meta (key, value) AS SELECT key, value FROM meta_facts;
-
-CREATE VIEW executions AS
-	SELECT rank, mode, epoch, execution, first_step, steps, updates, start_ns, dur_ns, start_cycle, cycles, traced
-	FROM execution_rows;
-
-CREATE VIEW layers AS
-	SELECT layer, class, position, stage, output_shape, params, trainable_params, flops FROM layer_rows;
-
-CREATE VIEW operations AS
-	SELECT operation, layer, kind, phase, stage, flops, cycles, compute_cycles, exchange_cycles, sync_cycles,
-		bytes_exchanged, tiles_used, tile_balance, code_bytes
-	FROM operation_rows;
-
-CREATE VIEW plans AS
-	SELECT operation, method, split_batch, split_field, split_in, split_out, split_kernel, serial_splits,
-		temporary_bytes, cycles
-	FROM plan_rows;
-
-CREATE VIEW programs AS
-	SELECT program_id, parent_id, position, type, name, operation, repeat_count, call_target FROM program_rows;
-
-CREATE VIEW compute_sets AS
-	SELECT compute_set, operation, program_id, vertices, tiles, max_cycles, mean_cycles FROM compute_set_rows;
 
 -- A loop over the runs (CROSS JOIN keeps it outside), each looking up its template. A micro-batch is
 -- one of a weight update: where nothing is updated there are only steps.
@@ -423,11 +260,6 @@ CREATE VIEW counters AS
 	LEFT JOIN sites s ON s.site_id = r.site_id
 	LEFT JOIN strings n ON n.string_id = s.name_id;
 
-CREATE VIEW variables AS
-	SELECT variable_id, variable, layer, kind, shape, dtype, bytes, ipu, always_live, first_program_step,
-		last_program_step
-	FROM variable_rows;
-
 -- A loop over the rows (CROSS JOIN keeps it outside), each taking its range of numbers: a query for one
 -- tile looks up that number only.
 CREATE VIEW variable_tiles AS
@@ -451,9 +283,6 @@ CREATE VIEW tile_memory AS
 	LEFT JOIN strings c ON c.string_id = m.category_id
 	LEFT JOIN strings r ON r.string_id = m.region_id
 	WHERE m.more_tiles > 0;
-
-CREATE VIEW liveness AS
-	SELECT ipu, program_step, program_id, always_live_bytes, not_always_live_bytes FROM liveness_rows;
 
 CREATE VIEW tensors AS SELECT queue, key, kind, layer, stage, shape, dtype, activity FROM tensor_rows;
 
@@ -482,10 +311,6 @@ CREATE VIEW tensor_histograms AS
 	LEFT JOIN tensor_rows i ON i.tensor_id = h.tensor_id
 	LEFT JOIN contexts c ON c.context_id = h.context_id;
 
-CREATE VIEW tensor_epochs AS
-	SELECT rank, mode, epoch, callback, queue, key, shape, mean, std, min, max, nans, infs
-	FROM tensor_epoch_rows;
-
 CREATE VIEW captures AS
 	SELECT i.queue, i.key, i.kind, i.layer,
 		c.rank, c.mode, c.epoch, c.execution, c.weight_update, c.step, c.microbatch, c.replica,
@@ -497,9 +322,6 @@ CREATE VIEW captures AS
 CREATE VIEW metrics AS
 	SELECT m.rank, m.mode, m.epoch, m.execution, m.step, m.time_ns, n.value AS name, m.value
 	FROM metric_rows m LEFT JOIN strings n ON n.string_id = m.name_id;
-
-CREATE VIEW health_rules AS
-	SELECT rule, threshold, patience, enabled, why, parameters FROM health_rule_rows;
 
 CREATE VIEW health AS
 	SELECT h.rule, i.queue, coalesce(h.key, i.key) AS key, coalesce(h.layer, i.layer) AS layer,

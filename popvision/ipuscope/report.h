@@ -268,20 +268,13 @@ struct ips_report_layer {
 IPS_API int64_t ips_report_layer_count(struct ips_report *report);
 IPS_API const struct ips_report_layer *ips_report_layer(struct ips_report *report, int64_t index);
 
-/* Of one execution of the operation. Cycles are the plan's; what it took in a run is the sum over
- * its steps. */
+/* Of one execution of the operation: its name and the columns that ipuscope/profiler.h lists.
+ * Cycles are the plan's; what it took in a run is the sum over its steps. */
 struct ips_report_operation {
-	int64_t index;
-	const char *name, *layer;
-	int64_t layer_index;
-	const char *kind;  /* "matmul" */
-	const char *phase; /* "F", "B", "W", "R", "U" */
-	int64_t stage, flops, cycles;
-	int64_t compute_cycles, exchange_cycles, sync_cycles; /* the parts of cycles */
-	int64_t bytes_exchanged, tiles_used;
-	double tile_balance;                 /* mean over greatest cycles of the tiles, 0 to 1 */
-	int64_t code_bytes;                  /* of its vertices and control code */
+	int64_t index, layer_index;
 	int64_t first_program, num_programs; /* next: ips_report_program's next_of_operation */
+	const char *name;
+	IPS_FACTS_operation(IPS_MEMBER, ips_report_operation) /* layer, kind, phase, stage, ... */
 };
 
 /* In the order recorded. */

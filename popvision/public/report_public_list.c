@@ -103,7 +103,6 @@ enum status report_public__row(struct ips_report *report, const struct prof_quer
 
 #define PROGRAM(name, member)     PUBLIC_FIELD(program, name, member)
 #define COMPUTE_SET(name, member) PUBLIC_FIELD(compute_set, name, member)
-#define OPERATION(name, member)   PUBLIC_FIELD(operation, name, member)
 #define LAYER(name, member)       PUBLIC_FIELD(layer, name, member)
 #define VARIABLE(name, member)    PUBLIC_FIELD(variable, name, member)
 #define LIVENESS(name, member)    PUBLIC_FIELD(liveness, name, member)
@@ -122,15 +121,12 @@ static const struct report_public__field compute_set_fields[] = {
 	COMPUTE_SET(mean_cycles, REAL),
 };
 
-static const struct report_public__field operation_fields[] = {
-	OPERATION(name, TEXT),           OPERATION(layer, TEXT),
-	OPERATION(kind, TEXT),           OPERATION(phase, TEXT),
-	OPERATION(stage, INT),           OPERATION(flops, INT),
-	OPERATION(cycles, INT),          OPERATION(compute_cycles, INT),
-	OPERATION(exchange_cycles, INT), OPERATION(sync_cycles, INT),
-	OPERATION(bytes_exchanged, INT), OPERATION(tiles_used, INT),
-	OPERATION(tile_balance, REAL),   OPERATION(code_bytes, INT),
-};
+/* Of the list of columns in ipuscope/profiler.h, as the struct is. */
+#define OPERATION(t, kind, name, about) PUBLIC_FIELD(operation, name, kind),
+#define SELECTED(t, kind, name, about)  ", " #name
+
+static const struct report_public__field operation_fields[] = {PUBLIC_FIELD(operation, name, TEXT),
+							       IPS_FACTS_operation(OPERATION, )};
 
 static const struct report_public__field layer_fields[] = {
 	LAYER(name, TEXT),
@@ -209,9 +205,8 @@ static const struct {
 				 compute_set_fields, ARRAY_LEN(compute_set_fields),
 				 sizeof(struct ips_report_compute_set),
 				 offsetof(struct ips_report_compute_set, index)},
-	[PUBLIC_OPERATIONS] = {"SELECT operation, layer, kind, phase, stage, flops, cycles, "
-			       "compute_cycles, exchange_cycles, sync_cycles, bytes_exchanged, "
-			       "tiles_used, tile_balance, code_bytes FROM operations",
+	[PUBLIC_OPERATIONS] = {"SELECT operation" IPS_FACTS_operation(
+				       SELECTED, ) " FROM operations",
 			       operation_fields, ARRAY_LEN(operation_fields),
 			       sizeof(struct ips_report_operation),
 			       offsetof(struct ips_report_operation, index)},

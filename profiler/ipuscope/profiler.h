@@ -333,45 +333,108 @@ IPS_API void ips_span_arg_long_text(struct ips_track *track, const char *static_
 
 /* ---- rows: one typed append per table of the contract ---------------------------------------- */
 
-/* Fields are named as the columns of the views (docs/schema.md); texts are copied. */
+/*
+ * The lists of columns: X(t, kind, name, what it is) for each, in order. They make the structs
+ * below, the tables of the database, the views that show a table as it is, and the sections of
+ * docs/schema.md on these. @t is passed on. What has no value is IPS_NULL, NaN or NULL; texts are
+ * copied. The kinds, and their members in the struct:
+ *
+ *	ID       int64_t, the caller's number of the row
+ *	INT      int64_t
+ *	NEEDED   int64_t, never IPS_NULL
+ *	REAL     double
+ *	TEXT     const char *
+ *	CLASS    const char *, which is a word of C++ as a column's name
+ *	NAME     const char *; the table has its number
+ *	MODE     int64_t, an enum ips_mode
+ *	KEYS     struct ips_keys; all unknown: NULL
+ *	CONTEXT  struct ips_keys, needed
+ *	RANK     none: the recording's
+ *	BLOB     const void *, with as many bytes as the column `bytes` says
+ */
 
-struct ips_execution {
-	int64_t mode, epoch, execution, first_step, steps, updates, start_ns, dur_ns, start_cycle,
-		cycles, traced;
-};
+#define IPS_COLUMNS_execution(X, t)                                                                \
+	X(t, RANK, rank, "keys; `epoch` is NULL outside training")                                 \
+	X(t, MODE, mode, "keys; `epoch` is NULL outside training")                                 \
+	X(t, INT, epoch, "keys; `epoch` is NULL outside training")                                 \
+	X(t, INT, execution, "keys; `epoch` is NULL outside training")                             \
+	X(t, INT, first_step, "the first step in it")                                              \
+	X(t, INT, steps, "steps in it, per replica")                                               \
+	X(t, INT, updates, "weight updates in it; 0 outside training")                             \
+	X(t, INT, start_ns, "host time")                                                           \
+	X(t, INT, dur_ns, "host time")                                                             \
+	X(t, INT, start_cycle, "simulated device time; NULL without a device")                     \
+	X(t, INT, cycles, "simulated device time; NULL without a device")                          \
+	X(t, INT, traced,                                                                          \
+	  "1 where its device steps were recorded "                                                \
+	  "(`executionProfileProgramRunCount`)")
 
-struct ips_layer {
-	const char *layer, *class_name;
-	int64_t position, stage;
-	const char *output_shape;
-	int64_t params, trainable_params, flops;
-};
+#define IPS_COLUMNS_layer(X, t)                                                                    \
+	X(t, TEXT, layer, "its name")                                                              \
+	X(t, CLASS, class_name, "`Dense`, `Flatten`, ...")                                         \
+	X(t, INT, position, "its place in the model, from 0")                                      \
+	X(t, INT, stage, "the pipeline stage it is on; NULL without a pipeline")                   \
+	X(t, TEXT, output_shape, "of one micro-batch")                                             \
+	X(t, INT, params, "numbers of parameters")                                                 \
+	X(t, INT, trainable_params, "numbers of parameters")                                       \
+	X(t, INT, flops, "floating point operations of one forward of a micro-batch")
 
-struct ips_operation {
-	const char *operation, *layer, *kind, *phase;
-	int64_t stage, flops, cycles, compute_cycles, exchange_cycles, sync_cycles, bytes_exchanged,
-		tiles_used;
-	double tile_balance;
-	int64_t code_bytes;
-};
+/* IPS_FACTS_operation: the columns of an operation but its name. */
+#define IPS_FACTS_operation(X, t)                                                                  \
+	X(t, TEXT, layer, "the layer it came from; NULL: none")                                    \
+	X(t, TEXT, kind, "`matmul`, `elementwise`, ...")                                           \
+	X(t, TEXT, phase, "keys")                                                                  \
+	X(t, INT, stage, "keys")                                                                   \
+	X(t, INT, flops, "floating point operations")                                              \
+	X(t, INT, cycles, "simulated cycles in all")                                               \
+	X(t, INT, compute_cycles, "their parts; NULL where the cost model does not know")          \
+	X(t, INT, exchange_cycles, "their parts; NULL where the cost model does not know")         \
+	X(t, INT, sync_cycles, "their parts; NULL where the cost model does not know")             \
+	X(t, INT, bytes_exchanged, "between tiles; NULL: unknown")                                 \
+	X(t, INT, tiles_used, "tiles that work; NULL: unknown")                                    \
+	X(t, REAL, tile_balance,                                                                   \
+	  "mean over greatest cycles of the tiles, 0 .. 1; NULL: "                                 \
+	  "unknown")                                                                               \
+	X(t, INT, code_bytes, "of its vertices and control code; NULL: unknown")
 
-struct ips_plan {
-	const char *operation, *method;
-	int64_t split_batch, split_field, split_in, split_out, split_kernel, serial_splits,
-		temporary_bytes, cycles;
-};
+#define IPS_COLUMNS_operation(X, t)                                                                \
+	X(t, TEXT, operation, "its name")                                                          \
+	IPS_FACTS_operation(X, t)
 
-struct ips_program {
-	int64_t program_id, parent_id, position;
-	const char *type, *name, *operation;
-	int64_t repeat_count, call_target;
-};
+#define IPS_COLUMNS_plan(X, t)                                                                     \
+	X(t, TEXT, operation, "the operation")                                                     \
+	X(t, TEXT, method, "the planner's method")                                                 \
+	X(t, INT, split_batch, "parts along each dimension")                                       \
+	X(t, INT, split_field, "parts along each dimension")                                       \
+	X(t, INT, split_in, "parts along each dimension")                                          \
+	X(t, INT, split_out, "parts along each dimension")                                         \
+	X(t, INT, split_kernel, "parts along each dimension")                                      \
+	X(t, INT, serial_splits, "parts done one after the other")                                 \
+	X(t, INT, temporary_bytes, "memory in use only while it runs")                             \
+	X(t, INT, cycles, "of the plan")
 
-struct ips_compute_set {
-	const char *compute_set, *operation;
-	int64_t program_id, vertices, tiles, max_cycles;
-	double mean_cycles;
-};
+#define IPS_COLUMNS_program(X, t)                                                                  \
+	X(t, ID, program_id, "its number")                                                         \
+	X(t, INT, parent_id,                                                                       \
+	  "the node above; NULL: a stage's function, or a control program "                        \
+	  "(`Engine::run`, `train`, ...)")                                                         \
+	X(t, INT, position, "its place among its siblings, from 0")                                \
+	X(t, TEXT, type,                                                                           \
+	  "Poplar's kind: `Sequence`, `Repeat`, `OnTileExecute`, `DoExchange`, "                   \
+	  "`StreamCopyBegin`, ...; `Unknown` is a switch")                                         \
+	X(t, TEXT, name, "its name; NULL: none")                                                   \
+	X(t, TEXT, operation, "the operation it belongs to; NULL: none")                           \
+	X(t, INT, repeat_count, "of a `Repeat`; else NULL")                                        \
+	X(t, INT, call_target, "the program_id that a `Call` calls; else NULL")
+
+#define IPS_COLUMNS_compute_set(X, t)                                                              \
+	X(t, TEXT, compute_set, "its name")                                                        \
+	X(t, TEXT, operation, "the operation it belongs to")                                       \
+	X(t, INT, program_id, "the program that executes it")                                      \
+	X(t, INT, vertices, "how many vertices, on how many tiles")                                \
+	X(t, INT, tiles, "how many vertices, on how many tiles")                                   \
+	X(t, INT, max_cycles, "over its tiles")                                                    \
+	X(t, REAL, mean_cycles, "over its tiles")
 
 /*
  * The execution trace of a device that does the same again and again (a simulator; a device whose
@@ -380,172 +443,276 @@ struct ips_compute_set {
  * the run's start and converted to ns with the trace's clock. A device that never does the same
  * twice has one trace per run.
  */
-struct ips_device_trace {
-	int64_t trace_id; /* the caller's, unique in the recording */
-	double clock_hz;  /* of the cycles below; NaN: their ns are unknown */
-	const char *name; /* of the program, for people */
-};
+#define IPS_COLUMNS_device_trace(X, t)                                                             \
+	X(t, ID, trace_id, "the caller's, unique in the recording")                                \
+	X(t, REAL, clock_hz, "of the cycles below; NaN: their ns are unknown")                     \
+	X(t, TEXT, name, "of the program, for people")
 
-struct ips_device_step {
-	int64_t trace_id;
-	int64_t trace_step; /* from 0, on its IPU */
-	int64_t ipu;        /* from the run's first_ipu */
-	int64_t stage;
-	const char *phase;  /* "F", "B", "W", "R", "U" */
-	int64_t microbatch; /* from the run's first_microbatch, and its step from first_step */
-	int64_t program_id;
-	const char *type, *name, *operation;
-	int64_t start_cycle; /* from the run's start_cycle */
-	int64_t cycles, cycles_overlapped, active_tiles;
-	double tile_balance, active_tile_balance;
-	int64_t bytes_in, bytes_out;
-};
+#define IPS_COLUMNS_device_step(X, t)                                                              \
+	X(t, NEEDED, trace_id, "of the trace")                                                     \
+	X(t, INT, trace_step, "from 0, on its IPU")                                                \
+	X(t, INT, ipu, "from the run's first_ipu")                                                 \
+	X(t, INT, stage, "when and where")                                                         \
+	X(t, TEXT, phase, "\"F\", \"B\", \"W\", \"R\", \"U\"")                                     \
+	X(t, INT, microbatch, "from the run's first_microbatch, and its step from first_step")     \
+	X(t, INT, program_id, "the program it executes")                                           \
+	X(t, NAME, type, "of the program")                                                         \
+	X(t, NAME, name, "of the program")                                                         \
+	X(t, NAME, operation, "of the program; NULL: none")                                        \
+	X(t, INT, start_cycle, "from the run's start_cycle")                                       \
+	X(t, INT, cycles, "simulated")                                                             \
+	X(t, INT, cycles_overlapped,                                                               \
+	  "those beside the programs (streams through I/O tiles); "                                \
+	  "NULL: no infeed or outfeed")                                                            \
+	X(t, INT, active_tiles, "tiles that did something; NULL: unknown")                         \
+	X(t, REAL, tile_balance,                                                                   \
+	  "mean over greatest cycles, of all and of the active tiles; "                            \
+	  "NULL: unknown")                                                                         \
+	X(t, REAL, active_tile_balance,                                                            \
+	  "mean over greatest cycles, of all and of the active "                                   \
+	  "tiles; NULL: unknown")                                                                  \
+	X(t, INT, bytes_in, "exchanged by this IPU; NULL: unknown")                                \
+	X(t, INT, bytes_out, "exchanged by this IPU; NULL: unknown")
 
 /* One run of a trace: by one replica, on IPUs from first_ipu on. */
-struct ips_device_run {
-	int64_t trace_id, mode, epoch, execution;
-	int64_t weight_update; /* IPS_NULL: updates nothing; then its steps have no micro-batch */
-	int64_t first_step;    /* of the trace's micro-batch 0 */
-	int64_t replica, first_ipu, start_cycle;
-	int64_t first_microbatch; /* of the weight update: the trace's micro-batch 0 */
-};
+#define IPS_COLUMNS_device_run(X, t)                                                               \
+	X(t, NEEDED, trace_id, "of the trace")                                                     \
+	X(t, RANK, rank, "of the recording")                                                       \
+	X(t, MODE, mode, "when and where")                                                         \
+	X(t, INT, epoch, "when and where")                                                         \
+	X(t, INT, execution, "when and where")                                                     \
+	X(t, INT, weight_update, "NULL: updates nothing; then its steps have no micro-batch")      \
+	X(t, INT, first_step, "of the trace's micro-batch 0")                                      \
+	X(t, INT, replica, "when and where")                                                       \
+	X(t, INT, first_ipu, "that the IPUs of the trace count from")                              \
+	X(t, INT, start_cycle, "that the cycles of the trace count from")                          \
+	X(t, INT, first_microbatch, "of the weight update: the trace's micro-batch 0")
 
-struct ips_stage_timing {
-	struct ips_keys keys;
-	int64_t clock, start_ns, dur_ns, cpu_ns;
-};
+#define IPS_COLUMNS_stage_timing(X, t)                                                             \
+	X(t, CONTEXT, keys, "when and where")                                                      \
+	X(t, NEEDED, clock, "an enum ips_clock")                                                   \
+	X(t, NEEDED, start_ns, "on that clock")                                                    \
+	X(t, NEEDED, dur_ns, "on that clock")                                                      \
+	X(t, INT, cpu_ns, "processor time of the worker's thread; NULL on the device clock")
 
-struct ips_bubble {
-	struct ips_keys keys;
-	int64_t clock;
-	const char *schedule;
-	int64_t stages, microbatches, makespan_ns, busy_ns;
-	double idle_fraction, bubble_rate, bubble_over_ideal, theory_idle_fraction,
-		theory_bubble_rate, theory_bubble_over_ideal;
-	int64_t ramp_up_ns, ramp_down_ns, imbalance_ns, communication_ns, oversubscribed;
-};
+#define IPS_COLUMNS_bubble(X, t)                                                                   \
+	X(t, KEYS, keys, "when and where")                                                         \
+	X(t, NEEDED, clock, "an enum ips_clock")                                                   \
+	X(t, TEXT, schedule,                                                                       \
+	  "a name of `ipu-plan schedule --all`: `Grouped`, `Interleaved`, "                        \
+	  "`Sequential`, `1f1b` ...")                                                              \
+	X(t, INT, stages, "of the pipeline run")                                                   \
+	X(t, INT, microbatches, "of the pipeline run")                                             \
+	X(t, INT, makespan_ns, "from the first start to the last end of F and B")                  \
+	X(t, INT, busy_ns, "of F, B and, where the device recomputes, R, summed over the IPUs")    \
+	X(t, REAL, idle_fraction, "1 - busy / (IPUs x makespan)")                                  \
+	X(t, REAL, bubble_rate, "1 - busy per stage / the longest span of one stage")              \
+	X(t, REAL, bubble_over_ideal, "idle time / ideal compute time; can exceed 1")              \
+	X(t, REAL, theory_idle_fraction,                                                           \
+	  "the same for this schedule with these stage times "                                     \
+	  "and free communication")                                                                \
+	X(t, REAL, theory_bubble_rate,                                                             \
+	  "the same for this schedule with these stage times and "                                 \
+	  "free communication")                                                                    \
+	X(t, REAL, theory_bubble_over_ideal,                                                       \
+	  "the same for this schedule with these stage "                                           \
+	  "times and free communication")                                                          \
+	X(t, INT, ramp_up_ns, "idle before an IPU's first work, summed over IPUs")                 \
+	X(t, INT, ramp_down_ns, "idle after its last work")                                        \
+	X(t, INT, imbalance_ns, "the rest of the idle time between")                               \
+	X(t, INT, communication_ns,                                                                \
+	  "idle between, while the input was on its way (on the "                                  \
+	  "device: while no IPU works)")                                                           \
+	X(t, INT, oversubscribed,                                                                  \
+	  "1 where there were more workers than cores: host times "                                \
+	  "include waiting for a core")
 
-struct ips_variable {
-	int64_t variable_id;
-	const char *variable, *layer, *kind, *shape, *dtype;
-	int64_t bytes, ipu, always_live, first_program_step, last_program_step;
-};
+#define IPS_COLUMNS_variable(X, t)                                                                 \
+	X(t, ID, variable_id, "its number and name")                                               \
+	X(t, TEXT, variable, "its number and name")                                                \
+	X(t, TEXT, layer, "it belongs to; NULL: none")                                             \
+	X(t, TEXT, kind,                                                                           \
+	  "`input`, `labels`, `activation`, `kept`, `temporary`, `gradient`, "                     \
+	  "`weight`, `state`, `weight_gradient`, `accumulator`, `optimizer_state`, `result`, "     \
+	  "`fifo`, `io_buffer`, or a category of `tile_memory`")                                   \
+	X(t, TEXT, shape, "what it is; shape and dtype of the tensor, NULL: of none")              \
+	X(t, TEXT, dtype, "what it is; shape and dtype of the tensor, NULL: of none")              \
+	X(t, INT, bytes, "what it is; shape and dtype of the tensor, NULL: of none")               \
+	X(t, INT, ipu, "where it lies")                                                            \
+	X(t, INT, always_live, "1: it lives through the whole program")                            \
+	X(t, INT, first_program_step, "the program steps it lives through; NULL: always live")     \
+	X(t, INT, last_program_step, "the program steps it lives through; NULL: always live")
 
-/* @bytes on @tile, and on each of @more_tiles tiles after it (0 or IPS_NULL: on that alone; up to
- * tile 2047). The view has a row for each tile. */
-struct ips_variable_tile {
-	int64_t variable_id, ipu, tile, bytes, more_tiles;
-};
+/* The bytes of a variable on a tile, and on each of @more_tiles tiles after it, up to tile 2047.
+ * The view has a row for each tile. */
+#define IPS_COLUMNS_variable_tile(X, t)                                                            \
+	X(t, INT, variable_id, "the variable")                                                     \
+	X(t, INT, ipu, "where")                                                                    \
+	X(t, INT, tile, "where")                                                                   \
+	X(t, INT, bytes, "how much")                                                               \
+	X(t, INT, more_tiles, "tiles after it with as many bytes each; 0 or NULL: it alone")
 
 /* The same for a category of memory. */
-struct ips_tile_memory {
-	int64_t ipu, tile;
-	const char *category, *region;
-	int64_t bytes, capacity, more_tiles;
-};
+#define IPS_COLUMNS_tile_memory(X, t)                                                              \
+	X(t, INT, ipu, "where")                                                                    \
+	X(t, INT, tile, "where")                                                                   \
+	X(t, NAME, category, "what for: `variables`, `stack`, ...")                                \
+	X(t, NAME, region,                                                                         \
+	  "`interleaved`, `nonInterleaved` or `overflowed`: more than the "                        \
+	  "tile has")                                                                              \
+	X(t, INT, bytes, "in use")                                                                 \
+	X(t, INT, capacity, "of the tile")                                                         \
+	X(t, INT, more_tiles, "tiles after it with the same; 0 or NULL: it alone")
 
-struct ips_liveness {
-	int64_t ipu, program_step, program_id, always_live_bytes, not_always_live_bytes;
-};
+#define IPS_COLUMNS_liveness(X, t)                                                                 \
+	X(t, INT, ipu, "when and where")                                                           \
+	X(t, INT, program_step, "when and where")                                                  \
+	X(t, INT, program_id, "the program of that step; NULL: after the last")                    \
+	X(t, INT, always_live_bytes, "in use at that step, all tiles together")                    \
+	X(t, INT, not_always_live_bytes, "in use at that step, all tiles together")
 
-struct ips_tensor {
-	const char *queue, *key;
-	const char *kind; /* activation, gradient, weight, optimizer_state */
-	const char *layer;
-	int64_t stage;
-	const char *shape, *dtype;
-	const char *activity; /* of an activation that can be dead or flat: relu, tanh, sigmoid */
-};
+#define IPS_COLUMNS_tensor_stats(X, t)                                                             \
+	X(t, KEYS, keys, "when and where")                                                         \
+	X(t, NEEDED, tensor_id, "from ips_tensor_add()")                                           \
+	X(t, INT, time_ns, "when, host clock")                                                     \
+	X(t, INT, n, "elements")                                                                   \
+	X(t, INT, n_nan, "of them, not finite")                                                    \
+	X(t, INT, n_pos_inf, "of them, not finite")                                                \
+	X(t, INT, n_neg_inf, "of them, not finite")                                                \
+	X(t, INT, n_zero, "of them, zero, negative, positive; infinities have a sign")             \
+	X(t, INT, n_neg, "of them, zero, negative, positive; infinities have a sign")              \
+	X(t, INT, n_pos, "of them, zero, negative, positive; infinities have a sign")              \
+	X(t, REAL, min, "of the finite values")                                                    \
+	X(t, REAL, max, "of the finite values")                                                    \
+	X(t, REAL, mean, "of the finite values")                                                   \
+	X(t, REAL, std, "of the finite values")                                                    \
+	X(t, REAL, l1, "of the finite values")                                                     \
+	X(t, REAL, l2, "of the finite values")                                                     \
+	X(t, REAL, abs_min_nonzero, "of the finite values")                                        \
+	X(t, REAL, abs_max, "of the finite values")                                                \
+	X(t, REAL, inactive, "of an activation: the fraction of its neurons that are inactive")    \
+	X(t, REAL, update_ratio,                                                                   \
+	  "of what an update changes: mean |change| / mean |value "                                \
+	  "before|")                                                                               \
+	X(t, INT, n_changed, "elements that the update changed")
 
-struct ips_tensor_stats {
-	struct ips_keys keys;
-	int64_t tensor_id; /* from ips_tensor_add() */
-	int64_t time_ns, n, n_nan, n_pos_inf, n_neg_inf, n_zero, n_neg, n_pos;
-	double min, max, mean, std, l1, l2, abs_min_nonzero, abs_max; /* of the finite values */
-	double inactive;     /* of an activation: the fraction of its neurons that are inactive */
-	double update_ratio; /* of what an update changes: mean |change| / mean |value before| */
-	int64_t n_changed;   /* elements that the update changed */
-};
+#define IPS_COLUMNS_tensor_histogram(X, t)                                                         \
+	X(t, KEYS, keys, "when and where")                                                         \
+	X(t, NEEDED, tensor_id, "from ips_tensor_add()")                                           \
+	X(t, INT, bin, "by binary exponent and sign (docs/schema.md)")                             \
+	X(t, REAL, low, "its borders")                                                             \
+	X(t, REAL, high, "its borders")                                                            \
+	X(t, INT, count, "elements in it")
+
+#define IPS_COLUMNS_tensor_epoch(X, t)                                                             \
+	X(t, RANK, rank, "keys")                                                                   \
+	X(t, MODE, mode, "keys")                                                                   \
+	X(t, INT, epoch, "keys")                                                                   \
+	X(t, TEXT, callback, "the callback's name")                                                \
+	X(t, TEXT, queue, "the tensor")                                                            \
+	X(t, TEXT, key, "the tensor")                                                              \
+	X(t, TEXT, shape, "with the number of enqueues in front")                                  \
+	X(t, REAL, mean, "element-wise over the epoch; NULL means nan")                            \
+	X(t, REAL, std, "element-wise over the epoch; NULL means nan")                             \
+	X(t, REAL, min, "element-wise over the epoch; NULL means nan")                             \
+	X(t, REAL, max, "element-wise over the epoch; NULL means nan")                             \
+	X(t, INT, nans, "counts")                                                                  \
+	X(t, INT, infs, "counts")
+
+#define IPS_COLUMNS_capture(X, t)                                                                  \
+	X(t, KEYS, keys, "when and where")                                                         \
+	X(t, NEEDED, tensor_id, "from ips_tensor_add()")                                           \
+	X(t, TEXT, dtype, "of the whole tensor")                                                   \
+	X(t, TEXT, shape, "of the whole tensor")                                                   \
+	X(t, INT, bytes, "of data; copied")                                                        \
+	X(t, INT, chunk, "its number, from 0")                                                     \
+	X(t, BLOB, data, "the bytes, little-endian (`ipu-report` shows their number)")
+
+#define IPS_COLUMNS_metric(X, t)                                                                   \
+	X(t, RANK, rank, "keys")                                                                   \
+	X(t, MODE, mode, "keys; `execution` and `step` are NULL in a row for a whole epoch")       \
+	X(t, INT, epoch, "keys; `execution` and `step` are NULL in a row for a whole epoch")       \
+	X(t, INT, execution, "keys; `execution` and `step` are NULL in a row for a whole epoch")   \
+	X(t, INT, step, "keys; `execution` and `step` are NULL in a row for a whole epoch")        \
+	X(t, INT, time_ns, "when")                                                                 \
+	X(t, NAME, name, "`loss`, `accuracy`, ...")                                                \
+	X(t, REAL, value, "NULL means nan")
+
+#define IPS_COLUMNS_health_rule(X, t)                                                              \
+	X(t, TEXT, rule, "its name")                                                               \
+	X(t, REAL, threshold,                                                                      \
+	  "what is allowed, and how often in a row it may be passed "                              \
+	  "before that is a hit")                                                                  \
+	X(t, INT, patience,                                                                        \
+	  "what is allowed, and how often in a row it may be passed before "                       \
+	  "that is a hit")                                                                         \
+	X(t, INT, enabled, "1: it was in force")                                                   \
+	X(t, TEXT, why, "what it is for, or why it was off")                                       \
+	X(t, TEXT, parameters, "its other parameters, a JSON object; NULL: it has none")
+
+#define IPS_COLUMNS_health(X, t)                                                                   \
+	X(t, KEYS, keys, "when and where")                                                         \
+	X(t, TEXT, rule, "the rule")                                                               \
+	X(t, INT, tensor_id, "from ips_tensor_add()")                                              \
+	X(t, TEXT, layer, "NULL: the tensor's")                                                    \
+	X(t, INT, time_ns, "when, host clock")                                                     \
+	X(t, REAL, value, "what was seen, what was allowed")                                       \
+	X(t, REAL, threshold, "what was seen, what was allowed")                                   \
+	X(t, TEXT, key, "of what is no tensor (\"loss\"); NULL: the tensor's")
+
+#define IPS_COLUMNS_first_nonfinite(X, t)                                                          \
+	X(t, KEYS, keys, "when and where")                                                         \
+	X(t, INT, tensor_id, "from ips_tensor_add()")                                              \
+	X(t, INT, time_ns, "when, host clock")                                                     \
+	X(t, INT, element, "its index in the flat tensor")                                         \
+	X(t, TEXT, value, "nan, inf, -inf")
+
+#define IPS_COLUMNS_time_split(X, t)                                                               \
+	X(t, NEEDED, clock, "an enum ips_clock")                                                   \
+	X(t, RANK, rank, "keys")                                                                   \
+	X(t, INT, execution, "keys")                                                               \
+	X(t, INT, replica, "keys")                                                                 \
+	X(t, INT, ipu, "keys")                                                                     \
+	X(t, INT, compute_ns, "computing")                                                         \
+	X(t, INT, exchange_ns, "moving data between IPUs or workers")                              \
+	X(t, INT, sync_ns, "waiting for all to arrive")                                            \
+	X(t, INT, host_io_ns, "input and output")                                                  \
+	X(t, INT, idle_ns, "nothing to do")
 
 /* How much of a tensor is kept from a moment on: first when it is registered (keys and time NULL),
  * again when that changes. */
-struct ips_tensor_tier {
-	struct ips_keys keys;
-	int64_t tensor_id;
-	const char *tier;
-	int64_t every; /* steps, or weight updates where it belongs to one */
-	int64_t keep;  /* of "last": how many; else IPS_NULL */
-	int64_t time_ns;
-	const char *why; /* the rule of the run file, or what lowered it */
-};
-
-struct ips_tensor_histogram {
-	struct ips_keys keys;
-	int64_t tensor_id, bin;
-	double low, high;
-	int64_t count;
-};
-
-struct ips_tensor_epoch {
-	int64_t mode, epoch;
-	const char *callback, *queue, *key, *shape;
-	double mean, std, min, max;
-	int64_t nans, infs;
-};
-
-struct ips_capture {
-	struct ips_keys keys;
-	int64_t tensor_id;
-	const char *dtype, *shape;
-	int64_t bytes; /* of data; copied */
-	int64_t chunk;
-	const void *data;
-};
-
-struct ips_metric {
-	int64_t mode, epoch, execution, step, time_ns;
-	const char *name;
-	double value;
-};
-
-struct ips_health_rule {
-	const char *rule;
-	double threshold;
-	int64_t patience, enabled;
-	const char *why;
-	const char *parameters; /* its others, a JSON object; NULL: none */
-};
-
-struct ips_health {
-	struct ips_keys keys;
-	const char *rule;
-	int64_t tensor_id;
-	const char *layer; /* NULL: the tensor's */
-	int64_t time_ns;
-	double value, threshold;
-	const char *key; /* of what is no tensor ("loss"); NULL: the tensor's */
-};
-
-struct ips_first_nonfinite {
-	struct ips_keys keys;
-	int64_t tensor_id, time_ns, element;
-	const char *value; /* nan, inf, -inf */
-};
+#define IPS_COLUMNS_tensor_tier(X, t)                                                              \
+	X(t, KEYS, keys, "when and where")                                                         \
+	X(t, NEEDED, tensor_id, "from ips_tensor_add()")                                           \
+	X(t, TEXT, tier, "`off`, `health`, `counts`, `stats`, `histogram`, `last` or `full`")      \
+	X(t, INT, every, "steps, or weight updates where it belongs to one")                       \
+	X(t, INT, keep, "of \"last\": how many; else NULL")                                        \
+	X(t, INT, time_ns, "from when; NULL: from the start")                                      \
+	X(t, TEXT, why, "the rule of the run file, or what lowered it")
 
 /* A tensor on the way to the first bad number, as it then was: what is not known is IPS_NULL or
  * NaN. */
-struct ips_nonfinite_trail {
-	struct ips_keys keys;
-	int64_t position; /* 0: the bad one, -1: the one before it, ... */
-	const char *role; /* bad, input, weight, before */
-	int64_t tensor_id, time_ns, n, n_nan, n_pos_inf, n_neg_inf, n_zero, n_neg, n_pos;
-	double min, max, mean, std, l1, l2, abs_min_nonzero, abs_max;
-};
-
-struct ips_time_split {
-	int64_t clock, execution, replica, ipu, compute_ns, exchange_ns, sync_ns, host_io_ns,
-		idle_ns;
-};
+#define IPS_COLUMNS_nonfinite_trail(X, t)                                                          \
+	X(t, KEYS, keys, "when and where")                                                         \
+	X(t, INT, position, "0: the bad one, -1: the one before it, ...")                          \
+	X(t, TEXT, role, "bad, input, weight, before")                                             \
+	X(t, NEEDED, tensor_id, "from ips_tensor_add()")                                           \
+	X(t, INT, time_ns, "when")                                                                 \
+	X(t, INT, n, "as in `tensor_stats`; NULL: not known")                                      \
+	X(t, INT, n_nan, "as in `tensor_stats`; NULL: not known")                                  \
+	X(t, INT, n_pos_inf, "as in `tensor_stats`; NULL: not known")                              \
+	X(t, INT, n_neg_inf, "as in `tensor_stats`; NULL: not known")                              \
+	X(t, INT, n_zero, "as in `tensor_stats`; NULL: not known")                                 \
+	X(t, INT, n_neg, "as in `tensor_stats`; NULL: not known")                                  \
+	X(t, INT, n_pos, "as in `tensor_stats`; NULL: not known")                                  \
+	X(t, REAL, min, "as in `tensor_stats`; NULL: not known")                                   \
+	X(t, REAL, max, "as in `tensor_stats`; NULL: not known")                                   \
+	X(t, REAL, mean, "as in `tensor_stats`; NULL: not known")                                  \
+	X(t, REAL, std, "as in `tensor_stats`; NULL: not known")                                   \
+	X(t, REAL, l1, "as in `tensor_stats`; NULL: not known")                                    \
+	X(t, REAL, l2, "as in `tensor_stats`; NULL: not known")                                    \
+	X(t, REAL, abs_min_nonzero, "as in `tensor_stats`; NULL: not known")                       \
+	X(t, REAL, abs_max, "as in `tensor_stats`; NULL: not known")
 
 /* The tables of appended rows: X(name, struct). */
 #define IPS_TABLE_MAP(X)                                                                           \
@@ -575,6 +742,36 @@ struct ips_time_split {
 	X(time_split, ips_time_split)                                                              \
 	X(tensor_tier, ips_tensor_tier)                                                            \
 	X(nonfinite_trail, ips_nonfinite_trail)
+
+/* The structs: struct ips_operation has the members operation, layer and so on. */
+#define IPS_MEMBER_ID(name)      int64_t name;
+#define IPS_MEMBER_INT(name)     int64_t name;
+#define IPS_MEMBER_NEEDED(name)  int64_t name;
+#define IPS_MEMBER_REAL(name)    double name;
+#define IPS_MEMBER_TEXT(name)    const char *name;
+#define IPS_MEMBER_CLASS(name)   const char *name;
+#define IPS_MEMBER_NAME(name)    const char *name;
+#define IPS_MEMBER_MODE(name)    int64_t name;
+#define IPS_MEMBER_KEYS(name)    struct ips_keys name;
+#define IPS_MEMBER_CONTEXT(name) struct ips_keys name;
+#define IPS_MEMBER_RANK(name)
+#define IPS_MEMBER_BLOB(name)            const void *name;
+#define IPS_MEMBER(t, kind, name, about) IPS_MEMBER_##kind(name)
+#define IPS_STRUCT(name, type)                                                                     \
+	struct type {                                                                              \
+		IPS_COLUMNS_##name(IPS_MEMBER, type)                                               \
+	};
+IPS_TABLE_MAP(IPS_STRUCT)
+#undef IPS_STRUCT
+
+struct ips_tensor {
+	const char *queue, *key;
+	const char *kind; /* activation, gradient, weight, optimizer_state */
+	const char *layer;
+	int64_t stage;
+	const char *shape, *dtype;
+	const char *activity; /* of an activation that can be dead or flat: relu, tanh, sigmoid */
+};
 
 enum ips_table {
 #define IPS_TABLE_ENUM(name, type) IPS_TABLE_##name,

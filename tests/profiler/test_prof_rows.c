@@ -156,11 +156,12 @@ static void check_descriptor(const char *path, const struct prof_row_type *type)
 		const char *type;
 		bool not_null;
 	} kinds[] = {
-		[PROF_COLUMN_INT] = {"INTEGER", false},  [PROF_COLUMN_NEEDED] = {"INTEGER", true},
-		[PROF_COLUMN_REAL] = {"REAL", false},    [PROF_COLUMN_TEXT] = {"TEXT", false},
-		[PROF_COLUMN_NAME] = {"INTEGER", false}, [PROF_COLUMN_MODE] = {"TEXT", false},
-		[PROF_COLUMN_KEYS] = {"INTEGER", false}, [PROF_COLUMN_CONTEXT] = {"INTEGER", true},
-		[PROF_COLUMN_RANK] = {"INTEGER", true},  [PROF_COLUMN_BLOB] = {"BLOB", false},
+		[PROF_COLUMN_ID] = {"INTEGER", false},     [PROF_COLUMN_INT] = {"INTEGER", false},
+		[PROF_COLUMN_NEEDED] = {"INTEGER", true},  [PROF_COLUMN_REAL] = {"REAL", false},
+		[PROF_COLUMN_TEXT] = {"TEXT", false},      [PROF_COLUMN_NAME] = {"INTEGER", false},
+		[PROF_COLUMN_MODE] = {"TEXT", false},      [PROF_COLUMN_KEYS] = {"INTEGER", false},
+		[PROF_COLUMN_CONTEXT] = {"INTEGER", true}, [PROF_COLUMN_RANK] = {"INTEGER", true},
+		[PROF_COLUMN_BLOB] = {"BLOB", false},
 	};
 	char sql[256], line[256], expected[4096] = "", *found;
 
@@ -222,7 +223,7 @@ static void make_unknown(const struct prof_row_type *type, unsigned char *row)
 	for (size_t i = 0; i < type->count; i++) {
 		const struct prof_column *column = &type->columns[i];
 
-		if (column->kind == PROF_COLUMN_INT)
+		if (column->kind == PROF_COLUMN_INT || column->kind == PROF_COLUMN_ID)
 			memcpy(row + column->offset, &null, sizeof(null));
 		else if (column->kind == PROF_COLUMN_NEEDED)
 			memcpy(row + column->offset, &needed, sizeof(needed));

@@ -27,8 +27,8 @@ struct ips_recording *prof_start(const struct prof_place *place,
 				 const struct ips_recording_params *params);
 void prof_stop(struct ips_recording *recording); /* must end well */
 
-/* The first column of the first row. prof_ask() opens the file for one question, whose schema SQLite
- * parses each time; many questions share a reader, which the caller closes. */
+/* The first column of the first row. prof_ask() opens the file for one question, whose schema
+ * SQLite parses each time; many questions share a reader, which the caller closes. */
 int64_t prof_ask(const char *path, const char *sql);
 struct sqlite3 *prof_reader_open(const char *path);
 int64_t prof_reader_ask(struct sqlite3 *db, const char *sql);
