@@ -75,7 +75,8 @@ struct dataset_stream {
 	const uint8_t *in;
 	size_t left;
 	bool ended;
-	unsigned long crc; /* of what was read */
+	bool sums;         /* a zip member: its archive has the CRC to compare with */
+	unsigned long crc; /* of what was read, where it sums */
 	z_stream inflate;
 };
 

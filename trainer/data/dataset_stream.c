@@ -99,7 +99,7 @@ enum status dataset__stream_read(struct dataset_stream *stream, void *out, size_
 		stream->in += *got;
 		stream->left -= *got;
 	}
-	if (status == ST_OK && stream->packing != DATASET_GZIP)
+	if (status == ST_OK && stream->sums)
 		stream->crc = crc32_z(stream->crc, out, *got);
 	return status;
 }

@@ -9,8 +9,10 @@
  */
 #include "trainer/data/dataset_internal.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "common/fs.h"
 #include "common/mem.h"
@@ -101,17 +103,17 @@ static enum status digits_make(struct digits *digits, int64_t limit, struct err 
 
 /* ---- the cache ------------------------------------------------------------------------------- */
 
-static unsigned long digits_sum(const struct dataset_array *array)
+static uint64_t digits_sum(const struct dataset_array *array)
 {
-	return crc32_z(0, array->bytes, dataset__array_count(array));
+	return XXH3_64bits(array->bytes, dataset__array_count(array));
 }
 
 /* The text of the file that vouches for the other four. */
 static void digits_sums(const struct digits *digits, char *out, size_t size)
 {
-	snprintf(out, size, "crc32 %08lx %08lx %08lx %08lx\n", digits_sum(&digits->images[0]),
-		 digits_sum(&digits->labels[0]), digits_sum(&digits->images[1]),
-		 digits_sum(&digits->labels[1]));
+	snprintf(out, size, "xxh3 %016" PRIx64 " %016" PRIx64 " %016" PRIx64 " %016" PRIx64 "\n",
+		 digits_sum(&digits->images[0]), digits_sum(&digits->labels[0]),
+		 digits_sum(&digits->images[1]), digits_sum(&digits->labels[1]));
 }
 
 static enum status digits_read_file(struct dataset_array *out, const char *folder, const char *name,
@@ -143,7 +145,7 @@ static bool digits_read(struct digits *digits, const char *folder)
 	size_t length;
 	bool good;
 
-	if (!fs_path(path, "%s/crc32", folder) ||
+	if (!fs_path(path, "%s/xxh3", folder) ||
 	    fs_read(path, sizeof(sums) - 1, &text, &length, NULL) != ST_OK)
 		return false;
 	for (int part = 0; part < 2 && status == ST_OK; part++) {
@@ -203,7 +205,7 @@ static enum status digits_write(const struct digits *digits, const char *folder,
 	}
 	if (status != ST_OK)
 		return status;
-	if (!fs_path(path, "%s/crc32", folder))
+	if (!fs_path(path, "%s/xxh3", folder))
 		return err_set(err, ST_INVALID, "%s: the path is too long", folder);
 	digits_sums(digits, sums, sizeof(sums));
 	return fs_write(path, sums, strlen(sums), err);

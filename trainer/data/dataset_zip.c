@@ -120,6 +120,7 @@ enum status dataset__zip_member_open(const struct dataset_zip *zip,
 {
 	const uint8_t *local = zip->bytes + member->local;
 	size_t left, skip;
+	enum status status;
 
 	if (member->packed == ZIP_BEYOND || member->unpacked == ZIP_BEYOND ||
 	    member->local == ZIP_BEYOND)
@@ -143,6 +144,8 @@ enum status dataset__zip_member_open(const struct dataset_zip *zip,
 	if (skip > left || member->packed > left - skip)
 		return err_set(err, ST_FORMAT,
 			       "%s: is truncated: its data lies beyond the file's end", name);
-	return dataset__stream_open(out, name, member->method ? DATASET_DEFLATE : DATASET_STORED,
-				    local + skip, member->packed, err);
+	status = dataset__stream_open(out, name, member->method ? DATASET_DEFLATE : DATASET_STORED,
+				      local + skip, member->packed, err);
+	out->sums = status == ST_OK;
+	return status;
 }
