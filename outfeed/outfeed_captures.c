@@ -1,15 +1,513 @@
 /*
- * The reader of kept values. See outfeed_captures.h; what is kept where: outfeed_captures_index.c.
+ * The reader of kept values: which captures a database holds, stacked into arrays, and their
+ * values. See outfeed_captures.h.
  *
- * One thread per reader. It owns its index and a buffer for one piece.
+ * Nothing in the file is believed: sizes are those that the rows really have, and what does not fit
+ * together is counted as incomplete. One thread per reader. It owns its index and a buffer for one
+ * piece.
  */
 #include "outfeed/outfeed_captures.h"
 
 #include <assert.h>
+#include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/sorted.h"
 #include "outfeed/outfeed_captures_internal.h"
+
+#define SLICE_ROWS 2000 /* of one read transaction */
+#define LANES      4096 /* replicas of a tensor at the most */
+
+/* ---- the index: shapes ----------------------------------------------------------------------- */
+
+/*
+ * The number at *@at, which is moved behind it; false: there is none, or a greater one than fits.
+ */
+static bool shape_number(const char **at, int64_t *out)
+{
+	int64_t value = 0;
+
+	if (**at < '0' || **at > '9')
+		return false;
+	for (; **at >= '0' && **at <= '9'; (*at)++)
+		if (__builtin_mul_overflow(value, 10, &value) ||
+		    __builtin_add_overflow(value, **at - '0', &value))
+			return false;
+	*out = value;
+	return true;
+}
+
+static const char *skip_spaces(const char *at)
+{
+	while (*at == ' ')
+		at++;
+	return at;
+}
+
+static bool shape_parse(struct captures_shape *out, const char *text)
+{
+	const char *at = skip_spaces(text);
+
+	if (*at++ != '(')
+		return false;
+	for (at = skip_spaces(at); *at != ')'; at = skip_spaces(at)) {
+		if (out->ndim == OUTFEED_NDIM_MAX || !shape_number(&at, &out->dim[out->ndim]))
+			return false;
+		out->ndim++;
+		at = skip_spaces(at);
+		if (*at == ',')
+			at++;
+		else if (*at != ')')
+			return false;
+	}
+	return *skip_spaces(at + 1) == '\0';
+}
+
+bool captures__shape(struct captures_shape *out, const char *dtype, const char *shape)
+{
+	bool empty = false;
+	int dtypes = 0;
+
+	*out = (struct captures_shape){0};
+	if (!dtype || !shape)
+		return false;
+	while (dtypes < OUTFEED_DTYPES &&
+	       strcmp(dtype, outfeed_dtype_text((enum outfeed_dtype)dtypes)) != 0)
+		dtypes++;
+	if (dtypes == OUTFEED_DTYPES || !shape_parse(out, shape))
+		return false;
+	out->dtype = (enum outfeed_dtype)dtypes;
+	out->bytes = outfeed_dtype_bytes(out->dtype);
+	for (int i = 0; i < out->ndim; i++)
+		empty |= out->dim[i] == 0;
+	for (int i = 0; i < out->ndim && !empty; i++)
+		if (__builtin_mul_overflow(out->bytes, out->dim[i], &out->bytes))
+			return false;
+	if (empty)
+		out->bytes = 0;
+	return true;
+}
+
+static bool shape_equal(const struct captures_shape *a, const struct captures_shape *b)
+{
+	return a->dtype == b->dtype && a->ndim == b->ndim &&
+	       memcmp(a->dim, b->dim, (size_t)a->ndim * sizeof(a->dim[0])) == 0;
+}
+
+/* *@out -1: one shape too many. */
+static enum status find_shape(struct captures_tensor *tensor, const struct captures_shape *shape,
+			      int32_t *out, struct err *err)
+{
+	for (size_t i = 0; i < tensor->shape_count; i++) {
+		*out = (int32_t)i;
+		if (shape_equal(&tensor->shapes[i], shape))
+			return ST_OK;
+	}
+	*out = -1;
+	if (tensor->shape_count == OUTFEED_SHAPES)
+		return ST_OK;
+	if (mem_grow(&tensor->shapes, &tensor->shape_capacity, tensor->shape_count + 1,
+		     sizeof(*tensor->shapes)) != 0)
+		return err_nomem(err);
+	*out = (int32_t)tensor->shape_count;
+	tensor->shapes[tensor->shape_count++] = *shape;
+	return ST_OK;
+}
+
+/* ---- the index: tensors ---------------------------------------------------------------------- */
+
+static enum status add_tensor(struct outfeed_captures *captures, const struct prof_query *query,
+			      struct err *err)
+{
+	const char *queue = prof_column_text(query, 1), *key = prof_column_text(query, 2);
+	struct captures_tensor *tensor;
+
+	if (mem_grow(&captures->tensors, &captures->tensor_capacity, captures->tensor_count + 1,
+		     sizeof(*captures->tensors)) != 0)
+		return err_nomem(err);
+	tensor = &captures->tensors[captures->tensor_count++];
+	*tensor = (struct captures_tensor){.tensor_id = prof_column_int(query, 0),
+					   .queue = mem_strdup(!queue ? "" : queue),
+					   .key = mem_strdup(!key ? "" : key)};
+	return !tensor->queue || !tensor->key ? err_nomem(err) : ST_OK;
+}
+
+static enum status read_tensors(struct outfeed_captures *captures, struct err *err)
+{
+	struct prof_query *query;
+	enum status status = prof_query_open(
+		&query, captures->db,
+		"SELECT tensor_id, queue, key FROM tensor_rows ORDER BY tensor_id", err);
+
+	while (prof_query_next(query, &status, err))
+		status = add_tensor(captures, query, err);
+	prof_query_close(query);
+	return status;
+}
+
+/* NULL: there is none. */
+static struct captures_tensor *find_tensor(const struct outfeed_captures *captures, int64_t id)
+{
+	const size_t at =
+		sorted_place(captures->tensors, captures->tensor_count, sizeof(*captures->tensors),
+			     offsetof(struct captures_tensor, tensor_id), id);
+
+	return at < captures->tensor_count && captures->tensors[at].tensor_id == id
+		       ? &captures->tensors[at]
+		       : NULL;
+}
+
+/* *@out NULL: one replica too many. */
+static enum status find_lane(struct captures_tensor *tensor, int64_t rank, int64_t replica,
+			     struct captures_lane **out, struct err *err)
+{
+	for (size_t i = 0; i < tensor->lane_count; i++) {
+		*out = &tensor->lanes[i];
+		if ((*out)->rank == rank && (*out)->replica == replica)
+			return ST_OK;
+	}
+	*out = NULL;
+	if (tensor->lane_count == LANES)
+		return ST_OK;
+	if (mem_grow(&tensor->lanes, &tensor->lane_capacity, tensor->lane_count + 1,
+		     sizeof(*tensor->lanes)) != 0)
+		return err_nomem(err);
+	*out = &tensor->lanes[tensor->lane_count++];
+	**out = (struct captures_lane){.rank = rank, .replica = replica};
+	return ST_OK;
+}
+
+/* ---- the index: captures --------------------------------------------------------------------- */
+
+/* A row of capture_rows. */
+struct piece {
+	int64_t row_id, tensor_id, rank, replica, step, bytes, chunk;
+	const char *dtype, *shape;
+};
+
+static void break_off(struct captures_tensor *tensor, struct captures_lane *lane)
+{
+	tensor->incomplete++;
+	lane->row_count = lane->start;
+	lane->state = CAPTURES_SKIP;
+}
+
+static void begin_capture(struct captures_tensor *tensor, struct captures_lane *lane,
+			  const struct piece *piece)
+{
+	if (lane->state == CAPTURES_OPEN)
+		break_off(tensor, lane);
+	lane->state = CAPTURES_OPEN;
+	lane->start = lane->row_count;
+	lane->received = lane->next = 0;
+	lane->step = piece->step;
+	if (!captures__shape(&lane->shape, piece->dtype, piece->shape))
+		break_off(tensor, lane);
+}
+
+static enum status end_capture(struct captures_tensor *tensor, struct captures_lane *lane,
+			       struct err *err)
+{
+	int32_t shape;
+	enum status status = find_shape(tensor, &lane->shape, &shape, err);
+
+	if (status != ST_OK)
+		return status;
+	if (shape < 0) {
+		break_off(tensor, lane);
+		return ST_OK;
+	}
+	if (mem_grow(&lane->captures, &lane->capacity, lane->count + 1, sizeof(*lane->captures)) !=
+	    0)
+		return err_nomem(err);
+	lane->captures[lane->count++] = (struct captures_one){
+		.rows = (int64_t)(lane->row_count - lane->start),
+		.step = lane->step,
+		.shape = shape,
+	};
+	lane->state = CAPTURES_IDLE;
+	lane->start = lane->row_count;
+	return ST_OK;
+}
+
+static enum status add_to_lane(struct captures_tensor *tensor, struct captures_lane *lane,
+			       const struct piece *piece, struct err *err)
+{
+	if (piece->chunk == 0)
+		begin_capture(tensor, lane, piece);
+	else if (lane->state == CAPTURES_IDLE ||
+		 (lane->state == CAPTURES_SKIP && piece->chunk < lane->next))
+		break_off(tensor, lane); /* one without its beginning */
+	if (lane->state == CAPTURES_OPEN && (piece->chunk != lane->next || piece->bytes < 0 ||
+					     piece->bytes > lane->shape.bytes - lane->received))
+		break_off(tensor, lane);
+	lane->next = piece->chunk < INT64_MAX ? piece->chunk + 1 : INT64_MAX;
+	if (lane->state != CAPTURES_OPEN)
+		return ST_OK;
+	if (mem_grow(&lane->row, &lane->row_capacity, lane->row_count + 1, sizeof(*lane->row)) != 0)
+		return err_nomem(err);
+	lane->row[lane->row_count++] = piece->row_id;
+	lane->received += piece->bytes;
+	return lane->received == lane->shape.bytes ? end_capture(tensor, lane, err) : ST_OK;
+}
+
+static enum status add_piece(struct outfeed_captures *captures, const struct piece *piece,
+			     struct err *err)
+{
+	struct captures_tensor *tensor = find_tensor(captures, piece->tensor_id);
+	struct captures_lane *lane;
+	enum status status;
+
+	if (!tensor) {
+		captures->incomplete += piece->chunk == 0;
+		return ST_OK;
+	}
+	status = find_lane(tensor, piece->rank, piece->replica, &lane, err);
+	if (status != ST_OK)
+		return status;
+	if (!lane) {
+		tensor->incomplete += piece->chunk == 0;
+		return ST_OK;
+	}
+	return add_to_lane(tensor, lane, piece, err);
+}
+
+/* The size that the row has where that is the one it says it has; -1: not so. What has no bytes may
+ * be NULL. */
+#define TRUE_SIZE                                                                                  \
+	"CASE WHEN typeof(p.bytes) = 'integer' AND p.bytes = CASE typeof(p.data) "                 \
+	"WHEN 'blob' THEN length(p.data) WHEN 'null' THEN 0 ELSE -1 END THEN p.bytes ELSE -1 END"
+
+/* Pieces after *@at, which is moved to the last one; *@more false: there were none. */
+static enum status read_slice(struct outfeed_captures *captures, int64_t *at, bool *more,
+			      struct err *err)
+{
+	struct prof_query *query;
+	enum status status = prof_query_open(
+		&query, captures->db,
+		"SELECT p.row_id, p.tensor_id, c.rank, c.replica, coalesce(c.step, "
+		"c.weight_update), " TRUE_SIZE ", p.chunk, p.dtype, p.shape FROM capture_rows p "
+		"LEFT JOIN contexts c ON c.context_id = p.context_id WHERE p.row_id > :at "
+		"ORDER BY p.row_id LIMIT :count",
+		err);
+
+	*more = false;
+	prof_query_int(query, ":at", *at);
+	prof_query_int(query, ":count", SLICE_ROWS);
+	while (prof_query_next(query, &status, err)) {
+		*more = true;
+		*at = prof_column_int(query, 0);
+		status = add_piece(captures,
+				   &(struct piece){.row_id = *at,
+						   .tensor_id = prof_column_int(query, 1),
+						   .rank = prof_column_int(query, 2),
+						   .replica = prof_column_int(query, 3),
+						   .step = prof_column_int(query, 4),
+						   .bytes = prof_column_int(query, 5),
+						   .chunk = prof_column_int(query, 6),
+						   .dtype = prof_column_text(query, 7),
+						   .shape = prof_column_text(query, 8)},
+				   err);
+	}
+	prof_query_close(query);
+	return status;
+}
+
+/* Rows do not move any more: point to them. */
+static void close_lane(struct captures_tensor *tensor, struct captures_lane *lane)
+{
+	const int64_t *row = lane->row;
+
+	if (lane->state == CAPTURES_OPEN)
+		break_off(tensor, lane);
+	for (size_t i = 0; i < lane->count; i++) {
+		lane->captures[i].row = row;
+		row += lane->captures[i].rows;
+	}
+}
+
+static enum status read_index(struct outfeed_captures *captures, struct err *err)
+{
+	enum status status = read_tensors(captures, err);
+	int64_t at = INT64_MIN + 1; /* IPS_NULL is none */
+	bool more = true;
+
+	while (status == ST_OK && more)
+		status = read_slice(captures, &at, &more, err);
+	for (size_t i = 0; i < captures->tensor_count; i++)
+		for (size_t j = 0; j < captures->tensors[i].lane_count; j++)
+			close_lane(&captures->tensors[i], &captures->tensors[i].lanes[j]);
+	return status;
+}
+
+/* ---- stacking -------------------------------------------------------------------------------- */
+
+static int compare_lanes(const void *a, const void *b)
+{
+	const struct captures_lane *p = a, *q = b;
+
+	return SORTED_BY(p, q, rank, replica);
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+	const struct captures_one *p = *(const struct captures_one *const *)a;
+	const struct captures_one *q = *(const struct captures_one *const *)b;
+
+	return SORTED_ORDER(p->row[0], q->row[0]);
+}
+
+/* Of all lanes; *@lanes: those that have any. */
+static size_t count_all(const struct captures_tensor *tensor, int32_t shape, size_t *lanes)
+{
+	size_t all = 0;
+
+	*lanes = 0;
+	for (size_t i = 0; i < tensor->lane_count; i++) {
+		const struct captures_lane *lane = &tensor->lanes[i];
+		size_t count = 0;
+
+		for (size_t j = 0; j < lane->count; j++)
+			count += lane->captures[j].shape == shape;
+		*lanes += count > 0;
+		all += count;
+	}
+	return all;
+}
+
+/* Put the captures of @shape where they belong if replicas are an axis of @lanes; false: they
+ * cannot be, since a replica has more than another or was captured at other steps. */
+static bool stack_replicas(struct captures_array *array, int32_t shape, size_t count, size_t lanes)
+{
+	const struct captures_tensor *tensor = array->tensor;
+	size_t at = 0;
+
+	for (size_t i = 0; i < tensor->lane_count; i++) {
+		const struct captures_lane *lane = &tensor->lanes[i];
+		size_t enqueue = 0;
+
+		for (size_t j = 0; j < lane->count; j++) {
+			const struct captures_one *one = &lane->captures[j];
+
+			if (one->shape != shape)
+				continue;
+			if (enqueue * lanes >= count ||
+			    (at > 0 && array->captures[enqueue * lanes]->step != one->step))
+				return false;
+			array->captures[enqueue++ * lanes + at] = one;
+		}
+		if (enqueue > 0 && enqueue * lanes != count)
+			return false;
+		at += enqueue > 0;
+	}
+	return true;
+}
+
+static void list_by_time(struct captures_array *array, int32_t shape)
+{
+	const struct captures_tensor *tensor = array->tensor;
+	size_t at = 0;
+
+	for (size_t i = 0; i < tensor->lane_count; i++) {
+		const struct captures_lane *lane = &tensor->lanes[i];
+
+		for (size_t j = 0; j < lane->count; j++)
+			if (lane->captures[j].shape == shape)
+				array->captures[at++] = &lane->captures[j];
+	}
+	qsort(array->captures, at, sizeof(array->captures[0]), compare_rows);
+}
+
+/* @count > 0 captures of @lanes replicas. */
+static enum status fill_array(struct captures_array *array, int32_t shape, size_t count,
+			      size_t lanes, struct err *err)
+{
+	struct outfeed_array *shown = &array->shown;
+
+	array->captures = mem_calloc(count, sizeof(array->captures[0]));
+	if (!array->captures)
+		return err_nomem(err);
+	shown->uneven = !stack_replicas(array, shape, count, lanes);
+	if (shown->uneven)
+		list_by_time(array, shape);
+	shown->replicas = shown->uneven ? 1 : (int)lanes;
+	shown->dtype = array->shape->dtype;
+	shown->shape[shown->ndim++] = (int64_t)count / shown->replicas;
+	if (shown->replicas > 1)
+		shown->shape[shown->ndim++] = shown->replicas;
+	for (int i = 0; i < array->shape->ndim; i++)
+		shown->shape[shown->ndim++] = array->shape->dim[i];
+	if (__builtin_mul_overflow((int64_t)count, array->shape->bytes, &shown->bytes))
+		return err_set(err, ST_LIMIT, "captures of \"%.64s\" have too many bytes",
+			       array->tensor->key);
+	return ST_OK;
+}
+
+static enum status add_array(struct outfeed_captures *captures,
+			     const struct captures_tensor *tensor, int32_t shape, bool main,
+			     struct err *err)
+{
+	struct captures_array *array;
+	size_t lanes, count = count_all(tensor, shape, &lanes);
+
+	if (count == 0)
+		return ST_OK;
+	if (mem_grow(&captures->arrays, &captures->array_capacity, captures->array_count + 1,
+		     sizeof(*captures->arrays)) != 0)
+		return err_nomem(err);
+	array = &captures->arrays[captures->array_count++];
+	*array = (struct captures_array){.tensor = tensor,
+					 .shape = &tensor->shapes[shape],
+					 .main = main,
+					 .shown = {.queue = tensor->queue,
+						   .key = tensor->key,
+						   .incomplete = main ? tensor->incomplete : 0}};
+	return fill_array(array, shape, count, lanes, err);
+}
+
+/* The commonest; of several the first. */
+static int32_t main_shape(const struct captures_tensor *tensor)
+{
+	size_t most = 0, lanes;
+	int32_t best = 0;
+
+	for (size_t i = 0; i < tensor->shape_count; i++) {
+		size_t count = count_all(tensor, (int32_t)i, &lanes);
+
+		if (count > most) {
+			most = count;
+			best = (int32_t)i;
+		}
+	}
+	return best;
+}
+
+static enum status stack_arrays(struct outfeed_captures *captures, struct err *err)
+{
+	enum status status = ST_OK;
+
+	for (size_t i = 0; i < captures->tensor_count && status == ST_OK; i++) {
+		struct captures_tensor *tensor = &captures->tensors[i];
+		const int32_t best = main_shape(tensor);
+		const size_t before = captures->array_count;
+
+		if (tensor->lane_count > 0)
+			qsort(tensor->lanes, tensor->lane_count, sizeof(*tensor->lanes),
+			      compare_lanes);
+		if (tensor->shape_count > 0)
+			status = add_array(captures, tensor, best, true, err);
+		for (size_t j = 0; j < tensor->shape_count && status == ST_OK; j++)
+			if ((int32_t)j != best)
+				status = add_array(captures, tensor, (int32_t)j, false, err);
+		if (captures->array_count == before)
+			captures->incomplete += tensor->incomplete;
+	}
+	return status;
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
 
 enum status outfeed_captures_open(struct outfeed_captures **out, struct prof_db *db,
 				  struct err *err)
@@ -21,9 +519,9 @@ enum status outfeed_captures_open(struct outfeed_captures **out, struct prof_db 
 	if (!captures)
 		return err_nomem(err);
 	captures->db = db;
-	status = captures__index(captures, err);
+	status = read_index(captures, err);
 	if (status == ST_OK)
-		status = captures__arrays(captures, err);
+		status = stack_arrays(captures, err);
 	if (status == ST_OK)
 		status = captures__names(captures, err);
 	if (status != ST_OK) {
@@ -148,7 +646,7 @@ static enum status piece_read(struct piece_buffer *piece, struct prof_db *db, in
 }
 
 static enum status read_one(const struct captures_one *one, int64_t bytes, struct prof_db *db,
-			    struct piece_buffer *piece, outfeed_captures_take take, void *user,
+			    struct piece_buffer *piece, outfeed_captures_sink sink, void *user,
 			    struct err *err)
 {
 	enum status status = ST_OK;
@@ -158,7 +656,7 @@ static enum status read_one(const struct captures_one *one, int64_t bytes, struc
 		if (status != ST_OK || piece->size == 0)
 			continue;
 		bytes -= (int64_t)piece->size;
-		status = take(user, piece->bytes, piece->size, err);
+		status = sink(user, piece->bytes, piece->size, err);
 	}
 	if (status == ST_OK && bytes != 0)
 		status = err_set(err, ST_FORMAT, "a captured piece has shrunk");
@@ -166,7 +664,7 @@ static enum status read_one(const struct captures_one *one, int64_t bytes, struc
 }
 
 enum status outfeed_captures_read_part(struct outfeed_captures *captures, int index, int64_t first,
-				       int64_t count, outfeed_captures_take take, void *user,
+				       int64_t count, outfeed_captures_sink sink, void *user,
 				       struct err *err)
 {
 	const struct captures_array *array = array_at(captures, index);
@@ -177,16 +675,16 @@ enum status outfeed_captures_read_part(struct outfeed_captures *captures, int in
 	assert(first >= 0 && count >= 0 && first + count <= array->shown.shape[0]);
 	for (int64_t i = first * array->shown.replicas; i < end && status == ST_OK; i++)
 		status = read_one(array->captures[i], array->shape->bytes, captures->db, &piece,
-				  take, user, err);
+				  sink, user, err);
 	mem_free(piece.bytes);
 	return status;
 }
 
 enum status outfeed_captures_read(struct outfeed_captures *captures, int index,
-				  outfeed_captures_take take, void *user, struct err *err)
+				  outfeed_captures_sink sink, void *user, struct err *err)
 {
 	return outfeed_captures_read_part(captures, index, 0,
-					  outfeed_captures_at(captures, index)->shape[0], take,
+					  outfeed_captures_at(captures, index)->shape[0], sink,
 					  user, err);
 }
 

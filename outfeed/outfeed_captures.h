@@ -52,15 +52,15 @@ const struct outfeed_array *outfeed_captures_at(const struct outfeed_captures *c
 /* All captures that were left out, those of tensors without an array too. */
 int64_t outfeed_captures_incomplete(const struct outfeed_captures *captures);
 
-/* All values of array @index in C order, piece by piece; @take returns ST_OK to go on. Pieces are
+/* All values of array @index in C order, piece by piece; @sink returns ST_OK to go on. Pieces are
  * as they were written: at most 1 MiB where this library did. */
-typedef enum status (*outfeed_captures_take)(void *user, const void *data, size_t bytes,
+typedef enum status (*outfeed_captures_sink)(void *user, const void *data, size_t bytes,
 					     struct err *err);
 enum status outfeed_captures_read(struct outfeed_captures *captures, int index,
-				  outfeed_captures_take take, void *user, struct err *err);
+				  outfeed_captures_sink sink, void *user, struct err *err);
 /* The same for @count items of its first axis, from @first on. */
 enum status outfeed_captures_read_part(struct outfeed_captures *captures, int index, int64_t first,
-				       int64_t count, outfeed_captures_take take, void *user,
+				       int64_t count, outfeed_captures_sink sink, void *user,
 				       struct err *err);
 
 /* The step of each enqueue of array @index, or its weight update where it has no step; IPS_NULL:

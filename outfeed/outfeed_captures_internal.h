@@ -72,10 +72,7 @@ struct outfeed_captures {
 	int64_t incomplete; /* of tensors without an array or identity */
 };
 
-/* All captures of the database, by tensor and replica. */
-enum status captures__index(struct outfeed_captures *captures, struct err *err);
-/* Arrays of them, and their names. */
-enum status captures__arrays(struct outfeed_captures *captures, struct err *err);
+/* Names for all arrays. */
 enum status captures__names(struct outfeed_captures *captures, struct err *err);
 
 #endif /* OUTFEED_CAPTURES_INTERNAL_H */

@@ -1,9 +1,9 @@
 /*
- * What the files of the public outfeed share.
+ * The handles of the public outfeed; tests/outfeed/test_outfeed_public.c begins calls by hand.
  *
- * Locking: `settling` is held by who settles, feeds losses or registers; `lock`, taken after it,
- * guards the calls under way and the first failure. The program is called back under `settling`
- * and locks of the recorder.
+ * Locks: `settling` is held by the thread that settles, feeds losses or registers; `lock`, taken
+ * after it, guards the calls under way and the first failure. The program is called back under
+ * `settling` and locks of the recorder.
  */
 #ifndef PUBLIC_INTERNAL_H
 #define PUBLIC_INTERNAL_H
@@ -11,8 +11,6 @@
 #include <ipuscope/outfeed.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "common/err.h"
 #include "outfeed/outfeed.h"
@@ -44,14 +42,5 @@ struct ips_outfeed {
 	struct call *oldest, *newest;
 	struct err first; /* failure; its status ST_OK: none */
 };
-
-/* @status as the public functions return it, with its text in @message (may be NULL). */
-int public__status(enum status status, const struct err *err, char *message, size_t size);
-
-/* ST_INVALID: the argument @name is NULL and must not be. */
-int public__null(const char *name, char *message, size_t size);
-
-/* The same without a message; the first failure is kept. */
-int public__ends(struct ips_outfeed *outfeed, enum status status, const struct err *err);
 
 #endif /* PUBLIC_INTERNAL_H */

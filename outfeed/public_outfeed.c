@@ -1,16 +1,25 @@
 /*
- * The public outfeed: a recorder behind a handle, and its tensors.
+ * The public library of tensors: a recorder, its tensors, values and losses, and kept values read
+ * back, behind handles.
+ *
+ * The order of execution is the order in which calls begin. The first bad number can be written
+ * when every call that began before its own has ended. So calls under way are a list in the order
+ * they began; what is older than the oldest of them is settled by whichever call finds it so: with
+ * one thread at the end of the very call.
  *
  * Threading and ownership: as ipuscope/outfeed.h and public_internal.h say.
  */
 #include "outfeed/public_internal.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "common/str.h"
+#include "outfeed/outfeed_captures.h"
+#include "outfeed/outfeed_internal.h"
 
 _Static_assert((int)IPS_OUTFEED_ACTIVATION == OUTFEED_ACTIVATION &&
 		       (int)IPS_OUTFEED_GRADIENT == OUTFEED_GRADIENT &&
@@ -29,7 +38,8 @@ _Static_assert(IPS_OUTFEED_NDIM_MAX == OUTFEED_NDIM_MAX, "dimensions of the head
 
 #define REPLICAS_MOST 1048576
 
-int public__status(enum status status, const struct err *err, char *message, size_t size)
+/* @status as the public functions return it, with its text in @message (may be NULL). */
+static int answer(enum status status, const struct err *err, char *message, size_t size)
 {
 	if (message && size > 0)
 		str_copy(message, size,
@@ -39,21 +49,23 @@ int public__status(enum status status, const struct err *err, char *message, siz
 	return (int)status;
 }
 
-int public__null(const char *name, char *message, size_t size)
+/* The argument @name is NULL and must not be. */
+static int answer_null(const char *name, char *message, size_t size)
 {
 	struct err err = {ST_OK, ""};
 
-	return public__status(err_set(&err, ST_INVALID, "%s: is NULL", name), &err, message, size);
+	return answer(err_set(&err, ST_INVALID, "%s: is NULL", name), &err, message, size);
 }
 
-int public__ends(struct ips_outfeed *outfeed, enum status status, const struct err *err)
+/* Without a message; the first failure is kept. */
+static int answer_later(struct ips_outfeed *outfeed, enum status status, const struct err *err)
 {
 	if (status == ST_OK)
 		return 0;
 	pthread_mutex_lock(&outfeed->lock);
 	if (outfeed->first.status == ST_OK) {
 		outfeed->first.status = status;
-		public__status(status, err, outfeed->first.text, sizeof(outfeed->first.text));
+		answer(status, err, outfeed->first.text, sizeof(outfeed->first.text));
 	}
 	pthread_mutex_unlock(&outfeed->lock);
 	return (int)status;
@@ -62,7 +74,7 @@ int public__ends(struct ips_outfeed *outfeed, enum status status, const struct e
 /*
  * A program built against an older header knows fewer members: the rest of @own stay as they are.
  */
-static enum status take_params(void *own, size_t own_size, const void *given, size_t size,
+static enum status copy_params(void *own, size_t own_size, const void *given, size_t size,
 			       const char *start, struct err *err)
 {
 	if (size <= sizeof(size))
@@ -197,17 +209,17 @@ int ips_outfeed_open(struct ips_outfeed **out, struct ips_recording *recording,
 	struct ips_outfeed *outfeed;
 
 	if (!out)
-		return public__null("out", message, size);
+		return answer_null("out", message, size);
 	*out = NULL;
 	outfeed = mem_calloc(1, sizeof(*outfeed));
 	if (!outfeed)
-		return public__status(err_nomem(&err), &err, message, size);
+		return answer(err_nomem(&err), &err, message, size);
 	outfeed->params = ips_outfeed_defaults();
 	outfeed->recording = recording;
 	pthread_mutex_init(&outfeed->settling, NULL);
 	pthread_mutex_init(&outfeed->lock, NULL);
 	if (params)
-		status = take_params(&outfeed->params, sizeof(*params), params, params->size,
+		status = copy_params(&outfeed->params, sizeof(*params), params, params->size,
 				     "ips_outfeed_defaults", &err);
 	if (status == ST_OK)
 		status = open_recorder(outfeed, &err);
@@ -218,7 +230,7 @@ int ips_outfeed_open(struct ips_outfeed **out, struct ips_recording *recording,
 		outfeed_end(outfeed, NULL);
 		mem_free(outfeed);
 	}
-	return public__status(status, &err, message, size);
+	return answer(status, &err, message, size);
 }
 
 int ips_outfeed_close(struct ips_outfeed *outfeed, char *message, size_t size)
@@ -227,14 +239,14 @@ int ips_outfeed_close(struct ips_outfeed *outfeed, char *message, size_t size)
 	enum status status;
 
 	if (!outfeed)
-		return public__status(ST_OK, &err, message, size);
+		return answer(ST_OK, &err, message, size);
 	status = outfeed_end(outfeed, &err);
 	if (outfeed->first.status != ST_OK) {
 		status = outfeed->first.status;
 		err = outfeed->first;
 	}
 	mem_free(outfeed);
-	return public__status(status, &err, message, size);
+	return answer(status, &err, message, size);
 }
 
 int ips_outfeed_status(struct ips_outfeed *outfeed, char *message, size_t size)
@@ -246,7 +258,7 @@ int ips_outfeed_status(struct ips_outfeed *outfeed, char *message, size_t size)
 		err = outfeed->first;
 		pthread_mutex_unlock(&outfeed->lock);
 	}
-	return public__status(err.status, &err, message, size);
+	return answer(err.status, &err, message, size);
 }
 
 /* ---- tensors --------------------------------------------------------------------------------- */
@@ -360,11 +372,11 @@ int ips_outfeed_tensor(struct ips_outfeed *outfeed, struct ips_outfeed_tensor **
 	enum status status;
 
 	if (!out)
-		return public__null("out", message, size);
+		return answer_null("out", message, size);
 	*out = NULL;
 	if (!params)
-		return public__null("params", message, size);
-	status = take_params(&own, sizeof(own), params, params->size, "ips_outfeed_tensor_defaults",
+		return answer_null("params", message, size);
+	status = copy_params(&own, sizeof(own), params, params->size, "ips_outfeed_tensor_defaults",
 			     &err);
 	if (!own.queue)
 		own.queue = "outfeed";
@@ -373,5 +385,474 @@ int ips_outfeed_tensor(struct ips_outfeed *outfeed, struct ips_outfeed_tensor **
 		status = add_tensor(outfeed, out, &own, &err);
 		pthread_mutex_unlock(&outfeed->settling);
 	}
-	return public__status(status, &err, message, size);
+	return answer(status, &err, message, size);
+}
+
+/* ---- recording ------------------------------------------------------------------------------- */
+
+static void call_begin(struct ips_outfeed *outfeed, struct call *call)
+{
+	pthread_mutex_lock(&outfeed->lock);
+	call->order = outfeed->next++;
+	call->newer = NULL;
+	call->older = outfeed->newest;
+	if (outfeed->newest)
+		outfeed->newest->newer = call;
+	else
+		outfeed->oldest = call;
+	outfeed->newest = call;
+	pthread_mutex_unlock(&outfeed->lock);
+}
+
+static void call_end(struct ips_outfeed *outfeed, struct call *call)
+{
+	pthread_mutex_lock(&outfeed->lock);
+	if (call->older)
+		call->older->newer = call->newer;
+	else
+		outfeed->oldest = call->newer;
+	if (call->newer)
+		call->newer->older = call->older;
+	else
+		outfeed->newest = call->older;
+	pthread_mutex_unlock(&outfeed->lock);
+}
+
+/* All of an order below this has been recorded. */
+static uint64_t settled_below(struct ips_outfeed *outfeed)
+{
+	uint64_t order;
+
+	pthread_mutex_lock(&outfeed->lock);
+	order = outfeed->oldest ? outfeed->oldest->order : outfeed->next;
+	pthread_mutex_unlock(&outfeed->lock);
+	return order;
+}
+
+/* Where another thread settles, what this one has added waits for the next call or the close. */
+static enum status settle_calls(struct ips_outfeed *outfeed, struct err *err)
+{
+	enum status status;
+
+	if (pthread_mutex_trylock(&outfeed->settling) != 0)
+		return ST_OK;
+	status = outfeed_settle(outfeed->recorder, settled_below(outfeed), err);
+	pthread_mutex_unlock(&outfeed->settling);
+	return status;
+}
+
+/* The recorder has a state for each replica. */
+static enum status check_value(const struct ips_outfeed_tensor *tensor, const struct ips_keys *keys,
+			       const void *values, size_t count, struct err *err)
+{
+	const int replicas = tensor->outfeed->params.replicas;
+
+	if (!values && count > 0)
+		return err_set(err, ST_INVALID, "tensor \"%s\": values: is NULL", tensor->key);
+	if (count > tensor->count || count % tensor->row != 0)
+		return err_set(err, ST_INVALID,
+			       "tensor \"%s\": %zu values, where its shape has %zu (or less by "
+			       "whole rows of %zu)",
+			       tensor->key, count, tensor->count, tensor->row);
+	if (keys->replica < 0 || keys->replica >= replicas)
+		return err_set(err, ST_INVALID, "tensor \"%s\": replica %lld, where there are %d",
+			       tensor->key, (long long)keys->replica, replicas);
+	return ST_OK;
+}
+
+int ips_outfeed_due(const struct ips_outfeed_tensor *tensor, const struct ips_keys *keys)
+{
+	const struct ips_keys none = IPS_KEYS_NULL;
+
+	return tensor && outfeed_due(tensor->tensor, keys ? keys : &none);
+}
+
+int ips_outfeed_record(struct ips_outfeed_tensor *tensor, const struct ips_keys *keys,
+		       const void *values, size_t count)
+{
+	struct outfeed_moment moment = {.keys = IPS_KEYS_NULL};
+	struct err err = {ST_OK, ""};
+	struct call call;
+	enum status status;
+
+	if (!tensor)
+		return 0;
+	if (keys)
+		moment.keys = *keys;
+	if (moment.keys.replica == IPS_NULL)
+		moment.keys.replica = 0;
+	status = check_value(tensor, &moment.keys, values, count, &err);
+	if (status != ST_OK)
+		return answer_later(tensor->outfeed, status, &err);
+	call_begin(tensor->outfeed, &call);
+	moment.time_ns = ips_recording_now_ns(tensor->outfeed->recording);
+	moment.order = call.order;
+	status = outfeed_record(tensor->tensor, &moment, values, count, NULL, &err);
+	call_end(tensor->outfeed, &call);
+	if (status == ST_OK)
+		status = settle_calls(tensor->outfeed, &err);
+	return answer_later(tensor->outfeed, status, &err);
+}
+
+/* ---- losses ---------------------------------------------------------------------------------- */
+
+/* @keys with a mode. */
+static struct ips_keys keys_of(const struct ips_keys *keys)
+{
+	struct ips_keys own = IPS_KEYS_NULL;
+
+	if (keys)
+		own = *keys;
+	if (own.mode == IPS_MODE_NULL)
+		own.mode = IPS_TRAIN;
+	return own;
+}
+
+static enum status append_metric(struct ips_outfeed *outfeed, const struct ips_metric *row,
+				 struct err *err)
+{
+	const int status = ips_append_metric(outfeed->recording, row);
+
+	if (status == 0)
+		return ST_OK;
+	ips_recording_status(outfeed->recording, err->text, sizeof(err->text));
+	return (enum status)status;
+}
+
+int ips_outfeed_loss(struct ips_outfeed *outfeed, const struct ips_keys *keys, double loss)
+{
+	const struct ips_keys own = keys_of(keys);
+	struct ips_metric row = {.mode = own.mode,
+				 .epoch = own.epoch,
+				 .execution = own.execution,
+				 .step = own.step,
+				 .name = "loss",
+				 .value = loss};
+	struct err err = {ST_OK, ""};
+	struct outfeed_health *health;
+
+	if (!outfeed)
+		return 0;
+	row.time_ns = ips_recording_now_ns(outfeed->recording);
+	health = outfeed_health_of(outfeed->recorder);
+	if (health && own.mode == IPS_TRAIN) {
+		pthread_mutex_lock(&outfeed->settling);
+		outfeed_health_loss(health, &own, row.time_ns, loss);
+		pthread_mutex_unlock(&outfeed->settling);
+	}
+	return answer_later(outfeed, append_metric(outfeed, &row, &err), &err);
+}
+
+int ips_outfeed_epoch(struct ips_outfeed *outfeed, const struct ips_keys *keys, double loss,
+		      const double *val_loss)
+{
+	const struct ips_keys own = keys_of(keys);
+	struct ips_metric row = {.mode = own.mode,
+				 .epoch = own.epoch,
+				 .execution = IPS_NULL,
+				 .step = IPS_NULL,
+				 .name = "loss",
+				 .value = loss};
+	struct err err = {ST_OK, ""};
+	struct outfeed_health *health;
+	enum status status;
+
+	if (!outfeed)
+		return 0;
+	row.time_ns = ips_recording_now_ns(outfeed->recording);
+	health = outfeed_health_of(outfeed->recorder);
+	if (health && own.mode == IPS_TRAIN) {
+		pthread_mutex_lock(&outfeed->settling);
+		outfeed_health_epoch(health, &own, row.time_ns, loss,
+				     val_loss ? *val_loss : (double)NAN, val_loss != NULL);
+		pthread_mutex_unlock(&outfeed->settling);
+	}
+	status = append_metric(outfeed, &row, &err);
+	if (status == ST_OK && val_loss) {
+		row.mode = IPS_EVALUATE;
+		row.value = *val_loss;
+		status = append_metric(outfeed, &row, &err);
+	}
+	return answer_later(outfeed, status, &err);
+}
+
+/* Counts, of which no class has more wrong ones than there were. */
+static enum status check_classes(const int64_t *seen, const int64_t *wrong, int classes,
+				 struct err *err)
+{
+	int64_t samples = 0;
+
+	if (classes < 0 || (!seen && classes > 0))
+		return err_set(err, ST_INVALID, "classes: %d of them, and seen is %s", classes,
+			       !seen ? "NULL" : "given");
+	for (int c = 0; c < classes; c++)
+		if (seen[c] < 0 || __builtin_add_overflow(samples, seen[c], &samples) ||
+		    (wrong && (wrong[c] < 0 || wrong[c] > seen[c])))
+			return err_set(err, ST_INVALID,
+				       "classes: of class %d %lld were seen and %lld of them wrong",
+				       c, (long long)seen[c], wrong ? (long long)wrong[c] : 0LL);
+	return ST_OK;
+}
+
+int ips_outfeed_classes(struct ips_outfeed *outfeed, const struct ips_keys *keys,
+			const int64_t *seen, const int64_t *wrong, int classes)
+{
+	const struct ips_keys own = keys_of(keys);
+	int64_t samples = 0, least = INT64_MAX, most = 0;
+	double misprediction = (double)NAN;
+	struct err err = {ST_OK, ""};
+	struct outfeed_health *health;
+	enum status status;
+
+	if (!outfeed)
+		return 0;
+	status = check_classes(seen, wrong, classes, &err);
+	if (status != ST_OK)
+		return answer_later(outfeed, status, &err);
+	for (int c = 0; c < classes; c++) {
+		if (seen[c] == 0) /* one that never came does not count */
+			continue;
+		samples += seen[c];
+		least = min(seen[c], least);
+		most = max(seen[c], most);
+		if (wrong)
+			misprediction = fmax(misprediction, (double)wrong[c] / (double)seen[c]);
+	}
+	health = outfeed_health_of(outfeed->recorder);
+	if (!health || own.mode != IPS_TRAIN || samples == 0)
+		return 0;
+	pthread_mutex_lock(&outfeed->settling);
+	outfeed_health_classes(health, &own, ips_recording_now_ns(outfeed->recording), samples,
+			       (double)most / (double)least, misprediction);
+	pthread_mutex_unlock(&outfeed->settling);
+	return 0;
+}
+
+/* ---- rules and rings ------------------------------------------------------------------------- */
+
+int64_t ips_outfeed_broken(const struct ips_outfeed *outfeed, const char *rule)
+{
+	enum outfeed_health_id id;
+	int64_t sum = 0;
+
+	if (rule && !outfeed_health_find(&id, rule))
+		return -1;
+	if (!outfeed)
+		return 0;
+	if (rule)
+		return atomic_load(&outfeed->broken[id]);
+	for (int i = 0; i < OUTFEED_HEALTH_RULES; i++)
+		sum += atomic_load(&outfeed->broken[i]);
+	return sum;
+}
+
+void ips_outfeed_flush(struct ips_outfeed *outfeed)
+{
+	if (outfeed)
+		outfeed_flush(outfeed->recorder);
+}
+
+/* ---- statistics alone ------------------------------------------------------------------------ */
+
+static void fill_row(struct ips_tensor_stats *row, const struct outfeed_stats *stats)
+{
+	OUTFEED_FILL_COLUMNS(row, stats, true);
+	row->inactive = row->update_ratio = (double)NAN;
+	row->n_changed = IPS_NULL;
+}
+
+static struct outfeed_stats stats_of(const struct ips_tensor_stats *row)
+{
+	struct outfeed_stats stats = {
+		.n = row->n,
+		.n_nan = row->n_nan,
+		.n_pos_inf = row->n_pos_inf,
+		.n_neg_inf = row->n_neg_inf,
+		.n_zero = row->n_zero,
+		.n_neg = row->n_neg,
+		.n_pos = row->n_pos,
+		.min = row->min,
+		.max = row->max,
+		.mean = row->mean,
+		.l1 = row->l1,
+		.l2_squared = row->l2 * row->l2,
+		.abs_min_nonzero = row->abs_min_nonzero,
+		.abs_max = row->abs_max,
+	};
+
+	stats.m2 = row->std * row->std * (double)outfeed_stats_finite(&stats);
+	return stats;
+}
+
+int ips_outfeed_stats(struct ips_tensor_stats *out, const void *values, size_t count,
+		      enum ips_outfeed_dtype dtype)
+{
+	struct outfeed_stats stats;
+
+	if ((unsigned)dtype >= OUTFEED_DTYPES || !out || (!values && count > 0))
+		return ST_INVALID;
+	outfeed_stats_read(&stats, (enum outfeed_dtype)dtype, values, count, NULL);
+	*out = (struct ips_tensor_stats){
+		.keys = IPS_KEYS_NULL, .tensor_id = IPS_NULL, .time_ns = IPS_NULL};
+	fill_row(out, &stats);
+	return 0;
+}
+
+void ips_outfeed_stats_merge(struct ips_tensor_stats *into, const struct ips_tensor_stats *from)
+{
+	struct outfeed_stats stats, more;
+
+	if (!into || !from)
+		return;
+	stats = stats_of(into);
+	more = stats_of(from);
+	outfeed_stats_merge(&stats, &more);
+	fill_row(into, &stats);
+}
+
+/* ---- kept values read back ------------------------------------------------------------------- */
+
+struct ips_captures {
+	struct prof_db *db;
+	struct outfeed_captures *captures;
+	struct ips_captures_array *arrays; /* of all of them */
+	int count;
+};
+
+static void describe(struct ips_captures_array *out, const struct outfeed_array *array)
+{
+	out->queue = array->queue;
+	out->key = array->key;
+	out->name = array->name;
+	out->dtype = (enum ips_outfeed_dtype)array->dtype;
+	memcpy(out->shape, array->shape, sizeof(out->shape));
+	out->ndim = array->ndim;
+	out->replicas = array->replicas;
+	out->uneven = array->uneven;
+	out->bytes = array->bytes;
+	out->incomplete = array->incomplete;
+}
+
+static enum status open_captures(struct ips_captures *captures, const char *path, struct err *err)
+{
+	enum status status = prof_db_open(&captures->db, path, err);
+
+	if (status == ST_OK)
+		status = outfeed_captures_open(&captures->captures, captures->db, err);
+	if (status != ST_OK)
+		return status;
+	captures->count = outfeed_captures_count(captures->captures);
+	captures->arrays = mem_calloc((size_t)captures->count + 1, sizeof(*captures->arrays));
+	if (!captures->arrays)
+		return err_nomem(err);
+	for (int i = 0; i < captures->count; i++)
+		describe(&captures->arrays[i], outfeed_captures_at(captures->captures, i));
+	return ST_OK;
+}
+
+int ips_captures_open(struct ips_captures **out, const char *path, char *message, size_t size)
+{
+	struct ips_captures *captures;
+	struct err err = {ST_OK, ""};
+	enum status status;
+
+	if (!out)
+		return answer_null("out", message, size);
+	*out = NULL;
+	if (!path)
+		return answer_null("path", message, size);
+	captures = mem_calloc(1, sizeof(*captures));
+	if (!captures)
+		return answer(err_nomem(&err), &err, message, size);
+	status = open_captures(captures, path, &err);
+	if (status == ST_OK)
+		*out = captures;
+	else
+		ips_captures_close(captures);
+	return answer(status, &err, message, size);
+}
+
+void ips_captures_close(struct ips_captures *captures)
+{
+	if (!captures)
+		return;
+	mem_free(captures->arrays);
+	outfeed_captures_close(captures->captures);
+	prof_db_close(captures->db);
+	mem_free(captures);
+}
+
+int ips_captures_count(const struct ips_captures *captures)
+{
+	return !captures ? 0 : captures->count;
+}
+
+const struct ips_captures_array *ips_captures_at(const struct ips_captures *captures, int index)
+{
+	return index >= 0 && index < ips_captures_count(captures) ? &captures->arrays[index] : NULL;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static enum status no_array(const struct ips_captures *captures, int index, struct err *err)
+{
+	return err_set(err, ST_INVALID, "%s: array %d, where there are %d",
+		       prof_db_path(captures->db), index, captures->count);
+}
+
+static enum status copy_piece(void *user, const void *data, size_t bytes, struct err *err)
+{
+	unsigned char **at = user;
+
+	(void)err;
+	memcpy(*at, data, bytes);
+	*at += bytes;
+	return ST_OK;
+}
+
+static enum status read_items(struct ips_captures *captures, int index, int64_t first,
+			      int64_t count, void *buffer, struct err *err)
+{
+	const struct ips_captures_array *array = ips_captures_at(captures, index);
+	unsigned char *at = buffer;
+
+	if (!array)
+		return no_array(captures, index, err);
+	if (first < 0 || count < 0 || first > array->shape[0] || count > array->shape[0] - first)
+		return err_set(err, ST_INVALID,
+			       "%s: array \"%s\": %lld items from %lld on, where there are %lld",
+			       prof_db_path(captures->db), array->name, (long long)count,
+			       (long long)first, (long long)array->shape[0]);
+	return outfeed_captures_read_part(captures->captures, index, first, count, copy_piece, &at,
+					  err);
+}
+
+int ips_captures_read(struct ips_captures *captures, int index, int64_t first, int64_t count,
+		      void *buffer, char *message, size_t size)
+{
+	struct err err = {ST_OK, ""};
+	enum status status;
+
+	if (!captures)
+		return answer_null("captures", message, size);
+	if (!buffer && count > 0)
+		return answer_null("buffer", message, size);
+	status = read_items(captures, index, first, count, buffer, &err);
+	return answer(status, &err, message, size);
+}
+
+int ips_captures_keys(struct ips_captures *captures, int index, struct ips_keys *keys,
+		      char *message, size_t size)
+{
+	struct err err = {ST_OK, ""};
+	enum status status;
+
+	if (!captures)
+		return answer_null("captures", message, size);
+	if (!keys)
+		return answer_null("keys", message, size);
+	status = !ips_captures_at(captures, index)
+			 ? no_array(captures, index, &err)
+			 : outfeed_captures_keys(captures->captures, index, keys, &err);
+	return answer(status, &err, message, size);
 }

@@ -1,0 +1,184 @@
+/*
+ * The names of captured arrays: unique, and such that no program takes them for anything else. On
+ * the reader's thread.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/sorted.h"
+#include "common/str.h"
+#include "outfeed/outfeed_captures_internal.h"
+
+#define NAME_SIZE   1024
+#define NAME_ROUNDS 8
+
+/* @text as the name of a member that no program takes for anything else. */
+static void clean(char out[NAME_SIZE], const char *text)
+{
+	const unsigned char *at = (const unsigned char *)text;
+	size_t used = 0;
+
+	while (*at != 0 && used + 8 < NAME_SIZE) {
+		size_t length = str_utf8((const char *)at);
+		const bool starts = used == 0 || out[used - 1] == '/';
+
+		if (length == 0 || *at < 0x20 || *at == 0x7f) {
+			out[used++] = '?';
+			at++;
+		} else if (starts && (*at == '/' || (at[0] == '.' && at[1] == '.' &&
+						     (at[2] == '/' || at[2] == 0)))) {
+			/* "/x" and "../x" lead out of a folder. */
+			out[used++] = '_';
+			at += *at == '/' ? 1 : 2;
+		} else {
+			memcpy(out + used, at, length);
+			used += length;
+			at += length;
+		}
+	}
+	out[used] = '\0';
+	if (used == 0)
+		strcpy(out, "unnamed");
+}
+
+static void name_clean(struct str *name, const struct captures_array *array, bool with_queue)
+{
+	const struct captures_tensor *tensor = array->tensor;
+	char *whole = with_queue ? mem_printf("%s/%s", tensor->queue, tensor->key) : NULL;
+	char text[NAME_SIZE];
+
+	if (with_queue && !whole)
+		name->failed = true;
+	clean(text, with_queue ? !whole ? "" : whole : tensor->key);
+	str_add(name, text);
+	mem_free(whole);
+}
+
+static void name_shape(struct str *name, const struct captures_array *array,
+		       const struct captures_shape *main)
+{
+	const struct captures_shape *shape = array->shape;
+
+	str_add(name, shape->ndim == 0 ? "@scalar" : "@");
+	for (int i = 0; i < shape->ndim; i++)
+		str_addf(name, "%s%lld", i > 0 ? "x" : "", (long long)shape->dim[i]);
+	if (shape->dtype != main->dtype)
+		str_addf(name, "@%s", outfeed_dtype_text(shape->dtype));
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+	const struct captures_array *p = *(struct captures_array *const *)a;
+	const struct captures_array *q = *(struct captures_array *const *)b;
+	const int order = strcmp(p->tensor->key, q->tensor->key);
+
+	return order != 0 ? order : strcmp(p->tensor->queue, q->tensor->queue);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	const struct captures_array *p = *(struct captures_array *const *)a;
+	const struct captures_array *q = *(struct captures_array *const *)b;
+	const int order = strcmp(p->name, q->name);
+
+	/* Arrays lie in one block: the first keeps its name. */
+	return order != 0 ? order : SORTED_ORDER((uintptr_t)p, (uintptr_t)q);
+}
+
+static enum status name_array(struct captures_array *array, bool with_queue, struct err *err)
+{
+	const struct captures_shape *main = array->shape;
+	struct str name = {0};
+
+	name_clean(&name, array, with_queue);
+	/* The main array of a tensor stands before its others. */
+	for (const struct captures_array *at = array; !array->main; at--) {
+		if (at->main) {
+			main = at->shape;
+			name_shape(&name, array, main);
+			break;
+		}
+	}
+	if (name.failed) {
+		str_free(&name);
+		return err_nomem(err);
+	}
+	array->name = name.text;
+	return ST_OK;
+}
+
+/* The arrays of one key, sorted by queue. */
+static enum status name_key(struct captures_array *const *sorted, size_t count, struct err *err)
+{
+	const bool shared = strcmp(sorted[0]->tensor->queue, sorted[count - 1]->tensor->queue) != 0;
+	enum status status = ST_OK;
+
+	for (size_t i = 0; i < count && status == ST_OK; i++)
+		status = name_array(sorted[i], shared, err);
+	return status;
+}
+
+/* One round of making equal names differ; *@again: some were equal. */
+static enum status name_apart(struct captures_array **sorted, size_t count, bool *again,
+			      struct err *err)
+{
+	size_t first = 0;
+
+	*again = false;
+	qsort(sorted, count, sizeof(sorted[0]), compare_names);
+	for (size_t i = 1; i < count; i++) {
+		char *name;
+
+		if (strcmp(sorted[i]->name, sorted[first]->name) != 0) {
+			first = i;
+			continue;
+		}
+		name = mem_printf("%s#%zu", sorted[i]->name, i - first + 1);
+		if (!name)
+			return err_nomem(err);
+		mem_free(sorted[i]->name);
+		sorted[i]->name = name;
+		*again = true;
+	}
+	return ST_OK;
+}
+
+static enum status name_all(struct captures_array **sorted, size_t count, struct err *err)
+{
+	enum status status = ST_OK;
+	bool again = true;
+
+	qsort(sorted, count, sizeof(sorted[0]), compare_keys);
+	for (size_t first = 0, last; first < count && status == ST_OK; first = last) {
+		for (last = first + 1; last < count; last++)
+			if (strcmp(sorted[last]->tensor->key, sorted[first]->tensor->key) != 0)
+				break;
+		status = name_key(sorted + first, last - first, err);
+	}
+	for (int round = 0; round < NAME_ROUNDS && status == ST_OK && again; round++)
+		status = name_apart(sorted, count, &again, err);
+	if (status == ST_OK && again)
+		return err_set(err, ST_FORMAT, "captured tensors have names that are all alike");
+	return status;
+}
+
+enum status captures__names(struct outfeed_captures *captures, struct err *err)
+{
+	const size_t count = captures->array_count;
+	struct captures_array **sorted;
+	enum status status;
+
+	if (count == 0)
+		return ST_OK;
+	sorted = mem_calloc(count, sizeof(*sorted));
+	if (!sorted)
+		return err_nomem(err);
+	for (size_t i = 0; i < count; i++)
+		sorted[i] = &captures->arrays[i];
+	status = name_all(sorted, count, err);
+	mem_free(sorted);
+	for (size_t i = 0; i < count; i++)
+		captures->arrays[i].shown.name = captures->arrays[i].name;
+	return status;
+}
