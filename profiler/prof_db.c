@@ -55,14 +55,16 @@ const char *const *prof_view_names(size_t *count)
 /* The database that @path means. */
 static enum status resolve(const char *path, char out[FS_PATH_SIZE], struct err *err)
 {
+	/* "file:x" would be a URI to SQLite. */
+	const char *here = path && str_starts_with(path, "file:") ? "./" : "";
 	struct stat info;
 
 	if (!path || path[0] == 0)
 		return err_set(err, ST_INVALID, "no database named");
-	if (!fs_path(out, "%s", path))
+	if (!fs_path(out, "%s%s", here, path))
 		return err_set(err, ST_LIMIT, "%s: path too long", path);
 	if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) {
-		if (!fs_path(out, "%s/profile.db", path))
+		if (!fs_path(out, "%s%s/profile.db", here, path))
 			return err_set(err, ST_LIMIT, "%s: path too long", path);
 		if (stat(out, &info) != 0)
 			return err_set(err, ST_NOTFOUND, "%s: holds no profile.db", path);
@@ -74,15 +76,17 @@ static enum status resolve(const char *path, char out[FS_PATH_SIZE], struct err 
 	return S_ISREG(info.st_mode) ? ST_OK : err_set(err, ST_FORMAT, "%s: not a file", path);
 }
 
-static int connect_to(struct prof_db *db, const char *name, int flags)
+/* URIs are for attached files. */
+static int connect_to(struct prof_db *db, const char *name)
 {
 	int code;
 
 	sqlite3_close(db->handle);
 	db->handle = NULL;
-	code = sqlite3_open_v2(
-		name, &db->handle,
-		SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | flags, NULL);
+	code = sqlite3_open_v2(name, &db->handle,
+			       SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
+				       SQLITE_OPEN_URI,
+			       NULL);
 	if (code != SQLITE_OK)
 		return code;
 	sqlite3_busy_timeout(db->handle, BUSY_MS);
@@ -110,7 +114,7 @@ static int connect_immutable(struct prof_db *db)
 	uri = prof_sql_uri(db->path, "immutable=1");
 	if (!uri)
 		return SQLITE_NOMEM;
-	code = connect_to(db, uri, SQLITE_OPEN_URI);
+	code = connect_to(db, uri);
 	mem_free(uri);
 	return code;
 }
@@ -199,7 +203,7 @@ enum status prof_db_open(struct prof_db **out, const char *path, struct err *err
 		prof_db_close(db);
 		return err_nomem(err);
 	}
-	code = connect_to(db, db->path, 0);
+	code = connect_to(db, db->path);
 	if ((code & 0xff) == SQLITE_CANTOPEN || (code & 0xff) == SQLITE_READONLY) {
 		if (connect_immutable(db) == SQLITE_OK)
 			code = SQLITE_OK;
@@ -214,6 +218,38 @@ enum status prof_db_open(struct prof_db **out, const char *path, struct err *err
 	}
 	*out = db;
 	return ST_OK;
+}
+
+enum status prof_db_attach(struct prof_db *db, const struct prof_db *other, const char *name,
+			   struct err *err)
+{
+	char *uri = NULL, *sql = NULL;
+	enum status status;
+
+	if (!db || !other)
+		return err_set(err, ST_BUSY, "the run is being closed: a moment");
+	/* As it was opened: where no log may be made, as a file that nobody writes. */
+	if (sqlite3_uri_boolean(sqlite3_db_filename(other->handle, "main"), "immutable", 0))
+		uri = prof_sql_uri(other->path, "immutable=1");
+	else
+		uri = mem_strdup(other->path);
+	if (uri)
+		sql = sqlite3_mprintf("ATTACH %Q AS \"%w\"", uri, name);
+	sqlite3_limit(db->handle, SQLITE_LIMIT_ATTACHED, 1);
+	status = sql ? prof_sql_run(db->handle, sql, err) : err_nomem(err);
+	sqlite3_limit(db->handle, SQLITE_LIMIT_ATTACHED, 0);
+	sqlite3_free(sql);
+	mem_free(uri);
+	return status;
+}
+
+void prof_db_detach(struct prof_db *db, const char *name)
+{
+	char *sql = sqlite3_mprintf("DETACH \"%w\"", name);
+
+	if (sql)
+		sqlite3_exec(db->handle, sql, NULL, NULL, NULL);
+	sqlite3_free(sql);
 }
 
 static void query_free(struct prof_query *query)

@@ -1,7 +1,7 @@
 /*
  * Opening a recorded database for reading, and asking it questions.
  *
- * Readers never write: the file is opened read-only, attached files and extensions are off, and a
+ * Readers never write: the file is opened read-only, ATTACH and extensions are off, and a
  * read transaction lasts as long as one query: step through at once, copy out, close. A query that
  * takes long runs in slices of the caller's making. One thread at a time per handle.
  */
@@ -38,6 +38,15 @@ void prof_db_close(struct prof_db *db); /* accepts NULL; queries must be closed 
  * passes over much of it, whose memory would otherwise grow with all that they touch. */
 void prof_db_read_through(struct prof_db *db);
 const char *prof_db_path(const struct prof_db *db);
+
+/*
+ * Give @db's statements the tables of @other's file as the schema @name, for reading, until
+ * prof_db_detach(), before which queries of them must be closed. Both handles may be of one file.
+ * ST_BUSY where one is NULL. Detaching what is not attached does nothing.
+ */
+enum status prof_db_attach(struct prof_db *db, const struct prof_db *other, const char *name,
+			   struct err *err);
+void prof_db_detach(struct prof_db *db, const char *name);
 
 /*
  * For statements that people write. From now on the handle takes statements that read and nothing

@@ -1,6 +1,7 @@
 /*
- * Two runs beside each other: a table of sections, each a query over one run, whose rows are
- * aligned by their keys.
+ * Two runs beside each other: a table of sections, each a query over one run. The second run's file
+ * is attached to the first one's, and SQLite aligns the rows of both by their keys; interrupting
+ * the first handle ends it.
  *
  * Threading: none. Ownership: all texts of a comparison are its arena's.
  */
@@ -8,14 +9,14 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
-#include "common/sorted.h"
 #include "common/str.h"
 #include "reports/diff/report_diff_internal.h"
-#include "reports/table/report_internal.h"
+#include "reports/table/report_table.h"
+
+#define TARGET "target" /* the schema that the second run is attached as */
 
 /* ---- what a row says ------------------------------------------------------------------------- */
 
@@ -73,77 +74,91 @@ bool report_diff_equal(const struct report_diff *diff)
 /* ---- sections -------------------------------------------------------------------------------- */
 
 /*
- * A query's columns: the key, whether its first value was measured on the host, whether less (1) or
- * more (2) of its first value is better (enum report_diff_better), and the values, whose names say
- * what they are.
+ * A query over one run, whose tables begin with '@'. Its columns: the place of the row in its
+ * section, the key, whether the first value was measured on the host, whether less (1) or more (2)
+ * of the first value is better (enum report_diff_better), and the values, whose names say what they
+ * are.
  */
 struct diff_section {
 	const char *name, *sql;
 };
 
-static const char sql_settings[] =
-	"SELECT key, 0, 0, value FROM meta WHERE key NOT IN ('run', 'pid', 'process_start', "
-	"'start_epoch_ns', 'ticks_per_second', 'state', 'indexes', 'command', 'host', 'repaired', "
-	"'engine_options', 'schema_version', 'page_bytes', 'weights_xxh3') "
+#define PLACE "SELECT row_number() OVER () AS place, "
+
+static const char sql_settings[] = PLACE
+	"* FROM (SELECT key, 0 AS measured, 0 AS better, value FROM @meta WHERE key NOT IN "
+	"('run', 'pid', 'process_start', 'start_epoch_ns', 'ticks_per_second', 'state', 'indexes', "
+	"'command', 'host', 'repaired', 'engine_options', 'schema_version', 'page_bytes', "
+	"'weights_xxh3') "
 	"UNION ALL SELECT 'run' || replace(substr(j.fullkey, 2), '\"', ''), 0, 0, CAST(j.atom AS "
-	"TEXT) FROM meta m, "
+	"TEXT) FROM @meta m, "
 	"json_tree(CASE WHEN json_valid(m.value) THEN m.value ELSE 'null' END) j "
-	"WHERE m.key = 'run' AND j.atom IS NOT NULL";
+	"WHERE m.key = 'run' AND j.atom IS NOT NULL)";
 
 /* The first execution of training, which warms up, is left out where there are others. */
 static const char sql_totals[] =
-	"SELECT 'host step', 1, 1, coalesce((SELECT 1.0 * sum(dur_ns) / sum(steps) FROM executions "
-	"WHERE mode = 'train' AND execution > (SELECT min(execution) FROM executions WHERE mode = "
-	"'train')), (SELECT 1.0 * sum(dur_ns) / sum(steps) FROM executions WHERE mode = 'train')) "
-	"AS mean_ns";
+	PLACE "'host step' AS key, 1 AS measured, 1 AS better, coalesce("
+	      "(SELECT 1.0 * sum(dur_ns) / sum(steps) FROM @executions WHERE mode = 'train' AND "
+	      "execution > (SELECT min(execution) FROM @executions WHERE mode = 'train')), "
+	      "(SELECT 1.0 * sum(dur_ns) / sum(steps) FROM @executions WHERE mode = 'train')) "
+	      "AS mean_ns";
 static const char sql_device[] =
-	"SELECT 'device step', 0, 1, 1.0 * sum(cycles) / sum(steps) AS mean_cycles FROM executions "
-	"WHERE mode = 'train'";
+	"SELECT 1 AS place, 'device step' AS key, 0 AS measured, 1 AS better, "
+	"1.0 * sum(cycles) / sum(steps) AS mean_cycles FROM @executions WHERE mode = 'train'";
+/* Tiles are added up once: a recording has a hundred thousand rows of them. */
 static const char sql_sizes[] =
-	"SELECT 'fullest IPU', 0, 1, max(b) AS bytes FROM (SELECT sum(bytes) AS b FROM tile_memory "
-	"GROUP BY ipu) "
-	"UNION ALL SELECT 'fullest tile', 0, 1, max(b) FROM (SELECT sum(bytes) AS b FROM "
-	"tile_memory GROUP BY ipu, tile) "
-	"UNION ALL SELECT 'code', 0, 1, sum(code_bytes) FROM operations";
+	"WITH tiles AS MATERIALIZED (SELECT ipu, sum(bytes) AS b FROM @tile_memory "
+	"GROUP BY ipu, tile) "
+	"SELECT 1 AS place, 'fullest IPU' AS key, 0 AS measured, 1 AS better, max(b) AS bytes "
+	"FROM (SELECT sum(b) AS b FROM tiles GROUP BY ipu) "
+	"UNION ALL SELECT 2, 'fullest tile', 0, 1, max(b) FROM tiles "
+	"UNION ALL SELECT 3, 'code', 0, 1, sum(code_bytes) FROM @operations";
 static const char sql_model[] =
-	"SELECT 'model', 0, 0, sum(params) AS params, sum(flops) AS flops FROM layers";
+	"SELECT 1 AS place, 'model' AS key, 0 AS measured, 0 AS better, sum(params) AS params, "
+	"sum(flops) AS flops FROM @layers";
 static const char sql_bubbles[] =
-	"SELECT clock || ifnull(' ' || mode, '') || ifnull(' replica ' || replica, '') || "
-	"ifnull(' rank ' || nullif(rank, 0), ''), clock = 'host', 1, mean_idle_fraction AS "
-	"idle_fraction, mean_bubble_rate AS bubble_rate, "
-	"mean_bubble_over_ideal AS bubble_over_ideal, runs FROM bubble_sums "
-	"ORDER BY clock, mode, replica, rank";
+	"SELECT row_number() OVER (ORDER BY clock, mode, replica, rank) AS place, "
+	"clock || ifnull(' ' || mode, '') || ifnull(' replica ' || replica, '') || "
+	"ifnull(' rank ' || nullif(rank, 0), '') AS key, clock = 'host' AS measured, 1 AS better, "
+	"mean_idle_fraction AS idle_fraction, mean_bubble_rate AS bubble_rate, "
+	"mean_bubble_over_ideal AS bubble_over_ideal, runs FROM @bubble_sums";
 static const char sql_stages[] =
-	"SELECT clock || ifnull(' ' || mode, '') || ifnull(' stage ' || stage, '') || "
+	"SELECT row_number() OVER (ORDER BY clock, mode, stage, phase, replica, rank) AS place, "
+	"clock || ifnull(' ' || mode, '') || ifnull(' stage ' || stage, '') || "
 	"ifnull(' ' || phase, '') || ifnull(' replica ' || replica, '') || "
-	"ifnull(' rank ' || nullif(rank, 0), ''), clock = 'host', 1, "
-	"mean_ns, count FROM stage_sums ORDER BY clock, mode, stage, phase, replica, rank";
+	"ifnull(' rank ' || nullif(rank, 0), '') AS key, clock = 'host' AS measured, 1 AS better, "
+	"mean_ns, count FROM @stage_sums";
 static const char sql_split[] =
-	"SELECT clock || ifnull(' replica ' || replica, '') || ifnull(' IPU ' || ipu, ''), "
-	"clock = 'host', 0, sum(compute_ns) AS compute_ns, sum(exchange_ns) AS exchange_ns, "
-	"sum(sync_ns) AS sync_ns, sum(host_io_ns) AS host_io_ns, sum(idle_ns) AS idle_ns "
-	"FROM time_split GROUP BY clock, replica, ipu ORDER BY clock, replica, ipu";
+	"SELECT row_number() OVER (ORDER BY clock, replica, ipu) AS place, "
+	"clock || ifnull(' replica ' || replica, '') || ifnull(' IPU ' || ipu, '') AS key, "
+	"clock = 'host' AS measured, 0 AS better, sum(compute_ns) AS compute_ns, "
+	"sum(exchange_ns) AS exchange_ns, sum(sync_ns) AS sync_ns, sum(host_io_ns) AS host_io_ns, "
+	"sum(idle_ns) AS idle_ns FROM @time_split GROUP BY clock, replica, ipu";
 static const char sql_layers[] =
-	"SELECT layer, 0, 0, params, flops, stage FROM layers ORDER BY position";
-static const char sql_operations[] =
-	"SELECT operation || ifnull(' ' || phase, ''), 0, 1, cycles, flops, code_bytes, "
-	"bytes_exchanged, tiles_used, tile_balance, stage FROM operations";
+	"SELECT row_number() OVER (ORDER BY position) AS place, layer AS key, 0 AS measured, "
+	"0 AS better, params, flops, stage FROM @layers";
+static const char sql_operations[] = PLACE
+	"operation || ifnull(' ' || phase, '') AS key, 0 AS measured, 1 AS better, cycles, "
+	"flops, code_bytes, bytes_exchanged, tiles_used, tile_balance, stage FROM @operations";
 static const char sql_memory[] =
-	"SELECT 'IPU ' || ipu || ifnull(' ' || category, '') || ifnull(' ' || region, ''), 0, 1, "
-	"sum(bytes) AS bytes FROM tile_memory GROUP BY ipu, category, region "
-	"ORDER BY ipu, category, region";
+	"SELECT row_number() OVER (ORDER BY ipu, category, region) AS place, "
+	"'IPU ' || ipu || ifnull(' ' || category, '') || ifnull(' ' || region, '') AS key, "
+	"0 AS measured, 1 AS better, sum(bytes) AS bytes FROM @tile_memory "
+	"GROUP BY ipu, category, region";
 static const char sql_liveness[] =
-	"SELECT 'IPU ' || ipu, 0, 1, max(always_live_bytes + not_always_live_bytes) AS peak_bytes, "
-	"count(*) AS program_steps FROM liveness GROUP BY ipu ORDER BY ipu";
+	"SELECT row_number() OVER (ORDER BY ipu) AS place, 'IPU ' || ipu AS key, 0 AS measured, "
+	"1 AS better, max(always_live_bytes + not_always_live_bytes) AS peak_bytes, "
+	"count(*) AS program_steps FROM @liveness GROUP BY ipu";
 static const char sql_metrics[] =
-	"SELECT ifnull(mode, '') || ifnull(' epoch ' || epoch, '') || ' ' || name, 0, "
+	"SELECT row_number() OVER (ORDER BY time_ns, name) AS place, "
+	"ifnull(mode, '') || ifnull(' epoch ' || epoch, '') || ' ' || name AS key, 0 AS measured, "
 	"CASE WHEN name LIKE '%loss%' OR name LIKE '%error%' THEN 1 "
 	"WHEN name LIKE '%acc%' OR name LIKE '%auc%' OR name LIKE '%precision%' OR name LIKE "
-	"'%recall%' THEN 2 ELSE 0 END, value FROM metrics WHERE step IS NULL "
-	"ORDER BY time_ns, name";
+	"'%recall%' THEN 2 ELSE 0 END AS better, value FROM @metrics WHERE step IS NULL";
 static const char sql_health[] =
-	"SELECT rule || ifnull(' ' || key, ''), 0, 1, count(*) AS hits FROM health "
-	"GROUP BY rule, key ORDER BY min(time_ns), rule, key";
+	"SELECT row_number() OVER (ORDER BY min(time_ns), rule, key) AS place, "
+	"rule || ifnull(' ' || key, '') AS key, 0 AS measured, 1 AS better, count(*) AS hits "
+	"FROM @health GROUP BY rule, key";
 
 static const struct diff_section diff_sections[] = {
 	{"settings", sql_settings},     {"totals", sql_totals},    {"totals", sql_device},
@@ -164,14 +179,30 @@ const char *const *report_diff_sections(size_t *count)
 	return section_names;
 }
 
+/* ---- alignment ------------------------------------------------------------------------------- */
+
+/*
+ * SQLite pairs the rows of both runs by their keys: the rows of a pair, the source's first, follow
+ * each other and have the source's place as `pair`. A key that a run has several times, as a metric
+ * of several evaluations, is told apart by its number. Pairs are in the order of the source's rows,
+ * and after them come the target's own. (A FULL JOIN would be quadratic: SQLite 3.40 makes no index
+ * for it.)
+ */
+static const char sql_align[] =
+	"SELECT *, min(place) FILTER (WHERE side = 0) OVER (PARTITION BY key, nth) AS pair FROM (\n"
+	"SELECT *, row_number() OVER (PARTITION BY side, key ORDER BY place) AS nth FROM (\n"
+	"SELECT 0 AS side, * FROM (%s)\nUNION ALL SELECT 1, * FROM (%s)))\n"
+	"ORDER BY pair NULLS LAST, side, place";
+
+/* The columns; nth and pair are the last two. */
 enum {
+	COLUMN_SIDE, /* 0 source, 1 target */
+	COLUMN_PLACE,
 	COLUMN_KEY,
 	COLUMN_MEASURED,
 	COLUMN_BETTER,
 	COLUMN_VALUES
 };
-
-/* ---- alignment ------------------------------------------------------------------------------- */
 
 struct report_diff_row *report__diff_add(struct report_diff *diff)
 {
@@ -179,84 +210,6 @@ struct report_diff_row *report__diff_add(struct report_diff *diff)
 		return NULL;
 	diff->rows[diff->count] = (struct report_diff_row){0};
 	return &diff->rows[diff->count++];
-}
-
-/* The rows of a table in order of their keys; of equal keys the first one first. */
-struct diff_index {
-	const struct report_table *table;
-	int64_t *rows;
-};
-
-static const struct report_cell *diff_cell(const struct report_table *table, int64_t row,
-					   int column)
-{
-	return &table->cells[row * table->column_count + column];
-}
-
-static const char *diff_key(const struct report_table *table, int64_t row)
-{
-	const struct report_cell *cell = diff_cell(table, row, COLUMN_KEY);
-
-	return cell->type == PROF_TEXT ? cell->text : "?";
-}
-
-static int diff_compare(const void *a, const void *b, void *user)
-{
-	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-	const int order = strcmp(diff_key(user, x), diff_key(user, y));
-
-	return order != 0 ? order : SORTED_ORDER(x, y);
-}
-
-static enum status diff_index(struct diff_index *index, struct report_table *table, struct err *err)
-{
-	index->table = table;
-	index->rows = mem_calloc((size_t)table->row_count + 1, sizeof(*index->rows));
-	if (!index->rows)
-		return err_nomem(err);
-	for (int64_t i = 0; i < table->row_count; i++)
-		index->rows[i] = i;
-	qsort_r(index->rows, (size_t)table->row_count, sizeof(*index->rows), diff_compare, table);
-	return ST_OK;
-}
-
-static bool diff_is_before(const struct report_table *table, int64_t at, const char *key,
-			   int64_t row)
-{
-	const int order = strcmp(diff_key(table, at), key);
-
-	return order < 0 || (order == 0 && at < row);
-}
-
-/* How many rows of @index come before @key (and, where the key is the same, before @row). */
-static int64_t diff_before(const struct diff_index *index, const char *key, int64_t row)
-{
-	int64_t at;
-
-	SORTED_FIRST(at, 0, index->table->row_count,
-		     diff_is_before(index->table, index->rows[at], key, row));
-	return at;
-}
-
-/*
- * A key that stands in a run several times (a metric of several evaluations): the which-th is @row?
- */
-static int64_t diff_occurrence(const struct diff_index *index, int64_t row)
-{
-	const char *key = diff_key(index->table, row);
-
-	return diff_before(index, key, row) - diff_before(index, key, -1);
-}
-
-/* The @occurrence-th row of @index whose key is @key; -1: none. */
-static int64_t diff_find(const struct diff_index *index, const char *key, int64_t occurrence)
-{
-	const int64_t at = diff_before(index, key, -1) + occurrence;
-
-	if (at >= index->table->row_count ||
-	    strcmp(diff_key(index->table, index->rows[at]), key) != 0)
-		return -1;
-	return index->rows[at];
 }
 
 /* The value of @cell in the comparison's words. */
@@ -273,113 +226,89 @@ static enum status diff_value(struct report_diff *diff, const struct report_cell
 	return ST_OK;
 }
 
-/* A key of both runs: its rows, -1 where a run has not got it. */
-struct diff_pair {
-	const char *section;
-	const struct report_table *source, *target;
-	int64_t source_row, target_row, occurrence;
-};
-
-/* The row that says what the values are. */
-static const struct report_table *pair_table(const struct diff_pair *pair, int64_t *row)
+/* A row of the comparison for each value of a pair of rows of @table; one of them may be NULL. */
+static enum status diff_pair(struct report_diff *diff, const char *section,
+			     const struct report_table *table, const struct report_cell *source,
+			     const struct report_cell *target, struct err *err)
 {
-	*row = pair->source_row >= 0 ? pair->source_row : pair->target_row;
-	return pair->source_row >= 0 ? pair->source : pair->target;
-}
-
-static enum status pair_value(struct report_diff *diff, const struct diff_pair *pair,
-			      const char *key, int column, struct err *err)
-{
-	int64_t at;
-	const struct report_table *table = pair_table(pair, &at);
-	const int64_t better = diff_cell(table, at, COLUMN_BETTER)->integer;
-	struct report_diff_row *row = report__diff_add(diff);
-	const char *name = arena_strdup(&diff->arena, table->columns[column].name);
+	const struct report_cell *named = source ? source : target;
+	const int64_t nth = named[table->column_count - 2].integer;
+	const char *text = named[COLUMN_KEY].type == PROF_TEXT ? named[COLUMN_KEY].text : "?";
+	const char *key = nth == 1 ? arena_strdup(&diff->arena, text)
+				   : arena_printf(&diff->arena, "%s #%lld", text, (long long)nth);
 	enum status status = ST_OK;
 
-	if (!row || !name)
-		return err_nomem(err);
-	*row = (struct report_diff_row){
-		.section = pair->section,
-		.key = key,
-		.name = name,
-		.quantity = table->columns[column].quantity,
-		.measured = diff_cell(table, at, COLUMN_MEASURED)->integer == 1 &&
-			    table->columns[column].quantity != REPORT_COUNT,
-		.better = column == COLUMN_VALUES ? (enum report_diff_better)better
-						  : REPORT_DIFF_NEITHER,
-		.in_source = pair->source_row >= 0,
-		.in_target = pair->target_row >= 0,
-	};
-	if (row->in_source)
-		status = diff_value(diff, diff_cell(pair->source, pair->source_row, column),
-				    &row->source, err);
-	if (row->in_target && status == ST_OK)
-		status = diff_value(diff, diff_cell(pair->target, pair->target_row, column),
-				    &row->target, err);
+	for (int i = COLUMN_VALUES; status == ST_OK && i < table->column_count - 2; i++) {
+		const struct report_column *column = &table->columns[i];
+		struct report_diff_row *row = report__diff_add(diff);
+		const char *name = arena_strdup(&diff->arena, column->name);
+
+		if (!row || !name || !key)
+			return err_nomem(err);
+		*row = (struct report_diff_row){
+			.section = section,
+			.key = key,
+			.name = name,
+			.quantity = column->quantity,
+			.measured = named[COLUMN_MEASURED].integer == 1 &&
+				    column->quantity != REPORT_COUNT,
+			.better = i == COLUMN_VALUES
+					  ? (enum report_diff_better)named[COLUMN_BETTER].integer
+					  : REPORT_DIFF_NEITHER,
+			.in_source = source,
+			.in_target = target,
+		};
+		if (source)
+			status = diff_value(diff, &source[i], &row->source, err);
+		if (target && status == ST_OK)
+			status = diff_value(diff, &target[i], &row->target, err);
+	}
 	return status;
 }
 
-static enum status pair_add(struct report_diff *diff, const struct diff_pair *pair, struct err *err)
+/* @sql with the tables of the schema @schema. */
+static void add_of_schema(struct str *out, const char *sql, const char *schema)
 {
-	int64_t at;
-	const struct report_table *table = pair_table(pair, &at);
-	const char *key = pair->occurrence == 0
-				  ? arena_strdup(&diff->arena, diff_key(table, at))
-				  : arena_printf(&diff->arena, "%s #%lld", diff_key(table, at),
-						 (long long)pair->occurrence + 1);
-	enum status status = key ? ST_OK : err_nomem(err);
-
-	for (int i = COLUMN_VALUES; status == ST_OK && i < table->column_count; i++)
-		status = pair_value(diff, pair, key, i, err);
-	return status;
-}
-
-/* In the order of the source's rows, and after those the target's own. */
-static enum status diff_align(struct report_diff *diff, const char *section,
-			      const struct diff_index *source, const struct diff_index *target,
-			      struct err *err)
-{
-	struct diff_pair pair = {
-		.section = section, .source = source->table, .target = target->table};
-	enum status status = ST_OK;
-
-	for (int64_t i = 0; status == ST_OK && i < pair.source->row_count; i++) {
-		pair.occurrence = diff_occurrence(source, i);
-		pair.source_row = i;
-		pair.target_row = diff_find(target, diff_key(pair.source, i), pair.occurrence);
-		status = pair_add(diff, &pair, err);
+	for (const char *at; (at = strchr(sql, '@')); sql = at + 1) {
+		str_add_bytes(out, sql, (size_t)(at - sql));
+		str_addf(out, "%s.", schema);
 	}
-	pair.source_row = -1;
-	for (int64_t i = 0; status == ST_OK && i < pair.target->row_count; i++) {
-		pair.occurrence = diff_occurrence(target, i);
-		pair.target_row = i;
-		if (diff_find(source, diff_key(pair.target, i), pair.occurrence) < 0)
-			status = pair_add(diff, &pair, err);
-	}
-	return status;
+	str_add(out, sql);
 }
 
 static enum status diff_section(struct report_diff *diff, const struct diff_section *section,
-				struct prof_db *source, struct prof_db *target, struct err *err)
+				struct prof_db *db, struct err *err)
 {
-	struct diff_index in_source = {0}, in_target = {0};
-	struct report_table a = {0}, b = {0};
-	enum status status;
+	struct str a = {0}, b = {0}, sql = {0};
+	struct report_table table = {0};
+	enum status status = ST_OK;
 
-	status = report_table_query(&a, source, section->name, section->sql, 0, err);
+	add_of_schema(&a, section->sql, "main");
+	add_of_schema(&b, section->sql, TARGET);
+	str_addf(&sql, sql_align, str_peek(&a), str_peek(&b));
+	if (a.failed || b.failed || sql.failed)
+		status = err_nomem(err);
 	if (status == ST_OK)
-		status = report_table_query(&b, target, section->name, section->sql, 0, err);
-	if (status == ST_OK)
-		status = diff_index(&in_source, &a, err);
-	if (status == ST_OK)
-		status = diff_index(&in_target, &b, err);
-	if (status == ST_OK)
-		status = diff_align(diff, section->name, &in_source, &in_target, err);
-	mem_free(in_source.rows);
-	mem_free(in_target.rows);
-	report_table_free(&a);
-	report_table_free(&b);
+		status = report_table_query(&table, db, section->name, str_peek(&sql), 0, err);
+	for (int64_t row = 0; status == ST_OK && row < table.row_count; row++) {
+		const struct report_cell *cells = &table.cells[row * table.column_count];
+		const struct report_cell *next = cells + table.column_count;
+		const bool in_source = cells[COLUMN_SIDE].integer == 0;
+		const bool paired = in_source && row + 1 < table.row_count &&
+				    next[COLUMN_SIDE].integer == 1 &&
+				    next[table.column_count - 1].type != PROF_NULL;
+
+		status = diff_pair(diff, section->name, &table, in_source ? cells : NULL,
+				   paired      ? next
+				   : in_source ? NULL
+					       : cells,
+				   err);
+		row += paired;
+	}
+	str_free(&a);
+	str_free(&b);
+	str_free(&sql);
+	report_table_free(&table);
 	return status;
 }
 
@@ -444,9 +373,13 @@ enum status report_diff_get(struct report_diff *out, struct prof_db *source, str
 	status = diff_weights(out, source, &out->weights[0], err);
 	if (status == ST_OK)
 		status = diff_weights(out, target, &out->weights[1], err);
-	for (size_t i = 0; status == ST_OK && i < ARRAY_LEN(diff_sections); i++)
-		if (diff_wanted(sections, diff_sections[i].name))
-			status = diff_section(out, &diff_sections[i], source, target, err);
+	if (status == ST_OK) {
+		status = prof_db_attach(source, target, TARGET, err);
+		for (size_t i = 0; status == ST_OK && i < ARRAY_LEN(diff_sections); i++)
+			if (diff_wanted(sections, diff_sections[i].name))
+				status = diff_section(out, &diff_sections[i], source, err);
+		prof_db_detach(source, TARGET);
+	}
 	if (status == ST_OK && diff_wanted(sections, "tensors"))
 		status = report__diff_part(out, source, target, err);
 	if (status == ST_OK && diff_wanted(sections, "spans"))

@@ -6,6 +6,7 @@ endforeach()
 
 foreach(module IN ITEMS
 		command
+		diff
 		html
 		named
 		schema

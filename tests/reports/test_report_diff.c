@@ -1,0 +1,241 @@
+/*
+ * Two runs beside each other: which rows pair up, in which order, and what ends it.
+ */
+#include "support/report_sample.h"
+#include "support/support.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <sqlite3.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "profiler/prof_db.h"
+#include "reports/diff/report_diff.h"
+
+static char folder[SUPPORT_PATH_SIZE];
+static char paths[2][SUPPORT_PATH_SIZE + 32];
+
+/* Two runs that were the same; the tests change the second. */
+static int setup(void **state)
+{
+	(void)state;
+	support_tempdir(folder);
+	for (int i = 0; i < 2; i++) {
+		snprintf(paths[i], sizeof(paths[i]), "%s/%d.db", folder, i);
+		report_sample_write(paths[i]);
+	}
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	support_tempdir_remove(folder);
+	return 0;
+}
+
+static void change(int which, const char *sql)
+{
+	sqlite3 *db;
+	char *why = NULL;
+
+	assert_int_equal(sqlite3_open(paths[which], &db), SQLITE_OK);
+	if (sqlite3_exec(db, sql, NULL, NULL, &why) != SQLITE_OK)
+		fail_msg("%s", why);
+	sqlite3_close(db);
+}
+
+static enum status compare(struct report_diff *diff, const char *sections, struct err *err)
+{
+	struct prof_db *db[2];
+	enum status status;
+
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(prof_db_open(&db[i], paths[i], NULL), ST_OK);
+	status = report_diff_get(diff, db[0], db[1], sections, err);
+	prof_db_close(db[0]);
+	prof_db_close(db[1]);
+	return status;
+}
+
+/* "key name source target" of each row; a run without the key: "none", without a value: "-". */
+static void assert_rows(const char *sections, const char *const *expected, size_t count)
+{
+	struct report_diff diff;
+	struct err err = {0};
+
+	if (compare(&diff, sections, &err) != ST_OK)
+		fail_msg("%s", err.text);
+	for (size_t i = 0; i < diff.count && i < count; i++) {
+		const struct report_diff_row *row = &diff.rows[i];
+		const struct report_diff_value *values[] = {&row->source, &row->target};
+		const bool there[] = {row->in_source, row->in_target};
+		char text[256];
+		int length = snprintf(text, sizeof(text), "%s %s", row->key, row->name);
+
+		for (int side = 0; side < 2; side++) {
+			const struct report_diff_value *value = values[side];
+
+			if (value->known && !value->text)
+				length += snprintf(text + length, sizeof(text) - (size_t)length,
+						   " %.6g", value->number);
+			else
+				length += snprintf(text + length, sizeof(text) - (size_t)length,
+						   " %s",
+						   !there[side]   ? "none"
+						   : value->known ? value->text
+								  : "-");
+		}
+		assert_string_equal(text, expected[i]);
+	}
+	assert_int_equal(diff.count, count);
+	report_diff_free(&diff);
+}
+
+/* A metric of three evaluations here and two there; one that there is in one run only. */
+static void test_keys_of_several_rows_pair_in_their_order(void **state)
+{
+	static const char *const expected[] = {
+		"evaluate loss value 0.5 1.5",   "evaluate loss #2 value - inf",
+		"evaluate loss #3 value 3 none", "evaluate acc value 4 4",
+		"evaluate a'\"b value none 7",
+	};
+	static const char make[] = "DELETE FROM metric_rows; "
+				   "INSERT OR IGNORE INTO strings VALUES (900, 'loss'), (901, "
+				   "'acc'), (902, 'a''\"b');";
+
+	(void)state;
+	change(0, make);
+	change(1, make);
+	change(0, "INSERT INTO metric_rows (rank, mode, time_ns, name_id, value) VALUES "
+		  "(0, 'evaluate', 10, 900, 0.5), (0, 'evaluate', 30, 900, 3), "
+		  "(0, 'evaluate', 20, 900, NULL), (0, 'evaluate', 40, 901, 4)");
+	change(1, "INSERT INTO metric_rows (rank, mode, time_ns, name_id, value) VALUES "
+		  "(0, 'evaluate', 5, 902, 7), (0, 'evaluate', 6, 901, 4), "
+		  "(0, 'evaluate', 8, 900, 9e999), (0, 'evaluate', 7, 900, 1.5)");
+	assert_rows("metrics", expected, ARRAY_LEN(expected));
+}
+
+/* An operation without a name and a phase has no key of its own. */
+static void test_rows_without_a_key_pair_too(void **state)
+{
+	struct report_diff diff;
+	size_t unnamed = 0;
+
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		change(i, "INSERT INTO operation_rows (operation, phase, cycles) "
+			  "VALUES (NULL, 'F', 7), (NULL, 'F', 8)");
+	assert_int_equal(compare(&diff, "operations", NULL), ST_OK);
+	for (size_t i = 0; i < diff.count; i++) {
+		assert_true(diff.rows[i].in_source && diff.rows[i].in_target);
+		assert_true(report_diff_same(&diff.rows[i]));
+		unnamed += diff.rows[i].key[0] == '?';
+	}
+	assert_true(unnamed > 0);
+	report_diff_free(&diff);
+	for (int i = 0; i < 2; i++)
+		change(i, "DELETE FROM operation_rows WHERE operation IS NULL");
+}
+
+static void test_a_run_equals_itself_and_stays_as_it_is(void **state)
+{
+	struct report_diff diff;
+	struct prof_db *db, *again;
+
+	(void)state;
+	assert_int_equal(prof_db_open(&db, paths[0], NULL), ST_OK);
+	assert_int_equal(prof_db_open(&again, paths[0], NULL), ST_OK);
+	for (int i = 0; i < 3; i++) {
+		int64_t files;
+
+		assert_int_equal(report_diff_get(&diff, db, i == 0 ? db : again, NULL, NULL),
+				 ST_OK);
+		assert_true(report_diff_equal(&diff));
+		assert_true(diff.count > 50);
+		report_diff_free(&diff);
+		/* Nothing is left attached. */
+		assert_int_equal(prof_db_number(db, "SELECT count(*) FROM pragma_database_list",
+						&files, NULL),
+				 ST_OK);
+		assert_int_equal(files, 1);
+	}
+	assert_int_equal(report_diff_get(&diff, db, NULL, NULL, NULL), ST_BUSY);
+	prof_db_close(again);
+	prof_db_close(db);
+}
+
+static atomic_bool enough;
+
+static void *interrupt(void *db)
+{
+	while (!atomic_load(&enough))
+		prof_db_interrupt(db);
+	return NULL;
+}
+
+static void test_interrupting_the_first_run_ends_it(void **state)
+{
+	enum status status = ST_OK;
+	struct report_diff diff;
+	struct prof_db *db[2];
+	pthread_t thread;
+
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(prof_db_open(&db[i], paths[i], NULL), ST_OK);
+	atomic_store(&enough, false);
+	assert_int_equal(pthread_create(&thread, NULL, interrupt, db[0]), 0);
+	for (int i = 0; i < 10000 && status == ST_OK; i++) {
+		status = report_diff_get(&diff, db[0], db[1], NULL, NULL);
+		report_diff_free(&diff);
+	}
+	atomic_store(&enough, true);
+	pthread_join(thread, NULL);
+	assert_int_equal(status, ST_INTERRUPTED);
+	/* The handle is as it was. */
+	assert_int_equal(report_diff_get(&diff, db[0], db[1], NULL, NULL), ST_OK);
+	report_diff_free(&diff);
+	prof_db_close(db[0]);
+	prof_db_close(db[1]);
+}
+
+static void test_no_memory_is_reported(void **state)
+{
+	struct prof_db *db[2];
+	bool failed = true;
+
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(prof_db_open(&db[i], paths[i], NULL), ST_OK);
+	for (long n = 0; failed && n < 100000; n++) {
+		struct report_diff diff;
+		enum status status;
+
+		support_fail_alloc(n);
+		status = report_diff_get(&diff, db[0], db[1], "stages,metrics,spans,tensors", NULL);
+		failed = support_alloc_failed();
+		support_fail_alloc(-1);
+		assert_true(status == ST_OK || (failed && status == ST_NOMEM));
+		report_diff_free(&diff);
+	}
+	assert_false(failed);
+	prof_db_close(db[0]);
+	prof_db_close(db[1]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_run_equals_itself_and_stays_as_it_is),
+		cmocka_unit_test(test_interrupting_the_first_run_ends_it),
+		cmocka_unit_test(test_no_memory_is_reported),
+		cmocka_unit_test(test_rows_without_a_key_pair_too),
+		cmocka_unit_test(test_keys_of_several_rows_pair_in_their_order),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
