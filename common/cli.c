@@ -646,6 +646,9 @@ enum status cli_set(const struct cli_argument *argument, void *into, struct err 
 	case CLI_CHOICE:
 		*(int *)field = cli_place(argument->option->choices, argument->value);
 		break;
+	case CLI_VALUE:
+		*(int *)field = (int)least;
+		break;
 	}
 	return ST_OK;
 }

@@ -24,7 +24,8 @@ enum cli_kind {
 	CLI_TEXT,   /* const char *: the value, which is argv's */
 	CLI_NUMBER, /* int64_t: a number from 0, or as CLI_RANGE says */
 	CLI_SIZE,   /* int: a number from 0 to CLI_SIZE_MOST, or as CLI_RANGE says */
-	CLI_CHOICE  /* an enum or int: the value's place among the choices */
+	CLI_CHOICE, /* an enum or int: the value's place among the choices */
+	CLI_VALUE   /* an enum or int: what CLI_IS says, of a switch */
 };
 
 #define CLI_SIZE_MOST 100000
@@ -38,6 +39,12 @@ enum cli_kind {
 #define CLI_RANGE(what, type, member, from, to)                                                    \
 	{                                                                                          \
 		.kind = CLI_##what, .offset = offsetof(type, member), .least = from, .most = to    \
+	}
+
+/* .field = CLI_IS(struct line, color, WHEN_NEVER): the switch puts that value. */
+#define CLI_IS(type, member, value)                                                                \
+	{                                                                                          \
+		.kind = CLI_VALUE, .offset = offsetof(type, member), .least = value                \
 	}
 
 struct cli_option {

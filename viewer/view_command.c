@@ -24,50 +24,94 @@
 
 #define VIEW_SCREEN_WORD(screen, ops) #ops " "
 
+#define VIEW_AS_SVG 100 /* beside enum report_format */
+#define VIEW_UNSAID (-1)
+
+/* The command line, then what follows from it. */
+struct view_arguments {
+	const char *path, *target; /* target: compared with path */
+	int view, format;          /* VIEW_UNSAID: not given, as in those below */
+	int width;                 /* 0: not given */
+	int mouse, ascii, follow;
+	const char *statement, *from, *to, *color, *theme, *config; /* NULL: not given */
+
+	struct view_config settings;
+	char query[VIEW_PLACE_SQL]; /* "": none */
+	int64_t from_ns, to_ns;
+};
+
 static const struct cli_option view_options[] = {
 	{.name = "--view",
 	 .argument = "NAME",
 	 .choices = VIEW_SCREEN_MAP(VIEW_SCREEN_WORD),
-	 .help = "The screen to begin with, or to print. Default: summary."},
-	{.name = "--text", .help = "Print the screen as text and leave."},
-	{.name = "--csv", .help = "Print the screen's rows as CSV and leave."},
-	{.name = "--json", .help = "Print the screen's rows as JSON and leave."},
-	{.name = "--svg", .help = "Print the screen as a picture (SVG) and leave."},
+	 .help = "The screen to begin with, or to print. Default: summary.",
+	 .field = CLI_FIELD(CHOICE, struct view_arguments, view)},
+	{.name = "--text",
+	 .help = "Print the screen as text and leave.",
+	 .field = CLI_IS(struct view_arguments, format, REPORT_AS_TEXT)},
+	{.name = "--csv",
+	 .help = "Print the screen's rows as CSV and leave.",
+	 .field = CLI_IS(struct view_arguments, format, REPORT_AS_CSV)},
+	{.name = "--json",
+	 .help = "Print the screen's rows as JSON and leave.",
+	 .field = CLI_IS(struct view_arguments, format, REPORT_AS_JSON)},
+	{.name = "--svg",
+	 .help = "Print the screen as a picture (SVG) and leave.",
+	 .field = CLI_IS(struct view_arguments, format, VIEW_AS_SVG)},
 	{.name = "--query",
 	 .argument = "STATEMENT",
 	 .help = "What the screen sql begins with: a statement that reads, or - for the standard "
-		 "input. The first 100,000 rows."},
+		 "input. The first 100,000 rows.",
+	 .field = CLI_FIELD(TEXT, struct view_arguments, statement)},
 	{.name = "--width",
 	 .argument = "COLUMNS",
-	 .help = "Width of the text or picture, 40 to 1000. Default: the terminal's, else 100."},
+	 .help = "Width of the text or picture, 40 to 1000. Default: the terminal's, else 100.",
+	 .field = CLI_RANGE(SIZE, struct view_arguments, width, VIEW_MIN_WIDTH, 1000)},
 	{.name = "--from",
 	 .argument = "TIME",
 	 .help = "Begin the timeline here: 1.5ms, 20us, 3s, or ns; of the device where it was "
-		 "recorded, else of the host."},
-	{.name = "--to", .argument = "TIME", .help = "End the timeline here."},
+		 "recorded, else of the host.",
+	 .field = CLI_FIELD(TEXT, struct view_arguments, from)},
+	{.name = "--to",
+	 .argument = "TIME",
+	 .help = "End the timeline here.",
+	 .field = CLI_FIELD(TEXT, struct view_arguments, to)},
 	{.name = "--color",
 	 .argument = "WHEN",
 	 .choices = "auto always never",
-	 .help = "Use colours. Default: auto, which NO_COLOR and TERM=dumb turn off."},
+	 .help = "Use colours. Default: auto, which NO_COLOR and TERM=dumb turn off.",
+	 .field = CLI_FIELD(TEXT, struct view_arguments, color)},
 	{.name = "--theme",
 	 .argument = "THEME",
 	 .choices = "auto dark light",
-	 .help = "Colours for a dark or a light ground. Default: auto, by COLORFGBG, else dark."},
+	 .help = "Colours for a dark or a light ground. Default: auto, by COLORFGBG, else dark.",
+	 .field = CLI_FIELD(TEXT, struct view_arguments, theme)},
 	{.name = "--mouse",
-	 .help = "Have the terminal report clicks and the wheel; selecting text then takes Shift."},
-	{.name = "--no-mouse", .help = "Do not, whatever the settings say. Default."},
+	 .help = "Have the terminal report clicks and the wheel; selecting text then takes Shift.",
+	 .field = CLI_IS(struct view_arguments, mouse, true)},
+	{.name = "--no-mouse",
+	 .help = "Do not, whatever the settings say. Default.",
+	 .field = CLI_IS(struct view_arguments, mouse, false)},
 	{.name = "--config",
 	 .argument = "FILE",
 	 .help = "Settings. Default: ipuscope/view.json in $XDG_CONFIG_HOME or ~/.config, where it "
 		 "is there; none: no file. {\"theme\": \"light\", \"color\": \"auto\", \"ascii\": "
 		 "false, \"mouse\": true, \"screen\": \"timeline\", \"follow\": true}; options "
 		 "come "
-		 "after it."},
+		 "after it.",
+	 .field = CLI_FIELD(TEXT, struct view_arguments, config)},
 	{.name = "--ascii",
-	 .help = "Draw with ASCII only. Default: where the locale is not UTF-8."},
-	{.name = "--no-ascii", .help = "Draw with Unicode, whatever locale and settings say."},
-	{.name = "--follow", .help = "Keep the newest of a run that is still recording in view."},
-	{.name = "--no-follow", .help = "Do not, whatever the settings say. Default."},
+	 .help = "Draw with ASCII only. Default: where the locale is not UTF-8.",
+	 .field = CLI_IS(struct view_arguments, ascii, true)},
+	{.name = "--no-ascii",
+	 .help = "Draw with Unicode, whatever locale and settings say.",
+	 .field = CLI_IS(struct view_arguments, ascii, false)},
+	{.name = "--follow",
+	 .help = "Keep the newest of a run that is still recording in view.",
+	 .field = CLI_IS(struct view_arguments, follow, true)},
+	{.name = "--no-follow",
+	 .help = "Do not, whatever the settings say. Default.",
+	 .field = CLI_IS(struct view_arguments, follow, false)},
 };
 
 /* Completed with the key table before use. */
@@ -102,28 +146,6 @@ static struct cli_command view_cli = {
 	.words = "FILE",
 };
 
-struct view_arguments {
-	const char *path, *target; /* target: compared with path */
-	struct view_config config;
-	bool batch, svg, view_set;
-	char query[VIEW_PLACE_SQL]; /* "": none */
-	enum report_format format;
-	int width;
-	bool from_set, to_set;
-	int64_t from_ns, to_ns;
-};
-
-static enum status view_parse_width(const char *value, int *out, struct err *err)
-{
-	long long number;
-
-	if (!str_to_int(value, &number) || number < VIEW_MIN_WIDTH || number > 1000)
-		return err_set(err, ST_INVALID, "--width: %s is not a number from %d to 1000",
-			       value, VIEW_MIN_WIDTH);
-	*out = (int)number;
-	return ST_OK;
-}
-
 /* "1.5ms": a number and its unit; ns where there is none. */
 static enum status view_parse_time(const char *name, const char *value, int64_t *out,
 				   struct err *err)
@@ -146,30 +168,22 @@ static enum status view_parse_time(const char *name, const char *value, int64_t 
 	return err_set(err, ST_INVALID, "%s: \"%s\" is not a time (like 1.5ms)", name, value);
 }
 
-/* All of @in, which is a statement; what does not fit is found by the caller. */
-static enum status view_read_query(FILE *in, char *out, size_t size, struct err *err)
-{
-	const size_t length = fread(out, 1, size - 1, in);
-
-	out[length] = '\0';
-	if (ferror(in))
-		return err_set(err, ST_IO, "--query: the standard input cannot be read");
-	if (strlen(out) < length)
-		return err_set(err, ST_INVALID, "--query: the statement has a byte 0");
-	return ST_OK;
-}
-
-static enum status view_take_query(const char *value, struct view_arguments *out, struct err *err)
+/* The statement of --query: @value, or all of the standard input. */
+static enum status view_read_query(const char *value, struct view_arguments *out, struct err *err)
 {
 	char text[sizeof(out->query) + 1];
-	enum status status = ST_OK;
 
-	if (strcmp(value, "-") == 0)
-		status = view_read_query(stdin, text, sizeof(text), err);
-	else
+	if (strcmp(value, "-") == 0) {
+		const size_t length = fread(text, 1, sizeof(text) - 1, stdin);
+
+		text[length] = '\0';
+		if (ferror(stdin))
+			return err_set(err, ST_IO, "--query: the standard input cannot be read");
+		if (strlen(text) < length)
+			return err_set(err, ST_INVALID, "--query: the statement has a byte 0");
+	} else {
 		str_copy(text, sizeof(text), value);
-	if (status != ST_OK)
-		return status;
+	}
 	if (text[strspn(text, " \t\r\n;")] == '\0')
 		return err_set(err, ST_INVALID, "--query: there is no statement");
 	if (strlen(text) >= sizeof(out->query))
@@ -179,132 +193,72 @@ static enum status view_take_query(const char *value, struct view_arguments *out
 	return ST_OK;
 }
 
-/* Options that a file of settings may set as well. */
-static void view_take_setting(struct view_config *out, const char *name, const char *value)
+/* The settings of the file that --config names, and of the command line, which is stronger. */
+static enum status view_read_settings(struct view_arguments *out, struct err *err)
 {
-	if (strcmp(name, "--view") == 0)
-		out->screen = (enum view_screen)view_session_screen_of(value);
-	else if (strcmp(name, "--color") == 0)
-		out->color = value;
-	else if (strcmp(name, "--theme") == 0)
-		out->theme = value;
-	else if (strcmp(name, "--ascii") == 0)
-		out->ascii = "always";
-	else if (strcmp(name, "--no-ascii") == 0)
-		out->ascii = "never";
-	else if (strcmp(name, "--mouse") == 0)
-		out->mouse = true;
-	else if (strcmp(name, "--no-mouse") == 0)
-		out->mouse = false;
-	else if (strcmp(name, "--follow") == 0)
-		out->follow = true;
-	else if (strcmp(name, "--no-follow") == 0)
-		out->follow = false;
-}
+	struct view_config *settings = &out->settings;
 
-static enum status view_take(struct view_arguments *out, const struct cli_argument *argument,
-			     struct err *err)
-{
-	static const struct {
-		const char *name;
-		enum report_format format;
-	} formats[] = {
-		{"--text", REPORT_AS_TEXT}, {"--csv", REPORT_AS_CSV}, {"--json", REPORT_AS_JSON}};
-	const char *name = argument->option ? argument->option->name : "";
-
-	if (!argument->option) {
-		if (out->target)
-			return err_set(err, ST_INVALID, "%s: two reports at most", argument->value);
-		if (out->path)
-			out->target = argument->value;
-		else
-			out->path = argument->value;
-		return ST_OK;
-	}
-	for (size_t i = 0; i < ARRAY_LEN(formats); i++)
-		if (strcmp(name, formats[i].name) == 0) {
-			out->batch = true;
-			out->format = formats[i].format;
-			out->svg = false;
-			return ST_OK;
-		}
-	if (strcmp(name, "--svg") == 0) {
-		out->batch = out->svg = true;
-		return ST_OK;
-	}
-	if (strcmp(name, "--query") == 0)
-		return view_take_query(argument->value, out, err);
-	if (strcmp(name, "--width") == 0)
-		return view_parse_width(argument->value, &out->width, err);
-	if (strcmp(name, "--from") == 0) {
-		out->from_set = true;
-		return view_parse_time(name, argument->value, &out->from_ns, err);
-	}
-	if (strcmp(name, "--to") == 0) {
-		out->to_set = true;
-		return view_parse_time(name, argument->value, &out->to_ns, err);
-	}
-	out->view_set = out->view_set || strcmp(name, "--view") == 0;
-	view_take_setting(&out->config, name, argument->value);
+	view_config_defaults(settings);
+	if (!(out->config && strcmp(out->config, VIEW_CONFIG_NONE) == 0) &&
+	    view_config_load(settings, out->config, err) != ST_OK)
+		return err->status;
+	if (out->view != VIEW_UNSAID)
+		settings->screen = (enum view_screen)out->view;
+	if (out->color)
+		settings->color = out->color;
+	if (out->theme)
+		settings->theme = out->theme;
+	if (out->ascii != VIEW_UNSAID)
+		settings->ascii = out->ascii ? "always" : "never";
+	if (out->mouse != VIEW_UNSAID)
+		settings->mouse = out->mouse;
+	if (out->follow != VIEW_UNSAID)
+		settings->follow = out->follow;
 	return ST_OK;
-}
-
-/* The file of settings that the arguments name comes before all other arguments. */
-static enum status view_find_config(const char **path, int argc, char **argv, struct err *err)
-{
-	struct cli_walk walk;
-	struct cli_argument argument;
-	enum status status;
-	bool more = true;
-
-	*path = NULL;
-	cli_begin(&walk, &view_cli, argc, argv, false);
-	while ((status = cli_next(&walk, &argument, &more, err)) == ST_OK && more)
-		if (argument.option && strcmp(argument.option->name, "--config") == 0)
-			*path = argument.value;
-	return status;
-}
-
-static enum status view_read_config(struct view_config *config, int argc, char **argv,
-				    struct err *err)
-{
-	const char *path;
-	const enum status status = view_find_config(&path, argc, argv, err);
-
-	view_config_defaults(config);
-	if (status != ST_OK || (path && strcmp(path, VIEW_CONFIG_NONE) == 0))
-		return status;
-	return view_config_load(config, path, err);
 }
 
 static enum status view_parse(struct view_arguments *out, int argc, char **argv, struct err *err)
 {
 	struct cli_walk walk;
 	struct cli_argument argument;
-	enum status status = ST_OK;
 	bool more = true;
 
-	memset(out, 0, sizeof(*out));
-	status = view_read_config(&out->config, argc, argv, err);
+	*out = (struct view_arguments){.view = VIEW_UNSAID,
+				       .format = VIEW_UNSAID,
+				       .mouse = VIEW_UNSAID,
+				       .ascii = VIEW_UNSAID,
+				       .follow = VIEW_UNSAID,
+				       .from_ns = INT64_MIN / 4,
+				       .to_ns = INT64_MAX / 4};
 	cli_begin(&walk, &view_cli, argc, argv, false);
-	while (status == ST_OK) {
-		status = cli_next(&walk, &argument, &more, err);
-		if (status != ST_OK || !more)
+	while (cli_next(&walk, &argument, &more, err) == ST_OK && more) {
+		if (argument.option)
+			cli_set(&argument, out, err);
+		else if (out->target)
+			err_set(err, ST_INVALID, "%s: two reports at most", argument.value);
+		else if (out->path)
+			out->target = argument.value;
+		else
+			out->path = argument.value;
+		if (err->status != ST_OK)
 			break;
-		status = view_take(out, &argument, err);
 	}
-	if (!out->from_set)
-		out->from_ns = INT64_MIN / 4;
-	if (!out->to_set)
-		out->to_ns = INT64_MAX / 4;
-	if (status == ST_OK && out->from_ns >= out->to_ns)
-		return err_set(err, ST_INVALID, "--from must be before --to");
-	if (status == ST_OK && out->query[0]) {
-		if (out->view_set && out->config.screen != VIEW_SQL)
-			return err_set(err, ST_INVALID, "--query goes only with --view sql");
-		out->config.screen = VIEW_SQL;
+	if (err->status == ST_OK && out->statement)
+		view_read_query(out->statement, out, err);
+	if (err->status == ST_OK && out->from)
+		view_parse_time("--from", out->from, &out->from_ns, err);
+	if (err->status == ST_OK && out->to)
+		view_parse_time("--to", out->to, &out->to_ns, err);
+	if (err->status == ST_OK)
+		view_read_settings(out, err);
+	if (err->status == ST_OK && out->from_ns >= out->to_ns)
+		err_set(err, ST_INVALID, "--from must be before --to");
+	if (err->status == ST_OK && out->statement) {
+		if (out->view != VIEW_UNSAID && out->view != VIEW_SQL)
+			err_set(err, ST_INVALID, "--query goes only with --view sql");
+		out->settings.screen = VIEW_SQL;
 	}
-	return status;
+	return err->status;
 }
 
 /* When the spans of @clock (0 host, 1 device) begin and end; false: it has none. */
@@ -327,10 +281,10 @@ static enum status view_compare_range(const struct view_arguments *arguments, in
 {
 	char wanted[FMT_SIZE], edge[FMT_SIZE];
 
-	if (arguments->from_set && arguments->from_ns >= to_ns)
+	if (arguments->from && arguments->from_ns >= to_ns)
 		return err_set(err, ST_INVALID, "--from %s: the timeline ends at %s",
 			       fmt_ns(wanted, arguments->from_ns), fmt_ns(edge, to_ns));
-	if (arguments->to_set && arguments->to_ns <= from_ns)
+	if (arguments->to && arguments->to_ns <= from_ns)
 		return err_set(err, ST_INVALID, "--to %s: the timeline begins at %s",
 			       fmt_ns(wanted, arguments->to_ns), fmt_ns(edge, from_ns));
 	return ST_OK;
@@ -347,7 +301,7 @@ static enum status view_check_range(struct prof_db *db, const struct view_argume
 	enum status status;
 	int count;
 
-	if (!arguments->from_set && !arguments->to_set)
+	if (!arguments->from && !arguments->to)
 		return ST_OK;
 	if (arena_init(&arena, 0))
 		return err_nomem(err);
@@ -359,18 +313,13 @@ static enum status view_check_range(struct prof_db *db, const struct view_argume
 	return status;
 }
 
-static bool view_is_dumb(void)
-{
-	const char *term = getenv("TERM");
-
-	return !term || !term[0] || strcmp(term, "dumb") == 0;
-}
-
 /* A terminal that can do nothing, or none: text. */
 static bool view_is_batch(const struct view_arguments *arguments)
 {
-	return arguments->batch || !isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO) ||
-	       view_is_dumb();
+	const char *term = getenv("TERM");
+
+	return arguments->format != VIEW_UNSAID || !isatty(STDOUT_FILENO) ||
+	       !isatty(STDIN_FILENO) || !term || !term[0] || strcmp(term, "dumb") == 0;
 }
 
 static enum status view_print(struct view_session *session, const struct view_arguments *arguments,
@@ -378,24 +327,27 @@ static enum status view_print(struct view_session *session, const struct view_ar
 {
 	enum status status;
 
-	if (arguments->svg)
-		status = view_session_print_svg(session, arguments->config.screen, arguments->width,
-						stdout, err);
+	if (arguments->format == VIEW_AS_SVG)
+		status = view_session_print_svg(session, arguments->settings.screen,
+						arguments->width, stdout, err);
 	else
-		status = view_session_print(session, arguments->config.screen, arguments->format,
+		status = view_session_print(session, arguments->settings.screen,
+					    arguments->format == VIEW_UNSAID
+						    ? REPORT_AS_TEXT
+						    : (enum report_format)arguments->format,
 					    arguments->width, stdout, err);
 	if (fflush(stdout) != 0 && status == ST_OK)
 		status = err_set(err, ST_IO, "write: %s", strerror(errno));
 	/* What rows cannot say of themselves. */
 	if (status == ST_OK && session->context.message[0] &&
-	    (session->context.query || (!arguments->svg && arguments->format == REPORT_AS_CSV)))
+	    (session->context.query || arguments->format == REPORT_AS_CSV))
 		fprintf(stderr, "%s: %s\n", view_cli.name, session->context.message);
 	return status;
 }
 
 static int view_run(struct view_session *session, const struct view_arguments *arguments)
 {
-	const struct view_config *config = &arguments->config;
+	const struct view_config *config = &arguments->settings;
 	const struct view_term_params params = {.colour = cli_colour(stdout, config->color),
 						.mouse = config->mouse};
 	struct err err = {0};
@@ -404,7 +356,7 @@ static int view_run(struct view_session *session, const struct view_arguments *a
 
 	if (status != ST_OK)
 		return cli_fail(&view_cli, &err);
-	session->context.ranged = arguments->from_set || arguments->to_set;
+	session->context.ranged = arguments->from || arguments->to;
 	session->context.from_ns = arguments->from_ns;
 	session->context.to_ns = arguments->to_ns;
 	session->context.query = arguments->query[0] ? arguments->query : NULL;
@@ -442,8 +394,8 @@ static int view_start(const struct view_arguments *arguments)
 			return cli_fail(&view_cli, &err);
 		path = newest;
 	}
-	if (view_session_open(&session, path, arguments->target, view_is_ascii(&arguments->config),
-			      &err) != ST_OK)
+	if (view_session_open(&session, path, arguments->target,
+			      view_is_ascii(&arguments->settings), &err) != ST_OK)
 		return cli_fail(&view_cli, &err);
 	code = view_run(&session, arguments);
 	view_session_close(&session);

@@ -573,6 +573,7 @@ static const struct cli_option bound_options[] = {
 	 .argument = "W",
 	 .choices = "auto automatic never",
 	 .field = CLI_FIELD(CHOICE, struct bound, when)},
+	{.name = "--never", .field = CLI_IS(struct bound, when, BOUND_NEVER)},
 	{.name = "--own", .argument = "X"},
 };
 
@@ -625,6 +626,7 @@ static void test_values_reach_the_fields_that_options_name(void **state)
 {
 	char *all[] = {"x", "--file=a b", "--rows", "12", "--force", "--width", "80", NULL};
 	char *choice[] = {"x", "--when", "automatic", "--own", "1", NULL};
+	char *constant[] = {"x", "--never", NULL};
 	char *last[] = {"x", "--when", "never", NULL}, *first[] = {"x", "--when=auto", NULL};
 	char *wrong[][4] = {{"x", "--rows", "-1", NULL},
 			    {"x", "--rows", "x", NULL},
@@ -644,6 +646,9 @@ static void test_values_reach_the_fields_that_options_name(void **state)
 	assert_int_equal(bind_all(&bound, choice, &err), ST_OK);
 	assert_int_equal(bound.when, BOUND_AUTOMATIC);
 	assert_int_equal(bind_all(&bound, last, &err), ST_OK);
+	assert_int_equal(bound.when, BOUND_NEVER);
+	assert_int_equal(bind_all(&bound, first, &err), ST_OK);
+	assert_int_equal(bind_all(&bound, constant, &err), ST_OK);
 	assert_int_equal(bound.when, BOUND_NEVER);
 	assert_int_equal(bound.before, 7);
 	for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {

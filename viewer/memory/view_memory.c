@@ -124,8 +124,6 @@ const char *view__memory_name(const struct view_memory *screen, int64_t index, c
 #define ROWS_LEAST    4
 #define WHOLE_PICTURE 17
 
-/* ---- loading --------------------------------------------------------------------------------- */
-
 static struct view_rect memory_moved(struct view_rect rect, int down)
 {
 	rect.y += down;
@@ -146,9 +144,7 @@ static int memory_details_columns(const struct view_memory *screen, int width)
 	int columns = width * 2 / 5;
 
 	columns = max(DETAILS_LEAST, columns);
-	/*
-	 * Beside the one plan that there is room for columns are empty; bars tell no more in them.
-	 */
+	/* A single plan, or a histogram, gains nothing from more columns: the details get them. */
 	if ((screen->view == VIEW_MEMORY_CHIP || screen->view == VIEW_MEMORY_HISTOGRAM) &&
 	    left < columns + PICTURE_LEAST && columns < left)
 		columns = left;
@@ -161,13 +157,14 @@ static int memory_details_columns(const struct view_memory *screen, int width)
 	return max(DETAILS_TWO, columns);
 }
 
-static void memory_lay_out(struct view_memory *screen, const struct view_context *context)
+static void memory_layout(struct view_memory *screen, const struct view_context *context)
 {
 	const int width = context->body.width;
 	const int heading = context->body.height > 4 ? HEADING_ROWS : 1;
 	struct view_rect rest = {0, 0, width, context->body.height - heading};
 	struct view_memory_areas *areas = &screen->areas;
 	int columns = memory_details_columns(screen, width), upper = rest.height * 3 / 5;
+	struct view_split split;
 
 	*areas = (struct view_memory_areas){.heading = {0, 0, width, heading}};
 	if (context->whole)
@@ -183,22 +180,19 @@ static void memory_lay_out(struct view_memory *screen, const struct view_context
 		if (areas->details.width > 0)
 			return;
 	}
-	{
-		const struct view_split split = view_split_rows(rest, upper, ROWS_LEAST);
-
-		areas->picture = memory_moved(split.upper, heading);
-		areas->rule = memory_moved(split.heading, heading);
-		areas->details = memory_moved(split.lower, heading);
-	}
-	/* Where there is room for one of them only, the one that keys go to. */
+	split = view_split_rows(rest, upper, ROWS_LEAST);
+	areas->picture = memory_moved(split.upper, heading);
+	areas->rule = memory_moved(split.heading, heading);
+	areas->details = memory_moved(split.lower, heading);
+	/* If only one of them has room, it is the one that keys go to. */
 	if (areas->details.height == 0 && screen->details.active) {
 		areas->details = areas->picture;
 		areas->picture.height = 0;
 	}
 }
 
-/* What the table's columns leave beside them the details have use for. */
-static void memory_give_rest(struct view_memory *screen)
+/* The details get the columns of the screen that the table does not need. */
+static void memory_widen_details(struct view_memory *screen)
 {
 	const struct view_grid *grid = view__memory_shown_grid(screen);
 	struct view_memory_areas *areas = &screen->areas;
@@ -215,8 +209,9 @@ static void memory_give_rest(struct view_memory *screen)
 	areas->details.width += spare;
 }
 
-/* What was selected may be gone; at first the fullest tile is. */
-static void memory_settle(struct view_memory *screen)
+/* The IPU or tile that was selected may be missing from what was read; the cursor then goes to the
+ * fullest tile, where it also begins. */
+static void memory_check_cursor(struct view_memory *screen)
 {
 	const struct view_memory_side *side = &screen->side[0];
 	int64_t fullest = 0;
@@ -267,22 +262,22 @@ static enum status memory_load(void *state, struct view_context *context, bool n
 	if (status != ST_OK)
 		return status;
 	screen->differ = context->differ;
-	memory_lay_out(screen, context);
-	memory_settle(screen);
+	memory_layout(screen, context);
+	memory_check_cursor(screen);
 	view__memory_series(screen);
 	if (screen->jump)
 		memory_jump(screen);
 	status = view__memory_picture(screen, err);
 	if (status == ST_OK)
 		status = view__memory_load_grid(screen, context, err);
-	memory_give_rest(screen);
+	memory_widen_details(screen);
 	if (status == ST_OK)
 		status = view__memory_details(screen, context, err);
 	view__memory_heading(screen);
 	return status;
 }
 
-/* ---- the rest -------------------------------------------------------------------------------- */
+/* ---- status, opening, closing ---------------------------------------------------------------- */
 
 static void memory_status_window(const struct view_memory *screen, char *out, size_t size)
 {
@@ -301,7 +296,7 @@ static void memory_status_window(const struct view_memory *screen, char *out, si
 					   last));
 }
 
-/* What the cursor of the details is on: its name may be cut where it stands. */
+/* The whole name of the details' line under the cursor, which the line itself may have cut. */
 static const char *memory_status_line(const struct view_memory *screen)
 {
 	const struct view_memory_details *details = &screen->details;
@@ -314,7 +309,7 @@ static const char *memory_status_line(const struct view_memory *screen)
 	return line->group >= 0 || line->kind == VIEW_MEMORY_NOTE ? line->name : NULL;
 }
 
-/* What of the status there is least need of, and goes first where there is no room. */
+/* Parts of the status that are left out, one after the other, until the rest fits the line. */
 enum view_status_form {
 	STATUS_ALL,
 	STATUS_NO_WAY_BACK, /* without how to leave what is looked at */
@@ -354,7 +349,7 @@ static void memory_status(const void *state, const struct view_context *context,
 	const struct view_grid *grid = screen->view == VIEW_MEMORY_TABLE  ? &screen->grid
 				       : screen->view == VIEW_MEMORY_IPUS ? &screen->ipu_grid
 									  : NULL;
-	/* Of a filter that cannot be used all is of no interest but why. */
+	/* Where the filter cannot be used, the status says why and nothing else. */
 	int form = grid && grid->trouble[0] ? STATUS_ROWS : STATUS_ALL;
 	char rows[VIEW_MESSAGE_SIZE] = "";
 
@@ -429,7 +424,9 @@ static void memory_close(void *state)
 	mem_free(screen);
 }
 
-/* The next one that contains the text; before it in a search that goes back. */
+/* ---- other screens --------------------------------------------------------------------------- */
+
+/* The next variable whose name contains the text, or the one before. */
 static const char memory_sql_after[] = "SELECT variable_id, variable, ipu FROM variables "
 				       "WHERE instr(lower(variable), lower(:text)) > 0 "
 				       "ORDER BY variable_id <= :id, variable_id LIMIT 1";
@@ -556,7 +553,7 @@ static bool memory_place(const void *state, const struct view_context *context,
 	out->ipu = screen->at_ipu;
 	out->tile = screen->at_tile;
 	if (line && line->kind == VIEW_MEMORY_VARIABLE) {
-		/* What only the Target has leads nowhere: other screens look into the Source. */
+		/* Other screens show the Source: a variable of the Target alone leads nowhere. */
 		if (line->side == 0)
 			out->variable_id = line->variable_id;
 		view_place_text(out->layer, line->layer);

@@ -37,39 +37,6 @@ static void memory_add_column(struct view_memory *screen, int64_t index)
 		details->columns[details->column_count++] = (struct view_memory_tile){index, s};
 }
 
-/* The cursor's tile, then the selected ones. */
-static void memory_gather(struct view_memory *screen)
-{
-	struct view_memory_details *details = &screen->details;
-	const int64_t cursor = view__memory_cursor(screen);
-
-	details->together_count = 0;
-	details->together[details->together_count++] = cursor;
-	for (int i = 0; i < screen->marks; i++) {
-		const int64_t index =
-			view__memory_index(screen, screen->mark[i].ipu, screen->mark[i].tile);
-
-		if (index >= 0 && index != cursor)
-			details->together[details->together_count++] = index;
-	}
-}
-
-/*
- * Comparing, a tile takes three columns, so that their sum comes first: it is there at any width.
- */
-static void memory_make_columns(struct view_memory *screen)
-{
-	struct view_memory_details *details = &screen->details;
-
-	memory_gather(screen);
-	details->column_count = 0;
-	if (screen->sides > 1 && details->together_count > 1)
-		memory_add_column(screen, VIEW_MEMORY_TOGETHER);
-	for (int i = 0; i < details->together_count; i++)
-		memory_add_column(screen, details->together[i]);
-	memory_add_column(screen, VIEW_MEMORY_ALL);
-}
-
 /* ---- lines ----------------------------------------------------------------------------------- */
 
 static bool memory_open_group(const struct view_memory *screen, int group)
@@ -127,7 +94,7 @@ static int64_t memory_saved(const struct view_memory *screen, int side, const in
 	return view__memory_saved(screen, side, index);
 }
 
-/* Of all tiles that are shown; one of which a report says nothing has nothing. */
+/* The sum over all tiles that are shown; a tile that a report lacks counts as 0. */
 static int64_t memory_sum_all(const struct view_memory *screen, int side, view_of_tile of,
 			      const int64_t *bytes)
 {
@@ -145,7 +112,7 @@ static int64_t memory_sum_all(const struct view_memory *screen, int side, view_o
 	return sum;
 }
 
-/* Of a tile, or of several together; IPS_NULL: that report has none of them. */
+/* The sum over the tiles of a column; IPS_NULL: the report has none of them. */
 static int64_t memory_details_sum(const struct view_memory *screen,
 				  const struct view_memory_tile *column, view_of_tile of,
 				  const int64_t *bytes)
@@ -175,7 +142,8 @@ static bool memory_differs(const struct view_memory *screen, const struct view_m
 	return false;
 }
 
-/* A line of what @of says of the arrays @source and @target; gone where that is nothing. */
+/* Add a line of what @of gives for the arrays @source and @target, unless that is nothing; with D,
+ * unless both reports have the same. */
 static void memory_add_sums(struct view_memory *screen, const struct view_context *context,
 			    int group, const char *name, view_of_tile of, const int64_t *source,
 			    const int64_t *target)
@@ -190,11 +158,10 @@ static void memory_add_sums(struct view_memory *screen, const struct view_contex
 		const struct view_memory_tile *column = &screen->details.columns[c];
 
 		line->value[c] = memory_details_sum(screen, column, of, arrays[column->side]);
-		/* Where other tiles are over, these have nothing to shrink. */
+		/* Tiles that fit have nothing to shrink by, even if others do not fit. */
 		if (of != memory_excess || column->index != VIEW_MEMORY_ALL)
 			some = some || line->value[c] > 0;
 	}
-	/* Gone, too, where both reports have the same of it, if that is asked for. */
 	if (!some || (context->differ && screen->sides > 1 && !memory_differs(screen, line)))
 		screen->details.count--;
 }
@@ -206,64 +173,32 @@ static void memory_add_values(struct view_memory *screen, const struct view_cont
 	memory_add_sums(screen, context, group, name, memory_held, source, target);
 }
 
-/* Of the first tile that stands there: comparing, the greater of both. */
-static int64_t memory_first(const struct view_memory_line *line, bool both)
+static int memory_largest_first(const void *left, const void *right)
 {
-	return both && line->value[1] > line->value[0] ? line->value[1] : line->value[0];
+	const struct view_memory_line *a = left, *b = right;
+
+	if (a->most != b->most)
+		return SORTED_BY(b, a, most);
+	for (int c = 0; c < VIEW_MEMORY_COLUMNS; c++)
+		if (a->value[c] != b->value[c])
+			return SORTED_ORDER(b->value[c], a->value[c]);
+	return strcmp(a->name, b->name);
 }
 
-static int memory_compare(const void *a, const void *b, bool both)
-{
-	const struct view_memory_line *x = a, *y = b;
-	int64_t most_x = memory_first(x, both), most_y = memory_first(y, both);
-
-	for (int c = 0; c < VIEW_MEMORY_COLUMNS && most_x == most_y; c++) {
-		most_x = x->value[c];
-		most_y = y->value[c];
-	}
-	if (most_x != most_y)
-		return SORTED_ORDER(most_y, most_x);
-	return strcmp(x->name, y->name);
-}
-
-static int memory_more_first(const void *a, const void *b)
-{
-	return memory_compare(a, b, false);
-}
-
-static int memory_more_of_both_first(const void *a, const void *b)
-{
-	return memory_compare(a, b, true);
-}
-
-/* Lines from @from on, the largest first. */
+/* Sort the lines from @from on by the first tile's bytes; comparing, by those of the report where
+ * it has more. */
 static void memory_sort_lines(struct view_memory *screen, int from)
 {
-	qsort(screen->details.lines + from, (size_t)(screen->details.count - from),
-	      sizeof(*screen->details.lines),
-	      screen->sides > 1 ? memory_more_of_both_first : memory_more_first);
-}
-
-/* Where the cursor is when it walks the tiles in physical order (t). */
-static void memory_add_position(struct view_memory *screen)
-{
 	struct view_memory_details *details = &screen->details;
-	struct view_memory_line *line = memory_add_line(
-		screen, VIEW_MEMORY_VALUE, VIEW_MEMORY_NO_GROUP, "Place in physical order");
 
-	for (int c = 0; line && c < details->column_count; c++)
-		if (details->columns[c].index >= 0)
-			line->value[c] = report_floor_position(
-				details->columns[c].index % screen->tiles, screen->tiles);
-}
+	for (int i = from; i < details->count; i++) {
+		struct view_memory_line *line = &details->lines[i];
 
-static void memory_add_room(struct view_memory *screen, const struct view_context *context)
-{
-	memory_add_values(screen, context, VIEW_MEMORY_NO_GROUP, "Capacity",
-			  screen->side[0].capacity, screen->side[1].capacity);
-	memory_add_sums(screen, context, VIEW_MEMORY_NO_GROUP, "Free", memory_free, NULL, NULL);
-	if (!context->differ || screen->sides == 1)
-		memory_add_position(screen);
+		line->most =
+			screen->sides > 1 ? max(line->value[0], line->value[1]) : line->value[0];
+	}
+	qsort(details->lines + from, (size_t)(details->count - from), sizeof(*details->lines),
+	      memory_largest_first);
 }
 
 static void memory_add_notes(struct view_memory *screen)
@@ -323,23 +258,6 @@ static void memory_add_groups(struct view_memory *screen, const struct view_cont
 					  view__memory_regions[r], s->region[r], t->region[r]);
 }
 
-/* Columns are as wide as their longest number and a title need. */
-static void memory_measure(struct view_memory_details *details)
-{
-	char text[FMT_SIZE];
-
-	for (int c = 0; c < details->column_count; c++) {
-		details->width[c] = VALUE_LEAST;
-		for (int i = 0; i < details->count; i++) {
-			const int64_t value = details->lines[i].value[c];
-			const int width = (int)strlen(fmt_count(text, value)) + 1;
-
-			if (value != IPS_NULL && width > details->width[c])
-				details->width[c] = width;
-		}
-	}
-}
-
 #define HITS_MOST (VIEW_MEMORY_NAMES / VIEW_MEMORY_SIDES)
 
 /* Bytes of a variable on a tile of view_memory_details.together. */
@@ -367,7 +285,7 @@ static int memory_more_bytes(const void *a, const void *b)
 	return x->bytes != y->bytes ? SORTED_BY(y, x, bytes) : SORTED_BY(x, y, variable_id);
 }
 
-static void memory_cut(struct view_hits *hits)
+static void memory_cut_hits(struct view_hits *hits)
 {
 	if (hits->count <= HITS_MOST)
 		return;
@@ -375,9 +293,9 @@ static void memory_cut(struct view_hits *hits)
 	hits->count = HITS_MOST;
 }
 
-/* What the tiles hold in a report, by variable. */
-static enum status memory_find(struct view_memory *screen, struct view_context *context, int side,
-			       struct view_hits *hits, struct err *err)
+/* Find what the details' tiles hold in a report, sorted by variable. */
+static enum status memory_find_hits(struct view_memory *screen, struct view_context *context,
+				    int side, struct view_hits *hits, struct err *err)
 {
 	const struct view_memory_details *details = &screen->details;
 	enum status status = ST_OK;
@@ -390,12 +308,12 @@ static enum status memory_find(struct view_memory *screen, struct view_context *
 		status = view__memory_rows(screen, context, side, index, err);
 		while (status == ST_OK && (run = view__memory_next_run(screen, side, index, run))) {
 			if (hits->count == 2 * HITS_MOST)
-				memory_cut(hits);
+				memory_cut_hits(hits);
 			hits->hit[hits->count++] =
 				(struct view_hit){run->variable_id, run->bytes, t};
 		}
 	}
-	memory_cut(hits);
+	memory_cut_hits(hits);
 	qsort(hits->hit, (size_t)hits->count, sizeof(hits->hit[0]), memory_by_variable);
 	return status;
 }
@@ -405,7 +323,7 @@ static enum status memory_find(struct view_memory *screen, struct view_context *
 	"WHERE variable_id IN ("
 
 /* The line of the variable @name; a new one where there is none yet. NULL: no room or memory. */
-static struct view_memory_line *memory_line(struct view_memory *screen, const char *name)
+static struct view_memory_line *memory_variable_line(struct view_memory *screen, const char *name)
 {
 	struct view_memory_details *details = &screen->details;
 	char *copy;
@@ -419,13 +337,14 @@ static struct view_memory_line *memory_line(struct view_memory *screen, const ch
 		    : NULL;
 }
 
-static void memory_variables_add(struct view_memory_line *line, int column, int64_t bytes)
+static void memory_add_bytes(struct view_memory_line *line, int column, int64_t bytes)
 {
 	line->value[column] =
 		sat_add(line->value[column] == IPS_NULL ? 0 : line->value[column], bytes);
 }
 
-/* To the columns of the tile and of all selected; @bytes of all tiles to the last one. */
+/* Add the bytes of a variable to the columns of its tiles and of all selected tiles; @bytes, those
+ * of all tiles, to the last column. */
 static void memory_add_hits(struct view_memory *screen, struct view_memory_line *line, int side,
 			    const struct view_hits *hits, int64_t variable_id, int64_t bytes)
 {
@@ -437,11 +356,11 @@ static void memory_add_hits(struct view_memory *screen, struct view_memory_line 
 		const int64_t index = details->columns[c].index;
 
 		if (index == VIEW_MEMORY_ALL)
-			memory_variables_add(line, c, bytes);
+			memory_add_bytes(line, c, bytes);
 		for (int h = first; h < hits->count && hits->hit[h].variable_id == variable_id; h++)
 			if (index == VIEW_MEMORY_TOGETHER ||
 			    index == details->together[hits->hit[h].tile])
-				memory_variables_add(line, c, hits->hit[h].bytes);
+				memory_add_bytes(line, c, hits->hit[h].bytes);
 	}
 }
 
@@ -452,7 +371,7 @@ static enum status memory_add_variable(struct view_memory *screen, int side,
 	struct arena *arena = &screen->details.arena;
 	const char *name = prof_column_text(query, 1), *kind = prof_column_text(query, 2);
 	const char *layer = prof_column_text(query, 3);
-	struct view_memory_line *line = memory_line(screen, name ? name : "?");
+	struct view_memory_line *line = memory_variable_line(screen, name ? name : "?");
 
 	if (!line)
 		return err_nomem(err);
@@ -469,8 +388,8 @@ static enum status memory_add_variable(struct view_memory *screen, int side,
 	return line->more && (!layer || line->layer) ? ST_OK : err_nomem(err);
 }
 
-static enum status memory_name(struct view_memory *screen, struct prof_db *db, int side,
-			       const struct view_hits *hits, struct err *err)
+static enum status memory_read_names(struct view_memory *screen, struct prof_db *db, int side,
+				     const struct view_hits *hits, struct err *err)
 {
 	struct prof_query *query = NULL;
 	struct str sql = {0};
@@ -490,8 +409,8 @@ static enum status memory_name(struct view_memory *screen, struct prof_db *db, i
 	return status;
 }
 
-/* The largest are left, and where that is asked for of those what differs. */
-static void memory_leave_largest(struct view_memory *screen, const struct view_context *context)
+/* Keep the largest variables; with D, of those that differ. */
+static void memory_retain_largest(struct view_memory *screen, const struct view_context *context)
 {
 	struct view_memory_details *details = &screen->details;
 	const int first = details->variables_at + 1;
@@ -529,13 +448,13 @@ static enum status memory_variables(struct view_memory *screen, struct view_cont
 		return err_nomem(err);
 	for (int s = 0; s < screen->sides && status == ST_OK; s++) {
 		status = view_cancelled(context) ? err_set(err, ST_INTERRUPTED, "stopped")
-						 : memory_find(screen, context, s, hits, err);
+						 : memory_find_hits(screen, context, s, hits, err);
 		if (status == ST_OK)
-			status = memory_name(screen,
-					     s == 0 ? context->source->db : context->target->db, s,
-					     hits, err);
+			status = memory_read_names(
+				screen, s == 0 ? context->source->db : context->target->db, s, hits,
+				err);
 	}
-	memory_leave_largest(screen, context);
+	memory_retain_largest(screen, context);
 	return status;
 }
 
@@ -544,12 +463,30 @@ enum status view__memory_details(struct view_memory *screen, struct view_context
 {
 	struct view_memory_details *details = &screen->details;
 	enum status status = ST_OK;
+	const int64_t cursor = view__memory_cursor(screen);
+	char text[FMT_SIZE];
 
 	arena_reset(&details->arena);
 	if (context->whole)
 		details->open = VIEW_MEMORY_ALL_GROUPS;
 	details->count = details->variables_at = 0;
-	memory_make_columns(screen);
+	/* The cursor's tile, then the selected ones. Comparing, a tile takes three columns: the sum
+	 * of several comes first, so that it is seen at any width. */
+	details->together_count = 0;
+	details->together[details->together_count++] = cursor;
+	for (int i = 0; i < screen->marks; i++) {
+		const int64_t index =
+			view__memory_index(screen, screen->mark[i].ipu, screen->mark[i].tile);
+
+		if (index >= 0 && index != cursor)
+			details->together[details->together_count++] = index;
+	}
+	details->column_count = 0;
+	if (screen->sides > 1 && details->together_count > 1)
+		memory_add_column(screen, VIEW_MEMORY_TOGETHER);
+	for (int i = 0; i < details->together_count; i++)
+		memory_add_column(screen, details->together[i]);
+	memory_add_column(screen, VIEW_MEMORY_ALL);
 	details->lines = arena_alloc(&details->arena, LINES_MOST, sizeof(*details->lines));
 	if (!details->lines)
 		return err_nomem(err);
@@ -560,13 +497,35 @@ enum status view__memory_details(struct view_memory *screen, struct view_context
 	memory_add_sums(screen, context, VIEW_MEMORY_NO_GROUP, "Must shrink by, to fit",
 			memory_excess, NULL, NULL);
 	memory_add_groups(screen, context);
-	memory_add_room(screen, context);
+	memory_add_values(screen, context, VIEW_MEMORY_NO_GROUP, "Capacity",
+			  screen->side[0].capacity, screen->side[1].capacity);
+	memory_add_sums(screen, context, VIEW_MEMORY_NO_GROUP, "Free", memory_free, NULL, NULL);
+	if (!context->differ || screen->sides == 1) {
+		struct view_memory_line *line = memory_add_line(
+			screen, VIEW_MEMORY_VALUE, VIEW_MEMORY_NO_GROUP, "Place in physical order");
+
+		/* The tile's number in physical order (t). */
+		for (int c = 0; line && c < details->column_count; c++)
+			if (details->columns[c].index >= 0)
+				line->value[c] = report_floor_position(
+					details->columns[c].index % screen->tiles, screen->tiles);
+	}
 	memory_add_notes(screen);
 	if (status == ST_OK)
 		status = memory_variables(screen, context, err);
 	if (status != ST_OK)
 		details->count = 0;
-	memory_measure(details);
+	/* Columns are as wide as their longest number and a title need. */
+	for (int c = 0; c < details->column_count; c++) {
+		details->width[c] = VALUE_LEAST;
+		for (int i = 0; i < details->count; i++) {
+			const int64_t value = details->lines[i].value[c];
+			const int width = (int)strlen(fmt_count(text, value)) + 1;
+
+			if (value != IPS_NULL && width > details->width[c])
+				details->width[c] = width;
+		}
+	}
 	if (details->at >= details->count)
 		details->at = details->count > 0 ? details->count - 1 : 0;
 	return status;
@@ -607,7 +566,7 @@ static struct view_cells memory_cells_of(const struct view_memory *screen, int w
 	const int pair = 2 * value + DIFF_WIDTH;
 	struct view_cells cells = {.diff = screen->sides > 1 && room - NAME_LEAST >= pair};
 
-	/* Not so many that names are cut: but for the first pair. */
+	/* As many as leave room for the names; the first pair is shown in any case. */
 	if (cells.diff)
 		cells.shown = 2 * ((room - NAME_GOOD) / pair);
 	else if (value > 0)

@@ -19,8 +19,6 @@
 
 #define HEADING_CATEGORIES 4
 
-/* ---- names ----------------------------------------------------------------------------------- */
-
 const char *view__memory_brief(const char *name, int width, char out[VIEW_PLACE_NAME])
 {
 	static const struct {
@@ -45,8 +43,6 @@ const char *view__memory_brief(const char *name, int width, char out[VIEW_PLACE_
 		}
 	return name;
 }
-
-/* ---- the lines ------------------------------------------------------------------------------- */
 
 /* @more, if @line is not wider than @width then. */
 static bool memory_add_fitting(struct str *line, int width, const char *more)
@@ -84,7 +80,7 @@ static int memory_greatest(const struct view_memory *screen, int64_t index,
 	return count;
 }
 
-/* With short names where the long ones of all would not fit. */
+/* The first pass measures: where the long names do not fit, the second writes short ones. */
 static void memory_add_greatest(const struct view_memory *screen, int64_t index, int width,
 				struct str *line)
 {
@@ -166,12 +162,6 @@ static void memory_add_use(const struct view_memory *screen, int side, int width
 	memory_add_fitting(line, width, text);
 }
 
-static void memory_take(char out[VIEW_MESSAGE_SIZE], struct str *text)
-{
-	str_copy(out, VIEW_MESSAGE_SIZE, str_peek(text));
-	str_free(text);
-}
-
 /* One report: the fullest tile, then the sum; two: a line of each. */
 void view__memory_heading(struct view_memory *screen)
 {
@@ -202,8 +192,10 @@ void view__memory_heading(struct view_memory *screen)
 		memory_add_verdict(screen, s, width, &lines[s]);
 		memory_add_use(screen, s, width, &lines[s]);
 	}
-	for (int i = 0; i < 2; i++)
-		memory_take(screen->fullest[i], &lines[i]);
+	for (int i = 0; i < 2; i++) {
+		str_copy(screen->fullest[i], VIEW_MESSAGE_SIZE, str_peek(&lines[i]));
+		str_free(&lines[i]);
+	}
 }
 
 /* ---- pictures -------------------------------------------------------------------------------- */
@@ -214,15 +206,6 @@ void view__memory_heading(struct view_memory *screen)
 #define LEGEND_PART 4 /* at least so many rows of the picture to each */
 
 static const enum view_style memory_sides[VIEW_MEMORY_SIDES] = {VIEW_SOURCE, VIEW_TARGET};
-
-static void memory_draw_heading(const struct view_memory *screen, struct view_pane *pane)
-{
-	const enum view_style fits = screen->fits ? VIEW_NORMAL : VIEW_BAD;
-
-	view_text_cut(pane, 1, 0, pane->rect.width - 1, VIEW_BOLD, screen->fullest[0]);
-	view_text_cut(pane, 1, 1, pane->rect.width - 1, screen->sides > 1 ? VIEW_BOLD : fits,
-		      screen->fullest[1]);
-}
 
 /* ---- the curve ------------------------------------------------------------------------------- */
 
@@ -238,7 +221,7 @@ static int memory_legend(struct view_pane *pane, int x, int y, enum view_style s
 	return x + 2 + view_text_cut(pane, x + 2, y, room, VIEW_DIM, name) + 2;
 }
 
-static int64_t memory_draw_capacity(const struct view_memory *screen)
+static int64_t memory_tile_capacity(const struct view_memory *screen)
 {
 	const int64_t index = screen->sums[0].fullest;
 
@@ -270,8 +253,8 @@ static void memory_part_text(const struct view_memory *screen, int part, enum vi
 
 /* Names and their glyphs from line to line, at most @rows; @pane NULL: only how many rows all of
  * them need. */
-static int memory_lay_parts(const struct view_memory *screen, struct view_pane *pane, int width,
-			    enum view_part_form form, int rows)
+static int memory_draw_parts(const struct view_memory *screen, struct view_pane *pane, int width,
+			     enum view_part_form form, int rows)
 {
 	char text[VIEW_PLACE_NAME];
 	int x = VIEW_MEMORY_SCALE, y = 0;
@@ -290,12 +273,12 @@ static int memory_lay_parts(const struct view_memory *screen, struct view_pane *
 	return y + 1;
 }
 
-/* As much of each as there is room for in one line; else names alone. */
+/* The longest form in which all parts fit in one line; the shortest if none does. */
 static enum view_part_form memory_parts_form(const struct view_memory *screen, int width)
 {
 	enum view_part_form form = PART_SUMS;
 
-	while (form < PART_BRIEF && memory_lay_parts(screen, NULL, width, form, INT_MAX) > 1)
+	while (form < PART_BRIEF && memory_draw_parts(screen, NULL, width, form, INT_MAX) > 1)
 		form++;
 	return form;
 }
@@ -303,8 +286,8 @@ static enum view_part_form memory_parts_form(const struct view_memory *screen, i
 static int memory_legend_rows(const struct view_memory *screen, const struct view_pane *pane)
 {
 	const int width = pane->rect.width, most = pane->rect.height / LEGEND_PART;
-	const int rows = memory_lay_parts(screen, NULL, width, memory_parts_form(screen, width),
-					  LEGEND_MOST);
+	const int rows = memory_draw_parts(screen, NULL, width, memory_parts_form(screen, width),
+					   LEGEND_MOST);
 
 	return min(most, rows);
 }
@@ -318,9 +301,9 @@ static void memory_draw_legend(const struct view_memory *screen, const struct vi
 	int x = VIEW_MEMORY_SCALE;
 
 	if (screen->stack_count > 0) {
-		memory_lay_parts(screen, pane, pane->rect.width,
-				 memory_parts_form(screen, pane->rect.width),
-				 memory_legend_rows(screen, pane));
+		memory_draw_parts(screen, pane, pane->rect.width,
+				  memory_parts_form(screen, pane->rect.width),
+				  memory_legend_rows(screen, pane));
 		return;
 	}
 	for (int s = 0; s < screen->sides && screen->sides > 1; s++)
@@ -335,7 +318,7 @@ static void memory_draw_legend(const struct view_memory *screen, const struct vi
 	if (screen->capacity || context->whole || pane->rect.width - x < 32)
 		return;
 	snprintf(text, sizeof(text), "0: up to the %s of a tile",
-		 fmt_bytes(bytes, (uint64_t)memory_draw_capacity(screen)));
+		 fmt_bytes(bytes, (uint64_t)memory_tile_capacity(screen)));
 	view_text_right(pane, x, 0, pane->rect.width - x, VIEW_DIM, text);
 }
 
@@ -363,16 +346,10 @@ static void memory_draw_areas(const struct view_memory *screen, struct view_pane
 	}
 }
 
-static int memory_cursor_column(const struct view_memory *screen)
-{
-	return view__memory_column_of(screen,
-				      view__memory_position(screen, view__memory_cursor(screen)));
-}
-
 /* The line of what a tile has, where the scale goes so far. */
-static void memory_draw_draw_capacity(const struct view_memory *screen, struct view_pane *plot)
+static void memory_draw_limit(const struct view_memory *screen, struct view_pane *plot)
 {
-	const int64_t capacity = memory_draw_capacity(screen);
+	const int64_t capacity = memory_tile_capacity(screen);
 	const double part = (double)capacity / (double)view__memory_top(screen);
 	const int y = (int)((1 - part) * (plot->rect.height - 1) + 0.5);
 	char text[FMT_SIZE + 32], bytes[FMT_SIZE];
@@ -431,9 +408,12 @@ static void memory_draw_curve(const struct view_memory *screen, const struct vie
 		return;
 	plot = view_chart_axes(&body, NULL, &y, VIEW_MEMORY_SCALE - 2);
 	memory_draw_areas(screen, &plot, &y);
-	memory_draw_draw_capacity(screen, &plot);
+	memory_draw_limit(screen, &plot);
 	if (!context->whole)
-		view_chart_marker(&plot, memory_cursor_column(screen));
+		view_chart_marker(
+			&plot, view__memory_column_of(
+				       screen,
+				       view__memory_position(screen, view__memory_cursor(screen))));
 	if (legend)
 		memory_draw_legend(screen, context, pane);
 	if (axis)
@@ -453,16 +433,6 @@ static int64_t memory_most_tiles(const struct view_memory *screen)
 	return most;
 }
 
-/* A bar of @part of @width cells, in eighths where there are characters for it. */
-static void memory_bar(struct view_pane *pane, int x, int y, int width, double part,
-		       enum view_style style)
-{
-	const int cells = (int)(part * width + 0.5);
-
-	for (int i = 0; i < cells || (i == 0 && part > 0); i++)
-		view_put(pane, x + i, y, style, view_fill_char(pane->canvas, style));
-}
-
 static void memory_draw_bin(const struct view_memory *screen, const struct view_context *context,
 			    struct view_pane *pane, int at, int side)
 {
@@ -472,6 +442,9 @@ static void memory_draw_bin(const struct view_memory *screen, const struct view_
 	const int64_t from = screen->bin_base + at * screen->bin_bytes;
 	const int width = pane->rect.width - RANGE_WIDTH - COUNT_WIDTH - 4;
 	char text[2 * FMT_SIZE + 8], low[FMT_SIZE], high[FMT_SIZE];
+	const double part = (double)bin->tiles[side] / (double)memory_most_tiles(screen);
+	const int cells = (int)(part * width + 0.5);
+	const enum view_style style = screen->sides > 1 ? memory_sides[side] : VIEW_CURVE;
 
 	snprintf(text, sizeof(text), "%s - %s", fmt_bytes(low, (uint64_t)from),
 		 fmt_bytes(high, (uint64_t)(from + screen->bin_bytes - 1)));
@@ -484,9 +457,10 @@ static void memory_draw_bin(const struct view_memory *screen, const struct view_
 			fmt_count(low, bin->tiles[side]));
 	if (screen->sides > 1)
 		view_put(pane, RANGE_WIDTH + COUNT_WIDTH + 1, y, VIEW_DIM, side == 0 ? 'S' : 'T');
-	memory_bar(pane, RANGE_WIDTH + COUNT_WIDTH + 3, y, width,
-		   (double)bin->tiles[side] / (double)memory_most_tiles(screen),
-		   screen->sides > 1 ? memory_sides[side] : VIEW_CURVE);
+	/* More than none is one cell at least. */
+	for (int i = 0; i < cells || (i == 0 && part > 0); i++)
+		view_put(pane, RANGE_WIDTH + COUNT_WIDTH + 3 + i, y, style,
+			 view_fill_char(pane->canvas, style));
 }
 
 static void memory_draw_histogram(const struct view_memory *screen,
@@ -531,6 +505,7 @@ void view__memory_draw(const void *state, const struct view_context *context,
 		[VIEW_MEMORY_IPUS] = memory_draw_ipus};
 	const struct view_memory *screen = state;
 	struct view_pane part;
+	const enum view_style fits = screen->fits ? VIEW_NORMAL : VIEW_BAD;
 
 	if (screen->ipus == 0) {
 		view_nothing(pane, "No memory of tiles was recorded: the run had no",
@@ -538,7 +513,9 @@ void view__memory_draw(const void *state, const struct view_context *context,
 		return;
 	}
 	part = view_pane_sub(pane, screen->areas.heading);
-	memory_draw_heading(screen, &part);
+	view_text_cut(&part, 1, 0, part.rect.width - 1, VIEW_BOLD, screen->fullest[0]);
+	view_text_cut(&part, 1, 1, part.rect.width - 1, screen->sides > 1 ? VIEW_BOLD : fits,
+		      screen->fullest[1]);
 	part = view_pane_sub(pane, screen->areas.picture);
 	pictures[screen->view](screen, context, &part);
 	part = view_pane_sub(pane, screen->areas.rule);

@@ -116,6 +116,7 @@ struct view_memory_line {
 	int depth, group;        /* of enum view_memory_group; what it opens, or lies in */
 	const char *name, *more; /* more: kind and layer of a variable */
 	int64_t value[VIEW_MEMORY_COLUMNS]; /* IPS_NULL: not recorded */
+	int64_t most;                       /* what lines are sorted by */
 	int64_t variable_id;
 	int side; /* whose number that is */
 	const char *layer;

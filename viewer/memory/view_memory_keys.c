@@ -41,7 +41,7 @@ static void memory_set_position(struct view_memory *screen, int64_t position)
 		screen->from = position - screen->span + 1;
 }
 
-/* A column of the curve on: to the fullest of its tiles, which is what it shows. */
+/* Move by columns of the curve. A column shows its fullest tile: the cursor goes there. */
 static void memory_move_column(struct view_memory *screen, int by)
 {
 	const int64_t span = screen->span > 0 ? screen->span : view__memory_shown(screen);
@@ -62,18 +62,6 @@ static void memory_move_column(struct view_memory *screen, int by)
 		view__memory_set_cursor(screen, screen->curve.index[column]);
 	else
 		memory_set_position(screen, position + by * (span / screen->curve.count));
-}
-
-/* In the floor plan: columns across, rows down, and IPUs. */
-static void memory_move_floor(struct view_memory *screen, int64_t across, int64_t down,
-			      int64_t ipus)
-{
-	const int64_t first = view__memory_first(screen), shown = view__memory_shown(screen);
-	const int64_t step = across + down * REPORT_FLOOR_ACROSS + ipus * screen->tiles;
-	const int64_t index = view__memory_cursor(screen) + step;
-
-	if (index >= first && index < first + shown)
-		view__memory_set_cursor(screen, index);
 }
 
 static void memory_move_bin(struct view_memory *screen, int by)
@@ -130,8 +118,17 @@ static void memory_move_chip(struct view_memory *screen, enum view_request reque
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(moves); i++)
-		if (moves[i].request == request)
-			memory_move_floor(screen, moves[i].across, moves[i].down, moves[i].ipus);
+		if (moves[i].request == request) {
+			const int64_t first = view__memory_first(screen),
+				      shown = view__memory_shown(screen);
+			const int64_t step = moves[i].across + moves[i].down * REPORT_FLOOR_ACROSS +
+					     moves[i].ipus * screen->tiles;
+			const int64_t index = view__memory_cursor(screen) + step;
+
+			/* In the floor plan: columns across, rows down, and IPUs. */
+			if (index >= first && index < first + shown)
+				view__memory_set_cursor(screen, index);
+		}
 }
 
 static void memory_move_histogram(struct view_memory *screen, enum view_request request)
@@ -210,7 +207,7 @@ static enum view_answer memory_zoom(struct view_memory *screen, struct view_cont
 	int64_t next = request == VIEW_ZOOM_IN_REQUEST ? span / 2 : span * 2;
 
 	if (request == VIEW_ZOOM_ALL_REQUEST) {
-		/* What is all of it is asked for again: up to the tile's end, too. */
+		/* All tiles are shown already: the scale then goes up to the capacity of a tile. */
 		if (screen->span == 0 || screen->view != VIEW_MEMORY_CURVE)
 			screen->capacity = !screen->capacity;
 		screen->span = 0;
@@ -241,8 +238,9 @@ static bool memory_inside(const struct view_rect *rect, int x, int y)
 	       y < rect->y + rect->height;
 }
 
-/* Of an IPU its fullest tile; where one IPU is shown, that one then is. */
-static void memory_take_ipu(struct view_memory *screen)
+/* The cursor goes to the fullest tile of the table's IPU. A screen that shows one IPU then shows
+ * that one. */
+static void memory_go_to_ipu_row(struct view_memory *screen)
 {
 	const struct report_cell *ipu = view_grid_cell(&screen->ipu_grid, "ipu");
 	const struct report_cell *tile = view_grid_cell(&screen->ipu_grid, "fullest_tile");
@@ -259,14 +257,14 @@ static void memory_take_ipu(struct view_memory *screen)
 	screen->grid_stale = true;
 }
 
-/* The table's row becomes the cursor's tile. */
-static void memory_take_row(struct view_memory *screen)
+/* The cursor goes to the tile of the table's row. */
+static void memory_go_to_row(struct view_memory *screen)
 {
 	const struct report_cell *ipu = view_grid_cell(&screen->grid, "ipu");
 	const struct report_cell *tile = view_grid_cell(&screen->grid, "tile");
 
 	if (screen->view == VIEW_MEMORY_IPUS)
-		memory_take_ipu(screen);
+		memory_go_to_ipu_row(screen);
 	else if (ipu && tile)
 		view__memory_set_cursor(screen,
 					view__memory_index(screen, ipu->integer, tile->integer));
@@ -286,7 +284,7 @@ static void memory_click_picture(struct view_memory *screen, int x, int y)
 		view__memory_set_cursor(screen, screen->bins[bin].fullest);
 	else if (grid &&
 		 view_grid_click(grid, screen->areas.picture.height, x, y) != VIEW_UNHANDLED)
-		memory_take_row(screen);
+		memory_go_to_row(screen);
 }
 
 enum view_answer view__memory_click(void *state, struct view_context *context, int x, int y)
@@ -476,7 +474,7 @@ static enum view_answer memory_enter(struct view_memory *screen, struct view_con
 	return VIEW_LOAD;
 }
 
-/* Out of whatever was gone into last. */
+/* Leave what was entered last. */
 static enum view_answer memory_back(struct view_memory *screen, struct view_context *context,
 				    enum view_request request)
 {
@@ -505,7 +503,7 @@ static enum view_answer memory_in_table(struct view_memory *screen, struct view_
 	struct view_grid *grid = view__memory_shown_grid(screen);
 	enum view_answer answer;
 
-	/* A burst of keys: the table that they are about has not been loaded yet. */
+	/* Keys came faster than loads: the table that they are for is loaded now. */
 	if ((screen->grid_stale || grid->table.column_count == 0) && !screen->subject_stale) {
 		view__memory_series(screen);
 		if (view__memory_load_grid(screen, context, NULL) != ST_OK)
@@ -513,11 +511,11 @@ static enum view_answer memory_in_table(struct view_memory *screen, struct view_
 	}
 	answer = view_grid_request(grid, screen->areas.picture.height, request);
 	if (answer != VIEW_UNHANDLED)
-		memory_take_row(screen);
+		memory_go_to_row(screen);
 	return answer == VIEW_DRAW ? VIEW_LOAD : answer;
 }
 
-/* What is for tables goes to one, as a filter does. */
+/* Orders and columns are for tables: one is shown, as for a filter. */
 static enum view_answer memory_to_table(struct view_memory *screen, struct view_context *context,
 					enum view_request request)
 {

@@ -15,6 +15,7 @@
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "common/sat.h"
+#include "common/sorted.h"
 #include "common/str.h"
 #include "reports/named/report_floor.h"
 #include "viewer/draw/view_axis.h"
@@ -22,36 +23,34 @@
 
 /* ---- series ---------------------------------------------------------------------------------- */
 
-static int64_t memory_view_sum(const struct view_memory *screen, const int64_t *bytes)
+static int64_t memory_sum_tiles(const struct view_memory *screen, const int64_t *bytes)
 {
 	const int64_t first = view__memory_first(screen), shown = view__memory_shown(screen);
 	int64_t sum = 0;
 
 	for (int64_t i = first; bytes && i < first + shown; i++)
-		if (__builtin_add_overflow(sum, bytes[i], &sum))
-			sum = INT64_MAX;
+		sum = sat_add(sum, bytes[i]);
 	return sum;
 }
 
 static void memory_add_series(struct view_memory *screen, const char *name, const int64_t *source,
 			      const int64_t *target)
 {
-	struct view_memory_series series = {
-		name, {source, target}, memory_view_sum(screen, source)};
+	const int64_t sum =
+		sat_add(memory_sum_tiles(screen, source), memory_sum_tiles(screen, target));
 
-	if (__builtin_add_overflow(series.sum, memory_view_sum(screen, target), &series.sum))
-		series.sum = INT64_MAX;
-	/* What is chosen stays, though an IPU may have none of it. */
-	if ((series.sum > 0 || strcmp(name, screen->part) == 0) &&
+	/* The chosen series stays, even if an IPU has none of it. */
+	if ((sum > 0 || strcmp(name, screen->part) == 0) &&
 	    screen->series_count < VIEW_MEMORY_CATEGORIES)
-		screen->series[screen->series_count++] = series;
+		screen->series[screen->series_count++] =
+			(struct view_memory_series){name, {source, target}, sum};
 }
 
-static int memory_more(const void *a, const void *b)
+static int memory_larger_series_first(const void *left, const void *right)
 {
-	const struct view_memory_series *x = a, *y = b;
+	const struct view_memory_series *a = left, *b = right;
 
-	return x->sum != y->sum ? (x->sum < y->sum) - (x->sum > y->sum) : strcmp(x->name, y->name);
+	return a->sum != b->sum ? SORTED_BY(b, a, sum) : strcmp(a->name, b->name);
 }
 
 void view__memory_series(struct view_memory *screen)
@@ -71,7 +70,8 @@ void view__memory_series(struct view_memory *screen)
 		memory_add_series(screen, "always live", s->always, t->always);
 		memory_add_series(screen, "not always live", s->not_always, t->not_always);
 	}
-	qsort(screen->series, (size_t)screen->series_count, sizeof(screen->series[0]), memory_more);
+	qsort(screen->series, (size_t)screen->series_count, sizeof(screen->series[0]),
+	      memory_larger_series_first);
 	screen->chosen = -1;
 	for (int i = 0; i < screen->series_count; i++)
 		if (strcmp(screen->series[i].name, screen->part) == 0)
@@ -87,7 +87,7 @@ void view__memory_choose(struct view_memory *screen, int at)
 	str_copy(screen->part, sizeof(screen->part), at < 0 ? "" : screen->series[at].name);
 }
 
-static const int64_t *memory_view_shown(const struct view_memory *screen, int side)
+static const int64_t *memory_shown_bytes(const struct view_memory *screen, int side)
 {
 	if (screen->subject.name[0])
 		return screen->side[side].subject;
@@ -97,7 +97,7 @@ static const int64_t *memory_view_shown(const struct view_memory *screen, int si
 
 int64_t view__memory_value(const struct view_memory *screen, int side, int64_t index)
 {
-	const int64_t *bytes = memory_view_shown(screen, side);
+	const int64_t *bytes = memory_shown_bytes(screen, side);
 
 	return bytes ? bytes[index] : 0;
 }
@@ -111,7 +111,8 @@ const char *view__memory_what(const struct view_memory *screen)
 
 /* ---- sums ------------------------------------------------------------------------------------ */
 
-/* More than there is room for; or some is said to have overflowed all the same. */
+/* Bytes beyond the tile's capacity; if there are none, the bytes that were recorded as
+ * overflowed. */
 int64_t view__memory_excess(const struct view_memory_side *side, int64_t index)
 {
 	const int64_t more = sat_sub(side->total[index], side->capacity[index]);
@@ -124,15 +125,15 @@ double view__memory_share(int64_t bytes, int64_t of)
 	return of > 0 ? (double)bytes / (double)of : (double)NAN;
 }
 
-static void memory_view_sum_up(const struct view_memory *screen, int side,
-			       struct view_memory_sums *sums)
+static void memory_sum_side(const struct view_memory *screen, int side,
+			    struct view_memory_sums *sums)
 {
 	const struct view_memory_side *from = &screen->side[side];
 	const int64_t first = view__memory_first(screen), shown = view__memory_shown(screen);
 
 	*sums = (struct view_memory_sums){.fullest = -1, .least = INT64_MAX};
-	sums->bytes = memory_view_sum(screen, from->total);
-	sums->capacity = memory_view_sum(screen, from->capacity);
+	sums->bytes = memory_sum_tiles(screen, from->total);
+	sums->capacity = memory_sum_tiles(screen, from->capacity);
 	for (int64_t i = first; i < first + shown; i++) {
 		const int64_t value = view__memory_value(screen, side, i);
 		const int64_t excess = view__memory_excess(from, i);
@@ -185,7 +186,7 @@ int view__memory_column_of(const struct view_memory *screen, int64_t position)
 		       : view_share_cell(span, screen->curve.count, at);
 }
 
-static double *memory_view_numbers(struct view_memory *screen, int count)
+static double *memory_numbers_of(struct view_memory *screen, int count)
 {
 	return arena_alloc(&screen->picture_arena, (size_t)count, sizeof(double));
 }
@@ -201,10 +202,10 @@ static enum status memory_make_curve(struct view_memory *screen, int columns, st
 	if (!curve->index)
 		return err_nomem(err);
 	for (int s = 0; s < screen->sides; s++)
-		if (!(curve->bytes[s] = memory_view_numbers(screen, columns)))
+		if (!(curve->bytes[s] = memory_numbers_of(screen, columns)))
 			return err_nomem(err);
 	for (int i = 0; i < screen->stack_count; i++)
-		if (!(curve->part[i] = memory_view_numbers(screen, columns)))
+		if (!(curve->part[i] = memory_numbers_of(screen, columns)))
 			return err_nomem(err);
 	curve->parts = screen->stack_count;
 	curve->count = columns;
@@ -250,22 +251,7 @@ static int64_t memory_round_up(int64_t least)
 	return power >= 4 && power / 4 * 3 >= least ? power / 4 * 3 : power;
 }
 
-static void memory_range(const struct view_memory *screen, int64_t *low, int64_t *high)
-{
-	const int64_t first = view__memory_first(screen), shown = view__memory_shown(screen);
-
-	*low = INT64_MAX;
-	*high = 0;
-	for (int s = 0; s < screen->sides; s++)
-		for (int64_t i = first; i < first + shown; i++) {
-			const int64_t value = view__memory_value(screen, s, i);
-
-			*low = value < *low ? value : *low;
-			*high = value > *high ? value : *high;
-		}
-}
-
-static void memory_view_count(struct view_memory *screen, int64_t base)
+static void memory_fill_bins(struct view_memory *screen, int64_t base)
 {
 	const int64_t cursor = view__memory_cursor(screen), shown = view__memory_shown(screen);
 
@@ -290,13 +276,22 @@ static void memory_view_count(struct view_memory *screen, int64_t base)
 static void memory_make_bins(struct view_memory *screen, int rows)
 {
 	int64_t low, high, base;
+	const int64_t first = view__memory_first(screen), shown = view__memory_shown(screen);
 
 	screen->bin_count = screen->bin_at = 0;
 	if (rows > VIEW_MEMORY_BINS)
 		rows = VIEW_MEMORY_BINS;
 	if (rows < 1 || view__memory_shown(screen) == 0)
 		return;
-	memory_range(screen, &low, &high);
+	low = INT64_MAX;
+	high = 0;
+	for (int s = 0; s < screen->sides; s++)
+		for (int64_t i = first; i < first + shown; i++) {
+			const int64_t value = view__memory_value(screen, s, i);
+
+			low = value < low ? value : low;
+			high = value > high ? value : high;
+		}
 	screen->bin_bytes = memory_round_up((high - low) / rows + 1);
 	base = low / screen->bin_bytes * screen->bin_bytes;
 	while ((high - base) / screen->bin_bytes >= rows) {
@@ -307,30 +302,26 @@ static void memory_make_bins(struct view_memory *screen, int rows)
 	screen->bin_count = (int)((high - base) / screen->bin_bytes) + 1;
 	for (int i = 0; i < screen->bin_count; i++)
 		screen->bins[i] = (struct view_memory_bin){.fullest = -1};
-	memory_view_count(screen, base);
+	memory_fill_bins(screen, base);
 }
+
+/* ---- floor plans: values --------------------------------------------------------------------- */
 
 #define SCALE_MOST 6 /* cells that a tile may be wide */
 #define GAP        2 /* columns between two plans */
 
-static int memory_floor_each(const struct view_memory *screen)
-{
-	const int fit = (screen->areas.picture.width + GAP) / (screen->floor.columns + GAP);
-
-	return screen->sides == 1 || screen->differ || fit < 2 ? 1 : min(fit, 3);
-}
-
-/* The largest scale at which @plans all fit; else the least, and what fits of them. An IPU's plans
- * stand beside each other. */
-static void memory_view_lay_out(struct view_memory *screen, int plans, int at)
+/* Find the largest scale at which all @plans fit; if none does, the page with the plan @at at the
+ * least scale. The plans of one IPU stand beside each other. */
+static void memory_fit_plans(struct view_memory *screen, int plans, int at)
 {
 	const struct view_rect *area = &screen->areas.picture;
 	struct view_memory_floor *floor = &screen->floor;
 	const int high = area->height - 1; /* the legend's row is below */
+	const int fit = (area->width + GAP) / (floor->columns + GAP);
 	int down = 1, scale = SCALE_MOST;
 
 	floor->title = high > 2;
-	floor->each = memory_floor_each(screen);
+	floor->each = screen->sides == 1 || screen->differ || fit < 2 ? 1 : min(fit, 3);
 	plans *= floor->each;
 	at *= floor->each;
 	for (; scale >= 1; scale--) {
@@ -392,8 +383,8 @@ static double memory_floor_shade(const struct view_memory *screen, enum view_lay
 				: (double)NAN;
 }
 
-/* From the least to the greatest, so that little differences show; on demand from nothing to what a
- * tile has. The same for both reports. */
+/* The colours go from the least to the greatest value of both reports, so that small differences
+ * show; on demand (0) from nothing to the capacity of a tile. */
 static void memory_floor_colours(struct view_memory *screen)
 {
 	const int64_t first = view__memory_first(screen), shown = view__memory_shown(screen);
@@ -428,7 +419,7 @@ static enum status memory_floor(struct view_memory *screen, struct err *err)
 	memset(floor, 0, sizeof(*floor));
 	floor->columns = REPORT_FLOOR_ACROSS;
 	floor->rows = (int)report_floor_rows(screen->tiles);
-	memory_view_lay_out(screen, plans, (int)(at / screen->tiles));
+	memory_fit_plans(screen, plans, (int)(at / screen->tiles));
 	memory_floor_colours(screen);
 	each = (size_t)floor->columns * (size_t)floor->rows;
 	floor->values = arena_alloc(&screen->picture_arena, each * (size_t)floor->count + 1,
@@ -455,7 +446,7 @@ enum status view__memory_picture(struct view_memory *screen, struct err *err)
 
 	arena_reset(&screen->picture_arena);
 	for (int s = 0; s < screen->sides; s++)
-		memory_view_sum_up(screen, s, &screen->sums[s]);
+		memory_sum_side(screen, s, &screen->sums[s]);
 	view__memory_window(screen);
 	status = memory_make_curve(screen, area->width - VIEW_MEMORY_SCALE, err);
 	for (int x = 0; x < screen->curve.count && status == ST_OK; x++)
@@ -466,7 +457,7 @@ enum status view__memory_picture(struct view_memory *screen, struct err *err)
 	return status;
 }
 
-/* ---- where everything is --------------------------------------------------------------------- */
+/* ---- floor plans: places --------------------------------------------------------------------- */
 
 /* A plan of the page, in the picture's coordinates; its title is above. */
 static struct view_rect memory_plan(const struct view_memory *screen, int plan)
@@ -522,39 +513,6 @@ static void memory_floor_draw_over(const struct view_memory *screen, struct view
 			memory_floor_point_at(screen, plan, i - base, VIEW_BAD, '!');
 }
 
-static void memory_floor_draw_points(const struct view_memory *screen,
-				     const struct view_context *context, struct view_pane *plan,
-				     int64_t base)
-{
-	const int64_t cursor = view__memory_cursor(screen);
-
-	for (int i = 0; i < screen->marks; i++) {
-		const int64_t index =
-			view__memory_index(screen, screen->mark[i].ipu, screen->mark[i].tile);
-
-		if (index >= base && index < base + screen->tiles)
-			memory_floor_point_at(screen, plan, index - base, VIEW_SELECTED,
-					      (uint32_t)('1' + i));
-	}
-	if (cursor >= base && cursor < base + screen->tiles && !context->whole)
-		memory_floor_point_at(screen, plan, cursor - base, VIEW_CURSOR, 'X');
-}
-
-/* "IPU 1, Target: a row has 16 islands of 4 tiles" */
-static void memory_floor_draw_title(const struct view_memory *screen, struct view_pane *pane,
-				    int plan)
-{
-	static const char *const names[] = {", Source", ", Target", ", Target less Source"};
-	const struct view_rect rect = memory_plan(screen, plan);
-	char title[128];
-
-	snprintf(title, sizeof(title), "IPU %" PRId64 "%s%s",
-		 view__memory_ipu_of(screen, memory_floor_base(screen, plan)),
-		 screen->sides > 1 ? names[memory_floor_layer_of(screen, plan)] : "",
-		 plan == 0 ? ": a row has 16 islands of 4 tiles" : "");
-	view_text_cut(pane, rect.x, rect.y - 1, rect.width, VIEW_DIM, title);
-}
-
 static void memory_floor_draw_plan(const struct view_memory *screen,
 				   const struct view_context *context, struct view_pane *pane,
 				   int plan, const struct view_axis *scale)
@@ -565,16 +523,36 @@ static void memory_floor_draw_plan(const struct view_memory *screen,
 	struct view_pane map = view_pane_sub(pane, memory_plan(screen, plan));
 	const enum view_layer layer = memory_floor_layer_of(screen, plan);
 	const int64_t base = memory_floor_base(screen, plan);
+	const int64_t cursor = view__memory_cursor(screen);
 
-	if (floor->title)
-		memory_floor_draw_title(screen, pane, plan);
+	if (floor->title) {
+		static const char *const names[] = {", Source", ", Target", ", Target less Source"};
+		const struct view_rect rect = memory_plan(screen, plan);
+		char title[128];
+
+		/* "IPU 1, Target: a row has 16 islands of 4 tiles" */
+		snprintf(title, sizeof(title), "IPU %" PRId64 "%s%s",
+			 view__memory_ipu_of(screen, memory_floor_base(screen, plan)),
+			 screen->sides > 1 ? names[memory_floor_layer_of(screen, plan)] : "",
+			 plan == 0 ? ": a row has 16 islands of 4 tiles" : "");
+		view_text_cut(pane, rect.x, rect.y - 1, rect.width, VIEW_DIM, title);
+	}
 	if (layer == LAYER_DIFFERENCE) {
 		view_heat_signed_map(&map, values, floor->columns, floor->rows, floor->most);
 	} else {
 		view_heat_map(&map, values, floor->columns, floor->rows, scale);
 		memory_floor_draw_over(screen, &map, (int)layer, base);
 	}
-	memory_floor_draw_points(screen, context, &map, base);
+	for (int i = 0; i < screen->marks; i++) {
+		const int64_t index =
+			view__memory_index(screen, screen->mark[i].ipu, screen->mark[i].tile);
+
+		if (index >= base && index < base + screen->tiles)
+			memory_floor_point_at(screen, &map, index - base, VIEW_SELECTED,
+					      (uint32_t)('1' + i));
+	}
+	if (cursor >= base && cursor < base + screen->tiles && !context->whole)
+		memory_floor_point_at(screen, &map, cursor - base, VIEW_CURSOR, 'X');
 }
 
 /* What the shades mean; returns where there is room for more. */

@@ -16,11 +16,11 @@
 
 /* ---- tiles ----------------------------------------------------------------------------------- */
 
-#define IPUS_MOST              4096
-#define TILE_MOST              65536 /* numbers beyond are damage */
-#define MEMORY_DATA_LOOK_EVERY 4096  /* rows between two looks whether it is still wanted */
-#define OTHERS                 "others"
-#define REGION_TEXT            32
+#define IPUS_MOST   4096
+#define TILE_MOST   65536 /* numbers beyond are damage */
+#define CHECK_EVERY 4096  /* rows between two checks whether the work was cancelled */
+#define OTHERS      "others"
+#define REGION_TEXT 32
 
 const char *const view__memory_regions[VIEW_MEMORY_REGIONS] = {
 	[VIEW_MEMORY_NON_INTERLEAVED] = "nonInterleaved",
@@ -30,20 +30,20 @@ const char *const view__memory_regions[VIEW_MEMORY_REGIONS] = {
 
 /* ---- statements ------------------------------------------------------------------------------ */
 
-static const char memory_data_sql_extent[] =
+static const char memory_sql_extent[] =
 	"SELECT ipu, max(tile + min(coalesce(more_tiles, 0), 65536)) FROM tile_memory_rows "
 	"WHERE tile BETWEEN 0 AND 65535 AND ipu IS NOT NULL GROUP BY ipu ORDER BY ipu";
 
-static const char memory_data_sql_memory[] =
+static const char memory_sql_memory[] =
 	"SELECT m.ipu, m.tile, coalesce(m.more_tiles, 0), m.bytes, m.capacity, c.value, r.value "
 	"FROM tile_memory_rows m LEFT JOIN strings c ON c.string_id = m.category_id "
 	"LEFT JOIN strings r ON r.string_id = m.region_id ORDER BY m.row_id";
 
-static const char memory_data_sql_variable[] =
+static const char memory_sql_variable[] =
 	"SELECT ipu, tile, coalesce(more_tiles, 0), bytes FROM variable_tile_rows "
 	"WHERE variable_id IN (SELECT variable_id FROM variables WHERE variable = :name)";
 
-static const char memory_data_sql_layer[] =
+static const char memory_sql_layer[] =
 	"SELECT ipu, tile, coalesce(more_tiles, 0), bytes FROM variable_tile_rows "
 	"WHERE variable_id IN (SELECT variable_id FROM variables WHERE layer = :name)";
 
@@ -56,7 +56,6 @@ static bool memory_run(const struct view_memory *screen, const struct prof_query
 		       struct view_memory_run *run)
 {
 	const int64_t tile = prof_column_int(query, 1), more = prof_column_int(query, 2);
-
 	const int64_t index = view__memory_index(screen, prof_column_int(query, 0), tile);
 
 	run->bytes = prof_column_int(query, 3);
@@ -72,14 +71,14 @@ static bool memory_run(const struct view_memory *screen, const struct prof_query
 _Static_assert(VIEW_MEMORY_TILES <= INT32_MAX, "indexes of tiles are 32 bits");
 _Static_assert(TILE_MOST <= UINT16_MAX + 1, "the tiles after one of an IPU are 16 bits");
 
-static void memory_data_add(int64_t *array, const struct view_memory_run *run)
+static void memory_add_run(int64_t *array, const struct view_memory_run *run)
 {
 	for (int64_t i = run->index; i <= run->index + run->more; i++)
 		if (__builtin_add_overflow(array[i], run->bytes, &array[i]))
 			array[i] = INT64_MAX;
 }
 
-static int64_t *memory_view_array(struct view_memory *screen, struct arena *arena, struct err *err)
+static int64_t *memory_tile_array(struct view_memory *screen, struct arena *arena, struct err *err)
 {
 	int64_t *array = arena_alloc(arena, (size_t)screen->ipus * (size_t)screen->tiles + 1,
 				     sizeof(*array));
@@ -90,8 +89,8 @@ static int64_t *memory_view_array(struct view_memory *screen, struct arena *aren
 }
 
 /* Its array for @side; NULL: no memory. */
-static int64_t *memory_data_category(struct view_memory *screen, struct view_memory_side *side,
-				     const char *name, struct err *err)
+static int64_t *memory_category(struct view_memory *screen, struct view_memory_side *side,
+				const char *name, struct err *err)
 {
 	int at = 0;
 
@@ -110,11 +109,11 @@ static int64_t *memory_data_category(struct view_memory *screen, struct view_mem
 		screen->categories = at + 1;
 	}
 	if (!side->category[at])
-		side->category[at] = memory_view_array(screen, &screen->data_arena, err);
+		side->category[at] = memory_tile_array(screen, &screen->data_arena, err);
 	return side->category[at];
 }
 
-static int memory_view_region(const char *name)
+static int memory_region_of(const char *name)
 {
 	for (int r = 0; r < VIEW_MEMORY_REGIONS; r++)
 		if (name && strcmp(name, view__memory_regions[r]) == 0)
@@ -122,8 +121,8 @@ static int memory_view_region(const char *name)
 	return VIEW_MEMORY_NON_INTERLEAVED;
 }
 
-static enum status memory_data_add_row(struct view_memory *screen, struct view_memory_side *side,
-				       const struct prof_query *query, struct err *err)
+static enum status memory_add_row(struct view_memory *screen, struct view_memory_side *side,
+				  const struct prof_query *query, struct err *err)
 {
 	const int64_t capacity = prof_column_int(query, 4);
 	const char *name = prof_column_text(query, 5);
@@ -133,13 +132,13 @@ static enum status memory_data_add_row(struct view_memory *screen, struct view_m
 
 	if (!memory_run(screen, query, &run))
 		return ST_OK;
-	category = memory_data_category(screen, side, name, err);
+	category = memory_category(screen, side, name, err);
 	if (!category)
 		return ST_NOMEM;
-	memory_data_add(category, &run);
-	memory_data_add(side->total, &run);
-	memory_data_add(live ? side->always : side->not_always, &run);
-	memory_data_add(side->region[memory_view_region(prof_column_text(query, 6))], &run);
+	memory_add_run(category, &run);
+	memory_add_run(side->total, &run);
+	memory_add_run(live ? side->always : side->not_always, &run);
+	memory_add_run(side->region[memory_region_of(prof_column_text(query, 6))], &run);
 	for (int64_t i = run.index; i <= run.index + run.more; i++)
 		if (capacity > side->capacity[i])
 			side->capacity[i] = capacity;
@@ -148,41 +147,33 @@ static enum status memory_data_add_row(struct view_memory *screen, struct view_m
 
 /* ---- what there is --------------------------------------------------------------------------- */
 
-static enum status memory_data_add_ipu(struct view_memory *screen, int64_t ipu, int64_t tiles)
-{
-	int at = 0;
-
-	if (tiles > TILE_MOST)
-		tiles = TILE_MOST;
-	if (tiles > screen->tiles)
-		screen->tiles = tiles;
-	while (at < screen->ipus && screen->ipu_ids[at] < ipu)
-		at++;
-	if ((at < screen->ipus && screen->ipu_ids[at] == ipu) || screen->ipus == IPUS_MOST)
-		return ST_OK;
-	memmove(&screen->ipu_ids[at + 1], &screen->ipu_ids[at],
-		(size_t)(screen->ipus - at) * sizeof(*screen->ipu_ids));
-	screen->ipu_ids[at] = ipu;
-	screen->ipus++;
-	return ST_OK;
-}
-
-static enum status memory_data_read_extent(struct view_memory *screen, struct prof_db *db,
-					   struct err *err)
+/* The IPUs of a report, in order, and the most tiles that one has. */
+static enum status memory_read_extent(struct view_memory *screen, struct prof_db *db,
+				      struct err *err)
 {
 	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, memory_data_sql_extent, err);
+	enum status status = prof_query_open(&query, db, memory_sql_extent, err);
 
 	while (prof_query_next(query, &status, err)) {
-		status = memory_data_add_ipu(screen, prof_column_int(query, 0),
-					     prof_column_int(query, 1) + 1);
+		const int64_t ipu = prof_column_int(query, 0);
+		const int64_t tiles = min(prof_column_int(query, 1) + 1, TILE_MOST);
+		int at = (int)sorted_place(screen->ipu_ids, (size_t)screen->ipus,
+					   sizeof(*screen->ipu_ids), 0, ipu);
+
+		screen->tiles = max(screen->tiles, tiles);
+		if ((at < screen->ipus && screen->ipu_ids[at] == ipu) || screen->ipus == IPUS_MOST)
+			continue;
+		memmove(&screen->ipu_ids[at + 1], &screen->ipu_ids[at],
+			(size_t)(screen->ipus - at) * sizeof(*screen->ipu_ids));
+		screen->ipu_ids[at] = ipu;
+		screen->ipus++;
 	}
 	prof_query_close(query);
 	return status;
 }
 
-static enum status memory_data_make_arrays(struct view_memory *screen,
-					   struct view_memory_side *side, struct err *err)
+static enum status memory_make_arrays(struct view_memory *screen, struct view_memory_side *side,
+				      struct err *err)
 {
 	int64_t **const arrays[] = {&side->total,
 				    &side->capacity,
@@ -193,32 +184,32 @@ static enum status memory_data_make_arrays(struct view_memory *screen,
 				    &side->region[VIEW_MEMORY_OVERFLOWED]};
 
 	for (size_t i = 0; i < ARRAY_LEN(arrays); i++) {
-		*arrays[i] = memory_view_array(screen, &screen->data_arena, err);
+		*arrays[i] = memory_tile_array(screen, &screen->data_arena, err);
 		if (!*arrays[i])
 			return ST_NOMEM;
 	}
 	return ST_OK;
 }
 
-static enum status memory_data_read_side(struct view_memory *screen, struct view_context *context,
-					 struct view_memory_side *side, struct prof_db *db,
-					 struct err *err)
+static enum status memory_read_side(struct view_memory *screen, struct view_context *context,
+				    struct view_memory_side *side, struct prof_db *db,
+				    struct err *err)
 {
 	struct prof_query *query = NULL;
-	enum status status = memory_data_make_arrays(screen, side, err);
+	enum status status = memory_make_arrays(screen, side, err);
 	int64_t rows = 0;
 	bool row;
 
 	if (status == ST_OK)
-		status = prof_query_open(&query, db, memory_data_sql_memory, err);
+		status = prof_query_open(&query, db, memory_sql_memory, err);
 	while (status == ST_OK) {
-		if (++rows % MEMORY_DATA_LOOK_EVERY == 0 && view_cancelled(context))
+		if (++rows % CHECK_EVERY == 0 && view_cancelled(context))
 			status = err_set(err, ST_INTERRUPTED, "stopped");
 		else
 			status = prof_query_step(query, &row, err);
 		if (status != ST_OK || !row)
 			break;
-		status = memory_data_add_row(screen, side, query, err);
+		status = memory_add_row(screen, side, query, err);
 	}
 	prof_query_close(query);
 	return status;
@@ -226,7 +217,7 @@ static enum status memory_data_read_side(struct view_memory *screen, struct view
 
 /* ---- merged reports -------------------------------------------------------------------------- */
 
-static void memory_data_read_ranks(struct view_memory_side *side, struct prof_db *db)
+static void memory_read_ranks(struct view_memory_side *side, struct prof_db *db)
 {
 	char key[64], text[32];
 	long long number;
@@ -255,7 +246,7 @@ void view__memory_rows_fini(struct view_memory_rows *rows)
 }
 
 /* total(): a damaged file's sum may not fit an integer, which is an error to SQLite. */
-static const char memory_overlap_sql_apart[] =
+static const char memory_sql_apart[] =
 	"SELECT ipu, total(bytes) FROM variables WHERE always_live = 0 "
 	"AND ipu IS NOT NULL GROUP BY ipu";
 
@@ -269,11 +260,9 @@ static enum status memory_read_apart(struct view_memory *screen, struct view_mem
 	side->apart = arena_alloc(&screen->data_arena, (size_t)screen->ipus, sizeof(*side->apart));
 	if (!side->apart)
 		return err_nomem(err);
-	status = prof_query_open(&query, db, memory_overlap_sql_apart, err);
+	status = prof_query_open(&query, db, memory_sql_apart, err);
 	while (prof_query_next(query, &status, err)) {
-		int at;
-
-		at = view__memory_ipu_at(screen, prof_column_int(query, 0));
+		const int at = view__memory_ipu_at(screen, prof_column_int(query, 0));
 		if (at >= 0)
 			side->apart[at] = sat_real(prof_column_real(query, 1));
 	}
@@ -300,15 +289,15 @@ enum status view__memory_read(struct view_memory *screen, struct view_context *c
 	if (!screen->ipu_ids)
 		return err_nomem(err);
 	for (int s = 0; s < screen->sides && status == ST_OK; s++)
-		status = memory_data_read_extent(screen, db[s], err);
+		status = memory_read_extent(screen, db[s], err);
 	screen->all_ipus = screen->ipus;
 	if (screen->tiles <= 0)
 		screen->ipus = 0;
 	else if (screen->tiles > VIEW_MEMORY_TILES / (screen->ipus > 0 ? screen->ipus : 1))
 		screen->ipus = (int)(VIEW_MEMORY_TILES / screen->tiles);
 	for (int s = 0; s < screen->sides && status == ST_OK && screen->ipus > 0; s++) {
-		memory_data_read_ranks(&screen->side[s], db[s]);
-		status = memory_data_read_side(screen, context, &screen->side[s], db[s], err);
+		memory_read_ranks(&screen->side[s], db[s]);
+		status = memory_read_side(screen, context, &screen->side[s], db[s], err);
 		if (status == ST_OK)
 			status = memory_read_apart(screen, &screen->side[s], db[s], err);
 	}
@@ -317,14 +306,13 @@ enum status view__memory_read(struct view_memory *screen, struct view_context *c
 	return status;
 }
 
-static enum status memory_data_read_subject(struct view_memory *screen,
-					    struct view_context *context, int64_t *array,
-					    struct prof_db *db, struct err *err)
+static enum status memory_read_subject(struct view_memory *screen, struct view_context *context,
+				       int64_t *array, struct prof_db *db, struct err *err)
 {
 	const bool layer = screen->subject.variable_id == IPS_NULL;
 	struct prof_query *query;
-	enum status status = prof_query_open(
-		&query, db, layer ? memory_data_sql_layer : memory_data_sql_variable, err);
+	enum status status =
+		prof_query_open(&query, db, layer ? memory_sql_layer : memory_sql_variable, err);
 	struct view_memory_run run;
 	int64_t rows = 0;
 	bool row;
@@ -333,14 +321,14 @@ static enum status memory_data_read_subject(struct view_memory *screen,
 		return status;
 	prof_query_text(query, ":name", screen->subject.name);
 	while (status == ST_OK) {
-		if (++rows % MEMORY_DATA_LOOK_EVERY == 0 && view_cancelled(context))
+		if (++rows % CHECK_EVERY == 0 && view_cancelled(context))
 			status = err_set(err, ST_INTERRUPTED, "stopped");
 		else
 			status = prof_query_step(query, &row, err);
 		if (status != ST_OK || !row)
 			break;
 		if (memory_run(screen, query, &run))
-			memory_data_add(array, &run);
+			memory_add_run(array, &run);
 	}
 	prof_query_close(query);
 	return status;
@@ -358,12 +346,12 @@ enum status view__memory_subject(struct view_memory *screen, struct view_context
 		screen->side[s].subject = NULL;
 	screen->subject_stale = false;
 	for (int s = 0; s < screen->sides && screen->subject.name[0] && status == ST_OK; s++) {
-		int64_t *array = memory_view_array(screen, &screen->subject_arena, err);
+		int64_t *array = memory_tile_array(screen, &screen->subject_arena, err);
 
 		if (!array)
 			status = ST_NOMEM;
 		else
-			status = memory_data_read_subject(screen, context, array, db[s], err);
+			status = memory_read_subject(screen, context, array, db[s], err);
 		screen->side[s].subject = status == ST_OK ? array : NULL;
 	}
 	screen->subject_stale = status != ST_OK;
@@ -371,8 +359,6 @@ enum status view__memory_subject(struct view_memory *screen, struct view_context
 }
 
 /* ---- rows of variables ----------------------------------------------------------------------- */
-
-#define MEMORY_ROWS_LOOK_EVERY 4096 /* rows between two looks whether it is still wanted */
 
 #define SQL_PASSING "variable_id IN (SELECT variable_id FROM variables WHERE always_live = 0)"
 
@@ -389,17 +375,6 @@ enum view_reach {
 	REACHES
 };
 
-static void memory_bounds(const struct view_memory *screen, enum view_reach reach, int64_t index,
-			  int64_t *from, int64_t *to)
-{
-	const int64_t base = index / screen->tiles * screen->tiles;
-
-	*from = reach == REACH_ALL ? 0 : reach == REACH_IPU ? base : index;
-	*to = reach == REACH_ALL   ? (int64_t)screen->ipus * screen->tiles
-	      : reach == REACH_IPU ? base + screen->tiles
-				   : index + 1;
-}
-
 static int memory_by_index(const void *a, const void *b)
 {
 	const struct view_memory_run *x = a, *y = b;
@@ -407,78 +382,51 @@ static int memory_by_index(const void *a, const void *b)
 	return SORTED_BY(x, y, index);
 }
 
-/* A recording has them IPU by IPU; if not, they are sorted. */
-static void memory_sort_runs(const struct view_memory *screen, struct view_memory_rows *rows)
+/* Read the runs within @reach of the tile @index. *@whole: they are all there. */
+static enum status memory_read_reach(const struct view_memory *screen, struct view_context *context,
+				     struct view_memory_rows *rows, struct prof_db *db,
+				     enum view_reach reach, int64_t index, bool *whole,
+				     struct err *err)
 {
-	bool ordered = true;
-
-	for (size_t i = 1; i < rows->count && ordered; i++)
-		ordered = rows->runs[i].index / screen->tiles >=
-			  rows->runs[i - 1].index / screen->tiles;
-	if (!ordered)
-		qsort(rows->runs, rows->count, sizeof(*rows->runs), memory_by_index);
-}
-
-static enum status memory_keep(struct view_memory_rows *rows, const struct view_memory_run *run,
-			       struct err *err)
-{
-	if (mem_grow(&rows->runs, &rows->capacity, rows->count + 1, sizeof(*rows->runs)) != 0)
-		return err_nomem(err);
-	rows->runs[rows->count++] = *run;
-	return ST_OK;
-}
-
-/* *@whole: all rows of the bounds are there. */
-static enum status memory_view_read(const struct view_memory *screen, struct view_context *context,
-				    struct view_memory_rows *rows, struct prof_query *query,
-				    bool *whole, struct err *err)
-{
-	enum status status = ST_OK;
+	const int64_t base = index / screen->tiles * screen->tiles;
+	const int64_t from = reach == REACH_ALL ? 0 : reach == REACH_IPU ? base : index;
+	const int64_t to = reach == REACH_ALL   ? (int64_t)screen->ipus * screen->tiles
+			   : reach == REACH_IPU ? base + screen->tiles
+						: index + 1;
+	struct prof_query *query;
+	enum status status = prof_query_open(&query, db, memory_sql_rows, err);
 	struct view_memory_run run;
-	int64_t looked = 0;
-	bool row;
+	bool row = true;
 
-	*whole = false;
-	while (status == ST_OK && rows->count < screen->runs_most) {
-		if (++looked % MEMORY_ROWS_LOOK_EVERY == 0 && view_cancelled(context))
-			return err_set(err, ST_INTERRUPTED, "stopped");
-		status = prof_query_step(query, &row, err);
-		*whole = status == ST_OK && !row;
+	if (status != ST_OK)
+		return status;
+	prof_query_int(query, ":ipu", view__memory_ipu_of(screen, from));
+	prof_query_int(query, ":last_ipu", view__memory_ipu_of(screen, to - 1));
+	prof_query_int(query, ":tile", reach == REACH_TILE ? index % screen->tiles : 0);
+	prof_query_int(query, ":last_tile", (to - 1) % screen->tiles);
+	rows->count = 0;
+	/* Memory that is not filled costs nothing; growing would leave as much again behind. */
+	if (reach == REACH_ALL &&
+	    mem_grow(&rows->runs, &rows->capacity, screen->runs_most, sizeof(*rows->runs)) != 0)
+		status = err_nomem(err);
+	for (int64_t read = 1; status == ST_OK && rows->count < screen->runs_most; read++) {
+		if (read % CHECK_EVERY == 0 && view_cancelled(context))
+			status = err_set(err, ST_INTERRUPTED, "stopped");
+		else
+			status = prof_query_step(query, &row, err);
 		if (status != ST_OK || !row)
 			break;
 		if (!memory_run(screen, query, &run))
 			continue;
 		run.variable_id = prof_column_int(query, 4);
 		run.passing = prof_column_int(query, 5) == 1;
-		status = memory_keep(rows, &run, err);
+		if (mem_grow(&rows->runs, &rows->capacity, rows->count + 1, sizeof(*rows->runs)))
+			status = err_nomem(err);
+		else
+			rows->runs[rows->count++] = run;
 	}
-	return status;
-}
-
-static enum status memory_read_reach(const struct view_memory *screen, struct view_context *context,
-				     struct view_memory_rows *rows, struct prof_db *db,
-				     enum view_reach reach, int64_t index, bool *whole,
-				     struct err *err)
-{
-	struct prof_query *query;
-	enum status status = prof_query_open(&query, db, memory_sql_rows, err);
-	int64_t from, to;
-
-	if (status != ST_OK)
-		return status;
-	memory_bounds(screen, reach, index, &from, &to);
-	prof_query_int(query, ":ipu", view__memory_ipu_of(screen, from));
-	prof_query_int(query, ":last_ipu", view__memory_ipu_of(screen, to - 1));
-	prof_query_int(query, ":tile", reach == REACH_TILE ? index % screen->tiles : 0);
-	prof_query_int(query, ":last_tile", (to - 1) % screen->tiles);
-	rows->count = 0;
-	/* What is not filled costs nothing; growing would leave as much again behind. */
-	if (reach == REACH_ALL &&
-	    mem_grow(&rows->runs, &rows->capacity, screen->runs_most, sizeof(*rows->runs)) != 0)
-		status = err_nomem(err);
-	if (status == ST_OK)
-		status = memory_view_read(screen, context, rows, query, whole, err);
 	prof_query_close(query);
+	*whole = status == ST_OK && !row;
 	rows->from = from;
 	rows->to = status == ST_OK ? to : from;
 	return status;
@@ -490,7 +438,7 @@ enum status view__memory_rows(struct view_memory *screen, struct view_context *c
 	struct prof_db *db = side == 0 ? context->source->db : context->target->db;
 	struct view_memory_rows *rows = &screen->side[side].rows;
 	enum status status = ST_OK;
-	bool whole = false;
+	bool whole = false, ordered = true;
 
 	if (index >= rows->from && index < rows->to)
 		return ST_OK;
@@ -501,7 +449,12 @@ enum status view__memory_rows(struct view_memory *screen, struct view_context *c
 		rows->many = rows->many || (status == ST_OK && !whole);
 	}
 	rows->begun = status == ST_OK;
-	memory_sort_runs(screen, rows);
+	/* A recording has its rows IPU by IPU; those of other programs may not. */
+	for (size_t i = 1; i < rows->count && ordered; i++)
+		ordered = rows->runs[i].index / screen->tiles >=
+			  rows->runs[i - 1].index / screen->tiles;
+	if (!ordered)
+		qsort(rows->runs, rows->count, sizeof(*rows->runs), memory_by_index);
 	return status;
 }
 
@@ -527,16 +480,6 @@ const struct view_memory_run *view__memory_next_run(const struct view_memory *sc
 
 /* ---- what overlapping saves ------------------------------------------------------------------ */
 
-static int64_t memory_overlap_apart_of(const struct view_memory *screen, int side, int64_t index)
-{
-	const struct view_memory_run *run = NULL;
-	int64_t sum = 0;
-
-	while ((run = view__memory_next_run(screen, side, index, run)))
-		sum = sat_add(sum, run->passing ? run->bytes : 0);
-	return sum;
-}
-
 enum status view__memory_apart(struct view_memory *screen, struct view_context *context,
 			       struct err *err)
 {
@@ -546,15 +489,20 @@ enum status view__memory_apart(struct view_memory *screen, struct view_context *
 	for (int s = 0; s < screen->sides; s++)
 		for (int t = 0; t < details->together_count && status == ST_OK; t++) {
 			const int64_t index = details->together[t];
+			const struct view_memory_run *run = NULL;
 
 			status = view__memory_rows(screen, context, s, index, err);
-			details->apart[s][t] =
-				status == ST_OK ? memory_overlap_apart_of(screen, s, index) : 0;
+			details->apart[s][t] = 0;
+			while (status == ST_OK &&
+			       (run = view__memory_next_run(screen, s, index, run)))
+				if (run->passing)
+					details->apart[s][t] =
+						sat_add(details->apart[s][t], run->bytes);
 		}
 	return status;
 }
 
-static int64_t memory_overlap_above(int64_t apart, int64_t needed)
+static int64_t memory_above(int64_t apart, int64_t needed)
 {
 	const int64_t saved = sat_sub(apart, needed);
 
@@ -567,8 +515,8 @@ int64_t view__memory_saved(const struct view_memory *screen, int side, int64_t i
 
 	for (int t = 0; t < details->together_count; t++)
 		if (details->together[t] == index)
-			return memory_overlap_above(details->apart[side][t],
-						    screen->side[side].not_always[index]);
+			return memory_above(details->apart[side][t],
+					    screen->side[side].not_always[index]);
 	return 0;
 }
 
@@ -583,5 +531,5 @@ int64_t view__memory_saved_of_all(const struct view_memory *screen, int side)
 		if (i % screen->tiles == 0)
 			apart = sat_add(apart, from->apart[i / screen->tiles]);
 	}
-	return memory_overlap_above(apart, needed);
+	return memory_above(apart, needed);
 }

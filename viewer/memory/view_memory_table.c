@@ -12,6 +12,7 @@
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "common/sat.h"
+#include "common/sorted.h"
 #include "common/str.h"
 #include "viewer/draw/view_table.h"
 
@@ -109,7 +110,7 @@ static int memory_descending(const void *a, const void *b)
 {
 	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
 
-	return (x < y) - (x > y);
+	return SORTED_ORDER(y, x);
 }
 
 /* Which tiles are rows: those with more than `least` bytes, and so many that have just that. */
@@ -119,8 +120,8 @@ struct view_choice {
 };
 
 /* The ROWS_MOST fullest tiles. */
-static enum status memory_table_choose(const struct view_memory *screen, struct view_choice *out,
-				       struct err *err)
+static enum status memory_choose_rows(const struct view_memory *screen, struct view_choice *out,
+				      struct err *err)
 {
 	const int64_t shown = view__memory_shown(screen);
 	int64_t *totals;
@@ -142,8 +143,8 @@ static enum status memory_table_choose(const struct view_memory *screen, struct 
 }
 
 /* Is the tile a row? Asked in the order of positions, about each. */
-static bool memory_takes(const struct view_memory *screen, struct view_choice *choice, int side,
-			 int64_t index)
+static bool memory_is_row(const struct view_memory *screen, struct view_choice *choice, int side,
+			  int64_t index)
 {
 	const int64_t total = memory_greater_total(screen, index);
 
@@ -151,22 +152,6 @@ static bool memory_takes(const struct view_memory *screen, struct view_choice *c
 	    (total < choice->least || (total == choice->least && choice->ties-- <= 0)))
 		return false;
 	return screen->side[side].capacity[index] > 0 || screen->side[side].total[index] > 0;
-}
-
-static enum status memory_name_columns(const struct view_memory *screen, struct report_table *table,
-				       struct err *err)
-{
-	for (int i = TABLE_COLUMNS; i < table->column_count; i++) {
-		const char *name = screen->chosen < 0 && !screen->subject.name[0]
-					   ? arena_printf(&table->arena, "%s_bytes",
-							  screen->series[i - TABLE_COLUMNS].name)
-					   : "shown_bytes";
-
-		if (!name)
-			return err_nomem(err);
-		table->columns[i] = (struct report_column){name, REPORT_BYTES};
-	}
-	return ST_OK;
 }
 
 static enum status memory_table_build(const struct view_memory *screen, int side,
@@ -179,30 +164,37 @@ static enum status memory_table_build(const struct view_memory *screen, int side
 	int64_t rows = 0;
 
 	for (int64_t p = 0; p < shown; p++)
-		rows += memory_takes(screen, &left, side, view__memory_at(screen, p));
+		rows += memory_is_row(screen, &left, side, view__memory_at(screen, p));
 	memcpy(columns, memory_table_columns, sizeof(memory_table_columns));
 	status = view_table_new(out, "tiles", columns, TABLE_COLUMNS + memory_more_columns(screen),
 				rows, err);
 	if (status != ST_OK)
 		return status;
-	status = memory_name_columns(screen, out, err);
-	if (status != ST_OK) {
+	for (int i = TABLE_COLUMNS; i < out->column_count; i++) {
+		const char *name = screen->chosen < 0 && !screen->subject.name[0]
+					   ? arena_printf(&out->arena, "%s_bytes",
+							  screen->series[i - TABLE_COLUMNS].name)
+					   : "shown_bytes";
+
+		out->columns[i] = (struct report_column){name, REPORT_BYTES};
+		if (name)
+			continue;
 		report_table_free(out);
 		memset(out, 0, sizeof(*out));
-		return status;
+		return err_nomem(err);
 	}
 	left = *(const struct view_choice *)choice;
 	rows = 0;
 	for (int64_t p = 0; p < shown; p++) {
 		const int64_t index = view__memory_at(screen, p);
 
-		if (memory_takes(screen, &left, side, index))
+		if (memory_is_row(screen, &left, side, index))
 			memory_table_fill_row(screen, out, rows++, side, index);
 	}
 	return ST_OK;
 }
 
-/* ---- also the table of IPUs' ----------------------------------------------------------------- */
+/* ---- both tables ----------------------------------------------------------------------------- */
 
 /* The Source's table, or both reports' as one. */
 static enum status memory_tables(const struct view_memory *screen,
@@ -243,23 +235,6 @@ static enum status memory_set_grid(struct view_grid *grid, struct view_context *
 
 /* ---- the grid -------------------------------------------------------------------------------- */
 
-/* The cursor's tile becomes the cursor's row. */
-static void memory_sync(struct view_memory *screen)
-{
-	struct view_grid *grid = &screen->grid;
-
-	for (int64_t i = 0; i < grid->count; i++) {
-		const struct report_cell *row =
-			&grid->table.cells[grid->order[i] * grid->table.column_count];
-
-		if (row[TABLE_IPU].integer == screen->at_ipu &&
-		    row[TABLE_TILE].integer == screen->at_tile) {
-			grid->at = i;
-			return;
-		}
-	}
-}
-
 static enum status memory_grid(struct view_memory *screen, struct view_context *context,
 			       struct err *err)
 {
@@ -270,7 +245,7 @@ static enum status memory_grid(struct view_memory *screen, struct view_context *
 	struct view_choice choice;
 
 	if (screen->grid_stale || grid->differ != context->differ) {
-		status = memory_table_choose(screen, &choice, err);
+		status = memory_choose_rows(screen, &choice, err);
 		if (status == ST_OK)
 			status = memory_tables(screen, context, memory_table_build, &choice,
 					       MEMORY_TABLE_KEYS, &table, err);
@@ -282,7 +257,16 @@ static enum status memory_grid(struct view_memory *screen, struct view_context *
 			return status;
 		screen->grid_stale = false;
 	}
-	memory_sync(screen);
+	for (int64_t i = 0; i < grid->count; i++) {
+		const struct report_cell *row =
+			&grid->table.cells[grid->order[i] * grid->table.column_count];
+
+		if (row[TABLE_IPU].integer != screen->at_ipu ||
+		    row[TABLE_TILE].integer != screen->at_tile)
+			continue;
+		grid->at = i;
+		break;
+	}
 	view_grid_layout(grid, area->width, area->height);
 	return ST_OK;
 }
@@ -294,9 +278,11 @@ struct view_grid *view__memory_shown_grid(struct view_memory *screen)
 						  : NULL;
 }
 
+/* ---- IPUs ------------------------------------------------------------------------------------ */
+
 #define MEMORY_IPUS_KEYS "ipu"
 
-static const struct view_grid_column memory_shown[] = {
+static const struct view_grid_column memory_ipus_shown[] = {
 	{"ipu", "IPU", 0, 0, 20, false},
 	{"bytes", "in use", 0, 0, 19, true},
 	{"used_share", "of IPU", 0, 0, 18, false},
@@ -331,8 +317,8 @@ enum {
 	IPUS_COLUMNS
 };
 
-/* Where `ipu-report memory` has it, as it is called there. */
-static const struct report_column memory_columns[IPUS_COLUMNS] = {
+/* A column of `ipu-report memory` has its name there. */
+static const struct report_column memory_ipus_columns[IPUS_COLUMNS] = {
 	[IPUS_IPU] = {"ipu", REPORT_NUMBER},
 	[IPUS_BYTES] = {"bytes", REPORT_BYTES},
 	[IPUS_SHARE] = {"used_share", REPORT_FRACTION},
@@ -378,8 +364,9 @@ static void memory_sum_up(const struct view_memory *screen, int side, int at,
 	}
 }
 
-static void memory_fill_row(const struct view_memory *screen, struct report_table *table,
-			    int64_t row, int side, int64_t ipu, const struct view_ipu_sums *sums)
+static void memory_ipus_fill_row(const struct view_memory *screen, struct report_table *table,
+				 int64_t row, int side, int64_t ipu,
+				 const struct view_ipu_sums *sums)
 {
 	const struct view_memory_side *from = &screen->side[side];
 	const int64_t fullest = from->total[sums->fullest];
@@ -414,12 +401,12 @@ static enum status memory_ipus_build(const struct view_memory *screen, int side,
 		memory_sum_up(screen, side, i, &sums);
 		rows += sums.tiles > 0;
 	}
-	status = view_table_new(out, "ipus", memory_columns, IPUS_COLUMNS, rows, err);
+	status = view_table_new(out, "ipus", memory_ipus_columns, IPUS_COLUMNS, rows, err);
 	rows = 0;
 	for (int i = 0; i < screen->ipus && status == ST_OK; i++) {
 		memory_sum_up(screen, side, i, &sums);
 		if (sums.tiles > 0)
-			memory_fill_row(screen, out, rows++, side, screen->ipu_ids[i], &sums);
+			memory_ipus_fill_row(screen, out, rows++, side, screen->ipu_ids[i], &sums);
 	}
 	return status;
 }
@@ -439,8 +426,8 @@ static enum status memory_ipu_grid(struct view_memory *screen, struct view_conte
 	enum status status = memory_ipus(screen, &table, err);
 
 	if (status == ST_OK)
-		status = memory_set_grid(grid, context, &table, memory_shown,
-					 (int)ARRAY_LEN(memory_shown), MEMORY_IPUS_KEYS,
+		status = memory_set_grid(grid, context, &table, memory_ipus_shown,
+					 (int)ARRAY_LEN(memory_ipus_shown), MEMORY_IPUS_KEYS,
 					 "fullest_bytes", err);
 	if (status != ST_OK)
 		return status;
@@ -474,8 +461,6 @@ enum status view__memory_table(void *state, struct view_context *context, struct
 	return memory_tables(screen, context, memory_table_build, &all, MEMORY_TABLE_KEYS, out,
 			     err);
 }
-
-/* ---- the grid -------------------------------------------------------------------------------- */
 
 void view__memory_query_ipus(struct str *out)
 {
