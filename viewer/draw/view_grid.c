@@ -37,12 +37,12 @@ static enum status grid_make(struct view_grid *grid, struct err *err)
 	grid->spare = arena_alloc(&grid->arena, rows, sizeof(*grid->spare));
 	grid->sequence = arena_alloc(&grid->arena, rows, sizeof(*grid->sequence));
 	grid->passes = arena_alloc(&grid->arena, rows, sizeof(*grid->passes));
-	grid->judged = arena_alloc(&grid->arena, rows, sizeof(*grid->judged));
+	grid->tried = arena_alloc(&grid->arena, rows, sizeof(*grid->tried));
 	grid->places = arena_alloc(&grid->arena, columns, sizeof(*grid->places));
 	grid->lineup = arena_alloc(&grid->arena, columns, sizeof(*grid->lineup));
 	grid->traits = arena_alloc(&grid->arena, columns, sizeof(*grid->traits));
 	if (grid->order && grid->keys && grid->spare && grid->sequence && grid->passes &&
-	    grid->judged && grid->places && grid->lineup && grid->traits)
+	    grid->tried && grid->places && grid->lineup && grid->traits)
 		return ST_OK;
 	arena_fini(&grid->arena);
 	return err_nomem(err);
@@ -64,29 +64,19 @@ static bool grid_same(const struct report_cell *a, const struct report_cell *b)
 	}
 }
 
-/* The columns of keys in both tables; 0: not all are there. */
-static int grid_key_columns(const struct view_grid *old, const struct view_grid *grid,
-			    int from[GRID_KEYS], int to[GRID_KEYS])
-{
-	int count = 0;
-
-	for (int i = 0; i < grid->table.column_count && count < GRID_KEYS; i++) {
-		if (!grid->traits[i].key)
-			continue;
-		from[count] = view_table_column(&old->table, grid->table.columns[i].name);
-		to[count] = i;
-		if (from[count++] < 0)
-			return 0;
-	}
-	return count;
-}
-
-/* The cursor of @old's rows among those of @grid; by number where it is not there. */
+/* The row of @grid whose keys are those of @old's cursor; by number if there is none. */
 static int64_t grid_find(const struct view_grid *old, const struct view_grid *grid)
 {
-	int from[GRID_KEYS], to[GRID_KEYS];
-	const int keys = grid_key_columns(old, grid, from, to);
+	int from[GRID_KEYS], to[GRID_KEYS], keys = 0;
 
+	for (int i = 0; i < grid->table.column_count && keys < GRID_KEYS; i++) {
+		if (!grid->traits[i].key)
+			continue;
+		from[keys] = view_table_column(&old->table, grid->table.columns[i].name);
+		to[keys] = i;
+		if (from[keys++] < 0)
+			return old->at;
+	}
 	if (old->at >= old->count || keys == 0)
 		return old->at;
 	for (int64_t i = 0; i < grid->count; i++) {
@@ -103,8 +93,8 @@ static int64_t grid_find(const struct view_grid *old, const struct view_grid *gr
 	return old->at;
 }
 
-/* What was chosen of @old's columns, by name. */
-static void grid_keep_columns(const struct view_grid *old, struct view_grid *grid)
+/* The order and the hidden columns of @old, by name. */
+static void grid_retain_columns(const struct view_grid *old, struct view_grid *grid)
 {
 	grid->sort = -1;
 	if (old->sort >= 0 && old->sort < old->table.column_count)
@@ -132,59 +122,51 @@ static bool grid_compile(regex_t *out, const char *filter, char *trouble, size_t
 
 #define GRID_TRIES 256 /* rows between two looks: each is all of its cells against an expression */
 
-static bool grid_matches(const struct view_grid *grid, int64_t row, const regex_t *expression)
+/* A cell of the row, as it is shown, for which @matches returns true of @with; false: there is
+ * none. */
+static bool grid_row_matches(const struct view_grid *grid, int64_t row,
+			     bool (*matches)(const char *text, const void *with), const void *with)
 {
 	char text[VIEW_GRID_TEXT];
 
 	for (int i = 0; i < grid->table.column_count; i++)
 		if (view__grid_chosen(grid, i) &&
-		    regexec(expression, view__grid_text(grid, row, i, false, text), 0, NULL, 0) ==
-			    0)
+		    matches(view__grid_text(grid, row, i, false, text), with))
 			return true;
 	return false;
 }
 
-/* All rows by @expression (NULL: any will do), or by what does not match it. */
-static bool grid_judge(struct view_grid *grid, const regex_t *expression, bool no)
+static bool grid_fits_expression(const char *text, const void *expression)
 {
-	for (int64_t row = 0; row < grid->table.row_count; row++) {
-		grid->judged[row] = (!grid->differ || view__grid_differs(grid, row)) &&
-				    (!expression || grid_matches(grid, row, expression) != no);
-		if (row % GRID_TRIES == 0 && view__grid_stopped(grid->context))
-			return false;
-	}
-	return true;
+	return regexec(expression, text, 0, NULL, 0) == 0;
 }
 
-/* `passes` from the filter. false: stopped, and they are what they were. */
+/* `passes` from the filter; all rows if it cannot be used. false: stopped, and they are what they
+ * were. */
 static bool grid_pass(struct view_grid *grid)
 {
 	const bool no = grid->filter[0] == '!';
-	bool all = grid->filter[no] == '\0', *judged = grid->judged, through;
+	bool *tried = grid->tried, filtered = grid->filter[no] != '\0';
 	regex_t expression;
+	int64_t row = 0;
 
 	grid->trouble[0] = '\0';
-	if (!all && !grid_compile(&expression, grid->filter, grid->trouble, sizeof(grid->trouble)))
-		all = true;
-	through = grid_judge(grid, all ? NULL : &expression, no);
-	if (!all)
+	filtered = filtered &&
+		   grid_compile(&expression, grid->filter, grid->trouble, sizeof(grid->trouble));
+	for (; row < grid->table.row_count; row++) {
+		tried[row] = (!grid->differ || view__grid_differs(grid, row)) &&
+			     (!filtered ||
+			      grid_row_matches(grid, row, grid_fits_expression, &expression) != no);
+		if (row % GRID_TRIES == 0 && view__grid_stopped(grid->context))
+			break;
+	}
+	if (filtered)
 		regfree(&expression);
-	if (!through)
+	if (row < grid->table.row_count)
 		return false;
-	grid->judged = grid->passes;
-	grid->passes = judged;
+	grid->tried = grid->passes;
+	grid->passes = tried;
 	return true;
-}
-
-/* Rows to order; the cursor and what is shown around it. false: stopped. */
-static bool grid_arrange(const struct view_grid *old, struct view_grid *grid)
-{
-	if (!view__grid_sort(grid) || !grid_pass(grid))
-		return false;
-	view__grid_reorder(grid);
-	grid->at = grid_find(old, grid);
-	grid->scroll = grid->at - (old->at - old->scroll);
-	return !view__grid_stopped(grid->context);
 }
 
 enum status view_grid_set(struct view_grid *grid, struct view_context *context,
@@ -193,6 +175,7 @@ enum status view_grid_set(struct view_grid *grid, struct view_context *context,
 {
 	struct view_grid next = *grid;
 	enum status status;
+	bool stopped;
 
 	next.context = context;
 	next.table = *table;
@@ -207,8 +190,15 @@ enum status view_grid_set(struct view_grid *grid, struct view_context *context,
 	next.columns = columns;
 	next.column_count = column_count;
 	view__grid_traits(&next, keys);
-	grid_keep_columns(grid, &next);
-	if (!grid_arrange(grid, &next)) {
+	grid_retain_columns(grid, &next);
+	stopped = !view__grid_sort(&next) || !grid_pass(&next);
+	if (!stopped) {
+		view__grid_reorder(&next);
+		next.at = grid_find(grid, &next);
+		next.scroll = next.at - (grid->at - grid->scroll);
+		stopped = view__grid_stopped(context);
+	}
+	if (stopped) {
 		arena_fini(&next.arena);
 		report_table_free(&next.table);
 		return err_set(err, ST_INTERRUPTED, "stopped");
@@ -271,8 +261,11 @@ void view_grid_filter(struct view_grid *grid, const char *text)
 	grid_say(grid, "stopped: the rows are those of before");
 }
 
+/* The cursor goes to the row @at, or the nearest there is. */
 static void grid_move(struct view_grid *grid, int height, int64_t at)
 {
+	if (!grid->traits)
+		return;
 	grid->at = at;
 	view_grid_layout(grid, grid->width, height);
 }
@@ -335,15 +328,9 @@ enum status view_grid_table(const struct view_grid *grid, struct report_table *o
 
 /* ---- the filter, and searching --------------------------------------------------------------- */
 
-static bool grid_contains(const struct view_grid *grid, int64_t row, const char *text)
+static bool grid_contains(const char *text, const void *word)
 {
-	char cell[VIEW_GRID_TEXT];
-
-	for (int i = 0; i < grid->table.column_count; i++)
-		if (view__grid_chosen(grid, i) &&
-		    strcasestr(view__grid_text(grid, row, i, false, cell), text))
-			return true;
-	return false;
+	return strcasestr(text, word) != NULL;
 }
 
 bool view_grid_search(struct view_grid *grid, int height, const char *text, bool forward)
@@ -353,7 +340,7 @@ bool view_grid_search(struct view_grid *grid, int height, const char *text, bool
 
 		if (i % GRID_TRIES == 0 && view__grid_stopped(grid->context))
 			return false;
-		if (!grid_contains(grid, grid->order[at], text))
+		if (!grid_row_matches(grid, grid->order[at], grid_contains, text))
 			continue;
 		grid_move(grid, height, at);
 		return true;
@@ -369,7 +356,7 @@ enum grid_choice {
 	GRID_USUAL  /* those of some importance */
 };
 
-/* Columns that are nowhere, however wide the screen is; a group counts as one. */
+/* Columns that are not shown even on the widest screen; a group counts as one. */
 static int grid_left_out(const struct view_grid *grid)
 {
 	int count = 0;
@@ -409,13 +396,6 @@ static int grid_to_hide(const struct view_grid *grid)
 											  : -1;
 }
 
-static enum grid_choice grid_next_choice(const struct view_grid *grid)
-{
-	if (!grid_hides_some(grid) && grid_left_out(grid) > 0)
-		return GRID_ALL;
-	return grid_to_hide(grid) >= 0 ? GRID_FEWER : GRID_USUAL;
-}
-
 static void grid_say_choice(struct view_grid *grid, enum grid_choice choice, int hidden,
 			    bool changed)
 {
@@ -435,19 +415,12 @@ static void grid_say_choice(struct view_grid *grid, enum grid_choice choice, int
 	grid_say(grid, text);
 }
 
-/* What is filtered are the cells that are shown. */
-static bool grid_apply(struct view_grid *grid)
-{
-	if (grid->filter[0] && !grid_pass(grid))
-		return false;
-	view__grid_reorder(grid);
-	return true;
-}
-
 /* More columns, fewer, or the usual ones; says which. */
 static void grid_columns(struct view_grid *grid, int height)
 {
-	const enum grid_choice choice = grid_next_choice(grid);
+	const enum grid_choice choice = !grid_hides_some(grid) && grid_left_out(grid) > 0 ? GRID_ALL
+					: grid_to_hide(grid) >= 0 ? GRID_FEWER
+								  : GRID_USUAL;
 	const bool every = grid->every, changed = every || grid_hides_some(grid);
 	const int hidden = choice == GRID_FEWER ? grid_to_hide(grid) : -1;
 
@@ -458,13 +431,15 @@ static void grid_columns(struct view_grid *grid, int height)
 		trait->hidden = i == hidden || (choice == GRID_FEWER && trait->hidden);
 	}
 	grid->every = choice == GRID_ALL || (choice == GRID_FEWER && every);
-	if (!grid_apply(grid)) {
+	/* A filter matches the cells that are shown: it is applied again. */
+	if (grid->filter[0] && !grid_pass(grid)) {
 		for (int i = 0; i < grid->table.column_count; i++)
 			grid->traits[i].hidden = grid->traits[i].before;
 		grid->every = every;
 		grid_say(grid, "stopped: the columns are those of before");
 		return;
 	}
+	view__grid_reorder(grid);
 	grid->column = 0;
 	view_grid_layout(grid, grid->width, height);
 	grid_say_choice(grid, choice, hidden, changed);
@@ -626,79 +601,56 @@ static void grid_sort_step(struct view_grid *grid, int height, int by)
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-static bool grid_moves(struct view_grid *grid, int height, enum view_request request)
+enum view_answer view_grid_request(struct view_grid *grid, int height, enum view_request request)
 {
 	const int64_t page = height > 3 ? height - 2 : 1;
-	int64_t at = grid->at;
+	const bool rows = grid->traits != NULL; /* without rows the keys are the grid's, too */
 
 	switch (request) {
 	case VIEW_UP_REQUEST:
-		at--;
-		break;
-	case VIEW_DOWN_REQUEST:
-		at++;
-		break;
-	case VIEW_PAGE_UP_REQUEST:
-		at -= page;
-		break;
-	case VIEW_PAGE_DOWN_REQUEST:
-		at += page;
-		break;
-	case VIEW_HOME_REQUEST:
-		at = 0;
-		break;
-	case VIEW_END_REQUEST:
-		at = grid->count - 1;
-		break;
-	case VIEW_LEFT_REQUEST:
-		grid->column -= grid->column > 0;
-		break;
-	case VIEW_RIGHT_REQUEST:
-		grid->column += grid->after;
-		break;
-	default:
-		return false;
-	}
-	grid_move(grid, height, at);
-	return true;
-}
-
-/* Without rows there is nothing to move or to order; the keys are the grid's all the same. */
-static enum view_answer grid_nothing(enum view_request request)
-{
-	static const enum view_request own[] = {
-		VIEW_UP_REQUEST,        VIEW_DOWN_REQUEST,    VIEW_PAGE_UP_REQUEST,
-		VIEW_PAGE_DOWN_REQUEST, VIEW_HOME_REQUEST,    VIEW_END_REQUEST,
-		VIEW_LEFT_REQUEST,      VIEW_RIGHT_REQUEST,   VIEW_SORT_NEXT_REQUEST,
-		VIEW_SORT_BACK_REQUEST, VIEW_REVERSE_REQUEST, VIEW_COLUMNS_REQUEST};
-
-	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
-		if (own[i] == request)
-			return VIEW_DRAW;
-	return VIEW_UNHANDLED;
-}
-
-enum view_answer view_grid_request(struct view_grid *grid, int height, enum view_request request)
-{
-	if (!grid->traits)
-		return grid_nothing(request);
-	if (grid_moves(grid, height, request))
+		grid_move(grid, height, grid->at - 1);
 		return VIEW_DRAW;
-	switch (request) {
+	case VIEW_DOWN_REQUEST:
+		grid_move(grid, height, grid->at + 1);
+		return VIEW_DRAW;
+	case VIEW_PAGE_UP_REQUEST:
+		grid_move(grid, height, grid->at - page);
+		return VIEW_DRAW;
+	case VIEW_PAGE_DOWN_REQUEST:
+		grid_move(grid, height, grid->at + page);
+		return VIEW_DRAW;
+	case VIEW_HOME_REQUEST:
+		grid_move(grid, height, 0);
+		return VIEW_DRAW;
+	case VIEW_END_REQUEST:
+		grid_move(grid, height, grid->count - 1);
+		return VIEW_DRAW;
+	case VIEW_LEFT_REQUEST:
+		grid->column -= rows && grid->column > 0;
+		grid_move(grid, height, grid->at);
+		return VIEW_DRAW;
+	case VIEW_RIGHT_REQUEST:
+		grid->column += rows && grid->after;
+		grid_move(grid, height, grid->at);
+		return VIEW_DRAW;
 	case VIEW_SORT_NEXT_REQUEST:
-		grid_sort_step(grid, height, 1);
+		if (rows)
+			grid_sort_step(grid, height, 1);
 		return VIEW_DRAW;
 	case VIEW_SORT_BACK_REQUEST:
-		grid_sort_step(grid, height, -1);
+		if (rows)
+			grid_sort_step(grid, height, -1);
 		return VIEW_DRAW;
 	case VIEW_REVERSE_REQUEST:
-		grid_sort_to(grid, height, grid->sort, !grid->reverse);
+		if (rows)
+			grid_sort_to(grid, height, grid->sort, !grid->reverse);
 		return VIEW_DRAW;
 	case VIEW_COLUMNS_REQUEST:
-		grid_columns(grid, height);
+		if (rows)
+			grid_columns(grid, height);
 		return VIEW_DRAW;
 	case VIEW_BACK_REQUEST:
-		if (!grid->filter[0] && !grid->trouble[0])
+		if (!rows || (!grid->filter[0] && !grid->trouble[0]))
 			return VIEW_UNHANDLED;
 		view_grid_filter(grid, "");
 		view_grid_layout(grid, grid->width, height);

@@ -68,8 +68,8 @@ struct view_grid {
 	struct view_grid_trait *traits;
 	struct view_grid_key *keys, *spare; /* while rows are sorted */
 	int64_t *sequence;                  /* all rows, in their order */
-	bool *passes, *judged;              /* what the filter lets through; while it is tried */
-	int *lineup;                        /* columns that scroll, in the order of the screen */
+	bool *passes, *tried; /* what the filter lets through; the same while another is tried */
+	int *lineup;          /* columns that scroll, in the order of the screen */
 	int lineup_count;
 	struct arena arena;
 };

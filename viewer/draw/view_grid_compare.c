@@ -1,8 +1,9 @@
 /*
  * Two tables become one: rows joined by their keys, each number with its target and difference.
  *
- * A hash of the keys leads from a row of the source to those of the target; a row that has found
- * its partner leaves its chain, so that any number of equal keys costs no more.
+ * A hash of the keys leads from a row of the source to those of the target. A row that has found
+ * its partner is taken out of its chain, so that many equal keys cost no more than few. The first
+ * failure stays in `status`, and the steps after it do nothing.
  *
  * Threading: the screen's. Ownership: the joined table owns copies; scratch lives in an arena.
  */
@@ -19,8 +20,7 @@
 enum join_shape {
 	JOIN_KEY,    /* one column, from either */
 	JOIN_NUMBER, /* name, name_target, name_diff */
-	JOIN_TEXT,   /* name, and where they differ name_target */
-	JOIN_ONLY    /* "source", "target" */
+	JOIN_TEXT    /* name, and where they differ name_target */
 };
 
 struct join_column {
@@ -42,6 +42,9 @@ struct join {
 	bool lonely;   /* some row has no partner */
 	const struct view_context *context;
 	struct arena arena;
+	struct report_table *out;
+	enum status status; /* of the first step that failed; ST_OK: none has */
+	struct err *err;
 };
 
 static const struct report_cell *join_cell(const struct report_table *table, int64_t row,
@@ -52,15 +55,13 @@ static const struct report_cell *join_cell(const struct report_table *table, int
 	return row < 0 || column < 0 ? &none : &table->cells[row * table->column_count + column];
 }
 
-/* At row @row: is it time to look, and does nobody wait? What is done then is not used. */
-static bool join_stopped(const struct join *join, int64_t row)
+/* Does the work stop at @row, since a step has failed or nobody waits for it? */
+static bool join_stopped(struct join *join, int64_t row)
 {
-	return row % VIEW_GRID_SLICE == 0 && view__grid_stopped(join->context);
-}
-
-static enum status join_go_on(const struct join *join, int64_t row, struct err *err)
-{
-	return join_stopped(join, row) ? err_set(err, ST_INTERRUPTED, "stopped") : ST_OK;
+	if (join->status == ST_OK && row % VIEW_GRID_SLICE == 0 &&
+	    view__grid_stopped(join->context))
+		join->status = err_set(join->err, ST_INTERRUPTED, "stopped");
+	return join->status != ST_OK;
 }
 
 /* ---- keys ------------------------------------------------------------------------------------ */
@@ -113,8 +114,8 @@ static bool join_same_keys(const struct join *join, int64_t source, int64_t targ
 	return true;
 }
 
-/* Rows of the target by their hash, in order. */
-static void join_index(struct join *join)
+/* Pair each row of the source with the first row of the target that has its keys and no partner. */
+static void join_pair_up(struct join *join)
 {
 	for (uint64_t i = 0; i <= join->mask; i++)
 		join->heads[i] = JOIN_NONE;
@@ -125,34 +126,20 @@ static void join_index(struct join *join)
 		join->next[row] = *head;
 		*head = row;
 	}
-}
-
-static int64_t join_take(struct join *join, int64_t source)
-{
-	int64_t *link = &join->heads[join_hash(join, 0, source) & join->mask];
-
-	while (*link != JOIN_NONE && !join_same_keys(join, source, *link))
-		link = &join->next[*link];
-	if (*link != JOIN_NONE) {
-		const int64_t found = *link;
-
-		join->taken[found] = true;
-		*link = join->next[found];
-		return found;
-	}
-	return JOIN_NONE;
-}
-
-static void join_pair_up(struct join *join)
-{
-	join_index(join);
 	join->alone = join->target->row_count;
 	for (int64_t row = 0; row < join->source->row_count && !join_stopped(join, row); row++) {
-		join->partner[row] = join_take(join, row);
-		if (join->partner[row] == JOIN_NONE)
+		int64_t *link = &join->heads[join_hash(join, 0, row) & join->mask];
+
+		while (*link != JOIN_NONE && !join_same_keys(join, row, *link))
+			link = &join->next[*link];
+		join->partner[row] = *link;
+		if (*link == JOIN_NONE) {
 			join->lonely = true;
-		else
-			join->alone--;
+			continue;
+		}
+		join->taken[*link] = true;
+		join->alone--;
+		*link = join->next[*link];
 	}
 	join->lonely |= join->alone > 0;
 }
@@ -171,7 +158,7 @@ static enum report_quantity join_quantity(const struct join *join, const struct 
 	return quantity;
 }
 
-static bool join_differs(const struct join *join, const struct join_column *column)
+static bool join_differs(struct join *join, const struct join_column *column)
 {
 	for (int64_t row = 0; row < join->source->row_count && !join_stopped(join, row); row++)
 		if (join->partner[row] != JOIN_NONE &&
@@ -199,21 +186,16 @@ static void join_columns(struct join *join, const char *keys)
 		const char *name = column->source >= 0 ? source->columns[column->source].name
 						       : target->columns[column->target].name;
 
-		if (view__grid_listed(keys, name))
+		if (view__grid_listed(keys, name)) {
 			column->shape = JOIN_KEY;
-		else if (quantity != REPORT_TEXT && quantity != REPORT_BOOL &&
-			 quantity != REPORT_NUMBER)
+			if (join->key_count == JOIN_KEYS)
+				continue;
+			join->keys[0][join->key_count] = column->source;
+			join->keys[1][join->key_count++] = column->target;
+		} else if (quantity != REPORT_TEXT && quantity != REPORT_BOOL &&
+			   quantity != REPORT_NUMBER) {
 			column->shape = JOIN_NUMBER;
-	}
-}
-
-static void join_find_keys(struct join *join)
-{
-	for (int i = 0; i < join->column_count && join->key_count < JOIN_KEYS; i++) {
-		if (join->columns[i].shape != JOIN_KEY)
-			continue;
-		join->keys[0][join->key_count] = join->columns[i].source;
-		join->keys[1][join->key_count++] = join->columns[i].target;
+		}
 	}
 }
 
@@ -224,48 +206,27 @@ static int join_width(const struct join_column *column)
 
 /* ---- the joined table ------------------------------------------------------------------------ */
 
-static enum status join_name(struct report_table *out, int *at, const char *name,
-			     const char *suffix, enum report_quantity quantity, struct err *err)
+static void join_name(struct join *join, int *at, const char *name, const char *suffix,
+		      enum report_quantity quantity)
 {
-	struct report_column *column = &out->columns[(*at)++];
+	struct report_column *column = &join->out->columns[(*at)++];
 
-	column->name = arena_printf(&out->arena, "%s%s", name, suffix);
+	column->name = arena_printf(&join->out->arena, "%s%s", name, suffix);
 	column->quantity = quantity;
-	return column->name ? ST_OK : err_nomem(err);
+	if (!column->name && join->status == ST_OK)
+		join->status = err_nomem(join->err);
 }
 
-static enum status join_column_names(const struct join *join, struct report_table *out,
-				     struct err *err)
-{
-	static const char *const suffixes[] = {"", "_target", "_diff"};
-	enum status status = ST_OK;
-	int at = 0;
-
-	for (int i = 0; i < join->column_count; i++) {
-		const struct join_column *column = &join->columns[i];
-		const char *name = column->source >= 0 ? join->source->columns[column->source].name
-						       : join->target->columns[column->target].name;
-
-		for (int part = 0; status == ST_OK && part < join_width(column); part++)
-			status = join_name(out, &at, name, suffixes[part],
-					   join_quantity(join, column), err);
-	}
-	if (status == ST_OK && join->lonely)
-		status = join_name(out, &at, "only", "", REPORT_TEXT, err);
-	return status;
-}
-
-static enum status join_copy(struct report_table *out, struct report_cell *to,
-			     const struct report_cell *from, struct err *err)
+static void join_copy(struct join *join, struct report_cell *to, const struct report_cell *from)
 {
 	*to = *from;
 	if (from->type != PROF_TEXT)
-		return ST_OK;
-	to->text = arena_strdup(&out->arena, from->text);
+		return;
+	to->text = arena_strdup(&join->out->arena, from->text);
 	if (to->text)
-		return ST_OK;
+		return;
 	*to = (struct report_cell){.type = PROF_NULL};
-	return err_nomem(err);
+	join->status = err_nomem(join->err);
 }
 
 static struct report_cell join_diff(const struct report_cell *a, const struct report_cell *b)
@@ -283,70 +244,62 @@ static struct report_cell join_diff(const struct report_cell *a, const struct re
 	return cell;
 }
 
-static enum status join_row(const struct join *join, struct report_table *out, int64_t at,
-			    int64_t source, int64_t target, struct err *err)
+static void join_row(struct join *join, int64_t at, int64_t source, int64_t target)
 {
+	struct report_table *out = join->out;
 	struct report_cell *cell = &out->cells[at * out->column_count];
-	enum status status = join_go_on(join, at, err);
 
-	for (int i = 0; status == ST_OK && i < join->column_count; i++) {
+	for (int i = 0; i < join->column_count && !join_stopped(join, at); i++) {
 		const struct join_column *column = &join->columns[i];
 		const struct report_cell *a = join_cell(join->source, source, column->source);
 		const struct report_cell *b = join_cell(join->target, target, column->target);
 		const int width = join_width(column);
 
-		status = join_copy(out, cell, width == 1 && source < 0 ? b : a, err);
-		if (status == ST_OK && width > 1)
-			status = join_copy(out, cell + 1, b, err);
-		if (status == ST_OK && width > 2)
+		join_copy(join, cell, width == 1 && source < 0 ? b : a);
+		if (width > 1)
+			join_copy(join, cell + 1, b);
+		if (width > 2)
 			cell[2] = join_diff(a, b);
 		cell += width;
 	}
-	if (status == ST_OK && join->lonely && (source < 0 || target < 0))
-		status = view_table_text(out, at, out->column_count - 1,
-					 target < 0 ? "source" : "target", err);
-	return status;
+	if (join->status == ST_OK && join->lonely && (source < 0 || target < 0))
+		join->status = view_table_text(out, at, out->column_count - 1,
+					       target < 0 ? "source" : "target", join->err);
 }
 
-static enum status join_rows(const struct join *join, struct report_table *out, struct err *err)
+/* The joined table with its columns; the cells are NULL. */
+static void join_table(struct join *join)
 {
-	enum status status = ST_OK;
-	int64_t at = 0;
-
-	for (int64_t row = 0; status == ST_OK && row < join->source->row_count; row++)
-		status = join_row(join, out, at++, row, join->partner[row], err);
-	for (int64_t row = 0; status == ST_OK && row < join->target->row_count; row++)
-		if (!join->taken[row])
-			status = join_row(join, out, at++, JOIN_NONE, row, err);
-	return status;
-}
-
-static enum status join_table(const struct join *join, struct report_table *out, struct err *err)
-{
-	const char *note = join->source->note ? join->source->note : join->target->note;
-	const int64_t rows = join->source->row_count + join->alone;
-	size_t cells;
-	int columns = join->lonely;
+	static const char *const suffixes[] = {"", "_target", "_diff"};
+	const struct report_table *source = join->source, *target = join->target;
+	const char *note = source->note ? source->note : target->note;
+	struct report_table *out = join->out;
+	int columns = join->lonely, at = 0;
 
 	for (int i = 0; i < join->column_count; i++)
 		columns += join_width(&join->columns[i]);
-	cells = (size_t)(rows > 0 ? rows : 1) * (size_t)columns;
-	memset(out, 0, sizeof(*out));
-	if (arena_init(&out->arena, 0))
-		return err_nomem(err);
-	out->column_count = columns;
-	out->row_count = rows;
-	out->columns = arena_alloc(&out->arena, (size_t)columns + 1, sizeof(*out->columns));
-	out->cells = arena_alloc(&out->arena, cells, sizeof(*out->cells));
-	out->name = arena_strdup(&out->arena, join->source->name ? join->source->name : "table");
+	join->status = view_table_new(out, "table", NULL, columns, source->row_count + join->alone,
+				      join->err);
+	if (join->status != ST_OK)
+		return;
+	out->name = arena_strdup(&out->arena, source->name ? source->name : "table");
 	if (note)
 		out->note = arena_strdup(&out->arena, note);
-	if (!out->columns || !out->cells || !out->name || (note && !out->note))
-		return err_nomem(err);
-	return join_column_names(join, out, err);
+	if (!out->name || (note && !out->note))
+		join->status = err_nomem(join->err);
+	for (int i = 0; i < join->column_count; i++) {
+		const struct join_column *column = &join->columns[i];
+		const char *name = column->source >= 0 ? source->columns[column->source].name
+						       : target->columns[column->target].name;
+
+		for (int part = 0; part < join_width(column); part++)
+			join_name(join, &at, name, suffixes[part], join_quantity(join, column));
+	}
+	if (join->lonely)
+		join_name(join, &at, "only", "", REPORT_TEXT);
 }
 
-static enum status join_scratch(struct join *join, struct err *err)
+static void join_scratch(struct join *join)
 {
 	const size_t columns =
 		(size_t)join->source->column_count + (size_t)join->target->column_count;
@@ -357,44 +310,45 @@ static enum status join_scratch(struct join *join, struct err *err)
 	while (heads < 2 * targets)
 		heads *= 2;
 	join->mask = heads - 1;
-	if (arena_init(&join->arena, 0))
-		return err_nomem(err);
-	join->columns = arena_alloc(&join->arena, columns + 1, sizeof(*join->columns));
-	join->partner = arena_alloc(&join->arena, sources, sizeof(*join->partner));
-	join->taken = arena_alloc(&join->arena, targets, sizeof(*join->taken));
-	join->heads = arena_alloc(&join->arena, heads, sizeof(*join->heads));
-	join->next = arena_alloc(&join->arena, targets, sizeof(*join->next));
-	return join->columns && join->partner && join->taken && join->heads && join->next
-		       ? ST_OK
-		       : err_nomem(err);
+	if (arena_init(&join->arena, 0) == 0) {
+		join->columns = arena_alloc(&join->arena, columns + 1, sizeof(*join->columns));
+		join->partner = arena_alloc(&join->arena, sources, sizeof(*join->partner));
+		join->taken = arena_alloc(&join->arena, targets, sizeof(*join->taken));
+		join->heads = arena_alloc(&join->arena, heads, sizeof(*join->heads));
+		join->next = arena_alloc(&join->arena, targets, sizeof(*join->next));
+	}
+	if (!join->columns || !join->partner || !join->taken || !join->heads || !join->next)
+		join->status = err_nomem(join->err);
 }
 
 enum status view_grid_compare(struct report_table *out, const struct view_context *context,
 			      const struct report_table *source, const struct report_table *target,
 			      const char *keys, struct err *err)
 {
-	struct join join = {.source = source, .target = target, .context = context};
-	enum status status = join_scratch(&join, err);
+	struct join join = {
+		.source = source, .target = target, .context = context, .out = out, .err = err};
+	int64_t at = 0;
 
 	memset(out, 0, sizeof(*out));
-	if (status == ST_OK) {
+	join_scratch(&join);
+	if (join.status == ST_OK) {
 		join_columns(&join, keys);
-		join_find_keys(&join);
 		join_pair_up(&join);
-		for (int i = 0; i < join.column_count; i++)
-			join.columns[i].twice = join.columns[i].shape == JOIN_TEXT &&
-						join_differs(&join, &join.columns[i]);
-		/* Partners are known only where nothing was left out. */
-		status = join_go_on(&join, 0, err);
 	}
-	if (status == ST_OK)
-		status = join_table(&join, out, err);
-	if (status == ST_OK)
-		status = join_rows(&join, out, err);
+	for (int i = 0; join.status == ST_OK && i < join.column_count; i++)
+		join.columns[i].twice =
+			join.columns[i].shape == JOIN_TEXT && join_differs(&join, &join.columns[i]);
+	if (!join_stopped(&join, 0))
+		join_table(&join);
+	for (int64_t row = 0; join.status == ST_OK && row < source->row_count; row++)
+		join_row(&join, at++, row, join.partner[row]);
+	for (int64_t row = 0; join.status == ST_OK && row < target->row_count; row++)
+		if (!join.taken[row])
+			join_row(&join, at++, JOIN_NONE, row);
 	arena_fini(&join.arena);
-	if (status != ST_OK)
+	if (join.status != ST_OK)
 		report_table_free(out);
-	return status;
+	return join.status;
 }
 
 enum status view_grid_query(struct view_grid *grid, struct view_context *context, const char *name,

@@ -39,14 +39,6 @@ bool view__grid_listed(const char *list, const char *name)
 
 /* ---- what is known of columns ---------------------------------------------------------------- */
 
-static const struct view_grid_column *grid_entry(const struct view_grid *grid, const char *name)
-{
-	for (int i = 0; i < grid->column_count; i++)
-		if (strcmp(grid->columns[i].name, name) == 0)
-			return &grid->columns[i];
-	return NULL;
-}
-
 /* Is the column @at called like the column @first with @suffix behind? */
 static bool grid_sibling(const struct report_table *table, int first, int at, const char *suffix)
 {
@@ -140,13 +132,6 @@ static void grid_measure_row(struct view_grid *grid, int64_t row)
 	}
 }
 
-/* the rows on the screen */
-static void grid_measure(struct view_grid *grid, int height)
-{
-	for (int64_t i = grid->scroll; i < grid->count && i < grid->scroll + height - 1; i++)
-		grid_measure_row(grid, grid->order[i]);
-}
-
 /* The greatest magnitude of a group's numbers, which share their scale. */
 static void grid_greatest(struct view_grid *grid, int column)
 {
@@ -174,7 +159,9 @@ void view__grid_traits(struct view_grid *grid, const char *keys)
 		struct view_grid_trait *trait = &grid->traits[i];
 		const enum report_quantity quantity = table->columns[i].quantity;
 
-		trait->column = grid_entry(grid, table->columns[trait->group].name);
+		for (int c = 0; c < grid->column_count; c++)
+			if (strcmp(grid->columns[c].name, table->columns[trait->group].name) == 0)
+				trait->column = &grid->columns[c];
 		trait->key = view__grid_listed(keys, table->columns[i].name);
 		trait->number = quantity != REPORT_TEXT && quantity != REPORT_BOOL;
 		if (trait->role == VIEW_GRID_PLAIN && trait->column && trait->column->bar)
@@ -243,15 +230,6 @@ static bool grid_pair_differs(const struct report_cell *a, const struct report_c
 	return isnan(x) || isnan(y) || x < y || x > y;
 }
 
-/* Numbers that lead to other screens, which each recording gives out anew. */
-static bool grid_is_link(const struct view_grid *grid, int column)
-{
-	const struct view_grid_trait *trait = &grid->traits[column];
-
-	return trait->column && trait->column->importance == 0 &&
-	       grid->table.columns[column].quantity == REPORT_NUMBER;
-}
-
 /* '-': only the source has the row, '+': only the target; '\0': both. */
 static char grid_only(const struct view_grid *grid, int64_t row)
 {
@@ -272,10 +250,16 @@ bool view__grid_differs(const struct view_grid *grid, int64_t row)
 
 	if (grid_only(grid, row))
 		return true;
-	for (int i = 0; i < last; i++)
-		if (grid->traits[i].size > 1 && !grid_is_link(grid, i) &&
+	for (int i = 0; i < last; i++) {
+		const struct view_grid_trait *trait = &grid->traits[i];
+		/* Numbers that lead to other screens are given out anew by each recording. */
+		const bool is_link = trait->column && trait->column->importance == 0 &&
+				     grid->table.columns[i].quantity == REPORT_NUMBER;
+
+		if (trait->size > 1 && !is_link &&
 		    grid_pair_differs(view__grid_at(grid, row, i), view__grid_at(grid, row, i + 1)))
 			return true;
+	}
 	return false;
 }
 
@@ -289,11 +273,6 @@ bool view__grid_differs(const struct view_grid *grid, int64_t row)
 #define GRID_STAY_LEAST 8  /* a text that stays is cut down to that where nothing else has room */
 #define GRID_EDGES      2  /* marks at the left and at the right */
 
-static int grid_most(int a, int b)
-{
-	return max(a, b);
-}
-
 /* ---- widths ---------------------------------------------------------------------------------- */
 
 /* @head: of its heading, short and long. Percentages say more than a long heading does. */
@@ -302,56 +281,45 @@ static void grid_number_width(const struct view_grid *grid, struct view_grid_tra
 {
 	const bool bar = trait->column && trait->column->bar && trait->role == VIEW_GRID_PLAIN;
 	const int most = GRID_HEAD_LEAST + (trait->size > 1 ? GRID_HEAD_MORE : 0);
-	const int number = grid_most(trait->cells, min(head[0], most));
+	const int number = max(trait->cells, min(head[0], most));
 
 	trait->base = number;
-	trait->wanted = grid_most(number, head[0]);
+	trait->wanted = max(number, head[0]);
 	if (trait->role == VIEW_GRID_DIFF)
-		trait->wanted = grid_most(trait->wanted, trait->percents);
-	/* What has bars is what the table is about: its percentages are, too. */
+		trait->wanted = max(trait->wanted, trait->percents);
+	/* A table is about its columns with bars: their differences get percentages, too. */
 	if (trait->role == VIEW_GRID_DIFF && trait->column && trait->column->bar &&
 	    grid->width >= GRID_BAR_FROM)
 		trait->base = trait->wanted;
 	trait->bar_from = bar ? number : 0;
 	if (bar) {
 		trait->base += grid->width >= GRID_BAR_FROM ? GRID_BAR_LEAST : 0;
-		trait->wanted = grid_most(
-			trait->wanted, number + (trait->size > 1 ? GRID_BAR_LEAST : GRID_BAR_MOST));
+		trait->wanted = max(trait->wanted,
+				    number + (trait->size > 1 ? GRID_BAR_LEAST : GRID_BAR_MOST));
 	}
-	trait->most = bar ? trait->wanted : grid_most(trait->wanted, head[1]);
-}
-
-static void grid_text_width(struct view_grid_trait *trait, int head)
-{
-	const int least =
-		trait->column && trait->column->least > 0 ? trait->column->least : GRID_TEXT_LEAST;
-
-	trait->most = grid_most(trait->cells, head);
-	trait->wanted = min(trait->most, GRID_TEXT_MOST);
-	trait->base = min(trait->most, least);
-}
-
-static void grid_head_width(const struct view_grid *grid, int column, int head[2])
-{
-	char text[VIEW_GRID_TEXT];
-
-	for (int i = 0; i < 2; i++)
-		head[i] = view_text_width(grid_head(grid, column, i * VIEW_GRID_TEXT, text)) +
-			  (grid->sort == column);
+	trait->most = bar ? trait->wanted : max(trait->wanted, head[1]);
 }
 
 static void grid_widths(struct view_grid *grid)
 {
 	for (int i = 0; i < grid->table.column_count; i++) {
 		struct view_grid_trait *trait = &grid->traits[i];
+		char text[VIEW_GRID_TEXT];
 		int head[2];
 
-		grid_head_width(grid, i, head);
+		for (int k = 0; k < 2; k++)
+			head[k] = view_text_width(grid_head(grid, i, k * VIEW_GRID_TEXT, text)) +
+				  (grid->sort == i);
 		trait->stays = trait->fits = trait->alone = false;
-		if (trait->number)
+		if (trait->number) {
 			grid_number_width(grid, trait, head);
-		else
-			grid_text_width(trait, head[1]);
+		} else {
+			trait->most = max(trait->cells, head[1]);
+			trait->wanted = min(trait->most, GRID_TEXT_MOST);
+			trait->base = min(trait->most, trait->column && trait->column->least > 0
+							       ? trait->column->least
+							       : GRID_TEXT_LEAST);
+		}
 		if (trait->column && trait->column->width > 0 && trait->role != VIEW_GRID_DIFF)
 			trait->base = trait->wanted = trait->most = trait->column->width;
 	}
@@ -403,19 +371,6 @@ static int grid_stay(struct view_grid *grid, int room)
 	return used;
 }
 
-/* Groups that are wider than @room. */
-static void grid_part(struct view_grid *grid, int room)
-{
-	for (int i = 0; i < grid->table.column_count; i++) {
-		const int size = grid->traits[i].size;
-
-		if (size < 2 || grid_group_width(grid, i) <= room)
-			continue;
-		for (int of = i; of < i + size; of++)
-			grid->traits[of].alone = true;
-	}
-}
-
 /* Comparing, what the rows are ordered by comes before all else. */
 static int grid_importance(const struct view_grid *grid, int column)
 {
@@ -460,8 +415,8 @@ static int grid_widest(const struct view_grid *grid)
 	return widest;
 }
 
-/* A table of names alone says nothing: these are cut for what matters most. Of two reports, where
- * that is too little still, Diff has no place, then Target. Returns the columns gained. */
+/* A table of names alone says nothing: the texts that stay are cut until @group has room. If that
+ * is not enough, Diff is left out, then Target. Returns the columns gained. */
 static int grid_make_room(struct view_grid *grid, int group, int room)
 {
 	int slack = 0, size = grid->traits[group].size;
@@ -469,23 +424,32 @@ static int grid_make_room(struct view_grid *grid, int group, int room)
 
 	for (int i = 0; i < grid->table.column_count; i++)
 		if (grid->traits[i].stays && !grid->traits[i].number)
-			slack += grid_most(grid->traits[i].base - GRID_STAY_LEAST, 0);
+			slack += max(grid->traits[i].base - GRID_STAY_LEAST, 0);
 	while (need > slack && size > 1)
 		need -= grid->traits[group + --size].base + 1;
-	need = grid_most(min(need, slack), 0);
+	need = max(min(need, slack), 0);
 	for (int i = 0; i < need; i++)
 		grid->traits[grid_widest(grid)].base--;
 	return need;
 }
 
-/* What matters most is there in any case; of a group that was parted the rest is next. */
+/* Choose what fits by importance. The most important group is shown in any case; the other columns
+ * of a group that was parted come right after its first. */
 static void grid_choose(struct view_grid *grid, int room)
 {
 	int next = grid_next_fit(grid), group = -1;
 
 	if (next >= 0 && grid_group_width(grid, next) > room)
 		room += grid_make_room(grid, next, room);
-	grid_part(grid, room);
+	/* A group that is wider than the room is parted: each of its columns stands for itself. */
+	for (int i = 0; i < grid->table.column_count; i++) {
+		const int size = grid->traits[i].size;
+
+		if (size < 2 || grid_group_width(grid, i) <= room)
+			continue;
+		for (int of = i; of < i + size; of++)
+			grid->traits[of].alone = true;
+	}
 	for (; next >= 0; next = grid_next_fit(grid)) {
 		room -= grid_group_width(grid, next);
 		if (room < 0 && group >= 0 && grid->traits[next].group != group)
@@ -493,15 +457,6 @@ static void grid_choose(struct view_grid *grid, int room)
 		group = grid->traits[next].group;
 		grid->traits[next].fits = true;
 	}
-}
-
-static void grid_line_up(struct view_grid *grid)
-{
-	grid->lineup_count = 0;
-	for (int pass = 0; pass < 2; pass++)
-		for (int i = 0; i < grid->table.column_count; i++)
-			if (grid_scrolls(grid, i) && grid->traits[i].fits == (pass == 0))
-				grid->lineup[grid->lineup_count++] = i;
 }
 
 /* The first of the line-up from which all the rest fits. */
@@ -553,9 +508,34 @@ static void grid_place_lineup(struct view_grid *grid, int *room)
 	}
 }
 
-/* What is left over goes to those that want more, the first ones first. */
-static void grid_spread(struct view_grid *grid, int room)
+void view_grid_layout(struct view_grid *grid, int width, int height)
 {
+	/* Each column has a blank after it; that of the last one is needed beside a scroll mark. */
+	int room = width - GRID_EDGES + (grid->count < height), x = 1;
+
+	grid->width = width;
+	grid->place_count = 0;
+	if (!grid->traits)
+		return;
+	view__grid_scroll(grid, height);
+	/* the rows on the screen */
+	for (int64_t i = grid->scroll; i < grid->count && i < grid->scroll + height - 1; i++)
+		grid_measure_row(grid, grid->order[i]);
+	grid_widths(grid);
+	grid_choose(grid, room - grid_stay(grid, room));
+	grid->lineup_count = 0;
+	for (int pass = 0; pass < 2; pass++)
+		for (int i = 0; i < grid->table.column_count; i++)
+			if (grid_scrolls(grid, i) && grid->traits[i].fits == (pass == 0))
+				grid->lineup[grid->lineup_count++] = i;
+	for (int i = 0; i < grid->table.column_count; i++)
+		if (grid->traits[i].stays)
+			grid_place_group(grid, i, &room);
+	grid->column = min(grid->column, grid_last_start(grid, room));
+	grid->column = max(grid->column, 0);
+	grid->before = grid->column > 0;
+	grid_place_lineup(grid, &room);
+	/* What is left over goes to those that want more, the first ones first. */
 	for (int pass = 0; pass < 2; pass++)
 		for (int i = 0; i < grid->place_count; i++) {
 			struct view_grid_place *place = &grid->places[i];
@@ -568,30 +548,6 @@ static void grid_spread(struct view_grid *grid, int room)
 			place->width += more;
 			room -= more;
 		}
-}
-
-void view_grid_layout(struct view_grid *grid, int width, int height)
-{
-	/* Each column has a blank after it; that of the last one is needed beside a scroll mark. */
-	int room = width - GRID_EDGES + (grid->count < height), x = 1;
-
-	grid->width = width;
-	grid->place_count = 0;
-	if (!grid->traits)
-		return;
-	view__grid_scroll(grid, height);
-	grid_measure(grid, height);
-	grid_widths(grid);
-	grid_choose(grid, room - grid_stay(grid, room));
-	grid_line_up(grid);
-	for (int i = 0; i < grid->table.column_count; i++)
-		if (grid->traits[i].stays)
-			grid_place_group(grid, i, &room);
-	grid->column = min(grid->column, grid_last_start(grid, room));
-	grid->column = grid_most(grid->column, 0);
-	grid->before = grid->column > 0;
-	grid_place_lineup(grid, &room);
-	grid_spread(grid, room);
 	for (int i = 0; i < grid->place_count; i++) {
 		grid->places[i].x = x;
 		x += grid->places[i].width + 1;

@@ -1,8 +1,8 @@
 /*
  * The order of a grid's rows: a stable merge sort of numbers that stand for the cells.
  *
- * A cell's key is its number, or eight bytes of its text; texts that are equal so far are sorted
- * again by the next eight, so a million rows are in order after a few looks at each.
+ * A cell's key is its number, or eight bytes of its text. Rows whose eight bytes are equal are
+ * sorted again by the next eight, so that a million texts are sorted without comparing whole texts.
  *
  * Threading: the screen's. Ownership: the grid's arrays.
  */
@@ -20,8 +20,8 @@
 struct grid_sorter {
 	const struct view_grid *grid;
 	bool descending;
-	bool cells;   /* equal keys are not equal cells: compare these */
-	bool stopped; /* what is under way is wanted no longer, and left as it is */
+	bool cells;   /* equal keys do not mean equal cells: the cells are compared */
+	bool stopped; /* the work was cancelled; the keys stay as they are */
 };
 
 /* Rows that are equal up to the key's bytes. */
@@ -32,32 +32,6 @@ struct grid_run {
 static unsigned char grid_lower(char c)
 {
 	return c >= 'A' && c <= 'Z' ? (unsigned char)(c - 'A' + 'a') : (unsigned char)c;
-}
-
-/* The first eight bytes, case aside. */
-static uint64_t grid_text_key(const char *text)
-{
-	uint64_t key = 0;
-
-	for (int i = 0; i < 8; i++) {
-		key = key << 8 | grid_lower(*text);
-		text += *text != '\0';
-	}
-	return key;
-}
-
-static uint64_t grid_number_key(double value)
-{
-	uint64_t bits;
-
-	value += 0.0; /* -0 is 0 */
-	memcpy(&bits, &value, sizeof(bits));
-	return bits >> 63 ? ~bits : bits | UINT64_C(1) << 63;
-}
-
-static bool grid_empty(const struct report_cell *cell)
-{
-	return cell->type != PROF_TEXT && isnan(view__cell_number(cell));
 }
 
 static int grid_compare_texts(const char *a, const char *b)
@@ -97,67 +71,47 @@ static bool grid_after(const struct grid_sorter *sorter, const struct view_grid_
 	return sorter->descending ? order < 0 : order > 0;
 }
 
-/* Looked at between some thousand rows: whoever waits is heard within a millisecond. */
+/* Called every few thousand rows, so that cancelling takes less than a millisecond. */
 static bool grid_stopped(struct grid_sorter *sorter)
 {
 	sorter->stopped = sorter->stopped || view__grid_stopped(sorter->grid->context);
 	return sorter->stopped;
 }
 
-/* Two runs of `from` that are merged into `to`, as far as `at`. */
-struct grid_merge {
-	const struct view_grid_key *from;
-	struct view_grid_key *to;
-	int64_t left, middle, right, end, at;
-};
-
-static void grid_merge_some(const struct grid_sorter *sorter, struct grid_merge *merge,
-			    int64_t until)
+/* Merge the sorted rows @begin .. @middle - 1 and @middle .. @end - 1 of @from into @to. */
+static void grid_merge(struct grid_sorter *sorter, const struct view_grid_key *from,
+		       struct view_grid_key *to, int64_t begin, int64_t middle, int64_t end)
 {
-	const struct view_grid_key *from = merge->from;
-	struct view_grid_key *to = merge->to;
-	const int64_t middle = merge->middle, end = merge->end;
-	int64_t left = merge->left, right = merge->right;
+	int64_t left = begin, right = middle;
 
-	for (int64_t i = merge->at; i < until; i++) {
-		const bool take = left < middle &&
-				  (right >= end || !grid_after(sorter, &from[left], &from[right]));
+	for (int64_t i = begin; i < end && !grid_stopped(sorter);) {
+		const int64_t until = min(end, i + VIEW_GRID_SLICE);
 
-		to[i] = from[take ? left++ : right++];
-	}
-	merge->left = left;
-	merge->right = right;
-	merge->at = until;
-}
+		for (; i < until; i++) {
+			const bool is_left =
+				left < middle &&
+				(right >= end || !grid_after(sorter, &from[left], &from[right]));
 
-static void grid_merge(struct grid_sorter *sorter, struct grid_merge merge)
-{
-	while (merge.at < merge.end && !grid_stopped(sorter))
-		grid_merge_some(sorter, &merge,
-				merge.end - merge.at > VIEW_GRID_SLICE ? merge.at + VIEW_GRID_SLICE
-								       : merge.end);
-}
-
-static void grid_insertion_sort(const struct grid_sorter *sorter, struct view_grid_key *keys,
-				int64_t count)
-{
-	for (int64_t i = 1; i < count; i++) {
-		const struct view_grid_key key = keys[i];
-		int64_t at = i;
-
-		for (; at > 0 && grid_after(sorter, &keys[at - 1], &key); at--)
-			keys[at] = keys[at - 1];
-		keys[at] = key;
+			to[i] = from[is_left ? left++ : right++];
+		}
 	}
 }
 
+/* Runs of a few rows are sorted by insertion, then merged, from `keys` to `spare` and back. */
 static void grid_merge_sort(struct grid_sorter *sorter, struct view_grid_key *keys,
 			    struct view_grid_key *spare, int64_t count)
 {
 	struct view_grid_key *from = keys, *to = spare, *swap;
 
 	for (int64_t i = 0; i < count && !sorter->stopped; i += GRID_FEW) {
-		grid_insertion_sort(sorter, keys + i, min(count - i, GRID_FEW));
+		for (int64_t k = i + 1; k < min(count, i + GRID_FEW); k++) {
+			const struct view_grid_key key = keys[k];
+			int64_t at = k;
+
+			for (; at > i && grid_after(sorter, &keys[at - 1], &key); at--)
+				keys[at] = keys[at - 1];
+			keys[at] = key;
+		}
 		if (i % (VIEW_GRID_SLICE * GRID_FEW) == 0)
 			grid_stopped(sorter);
 	}
@@ -167,8 +121,7 @@ static void grid_merge_sort(struct grid_sorter *sorter, struct view_grid_key *ke
 			const int64_t end = min(i + 2 * run, count);
 
 			if (middle < end && grid_after(sorter, &from[middle - 1], &from[middle]))
-				grid_merge(sorter, (struct grid_merge){from, to, i, middle, middle,
-								       end, i});
+				grid_merge(sorter, from, to, i, middle, end);
 			else
 				memcpy(&to[i], &from[i], (size_t)(end - i) * sizeof(*to));
 		}
@@ -180,7 +133,8 @@ static void grid_merge_sort(struct grid_sorter *sorter, struct view_grid_key *ke
 		memcpy(keys, from, (size_t)count * sizeof(*keys));
 }
 
-/* Sort a run by the bytes of its texts from @offset on. */
+/* Sort a run by eight bytes of its texts from @offset on, case aside; if they are the @last bytes
+ * that are made a key, by the whole texts. */
 static struct grid_run grid_text_run(struct grid_sorter *sorter, int64_t begin, int64_t end,
 				     size_t offset, bool last)
 {
@@ -188,8 +142,13 @@ static struct grid_run grid_text_run(struct grid_sorter *sorter, int64_t begin, 
 
 	for (int64_t i = begin; i < end; i++) {
 		struct view_grid_key *key = &grid->keys[i];
+		const char *text = view__grid_at(grid, key->row, grid->sort)->text + offset;
 
-		key->key = grid_text_key(view__grid_at(grid, key->row, grid->sort)->text + offset);
+		key->key = 0;
+		for (int byte = 0; byte < 8; byte++) {
+			key->key = key->key << 8 | grid_lower(*text);
+			text += *text != '\0';
+		}
 	}
 	sorter->cells = last;
 	grid_merge_sort(sorter, grid->keys + begin, grid->spare, end - begin);
@@ -212,33 +171,26 @@ static bool grid_equal_run(const struct view_grid_key *keys, struct grid_run *ru
 	return false;
 }
 
-/* What all texts begin with, which tells none apart. */
-static size_t grid_common_prefix(const struct view_grid *grid, int64_t count)
+static void grid_sort_texts(struct grid_sorter *sorter, int64_t count)
 {
-	const char *first = view__grid_at(grid, grid->keys[0].row, grid->sort)->text;
-	size_t common = strlen(first);
+	const struct view_grid *grid = sorter->grid;
+	const char *first =
+		count > 0 ? view__grid_at(grid, grid->keys[0].row, grid->sort)->text : "";
+	size_t prefix = strlen(first); /* what all texts begin with tells none apart */
+	struct grid_run runs[GRID_LEVELS], next;
+	int level = 0;
 
-	for (int64_t i = 1; i < count && common > 0; i++) {
+	for (int64_t i = 1; i < count && prefix > 0; i++) {
 		const char *text = view__grid_at(grid, grid->keys[i].row, grid->sort)->text;
 		size_t same = 0;
 
-		while (same < common && grid_lower(text[same]) == grid_lower(first[same]))
+		while (same < prefix && grid_lower(text[same]) == grid_lower(first[same]))
 			same++;
-		common = same;
+		prefix = same;
 	}
-	return common;
-}
-
-static void grid_sort_texts(struct grid_sorter *sorter, int64_t count)
-{
-	struct grid_run runs[GRID_LEVELS], next;
-	const size_t prefix = grid_common_prefix(sorter->grid, count);
-	int level = 0;
-
 	runs[0] = grid_text_run(sorter, 0, count, prefix, false);
 	while (level >= 0 && !grid_stopped(sorter)) {
-		if (level + 1 == GRID_LEVELS ||
-		    !grid_equal_run(sorter->grid->keys, &runs[level], &next)) {
+		if (level + 1 == GRID_LEVELS || !grid_equal_run(grid->keys, &runs[level], &next)) {
 			level--;
 			continue;
 		}
@@ -248,7 +200,7 @@ static void grid_sort_texts(struct grid_sorter *sorter, int64_t count)
 	}
 }
 
-/* The rows that have a value first, then the others. Returns how many have. */
+/* Keys of the rows that have a value, then the rows without one. Returns how many have one. */
 static int64_t grid_fill_keys(struct view_grid *grid, bool *only_texts)
 {
 	const int64_t rows = grid->table.row_count;
@@ -257,26 +209,33 @@ static int64_t grid_fill_keys(struct view_grid *grid, bool *only_texts)
 
 	for (int64_t row = 0; row < rows; row++) {
 		const struct report_cell *cell = view__grid_at(grid, row, grid->sort);
+		double value = view__cell_number(cell) + 0.0; /* -0 is 0 */
+		uint64_t bits;
 
-		if (grid_empty(cell))
+		if (cell->type != PROF_TEXT && isnan(value))
 			continue;
-		if (cell->type == PROF_TEXT)
-			texts = true;
-		else
+		grid->keys[count] = (struct view_grid_key){0, row};
+		if (cell->type == PROF_TEXT) {
+			texts = true; /* the key is made when texts are sorted */
+		} else {
+			/* The bits of a double as a number in the order of the doubles. */
+			memcpy(&bits, &value, sizeof(bits));
+			grid->keys[count].key = bits >> 63 ? ~bits : bits | UINT64_C(1) << 63;
 			numbers = true;
-		grid->keys[count].row = row;
-		/* Texts get theirs when they are sorted. */
-		grid->keys[count++].key =
-			cell->type == PROF_TEXT ? 0 : grid_number_key(view__cell_number(cell));
+		}
+		count++;
 	}
-	/* Keys of texts and of numbers say nothing of each other. */
+	/* Keys of texts and keys of numbers cannot be compared: all cells are. */
 	for (int64_t i = 0; texts && numbers && i < count; i++)
 		grid->keys[i].key = 0;
 	*only_texts = texts && !numbers;
 	rest = count;
-	for (int64_t row = 0; row < rows; row++)
-		if (grid_empty(view__grid_at(grid, row, grid->sort)))
+	for (int64_t row = 0; row < rows; row++) {
+		const struct report_cell *cell = view__grid_at(grid, row, grid->sort);
+
+		if (cell->type != PROF_TEXT && isnan(view__cell_number(cell)))
 			grid->keys[rest++].row = row;
+	}
 	return count;
 }
 

@@ -27,7 +27,7 @@ enum status view_table_new(struct report_table *out, const char *name,
 		memset(out, 0, sizeof(*out));
 		return err_nomem(err);
 	}
-	if (column_count > 0)
+	if (columns)
 		memcpy(out->columns, columns, (size_t)column_count * sizeof(*columns));
 	out->column_count = column_count;
 	out->row_count = rows;

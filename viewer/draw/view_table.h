@@ -6,7 +6,8 @@
 
 #include "reports/table/report_table.h"
 
-/* All cells NULL at first. @columns and @name must be constant data. */
+/* All cells NULL at first. @columns and @name must be constant data; @columns NULL: the caller
+ * names them. */
 enum status view_table_new(struct report_table *out, const char *name,
 			   const struct report_column *columns, int column_count, int64_t rows,
 			   struct err *err);
