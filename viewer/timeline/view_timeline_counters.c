@@ -24,39 +24,39 @@
 
 /* ---- which ----------------------------------------------------------------------------------- */
 
-enum status view__series_load(struct view_timeline *tl, struct prof_db *db, struct err *err)
+/* None, the first ones, the next ones, ... none. */
+bool view__counters_request(struct view_timeline *tl, enum view_request request)
 {
 	struct view_counters *all = &tl->counters;
-	enum status status;
+	const int next = all->shown ? all->first + all->strip_count : 0;
 
-	if (!all->shown || all->known)
-		return ST_OK;
-	status = prof_timeline_counters(db, MOST_SERIES, &tl->tracks.arena, &all->series,
-					&all->count, err);
-	all->known = status == ST_OK;
-	return status;
-}
-
-static int view_strips_at(const struct view_timeline *tl)
-{
-	const struct view_counters *all = &tl->counters;
-	const int rows = tl->areas.lanes.height / PART / all->rows;
-	const int left = all->count - all->first;
-
-	return min(left, rows);
+	if (request != VIEW_COUNTERS_REQUEST)
+		return false;
+	all->asked = !all->shown || (all->strip_count > 0 && next < all->count);
+	all->shown = all->asked;
+	all->first = all->asked ? next : 0;
+	if (!all->asked)
+		view_message(tl->context, "no counters", NULL);
+	return true;
 }
 
 void view__place_strips(struct view_timeline *tl)
 {
 	struct view_counters *all = &tl->counters;
 	struct view_rect *columns[] = {&tl->areas.labels, &tl->areas.lanes, &tl->areas.idle};
+	const int room = tl->areas.lanes.height;
 	int height;
 
+	if (all->shown && !all->known && tl->status == ST_OK) {
+		tl->status = prof_timeline_counters(tl->db, MOST_SERIES, &tl->tracks.arena,
+						    &all->series, &all->count, &tl->err);
+		all->known = tl->status == ST_OK;
+	}
 	all->area = (struct view_rect){0};
-	all->rows = tl->areas.lanes.height >= TALL_FROM ? 2 : 1;
+	all->rows = room >= TALL_FROM ? 2 : 1;
 	if (!all->shown || !all->known || all->first >= all->count)
 		return;
-	height = view_strips_at(tl) * all->rows;
+	height = min(all->count - all->first, room / PART / all->rows) * all->rows;
 	for (size_t i = 0; i < ARRAY_LEN(columns); i++)
 		columns[i]->height -= columns[i]->height > height ? height : 0;
 	all->area = (struct view_rect){
@@ -64,35 +64,9 @@ void view__place_strips(struct view_timeline *tl)
 		tl->areas.labels.width + tl->areas.lanes.width + tl->areas.idle.width, height};
 }
 
-/* None, the first ones, the next ones, ... none. */
-bool view__counters_request(struct view_timeline *tl, struct view_context *context,
-			    enum view_request request)
-{
-	struct view_counters *all = &tl->counters;
-	int more = 0;
-
-	if (request != VIEW_COUNTERS_REQUEST)
-		return false;
-	if (!all->shown) {
-		all->shown = all->tell = true;
-		all->first = 0;
-		return true;
-	}
-	more = all->first + all->strip_count;
-	if (all->strip_count > 0 && more < all->count) {
-		all->first = more;
-		all->tell = true;
-		return true;
-	}
-	all->shown = false;
-	all->first = 0;
-	view_message(context, "no counters", NULL);
-	return true;
-}
-
 /* ---- samples --------------------------------------------------------------------------------- */
 
-/* The moment of @clock that is in the cursor's column. */
+/* The time of @clock that is in the cursor's column. */
 static int64_t view_cursor_on(const struct view_timeline *tl, int clock)
 {
 	const struct view_window from = tl->clock[view__lead(tl)].window;
@@ -106,19 +80,32 @@ static int64_t view_cursor_on(const struct view_timeline *tl, int clock)
 }
 
 /* The last sample until @time; NaN: none. */
-static enum status view_sample(struct prof_db *db, const struct prof_counter *counter, int64_t time,
-			       double *out, struct err *err)
+static double view_read_sample(struct view_timeline *tl, const struct prof_counter *counter,
+			       int64_t time)
 {
 	struct prof_samples_cell cell;
-	enum status status = prof_timeline_sample_at(db, counter, time, &cell, err);
 
-	*out = status == ST_OK && cell.count > 0 ? cell.last : NAN;
-	return status;
+	if (tl->status == ST_OK)
+		tl->status = prof_timeline_sample_at(tl->db, counter, time, &cell, &tl->err);
+	return tl->status == ST_OK && cell.count > 0 ? cell.last : NAN;
 }
 
-static void view_fill_points(struct view_strip *strip, const struct prof_samples_cell *cells,
-			     int count, double held)
+static void view_load_strip(struct view_timeline *tl, struct view_strip *strip)
 {
+	const struct prof_counter *counter = strip->counter;
+	const struct view_window window = tl->clock[counter->clock].window;
+	const int count = 2 * tl->width;
+	struct prof_samples_cell *cells =
+		view__alloc(tl, &tl->picture, (size_t)count, sizeof(*cells));
+	double held = view_read_sample(tl, counter, window.from - 1);
+
+	strip->points = view__alloc(tl, &tl->picture, (size_t)count, sizeof(*strip->points));
+	strip->at_cursor = view_read_sample(tl, counter, view_cursor_on(tl, counter->clock));
+	if (tl->status == ST_OK)
+		tl->status = prof_timeline_samples(tl->db, counter, window.from, window.to, count,
+						   cells, &tl->err);
+	if (tl->status != ST_OK)
+		return;
 	for (int i = 0; i < count; i++) {
 		const struct prof_samples_cell *cell = &cells[i];
 
@@ -138,43 +125,15 @@ static void view_fill_points(struct view_strip *strip, const struct prof_samples
 		strip->flat &= strip->points[i].least != strip->low;
 }
 
-static enum status view_load_strip(struct view_timeline *tl, struct view_strip *strip,
-				   struct prof_db *db, struct err *err)
-{
-	const struct prof_counter *counter = strip->counter;
-	const struct view_window window = tl->clock[counter->clock].window;
-	const int count = 2 * tl->width;
-	struct prof_samples_cell *cells = arena_alloc(&tl->picture, (size_t)count, sizeof(*cells));
-	double held = NAN;
-	enum status status;
-
-	strip->points = arena_alloc(&tl->picture, (size_t)count, sizeof(*strip->points));
-	if (!cells || !strip->points)
-		return err_nomem(err);
-	status = view_sample(db, counter, window.from - 1, &held, err);
-	if (status == ST_OK)
-		status = view_sample(db, counter, view_cursor_on(tl, counter->clock),
-				     &strip->at_cursor, err);
-	if (status == ST_OK)
-		status = prof_timeline_samples(db, counter, window.from, window.to, count, cells,
-					       err);
-	if (status == ST_OK)
-		view_fill_points(strip, cells, count, held);
-	return status;
-}
-
 /* Right under the lanes, and higher, where these leave room. */
-static void view_settle_strips(struct view_timeline *tl, int count)
+static void view_raise_strips(struct view_timeline *tl, int count)
 {
 	struct view_counters *all = &tl->counters;
 	int used = 0, spare, more;
 
-	for (int i = 0; i < tl->lane_count; i++) {
-		const struct view_lane *lane = &tl->lanes[i];
-
-		if (lane->rows > 0 && lane->y + view__lane_height(lane) > used)
-			used = lane->y + view__lane_height(lane);
-	}
+	for (int i = 0; i < tl->lane_count; i++)
+		if (tl->lanes[i].rows > 0)
+			used = max(used, tl->lanes[i].y + view__lane_height(&tl->lanes[i]));
 	spare = tl->areas.lanes.height - used - 1;
 	if (spare < 0)
 		return;
@@ -184,46 +143,36 @@ static void view_settle_strips(struct view_timeline *tl, int count)
 	all->rows += more;
 }
 
-/* Of what a key has asked for: that there are none, or which of many these are. */
-static void view_tell(struct view_timeline *tl, struct view_context *context)
-{
-	struct view_counters *all = &tl->counters;
-	char text[64];
-
-	if (all->tell && all->count == 0) {
-		all->shown = false;
-		view_message(context, "no counters were recorded", NULL);
-	} else if (all->tell && all->strip_count < all->count) {
-		snprintf(text, sizeof(text), "counters %d to %d of %d", all->first + 1,
-			 all->first + all->strip_count, all->count);
-		view_message(context, text,
-			     all->first + all->strip_count < all->count ? ": p shows the next"
-									: "");
-	}
-	all->tell = false;
-}
-
-enum status view__strips_load(struct view_timeline *tl, struct view_context *context,
-			      struct err *err)
+void view__strips_load(struct view_timeline *tl)
 {
 	struct view_counters *all = &tl->counters;
 	const int count = all->area.height / all->rows;
-	enum status status = ST_OK;
+	char text[64];
 
+	if (tl->status != ST_OK)
+		return;
 	if (count > 0)
-		view_settle_strips(tl, count);
-	all->strips = arena_alloc(&tl->picture, (size_t)count + 1, sizeof(*all->strips));
-	if (!all->strips)
-		return err_nomem(err);
-	for (int i = 0; i < count && status == ST_OK; i++) {
-		if (view_cancelled(context))
-			return err_set(err, ST_INTERRUPTED, "interrupted");
+		view_raise_strips(tl, count);
+	all->strips = view__alloc(tl, &tl->picture, (size_t)count + 1, sizeof(*all->strips));
+	for (int i = 0; i < count && !view__stopped(tl); i++) {
 		all->strips[i] = (struct view_strip){.counter = &all->series[all->first + i]};
-		status = view_load_strip(tl, &all->strips[i], context->source->db, err);
-		all->strip_count += status == ST_OK;
+		view_load_strip(tl, &all->strips[i]);
+		all->strip_count += tl->status == ST_OK;
 	}
-	view_tell(tl, context);
-	return status;
+	if (tl->status != ST_OK)
+		return;
+	/* What a key has asked for: there are none, or these are so many of many. */
+	if (all->asked && all->count == 0) {
+		all->shown = false;
+		view_message(tl->context, "no counters were recorded", NULL);
+	} else if (all->asked && all->strip_count < all->count) {
+		const int last = all->first + all->strip_count;
+
+		snprintf(text, sizeof(text), "counters %d to %d of %d", all->first + 1, last,
+			 all->count);
+		view_message(tl->context, text, last < all->count ? ": p shows the next" : "");
+	}
+	all->asked = false;
 }
 
 void view__strips_match(struct view_timeline *tl)
@@ -246,7 +195,7 @@ void view__strips_match(struct view_timeline *tl)
 /* ---- showing --------------------------------------------------------------------------------- */
 
 /* With the unit that the counter's name ends in. */
-static const char *view_value_text(const char *name, double value, char out[FMT_SIZE])
+static const char *view_counter_text(const char *name, double value, char out[FMT_SIZE])
 {
 	const size_t length = strlen(name);
 
@@ -313,11 +262,11 @@ static void view_draw_strip_texts(const struct view_timeline *tl, int i, struct 
 	if (tl->areas.idle.width > 0)
 		view_text_right(pane, pane->rect.width - tl->areas.idle.width, 0,
 				tl->areas.idle.width, VIEW_BOLD,
-				view_value_text(name, strip->at_cursor, low));
+				view_counter_text(name, strip->at_cursor, low));
 	if (pane->rect.height < 2 || strip->flat)
 		return;
-	snprintf(text, sizeof(text), "%s to %s", view_value_text(name, strip->low, low),
-		 view_value_text(name, strip->high, high));
+	snprintf(text, sizeof(text), "%s to %s", view_counter_text(name, strip->low, low),
+		 view_counter_text(name, strip->high, high));
 	view_text_cut(pane, x, 1, label - x - 1, VIEW_DIM, text);
 }
 

@@ -3,9 +3,9 @@
  *
  * Arrows are looked up by index. A recording that has none, since it goes on or was not given any,
  * is asked where it has few arrows. What belongs to an operation is asked of tables of a model's
- * size, once for each operation in a row.
+ * size, once for each operation in a row; keys lead there (o).
  *
- * Sums by name say how often and how long what ran on the cursor's lane in the window, or between x
+ * Sums by name are how often and how long what ran on the cursor's lane in the window, or between x
  * and the cursor. A range of up to MOST_SPANS spans is summed exactly; of a longer one buckets are,
  * each under the site with most of its time, and the heading says so. Nothing is read again while
  * lane and range stay. Of each span what lies in the range counts.
@@ -27,127 +27,363 @@
 
 #define INSIDE_COLUMNS 256   /* that a span's children are read for */
 #define MOST_FLOWS     2     /* that are named */
-#define COLUMNS        2000  /* that a range's buckets are read for */
+#define MOST_PARENTS   8     /* that are named */
+#define SUM_COLUMNS    2000  /* that a range's buckets are read for */
 #define MOST_SPANS     10000 /* that are summed one by one */
-#define MOST_PARENTS   8
+#define FIELD_WIDTH    38
+#define NAME_WIDTH     15
 
-static void view_ask(struct view_belongs *belongs, struct prof_db *db)
+/* ---- fields ---------------------------------------------------------------------------------- */
+
+static void view_add_field(struct view_timeline *tl, const char *name, const char *value)
+{
+	if (value && value[0] && tl->under.count < VIEW_FIELDS)
+		tl->under.fields[tl->under.count++] = (struct view_field){name, value};
+}
+
+static void view_add_number(struct view_timeline *tl, const char *name, int64_t value)
+{
+	if (value != IPS_NULL)
+		view_add_field(tl, name, arena_printf(&tl->under.arena, "%lld", (long long)value));
+}
+
+/* A time in the exact ns and as people read it, after @before. */
+static void view_add_ns(struct view_timeline *tl, const char *name, int64_t ns, const char *before)
+{
+	char text[FMT_SIZE], exact[FMT_SIZE + 8] = "", count[FMT_SIZE];
+
+	if (ns <= -1000 || ns >= 1000)
+		snprintf(exact, sizeof(exact), " (%s ns)", fmt_count(count, ns));
+	view_add_field(tl, name,
+		       arena_printf(&tl->under.arena, "%s%s%s", before, fmt_ns(text, ns), exact));
+}
+
+static void view_add_phase(struct view_timeline *tl, char phase)
+{
+	static const struct {
+		char phase;
+		const char *text;
+	} phases[] = {{IPS_FORWARD, "F forward"},
+		      {IPS_BACKWARD, "B backward"},
+		      {IPS_WEIGHTS, "W weight gradient"},
+		      {IPS_RECOMPUTATION, "R recomputation"},
+		      {IPS_UPDATE, "U weight update"}};
+
+	for (size_t i = 0; i < ARRAY_LEN(phases); i++)
+		if (phases[i].phase == phase)
+			view_add_field(tl, "phase", phases[i].text);
+}
+
+/* What other screens know of @operation, or else of @name: its layer, its program, how many tensors
+ * its layer sends. */
+static void view_add_belongs(struct view_timeline *tl, const char *operation, const char *name)
 {
 	static const char sql[] =
 		"WITH l AS (SELECT coalesce((SELECT layer FROM operations WHERE operation = :name "
 		"LIMIT 1), (SELECT layer FROM layers WHERE layer = :name)) AS layer) "
 		"SELECT layer, (SELECT min(program_id) FROM programs WHERE operation = :name), "
 		"(SELECT count(*) FROM tensors t WHERE t.layer = l.layer) FROM l";
-	struct prof_query *query;
-	bool row = false;
-
-	if (prof_query_open(&query, db, sql, NULL) != ST_OK)
-		return;
-	prof_query_text(query, ":name", belongs->of);
-	if (prof_query_step(query, &row, NULL) == ST_OK && row) {
-		view_place_text(belongs->layer, prof_column_text(query, 0));
-		belongs->program_id = prof_column_int(query, 1);
-		belongs->tensors = belongs->layer[0] ? prof_column_int(query, 2) : 0;
-	}
-	prof_query_close(query);
-}
-
-static const struct view_belongs *view_belongs(struct view_timeline *tl, struct prof_db *db,
-					       const char *name)
-{
 	struct view_belongs *belongs = &tl->under.belongs;
 
+	view_add_field(tl, "operation", operation);
+	name = operation ? operation : name;
 	if (!name || !name[0] || strlen(name) >= sizeof(belongs->of))
-		return NULL;
+		return;
 	if (strcmp(belongs->of, name) != 0) {
+		struct prof_query *query;
+		enum status status = prof_query_open(&query, tl->db, sql, NULL);
+
 		*belongs = (struct view_belongs){.program_id = IPS_NULL};
 		view_place_text(belongs->of, name);
-		view_ask(belongs, db);
+		prof_query_text(query, ":name", name);
+		if (prof_query_next(query, &status, NULL)) {
+			view_place_text(belongs->layer, prof_column_text(query, 0));
+			belongs->program_id = prof_column_int(query, 1);
+			belongs->tensors = belongs->layer[0] ? prof_column_int(query, 2) : 0;
+		}
+		prof_query_close(query);
 	}
-	return belongs;
+	view_add_field(tl, "layer", belongs->layer);
+	view_add_number(tl, "program", belongs->program_id);
+	if (belongs->tensors > 0)
+		view_add_number(tl, "its tensors", belongs->tensors);
 }
 
-static int64_t view_self_ns(struct view_timeline *tl, struct prof_db *db, bool *exact)
+/* ---- a span ---------------------------------------------------------------------------------- */
+
+/* Time of the span that no span in it takes: counted, or from buckets. */
+static void view_add_self(struct view_timeline *tl)
 {
 	const struct prof_span *span = &tl->under.span;
 	struct prof_bar *bars;
-	int64_t inside = 0;
+	int64_t inside = 0, self;
+	bool exact = true;
+	char ns[FMT_SIZE];
 	int count;
 
-	*exact = true;
 	if (span->dur_ns == IPS_NULL || span->dur_ns <= 0 ||
-	    prof_timeline_bars(db, span->track_id, span->start_ns, span->start_ns + span->dur_ns,
-			       INSIDE_COLUMNS, 0, &tl->under.arena, &bars, &count, NULL) != ST_OK)
-		return IPS_NULL;
-	for (int i = 0; i < count; i++) {
-		if (bars[i].depth != span->depth + 1)
-			continue;
-		inside += bars[i].busy_ns;
-		*exact = *exact && bars[i].span_id != IPS_NULL;
-	}
-	return inside == 0 ? IPS_NULL : inside < span->dur_ns ? span->dur_ns - inside : 0;
+	    prof_timeline_bars(tl->db, span->track_id, span->start_ns,
+			       span->start_ns + span->dur_ns, INSIDE_COLUMNS, 0, &tl->under.arena,
+			       &bars, &count, NULL) != ST_OK)
+		return;
+	for (int i = 0; i < count; i++)
+		if (bars[i].depth == span->depth + 1) {
+			inside += bars[i].busy_ns;
+			exact = exact && bars[i].span_id != IPS_NULL;
+		}
+	if (inside == 0)
+		return;
+	self = max(span->dur_ns - inside, 0);
+	view_add_field(tl, "self",
+		       arena_printf(&tl->under.arena, "%s%s (%.1f %%)", exact ? "" : "about ",
+				    fmt_ns(ns, self), (double)self / (double)span->dur_ns * 100));
 }
 
-static bool view_has_arrows(struct prof_db *db)
+/* Where the span's arrows come from (@in) or go to. */
+static void view_add_flows(struct view_timeline *tl, bool in)
 {
-	struct prof_query *query;
-	bool row = false;
-
-	if (prof_query_open(&query, db,
-			    "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'index' AND "
-			    "name = 'flow_to') OR (SELECT ifnull(max(row_id), 0) FROM flow_rows) "
-			    "< 10000",
-			    NULL) != ST_OK)
-		return false;
-	if (prof_query_step(query, &row, NULL) != ST_OK)
-		row = false;
-	row = row && prof_column_int(query, 0) == 1;
-	prof_query_close(query);
-	return row;
-}
-
-static const char *view_flow_text(struct view_timeline *tl, struct prof_db *db, bool in)
-{
+	static const char has_arrows[] =
+		"SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'index' AND "
+		"name = 'flow_to') OR (SELECT ifnull(max(row_id), 0) FROM flow_rows) "
+		"< 10000";
 	static const char *const sql[] = {
 		"SELECT s.name, s.track FROM flows f JOIN spans s ON s.span_id = f.to_span_id "
 		"WHERE f.from_span_id = :span LIMIT 3",
 		"SELECT s.name, s.track FROM flows f JOIN spans s ON s.span_id = f.from_span_id "
 		"WHERE f.to_span_id = :span LIMIT 3"};
+	struct arena *arena = &tl->under.arena;
 	struct prof_query *query;
 	const char *text = NULL;
-	bool row = false;
+	enum status status;
+	int64_t has = 0;
+	int count = 0;
 
-	if (!view_has_arrows(db) || prof_query_open(&query, db, sql[in], NULL) != ST_OK)
-		return NULL;
+	if (prof_db_number(tl->db, has_arrows, &has, NULL) != ST_OK || has != 1)
+		return;
+	status = prof_query_open(&query, tl->db, sql[in], NULL);
 	prof_query_int(query, ":span", tl->under.span.span_id);
-	for (int i = 0; prof_query_step(query, &row, NULL) == ST_OK && row; i++) {
+	while (count <= MOST_FLOWS && prof_query_next(query, &status, NULL)) {
 		const char *name = prof_column_text(query, 0), *track = prof_column_text(query, 1);
 
-		if (i == MOST_FLOWS) {
-			text = arena_printf(&tl->under.arena, "%s, ...", text ? text : "");
-			break;
-		}
-		text = arena_printf(&tl->under.arena, "%s%s%s on %s", text ? text : "",
-				    text ? ", " : "", name ? name : "?", track ? track : "?");
+		if (count++ == MOST_FLOWS)
+			text = arena_printf(arena, "%s, ...", text ? text : "");
+		else
+			text = arena_printf(arena, "%s%s%s on %s", text ? text : "",
+					    text ? ", " : "", name ? name : "?",
+					    track ? track : "?");
 	}
 	prof_query_close(query);
-	return text;
+	view_add_field(tl, in ? "waits for" : "leads to", text);
 }
+
+static void view_add_span(struct view_timeline *tl)
+{
+	const struct prof_span *span = &tl->under.span;
+
+	view_add_ns(tl, "start", span->start_ns, "");
+	if (span->dur_ns == IPS_NULL)
+		view_add_field(tl, "duration", "still open");
+	else
+		view_add_ns(tl, "duration", span->dur_ns, "");
+	view_add_self(tl);
+	view_add_phase(tl, span->phase);
+	view_add_number(tl, "stage", span->stage);
+	view_add_number(tl, "micro-batch", span->microbatch);
+	view_add_number(tl, "step", span->step);
+	view_add_number(tl, "weight update", span->weight_update);
+	view_add_field(tl, "arguments", span->arguments);
+	view_add_belongs(tl, span->operation, span->name);
+	view_add_flows(tl, true);
+	view_add_flows(tl, false);
+	view_add_number(tl, "execution", span->execution);
+	view_add_number(tl, "epoch", span->epoch);
+	view_add_field(tl, "mode", span->mode);
+	view_add_number(tl, "IPU", span->ipu);
+	view_add_number(tl, "replica", span->replica);
+	view_add_field(tl, "category", span->category);
+	view_add_field(tl, "clock", span->clock);
+	view_add_number(tl, "depth", span->depth);
+	view_add_number(tl, "span", span->span_id);
+}
+
+/* "worker 0 > Engine::run > update": the names around the span, outermost first. */
+static void view_find_path(struct view_timeline *tl)
+{
+	char *path = tl->under.path;
+	const char *names[MOST_PARENTS];
+	struct prof_span span = tl->under.span;
+	size_t length;
+	int count = 0;
+
+	while (span.parent_id != IPS_NULL && count < MOST_PARENTS &&
+	       prof_timeline_span(tl->db, span.parent_id, &tl->under.arena, &span, NULL) == ST_OK)
+		names[count++] = span.name ? span.name : "?";
+	length = (size_t)snprintf(path, VIEW_PATH_SIZE, "%s", view__lane(tl)->track->name);
+	while (count-- > 0 && length < VIEW_PATH_SIZE)
+		length += (size_t)snprintf(path + length, VIEW_PATH_SIZE - length, " > %s",
+					   names[count]);
+}
+
+/* ---- idle time ------------------------------------------------------------------------------- */
+
+static void view_add_gap_fields(struct view_timeline *tl)
+{
+	const struct view_lane *lane = view__lane(tl);
+	const struct view_gap *gap = &tl->under.gap;
+	const bool bsp = tl->choice.way == VIEW_BSP; /* whose steps are not what the lane lacks */
+	const struct view_run *runs = tl->runs;
+	int *run = &tl->under.gap_run;
+
+	*run = -1;
+	for (int i = 0; i < tl->run_count && lane->pipeline && !gap->dark; i++)
+		if (runs[i].group == view__group(tl, lane) && tl->cursor.ns >= runs[i].from &&
+		    tl->cursor.ns < runs[i].to)
+			*run = i;
+	if (gap->begun)
+		view_add_ns(tl,
+			    gap->dark ? "untraced from"
+			    : bsp     ? "no stage from"
+				      : "idle from",
+			    gap->at.from, "");
+	view_add_ns(tl,
+		    gap->dark ? "for"
+		    : bsp     ? "no stage for"
+			      : "idle for",
+		    gap->at.to - gap->at.from, gap->begun && gap->ended ? "" : "at least ");
+	view_add_field(tl, "lane", lane->track->name);
+	if (*run >= 0) {
+		view_add_number(tl, "weight update", runs[*run].weight_update);
+		view_add_field(tl, "bubble", "within the pipeline run");
+	}
+}
+
+/* Device lanes hold the first executions only: say so where one of the others would be. */
+static void view_add_untraced(struct view_timeline *tl)
+{
+	static const char sql[] =
+		"SELECT execution, traced, (SELECT min(execution) FROM executions WHERE traced = "
+		"1), "
+		"(SELECT max(execution) FROM executions WHERE traced = 1), "
+		"(SELECT count(*) FROM executions WHERE traced = 1) FROM executions "
+		"WHERE start_ns <= :at ORDER BY start_ns DESC LIMIT 1";
+	struct prof_query *query;
+	enum status status = prof_query_open(&query, tl->db, sql, NULL);
+
+	prof_query_int(query, ":at",
+		       view_link_map(tl->links.points, tl->links.count, tl->cursor.ns, 0));
+	if (prof_query_next(query, &status, NULL) && prof_column_int(query, 1) == 0 &&
+	    prof_column_int(query, 4) > 0) {
+		snprintf(tl->under.hint, sizeof(tl->under.hint),
+			 "execution %lld has no device lanes: "
+			 "autoReport.executionProfileProgramRunCount %lld",
+			 (long long)prof_column_int(query, 0),
+			 (long long)prof_column_int(query, 4));
+		view_add_field(tl, "recorded for",
+			       arena_printf(&tl->under.arena, "executions %lld to %lld",
+					    (long long)prof_column_int(query, 2),
+					    (long long)prof_column_int(query, 3)));
+		view_add_field(tl, "all are in", "stage_timings");
+	}
+	prof_query_close(query);
+}
+
+/* ---- what is under the cursor ---------------------------------------------------------------- */
+
+/* A step of the device, in the view of steps. */
+static void view_add_step_fields(struct view_timeline *tl)
+{
+	const struct view_step *at = &tl->device.at_cursor;
+	const struct prof_step *step = at->step;
+	struct arena *arena = &tl->under.arena;
+	char number[FMT_SIZE];
+
+	view_add_field(tl, "type", step->type);
+	view_add_belongs(tl, step->operation, NULL);
+	view_add_field(tl, "cycles", arena_strdup(arena, fmt_count(number, step->cycles)));
+	view_add_ns(tl, "duration", at->to_ns - at->from_ns, "");
+	view_add_number(tl, "active tiles", step->active_tiles);
+	if (!isnan(step->tile_balance))
+		view_add_field(tl, "tile balance", arena_printf(arena, "%.3f", step->tile_balance));
+	if (!isnan(step->active_tile_balance))
+		view_add_field(tl, "of active",
+			       arena_printf(arena, "%.3f", step->active_tile_balance));
+	view_add_number(tl, "bytes in", step->bytes_in);
+	view_add_number(tl, "bytes out", step->bytes_out);
+	view_add_phase(tl, step->phase);
+	view_add_number(tl, "stage", step->stage);
+	if (step->microbatch != IPS_NULL)
+		view_add_number(tl, "micro-batch", step->microbatch + at->run.first_microbatch);
+	view_add_number(tl, "weight update", at->run.weight_update);
+	view_add_number(tl, "trace step", step->trace_step);
+	view_add_number(tl, "its program", step->program_id);
+	view_add_ns(tl, "start", at->from_ns, "");
+	snprintf(tl->under.path, sizeof(tl->under.path), "%s", view__lane(tl)->track->name);
+}
+
+/* A span that was jumped to stays selected while the cursor is in it. */
+static bool view_is_pinned(struct view_timeline *tl)
+{
+	struct prof_span *span = &tl->under.span;
+
+	return tl->cursor.pinned != IPS_NULL &&
+	       prof_timeline_span(tl->db, tl->cursor.pinned, &tl->under.arena, span, NULL) ==
+		       ST_OK &&
+	       tl->cursor.ns >= span->start_ns &&
+	       (span->dur_ns == IPS_NULL || tl->cursor.ns < span->start_ns + max(span->dur_ns, 1));
+}
+
+void view__detail_load(struct view_timeline *tl)
+{
+	/* Transfers and syncs within a run are idle time to the bubble: why. */
+	static const char *const why[VIEW_CAUSES] = {
+		"", "ramp-up: before its first work", "ramp-down: after its last work",
+		"imbalance: waits for others", "communication: its input is on the way"};
+	const struct view_lane *lane = view__lane(tl);
+	struct view_under *under = &tl->under;
+
+	if (tl->status != ST_OK)
+		return;
+	arena_reset(&under->arena);
+	under->count = 0;
+	under->in_gap = false;
+	under->path[0] = under->hint[0] = '\0';
+	under->selected = IPS_NULL;
+	if (tl->device.at_cursor.step) {
+		view_add_step_fields(tl);
+		return;
+	}
+	if (view_is_pinned(tl)) {
+		under->selected = tl->cursor.pinned;
+	} else {
+		tl->cursor.pinned = IPS_NULL;
+		tl->status = prof_timeline_at(tl->db, lane->track->track_id, tl->cursor.ns,
+					      tl->cursor.depth, &under->selected, &tl->err);
+		if (tl->status == ST_OK && under->selected != IPS_NULL)
+			tl->status = prof_timeline_span(tl->db, under->selected, &under->arena,
+							&under->span, &tl->err);
+		if (tl->status != ST_OK)
+			return;
+	}
+	under->in_gap = (under->selected == IPS_NULL || under->span.depth < lane->work_depth) &&
+			view__gap_at(tl, tl->cursor.ns, &under->gap);
+	if (under->in_gap)
+		view_add_gap_fields(tl);
+	view_add_field(tl, "idle because", why[tl->bubbles.at_cursor]);
+	if (under->in_gap && lane->pipeline && lane->track->clock == IPS_DEVICE)
+		view_add_untraced(tl);
+	if (under->selected != IPS_NULL) {
+		if (!under->in_gap)
+			view_add_span(tl);
+		view_find_path(tl);
+	}
+}
+
+/* ---- sums by name ---------------------------------------------------------------------------- */
 
 struct view_sum {
 	const char *name;
 	int64_t count, total_ns, longest_ns;
 	bool rough; /* of buckets: the longest is not known */
-};
-
-/* What a name's spans come to; site by site, the last for spans without one. */
-struct view_summing {
-	struct view_timeline *tl;
-	struct view_window range;
-	struct arena arena;
-	struct prof_bar *bars;
-	int count;
-	struct view_sum *sums; /* tl->sites.count + 1 */
 };
 
 enum {
@@ -159,22 +395,17 @@ enum {
 	LONGEST
 };
 
-static const struct report_column view_columns[] = {
+static const struct report_column view_sum_columns[] = {
 	[NAME] = {"name", REPORT_TEXT},    [COUNT] = {"count", REPORT_COUNT},
 	[TOTAL] = {"total_ns", REPORT_NS}, [SHARE] = {"share", REPORT_FRACTION},
 	[MEAN] = {"mean_ns", REPORT_NS},   [LONGEST] = {"longest_ns", REPORT_NS},
 };
 
-static const struct view_grid_column view_shown[] = {
+static const struct view_grid_column view_sum_shown[] = {
 	{"name", NULL, 0, 0, 9, false},      {"total_ns", "total", 0, 0, 8, false},
 	{"share", NULL, 0, 0, 7, true},      {"count", NULL, 0, 0, 6, false},
 	{"mean_ns", "mean", 0, 0, 5, false}, {"longest_ns", "longest", 0, 0, 4, false},
 };
-
-bool view__shows_sums(const struct view_timeline *tl)
-{
-	return tl->choice.by_name && tl->choice.way != VIEW_BSP;
-}
 
 bool view__sums_lack_room(const struct view_timeline *tl, const struct view_context *context,
 			  char *out, size_t size)
@@ -189,84 +420,47 @@ bool view__sums_lack_room(const struct view_timeline *tl, const struct view_cont
 	return true;
 }
 
-/* ---- reading --------------------------------------------------------------------------------- */
-
-static enum status view_read_bars(struct view_summing *summing, struct view_context *context,
-				  struct err *err)
+/* The bars of the range: spans where they are few. Buckets first: they say how many there are. */
+static int view_read_range(struct view_timeline *tl, struct arena *arena, struct prof_bar **bars)
 {
-	const struct view_timeline *tl = summing->tl;
-	const struct view_window range = summing->range;
-	struct prof_db *db = context->source->db;
-	const int64_t track = tl->sums.track_id, now = tl->clock[view__lead(tl)].extent.to;
-	/* Buckets first: they tell how many spans there are. */
-	const int fits = prof_timeline_level(range.to - range.from, COLUMNS), level = max(0, fits);
+	const struct view_window range = tl->sums.range;
+	const int fits = prof_timeline_level(range.to - range.from, SUM_COLUMNS);
 	int64_t spans = 0;
-	enum status status =
-		prof_timeline_bars_at(db, track, level, range.from, range.to, now, &summing->arena,
-				      &summing->bars, &summing->count, err);
+	int count = 0;
 
-	for (int i = 0; i < summing->count && status == ST_OK; i++)
-		spans += summing->bars[i].count;
-	if (status != ST_OK || spans > MOST_SPANS)
-		return status;
-	if (view_cancelled(context))
-		return err_set(err, ST_INTERRUPTED, "interrupted");
-	return prof_timeline_bars_at(db, track, -1, range.from, range.to, now, &summing->arena,
-				     &summing->bars, &summing->count, err);
+	for (int level = max(0, fits);; level = -1) {
+		tl->status = prof_timeline_bars_at(tl->db, tl->sums.track_id, level, range.from,
+						   range.to, view__clock(tl)->extent.to, arena,
+						   bars, &count, &tl->err);
+		for (int i = 0; i < count && tl->status == ST_OK && level >= 0; i++)
+			spans += (*bars)[i].count;
+		if (level < 0 || spans > MOST_SPANS || view__stopped(tl))
+			break;
+	}
+	for (int i = 0; i < count && tl->status == ST_OK; i++)
+		view__read_site(tl, &(*bars)[i]);
+	return count;
 }
 
-static void view_add_bar(struct view_summing *summing, const struct prof_bar *bar)
+static void view_add_to_sum(struct view_timeline *tl, struct view_sum *sum,
+			    const struct prof_bar *bar)
 {
-	const struct view_window range = summing->range;
-	const struct view_timeline *tl = summing->tl;
-	const struct view_site *site = view__site(tl, bar->site_id);
-	struct view_sum *sum =
-		&summing->sums[site ? (size_t)(site - tl->sites.all) : tl->sites.count];
-	const int64_t end = bar->start_ns + bar->dur_ns;
-	int64_t ns = min(end, range.to) - max(bar->start_ns, range.from);
+	const struct view_window range = tl->sums.range;
+	int64_t ns = min(bar->start_ns + bar->dur_ns, range.to) - max(bar->start_ns, range.from);
 	int64_t count = 1;
 
-	sum->name = site && site->name ? site->name : "?";
 	if (bar->span_id == IPS_NULL) {
 		const double part = bar->dur_ns > 0 ? (double)ns / (double)bar->dur_ns : 1;
 
 		count = (int64_t)((double)bar->count * part + 0.5);
 		ns = (int64_t)((double)bar->busy_ns * part);
 		sum->rough = true;
-	} else if (ns > sum->longest_ns) {
-		sum->longest_ns = ns;
+	} else {
+		sum->longest_ns = max(ns, sum->longest_ns);
 	}
 	sum->count += count;
 	sum->total_ns += max(ns, 0);
 }
-
-static enum status view_sum_up(struct view_summing *summing, struct view_context *context,
-			       struct err *err)
-{
-	struct view_timeline *tl = summing->tl;
-	enum status status = view_read_bars(summing, context, err);
-
-	tl->sums.bucket_ns = 0;
-	for (int i = 0; i < summing->count && status == ST_OK; i++)
-		status = view__learn_site(tl, context->source->db, &summing->bars[i], err);
-	if (status != ST_OK)
-		return status;
-	summing->sums = arena_alloc(&summing->arena, tl->sites.count + 1, sizeof(*summing->sums));
-	if (!summing->sums)
-		return err_nomem(err);
-	memset(summing->sums, 0, (tl->sites.count + 1) * sizeof(*summing->sums));
-	for (int i = 0; i < summing->count; i++) {
-		const struct prof_bar *bar = &summing->bars[i];
-
-		if (bar->span_id == IPS_NULL && bar->dur_ns > tl->sums.bucket_ns)
-			tl->sums.bucket_ns = bar->dur_ns;
-		if (!view__left_out(tl, bar))
-			view_add_bar(summing, bar);
-	}
-	return ST_OK;
-}
-
-/* ---- rows ------------------------------------------------------------------------------------ */
 
 static int view_by_name(const void *a, const void *b)
 {
@@ -293,24 +487,46 @@ static int64_t view_join_names(struct view_sum *sums, size_t count)
 		last->count += sums[i].count;
 		last->total_ns += sums[i].total_ns;
 		last->rough |= sums[i].rough;
-		if (sums[i].longest_ns > last->longest_ns)
-			last->longest_ns = sums[i].longest_ns;
+		last->longest_ns = max(sums[i].longest_ns, last->longest_ns);
 	}
 	return names;
 }
 
-static enum status view_fill_rows(const struct view_summing *summing, struct report_table *out,
-				  struct err *err)
+/* The sums of one report, as a table; on failure it is empty. */
+static void view_sum_up(struct view_timeline *tl, struct report_table *out)
 {
-	const double range = (double)(summing->range.to - summing->range.from);
-	const int64_t names = view_join_names(summing->sums, summing->tl->sites.count + 1);
-	enum status status = view_table_new(out, "timeline_sums", view_columns,
-					    ARRAY_LEN(view_columns), names, err);
+	const double range = (double)(tl->sums.range.to - tl->sums.range.from);
+	struct prof_bar *bars = NULL;
+	struct view_sum *sums; /* site by site, the last for spans without one */
+	struct arena arena;
+	int64_t names;
+	int count;
 
-	for (int64_t i = 0; i < names && status == ST_OK; i++) {
-		const struct view_sum *sum = &summing->sums[i];
+	memset(out, 0, sizeof(*out));
+	(void)arena_init(&arena, 0);
+	tl->sums.bucket_ns = 0;
+	count = view_read_range(tl, &arena, &bars);
+	sums = view__alloc(tl, &arena, tl->sites.count + 1, sizeof(*sums));
+	for (int i = 0; i < count && sums; i++) {
+		const struct view_site *site = view__site(tl, bars[i].site_id);
+		struct view_sum *sum =
+			&sums[site ? (size_t)(site - tl->sites.all) : tl->sites.count];
 
-		status = view_table_text(out, i, NAME, sum->name, err);
+		if (bars[i].span_id == IPS_NULL)
+			tl->sums.bucket_ns = max(bars[i].dur_ns, tl->sums.bucket_ns);
+		if (view__left_out(tl, &bars[i]))
+			continue;
+		sum->name = site && site->name ? site->name : "?";
+		view_add_to_sum(tl, sum, &bars[i]);
+	}
+	names = sums ? view_join_names(sums, tl->sites.count + 1) : 0;
+	if (tl->status == ST_OK)
+		tl->status = view_table_new(out, "timeline_sums", view_sum_columns,
+					    ARRAY_LEN(view_sum_columns), names, &tl->err);
+	for (int64_t i = 0; i < names && tl->status == ST_OK; i++) {
+		const struct view_sum *sum = &sums[i];
+
+		tl->status = view_table_text(out, i, NAME, sum->name, &tl->err);
 		view_table_int(out, i, COUNT, sum->count);
 		view_table_int(out, i, TOTAL, sum->total_ns);
 		view_table_real(out, i, SHARE, (double)sum->total_ns / range);
@@ -319,137 +535,72 @@ static enum status view_fill_rows(const struct view_summing *summing, struct rep
 		if (!sum->rough)
 			view_table_int(out, i, LONGEST, sum->longest_ns);
 	}
-	if (status != ST_OK)
+	if (tl->status != ST_OK)
 		report_table_free(out);
-	return status;
-}
-
-static enum status view_table(struct view_timeline *tl, struct view_context *context,
-			      struct report_table *out, struct err *err)
-{
-	struct view_summing summing = {.tl = tl, .range = tl->sums.range};
-	enum status status;
-
-	memset(out, 0, sizeof(*out));
-	(void)arena_init(&summing.arena, 0);
-	status = view_sum_up(&summing, context, err);
-	if (status == ST_OK)
-		status = view_fill_rows(&summing, out, err);
-	if (status == ST_OK && !view__lane_rows(view__lane(tl), context->source->db, tl->sums.range,
-						&tl->sums.rows.from, &tl->sums.rows.to))
+	else if (!view__lane_rows(tl, view__lane(tl), tl->sums.range, &tl->sums.rows.from,
+				  &tl->sums.rows.to))
 		tl->sums.rows = (struct view_window){0, -1};
-	arena_fini(&summing.arena);
-	return status;
+	arena_fini(&arena);
 }
-
-/* ---- loading --------------------------------------------------------------------------------- */
 
 /* What is to be summed; true: the same as before. Two runs have no common x. */
-static bool view_aim(struct view_timeline *tl)
+static bool view_set_range(struct view_timeline *tl)
 {
 	const int c = view__lead(tl);
 	const int64_t track = view__lane(tl)->track->track_id;
-	struct view_window range = tl->clock[c].window;
-	const bool measured = !tl->mark && tl->cursor.x_ns != IPS_NULL && tl->cursor.x_clock == c &&
-			      tl->cursor.x_ns != tl->cursor.ns;
-	bool same;
+	const int64_t x = tl->cursor.x_ns, at = tl->cursor.ns;
+	const bool measured = !tl->mark && x != IPS_NULL && tl->cursor.x_clock == c && x != at;
+	const struct view_window range =
+		measured ? (struct view_window){min(x, at), max(x, at)} : tl->clock[c].window;
+	const bool same = tl->sums.known && tl->sums.track_id == track &&
+			  tl->sums.range.from == range.from && tl->sums.range.to == range.to;
 
-	if (measured && tl->cursor.x_ns < tl->cursor.ns)
-		range = (struct view_window){tl->cursor.x_ns, tl->cursor.ns};
-	else if (measured)
-		range = (struct view_window){tl->cursor.ns, tl->cursor.x_ns};
-	same = tl->sums.known && tl->sums.track_id == track && tl->sums.range.from == range.from &&
-	       tl->sums.range.to == range.to;
 	tl->sums.track_id = track;
 	tl->sums.range = range;
 	tl->sums.measured = measured;
 	return same;
 }
 
-static enum status view_load_tables(struct view_timeline *tl, struct view_context *context,
-				    struct report_table *out, struct err *err)
+void view__sums_load(struct view_timeline *tl, bool news)
 {
-	struct report_table source = {0}, target = {0};
-	struct view_context its = view_context_of_target(context);
-	enum status status = view_table(tl, context, &source, err);
-
-	if (status != ST_OK || !tl->target || tl->target->lane_count == 0) {
-		*out = source;
-		return status;
-	}
-	if (view_cancelled(context))
-		status = err_set(err, ST_INTERRUPTED, "interrupted");
-	if (status == ST_OK)
-		status = view_table(tl->target, &its, &target, err);
-	if (status == ST_OK)
-		status = view_grid_compare(out, context, &source, &target, "name", err);
-	report_table_free(&source);
-	report_table_free(&target);
-	return status;
-}
-
-enum status view__sums_load(struct view_timeline *tl, struct view_context *context, bool news,
-			    struct err *err)
-{
-	const struct view_rect *area = &tl->areas.details;
-	struct report_table table = {0};
+	struct view_context *context = tl->context;
+	struct view_timeline *target = tl->target && tl->target->lane_count > 0 ? tl->target : NULL;
+	struct report_table source = {0}, other = {0}, table = {0};
 	bool same = !news && tl->sums.differ == context->differ;
-	enum status status = ST_OK;
 
 	if (!view__shows_sums(tl) || tl->lane_count == 0) {
 		tl->sums.known = false;
-		return ST_OK;
+		return;
 	}
-	same &= view_aim(tl);
-	if (tl->target && tl->target->lane_count > 0)
-		same &= view_aim(tl->target);
+	same &= view_set_range(tl);
+	if (target)
+		same &= view_set_range(target);
 	if (!same) {
 		tl->sums.known = false;
 		tl->sums.grid.differ = tl->sums.differ = context->target && context->differ;
-		status = view_load_tables(tl, context, &table, err);
-		if (status == ST_OK)
-			status = view_grid_set(&tl->sums.grid, context, &table, view_shown,
-					       ARRAY_LEN(view_shown), NULL, err);
-		if (status != ST_OK)
-			return status;
+		view_sum_up(tl, target ? &source : &table);
+		if (target && !view__stopped(tl)) {
+			view_sum_up(target, &other);
+			tl->status = target->status;
+			tl->err = target->err;
+			if (tl->status == ST_OK)
+				tl->status = view_grid_compare(&table, context, &source, &other,
+							       "name", &tl->err);
+		}
+		report_table_free(&source);
+		report_table_free(&other);
+		if (tl->status == ST_OK)
+			tl->status = view_grid_set(&tl->sums.grid, context, &table, view_sum_shown,
+						   ARRAY_LEN(view_sum_shown), NULL, &tl->err);
+		if (tl->status != ST_OK)
+			return;
 		view_grid_sort_first(&tl->sums.grid, "total_ns");
 		tl->sums.known = true;
 		if (tl->target)
-			tl->target->sums.known = tl->target->lane_count > 0;
+			tl->target->sums.known = target;
 	}
 	tl->sums.grid.at = tl->sums.grid.scroll = 0;
-	view_grid_layout(&tl->sums.grid, area->width, area->height - 1);
-	return ST_OK;
-}
-
-/* ---- showing --------------------------------------------------------------------------------- */
-
-void view__draw_sums(const struct view_timeline *tl, struct view_pane *pane)
-{
-	const struct view_sums *sums = &tl->sums;
-	const int c = view__lead(tl), width = pane->rect.width;
-	const int64_t step = view_tick_step(sums->range, 100, 1);
-	char from[VIEW_UNIT_SIZE], to[VIEW_UNIT_SIZE], ns[VIEW_UNIT_SIZE], text[VIEW_PATH_SIZE];
-	struct view_pane body =
-		view__sub(pane, (struct view_rect){0, 1, width, pane->rect.height - 1});
-	int x;
-
-	view_glyphs(pane, 0, 0, VIEW_DIM, VIEW_GLYPH_HORIZONTAL, width);
-	snprintf(text, sizeof(text), " by name: %s ", tl->lanes[tl->cursor.lane].track->name);
-	x = 2 + view_text_cut(pane, 2, 0, width - 4, VIEW_BOLD, text);
-	if (!sums->known)
-		return;
-	snprintf(text, sizeof(text), " %s%s to %s: %lld names ",
-		 sums->measured ? "x and cursor, " : "",
-		 view__moment_text(tl, c, from, sums->range.from, step),
-		 view__moment_text(tl, c, to, sums->range.to, step), (long long)sums->grid.count);
-	if (sums->bucket_ns > 0)
-		snprintf(text, sizeof(text), " about: from buckets of %s ",
-			 view__length_text(tl, c, ns, sums->bucket_ns));
-	if (x + 12 < width)
-		view_text_cut(pane, x + 1, 0, width - x - 3,
-			      sums->bucket_ns > 0 ? VIEW_WARN : VIEW_DIM, text);
-	view_grid_draw(&sums->grid, &body, false);
+	view_grid_layout(&tl->sums.grid, tl->areas.details.width, tl->areas.details.height - 1);
 }
 
 void view__sums_query(const struct view_timeline *tl, struct str *out)
@@ -469,7 +620,7 @@ void view__sums_query(const struct view_timeline *tl, struct str *out)
 		 "sum(ns) / count(*) AS mean_ns, max(ns) AS longest_ns\nFROM (SELECT name, "
 		 "min(ifnull(start_ns + dur_ns, %lld), %lld) - max(start_ns, %lld) AS ns FROM "
 		 "spans\n  WHERE span_id BETWEEN %lld AND %lld AND clock = '%s' AND rank IS ",
-		 to - from, (long long)tl->clock[track->clock == IPS_DEVICE].extent.to, to, from,
+		 to - from, (long long)tl->clock[track->clock].extent.to, to, from,
 		 (long long)sums->rows.from, (long long)sums->rows.to,
 		 track->clock == IPS_DEVICE ? "device" : "host");
 	if (track->rank == IPS_NULL)
@@ -487,292 +638,99 @@ void view__sums_query(const struct view_timeline *tl, struct str *out)
 	str_add(out, ")\nGROUP BY name ORDER BY total_ns DESC;\n");
 }
 
-static void view_add_text(struct view_timeline *tl, const char *name, const char *value)
+/* ---- drawing --------------------------------------------------------------------------------- */
+
+/* A line with @title in it, and @rest where there is room. */
+static void view_draw_title(struct view_pane *pane, const char *title, const char *rest,
+			    enum view_style style)
 {
-	if (value && value[0] && tl->under.count < VIEW_FIELDS)
-		tl->under.fields[tl->under.count++] = (struct view_field){name, value};
-}
+	const int width = pane->rect.width;
+	char text[VIEW_PATH_SIZE + 8];
+	int x;
 
-static void view_add_number(struct view_timeline *tl, const char *name, int64_t value)
-{
-	if (value != IPS_NULL)
-		view_add_text(tl, name, arena_printf(&tl->under.arena, "%lld", (long long)value));
-}
-
-/* A time in the exact ns and as people read it, after @before. */
-static void view_add_ns(struct view_timeline *tl, const char *name, int64_t ns, const char *before)
-{
-	char short_form[FMT_SIZE], exact[FMT_SIZE];
-
-	if (ns > -1000 && ns < 1000)
-		view_add_text(
-			tl, name,
-			arena_printf(&tl->under.arena, "%s%s", before, fmt_ns(short_form, ns)));
-	else
-		view_add_text(tl, name,
-			      arena_printf(&tl->under.arena, "%s%s (%s ns)", before,
-					   fmt_ns(short_form, ns), fmt_count(exact, ns)));
-}
-
-static const char *view_phase_text(char phase)
-{
-	static const struct {
-		char phase;
-		const char *text;
-	} phases[] = {{IPS_FORWARD, "F forward"},
-		      {IPS_BACKWARD, "B backward"},
-		      {IPS_WEIGHTS, "W weight gradient"},
-		      {IPS_RECOMPUTATION, "R recomputation"},
-		      {IPS_UPDATE, "U weight update"}};
-
-	for (size_t i = 0; i < ARRAY_LEN(phases); i++)
-		if (phases[i].phase == phase)
-			return phases[i].text;
-	return NULL;
-}
-
-/* What other screens know of it. */
-static void view_belongs_fields(struct view_timeline *tl, struct prof_db *db, const char *operation,
-				const char *name)
-{
-	const struct view_belongs *belongs = view_belongs(tl, db, operation ? operation : name);
-
-	view_add_text(tl, "operation", operation);
-	if (!belongs)
+	view_glyphs(pane, 0, 0, VIEW_DIM, VIEW_GLYPH_HORIZONTAL, width);
+	snprintf(text, sizeof(text), " %s ", title);
+	x = 2 + view_text_cut(pane, 2, 0, width - 4, VIEW_BOLD, text);
+	if (!rest[0] || x + 12 >= width)
 		return;
-	view_add_text(tl, "layer", belongs->layer);
-	view_add_number(tl, "program", belongs->program_id);
-	if (belongs->tensors > 0)
-		view_add_number(tl, "its tensors", belongs->tensors);
+	snprintf(text, sizeof(text), " %s ", rest);
+	view_text_cut(pane, x + 1, 0, width - x - 3, style, text);
 }
 
-/* Without the spans in it. */
-static void view_self_field(struct view_timeline *tl, struct prof_db *db)
+static void view_draw_sums(const struct view_timeline *tl, struct view_pane *pane)
 {
-	char ns[FMT_SIZE];
-	bool exact;
-	const int64_t self = view_self_ns(tl, db, &exact);
+	const struct view_sums *sums = &tl->sums;
+	const int c = view__lead(tl), width = pane->rect.width;
+	const int64_t step = view_tick_step(sums->range, 100, 1);
+	char from[VIEW_UNIT_SIZE], to[VIEW_UNIT_SIZE], title[VIEW_PATH_SIZE], rest[VIEW_PATH_SIZE];
+	struct view_pane body =
+		view__sub(pane, (struct view_rect){0, 1, width, pane->rect.height - 1});
 
-	if (self != IPS_NULL)
-		view_add_text(tl, "self",
-			      arena_printf(&tl->under.arena, "%s%s (%.1f %%)",
-					   exact ? "" : "about ", fmt_ns(ns, self),
-					   (double)self / (double)tl->under.span.dur_ns * 100));
-}
-
-static void view_span_fields(struct view_timeline *tl, struct prof_db *db)
-{
-	const struct prof_span *span = &tl->under.span;
-
-	view_add_ns(tl, "start", span->start_ns, "");
-	if (span->dur_ns == IPS_NULL)
-		view_add_text(tl, "duration", "still open");
+	snprintf(title, sizeof(title), "by name: %s", tl->lanes[tl->cursor.lane].track->name);
+	if (!sums->known)
+		rest[0] = '\0';
+	else if (sums->bucket_ns > 0)
+		snprintf(rest, sizeof(rest), "about: from buckets of %s",
+			 view__length_text(tl, c, to, sums->bucket_ns));
 	else
-		view_add_ns(tl, "duration", span->dur_ns, "");
-	view_self_field(tl, db);
-	view_add_text(tl, "phase", view_phase_text(span->phase));
-	view_add_number(tl, "stage", span->stage);
-	view_add_number(tl, "micro-batch", span->microbatch);
-	view_add_number(tl, "step", span->step);
-	view_add_number(tl, "weight update", span->weight_update);
-	view_add_text(tl, "arguments", span->arguments);
-	view_belongs_fields(tl, db, span->operation, span->name);
-	view_add_text(tl, "waits for", view_flow_text(tl, db, true));
-	view_add_text(tl, "leads to", view_flow_text(tl, db, false));
-	view_add_number(tl, "execution", span->execution);
-	view_add_number(tl, "epoch", span->epoch);
-	view_add_text(tl, "mode", span->mode);
-	view_add_number(tl, "IPU", span->ipu);
-	view_add_number(tl, "replica", span->replica);
-	view_add_text(tl, "category", span->category);
-	view_add_text(tl, "clock", span->clock);
-	view_add_number(tl, "depth", span->depth);
-	view_add_number(tl, "span", span->span_id);
+		snprintf(rest, sizeof(rest), "%s%s to %s: %lld names",
+			 sums->measured ? "x and cursor, " : "",
+			 view__time_text(tl, c, from, sums->range.from, step),
+			 view__time_text(tl, c, to, sums->range.to, step),
+			 (long long)sums->grid.count);
+	view_draw_title(pane, title, rest, sums->bucket_ns > 0 ? VIEW_WARN : VIEW_DIM);
+	if (sums->known)
+		view_grid_draw(&sums->grid, &body, false);
 }
 
-/* "worker 0 > Engine::run > update": the names around the span, outermost first. */
-static void view_span_path(struct view_timeline *tl, struct prof_db *db)
+/* What is under the cursor, in a few words. */
+static void view_name_under(const struct view_timeline *tl, char *out, size_t size)
 {
-	const char *names[MOST_PARENTS];
-	int64_t parent = tl->under.span.parent_id;
-	size_t length;
-	int count = 0;
+	const struct view_under *under = &tl->under;
+	const struct prof_span *span = &under->span;
+	const struct prof_step *step = tl->device.at_cursor.step;
+	const char *name = span->name ? span->name : "";
 
-	while (parent != IPS_NULL && count < MOST_PARENTS) {
-		struct prof_span span;
-
-		if (prof_timeline_span(db, parent, &tl->under.arena, &span, NULL) != ST_OK)
-			break;
-		names[count++] = span.name ? span.name : "?";
-		parent = span.parent_id;
-	}
-	length = (size_t)snprintf(tl->under.path, sizeof(tl->under.path), "%s",
-				  view__lane(tl)->track->name);
-	while (count-- > 0 && length < sizeof(tl->under.path))
-		length += (size_t)snprintf(tl->under.path + length, sizeof(tl->under.path) - length,
-					   " > %s", names[count]);
-}
-
-static void view_gap_fields(struct view_timeline *tl)
-{
-	const struct view_lane *lane = view__lane(tl);
-	const struct view_gap *gap = &tl->under.gap;
-	const bool bsp =
-		tl->choice.way == VIEW_BSP; /* whose steps are not what the lane is idle of */
-
-	tl->under.gap_run = -1;
-	if (!gap->dark)
-		for (int i = 0; i < tl->run_count && lane->pipeline; i++)
-			if (tl->runs[i].group == view__group(tl, lane) &&
-			    tl->cursor.ns >= tl->runs[i].from && tl->cursor.ns < tl->runs[i].to)
-				tl->under.gap_run = i;
-	if (gap->begun)
-		view_add_ns(tl,
-			    gap->dark ? "untraced from"
-			    : bsp     ? "no stage from"
-				      : "idle from",
-			    gap->at.from, "");
-	view_add_ns(tl,
-		    gap->dark ? "for"
-		    : bsp     ? "no stage for"
-			      : "idle for",
-		    gap->at.to - gap->at.from, gap->begun && gap->ended ? "" : "at least ");
-	view_add_text(tl, "lane", lane->track->name);
-	if (tl->under.gap_run >= 0) {
-		view_add_number(tl, "weight update", tl->runs[tl->under.gap_run].weight_update);
-		view_add_text(tl, "bubble", "within the pipeline run");
-	}
-}
-
-/* Transfers and syncs within a run are idle time to the bubble: why. */
-static void view_cause_field(struct view_timeline *tl)
-{
-	static const char *const why[VIEW_CAUSES] = {
-		"", "ramp-up: before its first work", "ramp-down: after its last work",
-		"imbalance: waits for others", "communication: its input is on the way"};
-
-	view_add_text(tl, "idle because", why[tl->bubbles.at_cursor]);
-}
-
-/* Device lanes hold the first executions only: say so where one of the others would be. */
-static void view_untraced_fields(struct view_timeline *tl, struct prof_db *db)
-{
-	static const char sql[] =
-		"SELECT execution, traced, (SELECT min(execution) FROM executions WHERE traced = "
-		"1), "
-		"(SELECT max(execution) FROM executions WHERE traced = 1), "
-		"(SELECT count(*) FROM executions WHERE traced = 1) FROM executions "
-		"WHERE start_ns <= :at ORDER BY start_ns DESC LIMIT 1";
-	const int64_t at = view_link_map(tl->links.points, tl->links.count, tl->cursor.ns, 0);
-	struct prof_query *query;
-	bool row = false;
-
-	if (prof_query_open(&query, db, sql, NULL) != ST_OK)
+	if (step)
+		name = step->name ? step->name : step->type;
+	else if (under->in_gap)
+		name = under->gap.dark              ? "not traced"
+		       : under->gap_run >= 0        ? "idle: bubble"
+		       : tl->choice.way == VIEW_BSP ? "no stage work"
+						    : "idle";
+	else if (under->selected == IPS_NULL)
+		name = "nothing here";
+	else if (span->phase && span->microbatch != IPS_NULL && span->phase != IPS_UPDATE) {
+		snprintf(out, size, "%c%lld %s", span->phase, (long long)span->microbatch, name);
 		return;
-	prof_query_int(query, ":at", at);
-	if (prof_query_step(query, &row, NULL) == ST_OK && row && prof_column_int(query, 1) == 0 &&
-	    prof_column_int(query, 4) > 0) {
-		const long long first = prof_column_int(query, 2), last = prof_column_int(query, 3);
-
-		snprintf(tl->under.hint, sizeof(tl->under.hint),
-			 "execution %lld has no device lanes: "
-			 "autoReport.executionProfileProgramRunCount %lld",
-			 (long long)prof_column_int(query, 0),
-			 (long long)prof_column_int(query, 4));
-		view_add_text(
-			tl, "recorded for",
-			arena_printf(&tl->under.arena, "executions %lld to %lld", first, last));
-		view_add_text(tl, "all are in", "stage_timings");
 	}
-	prof_query_close(query);
+	snprintf(out, size, "%s", name);
 }
 
-/* A span that was jumped to stays selected while the cursor is in it. */
-static bool view_pinned(struct view_timeline *tl, struct prof_db *db)
+void view__draw_details(const struct view_timeline *tl, struct view_pane *pane)
 {
-	int64_t end;
+	const struct view_under *under = &tl->under;
+	const int rows = pane->rect.height - 1;
+	const int columns = max(pane->rect.width / FIELD_WIDTH, 1);
+	const int width = pane->rect.width / columns;
+	char title[VIEW_PATH_SIZE];
 
-	if (tl->cursor.pinned == IPS_NULL ||
-	    prof_timeline_span(db, tl->cursor.pinned, &tl->under.arena, &tl->under.span, NULL) !=
-		    ST_OK)
-		return false;
-	end = tl->under.span.dur_ns == IPS_NULL
-		      ? INT64_MAX
-		      : tl->under.span.start_ns +
-				(tl->under.span.dur_ns > 0 ? tl->under.span.dur_ns : 1);
-	return tl->cursor.ns >= tl->under.span.start_ns && tl->cursor.ns < end;
-}
-
-/* A step of the device, in the view of steps. */
-static void view_step_fields(struct view_timeline *tl, struct prof_db *db)
-{
-	const struct view_step *at = &tl->device.at_cursor;
-	const struct prof_step *step = at->step;
-	char number[FMT_SIZE];
-
-	view_add_text(tl, "type", step->type);
-	view_belongs_fields(tl, db, step->operation, NULL);
-	view_add_text(tl, "cycles",
-		      arena_printf(&tl->under.arena, "%s", fmt_count(number, step->cycles)));
-	view_add_ns(tl, "duration", at->to_ns - at->from_ns, "");
-	view_add_number(tl, "active tiles", step->active_tiles);
-	if (!isnan(step->tile_balance))
-		view_add_text(tl, "tile balance",
-			      arena_printf(&tl->under.arena, "%.3f", step->tile_balance));
-	if (!isnan(step->active_tile_balance))
-		view_add_text(tl, "of active",
-			      arena_printf(&tl->under.arena, "%.3f", step->active_tile_balance));
-	view_add_number(tl, "bytes in", step->bytes_in);
-	view_add_number(tl, "bytes out", step->bytes_out);
-	view_add_text(tl, "phase", view_phase_text(step->phase));
-	view_add_number(tl, "stage", step->stage);
-	if (step->microbatch != IPS_NULL)
-		view_add_number(tl, "micro-batch", step->microbatch + at->run.first_microbatch);
-	view_add_number(tl, "weight update", at->run.weight_update);
-	view_add_number(tl, "trace step", step->trace_step);
-	view_add_number(tl, "its program", step->program_id);
-	view_add_ns(tl, "start", at->from_ns, "");
-	snprintf(tl->under.path, sizeof(tl->under.path), "%s", view__lane(tl)->track->name);
-}
-
-enum status view__detail_load(struct view_timeline *tl, struct prof_db *db, struct err *err)
-{
-	const struct view_lane *lane = view__lane(tl);
-	enum status status;
-
-	arena_reset(&tl->under.arena);
-	tl->under.count = 0;
-	tl->under.in_gap = false;
-	tl->under.path[0] = tl->under.hint[0] = '\0';
-	tl->under.selected = IPS_NULL;
-	if (tl->device.at_cursor.step) {
-		view_step_fields(tl, db);
-		return ST_OK;
+	if (rows < 1)
+		return;
+	if (view__shows_sums(tl)) {
+		view_draw_sums(tl, pane);
+		return;
 	}
-	if (view_pinned(tl, db)) {
-		tl->under.selected = tl->cursor.pinned;
-	} else {
-		tl->cursor.pinned = IPS_NULL;
-		status = prof_timeline_at(db, lane->track->track_id, tl->cursor.ns,
-					  tl->cursor.depth, &tl->under.selected, err);
-		if (status == ST_OK && tl->under.selected != IPS_NULL)
-			status = prof_timeline_span(db, tl->under.selected, &tl->under.arena,
-						    &tl->under.span, err);
-		if (status != ST_OK)
-			return status;
+	view_name_under(tl, title, sizeof(title));
+	view_draw_title(pane, title, under->path, VIEW_DIM);
+	for (int i = 0; i < under->count && i < rows * columns; i++) {
+		const int x = i / rows * width + 1, y = 1 + i % rows;
+		/* The last column has the rest of the row. */
+		const bool last = i + rows >= under->count || i / rows + 1 >= columns;
+
+		view_text_cut(pane, x, y, NAME_WIDTH - 1, VIEW_DIM, under->fields[i].name);
+		view_text_cut(pane, x + NAME_WIDTH, y,
+			      (last ? pane->rect.width - x : width) - NAME_WIDTH - 2, VIEW_NORMAL,
+			      under->fields[i].value);
 	}
-	tl->under.in_gap =
-		(tl->under.selected == IPS_NULL || tl->under.span.depth < lane->work_depth) &&
-		view__gap_at(tl, db, tl->cursor.ns, &tl->under.gap);
-	if (tl->under.in_gap)
-		view_gap_fields(tl);
-	view_cause_field(tl);
-	if (tl->under.in_gap && lane->pipeline && lane->track->clock == IPS_DEVICE)
-		view_untraced_fields(tl, db);
-	if (tl->under.selected != IPS_NULL) {
-		if (!tl->under.in_gap)
-			view_span_fields(tl, db);
-		view_span_path(tl, db);
-	}
-	return ST_OK;
 }

@@ -19,41 +19,67 @@
 #include "common/minmax.h"
 #include "common/sorted.h"
 
-#define EDGE_TRIES    16 /* spans of other depths on the way to an edge */
-#define IDLE_COLUMNS  1024
-#define MOST_SCANS    12
-#define MOST_LOOKS    40 /* scans and edges */
-#define MOST_GUESSES  256
 #define MOST_TRIES    64
+#define EDGE_TRIES    16 /* spans of other depths on the way to an edge */
 #define SCAN_COLUMNS  256
 #define CHILD_LEVELS  12
 #define MOST_WINDOWS  32
 #define MOST_UNTRACED 1024    /* stretches in a window */
-#define MOST_SEARCH   4000000 /* spans that one search looks at */
+#define MOST_SEARCH   4000000 /* spans that one search reads */
+#define IDLE_COLUMNS  1024
+#define MOST_SCANS    12
+#define MOST_PROBES   40 /* scans and edges */
+#define MOST_GUESSES  256
 
-/* ---- around a moment ------------------------------------------------------------------------- */
+void view__go(struct view_timeline *tl, int lane, int depth, int64_t time, int64_t span_id)
+{
+	struct view_clock *clock;
+
+	tl->cursor.lane = lane;
+	tl->cursor.track_id = tl->lanes[lane].track->track_id;
+	tl->cursor.depth = depth;
+	clock = view__clock(tl);
+	tl->cursor.ns = time;
+	clock->window = view_window_show(clock->window, time, clock->extent);
+	tl->cursor.pinned = span_id;
+}
+
+static bool view_read_span(struct view_timeline *tl, int64_t id, struct prof_span *out)
+{
+	return id != IPS_NULL &&
+	       prof_timeline_span(tl->db, id, &tl->under.arena, out, NULL) == ST_OK;
+}
+
+/* The bars of the cursor's lane from @from to @to; false: they cannot be read. */
+static bool view_read_part(struct view_timeline *tl, struct view_window window, int columns,
+			   struct prof_bar **bars, int *count)
+{
+	return prof_timeline_bars(tl->db, view__lane(tl)->track->track_id, window.from, window.to,
+				  columns, view__clock(tl)->extent.to, &tl->picture, bars, count,
+				  NULL) == ST_OK;
+}
+
+/* ---- idle time around a time ----------------------------------------------------------------- */
 
 /* The deepest span of the lane at @time, no deeper than work is; false: none. */
-static bool view_work_at(struct view_timeline *tl, struct prof_db *db, int64_t time,
-			 struct prof_span *out)
+static bool view_work_at(struct view_timeline *tl, int64_t time, struct prof_span *out)
 {
 	const struct view_lane *lane = view__lane(tl);
 	int64_t id;
 
-	return prof_timeline_at(db, lane->track->track_id, time, lane->work_depth, &id, NULL) ==
+	return prof_timeline_at(tl->db, lane->track->track_id, time, lane->work_depth, &id, NULL) ==
 		       ST_OK &&
-	       id != IPS_NULL && prof_timeline_span(db, id, &tl->under.arena, out, NULL) == ST_OK;
+	       view_read_span(tl, id, out);
 }
 
 /*
  * Where the next work after @time begins, or the last one before it ends; without any, the clock's
  * extent. false: too many spans of other depths on the way, *@edge is how far it is idle at least.
  */
-static bool view_edge(struct view_timeline *tl, struct prof_db *db, int64_t time, bool forward,
-		      int64_t *edge)
+static bool view_find_edge(struct view_timeline *tl, int64_t time, bool forward, int64_t *edge)
 {
 	const struct view_lane *lane = view__lane(tl);
-	const struct view_clock *clock = view__clock(tl);
+	const struct view_window extent = view__clock(tl)->extent;
 	int64_t from = forward ? time : time + 1; /* what begins at @time lies before it */
 
 	*edge = time;
@@ -61,21 +87,21 @@ static bool view_edge(struct view_timeline *tl, struct prof_db *db, int64_t time
 		struct prof_span span;
 		int64_t id;
 
-		if (prof_timeline_find(db, lane->track->track_id, lane->track->clock, NULL, from,
-				       forward, &id, NULL) != ST_OK)
+		if (prof_timeline_find(tl->db, lane->track->track_id, lane->track->clock, NULL,
+				       from, forward, &id, NULL) != ST_OK)
 			return false;
 		if (id == IPS_NULL) {
-			*edge = forward ? clock->extent.to : clock->extent.from;
+			*edge = forward ? extent.to : extent.from;
 			return true;
 		}
-		if (prof_timeline_span(db, id, &tl->under.arena, &span, NULL) != ST_OK)
+		if (!view_read_span(tl, id, &span))
 			return false;
 		from = span.start_ns;
 		if (span.depth != lane->work_depth)
-			(void)view_work_at(tl, db, from, &span);
+			(void)view_work_at(tl, from, &span);
 		if (span.depth == lane->work_depth && span.dur_ns != 0) {
 			*edge = forward                   ? span.start_ns
-				: span.dur_ns == IPS_NULL ? clock->extent.to
+				: span.dur_ns == IPS_NULL ? extent.to
 							  : span.start_ns + span.dur_ns;
 			return true;
 		}
@@ -84,18 +110,25 @@ static bool view_edge(struct view_timeline *tl, struct prof_db *db, int64_t time
 	return false;
 }
 
-/* What was not traced is no idle time: the gap is the one or the other. */
-static void view_cut_dark(const struct view_timeline *tl, int64_t time, struct view_gap *gap)
+bool view__gap_at(struct view_timeline *tl, int64_t time, struct view_gap *out)
 {
-	const struct view_lane *lane = &tl->lanes[tl->cursor.lane];
-	struct view_window *at = &gap->at;
+	const struct view_lane *lane = view__lane(tl);
+	struct view_window *at = &out->at;
+	struct prof_span span;
 	struct view_dark dark;
 
-	gap->dark = view__is_dark(tl, lane, time, &dark);
-	if (gap->dark) {
+	if (view_work_at(tl, time, &span) && span.depth == lane->work_depth)
+		return false;
+	out->begun = view_find_edge(tl, time, false, &at->from);
+	out->ended = view_find_edge(tl, time, true, &at->to);
+	if (at->from > time || at->to <= time)
+		return false;
+	/* What was not traced is no idle time: the gap is the one or the other. */
+	out->dark = view__next_dark(tl, lane, time, &dark) && dark.at.from <= time;
+	if (out->dark) {
 		at->from = max(dark.at.from, at->from);
 		at->to = min(dark.at.to, at->to);
-		return;
+		return true;
 	}
 	for (int64_t next = at->from;
 	     view__next_dark(tl, lane, next, &dark) && dark.at.from < at->to; next = dark.at.to) {
@@ -104,23 +137,10 @@ static void view_cut_dark(const struct view_timeline *tl, int64_t time, struct v
 		else
 			at->to = dark.at.from;
 	}
-}
-
-bool view__gap_at(struct view_timeline *tl, struct prof_db *db, int64_t time, struct view_gap *out)
-{
-	struct prof_span span;
-
-	if (view_work_at(tl, db, time, &span) && span.depth == view__lane(tl)->work_depth)
-		return false;
-	out->begun = view_edge(tl, db, time, false, &out->at.from);
-	out->ended = view_edge(tl, db, time, true, &out->at.to);
-	if (out->at.from > time || out->at.to <= time)
-		return false;
-	view_cut_dark(tl, time, out);
 	return true;
 }
 
-/* ---- the longest ----------------------------------------------------------------------------- */
+/* ---- the longest idle time ------------------------------------------------------------------- */
 
 /* Where a long idle time may be, and how long at most. */
 struct view_guess {
@@ -139,13 +159,10 @@ struct view_worst {
 
 static int64_t view_clipped(struct view_window gap, struct view_window window)
 {
-	const int64_t from = max(gap.from, window.from);
-	const int64_t to = min(gap.to, window.to);
-
-	return to > from ? to - from : 0;
+	return max(min(gap.to, window.to) - max(gap.from, window.from), 0);
 }
 
-static void view_guess(struct view_worst *worst, struct view_guess guess)
+static void view_add_guess(struct view_worst *worst, struct view_guess guess)
 {
 	int least = 0;
 
@@ -169,34 +186,30 @@ static void view_guess(struct view_worst *worst, struct view_guess guess)
 
 /* Between what is busy: the parts of it that were traced. @slack: what the neighbours may add. */
 static void view_guess_between(const struct view_timeline *tl, struct view_worst *worst,
-			       struct view_window at, int64_t slack)
+			       int64_t from, int64_t to, int64_t slack)
 {
 	struct view_dark dark;
 
-	while (at.from < at.to &&
-	       view__next_dark(tl, &tl->lanes[tl->cursor.lane], at.from, &dark) &&
-	       dark.at.from < at.to) {
-		view_guess(worst, (struct view_guess){{at.from, dark.at.from},
-						      dark.at.from - at.from + slack,
-						      false});
-		at.from = dark.at.to;
+	while (from < to && view__next_dark(tl, &tl->lanes[tl->cursor.lane], from, &dark) &&
+	       dark.at.from < to) {
+		view_add_guess(worst, (struct view_guess){{from, dark.at.from},
+							  dark.at.from - from + slack,
+							  false});
+		from = dark.at.to;
 	}
-	view_guess(worst, (struct view_guess){at, at.to - at.from + slack, false});
+	view_add_guess(worst, (struct view_guess){{from, to}, to - from + slack, false});
 }
 
 /* What the lane's bars in @window leave room for; @slack: what is idle beyond its edges at most. A
  * bucket's idle time may go on in the next one, so the emptier of two has at least half of it. */
-static bool view_scan_idle(struct view_timeline *tl, struct prof_db *db, struct view_worst *worst,
+static bool view_scan_idle(struct view_timeline *tl, struct view_worst *worst,
 			   struct view_window window, int64_t slack)
 {
-	const struct view_lane *lane = view__lane(tl);
 	int64_t covered = window.from, before = slack;
 	struct prof_bar *bars;
 	int count;
 
-	if (prof_timeline_bars(db, lane->track->track_id, window.from, window.to, IDLE_COLUMNS,
-			       view__clock(tl)->extent.to, &tl->picture, &bars, &count,
-			       NULL) != ST_OK)
+	if (!view_read_part(tl, window, IDLE_COLUMNS, &bars, &count))
 		return false;
 	for (int i = 0; i < count; i++) {
 		const struct view_window bar = {bars[i].start_ns,
@@ -204,25 +217,23 @@ static bool view_scan_idle(struct view_timeline *tl, struct prof_db *db, struct 
 		const bool bucket = bars[i].span_id == IPS_NULL;
 		const int64_t idle = bucket ? bars[i].dur_ns - bars[i].busy_ns : 0;
 
-		if (bars[i].depth != lane->work_depth || bars[i].busy_ns <= 0)
+		if (bars[i].depth != view__lane(tl)->work_depth || bars[i].busy_ns <= 0)
 			continue;
-		view_guess_between(tl, worst,
-				   (struct view_window){covered, min(bar.from, window.to)},
-				   before + idle);
-		/* One that is no smaller than the window is known no better by looking into it. */
+		view_guess_between(tl, worst, covered, min(bar.from, window.to), before + idle);
+		/* One that is no smaller than the window is known no better by a scan of it. */
 		if (bucket && view_clipped(bar, window) < view_clipped(window, window))
-			view_guess(worst, (struct view_guess){{max(bar.from, window.from),
-							       min(bar.to, window.to)},
-							      2 * idle,
-							      true});
+			view_add_guess(worst, (struct view_guess){{max(bar.from, window.from),
+								   min(bar.to, window.to)},
+								  2 * idle,
+								  true});
 		covered = max(bar.to, covered);
 		before = idle;
 	}
-	view_guess_between(tl, worst, (struct view_window){covered, window.to}, before + slack);
+	view_guess_between(tl, worst, covered, window.to, before + slack);
 	return true;
 }
 
-/* Take out the guess that promises most; false: none promises more than is known. */
+/* Remove the guess that promises most; false: none promises more than is known. */
 static bool view_best_guess(struct view_worst *worst, struct view_guess *out)
 {
 	int best = 0;
@@ -237,47 +248,40 @@ static bool view_best_guess(struct view_worst *worst, struct view_guess *out)
 	return true;
 }
 
-static void view_look(struct view_timeline *tl, struct prof_db *db, struct view_worst *worst,
-		      const struct view_guess *guess)
+/* Find out whether the guess holds: by a scan of a bucket, or by the edges of an idle time. */
+static void view_probe(struct view_timeline *tl, struct view_worst *worst,
+		       const struct view_guess *guess)
 {
 	struct view_gap gap;
-	int64_t length;
 
 	if (guess->bucket) {
 		if (worst->scans++ < MOST_SCANS)
-			(void)view_scan_idle(tl, db, worst, guess->at, guess->most);
-		else if (guess->most > worst->forgotten)
-			worst->forgotten = guess->most;
+			(void)view_scan_idle(tl, worst, guess->at, guess->most);
+		else
+			worst->forgotten = max(guess->most, worst->forgotten);
 		return;
 	}
-	if (!view__gap_at(tl, db, guess->at.from + (guess->at.to - guess->at.from) / 2, &gap) ||
-	    gap.dark)
+	if (!view__gap_at(tl, guess->at.from + (guess->at.to - guess->at.from) / 2, &gap) ||
+	    gap.dark || view_clipped(gap.at, worst->window) <= worst->length)
 		return;
-	length = view_clipped(gap.at, worst->window);
-	if (length > worst->length) {
-		worst->length = length;
-		worst->gap = gap.at;
-	}
+	worst->length = view_clipped(gap.at, worst->window);
+	worst->gap = gap.at;
 }
 
-static const char *view_kind_of_gap(const struct view_timeline *tl)
+static void view_jump_worst(struct view_timeline *tl)
 {
-	return tl->choice.way == VIEW_BSP ? "time without stage work" : "idle time";
-}
-
-static bool view_jump_worst(struct view_timeline *tl, struct view_context *context)
-{
-	struct view_worst worst = {.window = view__clock(tl)->window};
-	const struct view_window window = worst.window;
-	const char *lane = view__lane(tl)->track->name, *kind = view_kind_of_gap(tl);
+	struct view_context *context = tl->context;
+	const struct view_window window = view__clock(tl)->window;
+	struct view_worst worst = {.window = window};
+	const char *kind = tl->choice.way == VIEW_BSP ? "time without stage work" : "idle time";
 	struct view_guess guess = {window, 0, true};
 	char length[VIEW_UNIT_SIZE];
-	bool all = view_scan_idle(tl, context->source->db, &worst, window, 0), more;
+	bool all = view_scan_idle(tl, &worst, window, 0), more;
 
-	for (int i = 0; (more = view_best_guess(&worst, &guess)) && i < MOST_LOOKS; i++) {
+	for (int i = 0; (more = view_best_guess(&worst, &guess)) && i < MOST_PROBES; i++) {
 		if (view_cancelled(context))
 			break;
-		view_look(tl, context->source->db, &worst, &guess);
+		view_probe(tl, &worst, &guess);
 	}
 	all = all && !more && worst.forgotten <= worst.length;
 	if (worst.length == 0) {
@@ -285,27 +289,104 @@ static bool view_jump_worst(struct view_timeline *tl, struct view_context *conte
 			 all ? "no %s of this lane in the window"
 			     : "no %s of this lane found: zoom in",
 			 kind);
-		return false;
+		return;
 	}
 	view__go(tl, tl->cursor.lane, view__lane(tl)->work_depth,
 		 max(worst.gap.from, window.from) + worst.length / 2, IPS_NULL);
 	snprintf(context->message, sizeof(context->message), "the longest %s of %s %s: %s", kind,
-		 lane, all ? "in the window" : "that was found",
+		 view__lane(tl)->track->name, all ? "in the window" : "that was found",
 		 view__length_text(tl, view__lead(tl), length, worst.gap.to - worst.gap.from));
-	return true;
 }
 
-static bool view_say(struct view_context *context, const char *text)
+/* ---- the next idle time ---------------------------------------------------------------------- */
+
+static int view_compare_windows(const void *a, const void *b)
 {
-	snprintf(context->message, sizeof(context->message), "%s", text);
-	return false;
+	const struct view_window *left = a, *right = b;
+
+	return SORTED_BY(left, right, from);
 }
 
-static bool view_span_of(struct view_timeline *tl, struct prof_db *db, int64_t id,
-			 struct prof_span *out)
+/* The windows of the lane in @window that no idle time is in: what was not traced, and work. By
+ * time in the direction: backward, times are negated. Returns how many; -1 on failure. */
+static int view_read_busy(struct view_timeline *tl, struct view_window window, bool forward,
+			  struct view_window **out)
 {
-	return id != IPS_NULL && prof_timeline_span(db, id, &tl->under.arena, out, NULL) == ST_OK;
+	const struct view_lane *lane = view__lane(tl);
+	struct view_window *busy;
+	struct view_dark dark;
+	struct prof_bar *bars;
+	int count, used = 0;
+
+	if (!view_read_part(tl, window, SCAN_COLUMNS, &bars, &count))
+		return -1;
+	busy = arena_alloc(&tl->picture, (size_t)count + MOST_UNTRACED, sizeof(*busy));
+	if (!busy)
+		return -1;
+	for (int64_t at = window.from;
+	     used < MOST_UNTRACED && view__next_dark(tl, lane, at, &dark) &&
+	     dark.at.from < window.to;
+	     at = dark.at.to)
+		busy[used++] = dark.at;
+	for (int i = 0; i < count; i++)
+		if (bars[i].depth == lane->work_depth && bars[i].busy_ns > 0)
+			busy[used++] = (struct view_window){bars[i].start_ns,
+							    bars[i].start_ns + bars[i].dur_ns};
+	for (int i = 0; i < used && !forward; i++)
+		busy[i] = (struct view_window){-busy[i].to, -busy[i].from};
+	qsort(busy, (size_t)used, sizeof(*busy), view_compare_windows);
+	*out = busy;
+	return used;
 }
+
+static void view_jump_gap(struct view_timeline *tl, bool forward)
+{
+	struct view_clock *clock = view__clock(tl);
+	const int64_t length = clock->window.to - clock->window.from;
+	const int64_t least = length / max(tl->width, 1) + 1; /* that shows */
+	int64_t at = tl->cursor.ns;
+	int64_t covered = forward ? at : -at; /* busy or read up to here, in the direction */
+	bool started = !tl->under.in_gap;     /* the cursor's own gap has been left */
+
+	for (int i = 0; i < MOST_WINDOWS; i++) {
+		const struct view_window window = {forward ? at : at - length,
+						   forward ? at + length : at};
+		struct view_window *busy;
+		const int count = view_read_busy(tl, window, forward, &busy);
+
+		if (view_cancelled(tl->context)) {
+			view_message(tl->context, "interrupted", NULL);
+			return;
+		}
+		if (count < 0) {
+			view_message(tl->context, "the database cannot be read", NULL);
+			return;
+		}
+		for (int b = 0; b < count; b++) {
+			const int64_t middle = covered + (busy[b].from - covered) / 2;
+
+			if (busy[b].to <= covered)
+				continue;
+			if (started && busy[b].from - covered >= least) {
+				view__go(tl, tl->cursor.lane, view__lane(tl)->work_depth,
+					 forward ? middle : -middle, IPS_NULL);
+				return;
+			}
+			started = true;
+			covered = busy[b].to;
+		}
+		/* What was not traced may be longer than many windows. */
+		at = forward ? max(covered, at + length) : min(-covered, at - length);
+		if (at > clock->extent.to || at < clock->extent.from)
+			break;
+	}
+	view_message(tl->context,
+		     forward ? "no idle time after this that shows at this zoom"
+			     : "no idle time before this that shows at this zoom",
+		     NULL);
+}
+
+/* ---- spans ----------------------------------------------------------------------------------- */
 
 static bool view_go_span(struct view_timeline *tl, const struct prof_span *span)
 {
@@ -317,248 +398,93 @@ static bool view_go_span(struct view_timeline *tl, const struct prof_span *span)
 	return true;
 }
 
-/* ---- neighbours ------------------------------------------------------------------------------ */
-
 /*
  * The next span of the lane at the cursor's depth. Forward, what lies inside the present one is
- * skipped by starting at its end; a parent that begins on the way is looked into.
+ * skipped by starting at its end; in a parent that begins on the way it is looked for.
  */
-static bool view_jump_span(struct view_timeline *tl, struct view_context *context, bool forward)
+static void view_jump_span(struct view_timeline *tl, bool forward)
 {
-	struct prof_db *db = context->source->db;
 	const struct prof_track *track = view__lane(tl)->track;
+	const int depth = tl->cursor.depth;
 	int64_t time = tl->cursor.ns, id;
 	struct prof_span span;
 
-	if (tl->under.selected != IPS_NULL && tl->under.span.depth == tl->cursor.depth) {
+	if (tl->under.selected != IPS_NULL && tl->under.span.depth == depth) {
 		time = tl->under.span.start_ns;
 		if (forward && tl->under.span.dur_ns > 0)
 			time += tl->under.span.dur_ns - 1;
 	}
 	for (int i = 0; i < MOST_TRIES; i++) {
-		if (prof_timeline_find(db, track->track_id, track->clock, NULL, time, forward, &id,
-				       NULL) != ST_OK ||
-		    !view_span_of(tl, db, id, &span))
-			return view_say(context, forward ? "no span after this one"
-							 : "no span before this one");
+		if (prof_timeline_find(tl->db, track->track_id, track->clock, NULL, time, forward,
+				       &id, NULL) != ST_OK ||
+		    !view_read_span(tl, id, &span)) {
+			view_message(tl->context,
+				     forward ? "no span after this one" : "no span before this one",
+				     NULL);
+			return;
+		}
 		time = span.start_ns;
-		if (span.depth != tl->cursor.depth &&
-		    prof_timeline_at(db, track->track_id, time, tl->cursor.depth, &id, NULL) ==
-			    ST_OK &&
-		    !view_span_of(tl, db, id, &span))
+		if (span.depth != depth &&
+		    prof_timeline_at(tl->db, track->track_id, time, depth, &id, NULL) == ST_OK &&
+		    !view_read_span(tl, id, &span))
 			continue;
-		if (span.depth == tl->cursor.depth && (!forward || span.start_ns > tl->cursor.ns))
-			return view_go_span(tl, &span);
-	}
-	return view_say(context, "no span of this depth near by");
-}
-
-static bool view_jump_parent(struct view_timeline *tl, struct view_context *context)
-{
-	struct prof_span span;
-
-	if (tl->under.selected == IPS_NULL)
-		return view_say(context, "no span under the cursor");
-	if (!view_span_of(tl, context->source->db, tl->under.span.parent_id, &span))
-		return view_say(context, "this span has no parent");
-	return view_go_span(tl, &span);
-}
-
-/* ---- the longest child ----------------------------------------------------------------------- */
-
-/*
- * The child with most time in the window; where there are only buckets, the window of the fullest.
- */
-static const struct prof_bar *view_longest(const struct prof_bar *bars, int count, int depth,
-					   struct view_window *window)
-{
-	const struct prof_bar *best = NULL, *fullest = NULL;
-
-	for (int i = 0; i < count; i++) {
-		if (bars[i].depth != depth)
-			continue;
-		if (bars[i].span_id == IPS_NULL) {
-			if (!fullest || bars[i].busy_ns > fullest->busy_ns)
-				fullest = &bars[i];
-		} else if (!best || bars[i].dur_ns > best->dur_ns) {
-			best = &bars[i];
+		if (span.depth == depth && (!forward || span.start_ns > tl->cursor.ns)) {
+			(void)view_go_span(tl, &span);
+			return;
 		}
 	}
-	if (best && (!fullest || best->dur_ns >= fullest->busy_ns))
-		return best;
-	if (fullest)
-		*window = (struct view_window){fullest->start_ns,
-					       fullest->start_ns + fullest->dur_ns};
-	return best && !fullest ? best : NULL;
+	view_message(tl->context, "no span of this depth near by", NULL);
 }
 
-static bool view_jump_child(struct view_timeline *tl, struct view_context *context)
+/* The child with most time in the window; where there are only buckets, the window of the fullest
+ * is for the next level. */
+static void view_jump_child(struct view_timeline *tl)
 {
-	struct prof_db *db = context->source->db;
-	const struct view_clock *clock = view__clock(tl);
-	struct view_window window;
+	const struct prof_span *parent = &tl->under.span;
+	const int64_t end = view__clock(tl)->extent.to;
+	struct view_window window = {parent->start_ns, parent->dur_ns == IPS_NULL
+							       ? end
+							       : parent->start_ns + parent->dur_ns};
 	struct prof_span span;
 
-	if (tl->under.selected == IPS_NULL)
-		return view_say(context, "no span under the cursor");
-	window.from = tl->under.span.start_ns;
-	window.to = tl->under.span.dur_ns == IPS_NULL ? clock->extent.to
-						      : window.from + tl->under.span.dur_ns;
 	for (int i = 0; i < CHILD_LEVELS && window.to > window.from; i++) {
 		const int64_t length = window.to - window.from;
-		const struct prof_bar *best;
+		const struct prof_bar *best = NULL, *fullest = NULL;
 		struct prof_bar *bars;
 		int count;
 
-		if (prof_timeline_bars(db, tl->under.span.track_id, window.from, window.to,
-				       2 * SCAN_COLUMNS, clock->extent.to, &tl->picture, &bars,
-				       &count, NULL) != ST_OK)
+		if (prof_timeline_bars(tl->db, parent->track_id, window.from, window.to,
+				       2 * SCAN_COLUMNS, end, &tl->picture, &bars, &count,
+				       NULL) != ST_OK)
 			break;
-		best = view_longest(bars, count, tl->under.span.depth + 1, &window);
-		if (best)
-			return view_span_of(tl, db, best->span_id, &span) &&
-			       view_go_span(tl, &span);
+		for (int b = 0; b < count; b++) {
+			if (bars[b].depth != parent->depth + 1)
+				continue;
+			if (bars[b].span_id == IPS_NULL) {
+				if (!fullest || bars[b].busy_ns > fullest->busy_ns)
+					fullest = &bars[b];
+			} else if (!best || bars[b].dur_ns > best->dur_ns) {
+				best = &bars[b];
+			}
+		}
+		if (best && (!fullest || best->dur_ns >= fullest->busy_ns)) {
+			if (view_read_span(tl, best->span_id, &span))
+				(void)view_go_span(tl, &span);
+			return;
+		}
+		if (fullest)
+			window = (struct view_window){fullest->start_ns,
+						      fullest->start_ns + fullest->dur_ns};
 		if (window.to - window.from >= length)
 			break;
 	}
-	return view_say(context, "no span inside this one");
-}
-
-/* ---- gaps ------------------------------------------------------------------------------------ */
-
-/* Busy intervals of the scan, in the direction of the jump: backward, times are negated. */
-struct view_scan {
-	int64_t covered; /* busy or looked at up to here */
-	int64_t least;   /* a gap is at least that long, ns */
-	bool started;    /* the cursor's own gap has been left */
-	struct view_window gap;
-};
-
-static int view_compare_windows(const void *a, const void *b)
-{
-	const struct view_window *left = a, *right = b;
-
-	return SORTED_BY(left, right, from);
-}
-
-/* The first gap before one of the @count busy windows; true: found. */
-static bool view_scan_gaps(struct view_scan *scan, const struct view_window *busy, int count)
-{
-	for (int i = 0; i < count; i++) {
-		if (busy[i].to <= scan->covered)
-			continue;
-		if (scan->started && busy[i].from - scan->covered >= scan->least) {
-			scan->gap = (struct view_window){scan->covered, busy[i].from};
-			return true;
-		}
-		scan->started = true;
-		scan->covered = busy[i].to;
-	}
-	return false;
-}
-
-/* What of the lane in @window was not traced, as windows like those of view_busy(). */
-static int view_untraced(const struct view_timeline *tl, struct view_window window, bool forward,
-			 struct view_window *out, int most)
-{
-	struct view_dark dark;
-	int used = 0;
-
-	for (int64_t at = window.from;
-	     used < most && view__next_dark(tl, &tl->lanes[tl->cursor.lane], at, &dark) &&
-	     dark.at.from < window.to;
-	     at = dark.at.to)
-		out[used++] = forward ? dark.at : (struct view_window){-dark.at.to, -dark.at.from};
-	return used;
-}
-
-/* The windows of the lane in @window that no idle time is in, by time in the direction; -1 on
- * failure. */
-static int view_busy(struct view_timeline *tl, struct prof_db *db, struct view_window window,
-		     bool forward, struct view_window **out)
-{
-	const struct view_lane *lane = view__lane(tl);
-	struct prof_bar *bars;
-	int count, used = 0;
-
-	if (prof_timeline_bars(db, lane->track->track_id, window.from, window.to, SCAN_COLUMNS,
-			       view__clock(tl)->extent.to, &tl->picture, &bars, &count,
-			       NULL) != ST_OK)
-		return -1;
-	*out = arena_alloc(&tl->picture, (size_t)count + MOST_UNTRACED, sizeof(**out));
-	if (!*out)
-		return -1;
-	used = view_untraced(tl, window, forward, *out, MOST_UNTRACED);
-	for (int i = 0; i < count; i++) {
-		const int64_t end = bars[i].start_ns + bars[i].dur_ns;
-
-		if (bars[i].depth != lane->work_depth || bars[i].busy_ns <= 0)
-			continue;
-		(*out)[used++] = forward ? (struct view_window){bars[i].start_ns, end}
-					 : (struct view_window){-end, -bars[i].start_ns};
-	}
-	qsort(*out, (size_t)used, sizeof(**out), view_compare_windows);
-	return used;
-}
-
-static bool view_jump_gap(struct view_timeline *tl, struct view_context *context, bool forward)
-{
-	struct view_clock *clock = view__clock(tl);
-	const int64_t length = clock->window.to - clock->window.from;
-	struct view_scan scan = {.least = length / (tl->width > 0 ? tl->width : 1) + 1};
-	int64_t at = tl->cursor.ns;
-
-	scan.covered = forward ? at : -at;
-	scan.started = !tl->under.in_gap;
-	for (int i = 0; i < MOST_WINDOWS; i++) {
-		struct view_window window = forward ? (struct view_window){at, at + length}
-						    : (struct view_window){at - length, at};
-		struct view_window *busy;
-		const int count = view_busy(tl, context->source->db, window, forward, &busy);
-
-		if (view_cancelled(context))
-			return view_say(context, "interrupted");
-		if (count < 0)
-			return view_say(context, "the database cannot be read");
-		if (view_scan_gaps(&scan, busy, count)) {
-			const int64_t middle = scan.gap.from + (scan.gap.to - scan.gap.from) / 2;
-
-			view__go(tl, tl->cursor.lane, view__lane(tl)->work_depth,
-				 forward ? middle : -middle, IPS_NULL);
-			return true;
-		}
-		at += forward ? length : -length;
-		/* What was not traced may be longer than many windows. */
-		if (forward)
-			at = max(scan.covered, at);
-		else
-			at = -scan.covered < at ? -scan.covered : at;
-		if (at > clock->extent.to || at < clock->extent.from)
-			break;
-	}
-	return view_say(context, forward ? "no idle time after this that shows at this zoom"
-					 : "no idle time before this that shows at this zoom");
-}
-
-/* ---- names ----------------------------------------------------------------------------------- */
-
-static bool view_find_name(struct view_timeline *tl, struct prof_db *db, int64_t track, int clock,
-			   const char *text, int64_t time, bool forward, int64_t *budget)
-{
-	struct prof_span span;
-	int64_t id;
-
-	return prof_timeline_find_near(db, track, clock, text, time, forward, budget, &id, NULL) ==
-		       ST_OK &&
-	       view_span_of(tl, db, id, &span) && view_go_span(tl, &span);
+	view_message(tl->context, "no span inside this one", NULL);
 }
 
 /* First on the lane of the cursor, then on any of its clock, from the cursor on and then around;
- * then on the other clock. All of it looks at MOST_SEARCH spans at most. */
-bool view__jump_name(struct view_timeline *tl, struct view_context *context, const char *text,
-		     bool forward)
+ * then on the other clock. All of it reads MOST_SEARCH spans at most. */
+bool view__jump_name(struct view_timeline *tl, const char *text, bool forward)
 {
-	struct prof_db *db = context->source->db;
 	const struct prof_track *track = view__lane(tl)->track;
 	const int64_t edge = forward ? INT64_MIN / 2 : INT64_MAX / 2;
 	const struct {
@@ -575,41 +501,67 @@ bool view__jump_name(struct view_timeline *tl, struct view_context *context, con
 	};
 	int64_t budget = MOST_SEARCH;
 
-	for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]) && budget > 0; i++) {
-		if (view_cancelled(context))
-			return view_say(context, "interrupted");
-		if (view_find_name(tl, db, tries[i].track, tries[i].clock, text, tries[i].time,
-				   forward, &budget)) {
-			view_say(context, tries[i].message);
+	for (size_t i = 0; i < ARRAY_LEN(tries) && budget > 0; i++) {
+		struct prof_span span;
+		int64_t id;
+
+		if (view_cancelled(tl->context)) {
+			view_message(tl->context, "interrupted", NULL);
+			return false;
+		}
+		if (prof_timeline_find_near(tl->db, tries[i].track, tries[i].clock, text,
+					    tries[i].time, forward, &budget, &id, NULL) == ST_OK &&
+		    view_read_span(tl, id, &span) && view_go_span(tl, &span)) {
+			view_message(tl->context, tries[i].message, NULL);
 			return true;
 		}
 	}
 	if (budget <= 0)
-		view_say(context, "not among the next 4 million spans: go on from further along");
+		view_message(tl->context,
+			     "not among the next 4 million spans: go on from further along", NULL);
 	return false;
 }
 
-void view__go(struct view_timeline *tl, int lane, int depth, int64_t time, int64_t span_id)
+static bool view_jump(struct view_timeline *tl, enum view_request request)
 {
-	struct view_clock *clock;
+	struct prof_span span;
 
-	tl->cursor.lane = lane;
-	tl->cursor.track_id = tl->lanes[lane].track->track_id;
-	tl->cursor.depth = depth;
-	clock = view__clock(tl);
-	tl->cursor.ns = time;
-	clock->window = view_window_show(clock->window, time, clock->extent);
-	tl->cursor.pinned = span_id;
+	switch (request) {
+	case VIEW_NEXT_SPAN_REQUEST:
+	case VIEW_PREVIOUS_SPAN_REQUEST:
+		view_jump_span(tl, request == VIEW_NEXT_SPAN_REQUEST);
+		return true;
+	case VIEW_NEXT_GAP_REQUEST:
+	case VIEW_PREVIOUS_GAP_REQUEST:
+		view_jump_gap(tl, request == VIEW_NEXT_GAP_REQUEST);
+		return true;
+	case VIEW_LONGEST_GAP_REQUEST:
+		view_jump_worst(tl);
+		return true;
+	case VIEW_LONGEST_CHILD_REQUEST:
+	case VIEW_PARENT_REQUEST:
+		if (tl->under.selected == IPS_NULL)
+			view_message(tl->context, "no span under the cursor", NULL);
+		else if (request == VIEW_LONGEST_CHILD_REQUEST)
+			view_jump_child(tl);
+		else if (view_read_span(tl, tl->under.span.parent_id, &span))
+			(void)view_go_span(tl, &span);
+		else
+			view_message(tl->context, "this span has no parent", NULL);
+		return true;
+	default:
+		return false;
+	}
 }
 
-static void view_keep_inside(struct view_timeline *tl)
+/* ---- moving the cursor and the window -------------------------------------------------------- */
+
+static void view_clamp_cursor(struct view_timeline *tl)
 {
 	const struct view_window extent = view__clock(tl)->extent;
 
-	if (tl->cursor.ns < extent.from)
-		tl->cursor.ns = extent.from;
-	if (tl->cursor.ns >= extent.to)
-		tl->cursor.ns = extent.to - 1;
+	tl->cursor.ns = min(max(tl->cursor.ns, extent.from), extent.to - 1);
+	tl->cursor.pinned = IPS_NULL;
 }
 
 static void view_pan(struct view_timeline *tl, int numerator, int denominator)
@@ -625,175 +577,87 @@ static void view_pan(struct view_timeline *tl, int numerator, int denominator)
 		shift = (int64_t)((double)(clock->window.to - clock->window.from) * numerator /
 				  denominator / 2);
 	tl->cursor.ns += shift;
-	view_keep_inside(tl);
-	tl->cursor.pinned = IPS_NULL;
+	view_clamp_cursor(tl);
 }
 
 static void view_step_column(struct view_timeline *tl, int by)
 {
 	struct view_clock *clock = view__clock(tl);
-	int64_t step = (clock->window.to - clock->window.from) / (tl->width > 0 ? tl->width : 1);
+	const int64_t column = (clock->window.to - clock->window.from) / max(tl->width, 1);
 
-	if (step < 1)
-		step = 1;
-	tl->cursor.ns += by * step;
-	view_keep_inside(tl);
+	tl->cursor.ns += by * max(column, 1);
+	view_clamp_cursor(tl);
 	clock->window = view_window_show(clock->window, tl->cursor.ns, clock->extent);
-	tl->cursor.pinned = IPS_NULL;
 }
 
-/*
- * From lane to lane by way of the rows of each. On a change of clock the cursor keeps its column.
- */
+/* From lane to lane by way of the rows of each. On a change of clock the cursor keeps its column. */
 static void view_step_lane(struct view_timeline *tl, int by)
 {
 	const struct view_lane *lane = view__lane(tl);
 	const struct view_clock *from = view__clock(tl), *to;
-	const int depth = tl->cursor.depth + by;
-	int next = tl->cursor.lane;
+	const enum view_way way = tl->choice.way;
+	const int depth = tl->cursor.depth + by, next = tl->cursor.lane + by;
+	const int depths = way == VIEW_FLAME   ? lane->track->depth
+			   : way == VIEW_GANTT ? lane->rows
+					       : 0;
 
-	if (tl->choice.way != VIEW_FLAT && tl->choice.way != VIEW_BSP &&
-	    depth >= lane->first_depth &&
-	    depth < lane->first_depth +
-			    (tl->choice.way == VIEW_FLAME ? lane->track->depth : lane->rows)) {
+	if (depth >= lane->first_depth && depth < lane->first_depth + depths) {
 		tl->cursor.depth = depth;
 		tl->cursor.pinned = IPS_NULL;
 		return;
 	}
-	next += by;
 	if (next < 0 || next >= tl->lane_count)
 		return;
 	tl->cursor.lane = next;
-	lane = view__lane(tl);
-	tl->cursor.depth = lane->work_depth;
+	tl->cursor.depth = view__lane(tl)->work_depth;
+	tl->cursor.pinned = IPS_NULL;
 	to = view__clock(tl);
 	if (to != from)
 		tl->cursor.ns =
 			to->window.from + (int64_t)((double)(tl->cursor.ns - from->window.from) /
 						    (double)(from->window.to - from->window.from) *
 						    (double)(to->window.to - to->window.from));
-	tl->cursor.pinned = IPS_NULL;
 }
 
-static void view_go_end(struct view_timeline *tl, bool last)
+static void view_zoom_span(struct view_timeline *tl)
 {
-	struct view_clock *clock = view__clock(tl);
-	const int64_t length = clock->window.to - clock->window.from;
-
-	clock->window =
-		last ? (struct view_window){clock->extent.to - length, clock->extent.to}
-		     : (struct view_window){clock->extent.from, clock->extent.from + length};
-	clock->window = view_window_clamp(clock->window, clock->extent);
-	tl->cursor.ns = last ? clock->extent.to - 1 : clock->extent.from;
-	tl->cursor.pinned = IPS_NULL;
-}
-
-static void view_zoom_span(struct view_timeline *tl, struct view_context *context)
-{
+	const struct prof_span *span = &tl->under.span;
 	struct view_clock *clock = view__clock(tl);
 	struct view_window to;
 
-	if (tl->under.selected == IPS_NULL && !tl->under.in_gap) {
-		snprintf(context->message, sizeof(context->message), "no span under the cursor");
-		return;
-	}
 	if (tl->under.in_gap) {
 		to = tl->under.gap.at;
+	} else if (tl->under.selected != IPS_NULL) {
+		to.from = span->start_ns;
+		to.to = span->dur_ns == IPS_NULL ? clock->extent.to : to.from + span->dur_ns;
 	} else {
-		to.from = tl->under.span.start_ns;
-		to.to = tl->under.span.dur_ns == IPS_NULL ? clock->extent.to
-							  : to.from + tl->under.span.dur_ns;
+		view_message(tl->context, "no span under the cursor", NULL);
+		return;
 	}
 	/* A little of what is around it. */
 	to.from -= (to.to - to.from) / 8;
 	to.to += (to.to - to.from) / 8;
-	if (to.to - to.from < VIEW_WINDOW_LEAST)
-		to.to = to.from + VIEW_WINDOW_LEAST;
+	to.to = max(to.to, to.from + VIEW_WINDOW_LEAST);
 	clock->window = view_window_clamp(to, clock->extent);
 }
 
-static void view_zoom(struct view_timeline *tl, int numerator, int denominator)
+static bool view_make_move(struct view_timeline *tl, enum view_request request)
 {
 	struct view_clock *clock = view__clock(tl);
+	const struct view_window extent = clock->extent;
+	const int64_t length = clock->window.to - clock->window.from;
+	const bool down = request == VIEW_DOWN_REQUEST || request == VIEW_PAGE_DOWN_REQUEST;
 
-	clock->window = view_window_zoom(clock->window, tl->cursor.ns, numerator, denominator,
-					 clock->extent);
-}
-
-static void view_centre(struct view_timeline *tl)
-{
-	struct view_clock *clock = view__clock(tl);
-	const int64_t half = (clock->window.to - clock->window.from) / 2;
-
-	clock->window = view_window_clamp(
-		(struct view_window){tl->cursor.ns - half,
-				     tl->cursor.ns - half +
-					     (clock->window.to - clock->window.from)},
-		clock->extent);
-}
-
-/* Count lengths from the cursor on; again: no longer. */
-static void view_measure(struct view_timeline *tl, struct view_context *context)
-{
-	if (tl->cursor.x_ns != IPS_NULL) {
-		tl->cursor.x_ns = IPS_NULL;
-		snprintf(context->message, sizeof(context->message),
-			 "lengths are no longer counted from x");
-		return;
-	}
-	tl->cursor.x_ns = tl->cursor.ns;
-	tl->cursor.x_clock = view__lead(tl);
-	snprintf(context->message, sizeof(context->message),
-		 "lengths are counted from x; x again ends that");
-}
-
-/* Jumps ask the database; @done tells whether the request was one. */
-static bool view_jump(struct view_timeline *tl, struct view_context *context,
-		      enum view_request request)
-{
-	switch (request) {
-	case VIEW_NEXT_SPAN_REQUEST:
-	case VIEW_PREVIOUS_SPAN_REQUEST:
-		view_jump_span(tl, context, request == VIEW_NEXT_SPAN_REQUEST);
-		return true;
-	case VIEW_NEXT_GAP_REQUEST:
-	case VIEW_PREVIOUS_GAP_REQUEST:
-		view_jump_gap(tl, context, request == VIEW_NEXT_GAP_REQUEST);
-		return true;
-	case VIEW_LONGEST_GAP_REQUEST:
-		view_jump_worst(tl, context);
-		return true;
-	case VIEW_LONGEST_CHILD_REQUEST:
-		view_jump_child(tl, context);
-		return true;
-	case VIEW_PARENT_REQUEST:
-		view_jump_parent(tl, context);
-		return true;
-	default:
-		return false;
-	}
-}
-
-/* From lane to lane, by one or as many as there is room for. */
-static bool view_move_lane(struct view_timeline *tl, enum view_request request)
-{
-	const bool page = request == VIEW_PAGE_UP_REQUEST || request == VIEW_PAGE_DOWN_REQUEST;
-	const bool up = request == VIEW_PAGE_UP_REQUEST || request == VIEW_UP_REQUEST;
-
-	for (int i = page ? tl->areas.lanes.height : 1; i > 0; i--)
-		view_step_lane(tl, up ? -1 : 1);
-	return true;
-}
-
-static bool view_make_move(struct view_timeline *tl, struct view_context *context,
-			   enum view_request request)
-{
 	switch (request) {
 	case VIEW_UP_REQUEST:
 	case VIEW_DOWN_REQUEST:
+		view_step_lane(tl, down ? 1 : -1);
+		return true;
 	case VIEW_PAGE_UP_REQUEST:
 	case VIEW_PAGE_DOWN_REQUEST:
-		return view_move_lane(tl, request);
+		for (int i = tl->areas.lanes.height; i > 0; i--)
+			view_step_lane(tl, down ? 1 : -1);
+		return true;
 	case VIEW_LEFT_REQUEST:
 	case VIEW_RIGHT_REQUEST:
 		view_pan(tl, request == VIEW_LEFT_REQUEST ? -1 : 1, 8);
@@ -807,25 +671,43 @@ static bool view_make_move(struct view_timeline *tl, struct view_context *contex
 		view_step_column(tl, request == VIEW_CURSOR_LEFT_REQUEST ? -1 : 1);
 		return true;
 	case VIEW_HOME_REQUEST:
+		clock->window = view_window_clamp(
+			(struct view_window){extent.from, extent.from + length}, extent);
+		tl->cursor.ns = extent.from;
+		tl->cursor.pinned = IPS_NULL;
+		return true;
 	case VIEW_END_REQUEST:
-		view_go_end(tl, request == VIEW_END_REQUEST);
+		clock->window = view_window_clamp(
+			(struct view_window){extent.to - length, extent.to}, extent);
+		tl->cursor.ns = extent.to - 1;
+		tl->cursor.pinned = IPS_NULL;
 		return true;
 	case VIEW_ZOOM_IN_REQUEST:
+		clock->window = view_window_zoom(clock->window, tl->cursor.ns, 1, 2, extent);
+		return true;
 	case VIEW_ZOOM_OUT_REQUEST:
-		view_zoom(tl, request == VIEW_ZOOM_IN_REQUEST ? 1 : 2,
-			  request == VIEW_ZOOM_IN_REQUEST ? 2 : 1);
+		clock->window = view_window_zoom(clock->window, tl->cursor.ns, 2, 1, extent);
 		return true;
 	case VIEW_ZOOM_ALL_REQUEST:
-		view__clock(tl)->window = view__clock(tl)->extent;
+		clock->window = extent;
 		return true;
 	case VIEW_ZOOM_SPAN_REQUEST:
-		view_zoom_span(tl, context);
+		view_zoom_span(tl);
 		return true;
 	case VIEW_CENTRE_REQUEST:
-		view_centre(tl);
+		clock->window =
+			view_window_clamp((struct view_window){tl->cursor.ns - length / 2,
+							       tl->cursor.ns - length / 2 + length},
+					  extent);
 		return true;
 	case VIEW_MARK_ROW_REQUEST:
-		view_measure(tl, context);
+		view_message(tl->context,
+			     tl->cursor.x_ns == IPS_NULL
+				     ? "lengths are counted from x; x again ends that"
+				     : "lengths are no longer counted from x",
+			     NULL);
+		tl->cursor.x_ns = tl->cursor.x_ns == IPS_NULL ? tl->cursor.ns : IPS_NULL;
+		tl->cursor.x_clock = view__lead(tl);
 		return true;
 	case VIEW_ENTER_REQUEST:
 		tl->under.wanted = !tl->under.wanted;
@@ -836,8 +718,7 @@ static bool view_make_move(struct view_timeline *tl, struct view_context *contex
 }
 
 /* A step that leads nowhere says why. */
-static bool view_move(struct view_timeline *tl, struct view_context *context,
-		      enum view_request request)
+static bool view_move(struct view_timeline *tl, enum view_request request)
 {
 	static const struct {
 		enum view_request request;
@@ -854,31 +735,80 @@ static bool view_move(struct view_timeline *tl, struct view_context *context,
 				 *after = &view__clock(tl)->window;
 	const int64_t cursor = tl->cursor.ns;
 
-	if (!view_make_move(tl, context, request))
+	if (!view_make_move(tl, request))
 		return false;
 	if (tl->cursor.ns != cursor || after->from != before.from || after->to != before.to)
 		return true;
 	for (size_t i = 0; i < ARRAY_LEN(steps); i++)
 		if (steps[i].request == request)
-			snprintf(context->message, sizeof(context->message), "%s", steps[i].limit);
+			view_message(tl->context, steps[i].limit, NULL);
 	return true;
+}
+
+/* ---- what is shown --------------------------------------------------------------------------- */
+
+/* The bubble as a whole, by its causes, or sums by name; of steps, tiles at work or their balance. */
+static void view_break_down(struct view_timeline *tl)
+{
+	struct view_choice *choice = &tl->choice;
+	struct view_context *context = tl->context;
+
+	if (choice->way == VIEW_BSP) {
+		choice->balance = !choice->balance;
+		view_message(context, "heights are ",
+			     choice->balance ? "tile balances" : "tiles at work");
+		return;
+	}
+	if (choice->by_name) {
+		choice->by_name = false;
+	} else if (choice->by_cause ||
+		   (tl->bubbles.mean[0].runs == 0 && tl->bubbles.mean[1].runs == 0)) {
+		choice->by_cause = false;
+		choice->by_name = tl->under.wanted = true;
+	} else {
+		choice->by_cause = true;
+		choice->way = VIEW_GANTT;
+	}
+	if (!view__sums_lack_room(tl, context, context->message, sizeof(context->message)))
+		view_message(context,
+			     choice->by_name    ? "sums by name, of this lane"
+			     : choice->by_cause ? "the bubble by its causes"
+						: "the bubble as a whole",
+			     NULL);
+}
+
+static bool view_change_choice(struct view_timeline *tl, enum view_request request)
+{
+	if (request == VIEW_BREAKDOWN_REQUEST) {
+		view_break_down(tl);
+		return true;
+	}
+	if (request == VIEW_UNIT_REQUEST && tl->facts.hertz <= 0) {
+		view_message(tl->context, "the recording does not tell the device's clock", NULL);
+		return true;
+	}
+	if (request == VIEW_UNIT_REQUEST) {
+		tl->choice.cycles = !tl->choice.cycles;
+		view_message(tl->context, "device times in ", tl->choice.cycles ? "cycles" : "ns");
+		return true;
+	}
+	if (request == VIEW_BACK_REQUEST && tl->filter.text[0]) {
+		view__timeline_filter(tl, "");
+		return true;
+	}
+	return false;
 }
 
 /* The timeline's own requests; the rest are the session's. */
 static bool view_is_movement(enum view_request request)
 {
+	static const char *const own[] = {"Moving", "Timeline", "Zooming", "Looking closer"};
 	const char *group = view_request_info(request)->group;
 
-	return strcmp(group, "Moving") == 0 || strcmp(group, "Timeline") == 0 ||
-	       strcmp(group, "Zooming") == 0 || strcmp(group, "Looking closer") == 0;
-}
-
-static bool view_end_filter(struct view_timeline *tl, enum view_request request)
-{
-	if (request != VIEW_BACK_REQUEST || !tl->filter.text[0])
-		return false;
-	view__timeline_filter(tl, "");
-	return true;
+	for (size_t i = 0; i < ARRAY_LEN(own); i++)
+		if (strcmp(group, own[i]) == 0)
+			return true;
+	return false;
 }
 
 enum view_answer view__timeline_request(void *state, struct view_context *context,
@@ -888,21 +818,19 @@ enum view_answer view__timeline_request(void *state, struct view_context *contex
 
 	if (!(view_request_info(request)->screens & VIEW_ON_TIMELINE))
 		return VIEW_UNHANDLED;
+	view__begin(tl, context);
 	if (tl->lane_count == 0) {
 		if (!view_is_movement(request))
 			return VIEW_UNHANDLED;
-		snprintf(context->message, sizeof(context->message), "no spans recorded");
+		view_message(context, "no spans recorded", NULL);
 		return VIEW_DRAW;
 	}
-	if (view_move(tl, context, request) || view_end_filter(tl, request))
+	if (view_move(tl, request) || view_change_choice(tl, request) ||
+	    view__lanes_request(tl, request) || view__counters_request(tl, request))
 		return VIEW_LOAD;
-	if (view__way_request(tl, context, request) || view__hide_request(tl, context, request) ||
-	    view__counters_request(tl, context, request))
-		return VIEW_LOAD;
-	if (!context->source->db && view_is_movement(request)) {
-		snprintf(context->message, sizeof(context->message),
-			 "the run is being closed: a moment");
+	if (!tl->db && view_is_movement(request)) {
+		view_message(context, "the run is being closed: a moment", NULL);
 		return VIEW_DRAW;
 	}
-	return view_jump(tl, context, request) ? VIEW_LOAD : VIEW_UNHANDLED;
+	return view_jump(tl, request) ? VIEW_LOAD : VIEW_UNHANDLED;
 }

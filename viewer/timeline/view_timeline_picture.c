@@ -1,8 +1,9 @@
 /*
- * The timeline's picture: lanes' places, bars as columns of cells, pipeline runs, the overview.
+ * The timeline's picture: areas and lanes' places, bars as columns of cells, pipeline runs, the
+ * overview.
  *
  * A load costs a few bounded queries per visible lane, whatever the size of the file. Bars become
- * columns here, so that drawing looks at cells only.
+ * columns here, so that drawing reads cells only.
  *
  * Bars are retained from one picture to the next: who pans, or moves the cursor, waits only for
  * what is new. Bars of one level are the same whatever window they are read for, and the bars of a
@@ -21,23 +22,83 @@
 #include "common/mem.h"
 #include "common/minmax.h"
 
-#define MOST_PARTS       4  /* of a name */
-#define MOST_FLAME       24 /* rows of a lane */
-#define VIEW_LABEL_LEAST 13 /* "DEVICE (sim)" */
-#define MOST_BSP         24 /* of a picture of tiles */
-#define HEADING_FROM     12 /* rows of a body that has one */
+#define MOST_PARTS   4  /* of a name */
+#define MOST_FLAME   24 /* rows of a lane */
+#define LABEL_LEAST  13 /* "DEVICE (sim)" */
+#define MOST_BSP     24 /* rows of a lane's picture of tiles */
+#define HEADING_FROM 12 /* rows of a body that has one */
 
-static struct view_bars *view_bars_of(struct view_timeline *tl, int64_t track_id)
+/* ---- areas ----------------------------------------------------------------------------------- */
+
+/* Let the lanes and what is beside them begin @rows later, and be @rows less high. */
+static void view_shrink_lanes(struct view_timeline_layout *areas, int above, int below)
 {
-	for (size_t i = 0; i < tl->kept.count; i++)
-		if (tl->kept.lanes[i].track_id == track_id)
-			return &tl->kept.lanes[i];
-	if (mem_grow(&tl->kept.lanes, &tl->kept.capacity, tl->kept.count + 1,
-		     sizeof(*tl->kept.lanes)))
-		return NULL;
-	tl->kept.lanes[tl->kept.count] = (struct view_bars){.track_id = track_id};
-	return &tl->kept.lanes[tl->kept.count++];
+	struct view_rect *columns[] = {&areas->labels, &areas->lanes, &areas->idle};
+
+	for (size_t i = 0; i < ARRAY_LEN(columns); i++) {
+		columns[i]->y += above;
+		columns[i]->height -= above + below;
+	}
 }
+
+/* Rows of the lanes' area without the axes. */
+static int view_lane_rows(const struct view_timeline *tl)
+{
+	return tl->areas.lanes.height - tl->clock[IPS_HOST].present - tl->clock[IPS_DEVICE].present;
+}
+
+void view__layout(struct view_timeline *tl)
+{
+	const struct view_context *context = tl->context;
+	struct view_rect body = {0, 0, context->body.width, context->body.height};
+	const bool details = tl->under.wanted && !context->whole && !tl->mark;
+	int rows, label = LABEL_LEAST + (tl->mark ? 2 : 0);
+
+	for (int i = 0; i < tl->lane_count; i++) {
+		label = max(view_text_width(tl->lanes[i].track->name) + (tl->mark ? 5 : 3), label);
+		tl->lanes[i].rows = 0;
+	}
+	if (label > VIEW_LABEL_WIDTH || tl->counters.shown)
+		label = VIEW_LABEL_WIDTH;
+	if (tl->mark)
+		body = tl->beside.half;
+	tl->heading =
+		(struct view_rect){0, 0, body.width, !tl->mark && body.height >= HEADING_FROM};
+	body.y += tl->heading.height;
+	body.height -= tl->heading.height;
+	tl->areas = view_timeline_areas(body, label, details);
+	if (view__shows_sums(tl) && tl->areas.details.height > 0) {
+		/* Sums by name get half of the body. */
+		const int more = max(body.height / 2 - tl->areas.details.height, 0);
+
+		view_shrink_lanes(&tl->areas, 0, more);
+		tl->areas.details.y -= more;
+		tl->areas.details.height += more;
+	}
+	if (tl->mark)
+		tl->areas.details = tl->beside.foot;
+	if (tl->mark == 'T') {
+		/* Below another timeline the row is better spent on lanes. */
+		view_shrink_lanes(&tl->areas, -tl->areas.overview.height, 0);
+		tl->areas.overview.height = 0;
+	}
+	tl->width = tl->areas.lanes.width;
+	view__place_strips(tl);
+	rows = view_lane_rows(tl);
+	tl->clock[IPS_HOST].axis_y = tl->clock[IPS_DEVICE].axis_y = -1;
+	if (rows < 1 || tl->lane_count == 0)
+		return;
+	if (tl->cursor.lane < tl->scroll)
+		tl->scroll = tl->cursor.lane;
+	if (tl->cursor.lane >= tl->scroll + rows)
+		tl->scroll = tl->cursor.lane - rows + 1;
+	if (tl->scroll > tl->lane_count - rows)
+		tl->scroll = max(tl->lane_count - rows, 0);
+	for (int i = tl->scroll; i < tl->lane_count && i < tl->scroll + rows; i++)
+		tl->lanes[i].rows = 1;
+}
+
+/* ---- bars that are retained ------------------------------------------------------------------ */
 
 /* As prof_timeline_bars() has it: what has no length is where it starts. */
 static bool view_overlaps(const struct prof_bar *bar, struct view_window window)
@@ -47,14 +108,16 @@ static bool view_overlaps(const struct prof_bar *bar, struct view_window window)
 }
 
 /* Merge the @count bars at @more into those of @kept that are in @window; bars of both are one. */
-static enum status view_merge(struct view_bars *kept, struct view_window window,
-			      const struct prof_bar *more, int count, struct err *err)
+static void view_merge_bars(struct view_timeline *tl, struct view_bars *kept,
+			    struct view_window window, const struct prof_bar *more, int count)
 {
 	struct prof_bar *all = mem_calloc((size_t)kept->count + (size_t)count + 1, sizeof(*all));
 	int used = 0;
 
-	if (!all)
-		return err_nomem(err);
+	if (!all) {
+		tl->status = err_nomem(&tl->err);
+		return;
+	}
 	for (int a = 0, b = 0; a < kept->count || b < count;) {
 		const int order = a == kept->count ? 1
 				  : b == count     ? -1
@@ -69,76 +132,69 @@ static enum status view_merge(struct view_bars *kept, struct view_window window,
 	mem_free(kept->bars);
 	kept->bars = all;
 	kept->count = used;
-	return ST_OK;
 }
 
-/* Read @part of the track, which leaves @kept with the bars of @window as far as they are known. */
-static enum status view_read_part(struct view_timeline *tl, struct view_bars *kept,
-				  struct view_window part, struct view_window window,
-				  int64_t now_ns, struct prof_db *db, struct err *err)
+/* Read @from .. @to of the track, which leaves @kept with the bars of the clock's window as far as
+ * they are known; an empty part reads nothing. */
+static void view_read_bars(struct view_timeline *tl, struct view_bars *kept,
+			   const struct view_clock *clock, int64_t from, int64_t to)
 {
-	struct prof_bar *bars;
-	int count;
-	enum status status =
-		prof_timeline_bars_at(db, kept->track_id, kept->level, part.from, part.to, now_ns,
-				      &tl->picture, &bars, &count, err);
+	struct prof_bar *bars = NULL;
+	int count = 0;
 
-	return status == ST_OK ? view_merge(kept, window, bars, count, err) : status;
+	if (tl->status != ST_OK)
+		return;
+	if (from < to)
+		tl->status = prof_timeline_bars_at(tl->db, kept->track_id, kept->level, from, to,
+						   clock->extent.to, &tl->picture, &bars, &count,
+						   &tl->err);
+	if (tl->status == ST_OK)
+		view_merge_bars(tl, kept, clock->window, bars, count);
 }
 
-static enum status view_bars_read(struct view_timeline *tl, struct view_bars *kept,
-				  const struct view_clock *clock, struct prof_db *db,
-				  struct err *err)
+static void view_load_bars(struct view_timeline *tl, struct view_lane *lane)
 {
-	const struct view_window window = clock->window, had = kept->window;
+	const struct view_clock *clock = &tl->clock[lane->track->clock];
+	const struct view_window window = clock->window;
 	const int level = prof_timeline_level(window.to - window.from, tl->width);
-	const int64_t now_ns = clock->extent.to;
-	enum status status = ST_OK;
+	struct view_kept_bars *all = &tl->kept;
+	struct view_bars *kept = NULL;
 
-	if (!kept->bars || kept->level != level || had.to <= window.from || had.from >= window.to) {
+	for (size_t i = 0; i < all->count && !kept; i++)
+		if (all->lanes[i].track_id == lane->track->track_id)
+			kept = &all->lanes[i];
+	if (!kept) {
+		if (mem_grow(&all->lanes, &all->capacity, all->count + 1, sizeof(*all->lanes))) {
+			tl->status = err_nomem(&tl->err);
+			return;
+		}
+		kept = &all->lanes[all->count++];
+		*kept = (struct view_bars){.track_id = lane->track->track_id};
+	}
+	if (!kept->bars || kept->level != level || kept->window.to <= window.from ||
+	    kept->window.from >= window.to) {
 		kept->count = 0;
 		kept->level = level;
-		return view_read_part(tl, kept, window, window, now_ns, db, err);
+		view_read_bars(tl, kept, clock, window.from, window.to);
+	} else if (kept->window.from != window.from || kept->window.to != window.to) {
+		view_read_bars(tl, kept, clock, window.from, kept->window.from);
+		if (window.to > kept->window.to)
+			view_read_bars(tl, kept, clock, kept->window.to, window.to);
 	}
-	if (had.from == window.from && had.to == window.to)
-		return ST_OK;
-	if (window.from < had.from)
-		status = view_read_part(tl, kept, (struct view_window){window.from, had.from},
-					window, now_ns, db, err);
-	if (status == ST_OK && window.to > had.to)
-		status = view_read_part(tl, kept, (struct view_window){had.to, window.to}, window,
-					now_ns, db, err);
-	if (status == ST_OK && window.from >= had.from && window.to <= had.to)
-		status = view_merge(kept, window, NULL, 0, err);
-	return status;
-}
-
-static enum status view_bars_load(struct view_timeline *tl, struct view_lane *lane,
-				  struct prof_db *db, struct err *err)
-{
-	const struct view_clock *clock = &tl->clock[lane->track->clock == IPS_DEVICE];
-	struct view_bars *kept = view_bars_of(tl, lane->track->track_id);
-	enum status status;
-
-	lane->bars = NULL;
-	lane->bar_count = 0;
-	if (!kept)
-		return err_nomem(err);
-	status = view_bars_read(tl, kept, clock, db, err);
-	if (status != ST_OK) {
+	if (tl->status != ST_OK) {
 		/* What is half read is as good as nothing. */
 		mem_free(kept->bars);
 		kept->bars = NULL;
-		return status;
+		return;
 	}
-	kept->window = clock->window;
+	kept->window = window;
 	kept->used = true;
 	lane->bars = kept->bars;
 	lane->bar_count = kept->count;
-	return ST_OK;
 }
 
-static void view_bars_trim(struct view_timeline *tl)
+/* After the last lane of a picture: what it does not show is freed. */
+static void view_trim_bars(struct view_timeline *tl)
 {
 	size_t used = 0;
 
@@ -160,23 +216,7 @@ void view__bars_forget(struct view_timeline *tl)
 	tl->kept.count = 0;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
-
-int view__row_thick(const struct view_lane *lane, int row)
-{
-	return row == lane->work_row ? lane->thick : lane->thin;
-}
-
-int view__row_y(const struct view_lane *lane, int row)
-{
-	return lane->y + row * lane->thin +
-	       (lane->work_row >= 0 && row > lane->work_row ? lane->thick - lane->thin : 0);
-}
-
-int view__lane_height(const struct view_lane *lane)
-{
-	return lane->rows * lane->thin + (lane->work_row >= 0 ? lane->thick - lane->thin : 0);
-}
+/* ---- rows of a lane -------------------------------------------------------------------------- */
 
 int view__row_of_depth(const struct view_timeline *tl, const struct view_lane *lane, int depth)
 {
@@ -190,17 +230,6 @@ int view__row_of_depth(const struct view_timeline *tl, const struct view_lane *l
 				break;
 			}
 	return row < 0 ? 0 : row >= lane->rows ? lane->rows - 1 : row;
-}
-
-/* ---- names that '/' parts -------------------------------------------------------------------- */
-
-static int view_name_parts(const char *name)
-{
-	int parts = 1;
-
-	for (; name && *name; name++)
-		parts += *name == '/' && name[1] != '\0';
-	return min(parts, MOST_PARTS);
 }
 
 /* The last of MOST_PARTS parts has all of the rest. */
@@ -217,29 +246,31 @@ void view__name_part(const char *name, int part, char *out, size_t size)
 		name = "";
 	end = part + 1 < MOST_PARTS ? strchr(name, '/') : NULL;
 	length = end && end[1] ? (size_t)(end - name) : strlen(name);
-	if (length >= size)
-		length = size - 1;
+	length = min(length, size - 1);
 	memcpy(out, name, length);
 	out[length] = '\0';
 }
 
+/* Parts of the bar's name: as many rows of a flame. */
 static int view_bar_parts(const struct view_timeline *tl, const struct prof_bar *bar)
 {
 	const struct view_site *site = view__site(tl, bar->site_id);
+	int parts = 1;
 
-	return site ? view_name_parts(site->name) : 1;
+	for (const char *at = site ? site->name : NULL; at && *at; at++)
+		parts += *at == '/' && at[1] != '\0';
+	return min(parts, MOST_PARTS);
 }
 
-/* Each bar below the names of the one around it. Bars come by depth, then start. */
+/* Each bar below the names of the one around it. Bars come by depth, then start. Returns the rows
+ * that are wanted. */
 static int view_place_flame(struct view_timeline *tl, struct view_lane *lane)
 {
 	int above = 0, first = 0, rows = 1;
 
 	lane->bar_row =
-		arena_alloc(&tl->picture, (size_t)lane->bar_count + 1, sizeof(*lane->bar_row));
-	if (!lane->bar_row)
-		return -1;
-	for (int i = 0; i < lane->bar_count; i++) {
+		view__alloc(tl, &tl->picture, (size_t)lane->bar_count + 1, sizeof(*lane->bar_row));
+	for (int i = 0; i < lane->bar_count && lane->bar_row; i++) {
 		const struct prof_bar *bar = &lane->bars[i];
 		int row = bar->depth;
 
@@ -252,40 +283,127 @@ static int view_place_flame(struct view_timeline *tl, struct view_lane *lane)
 		if (above < first && lane->bars[above].depth == bar->depth - 1)
 			row = lane->bar_row[above] + view_bar_parts(tl, &lane->bars[above]);
 		lane->bar_row[i] = (int16_t)(min(row, SHRT_MAX));
-		row += view_bar_parts(tl, bar);
-		rows = max(row, rows);
+		rows = max(row + view_bar_parts(tl, bar), rows);
 	}
 	return min(rows, MOST_FLAME);
 }
 
-static int view_rows_wanted(struct view_timeline *tl, struct view_lane *lane)
+/* One row more for each main lane's row of work, or each of its other rows; returns what is left
+ * of @spare. Main lanes are those of IPUs, where there are any. */
+static int view_thicken(struct view_timeline *tl, int first, int count, int spare, int most,
+			bool work)
 {
-	const int depth = lane->track->depth;
+	for (bool grown = true; grown;) {
+		int wanted = 0;
 
-	lane->bar_row = NULL;
-	switch (tl->choice.way) {
-	case VIEW_FLAME:
-		return view_place_flame(tl, lane);
-	case VIEW_FLAT:
-	case VIEW_BSP:
-		return 1;
-	default:
-		return min(depth, VIEW_MOST_DEPTH);
+		grown = false;
+		for (int pass = 0; pass < 2; pass++) {
+			if (pass == 1 && (wanted == 0 || wanted > spare))
+				return spare;
+			for (int i = first; i < first + count; i++) {
+				struct view_lane *lane = &tl->lanes[i];
+				const int rows = work ? lane->work_row >= 0
+						      : lane->rows - (lane->work_row >= 0);
+				int *thick = work ? &lane->thick : &lane->thin;
+
+				if (!lane->pipeline && tl->choice.way != VIEW_FLAT)
+					continue;
+				if (pass == 0) {
+					wanted += rows;
+				} else if (*thick < most && (!work || rows > 0)) {
+					spare -= rows;
+					++*thick;
+					grown = true;
+				}
+			}
+		}
+	}
+	return spare;
+}
+
+/* Rows of the visible lanes: depths first, then thicker bars where there is room. */
+static void view_fit_rows(struct view_timeline *tl, int first, int count, int rows)
+{
+	/* Rows of work and the others by turns; at most so many screen rows of a bar. */
+	static const struct {
+		int most;
+		bool work;
+	} turns[] = {{3, true}, {2, false}, {6, true}, {4, false}, {12, true}, {6, false}};
+	const enum view_way way = tl->choice.way;
+	int *wanted = view__alloc(tl, &tl->picture, (size_t)count, sizeof(*wanted));
+	int *heights = view__alloc(tl, &tl->picture, (size_t)count, sizeof(*heights));
+	int spare = rows;
+
+	for (int i = 0; i < count && tl->status == ST_OK; i++) {
+		struct view_lane *lane = &tl->lanes[first + i];
+
+		lane->bar_row = NULL;
+		wanted[i] = way == VIEW_FLAME   ? view_place_flame(tl, lane)
+			    : way == VIEW_GANTT ? min(lane->track->depth, VIEW_MOST_DEPTH)
+						: 1;
+	}
+	if (tl->status != ST_OK)
+		return;
+	view_lane_heights(wanted, count, rows, rows, heights);
+	for (int i = 0; i < count; i++) {
+		struct view_lane *lane = &tl->lanes[first + i];
+
+		lane->rows = heights[i];
+		lane->thick = lane->thin = 1;
+		lane->first_depth = 0;
+		if (way == VIEW_GANTT && heights[i] < wanted[i])
+			lane->first_depth = min(lane->work_depth, wanted[i] - heights[i]);
+		lane->work_row = way == VIEW_FLAME ? -1 : 0;
+		if (way == VIEW_GANTT)
+			lane->work_row = lane->work_depth - lane->first_depth;
+		if (lane->work_row >= lane->rows)
+			lane->work_row = -1;
+		spare -= heights[i];
+	}
+	/* A picture of tiles has rows of work alone. */
+	if (way == VIEW_BSP)
+		view_thicken(tl, first, count, spare, MOST_BSP, true);
+	for (size_t i = 0; way != VIEW_BSP && i < ARRAY_LEN(turns) && spare > 0; i++) {
+		spare = view_thicken(tl, first, count, spare, turns[i].most, turns[i].work);
+		if (i == 0)
+			spare -= count - 1; /* a blank row between lanes */
+	}
+}
+
+/* Where lanes are, from @first on: an axis above each clock's, a blank between where it fits. */
+static void view_place_rows(struct view_timeline *tl, int first, int count, int rows)
+{
+	int used = 0, y = 0, clock = -1;
+	bool spaced;
+
+	for (int i = first; i < first + count; i++)
+		used += view__lane_height(&tl->lanes[i]);
+	spaced = used + count - 1 <= rows;
+	for (int i = first; i < first + count; i++) {
+		struct view_lane *lane = &tl->lanes[i];
+
+		if (lane->track->clock != clock)
+			tl->clock[lane->track->clock].axis_y = y++;
+		else if (spaced)
+			y++;
+		clock = lane->track->clock;
+		lane->y = y;
+		y += view__lane_height(lane);
 	}
 }
 
 /* ---- columns --------------------------------------------------------------------------------- */
 
-static void view_lay(struct view_column *columns, int width, struct view_window window,
-		     const struct prof_bar *bar, int32_t index, bool left_out)
+/* Add @bar, number @index, to the @width columns at @columns. What is @left_out shows only where
+ * nothing else is. */
+static void view_add_columns(struct view_column *columns, int width, struct view_window window,
+			     const struct prof_bar *bar, int32_t index, bool left_out)
 {
-	const int64_t end = bar->start_ns + (bar->dur_ns > 0 ? bar->dur_ns : 1);
-	int64_t from = view_window_column(window, width, bar->start_ns);
-	int64_t to = view_window_column(window, width, end - 1);
+	const int64_t end = bar->start_ns + max(bar->dur_ns, 1);
+	const int64_t from = view_window_column(window, width, bar->start_ns);
+	const int64_t to = view_window_column(window, width, end - 1);
 
-	from = max(0, from);
-	to = to >= width ? width - 1 : to;
-	for (int64_t x = from; x <= to; x++) {
+	for (int64_t x = max(0, from); x <= to && x < width; x++) {
 		const int64_t left = view_window_time(window, width, x);
 		const int64_t right = view_window_time(window, width, x + 1);
 		int64_t ns = min(end, right) - max(bar->start_ns, left);
@@ -308,8 +426,8 @@ static void view_lay(struct view_column *columns, int width, struct view_window 
 }
 
 /* Of what was recorded: executions that were not traced are not idle. */
-static double view_idle(const struct view_timeline *tl, const struct view_lane *lane,
-			struct view_window window)
+static double view_idle_part(const struct view_timeline *tl, const struct view_lane *lane,
+			     struct view_window window)
 {
 	const int64_t all = view__traced_ns(tl, lane, window);
 	double busy = 0;
@@ -318,9 +436,8 @@ static double view_idle(const struct view_timeline *tl, const struct view_lane *
 		return NAN;
 	for (int i = 0; i < lane->bar_count; i++) {
 		const struct prof_bar *bar = &lane->bars[i];
-		const int64_t end = bar->start_ns + bar->dur_ns;
 		const int64_t from = max(bar->start_ns, window.from);
-		const int64_t to = min(end, window.to);
+		const int64_t to = min(bar->start_ns + bar->dur_ns, window.to);
 
 		if (bar->depth != lane->work_depth || to <= from || bar->dur_ns <= 0)
 			continue;
@@ -330,11 +447,10 @@ static double view_idle(const struct view_timeline *tl, const struct view_lane *
 	return busy > 1 ? 0 : 1 - busy;
 }
 
-static void view_clear(struct view_column *columns, size_t count)
+static void view_clear_columns(struct view_column *columns, size_t count)
 {
-	memset(columns, 0, count * sizeof(*columns));
 	for (size_t i = 0; i < count; i++)
-		columns[i].bar = -1;
+		columns[i] = (struct view_column){.bar = -1};
 }
 
 /* Does a cell of a depth cover that of the depths above? */
@@ -349,31 +465,42 @@ static bool view_covers(const struct view_column *cell, const struct view_column
 }
 
 /* The innermost of each cell: a depth covers the one above where it has a quarter of the cell. */
-static enum status view_lay_flat(struct view_timeline *tl, struct view_lane *lane,
-				 struct view_window window, struct err *err)
+static void view_fill_flat(struct view_timeline *tl, struct view_lane *lane,
+			   struct view_window window)
 {
 	const int64_t column_ns = (window.to - window.from) / tl->width;
-	struct view_column *depth = arena_alloc(&tl->picture, (size_t)tl->width, sizeof(*depth));
+	struct view_column *depth =
+		view__alloc(tl, &tl->picture, (size_t)tl->width, sizeof(*depth));
 
-	if (!depth)
-		return err_nomem(err);
-	for (int i = 0; i < lane->bar_count;) {
+	for (int i = 0; i < lane->bar_count && depth;) {
 		const int of = lane->bars[i].depth;
 
-		view_clear(depth, (size_t)tl->width);
+		view_clear_columns(depth, (size_t)tl->width);
 		for (; i < lane->bar_count && lane->bars[i].depth == of; i++)
-			view_lay(depth, tl->width, window, &lane->bars[i], i,
-				 view__left_out(tl, &lane->bars[i]));
+			view_add_columns(depth, tl->width, window, &lane->bars[i], i,
+					 view__left_out(tl, &lane->bars[i]));
 		for (int x = 0; x < tl->width; x++)
 			if (view_covers(&depth[x], &lane->columns[x], column_ns))
 				lane->columns[x] = depth[x]; /* dark or not: it has a bar */
 	}
-	return ST_OK;
 }
 
-static void view_lay_rows(struct view_timeline *tl, struct view_lane *lane,
-			  struct view_window window)
+static void view_fill_lane(struct view_timeline *tl, struct view_lane *lane)
 {
+	const struct view_window window = tl->clock[lane->track->clock].window;
+	const size_t width = (size_t)tl->width, cells = (size_t)lane->rows * width;
+
+	lane->columns = view__alloc(tl, &tl->picture, cells + 1, sizeof(*lane->columns));
+	if (!lane->columns)
+		return;
+	view_clear_columns(lane->columns, cells);
+	lane->idle = view_idle_part(tl, lane, window);
+	for (size_t r = 0; r < (size_t)lane->rows; r++)
+		view__mark_dark(tl, lane, window, &lane->columns[r * width]);
+	if (tl->choice.way == VIEW_FLAT) {
+		view_fill_flat(tl, lane, window);
+		return;
+	}
 	for (int i = 0; i < lane->bar_count; i++) {
 		const struct prof_bar *bar = &lane->bars[i];
 		const int row = lane->bar_row ? lane->bar_row[i] : bar->depth - lane->first_depth;
@@ -381,301 +508,59 @@ static void view_lay_rows(struct view_timeline *tl, struct view_lane *lane,
 		const bool left_out = view__left_out(tl, bar);
 
 		for (int r = row; r >= 0 && r < row + parts && r < lane->rows; r++)
-			view_lay(&lane->columns[(size_t)r * (size_t)tl->width], tl->width, window,
-				 bar, i, left_out);
+			view_add_columns(&lane->columns[(size_t)r * width], tl->width, window, bar,
+					 i, left_out);
 	}
 }
 
-static enum status view_lay_lane(struct view_timeline *tl, struct view_lane *lane, struct err *err)
+static void view_load_lanes(struct view_timeline *tl)
 {
-	const struct view_window window = tl->clock[lane->track->clock == IPS_DEVICE].window;
-	const size_t cells = (size_t)lane->rows * (size_t)tl->width;
-
-	lane->columns = arena_alloc(&tl->picture, cells + 1, sizeof(*lane->columns));
-	if (!lane->columns)
-		return err_nomem(err);
-	view_clear(lane->columns, cells);
-	lane->idle = view_idle(tl, lane, window);
-	for (int r = 0; r < lane->rows; r++)
-		view__mark_dark(tl, lane, window, &lane->columns[(size_t)r * (size_t)tl->width]);
-	if (tl->choice.way == VIEW_FLAT)
-		return view_lay_flat(tl, lane, window, err);
-	view_lay_rows(tl, lane, window);
-	return ST_OK;
-}
-
-/* ---- rows ------------------------------------------------------------------------------------ */
-
-/* Below another timeline the row is better spent on lanes. */
-static void view_drop_overview(struct view_timeline_layout *areas)
-{
-	struct view_rect *columns[] = {&areas->labels, &areas->lanes, &areas->idle};
-
-	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++) {
-		columns[i]->y -= areas->overview.height;
-		columns[i]->height += areas->overview.height;
-	}
-	areas->overview.height = 0;
-}
-
-/* Sums by name get half of the body. */
-static void view_grow_details(struct view_timeline_layout *areas, int half)
-{
-	struct view_rect *columns[] = {&areas->labels, &areas->lanes, &areas->idle};
-	const int more = half - areas->details.height;
-
-	if (areas->details.height == 0 || more <= 0)
-		return;
-	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
-		columns[i]->height -= more;
-	areas->details.y -= more;
-	areas->details.height += more;
-}
-
-void view__place_lanes(struct view_timeline *tl, const struct view_context *context)
-{
-	struct view_rect body = {0, 0, context->body.width, context->body.height};
-	const bool details = tl->under.wanted && !context->whole && !tl->mark;
-	int rows, label = VIEW_LABEL_LEAST + (tl->mark ? 2 : 0);
-
-	for (int i = 0; i < tl->lane_count; i++) {
-		const int width = view_text_width(tl->lanes[i].track->name) + (tl->mark ? 5 : 3);
-
-		label = max(width, label);
-		tl->lanes[i].rows = 0;
-	}
-	if (label > VIEW_LABEL_WIDTH || tl->counters.shown)
-		label = VIEW_LABEL_WIDTH;
-	if (tl->mark)
-		body = tl->beside.half;
-	tl->heading =
-		(struct view_rect){0, 0, body.width, !tl->mark && body.height >= HEADING_FROM};
-	body.y += tl->heading.height;
-	body.height -= tl->heading.height;
-	tl->areas = view_timeline_areas(body, label, details);
-	if (view__shows_sums(tl))
-		view_grow_details(&tl->areas, body.height / 2);
-	if (tl->mark)
-		tl->areas.details = tl->beside.foot;
-	if (tl->mark == 'T')
-		view_drop_overview(&tl->areas);
-	tl->width = tl->areas.lanes.width;
-	view__place_strips(tl);
-	rows = tl->areas.lanes.height - (tl->clock[IPS_HOST].present ? 1 : 0) -
-	       (tl->clock[IPS_DEVICE].present ? 1 : 0);
-	tl->clock[IPS_HOST].axis_y = tl->clock[IPS_DEVICE].axis_y = -1;
-	if (rows < 1 || tl->lane_count == 0)
-		return;
-	if (tl->cursor.lane < tl->scroll)
-		tl->scroll = tl->cursor.lane;
-	if (tl->cursor.lane >= tl->scroll + rows)
-		tl->scroll = tl->cursor.lane - rows + 1;
-	if (tl->scroll > tl->lane_count - rows)
-		tl->scroll = tl->lane_count > rows ? tl->lane_count - rows : 0;
-	for (int i = tl->scroll; i < tl->lane_count && i < tl->scroll + rows; i++)
-		tl->lanes[i].rows = 1;
-}
-
-/* Lanes that may be thicker than a row: those of IPUs, where there are any. */
-static bool view_is_main(const struct view_timeline *tl, const struct view_lane *lane)
-{
-	return lane->pipeline || tl->choice.way == VIEW_FLAT;
-}
-
-/* One row more for each main lane's row of work, or each of its other rows; what is left of
- * @spare. */
-static int view_thicken(struct view_timeline *tl, int first, int count, int spare, int most,
-			bool work)
-{
-	bool grown = true;
-
-	while (grown) {
-		int wanted = 0;
-
-		grown = false;
-		for (int i = first; i < first + count; i++)
-			if (view_is_main(tl, &tl->lanes[i]))
-				wanted += work ? tl->lanes[i].work_row >= 0
-					       : tl->lanes[i].rows - (tl->lanes[i].work_row >= 0);
-		if (wanted == 0 || wanted > spare)
-			break;
-		for (int i = first; i < first + count; i++) {
-			struct view_lane *lane = &tl->lanes[i];
-			int *thick = work ? &lane->thick : &lane->thin;
-
-			if (!view_is_main(tl, lane) || *thick >= most ||
-			    (work && lane->work_row < 0))
-				continue;
-			spare -= work ? 1 : lane->rows - (lane->work_row >= 0);
-			++*thick;
-			grown = true;
-		}
-	}
-	return spare;
-}
-
-/* Rows of work and the others by turns, as far as @spare goes. A picture of tiles has rows of work
- * alone. */
-static void view_use_spare(struct view_timeline *tl, int first, int count, int spare)
-{
-	static const struct {
-		int most; /* screen rows of a bar */
-		bool work;
-	} turns[] = {{3, true}, {2, false}, {6, true}, {4, false}, {12, true}, {6, false}};
-
-	if (tl->choice.way == VIEW_BSP) {
-		view_thicken(tl, first, count, spare, MOST_BSP, true);
-		return;
-	}
-	for (size_t i = 0; i < ARRAY_LEN(turns) && spare > 0; i++) {
-		spare = view_thicken(tl, first, count, spare, turns[i].most, turns[i].work);
-		if (i == 0)
-			spare -= count - 1; /* a blank row between lanes */
-	}
-}
-
-/* Rows of the visible lanes: depths first, then thicker bars where there is room. */
-static enum status view_fit_rows(struct view_timeline *tl, int first, int count, int rows,
-				 struct err *err)
-{
-	int *wanted = arena_alloc(&tl->picture, (size_t)count, sizeof(*wanted));
-	int *heights = arena_alloc(&tl->picture, (size_t)count, sizeof(*heights));
-	int spare = rows;
-
-	if (!wanted || !heights)
-		return err_nomem(err);
-	for (int i = 0; i < count; i++)
-		if ((wanted[i] = view_rows_wanted(tl, &tl->lanes[first + i])) < 0)
-			return err_nomem(err);
-	view_lane_heights(wanted, count, rows, rows, heights);
-	for (int i = 0; i < count; i++) {
-		struct view_lane *lane = &tl->lanes[first + i];
-
-		lane->rows = heights[i];
-		lane->thick = lane->thin = 1;
-		lane->first_depth = 0;
-		if (tl->choice.way == VIEW_GANTT && heights[i] < wanted[i])
-			lane->first_depth = min(lane->work_depth, wanted[i] - heights[i]);
-		lane->work_row = tl->choice.way == VIEW_FLAME ? -1 : 0;
-		if (tl->choice.way == VIEW_GANTT)
-			lane->work_row = lane->work_depth - lane->first_depth;
-		if (lane->work_row >= lane->rows)
-			lane->work_row = -1;
-		spare -= heights[i];
-	}
-	view_use_spare(tl, first, count, spare);
-	return ST_OK;
-}
-
-/*
- * Give lanes their rows from @first on: an axis above each clock's, a blank between where it fits.
- */
-static void view_place_rows(struct view_timeline *tl, int first, int rows)
-{
-	int used = 0, lanes = 0, y = 0, clock = -1;
-	bool spaced;
-
-	for (int i = first; i < tl->lane_count && tl->lanes[i].rows > 0; i++, lanes++)
-		used += view__lane_height(&tl->lanes[i]);
-	spaced = used + lanes - 1 <= rows;
-	for (int i = first; i < first + lanes; i++) {
-		struct view_lane *lane = &tl->lanes[i];
-		const int of = lane->track->clock == IPS_DEVICE;
-
-		if (of != clock)
-			tl->clock[of].axis_y = y++;
-		else if (spaced)
-			y++;
-		clock = of;
-		lane->y = y;
-		y += view__lane_height(lane);
-	}
-}
-
-/* ---- bars ------------------------------------------------------------------------------------ */
-
-static enum status view_load_lane(struct view_timeline *tl, struct view_lane *lane,
-				  struct prof_db *db, struct err *err)
-{
-	const struct prof_bar *last = NULL;
-	enum status status = view_bars_load(tl, lane, db, err);
-
-	for (int i = 0; i < lane->bar_count && status == ST_OK; i++) {
-		const struct prof_bar *bar = &lane->bars[i];
-
-		if (last && last->site_id == bar->site_id && last->phase == bar->phase &&
-		    lane->work_known)
-			continue;
-		last = bar;
-		status = view__learn_site(tl, db, bar, err);
-		if (!lane->work_known && view__phase(tl, bar)) {
-			lane->work_known = true;
-			lane->work_depth = bar->depth;
-		}
-	}
-	return status;
-}
-
-static enum status view_load_lanes(struct view_timeline *tl, struct view_context *context,
-				   struct err *err)
-{
-	const int rows = tl->areas.lanes.height - (tl->clock[IPS_HOST].present ? 1 : 0) -
-			 (tl->clock[IPS_DEVICE].present ? 1 : 0);
+	const int rows = view_lane_rows(tl), first = tl->scroll;
 	int shown = 0;
-	enum status status = ST_OK;
 
-	for (int i = tl->scroll; i < tl->lane_count && tl->lanes[i].rows > 0; i++, shown++) {
-		if (view_cancelled(context))
-			return err_set(err, ST_INTERRUPTED, "interrupted");
-		status = view_load_lane(tl, &tl->lanes[i], context->source->db, err);
-		if (status != ST_OK)
-			return status;
+	for (int i = first; i < tl->lane_count && tl->lanes[i].rows > 0; i++, shown++) {
+		struct view_lane *lane = &tl->lanes[i];
+		const struct prof_bar *last = NULL;
+
+		if (view__stopped(tl))
+			return;
+		view_load_bars(tl, lane);
+		for (int b = 0; b < lane->bar_count && tl->status == ST_OK; b++) {
+			const struct prof_bar *bar = &lane->bars[b];
+
+			if (last && last->site_id == bar->site_id && last->phase == bar->phase &&
+			    lane->work_known)
+				continue;
+			last = bar;
+			view__read_site(tl, bar);
+			if (!lane->work_known && view__phase(tl, bar)) {
+				lane->work_known = true;
+				lane->work_depth = bar->depth;
+			}
+		}
+		if (tl->status != ST_OK)
+			return;
 	}
-	view_bars_trim(tl);
+	view_trim_bars(tl);
 	if (shown == 0)
-		return ST_OK;
-	status = view_fit_rows(tl, tl->scroll, shown, rows, err);
-	for (int i = tl->scroll; i < tl->scroll + shown && status == ST_OK; i++)
-		status = view_lay_lane(tl, &tl->lanes[i], err);
-	if (status == ST_OK)
-		view_place_rows(tl, tl->scroll, rows);
-	return status;
+		return;
+	view_fit_rows(tl, first, shown, rows);
+	for (int i = first; i < first + shown && tl->status == ST_OK; i++)
+		view_fill_lane(tl, &tl->lanes[i]);
+	if (tl->status == ST_OK)
+		view_place_rows(tl, first, shown, rows);
 }
 
-/* ---- the bubble ------------------------------------------------------------------------------ */
-
-/* Lanes whose pipelines are one: same clock, process, replica and parent. */
-int64_t view__group(const struct view_timeline *tl, const struct view_lane *lane)
-{
-	for (int i = 0; i < tl->all_lanes; i++) {
-		const struct prof_track *a = tl->lanes[i].track, *b = lane->track;
-
-		if (a->clock == b->clock && a->rank == b->rank && tl->lanes[i].pipeline &&
-		    view__replica_of(tl, a->ipu) == view__replica_of(tl, b->ipu) &&
-		    strcmp(a->parent ? a->parent : "", b->parent ? b->parent : "") == 0)
-			return i;
-	}
-	return -1;
-}
-
-bool view__is_work(const struct view_timeline *tl, const struct view_lane *lane,
-		   const struct prof_bar *bar)
-{
-	const char phase = view__phase(tl, bar);
-
-	return bar->span_id != IPS_NULL &&
-	       (bar->weight_update != IPS_NULL || bar->execution != IPS_NULL) &&
-	       bar->depth == lane->work_depth && phase && strchr("FBWR", phase);
-}
+/* ---- pipeline runs --------------------------------------------------------------------------- */
 
 static void view_add_run(struct view_timeline *tl, int64_t group, const struct prof_bar *bar)
 {
 	const int64_t end = bar->start_ns + bar->dur_ns;
-	struct view_run *run;
 
 	/* The newest first: bars come in order of time. */
 	for (int i = tl->run_count - 1; i >= 0; i--) {
-		run = &tl->runs[i];
+		struct view_run *run = &tl->runs[i];
+
 		if (run->weight_update != bar->weight_update || run->execution != bar->execution ||
 		    run->group != group)
 			continue;
@@ -687,53 +572,43 @@ static void view_add_run(struct view_timeline *tl, int64_t group, const struct p
 		bar->execution, bar->weight_update, group, bar->start_ns, end, {0}};
 }
 
-static void view_shade_lane(struct view_timeline *tl, struct view_lane *lane)
-{
-	const struct view_window window = tl->clock[lane->track->clock == IPS_DEVICE].window;
-	const int64_t group = view__group(tl, lane);
-	const int row = lane->work_row;
-
-	if (row < 0 || tl->choice.way != VIEW_GANTT)
-		return;
-	for (int i = 0; i < tl->run_count; i++) {
-		int64_t from, to;
-
-		if (tl->runs[i].group != group)
-			continue;
-		from = view_window_column(window, tl->width, tl->runs[i].from);
-		to = view_window_column(window, tl->width, tl->runs[i].to - 1);
-		for (int64_t x = max(0, from); x <= to && x < tl->width; x++)
-			lane->columns[(size_t)row * (size_t)tl->width + (size_t)x].run = true;
-	}
-}
-
-static enum status view_load_runs(struct view_timeline *tl, struct err *err)
+/* Which runs the window shows, and their cells in the rows of work. */
+static void view_load_runs(struct view_timeline *tl)
 {
 	size_t most = 1;
 
 	for (int i = 0; i < tl->lane_count; i++)
 		if (tl->lanes[i].rows > 0)
 			most += (size_t)tl->lanes[i].bar_count;
-	tl->run_count = 0;
-	tl->runs = arena_alloc(&tl->picture, most, sizeof(*tl->runs));
-	if (!tl->runs)
-		return err_nomem(err);
-	for (int i = 0; i < tl->lane_count; i++) {
+	tl->runs = view__alloc(tl, &tl->picture, most, sizeof(*tl->runs));
+	for (int i = 0; i < tl->lane_count && tl->runs; i++) {
 		const struct view_lane *lane = &tl->lanes[i];
+		const int64_t group = view__group(tl, lane);
 
-		int64_t group;
-
-		if (lane->rows == 0 || !lane->pipeline)
-			continue;
-		group = view__group(tl, lane);
-		for (int b = 0; b < lane->bar_count; b++)
+		for (int b = 0; b < lane->bar_count && lane->rows > 0 && lane->pipeline; b++)
 			if (view__is_work(tl, lane, &lane->bars[b]))
 				view_add_run(tl, group, &lane->bars[b]);
 	}
-	for (int i = 0; i < tl->lane_count; i++)
-		if (tl->lanes[i].rows > 0 && tl->lanes[i].pipeline)
-			view_shade_lane(tl, &tl->lanes[i]);
-	return ST_OK;
+	for (int i = 0; i < tl->lane_count && tl->choice.way == VIEW_GANTT; i++) {
+		const struct view_lane *lane = &tl->lanes[i];
+		const struct view_window window = tl->clock[lane->track->clock].window;
+		const int64_t group = view__group(tl, lane);
+
+		if (lane->rows == 0 || !lane->pipeline || lane->work_row < 0)
+			continue;
+		for (int r = 0; r < tl->run_count; r++) {
+			struct view_column *row =
+				&lane->columns[(size_t)lane->work_row * (size_t)tl->width];
+			const int64_t to =
+				view_window_column(window, tl->width, tl->runs[r].to - 1);
+			int64_t x = view_window_column(window, tl->width, tl->runs[r].from);
+
+			if (tl->runs[r].group != group)
+				continue;
+			for (x = max(0, x); x <= to && x < tl->width; x++)
+				row[x].run = true;
+		}
+	}
 }
 
 /* ---- the whole ------------------------------------------------------------------------------- */
@@ -759,65 +634,46 @@ void view__picture_forget(struct view_timeline *tl)
 }
 
 /* The cursor's lane over the whole run; read again when there are news, or for another lane. */
-static enum status view_load_overview(struct view_timeline *tl, struct prof_db *db, struct err *err)
+static void view_load_overview(struct view_timeline *tl)
 {
 	const struct view_lane *lane = view__lane(tl);
 	const struct view_window extent = view__clock(tl)->extent;
-	enum status status;
-	int count;
+	struct view_overview *all = &tl->overview;
+	int count = 0;
 
-	if (tl->areas.overview.height == 0 || tl->width < 1 ||
-	    (tl->overview.track_id == lane->track->track_id && tl->overview.width == tl->width))
-		return ST_OK;
-	arena_reset(&tl->overview.arena);
-	tl->overview.columns = NULL;
-	tl->overview.track_id = IPS_NULL;
-	status =
-		prof_timeline_bars(db, lane->track->track_id, extent.from, extent.to, tl->width,
-				   extent.to, &tl->overview.arena, &tl->overview.bars, &count, err);
-	if (status != ST_OK)
-		return status;
-	tl->overview.columns =
-		arena_alloc(&tl->overview.arena, (size_t)tl->width, sizeof(*tl->overview.columns));
-	if (!tl->overview.columns)
-		return err_nomem(err);
-	for (int x = 0; x < tl->width; x++)
-		tl->overview.columns[x].bar = -1;
-	for (int i = 0; i < count && status == ST_OK; i++) {
-		status = view__learn_site(tl, db, &tl->overview.bars[i], err);
-		if (tl->overview.bars[i].depth == lane->work_depth)
-			view_lay(tl->overview.columns, tl->width, extent, &tl->overview.bars[i], i,
-				 view__left_out(tl, &tl->overview.bars[i]));
+	if (tl->status != ST_OK || tl->areas.overview.height == 0 || tl->width < 1 ||
+	    (all->track_id == lane->track->track_id && all->width == tl->width))
+		return;
+	arena_reset(&all->arena);
+	all->columns = NULL;
+	all->track_id = IPS_NULL;
+	tl->status =
+		prof_timeline_bars(tl->db, lane->track->track_id, extent.from, extent.to, tl->width,
+				   extent.to, &all->arena, &all->bars, &count, &tl->err);
+	all->columns = view__alloc(tl, &all->arena, (size_t)tl->width, sizeof(*all->columns));
+	if (!all->columns)
+		return;
+	view_clear_columns(all->columns, (size_t)tl->width);
+	for (int i = 0; i < count && tl->status == ST_OK; i++) {
+		view__read_site(tl, &all->bars[i]);
+		if (all->bars[i].depth == lane->work_depth)
+			view_add_columns(all->columns, tl->width, extent, &all->bars[i], i,
+					 view__left_out(tl, &all->bars[i]));
 	}
-	view__mark_dark(tl, lane, extent, tl->overview.columns);
-	if (status == ST_OK) {
-		tl->overview.track_id = lane->track->track_id;
-		tl->overview.width = tl->width;
-	}
-	return status;
+	view__mark_dark(tl, lane, extent, all->columns);
+	if (tl->status != ST_OK)
+		return;
+	all->track_id = lane->track->track_id;
+	all->width = tl->width;
 }
 
-enum status view__picture_load(struct view_timeline *tl, struct view_context *context,
-			       struct err *err)
+void view__picture_load(struct view_timeline *tl)
 {
-	struct prof_db *db = context->source->db;
-	enum status status = view_load_lanes(tl, context, err);
-
-	if (status == ST_OK)
-		status = view_load_runs(tl, err);
-	if (status == ST_OK)
-		status = view__bubble_load(tl, db, err);
-	if (status == ST_OK)
-		status = view__causes_load(tl, context, err);
-	if (status == ST_OK)
-		status = view__bsp_load(tl, context, err);
-	if (status == ST_OK)
-		status = view_load_overview(tl, db, err);
-	if (status == ST_OK)
-		status = view__strips_load(tl, context, err);
-	if (status == ST_OK)
-		status = view__rows_load(tl, context, err);
-	if (status == ST_OK)
-		status = view__detail_load(tl, db, err);
-	return status;
+	view_load_lanes(tl);
+	if (tl->status == ST_OK)
+		view_load_runs(tl);
+	view__bubble_load(tl);
+	view__device_load(tl);
+	view_load_overview(tl);
+	view__strips_load(tl);
 }

@@ -206,7 +206,7 @@ struct view_strip {
 
 struct view_counters {
 	bool shown, known;
-	bool tell;                   /* a key has just asked for them */
+	bool asked;                  /* by a key, just now */
 	struct prof_counter *series; /* all; where known */
 	int count, first;            /* first: the one that is shown first */
 	struct view_rect area;       /* strips, labels and values, one below the other */
@@ -360,6 +360,12 @@ struct view_under {
 };
 
 struct view_timeline {
+	/* What the call under way works with. Its first failure sticks: the steps after it do nothing. */
+	struct view_context *context;
+	struct prof_db *db; /* NULL: the run is being closed */
+	enum status status;
+	struct err err;
+
 	struct view_facts facts;
 	struct view_choice choice;
 	struct view_hiding hiding;
@@ -396,5 +402,141 @@ struct view_timeline {
 	char mark; /* 'S', 'T'; 0: not comparing */
 	struct view_beside beside;
 };
+
+/* ---- what every module asks of it ------------------------------------------------------------ */
+
+static inline void view__begin(struct view_timeline *tl, struct view_context *context)
+{
+	tl->context = context;
+	tl->db = context->source->db;
+	tl->status = ST_OK;
+	tl->err = (struct err){0};
+}
+
+/* The call's answer. */
+static inline enum status view__end(const struct view_timeline *tl, struct err *err)
+{
+	if (tl->status != ST_OK && err)
+		*err = tl->err;
+	return tl->status;
+}
+
+/* Has a step failed, or does nobody wait any longer? */
+static inline bool view__stopped(struct view_timeline *tl)
+{
+	if (tl->status == ST_OK && view_cancelled(tl->context))
+		tl->status = err_set(&tl->err, ST_INTERRUPTED, "interrupted");
+	return tl->status != ST_OK;
+}
+
+/* Memory of @arena; NULL: there is none, and that sticks. */
+static inline void *view__alloc(struct view_timeline *tl, struct arena *arena, size_t count,
+				size_t size)
+{
+	void *out = tl->status == ST_OK ? arena_alloc(arena, count, size) : NULL;
+
+	if (!out && tl->status == ST_OK)
+		tl->status = err_nomem(&tl->err);
+	return out;
+}
+
+/* The cursor's clock: 0 host, 1 device. */
+static inline int view__lead(const struct view_timeline *tl)
+{
+	return tl->cursor.lane < tl->lane_count ? tl->lanes[tl->cursor.lane].track->clock : 0;
+}
+
+static inline struct view_clock *view__clock(struct view_timeline *tl)
+{
+	return &tl->clock[view__lead(tl)];
+}
+
+/* The cursor's lane; NULL: there are none. */
+static inline struct view_lane *view__lane(struct view_timeline *tl)
+{
+	return tl->cursor.lane >= 0 && tl->cursor.lane < tl->lane_count
+		       ? &tl->lanes[tl->cursor.lane]
+		       : NULL;
+}
+
+static inline bool view__shows_all(const struct view_clock *clock)
+{
+	return clock->window.from <= clock->extent.from && clock->window.to >= clock->extent.to;
+}
+
+static inline bool view__shows_sums(const struct view_timeline *tl)
+{
+	return tl->choice.by_name && tl->choice.way != VIEW_BSP;
+}
+
+/* Where a row of a lane is in the lanes' area, and how many screen rows it and the lane have. */
+static inline int view__row_thick(const struct view_lane *lane, int row)
+{
+	return row == lane->work_row ? lane->thick : lane->thin;
+}
+
+static inline int view__row_y(const struct view_lane *lane, int row)
+{
+	return lane->y + row * lane->thin +
+	       (lane->work_row >= 0 && row > lane->work_row ? lane->thick - lane->thin : 0);
+}
+
+static inline int view__lane_height(const struct view_lane *lane)
+{
+	return lane->rows * lane->thin + (lane->work_row >= 0 ? lane->thick - lane->thin : 0);
+}
+
+/* view_timeline_lanes.c */
+extern const char *const view__way_names[VIEW_WAYS];
+int view__lane_of(const struct view_timeline *tl, int64_t track_id); /* -1: none */
+/* The lane that is @track in the other report: same clock and IPU, or the same name. -1: none. */
+int view__same_lane(const struct view_timeline *tl, const struct prof_track *track);
+int64_t view__replica_of(const struct view_timeline *tl, int64_t ipu); /* IPS_NULL: unknown */
+/* "IPU 1", "replica 0", "all IPUs": of which lanes are shown. */
+void view__only_text(const struct view_timeline *tl, char *out, size_t size);
+/* The first of the lanes whose pipelines are one with this lane's. */
+int64_t view__group(const struct view_timeline *tl, const struct view_lane *lane);
+/* Is it a span of work of a pipeline run? */
+bool view__is_work(const struct view_timeline *tl, const struct view_lane *lane,
+		   const struct prof_bar *bar);
+/* The ids of the lane's spans that overlap @window; false: none. */
+bool view__lane_rows(struct view_timeline *tl, const struct view_lane *lane,
+		     struct view_window window, int64_t *first, int64_t *last);
+/* NULL: the site has not been read. */
+const struct view_site *view__site(const struct view_timeline *tl, int64_t site_id);
+void view__read_site(struct view_timeline *tl, const struct prof_bar *bar);
+char view__phase(const struct view_timeline *tl, const struct prof_bar *bar); /* 0: none */
+bool view__left_out(const struct view_timeline *tl, const struct prof_bar *bar);
+void view__hidden_forget(struct view_timeline *tl);
+/* " AND ..." on spans, for the lanes that are shown, and for what the filter lets through. */
+void view__lanes_query(const struct view_timeline *tl, struct str *out);
+void view__filter_query(const struct view_timeline *tl, struct str *out);
+
+/* view_timeline_clocks.c */
+/* A time, and a length, of @clock in the unit that is shown. @step: of the ticks, in that unit. */
+const char *view__time_text(const struct view_timeline *tl, int clock, char out[VIEW_UNIT_SIZE],
+			    int64_t ns, int64_t step);
+const char *view__length_text(const struct view_timeline *tl, int clock, char out[VIEW_UNIT_SIZE],
+			      int64_t ns);
+int view__cursor_column(const struct view_timeline *tl, int clock); /* -1: on the other clock */
+/* The first stretch that was not traced and ends after @time; lanes of other clocks have none. */
+bool view__next_dark(const struct view_timeline *tl, const struct view_lane *lane, int64_t time,
+		     struct view_dark *out);
+/* How much of @window was traced. */
+int64_t view__traced_ns(const struct view_timeline *tl, const struct view_lane *lane,
+			struct view_window window);
+/* Mark the tl->width @columns of @window that were not. */
+void view__mark_dark(const struct view_timeline *tl, const struct view_lane *lane,
+		     struct view_window window, struct view_column *columns);
+
+/* view_timeline_picture.c */
+void view__bars_forget(struct view_timeline *tl);
+/* The row of the lane that shows @depth; the last where none does. */
+int view__row_of_depth(const struct view_timeline *tl, const struct view_lane *lane, int depth);
+/* Part @part of @name, which '/' parts. "": it has not so many. */
+void view__name_part(const char *name, int part, char *out, size_t size);
+
+/* view_timeline_draw.c: the area @rect of @pane. */
+struct view_pane view__sub(struct view_pane *pane, struct view_rect rect);
 
 #endif /* VIEW_TIMELINE_STATE_H */
