@@ -28,8 +28,8 @@ static const struct view_timeline *timeline_of(struct view_rig *rig)
 	return rig->session.state[VIEW_TIMELINE];
 }
 
-static int64_t ask(struct view_rig *rig, const char *column, int clock, const struct view_run *run,
-		   int64_t replica)
+static int64_t ask(struct view_rig *rig, const char *column, int clock,
+		   const struct view_pipeline_run *run, int64_t replica)
 {
 	char sql[256];
 

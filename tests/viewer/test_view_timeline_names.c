@@ -112,7 +112,7 @@ static void test_what_a_filter_leaves_out_is_a_thin_line(void **state)
 	assert_true(cells(tl, true) > 0 && cells(tl, false) > 0);
 	for (int i = 0; i < tl->lane_count; i++)
 		for (int x = 0; x < tl->width * tl->lanes[i].rows; x++) {
-			const struct view_column *column = &tl->lanes[i].columns[x];
+			const struct view_lane_cell *column = &tl->lanes[i].columns[x];
 
 			if (column->bar >= 0 && tl->lanes[i].bars[column->bar].phase == 'F')
 				assert_true(column->left_out);

@@ -145,7 +145,7 @@ static int64_t view_count_spans(const struct view_timeline *tl, int clock, bool 
 }
 
 static const struct prof_track *view_run_track(const struct view_timeline *tl,
-					       const struct view_run *run)
+					       const struct view_pipeline_run *run)
 {
 	return tl->lanes[run->group].track;
 }
@@ -159,7 +159,7 @@ static void view_read_rows(struct view_timeline *tl)
 
 	bubbles->known = tl->run_count > 0 && tl->run_count <= 2 * MOST_RUNS;
 	for (int i = 0; i < tl->run_count && bubbles->known; i++) {
-		const struct view_run *run = &tl->runs[i];
+		const struct view_pipeline_run *run = &tl->runs[i];
 
 		rank = view_run_track(tl, &tl->runs[0])->rank;
 		first = min(run->execution, first);
@@ -181,7 +181,7 @@ static void view_read_rows(struct view_timeline *tl)
 
 /* The row of bubbles that is the run's; NULL: not known. */
 static const struct prof_bubble *view_row_of_run(const struct view_timeline *tl,
-						 const struct view_run *run)
+						 const struct view_pipeline_run *run)
 {
 	const struct prof_track *track = view_run_track(tl, run);
 	const int64_t replica = view__replica_of(tl, track->ipu);
@@ -207,8 +207,8 @@ static bool view_trains(const struct view_timeline *tl, int clock)
 	return false;
 }
 
-static bool view_run_counts(const struct view_timeline *tl, const struct view_run *run, int clock,
-			    bool trains)
+static bool view_run_counts(const struct view_timeline *tl, const struct view_pipeline_run *run,
+			    int clock, bool trains)
 {
 	return view_run_track(tl, run)->clock == clock &&
 	       (run->weight_update != IPS_NULL) == trains;
@@ -261,7 +261,7 @@ struct view_work {
 
 /* A piece of the window, and what works in it on all IPUs of a clock: the works that overlap it,
  * and of each lane the one before and the one after. */
-struct view_piece {
+struct view_work_piece {
 	struct view_timeline *tl;
 	int clock, level;          /* the level that bars are read at; -1: spans */
 	struct arena bars;         /* until the next lane */
@@ -272,14 +272,14 @@ struct view_piece {
 	/* One run of it, as far as the piece knows it. */
 	const struct view_work *run_works; /* by lane, then start */
 	size_t run_count;
-	struct view_run *run;          /* of the picture; NULL: it has no such run */
+	struct view_pipeline_run *run; /* of the picture; NULL: it has no such run */
 	const struct view_work **made; /* owned; by phase, stage, micro-batch */
 	struct view_window *cover;     /* owned; when any of its IPUs works */
 	size_t cover_count;
 	int64_t first, last; /* in the piece, or beyond it */
 };
 
-static void view_add_work(struct view_piece *piece, const struct view_work *work)
+static void view_add_work(struct view_work_piece *piece, const struct view_work *work)
 {
 	struct view_timeline *tl = piece->tl;
 
@@ -292,7 +292,7 @@ static void view_add_work(struct view_piece *piece, const struct view_work *work
 }
 
 /* The works of lane @index that overlap @window. */
-static void view_read_works(struct view_piece *piece, int index, struct view_window window)
+static void view_read_works(struct view_work_piece *piece, int index, struct view_window window)
 {
 	struct view_timeline *tl = piece->tl;
 	const struct view_lane *lane = &tl->lanes[index];
@@ -324,8 +324,8 @@ static void view_read_works(struct view_piece *piece, int index, struct view_win
 }
 
 /* The span at the lane's depth of work that holds the next span from @time on; false: none. */
-static bool view_next_span(struct view_piece *piece, const struct view_lane *lane, int64_t time,
-			   bool forward, struct prof_span *out)
+static bool view_next_span(struct view_work_piece *piece, const struct view_lane *lane,
+			   int64_t time, bool forward, struct prof_span *out)
 {
 	struct prof_db *db = piece->tl->db;
 	const int64_t track = lane->track->track_id;
@@ -341,7 +341,7 @@ static bool view_next_span(struct view_piece *piece, const struct view_lane *lan
 }
 
 /* The work of lane @index before @window, or after it; false: none near by. */
-static bool view_neighbour(struct view_piece *piece, int index, struct view_window window,
+static bool view_neighbour(struct view_work_piece *piece, int index, struct view_window window,
 			   bool forward, struct view_work *out)
 {
 	const struct view_lane *lane = &piece->tl->lanes[index];
@@ -381,7 +381,7 @@ static bool view_same_run(const struct view_work *a, const struct view_work *b)
 
 /* The lane's works, and *@waits: until when its last idle time in the window lasts, if that is
  * within a run. */
-static void view_read_lane(struct view_piece *piece, int index, int64_t *waits)
+static void view_read_lane(struct view_work_piece *piece, int index, int64_t *waits)
 {
 	const struct view_window window = piece->window;
 	const size_t first = piece->count;
@@ -408,7 +408,7 @@ static int view_by_run(const void *left, const void *right)
 }
 
 /* The works of piece->window, in place of those of the piece before; each once. */
-static void view_read_piece(struct view_piece *piece)
+static void view_read_piece(struct view_work_piece *piece)
 {
 	struct view_timeline *tl = piece->tl;
 	int64_t waits = piece->window.to;
@@ -446,8 +446,8 @@ static void view_read_piece(struct view_piece *piece)
 /* ---- causes ---------------------------------------------------------------------------------- */
 
 /* Idle time of a lane, as far as it is in the piece: into the sums and the lane's cells. */
-static void view_add_gap(const struct view_piece *piece, int64_t index, int64_t from, int64_t to,
-			 enum view_cause cause)
+static void view_add_gap(const struct view_work_piece *piece, int64_t index, int64_t from,
+			 int64_t to, enum view_cause cause)
 {
 	struct view_timeline *tl = piece->tl;
 	struct view_lane *lane = &tl->lanes[index];
@@ -482,7 +482,7 @@ static int view_by_key(const void *left, const void *right)
 
 /* When the input of @work was made; INT64_MAX where it comes from no other IPU, IPS_NULL: before
  * what the piece knows. */
-static int64_t view_made(const struct view_piece *piece, const struct view_work *work)
+static int64_t view_made(const struct view_work_piece *piece, const struct view_work *work)
 {
 	const int64_t stages = piece->tl->bubbles.stages[piece->clock];
 	const bool turn = work->phase == IPS_BACKWARD && work->stage == stages - 1;
@@ -509,7 +509,7 @@ static int64_t view_made(const struct view_piece *piece, const struct view_work 
 
 /* The idle time from @from until @next: on the host imbalance until the input is made, then
  * communication; on the device communication while no IPU works, else imbalance. */
-static void view_split_wait(const struct view_piece *piece, const struct view_work *next,
+static void view_split_wait(const struct view_work_piece *piece, const struct view_work *next,
 			    int64_t from)
 {
 	const int64_t to = next->from;
@@ -536,7 +536,7 @@ static void view_split_wait(const struct view_piece *piece, const struct view_wo
 
 /* One lane of the run: its @count works by start. An IPU that does nothing is in ramp-up, unless it
  * has gone on to a later run: then this one is over for it. */
-static void view_split_lane(const struct view_piece *piece, int64_t lane,
+static void view_split_lane(const struct view_work_piece *piece, int64_t lane,
 			    const struct view_work *works, size_t count)
 {
 	int64_t at;
@@ -570,7 +570,7 @@ static int view_by_time(const void *left, const void *right)
 }
 
 /* When any IPU of the run works, as disjoint windows; and its works by key. */
-static void view_index_run(struct view_piece *piece)
+static void view_index_run(struct view_work_piece *piece)
 {
 	struct view_window *cover = piece->cover;
 	size_t used = 0;
@@ -592,7 +592,7 @@ static void view_index_run(struct view_piece *piece)
 	piece->last = cover[used].to;
 }
 
-static void view_split_run(struct view_piece *piece)
+static void view_split_run(struct view_work_piece *piece)
 {
 	struct view_timeline *tl = piece->tl;
 	const struct view_work *works = piece->run_works;
@@ -623,7 +623,7 @@ static void view_split_run(struct view_piece *piece)
 }
 
 /* The runs of the piece, one after another. */
-static void view_split_piece(struct view_piece *piece)
+static void view_split_piece(struct view_work_piece *piece)
 {
 	piece->cover = mem_calloc(piece->count + 1, sizeof(*piece->cover));
 	piece->made = mem_calloc(piece->count + 1, sizeof(*piece->made));
@@ -644,7 +644,7 @@ static void view_split_piece(struct view_piece *piece)
 static void view_split_clock(struct view_timeline *tl, int clock)
 {
 	const struct view_window window = tl->clock[clock].window;
-	struct view_piece piece = {.tl = tl, .clock = clock, .level = -1};
+	struct view_work_piece piece = {.tl = tl, .clock = clock, .level = -1};
 	bool exact;
 	const int64_t spans = view_count_spans(tl, clock, &exact);
 	const int64_t pieces = exact ? 1 : spans / PIECE_ROWS + 1;
@@ -671,7 +671,7 @@ static void view_split_clock(struct view_timeline *tl, int clock)
 static void view_mark_causes(struct view_timeline *tl, struct view_lane *lane)
 {
 	const struct view_window window = tl->clock[lane->track->clock].window;
-	struct view_column *columns = &lane->columns[(size_t)lane->work_row * (size_t)tl->width];
+	struct view_lane_cell *columns = &lane->columns[(size_t)lane->work_row * (size_t)tl->width];
 
 	for (int x = 0; x < tl->width; x++) {
 		const int64_t *of = &lane->cause_ns[x * VIEW_CAUSES];

@@ -477,7 +477,7 @@ int64_t view__traced_ns(const struct view_timeline *tl, const struct view_lane *
 }
 
 void view__mark_dark(const struct view_timeline *tl, const struct view_lane *lane,
-		     struct view_window window, struct view_column *columns)
+		     struct view_window window, struct view_lane_cell *columns)
 {
 	struct view_dark dark;
 

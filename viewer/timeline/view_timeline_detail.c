@@ -41,7 +41,7 @@ static void view_add_field(struct view_timeline *tl, const char *name, const cha
 		tl->under.fields[tl->under.count++] = (struct view_field){name, value};
 }
 
-static void view_add_number(struct view_timeline *tl, const char *name, int64_t value)
+static void view_add_int_field(struct view_timeline *tl, const char *name, int64_t value)
 {
 	if (value != IPS_NULL)
 		view_add_field(tl, name, arena_printf(&tl->under.arena, "%lld", (long long)value));
@@ -104,9 +104,9 @@ static void view_add_belongs(struct view_timeline *tl, const char *operation, co
 		prof_query_close(query);
 	}
 	view_add_field(tl, "layer", belongs->layer);
-	view_add_number(tl, "program", belongs->program_id);
+	view_add_int_field(tl, "program", belongs->program_id);
 	if (belongs->tensors > 0)
-		view_add_number(tl, "its tensors", belongs->tensors);
+		view_add_int_field(tl, "its tensors", belongs->tensors);
 }
 
 /* ---- a span ---------------------------------------------------------------------------------- */
@@ -187,23 +187,23 @@ static void view_add_span(struct view_timeline *tl)
 		view_add_ns(tl, "duration", span->dur_ns, "");
 	view_add_self(tl);
 	view_add_phase(tl, span->phase);
-	view_add_number(tl, "stage", span->stage);
-	view_add_number(tl, "micro-batch", span->microbatch);
-	view_add_number(tl, "step", span->step);
-	view_add_number(tl, "weight update", span->weight_update);
+	view_add_int_field(tl, "stage", span->stage);
+	view_add_int_field(tl, "micro-batch", span->microbatch);
+	view_add_int_field(tl, "step", span->step);
+	view_add_int_field(tl, "weight update", span->weight_update);
 	view_add_field(tl, "arguments", span->arguments);
 	view_add_belongs(tl, span->operation, span->name);
 	view_add_flows(tl, true);
 	view_add_flows(tl, false);
-	view_add_number(tl, "execution", span->execution);
-	view_add_number(tl, "epoch", span->epoch);
+	view_add_int_field(tl, "execution", span->execution);
+	view_add_int_field(tl, "epoch", span->epoch);
 	view_add_field(tl, "mode", span->mode);
-	view_add_number(tl, "IPU", span->ipu);
-	view_add_number(tl, "replica", span->replica);
+	view_add_int_field(tl, "IPU", span->ipu);
+	view_add_int_field(tl, "replica", span->replica);
 	view_add_field(tl, "category", span->category);
 	view_add_field(tl, "clock", span->clock);
-	view_add_number(tl, "depth", span->depth);
-	view_add_number(tl, "span", span->span_id);
+	view_add_int_field(tl, "depth", span->depth);
+	view_add_int_field(tl, "span", span->span_id);
 }
 
 /* "worker 0 > Engine::run > update": the names around the span, outermost first. */
@@ -231,7 +231,7 @@ static void view_add_gap_fields(struct view_timeline *tl)
 	const struct view_lane *lane = view__lane(tl);
 	const struct view_gap *gap = &tl->under.gap;
 	const bool bsp = tl->choice.way == VIEW_BSP; /* whose steps are not what the lane lacks */
-	const struct view_run *runs = tl->runs;
+	const struct view_pipeline_run *runs = tl->runs;
 	int *run = &tl->under.gap_run;
 
 	*run = -1;
@@ -252,7 +252,7 @@ static void view_add_gap_fields(struct view_timeline *tl)
 		    gap->at.to - gap->at.from, gap->begun && gap->ended ? "" : "at least ");
 	view_add_field(tl, "lane", lane->track->name);
 	if (*run >= 0) {
-		view_add_number(tl, "weight update", runs[*run].weight_update);
+		view_add_int_field(tl, "weight update", runs[*run].weight_update);
 		view_add_field(tl, "bubble", "within the pipeline run");
 	}
 }
@@ -301,21 +301,21 @@ static void view_add_step_fields(struct view_timeline *tl)
 	view_add_belongs(tl, step->operation, NULL);
 	view_add_field(tl, "cycles", arena_strdup(arena, fmt_count(number, step->cycles)));
 	view_add_ns(tl, "duration", at->to_ns - at->from_ns, "");
-	view_add_number(tl, "active tiles", step->active_tiles);
+	view_add_int_field(tl, "active tiles", step->active_tiles);
 	if (!isnan(step->tile_balance))
 		view_add_field(tl, "tile balance", arena_printf(arena, "%.3f", step->tile_balance));
 	if (!isnan(step->active_tile_balance))
 		view_add_field(tl, "of active",
 			       arena_printf(arena, "%.3f", step->active_tile_balance));
-	view_add_number(tl, "bytes in", step->bytes_in);
-	view_add_number(tl, "bytes out", step->bytes_out);
+	view_add_int_field(tl, "bytes in", step->bytes_in);
+	view_add_int_field(tl, "bytes out", step->bytes_out);
 	view_add_phase(tl, step->phase);
-	view_add_number(tl, "stage", step->stage);
+	view_add_int_field(tl, "stage", step->stage);
 	if (step->microbatch != IPS_NULL)
-		view_add_number(tl, "micro-batch", step->microbatch + at->run.first_microbatch);
-	view_add_number(tl, "weight update", at->run.weight_update);
-	view_add_number(tl, "trace step", step->trace_step);
-	view_add_number(tl, "its program", step->program_id);
+		view_add_int_field(tl, "micro-batch", step->microbatch + at->run.first_microbatch);
+	view_add_int_field(tl, "weight update", at->run.weight_update);
+	view_add_int_field(tl, "trace step", step->trace_step);
+	view_add_int_field(tl, "its program", step->program_id);
 	view_add_ns(tl, "start", at->from_ns, "");
 	snprintf(tl->under.path, sizeof(tl->under.path), "%s", view__lane(tl)->track->name);
 }
@@ -380,7 +380,7 @@ void view__detail_load(struct view_timeline *tl)
 
 /* ---- sums by name ---------------------------------------------------------------------------- */
 
-struct view_sum {
+struct view_name_sum {
 	const char *name;
 	int64_t count, total_ns, longest_ns;
 	bool rough; /* of buckets: the longest is not known */
@@ -442,7 +442,7 @@ static int view_read_range(struct view_timeline *tl, struct arena *arena, struct
 	return count;
 }
 
-static void view_add_to_sum(struct view_timeline *tl, struct view_sum *sum,
+static void view_add_to_sum(struct view_timeline *tl, struct view_name_sum *sum,
 			    const struct prof_bar *bar)
 {
 	const struct view_window range = tl->sums.range;
@@ -464,7 +464,7 @@ static void view_add_to_sum(struct view_timeline *tl, struct view_sum *sum,
 
 static int view_by_name(const void *a, const void *b)
 {
-	const struct view_sum *first = a, *second = b;
+	const struct view_name_sum *first = a, *second = b;
 
 	if (!first->name || !second->name)
 		return (!first->name) - (!second->name);
@@ -472,13 +472,13 @@ static int view_by_name(const void *a, const void *b)
 }
 
 /* Sites of one name become one; returns how many there are. */
-static int64_t view_join_names(struct view_sum *sums, size_t count)
+static int64_t view_join_names(struct view_name_sum *sums, size_t count)
 {
 	int64_t names = 0;
 
 	qsort(sums, count, sizeof(*sums), view_by_name);
 	for (size_t i = 0; i < count && sums[i].name; i++) {
-		struct view_sum *last = names > 0 ? &sums[names - 1] : NULL;
+		struct view_name_sum *last = names > 0 ? &sums[names - 1] : NULL;
 
 		if (!last || strcmp(last->name, sums[i].name) != 0) {
 			sums[names++] = sums[i];
@@ -493,11 +493,11 @@ static int64_t view_join_names(struct view_sum *sums, size_t count)
 }
 
 /* The sums of one report, as a table; on failure it is empty. */
-static void view_sum_up(struct view_timeline *tl, struct report_table *out)
+static void view_sum_names(struct view_timeline *tl, struct report_table *out)
 {
 	const double range = (double)(tl->sums.range.to - tl->sums.range.from);
 	struct prof_bar *bars = NULL;
-	struct view_sum *sums; /* site by site, the last for spans without one */
+	struct view_name_sum *sums; /* site by site, the last for spans without one */
 	struct arena arena;
 	int64_t names;
 	int count;
@@ -509,7 +509,7 @@ static void view_sum_up(struct view_timeline *tl, struct report_table *out)
 	sums = view__alloc(tl, &arena, tl->sites.count + 1, sizeof(*sums));
 	for (int i = 0; i < count && sums; i++) {
 		const struct view_site *site = view__site(tl, bars[i].site_id);
-		struct view_sum *sum =
+		struct view_name_sum *sum =
 			&sums[site ? (size_t)(site - tl->sites.all) : tl->sites.count];
 
 		if (bars[i].span_id == IPS_NULL)
@@ -524,7 +524,7 @@ static void view_sum_up(struct view_timeline *tl, struct report_table *out)
 		tl->status = view_table_new(out, "timeline_sums", view_sum_columns,
 					    ARRAY_LEN(view_sum_columns), names, &tl->err);
 	for (int64_t i = 0; i < names && tl->status == ST_OK; i++) {
-		const struct view_sum *sum = &sums[i];
+		const struct view_name_sum *sum = &sums[i];
 
 		tl->status = view_table_text(out, i, NAME, sum->name, &tl->err);
 		view_table_int(out, i, COUNT, sum->count);
@@ -578,9 +578,9 @@ void view__sums_load(struct view_timeline *tl, bool news)
 	if (!same) {
 		tl->sums.known = false;
 		tl->sums.grid.differ = tl->sums.differ = context->target && context->differ;
-		view_sum_up(tl, target ? &source : &table);
+		view_sum_names(tl, target ? &source : &table);
 		if (target && !view__stopped(tl)) {
-			view_sum_up(target, &other);
+			view_sum_names(target, &other);
 			tl->status = target->status;
 			tl->err = target->err;
 			if (tl->status == ST_OK)
@@ -641,8 +641,8 @@ void view__sums_query(const struct view_timeline *tl, struct str *out)
 /* ---- drawing --------------------------------------------------------------------------------- */
 
 /* A line with @title in it, and @rest where there is room. */
-static void view_draw_title(struct view_pane *pane, const char *title, const char *rest,
-			    enum view_style style)
+static void view_draw_detail_title(struct view_pane *pane, const char *title, const char *rest,
+				   enum view_style style)
 {
 	const int width = pane->rect.width;
 	char text[VIEW_PATH_SIZE + 8];
@@ -678,7 +678,7 @@ static void view_draw_sums(const struct view_timeline *tl, struct view_pane *pan
 			 view__time_text(tl, c, from, sums->range.from, step),
 			 view__time_text(tl, c, to, sums->range.to, step),
 			 (long long)sums->grid.count);
-	view_draw_title(pane, title, rest, sums->bucket_ns > 0 ? VIEW_WARN : VIEW_DIM);
+	view_draw_detail_title(pane, title, rest, sums->bucket_ns > 0 ? VIEW_WARN : VIEW_DIM);
 	if (sums->known)
 		view_grid_draw(&sums->grid, &body, false);
 }
@@ -722,7 +722,7 @@ void view__draw_details(const struct view_timeline *tl, struct view_pane *pane)
 		return;
 	}
 	view_name_under(tl, title, sizeof(title));
-	view_draw_title(pane, title, under->path, VIEW_DIM);
+	view_draw_detail_title(pane, title, under->path, VIEW_DIM);
 	for (int i = 0; i < under->count && i < rows * columns; i++) {
 		const int x = i / rows * width + 1, y = 1 + i % rows;
 		/* The last column has the rest of the row. */

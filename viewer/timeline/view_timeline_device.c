@@ -37,7 +37,7 @@ static const struct {
 			    {"sync", "sync", VIEW_SYNC, 'S'},
 			    {"host copy", "host", VIEW_HOST_COPY, 'H'}};
 
-static enum view_kind view_kind_of(const struct prof_step *step)
+static enum view_kind view_kind_of_step(const struct prof_step *step)
 {
 	static const struct {
 		const char *begins;
@@ -100,10 +100,10 @@ struct view_sheet {
 static void view_add_cycles(struct view_bsp *cell, const struct view_trace *trace,
 			    const struct prof_step *step, double cycles)
 {
-	cell->cycles[view_kind_of(step)] += cycles;
+	cell->cycles[view_kind_of_step(step)] += cycles;
 	if (step->active_tiles >= 0 && trace->tiles > 0) {
 		cell->tiles += cycles * (double)step->active_tiles / (double)trace->tiles;
-		cell->told += cycles;
+		cell->counted += cycles;
 	}
 	if (!isnan(step->tile_balance)) {
 		cell->balance += cycles * step->tile_balance;
@@ -294,7 +294,7 @@ static double view_cell_height(const struct view_timeline *tl, const struct view
 	if (tl->choice.balance)
 		return cell->balanced > 0 ? cell->balance / cell->balanced
 					  : fmin(1, cell->balance / cell->all);
-	return fmin(1, (cell->tiles + (busy - cell->told)) / cell->all);
+	return fmin(1, (cell->tiles + (busy - cell->counted)) / cell->all);
 }
 
 static void view_draw_cell(const struct view_timeline *tl, const struct view_lane *lane,

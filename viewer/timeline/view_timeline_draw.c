@@ -73,10 +73,10 @@ static const struct {
 
 /* ---- bars ------------------------------------------------------------------------------------ */
 
-struct view_row {
+struct view_bar_row {
 	const struct view_timeline *tl;
 	const struct view_lane *lane;
-	const struct view_column *columns;
+	const struct view_lane_cell *columns;
 	struct view_pane *pane;
 	int number;   /* of the row in its lane */
 	int y, thick; /* screen rows */
@@ -86,23 +86,23 @@ struct view_row {
 };
 
 /* Does the cell's bar fill whole cells? Others are shown by their share of the cell. */
-static bool view_is_wide(const struct view_row *row, int x)
+static bool view_is_wide(const struct view_bar_row *row, int x)
 {
-	const struct view_column *column = &row->columns[x];
+	const struct view_lane_cell *column = &row->columns[x];
 	const struct prof_bar *bar = column->bar >= 0 ? &row->lane->bars[column->bar] : NULL;
 
 	return bar && bar->span_id != IPS_NULL && bar->dur_ns >= row->column_ns;
 }
 
 /* Half a cell or more belongs to the bar, less to what is beside it. */
-static bool view_is_solid(const struct view_row *row, int x)
+static bool view_is_solid(const struct view_bar_row *row, int x)
 {
 	return view_is_wide(row, x) && row->columns[x].busy_ns * 2 >= row->column_ns;
 }
 
 /* What to write into a bar: "F0", "F0 stage 0 forward", a name. */
-static void view_label(const struct view_row *row, const struct prof_bar *bar, int width, char *out,
-		       size_t size)
+static void view_label(const struct view_bar_row *row, const struct prof_bar *bar, int width,
+		       char *out, size_t size)
 {
 	const struct view_site *site = view__site(row->tl, bar->site_id);
 	const char *name = site && site->name ? site->name : "";
@@ -135,7 +135,7 @@ static void view_label(const struct view_row *row, const struct prof_bar *bar, i
 }
 
 /* What the filter leaves out. */
-static void view_draw_left_out(const struct view_row *row, int from, int to)
+static void view_draw_left_out(const struct view_bar_row *row, int from, int to)
 {
 	const struct prof_bar *bar = &row->lane->bars[row->columns[from].bar];
 	const bool selected = bar->span_id == row->tl->under.selected && !row->tl->under.in_gap &&
@@ -145,7 +145,7 @@ static void view_draw_left_out(const struct view_row *row, int from, int to)
 		    VIEW_GLYPH_LEFT_OUT, to - from);
 }
 
-static void view_draw_span(const struct view_row *row, int from, int to)
+static void view_draw_span(const struct view_bar_row *row, int from, int to)
 {
 	const struct prof_bar *bar = &row->lane->bars[row->columns[from].bar];
 	const struct view_phase_style *phase = view_phase_style(row->tl, bar);
@@ -180,9 +180,9 @@ static void view_draw_span(const struct view_row *row, int from, int to)
 }
 
 /* Many spans in one cell, or one much shorter than it. */
-static void view_draw_share(const struct view_row *row, int x)
+static void view_draw_share(const struct view_bar_row *row, int x)
 {
-	const struct view_column *column = &row->columns[x];
+	const struct view_lane_cell *column = &row->columns[x];
 	const struct prof_bar *bar = &row->lane->bars[column->bar];
 	const double share = (double)column->busy_ns / (double)row->column_ns;
 	const struct view_phase_style *phase = view_phase_style(row->tl, bar);
@@ -199,7 +199,7 @@ static void view_draw_share(const struct view_row *row, int x)
 }
 
 /* Idle within a run: by cause where that is wanted. Works of half a cell cover it. */
-static void view_draw_cause(const struct view_row *row, int x)
+static void view_draw_cause(const struct view_bar_row *row, int x)
 {
 	const enum view_cause cause = (enum view_cause)row->columns[x].cause;
 	const enum view_style style = x == row->cursor_x ? VIEW_SELECTED : view_causes[cause].style;
@@ -208,7 +208,7 @@ static void view_draw_cause(const struct view_row *row, int x)
 		view_glyphs(row->pane, x, y, style, view_causes[cause].glyph, 1);
 }
 
-static void view_draw_empty(const struct view_row *row, int x)
+static void view_draw_empty(const struct view_bar_row *row, int x)
 {
 	const bool dark = row->columns[x].dark && row->number == 0;
 	const bool bubble = row->lane->pipeline && row->columns[x].run && !dark;
@@ -226,7 +226,7 @@ static void view_draw_empty(const struct view_row *row, int x)
 }
 
 /* The same bar; in a flame, also the next one where the name's part and all above it are. */
-static bool view_is_same(const struct view_row *row, int x, int next)
+static bool view_is_same_bar(const struct view_bar_row *row, int x, int next)
 {
 	const struct view_lane *lane = row->lane;
 	const int a = row->columns[x].bar, b = row->columns[next].bar;
@@ -251,7 +251,7 @@ static bool view_is_same(const struct view_row *row, int x, int next)
 	return length > 0 && strncmp(from->name, to->name, length) == 0;
 }
 
-static void view_draw_row(const struct view_row *row)
+static void view_draw_row(const struct view_bar_row *row)
 {
 	const int width = row->tl->width;
 
@@ -262,7 +262,7 @@ static void view_draw_row(const struct view_row *row)
 			view_draw_cause(row, x);
 		} else if (view_is_solid(row, x)) {
 			while (end < width && view_is_solid(row, end) && !row->columns[end].cause &&
-			       view_is_same(row, x, end))
+			       view_is_same_bar(row, x, end))
 				end++;
 			if (row->columns[x].left_out)
 				view_draw_left_out(row, x, end);
@@ -307,12 +307,12 @@ static void view_draw_lane(const struct view_timeline *tl, const struct view_lan
 {
 	const int clock = lane->track->clock;
 	const struct view_window window = tl->clock[clock].window;
-	struct view_row row = {.tl = tl,
-			       .lane = lane,
-			       .pane = pane,
-			       .cursor_x =
-				       pane->canvas->plain ? -1 : view__cursor_column(tl, clock),
-			       .column_ns = max((window.to - window.from) / tl->width, 1)};
+	struct view_bar_row row = {.tl = tl,
+				   .lane = lane,
+				   .pane = pane,
+				   .cursor_x = pane->canvas->plain ? -1
+								   : view__cursor_column(tl, clock),
+				   .column_ns = max((window.to - window.from) / tl->width, 1)};
 
 	if (tl->choice.way == VIEW_BSP)
 		view__draw_device(tl, lane, pane);
@@ -400,7 +400,7 @@ static void view_draw_idle(const struct view_timeline *tl, struct view_pane *pan
 
 /* The whole run on one row; brackets hold the window. Before it stands "whole run", or where the
  * line above has no room, the bubble, which would stand there. */
-static void view_draw_overview(const struct view_timeline *tl, struct view_pane *pane)
+static void view_draw_whole_run(const struct view_timeline *tl, struct view_pane *pane)
 {
 	const struct view_overview *all = &tl->overview;
 	const struct view_clock *clock = &tl->clock[view__lead(tl)];
@@ -415,7 +415,7 @@ static void view_draw_overview(const struct view_timeline *tl, struct view_pane 
 		snprintf(text, sizeof(text), "bubble %.1f%%", bubble->idle * 100);
 	view_text_cut(pane, view_text_width(text) + 1 < left, 0, left, VIEW_DIM, text);
 	for (int x = 0; x < tl->width && all->columns && all->width == tl->width; x++) {
-		const struct view_column *column = &all->columns[x];
+		const struct view_lane_cell *column = &all->columns[x];
 
 		if (column->bar < 0 && column->dark)
 			view_glyphs(pane, left + x, 0, VIEW_DIM, VIEW_GLYPH_UNTRACED, 1);
@@ -481,7 +481,7 @@ static void view_draw_bubble(const struct view_timeline *tl, struct view_pane *p
  * room. Then what keys have chosen, and the bubble or the kinds of steps. */
 static void view_draw_head(const struct view_timeline *tl, struct view_pane *pane)
 {
-	const struct view_choice *choice = &tl->choice;
+	const struct view_chosen *choice = &tl->choice;
 	char text[48];
 	int x = 1;
 
@@ -537,7 +537,7 @@ static void view_draw_report(const struct view_timeline *tl, struct view_pane *p
 	view_draw_labels(tl, &labels);
 	view_draw_idle(tl, &idle);
 	if (overview.rect.height > 0)
-		view_draw_overview(tl, &overview);
+		view_draw_whole_run(tl, &overview);
 	view__draw_strips(tl, pane);
 	view__draw_details(tl, &details);
 }

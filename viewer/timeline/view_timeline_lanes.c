@@ -34,7 +34,7 @@ const char *const view__way_names[VIEW_WAYS] = {"Gantt", "Flame", "Flat", "BSP"}
 /* ---- call sites ------------------------------------------------------------------------------ */
 
 /* Does the filter leave out what has this name and category? */
-static bool view_leaves_out(const struct view_filter *filter, const char *category,
+static bool view_leaves_out(const struct view_span_filter *filter, const char *category,
 			    const char *name)
 {
 	const char *const texts[] = {name, category};
@@ -137,7 +137,7 @@ void view__filter_free(struct view_timeline *tl)
 void view__timeline_filter(void *state, const char *text)
 {
 	struct view_timeline *tl = state;
-	struct view_filter *filter = &tl->filter;
+	struct view_span_filter *filter = &tl->filter;
 	const char *expression;
 
 	view__filter_free(tl);
@@ -169,7 +169,7 @@ static void view_read_condition(struct view_timeline *tl)
 	static const char sql[] =
 		"SELECT DISTINCT c.value, n.value FROM sites s JOIN strings c ON c.string_id = "
 		"s.category_id JOIN strings n ON n.string_id = s.name_id ORDER BY 1, 2";
-	struct view_filter *filter = &tl->filter;
+	struct view_span_filter *filter = &tl->filter;
 	struct prof_query *query;
 
 	str_clear(&filter->condition);
@@ -198,7 +198,7 @@ static void view_read_condition(struct view_timeline *tl)
 
 void view__filter_load(struct view_timeline *tl, bool news)
 {
-	struct view_filter *filter = &tl->filter;
+	struct view_span_filter *filter = &tl->filter;
 
 	if (tl->status == ST_OK && filter->active && (filter->stale || news))
 		view_read_condition(tl);
@@ -229,7 +229,7 @@ void view__filter_query(const struct view_timeline *tl, struct str *out)
 
 bool view__filter_status(const struct view_timeline *tl, char *out, size_t size)
 {
-	const struct view_filter *filter = &tl->filter;
+	const struct view_span_filter *filter = &tl->filter;
 	char passed[FMT_SIZE], all[FMT_SIZE];
 
 	if (filter->trouble[0]) {
@@ -399,7 +399,7 @@ int64_t view__replica_of(const struct view_timeline *tl, int64_t ipu)
 
 static bool view_shows_track(const struct view_timeline *tl, const struct prof_track *track)
 {
-	const struct view_choice *choice = &tl->choice;
+	const struct view_chosen *choice = &tl->choice;
 
 	if (!view_has_spans(track) || view_is_hidden(tl, track))
 		return false;
@@ -449,7 +449,7 @@ void view__only_text(const struct view_timeline *tl, char *out, size_t size)
 /* IPU after IPU, then replica after replica where there are several, then all. */
 static void view_select_next(struct view_timeline *tl)
 {
-	struct view_choice *choice = &tl->choice;
+	struct view_chosen *choice = &tl->choice;
 	char text[32];
 
 	if (view_next_ipu(tl, -1) == IPS_NULL) {

@@ -522,7 +522,7 @@ bool view__jump_name(struct view_timeline *tl, const char *text, bool forward)
 	return false;
 }
 
-static bool view_jump(struct view_timeline *tl, enum view_request request)
+static bool view_make_jump(struct view_timeline *tl, enum view_request request)
 {
 	struct prof_span span;
 
@@ -590,7 +590,7 @@ static void view_step_column(struct view_timeline *tl, int by)
 	clock->window = view_window_show(clock->window, tl->cursor.ns, clock->extent);
 }
 
-/* From lane to lane by way of the rows of each. On a change of clock the cursor keeps its column. */
+/* From lane to lane by way of the rows of each. On another clock the cursor keeps its column. */
 static void view_step_lane(struct view_timeline *tl, int by)
 {
 	const struct view_lane *lane = view__lane(tl);
@@ -747,10 +747,10 @@ static bool view_move(struct view_timeline *tl, enum view_request request)
 
 /* ---- what is shown --------------------------------------------------------------------------- */
 
-/* The bubble as a whole, by its causes, or sums by name; of steps, tiles at work or their balance. */
-static void view_break_down(struct view_timeline *tl)
+/* The bubble as a whole, by its causes, or sums by name. Of steps, tiles at work or balances. */
+static void view_next_breakdown(struct view_timeline *tl)
 {
-	struct view_choice *choice = &tl->choice;
+	struct view_chosen *choice = &tl->choice;
 	struct view_context *context = tl->context;
 
 	if (choice->way == VIEW_BSP) {
@@ -780,7 +780,7 @@ static void view_break_down(struct view_timeline *tl)
 static bool view_change_choice(struct view_timeline *tl, enum view_request request)
 {
 	if (request == VIEW_BREAKDOWN_REQUEST) {
-		view_break_down(tl);
+		view_next_breakdown(tl);
 		return true;
 	}
 	if (request == VIEW_UNIT_REQUEST && tl->facts.hertz <= 0) {
@@ -832,5 +832,5 @@ enum view_answer view__timeline_request(void *state, struct view_context *contex
 		view_message(context, "the run is being closed: a moment", NULL);
 		return VIEW_DRAW;
 	}
-	return view_jump(tl, request) ? VIEW_LOAD : VIEW_UNHANDLED;
+	return view_make_jump(tl, request) ? VIEW_LOAD : VIEW_UNHANDLED;
 }

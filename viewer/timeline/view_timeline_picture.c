@@ -396,8 +396,8 @@ static void view_place_rows(struct view_timeline *tl, int first, int count, int 
 
 /* Add @bar, number @index, to the @width columns at @columns. What is @left_out shows only where
  * nothing else is. */
-static void view_add_columns(struct view_column *columns, int width, struct view_window window,
-			     const struct prof_bar *bar, int32_t index, bool left_out)
+static void view_fill_columns(struct view_lane_cell *columns, int width, struct view_window window,
+			      const struct prof_bar *bar, int32_t index, bool left_out)
 {
 	const int64_t end = bar->start_ns + max(bar->dur_ns, 1);
 	const int64_t from = view_window_column(window, width, bar->start_ns);
@@ -447,14 +447,14 @@ static double view_idle_part(const struct view_timeline *tl, const struct view_l
 	return busy > 1 ? 0 : 1 - busy;
 }
 
-static void view_clear_columns(struct view_column *columns, size_t count)
+static void view_clear_columns(struct view_lane_cell *columns, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		columns[i] = (struct view_column){.bar = -1};
+		columns[i] = (struct view_lane_cell){.bar = -1};
 }
 
 /* Does a cell of a depth cover that of the depths above? */
-static bool view_covers(const struct view_column *cell, const struct view_column *above,
+static bool view_covers(const struct view_lane_cell *cell, const struct view_lane_cell *above,
 			int64_t column_ns)
 {
 	if (cell->bar < 0 || above->bar < 0)
@@ -469,7 +469,7 @@ static void view_fill_flat(struct view_timeline *tl, struct view_lane *lane,
 			   struct view_window window)
 {
 	const int64_t column_ns = (window.to - window.from) / tl->width;
-	struct view_column *depth =
+	struct view_lane_cell *depth =
 		view__alloc(tl, &tl->picture, (size_t)tl->width, sizeof(*depth));
 
 	for (int i = 0; i < lane->bar_count && depth;) {
@@ -477,8 +477,8 @@ static void view_fill_flat(struct view_timeline *tl, struct view_lane *lane,
 
 		view_clear_columns(depth, (size_t)tl->width);
 		for (; i < lane->bar_count && lane->bars[i].depth == of; i++)
-			view_add_columns(depth, tl->width, window, &lane->bars[i], i,
-					 view__left_out(tl, &lane->bars[i]));
+			view_fill_columns(depth, tl->width, window, &lane->bars[i], i,
+					  view__left_out(tl, &lane->bars[i]));
 		for (int x = 0; x < tl->width; x++)
 			if (view_covers(&depth[x], &lane->columns[x], column_ns))
 				lane->columns[x] = depth[x]; /* dark or not: it has a bar */
@@ -508,8 +508,8 @@ static void view_fill_lane(struct view_timeline *tl, struct view_lane *lane)
 		const bool left_out = view__left_out(tl, bar);
 
 		for (int r = row; r >= 0 && r < row + parts && r < lane->rows; r++)
-			view_add_columns(&lane->columns[(size_t)r * width], tl->width, window, bar,
-					 i, left_out);
+			view_fill_columns(&lane->columns[(size_t)r * width], tl->width, window, bar,
+					  i, left_out);
 	}
 }
 
@@ -559,7 +559,7 @@ static void view_add_run(struct view_timeline *tl, int64_t group, const struct p
 
 	/* The newest first: bars come in order of time. */
 	for (int i = tl->run_count - 1; i >= 0; i--) {
-		struct view_run *run = &tl->runs[i];
+		struct view_pipeline_run *run = &tl->runs[i];
 
 		if (run->weight_update != bar->weight_update || run->execution != bar->execution ||
 		    run->group != group)
@@ -568,7 +568,7 @@ static void view_add_run(struct view_timeline *tl, int64_t group, const struct p
 		run->to = max(end, run->to);
 		return;
 	}
-	tl->runs[tl->run_count++] = (struct view_run){
+	tl->runs[tl->run_count++] = (struct view_pipeline_run){
 		bar->execution, bar->weight_update, group, bar->start_ns, end, {0}};
 }
 
@@ -597,7 +597,7 @@ static void view_load_runs(struct view_timeline *tl)
 		if (lane->rows == 0 || !lane->pipeline || lane->work_row < 0)
 			continue;
 		for (int r = 0; r < tl->run_count; r++) {
-			struct view_column *row =
+			struct view_lane_cell *row =
 				&lane->columns[(size_t)lane->work_row * (size_t)tl->width];
 			const int64_t to =
 				view_window_column(window, tl->width, tl->runs[r].to - 1);
@@ -657,8 +657,8 @@ static void view_load_overview(struct view_timeline *tl)
 	for (int i = 0; i < count && tl->status == ST_OK; i++) {
 		view__read_site(tl, &all->bars[i]);
 		if (all->bars[i].depth == lane->work_depth)
-			view_add_columns(all->columns, tl->width, extent, &all->bars[i], i,
-					 view__left_out(tl, &all->bars[i]));
+			view_fill_columns(all->columns, tl->width, extent, &all->bars[i], i,
+					  view__left_out(tl, &all->bars[i]));
 	}
 	view__mark_dark(tl, lane, extent, all->columns);
 	if (tl->status != ST_OK)

@@ -204,7 +204,7 @@ static bool view_find_execution(struct view_timeline *tl, int clock, const struc
 }
 
 /* What is looked for on a track. */
-struct view_seek {
+struct view_work_seek {
 	struct view_timeline *tl;
 	const struct prof_track *track;
 	bool by_step; /* nothing is updated */
@@ -212,13 +212,13 @@ struct view_seek {
 	int64_t wanted;
 };
 
-static int64_t view_key_of(const struct view_seek *seek, const struct prof_span *span)
+static int64_t view_key_of(const struct view_work_seek *seek, const struct prof_span *span)
 {
 	return seek->by_step ? span->step : span->weight_update;
 }
 
 /* The next span of work after @time; false: none near by. */
-static bool view_next_work(const struct view_seek *seek, int64_t time, struct prof_span *out)
+static bool view_next_work(const struct view_work_seek *seek, int64_t time, struct prof_span *out)
 {
 	struct view_timeline *tl = seek->tl;
 
@@ -238,7 +238,7 @@ static bool view_next_work(const struct view_seek *seek, int64_t time, struct pr
 }
 
 /* The last time of @within before the work that is wanted begins. */
-static int64_t view_seek_start(const struct view_seek *seek, struct view_window within)
+static int64_t view_seek_start(const struct view_work_seek *seek, struct view_window within)
 {
 	int64_t low = within.from - 1, high = within.to;
 
@@ -262,9 +262,9 @@ static bool view_place_start(struct view_timeline *tl, int clock, const struct v
 {
 	const bool by_step = place->weight_update == IPS_NULL;
 	const int lane = view_lane_for(tl, clock, place);
-	struct view_seek seek = {.tl = tl,
-				 .by_step = by_step,
-				 .wanted = by_step ? place->step : place->weight_update};
+	struct view_work_seek seek = {.tl = tl,
+				      .by_step = by_step,
+				      .wanted = by_step ? place->step : place->weight_update};
 	struct view_window within = {0, 0};
 	int64_t accumulation = 0;
 	struct prof_span span;
@@ -357,7 +357,7 @@ static bool view_go_to_step(struct view_timeline *tl, int clock, const struct vi
 	const int lane = view_lane_for(tl, clock, place);
 	struct view_window within = {0, 0};
 	int64_t accumulation = 0, best = IPS_NULL, time;
-	struct view_seek seek = {.tl = tl};
+	struct view_work_seek seek = {.tl = tl};
 	int best_score = -1;
 
 	if (lane < 0 || !view_find_execution(tl, clock, place, &within, &accumulation))
@@ -463,7 +463,7 @@ static void view_go_to_target(struct view_timeline *tl, const struct view_place 
 /* Lanes that a choice of keys does not show may be the ones. */
 static void view_show_all(struct view_timeline *tl)
 {
-	struct view_choice *choice = &tl->choice;
+	struct view_chosen *choice = &tl->choice;
 
 	if (choice->only_ipu == IPS_NULL && choice->only_replica == IPS_NULL &&
 	    choice->way != VIEW_BSP)
@@ -595,7 +595,7 @@ static bool view_align_step(struct view_timeline *tl, int clock, int64_t rank,
 			    const struct prof_span *span)
 {
 	struct view_timeline *target = tl->target;
-	const struct view_moment *s = &tl->beside.at, *t = &target->beside.at;
+	const struct view_beginning *s = &tl->beside.at, *t = &target->beside.at;
 	const struct view_lane *lane = view_first_pipeline(target, clock);
 	struct view_nth mine, its;
 	char *text = tl->beside.text;
@@ -632,7 +632,7 @@ static bool view_align_update(struct view_timeline *tl, int clock, int64_t updat
 		"SELECT max(first_step / (steps / updates) + updates - 1) FROM "
 		"executions WHERE mode = 'train' AND updates > 0 AND steps >= updates";
 	struct view_timeline *target = tl->target;
-	struct view_moment *s = &tl->beside.at, *t = &target->beside.at;
+	struct view_beginning *s = &tl->beside.at, *t = &target->beside.at;
 	int64_t last = IPS_NULL;
 
 	s->number = t->number = update;
@@ -658,7 +658,7 @@ static bool view_align_window(struct view_timeline *tl, int clock)
 {
 	const struct view_lane *lane = view_first_pipeline(tl, clock);
 	const struct view_window window = tl->clock[clock].window;
-	struct view_seek seek = {.tl = tl, .any = true};
+	struct view_work_seek seek = {.tl = tl, .any = true};
 	struct prof_span span;
 	int64_t id = IPS_NULL, shift;
 
@@ -690,7 +690,7 @@ void view__align(struct view_timeline *tl)
 	const int lane = view__same_lane(target, view__lane(tl)->track);
 	struct view_clock *its = &target->clock[clock];
 
-	tl->beside.at = target->beside.at = (struct view_moment){.number = IPS_NULL};
+	tl->beside.at = target->beside.at = (struct view_beginning){.number = IPS_NULL};
 	tl->beside.text[0] = '\0';
 	if (lane >= 0) {
 		target->cursor.lane = lane;

@@ -51,7 +51,7 @@ enum view_cause {
 };
 
 /* One cell of a lane: what was busy in its time. */
-struct view_column {
+struct view_lane_cell {
 	int64_t busy_ns, best_ns; /* of all bars; of the one with most */
 	int32_t bar;              /* that one, in the lane's bars; -1: none */
 	bool run;                 /* within a pipeline run */
@@ -71,9 +71,9 @@ struct view_lane {
 	int first_depth;             /* shown in the first row */
 	const struct prof_bar *bars; /* tl->bars' */
 	int bar_count;
-	int16_t *bar_row;            /* of each bar, its names' first row (VIEW_FLAME); else NULL */
-	struct view_column *columns; /* row after row, each `width` */
-	struct view_bsp *bsp;        /* `width` cells (VIEW_BSP); else NULL */
+	int16_t *bar_row; /* of each bar, its names' first row (VIEW_FLAME); else NULL */
+	struct view_lane_cell *columns; /* row after row, each `width` */
+	struct view_bsp *bsp;           /* `width` cells (VIEW_BSP); else NULL */
 	int64_t *cause_ns; /* `width` x VIEW_CAUSES where the bubble is split; else NULL */
 	uint64_t stages;   /* bit s: stage s is worked on here, as far as is known */
 	double idle;       /* of the window, at work_depth (VIEW_BSP: of steps); NaN: unknown */
@@ -82,7 +82,7 @@ struct view_lane {
 struct view_site {
 	int64_t site_id;
 	const char *category, *name;
-	char phase;    /* seen, or told by its name; 0: none */
+	char phase;    /* seen, or by its name; 0: none */
 	bool left_out; /* by the filter */
 };
 
@@ -107,7 +107,7 @@ struct view_bars {
 };
 
 /* A pipeline run as far as the window shows it. */
-struct view_run {
+struct view_pipeline_run {
 	int64_t execution, weight_update, group, from, to;
 	int64_t idle_ns[VIEW_CAUSES]; /* in the window, where the bubble is split */
 };
@@ -125,9 +125,9 @@ enum view_kind {
 /* One cell of an IPU's steps. */
 struct view_bsp {
 	double cycles[VIEW_KINDS], all; /* all: with idle time */
-	double tiles;                   /* share of tiles at work x cycles, of those who tell */
-	double balance;                 /* tile balance x cycles, of those who tell */
-	double told, balanced;          /* cycles of those */
+	double tiles;                   /* share of tiles at work x cycles, where steps have it */
+	double balance;                 /* tile balance x cycles, where steps have it */
+	double counted, balanced;       /* cycles of those */
 	bool dark;                      /* not traced, most of it */
 	double best;                    /* cycles of the step below */
 	const struct prof_step *step;   /* with most of the cell; NULL: none, or a mixture */
@@ -178,7 +178,7 @@ struct view_bubble {
 };
 
 /* Of a run, to stand beside the same moment of another. */
-struct view_moment {
+struct view_beginning {
 	int64_t number; /* of the weight update, or of the step; IPS_NULL: not aligned */
 	int64_t nth;    /* of the executions of the step's mode, from 1; 0: a weight update */
 	int64_t start_ns;
@@ -216,7 +216,7 @@ struct view_counters {
 };
 
 /* Which spans are shown; the others are thin lines. */
-struct view_filter {
+struct view_span_filter {
 	char text[128];     /* a regular expression; "!" before it: what does not match; "": all */
 	char trouble[96];   /* why it cannot be used; "" */
 	bool active;        /* the expression is there */
@@ -239,7 +239,7 @@ struct view_sums {
 };
 
 /* What keys have chosen, for both reports. */
-struct view_choice {
+struct view_chosen {
 	enum view_way way;
 	int64_t only_ipu, only_replica; /* IPS_NULL: all */
 	bool cycles;                    /* device times in cycles */
@@ -306,7 +306,7 @@ struct view_cursor {
 
 /* Comparing: where the two timelines are, and at which moment. */
 struct view_beside {
-	struct view_moment at;             /* this report's moment that both windows are at */
+	struct view_beginning at;          /* this report's moment that both windows are at */
 	char text[VIEW_HINT_SIZE];         /* that in words, or why they are not; "" */
 	struct view_rect head, half, foot; /* of the body: the table, the lanes, the details */
 };
@@ -339,7 +339,7 @@ struct view_overview {
 	struct arena arena;
 	int64_t track_id; /* IPS_NULL: none is known */
 	int width;
-	struct view_column *columns;
+	struct view_lane_cell *columns;
 	struct prof_bar *bars;
 };
 
@@ -367,11 +367,11 @@ struct view_timeline {
 	struct err err;
 
 	struct view_facts facts;
-	struct view_choice choice;
+	struct view_chosen choice;
 	struct view_hiding hiding;
 	struct view_tracks tracks;
 	struct view_sites sites;
-	struct view_filter filter;
+	struct view_span_filter filter;
 	struct view_lane *lanes; /* those that are shown, then those that are not */
 	int lane_count, all_lanes;
 	bool started, relane; /* relane: what is shown has changed: make lanes afresh */
@@ -387,7 +387,7 @@ struct view_timeline {
 	int width;                /* columns of the lanes */
 	int scroll;               /* lanes above the first visible one */
 	struct view_kept_bars kept;
-	struct view_run *runs; /* in the window */
+	struct view_pipeline_run *runs; /* in the window */
 	int run_count;
 	struct view_window rows_of[2]; /* span_id's that the windows show */
 	struct view_bubbles bubbles;
@@ -527,7 +527,7 @@ int64_t view__traced_ns(const struct view_timeline *tl, const struct view_lane *
 			struct view_window window);
 /* Mark the tl->width @columns of @window that were not. */
 void view__mark_dark(const struct view_timeline *tl, const struct view_lane *lane,
-		     struct view_window window, struct view_column *columns);
+		     struct view_window window, struct view_lane_cell *columns);
 
 /* view_timeline_picture.c */
 void view__bars_forget(struct view_timeline *tl);
