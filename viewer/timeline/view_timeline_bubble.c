@@ -323,23 +323,6 @@ static void view_read_works(struct view_work_piece *piece, int index, struct vie
 	}
 }
 
-/* The span at the lane's depth of work that holds the next span from @time on; false: none. */
-static bool view_next_span(struct view_work_piece *piece, const struct view_lane *lane,
-			   int64_t time, bool forward, struct prof_span *out)
-{
-	struct prof_db *db = piece->tl->db;
-	const int64_t track = lane->track->track_id;
-	int64_t id;
-
-	if (prof_timeline_find(db, track, lane->track->clock, NULL, time, forward, &id, NULL) !=
-		    ST_OK ||
-	    id == IPS_NULL || prof_timeline_span(db, id, &piece->bars, out, NULL) != ST_OK)
-		return false;
-	return out->depth <= lane->work_depth ||
-	       (prof_timeline_at(db, track, out->start_ns, lane->work_depth, &id, NULL) == ST_OK &&
-		id != IPS_NULL && prof_timeline_span(db, id, &piece->bars, out, NULL) == ST_OK);
-}
-
 /* The work of lane @index before @window, or after it; false: none near by. */
 static bool view_neighbour(struct view_work_piece *piece, int index, struct view_window window,
 			   bool forward, struct view_work *out)
@@ -351,7 +334,11 @@ static bool view_neighbour(struct view_work_piece *piece, int index, struct view
 		struct prof_span span;
 		int64_t end;
 
-		if (!view_next_span(piece, lane, time, forward, &span))
+		/* The next span, or the one at the lane's depth of work that holds it. */
+		if (!view__next_span(piece->tl, lane->track, time, forward, &piece->bars, &span) ||
+		    (span.depth > lane->work_depth &&
+		     !view__span_at(piece->tl, lane->track, span.start_ns, lane->work_depth,
+				    &piece->bars, &span)))
 			return false;
 		end = span.start_ns + max(span.dur_ns, 0);
 		if (span.depth == lane->work_depth && span.phase && strchr("FBWR", span.phase) &&

@@ -221,13 +221,9 @@ static int view_pipeline_lane(const struct view_timeline *tl, int clock)
 static bool view_update_after(struct view_timeline *tl, int lane, int64_t time, int64_t *start,
 			      int64_t *update)
 {
-	const struct prof_track *track = tl->lanes[lane].track;
 	struct prof_span span;
-	int64_t id;
 
-	if (prof_timeline_find(tl->db, track->track_id, track->clock, NULL, time, true, &id,
-			       NULL) != ST_OK ||
-	    id == IPS_NULL || prof_timeline_span(tl->db, id, &tl->picture, &span, NULL) != ST_OK)
+	if (!view__next_span(tl, tl->lanes[lane].track, time, true, &tl->picture, &span))
 		return false;
 	*start = span.start_ns;
 	*update = span.weight_update;
@@ -346,14 +342,12 @@ static struct view_window view_recorded(const struct view_timeline *tl, int64_t 
 static bool view_is_lit(struct view_timeline *tl, const struct view_dark *dark)
 {
 	for (int i = 0; i < tl->tracks.count; i++) {
+		const struct prof_track *track = &tl->tracks.all[i];
 		struct prof_span span;
-		int64_t id;
 
-		if (view_is_ipu_of(&tl->tracks.all[i], dark->rank))
-			return prof_timeline_find(tl->db, tl->tracks.all[i].track_id, 1, NULL,
-						  dark->at.from, true, &id, NULL) == ST_OK &&
-			       id != IPS_NULL &&
-			       prof_timeline_span(tl->db, id, &tl->picture, &span, NULL) == ST_OK &&
+		if (view_is_ipu_of(track, dark->rank))
+			return view__next_span(tl, track, dark->at.from, true, &tl->picture,
+					       &span) &&
 			       span.start_ns + 1 < dark->at.to;
 	}
 	return false;

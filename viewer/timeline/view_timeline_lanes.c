@@ -551,6 +551,25 @@ bool view__is_work(const struct view_timeline *tl, const struct view_lane *lane,
 	       bar->depth == lane->work_depth && phase && strchr("FBWR", phase);
 }
 
+bool view__next_span(struct view_timeline *tl, const struct prof_track *track, int64_t time,
+		     bool forward, struct arena *arena, struct prof_span *out)
+{
+	int64_t id;
+
+	return prof_timeline_find(tl->db, track->track_id, track->clock, NULL, time, forward, &id,
+				  NULL) == ST_OK &&
+	       id != IPS_NULL && prof_timeline_span(tl->db, id, arena, out, NULL) == ST_OK;
+}
+
+bool view__span_at(struct view_timeline *tl, const struct prof_track *track, int64_t time,
+		   int depth, struct arena *arena, struct prof_span *out)
+{
+	int64_t id;
+
+	return prof_timeline_at(tl->db, track->track_id, time, depth, &id, NULL) == ST_OK &&
+	       id != IPS_NULL && prof_timeline_span(tl->db, id, arena, out, NULL) == ST_OK;
+}
+
 bool view__lane_rows(struct view_timeline *tl, const struct view_lane *lane,
 		     struct view_window window, int64_t *first, int64_t *last)
 {

@@ -61,17 +61,6 @@ static bool view_read_part(struct view_timeline *tl, struct view_window window, 
 
 /* ---- idle time around a time ----------------------------------------------------------------- */
 
-/* The deepest span of the lane at @time, no deeper than work is; false: none. */
-static bool view_work_at(struct view_timeline *tl, int64_t time, struct prof_span *out)
-{
-	const struct view_lane *lane = view__lane(tl);
-	int64_t id;
-
-	return prof_timeline_at(tl->db, lane->track->track_id, time, lane->work_depth, &id, NULL) ==
-		       ST_OK &&
-	       view_read_span(tl, id, out);
-}
-
 /*
  * Where the next work after @time begins, or the last one before it ends; without any, the clock's
  * extent. false: too many spans of other depths on the way, *@edge is how far it is idle at least.
@@ -98,7 +87,8 @@ static bool view_find_edge(struct view_timeline *tl, int64_t time, bool forward,
 			return false;
 		from = span.start_ns;
 		if (span.depth != lane->work_depth)
-			(void)view_work_at(tl, from, &span);
+			(void)view__span_at(tl, lane->track, from, lane->work_depth,
+					    &tl->under.arena, &span);
 		if (span.depth == lane->work_depth && span.dur_ns != 0) {
 			*edge = forward                   ? span.start_ns
 				: span.dur_ns == IPS_NULL ? extent.to
@@ -117,7 +107,8 @@ bool view__gap_at(struct view_timeline *tl, int64_t time, struct view_gap *out)
 	struct prof_span span;
 	struct view_dark dark;
 
-	if (view_work_at(tl, time, &span) && span.depth == lane->work_depth)
+	if (view__span_at(tl, lane->track, time, lane->work_depth, &tl->under.arena, &span) &&
+	    span.depth == lane->work_depth)
 		return false;
 	out->begun = view_find_edge(tl, time, false, &at->from);
 	out->ended = view_find_edge(tl, time, true, &at->to);
@@ -406,7 +397,7 @@ static void view_jump_span(struct view_timeline *tl, bool forward)
 {
 	const struct prof_track *track = view__lane(tl)->track;
 	const int depth = tl->cursor.depth;
-	int64_t time = tl->cursor.ns, id;
+	int64_t time = tl->cursor.ns;
 	struct prof_span span;
 
 	if (tl->under.selected != IPS_NULL && tl->under.span.depth == depth) {
@@ -415,9 +406,7 @@ static void view_jump_span(struct view_timeline *tl, bool forward)
 			time += tl->under.span.dur_ns - 1;
 	}
 	for (int i = 0; i < MOST_TRIES; i++) {
-		if (prof_timeline_find(tl->db, track->track_id, track->clock, NULL, time, forward,
-				       &id, NULL) != ST_OK ||
-		    !view_read_span(tl, id, &span)) {
+		if (!view__next_span(tl, track, time, forward, &tl->under.arena, &span)) {
 			view_message(tl->context,
 				     forward ? "no span after this one" : "no span before this one",
 				     NULL);
@@ -425,8 +414,7 @@ static void view_jump_span(struct view_timeline *tl, bool forward)
 		}
 		time = span.start_ns;
 		if (span.depth != depth &&
-		    prof_timeline_at(tl->db, track->track_id, time, depth, &id, NULL) == ST_OK &&
-		    !view_read_span(tl, id, &span))
+		    !view__span_at(tl, track, time, depth, &tl->under.arena, &span))
 			continue;
 		if (span.depth == depth && (!forward || span.start_ns > tl->cursor.ns)) {
 			(void)view_go_span(tl, &span);

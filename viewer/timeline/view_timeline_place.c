@@ -117,38 +117,28 @@ bool view__timeline_offers(const struct view_place *place, char *out, size_t siz
 
 /* ---- where a step or weight update begins ---------------------------------------------------- */
 
-/* How well a lane fits; -1: not at all. */
-static int view_lane_score(const struct view_timeline *tl, const struct view_lane *lane, int clock,
-			   const struct view_place *place)
-{
-	const struct prof_track *track = lane->track;
-	const int64_t replica = view__replica_of(tl, track->ipu);
-	const int64_t first_ipu = replica > 0 && tl->facts.replicas > 0
-					  ? replica * (tl->facts.ipus / tl->facts.replicas)
-					  : 0;
-	int score = lane->pipeline;
-
-	if (track->clock != clock || (place->rank != IPS_NULL && track->rank != place->rank))
-		return -1;
-	if (place->track_id != IPS_NULL && track->track_id == place->track_id)
-		return 100;
-	if (place->ipu != IPS_NULL)
-		score += track->ipu == place->ipu ? 16 : 0;
-	if (place->replica != IPS_NULL && track->ipu != IPS_NULL)
-		score += replica == place->replica ? 8 : 0;
-	/* A first guess: a stage an IPU. */
-	if (place->ipu == IPS_NULL && place->stage != IPS_NULL)
-		score += track->ipu - first_ipu == place->stage ? 4 : 0;
-	return score;
-}
-
+/* The lane of @clock that fits best; -1: none. */
 static int view_lane_for(const struct view_timeline *tl, int clock, const struct view_place *place)
 {
+	const int64_t each = tl->facts.replicas > 0 ? tl->facts.ipus / tl->facts.replicas : 0;
 	int best = -1, best_score = -1;
 
 	for (int i = 0; i < tl->lane_count; i++) {
-		const int score = view_lane_score(tl, &tl->lanes[i], clock, place);
+		const struct prof_track *track = tl->lanes[i].track;
+		const int64_t replica = view__replica_of(tl, track->ipu);
+		int score = tl->lanes[i].pipeline;
 
+		if (track->clock != clock ||
+		    (place->rank != IPS_NULL && track->rank != place->rank))
+			continue;
+		if (place->track_id != IPS_NULL && track->track_id == place->track_id)
+			return i;
+		if (place->ipu != IPS_NULL)
+			score += track->ipu == place->ipu ? 16 : 0;
+		else if (place->stage != IPS_NULL) /* a first guess: a stage an IPU */
+			score += track->ipu - max(replica, 0) * each == place->stage ? 4 : 0;
+		if (place->replica != IPS_NULL && track->ipu != IPS_NULL)
+			score += replica == place->replica ? 8 : 0;
 		if (score > best_score) {
 			best = i;
 			best_score = score;
@@ -223,12 +213,7 @@ static bool view_next_work(const struct view_work_seek *seek, int64_t time, stru
 	struct view_timeline *tl = seek->tl;
 
 	for (int i = 0; i < MOST_WORKS; i++) {
-		int64_t id;
-
-		if (prof_timeline_find(tl->db, seek->track->track_id, seek->track->clock, NULL,
-				       time, true, &id, NULL) != ST_OK ||
-		    id == IPS_NULL ||
-		    prof_timeline_span(tl->db, id, &tl->picture, out, NULL) != ST_OK)
+		if (!view__next_span(tl, seek->track, time, true, &tl->picture, out))
 			return false;
 		if (view_key_of(seek, out) != IPS_NULL || (seek->any && out->step != IPS_NULL))
 			return true;
@@ -660,15 +645,12 @@ static bool view_align_window(struct view_timeline *tl, int clock)
 	const struct view_window window = tl->clock[clock].window;
 	struct view_work_seek seek = {.tl = tl, .any = true};
 	struct prof_span span;
-	int64_t id = IPS_NULL, shift;
+	int64_t shift;
 
 	if (!lane || !tl->db)
 		return false;
 	seek.track = lane->track;
-	if (!(prof_timeline_at(tl->db, lane->track->track_id, window.from, lane->work_depth, &id,
-			       NULL) == ST_OK &&
-	      id != IPS_NULL &&
-	      prof_timeline_span(tl->db, id, &tl->picture, &span, NULL) == ST_OK &&
+	if (!(view__span_at(tl, lane->track, window.from, lane->work_depth, &tl->picture, &span) &&
 	      (span.weight_update != IPS_NULL || span.step != IPS_NULL)) &&
 	    !(view_next_work(&seek, window.from - 1, &span) && span.start_ns < window.to))
 		return false;

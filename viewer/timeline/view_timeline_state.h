@@ -499,6 +499,12 @@ int64_t view__group(const struct view_timeline *tl, const struct view_lane *lane
 /* Is it a span of work of a pipeline run? */
 bool view__is_work(const struct view_timeline *tl, const struct view_lane *lane,
 		   const struct prof_bar *bar);
+/* The next span of @track that begins after @time, or the last one before it; and the deepest that
+ * is there at @time, no deeper than @depth. Texts are @arena's. false: none, or it cannot be read. */
+bool view__next_span(struct view_timeline *tl, const struct prof_track *track, int64_t time,
+		     bool forward, struct arena *arena, struct prof_span *out);
+bool view__span_at(struct view_timeline *tl, const struct prof_track *track, int64_t time,
+		   int depth, struct arena *arena, struct prof_span *out);
 /* The ids of the lane's spans that overlap @window; false: none. */
 bool view__lane_rows(struct view_timeline *tl, const struct view_lane *lane,
 		     struct view_window window, int64_t *first, int64_t *last);
