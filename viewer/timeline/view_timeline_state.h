@@ -69,7 +69,7 @@ struct view_lane {
 	int thick, thin;             /* screen rows of the row of work, and of each other row */
 	int work_row;                /* that row; -1: none of them is thicker */
 	int first_depth;             /* shown in the first row */
-	const struct prof_bar *bars; /* tl->bars' */
+	const struct prof_bar *bars; /* the retained ones */
 	int bar_count;
 	int16_t *bar_row; /* of each bar, its names' first row (VIEW_FLAME); else NULL */
 	struct view_lane_cell *columns; /* row after row, each `width` */
@@ -167,7 +167,7 @@ struct view_gap {
 	bool dark;         /* nothing was traced there */
 };
 
-/* Of the pipeline runs of a clock that the window shows, or the mean of all. */
+/* The bubble of the pipeline runs of a clock that the window shows, or the mean of all runs. */
 struct view_bubble {
 	bool mean;
 	int64_t runs;   /* 0: unknown */
@@ -177,7 +177,7 @@ struct view_bubble {
 	int64_t makespan_ns, mean_makespan_ns; /* the longest; their mean */
 };
 
-/* Of a run, to stand beside the same moment of another. */
+/* The beginning of a weight update or step, which stands beside the same one of another run. */
 struct view_beginning {
 	int64_t number; /* of the weight update, or of the step; IPS_NULL: not aligned */
 	int64_t nth;    /* of the executions of the step's mode, from 1; 0: a weight update */
@@ -225,7 +225,7 @@ struct view_span_filter {
 	int sites;          /* names in the condition */
 	struct str condition; /* on spans, in SQL */
 	int64_t passed, all;  /* spans in the picture */
-	bool rough;           /* some by the main one of their cell */
+	bool rough;           /* some by the site with most of their bucket */
 };
 
 /* Sums by name, of a lane and a stretch of its clock. */
@@ -288,7 +288,7 @@ struct view_untraced {
 	size_t count, capacity;
 };
 
-/* Bars of the lanes in the picture. */
+/* Bars of the lanes in the picture, retained for the next one. */
 struct view_kept_bars {
 	struct view_bars *lanes; /* owned */
 	size_t count, capacity;
@@ -304,9 +304,9 @@ struct view_cursor {
 	int64_t pinned; /* the span that a jump went to; IPS_NULL */
 };
 
-/* Comparing: where the two timelines are, and at which moment. */
+/* Comparing: where the two timelines are on the screen, and at which beginning. */
 struct view_beside {
-	struct view_beginning at;          /* this report's moment that both windows are at */
+	struct view_beginning at;          /* what both windows are aligned at, in this report */
 	char text[VIEW_HINT_SIZE];         /* that in words, or why they are not; "" */
 	struct view_rect head, half, foot; /* of the body: the table, the lanes, the details */
 };
@@ -499,8 +499,8 @@ int64_t view__group(const struct view_timeline *tl, const struct view_lane *lane
 /* Is it a span of work of a pipeline run? */
 bool view__is_work(const struct view_timeline *tl, const struct view_lane *lane,
 		   const struct prof_bar *bar);
-/* The next span of @track that begins after @time, or the last one before it; and the deepest that
- * is there at @time, no deeper than @depth. Texts are @arena's. false: none, or it cannot be read. */
+/* The next span of @track that begins after @time, or the last one before it; and the deepest one
+ * at @time, no deeper than @depth. Texts are @arena's. false: none, or it cannot be read. */
 bool view__next_span(struct view_timeline *tl, const struct prof_track *track, int64_t time,
 		     bool forward, struct arena *arena, struct prof_span *out);
 bool view__span_at(struct view_timeline *tl, const struct prof_track *track, int64_t time,
