@@ -628,18 +628,20 @@ static void test_many_odd_rows_are_survived(void **state)
 		    "WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < "
 		    "20000) INSERT INTO contexts (context_id, rank, replica, step) SELECT i + "
 		    "1000, 0, i, i FROM n;"
-		    "INSERT INTO capture_rows SELECT NULL, 1, context_id, 'float32', '(' || "
-		    "context_id || ',)', 4, 0, x'00000000' FROM contexts;"
-		    "INSERT INTO capture_rows SELECT NULL, 1, context_id, 'float32', '()', 4, 0, "
-		    "x'00000000' FROM contexts");
+		    "INSERT INTO capture_rows (tensor_id, context_id, dtype, shape, bytes, chunk, "
+		    "data) SELECT 1, context_id, 'float32', '(' || context_id || ',)', 4, 0, "
+		    "x'00000000' FROM contexts;"
+		    "INSERT INTO capture_rows (tensor_id, context_id, dtype, shape, bytes, chunk, "
+		    "data) SELECT 1, context_id, 'float32', '()', 4, 0, x'00000000' FROM contexts");
 	read_anything(f, &arrays);
 	assert_int_equal(arrays, 1);
 	/* And as many tensors that are called alike. */
 	prof_change(f->place.path,
 		    "INSERT INTO tensor_rows (tensor_id, queue, key) SELECT context_id, 'q', 'k' "
 		    "FROM contexts WHERE context_id > 1;"
-		    "INSERT INTO capture_rows SELECT NULL, tensor_id, 1, 'float32', '()', 4, 0, "
-		    "x'00000000' FROM tensor_rows");
+		    "INSERT INTO capture_rows (tensor_id, context_id, dtype, shape, bytes, chunk, "
+		    "data) SELECT tensor_id, 1, 'float32', '()', 4, 0, x'00000000' FROM "
+		    "tensor_rows");
 	read_anything(f, &arrays);
 	assert_true(arrays > 19000);
 }
