@@ -177,18 +177,12 @@ static void report_hit(struct outfeed_health *health, const struct outfeed_hit *
 	pthread_mutex_unlock(&health->hits);
 }
 
-/* Count a finding of rule @hit->rule; where it has just been broken @patience times in a row,
- * report it. */
-static void count_finding(struct outfeed_health *health, int64_t *broken, int64_t patience,
-			  struct outfeed_hit *hit, struct finding finding)
+/* Count a verdict in @broken: is it the one that breaks the rule, the @patience-th in a row? */
+static bool is_onset(int64_t *broken, enum verdict verdict, int64_t patience)
 {
-	if (finding.verdict == SOUND)
+	if (verdict == SOUND)
 		*broken = 0;
-	if (finding.verdict != BROKEN || ++*broken != patience)
-		return;
-	hit->value = finding.value;
-	hit->threshold = finding.threshold;
-	report_hit(health, hit);
+	return verdict == BROKEN && ++*broken == patience;
 }
 
 /* ---- rows of tensors: checks ----------------------------------------------------------------- */
@@ -458,20 +452,23 @@ bool outfeed_health_row(struct outfeed_health_tensor *tensor, const struct outfe
 		const struct question q = {&tensor->health->rules.rule[checks[i].rule], tensor,
 					   row};
 		const int64_t before = tensor->broken[i];
-		struct outfeed_hit hit = {.rule = checks[i].rule,
-					  .tensor_id = about->tensor_id,
-					  .key = about->key,
-					  .layer = about->layer,
-					  .keys = row->keys,
-					  .time_ns = row->time_ns};
 		struct finding finding;
 
 		if (!q.rule->enabled || !(checks[i].kinds & 1u << about->kind) ||
 		    (checks[i].matrices && !about->matrix))
 			continue;
 		finding = checks[i].check(&q);
-		count_finding(tensor->health, &tensor->broken[i],
-			      checks[i].at_once ? 1 : q.rule->patience, &hit, finding);
+		if (is_onset(&tensor->broken[i], finding.verdict,
+			     checks[i].at_once ? 1 : q.rule->patience))
+			report_hit(tensor->health,
+				   &(struct outfeed_hit){.rule = checks[i].rule,
+							 .tensor_id = about->tensor_id,
+							 .key = about->key,
+							 .layer = about->layer,
+							 .keys = row->keys,
+							 .time_ns = row->time_ns,
+							 .value = finding.value,
+							 .threshold = finding.threshold});
 		matters |= finding.verdict == BROKEN || (finding.verdict == SOUND && before > 0);
 	}
 	keep_start(tensor, row);
@@ -492,19 +489,26 @@ static struct outfeed_hit hit_of(const char *key, const struct ips_keys *keys, i
 		.tensor_id = IPS_NULL, .key = key, .keys = *keys, .time_ns = time_ns};
 }
 
-/* A finding of a rule that no tensor is about. */
+/* Count a finding of a rule that no tensor is about, and report it where it breaks the rule. */
 static void check_rule(struct outfeed_health *health, enum outfeed_health_id id, int64_t *broken,
-		       struct outfeed_hit hit, struct finding finding)
+		       int64_t patience, struct outfeed_hit hit, struct finding finding)
 {
+	if (!is_onset(broken, finding.verdict, patience))
+		return;
 	hit.rule = id;
-	count_finding(health, broken, health->rules.rule[id].patience, &hit, finding);
+	hit.value = finding.value;
+	hit.threshold = finding.threshold;
+	report_hit(health, &hit);
 }
 
 static void check_finite(struct outfeed_health *health, int64_t *broken, struct outfeed_hit hit,
 			 double loss)
 {
-	if (health->rules.rule[OF(nonfinite)].enabled)
-		check_rule(health, OF(nonfinite), broken, hit, found(!isfinite(loss), loss, 0));
+	const struct outfeed_health_rule *rule = &health->rules.rule[OF(nonfinite)];
+
+	if (rule->enabled)
+		check_rule(health, OF(nonfinite), broken, rule->patience, hit,
+			   found(!isfinite(loss), loss, 0));
 }
 
 /* How far the losses in the ring lie apart, relative to the greatest; NaN: all are below @floor. */
@@ -538,10 +542,9 @@ static void check_steps(struct outfeed_health *health, struct outfeed_hit hit, d
 
 	/* The window is this rule's patience over steps: `patience` itself counts epochs. */
 	spread = loss_spread(health, rule->parameter[OUTFEED_LOSS_FLOOR]);
-	hit.rule = OF(loss_not_decreasing);
 	if (!isnan(spread))
-		count_finding(health, &health->stuck_steps, 1, &hit,
-			      found(spread <= rule->threshold, spread, rule->threshold));
+		check_rule(health, OF(loss_not_decreasing), &health->stuck_steps, 1, hit,
+			   found(spread <= rule->threshold, spread, rule->threshold));
 }
 
 /* For poor_initialization: the losses of its last `patience` steps beside those before. */
@@ -588,7 +591,7 @@ static void check_epochs(struct outfeed_health *health, struct outfeed_hit hit, 
 	if (isnan(best) || size == 0 || size < rule->parameter[OUTFEED_LOSS_FLOOR])
 		return;
 	fall = (best - loss) / size;
-	check_rule(health, OF(loss_not_decreasing), &health->stuck_epochs, hit,
+	check_rule(health, OF(loss_not_decreasing), &health->stuck_epochs, rule->patience, hit,
 		   found(fall < rule->threshold, fall, rule->threshold));
 }
 
@@ -599,7 +602,7 @@ static void check_overfit(struct outfeed_health *health, struct outfeed_hit hit,
 	double excess = (val_loss - loss) / loss;
 
 	if (rule->enabled && loss > 0 && isfinite(excess))
-		check_rule(health, OF(overfit), &health->overfit_epochs, hit,
+		check_rule(health, OF(overfit), &health->overfit_epochs, rule->patience, hit,
 			   found(excess > rule->threshold, excess, rule->threshold));
 }
 
@@ -630,7 +633,7 @@ void outfeed_health_classes(struct outfeed_health *health, const struct ips_keys
 	if (!rule->enabled || isnan(imbalance) ||
 	    (double)samples < rule->parameter[OUTFEED_CLASS_SAMPLES])
 		return;
-	check_rule(health, OF(class_imbalance), &health->imbalanced,
+	check_rule(health, OF(class_imbalance), &health->imbalanced, rule->patience,
 		   hit_of("classes", keys, time_ns),
 		   found(imbalance > rule->threshold && badly, imbalance, rule->threshold));
 }
