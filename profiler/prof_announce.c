@@ -1,25 +1,422 @@
 /*
- * Announcing the run of this process.
+ * Announcements: the text of one, their folder, and announcing the run of this process.
+ *
+ * The folder is opened with care, and everything is done relative to it, without following links;
+ * another process may write at the same time. One table of keys writes and reads the text.
  *
  * Threading: one thread an announcement; that a process has one at a time is an atomic flag.
- * Ownership: the announcement owns its folder's descriptor and its text, which is reused.
+ * Ownership: the announcement owns its folder's descriptor and its text, which is reused;
+ * descriptors are otherwise the caller's, and texts are copied.
  */
 #include "profiler/prof_announce.h"
 
+#include <assert.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <pwd.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/json.h"
+#include "common/jsonw.h"
 #include "common/mem.h"
 #include "profiler/prof_process.h"
-#include "profiler/prof_announce_internal.h"
+
+/* ---- the text: one table of keys writes and reads it ----------------------------------------- */
+
+#define IPUS_MOST 4096 /* of one run that are believed */
+#define VERSION   1    /* of the file: another is not understood */
+
+static const char *const announce_states[REPORT_RUN_STATES] = {
+	[REPORT_RUN_COMPILING] = "compiling",
+	[REPORT_RUN_TRAINING] = "training",
+	[REPORT_RUN_EVALUATING] = "evaluating",
+	[REPORT_RUN_PREDICTING] = "predicting",
+};
+
+const char *report_run_state_text(enum report_run_state state)
+{
+	return announce_states[state];
+}
+
+enum announce_kind {
+	ANNOUNCE_INT,
+	ANNOUNCE_TEXT, /* null: "" */
+	ANNOUNCE_STATE,
+	ANNOUNCE_FRACTION
+};
+
+#define AT(field)                                                                                  \
+	.offset = offsetof(struct prof_announcement, field),                                       \
+	.size = sizeof(((struct prof_announcement *)0)->field)
+#define MOST ((int64_t)1 << 53) /* JSON's whole numbers are exact so far */
+
+/* @least and @greatest: of whole numbers. */
+static const struct announce_key {
+	const char *key;
+	enum announce_kind kind;
+	size_t offset, size;
+	int64_t least, greatest;
+} announce_keys[] = {
+	{"pid", ANNOUNCE_INT, AT(pid), 1, INT32_MAX},
+	{"process_start", ANNOUNCE_INT, AT(process_start), 1, MOST},
+	{"started_ms", ANNOUNCE_INT, AT(started_ms), 0, MOST},
+	{"command", ANNOUNCE_TEXT, AT(command), 0, 0},
+	{"user", ANNOUNCE_TEXT, AT(user), 0, 0},
+	{"target", ANNOUNCE_TEXT, AT(target), 0, 0},
+	{"clock_mhz", ANNOUNCE_INT, AT(clock_mhz), 1, 1000000},
+	{"first_id", ANNOUNCE_INT, AT(first_id), 0, IPUS_MOST - 1},
+	{"ipus", ANNOUNCE_INT, AT(ipus), 1, IPUS_MOST},
+	{"replicas", ANNOUNCE_INT, AT(replicas), 1, MOST},
+	{"stages", ANNOUNCE_INT, AT(stages), 1, MOST},
+	{"state", ANNOUNCE_STATE, AT(progress.state), 0, 0},
+	{"epoch", ANNOUNCE_INT, AT(progress.epoch), 0, MOST},
+	{"epochs", ANNOUNCE_INT, AT(progress.epochs), 0, MOST},
+	{"step", ANNOUNCE_INT, AT(progress.step), 0, MOST},
+	{"steps", ANNOUNCE_INT, AT(progress.steps), 0, MOST},
+	{"utilisation", ANNOUNCE_FRACTION, AT(progress.utilisation), 0, 0},
+	{"report", ANNOUNCE_TEXT, AT(report), 0, 0},
+};
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+static void announce_put(struct jsonw *w, const struct announce_key *key, const void *field)
+{
+	const char *text = field;
+
+	switch (key->kind) {
+	case ANNOUNCE_INT:
+		jsonw_key_int(w, key->key, *(const int64_t *)field);
+		break;
+	case ANNOUNCE_TEXT:
+		jsonw_key_text(w, key->key, text[0] ? text : NULL);
+		break;
+	case ANNOUNCE_STATE:
+		jsonw_key_text(w, key->key, announce_states[*(const enum report_run_state *)field]);
+		break;
+	case ANNOUNCE_FRACTION:
+		jsonw_key_real(w, key->key, *(const double *)field);
+		break;
+	}
+}
+
+static void announce_format(const struct prof_announcement *run, struct str *out)
+{
+	struct jsonw w;
+
+	jsonw_init_str(&w, out, 2);
+	jsonw_begin_object(&w);
+	jsonw_key_int(&w, "version", VERSION);
+	for (size_t i = 0; i < ARRAY_LEN(announce_keys); i++)
+		announce_put(&w, &announce_keys[i], (const char *)run + announce_keys[i].offset);
+	jsonw_end_object(&w);
+	if (jsonw_end(&w, NULL) != ST_OK)
+		out->failed = true;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static enum status announce_read_text(const struct json_at *at, char *out, size_t size,
+				      struct err *err)
+{
+	const char *text = "";
+	enum status status = json_is_null(at) ? ST_OK : json_text(at, &text, err);
+
+	if (status == ST_OK)
+		str_copy(out, size, text);
+	return status;
+}
+
+static enum status announce_read_state(const struct json_at *at, enum report_run_state *out,
+				       struct err *err)
+{
+	const char *text;
+	enum status status = json_text(at, &text, err);
+
+	if (status != ST_OK)
+		return status;
+	for (size_t i = 0; i < ARRAY_LEN(announce_states); i++)
+		if (strcmp(text, announce_states[i]) == 0) {
+			*out = (enum report_run_state)i;
+			return ST_OK;
+		}
+	return json_unknown(at, "state", text, announce_states, ARRAY_LEN(announce_states), err);
+}
+
+static enum status announce_read_fraction(const struct json_at *at, double *out, struct err *err)
+{
+	enum status status = json_real(at, out, err);
+
+	if (status == ST_OK && !(*out >= 0 && *out <= 1))
+		status = json_fail(at, err, "is not a number from 0 to 1");
+	return status;
+}
+
+static enum status announce_read(const struct json_at *root, const struct announce_key *key,
+				 void *field, struct err *err)
+{
+	struct json_at at;
+
+	if (!json_child(root, key->key, &at))
+		return json_fail(root, err, "%s is missing", key->key);
+	switch (key->kind) {
+	case ANNOUNCE_INT:
+		return json_int(&at, key->least, key->greatest, field, err);
+	case ANNOUNCE_TEXT:
+		return announce_read_text(&at, field, key->size, err);
+	case ANNOUNCE_STATE:
+		return announce_read_state(&at, field, err);
+	case ANNOUNCE_FRACTION:
+		return announce_read_fraction(&at, field, err);
+	}
+	return ST_OK;
+}
+
+static enum status announce_read_all(struct prof_announcement *out, const struct json_at *root,
+				     struct err *err)
+{
+	struct json_at at;
+	int64_t version;
+	enum status status = json_object(root, err);
+
+	if (status == ST_OK && !json_child(root, "version", &at))
+		status = json_fail(root, err, "version is missing");
+	if (status == ST_OK)
+		status = json_int(&at, VERSION, VERSION, &version, err);
+	for (size_t i = 0; i < ARRAY_LEN(announce_keys) && status == ST_OK; i++)
+		status = announce_read(root, &announce_keys[i],
+				       (char *)out + announce_keys[i].offset, err);
+	return status;
+}
+
+static enum status announce_parse(struct prof_announcement *out, const char *text, size_t length,
+				  const char *name, struct err *err)
+{
+	struct json_at root;
+	cJSON *json;
+	enum status status = json_parse(&json, text, length, name, err);
+
+	*out = (struct prof_announcement){0};
+	if (status != ST_OK)
+		return status;
+	root = json_root(name, json);
+	status = announce_read_all(out, &root, err);
+	cJSON_Delete(json);
+	return status;
+}
+
+/* ---- the folder ------------------------------------------------------------------------------ */
+
+#define FOLDER     "ipuscope"
+#define FILE_LIMIT (64 << 10) /* bytes of an announcement */
+#define RUN_LIMIT  4096       /* announcements that are looked at */
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+/* Open folder @name in @at, which must be ours and nobody else's. */
+static enum status folder_open(int *fd, int at, const char *name, const char *shown,
+			       struct err *err)
+{
+	struct stat info;
+
+	*fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (at < 0 ? 0 : O_NOFOLLOW));
+	if (*fd < 0)
+		return err_set(err, errno == ENOENT ? ST_NOTFOUND : ST_INVALID,
+			       "%s: cannot be opened: %s", shown, strerror(errno));
+	if (fstat(*fd, &info) == 0 && info.st_uid == geteuid() && (info.st_mode & 077) == 0)
+		return ST_OK;
+	close(*fd);
+	*fd = -1;
+	return err_set(err, ST_INVALID, "%s: must be yours and have mode 0700 (XDG_RUNTIME_DIR)",
+		       shown);
+}
+
+static enum status announce_folder(int *fd, bool make, struct err *err)
+{
+	char base[FS_PATH_SIZE], path[FS_PATH_SIZE];
+	enum status status;
+	int at;
+
+	*fd = -1;
+	if (!fs_xdg(path, "XDG_RUNTIME_DIR", NULL))
+		return err_set(err, ST_NOTFOUND, "XDG_RUNTIME_DIR is not set");
+	str_copy(base, strlen(path) - strlen(FOLDER), path);
+	status = folder_open(&at, -1, base, base, err);
+	/* One that is promised and not there is worth a word, not only to who wants to write. */
+	if (status == ST_NOTFOUND)
+		return err_set(err, ST_INVALID, "XDG_RUNTIME_DIR: %s is not there", base);
+	if (status != ST_OK)
+		return status;
+	if (make && mkdirat(at, FOLDER, 0700) != 0 && errno != EEXIST)
+		status = err_set(err, ST_INVALID, "%s: cannot be made: %s", path, strerror(errno));
+	else
+		status = folder_open(fd, at, FOLDER, path, err);
+	close(at);
+	return status;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+/* "123.json" and "123.tmp": the process, else 0. */
+static int64_t folder_pid(const char *name, const char *end)
+{
+	const size_t digits = strspn(name, "0123456789");
+
+	if (digits == 0 || digits > 10 || name[0] == '0' || strcmp(name + digits, end) != 0)
+		return 0;
+	return strtoll(name, NULL, 10);
+}
+
+static enum status folder_get(int fd, char *text, size_t *length, const char *name, struct err *err)
+{
+	struct stat info;
+	ssize_t got = 1;
+
+	if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) || info.st_uid != geteuid())
+		return err_set(err, ST_INVALID, "%s: is no file of yours", name);
+	if (info.st_size > FILE_LIMIT)
+		return err_set(err, ST_LIMIT, "%s: is larger than an announcement", name);
+	for (*length = 0; *length < FILE_LIMIT && got > 0; *length += got > 0 ? (size_t)got : 0)
+		got = read(fd, text + *length, FILE_LIMIT - *length);
+	text[*length] = '\0';
+	return got < 0 ? err_set(err, ST_IO, "%s: cannot be read: %s", name, strerror(errno))
+		       : ST_OK;
+}
+
+static enum status folder_read(struct prof_announcement *out, int folder, const char *name,
+			       struct err *err)
+{
+	const int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	char *text = mem_alloc(FILE_LIMIT + 1);
+	enum status status = ST_OK;
+	size_t length = 0;
+
+	if (!text)
+		status = err_nomem(err);
+	else if (fd < 0 && errno == ENOENT)
+		status = ST_NOTFOUND;
+	else if (fd < 0)
+		status =
+			err_set(err, ST_INVALID, "%s: cannot be opened: %s", name, strerror(errno));
+	if (status == ST_OK)
+		status = folder_get(fd, text, &length, name, err);
+	if (status == ST_OK)
+		status = announce_parse(out, text, length, name, err);
+	if (status == ST_OK && out->pid != folder_pid(name, ".json"))
+		status = err_set(err, ST_INVALID, "%s: is of another process, %lld", name,
+				 (long long)out->pid);
+	if (fd >= 0)
+		close(fd);
+	mem_free(text);
+	return status;
+}
+
+/* One file; only a lack of memory is a failure. */
+static enum status folder_take(struct prof_announcements *out, int folder, const char *name,
+			       bool tidy, struct str *notes, struct err *err)
+{
+	struct err why = {ST_OK, ""};
+	struct prof_announcement run;
+	enum status status = folder_read(&run, folder, name, &why);
+
+	if (status == ST_NOMEM)
+		return err_nomem(err);
+	if (status != ST_OK) {
+		/* Gone since the folder was listed: that is how runs end. */
+		if (status != ST_NOTFOUND && notes)
+			str_addf(notes, "%s\n", why.text);
+		return ST_OK;
+	}
+	if (prof_process_start(run.pid) != run.process_start) {
+		if (tidy)
+			unlinkat(folder, name, 0);
+		return ST_OK;
+	}
+	if (mem_grow(&out->items, &out->capacity, (size_t)out->count + 1, sizeof(*out->items)) != 0)
+		return err_nomem(err);
+	out->items[out->count++] = run;
+	return ST_OK;
+}
+
+static int folder_compare(const void *left, const void *right)
+{
+	const struct prof_announcement *a = left, *b = right;
+
+	if (a->started_ms != b->started_ms)
+		return a->started_ms < b->started_ms ? -1 : 1;
+	return (a->pid > b->pid) - (a->pid < b->pid);
+}
+
+/* A writer that was killed between its temporary and the renaming. */
+static void folder_tidy_temporary(int folder, const char *name)
+{
+	const int64_t pid = folder_pid(name, ".tmp");
+
+	if (pid > 0 && prof_process_start(pid) == 0)
+		unlinkat(folder, name, 0);
+}
+
+static enum status announce_list(struct prof_announcements *out, int folder, bool tidy,
+				 struct str *notes, struct err *err)
+{
+	const int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+	enum status status = ST_OK;
+
+	if (!dir) {
+		if (fd >= 0)
+			close(fd);
+		return err_set(err, ST_IO, "the announcements cannot be listed: %s",
+			       strerror(errno));
+	}
+	while (status == ST_OK && out->count < RUN_LIMIT && (entry = readdir(dir))) {
+		if (folder_pid(entry->d_name, ".json") > 0)
+			status = folder_take(out, folder, entry->d_name, tidy, notes, err);
+		else if (tidy)
+			folder_tidy_temporary(folder, entry->d_name);
+	}
+	closedir(dir);
+	if (out->count > 1)
+		qsort(out->items, (size_t)out->count, sizeof(*out->items), folder_compare);
+	return status;
+}
+
+enum status prof_announcements_read(struct prof_announcements *out, bool tidy, struct str *notes,
+				    struct err *err)
+{
+	enum status status;
+	int folder;
+
+	*out = (struct prof_announcements){0};
+	status = announce_folder(&folder, false, err);
+	if (status != ST_OK)
+		return status;
+	/* Whoever begins to announce has the lock: a file is not taken away in its first moment. */
+	tidy = tidy && flock(folder, LOCK_EX | LOCK_NB) == 0;
+	status = announce_list(out, folder, tidy, notes, err);
+	close(folder);
+	if (status != ST_OK)
+		prof_announcements_free(out);
+	return status;
+}
+
+void prof_announcements_free(struct prof_announcements *list)
+{
+	mem_free(list->items);
+	*list = (struct prof_announcements){0};
+}
+
+/* ---- announcing ------------------------------------------------------------------------------ */
 
 #define PAUSE_NS   (250 * UINT64_C(1000000)) /* between two writings */
 #define LOCK_LOOKS 20                        /* 5 ms apart: a lock that stays is not waited for */
@@ -103,7 +500,7 @@ static enum status announce_write(struct prof_announce *announce, struct err *er
 {
 	announce->written_ns = clock_ns();
 	str_clear(&announce->text);
-	prof__announce_write(&announce->run, &announce->text);
+	announce_format(&announce->run, &announce->text);
 	if (announce->text.failed)
 		return err_nomem(err);
 	if (!announce_save(announce))
@@ -153,7 +550,7 @@ static enum status announce_first(struct prof_announce *announce, struct err *er
 	enum status status;
 
 	announce_lock(announce->folder);
-	status = prof__announce_list(&others, announce->folder, false, NULL, err);
+	status = announce_list(&others, announce->folder, false, NULL, err);
 	if (status == ST_OK) {
 		announce->run.first_id = prof_announce_place(&others, announce->run.ipus);
 		status = announce_write(announce, err);
@@ -187,7 +584,7 @@ enum status prof_announce_open(struct prof_announce **out, const struct prof_ann
 		return err_nomem(err);
 	}
 	announce_describe(announce, run);
-	status = prof__announce_folder(&announce->folder, true, err);
+	status = announce_folder(&announce->folder, true, err);
 	if (status == ST_OK)
 		status = announce_first(announce, err);
 	if (status == ST_OK)

@@ -129,7 +129,7 @@ struct prof_lane {
 	/* the producer's */
 	struct ips_keys keys;
 	bool keys_wait;  /* keys that the ring has not taken yet */
-	uint64_t handed; /* slots whose turn is set (prof_turn.c) */
+	uint64_t handed; /* slots whose turn is set (prof_track.c) */
 
 	/* the writer's */
 	_Alignas(64) uint64_t tail;
@@ -218,9 +218,6 @@ struct ips_recording {
 	uint64_t turns_set, turns_taken;
 };
 
-/* prof_record.c */
-void prof__lane_free(struct prof_lane *lane);
-
 /* prof_track.c: room for an event of @slots slots, waited for; false: it will never come, and that
  * is counted as a loss */
 bool prof__track_wait(struct ips_track *track, uint64_t slots);
@@ -228,10 +225,11 @@ bool prof__track_has_room(struct ips_track *track, uint64_t slots); /* or counte
 void prof__track_drop(struct ips_track *track);
 
 /* prof_record.c */
+void prof__lane_free(struct prof_lane *lane);
 bool prof__is_child(const struct ips_recording *recording); /* a forked child: hands off */
 void prof__wake(void *recording);                           /* never blocks */
 
-/* prof_turn.c: the order of draining where nobody but us records (params.alone) */
+/* prof_track.c: the order of draining where nobody but us records (params.alone) */
 /* On the producer's thread: what @lane has published is next. Waits while too many are set. */
 void prof__turn_set(struct prof_lane *lane);
 /* On the writer's thread; false: none is set. */
@@ -257,7 +255,6 @@ static inline int64_t prof_span_back(const struct prof_span_row *row, int64_t id
 	return row->parent.here || parent != 0 ? id - parent : 0;
 }
 
-/* prof_lane_flush.c: on the writer's thread */
 enum status prof__lane_flush(struct prof_writer *writer, struct prof_lane *lane);
 void prof__lane_free_texts(struct prof_lane *lane);  /* long texts that wait are on the heap */
 bool prof__lane_waits(const struct prof_lane *lane); /* there is something to flush */
@@ -265,6 +262,11 @@ bool prof__lane_waits(const struct prof_lane *lane); /* there is something to fl
 /* prof_writer.c */
 void *prof__writer_main(void *recording);
 void *prof__standby_main(void *recording);
+enum status prof__writer_begin(struct prof_writer *writer);
+enum status prof__writer_text(struct prof_writer *writer, const char *text, int64_t *id);
+enum status prof__writer_site(struct prof_writer *writer, struct ips_site *site, uint32_t *id);
+enum status prof__writer_context(struct prof_writer *writer, const struct ips_keys *keys,
+				 bool needed, int64_t *id);
 /* One row of what recording costs since the last such row; @dropped in all. */
 enum status prof__writer_overhead(struct ips_recording *recording, uint64_t dropped);
 /* Writing ends for good; writer->err says why. */
@@ -279,15 +281,6 @@ enum status prof__writer_fact(struct prof_writer *writer, const char *key, const
 			      struct err *err);
 /* After the thread has ended: indexes, states, leaving WAL. */
 enum status prof__writer_finish(struct ips_recording *recording, uint64_t begun);
-
-/* prof_writer_rows.c */
-enum status prof__writer_begin(struct prof_writer *writer);
-enum status prof__writer_text(struct prof_writer *writer, const char *text, int64_t *id);
-enum status prof__writer_site(struct prof_writer *writer, struct ips_site *site, uint32_t *id);
-enum status prof__writer_context(struct prof_writer *writer, const struct ips_keys *keys,
-				 bool needed, int64_t *id);
-enum status prof__writer_chunk(struct prof_writer *writer, const struct prof_chunk *chunk);
-enum status prof__writer_flush_rows(struct prof_writer *writer);
 
 const char *prof__phase_text(int64_t phase); /* NULL where unknown */
 

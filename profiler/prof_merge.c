@@ -20,7 +20,6 @@
 #include "profiler/prof_index.h"
 #include "profiler/prof_internal.h"
 #include "profiler/prof_merge_internal.h"
-#include "profiler/prof_schema.h"
 #include "profiler/prof_sql.h"
 
 #define INDEX_MS     ((int64_t)30 * 60 * 1000)

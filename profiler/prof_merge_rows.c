@@ -15,7 +15,6 @@
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "common/str.h"
-#include "profiler/prof_inserts.h"
 #include "profiler/prof_internal.h"
 #include "profiler/prof_merge_internal.h"
 #include "profiler/prof_sql.h"

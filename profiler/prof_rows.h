@@ -1,7 +1,7 @@
 /*
  * What the appended rows look like: one descriptor per table, made from the lists of columns in
  * ipuscope/profiler.h, used for copying rows into the queue, for the INSERT statements, and for
- * making the tables and views (prof_schema.c). Constant data.
+ * making the tables and views. Constant data.
  */
 #ifndef PROF_ROWS_H
 #define PROF_ROWS_H
@@ -9,7 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/err.h"
 #include "profiler/ipuscope/profiler.h"
+
+struct sqlite3;
 
 /* The tables of the public list, then the library's own. */
 enum {
@@ -61,5 +64,8 @@ struct prof_meta_row {
 extern const struct prof_row_type prof_row_types[PROF_TABLES];
 
 const char *prof_mode_text(int64_t mode); /* NULL where unknown */
+
+/* Make the tables and views in an empty database, within the transaction that is open. */
+enum status prof_schema_create(struct sqlite3 *db, struct err *err);
 
 #endif /* PROF_ROWS_H */

@@ -1,6 +1,6 @@
 /*
- * The groups of each kind: finding them, writing those that changed. See prof_sums.h. On the
- * writer's thread.
+ * Sums: by what the rows of each kind are grouped, what a row adds to its group, and writing the
+ * groups that changed. See prof_sums.h. On the writer's thread.
  */
 #include "profiler/prof_sums.h"
 
@@ -10,6 +10,455 @@
 #include "common/mem.h"
 #include "common/str.h"
 #include "profiler/prof_internal.h"
+
+/* ---- sums ------------------------------------------------------------------------------------ */
+
+/* A sum stays where it would overflow. */
+static void add(union prof_sum_value *sum, int64_t value)
+{
+	int64_t out;
+
+	if (value == IPS_NULL)
+		return;
+	if (sum->i == IPS_NULL)
+		sum->i = value;
+	else if (!__builtin_add_overflow(sum->i, value, &out) && out != IPS_NULL)
+		sum->i = out;
+}
+
+static void add_real(union prof_sum_value *sum, double value)
+{
+	if (!isnan(value))
+		sum->r = isnan(sum->r) ? value : sum->r + value;
+}
+
+static void least(union prof_sum_value *sum, int64_t value)
+{
+	if (value != IPS_NULL && (sum->i == IPS_NULL || value < sum->i))
+		sum->i = value;
+}
+
+static void greatest(union prof_sum_value *sum, int64_t value)
+{
+	if (value > sum->i)
+		sum->i = value;
+}
+
+/* IPS_NULL where a part is unknown, or where it would overflow. */
+static int64_t plus(int64_t a, int64_t b)
+{
+	int64_t out;
+
+	if (a == IPS_NULL || b == IPS_NULL || __builtin_add_overflow(a, b, &out))
+		return IPS_NULL;
+	return out;
+}
+
+/* ---- stages ---------------------------------------------------------------------------------- */
+
+enum {
+	STAGE_COUNT,
+	STAGE_TOTAL,
+	STAGE_LEAST,
+	STAGE_GREATEST,
+	STAGE_FIRST,
+	STAGE_LAST,
+	STAGE_CPU,
+	STAGE_VALUES
+};
+
+static const struct prof_sum_column stage_columns[] = {
+	{"clock", PROF_SUM_INT},
+	{"mode", PROF_SUM_MODE},
+	{"replica", PROF_SUM_INT},
+	{"ipu", PROF_SUM_INT},
+	{"stage", PROF_SUM_INT},
+	{"phase", PROF_SUM_PHASE},
+	[6 + STAGE_COUNT] = {"count", PROF_SUM_INT},
+	[6 + STAGE_TOTAL] = {"total_ns", PROF_SUM_INT},
+	[6 + STAGE_LEAST] = {"least_ns", PROF_SUM_INT},
+	[6 + STAGE_GREATEST] = {"greatest_ns", PROF_SUM_INT},
+	[6 + STAGE_FIRST] = {"first_start_ns", PROF_SUM_INT},
+	[6 + STAGE_LAST] = {"last_end_ns", PROF_SUM_INT},
+	[6 + STAGE_CPU] = {"cpu_ns", PROF_SUM_INT},
+};
+
+static enum status stage_key(struct prof_writer *writer, const void *row, int64_t *key)
+{
+	const struct ips_stage_timing *timing = row;
+
+	(void)writer;
+	key[0] = timing->clock;
+	key[1] = timing->keys.mode;
+	key[2] = timing->keys.replica;
+	key[3] = timing->keys.ipu;
+	key[4] = timing->keys.stage;
+	key[5] = timing->keys.phase;
+	return ST_OK;
+}
+
+static void stage_add(struct prof_writer *writer, union prof_sum_value *sum, const void *row)
+{
+	const struct ips_stage_timing *timing = row;
+
+	(void)writer;
+	add(&sum[STAGE_COUNT], 1);
+	add(&sum[STAGE_TOTAL], timing->dur_ns);
+	least(&sum[STAGE_LEAST], timing->dur_ns);
+	greatest(&sum[STAGE_GREATEST], timing->dur_ns);
+	least(&sum[STAGE_FIRST], timing->start_ns);
+	greatest(&sum[STAGE_LAST], plus(timing->start_ns, timing->dur_ns));
+	add(&sum[STAGE_CPU], timing->cpu_ns);
+}
+
+/* ---- bubbles --------------------------------------------------------------------------------- */
+
+enum {
+	BUBBLE_RUNS,
+	BUBBLE_MAKESPAN,
+	BUBBLE_LEAST,
+	BUBBLE_GREATEST,
+	BUBBLE_BUSY,
+	BUBBLE_RAMP_UP,
+	BUBBLE_RAMP_DOWN,
+	BUBBLE_IMBALANCE,
+	BUBBLE_COMMUNICATION,
+	BUBBLE_ALL, /* the five before */
+	BUBBLE_OVERSUBSCRIBED,
+	BUBBLE_SUMS, /* of each fraction, and how many were known */
+	BUBBLE_KNOWN = BUBBLE_SUMS + 6,
+	BUBBLE_VALUES = BUBBLE_KNOWN + 6
+};
+
+_Static_assert(BUBBLE_VALUES <= PROF_SUM_VALUES, "a group has room for a bubble");
+
+static const struct prof_sum_column bubble_columns[] = {
+	{"clock", PROF_SUM_INT},
+	{"mode", PROF_SUM_MODE},
+	{"replica", PROF_SUM_INT},
+	{"schedule_id", PROF_SUM_INT},
+	{"stages", PROF_SUM_INT},
+	{"microbatches", PROF_SUM_INT},
+	[6 + BUBBLE_RUNS] = {"runs", PROF_SUM_INT},
+	[6 + BUBBLE_MAKESPAN] = {"makespan_ns", PROF_SUM_INT},
+	[6 + BUBBLE_LEAST] = {"least_makespan_ns", PROF_SUM_INT},
+	[6 + BUBBLE_GREATEST] = {"greatest_makespan_ns", PROF_SUM_INT},
+	[6 + BUBBLE_BUSY] = {"busy_ns", PROF_SUM_INT},
+	[6 + BUBBLE_RAMP_UP] = {"ramp_up_ns", PROF_SUM_INT},
+	[6 + BUBBLE_RAMP_DOWN] = {"ramp_down_ns", PROF_SUM_INT},
+	[6 + BUBBLE_IMBALANCE] = {"imbalance_ns", PROF_SUM_INT},
+	[6 + BUBBLE_COMMUNICATION] = {"communication_ns", PROF_SUM_INT},
+	[6 + BUBBLE_ALL] = {"all_ns", PROF_SUM_INT},
+	[6 + BUBBLE_OVERSUBSCRIBED] = {"oversubscribed", PROF_SUM_INT},
+	[6 + BUBBLE_SUMS] = {"idle_fraction", PROF_SUM_REAL},
+	{"bubble_rate", PROF_SUM_REAL},
+	{"bubble_over_ideal", PROF_SUM_REAL},
+	{"theory_idle_fraction", PROF_SUM_REAL},
+	{"theory_bubble_rate", PROF_SUM_REAL},
+	{"theory_bubble_over_ideal", PROF_SUM_REAL},
+	[6 + BUBBLE_KNOWN] = {"idle_fractions", PROF_SUM_INT},
+	{"bubble_rates", PROF_SUM_INT},
+	{"bubbles_over_ideal", PROF_SUM_INT},
+	{"theory_idle_fractions", PROF_SUM_INT},
+	{"theory_bubble_rates", PROF_SUM_INT},
+	{"theory_bubbles_over_ideal", PROF_SUM_INT},
+};
+
+static enum status bubble_key(struct prof_writer *writer, const void *row, int64_t *key)
+{
+	const struct ips_bubble *bubble = row;
+
+	key[0] = bubble->clock;
+	key[1] = bubble->keys.mode;
+	key[2] = bubble->keys.replica;
+	key[4] = bubble->stages;
+	key[5] = bubble->microbatches;
+	return prof__writer_text(writer, bubble->schedule, &key[3]);
+}
+
+static void bubble_add(struct prof_writer *writer, union prof_sum_value *sum, const void *row)
+{
+	const struct ips_bubble *b = row;
+	const double fractions[] = {
+		b->idle_fraction,        b->bubble_rate,        b->bubble_over_ideal,
+		b->theory_idle_fraction, b->theory_bubble_rate, b->theory_bubble_over_ideal,
+	};
+
+	(void)writer;
+	add(&sum[BUBBLE_RUNS], 1);
+	add(&sum[BUBBLE_MAKESPAN], b->makespan_ns);
+	least(&sum[BUBBLE_LEAST], b->makespan_ns);
+	greatest(&sum[BUBBLE_GREATEST], b->makespan_ns);
+	add(&sum[BUBBLE_BUSY], b->busy_ns);
+	add(&sum[BUBBLE_RAMP_UP], b->ramp_up_ns);
+	add(&sum[BUBBLE_RAMP_DOWN], b->ramp_down_ns);
+	add(&sum[BUBBLE_IMBALANCE], b->imbalance_ns);
+	add(&sum[BUBBLE_COMMUNICATION], b->communication_ns);
+	add(&sum[BUBBLE_ALL],
+	    plus(plus(plus(b->busy_ns, b->ramp_up_ns), plus(b->ramp_down_ns, b->imbalance_ns)),
+		 b->communication_ns));
+	add(&sum[BUBBLE_OVERSUBSCRIBED],
+	    b->oversubscribed == IPS_NULL ? IPS_NULL : b->oversubscribed > 0);
+	for (size_t i = 0; i < ARRAY_LEN(fractions); i++) {
+		add_real(&sum[BUBBLE_SUMS + i], fractions[i]);
+		add(&sum[BUBBLE_KNOWN + i], !isnan(fractions[i]));
+	}
+}
+
+/* ---- executions ------------------------------------------------------------------------------ */
+
+static const struct prof_sum_column execution_columns[] = {
+	{"mode", PROF_SUM_MODE},    {"epoch", PROF_SUM_INT},          {"executions", PROF_SUM_INT},
+	{"steps", PROF_SUM_INT},    {"updates", PROF_SUM_INT},        {"traced", PROF_SUM_INT},
+	{"untraced", PROF_SUM_INT}, {"first_start_ns", PROF_SUM_INT}, {"last_end_ns", PROF_SUM_INT},
+	{"total_ns", PROF_SUM_INT}, {"cycles", PROF_SUM_INT},
+};
+
+static enum status execution_key(struct prof_writer *writer, const void *row, int64_t *key)
+{
+	const struct ips_execution *execution = row;
+
+	(void)writer;
+	key[0] = execution->mode;
+	key[1] = execution->epoch;
+	return ST_OK;
+}
+
+static void execution_add(struct prof_writer *writer, union prof_sum_value *sum, const void *row)
+{
+	const struct ips_execution *execution = row;
+
+	(void)writer;
+	add(&sum[0], 1);
+	add(&sum[1], execution->steps);
+	add(&sum[2], execution->updates);
+	add(&sum[3], execution->traced == 1);
+	add(&sum[4], execution->traced == 0);
+	least(&sum[5], execution->start_ns);
+	greatest(&sum[6], plus(execution->start_ns, execution->dur_ns));
+	add(&sum[7], execution->dur_ns);
+	add(&sum[8], execution->cycles);
+}
+
+/* ---- metrics --------------------------------------------------------------------------------- */
+
+enum {
+	METRIC_COUNT,
+	METRIC_LEAST,
+	METRIC_GREATEST,
+	METRIC_EPOCH,
+	METRIC_EXECUTION,
+	METRIC_STEP,
+	METRIC_TIME,
+	METRIC_VALUE,
+	METRIC_VALUES
+};
+
+static const struct prof_sum_column metric_columns[] = {
+	{"mode", PROF_SUM_MODE},
+	{"name_id", PROF_SUM_INT},
+	{"per_step", PROF_SUM_INT},
+	[3 + METRIC_COUNT] = {"count", PROF_SUM_INT},
+	[3 + METRIC_LEAST] = {"least", PROF_SUM_REAL},
+	[3 + METRIC_GREATEST] = {"greatest", PROF_SUM_REAL},
+	[3 + METRIC_EPOCH] = {"last_epoch", PROF_SUM_INT},
+	[3 + METRIC_EXECUTION] = {"last_execution", PROF_SUM_INT},
+	[3 + METRIC_STEP] = {"last_step", PROF_SUM_INT},
+	[3 + METRIC_TIME] = {"last_time_ns", PROF_SUM_INT},
+	[3 + METRIC_VALUE] = {"last_value", PROF_SUM_REAL},
+};
+
+static enum status metric_key(struct prof_writer *writer, const void *row, int64_t *key)
+{
+	const struct ips_metric *metric = row;
+
+	key[0] = metric->mode;
+	key[2] = metric->step != IPS_NULL;
+	return prof__writer_text(writer, metric->name, &key[1]);
+}
+
+/* What says all of an epoch or of an evaluation, then the later moment. The epoch does not decide:
+ * an evaluation after the training has none. */
+static bool is_later(const struct ips_metric *a, const union prof_sum_value *b)
+{
+	if ((a->execution == IPS_NULL) != (b[METRIC_EXECUTION].i == IPS_NULL))
+		return a->execution == IPS_NULL;
+	if (a->time_ns != b[METRIC_TIME].i)
+		return a->time_ns > b[METRIC_TIME].i;
+	return a->epoch > b[METRIC_EPOCH].i;
+}
+
+static void metric_add(struct prof_writer *writer, union prof_sum_value *sum, const void *row)
+{
+	const struct ips_metric *metric = row;
+	const double value = metric->value;
+
+	(void)writer;
+	if (sum[METRIC_COUNT].i == IPS_NULL || is_later(metric, sum)) {
+		sum[METRIC_EPOCH].i = metric->epoch;
+		sum[METRIC_EXECUTION].i = metric->execution;
+		sum[METRIC_STEP].i = metric->step;
+		sum[METRIC_TIME].i = metric->time_ns;
+		sum[METRIC_VALUE].r = value;
+	}
+	add(&sum[METRIC_COUNT], 1);
+	sum[METRIC_LEAST].r = fmin(sum[METRIC_LEAST].r, value); /* of numbers, where one is NaN */
+	sum[METRIC_GREATEST].r = fmax(sum[METRIC_GREATEST].r, value);
+}
+
+/* ---- rules broken ---------------------------------------------------------------------------- */
+
+enum {
+	HEALTH_HITS,
+	HEALTH_TIME,
+	HEALTH_ROW,
+	HEALTH_VALUES
+};
+
+static const struct prof_sum_column health_columns[] = {
+	{"rule_id", PROF_SUM_INT},
+	[1 + HEALTH_HITS] = {"hits", PROF_SUM_INT},
+	[1 + HEALTH_TIME] = {"first_ns", PROF_SUM_INT},
+	[1 + HEALTH_ROW] = {"first_row", PROF_SUM_INT},
+};
+
+static enum status health_key(struct prof_writer *writer, const void *row, int64_t *key)
+{
+	return prof__writer_text(writer, ((const struct ips_health *)row)->rule, &key[0]);
+}
+
+static void health_add(struct prof_writer *writer, union prof_sum_value *sum, const void *row)
+{
+	const struct ips_health *health = row;
+	const int64_t before = sum[HEALTH_TIME].i;
+
+	add(&sum[HEALTH_HITS], 1);
+	least(&sum[HEALTH_TIME], health->time_ns);
+	if (sum[HEALTH_ROW].i == IPS_NULL || sum[HEALTH_TIME].i != before)
+		sum[HEALTH_ROW].i = prof_insert_last(&writer->rows[IPS_TABLE_health]);
+}
+
+/* ---- what recording cost --------------------------------------------------------------------- */
+
+static const struct prof_sum_column overhead_columns[] = {
+	{"commits", PROF_SUM_INT},
+	{"time_ns", PROF_SUM_INT},
+	{"events", PROF_SUM_INT},
+	{"rows", PROF_SUM_INT},
+	{"bytes", PROF_SUM_INT},
+	{"dropped", PROF_SUM_INT},
+	{"record_ns_estimate", PROF_SUM_INT},
+	{"write_ns", PROF_SUM_INT},
+};
+
+static enum status overhead_key(struct prof_writer *writer, const void *row, int64_t *key)
+{
+	(void)writer;
+	(void)row;
+	(void)key;
+	return ST_OK;
+}
+
+static void overhead_add(struct prof_writer *writer, union prof_sum_value *sum, const void *row)
+{
+	const struct prof_sum_overhead *cost = row;
+
+	(void)writer;
+	add(&sum[0], 1);
+	greatest(&sum[1], cost->time_ns);
+	add(&sum[2], cost->events);
+	add(&sum[3], cost->rows);
+	add(&sum[4], cost->bytes);
+	add(&sum[5], cost->dropped);
+	add(&sum[6], cost->record_ns);
+	add(&sum[7], cost->write_ns);
+}
+
+/* ---- statistics of tensors ------------------------------------------------------------------- */
+
+enum {
+	TENSOR_ROWS,
+	TENSOR_BAD,
+	TENSOR_NAN,
+	TENSOR_POS_INF,
+	TENSOR_NEG_INF,
+	TENSOR_FIRST,
+	TENSOR_LAST,
+	TENSOR_FIRST_ROW,
+	TENSOR_LAST_ROW,
+	TENSOR_REALS /* the least and the greatest of each */
+};
+
+static const struct prof_sum_column tensor_columns[] = {
+	{"tensor_id", PROF_SUM_INT},
+	[1 + TENSOR_ROWS] = {"rows", PROF_SUM_INT},
+	[1 + TENSOR_BAD] = {"nonfinite_rows", PROF_SUM_INT},
+	[1 + TENSOR_NAN] = {"n_nan", PROF_SUM_INT},
+	[1 + TENSOR_POS_INF] = {"n_pos_inf", PROF_SUM_INT},
+	[1 + TENSOR_NEG_INF] = {"n_neg_inf", PROF_SUM_INT},
+	[1 + TENSOR_FIRST] = {"first_ns", PROF_SUM_INT},
+	[1 + TENSOR_LAST] = {"last_ns", PROF_SUM_INT},
+	[1 + TENSOR_FIRST_ROW] = {"first_row", PROF_SUM_INT},
+	[1 + TENSOR_LAST_ROW] = {"last_row", PROF_SUM_INT},
+#define TENSOR_COLUMN(name) {"least_" #name, PROF_SUM_REAL}, {"greatest_" #name, PROF_SUM_REAL},
+	PROF_SUM_TENSOR_MAP(TENSOR_COLUMN)
+#undef TENSOR_COLUMN
+};
+
+_Static_assert(ARRAY_LEN(tensor_columns) - 1 <= PROF_SUM_VALUES, "a group has room for a tensor");
+
+static enum status tensor_key(struct prof_writer *writer, const void *row, int64_t *key)
+{
+	(void)writer;
+	key[0] = ((const struct ips_tensor_stats *)row)->tensor_id;
+	return ST_OK;
+}
+
+static void tensor_add(struct prof_writer *writer, union prof_sum_value *sum, const void *row)
+{
+	const struct ips_tensor_stats *stats = row;
+	const int64_t id = prof_insert_last(&writer->rows[IPS_TABLE_tensor_stats]);
+	union prof_sum_value *real = &sum[TENSOR_REALS];
+
+	if (sum[TENSOR_ROWS].i == IPS_NULL || stats->time_ns < sum[TENSOR_FIRST].i) {
+		sum[TENSOR_FIRST].i = stats->time_ns;
+		sum[TENSOR_FIRST_ROW].i = id;
+	}
+	if (sum[TENSOR_ROWS].i == IPS_NULL || stats->time_ns >= sum[TENSOR_LAST].i) {
+		sum[TENSOR_LAST].i = stats->time_ns;
+		sum[TENSOR_LAST_ROW].i = id;
+	}
+	add(&sum[TENSOR_ROWS], 1);
+	add(&sum[TENSOR_BAD], stats->n_nan > 0 || stats->n_pos_inf > 0 || stats->n_neg_inf > 0);
+	add(&sum[TENSOR_NAN], stats->n_nan);
+	add(&sum[TENSOR_POS_INF], stats->n_pos_inf);
+	add(&sum[TENSOR_NEG_INF], stats->n_neg_inf);
+#define TENSOR_RANGE(name)                                                                         \
+	real[0].r = fmin(real[0].r, stats->name);                                                  \
+	real[1].r = fmax(real[1].r, stats->name);                                                  \
+	real += 2;
+	PROF_SUM_TENSOR_MAP(TENSOR_RANGE)
+#undef TENSOR_RANGE
+}
+
+/* ---- the kinds ------------------------------------------------------------------------------- */
+
+const struct prof_sum_type prof_sum_types[PROF_SUM_KINDS] = {
+#define TYPE(name, key_count, many)                                                                \
+	{                                                                                          \
+		.table = #name "_sum_rows", .columns = name##_columns, .keys = (key_count),        \
+		.values = ARRAY_LEN(name##_columns) - (key_count), .forget = (many),               \
+		.key = name##_key, .add = name##_add                                               \
+	}
+	[PROF_SUM_STAGE] = TYPE(stage, 6, true),
+	[PROF_SUM_BUBBLE] = TYPE(bubble, 6, true),
+	[PROF_SUM_EXECUTION] = TYPE(execution, 2, true),
+	[PROF_SUM_METRIC] = TYPE(metric, 3, false),
+	[PROF_SUM_HEALTH] = TYPE(health, 1, false),
+	[PROF_SUM_OVERHEAD] = TYPE(overhead, 0, false),
+	[PROF_SUM_TENSOR] = TYPE(tensor, 1, false),
+#undef TYPE
+};
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 

@@ -9,6 +9,10 @@
  * and it is 0 while keys wait for room, because nothing may be recorded before them. In a recording
  * that is alone it is at most where the next turn is to be set, which does not depend on the
  * writer.
+ *
+ * Turns: in a recording that is all that the program does, rings are drained half by half in the
+ * order in which the program filled the halves. The same events then give the same rows, however
+ * the threads happen to run. ips_recording.lock guards the turns.
  */
 #include <string.h>
 #include <time.h>
@@ -17,6 +21,49 @@
 #include "common/minmax.h"
 #include "common/str.h"
 #include "profiler/prof_internal.h"
+
+/* ---- turns ----------------------------------------------------------------------------------- */
+
+static bool set_turn(struct ips_recording *recording, struct prof_turn turn)
+{
+	bool room;
+
+	pthread_mutex_lock(&recording->lock);
+	room = recording->turns_set - recording->turns_taken < PROF_TURNS;
+	if (room)
+		recording->turns[recording->turns_set++ % PROF_TURNS] = turn;
+	pthread_mutex_unlock(&recording->lock);
+	return room;
+}
+
+void prof__turn_set(struct prof_lane *lane)
+{
+	const struct timespec pause = {0, 100000};
+	const struct prof_turn turn = {lane, lane->ring.head};
+
+	if (turn.end == lane->handed)
+		return;
+	lane->handed = turn.end;
+	while (!set_turn(lane->recording, turn) && !prof__is_child(lane->recording)) {
+		prof__wake(lane->recording);
+		nanosleep(&pause, NULL);
+	}
+	prof__wake(lane->recording);
+}
+
+bool prof__turn_take(struct ips_recording *recording, struct prof_turn *out)
+{
+	bool any;
+
+	pthread_mutex_lock(&recording->lock);
+	any = recording->turns_taken != recording->turns_set;
+	if (any)
+		*out = recording->turns[recording->turns_taken++ % PROF_TURNS];
+	pthread_mutex_unlock(&recording->lock);
+	return any;
+}
+
+/* ---- the ring -------------------------------------------------------------------------------- */
 
 static struct prof_lane *lane_of(struct ips_track *track)
 {
@@ -244,4 +291,78 @@ void ips_span_at(struct ips_track *track, struct ips_site *site, int64_t start_n
 	slot->ticks = (uint64_t)start_ns;
 	slot->value = (uint64_t)dur_ns;
 	publish(track, 1);
+}
+
+/* ---- events that come with their times ------------------------------------------------------- */
+
+static void put(struct ips_track *track, struct ips_site *site, uint64_t kind, uint64_t value,
+		int64_t time_ns)
+{
+	struct ips_slot *slot;
+
+	if (!track || !site)
+		return;
+	if (time_ns < 0) {
+		prof__track_drop(track);
+		return;
+	}
+	if (!prof__track_wait(track, 1))
+		return;
+	slot = &track->slots[track->head & track->mask];
+	slot->site = site;
+	slot->kind = kind | PROF_AT << PROF_KIND_BITS;
+	slot->value = value;
+	slot->ticks = (uint64_t)time_ns;
+	track->head++;
+	__atomic_store_n(&track->published, track->head, __ATOMIC_RELEASE);
+}
+
+void ips_instant_at(struct ips_track *track, struct ips_site *site, int64_t time_ns)
+{
+	put(track, site, IPS_EVENT_INSTANT, 0, time_ns);
+}
+
+void ips_counter_at(struct ips_track *track, struct ips_site *site, int64_t time_ns, double value)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &value, sizeof(bits));
+	put(track, site, IPS_EVENT_COUNTER, bits, time_ns);
+}
+
+void ips_flow_out_at(struct ips_track *track, struct ips_site *site, uint64_t id, int64_t time_ns)
+{
+	put(track, site, IPS_EVENT_FLOW_OUT, id, time_ns);
+}
+
+void ips_flow_in_at(struct ips_track *track, struct ips_site *site, uint64_t id, int64_t time_ns)
+{
+	put(track, site, IPS_EVENT_FLOW_IN, id, time_ns);
+}
+
+void ips_span_arg_long_text(struct ips_track *track, const char *static_name, const char *value)
+{
+	struct ips_slot *slot;
+	char *copy;
+
+	if (!track || !static_name)
+		return;
+	if (!value || strlen(value) <= PROF_ARG_TEXT) {
+		ips_span_arg_text(track, static_name, value);
+		return;
+	}
+	copy = mem_strdup(value);
+	if (!copy)
+		prof__track_drop(track);
+	if (!copy || !prof__track_has_room(track, 1)) {
+		mem_free(copy);
+		return;
+	}
+	slot = &track->slots[track->head & track->mask];
+	memcpy(&slot->site, &static_name, sizeof(static_name));
+	slot->kind = IPS_EVENT_ARGUMENT | PROF_ARG_LONG_TEXT << PROF_KIND_BITS;
+	slot->value = (uint64_t)(uintptr_t)copy;
+	slot->ticks = 0;
+	track->head++;
+	__atomic_store_n(&track->published, track->head, __ATOMIC_RELEASE);
 }

@@ -14,11 +14,9 @@
 #include "profiler/prof_copier.h"
 #include "profiler/prof_db.h"
 #include "profiler/prof_index.h"
-#include "profiler/prof_inserts.h"
 #include "profiler/prof_internal.h"
 #include "profiler/prof_nudge.h"
 #include "profiler/prof_process.h"
-#include "profiler/prof_schema.h"
 
 #define FLOWS_KEPT   65536u
 #define INDEX_SHARE  50          /* indexes take at most this part of the recording's time */

@@ -2,7 +2,7 @@
 --
 -- Part 1, the tables, is ours to change with user_version. Part 2, the views, is the contract: these
 -- names and columns stay, more may follow. Only core SQL, so that a plain sqlite3 answers. The tables
--- of appended rows, and the views that show such a table as it is, are not here: prof_schema.c makes
+-- of appended rows, and the views that show such a table as it is, are not here: prof_rows.c makes
 -- them of the lists of columns in ipuscope/profiler.h before it runs this text.
 -- Not applicable and unknown are NULL. Times are ns from the run's start. SQLite has no NaN: a NaN
 -- that is bound becomes NULL.
