@@ -29,6 +29,7 @@
 #include "common/json.h"
 #include "common/jsonw.h"
 #include "common/mem.h"
+#include "common/sorted.h"
 #include "profiler/prof_process.h"
 
 /* ---- the text: one table of keys writes and reads it ----------------------------------------- */
@@ -351,9 +352,7 @@ static int folder_compare(const void *left, const void *right)
 {
 	const struct prof_announcement *a = left, *b = right;
 
-	if (a->started_ms != b->started_ms)
-		return a->started_ms < b->started_ms ? -1 : 1;
-	return (a->pid > b->pid) - (a->pid < b->pid);
+	return SORTED_BY(a, b, started_ms, pid);
 }
 
 /* A writer that was killed between its temporary and the renaming. */

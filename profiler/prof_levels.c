@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/sorted.h"
 
 void prof_levels_fini(struct prof_levels *levels)
 {
@@ -179,13 +180,7 @@ static int by_place(const void *a, const void *b)
 {
 	const struct prof_increment *x = a, *y = b;
 
-	if (x->level != y->level)
-		return x->level < y->level ? -1 : 1;
-	if (x->bucket != y->bucket)
-		return x->bucket < y->bucket ? -1 : 1;
-	if (x->depth != y->depth)
-		return x->depth < y->depth ? -1 : 1;
-	return 0;
+	return SORTED_BY(x, y, level, bucket, depth);
 }
 
 void prof_levels_flush(struct prof_levels *levels)

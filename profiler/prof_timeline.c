@@ -15,6 +15,7 @@
 
 #include "common/mem.h"
 #include "common/minmax.h"
+#include "common/sorted.h"
 #include "profiler/prof_levels.h"
 #include "profiler/prof_timeline_internal.h"
 
@@ -256,13 +257,7 @@ static enum status add_rows(struct prof_db *db, const struct window *window, con
 
 int prof_timeline_order(const struct prof_bar *a, const struct prof_bar *b)
 {
-	if (a->depth != b->depth)
-		return a->depth < b->depth ? -1 : 1;
-	if (a->start_ns != b->start_ns)
-		return a->start_ns < b->start_ns ? -1 : 1;
-	if (a->span_id != b->span_id)
-		return a->span_id < b->span_id ? -1 : 1;
-	return 0;
+	return SORTED_BY(a, b, depth, start_ns, span_id);
 }
 
 static int by_place(const void *a, const void *b)

@@ -10,7 +10,7 @@
 #include "common/mem.h"
 #include "common/str.h"
 #include "reports/diff/report_diff_internal.h"
-#include "reports/import/report_import_intern.h"
+#include "reports/import/report_import_scan.h"
 
 #define SITES_MAX (1 << 22) /* of a damaged file */
 #define STEP_NAME "ProfilerStep#"

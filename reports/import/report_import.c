@@ -122,9 +122,9 @@ static void import_fini(struct import *import)
 
 static enum status read_trace(struct import *import, struct err *err)
 {
-	const struct import_scan_calls calls = {.event = report__import_take,
+	const struct import_scan_calls calls = {.event = report__import_on_event,
 						.other = take_other,
-						.value = report__import_value_taken,
+						.value = report__import_on_value,
 						.progress = reading,
 						.user = import};
 	struct import_scan *scan = &import->scan;

@@ -1,7 +1,7 @@
 /*
  * What the parts of one import share: the tables of names, threads and processes, the sorters, the
- * counts. In order of use: report_import_take.c makes records of events, report_import_pair.c spans
- * of begins and ends, report_import_track.c tracks of threads, report_import_record.c writes.
+ * counts. In order of use: report_import_events.c makes records of events, report_import_track.c
+ * tracks of threads, report_import_record.c spans of begins and ends, and the recording.
  *
  * One thread, the caller's (the sorters and the recording have their own).
  */
@@ -12,7 +12,6 @@
 
 #include "common/str.h"
 #include "reports/import/report_import.h"
-#include "reports/import/report_import_event.h"
 #include "reports/import/report_import_scan.h"
 #include "reports/import/report_import_sort.h"
 
@@ -124,8 +123,8 @@ static inline void import_note(struct import *import, enum report_import_note no
 /* The same, at a byte of the file. */
 void report__import_left_at(struct import *import, enum report_import_left left, uint64_t offset);
 
-/* report_import_take.c: what the scan calls, with the import as the user */
-enum status report__import_take(void *user, const struct import_event *event, struct err *err);
+/* report_import_events.c: what the scan calls, with the import as the user */
+enum status report__import_on_event(void *user, const struct import_event *event, struct err *err);
 /* A part of the trace lies at @ns .. @ns + @dur. */
 void report__import_extend(struct import *import, int64_t ns, int64_t dur);
 
@@ -138,14 +137,14 @@ uint32_t report__import_process(struct import *import, const struct import_token
 				struct err *err);
 void report__import_tables_fini(struct import *import);
 
-/* report_import_meta.c */
+/* report_import_events.c */
 enum status report__import_metadata(struct import *import, const struct import_event *event,
 				    struct err *err);
-enum status report__import_value_taken(void *user, const struct import_token *key,
-				       const struct import_token *value, struct err *err);
+enum status report__import_on_value(void *user, const struct import_token *key,
+				    const struct import_token *value, struct err *err);
 enum status report__import_meta_write(struct import *import, struct err *err);
 
-/* report_import_pair.c: what `pairs` holds goes to `main` */
+/* report_import_record.c: what `pairs` holds goes to `main` */
 enum status report__import_pair(struct import *import, struct err *err);
 
 /* report_import_track.c */
@@ -159,17 +158,10 @@ enum status report__import_track_more(struct import *import, struct import_threa
 /* report_import_record.c: `main` is recorded */
 enum status report__import_record(struct import *import, struct err *err);
 
-/* report_import_flow.c: flows under way, by key */
+/* report_import_record.c: flows under way, by key */
 struct import_flows;
 bool report__import_flows_init(struct import *import);
 void report__import_flows_fini(struct import *import);
-/* The link that @key began, 0: none; it ends here. */
-uint64_t report__import_flow_end(struct import *import, uint64_t key);
-/* A new link begins at @key, with a start or a step; *@lost: a start of this key has led nowhere.
- * 0: too many. */
-uint64_t report__import_flow_begin(struct import *import, uint64_t key, bool start, bool *lost);
-/* Starts that have led nowhere yet. */
-size_t report__import_flows_open(const struct import *import);
 
 /* The progress of the later parts; also asks whether to go on. */
 enum status report__import_progress(struct import *import, int permille, struct err *err);

@@ -1,5 +1,6 @@
 /*
- * Values within a stretch of JSON. See report_import_json.h.
+ * Values within a stretch of JSON, and what they say: times, numbers, texts. See
+ * report_import_json.h.
  *
  * Written by hand because the libraries at hand either build a tree (cJSON, 39 MB/s) or want the
  * whole text in memory; docs/design.md compares them. The time goes into strings, so these are
@@ -7,9 +8,14 @@
  */
 #include "reports/import/report_import_json.h"
 
-#include <string.h>
-#if defined(__SSE2__)
 #include <emmintrin.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+
+#if defined(__SSE2__)
 #endif
 
 static bool fail(struct import_reader *reader, const char *at, const char *why)
@@ -211,4 +217,343 @@ bool report__import_is(const struct import_token *token, const char *text)
 	size_t length = strlen(text);
 
 	return token->length == length && memcmp(token->at, text, length) == 0;
+}
+
+/* ---- what tokens say: times, numbers, texts -------------------------------------------------- */
+
+#define EXPONENT_LIMIT 10000 /* beyond it everything is 0 or out of range */
+#define NS_DIGITS      19    /* of the greatest int64 */
+#define US_TO_NS       3     /* powers of ten */
+
+/* A decimal number taken apart: digits (with a point somewhere), and the power of ten of what
+ * stands before the point. */
+struct decimal {
+	bool negative;
+	const char *digits, *end; /* from the first that is not 0; a point may lie between */
+	int whole;                /* how many of them, or of zeros after them, precede the point */
+};
+
+static bool take_exponent(const char *at, const char *end, int *out)
+{
+	bool negative = false;
+	int value = 0;
+
+	if (at < end && (*at == '+' || *at == '-'))
+		negative = *at++ == '-';
+	if (at == end)
+		return false;
+	for (; at < end; at++) {
+		if (*at < '0' || *at > '9')
+			return false;
+		if (value < EXPONENT_LIMIT)
+			value = value * 10 + (*at - '0');
+	}
+	*out = negative ? -value : value;
+	return true;
+}
+
+static bool take_decimal(const char *at, const char *end, struct decimal *out)
+{
+	int exponent = 0, whole = 0, digits = 0;
+	bool point = false;
+
+	*out = (struct decimal){0};
+	if (at < end && (*at == '-' || *at == '+'))
+		out->negative = *at++ == '-';
+	for (; at < end; at++) {
+		if (*at == '.' && !point) {
+			point = true;
+			continue;
+		}
+		if (*at < '0' || *at > '9')
+			break;
+		digits++;
+		if (!out->digits && *at != '0')
+			out->digits = at;
+		if (!point && whole < EXPONENT_LIMIT)
+			whole += out->digits != NULL;
+		else if (point && whole > -EXPONENT_LIMIT)
+			whole -= !out->digits;
+	}
+	out->end = at;
+	if (digits == 0)
+		return false;
+	if (at < end && ((*at != 'e' && *at != 'E') || !take_exponent(at + 1, end, &exponent)))
+		return false;
+	out->whole = whole + exponent;
+	return true;
+}
+
+/* The first @count digits, zeros where there are no more; the next one rounds. */
+static bool take_digits(const struct decimal *decimal, int count, uint64_t *out)
+{
+	const char *at = decimal->digits;
+	uint64_t value = 0;
+
+	*out = 0;
+	if (!at || count < 0)
+		return true;
+	if (count > NS_DIGITS)
+		return false;
+	for (int i = 0; i < count; i++) {
+		at += at < decimal->end && *at == '.';
+		value = value * 10 + (at < decimal->end ? (uint64_t)(*at++ - '0') : 0);
+	}
+	at += at < decimal->end && *at == '.';
+	*out = value + (at < decimal->end && *at >= '5');
+	return true;
+}
+
+static bool to_signed(uint64_t value, bool negative, int64_t *out)
+{
+	if (value > INT64_MAX)
+		return false;
+	*out = negative ? -(int64_t)value : (int64_t)value;
+	return true;
+}
+
+enum import_time report__import_time(const struct import_token *token, int64_t *ns)
+{
+	struct decimal decimal;
+	uint64_t value;
+
+	*ns = 0;
+	if (token->kind != IMPORT_NUMBER && token->kind != IMPORT_TEXT)
+		return IMPORT_TIME_NONE;
+	if (!take_decimal(token->at, token->at + token->length, &decimal))
+		return IMPORT_TIME_NONE;
+	if (!take_digits(&decimal, decimal.whole + US_TO_NS, &value) ||
+	    !to_signed(value, decimal.negative, ns))
+		return IMPORT_TIME_RANGE;
+	return IMPORT_TIME_GOOD;
+}
+
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+/* Few digits and a small power: one exact division or product. */
+static bool short_real(const struct decimal *decimal, double *out)
+{
+	static const double powers[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+					1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+	uint64_t value = 0;
+	int digits = 0, power;
+
+	for (const char *at = decimal->digits; at && at < decimal->end; at++) {
+		if (*at == '.')
+			continue;
+		if (++digits > 15)
+			return false;
+		value = value * 10 + (uint64_t)(*at - '0');
+	}
+	power = decimal->whole - digits;
+	if (power > 15 || power < -15)
+		return false;
+	*out = power < 0 ? (double)value / powers[-power] : (double)value * powers[power];
+	if (decimal->negative)
+		*out = -*out;
+	return true;
+}
+
+static bool long_real(const struct import_token *token, double *out)
+{
+	char text[512], *end;
+
+	if (token->length >= sizeof(text))
+		return false;
+	memcpy(text, token->at, token->length);
+	text[token->length] = 0;
+	*out = strtod(text, &end);
+	return *end == 0;
+}
+
+static bool is_whole(const struct import_token *token)
+{
+	for (size_t i = 0; i < token->length; i++) {
+		if (token->at[i] == '.' || (token->at[i] | 0x20) == 'e')
+			return false;
+	}
+	return true;
+}
+
+bool report__import_number(const struct import_token *token, bool *is_int, int64_t *i, double *r)
+{
+	struct decimal decimal;
+	uint64_t value;
+
+	*is_int = false;
+	*i = 0;
+	*r = 0;
+	if (token->kind != IMPORT_NUMBER)
+		return false;
+	if (!take_decimal(token->at, token->at + token->length, &decimal)) {
+		*r = *token->at == '-' ? -INFINITY : INFINITY;
+		if (report__import_is(token, "NaN") || report__import_is(token, "nan"))
+			*r = NAN;
+		else if (!report__import_is(token, "Infinity") &&
+			 !report__import_is(token, "-Infinity") &&
+			 !report__import_is(token, "inf") && !report__import_is(token, "-inf"))
+			return false;
+		return true;
+	}
+	if (is_whole(token) && take_digits(&decimal, decimal.whole, &value) &&
+	    to_signed(value, decimal.negative, i)) {
+		*is_int = true;
+		return true;
+	}
+	return short_real(&decimal, r) || long_real(token, r);
+}
+
+/* ---- texts ----------------------------------------------------------------------------------- */
+
+struct text_out {
+	char *text;
+	size_t length, size;
+	bool mended, cut;
+};
+
+static void put_code(struct text_out *out, uint32_t code)
+{
+	char bytes[4];
+	size_t count = 0;
+
+	if (code == 0 || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) {
+		code = 0xfffd;
+		out->mended = true;
+	}
+	if (code < 0x80) {
+		bytes[count++] = (char)code;
+	} else if (code < 0x800) {
+		bytes[count++] = (char)(0xc0 | code >> 6);
+	} else if (code < 0x10000) {
+		bytes[count++] = (char)(0xe0 | code >> 12);
+		bytes[count++] = (char)(0x80 | (code >> 6 & 0x3f));
+	} else {
+		bytes[count++] = (char)(0xf0 | code >> 18);
+		bytes[count++] = (char)(0x80 | (code >> 12 & 0x3f));
+		bytes[count++] = (char)(0x80 | (code >> 6 & 0x3f));
+	}
+	if (code >= 0x80)
+		bytes[count++] = (char)(0x80 | (code & 0x3f));
+	if (out->length + count >= out->size) {
+		out->cut = true;
+		return;
+	}
+	memcpy(out->text + out->length, bytes, count);
+	out->length += count;
+}
+
+/* Four hexadecimal digits; UINT32_MAX: they are not. */
+static uint32_t take_hex(const char *at, const char *end)
+{
+	uint32_t value = 0;
+
+	if (end - at < 4)
+		return UINT32_MAX;
+	for (int i = 0; i < 4; i++) {
+		int c = at[i] | 0x20;
+
+		if (c >= '0' && c <= '9' && at[i] == c)
+			value = value << 4 | (uint32_t)(c - '0');
+		else if (c >= 'a' && c <= 'f')
+			value = value << 4 | (uint32_t)(c - 'a' + 10);
+		else
+			return UINT32_MAX;
+	}
+	return value;
+}
+
+/* @at is behind "\u". */
+static const char *put_unicode(struct text_out *out, const char *at, const char *end)
+{
+	uint32_t code = take_hex(at, end), low;
+
+	if (code == UINT32_MAX) {
+		put_code(out, 0xfffd);
+		out->mended = true;
+		return at;
+	}
+	at += 4;
+	if (code >= 0xd800 && code < 0xdc00 && end - at >= 6 && at[0] == '\\' && at[1] == 'u') {
+		low = take_hex(at + 2, end);
+		if (low >= 0xdc00 && low <= 0xdfff) {
+			code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+			at += 6;
+		}
+	}
+	put_code(out, code);
+	return at;
+}
+
+/* @at is behind the backslash. An escape that is none stands for its character. */
+static const char *put_escape(struct text_out *out, const char *at, const char *end)
+{
+	static const char names[] = "bfnrt", codes[] = "\b\f\n\r\t";
+	const char *name;
+
+	if (at == end)
+		return at;
+	if (*at == 'u')
+		return put_unicode(out, at + 1, end);
+	name = strchr(names, *at);
+	if (*at != 0 && name) {
+		put_code(out, (uint32_t)codes[name - names]);
+		return at + 1;
+	}
+	if (!strchr("\"\\/", *at)) {
+		out->mended = true;
+		put_code(out, '\\');
+		return at;
+	}
+	put_code(out, (uint32_t)*at);
+	return at + 1;
+}
+
+/* One character of UTF-8 of more than a byte, or U+FFFD for a byte that begins none. */
+static const char *put_character(struct text_out *out, const char *at, const char *end)
+{
+	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+	unsigned char first = (unsigned char)*at;
+	int length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+	uint32_t code = first & (0xffu >> (length + 1));
+
+	if (first < 0xc2 || first > 0xf4 || end - at < length)
+		goto bad;
+	for (int i = 1; i < length; i++) {
+		if (((unsigned char)at[i] & 0xc0) != 0x80)
+			goto bad;
+		code = code << 6 | ((unsigned char)at[i] & 0x3fu);
+	}
+	if (code < least[length])
+		goto bad;
+	put_code(out, code);
+	return at + length;
+bad:
+	out->mended = true;
+	put_code(out, 0xfffd);
+	return at + 1;
+}
+
+size_t report__import_unescape(const struct import_token *token, char *out, size_t size,
+			       bool *mended, bool *cut)
+{
+	struct text_out to = {.text = out, .size = size};
+	const char *at = token->length > 0 ? token->at : "", *end = at + token->length;
+	bool escapes = token->kind == IMPORT_TEXT;
+
+	while (at < end && !to.cut) {
+		unsigned char c = (unsigned char)*at;
+
+		if (c == '\\' && escapes)
+			at = put_escape(&to, at + 1, end);
+		else if (c >= 0x80)
+			at = put_character(&to, at, end);
+		else
+			put_code(&to, (uint32_t)(unsigned char)*at++);
+	}
+	out[to.length] = 0;
+	if (mended && to.mended)
+		*mended = true;
+	if (cut && to.cut)
+		*cut = true;
+	return to.length;
 }

@@ -1,5 +1,13 @@
 /*
- * Records in order of time are recorded.
+ * Records in order of time become a recording.
+ *
+ * Pairs: the halves of spans come by pair (a thread; a category and id), in order of time: each
+ * pair needs a stack and nothing of another. An end without a name ends the innermost begin; one
+ * with a name the innermost of that name, and those within it, which are unfinished. Begins that
+ * never end last to the end of what encloses them.
+ *
+ * Flows under way: ids are used again in long traces, and tracks are recorded side by side, so
+ * every arrow gets a number of its own.
  *
  * Spans of a track nest. One that overlaps the end of an open one goes to the thread's next track
  * that has room for it, the first time to a new one. Asynchronous spans of one id stay together: a
@@ -7,9 +15,206 @@
  */
 #include <string.h>
 
+#include "common/map.h"
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "reports/import/report_import_internal.h"
+
+/* ---- pairs ----------------------------------------------------------------------------------- */
+
+/* Begun, not ended: copies of records with their arguments, in a stack of bytes. */
+struct pair_stack {
+	uint64_t pair;
+	unsigned char *bytes;
+	size_t used, capacity;
+	size_t *at; /* where each begins */
+	size_t count, at_capacity;
+};
+
+static struct import_record *begin_at(const struct pair_stack *stack, size_t index)
+{
+	return (struct import_record *)(void *)(stack->bytes + stack->at[index]);
+}
+
+static enum status push(struct import *import, struct pair_stack *stack,
+			const struct import_record *record, struct err *err)
+{
+	if (stack->count == IMPORT_MOST_OPEN) {
+		import_left(import, REPORT_IMPORT_LEFT_TOO_DEEP);
+		return ST_OK;
+	}
+	if (mem_grow(&stack->bytes, &stack->capacity, stack->used + record->bytes, 1) != 0 ||
+	    mem_grow(&stack->at, &stack->at_capacity, stack->count + 1, sizeof(*stack->at)) != 0)
+		return err_nomem(err);
+	stack->at[stack->count++] = stack->used;
+	memcpy(stack->bytes + stack->used, record, record->bytes);
+	stack->used += record->bytes;
+	return ST_OK;
+}
+
+/* The innermost begin becomes a span that ends at @end_ns (IPS_NULL: with what encloses it), with
+ * the arguments of @end too (may be NULL). */
+static enum status pop(struct import *import, struct pair_stack *stack, int64_t end_ns,
+		       const struct import_record *end, struct err *err)
+{
+	const struct import_record *begin = begin_at(stack, stack->count - 1);
+	size_t more = !end ? 0 : end->bytes - sizeof(*end), depth;
+	struct import_record *out;
+	enum status status =
+		report__import_sorter_put(import->main, begin->bytes + more, &out, err);
+
+	if (status != ST_OK)
+		return status;
+	memcpy(out, begin, begin->bytes);
+	if (more > 0)
+		memcpy((unsigned char *)out + begin->bytes, end + 1, more);
+	depth = min(stack->count, UINT8_MAX);
+	out->bytes = begin->bytes + (uint32_t)more;
+	out->dur_ns = end_ns == IPS_NULL ? -1 : end_ns - begin->time_ns;
+	out->kind = IMPORT_RECORD_SPAN;
+	out->unfinished = !end;
+	out->paired = 1;
+	out->async = begin->async ? (uint8_t)depth : 0;
+	stack->used = stack->at[--stack->count];
+	import->records++;
+	import_used(import, REPORT_IMPORT_BEGIN);
+	if (!end)
+		import_note(import, REPORT_IMPORT_NOTE_UNFINISHED);
+	return ST_OK;
+}
+
+static enum status pop_all(struct import *import, struct pair_stack *stack, struct err *err)
+{
+	enum status status = ST_OK;
+
+	while (stack->count > 0 && status == ST_OK)
+		status = pop(import, stack, IPS_NULL, NULL, err);
+	return status;
+}
+
+static bool same_name(const struct import *import, uint32_t a, uint32_t b)
+{
+	return a == b ||
+	       strcmp(import->sites.items[a].site->name, import->sites.items[b].site->name) == 0;
+}
+
+static enum status end_one(struct import *import, struct pair_stack *stack,
+			   const struct import_record *end, struct err *err)
+{
+	size_t match = stack->count;
+	enum status status = ST_OK;
+
+	while (match > 0 && end->site != IMPORT_NO_ID &&
+	       !same_name(import, begin_at(stack, match - 1)->site, end->site))
+		match--;
+	if (match == 0) {
+		import_left(import, REPORT_IMPORT_LEFT_NO_BEGIN);
+		return ST_OK;
+	}
+	while (stack->count > match && status == ST_OK)
+		status = pop(import, stack, end->time_ns, NULL, err);
+	if (status == ST_OK)
+		status = pop(import, stack, end->time_ns, end, err);
+	import_used(import, REPORT_IMPORT_END);
+	return status;
+}
+
+enum status report__import_pair(struct import *import, struct err *err)
+{
+	struct pair_stack stack = {0};
+	const struct import_record *record;
+	enum status status = ST_OK;
+	uint64_t done = 0;
+
+	if (import->pairs_put == 0)
+		return ST_OK;
+	status = report__import_sorter_turn(import->pairs, err);
+	while (status == ST_OK) {
+		status = report__import_sorter_next(import->pairs, &record, err);
+		if (status != ST_OK || !record)
+			break;
+		if (record->value != stack.pair)
+			status = pop_all(import, &stack, err);
+		stack.pair = record->value;
+		if (status == ST_OK && record->kind == IMPORT_RECORD_BEGIN)
+			status = push(import, &stack, record, err);
+		else if (status == ST_OK)
+			status = end_one(import, &stack, record, err);
+		if (status == ST_OK && ++done % 65536 == 0)
+			status = report__import_progress(import, -1, err);
+	}
+	if (status == ST_OK)
+		status = pop_all(import, &stack, err);
+	mem_free(stack.bytes);
+	mem_free(stack.at);
+	report__import_sorter_free(import->pairs);
+	import->pairs = NULL;
+	return status;
+}
+
+/* ---- flows ----------------------------------------------------------------------------------- */
+
+/* The key is the hash, and what is known of it the item: its link, and whether a start began it. */
+struct import_flows {
+	struct map map;
+	size_t starts; /* of them begun by a start */
+	uint64_t last_link;
+};
+
+#define FLOW_ITEM(link, start) ((size_t)(link) << 1 | (start))
+
+bool report__import_flows_init(struct import *import)
+{
+	import->flows = mem_calloc(1, sizeof(*import->flows));
+	return import->flows != NULL;
+}
+
+void report__import_flows_fini(struct import *import)
+{
+	if (import->flows)
+		map_fini(&import->flows->map);
+	mem_free(import->flows);
+	import->flows = NULL;
+}
+
+static size_t flows_open(const struct import *import)
+{
+	return import->flows->starts;
+}
+
+static uint64_t link_end(struct import *import, uint64_t key)
+{
+	struct import_flows *flows = import->flows;
+	size_t item;
+
+	MAP_FIND(item, &flows->map, key, true);
+	if (item == MAP_NONE)
+		return 0;
+	map_remove(&flows->map, key, item);
+	flows->starts -= item & 1;
+	return item >> 1;
+}
+
+static uint64_t link_begin(struct import *import, uint64_t key, bool start, bool *lost)
+{
+	struct import_flows *flows = import->flows;
+	size_t item;
+
+	*lost = false;
+	MAP_FIND(item, &flows->map, key, true);
+	if (item == MAP_NONE && flows->map.count >= IMPORT_MOST_FLOWS)
+		return 0;
+	if (item != MAP_NONE)
+		map_remove(&flows->map, key, item);
+	if (map_add(&flows->map, key, FLOW_ITEM(flows->last_link + 1, start)) != 0)
+		return 0;
+	*lost = item != MAP_NONE && (item & 1);
+	flows->starts += start;
+	flows->starts -= *lost;
+	return ++flows->last_link;
+}
+
+/* ---- recording ------------------------------------------------------------------------------- */
 
 #define LOOK_EVERY 16384 /* records between looks at progress and failure */
 
@@ -317,7 +522,7 @@ static enum status flow_start(struct import *import, const struct import_record 
 		import_left(import, REPORT_IMPORT_LEFT_FLOW_NO_SPAN);
 		return ST_OK;
 	}
-	link = report__import_flow_begin(import, record->value, true, &lost);
+	link = link_begin(import, record->value, true, &lost);
 	if (link == 0) {
 		import_left(import, REPORT_IMPORT_LEFT_TOO_MANY);
 		return ST_OK;
@@ -346,7 +551,7 @@ static enum status flow_end(struct import *import, const struct import_record *r
 		import_left(import, REPORT_IMPORT_LEFT_FLOW_NO_SPAN);
 		return ST_OK;
 	}
-	link = report__import_flow_end(import, record->value);
+	link = link_end(import, record->value);
 	if (link == 0) {
 		import_left(import, REPORT_IMPORT_LEFT_FLOW_NO_START);
 		return ST_OK;
@@ -357,7 +562,7 @@ static enum status flow_end(struct import *import, const struct import_record *r
 	import_used(import, REPORT_IMPORT_FLOW);
 	if (record->kind != IMPORT_RECORD_FLOW_STEP)
 		return ST_OK;
-	link = report__import_flow_begin(import, record->value, false, &lost);
+	link = link_begin(import, record->value, false, &lost);
 	if (link != 0)
 		ips_flow_out_at(lane->track, site_at(import, record->site), link,
 				record->time_ns - import->counts->base_ns);
@@ -368,7 +573,7 @@ static enum status flow_next(struct import *import, const struct import_record *
 			     struct err *err)
 {
 	struct import_thread *thread = &import->threads.items[record->thread];
-	uint64_t link = report__import_flow_end(import, record->value);
+	uint64_t link = link_end(import, record->value);
 
 	if (link == 0) {
 		import_left(import, REPORT_IMPORT_LEFT_FLOW_NO_START);
@@ -409,7 +614,7 @@ static enum status look(struct import *import, struct err *err)
 /* Sides of flows that wait for what never came. */
 static void count_open_flows(struct import *import)
 {
-	uint64_t open = report__import_flows_open(import);
+	uint64_t open = flows_open(import);
 
 	import->counts->left[REPORT_IMPORT_LEFT_FLOW_NO_END] += open;
 	import->counts->used[REPORT_IMPORT_FLOW] -= open;

@@ -1,11 +1,424 @@
 /*
- * The walk over a trace. See report_import_scan.h.
+ * Reading a trace: its bytes, events and other values. See report_import_scan.h.
  */
 #include "reports/import/report_import_scan.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
 
 #include "common/mem.h"
+
+/* ---- bytes ----------------------------------------------------------------------------------- */
+
+#define GZIP_BUFFER ((size_t)128 << 10)
+#define GZIP_FORMAT (15 + 16) /* zlib's windowBits for a gzip header */
+
+struct import_gzip {
+	z_stream stream;
+	bool ended; /* a member is complete */
+	unsigned char buffer[GZIP_BUFFER];
+};
+
+static enum status read_plain(struct import_input *input, void *to, size_t size, size_t *got,
+			      struct err *err)
+{
+	ssize_t bytes;
+
+	do
+		bytes = read(input->fd, to, size);
+	while (bytes < 0 && errno == EINTR);
+	if (bytes < 0)
+		return err_set(err, ST_IO, "%s: cannot read: %s", input->name, strerror(errno));
+	*got = (size_t)bytes;
+	input->taken += (uint64_t)bytes;
+	return ST_OK;
+}
+
+static enum status open_gzip(struct import_input *input, struct err *err)
+{
+	input->gzip = mem_calloc(1, sizeof(*input->gzip));
+	if (!input->gzip)
+		return err_nomem(err);
+	memcpy(input->gzip->buffer, input->head, input->head_bytes);
+	input->gzip->stream.next_in = input->gzip->buffer;
+	input->gzip->stream.avail_in = (uInt)input->head_bytes;
+	if (inflateInit2(&input->gzip->stream, GZIP_FORMAT) != Z_OK) {
+		mem_free(input->gzip);
+		input->gzip = NULL;
+		return err_nomem(err);
+	}
+	return ST_OK;
+}
+
+/* Two bytes tell gzip from text. */
+static enum status look_at_head(struct import_input *input, struct err *err)
+{
+	while (input->head_bytes < sizeof(input->head)) {
+		size_t got = 0;
+		enum status status = read_plain(input, input->head + input->head_bytes,
+						sizeof(input->head) - input->head_bytes, &got, err);
+
+		if (status != ST_OK)
+			return status;
+		if (got == 0)
+			break;
+		input->head_bytes += got;
+	}
+	if (input->head_bytes == 2 && input->head[0] == 0x1f && input->head[1] == 0x8b)
+		return open_gzip(input, err);
+	return ST_OK;
+}
+
+enum status report__import_input_open(struct import_input *input, const char *path, struct err *err)
+{
+	enum status status;
+	struct stat info;
+
+	*input = (struct import_input){.name = path, .fd = -1};
+	if (strcmp(path, "-") == 0) {
+		input->name = "standard input";
+		input->fd = dup(STDIN_FILENO);
+	} else {
+		input->fd = open(path, O_RDONLY | O_CLOEXEC);
+	}
+	if (input->fd < 0)
+		return err_set(err, errno == ENOENT ? ST_NOTFOUND : ST_IO, "%s: cannot open: %s",
+			       input->name, strerror(errno));
+	if (fstat(input->fd, &info) == 0 && S_ISDIR(info.st_mode))
+		status = err_set(err, ST_INVALID, "%s: is a folder; name the trace in it", path);
+	else
+		status = look_at_head(input, err);
+	if (status == ST_OK && S_ISREG(info.st_mode) && info.st_size > 0)
+		input->size = (uint64_t)info.st_size;
+	if (status != ST_OK)
+		report__import_input_close(input);
+	return status;
+}
+
+void report__import_input_close(struct import_input *input)
+{
+	if (input->gzip)
+		inflateEnd(&input->gzip->stream);
+	mem_free(input->gzip);
+	input->gzip = NULL;
+	if (input->fd >= 0)
+		close(input->fd);
+	input->fd = -1;
+}
+
+/* More compressed bytes where there are none left; *@end: there are none. */
+static enum status fill_gzip(struct import_input *input, bool *end, struct err *err)
+{
+	struct import_gzip *gzip = input->gzip;
+	enum status status;
+	size_t got = 0;
+
+	*end = false;
+	if (gzip->stream.avail_in > 0)
+		return ST_OK;
+	status = read_plain(input, gzip->buffer, sizeof(gzip->buffer), &got, err);
+	gzip->stream.next_in = gzip->buffer;
+	gzip->stream.avail_in = (uInt)got;
+	*end = got == 0;
+	return status;
+}
+
+/* Members follow one another, as `cat a.gz b.gz` makes them. */
+static enum status read_gzip(struct import_input *input, char *to, size_t size, size_t *got,
+			     struct err *err)
+{
+	struct import_gzip *gzip = input->gzip;
+	z_stream *stream = &gzip->stream;
+	enum status status;
+	bool end;
+
+	stream->next_out = (unsigned char *)to;
+	stream->avail_out = (uInt)size;
+	while (stream->avail_out == size && !input->cut) {
+		int code;
+
+		status = fill_gzip(input, &end, err);
+		if (status != ST_OK)
+			return status;
+		if (end) {
+			input->cut = !gzip->ended;
+			break;
+		}
+		if (gzip->ended && inflateReset(stream) != Z_OK)
+			input->cut = true;
+		gzip->ended = false;
+		code = inflate(stream, Z_NO_FLUSH);
+		gzip->ended = code == Z_STREAM_END;
+		if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR)
+			input->cut = true;
+	}
+	*got = size - stream->avail_out;
+	return ST_OK;
+}
+
+enum status report__import_input_read(struct import_input *input, char *to, size_t size,
+				      size_t *got, struct err *err)
+{
+	size_t rest = input->head_bytes - input->head_at;
+
+	if (size > (size_t)1 << 30)
+		size = (size_t)1 << 30;
+	if (input->gzip)
+		return read_gzip(input, to, size, got, err);
+	if (rest > 0) {
+		*got = rest < size ? rest : size;
+		memcpy(to, input->head + input->head_at, *got);
+		input->head_at += *got;
+		return ST_OK;
+	}
+	return read_plain(input, to, size, got, err);
+}
+
+/* ---- arguments ------------------------------------------------------------------------------- */
+
+/* false: a text. */
+static bool put_number(struct import_arg *arg, const struct import_token *token)
+{
+	bool is_int;
+	double r;
+
+	arg->type = IMPORT_ARG_INT;
+	arg->value.i = token->kind == IMPORT_TRUE;
+	if (token->kind == IMPORT_TRUE || token->kind == IMPORT_FALSE)
+		return true;
+	arg->type = IMPORT_ARG_NULL;
+	if (token->kind == IMPORT_NULL)
+		return true;
+	/* NaN would become NULL in the database: it stays as the word. */
+	if (!report__import_number(token, &is_int, &arg->value.i, &r) || isnan(r))
+		return false;
+	arg->type = is_int ? IMPORT_ARG_INT : IMPORT_ARG_REAL;
+	if (!is_int)
+		arg->value.r = r;
+	return true;
+}
+
+void report__import_args_put(struct import_args *args, uint32_t name,
+			     const struct import_token *token)
+{
+	struct import_arg *arg = (struct import_arg *)(void *)(args->bytes + args->used);
+	size_t room = sizeof(args->bytes) - args->used;
+	bool cut = false;
+
+	if (room < sizeof(*arg) + 8) {
+		args->left++;
+		return;
+	}
+	arg->name = name;
+	if (!put_number(arg, token)) {
+		size_t size = room - sizeof(*arg);
+
+		if (size > IMPORT_ARG_TEXT + 1)
+			size = IMPORT_ARG_TEXT + 1;
+		arg->type = IMPORT_ARG_STRING;
+		arg->value.i = (int64_t)report__import_unescape(token, (char *)(arg + 1), size,
+								NULL, &cut);
+		args->left += cut;
+	}
+	args->used += import_arg_size(arg);
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+#define NAME_SIZE  1024      /* of an argument's name; longer ones are cut */
+#define MOST_NAMES (1 << 16) /* different ones */
+
+static const struct {
+	const char *name;
+	size_t length;
+} fields[] = {
+#define FIELD(key, text) [IMPORT_FIELD_##key] = {text, sizeof(text) - 1}
+	FIELD(NAME, "name"), FIELD(CAT, "cat"),     FIELD(PH, "ph"),     FIELD(TS, "ts"),
+	FIELD(DUR, "dur"),   FIELD(PID, "pid"),     FIELD(TID, "tid"),   FIELD(ID, "id"),
+	FIELD(ID2, "id2"),   FIELD(SCOPE, "scope"), FIELD(S, "s"),       FIELD(BP, "bp"),
+	FIELD(TTS, "tts"),   FIELD(TDUR, "tdur"),   FIELD(ARGS, "args"),
+#undef FIELD
+};
+_Static_assert(ARRAY_LEN(fields) == IMPORT_FIELDS, "field table out of step");
+
+/* ---- names of arguments ---------------------------------------------------------------------- */
+
+static bool is_name(const struct import_names *names, uint32_t id, const struct import_token *token)
+{
+	const struct import_string *name = &names->table.strings[id];
+
+	return name->length == token->length && memcmp(name->text, token->at, token->length) == 0;
+}
+
+/* A new name in valid text; false: no memory. */
+static bool add_name(struct import_names *names, uint32_t id, const struct import_token *token)
+{
+	const size_t count = names->table.count;
+	char clean[NAME_SIZE];
+
+	report__import_unescape(token, clean, sizeof(clean), NULL, NULL);
+	if (mem_grow(&names->clean, &names->capacity, count, sizeof(*names->clean)) != 0 ||
+	    mem_grow(&names->next, &names->next_capacity, count, sizeof(*names->next)) != 0)
+		return false;
+	names->clean[id] = arena_strdup(&names->table.arena, clean);
+	names->next[id] = 0;
+	return names->clean[id] != NULL;
+}
+
+static uint32_t intern_name(struct import_names *names, const struct import_token *token)
+{
+	const uint32_t last = names->last;
+	bool fresh;
+	uint32_t id;
+
+	if (names->table.count > 0 && is_name(names, names->next[last], token)) {
+		names->last = names->next[last];
+		return names->last;
+	}
+	id = report__import_intern(&names->table, token->at, token->length, MOST_NAMES, &fresh);
+	if (fresh)
+		names->failed = id == IMPORT_NO_ID || !add_name(names, id, token);
+	if (id == IMPORT_NO_ID || names->failed)
+		return id;
+	names->next[last] = id;
+	names->last = id;
+	return id;
+}
+
+bool report__import_names_init(struct import_names *names)
+{
+	static const char *const known[] = {
+#define NAME_TEXT(name, text) text,
+		IMPORT_NAME_MAP(NAME_TEXT)
+#undef NAME_TEXT
+	};
+
+	*names = (struct import_names){0};
+	for (size_t i = 0; i < ARRAY_LEN(known); i++) {
+		const struct import_token token = {
+			.at = known[i], .length = strlen(known[i]), .kind = IMPORT_TEXT};
+
+		if (intern_name(names, &token) != i || names->failed)
+			return false;
+	}
+	return true;
+}
+
+void report__import_names_fini(struct import_names *names)
+{
+	report__import_intern_fini(&names->table);
+	mem_free(names->clean);
+	mem_free(names->next);
+	*names = (struct import_names){0};
+}
+
+/* ---- fields ---------------------------------------------------------------------------------- */
+
+static bool is_field(const struct import_token *key, int field)
+{
+	return key->length == fields[field].length &&
+	       memcmp(key->at, fields[field].name, key->length) == 0;
+}
+
+/* The field of this name, which came after @last; IMPORT_FIELDS: none. */
+static int find_field(struct import_guess *guess, int last, const struct import_token *key)
+{
+	int field = guess->next[last];
+
+	if (is_field(key, field))
+		return field;
+	for (field = 0; field < IMPORT_FIELDS; field++) {
+		if (is_field(key, field)) {
+			guess->next[last] = (unsigned char)field;
+			return field;
+		}
+	}
+	return IMPORT_FIELDS;
+}
+
+static bool take_args(struct import_reader *reader, struct import_names *names,
+		      struct import_event *event)
+{
+	struct import_token key, value;
+
+	event->args.used = 0;
+	event->args.left = 0;
+	event->operation.kind = IMPORT_ABSENT;
+	if (report__import_peek(reader) != '{') {
+		if (!report__import_value(reader, &value))
+			return false;
+		report__import_args_put(&event->args, IMPORT_NAME_ARGS, &value);
+		return true;
+	}
+	reader->at++;
+	while (report__import_member(reader, &key)) {
+		uint32_t name = intern_name(names, &key);
+
+		if (names->failed || !report__import_value(reader, &value))
+			return false;
+		if (name == IMPORT_NO_ID)
+			event->args.left++;
+		else if (name == IMPORT_NAME_OPERATION && value.kind == IMPORT_TEXT)
+			event->operation = value;
+		else
+			report__import_args_put(&event->args, name, &value);
+	}
+	return !reader->more && !reader->why;
+}
+
+/* Fields of the event that are kept as arguments of the span. */
+static void add_fields(struct import_event *event)
+{
+	static const struct {
+		enum import_field field;
+		enum import_name name;
+	} kept[] = {{IMPORT_FIELD_TTS, IMPORT_NAME_TTS}, {IMPORT_FIELD_TDUR, IMPORT_NAME_TDUR}};
+
+	for (size_t i = 0; i < ARRAY_LEN(kept); i++) {
+		if (event->fields[kept[i].field].kind != IMPORT_ABSENT)
+			report__import_args_put(&event->args, kept[i].name,
+						&event->fields[kept[i].field]);
+	}
+}
+
+bool report__import_event(struct import_reader *reader, struct import_names *names,
+			  struct import_guess *guess, struct import_event *out)
+{
+	struct import_token key, value;
+	int field = IMPORT_FIELDS;
+
+	memset(out->fields, 0, sizeof(out->fields));
+	out->operation.kind = IMPORT_ABSENT;
+	out->others = 0;
+	out->args.used = 0;
+	out->args.left = 0;
+	reader->at++;
+	while (report__import_member(reader, &key)) {
+		field = find_field(guess, field, &key);
+		if (field == IMPORT_FIELD_ARGS) {
+			if (!take_args(reader, names, out))
+				return false;
+			continue;
+		}
+		if (!report__import_value(reader, &value))
+			return false;
+		if (field < IMPORT_FIELDS)
+			out->fields[field] = value;
+		else
+			out->others++;
+	}
+	if (reader->more || reader->why)
+		return false;
+	add_fields(out);
+	return true;
+}
+
+/* ---- the scan -------------------------------------------------------------------------------- */
 
 bool report__import_scan_init(struct import_scan *scan, struct import_input *input,
 			      const struct import_scan_calls *calls)

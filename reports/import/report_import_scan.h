@@ -1,15 +1,214 @@
 /*
- * A trace, front to back: its events and its other top-level values, out of a window that slides
- * over the text. One event must fit into the window's greatest size; what is larger is skipped as a
- * stream and told.
+ * A trace, front to back: its bytes, its events with their arguments, and its other top-level
+ * values, out of a window that slides over the text. One event must fit into the window's greatest
+ * size; what is larger is skipped as a stream and told.
  *
- * One thread. Tokens given to the calls are valid within them.
+ * One thread. Tokens point into the text; those given to the calls are valid within them.
  */
 #ifndef REPORT_IMPORT_SCAN_H
 #define REPORT_IMPORT_SCAN_H
 
-#include "reports/import/report_import_event.h"
-#include "reports/import/report_import_input.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/arena.h"
+#include "common/err.h"
+#include "common/map.h"
+#include "reports/import/report_import_json.h"
+
+/* ---- bytes ----------------------------------------------------------------------------------- */
+
+/* A file, a pipe or standard input, decompressed where it is gzip. The path is borrowed. */
+struct import_input {
+	const char *name;
+	int fd;
+	uint64_t size, taken;     /* bytes of the file, 0: unknown; of it read */
+	struct import_gzip *gzip; /* NULL: plain */
+	unsigned char head[2];    /* read to find out */
+	size_t head_at, head_bytes;
+	bool cut; /* the compressed data are damaged or end early: then the text ends there */
+};
+
+enum status report__import_input_open(struct import_input *input, const char *path,
+				      struct err *err);
+void report__import_input_close(
+	struct import_input *input); /* accepts a zeroed struct with fd -1 */
+
+/* Up to @size bytes; *@got 0: the end. */
+enum status report__import_input_read(struct import_input *input, char *to, size_t size,
+				      size_t *got, struct err *err);
+
+/* ---- strings as numbers ---------------------------------------------------------------------- */
+
+/* Byte strings as numbers from 0, each once, in order of arrival. The strings are the table's; they
+ * stay where they are until fini. */
+#define IMPORT_NO_ID UINT32_MAX
+
+struct import_intern {
+	struct arena arena;
+	struct import_string {
+		const char *text; /* 0-terminated */
+		size_t length;
+	} * strings;
+	size_t count, capacity;
+	struct map map;
+};
+
+void report__import_intern_fini(struct import_intern *table); /* accepts a zeroed struct */
+/* The id of @length bytes at @text, which become known where there are fewer than @most. *@fresh:
+ * they are new. IMPORT_NO_ID: unknown beyond @most, or (*@fresh true) no memory. */
+uint32_t report__import_intern(struct import_intern *table, const char *text, size_t length,
+			       size_t most, bool *fresh);
+
+/* A quick hash, not one against enemies: collisions cost time only. @seed chains several. */
+static inline uint64_t import_hash(uint64_t seed, const void *bytes, size_t length)
+{
+	const unsigned char *at = bytes;
+	uint64_t hash = seed ^ (length * 0x9e3779b97f4a7c15u), word;
+
+	for (; length >= 8; length -= 8, at += 8) {
+		__builtin_memcpy(&word, at, 8);
+		hash = (hash ^ word) * 0xff51afd7ed558ccdu;
+		hash ^= hash >> 32;
+	}
+	word = 0;
+	if (length > 0)
+		__builtin_memcpy(&word, at, length);
+	hash = (hash ^ word) * 0xc4ceb9fe1a85ec53u;
+	return hash ^ hash >> 29;
+}
+
+/* ---- arguments ------------------------------------------------------------------------------- */
+
+/* The arguments of an event as they travel in a record: struct import_arg, one after another, each
+ * at a multiple of 8 bytes. The buffer is the caller's. */
+#define IMPORT_ARG_TEXT 4096 /* bytes of a text; what is longer is cut */
+/* Room for all of one event; those beyond are left out. Two halves of a span make one record. */
+#define IMPORT_ARGS_SIZE ((size_t)30 << 10)
+
+enum import_arg_type {
+	IMPORT_ARG_INT,
+	IMPORT_ARG_REAL,
+	IMPORT_ARG_NULL,
+	IMPORT_ARG_STRING /* followed by `i` bytes and a 0, filled up to a multiple of 8 */
+};
+
+struct import_arg {
+	uint32_t name; /* in the table of argument names */
+	uint32_t type;
+	union {
+		int64_t i;
+		double r;
+	} value;
+};
+
+struct import_args {
+	size_t used;
+	uint32_t left; /* values cut or left out */
+	unsigned char bytes[IMPORT_ARGS_SIZE] __attribute__((aligned(8)));
+};
+
+static inline const char *import_arg_text(const struct import_arg *arg)
+{
+	return (const char *)(arg + 1);
+}
+
+static inline size_t import_arg_size(const struct import_arg *arg)
+{
+	size_t text = arg->type == IMPORT_ARG_STRING ? (size_t)arg->value.i + 1 : 0;
+
+	return sizeof(*arg) + ((text + 7) & ~(size_t)7);
+}
+
+void report__import_args_put(struct import_args *args, uint32_t name,
+			     const struct import_token *token);
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+/* Names of arguments that mean something here; they are the first of their table. */
+#define IMPORT_NAME_MAP(X)                                                                         \
+	X(EPOCH, "epoch")                                                                          \
+	X(EXECUTION, "execution")                                                                  \
+	X(WEIGHT_UPDATE, "weight_update")                                                          \
+	X(STEP, "step")                                                                            \
+	X(MICROBATCH, "microbatch")                                                                \
+	X(REPLICA, "replica")                                                                      \
+	X(IPU, "ipu")                                                                              \
+	X(STAGE, "stage")                                                                          \
+	X(MODE, "mode")                                                                            \
+	X(PHASE, "phase")                                                                          \
+	X(OPERATION, "operation")                                                                  \
+	X(NAME, "name")                                                                            \
+	X(LABELS, "labels")                                                                        \
+	X(SORT_INDEX, "sort_index")                                                                \
+	X(VALUE, "value")                                                                          \
+	X(ID, "id")                                                                                \
+	X(TTS, "tts")                                                                              \
+	X(TDUR, "tdur")                                                                            \
+	X(ARGS, "args")                                                                            \
+	X(UNFINISHED, "unfinished")                                                                \
+	X(VALUE_NONFINITE, "value_nonfinite")                                                      \
+	X(TRACK, "track")                                                                          \
+	X(LANE, "lane")                                                                            \
+	X(CLOCK, "clock")
+
+enum import_name {
+#define IMPORT_NAME_ENUM(name, text) IMPORT_NAME_##name,
+	IMPORT_NAME_MAP(IMPORT_NAME_ENUM) IMPORT_NAMES
+};
+#define IMPORT_NAME_KEYS (IMPORT_NAME_PHASE + 1) /* those of struct ips_keys */
+
+/* Names of arguments by number: as written in the trace, and as valid text. */
+struct import_names {
+	struct import_intern table;
+	const char **clean;
+	uint32_t *next; /* which came after each, as far as seen: traces repeat themselves */
+	size_t capacity, next_capacity;
+	uint32_t last;
+	bool failed; /* no memory */
+};
+bool report__import_names_init(
+	struct import_names *names); /* false: no memory; fini all the same */
+void report__import_names_fini(struct import_names *names);
+
+enum import_field {
+	IMPORT_FIELD_NAME,
+	IMPORT_FIELD_CAT,
+	IMPORT_FIELD_PH,
+	IMPORT_FIELD_TS,
+	IMPORT_FIELD_DUR,
+	IMPORT_FIELD_PID,
+	IMPORT_FIELD_TID,
+	IMPORT_FIELD_ID,
+	IMPORT_FIELD_ID2,
+	IMPORT_FIELD_SCOPE,
+	IMPORT_FIELD_S,
+	IMPORT_FIELD_BP,
+	IMPORT_FIELD_TTS,
+	IMPORT_FIELD_TDUR,
+	IMPORT_FIELD_ARGS,
+	IMPORT_FIELDS
+};
+
+struct import_event {
+	uint64_t offset; /* of the event in the file */
+	struct import_token fields[IMPORT_FIELDS];
+	struct import_token operation; /* the argument of that name, where it is a text */
+	uint32_t others;               /* fields that are none of the above */
+	struct import_args args;
+};
+
+/* Which field comes after which, as far as seen: traces repeat themselves. Start with {0}. */
+struct import_guess {
+	unsigned char next[IMPORT_FIELDS + 1];
+};
+
+/* The object at reader->at. False: `more`, `why`, or (with neither) no memory. */
+bool report__import_event(struct import_reader *reader, struct import_names *names,
+			  struct import_guess *guess, struct import_event *out);
+
+/* ---- the scan -------------------------------------------------------------------------------- */
 
 #define IMPORT_WINDOW     ((size_t)1 << 20)
 #define IMPORT_EVENT_MOST ((size_t)16 << 20)
