@@ -14,7 +14,7 @@
 #include "common/mem.h"
 #include "common/str.h"
 #include "reports/report_find.h"
-#include "reports/report_help.h"
+#include "reports/named/report_named.h"
 #include "popvision/public/report_public.h"
 #include "reports/report_registry.h"
 #include "reports/report_verbs.h"
@@ -170,6 +170,40 @@ static const struct cli_command command_report = {
 		   "where the output is not a terminal.",
 };
 
+/* ---- help ------------------------------------------------------------------------------------ */
+
+static void help_entry(const struct report_entry *entry, struct str *text)
+{
+	char by[256];
+
+	str_addf(text, "%s: %s.", entry->name, entry->usage);
+	if (entry->run == report_run_named) {
+		report_named_groupings((const struct report_named *)entry, by, sizeof(by));
+		str_addf(text, "%s%s%s", *by ? " Groupings (--by): " : "", by, *by ? "." : "");
+	}
+	str_add(text, "\n\n");
+}
+
+/* cli_standard(), whose page names every report beside its own details. */
+static bool command_help(int argc, char **argv, FILE *out)
+{
+	struct cli_command described = command_report;
+	const struct report_entry *entry;
+	struct str details = {0};
+	enum report_group group;
+	bool shown;
+
+	str_add(&details, "REPORTS\n");
+	for (int i = 0; (entry = report_entry_at(i, &group)) && group == REPORT_GROUP_REPORTS; i++)
+		help_entry(entry, &details);
+	str_add(&details, command_report.details);
+	if (!details.failed)
+		described.details = str_peek(&details);
+	shown = cli_standard(&described, argc, argv, out);
+	str_free(&details);
+	return shown;
+}
+
 /* ---- arguments ------------------------------------------------------------------------------- */
 
 static enum status command_where(struct report_choice *choice, const char *condition,
@@ -307,7 +341,7 @@ int report_command(int argc, char **argv)
 
 	if (verb)
 		return verb->run(argc, argv);
-	if (report_help(&command_report, argc, argv, stdout))
+	if (command_help(argc, argv, stdout))
 		return 0;
 	status = command_parse(&line, argc, argv, &err);
 	if (status == ST_OK)

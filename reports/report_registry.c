@@ -1,14 +1,19 @@
 /*
- * The array of named reports. Threading: constant data only. Ownership: literals.
+ * The array of named reports, and those of them that are no query: `list` and `repair`.
+ *
+ * Threading: constant data only. Ownership: a table lives for one call.
  */
 #include "reports/report_registry.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "common/mem.h"
 #include "common/str.h"
-#include "reports/table/report_internal.h"
+#include "profiler/prof_repair.h"
 #include "reports/named/report_named.h"
+#include "reports/report_verbs.h"
+#include "reports/table/report_internal.h"
 #include "reports/table/report_select.h"
 #include "reports/table/report_table.h"
 #include "reports/table/report_views.h"
@@ -25,38 +30,27 @@ static const struct report_entry entry_table[] = {
 	{"repair", "finish a file whose writer died", REPORT_NEEDS_PATH, report_run_repair},
 };
 
-/* Reports that are a query each. */
-static const struct report_named *const named_table[] = {
-	&report_named_runs,          &report_named_metrics,    &report_named_stages,
-	&report_named_bubbles,       &report_named_time_split, &report_named_layers,
-	&report_named_operations,    &report_named_programs,   &report_named_execution_trace,
-	&report_named_memory,        &report_named_liveness,   &report_named_tensors,
-	&report_named_tensor_epochs, &report_named_health,     &report_named_overhead,
-};
-
 static const struct report_entry view_entries[] = {
 #define ENTRY_ROW(view, table, what, from, key) {#view, (what), REPORT_NEEDS_DB, report_run_view},
 	REPORT_VIEW_MAP(ENTRY_ROW)
 #undef ENTRY_ROW
 };
 
-enum {
-	ENTRIES = ARRAY_LEN(entry_table),
-	NAMED = ARRAY_LEN(named_table),
-	VIEWS = ARRAY_LEN(view_entries)
-};
-_Static_assert(ENTRIES + NAMED + 2 * VIEWS <= NAMES_MAX, "too many names to suggest from");
-
 const struct report_entry *report_entry_at(int at, enum report_group *group)
 {
-	*group = at < ENTRIES + NAMED ? REPORT_GROUP_REPORTS : REPORT_GROUP_VIEWS;
-	if (at < ENTRIES)
+	int named = 0;
+
+	while (report_named_at(named))
+		named++;
+	*group = REPORT_GROUP_REPORTS;
+	if (at < (int)ARRAY_LEN(entry_table))
 		return &entry_table[at];
-	at -= ENTRIES;
-	if (at < NAMED)
-		return &named_table[at]->entry;
-	at -= NAMED;
-	return at < VIEWS ? &view_entries[at] : NULL;
+	at -= (int)ARRAY_LEN(entry_table);
+	if (at < named)
+		return &report_named_at(at)->entry;
+	at -= named;
+	*group = REPORT_GROUP_VIEWS;
+	return at < (int)ARRAY_LEN(view_entries) ? &view_entries[at] : NULL;
 }
 
 static enum status entry_unknown(const char *name, bool only_views, struct err *err)
@@ -67,7 +61,7 @@ static enum status entry_unknown(const char *name, bool only_views, struct err *
 	enum report_group group;
 	size_t count = 0;
 
-	for (int i = 0; (entry = report_entry_at(i, &group)); i++)
+	for (int i = 0; (entry = report_entry_at(i, &group)) && count < NAMES_MAX; i++)
 		if (!only_views || group == REPORT_GROUP_VIEWS)
 			names[count++] = entry->name;
 	near = str_nearest(name, names, count);
@@ -154,4 +148,107 @@ enum status report_run_view(const struct report_entry *entry, const struct repor
 		status = report_render(&table, &request->render, request->out, err);
 	report_table_free(&table);
 	return status;
+}
+
+/* ---- `list` ---------------------------------------------------------------------------------- */
+
+enum {
+	LIST_NAME,
+	LIST_KIND,
+	LIST_SHOWS,
+	LIST_COLUMNS
+};
+
+static void list_row(struct report_table *table, const char *name, const char *kind,
+		     const char *shows)
+{
+	struct report_cell *row = table->cells + table->row_count * LIST_COLUMNS;
+
+	row[LIST_NAME] = (struct report_cell){.type = PROF_TEXT, .text = name};
+	row[LIST_KIND] = (struct report_cell){.type = PROF_TEXT, .text = kind};
+	row[LIST_SHOWS] = (struct report_cell){.type = PROF_TEXT, .text = shows};
+	table->row_count++;
+}
+
+/* A view whose word a report has is reached by another. */
+static const char *list_name(struct report_table *table, const struct report_entry *entry)
+{
+	const struct report_entry *meant;
+
+	if (report_entry_find(&meant, entry->name, NULL) == ST_OK && meant == entry)
+		return entry->name;
+	return arena_printf(&table->arena, "view:%s", entry->name);
+}
+
+static enum status list_fill(struct report_table *table, struct err *err)
+{
+	static const char *const kinds[] = {
+		[REPORT_GROUP_REPORTS] = "report",
+		[REPORT_GROUP_VIEWS] = "view",
+	};
+	static struct report_column columns[LIST_COLUMNS] = {
+		[LIST_NAME] = {"report", REPORT_TEXT},
+		[LIST_KIND] = {"kind", REPORT_TEXT},
+		[LIST_SHOWS] = {"shows", REPORT_TEXT},
+	};
+	const struct report_entry *entry;
+	enum report_group group;
+	int verb_count, entries = 0;
+	const struct report_verb *verbs = report_verbs(&verb_count);
+
+	while (report_entry_at(entries, &group))
+		entries++;
+	table->name = "list";
+	table->columns = columns;
+	table->column_count = LIST_COLUMNS;
+	table->cells = arena_alloc(&table->arena, (size_t)(entries + verb_count) * LIST_COLUMNS,
+				   sizeof(*table->cells));
+	if (!table->cells)
+		return err_nomem(err);
+	for (int i = 0; (entry = report_entry_at(i, &group)); i++) {
+		const char *name = list_name(table, entry);
+
+		if (!name)
+			return err_nomem(err);
+		list_row(table, name, kinds[group], entry->usage);
+	}
+	for (int i = 0; i < verb_count; i++)
+		list_row(table, verbs[i].name, "verb", verbs[i].command->summary);
+	table->note = "A word that is a report's and a view's means the report; `view:NAME` is the "
+		      "view of that name.";
+	return ST_OK;
+}
+
+enum status report_run_list(const struct report_entry *entry, const struct report_request *request,
+			    struct err *err)
+{
+	struct report_table table = {0};
+	enum status status;
+
+	(void)entry;
+	if (arena_init(&table.arena, 0))
+		return err_nomem(err);
+	status = list_fill(&table, err);
+	if (status == ST_OK)
+		status = report_render(&table, &request->render, request->out, err);
+	report_table_free(&table);
+	return status;
+}
+
+/* ---- `repair` -------------------------------------------------------------------------------- */
+
+enum status report_run_repair(const struct report_entry *entry,
+			      const struct report_request *request, struct err *err)
+{
+	bool done;
+	enum status status = prof_repair(request->path, &done, err);
+
+	(void)entry;
+	if (status != ST_OK)
+		return status;
+	fprintf(request->out, "%s: %s\n", request->path,
+		done ? "repaired: the file is complete now" : "complete already, nothing to do");
+	if (fflush(request->out))
+		return err_set(err, ST_IO, "write: %s", strerror(errno));
+	return ST_OK;
 }

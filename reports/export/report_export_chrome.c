@@ -7,6 +7,9 @@
  * Spans of a lane are in order of start, parents before children. What the views have is there:
  * args are called as their columns.
  *
+ * A clock of a rank is a process, a track is a thread. Threads are numbered: a track's lane 0 by
+ * its track_id, the further ones of a track that does not nest above it, device steps after all.
+ *
  * Threading: none. Ownership: an export has its sink, walk and caches.
  */
 #include <stdio.h>
@@ -14,24 +17,554 @@
 
 #include "common/fmt.h"
 #include "common/mem.h"
-#include "reports/export/report_chrome.h"
+#include "reports/export/report_export.h"
+#include "reports/export/report_sink.h"
+#include "reports/export/report_walk.h"
 #include "reports/table/report_internal.h"
+
+#define CHROME_LANE 1000000 /* between the numbers of lanes of a track */
+
+enum chrome_kind {
+	CHROME_SPANS,
+	CHROME_INSTANTS,
+	CHROME_FLOWS,
+	CHROME_COUNTERS,
+	CHROME_STEPS,
+	CHROME_KINDS
+};
+
+struct chrome_export {
+	const struct report_export_request *request;
+	struct report_sink sink;
+	struct report_walk walk;
+	struct report_pieces sites, operations, contexts, names;
+	struct str text; /* scratch */
+	int64_t counter_tracks;
+	bool begun; /* an event was written */
+	int64_t counts[CHROME_KINDS];
+	int64_t loose_flows; /* whose spans are not there */
+	int64_t loose_steps; /* without a time */
+};
+
+/* ---- events and lanes ------------------------------------------------------------------------ */
+
+#define SORT_GROUP 10000 /* places of the lanes of one IPU */
+
+static int64_t chrome_pid(int64_t rank, int clock)
+{
+	return 2 * (rank == IPS_NULL ? 0 : rank & INT32_MAX) + (clock == IPS_HOST ? 1 : 2);
+}
+
+static int64_t chrome_tid(const struct prof_track *track, int lane)
+{
+	return track->track_id % INT32_MAX + (int64_t)lane * CHROME_LANE;
+}
+
+static int64_t chrome_sort(int64_t ipu, int64_t place)
+{
+	const int64_t group = ipu == IPS_NULL ? 0 : 1 + (ipu & UINT16_MAX);
+
+	return group * SORT_GROUP + place % SORT_GROUP;
+}
+
+static void chrome_event(struct chrome_export *chrome, char phase, int64_t pid, int64_t tid)
+{
+	static const char begin[] = ",\n{\"ph\":\"X\",\"pid\":";
+	struct report_sink *sink = &chrome->sink;
+	char *at = report_sink_room(sink);
+	/* What is written first has nothing before it. */
+	const size_t skipped = chrome->begun ? 0 : 2, length = sizeof(begin) - 1 - skipped;
+
+	memcpy(at, begin + skipped, length);
+	at[9 - skipped] = phase;
+	chrome->begun = true;
+	sink->used += length;
+	report_sink_int(sink, pid);
+	report_sink_text(sink, ",\"tid\":");
+	report_sink_int(sink, tid);
+}
+
+static void chrome_metadata(struct chrome_export *chrome, int64_t pid, int64_t tid,
+			    const char *name, struct str *args)
+{
+	chrome_event(chrome, 'M', pid, tid);
+	report_sink_text(&chrome->sink, ",\"name\":\"");
+	report_sink_text(&chrome->sink, name);
+	report_sink_text(&chrome->sink, "\",\"args\":");
+	report_sink_add(&chrome->sink, str_peek(args), args->length);
+	report_sink_text(&chrome->sink, "}");
+	if (args->failed)
+		report_sink_fail(&chrome->sink, err_nomem(chrome->sink.err));
+	str_free(args);
+}
+
+static void chrome_thread(struct chrome_export *chrome, int64_t pid, int64_t tid, int64_t sort,
+			  struct str *args)
+{
+	struct str index = {0};
+
+	chrome_metadata(chrome, pid, tid, "thread_name", args);
+	str_addf(&index, "{\"sort_index\":%lld}", (long long)sort);
+	chrome_metadata(chrome, pid, tid, "thread_sort_index", &index);
+}
+
+static void chrome_piece(struct chrome_export *chrome, const struct report_piece *piece,
+			 bool *comma)
+{
+	if (piece->length == 0)
+		return;
+	if (*comma)
+		report_sink_add(&chrome->sink, ",", 1);
+	*comma = true;
+	report_sink_add(&chrome->sink, piece->bytes, piece->length);
+}
+
+/* ---- points in time -------------------------------------------------------------------------- */
+
+/* Of instants, counter samples and flows a slice of rows is read in a transaction of its own; what
+ * came after the export began is left out. */
+
+#define SLICE 16384
+
+struct points {
+	const char *last; /* asks for the greatest row */
+	const char *sql;  /* at most :count rows, :after < row_id <= :last, the row_id first */
+	enum chrome_kind kind;
+	enum status (*put)(struct chrome_export *chrome, const struct prof_query *query,
+			   struct err *err);
+};
+
+/* Read on after row *@at, to which it is moved. */
+static enum status put_slice(struct chrome_export *chrome, const struct points *points,
+			     int64_t last, int64_t *at, struct err *err)
+{
+	struct prof_query *query;
+	enum status status = prof_query_open(&query, chrome->request->db, points->sql, err);
+	int rows = 0;
+
+	prof_query_int(query, ":after", *at);
+	prof_query_int(query, ":last", last);
+	prof_query_int(query, ":count", SLICE);
+	while (prof_query_next(query, &status, err)) {
+		rows++;
+		*at = prof_column_int(query, 0);
+		status = points->put(chrome, query, err);
+	}
+	prof_query_close(query);
+	if (rows < SLICE)
+		*at = last;
+	chrome->sites.round++;
+	chrome->contexts.round++;
+	return status;
+}
+
+static enum status put_points(struct chrome_export *chrome, const struct points *points,
+			      struct err *err)
+{
+	int64_t last, at = -INT64_MAX;
+	enum status status = prof_db_number(chrome->request->db, points->last, &last, err);
+
+	while (status == ST_OK && at < last) {
+		status = put_slice(chrome, points, last, &at, err);
+		if (status == ST_OK)
+			status = report_export_tick(chrome->request, chrome->counts[points->kind],
+						    last, err);
+	}
+	return status;
+}
+
+/* ---- instants -------------------------------------------------------------------------------- */
+
+static enum status put_instant(struct chrome_export *chrome, const struct prof_query *query,
+			       struct err *err)
+{
+	const int64_t time_ns = prof_column_int(query, 3), context_id = prof_column_int(query, 4);
+	const struct prof_track *track =
+		report_walk_track(&chrome->walk, prof_column_int(query, 1));
+	struct report_piece site, context;
+	bool has = false, comma = false;
+	enum status status = ST_OK;
+
+	if (track)
+		status = report_walk_has(&chrome->walk, time_ns, time_ns, context_id, &has, err);
+	if (status != ST_OK || !has)
+		return status;
+	status = report_pieces_get(&chrome->sites, prof_column_int(query, 2), &site, err);
+	if (status == ST_OK)
+		status = report_pieces_get(&chrome->contexts, context_id, &context, err);
+	if (status != ST_OK)
+		return status;
+	chrome_event(chrome, 'i', chrome_pid(track->rank, track->clock), chrome_tid(track, 0));
+	comma = true;
+	chrome_piece(chrome, &site, &comma);
+	report_sink_text(&chrome->sink, ",\"s\":\"t\",\"ts\":");
+	report_sink_us(&chrome->sink, time_ns);
+	report_sink_text(&chrome->sink, ",\"args\":{");
+	comma = false;
+	chrome_piece(chrome, &context, &comma);
+	report_sink_text(&chrome->sink, "}}");
+	chrome->counts[CHROME_INSTANTS]++;
+	return chrome->sink.status;
+}
+
+static enum status chrome_instants(struct chrome_export *chrome, struct err *err)
+{
+	static const struct points points = {
+		"SELECT max(row_id) FROM instant_rows",
+		"SELECT row_id, track_id, site_id, time_ns, context_id FROM instant_rows "
+		"WHERE row_id > :after AND row_id <= :last ORDER BY row_id LIMIT :count",
+		CHROME_INSTANTS,
+		put_instant,
+	};
+
+	return put_points(chrome, &points, err);
+}
+
+/* ---- counters -------------------------------------------------------------------------------- */
+
+static void put_json(struct chrome_export *chrome, struct str *text)
+{
+	report_sink_add(&chrome->sink, str_peek(text), text->length);
+	if (text->failed)
+		report_sink_fail(&chrome->sink, err_nomem(chrome->sink.err));
+}
+
+/* {"value":1} or, not finite, null and a word for it. SQLite has no NaN: it is stored as NULL. */
+static void put_value(struct chrome_export *chrome, const struct prof_query *query)
+{
+	const struct report_cell cell = {.type = PROF_REAL, .real = prof_column_real(query, 4)};
+	struct jsonw w;
+
+	str_clear(&chrome->text);
+	jsonw_init_str(&w, &chrome->text, 0);
+	jsonw_begin_object(&w);
+	report__json_cell(&w, "value", &cell);
+	jsonw_end_object(&w);
+	put_json(chrome, &chrome->text);
+}
+
+/* Readers know a counter by its process and name: tracks with counters of one name differ in id. */
+static void put_id(struct chrome_export *chrome, const struct prof_track *track)
+{
+	struct jsonw w;
+
+	str_clear(&chrome->text);
+	jsonw_init_str(&w, &chrome->text, 0);
+	jsonw_text(&w, track->track);
+	report_sink_text(&chrome->sink, ",\"id\":");
+	put_json(chrome, &chrome->text);
+}
+
+static enum status put_counter(struct chrome_export *chrome, const struct prof_query *query,
+			       struct err *err)
+{
+	const struct prof_track *track =
+		report_walk_track(&chrome->walk, prof_column_int(query, 1));
+	const int64_t time_ns = prof_column_int(query, 3);
+	struct report_piece site;
+	bool comma = true;
+	enum status status;
+
+	if (!track || !report_walk_point(&chrome->walk, track->clock, time_ns))
+		return ST_OK;
+	status = report_pieces_get(&chrome->sites, prof_column_int(query, 2), &site, err);
+	if (status != ST_OK)
+		return status;
+	chrome_event(chrome, 'C', chrome_pid(track->rank, track->clock), chrome_tid(track, 0));
+	chrome_piece(chrome, &site, &comma);
+	if (chrome->counter_tracks > 1)
+		put_id(chrome, track);
+	report_sink_text(&chrome->sink, ",\"ts\":");
+	report_sink_us(&chrome->sink, time_ns);
+	report_sink_text(&chrome->sink, ",\"args\":");
+	put_value(chrome, query);
+	report_sink_text(&chrome->sink, "}");
+	chrome->counts[CHROME_COUNTERS]++;
+	return chrome->sink.status;
+}
+
+static enum status chrome_counters(struct chrome_export *chrome, struct err *err)
+{
+	static const struct points points = {
+		"SELECT max(row_id) FROM counter_rows",
+		"SELECT row_id, track_id, site_id, time_ns, value FROM counter_rows "
+		"WHERE row_id > :after AND row_id <= :last ORDER BY row_id LIMIT :count",
+		CHROME_COUNTERS,
+		put_counter,
+	};
+	enum status status = prof_db_number(
+		chrome->request->db, "SELECT count(DISTINCT track_id) FROM zones WHERE kind = 2",
+		&chrome->counter_tracks, err);
+
+	return status == ST_OK ? put_points(chrome, &points, err) : status;
+}
+
+/* ---- flows ----------------------------------------------------------------------------------- */
+
+/* A flow leaves a span in its last ns and enters one in its first. */
+static void put_end(struct chrome_export *chrome, const struct prof_track *track, char phase,
+		    int64_t time_ns, int64_t id, const struct report_piece *name)
+{
+	bool comma = true;
+
+	chrome_event(chrome, phase, chrome_pid(track->rank, track->clock), chrome_tid(track, 0));
+	chrome_piece(chrome, name, &comma);
+	report_sink_text(&chrome->sink, phase == 'f' ? ",\"bp\":\"e\",\"id\":" : ",\"id\":");
+	report_sink_int(&chrome->sink, id);
+	report_sink_text(&chrome->sink, ",\"ts\":");
+	report_sink_us(&chrome->sink, time_ns);
+	report_sink_text(&chrome->sink, "}");
+}
+
+/* Is the end whose columns begin at @column asked for? */
+static enum status end_has(struct chrome_export *chrome, const struct prof_query *query, int column,
+			   bool *has, struct err *err)
+{
+	const int64_t start_ns = prof_column_int(query, column + 1);
+	int64_t dur_ns = prof_column_int(query, column + 2);
+
+	*has = report_walk_track(&chrome->walk, prof_column_int(query, column)) != NULL;
+	if (!*has)
+		return ST_OK;
+	if (dur_ns == IPS_NULL)
+		dur_ns = 0;
+	return report_walk_has(&chrome->walk, start_ns, start_ns + dur_ns,
+			       prof_column_int(query, column + 3), has, err);
+}
+
+static enum status put_flow(struct chrome_export *chrome, const struct prof_query *query,
+			    struct err *err)
+{
+	const int64_t id = prof_column_int(query, 0), from_ns = prof_column_int(query, 3);
+	const int64_t dur_ns = prof_column_int(query, 4);
+	struct report_piece name;
+	bool from, to;
+	enum status status = end_has(chrome, query, 2, &from, err);
+
+	if (status == ST_OK)
+		status = end_has(chrome, query, 6, &to, err);
+	if (status == ST_OK)
+		status = report_pieces_get(&chrome->names, prof_column_int(query, 1), &name, err);
+	if (status != ST_OK)
+		return status;
+	if (prof_column_type(query, 2) == PROF_NULL || prof_column_type(query, 6) == PROF_NULL)
+		chrome->loose_flows++;
+	if (!from || !to)
+		return ST_OK;
+	put_end(chrome, report_walk_track(&chrome->walk, prof_column_int(query, 2)), 's',
+		from_ns + (dur_ns > 0 ? dur_ns - 1 : 0), id, &name);
+	put_end(chrome, report_walk_track(&chrome->walk, prof_column_int(query, 6)), 'f',
+		prof_column_int(query, 7), id, &name);
+	chrome->counts[CHROME_FLOWS]++;
+	return chrome->sink.status;
+}
+
+static enum status chrome_flows(struct chrome_export *chrome, struct err *err)
+{
+	static const struct points points = {
+		"SELECT max(row_id) FROM flow_rows",
+		"SELECT f.row_id, f.name_id, a.track_id, a.start_ns, a.dur_ns, a.context_id, "
+		"b.track_id, b.start_ns, b.dur_ns, b.context_id FROM flow_rows f "
+		"LEFT JOIN span_rows a ON a.span_id = f.from_span_id "
+		"LEFT JOIN span_rows b ON b.span_id = f.to_span_id "
+		"WHERE f.row_id > :after AND f.row_id <= :last ORDER BY f.row_id LIMIT :count",
+		CHROME_FLOWS,
+		put_flow,
+	};
+
+	return put_points(chrome, &points, err);
+}
+
+/* ---- steps of the device --------------------------------------------------------------------- */
+
+/* A lane for each IPU, beside the spans of its programs. Steps are read through their view, which
+ * multiplies the recorded traces out, in one transaction: only traced executions have any. */
+
+#define STEPS_TID   1000000000 /* of the first lane */
+#define STEPS_PLACE 9999       /* after the tracks of the IPU */
+#define TICK_STEPS  16384
+
+struct step_lane {
+	int64_t rank, ipu, tid, end_ns;
+	int number; /* of the IPU's, from 0 */
+};
+
+struct step_lanes {
+	struct step_lane *items;
+	size_t count, capacity;
+};
+
+/* The columns that become args, behind those that are read here. */
+#define STEPS                                                                                      \
+	"SELECT rank, ipu, start_ns, dur_ns, type, mode, epoch, execution, weight_update, step, "  \
+	"microbatch, replica, ipu, stage, phase, operation, name AS program, program_id, "         \
+	"trace_step, start_cycle, cycles, active_tiles, bytes_in, bytes_out FROM device_steps "    \
+	"WHERE :execution IS NULL OR execution = :execution"
+#define STEPS_ARGS 5
+
+static void name_lane(struct chrome_export *chrome, const struct step_lane *lane)
+{
+	struct str args = {0}, name = {0};
+	struct jsonw w;
+
+	str_addf(&name, "IPU %lld steps", (long long)(lane->ipu == IPS_NULL ? 0 : lane->ipu));
+	if (lane->number > 0)
+		str_addf(&name, " (%d)", lane->number + 1);
+	jsonw_init_str(&w, &args, 0);
+	jsonw_begin_object(&w);
+	jsonw_key_text(&w, "name", str_peek(&name));
+	jsonw_key_text(&w, "clock", "device");
+	if (lane->rank != IPS_NULL)
+		jsonw_key_int(&w, "rank", lane->rank);
+	if (lane->ipu != IPS_NULL)
+		jsonw_key_int(&w, "ipu", lane->ipu);
+	jsonw_end_object(&w);
+	args.failed |= name.failed;
+	str_free(&name);
+	chrome_thread(chrome, chrome_pid(lane->rank, IPS_DEVICE), lane->tid,
+		      chrome_sort(lane->ipu, STEPS_PLACE), &args);
+}
+
+/* The first lane of the IPU that is free at @start_ns. Steps follow one another: as a rule there is
+ * one. */
+static enum status lane_for(struct chrome_export *chrome, struct step_lanes *lanes, int64_t rank,
+			    int64_t ipu, int64_t start_ns, size_t *out, struct err *err)
+{
+	int number = 0;
+
+	for (size_t i = 0; i < lanes->count; i++) {
+		if (lanes->items[i].rank != rank || lanes->items[i].ipu != ipu)
+			continue;
+		number++;
+		*out = i;
+		if (lanes->items[i].end_ns <= start_ns)
+			return ST_OK;
+	}
+	if (mem_grow(&lanes->items, &lanes->capacity, lanes->count + 1, sizeof(*lanes->items)) != 0)
+		return err_nomem(err);
+	*out = lanes->count++;
+	lanes->items[*out] = (struct step_lane){
+		.rank = rank, .ipu = ipu, .tid = STEPS_TID + (int64_t)*out, .number = number};
+	name_lane(chrome, &lanes->items[*out]);
+	return ST_OK;
+}
+
+static void put_step_text(struct chrome_export *chrome, const char *text)
+{
+	struct jsonw w;
+
+	str_clear(&chrome->text);
+	jsonw_init_str(&w, &chrome->text, 0);
+	jsonw_text(&w, text);
+	report_sink_add(&chrome->sink, str_peek(&chrome->text), chrome->text.length);
+	if (chrome->text.failed)
+		report_sink_fail(&chrome->sink, err_nomem(chrome->sink.err));
+}
+
+/* Whole numbers and texts; what is NULL is left out. */
+static void put_step_args(struct chrome_export *chrome, const struct prof_query *query)
+{
+	struct report_sink *sink = &chrome->sink;
+	const char *comma = "\"";
+
+	report_sink_text(sink, ",\"args\":{");
+	for (int i = STEPS_ARGS; i < prof_column_count(query); i++) {
+		const enum prof_type type = prof_column_type(query, i);
+
+		if (type == PROF_NULL)
+			continue;
+		report_sink_text(sink, comma);
+		report_sink_text(sink, prof_column_name(query, i));
+		report_sink_text(sink, "\":");
+		if (type == PROF_INT)
+			report_sink_int(sink, prof_column_int(query, i));
+		else
+			put_step_text(chrome, prof_column_text(query, i));
+		comma = ",\"";
+	}
+	report_sink_text(sink, "}");
+}
+
+/* One end of a step: as of spans, with its args or not. */
+static void put_step_flow(struct chrome_export *chrome, const struct step_lane *lane, char phase,
+			  int64_t time_ns, bool args, const struct prof_query *query)
+{
+	const char *type = prof_column_text(query, 4);
+
+	chrome_event(chrome, phase, chrome_pid(lane->rank, IPS_DEVICE), lane->tid);
+	report_sink_text(&chrome->sink, ",\"cat\":\"device_step\",\"name\":");
+	put_step_text(chrome, !type ? "" : type);
+	report_sink_text(&chrome->sink, ",\"ts\":");
+	report_sink_us(&chrome->sink, time_ns);
+	if (args)
+		put_step_args(chrome, query);
+	report_sink_text(&chrome->sink, "}");
+}
+
+static enum status put_step(struct chrome_export *chrome, struct step_lanes *lanes,
+			    const struct prof_query *query, struct err *err)
+{
+	const int64_t start_ns = prof_column_int(query, 2), dur_ns = prof_column_int(query, 3);
+	const int64_t rank = prof_column_int(query, 0);
+	struct report_sink *sink = &chrome->sink;
+	enum status status;
+	size_t at = 0;
+
+	if (start_ns == IPS_NULL || dur_ns < 0) {
+		chrome->loose_steps++;
+		return ST_OK;
+	}
+	if (start_ns >= chrome->request->to_ns || start_ns + dur_ns < chrome->request->from_ns)
+		return ST_OK;
+	status = lane_for(chrome, lanes, rank, prof_column_int(query, 1), start_ns, &at, err);
+	if (status != ST_OK)
+		return status;
+	lanes->items[at].end_ns = start_ns + dur_ns;
+	put_step_flow(chrome, &lanes->items[at], 'B', start_ns, true, query);
+	put_step_flow(chrome, &lanes->items[at], 'E', start_ns + dur_ns, dur_ns == 0, query);
+	chrome->counts[CHROME_STEPS]++;
+	return sink->status;
+}
+
+static enum status chrome_steps(struct chrome_export *chrome, struct err *err)
+{
+	const struct report_export_request *request = chrome->request;
+	int64_t *count = &chrome->counts[CHROME_STEPS];
+	struct step_lanes lanes = {0};
+	struct prof_query *query;
+	enum status status;
+
+	if (request->clock == IPS_HOST)
+		return ST_OK;
+	status = prof_query_open(&query, request->db, STEPS, err);
+	prof_query_int(query, ":execution", request->execution);
+	while (prof_query_next(query, &status, err)) {
+		status = put_step(chrome, &lanes, query, err);
+		if (status == ST_OK && *count % TICK_STEPS == 0)
+			status = report_export_tick(request, *count, 0, err);
+	}
+	prof_query_close(query);
+	mem_free(lanes.items);
+	return status;
+}
+
+/* ---- spans, and the whole -------------------------------------------------------------------- */
 
 static const struct {
 	const char *key, *one;
 } kind_names[] = {
-	[REPORT_CHROME_SPANS] = {"spans", "span"},
-	[REPORT_CHROME_INSTANTS] = {"instants", "instant"},
-	[REPORT_CHROME_FLOWS] = {"flows", "flow"},
-	[REPORT_CHROME_COUNTERS] = {"counters", "counter sample"},
-	[REPORT_CHROME_STEPS] = {"device_steps", "device step"},
+	[CHROME_SPANS] = {"spans", "span"},
+	[CHROME_INSTANTS] = {"instants", "instant"},
+	[CHROME_FLOWS] = {"flows", "flow"},
+	[CHROME_COUNTERS] = {"counters", "counter sample"},
+	[CHROME_STEPS] = {"device_steps", "device step"},
 };
-_Static_assert(ARRAY_LEN(kind_names) == REPORT_CHROME_KINDS, "kind table out of step");
+_Static_assert(ARRAY_LEN(kind_names) == CHROME_KINDS, "kind table out of step");
 
 /* ---- lanes ----------------------------------------------------------------------------------- */
 
 /* What the view `tracks` has of a track. */
-static void name_track(struct report_chrome *chrome, const struct prof_track *track, int lane)
+static void name_track(struct chrome_export *chrome, const struct prof_track *track, int lane)
 {
 	const char *name = !track->name ? track->track : track->name;
 	struct str args = {0}, further = {0};
@@ -54,34 +587,33 @@ static void name_track(struct report_chrome *chrome, const struct prof_track *tr
 	jsonw_end_object(&w);
 	args.failed |= further.failed;
 	str_free(&further);
-	report_chrome_thread(chrome, report_chrome_pid(track->rank, track->clock),
-			     report_chrome_tid(track, lane),
-			     report_chrome_sort(track->ipu, track->track_id), &args);
+	chrome_thread(chrome, chrome_pid(track->rank, track->clock), chrome_tid(track, lane),
+		      chrome_sort(track->ipu, track->track_id), &args);
 }
 
 /* The process of the track, unless one before it has named it. */
-static void name_process(struct report_chrome *chrome, int at)
+static void name_process(struct chrome_export *chrome, int at)
 {
 	const struct report_walk *walk = &chrome->walk;
 	const struct prof_track *track = &walk->tracks[at];
-	const int64_t pid = report_chrome_pid(track->rank, track->clock);
+	const int64_t pid = chrome_pid(track->rank, track->clock);
 	const char *name = track->clock == IPS_HOST ? "Host" : "IPUs (simulated)";
 	struct str args = {0}, index = {0};
 
 	for (int i = 0; i < at; i++)
 		if (report_walk_wants(walk, &walk->tracks[i]) &&
-		    report_chrome_pid(walk->tracks[i].rank, walk->tracks[i].clock) == pid)
+		    chrome_pid(walk->tracks[i].rank, walk->tracks[i].clock) == pid)
 			return;
 	if (track->rank > 0)
 		str_addf(&args, "{\"name\":\"%s, rank %lld\"}", name, (long long)track->rank);
 	else
 		str_addf(&args, "{\"name\":\"%s\"}", name);
-	report_chrome_metadata(chrome, pid, 0, "process_name", &args);
+	chrome_metadata(chrome, pid, 0, "process_name", &args);
 	str_addf(&index, "{\"sort_index\":%lld}", (long long)pid);
-	report_chrome_metadata(chrome, pid, 0, "process_sort_index", &index);
+	chrome_metadata(chrome, pid, 0, "process_sort_index", &index);
 }
 
-static void name_all(struct report_chrome *chrome)
+static void name_all(struct chrome_export *chrome)
 {
 	const struct report_walk *walk = &chrome->walk;
 
@@ -102,7 +634,7 @@ static void name_all(struct report_chrome *chrome)
  * not the end of another.
  */
 struct span_lane {
-	struct report_chrome *chrome;
+	struct chrome_export *chrome;
 	struct str heads[2]; /* events up to their pid and tid */
 	int lane;            /* that they are of; -1: none yet */
 	int named;           /* lanes of the track that have a name */
@@ -124,8 +656,8 @@ static void turn_to(struct span_lane *lane, const struct prof_track *track, int 
 	for (size_t i = 0; i < ARRAY_LEN(lane->heads); i++) {
 		str_clear(&lane->heads[i]);
 		str_addf(&lane->heads[i], ",\n{\"ph\":\"%c\",\"pid\":%lld,\"tid\":%lld,", phases[i],
-			 (long long)report_chrome_pid(track->rank, track->clock),
-			 (long long)report_chrome_tid(track, number));
+			 (long long)chrome_pid(track->rank, track->clock),
+			 (long long)chrome_tid(track, number));
 		if (lane->heads[i].failed)
 			report_sink_fail(&lane->chrome->sink, err_nomem(lane->chrome->sink.err));
 	}
@@ -154,8 +686,8 @@ static enum status put_head(struct span_lane *lane, const struct prof_track *tra
 	return sink->status;
 }
 
-static enum status put_args(struct report_chrome *chrome, const struct report_walk_span *span,
-			    struct err *err)
+static enum status put_span_args(struct chrome_export *chrome, const struct report_walk_span *span,
+				 struct err *err)
 {
 	static const struct report_piece open = {"\"open\":1", 8};
 	struct report_piece operation, context;
@@ -167,11 +699,11 @@ static enum status put_args(struct report_chrome *chrome, const struct report_wa
 	if (status != ST_OK)
 		return status;
 	report_sink_text(&chrome->sink, ",\"args\":{");
-	report_chrome_piece(chrome, &context, &comma);
-	report_chrome_piece(chrome, &operation, &comma);
+	chrome_piece(chrome, &context, &comma);
+	chrome_piece(chrome, &operation, &comma);
 	if (span->open)
-		report_chrome_piece(chrome, &open, &comma);
-	report_chrome_piece(chrome, &span->arguments, &comma);
+		chrome_piece(chrome, &open, &comma);
+	chrome_piece(chrome, &span->arguments, &comma);
 	report_sink_text(&chrome->sink, "}}");
 	return chrome->sink.status;
 }
@@ -187,7 +719,7 @@ static enum status enter_span(void *user, const struct prof_track *track,
 		status = put_head(lane, track, span->lane, (enum span_phase)phase, span->site_id,
 				  span->start_ns, err);
 		if (status == ST_OK)
-			status = put_args(lane->chrome, span, err);
+			status = put_span_args(lane->chrome, span, err);
 	}
 	return status;
 }
@@ -203,7 +735,7 @@ static enum status leave_span(void *user, const struct prof_track *track,
 	return status;
 }
 
-static enum status put_spans(struct report_chrome *chrome, struct err *err)
+static enum status put_spans(struct chrome_export *chrome, struct err *err)
 {
 	struct report_walk *walk = &chrome->walk;
 	struct span_lane lane = {.chrome = chrome};
@@ -219,14 +751,14 @@ static enum status put_spans(struct report_chrome *chrome, struct err *err)
 	}
 	for (size_t i = 0; i < ARRAY_LEN(lane.heads); i++)
 		str_free(&lane.heads[i]);
-	chrome->counts[REPORT_CHROME_SPANS] = walk->counts.spans;
+	chrome->counts[CHROME_SPANS] = walk->counts.spans;
 	return status;
 }
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
 /* What the run says of itself, and how much of it is here. */
-static enum status put_facts(struct report_chrome *chrome, struct err *err)
+static enum status put_facts(struct chrome_export *chrome, struct err *err)
 {
 	struct prof_query *query;
 	struct str text = {0};
@@ -240,7 +772,7 @@ static enum status put_facts(struct report_chrome *chrome, struct err *err)
 	jsonw_begin_object(&w);
 	jsonw_key_text(&w, "tool", "ipu-report");
 	jsonw_key_text(&w, "version", IPUSCOPE_VERSION);
-	for (int i = 0; i < REPORT_CHROME_KINDS; i++)
+	for (int i = 0; i < CHROME_KINDS; i++)
 		jsonw_key_int(&w, kind_names[i].key, chrome->counts[i]);
 	jsonw_key(&w, "meta");
 	jsonw_begin_object(&w);
@@ -256,14 +788,10 @@ static enum status put_facts(struct report_chrome *chrome, struct err *err)
 	return status;
 }
 
-static enum status put_all(struct report_chrome *chrome, struct err *err)
+static enum status put_all(struct chrome_export *chrome, struct err *err)
 {
-	static enum status (*const parts[])(struct report_chrome * chrome, struct err * err) = {
-		put_spans,
-		report_chrome_flows,
-		report_chrome_instants,
-		report_chrome_counters,
-		report_chrome_steps,
+	static enum status (*const parts[])(struct chrome_export * chrome, struct err * err) = {
+		put_spans, chrome_flows, chrome_instants, chrome_counters, chrome_steps,
 	};
 	enum status status = ST_OK;
 
@@ -280,14 +808,14 @@ static enum status put_all(struct report_chrome *chrome, struct err *err)
 
 /* ---- what is said ---------------------------------------------------------------------------- */
 
-static enum status tell(const struct report_chrome *chrome, const char *path, uint64_t bytes,
+static enum status tell(const struct chrome_export *chrome, const char *path, uint64_t bytes,
 			struct err *err)
 {
 	struct str what = {0}, notes = {0};
 	char text[FMT_SIZE];
 	enum status status;
 
-	for (int i = 0; i < REPORT_CHROME_KINDS; i++)
+	for (int i = 0; i < CHROME_KINDS; i++)
 		str_addf(&what, "%s %s%s, ", fmt_count(text, chrome->counts[i]), kind_names[i].one,
 			 chrome->counts[i] == 1 ? "" : "s");
 	str_add(&what, fmt_bytes(text, bytes));
@@ -306,7 +834,7 @@ static enum status tell(const struct report_chrome *chrome, const char *path, ui
 	return status;
 }
 
-static enum status open_caches(struct report_chrome *chrome, struct err *err)
+static enum status open_caches(struct chrome_export *chrome, struct err *err)
 {
 	const struct {
 		struct report_pieces *pieces;
@@ -335,7 +863,7 @@ static enum status open_caches(struct report_chrome *chrome, struct err *err)
 	return status;
 }
 
-static void close_caches(struct report_chrome *chrome)
+static void close_caches(struct chrome_export *chrome)
 {
 	report_pieces_fini(&chrome->sites);
 	report_pieces_fini(&chrome->operations);
@@ -347,7 +875,7 @@ static void close_caches(struct report_chrome *chrome)
 enum status report_export_chrome(const struct report_export_request *request, const char *path,
 				 struct err *err)
 {
-	struct report_chrome chrome = {.request = request};
+	struct chrome_export chrome = {.request = request};
 	enum status status = report_walk_open(&chrome.walk, request, err);
 
 	if (status == ST_OK)

@@ -3,7 +3,7 @@
  * made of the contract's views, which columns text has, in which order, and what it means that
  * there are none.
  *
- * report_named_<topic>.c define them, report_registry.c lists them.
+ * report_named.c defines and lists them.
  */
 #ifndef REPORT_NAMED_H
 #define REPORT_NAMED_H
@@ -33,15 +33,7 @@ enum status report_run_named(const struct report_entry *entry, const struct repo
 /* The groupings as one text, "operation layer stage phase"; "" where there is but one. */
 const char *report_named_groupings(const struct report_named *named, char *out, size_t size);
 
-#define REPORT_NAMED(name, shows)                                                                  \
-	{                                                                                          \
-		(name), (shows), REPORT_NEEDS_DB, report_run_named                                 \
-	}
-
-extern const struct report_named report_named_memory, report_named_liveness, report_named_programs,
-	report_named_operations, report_named_execution_trace, report_named_stages,
-	report_named_bubbles, report_named_time_split, report_named_tensors,
-	report_named_tensor_epochs, report_named_health, report_named_metrics,
-	report_named_overhead, report_named_runs, report_named_layers;
+/* One after the other; NULL past the end. */
+const struct report_named *report_named_at(int at);
 
 #endif /* REPORT_NAMED_H */

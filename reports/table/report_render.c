@@ -1,7 +1,9 @@
 /*
- * A whole table in one of the formats: an ops row per format.
+ * Writing tables: a whole one in one of the formats; CSV and JSON a row at a time; and the views of
+ * a database through the latter.
  *
- * Threading: none. Ownership: the table and the stream stay the caller's.
+ * Threading: none. Ownership: a stream owns its scratch line until its end; tables and files are
+ * borrowed.
  */
 #include "reports/table/report_render.h"
 
@@ -9,11 +11,418 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "common/err.h"
 #include "common/fmt.h"
+#include "common/jsonw.h"
 #include "common/mem.h"
 #include "reports/table/report_internal.h"
+#include "reports/table/report_views.h"
+
+#define EXACT       9007199254740992 /* 2^53: beyond, readers with doubles would round */
+#define WRITE_BYTES 65536            /* gathered before they are written */
+#define SLICE_ROWS  4096             /* rows of one read transaction on a file being written */
+
+/* ---- texts of cells -------------------------------------------------------------------------- */
+
+static const char *nonfinite_text(double value)
+{
+	return isnan(value) ? "nan" : value < 0 ? "-inf" : "inf";
+}
+
+static void csv_text(struct str *line, const char *text)
+{
+	if (*text && !text[strcspn(text, "\",\r\n")]) {
+		str_add(line, text);
+		return;
+	}
+	str_add(line, "\"");
+	for (const char *quote; (quote = strchr(text, '"')); text = quote + 1) {
+		str_add_bytes(line, text, (size_t)(quote - text) + 1);
+		str_add(line, "\"");
+	}
+	str_add(line, text);
+	str_add(line, "\"");
+}
+
+static void csv_cell(struct str *line, const struct report_cell *cell)
+{
+	struct jsonw w;
+
+	switch (cell->type) {
+	case PROF_INT:
+		str_addf(line, "%" PRId64, cell->integer);
+		break;
+	case PROF_REAL:
+		if (!isfinite(cell->real)) {
+			str_add(line, nonfinite_text(cell->real));
+			break;
+		}
+		jsonw_init_str(&w, line, 0);
+		jsonw_real(&w, cell->real);
+		break;
+	case PROF_TEXT:
+		csv_text(line, cell->text);
+		break;
+	case PROF_NULL:
+	case PROF_BLOB:
+		break;
+	}
+}
+
+static void json_integer(struct jsonw *w, int64_t value)
+{
+	char text[32];
+
+	if (value >= -EXACT && value <= EXACT) {
+		jsonw_int(w, value);
+		return;
+	}
+	snprintf(text, sizeof(text), "%" PRId64, value);
+	jsonw_text(w, text);
+}
+
+static void json_real(struct jsonw *w, const char *name, double value)
+{
+	char key[256];
+
+	jsonw_real(w, value);
+	if (isfinite(value))
+		return;
+	snprintf(key, sizeof(key), "%s_nonfinite", name);
+	jsonw_key(w, key);
+	jsonw_text(w, nonfinite_text(value));
+}
+
+void report__json_cell(struct jsonw *w, const char *name, const struct report_cell *cell)
+{
+	jsonw_key(w, name);
+	switch (cell->type) {
+	case PROF_INT:
+		json_integer(w, cell->integer);
+		break;
+	case PROF_REAL:
+		json_real(w, name, cell->real);
+		break;
+	case PROF_TEXT:
+		jsonw_text(w, cell->text);
+		break;
+	case PROF_NULL:
+	case PROF_BLOB:
+		jsonw_null(w);
+		break;
+	}
+}
+
+/* ---- the formats ----------------------------------------------------------------------------- */
+
+static void csv_begin(struct report_stream *stream, const char *name,
+		      const struct report_render_params *params)
+{
+	(void)name;
+	(void)params;
+	for (int i = 0; i < stream->column_count; i++) {
+		if (i)
+			str_add(&stream->lines, ",");
+		csv_text(&stream->lines, stream->columns[i].name);
+	}
+	str_add(&stream->lines, "\r\n");
+}
+
+/* As for tables of text: what @line has from @from on must not steer the terminal it goes to. A
+ * file gets the bytes as they were recorded. */
+static void csv_clean(struct str *line, size_t from)
+{
+	for (size_t i = from; i < line->length; i++) {
+		unsigned char *at = (unsigned char *)line->text + i;
+
+		if ((*at < 0x20 && *at != '\n' && *at != '\t') || *at == 0x7f)
+			*at = '?';
+		else if (*at == 0xc2 && i + 1 < line->length && at[1] >= 0x80 && at[1] < 0xa0)
+			at[0] = at[1] = '?';
+	}
+}
+
+static void csv_row(struct report_stream *stream, const struct report_cell *cells)
+{
+	const size_t from = stream->lines.length;
+
+	for (int i = 0; i < stream->column_count; i++) {
+		if (i)
+			str_add(&stream->lines, ",");
+		csv_cell(&stream->lines, &cells[i]);
+	}
+	if (stream->terminal)
+		csv_clean(&stream->lines, from);
+	str_add(&stream->lines, "\r\n");
+}
+
+static void csv_end(struct report_stream *stream, const char *note)
+{
+	(void)stream;
+	(void)note;
+}
+
+static void json_begin(struct report_stream *stream, const char *name,
+		       const struct report_render_params *params)
+{
+	struct jsonw w;
+
+	jsonw_init_str(&w, &stream->lines, 0);
+	jsonw_begin_object(&w);
+	jsonw_key(&w, "tool");
+	jsonw_text(&w, params->tool);
+	jsonw_key(&w, "version");
+	jsonw_text(&w, IPUSCOPE_VERSION);
+	jsonw_key(&w, "schema_version");
+	jsonw_int(&w, PROF_SCHEMA_VERSION);
+	jsonw_key(&w, "report");
+	jsonw_text(&w, name);
+	/* The rows follow as texts of their own: the object is closed at the end. */
+	str_add(&stream->lines, ",\"rows\":[");
+}
+
+static void json_row(struct report_stream *stream, const struct report_cell *cells)
+{
+	struct jsonw w;
+
+	str_add(&stream->lines, stream->rows ? ",\n" : "\n");
+	jsonw_init_str(&w, &stream->lines, 0);
+	jsonw_begin_object(&w);
+	for (int i = 0; i < stream->column_count; i++)
+		report__json_cell(&w, stream->columns[i].name, &cells[i]);
+	jsonw_end_object(&w);
+}
+
+static void json_end(struct report_stream *stream, const char *note)
+{
+	struct jsonw w;
+
+	str_add(&stream->lines, stream->rows ? "\n]" : "]");
+	if (note) {
+		str_add(&stream->lines, ",\"note\":");
+		jsonw_init_str(&w, &stream->lines, 0);
+		jsonw_text(&w, note);
+	}
+	str_add(&stream->lines, "}\n");
+}
+
+static const struct {
+	void (*begin)(struct report_stream *stream, const char *name,
+		      const struct report_render_params *params);
+	void (*row)(struct report_stream *stream, const struct report_cell *cells);
+	void (*end)(struct report_stream *stream, const char *note);
+} stream_formats[] = {
+	[REPORT_AS_CSV] = {csv_begin, csv_row, csv_end},
+	[REPORT_AS_JSON] = {json_begin, json_row, json_end},
+};
+_Static_assert(ARRAY_LEN(stream_formats) == REPORT_FORMATS, "format table out of step");
+
+void report_stream_flush(struct report_stream *stream)
+{
+	if (stream->status == ST_OK && stream->lines.failed)
+		stream->status = ST_NOMEM;
+	if (stream->status == ST_OK && stream->lines.length &&
+	    fwrite(stream->lines.text, 1, stream->lines.length, stream->out) !=
+		    stream->lines.length)
+		stream->status = ST_IO;
+	str_clear(&stream->lines);
+}
+
+void report_stream_begin(struct report_stream *stream, const char *name,
+			 const struct report_column *columns, int column_count,
+			 const struct report_render_params *params, FILE *out)
+{
+	*stream = (struct report_stream){
+		.out = out,
+		.columns = columns,
+		.column_count = column_count,
+		.format = params->format,
+		.terminal = params->terminal,
+		.status = params->format == REPORT_AS_TEXT ? ST_INVALID : ST_OK,
+	};
+	if (stream->status != ST_OK)
+		return;
+	stream_formats[stream->format].begin(stream, name, params);
+}
+
+bool report_stream_row(struct report_stream *stream, const struct report_cell *cells)
+{
+	if (stream->status != ST_OK)
+		return false;
+	stream_formats[stream->format].row(stream, cells);
+	stream->rows++;
+	if (stream->lines.failed || (!stream->hold && stream->lines.length >= WRITE_BYTES))
+		report_stream_flush(stream);
+	return stream->status == ST_OK;
+}
+
+enum status report_stream_end(struct report_stream *stream, const char *note, struct err *err)
+{
+	if (stream->status == ST_OK) {
+		stream_formats[stream->format].end(stream, note);
+		report_stream_flush(stream);
+	}
+	str_free(&stream->lines);
+	if (stream->status == ST_OK && fflush(stream->out))
+		stream->status = ST_IO;
+
+	switch (stream->status) {
+	case ST_OK:
+		return ST_OK;
+	case ST_NOMEM:
+		return err_nomem(err);
+	case ST_IO:
+		return err_set(err, ST_IO, "write: %s", strerror(errno));
+	default:
+		return err_set(err, stream->status, "text cannot be written a row at a time");
+	}
+}
+
+/* ---- views ----------------------------------------------------------------------------------- */
+
+/* One pass over a view, perhaps in several transactions. */
+struct view_pass {
+	const struct report_view *view;
+	struct prof_db *db;
+	const struct report_render_params *params;
+	FILE *out;
+	int64_t limit;
+	struct arena arena; /* columns and one row of cells */
+	struct report_column *columns;
+	struct report_cell *cells;
+	int column_count, key_column; /* -1: counted */
+	struct report_stream stream;
+	int64_t at; /* the key after the last row's, or the rows read */
+	bool cut;   /* the limit ended it */
+	bool live;  /* the file is being written */
+};
+
+static enum status pass_begin(struct view_pass *pass, const struct prof_query *query,
+			      struct err *err)
+{
+	enum status status =
+		report__columns(query, &pass->arena, &pass->columns, &pass->column_count, err);
+
+	if (status != ST_OK)
+		return status;
+	pass->cells = arena_alloc(&pass->arena, (size_t)pass->column_count, sizeof(*pass->cells));
+	if (!pass->cells)
+		return err_nomem(err);
+	pass->key_column = -1;
+	for (int i = 0; pass->view->key && i < pass->column_count; i++)
+		if (!strcmp(pass->columns[i].name, pass->view->key))
+			pass->key_column = i;
+	report_stream_begin(&pass->stream, pass->view->name, pass->columns, pass->column_count,
+			    pass->params, pass->out);
+	/* Whoever reads our output may be slow, and a snapshot must not wait for that. */
+	pass->stream.hold = pass->live;
+	return ST_OK;
+}
+
+static bool pass_row(struct view_pass *pass, const struct prof_query *query)
+{
+	for (int i = 0; i < pass->column_count; i++)
+		report__cell(query, i, &pass->cells[i]);
+	pass->at = pass->key_column < 0 ? pass->at + 1 : pass->cells[pass->key_column].integer + 1;
+	return report_stream_row(&pass->stream, pass->cells);
+}
+
+/* Read on: on a live file a slice only. *@more: there may be further ones. */
+static enum status pass_slice(struct view_pass *pass, bool *more, struct err *err)
+{
+	struct prof_query *query;
+	enum status status = prof_query_open(&query, pass->db, pass->view->sql_from, err);
+	int64_t count = 0;
+
+	*more = false;
+	if (status != ST_OK)
+		return status;
+	prof_query_int(query, ":at", pass->at);
+	if (!pass->columns)
+		status = pass_begin(pass, query, err);
+	while (prof_query_next(query, &status, err)) {
+		pass->cut = pass->limit > 0 && pass->stream.rows >= pass->limit;
+		if (pass->cut || !pass_row(pass, query))
+			break;
+		*more = pass->live && ++count == SLICE_ROWS;
+		if (*more)
+			break;
+	}
+	prof_query_close(query);
+	if (pass->columns)
+		report_stream_flush(&pass->stream);
+	return status;
+}
+
+bool report__is_live(struct prof_db *db)
+{
+	return prof_db_state(db) != PROF_COMPLETE && prof_db_writer_alive(db);
+}
+
+static enum status pass_end(struct view_pass *pass, struct err *err)
+{
+	char sentence[REPORT_UNFINISHED_SIZE];
+	const char *unfinished = report__unfinished(pass->db, sentence);
+	const char *cut = pass->cut ? "cut by the limit" : NULL;
+	struct str note = {0};
+	enum status status;
+
+	str_addf(&note, "%s%s%s", cut ? cut : "", cut && unfinished ? "\n" : "",
+		 unfinished ? unfinished : "");
+	status = report_stream_end(&pass->stream, note.length ? str_peek(&note) : NULL, err);
+	if (note.failed)
+		status = err_nomem(err);
+	str_free(&note);
+	return status;
+}
+
+enum status report_view_stream(const struct report_view *view, struct prof_db *db,
+			       const struct report_render_params *params, int64_t limit, FILE *out,
+			       struct err *err)
+{
+	struct view_pass pass = {
+		.view = view, .db = db, .params = params, .out = out, .limit = limit};
+	enum status status = ST_OK, ended;
+	bool more = true;
+
+	if (arena_init(&pass.arena, 0))
+		return err_nomem(err);
+	pass.live = report__is_live(db);
+	while (status == ST_OK && more)
+		status = pass_slice(&pass, &more, err);
+
+	if (pass.columns) {
+		ended = pass_end(&pass, status == ST_OK ? err : NULL);
+		if (status == ST_OK)
+			status = ended;
+	}
+	arena_fini(&pass.arena);
+	return status;
+}
+
+/* ---- recordings that did not come to their end ----------------------------------------------- */
+
+const char *report__unfinished(struct prof_db *db, char out[REPORT_UNFINISHED_SIZE])
+{
+	char failure[ERR_TEXT_SIZE], repaired[64];
+
+	if (prof_db_state(db) == PROF_COMPLETE &&
+	    !prof_db_meta(db, "repaired", repaired, sizeof(repaired)))
+		return NULL;
+	if (prof_db_meta(db, "failure", failure, sizeof(failure))) {
+		snprintf(out, REPORT_UNFINISHED_SIZE,
+			 "Recording failed (%.500s): what came after is missing.", failure);
+		return out;
+	}
+	if (prof_db_state(db) != PROF_COMPLETE && prof_db_writer_alive(db))
+		return "The run is still being recorded: there will be more.";
+	return "The run was killed: what it had not yet written is missing.";
+}
+
+/* ---- whole tables ---------------------------------------------------------------------------- */
 
 static enum status render_stream(const struct report_table *table,
 				 const struct report_render_params *params, FILE *out,
