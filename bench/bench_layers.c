@@ -19,7 +19,7 @@
 #include "common/pool.h"
 #include "common/str.h"
 #include "trainer/layers/compute.h"
-#include "trainer/models/model_values.h"
+#include "trainer/models/model_weights.h"
 
 #define ROUNDS     15
 #define ROUNDS_MAX 999

@@ -23,7 +23,7 @@
 #include "common/mem.h"
 #include "model/applications/application.h"
 #include "trainer/kernels/kernel_watch.h"
-#include "trainer/models/model_values.h"
+#include "trainer/models/model_weights.h"
 #include "trainer/models/stage.h"
 
 #define SAMPLES_MAX 20000

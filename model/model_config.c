@@ -93,7 +93,8 @@ static const cJSON *config_dtype_name(const cJSON *node)
 						"name");
 }
 
-const char *model_config_dtype(const cJSON *node)
+/* The name that a "dtype" says: a text's own or its policy object's; NULL: it says none. */
+static const char *config_dtype_text(const cJSON *node)
 {
 	return cJSON_GetStringValue(config_dtype_name(node));
 }
@@ -338,7 +339,7 @@ void model__read_activation(const struct json_at *config, enum model_activation 
 enum model_policy model__read_policy(const struct json_at *config)
 {
 	const cJSON *node = cJSON_GetObjectItemCaseSensitive(config->node, "dtype");
-	const char *name = model_config_dtype(node);
+	const char *name = config_dtype_text(node);
 
 	if (!name)
 		return MODEL_POLICY_OPEN;

@@ -36,9 +36,6 @@ enum status model_config_check(const struct json_at *at, const struct model_opti
 			       size_t count, const struct model_option *more, size_t more_count,
 			       struct err *err);
 
-/* The name that a "dtype" says: a text's own or its policy object's; NULL: it says none. */
-const char *model_config_dtype(const cJSON *node);
-
 /* Like json_fail(), with the status ST_UNSUPPORTED. Does not ask whether @err, which may be NULL,
  * has a failure; model_config_limit() neither, whose status is ST_LIMIT. */
 enum status model_config_unsupported(const struct json_at *at, struct err *err, const char *format,

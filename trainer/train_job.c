@@ -16,10 +16,10 @@
 #include "common/mem.h"
 #include "popvision/popvision.h"
 #include "trainer/models/model_weights.h"
-#include "trainer/train_data.h"
+#include "trainer/train_plan.h"
 #include "trainer/train_health.h"
-#include "trainer/train_replica.h"
-#include "trainer/train_summary.h"
+#include "trainer/train_session.h"
+#include "trainer/train_screen.h"
 #include "trainer/train_tensors.h"
 #include "trainer/train_values.h"
 

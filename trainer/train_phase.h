@@ -9,7 +9,7 @@
 #define TRAIN_PHASE_H
 
 #include "trainer/callbacks/callback.h"
-#include "trainer/learn/metric_run.h"
+#include "trainer/learn/measure_run.h"
 #include "trainer/train_screen.h"
 #include "trainer/train_session.h"
 
@@ -43,9 +43,6 @@ void train_phase_free(struct train_phase *phase); /* accepts NULL */
 
 /* Means begin anew. */
 void train_phase_begin(struct train_phase *phase);
-
-/* The results of the execution that has just ended: rows, means and figures. */
-void train_phase_gather(struct train_phase *phase);
 
 /* Items that the batch of @step (of the present execution) has on @replica. */
 int64_t train_phase_items(const struct train_phase *phase, int64_t step, int64_t replica);

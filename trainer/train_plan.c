@@ -1,13 +1,37 @@
 /*
- * What `ipu-plan model` asks of the trainer.
- *
- * Threading: none. Ownership: sets and callbacks are closed again before an answer is given.
+ * What planning asks of the side that trains. No state.
  */
 #include "trainer/train_plan.h"
 
-#include "trainer/train_data.h"
+#include <string.h>
+
 #include "trainer/train_job.h"
 #include "trainer/train_tensors.h"
+
+struct run_data train_data_of(const struct dataset *train, const struct dataset *test)
+{
+	struct run_data data = {
+		.train_items = train->count,
+		.test_items = test->count,
+		.item = {.ndim = train->ndim},
+		.train = dataset_targets(train),
+		.test = dataset_targets(test),
+	};
+
+	memcpy(data.item.dim, train->shape, sizeof(train->shape));
+	return data;
+}
+
+struct dataset_params train_data_params(const struct run_file *run)
+{
+	return (struct dataset_params){
+		.name = run->data.name,
+		.path = run->data.path,
+		.limit = run->data.limit,
+		.one_hot = run->data.one_hot,
+		.resize = {run->data.resize[0], run->data.resize[1]},
+	};
+}
 
 static enum status describe(struct run_data *out, const struct run_file *run, struct err *err)
 {

@@ -5,6 +5,7 @@
 #ifndef TRAIN_RECORD_H
 #define TRAIN_RECORD_H
 
+#include "ipu/compile/ipu_trace.h"
 #include "trainer/train_session.h"
 
 /* Facts, layers, operations, tracks and call sites: once, before the first execution. */
@@ -34,5 +35,20 @@ enum status train_record_execution(struct train_session *session, int64_t start_
 /* @execution, @step IPS_NULL: a metric of the epoch. */
 enum status train_record_metric(struct train_session *session, enum ips_mode mode, int64_t epoch,
 				int64_t execution, int64_t step, const char *name, double value);
+
+/* ---- between the files that write rows ------------------------------------------------------- */
+
+/* IPU @ipu of a replica, counted over all replicas; IPS_NULL without a device. */
+int64_t train__global_ipu(const struct train_session *session, int replica, int ipu);
+
+/* The first worker of a replica speaks for it. */
+struct train_worker *train__first_worker(struct train_session *session, int replica);
+
+/* The device's memory: variables and their tiles, each tile's categories, liveness. */
+enum status train__append_memory(const struct train_session *session);
+
+/* The bubble of pipeline run @run. */
+enum status train__append_bubble(const struct train_worker *worker, int64_t run,
+				 enum ips_clock clock, const struct plan_bubble *bubble);
 
 #endif /* TRAIN_RECORD_H */

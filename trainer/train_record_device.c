@@ -1,8 +1,366 @@
 /*
- * The device's lanes and stage timings: its timeline of one pipeline run, replayed where each run
- * of an execution stands on the device's clock. By the main thread.
+ * The device's part of a recording: its timeline, its execution trace and its memory.
+ *
+ * Threading: the main thread's. The timeline is a plan, written ahead of the workers.
  */
-#include "trainer/train_record_internal.h"
+#include "trainer/train_record.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/mem.h"
+
+#define ROWS 512 /* that are handed over at once */
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+/* Rows of one table that wait to be handed over. */
+struct rows {
+	struct ips_recording *recording;
+	enum ips_table table;
+	size_t size, count;
+	unsigned char *items; /* ROWS of @size */
+	int failed;
+};
+
+static void rows_hand_over(struct rows *rows)
+{
+	if (rows->count > 0)
+		rows->failed |= ips_append(rows->recording, rows->table, rows->items, rows->count);
+	rows->count = 0;
+}
+
+static void rows_add(struct rows *rows, const void *row)
+{
+	if (rows->count == ROWS)
+		rows_hand_over(rows);
+	memcpy(rows->items + rows->count * rows->size, row, rows->size);
+	rows->count++;
+}
+
+/* ---- variables ------------------------------------------------------------------------------- */
+
+/* "(32, 128)", as Keras prints it. */
+static const char *shape_text(const struct ipu_tensor *tensor, struct arena *arena)
+{
+	const char *text = "(";
+
+	for (int d = 0; d < tensor->ndim && text; d++)
+		text = arena_printf(arena, "%s%s%lld", text, d > 0 ? ", " : "",
+				    (long long)tensor->dim[d]);
+	return !text ? NULL : arena_printf(arena, "%s%s", text, tensor->ndim == 1 ? ",)" : ")");
+}
+
+static int add_variable(struct rows *rows, const struct ipu_variable *variable, int64_t id,
+			struct arena *arena)
+{
+	const struct ipu_tensor *tensor = variable->tensor;
+	const struct ips_variable row = {
+		.variable_id = id,
+		.variable = variable->name,
+		.layer = variable->layer,
+		.kind = variable->kind,
+		.shape = !tensor ? NULL : shape_text(tensor, arena),
+		.dtype = !tensor ? NULL : ipu_dtype_name(tensor->dtype),
+		.bytes = variable->bytes,
+		.ipu = variable->ipu,
+		.always_live = variable->always_live,
+		.first_program_step = variable->always_live ? IPS_NULL : variable->first_step,
+		.last_program_step = variable->always_live ? IPS_NULL : variable->last_step,
+	};
+
+	if (tensor && !row.shape)
+		return -1;
+	rows_add(rows, &row);
+	return 0;
+}
+
+static void add_variable_tiles(struct rows *rows, const struct ipu_variable *variable, int64_t id)
+{
+	for (int i = 0; i < variable->run_count; i++) {
+		const struct ipu_tile_run *run = &variable->runs[i];
+		const struct ips_variable_tile row = {id, variable->ipu, run->tile, run->bytes,
+						      run->tiles - 1};
+
+		rows_add(rows, &row);
+	}
+}
+
+/* ---- tiles ----------------------------------------------------------------------------------- */
+
+/* Tiles that have the same of a category in a region are one row. */
+static void extend(struct rows *rows, struct ips_tile_memory *row, int64_t tile, int64_t bytes,
+		   int64_t capacity)
+{
+	if (row->bytes == bytes && row->capacity == capacity) {
+		row->more_tiles++;
+		return;
+	}
+	if (row->bytes > 0)
+		rows_add(rows, row);
+	row->tile = tile;
+	row->bytes = bytes;
+	row->capacity = capacity;
+	row->more_tiles = 0;
+}
+
+static void add_tiles(struct rows *rows, const struct ipu_memory *memory, int ipu)
+{
+	struct ips_tile_memory row[IPU_MEMORY_CATEGORIES][IPU_MEMORY_REGIONS] = {{{0}}};
+	int64_t bytes[IPU_MEMORY_CATEGORIES][IPU_MEMORY_REGIONS];
+
+	for (int c = 0; c < IPU_MEMORY_CATEGORIES; c++) {
+		for (int r = 0; r < IPU_MEMORY_REGIONS; r++) {
+			row[c][r].ipu = ipu;
+			row[c][r].category = ipu_memory_category_name((enum ipu_memory_category)c);
+			row[c][r].region = ipu_memory_region_name((enum ipu_memory_region)r);
+		}
+	}
+	for (int64_t tile = 0; tile < memory->tiles; tile++) {
+		ipu_memory_regions(memory, ipu, tile, bytes);
+		for (int c = 0; c < IPU_MEMORY_CATEGORIES; c++)
+			for (int r = 0; r < IPU_MEMORY_REGIONS; r++)
+				extend(rows, &row[c][r], tile, bytes[c][r],
+				       ipu_memory_tile_limit(memory, tile));
+	}
+	for (int c = 0; c < IPU_MEMORY_CATEGORIES; c++)
+		for (int r = 0; r < IPU_MEMORY_REGIONS; r++)
+			if (row[c][r].bytes > 0)
+				rows_add(rows, &row[c][r]);
+}
+
+/* ---- steps ----------------------------------------------------------------------------------- */
+
+/* After the last step there is what always lives. */
+static void add_steps(struct rows *rows, const struct ipu_memory_ipu *of, int ipu)
+{
+	struct ips_liveness row = {.ipu = ipu, .always_live_bytes = of->always_live_bytes};
+
+	for (int s = 0; s < of->step_count; s++) {
+		row.program_step = s;
+		row.program_id = of->steps[s].program;
+		row.not_always_live_bytes = of->steps[s].not_always_live_bytes;
+		rows_add(rows, &row);
+	}
+	row.program_step = of->step_count;
+	row.program_id = IPS_NULL;
+	row.not_always_live_bytes = 0;
+	rows_add(rows, &row);
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static int append_all(const struct ipu_memory *memory, struct rows rows[4])
+{
+	struct arena shapes;
+	int failed = 0;
+
+	if (arena_init(&shapes, 0) != 0)
+		return -1;
+	for (int v = 0; v < memory->variable_count && failed == 0; v++) {
+		failed = add_variable(&rows[0], &memory->variables[v], v, &shapes);
+		add_variable_tiles(&rows[1], &memory->variables[v], v);
+	}
+	for (int i = 0; i < memory->ipu_count; i++) {
+		add_tiles(&rows[2], memory, i);
+		add_steps(&rows[3], &memory->ipus[i], i);
+	}
+	for (int i = 0; i < 4; i++) {
+		rows_hand_over(&rows[i]);
+		failed |= rows[i].failed;
+	}
+	arena_fini(&shapes);
+	return failed;
+}
+
+enum status train__append_memory(const struct train_session *session)
+{
+	struct rows rows[4] = {
+		{.table = IPS_TABLE_variable, .size = sizeof(struct ips_variable)},
+		{.table = IPS_TABLE_variable_tile, .size = sizeof(struct ips_variable_tile)},
+		{.table = IPS_TABLE_tile_memory, .size = sizeof(struct ips_tile_memory)},
+		{.table = IPS_TABLE_liveness, .size = sizeof(struct ips_liveness)},
+	};
+	int failed = 0;
+
+	if (!session->device)
+		return ST_OK;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		rows[i].recording = session->recording;
+		rows[i].items = mem_calloc(ROWS, rows[i].size);
+		failed |= !rows[i].items;
+	}
+	if (failed == 0)
+		failed = append_all(session->device->memory, rows);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		mem_free(rows[i].items);
+	return failed == 0 ? ST_OK : ST_FAILED;
+}
+
+/* ---- the steps of a mode --------------------------------------------------------------------- */
+
+struct trace {
+	const struct train_session *session;
+	int64_t trace_id;
+	int64_t ipu, steps; /* of the present IPU, so far */
+	int failed;
+};
+
+/* Each part of a mode's pipeline run is a trace. */
+static int64_t part_trace(enum ips_mode mode, int part)
+{
+	return (int64_t)mode * IPU_TRACE_PARTS + part;
+}
+
+/* @step: all but what is the trace's. */
+static void append_step(struct trace *trace, struct ips_device_step *step)
+{
+	if (step->ipu != trace->ipu)
+		trace->steps = 0;
+	trace->ipu = step->ipu;
+	step->trace_id = trace->trace_id;
+	step->trace_step = trace->steps++;
+	trace->failed |= ips_append_device_step(trace->session->recording, step);
+}
+
+static double balance(double mean_cycles, int64_t tiles, int64_t cycles, int64_t all_tiles)
+{
+	return cycles > 0 ? mean_cycles * (double)tiles / ((double)cycles * (double)all_tiles)
+			  : NAN;
+}
+
+static int64_t or_null(int64_t value)
+{
+	return value < 0 ? IPS_NULL : value;
+}
+
+static int append_trace_step(void *user, const struct ipu_trace_step *from)
+{
+	struct trace *trace = user;
+	const struct plan_device *device = trace->session->device;
+	const bool leaf = from->program >= 0;
+	const char phase[2] = {from->phase, '\0'};
+	struct ips_device_step step = {
+		.ipu = from->ipu,
+		.stage = or_null(from->stage),
+		.phase = from->phase ? phase : NULL,
+		.microbatch = or_null(from->microbatch),
+		.program_id = or_null(from->program),
+		.type = ipu_program_type_name(from->type),
+		.name = leaf ? device->executable->programs[from->program].name : NULL,
+		.operation = from->node < 0 ? NULL : device->graph.nodes[from->node].op.name,
+		.start_cycle = from->start_cycle,
+		.cycles = from->cycles,
+		.cycles_overlapped = or_null(from->overlapped),
+		.active_tiles = or_null(from->tiles),
+		.tile_balance = NAN,
+		.active_tile_balance = NAN,
+		.bytes_in = from->bytes_in,
+		.bytes_out = from->bytes_out,
+	};
+
+	if (from->type == IPU_ON_TILE_EXECUTE) {
+		step.tile_balance =
+			balance(from->mean_cycles, from->tiles, from->cycles, device->target.tiles);
+		step.active_tile_balance =
+			balance(from->mean_cycles, from->tiles, from->cycles, from->tiles);
+	}
+	append_step(trace, &step);
+	return trace->failed;
+}
+
+static int append_part(const struct train_session *session, int number,
+		       const struct ipu_trace_part *part, const char *name)
+{
+	struct trace trace = {.session = session,
+			      .trace_id = part_trace(session->execution.mode, number),
+			      .ipu = -1};
+	const struct ips_device_trace row = {
+		.trace_id = trace.trace_id,
+		.clock_hz = session->device->target.clock_hz,
+		.name = name,
+	};
+
+	trace.failed = ips_append_device_trace(session->recording, &row);
+	if (trace.failed == 0)
+		ipu_trace_part(session->device->executable, session->execution.timeline, part,
+			       append_trace_step, &trace);
+	return trace.failed;
+}
+
+static enum status append_traces(const struct train_session *session)
+{
+	static const char *const modes[TRAIN_MODES] = {
+		[IPS_TRAIN] = "train", [IPS_EVALUATE] = "evaluate", [IPS_PREDICT] = "predict"};
+	const enum ips_mode mode = session->execution.mode;
+	const struct train_program *program = &session->program[mode];
+	int failed = 0;
+
+	for (int i = 0; i < program->trace_part_count; i++) {
+		const struct ipu_trace_part *part = &program->trace_part[i];
+		char name[32];
+
+		snprintf(name, sizeof(name), "%s%s", modes[mode],
+			 part->repeats > 1                                ? "/Main"
+			 : part->first_step > 0                           ? "/RampDown"
+			 : part->end_step < program->schedule->time_steps ? "/RampUp"
+									  : "");
+		failed |= append_part(session, i, part, name);
+	}
+	return failed == 0 ? ST_OK : ST_FAILED;
+}
+
+/* ---- its runs -------------------------------------------------------------------------------- */
+
+static int append_repeats(struct train_worker *worker, int64_t run, int64_t start_cycle, int number)
+{
+	struct train_session *session = worker->session;
+	const enum ips_mode mode = session->execution.mode;
+	const struct ipu_trace_part *part = &session->program[mode].trace_part[number];
+	const struct ips_keys keys = train_record_keys(worker, 0, 0, run, 0);
+	int failed = 0;
+
+	for (int64_t i = 0; i < part->repeats && failed == 0; i++) {
+		const int64_t first = i * part->microbatches;
+		const struct ips_device_run row = {
+			.trace_id = part_trace(mode, number),
+			.mode = keys.mode,
+			.epoch = keys.epoch,
+			.execution = keys.execution,
+			.weight_update = keys.weight_update,
+			.first_step = keys.step + first,
+			.first_microbatch = first,
+			.replica = keys.replica,
+			.first_ipu = train__global_ipu(session, worker->replica->number, 0),
+			.start_cycle = start_cycle + part->start_cycle + i * part->cycles,
+		};
+
+		failed = ips_append_device_run(session->recording, &row);
+	}
+	return failed;
+}
+
+/* Pipeline run @run of the present execution into the execution trace, from @start_cycle on the
+ * device's clock; the steps of its mode once, before the first such row. By the main thread. */
+static enum status append_device_run(struct train_worker *worker, int64_t run, int64_t start_cycle)
+{
+	struct train_session *session = worker->session;
+	struct train_program *program = &session->program[session->execution.mode];
+	int failed = 0;
+
+	if (program->trace_part_count == 0) {
+		program->trace_part_count = ipu_trace_parts(program->trace_part, program->schedule,
+							    session->execution.timeline);
+		if (append_traces(session) != ST_OK)
+			return ST_FAILED;
+	}
+	for (int i = 0; i < program->trace_part_count && failed == 0; i++)
+		failed = append_repeats(worker, run, start_cycle, i);
+	return failed == 0 ? ST_OK : ST_FAILED;
+}
+
+/* ---- the timeline ---------------------------------------------------------------------------- */
 
 struct replay {
 	struct train_worker *worker;
@@ -169,7 +527,7 @@ static enum status record_device_run(struct train_worker *worker, int64_t run)
 		return ST_OK;
 	replay.target = &session->device->target;
 	replay.origin = session->execution.start_cycle + run * timeline->cycles;
-	if (traced && train__append_device_run(worker, run, replay.origin) != ST_OK)
+	if (traced && append_device_run(worker, run, replay.origin) != ST_OK)
 		return ST_FAILED;
 	while (ipu_walk_next(&walk)) {
 		if (walk.event)

@@ -3,15 +3,14 @@
  *
  * Ownership: the session's; a replica that was made in part can be let go too.
  */
-#include "trainer/train_replica.h"
+#include "trainer/train_session.h"
 
 #include <math.h>
 
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "trainer/learn/optimizer_run.h"
-#include "trainer/learn/regularizer.h"
-#include "trainer/models/model_values.h"
+#include "trainer/models/model_weights.h"
 
 #define RING_LEAST 4 /* gradients between two stages, so that one may be ahead of the other */
 

@@ -1,19 +1,56 @@
 /*
  * What a Keras user sees while training: the model's summary, the pipeline stages, the compile
- * progress bar, a line per epoch. A terminal redraws; anything else gets one line per epoch. What
- * ipu-monitor is told of the progress goes the same way, also where the screen is silent.
+ * progress bar, a line per epoch. A terminal redraws; anything else gets one line per epoch. What a
+ * run says of itself to ipu-monitor while it goes on (profiler/prof_announce.h) goes the same way,
+ * also where the screen is silent.
+ *
+ * The main thread's, which looks at the workers often enough. An announcement that cannot be made
+ * changes nothing; a zeroed struct tells nobody.
  */
 #ifndef TRAIN_SCREEN_H
 #define TRAIN_SCREEN_H
 
+#include <ipuscope/profiler.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
 #include "model/model.h"
 #include "model/run/run_rules.h"
-#include "trainer/train_announce.h"
-#include "trainer/train_figures.h"
+#include "profiler/prof_announce.h"
+
+/* ---- figures --------------------------------------------------------------------------------- */
+
+/* The first is the loss. Means over what has been done; NaN before anything has. */
+struct train_figures {
+	int count;
+	const char **names; /* "loss", "accuracy" */
+	double *values;
+};
+
+/* ---- announcements --------------------------------------------------------------------------- */
+
+struct plan_device;
+
+struct train_announce {
+	struct prof_announce *out;
+	struct report_progress progress;
+	double utilisation[IPS_PREDICT + 1]; /* by enum ips_mode; 0 until it is compiled */
+};
+
+/* Attach to the IPUs of @layout, of which there are some. @command may be NULL, @directory "": no
+ * report. A failure's text is worth a warning; ST_NOTFOUND is not. */
+enum status train_announce_open(struct train_announce *announce, const struct run_file *run,
+				const struct run_layout *layout, const char *command,
+				const char *directory, struct err *err);
+void train_announce_close(struct train_announce *announce); /* accepts one that is not open */
+
+/* How busy the device will be: the share of an execution, its fixed host time included, in which
+ * its IPUs compute or exchange. */
+void train_announce_device(struct train_announce *announce, const struct plan_device *device,
+			   const struct run_layout *layout);
+
+/* ---- lines of the screen --------------------------------------------------------------------- */
 
 struct train_screen {
 	FILE *out; /* NULL: silent */
@@ -48,5 +85,13 @@ void train_screen_end(struct train_screen *screen, double device_step_ns);
 
 /* "loss: 0.1234 - accuracy: nan" */
 void train_screen_figures(FILE *out, const struct train_figures *figures);
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+/* @batch: of the input layer; 0: (None, ...). */
+void train_summary_model(FILE *out, const struct model *model, int64_t batch);
+
+/* Layers and the stages they are in; nothing without a pipeline. */
+void train_summary_stages(FILE *out, const struct model *model, const struct run_layout *layout);
 
 #endif /* TRAIN_SCREEN_H */

@@ -12,10 +12,8 @@
 #include "model/layers/layer.h"
 #include "trainer/train_health.h"
 #include "trainer/train_outfeed.h"
-#include "trainer/train_record_internal.h"
-#include "trainer/train_replica.h"
+#include "trainer/train_record.h"
 #include "trainer/train_tensors.h"
-#include "trainer/train_worker.h"
 
 /* ---- what is compiled ------------------------------------------------------------------------ */
 

@@ -26,11 +26,10 @@
 #include "outfeed/outfeed.h"
 #include "trainer/data/dataset_feed.h"
 #include "trainer/learn/classes.h"
-#include "trainer/learn/metric_run.h"
+#include "trainer/learn/measure_run.h"
 #include "trainer/learn/optimizer_run.h"
 #include "trainer/models/stage.h"
-#include "trainer/train_figures.h"
-#include "trainer/train_signal.h"
+#include "trainer/train_screen.h"
 #include "trainer/train_stop.h"
 
 /* Works of a stage, as spans name them. */
@@ -240,5 +239,31 @@ void train_session_free(struct train_session *session); /* accepts NULL */
 
 /* The device, where there is one, has memory for it. */
 bool train_session_fits(const struct train_session *session);
+
+/* ---- replicas -------------------------------------------------------------------------------- */
+
+/* session->replica[number], zeroed before; with Keras's initial weights. */
+enum status train_replica_init(struct train_session *session, int number, struct err *err);
+void train_replica_fini(const struct train_session *session, struct train_replica *replica);
+
+/* After any change of @replica's weights but a worker's update: layers that compute in half read a
+ * rounded copy. No worker may be at work. */
+void train_replica_round(const struct train_session *session, struct train_replica *replica);
+
+/* Pipeline runs of the execution that all workers of @replica have done but for the update: their
+ * intervals are there. */
+int64_t train_replica_runs_done(const struct train_session *session, int replica);
+
+/* What one will take, before any is made: schedules and what is compiled must be there. INFINITY:
+ * beyond what can be counted. */
+double train_replica_bytes(const struct train_session *session);
+
+/* ---- workers --------------------------------------------------------------------------------- */
+
+/* The worker of one simulated IPU runs the stages placed on it, micro-batch by micro-batch, in the
+ * order that the schedule gives. */
+
+/* The thread's function; @argument is the struct train_worker. Ends when session->stop is set. */
+void *train_worker_main(void *argument);
 
 #endif /* TRAIN_SESSION_H */

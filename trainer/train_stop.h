@@ -1,9 +1,14 @@
 /*
- * What signals ask of a run under way; how an interrupt, or a rule of health.stop, ends a training
- * execution before its last pipeline run.
+ * How workers wait for one another, and how a run ends early.
  *
- * The leading worker decides before each run whether all workers do it or none. The device's rows
- * are written ahead of the workers by the main thread, so no run that has them is left out.
+ * A signal is a number that only grows, and threads that wait for it: how micro-batches are handed
+ * over. A waiter looks for a few microseconds before it sleeps, since a neighbour stage is seldom
+ * late by more; on one processor it sleeps at once.
+ *
+ * What the system's signals ask of a run under way: an interrupt, or a rule of health.stop, ends a
+ * training execution before its last pipeline run. The leading worker decides before each run
+ * whether all workers do it or none. The device's rows are written ahead of the workers by the main
+ * thread, so no run that has them is left out.
  */
 #ifndef TRAIN_STOP_H
 #define TRAIN_STOP_H
@@ -13,7 +18,25 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "trainer/train_signal.h"
+/* ---- numbers that grow ----------------------------------------------------------------------- */
+
+struct train_signal {
+	_Atomic int64_t value;
+	_Atomic int waiters;
+	pthread_mutex_t lock;
+	pthread_cond_t raised;
+	unsigned looks; /* how often to look before sleeping */
+};
+
+void train_signal_init(struct train_signal *signal, bool may_spin);
+void train_signal_fini(struct train_signal *signal);
+void train_signal_set(struct train_signal *signal, int64_t value); /* wakes all who wait for less */
+void train_signal_wait(struct train_signal *signal, int64_t value); /* until it is at least that */
+
+/* The same for at most @ms; false: not reached. */
+bool train_signal_wait_ms(struct train_signal *signal, int64_t value, int ms);
+
+/* ---- stopping -------------------------------------------------------------------------------- */
 
 /* Stop as soon as all workers can: safe in a signal handler. */
 void train_interrupt(void);

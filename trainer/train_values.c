@@ -1,10 +1,23 @@
 /*
  * Values of outfeed queues given to callbacks: which queues are wanted, and when their values are
- * taken, finished and let go.
+ * taken, finished and let go. The thread of asynchronous callbacks looks for steps that all
+ * replicas have done, takes their values, and calls batch_end.
  */
 #include "trainer/train_values.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/mem.h"
 #include "trainer/train_outfeed.h"
+
+#define WAIT_LEAST_NS  1000000
+#define WAIT_MOST_NS   50000000
+#define WAIT_VALUES_NS 1000000
+
+/* ---- values ---------------------------------------------------------------------------------- */
 
 bool train_values_running(const struct run_file *run)
 {
@@ -41,8 +54,10 @@ static void show(void *user, const struct outfeed_value *value)
 	callbacks_outfeed(user, &sent);
 }
 
-bool train_values_take(struct train_session *session, const struct callbacks *callbacks,
-		       bool running)
+/* Show @callbacks (NULL: nobody) what has arrived; while workers enqueue (@running) at most one
+ * enqueue of each queue, so that none waits for another. false: there was nothing. */
+static bool values_take(struct train_session *session, const struct callbacks *callbacks,
+			bool running)
 {
 	return session->values != TRAIN_VALUES_NONE &&
 	       train_outfeed_next(session, running, callbacks ? show : NULL, (void *)callbacks);
@@ -50,13 +65,14 @@ bool train_values_take(struct train_session *session, const struct callbacks *ca
 
 void train_values_finish(struct train_session *session, const struct callbacks *callbacks)
 {
-	while (train_values_take(session, callbacks, false))
+	while (values_take(session, callbacks, false))
 		;
 	if (session->values == TRAIN_VALUES_EXECUTION)
 		train_outfeed_restart(session);
 }
 
-void train_values_let_go(struct train_session *session)
+/* There is no thread to take values while an execution runs: nobody waits for one. */
+static void values_let_go(struct train_session *session)
 {
 	if (session->values == TRAIN_VALUES_RUNNING)
 		train_outfeed_abandon(session);
@@ -66,4 +82,144 @@ void train_values_begin_epoch(struct train_session *session)
 {
 	if (session->values == TRAIN_VALUES_EPOCH)
 		train_outfeed_restart(session);
+}
+
+/* ---- asynchronous callbacks ------------------------------------------------------------------ */
+
+struct train_async {
+	struct train_phase *phase;
+	const struct callbacks *callbacks;
+	const struct callback_host *host;
+	struct ips_log *logs;
+	double *values;
+	int64_t called; /* steps of the execution */
+	_Atomic bool ended;
+	bool started;
+	pthread_t thread;
+	struct err err; /* the first failure */
+};
+
+static void call_step(struct train_async *async, int64_t step)
+{
+	const struct train_figures *figures = &async->phase->measure->figures;
+	const struct train_session *session = async->phase->session;
+	const struct ips_logs logs = {async->logs, figures->count};
+
+	for (int r = 0; r < session->layout->replicas && async->err.status == ST_OK; r++) {
+		struct err err = {ST_OK, ""};
+
+		train_phase_step(async->phase, step, r, async->values);
+		for (int i = 0; i < figures->count; i++)
+			async->logs[i] = (struct ips_log){figures->names[i], async->values[i]};
+		if (callbacks_batch_end(async->callbacks, async->host, CALLBACK_RUNNING,
+					async->phase->mode, session->execution.first_step + step,
+					&logs, &err) != ST_OK)
+			async->err = err;
+	}
+}
+
+/* After a failure nobody is called any more, but workers must not wait for ever. */
+static bool take_values(struct train_async *async)
+{
+	return values_take(async->phase->session,
+			   async->err.status == ST_OK ? async->callbacks : NULL, true);
+}
+
+/* Workers may be waiting for room in a queue; for the results of a step nobody does. */
+static int64_t longer(const struct train_async *async, int64_t wait_ns)
+{
+	const int64_t most = async->phase->session->values == TRAIN_VALUES_RUNNING ? WAIT_VALUES_NS
+										   : WAIT_MOST_NS;
+
+	return wait_ns < most / 2 ? 2 * wait_ns : most;
+}
+
+static void *async_main(void *argument)
+{
+	struct train_async *async = argument;
+	int64_t wait_ns = WAIT_LEAST_NS;
+
+	for (;;) {
+		/* In this order: all that was done before the end is seen after it. */
+		const bool ended = atomic_load_explicit(&async->ended, memory_order_acquire);
+		const struct timespec pause = {0, wait_ns};
+		bool any = take_values(async);
+
+		if (async->called < train_phase_steps_done(async->phase)) {
+			call_step(async, async->called++);
+			any = true;
+		}
+		if (any) {
+			wait_ns = WAIT_LEAST_NS;
+		} else if (ended) {
+			return NULL;
+		} else {
+			nanosleep(&pause, NULL);
+			wait_ns = longer(async, wait_ns);
+		}
+	}
+}
+
+/* The execution is laid out, the workers still rest. */
+static void async_start(void *user)
+{
+	struct train_async *async = user;
+	int failed;
+
+	async->called = 0;
+	atomic_store(&async->ended, false);
+	failed = pthread_create(&async->thread, NULL, async_main, async);
+	async->started = failed == 0;
+	if (failed != 0)
+		values_let_go(async->phase->session);
+	if (failed != 0 && async->err.status == ST_OK)
+		err_set(&async->err, ST_FAILED, "asynchronous callbacks: cannot start a thread: %s",
+			strerror(failed));
+}
+
+enum status train_async_new(struct train_async **out, struct train_phase *phase,
+			    const struct callbacks *callbacks, const struct callback_host *host,
+			    struct err *err)
+{
+	struct train_async *async = mem_calloc(1, sizeof(*async));
+	const size_t count = (size_t)phase->measure->figures.count;
+
+	*out = NULL;
+	if (!async)
+		return err_nomem(err);
+	async->phase = phase;
+	async->callbacks = callbacks;
+	async->host = host;
+	async->logs = mem_calloc(count, sizeof(*async->logs));
+	async->values = mem_calloc(count, sizeof(*async->values));
+	if (!async->logs || !async->values) {
+		train_async_free(async);
+		return err_nomem(err);
+	}
+	phase->planned = async_start;
+	phase->user = async;
+	*out = async;
+	return ST_OK;
+}
+
+enum status train_async_join(struct train_async *async, struct err *err)
+{
+	atomic_store_explicit(&async->ended, true, memory_order_release);
+	if (async->started)
+		pthread_join(async->thread, NULL);
+	async->started = false;
+	if (async->err.status == ST_OK)
+		return ST_OK;
+	if (err)
+		*err = async->err;
+	return async->err.status;
+}
+
+void train_async_free(struct train_async *async)
+{
+	if (!async)
+		return;
+	mem_free(async->logs);
+	mem_free(async->values);
+	mem_free(async);
 }

@@ -2,20 +2,17 @@
  * A worker's works: forward, backward and weight update of a stage for one micro-batch, each
  * recorded and timed, and the loop of an execution that runs them in the schedule's order.
  */
-#include "trainer/train_worker.h"
+#include "trainer/train_session.h"
 
 #include <string.h>
 
 #include "common/clock.h"
-#include "trainer/learn/loss_run.h"
-#include "trainer/learn/metric_run.h"
+#include "trainer/learn/measure_run.h"
 #include "trainer/learn/optimizer_run.h"
-#include "trainer/learn/regularizer.h"
-#include "trainer/models/model_values.h"
-#include "trainer/train_accumulate.h"
+#include "trainer/models/model_weights.h"
+#include "trainer/train_reduce.h"
 #include "trainer/train_outfeed.h"
 #include "trainer/train_record.h"
-#include "trainer/train_tree.h"
 
 /* One work in hand. */
 struct work {

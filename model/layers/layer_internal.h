@@ -93,10 +93,6 @@ typedef void (*layer_product)(const struct layer_lowering *lowering, enum ipu_pa
 void layer__lower_product(struct layer_lowering *lowering, const char *part, layer_product product);
 
 int64_t layer__activation_work(enum model_activation activation); /* operations per element */
-/* The device's operation of an activation, forward or backward, over the layer's output. False for
- * linear. @reads and @writes are the operation's. */
-bool layer__activation_op(const struct layer_lowering *lowering, struct layer_op *out,
-			  const char **part);
 
 /* ---- normalising layers ---------------------------------------------------------------------- */
 

@@ -124,12 +124,6 @@ void plan_figures_get(struct plan_figures *out, const struct plan_run *plan)
 	set_split(out, timeline, program->schedule->ipus);
 }
 
-double plan_figures_single_step_ms(const struct plan_figures *figures,
-				   const struct ipu_target *target)
-{
-	return figures->device_step_us / 1e3 + target->execution_host_ns / 1e6;
-}
-
 /* ---- the report to come ---------------------------------------------------------------------- */
 
 /* Bytes of the file, from dbstat over reports of the examples. */

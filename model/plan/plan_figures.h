@@ -36,11 +36,6 @@ struct plan_figures {
 
 void plan_figures_get(struct plan_figures *out, const struct plan_run *plan);
 
-/* What one Engine::run with a single step takes on the device's side, ms: for those who set no
- * steps_per_execution. */
-double plan_figures_single_step_ms(const struct plan_figures *figures,
-				   const struct ipu_target *target);
-
 #define PLAN_TRACED_EXECUTIONS 2 /* whose steps a report has, unless said otherwise */
 
 /*

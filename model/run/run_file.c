@@ -102,7 +102,8 @@ const char *run__key_last(const struct run_key *key)
 	return dot ? dot + 1 : key->path;
 }
 
-bool run__key_within(const struct run_key *key, const struct run_key *section)
+/* Is @key one of the section @section (NULL: the top level) itself, not of one within it? */
+static bool run_key_within(const struct run_key *key, const struct run_key *section)
 {
 	size_t length = section ? strlen(section->path) : 0;
 
@@ -176,7 +177,7 @@ enum status run__key_unknown(const struct json_at *at, const struct run_key *sec
 	if (run__renamed_text(at->key, text, sizeof(text)))
 		return json_fail(at, err, "%s", text);
 	for (int i = 0; i < count; i++)
-		if (run__key_within(&keys[i], section))
+		if (run_key_within(&keys[i], section))
 			names[within++] = run__key_last(&keys[i]);
 
 	near = str_nearest(at->key, names, within);
@@ -202,7 +203,7 @@ static void run_check_known(const struct json_at *at, const struct run_key *sect
 		bool known = false;
 
 		for (int i = 0; i < count && !known; i++)
-			known = run__key_within(&keys[i], section) &&
+			known = run_key_within(&keys[i], section) &&
 				!strcmp(run__key_last(&keys[i]), node->string);
 		if (!known)
 			run__key_unknown(&below, section, err);

@@ -18,7 +18,6 @@ const struct run_key *run__key_find(const char *path);
 const struct run_key *run__key_over(const char *path);
 
 /* Is @key one of the section @section (NULL: the top level) itself, not of one within it? */
-bool run__key_within(const struct run_key *key, const struct run_key *section);
 const char *run__key_last(const struct run_key *key); /* "epochs" of "fit.epochs" */
 
 /* The number of @word in the list @choices ("sum mean"), or -1. */

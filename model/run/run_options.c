@@ -36,14 +36,14 @@ enum status run__next_option(const struct run_words *in, int *at, struct run_opt
 	return ST_OK;
 }
 
-int run__option_count(const struct run_option *option)
+static int run_option_count(const struct run_option *option)
 {
 	return option->attached ? 1 : option->count;
 }
 
 const char *run__option_word(const struct run_words *in, const struct run_option *option, int index)
 {
-	if (index >= run__option_count(option))
+	if (index >= run_option_count(option))
 		return NULL;
 	return option->attached ? option->attached : in->argv[option->at + index];
 }
@@ -156,7 +156,7 @@ static enum status run_word_list(cJSON **out, const struct run_words *in,
 	cJSON *list = cJSON_CreateArray();
 	enum status status = list ? ST_OK : err_nomem(err);
 
-	for (int i = 0; i < run__option_count(option) && status == ST_OK; i++) {
+	for (int i = 0; i < run_option_count(option) && status == ST_OK; i++) {
 		const char *word = run__option_word(in, option, i);
 		cJSON *node;
 

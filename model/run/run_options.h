@@ -42,7 +42,6 @@ enum status run__option_check(const struct run_words *in, const struct run_optio
 /* Word @index of @option, the attached one included; NULL beyond the last. */
 const char *run__option_word(const struct run_words *in, const struct run_option *option,
 			     int index);
-int run__option_count(const struct run_option *option);
 
 /* Does a patch hold "$value" or "$values"? */
 enum run_takes run__takes(const cJSON *patch);

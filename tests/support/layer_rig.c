@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "trainer/models/model_values.h"
+#include "trainer/models/model_weights.h"
 
 static void *rig_memory(size_t bytes)
 {

@@ -7,7 +7,7 @@
 
 #include "common/mem.h"
 #include "model/applications/application.h"
-#include "trainer/models/model_values.h"
+#include "trainer/models/model_weights.h"
 
 /* Each with what is particular: long chains, residual blocks, joins, inverted residuals with
  * ReLU6, factors by channel. */

@@ -8,7 +8,7 @@
 #include "common/mem.h"
 #include "support/math.h"
 #include "support/model_texts.h"
-#include "trainer/models/model_values.h"
+#include "trainer/models/model_weights.h"
 #include "trainer/models/stage.h"
 
 #define STAGE_BATCH 3

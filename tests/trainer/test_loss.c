@@ -8,7 +8,7 @@
 
 #include "common/mem.h"
 #include "support/math.h"
-#include "trainer/learn/loss_run.h"
+#include "trainer/learn/measure_run.h"
 #include "trainer/models/stage.h"
 
 static enum status read_loss(struct loss *out, const char *text, struct err *err)

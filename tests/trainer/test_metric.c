@@ -9,7 +9,7 @@
 
 #include "common/mem.h"
 #include "support/math.h"
-#include "trainer/learn/metric_run.h"
+#include "trainer/learn/measure_run.h"
 
 #define DENSE(units)                                                                               \
 	"[{\"class_name\": \"Dense\", \"config\": {\"name\": \"out\", \"units\": " units "}}]"

@@ -8,7 +8,7 @@
 
 #include "common/mem.h"
 #include "support/math.h"
-#include "trainer/models/model_values.h"
+#include "trainer/models/model_weights.h"
 
 #define COUNT 40000
 

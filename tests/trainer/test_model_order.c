@@ -6,7 +6,6 @@
 
 #include "common/mem.h"
 #include "support/model_texts.h"
-#include "trainer/models/model_values.h"
 #include "trainer/models/model_weights.h"
 
 static const struct model_shape input = {.ndim = 1, .dim = {6}};

@@ -2,7 +2,7 @@
  * Dtype policies: what Keras 2 and 3 write and what follows the global one, which parameters are
  * rounded, and what passes read.
  */
-#include "trainer/models/model_values.h"
+#include "trainer/models/model_weights.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -15,7 +15,6 @@
 #include "common/mem.h"
 #include "support/model_texts.h"
 #include "trainer/data/npz.h"
-#include "trainer/models/model_values.h"
 
 static const struct model_shape input = {.ndim = 1, .dim = {6}};
 

@@ -14,9 +14,9 @@
 #include "model/learn/loss.h"
 #include "model/learn/optimizer.h"
 #include "trainer/kernels/kernel_vector.h"
-#include "trainer/learn/loss_run.h"
+#include "trainer/learn/measure_run.h"
 #include "trainer/learn/optimizer_run.h"
-#include "trainer/models/model_values.h"
+#include "trainer/models/model_weights.h"
 #include "trainer/models/stage.h"
 
 #define STEPS      20

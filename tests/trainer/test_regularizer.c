@@ -1,7 +1,7 @@
 /*
  * Regularisation: penalties and gradients by hand, frozen parameters, and the same bytes anywhere.
  */
-#include "trainer/learn/regularizer.h"
+#include "trainer/learn/optimizer_run.h"
 
 #include <math.h>
 #include <string.h>

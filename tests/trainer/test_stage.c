@@ -10,8 +10,8 @@
 #include "common/mem.h"
 #include "support/math.h"
 #include "model/learn/loss.h"
-#include "trainer/learn/loss_run.h"
-#include "trainer/models/model_values.h"
+#include "trainer/learn/measure_run.h"
+#include "trainer/models/model_weights.h"
 
 #define BATCH       5
 #define MOST_STAGES 8

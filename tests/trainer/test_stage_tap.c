@@ -9,7 +9,7 @@
 #include "common/mem.h"
 #include "support/graph_pipe.h"
 #include "support/network.h"
-#include "trainer/models/model_values.h"
+#include "trainer/models/model_weights.h"
 #include "trainer/models/stage_internal.h"
 
 #define STAGES      4

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "support/support.h"
-#include "trainer/train_accumulate.h"
+#include "trainer/train_reduce.h"
 
 #define COUNT 37
 #define STEPS 9

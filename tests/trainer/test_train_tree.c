@@ -6,7 +6,7 @@
 #include "common/mem.h"
 #include "common/rng.h"
 #include "support/support.h"
-#include "trainer/train_tree.h"
+#include "trainer/train_reduce.h"
 
 #define MOST   33
 #define COUNT  1500 /* elements: several blocks, and a part of one */

@@ -1,9 +1,10 @@
 /*
- * See dataset_feed.h.
+ * Batches: the order in which they take items, a permutation per pass keyed by (seed, pass); their
+ * floats, gathered out of a data set; and the feed, which makes them ahead.
  *
- * Locking: one mutex guards the order and what the places of the ring hold. Batches are gathered
- * and copied without it: a place belongs to the feeding thread while it is empty, and to the takers
- * while it is not.
+ * Threading: an order belongs to one thread at a time, a data set is only read. Of a feed one mutex
+ * guards the order and what the places of the ring hold. Batches are gathered and copied without
+ * it: a place belongs to the feeding thread while it is empty, and to the takers while it is not.
  */
 #include "trainer/data/dataset_feed.h"
 
@@ -12,6 +13,191 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
+#include "common/rng.h"
+#include "trainer/data/dataset.h"
+#include "trainer/data/dataset_internal.h"
+#include "trainer/kernels/kernel_clones.h"
+
+/* ---- order ----------------------------------------------------------------------------------- */
+
+enum status dataset_order_new(struct dataset_order **out, const struct dataset_order_params *params,
+			      struct err *err)
+{
+	const int64_t count = params->count, batch = params->batch, shuffle = params->shuffle;
+	struct dataset_order *order;
+
+	*out = NULL;
+	if (count < 1 || count > UINT32_MAX || batch < 1 || batch > count || shuffle < -1)
+		return err_set(err, ST_INVALID, "batches of %lld from %lld items cannot be ordered",
+			       (long long)batch, (long long)count);
+
+	order = mem_calloc(1, sizeof(*order));
+	if (!order)
+		return err_nomem(err);
+	for (int i = 0; i < 2; i++) {
+		order->items[i] = mem_calloc((size_t)count, sizeof(*order->items[i]));
+		order->pass[i] = -1;
+	}
+	/* A buffer beyond the set holds all of it. */
+	order->shuffle = shuffle >= count ? -1 : shuffle;
+	if (order->shuffle > 0)
+		order->buffer = mem_calloc((size_t)shuffle, sizeof(*order->buffer));
+	if (!order->items[0] || !order->items[1] || (order->shuffle > 0 && !order->buffer)) {
+		dataset_order_free(order);
+		return err_nomem(err);
+	}
+	order->count = count;
+	order->batch = batch;
+	order->batches = count / batch + (params->partial && count % batch);
+	order->seed = params->seed;
+	*out = order;
+	return ST_OK;
+}
+
+void dataset_order_free(struct dataset_order *order)
+{
+	if (!order)
+		return;
+	mem_free(order->items[0]);
+	mem_free(order->items[1]);
+	mem_free(order->buffer);
+	mem_free(order);
+}
+
+/* tf.data's rule: the buffer is filled in order; each output is drawn from it, and the next input
+ * takes its place. */
+static void order_through_buffer(struct dataset_order *order, uint32_t *items, struct rng *rng)
+{
+	uint32_t *buffer = order->buffer;
+	uint32_t held = (uint32_t)order->shuffle, next = held;
+
+	for (uint32_t i = 0; i < held; i++)
+		buffer[i] = i;
+	for (int64_t i = 0; i < order->count; i++) {
+		uint32_t taken = rng_below(rng, held);
+
+		items[i] = buffer[taken];
+		if (next < order->count)
+			buffer[taken] = next++;
+		else
+			buffer[taken] = buffer[--held];
+	}
+}
+
+static const uint32_t *order_pass(struct dataset_order *order, int64_t pass)
+{
+	uint32_t *items = order->items[pass & 1];
+	struct rng rng;
+
+	if (order->pass[pass & 1] == pass)
+		return items;
+	order->pass[pass & 1] = pass;
+	rng_init(&rng, order->seed, rng_stream("data.order"), (uint64_t)pass, 0);
+	if (order->shuffle > 0) {
+		order_through_buffer(order, items, &rng);
+		return items;
+	}
+	for (int64_t i = 0; i < order->count; i++)
+		items[i] = (uint32_t)i;
+	if (order->shuffle < 0)
+		rng_shuffle(&rng, items, (size_t)order->count);
+	return items;
+}
+
+int64_t dataset_order_size(const struct dataset_order *order, int64_t number)
+{
+	int64_t left = order->count - number % order->batches * order->batch;
+
+	return min(left, order->batch);
+}
+
+const uint32_t *dataset_order_batch(struct dataset_order *order, int64_t number, int64_t *count)
+{
+	assert(number >= 0);
+	*count = dataset_order_size(order, number);
+	return order_pass(order, number / order->batches) + number % order->batches * order->batch;
+}
+
+/* ---- floats ---------------------------------------------------------------------------------- */
+
+struct target_kind dataset_targets(const struct dataset *dataset)
+{
+	if (dataset->classes && !dataset->one_hot)
+		return (struct target_kind){.classes = dataset->classes};
+	return (struct target_kind){.width = dataset->classes ? dataset->classes : dataset->width};
+}
+
+size_t dataset_item_floats(const struct dataset *dataset)
+{
+	size_t floats = 1;
+
+	for (int i = 0; i < dataset->ndim; i++)
+		floats *= (size_t)dataset->shape[i];
+	return floats;
+}
+
+/*
+ * value / 255, rounded once. With 1 / 255 = 257 / 65536 + 1 / (255 x 65536) the first product is
+ * exact (at most 16 bits) and the sum's only rounding that counts is the last: a test compares all
+ * 256 values with the division, which takes several times as long.
+ */
+KERNEL_CLONES static void gather_bytes(const uint8_t *restrict from, size_t count,
+				       float *restrict to)
+{
+	for (size_t i = 0; i < count; i++) {
+		float value = (float)from[i];
+
+		to[i] = value * DATASET_BYTE_HIGH + value * DATASET_BYTE_LOW;
+	}
+}
+
+static void gather_item(const struct dataset *dataset, size_t item, size_t stored, float *to)
+{
+	const uint8_t *bytes = dataset->bytes ? dataset->bytes + item * stored : NULL;
+	const float *floats = dataset->floats ? dataset->floats + item * stored : NULL;
+
+	if (dataset->resize && bytes)
+		dataset__resize_bytes(dataset->resize, bytes, to);
+	else if (dataset->resize)
+		dataset__resize_floats(dataset->resize, floats, to);
+	else if (bytes)
+		gather_bytes(bytes, stored, to);
+	else
+		memcpy(to, floats, stored * sizeof(*to));
+}
+
+void dataset_gather_inputs(const struct dataset *dataset, const uint32_t *items, int64_t count,
+			   float *inputs)
+{
+	size_t floats = dataset_item_floats(dataset), stored = dataset__stored_floats(dataset);
+
+	for (int64_t i = 0; i < count; i++) {
+		assert(items[i] < dataset->count);
+		gather_item(dataset, items[i], stored, inputs + (size_t)i * floats);
+	}
+}
+
+void dataset_gather_targets(const struct dataset *dataset, const uint32_t *items, int64_t count,
+			    int32_t *classes, float *values)
+{
+	size_t width = (size_t)dataset_targets(dataset).width;
+
+	for (int64_t i = 0; i < count; i++) {
+		assert(items[i] < dataset->count);
+		if (!width) {
+			classes[i] = dataset->labels[items[i]];
+		} else if (dataset->one_hot) {
+			memset(values + (size_t)i * width, 0, width * sizeof(*values));
+			values[(size_t)i * width + (size_t)dataset->labels[items[i]]] = 1.0f;
+		} else {
+			memcpy(values + (size_t)i * width, dataset->values + items[i] * width,
+			       width * sizeof(*values));
+		}
+	}
+}
+
+/* ---- the feed -------------------------------------------------------------------------------- */
 
 enum feed_part {
 	FEED_INPUTS = 1,

@@ -89,6 +89,32 @@ void dataset__stream_close(struct dataset_stream *stream);
 enum status dataset__stream_read(struct dataset_stream *stream, void *out, size_t size, size_t *got,
 				 struct err *err);
 
+/* ---- zip archives in memory, read member by member ------------------------------------------- */
+
+/* Set name, bytes and length; dataset__zip_open() sets the rest to the directory's first entry. */
+struct dataset_zip {
+	const char *name; /* for messages */
+	const uint8_t *bytes;
+	size_t length;
+	size_t at, left; /* of the directory: where the next entry is, and bytes from there on */
+	uint32_t entry, entries;
+};
+
+struct dataset_zip_member {
+	const char *name; /* in the archive's bytes, not ended by 0; NULL: there is no more */
+	size_t name_length;
+	uint32_t flags, method, crc, packed, unpacked, local;
+};
+
+enum status dataset__zip_open(struct dataset_zip *zip, struct err *err);
+enum status dataset__zip_next(struct dataset_zip *zip, struct dataset_zip_member *out,
+			      struct err *err);
+
+/* A stream over @member's bytes; @name is for messages and borrowed. */
+enum status dataset__zip_member_open(const struct dataset_zip *zip,
+				     const struct dataset_zip_member *member, const char *name,
+				     struct dataset_stream *out, struct err *err);
+
 /* ---- formats --------------------------------------------------------------------------------- */
 
 /* An IDX file in memory, gzipped or not, of @ndim dimensions. */
@@ -193,7 +219,7 @@ void dataset__resize_floats(const struct dataset_resize *resize, const float *fr
 /* Floats of a stored item. */
 size_t dataset__stored_floats(const struct dataset *set);
 
-/* value / 255, rounded once: see dataset_gather.c. */
+/* value / 255, rounded once: see dataset_feed.c. */
 #define DATASET_BYTE_HIGH (257.0f / 65536.0f)
 #define DATASET_BYTE_LOW  (1.0f / (255.0f * 65536.0f))
 
@@ -203,9 +229,5 @@ void dataset__resize_free(struct dataset_resize *resize); /* accepts NULL */
 
 #define DATASET_DIGIT_SIDE  28
 #define DATASET_DIGIT_BYTES (DATASET_DIGIT_SIDE * DATASET_DIGIT_SIDE)
-
-/* Image @number of @part (0: training, 1: test); returns its label. Thread safe, the same bytes
- * always. */
-uint8_t dataset__digit(int part, uint32_t number, uint8_t out[DATASET_DIGIT_BYTES]);
 
 #endif /* DATASET_INTERNAL_H */

@@ -1,16 +1,316 @@
 /*
- * NumPy's .npz: a zip archive of .npy arrays. Each member is unpacked to the size its .npy header
- * states, and no further.
+ * NumPy's .npz: a zip archive of .npy arrays. Each member, stored or deflated, is unpacked to the
+ * size its .npy header states, and no further.
  *
- * Threading: none. Source: NumPy's format description.
+ * The central directory at the file's end says where members lie and how long they are; the local
+ * headers are believed for the length of their names alone. Every offset is checked against the
+ * file before use. An .npy begins with magic, version, length, then a Python dictionary such as
+ * {'descr': '<f4', 'fortran_order': False, 'shape': (60000, 28, 28), }.
+ *
+ * Threading: none. Sources: PKWARE's APPNOTE.TXT; NumPy's format description (numpy.lib.format).
  */
-#include "trainer/data/dataset_zip.h"
+#include "trainer/data/dataset_internal.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "common/fs.h"
 #include "common/mem.h"
+#include "common/str.h"
+
+#define ZIP_END_SIZE     22
+#define ZIP_COMMENT_MOST 65535
+#define ZIP_ENTRY_SIZE   46
+#define ZIP_LOCAL_SIZE   30
+#define ZIP_BEYOND       0xffffffffu /* the number stands in a zip64 record */
+#define NPY_HEADER_MOST  4096
+
+/* ---- zip ------------------------------------------------------------------------------------- */
+
+static uint32_t zip_u16(const uint8_t *at)
+{
+	return (uint32_t)at[0] | (uint32_t)at[1] << 8;
+}
+
+static uint32_t zip_u32(const uint8_t *at)
+{
+	return zip_u16(at) | zip_u16(at + 2) << 16;
+}
+
+/* The record at the end, behind which only a comment of the length it states may come. */
+static const uint8_t *zip_find_end(const struct dataset_zip *zip)
+{
+	size_t least = 0;
+
+	if (zip->length < ZIP_END_SIZE)
+		return NULL;
+	if (zip->length > ZIP_END_SIZE + ZIP_COMMENT_MOST)
+		least = zip->length - ZIP_END_SIZE - ZIP_COMMENT_MOST;
+	for (size_t at = zip->length - ZIP_END_SIZE + 1; at-- > least;)
+		if (!memcmp(zip->bytes + at, "PK\5\6", 4) &&
+		    at + ZIP_END_SIZE + zip_u16(zip->bytes + at + 20) == zip->length)
+			return zip->bytes + at;
+	return NULL;
+}
+
+enum status dataset__zip_open(struct dataset_zip *zip, struct err *err)
+{
+	const uint8_t *end = zip_find_end(zip);
+	size_t directory, size;
+
+	if (!end && zip->length >= 4 && !memcmp(zip->bytes, "PK\3\4", 4))
+		return err_set(err, ST_FORMAT,
+			       "%s: is truncated: the directory at a zip file's end is missing",
+			       zip->name);
+	if (!end)
+		return err_set(err, ST_FORMAT, "%s: is not an .npz (zip) file", zip->name);
+	if (zip_u32(end + 16) == ZIP_BEYOND || zip_u32(end + 12) == ZIP_BEYOND ||
+	    zip_u16(end + 10) == 0xffff)
+		return err_set(err, ST_UNSUPPORTED,
+			       "%s: is a zip64 archive (4 GiB or more), which is not read",
+			       zip->name);
+	if (zip_u16(end + 4) || zip_u16(end + 6) || zip_u16(end + 8) != zip_u16(end + 10))
+		return err_set(err, ST_UNSUPPORTED, "%s: is a zip archive of several parts",
+			       zip->name);
+
+	directory = zip_u32(end + 16);
+	size = zip_u32(end + 12);
+	if (directory > zip->length || size > zip->length - directory ||
+	    directory + size > (size_t)(end - zip->bytes))
+		return err_set(err, ST_FORMAT,
+			       "%s: is damaged: its directory lies outside of the file", zip->name);
+	zip->at = directory;
+	zip->left = size;
+	zip->entry = 0;
+	zip->entries = zip_u16(end + 10);
+	return ST_OK;
+}
+
+static enum status zip_damaged(const struct dataset_zip *zip, struct err *err)
+{
+	return err_set(err, ST_FORMAT, "%s: is damaged: entry %u of its directory", zip->name,
+		       zip->entry);
+}
+
+enum status dataset__zip_next(struct dataset_zip *zip, struct dataset_zip_member *out,
+			      struct err *err)
+{
+	const uint8_t *at = zip->bytes + zip->at;
+	size_t size;
+
+	*out = (struct dataset_zip_member){0};
+	if (zip->entry == zip->entries)
+		return ST_OK;
+	if (zip->left < ZIP_ENTRY_SIZE || memcmp(at, "PK\1\2", 4) != 0)
+		return zip_damaged(zip, err);
+	*out = (struct dataset_zip_member){
+		.name = (const char *)at + ZIP_ENTRY_SIZE,
+		.name_length = zip_u16(at + 28),
+		.flags = zip_u16(at + 8),
+		.method = zip_u16(at + 10),
+		.crc = zip_u32(at + 16),
+		.packed = zip_u32(at + 20),
+		.unpacked = zip_u32(at + 24),
+		.local = zip_u32(at + 42),
+	};
+	size = ZIP_ENTRY_SIZE + out->name_length + zip_u16(at + 30) + zip_u16(at + 32);
+	if (zip->left < size) {
+		out->name = NULL;
+		return zip_damaged(zip, err);
+	}
+	zip->at += size;
+	zip->left -= size;
+	zip->entry++;
+	return ST_OK;
+}
+
+enum status dataset__zip_member_open(const struct dataset_zip *zip,
+				     const struct dataset_zip_member *member, const char *name,
+				     struct dataset_stream *out, struct err *err)
+{
+	const uint8_t *local = zip->bytes + member->local;
+	size_t left, skip;
+	enum status status;
+
+	if (member->packed == ZIP_BEYOND || member->unpacked == ZIP_BEYOND ||
+	    member->local == ZIP_BEYOND)
+		return err_set(err, ST_UNSUPPORTED, "%s: is a zip64 member, which is not read",
+			       name);
+	if (member->flags & 1)
+		return err_set(err, ST_UNSUPPORTED, "%s: is encrypted", name);
+	if (member->method != 0 && member->method != 8)
+		return err_set(err, ST_UNSUPPORTED,
+			       "%s: is packed by method %u; only stored (0) and deflated (8) are "
+			       "read",
+			       name, member->method);
+	if (member->local > zip->length || zip->length - member->local < ZIP_LOCAL_SIZE ||
+	    memcmp(local, "PK\3\4", 4) != 0)
+		return err_set(err, ST_FORMAT,
+			       "%s: is damaged: its header is not where the "
+			       "directory says",
+			       name);
+	left = zip->length - member->local;
+	skip = ZIP_LOCAL_SIZE + zip_u16(local + 26) + zip_u16(local + 28);
+	if (skip > left || member->packed > left - skip)
+		return err_set(err, ST_FORMAT,
+			       "%s: is truncated: its data lies beyond the file's end", name);
+	status = dataset__stream_open(out, name, member->method ? DATASET_DEFLATE : DATASET_STORED,
+				      local + skip, member->packed, err);
+	out->sums = status == ST_OK;
+	return status;
+}
+
+/* ---- the header of an .npy ------------------------------------------------------------------- */
+
+/* Where the value of @key begins in the dictionary; NULL: it is not there. */
+static const char *npy_value(const char *text, const char *key)
+{
+	const char *at = strstr(text, key);
+
+	if (!at)
+		return NULL;
+	at += strlen(key);
+	at += strspn(at, " ");
+	if (*at++ != ':')
+		return NULL;
+	return at + strspn(at, " ");
+}
+
+/* "(60000, 28, 28)", "(60000,)"; false: malformed. *@ndim may be more than @out holds. */
+static bool npy_shape(const char *at, struct dataset_array *out, int *ndim)
+{
+	*ndim = 0;
+	if (*at++ != '(')
+		return false;
+	for (;;) {
+		int64_t value = 0;
+
+		at += strspn(at, " ");
+		if (*at == ')')
+			return true;
+		if (*at < '0' || *at > '9')
+			return false;
+		for (; *at >= '0' && *at <= '9'; at++) {
+			if (value > DATASET_ARRAY_LIMIT)
+				return false;
+			value = value * 10 + (*at - '0');
+		}
+		if (*ndim < (int)ARRAY_LEN(out->dim))
+			out->dim[*ndim] = value;
+		++*ndim;
+		at += strspn(at, " ");
+		if (*at == ',')
+			at++;
+		else if (*at != ')')
+			return false;
+	}
+}
+
+/* "'<f4'": the byte order, then one of the types. */
+static enum status npy_type(const char *descr, const char *name, struct dataset_array *out,
+			    struct err *err)
+{
+	int shown = (int)strcspn(descr, ",}");
+
+	if (descr[0] != '\'' || !descr[1])
+		return err_set(err, ST_UNSUPPORTED,
+			       "%s: holds %.*s: records are not read, give x and y arrays of their "
+			       "own",
+			       name, shown, descr);
+	for (int type = 0; type < DATASET_TYPES; type++) {
+		const char *known = dataset__type_name((enum dataset_type)type);
+
+		if (!str_starts_with(descr + 2, known) || descr[4] != '\'')
+			continue;
+		out->type = (enum dataset_type)type;
+		if (descr[1] == '<' || descr[1] == '|')
+			return ST_OK;
+		return err_set(err, ST_UNSUPPORTED,
+			       "%s: holds %.*s, which is not little-endian: astype('<%s') changes "
+			       "that",
+			       name, shown, descr, known);
+	}
+	return err_set(err, ST_UNSUPPORTED,
+		       "%s: holds %.*s; bool, whole numbers of 1 to 8 bytes and floats of 2, 4 and "
+		       "8 are read: astype('float32') makes such",
+		       name, shown, descr);
+}
+
+static enum status npy_dictionary(const char *text, const char *name, struct dataset_array *out,
+				  struct err *err)
+{
+	const char *descr = npy_value(text, "'descr'"), *shape = npy_value(text, "'shape'");
+	const char *fortran = npy_value(text, "'fortran_order'");
+	enum status status;
+	int ndim;
+
+	if (!descr || !shape || !fortran)
+		return err_set(err, ST_FORMAT,
+			       "%s: its .npy header lacks descr, shape or fortran_order", name);
+	status = npy_type(descr, name, out, err);
+	if (status != ST_OK)
+		return status;
+	if (!npy_shape(shape, out, &ndim))
+		return err_set(err, ST_FORMAT, "%s: its shape is malformed", name);
+	/* The two orders of a vector are the same. */
+	if (!str_starts_with(fortran, "False") && ndim != 1)
+		return err_set(err, ST_UNSUPPORTED,
+			       "%s: is in Fortran order; numpy.ascontiguousarray() changes that",
+			       name);
+	if (ndim < 1 || ndim > (int)ARRAY_LEN(out->dim))
+		return err_set(err, ST_FORMAT,
+			       "%s: has %d dimensions; from 1 (items) to %zu are read", name, ndim,
+			       ARRAY_LEN(out->dim));
+	out->ndim = ndim;
+	return ST_OK;
+}
+
+static enum status npy_take(struct dataset_stream *stream, void *out, size_t size, struct err *err)
+{
+	enum status status;
+	size_t got;
+
+	status = dataset__stream_read(stream, out, size, &got, err);
+	if (status == ST_OK && got < size)
+		status = err_set(err, ST_FORMAT, "%s: is truncated within its .npy header",
+				 stream->name);
+	return status;
+}
+
+enum status dataset__npy_header(struct dataset_stream *stream, struct dataset_array *out,
+				struct err *err)
+{
+	char text[NPY_HEADER_MOST + 1];
+	uint8_t head[12] = {0};
+	enum status status;
+	size_t length;
+
+	status = npy_take(stream, head, 8, err);
+	if (status != ST_OK)
+		return status;
+	if (memcmp(head, "\x93NUMPY", 6) != 0)
+		return err_set(err, ST_FORMAT, "%s: is not an .npy array", stream->name);
+	if (head[6] != 1 && head[6] != 2)
+		return err_set(err, ST_UNSUPPORTED, "%s: is of .npy version %d; 1 and 2 are read",
+			       stream->name, head[6]);
+	/* Version 1 has two bytes of length, version 2 four. */
+	status = npy_take(stream, head + 8, head[6] == 1 ? 2 : 4, err);
+	if (status != ST_OK)
+		return status;
+	length = (size_t)head[8] | (size_t)head[9] << 8 | (size_t)head[10] << 16 |
+		 (size_t)head[11] << 24;
+	if (length > NPY_HEADER_MOST)
+		return err_set(err, ST_LIMIT,
+			       "%s: its .npy header has %zu bytes, at most %d are read",
+			       stream->name, length, NPY_HEADER_MOST);
+	status = npy_take(stream, text, length, err);
+	if (status != ST_OK)
+		return status;
+	text[length] = '\0';
+	return npy_dictionary(text, stream->name, out, err);
+}
+
+/* ---- npz ------------------------------------------------------------------------------------- */
 
 /* The directory's entry for "@member.npy". */
 static enum status npz_find(struct dataset_zip *zip, const char *member,

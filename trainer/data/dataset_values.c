@@ -1,15 +1,178 @@
 /*
- * The types of values in files, and what becomes of them.
+ * Values in files: bytes that are stored, gzipped or deflated, unpacked as they are asked for; and
+ * what becomes of their types.
  *
- * Threading: none. Files are little-endian, values are put together byte by byte: any machine.
+ * Threading: a stream belongs to one thread. Ownership: the packed bytes are borrowed. Files are
+ * little-endian, values are put together byte by byte: any machine.
  */
 #include "trainer/data/dataset_internal.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
 #include "common/mem.h"
+
+/* ---- streams --------------------------------------------------------------------------------- */
+
+static voidpf dataset_zalloc(voidpf opaque, uInt count, uInt size)
+{
+	(void)opaque;
+	return mem_calloc(count, size);
+}
+
+static void dataset_zfree(voidpf opaque, voidpf p)
+{
+	(void)opaque;
+	mem_free(p);
+}
+
+enum status dataset__stream_open(struct dataset_stream *stream, const char *name,
+				 enum dataset_packing packing, const void *bytes, size_t length,
+				 struct err *err)
+{
+	/* zlib's words: 16 more for the gzip frame, below 0 for none. */
+	int window = packing == DATASET_GZIP ? 16 + MAX_WBITS : -MAX_WBITS;
+
+	*stream = (struct dataset_stream){
+		.name = name, .packing = packing, .in = bytes, .left = length};
+	if (packing == DATASET_STORED)
+		return ST_OK;
+
+	stream->inflate.zalloc = dataset_zalloc;
+	stream->inflate.zfree = dataset_zfree;
+	if (inflateInit2(&stream->inflate, window) != Z_OK) {
+		stream->packing = DATASET_STORED; /* nothing to close */
+		return err_nomem(err);
+	}
+	return ST_OK;
+}
+
+void dataset__stream_close(struct dataset_stream *stream)
+{
+	if (stream->packing != DATASET_STORED)
+		inflateEnd(&stream->inflate);
+	stream->packing = DATASET_STORED;
+}
+
+static enum status dataset_stream_inflate(struct dataset_stream *stream, uint8_t *out, size_t size,
+					  size_t *got, struct err *err)
+{
+	z_stream *z = &stream->inflate;
+
+	while (*got < size && !stream->ended) {
+		uInt in = stream->left < UINT_MAX ? (uInt)stream->left : UINT_MAX;
+		uInt room = size - *got < UINT_MAX ? (uInt)(size - *got) : UINT_MAX;
+		int code;
+
+		/* zlib only reads what next_in points to. */
+		z->next_in = (Bytef *)(uintptr_t)stream->in;
+		z->avail_in = in;
+		z->next_out = out + *got;
+		z->avail_out = room;
+		code = inflate(z, Z_NO_FLUSH);
+		stream->in += in - z->avail_in;
+		stream->left -= in - z->avail_in;
+		*got += room - z->avail_out;
+
+		if (code == Z_STREAM_END)
+			stream->ended = true;
+		else if (code == Z_MEM_ERROR)
+			return err_nomem(err);
+		else if (code == Z_BUF_ERROR || (code == Z_OK && !stream->left && *got < size))
+			return err_set(err, ST_FORMAT,
+				       "%s: is truncated: its packed data ends early",
+				       stream->name);
+		else if (code != Z_OK)
+			return err_set(err, ST_FORMAT, "%s: its packed data is damaged (%s)",
+				       stream->name, z->msg ? z->msg : "zlib");
+	}
+	return ST_OK;
+}
+
+enum status dataset__stream_read(struct dataset_stream *stream, void *out, size_t size, size_t *got,
+				 struct err *err)
+{
+	enum status status = ST_OK;
+
+	*got = 0;
+	if (stream->packing != DATASET_STORED) {
+		status = dataset_stream_inflate(stream, out, size, got, err);
+	} else {
+		*got = size < stream->left ? size : stream->left;
+		memcpy(out, stream->in, *got);
+		stream->in += *got;
+		stream->left -= *got;
+	}
+	if (status == ST_OK && stream->sums)
+		stream->crc = crc32_z(stream->crc, out, *got);
+	return status;
+}
+
+/* ---- arrays ---------------------------------------------------------------------------------- */
+
+/* Bytes that the rest of @stream can unpack to at most: deflate packs 1032 to 1 and no better. */
+static uint64_t dataset_stream_most(const struct dataset_stream *stream)
+{
+	return stream->packing == DATASET_STORED ? stream->left
+						 : ((uint64_t)stream->left + 64) * 1032;
+}
+
+static enum status dataset_array_alloc(struct dataset_array *array,
+				       const struct dataset_stream *stream, size_t *bytes,
+				       struct err *err)
+{
+	int64_t size = (int64_t)dataset__type_size(array->type), count = 1;
+
+	for (int i = 0; i < array->ndim; i++) {
+		if (array->dim[i] < 1)
+			return err_set(err, ST_FORMAT, "%s: is empty: dimension %d is %lld",
+				       stream->name, i, (long long)array->dim[i]);
+		if (array->dim[i] > DATASET_ARRAY_LIMIT / size / count)
+			return err_set(err, ST_LIMIT, "%s: would hold more than %lld bytes",
+				       stream->name, (long long)DATASET_ARRAY_LIMIT);
+		count *= array->dim[i];
+	}
+	if ((uint64_t)(count * size) > dataset_stream_most(stream))
+		return err_set(err, ST_FORMAT,
+			       "%s: is truncated: %zu bytes cannot hold %lld values", stream->name,
+			       stream->left, (long long)count);
+	array->bytes = mem_alloc((size_t)(count * size));
+	if (!array->bytes)
+		return err_nomem(err);
+	*bytes = (size_t)(count * size);
+	return ST_OK;
+}
+
+enum status dataset__array_read(struct dataset_array *array, struct dataset_stream *stream,
+				struct err *err)
+{
+	size_t wanted = 0, got = 0, more = 0, size = dataset__type_size(array->type);
+	enum status status;
+	uint8_t rest;
+
+	status = dataset_array_alloc(array, stream, &wanted, err);
+	if (status != ST_OK)
+		return status;
+	status = dataset__stream_read(stream, array->bytes, wanted, &got, err);
+	if (status == ST_OK && got < wanted)
+		status = err_set(err, ST_FORMAT, "%s: is truncated: %zu of %zu values are there",
+				 stream->name, got / size, wanted / size);
+	/* Reading on also brings the checksum at a gzip file's end to be checked. */
+	if (status == ST_OK)
+		status = dataset__stream_read(stream, &rest, 1, &more, err);
+	if (status == ST_OK && (more || stream->left))
+		status = err_set(err, ST_FORMAT, "%s: has more bytes after its %zu values",
+				 stream->name, wanted / size);
+	if (status != ST_OK) {
+		mem_free(array->bytes);
+		array->bytes = NULL;
+	}
+	return status;
+}
+
+/* ---- types ----------------------------------------------------------------------------------- */
 
 static const struct type_row {
 	const char *name;

@@ -12,7 +12,7 @@
 #include "common/fs.h"
 #include "common/mem.h"
 #include "common/minmax.h"
-#include "trainer/data/dataset_zip.h"
+#include "trainer/data/dataset_internal.h"
 
 #define NPZ_FILE_LIMIT ((size_t)4 << 30) /* bytes: where zip64 begins */
 #define NPZ_CHUNK      8192              /* bytes that are unpacked at a time */

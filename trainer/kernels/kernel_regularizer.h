@@ -1,6 +1,6 @@
 /*
  * Sums over weights and what they add to gradients. The formulas are told in
- * trainer/learn/regularizer.h.
+ * trainer/learn/optimizer_run.h.
  *
  * One thread each; nothing overlaps. Sums are taken in double, in an order that depends on @count
  * alone: the same bytes for every instruction set. NaN and infinities go through.

@@ -9,7 +9,7 @@
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "model/learn/metric.h"
-#include "trainer/learn/metric_run.h"
+#include "trainer/learn/measure_run.h"
 
 enum status class_counts_init(struct class_counts *out, int64_t classes, struct err *err)
 {

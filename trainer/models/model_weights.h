@@ -1,5 +1,8 @@
 /*
- * Weights in files: NumPy's .npz, one float32 array per variable, named as Keras names it
+ * The values of a model's parameters: those that Keras begins with, the rounded copy that layers
+ * which compute in half read, and weights in files.
+ *
+ * Files are NumPy's .npz, one float32 array per variable, named as Keras names it
  * ("Dense_128/kernel:0"). numpy.load() reads what is saved; what numpy.savez() and
  * savez_compressed() write of a Keras model's weights loads.
  */
@@ -8,7 +11,27 @@
 
 #include <stdint.h>
 
+#include "common/pool.h"
+#include "common/rng.h"
 #include "model/model.h"
+
+/* ---- in memory ------------------------------------------------------------------------------- */
+
+/* Draw @count values as @init says. */
+void model_init_fill(const struct model_init *init, float *values, size_t count, struct rng *rng);
+
+/* Keras's initial values (kernel: GlorotUniform, bias: zeros), keyed by (seed, layer name). */
+void model_init_weights(const struct model *model, float *weights, uint64_t seed);
+
+/*
+ * Write the parameters that are half, of layers @first_layer .. @first_layer + @layer_count - 1,
+ * into @halves, each value rounded to the nearest float16. Both blocks have the model's layout;
+ * what is not half is left alone. With @learning only those that learn: what an update has changed.
+ */
+void model_round_weights(const struct model *model, struct pool *pool, int first_layer,
+			 int layer_count, bool learning, const float *weights, float *halves);
+
+/* ---- in files -------------------------------------------------------------------------------- */
 
 /* Write all parameters, moving statistics included: whole or not at all. The same weights give the
  * same bytes. At most 4 GiB (ST_LIMIT). */

@@ -2,9 +2,8 @@
  * What the parts of a stage share: the plan, which says where each tensor and each gradient lies
  * and what each layer does in both directions.
  *
- * stage.c makes and frees stages, stage_border.c finds what flows between them, stage_plan.c plans
- * the forward pass, stage_plan_backward.c the gradients, stage_memory.c gives out offsets,
- * stage_run.c does the work. A plan is read-only once it is made; all of it lies in its arena.
+ * stage.c makes and frees stages, stage_plan.c plans them, stage_run.c does the work. A plan is
+ * read-only once it is made; all of it lies in its arena.
  */
 #ifndef STAGE_INTERNAL_H
 #define STAGE_INTERNAL_H
@@ -106,29 +105,6 @@ struct stage_plan {
 enum status stage__plan(struct stage_plan *plan, const struct stage_params *params,
 			struct err *err);
 void stage__plan_fini(struct stage_plan *plan);
-
-/* A new buffer in use from @first to @last; its index. Sizes beyond the limit stand as
- * STAGE_FLOATS, which the sums refuse. */
-int stage__buffer(struct stage_plan *plan, enum stage_area area, size_t floats, int first,
-		  int last);
-/* Floats of a batch of @each, rounded up to whole lines. */
-size_t stage__floats(const struct stage_plan *plan, size_t each);
-
-/* The layer that makes what comes out at @position: passing layers make nothing. */
-int stage__root(const struct model *model, int position);
-const struct model_shape *stage__shape(const struct model *model, int position);
-/* In the plan's arena, cleared; NULL: no memory. @count may be 0. */
-void *stage__alloc(struct stage_plan *plan, size_t count, size_t size);
-
-/* Find the layers that the model's output depends on. false: no memory. */
-bool stage__reached(struct stage_plan *plan);
-/* List what crosses the border before layer @border; its values are not set. false: no memory. */
-bool stage__border(struct stage_plan *plan, int border, struct stage_border *out);
-
-void stage__plan_backward(struct stage_plan *plan);
-
-/* Give offsets to the buffers of the slots and of the shared area. ST_LIMIT: too large. */
-enum status stage__place(struct stage_plan *plan);
 
 /* What a slot holds at present. */
 struct stage_micro {

@@ -1,15 +1,39 @@
 /*
- * The plan of a stage, as far as the forward pass goes: which tensors there are, which flow in and
- * out, what is fused or done in place, and what must be held for a backward pass.
+ * The plan of a stage: which tensors there are, which flow in and out, what is fused or done in
+ * place, what must be held for a backward pass, where each gradient lies and who writes or adds to
+ * it, and the offsets of all buffers.
  *
- * Layers that pass their input on make no tensor, so "who reads it" is always asked of tensors.
+ * Layers that pass their input on make no tensor, so "who reads it" is always asked of tensors. What
+ * flows between stages, and what the model's output depends on, is asked of the whole model, so that
+ * the stages on the two sides of a border agree.
+ *
+ * A tensor's gradient is written by its last reader and added to by those before it, in this order
+ * whatever the cut into stages: sums of floats depend on it.
+ *
+ * Buffers lie one after the other in a slot, by lifetime in the shared area. That is first fit by
+ * size: the largest buffer first, each at the lowest offset where none that is in use at the same
+ * time lies. Ties go by number, so that a plan is always the same. Quadratic in the buffers, of
+ * which there are a few per layer.
+ *
  * Threading: none. Ownership: all in the plan's arena.
  */
-#include "trainer/kernels/kernel_work.h"
+#include <stdlib.h>
+
 #include "common/minmax.h"
+#include "common/sorted.h"
+#include "trainer/kernels/kernel_work.h"
 #include "trainer/models/stage_internal.h"
 
-size_t stage__floats(const struct stage_plan *plan, size_t each)
+/* ---- buffers --------------------------------------------------------------------------------- */
+
+/* In the plan's arena, cleared; NULL: no memory. @count may be 0. */
+static void *plan_alloc(struct stage_plan *plan, size_t count, size_t size)
+{
+	return arena_alloc(&plan->arena, count + 1, size);
+}
+
+/* Floats of a batch of @each, rounded up to whole lines. */
+static size_t plan_floats(const struct stage_plan *plan, size_t each)
 {
 	size_t floats;
 
@@ -19,16 +43,115 @@ size_t stage__floats(const struct stage_plan *plan, size_t each)
 	return model_align(floats);
 }
 
-int stage__buffer(struct stage_plan *plan, enum stage_area area, size_t floats, int first, int last)
+/* A new buffer in use from @first to @last; its index. Sizes beyond the limit stand as
+ * STAGE_FLOATS, which the sums refuse. */
+static int plan_buffer(struct stage_plan *plan, enum stage_area area, size_t floats, int first,
+		       int last)
 {
 	plan->buffers[plan->buffer_count] =
 		(struct stage_buffer){.area = area, .floats = floats, .first = first, .last = last};
 	return plan->buffer_count++;
 }
 
-void *stage__alloc(struct stage_plan *plan, size_t count, size_t size)
+/* ---- borders --------------------------------------------------------------------------------- */
+
+/* The layer that makes what comes out at @position: passing layers make nothing. */
+static int plan_root(const struct model *model, int position)
 {
-	return arena_alloc(&plan->arena, count + 1, size);
+	while (position != MODEL_INPUT && model->layers[position].ops->pass_through)
+		position = model->layers[position].inputs[0];
+	return position;
+}
+
+/* The layer that makes what comes out at @position: passing layers make nothing. */
+static const struct model_shape *plan_shape(const struct model *model, int position)
+{
+	return position == MODEL_INPUT ? &model->input : &model->layers[position].output;
+}
+
+/* Find the layers that the model's output depends on. false: no memory. */
+static bool plan_reached(struct stage_plan *plan)
+{
+	const struct model *model = plan->params.model;
+
+	plan->reached = plan_alloc(plan, (size_t)model->layer_count, sizeof(*plan->reached));
+	if (!plan->reached)
+		return false;
+	plan->reached[model->layer_count - 1] = true;
+	for (int i = model->layer_count - 1; i >= 0; i--) {
+		const struct model_layer *layer = &model->layers[i];
+
+		for (int k = 0; plan->reached[i] && k < layer->input_count; k++)
+			if (layer->inputs[k] != MODEL_INPUT)
+				plan->reached[layer->inputs[k]] = true;
+	}
+	return true;
+}
+
+/* What crosses a border, by position + 1. */
+struct border_crossing {
+	bool *read; /* made before it and read behind it */
+	bool *live; /* by a layer that the model's output depends on */
+	int count;
+};
+
+static void border_cross(const struct stage_plan *plan, int border,
+			 struct border_crossing *crossing)
+{
+	const struct model *model = plan->params.model;
+	int end = plan_root(model, border - 1) + 1;
+
+	if (border == model->layer_count)
+		crossing->read[end] = crossing->live[end] = true;
+	for (int i = border; i < model->layer_count; i++) {
+		const struct model_layer *layer = &model->layers[i];
+
+		for (int k = 0; k < layer->input_count; k++) {
+			int root = plan_root(model, layer->inputs[k]);
+
+			if (root >= border)
+				continue;
+			crossing->read[root + 1] = true;
+			crossing->live[root + 1] = crossing->live[root + 1] || plan->reached[i];
+		}
+	}
+	for (int i = 0; i <= border; i++)
+		crossing->count += crossing->read[i];
+}
+
+static void border_tensor(const struct stage_plan *plan, struct stage_border *border, int position,
+			  bool live)
+{
+	size_t each = (size_t)model_shape_count(plan_shape(plan->params.model, position));
+	size_t floats = plan_floats(plan, each), begin = model_align(border->floats);
+
+	border->tensors[border->count++] =
+		(struct stage_tensor){.position = position, .offset = begin, .live = live};
+	/* Beyond the limit the sum stays there. */
+	border->floats = floats >= STAGE_FLOATS || begin >= STAGE_FLOATS
+				 ? STAGE_FLOATS
+				 : begin + each * (size_t)plan->params.batch;
+}
+
+/* List what crosses the border before layer @border; its values are not set. false: no memory. */
+static bool plan_border(struct stage_plan *plan, int border, struct stage_border *out)
+{
+	size_t positions = (size_t)plan->params.model->layer_count + 1;
+	struct border_crossing crossing = {
+		.read = plan_alloc(plan, positions, sizeof(*crossing.read)),
+		.live = plan_alloc(plan, positions, sizeof(*crossing.live)),
+	};
+
+	if (!crossing.read || !crossing.live)
+		return false;
+	border_cross(plan, border, &crossing);
+	out->tensors = plan_alloc(plan, (size_t)crossing.count, sizeof(*out->tensors));
+	if (!out->tensors)
+		return false;
+	for (int i = 0; i <= border; i++)
+		if (crossing.read[i])
+			border_tensor(plan, out, i - 1, crossing.live[i]);
+	return true;
 }
 
 /* ---- tensors --------------------------------------------------------------------------------- */
@@ -38,7 +161,7 @@ static int plan_value(struct stage_plan *plan, int position)
 	struct stage_value *value = &plan->values[plan->value_count];
 
 	*value = (struct stage_value){
-		.each = (size_t)model_shape_count(stage__shape(plan->params.model, position)),
+		.each = (size_t)model_shape_count(plan_shape(plan->params.model, position)),
 		.buffer = STAGE_NONE,
 		.gradient = STAGE_NONE,
 		.last = STAGE_NONE,
@@ -58,8 +181,7 @@ static void plan_inputs(struct stage_plan *plan)
 		tensor->value = plan_value(plan, tensor->position);
 		value = &plan->values[tensor->value];
 		value->held = true;
-		value->buffer =
-			stage__buffer(plan, STAGE_SLOT, stage__floats(plan, value->each), 0, 0);
+		value->buffer = plan_buffer(plan, STAGE_SLOT, plan_floats(plan, value->each), 0, 0);
 		plan->buffers[value->buffer].offset = tensor->offset;
 	}
 }
@@ -73,8 +195,8 @@ static bool plan_count_uses(struct stage_plan *plan, struct plan_uses *uses)
 {
 	const struct model *model = plan->params.model;
 
-	uses->count = stage__alloc(plan, (size_t)model->layer_count, sizeof(*uses->count));
-	uses->user = stage__alloc(plan, (size_t)model->layer_count, sizeof(*uses->user));
+	uses->count = plan_alloc(plan, (size_t)model->layer_count, sizeof(*uses->count));
+	uses->user = plan_alloc(plan, (size_t)model->layer_count, sizeof(*uses->user));
 	if (!uses->count || !uses->user)
 		return false;
 	uses->count[model->layer_count - 1] = 1; /* the model's output */
@@ -121,8 +243,7 @@ static void plan_fuse(struct stage_plan *plan, const struct plan_uses *uses, str
 static void plan_links(struct stage_plan *plan, struct stage_layer *at, int index)
 {
 	for (int k = 0; k < at->layer->input_count; k++) {
-		int value =
-			plan->value_of[stage__root(plan->params.model, at->layer->inputs[k]) + 1];
+		int value = plan->value_of[plan_root(plan->params.model, at->layer->inputs[k]) + 1];
 
 		at->links[k] = (struct stage_link){
 			.value = value, .gradient = STAGE_NONE, .partial = STAGE_NONE};
@@ -150,7 +271,7 @@ static bool plan_layers(struct stage_plan *plan)
 		at->passes = at->passes || layer->ops->pass_through;
 		at->skip_activation = layer->position == final;
 		at->tapped = plan_look(plan, layer) != 0;
-		at->links = stage__alloc(plan, (size_t)layer->input_count, sizeof(*at->links));
+		at->links = plan_alloc(plan, (size_t)layer->input_count, sizeof(*at->links));
 		if (!at->links)
 			return false;
 		plan_links(plan, at, i);
@@ -197,7 +318,7 @@ static bool plan_wanted(struct stage_plan *plan)
 {
 	const struct stage_params *p = &plan->params;
 	int end = p->first_layer + p->layer_count;
-	bool *wanted = stage__alloc(plan, (size_t)end + 1, sizeof(*wanted));
+	bool *wanted = plan_alloc(plan, (size_t)end + 1, sizeof(*wanted));
 
 	if (!wanted)
 		return false;
@@ -270,7 +391,7 @@ static uint64_t plan_layer_work(const struct stage_plan *plan, const struct stag
 	const uint64_t pass =
 		kernel_work_products(model_layer_flops(p->model, at->layer->position, p->batch) /
 				     2) +
-		kernel_work_floats(2 * (int64_t)stage__floats(plan, plan->values[at->output].each));
+		kernel_work_floats(2 * (int64_t)plan_floats(plan, plan->values[at->output].each));
 	int64_t weights = 0;
 	bool wanted = false;
 
@@ -305,8 +426,8 @@ static void plan_logits(struct stage_plan *plan, struct stage_layer *at)
 	if (!at->skip_activation)
 		return;
 	if (at->layer->param_count > 0) {
-		at->logits = stage__buffer(
-			plan, STAGE_SLOT, stage__floats(plan, plan->values[at->output].each), 0, 0);
+		at->logits = plan_buffer(plan, STAGE_SLOT,
+					 plan_floats(plan, plan->values[at->output].each), 0, 0);
 		plan->logits = at->logits;
 		return;
 	}
@@ -346,8 +467,8 @@ static void plan_output_buffer(struct stage_plan *plan, struct stage_layer *at, 
 	if (plan_in_place(plan, at, index))
 		output->buffer = plan->values[at->links[0].value].buffer;
 	else
-		output->buffer = stage__buffer(plan, STAGE_SHARED,
-					       stage__floats(plan, output->each), index, last);
+		output->buffer = plan_buffer(plan, STAGE_SHARED, plan_floats(plan, output->each),
+					     index, last);
 	buffer = &plan->buffers[output->buffer];
 	buffer->last = last;
 	if (output->held)
@@ -369,7 +490,7 @@ static void plan_working_memory(struct stage_plan *plan, struct stage_layer *at,
 
 	if (ops->kept) {
 		floats = plan_bytes_floats(ops->kept(p->model, at->layer, p->batch));
-		at->kept = stage__buffer(plan, STAGE_SHARED, floats, index, index);
+		at->kept = plan_buffer(plan, STAGE_SHARED, floats, index, index);
 		if (at->backward)
 			plan_extend(plan, &plan->buffers[at->kept],
 				    plan_backward_time(plan, index));
@@ -399,6 +520,212 @@ static void plan_buffers(struct stage_plan *plan)
 	}
 }
 
+/* ---- the backward pass ----------------------------------------------------------------------- */
+
+/* Gradients that flow between stages lie in the callers' blocks. What only passes through begins
+ * as a copy. */
+static void plan_border_gradients(struct stage_plan *plan)
+{
+	for (int i = 0; i < plan->in.count; i++) {
+		const struct stage_tensor *tensor = &plan->in.tensors[i];
+		struct stage_value *value = &plan->values[tensor->value];
+
+		if (!value->wanted)
+			continue;
+		value->gradient = plan_buffer(plan, STAGE_GRAD_INPUT, 0, 0, 0);
+		plan->buffers[value->gradient].offset = tensor->offset;
+	}
+	for (int i = 0; i < plan->out.count; i++) {
+		const struct stage_tensor *tensor = &plan->out.tensors[i];
+		struct stage_value *value = &plan->values[tensor->value];
+
+		if (!value->wanted || !tensor->live)
+			continue;
+		value->written = true;
+		if (value->gradient != STAGE_NONE)
+			continue;
+		value->gradient = plan_buffer(plan, STAGE_GRAD_OUTPUT, 0, 0, 0);
+		plan->buffers[value->gradient].offset = tensor->offset;
+	}
+}
+
+/* Does the layer read the tensor twice? Its gradients must not be the same buffer then. */
+static bool plan_repeats(const struct stage_layer *at, int input)
+{
+	for (int k = 0; k < at->layer->input_count; k++)
+		if (k != input && at->links[k].value == at->links[input].value)
+			return true;
+	return false;
+}
+
+/* May the first input's gradient take the place of the output's? */
+static bool plan_grad_in_place(const struct stage_plan *plan, const struct stage_layer *at,
+			       int input)
+{
+	const struct stage_value *value = &plan->values[at->links[input].value];
+
+	return compute_of(at->layer)->grad_in_place && !plan->params.unshared && input == 0 &&
+	       value->each == plan->values[at->output].each;
+}
+
+static void plan_first_gradient(struct stage_plan *plan, const struct stage_layer *at, int input,
+				int time)
+{
+	struct stage_value *value = &plan->values[at->links[input].value];
+
+	value->written = true;
+	if (value->gradient != STAGE_NONE)
+		return;
+	if (plan_grad_in_place(plan, at, input))
+		value->gradient = plan->values[at->output].gradient;
+	else
+		value->gradient =
+			plan_buffer(plan, STAGE_SHARED, plan_floats(plan, value->each), time, time);
+}
+
+static void plan_link_backward(struct stage_plan *plan, const struct stage_layer *at, int input,
+			       int time)
+{
+	struct stage_link *link = &at->links[input];
+	struct stage_value *value = &plan->values[link->value];
+
+	if (!value->wanted)
+		return;
+	if (!value->written)
+		plan_first_gradient(plan, at, input, time);
+	else if (compute_of(at->layer)->adds && !plan_repeats(at, input))
+		link->add = true;
+	else
+		link->partial =
+			plan_buffer(plan, STAGE_SHARED, plan_floats(plan, value->each), time, time);
+	link->gradient = value->gradient;
+}
+
+static void plan_backward(struct stage_plan *plan)
+{
+	int count = plan->params.layer_count;
+
+	if (!plan->params.training)
+		return;
+	plan_border_gradients(plan);
+	for (int i = count - 1; i >= 0; i--) {
+		struct stage_layer *at = &plan->layers[i];
+		int time = 2 * count - 1 - i;
+
+		if (!at->backward)
+			continue;
+		plan->buffers[plan->values[at->output].gradient].last = time;
+		if (plan->params.split && at->learns)
+			at->held =
+				plan_buffer(plan, STAGE_SLOT,
+					    plan_floats(plan, plan->values[at->output].each), 0, 0);
+		for (int k = 0; k < at->layer->input_count; k++)
+			plan_link_backward(plan, at, k, time);
+	}
+}
+
+/* ---- offsets --------------------------------------------------------------------------------- */
+
+struct memory_item {
+	struct stage_buffer *buffer;
+	int number;
+};
+
+static bool memory_append(size_t *total, struct stage_buffer *buffer)
+{
+	buffer->offset = *total;
+	return !__builtin_add_overflow(*total, buffer->floats, total) && *total < STAGE_FLOATS;
+}
+
+/* What comes in has its place already. */
+static bool memory_place_slot(struct stage_plan *plan)
+{
+	plan->slot_floats = model_align(plan->in.floats);
+	for (int i = plan->in.count; i < plan->buffer_count; i++)
+		if (plan->buffers[i].area == STAGE_SLOT &&
+		    !memory_append(&plan->slot_floats, &plan->buffers[i]))
+			return false;
+	return true;
+}
+
+static int memory_larger_first(const void *a, const void *b)
+{
+	const struct memory_item *left = a, *right = b;
+	const int order = SORTED_BY(right, left, buffer->floats);
+
+	return order != 0 ? order : SORTED_BY(left, right, number);
+}
+
+static bool memory_together(const struct stage_buffer *a, const struct stage_buffer *b)
+{
+	return a->first <= b->last && b->first <= a->last;
+}
+
+/* Put @buffer in among the @count that have a place, which are in the order of their offsets. */
+static void memory_fit(struct stage_buffer **placed, int count, struct stage_buffer *buffer)
+{
+	size_t offset = 0;
+	int at = count;
+
+	for (int i = 0; i < count; i++) {
+		size_t end = placed[i]->offset + placed[i]->floats;
+
+		if (!memory_together(placed[i], buffer))
+			continue;
+		if (offset + buffer->floats <= placed[i]->offset)
+			break;
+		offset = max(end, offset);
+	}
+	buffer->offset = offset;
+	for (; at > 0 && placed[at - 1]->offset > offset; at--)
+		placed[at] = placed[at - 1];
+	placed[at] = buffer;
+}
+
+static enum status memory_place_shared(struct stage_plan *plan)
+{
+	size_t most = (size_t)plan->buffer_count + 1, sum = 0;
+	struct memory_item *items = arena_alloc(&plan->arena, most, sizeof(*items));
+	struct stage_buffer **placed =
+		arena_alloc(&plan->arena, most, sizeof(struct stage_buffer *));
+	int count = 0;
+
+	if (!items || !placed)
+		return ST_NOMEM;
+	/* While the sum of all is in bounds, no offset can be out of them. */
+	for (int i = 0; i < plan->buffer_count; i++) {
+		if (plan->buffers[i].area != STAGE_SHARED)
+			continue;
+		if (!memory_append(&sum, &plan->buffers[i]))
+			return ST_LIMIT;
+		items[count] = (struct memory_item){&plan->buffers[i], count};
+		count++;
+	}
+	plan->shared_floats = sum;
+	if (plan->params.unshared)
+		return ST_OK;
+
+	qsort(items, (size_t)count, sizeof(*items), memory_larger_first);
+	plan->shared_floats = 0;
+	for (int i = 0; i < count; i++) {
+		struct stage_buffer *buffer = items[i].buffer;
+
+		memory_fit(placed, i, buffer);
+		if (buffer->offset + buffer->floats > plan->shared_floats)
+			plan->shared_floats = buffer->offset + buffer->floats;
+	}
+	return ST_OK;
+}
+
+/* Give offsets to the buffers of the slots and of the shared area. ST_LIMIT: too large. */
+static enum status plan_place_buffers(struct stage_plan *plan)
+{
+	if (plan->in.floats >= STAGE_FLOATS || plan->out.floats >= STAGE_FLOATS ||
+	    plan->scratch_floats >= STAGE_FLOATS || !memory_place_slot(plan))
+		return ST_LIMIT;
+	return memory_place_shared(plan);
+}
+
 /* ---- all of it ------------------------------------------------------------------------------- */
 
 static bool plan_allocate(struct stage_plan *plan)
@@ -410,12 +737,12 @@ static bool plan_allocate(struct stage_plan *plan)
 		links += (size_t)p->model->layers[p->first_layer + i].input_count;
 	values = layers + (size_t)plan->in.count;
 	positions = (size_t)p->model->layer_count + 1;
-	plan->layers = stage__alloc(plan, layers, sizeof(*plan->layers));
-	plan->values = stage__alloc(plan, values, sizeof(*plan->values));
+	plan->layers = plan_alloc(plan, layers, sizeof(*plan->layers));
+	plan->values = plan_alloc(plan, values, sizeof(*plan->values));
 	/* A tensor and a gradient each, what is kept, the logits, what is held for the weights, and
 	 * parts of gradients. */
-	plan->buffers = stage__alloc(plan, 2 * values + 3 * layers + links, sizeof(*plan->buffers));
-	plan->value_of = stage__alloc(plan, positions, sizeof(*plan->value_of));
+	plan->buffers = plan_alloc(plan, 2 * values + 3 * layers + links, sizeof(*plan->buffers));
+	plan->value_of = plan_alloc(plan, positions, sizeof(*plan->value_of));
 	if (!plan->layers || !plan->values || !plan->buffers || !plan->value_of)
 		return false;
 	for (size_t i = 0; i < positions; i++)
@@ -428,9 +755,8 @@ static enum status plan_make(struct stage_plan *plan, struct err *err)
 	const struct stage_params *p = &plan->params;
 	enum status status;
 
-	if (!stage__reached(plan) || !stage__border(plan, p->first_layer, &plan->in) ||
-	    !stage__border(plan, p->first_layer + p->layer_count, &plan->out) ||
-	    !plan_allocate(plan))
+	if (!plan_reached(plan) || !plan_border(plan, p->first_layer, &plan->in) ||
+	    !plan_border(plan, p->first_layer + p->layer_count, &plan->out) || !plan_allocate(plan))
 		return err_nomem(err);
 	plan->logits = STAGE_NONE;
 	plan_inputs(plan);
@@ -444,8 +770,8 @@ static enum status plan_make(struct stage_plan *plan, struct err *err)
 	plan_until(plan);
 	plan_threads(plan);
 	plan_buffers(plan);
-	stage__plan_backward(plan);
-	status = stage__place(plan);
+	plan_backward(plan);
+	status = plan_place_buffers(plan);
 	return status == ST_NOMEM ? err_nomem(err) : status;
 }
 

@@ -1,0 +1,43 @@
+/*
+ * Losses at work, value and gradient in one pass over the outputs, and metrics, sums over the items
+ * of batches. model/learn/loss.h and metric.h say what each is and have the formulas. No state,
+ * nothing is allocated.
+ */
+#ifndef MEASURE_RUN_H
+#define MEASURE_RUN_H
+
+#include "model/learn/loss.h"
+#include "model/learn/metric.h"
+
+/* ---- losses ---------------------------------------------------------------------------------- */
+
+struct loss_result {
+	double loss; /* mean */
+};
+
+/*
+ * @outputs [batch, width]: what the model gives. @logits: the input of its last activation when
+ * loss_takes_logits(), else NULL. @targets: as loss_check() allowed; a single value per item (or a
+ * class number, where the loss takes values) is compared with every output of the item.
+ * @gradient [batch, width]: of the logits when given, else of the outputs; NULL: not wanted.
+ */
+void loss_run(const struct loss *loss, const float *outputs, const float *logits,
+	      const struct targets *targets, int64_t batch, int64_t width, float *gradient,
+	      struct loss_result *out);
+
+/* ---- metrics --------------------------------------------------------------------------------- */
+
+struct metric_sum {
+	double total;
+	int64_t count; /* items */
+};
+
+/* Add the items of a batch to *@sum: @outputs [batch, width], @targets as metric_get() allowed. */
+void metric_run(const struct metric *metric, const float *outputs, const struct targets *targets,
+		int64_t batch, int64_t width, struct metric_sum *sum);
+
+/* The place of the greatest: the first of equals, NaN is passed over (0 where there is nothing
+ * else). */
+int64_t metric_greatest(const float *x, int64_t count);
+
+#endif /* MEASURE_RUN_H */
