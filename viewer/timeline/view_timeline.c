@@ -325,10 +325,6 @@ static int view_timeline_height(const void *state, const struct view_context *co
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-#define SPAN_COLUMNS                                                                               \
-	"clock, track, span_id, parent_id, depth, category, name, start_ns, dur_ns, mode, "        \
-	"epoch, execution, weight_update, step, microbatch, replica, ipu, stage, phase, operation"
-
 static const struct report_column view_span_columns[] = {
 	{"clock", REPORT_TEXT},
 	{"track", REPORT_TEXT},
@@ -362,8 +358,10 @@ static bool view_clock_query(const struct view_timeline *tl, int c, const char *
 
 	if (!tl->clock[c].present || rows.to < rows.from)
 		return false;
+	for (size_t i = 0; i + 1 < ARRAY_LEN(view_span_columns); i++)
+		str_addf(out, "%s%s", i ? ", " : "SELECT ", view_span_columns[i].name);
 	str_addf(out,
-		 "SELECT " SPAN_COLUMNS "%s\nFROM spans\nWHERE span_id BETWEEN %lld AND %lld AND "
+		 "%s\nFROM spans\nWHERE span_id BETWEEN %lld AND %lld AND "
 		 "clock = '%s' AND start_ns < %lld AND ifnull(start_ns + dur_ns, %lld) > %lld",
 		 more, (long long)rows.from, (long long)rows.to, c ? "device" : "host",
 		 (long long)window.to, (long long)window.to, (long long)window.from);

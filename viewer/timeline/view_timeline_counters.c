@@ -66,19 +66,6 @@ void view__place_strips(struct view_timeline *tl)
 
 /* ---- samples --------------------------------------------------------------------------------- */
 
-/* The time of @clock that is in the cursor's column. */
-static int64_t view_cursor_on(const struct view_timeline *tl, int clock)
-{
-	const struct view_window from = tl->clock[view__lead(tl)].window;
-	const struct view_window to = tl->clock[clock].window;
-
-	if (clock == view__lead(tl))
-		return tl->cursor.ns;
-	return sat_add(to.from,
-		       sat_real((double)(tl->cursor.ns - from.from) /
-				(double)(from.to - from.from) * (double)(to.to - to.from)));
-}
-
 /* The last sample until @time; NaN: none. */
 static double view_read_sample(struct view_timeline *tl, const struct prof_counter *counter,
 			       int64_t time)
@@ -94,13 +81,20 @@ static void view_load_strip(struct view_timeline *tl, struct view_strip *strip)
 {
 	const struct prof_counter *counter = strip->counter;
 	const struct view_window window = tl->clock[counter->clock].window;
+	const struct view_window lead = tl->clock[view__lead(tl)].window;
 	const int count = 2 * tl->width;
+	int64_t at = tl->cursor.ns;
 	struct prof_samples_cell *cells =
 		view__alloc(tl, &tl->picture, (size_t)count, sizeof(*cells));
 	double held = view_read_sample(tl, counter, window.from - 1);
 
 	strip->points = view__alloc(tl, &tl->picture, (size_t)count, sizeof(*strip->points));
-	strip->at_cursor = view_read_sample(tl, counter, view_cursor_on(tl, counter->clock));
+	/* The time of its clock that is in the cursor's column. */
+	if (counter->clock != view__lead(tl))
+		at = sat_add(window.from,
+			     sat_real((double)(at - lead.from) / (double)(lead.to - lead.from) *
+				      (double)(window.to - window.from)));
+	strip->at_cursor = view_read_sample(tl, counter, at);
 	if (tl->status == ST_OK)
 		tl->status = prof_timeline_samples(tl->db, counter, window.from, window.to, count,
 						   cells, &tl->err);
@@ -125,34 +119,27 @@ static void view_load_strip(struct view_timeline *tl, struct view_strip *strip)
 		strip->flat &= strip->points[i].least != strip->low;
 }
 
-/* Right under the lanes, and higher, where these leave room. */
-static void view_raise_strips(struct view_timeline *tl, int count)
-{
-	struct view_counters *all = &tl->counters;
-	int used = 0, spare, more;
-
-	for (int i = 0; i < tl->lane_count; i++)
-		if (tl->lanes[i].rows > 0)
-			used = max(used, tl->lanes[i].y + view__lane_height(&tl->lanes[i]));
-	spare = tl->areas.lanes.height - used - 1;
-	if (spare < 0)
-		return;
-	more = min(spare / count, MOST_ROWS - all->rows);
-	all->area.y = tl->areas.lanes.y + used + 1;
-	all->area.height += more * count;
-	all->rows += more;
-}
-
 void view__strips_load(struct view_timeline *tl)
 {
 	struct view_counters *all = &tl->counters;
 	const int count = all->area.height / all->rows;
+	int used = 0, spare;
 	char text[64];
 
 	if (tl->status != ST_OK)
 		return;
-	if (count > 0)
-		view_raise_strips(tl, count);
+	/* Right under the lanes, and higher, where these leave room. */
+	for (int i = 0; i < tl->lane_count; i++)
+		if (tl->lanes[i].rows > 0)
+			used = max(used, tl->lanes[i].y + view__lane_height(&tl->lanes[i]));
+	spare = tl->areas.lanes.height - used - 1;
+	if (count > 0 && spare >= 0) {
+		const int more = min(spare / count, MOST_ROWS - all->rows);
+
+		all->area.y = tl->areas.lanes.y + used + 1;
+		all->area.height += more * count;
+		all->rows += more;
+	}
 	all->strips = view__alloc(tl, &tl->picture, (size_t)count + 1, sizeof(*all->strips));
 	for (int i = 0; i < count && !view__stopped(tl); i++) {
 		all->strips[i] = (struct view_strip){.counter = &all->series[all->first + i]};

@@ -472,25 +472,21 @@ static void view_select_next(struct view_timeline *tl)
 	view_message(tl->context, text, NULL);
 }
 
-static void view_turn_way(struct view_timeline *tl, int by)
+bool view__lanes_request(struct view_timeline *tl, enum view_request request)
 {
+	const int by = request == VIEW_VIEW_BACK_REQUEST ? -1 : 1;
 	enum view_way *way = &tl->choice.way;
 	const enum view_way before = *way;
 
-	do
-		*way = (enum view_way)(((int)*way + by + VIEW_WAYS) % VIEW_WAYS);
-	while (!view_shows_any(tl));
-	tl->relane = (*way == VIEW_BSP) != (before == VIEW_BSP);
-	tl->cursor.pinned = IPS_NULL;
-	view_message(tl->context, "view: ", view__way_names[*way]);
-}
-
-bool view__lanes_request(struct view_timeline *tl, enum view_request request)
-{
 	switch (request) {
 	case VIEW_VIEW_REQUEST:
 	case VIEW_VIEW_BACK_REQUEST:
-		view_turn_way(tl, request == VIEW_VIEW_REQUEST ? 1 : -1);
+		do
+			*way = (enum view_way)(((int)*way + by + VIEW_WAYS) % VIEW_WAYS);
+		while (!view_shows_any(tl));
+		tl->relane = (*way == VIEW_BSP) != (before == VIEW_BSP);
+		tl->cursor.pinned = IPS_NULL;
+		view_message(tl->context, "view: ", view__way_names[*way]);
 		return true;
 	case VIEW_SELECT_REQUEST:
 		view_select_next(tl);

@@ -568,16 +568,6 @@ static void view_pan(struct view_timeline *tl, int numerator, int denominator)
 	view_clamp_cursor(tl);
 }
 
-static void view_step_column(struct view_timeline *tl, int by)
-{
-	struct view_clock *clock = view__clock(tl);
-	const int64_t column = (clock->window.to - clock->window.from) / max(tl->width, 1);
-
-	tl->cursor.ns += by * max(column, 1);
-	view_clamp_cursor(tl);
-	clock->window = view_window_show(clock->window, tl->cursor.ns, clock->extent);
-}
-
 /* From lane to lane by way of the rows of each. On another clock the cursor keeps its column. */
 static void view_step_lane(struct view_timeline *tl, int by)
 {
@@ -656,7 +646,10 @@ static bool view_make_move(struct view_timeline *tl, enum view_request request)
 		return true;
 	case VIEW_CURSOR_LEFT_REQUEST:
 	case VIEW_CURSOR_RIGHT_REQUEST:
-		view_step_column(tl, request == VIEW_CURSOR_LEFT_REQUEST ? -1 : 1);
+		tl->cursor.ns += (request == VIEW_CURSOR_LEFT_REQUEST ? -1 : 1) *
+				 max(length / max(tl->width, 1), 1);
+		view_clamp_cursor(tl);
+		clock->window = view_window_show(clock->window, tl->cursor.ns, extent);
 		return true;
 	case VIEW_HOME_REQUEST:
 		clock->window = view_window_clamp(

@@ -193,22 +193,6 @@ static void view_load_bars(struct view_timeline *tl, struct view_lane *lane)
 	lane->bar_count = kept->count;
 }
 
-/* After the last lane of a picture: what it does not show is freed. */
-static void view_trim_bars(struct view_timeline *tl)
-{
-	size_t used = 0;
-
-	for (size_t i = 0; i < tl->kept.count; i++) {
-		if (!tl->kept.lanes[i].used) {
-			mem_free(tl->kept.lanes[i].bars);
-			continue;
-		}
-		tl->kept.lanes[i].used = false;
-		tl->kept.lanes[used++] = tl->kept.lanes[i];
-	}
-	tl->kept.count = used;
-}
-
 void view__bars_forget(struct view_timeline *tl)
 {
 	for (size_t i = 0; i < tl->kept.count; i++)
@@ -516,6 +500,7 @@ static void view_fill_lane(struct view_timeline *tl, struct view_lane *lane)
 static void view_load_lanes(struct view_timeline *tl)
 {
 	const int rows = view_lane_rows(tl), first = tl->scroll;
+	size_t used = 0;
 	int shown = 0;
 
 	for (int i = first; i < tl->lane_count && tl->lanes[i].rows > 0; i++, shown++) {
@@ -541,7 +526,16 @@ static void view_load_lanes(struct view_timeline *tl)
 		if (tl->status != ST_OK)
 			return;
 	}
-	view_trim_bars(tl);
+	/* What the picture does not show is not retained. */
+	for (size_t i = 0; i < tl->kept.count; i++) {
+		if (!tl->kept.lanes[i].used) {
+			mem_free(tl->kept.lanes[i].bars);
+			continue;
+		}
+		tl->kept.lanes[i].used = false;
+		tl->kept.lanes[used++] = tl->kept.lanes[i];
+	}
+	tl->kept.count = used;
 	if (shown == 0)
 		return;
 	view_fit_rows(tl, first, shown, rows);

@@ -445,20 +445,7 @@ static void view_go_to_target(struct view_timeline *tl, const struct view_place 
 	view_message(tl->context, "only T has it, and there the cursor is: S is beside it", NULL);
 }
 
-/* Lanes that a choice of keys does not show may be the ones. */
-static void view_show_all(struct view_timeline *tl)
-{
-	struct view_chosen *choice = &tl->choice;
-
-	if (choice->only_ipu == IPS_NULL && choice->only_replica == IPS_NULL &&
-	    choice->way != VIEW_BSP)
-		return;
-	choice->only_ipu = choice->only_replica = IPS_NULL;
-	choice->way = choice->way == VIEW_BSP ? VIEW_GANTT : choice->way;
-	view__lanes_load(tl);
-}
-
-/* The same of lanes that are hidden; false: none is. */
+/* Show hidden lanes again; false: none is hidden. */
 static bool view_show_hidden(struct view_timeline *tl)
 {
 	if (tl->hiding.lanes == 0)
@@ -501,11 +488,18 @@ enum status view__timeline_go(void *state, struct view_context *context,
 			      const struct view_place *place, struct err *err)
 {
 	struct view_timeline *tl = state;
+	struct view_chosen *choice = &tl->choice;
 
 	view__begin(tl, context);
 	if (!tl->db || tl->lane_count == 0)
 		return err_set(err, ST_NOTFOUND, "no spans recorded");
-	view_show_all(tl);
+	/* Lanes that a choice of keys does not show may be the ones. */
+	if (choice->only_ipu != IPS_NULL || choice->only_replica != IPS_NULL ||
+	    choice->way == VIEW_BSP) {
+		choice->only_ipu = choice->only_replica = IPS_NULL;
+		choice->way = choice->way == VIEW_BSP ? VIEW_GANTT : choice->way;
+		view__lanes_load(tl);
+	}
 	if (tl->status == ST_OK)
 		view_go_to_place(tl, place);
 	return view__end(tl, err);
