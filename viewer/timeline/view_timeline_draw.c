@@ -198,26 +198,18 @@ static void view_draw_share(const struct view_bar_row *row, int x)
 	}
 }
 
-/* Idle within a run: by cause where that is wanted. Works of half a cell cover it. */
-static void view_draw_cause(const struct view_bar_row *row, int x)
+/* A cell without work: of a bubble, by its cause where that is wanted; or not traced. */
+static void view_draw_gap(const struct view_bar_row *row, int x)
 {
-	const enum view_cause cause = (enum view_cause)row->columns[x].cause;
-	const enum view_style style = x == row->cursor_x ? VIEW_SELECTED : view_causes[cause].style;
-
-	for (int y = row->y; y < row->y + row->thick; y++)
-		view_glyphs(row->pane, x, y, style, view_causes[cause].glyph, 1);
-}
-
-static void view_draw_empty(const struct view_bar_row *row, int x)
-{
-	const bool dark = row->columns[x].dark && row->number == 0;
-	const bool bubble = row->lane->pipeline && row->columns[x].run && !dark;
-	const bool cursor = x == row->cursor_x;
+	const struct view_lane_cell *cell = &row->columns[x];
+	const bool dark = cell->dark && row->number == 0, cursor = x == row->cursor_x;
+	const bool bubble = cell->cause || (row->lane->pipeline && cell->run && !dark);
 
 	for (int y = row->y; y < row->y + row->thick; y++) {
 		if (bubble)
-			view_glyphs(row->pane, x, y, cursor ? VIEW_SELECTED : VIEW_BUBBLE,
-				    VIEW_GLYPH_SHADE, 1);
+			view_glyphs(row->pane, x, y,
+				    cursor ? VIEW_SELECTED : view_causes[cell->cause].style,
+				    view_causes[cell->cause].glyph, 1);
 		else if (cursor)
 			view_glyphs(row->pane, x, y, VIEW_DIM, VIEW_GLYPH_VERTICAL_DOTS, 1);
 		else if (dark)
@@ -251,36 +243,31 @@ static bool view_is_same_bar(const struct view_bar_row *row, int x, int next)
 	return length > 0 && strncmp(from->name, to->name, length) == 0;
 }
 
+/* A cell has a cause where half of it or more is idle: that goes before the work in the rest. */
 static void view_draw_row(const struct view_bar_row *row)
 {
 	const int width = row->tl->width;
 
-	for (int x = 0; x < width;) {
-		int end = x + 1;
+	for (int x = 0, end; x < width; x = end) {
+		const struct view_lane_cell *cell = &row->columns[x];
+		const bool solid = !cell->cause && view_is_solid(row, x);
 
-		if (row->columns[x].cause) {
-			view_draw_cause(row, x);
-		} else if (view_is_solid(row, x)) {
-			while (end < width && view_is_solid(row, end) && !row->columns[end].cause &&
-			       view_is_same_bar(row, x, end))
-				end++;
-			if (row->columns[x].left_out)
-				view_draw_left_out(row, x, end);
-			else
-				view_draw_span(row, x, end);
-		} else if (row->columns[x].bar >= 0 && !view_is_wide(row, x)) {
-			if (row->columns[x].left_out)
-				view_draw_left_out(row, x, end);
-			else
-				view_draw_share(row, x);
-		} else {
-			view_draw_empty(row, x);
-		}
-		x = end;
+		end = x + 1;
+		while (solid && end < width && view_is_solid(row, end) &&
+		       !row->columns[end].cause && view_is_same_bar(row, x, end))
+			end++;
+		if (cell->cause || cell->bar < 0 || (!solid && view_is_wide(row, x)))
+			view_draw_gap(row, x);
+		else if (cell->left_out)
+			view_draw_left_out(row, x, end);
+		else if (solid)
+			view_draw_span(row, x, end);
+		else
+			view_draw_share(row, x);
 	}
 }
 
-/* Say of what was not traced that it was not, where there is room for the words. */
+/* "not traced" over what was not, where there is room for the words. */
 static void view_draw_untraced(const struct view_timeline *tl, const struct view_lane *lane,
 			       struct view_pane *pane)
 {

@@ -65,19 +65,10 @@ void view__strips_query(const struct view_timeline *tl, struct str *out);
 void view__detail_load(struct view_timeline *tl);
 /* Of both reports, after their pictures. */
 void view__sums_load(struct view_timeline *tl, bool news);
-/* Sums by name are wanted, and there is no room; @out says so. */
-bool view__sums_lack_room(const struct view_timeline *tl, const struct view_context *context,
-			  char *out, size_t size);
 void view__sums_query(const struct view_timeline *tl, struct str *out);
 void view__draw_details(const struct view_timeline *tl, struct view_pane *pane);
 
 /* view_timeline_move.c */
-/* Bring the cursor there, and the window with it. */
-void view__go(struct view_timeline *tl, int lane, int depth, int64_t time, int64_t span_id);
-/* The idle time of the cursor's lane at @time, exactly; false: there is work. */
-bool view__gap_at(struct view_timeline *tl, int64_t time, struct view_gap *out);
-/* To a span of that name; false: there is none. */
-bool view__jump_name(struct view_timeline *tl, const char *text, bool forward);
 enum view_answer view__timeline_request(void *state, struct view_context *context,
 					enum view_request request);
 

@@ -542,6 +542,19 @@ int view__row_of_depth(const struct view_timeline *tl, const struct view_lane *l
 /* Part @part of @name, which '/' parts. "": it has not so many. */
 void view__name_part(const char *name, int part, char *out, size_t size);
 
+/* view_timeline_detail.c */
+/* Sums by name are wanted, and there is no room; @out says so. */
+bool view__sums_lack_room(const struct view_timeline *tl, const struct view_context *context,
+			  char *out, size_t size);
+
+/* view_timeline_move.c */
+/* Bring the cursor there, and the window with it. */
+void view__go(struct view_timeline *tl, int lane, int depth, int64_t time, int64_t span_id);
+/* The idle time of the cursor's lane at @time, exactly; false: there is work. */
+bool view__gap_at(struct view_timeline *tl, int64_t time, struct view_gap *out);
+/* To a span of that name; false: there is none. */
+bool view__jump_name(struct view_timeline *tl, const char *text, bool forward);
+
 /* view_timeline_draw.c: the area @rect of @pane. */
 struct view_pane view__sub(struct view_pane *pane, struct view_rect rect);
 
