@@ -48,7 +48,7 @@ const char *const view__cause_names[VIEW_CAUSES] = {"", "ramp-up", "ramp-down", 
 	"sum(total_makespan_ns) / sum(runs)\n"                                                     \
 	"FROM bubble_sums WHERE clock = "
 
-/* Of all modes those of training, if it has any. */
+/* The means of training, where the run has any. */
 #define MODE " AND mode = (SELECT max(mode) FROM bubble_sums)"
 
 static void view_read_means(struct view_timeline *tl)
@@ -74,7 +74,7 @@ static void view_read_means(struct view_timeline *tl)
 	}
 }
 
-/* That @stage is worked on there. */
+/* Note that the clock, and @lane where it is not NULL, works on @stage. */
 static void view_add_stage(struct view_timeline *tl, int clock, int64_t stage,
 			   struct view_lane *lane)
 {
@@ -269,7 +269,7 @@ struct view_work_piece {
 	int64_t group;
 	struct view_work *works; /* owned; by run, lane and start */
 	size_t count, capacity;
-	/* One run of it, as far as the piece knows it. */
+	/* The run of the piece that is being split. */
 	const struct view_work *run_works; /* by lane, then start */
 	size_t run_count;
 	struct view_pipeline_run *run; /* of the picture; NULL: it has no such run */
@@ -349,7 +349,7 @@ static bool view_neighbour(struct view_work_piece *piece, int index, struct view
 				span.phase};
 			return true;
 		}
-		/* What is inside of it is none, either. */
+		/* Spans inside a span that is no work are no work either. */
 		if (forward)
 			time = span.depth == lane->work_depth && end > time + 1
 				       ? end - 1
@@ -402,7 +402,7 @@ static void view_read_piece(struct view_work_piece *piece)
 	size_t used = 0;
 
 	piece->count = 0;
-	/* Twice on the host: who waits beyond the window waits for works beyond it. */
+	/* Twice on the host: a lane that waits beyond the window waits for works beyond it. */
 	for (int pass = 0; pass < 2; pass++) {
 		const struct view_window beyond = {piece->window.to, waits};
 
@@ -432,7 +432,7 @@ static void view_read_piece(struct view_work_piece *piece)
 
 /* ---- causes ---------------------------------------------------------------------------------- */
 
-/* Idle time of a lane, as far as it is in the piece: into the sums and the lane's cells. */
+/* Add idle time of a lane, as far as it is in the piece, to the sums and to the lane's cells. */
 static void view_add_gap(const struct view_work_piece *piece, int64_t index, int64_t from,
 			 int64_t to, enum view_cause cause)
 {
@@ -487,7 +487,7 @@ static int64_t view_made(const struct view_work_piece *piece, const struct view_
 	found = bsearch(&wanted, piece->made, piece->run_count, sizeof(*piece->made), view_by_key);
 	if (found)
 		return (*found)->lane == work->lane ? INT64_MAX : (*found)->to;
-	/* The lane works on that stage itself, as far as is known. */
+	/* The input is then of no other IPU: the lane works on that stage itself, or there is none. */
 	if (key.stage < 0 || key.stage >= stages ||
 	    (key.stage < 64 && piece->tl->lanes[work->lane].stages & UINT64_C(1) << key.stage))
 		return INT64_MAX;
@@ -556,7 +556,7 @@ static int view_by_time(const void *left, const void *right)
 	return SORTED_BY(a, b, from);
 }
 
-/* When any IPU of the run works, as disjoint windows; and its works by key. */
+/* Find when any IPU of the run works, as disjoint windows, and sort its works by key. */
 static void view_index_run(struct view_work_piece *piece)
 {
 	struct view_window *cover = piece->cover;
@@ -604,12 +604,12 @@ static void view_split_run(struct view_work_piece *piece)
 	}
 	if (!piece->run)
 		return;
-	/* What the lanes in sight have shown of it may have been less. */
+	/* The visible lanes alone may have shown less of the run. */
 	piece->run->from = min(piece->first, piece->run->from);
 	piece->run->to = max(piece->last, piece->run->to);
 }
 
-/* The runs of the piece, one after another. */
+/* Split the runs of the piece, one after another. */
 static void view_split_piece(struct view_work_piece *piece)
 {
 	piece->cover = mem_calloc(piece->count + 1, sizeof(*piece->cover));
@@ -654,7 +654,7 @@ static void view_split_clock(struct view_timeline *tl, int clock)
 	arena_fini(&piece.bars);
 }
 
-/* The cause that half of a cell or more is idle for. */
+/* Mark cells of which half or more is idle with the cause that most of that has. */
 static void view_mark_causes(struct view_timeline *tl, struct view_lane *lane)
 {
 	const struct view_window window = tl->clock[lane->track->clock].window;

@@ -82,7 +82,7 @@ int view__cursor_column(const struct view_timeline *tl, int clock)
 		       : -1;
 }
 
-/* A tick's label; a mark pushes it by a column, or takes its place: half a number is another. */
+/* A mark moves the tick's label by a column, or replaces it: half a number would be wrong. */
 static void view_draw_tick(const struct view_timeline *tl, struct view_pane *pane, int y, int x,
 			   const int marks[2], const char *text)
 {
@@ -166,7 +166,7 @@ static void view_read_links(struct view_timeline *tl)
 	prof_query_close(query);
 }
 
-/* The links of @rank, unless they are known. */
+/* Read the links of @rank, unless they are known. */
 static void view_load_links(struct view_timeline *tl, int64_t rank)
 {
 	const struct view_window host = tl->clock[IPS_HOST].extent,
@@ -192,7 +192,7 @@ static void view_load_links(struct view_timeline *tl, int64_t rank)
 		links->count = 2;
 		return;
 	}
-	/* A recording that does not have its clock: the last execution ends where the lanes end. */
+	/* The clock's rate is unknown: the last execution then ends where the lanes end. */
 	if (tl->facts.hertz <= 0)
 		links->ns_per_cycle =
 			(double)device.to / (double)links->points[links->count - 1].device_ns;
@@ -338,7 +338,7 @@ static struct view_window view_recorded(const struct view_timeline *tl, int64_t 
 	return all;
 }
 
-/* Does a lane of the rank have spans there all the same? Then it knows better. */
+/* Does a lane of the rank have spans there all the same? Then that time was traced. */
 static bool view_is_lit(struct view_timeline *tl, const struct view_dark *dark)
 {
 	for (int i = 0; i < tl->tracks.count; i++) {
@@ -401,7 +401,7 @@ static void view_load_untraced(struct view_timeline *tl)
 	while (prof_query_next(query, &tl->status, &tl->err))
 		view_add_execution(tl, query, &open);
 	prof_query_close(query);
-	/* Ranks whose lanes have spans there have none. */
+	/* A rank whose lanes have spans in its first stretch has no such stretches. */
 	for (size_t i = 0; i < dark->count && tl->status == ST_OK; i++) {
 		if (i == 0 || dark->all[i].rank != dark->all[i - 1].rank)
 			lit = view_is_lit(tl, &dark->all[i]);
@@ -409,7 +409,7 @@ static void view_load_untraced(struct view_timeline *tl)
 			dark->all[used++] = dark->all[i];
 	}
 	dark->count = used;
-	/* After the last execution of a rank, where that was not traced, nothing was either. */
+	/* Where a rank's last execution was not traced, nothing after it was. */
 	for (size_t i = 0; i < dark->count; i++) {
 		struct view_dark *at = &dark->all[i];
 
@@ -445,7 +445,7 @@ bool view__next_dark(const struct view_timeline *tl, const struct view_lane *lan
 		*out = *dark;
 		return true;
 	}
-	/* Where executions say nothing: the device has run on after the last span. */
+	/* No execution covers that time: the device has run on after the last span. */
 	*out = (struct view_dark){rank, {view_recorded(tl, rank).to, extent.to}, IPS_NULL, 0};
 	return !view_dark_after(tl, rank, out->at.from) && out->at.to > time &&
 	       out->at.to - out->at.from > (extent.to - extent.from) / TAIL_PART;
@@ -608,7 +608,7 @@ void view__first_window(struct view_timeline *tl)
 
 	for (int c = 0; c < 2; c++)
 		tl->clock[c].window = tl->clock[c].extent;
-	/* The first IPU is what one comes for. */
+	/* The cursor begins on the first IPU. */
 	tl->cursor.lane = 0;
 	for (int i = tl->lane_count - 1; i >= 0; i--)
 		if (tl->lanes[i].pipeline)

@@ -24,7 +24,7 @@
 
 /* ---- which ----------------------------------------------------------------------------------- */
 
-/* None, the first ones, the next ones, ... none. */
+/* Each key shows the next counters, after the last ones none. */
 bool view__counters_request(struct view_timeline *tl, enum view_request request)
 {
 	struct view_counters *all = &tl->counters;
@@ -128,7 +128,7 @@ void view__strips_load(struct view_timeline *tl)
 
 	if (tl->status != ST_OK)
 		return;
-	/* Right under the lanes, and higher, where these leave room. */
+	/* Where the lanes leave room, strips move up to them and become higher. */
 	for (int i = 0; i < tl->lane_count; i++)
 		if (tl->lanes[i].rows > 0)
 			used = max(used, tl->lanes[i].y + view__lane_height(&tl->lanes[i]));
@@ -148,7 +148,7 @@ void view__strips_load(struct view_timeline *tl)
 	}
 	if (tl->status != ST_OK)
 		return;
-	/* What a key has asked for: there are none, or these are so many of many. */
+	/* A key asked for counters: report that there are none, or which of them these are. */
 	if (all->asked && all->count == 0) {
 		all->shown = false;
 		view_message(tl->context, "no counters were recorded", NULL);
@@ -181,7 +181,7 @@ void view__strips_match(struct view_timeline *tl)
 
 /* ---- showing --------------------------------------------------------------------------------- */
 
-/* With the unit that the counter's name ends in. */
+/* A counter's value in the unit that the counter's name ends in. */
 static const char *view_counter_text(const char *name, double value, char out[FMT_SIZE])
 {
 	const size_t length = strlen(name);
@@ -199,7 +199,7 @@ static const char *view_counter_text(const char *name, double value, char out[FM
 	return fmt_real(out, value);
 }
 
-/* Two counters may have one name: those that have stand with their tracks'. */
+/* Where two counters have one name, the name of its track stands before it. */
 static const char *view_strip_name(const struct view_counters *all, int i, char *out, size_t size)
 {
 	const struct prof_counter *counter = all->strips[i].counter;
@@ -212,7 +212,7 @@ static const char *view_strip_name(const struct view_counters *all, int i, char 
 	return counter->name;
 }
 
-/* Curves need dots; in ASCII cells filled from below have more to tell. */
+/* A curve needs Braille dots. In ASCII cells are filled from below instead. */
 static void view_draw_strip(const struct view_strip *strip, struct view_pane *plot)
 {
 	const int height = plot->rect.height, count = 2 * plot->rect.width;
@@ -278,7 +278,7 @@ void view__draw_strips(const struct view_timeline *tl, struct view_pane *pane)
 	}
 }
 
-/* The samples of the windows. */
+/* The statements that read the samples of the windows. */
 void view__strips_query(const struct view_timeline *tl, struct str *out)
 {
 	for (int i = 0; i < tl->counters.strip_count; i++) {

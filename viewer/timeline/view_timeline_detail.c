@@ -74,8 +74,8 @@ static void view_add_phase(struct view_timeline *tl, char phase)
 			view_add_field(tl, "phase", phases[i].text);
 }
 
-/* What other screens know of @operation, or else of @name: its layer, its program, how many tensors
- * its layer sends. */
+/* Add what other screens know of @operation, or else of @name: its layer, its program, how many
+ * tensors its layer sends. */
 static void view_add_belongs(struct view_timeline *tl, const char *operation, const char *name)
 {
 	static const char sql[] =
@@ -111,7 +111,7 @@ static void view_add_belongs(struct view_timeline *tl, const char *operation, co
 
 /* ---- a span ---------------------------------------------------------------------------------- */
 
-/* Time of the span that no span in it takes: counted, or from buckets. */
+/* Add the span's time that no span in it takes: counted, or estimated from buckets. */
 static void view_add_self(struct view_timeline *tl)
 {
 	const struct prof_span *span = &tl->under.span;
@@ -139,7 +139,7 @@ static void view_add_self(struct view_timeline *tl)
 				    fmt_ns(ns, self), (double)self / (double)span->dur_ns * 100));
 }
 
-/* Where the span's arrows come from (@in) or go to. */
+/* Add where the span's arrows come from (@in) or go to. */
 static void view_add_flows(struct view_timeline *tl, bool in)
 {
 	static const char has_arrows[] =
@@ -257,7 +257,7 @@ static void view_add_gap_fields(struct view_timeline *tl)
 	}
 }
 
-/* Device lanes hold the first executions only: say so where one of the others would be. */
+/* Device lanes may hold the first executions only: say so where another one would be. */
 static void view_add_untraced(struct view_timeline *tl)
 {
 	static const char sql[] =
@@ -289,7 +289,7 @@ static void view_add_untraced(struct view_timeline *tl)
 
 /* ---- what is under the cursor ---------------------------------------------------------------- */
 
-/* A step of the device, in the view of steps. */
+/* The fields of a step of the device (VIEW_BSP). */
 static void view_add_step_fields(struct view_timeline *tl)
 {
 	const struct view_step *at = &tl->device.at_cursor;
@@ -334,7 +334,7 @@ static bool view_is_pinned(struct view_timeline *tl)
 
 void view__detail_load(struct view_timeline *tl)
 {
-	/* Transfers and syncs within a run are idle time to the bubble: why. */
+	/* Why the bubble counts it as idle: transfers and syncs within a run, too. */
 	static const char *const why[VIEW_CAUSES] = {
 		"", "ramp-up: before its first work", "ramp-down: after its last work",
 		"imbalance: waits for others", "communication: its input is on the way"};
@@ -543,7 +543,7 @@ static void view_sum_names(struct view_timeline *tl, struct report_table *out)
 	arena_fini(&arena);
 }
 
-/* What is to be summed; true: the same as before. Two runs have no common x. */
+/* Set what is summed; true: it is the same as before. Two runs have no common x. */
 static bool view_set_range(struct view_timeline *tl)
 {
 	const int c = view__lead(tl);
@@ -640,7 +640,7 @@ void view__sums_query(const struct view_timeline *tl, struct str *out)
 
 /* ---- drawing --------------------------------------------------------------------------------- */
 
-/* A line with @title in it, and @rest where there is room. */
+/* Draw a line with @title in it, and with @rest where there is room. */
 static void view_draw_detail_title(struct view_pane *pane, const char *title, const char *rest,
 				   enum view_style style)
 {
@@ -683,7 +683,7 @@ static void view_draw_sums(const struct view_timeline *tl, struct view_pane *pan
 		view_grid_draw(&sums->grid, &body, false);
 }
 
-/* What is under the cursor, in a few words. */
+/* The title of the details: what is under the cursor. */
 static void view_name_under(const struct view_timeline *tl, char *out, size_t size)
 {
 	const struct view_under *under = &tl->under;

@@ -206,7 +206,7 @@ static void view_load_steps(struct view_timeline *tl, struct view_lane *lane,
 	for (int i = 0; i < count; i++) {
 		const struct view_trace *trace = view_read_trace(tl, runs[i].trace_id);
 
-		/* By the IPU's number, the run is its replica's or it has no steps of it. */
+		/* A run of another replica has no steps of this IPU's number. */
 		if (trace && runs[i].rank == lane->track->rank &&
 		    runs[i].start_cycle + trace->trace.cycles > window.from)
 			view_add_device_run(&sheet, trace, &runs[i]);
@@ -260,7 +260,7 @@ void view__device_load(struct view_timeline *tl)
 	tl->status =
 		prof_timeline_runs(tl->db, first->track->rank, window.from, window.to, MOST_RUNS,
 				   &tl->picture, &runs, &count, &tl->device.stride, &tl->err);
-	/* A file without runs of templates: nothing to show, and no harm. */
+	/* The file has no runs of templates: there is nothing to show, which is no failure. */
 	if (tl->status == ST_INVALID) {
 		tl->status = ST_OK;
 		return;
@@ -284,7 +284,7 @@ static enum view_kind view_cell_kind(const struct view_bsp *cell)
 	return (enum view_kind)best;
 }
 
-/* What the column's height stands for. Steps without a number of tiles are of all of them. */
+/* The share of tiles at work, or the tile balance. Steps without a number count for all tiles. */
 static double view_cell_height(const struct view_timeline *tl, const struct view_bsp *cell)
 {
 	const double busy = cell->all - cell->cycles[VIEW_KIND_IDLE];

@@ -94,7 +94,7 @@ static bool view_is_wide(const struct view_bar_row *row, int x)
 	return bar && bar->span_id != IPS_NULL && bar->dur_ns >= row->column_ns;
 }
 
-/* Half a cell or more belongs to the bar, less to what is beside it. */
+/* Does the bar take half of the cell or more? */
 static bool view_is_solid(const struct view_bar_row *row, int x)
 {
 	return view_is_wide(row, x) && row->columns[x].busy_ns * 2 >= row->column_ns;
@@ -134,7 +134,7 @@ static void view_label(const struct view_bar_row *row, const struct prof_bar *ba
 		snprintf(out, size, "%s", head);
 }
 
-/* What the filter leaves out. */
+/* Draw cells that the filter leaves out. */
 static void view_draw_left_out(const struct view_bar_row *row, int from, int to)
 {
 	const struct prof_bar *bar = &row->lane->bars[row->columns[from].bar];
@@ -150,7 +150,7 @@ static void view_draw_span(const struct view_bar_row *row, int from, int to)
 	const struct prof_bar *bar = &row->lane->bars[row->columns[from].bar];
 	const struct view_phase_style *phase = view_phase_style(row->tl, bar);
 	const bool plain = row->pane->canvas->plain;
-	/* A drawing on paper has no cursor. */
+	/* Plain text has no cursor. */
 	const bool selected =
 		bar->span_id == row->tl->under.selected && !row->tl->under.in_gap && !plain;
 	const enum view_style style =
@@ -179,7 +179,7 @@ static void view_draw_span(const struct view_bar_row *row, int from, int to)
 		view_glyphs(row->pane, to - 1, row->label_y, style, VIEW_GLYPH_ARROW, 1);
 }
 
-/* Many spans in one cell, or one much shorter than it. */
+/* Draw a cell of many spans, or of one that is much shorter than the cell. */
 static void view_draw_share(const struct view_bar_row *row, int x)
 {
 	const struct view_lane_cell *column = &row->columns[x];
@@ -452,7 +452,7 @@ static void view_draw_bubble(const struct view_timeline *tl, struct view_pane *p
 		x += fills;
 		x += view_text(pane, x, 0, VIEW_NORMAL, causes[i]);
 	}
-	/* Which runs the numbers are of; not where there is little room. */
+	/* The runs that the numbers are of, where there is room. */
 	text[0] = '\0';
 	if (bubble->mean)
 		snprintf(text, sizeof(text), "all %s runs", fmt_count(number, bubble->runs));
@@ -498,7 +498,7 @@ static void view_draw_head(const struct view_timeline *tl, struct view_pane *pan
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-/* One report: lanes and what is around them. */
+/* Draw one report: its lanes and what is around them. */
 static void view_draw_report(const struct view_timeline *tl, struct view_pane *pane)
 {
 	struct view_pane lanes = view__sub(pane, tl->areas.lanes);

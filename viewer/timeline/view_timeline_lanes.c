@@ -295,7 +295,7 @@ void view__hidden_forget(struct view_timeline *tl)
 	*own = (struct view_hidden){0};
 }
 
-/* What has no name, and what there is no memory for, is not hidden. */
+/* Add a lane to the list. A lane without a name stays shown, as does one without memory for it. */
 static void view_hide(struct view_timeline *tl, const struct prof_track *track)
 {
 	struct view_hidden *list = tl->hiding.list;
@@ -309,7 +309,7 @@ static void view_hide(struct view_timeline *tl, const struct prof_track *track)
 		list->lanes[list->count++] = (struct view_hidden_lane){track->rank, name};
 }
 
-/* All lanes of @tl that are shown but @stays. */
+/* Hide all lanes of @tl that are shown except @stays. */
 static void view_hide_others(struct view_timeline *tl, const struct prof_track *stays)
 {
 	for (int i = 0; i < tl->lane_count; i++) {
@@ -321,7 +321,7 @@ static void view_hide_others(struct view_timeline *tl, const struct prof_track *
 	}
 }
 
-/* The cursor's lane: the cursor goes to the next one of its clock, or the one before. */
+/* Hide the cursor's lane. The cursor goes to the next one of its clock, or the one before. */
 static void view_hide_lane(struct view_timeline *tl)
 {
 	const struct view_lane *lane = view__lane(tl);
@@ -523,7 +523,7 @@ int view__same_lane(const struct view_timeline *tl, const struct prof_track *tra
 	return -1;
 }
 
-/* Same clock, process, replica and parent. */
+/* Lanes are of one group where clock, process, replica and parent are the same. */
 int64_t view__group(const struct view_timeline *tl, const struct view_lane *lane)
 {
 	for (int i = 0; i < tl->all_lanes; i++) {
@@ -582,7 +582,7 @@ bool view__lane_rows(struct view_timeline *tl, const struct view_lane *lane,
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-/* What is known of a lane and stays so when the tracks are read afresh. */
+/* Facts of a lane that stay when the tracks are read afresh. */
 struct view_known_lane {
 	int64_t track_id;
 	int work_depth;
@@ -711,7 +711,7 @@ void view__lanes_load(struct view_timeline *tl)
 	tl->facts.ipus = (int64_t)view_read_fact(tl->db, "ipus", 1e6);
 	tl->status = prof_timeline_tracks(tl->db, &tl->tracks.arena, &tl->tracks.all,
 					  &tl->tracks.count, &tl->err);
-	/* A clock is an index below; a file may say anything. */
+	/* A clock is used as an index, and a file may hold any number. */
 	for (int i = 0; i < tl->tracks.count; i++)
 		tl->tracks.all[i].clock = tl->tracks.all[i].clock == IPS_DEVICE;
 	view_count_hidden(tl);
@@ -729,7 +729,7 @@ void view__lanes_load(struct view_timeline *tl)
 		view__first_window(tl);
 	if (tl->cursor.lane < 0)
 		view_choose_lane(tl);
-	/* What was all stays all; what is followed stays at the end. */
+	/* A window of the whole run stays one; a run that is followed is shown at its end. */
 	for (int c = 0; c < 2 && !first; c++) {
 		struct view_clock *clock = &tl->clock[c];
 		const int64_t length = clock->window.to - clock->window.from;

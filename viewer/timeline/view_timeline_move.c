@@ -114,7 +114,7 @@ bool view__gap_at(struct view_timeline *tl, int64_t time, struct view_gap *out)
 	out->ended = view_find_edge(tl, time, true, &at->to);
 	if (at->from > time || at->to <= time)
 		return false;
-	/* What was not traced is no idle time: the gap is the one or the other. */
+	/* Time that was not traced is no idle time: the gap is all of the one or of the other. */
 	out->dark = view__next_dark(tl, lane, time, &dark) && dark.at.from <= time;
 	if (out->dark) {
 		at->from = max(dark.at.from, at->from);
@@ -175,7 +175,7 @@ static void view_add_guess(struct view_worst *worst, struct view_guess guess)
 	worst->forgotten = max(guess.most, worst->forgotten);
 }
 
-/* Between what is busy: the parts of it that were traced. @slack: what the neighbours may add. */
+/* Guess at the traced parts between busy times. @slack: idle time that the neighbours may add. */
 static void view_guess_between(const struct view_timeline *tl, struct view_worst *worst,
 			       int64_t from, int64_t to, int64_t slack)
 {
@@ -211,7 +211,7 @@ static bool view_scan_idle(struct view_timeline *tl, struct view_worst *worst,
 		if (bars[i].depth != view__lane(tl)->work_depth || bars[i].busy_ns <= 0)
 			continue;
 		view_guess_between(tl, worst, covered, min(bar.from, window.to), before + idle);
-		/* One that is no smaller than the window is known no better by a scan of it. */
+		/* A scan of a bucket as long as the window would find nothing new. */
 		if (bucket && view_clipped(bar, window) < view_clipped(window, window))
 			view_add_guess(worst, (struct view_guess){{max(bar.from, window.from),
 								   min(bar.to, window.to)},
@@ -469,7 +469,7 @@ static void view_jump_child(struct view_timeline *tl)
 	view_message(tl->context, "no span inside this one", NULL);
 }
 
-/* First on the lane of the cursor, then on any of its clock, from the cursor on and then around;
+/* Search the lane of the cursor, then any of its clock, from the cursor on and then around;
  * then on the other clock. All of it reads MOST_SEARCH spans at most. */
 bool view__jump_name(struct view_timeline *tl, const char *text, bool forward)
 {
@@ -612,7 +612,7 @@ static void view_zoom_span(struct view_timeline *tl)
 		view_message(tl->context, "no span under the cursor", NULL);
 		return;
 	}
-	/* A little of what is around it. */
+	/* With a little of what is around it. */
 	to.from -= (to.to - to.from) / 8;
 	to.to += (to.to - to.from) / 8;
 	to.to = max(to.to, to.from + VIEW_WINDOW_LEAST);

@@ -30,7 +30,7 @@
 
 /* ---- areas ----------------------------------------------------------------------------------- */
 
-/* Let the lanes and what is beside them begin @rows later, and be @rows less high. */
+/* Cut @above rows off the top of the lanes and of what is beside them, @below off the foot. */
 static void view_shrink_lanes(struct view_timeline_layout *areas, int above, int below)
 {
 	struct view_rect *columns[] = {&areas->labels, &areas->lanes, &areas->idle};
@@ -100,7 +100,7 @@ void view__layout(struct view_timeline *tl)
 
 /* ---- bars that are retained ------------------------------------------------------------------ */
 
-/* As prof_timeline_bars() has it: what has no length is where it starts. */
+/* As in prof_timeline_bars(): a bar without length is where it starts. */
 static bool view_overlaps(const struct prof_bar *bar, struct view_window window)
 {
 	return bar->start_ns < window.to &&
@@ -308,7 +308,7 @@ static int view_thicken(struct view_timeline *tl, int first, int count, int spar
 /* Rows of the visible lanes: depths first, then thicker bars where there is room. */
 static void view_fit_rows(struct view_timeline *tl, int first, int count, int rows)
 {
-	/* Rows of work and the others by turns; at most so many screen rows of a bar. */
+	/* Rows of work and other rows become thicker by turns, up to so many screen rows. */
 	static const struct {
 		int most;
 		bool work;
@@ -344,7 +344,7 @@ static void view_fit_rows(struct view_timeline *tl, int first, int count, int ro
 			lane->work_row = -1;
 		spare -= heights[i];
 	}
-	/* A picture of tiles has rows of work alone. */
+	/* Steps of the device are in rows of work only. */
 	if (way == VIEW_BSP)
 		view_thicken(tl, first, count, spare, MOST_BSP, true);
 	for (size_t i = 0; way != VIEW_BSP && i < ARRAY_LEN(turns) && spare > 0; i++) {
@@ -409,7 +409,7 @@ static void view_fill_columns(struct view_lane_cell *columns, int width, struct 
 	}
 }
 
-/* Of what was recorded: executions that were not traced are not idle. */
+/* Idle part of the traced time: executions that were not traced are not idle. */
 static double view_idle_part(const struct view_timeline *tl, const struct view_lane *lane,
 			     struct view_window window)
 {

@@ -377,7 +377,7 @@ static bool view_go_to_step(struct view_timeline *tl, int clock, const struct vi
 	return best != IPS_NULL && view_go_to_span(tl, best);
 }
 
-/* To the work of @place's weight update or step, on the device if that has it. */
+/* Go to the work of @place's weight update or step, on the device if that has it. */
 static bool view_go_to_work(struct view_timeline *tl, const struct view_place *place)
 {
 	if (place->step == IPS_NULL && place->weight_update == IPS_NULL)
@@ -398,8 +398,8 @@ void view__follow(struct view_timeline *tl)
 	target->counters.first = tl->counters.first;
 }
 
-/* To what only the target has. The source's window begins with the update of the target's work, and
- * holds as much of it as lies before the work; the target's follows (view__align()). */
+/* Go to what only the target has. The source's window begins with the update of the target's work,
+ * and holds as much of it as lies before the work; the target's follows (view__align()). */
 static void view_go_to_target(struct view_timeline *tl, const struct view_place *place)
 {
 	struct view_timeline *target = tl->target;
@@ -569,7 +569,7 @@ static const struct view_lane *view_first_pipeline(const struct view_timeline *t
 	return NULL;
 }
 
-/* Both at the same step of the nth execution of the mode. */
+/* Align both at the same step of the nth execution of the mode. */
 static bool view_align_step(struct view_timeline *tl, int clock, int64_t rank,
 			    const struct prof_span *span)
 {
@@ -632,7 +632,7 @@ static bool view_align_update(struct view_timeline *tl, int clock, int64_t updat
 	return true;
 }
 
-/* By the first work that is in the window, of the first IPU that is shown. */
+/* Align by the first work in the window, on the first IPU that is shown. */
 static bool view_align_window(struct view_timeline *tl, int clock)
 {
 	const struct view_lane *lane = view_first_pipeline(tl, clock);

@@ -360,7 +360,7 @@ struct view_under {
 };
 
 struct view_timeline {
-	/* What the call under way works with. Its first failure sticks: the steps after it do nothing. */
+	/* What the call under way works with. Its first failure stays: steps after it do nothing. */
 	struct view_context *context;
 	struct prof_db *db; /* NULL: the run is being closed */
 	enum status status;
