@@ -395,8 +395,8 @@ static enum status save(const struct predictions *predictions, const struct trai
 	return npz_writer_close(&writer, status);
 }
 
-/* predict: the array "predictions" [items, output], items in the set's order, goes to the run file's
- * predict.output (NULL: nowhere). @items: how many there are. */
+/* predict: the array "predictions" [items, output], items in the set's order, goes to the run
+ * file's predict.output (NULL: nowhere). @items: how many there are. */
 static enum status train_predict(struct train_session *session, struct train_screen *screen,
 				 int64_t *items, struct err *err)
 {

@@ -1,6 +1,6 @@
 /*
- * What is added up to a weight update: gradients of its micro-batches, as sum, mean or running mean,
- * rounded to half precision where they are kept so; and over replicas, in the tree of
+ * What is added up to a weight update: gradients of its micro-batches, as sum, mean or running
+ * mean, rounded to half precision where they are kept so; and over replicas, in the tree of
  * common/tree.h, gradients, losses and metrics.
  *
  * Pure functions on memory of the caller's: any thread.

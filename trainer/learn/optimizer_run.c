@@ -1,6 +1,6 @@
 /*
- * Optimizers and regularisers at work. No state of their own: slots are the caller's. A parameter is
- * shared out in slices that depend on its length alone.
+ * Optimizers and regularisers at work. No state of their own: slots are the caller's. A parameter
+ * is shared out in slices that depend on its length alone.
  */
 #include "trainer/learn/optimizer_run.h"
 

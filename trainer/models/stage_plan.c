@@ -3,9 +3,9 @@
  * place, what must be held for a backward pass, where each gradient lies and who writes or adds to
  * it, and the offsets of all buffers.
  *
- * Layers that pass their input on make no tensor, so "who reads it" is always asked of tensors. What
- * flows between stages, and what the model's output depends on, is asked of the whole model, so that
- * the stages on the two sides of a border agree.
+ * Layers that pass their input on make no tensor, so "who reads it" is always asked of tensors.
+ * What flows between stages, and what the model's output depends on, is asked of the whole model,
+ * so that the stages on the two sides of a border agree.
  *
  * A tensor's gradient is written by its last reader and added to by those before it, in this order
  * whatever the cut into stages: sums of floats depend on it.
