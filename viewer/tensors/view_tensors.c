@@ -125,7 +125,7 @@ static struct view_pane tensors_sub(struct view_pane *pane, struct view_rect rec
 	return view_pane_at(pane->canvas, rect);
 }
 
-/* The pages there are, where there is room; the one that is shown always. */
+/* All pages where there is room; else the one that is shown. */
 static void tensors_draw_heading(const struct view_tensors *screen, struct view_pane *pane)
 {
 	static const char *const titles[] = {VIEW_TENSOR_PAGES(PAGE_TITLE)};
@@ -213,7 +213,7 @@ static void tensors_draw(const void *state, const struct view_context *context,
 
 /* ---- other screens --------------------------------------------------------------------------- */
 
-static void tensors_take_number(const struct view_grid *grid, const char *column, int64_t *out)
+static void tensors_read_number(const struct view_grid *grid, const char *column, int64_t *out)
 {
 	const struct report_cell *cell = view_grid_cell(grid, column);
 
@@ -221,7 +221,7 @@ static void tensors_take_number(const struct view_grid *grid, const char *column
 		*out = cell->integer;
 }
 
-static void tensors_take_text(const struct view_grid *grid, const char *column, char *out)
+static void tensors_read_text(const struct view_grid *grid, const char *column, char *out)
 {
 	const struct report_cell *cell = view_grid_cell(grid, column);
 
@@ -229,22 +229,22 @@ static void tensors_take_text(const struct view_grid *grid, const char *column, 
 		view_place_text(out, cell->text);
 }
 
-/* When: the row under the cursor of the page that is open. */
-static void tensors_place_moment(const struct view_tensors *screen, struct view_place *out)
+/* The step, the time and what else the row under the page's cursor has. */
+static void tensors_place_of_row(const struct view_tensors *screen, struct view_place *out)
 {
 	const struct report_tensor_row *row = view__curve_row(screen);
 	const struct view_tensor_capture *capture = view__values_capture(screen);
 
 	if (screen->page >= VIEW_TENSOR_RULES) {
-		tensors_take_number(&screen->grid, "step", &out->step);
-		tensors_take_number(&screen->grid, "weight_update", &out->weight_update);
-		tensors_take_number(&screen->grid, "epoch", &out->epoch);
-		tensors_take_number(&screen->grid, "microbatch", &out->microbatch);
-		tensors_take_number(&screen->grid, "replica", &out->replica);
-		tensors_take_number(&screen->grid, "at_ns", &out->time_ns);
-		tensors_take_text(&screen->grid, "phase", out->phase);
-		tensors_take_text(&screen->grid, "mode", out->mode);
-		tensors_take_text(&screen->grid, "rule", out->rule);
+		tensors_read_number(&screen->grid, "step", &out->step);
+		tensors_read_number(&screen->grid, "weight_update", &out->weight_update);
+		tensors_read_number(&screen->grid, "epoch", &out->epoch);
+		tensors_read_number(&screen->grid, "microbatch", &out->microbatch);
+		tensors_read_number(&screen->grid, "replica", &out->replica);
+		tensors_read_number(&screen->grid, "at_ns", &out->time_ns);
+		tensors_read_text(&screen->grid, "phase", out->phase);
+		tensors_read_text(&screen->grid, "mode", out->mode);
+		tensors_read_text(&screen->grid, "rule", out->rule);
 	} else if (screen->page == VIEW_TENSOR_VALUES && capture) {
 		out->step = capture->step;
 		out->weight_update = capture->weight_update;
@@ -270,13 +270,13 @@ static bool tensors_place(const void *state, const struct view_context *context,
 	view_place_clear(out);
 	if (screen->list.count == 0)
 		return false;
-	tensors_take_text(&screen->list, "key", out->key);
-	tensors_take_text(&screen->list, "queue", out->queue);
-	tensors_take_text(&screen->list, "layer", out->layer);
-	tensors_take_number(&screen->list, "stage", &out->stage);
-	tensors_take_number(&screen->list, "rank", &out->rank);
+	tensors_read_text(&screen->list, "key", out->key);
+	tensors_read_text(&screen->list, "queue", out->queue);
+	tensors_read_text(&screen->list, "layer", out->layer);
+	tensors_read_number(&screen->list, "stage", &out->stage);
+	tensors_read_number(&screen->list, "rank", &out->rank);
 	if (screen->opened)
-		tensors_place_moment(screen, out);
+		tensors_place_of_row(screen, out);
 	return true;
 }
 
@@ -436,15 +436,6 @@ static void tensors_areas(struct view_tensors *screen, const struct view_context
 	screen->body = areas.body;
 }
 
-/* Another tensor: nothing of where the page was is left. */
-static void tensors_choose_afresh(struct view_tensors *screen)
-{
-	screen->values.at = -1;
-	screen->values.wanted = IPS_NULL;
-	screen->values.row = screen->values.column = 0;
-	memset(screen->values.first, 0, sizeof(screen->values.first));
-}
-
 /* The tensor under the list's cursor is the chosen one now. */
 static enum status tensors_choose(struct view_tensors *screen, struct view_context *context,
 				  struct err *err)
@@ -470,8 +461,13 @@ static enum status tensors_choose(struct view_tensors *screen, struct view_conte
 			status = report_tensor_find(db, screen->has_queue ? queue->text : NULL,
 						    key->text, &screen->id[side], err);
 	}
-	if (memcmp(before, screen->id, sizeof(before)) != 0)
-		tensors_choose_afresh(screen);
+	if (memcmp(before, screen->id, sizeof(before)) != 0) {
+		/* For another tensor the page begins anew. */
+		screen->values.at = -1;
+		screen->values.wanted = IPS_NULL;
+		screen->values.row = screen->values.column = 0;
+		memset(screen->values.first, 0, sizeof(screen->values.first));
+	}
 	return status;
 }
 

@@ -20,7 +20,7 @@
 #define COLUMNS_MOST 512
 #define RECENT       64 /* moments among which another replica's histogram is looked for */
 
-/* When a histogram was taken, and of whom the first one was. */
+/* When a histogram was recorded, and of which replica the first one is. */
 struct moment {
 	int64_t step, update, microbatch, replica;
 	char mode[12];
@@ -64,20 +64,19 @@ static void tensors_gather_halve(struct gathering *g)
 	g->share *= 2;
 }
 
-static bool tensors_histogram_same_moment(const struct moment *a, const struct moment *b)
-{
-	return a->replica != b->replica && a->step == b->step && a->update == b->update &&
-	       a->microbatch == b->microbatch && strcmp(a->mode, b->mode) == 0;
-}
-
 /* The column of a histogram: that of another replica's at the same moment, or a new one. */
-static void tensors_gather_moment(struct gathering *g, struct moment *moment)
+static void tensors_find_column(struct gathering *g, struct moment *moment)
 {
-	for (int64_t i = g->moments - 1; i >= 0 && i >= g->moments - RECENT; i--)
-		if (tensors_histogram_same_moment(&g->last[i % RECENT], moment)) {
+	for (int64_t i = g->moments - 1; i >= 0 && i >= g->moments - RECENT; i--) {
+		const struct moment *a = &g->last[i % RECENT];
+
+		if (a->replica != moment->replica && a->step == moment->step &&
+		    a->update == moment->update && a->microbatch == moment->microbatch &&
+		    strcmp(a->mode, moment->mode) == 0) {
 			g->column = i / g->share;
 			return;
 		}
+	}
 	if (g->moments == COLUMNS_MOST * g->share)
 		tensors_gather_halve(g);
 	g->column = g->moments / g->share;
@@ -107,7 +106,7 @@ static void tensors_gather_row(struct gathering *g, const struct prof_query *que
 		g->context = context;
 		g->wanted = view__replica_shows(g->screen, moment.replica);
 		if (g->wanted)
-			tensors_gather_moment(g, &moment);
+			tensors_find_column(g, &moment);
 		side->found += g->wanted;
 	}
 	if (!g->wanted)
@@ -214,7 +213,7 @@ static enum status tensors_picture_side(struct view_tensor_histogram *h, const s
 	return ST_OK;
 }
 
-/* With D only what differs is left: what both have as often at the same place is taken out. */
+/* With D: counts that are equal at the same place in both are left out. */
 static void tensors_picture_differ(struct view_tensor_histogram *h)
 {
 	struct view_tensor_histograms *source = &h->side[0], *target = &h->side[1];
@@ -305,8 +304,8 @@ static int histogram_column(const struct view_tensors *screen, int side)
 
 #define LABEL_WIDTH 11
 
-static struct view_pane tensors_take_row(struct view_rect *area, struct view_canvas *canvas,
-					 bool bottom)
+static struct view_pane tensors_cut_row(struct view_rect *area, struct view_canvas *canvas,
+					bool bottom)
 {
 	struct view_rect row = *area;
 
@@ -384,7 +383,7 @@ static void tensors_draw_map(const struct view_tensors *screen, const struct vie
 /* ---- what they are of ------------------------------------------------------------------------ */
 
 /* "steps 0 to 39, 40 histograms" */
-static void tensors_tell_side(const struct view_tensor_histograms *side, char *out, size_t size)
+static void tensors_side_text(const struct view_tensor_histograms *side, char *out, size_t size)
 {
 	const bool steps = side->step[0] != IPS_NULL && side->last_step != IPS_NULL;
 	const int64_t first = steps ? side->step[0] : side->update[0];
@@ -402,8 +401,8 @@ static void tensors_tell_side(const struct view_tensor_histograms *side, char *o
 			 100.0 * (double)side->looked / (double)side->all);
 }
 
-static const char *tensors_tell_none(const struct view_tensors *screen,
-				     const struct view_tensor_histograms *side)
+static const char *tensors_no_histogram(const struct view_tensors *screen,
+					const struct view_tensor_histograms *side)
 {
 	if (side->looked < side->all)
 		return "None of its histograms is among the rows looked at.";
@@ -426,15 +425,14 @@ static void tensors_draw_title(const struct view_tensors *screen,
 		     view_text_cut(pane, x + 1, 0, pane->rect.width / 3, VIEW_BOLD, report->name);
 	x += view_text(pane, x, 0, VIEW_DIM, ":");
 	if (h->columns > 0)
-		tensors_tell_side(h, text, sizeof(text));
+		tensors_side_text(h, text, sizeof(text));
 	else
-		snprintf(text, sizeof(text), "%s", tensors_tell_none(screen, h));
+		snprintf(text, sizeof(text), "%s", tensors_no_histogram(screen, h));
 	view_text_cut(pane, x + 1, 0, pane->rect.width - x - 2, VIEW_DIM, text);
 }
 
-static void tensors_histogram_draw_draw_legend(const struct view_tensors *screen,
-					       const struct view_context *context,
-					       struct view_pane *pane)
+static void tensors_draw_map_legend(const struct view_tensors *screen,
+				    const struct view_context *context, struct view_pane *pane)
 {
 	const struct view_axis scale = tensors_colours(&screen->histogram);
 	const int width = pane->rect.width - LABEL_WIDTH;
@@ -442,7 +440,7 @@ static void tensors_histogram_draw_draw_legend(const struct view_tensors *screen
 	int used = 0;
 
 	if (!context->target)
-		tensors_tell_side(&screen->histogram.side[0], text, sizeof(text));
+		tensors_side_text(&screen->histogram.side[0], text, sizeof(text));
 	/* Of two reports the titles say the rest: where there is no room, the shades go first. */
 	if (!context->target || width > 48)
 		used = view_text_cut(pane, LABEL_WIDTH, 0, width, VIEW_DIM, text) + 2;
@@ -458,7 +456,7 @@ static void tensors_draw_sides(const struct view_tensors *screen,
 {
 	for (int side = 0; side < VIEW_TENSORS_SIDES; side++) {
 		struct view_rect share = view__tensors_share(area, VIEW_TENSORS_SIDES, side);
-		struct view_pane title = tensors_take_row(&share, canvas, false);
+		struct view_pane title = tensors_cut_row(&share, canvas, false);
 
 		tensors_draw_title(screen, context, side, &title);
 		if (screen->histogram.side[side].columns > 0 && share.height > 0)
@@ -476,7 +474,7 @@ void view__histogram_draw(const struct view_tensors *screen, const struct view_c
 
 	if (h->columns == 0 || h->bins == 0) {
 		view_text_cut(pane, 1, 0, pane->rect.width - 2, VIEW_DIM,
-			      tensors_tell_none(screen, &h->side[0]));
+			      tensors_no_histogram(screen, &h->side[0]));
 		return;
 	}
 	if (context->target && context->differ && !h->differs) {
@@ -485,11 +483,11 @@ void view__histogram_draw(const struct view_tensors *screen, const struct view_c
 		return;
 	}
 	if (screen->opened && !context->whole && area.height > 4) {
-		row = tensors_take_row(&area, canvas, false);
+		row = tensors_cut_row(&area, canvas, false);
 		view__curve_readout(screen, context, &row);
 	}
-	row = tensors_take_row(&area, canvas, true);
-	tensors_histogram_draw_draw_legend(screen, context, &row);
+	row = tensors_cut_row(&area, canvas, true);
+	tensors_draw_map_legend(screen, context, &row);
 	if (context->target)
 		tensors_draw_sides(screen, context, area, canvas);
 	else

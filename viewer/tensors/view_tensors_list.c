@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/sorted.h"
 #include "common/str.h"
 
@@ -147,9 +148,9 @@ static struct view_spark *tensors_spark_of(const struct spark_index *index,
 	return found ? *found : NULL;
 }
 
-/* The row @at of its replica's: replicas stand side by side in a point, not one after another. */
-static void tensors_spark_take(struct view_spark *spark, int64_t at,
-			       const struct report_tensor_row *row)
+/* Add the row @at of its replica: the replicas of one moment share a point. */
+static void tensors_spark_add(struct view_spark *spark, int64_t at,
+			      const struct report_tensor_row *row)
 {
 	const int count = spark->most < VIEW_SPARK_POINTS ? (int)spark->most : VIEW_SPARK_POINTS;
 	struct view_chart_point *point = &spark->points[at * count / spark->most];
@@ -161,7 +162,7 @@ static void tensors_spark_take(struct view_spark *spark, int64_t at,
 	point->bad |= row->n_bad > 0;
 	if (!isfinite(row->value))
 		return;
-	/* The last of those that share a point. */
+	/* Of the rows that share a point the last one is its value. */
 	point->value = row->value;
 	point->least = fmin(point->least, row->value);
 	point->greatest = fmax(point->greatest, row->value);
@@ -181,57 +182,39 @@ static int64_t *tensors_spark_rows(const struct spark_rows *rows, const struct v
 			 (size_t)view__replica_number(row->replica)];
 }
 
-/* How many rows the replica with most of them has. */
-static void tensors_sparks_count(struct view_tensors *screen, const struct spark_index *index,
-				 const struct spark_rows *rows)
-{
-	for (int i = 0; i < screen->sampled.count; i++) {
-		const struct report_tensor_row *row = &screen->sampled.row[i];
-		struct view_spark *spark = tensors_spark_of(index, row);
-		int64_t *count;
-
-		if (!spark || !view__replica_shows(screen, row->replica))
-			continue;
-		count = tensors_spark_rows(rows, screen, spark, row);
-		spark->most = ++*count > spark->most ? *count : spark->most;
-	}
-}
-
-static enum status tensors_sparks_index(struct view_tensors *screen, struct spark_index *index,
-					struct spark_rows *rows, struct err *err)
-{
-	index->count = (size_t)screen->spark_count;
-	for (int i = 0; i < screen->sampled.count; i++)
-		(void)view__replica_shows(screen, screen->sampled.row[i].replica);
-	rows->replicas = (size_t)screen->replicas + 1;
-	index->by = arena_alloc(&screen->spark_arena, index->count + 1, sizeof(*index->by));
-	rows->of = arena_alloc(&screen->spark_arena, (index->count + 1) * rows->replicas,
-			       sizeof(*rows->of));
-	if (!index->by || !rows->of)
-		return err_nomem(err);
-	for (size_t i = 0; i < index->count; i++)
-		index->by[i] = &screen->sparks[i];
-	qsort(index->by, index->count, sizeof(struct view_spark *), tensors_spark_order);
-	return ST_OK;
-}
-
 static enum status tensors_sparks_fill(struct view_tensors *screen, struct err *err)
 {
-	struct spark_index index;
+	struct spark_index index = {.count = (size_t)screen->spark_count};
 	struct spark_rows rows;
-	enum status status = tensors_sparks_index(screen, &index, &rows, err);
 
-	if (status != ST_OK)
-		return status;
-	tensors_sparks_count(screen, &index, &rows);
-	memset(rows.of, 0, index.count * rows.replicas * sizeof(*rows.of));
-	for (int i = 0; i < screen->sampled.count; i++) {
-		const struct report_tensor_row *row = &screen->sampled.row[i];
-		struct view_spark *spark = tensors_spark_of(&index, row);
+	for (int i = 0; i < screen->sampled.count; i++)
+		(void)view__replica_shows(screen, screen->sampled.row[i].replica);
+	rows.replicas = (size_t)screen->replicas + 1;
+	index.by = arena_alloc(&screen->spark_arena, index.count + 1, sizeof(*index.by));
+	rows.of = arena_alloc(&screen->spark_arena, (index.count + 1) * rows.replicas,
+			      sizeof(*rows.of));
+	if (!index.by || !rows.of)
+		return err_nomem(err);
+	for (size_t i = 0; i < index.count; i++)
+		index.by[i] = &screen->sparks[i];
+	qsort(index.by, index.count, sizeof(struct view_spark *), tensors_spark_order);
+	/* First the rows of the replica that has most, then the points. */
+	for (int pass = 0; pass < 2; pass++) {
+		memset(rows.of, 0, index.count * rows.replicas * sizeof(*rows.of));
+		for (int i = 0; i < screen->sampled.count; i++) {
+			const struct report_tensor_row *row = &screen->sampled.row[i];
+			struct view_spark *spark = tensors_spark_of(&index, row);
+			int64_t *count;
 
-		if (spark && view__replica_shows(screen, row->replica))
-			tensors_spark_take(spark,
-					   (*tensors_spark_rows(&rows, screen, spark, row))++, row);
+			if (!spark || !view__replica_shows(screen, row->replica))
+				continue;
+			count = tensors_spark_rows(&rows, screen, spark, row);
+			if (pass == 1)
+				tensors_spark_add(spark, *count, row);
+			++*count;
+			if (pass == 0)
+				spark->most = max(spark->most, *count);
+		}
 	}
 	return ST_OK;
 }
@@ -381,8 +364,8 @@ static bool tensors_is_listed(const struct report_table *all, int64_t row,
 }
 
 /* The rows of @all in the order and filter of the list. */
-static enum status tensors_list_arrange(const struct view_grid *list, struct report_table *all,
-					struct err *err)
+static enum status tensors_list_order(const struct view_grid *list, struct report_table *all,
+				      struct err *err)
 {
 	const size_t columns = (size_t)all->column_count;
 	struct report_cell *cells =
@@ -415,7 +398,7 @@ enum status view__tensors_list_table(const struct view_tensors *screen,
 	status = report_table_query(out, context->source->db, "tensors",
 				    "SELECT * FROM tensor_sums", 0, err);
 	if (status == ST_OK)
-		status = tensors_list_arrange(&screen->list, out, err);
+		status = tensors_list_order(&screen->list, out, err);
 	if (status != ST_OK) {
 		report_table_free(out);
 		memset(out, 0, sizeof(*out));

@@ -88,7 +88,7 @@ static const struct value_type *tensors_value_type(const char *name)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* What is wanted: elements @base + row * pitch + column. */
+/* The elements of the slice: @base + row * pitch + column. */
 struct window {
 	int64_t base, pitch, rows, columns;
 	double *out; /* rows x stride */
@@ -96,8 +96,8 @@ struct window {
 	const struct value_type *type;
 };
 
-/* The elements @from .. @from + @count - 1 are in @data: those that are wanted. */
-static void tensors_window_take(const struct window *w, int64_t from, int64_t count,
+/* @data has the elements @from .. @from + @count - 1: copy those of the window. */
+static void tensors_window_copy(const struct window *w, int64_t from, int64_t count,
 				const unsigned char *data)
 {
 	const int64_t first = from - w->base;
@@ -163,7 +163,7 @@ static enum status tensors_window_piece(const struct window *w, const struct rea
 
 		if (piece == 0)
 			*each = count;
-		tensors_window_take(w, piece * *each, count, data);
+		tensors_window_copy(w, piece * *each, count, data);
 	}
 	prof_query_close(query);
 	return status;
@@ -188,18 +188,7 @@ static enum status tensors_window_read(const struct window *w, const struct read
 
 /* ---- the slice ------------------------------------------------------------------------------- */
 
-/* Elements before row 0 of the slice. */
-static int64_t tensors_slice_base(const struct view_tensor_values *v,
-				  const struct view_tensor_matrix *matrix)
-{
-	int64_t at = 0;
-
-	for (int i = 0; i < matrix->ndim - 2; i++)
-		at = at * matrix->shape[i] + v->first[i];
-	return at * matrix->rows * matrix->columns;
-}
-
-/* Elements of the whole shape; false: it is not to be believed. */
+/* Is the number of the shape's elements within what a capture can have? */
 static bool tensors_shape_fits(const struct view_tensor_matrix *matrix)
 {
 	int64_t all = 1;
@@ -217,14 +206,15 @@ static int64_t tensors_within(int64_t at, int64_t most)
 }
 
 /* Rows above the numbers: what it is of, what is missing, names, indexes. */
-static int values_above(const struct view_tensor_values *values)
+static int tensors_rows_above(const struct view_tensor_values *values)
 {
 	const bool names = view__values_parts(values) > 1;
 
 	return 1 + (values->note[0] != '\0') + names + !values->picture;
 }
 
-/* What of the slice is on the screen, or for a picture all that may be looked at. */
+/* The part of the slice that is read: what the screen has room for, or for a picture all of it up
+ * to VIEW_TENSORS_SLICE values. */
 static void tensors_values_window(struct view_tensors *screen)
 {
 	struct view_tensor_values *v = &screen->values;
@@ -238,7 +228,7 @@ static void tensors_values_window(struct view_tensors *screen)
 		rows = min(v->rows, most / columns);
 		v->row = v->column = 0;
 	} else {
-		rows = screen->body.height - values_above(v);
+		rows = screen->body.height - tensors_rows_above(v);
 		columns = (screen->body.width - VIEW_MATRIX_INDEX) / parts / VIEW_MATRIX_CELL;
 		rows = min(v->rows, max(rows, 1));
 		columns = min(v->columns, max(columns, 1));
@@ -287,7 +277,9 @@ static enum status tensors_part_read(struct view_tensors *screen, struct view_co
 	status = tensors_part_cells(v, matrix, err);
 	if (status != ST_OK)
 		return status;
-	w.base = tensors_slice_base(v, matrix) + v->row * v->part[side].columns + v->column;
+	for (int i = 0; i < matrix->ndim - 2; i++)
+		w.base = w.base * matrix->shape[i] + v->first[i];
+	w.base = (w.base * matrix->rows + v->row) * matrix->columns + v->column;
 	w.out = matrix->numbers;
 	if (w.rows > 0 && w.columns > 0)
 		status = tensors_window_read(&w, &reading, context, err);
@@ -296,11 +288,6 @@ static enum status tensors_part_read(struct view_tensors *screen, struct view_co
 }
 
 /* ---- the difference -------------------------------------------------------------------------- */
-
-static bool tensors_same_number(double a, double b)
-{
-	return isnan(a) || isnan(b) ? isnan(a) && isnan(b) : !(a < b || a > b);
-}
 
 static enum status tensors_diff_make(struct view_tensor_values *v, bool differ, struct err *err)
 {
@@ -317,7 +304,10 @@ static enum status tensors_diff_make(struct view_tensor_values *v, bool differ, 
 	if (mem_grow(&v->equals, &v->equal_capacity, count + 1, sizeof(*v->equals)))
 		return err_nomem(err);
 	for (size_t i = 0; i < count; i++) {
-		v->equals[i] = tensors_same_number(source[i], target[i]);
+		const bool nan = isnan(source[i]) || isnan(target[i]);
+
+		v->equals[i] = nan ? isnan(source[i]) && isnan(target[i])
+				   : !(source[i] < target[i] || source[i] > target[i]);
 		v->differs |= !v->equals[i];
 		/* Infinity on both sides is no difference. */
 		diff->numbers[i] = v->equals[i] && !isnan(source[i]) ? 0 : target[i] - source[i];
@@ -340,15 +330,6 @@ static void tensors_scale_over(struct view_axis *scale, const struct view_tensor
 	view_axis_settle(scale);
 }
 
-/* In pictures what is equal is a hole, with D. */
-static void tensors_matrix_picture_differ(struct view_tensor_values *v)
-{
-	for (int i = 0; i < VIEW_TENSOR_SHARES; i++)
-		for (size_t at = 0; v->part[i].cell && at < tensors_values_count(v); at++)
-			if (v->equal[at])
-				v->part[i].cell[at] = (double)NAN;
-}
-
 enum status view__matrix_load(struct view_tensors *screen, struct view_context *context,
 			      struct err *err)
 {
@@ -368,8 +349,13 @@ enum status view__matrix_load(struct view_tensors *screen, struct view_context *
 		status = tensors_diff_make(v, context->target && context->differ, err);
 	tensors_scale_over(&v->scale, v, VIEW_OF_SOURCE, VIEW_OF_TARGET);
 	tensors_scale_over(&v->diff_scale, v, VIEW_OF_DIFF, VIEW_OF_DIFF);
-	if (v->picture && v->equal)
-		tensors_matrix_picture_differ(v);
+	if (v->picture && v->equal) {
+		/* With D a picture has holes where both are equal. */
+		for (int i = 0; i < VIEW_TENSOR_SHARES; i++)
+			for (size_t at = 0; v->part[i].cell && at < tensors_values_count(v); at++)
+				if (v->equal[at])
+					v->part[i].cell[at] = (double)NAN;
+	}
 	return status;
 }
 
@@ -451,8 +437,7 @@ static void tensors_draw_numbers(const struct view_tensor_values *v, int y, stru
 
 /* ---- as pictures ----------------------------------------------------------------------------- */
 
-/* NaN and infinities would be holes in the map: they are marked over it. With D what is equal is a
- * hole. */
+/* The map has holes for NaN and infinities: they are marked. With D, what is equal stays a hole. */
 static void tensors_draw_marks(const struct view_tensor_values *v,
 			       const struct view_tensor_matrix *matrix, struct view_pane *map)
 {
@@ -469,9 +454,8 @@ static void tensors_draw_marks(const struct view_tensor_values *v,
 		}
 }
 
-static void tensors_matrix_draw_draw_map(const struct view_tensor_values *v, int part,
-					 struct view_rect area, struct view_canvas *canvas,
-					 bool named)
+static void tensors_draw_map(const struct view_tensor_values *v, int part, struct view_rect area,
+			     struct view_canvas *canvas, bool named)
 {
 	const struct view_tensor_matrix *matrix = &v->part[part];
 	struct view_pane map = view_pane_at(canvas, area);
@@ -519,8 +503,7 @@ static void tensors_draw_pictures(const struct view_tensor_values *v, int y, str
 		struct view_rect share = view__tensors_share(area, parts, i);
 
 		share.width -= i + 1 < parts; /* a gap */
-		tensors_matrix_draw_draw_map(v, tensors_part_at(v, i), share, pane->canvas,
-					     parts > 1);
+		tensors_draw_map(v, tensors_part_at(v, i), share, pane->canvas, parts > 1);
 	}
 	tensors_draw_legends(v, parts, pane);
 }
@@ -554,7 +537,7 @@ static void tensors_draw_slice(const struct view_tensors *screen, struct view_pa
 		view_text(pane, x + 2, 0, VIEW_WARN, "only its beginning is in the picture");
 }
 
-static const char *tensors_matrix_draw_tell_none(const struct view_tensors *screen)
+static const char *tensors_why_none(const struct view_tensors *screen)
 {
 	const struct view_tensor_captures *both = &screen->values.both;
 
@@ -570,8 +553,7 @@ void view__values_draw(const struct view_tensors *screen, struct view_pane *pane
 	int y = 1;
 
 	if (!view__values_capture(screen)) {
-		view_text_cut(pane, 1, 0, pane->rect.width - 2, VIEW_DIM,
-			      tensors_matrix_draw_tell_none(screen));
+		view_text_cut(pane, 1, 0, pane->rect.width - 2, VIEW_DIM, tensors_why_none(screen));
 		return;
 	}
 	tensors_draw_slice(screen, pane);

@@ -33,29 +33,7 @@ static enum status tensors_capture_add(struct view_tensor_captures *captures,
 	return ST_OK;
 }
 
-/* ---- of one report --------------------------------------------------------------------------- */
-
-static enum status tensors_find_take(const struct finding *finding, const struct prof_query *query,
-				     struct err *err)
-{
-	const char *mode = prof_column_text(query, 6);
-	struct view_tensor_capture capture = {
-		.step = prof_column_int(query, 2),
-		.weight_update = prof_column_int(query, 3),
-		.microbatch = prof_column_int(query, 4),
-		.replica = prof_column_int(query, 5),
-	};
-
-	if (!view__replica_shows(finding->screen, capture.replica))
-		return ST_OK;
-	str_copy(capture.mode, sizeof(capture.mode), mode ? mode : "");
-	capture.row_id[finding->side] = prof_column_int(query, 0);
-	capture.context_id[finding->side] = prof_column_int(query, 1);
-	capture.row_id[!finding->side] = capture.context_id[!finding->side] = IPS_NULL;
-	return tensors_capture_add(finding->found, &capture, err);
-}
-
-/* Only first pieces: each is a capture. Its data is not read. */
+/* A capture's first piece stands for it: the data is not read. */
 static enum status tensors_find_range(void *user, int64_t from, int64_t to, struct err *err)
 {
 	const struct finding *finding = user;
@@ -70,8 +48,24 @@ static enum status tensors_find_range(void *user, int64_t from, int64_t to, stru
 
 	if (status != ST_OK)
 		return status;
-	while (prof_query_next(query, &status, err))
-		status = tensors_find_take(finding, query, err);
+	while (prof_query_next(query, &status, err)) {
+		const char *mode = prof_column_text(query, 6);
+		struct view_tensor_capture capture = {
+			.row_id = {IPS_NULL, IPS_NULL},
+			.context_id = {IPS_NULL, IPS_NULL},
+			.step = prof_column_int(query, 2),
+			.weight_update = prof_column_int(query, 3),
+			.microbatch = prof_column_int(query, 4),
+			.replica = prof_column_int(query, 5),
+		};
+
+		if (!view__replica_shows(finding->screen, capture.replica))
+			continue;
+		str_copy(capture.mode, sizeof(capture.mode), mode ? mode : "");
+		capture.row_id[finding->side] = prof_column_int(query, 0);
+		capture.context_id[finding->side] = prof_column_int(query, 1);
+		status = tensors_capture_add(finding->found, &capture, err);
+	}
 	prof_query_close(query);
 	finding->found->looked += to - from;
 	return status;
@@ -89,26 +83,9 @@ enum status view__last_row(struct prof_db *db, const char *sql, int64_t *out, st
 	return status;
 }
 
-static enum status tensors_find_all(struct finding *finding, struct err *err)
-{
-	struct view_tensor_captures *found = finding->found;
-	enum status status;
-
-	found->count = 0;
-	found->looked = found->all = 0;
-	if (!finding->db || finding->screen->id[finding->side] == IPS_NULL)
-		return ST_OK;
-	status = view__last_row(finding->db, "SELECT max(row_id) FROM capture_rows", &found->all,
-				err);
-	if (status == ST_OK)
-		status = report_ranges(found->all, VIEW_TENSORS_CAPTURES, 64, tensors_find_range,
-				       finding, err);
-	return status;
-}
-
 /* ---- of both --------------------------------------------------------------------------------- */
 
-/* A step tells alone; gradients have a weight update. */
+/* Activations have a step, gradients a weight update. */
 static bool tensors_same_moment(const struct view_tensor_capture *a,
 				const struct view_tensor_capture *b)
 {
@@ -118,21 +95,7 @@ static bool tensors_same_moment(const struct view_tensor_capture *a,
 	       (a->weight_update == b->weight_update && a->microbatch == b->microbatch);
 }
 
-/* The capture of @target, from @from on and around the end, at @capture's moment that no other has
- * taken; -1: none. Those of two runs are in the same order mostly, so it is near. */
-static int tensors_pair_find(const struct view_tensor_captures *target, const bool *taken, int from,
-			     const struct view_tensor_capture *capture)
-{
-	for (int i = 0; i < target->count; i++) {
-		const int at = (from + i) % target->count;
-
-		if (!taken[at] && tensors_same_moment(&target->list[at], capture))
-			return at;
-	}
-	return -1;
-}
-
-/* The captures only the Target has that come before its @end. */
+/* Add the captures before @end that only the Target has. */
 static enum status tensors_pair_others(struct view_tensor_captures *both,
 				       const struct view_tensor_captures *target, const bool *taken,
 				       int *from, int end, struct err *err)
@@ -145,6 +108,7 @@ static enum status tensors_pair_others(struct view_tensor_captures *both,
 	return status;
 }
 
+/* All captures in order: a capture of the Source takes its partner of the Target along. */
 static enum status tensors_pair_up(struct view_tensor_values *values, int *partner, bool *taken,
 				   struct err *err)
 {
@@ -153,7 +117,14 @@ static enum status tensors_pair_up(struct view_tensor_values *values, int *partn
 	int near = 0, from = 0;
 
 	for (int i = 0; i < source->count; i++) {
-		partner[i] = tensors_pair_find(target, taken, near, &source->list[i]);
+		partner[i] = -1;
+		/* Two runs mostly have the same order: the partner is near the last one. */
+		for (int k = 0; k < target->count && partner[i] < 0; k++) {
+			const int at = (near + k) % target->count;
+
+			if (!taken[at] && tensors_same_moment(&target->list[at], &source->list[i]))
+				partner[i] = at;
+		}
 		if (partner[i] >= 0) {
 			taken[partner[i]] = true;
 			near = partner[i] + 1;
@@ -194,7 +165,15 @@ static enum status captures_load(struct view_tensors *screen, struct view_contex
 
 		if (view_cancelled(context))
 			return err_set(err, ST_INTERRUPTED, "interrupted");
-		status = tensors_find_all(&finding, err);
+		finding.found->count = 0;
+		finding.found->looked = finding.found->all = 0;
+		if (!finding.db || screen->id[side] == IPS_NULL)
+			continue;
+		status = view__last_row(finding.db, "SELECT max(row_id) FROM capture_rows",
+					&finding.found->all, err);
+		if (status == ST_OK)
+			status = report_ranges(finding.found->all, VIEW_TENSORS_CAPTURES, 64,
+					       tensors_find_range, &finding, err);
 	}
 	if (status != ST_OK)
 		return status;
@@ -221,27 +200,8 @@ const struct view_tensor_capture *view__values_capture(const struct view_tensors
 
 /* ---- its shape ------------------------------------------------------------------------------- */
 
-/* "(125, 256, 128)"; a scalar has one axis of 1. Axes beyond the last one kept are not shown. */
-static void tensors_shape_read(struct view_tensor_matrix *matrix, const char *shape)
-{
-	const char *at = shape ? shape : "";
-
-	str_copy(matrix->shape_text, sizeof(matrix->shape_text), at);
-	while (*at && matrix->ndim < VIEW_TENSORS_NDIM) {
-		char *end;
-		const long long size = strtoll(at, &end, 10);
-
-		if (end == at) {
-			at++;
-			continue;
-		}
-		matrix->shape[matrix->ndim++] = size > 0 && size < INT64_C(1) << 40 ? size : 0;
-		at = end;
-	}
-	if (matrix->ndim == 0)
-		matrix->shape[matrix->ndim++] = 1;
-}
-
+/* Read "(125, 256, 128)"; a scalar has one axis of 1. Axes beyond VIEW_TENSORS_NDIM are not
+ * shown. */
 static enum status tensors_shape_load(struct view_tensors *screen, struct view_context *context,
 				      int side, struct err *err)
 {
@@ -258,16 +218,32 @@ static enum status tensors_shape_load(struct view_tensors *screen, struct view_c
 				 "SELECT dtype, shape FROM capture_rows WHERE row_id = :row", err);
 	prof_query_int(query, ":row", capture->row_id[side]);
 	if (prof_query_next(query, &status, err)) {
-		const char *dtype = prof_column_text(query, 0);
+		const char *dtype = prof_column_text(query, 0), *shape = prof_column_text(query, 1);
+
+		const char *at = shape ? shape : "";
 
 		str_copy(matrix->dtype, sizeof(matrix->dtype), dtype ? dtype : "");
-		tensors_shape_read(matrix, prof_column_text(query, 1));
+		str_copy(matrix->shape_text, sizeof(matrix->shape_text), at);
+		while (*at && matrix->ndim < VIEW_TENSORS_NDIM) {
+			char *end;
+			const long long size = strtoll(at, &end, 10);
+
+			if (end == at) {
+				at++;
+				continue;
+			}
+			matrix->shape[matrix->ndim++] =
+				size > 0 && size < INT64_C(1) << 40 ? size : 0;
+			at = end;
+		}
+		if (matrix->ndim == 0)
+			matrix->shape[matrix->ndim++] = 1;
 	}
 	prof_query_close(query);
 	return status;
 }
 
-/* The one whose axes count: the Source's, where there is one. */
+/* The matrix whose axes are moved along: the Source's, if it has the capture. */
 static const struct view_tensor_matrix *
 tensors_first_matrix(const struct view_tensor_values *values)
 {
@@ -275,8 +251,8 @@ tensors_first_matrix(const struct view_tensor_values *values)
 								   : VIEW_OF_TARGET];
 }
 
-/* The slice's rows and columns; a matrix of other axes may not have that slice: 0. */
-static void tensors_slice_take(struct view_tensor_values *values, struct view_tensor_matrix *matrix)
+/* The rows and columns of the slice; 0 for a matrix of other axes that does not have it. */
+static void tensors_slice_size(struct view_tensor_values *values, struct view_tensor_matrix *matrix)
 {
 	const int ndim = matrix->ndim;
 
@@ -290,18 +266,6 @@ static void tensors_slice_take(struct view_tensor_values *values, struct view_te
 	matrix->rows = ndim > 1 ? matrix->shape[ndim - 2] : 1;
 	values->rows = max(matrix->rows, values->rows);
 	values->columns = max(matrix->columns, values->columns);
-}
-
-static void tensors_slice_choose(struct view_tensor_values *values)
-{
-	const struct view_tensor_matrix *first = tensors_first_matrix(values);
-
-	for (int i = 0; i < VIEW_TENSORS_NDIM; i++)
-		if (i >= first->ndim - 2 || values->first[i] >= first->shape[i])
-			values->first[i] = 0;
-	values->rows = values->columns = 0;
-	tensors_slice_take(values, &values->part[VIEW_OF_SOURCE]);
-	tensors_slice_take(values, &values->part[VIEW_OF_TARGET]);
 }
 
 /* ---- loading --------------------------------------------------------------------------------- */
@@ -349,22 +313,7 @@ bool view__values_has(const struct view_tensor_values *values,
 	return values->row + row < matrix->rows && values->column + column < matrix->columns;
 }
 
-static void tensors_values_nearest(struct view_tensor_values *values, int64_t wanted)
-{
-	values->at = values->both.count - 1;
-	for (int i = values->both.count - 1; i >= 0 && wanted != IPS_NULL; i--) {
-		const struct view_tensor_capture *capture = &values->both.list[i];
-		const int64_t at =
-			capture->step != IPS_NULL ? capture->step : capture->weight_update;
-
-		if (at == IPS_NULL || at > wanted)
-			continue;
-		values->at = i;
-		return;
-	}
-}
-
-/* Which one: that of the step that the cursor is on, or the newest. */
+/* Choose the capture at or before the step that the cursor is on, or the newest. */
 static void tensors_values_choose(struct view_tensors *screen, const struct view_context *context)
 {
 	struct view_tensor_values *values = &screen->values;
@@ -372,9 +321,15 @@ static void tensors_values_choose(struct view_tensors *screen, const struct view
 
 	if (values->wanted == IPS_NULL && row && values->at < 0)
 		values->wanted = row->step != IPS_NULL ? row->step : row->weight_update;
-	if (values->at < 0)
-		tensors_values_nearest(values, context->follow ? IPS_NULL : values->wanted);
-	if (context->follow || values->at >= values->both.count)
+	for (int i = values->both.count - 1; i >= 0 && values->at < 0; i--) {
+		const struct view_tensor_capture *capture = &values->both.list[i];
+		const int64_t at =
+			capture->step != IPS_NULL ? capture->step : capture->weight_update;
+
+		if (values->wanted != IPS_NULL && at != IPS_NULL && at <= values->wanted)
+			values->at = i;
+	}
+	if (context->follow || values->at < 0 || values->at >= values->both.count)
 		values->at = values->both.count - 1;
 	values->wanted = IPS_NULL;
 }
@@ -384,6 +339,7 @@ enum status view__values_load(struct view_tensors *screen, struct view_context *
 {
 	struct view_tensor_values *values = &screen->values;
 	enum status status = captures_load(screen, context, err);
+	const struct view_tensor_matrix *first;
 
 	values->rows = values->columns = 0;
 	for (int i = 0; i < VIEW_TENSOR_SHARES; i++) {
@@ -400,7 +356,13 @@ enum status view__values_load(struct view_tensors *screen, struct view_context *
 		status = tensors_shape_load(screen, context, side, err);
 	if (status != ST_OK)
 		return status;
-	tensors_slice_choose(values);
+	first = tensors_first_matrix(values);
+	for (int i = 0; i < VIEW_TENSORS_NDIM; i++)
+		if (i >= first->ndim - 2 || values->first[i] >= first->shape[i])
+			values->first[i] = 0;
+	values->rows = values->columns = 0;
+	tensors_slice_size(values, &values->part[VIEW_OF_SOURCE]);
+	tensors_slice_size(values, &values->part[VIEW_OF_TARGET]);
 	tensors_values_note(screen, context);
 	return view__matrix_load(screen, context, err);
 }
@@ -419,9 +381,7 @@ static bool tensors_values_move(int64_t *at, int64_t by, int64_t count, int show
 	return *at != before;
 }
 
-/*
- * The next slice of the axes above the last two, or the one before: the last of those turns first.
- */
+/* The next slice, or the one before: of the axes above the last two, the last one turns first. */
 static bool tensors_slice_move(struct view_tensor_values *values, int by)
 {
 	const struct view_tensor_matrix *first = tensors_first_matrix(values);
@@ -449,26 +409,12 @@ static void tensors_rows_move(struct view_tensor_values *v, int64_t by)
 		memcpy(v->first, before, sizeof(before));
 }
 
-static void tensors_values_end(struct view_tensor_values *v, bool last)
-{
-	const struct view_tensor_matrix *first = tensors_first_matrix(v);
-
-	for (int i = 0; i < first->ndim - 2; i++)
-		v->first[i] = last ? first->shape[i] - 1 : 0;
-	v->row = last ? v->rows : 0;
-	v->column = last ? v->column : 0;
-}
-
-static void tensors_capture_move(struct view_tensor_values *values, int by)
-{
-	if (values->both.count > 0)
-		values->at = (values->at + by + values->both.count) % values->both.count;
-}
-
 enum view_answer view__values_request(struct view_tensors *screen, enum view_request request)
 {
 	struct view_tensor_values *v = &screen->values;
+	const struct view_tensor_matrix *first = tensors_first_matrix(v);
 	const int64_t page = v->shown_rows > 1 ? v->shown_rows - 1 : 1;
+	const bool last = request == VIEW_END_REQUEST;
 	static const struct {
 		enum view_request request;
 		int rows, columns, pages;
@@ -489,11 +435,17 @@ enum view_answer view__values_request(struct view_tensors *screen, enum view_req
 	switch (request) {
 	case VIEW_HOME_REQUEST:
 	case VIEW_END_REQUEST:
-		tensors_values_end(v, request == VIEW_END_REQUEST);
+		for (int i = 0; i < first->ndim - 2; i++)
+			v->first[i] = last ? first->shape[i] - 1 : 0;
+		v->row = last ? v->rows : 0;
+		v->column = last ? v->column : 0;
 		return VIEW_LOAD;
 	case VIEW_STATISTIC_REQUEST:
 	case VIEW_STATISTIC_BACK_REQUEST:
-		tensors_capture_move(v, request == VIEW_STATISTIC_REQUEST ? 1 : -1);
+		if (v->both.count > 0)
+			v->at = (v->at + (request == VIEW_STATISTIC_REQUEST ? 1 : -1) +
+				 v->both.count) %
+				v->both.count;
 		return VIEW_LOAD;
 	case VIEW_BREAKDOWN_REQUEST:
 		v->picture = !v->picture;
