@@ -117,8 +117,8 @@ static enum status view_word(const struct json_at *at, const char *what, const c
 	return json_unknown(at, what, text, known, count, err);
 }
 
-static enum status view_take_theme(const struct json_at *at, struct view_config *out,
-				   struct err *err)
+static enum status config_read_theme(const struct json_at *at, struct view_config *out,
+				     struct err *err)
 {
 	size_t word;
 	enum status status =
@@ -129,8 +129,8 @@ static enum status view_take_theme(const struct json_at *at, struct view_config 
 	return status;
 }
 
-static enum status view_take_color(const struct json_at *at, struct view_config *out,
-				   struct err *err)
+static enum status config_read_color(const struct json_at *at, struct view_config *out,
+				     struct err *err)
 {
 	size_t word;
 	enum status status = view_word(at, "color", view_whens, ARRAY_LEN(view_whens), &word, err);
@@ -140,8 +140,8 @@ static enum status view_take_color(const struct json_at *at, struct view_config 
 	return status;
 }
 
-static enum status view_take_ascii(const struct json_at *at, struct view_config *out,
-				   struct err *err)
+static enum status config_read_ascii(const struct json_at *at, struct view_config *out,
+				     struct err *err)
 {
 	const char *text;
 
@@ -155,20 +155,20 @@ static enum status view_take_ascii(const struct json_at *at, struct view_config 
 	return ST_OK;
 }
 
-static enum status view_take_mouse(const struct json_at *at, struct view_config *out,
-				   struct err *err)
+static enum status config_read_mouse(const struct json_at *at, struct view_config *out,
+				     struct err *err)
 {
 	return json_bool(at, &out->mouse, err);
 }
 
-static enum status view_take_follow(const struct json_at *at, struct view_config *out,
-				    struct err *err)
+static enum status config_read_follow(const struct json_at *at, struct view_config *out,
+				      struct err *err)
 {
 	return json_bool(at, &out->follow, err);
 }
 
-static enum status view_take_screen(const struct json_at *at, struct view_config *out,
-				    struct err *err)
+static enum status config_read_screen(const struct json_at *at, struct view_config *out,
+				      struct err *err)
 {
 	const char *names[VIEW_SCREENS];
 	size_t word;
@@ -189,9 +189,9 @@ static enum status view_take_keys(const struct json_at *root, struct view_config
 {
 	static const char *const keys[] = {"theme", "color", "ascii", "mouse", "follow", "screen"};
 	static enum status (*const takes[])(const struct json_at *at, struct view_config *out,
-					    struct err *err) = {view_take_theme,  view_take_color,
-								view_take_ascii,  view_take_mouse,
-								view_take_follow, view_take_screen};
+					    struct err *err) = {
+		config_read_theme, config_read_color,  config_read_ascii,
+		config_read_mouse, config_read_follow, config_read_screen};
 	enum status status = json_only_keys(root, keys, ARRAY_LEN(keys), err);
 	struct json_at at;
 

@@ -208,7 +208,7 @@ static void session_finish_job(struct view_session *session)
 	}
 }
 
-void view__settle(struct view_session *session, uint64_t wait_ns)
+void view__finish_job(struct view_session *session, uint64_t wait_ns)
 {
 	if (!view_session_busy(session))
 		return;
@@ -228,11 +228,11 @@ void view__start(struct view_session *session)
 	atomic_store(&session->context.closing, false);
 	if (!session->worker) {
 		view_job_run(&session->job);
-		view__settle(session, 0);
+		view__finish_job(session, 0);
 		return;
 	}
 	view_worker_give(session->worker, view_job_run, &session->job);
-	view__settle(session, MOMENT_NS);
+	view__finish_job(session, MOMENT_NS);
 }
 
 /* A database is let go of while its writer closes it. */
@@ -315,7 +315,7 @@ void view_session_foreground(struct view_session *session)
 	/* An interrupt ends one query; the job may have begun another. */
 	while (view_session_busy(session) && clock_ns() - since < PATIENCE) {
 		view__cancel(session);
-		view__settle(session, SLICE);
+		view__finish_job(session, SLICE);
 	}
 	view_worker_stop(session->worker);
 	session->worker = NULL;
@@ -466,7 +466,7 @@ bool view_session_tick(struct view_session *session, uint64_t now_ns)
 	const bool waited = view_session_busy(session);
 	bool draw;
 
-	view__settle(session, 0);
+	view__finish_job(session, 0);
 	if (view_session_busy(session)) {
 		view_make_way(session);
 		return true; /* the clock of what takes long */

@@ -509,7 +509,7 @@ void view__picture(struct view_session *session)
 
 void view_session_draw(struct view_session *session)
 {
-	view__settle(session, 0);
+	view__finish_job(session, 0);
 	view__queued(session);
 	if (!view_session_busy(session) && session->stale && !session->frame.too_small)
 		view__load(session);

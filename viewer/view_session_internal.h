@@ -21,7 +21,7 @@ struct view_job *view__job(struct view_session *session, enum view_job_kind kind
 /* Run it, or have it run. */
 void view__start(struct view_session *session);
 /* Has the job ended meanwhile? Then do what follows from it. */
-void view__settle(struct view_session *session, uint64_t wait_ns);
+void view__finish_job(struct view_session *session, uint64_t wait_ns);
 /* Nobody waits for the job any more. */
 void view__cancel(struct view_session *session);
 /* Is a database let go of? */

@@ -683,7 +683,7 @@ void view__queued(struct view_session *session)
 
 void view_session_key(struct view_session *session, uint32_t key)
 {
-	view__settle(session, 0);
+	view__finish_job(session, 0);
 	view__queued(session);
 	view_await_text(session);
 	if (!view_session_busy(session)) {
@@ -714,7 +714,7 @@ static void view_click_body(struct view_session *session, int x, int y)
 
 void view_session_click(struct view_session *session, int x, int y)
 {
-	view__settle(session, 0);
+	view__finish_job(session, 0);
 	for (int i = 0; i < session->hit_count; i++)
 		if (session->hits[i].y == y && x >= session->hits[i].from &&
 		    x < session->hits[i].to) {

@@ -166,7 +166,7 @@ struct view_kind {
 };
 
 /* What the name of a file asks for, text where it has no ending; NULL: its ending is unknown. */
-static const struct view_kind *view_kind_of(const char *path)
+static const struct view_kind *session_file_kind(const char *path)
 {
 	static const struct view_kind kinds[] = {{".txt", REPORT_AS_TEXT, false},
 						 {".csv", REPORT_AS_CSV, false},
@@ -249,7 +249,7 @@ static void view_say_written(struct view_session *session, const char *path, con
 
 void view__write(struct view_session *session, const char *path)
 {
-	const struct view_kind *kind = view_kind_of(path);
+	const struct view_kind *kind = session_file_kind(path);
 	const enum report_format format = kind ? kind->format : REPORT_AS_TEXT;
 	const struct view_screen_ops *ops = view__ops(session);
 	struct view_file file;
@@ -287,7 +287,7 @@ void view__write(struct view_session *session, const char *path)
 void view__written(struct view_session *session)
 {
 	const char *path = session->job_path;
-	const struct report_render_params params = {.format = view_kind_of(path)->format,
+	const struct report_render_params params = {.format = session_file_kind(path)->format,
 						    .tool = "ipu-view"};
 	struct err err = session->job.err;
 	char note[VIEW_MESSAGE_SIZE / 2] = "";

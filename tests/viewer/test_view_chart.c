@@ -30,8 +30,8 @@ static void draw_all(struct view_pane *pane, const double *values, int count)
 	struct view_pane plot;
 
 	view_axis_begin(&y);
-	view_axis_take(&y, values, count);
-	view_axis_settle(&y);
+	view_axis_include(&y, values, count);
+	view_axis_finish(&y);
 	for (int i = 0; i < 3; i++) {
 		series[i] = (struct view_series){.values = values,
 						 .at = i == 1 ? values : NULL,
@@ -372,18 +372,18 @@ static void test_an_axis_takes_what_is_finite(void **state)
 
 	(void)state;
 	view_axis_begin(&axis);
-	view_axis_take(&axis, none, 2);
-	assert_false(view_axis_settle(&axis));
+	view_axis_include(&axis, none, 2);
+	assert_false(view_axis_finish(&axis));
 	assert_true(axis.low == 0 && axis.high == 1);
 	view_axis_begin(&axis);
-	view_axis_take(&axis, one, 3);
-	assert_true(view_axis_settle(&axis));
+	view_axis_include(&axis, one, 3);
+	assert_true(view_axis_finish(&axis));
 	assert_true(axis.low < 4 && axis.high > 4);
 	view_axis_begin(&axis);
 	axis.logarithmic = true;
-	view_axis_take(&axis, some, 3);
-	view_axis_take(&axis, one, 3);
-	assert_true(view_axis_settle(&axis));
+	view_axis_include(&axis, some, 3);
+	view_axis_include(&axis, one, 3);
+	assert_true(view_axis_finish(&axis));
 	assert_true(axis.low == 4 && axis.high == 8);
 }
 

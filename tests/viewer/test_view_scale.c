@@ -15,10 +15,10 @@ static struct view_axis axis_of(const double *values, int64_t count, enum view_s
 	struct view_spread spread = {0};
 
 	view_axis_begin(&axis);
-	view_axis_take(&axis, values, count);
-	view_spread_take(&spread, values, count);
+	view_axis_include(&axis, values, count);
+	view_spread_include(&spread, values, count);
 	view_axis_scale(&axis, &spread, scale);
-	view_axis_settle(&axis);
+	view_axis_finish(&axis);
 	return axis;
 }
 
@@ -139,7 +139,7 @@ static void test_turning_twice_is_as_before(void **state)
 		struct view_spread spread = {0};
 		struct view_axis axis = axis_of(values, 2, scale);
 
-		view_spread_take(&spread, values, 2);
+		view_spread_include(&spread, values, 2);
 		assert_true(axis.logarithmic == (wide == 1));
 		view_scale_turn(&scale, &axis, &spread);
 		axis = axis_of(values, 2, scale);

@@ -16,7 +16,7 @@ void view_axis_begin(struct view_axis *axis)
 	axis->high = -INFINITY;
 }
 
-void view_axis_take(struct view_axis *axis, const double *values, int64_t count)
+void view_axis_include(struct view_axis *axis, const double *values, int64_t count)
 {
 	for (int64_t i = 0; i < count; i++) {
 		if (!isfinite(values[i]) || (axis->logarithmic && values[i] <= 0))
@@ -26,7 +26,7 @@ void view_axis_take(struct view_axis *axis, const double *values, int64_t count)
 	}
 }
 
-bool view_axis_settle(struct view_axis *axis)
+bool view_axis_finish(struct view_axis *axis)
 {
 	if (!(axis->low <= axis->high)) {
 		axis->low = axis->logarithmic ? 1 : 0;
@@ -234,7 +234,7 @@ const char *view_axis_text(const struct view_axis *axis, double value, char out[
 #define DEVIATION 1.5 /* standard deviations below that mean: what is less is linear */
 #define DECADES   15  /* on a side of 0 at the most */
 
-void view_spread_take(struct view_spread *spread, const double *values, int64_t count)
+void view_spread_include(struct view_spread *spread, const double *values, int64_t count)
 {
 	for (int64_t i = 0; i < count; i++) {
 		const double size = fabs(values[i]);

@@ -22,11 +22,11 @@ struct view_axis {
 	const char *title; /* "step"; NULL: none */
 };
 
-/* To find the ends: begin with nothing, take all numbers (those that are finite count), settle:
+/* To find the ends: begin, include all numbers (those that are finite count), finish:
  * equal ends are moved apart. False: there was none; the axis goes from 0 to 1. */
 void view_axis_begin(struct view_axis *axis);
-void view_axis_take(struct view_axis *axis, const double *values, int64_t count);
-bool view_axis_settle(struct view_axis *axis);
+void view_axis_include(struct view_axis *axis, const double *values, int64_t count);
+bool view_axis_finish(struct view_axis *axis);
 
 /* Where @value is: 0 .. 1; beyond the ends it is at the end; NaN stays. */
 double view_axis_part(const struct view_axis *axis, double value);
@@ -64,7 +64,7 @@ enum view_scale {
 };
 
 /* Numbers that are finite count. */
-void view_spread_take(struct view_spread *spread, const double *values, int64_t count);
+void view_spread_include(struct view_spread *spread, const double *values, int64_t count);
 
 /* Make an axis that has taken its numbers what is chosen; before it is settled. What is logarithmic
  * has the title "log". */

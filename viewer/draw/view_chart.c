@@ -178,7 +178,7 @@ static int view_title_width(const struct view_pane *pane, const char *title)
 		       : 0;
 }
 
-static void view_draw_axis(struct view_pane *pane, const struct view_axis *x, int left)
+static void chart_draw_axis(struct view_pane *pane, const struct view_axis *x, int left)
 {
 	if (left > 0)
 		view_glyphs(pane, left - 1, 0, VIEW_DIM, VIEW_GLYPH_CORNER, 1);
@@ -207,7 +207,7 @@ struct view_pane view_chart_axes(struct view_pane *pane, const struct view_axis 
 	}
 	if (areas.axis.height > 0) {
 		part = view_pane_sub(pane, areas.axis);
-		view_draw_axis(&part, x, areas.scale.width);
+		chart_draw_axis(&part, x, areas.scale.width);
 	}
 	return view_pane_sub(pane, areas.plot);
 }

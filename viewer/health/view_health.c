@@ -44,7 +44,7 @@ static int health_why_rows(const struct view_health *screen, int width)
 }
 
 /* Under the grid: why there is a rule, the strips, an axis. */
-void view__health_lay_out(struct view_health *screen, const struct view_context *context)
+void view__health_layout(struct view_health *screen, const struct view_context *context)
 {
 	const int height = context->body.height;
 	const struct view_rect area = {0, 0, context->body.width - 2, HEAD_MOST};
@@ -55,19 +55,6 @@ void view__health_lay_out(struct view_health *screen, const struct view_context 
 	screen->why_rows = height >= 20 || screen->why_rows == 0 ? screen->why_rows : 1;
 	screen->foot = height < 12 ? 0 : screen->why_rows + (context->target ? 2 : 1) + 1;
 	screen->grid_height = height - screen->head - screen->foot;
-}
-
-static void health_draw_ways(const struct view_health *screen, struct view_pane *pane)
-{
-	int x = 1;
-
-	for (int way = 0; way < VIEW_HEALTH_WAY_COUNT; way++) {
-		const bool active = way == (int)screen->way;
-
-		x += view_textf(pane, x, 0, active ? VIEW_KEY : VIEW_DIM, active ? "[%s]" : " %s ",
-				view__health_title(screen, (enum view_health_way)way));
-		x++;
-	}
 }
 
 static void health_draw_origin(const struct view_health *screen, struct view_pane *pane)
@@ -170,8 +157,15 @@ static void health_draw(const void *state, const struct view_context *context,
 	const struct view_health *screen = state;
 	struct view_rect area = pane->rect;
 	struct view_pane grid;
+	int x = 1;
 
-	health_draw_ways(screen, pane);
+	for (int way = 0; way < VIEW_HEALTH_WAY_COUNT; way++) {
+		const bool active = way == (int)screen->way;
+
+		x += view_textf(pane, x, 0, active ? VIEW_KEY : VIEW_DIM, active ? "[%s]" : " %s ",
+				view__health_title(screen, (enum view_health_way)way));
+		x++;
+	}
 	health_draw_origin(screen, pane);
 	area.y += screen->head;
 	area.height -= screen->head + screen->foot;
@@ -418,7 +412,7 @@ static const struct report_cell *health_either_cell(const struct view_grid *grid
 	return cell && cell->type == PROF_NULL && its ? its : cell;
 }
 
-static void health_take_number(const struct view_grid *grid, const char *column, int64_t *out)
+static void health_read_number(const struct view_grid *grid, const char *column, int64_t *out)
 {
 	const struct report_cell *cell = health_either_cell(grid, column);
 
@@ -426,7 +420,7 @@ static void health_take_number(const struct view_grid *grid, const char *column,
 		*out = cell->integer;
 }
 
-static void health_take_text(const struct view_grid *grid, const char *column, char *out)
+static void health_read_text(const struct view_grid *grid, const char *column, char *out)
 {
 	const struct report_cell *cell = health_either_cell(grid, column);
 
@@ -444,15 +438,15 @@ static bool health_place(const void *state, const struct view_context *context,
 	view_place_clear(out);
 	if (grid->count == 0)
 		return false;
-#define TAKE_NUMBER(name) health_take_number(grid, #name, &out->name);
+#define TAKE_NUMBER(name) health_read_number(grid, #name, &out->name);
 	VIEW_PLACE_NUMBERS(TAKE_NUMBER)
 #undef TAKE_NUMBER
-#define TAKE_TEXT(name) health_take_text(grid, #name, out->name);
+#define TAKE_TEXT(name) health_read_text(grid, #name, out->name);
 	VIEW_PLACE_TEXTS(TAKE_TEXT)
 #undef TAKE_TEXT
 	if (health_is_the_targets(screen))
 		out->target_only = 1;
-	health_take_number(grid, screen->way == VIEW_HEALTH_PARTS ? "first_ns" : "at_ns",
+	health_read_number(grid, screen->way == VIEW_HEALTH_PARTS ? "first_ns" : "at_ns",
 			   &out->time_ns);
 	if (out->time_ns != IPS_NULL)
 		view_place_text(out->clock, "host");

@@ -69,7 +69,7 @@ struct view_health {
 
 /* view_health.c */
 /* How many rows there are above the grid and under it, in a body of @context's size. */
-void view__health_lay_out(struct view_health *screen, const struct view_context *context);
+void view__health_layout(struct view_health *screen, const struct view_context *context);
 
 /* view_health_load.c */
 enum status view__health_load(void *state, struct view_context *context, bool news,

@@ -410,7 +410,7 @@ enum status view__health_load(void *state, struct view_context *context, bool ne
 		status = health_grid_load(screen, context, err);
 	if (status != ST_OK)
 		return status;
-	view__health_lay_out(screen, context);
+	view__health_layout(screen, context);
 	view_grid_layout(&screen->grid, context->body.width, screen->grid_height);
 	return ST_OK;
 }

@@ -67,8 +67,8 @@ static const enum view_style insights_severity_styles[] = {[REPORT_INSIGHT_PROBL
 							   [REPORT_INSIGHT_NOTE] = VIEW_NORMAL};
 
 /* A pair of bars: now and then, to the scale of the greater one. */
-static void insights_tell_pair(struct view_blocks *blocks, const char *name, const double pair[2],
-			       enum report_quantity quantity)
+static void insights_describe_pair(struct view_blocks *blocks, const char *name,
+				   const double pair[2], enum report_quantity quantity)
 {
 	static const char *const when[2] = {"measured", "predicted"};
 	const double scale = fmax(pair[0], pair[1]);
@@ -89,7 +89,7 @@ static void insights_tell_pair(struct view_blocks *blocks, const char *name, con
 	}
 }
 
-static void insights_tell_gain(struct view_blocks *blocks, const struct report_insight *insight)
+static void insights_describe_gain(struct view_blocks *blocks, const struct report_insight *insight)
 {
 	const struct report_insight_gain *gain = &insight->gain;
 
@@ -97,12 +97,13 @@ static void insights_tell_gain(struct view_blocks *blocks, const struct report_i
 	    !isfinite(gain->bytes[1]))
 		return;
 	view_blocks_begin(blocks, "What it would change", (int)sizeof("always live predicted "));
-	insights_tell_pair(blocks, "step", gain->step_ns, REPORT_NS);
-	insights_tell_pair(blocks, "idle", gain->idle_fraction, REPORT_FRACTION);
-	insights_tell_pair(blocks, "always live", gain->bytes, REPORT_BYTES);
+	insights_describe_pair(blocks, "step", gain->step_ns, REPORT_NS);
+	insights_describe_pair(blocks, "idle", gain->idle_fraction, REPORT_FRACTION);
+	insights_describe_pair(blocks, "always live", gain->bytes, REPORT_BYTES);
 }
 
-static void insights_tell_numbers(struct view_blocks *blocks, const struct report_insight *insight)
+static void insights_describe_numbers(struct view_blocks *blocks,
+				      const struct report_insight *insight)
 {
 	char text[FMT_SIZE];
 	int width = 0;
@@ -130,7 +131,7 @@ static void insights_tell_numbers(struct view_blocks *blocks, const struct repor
 }
 
 /* The query in lines of its own making: its indents are for a wider page. */
-static void insights_tell_query(struct view_blocks *blocks, const char *sql, int width)
+static void insights_describe_query(struct view_blocks *blocks, const char *sql, int width)
 {
 	struct str text = {0};
 
@@ -146,8 +147,8 @@ static void insights_tell_query(struct view_blocks *blocks, const char *sql, int
 	str_free(&text);
 }
 
-static void insights_tell_where(struct view_blocks *blocks, const struct report_insight *insight,
-				int width)
+static void insights_describe_where(struct view_blocks *blocks,
+				    const struct report_insight *insight, int width)
 {
 	if (insight->view || insight->sql)
 		view_blocks_begin(blocks, "Where its rows are: Enter goes there", NAME_WIDTH);
@@ -156,7 +157,7 @@ static void insights_tell_where(struct view_blocks *blocks, const struct report_
 	if (insight->keys && insight->keys[0])
 		view_blocks_fold(blocks, "rows", VIEW_NORMAL, width - NAME_WIDTH, insight->keys);
 	if (insight->sql)
-		insights_tell_query(blocks, insight->sql, width);
+		insights_describe_query(blocks, insight->sql, width);
 }
 
 /* "idle_ipu (ipu 0)" */
@@ -172,8 +173,8 @@ static const char *insights_insight_head(struct view_blocks *blocks,
 }
 
 /* @report: "Source: ", "Target: " or "". */
-static void insights_tell_one(struct view_blocks *blocks, const struct report_insight *insight,
-			      const char *report, int width)
+static void insights_describe_one(struct view_blocks *blocks, const struct report_insight *insight,
+				  const char *report, int width)
 {
 	const char *title = arena_printf(&blocks->arena, "%s%s %s", report,
 					 report_insight_severity(insight->severity),
@@ -187,11 +188,11 @@ static void insights_tell_one(struct view_blocks *blocks, const struct report_in
 		view_blocks_begin(blocks, "What to do", NAME_WIDTH);
 		view_blocks_fold(blocks, NULL, VIEW_NORMAL, width, insight->remedy);
 	}
-	insights_tell_gain(blocks, insight);
-	insights_tell_numbers(blocks, insight);
+	insights_describe_gain(blocks, insight);
+	insights_describe_numbers(blocks, insight);
 }
 
-static void insights_tell_selected(struct view_insights *screen, int width)
+static void insights_describe_selected(struct view_insights *screen, int width)
 {
 	static const char *const reports[2] = {"Source: ", "Target: "};
 	static const char *const lacks[2] = {"The Source does not have it: it is new.",
@@ -200,17 +201,17 @@ static void insights_tell_selected(struct view_insights *screen, int width)
 
 	for (int r = 0; r < 2; r++)
 		if (selected[r])
-			insights_tell_one(&screen->told, selected[r],
-					  screen->compared ? reports[r] : "", width);
+			insights_describe_one(&screen->told, selected[r],
+					      screen->compared ? reports[r] : "", width);
 		else if (screen->compared) {
 			view_blocks_begin(&screen->told, r ? "Target" : "Source", NAME_WIDTH);
 			view_blocks_text(&screen->told, VIEW_GOOD, "%s", lacks[r]);
 		}
-	insights_tell_where(&screen->told, selected[0] ? selected[0] : selected[1], width);
+	insights_describe_where(&screen->told, selected[0] ? selected[0] : selected[1], width);
 }
 
 /* Every insight, for a file: a block for each severity. */
-static void insights_tell_all(struct view_insights *screen, int width)
+static void insights_describe_all(struct view_insights *screen, int width)
 {
 	static const char *const heads[REPORT_INSIGHT_SEVERITIES] = {"Problems", "Advice", "Notes"};
 	struct view_blocks *blocks = &screen->told;
@@ -233,7 +234,7 @@ static void insights_tell_all(struct view_insights *screen, int width)
 }
 
 /* A report without insights: what was looked for. */
-static void insights_tell_looked(struct view_blocks *blocks, int width)
+static void insights_describe_looked(struct view_blocks *blocks, int width)
 {
 	struct str ids = {0};
 
@@ -245,7 +246,7 @@ static void insights_tell_looked(struct view_blocks *blocks, int width)
 	str_free(&ids);
 }
 
-static void insights_tell_not_looked(struct view_insights *screen, int width)
+static void insights_describe_not_looked(struct view_insights *screen, int width)
 {
 	static const char *const heads[2] = {"Not looked for, as the recording lacks it",
 					     "Not looked for in the Target"};
@@ -260,20 +261,20 @@ static void insights_tell_not_looked(struct view_insights *screen, int width)
 
 /* What the selected insight says (@whole: what all of them say), in lines of
  * at most @width columns. */
-static enum status insights_tell(struct view_insights *screen, int width, int height, bool whole,
-				 struct err *err)
+static enum status insights_describe(struct view_insights *screen, int width, int height,
+				     bool whole, struct err *err)
 {
 	const int line = min(width, LINE_MOST) - 4;
 
 	view_blocks_clear(&screen->told);
 	screen->told.two_from = 2 * LINE_MOST; /* never: it is fitted to less */
 	if (whole && !screen->compared)
-		insights_tell_all(screen, line);
+		insights_describe_all(screen, line);
 	else if (screen->selected[0] || screen->selected[1])
-		insights_tell_selected(screen, line);
+		insights_describe_selected(screen, line);
 	if (screen->found[0].count + screen->found[1].count == 0)
-		insights_tell_looked(&screen->told, line);
-	insights_tell_not_looked(screen, line);
+		insights_describe_looked(&screen->told, line);
+	insights_describe_not_looked(screen, line);
 	return view_blocks_fit(&screen->told, min(width, LINE_MOST), height, err);
 }
 
@@ -299,8 +300,8 @@ static enum status insights_load(void *state, struct view_context *context, bool
 			view_insights_areas(body, (int)screen->grid.count + 1, VIEW_INSIGHTS_BOTH);
 	view_grid_layout(&screen->grid, screen->areas.list.width, screen->areas.list.height);
 	view__insights_select(screen);
-	return insights_tell(screen, screen->areas.told.width, screen->areas.told.height,
-			     context->whole, err);
+	return insights_describe(screen, screen->areas.told.width, screen->areas.told.height,
+				 context->whole, err);
 }
 
 /* ---- drawing --------------------------------------------------------------------------------- */

@@ -22,7 +22,7 @@
 #define STRIP_FROM   8
 #define HEADING_FROM 8 /* rows of body */
 
-static struct view_rect liveness_take(struct view_rect *rest, int rows)
+static struct view_rect liveness_read_row(struct view_rect *rest, int rows)
 {
 	struct view_rect out = *rest;
 
@@ -33,14 +33,14 @@ static struct view_rect liveness_take(struct view_rect *rest, int rows)
 }
 
 /* The chart with what belongs to it, from its top to its foot. */
-static void liveness_live_chart(struct view_liveness_layout *out, struct view_rect part, bool life)
+static void liveness_chart_area(struct view_liveness_layout *out, struct view_rect part, bool life)
 {
 	const int height = part.height;
 
 	if (height >= LEGEND_FROM)
-		out->legend = liveness_take(&part, 1);
+		out->legend = liveness_read_row(&part, 1);
 	if (height >= STRIP_FROM)
-		out->overview = liveness_take(&part, 1);
+		out->overview = liveness_read_row(&part, 1);
 	out->chart = part;
 	if (life && height >= LIFE_FROM) {
 		out->chart.height--;
@@ -56,8 +56,8 @@ struct view_liveness_layout view_liveness_areas(struct view_rect body, bool tabl
 
 	if (!table) {
 		if (body.height >= HEADING_FROM)
-			out.heading = liveness_take(&rest, 1);
-		liveness_live_chart(&out, rest, false);
+			out.heading = liveness_read_row(&rest, 1);
+		liveness_chart_area(&out, rest, false);
 		return out;
 	}
 	if (body.width >= BESIDE_FROM) {
@@ -65,25 +65,25 @@ struct view_liveness_layout view_liveness_areas(struct view_rect body, bool tabl
 
 		out.table = sides.right;
 		if (body.height >= HEADING_FROM)
-			out.heading = liveness_take(&out.table, 1);
-		liveness_live_chart(&out, sides.left, true);
+			out.heading = liveness_read_row(&out.table, 1);
+		liveness_chart_area(&out, sides.left, true);
 		return out;
 	}
 	rows = body.height >= HEADING_FROM ? body.height / 2 : body.height - CHART_LEAST - 1;
 	if (rows < CHART_LEAST) {
-		liveness_live_chart(&out, rest, false);
+		liveness_chart_area(&out, rest, false);
 		return out;
 	}
-	liveness_live_chart(&out, liveness_take(&rest, rows), true);
+	liveness_chart_area(&out, liveness_read_row(&rest, rows), true);
 	if (body.height >= HEADING_FROM)
-		out.heading = liveness_take(&rest, 1);
+		out.heading = liveness_read_row(&rest, 1);
 	out.table = rest;
 	return out;
 }
 
 /* ---- where everything is --------------------------------------------------------------------- */
 
-static struct view_window liveness_live_extent(const struct view_liveness *live)
+static struct view_window liveness_extent(const struct view_liveness *live)
 {
 	struct view_window extent = {0, 1};
 	bool found = false;
@@ -115,7 +115,7 @@ static void live_to(struct view_liveness *live, int64_t step)
 /* The extent of what is shown; cursor and window into it. */
 static void live_clamp(struct view_liveness *live)
 {
-	const struct view_window extent = liveness_live_extent(live);
+	const struct view_window extent = liveness_extent(live);
 	const bool whole =
 		live->window.from == live->extent.from && live->window.to == live->extent.to;
 
@@ -124,8 +124,8 @@ static void live_clamp(struct view_liveness *live)
 	live_to(live, live->cursor);
 }
 
-static int64_t liveness_live_bytes(const struct view_liveness *live,
-				   const struct view_live_step *step)
+static int64_t liveness_bytes_at(const struct view_liveness *live,
+				 const struct view_live_step *step)
 {
 	return step->rest + (live->always_live ? step->always : 0);
 }
@@ -143,7 +143,7 @@ static bool live_peak(const struct view_liveness *live, int64_t *step)
 
 			if (view__live_shown(live, curve->ipu) &&
 			    (!best ||
-			     liveness_live_bytes(live, peak) > liveness_live_bytes(live, best)))
+			     liveness_bytes_at(live, peak) > liveness_bytes_at(live, best)))
 				best = peak;
 		}
 	if (best)
@@ -152,7 +152,7 @@ static bool live_peak(const struct view_liveness *live, int64_t *step)
 }
 
 /* The step of @from .. @to - 1 with the most bytes, of what is shown. */
-static int64_t liveness_live_highest(const struct view_liveness *live, int64_t from, int64_t to)
+static int64_t liveness_highest(const struct view_liveness *live, int64_t from, int64_t to)
 {
 	int64_t best = from, most = -1;
 
@@ -163,8 +163,8 @@ static int64_t liveness_live_highest(const struct view_liveness *live, int64_t f
 								  ? view__live_at(curve, step)
 								  : NULL;
 
-			if (at && liveness_live_bytes(live, at) > most) {
-				most = liveness_live_bytes(live, at);
+			if (at && liveness_bytes_at(live, at) > most) {
+				most = liveness_bytes_at(live, at);
 				best = step;
 			}
 		}
@@ -174,7 +174,7 @@ static int64_t liveness_live_highest(const struct view_liveness *live, int64_t f
 /* ---- requests -------------------------------------------------------------------------------- */
 
 /* A step, or where a column is several, to the highest of the next column. */
-static void liveness_live_step(struct view_liveness *live, int by)
+static void liveness_step(struct view_liveness *live, int by)
 {
 	const int point = view__live_point_of(live, live->cursor) + by;
 	int64_t from, to;
@@ -188,10 +188,10 @@ static void liveness_live_step(struct view_liveness *live, int by)
 		return;
 	}
 	view__live_point(live, point, &from, &to);
-	live_to(live, liveness_live_highest(live, from, to));
+	live_to(live, liveness_highest(live, from, to));
 }
 
-static void liveness_live_page(struct view_liveness *live, int by)
+static void liveness_page(struct view_liveness *live, int by)
 {
 	const int64_t before = live->window.from;
 
@@ -202,7 +202,7 @@ static void liveness_live_page(struct view_liveness *live, int by)
 		live_to(live, live->cursor + live->window.from - before);
 }
 
-static void liveness_live_mark(struct view_liveness *live, struct view_context *context)
+static void liveness_mark(struct view_liveness *live, struct view_context *context)
 {
 	live->listed = false;
 	for (int i = 0; i < live->mark_count; i++)
@@ -222,7 +222,7 @@ static void liveness_live_mark(struct view_liveness *live, struct view_context *
 		 "program step %lld has a column beside the cursor's", (long long)live->cursor);
 }
 
-static void liveness_live_next_ipu(struct view_liveness *live, struct view_context *context)
+static void liveness_next_ipu(struct view_liveness *live, struct view_context *context)
 {
 	live->ipu = live->ipu + 1 < (int)live->ipu_count ? live->ipu + 1 : VIEW_LIVE_ALL;
 	if (live->ipu_count == 1)
@@ -237,7 +237,7 @@ static void liveness_live_next_ipu(struct view_liveness *live, struct view_conte
 	live_clamp(live);
 }
 
-static void liveness_live_group(struct view_liveness *live, struct view_context *context)
+static void liveness_group(struct view_liveness *live, struct view_context *context)
 {
 	static const char *const what[VIEW_LIVE_GROUPS] = {"variables of both kinds",
 							   "variables that are not always live",
@@ -248,15 +248,14 @@ static void liveness_live_group(struct view_liveness *live, struct view_context 
 	snprintf(context->message, sizeof(context->message), "%s", what[live->group]);
 }
 
-static void liveness_live_show(struct view_liveness *live, int by)
+static void liveness_show(struct view_liveness *live, int by)
 {
 	live->show =
 		(enum view_live_show)(((int)live->show + by + VIEW_LIVE_SHOWS) % VIEW_LIVE_SHOWS);
 	live->listed = false;
 }
 
-static void liveness_live_zoom(struct view_liveness *live, struct view_context *context,
-			       bool closer)
+static void liveness_zoom(struct view_liveness *live, struct view_context *context, bool closer)
 {
 	const struct view_window before = live->window;
 
@@ -267,16 +266,15 @@ static void liveness_live_zoom(struct view_liveness *live, struct view_context *
 			 closer ? "this is as close as it gets" : "all steps are shown");
 }
 
-static enum view_answer liveness_live_picture(struct view_liveness *live,
-					      struct view_context *context,
-					      enum view_request request)
+static enum view_answer liveness_picture(struct view_liveness *live, struct view_context *context,
+					 enum view_request request)
 {
 	int64_t step;
 
 	switch (request) {
 	case VIEW_ZOOM_IN_REQUEST:
 	case VIEW_ZOOM_OUT_REQUEST:
-		liveness_live_zoom(live, context, request == VIEW_ZOOM_IN_REQUEST);
+		liveness_zoom(live, context, request == VIEW_ZOOM_IN_REQUEST);
 		return VIEW_LOAD;
 	case VIEW_ZOOM_ALL_REQUEST:
 		live->window = live->extent;
@@ -295,16 +293,16 @@ static enum view_answer liveness_live_picture(struct view_liveness *live,
 	}
 }
 
-static enum view_answer liveness_live_move(struct view_liveness *live, enum view_request request)
+static enum view_answer liveness_move(struct view_liveness *live, enum view_request request)
 {
 	switch (request) {
 	case VIEW_LEFT_REQUEST:
 	case VIEW_RIGHT_REQUEST:
-		liveness_live_step(live, request == VIEW_LEFT_REQUEST ? -1 : 1);
+		liveness_step(live, request == VIEW_LEFT_REQUEST ? -1 : 1);
 		return VIEW_LOAD;
 	case VIEW_PAGE_LEFT_REQUEST:
 	case VIEW_PAGE_RIGHT_REQUEST:
-		liveness_live_page(live, request == VIEW_PAGE_LEFT_REQUEST ? -1 : 1);
+		liveness_page(live, request == VIEW_PAGE_LEFT_REQUEST ? -1 : 1);
 		return VIEW_LOAD;
 	case VIEW_HOME_REQUEST:
 		live_to(live, live->extent.from);
@@ -318,23 +316,22 @@ static enum view_answer liveness_live_move(struct view_liveness *live, enum view
 }
 
 /* What the choices of what is shown do. */
-static enum view_answer liveness_live_choose(struct view_liveness *live,
-					     struct view_context *context,
-					     enum view_request request)
+static enum view_answer liveness_choose(struct view_liveness *live, struct view_context *context,
+					enum view_request request)
 {
 	switch (request) {
 	case VIEW_MARK_ROW_REQUEST:
-		liveness_live_mark(live, context);
+		liveness_mark(live, context);
 		return VIEW_LOAD;
 	case VIEW_SELECT_REQUEST:
-		liveness_live_next_ipu(live, context);
+		liveness_next_ipu(live, context);
 		return VIEW_LOAD;
 	case VIEW_BREAKDOWN_REQUEST:
-		liveness_live_group(live, context);
+		liveness_group(live, context);
 		return VIEW_LOAD;
 	case VIEW_VIEW_REQUEST:
 	case VIEW_VIEW_BACK_REQUEST:
-		liveness_live_show(live, request == VIEW_VIEW_REQUEST ? 1 : -1);
+		liveness_show(live, request == VIEW_VIEW_REQUEST ? 1 : -1);
 		return VIEW_LOAD;
 	case VIEW_ENTER_REQUEST:
 		return VIEW_JOIN;
@@ -347,12 +344,12 @@ static enum view_answer live_request(void *state, struct view_context *context,
 				     enum view_request request)
 {
 	struct view_liveness *live = state;
-	enum view_answer answer = liveness_live_choose(live, context, request);
+	enum view_answer answer = liveness_choose(live, context, request);
 
 	if (answer == VIEW_UNHANDLED)
-		answer = liveness_live_move(live, request);
+		answer = liveness_move(live, request);
 	if (answer == VIEW_UNHANDLED)
-		answer = liveness_live_picture(live, context, request);
+		answer = liveness_picture(live, context, request);
 	if (answer == VIEW_UNHANDLED)
 		answer = view_grid_request(&live->grid, live->areas.table.height, request);
 	return answer;
@@ -361,7 +358,7 @@ static enum view_answer live_request(void *state, struct view_context *context,
 /* ---- other screens --------------------------------------------------------------------------- */
 
 /* The program of the step, where it is one IPU's. */
-static int64_t liveness_live_program(const struct view_liveness *live, int64_t ipu)
+static int64_t liveness_program(const struct view_liveness *live, int64_t ipu)
 {
 	const struct view_live_curve *curve =
 		ipu != IPS_NULL ? view__live_curve(&live->report[0], ipu) : NULL;
@@ -386,7 +383,7 @@ static bool live_place(const void *state, const struct view_context *context,
 	cell = view_grid_cell(&live->grid, "ipu");
 	if (live->show != VIEW_LIVE_CHART && cell && cell->type == PROF_INT)
 		out->ipu = cell->integer;
-	out->program_id = liveness_live_program(live, out->ipu);
+	out->program_id = liveness_program(live, out->ipu);
 	if (live->show == VIEW_LIVE_CHART)
 		return true;
 	cell = view_grid_cell(&live->grid, "variable_id");
@@ -418,7 +415,7 @@ static bool live_offers(const struct view_place *place, char *out, size_t size)
 
 /* ---- going there ----------------------------------------------------------------------------- */
 
-static void liveness_live_show_ipu(struct view_liveness *live, int64_t ipu)
+static void liveness_show_ipu(struct view_liveness *live, int64_t ipu)
 {
 	for (size_t i = 0; i < live->ipu_count && ipu != IPS_NULL; i++)
 		if (live->ipus[i] == ipu && live->ipu != VIEW_LIVE_ALL)
@@ -431,9 +428,9 @@ struct view_live_found {
 	int64_t ipu, from, to; /* IPS_NULL: always live */
 };
 
-static enum status liveness_live_find(struct prof_db *db, const char *sql,
-				      const struct view_place *place, struct view_live_found *out,
-				      struct err *err)
+static enum status liveness_find(struct prof_db *db, const char *sql,
+				 const struct view_place *place, struct view_live_found *out,
+				 struct err *err)
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, sql, err);
@@ -453,15 +450,15 @@ static enum status liveness_live_find(struct prof_db *db, const char *sql,
 	return status;
 }
 
-static enum status liveness_live_go_variable(struct view_liveness *live, struct prof_db *db,
-					     const struct view_place *place, struct err *err)
+static enum status liveness_go_variable(struct view_liveness *live, struct prof_db *db,
+					const struct view_place *place, struct err *err)
 {
 	struct view_live_found found;
-	enum status status = liveness_live_find(
-		db,
-		"SELECT ipu, first_program_step, last_program_step FROM variables "
-		"WHERE variable_id = :variable_id",
-		place, &found, err);
+	enum status status =
+		liveness_find(db,
+			      "SELECT ipu, first_program_step, last_program_step FROM variables "
+			      "WHERE variable_id = :variable_id",
+			      place, &found, err);
 	int64_t step = place->program_step != IPS_NULL ? place->program_step : live->cursor;
 
 	if (status != ST_OK)
@@ -469,7 +466,7 @@ static enum status liveness_live_go_variable(struct view_liveness *live, struct 
 	if (!found.found)
 		return err_set(err, ST_NOTFOUND, "there is no variable %lld",
 			       (long long)place->variable_id);
-	liveness_live_show_ipu(live, found.ipu);
+	liveness_show_ipu(live, found.ipu);
 	if (found.from != IPS_NULL && (step < found.from || step > found.to))
 		step = found.from;
 	live->show = VIEW_LIVE_VARIABLES;
@@ -481,8 +478,8 @@ static enum status liveness_live_go_variable(struct view_liveness *live, struct 
 }
 
 /* Of several steps the one with the most bytes. */
-static enum status liveness_live_go_program(struct view_liveness *live, struct prof_db *db,
-					    const struct view_place *place, struct err *err)
+static enum status liveness_go_program(struct view_liveness *live, struct prof_db *db,
+				       const struct view_place *place, struct err *err)
 {
 	static const char by_program[] =
 		"SELECT ipu, program_step, program_step FROM liveness "
@@ -494,17 +491,17 @@ static enum status liveness_live_go_program(struct view_liveness *live, struct p
 	const char *sql = place->program_id != IPS_NULL ? by_program : by_operation;
 	struct view_live_found found = {0};
 	struct view_place operation = *place;
-	enum status status = liveness_live_find(db, sql, place, &found, err);
+	enum status status = liveness_find(db, sql, place, &found, err);
 
 	/* A program that is no step may be of an operation that has some. */
 	operation.program_id = IPS_NULL;
 	if (status == ST_OK && !found.found && sql == by_program && place->operation[0])
-		status = liveness_live_find(db, by_operation, &operation, &found, err);
+		status = liveness_find(db, by_operation, &operation, &found, err);
 	if (status != ST_OK)
 		return status;
 	if (!found.found)
 		return err_set(err, ST_NOTFOUND, "no program step is of that program");
-	liveness_live_show_ipu(live, found.ipu);
+	liveness_show_ipu(live, found.ipu);
 	live_clamp(live);
 	live_to(live, found.from);
 	return ST_OK;
@@ -519,10 +516,10 @@ static enum status live_go(void *state, struct view_context *context,
 		return err_set(err, ST_NOTFOUND, "no liveness was recorded");
 	live->listed = false;
 	if (place->variable_id != IPS_NULL)
-		return liveness_live_go_variable(live, context->source->db, place, err);
+		return liveness_go_variable(live, context->source->db, place, err);
 	if (place->program_step == IPS_NULL)
-		return liveness_live_go_program(live, context->source->db, place, err);
-	liveness_live_show_ipu(live, place->ipu);
+		return liveness_go_program(live, context->source->db, place, err);
+	liveness_show_ipu(live, place->ipu);
 	live_clamp(live);
 	if (place->program_step < live->extent.from || place->program_step >= live->extent.to)
 		return err_set(err, ST_NOTFOUND, "there is no program step %lld",
@@ -536,7 +533,7 @@ static enum status live_go(void *state, struct view_context *context,
 #define CHART_ROWS 20 /* of text in a file, with all that belongs to the chart */
 
 /* The first look: the IPU with the highest peak, at that step. */
-static void liveness_live_begin(struct view_liveness *live)
+static void liveness_begin(struct view_liveness *live)
 {
 	int64_t best = -1;
 
@@ -558,8 +555,8 @@ static void liveness_live_begin(struct view_liveness *live)
 	live_peak(live, &live->cursor);
 }
 
-static enum status liveness_live_load(void *state, struct view_context *context, bool news,
-				      struct err *err)
+static enum status liveness_load(void *state, struct view_context *context, bool news,
+				 struct err *err)
 {
 	struct view_liveness *live = state;
 	const struct view_rect body = {0, 0, context->body.width, context->body.height};
@@ -571,7 +568,7 @@ static enum status liveness_live_load(void *state, struct view_context *context,
 	}
 	if (status != ST_OK)
 		return status;
-	liveness_live_begin(live);
+	liveness_begin(live);
 	live_clamp(live);
 	live->listed = live->listed && live->cursor == live->listed_at;
 	live->areas = view_liveness_areas(body, live->show != VIEW_LIVE_CHART);
@@ -579,8 +576,8 @@ static enum status liveness_live_load(void *state, struct view_context *context,
 	return status == ST_OK ? view__live_list(live, context, err) : status;
 }
 
-static bool liveness_live_search(void *state, struct view_context *context, const char *text,
-				 bool forward)
+static bool liveness_search(void *state, struct view_context *context, const char *text,
+			    bool forward)
 {
 	struct view_liveness *live = state;
 
@@ -588,14 +585,14 @@ static bool liveness_live_search(void *state, struct view_context *context, cons
 	return view_grid_search(&live->grid, live->areas.table.height, text, forward);
 }
 
-static void liveness_live_filter(void *state, const char *text)
+static void liveness_filter(void *state, const char *text)
 {
 	struct view_liveness *live = state;
 
 	view_grid_filter(&live->grid, text);
 }
 
-static enum view_answer liveness_live_click(void *state, struct view_context *context, int x, int y)
+static enum view_answer liveness_click(void *state, struct view_context *context, int x, int y)
 {
 	struct view_liveness *live = state;
 	const struct view_rect table = live->areas.table, chart = live->areas.chart;
@@ -616,8 +613,8 @@ static enum view_answer liveness_live_click(void *state, struct view_context *co
 }
 
 /* @brief: the step and the rows. */
-static void liveness_live_status_text(const struct view_liveness *live, bool brief,
-				      const char *grid, char *out, size_t size)
+static void liveness_status_text(const struct view_liveness *live, bool brief, const char *grid,
+				 char *out, size_t size)
 {
 	static const char *const groups[VIEW_LIVE_GROUPS] = {"", ", not always live",
 							     ", always live"};
@@ -634,8 +631,8 @@ static void liveness_live_status_text(const struct view_liveness *live, bool bri
 		 live->always_live || brief ? "" : "; without always live");
 }
 
-static void liveness_live_status(const void *state, const struct view_context *context, char *out,
-				 size_t size)
+static void liveness_status(const void *state, const struct view_context *context, char *out,
+			    size_t size)
 {
 	const struct view_liveness *live = state;
 	const int width = context->body.width - 1;
@@ -647,9 +644,9 @@ static void liveness_live_status(const void *state, const struct view_context *c
 	}
 	if (live->show != VIEW_LIVE_CHART)
 		view_grid_status(&live->grid, grid, sizeof(grid));
-	liveness_live_status_text(live, false, grid, out, size);
+	liveness_status_text(live, false, grid, out, size);
 	if (view_text_width(out) > width)
-		liveness_live_status_text(live, true, grid, out, size);
+		liveness_status_text(live, true, grid, out, size);
 	/* Of a filter that cannot be used all is of no interest but why. */
 	if (live->grid.trouble[0] && grid[0])
 		snprintf(out, size, "%s", grid);
@@ -657,7 +654,7 @@ static void liveness_live_status(const void *state, const struct view_context *c
 		snprintf(out, size, "%s", grid);
 }
 
-static int liveness_live_height(const void *state, const struct view_context *context)
+static int liveness_height(const void *state, const struct view_context *context)
 {
 	const struct view_liveness *live = state;
 	const int rows = (int)live->grid.count + 2;
@@ -671,7 +668,7 @@ static int liveness_live_height(const void *state, const struct view_context *co
 	return 2 * max(rows, CHART_ROWS);
 }
 
-static enum status liveness_live_open(void **state, struct view_context *context, struct err *err)
+static enum status liveness_open(void **state, struct view_context *context, struct err *err)
 {
 	struct view_liveness *live = mem_calloc(1, sizeof(*live));
 
@@ -687,7 +684,7 @@ static enum status liveness_live_open(void **state, struct view_context *context
 	return ST_OK;
 }
 
-static void liveness_live_close(void *state)
+static void liveness_close(void *state)
 {
 	struct view_liveness *live = state;
 
@@ -709,19 +706,19 @@ const struct view_screen_ops view_liveness_ops = {
 	.key = '4',
 	.where = VIEW_ON_LIVENESS,
 	.least_ns = 2000 * UINT64_C(1000000),
-	.open = liveness_live_open,
-	.close = liveness_live_close,
-	.load = liveness_live_load,
+	.open = liveness_open,
+	.close = liveness_close,
+	.load = liveness_load,
 	.draw = view__live_draw,
 	.request = live_request,
-	.search = liveness_live_search,
-	.filter = liveness_live_filter,
-	.status = liveness_live_status,
-	.height = liveness_live_height,
+	.search = liveness_search,
+	.filter = liveness_filter,
+	.status = liveness_status,
+	.height = liveness_height,
 	.table = view__live_table,
 	.place = live_place,
 	.offers = live_offers,
 	.go = live_go,
 	.query = view__live_query,
-	.click = liveness_live_click,
+	.click = liveness_click,
 };

@@ -40,8 +40,8 @@ int view__live_point_of(const struct view_liveness *live, int64_t step)
 /* ---- the bands ------------------------------------------------------------------------------- */
 
 /* The highest step of @from .. @to - 1; NULL: the program has none there. */
-static const struct view_live_step *liveness_live_best(const struct view_live_curve *curve,
-						       int64_t from, int64_t to)
+static const struct view_live_step *liveness_best(const struct view_live_curve *curve, int64_t from,
+						  int64_t to)
 {
 	const struct view_live_step *best = view__live_at(curve, from), *at = best;
 	const struct view_live_step *end = curve->steps + curve->count;
@@ -59,8 +59,8 @@ static const struct view_live_step *liveness_live_best(const struct view_live_cu
 	return best;
 }
 
-static enum status liveness_live_points(struct view_liveness *live, struct view_live_band *band,
-					int report, struct err *err)
+static enum status liveness_points(struct view_liveness *live, struct view_live_band *band,
+				   int report, struct err *err)
 {
 	const struct view_live_curve *curve = view__live_curve(&live->report[report], band->ipu);
 	const size_t count = (size_t)live->points;
@@ -79,7 +79,7 @@ static enum status liveness_live_points(struct view_liveness *live, struct view_
 		int64_t from, to;
 
 		view__live_point(live, p, &from, &to);
-		best = liveness_live_best(curve, from, to);
+		best = liveness_best(curve, from, to);
 		band->always[report][p] = best ? (double)best->always : (double)NAN;
 		band->rest[report][p] = best ? (double)best->rest : (double)NAN;
 		band->total[report][p] =
@@ -90,8 +90,8 @@ static enum status liveness_live_points(struct view_liveness *live, struct view_
 }
 
 /* A line between points would slope where bytes jump. */
-static enum status liveness_live_line(struct view_liveness *live, struct view_live_band *band,
-				      struct err *err)
+static enum status liveness_line(struct view_liveness *live, struct view_live_band *band,
+				 struct err *err)
 {
 	const int count = 2 * live->plot;
 
@@ -105,7 +105,7 @@ static enum status liveness_live_line(struct view_liveness *live, struct view_li
 	return ST_OK;
 }
 
-static void liveness_live_limit(const struct view_liveness *live, struct view_live_band *band)
+static void liveness_limit(const struct view_liveness *live, struct view_live_band *band)
 {
 	const struct view_live_curve *curve = view__live_curve(&live->report[0], band->ipu);
 
@@ -118,27 +118,27 @@ static void liveness_live_limit(const struct view_liveness *live, struct view_li
 }
 
 /* From 0 to the highest of the whole program, so that another window is to the same scale. */
-static void liveness_live_scale(const struct view_liveness *live, struct view_live_band *band)
+static void liveness_scale(const struct view_liveness *live, struct view_live_band *band)
 {
 	const double zero = 0;
 	const bool with = live->always_live;
 
 	view_axis_begin(&band->y);
 	band->y.quantity = REPORT_BYTES;
-	view_axis_take(&band->y, &zero, 1);
+	view_axis_include(&band->y, &zero, 1);
 	for (int r = 0; r < 2; r++) {
 		const struct view_live_curve *curve = view__live_curve(&live->report[r], band->ipu);
 		const struct view_live_step *peak = curve ? &curve->steps[curve->peak[with]] : NULL;
 		const double bytes = peak ? (double)(peak->rest + (with ? peak->always : 0)) : 0;
 
-		view_axis_take(&band->y, &bytes, 1);
+		view_axis_include(&band->y, &bytes, 1);
 	}
-	view_axis_settle(&band->y);
+	view_axis_finish(&band->y);
 	band->y.low = 0;
-	liveness_live_limit(live, band);
+	liveness_limit(live, band);
 }
 
-static enum status liveness_live_make_bands(struct view_liveness *live, struct err *err)
+static enum status liveness_make_bands(struct view_liveness *live, struct err *err)
 {
 	const int rows = live->areas.chart.height;
 	const int room = rows / BAND_LEAST > 0 ? rows / BAND_LEAST : 1;
@@ -160,14 +160,14 @@ static enum status liveness_live_make_bands(struct view_liveness *live, struct e
 		band->ipu = live->ipus[live->ipu == VIEW_LIVE_ALL ? b : live->ipu];
 		band->rect = (struct view_rect){0, y, live->areas.chart.width, end - y};
 		y = end;
-		liveness_live_scale(live, band);
+		liveness_scale(live, band);
 		scale = view_chart_scale_width(&band->y, band->rect.height);
 		live->scale = max(scale, live->scale);
 	}
 	return ST_OK;
 }
 
-static enum status liveness_live_fill_bands(struct view_liveness *live, struct err *err)
+static enum status liveness_fill_bands(struct view_liveness *live, struct err *err)
 {
 	const int64_t steps = live->window.to - live->window.from;
 	enum status status = ST_OK;
@@ -178,9 +178,9 @@ static enum status liveness_live_fill_bands(struct view_liveness *live, struct e
 	live->points = live->plot < 1 ? 0 : steps < live->plot ? (int)steps : live->plot;
 	for (int b = 0; b < live->band_count && status == ST_OK; b++) {
 		for (int r = 0; r < 2 && status == ST_OK; r++)
-			status = liveness_live_points(live, &live->bands[b], r, err);
+			status = liveness_points(live, &live->bands[b], r, err);
 		if (status == ST_OK)
-			status = liveness_live_line(live, &live->bands[b], err);
+			status = liveness_line(live, &live->bands[b], err);
 	}
 	return status;
 }
@@ -188,7 +188,7 @@ static enum status liveness_live_fill_bands(struct view_liveness *live, struct e
 /* ---- the overview ---------------------------------------------------------------------------- */
 
 /* The highest of what is shown, over the whole program. */
-static enum status liveness_live_overview(struct view_liveness *live, struct err *err)
+static enum status liveness_overview(struct view_liveness *live, struct err *err)
 {
 	const int64_t steps = live->extent.to - live->extent.from;
 	const int count = live->areas.overview.height > 0 ? live->plot : 0;
@@ -206,8 +206,8 @@ static enum status liveness_live_overview(struct view_liveness *live, struct err
 			const struct view_live_curve *curve = &live->report[0].curves[i];
 			const struct view_live_step *best =
 				view__live_shown(live, curve->ipu)
-					? liveness_live_best(curve, live->extent.from + from,
-							     live->extent.from + to)
+					? liveness_best(curve, live->extent.from + from,
+							live->extent.from + to)
 					: NULL;
 
 			if (best)
@@ -221,7 +221,7 @@ static enum status liveness_live_overview(struct view_liveness *live, struct err
 
 /* ---- the step -------------------------------------------------------------------------------- */
 
-static void liveness_live_fact(struct view_liveness *live, int report)
+static void liveness_fact(struct view_liveness *live, int report)
 {
 	const struct view_live_curve *curve =
 		live->ipu == VIEW_LIVE_ALL || live->ipu_count == 0
@@ -262,17 +262,17 @@ enum status view__live_picture(struct view_liveness *live, struct view_context *
 
 	arena_reset(&live->arena);
 	live->band_count = live->points = live->overview_count = 0;
-	status = liveness_live_make_bands(live, err);
+	status = liveness_make_bands(live, err);
 	if (status == ST_OK)
-		status = liveness_live_fill_bands(live, err);
+		status = liveness_fill_bands(live, err);
 	if (status == ST_OK)
-		status = liveness_live_overview(live, err);
+		status = liveness_overview(live, err);
 	if (status != ST_OK) {
 		live->band_count = live->points = 0;
 		return status;
 	}
 	for (int r = 0; r < 2; r++)
-		liveness_live_fact(live, r);
+		liveness_fact(live, r);
 	return liveness_picture_live_program(live, context->source->db, err);
 }
 
@@ -290,13 +290,13 @@ static const char *liveness_bytes(int64_t bytes, char out[FMT_SIZE])
 }
 
 /* Columns left of the chart itself, in all that stands over and under it. */
-static int liveness_live_left(const struct view_liveness *live)
+static int liveness_left(const struct view_liveness *live)
 {
 	return live->areas.chart.width - live->plot;
 }
 
 /* The first cell of the plot that @step is drawn in. */
-static int liveness_live_cell(const struct view_liveness *live, int64_t step)
+static int liveness_cell(const struct view_liveness *live, int64_t step)
 {
 	const int point = view__live_point_of(live, step);
 
@@ -388,7 +388,7 @@ static void liveness_draw_legend(const struct view_liveness *live, struct view_p
 static void liveness_draw_overview(const struct view_liveness *live, struct view_pane *pane)
 {
 	const int64_t steps = live->extent.to - live->extent.from;
-	const int left = liveness_live_left(live);
+	const int left = liveness_left(live);
 	int from, to;
 
 	view_text(pane, 1, 0, VIEW_DIM, left > 10 ? "all steps" : "all");
@@ -445,11 +445,11 @@ static void liveness_draw_marks(const struct view_liveness *live, struct view_pa
 	int x;
 
 	for (int i = 0; i < live->mark_count; i++) {
-		x = liveness_live_cell(live, live->marks[i]);
+		x = liveness_cell(live, live->marks[i]);
 		if (x >= 0)
 			view_put(plot, x, 0, VIEW_SELECTED, 'x');
 	}
-	x = liveness_live_cell(live, live->cursor);
+	x = liveness_cell(live, live->cursor);
 	if (x >= 0)
 		view_chart_marker(plot, x);
 }
@@ -482,7 +482,7 @@ static void liveness_draw_life(const struct view_liveness *live, struct view_pan
 	const struct report_cell *first = view_grid_cell(&live->grid, "first_program_step");
 	const struct report_cell *last = view_grid_cell(&live->grid, "last_program_step");
 	const struct report_cell *always = view_grid_cell(&live->grid, "always_live");
-	const int left = liveness_live_left(live);
+	const int left = liveness_left(live);
 	int from = 0, to = live->plot - 1;
 
 	if (live->show != VIEW_LIVE_VARIABLES || !always || always->type != PROF_INT)
@@ -493,9 +493,9 @@ static void liveness_draw_life(const struct view_liveness *live, struct view_pan
 		if (last->integer < live->window.from || first->integer >= live->window.to)
 			return;
 		if (first->integer >= live->window.from)
-			from = liveness_live_cell(live, first->integer);
+			from = liveness_cell(live, first->integer);
 		if (last->integer < live->window.to - 1)
-			to = liveness_live_cell(live, last->integer + 1) - 1;
+			to = liveness_cell(live, last->integer + 1) - 1;
 	}
 	view_glyphs(pane, left + from, 0, VIEW_KEY, VIEW_GLYPH_WINDOW,
 		    to > from ? to - from + 1 : 1);

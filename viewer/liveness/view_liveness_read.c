@@ -36,8 +36,8 @@ void view__live_report_fini(struct view_live_report *report)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static enum status liveness_live_counts(struct prof_db *db, int64_t *rows, int64_t *variables,
-					struct err *err)
+static enum status liveness_counts(struct prof_db *db, int64_t *rows, int64_t *variables,
+				   struct err *err)
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, liveness_sql_counts, err);
@@ -57,8 +57,8 @@ static int64_t liveness_sane(int64_t value)
 	return value < 0 ? 0 : value > INT64_MAX / 4 ? INT64_MAX / 4 : value;
 }
 
-static enum status liveness_live_steps(struct view_live_report *report, struct prof_db *db,
-				       struct err *err)
+static enum status liveness_steps(struct view_live_report *report, struct prof_db *db,
+				  struct err *err)
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, liveness_sql_steps, err);
@@ -94,7 +94,7 @@ static int liveness_by_step(const void *a, const void *b)
 }
 
 /* They are written in that order. */
-static void liveness_live_sort(struct view_live_report *report)
+static void liveness_sort(struct view_live_report *report)
 {
 	for (size_t i = 1; i < report->count; i++)
 		if (liveness_by_step(&report->steps[i - 1], &report->steps[i]) > 0) {
@@ -105,7 +105,7 @@ static void liveness_live_sort(struct view_live_report *report)
 }
 
 /* Its last step, just added. */
-static void liveness_live_peaks(struct view_live_curve *curve)
+static void liveness_peaks(struct view_live_curve *curve)
 {
 	const struct view_live_step *steps = curve->steps, *last = &steps[curve->count - 1];
 
@@ -115,7 +115,7 @@ static void liveness_live_peaks(struct view_live_curve *curve)
 		curve->peak[1] = curve->count - 1;
 }
 
-static enum status liveness_live_curves(struct view_live_report *report, struct err *err)
+static enum status liveness_curves(struct view_live_report *report, struct err *err)
 {
 	struct view_live_curve *curve = NULL;
 
@@ -134,13 +134,13 @@ static enum status liveness_live_curves(struct view_live_report *report, struct 
 				.ipu = step->ipu, .steps = step, .capacity = IPS_NULL};
 		}
 		curve->count++;
-		liveness_live_peaks(curve);
+		liveness_peaks(curve);
 	}
 	return ST_OK;
 }
 
-static enum status liveness_live_capacity(struct view_live_report *report, struct prof_db *db,
-					  struct err *err)
+static enum status liveness_capacity(struct view_live_report *report, struct prof_db *db,
+				     struct err *err)
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, liveness_sql_capacity, err);
@@ -153,11 +153,11 @@ static enum status liveness_live_capacity(struct view_live_report *report, struc
 	return status;
 }
 
-static enum status liveness_live_report(struct view_live_report *report, struct prof_db *db,
-					bool *changed, struct err *err)
+static enum status liveness_report(struct view_live_report *report, struct prof_db *db,
+				   bool *changed, struct err *err)
 {
 	int64_t rows, variables;
-	enum status status = liveness_live_counts(db, &rows, &variables, err);
+	enum status status = liveness_counts(db, &rows, &variables, err);
 
 	/* A plan is written at once and never changed. */
 	if (status != ST_OK || (rows == report->rows && variables == report->variables))
@@ -165,13 +165,13 @@ static enum status liveness_live_report(struct view_live_report *report, struct 
 	*changed = true;
 	report->rows = 0;
 	report->curve_count = 0;
-	status = liveness_live_steps(report, db, err);
+	status = liveness_steps(report, db, err);
 	if (status != ST_OK)
 		return status;
-	liveness_live_sort(report);
-	status = liveness_live_curves(report, err);
+	liveness_sort(report);
+	status = liveness_curves(report, err);
 	if (status == ST_OK)
-		status = liveness_live_capacity(report, db, err);
+		status = liveness_capacity(report, db, err);
 	if (status == ST_OK) {
 		report->rows = rows;
 		report->variables = variables;
@@ -196,7 +196,7 @@ const struct view_live_curve *view__live_curve(const struct view_live_report *re
 	return NULL;
 }
 
-static enum status liveness_live_ipus(struct view_liveness *live, struct err *err)
+static enum status liveness_read_ipus(struct view_liveness *live, struct err *err)
 {
 	const int64_t shown = live->ipu >= 0 && (size_t)live->ipu < live->ipu_count
 				      ? live->ipus[live->ipu]
@@ -239,12 +239,12 @@ enum status view__live_read(struct view_liveness *live, struct view_context *con
 		if (view_cancelled(context))
 			return err_set(err, ST_INTERRUPTED, "stopped");
 		if (dbs[r])
-			status = liveness_live_report(&live->report[r], dbs[r], &changed, err);
+			status = liveness_report(&live->report[r], dbs[r], &changed, err);
 	}
 	if (status == ST_OK && changed)
 		live->listed = false;
 	/* Also after a failure: the list names no curve that is gone. */
-	return status == ST_OK ? liveness_live_ipus(live, err) : status;
+	return status == ST_OK ? liveness_read_ipus(live, err) : status;
 }
 
 /* ---- looking up ------------------------------------------------------------------------------ */
@@ -277,7 +277,7 @@ enum {
 	VIEW_LIVE_NAME /* of a variable or a layer */
 };
 
-static const struct view_grid_column liveness_live_columns[] = {
+static const struct view_grid_column liveness_columns[] = {
 	[VIEW_LIVE_IPU] = {.name = "ipu", .title = "IPU", .importance = 95},
 	[VIEW_LIVE_NAME] = {.name = "variable", .least = NAME_LEAST, .importance = 100},
 	{.name = "kind", .least = 11, .importance = 70},
@@ -300,11 +300,11 @@ static const struct view_grid_column liveness_layer_columns[] = {
 	{.name = "variables", .importance = 50},
 };
 
-_Static_assert(ARRAY_LEN(liveness_live_columns) <= VIEW_LIVE_COLUMNS, "no room for all columns");
+_Static_assert(ARRAY_LEN(liveness_columns) <= VIEW_LIVE_COLUMNS, "no room for all columns");
 _Static_assert(ARRAY_LEN(liveness_layer_columns) <= VIEW_LIVE_COLUMNS, "no room for all columns");
 
 /* Names begin alike and end unlike (Dense_256/MatMul/GradW/temporary), so they come first. */
-static int liveness_live_name_least(int width)
+static int liveness_name_least(int width)
 {
 	const int part = width * 3 / 10;
 
@@ -312,8 +312,8 @@ static int liveness_live_name_least(int width)
 }
 
 /* Beside selected steps the cursor's is one of several, and called by its number, too. */
-static int liveness_live_looks(struct view_liveness *live, const struct view_grid_column *columns,
-			       size_t count)
+static int liveness_looks(struct view_liveness *live, const struct view_grid_column *columns,
+			  size_t count)
 {
 	memcpy(live->columns, columns, count * sizeof(*columns));
 	for (size_t i = 0; i < count && live->mark_count > 0; i++)
@@ -450,8 +450,8 @@ static void liveness_add_layers(const struct view_liveness *live, struct str *sq
 
 /* ---- the rows -------------------------------------------------------------------------------- */
 
-static enum status liveness_live_rows(struct view_liveness *live, struct view_context *context,
-				      struct err *err)
+static enum status liveness_rows(struct view_liveness *live, struct view_context *context,
+				 struct err *err)
 {
 	const bool layers = live->show == VIEW_LIVE_LAYERS, all = live->ipu == VIEW_LIVE_ALL;
 	struct str sql = {0};
@@ -470,16 +470,15 @@ static enum status liveness_live_rows(struct view_liveness *live, struct view_co
 		status = view_grid_query(&live->grid, context, "liveness_layers",
 					 str_peek(&live->sql), all ? "ipu,layer" : "layer",
 					 live->columns,
-					 liveness_live_looks(live, liveness_layer_columns,
-							     ARRAY_LEN(liveness_layer_columns)),
+					 liveness_looks(live, liveness_layer_columns,
+							ARRAY_LEN(liveness_layer_columns)),
 					 VIEW_LIVE_ROWS, err);
 	else
-		status = view_grid_query(&live->grid, context, "liveness_variables",
-					 str_peek(&live->sql), all ? "ipu,variable" : "variable",
-					 live->columns,
-					 liveness_live_looks(live, liveness_live_columns,
-							     ARRAY_LEN(liveness_live_columns)),
-					 VIEW_LIVE_ROWS, err);
+		status = view_grid_query(
+			&live->grid, context, "liveness_variables", str_peek(&live->sql),
+			all ? "ipu,variable" : "variable", live->columns,
+			liveness_looks(live, liveness_columns, ARRAY_LEN(liveness_columns)),
+			VIEW_LIVE_ROWS, err);
 	live->listed = status == ST_OK;
 	live->listed_at = live->cursor;
 	return status;
@@ -493,10 +492,10 @@ enum status view__live_list(struct view_liveness *live, struct view_context *con
 	if (live->ipu_count == 0 || live->show == VIEW_LIVE_CHART)
 		return ST_OK;
 	if (!live->listed && context->source->db)
-		status = liveness_live_rows(live, context, err);
+		status = liveness_rows(live, context, err);
 	if (status != ST_OK)
 		return status;
-	live->columns[VIEW_LIVE_NAME].least = liveness_live_name_least(live->areas.table.width);
+	live->columns[VIEW_LIVE_NAME].least = liveness_name_least(live->areas.table.width);
 	view_grid_layout(&live->grid, live->areas.table.width, live->areas.table.height);
 	if (live->wanted != IPS_NULL)
 		view_grid_go(&live->grid, live->areas.table.height, "variable_id", NULL,
@@ -533,9 +532,9 @@ void view__live_query(const void *state, const struct view_context *context, str
 }
 
 /* The steps of the window: what the chart alone shows. */
-static enum status liveness_live_steps_table(const struct view_liveness *live,
-					     const struct view_context *context,
-					     struct report_table *out, struct err *err)
+static enum status liveness_steps_table(const struct view_liveness *live,
+					const struct view_context *context,
+					struct report_table *out, struct err *err)
 {
 	struct report_table source = {0}, target = {0};
 	struct str sql = {0};
@@ -570,7 +569,7 @@ enum status view__live_table(void *state, struct view_context *context, struct r
 
 	memset(out, 0, sizeof(*out));
 	if (live->show == VIEW_LIVE_CHART && live->ipu_count > 0)
-		status = liveness_live_steps_table(live, context, out, err);
+		status = liveness_steps_table(live, context, out, err);
 	else
 		status = view_grid_table(&live->grid, out, err);
 	if (status == ST_OK)

@@ -313,20 +313,12 @@ static enum status metrics_sparks(struct view_metrics *screen, struct err *err)
 	return ST_OK;
 }
 
-static void metrics_layout(struct view_metrics *screen, const struct view_context *context)
-{
-	const struct view_rect body = {0, 0, context->body.width, context->body.height};
-
-	screen->areas = view__metrics_areas(body, screen->grid.count, screen->large);
-	view_grid_layout(&screen->grid, screen->areas.list.width, screen->areas.list.height);
-	view__metrics_fill(&screen->areas, view_grid_used(&screen->grid));
-}
-
 static enum status metrics_load(void *state, struct view_context *context, bool news,
 				struct err *err)
 {
 	struct view_metrics *screen = state;
 	enum status status = ST_OK;
+	const struct view_rect body = {0, 0, context->body.width, context->body.height};
 
 	if (news || !screen->loaded) {
 		screen->loaded = false;
@@ -337,7 +329,9 @@ static enum status metrics_load(void *state, struct view_context *context, bool 
 			return status;
 		screen->loaded = true;
 	}
-	metrics_layout(screen, context);
+	screen->areas = view__metrics_areas(body, screen->grid.count, screen->large);
+	view_grid_layout(&screen->grid, screen->areas.list.width, screen->areas.list.height);
+	view__metrics_fill(&screen->areas, view_grid_used(&screen->grid));
 	return view__metrics_curves(screen, context, err);
 }
 

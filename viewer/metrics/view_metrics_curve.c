@@ -111,7 +111,7 @@ static void metrics_ends(struct view_metrics *screen,
 
 /* ---- the window ------------------------------------------------------------------------------ */
 
-static void metrics_settle_window(struct view_metrics *screen, bool follow)
+static void metrics_finish_window(struct view_metrics *screen, bool follow)
 {
 	const double width = screen->to - screen->from;
 
@@ -224,7 +224,7 @@ static enum status metrics_cut_curve(struct view_metrics *screen, const struct v
 	return ST_OK;
 }
 
-static void metrics_settle_axes(struct view_metrics *screen)
+static void metrics_finish_axes(struct view_metrics *screen)
 {
 	static const char *const titles[VIEW_METRICS_XS] = {[VIEW_METRICS_STEP] = "step",
 							    [VIEW_METRICS_EPOCH] = "epoch",
@@ -244,11 +244,11 @@ static void metrics_settle_axes(struct view_metrics *screen)
 	for (int side = 0; side < VIEW_METRICS_SIDES; side++) {
 		const struct view_metrics_curve *curve = &screen->curves[side];
 
-		view_axis_take(&screen->axis_y, curve->values, curve->count);
-		view_spread_take(&screen->spread, curve->values, curve->count);
+		view_axis_include(&screen->axis_y, curve->values, curve->count);
+		view_spread_include(&screen->spread, curve->values, curve->count);
 	}
 	view_axis_scale(&screen->axis_y, &screen->spread, screen->scale);
-	(void)view_axis_settle(&screen->axis_y);
+	(void)view_axis_finish(&screen->axis_y);
 }
 
 enum status view__metrics_curves(struct view_metrics *screen, struct view_context *context,
@@ -264,7 +264,7 @@ enum status view__metrics_curves(struct view_metrics *screen, struct view_contex
 		metrics[side] = view__metrics_at(screen, side, screen->grid.order[screen->grid.at]);
 	metrics_choose_x(screen, metrics);
 	metrics_ends(screen, metrics);
-	metrics_settle_window(screen, context->follow);
+	metrics_finish_window(screen, context->follow);
 	for (int side = 0; side < sides && status == ST_OK; side++) {
 		if (!metrics[side])
 			continue;
@@ -276,7 +276,7 @@ enum status view__metrics_curves(struct view_metrics *screen, struct view_contex
 			status = metrics_cut_curve(screen, metrics[side], &screen->curves[side],
 						   err);
 	}
-	metrics_settle_axes(screen);
+	metrics_finish_axes(screen);
 	return status;
 }
 
@@ -390,7 +390,7 @@ enum view_answer view__metrics_zoom(struct view_metrics *screen, enum view_reque
 	screen->to = screen->from + wanted;
 	screen->zoomed = true;
 	if (request == VIEW_PAGE_LEFT_REQUEST || request == VIEW_PAGE_RIGHT_REQUEST) {
-		metrics_settle_window(screen, false);
+		metrics_finish_window(screen, false);
 		screen->cursor = screen->from + part * (screen->to - screen->from);
 	}
 	return VIEW_LOAD;
@@ -664,19 +664,6 @@ static void metrics_draw_sparks(const struct view_metrics *screen, bool compared
 
 /* ---- the chart ------------------------------------------------------------------------------- */
 
-/* A mark where a number was none. */
-static void metrics_draw_bad(const struct view_metrics *screen,
-			     const struct view_metrics_curve *curve, struct view_pane *plot)
-{
-	for (int64_t i = 0; i < curve->count && curve->bad > 0; i++) {
-		const double part = view_axis_part(&screen->axis_x, curve->at[i]);
-		const int x = (int)(part * (plot->rect.width - 1) + 0.5);
-
-		if (!isfinite(curve->values[i]))
-			view_put(plot, x, plot->rect.height - 1, VIEW_BAD, '!');
-	}
-}
-
 static void metrics_draw_curve(const struct view_metrics *screen, int side, struct view_pane *plot)
 {
 	const struct view_metrics_curve *curve = &screen->curves[side];
@@ -694,7 +681,14 @@ static void metrics_draw_curve(const struct view_metrics *screen, int side, stru
 	if (curve->smooth)
 		series.values = curve->smooth;
 	view_chart_line(plot, &series, &screen->axis_x, &screen->axis_y);
-	metrics_draw_bad(screen, curve, plot);
+	/* A mark where a number was none. */
+	for (int64_t i = 0; i < curve->count && curve->bad > 0; i++) {
+		const double part = view_axis_part(&screen->axis_x, curve->at[i]);
+		const int x = (int)(part * (plot->rect.width - 1) + 0.5);
+
+		if (!isfinite(curve->values[i]))
+			view_put(plot, x, plot->rect.height - 1, VIEW_BAD, '!');
+	}
 }
 
 static void metrics_draw_chart(const struct view_metrics *screen,

@@ -83,7 +83,7 @@ static const char metrics_sql_rows[] =
 
 /* ---- what there is --------------------------------------------------------------------------- */
 
-static const char *metrics_keep(struct view_metrics_list *list, const char *text, bool *failed)
+static const char *metrics_retain(struct view_metrics_list *list, const char *text, bool *failed)
 {
 	const char *kept = text ? arena_strdup(&list->arena, text) : NULL;
 
@@ -91,15 +91,15 @@ static const char *metrics_keep(struct view_metrics_list *list, const char *text
 	return kept;
 }
 
-static enum status metrics_take_sum(struct view_metrics_list *list, const struct prof_query *query,
+static enum status metrics_read_sum(struct view_metrics_list *list, const struct prof_query *query,
 				    struct err *err)
 {
 	struct view_metric *item = &list->items[list->count];
 	bool failed = false;
 
 	item->rank = prof_column_int(query, 0);
-	item->mode = metrics_keep(list, prof_column_text(query, 1), &failed);
-	item->name = metrics_keep(list, prof_column_text(query, 2), &failed);
+	item->mode = metrics_retain(list, prof_column_text(query, 1), &failed);
+	item->name = metrics_retain(list, prof_column_text(query, 2), &failed);
 	item->per_step = prof_column_int(query, 3) == 1;
 	item->count = prof_column_int(query, 4);
 	item->least = prof_column_real(query, 5);
@@ -149,7 +149,7 @@ enum status view_metrics_list(struct view_metrics_list *list, struct prof_db *db
 	if (status == ST_OK)
 		status = prof_query_open(&query, db, metrics_sql_sums, err);
 	while (prof_query_next(query, &status, err))
-		status = metrics_take_sum(list, query, err);
+		status = metrics_read_sum(list, query, err);
 	prof_query_close(query);
 	if (status != ST_OK)
 		view_metrics_fini(list);
@@ -176,7 +176,7 @@ struct view_metric *view_metrics_find(const struct view_metrics_list *list, int6
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static enum status metrics_take_row(struct view_metrics_list *list, const struct prof_query *query,
+static enum status metrics_read_row(struct view_metrics_list *list, const struct prof_query *query,
 				    struct err *err)
 {
 	struct view_metric *item = view_metrics_find(
@@ -207,7 +207,7 @@ static enum status metrics_read_stretch(struct view_metrics_list *list, struct p
 	prof_query_int(query, ":from", from);
 	prof_query_int(query, ":to", to);
 	while (prof_query_next(query, &status, err))
-		status = metrics_take_row(list, query, err);
+		status = metrics_read_row(list, query, err);
 	prof_query_close(query);
 	return status;
 }
@@ -306,7 +306,7 @@ static int metrics_row_order(const void *a, const void *b)
 }
 
 /* Stretches may overlap. */
-static void metrics_settle_points(struct view_metric *item)
+static void metrics_finish_points(struct view_metric *item)
 {
 	size_t kept = 0;
 
@@ -334,6 +334,6 @@ enum status view_metrics_read(struct view_metrics_list *list, struct prof_db *db
 	if (status == ST_OK)
 		status = metrics_read_epochs(list, db, context, from, to, err);
 	for (int i = 0; i < list->count; i++)
-		metrics_settle_points(&list->items[i]);
+		metrics_finish_points(&list->items[i]);
 	return status;
 }

@@ -229,7 +229,7 @@ static enum status operations_load_rows(struct view_operations *screen,
 }
 
 /* Where everything is; relative to the body. */
-static void operations_lay_out(struct view_operations *screen, const struct view_context *context)
+static void operations_layout(struct view_operations *screen, const struct view_context *context)
 {
 	struct view_rect rest = {0, 1, context->body.width, context->body.height - 1};
 	const int wanted = screen->details.height;
@@ -274,7 +274,7 @@ static enum status operations_load(void *state, struct view_context *context, bo
 		status = view_blocks_fit(&screen->details, context->body.width, LOWER_LEAST, err);
 	if (status != ST_OK)
 		return status;
-	operations_lay_out(screen, context);
+	operations_layout(screen, context);
 	view_grid_layout(&screen->grid, screen->table.width, screen->table.height);
 	return view_blocks_fit(&screen->details, context->body.width, screen->lower.height, err);
 }
@@ -473,7 +473,7 @@ static enum status operations_table(void *state, struct view_context *context,
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
-static void operations_take_text(const struct view_grid *grid, const char *column,
+static void operations_read_text(const struct view_grid *grid, const char *column,
 				 char out[VIEW_PLACE_NAME])
 {
 	const struct report_cell *cell = view_grid_cell(grid, column);
@@ -491,9 +491,9 @@ static bool operations_place(const void *state, const struct view_context *conte
 	view_place_clear(out);
 	if (screen->grid.count == 0)
 		return false;
-	operations_take_text(&screen->grid, "operation", out->operation);
-	operations_take_text(&screen->grid, "layer", out->layer);
-	operations_take_text(&screen->grid, "phase", out->phase);
+	operations_read_text(&screen->grid, "operation", out->operation);
+	operations_read_text(&screen->grid, "layer", out->layer);
+	operations_read_text(&screen->grid, "phase", out->phase);
 	if (stage && stage->type == PROF_INT)
 		out->stage = stage->integer;
 	return true;

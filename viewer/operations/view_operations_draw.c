@@ -245,7 +245,7 @@ static enum status operations_detail_group(struct detail *detail, const char *sq
 }
 
 /* The statements, for people: parameters become what they stand for. */
-static void operations_detail_spell(struct str *out, const char *sql, const struct detail *detail)
+static void operations_detail_expand(struct str *out, const char *sql, const struct detail *detail)
 {
 	while (*sql) {
 		const char *value = NULL;
@@ -303,7 +303,7 @@ static enum status operations_detail_report(struct view_operations *screen, stru
 		if (!detail->operation)
 			return ST_OK;
 		for (size_t i = 0; i < ARRAY_LEN(all); i++)
-			operations_detail_spell(&screen->more, all[i], detail);
+			operations_detail_expand(&screen->more, all[i], detail);
 		return operations_detail_operation(detail, err);
 	}
 	operations_detail_greatest_sql(screen, &sql);

@@ -299,16 +299,6 @@ static void programs_change_order(struct view_programs *screen, struct view_cont
 	programs_say(context, names[screen->order]);
 }
 
-static void programs_change_ipu(struct view_programs *screen, struct view_context *context)
-{
-	screen->ipu = screen->ipu < screen->last_ipu ? screen->ipu + 1 : -1;
-	if (screen->ipu < 0)
-		programs_say(context, "cycles of all IPUs");
-	else
-		snprintf(context->message, sizeof(context->message), "cycles of IPU %lld alone",
-			 (long long)screen->ipu);
-}
-
 static void programs_change_columns(struct view_programs *screen, struct view_context *context)
 {
 	static const char *const names[][2] = {
@@ -360,7 +350,12 @@ static enum view_answer programs_request(void *state, struct view_context *conte
 		screen->by_type = !screen->by_type;
 		return VIEW_LOAD;
 	case VIEW_SELECT_REQUEST:
-		programs_change_ipu(screen, context);
+		screen->ipu = screen->ipu < screen->last_ipu ? screen->ipu + 1 : -1;
+		if (screen->ipu < 0)
+			programs_say(context, "cycles of all IPUs");
+		else
+			snprintf(context->message, sizeof(context->message),
+				 "cycles of IPU %lld alone", (long long)screen->ipu);
 		return programs_relink(screen, context);
 	case VIEW_SORT_NEXT_REQUEST:
 	case VIEW_SORT_BACK_REQUEST:
@@ -454,7 +449,7 @@ static enum status programs_table(void *state, struct view_context *context,
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-static void programs_lay_out(struct view_programs *screen, const struct view_context *context)
+static void programs_layout(struct view_programs *screen, const struct view_context *context)
 {
 	const struct view_rect body = {0, 0, context->body.width, context->body.height};
 	const int wanted = screen->details.height;
@@ -490,7 +485,7 @@ static enum status programs_load(void *state, struct view_context *context, bool
 		status = view_blocks_fit(&screen->details, context->body.width, LOWER_LEAST, err);
 	if (status != ST_OK)
 		return status;
-	programs_lay_out(screen, context);
+	programs_layout(screen, context);
 	view__programs_scroll(screen);
 	return view_blocks_fit(&screen->details, context->body.width, screen->lower.height, err);
 }

@@ -57,8 +57,8 @@ static const char *programs_cycles_of(const struct view_programs *screen)
 	return screen->updates[0] > 0 ? "a weight update" : "an execution";
 }
 
-static void programs_tell_cycles(struct view_programs *screen, const struct view_program *node,
-				 int side)
+static void programs_describe_cycles(struct view_programs *screen, const struct view_program *node,
+				     int side)
 {
 	struct view_blocks *blocks = &screen->details;
 	const double times = (double)node->cycles[side] * (double)screen->updates[side];
@@ -87,7 +87,7 @@ static void programs_tell_cycles(struct view_programs *screen, const struct view
 }
 
 /* Names alike are told apart by what they are in, the outermost first. */
-static void programs_tell_inside(struct view_programs *screen, const struct view_program *node)
+static void programs_describe_inside(struct view_programs *screen, const struct view_program *node)
 {
 	const struct view_program *nodes = screen->tree.nodes;
 	int above[PATH_MOST], count = 0;
@@ -105,8 +105,8 @@ static void programs_tell_inside(struct view_programs *screen, const struct view
 }
 
 /* What is the same in both reports. */
-static void programs_tell_program(struct view_programs *screen, const struct view_program *node,
-				  bool compared)
+static void programs_describe_program(struct view_programs *screen, const struct view_program *node,
+				      bool compared)
 {
 	struct view_blocks *blocks = &screen->details;
 	char inside[FMT_SIZE];
@@ -121,7 +121,7 @@ static void programs_tell_program(struct view_programs *screen, const struct vie
 				 node->id[0] == IPS_NULL   ? "the target only"
 				 : node->id[1] == IPS_NULL ? "the source only"
 							   : "both");
-	programs_tell_inside(screen, node);
+	programs_describe_inside(screen, node);
 	if (node->operation[0])
 		view_blocks_fact(blocks, "operation", VIEW_NORMAL, "%s", node->operation);
 	if (node->repeat != IPS_NULL)
@@ -135,15 +135,8 @@ static void programs_tell_program(struct view_programs *screen, const struct vie
 				 fmt_count(inside, node->inside));
 }
 
-static void programs_tell_number(struct view_programs *screen, const struct view_program *node,
-				 int side)
-{
-	view_blocks_fact(&screen->details, "number", VIEW_NORMAL, "#%lld, position %lld, depth %d",
-			 (long long)node->id[side], (long long)node->position, node->depth);
-}
-
-static enum status programs_tell_sets(struct view_programs *screen, struct prof_db *db,
-				      int64_t program, struct err *err)
+static enum status programs_describe_sets(struct view_programs *screen, struct prof_db *db,
+					  int64_t program, struct err *err)
 {
 	struct prof_query *query;
 	enum status status = programs_detail_open(&query, db, programs_set_sql, program, err);
@@ -167,8 +160,8 @@ static enum status programs_tell_sets(struct view_programs *screen, struct prof_
 	return status;
 }
 
-static enum status programs_tell_live(struct view_programs *screen, struct prof_db *db,
-				      int64_t program, const char *title, struct err *err)
+static enum status programs_describe_live(struct view_programs *screen, struct prof_db *db,
+					  int64_t program, const char *title, struct err *err)
 {
 	struct prof_query *query;
 	enum status status = programs_detail_open(&query, db, programs_live_sql, program, err);
@@ -237,8 +230,8 @@ static int programs_types_of(const struct view_programs *screen, int program,
 	return count;
 }
 
-static void programs_tell_types(struct view_programs *screen, const struct view_program *node,
-				bool compared)
+static void programs_describe_types(struct view_programs *screen, const struct view_program *node,
+				    bool compared)
 {
 	struct detail_type types[TYPES_MOST];
 	const int count = programs_types_of(screen, screen->rows[screen->at], types);
@@ -266,23 +259,26 @@ static void programs_tell_types(struct view_programs *screen, const struct view_
 /* ---- all of it ------------------------------------------------------------------------------- */
 
 /* What each report says of it: compared, under its name. */
-static enum status programs_tell_side(struct view_programs *screen, const struct view_program *node,
-				      struct prof_db *db, int side, const char *title,
-				      const char *live, struct err *err)
+static enum status programs_describe_side(struct view_programs *screen,
+					  const struct view_program *node, struct prof_db *db,
+					  int side, const char *title, const char *live,
+					  struct err *err)
 {
 	enum status status;
 
 	if (title)
 		view_blocks_begin(&screen->details, title, NAME_WIDTH);
-	programs_tell_cycles(screen, node, side);
-	programs_tell_number(screen, node, side);
-	status = programs_tell_sets(screen, db, node->id[side], err);
-	return status == ST_OK ? programs_tell_live(screen, db, node->id[side], live, err) : status;
+	programs_describe_cycles(screen, node, side);
+	view_blocks_fact(&screen->details, "number", VIEW_NORMAL, "#%lld, position %lld, depth %d",
+			 (long long)node->id[side], (long long)node->position, node->depth);
+	status = programs_describe_sets(screen, db, node->id[side], err);
+	return status == ST_OK ? programs_describe_live(screen, db, node->id[side], live, err)
+			       : status;
 }
 
-static enum status programs_tell_sides(struct view_programs *screen,
-				       const struct view_program *node,
-				       struct view_context *context, struct err *err)
+static enum status programs_describe_sides(struct view_programs *screen,
+					   const struct view_program *node,
+					   struct view_context *context, struct err *err)
 {
 	struct prof_db *const dbs[VIEW_SIDES] = {context->source->db,
 						 context->target ? context->target->db : NULL};
@@ -293,12 +289,12 @@ static enum status programs_tell_sides(struct view_programs *screen,
 	enum status status = ST_OK;
 
 	if (!context->target)
-		return programs_tell_side(screen, node, dbs[0], VIEW_SOURCE_SIDE, NULL,
-					  "Live while it runs, beside what always is", err);
+		return programs_describe_side(screen, node, dbs[0], VIEW_SOURCE_SIDE, NULL,
+					      "Live while it runs, beside what always is", err);
 	for (int side = 0; side < VIEW_SIDES && status == ST_OK; side++)
 		if (node->id[side] != IPS_NULL)
-			status = programs_tell_side(screen, node, dbs[side], side, titles[side],
-						    live[side], err);
+			status = programs_describe_side(screen, node, dbs[side], side, titles[side],
+							live[side], err);
 	return status;
 }
 
@@ -313,11 +309,11 @@ enum status view__programs_detail(struct view_programs *screen, struct view_cont
 	if (!node)
 		return ST_OK;
 	if (screen->by_type) {
-		programs_tell_types(screen, node, context->target != NULL);
+		programs_describe_types(screen, node, context->target != NULL);
 		return ST_OK;
 	}
-	programs_tell_program(screen, node, context->target != NULL);
-	return programs_tell_sides(screen, node, context, err);
+	programs_describe_program(screen, node, context->target != NULL);
+	return programs_describe_sides(screen, node, context, err);
 }
 
 static void programs_spell(struct str *out, const char *sql, int64_t program)
@@ -403,7 +399,7 @@ struct draw_columns {
 	int name, times, cycles, target, diff, share, bar;
 };
 
-static bool programs_take(int *room, int *column, int width, int name)
+static bool programs_reserve(int *room, int *column, int width, int name)
 {
 	if (*room - width - 1 < name)
 		return false;
@@ -448,11 +444,11 @@ static void programs_draw_compared(const struct view_programs *screen, struct dr
 	bool fits = screen->columns == VIEW_PROGRAM_CYCLES;
 
 	if (!fits)
-		fits = programs_take(room, &columns->cycles, number, name) &&
-		       programs_take(room, &columns->target, number, name);
+		fits = programs_reserve(room, &columns->cycles, number, name) &&
+		       programs_reserve(room, &columns->target, number, name);
 	if (fits)
-		programs_take(room, &columns->diff,
-			      *room > NAME_GOOD + DIFF_WIDTH ? DIFF_WIDTH : number, name);
+		programs_reserve(room, &columns->diff,
+				 *room > NAME_GOOD + DIFF_WIDTH ? DIFF_WIDTH : number, name);
 }
 
 static struct draw_columns programs_draw_layout(const struct view_programs *screen, int width,
@@ -464,11 +460,11 @@ static struct draw_columns programs_draw_layout(const struct view_programs *scre
 	if (compared && screen->columns != VIEW_PROGRAM_NAMES)
 		programs_draw_compared(screen, &columns, &room);
 	else if (screen->columns != VIEW_PROGRAM_NAMES &&
-		 programs_take(&room, &columns.cycles, NUMBER_WIDTH, NAME_LEAST) &&
+		 programs_reserve(&room, &columns.cycles, NUMBER_WIDTH, NAME_LEAST) &&
 		 screen->columns == VIEW_PROGRAM_ALL_COLUMNS) {
-		programs_take(&room, &columns.share, SHARE_WIDTH, NAME_GOOD);
-		programs_take(&room, &columns.times, TIMES_WIDTH, NAME_GOOD);
-		programs_take(&room, &columns.bar, BAR_WIDTH, NAME_GOOD);
+		programs_reserve(&room, &columns.share, SHARE_WIDTH, NAME_GOOD);
+		programs_reserve(&room, &columns.times, TIMES_WIDTH, NAME_GOOD);
+		programs_reserve(&room, &columns.bar, BAR_WIDTH, NAME_GOOD);
 	}
 	/* Numbers stay near to the names: a wide screen widens the bar. */
 	if (columns.bar > 0 && room > NAME_MOST) {
@@ -512,14 +508,6 @@ static void programs_draw_diff(struct view_pane *pane, int x, int y, int width, 
 	view_text_right(pane, x, y, width, style, text);
 }
 
-static void programs_draw_bar(struct view_pane *pane, int x, int y, int width, bool selected,
-			      double share)
-{
-	const int full = (int)ceil(fmin(fmax(share, 0), 1) * width);
-
-	view_glyphs(pane, x, y, selected ? VIEW_CURSOR : VIEW_CURVE, VIEW_GLYPH_FULL, full);
-}
-
 static void programs_draw_numbers(const struct view_programs *screen,
 				  const struct draw_columns *columns,
 				  const struct view_program *node, int y, bool selected,
@@ -554,8 +542,11 @@ static void programs_draw_numbers(const struct view_programs *screen,
 				cycles[0] > 0 ? fmt_percent(text, share) : "");
 		x += columns->share + 1;
 	}
-	if (columns->bar > 0)
-		programs_draw_bar(pane, x, y, columns->bar, selected, share);
+	if (columns->bar > 0) {
+		const int full = (int)ceil(fmin(fmax(share, 0), 1) * columns->bar);
+
+		view_glyphs(pane, x, y, selected ? VIEW_CURSOR : VIEW_CURVE, VIEW_GLYPH_FULL, full);
+	}
 }
 
 static void programs_draw_headings(const struct view_programs *screen,

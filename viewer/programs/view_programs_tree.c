@@ -408,12 +408,6 @@ static enum status programs_join_copy(struct view_tree *tree, const struct view_
 	return ST_OK;
 }
 
-static bool programs_join_same(const struct view_program *a, const struct view_program *b)
-{
-	return a->id[VIEW_TARGET_SIDE] == IPS_NULL && strcmp(a->type, b->type) == 0 &&
-	       strcmp(a->name, b->name) == 0;
-}
-
 /* @partners: of each program of the target its place in the tree. */
 static enum status programs_join_nodes(struct view_tree *tree, const struct view_tree *target,
 				       const struct map *map, const uint64_t *paths, int *partners,
@@ -424,7 +418,10 @@ static enum status programs_join_nodes(struct view_tree *tree, const struct view
 		const struct view_program *node = &target->nodes[at];
 		size_t partner;
 
-		MAP_FIND(partner, map, paths[at], programs_join_same(&tree->nodes[partner], node));
+		MAP_FIND(partner, map, paths[at],
+			 tree->nodes[partner].id[VIEW_TARGET_SIDE] == IPS_NULL &&
+				 strcmp(tree->nodes[partner].type, node->type) == 0 &&
+				 strcmp(tree->nodes[partner].name, node->name) == 0);
 		if (partner != MAP_NONE) {
 			tree->nodes[partner].id[VIEW_TARGET_SIDE] = node->id[VIEW_SOURCE_SIDE];
 			partners[at] = (int)partner;

@@ -55,7 +55,7 @@ static void sql_list_offers(const struct view_sql *screen, char *out, size_t siz
 	}
 }
 
-static void sql_take_offer(struct view_sql *screen, const char *text, size_t length)
+static void sql_insert_offer(struct view_sql *screen, const char *text, size_t length)
 {
 	char word[128];
 
@@ -70,7 +70,7 @@ static void sql_next_offer(struct view_sql *screen)
 
 	screen->offer = (screen->offer + 1) % screen->offers.count;
 	item = screen->offers.items[screen->offer];
-	sql_take_offer(screen, item, strlen(item));
+	sql_insert_offer(screen, item, strlen(item));
 }
 
 static enum view_answer sql_complete(struct view_sql *screen, struct view_context *context)
@@ -92,7 +92,7 @@ static enum view_answer sql_complete(struct view_sql *screen, struct view_contex
 	}
 	common = sql_common(offers);
 	if (offers->count == 1 || common > offers->length)
-		sql_take_offer(screen, offers->items[0], common);
+		sql_insert_offer(screen, offers->items[0], common);
 	if (offers->count == 1)
 		offers->count = 0;
 	screen->offer = -1;
@@ -218,7 +218,8 @@ static void sql_ask(struct view_sql *screen, struct view_context *context)
 }
 
 /* Nobody asked for the file: what is wrong with it is said once. */
-static void sql_tell(struct view_sql *screen, struct view_context *context, const struct err *err)
+static void sql_describe(struct view_sql *screen, struct view_context *context,
+			 const struct err *err)
 {
 	if (err->status != ST_OK && !screen->told)
 		view_message(context, "the history is not kept: ", err->text);
@@ -239,7 +240,7 @@ void view__sql_run(struct view_sql *screen, struct view_context *context)
 	sql_ask(screen, context);
 	if (screen->trouble.status == ST_OK && !context->whole)
 		err.status = view_sql_history_add(&screen->history, edit->text, &err);
-	sql_tell(screen, context, &err);
+	sql_describe(screen, context, &err);
 	screen->recall = screen->history.count;
 }
 
@@ -310,7 +311,7 @@ static const struct {
 	{"last_epoch", "epoch"},     {"first_program_step", "program_step"},
 };
 
-static void sql_take_cell(struct view_place *place, const struct view_place_field *field,
+static void sql_read_cell(struct view_place *place, const struct view_place_field *field,
 			  const struct report_cell *cell)
 {
 	if (!cell || !field || view_place_knows(place, field))
@@ -334,9 +335,9 @@ static bool sql_place(const void *state, const struct view_context *context, str
 	str_copy(out->sql, sizeof(out->sql), screen->statement);
 	fields = view_place_fields(&count);
 	for (int i = 0; i < count; i++)
-		sql_take_cell(out, &fields[i], view_grid_cell(&screen->result, fields[i].name));
+		sql_read_cell(out, &fields[i], view_grid_cell(&screen->result, fields[i].name));
 	for (size_t i = 0; i < ARRAY_LEN(view_aliases); i++)
-		sql_take_cell(out, view_place_field(view_aliases[i].field),
+		sql_read_cell(out, view_place_field(view_aliases[i].field),
 			      view_grid_cell(&screen->result, view_aliases[i].column));
 	return true;
 }
@@ -549,7 +550,7 @@ static enum status sql_begin(struct view_sql *screen, struct view_context *conte
 
 	if (status == ST_OK && !context->whole)
 		own.status = view_sql_history_read(&screen->history, &own);
-	sql_tell(screen, context, &own);
+	sql_describe(screen, context, &own);
 	screen->recall = screen->history.count;
 	if (status != ST_OK || !context->query)
 		return status;

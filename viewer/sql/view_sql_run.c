@@ -256,7 +256,7 @@ static bool sql_cancelled(void *user)
 }
 
 /* SELECT a.x, b.x: the second becomes x_2. */
-static enum status sql_tell_apart(struct report_table *table, struct err *err)
+static enum status sql_distinguish(struct report_table *table, struct err *err)
 {
 	for (int i = table->column_count - 1; i > 0; i--) {
 		int same = 1;
@@ -297,7 +297,7 @@ static enum status sql_run_ask(struct view_sql_answer *out, struct report_table 
 		out->offset = prof_db_error_offset(db);
 	prof_db_close(db);
 	out->more = out->more || more;
-	return status == ST_OK ? sql_tell_apart(table, err) : status;
+	return status == ST_OK ? sql_distinguish(table, err) : status;
 }
 
 /* ---- two reports ----------------------------------------------------------------------------- */

@@ -42,7 +42,7 @@ static const char summary_loss_sql[] =
 	"name = 'loss' AND mode = 'train' "
 	"ORDER BY last_time_ns DESC LIMIT 1";
 
-static void summary_take_bubble(struct view_now *now, const struct prof_query *query)
+static void summary_read_bubble(struct view_now *now, const struct prof_query *query)
 {
 	now->clock = prof_column_int(query, 0) ? "device" : "host";
 	now->runs = prof_column_int(query, 1);
@@ -50,7 +50,7 @@ static void summary_take_bubble(struct view_now *now, const struct prof_query *q
 	now->theory_idle_fraction = prof_column_real(query, 3);
 }
 
-static void summary_take_latest(struct view_now *now, const struct prof_query *query)
+static void summary_read_latest(struct view_now *now, const struct prof_query *query)
 {
 	struct view_latest *latest = &now->latest[now->latest_count];
 	const char *key = prof_column_text(query, 0);
@@ -66,7 +66,7 @@ static void summary_take_latest(struct view_now *now, const struct prof_query *q
 	now->latest_count++;
 }
 
-static void summary_take_loss(struct view_now *now, const struct prof_query *query)
+static void summary_read_loss(struct view_now *now, const struct prof_query *query)
 {
 	now->loss = prof_column_real(query, 0);
 	now->loss_step = prof_column_int(query, 1);
@@ -76,9 +76,9 @@ static void summary_take_loss(struct view_now *now, const struct prof_query *que
 static const struct {
 	const char *sql;
 	void (*take)(struct view_now *now, const struct prof_query *query);
-} view_now_queries[] = {{summary_bubble_sql, summary_take_bubble},
-			{summary_latest_sql, summary_take_latest},
-			{summary_loss_sql, summary_take_loss}};
+} view_now_queries[] = {{summary_bubble_sql, summary_read_bubble},
+			{summary_latest_sql, summary_read_latest},
+			{summary_loss_sql, summary_read_loss}};
 
 /* What the trainer that writes @path says of itself. */
 static void summary_now_progress(struct view_now *now, const char *path)
@@ -298,7 +298,7 @@ static enum status summary_load(void *state, struct view_context *context, bool 
 		screen->summary = fresh;
 		status = summary_now(screen, context, err);
 		if (status == ST_OK)
-			status = view__summary_look(screen, context, err);
+			status = view__summary_check(screen, context, err);
 		if (status != ST_OK)
 			return status;
 	}

@@ -209,14 +209,6 @@ static void summary_block_settings(struct view_summary *screen)
 	}
 }
 
-static void summary_made(struct view_summary *screen, const char *folder)
-{
-	summary_block_machine(screen);
-	summary_block_program(&screen->blocks, &screen->machine);
-	summary_block_files(&screen->blocks, folder);
-	summary_block_settings(screen);
-}
-
 /* ---- the run --------------------------------------------------------------------------------- */
 
 #define SUMMARY_BLOCKS_NAME_WIDTH 16
@@ -557,5 +549,8 @@ void view__summary_fill(struct view_summary *screen, const struct view_source *s
 	summary_block_stages(screen, 0);
 	summary_block_run(screen, source->state);
 	summary_block_recorded(blocks, summary);
-	summary_made(screen, source->path);
+	summary_block_machine(screen);
+	summary_block_program(&screen->blocks, &screen->machine);
+	summary_block_files(&screen->blocks, source->path);
+	summary_block_settings(screen);
 }

@@ -36,7 +36,7 @@ static const struct {
 /*
  * Take one of the words from the beginning of @key. Returns what is behind it; NULL: it has none.
  */
-static const char *summary_take_word(struct view_place *place, const char *key)
+static const char *summary_read_word(struct view_place *place, const char *key)
 {
 	for (size_t i = 0; i < ARRAY_LEN(view_words); i++) {
 		const struct view_place_field *field = view_place_field(view_words[i].field);
@@ -57,32 +57,32 @@ static const char *summary_take_word(struct view_place *place, const char *key)
 }
 
 /* All such words; returns what is left. */
-static const char *summary_take_words(struct view_place *place, const char *key)
+static const char *summary_read_words(struct view_place *place, const char *key)
 {
-	for (const char *rest = key; rest && *rest; rest = summary_take_word(place, key))
+	for (const char *rest = key; rest && *rest; rest = summary_read_word(place, key))
 		key = rest;
 	return key;
 }
 
 /* "device train stage 0 B replica 0", "IPU 0 controlCode nonInterleaved" */
-static void summary_take_where(struct view_place *place, const char *key)
+static void summary_read_where(struct view_place *place, const char *key)
 {
-	(void)summary_take_words(place, key);
+	(void)summary_read_words(place, key);
 }
 
 /* "train epoch 1 loss" */
-static void summary_take_metric(struct view_place *place, const char *key)
+static void summary_read_metric(struct view_place *place, const char *key)
 {
-	view_place_text(place->metric, summary_take_words(place, key));
+	view_place_text(place->metric, summary_read_words(place, key));
 }
 
-static void summary_take_layer(struct view_place *place, const char *key)
+static void summary_read_layer(struct view_place *place, const char *key)
 {
 	view_place_text(place->layer, key);
 }
 
 /* "Dense_128/MatMul F" */
-static void summary_take_operation(struct view_place *place, const char *key)
+static void summary_read_operation(struct view_place *place, const char *key)
 {
 	const char *blank = strrchr(key, ' ');
 
@@ -94,7 +94,7 @@ static void summary_take_operation(struct view_place *place, const char *key)
 }
 
 /* "exploding Dense_128_acts" */
-static void summary_take_rule(struct view_place *place, const char *key)
+static void summary_read_rule(struct view_place *place, const char *key)
 {
 	view_place_text(place->rule, key);
 	place->rule[strcspn(place->rule, " ")] = '\0';
@@ -102,7 +102,7 @@ static void summary_take_rule(struct view_place *place, const char *key)
 }
 
 /* "Dense_128_acts (multi_activations_outfeed_queue)" */
-static void summary_take_tensor(struct view_place *place, const char *key)
+static void summary_read_tensor(struct view_place *place, const char *key)
 {
 	const char *queue = strstr(key, " (");
 
@@ -122,22 +122,22 @@ static const struct view_section {
 	const char *view; /* the rows are of, or NULL */
 	void (*take)(struct view_place *place, const char *key);
 } view_sections[] = {
-	{"totals", "host step", VIEW_TIMELINE, "stage_sums", summary_take_where},
-	{"totals", "device step", VIEW_TIMELINE, "stage_sums", summary_take_where},
-	{"totals", "fullest IPU", VIEW_MEMORY, NULL, summary_take_where},
-	{"totals", "fullest tile", VIEW_MEMORY, NULL, summary_take_where},
-	{"totals", "code", VIEW_OPERATIONS, NULL, summary_take_where},
-	{"totals", "model", VIEW_OPERATIONS, NULL, summary_take_where},
-	{"bubbles", NULL, VIEW_TIMELINE, "bubble_sums", summary_take_where},
-	{"stages", NULL, VIEW_TIMELINE, "stage_sums", summary_take_where},
-	{"time_split", NULL, VIEW_TIMELINE, "time_split", summary_take_where},
-	{"layers", NULL, VIEW_OPERATIONS, NULL, summary_take_layer},
-	{"operations", NULL, VIEW_OPERATIONS, NULL, summary_take_operation},
-	{"memory", NULL, VIEW_MEMORY, NULL, summary_take_where},
-	{"liveness", NULL, VIEW_LIVENESS, NULL, summary_take_where},
-	{"metrics", NULL, VIEW_METRICS, NULL, summary_take_metric},
-	{"health", NULL, VIEW_HEALTH, NULL, summary_take_rule},
-	{"tensors", NULL, VIEW_TENSORS, NULL, summary_take_tensor},
+	{"totals", "host step", VIEW_TIMELINE, "stage_sums", summary_read_where},
+	{"totals", "device step", VIEW_TIMELINE, "stage_sums", summary_read_where},
+	{"totals", "fullest IPU", VIEW_MEMORY, NULL, summary_read_where},
+	{"totals", "fullest tile", VIEW_MEMORY, NULL, summary_read_where},
+	{"totals", "code", VIEW_OPERATIONS, NULL, summary_read_where},
+	{"totals", "model", VIEW_OPERATIONS, NULL, summary_read_where},
+	{"bubbles", NULL, VIEW_TIMELINE, "bubble_sums", summary_read_where},
+	{"stages", NULL, VIEW_TIMELINE, "stage_sums", summary_read_where},
+	{"time_split", NULL, VIEW_TIMELINE, "time_split", summary_read_where},
+	{"layers", NULL, VIEW_OPERATIONS, NULL, summary_read_layer},
+	{"operations", NULL, VIEW_OPERATIONS, NULL, summary_read_operation},
+	{"memory", NULL, VIEW_MEMORY, NULL, summary_read_where},
+	{"liveness", NULL, VIEW_LIVENESS, NULL, summary_read_where},
+	{"metrics", NULL, VIEW_METRICS, NULL, summary_read_metric},
+	{"health", NULL, VIEW_HEALTH, NULL, summary_read_rule},
+	{"tensors", NULL, VIEW_TENSORS, NULL, summary_read_tensor},
 };
 
 static const char *summary_text_of(const struct view_grid *grid, const char *column)

@@ -44,8 +44,8 @@ static const char summary_memory_sql[] =
 
 /* ---- looking --------------------------------------------------------------------------------- */
 
-static enum status summary_look_insights(struct view_glance *glance, struct prof_db *db,
-					 struct err *err)
+static enum status summary_check_insights(struct view_glance *glance, struct prof_db *db,
+					  struct err *err)
 {
 	struct report_insights found;
 	enum status status = report_insights_get(&found, db, err);
@@ -71,8 +71,8 @@ static enum status summary_look_insights(struct view_glance *glance, struct prof
 	return ST_OK;
 }
 
-static enum status summary_look_trend(struct view_glance *glance, struct view_context *context,
-				      struct err *err)
+static enum status summary_check_trend(struct view_glance *glance, struct view_context *context,
+				       struct err *err)
 {
 	struct view_metrics_list list = {0};
 	enum status status = view_metrics_list(&list, context->source->db, err);
@@ -92,8 +92,8 @@ static enum status summary_look_trend(struct view_glance *glance, struct view_co
 	return status;
 }
 
-static enum status summary_look_speed(struct view_glance *glance, struct prof_db *db,
-				      struct err *err)
+static enum status summary_check_speed(struct view_glance *glance, struct prof_db *db,
+				       struct err *err)
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, summary_speed_sql, err);
@@ -109,8 +109,8 @@ static enum status summary_look_speed(struct view_glance *glance, struct prof_db
 	return status;
 }
 
-static enum status summary_look_memory(struct view_glance *glance, struct prof_db *db,
-				       struct err *err)
+static enum status summary_check_memory(struct view_glance *glance, struct prof_db *db,
+					struct err *err)
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, summary_memory_sql, err);
@@ -130,13 +130,13 @@ static enum status summary_look_memory(struct view_glance *glance, struct prof_d
 	return status;
 }
 
-enum status view__summary_look(struct view_summary *screen, struct view_context *context,
-			       struct err *err)
+enum status view__summary_check(struct view_summary *screen, struct view_context *context,
+				struct err *err)
 {
 	struct view_glance *glance = &screen->glance;
 	const enum view_state state = context->source->state;
 	const uint64_t now_ns = clock_ns();
-	enum status status = summary_look_speed(glance, context->source->db, err);
+	enum status status = summary_check_speed(glance, context->source->db, err);
 
 	if (status != ST_OK || (glance->looked && glance->state == state &&
 				(state != VIEW_RECORDING || now_ns - glance->looked_ns < LOOK_NS)))
@@ -150,11 +150,11 @@ enum status view__summary_look(struct view_summary *screen, struct view_context 
 		return ST_OK;
 	}
 	glance->begun = true;
-	status = summary_look_memory(glance, context->source->db, err);
+	status = summary_check_memory(glance, context->source->db, err);
 	if (status == ST_OK)
-		status = summary_look_insights(glance, context->source->db, err);
+		status = summary_check_insights(glance, context->source->db, err);
 	if (status == ST_OK)
-		status = summary_look_trend(glance, context, err);
+		status = summary_check_trend(glance, context, err);
 	if (status == ST_OK)
 		status = view__summary_machine(screen, context->source->db, err);
 	if (status != ST_OK)

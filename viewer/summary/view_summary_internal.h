@@ -116,8 +116,8 @@ enum view_screen view__compare_leads(const struct view_summary *screen);
 
 /* view_summary_glance.c */
 /* Find out what is worth saying, and its block. */
-enum status view__summary_look(struct view_summary *screen, struct view_context *context,
-			       struct err *err);
+enum status view__summary_check(struct view_summary *screen, struct view_context *context,
+				struct err *err);
 void view__summary_glance(struct view_summary *screen);
 /* Until training ends, at its pace so far; -1: unknown. */
 int64_t view__summary_left_ns(const struct view_glance *glance);

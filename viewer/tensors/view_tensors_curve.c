@@ -147,9 +147,9 @@ static enum status tensors_curve_fill(struct view_tensors *screen, struct view_t
 		curve->line_values[line] = curve->values[i];
 		curve->line_at[line] = curve->at[i];
 	}
-	view_axis_take(&screen->x, curve->at, (int64_t)count);
-	view_axis_take(&screen->y, curve->values, (int64_t)count);
-	view_spread_take(&screen->spread, curve->values, (int64_t)count);
+	view_axis_include(&screen->x, curve->at, (int64_t)count);
+	view_axis_include(&screen->y, curve->values, (int64_t)count);
+	view_spread_include(&screen->spread, curve->values, (int64_t)count);
 	return ST_OK;
 }
 
@@ -192,9 +192,9 @@ static enum status tensors_curves_fill(struct view_tensors *screen, struct err *
 	view_axis_begin(&screen->y);
 	for (int side = 0; side < VIEW_TENSORS_SIDES && status == ST_OK; side++)
 		status = tensors_curve_fill(screen, &screen->curve[side], err);
-	view_axis_settle(&screen->x);
+	view_axis_finish(&screen->x);
 	view_axis_scale(&screen->y, &screen->spread, screen->scale);
-	screen->known = view_axis_settle(&screen->y);
+	screen->known = view_axis_finish(&screen->y);
 	return status;
 }
 

@@ -326,8 +326,8 @@ static void tensors_scale_over(struct view_axis *scale, const struct view_tensor
 	view_axis_begin(scale);
 	for (int i = from; i <= to; i++)
 		if (v->part[i].cell)
-			view_axis_take(scale, v->part[i].cell, (int64_t)tensors_values_count(v));
-	view_axis_settle(scale);
+			view_axis_include(scale, v->part[i].cell, (int64_t)tensors_values_count(v));
+	view_axis_finish(scale);
 }
 
 enum status view__matrix_load(struct view_tensors *screen, struct view_context *context,
@@ -454,8 +454,8 @@ static void tensors_draw_marks(const struct view_tensor_values *v,
 		}
 }
 
-static void tensors_draw_map(const struct view_tensor_values *v, int part, struct view_rect area,
-			     struct view_canvas *canvas, bool named)
+static void tensors_draw_heat(const struct view_tensor_values *v, int part, struct view_rect area,
+			      struct view_canvas *canvas, bool named)
 {
 	const struct view_tensor_matrix *matrix = &v->part[part];
 	struct view_pane map = view_pane_at(canvas, area);
@@ -503,7 +503,7 @@ static void tensors_draw_pictures(const struct view_tensor_values *v, int y, str
 		struct view_rect share = view__tensors_share(area, parts, i);
 
 		share.width -= i + 1 < parts; /* a gap */
-		tensors_draw_map(v, tensors_part_at(v, i), share, pane->canvas, parts > 1);
+		tensors_draw_heat(v, tensors_part_at(v, i), share, pane->canvas, parts > 1);
 	}
 	tensors_draw_legends(v, parts, pane);
 }
