@@ -42,7 +42,7 @@ static void replicas_free(struct outfeed_tensor *tensor)
 	mem_free(tensor->replica);
 }
 
-static void tensor_free(struct outfeed_tensor *tensor)
+static void free_tensor(struct outfeed_tensor *tensor)
 {
 	replicas_free(tensor);
 	mem_free(tensor->queue);
@@ -54,7 +54,7 @@ static void tensor_free(struct outfeed_tensor *tensor)
 static void outfeed_free(struct outfeed *outfeed)
 {
 	for (size_t i = 0; i < outfeed->count; i++)
-		tensor_free(outfeed->tensors[i]);
+		free_tensor(outfeed->tensors[i]);
 	mem_free(outfeed->tensors);
 	outfeed_health_free(outfeed->health);
 	outfeed__bad_fini(&outfeed->bad);
@@ -142,8 +142,8 @@ struct ips_recording *outfeed_recording(const struct outfeed *outfeed)
 
 /* ---- the registry ---------------------------------------------------------------------------- */
 
-static enum status copy_params(struct outfeed_tensor *tensor,
-			       const struct outfeed_tensor_params *params, struct err *err)
+static enum status copy_tensor_params(struct outfeed_tensor *tensor,
+				      const struct outfeed_tensor_params *params, struct err *err)
 {
 	tensor->queue = mem_strdup(params->queue);
 	tensor->key = mem_strdup(params->key);
@@ -205,7 +205,7 @@ static enum status tensor_init(struct outfeed_tensor *tensor,
 	const bool rules = outfeed->health && tensor->choice.tier != OUTFEED_OFF;
 	struct outfeed_health_about_tensor about;
 	char why[OUTFEED_POLICY_TEXT];
-	enum status status = copy_params(tensor, params, err);
+	enum status status = copy_tensor_params(tensor, params, err);
 
 	if (status != ST_OK)
 		return status;
@@ -262,7 +262,7 @@ enum status outfeed_tensor_add(struct outfeed *outfeed, struct outfeed_tensor **
 	atomic_init(&tensor->tier, (int)choice.tier);
 	status = tensor_init(tensor, params, err);
 	if (status != ST_OK) {
-		tensor_free(tensor);
+		free_tensor(tensor);
 		return status;
 	}
 	outfeed->tensors[outfeed->count++] = tensor;
@@ -387,7 +387,7 @@ static void change_piece(void *user, const float *values, size_t at, size_t coun
 	change->sums.sum_before += piece.sum_before;
 }
 
-static void copy_piece(void *user, const float *values, size_t at, size_t count)
+static void before_piece(void *user, const float *values, size_t at, size_t count)
 {
 	float *before = user;
 
@@ -404,7 +404,7 @@ static void measure_changes(struct job *job)
 	if (!replica->before || job->count != job->tensor->count)
 		return;
 	if (!replica->has_before) {
-		outfeed_pieces(job->tensor->dtype, job->values, job->count, copy_piece,
+		outfeed_pieces(job->tensor->dtype, job->values, job->count, before_piece,
 			       replica->before);
 		replica->has_before = true;
 		return;
@@ -415,7 +415,7 @@ static void measure_changes(struct job *job)
 }
 
 /* The passes over memory that the tier asks for; @whole: the whole statistics at any tier. */
-static void measure(struct job *job, bool whole)
+static void measure_value(struct job *job, bool whole)
 {
 	struct outfeed_measure *out = &job->measure;
 
@@ -531,7 +531,7 @@ static int record_health(struct job *job)
 	bool matters, room;
 
 	if (bad && usual && recorded)
-		measure(job, true);
+		measure_value(job, true);
 	matters = check_rules(job) || bad;
 	room = matters ? usual : replica->skipped;
 	replica->stretch = matters ? stretch : 0;
@@ -580,7 +580,7 @@ static int remember(struct job *job)
 	return status;
 }
 
-static int first_of(int first, int second)
+static int first_failure(int first, int second)
 {
 	return first != 0 ? first : second;
 }
@@ -590,11 +590,11 @@ static int record_at_tier(struct job *job)
 	struct outfeed_replica *replica = job->replica;
 	int status = remember(job);
 
-	status = first_of(status, record_rows(job));
+	status = first_failure(status, record_rows(job));
 	/* A rule that this value has broken asks for the ring with the value in it. */
 	if (job->tier == OUTFEED_LAST_N && replica->frames) {
 		pthread_mutex_lock(&replica->lock);
-		status = first_of(status, outfeed__ring_flush(job->tensor, &replica->ring));
+		status = first_failure(status, outfeed__ring_flush(job->tensor, &replica->ring));
 		pthread_mutex_unlock(&replica->lock);
 	}
 	return status;
@@ -647,7 +647,7 @@ enum status outfeed_record(struct outfeed_tensor *tensor, const struct outfeed_m
 	assert(replica >= 0 && replica < tensor->outfeed->params.replicas);
 	job.replica = &tensor->replica[replica];
 	job.tier = outfeed__afford(tensor, job.tier, moment, count);
-	measure(&job, row || tensor->sent);
+	measure_value(&job, row || tensor->sent);
 	if (row || tensor->sent)
 		whole = job.measure.stats;
 	if (row)

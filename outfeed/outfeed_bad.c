@@ -154,7 +154,7 @@ struct trail {
 	int count;
 };
 
-static bool is_later(const struct step *a, const struct step *b)
+static bool is_later_step(const struct step *a, const struct step *b)
 {
 	return a->frame.order != b->frame.order ? a->frame.order > b->frame.order
 						: a->tensor->index > b->tensor->index;
@@ -164,7 +164,7 @@ static void insert_step(struct trail *trail, const struct step *step)
 {
 	int at = trail->count;
 
-	while (at > 0 && is_later(step, &trail->steps[at - 1]))
+	while (at > 0 && is_later_step(step, &trail->steps[at - 1]))
 		at--;
 	if (at == OUTFEED_TRAIL)
 		return;
@@ -222,8 +222,8 @@ static void gather_trail(struct trail *trail, const struct outfeed *outfeed, uin
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static int append_row(struct ips_recording *recording, struct ips_nonfinite_trail *row,
-		      const struct outfeed_stats *stats, bool counted)
+static int append_trail_row(struct ips_recording *recording, struct ips_nonfinite_trail *row,
+			    const struct outfeed_stats *stats, bool counted)
 {
 	OUTFEED_FILL_COLUMNS(row, stats, counted);
 	return ips_append_nonfinite_trail(recording, row);
@@ -237,13 +237,13 @@ static int append_trail(struct ips_recording *recording, const struct outfeed_ca
 					  .role = "bad",
 					  .tensor_id = first->tensor->tensor_id,
 					  .time_ns = first->time_ns};
-	int status = append_row(recording, &row, &first->stats, true);
+	int status = append_trail_row(recording, &row, &first->stats, true);
 
 	for (int i = 0; i < first->cause_count && status == 0; i++) {
 		row.position--;
 		row.role = first->causes[i].role;
 		row.tensor_id = first->causes[i].tensor_id;
-		status = append_row(recording, &row, &first->causes[i].stats, true);
+		status = append_trail_row(recording, &row, &first->causes[i].stats, true);
 	}
 	for (int i = 0; i < trail->count && status == 0; i++) {
 		struct step *step = &trail->steps[i];
@@ -256,7 +256,7 @@ static int append_trail(struct ips_recording *recording, const struct outfeed_ca
 						   .time_ns = step->frame.time_ns};
 		if (!counted)
 			step->stats.abs_max = outfeed__float(step->frame.abs_max);
-		status = append_row(recording, &row, &step->stats, counted);
+		status = append_trail_row(recording, &row, &step->stats, counted);
 	}
 	return status;
 }

@@ -118,8 +118,8 @@ static enum status find_shape(struct captures_tensor *tensor, const struct captu
 
 /* ---- the index: tensors ---------------------------------------------------------------------- */
 
-static enum status add_tensor(struct outfeed_captures *captures, const struct prof_query *query,
-			      struct err *err)
+static enum status add_captured(struct outfeed_captures *captures, const struct prof_query *query,
+				struct err *err)
 {
 	const char *queue = prof_column_text(query, 1), *key = prof_column_text(query, 2);
 	struct captures_tensor *tensor;
@@ -134,7 +134,7 @@ static enum status add_tensor(struct outfeed_captures *captures, const struct pr
 	return !tensor->queue || !tensor->key ? err_nomem(err) : ST_OK;
 }
 
-static enum status read_tensors(struct outfeed_captures *captures, struct err *err)
+static enum status read_captured(struct outfeed_captures *captures, struct err *err)
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(
@@ -142,13 +142,13 @@ static enum status read_tensors(struct outfeed_captures *captures, struct err *e
 		"SELECT tensor_id, queue, key FROM tensor_rows ORDER BY tensor_id", err);
 
 	while (prof_query_next(query, &status, err))
-		status = add_tensor(captures, query, err);
+		status = add_captured(captures, query, err);
 	prof_query_close(query);
 	return status;
 }
 
 /* NULL: there is none. */
-static struct captures_tensor *find_tensor(const struct outfeed_captures *captures, int64_t id)
+static struct captures_tensor *find_captured(const struct outfeed_captures *captures, int64_t id)
 {
 	const size_t at =
 		sorted_place(captures->tensors, captures->tensor_count, sizeof(*captures->tensors),
@@ -160,8 +160,8 @@ static struct captures_tensor *find_tensor(const struct outfeed_captures *captur
 }
 
 /* *@out NULL: one replica too many. */
-static enum status find_lane(struct captures_tensor *tensor, int64_t rank, int64_t replica,
-			     struct captures_lane **out, struct err *err)
+static enum status find_capture_lane(struct captures_tensor *tensor, int64_t rank, int64_t replica,
+				     struct captures_lane **out, struct err *err)
 {
 	for (size_t i = 0; i < tensor->lane_count; i++) {
 		*out = &tensor->lanes[i];
@@ -253,10 +253,10 @@ static enum status add_to_lane(struct captures_tensor *tensor, struct captures_l
 	return lane->received == lane->shape.bytes ? end_capture(tensor, lane, err) : ST_OK;
 }
 
-static enum status add_piece(struct outfeed_captures *captures, const struct piece *piece,
-			     struct err *err)
+static enum status add_capture_piece(struct outfeed_captures *captures, const struct piece *piece,
+				     struct err *err)
 {
-	struct captures_tensor *tensor = find_tensor(captures, piece->tensor_id);
+	struct captures_tensor *tensor = find_captured(captures, piece->tensor_id);
 	struct captures_lane *lane;
 	enum status status;
 
@@ -264,7 +264,7 @@ static enum status add_piece(struct outfeed_captures *captures, const struct pie
 		captures->incomplete += piece->chunk == 0;
 		return ST_OK;
 	}
-	status = find_lane(tensor, piece->rank, piece->replica, &lane, err);
+	status = find_capture_lane(tensor, piece->rank, piece->replica, &lane, err);
 	if (status != ST_OK)
 		return status;
 	if (!lane) {
@@ -299,17 +299,17 @@ static enum status read_slice(struct outfeed_captures *captures, int64_t *at, bo
 	while (prof_query_next(query, &status, err)) {
 		*more = true;
 		*at = prof_column_int(query, 0);
-		status = add_piece(captures,
-				   &(struct piece){.row_id = *at,
-						   .tensor_id = prof_column_int(query, 1),
-						   .rank = prof_column_int(query, 2),
-						   .replica = prof_column_int(query, 3),
-						   .step = prof_column_int(query, 4),
-						   .bytes = prof_column_int(query, 5),
-						   .chunk = prof_column_int(query, 6),
-						   .dtype = prof_column_text(query, 7),
-						   .shape = prof_column_text(query, 8)},
-				   err);
+		status = add_capture_piece(captures,
+					   &(struct piece){.row_id = *at,
+							   .tensor_id = prof_column_int(query, 1),
+							   .rank = prof_column_int(query, 2),
+							   .replica = prof_column_int(query, 3),
+							   .step = prof_column_int(query, 4),
+							   .bytes = prof_column_int(query, 5),
+							   .chunk = prof_column_int(query, 6),
+							   .dtype = prof_column_text(query, 7),
+							   .shape = prof_column_text(query, 8)},
+					   err);
 	}
 	prof_query_close(query);
 	return status;
@@ -330,7 +330,7 @@ static void close_lane(struct captures_tensor *tensor, struct captures_lane *lan
 
 static enum status read_index(struct outfeed_captures *captures, struct err *err)
 {
-	enum status status = read_tensors(captures, err);
+	enum status status = read_captured(captures, err);
 	int64_t at = INT64_MIN + 1; /* IPS_NULL is none */
 	bool more = true;
 
@@ -690,7 +690,7 @@ enum status outfeed_captures_read(struct outfeed_captures *captures, int index,
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-static uint8_t mode_of(const char *text)
+static uint8_t mode_of_text(const char *text)
 {
 	static const char *const modes[] = {
 		[IPS_TRAIN] = "train", [IPS_EVALUATE] = "evaluate", [IPS_PREDICT] = "predict"};
@@ -723,7 +723,7 @@ static enum status keys_read(struct ips_keys *out, struct prof_db *db, int64_t r
 			.replica = prof_column_int(query, 5),
 			.ipu = prof_column_int(query, 6),
 			.stage = prof_column_int(query, 7),
-			.mode = mode_of(prof_column_text(query, 8)),
+			.mode = mode_of_text(prof_column_text(query, 8)),
 		};
 		phase = prof_column_text(query, 9);
 		if (phase && phase[0] != 0 && strchr("FBWRU", phase[0]))

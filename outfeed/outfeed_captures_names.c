@@ -14,7 +14,7 @@
 #define NAME_ROUNDS 8
 
 /* @text as the name of a member that no program takes for anything else. */
-static void clean(char out[NAME_SIZE], const char *text)
+static void clean_name(char out[NAME_SIZE], const char *text)
 {
 	const unsigned char *at = (const unsigned char *)text;
 	size_t used = 0;
@@ -50,7 +50,7 @@ static void name_clean(struct str *name, const struct captures_array *array, boo
 
 	if (with_queue && !whole)
 		name->failed = true;
-	clean(text, with_queue ? !whole ? "" : whole : tensor->key);
+	clean_name(text, with_queue ? !whole ? "" : whole : tensor->key);
 	str_add(name, text);
 	mem_free(whole);
 }
@@ -144,7 +144,7 @@ static enum status name_apart(struct captures_array **sorted, size_t count, bool
 	return ST_OK;
 }
 
-static enum status name_all(struct captures_array **sorted, size_t count, struct err *err)
+static enum status name_arrays(struct captures_array **sorted, size_t count, struct err *err)
 {
 	enum status status = ST_OK;
 	bool again = true;
@@ -176,7 +176,7 @@ enum status captures__names(struct outfeed_captures *captures, struct err *err)
 		return err_nomem(err);
 	for (size_t i = 0; i < count; i++)
 		sorted[i] = &captures->arrays[i];
-	status = name_all(sorted, count, err);
+	status = name_arrays(sorted, count, err);
 	mem_free(sorted);
 	for (size_t i = 0; i < count; i++)
 		captures->arrays[i].shown.name = captures->arrays[i].name;

@@ -111,7 +111,7 @@ no_losses:
 	return err_nomem(err);
 }
 
-static void tensor_free(struct outfeed_health_tensor *tensor)
+static void free_health_tensor(struct outfeed_health_tensor *tensor)
 {
 	mem_free((void *)(uintptr_t)tensor->about.key);
 	mem_free((void *)(uintptr_t)tensor->about.layer);
@@ -126,7 +126,7 @@ void outfeed_health_free(struct outfeed_health *health)
 		return;
 	while ((tensor = health->tensors)) {
 		health->tensors = tensor->next;
-		tensor_free(tensor);
+		free_health_tensor(tensor);
 	}
 	pthread_mutex_destroy(&health->start);
 	pthread_mutex_destroy(&health->hits);
@@ -149,7 +149,7 @@ enum status outfeed_health_tensor(struct outfeed_health *health, struct outfeed_
 	tensor->start_variance = NAN;
 	tensor->start_range = NAN;
 	if ((!tensor->about.key && about->key) || (!tensor->about.layer && about->layer)) {
-		tensor_free(tensor);
+		free_health_tensor(tensor);
 		return err_nomem(err);
 	}
 

@@ -173,8 +173,8 @@ static enum status read_key(struct outfeed_health_rule *rule, enum outfeed_healt
 	return ST_OK;
 }
 
-static enum status read_object(struct outfeed_health_rule *rule, enum outfeed_health_id id,
-			       const struct json_at *at, struct err *err)
+static enum status read_rule_object(struct outfeed_health_rule *rule, enum outfeed_health_id id,
+				    const struct json_at *at, struct err *err)
 {
 	const struct outfeed_health_about *about = &rules_about[id];
 	const char *keys[3 + OUTFEED_HEALTH_PARAMETERS] = {"threshold", "patience", "enabled"};
@@ -199,8 +199,8 @@ static enum status read_object(struct outfeed_health_rule *rule, enum outfeed_he
 	return ST_OK;
 }
 
-static enum status read_rule(struct outfeed_health_rules *rules, const struct json_at *at,
-			     struct err *err)
+static enum status read_health_rule(struct outfeed_health_rules *rules, const struct json_at *at,
+				    struct err *err)
 {
 	static const char *const names[] = {
 #define HEALTH_NAME(name) #name,
@@ -220,7 +220,7 @@ static enum status read_rule(struct outfeed_health_rules *rules, const struct js
 				 "must be true, false, or an object such as "
 				 "{\"threshold\": %g}",
 				 rules_about[id].fallback.threshold);
-	return read_object(&rules->rule[id], id, at, err);
+	return read_rule_object(&rules->rule[id], id, at, err);
 }
 
 enum status outfeed_health_read(struct outfeed_health_rules *rules, const struct json_at *at,
@@ -231,7 +231,7 @@ enum status outfeed_health_read(struct outfeed_health_rules *rules, const struct
 	struct json_at rule;
 
 	for (int i = 0; status == ST_OK && json_item(at, i, &rule); i++)
-		status = read_rule(&read, &rule, err);
+		status = read_health_rule(&read, &rule, err);
 	if (status == ST_OK)
 		*rules = read;
 	return status;
@@ -246,7 +246,7 @@ enum status outfeed_health_check(const struct json_at *at, struct err *err)
 }
 
 /* Few digits, as long as they read back the same, with a point in every locale. */
-static void print_number(char *out, size_t size, double value)
+static void format_number(char *out, size_t size, double value)
 {
 	for (int digits = 15; digits <= 17; digits++) {
 		snprintf(out, size, "%.*g", digits, value);
@@ -266,7 +266,7 @@ void outfeed_health_parameters(char out[OUTFEED_HEALTH_TEXT],
 	int used = snprintf(out, OUTFEED_HEALTH_TEXT, "{");
 
 	for (int i = 0; i < OUTFEED_HEALTH_PARAMETERS && about->parameter[i]; i++) {
-		print_number(number, sizeof(number), rules->rule[id].parameter[i]);
+		format_number(number, sizeof(number), rules->rule[id].parameter[i]);
 		used += snprintf(out + used, OUTFEED_HEALTH_TEXT - (size_t)used, "%s\"%s\": %s",
 				 i > 0 ? ", " : "", about->parameter[i], number);
 	}

@@ -15,7 +15,7 @@
 
 #define KERNEL const struct outfeed_kernel outfeed__kernel_avx2
 #define NAME   "avx2"
-#define RUNS   runs
+#define RUNS   has_avx2
 #define TARGET __attribute__((target("avx2,fma,bmi2,f16c,popcnt")))
 #define LANES  8
 #define VF     __m256
@@ -26,7 +26,7 @@
 /* So few values that what the first half waits for from memory is soon made up by the second. */
 #define STRIP ((size_t)128)
 
-static bool runs(void)
+static bool has_avx2(void)
 {
 	return cpu_has_avx2() && __builtin_cpu_supports("bmi2") && cpu_has_f16c();
 }

@@ -147,7 +147,8 @@ static enum status read_tier(const struct json_at *at, struct outfeed_rule *out,
 	return outfeed_tier_of(&out->tier, text) ? ST_OK : unknown_tier(at, text, err);
 }
 
-static enum status read_kind(const struct json_at *at, struct outfeed_rule *out, struct err *err)
+static enum status read_rule_kind(const struct json_at *at, struct outfeed_rule *out,
+				  struct err *err)
 {
 	const char *known[OUTFEED_KINDS];
 	enum outfeed_kind kind;
@@ -198,7 +199,8 @@ static enum status read_texts(const struct json_at *at, struct outfeed_rule *out
 	return status;
 }
 
-static enum status read_tensors(const struct json_at *at, struct outfeed_rule *out, struct err *err)
+static enum status read_patterns(const struct json_at *at, struct outfeed_rule *out,
+				 struct err *err)
 {
 	const int count = cJSON_IsArray(at->node) ? json_count(at) : 1;
 
@@ -214,7 +216,7 @@ static enum status read_kinds(const struct json_at *at, struct outfeed_rule *out
 {
 	if (cJSON_IsArray(at->node) && json_count(at) == 0)
 		return json_fail(at, err, "an empty list fits no tensor: leave it out for all");
-	return read_texts(at, out, read_kind, err);
+	return read_texts(at, out, read_rule_kind, err);
 }
 
 static enum status read_every(const struct json_at *at, struct outfeed_rule *out, struct err *err)
@@ -226,13 +228,14 @@ static const struct {
 	const char *key;
 	read_one read;
 } RULE_KEYS[] = {
-	{"tensors", read_tensors},
+	{"tensors", read_patterns},
 	{"kind", read_kinds},
 	{"tier", read_tier},
 	{"every", read_every},
 };
 
-static enum status read_rule(const struct json_at *at, struct outfeed_rule *out, struct err *err)
+static enum status read_capture_rule(const struct json_at *at, struct outfeed_rule *out,
+				     struct err *err)
 {
 	const char *keys[ARRAY_LEN(RULE_KEYS)];
 	enum status status;
@@ -272,7 +275,7 @@ static enum status read_rules(struct outfeed_policy *out, const struct json_at *
 				   "must be a tier such as \"stats\", or a list of rules such as "
 				   "[{\"kind\": \"gradient\", \"tier\": \"full\"}]");
 	for (int i = 0; status == ST_OK && json_item(at, i, &item); i++)
-		status = read_rule(&item, &out->rules[out->count++], err);
+		status = read_capture_rule(&item, &out->rules[out->count++], err);
 	return status;
 }
 
@@ -324,8 +327,8 @@ static bool fits(const struct outfeed_rule *rule, const char *key, enum outfeed_
 }
 
 /* The first rule that fits; NULL: none. */
-static const struct outfeed_rule *find_rule(const struct outfeed_policy *policy, const char *key,
-					    enum outfeed_kind kind, bool queued)
+static const struct outfeed_rule *find_fitting(const struct outfeed_policy *policy, const char *key,
+					       enum outfeed_kind kind, bool queued)
 {
 	for (int i = 0; i < policy->count; i++)
 		if (fits(&policy->rules[i], key, kind, queued))
@@ -336,7 +339,7 @@ static const struct outfeed_rule *find_rule(const struct outfeed_policy *policy,
 struct outfeed_choice outfeed_policy_choose(const struct outfeed_policy *policy, const char *key,
 					    enum outfeed_kind kind, bool queued)
 {
-	const struct outfeed_rule *rule = find_rule(policy, key, kind, queued);
+	const struct outfeed_rule *rule = find_fitting(policy, key, kind, queued);
 
 	if (rule)
 		return (struct outfeed_choice){rule->tier, rule->every, rule->last};
@@ -349,7 +352,7 @@ struct outfeed_choice outfeed_policy_choose(const struct outfeed_policy *policy,
 void outfeed_policy_explain(char out[OUTFEED_POLICY_TEXT], const struct outfeed_policy *policy,
 			    const char *key, enum outfeed_kind kind, bool queued)
 {
-	const struct outfeed_rule *rule = find_rule(policy, key, kind, queued);
+	const struct outfeed_rule *rule = find_fitting(policy, key, kind, queued);
 
 	if (rule && rule->queued_only)
 		str_copy(out, OUTFEED_POLICY_TEXT, "outfeed.capture");

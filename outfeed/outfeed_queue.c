@@ -94,8 +94,8 @@ void outfeed_queue_free(struct outfeed_queue *queue)
 /* ---- tensors --------------------------------------------------------------------------------- */
 
 /* A tensor that the filters let pass. */
-static enum status add_sent(struct outfeed_queue *queue, struct outfeed_tensor **out,
-			    const struct outfeed_tensor_params *params, struct err *err)
+static enum status add_queued(struct outfeed_queue *queue, struct outfeed_tensor **out,
+			      const struct outfeed_tensor_params *params, struct err *err)
 {
 	struct outfeed_tensor_params queued = *params;
 	struct outfeed_sent *sent;
@@ -145,7 +145,7 @@ enum status outfeed_queue_add(struct outfeed_queue *queue, struct outfeed_tensor
 	if (!str_has_any(tensor->key, (const char *const *)queue->filters, queue->filter_count)) {
 		queue->refused++;
 	} else {
-		status = add_sent(queue, out, tensor, err);
+		status = add_queued(queue, out, tensor, err);
 		if (status != ST_OK)
 			return status;
 	}
@@ -226,7 +226,7 @@ static void fill_numbers(struct row *row, const struct outfeed_stats *stats)
 }
 
 /* false: nothing came since the last time. */
-static bool read_row(struct row *row, const struct outfeed_sent *sent)
+static bool summarize(struct row *row, const struct outfeed_sent *sent)
 {
 	const struct outfeed_queue *queue = sent->queue;
 	const struct outfeed_tensor *tensor = sent->tensor;
@@ -254,7 +254,7 @@ static bool read_row(struct row *row, const struct outfeed_sent *sent)
 /* ---- the callback: the table ----------------------------------------------------------------- */
 
 /* "%.6f" as Python prints it: nan has no sign. */
-static void print_number(FILE *out, double value)
+static void print_column(FILE *out, double value)
 {
 	char text[360] = "nan";
 
@@ -273,7 +273,7 @@ static int text_width(const char *text)
 	return width;
 }
 
-static void print_rows(FILE *out, const struct row *rows, size_t count, int64_t epoch)
+static void print_table(FILE *out, const struct row *rows, size_t count, int64_t epoch)
 {
 	int width = 0;
 
@@ -290,10 +290,10 @@ static void print_rows(FILE *out, const struct row *rows, size_t count, int64_t 
 
 		/* printf pads by bytes: add those that are no characters. */
 		fprintf(out, "%-5zu %-*s ", i, width + (int)strlen(key) - text_width(key), key);
-		print_number(out, row->mean);
-		print_number(out, row->std);
-		print_number(out, row->min);
-		print_number(out, row->max);
+		print_column(out, row->mean);
+		print_column(out, row->std);
+		print_column(out, row->min);
+		print_column(out, row->max);
 		fprintf(out, "%-7s %-7s\n", row->nans ? "True" : "False",
 			row->infs ? "True" : "False");
 	}
@@ -321,8 +321,8 @@ static void print_nothing(FILE *out, const struct outfeed_queue *queue)
 		fprintf(out, "(nothing was recorded)\n");
 }
 
-static int append_row(struct ips_recording *recording, const struct row *row, const char *callback,
-		      enum ips_mode mode, int64_t epoch)
+static int append_epoch(struct ips_recording *recording, const struct row *row,
+			const char *callback, enum ips_mode mode, int64_t epoch)
 {
 	const struct ips_tensor_epoch columns = {.mode = mode,
 						 .epoch = epoch,
@@ -351,15 +351,15 @@ enum status outfeed_callback(struct outfeed_queue *queue, const char *callback, 
 	if (!rows)
 		return err_nomem(err);
 	for (size_t i = 0; i < queue->count; i++)
-		count += read_row(&rows[count], queue->sent[i]);
+		count += summarize(&rows[count], queue->sent[i]);
 	if (out)
 		fprintf(out, "\n%s\n", callback);
 	if (out && count > 0)
-		print_rows(out, rows, count, epoch);
+		print_table(out, rows, count, epoch);
 	else if (out)
 		print_nothing(out, queue);
 	for (size_t i = 0; i < count && recording && status == 0; i++)
-		status = append_row(recording, &rows[i], callback, mode, epoch);
+		status = append_epoch(recording, &rows[i], callback, mode, epoch);
 	mem_free(rows);
 	for (size_t i = 0; i < queue->count; i++) {
 		for (int r = 0; r < queue->replicas; r++) {

@@ -42,7 +42,7 @@ static bool wait_for_room(struct outfeed_retained *retained, int64_t number)
 }
 
 /* Of the first replica. */
-static size_t place_of(const struct outfeed_queue *queue, int64_t number)
+static size_t place_of_enqueue(const struct outfeed_queue *queue, int64_t number)
 {
 	if (queue->mode == OUTFEED_LAST)
 		return 0;
@@ -58,7 +58,7 @@ static enum status retain_value(struct outfeed_sent *sent, const struct ips_keys
 	struct outfeed_retained *retained = &queue->retained;
 	struct outfeed_summary *summary = &sent->summaries[replica];
 	const int64_t number = atomic_load_explicit(&summary->written, memory_order_relaxed);
-	const size_t place = place_of(queue, number) + (size_t)replica;
+	const size_t place = place_of_enqueue(queue, number) + (size_t)replica;
 	unsigned char *to = sent->values + place * sent->size;
 
 	if (queue->mode == OUTFEED_ALL && !wait_for_room(retained, number))
@@ -192,7 +192,7 @@ bool outfeed_next(struct outfeed_queue *queue, outfeed_visit visit, void *user)
 		return false;
 	if (queue->mode == OUTFEED_LAST)
 		retained->next = count - 1;
-	place = place_of(queue, retained->next);
+	place = place_of_enqueue(queue, retained->next);
 	for (int r = 0; visit && r < queue->replicas; r++)
 		for (size_t i = 0; i < queue->count; i++)
 			if (queue->sent[i]->values)
@@ -218,7 +218,7 @@ static void stack(const struct outfeed_sent *sent, int64_t first, int64_t count,
 		.layer = tensor->layer,
 		.kind = tensor->kind,
 		.dtype = tensor->dtype,
-		.values = sent->values + place_of(queue, first) * sent->size,
+		.values = sent->values + place_of_enqueue(queue, first) * sent->size,
 	};
 	if (queue->mode == OUTFEED_ALL)
 		out->shape[out->ndim++] = count;

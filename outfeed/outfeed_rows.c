@@ -322,7 +322,7 @@ int outfeed__append_stats(const struct outfeed_tensor *tensor, const struct outf
 
 /* ---- histograms ------------------------------------------------------------------------------ */
 
-static void add_piece(void *user, const float *values, size_t at, size_t count)
+static void histogram_piece(void *user, const float *values, size_t at, size_t count)
 {
 	(void)at;
 	outfeed_histogram_add(user, values, count);
@@ -339,7 +339,7 @@ int outfeed__append_histogram(const struct outfeed_tensor *tensor,
 	struct outfeed_histogram histogram = {{0}};
 	int status = 0, waiting = 0, bins = 0;
 
-	outfeed_pieces(tensor->dtype, values, count, add_piece, &histogram);
+	outfeed_pieces(tensor->dtype, values, count, histogram_piece, &histogram);
 	for (int i = 0; i < OUTFEED_BINS && status == 0; i++) {
 		struct ips_tensor_histogram *row = &rows[waiting];
 

@@ -461,7 +461,7 @@ double outfeed_neurons_inactive(const uint32_t *active, uint64_t cases, size_t n
 /* Below this, eight tables cost more to clear and add up than they save. */
 #define FEW 512
 
-static int64_t *place_of(struct outfeed_histogram *histogram, int key)
+static int64_t *bin_place(struct outfeed_histogram *histogram, int key)
 {
 	int bin = key % OUTFEED_KEY_NEGATIVE;
 
@@ -476,7 +476,7 @@ static void add_few(struct outfeed_histogram *histogram, const float *values, si
 
 	outfeed_kernel_get()->keys(keys, values, count);
 	for (size_t i = 0; i < count; i++)
-		(*place_of(histogram, keys[i]))++;
+		(*bin_place(histogram, keys[i]))++;
 }
 
 static void count_keys(uint32_t (*tables)[OUTFEED_KEYS], const uint16_t *keys, size_t count)
@@ -510,7 +510,7 @@ static void add_many(struct outfeed_histogram *histogram, const float *values, s
 	}
 	for (int key = 0; key < OUTFEED_KEYS; key++) {
 		if (tables[0][key] != 0)
-			*place_of(histogram, key) += tables[0][key];
+			*bin_place(histogram, key) += tables[0][key];
 	}
 }
 

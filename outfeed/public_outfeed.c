@@ -74,8 +74,8 @@ static int answer_later(struct ips_outfeed *outfeed, enum status status, const s
 /*
  * A program built against an older header knows fewer members: the rest of @own stay as they are.
  */
-static enum status copy_params(void *own, size_t own_size, const void *given, size_t size,
-			       const char *start, struct err *err)
+static enum status copy_sized(void *own, size_t own_size, const void *given, size_t size,
+			      const char *start, struct err *err)
 {
 	if (size <= sizeof(size))
 		return err_set(err, ST_INVALID, "params: their size is %zu: begin with %s()", size,
@@ -87,8 +87,8 @@ static enum status copy_params(void *own, size_t own_size, const void *given, si
 /* ---- opening --------------------------------------------------------------------------------- */
 
 /* A JSON text; or a word (@words), which stands for itself in quotes. */
-static enum status parse(cJSON **out, const char *text, const char *name, bool words,
-			 struct err *err)
+static enum status parse_text(cJSON **out, const char *text, const char *name, bool words,
+			      struct err *err)
 {
 	const char *begin = text + strspn(text, " \t\r\n");
 
@@ -106,7 +106,7 @@ static enum status read_capture(struct outfeed_policy *out, const char *text, st
 
 	if (!text)
 		return outfeed_policy_read(out, NULL, err);
-	status = parse(&json, text, "capture", true, err);
+	status = parse_text(&json, text, "capture", true, err);
 	if (status != ST_OK)
 		return status;
 	at = json_root("capture", json);
@@ -124,7 +124,7 @@ static enum status read_health(struct outfeed_health_rules *out, const char *tex
 	outfeed_health_defaults(out);
 	if (!text)
 		return ST_OK;
-	status = parse(&json, text, "health", false, err);
+	status = parse_text(&json, text, "health", false, err);
 	if (status != ST_OK)
 		return status;
 	at = json_root("health", json);
@@ -219,8 +219,8 @@ int ips_outfeed_open(struct ips_outfeed **out, struct ips_recording *recording,
 	pthread_mutex_init(&outfeed->settling, NULL);
 	pthread_mutex_init(&outfeed->lock, NULL);
 	if (params)
-		status = copy_params(&outfeed->params, sizeof(*params), params, params->size,
-				     "ips_outfeed_defaults", &err);
+		status = copy_sized(&outfeed->params, sizeof(*params), params, params->size,
+				    "ips_outfeed_defaults", &err);
 	if (status == ST_OK)
 		status = open_recorder(outfeed, &err);
 	if (status == ST_OK) {
@@ -338,8 +338,9 @@ static enum status tensor_new(struct ips_outfeed *outfeed, struct ips_outfeed_te
 	return outfeed_tensor_add(outfeed->recorder, &tensor->tensor, &params, err);
 }
 
-static enum status add_tensor(struct ips_outfeed *outfeed, struct ips_outfeed_tensor **out,
-			      const struct ips_outfeed_tensor_params *params, struct err *err)
+static enum status add_public_tensor(struct ips_outfeed *outfeed, struct ips_outfeed_tensor **out,
+				     const struct ips_outfeed_tensor_params *params,
+				     struct err *err)
 {
 	struct ips_outfeed_tensor *tensor;
 	enum status status = check_tensor(outfeed, params, err);
@@ -376,13 +377,13 @@ int ips_outfeed_tensor(struct ips_outfeed *outfeed, struct ips_outfeed_tensor **
 	*out = NULL;
 	if (!params)
 		return answer_null("params", message, size);
-	status = copy_params(&own, sizeof(own), params, params->size, "ips_outfeed_tensor_defaults",
-			     &err);
+	status = copy_sized(&own, sizeof(own), params, params->size, "ips_outfeed_tensor_defaults",
+			    &err);
 	if (!own.queue)
 		own.queue = "outfeed";
 	if (status == ST_OK && outfeed) {
 		pthread_mutex_lock(&outfeed->settling);
-		status = add_tensor(outfeed, out, &own, &err);
+		status = add_public_tensor(outfeed, out, &own, &err);
 		pthread_mutex_unlock(&outfeed->settling);
 	}
 	return answer(status, &err, message, size);
@@ -390,7 +391,7 @@ int ips_outfeed_tensor(struct ips_outfeed *outfeed, struct ips_outfeed_tensor **
 
 /* ---- recording ------------------------------------------------------------------------------- */
 
-static void call_begin(struct ips_outfeed *outfeed, struct call *call)
+static void begin_call(struct ips_outfeed *outfeed, struct call *call)
 {
 	pthread_mutex_lock(&outfeed->lock);
 	call->order = outfeed->next++;
@@ -404,7 +405,7 @@ static void call_begin(struct ips_outfeed *outfeed, struct call *call)
 	pthread_mutex_unlock(&outfeed->lock);
 }
 
-static void call_end(struct ips_outfeed *outfeed, struct call *call)
+static void end_call(struct ips_outfeed *outfeed, struct call *call)
 {
 	pthread_mutex_lock(&outfeed->lock);
 	if (call->older)
@@ -484,11 +485,11 @@ int ips_outfeed_record(struct ips_outfeed_tensor *tensor, const struct ips_keys 
 	status = check_value(tensor, &moment.keys, values, count, &err);
 	if (status != ST_OK)
 		return answer_later(tensor->outfeed, status, &err);
-	call_begin(tensor->outfeed, &call);
+	begin_call(tensor->outfeed, &call);
 	moment.time_ns = ips_recording_now_ns(tensor->outfeed->recording);
 	moment.order = call.order;
 	status = outfeed_record(tensor->tensor, &moment, values, count, NULL, &err);
-	call_end(tensor->outfeed, &call);
+	end_call(tensor->outfeed, &call);
 	if (status == ST_OK)
 		status = settle_calls(tensor->outfeed, &err);
 	return answer_later(tensor->outfeed, status, &err);
@@ -497,7 +498,7 @@ int ips_outfeed_record(struct ips_outfeed_tensor *tensor, const struct ips_keys 
 /* ---- losses ---------------------------------------------------------------------------------- */
 
 /* @keys with a mode. */
-static struct ips_keys keys_of(const struct ips_keys *keys)
+static struct ips_keys keys_with_mode(const struct ips_keys *keys)
 {
 	struct ips_keys own = IPS_KEYS_NULL;
 
@@ -521,7 +522,7 @@ static enum status append_metric(struct ips_outfeed *outfeed, const struct ips_m
 
 int ips_outfeed_loss(struct ips_outfeed *outfeed, const struct ips_keys *keys, double loss)
 {
-	const struct ips_keys own = keys_of(keys);
+	const struct ips_keys own = keys_with_mode(keys);
 	struct ips_metric row = {.mode = own.mode,
 				 .epoch = own.epoch,
 				 .execution = own.execution,
@@ -546,7 +547,7 @@ int ips_outfeed_loss(struct ips_outfeed *outfeed, const struct ips_keys *keys, d
 int ips_outfeed_epoch(struct ips_outfeed *outfeed, const struct ips_keys *keys, double loss,
 		      const double *val_loss)
 {
-	const struct ips_keys own = keys_of(keys);
+	const struct ips_keys own = keys_with_mode(keys);
 	struct ips_metric row = {.mode = own.mode,
 				 .epoch = own.epoch,
 				 .execution = IPS_NULL,
@@ -597,7 +598,7 @@ static enum status check_classes(const int64_t *seen, const int64_t *wrong, int 
 int ips_outfeed_classes(struct ips_outfeed *outfeed, const struct ips_keys *keys,
 			const int64_t *seen, const int64_t *wrong, int classes)
 {
-	const struct ips_keys own = keys_of(keys);
+	const struct ips_keys own = keys_with_mode(keys);
 	int64_t samples = 0, least = INT64_MAX, most = 0;
 	double misprediction = (double)NAN;
 	struct err err = {ST_OK, ""};
@@ -654,7 +655,7 @@ void ips_outfeed_flush(struct ips_outfeed *outfeed)
 
 /* ---- statistics alone ------------------------------------------------------------------------ */
 
-static void fill_row(struct ips_tensor_stats *row, const struct outfeed_stats *stats)
+static void fill_stats_row(struct ips_tensor_stats *row, const struct outfeed_stats *stats)
 {
 	OUTFEED_FILL_COLUMNS(row, stats, true);
 	row->inactive = row->update_ratio = (double)NAN;
@@ -694,7 +695,7 @@ int ips_outfeed_stats(struct ips_tensor_stats *out, const void *values, size_t c
 	outfeed_stats_read(&stats, (enum outfeed_dtype)dtype, values, count, NULL);
 	*out = (struct ips_tensor_stats){
 		.keys = IPS_KEYS_NULL, .tensor_id = IPS_NULL, .time_ns = IPS_NULL};
-	fill_row(out, &stats);
+	fill_stats_row(out, &stats);
 	return 0;
 }
 
@@ -707,7 +708,7 @@ void ips_outfeed_stats_merge(struct ips_tensor_stats *into, const struct ips_ten
 	stats = stats_of(into);
 	more = stats_of(from);
 	outfeed_stats_merge(&stats, &more);
-	fill_row(into, &stats);
+	fill_stats_row(into, &stats);
 }
 
 /* ---- kept values read back ------------------------------------------------------------------- */
@@ -719,7 +720,7 @@ struct ips_captures {
 	int count;
 };
 
-static void describe(struct ips_captures_array *out, const struct outfeed_array *array)
+static void describe_array(struct ips_captures_array *out, const struct outfeed_array *array)
 {
 	out->queue = array->queue;
 	out->key = array->key;
@@ -746,7 +747,7 @@ static enum status open_captures(struct ips_captures *captures, const char *path
 	if (!captures->arrays)
 		return err_nomem(err);
 	for (int i = 0; i < captures->count; i++)
-		describe(&captures->arrays[i], outfeed_captures_at(captures->captures, i));
+		describe_array(&captures->arrays[i], outfeed_captures_at(captures->captures, i));
 	return ST_OK;
 }
 
@@ -800,7 +801,7 @@ static enum status no_array(const struct ips_captures *captures, int index, stru
 		       prof_db_path(captures->db), index, captures->count);
 }
 
-static enum status copy_piece(void *user, const void *data, size_t bytes, struct err *err)
+static enum status copy_out(void *user, const void *data, size_t bytes, struct err *err)
 {
 	unsigned char **at = user;
 
@@ -823,7 +824,7 @@ static enum status read_items(struct ips_captures *captures, int index, int64_t 
 			       "%s: array \"%s\": %lld items from %lld on, where there are %lld",
 			       prof_db_path(captures->db), array->name, (long long)count,
 			       (long long)first, (long long)array->shape[0]);
-	return outfeed_captures_read_part(captures->captures, index, first, count, copy_piece, &at,
+	return outfeed_captures_read_part(captures->captures, index, first, count, copy_out, &at,
 					  err);
 }
 

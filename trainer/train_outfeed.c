@@ -28,15 +28,15 @@ struct train_outfeed {
 	struct outfeed *outfeed;
 	struct outfeed_queue **queues; /* as the plan's; NULL: off */
 	int queue_count;
-	struct registered **registry; /* by value: see value_of() */
+	struct registered **registry; /* by value: see registered_of() */
 	bool updates;                 /* any variable or slot is recorded */
 };
 
 /* ---- the registry ---------------------------------------------------------------------------- */
 
 /* Outputs by layer, then by parameter gradients, variables, and slots one after the other. */
-static struct registered **value_of(const struct train_session *session, enum outfeed_kind kind,
-				    int number, int slot)
+static struct registered **registered_of(const struct train_session *session,
+					 enum outfeed_kind kind, int number, int slot)
 {
 	const int layers = session->model->layer_count, params = session->model->param_count;
 	const int first[OUTFEED_KINDS] = {
@@ -53,7 +53,7 @@ static enum status register_tensor(struct train_session *session, const struct t
 				   struct err *err)
 {
 	struct train_outfeed *outfeed = session->outfeed;
-	struct registered **end = value_of(session, of->params.kind, of->number, of->slot);
+	struct registered **end = registered_of(session, of->params.kind, of->number, of->slot);
 	const struct model_layer *layer = &session->model->layers[of->number];
 	struct outfeed_tensor *tensor;
 	enum status status;
@@ -113,7 +113,7 @@ static enum status add_queue(struct train_session *session, int number, struct e
 	return status;
 }
 
-static enum status fill(struct train_session *session, struct err *err)
+static enum status register_all(struct train_session *session, struct err *err)
 {
 	const struct model *model = session->model;
 	const int values = model->layer_count +
@@ -161,7 +161,7 @@ enum status train_outfeed_new(struct train_session *session, struct err *err)
 	if (session->run->outfeed.off && session->tensors.count == 0 && !rules_wanted(session))
 		return ST_OK;
 	session->outfeed = arena_alloc(&session->arena, 1, sizeof(*session->outfeed));
-	return session->outfeed ? fill(session, err) : err_nomem(err);
+	return session->outfeed ? register_all(session, err) : err_nomem(err);
 }
 
 enum status train_outfeed_close(struct train_session *session, struct err *err)
@@ -265,7 +265,7 @@ static enum status record(const struct train_session *session,
 	enum status status = ST_OK;
 
 	for (const struct registered *one =
-		     *value_of(session, value->kind, value->number, value->slot);
+		     *registered_of(session, value->kind, value->number, value->slot);
 	     one && status == ST_OK; one = one->next) {
 		const uint64_t begun = clock_ns();
 
@@ -280,8 +280,8 @@ static enum status record(const struct train_session *session,
 }
 
 /* The variable of @param, as a source. */
-static void add_variable(const struct train_session *session,
-			 const struct train_outfeed_place *place, int param, struct value *out)
+static void add_source(const struct train_session *session, const struct train_outfeed_place *place,
+		       int param, struct value *out)
 {
 	const struct model_param *of = &session->model->params[param];
 
@@ -291,8 +291,7 @@ static void add_variable(const struct train_session *session,
 			session->replica[place->keys.replica].weights + of->offset, of->count};
 }
 
-bool train_outfeed_looks(const struct train_session *session,
-			 const struct train_outfeed_place *place)
+bool train_outfeed_due(const struct train_session *session, const struct train_outfeed_place *place)
 {
 	const struct train_stage *stage;
 
@@ -300,7 +299,7 @@ bool train_outfeed_looks(const struct train_session *session,
 		return false;
 	stage = &session->replica[place->keys.replica].stage[place->keys.stage];
 	for (int i = stage->first_layer; i < stage->first_layer + stage->layer_count; i++)
-		if (is_due(*value_of(session, OUTFEED_ACTIVATION, i, 0), &place->keys))
+		if (is_due(*registered_of(session, OUTFEED_ACTIVATION, i, 0), &place->keys))
 			return true;
 	return false;
 }
@@ -314,7 +313,7 @@ enum status train_outfeed_activation(struct train_session *session,
 	const int origin = train_tensors_origin(model, tapped->layer);
 	struct value value;
 
-	if (!is_due(*value_of(session, OUTFEED_ACTIVATION, tapped->layer, 0), &place->keys))
+	if (!is_due(*registered_of(session, OUTFEED_ACTIVATION, tapped->layer, 0), &place->keys))
 		return ST_OK;
 	value.kind = OUTFEED_ACTIVATION;
 	value.number = tapped->layer;
@@ -337,7 +336,7 @@ enum status train_outfeed_activation(struct train_session *session,
 	if (origin != MODEL_INPUT && session->layout->stage[origin] == (int)place->keys.stage) {
 		layer = &model->layers[origin];
 		for (int p = layer->first_param; p < layer->first_param + layer->param_count; p++)
-			add_variable(session, place, p, &value);
+			add_source(session, place, p, &value);
 	}
 	return record(session, place, &value, err);
 }
@@ -347,7 +346,7 @@ static enum status record_variable(const struct train_session *session,
 				   const struct train_outfeed_place *place, enum outfeed_kind kind,
 				   int number, int slot, const float *values, struct err *err)
 {
-	const struct registered *first = *value_of(session, kind, number, slot);
+	const struct registered *first = *registered_of(session, kind, number, slot);
 	struct value value;
 
 	if (!is_due(first, &place->keys))
@@ -361,7 +360,7 @@ static enum status record_variable(const struct train_session *session,
 	value.abs_max = 0;
 	value.source_count = 0;
 	if (kind == OUTFEED_GRADIENT && !first->sent)
-		add_variable(session, place, number, &value);
+		add_source(session, place, number, &value);
 	return record(session, place, &value, err);
 }
 

@@ -29,8 +29,8 @@ enum status train_outfeed_close(struct train_session *session, struct err *err);
 /* ---- values on their way --------------------------------------------------------------------- */
 
 /* Is anything recorded in the forward pass at @place? */
-bool train_outfeed_looks(const struct train_session *session,
-			 const struct train_outfeed_place *place);
+bool train_outfeed_due(const struct train_session *session,
+		       const struct train_outfeed_place *place);
 
 /* The output of a layer in a forward pass. */
 enum status train_outfeed_activation(struct train_session *session,

@@ -107,8 +107,9 @@ static size_t output_count(const struct train_session *session, int layer)
 
 /* ---- what queues send ------------------------------------------------------------------------ */
 
-static struct train_tensor *add_sent(struct train_session *session, int queue,
-				     const struct outfeed_tensor_params *what, const char *key)
+static struct train_tensor *add_sent_tensor(struct train_session *session, int queue,
+					    const struct outfeed_tensor_params *what,
+					    const char *key)
 {
 	struct train_tensors *tensors = &session->tensors;
 	struct train_tensor *tensor = &tensors->items[tensors->count++];
@@ -129,8 +130,8 @@ static void add_queues(struct train_session *session)
 	for (int i = 0; i < plan->send_count; i++) {
 		const struct run_send *send = &plan->sends[i];
 
-		tensor = add_sent(session, send->queue, &session->tensors.output[send->layer + 1],
-				  send->key);
+		tensor = add_sent_tensor(session, send->queue,
+					 &session->tensors.output[send->layer + 1], send->key);
 		tensor->number = send->layer;
 		tensor->count = output_count(session, send->layer);
 		tensor->final = send->final;
@@ -145,7 +146,7 @@ static void add_queues(struct train_session *session)
 			if (!model->params[p].trainable)
 				continue;
 			gradient.kind = OUTFEED_GRADIENT;
-			tensor = add_sent(session, q, &gradient, plan->gradients[p].key);
+			tensor = add_sent_tensor(session, q, &gradient, plan->gradients[p].key);
 			tensor->number = p;
 			tensor->count = model->params[p].count;
 			tensor->final = true;

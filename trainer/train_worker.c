@@ -259,7 +259,7 @@ static void run_forward(struct work *work)
 	place = place_in_run(work);
 	stage_forward(work->stage->stage, slot, items_of(work), (uint64_t)step_of(work),
 		      worker->replica->weights,
-		      train_outfeed_looks(session, &place) ? tap_activation : NULL, work);
+		      train_outfeed_due(session, &place) ? tap_activation : NULL, work);
 	if (work->number == last)
 		take_results(work, slot);
 	else
