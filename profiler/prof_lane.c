@@ -391,16 +391,29 @@ void prof__lane_discard(struct prof_lane *lane)
 
 /* ---- spans ----------------------------------------------------------------------------------- */
 
-static enum status flush_track(struct prof_writer *writer, struct prof_lane *lane)
+/* Failures stick: the first is in writer->err, and with it nothing below is written any more. */
+static bool ok(const struct prof_writer *writer)
+{
+	return writer->err.status == ST_OK;
+}
+
+/* The cells of the next row of @insert; after a failure some that go nowhere. */
+static struct prof_cell *next_row(struct prof_writer *writer, struct prof_insert *insert)
+{
+	struct prof_cell *cells = insert->cells;
+
+	if (ok(writer))
+		prof_insert_row(insert, &cells, &writer->err);
+	return cells;
+}
+
+static void flush_track(struct prof_writer *writer, struct prof_lane *lane)
 {
 	struct prof_cell *cells;
-	enum status status;
 
 	if (lane->known)
-		return ST_OK;
-	status = prof_insert_row(&writer->tracks, &cells, &writer->err);
-	if (status != ST_OK)
-		return status;
+		return;
+	cells = next_row(writer, &writer->tracks);
 	prof_cell_int(&cells[0], lane->track_id);
 	prof_cell_int(&cells[1], writer->rank);
 	prof_cell_int(&cells[2], lane->clock);
@@ -410,8 +423,7 @@ static enum status flush_track(struct prof_writer *writer, struct prof_lane *lan
 	prof_cell_text(&cells[6], lane->track);
 	prof_cell_text(&cells[7], lane->name);
 	prof_cell_text(&cells[8], lane->parent);
-	lane->known = true;
-	return ST_OK;
+	lane->known = ok(writer);
 }
 
 static int bind_or_null(sqlite3_stmt *statement, int index, int64_t value, int64_t null)
@@ -436,12 +448,11 @@ static int bind_span(sqlite3_stmt *statement, int at, const struct prof_lane *la
 	return code;
 }
 
-static enum status insert_spans(struct prof_writer *writer, struct prof_lane *lane, int64_t base)
+static void insert_spans(struct prof_writer *writer, struct prof_lane *lane, int64_t base)
 {
 	size_t count = lane->spans.count, step;
-	enum status status = ST_OK;
 
-	for (size_t i = 0; i < count && status == ST_OK; i += step) {
+	for (size_t i = 0; i < count && ok(writer); i += step) {
 		sqlite3_stmt *statement;
 		int code = SQLITE_OK;
 
@@ -451,25 +462,21 @@ static enum status insert_spans(struct prof_writer *writer, struct prof_lane *la
 			code |= bind_span(statement, (int)j * 7, lane, &lane->spans.items[i + j],
 					  base, (int64_t)(i + j));
 		if (code != SQLITE_OK)
-			return prof_sql_error(writer->db, SQLITE_NOMEM, &writer->err, "bind");
-		status = prof_sql_execute(statement, &writer->err, "insert spans");
+			prof_sql_error(writer->db, SQLITE_NOMEM, &writer->err, "bind");
+		else
+			prof_sql_execute(statement, &writer->err, "insert spans");
 	}
 	/* SQLite numbers the rows; the numbers given to parents and arguments rely on it. */
-	if (status == ST_OK && sqlite3_last_insert_rowid(writer->db) != base + (int64_t)count - 1)
-		return err_set(&writer->err, ST_FAILED,
-			       "another program has written to the database");
-	return status;
+	if (ok(writer) && sqlite3_last_insert_rowid(writer->db) != base + (int64_t)count - 1)
+		err_set(&writer->err, ST_FAILED, "another program has written to the database");
 }
 
-static enum status insert_zone(struct prof_writer *writer, const struct prof_lane *lane, int kind,
-			       int64_t first_ns, int64_t last_ns, int64_t first_row,
-			       int64_t last_row, int64_t finest)
+static void insert_zone(struct prof_writer *writer, const struct prof_lane *lane, int kind,
+			int64_t first_ns, int64_t last_ns, int64_t first_row, int64_t last_row,
+			int64_t finest)
 {
-	struct prof_cell *cells;
-	enum status status = prof_insert_row(&writer->zones, &cells, &writer->err);
+	struct prof_cell *cells = next_row(writer, &writer->zones);
 
-	if (status != ST_OK)
-		return status;
 	prof_cell_int(&cells[0], kind);
 	prof_cell_int(&cells[1], lane->track_id);
 	prof_cell_int(&cells[2], first_ns);
@@ -477,27 +484,6 @@ static enum status insert_zone(struct prof_writer *writer, const struct prof_lan
 	prof_cell_int(&cells[4], last_ns);
 	prof_cell_int(&cells[5], last_row);
 	prof_cell_int(&cells[6], finest);
-	return ST_OK;
-}
-
-static enum status insert_sparse_zone(struct prof_writer *writer, const struct prof_lane *lane,
-				      int64_t base, int finest)
-{
-	struct prof_cell *cells;
-	enum status status;
-
-	if (finest == 0)
-		return ST_OK;
-	status = prof_insert_row(&writer->sparse_zones, &cells, &writer->err);
-	if (status != ST_OK)
-		return status;
-	prof_cell_int(&cells[0], lane->track_id);
-	prof_cell_int(&cells[1], finest);
-	prof_cell_int(&cells[2], lane->spans.items[0].start_ns);
-	prof_cell_int(&cells[3], base);
-	prof_cell_int(&cells[4], lane->spans.items[lane->spans.count - 1].start_ns);
-	prof_cell_int(&cells[5], base + (int64_t)lane->spans.count - 1);
-	return ST_OK;
 }
 
 /* References into the buffer become ids; open spans remember their zone's finest level. */
@@ -514,66 +500,51 @@ static void resolve_all(struct prof_lane *lane, int64_t base, int finest)
 }
 
 /* The spans, their zone, and what they bring to the levels. */
-static enum status flush_spans(struct prof_writer *writer, struct prof_lane *lane, int64_t base)
+static void flush_spans(struct prof_writer *writer, struct prof_lane *lane, int64_t base)
 {
 	size_t count = lane->spans.count;
+	struct prof_cell *cells;
 	int64_t first_ns, last_ns;
-	enum status status;
 	int finest;
 
 	if (count == 0)
-		return ST_OK;
-	status = insert_spans(writer, lane, base);
-	if (status != ST_OK)
-		return status;
+		return;
+	insert_spans(writer, lane, base);
+	if (!ok(writer))
+		return;
 	writer->last_span = base + (int64_t)count - 1;
 	first_ns = lane->spans.items[0].start_ns;
 	last_ns = lane->spans.items[count - 1].start_ns;
 	prof_levels_flush(&lane->levels);
 	finest = prof_levels_finest(&lane->levels, last_ns - first_ns);
 	resolve_all(lane, base, finest);
-	status = insert_zone(writer, lane, PROF_ZONE_SPANS, first_ns, last_ns, base,
-			     writer->last_span, finest);
-	if (status == ST_OK)
-		status = insert_sparse_zone(writer, lane, base, finest);
-	return status == ST_OK ? prof__insert_levels(&writer->levels, lane->track_id, &lane->levels,
-						     finest, &writer->err)
-			       : status;
-}
-
-static enum status flush_late(struct prof_writer *writer, struct prof_lane *lane)
-{
-	prof_levels_flush(&lane->late);
-	return prof__insert_levels(&writer->levels, lane->track_id, &lane->late, 0, &writer->err);
-}
-
-static enum status flush_ends(struct prof_writer *writer, struct prof_lane *lane)
-{
-	enum status status = ST_OK;
-
-	for (size_t i = 0; i < lane->ends.count && status == ST_OK; i++) {
-		sqlite3_bind_int64(writer->end_span, 1, lane->ends.items[i].dur_ns);
-		sqlite3_bind_int64(writer->end_span, 2, lane->ends.items[i].span_id);
-		status = prof_sql_execute(writer->end_span, &writer->err, "end a span");
+	insert_zone(writer, lane, PROF_ZONE_SPANS, first_ns, last_ns, base, writer->last_span,
+		    finest);
+	if (finest > 0) {
+		cells = next_row(writer, &writer->sparse_zones);
+		prof_cell_int(&cells[0], lane->track_id);
+		prof_cell_int(&cells[1], finest);
+		prof_cell_int(&cells[2], first_ns);
+		prof_cell_int(&cells[3], base);
+		prof_cell_int(&cells[4], last_ns);
+		prof_cell_int(&cells[5], writer->last_span);
 	}
-	return status;
+	if (ok(writer))
+		prof__insert_levels(&writer->levels, lane->track_id, &lane->levels, finest,
+				    &writer->err);
 }
 
-static enum status flush_longs(struct prof_writer *writer, struct prof_lane *lane, int64_t base)
+static void flush_longs(struct prof_writer *writer, struct prof_lane *lane, int64_t base)
 {
 	for (size_t i = 0; i < lane->longs.count; i++) {
 		const struct prof_long_span *span = &lane->longs.items[i];
-		struct prof_cell *cells;
-		enum status status = prof_insert_row(&writer->longs, &cells, &writer->err);
+		struct prof_cell *cells = next_row(writer, &writer->longs);
 
-		if (status != ST_OK)
-			return status;
 		prof_cell_int(&cells[0], lane->track_id);
 		prof_cell_int(&cells[1], span->level);
 		prof_cell_int(&cells[2], span->start_ns);
 		prof_cell_int(&cells[3], prof_span_id(span->span, base));
 	}
-	return ST_OK;
 }
 
 /* ---- arguments and flows --------------------------------------------------------------------- */
@@ -593,26 +564,22 @@ static void set_value(struct prof_cell *cell, const struct prof_arg *arg)
 		prof_cell_text(cell, arg->bits == 0 ? NULL : arg->text);
 }
 
-static enum status flush_args(struct prof_writer *writer, struct prof_lane *lane, int64_t base)
+static void flush_args(struct prof_writer *writer, struct prof_lane *lane, int64_t base)
 {
-	enum status status = ST_OK;
-
-	for (size_t i = 0; i < lane->args.count && status == ST_OK; i++) {
+	for (size_t i = 0; i < lane->args.count && ok(writer); i++) {
 		const struct prof_arg *arg = &lane->args.items[i];
 		struct prof_cell *cells;
-		int64_t name;
+		int64_t name = 0;
 
-		status = prof__writer_text(writer, arg->name, &name);
-		if (status == ST_OK)
-			status = prof_insert_row(&writer->args, &cells, &writer->err);
-		if (status != ST_OK)
-			return status;
+		prof__writer_text(writer, arg->name, &name);
+		cells = next_row(writer, &writer->args);
 		prof_cell_int(&cells[0], prof_span_id(arg->span, base));
 		prof_cell_int(&cells[1], name);
 		set_value(&cells[2], arg);
 	}
 	/* The rows point to texts of the lane, which frees them after this flush. */
-	return status == ST_OK ? prof_insert_flush(&writer->args, &writer->err) : status;
+	if (ok(writer))
+		prof_insert_flush(&writer->args, &writer->err);
 }
 
 void prof__lane_free_texts(struct prof_lane *lane)
@@ -628,92 +595,71 @@ struct flow_key {
 };
 
 /* A waiting side of a flow is stored under its key as its span's id, negative for the out side. */
-static enum status flush_flow(struct prof_writer *writer, const struct prof_flow *flow,
-			      int64_t span_id)
+static void flush_flow(struct prof_writer *writer, const struct prof_flow *flow, int64_t span_id)
 {
 	const struct flow_key key = {prof_site_id(flow->site), flow->id};
-	int64_t side = flow->out ? -span_id : span_id, other, name;
+	int64_t side = flow->out ? -span_id : span_id, other, name = 0;
 	struct prof_cell *cells;
-	enum status status;
 	bool found = prof_recent_get(&writer->open_flows, &key, &other);
 
 	if (!found || (other < 0) == flow->out) {
 		writer->dropped_here += found; /* the same side twice: the first is lost */
-		return prof_recent_put(&writer->open_flows, &key, side) ? ST_OK
-									: err_nomem(&writer->err);
+		if (!prof_recent_put(&writer->open_flows, &key, side))
+			err_nomem(&writer->err);
+		return;
 	}
 	prof_recent_remove(&writer->open_flows, &key);
-	status = prof__writer_text(writer, flow->site->name, &name);
-	if (status == ST_OK)
-		status = prof_insert_row(&writer->flows, &cells, &writer->err);
-	if (status != ST_OK)
-		return status;
+	prof__writer_text(writer, flow->site->name, &name);
+	cells = next_row(writer, &writer->flows);
 	prof_cell_int(&cells[0], flow->out ? span_id : -other);
 	prof_cell_int(&cells[1], flow->out ? other : span_id);
 	prof_cell_int(&cells[2], name);
-	return ST_OK;
-}
-
-static enum status flush_flows(struct prof_writer *writer, struct prof_lane *lane, int64_t base)
-{
-	enum status status = ST_OK;
-
-	for (size_t i = 0; i < lane->flows.count && status == ST_OK; i++)
-		status = flush_flow(writer, &lane->flows.items[i],
-				    prof_span_id(lane->flows.items[i].span, base));
-	return status;
 }
 
 /* ---- points in time -------------------------------------------------------------------------- */
 
-static enum status flush_instants(struct prof_writer *writer, struct prof_lane *lane)
+static void flush_instants(struct prof_writer *writer, struct prof_lane *lane)
 {
 	int64_t first = writer->last_row[PROF_ZONE_INSTANTS] + 1;
 	size_t count = lane->instants.count;
 
 	if (count == 0)
-		return ST_OK;
+		return;
 	for (size_t i = 0; i < count; i++) {
 		const struct prof_instant *instant = &lane->instants.items[i];
-		struct prof_cell *cells;
-		enum status status = prof_insert_row(&writer->instants, &cells, &writer->err);
+		struct prof_cell *cells = next_row(writer, &writer->instants);
 
-		if (status != ST_OK)
-			return status;
 		prof_cell_int(&cells[0], lane->track_id);
 		prof_cell_int(&cells[1], instant->site);
 		prof_cell_int(&cells[2], instant->time_ns);
 		prof_cell_int(&cells[3], instant->context == 0 ? IPS_NULL : instant->context);
 	}
 	writer->last_row[PROF_ZONE_INSTANTS] += (int64_t)count;
-	return insert_zone(writer, lane, PROF_ZONE_INSTANTS, lane->instants.items[0].time_ns,
-			   lane->instants.items[count - 1].time_ns, first,
-			   writer->last_row[PROF_ZONE_INSTANTS], IPS_NULL);
+	insert_zone(writer, lane, PROF_ZONE_INSTANTS, lane->instants.items[0].time_ns,
+		    lane->instants.items[count - 1].time_ns, first,
+		    writer->last_row[PROF_ZONE_INSTANTS], IPS_NULL);
 }
 
-static enum status flush_samples(struct prof_writer *writer, struct prof_lane *lane)
+static void flush_samples(struct prof_writer *writer, struct prof_lane *lane)
 {
 	int64_t first = writer->last_row[PROF_ZONE_COUNTERS] + 1;
 	size_t count = lane->samples.count;
 
 	if (count == 0)
-		return ST_OK;
+		return;
 	for (size_t i = 0; i < count; i++) {
 		const struct prof_sample *sample = &lane->samples.items[i];
-		struct prof_cell *cells;
-		enum status status = prof_insert_row(&writer->samples, &cells, &writer->err);
+		struct prof_cell *cells = next_row(writer, &writer->samples);
 
-		if (status != ST_OK)
-			return status;
 		prof_cell_int(&cells[0], lane->track_id);
 		prof_cell_int(&cells[1], sample->site);
 		prof_cell_int(&cells[2], sample->time_ns);
 		prof_cell_real(&cells[3], sample->value);
 	}
 	writer->last_row[PROF_ZONE_COUNTERS] += (int64_t)count;
-	return insert_zone(writer, lane, PROF_ZONE_COUNTERS, lane->samples.items[0].time_ns,
-			   lane->samples.items[count - 1].time_ns, first,
-			   writer->last_row[PROF_ZONE_COUNTERS], IPS_NULL);
+	insert_zone(writer, lane, PROF_ZONE_COUNTERS, lane->samples.items[0].time_ns,
+		    lane->samples.items[count - 1].time_ns, first,
+		    writer->last_row[PROF_ZONE_COUNTERS], IPS_NULL);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
@@ -743,27 +689,29 @@ enum status prof__lane_flush(struct prof_writer *writer, struct prof_lane *lane)
 	int64_t base = writer->last_span + 1;
 	enum status status = prof__writer_begin(writer);
 
-	if (status == ST_OK)
-		status = flush_track(writer, lane);
-	if (status == ST_OK)
-		status = flush_spans(writer, lane, base);
-	if (status == ST_OK)
-		status = flush_ends(writer, lane);
-	if (status == ST_OK)
-		status = flush_longs(writer, lane, base);
-	if (status == ST_OK)
-		status = flush_args(writer, lane, base);
-	if (status == ST_OK)
-		status = flush_flows(writer, lane, base);
-	if (status == ST_OK)
-		status = flush_instants(writer, lane);
-	if (status == ST_OK)
-		status = flush_samples(writer, lane);
-	if (status == ST_OK)
-		status = flush_late(writer, lane);
-	if (status == ST_OK)
-		status = prof__insert_counters(&writer->counter_levels, lane->track_id,
-					       &lane->counters, &writer->err);
+	if (status != ST_OK)
+		return status;
+	writer->err.status = ST_OK;
+	flush_track(writer, lane);
+	flush_spans(writer, lane, base);
+	for (size_t i = 0; i < lane->ends.count && ok(writer); i++) {
+		sqlite3_bind_int64(writer->end_span, 1, lane->ends.items[i].dur_ns);
+		sqlite3_bind_int64(writer->end_span, 2, lane->ends.items[i].span_id);
+		prof_sql_execute(writer->end_span, &writer->err, "end a span");
+	}
+	flush_longs(writer, lane, base);
+	flush_args(writer, lane, base);
+	for (size_t i = 0; i < lane->flows.count && ok(writer); i++)
+		flush_flow(writer, &lane->flows.items[i],
+			   prof_span_id(lane->flows.items[i].span, base));
+	flush_instants(writer, lane);
+	flush_samples(writer, lane);
+	prof_levels_flush(&lane->late);
+	if (ok(writer))
+		prof__insert_levels(&writer->levels, lane->track_id, &lane->late, 0, &writer->err);
+	if (ok(writer))
+		prof__insert_counters(&writer->counter_levels, lane->track_id, &lane->counters,
+				      &writer->err);
 	empty(lane);
-	return status;
+	return writer->err.status;
 }
