@@ -6,8 +6,8 @@
  * view_grid_compare() and each number three columns: its name, `target`, `diff`; rows that only one
  * report has are marked - (only the source) and + (only the target) at their beginning.
  *
- * Who waits no longer (view_cancelled) is heard within some thousand rows: an order, a filter or a
- * choice of columns that is stopped leaves all as it was, and the context's message says so.
+ * Work that is cancelled (view_cancelled) stops within some thousand rows: the order, the filter
+ * and the columns are then as they were, and the context's message says so.
  *
  * Threading: none of its own: set and request where screens load, draw where they draw. Drawing
  * allocates nothing.
@@ -27,16 +27,16 @@ struct view_grid_column {
 	int width;      /* cells; 0: as wide as its contents need, texts at most 40 and more where
 			 * there is room left */
 	int least;      /* a text may be cut down to this; 0: 12 */
-	int importance; /* what goes first where there is no room: the least; 0: not shown at all
-			 * unless chosen (|); columns without an entry: 1 */
+	int importance; /* the least important column is left out first; 0: it is shown only if
+			 * chosen (|); columns without an entry: 1 */
 	bool bar;       /* a bar of the value's share of the column's greatest stands behind */
 };
 
-/* The style of a cell that is not the cursor's, for what has a meaning of its own. */
+/* The style of a cell, unless the cursor is on its row. */
 typedef enum view_style (*view_grid_style)(const struct report_table *table, int64_t row,
 					   int column);
 
-struct view_grid_trait; /* what is known of a column; view_grid_internal.h */
+struct view_grid_trait; /* facts about a column; view_grid_internal.h */
 struct view_grid_key;
 
 struct view_grid {
@@ -48,15 +48,15 @@ struct view_grid {
 	int64_t *order;        /* rows as shown */
 	int64_t count;         /* of those; what the filter lets through */
 	int64_t at, scroll;
-	int column; /* how far columns are scrolled sideways; those that stay do not count */
+	int column; /* columns scrolled sideways, without those that stay */
 	int sort;   /* the table's column; -1: as the rows came */
 	bool reverse;
 	bool every;       /* columns of importance 0, too */
-	bool still;       /* Left and Right are the screen's own; set by who fills the grid */
+	bool still;       /* Left and Right are the screen's own; set by the screen */
 	char filter[128]; /* a regular expression; "!" before it: what does not match; "": all */
 	char trouble[96]; /* why the filter cannot be used; "" */
 	bool compared;    /* the rows are two reports'; set by view_grid_set() */
-	bool differ;      /* only rows that differ; set by who fills the grid */
+	bool differ;      /* only rows that differ; set by the screen */
 	/* Made by the layout for a width. */
 	struct view_grid_place {
 		int column, x, width;
@@ -76,7 +76,7 @@ struct view_grid {
 
 void view_grid_fini(struct view_grid *grid); /* accepts a zeroed grid */
 
-/* Take @table over (it is emptied, also on failure, which leaves the grid as it was); @context
+/* Make @table the grid's (it is emptied; a failure leaves the grid as it was); @context
  * (NULL: nobody stops anything) stays known until the next rows. ST_INTERRUPTED: stopped. Cursor,
  * order, filter and columns of the rows before stay as far as the new ones have them: the cursor by
  * the values of @keys ("ipu,tile"), NULL: by number. Of the first columns those that are keys, and
@@ -114,15 +114,15 @@ void view_grid_sort_first(struct view_grid *grid, const char *name);
  * Heights below are the pane's, the row of headings included.
  */
 
-/* Where columns go, and the cursor into view; after view_grid_set() and whenever the size is
- * another (in a load). Looks at the rows on the screen and a sample of the others. */
+/* Place the columns and scroll to the cursor: in a load, after view_grid_set() and whenever the
+ * size has changed. Widths follow from the rows on the screen and a sample of the others. */
 void view_grid_layout(struct view_grid *grid, int width, int height);
-/* Columns of the width laid out for that hold something: to the end of the last one, and a mark. */
+/* The cells of the width that are in use, up to the end of the last column. */
 int view_grid_used(const struct view_grid *grid);
 /* Headings in the first row, rows below, a scroll mark at the right where there are more. Not
  * @active: without a cursor. */
 void view_grid_draw(const struct view_grid *grid, struct view_pane *pane, bool active);
-/* Is there anything that the rows have no room for, at their width? */
+/* Are cells of the rows cut, or columns off the screen? */
 bool view_grid_is_cut(const struct view_grid *grid);
 /* Of the cursor's row: the cells that are cut or off the screen, whole and with their titles, from
  * line to line as far as there are any; false: none is cut. */

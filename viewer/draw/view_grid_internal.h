@@ -1,5 +1,5 @@
 /*
- * What the files of the grid share: what is known of columns, and the steps from rows to a picture.
+ * What the files of the grid share: facts about columns, and the steps from rows to a picture.
  *
  * Rows become an order (sort), of which a filter lets some through; columns become groups (a number
  * with its target and diff), groups a line-up, and that places for a width.
@@ -10,7 +10,7 @@
 #include "viewer/draw/view_grid.h"
 
 #define VIEW_GRID_TEXT  256  /* bytes of a cell as shown */
-#define VIEW_GRID_SLICE 4096 /* rows between two looks whether they are still wanted */
+#define VIEW_GRID_SLICE 4096 /* rows between two checks whether the work was cancelled */
 
 enum view_grid_role {
 	VIEW_GRID_PLAIN, /* a column of its own, or the first of a group */
@@ -43,7 +43,7 @@ struct view_grid_key {
 	int64_t row;
 };
 
-/* Does nobody wait for it any longer? NULL: somebody does. */
+/* Was the work cancelled? NULL: it cannot be. */
 static inline bool view__grid_stopped(const struct view_context *context)
 {
 	return context && view_cancelled(context);
@@ -72,7 +72,7 @@ bool view__grid_differs(const struct view_grid *grid, int64_t row);
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-/* What is known of columns before any is measured; the grid's traits are there, cleared. */
+/* Fill the grid's traits, which are cleared, with all that does not depend on the size. */
 void view__grid_traits(struct view_grid *grid, const char *keys);
 /* `sequence`: all rows in their order. false: stopped, and the sequence is what it was. */
 bool view__grid_sort(struct view_grid *grid);
