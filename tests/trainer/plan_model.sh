@@ -87,6 +87,15 @@ evaluate 10000 >plan.json
 [ "$(key plan.json report_bytes_forecast)" -lt 40000000 ] || wrong "evaluation: a report of $(key plan.json report_bytes_forecast) bytes"
 grep -q 'evaluate.steps_per_execution may be at most' <<<"$(evaluate 100000000)" || wrong "evaluation: $(evaluate 100000000)"
 
+# 1f1b-interleaved by default: two stages for each IPU, dealt in turn, as where that is said.
+dealt() {
+	"$IPUSCOPE_BIN_DIR/ipu-plan" model "$examples/keras-chapter-stages.json" --pipeline.stages auto --pipeline.schedule 1f1b-interleaved \
+		--ipu.auto_select_ipus 2 --gradient_accumulation.steps_per_replica 8 --json "$@"
+}
+dealt >plan.json || wrong "1f1b-interleaved has no default mapping"
+dealt --pipeline.device_mapping '[0, 1, 0, 1]' >said.json
+grep -q '^  "stages": 4,' plan.json && cmp -s plan.json said.json || wrong "1f1b-interleaved by default is not [0, 1, 0, 1]"
+
 # Refusals are one line that says what to do.
 for words in "$examples/keras-mnist.json" "nowhere.json" "huge.json --ipu.targit ipu2" ""; do
 	# shellcheck disable=SC2086
