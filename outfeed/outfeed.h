@@ -85,7 +85,7 @@ struct outfeed_moment {
 	uint64_t order; /* of execution: what is computed from what has a greater one; see
 			   outfeed_settle() */
 	/*
-	 * The bits of the greatest |x|, where a kernel has found them on its way (outfeed_scan.h).
+	 * The bits of the greatest |x|, where a kernel has found them on its way (outfeed_stats.h).
 	 */
 	bool abs_max_known;
 	uint32_t abs_max;

@@ -2,9 +2,9 @@
  * The reader of kept values: which captures a database holds, stacked into arrays, and their
  * values. See outfeed_captures.h.
  *
- * Nothing in the file is believed: sizes are those that the rows really have, and what does not fit
- * together is counted as incomplete. One thread per reader. It owns its index and a buffer for one
- * piece.
+ * The reader trusts nothing in the file: it takes sizes from the rows' data, and counts captures
+ * whose pieces do not fit together as incomplete. One thread per reader. It owns its index and a
+ * buffer for one piece.
  */
 #include "outfeed/outfeed_captures.h"
 
@@ -22,9 +22,7 @@
 
 /* ---- the index: shapes ----------------------------------------------------------------------- */
 
-/*
- * The number at *@at, which is moved behind it; false: there is none, or a greater one than fits.
- */
+/* Read the number at *@at and move *@at behind it. false: there is none, or it does not fit. */
 static bool shape_number(const char **at, int64_t *out)
 {
 	int64_t value = 0;
@@ -96,7 +94,7 @@ static bool shape_equal(const struct captures_shape *a, const struct captures_sh
 	       memcmp(a->dim, b->dim, (size_t)a->ndim * sizeof(a->dim[0])) == 0;
 }
 
-/* *@out -1: one shape too many. */
+/* Find or add @shape. *@out is -1 where the tensor has OUTFEED_SHAPES others. */
 static enum status find_shape(struct captures_tensor *tensor, const struct captures_shape *shape,
 			      int32_t *out, struct err *err)
 {
@@ -159,7 +157,7 @@ static struct captures_tensor *find_captured(const struct outfeed_captures *capt
 		       : NULL;
 }
 
-/* *@out NULL: one replica too many. */
+/* Find or add a replica. *@out is NULL where the tensor has LANES others. */
 static enum status find_capture_lane(struct captures_tensor *tensor, int64_t rank, int64_t replica,
 				     struct captures_lane **out, struct err *err)
 {
@@ -274,13 +272,13 @@ static enum status add_capture_piece(struct outfeed_captures *captures, const st
 	return add_to_lane(tensor, lane, piece, err);
 }
 
-/* The size that the row has where that is the one it says it has; -1: not so. What has no bytes may
- * be NULL. */
+/* The size of the row's data where the row states the same size, else -1. Data of no bytes may be
+ * NULL. */
 #define TRUE_SIZE                                                                                  \
 	"CASE WHEN typeof(p.bytes) = 'integer' AND p.bytes = CASE typeof(p.data) "                 \
 	"WHEN 'blob' THEN length(p.data) WHEN 'null' THEN 0 ELSE -1 END THEN p.bytes ELSE -1 END"
 
-/* Pieces after *@at, which is moved to the last one; *@more false: there were none. */
+/* Read pieces after *@at and move *@at to the last one. *@more false: there were none. */
 static enum status read_slice(struct outfeed_captures *captures, int64_t *at, bool *more,
 			      struct err *err)
 {
@@ -315,7 +313,7 @@ static enum status read_slice(struct outfeed_captures *captures, int64_t *at, bo
 	return status;
 }
 
-/* Rows do not move any more: point to them. */
+/* The array of rows grows no more, so captures may point into it. */
 static void close_lane(struct captures_tensor *tensor, struct captures_lane *lane)
 {
 	const int64_t *row = lane->row;
@@ -359,7 +357,7 @@ static int compare_rows(const void *a, const void *b)
 	return SORTED_ORDER(p->row[0], q->row[0]);
 }
 
-/* Of all lanes; *@lanes: those that have any. */
+/* Captures of @shape in all replicas; *@lanes: replicas that have any. */
 static size_t count_all(const struct captures_tensor *tensor, int32_t shape, size_t *lanes)
 {
 	size_t all = 0;
@@ -377,8 +375,8 @@ static size_t count_all(const struct captures_tensor *tensor, int32_t shape, siz
 	return all;
 }
 
-/* Put the captures of @shape where they belong if replicas are an axis of @lanes; false: they
- * cannot be, since a replica has more than another or was captured at other steps. */
+/* Stack the captures of @shape with an axis of @lanes replicas. false: replicas differ in their
+ * number of captures or in their steps. */
 static bool stack_replicas(struct captures_array *array, int32_t shape, size_t count, size_t lanes)
 {
 	const struct captures_tensor *tensor = array->tensor;
@@ -594,7 +592,7 @@ int64_t outfeed_captures_step(const struct outfeed_captures *captures, int index
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-/* A piece of a capture, copied out of the database: what is done with it may take long. */
+/* A piece of a capture, copied out of the database, since its reader may be slow. */
 struct piece_buffer {
 	char *bytes;
 	size_t size, capacity;
@@ -617,7 +615,7 @@ static enum status piece_copy(struct piece_buffer *piece, const struct prof_quer
 	return ST_OK;
 }
 
-/* Row @row_id of capture_rows by @sql, ready in *@out; to be closed after a failure too. */
+/* Query row @row_id of capture_rows by @sql. The caller closes *@out, after a failure too. */
 static enum status row_open(struct prof_query **out, struct prof_db *db, const char *sql,
 			    int64_t row_id, struct err *err)
 {

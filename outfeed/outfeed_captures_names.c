@@ -1,6 +1,6 @@
 /*
- * The names of captured arrays: unique, and such that no program takes them for anything else. On
- * the reader's thread.
+ * The names of captured arrays: unique, and safe as names of files in an archive. On the reader's
+ * thread.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #define NAME_SIZE   1024
 #define NAME_ROUNDS 8
 
-/* @text as the name of a member that no program takes for anything else. */
+/* @text as a safe name: valid UTF-8, no control characters, no way out of a folder. */
 static void clean_name(char out[NAME_SIZE], const char *text)
 {
 	const unsigned char *at = (const unsigned char *)text;

@@ -1,6 +1,6 @@
 /*
- * The health rules at work: what each makes of a row, of losses, epochs and classes, and when it is
- * hit. See outfeed_health.h for threads.
+ * The health rules at work: each checks rows of tensors, losses, epochs or classes, and reports a
+ * hit when it is broken. See outfeed_health.h for threads.
  *
  * A row is checked by all checks of its tensor; a rule is hit when one of them has found it broken
  * for `patience` rows in a row. Nothing is allocated after a tensor has been added. What tensors
@@ -224,7 +224,7 @@ static int64_t age_of(const struct outfeed_health_tensor *tensor,
 	return tensor->rows;
 }
 
-/* Is the row of the first updates, of which poor_initialization is about? */
+/* Does the row belong to the first updates? Rule poor_initialization reads no others. */
 static bool is_early(const struct question *q)
 {
 	return (double)age_of(q->tensor, q->row) < q->rule->parameter[OUTFEED_POOR_STEPS];
@@ -237,7 +237,7 @@ static struct finding check_nonfinite(const struct question *q)
 
 		return found(bad > q->rule->threshold, bad, q->rule->threshold);
 	}
-	/* How many is not known; that there are some is enough. */
+	/* The row has no counts, but one bad value makes the greatest |x| bad. */
 	return found(!isfinite(q->row->abs_max), q->row->abs_max, q->rule->threshold);
 }
 
@@ -278,7 +278,7 @@ static struct finding check_dead(const struct question *q)
 
 	if (q->tensor->about.activity != OUTFEED_RELU)
 		return unknown;
-	/* Of few cases a sound neuron is often 0 in all. */
+	/* In few cases a sound neuron is often 0 in all of them. */
 	if (neurons > 0 && q->row->n != IPS_NULL &&
 	    (double)(q->row->n / neurons) < q->rule->parameter[OUTFEED_DEAD_CASES])
 		return unknown;
@@ -327,8 +327,8 @@ static struct finding check_unchanged_variable(const struct question *q)
 	return found(q->row->n_changed == 0 && !moves, 0, 0);
 }
 
-/* The greatest difference of two rows' values, relative, after what @atol lets pass; NaN where one
- * is unknown. */
+/* The greatest relative difference between two rows' values. Differences up to @atol count as none.
+ * NaN: a value is unknown. */
 static double difference_of(const struct outfeed_health_row *a, const struct outfeed_health_row *b,
 			    double atol)
 {
@@ -357,7 +357,7 @@ static struct finding check_unchanged_row(const struct question *q)
 				   q->rule->parameter[OUTFEED_UNCHANGED_ATOL]);
 	if (isnan(difference))
 		return unknown;
-	/* Zeros that stay zeros are all_zero's. */
+	/* Rule all_zero reports zeros that stay zeros. */
 	return found(difference <= q->rule->threshold && zero_part(q->row) != 1, difference,
 		     q->rule->threshold);
 }
@@ -368,7 +368,7 @@ static struct finding check_all_zero(const struct question *q)
 
 	if (!isnan(zeros))
 		return found(zeros >= q->rule->threshold, zeros, q->rule->threshold);
-	/* Some are not, so it is sound where all would have to be. */
+	/* Some values are not zero: sound, if the threshold asks for all. */
 	if (is_not_zero(q->row) && q->rule->threshold >= 1)
 		return found(false, 0, q->rule->threshold);
 	return unknown;
@@ -382,7 +382,7 @@ static struct finding check_update_ratio(const struct question *q)
 		return unknown;
 	if (ratio > q->rule->threshold)
 		return found(true, ratio, q->rule->threshold);
-	/* What does not change at all is unchanged_tensor's. */
+	/* Rule unchanged_tensor reports a tensor that does not change at all. */
 	return found(ratio < small && ratio > 0, ratio, small);
 }
 
@@ -479,10 +479,10 @@ bool outfeed_health_row(struct outfeed_health_tensor *tensor, const struct outfe
 
 /* ---- losses ---------------------------------------------------------------------------------- */
 
-/* A loss is lower than another where it is by more than rounding. */
+/* A loss counts as lower than another if it is lower by more than rounding. */
 #define LOWER (1 - 1e-6)
 
-/* Of no tensor. */
+/* A hit that belongs to no tensor. */
 static struct outfeed_hit hit_of(const char *key, const struct ips_keys *keys, int64_t time_ns)
 {
 	return (struct outfeed_hit){
@@ -511,7 +511,7 @@ static void check_finite(struct outfeed_health *health, int64_t *broken, struct 
 			   found(!isfinite(loss), loss, 0));
 }
 
-/* How far the losses in the ring lie apart, relative to the greatest; NaN: all are below @floor. */
+/* The range of the losses in the ring, relative to the greatest. NaN: all are below @floor. */
 static double loss_spread(const struct outfeed_health *health, double floor)
 {
 	double least = INFINITY, greatest = -INFINITY, size;
@@ -540,7 +540,7 @@ static void check_steps(struct outfeed_health *health, struct outfeed_hit hit, d
 	if (health->loss_count < health->loss_steps)
 		return;
 
-	/* The window is this rule's patience over steps: `patience` itself counts epochs. */
+	/* Over steps the window is the rule's patience: `patience` itself counts epochs. */
 	spread = loss_spread(health, rule->parameter[OUTFEED_LOSS_FLOOR]);
 	if (!isnan(spread))
 		check_rule(health, OF(loss_not_decreasing), &health->stuck_steps, 1, hit,
@@ -640,8 +640,8 @@ void outfeed_health_classes(struct outfeed_health *health, const struct ips_keys
 
 /* ---- the first updates ----------------------------------------------------------------------- */
 
-/* Did the losses of the last `patience` of the first steps neither bring a new least one, nor are
- * they less on average? */
+/* The last `patience` of the first steps are compared with the steps before. true: their losses
+ * have neither a lower least one nor a lower mean. */
 static bool losses_stay(const struct start *first, const struct outfeed_health_rule *rule)
 {
 	double late = (double)rule->patience;
@@ -692,7 +692,7 @@ find_least(const struct outfeed_health_tensor *one, bool gradients, double *leas
 	return found_one;
 }
 
-/* One hit of a replica for each: its tensors have the loss that does not fall in common. */
+/* At most one hit for kernels and one for gradients: all tensors of a replica share its loss. */
 static void check_start(struct outfeed_health *health, const struct outfeed_health_tensor *one,
 			const struct outfeed_health_rule *rule)
 {

@@ -25,7 +25,7 @@ bool outfeed__sends(const struct outfeed_sent *sent)
 	return !sent->late && sent->queue->final;
 }
 
-/* false: there is none, and nobody will read the values that are there. */
+/* false: there is no room, and none will be made. */
 static bool wait_for_room(struct outfeed_retained *retained, int64_t number)
 {
 	bool room;
@@ -41,7 +41,7 @@ static bool wait_for_room(struct outfeed_retained *retained, int64_t number)
 	return room;
 }
 
-/* Of the first replica. */
+/* The place of the first replica; the others follow. */
 static size_t place_of_enqueue(const struct outfeed_queue *queue, int64_t number)
 {
 	if (queue->mode == OUTFEED_LAST)
@@ -50,7 +50,7 @@ static size_t place_of_enqueue(const struct outfeed_queue *queue, int64_t number
 	       (size_t)queue->replicas;
 }
 
-/* A value without room is no enqueue that has come. */
+/* A value that finds no room is lost: its enqueue does not count. */
 static enum status retain_value(struct outfeed_sent *sent, const struct ips_keys *keys,
 				int64_t replica, const void *values, size_t bytes, struct err *err)
 {
@@ -133,7 +133,7 @@ void outfeed_abandon(struct outfeed_queue *queue)
 	pthread_mutex_unlock(&queue->retained.lock);
 }
 
-/* Enqueues that have arrived whole, from the first. */
+/* How many enqueues, from the first, have arrived whole. */
 static int64_t count_arrived(const struct outfeed_queue *queue)
 {
 	int64_t least = INT64_MAX;
@@ -246,7 +246,7 @@ enum status outfeed_dequeue(struct outfeed_queue *queue, bool wait,
 		return err_set(err, ST_INVALID,
 			       "outfeed queue \"%s\": it is dequeued before anything was enqueued",
 			       queue->name);
-	/* The place of the last may be written at any time. */
+	/* Other threads may write the last one's place at any time. */
 	if (came <= retained->dequeued || (queue->mode == OUTFEED_LAST && !wait))
 		return ST_OK;
 	for (size_t i = 0; i < queue->count; i++)
