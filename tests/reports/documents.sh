@@ -3,6 +3,7 @@
 # all must be as it stands, but for what the host measured. UPDATE_GOLDEN=1 rewrites the documents instead. They mark it so:
 #
 #	<!-- SCREEN SIZE KEYS -->             before an indented block: the screen after KEYS (view_play.c), of the tutorial
+#	<!-- PICTURE FILE COMMAND -->         what COMMAND prints is the picture FILE; its texts above the host's lanes are compared
 #	<!-- LINES COMMAND -->                before an indented block: each is a line of what COMMAND prints there
 #	$ COMMAND                             in a block, indented or fenced: what COMMAND prints follows
 #	<!-- RESULT NAME: COLUMN ... -->      behind a query (report_schema_results.sh); the COLUMNs are not the host's
@@ -36,9 +37,25 @@ trained() {
 # prints COMMAND: what it prints and complains of.
 prints() { { bash -c "$1" 2>&1 || true; } | sed 's/ *$//'; }
 
+# texts PICTURE: the texts of an SVG by their rows, without the lanes that the host measured.
+texts() {
+	sed -nE 's/^<text x="([0-9]+)" y="([0-9]+)"[^>]*>(.*)<\/text>$/\2 \1 \3/p' "$1" |
+		awk '$3 == "HOST" { exit } { print }'
+}
+# picture FILE COMMAND: FILE of the source tree is what COMMAND prints.
+picture() {
+	local file=$IPUSCOPE_SOURCE_DIR/$1
+	(cd "$work/tutorial" && bash -c "$2") >"$work/picture.svg" || fail "$2 failed"
+	if [ -n "${UPDATE_GOLDEN:-}" ]; then
+		cp "$work/picture.svg" "$file"
+	else
+		diff -u <(texts "$file") <(texts "$work/picture.svg") || fail "$1 shows something else; UPDATE_GOLDEN=1 rewrites it"
+	fi
+}
+
 # Make what a document (standard input) shows anew. @shown: the report of its screens.
 replay() {
-	local line made= indent size keys told=
+	local line made= indent size keys file told=
 	while IFS= read -r line; do
 		if [ -n "$made" ]; then # the rest of a block that has been made anew
 			case $line in
@@ -55,6 +72,11 @@ replay() {
 			made=1 indent='    '
 			echo
 			"$play" "$size" "$keys" "$shown" | sed "s/^/$indent/; s/ *$//"
+			;;
+		'<!-- PICTURE '*)
+			read -r _ _ file told <<<"${line% -->}"
+			picture "$file" "$told"
+			told=
 			;;
 		'$ '* | '    $ '*)
 			made=1 indent=${line%%\$*}
