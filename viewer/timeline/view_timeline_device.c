@@ -175,8 +175,8 @@ static void view_add_idle(const struct view_sheet *sheet, bool sampled)
 		double traced = sheet->per_cell, busy = 0; /* cycles */
 
 		if (at.to > at.from)
-			traced *= (double)view__traced_ns(tl, sheet->lane, at) /
-				  (double)(at.to - at.from);
+			traced = traced * (double)view__traced_ns(tl, sheet->lane, at) /
+				 (double)(at.to - at.from);
 		for (int k = VIEW_KIND_COMPUTE; k < VIEW_KINDS; k++)
 			busy += cell->cycles[k];
 		cell->dark = busy <= 0 && traced < sheet->per_cell / 2;
