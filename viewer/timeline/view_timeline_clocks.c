@@ -30,6 +30,7 @@
 #define MOST_DARK   65536 /* stretches that are retained; what is beyond counts as idle */
 #define TAIL_PART   100 /* less of the run than this part after its last span is not worth a word */
 #define FOR_EVER    (INT64_MAX / 4)
+#define EDGE_TRIES  16   /* spans of other depths on the way to an edge */
 #define FINE        256  /* of a window: how exactly an update's beginning is looked for */
 #define PERIODS     1.35 /* pipeline runs in the first window */
 #define BUSY_LEAST  0.15 /* of the device's lane, to be read in it */
@@ -492,9 +493,81 @@ void view__mark_dark(const struct view_timeline *tl, const struct view_lane *lan
 	}
 }
 
+/* ---- idle time around a time ----------------------------------------------------------------- */
+
+/*
+ * Where the next work after @time begins, or the last one before it ends; without any, the clock's
+ * extent. false: too many spans of other depths on the way, *@edge is how far it is idle at least.
+ */
+static bool view_find_edge(struct view_timeline *tl, int64_t time, bool forward, int64_t *edge)
+{
+	const struct view_lane *lane = view__lane(tl);
+	const struct view_window extent = view__clock(tl)->extent;
+	int64_t from = forward ? time : time + 1; /* what begins at @time lies before it */
+
+	*edge = time;
+	for (int i = 0; i < EDGE_TRIES; i++) {
+		struct prof_span span;
+		int64_t id;
+
+		if (prof_timeline_find(tl->db, lane->track->track_id, lane->track->clock, NULL,
+				       from, forward, &id, NULL) != ST_OK)
+			return false;
+		if (id == IPS_NULL) {
+			*edge = forward ? extent.to : extent.from;
+			return true;
+		}
+		if (prof_timeline_span(tl->db, id, &tl->under.arena, &span, NULL) != ST_OK)
+			return false;
+		from = span.start_ns;
+		if (span.depth != lane->work_depth)
+			(void)view__span_at(tl, lane->track, from, lane->work_depth,
+					    &tl->under.arena, &span);
+		if (span.depth == lane->work_depth && span.dur_ns != 0) {
+			*edge = forward                   ? span.start_ns
+				: span.dur_ns == IPS_NULL ? extent.to
+							  : span.start_ns + span.dur_ns;
+			return true;
+		}
+		*edge = from;
+	}
+	return false;
+}
+
+bool view__gap_at(struct view_timeline *tl, int64_t time, struct view_gap *out)
+{
+	const struct view_lane *lane = view__lane(tl);
+	struct view_window *at = &out->at;
+	struct prof_span span;
+	struct view_dark dark;
+
+	if (view__span_at(tl, lane->track, time, lane->work_depth, &tl->under.arena, &span) &&
+	    span.depth == lane->work_depth)
+		return false;
+	out->begun = view_find_edge(tl, time, false, &at->from);
+	out->ended = view_find_edge(tl, time, true, &at->to);
+	if (at->from > time || at->to <= time)
+		return false;
+	/* Time that was not traced is no idle time: the gap is all of the one or of the other. */
+	out->dark = view__next_dark(tl, lane, time, &dark) && dark.at.from <= time;
+	if (out->dark) {
+		at->from = max(dark.at.from, at->from);
+		at->to = min(dark.at.to, at->to);
+		return true;
+	}
+	for (int64_t next = at->from;
+	     view__next_dark(tl, lane, next, &dark) && dark.at.from < at->to; next = dark.at.to) {
+		if (dark.at.to <= time)
+			at->from = dark.at.to;
+		else
+			at->to = dark.at.from;
+	}
+	return true;
+}
+
 /* ---- loading --------------------------------------------------------------------------------- */
 
-void view__clocks_load(struct view_timeline *tl)
+static void view_load_clocks(struct view_timeline *tl)
 {
 	bool some[2] = {false, false};
 
@@ -601,7 +674,7 @@ static bool view_first_runs(struct view_timeline *tl)
 	return true;
 }
 
-void view__first_window(struct view_timeline *tl)
+static void view_first_window(struct view_timeline *tl)
 {
 	const struct view_context *context = tl->context;
 	struct view_clock *clock;
@@ -627,4 +700,65 @@ void view__first_window(struct view_timeline *tl)
 	/* On a screen, a pipeline run that can be read; the whole is a key away. */
 	if (!context->ranged && !context->whole && !context->follow && view_first_runs(tl))
 		tl->cursor.track_id = view__lane(tl)->track->track_id;
+}
+
+/* ---- after news ------------------------------------------------------------------------------ */
+
+/* A lane for the cursor whose own is not shown: of the same clock if there is one, of an IPU if
+ * there is one. */
+static void view_choose_lane(struct view_timeline *tl)
+{
+	int best_score = -1;
+	struct view_clock *clock;
+
+	tl->cursor.lane = 0;
+	for (int i = 0; i < tl->lane_count; i++) {
+		const struct view_lane *lane = &tl->lanes[i];
+		const int score = 2 * (lane->track->clock == tl->cursor.clock) + lane->pipeline;
+
+		if (score > best_score) {
+			tl->cursor.lane = i;
+			best_score = score;
+		}
+	}
+	if (tl->lane_count == 0)
+		return;
+	tl->cursor.depth = view__lane(tl)->work_depth;
+	if (view__lead(tl) == tl->cursor.clock || !tl->started)
+		return;
+	clock = view__clock(tl);
+	tl->cursor.ns =
+		view_link_map(tl->links.points, tl->links.count, tl->cursor.ns, view__lead(tl));
+	clock->window = view_window_show(clock->window, tl->cursor.ns, clock->extent);
+}
+
+void view__lanes_load(struct view_timeline *tl)
+{
+	const bool first = !tl->started;
+	const bool all[2] = {view__shows_all(&tl->clock[IPS_HOST]),
+			     view__shows_all(&tl->clock[IPS_DEVICE])};
+
+	view__make_lanes(tl);
+	view_load_clocks(tl);
+	view__bubbles_read(tl);
+	if (tl->status != ST_OK)
+		return;
+	tl->cursor.lane = view__lane_of(tl, tl->cursor.track_id);
+	if (first && tl->lane_count > 0)
+		view_first_window(tl);
+	if (tl->cursor.lane < 0)
+		view_choose_lane(tl);
+	/* A window of the whole run stays one; a run that is followed is shown at its end. */
+	for (int c = 0; c < 2 && !first; c++) {
+		struct view_clock *clock = &tl->clock[c];
+		const int64_t length = clock->window.to - clock->window.from;
+
+		if (all[c])
+			clock->window = clock->extent;
+		else if (tl->context->follow)
+			clock->window = view_window_clamp(
+				(struct view_window){clock->extent.to - length, clock->extent.to},
+				clock->extent);
+	}
+	tl->relane = false;
 }

@@ -19,13 +19,6 @@
 #define FILTER_WIDTH 16
 #define WAYS_FROM    120 /* columns that show the names of all ways */
 
-struct view_pane view__sub(struct view_pane *pane, struct view_rect rect)
-{
-	rect.x += pane->rect.x;
-	rect.y += pane->rect.y;
-	return view_pane_at(pane->canvas, rect);
-}
-
 /* ---- styles ---------------------------------------------------------------------------------- */
 
 static const struct view_phase_style {

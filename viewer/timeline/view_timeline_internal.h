@@ -13,8 +13,8 @@ enum status view__timeline_load(struct view_timeline *tl, struct view_context *c
 				struct err *err);
 
 /* view_timeline_lanes.c */
-/* After news, or another choice of lanes. */
-void view__lanes_load(struct view_timeline *tl);
+/* The tracks of new data, or of another choice of lanes, as lanes. */
+void view__make_lanes(struct view_timeline *tl);
 bool view__lanes_request(struct view_timeline *tl, enum view_request request);
 void view__timeline_filter(void *state, const char *text);
 void view__filter_free(struct view_timeline *tl);
@@ -23,12 +23,10 @@ void view__filter_load(struct view_timeline *tl, bool news);
 bool view__filter_status(const struct view_timeline *tl, char *out, size_t size); /* false: none */
 
 /* view_timeline_clocks.c */
-/* Extents, links and what was traced, of new lanes. */
-void view__clocks_load(struct view_timeline *tl);
+/* After news, or another choice of lanes: lanes, clocks, and the cursor among them. */
+void view__lanes_load(struct view_timeline *tl);
 /* The window of the clock that does not lead shows the same. */
 void view__link_windows(struct view_timeline *tl);
-/* The lane, window and cursor to begin with. */
-void view__first_window(struct view_timeline *tl);
 void view__draw_axis(const struct view_timeline *tl, int clock, struct view_pane *pane);
 
 /* view_timeline_picture.c */

@@ -655,40 +655,9 @@ static void view_find_work_depth(struct view_timeline *tl, struct view_lane *lan
 	}
 }
 
-/* A lane for the cursor whose own is not shown: of the same clock if there is one, of an IPU if
- * there is one. */
-static void view_choose_lane(struct view_timeline *tl)
-{
-	int best_score = -1;
-	struct view_clock *clock;
-
-	tl->cursor.lane = 0;
-	for (int i = 0; i < tl->lane_count; i++) {
-		const struct view_lane *lane = &tl->lanes[i];
-		const int score = 2 * (lane->track->clock == tl->cursor.clock) + lane->pipeline;
-
-		if (score > best_score) {
-			tl->cursor.lane = i;
-			best_score = score;
-		}
-	}
-	if (tl->lane_count == 0)
-		return;
-	tl->cursor.depth = view__lane(tl)->work_depth;
-	if (view__lead(tl) == tl->cursor.clock || !tl->started)
-		return;
-	clock = view__clock(tl);
-	tl->cursor.ns =
-		view_link_map(tl->links.points, tl->links.count, tl->cursor.ns, view__lead(tl));
-	clock->window = view_window_show(clock->window, tl->cursor.ns, clock->extent);
-}
-
-void view__lanes_load(struct view_timeline *tl)
+void view__make_lanes(struct view_timeline *tl)
 {
 	const int known_count = tl->all_lanes;
-	const bool first = !tl->started;
-	const bool all[2] = {view__shows_all(&tl->clock[IPS_HOST]),
-			     view__shows_all(&tl->clock[IPS_DEVICE])};
 	/* In the picture's arena, since the arena of tracks is about to be emptied. */
 	struct view_known_lane *known =
 		view__alloc(tl, &tl->picture, (size_t)known_count + 1, sizeof(*known));
@@ -716,30 +685,7 @@ void view__lanes_load(struct view_timeline *tl)
 		tl->tracks.all[i].clock = tl->tracks.all[i].clock == IPS_DEVICE;
 	view_count_hidden(tl);
 	view_make_lanes(tl, known, known_count);
-	view__clocks_load(tl);
-	view__bubbles_read(tl);
 	for (int i = 0; i < tl->all_lanes && tl->status == ST_OK; i++)
 		if (!tl->lanes[i].work_known)
 			view_find_work_depth(tl, &tl->lanes[i]);
-	if (tl->status != ST_OK)
-		return;
-
-	tl->cursor.lane = view__lane_of(tl, tl->cursor.track_id);
-	if (first && tl->lane_count > 0)
-		view__first_window(tl);
-	if (tl->cursor.lane < 0)
-		view_choose_lane(tl);
-	/* A window of the whole run stays one; a run that is followed is shown at its end. */
-	for (int c = 0; c < 2 && !first; c++) {
-		struct view_clock *clock = &tl->clock[c];
-		const int64_t length = clock->window.to - clock->window.from;
-
-		if (all[c])
-			clock->window = clock->extent;
-		else if (tl->context->follow)
-			clock->window = view_window_clamp(
-				(struct view_window){clock->extent.to - length, clock->extent.to},
-				clock->extent);
-	}
-	tl->relane = false;
 }

@@ -20,7 +20,6 @@
 #include "common/sorted.h"
 
 #define MOST_TRIES    64
-#define EDGE_TRIES    16 /* spans of other depths on the way to an edge */
 #define SCAN_COLUMNS  256
 #define CHILD_LEVELS  12
 #define MOST_WINDOWS  32
@@ -57,78 +56,6 @@ static bool view_read_part(struct view_timeline *tl, struct view_window window, 
 	return prof_timeline_bars(tl->db, view__lane(tl)->track->track_id, window.from, window.to,
 				  columns, view__clock(tl)->extent.to, &tl->picture, bars, count,
 				  NULL) == ST_OK;
-}
-
-/* ---- idle time around a time ----------------------------------------------------------------- */
-
-/*
- * Where the next work after @time begins, or the last one before it ends; without any, the clock's
- * extent. false: too many spans of other depths on the way, *@edge is how far it is idle at least.
- */
-static bool view_find_edge(struct view_timeline *tl, int64_t time, bool forward, int64_t *edge)
-{
-	const struct view_lane *lane = view__lane(tl);
-	const struct view_window extent = view__clock(tl)->extent;
-	int64_t from = forward ? time : time + 1; /* what begins at @time lies before it */
-
-	*edge = time;
-	for (int i = 0; i < EDGE_TRIES; i++) {
-		struct prof_span span;
-		int64_t id;
-
-		if (prof_timeline_find(tl->db, lane->track->track_id, lane->track->clock, NULL,
-				       from, forward, &id, NULL) != ST_OK)
-			return false;
-		if (id == IPS_NULL) {
-			*edge = forward ? extent.to : extent.from;
-			return true;
-		}
-		if (!view_read_span(tl, id, &span))
-			return false;
-		from = span.start_ns;
-		if (span.depth != lane->work_depth)
-			(void)view__span_at(tl, lane->track, from, lane->work_depth,
-					    &tl->under.arena, &span);
-		if (span.depth == lane->work_depth && span.dur_ns != 0) {
-			*edge = forward                   ? span.start_ns
-				: span.dur_ns == IPS_NULL ? extent.to
-							  : span.start_ns + span.dur_ns;
-			return true;
-		}
-		*edge = from;
-	}
-	return false;
-}
-
-bool view__gap_at(struct view_timeline *tl, int64_t time, struct view_gap *out)
-{
-	const struct view_lane *lane = view__lane(tl);
-	struct view_window *at = &out->at;
-	struct prof_span span;
-	struct view_dark dark;
-
-	if (view__span_at(tl, lane->track, time, lane->work_depth, &tl->under.arena, &span) &&
-	    span.depth == lane->work_depth)
-		return false;
-	out->begun = view_find_edge(tl, time, false, &at->from);
-	out->ended = view_find_edge(tl, time, true, &at->to);
-	if (at->from > time || at->to <= time)
-		return false;
-	/* Time that was not traced is no idle time: the gap is all of the one or of the other. */
-	out->dark = view__next_dark(tl, lane, time, &dark) && dark.at.from <= time;
-	if (out->dark) {
-		at->from = max(dark.at.from, at->from);
-		at->to = min(dark.at.to, at->to);
-		return true;
-	}
-	for (int64_t next = at->from;
-	     view__next_dark(tl, lane, next, &dark) && dark.at.from < at->to; next = dark.at.to) {
-		if (dark.at.to <= time)
-			at->from = dark.at.to;
-		else
-			at->to = dark.at.from;
-	}
-	return true;
 }
 
 /* ---- the longest idle time ------------------------------------------------------------------- */

@@ -193,13 +193,6 @@ static void view_load_bars(struct view_timeline *tl, struct view_lane *lane)
 	lane->bar_count = kept->count;
 }
 
-void view__bars_forget(struct view_timeline *tl)
-{
-	for (size_t i = 0; i < tl->kept.count; i++)
-		mem_free(tl->kept.lanes[i].bars);
-	tl->kept.count = 0;
-}
-
 /* ---- rows of a lane -------------------------------------------------------------------------- */
 
 int view__row_of_depth(const struct view_timeline *tl, const struct view_lane *lane, int depth)

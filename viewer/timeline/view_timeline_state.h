@@ -13,6 +13,7 @@
 #include <regex.h>
 
 #include "common/arena.h"
+#include "common/mem.h"
 #include "profiler/prof_timeline.h"
 #include "viewer/view_layout.h"
 #include "viewer/view_place.h"
@@ -486,6 +487,22 @@ static inline int view__lane_height(const struct view_lane *lane)
 	return lane->rows * lane->thin + (lane->work_row >= 0 ? lane->thick - lane->thin : 0);
 }
 
+/* Forget the bars that are retained. */
+static inline void view__bars_forget(struct view_timeline *tl)
+{
+	for (size_t i = 0; i < tl->kept.count; i++)
+		mem_free(tl->kept.lanes[i].bars);
+	tl->kept.count = 0;
+}
+
+/* The area @rect of @pane. */
+static inline struct view_pane view__sub(struct view_pane *pane, struct view_rect rect)
+{
+	rect.x += pane->rect.x;
+	rect.y += pane->rect.y;
+	return view_pane_at(pane->canvas, rect);
+}
+
 /* view_timeline_lanes.c */
 extern const char *const view__way_names[VIEW_WAYS];
 int view__lane_of(const struct view_timeline *tl, int64_t track_id); /* -1: none */
@@ -535,8 +552,10 @@ int64_t view__traced_ns(const struct view_timeline *tl, const struct view_lane *
 void view__mark_dark(const struct view_timeline *tl, const struct view_lane *lane,
 		     struct view_window window, struct view_lane_cell *columns);
 
+/* The idle time of the cursor's lane at @time, exactly; false: there is work. */
+bool view__gap_at(struct view_timeline *tl, int64_t time, struct view_gap *out);
+
 /* view_timeline_picture.c */
-void view__bars_forget(struct view_timeline *tl);
 /* The row of the lane that shows @depth; the last where none does. */
 int view__row_of_depth(const struct view_timeline *tl, const struct view_lane *lane, int depth);
 /* Part @part of @name, which '/' parts. "": it has not so many. */
@@ -550,12 +569,7 @@ bool view__sums_lack_room(const struct view_timeline *tl, const struct view_cont
 /* view_timeline_move.c */
 /* Bring the cursor there, and the window with it. */
 void view__go(struct view_timeline *tl, int lane, int depth, int64_t time, int64_t span_id);
-/* The idle time of the cursor's lane at @time, exactly; false: there is work. */
-bool view__gap_at(struct view_timeline *tl, int64_t time, struct view_gap *out);
 /* To a span of that name; false: there is none. */
 bool view__jump_name(struct view_timeline *tl, const char *text, bool forward);
-
-/* view_timeline_draw.c: the area @rect of @pane. */
-struct view_pane view__sub(struct view_pane *pane, struct view_rect rect);
 
 #endif /* VIEW_TIMELINE_STATE_H */
