@@ -520,8 +520,8 @@ static enum status diff_parse(struct diff_line *line, int argc, char **argv, str
 /* ---- the work -------------------------------------------------------------------------------- */
 
 /* ST_FAILED, and what is worse, where the gate is exceeded. */
-static enum status diff_judge(const struct report_diff *diff, const struct diff_print *how,
-			      struct err *err)
+static enum status diff_check_gate(const struct report_diff *diff, const struct diff_print *how,
+				   struct err *err)
 {
 	struct str names = {0};
 	size_t worse = 0;
@@ -555,7 +555,7 @@ static enum status diff_show(const struct diff_line *line, struct prof_db *sourc
 	else
 		status = write_table(&diff, &line->how, stdout, err);
 	if (status == ST_OK)
-		status = diff_judge(&diff, &line->how, err);
+		status = diff_check_gate(&diff, &line->how, err);
 	report_diff_free(&diff);
 	return status;
 }

@@ -808,8 +808,8 @@ static enum status put_all(struct chrome_export *chrome, struct err *err)
 
 /* ---- what is said ---------------------------------------------------------------------------- */
 
-static enum status tell(const struct chrome_export *chrome, const char *path, uint64_t bytes,
-			struct err *err)
+static enum status log_chrome(const struct chrome_export *chrome, const char *path, uint64_t bytes,
+			      struct err *err)
 {
 	struct str what = {0}, notes = {0};
 	char text[FMT_SIZE];
@@ -885,7 +885,7 @@ enum status report_export_chrome(const struct report_export_request *request, co
 	if (status == ST_OK)
 		status = report_sink_close(&chrome.sink, put_all(&chrome, err));
 	if (status == ST_OK)
-		status = tell(&chrome, path, chrome.sink.bytes, err);
+		status = log_chrome(&chrome, path, chrome.sink.bytes, err);
 	close_caches(&chrome);
 	report_walk_close(&chrome.walk);
 	return status;

@@ -137,7 +137,7 @@ static enum status put_all(struct folded *folded, struct err *err)
 	return status;
 }
 
-static enum status tell(const struct folded *folded, const char *path, struct err *err)
+static enum status log_folded(const struct folded *folded, const char *path, struct err *err)
 {
 	char lines[FMT_SIZE], spans[FMT_SIZE];
 	struct str what = {0};
@@ -165,7 +165,7 @@ enum status report_export_folded(const struct report_export_request *request, co
 	if (status == ST_OK)
 		status = report_sink_close(&folded.sink, put_all(&folded, err));
 	if (status == ST_OK)
-		status = tell(&folded, path, err);
+		status = log_folded(&folded, path, err);
 	for (int i = 0; i < REPORT_WALK_LANES; i++)
 		mem_free(folded.paths[i].nodes);
 	mem_free(folded.nodes);

@@ -164,7 +164,7 @@ static enum status put_all(struct scope *scope, struct err *err)
 	return status;
 }
 
-static enum status tell(const struct scope *scope, const char *path, struct err *err)
+static enum status log_speedscope(const struct scope *scope, const char *path, struct err *err)
 {
 	char spans[FMT_SIZE], profiles[FMT_SIZE], bytes[FMT_SIZE];
 	struct str what = {0};
@@ -192,7 +192,7 @@ enum status report_export_speedscope(const struct report_export_request *request
 	if (status == ST_OK)
 		status = report_sink_close(&scope.sink, put_all(&scope, err));
 	if (status == ST_OK)
-		status = tell(&scope, path, err);
+		status = log_speedscope(&scope, path, err);
 	str_free(&scope.text);
 	report_sites_free(&scope.sites);
 	report_walk_close(&scope.walk);

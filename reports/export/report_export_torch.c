@@ -145,7 +145,7 @@ static enum status put_lines(struct torch_csv *csv, struct err *err)
 	return status;
 }
 
-static enum status tell(const struct torch_csv *csv, const char *path, struct err *err)
+static enum status log_torch(const struct torch_csv *csv, const char *path, struct err *err)
 {
 	char cells[FMT_SIZE];
 	struct str what = {0};
@@ -174,5 +174,5 @@ enum status report_export_torch_csv(const struct report_export_request *request,
 	if (status != ST_OK)
 		return status;
 	status = report_sink_close(&csv.sink, put_lines(&csv, err));
-	return status == ST_OK ? tell(&csv, path, err) : status;
+	return status == ST_OK ? log_torch(&csv, path, err) : status;
 }

@@ -99,7 +99,7 @@ static int clock_of(const struct report_table *table, int64_t row)
 	return clock && !strcmp(clock, "device");
 }
 
-static enum status take_stages(struct insight_facts *facts, const struct report_table *table)
+static enum status read_stages(struct insight_facts *facts, const struct report_table *table)
 {
 	for (int clock = 0; clock < 2; clock++) {
 		facts->stage[clock] = arena_alloc(&facts->out->arena, (size_t)table->row_count + 1,
@@ -122,7 +122,7 @@ static enum status take_stages(struct insight_facts *facts, const struct report_
 	return ST_OK;
 }
 
-static enum status take_times(struct insight_facts *facts, const struct report_table *table)
+static enum status read_times(struct insight_facts *facts, const struct report_table *table)
 {
 	for (int clock = 0; clock < 2; clock++) {
 		facts->time[clock] = arena_alloc(&facts->out->arena, (size_t)table->row_count + 1,
@@ -153,7 +153,7 @@ static enum status take_times(struct insight_facts *facts, const struct report_t
 	return ST_OK;
 }
 
-static enum status take_trace(struct insight_facts *facts, const struct report_table *table)
+static enum status read_trace(struct insight_facts *facts, const struct report_table *table)
 {
 	struct insight_trace *trace = &facts->trace;
 
@@ -178,7 +178,7 @@ static enum status take_trace(struct insight_facts *facts, const struct report_t
 	return ST_OK;
 }
 
-static enum status take_options(struct insight_facts *facts, const struct report_table *table)
+static enum status read_options(struct insight_facts *facts, const struct report_table *table)
 {
 	struct insight_options *options = &facts->options;
 	const char *word;
@@ -204,12 +204,12 @@ static enum status read_parts(struct insight_facts *facts, struct err *err)
 {
 	static const struct {
 		const char *sql;
-		enum status (*take)(struct insight_facts *facts, const struct report_table *table);
+		enum status (*read)(struct insight_facts *facts, const struct report_table *table);
 	} parts[] = {
-		{sql_options, take_options},
-		{report__insight_sql_stages, take_stages},
-		{report__insight_sql_time, take_times},
-		{report__insight_sql_trace, take_trace},
+		{sql_options, read_options},
+		{report__insight_sql_stages, read_stages},
+		{report__insight_sql_time, read_times},
+		{report__insight_sql_trace, read_trace},
 	};
 	enum status status = ST_OK;
 
@@ -217,7 +217,7 @@ static enum status read_parts(struct insight_facts *facts, struct err *err)
 		struct report_table table = {0};
 
 		status = report_table_query(&table, facts->db, "insights", parts[i].sql, 0, err);
-		if (status == ST_OK && parts[i].take(facts, &table) != ST_OK)
+		if (status == ST_OK && parts[i].read(facts, &table) != ST_OK)
 			status = err_nomem(err);
 		report_table_free(&table);
 	}

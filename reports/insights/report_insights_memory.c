@@ -61,7 +61,7 @@ static struct insight_memory *memory_of(struct insight_facts *facts, int64_t ipu
 	return NULL;
 }
 
-static enum status take_tiles(struct insight_facts *facts, const struct report_table *table)
+static enum status read_tiles(struct insight_facts *facts, const struct report_table *table)
 {
 	facts->memory = arena_alloc(&facts->out->arena, (size_t)table->row_count + 1,
 				    sizeof(*facts->memory));
@@ -82,7 +82,7 @@ static enum status take_tiles(struct insight_facts *facts, const struct report_t
 	return ST_OK;
 }
 
-static enum status take_peak(struct insight_facts *facts, const struct report_table *table)
+static enum status read_peak(struct insight_facts *facts, const struct report_table *table)
 {
 	for (int64_t row = 0; row < table->row_count; row++) {
 		struct insight_memory *memory =
@@ -103,7 +103,7 @@ static enum status take_peak(struct insight_facts *facts, const struct report_ta
 	return ST_OK;
 }
 
-static enum status take_fifos(struct insight_facts *facts, const struct report_table *table)
+static enum status read_fifos(struct insight_facts *facts, const struct report_table *table)
 {
 	for (int64_t row = 0; row < table->row_count; row++) {
 		struct insight_memory *memory =
@@ -119,15 +119,15 @@ enum status report__insight_memory(struct insight_facts *facts, struct err *err)
 {
 	static const struct {
 		const char *sql;
-		enum status (*take)(struct insight_facts *facts, const struct report_table *table);
-	} parts[] = {{sql_tiles, take_tiles}, {sql_peak, take_peak}, {sql_fifos, take_fifos}};
+		enum status (*read)(struct insight_facts *facts, const struct report_table *table);
+	} parts[] = {{sql_tiles, read_tiles}, {sql_peak, read_peak}, {sql_fifos, read_fifos}};
 	enum status status = ST_OK;
 
 	for (size_t i = 0; i < ARRAY_LEN(parts) && status == ST_OK; i++) {
 		struct report_table table = {0};
 
 		status = report_table_query(&table, facts->db, "insights", parts[i].sql, 0, err);
-		if (status == ST_OK && parts[i].take(facts, &table) != ST_OK)
+		if (status == ST_OK && parts[i].read(facts, &table) != ST_OK)
 			status = err_nomem(err);
 		report_table_free(&table);
 	}
