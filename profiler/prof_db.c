@@ -247,8 +247,9 @@ void prof_db_detach(struct prof_db *db, const char *name)
 {
 	char *sql = sqlite3_mprintf("DETACH \"%w\"", name);
 
-	if (sql)
-		sqlite3_exec(db->handle, sql, NULL, NULL, NULL);
+	/* An interruption is meant for queries: left attached, the file could not be attached again. */
+	while (sql && sqlite3_exec(db->handle, sql, NULL, NULL, NULL) == SQLITE_INTERRUPT)
+		;
 	sqlite3_free(sql);
 }
 
