@@ -446,15 +446,15 @@ static void keep_start(struct outfeed_health_tensor *tensor, const struct outfee
 bool outfeed_health_row(struct outfeed_health_tensor *tensor, const struct outfeed_health_row *row)
 {
 	const struct outfeed_health_about_tensor *about = &tensor->about;
+	struct question q = {.tensor = tensor, .row = row};
 	bool matters = false;
 
 	for (size_t i = 0; i < CHECKS; i++) {
-		const struct question q = {&tensor->health->rules.rule[checks[i].rule], tensor,
-					   row};
 		const int64_t before = tensor->broken[i];
 		struct finding finding;
 
-		if (!q.rule->enabled || !(checks[i].kinds & 1u << about->kind) ||
+		q.rule = &tensor->health->rules.rule[checks[i].rule];
+		if (!(checks[i].kinds & 1u << about->kind) || !q.rule->enabled ||
 		    (checks[i].matrices && !about->matrix))
 			continue;
 		finding = checks[i].check(&q);

@@ -21,10 +21,11 @@
 
 enum status outfeed__failed(struct outfeed *outfeed, int status, struct err *err)
 {
-	char message[ERR_TEXT_SIZE] = "";
+	char message[ERR_TEXT_SIZE];
 
 	if (status == 0)
 		return ST_OK;
+	message[0] = '\0'; /* here, since clearing all of it would cost every recorded value */
 	/* A recording that has failed stays so: one report is enough, if somebody hears it. */
 	if (ips_recording_status(outfeed->params.recording, message, sizeof(message)) != 0 &&
 	    (!err ? atomic_load(&outfeed->failed) : atomic_exchange(&outfeed->failed, true)))
