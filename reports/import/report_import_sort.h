@@ -16,7 +16,7 @@
 #include "common/err.h"
 
 /* A part of an event, on its way into the database. Followed by its arguments
- * (report_import_args.h) up to @bytes. */
+ * (report_import_scan.h) up to @bytes. */
 struct import_record {
 	int64_t time_ns;
 	int64_t dur_ns;  /* of a span; -1: to the end of what encloses it */

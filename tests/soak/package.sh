@@ -2,7 +2,7 @@
 # The packages of Debian: made with the preset `package`, judged by lintian, installed in a fresh Debian with what they
 # depend on and nothing else, used there as a stranger uses them, built against, and removed without a trace.
 #
-# Usage: soak_package.sh [SUITE]: the Debian to install them in, bookworm by default; the packages are made on the Debian at
+# Usage: package.sh [SUITE]: the Debian to install them in, bookworm by default; the packages are made on the Debian at
 # hand, and run there and on later ones. As root, with network; takes what is missing of debootstrap and lintian from apt.
 set -euo pipefail
 
