@@ -160,18 +160,16 @@ static void one_step(struct net *net, unsigned t, uint64_t *update_ns)
 	static float gradient[BATCH * CLASSES];
 	const struct targets targets = {.classes = net->labels};
 	struct stage *stage = net->stages[t];
-	struct loss_result result;
 	uint64_t begin;
 
 	stage_forward(stage, 0, BATCH, 0, net->weights, NULL, NULL);
-	loss_run(&net->loss, stage_output(stage, 0), stage_logits(stage, 0), &targets, BATCH,
-		 CLASSES, gradient, &result);
+	net->last_loss = loss_run(&net->loss, stage_output(stage, 0), stage_logits(stage, 0),
+				  &targets, BATCH, CLASSES, gradient);
 	stage_backward(stage, 0, net->weights, gradient, net->gradients, NULL);
 	begin = clock_ns();
 	optimizer_run(&net->optimizer, stage_pool(stage), net->ranges, net->range_count,
 		      net->weights, net->gradients, NULL, 0, 0);
 	*update_ns += clock_ns() - begin;
-	net->last_loss = result.loss;
 }
 
 static struct kernel_gemm product(const struct net *net, size_t i)

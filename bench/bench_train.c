@@ -194,13 +194,12 @@ static void one_step(struct net *net, int64_t step)
 {
 	const struct targets targets = {.classes = net->labels};
 	int64_t batch = net->network->batch;
-	struct loss_result result;
 
 	memcpy(stage_input(net->stage, 0), net->images + (size_t)(step % BATCHES) * net->inputs,
 	       net->inputs * sizeof(float));
 	stage_forward(net->stage, 0, batch, (uint64_t)step, net->weights, NULL, NULL);
 	loss_run(&net->loss, stage_output(net->stage, 0), stage_logits(net->stage, 0), &targets,
-		 batch, CLASSES, net->gradient, &result);
+		 batch, CLASSES, net->gradient);
 	stage_backward(net->stage, 0, net->weights, net->gradient, net->gradients, NULL);
 	optimizer_run(&net->optimizer, stage_pool(net->stage), net->ranges, net->range_count,
 		      net->weights, net->gradients, net->slots, net->model->weights, step);

@@ -190,21 +190,19 @@ static void take_loss(struct work *work, int slot)
 	const int64_t width = (int64_t)count / session->run->data.batch_size;
 	const float *outputs = stage_output(work->stage->stage, slot);
 	struct metric_sum *sums = execution->sums + place_of(work) * measure->metrics.count;
-	struct loss_result result;
 	struct targets targets;
 	int64_t batch = dataset_feed_targets(execution->feed, worker->replica->number,
 					     step_of(work), &targets);
 
-	loss_run(&measure->loss, outputs,
-		 loss_takes_logits(&measure->loss, session->model)
-			 ? stage_logits(work->stage->stage, slot)
-			 : NULL,
-		 &targets, batch, width,
-		 execution->mode == IPS_TRAIN
-			 ? work->stage->loss_gradient + (size_t)slot * work->stage->loss_step
-			 : NULL,
-		 &result);
-	execution->losses[place_of(work)] = result.loss;
+	execution->losses[place_of(work)] = loss_run(
+		&measure->loss, outputs,
+		loss_takes_logits(&measure->loss, session->model)
+			? stage_logits(work->stage->stage, slot)
+			: NULL,
+		&targets, batch, width,
+		execution->mode == IPS_TRAIN
+			? work->stage->loss_gradient + (size_t)slot * work->stage->loss_step
+			: NULL);
 	if (execution->mode == IPS_TRAIN && worker->replica->classes.classes > 0)
 		class_counts_add(&worker->replica->classes, outputs, &targets, batch, width);
 	for (int m = 0; m < measure->metrics.count; m++) {

@@ -25,13 +25,12 @@ static enum status read_loss(struct loss *out, const char *text, struct err *err
 }
 
 /* Of class numbers. */
-static void run(const struct loss *loss, const float *outputs, const float *logits,
-		const int32_t *labels, int64_t batch, int64_t width, float *gradient,
-		struct loss_result *out)
+static double run(const struct loss *loss, const float *outputs, const float *logits,
+		  const int32_t *labels, int64_t batch, int64_t width, float *gradient)
 {
 	const struct targets targets = {.classes = labels};
 
-	loss_run(loss, outputs, logits, &targets, batch, width, gradient, out);
+	return loss_run(loss, outputs, logits, &targets, batch, width, gradient);
 }
 
 static struct loss sparse(bool from_logits)
@@ -49,12 +48,12 @@ static void test_probabilities_by_hand(void **state)
 	const float outputs[] = {0.5f, 0.25f, 0.25f, 0.125f, 0.25f, 0.625f};
 	const int32_t labels[] = {0, 1};
 	struct loss loss = sparse(false);
-	struct loss_result result;
+	double result;
 	float gradient[6];
 
 	(void)state;
-	run(&loss, outputs, NULL, labels, 2, 3, gradient, &result);
-	assert_close(result.loss, 1.5 * log(2.0), 1e-6);
+	result = run(&loss, outputs, NULL, labels, 2, 3, gradient);
+	assert_close(result, 1.5 * log(2.0), 1e-6);
 	/* (1 - 1/p) / 2 at the label, 1/2 beside it, since they sum to 1 */
 	assert_close((double)gradient[0], -0.5, 1e-6);
 	assert_close((double)gradient[1], 0.5, 1e-6);
@@ -67,18 +66,18 @@ static void test_probabilities_are_clipped_and_normalised(void **state)
 	const float outputs[] = {1.0f, 0.0f, 2.0f, 2.0f};
 	const int32_t labels[] = {1, 0};
 	struct loss loss = sparse(false);
-	struct loss_result result;
+	double result;
 	float gradient[4];
 
 	(void)state;
-	run(&loss, outputs, NULL, labels, 1, 2, gradient, &result);
+	result = run(&loss, outputs, NULL, labels, 1, 2, gradient);
 	/* -log(1e-7 / (1 - 1.19e-7 + 1e-7)): float32 has no 1 - 1e-7 */
-	assert_close(result.loss, 16.118096, 1e-6);
+	assert_close(result, 16.118096, 1e-6);
 	assert_true(gradient[0] == 0.0f || fabsf(gradient[0]) < 2.0f);
 	assert_true(gradient[1] == 0.0f);
 	/* both clipped to the same: a half each, and no gradient */
-	run(&loss, outputs + 2, NULL, labels + 1, 1, 2, gradient, &result);
-	assert_close(result.loss, log(2.0), 1e-6);
+	result = run(&loss, outputs + 2, NULL, labels + 1, 1, 2, gradient);
+	assert_close(result, log(2.0), 1e-6);
 	assert_true(gradient[0] == 0.0f && gradient[1] == 0.0f);
 }
 
@@ -88,7 +87,7 @@ static void test_logits_by_hand(void **state)
 	const float logits[] = {logf(1.0f), logf(2.0f), logf(5.0f)};
 	const float outputs[] = {0.125f, 0.25f, 0.625f};
 	const int32_t label = 1;
-	struct loss_result result;
+	double result;
 	float gradient[3];
 
 	(void)state;
@@ -96,9 +95,9 @@ static void test_logits_by_hand(void **state)
 		struct loss loss = sparse(from);
 
 		/* given beside the outputs, or the outputs themselves */
-		run(&loss, from ? logits : outputs, from ? NULL : logits, &label, 1, 3, gradient,
-		    &result);
-		assert_close(result.loss, log(4.0), 1e-6);
+		result = run(&loss, from ? logits : outputs, from ? NULL : logits, &label, 1, 3,
+			     gradient);
+		assert_close(result, log(4.0), 1e-6);
 		assert_close((double)gradient[0], 0.125, 1e-6);
 		assert_close((double)gradient[1], -0.75, 1e-6);
 		assert_close((double)gradient[2], 0.625, 1e-6);
@@ -110,12 +109,12 @@ static void test_logits_far_apart_stay_finite(void **state)
 	const float logits[] = {10000.0f, -10000.0f};
 	const int32_t labels[] = {1};
 	struct loss loss = sparse(true);
-	struct loss_result result;
+	double result;
 	float gradient[2];
 
 	(void)state;
-	run(&loss, logits, NULL, labels, 1, 2, gradient, &result);
-	assert_close(result.loss, 20000.0, 1e-9);
+	result = run(&loss, logits, NULL, labels, 1, 2, gradient);
+	assert_close(result, 20000.0, 1e-9);
 	assert_true(gradient[0] == 1.0f && gradient[1] == -1.0f);
 }
 
@@ -123,14 +122,14 @@ static void test_bad_numbers_show_in_the_loss(void **state)
 {
 	const float x[] = {NAN, 0.5f, 0.25f, 0.75f};
 	const int32_t labels[] = {1, 1};
-	struct loss_result result;
+	double result;
 
 	(void)state;
 	for (int from = 0; from < 2; from++) {
 		struct loss loss = sparse(from);
 
-		run(&loss, x, NULL, labels, 2, 2, NULL, &result);
-		assert_true(isnan(result.loss));
+		result = run(&loss, x, NULL, labels, 2, 2, NULL);
+		assert_true(isnan(result));
 	}
 }
 
@@ -280,7 +279,7 @@ static void test_every_form_has_its_formula_and_its_slope(void **state)
 		const struct form *form = &forms[f];
 		float x[BATCH * WIDTH], gradient[BATCH * WIDTH];
 		double exact[BATCH * WIDTH];
-		struct loss_result result, alone;
+		double result, alone;
 		struct loss loss;
 		struct batch b;
 
@@ -290,26 +289,24 @@ static void test_every_form_has_its_formula_and_its_slope(void **state)
 			  form->logits ? 3.0f : 0.9f);
 		for (int i = 0; i < BATCH * WIDTH; i++)
 			exact[i] = (double)x[i];
-		loss_run(&loss, x, NULL, &b.targets, BATCH, WIDTH, gradient, &result);
-		loss_run(&loss, x, NULL, &b.targets, BATCH, WIDTH, NULL, &alone);
-		assert_true(result.loss >= alone.loss && result.loss <= alone.loss);
-		assert_close(result.loss, reference(&b, form, exact), 2e-6);
+		result = loss_run(&loss, x, NULL, &b.targets, BATCH, WIDTH, gradient);
+		alone = loss_run(&loss, x, NULL, &b.targets, BATCH, WIDTH, NULL);
+		assert_true(result >= alone && result <= alone);
+		assert_close(result, reference(&b, form, exact), 2e-6);
 		check_slopes(form, &b, exact, gradient);
 	}
 }
 
 /* ---- borders --------------------------------------------------------------------------------- */
 
-static struct loss_result run_values(const char *text, const float *x, const float *y,
-				     int64_t width, float *gradient)
+static double run_values(const char *text, const float *x, const float *y, int64_t width,
+			 float *gradient)
 {
 	const struct targets targets = {.values = y, .width = width};
-	struct loss_result result;
 	struct loss loss;
 
 	assert_int_equal(read_loss(&loss, text, NULL), ST_OK);
-	loss_run(&loss, x, NULL, &targets, 1, width, gradient, &result);
-	return result;
+	return loss_run(&loss, x, NULL, &targets, 1, width, gradient);
 }
 
 static void test_categorical_outputs_are_normalised_then_clipped(void **state)
@@ -319,14 +316,13 @@ static void test_categorical_outputs_are_normalised_then_clipped(void **state)
 
 	(void)state;
 	/* 0 / 4 is clipped to 1e-7 and gets no gradient; nothing else was asked for */
-	assert_close(run_values("\"categorical_crossentropy\"", x, y, 3, gradient).loss, -log(1e-7),
+	assert_close(run_values("\"categorical_crossentropy\"", x, y, 3, gradient), -log(1e-7),
 		     1e-6);
 	for (int j = 0; j < 3; j++)
 		assert_true(gradient[j] == 0.0f);
 	/* -log(3/4): by 1/4 - 1/3 at the class, 1/4 beside it */
-	assert_close(
-		run_values("\"categorical_crossentropy\"", x, (float[]){0, 1, 0}, 3, gradient).loss,
-		log(4.0 / 3.0), 1e-6);
+	assert_close(run_values("\"categorical_crossentropy\"", x, (float[]){0, 1, 0}, 3, gradient),
+		     log(4.0 / 3.0), 1e-6);
 	assert_close((double)gradient[0], 0.25, 1e-6);
 	assert_close((double)gradient[1], -1.0 / 12.0, 1e-6);
 }
@@ -338,10 +334,10 @@ static void test_binary_outputs_are_clipped(void **state)
 
 	(void)state;
 	/* TensorFlow 2.6 adds 1e-7 again inside the logarithms */
-	assert_close(run_values("\"bce\"", x, wrong, 2, gradient).loss,
+	assert_close(run_values("\"bce\"", x, wrong, 2, gradient),
 		     -0.5 * (log(2e-7) + log((double)(1.0f - (1.0f - 1e-7f) + 1e-7f))), 1e-6);
 	assert_true(gradient[0] == 0.0f && gradient[1] == 0.0f);
-	assert_true(fabs(run_values("\"bce\"", x, right, 2, gradient).loss) < 1e-6);
+	assert_true(fabs(run_values("\"bce\"", x, right, 2, gradient)) < 1e-6);
 }
 
 static void test_binary_logits_far_apart_stay_finite(void **state)
@@ -350,8 +346,8 @@ static void test_binary_logits_far_apart_stay_finite(void **state)
 	float gradient[2];
 
 	(void)state;
-	assert_close(run_values(LOSS("BinaryCrossentropy", LOGITS), x, wrong, 2, gradient).loss,
-		     1000.0, 1e-9);
+	assert_close(run_values(LOSS("BinaryCrossentropy", LOGITS), x, wrong, 2, gradient), 1000.0,
+		     1e-9);
 	assert_close((double)gradient[0], 0.5, 1e-6);
 	assert_close((double)gradient[1], -0.5, 1e-6);
 }
@@ -361,7 +357,7 @@ static void test_bad_numbers_go_through_every_loss(void **state)
 	(void)state;
 	for (size_t f = 0; f < ARRAY_LEN(forms); f++) {
 		float x[BATCH * WIDTH], gradient[BATCH * WIDTH];
-		struct loss_result result;
+		double result;
 		struct loss loss;
 		struct batch b;
 
@@ -369,8 +365,8 @@ static void test_bad_numbers_go_through_every_loss(void **state)
 		make_batch(&b, &forms[f]);
 		math_fill(x, ARRAY_LEN(x), 3, 0.05f, 0.9f);
 		x[3 * WIDTH + 2] = NAN;
-		loss_run(&loss, x, NULL, &b.targets, BATCH, WIDTH, gradient, &result);
-		assert_true(isnan(result.loss));
+		result = loss_run(&loss, x, NULL, &b.targets, BATCH, WIDTH, gradient);
+		assert_true(isnan(result));
 		assert_true(isnan(gradient[3 * WIDTH + 2]));
 		assert_true(isfinite(gradient[0]));
 	}
@@ -454,7 +450,7 @@ static double run_stage(const struct math_model *m, bool logits, float *gradient
 				      .logits_loss = logits};
 	float weights[64] = {0}, values[ITEMS * OUTPUTS], gradient[ITEMS * OUTPUTS];
 	const struct targets targets = {.values = values, .width = OUTPUTS};
-	struct loss_result result;
+	double result;
 	struct stage *stage;
 	struct loss loss;
 
@@ -466,11 +462,11 @@ static double run_stage(const struct math_model *m, bool logits, float *gradient
 	math_fill(stage_input(stage, 0), ITEMS * INPUTS, 3, -1.0f, 1.0f);
 	stage_forward(stage, 0, ITEMS, 0, weights, NULL, NULL);
 	assert_true((stage_logits(stage, 0) != NULL) == logits);
-	loss_run(&loss, stage_output(stage, 0), stage_logits(stage, 0), &targets, ITEMS, OUTPUTS,
-		 gradient, &result);
+	result = loss_run(&loss, stage_output(stage, 0), stage_logits(stage, 0), &targets, ITEMS,
+			  OUTPUTS, gradient);
 	stage_backward(stage, 0, weights, gradient, gradients, NULL);
 	stage_free(stage);
-	return result.loss;
+	return result;
 }
 
 static void test_the_logits_of_a_sigmoid_give_what_its_outputs_give(void **state)

@@ -191,11 +191,9 @@ static void oracle_batch(const struct oracle *o, uint32_t *lcg, int32_t *labels)
 static double oracle_loss(struct oracle *o, const int32_t *labels, float *gradient)
 {
 	const struct targets targets = {.classes = labels};
-	struct loss_result result;
 
-	loss_run(&o->loss, stage_output(o->stage, 0), stage_logits(o->stage, 0), &targets,
-		 o->network->batch, CLASSES, gradient, &result);
-	return result.loss;
+	return loss_run(&o->loss, stage_output(o->stage, 0), stage_logits(o->stage, 0), &targets,
+			o->network->batch, CLASSES, gradient);
 }
 
 static void oracle_round(struct oracle *o, bool learning)

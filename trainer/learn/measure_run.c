@@ -206,9 +206,8 @@ static const struct loss_passes {
 	[LOSS_SPARSE_CATEGORICAL_CROSSENTROPY] = {sparse_from_logits, sparse_from_outputs},
 };
 
-void loss_run(const struct loss *loss, const float *outputs, const float *logits,
-	      const struct targets *targets, int64_t batch, int64_t width, float *gradient,
-	      struct loss_result *out)
+double loss_run(const struct loss *loss, const float *outputs, const float *logits,
+		const struct targets *targets, int64_t batch, int64_t width, float *gradient)
 {
 	const struct loss_passes *ops = &loss_passes[loss->kind];
 	bool from_logits = ops->from_logits && (logits || loss->from_logits);
@@ -238,7 +237,7 @@ void loss_run(const struct loss *loss, const float *outputs, const float *logits
 		}
 		sum += from_logits ? ops->from_logits(&item) : ops->from_outputs(&item);
 	}
-	*out = (struct loss_result){.loss = sum / (double)batch};
+	return sum / (double)batch;
 }
 
 /* ---- metrics --------------------------------------------------------------------------------- */
@@ -345,13 +344,12 @@ static double (*const metric_items[METRIC_KINDS])(const struct metric_item *item
 void metric_run(const struct metric *metric, const float *outputs, const struct targets *targets,
 		int64_t batch, int64_t width, struct metric_sum *sum)
 {
-	struct loss_result result;
 	double total = 0.0;
 
 	sum->count += batch;
 	if (metric->kind == METRIC_LOSS) {
-		loss_run(&metric->loss, outputs, NULL, targets, batch, width, NULL, &result);
-		sum->total += result.loss * (double)batch;
+		sum->total += loss_run(&metric->loss, outputs, NULL, targets, batch, width, NULL) *
+			      (double)batch;
 		return;
 	}
 	for (int64_t i = 0; i < batch; i++) {

@@ -11,19 +11,15 @@
 
 /* ---- losses ---------------------------------------------------------------------------------- */
 
-struct loss_result {
-	double loss; /* mean */
-};
-
 /*
- * @outputs [batch, width]: what the model gives. @logits: the input of its last activation when
- * loss_takes_logits(), else NULL. @targets: as loss_check() allowed; a single value per item (or a
- * class number, where the loss takes values) is compared with every output of the item.
- * @gradient [batch, width]: of the logits when given, else of the outputs; NULL: not wanted.
+ * The mean loss of the items. @outputs [batch, width]: what the model gives. @logits: the input of
+ * its last activation when loss_takes_logits(), else NULL. @targets: as loss_check() allowed; a
+ * single value per item (or a class number, where the loss takes values) is compared with every
+ * output of the item. @gradient [batch, width]: of the logits when given, else of the outputs;
+ * NULL: not wanted.
  */
-void loss_run(const struct loss *loss, const float *outputs, const float *logits,
-	      const struct targets *targets, int64_t batch, int64_t width, float *gradient,
-	      struct loss_result *out);
+double loss_run(const struct loss *loss, const float *outputs, const float *logits,
+		const struct targets *targets, int64_t batch, int64_t width, float *gradient);
 
 /* ---- metrics --------------------------------------------------------------------------------- */
 
