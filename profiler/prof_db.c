@@ -55,16 +55,14 @@ const char *const *prof_view_names(size_t *count)
 /* The database that @path means. */
 static enum status resolve(const char *path, char out[FS_PATH_SIZE], struct err *err)
 {
-	/* "file:x" would be a URI to SQLite. */
-	const char *here = path && str_starts_with(path, "file:") ? "./" : "";
 	struct stat info;
 
 	if (!path || path[0] == 0)
 		return err_set(err, ST_INVALID, "no database named");
-	if (!fs_path(out, "%s%s", here, path))
+	if (!fs_path(out, "%s", path))
 		return err_set(err, ST_LIMIT, "%s: path too long", path);
 	if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) {
-		if (!fs_path(out, "%s%s/profile.db", here, path))
+		if (!fs_path(out, "%s/profile.db", path))
 			return err_set(err, ST_LIMIT, "%s: path too long", path);
 		if (stat(out, &info) != 0)
 			return err_set(err, ST_NOTFOUND, "%s: holds no profile.db", path);
@@ -76,17 +74,18 @@ static enum status resolve(const char *path, char out[FS_PATH_SIZE], struct err 
 	return S_ISREG(info.st_mode) ? ST_OK : err_set(err, ST_FORMAT, "%s: not a file", path);
 }
 
-/* URIs are for attached files. */
-static int connect_to(struct prof_db *db, const char *name)
+/* Open the file for reading by the URI parameters @query. Attached files need the flag, too. */
+static int connect_to(struct prof_db *db, const char *query)
 {
+	const int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
+			  SQLITE_OPEN_URI;
+	char *uri = prof_sql_uri(db->path, query);
 	int code;
 
 	sqlite3_close(db->handle);
 	db->handle = NULL;
-	code = sqlite3_open_v2(name, &db->handle,
-			       SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
-				       SQLITE_OPEN_URI,
-			       NULL);
+	code = uri ? sqlite3_open_v2(uri, &db->handle, flags, NULL) : SQLITE_NOMEM;
+	mem_free(uri);
 	if (code != SQLITE_OK)
 		return code;
 	sqlite3_busy_timeout(db->handle, BUSY_MS);
@@ -105,18 +104,11 @@ static int connect_immutable(struct prof_db *db)
 {
 	char wal[FS_PATH_SIZE + 8];
 	struct stat info;
-	char *uri;
-	int code;
 
 	snprintf(wal, sizeof(wal), "%s-wal", db->path);
 	if (stat(wal, &info) == 0 && info.st_size > 0)
 		return SQLITE_CANTOPEN;
-	uri = prof_sql_uri(db->path, "immutable=1");
-	if (!uri)
-		return SQLITE_NOMEM;
-	code = connect_to(db, uri);
-	mem_free(uri);
-	return code;
+	return connect_to(db, "immutable=1");
 }
 
 static enum status tell_open(struct prof_db *db, int code, struct err *err)
@@ -203,7 +195,7 @@ enum status prof_db_open(struct prof_db **out, const char *path, struct err *err
 		prof_db_close(db);
 		return err_nomem(err);
 	}
-	code = connect_to(db, db->path);
+	code = connect_to(db, "mode=ro");
 	if ((code & 0xff) == SQLITE_CANTOPEN || (code & 0xff) == SQLITE_READONLY) {
 		if (connect_immutable(db) == SQLITE_OK)
 			code = SQLITE_OK;
@@ -223,34 +215,25 @@ enum status prof_db_open(struct prof_db **out, const char *path, struct err *err
 enum status prof_db_attach(struct prof_db *db, const struct prof_db *other, const char *name,
 			   struct err *err)
 {
-	char *uri = NULL, *sql = NULL;
-	enum status status;
+	bool immutable;
+	int code;
 
 	if (!db || !other)
 		return err_set(err, ST_BUSY, "the run is being closed: a moment");
 	/* As it was opened: where no log may be made, as a file that nobody writes. */
-	if (sqlite3_uri_boolean(sqlite3_db_filename(other->handle, "main"), "immutable", 0))
-		uri = prof_sql_uri(other->path, "immutable=1");
-	else
-		uri = mem_strdup(other->path);
-	if (uri)
-		sql = sqlite3_mprintf("ATTACH %Q AS \"%w\"", uri, name);
+	immutable = sqlite3_uri_boolean(sqlite3_db_filename(other->handle, "main"), "immutable", 0);
 	sqlite3_limit(db->handle, SQLITE_LIMIT_ATTACHED, 1);
-	status = sql ? prof_sql_run(db->handle, sql, err) : err_nomem(err);
+	code = prof_sql_attach(db->handle, other->path, immutable ? "immutable=1" : "mode=ro",
+			       name);
 	sqlite3_limit(db->handle, SQLITE_LIMIT_ATTACHED, 0);
-	sqlite3_free(sql);
-	mem_free(uri);
-	return status;
+	return code == SQLITE_OK ? ST_OK : prof_sql_error(db->handle, code, err, other->path);
 }
 
 void prof_db_detach(struct prof_db *db, const char *name)
 {
-	char *sql = sqlite3_mprintf("DETACH \"%w\"", name);
-
 	/* An interruption is meant for queries: left attached, the file could not be attached again. */
-	while (sql && sqlite3_exec(db->handle, sql, NULL, NULL, NULL) == SQLITE_INTERRUPT)
+	while (prof_sql_detach(db->handle, name) == SQLITE_INTERRUPT)
 		;
-	sqlite3_free(sql);
 }
 
 static void query_free(struct prof_query *query)

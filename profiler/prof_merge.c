@@ -134,41 +134,6 @@ static int64_t query_int(struct merge *m, const char *sql)
 
 /* ---- the files ------------------------------------------------------------------------------- */
 
-static void detach(struct merge *m, const char *name)
-{
-	char sql[32];
-
-	snprintf(sql, sizeof(sql), "DETACH %s", name);
-	sqlite3_exec(m->db, sql, NULL, NULL, NULL);
-}
-
-static int try_attach(struct merge *m, const char *path, const char *query, const char *name)
-{
-	char sql[64];
-	char *uri = prof_sql_uri(path, query);
-	sqlite3_stmt *statement;
-	int code;
-
-	if (!uri)
-		return SQLITE_NOMEM;
-	snprintf(sql, sizeof(sql), "ATTACH ?1 AS %s", name);
-	code = sqlite3_prepare_v2(m->db, sql, -1, &statement, NULL);
-	if (code == SQLITE_OK) {
-		sqlite3_bind_text(statement, 1, uri, -1, SQLITE_STATIC);
-		sqlite3_step(statement);
-		code = sqlite3_finalize(statement);
-	}
-	mem_free(uri);
-	if (code != SQLITE_OK)
-		return code;
-	/* The file is opened by the first read of it, which may need the log's index. */
-	snprintf(sql, sizeof(sql), "SELECT count(*) FROM %s.sqlite_schema", name);
-	code = sqlite3_exec(m->db, sql, NULL, NULL, NULL);
-	if (code != SQLITE_OK)
-		detach(m, name);
-	return code;
-}
-
 /* A view or virtual table in the place of a table would be a program to run. */
 static void check_tables(struct merge *m, const char *name)
 {
@@ -191,12 +156,12 @@ static void attach(struct merge *m, const char *path, const char *name)
 
 	if (!prof__merge_ok(m))
 		return;
-	code = try_attach(m, path, "mode=ro", name);
+	code = prof_sql_attach(m->db, path, "mode=ro", name);
 	snprintf(wal, sizeof(wal), "%s-wal", path);
 	/* As prof_db_open(): no log may be made here, and there is none. */
 	if (((code & 0xff) == SQLITE_CANTOPEN || (code & 0xff) == SQLITE_READONLY) &&
 	    !fs_exists(wal))
-		code = try_attach(m, path, "mode=ro&immutable=1", name);
+		code = prof_sql_attach(m->db, path, "immutable=1", name);
 	if (code != SQLITE_OK)
 		fail(m, code);
 	check_tables(m, name);
@@ -208,11 +173,14 @@ static void create_database(struct merge *m, const char *path)
 {
 	const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
 			  SQLITE_OPEN_URI;
+	char *uri;
 	int code;
 
 	if (!prof__merge_ok(m))
 		return;
-	code = sqlite3_open_v2(path, &m->db, flags, NULL);
+	uri = prof_sql_uri(path, "mode=rw");
+	code = uri ? sqlite3_open_v2(uri, &m->db, flags, NULL) : SQLITE_NOMEM;
+	mem_free(uri);
 	if (code != SQLITE_OK) {
 		fail(m, code);
 		return;
@@ -537,9 +505,9 @@ static void measure_all(struct merge *m)
 		measure_residual(m, &m->sources[0]);
 		if (!prof__merge_ok(m))
 			err_prefix(&m->err, "%s", m->files[m->at].path);
-		detach(m, "src");
+		prof_sql_detach(m->db, "src");
 	}
-	detach(m, "ref");
+	prof_sql_detach(m->db, "ref");
 }
 
 static void shift_by_wall_clock(struct merge *m)
@@ -796,7 +764,7 @@ static void merge_source(struct merge *m)
 			err_prefix(&m->err, "%s", path);
 		sqlite3_exec(m->db, "ROLLBACK", NULL, NULL, NULL);
 	}
-	detach(m, "src");
+	prof_sql_detach(m->db, "src");
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
@@ -809,7 +777,7 @@ static void read_all_sources(struct merge *m)
 		read_source(m, &m->files[m->at], m->source);
 		attach(m, m->files[m->at].path, "src");
 		count_track_names(m);
-		detach(m, "src");
+		prof_sql_detach(m->db, "src");
 	}
 	if (prof__merge_ok(m))
 		assign_ranks(m);

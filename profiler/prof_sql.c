@@ -212,7 +212,8 @@ char *prof_sql_uri(const char *path, const char *query)
 {
 	struct str uri = {0};
 
-	str_add(&uri, "file:");
+	/* "//" begins an authority in a URI: an absolute path follows an empty one. */
+	str_add(&uri, path[0] == '/' ? "file://" : "file:");
 	for (const char *p = path; *p != 0; p++) {
 		if (strchr("%?#", *p))
 			str_addf(&uri, "%%%02X", (unsigned)(unsigned char)*p);
@@ -225,4 +226,36 @@ char *prof_sql_uri(const char *path, const char *query)
 		return NULL;
 	}
 	return uri.text;
+}
+
+int prof_sql_attach(sqlite3 *db, const char *path, const char *query, const char *name)
+{
+	char *uri = prof_sql_uri(path, query);
+	sqlite3_stmt *statement;
+	int code;
+
+	if (!uri)
+		return SQLITE_NOMEM;
+	code = sqlite3_prepare_v2(db, "ATTACH ?1 AS ?2", -1, &statement, NULL);
+	if (code == SQLITE_OK) {
+		sqlite3_bind_text(statement, 1, uri, -1, SQLITE_STATIC);
+		sqlite3_bind_text(statement, 2, name, -1, SQLITE_STATIC);
+		sqlite3_step(statement);
+		code = sqlite3_finalize(statement);
+	}
+	mem_free(uri);
+	return code;
+}
+
+int prof_sql_detach(sqlite3 *db, const char *name)
+{
+	sqlite3_stmt *statement;
+	int code = sqlite3_prepare_v2(db, "DETACH ?1", -1, &statement, NULL);
+
+	if (code == SQLITE_OK) {
+		sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC);
+		sqlite3_step(statement);
+		code = sqlite3_finalize(statement);
+	}
+	return code;
 }

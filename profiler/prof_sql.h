@@ -67,6 +67,13 @@ enum status prof_insert_flush(struct prof_insert *insert, struct err *err);
  */
 char *prof_sql_uri(const char *path, const char *query);
 
+/*
+ * Attach the database at @path, opened by the URI parameters @query ("mode=ro"), as @name; detach
+ * it. They return SQLite's code. The connection must take URIs (SQLITE_OPEN_URI).
+ */
+int prof_sql_attach(sqlite3 *db, const char *path, const char *query, const char *name);
+int prof_sql_detach(sqlite3 *db, const char *name);
+
 /* Execute a prepared statement that gives no rows, and reset it. */
 enum status prof_sql_execute(sqlite3_stmt *statement, struct err *err, const char *what);
 

@@ -77,6 +77,50 @@ static void test_a_folder_means_the_database_in_it_and_odd_names_work(void **sta
 	prof_stop(recording);
 	assert_int_equal(prof_db_open(&db, path, NULL), ST_OK);
 	prof_db_close(db);
+	assert_int_equal(chdir(place->folder), 0);
+	assert_int_equal(prof_db_open(&db, "file:odd?mode=memory#%41.db", NULL), ST_OK);
+	assert_int_equal(prof_db_state(db), PROF_COMPLETE);
+	prof_db_close(db);
+	snprintf(path, sizeof(path), "/%s/profile.db", place->folder);
+	assert_int_equal(prof_db_open(&db, path, NULL), ST_OK);
+	prof_db_close(db);
+}
+
+static void attach_and_count(struct prof_db *db, const char *path)
+{
+	struct prof_db *other;
+	int64_t count;
+
+	assert_int_equal(prof_db_open(&other, path, NULL), ST_OK);
+	assert_int_equal(prof_db_attach(db, other, "other's", NULL), ST_OK);
+	assert_int_equal(
+		prof_db_number(db, "SELECT count(*) FROM \"other's\".meta_facts", &count, NULL),
+		ST_OK);
+	assert_true(count > 0);
+	prof_db_detach(db, "other's");
+	prof_db_close(other);
+}
+
+static void test_a_database_of_any_name_can_be_attached(void **state)
+{
+	static const char *const names[] = {"file:odd?mode=memory#%41.db", "it's 50%?.db",
+					    "vfs=none&mode=rw"};
+	struct prof_place *place = *state;
+	char path[SUPPORT_PATH_SIZE + 64];
+	struct ips_recording *recording;
+	struct prof_db *db;
+
+	prof_stop(prof_start(place, NULL));
+	assert_int_equal(chdir(place->folder), 0);
+	assert_int_equal(prof_db_open(&db, place->path, NULL), ST_OK);
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		snprintf(path, sizeof(path), "/%s/%s", place->folder, names[i]);
+		assert_int_equal(ips_recording_open(&recording, path, NULL, NULL, 0), 0);
+		prof_stop(recording);
+		attach_and_count(db, path);
+		attach_and_count(db, names[i]);
+	}
+	prof_db_close(db);
 }
 
 static void test_queries_bind_by_name_and_answer_by_type(void **state)
@@ -368,6 +412,7 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, prof_place_setup, prof_place_teardown)
 	const struct CMUnitTest tests[] = {
 		CASE(test_what_is_not_ours_is_refused_in_words),
+		CASE(test_a_database_of_any_name_can_be_attached),
 		CASE(test_a_folder_means_the_database_in_it_and_odd_names_work),
 		CASE(test_queries_bind_by_name_and_answer_by_type),
 		CASE(test_rows_come_one_by_one_until_the_last_or_a_failure),

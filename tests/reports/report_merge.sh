@@ -53,6 +53,9 @@ grep -q 'merged before: ranks 0 to 1' said || fail "said: $(cat said)"
 [ "$(sqlite3 three.db 'SELECT group_concat(DISTINCT rank) FROM spans')" = 0,1,2 ] || fail "ranks of the second merge"
 
 # --- where it may not go -----------------------------------------------------------------------------
+ln -s "$a" 'file:a?mode=memory' && merge "/$PWD/file:a?mode=memory" "$b" -o 'file:m?mode=memory' >/dev/null ||
+	fail "merge of names that are not URIs"
+[ -s 'file:m?mode=memory' ] || fail "no file of that name"
 refused 2 'is there already' merge "$a" "$b" -o both.db
 merge "$a" "$b" -o both.db --force >/dev/null || fail "--force"
 refused 2 'belongs to a report that is read' merge both.db "$b" -o both.db --force
