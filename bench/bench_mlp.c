@@ -102,7 +102,7 @@ static void open_net(struct net *net)
 	at = json_root("loss", net->loss_json);
 	if (loss_get(&net->loss, &at, &err) || optimizer_get(&net->optimizer, NULL, &err))
 		stop(&err);
-	if (optimizer_ranges_new(&net->ranges, &net->range_count, net->model, 0,
+	if (optimizer_ranges_new(&net->ranges, &net->range_count, &net->optimizer, net->model, 0,
 				 net->model->layer_count, &err))
 		stop(&err);
 
@@ -168,7 +168,7 @@ static void one_step(struct net *net, unsigned t, uint64_t *update_ns)
 	stage_backward(stage, 0, net->weights, gradient, net->gradients, NULL);
 	begin = clock_ns();
 	optimizer_run(&net->optimizer, stage_pool(stage), net->ranges, net->range_count,
-		      net->weights, net->gradients, NULL, 0, 0);
+		      net->weights, net->gradients, NULL, 0, 0, 0.0);
 	*update_ns += clock_ns() - begin;
 }
 

@@ -33,6 +33,12 @@ static const struct {
 	{"RMSprop momentum", "{\"class_name\": \"RMSprop\", \"config\": {\"momentum\": 0.9}}", 4},
 	{"Adam", "\"Adam\"", 4},
 	{"Adam amsgrad", "{\"class_name\": \"Adam\", \"config\": {\"amsgrad\": true}}", 5},
+	{"AdamW", "\"AdamW\"", 4},
+	{"Adam clipped", "{\"class_name\": \"Adam\", \"config\": {\"global_clipnorm\": 1}}", 4},
+	{"Adagrad", "\"Adagrad\"", 3},
+	{"Nadam", "\"Nadam\"", 4},
+	{"Lion", "\"Lion\"", 3},
+	{"Lamb", "\"Lamb\"", 4},
 };
 
 static const struct {
@@ -94,7 +100,7 @@ static void open_blocks(struct bench *b, size_t count)
 	for (size_t r = 0; r < b->range_count; r++) {
 		size_t first = count * r / b->range_count, next = count * (r + 1) / b->range_count;
 
-		b->ranges[r] = (struct optimizer_range){first, next - first};
+		b->ranges[r] = (struct optimizer_range){first, next - first, .param = (int)r};
 	}
 }
 
@@ -123,7 +129,7 @@ static void sample(struct bench *b, size_t row, unsigned t, bool first)
 			pool_run(b->pools[t], sum_slice, b, (unsigned)b->range_count);
 		else
 			optimizer_run(&b->optimizers[row], b->pools[t], b->ranges, b->range_count,
-				      b->weights, b->gradients, b->slots, b->count, i);
+				      b->weights, b->gradients, b->slots, b->count, i, 1.0);
 	}
 	ns = (double)(clock_ns() - begin) / repeat / (double)b->count;
 	if (first || ns < b->least[row][t])

@@ -128,7 +128,7 @@ static void compile(struct net *net)
 		stop(&err);
 	at = json_root("optimizer", optimizer);
 	if (optimizer_get(&net->optimizer, &at, &err) ||
-	    optimizer_ranges_new(&net->ranges, &net->range_count, net->model, 0,
+	    optimizer_ranges_new(&net->ranges, &net->range_count, &net->optimizer, net->model, 0,
 				 net->model->layer_count, &err))
 		stop(&err);
 	cJSON_Delete(model);
@@ -202,7 +202,7 @@ static void one_step(struct net *net, int64_t step)
 		 batch, CLASSES, net->gradient);
 	stage_backward(net->stage, 0, net->weights, net->gradient, net->gradients, NULL);
 	optimizer_run(&net->optimizer, stage_pool(net->stage), net->ranges, net->range_count,
-		      net->weights, net->gradients, net->slots, net->model->weights, step);
+		      net->weights, net->gradients, net->slots, net->model->weights, step, 0.0);
 	round_weights(net, true);
 }
 

@@ -211,8 +211,8 @@ static enum status new_stage(struct train_session *session, struct train_replica
 	train_signal_init(&stage->backward_done, spin);
 	if (new_sites(session, stage, number, err) != ST_OK)
 		return ST_NOMEM;
-	status = optimizer_ranges_new(&stage->ranges, &stage->range_count, session->model,
-				      stage->first_layer, stage->layer_count, err);
+	status = optimizer_ranges_new(&stage->ranges, &stage->range_count, &session->optimizer,
+				      session->model, stage->first_layer, stage->layer_count, err);
 	return status == ST_OK ? new_stage_buffers(session, replica, number, err) : status;
 }
 
@@ -253,9 +253,15 @@ static enum status new_blocks(const struct train_session *session, struct train_
 		replica->fresh = mem_aligned(weights, sizeof(float));
 	if (slots > 0)
 		replica->slots = mem_aligned(weights * slots, sizeof(float));
+	if (session->optimizer.global_clipnorm > 0.0)
+		replica->squares =
+			mem_calloc((size_t)session->model->param_count + 1, sizeof(double));
 	if (!replica->accumulated || (!replica->fresh && session->layout->accumulation > 1) ||
-	    (!replica->slots && slots > 0))
+	    (!replica->slots && slots > 0) ||
+	    (!replica->squares && session->optimizer.global_clipnorm > 0.0))
 		return err_nomem(err);
+	if (slots > 0)
+		optimizer_start(&session->optimizer, replica->slots, weights - 1);
 	return ST_OK;
 }
 
@@ -330,6 +336,7 @@ void train_replica_fini(const struct train_session *session, struct train_replic
 	mem_free(replica->accumulated);
 	mem_free(replica->fresh);
 	mem_free(replica->slots);
+	mem_free(replica->squares);
 	mem_free(replica->interval);
 	mem_free(replica->device_track);
 	mem_free(replica->io_track);

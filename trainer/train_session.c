@@ -172,6 +172,12 @@ static enum status new_barriers(struct train_session *session, struct err *err)
 		if (pthread_barrier_init(&session->barrier[session->barrier_count], NULL,
 					 (unsigned)session->layout->replicas) != 0)
 			return err_set(err, ST_FAILED, "cannot make a barrier");
+	if (session->optimizer.global_clipnorm > 0.0) {
+		if (pthread_barrier_init(&session->norm_barrier, NULL,
+					 (unsigned)session->worker_count) != 0)
+			return err_set(err, ST_FAILED, "cannot make a barrier");
+		session->norm_meets = true;
+	}
 	return ST_OK;
 }
 
@@ -280,6 +286,8 @@ void train_session_free(struct train_session *session)
 		train_replica_fini(session, &session->replica[r]);
 	for (int i = 0; i < session->barrier_count; i++)
 		pthread_barrier_destroy(&session->barrier[i]);
+	if (session->norm_meets)
+		pthread_barrier_destroy(&session->norm_barrier);
 	train_outfeed_close(session, NULL);
 	train_tensors_fini(&session->tensors);
 	pool_free(session->pool);

@@ -66,7 +66,8 @@ struct train_replica {
 	int number;
 	struct train_stage *stage; /* by stage */
 	float *weights, *accumulated, *fresh, *slots;
-	float *halves; /* the weights as layers read them that compute in half; NULL: none does */
+	double *squares; /* by parameter, of gradients; NULL: the optimizer has no global_clipnorm */
+	float *halves;   /* the weights as layers read them that compute in half; NULL: none does */
 	struct ipu_interval *interval;   /* of the execution: by pipeline run, IPU, order of work */
 	_Atomic int64_t steps_done;      /* of the execution: their losses and metrics are there */
 	int64_t runs_recorded;           /* the main thread's */
@@ -198,6 +199,8 @@ struct train_session {
 	float *reduced;
 	pthread_barrier_t *barrier; /* by stage, of its replicas */
 	int barrier_count;
+	pthread_barrier_t norm_barrier; /* of all workers; made where norm_meets */
+	bool norm_meets;
 
 	enum train_values values;
 	struct run_queues outfeed_plan;

@@ -4,6 +4,7 @@
  */
 #include "trainer/train_session.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "common/clock.h"
@@ -365,14 +366,20 @@ static void run_weights(struct work *work)
 
 /* ---- weight update --------------------------------------------------------------------------- */
 
-/* Wait for the other replicas of this stage; the time counts as sync, not as compute. */
-static void meet(struct work *work)
+/* The time counts as sync, not as compute. */
+static void wait_at(struct train_worker *worker, pthread_barrier_t *barrier)
 {
 	const int64_t begin = (int64_t)clock_ns();
 
-	pthread_barrier_wait(&work->worker->session->barrier[work->number]);
-	work->worker->sync_ns += (int64_t)clock_ns() - begin;
-	work->worker->compute_ns -= (int64_t)clock_ns() - begin;
+	pthread_barrier_wait(barrier);
+	worker->sync_ns += (int64_t)clock_ns() - begin;
+	worker->compute_ns -= (int64_t)clock_ns() - begin;
+}
+
+/* Wait for the other replicas of this stage. */
+static void meet(struct work *work)
+{
+	wait_at(work->worker, &work->worker->session->barrier[work->number]);
 }
 
 /* The mean over replicas; each replica does its share of the range. */
@@ -404,32 +411,87 @@ static void outfeed_update(struct work *work)
 		   &err);
 }
 
-static void run_update(struct work *work)
+/* The update's gradients: accumulated, and reduced over replicas. */
+static const float *finish_gradients(struct work *work)
 {
-	struct train_worker *worker = work->worker;
+	struct train_session *session = work->worker->session;
+	struct train_replica *replica = work->worker->replica;
+	const struct train_accumulation how = train_accumulation_of(session->run);
+
+	train_accumulate_last(&how, replica->accumulated + work->stage->first_weight,
+			      work->stage->weight_count, session->layout->accumulation);
+	outfeed_gradients(work, RUN_BEFORE_APPLY, replica->accumulated);
+	if (session->layout->replicas == 1)
+		return replica->accumulated;
+	reduce_replicas(work);
+	return session->reduced;
+}
+
+static struct work update_of(struct train_worker *worker, int64_t run, int stage)
+{
+	return (struct work){.worker = worker,
+			     .stage = &worker->replica->stage[stage],
+			     .number = stage,
+			     .run = run,
+			     .within = -1};
+}
+
+/*
+ * The norm of all gradients of the model, which global_clipnorm is about: the worker finishes those
+ * of all its stages, and waits until the others have done the same.
+ */
+static double gradient_norm(struct train_worker *worker, int64_t run)
+{
+	struct train_session *session = worker->session;
+	const struct ipu_schedule *schedule = session->execution.schedule;
+	double sum = 0.0;
+
+	for (int s = 0; s < session->layout->stages; s++) {
+		struct work work = update_of(worker, run, s);
+		const float *gradients;
+
+		if (schedule->device[s] != worker->ipu)
+			continue;
+		gradients = finish_gradients(&work);
+		optimizer_squares(stage_pool(work.stage->stage), work.stage->ranges,
+				  work.stage->range_count, gradients, worker->replica->squares);
+	}
+	wait_at(worker, &session->norm_barrier);
+	for (int p = 0; p < session->model->param_count; p++)
+		sum += worker->replica->squares[p];
+	return sqrt(sum);
+}
+
+static void run_updates(struct train_worker *worker, int64_t run)
+{
 	struct train_session *session = worker->session;
 	struct train_replica *replica = worker->replica;
-	const size_t first = work->stage->first_weight, count = work->stage->weight_count;
-	const struct train_accumulation how = train_accumulation_of(session->run);
-	const float *gradients = replica->accumulated;
+	const bool together = session->optimizer.global_clipnorm > 0.0;
+	const float *gradients =
+		session->layout->replicas > 1 ? session->reduced : replica->accumulated;
+	double norm = -1.0;
 
-	begin_work(work, IPS_UPDATE, TRAIN_SITE_UPDATE);
-	train_accumulate_last(&how, replica->accumulated + first, count,
-			      session->layout->accumulation);
-	outfeed_gradients(work, RUN_BEFORE_APPLY, replica->accumulated);
-	if (session->layout->replicas > 1) {
-		reduce_replicas(work);
-		gradients = session->reduced;
+	for (int s = 0; s < session->layout->stages; s++) {
+		struct work work = update_of(worker, run, s);
+
+		if (session->execution.schedule->device[s] != worker->ipu)
+			continue;
+		begin_work(&work, IPS_UPDATE, TRAIN_SITE_UPDATE);
+		if (!together)
+			gradients = finish_gradients(&work);
+		else if (norm == -1.0)
+			norm = gradient_norm(worker, run);
+		optimizer_run(&session->optimizer, stage_pool(work.stage->stage),
+			      work.stage->ranges, work.stage->range_count, replica->weights,
+			      gradients, replica->slots, session->model->weights,
+			      session->execution.first_update + run, norm);
+		outfeed_update(&work);
+		if (replica->halves)
+			model_round_weights(session->model, stage_pool(work.stage->stage),
+					    work.stage->first_layer, work.stage->layer_count, true,
+					    replica->weights, replica->halves);
+		end_work(&work);
 	}
-	optimizer_run(&session->optimizer, stage_pool(work->stage->stage), work->stage->ranges,
-		      work->stage->range_count, replica->weights, gradients, replica->slots,
-		      session->model->weights, session->execution.first_update + work->run);
-	outfeed_update(work);
-	if (replica->halves)
-		model_round_weights(session->model, stage_pool(work->stage->stage),
-				    work->stage->first_layer, work->stage->layer_count, true,
-				    replica->weights, replica->halves);
-	end_work(work);
 }
 
 /* ---- an execution ---------------------------------------------------------------------------- */
@@ -482,16 +544,7 @@ static void run_pipeline(struct train_worker *worker, int64_t run)
 	if (execution->mode != IPS_TRAIN)
 		return;
 	atomic_store_explicit(&worker->runs_done, run + 1, memory_order_release);
-	for (int s = 0; s < session->layout->stages; s++) {
-		struct work work = {.worker = worker,
-				    .stage = &worker->replica->stage[s],
-				    .number = s,
-				    .run = run,
-				    .within = -1};
-
-		if (schedule->device[s] == worker->ipu)
-			run_update(&work);
-	}
+	run_updates(worker, run);
 }
 
 static bool goes_on(struct train_worker *worker, int64_t run)

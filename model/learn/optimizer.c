@@ -10,6 +10,7 @@
 #include "model/model_config.h"
 
 #define OPTIMIZER_EPSILON 1e-7 /* Keras's backend.epsilon() */
+#define CLIPPINGS         3
 
 /* A number or switch of a config: where it goes in struct optimizer, and what it may be. */
 struct optimizer_key {
@@ -22,7 +23,8 @@ struct optimizer_key {
 
 struct optimizer_ops {
 	const char *class_name, *name;
-	double learning_rate;
+	const char *other_name; /* of TensorFlow Addons, or NULL */
+	double learning_rate, weight_decay;
 	const struct optimizer_key *keys; /* beyond the common ones */
 	size_t key_count;
 	/* The names of the slots go to @names; returns how many. */
@@ -89,6 +91,60 @@ static void adam_elements(const struct optimizer *optimizer, uint8_t times[IPU_F
 	times[IPU_FN_SQRT] = times[IPU_FN_DIVIDE] = 1;
 }
 
+/* ---- Adagrad, Nadam, Lamb, Lion -------------------------------------------------------------- */
+
+static int adagrad_slots(const struct optimizer *optimizer, const char *names[OPTIMIZER_SLOTS])
+{
+	(void)optimizer;
+	names[0] = "accumulator";
+	return 1;
+}
+
+static void adagrad_elements(const struct optimizer *optimizer, uint8_t times[IPU_FUNCTIONS])
+{
+	(void)optimizer;
+	/* g g, to a; root, + epsilon, division; the step */
+	times[IPU_FN_SCALED_ADD] = 2;
+	times[IPU_FN_ADD] = 2;
+	times[IPU_FN_SQRT] = times[IPU_FN_DIVIDE] = 1;
+}
+
+static int nadam_slots(const struct optimizer *optimizer, const char *names[OPTIMIZER_SLOTS])
+{
+	(void)optimizer;
+	names[0] = "m";
+	names[1] = "v";
+	return 2;
+}
+
+static void nadam_elements(const struct optimizer *optimizer, uint8_t times[IPU_FUNCTIONS])
+{
+	adam_elements(optimizer, times);
+	times[IPU_FN_SCALED_ADD] += 2; /* u m + (1 - u) g */
+}
+
+static void lamb_elements(const struct optimizer *optimizer, uint8_t times[IPU_FUNCTIONS])
+{
+	adam_elements(optimizer, times);
+	times[IPU_FN_SCALED_ADD] = optimizer->weight_decay_rate > 0.0 ? 4 : 3;
+	times[IPU_FN_ADD] += 2; /* s s and w w, for the norms */
+}
+
+static int lion_slots(const struct optimizer *optimizer, const char *names[OPTIMIZER_SLOTS])
+{
+	(void)optimizer;
+	names[0] = "m";
+	return 1;
+}
+
+static void lion_elements(const struct optimizer *optimizer, uint8_t times[IPU_FUNCTIONS])
+{
+	(void)optimizer;
+	/* beta_1 m + (1 - beta_1) g; its sign; the step; m alike */
+	times[IPU_FN_SCALED_ADD] = 3;
+	times[IPU_FN_ADD] = 3;
+}
+
 /* ---- the table ------------------------------------------------------------------------------- */
 
 #define AT(member) .offset = offsetof(struct optimizer, member)
@@ -98,6 +154,30 @@ static const struct optimizer_key adam_keys[] = {
 	{"beta_2", AT(beta_2), .fallback = 0.999, .greatest = 1.0, .below = true},
 	{"epsilon", AT(epsilon), .fallback = OPTIMIZER_EPSILON, .greatest = 3e38},
 	{"amsgrad", AT(amsgrad), .is_switch = true},
+};
+
+static const struct optimizer_key nadam_keys[] = {
+	{"beta_1", AT(beta_1), .fallback = 0.9, .greatest = 1.0, .below = true},
+	{"beta_2", AT(beta_2), .fallback = 0.999, .greatest = 1.0, .below = true},
+	{"epsilon", AT(epsilon), .fallback = OPTIMIZER_EPSILON, .greatest = 3e38},
+};
+
+static const struct optimizer_key lamb_keys[] = {
+	{"beta_1", AT(beta_1), .fallback = 0.9, .greatest = 1.0, .below = true},
+	{"beta_2", AT(beta_2), .fallback = 0.999, .greatest = 1.0, .below = true},
+	{"epsilon", AT(epsilon), .fallback = OPTIMIZER_EPSILON, .greatest = 3e38},
+	{"weight_decay_rate", AT(weight_decay_rate), .greatest = 3e38},
+};
+
+static const struct optimizer_key lion_keys[] = {
+	{"beta_1", AT(beta_1), .fallback = 0.9, .greatest = 1.0},
+	{"beta_2", AT(beta_2), .fallback = 0.99, .greatest = 1.0},
+};
+
+static const struct optimizer_key adagrad_keys[] = {
+	{"initial_accumulator_value", AT(initial_accumulator_value), .fallback = 0.1,
+	 .greatest = 3e38},
+	{"epsilon", AT(epsilon), .fallback = OPTIMIZER_EPSILON, .greatest = 3e38},
 };
 
 static const struct optimizer_key rmsprop_keys[] = {
@@ -114,9 +194,23 @@ static const struct optimizer_key sgd_keys[] = {
 
 static const struct optimizer_key common_keys[] = {
 	{"decay", AT(decay), .greatest = 3e38},
+	{"weight_decay", AT(weight_decay), .greatest = 3e38},
+	{"clipvalue", AT(clipvalue), .greatest = 3e38},
+	{"clipnorm", AT(clipnorm), .greatest = 3e38},
+	{"global_clipnorm", AT(global_clipnorm), .greatest = 3e38},
 };
 
 static const struct optimizer_ops optimizer_rows[OPTIMIZER_KINDS] = {
+	[OPTIMIZER_ADAGRAD] =
+		{
+			.class_name = "Adagrad",
+			.name = "adagrad",
+			.learning_rate = 0.001,
+			.keys = adagrad_keys,
+			.key_count = ARRAY_LEN(adagrad_keys),
+			.slots = adagrad_slots,
+			.elements = adagrad_elements,
+		},
 	[OPTIMIZER_ADAM] =
 		{
 			.class_name = "Adam",
@@ -126,6 +220,48 @@ static const struct optimizer_ops optimizer_rows[OPTIMIZER_KINDS] = {
 			.key_count = ARRAY_LEN(adam_keys),
 			.slots = adam_slots,
 			.elements = adam_elements,
+		},
+	[OPTIMIZER_ADAMW] =
+		{
+			.class_name = "AdamW",
+			.name = "adamw",
+			.learning_rate = 0.001,
+			.weight_decay = 0.004,
+			.keys = adam_keys,
+			.key_count = ARRAY_LEN(adam_keys),
+			.slots = adam_slots,
+			.elements = adam_elements,
+		},
+	[OPTIMIZER_LAMB] =
+		{
+			.class_name = "Lamb",
+			.name = "lamb",
+			.learning_rate = 0.001,
+			.other_name = "LAMB",
+			.keys = lamb_keys,
+			.key_count = ARRAY_LEN(lamb_keys),
+			.slots = nadam_slots,
+			.elements = lamb_elements,
+		},
+	[OPTIMIZER_LION] =
+		{
+			.class_name = "Lion",
+			.name = "lion",
+			.learning_rate = 0.001,
+			.keys = lion_keys,
+			.key_count = ARRAY_LEN(lion_keys),
+			.slots = lion_slots,
+			.elements = lion_elements,
+		},
+	[OPTIMIZER_NADAM] =
+		{
+			.class_name = "Nadam",
+			.name = "nadam",
+			.learning_rate = 0.001,
+			.keys = nadam_keys,
+			.key_count = ARRAY_LEN(nadam_keys),
+			.slots = nadam_slots,
+			.elements = nadam_elements,
 		},
 	[OPTIMIZER_RMSPROP] =
 		{
@@ -159,10 +295,6 @@ static const struct model_option optimizer_options[] = {
 	{"name", MODEL_ANY},
 	{"learning_rate", MODEL_ANY},
 	{"lr", MODEL_ANY},
-	{"weight_decay", MODEL_ZERO},
-	{"clipnorm", MODEL_NULL},
-	{"clipvalue", MODEL_NULL},
-	{"global_clipnorm", MODEL_NULL},
 	{"use_ema", MODEL_FALSE},
 	{"ema_momentum", MODEL_ANY},
 	{"ema_overwrite_frequency", MODEL_NULL},
@@ -177,10 +309,13 @@ static const struct model_option optimizer_options[] = {
 /* -1: none is called so. */
 static int optimizer_find(const char *name)
 {
-	for (size_t i = 0; i < ARRAY_LEN(optimizer_rows); i++)
-		if (!strcmp(optimizer_rows[i].class_name, name) ||
-		    !strcmp(optimizer_rows[i].name, name))
+	for (size_t i = 0; i < ARRAY_LEN(optimizer_rows); i++) {
+		const struct optimizer_ops *ops = &optimizer_rows[i];
+
+		if (!strcmp(ops->class_name, name) || !strcmp(ops->name, name) ||
+		    (ops->other_name && !strcmp(ops->other_name, name)))
 			return (int)i;
+	}
 	return -1;
 }
 
@@ -224,7 +359,7 @@ static void optimizer_check(const struct optimizer *optimizer, const struct json
 			    struct err *err)
 {
 	const struct optimizer_ops *ops = optimizer_ops(optimizer);
-	struct model_option own[8];
+	struct model_option own[12];
 	size_t count = 0;
 
 	assert(ops->key_count + ARRAY_LEN(common_keys) <= ARRAY_LEN(own));
@@ -236,12 +371,31 @@ static void optimizer_check(const struct optimizer *optimizer, const struct json
 			   err);
 }
 
+/* Keras takes one kind of clipping. */
+static void optimizer_check_clipping(const struct optimizer *optimizer,
+				     const struct json_at *config, struct err *err)
+{
+	static const char *const names[CLIPPINGS] = {"clipvalue", "clipnorm", "global_clipnorm"};
+	const double values[CLIPPINGS] = {optimizer->clipvalue, optimizer->clipnorm,
+					  optimizer->global_clipnorm};
+	const char *other = NULL;
+	struct json_at here;
+
+	for (int i = 0; i < CLIPPINGS; i++) {
+		if (!(values[i] > 0.0))
+			continue;
+		if (other && model_option_at(config, names[i], &here, err))
+			json_fail(&here, err, "%s clips already: give one of the two", other);
+		other = names[i];
+	}
+}
+
 enum status optimizer_get(struct optimizer *out, const struct json_at *at, struct err *err)
 {
 	const char *known[ARRAY_LEN(optimizer_rows)], *name = "SGD";
 	const struct json_at *given = NULL;
 	const struct optimizer_ops *ops;
-	struct json_at config;
+	struct json_at config, here;
 	bool config_here = false;
 	struct err own;
 	int found;
@@ -265,12 +419,16 @@ enum status optimizer_get(struct optimizer *out, const struct json_at *at, struc
 	}
 	for (size_t i = 0; i < ARRAY_LEN(common_keys); i++)
 		optimizer_read_key(out, &common_keys[i], given, err);
+	if (!given || !model_option_given(given, "weight_decay", &here, err))
+		out->weight_decay = ops->weight_decay;
 	for (size_t i = 0; i < ops->key_count; i++)
 		optimizer_read_key(out, &ops->keys[i], given, err);
 	if (!(out->epsilon > 0.0))
 		out->epsilon = OPTIMIZER_EPSILON;
-	if (given)
+	if (given) {
 		optimizer_read_rate(out, given, err);
+		optimizer_check_clipping(out, given, err);
+	}
 	return err->status;
 }
 
@@ -303,10 +461,28 @@ const char *optimizer_slot_name(const struct optimizer *optimizer, int slot)
 	return names[slot];
 }
 
+float optimizer_slot_start(const struct optimizer *optimizer)
+{
+	return optimizer->kind == OPTIMIZER_ADAGRAD ? (float)optimizer->initial_accumulator_value
+						    : 0.0f;
+}
+
+bool optimizer_needs_norms(const struct optimizer *optimizer)
+{
+	return optimizer->kind == OPTIMIZER_LAMB || optimizer->clipnorm > 0.0 ||
+	       optimizer->global_clipnorm > 0.0;
+}
+
 struct ipu_elements optimizer_elements(const struct optimizer *optimizer, int64_t count)
 {
 	struct ipu_elements elements = {.count = count, .operands = 2 + optimizer_slots(optimizer)};
 
 	optimizer_ops(optimizer)->elements(optimizer, elements.times);
+	if (optimizer->weight_decay > 0.0)
+		elements.times[IPU_FN_SCALED_ADD]++;
+	if (optimizer->clipvalue > 0.0)
+		elements.times[IPU_FN_ADD] += 2; /* two comparisons */
+	if (optimizer->clipnorm > 0.0 || optimizer->global_clipnorm > 0.0)
+		elements.times[IPU_FN_ADD] += 2; /* g g, and g times the ratio of norms */
 	return elements;
 }

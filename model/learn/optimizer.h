@@ -19,6 +19,28 @@
  *	                          w -= r sqrt(1 - beta_2^t) / (1 - beta_1^t) m
  *	                               / (sqrt(v) + epsilon), t from 1
  *	    amsgrad               vhat = max(vhat, v) stands for v in the last line   [m, v, vhat]
+ *	Adagrad                   a += g^2   [accumulator a, which starts at
+ *	                          initial_accumulator_value]
+ *	                          w -= r g / (sqrt(a) + epsilon)
+ *
+ * These are of Keras 2.11 and later (keras/src/optimizers/):
+ *
+ *	AdamW                     Adam with a weight_decay of 0.004
+ *	Nadam                     m and v as Adam's; u_t = beta_1 (1 - 0.96^t / 2), U_t = u_1 ... u_t
+ *	                          w -= r (u_(t+1) m / (1 - U_(t+1)) + (1 - u_t) g / (1 - U_t))
+ *	                               / (sqrt(v / (1 - beta_2^t)) + epsilon)   [m, v]
+ *	Lion                      w -= r sign(beta_1 m + (1 - beta_1) g)   [m]
+ *	                          m = beta_2 m + (1 - beta_2) g
+ *	Lamb                      m and v as Adam's; s = m / (1 - beta_1^t)
+ *	                               / (sqrt(v / (1 - beta_2^t)) + epsilon) + weight_decay_rate w
+ *	                          w -= r |w| / |s| s, with norms of the whole variable; where one of
+ *	                          them is 0 their ratio is 1   [m, v]
+ *
+ * weight_decay_rate is LAMB's of the paper, of TensorFlow Addons and of Graphcore's BERT.
+ *
+ * For every optimizer, before its update: a gradient is clipped, to clipvalue element by element,
+ * to the norm clipnorm variable by variable, or to the norm global_clipnorm of all variables
+ * together; then w -= r weight_decay w.
  *
  * So RMSprop's epsilon is outside of the root, but inside where there is momentum: without momentum
  * TensorFlow writes the update in Python, with it calls ResourceApplyRMSProp. Nesterov without
@@ -33,7 +55,12 @@
 #include "model/model.h"
 
 enum optimizer_kind {
+	OPTIMIZER_ADAGRAD,
 	OPTIMIZER_ADAM,
+	OPTIMIZER_ADAMW,
+	OPTIMIZER_LAMB,
+	OPTIMIZER_LION,
+	OPTIMIZER_NADAM,
 	OPTIMIZER_RMSPROP,
 	OPTIMIZER_SGD,
 	OPTIMIZER_KINDS
@@ -46,6 +73,9 @@ struct optimizer {
 	struct schedule learning_rate;
 	double decay; /* Keras 2's: the rate of update u is divided by 1 + decay u */
 	double momentum, rho, epsilon, beta_1, beta_2;
+	double initial_accumulator_value, weight_decay_rate;
+	double weight_decay;                         /* 0: none */
+	double clipvalue, clipnorm, global_clipnorm; /* at most one is not 0 */
 	bool nesterov, centered, amsgrad;
 };
 
@@ -56,9 +86,14 @@ const char *optimizer_name(const struct optimizer *optimizer); /* "SGD" */
 /* The learning rate of @update, from 0. */
 double optimizer_rate(const struct optimizer *optimizer, int64_t update);
 
-/* Floats of state per weight, zero before the first update, and what Keras calls them ("rms"). */
+/* Floats of state per weight, what Keras calls them ("rms"), and what they are before the first
+ * update. */
 int optimizer_slots(const struct optimizer *optimizer);
 const char *optimizer_slot_name(const struct optimizer *optimizer, int slot);
+float optimizer_slot_start(const struct optimizer *optimizer);
+
+/* Does an update need norms of whole variables? */
+bool optimizer_needs_norms(const struct optimizer *optimizer);
 
 /* The update on a device: one map over @count weights, with the gradient and the slots. */
 struct ipu_elements optimizer_elements(const struct optimizer *optimizer, int64_t count);

@@ -149,6 +149,41 @@ static int lower_accumulation(struct lowering *lowering, int p)
 			&of->accumulator, 1);
 }
 
+/* The sum of squares of a tensor, for its norm. */
+static int lower_norm(struct lowering *lowering, int p, int from, const char *what)
+{
+	struct ipu_op op = param_op(lowering, p, IPU_PHASE_U, IPU_OP_REDUCE);
+	struct ipu_tensor result = {.name = param_text(lowering, p, what, "/result"),
+				    .layer = op.layer,
+				    .kind = IPU_TENSOR_RESULT,
+				    .ndim = 1,
+				    .dim = {1},
+				    .stage = op.stage};
+	int to = lower__tensor(lowering, &result);
+
+	op.name = param_text(lowering, p, what, "");
+	op.reduce.inputs = ipu_tensor_elements(&lowering->tensors[from]);
+	op.reduce.outputs = 1;
+	return to < 0 ? -1 : add_node(lowering, &op, &from, 1, &to, 1);
+}
+
+static int lower_norms(struct lowering *lowering, int p, int gradient)
+{
+	const struct optimizer *optimizer = lowering->from->optimizer;
+	const struct lower_param *of = &lowering->params[p];
+	int failed = 0;
+
+	if (optimizer->clipnorm > 0.0 || optimizer->global_clipnorm > 0.0)
+		failed = lower_norm(lowering, p, gradient, "ClipNorm/");
+	if (!failed && optimizer->kind == OPTIMIZER_LAMB) {
+		failed = lower_norm(lowering, p, of->weight, "WeightNorm/");
+		/* The step is as long as its first mean. */
+		if (!failed)
+			failed = lower_norm(lowering, p, of->first_slot, "StepNorm/");
+	}
+	return failed;
+}
+
 static int lower_update(struct lowering *lowering, int p)
 {
 	const struct lower_request *from = lowering->from;
@@ -168,6 +203,8 @@ static int lower_update(struct lowering *lowering, int p)
 	op.elements.times[IPU_FN_CAST] = half_sums(lowering, p);
 	operands[0] = of->accumulator >= 0 ? of->accumulator : of->gradient;
 	operands[1] = of->weight;
+	if (lower_norms(lowering, p, operands[0]) != 0)
+		return -1;
 	for (int s = 0; s < slots; s++)
 		operands[2 + s] = of->first_slot + s;
 	return add_node(lowering, &op, operands, slots + 2, operands + 1, slots + 1);

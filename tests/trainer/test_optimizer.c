@@ -28,7 +28,7 @@ static enum status read_optimizer(struct optimizer *out, const char *text, struc
 
 static void test_sgd_takes_the_rate_times_the_gradient_away(void **state)
 {
-	const struct optimizer_range range = {0, 4};
+	struct optimizer_range range = {0, 4, .param = 0};
 	float weights[] = {1.0f, 2.0f, 3.0f, 4.0f};
 	const float gradients[] = {1.0f, -2.0f, NAN, INFINITY};
 	struct optimizer optimizer;
@@ -40,7 +40,7 @@ static void test_sgd_takes_the_rate_times_the_gradient_away(void **state)
 			       NULL),
 		ST_OK);
 	assert_int_equal(optimizer_slots(&optimizer), 0);
-	optimizer_run(&optimizer, NULL, &range, 1, weights, gradients, NULL, 0, 0);
+	optimizer_run(&optimizer, NULL, &range, 1, weights, gradients, NULL, 0, 0, 0.0);
 	assert_true(weights[0] == 0.5f && weights[1] == 3.0f);
 	assert_true(isnan(weights[2]) && weights[3] == -INFINITY);
 }
@@ -75,6 +75,18 @@ static const struct {
 						     "\"initial_learning_rate\": 0.01, "
 						     "\"decay_steps\": 10, \"decay_rate\": 0.5")),
 	 "m v "},
+	{"adamw", OBJECT("AdamW", "\"learning_rate\": 0.01, \"weight_decay\": 0.1"), "m v "},
+	{"adamw_default", "\"AdamW\"", "m v "},
+	{"sgd_decayed", OBJECT("SGD", "\"momentum\": 0.9, \"weight_decay\": 0.5"), "momentum "},
+	{"adagrad", OBJECT("Adagrad", "\"learning_rate\": 0.05"), "accumulator "},
+	{"nadam", OBJECT("Nadam", "\"learning_rate\": 0.01"), "m v "},
+	{"lion", OBJECT("Lion", "\"weight_decay\": 0.01"), "m "},
+	{"lamb", OBJECT("Lamb", "\"learning_rate\": 0.01"), "m v "},
+	{"lamb_rate", OBJECT("LAMB", "\"learning_rate\": 0.01, \"weight_decay_rate\": 0.1"),
+	 "m v "},
+	{"sgd_clipvalue", OBJECT("SGD", "\"clipvalue\": 0.05"), ""},
+	{"adam_clipnorm", OBJECT("Adam", "\"clipnorm\": 0.5"), "m v "},
+	{"sgd_global", OBJECT("SGD", "\"learning_rate\": 0.1, \"global_clipnorm\": 0.5"), ""},
 };
 
 enum {
@@ -83,9 +95,25 @@ enum {
 	UPDATES = 50
 };
 
+/* An update with the norm that global_clipnorm asks for. */
+static void run_clipped(const struct optimizer *optimizer, struct pool *pool,
+			struct optimizer_range *ranges, size_t count, float *weights,
+			const float *gradients, float *slots, size_t stride, int64_t update)
+{
+	double squares[8] = {0}, sum = 0.0;
+
+	optimizer_squares(pool, ranges, count, gradients, squares);
+	for (size_t i = 0; i < ARRAY_LEN(squares); i++)
+		sum += squares[i];
+	if (update == 0 && slots)
+		optimizer_start(optimizer, slots, stride);
+	optimizer_run(optimizer, pool, ranges, count, weights, gradients, slots, stride, update,
+		      sqrt(sum));
+}
+
 static void run_case(float after[UPDATES][WEIGHTS], const char *text)
 {
-	const struct optimizer_range range = {0, WEIGHTS};
+	struct optimizer_range range = {0, WEIGHTS, .param = 0};
 	float weights[WEIGHTS], gradients[WEIGHTS], slots[3 * STRIDE] = {0};
 	struct optimizer optimizer;
 	uint32_t lcg = 2;
@@ -98,8 +126,7 @@ static void run_case(float after[UPDATES][WEIGHTS], const char *text)
 
 			gradients[i] = (float)(unit * pow(10.0, -(i % 4)));
 		}
-		optimizer_run(&optimizer, NULL, &range, 1, weights, gradients, slots, STRIDE,
-			      update);
+		run_clipped(&optimizer, NULL, &range, 1, weights, gradients, slots, STRIDE, update);
 		memcpy(after[update], weights, sizeof(weights));
 	}
 }
@@ -166,14 +193,14 @@ static void test_slots_are_named_as_in_keras(void **state)
 static void test_adam_first_steps_are_of_the_learning_rate(void **state)
 {
 	/* m / sqrt(v) is the gradient's sign, whatever its size */
-	const struct optimizer_range range = {0, 3};
+	struct optimizer_range range = {0, 3, .param = 0};
 	float weights[3] = {0}, slots[6] = {0};
 	const float gradients[] = {1e-3f, -1.0f, 1e4f};
 	struct optimizer optimizer;
 
 	(void)state;
 	assert_int_equal(read_optimizer(&optimizer, "\"Adam\"", NULL), ST_OK);
-	optimizer_run(&optimizer, NULL, &range, 1, weights, gradients, slots, 3, 0);
+	optimizer_run(&optimizer, NULL, &range, 1, weights, gradients, slots, 3, 0, 0.0);
 	/* epsilon is 1e-7 beside sqrt(0.001) 1e-3 */
 	assert_close((double)weights[0], -0.001, 4e-3);
 	assert_close((double)weights[1], 0.001, 1e-5);
@@ -184,16 +211,18 @@ static void test_bad_numbers_go_through(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		const struct optimizer_range range = {0, 3};
+		struct optimizer_range range = {0, 3, .param = 0};
 		float weights[3] = {1.0f, 1.0f, 1.0f}, slots[9] = {0};
 		const float gradients[] = {NAN, 1.0f, INFINITY};
 		struct optimizer optimizer;
 
 		assert_int_equal(read_optimizer(&optimizer, cases[i].text, NULL), ST_OK);
-		optimizer_run(&optimizer, NULL, &range, 1, weights, gradients, slots, 3, 0);
+		run_clipped(&optimizer, NULL, &range, 1, weights, gradients, slots, 3, 0);
 		assert_true(isnan(weights[0]));
-		assert_true(isfinite(weights[1]));
-		assert_true(!isfinite(weights[2]));
+		/* A norm that is no number spreads. */
+		assert_true(isfinite(weights[1]) == !optimizer_needs_norms(&optimizer));
+		assert_true(!isfinite(weights[2]) || optimizer.kind == OPTIMIZER_LION ||
+			    optimizer.clipvalue > 0.0);
 	}
 }
 
@@ -206,6 +235,8 @@ static void test_bad_numbers_go_through(void **state)
 /* 5 -> 700 -> 200 (frozen) -> 300 -> 3: kernels of 3,500, 140,000, 60,000 and 900 weights */
 static const char layers[] = "[" DENSE("700", "true") "," DENSE("200", "false") "," DENSE(
 	"300", "true") "," DENSE("3", "true") "]";
+
+static const struct optimizer sgd = {.kind = OPTIMIZER_SGD};
 
 static void check_cover(const struct model *model, const struct optimizer_range *ranges,
 			size_t count, int first, int layers_here)
@@ -244,9 +275,9 @@ static void test_ranges_cover_what_learns_and_nothing_else(void **state)
 	assert_false(m.model->params[2].trainable);
 	for (int first = 0; first < 4; first++) {
 		for (int n = 1; first + n <= 4; n++) {
-			assert_int_equal(
-				optimizer_ranges_new(&ranges, &count, m.model, first, n, NULL),
-				ST_OK);
+			assert_int_equal(optimizer_ranges_new(&ranges, &count, &sgd, m.model, first,
+							      n, NULL),
+					 ST_OK);
 			check_cover(m.model, ranges, count, first, n);
 			assert_true((count == 0) == (!ranges));
 			mem_free(ranges);
@@ -254,7 +285,7 @@ static void test_ranges_cover_what_learns_and_nothing_else(void **state)
 	}
 	math_model_close(&m);
 	math_model_open(&m, "[" DENSE("400", "true") "]", 1, (int64_t[]){400});
-	assert_int_equal(optimizer_ranges_new(&ranges, &count, m.model, 0, 1, NULL), ST_OK);
+	assert_int_equal(optimizer_ranges_new(&ranges, &count, &sgd, m.model, 0, 1, NULL), ST_OK);
 	check_cover(m.model, ranges, count, 0, 1);
 	assert_int_equal(count, 3); /* 160,400 weights in pieces alike */
 	assert_true(ranges[2].count > 50000);
@@ -275,7 +306,7 @@ static void test_ranges_without_memory_are_undone(void **state)
 		enum status status;
 
 		support_fail_alloc(n);
-		status = optimizer_ranges_new(&ranges, &count, m.model, 0, 4, NULL);
+		status = optimizer_ranges_new(&ranges, &count, &sgd, m.model, 0, 4, NULL);
 		failed = support_alloc_failed();
 		support_fail_alloc(-1);
 		assert_int_equal(status, failed ? ST_NOMEM : ST_OK);
@@ -297,14 +328,15 @@ static void run_model(const struct math_model *m, const char *text, struct pool 
 	size_t count;
 
 	assert_int_equal(read_optimizer(&optimizer, text, NULL), ST_OK);
-	assert_int_equal(optimizer_ranges_new(&ranges, &count, m->model, 0, 4, NULL), ST_OK);
+	assert_int_equal(optimizer_ranges_new(&ranges, &count, &optimizer, m->model, 0, 4, NULL),
+			 ST_OK);
 	math_fill(block, weights, 1, -1.0f, 1.0f);
 	math_fill(gradients, weights, 2, -1.0f, 1.0f);
 	memset(slots, 0, 3 * weights * sizeof(float));
 	for (int update = 0; update < 3; update++)
-		optimizer_run(&optimizer, pool, ranges, count, block, gradients, slots, weights,
-			      update);
-	optimizer_run(&optimizer, pool, ranges, 0, block, gradients, slots, weights, 3);
+		run_clipped(&optimizer, pool, ranges, count, block, gradients, slots, weights,
+			    update);
+	run_clipped(&optimizer, pool, ranges, 0, block, gradients, slots, weights, 3);
 	mem_free(ranges);
 }
 
@@ -341,6 +373,45 @@ static void test_updates_are_the_same_bytes_for_any_pool_and_leave_the_frozen(vo
 		}
 	}
 	mem_free(first);
+	math_model_close(&m);
+}
+
+/* SGD with a rate of 1 moves the weights by the clipped gradient: a parameter of three pieces by a
+ * norm of 2, and one of a norm below 2 by its own. */
+static void test_a_norm_is_that_of_the_whole_parameter(void **state)
+{
+	const char *text = OBJECT("SGD", "\"learning_rate\": 1, \"clipnorm\": 2");
+	struct optimizer optimizer;
+	struct optimizer_range *ranges;
+	struct math_model m;
+	float *block;
+	size_t count;
+
+	(void)state;
+	math_model_open(&m, "[" DENSE("400", "true") "]", 1, (int64_t[]){400});
+	assert_int_equal(read_optimizer(&optimizer, text, NULL), ST_OK);
+	assert_int_equal(optimizer_ranges_new(&ranges, &count, &optimizer, m.model, 0, 1, NULL),
+			 ST_OK);
+	assert_int_equal(count, 4); /* three of the kernel, one of the bias */
+	block = mem_aligned(2 * m.model->weights, sizeof(float));
+	assert_non_null(block);
+	math_fill(block + m.model->weights, m.model->weights, 2, -0.05f, 0.05f);
+	run_clipped(&optimizer, NULL, ranges, count, block, block + m.model->weights, NULL, 0, 0);
+	for (int p = 0; p < 2; p++) {
+		const struct model_param *param = &m.model->params[p];
+		double moved = 0.0, given = 0.0;
+
+		for (size_t i = 0; i < param->count; i++) {
+			double g = (double)block[m.model->weights + param->offset + i];
+
+			moved += pow((double)block[param->offset + i], 2.0);
+			given += g * g;
+		}
+		assert_close(sqrt(moved), fmin(sqrt(given), 2.0), 1e-5);
+		assert_true((p == 0) == (sqrt(given) > 2.0));
+	}
+	mem_free(block);
+	mem_free(ranges);
 	math_model_close(&m);
 }
 
@@ -402,7 +473,7 @@ static void test_bad_optimizers_are_refused_with_their_place(void **state)
 		const char *says;
 	} rows[] = {
 		{"\"SDG\"", ST_INVALID, "unknown optimizer \"SDG\" (did you mean \"SGD\"?)"},
-		{"\"Adagrad\"", ST_INVALID, "unknown optimizer \"Adagrad\""},
+		{"\"Adadelta\"", ST_INVALID, "unknown optimizer \"Adadelta\""},
 		{"[]", ST_INVALID, "must be a name or an object"},
 		{SGD("\"momentum\": 1.5"), ST_INVALID,
 		 "config.momentum: must be at least 0 and at most 1, not 1.5"},
@@ -414,10 +485,11 @@ static void test_bad_optimizers_are_refused_with_their_place(void **state)
 		{OBJECT("Adam", "\"use_ema\": true"), ST_UNSUPPORTED,
 		 "config.use_ema: not supported"},
 		{SGD("\"decay\": -1"), ST_INVALID, "config.decay: must be at least 0"},
-		{SGD("\"clipvalue\": 1.0"), ST_UNSUPPORTED, "config.clipvalue: not supported"},
-		{SGD("\"clipnorm\": 1.0"), ST_UNSUPPORTED, "config.clipnorm: not supported"},
-		{SGD("\"weight_decay\": 0.1"), ST_UNSUPPORTED,
-		 "config.weight_decay: not supported"},
+		{SGD("\"clipvalue\": -1.0"), ST_INVALID, "config.clipvalue: must be at least 0"},
+		{SGD("\"clipnorm\": 1.0, \"clipvalue\": 2.0"), ST_INVALID,
+		 "config.clipnorm: clipvalue clips already: give one of the two"},
+		{OBJECT("AdamW", "\"weight_decay\": -0.1"), ST_INVALID,
+		 "config.weight_decay: must be at least 0"},
 		{SGD("\"learning_rate\": -1"), ST_INVALID,
 		 "config.learning_rate: must be at least 0"},
 		{SGD("\"learning_rate\": 1e39"), ST_INVALID, "config.learning_rate: must be"},
@@ -450,6 +522,7 @@ int main(void)
 		cmocka_unit_test(test_ranges_cover_what_learns_and_nothing_else),
 		cmocka_unit_test(test_ranges_without_memory_are_undone),
 		cmocka_unit_test(test_updates_are_the_same_bytes_for_any_pool_and_leave_the_frozen),
+		cmocka_unit_test(test_a_norm_is_that_of_the_whole_parameter),
 		cmocka_unit_test(test_defaults_and_spellings),
 		cmocka_unit_test(test_bad_optimizers_are_refused_with_their_place),
 	};

@@ -91,8 +91,8 @@ static void oracle_compile(struct oracle *o, const char *optimizer)
 	at = json_root("optimizer", json);
 	assert_int_equal(optimizer_get(&o->optimizer, &at, NULL), ST_OK);
 	cJSON_Delete(json);
-	assert_int_equal(optimizer_ranges_new(&o->ranges, &o->range_count, o->model, 0,
-					      o->model->layer_count, NULL),
+	assert_int_equal(optimizer_ranges_new(&o->ranges, &o->range_count, &o->optimizer, o->model,
+					      0, o->model->layer_count, NULL),
 			 ST_OK);
 }
 
@@ -222,7 +222,7 @@ static void oracle_train(struct oracle *o, int accumulation)
 		if ((step + 1) % accumulation)
 			continue;
 		optimizer_run(&o->optimizer, NULL, o->ranges, o->range_count, o->weights, o->sums,
-			      o->slots, count, step / accumulation);
+			      o->slots, count, step / accumulation, 0.0);
 		oracle_round(o, true);
 		memset(o->sums, 0, count * sizeof(float));
 	}

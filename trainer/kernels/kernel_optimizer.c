@@ -15,6 +15,13 @@ void kernel_sgd(float *restrict weights, const float *restrict gradients, float 
 }
 
 KERNEL_CLONES
+void kernel_decay(float *weights, float rate, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		weights[i] -= rate * weights[i];
+}
+
+KERNEL_CLONES
 static void sgd_plain(float *restrict weights, const float *restrict gradients,
 		      float *restrict sums, float rate, float momentum, size_t count)
 {
@@ -172,4 +179,72 @@ void kernel_adam(float *weights, const float *gradients, float *means, float *sq
 		adam_greatest(weights, gradients, means, squares, greatest, p, count);
 	else
 		adam_plain(weights, gradients, means, squares, p, count);
+}
+
+KERNEL_CLONES
+void kernel_adagrad(float *restrict weights, const float *restrict gradients, float *restrict sums,
+		    float rate, float epsilon, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		float g = gradients[i], sum = sums[i] + g * g;
+
+		sums[i] = sum;
+		weights[i] -= g * rate / (sqrtf(sum) + epsilon);
+	}
+}
+
+KERNEL_CLONES
+void kernel_lion(float *restrict weights, const float *restrict gradients, float *restrict means,
+		 float rate, float beta_1, float beta_2, size_t count)
+{
+	const float rest_1 = 1.0f - beta_1, rest_2 = 1.0f - beta_2;
+
+	for (size_t i = 0; i < count; i++) {
+		float g = gradients[i], mixed = means[i] * beta_1 + g * rest_1;
+		float sign = mixed > 0.0f ? 1.0f : mixed < 0.0f ? -1.0f : mixed;
+
+		weights[i] -= rate * sign;
+		means[i] = means[i] * beta_2 + g * rest_2;
+	}
+}
+
+KERNEL_CLONES
+void kernel_moments(const float *restrict gradients, float *restrict means, float *restrict squares,
+		    float beta_1, float beta_2, size_t count)
+{
+	const float rest_1 = 1.0f - beta_1, rest_2 = 1.0f - beta_2;
+
+	for (size_t i = 0; i < count; i++) {
+		float g = gradients[i];
+
+		means[i] += (g - means[i]) * rest_1;
+		squares[i] += (g * g - squares[i]) * rest_2;
+	}
+}
+
+KERNEL_CLONES
+void kernel_moment_step(float *restrict steps, const float *restrict weights,
+			const float *restrict gradients, const float *restrict means,
+			const float *restrict squares, const struct kernel_moment_step *p,
+			size_t count)
+{
+	const float from_mean = p->from_mean, from_gradient = p->from_gradient;
+	const float from_square = p->from_square, epsilon = p->epsilon, decay = p->decay;
+
+	for (size_t i = 0; i < count; i++)
+		steps[i] = (means[i] * from_mean + gradients[i] * from_gradient) /
+				   (sqrtf(squares[i] * from_square) + epsilon) +
+			   weights[i] * decay;
+}
+
+KERNEL_CLONES
+void kernel_clip(float *restrict clipped, const float *restrict gradients, float scale, float most,
+		 size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		float g = gradients[i] * scale;
+
+		g = g > most ? most : g;
+		clipped[i] = g < -most ? -most : g;
+	}
 }

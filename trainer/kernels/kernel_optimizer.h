@@ -14,6 +14,9 @@
 /* w -= rate g */
 void kernel_sgd(float *weights, const float *gradients, float rate, size_t count);
 
+/* w -= rate w */
+void kernel_decay(float *weights, float rate, size_t count);
+
 /* a = momentum a - rate g; w += a, or with Nesterov's rule w += momentum a - rate g */
 void kernel_sgd_momentum(float *weights, const float *gradients, float *sums, float rate,
 			 float momentum, bool nesterov, size_t count);
@@ -35,5 +38,31 @@ struct kernel_adam {
 /* @greatest: of the squares' mean, for amsgrad. */
 void kernel_adam(float *weights, const float *gradients, float *means, float *squares,
 		 float *greatest, const struct kernel_adam *p, size_t count);
+
+/* a += g^2; w -= rate g / (sqrt(a) + epsilon) */
+void kernel_adagrad(float *weights, const float *gradients, float *sums, float rate, float epsilon,
+		    size_t count);
+
+/* w -= rate sign(beta_1 m + (1 - beta_1) g); m = beta_2 m + (1 - beta_2) g. NaN's sign is NaN. */
+void kernel_lion(float *weights, const float *gradients, float *means, float rate, float beta_1,
+		 float beta_2, size_t count);
+
+/* Adam's means of gradients and of their squares. */
+void kernel_moments(const float *gradients, float *means, float *squares, float beta_1,
+		    float beta_2, size_t count);
+
+/*
+ * step = (from_mean m + from_gradient g) / (sqrt(from_square v) + epsilon) + decay w: Nadam's and
+ * Lamb's.
+ */
+struct kernel_moment_step {
+	float from_mean, from_gradient, from_square, epsilon, decay;
+};
+void kernel_moment_step(float *steps, const float *weights, const float *gradients,
+			const float *means, const float *squares,
+			const struct kernel_moment_step *p, size_t count);
+
+/* The gradient times @scale, then within +-@most; NaN stays. */
+void kernel_clip(float *clipped, const float *gradients, float scale, float most, size_t count);
 
 #endif /* KERNEL_OPTIMIZER_H */

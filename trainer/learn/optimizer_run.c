@@ -15,6 +15,7 @@
 #include "trainer/kernels/kernel_regularizer.h"
 #include "trainer/kernels/kernel_work.h"
 
+#define OPTIMIZER_BLOCK   1024  /* weights that are updated at a time: they stay in the cache */
 #define REGULARIZER_SLICE 65536 /* floats */
 #define REGULARIZER_SUMS  64    /* slices whose sums are held at a time */
 
@@ -22,20 +23,26 @@
 
 struct optimizer_pass {
 	const struct optimizer *optimizer;
-	const struct optimizer_range *ranges;
+	struct optimizer_range *ranges;
+	size_t count;
 	float *weights;
 	const float *gradients;
 	float *slots;
 	size_t stride;
 	double rate;
 	int64_t update;
+	double norm;           /* of all gradients */
+	float decay;           /* what this pass takes away from each weight before its work */
+	double mean_1, mean_2; /* 1 - beta^t: what a mean that starts at 0 has been given */
+	double product;        /* Nadam's U_t */
 };
 
-/* What a slice works on. */
+/* What a slice works on, at most OPTIMIZER_BLOCK weights of a range. */
 struct optimizer_piece {
 	const struct optimizer_pass *pass;
+	struct optimizer_range *range;
 	float *weights;
-	const float *gradients;
+	const float *gradients; /* clipped */
 	float *slots[OPTIMIZER_SLOTS];
 	size_t count;
 };
@@ -68,18 +75,38 @@ static void rmsprop_apply(const struct optimizer_piece *piece)
 		       o->centered ? piece->slots[momentum ? 2 : 1] : NULL, &p, piece->count);
 }
 
-/* The betas are rounded to float32 before anything is made of them, as everywhere. */
-static void adam_apply(const struct optimizer_piece *piece)
+static void adagrad_apply(const struct optimizer_piece *piece)
+{
+	kernel_adagrad(piece->weights, piece->gradients, piece->slots[0], (float)piece->pass->rate,
+		       (float)piece->pass->optimizer->epsilon, piece->count);
+}
+
+static void lion_apply(const struct optimizer_piece *piece)
 {
 	const struct optimizer *o = piece->pass->optimizer;
-	float beta_1 = (float)o->beta_1, beta_2 = (float)o->beta_2;
-	double t = (double)piece->pass->update + 1.0;
-	double fix = sqrt(1.0 - elementary_pow((double)beta_2, t)) /
-		     (1.0 - elementary_pow((double)beta_1, t));
+
+	kernel_lion(piece->weights, piece->gradients, piece->slots[0], (float)piece->pass->rate,
+		    (float)o->beta_1, (float)o->beta_2, piece->count);
+}
+
+/* The betas are rounded to float32 before anything is made of them, as everywhere. */
+static void means_prepare(struct optimizer_pass *pass)
+{
+	const struct optimizer *o = pass->optimizer;
+	const double t = (double)pass->update + 1.0;
+
+	pass->mean_1 = 1.0 - elementary_pow((double)(float)o->beta_1, t);
+	pass->mean_2 = 1.0 - elementary_pow((double)(float)o->beta_2, t);
+}
+
+static void adam_apply(const struct optimizer_piece *piece)
+{
+	const struct optimizer_pass *pass = piece->pass;
+	const struct optimizer *o = pass->optimizer;
 	const struct kernel_adam p = {
-		.rate = (float)(piece->pass->rate * fix),
-		.beta_1 = beta_1,
-		.beta_2 = beta_2,
+		.rate = (float)(pass->rate * (sqrt(pass->mean_2) / pass->mean_1)),
+		.beta_1 = (float)o->beta_1,
+		.beta_2 = (float)o->beta_2,
 		.epsilon = (float)o->epsilon,
 	};
 
@@ -87,10 +114,95 @@ static void adam_apply(const struct optimizer_piece *piece)
 		    o->amsgrad ? piece->slots[2] : NULL, &p, piece->count);
 }
 
-static void (*const optimizer_applies[OPTIMIZER_KINDS])(const struct optimizer_piece *piece) = {
-	[OPTIMIZER_ADAM] = adam_apply,
-	[OPTIMIZER_RMSPROP] = rmsprop_apply,
-	[OPTIMIZER_SGD] = sgd_apply,
+/* u_t of Nadam. */
+static double nadam_momentum(const struct optimizer *o, double t)
+{
+	return (double)(float)o->beta_1 * (1.0 - 0.5 * elementary_pow(0.96, t));
+}
+
+/* What is below 1e-20 counts for nothing beside 1, so no more factors are needed. */
+static void nadam_prepare(struct optimizer_pass *pass)
+{
+	means_prepare(pass);
+	pass->product = 1.0;
+	for (int64_t t = 1; t <= pass->update + 1 && pass->product > 1e-20; t++)
+		pass->product *= nadam_momentum(pass->optimizer, (double)t);
+}
+
+static void nadam_apply(const struct optimizer_piece *piece)
+{
+	const struct optimizer_pass *pass = piece->pass;
+	const struct optimizer *o = pass->optimizer;
+	const double t = (double)pass->update + 1.0;
+	const double now = nadam_momentum(o, t), next = nadam_momentum(o, t + 1.0);
+	const struct kernel_moment_step p = {
+		.from_mean = (float)(next / (1.0 - pass->product * next)),
+		.from_gradient = (float)((1.0 - now) / (1.0 - pass->product)),
+		.from_square = (float)(1.0 / pass->mean_2),
+		.epsilon = (float)o->epsilon,
+	};
+	float steps[OPTIMIZER_BLOCK];
+
+	kernel_moments(piece->gradients, piece->slots[0], piece->slots[1], (float)o->beta_1,
+		       (float)o->beta_2, piece->count);
+	kernel_moment_step(steps, piece->weights, piece->gradients, piece->slots[0],
+			   piece->slots[1], &p, piece->count);
+	kernel_sgd(piece->weights, steps, (float)pass->rate, piece->count);
+}
+
+/* ---- Lamb: two passes, since its step has the norm of the whole parameter's step ------------- */
+
+static void lamb_step(const struct optimizer_piece *piece, float *steps)
+{
+	const struct optimizer *o = piece->pass->optimizer;
+	const struct kernel_moment_step p = {
+		.from_mean = (float)(1.0 / piece->pass->mean_1),
+		.from_square = (float)(1.0 / piece->pass->mean_2),
+		.epsilon = (float)o->epsilon,
+		.decay = (float)o->weight_decay_rate,
+	};
+
+	kernel_moment_step(steps, piece->weights, piece->gradients, piece->slots[0],
+			   piece->slots[1], &p, piece->count);
+}
+
+static void lamb_measure(const struct optimizer_piece *piece)
+{
+	const struct optimizer *o = piece->pass->optimizer;
+	float steps[OPTIMIZER_BLOCK];
+
+	kernel_moments(piece->gradients, piece->slots[0], piece->slots[1], (float)o->beta_1,
+		       (float)o->beta_2, piece->count);
+	lamb_step(piece, steps);
+	piece->range->squares[OPTIMIZER_WEIGHT] += kernel_square_sum(piece->weights, piece->count);
+	piece->range->squares[OPTIMIZER_STEP] += kernel_square_sum(steps, piece->count);
+}
+
+static void lamb_apply(const struct optimizer_piece *piece)
+{
+	const double weights = sqrt(piece->range->squares[OPTIMIZER_WEIGHT]);
+	const double step = sqrt(piece->range->squares[OPTIMIZER_STEP]);
+	const double ratio = weights == 0.0 || step == 0.0 ? 1.0 : weights / step;
+	float steps[OPTIMIZER_BLOCK];
+
+	lamb_step(piece, steps);
+	kernel_sgd(piece->weights, steps, (float)(piece->pass->rate * ratio), piece->count);
+}
+
+static const struct optimizer_work {
+	void (*apply)(const struct optimizer_piece *piece);
+	bool by_block; /* apply works on OPTIMIZER_BLOCK weights at most */
+	void (*prepare)(struct optimizer_pass *pass);         /* or NULL */
+	void (*measure)(const struct optimizer_piece *piece); /* of all before any apply, or NULL */
+} optimizer_works[OPTIMIZER_KINDS] = {
+	[OPTIMIZER_ADAGRAD] = {adagrad_apply},
+	[OPTIMIZER_ADAM] = {adam_apply, .prepare = means_prepare},
+	[OPTIMIZER_ADAMW] = {adam_apply, .prepare = means_prepare},
+	[OPTIMIZER_LAMB] = {lamb_apply, true, means_prepare, lamb_measure},
+	[OPTIMIZER_LION] = {lion_apply},
+	[OPTIMIZER_NADAM] = {nadam_apply, true, nadam_prepare},
+	[OPTIMIZER_RMSPROP] = {rmsprop_apply},
+	[OPTIMIZER_SGD] = {sgd_apply},
 };
 
 /* ---- ranges ---------------------------------------------------------------------------------- */
@@ -107,16 +219,17 @@ static enum status range_cut(struct optimizer_range **out, size_t *capacity, siz
 	for (size_t done = 0; done < whole.count; done += length) {
 		size_t left = whole.count - done;
 
-		(*out)[(*count)++] =
-			(struct optimizer_range){whole.first + done, min(left, length)};
+		(*out)[(*count)++] = (struct optimizer_range){whole.first + done, min(left, length),
+							      .param = whole.param};
 	}
 	return ST_OK;
 }
 
 enum status optimizer_ranges_new(struct optimizer_range **out, size_t *count,
-				 const struct model *model, int first_layer, int layer_count,
-				 struct err *err)
+				 const struct optimizer *optimizer, const struct model *model,
+				 int first_layer, int layer_count, struct err *err)
 {
+	const bool joins = !optimizer_needs_norms(optimizer);
 	struct optimizer_range whole = {0};
 	enum status status = ST_OK;
 	size_t capacity = 0;
@@ -129,12 +242,12 @@ enum status optimizer_ranges_new(struct optimizer_range **out, size_t *count,
 		if (!param->trainable || param->layer < first_layer ||
 		    param->layer >= first_layer + layer_count)
 			continue;
-		if (whole.count && whole.first + whole.count == param->offset) {
+		if (joins && whole.count && whole.first + whole.count == param->offset) {
 			whole.count += param->count;
 			continue;
 		}
 		status = range_cut(out, &capacity, count, whole, err);
-		whole = (struct optimizer_range){param->offset, param->count};
+		whole = (struct optimizer_range){param->offset, param->count, .param = i};
 	}
 	if (status == ST_OK)
 		status = range_cut(out, &capacity, count, whole, err);
@@ -150,43 +263,155 @@ enum status optimizer_ranges_new(struct optimizer_range **out, size_t *count,
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-static void optimizer_slice(void *context, unsigned slice)
+void optimizer_start(const struct optimizer *optimizer, float *slots, size_t stride)
+{
+	const float start = optimizer_slot_start(optimizer);
+
+	for (size_t i = 0; i < stride * (size_t)optimizer_slots(optimizer); i++)
+		slots[i] = start;
+}
+
+/* Each parameter's sum over its ranges, which follow each other, to all of them. */
+static void share_sum(struct optimizer_range *ranges, size_t count, enum optimizer_sum which)
+{
+	for (size_t first = 0, end; first < count; first = end) {
+		double sum = 0.0;
+
+		for (end = first; end < count && ranges[end].param == ranges[first].param; end++)
+			sum += ranges[end].squares[which];
+		for (size_t i = first; i < end; i++)
+			ranges[i].squares[which] = sum;
+	}
+}
+
+static void square_slice(void *context, unsigned slice)
 {
 	const struct optimizer_pass *pass = context;
-	struct optimizer_range range = pass->ranges[slice];
-	struct optimizer_piece piece = {
-		.pass = pass,
-		.weights = pass->weights + range.first,
-		.gradients = pass->gradients + range.first,
-		.count = range.count,
-	};
+	struct optimizer_range *range = &pass->ranges[slice];
 
-	for (size_t i = 0; pass->slots && i < OPTIMIZER_SLOTS; i++)
-		if ((int)i < optimizer_slots(pass->optimizer))
-			piece.slots[i] = pass->slots + i * pass->stride + range.first;
-	optimizer_applies[pass->optimizer->kind](&piece);
+	range->squares[OPTIMIZER_GRADIENT] =
+		kernel_square_sum(pass->gradients + range->first, range->count);
+}
+
+/* A norm that is no number makes all gradients none, as in TensorFlow. */
+static float clip_scale(double most, double norm)
+{
+	if (!isfinite(norm))
+		return NAN;
+	return norm > most ? (float)(most / norm) : 1.0f;
+}
+
+/* Lead @work over a range, whole or in blocks, with its gradients clipped. */
+static void run_range(const struct optimizer_pass *pass, struct optimizer_range *range,
+		      void (*work)(const struct optimizer_piece *piece))
+{
+	const struct optimizer *o = pass->optimizer;
+	const bool clips = o->clipvalue > 0.0 || o->clipnorm > 0.0 || o->global_clipnorm > 0.0;
+	const size_t most =
+		clips || optimizer_works[o->kind].by_block ? OPTIMIZER_BLOCK : OPTIMIZER_PIECE;
+	const float value = o->clipvalue > 0.0 ? (float)o->clipvalue : INFINITY;
+	float clipped[OPTIMIZER_BLOCK], scale = 1.0f;
+
+	if (o->global_clipnorm > 0.0)
+		scale = clip_scale(o->global_clipnorm, pass->norm);
+	else if (o->clipnorm > 0.0)
+		scale = clip_scale(o->clipnorm, sqrt(range->squares[OPTIMIZER_GRADIENT]));
+	for (size_t done = 0; done < range->count; done += most) {
+		const size_t at = range->first + done;
+		struct optimizer_piece piece = {
+			.pass = pass,
+			.range = range,
+			.weights = pass->weights + at,
+			.gradients = pass->gradients + at,
+			.count = min(range->count - done, most),
+		};
+
+		for (size_t i = 0; pass->slots && i < OPTIMIZER_SLOTS; i++)
+			if ((int)i < optimizer_slots(o))
+				piece.slots[i] = pass->slots + i * pass->stride + at;
+		if (clips) {
+			kernel_clip(clipped, piece.gradients, scale, value, piece.count);
+			piece.gradients = clipped;
+		}
+		if (pass->decay > 0.0f)
+			kernel_decay(piece.weights, pass->decay, piece.count);
+		work(&piece);
+	}
+}
+
+static void measure_slice(void *context, unsigned slice)
+{
+	const struct optimizer_pass *pass = context;
+	struct optimizer_range *range = &pass->ranges[slice];
+
+	range->squares[OPTIMIZER_WEIGHT] = range->squares[OPTIMIZER_STEP] = 0.0;
+	run_range(pass, range, optimizer_works[pass->optimizer->kind].measure);
+}
+
+static void apply_slice(void *context, unsigned slice)
+{
+	const struct optimizer_pass *pass = context;
+
+	run_range(pass, &pass->ranges[slice], optimizer_works[pass->optimizer->kind].apply);
+}
+
+/* @floats: that a weight's update reads and writes. */
+static void share_pass(struct optimizer_pass *pass, struct pool *pool,
+		       void (*slice)(void *context, unsigned slice), int floats)
+{
+	int64_t all = 0;
+
+	for (size_t i = 0; i < pass->count; i++)
+		all += (int64_t)pass->ranges[i].count * floats;
+	pool_share(pool, kernel_work_floats(all), slice, pass, (unsigned)pass->count);
+}
+
+void optimizer_squares(struct pool *pool, struct optimizer_range *ranges, size_t count,
+		       const float *gradients, double *squares)
+{
+	struct optimizer_pass pass = {.ranges = ranges, .count = count, .gradients = gradients};
+
+	share_pass(&pass, pool, square_slice, 1);
+	share_sum(ranges, count, OPTIMIZER_GRADIENT);
+	for (size_t i = 0; i < count; i++)
+		squares[ranges[i].param] = ranges[i].squares[OPTIMIZER_GRADIENT];
 }
 
 void optimizer_run(const struct optimizer *optimizer, struct pool *pool,
-		   const struct optimizer_range *ranges, size_t count, float *weights,
-		   const float *gradients, float *slots, size_t stride, int64_t update)
+		   struct optimizer_range *ranges, size_t count, float *weights,
+		   const float *gradients, float *slots, size_t stride, int64_t update, double norm)
 {
+	const struct optimizer_work *work = &optimizer_works[optimizer->kind];
+	const int floats = 3 + 2 * optimizer_slots(optimizer);
+	const double rate = optimizer_rate(optimizer, update);
 	struct optimizer_pass pass = {
 		.optimizer = optimizer,
 		.ranges = ranges,
+		.count = count,
 		.weights = weights,
 		.gradients = gradients,
 		.slots = slots,
 		.stride = stride,
-		.rate = optimizer_rate(optimizer, update),
+		.rate = rate,
 		.update = update,
+		.norm = norm,
+		.decay = (float)(rate * optimizer->weight_decay),
 	};
-	int64_t floats = 0; /* each weight, gradient and slot read, all but gradients written */
 
 	assert(slots || !optimizer_slots(optimizer));
-	for (size_t i = 0; i < count; i++)
-		floats += (int64_t)ranges[i].count * (3 + 2 * optimizer_slots(optimizer));
-	pool_share(pool, kernel_work_floats(floats), optimizer_slice, &pass, (unsigned)count);
+	if (work->prepare)
+		work->prepare(&pass);
+	if (optimizer->clipnorm > 0.0) {
+		share_pass(&pass, pool, square_slice, 1);
+		share_sum(ranges, count, OPTIMIZER_GRADIENT);
+	}
+	if (work->measure) {
+		share_pass(&pass, pool, measure_slice, floats);
+		share_sum(ranges, count, OPTIMIZER_WEIGHT);
+		share_sum(ranges, count, OPTIMIZER_STEP);
+		pass.decay = 0.0f;
+	}
+	share_pass(&pass, pool, apply_slice, floats);
 }
 
 /* ---- regularisers ---------------------------------------------------------------------------- */

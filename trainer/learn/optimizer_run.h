@@ -15,28 +15,52 @@
 
 /* ---- optimizers ------------------------------------------------------------------------------ */
 
+/* Of what optimizer_run() sums squares, parameter by parameter. */
+enum optimizer_sum {
+	OPTIMIZER_GRADIENT,
+	OPTIMIZER_WEIGHT,
+	OPTIMIZER_STEP,
+	OPTIMIZER_SUMS
+};
+
 /* A piece of the parameters' block, at most OPTIMIZER_PIECE floats of it. */
 struct optimizer_range {
 	size_t first, count;
+	int param; /* of the model; of several small ones that lie together, the first */
+	double squares[OPTIMIZER_SUMS]; /* of the piece, then of its parameter */
 };
 
 #define OPTIMIZER_PIECE 65536 /* a quarter of a megabyte */
 
-/* The pieces that cover the parameters that learn of @layer_count layers from @first_layer on, and
- * nothing else. *@out is the caller's (mem_free); on failure, and where nothing learns, it is NULL
- * with *@count 0. */
+/*
+ * The pieces that cover the parameters that learn of @layer_count layers from @first_layer on, and
+ * nothing else. Where the optimizer needs norms no piece has a part of two parameters. *@out is the
+ * caller's (mem_free); on failure, and where nothing learns, it is NULL with *@count 0.
+ */
 enum status optimizer_ranges_new(struct optimizer_range **out, size_t *count,
-				 const struct model *model, int first_layer, int layer_count,
-				 struct err *err);
+				 const struct optimizer *optimizer, const struct model *model,
+				 int first_layer, int layer_count, struct err *err);
+
+/* The state before the first update: @stride floats of each slot. */
+void optimizer_start(const struct optimizer *optimizer, float *slots, size_t stride);
+
+/*
+ * Sums of squares of the ranges' gradients, to @squares by the parameter's number: for
+ * global_clipnorm, whose norm is that of all parameters, of other stages, too.
+ */
+void optimizer_squares(struct pool *pool, struct optimizer_range *ranges, size_t count,
+		       const float *gradients, double *squares);
 
 /*
  * Update the weights of the ranges, shared out over @pool (may be NULL): the same bytes for any.
  * @weights, @gradients: the model's blocks. @slots: optimizer_slots() blocks of the same layout,
- * each @stride floats after the one before; NULL where there are none. @update from 0.
+ * each @stride floats after the one before; NULL where there are none. @update from 0. @norm: of
+ * all gradients, where the optimizer has a global_clipnorm.
  */
 void optimizer_run(const struct optimizer *optimizer, struct pool *pool,
-		   const struct optimizer_range *ranges, size_t count, float *weights,
-		   const float *gradients, float *slots, size_t stride, int64_t update);
+		   struct optimizer_range *ranges, size_t count, float *weights,
+		   const float *gradients, float *slots, size_t stride, int64_t update,
+		   double norm);
 
 /* ---- regularisers ---------------------------------------------------------------------------- */
 
