@@ -435,6 +435,42 @@ static const struct report_named report_named_time_split = {
 	"No time split: no execution was finished while recording.",
 };
 
+/* ---- span-sums ------------------------------------------------------------------------------- */
+
+/* Spans by @keys. Own time: without the spans directly inside, which are subtracted from the row of
+ * the span around them, so that every moment of a lane counts once. */
+#define SPAN_SUMS(keys, of_span, of_parent)                                                        \
+	"SELECT " keys ", spans, self_ns,\n"                                                       \
+	"       1.0 * self_ns / nullif(sum(self_ns) OVER (PARTITION BY clock), 0)\n"               \
+	"         AS self_share,\n"                                                                \
+	"       total_ns, 1.0 * total_ns / nullif(finished, 0) AS mean_ns, longest_ns,\n"          \
+	"       spans - finished AS open_spans\n"                                                  \
+	"FROM (SELECT " keys ", sum(one) AS spans, sum(ended) AS finished,\n"                      \
+	"             sum(dur_ns) AS total_ns, sum(dur_ns) - sum(inner_ns) AS self_ns,\n"          \
+	"             max(dur_ns) AS longest_ns\n"                                                 \
+	"      FROM (SELECT " of_span ", 1 AS one, dur_ns IS NOT NULL AS ended, dur_ns,\n"         \
+	"                   0 AS inner_ns\n"                                                       \
+	"            FROM spans\n"                                                                 \
+	"            UNION ALL\n"                                                                  \
+	"            SELECT " of_parent ", 0, 0, NULL, i.dur_ns\n"                                 \
+	"            FROM spans i JOIN spans p ON p.span_id = i.parent_id\n"                       \
+	"            WHERE p.dur_ns IS NOT NULL)\n"                                                \
+	"      GROUP BY " keys ")"
+
+static const struct report_named report_named_span_sums = {
+	REPORT_NAMED("span-sums",
+		     "spans by name: how many, own time, whole time (reads every span)"),
+	{{"name", SPAN_SUMS("clock, name", "clock, name", "p.clock, p.name"),
+	  "clock,name,spans,self_ns,self_share,total_ns,mean_ns", "-clock,-self_ns,name"},
+	 {"category", SPAN_SUMS("clock, category", "clock, category", "p.clock, p.category"),
+	  "clock,category,spans,self_ns,self_share,total_ns,mean_ns", "-clock,-self_ns,category"},
+	 {"track",
+	  SPAN_SUMS("clock, rank, track, name", "clock, rank, track, name",
+		    "p.clock, p.rank, p.track, p.name"),
+	  "clock,track,name,spans,self_ns,self_share,total_ns", "-clock,rank,track,-self_ns,name"}},
+	"No spans: nothing that takes time was recorded.",
+};
+
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 /* A tile is out of memory where it needs more than it has, or the planner said so. */
@@ -590,11 +626,14 @@ static const struct report_named report_named_health = {
 
 /* In the order of `ipu-report list`. */
 static const struct report_named *const named_table[] = {
-	&report_named_runs,          &report_named_metrics,    &report_named_stages,
-	&report_named_bubbles,       &report_named_time_split, &report_named_layers,
-	&report_named_operations,    &report_named_programs,   &report_named_execution_trace,
-	&report_named_memory,        &report_named_liveness,   &report_named_tensors,
-	&report_named_tensor_epochs, &report_named_health,     &report_named_overhead,
+	&report_named_runs,       &report_named_metrics,
+	&report_named_stages,     &report_named_bubbles,
+	&report_named_time_split, &report_named_span_sums,
+	&report_named_layers,     &report_named_operations,
+	&report_named_programs,   &report_named_execution_trace,
+	&report_named_memory,     &report_named_liveness,
+	&report_named_tensors,    &report_named_tensor_epochs,
+	&report_named_health,     &report_named_overhead,
 };
 
 const struct report_named *report_named_at(int at)
