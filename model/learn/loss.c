@@ -11,9 +11,10 @@
 
 struct loss_ops {
 	const char *class_name, *name;
-	const char *other_names[2]; /* that Keras accepts, or NULL */
+	const char *other_names[4]; /* that Keras accepts, or NULL */
 	/* Takes the input of this where it ends the model; MODEL_LINEAR: of none. */
 	enum model_activation takes;
+	bool error;                         /* of values, no crossentropy */
 	bool classes;                       /* the targets are class numbers */
 	bool single_values;                 /* a target may stand for all outputs of its item */
 	const struct model_option *options; /* beyond those of all losses */
@@ -34,6 +35,14 @@ static const struct model_option smooth_options[] = {
 	{"axis", MODEL_ANY},
 };
 
+static const struct model_option focal_options[] = {
+	{"from_logits", MODEL_ANY}, {"label_smoothing", MODEL_ANY},
+	{"axis", MODEL_ANY},        {"gamma", MODEL_ANY},
+	{"alpha", MODEL_ANY},       {"apply_class_balancing", MODEL_ANY},
+};
+
+static const struct model_option huber_options[] = {{"delta", MODEL_ANY}};
+
 static const struct loss_ops loss_rows[LOSS_KINDS] = {
 	[LOSS_BINARY_CROSSENTROPY] =
 		{
@@ -45,6 +54,14 @@ static const struct loss_ops loss_rows[LOSS_KINDS] = {
 			.options = smooth_options,
 			.option_count = ARRAY_LEN(smooth_options),
 		},
+	[LOSS_BINARY_FOCAL_CROSSENTROPY] =
+		{
+			.class_name = "BinaryFocalCrossentropy",
+			.name = "binary_focal_crossentropy",
+			.single_values = true,
+			.options = focal_options,
+			.option_count = ARRAY_LEN(focal_options),
+		},
 	[LOSS_CATEGORICAL_CROSSENTROPY] =
 		{
 			.class_name = "CategoricalCrossentropy",
@@ -53,11 +70,70 @@ static const struct loss_ops loss_rows[LOSS_KINDS] = {
 			.options = smooth_options,
 			.option_count = ARRAY_LEN(smooth_options),
 		},
+	[LOSS_CATEGORICAL_FOCAL_CROSSENTROPY] =
+		{
+			.class_name = "CategoricalFocalCrossentropy",
+			.name = "categorical_focal_crossentropy",
+			.options = focal_options,
+			.option_count = ARRAY_LEN(focal_options),
+		},
+	[LOSS_CATEGORICAL_HINGE] =
+		{
+			.class_name = "CategoricalHinge",
+			.name = "categorical_hinge",
+			.error = true,
+		},
+	[LOSS_HINGE] =
+		{
+			.class_name = "Hinge",
+			.name = "hinge",
+			.error = true,
+			.single_values = true,
+		},
+	[LOSS_HUBER] =
+		{
+			.class_name = "Huber",
+			.name = "huber",
+			.error = true,
+			.single_values = true,
+			.options = huber_options,
+			.option_count = ARRAY_LEN(huber_options),
+		},
+	[LOSS_KL_DIVERGENCE] =
+		{
+			.class_name = "KLDivergence",
+			.name = "kl_divergence",
+			.other_names = {"kld", "KLD", "kullback_leibler_divergence"},
+		},
+	[LOSS_LOG_COSH] =
+		{
+			.class_name = "LogCosh",
+			.name = "log_cosh",
+			.other_names = {"logcosh"},
+			.error = true,
+			.single_values = true,
+		},
+	[LOSS_MEAN_ABSOLUTE_ERROR] =
+		{
+			.class_name = "MeanAbsoluteError",
+			.name = "mean_absolute_error",
+			.other_names = {"mae", "MAE"},
+			.error = true,
+			.single_values = true,
+		},
 	[LOSS_MEAN_SQUARED_ERROR] =
 		{
 			.class_name = "MeanSquaredError",
 			.name = "mean_squared_error",
 			.other_names = {"mse", "MSE"},
+			.error = true,
+			.single_values = true,
+		},
+	[LOSS_SQUARED_HINGE] =
+		{
+			.class_name = "SquaredHinge",
+			.name = "squared_hinge",
+			.error = true,
 			.single_values = true,
 		},
 	[LOSS_SPARSE_CATEGORICAL_CROSSENTROPY] =
@@ -95,6 +171,16 @@ static int loss_find(const char *name)
 	return -1;
 }
 
+static void loss_number(const struct json_at *config, const char *key, double *out, double most,
+			struct err *err)
+{
+	struct json_at here;
+
+	if (model_option_at(config, key, &here, err) && json_real(&here, out, err) == ST_OK &&
+	    !(*out >= 0.0 && *out <= most))
+		json_fail(&here, err, "must be from 0 to %g, not %g", most, *out);
+}
+
 static void loss_config(struct loss *out, const struct json_at *config, struct err *err)
 {
 	static const struct model_option options[] = {
@@ -104,8 +190,8 @@ static void loss_config(struct loss *out, const struct json_at *config, struct e
 		{"fn", MODEL_ANY},
 	};
 	const char *reduction = "auto";
+	double smoothing = 0.0;
 	struct json_at here;
-	double smoothing;
 	int64_t axis;
 
 	model_config_check(config, loss_ops(out)->options, loss_ops(out)->option_count, options,
@@ -119,12 +205,14 @@ static void loss_config(struct loss *out, const struct json_at *config, struct e
 					 reduction);
 	if (model_option_given(config, "from_logits", &here, err))
 		json_bool(&here, &out->from_logits, err);
-	if (model_option_given(config, "label_smoothing", &here, err) &&
-	    json_real(&here, &smoothing, err) == ST_OK) {
-		out->label_smoothing = (float)smoothing;
-		if (!(smoothing >= 0.0 && smoothing <= 1.0))
-			json_fail(&here, err, "must be from 0 to 1, not %g", smoothing);
-	}
+	loss_number(config, "label_smoothing", &smoothing, 1.0, err);
+	loss_number(config, "delta", &out->delta, 3e38, err);
+	loss_number(config, "gamma", &out->gamma, 1000.0, err);
+	loss_number(config, "alpha", &out->alpha, 1.0, err);
+	out->label_smoothing = (float)smoothing;
+	if (out->kind == LOSS_HUBER && !(out->delta > 0.0))
+		json_fail(config, err, "delta must be above 0");
+	model_option_bool(config, "apply_class_balancing", &out->apply_class_balancing, err);
 	if (model_option_given(config, "axis", &here, err))
 		json_int(&here, -1, -1, &axis, err);
 }
@@ -138,7 +226,7 @@ enum status loss_get(struct loss *out, const struct json_at *at, struct err *err
 	int found;
 
 	err = err_start(err, &own);
-	*out = (struct loss){0};
+	*out = (struct loss){.delta = 1.0, .gamma = 2.0, .alpha = 0.25};
 	if (model_config_object(at, &name, &config, &config_here, err) != ST_OK)
 		return err->status;
 	found = loss_find(name);
@@ -169,14 +257,15 @@ const char *loss_class_name(const struct loss *loss)
 
 bool loss_is_error(const struct loss *loss)
 {
-	return loss_ops(loss)->takes == MODEL_LINEAR;
+	return loss_ops(loss)->error;
 }
 
 bool loss_takes_logits(const struct loss *loss, const struct model *model)
 {
 	int last = model_final_activation(model);
 
-	return last >= 0 && model->layers[last].activation == loss_ops(loss)->takes;
+	return last >= 0 && loss_ops(loss)->takes != MODEL_LINEAR &&
+	       model->layers[last].activation == loss_ops(loss)->takes;
 }
 
 static const struct model_layer *loss_layer(const struct model *model)

@@ -13,6 +13,18 @@
  *	binary_crossentropy               -(y log(c(p) + e) + (1 - y) log(1 - c(p) + e))
  *	    from logits                   max(x, 0) - x y + log(1 + exp -|x|)
  *	mean_squared_error                (p - y)^2
+ *	mean_absolute_error               |p - y|
+ *	huber                             (p - y)^2 / 2 where |p - y| is at most delta (1), else
+ *	                                  delta |p - y| - delta^2 / 2
+ *	log_cosh                          log cosh (p - y)
+ *	hinge, squared_hinge              max(0, 1 - y p), and its square; a target of 0 is -1
+ *	categorical_hinge                 max(0, 1 + max (1 - y) p - sum y p)
+ *	kl_divergence                     sum y log(y / p), both within [e, 1]
+ *	binary_focal_crossentropy         (1 - q)^gamma times binary_crossentropy, gamma 2, where
+ *	                                  q = y p + (1 - y) (1 - p), and p the sigmoid of a logit
+ *	    apply_class_balancing         times y alpha + (1 - y) (1 - alpha), alpha 0.25
+ *	categorical_focal_crossentropy    -sum alpha (1 - c(q))^gamma y log c(q), q = p / sum p or the
+ *	                                  softmax of logits; gamma 2, alpha 0.25
  *
  * label_smoothing s: y becomes y (1 - s) + s / classes (categorical) or y (1 - s) + s / 2 (binary).
  * The gradient of categorical_crossentropy from logits is softmax(x) - y, as TensorFlow's: targets
@@ -27,8 +39,17 @@
 
 enum loss_kind {
 	LOSS_BINARY_CROSSENTROPY,
+	LOSS_BINARY_FOCAL_CROSSENTROPY,
 	LOSS_CATEGORICAL_CROSSENTROPY,
+	LOSS_CATEGORICAL_FOCAL_CROSSENTROPY,
+	LOSS_CATEGORICAL_HINGE,
+	LOSS_HINGE,
+	LOSS_HUBER,
+	LOSS_KL_DIVERGENCE,
+	LOSS_LOG_COSH,
+	LOSS_MEAN_ABSOLUTE_ERROR,
 	LOSS_MEAN_SQUARED_ERROR,
+	LOSS_SQUARED_HINGE,
 	LOSS_SPARSE_CATEGORICAL_CROSSENTROPY,
 	LOSS_KINDS
 };
@@ -36,7 +57,9 @@ enum loss_kind {
 struct loss {
 	enum loss_kind kind;
 	bool from_logits;
+	bool apply_class_balancing;
 	float label_smoothing; /* 0 .. 1 */
+	double delta, gamma, alpha;
 };
 
 /* "mse", "mean_squared_error", "MeanSquaredError", or {class_name, config}. */

@@ -139,7 +139,16 @@ enum kind {
 	SPARSE,
 	CATEGORICAL,
 	BINARY,
-	SQUARED
+	SQUARED,
+	ABSOLUTE,
+	HUBER,
+	LOG_COSH,
+	HINGE,
+	SQUARED_HINGE,
+	CATEGORICAL_HINGE,
+	DIVERGENCE,
+	BINARY_FOCAL,
+	CATEGORICAL_FOCAL
 };
 
 enum told {
@@ -151,6 +160,7 @@ enum told {
 #define LOSS(name, config) "{\"class_name\": \"" name "\", \"config\": {" config "}}"
 #define LOGITS             "\"from_logits\": true"
 #define SMOOTH             "\"label_smoothing\": 0.2"
+#define BALANCED           "\"apply_class_balancing\": true, \"alpha\": 0.3, \"gamma\": 1.5"
 
 static const struct form {
 	const char *text;
@@ -174,6 +184,21 @@ static const struct form {
 	{"\"mse\"", SQUARED, false, VALUES, 0.0},
 	{"\"MSE\"", SQUARED, false, SINGLE, 0.0},
 	{"\"MeanSquaredError\"", SQUARED, false, CLASSES, 0.0},
+	{"\"mae\"", ABSOLUTE, false, VALUES, 0.0},
+	{"\"MeanAbsoluteError\"", ABSOLUTE, false, SINGLE, 0.0},
+	{LOSS("Huber", "\"delta\": 0.3"), HUBER, false, VALUES, 0.0},
+	{"\"log_cosh\"", LOG_COSH, false, VALUES, 0.0},
+	{"\"hinge\"", HINGE, false, VALUES, 0.0},
+	{"\"Hinge\"", HINGE, false, CLASSES, 0.0},
+	{"\"squared_hinge\"", SQUARED_HINGE, false, CLASSES, 0.0},
+	{"\"categorical_hinge\"", CATEGORICAL_HINGE, false, VALUES, 0.0},
+	{"\"kld\"", DIVERGENCE, false, VALUES, 0.0},
+	{"\"binary_focal_crossentropy\"", BINARY_FOCAL, false, VALUES, 0.0},
+	{LOSS("BinaryFocalCrossentropy", LOGITS "," BALANCED), BINARY_FOCAL, true, VALUES, 0.0},
+	{LOSS("BinaryFocalCrossentropy", SMOOTH "," BALANCED), BINARY_FOCAL, false, SINGLE, 0.2},
+	{"\"categorical_focal_crossentropy\"", CATEGORICAL_FOCAL, false, VALUES, 0.0},
+	{LOSS("CategoricalFocalCrossentropy", LOGITS "," SMOOTH), CATEGORICAL_FOCAL, true, VALUES,
+	 0.2},
 };
 
 enum {
@@ -187,6 +212,11 @@ struct batch {
 	struct targets targets;
 };
 
+static bool is_categorical(const struct form *form)
+{
+	return form->kind == CATEGORICAL || form->kind == CATEGORICAL_FOCAL;
+}
+
 /* Classes of one item in many for binary losses: 0 and 1. Values of categorical ones sum to 1. */
 static void make_batch(struct batch *b, const struct form *form)
 {
@@ -195,10 +225,10 @@ static void make_batch(struct batch *b, const struct form *form)
 	for (int i = 0; i < BATCH; i++) {
 		double sum = 0.0;
 
-		b->classes[i] = 5 * i % (form->kind == BINARY ? 2 : WIDTH);
+		b->classes[i] = 5 * i % (form->kind == SPARSE || form->kind == SQUARED ? WIDTH : 2);
 		for (int j = 0; j < WIDTH; j++)
 			sum += (double)b->values[i * WIDTH + j];
-		for (int j = 0; j < WIDTH && form->kind == CATEGORICAL; j++)
+		for (int j = 0; j < WIDTH && is_categorical(form); j++)
 			b->values[i * WIDTH + j] = (float)((double)b->values[i * WIDTH + j] / sum);
 	}
 	if (form->told == CLASSES) {
@@ -218,7 +248,50 @@ static double target_of(const struct batch *b, const struct form *form, int i, i
 
 	if (form->kind == SPARSE)
 		y = b->classes[i] == j;
-	return form->kind == CATEGORICAL ? y * (1.0 - s) + s / WIDTH : y * (1.0 - s) + 0.5 * s;
+	return is_categorical(form) ? y * (1.0 - s) + s / WIDTH : y * (1.0 - s) + 0.5 * s;
+}
+
+/* Of one output, where the loss is the mean over them. */
+static double reference_element(const struct form *form, double x, double y)
+{
+	const double apart = fabs(x - y), label = y == 0.0 ? -1.0 : y;
+	const bool balanced = strstr(form->text, "balancing");
+	double p, q;
+
+	switch (form->kind) {
+	case SQUARED:
+		return apart * apart;
+	case ABSOLUTE:
+		return apart;
+	case HUBER:
+		return apart > 0.3 ? 0.3 * apart - 0.045 : apart * apart / 2.0;
+	case LOG_COSH:
+		return log(cosh(apart));
+	case HINGE:
+		return fmax(0.0, 1.0 - label * x);
+	case SQUARED_HINGE:
+		return pow(fmax(0.0, 1.0 - label * x), 2.0);
+	default:
+		break;
+	}
+	p = form->logits ? 1.0 / (1.0 + exp(-x)) : x;
+	q = y * p + (1.0 - y) * (1.0 - p);
+	return pow(1.0 - q, balanced ? 1.5 : 2.0) * (balanced ? y * 0.3 + (1.0 - y) * 0.7 : 1.0) *
+	       -(y * log(p + 1e-7) + (1.0 - y) * log(1.0 - p + 1e-7));
+}
+
+static double reference_hinge(const struct batch *b, const struct form *form, const double *x,
+			      int i)
+{
+	double right = 0.0, most = -1e9;
+
+	for (int j = 0; j < WIDTH; j++) {
+		double y = target_of(b, form, i, j);
+
+		right += y * x[j];
+		most = fmax(most, (1.0 - y) * x[j]);
+	}
+	return fmax(0.0, most - right + 1.0);
 }
 
 /*
@@ -235,14 +308,24 @@ static double reference_item(const struct batch *b, const struct form *form, con
 		       p = form->logits ? 1.0 / (1.0 + exp(-x[j])) : x[j];
 		double e = form->logits ? 0.0 : 1e-7;
 
+		if (form->kind == DIVERGENCE) {
+			value += y * log(y / x[j]);
+			continue;
+		}
+		if (form->kind == CATEGORICAL_FOCAL) {
+			double q = (form->logits ? exp(x[j]) : x[j]) / sum;
+
+			value -= 0.25 * y * pow(1.0 - q, 2.0) * log(q);
+			continue;
+		}
 		if (form->kind == SPARSE || form->kind == CATEGORICAL)
 			value -= y * log((form->logits ? exp(x[j]) : x[j]) / sum);
 		else if (form->kind == BINARY)
 			value -= (y * log(p + e) + (1.0 - y) * log(1.0 - p + e)) / WIDTH;
 		else
-			value += (x[j] - y) * (x[j] - y) / WIDTH;
+			value += reference_element(form, x[j], y) / WIDTH;
 	}
-	return value;
+	return form->kind == CATEGORICAL_HINGE ? reference_hinge(b, form, x, i) : value;
 }
 
 static double reference(const struct batch *b, const struct form *form, const double *x)

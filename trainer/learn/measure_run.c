@@ -20,8 +20,9 @@ struct loss_item {
 	const float *x; /* [width]: logits, or outputs where the loss is not from logits */
 	int64_t width;
 	int32_t label;
-	const float *y;  /* the targets of the item, @y_step apart: 0 where there is one for all */
-	int64_t y_step;  /* 0 or 1 */
+	const float *y; /* the targets of the item, @y_step apart: 0 where there is one for all */
+	int64_t y_step; /* 0 or 1 */
+	const struct loss *loss;
 	float smoothing; /* of labels */
 	float share;     /* of the item in the mean: 1 / batch */
 	float *gradient; /* of x; NULL: not wanted */
@@ -193,16 +194,240 @@ static double squared_error(const struct loss_item *item)
 	return value / (double)item->width;
 }
 
+/* ---- means of what each output alone gives --------------------------------------------------- */
+
+/* The value at output @x with target @y, and its slope by x. */
+typedef double loss_element(const struct loss *loss, double x, double y, double *slope);
+
+static double mean_of_elements(const struct loss_item *item, loss_element *element)
+{
+	const double share = (double)item->share / (double)item->width;
+	double value = 0.0, slope;
+
+	for (int64_t j = 0; j < item->width; j++) {
+		value += element(item->loss, (double)item->x[j], (double)binary_target(item, j),
+				 &slope);
+		if (item->gradient)
+			item->gradient[j] = (float)(slope * share);
+	}
+	return value / (double)item->width;
+}
+
+/* The sign of NaN is NaN. */
+static double sign_of(double x)
+{
+	return x > 0.0 ? 1.0 : x < 0.0 ? -1.0 : x;
+}
+
+static double absolute_element(const struct loss *loss, double x, double y, double *slope)
+{
+	(void)loss;
+	*slope = sign_of(x - y);
+	return fabs(x - y);
+}
+
+static double huber_element(const struct loss *loss, double x, double y, double *slope)
+{
+	const double apart = x - y;
+
+	if (fabs(apart) > loss->delta) {
+		*slope = loss->delta * sign_of(apart);
+		return loss->delta * (fabs(apart) - 0.5 * loss->delta);
+	}
+	*slope = apart;
+	return 0.5 * apart * apart;
+}
+
+/* log cosh x = |x| + log(1 + exp(-2 |x|)) - log 2 */
+static double log_cosh_element(const struct loss *loss, double x, double y, double *slope)
+{
+	const double apart = x - y;
+	const double e = (double)elementary_expf(-2.0f * fabsf((float)apart));
+
+	(void)loss;
+	*slope = sign_of(apart) * (1.0 - e) / (1.0 + e);
+	return fabs(apart) + elementary_log1p(e) - M_LN2;
+}
+
+/* 1 - y p where it is above 0; NaN is kept. */
+static double hinge_margin(double x, double y, double *label)
+{
+	*label = y == 0.0 ? -1.0 : y;
+	return 1.0 - *label * x <= 0.0 ? 0.0 : 1.0 - *label * x;
+}
+
+static double hinge_element(const struct loss *loss, double x, double y, double *slope)
+{
+	double label, margin = hinge_margin(x, y, &label);
+
+	(void)loss;
+	*slope = isnan(margin) ? margin : margin > 0.0 ? -label : 0.0;
+	return margin;
+}
+
+static double squared_hinge_element(const struct loss *loss, double x, double y, double *slope)
+{
+	double label, margin = hinge_margin(x, y, &label);
+
+	(void)loss;
+	*slope = -2.0 * label * margin;
+	return margin * margin;
+}
+
+/* Of a probability away from 0 and 1: (1 - q)^gamma times the crossentropy. */
+static double focal_of(const struct loss *loss, double p, double y, double *slope)
+{
+	const double yes = p + (double)LOSS_EPSILON, no = 1.0 - p + (double)LOSS_EPSILON;
+	const double entropy = -y * elementary_log(yes) - (1.0 - y) * elementary_log(no);
+	const double wrong = y * (1.0 - p) + (1.0 - y) * p;
+	const double factor = elementary_pow(wrong, loss->gamma);
+	const double weight = !loss->apply_class_balancing
+				      ? 1.0
+				      : y * loss->alpha + (1.0 - y) * (1.0 - loss->alpha);
+
+	*slope = weight * (factor * ((1.0 - y) / no - y / yes) +
+			   loss->gamma * factor / wrong * (1.0 - 2.0 * y) * entropy);
+	return weight * factor * entropy;
+}
+
+static double focal_output(const struct loss *loss, double x, double y, double *slope)
+{
+	const double value = focal_of(loss, (double)loss_clip((float)x), y, slope);
+
+	if (loss_clipped((float)x))
+		*slope = 0.0;
+	return value;
+}
+
+static double focal_logit(const struct loss *loss, double x, double y, double *slope)
+{
+	const float p = elementary_sigmoidf((float)x);
+	const double value = focal_of(loss, (double)loss_clip(p), y, slope);
+
+	*slope = loss_clipped(p) ? 0.0 : *slope * (double)p * (1.0 - (double)p);
+	return value;
+}
+
+/* ---- losses of a whole row ------------------------------------------------------------------- */
+
+static double kl_divergence(const struct loss_item *item)
+{
+	double value = 0.0;
+
+	for (int64_t j = 0; j < item->width; j++) {
+		const float x = item->x[j], y = item->y[j];
+		const float p = x < LOSS_EPSILON ? LOSS_EPSILON : x > 1.0f ? 1.0f : x;
+		const float q = y < LOSS_EPSILON ? LOSS_EPSILON : y > 1.0f ? 1.0f : y;
+
+		value += (double)q * (elementary_log((double)q) - elementary_log((double)p));
+		if (item->gradient)
+			item->gradient[j] =
+				x < LOSS_EPSILON || x > 1.0f ? 0.0f : -q / p * item->share;
+	}
+	return value;
+}
+
+/* The greatest output beside the right one gets what the right one loses. */
+static double categorical_hinge(const struct loss_item *item)
+{
+	double right = 0.0, most = -INFINITY, value;
+	int64_t at = 0;
+
+	for (int64_t j = 0; j < item->width; j++) {
+		const double x = (double)item->x[j], y = (double)item->y[j];
+
+		right += y * x;
+		if (!((1.0 - y) * x <= most)) {
+			most = (1.0 - y) * x;
+			at = j;
+		}
+	}
+	value = most - right + 1.0 <= 0.0 ? 0.0 : most - right + 1.0;
+	for (int64_t j = 0; item->gradient && j < item->width; j++) {
+		const float slope = (j == at ? 1.0f - item->y[j] : 0.0f) - item->y[j];
+
+		item->gradient[j] = isnan(value) ? NAN : value > 0.0 ? slope * item->share : 0.0f;
+	}
+	return value;
+}
+
+/* The value of one class's probability, and its slope by it. */
+static double categorical_focal(const struct loss_item *item, int64_t j, double q, double *slope)
+{
+	const struct loss *loss = item->loss;
+	const double y = (double)categorical_target(item, j), c = (double)loss_clip((float)q);
+	const double factor = elementary_pow(1.0 - c, loss->gamma), log_c = elementary_log(c);
+
+	*slope =
+		loss_clipped((float)q)
+			? 0.0
+			: loss->alpha * y * (loss->gamma * factor / (1.0 - c) * log_c - factor / c);
+	return -loss->alpha * factor * y * log_c;
+}
+
+/*
+ * By an output of sum s, q = p / s: (slope - flow) / s; by a logit, q = exp x / s: q (slope - flow),
+ * where flow is the sum of q times slope.
+ */
+static double categorical_focal_row(const struct loss_item *item, bool from_logits)
+{
+	double value = 0.0, sum = 0.0, flow = 0.0, slope;
+	float most = 0.0f;
+
+	if (from_logits)
+		sum = (double)loss_exponentials(item, &most);
+	for (int64_t j = 0; j < item->width && !from_logits; j++)
+		sum += (double)item->x[j];
+	for (int pass = 0; pass < 2; pass++) {
+		for (int64_t j = 0; j < item->width; j++) {
+			const double part = from_logits ? (double)elementary_expf(item->x[j] - most)
+							: (double)item->x[j];
+			const double q = part / sum;
+			const double here = categorical_focal(item, j, q, &slope);
+
+			if (pass == 0) {
+				value += here;
+				flow += q * slope;
+			} else if (item->gradient) {
+				slope = (slope - flow) * (from_logits ? q : 1.0 / sum);
+				item->gradient[j] = (float)(slope * (double)item->share);
+			}
+		}
+	}
+	return value;
+}
+
+static double categorical_focal_from_logits(const struct loss_item *item)
+{
+	return categorical_focal_row(item, true);
+}
+
+static double categorical_focal_from_outputs(const struct loss_item *item)
+{
+	return categorical_focal_row(item, false);
+}
+
 /* ---- running --------------------------------------------------------------------------------- */
 
 /* The loss of an item. */
 static const struct loss_passes {
 	double (*from_logits)(const struct loss_item *item); /* NULL: there is no such form */
 	double (*from_outputs)(const struct loss_item *item);
+	loss_element *logit, *output; /* in the place of the two: the mean over elements */
 } loss_passes[LOSS_KINDS] = {
 	[LOSS_BINARY_CROSSENTROPY] = {binary_from_logits, binary_from_outputs},
+	[LOSS_BINARY_FOCAL_CROSSENTROPY] = {.logit = focal_logit, .output = focal_output},
 	[LOSS_CATEGORICAL_CROSSENTROPY] = {categorical_from_logits, categorical_from_outputs},
+	[LOSS_CATEGORICAL_FOCAL_CROSSENTROPY] = {categorical_focal_from_logits,
+						 categorical_focal_from_outputs},
+	[LOSS_CATEGORICAL_HINGE] = {NULL, categorical_hinge},
+	[LOSS_HINGE] = {.output = hinge_element},
+	[LOSS_HUBER] = {.output = huber_element},
+	[LOSS_KL_DIVERGENCE] = {NULL, kl_divergence},
+	[LOSS_LOG_COSH] = {.output = log_cosh_element},
+	[LOSS_MEAN_ABSOLUTE_ERROR] = {.output = absolute_element},
 	[LOSS_MEAN_SQUARED_ERROR] = {NULL, squared_error},
+	[LOSS_SQUARED_HINGE] = {.output = squared_hinge_element},
 	[LOSS_SPARSE_CATEGORICAL_CROSSENTROPY] = {sparse_from_logits, sparse_from_outputs},
 };
 
@@ -210,7 +435,8 @@ double loss_run(const struct loss *loss, const float *outputs, const float *logi
 		const struct targets *targets, int64_t batch, int64_t width, float *gradient)
 {
 	const struct loss_passes *ops = &loss_passes[loss->kind];
-	bool from_logits = ops->from_logits && (logits || loss->from_logits);
+	const bool from_logits = (ops->from_logits || ops->logit) && (logits || loss->from_logits);
+	loss_element *element = from_logits ? ops->logit : ops->output;
 	const float *x = logits ? logits : outputs;
 	double sum = 0.0;
 
@@ -219,6 +445,7 @@ double loss_run(const struct loss *loss, const float *outputs, const float *logi
 		struct loss_item item = {
 			.x = x + i * width,
 			.width = width,
+			.loss = loss,
 			.smoothing = loss->label_smoothing,
 			.share = 1.0f / (float)batch,
 			.gradient = gradient ? gradient + i * width : NULL,
@@ -235,7 +462,9 @@ double loss_run(const struct loss *loss, const float *outputs, const float *logi
 			item.y = targets->values + i * targets->width;
 			item.y_step = targets->width > 1;
 		}
-		sum += from_logits ? ops->from_logits(&item) : ops->from_outputs(&item);
+		sum += element       ? mean_of_elements(&item, element)
+		       : from_logits ? ops->from_logits(&item)
+				     : ops->from_outputs(&item);
 	}
 	return sum / (double)batch;
 }
@@ -321,15 +550,6 @@ static double metric_sparse_top_k(const struct metric_item *item)
 							   : 0.0;
 }
 
-static double metric_absolute_error(const struct metric_item *item)
-{
-	double sum = 0.0;
-
-	for (int64_t j = 0; j < item->width; j++)
-		sum += (double)fabsf(item->p[j] - item->y[j * item->y_step]);
-	return sum / (double)item->width;
-}
-
 /* ---- running --------------------------------------------------------------------------------- */
 
 static double (*const metric_items[METRIC_KINDS])(const struct metric_item *item) = {
@@ -338,7 +558,6 @@ static double (*const metric_items[METRIC_KINDS])(const struct metric_item *item
 	[METRIC_SPARSE_CATEGORICAL] = metric_sparse,
 	[METRIC_TOP_K] = metric_top_k,
 	[METRIC_SPARSE_TOP_K] = metric_sparse_top_k,
-	[METRIC_ABSOLUTE_ERROR] = metric_absolute_error,
 };
 
 void metric_run(const struct metric *metric, const float *outputs, const struct targets *targets,
