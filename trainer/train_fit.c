@@ -14,6 +14,7 @@
 #include "trainer/train_health.h"
 #include "trainer/train_outfeed.h"
 #include "trainer/train_phase.h"
+#include "trainer/train_record.h"
 #include "trainer/train_session.h"
 #include "trainer/train_values.h"
 
@@ -24,6 +25,8 @@ struct fit {
 	struct train_async *async; /* NULL: callbacks are called between executions alone */
 	struct callback_host host;
 	struct train_figures figures; /* of an epoch: training's, then validation's as "val_..." */
+	int validated;                /* figures of validation */
+	bool rated;                   /* the last figure is the learning rate */
 	struct ips_log *logs;         /* room for all of them */
 	struct arena arena;
 	struct train_result *result;
@@ -64,6 +67,19 @@ static void host_say(void *user, const char *text)
 		fprintf(fit->params->screen->out, "%s\n", text);
 }
 
+static double host_rate(void *user)
+{
+	const struct schedule *rate = &((const struct fit *)user)->session->optimizer.learning_rate;
+
+	return schedule_name(rate) ? NAN : schedule_rate(rate, 0);
+}
+
+/* The workers rest between epochs. */
+static void host_set_rate(void *user, double rate)
+{
+	((const struct fit *)user)->session->optimizer.learning_rate = schedule_constant(rate);
+}
+
 /* A recording that failed is told when it is closed. */
 static enum status host_outfeed(void *user, const char *queue, const char *name, int64_t epoch,
 				struct err *err)
@@ -77,14 +93,16 @@ static enum status host_outfeed(void *user, const char *queue, const char *name,
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-/* "loss", "accuracy", and with validation "val_loss", "val_accuracy". */
+/* "loss", "accuracy", with validation "val_loss", "val_accuracy", and what callbacks make of the
+ * learning rate. */
 static enum status name_figures(struct fit *fit, struct err *err)
 {
 	const struct train_program *program = fit->session->program;
 	const struct train_figures *train = &program[IPS_TRAIN].measure.figures;
 	const struct train_figures *validation = &program[IPS_EVALUATE].measure.figures;
 	const int more = fit->session->run->fit.validation ? validation->count : 0;
-	const size_t count = (size_t)(train->count + more);
+	const bool rate = callbacks_move_rate(fit->params->callbacks);
+	const size_t count = (size_t)(train->count + more) + rate;
 
 	fit->figures.count = (int)count;
 	fit->figures.names = arena_alloc(&fit->arena, count, sizeof(*fit->figures.names));
@@ -101,6 +119,10 @@ static enum status name_figures(struct fit *fit, struct err *err)
 			return err_nomem(err);
 		fit->figures.names[train->count + i] = name;
 	}
+	if (rate)
+		fit->figures.names[count - 1] = "learning_rate";
+	fit->validated = more;
+	fit->rated = rate;
 	return ST_OK;
 }
 
@@ -115,6 +137,8 @@ static enum status fit_init(struct fit *fit, const struct train_fit_params *para
 					   .weights = host_weights,
 					   .set_weights = host_set_weights,
 					   .stop = host_stop,
+					   .rate = host_rate,
+					   .set_rate = host_set_rate,
 					   .say = host_say,
 					   .outfeed = host_outfeed};
 	if (arena_init(&fit->arena, 0) != 0)
@@ -191,7 +215,9 @@ static enum status execute(struct fit *fit, int64_t epoch, struct err *err)
 
 static enum status run_executions(struct fit *fit, int64_t epoch, struct err *err)
 {
-	for (int64_t i = 0; i < fit->session->layout->executions_per_epoch; i++) {
+	const int64_t executions = fit->session->layout->executions_per_epoch;
+
+	for (int64_t i = 0; i < executions && !atomic_load(fit->params->stop); i++) {
 		enum status status = execute(fit, epoch, err);
 
 		if (status == ST_OK)
@@ -238,8 +264,10 @@ static void gather_figures(struct fit *fit)
 
 	for (int i = 0; i < train->count; i++)
 		fit->figures.values[i] = train->values[i];
-	for (int i = train->count; i < fit->figures.count; i++)
-		fit->figures.values[i] = validation->values[i - train->count];
+	for (int i = 0; i < fit->validated; i++)
+		fit->figures.values[train->count + i] = validation->values[i];
+	if (fit->rated)
+		fit->figures.values[fit->figures.count - 1] = host_rate(fit);
 	fit->result->loss = train->values[0];
 }
 
@@ -271,6 +299,9 @@ static enum status run_epoch(struct fit *fit, int64_t epoch, struct err *err)
 	if (status == ST_OK && fit->session->run->fit.validation)
 		status = run_test(fit->session, epoch, NULL, &unused, err);
 	gather_figures(fit);
+	if (fit->rated)
+		train_record_metric(fit->session, IPS_TRAIN, epoch, IPS_NULL, IPS_NULL,
+				    "learning_rate", host_rate(fit));
 	if (status == ST_OK)
 		status = judge_epoch(fit, epoch, err);
 	if (status == ST_OK)

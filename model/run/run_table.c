@@ -244,7 +244,8 @@ static const struct run_key run_keys[] = {
 	 .fallback = "null",
 	 AT(callbacks),
 	 .help = "What Keras's callbacks are: a list of {class_name, config} of EarlyStopping, "
-		 "ModelCheckpoint, CSVLogger, OutfeedCallback; null: none."},
+		 "ReduceLROnPlateau, LearningRateScheduler, TerminateOnNaN, ModelCheckpoint, "
+		 "CSVLogger, OutfeedCallback; null: none."},
 
 	{.path = "weights", .kind = RUN_KEY_SECTION, .fallback = "{}", .help = "Files of weights."},
 	{.path = "weights.load",

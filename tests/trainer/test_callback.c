@@ -22,6 +22,7 @@ struct sample {
 	struct math_model m;
 	struct callback_host host;
 	float *weights;
+	double rate;
 	int stops, said;
 	char last[512];
 };
@@ -41,6 +42,16 @@ static void sample_set_weights(void *user, const float *weights)
 static void sample_stop(void *user)
 {
 	((struct sample *)user)->stops++;
+}
+
+static double sample_rate(void *user)
+{
+	return ((struct sample *)user)->rate;
+}
+
+static void sample_set_rate(void *user, double rate)
+{
+	((struct sample *)user)->rate = rate;
 }
 
 static void sample_say(void *user, const char *text)
@@ -78,11 +89,14 @@ static void sample_open(struct sample *s, const char *text)
 	math_model_open(&s->m, dense, 1, (int64_t[]){2});
 	s->weights = mem_aligned(s->m.model->weights, sizeof(float));
 	assert_non_null(s->weights);
+	s->rate = 0.1;
 	s->host = (struct callback_host){.user = s,
 					 .model = s->m.model,
 					 .weights = sample_weights,
 					 .set_weights = sample_set_weights,
 					 .stop = sample_stop,
+					 .rate = sample_rate,
+					 .set_rate = sample_set_rate,
 					 .say = sample_say};
 	assert_int_equal(callbacks_train_begin(&s->callbacks, &s->host, NULL), ST_OK);
 }
@@ -420,9 +434,111 @@ static void test_a_program_built_earlier_knows_fewer_members(void **state)
 	sample_close(&s);
 }
 
+/* ---- the learning rate ----------------------------------------------------------------------- */
+
+/* The rates of epochs with these losses. */
+static void rates_of(const char *text, const double *losses, int count, double *rates)
+{
+	struct sample s;
+
+	sample_open(&s, text);
+	for (int i = 0; i < count; i++) {
+		assert_int_equal(sample_epoch(&s, i + 1, losses[i], 0.0, NULL), ST_OK);
+		rates[i] = s.rate;
+	}
+	sample_close(&s);
+}
+
+#define PLATEAU(options)                                                                           \
+	"[{'class_name': 'ReduceLROnPlateau', 'config': {'monitor': 'loss', " options "}}]"
+
+/* Keras's counting: the epoch that fills the patience reduces the rate for the next ones. */
+static void test_a_plateau_reduces_the_rate(void **state)
+{
+	static const double losses[] = {5, 4, 4, 4, 4, 4, 3, NAN, 3, 3};
+	static const struct {
+		const char *text;
+		double rates[10]; /* after each epoch */
+	} rows[] = {
+		{PLATEAU("'patience': 2"),
+		 {0.1, 0.1, 0.1, 0.01, 0.01, 1e-3, 1e-3, 1e-3, 1e-4, 1e-4}},
+		{PLATEAU("'patience': 2, 'factor': 0.5, 'cooldown': 2"),
+		 {0.1, 0.1, 0.1, 0.05, 0.05, 0.05, 0.05, 0.05, 0.025, 0.025}},
+		{PLATEAU("'patience': 1, 'min_lr': 0.02"),
+		 {0.1, 0.1, 0.02, 0.02, 0.02, 0.02, 0.02, 0.02, 0.02, 0.02}},
+		{PLATEAU("'patience': 3, 'min_delta': 2"),
+		 {0.1, 0.1, 0.1, 0.01, 0.01, 0.01, 1e-3, 1e-3, 1e-3, 1e-4}},
+		{PLATEAU("'patience': 1, 'mode': 'max'"),
+		 {0.1, 0.01, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		double rates[10];
+
+		rates_of(rows[i].text, losses, 10, rates);
+		for (int e = 0; e < 10; e++)
+			if (fabs(rates[e] - rows[i].rates[e]) > 1e-9 * rates[e])
+				fail_msg("%s: after epoch %d %g, not %g", rows[i].text, e + 1,
+					 rates[e], rows[i].rates[e]);
+	}
+}
+
+static void test_a_scheduler_sets_the_rate_by_its_table(void **state)
+{
+	static const double losses[4] = {0}, expected[] = {0.1, 0.5, 0.5, 0.25};
+	double rates[4];
+
+	(void)state;
+	rates_of("[{'class_name': 'LearningRateScheduler', 'config': {'schedule': [[1, 0.5], [3, "
+		 "0.25]]}}]",
+		 losses, 4, rates);
+	for (int e = 0; e < 4; e++)
+		assert_close(rates[e], expected[e], 1e-12);
+}
+
+static void test_a_rate_that_is_a_schedule_cannot_be_changed(void **state)
+{
+	struct sample s;
+	struct err err = {0};
+
+	(void)state;
+	sample_open(&s, "[{'class_name': 'LearningRateScheduler', 'config': {'schedule': []}}]");
+	assert_true(callbacks_move_rate(&s.callbacks));
+	s.rate = NAN;
+	assert_int_equal(callbacks_train_begin(&s.callbacks, &s.host, &err), ST_INVALID);
+	assert_contains(err.text, "the optimizer's is a schedule");
+	sample_close(&s);
+}
+
+static void test_a_loss_that_is_no_number_ends_training(void **state)
+{
+	static const double losses[] = {1.0, NAN, INFINITY};
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		const struct ips_log item = {"loss", losses[i]};
+		const struct ips_logs logs = {&item, 1};
+		struct sample s;
+
+		sample_open(&s, "[{'class_name': 'TerminateOnNaN'}]");
+		assert_int_equal(callbacks_batch_end(&s.callbacks, &s.host, CALLBACK_ALL, IPS_TRAIN,
+						     7, &logs, NULL),
+				 ST_OK);
+		assert_int_equal(s.stops, i > 0);
+		if (i > 0)
+			assert_string_equal(s.last, "Batch 7: Invalid loss, terminating training");
+		sample_close(&s);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_plateau_reduces_the_rate),
+		cmocka_unit_test(test_a_scheduler_sets_the_rate_by_its_table),
+		cmocka_unit_test(test_a_rate_that_is_a_schedule_cannot_be_changed),
+		cmocka_unit_test(test_a_loss_that_is_no_number_ends_training),
 		cmocka_unit_test(test_early_stopping_waits_for_its_patience),
 		cmocka_unit_test(test_early_stopping_restores_the_best_weights),
 		cmocka_unit_test(test_a_metric_that_is_not_there_is_told_once),

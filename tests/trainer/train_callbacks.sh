@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# EarlyStopping, ModelCheckpoint and CSVLogger; weights saved and loaded; prediction: what they write, on the CPU, on IPUs and in a pipeline.
+# EarlyStopping, the learning rate's callbacks, TerminateOnNaN, ModelCheckpoint and CSVLogger; weights saved and loaded; prediction: what they write, on the CPU, on IPUs and in a pipeline.
 . "$IPUSCOPE_SOURCE_DIR/tests/support/train_support.sh" || exit 1
 
 cd "$work"
@@ -192,6 +192,23 @@ cmp -s "first.0$best.npz" restored.npz || fail "the weights at the end are not t
 run --fit.epochs 2 --callbacks "$(callbacks EarlyStopping '{"monitor": "val_los"}')"
 grep -q '^EarlyStopping: the metric "val_los" is not available; there are: loss, accuracy' lines.txt || fail "a metric that is not there: $(cat lines.txt)"
 
+# --- The learning rate: what an epoch had is in its logs; a rate of 0 leaves the weights as they are
+for place in cpu ipu pipeline; do
+	on $place
+	run "${args[@]}" --fit.epochs 4 --weights.save rated.npz --callbacks "$(callbacks \
+		LearningRateScheduler '{"schedule": [[0, 0.125], [2, 0]], "verbose": 1}' \
+		CSVLogger '{"filename": "rate.csv"}' ModelCheckpoint '{"filepath": "rate.{epoch}.npz"}')"
+	[ "$(cut -d, -f4 rate.csv | tr '\n' ' ')" = 'learning_rate 0.125 0.125 0 0 ' ] || fail "$place: rates $(cat rate.csv)"
+	grep -q '^Epoch 3: LearningRateScheduler setting learning rate to 0.$' lines.txt || fail "$place: nothing is said: $(cat lines.txt)"
+	# The first array is the kernel of 36 floats; moving statistics go on.
+	[ "$(npy rate.1.npz | head -3)" != "$(npy rate.2.npz | head -3)" ] && [ "$(npy rate.2.npz | head -3)" = "$(npy rate.4.npz | head -3)" ] || fail "$place: the rates had no effect"
+done
+run --fit.epochs 6 --fit.validation true "${still[@]}" --callbacks "$(callbacks ReduceLROnPlateau '{"patience": 2, "min_lr": 0.5, "verbose": 1}')"
+! grep -q ReduceLROnPlateau lines.txt || fail "a rate below the least was reduced: $(cat lines.txt)"
+run --fit.epochs 4 --compile.optimizer '{"class_name": "SGD", "config": {"learning_rate": 3e38}}' --callbacks "$(callbacks TerminateOnNaN '{}')"
+grep -q '^Batch [0-9]*: Invalid loss, terminating training$' lines.txt || fail "training went on without a loss: $(cat lines.txt)"
+! grep -q '^Epoch 4/4' lines.txt || fail "training went on without a loss: $(cat lines.txt)"
+
 # --- ModelCheckpoint: names of the epoch and the logs, the best alone, every so many batches
 mkdir each best every
 run --fit.validation true --weights.save end.npz --callbacks "$(callbacks \
@@ -225,6 +242,9 @@ refuse() {
 refuse 2 'did you mean "EarlyStopping"' --callbacks "$(callbacks EarlyStoping '{}')"
 refuse 2 'callbacks[0].config.patience' --callbacks "$(callbacks EarlyStopping '{"patience": -1}')"
 refuse 2 'patiense' --callbacks "$(callbacks EarlyStopping '{"patiense": 1}')"
+refuse 2 'callbacks[0].config.schedule[1][0]' --callbacks "$(callbacks LearningRateScheduler '{"schedule": [[2, 0.1], [1, 0.2]]}')"
+refuse 2 'must be [epoch, rate]' --callbacks "$(callbacks LearningRateScheduler '{"schedule": [[2]]}')"
+refuse 2 'factor must be' --callbacks "$(callbacks ReduceLROnPlateau '{"factor": 1.5}')"
 refuse 2 '"filepath" is missing' --callbacks "$(callbacks ModelCheckpoint '{}')"
 refuse 2 'callbacks[0].config.filepath' --callbacks "$(callbacks ModelCheckpoint '{"filepath": "w.{epoch:s}.npz"}')"
 refuse 2 '"filename" is missing' --callbacks "$(callbacks CSVLogger '{}')"

@@ -21,10 +21,9 @@ struct callback_own {
 static const struct callback_ops callback_own_ops;
 
 static const struct callback_ops *const callback_rows[] = {
-	&callback_csv_logger,
-	&callback_early_stopping,
-	&callback_model_checkpoint,
-	&callback_outfeed,
+	&callback_csv_logger,       &callback_early_stopping, &callback_learning_rate_scheduler,
+	&callback_model_checkpoint, &callback_outfeed,        &callback_reduce_lr_on_plateau,
+	&callback_terminate_on_nan,
 };
 
 /* ---- the list -------------------------------------------------------------------------------- */
@@ -91,6 +90,14 @@ bool callbacks_show_outfeeds(const struct callbacks *callbacks)
 {
 	for (int i = 0; i < callbacks->count; i++)
 		if (callbacks->items[i].ops == &callback_outfeed)
+			return true;
+	return false;
+}
+
+bool callbacks_move_rate(const struct callbacks *callbacks)
+{
+	for (int i = 0; i < callbacks->count; i++)
+		if (callbacks->items[i].ops->moves_rate)
 			return true;
 	return false;
 }

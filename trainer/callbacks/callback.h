@@ -20,8 +20,10 @@ struct callback_host {
 	const struct ips_logs *logs;         /* what an epoch's will be called; NULL: not known */
 	const float *(*weights)(void *user); /* the first replica's */
 	void (*set_weights)(void *user, const float *weights); /* of all replicas */
-	void (*stop)(void *user);                              /* after the present epoch */
-	void (*say)(void *user, const char *text);             /* a line for the screen */
+	void (*stop)(void *user);                              /* after the present execution */
+	double (*rate)(void *user);                /* the learning rate; NaN: it is a schedule */
+	void (*set_rate)(void *user, double rate); /* of the updates to come */
+	void (*say)(void *user, const char *text); /* a line for the screen */
 	/* What an OutfeedCallback called @name does with @queue at the end of an epoch; may be
 	 * NULL. */
 	enum status (*outfeed)(void *user, const char *queue, const char *name, int64_t epoch,
@@ -36,6 +38,7 @@ struct callback {
 /* Any may be NULL. @epoch is from 1; @batch is the last of the execution, or the step. */
 struct callback_ops {
 	const char *class_name;
+	bool moves_rate; /* so that an epoch's logs have the learning rate */
 	void (*read)(struct callback *callback, const struct json_at *config, struct err *err);
 	enum status (*train_begin)(struct callback *callback, const struct callback_host *host,
 				   struct err *err);
@@ -66,6 +69,9 @@ void callbacks_fini(struct callbacks *callbacks); /* accepts a zeroed struct */
 
 /* Is there an OutfeedCallback? Where the run file names none, every queue has the tutorial's. */
 bool callbacks_show_outfeeds(const struct callbacks *callbacks);
+
+/* Does any change the learning rate? */
+bool callbacks_move_rate(const struct callbacks *callbacks);
 
 /* A program's own (ipuscope/trainer.h); @own is copied. */
 enum status callbacks_add(struct callbacks *callbacks, const struct ips_callback *own,
@@ -123,7 +129,10 @@ void callback_say_missing(const struct callback_host *host, const char *what, co
 
 extern const struct callback_ops callback_csv_logger;
 extern const struct callback_ops callback_early_stopping;
+extern const struct callback_ops callback_learning_rate_scheduler;
 extern const struct callback_ops callback_model_checkpoint;
 extern const struct callback_ops callback_outfeed;
+extern const struct callback_ops callback_reduce_lr_on_plateau;
+extern const struct callback_ops callback_terminate_on_nan;
 
 #endif /* CALLBACK_H */

@@ -1,7 +1,8 @@
 /*
- * EarlyStopping: end the training when a metric has stopped improving.
+ * EarlyStopping and TerminateOnNaN: end the training when a metric has stopped improving, or when
+ * the loss is no number.
  *
- * Ownership: the state holds a copy of the best weights where they are to be restored.
+ * Ownership: EarlyStopping's state holds a copy of the best weights where they are to be restored.
  */
 #include <math.h>
 #include <stdio.h>
@@ -161,4 +162,38 @@ const struct callback_ops callback_early_stopping = {
 	.epoch_end = stopping_epoch,
 	.train_end = stopping_end,
 	.fini = stopping_fini,
+};
+
+/* ---- TerminateOnNaN -------------------------------------------------------------------------- */
+
+static void terminate_read(struct callback *callback, const struct json_at *config, struct err *err)
+{
+	static const struct model_option options[] = {{"name", MODEL_ANY}};
+
+	(void)callback;
+	model_config_check(config, options, ARRAY_LEN(options), NULL, 0, err);
+}
+
+static enum status terminate_batch(struct callback *callback, const struct callback_host *host,
+				   enum ips_mode mode, int64_t batch, const struct ips_logs *logs,
+				   struct err *err)
+{
+	const double *loss = callback_log(logs, "loss");
+	char text[96];
+
+	(void)callback;
+	(void)err;
+	if (mode != IPS_TRAIN || !loss || isfinite(*loss))
+		return ST_OK;
+	snprintf(text, sizeof(text), "Batch %lld: Invalid loss, terminating training",
+		 (long long)batch);
+	host->say(host->user, text);
+	host->stop(host->user);
+	return ST_OK;
+}
+
+const struct callback_ops callback_terminate_on_nan = {
+	.class_name = "TerminateOnNaN",
+	.read = terminate_read,
+	.batch_end = terminate_batch,
 };

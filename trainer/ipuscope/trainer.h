@@ -124,7 +124,7 @@ IPS_API int ips_trainer_add_callback(struct ips_trainer *trainer,
 IPS_API int ips_trainer_run(struct ips_trainer *trainer, struct ips_train_result *result,
 			    char *message, size_t message_size);
 
-/* Keras's model.stop_training: end after the present epoch. From a callback. */
+/* Keras's model.stop_training: end after the present execution. From a callback. */
 IPS_API void ips_trainer_stop(struct ips_trainer *trainer);
 
 /* The variable called @name ("dense/kernel:0") of the first replica, for as long as the callback

@@ -366,8 +366,8 @@ static double categorical_focal(const struct loss_item *item, int64_t j, double 
 }
 
 /*
- * By an output of sum s, q = p / s: (slope - flow) / s; by a logit, q = exp x / s: q (slope - flow),
- * where flow is the sum of q times slope.
+ * By an output of sum s, q = p / s: (slope - flow) / s. By a logit, q = exp x / s:
+ * q (slope - flow). flow is the sum of q times slope.
  */
 static double categorical_focal_row(const struct loss_item *item, bool from_logits)
 {

@@ -1,0 +1,232 @@
+/*
+ * ReduceLROnPlateau and LearningRateScheduler: the learning rate of the next epochs.
+ *
+ * Both need an optimizer with a constant rate; a schedule of updates has its own.
+ */
+#include <math.h>
+#include <stdio.h>
+
+#include "common/mem.h"
+#include "common/minmax.h"
+#include "model/model_config.h"
+#include "trainer/callbacks/callback.h"
+
+static enum status rate_begin(struct callback *callback, const struct callback_host *host,
+			      struct err *err)
+{
+	if (!isnan(host->rate(host->user)))
+		return ST_OK;
+	return err_set(
+		err, ST_INVALID,
+		"%s changes a constant learning rate, but the optimizer's is a schedule: "
+		"give compile.optimizer a number as learning_rate, or leave the callback out",
+		callback->ops->class_name);
+}
+
+static void set_rate(const struct callback *callback, const struct callback_host *host,
+		     int64_t epoch, double rate, bool verbose)
+{
+	char text[128];
+
+	host->set_rate(host->user, rate);
+	snprintf(text, sizeof(text), "Epoch %lld: %s setting learning rate to %g.",
+		 (long long)epoch, callback->ops->class_name, rate);
+	if (verbose)
+		host->say(host->user, text);
+}
+
+/* ---- ReduceLROnPlateau ----------------------------------------------------------------------- */
+
+struct plateau {
+	char *monitor;
+	double factor, min_delta, min_lr;
+	int64_t patience, cooldown;
+	enum callback_mode mode;
+	bool verbose, warned;
+	double best; /* NaN: there is none yet */
+	int64_t waited, cooling;
+};
+
+static void plateau_read(struct callback *callback, const struct json_at *config, struct err *err)
+{
+	static const struct model_option options[] = {
+		{"monitor", MODEL_ANY},  {"factor", MODEL_ANY}, {"patience", MODEL_ANY},
+		{"verbose", MODEL_ANY},  {"mode", MODEL_ANY},   {"min_delta", MODEL_ANY},
+		{"cooldown", MODEL_ANY}, {"min_lr", MODEL_ANY}, {"name", MODEL_ANY},
+	};
+	struct plateau *p = mem_calloc(1, sizeof(*p));
+	int64_t verbose = 0;
+
+	callback->state = p;
+	if (p)
+		p->monitor = mem_strdup("val_loss");
+	if (!p || !p->monitor) {
+		err_nomem(err);
+		return;
+	}
+	*p = (struct plateau){.monitor = p->monitor,
+			      .factor = 0.1,
+			      .min_delta = 1e-4,
+			      .patience = 10,
+			      .best = NAN};
+	model_config_check(config, options, ARRAY_LEN(options), NULL, 0, err);
+	callback_read_text(config, "monitor", &p->monitor, err);
+	callback_read_real(config, "factor", &p->factor, err);
+	callback_read_real(config, "min_delta", &p->min_delta, err);
+	callback_read_real(config, "min_lr", &p->min_lr, err);
+	callback_read_int(config, "patience", 0, &p->patience, err);
+	callback_read_int(config, "cooldown", 0, &p->cooldown, err);
+	callback_read_int(config, "verbose", 0, &verbose, err);
+	callback_read_mode(config, &p->mode, err);
+	p->verbose = verbose > 0;
+	if (!err_stuck(err) && !(p->factor >= 0.0 && p->factor < 1.0))
+		json_fail(config, err, "factor must be at least 0 and below 1, not %g", p->factor);
+	if (!err_stuck(err) && !(p->min_lr >= 0.0))
+		json_fail(config, err, "min_lr must be at least 0, not %g", p->min_lr);
+}
+
+static bool plateau_improves(const struct plateau *p, double value)
+{
+	if (isnan(p->best))
+		return !isnan(value);
+	return callback_smaller_is_better(p->mode, p->monitor) ? value < p->best - p->min_delta
+							       : value > p->best + p->min_delta;
+}
+
+static enum status plateau_epoch(struct callback *callback, const struct callback_host *host,
+				 int64_t epoch, const struct ips_logs *logs, struct err *err)
+{
+	struct plateau *p = callback->state;
+	const double *value = callback_log(logs, p->monitor);
+	const double rate = host->rate(host->user);
+
+	(void)err;
+	if (!value) {
+		if (!p->warned)
+			callback_say_missing(host, callback->ops->class_name, p->monitor, logs);
+		p->warned = true;
+		return ST_OK;
+	}
+	if (p->cooling > 0) {
+		p->cooling--;
+		p->waited = 0;
+	}
+	if (plateau_improves(p, *value)) {
+		p->best = *value;
+		p->waited = 0;
+		return ST_OK;
+	}
+	if (p->cooling > 0 || ++p->waited < p->patience || rate <= p->min_lr)
+		return ST_OK;
+	set_rate(callback, host, epoch, max(rate * p->factor, p->min_lr), p->verbose);
+	p->cooling = p->cooldown;
+	p->waited = 0;
+	return ST_OK;
+}
+
+static void plateau_fini(struct callback *callback)
+{
+	struct plateau *p = callback->state;
+
+	if (p)
+		mem_free(p->monitor);
+	mem_free(p);
+}
+
+const struct callback_ops callback_reduce_lr_on_plateau = {
+	.class_name = "ReduceLROnPlateau",
+	.moves_rate = true,
+	.read = plateau_read,
+	.train_begin = rate_begin,
+	.epoch_end = plateau_epoch,
+	.fini = plateau_fini,
+};
+
+/* ---- LearningRateScheduler ------------------------------------------------------------------- */
+
+/* In Keras a function of the epoch; here its table, since a run file holds no functions. */
+struct scheduler {
+	struct {
+		int64_t epoch; /* from 0: the first that has the rate */
+		double rate;
+	} * rows;
+	int count;
+	bool verbose;
+};
+
+static void scheduler_read_row(struct scheduler *s, const struct json_at *row, struct err *err)
+{
+	struct json_at epoch, rate;
+	const int64_t least = s->count > 0 ? s->rows[s->count - 1].epoch + 1 : 0;
+
+	if (json_array(row, err) != ST_OK)
+		return;
+	if (json_count(row) != 2 || !json_item(row, 0, &epoch) || !json_item(row, 1, &rate)) {
+		json_fail(row, err, "must be [epoch, rate]");
+		return;
+	}
+	json_int(&epoch, least, INT32_MAX, &s->rows[s->count].epoch, err);
+	if (json_real(&rate, &s->rows[s->count].rate, err) == ST_OK &&
+	    !(s->rows[s->count].rate >= 0.0 && s->rows[s->count].rate <= 3e38))
+		json_fail(&rate, err, "must be at least 0, not %g", s->rows[s->count].rate);
+	s->count++;
+}
+
+static void scheduler_read(struct callback *callback, const struct json_at *config, struct err *err)
+{
+	static const struct model_option options[] = {
+		{"schedule", MODEL_ANY}, {"verbose", MODEL_ANY}, {"name", MODEL_ANY}};
+	struct scheduler *s = mem_calloc(1, sizeof(*s));
+	struct json_at table, row;
+	int64_t verbose = 0;
+
+	callback->state = s;
+	if (!s) {
+		err_nomem(err);
+		return;
+	}
+	model_config_check(config, options, ARRAY_LEN(options), NULL, 0, err);
+	callback_read_int(config, "verbose", 0, &verbose, err);
+	s->verbose = verbose > 0;
+	if (!model_option_need(config, "schedule", &table, err) || json_array(&table, err) != ST_OK)
+		return;
+	s->rows = mem_calloc((size_t)json_count(&table) + 1, sizeof(*s->rows));
+	if (!s->rows) {
+		err_nomem(err);
+		return;
+	}
+	while (!err_stuck(err) && json_item(&table, s->count, &row))
+		scheduler_read_row(s, &row, err);
+}
+
+static enum status scheduler_epoch(struct callback *callback, const struct callback_host *host,
+				   int64_t epoch, struct err *err)
+{
+	const struct scheduler *s = callback->state;
+	int last = -1;
+
+	(void)err;
+	for (int i = 0; i < s->count && s->rows[i].epoch < epoch; i++)
+		last = i;
+	if (last >= 0)
+		set_rate(callback, host, epoch, s->rows[last].rate, s->verbose);
+	return ST_OK;
+}
+
+static void scheduler_fini(struct callback *callback)
+{
+	struct scheduler *s = callback->state;
+
+	if (s)
+		mem_free(s->rows);
+	mem_free(s);
+}
+
+const struct callback_ops callback_learning_rate_scheduler = {
+	.class_name = "LearningRateScheduler",
+	.moves_rate = true,
+	.read = scheduler_read,
+	.train_begin = rate_begin,
+	.epoch_begin = scheduler_epoch,
+	.fini = scheduler_fini,
+};
