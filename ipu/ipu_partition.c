@@ -1,9 +1,9 @@
 /*
  * The best split: dynamic programming from the last stage to the first, for one aim at a time
- * (memory, work, transfers, bytes sent) within bounds for the others.
+ * (memory, work, transfers and then bytes sent) within bounds for the others.
  *
- * A time step takes the greatest work and the greatest transfer, which may be of two stages. Least
- * work is looked for within ever tighter bounds for the transfers, until it cannot pay any more.
+ * A time step takes the greatest work and the transfers of all stages. Least transfers are looked
+ * for within ever tighter bounds for the work, until that cannot pay any more.
  */
 #include "ipu/ipu_partition.h"
 
@@ -16,17 +16,21 @@
 enum aim {
 	AIM_OVERFLOW,
 	AIM_WORK,
-	AIM_TRANSFER,
-	AIM_SENT
+	AIM_TRANSFER
+};
+
+/* Of a split: what is aimed at; with transfers the bytes that it sends decide where they tie. */
+struct value {
+	int64_t first, then;
 };
 
 struct search {
 	const struct ipu_partition_table *table;
 	int units, stages;
 	enum aim aim;
-	int64_t most_overflow, most_work, most_transfer; /* of a stage: bounds */
-	int64_t *best; /* [stages + 1][units + 1]: units from i on in the stages from s on */
-	int *end;      /* of stage s that begins at i in that best split */
+	int64_t most_overflow, most_work; /* of a stage: bounds */
+	struct value *best; /* [stages + 1][units + 1]: units from i on in the stages from s on */
+	int *end;           /* of stage s that begins at i in that best split */
 };
 
 #define NEVER INT64_MAX
@@ -41,7 +45,7 @@ static bool cut_allowed(const struct ipu_partition_params *params, int border)
 	return border == params->unit_count || border == 0 || !params->units[border].joined;
 }
 
-/* In lockstep all IPUs wait for the greatest transfer. */
+/* In lockstep all IPUs wait for the transfers of each stage. */
 static bool meets(const struct ipu_partition_params *params)
 {
 	const enum ipu_schedule_pace pace = ipu_schedule_row(params->schedule)->pace;
@@ -62,31 +66,35 @@ static int64_t greater(int64_t a, int64_t b)
 }
 
 /* Of the range as @stage with the best of what follows; NEVER where a bound forbids it. */
-static int64_t value_of(const struct search *search, const struct ipu_partition_range *range,
-			int stage)
+static struct value value_of(const struct search *search, const struct ipu_partition_range *range,
+			     int stage)
 {
-	const int64_t rest = search->best[place(search, stage + 1, range->end)];
+	struct value value = search->best[place(search, stage + 1, range->end)];
 	struct ipu_partition_stage cost;
-	int64_t transfer;
 
-	if (rest == NEVER)
-		return NEVER;
+	if (value.first == NEVER)
+		return value;
 	ipu__partition_stage(&cost, range, stage);
-	transfer = shared_transfer(search->table->params, &cost);
-	if (cost.overflow_bytes > search->most_overflow || cost.work > search->most_work ||
-	    transfer > search->most_transfer)
-		return NEVER;
+	if (cost.overflow_bytes > search->most_overflow || cost.work > search->most_work)
+		return (struct value){NEVER, 0};
 	switch (search->aim) {
 	case AIM_OVERFLOW:
-		return greater(rest, cost.overflow_bytes);
+		value.first = greater(value.first, cost.overflow_bytes);
+		break;
 	case AIM_WORK:
-		return greater(rest, cost.work);
+		value.first = greater(value.first, cost.work);
+		break;
 	case AIM_TRANSFER:
-		return greater(rest, transfer);
-	case AIM_SENT:
+		value.first += shared_transfer(search->table->params, &cost);
+		value.then += cost.sent_bytes;
 		break;
 	}
-	return rest + cost.sent_bytes;
+	return value;
+}
+
+static bool better(struct value a, struct value b)
+{
+	return a.first < b.first || (a.first == b.first && a.then < b.then);
 }
 
 /* All stages that may begin at @first. */
@@ -102,10 +110,10 @@ static void search_from(struct search *search, int first)
 		if (!range.computes || !cut_allowed(params, range.end))
 			continue;
 		for (int s = 0; s <= most; s++) {
-			const int64_t value = value_of(search, &range, s);
+			const struct value value = value_of(search, &range, s);
 
 			/* Ends are tried in rising order, so ties go to the earliest. */
-			if (value < search->best[place(search, s, first)]) {
+			if (better(value, search->best[place(search, s, first)])) {
 				search->best[place(search, s, first)] = value;
 				search->end[place(search, s, first)] = range.end;
 			}
@@ -119,40 +127,60 @@ static int64_t search_aim(struct search *search, enum aim aim)
 
 	search->aim = aim;
 	for (size_t i = 0; i < count; i++)
-		search->best[i] = NEVER;
-	search->best[place(search, search->stages, search->units)] = 0;
+		search->best[i] = (struct value){NEVER, 0};
+	search->best[place(search, search->stages, search->units)] = (struct value){0, 0};
 	for (int i = search->units - 1; i >= 0; i--)
 		if (cut_allowed(search->table->params, i))
 			search_from(search, i);
-	return search->best[0];
+	return search->best[0].first;
 }
 
-/* Bounds for work and transfer that the best time step has exactly; false: there is no split. */
+/* The greatest work in the split that was found last. */
+static int64_t work_found(const struct search *search)
+{
+	int64_t work = 0;
+
+	for (int s = 0, at = 0; s < search->stages; s++) {
+		const int end = search->end[place(search, s, at)];
+		struct ipu_partition_range range;
+		struct ipu_partition_stage cost;
+
+		ipu__partition_range_begin(&range, search->table, at);
+		while (range.end < end)
+			ipu__partition_range_extend(&range);
+		ipu__partition_stage(&cost, &range, s);
+		work = greater(work, cost.work);
+		at = end;
+	}
+	return work;
+}
+
+/* The bound for the work that the best time step has exactly; false: there is no split. */
 static bool bound_cycles(struct search *search)
 {
-	int64_t least, best = NEVER, best_work = NEVER, best_transfer = NEVER;
+	const int64_t least = search_aim(search, AIM_WORK);
+	int64_t best_work = least, best, most;
 
-	least = search_aim(search, AIM_TRANSFER);
 	if (least == NEVER)
 		return false;
+	search->most_work = least;
+	most = search_aim(search, AIM_TRANSFER);
+	best = least + most;
+	search->most_work = NEVER;
 	for (;;) {
-		const int64_t work = search_aim(search, AIM_WORK);
-		int64_t transfer;
+		const int64_t transfer = search_aim(search, AIM_TRANSFER);
+		int64_t work;
 
-		if (work == NEVER || (best != NEVER && work + least >= best))
+		if (transfer >= most || least + transfer > best)
 			break;
-		search->most_work = work;
-		transfer = search_aim(search, AIM_TRANSFER);
-		search->most_work = NEVER;
-		if (work + transfer < best) {
+		work = work_found(search);
+		if (work + transfer < best || (work + transfer == best && work < best_work)) {
 			best = work + transfer;
 			best_work = work;
-			best_transfer = transfer;
 		}
-		search->most_transfer = transfer - 1;
+		search->most_work = min(work - 1, best - transfer);
 	}
 	search->most_work = best_work;
-	search->most_transfer = best_transfer;
 	return true;
 }
 
@@ -163,10 +191,11 @@ static void sum_up(struct ipu_partition *partition, const struct ipu_partition_p
 	int64_t shared = 0;
 
 	partition->fullest = -1;
+	/* The first of the copies follows the meeting. */
 	for (int s = 0; s < partition->stages; s++)
-		shared = greater(shared, shared_transfer(params, &partition->stage[s]));
+		shared += shared_transfer(params, &partition->stage[s]);
 	if (meets(params))
-		shared += params->sync_cycles;
+		shared = greater(shared, params->sync_cycles);
 	for (int s = 0; s < partition->stages; s++) {
 		struct ipu_partition_stage *stage = &partition->stage[s];
 
@@ -216,13 +245,13 @@ static enum status run_search(struct search *search, int *first, struct err *err
 {
 	int at = 0;
 
-	search->most_overflow = search->most_work = search->most_transfer = NEVER;
+	search->most_overflow = search->most_work = NEVER;
 	search->most_overflow = search_aim(search, AIM_OVERFLOW);
 	if (search->most_overflow == NEVER || !bound_cycles(search))
 		return err_set(err, ST_INVALID,
 			       "%d stages are more than the layers can be split into, %d",
 			       search->stages, ipu_partition_most_stages(search->table->params));
-	search_aim(search, AIM_SENT);
+	search_aim(search, AIM_TRANSFER);
 	for (int s = 0; s < search->stages; s++) {
 		first[s] = at;
 		at = search->end[place(search, s, at)];
@@ -299,7 +328,7 @@ int ipu_partition_most_stages(const struct ipu_partition_params *params)
 	return stages;
 }
 
-/* Of the stages, each figure at its greatest. */
+/* Of the stages, each figure at its greatest; of the copies between them all. */
 static struct ipu_partition_stage greatest(const struct ipu_partition *partition)
 {
 	struct ipu_partition_stage out = {0};
@@ -310,7 +339,7 @@ static struct ipu_partition_stage greatest(const struct ipu_partition *partition
 		out.forward = greater(out.forward, stage->forward);
 		out.backward = greater(out.backward, stage->backward);
 		out.update = greater(out.update, stage->update);
-		out.one_way = greater(out.one_way, stage->one_way);
+		out.one_way += stage->one_way;
 	}
 	return out;
 }
@@ -319,7 +348,7 @@ int64_t ipu_partition_run_cycles(const struct ipu_partition *partition,
 				 const struct ipu_partition_params *params, int64_t microbatches)
 {
 	const struct ipu_partition_stage most = greatest(partition);
-	const int64_t beyond = most.one_way + params->sync_cycles;
+	const int64_t beyond = greater(most.one_way, params->sync_cycles);
 	const int64_t steps = microbatches + params->stages - 1;
 	const enum ipu_schedule_pace pace = ipu_schedule_row(params->schedule)->pace;
 	int64_t sum = 0;

@@ -38,21 +38,22 @@ struct ipu_flow {
 
 /*
  * What a stage takes, with F and B its passes (in training with what goes into the stage's FIFO, if
- * it has one, and comes out), H its stream copies, and I and O what goes over the
- * cuts before and after it, as cycles of the link between the IPUs of a pair (gradients count as
- * the activations, the other way). Between pairs the links of a ladder have half the rate: i and o
- * are I and O, doubled where the cut is between pairs.
+ * it has one, and comes out), H its stream copies, and i and o what goes over the cuts before and
+ * after it, as cycles of the links between two IPUs (gradients count as the activations, the other
+ * way). Between pairs the links of a ladder have half the rate of those within one. The input is
+ * streamed to each stage that reads it, and goes over no cut.
  *
  *                 work            transfer, training   else
- *   Grouped       H + F + B       max(I + O, i, o)     max(i, o)
- *   Interleaved   max(H + F, B)   max(i, o)            max(i, o)
+ *   Grouped       H + F + B       o + sync, i + sync   o + sync
+ *   Interleaved   max(H + F, B)   o + sync             o + sync
  *   Sequential    H + F + B + the two syncs and what it sends, i + o; else o
  *   others        H + F + B + two syncs and 2 (i + o): it sends and takes; else half of them
  *
  * Recomputation adds F to B of all stages but the last, whose backward pass follows at once; FIFOs
- * then have little to hold, and cost nothing here. All IPUs meet before they exchange and go on
- * together, so with Grouped and Interleaved a time step takes the greatest work, the greatest
- * transfer and a sync; a stage's time is its own work and this greatest transfer and sync.
+ * then have little to hold, and cost nothing here. With Grouped and Interleaved all IPUs meet, then
+ * the stages' copies are made one after the other, and they go on together: a time step takes the
+ * greatest work and the sum of the transfers (at least a sync); a stage's time is its own work and
+ * this sum. What is sent nowhere takes no sync.
  *
  * Its memory is
  *
@@ -82,9 +83,9 @@ struct ipu_partition_stage {
 	int64_t forward, backward; /* cycles: H + F, and B with what is computed again */
 	int64_t update;
 	int64_t work, transfer; /* as above */
-	int64_t one_way;        /* of the transfer, where the step has but forwards or backwards */
+	int64_t one_way;        /* of the transfer, the forward's */
 	int64_t cycles;         /* its time, as above */
-	int64_t sent_bytes;     /* over the cut after it, per micro-batch */
+	int64_t sent_bytes;     /* over the cut after it, per micro-batch, the input left out */
 	int64_t memory_bytes;   /* by the sum above */
 	int64_t overflow_bytes; /* more than there is */
 };

@@ -21,6 +21,7 @@ struct ipu_partition_end {
 struct ipu_partition_table {
 	const struct ipu_partition_params *params;
 	int64_t *border_bytes;           /* over each border; 0: from the host */
+	int64_t *border_sent;            /* of them what goes from IPU to IPU */
 	int64_t *border_cycles;          /* of a link; 0 at both ends */
 	struct ipu_partition_keep *keep; /* unit u has those from keep_first[u] */
 	struct ipu_partition_end *end;   /* flows whose last reader is u, from end_first[u] */

@@ -18,11 +18,14 @@ static void fill_borders(struct ipu_partition_table *table)
 	for (int f = 0; f < params->flow_count; f++) {
 		const struct ipu_flow *flow = &params->flows[f];
 
-		for (int border = flow->made + 1; border <= flow->last; border++)
+		for (int border = flow->made + 1; border <= flow->last; border++) {
 			table->border_bytes[border] += flow->bytes;
+			/* Each stage that reads the input streams it from the host. */
+			table->border_sent[border] += flow->made < 0 ? 0 : flow->bytes;
+		}
 	}
 	for (int border = 1; border < params->unit_count && params->link_bytes_cycle > 0; border++)
-		table->border_cycles[border] = (int64_t)ceil((double)table->border_bytes[border] /
+		table->border_cycles[border] = (int64_t)ceil((double)table->border_sent[border] /
 							     params->link_bytes_cycle);
 }
 
@@ -128,6 +131,7 @@ enum status ipu__partition_table_init(struct ipu_partition_table *table,
 	*table = (struct ipu_partition_table){
 		.params = params,
 		.border_bytes = mem_calloc(units + 1, sizeof(*table->border_bytes)),
+		.border_sent = mem_calloc(units + 1, sizeof(*table->border_sent)),
 		.border_cycles = mem_calloc(units + 1, sizeof(*table->border_cycles)),
 		.keep = mem_calloc(keeps + 1, sizeof(*table->keep)),
 		.end = mem_calloc((size_t)params->flow_count + 1, sizeof(*table->end)),
@@ -137,9 +141,9 @@ enum status ipu__partition_table_init(struct ipu_partition_table *table,
 		.live = mem_calloc(stages, sizeof(*table->live)),
 		.fifo = mem_calloc(stages, sizeof(*table->fifo)),
 	};
-	if (!table->border_bytes || !table->border_cycles || !table->keep || !table->end ||
-	    !table->keep_first || !table->end_first || !table->memory || !table->live ||
-	    !table->fifo) {
+	if (!table->border_bytes || !table->border_sent || !table->border_cycles || !table->keep ||
+	    !table->end || !table->keep_first || !table->end_first || !table->memory ||
+	    !table->live || !table->fifo) {
 		ipu__partition_table_fini(table);
 		return err_nomem(err);
 	}
@@ -154,6 +158,7 @@ enum status ipu__partition_table_init(struct ipu_partition_table *table,
 void ipu__partition_table_fini(struct ipu_partition_table *table)
 {
 	mem_free(table->border_bytes);
+	mem_free(table->border_sent);
 	mem_free(table->border_cycles);
 	mem_free(table->keep);
 	mem_free(table->end);
@@ -201,50 +206,45 @@ static int64_t greater(int64_t a, int64_t b)
 	return max(a, b);
 }
 
-/* Cycles of the link over the border, and between pairs of IPUs those of the slower links. */
-struct crossing {
-	int64_t pair, ladder;
-};
-
-/* Over the border before stage @stage, at @border. */
-static struct crossing cross(const struct ipu_partition_table *table, int stage, int border)
+/* Cycles of the links that a copy takes over the border before stage @stage, at @border: between
+ * pairs of IPUs they have half the rate. */
+static int64_t cross(const struct ipu_partition_table *table, int stage, int border)
 {
 	const int *device = table->params->device;
-	struct crossing crossing = {0, 0};
 	int from, to;
 
 	if (stage == 0 || stage == table->params->stages)
-		return crossing;
+		return 0;
 	from = device ? device[stage - 1] : stage - 1;
 	to = device ? device[stage] : stage;
 	if (from == to)
-		return crossing;
-	crossing.pair = table->border_cycles[border];
-	crossing.ladder = from / 2 == to / 2 ? crossing.pair : 2 * crossing.pair;
-	return crossing;
+		return 0;
+	return (from / 2 == to / 2 ? 1 : 2) * table->border_cycles[border];
 }
 
+/* @in, @after: over the borders. */
 static void set_cycles(struct ipu_partition_stage *out, const struct ipu_partition_params *params,
-		       struct crossing in, struct crossing after)
+		       int64_t in, int64_t after)
 {
 	const int ways = params->training ? 2 : 1;
+	const int64_t sent = after > 0 ? after + params->sync_cycles : 0;
+	const int64_t returned = in > 0 && params->training ? in + params->sync_cycles : 0;
 
 	out->work = out->forward + out->backward;
-	out->one_way = out->transfer = greater(in.ladder, after.ladder);
+	out->one_way = out->transfer = sent;
 	switch (ipu_schedule_row(params->schedule)->pace) {
 	case IPU_PACE_BOTH:
-		if (params->training)
-			out->transfer = greater(out->transfer, in.pair + after.pair);
+		out->transfer += returned;
 		break;
 	case IPU_PACE_ONE:
 		out->work = greater(out->forward, out->backward);
 		break;
 	case IPU_PACE_ALONE:
-		out->transfer = after.ladder + (params->training ? in.ladder : 0);
+		out->transfer = after + (params->training ? in : 0);
 		out->work += out->transfer + ways * params->sync_cycles;
 		break;
 	case IPU_PACE_FREE:
-		out->transfer = ways * (in.ladder + after.ladder);
+		out->transfer = ways * (in + after);
 		out->work += out->transfer + ways * params->sync_cycles;
 		break;
 	}
@@ -278,7 +278,7 @@ void ipu__partition_stage(struct ipu_partition_stage *out, const struct ipu_part
 		.first = range->first,
 		.count = range->end - range->first,
 		.forward = range->sum.forward + range->sum.host,
-		.sent_bytes = stage + 1 < params->stages ? table->border_bytes[range->end] : 0,
+		.sent_bytes = stage + 1 < params->stages ? table->border_sent[range->end] : 0,
 	};
 	if (params->training) {
 		out->backward = range->sum.backward;

@@ -12,16 +12,29 @@
 #include "common/mem.h"
 #include "common/str.h"
 
-/* What the four have in common. The pair's link: 64 GB/s each way at 85 % efficiency. Host: what a
- * M2000 was seen to stream and to buffer; it is also the way to its streaming memory. A link is
- * that of a C2 card with two IPUs, of a M2000 with four, of a C600 card. */
+/* What the four have in common. The pair's link: 64 GB/s each way at 85 % efficiency. */
 #define COMMON_TILE                                                                                \
 	.workers = 6, .vector_bytes = 8, .load_bytes_cycle = 8, .exchange_bytes_cycle = 4,         \
 	.sync_cycles = 126, .sync_hop_ns = 15, .phase_cycles = 513
 #define COMMON_SYSTEM                                                                              \
-	.link_bytes_second = 54.4e9, .host_bytes_second = 5.5e9, .host_latency_ns = 2000,          \
-	.host_fill_bytes_second = 56.5e9 / 8, .execution_host_ns = 2.5e6
+	.link_bytes_second = 54.4e9, .host_latency_ns = 2000, .execution_host_ns = 2.5e6
+
+/* The link to the host: of an M2000 through its gateway, as it was seen to stream and to buffer,
+ * for four IPUs; of a card PCIe of so many GT/s with eight lanes at the links' efficiency, which is
+ * also taken for the copy into the host's own buffer. */
+#define HOST_GATEWAY                                                                               \
+	.host_bytes_second = 5.5e9, .host_fill_bytes_second = 56.5e9 / 8, .ipus_host_link = 4
+#define PCIE_X8(gigatransfers) ((gigatransfers)*1e9 * 128 / 130 * 0.85)
+#define HOST_PCIE(gigatransfers, ipus)                                                             \
+	.host_bytes_second = PCIE_X8(gigatransfers),                                               \
+	.host_fill_bytes_second = PCIE_X8(gigatransfers), .ipus_host_link = (ipus)
+/* Streaming memory is behind the gateway as the host is. */
 #define REMOTE_BYTES_SECOND 5.5e9
+
+/* 16 M2000 of a Pod64 are one domain; each has two GW-Links of 100 Gb/s. A server of C2 or C600
+ * cards has a network port of 100 Gb/s. */
+#define POD64        .ipus_link_domain = 64, .gateway_bytes_second = 25e9 / 4
+#define SERVER(ipus) .ipus_link_domain = (ipus), .gateway_bytes_second = 12.5e9 / (ipus)
 
 /* By enum ipu_amp_mode: units, channels of a group, cycles. */
 #define MK1_AMP                                                                                    \
@@ -51,7 +64,8 @@ static const struct ipu_target ipu_targets[] = {
 		COMMON_TILE,
 		.global_sync_cycles = 500,
 		COMMON_SYSTEM,
-		.ipus_host_link = 2,
+		HOST_PCIE(8, 2),
+		SERVER(16),
 	},
 	{
 		.name = "ipu2",
@@ -64,7 +78,8 @@ static const struct ipu_target ipu_targets[] = {
 		COMMON_TILE,
 		.global_sync_cycles = 600,
 		COMMON_SYSTEM,
-		.ipus_host_link = 4,
+		HOST_GATEWAY,
+		POD64,
 		.remote_bytes_second = REMOTE_BYTES_SECOND,
 	},
 	{
@@ -78,7 +93,8 @@ static const struct ipu_target ipu_targets[] = {
 		COMMON_TILE,
 		.global_sync_cycles = 600,
 		COMMON_SYSTEM,
-		.ipus_host_link = 4,
+		HOST_GATEWAY,
+		POD64,
 		.remote_bytes_second = REMOTE_BYTES_SECOND,
 	},
 	{
@@ -92,7 +108,8 @@ static const struct ipu_target ipu_targets[] = {
 		COMMON_TILE,
 		.global_sync_cycles = 600,
 		COMMON_SYSTEM,
-		.ipus_host_link = 1,
+		HOST_PCIE(16, 1),
+		SERVER(8),
 	},
 };
 

@@ -40,12 +40,14 @@ struct ipu_target {
 	/* Of every exchange and compute set, beside its busiest tile's work: sync, entry, launch of
 	 * vertices, skew of tiles. Solved once, from one published step (docs/cost-model.md). */
 	double phase_cycles;
-	double link_bytes_second; /* between the IPUs of a pair, each way */
-	double host_bytes_second; /* stream copies of one host link */
-	double host_latency_ns;   /* of a stream copy, beside its bytes */
+	double link_bytes_second;    /* between the IPUs of a pair, each way */
+	int64_t ipus_link_domain;    /* that IPU-Links join; gateways join the domains */
+	double gateway_bytes_second; /* of an IPU from its domain to another, each way */
+	double host_bytes_second;    /* stream copies of one host link */
+	double host_latency_ns;      /* of a stream copy, beside its bytes */
 	/* At which the host fills the buffers that it streams from. */
 	double host_fill_bytes_second;
-	int64_t ipus_host_link;     /* IPUs that share a host link */
+	int64_t ipus_host_link;     /* IPUs of a machine, which share its host link */
 	double execution_host_ns;   /* fixed host cost of one Engine::run */
 	double remote_bytes_second; /* streaming memory, per IPU; 0: there is none */
 };

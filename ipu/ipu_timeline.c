@@ -185,78 +185,106 @@ static void meet(struct ipu_clock *clock)
 	}
 }
 
-typedef void (*send_fn)(struct ipu_clock *clock, int from, int to, int64_t bytes);
-
-/* Every copy between IPUs at the end of @step: activations forward, their gradients back. */
-static void each_send(struct ipu_clock *clock, int step, send_fn fn)
+/* What a work sends to other IPUs, as activations forward or as their gradients back. */
+static bool next_send(const struct ipu_clock *clock, int ipu, const struct ipu_work *work, int *at,
+		      int *to, int64_t *bytes)
 {
 	const struct ipu_timeline_params *params = clock->params;
-	const int *device = params->schedule->device;
+	const bool forward = work->phase == IPU_PHASE_F;
 
-	for (int i = 0; i < params->schedule->ipus; i++) {
-		int count;
-		const struct ipu_work *works = ipu__clock_works(clock, i, step, &count);
+	while (work->phase != IPU_PHASE_W && *at < params->send_count) {
+		const struct ipu_send *send = &params->sends[(*at)++];
 
-		for (int w = 0; w < count; w++) {
-			const bool forward = works[w].phase == IPU_PHASE_F;
-
-			for (int s = 0; s < params->send_count; s++) {
-				const struct ipu_send *send = &params->sends[s];
-				const int to = device[forward ? send->to : send->from];
-
-				if (works[w].stage == (forward ? send->from : send->to) && to != i)
-					fn(clock, i, to, send->bytes);
-			}
-		}
+		*to = params->schedule->device[forward ? send->to : send->from];
+		*bytes = send->bytes;
+		if (work->stage == (forward ? send->from : send->to) && *to != ipu && *bytes > 0)
+			return true;
 	}
+	return false;
 }
 
-static void send_load(struct ipu_clock *clock, int from, int to, int64_t bytes)
-{
-	ipu__links_add(&clock->links, from, to, bytes);
-	clock->lanes[from].sent += bytes;
-	clock->lanes[to].received += bytes;
-}
-
-static void send_time(struct ipu_clock *clock, int from, int to, int64_t bytes)
-{
-	const int64_t cycles = ipu__links_cycles(&clock->links, clock->params->target, from, to);
-
-	(void)bytes;
-	if (cycles > clock->lanes[from].copy)
-		clock->lanes[from].copy = cycles;
-	if (cycles > clock->lanes[to].copy)
-		clock->lanes[to].copy = cycles;
-}
-
-/* All IPUs stand at the same cycle, before and after. */
-static void exchange(struct ipu_clock *clock, int step)
+/* The lane's part in a copy that all IPUs come to at @start: those that sat out the copies before
+ * have waited. */
+static void join_copy(struct ipu_clock *clock, int ipu, const struct ipu_work *work, int64_t start,
+		      int64_t cycles)
 {
 	const int ipus = clock->params->schedule->ipus;
-	int64_t longest = 0;
+	const bool met = start == clock->met;
+	const int64_t sync = met ? 0 : ipu_sync_cycles(clock->params->target, ipus);
+	struct ipu_lane *lane = &clock->lanes[ipu];
+	struct ipu_split *split = &clock->timeline->split[ipu];
+	struct ipu_transfer *transfer;
 
-	if (ipus == 1)
-		return;
+	ipu__clock_transfer(clock, IPU_TRANSFER_SYNC_ANS, ipu, lane->at, start - lane->at);
+	split->idle += start - lane->at;
+	transfer = ipu__clock_transfer(clock, IPU_TRANSFER_SYNC, ipu, start, sync);
+	transfer->stage = work->stage;
+	transfer->backward = work->phase == IPU_PHASE_B;
+	transfer = ipu__clock_transfer(clock, IPU_TRANSFER_GLOBAL, ipu, start + sync, cycles);
+	transfer->stage = work->stage;
+	transfer->backward = work->phase == IPU_PHASE_B;
+	transfer->bytes_in = lane->received;
+	transfer->bytes_out = lane->sent;
+	split->sync += sync;
+	split->exchange += cycles;
+	lane->at = start + sync + cycles;
+}
+
+/* A stage's copies to other IPUs are a function: all at once, and alone on the links. Returns when
+ * it ends. */
+static int64_t copy_out(struct ipu_clock *clock, int ipu, const struct ipu_work *work,
+			int64_t start)
+{
+	const int ipus = clock->params->schedule->ipus;
+	int64_t bytes, cycles = 0;
+	int to;
+
 	ipu__links_clear(&clock->links);
 	for (int i = 0; i < ipus; i++)
-		clock->lanes[i].sent = clock->lanes[i].received = clock->lanes[i].copy = 0;
-	each_send(clock, step, send_load);
-	each_send(clock, step, send_time);
+		clock->lanes[i].sent = clock->lanes[i].received = 0;
+	for (int at = 0; next_send(clock, ipu, work, &at, &to, &bytes);) {
+		ipu__links_add(&clock->links, ipu, to, bytes);
+		clock->lanes[ipu].sent += bytes;
+		clock->lanes[to].received += bytes;
+	}
+	for (int at = 0; next_send(clock, ipu, work, &at, &to, &bytes);)
+		cycles = max(cycles,
+			     ipu__links_cycles(&clock->links, clock->params->target, ipu, to));
+	if (cycles == 0)
+		return start;
 	for (int i = 0; i < ipus; i++)
-		if (clock->lanes[i].copy > longest)
-			longest = clock->lanes[i].copy;
-	for (int i = 0; i < ipus; i++) {
-		struct ipu_lane *lane = &clock->lanes[i];
-		struct ipu_transfer *global =
-			ipu__clock_transfer(clock, IPU_TRANSFER_GLOBAL, i, lane->at, lane->copy);
+		if (clock->lanes[i].sent > 0 || clock->lanes[i].received > 0)
+			join_copy(clock, i, work, start, cycles);
+	return clock->lanes[ipu].at;
+}
 
-		global->bytes_in = lane->received;
-		global->bytes_out = lane->sent;
-		ipu__clock_transfer(clock, IPU_TRANSFER_SYNC_ANS, i, lane->at + lane->copy,
-				    longest - lane->copy);
-		clock->timeline->split[i].exchange += lane->copy;
-		clock->timeline->split[i].idle += longest - lane->copy;
-		lane->at += longest;
+/* The copies between IPUs at the end of a step: those of one stage after those of another, forward
+ * ones first. All IPUs stand at the same cycle, before and after. */
+static void exchange(struct ipu_clock *clock, int step)
+{
+	static const char phases[] = {IPU_PHASE_F, IPU_PHASE_B};
+	const struct ipu_schedule *schedule = clock->params->schedule;
+	int64_t end = clock->lanes[0].at;
+
+	if (schedule->ipus == 1)
+		return;
+	clock->met = end;
+	for (size_t p = 0; p < ARRAY_LEN(phases); p++)
+		for (int s = 0; s < schedule->stages; s++) {
+			int count;
+			const struct ipu_work *works =
+				ipu__clock_works(clock, schedule->device[s], step, &count);
+
+			for (int w = 0; w < count; w++)
+				if (works[w].stage == s && works[w].phase == phases[p])
+					end = copy_out(clock, schedule->device[s], &works[w], end);
+		}
+	for (int i = 0; i < schedule->ipus; i++) {
+		struct ipu_lane *lane = &clock->lanes[i];
+
+		ipu__clock_transfer(clock, IPU_TRANSFER_SYNC_ANS, i, lane->at, end - lane->at);
+		clock->timeline->split[i].idle += end - lane->at;
+		lane->at = end;
 	}
 }
 
@@ -534,9 +562,11 @@ static enum status clock_init(struct ipu_clock *clock, struct err *err)
 	clock->sent[1] = mem_calloc(stages * (size_t)schedule->microbatches, sizeof(int64_t));
 	timeline->events = mem_calloc(2 * works + 2 * stages, sizeof(*timeline->events));
 	/* Streams and copies of each forward; meetings of each step, or an input and an output of
-	 * it, and one slot to fill in vain. */
-	timeline->transfers = mem_calloc(4 * works + stages + 3 * ipus * (steps + 4) + 1,
-					 sizeof(*timeline->transfers));
+	 * it; of copies between IPUs three for each that takes part, and one slot to fill in vain. */
+	timeline->transfers = mem_calloc(
+		7 * works + stages + 3 * ipus * (steps + 4) +
+			6 * (size_t)(schedule->microbatches * clock->params->send_count) + 1,
+		sizeof(*timeline->transfers));
 	timeline->split = mem_calloc(ipus, sizeof(*timeline->split));
 	if (!clock->lanes || !clock->fed || !clock->link_bytes || !clock->index ||
 	    !clock->sent[0] || !clock->sent[1] || !timeline->events || !timeline->transfers ||

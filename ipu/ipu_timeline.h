@@ -86,7 +86,7 @@ enum ipu_transfer_kind {
 	IPU_TRANSFER_COPY_OUT, /* and back */
 	IPU_TRANSFER_SYNC,     /* until all IPUs are there, and the sync itself */
 	IPU_TRANSFER_GLOBAL,   /* between IPUs; out of lockstep what is sent */
-	IPU_TRANSFER_SYNC_ANS, /* until those that have more to copy are done */
+	IPU_TRANSFER_SYNC_ANS, /* while others copy */
 	IPU_TRANSFER_OUTFEED,  /* to the host */
 	IPU_TRANSFER_KINDS
 };
@@ -95,6 +95,7 @@ struct ipu_transfer {
 	enum ipu_transfer_kind kind;
 	int ipu, time_step;
 	int stage, microbatch; /* -1: of no single one, or of another run */
+	bool backward;         /* of copies between IPUs: gradients */
 	int64_t start_cycle, cycles;
 	int64_t overlapped;               /* of the cycles: beside the IPU's programs */
 	int64_t begin_cycles, end_cycles; /* INFEED, OUTFEED: Begin's and End's share */

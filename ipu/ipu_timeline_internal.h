@@ -12,7 +12,7 @@ struct ipu_lane {
 	int64_t at;    /* of its programs */
 	int64_t io_at; /* of its I/O tiles, where it has some */
 	int first_transfer;
-	int64_t sent, received, copy; /* between IPUs: bytes, cycles */
+	int64_t sent, received; /* between IPUs, of the present copy: bytes */
 };
 
 struct ipu_clock {
@@ -28,6 +28,7 @@ struct ipu_clock {
 	struct ipu_links links;
 	bool overlap; /* I/O tiles: streams go on beside the programs */
 	int shift;    /* time steps before the schedule's first: the first infeed's */
+	int64_t met;  /* where the present step's IPUs met */
 	int step;     /* the present one */
 };
 

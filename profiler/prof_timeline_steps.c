@@ -21,7 +21,7 @@
 	"replica, first_ipu, start_cycle FROM device_run_rows "
 
 /* Of replicas in one pipeline run, whose parts are looked for one by one. */
-#define MOST_REPLICAS 256
+#define MOST_REPLICAS 4096
 
 static char *keep_text(struct arena *arena, const char *text, bool *failed)
 {

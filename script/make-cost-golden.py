@@ -15,11 +15,14 @@ TARGETS = {
     "ipu1": (1216, 1600000000, 8, 8, 4, 513, 54400000000, 0),
     "ipu2": (1472, 1330000000, 8, 8, 4, 513, 54400000000, 5500000000),
     "ipu21": (1472, 1850000000, 8, 8, 4, 513, 54400000000, 5500000000),
+    "c600": (1472, 1490000000, 8, 8, 4, 513, 54400000000, 0),
 }
 WORKERS = 6
 CALL = 288
 LATENCY_NS = 2000
-HOST = 5500000000
+# Bytes a second of the link to the host: a gateway's, or PCIe of 8 and 16 GT/s with 8 lanes, coded 128 in 130, at 85 %.
+HOST = {"ipu1": Fraction(8 * 10**9 * 128 * 85, 130 * 100), "ipu2": Fraction(5500000000), "ipu21": Fraction(5500000000),
+        "c600": Fraction(16 * 10**9 * 128 * 85, 130 * 100)}
 
 # Instructions of a function for a vector in a map: float32, float16.
 FUNCTIONS = {
@@ -205,38 +208,57 @@ def fifos():
 
 
 def streams():
-    for target in Target("ipu1", 0), Target("ipu2", 0), Target("ipu21", 0):
+    for target in Target("ipu1", 0), Target("ipu2", 0), Target("ipu21", 0), Target("c600", 0):
         for nbytes in 0, 1, 4096, 123457, 10_000_000:
             fixed = Fraction(LATENCY_NS * target.clock, 10**9)
-            print("stream", target.words(), nbytes, ceil(fixed + Fraction(nbytes * target.clock, HOST)),
+            print("stream", target.words(), nbytes, ceil(fixed + nbytes * target.clock / HOST[target.name]),
                   floor(fixed * 155 / 1755), floor(fixed * 87 / 1755))
 
 
 def syncs():
-    """Within an IPU 126; between IPUs 600 (Mk1 500) and 15 ns more for each hop, there and back."""
-    for name, between in ("ipu1", 500), ("ipu2", 600), ("ipu21", 600):
+    for name in "ipu1", "ipu2", "ipu21":
         target = Target(name, 0)
         for ipus in 1, 2, 3, 4, 7, 8, 64:
-            hops = 1 + ipus // 4
-            print("sync", target.words(), ipus,
-                  126 if ipus == 1 else ceil(between + Fraction(2 * hops * 15 * target.clock, 10**9)))
+            print("sync", target.words(), ipus, sync_between(name, target.clock, ipus))
+
+
+def sync_between(name, clock, ipus):
+    """600 cycles (Mk1 500) and 15 ns more for each hop, there and back; one IPU by itself has 126."""
+    hops = 1 + ipus // 4
+    return 126 if ipus == 1 else ceil((500 if name == "ipu1" else 600) + Fraction(2 * hops * 15 * clock, 10**9))
+
+
+# IPUs of a domain of IPU-Links, and bytes a second of one from domain to domain: a Pod64 of 16 machines with four IPUs
+# and two GW-Links of 100 Gb/s each; a server of Mk1 cards with 16 IPUs and a network port of 100 Gb/s.
+DOMAINS = {"ipu1": (16, Fraction(12_500_000_000, 16)), "ipu2": (64, Fraction(25_000_000_000, 4))}
 
 
 def all_reduces():
-    """A ring: (6 + 2 (R - 2)) phases, 2 (R - 1) shares over the link, and the four phases' own work."""
-    for target in Target("ipu2", 0), Target("ipu1", 0), Target("ipu2", 11):
-        for replicas in 1, 2, 3, 4, 16:
-            for nbytes in 0, 4, 4096, 401408, 102_400_000:
-                if replicas < 2 or not nbytes:
-                    print("all_reduce", target.words(), replicas, nbytes, 0, 0, 0)
-                    continue
-                sync = (6 + 2 * (replicas - 2)) * target.phase
-                share = up(nbytes, replicas)
-                link = ceil(Fraction(share * target.clock, target.link))
-                local = ceil(Fraction(nbytes, target.tiles * target.exchange))
-                add = ceil(Fraction(nbytes // replicas, target.tiles * target.vector))
-                exchange = 2 * (replicas - 1) * link + 2 * local
-                print("all_reduce", target.words(), replicas, nbytes, sync, exchange, sync + exchange + 2 * add)
+    """Four phases on the replica's tiles, a ring of R - 1 rounds in each domain, one between the domains for each share
+    of a domain's replica, both there and back. A round is a sync between the IPUs of a domain, and a network round trip
+    more between domains."""
+    for target, sizes in (Target("ipu2", 0), (1, 2, 3, 4, 16, 64, 128, 200, 4096)), (Target("ipu1", 0), (2, 16, 32)), (
+            Target("ipu2", 11), (2, 3)):
+        most, gateway = DOMAINS[target.name]
+        for replicas in sizes:
+            for own in 1, 2, 128:
+                for nbytes in 0, 4, 401408, 102_400_000:
+                    if replicas < 2 or not nbytes:
+                        print("all_reduce", target.words(), replicas, own, nbytes, 0, 0, 0)
+                        continue
+                    inside = min(max(most // own, 1), replicas)
+                    domains = up(replicas, inside)
+                    meeting = max(sync_between(target.name, target.clock, inside * own), target.phase)
+                    trip = ceil(Fraction(LATENCY_NS * target.clock, 10**9))
+                    share = up(nbytes, inside)
+                    link = ceil(Fraction(share * target.clock, target.link))
+                    beyond = ceil(Fraction(up(share, domains) * target.clock) / gateway)
+                    local = ceil(Fraction(nbytes, target.tiles * target.exchange))
+                    add = ceil(Fraction(nbytes // replicas, target.tiles * target.vector))
+                    sync = 4 * target.phase + 2 * (inside - 1) * meeting + 2 * (domains - 1) * (meeting + trip)
+                    exchange = 2 * (inside - 1) * link + 2 * (domains - 1) * beyond + 2 * local
+                    print("all_reduce", target.words(), replicas, own, nbytes, sync, exchange,
+                          sync + exchange + 2 * add)
 
 
 maps()

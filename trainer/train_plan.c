@@ -29,6 +29,7 @@ struct dataset_params train_data_params(const struct run_file *run)
 		.path = run->data.path,
 		.limit = run->data.limit,
 		.one_hot = run->data.one_hot,
+		.pictures = run->infeed.dtype == RUN_UINT8,
 		.resize = {run->data.resize[0], run->data.resize[1]},
 	};
 }

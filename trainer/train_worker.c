@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/minmax.h"
+#include "trainer/kernels/kernel_half.h"
 #include "trainer/learn/measure_run.h"
 #include "trainer/learn/optimizer_run.h"
 #include "trainer/models/model_weights.h"
@@ -151,6 +153,16 @@ static int64_t items_of(const struct work *work)
 				  work->worker->replica->number, step_of(work));
 }
 
+/* The inputs as the IPU has them when what was sent has become floats again: what data.resize made
+ * of bytes is rounded to bytes; what are bytes stays. */
+static void sent_as(enum run_dtype dtype, float *inputs, size_t count)
+{
+	if (dtype == RUN_FLOAT16)
+		kernel_round_half(inputs, inputs, count);
+	for (size_t i = 0; i < count && dtype == RUN_UINT8; i++)
+		inputs[i] = rintf(min(max(inputs[i] * 255.0f, 0.0f), 255.0f)) / 255.0f;
+}
+
 /* The first stage takes images from the data set, the others their neighbour's output. What it
  * waits for them is the host's time. */
 static void take_input(struct work *work, int slot)
@@ -160,8 +172,13 @@ static void take_input(struct work *work, int slot)
 	const int64_t begin = (int64_t)clock_ns();
 
 	if (work->number == 0) {
-		dataset_feed_inputs(session->execution.feed, work->worker->replica->number,
-				    step_of(work), stage_input(stage, slot));
+		float *inputs = stage_input(stage, slot);
+		const int64_t items =
+			dataset_feed_inputs(session->execution.feed, work->worker->replica->number,
+					    step_of(work), inputs);
+
+		sent_as(session->run->infeed.dtype, inputs,
+			(size_t)(items * model_shape_count(&session->model->input)));
 		work->worker->host_io_ns += (int64_t)clock_ns() - begin;
 		work->worker->compute_ns -= (int64_t)clock_ns() - begin;
 	} else {

@@ -15,7 +15,7 @@
 
 /* A program of a time step, of all IPUs; in the order of a step. */
 struct item {
-	int slot, order, stage;
+	int slot, order, copy, stage;
 	int program;  /* once it is there; of a stream the first */
 	int function; /* -1: a transfer */
 	enum ipu_transfer_kind kind;
@@ -142,7 +142,7 @@ enum {
 	ORDER_UPDATE,
 	ORDER_COPY_OUT,
 	ORDER_SYNC,
-	ORDER_GLOBAL,
+	ORDER_COPY, /* between IPUs: of each stage a sync, where they have not met, and its copies */
 	ORDER_SYNC_ANS,
 	ORDER_OUTFEED
 };
@@ -179,7 +179,7 @@ static struct item transfer_item(const struct control *control, const struct ipu
 	static const int orders[] = {
 		[IPU_TRANSFER_INFEED] = ORDER_INFEED,     [IPU_TRANSFER_COPY_IN] = ORDER_COPY_IN,
 		[IPU_TRANSFER_COPY_OUT] = ORDER_COPY_OUT, [IPU_TRANSFER_SYNC] = ORDER_SYNC,
-		[IPU_TRANSFER_GLOBAL] = ORDER_GLOBAL,     [IPU_TRANSFER_SYNC_ANS] = ORDER_SYNC_ANS,
+		[IPU_TRANSFER_GLOBAL] = ORDER_COPY,       [IPU_TRANSFER_SYNC_ANS] = ORDER_SYNC_ANS,
 		[IPU_TRANSFER_OUTFEED] = ORDER_OUTFEED,   [IPU_TRANSFER_WAIT] = ORDER_WAIT,
 		[IPU_TRANSFER_TAKE] = ORDER_TAKE,
 	};
@@ -191,6 +191,13 @@ static struct item transfer_item(const struct control *control, const struct ipu
 			    .program = -1};
 
 	_Static_assert(ARRAY_LEN(orders) == IPU_TRANSFER_KINDS, "orders out of step");
+	if (transfer->kind == IPU_TRANSFER_SYNC && transfer->stage >= 0)
+		item.order = ORDER_COPY;
+	/* Forward copies by stage, then those of gradients; a sync before the copies it is for. */
+	if (item.order == ORDER_COPY)
+		item.copy = 2 * (transfer->stage +
+				 transfer->backward * control->mode->schedule->stages) +
+			    (transfer->kind == IPU_TRANSFER_GLOBAL);
 	/* The results of a whole run leave before the last meeting. */
 	if (item.slot == control->folding.slots && transfer->kind == IPU_TRANSFER_OUTFEED)
 		item.order = ORDER_UPDATE + 1;
@@ -201,7 +208,7 @@ static int compare_items(const void *left, const void *right)
 {
 	const struct item *a = left, *b = right;
 
-	return SORTED_BY(a, b, slot, order, stage);
+	return SORTED_BY(a, b, slot, order, copy, stage);
 }
 
 static enum status collect_items(struct control *control, struct err *err)
@@ -234,15 +241,6 @@ static void add_call(struct ipu_lowering *lowering, int parent, int target, cons
 
 	if (!lowering->failed)
 		lowering->programs[call].call_target = target;
-}
-
-static int add_repeat(struct ipu_lowering *lowering, int parent, int64_t repeats, const char *name)
-{
-	const int repeat = ipu__program_add(lowering, parent, IPU_REPEAT, name, -1);
-
-	if (!lowering->failed)
-		lowering->programs[repeat].repeats = repeats;
-	return repeat;
 }
 
 /* Returns the first of the three. */
@@ -324,9 +322,10 @@ static void add_run(struct control *control, int parent)
 		add_slots(control, ipu__sequence_add(lowering, parent, "RampUp"), 0, folding->lead);
 	if (folding->repeats > 0)
 		add_slots(control,
-			  ipu__sequence_add(lowering,
-					    add_repeat(lowering, parent, folding->repeats, "Main"),
-					    "MicroBatches"),
+			  ipu__sequence_add(
+				  lowering,
+				  ipu__repeat_add(lowering, parent, folding->repeats, "Main", -1),
+				  "MicroBatches"),
 			  folding->lead, main_end);
 	if (main_end < folding->slots)
 		add_slots(control, ipu__sequence_add(lowering, parent, "RampDown"), main_end,
@@ -366,7 +365,8 @@ static int add_mode(struct control *control, const struct ipu_mode *mode, struct
 		return -1;
 	root = ipu__sequence_add(lowering, -1, "%s", mode->name);
 	add_run(control,
-		ipu__sequence_add(lowering, add_repeat(lowering, root, mode->runs, "PipelineRuns"),
+		ipu__sequence_add(lowering,
+				  ipu__repeat_add(lowering, root, mode->runs, "PipelineRuns", -1),
 				  "PipelineRun"));
 	if (!lowering->failed)
 		place_transfers(control);

@@ -66,7 +66,9 @@ enum ipu_recompute {
 struct ipu_layout {
 	int64_t batch; /* items of a micro-batch */
 	int replicas;
+	int replica_ipus; /* with those that no stage is on */
 	int stages;
+	int64_t sum_buffer_bytes; /* gradients that are summed over the replicas together */
 	const struct ipu_schedule *schedule; /* of a training pipeline run; NULL: not trained */
 	const struct ipu_schedule *forward;  /* of evaluation, or of prediction; NULL: neither */
 	bool evaluated, predicted;

@@ -105,6 +105,16 @@ int ipu__program_add(struct ipu_lowering *lowering, int parent, enum ipu_program
 	return (int)lowering->program_count++;
 }
 
+int ipu__repeat_add(struct ipu_lowering *lowering, int parent, int64_t repeats, const char *name,
+		    int node)
+{
+	const int repeat = ipu__program_add(lowering, parent, IPU_REPEAT, name, node);
+
+	if (!lowering->failed)
+		lowering->programs[repeat].repeats = repeats;
+	return repeat;
+}
+
 int ipu__sequence_add(struct ipu_lowering *lowering, int parent, const char *format, ...)
 {
 	const char *name;
@@ -127,6 +137,7 @@ static void step_keep(struct ipu_lowering *lowering, int sequence, const struct 
 		return;
 	}
 	lowering->steps[lowering->step_count] = *step;
+	lowering->steps[lowering->step_count].collective = lowering->collective;
 	lowering->steps[lowering->step_count++].program = program;
 }
 
@@ -142,8 +153,8 @@ void ipu__step_add(struct ipu_lowering *lowering, int sequence, const struct ipu
 	step_keep(lowering, sequence, step, name);
 }
 
-void ipu__sync_add(struct ipu_lowering *lowering, int sequence, bool external, int64_t repeats,
-		   int node, int phase)
+void ipu__sync_add(struct ipu_lowering *lowering, int sequence, int64_t repeats, int node,
+		   int phase)
 {
 	const int64_t cycles = (int64_t)ceil(lowering->target->phase_cycles);
 	const struct ipu_step sync = {.node = node,
@@ -154,7 +165,7 @@ void ipu__sync_add(struct ipu_lowering *lowering, int sequence, bool external, i
 				      .tiles = lowering->target->tiles,
 				      .repeats = repeats};
 
-	step_keep(lowering, sequence, &sync, external ? "External" : "Internal");
+	step_keep(lowering, sequence, &sync, "Internal");
 }
 
 /* ---- operations ------------------------------------------------------------------------------ */
@@ -164,17 +175,13 @@ static int phase_parent(struct ipu_lowering *lowering, int sequence, const struc
 			int index, int last, const char *name, int node)
 {
 	const int64_t repeats = plan->phases[index].repeats;
-	int repeat;
 
 	if (repeats == 1)
 		return sequence;
 	if (last != sequence && last >= 0 && plan->phases[index - 1].repeats == repeats)
 		return last;
-	repeat = ipu__program_add(lowering, sequence, IPU_REPEAT,
-				  ipu__name(lowering, "%s/SerialSplit", name), node);
-	if (!lowering->failed)
-		lowering->programs[repeat].repeats = repeats;
-	return repeat;
+	return ipu__repeat_add(lowering, sequence, repeats,
+			       ipu__name(lowering, "%s/SerialSplit", name), node);
 }
 
 void ipu__plan_lower(struct ipu_lowering *lowering, int sequence, const struct ipu_plan *plan,
@@ -197,7 +204,7 @@ void ipu__plan_lower(struct ipu_lowering *lowering, int sequence, const struct i
 			.repeats = phase->repeats};
 
 		parent = phase_parent(lowering, sequence, plan, i, parent, name, node);
-		ipu__sync_add(lowering, parent, false, phase->repeats, node, i);
+		ipu__sync_add(lowering, parent, phase->repeats, node, i);
 		ipu__step_add(lowering, parent, &step, "%s/%s", name, phase->part);
 	}
 }
@@ -231,6 +238,7 @@ static void code_close(struct ipu_lowering *lowering, struct ipu_code *code)
 
 		code->steps[i] = *step;
 		code->cost.cycles += cycles;
+		code->collective += step->collective ? cycles : 0;
 		if (step->type == IPU_DO_EXCHANGE || step->type == IPU_GLOBAL_EXCHANGE)
 			code->cost.exchange += cycles;
 		else if (step->type == IPU_SYNC)

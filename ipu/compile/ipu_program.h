@@ -56,6 +56,7 @@ struct ipu_step {
 	int64_t vertices;            /* of an OnTileExecute */
 	int64_t bytes_in, bytes_out; /* exchanged: the same; from or to memory elsewhere: one */
 	int64_t repeats;             /* it runs so many times, one after the other */
+	bool collective;             /* a part of what replicas do together */
 };
 
 /* A stage's function. */
@@ -64,6 +65,7 @@ struct ipu_code {
 	struct ipu_step *steps;
 	int step_count;
 	struct ipu_function_cost cost; /* sums over the steps, repeats counted */
+	int64_t collective; /* of the cycles: replicas' sums and gathers, syncs included */
 };
 
 struct ipu_executable {
@@ -96,8 +98,8 @@ enum ipu_function_phase ipu_forward_function(const struct ipu_layout *layout, bo
  */
 int64_t ipu_fifo_cycles(const struct ipu_target *target, int64_t bytes, bool offloaded);
 
-/* What the sum of a tensor of @bytes over @replicas takes each of them, syncs included. */
+/* What the sum of @bytes over @replicas of @replica_ipus takes each of them, syncs included. */
 struct ipu_function_cost ipu_all_reduce_cost(const struct ipu_target *target, int64_t replicas,
-					     int64_t bytes);
+					     int64_t replica_ipus, int64_t bytes);
 
 #endif /* IPU_PROGRAM_H */

@@ -20,6 +20,7 @@ struct ipu_lowering {
 	struct ipu_stash stash; /* of the present stage */
 	bool *reduced;          /* by tensor: its sum over the replicas is there */
 	int roots;
+	bool collective; /* the steps to come are */
 	bool failed;
 };
 
@@ -27,6 +28,8 @@ struct ipu_lowering {
  * after @parent's last child; -1: a root. */
 int ipu__program_add(struct ipu_lowering *lowering, int parent, enum ipu_program_type type,
 		     const char *name, int node);
+int ipu__repeat_add(struct ipu_lowering *lowering, int parent, int64_t repeats, const char *name,
+		    int node);
 /* A Sequence; its name is made as by printf. */
 int ipu__sequence_add(struct ipu_lowering *lowering, int parent, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -37,8 +40,8 @@ const char *ipu__name(struct ipu_lowering *lowering, const char *format, ...)
 void ipu__step_add(struct ipu_lowering *lowering, int sequence, const struct ipu_step *step,
 		   const char *format, ...) __attribute__((format(printf, 4, 5)));
 /* A Sync of all tiles as each phase has it. */
-void ipu__sync_add(struct ipu_lowering *lowering, int sequence, bool external, int64_t repeats,
-		   int node, int phase);
+void ipu__sync_add(struct ipu_lowering *lowering, int sequence, int64_t repeats, int node,
+		   int phase);
 /* An operation's plan. */
 void ipu__plan_lower(struct ipu_lowering *lowering, int sequence, const struct ipu_plan *plan,
 		     const char *name, int node);

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/minmax.h"
 #include "ipu/compile/ipu_program_internal.h"
 
 /* A call of a tile's copy, measured on a C600. */
@@ -71,7 +72,7 @@ void ipu__copy_lower(struct ipu_lowering *lowering, int function, int64_t bytes,
 	if (bytes == 0)
 		return;
 	sequence = ipu__sequence_add(lowering, function, "%s", name);
-	ipu__sync_add(lowering, sequence, false, 1, -1, -1);
+	ipu__sync_add(lowering, sequence, 1, -1, -1);
 	ipu__step_add(lowering, sequence, &copy, "%s/OnTileCopy-0", name);
 }
 
@@ -120,29 +121,53 @@ static double local_cycles(const struct ipu_target *target, enum ipu_program_typ
 	return (double)bytes / ((double)target->tiles * rate);
 }
 
-static int64_t ring_share(int64_t replicas, int64_t bytes)
-{
-	return (bytes + replicas - 1) / replicas;
-}
+/* The replicas as rings: within each domain of IPU-Links, then between the domains, of which every
+ * replica of a domain sums its own share over the gateways. */
+struct rings {
+	int64_t domain, domains;      /* replicas of a domain; domains */
+	int64_t share, gateway_share; /* bytes of a round */
+	int64_t cycles, gateway_cycles;
+	int64_t sync, gateway_sync;
+};
 
-static int64_t ring_cycles(const struct ipu_target *target, int64_t share)
+static struct rings rings_of(const struct ipu_target *target, int64_t replicas,
+			     int64_t replica_ipus, int64_t bytes)
 {
-	return (int64_t)ceil((double)share / target->link_bytes_second * target->clock_hz);
+	const double cycle_ns = target->clock_hz / 1e9;
+	struct rings rings = {.domain = 1};
+	int64_t ipus;
+
+	replica_ipus = max(replica_ipus, 1);
+	rings.domain = max(target->ipus_link_domain / replica_ipus, 1);
+	rings.domain = min(rings.domain, replicas);
+	rings.domains = (replicas + rings.domain - 1) / rings.domain;
+	ipus = rings.domain * replica_ipus;
+	rings.share = (bytes + rings.domain - 1) / rings.domain;
+	rings.gateway_share = (rings.share + rings.domains - 1) / rings.domains;
+	rings.cycles =
+		(int64_t)ceil((double)rings.share / target->link_bytes_second * target->clock_hz);
+	rings.gateway_cycles = (int64_t)ceil((double)rings.gateway_share /
+					     target->gateway_bytes_second * target->clock_hz);
+	rings.sync = max(ipu_sync_cycles(target, (int)ipus), (int64_t)ceil(target->phase_cycles));
+	rings.gateway_sync = rings.sync + (int64_t)ceil(target->host_latency_ns * cycle_ns);
+	return rings;
 }
 
 struct ipu_function_cost ipu_all_reduce_cost(const struct ipu_target *target, int64_t replicas,
-					     int64_t bytes)
+					     int64_t replica_ipus, int64_t bytes)
 {
-	const int64_t phase = (int64_t)ceil(target->phase_cycles), rounds = 2 * (replicas - 1);
+	const struct rings rings = rings_of(target, replicas, replica_ipus, bytes);
+	const int64_t rounds = 2 * (rings.domain - 1), beyond = 2 * (rings.domains - 1);
 	struct ipu_function_cost cost = {0};
 	int64_t add;
 
 	if (replicas < 2 || bytes == 0)
 		return cost;
 	add = (int64_t)ceil(local_cycles(target, IPU_ON_TILE_EXECUTE, bytes / replicas));
-	cost.sync = (4 + rounds) * phase;
+	cost.sync = 4 * (int64_t)ceil(target->phase_cycles) + rounds * rings.sync +
+		    beyond * rings.gateway_sync;
 	cost.exchange = 2 * (int64_t)ceil(local_cycles(target, IPU_DO_EXCHANGE, bytes)) +
-			rounds * ring_cycles(target, ring_share(replicas, bytes));
+			rounds * rings.cycles + beyond * rings.gateway_cycles;
 	cost.cycles = cost.sync + cost.exchange + 2 * add;
 	return cost;
 }
@@ -165,58 +190,74 @@ static void local_phase(struct ipu_lowering *lowering, int sequence, enum ipu_pr
 				      .bytes_out = exchange ? bytes : 0,
 				      .repeats = 1};
 
-	ipu__sync_add(lowering, sequence, false, 1, -1, -1);
+	ipu__sync_add(lowering, sequence, 1, -1, -1);
 	ipu__step_add(lowering, sequence, &step, "%s/%s", name, part);
 }
 
-/* R - 1 rounds of the ring, a share of @bytes each. */
-static void ring(struct ipu_lowering *lowering, int sequence, int64_t bytes, const char *name,
-		 const char *part)
+/* Rounds of a ring: the same program again and again. */
+static void ring(struct ipu_lowering *lowering, int sequence, const struct rings *rings,
+		 bool gateway, const char *name, const char *part)
 {
-	const struct ipu_target *target = lowering->target;
-	const int64_t replicas = lowering->executable->graph->layout.replicas;
-	const int64_t share = ring_share(replicas, bytes);
-	const int64_t cycles = ring_cycles(target, share);
+	const int64_t rounds = (gateway ? rings->domains : rings->domain) - 1;
+	const int64_t share = gateway ? rings->gateway_share : rings->share;
+	const int64_t cycles = gateway ? rings->gateway_cycles : rings->cycles;
+	const int64_t sync = gateway ? rings->gateway_sync : rings->sync;
+	const struct ipu_step meeting = {.node = -1,
+					 .phase = -1,
+					 .type = IPU_SYNC,
+					 .cycles = sync,
+					 .mean_cycles = (double)sync,
+					 .tiles = lowering->target->tiles,
+					 .repeats = rounds};
 	const struct ipu_step step = {.node = -1,
 				      .phase = -1,
 				      .type = IPU_GLOBAL_EXCHANGE,
 				      .cycles = cycles,
 				      .mean_cycles = (double)cycles,
-				      .tiles = target->tiles,
+				      .tiles = lowering->target->tiles,
 				      .bytes_in = share,
 				      .bytes_out = share,
-				      .repeats = 1};
+				      .repeats = rounds};
 
-	for (int64_t r = 1; r < replicas; r++) {
-		ipu__sync_add(lowering, sequence, true, 1, -1, -1);
-		ipu__step_add(lowering, sequence, &step, "%s/%s%lld", name, part, (long long)r - 1);
-	}
+	if (rounds == 0)
+		return;
+	if (rounds > 1)
+		sequence = ipu__repeat_add(lowering, sequence, rounds,
+					   ipu__name(lowering, "%s/%ss", name, part), -1);
+	ipu__step_add(lowering, sequence, &meeting, "External");
+	ipu__step_add(lowering, sequence, &step, "%s/%s", name, part);
 }
 
 /* 2 (R - 1) rounds and four phases on each replica's tiles are the published 6 + 2 (R - 2). */
 void ipu__collective_lower(struct ipu_lowering *lowering, int function, enum ipu_collective kind,
 			   int64_t bytes, const char *name)
 {
-	const int64_t replicas = lowering->executable->graph->layout.replicas;
+	const struct ipu_layout *layout = &lowering->executable->graph->layout;
+	const struct rings rings =
+		rings_of(lowering->target, layout->replicas, layout->replica_ipus, bytes);
+	const int64_t own = bytes / layout->replicas;
 	int sequence;
 
-	if (replicas < 2 || bytes == 0)
+	if (layout->replicas < 2 || bytes == 0)
 		return;
 	sequence = ipu__sequence_add(lowering, function, "%s", name);
+	lowering->collective = true;
 	if (kind != IPU_ALL_GATHER) {
 		local_phase(lowering, sequence, IPU_DO_EXCHANGE, bytes, name,
 			    "ReduceScatter/ExchangePre");
-		ring(lowering, sequence, bytes, name, "ReduceScatter/Ring");
-		local_phase(lowering, sequence, IPU_ON_TILE_EXECUTE, bytes / replicas, name,
+		ring(lowering, sequence, &rings, false, name, "ReduceScatter/Ring");
+		ring(lowering, sequence, &rings, true, name, "ReduceScatter/Gateway");
+		local_phase(lowering, sequence, IPU_ON_TILE_EXECUTE, own, name,
 			    "ReduceScatter/Add");
 	}
 	if (kind != IPU_REDUCE_SCATTER) {
-		local_phase(lowering, sequence, IPU_ON_TILE_EXECUTE, bytes / replicas, name,
-			    "AllGather/Copy");
-		ring(lowering, sequence, bytes, name, "AllGather/Ring");
+		local_phase(lowering, sequence, IPU_ON_TILE_EXECUTE, own, name, "AllGather/Copy");
+		ring(lowering, sequence, &rings, true, name, "AllGather/Gateway");
+		ring(lowering, sequence, &rings, false, name, "AllGather/Ring");
 		local_phase(lowering, sequence, IPU_DO_EXCHANGE, bytes, name,
 			    "AllGather/ExchangePost");
 	}
+	lowering->collective = false;
 }
 
 static bool shards(const struct ipu_layout *layout)
@@ -224,20 +265,70 @@ static bool shards(const struct ipu_layout *layout)
 	return layout->replicas > 1 && (layout->shard_optimizer_state || layout->shard_weights);
 }
 
-/* Gradients are summed over the replicas once, before whatever of the update reads them first. */
-static void reduce_tensor(struct ipu_lowering *lowering, int function, int t)
+static bool is_summed(const struct ipu_lowering *lowering, int t)
+{
+	const enum ipu_tensor_kind kind = lowering->executable->graph->tensors[t].kind;
+
+	return (kind == IPU_TENSOR_WEIGHT_GRADIENT || kind == IPU_TENSOR_ACCUMULATOR) &&
+	       !lowering->reduced[t];
+}
+
+/* A gradient that is but cast for the update is summed as it was made. */
+static enum ipu_dtype summed_dtype(const struct ipu_graph *graph, int t)
+{
+	enum ipu_dtype dtype = graph->tensors[t].dtype;
+	int writers = 0;
+
+	for (int n = 0; n < graph->node_count; n++) {
+		const struct ipu_node *node = &graph->nodes[n];
+
+		if (node->op.phase == IPU_PHASE_U || node->write_count != 1 || node->writes[0] != t)
+			continue;
+		if (node->op.kind == IPU_OP_ELEMENTWISE && node->read_count == 1 &&
+		    node->op.elements.times[IPU_FN_CAST] > 0)
+			dtype = graph->tensors[node->reads[0]].dtype;
+		writers++;
+	}
+	return writers == 1 ? dtype : graph->tensors[t].dtype;
+}
+
+/* Gradients are summed over the replicas once, before whatever of the update reads them first. As
+ * long as they fit the buffer, those of a type that later operations read go with it. */
+static void reduce_from(struct ipu_lowering *lowering, int function, int node, int first)
 {
 	const struct ipu_graph *graph = lowering->executable->graph;
-	const struct ipu_tensor *tensor = &graph->tensors[t];
+	const bool scatter = shards(&graph->layout);
+	const int64_t most = scatter ? 0 : graph->layout.sum_buffer_bytes;
+	const enum ipu_dtype dtype = summed_dtype(graph, first);
+	const char *name = ipu__name(lowering, "CrossReplicaSum/%s", graph->tensors[first].name);
+	int64_t bytes = 0;
+	int merged = 0;
+	bool full = false;
 
-	if ((tensor->kind != IPU_TENSOR_WEIGHT_GRADIENT &&
-	     tensor->kind != IPU_TENSOR_ACCUMULATOR) ||
-	    lowering->reduced[t])
-		return;
-	lowering->reduced[t] = true;
-	ipu__collective_lower(
-		lowering, function, shards(&graph->layout) ? IPU_REDUCE_SCATTER : IPU_ALL_REDUCE,
-		ipu_tensor_bytes(tensor), ipu__name(lowering, "CrossReplicaSum/%s", tensor->name));
+	for (int n = node; n < graph->node_count && !full; n++) {
+		const struct ipu_node *of = &graph->nodes[n];
+
+		if (of->op.stage != graph->nodes[node].op.stage || of->op.phase != IPU_PHASE_U)
+			continue;
+		for (int i = 0; i < of->read_count && !full; i++) {
+			const int t = of->reads[i];
+			const int64_t more =
+				ipu_tensor_elements(&graph->tensors[t]) * ipu_dtype_bytes(dtype);
+
+			if (!is_summed(lowering, t) || summed_dtype(graph, t) != dtype)
+				continue;
+			full = merged > 0 && bytes + more > most;
+			if (full)
+				continue;
+			lowering->reduced[t] = true;
+			bytes += more;
+			merged++;
+		}
+	}
+	if (merged > 1)
+		name = ipu__name(lowering, "%s+%d", name, merged - 1);
+	ipu__collective_lower(lowering, function, scatter ? IPU_REDUCE_SCATTER : IPU_ALL_REDUCE,
+			      bytes, name);
 }
 
 static bool reads_accumulator(const struct ipu_graph *graph, const struct ipu_node *node)
@@ -271,8 +362,10 @@ void ipu__before_node(struct ipu_lowering *lowering, int function, int node)
 	const struct ipu_node *of = &graph->nodes[node];
 
 	if (of->op.phase == IPU_PHASE_U)
-		for (int i = 0; i < of->read_count; i++)
-			reduce_tensor(lowering, function, of->reads[i]);
+		for (int i = 0; i < of->read_count; i++) {
+			if (is_summed(lowering, of->reads[i]))
+				reduce_from(lowering, function, node, of->reads[i]);
+		}
 	else if (graph->layout.offload_accumulators && reads_accumulator(graph, of))
 		stream_accumulators(lowering, function, of, true);
 }

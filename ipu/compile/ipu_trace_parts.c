@@ -35,7 +35,8 @@ static bool same_transfer(const struct periods *periods, const struct ipu_transf
 			  const struct ipu_transfer *now)
 {
 	return now->ipu == before->ipu && now->stage == before->stage &&
-	       now->kind == before->kind && now->cycles == before->cycles &&
+	       now->kind == before->kind && now->backward == before->backward &&
+	       now->cycles == before->cycles &&
 	       now->time_step == before->time_step + periods->period &&
 	       now->start_cycle == before->start_cycle + periods->cycles &&
 	       now->overlapped == before->overlapped && now->begin_cycles == before->begin_cycles &&

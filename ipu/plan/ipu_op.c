@@ -10,7 +10,7 @@
 int64_t ipu_dtype_bytes(enum ipu_dtype dtype)
 {
 	assert((unsigned)dtype < IPU_DTYPES);
-	return dtype == IPU_FLOAT16 ? 2 : 4;
+	return dtype == IPU_UINT8 ? 1 : dtype == IPU_FLOAT16 ? 2 : 4;
 }
 
 const char *ipu_dtype_name(enum ipu_dtype dtype)
@@ -19,6 +19,7 @@ const char *ipu_dtype_name(enum ipu_dtype dtype)
 		[IPU_FLOAT32] = "float32",
 		[IPU_FLOAT16] = "float16",
 		[IPU_INT32] = "int32",
+		[IPU_UINT8] = "uint8",
 	};
 
 	_Static_assert(ARRAY_LEN(names) == IPU_DTYPES, "dtype names out of step");

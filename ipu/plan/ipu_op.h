@@ -17,6 +17,7 @@ enum ipu_dtype {
 	IPU_FLOAT32,
 	IPU_FLOAT16,
 	IPU_INT32,
+	IPU_UINT8, /* of what is fed: it is cast before anything is computed */
 	IPU_DTYPES
 };
 

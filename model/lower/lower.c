@@ -150,6 +150,8 @@ static void set_layout(struct ipu_layout *out, const struct lower_request *from)
 	*out = (struct ipu_layout){
 		.batch = run->data.batch_size,
 		.replicas = layout->replicas,
+		.replica_ipus = layout->ipus_per_replica,
+		.sum_buffer_bytes = run->ipu.optimizations.cross_replica_sum_buffer,
 		.stages = layout->stages,
 		.accumulation = layout->accumulation,
 		.runs = layout->updates_per_execution,

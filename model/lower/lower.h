@@ -39,4 +39,7 @@ struct lower_request {
 enum status lower_model(struct ipu_graph *graph, const struct lower_request *lowered,
 			struct arena *arena, struct err *err);
 
+/* What the inputs are streamed as. */
+enum ipu_dtype lower_infeed_dtype(const struct run_file *run);
+
 #endif /* LOWER_H */

@@ -97,6 +97,16 @@ static int position_of(struct measured *measured, const char *layer)
 	return count - 1;
 }
 
+/* The layer whose time an operation takes. What brings the infeed into place is the first's. */
+static int unit_of(struct measured *measured, int node)
+{
+	const struct ipu_node *of = &measured->graph.nodes[node];
+	const bool infeed = !of->op.layer && of->read_count > 0 &&
+			    measured->graph.tensors[of->reads[0]].kind == IPU_TENSOR_INPUT;
+
+	return infeed ? 0 : position_of(measured, of->op.layer);
+}
+
 static void sum_cycles(struct measured *measured)
 {
 	static const struct {
@@ -115,8 +125,7 @@ static void sum_cycles(struct measured *measured)
 
 			if (step->node < 0)
 				continue;
-			position =
-				position_of(measured, measured->graph.nodes[step->node].op.layer);
+			position = unit_of(measured, step->node);
 			*(int64_t *)(void *)((char *)&measured->units[position] + sums[f].member) +=
 				step->cycles * step->repeats;
 		}
@@ -130,10 +139,12 @@ static void sum_host(struct measured *measured, int stages)
 	const struct ipu_target *target = &measured->by->target;
 	const struct run_file *run = measured->by->run;
 	const double batch = (double)run->data.batch_size;
-	const double images = batch * (double)model_shape_count(&measured->model->input);
+	const double images = batch * (double)model_shape_count(&measured->model->input) *
+			      (double)ipu_dtype_bytes(lower_infeed_dtype(run));
+	const double labels = batch * sizeof(float);
 	const bool shared = target->ipus_host_link == 0 || stages <= target->ipus_host_link;
-	const double first = (images + (shared ? batch : 0)) * sizeof(float);
-	const double last = (batch + (shared ? images : 0)) * sizeof(float);
+	const double first = images + (shared ? labels : 0);
+	const double last = labels + (shared ? images : 0);
 
 	if (run->ipu.io_tiles.place_ops_on_io_tiles)
 		return;
@@ -261,7 +272,7 @@ static int add_flow(struct measured *measured, const struct readers *readers, in
 	memset(seen, 0, (size_t)units * sizeof(*seen));
 	for (int i = readers->first[tensor]; i < readers->first[tensor + 1]; i++) {
 		const struct ipu_op *op = &measured->graph.nodes[readers->node[i]].op;
-		const int unit = position_of(measured, op->layer);
+		const int unit = unit_of(measured, readers->node[i]);
 
 		flow->last = max(unit, flow->last);
 		if (op->phase == IPU_PHASE_F || op->phase == IPU_PHASE_U || seen[unit])

@@ -40,7 +40,8 @@ enum run_products {
 enum run_dtype {
 	RUN_DTYPE_UNSAID = -1, /* null: as is natural */
 	RUN_FLOAT32,
-	RUN_FLOAT16
+	RUN_FLOAT16,
+	RUN_UINT8 /* of the infeed alone */
 };
 enum run_partials {
 	RUN_PARTIALS_FLOAT,
@@ -181,11 +182,15 @@ struct run_file {
 			bool place_ops_on_io_tiles;         /* default false */
 			double available_memory_proportion; /* default 0.9 */
 		} io_tiles;
+		struct {
+			int64_t cross_replica_sum_buffer; /* bytes; default 0 */
+		} optimizations;
 		struct run_plan convolutions, matmuls; /* default 0.6, float; see run_poplar_of() */
 	} ipu;
 
 	struct {
 		int64_t prefetch_depth; /* default 3 */
+		enum run_dtype dtype;   /* of the inputs: default float32 */
 	} infeed;
 
 	struct {

@@ -297,7 +297,7 @@ static const struct run_key run_keys[] = {
 	 .kind = RUN_KEY_INT,
 	 .fallback = "1",
 	 .least = 1,
-	 .greatest = 256,
+	 .greatest = 4096,
 	 AT(ipu.auto_select_ipus),
 	 .help = "IPUs to attach; what stages do not need is used for replicas."},
 	{.path = "ipu.tiles_per_ipu",
@@ -337,6 +337,18 @@ static const struct run_key run_keys[] = {
 	 .greatest = 1,
 	 AT(ipu.io_tiles.available_memory_proportion),
 	 .help = "How much of an I/O tile's memory what is fed may take."},
+	{.path = "ipu.optimizations",
+	 .kind = RUN_KEY_SECTION,
+	 .fallback = "{}",
+	 .help = "How the device's program is arranged."},
+	{.path = "ipu.optimizations.maximum_cross_replica_sum_buffer_size",
+	 .kind = RUN_KEY_INT,
+	 .fallback = "0",
+	 .least = 0,
+	 .greatest = INT64_C(1) << 40,
+	 AT(ipu.optimizations.cross_replica_sum_buffer),
+	 .help = "Bytes of gradients that are summed over the replicas together; 0: each by "
+		 "itself. Changes no result."},
 	{.path = "ipu.convolutions",
 	 .kind = RUN_KEY_SECTION,
 	 .fallback = "{}",
@@ -385,6 +397,15 @@ static const struct run_key run_keys[] = {
 	 AT(infeed.prefetch_depth),
 	 .help = "Batches that the simulated host has ready ahead of the device; changes no "
 		 "result."},
+	{.path = "infeed.dtype",
+	 .kind = RUN_KEY_CHOICE,
+	 .fallback = "\"float32\"",
+	 .choices = "float32 float16 uint8",
+	 AT(infeed.dtype),
+	 .help = "What the inputs are sent as; the IPU casts them. float16 rounds them; uint8 is "
+		 "for "
+		 "pictures: their bytes are sent and divided by 255 there, and what "
+		 "data.resize has made of them is rounded to bytes."},
 
 	{.path = "gradient_accumulation",
 	 .kind = RUN_KEY_SECTION,

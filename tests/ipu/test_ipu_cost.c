@@ -194,8 +194,9 @@ static void check_sync(struct words *words)
 static void check_all_reduce(struct words *words)
 {
 	const struct ipu_target target = target_of(words);
-	const int64_t replicas = whole(words);
-	const struct ipu_function_cost cost = ipu_all_reduce_cost(&target, replicas, whole(words));
+	const int64_t replicas = whole(words), own = whole(words);
+	const struct ipu_function_cost cost =
+		ipu_all_reduce_cost(&target, replicas, own, whole(words));
 
 	assert_int_equal(cost.sync, whole(words));
 	assert_int_equal(cost.exchange, whole(words));

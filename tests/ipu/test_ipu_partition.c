@@ -104,8 +104,19 @@ static int64_t bytes_over(const struct ipu_partition_params *p, int border)
 	return bytes;
 }
 
-/* Over the border after @stage; @ladder: by the links that it takes, not those of a pair. */
-static int64_t link_cycles(const struct ipu_partition_params *p, int stage, int border, bool ladder)
+/* From IPU to IPU: the input comes from the host, to whoever reads it. */
+static int64_t sent_over(const struct ipu_partition_params *p, int border)
+{
+	int64_t bytes = bytes_over(p, border);
+
+	for (int f = 0; f < p->flow_count; f++)
+		if (p->flows[f].made < 0 && p->flows[f].last >= border)
+			bytes -= p->flows[f].bytes;
+	return bytes;
+}
+
+/* Over the border after @stage. */
+static int64_t link_cycles(const struct ipu_partition_params *p, int stage, int border)
 {
 	int from = stage, to = stage + 1;
 	int64_t cycles;
@@ -114,8 +125,8 @@ static int64_t link_cycles(const struct ipu_partition_params *p, int stage, int 
 		return 0;
 	from = p->device ? p->device[from] : from;
 	to = p->device ? p->device[to] : to;
-	cycles = (int64_t)ceil((double)bytes_over(p, border) / p->link_bytes_cycle);
-	return from == to ? 0 : ladder && from / 2 != to / 2 ? 2 * cycles : cycles;
+	cycles = (int64_t)ceil((double)sent_over(p, border) / p->link_bytes_cycle);
+	return from == to ? 0 : from / 2 != to / 2 ? 2 * cycles : cycles;
 }
 
 static bool kept_within(const struct ipu_flow *flow, int first, int end)
@@ -178,7 +189,7 @@ static int64_t plain_fifo(const struct ipu_partition_params *p, int s, int first
 
 static int64_t plain_work(const struct ipu_partition_params *p, int s, int first, int end)
 {
-	const int64_t in = link_cycles(p, s - 1, first, true), after = link_cycles(p, s, end, true);
+	const int64_t in = link_cycles(p, s - 1, first), after = link_cycles(p, s, end);
 	int64_t forward = 0, backward = 0, host = 0;
 
 	for (int u = first; u < end; u++) {
@@ -200,16 +211,17 @@ static int64_t plain_work(const struct ipu_partition_params *p, int s, int first
 	       (p->training ? in + p->sync_cycles : 0);
 }
 
+/* Its own copies, each after a sync. */
 static int64_t plain_transfer(const struct ipu_partition_params *p, int s, int first, int end)
 {
-	const int64_t steep =
-		greater(link_cycles(p, s - 1, first, true), link_cycles(p, s, end, true));
+	const int64_t in = link_cycles(p, s - 1, first), after = link_cycles(p, s, end);
+	int64_t cycles = after > 0 ? after + p->sync_cycles : 0;
 
 	if (p->schedule == IPU_SEQUENTIAL || p->schedule < IPU_GROUPED)
 		return 0;
-	if (p->schedule == IPU_INTERLEAVED || !p->training)
-		return steep;
-	return greater(steep, link_cycles(p, s - 1, first, false) + link_cycles(p, s, end, false));
+	if (p->schedule == IPU_GROUPED && p->training && in > 0)
+		cycles += in + p->sync_cycles;
+	return cycles;
 }
 
 static int64_t plain_memory(const struct ipu_partition_params *p, int s, int first, int end)
@@ -270,9 +282,9 @@ static void score_of(const struct ipu_partition_params *p, const int *first, str
 
 		out->first[s] = first[s];
 		out->work = greater(out->work, plain_work(p, s, first[s], end));
-		out->transfer = greater(out->transfer, plain_transfer(p, s, first[s], end));
+		out->transfer += plain_transfer(p, s, first[s], end);
 		out->overflow = greater(out->overflow, plain_overflow(p, s, memory));
-		out->sent += s + 1 < p->stages ? bytes_over(p, end) : 0;
+		out->sent += s + 1 < p->stages ? sent_over(p, end) : 0;
 	}
 }
 
@@ -330,8 +342,8 @@ static void assert_is_best(const struct sample *sample)
 	assert_true(p->stages <= ipu_partition_most_stages(p));
 	assert_int_equal(ipu_partition_new(&partition, p, &err), ST_OK);
 	assert_int_equal(partition->most_overflow, best.overflow);
-	best.transfer +=
-		p->schedule == IPU_GROUPED || p->schedule == IPU_INTERLEAVED ? p->sync_cycles : 0;
+	if (p->schedule == IPU_GROUPED || p->schedule == IPU_INTERLEAVED)
+		best.transfer = greater(best.transfer, p->sync_cycles);
 	assert_int_equal(partition->cycles, best.work + best.transfer);
 	assert_int_equal(partition->sent_bytes, best.sent);
 	for (int s = 0; s < p->stages; s++) {
@@ -458,14 +470,29 @@ static void test_a_skip_connection_is_sent_and_held_all_along(void **state)
 	assert_int_equal(partition->stage[0].sent_bytes, 48);
 	assert_int_equal(partition->stage[1].sent_bytes, 38);
 	assert_int_equal(partition->stage[0].transfer, 12);
-	/* Over the slower link to the next pair: 2 x 10 are less than both one after the other. */
-	assert_int_equal(partition->stage[1].transfer, 12 + 10);
+	/* Over the slower link to the next pair; all copies one after the other. */
+	assert_int_equal(partition->stage[1].transfer, 12 + 2 * 10);
 	assert_int_equal(partition->stage[2].transfer, 2 * 10);
-	assert_int_equal(partition->cycles, 30 + 22);
+	assert_int_equal(partition->cycles, 30 + 2 * (12 + 20));
 	/* Kept: nothing; 4 of 40, and the skip; 2 of 30. */
 	assert_int_equal(partition->stage[0].memory_bytes, 5);
 	assert_int_equal(partition->stage[1].memory_bytes, 7 + 4 * 40 + 8);
 	assert_int_equal(partition->stage[2].memory_bytes, 9 + 2 * 30);
+	ipu_partition_free(partition);
+}
+
+static void test_the_input_is_streamed_to_whoever_reads_it_and_sent_by_nobody(void **state)
+{
+	struct ipu_partition *partition;
+	struct sample sample;
+
+	(void)state;
+	hand_sample(&sample);
+	sample.flows[0].last = 3;
+	assert_int_equal(ipu_partition_new(&partition, &sample.params, NULL), ST_OK);
+	assert_int_equal(partition->stage[0].sent_bytes, 48);
+	assert_int_equal(partition->stage[1].sent_bytes, 38);
+	assert_int_equal(partition->cycles, 30 + 2 * (12 + 20));
 	ipu_partition_free(partition);
 }
 
@@ -548,12 +575,12 @@ static void test_a_run_takes_as_many_steps_as_its_schedule(void **state)
 	sample.units[2].update = 5;
 	assert_int_equal(ipu_partition_new(&partition, &sample.params, NULL), ST_OK);
 	assert_int_equal(ipu_partition_run_cycles(partition, &sample.params, 12),
-			 11 * 52 + 3 * (10 + 20 + 2 * 20) + 5);
+			 11 * 94 + 3 * (10 + 20 + 2 * 32) + 5);
 	ipu_partition_free(partition);
 	sample.params.schedule = IPU_INTERLEAVED;
 	assert_int_equal(ipu_partition_new(&partition, &sample.params, NULL), ST_OK);
-	assert_int_equal(partition->cycles, 20 + 20);
-	assert_int_equal(ipu_partition_run_cycles(partition, &sample.params, 12), 2 * 14 * 40 + 5);
+	assert_int_equal(partition->cycles, 20 + 32);
+	assert_int_equal(ipu_partition_run_cycles(partition, &sample.params, 12), 2 * 14 * 52 + 5);
 	ipu_partition_free(partition);
 	sample.params.schedule = IPU_SEQUENTIAL;
 	assert_int_equal(ipu_partition_new(&partition, &sample.params, NULL), ST_OK);
@@ -589,6 +616,7 @@ int main(void)
 		cmocka_unit_test(test_more_stages_are_never_slower_where_they_cost_nothing),
 		cmocka_unit_test(test_a_given_split_is_never_faster),
 		cmocka_unit_test(test_a_skip_connection_is_sent_and_held_all_along),
+		cmocka_unit_test(test_the_input_is_streamed_to_whoever_reads_it_and_sent_by_nobody),
 		cmocka_unit_test(test_what_only_passes_on_goes_with_the_earlier_end_of_a_tie),
 		cmocka_unit_test(test_joined_units_stay_together),
 		cmocka_unit_test(test_memory_goes_before_time_and_names_the_fullest_stage),

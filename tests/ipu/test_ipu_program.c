@@ -215,22 +215,24 @@ static void test_programs_and_trace_agree_whatever_the_model(void **state)
 
 /* ---- what each option adds ------------------------------------------------------------------- */
 
-/* Steps of @function of @stage whose sequence's name begins with @prefix; of @type. */
+/* Steps of @function of @stage whose sequence's name begins with @prefix; of @type, as often as
+ * they run. */
 static int count_steps(const struct program_sample *sample, int stage,
 		       enum ipu_function_phase function, enum ipu_program_type type,
 		       const char *prefix)
 {
 	const struct ipu_executable *executable = sample->executable;
 	const struct ipu_code *code = &executable->code[stage][function];
-	int count = 0;
+	int64_t count = 0;
 
 	for (int i = 0; i < code->step_count; i++) {
 		const struct ipu_program *leaf = &executable->programs[code->steps[i].program];
 		const char *name = executable->programs[leaf->parent].name;
 
-		count += code->steps[i].type == type && strncmp(name, prefix, strlen(prefix)) == 0;
+		if (code->steps[i].type == type && strncmp(name, prefix, strlen(prefix)) == 0)
+			count += code->steps[i].repeats;
 	}
-	return count;
+	return (int)count;
 }
 
 static void test_gradients_are_summed_over_the_replicas_tensor_by_tensor(void **state)
@@ -258,10 +260,115 @@ static void test_gradients_are_summed_over_the_replicas_tensor_by_tensor(void **
 		8 * 6);
 	cost = &sample.executable->code[0][IPU_FUNCTION_U].cost;
 	added = cost->cycles - alone.executable->code[0][IPU_FUNCTION_U].cost.cycles;
-	phases = 8 * 10 * (int64_t)sample.target.phase_cycles;
+	assert_int_equal(added, sample.executable->code[0][IPU_FUNCTION_U].collective);
+	phases = 8 *
+		 (4 * (int64_t)sample.target.phase_cycles + 6 * ipu_sync_cycles(&sample.target, 4));
 	assert_in_range(added, phases, phases + 8 * 6 * 140);
 	program_sample_free(&sample);
 	program_sample_free(&alone);
+}
+
+/* Eight gradients of 64 x 64 float32. */
+static void test_gradients_are_summed_together_as_far_as_the_buffer_goes(void **state)
+{
+	static const struct {
+		int64_t buffer;
+		int sums;
+	} cases[] = {
+		{0, 8}, {64 * 64 * 4, 8}, {2 * 64 * 64 * 4, 4}, {3 * 64 * 64 * 4, 3}, {1 << 20, 1}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const struct program_sample_params params = {
+			.kind = IPU_SEQUENTIAL,
+			.stages = 1,
+			.microbatches = 1,
+			.layout = {.replicas = 4, .sum_buffer_bytes = cases[i].buffer}};
+		struct program_sample sample;
+		int64_t bytes = 0;
+
+		program_sample_plain(&sample);
+		program_sample_setup(&sample, &params);
+		assert_int_equal(program_sample_compile(&sample, NULL), ST_OK);
+		assert_int_equal(count_steps(&sample, 0, IPU_FUNCTION_U, IPU_GLOBAL_EXCHANGE,
+					     "CrossReplicaSum"),
+				 cases[i].sums * 6);
+		for (int s = 0; s < sample.executable->code[0][IPU_FUNCTION_U].step_count; s++) {
+			const struct ipu_step *step =
+				&sample.executable->code[0][IPU_FUNCTION_U].steps[s];
+
+			if (step->type == IPU_GLOBAL_EXCHANGE)
+				bytes += step->bytes_in * step->repeats;
+		}
+		/* 2 (R - 1) / R of all gradients, however they are put together. */
+		assert_int_equal(bytes, 8 * 64 * 64 * 4 * 6 / 4);
+		program_sample_free(&sample);
+	}
+}
+
+static void test_more_replicas_take_no_more_program(void **state)
+{
+	static const int replicas[] = {4, 64, 256, 4096};
+	int programs[ARRAY_LEN(replicas)];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(replicas); i++) {
+		const struct program_sample_params params = {.kind = IPU_SEQUENTIAL,
+							     .stages = 1,
+							     .microbatches = 1,
+							     .layout = {.replicas = replicas[i]}};
+		struct program_sample sample;
+
+		program_sample_plain(&sample);
+		program_sample_setup(&sample, &params);
+		assert_int_equal(program_sample_compile(&sample, NULL), ST_OK);
+		programs[i] = sample.executable->program_count;
+		/* 2 (64 - 1) rounds within a domain, 2 (R / 64 - 1) between domains. */
+		assert_int_equal(
+			count_steps(&sample, 0, IPU_FUNCTION_U, IPU_GLOBAL_EXCHANGE,
+				    "CrossReplicaSum"),
+			8 * 2 * (replicas[i] < 64 ? replicas[i] - 1 : 63 + replicas[i] / 64 - 1));
+		program_sample_free(&sample);
+	}
+	assert_int_equal(programs[0], programs[1]);
+	assert_int_equal(programs[2], programs[3]);
+}
+
+/* A gradient that the update takes as float32 is summed in the type that it was made in. */
+static void test_gradients_are_summed_in_their_own_type(void **state)
+{
+	const struct program_sample_params params = {
+		.kind = IPU_SEQUENTIAL, .stages = 1, .microbatches = 1, .layout = {.replicas = 4}};
+	struct program_sample sample;
+	struct ipu_node *makes = NULL;
+	int64_t bytes = 0;
+	const int gradient = program_sample_tensor(3, PROGRAM_WEIGHT_GRADIENT);
+	const int half = program_sample_tensor(3, PROGRAM_MASK);
+
+	(void)state;
+	program_sample_plain(&sample);
+	program_sample_setup(&sample, &params);
+	sample.tensors[half].dtype = IPU_FLOAT16;
+	for (int n = 0; n < sample.graph.node_count; n++)
+		if (sample.nodes[n].write_count == 1 && sample.nodes[n].writes[0] == gradient)
+			makes = &sample.nodes[n];
+	assert_non_null(makes);
+	makes->op = (struct ipu_op){
+		.kind = IPU_OP_ELEMENTWISE,
+		.name = "Cast",
+		.phase = IPU_PHASE_B,
+		.elements = {.count = 64 * 64, .operands = 1, .times = {[IPU_FN_CAST] = 1}}};
+	makes->reads = &half;
+	makes->read_count = 1;
+	assert_int_equal(program_sample_compile(&sample, NULL), ST_OK);
+	for (int s = 0; s < sample.executable->code[0][IPU_FUNCTION_U].step_count; s++) {
+		const struct ipu_step *step = &sample.executable->code[0][IPU_FUNCTION_U].steps[s];
+
+		if (step->type == IPU_GLOBAL_EXCHANGE)
+			bytes += step->bytes_in * step->repeats;
+	}
+	assert_int_equal(bytes, (7 * 4 + 2) * 64 * 64 * 6 / 4);
+	program_sample_free(&sample);
 }
 
 static void test_a_sharded_state_is_scattered_updated_and_gathered(void **state)
@@ -577,6 +684,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_programs_and_trace_agree_whatever_the_model),
 		cmocka_unit_test(test_gradients_are_summed_over_the_replicas_tensor_by_tensor),
+		cmocka_unit_test(test_gradients_are_summed_together_as_far_as_the_buffer_goes),
+		cmocka_unit_test(test_more_replicas_take_no_more_program),
+		cmocka_unit_test(test_gradients_are_summed_in_their_own_type),
 		cmocka_unit_test(test_a_sharded_state_is_scattered_updated_and_gathered),
 		cmocka_unit_test(test_what_waits_for_its_backward_goes_through_fifos),
 		cmocka_unit_test(test_recomputation_keeps_inputs_and_what_is_drawn),

@@ -84,7 +84,7 @@ static const struct ipu_send one_send = {0, 1, 7};
  */
 static void test_a_run_by_hand_comes_out_number_by_number(void **state)
 {
-	static const int64_t starts[] = {5, 137, 364, 836 + 5};
+	static const int64_t starts[] = {5, 137, 364, 836 + 27 + 5};
 	struct ipu_schedule *schedule = schedule_of(IPU_GROUPED, 2, 4, true, NULL);
 	const struct ipu_timeline_params params = {.target = &plain,
 						   .schedule = schedule,
@@ -94,25 +94,25 @@ static void test_a_run_by_hand_comes_out_number_by_number(void **state)
 	struct ipu_timeline *timeline = timeline_of(&params);
 
 	(void)state;
-	assert_int_equal(timeline->cycles, 132 + 227 + 3 * 477 + 277 + 170 + 70);
+	assert_int_equal(timeline->cycles, 132 + 227 + 3 * 477 + 2 * 27 + 277 + 170 + 70);
 	assert_int_equal(timeline->time_steps, 7);
 	assert_int_equal(timeline->count, 18);
 	for (int m = 0; m < 4; m++)
 		assert_int_equal(event_of(timeline, 'F', 0, m)->start_cycle, starts[m]);
-	assert_int_equal(event_of(timeline, 'B', 0, 0)->start_cycle, 836 + 105);
-	assert_int_equal(event_of(timeline, 'B', 0, 3)->start_cycle, 2067);
-	assert_int_equal(event_of(timeline, 'U', 0, -1)->start_cycle, 2237);
-	assert_int_equal(event_of(timeline, 'U', 1, -1)->start_cycle, 2237);
+	assert_int_equal(event_of(timeline, 'B', 0, 0)->start_cycle, 836 + 27 + 105);
+	assert_int_equal(event_of(timeline, 'B', 0, 3)->start_cycle, 2067 + 2 * 27);
+	assert_int_equal(event_of(timeline, 'U', 0, -1)->start_cycle, 2237 + 2 * 27);
+	assert_int_equal(event_of(timeline, 'U', 1, -1)->start_cycle, 2237 + 2 * 27);
 	assert_int_equal(event_of(timeline, 'U', 1, -1)->time_step, 7);
 	assert_int_equal(timeline->split[0].compute, 1030);
 	assert_int_equal(timeline->split[0].host_io, 20);
-	assert_int_equal(timeline->split[0].exchange, 42);
-	assert_int_equal(timeline->split[0].sync, 160);
+	assert_int_equal(timeline->split[0].exchange, 42 + 2 * 7);
+	assert_int_equal(timeline->split[0].sync, 160 + 2 * 20);
 	assert_int_equal(timeline->split[0].idle, 1055);
 	assert_int_equal(timeline->split[1].compute, 1850 - 4 * 63);
 	assert_int_equal(timeline->split[1].host_io, 0);
-	assert_int_equal(timeline->split[1].exchange, 42 + 4 * 60);
-	assert_int_equal(timeline->split[1].sync, 160 + 4 * 3);
+	assert_int_equal(timeline->split[1].exchange, 42 + 2 * 7 + 4 * 60);
+	assert_int_equal(timeline->split[1].sync, 160 + 2 * 20 + 4 * 3);
 	assert_int_equal(timeline->split[1].idle, 255);
 	ipu_timeline_free(timeline);
 	ipu_schedule_free(schedule);

@@ -163,6 +163,28 @@ static void test_one_hot_gives_class_numbers_as_vectors(void **state)
 	assert_contains(user->err.text, "vectors of 2000000001 classes are too long");
 }
 
+static void test_float_values_are_not_sent_as_bytes(void **state)
+{
+	struct user *user = *state;
+	const struct dataset_params params = {.name = "npz", .path = user->path, .pictures = true};
+	const uint8_t labels[3] = {1, 0, 2}, pixels[6] = {0, 1, 2, 127, 254, 255};
+
+	add(user, "x_train.npy", "'<f4'", "(3, 2)", six, sizeof(six));
+	add(user, "y_train.npy", "'|u1'", "(3,)", labels, sizeof(labels));
+	assert_int_equal(open_user(user, false), ST_OK);
+	dataset_close(&user->train);
+	dataset_close(&user->test);
+	assert_int_equal(dataset_open(&user->train, &user->test, &params, &user->err), ST_INVALID);
+	assert_contains(user->err.text, "infeed.dtype: uint8 is for pictures stored as bytes");
+
+	add(user, "x_train.npy", "'|u1'", "(3, 2)", pixels, sizeof(pixels));
+	add(user, "y_train.npy", "'|u1'", "(3,)", labels, sizeof(labels));
+	assert_int_equal(open_user(user, false), ST_OK);
+	dataset_close(&user->train);
+	dataset_close(&user->test);
+	assert_int_equal(dataset_open(&user->train, &user->test, &params, &user->err), ST_OK);
+}
+
 static void test_values_of_any_width_are_targets(void **state)
 {
 	static const char *const shapes[] = {"(3,)", "(3, 1)", "(3, 2)"};
@@ -317,6 +339,7 @@ int main(void)
 		cmocka_unit_test(test_bytes_become_value_by_255_rounded_once),
 		TEST(test_floats_and_classes_of_any_whole_type),
 		TEST(test_one_hot_gives_class_numbers_as_vectors),
+		TEST(test_float_values_are_not_sent_as_bytes),
 		TEST(test_values_of_any_width_are_targets),
 		TEST(test_shapes_up_to_four_dimensions),
 		TEST(test_what_does_not_fit_together_is_refused),

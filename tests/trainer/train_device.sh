@@ -77,10 +77,10 @@ device --pipeline.offload_weights true --pipeline.offload_gradient_accumulation_
 [ "$(cycles)" -gt "$grouped" ] || fail "offloaded weights cost nothing"
 # Two replicas: each gradient tensor is summed over them once an update, and their IPUs share a host link.
 device --ipu.auto_select_ipus 4
-is "SELECT count(*) FROM device_steps WHERE mode = 'train' AND weight_update = 0 AND replica = 0 AND name LIKE 'CrossReplicaSum/%/AllGather/Ring0'" 6
+is "SELECT count(*) FROM device_steps WHERE mode = 'train' AND weight_update = 0 AND replica = 0 AND name LIKE 'CrossReplicaSum/%/AllGather/Ring'" 6
 [ "$(cycles)" -gt "$grouped" ] || fail "replicas cost nothing"
 device --ipu.auto_select_ipus 4 --pipeline.offload_weight_update_variables true --pipeline.replicated_optimizer_state_sharding true
-is "SELECT count(*) FROM device_steps WHERE mode = 'train' AND weight_update = 0 AND replica = 0 AND name LIKE 'ReplicatedAllGather/%/AllGather/Ring0'" 6
+is "SELECT count(*) FROM device_steps WHERE mode = 'train' AND weight_update = 0 AND replica = 0 AND name LIKE 'ReplicatedAllGather/%/AllGather/Ring'" 6
 device --ipu.io_tiles.num_io_tiles 32
 is "SELECT count(*) FROM device_steps WHERE cycles_overlapped > 0" 0
 device --ipu.io_tiles.num_io_tiles 32 --ipu.io_tiles.place_ops_on_io_tiles true

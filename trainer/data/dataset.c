@@ -439,6 +439,11 @@ static enum status dataset_finish(struct dataset *train, struct dataset *test,
 			       "%s: data.one_hot: vectors of %d classes are too long; at most %d "
 			       "are made",
 			       train->source, train->classes, ONE_HOT_MOST);
+	if (params->pictures && !train->bytes)
+		return err_set(err, ST_INVALID,
+			       "%s: infeed.dtype: uint8 is for pictures stored as bytes, and these "
+			       "are float values: take float16 or float32",
+			       train->source);
 	train->one_hot = test->one_hot = params->one_hot;
 	if (params->resize.height) {
 		enum status status = dataset_resize(train, test, params, err);

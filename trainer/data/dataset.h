@@ -54,6 +54,7 @@ struct dataset_params {
 	struct {
 		int64_t height, width;
 	} resize;
+	bool pictures; /* items that are not stored as bytes are refused */
 	/* Told once when the synthetic default is made or used, and how to get the real set; may be
 	 * NULL. */
 	void (*notice)(void *user, const char *text);
