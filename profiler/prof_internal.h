@@ -168,7 +168,9 @@ struct prof_writer {
 	struct prof_texts texts;
 	struct prof_contexts recent_contexts;
 	struct prof_recent open_flows;
-	unsigned char *sites_seen; /* by site id */
+	uint64_t one_sided[2], forgotten; /* flows without their in and their out side; those no
+					     longer waited for */
+	unsigned char *sites_seen;        /* by site id */
 	size_t sites_capacity;
 	int64_t last_context, last_span, last_row[PROF_ZONES];
 	/* totals */

@@ -603,11 +603,12 @@ static void flush_flow(struct prof_writer *writer, const struct prof_flow *flow,
 	bool found = prof_recent_get(&writer->open_flows, &key, &other);
 
 	if (!found || (other < 0) == flow->out) {
-		writer->dropped_here += found; /* the same side twice: the first is lost */
+		writer->one_sided[flow->out]++;
 		if (!prof_recent_put(&writer->open_flows, &key, side))
 			err_nomem(&writer->err);
 		return;
 	}
+	writer->one_sided[!flow->out]--;
 	prof_recent_remove(&writer->open_flows, &key);
 	prof__writer_text(writer, flow->site->name, &name);
 	cells = next_row(writer, &writer->flows);

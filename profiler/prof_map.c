@@ -208,11 +208,6 @@ bool prof_recent_remove(struct prof_recent *recent, const void *key)
 	return false;
 }
 
-size_t prof_recent_count(const struct prof_recent *recent)
-{
-	return recent->young.count + recent->old.count;
-}
-
 /* ---- recent contexts ------------------------------------------------------------------------- */
 
 #define CONTEXT_SETS 2048u

@@ -47,7 +47,6 @@ bool prof_recent_get(struct prof_recent *recent, const void *key, int64_t *value
 bool prof_recent_put(struct prof_recent *recent, const void *key,
 		     int64_t value); /* false: no memory */
 bool prof_recent_remove(struct prof_recent *recent, const void *key);
-size_t prof_recent_count(const struct prof_recent *recent);
 
 /* The few thousand combinations of keys seen last: sets of four, of which the oldest makes way. One
  * allocation, small enough for a processor's cache. */

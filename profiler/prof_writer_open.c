@@ -11,6 +11,7 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "profiler/prof_copier.h"
 #include "profiler/prof_db.h"
 #include "profiler/prof_index.h"
@@ -231,12 +232,12 @@ static enum status first_facts(struct prof_writer *writer, const char *command, 
 	return status;
 }
 
-static void count_lost_flow(void *user, int64_t value)
+static void count_forgotten_flow(void *user, int64_t value)
 {
 	struct prof_writer *writer = user;
 
 	(void)value;
-	writer->dropped_here++;
+	writer->forgotten++;
 }
 
 enum status prof__writer_open(struct prof_writer *writer, const char *path,
@@ -247,7 +248,7 @@ enum status prof__writer_open(struct prof_writer *writer, const char *path,
 	writer->rank = params->rank;
 	writer->leave_ns = LEAVE_WAL_NS;
 	prof_recent_init(&writer->open_flows, 16, FLOWS_KEPT);
-	writer->open_flows.forget = count_lost_flow;
+	writer->open_flows.forget = count_forgotten_flow;
 	writer->open_flows.user = writer;
 	if (!prof_contexts_init(&writer->recent_contexts))
 		return err_nomem(err);
@@ -338,11 +339,18 @@ static void leave_wal(struct prof_writer *writer)
 	sqlite3_wal_checkpoint_v2(writer->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, &pages, &copied);
 }
 
-/* What the last commit itself cost, and the flows that have one side for good. */
+/* Flows whose two sides both came and did not meet, at most: one of them was forgotten before the
+ * other came. A side whose other side never came has lost nothing. */
+static uint64_t lost_flows(const struct prof_writer *writer)
+{
+	return min(writer->forgotten, min(writer->one_sided[0], writer->one_sided[1]));
+}
+
+/* What the last commit itself cost, and the flows that were lost. */
 static enum status write_last_overhead(struct ips_recording *recording)
 {
 	struct prof_writer *writer = &recording->writer;
-	uint64_t lost = prof_recent_count(&writer->open_flows);
+	const uint64_t lost = lost_flows(writer);
 	enum status status;
 
 	if (lost == 0 && writer->write_ns == 0)

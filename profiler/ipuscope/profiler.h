@@ -98,7 +98,7 @@ struct ips_recording; /* opaque */
 struct ips_commit {
 	uint64_t number;                          /* from 1 */
 	uint64_t spans, instants, counters, rows; /* in the file */
-	uint64_t dropped; /* spans, instants and counters lost to full rings */
+	uint64_t dropped; /* lost to full rings, or of times that contradict those before */
 	uint64_t bytes;   /* of the database and its write-ahead log */
 };
 
@@ -297,7 +297,8 @@ IPS_API void ips_span_arg_real(struct ips_track *track, const char *static_name,
 IPS_API void ips_span_arg_text(struct ips_track *track, const char *static_name, const char *value);
 
 /* An arrow from the innermost open span of one track to that of another: the same @id (any number
- * unique for @site) on both sides. An id whose other side never comes is dropped and counted. */
+ * unique for @site) on both sides. An id whose other side never comes makes no row; at
+ * most 65,536 wait for theirs. */
 IPS_API void ips_flow_out(struct ips_track *track, struct ips_site *site, uint64_t id);
 IPS_API void ips_flow_in(struct ips_track *track, struct ips_site *site, uint64_t id);
 

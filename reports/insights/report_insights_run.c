@@ -198,8 +198,9 @@ enum status report__insight_lost_events(struct insight_facts *facts, struct err 
 	insight->share = (double)s->dropped / all;
 	insight->sentence = report__insight_text(
 		facts,
-		"%s events, %s of all, were dropped since their ring was full: host spans are "
-		"missing. Sums, stage timings and tensors are complete.",
+		"%s events, %s of all, were dropped, since their ring was full or their times "
+		"contradict those before: spans are missing. Sums, stage timings and tensors are "
+		"complete.",
 		fmt_count(count, s->dropped), fmt_percent(share, insight->share));
 	report__insight_number(insight, "dropped", (double)s->dropped, REPORT_COUNT);
 	report__insight_number(insight, "dropped_share", insight->share, REPORT_FRACTION);

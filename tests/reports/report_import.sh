@@ -106,7 +106,7 @@ ask phases.db "SELECT value FROM meta WHERE key IN ('state', 'command', 'source'
 chrome trace
 complete"
 ask phases.db "SELECT value FROM meta WHERE key = 'trace.process 7.labels'" gpu
-ask phases.db "SELECT sum(dropped) FROM overhead" 1 # the flow without an end
+ask phases.db "SELECT sum(dropped) FROM overhead" 0 # a flow without an end is none that was lost
 said '6  nothing: of a phase without a place here, D 1, N 1, O 1, P 1, c 1, v 1 \(the first at byte [0-9]+\)'
 for reason in 'without a phase \(ph\)' 'not an object' 'without a time \(ts\)' 'a time \(ts or dur\) out of range' \
 	'a negative duration' 'an end without a begin' 'without an id' 'a counter without a finite number' \
