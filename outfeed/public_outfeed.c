@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "common/float_mode.h"
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "common/str.h"
@@ -475,6 +476,7 @@ int ips_outfeed_record(struct ips_outfeed_tensor *tensor, const struct ips_keys 
 	struct err err = {ST_OK, ""};
 	struct call call;
 	enum status status;
+	uint64_t mode;
 
 	if (!tensor)
 		return 0;
@@ -488,7 +490,9 @@ int ips_outfeed_record(struct ips_outfeed_tensor *tensor, const struct ips_keys 
 	begin_call(tensor->outfeed, &call);
 	moment.time_ns = ips_recording_now_ns(tensor->outfeed->recording);
 	moment.order = call.order;
+	mode = float_mode_begin();
 	status = outfeed_record(tensor->tensor, &moment, values, count, NULL, &err);
+	float_mode_end(mode);
 	end_call(tensor->outfeed, &call);
 	if (status == ST_OK)
 		status = settle_calls(tensor->outfeed, &err);
@@ -689,13 +693,16 @@ int ips_outfeed_stats(struct ips_tensor_stats *out, const void *values, size_t c
 		      enum ips_outfeed_dtype dtype)
 {
 	struct outfeed_stats stats;
+	uint64_t mode;
 
 	if ((unsigned)dtype >= OUTFEED_DTYPES || !out || (!values && count > 0))
 		return ST_INVALID;
+	mode = float_mode_begin();
 	outfeed_stats_read(&stats, (enum outfeed_dtype)dtype, values, count, NULL);
 	*out = (struct ips_tensor_stats){
 		.keys = IPS_KEYS_NULL, .tensor_id = IPS_NULL, .time_ns = IPS_NULL};
 	fill_stats_row(out, &stats);
+	float_mode_end(mode);
 	return 0;
 }
 
