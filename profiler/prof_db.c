@@ -310,6 +310,34 @@ bool prof_db_meta(struct prof_db *db, const char *key, char *out, size_t size)
 	return prof_db_meta_get(db, key, out, size, NULL) == ST_OK;
 }
 
+/* A merged file has facts of its later ranks as merge.RANK.KEY. */
+static const char sql_origin[] =
+	"SELECT max(key IN ('run', 'schedule') OR key GLOB 'merge.*.run' "
+	"           OR (key = 'command' AND value GLOB 'ipu-train*')), max(key = 'source') "
+	"FROM meta_facts";
+
+enum prof_origin prof_db_origin(struct prof_db *db)
+{
+	enum prof_origin origin = PROF_FROM_TRAINER;
+	struct prof_query *query;
+	enum status status = prof_query_open(&query, db, sql_origin, NULL);
+
+	if (prof_query_next(query, &status, NULL) && prof_column_int(query, 0) != 1)
+		origin = prof_column_int(query, 1) == 1 ? PROF_FROM_TRACE : PROF_FROM_PROGRAM;
+	prof_query_close(query);
+	return origin;
+}
+
+const char *prof_origin_none(enum prof_origin origin)
+{
+	static const char *const words[] = {
+		[PROF_FROM_PROGRAM] = "the program that recorded this wrote none.",
+		[PROF_FROM_TRACE] = "the trace that was imported has none.",
+	};
+
+	return origin == PROF_FROM_TRAINER ? NULL : words[origin];
+}
+
 /* Of the process that @host, @pid and @start name. */
 static bool process_lives(const char *host, const char *pid, const char *start)
 {

@@ -146,6 +146,20 @@ enum status prof_db_meta_get(struct prof_db *db, const char *key, char *out, siz
 /* The same where a failure means no more than that there is none: false. */
 bool prof_db_meta(struct prof_db *db, const char *key, char *out, size_t size);
 
+/* Who wrote what is recorded: what is missing means something else in each. */
+enum prof_origin {
+	PROF_FROM_TRAINER, /* ipu-train, or a program that trains with its library */
+	PROF_FROM_PROGRAM, /* another program, with libipuscope */
+	PROF_FROM_TRACE    /* another program; its trace was imported */
+};
+
+/* Where that cannot be read: PROF_FROM_TRAINER. */
+enum prof_origin prof_db_origin(struct prof_db *db);
+
+/* Why a recording of @origin has none of what is looked for: "the trace that was imported has
+ * none."; NULL of a trainer's, where the reason depends on what is looked for. */
+const char *prof_origin_none(enum prof_origin origin);
+
 /* The names of the contract's views, in the order of the schema. */
 const char *const *prof_view_names(size_t *count);
 

@@ -90,6 +90,7 @@ enum status view_source_open(struct view_source *source, const char *path, struc
 		view_forget(source);
 		return status;
 	}
+	source->none = prof_origin_none(prof_db_origin(source->db));
 	source->version = prof_db_version(source->db);
 	if (source->state != VIEW_COMPLETE)
 		source->watch = prof_nudge_watch(prof_db_path(source->db));

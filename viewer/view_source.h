@@ -25,6 +25,7 @@ struct view_source {
 	char path[FS_PATH_SIZE];
 	char name[256]; /* short, for the title */
 	enum view_state state;
+	const char *none;   /* prof_origin_none() of it */
 	int64_t version;    /* prof_db_version() of the last poll */
 	uint64_t looked_ns; /* when, clock_ns() */
 	uint64_t let_go_ns; /* when it was last */

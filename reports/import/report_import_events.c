@@ -268,6 +268,8 @@ enum status report__import_meta_write(struct import *import, struct err *err)
 	if (code == 0)
 		code = set_int(import, "trace_base_ns", counts->base_ns);
 	if (code == 0)
+		code = set_int(import, "trace_duration_ns", counts->last_ns - counts->first_ns);
+	if (code == 0)
 		code = set_epoch(import);
 	if (code == 0)
 		code = set_int(import, "trace_events", (int64_t)counts->events);

@@ -148,13 +148,15 @@ static void insights_order(struct report_insights *out)
 	}
 }
 
-/* "Without a simulated device: 9 not looked for." */
-static enum status insights_not_looked(struct report_insights *out, const int *missing,
-				       struct err *err)
+/* What is looked for in runs of ours alone is not what another's recording lacks. */
+static enum status insights_not_looked(struct report_insights *out, enum prof_origin origin,
+				       const int *missing, struct err *err)
 {
 	struct str text = {0};
 	enum status status = ST_OK;
 
+	if (origin != PROF_FROM_TRAINER)
+		return ST_OK;
 	for (int i = 0; i < INSIGHT_NEEDS; i++)
 		if (missing[i] > 0 && 1 << i != INSIGHT_FOREIGN)
 			str_addf(&text, "%s%s (%d)", text.length ? ", " : "", need_words[i],
@@ -184,7 +186,7 @@ static enum status insights_look(struct insight_facts *facts, struct err *err)
 			status = insight_table[i].look(facts, err);
 	}
 	if (status == ST_OK)
-		status = insights_not_looked(facts->out, missing, err);
+		status = insights_not_looked(facts->out, facts->summary.origin, missing, err);
 	return status;
 }
 

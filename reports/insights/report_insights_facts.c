@@ -240,7 +240,7 @@ enum status report__insight_whatif(struct insight_facts *facts, struct err *err)
 static int facts_has(const struct insight_facts *facts)
 {
 	const struct report_summary *s = &facts->summary;
-	const bool trained = s->model || facts->options.known;
+	const bool trained = s->origin == PROF_FROM_TRAINER;
 	int has = 0;
 
 	if (trained)

@@ -171,13 +171,17 @@ enum status report__insight_nothing(struct insight_facts *facts, struct err *err
 	insight->sentence = "Nothing was recorded of a run: no span, no execution, no stage.";
 	insight->remedy = "Run `ipu-train` with POPLAR_ENGINE_OPTIONS='{\"autoReport.all\": "
 			  "\"true\"}'.";
+	if (!some && s->origin == PROF_FROM_TRAINER)
+		return ST_OK;
+	insight->remedy = s->origin == PROF_FROM_TRACE
+				  ? NULL
+				  : "Spans around the parts of a step (ipuscope/profiler.h) tell "
+				    "where its time goes.";
 	if (!some)
 		return ST_OK;
 	/* Whose trainer hands over its tensors knows how to record, and is not ours to run. */
 	insight->sentence = report__insight_text(
 		facts, "%s were recorded, and no times: no span, no execution, no stage.", some);
-	insight->remedy = "Spans around the parts of a step (ipuscope/profiler.h) tell where its "
-			  "time goes.";
 	return ST_OK;
 }
 
@@ -263,8 +267,12 @@ enum status report__insight_tiers_lowered(struct insight_facts *facts, struct er
 		s->lowered_why ? s->lowered_why : "the reason is not recorded");
 	report__insight_number(insight, "tensors_lowered", (double)s->lowered, REPORT_COUNT);
 	report__insight_number(insight, "first_ns", (double)s->lowered_ns, REPORT_NS);
-	insight->remedy = "A greater `--outfeed.budget`; rules in `outfeed.capture` for fewer "
-			  "tensors, or with \"every\".";
+	insight->remedy =
+		facts->has & INSIGHT_TRAINING
+			? "A greater `--outfeed.budget`; rules in `outfeed.capture` for "
+			  "fewer tensors, or with \"every\"."
+			: "A greater budget in ips_outfeed_params; rules in its `capture` "
+			  "for fewer tensors, or with \"every\".";
 	return ST_OK;
 }
 
@@ -292,9 +300,13 @@ enum status report__insight_first_nonfinite(struct insight_facts *facts, struct 
 		place_text(facts, bad->epoch, bad->weight_update, bad->step),
 		bad->phase ? ", phase " : "", bad->phase ? bad->phase : "");
 	report__insight_number(insight, "time_ns", (double)bad->time_ns, REPORT_NS);
-	insight->remedy = "The view nonfinite_trail has what led there. A lower learning rate "
-			  "(`--compile.optimizer`), no logarithm or division of what may be 0; "
-			  "`--health.stop nonfinite` ends such a run at once.";
+	insight->remedy =
+		facts->has & INSIGHT_TRAINING
+			? "The view nonfinite_trail has what led there. A lower learning "
+			  "rate (`--compile.optimizer`), no logarithm or division of what "
+			  "may be 0; `--health.stop nonfinite` ends such a run at once."
+			: "The view nonfinite_trail has what led there. A lower learning "
+			  "rate, no logarithm or division of what may be 0.";
 	return ST_OK;
 }
 
@@ -326,41 +338,57 @@ enum status report__insight_loss_nonfinite(struct insight_facts *facts, struct e
 				   report__insight_int(&table, 0, 3)));
 		report__insight_number(insight, "epoch", report__insight_real(&table, 0, 2),
 				       REPORT_NUMBER);
-		insight->remedy = "A lower learning rate (`--compile.optimizer`); `--health.watch "
-				  "all` finds the tensor where it begins.";
+		insight->remedy =
+			facts->has & INSIGHT_TRAINING
+				? "A lower learning rate (`--compile.optimizer`); `--health.watch "
+				  "all` finds the tensor where it begins."
+				: "A lower learning rate; tensors recorded with "
+				  "ipuscope/outfeed.h tell where it begins.";
 	}
 	report_table_free(&table);
 	return status;
 }
 
-/* As docs/health.md has them. */
+/* As docs/health.md has them: of any trainer, and what is said of ours. */
 static const struct {
-	const char *rule, *remedy;
+	const char *rule, *remedy, *ours;
 } rule_remedies[] = {
-	{"nonfinite", "A lower learning rate (`--compile.optimizer`); `--health.stop nonfinite`."},
-	{"exploding", "A lower learning rate (`--compile.optimizer`), normalisation, inputs scaled "
-		      "to about 1."},
-	{"vanishing", "relu instead of sigmoid, normalisation, residual connections."},
-	{"dead_relu", "A lower learning rate (`--compile.optimizer`), a bias that is not negative, "
-		      "LeakyReLU."},
-	{"saturated_activation", "Smaller initial weights, scaled inputs."},
-	{"poor_initialization", "glorot_uniform or he_normal as the layer's initialiser."},
-	{"unchanged_tensor", "Is the layer frozen on purpose? Then "
-			     "`--health.rules.unchanged_tensor false`; else the learning rate."},
-	{"all_zero", "What comes before it: dead neurons, a loss that clips; does `from_logits` of "
-		     "`compile.loss` fit the last layer?"},
-	{"update_ratio", "The learning rate (`--compile.optimizer`): a ratio of 1e-3 is usual."},
-	{"loss_not_decreasing", "The learning rate (`--compile.optimizer`); is there a softmax "
-				"where `from_logits` of `compile.loss` is false?"},
-	{"overfit", "Regularisers, Dropout, EarlyStopping (`callbacks`)."},
-	{"class_imbalance", "Weights or resampling of the data; `--data.shuffle true`."},
+	{"nonfinite", "A lower learning rate.",
+	 "A lower learning rate (`--compile.optimizer`); `--health.stop nonfinite`."},
+	{"exploding", "A lower learning rate, normalisation, inputs scaled to about 1.",
+	 "A lower learning rate (`--compile.optimizer`), normalisation, inputs scaled to about 1."},
+	{"vanishing", "relu instead of sigmoid, normalisation, residual connections.", NULL},
+	{"dead_relu", "A lower learning rate, a bias that is not negative, LeakyReLU.",
+	 "A lower learning rate (`--compile.optimizer`), a bias that is not negative, LeakyReLU."},
+	{"saturated_activation", "Smaller initial weights, scaled inputs.", NULL},
+	{"poor_initialization", "glorot_uniform or he_normal as the layer's initialiser.", NULL},
+	{"unchanged_tensor",
+	 "Is the layer frozen on purpose? Then without this rule; else the learning rate.",
+	 "Is the layer frozen on purpose? Then `--health.rules.unchanged_tensor false`; else the "
+	 "learning rate."},
+	{"all_zero",
+	 "What comes before it: dead neurons, a loss that clips; does the loss expect "
+	 "logits where the last layer gives probabilities?",
+	 "What comes before it: dead neurons, a loss that clips; does `from_logits` of "
+	 "`compile.loss` fit the last layer?"},
+	{"update_ratio", "The learning rate: a ratio of 1e-3 is usual.",
+	 "The learning rate (`--compile.optimizer`): a ratio of 1e-3 is usual."},
+	{"loss_not_decreasing", "The learning rate; is a softmax applied twice?",
+	 "The learning rate (`--compile.optimizer`); is there a softmax where `from_logits` of "
+	 "`compile.loss` is false?"},
+	{"overfit", "Regularisers, Dropout, early stopping.",
+	 "Regularisers, Dropout, EarlyStopping (`callbacks`)."},
+	{"class_imbalance", "Weights or resampling of the data, in another order each epoch.",
+	 "Weights or resampling of the data; `--data.shuffle true`."},
 };
 
-static const char *rule_remedy(const char *rule)
+static const char *rule_remedy(const struct insight_facts *facts, const char *rule)
 {
 	for (size_t i = 0; i < ARRAY_LEN(rule_remedies); i++)
 		if (!strcmp(rule_remedies[i].rule, rule))
-			return rule_remedies[i].remedy;
+			return facts->has & INSIGHT_TRAINING && rule_remedies[i].ours
+				       ? rule_remedies[i].ours
+				       : rule_remedies[i].remedy;
 	return NULL;
 }
 
@@ -389,7 +417,7 @@ enum status report__insight_rule_broken(struct insight_facts *facts, struct err 
 			place_text(facts, broken->epoch, broken->weight_update, broken->step));
 		report__insight_number(insight, "hits", (double)broken->hits, REPORT_COUNT);
 		report__insight_number(insight, "first_ns", (double)broken->first_ns, REPORT_NS);
-		insight->remedy = rule_remedy(broken->rule);
+		insight->remedy = rule_remedy(facts, broken->rule);
 	}
 	return ST_OK;
 }

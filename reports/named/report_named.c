@@ -96,13 +96,14 @@ static const char overhead_sql[] =
 	"       events * 1e9 / nullif(time_ns, 0) AS events_per_s,\n"
 	"       rows * 1e9 / nullif(time_ns, 0) AS rows_per_s,\n"
 	"       bytes * 1e9 / nullif(time_ns, 0) AS bytes_per_s\n"
-	"FROM overhead_sums";
+	"FROM overhead_sums\n"
+	"WHERE NOT EXISTS (SELECT 1 FROM meta WHERE key = 'source')";
 
 static const struct report_named report_named_overhead = {
 	REPORT_NAMED("overhead", "what recording cost in all and per second"),
 	{{NULL, overhead_sql,
 	  "rank,recorded_ns,events,events_per_s,bytes,dropped,record_share,write_share", "rank"}},
-	"No commits: nothing was recorded.",
+	"No cost of recording: nothing was recorded.",
 };
 
 /* ---- stages ---------------------------------------------------------------------------------- */

@@ -346,6 +346,21 @@ static enum status summary_recording(struct report_summary *out, const struct pr
 	return ST_OK;
 }
 
+/* Of a trace: how long it is, and not how long its import took. */
+static const char sql_trace[] = "SELECT max(CAST(value AS INTEGER)) FROM meta WHERE key = "
+				"'trace_duration_ns' OR key GLOB 'merge.*.trace_duration_ns'";
+
+static enum status summary_trace(struct report_summary *out, const struct prof_query *query,
+				 struct err *err)
+{
+	(void)err;
+	if (prof_column_int(query, 0) != IPS_NULL)
+		out->duration_ns = prof_column_int(query, 0);
+	out->record_ns = out->write_ns = IPS_NULL;
+	out->overhead_fraction = NAN;
+	return ST_OK;
+}
+
 /* ---- the whole ------------------------------------------------------------------------------- */
 
 /*
@@ -382,6 +397,8 @@ static enum status summary_fill(struct report_summary *out, struct prof_db *db,
 		status = summary_stages(out, db, sums, err);
 	if (status == ST_OK)
 		status = summary_each(out, db, sql_recording, summary_recording, err);
+	if (status == ST_OK && out->origin == PROF_FROM_TRACE)
+		status = summary_each(out, db, sql_trace, summary_trace, err);
 	if (status == ST_OK)
 		status = report__summary_health(out, db, err);
 	if (status != ST_OK)
@@ -399,6 +416,7 @@ enum status report_summary_get(struct report_summary *out, struct prof_db *db, s
 	enum status status;
 
 	*out = (struct report_summary){
+		.origin = prof_db_origin(db),
 		.ipus = IPS_NULL,
 		.replicas = IPS_NULL,
 		.batch_size = IPS_NULL,

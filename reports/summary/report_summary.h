@@ -56,6 +56,7 @@ struct report_fact {
 
 struct report_summary {
 	const char *path, *command;
+	enum prof_origin origin;
 	const char *state;   /* "complete", "recording", "killed: the writer died", ... */
 	const char *failure; /* why the writer gave up (a full disk); NULL: it did not */
 	bool whole;          /* the file has the end that its writer gave it */
@@ -83,9 +84,9 @@ struct report_summary {
 	struct report_bad bad;
 	int64_t lowered, lowered_ns; /* tensors kept less than asked for, and from when */
 	const char *lowered_why;     /* NULL: none is */
-	int64_t record_ns,
-		write_ns;         /* what recording took of the run; its writer's thread beside */
-	double overhead_fraction; /* record_ns over the run's time; NaN: unknown */
+	int64_t record_ns, write_ns; /* what recording took of the run; its writer's thread beside;
+				     IPS_NULL: unknown, as of an imported trace */
+	double overhead_fraction;    /* record_ns over the run's time; NaN: unknown */
 	struct report_fact *options; /* engine options and the like, from meta */
 	int option_count;
 	struct arena arena; /* owns all texts and arrays */

@@ -128,8 +128,9 @@ static void print_when(struct print *print)
 	char duration[FMT_SIZE], stamp[FMT_SIZE];
 	const char *started = report_summary_started(s, stamp);
 
-	print_line(print, LABEL "%s, %s recorded (host)", "started", started ? started : "-",
-		   s->duration_ns > 0 ? fmt_ns(duration, s->duration_ns) : "nothing");
+	print_line(print, LABEL "%s, %s recorded%s", "started", started ? started : "-",
+		   s->duration_ns > 0 ? fmt_ns(duration, s->duration_ns) : "nothing",
+		   s->origin == PROF_FROM_TRACE ? ", an imported trace" : " (host)");
 }
 
 /* What a file that is not whole, or is empty, does not say. */
@@ -425,14 +426,15 @@ static void print_recording(struct print *print)
 	print_line(print, "Recording");
 	print_line(print, LABEL "%s spans of %s events, %s dropped%s", "events",
 		   print_count(a, s->spans), print_count(b, s->events), print_count(c, s->dropped),
-		   s->dropped ? " (rings were full: host spans are missing)" : "");
+		   s->dropped ? " (spans are missing)" : "");
 	print_line(print, LABEL "%s with %s rows of statistics", "tensors",
 		   print_count(a, s->tensors), print_count(b, s->tensor_rows));
 	print_line(print, LABEL "%s", "file size",
 		   fmt_bytes(a, (uint64_t)max(s->database_bytes, 0)));
-	print_line(print, LABEL "%s of the run (%s, estimated); writer's thread %s", "own cost",
-		   fmt_percent(a, s->overhead_fraction), fmt_ns(b, s->record_ns),
-		   fmt_ns(d, s->write_ns));
+	if (s->record_ns != IPS_NULL)
+		print_line(print, LABEL "%s of the run (%s, estimated); writer's thread %s",
+			   "own cost", fmt_percent(a, s->overhead_fraction),
+			   fmt_ns(b, s->record_ns), fmt_ns(d, s->write_ns));
 }
 
 static void print_options(struct print *print)

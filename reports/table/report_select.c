@@ -339,6 +339,21 @@ static void note_columns(struct str *note, const struct selection *s)
 		str_add(note, " (--columns all).");
 }
 
+/* "No bubbles: the run had no pipeline ..." of a run of ours; of another, whose reasons are not
+ * known: @elsewhere in place of ours. */
+static void note_none(struct str *note, const char *none, const char *elsewhere)
+{
+	const char *colon = strchr(none, ':');
+	char text[256];
+
+	if (!elsewhere || !colon) {
+		note_add(note, none);
+		return;
+	}
+	snprintf(text, sizeof(text), "%.*s: %s", (int)(colon - none), none, elsewhere);
+	note_add(note, text);
+}
+
 /* @rows were written; @more: the limit ended it. */
 static void select_note(const struct selection *s, struct prof_db *db, int64_t rows, bool more,
 			struct str *note)
@@ -353,7 +368,7 @@ static void select_note(const struct selection *s, struct prof_db *db, int64_t r
 	if (!rows && s->where_count)
 		note_add(note, "No row is as --where asks.");
 	else if (!rows && s->source->none)
-		note_add(note, s->source->none);
+		note_none(note, s->source->none, prof_origin_none(prof_db_origin(db)));
 	unfinished = report__unfinished(db, sentence);
 	if (unfinished)
 		note_add(note, unfinished);

@@ -51,6 +51,9 @@ for file in sound.db bad.db; do
 	[ "$(wc -l <names)" -gt 20 ] || fail "ipu-report list: $(cat names)"
 	while IFS=, read -r name _; do
 		"$bin/ipu-report" "$file" "$name" >"report-$name" || fail "ipu-report $file $name"
+		# Nothing that is true of runs of ipu-train alone, no advice in its flags.
+		! grep -E 'ended before its first|was finished|had no pipeline|no simulated device|`--|autoReport|compile\.' \
+			"report-$name" || fail "ipu-report $file $name says what is not so"
 	done <names
 	grep -q 'dense/kernel_grad' report-tensors || fail "ipu-report tensors: $(cat report-tensors)"
 	for view in summary timeline tensors; do

@@ -42,7 +42,7 @@ static void test_statistics_need_no_recording(void **state)
 	assert_int_equal(ips_outfeed_stats(&row, values, 1, (enum ips_outfeed_dtype)7), ST_INVALID);
 }
 
-/* A program of -Ofast takes denormals for zeros; they are what they are, and its way stays its own. */
+/* A program of -Ofast takes denormals for zeros; they count as what they are. */
 static void test_denormals_count_whatever_the_program_makes_of_them(void **state)
 {
 #if defined(__SSE2__)

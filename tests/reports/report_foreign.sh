@@ -170,6 +170,35 @@ ask viztracer "SELECT depth, count(*), min(dur_ns), max(dur_ns) FROM spans WHERE
 	"0|20|256000|256000
 8|20|1000|1000"
 
+# ---- what is said of all of them -------------------------------------------------------------------
+# Every report and screen: nothing that is true of runs of ipu-train alone, no advice in its flags.
+ours='ended before its first|was finished|had no pipeline|no simulated device|`--|autoReport|outfeed\.|compile\.'
+for name in torch perfetto; do
+	"$bin/ipu-report" $name.db list --csv | grep -Ev '^(report|repair|meta),|,verb,' | cut -d, -f1 >reports
+	[ "$(wc -l <reports)" -gt 20 ] || fail "ipu-report list: $(cat reports)"
+	for report in $(cat reports); do
+		"$bin/ipu-report" $name.db $report >out 2>&1 || fail "$name: ipu-report $report: $(cat out)"
+		! grep -E "$ours" out || fail "$name: ipu-report $report says what is not so"
+	done
+	for view in summary insights memory liveness programs operations timeline tensors metrics health; do
+		"$bin/ipu-view" $name.db --view $view --text >out 2>&1 || fail "$name: ipu-view --view $view: $(cat out)"
+		! grep -E "$ours" out || fail "$name: ipu-view --view $view says what is not so"
+	done
+	"$bin/ipu-report" $name.db bubbles | grep '^No bubbles: the trace that was imported has none' >/dev/null || fail "$name: bubbles"
+	"$bin/ipu-view" $name.db --view memory --text | grep '^ *the trace that was imported has none' >/dev/null || fail "$name: memory"
+	# The trace's time, and not that of its import; no cost of recording, which the import had.
+	wanted=$(python3 -c '
+import sqlite3
+first, last = sqlite3.connect("'$name'.db").execute("""SELECT min(start), max(stop) FROM (
+	SELECT start_ns AS start, start_ns + dur_ns AS stop FROM spans UNION ALL SELECT time_ns, time_ns FROM counters
+	UNION ALL SELECT time_ns, time_ns FROM instants)""").fetchone()
+print(last - first)')
+	got=$("$bin/ipu-report" $name.db summary --csv | tr -d '\r' | sed -n 's/^run,duration_ns,,,//p')
+	[ "$got" = "$wanted" ] || fail "$name: duration $got instead of $wanted"
+	! "$bin/ipu-report" $name.db | grep 'own cost' || fail "$name: the import's cost is shown"
+	"$bin/ipu-report" $name.db insights --json >out && ! grep -q lost_events out || fail "$name: nothing was lost: $(cat out)"
+done
+
 # ---- what became slower, or is gone ----------------------------------------------------------------
 # row SOURCE TARGET KEY NAME: source, target and their difference as a fraction, of a row of the section spans.
 row() {

@@ -507,8 +507,9 @@ static void without_times_the_advice_fits_what_there_is(void **state)
 		assert_non_null(insight);
 		assert_int_equal(strstr(insight->sentence, "Tensors were recorded") != NULL,
 				 tensors);
-		assert_int_equal(!strstr(insight->remedy, "ipu-train"), tensors);
-		assert_int_equal(strstr(insight->remedy, "Spans") != NULL, tensors);
+		/* Another's program, whose trainer is not ours to run. */
+		assert_null(strstr(insight->remedy, "ipu-train"));
+		assert_non_null(strstr(insight->remedy, "Spans"));
 		report_insights_free(&insights);
 		prof_db_close(db);
 		support_tempdir_remove(folder);

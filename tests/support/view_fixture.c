@@ -222,6 +222,7 @@ static void fixture_fill(struct fixture *f, int updates)
 	const int64_t device_run = (RUN_UNITS + 2) * UNIT_NS, host_run = HOST_SCALE * device_run;
 
 	ips_meta_set(f->recording, "model", "inspect tensors");
+	ips_meta_set(f->recording, "run", "{}");
 	fixture_tracks(f);
 	fixture_tensors(f);
 	for (int update = 0; update < updates; update++) {

@@ -198,9 +198,10 @@ static bool walk_with(const struct walk *walk, bool keys, const struct memory *m
 		return failed;
 	}
 	look_again(&session, walk, what);
-	/* Where the timeline begins is a guess, which may fail; all of it is all of it. */
+	/* Where the timeline begins is a guess, which may fail; all of it, from its first lane on,
+	 * is all of it. */
 	if (walk->screen == VIEW_TIMELINE)
-		press(&session, "0g");
+		press(&session, "kkkkkkkkkkkk0g");
 	if (picture)
 		*picture = view_rig_text(&session);
 	view_session_close(&session);

@@ -407,6 +407,7 @@ static void test_an_empty_recording_says_what_was_looked_for(void **state)
 
 	snprintf(path, sizeof(path), "%s/empty.db", rig->folder);
 	assert_int_equal(ips_recording_open(&recording, path, NULL, NULL, 0), 0);
+	assert_int_equal(ips_meta_set(recording, "run", "{}"), 0);
 	assert_int_equal(ips_recording_close(recording, NULL, 0), 0);
 	view_rig_close(rig);
 	view_rig_open(rig, path, NULL, 80, 24);

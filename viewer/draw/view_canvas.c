@@ -362,10 +362,10 @@ int view_text(struct view_pane *pane, int x, int y, enum view_style style, const
 	return view_text_cut(pane, x, y, pane->rect.width - x, style, text);
 }
 
-void view_nothing(struct view_pane *pane, const char *what, const char *how)
+void view_nothing(struct view_pane *pane, const char *what, const char *why, const char *elsewhere)
 {
 	view_text_cut(pane, 2, 1, pane->rect.width - 3, VIEW_DIM, what);
-	view_text_cut(pane, 2, 2, pane->rect.width - 3, VIEW_DIM, how);
+	view_text_cut(pane, 2, 2, pane->rect.width - 3, VIEW_DIM, elsewhere ? elsewhere : why);
 }
 
 int view_textf(struct view_pane *pane, int x, int y, enum view_style style, const char *format, ...)

@@ -141,9 +141,10 @@ size_t view_text_fold(const char *text, int width);
  * NULL: draws nothing. */
 int view_text_folded(struct view_pane *pane, struct view_rect area, enum view_style style,
 		     const char *text);
-/* A screen with nothing on it: what there is none of, and what would record it. Three rows. */
+/* A screen with nothing on it: what there is none of, and why, or what would record it; @elsewhere,
+ * where not NULL, is why in a recording that is not ipu-train's. Three rows. */
 #define VIEW_NOTHING_ROWS 3
-void view_nothing(struct view_pane *pane, const char *what, const char *how);
+void view_nothing(struct view_pane *pane, const char *what, const char *why, const char *elsewhere);
 int view_textf(struct view_pane *pane, int x, int y, enum view_style style, const char *format, ...)
 	__attribute__((format(printf, 5, 6)));
 /* The last @width columns, right-aligned in them. */

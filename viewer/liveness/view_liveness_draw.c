@@ -609,8 +609,9 @@ void view__live_draw(const void *state, const struct view_context *context, stru
 	struct view_pane part;
 
 	if (live->ipu_count == 0) {
-		view_nothing(pane, "No liveness has been recorded: the run had no",
-			     "simulated device, or its plan is not written yet.");
+		view_nothing(pane, "No liveness has been recorded:",
+			     "the run had no simulated device, or its plan is not written yet.",
+			     context->source->none);
 		return;
 	}
 	part = view_pane_sub(pane, live->areas.legend);

@@ -508,8 +508,9 @@ void view__memory_draw(const void *state, const struct view_context *context,
 	const enum view_style fits = screen->fits ? VIEW_NORMAL : VIEW_BAD;
 
 	if (screen->ipus == 0) {
-		view_nothing(pane, "No memory of tiles was recorded: the run had no",
-			     "simulated device, or its plan is not written yet.");
+		view_nothing(pane, "No memory of tiles was recorded:",
+			     "the run had no simulated device, or its plan is not written yet.",
+			     context->source->none);
 		return;
 	}
 	part = view_pane_sub(pane, screen->areas.heading);

@@ -724,8 +724,10 @@ void view__metrics_draw(const void *state, const struct view_context *context,
 	struct view_pane part;
 
 	if (screen->grid.table.row_count == 0) {
-		view_nothing(pane, "No metrics have been recorded: ipu-train does so with each",
-			     "step's loss and what compile.metrics of its run file names.");
+		view_nothing(pane, "No metrics have been recorded:",
+			     "ipu-train does so with each step's loss and what compile.metrics of "
+			     "its run file names.",
+			     context->source->none);
 		return;
 	}
 	part = metrics_sub(pane, screen->areas.list);

@@ -557,8 +557,9 @@ void view__operations_draw(const void *state, const struct view_context *context
 	struct view_pane lower = operations_draw_sub(pane, screen->lower);
 
 	if (screen->grid.table.row_count == 0 && !screen->inside[0] && screen->stage < 0) {
-		view_nothing(pane, "No operations have been recorded: the run had no",
-			     "simulated device, or its plan is not written yet.");
+		view_nothing(pane, "No operations have been recorded:",
+			     "the run had no simulated device, or its plan is not written yet.",
+			     context->source->none);
 		return;
 	}
 	operations_draw_totals(screen, context, &heading);

@@ -688,8 +688,9 @@ void view__programs_draw(const void *state, const struct view_context *context,
 	struct view_pane lower = programs_draw_sub(pane, screen->lower);
 
 	if (screen->tree.count == 0) {
-		view_nothing(pane, "No programs have been recorded: the run had no",
-			     "simulated device, or its plan is not written yet.");
+		view_nothing(pane, "No programs have been recorded:",
+			     "the run had no simulated device, or its plan is not written yet.",
+			     context->source->none);
 		return;
 	}
 	programs_draw_tree(screen, context, &table);

@@ -192,8 +192,10 @@ static void tensors_draw(const void *state, const struct view_context *context,
 	struct view_pane body = tensors_sub(pane, screen->body);
 
 	if (screen->list.table.row_count == 0) {
-		view_nothing(pane, "No tensors have been recorded: of ipu-train's run file",
-			     "outfeed.capture, .activations and .gradients say which are.");
+		view_nothing(pane, "No tensors have been recorded:",
+			     "outfeed.capture, .activations and .gradients of the run file say "
+			     "which are.",
+			     context->source->none);
 		return;
 	}
 	if (table.rect.height > 0)
