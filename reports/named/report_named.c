@@ -10,6 +10,7 @@
 
 #include "common/mem.h"
 #include "common/str.h"
+#include "reports/named/report_operations.h"
 #include "reports/table/report_select.h"
 
 #define REPORT_NAMED(name, shows)                                                                  \
@@ -205,45 +206,53 @@ static const struct report_named report_named_bubbles = {
 static const char operation_sql[] =
 	"SELECT operation, layer, kind, phase, stage, flops, cycles, compute_cycles,\n"
 	"       exchange_cycles, sync_cycles, bytes_exchanged, tiles_used, tile_balance,\n"
-	"       code_bytes,\n"
-	"       1.0 * cycles / nullif(sum(cycles) OVER (), 0) AS cycles_share,\n"
+	"       code_bytes, times, update_cycles,\n"
+	"       1.0 * update_cycles / nullif(sum(update_cycles) OVER (), 0) AS update_share,\n"
 	"       1.0 * compute_cycles / nullif(cycles, 0) AS compute_share,\n"
 	"       1.0 * exchange_cycles / nullif(cycles, 0) AS exchange_share,\n"
 	"       1.0 * sync_cycles / nullif(cycles, 0) AS sync_share,\n"
 	"       1.0 * flops / nullif(cycles, 0) AS flops_per_cycle\n"
-	"FROM operations";
+	"FROM " REPORT_OPERATIONS;
 
-/* Several operations as one row; tile_balance is the mean over cycles. */
-#define OPERATION_SUMS(keys)                                                                       \
+/* Several operations as one row, as often as a weight update executes them; tile_balance is the mean
+ * over cycles. */
+#define OPERATION_SUMS(key)                                                                        \
 	"SELECT *,\n"                                                                              \
-	"       1.0 * cycles / nullif(sum(cycles) OVER (), 0) AS cycles_share,\n"                  \
-	"       1.0 * compute_cycles / nullif(cycles, 0) AS compute_share,\n"                      \
-	"       1.0 * exchange_cycles / nullif(cycles, 0) AS exchange_share,\n"                    \
-	"       1.0 * sync_cycles / nullif(cycles, 0) AS sync_share,\n"                            \
-	"       1.0 * flops / nullif(cycles, 0) AS flops_per_cycle\n"                              \
-	"FROM (SELECT " keys ", count(*) AS operations, sum(flops) AS flops,\n"                    \
-	"             sum(cycles) AS cycles, sum(compute_cycles) AS compute_cycles,\n"             \
-	"             sum(exchange_cycles) AS exchange_cycles,\n"                                  \
-	"             sum(sync_cycles) AS sync_cycles,\n"                                          \
-	"             sum(bytes_exchanged) AS bytes_exchanged,\n"                                  \
-	"             1.0 * sum(tile_balance * cycles) / nullif(sum(CASE WHEN\n"                   \
-	"               tile_balance IS NOT NULL THEN cycles END), 0) AS tile_balance,\n"          \
+	"       1.0 * update_cycles / nullif(sum(update_cycles) OVER (), 0) AS update_share,\n"    \
+	"       1.0 * update_compute / nullif(update_cycles, 0) AS compute_share,\n"               \
+	"       1.0 * update_exchange / nullif(update_cycles, 0) AS exchange_share,\n"             \
+	"       1.0 * update_sync / nullif(update_cycles, 0) AS sync_share,\n"                     \
+	"       1.0 * update_flops / nullif(update_cycles, 0) AS flops_per_cycle\n"                \
+	"FROM (SELECT " key ", count(*) AS operations, sum(update_flops) AS update_flops,\n"       \
+	"             sum(update_cycles) AS update_cycles,\n"                                      \
+	"             sum(update_compute) AS update_compute,\n"                                    \
+	"             sum(update_exchange) AS update_exchange,\n"                                  \
+	"             sum(update_sync) AS update_sync, sum(update_bytes) AS update_bytes,\n"       \
+	"             1.0 * sum(tile_balance * update_cycles) / nullif(sum(CASE WHEN\n"            \
+	"               tile_balance IS NOT NULL THEN update_cycles END), 0) AS tile_balance,\n"   \
 	"             sum(code_bytes) AS code_bytes\n"                                             \
-	"      FROM operations GROUP BY " keys ")"
+	"      FROM " REPORT_OPERATIONS " GROUP BY 1)"
 
 static const struct report_named report_named_operations = {
 	REPORT_NAMED("operations", "cycles, FLOPs and code by operation, layer, stage or phase"),
 	{{"operation", operation_sql,
-	  "operation,phase,stage,cycles,cycles_share,code_bytes,tile_balance", "-cycles,operation"},
-	 {"layer", OPERATION_SUMS("layer"),
-	  "layer,cycles,cycles_share,compute_share,exchange_share,flops,flops_per_cycle",
-	  "-cycles,layer"},
+	  "operation,phase,stage,cycles,times,update_cycles,update_share",
+	  "-update_cycles,operation"},
+	 {"layer", OPERATION_SUMS("owner AS layer"),
+	  "layer,operations,update_cycles,update_share,compute_share,exchange_share,flops_per_"
+	  "cycle",
+	  "-update_cycles,layer"},
+	 {"part", OPERATION_SUMS("part"),
+	  "part,operations,update_cycles,update_share,compute_share,exchange_share,flops_per_cycle",
+	  "-update_cycles,part"},
 	 {"stage", OPERATION_SUMS("stage"),
-	  "stage,operations,cycles,cycles_share,compute_share,exchange_share,flops,flops_per_cycle",
+	  "stage,operations,update_cycles,update_share,compute_share,exchange_share,flops_per_"
+	  "cycle",
 	  "stage"},
 	 {"phase", OPERATION_SUMS("phase"),
-	  "phase,operations,cycles,cycles_share,compute_share,exchange_share,flops,flops_per_cycle",
-	  "-cycles,phase"}},
+	  "phase,operations,update_cycles,update_share,compute_share,exchange_share,flops_per_"
+	  "cycle",
+	  "-update_cycles,phase"}},
 	"No operations: the run planned none (a recording without a simulated device), or was "
 	"killed before its plan was written.",
 };
@@ -252,16 +261,17 @@ static const struct report_named report_named_operations = {
 
 static const char layers_sql[] =
 	"SELECT l.layer, l.class, l.position, l.stage, l.output_shape, l.params,\n"
-	"       l.trainable_params, l.flops, o.cycles,\n"
-	"       1.0 * o.cycles / nullif(sum(o.cycles) OVER (), 0) AS cycles_share,\n"
+	"       l.trainable_params, l.flops, o.update_cycles,\n"
+	"       1.0 * o.update_cycles / nullif(sum(o.update_cycles) OVER (), 0) AS update_share,\n"
 	"       o.code_bytes\n"
 	"FROM layers l\n"
-	"LEFT JOIN (SELECT layer, sum(cycles) AS cycles, sum(code_bytes) AS code_bytes\n"
-	"           FROM operations GROUP BY layer) o ON o.layer = l.layer";
+	"LEFT JOIN (SELECT layer, sum(update_cycles) AS update_cycles,\n"
+	"                  sum(code_bytes) AS code_bytes\n"
+	"           FROM " REPORT_OPERATIONS " GROUP BY layer) o ON o.layer = l.layer";
 
 static const struct report_named report_named_layers = {
 	REPORT_NAMED("layers", "the model's layers: stage, parameters, FLOPs, planned cycles"),
-	{{NULL, layers_sql, "layer,class,stage,output_shape,params,flops,cycles",
+	{{NULL, layers_sql, "layer,class,stage,output_shape,params,flops,update_cycles",
 	  "position,layer"}},
 	"No layers: what was recorded is not a model of ours, or the run was killed before the "
 	"model was written.",

@@ -10,7 +10,7 @@
 
 #include "reports/report_registry.h"
 
-#define REPORT_GROUPINGS 4
+#define REPORT_GROUPINGS 5
 
 /* One way of making a report's rows. */
 struct report_grouping {

@@ -92,13 +92,19 @@ check("memory --by category", "ipu category", """
     FROM (SELECT ipu, category, tile, sum(bytes) AS bytes FROM tile_memory GROUP BY 1, 2, 3) t GROUP BY 1, 2""")
 check("liveness", "ipu", """SELECT ipu, max(always_live_bytes + not_always_live_bytes) AS peak_bytes, count(*) AS program_steps
     FROM liveness GROUP BY 1""")
-for by in ("layer", "stage", "phase"):
+# Operations as the device ran them in a weight update.
+ran = """(SELECT o.*, r.ran FROM operations o JOIN (SELECT operation, sum(cycles) AS ran FROM device_steps WHERE mode = 'train'
+    AND weight_update = 0 AND replica = 0 GROUP BY 1) r USING (operation))"""
+check("operations", "operation", "SELECT operation, cycles, ran AS update_cycles, ran / cycles AS times FROM " + ran)
+for by in ("stage", "phase"):
     check("operations --by " + by, by, """
-        SELECT {0}, count(*) AS operations, sum(cycles) AS cycles, sum(flops) AS flops, sum(code_bytes) AS code_bytes,
-            1.0 * sum(cycles) / (SELECT sum(cycles) FROM operations) AS cycles_share,
-            1.0 * sum(sync_cycles) / sum(cycles) AS sync_share FROM operations GROUP BY 1""".format(by))
-check("layers", "layer", """SELECT layer, stage, params, flops, (SELECT sum(cycles) FROM operations o WHERE o.layer = l.layer) AS cycles
-    FROM layers l""")
+        SELECT {0}, count(*) AS operations, sum(ran) AS update_cycles, sum(code_bytes) AS code_bytes,
+            1.0 * sum(ran) / sum(sum(ran)) OVER () AS update_share,
+            1.0 * sum(sync_cycles * ran / cycles) / sum(ran) AS sync_share FROM {1} GROUP BY 1""".format(by, ran))
+check("operations --by layer --where layer>')'", "layer", """
+    SELECT layer, sum(ran) AS update_cycles FROM {} WHERE layer NOT NULL GROUP BY 1""".format(ran))
+check("layers", "layer", """SELECT layer, stage, params, flops, (SELECT sum(ran) FROM {} o WHERE o.layer = l.layer) AS update_cycles
+    FROM layers l""".format(ran))
 # Every cycle of an execution is some IPU's step, and every IPU has as many.
 check("execution-trace", "execution ipu", """
     SELECT execution, ipu, sum(cycles) AS cycles, count(*) AS program_steps,

@@ -280,8 +280,8 @@ static const struct {
 	const char *report;    /* of the rows r */
 	const char *views;
 } numbers[] = {
-	{"operations", "layer", "sum(cycles)", "SELECT sum(cycles) FROM operations"},
-	{"operations", "phase", "sum(cycles_share)", "SELECT 1.0"},
+	{"operations", "layer", "sum(update_cycles)", "SELECT 4 * sum(cycles) FROM operations"},
+	{"operations", "phase", "sum(update_share)", "SELECT 1.0"},
 	{"operations", "stage", "max(code_bytes)",
 	 "SELECT max(c) FROM (SELECT sum(code_bytes) AS c FROM operations GROUP BY stage)"},
 	{"operations", NULL, "sum(compute_share + exchange_share + sync_share)",
@@ -289,8 +289,8 @@ static const struct {
 	{"operations", "phase", "max(tile_balance)",
 	 "SELECT sum(tile_balance * cycles) / sum(cycles) FROM operations"},
 	{"layers", NULL, "sum(params)", "SELECT sum(params) FROM layers"},
-	{"layers", NULL, "max(cycles)",
-	 "SELECT sum(cycles) FROM operations WHERE layer = 'Dense_128'"},
+	{"layers", NULL, "max(update_cycles)",
+	 "SELECT 4 * sum(cycles) FROM operations WHERE layer = 'Dense_128'"},
 	{"programs", NULL, "count(*)", "SELECT count(*) FROM programs"},
 	{"programs", NULL, "max(CASE depth WHEN 0 THEN cycles END)",
 	 "SELECT sum(cycles) FROM device_steps"},
@@ -508,7 +508,7 @@ static void test_the_printed_query_answers_alike_in_sqlite3(void **state)
 		snprintf(arguments, sizeof(arguments), "view:%s", entry->name);
 		paste(arguments);
 	}
-	paste("operations --where \"operation GLOB 'Dense*' AND cycles_share > percent('20 %')\" "
+	paste("operations --where \"operation GLOB 'Dense*' AND update_share > percent('20 %')\" "
 	      "--sort -cycles --columns operation,cycles --limit 1");
 	paste("spans --where \"name != 'it''s'\" --sort -dur_ns,name --limit 2");
 }

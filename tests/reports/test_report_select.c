@@ -101,11 +101,11 @@ static const struct {
 	 "layer\r\nDense_128\r\nDense_10\r\n"},
 	{"layers --columns layer --where 'NOT params > NULL' --csv", "layer\r\n"},
 	{"operations --columns operation --csv", "operation\r\nDense_128/fwd\r\nDense_10/fwd\r\n"},
-	{"operations --columns operation,cycles_share --sort cycles --csv",
-	 "operation,cycles_share\r\nDense_10/fwd,0.14285714285714285\r\n"
+	{"operations --columns operation,update_share --sort cycles --csv",
+	 "operation,update_share\r\nDense_10/fwd,0.14285714285714285\r\n"
 	 "Dense_128/fwd,0.8571428571428571\r\n"},
-	{"operations --by stage --columns stage,flops --sort -stage --csv",
-	 "stage,flops\r\n1,81920\r\n0,6422528\r\n"},
+	{"operations --by stage --columns stage,update_flops --sort -stage --csv",
+	 "stage,update_flops\r\n1,327680\r\n0,25690112\r\n"},
 	{"view:operations --columns kind --limit 1 --csv", "kind\r\nmatmul\r\n"},
 };
 
@@ -186,7 +186,8 @@ static const struct {
 	{"spans --sort 'name; DROP TABLE meta_facts'", "--sort: no column"},
 	{"spans --sort 'name DESC'", "--sort: no column"},
 	{"spans --by stage", "--by: `spans` is a view"},
-	{"operations --by tile", "has no grouping \"tile\" (one of: operation layer stage phase)"},
+	{"operations --by tile",
+	 "has no grouping \"tile\" (one of: operation layer part stage phase)"},
 	{"summary --where 'a = 1'", "--where is for reports made of rows, not for `summary`"},
 	{"summary --sql", "--sql is for reports made of rows, not for `summary`"},
 	{"list --sort report", "--sort is for reports made of rows, not for `list`"},

@@ -25,7 +25,7 @@ static int setup_unknown(void **state)
 		return -1;
 	prof_change(rig->path, "UPDATE operation_rows SET code_bytes = NULL;"
 			       "UPDATE plan_rows SET temporary_bytes = NULL");
-	view_rig_start(rig, false, 120, 30, "6");
+	view_rig_start(rig, false, 140, 30, "6");
 	return 0;
 }
 
@@ -78,6 +78,14 @@ static void test_sums_by_layer_kind_and_stage(void **state)
 	assert_count(rig, "Dense_B  ",
 		     "SELECT sum(cycles) FROM operations WHERE layer = 'Dense_B'");
 	view_rig_press(rig, "v");
+	assert_shows(rig, "by layer, optimizer apart");
+	assert_count(rig, "SGD  ", "SELECT sum(cycles) FROM operations WHERE phase = 'U'");
+	assert_shows(rig, "(loss)");
+	view_rig_press(rig, "/SGD\r\r");
+	assert_shows(rig, "of layer SGD (Esc: all)");
+	assert_hides(rig, "Dense_A/MatMul ");
+	view_rig_key(rig, VIEW_KEY_ESCAPE);
+	view_rig_press(rig, "vvv");
 	assert_shows(rig, "by kind");
 	assert_count(rig, " elementwise",
 		     "SELECT sum(compute_cycles) FROM operations WHERE kind = 'elementwise'");

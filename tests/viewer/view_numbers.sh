@@ -159,11 +159,20 @@ programs() {
 operations() {
 	load operations
 	same "every operation" "SELECT (SELECT count(*) FROM shown) = count(*) FROM operations"
-	none "operations" "SELECT s.operation, s.cycles, o.cycles FROM operations o LEFT JOIN shown s USING (operation) WHERE s.cycles IS NULL OR
-		s.cycles <> o.cycles OR s.flops <> o.flops OR s.code_bytes <> o.code_bytes OR s.stage <> o.stage OR
-		s.compute_cycles + s.exchange_cycles + s.sync_cycles <> o.cycles OR
-		abs(s.share - o.cycles * 1.0 / (SELECT sum(cycles) FROM operations)) > 1e-9"
-	text "all cycles" "SELECT printf('by operation: %,d cycles', sum(cycles)) FROM operations"
+	# As the device ran them in a weight update.
+	local ran="SELECT operation, sum(cycles) AS cycles, count(DISTINCT ifnull(microbatch, -1)) AS times FROM device_steps
+		WHERE mode = 'train' AND weight_update = 0 AND replica = 0 AND operation NOT NULL GROUP BY 1"
+	none "operations" "SELECT o.operation, s.update_cycles, r.cycles FROM operations o LEFT JOIN ($ran) r USING (operation) LEFT JOIN shown s
+		USING (operation) WHERE s.update_cycles IS NULL OR r.cycles IS NULL OR s.update_cycles <> r.cycles OR s.times <> r.times OR
+		s.update_flops <> o.flops * r.times OR s.code_bytes <> o.code_bytes OR s.stage <> o.stage OR s.layer <> o.layer OR
+		s.update_compute + s.update_exchange + s.update_sync <> r.cycles OR abs(s.share - r.cycles * 1.0 / (SELECT sum(cycles) FROM ($ran))) > 1e-9"
+	none "what is in no layer" "SELECT s.layer, operation FROM shown s JOIN operations o USING (operation) WHERE o.layer IS NULL AND s.layer NOT IN
+		('(loss)', '(metrics)', '(infeed)', '(optimizer)')"
+	text "all cycles" "SELECT printf('by operation: %,d cycles a weight update', sum(cycles)) FROM ($ran)"
+	# The optimizer and the accumulation of gradients beside the layers, as PopVision's picture has them.
+	"$play" 160x50 6vv "$report" >shown.txt
+	text "the accumulation" "SELECT printf(' %,d', sum(cycles)) FROM ($ran) WHERE operation LIKE 'GradientAccumulation/%'"
+	grep -q GradientAccumulation shown.txt || wrong "operations: no layer GradientAccumulation"
 }
 
 timeline() {

@@ -12,17 +12,22 @@
 
 #include "common/mem.h"
 #include "common/minmax.h"
+#include "reports/named/report_operations.h"
 
 /* ---- statements ------------------------------------------------------------------------------ */
 
 /* All of what a row of sums needs has to be visited once; operations are a model's, some
  * thousands. */
 const struct view_operations_look view__operations_looks[VIEW_OPERATIONS_WAYS] = {
-	[VIEW_BY_OPERATION] = {"operation", "operation", "operation, layer, kind, phase, stage",
-			       NULL},
-	[VIEW_BY_LAYER] = {"layer", "layer", "layer, min(stage) AS stage", "layer"},
-	[VIEW_BY_KIND] = {"kind", "kind", "kind", "kind"},
-	[VIEW_BY_STAGE] = {"stage and phase", "stage,phase", "stage, phase", "stage, phase"},
+	[VIEW_BY_OPERATION] = {"operation", "operation", "operation",
+			       "operation, owner AS layer, kind, phase, stage", NULL},
+	[VIEW_BY_LAYER] = {"layer", "layer", "layer", "owner AS layer, min(stage) AS stage",
+			   "owner"},
+	[VIEW_BY_PART] = {"layer, optimizer apart", "layer", "layer",
+			  "part AS layer, min(stage) AS stage", "part"},
+	[VIEW_BY_KIND] = {"kind", "kind", "kind", "kind", "kind"},
+	[VIEW_BY_STAGE] = {"stage and phase", "phase", "stage,phase", "stage, phase",
+			   "stage, phase"},
 };
 
 const struct view_grid_column view__operations_columns[] = {
@@ -32,21 +37,22 @@ const struct view_grid_column view__operations_columns[] = {
 	{.name = "phase", .importance = 5},
 	{.name = "stage", .importance = 5},
 	{.name = "operations", .importance = 18},
-	{.name = "cycles", .importance = 19, .bar = true},
-	{.name = "dur_ns", .title = "time", .importance = 19, .bar = true},
+	{.name = "times", .importance = 12},
+	{.name = "update_cycles", .title = "cycles", .importance = 19, .bar = true},
+	{.name = "update_ns", .title = "time", .importance = 19, .bar = true},
 	{.name = "share", .importance = 11},
-	{.name = "compute_cycles", .title = "compute", .importance = 14},
-	{.name = "exchange_cycles", .title = "exchange", .importance = 13},
-	{.name = "sync_cycles", .title = "sync", .importance = 12},
+	{.name = "update_compute", .title = "compute", .importance = 14},
+	{.name = "update_exchange", .title = "exchange", .importance = 13},
+	{.name = "update_sync", .title = "sync", .importance = 12},
 	{.name = "compute_ns", .title = "compute", .importance = 14},
 	{.name = "exchange_ns", .title = "exchange", .importance = 13},
 	{.name = "sync_ns", .title = "sync", .importance = 12},
-	{.name = "flops", .title = "FLOP", .importance = 7},
+	{.name = "update_flops", .title = "FLOP", .importance = 7},
 	{.name = "flops_per_cycle", .title = "FLOP/cycle", .importance = 10},
 	{.name = "code_bytes", .title = "code", .importance = 4},
 	{.name = "tiles_used", .title = "tiles", .importance = 9},
 	{.name = "tile_balance", .title = "balance", .importance = 9},
-	{.name = "bytes_exchanged", .title = "exchanged", .importance = 3},
+	{.name = "update_bytes", .title = "exchanged", .importance = 3},
 };
 const int view__operations_column_count = (int)ARRAY_LEN(view__operations_columns);
 
@@ -55,18 +61,18 @@ static const struct {
 	const char *name, *one, *sum;
 	const char *ns; /* called so where it is a time; NULL: it is none */
 } measures[] = {
-	{"cycles", "cycles", "sum(cycles)", "dur_ns"},
-	{"compute_cycles", "compute_cycles", "sum(compute_cycles)", "compute_ns"},
-	{"exchange_cycles", "exchange_cycles", "sum(exchange_cycles)", "exchange_ns"},
-	{"sync_cycles", "sync_cycles", "sum(sync_cycles)", "sync_ns"},
-	{"flops", "flops", "sum(flops)", NULL},
+	{"update_cycles", "update_cycles", "sum(update_cycles)", "update_ns"},
+	{"update_compute", "update_compute", "sum(update_compute)", "compute_ns"},
+	{"update_exchange", "update_exchange", "sum(update_exchange)", "exchange_ns"},
+	{"update_sync", "update_sync", "sum(update_sync)", "sync_ns"},
+	{"update_flops", "update_flops", "sum(update_flops)", NULL},
 	{"flops_per_cycle", "round(1.0 * flops / nullif(cycles, 0), 1)",
-	 "round(1.0 * sum(flops) / nullif(sum(cycles), 0), 1)", NULL},
+	 "round(1.0 * sum(update_flops) / nullif(sum(update_cycles), 0), 1)", NULL},
 	{"tiles_used", "tiles_used", "max(tiles_used)", NULL},
 	{"tile_balance", "tile_balance",
-	 "sum(tile_balance * compute_cycles) / nullif(sum(compute_cycles), 0)", NULL},
+	 "sum(tile_balance * update_compute) / nullif(sum(update_compute), 0)", NULL},
 	{"code_bytes", "code_bytes", "sum(code_bytes)", NULL},
-	{"bytes_exchanged", "bytes_exchanged", "sum(bytes_exchanged)", NULL},
+	{"update_bytes", "update_bytes", "sum(update_bytes)", NULL},
 };
 
 void view__operations_where(const struct view_operations *screen, struct str *out)
@@ -85,8 +91,7 @@ static void operations_sql(struct view_operations *screen, bool share)
 
 	str_clear(sql);
 	str_addf(sql, "SELECT %s", look->columns);
-	if (look->group)
-		str_add(sql, ", count(*) AS operations");
+	str_add(sql, look->group ? ", count(*) AS operations" : ", times");
 	for (size_t i = 0; i < ARRAY_LEN(measures); i++) {
 		const char *value = look->group ? measures[i].sum : measures[i].one;
 
@@ -99,16 +104,17 @@ static void operations_sql(struct view_operations *screen, bool share)
 			str_addf(sql, ",\n\t%s AS %s", value, measures[i].name);
 		if (i > 0 || !share)
 			continue;
-		str_addf(sql, ",\n\t1.0 * %s / nullif((SELECT sum(cycles) FROM operations", value);
+		str_addf(sql, ",\n\t1.0 * %s / nullif((SELECT sum(update_cycles) FROM ", value);
+		str_add(sql, REPORT_OPERATIONS);
 		view__operations_where(screen, sql);
 		str_add(sql, "), 0) AS share");
 	}
-	str_add(sql, "\nFROM operations");
+	str_add(sql, "\nFROM " REPORT_OPERATIONS);
 	view__operations_where(screen, sql);
 	if (look->group)
-		str_addf(sql, "\nGROUP BY %s\nORDER BY sum(cycles) DESC", look->group);
+		str_addf(sql, "\nGROUP BY %s\nORDER BY sum(update_cycles) DESC", look->group);
 	else
-		str_add(sql, "\nORDER BY cycles DESC, operation");
+		str_add(sql, "\nORDER BY update_cycles DESC, operation");
 }
 
 static enum status operations_totals(struct view_operations *screen, struct prof_db *db,
@@ -120,8 +126,9 @@ static enum status operations_totals(struct view_operations *screen, struct prof
 	struct prof_query *query;
 	enum status status;
 
-	str_add(&sql, "SELECT count(*), sum(cycles), sum(compute_cycles), sum(exchange_cycles), "
-		      "sum(sync_cycles), sum(flops), sum(code_bytes) FROM operations");
+	str_add(&sql,
+		"SELECT count(*), sum(update_cycles), sum(update_compute), sum(update_exchange), "
+		"sum(update_sync), sum(update_flops), sum(code_bytes) FROM " REPORT_OPERATIONS);
 	view__operations_where(screen, &sql);
 	status = sql.failed ? err_nomem(err) : prof_query_open(&query, db, sql.text, err);
 	if (status == ST_OK) {
@@ -137,36 +144,37 @@ static enum status operations_totals(struct view_operations *screen, struct prof
 }
 
 static void operations_condition_text(const struct view_operations *screen, const char *column,
-				      struct str *out)
+				      const char *expression, struct str *out)
 {
 	const struct report_cell *cell = view_grid_cell(&screen->grid, column);
 
 	if (!cell || cell->type != PROF_TEXT) {
-		str_addf(out, "%s IS NULL", column);
+		str_addf(out, "%s IS NULL", expression);
 		return;
 	}
-	str_addf(out, "%s = ", column);
+	str_addf(out, "%s = ", expression);
 	str_add_sql(out, cell->text);
 }
 
 bool view__operations_condition(const struct view_operations *screen, struct str *out, char *name,
 				size_t size)
 {
-	const char *column = view__operations_looks[screen->way].name;
+	const struct view_operations_look *look = &view__operations_looks[screen->way];
 	const struct report_cell *stage = view_grid_cell(&screen->grid, "stage");
 	const struct report_cell *text;
 
 	if (screen->grid.count == 0)
 		return false;
 	if (screen->way != VIEW_BY_STAGE) {
-		text = view_grid_cell(&screen->grid, column);
-		operations_condition_text(screen, column, out);
-		snprintf(name, size, "%s %s", column,
+		text = view_grid_cell(&screen->grid, look->column);
+		operations_condition_text(screen, look->column,
+					  look->group ? look->group : look->column, out);
+		snprintf(name, size, "%s %s", look->column,
 			 text && text->type == PROF_TEXT ? text->text : "-");
 		return true;
 	}
 	text = view_grid_cell(&screen->grid, "phase");
-	operations_condition_text(screen, "phase", out);
+	operations_condition_text(screen, "phase", "phase", out);
 	if (stage && stage->type == PROF_INT)
 		str_addf(out, " AND stage = %lld", (long long)stage->integer);
 	else
@@ -189,6 +197,7 @@ static enum status operations_load_facts(struct view_operations *screen,
 					 struct view_context *context, struct err *err)
 {
 	char clock[64];
+	enum status status;
 	double hz;
 
 	screen->clock_hz = (double)NAN;
@@ -197,8 +206,12 @@ static enum status operations_load_facts(struct view_operations *screen,
 		screen->clock_hz = hz;
 	if (isnan(screen->clock_hz))
 		screen->ns = false;
-	return prof_db_number(context->source->db, "SELECT max(stage) FROM operations",
-			      &screen->last, err);
+	status = prof_db_number(context->source->db, "SELECT " REPORT_MICROBATCHES " IS NULL",
+				&screen->alone, err);
+	return status != ST_OK
+		       ? status
+		       : prof_db_number(context->source->db, "SELECT max(stage) FROM operations",
+					&screen->last, err);
 }
 
 static enum status operations_load_rows(struct view_operations *screen,
@@ -224,7 +237,7 @@ static enum status operations_load_rows(struct view_operations *screen,
 				 err);
 	/* So they came; the heading says it, and what only the target has takes its place. */
 	if (status == ST_OK)
-		view_grid_sort_first(&screen->grid, screen->ns ? "dur_ns" : "cycles");
+		view_grid_sort_first(&screen->grid, screen->ns ? "update_ns" : "update_cycles");
 	return status;
 }
 
@@ -493,6 +506,8 @@ static bool operations_place(const void *state, const struct view_context *conte
 		return false;
 	operations_read_text(&screen->grid, "operation", out->operation);
 	operations_read_text(&screen->grid, "layer", out->layer);
+	if (out->layer[0] == '(') /* not in a layer */
+		out->layer[0] = '\0';
 	operations_read_text(&screen->grid, "phase", out->phase);
 	if (stage && stage->type == PROF_INT)
 		out->stage = stage->integer;

@@ -15,6 +15,7 @@
 #include "common/fmt.h"
 #include "common/mem.h"
 #include "common/sat.h"
+#include "reports/named/report_operations.h"
 #include "viewer/draw/view_table.h"
 
 /* ---- one row --------------------------------------------------------------------------------- */
@@ -281,12 +282,12 @@ static void operations_detail_greatest_sql(const struct view_operations *screen,
 {
 	char name[128];
 
-	str_add(sql, "SELECT operation, cycles, 1.0 * cycles / nullif(sum(cycles) OVER (), 0) FROM "
-		     "operations");
+	str_add(sql, "SELECT operation, update_cycles, 1.0 * update_cycles / "
+		     "nullif(sum(update_cycles) OVER (), 0) FROM " REPORT_OPERATIONS);
 	view__operations_where(screen, sql);
 	str_add(sql, screen->stage >= 0 || screen->inside[0] ? " AND " : " WHERE ");
 	view__operations_condition(screen, sql, name, sizeof(name));
-	str_addf(sql, " ORDER BY cycles DESC LIMIT %d", DETAIL_ROWS);
+	str_addf(sql, " ORDER BY update_cycles DESC LIMIT %d", DETAIL_ROWS);
 }
 
 static enum status operations_detail_report(struct view_operations *screen, struct detail *detail,
@@ -346,9 +347,9 @@ static const struct {
 	const char *title, *cycles, *ns;
 	enum view_style style;
 } parts[] = {
-	{"compute", "compute_cycles", "compute_ns", VIEW_SERIES_1},
-	{"exchange", "exchange_cycles", "exchange_ns", VIEW_SERIES_2},
-	{"sync", "sync_cycles", "sync_ns", VIEW_SERIES_3},
+	{"compute", "update_compute", "compute_ns", VIEW_SERIES_1},
+	{"exchange", "update_exchange", "exchange_ns", VIEW_SERIES_2},
+	{"sync", "update_sync", "sync_ns", VIEW_SERIES_3},
 };
 
 static struct view_pane operations_draw_sub(const struct view_pane *pane, struct view_rect rect)
@@ -393,6 +394,8 @@ static void operations_draw_totals(const struct view_operations *screen,
 			", by %s: ", view__operations_looks[screen->way].name);
 	x += view_textf(pane, x, 0, VIEW_BOLD, "%s",
 			operations_draw_amount(screen, totals->cycles, amount));
+	x += view_text(pane, x, 0, VIEW_DIM,
+		       screen->alone ? ", each executed once" : " a weight update");
 	if (context->target) {
 		const double target = screen->totals[1].cycles;
 		const double more = target - totals->cycles;
@@ -404,10 +407,14 @@ static void operations_draw_totals(const struct view_operations *screen,
 	}
 	if (!(totals->cycles > 0))
 		return;
-	x += view_textf(pane, x, 0, VIEW_DIM, ": compute %.0f %%, exchange %.0f %%, sync %.0f %%",
-			100 * totals->compute / totals->cycles,
-			100 * totals->exchange / totals->cycles,
-			100 * totals->sync / totals->cycles);
+	snprintf(part, sizeof(part), ": compute %.0f %%, exchange %.0f %%, sync %.0f %%",
+		 100 * totals->compute / totals->cycles, 100 * totals->exchange / totals->cycles,
+		 100 * totals->sync / totals->cycles);
+	if (x + view_text_width(part) >= pane->rect.width)
+		snprintf(part, sizeof(part), ": compute %.0f %%, sync %.0f %%",
+			 100 * totals->compute / totals->cycles,
+			 100 * totals->sync / totals->cycles);
+	x += operations_draw_where_it_fits(pane, x, part);
 	snprintf(part, sizeof(part), ", %s FLOP",
 		 isnan(totals->flops) ? "-" : fmt_count(other, sat_real(totals->flops)));
 	x += operations_draw_where_it_fits(pane, x, part);
@@ -530,7 +537,7 @@ static void operations_draw_breakdown(const struct view_operations *screen,
 
 static void operations_draw_line(const struct view_operations *screen, struct view_pane *pane)
 {
-	const char *column = view__operations_looks[screen->way].name;
+	const char *column = view__operations_looks[screen->way].column;
 	const struct report_cell *cell = view_grid_cell(&screen->grid, column);
 	const struct report_cell *stage = view_grid_cell(&screen->grid, "stage");
 	const struct report_cell *phase = view_grid_cell(&screen->grid, "phase");

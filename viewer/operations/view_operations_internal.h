@@ -2,8 +2,9 @@
  * The state of the screen Operations, shared by the files that ask, that tell more of one row, and
  * that draw.
  *
- * The rows are operations of one execution of a program, or their sums by layer, kind, or stage and
- * phase. All times are the cost model's: simulated, not measured.
+ * The rows are operations as often as a weight update executes them
+ * (reports/named/report_operations.h), or their sums by layer, kind, or stage and phase. All times
+ * are the cost model's: simulated, not measured.
  */
 #ifndef VIEW_OPERATIONS_INTERNAL_H
 #define VIEW_OPERATIONS_INTERNAL_H
@@ -15,6 +16,7 @@
 enum view_operations_way {
 	VIEW_BY_OPERATION,
 	VIEW_BY_LAYER,
+	VIEW_BY_PART, /* layers, the optimizer and the accumulation of gradients beside them */
 	VIEW_BY_KIND,
 	VIEW_BY_STAGE,
 	VIEW_OPERATIONS_WAYS
@@ -40,6 +42,7 @@ struct view_operations {
 	bool ns;             /* times instead of cycles */
 	bool closer;         /* Enter: the details are all there is, or as many as have room */
 	int64_t stage, last; /* -1: all stages; the last stage there is */
+	int64_t alone;       /* micro-batches are unknown: each operation is executed once */
 	char inside[512];    /* a condition that rows must meet, ""; with its name for people */
 	char inside_name[128];
 	double clock_hz; /* NaN: unknown */
@@ -52,7 +55,8 @@ struct view_operations {
 };
 
 struct view_operations_look {
-	const char *name;    /* "operation" */
+	const char *name;    /* "operation", for people */
+	const char *column;  /* of the grid, which names a row */
 	const char *keys;    /* of the grid */
 	const char *columns; /* those that make a row */
 	const char *group;   /* what is summed; NULL: nothing is */

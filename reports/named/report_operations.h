@@ -1,0 +1,37 @@
+/*
+ * The planned operations as a weight update runs them: what reports and viewer rank operations by.
+ *
+ * A row of the view operations is what one execution takes. A weight update executes each operation
+ * of a forward or backward pass once for each micro-batch, and those of the update (phase U) once:
+ * summed over all it is what device_steps has of one weight update and one replica
+ * (tests/viewer/view_numbers.sh compares them).
+ */
+#ifndef REPORT_OPERATIONS_H
+#define REPORT_OPERATIONS_H
+
+/* Micro-batches of a replica's weight update; NULL: what was recorded does not say. */
+#define REPORT_MICROBATCHES                                                                        \
+	"coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'gradient_accumulation'), " \
+	"(SELECT max(microbatches) FROM bubble_sums WHERE mode = 'train'))"
+
+/* The operations that train outside of their layer's own name: Keras's picture of a step has the
+ * optimizer and the accumulation of gradients beside the layers. */
+#define REPORT_OPERATION_APART                                                                     \
+	"(phase = 'U' OR operation LIKE 'GradientAccumulation/%') AND instr(operation, '/') > 1"
+
+/* The view's columns, `times` (executions in a weight update) and what those take together. `owner`
+ * is the layer; what is in none has a name in brackets, which no layer can have. `part` is the owner,
+ * or the optimizer or the accumulation of gradients by their own names. */
+#define REPORT_OPERATIONS                                                                          \
+	"(SELECT *, CASE WHEN " REPORT_OPERATION_APART                                             \
+	" THEN substr(operation, 1, instr(operation, '/') - 1) ELSE owner END AS part, "           \
+	"cycles * times AS update_cycles, compute_cycles * times AS update_compute, "              \
+	"exchange_cycles * times AS update_exchange, sync_cycles * times AS update_sync, "         \
+	"flops * times AS update_flops, bytes_exchanged * times AS update_bytes "                  \
+	"FROM (SELECT *, coalesce(layer, CASE WHEN operation LIKE 'infeed/%' THEN '(infeed)' "     \
+	"WHEN operation LIKE 'metrics/%' THEN '(metrics)' WHEN phase = 'U' THEN '(optimizer)' "    \
+	"WHEN operation LIKE '%loss/%' THEN '(loss)' ELSE '(other)' END) AS owner, "               \
+	"CASE phase WHEN 'U' THEN 1 ELSE ifnull(" REPORT_MICROBATCHES                              \
+	", 1) END AS times FROM operations))"
+
+#endif /* REPORT_OPERATIONS_H */
