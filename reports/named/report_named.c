@@ -214,8 +214,8 @@ static const char operation_sql[] =
 	"       1.0 * flops / nullif(cycles, 0) AS flops_per_cycle\n"
 	"FROM " REPORT_OPERATIONS;
 
-/* Several operations as one row, as often as a weight update executes them; tile_balance is the mean
- * over cycles. */
+/* Several operations as one row, as often as a weight update executes them; tile_balance is the
+ * mean over cycles. */
 #define OPERATION_SUMS(key)                                                                        \
 	"SELECT *,\n"                                                                              \
 	"       1.0 * update_cycles / nullif(sum(update_cycles) OVER (), 0) AS update_share,\n"    \

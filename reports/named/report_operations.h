@@ -19,9 +19,9 @@
 #define REPORT_OPERATION_APART                                                                     \
 	"(phase = 'U' OR operation LIKE 'GradientAccumulation/%') AND instr(operation, '/') > 1"
 
-/* The view's columns, `times` (executions in a weight update) and what those take together. `owner`
- * is the layer; what is in none has a name in brackets, which no layer can have. `part` is the owner,
- * or the optimizer or the accumulation of gradients by their own names. */
+/* The view's columns, `times` (executions in a weight update) and what those take together.
+ * `owner` is the layer; what is in none has a name in brackets, which no layer can have. `part` is
+ * the owner, or the optimizer or the accumulation of gradients by their own names. */
 #define REPORT_OPERATIONS                                                                          \
 	"(SELECT *, CASE WHEN " REPORT_OPERATION_APART                                             \
 	" THEN substr(operation, 1, instr(operation, '/') - 1) ELSE owner END AS part, "           \
