@@ -435,7 +435,7 @@ enum status json_unknown(const struct json_at *at, const char *what, const char 
 			 const char *const *known, size_t count, struct err *err)
 {
 	const char *near = str_nearest(word, known, count);
-	char list[256];
+	char list[640];
 
 	if (near)
 		return json_fail(at, err, "unknown %s \"%s\" (did you mean \"%s\"?)", what, word,

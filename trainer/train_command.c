@@ -187,10 +187,11 @@ static enum status print_help(const struct run_file *run, struct err *err)
 
 	if (arena_init(&arena, 0) != 0)
 		return err_nomem(err);
-	command = full_command(options, &arena);
-	cli_help(&command, stdout);
-	putchar('\n');
+	/* The file's own flags are what was asked for; every key, of every file, follows. */
 	status = run_file_help(run, stdout);
+	command = full_command(options, &arena);
+	putchar('\n');
+	cli_help(&command, stdout);
 	arena_fini(&arena);
 	return status;
 }

@@ -37,6 +37,7 @@ void train_job_free(struct train_job *job)
 	dataset_close(&job->train_set);
 	dataset_close(&job->test_set);
 	train_options_free(&job->options);
+	str_free(&job->notices);
 }
 
 /* ---- what is asked for ----------------------------------------------------------------------- */
@@ -60,15 +61,16 @@ enum status train_job_load(struct train_job *job, const char *path, int count, c
 	enum status status =
 		run_file_load(&job->plan.run, path, count, words, &train_run_checks, err);
 
+	if (status == ST_OK)
+		status = run_check_compile(job->plan.run, err);
 	return status == ST_OK ? train_job_callbacks(&job->callbacks, job->plan.run, err) : status;
 }
 
 static void notice(void *user, const char *text)
 {
-	const struct train_job *job = user;
+	struct train_job *job = user;
 
-	if (job->screen.out)
-		fprintf(job->screen.out, "%s\n", text);
+	str_addf(&job->notices, "%s\n", text);
 }
 
 static enum status open_data(struct train_job *job, struct err *err)
@@ -85,8 +87,8 @@ static enum status read_options(struct train_job *job, struct err *err)
 	enum status status =
 		train_options_parse(&job->options, getenv("POPLAR_ENGINE_OPTIONS"), err);
 
-	if (status == ST_OK && job->options.notes && job->screen.out)
-		fputs(job->options.notes, job->screen.out);
+	if (status == ST_OK && job->options.notes)
+		str_add(&job->notices, job->options.notes);
 	return status;
 }
 
@@ -157,25 +159,47 @@ static void discard_report(struct train_job *job)
 	rmdir(job->directory);
 }
 
-static void show(const struct train_job *job, const char *text)
+/* What the tutorials' logs say of the device, of a device that is none. */
+static void show_device(const struct train_job *job)
 {
-	if (text && job->screen.out)
-		fputs(text, job->screen.out);
+	const struct run_file *run = job->plan.run;
+	const int ipus = job->plan.layout->ipus;
+
+	if (!run->ipu.wanted)
+		return;
+	fprintf(job->screen.out,
+		"Poplar version: none (simulated by ipuscope %s, cost model %s)\n"
+		"Device /device:IPU:0 attached to %d IPU%s with Poplar device ID: 0 (simulated "
+		"%s)\n",
+		IPUSCOPE_VERSION, IPU_COST_MODEL, ipus, ipus == 1 ? "" : "s", run->ipu.target);
 }
 
-static enum status show_split(const struct train_job *job, struct err *err)
+/* All of the request is good: what was found on the way, the device, and the model. */
+static enum status show_run(struct train_job *job, struct err *err)
 {
-	struct str text = {0};
-	enum status status = ST_OK;
+	const struct plan_run *plan = &job->plan;
+	FILE *out = job->screen.out;
+	struct str split = {0};
 
-	if (job->plan.best)
-		partition_split_describe(job->plan.best, "pipeline.stages auto", &text);
-	if (text.failed)
-		status = err_nomem(err);
-	else
-		show(job, text.text);
-	str_free(&text);
-	return status;
+	if (plan->best)
+		partition_split_describe(plan->best, "pipeline.stages auto", &split);
+	if (split.failed || job->notices.failed) {
+		str_free(&split);
+		return err_nomem(err);
+	}
+	fprintf(out, "%s%s", str_peek(&job->notices), plan->run->notes);
+	show_device(job);
+	train_summary_model(out, plan->model, plan->model->batch);
+	train_summary_stages(out, plan->model, plan->layout);
+	fputs(str_peek(&split), out);
+	str_free(&split);
+	for (int i = 0; i < 2; i++) {
+		const char *text = i == 0 ? plan->layout->warnings : plan->layout->notes;
+
+		if (text)
+			fputs(text, out);
+	}
+	return ST_OK;
 }
 
 /* Told before hours of training, not after them. */
@@ -221,14 +245,9 @@ enum status train_job_prepare(struct train_job *job, struct err *err)
 		status = plan_run_build(&job->plan, &data, false, err);
 	if (status == ST_OK)
 		status = check_replica(job, err);
-	if (status != ST_OK || !job->screen.out)
-		return status;
-	train_summary_model(job->screen.out, job->plan.model, job->plan.model->batch);
-	train_summary_stages(job->screen.out, job->plan.model, job->plan.layout);
-	status = show_split(job, err);
-	show(job, job->plan.layout->warnings);
-	show(job, job->plan.layout->notes);
-	return status;
+	if (status == ST_OK && job->options.any)
+		status = train_auto_check(&job->options, err);
+	return status != ST_OK || !job->screen.out ? status : show_run(job, err);
 }
 
 /* ---- running --------------------------------------------------------------------------------- */
@@ -312,6 +331,13 @@ static void announce(struct train_job *job)
 		fprintf(job->screen.out, "ipu-monitor will not show this run: %s\n", err.text);
 }
 
+/* As TensorFlow for IPU does, for the device: a program of the CPU alone is not compiled. */
+static void show_compile(struct train_job *job, int step)
+{
+	if (job->plan.run->ipu.wanted)
+		train_screen_compile(&job->screen, job->plan.model->name, step);
+}
+
 static enum status compile(struct train_job *job, struct err *err)
 {
 	struct train_session_params params = {
@@ -322,12 +348,12 @@ static enum status compile(struct train_job *job, struct err *err)
 	const struct run_data data = train_data_of(&job->train_set, &job->test_set);
 	enum status status;
 
-	train_screen_compile(&job->screen, job->plan.model->name, 0);
+	show_compile(job, 0);
 	status = open_report(job, err);
 	if (status != ST_OK)
 		return status;
 	announce(job);
-	train_screen_compile(&job->screen, job->plan.model->name, 2);
+	show_compile(job, 2);
 	params.recording = job->recording;
 	params.values = train_values_of(job->plan.run, &job->callbacks, job->keep_outfeeds);
 	params.lines = job->lines;
@@ -347,8 +373,8 @@ static enum status compile(struct train_job *job, struct err *err)
 	if (job->session->device)
 		train_announce_device(&job->screen.announce, job->session->device,
 				      job->plan.layout);
-	train_screen_compile(&job->screen, job->plan.model->name, 3);
-	train_screen_compile(&job->screen, job->plan.model->name, 4);
+	show_compile(job, 3);
+	show_compile(job, 4);
 	show_forecast(job);
 	return ST_OK;
 }
@@ -479,5 +505,9 @@ enum status train_job_run(struct train_job *job, struct err *err)
 	if (!begun)
 		discard_report(job);
 	show_health(job);
-	return close_report(job, status, err);
+	status = close_report(job, status, err);
+	if (status == ST_OK && job->screen.out)
+		fprintf(job->screen.out, "Program ran successfully%s\n",
+			job->plan.run->ipu.wanted ? " (IPUs simulated)" : "");
+	return status;
 }

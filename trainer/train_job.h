@@ -7,6 +7,7 @@
 #define TRAIN_JOB_H
 
 #include "common/fs.h"
+#include "common/str.h"
 #include "model/plan/plan_run.h"
 #include "trainer/auto/train_auto.h"
 #include "trainer/callbacks/callback.h"
@@ -16,6 +17,7 @@
 struct train_job {
 	const char *command; /* for the report; borrowed */
 	struct train_screen screen;
+	struct str notices; /* that wait until the run is found good */
 	struct plan_run plan;
 	struct callbacks callbacks;
 	bool keep_outfeeds; /* the program dequeues them */

@@ -14,15 +14,18 @@
 #include "common/clock.h"
 #include "common/fmt.h"
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/str.h"
 #include "ipu/plan/ipu_plan.h"
 #include "model/plan/plan_run.h"
 
-#define EPOCH_BAR   30
-#define COMPILE_BAR 50
-#define COLUMNS     4
-#define FIELD       256
-#define LINE_MOST   128
+#define EPOCH_BAR    30
+#define BAR_LEAST    10 /* cells, where figures need the room */
+#define SCREEN_LEAST 40 /* columns: a narrower terminal wraps */
+#define COMPILE_BAR  50
+#define COLUMNS      4
+#define FIELD        256
+#define LINE_MOST    128
 
 /* ---- announcements --------------------------------------------------------------------------- */
 
@@ -188,15 +191,15 @@ void train_screen_evaluate(struct train_screen *screen, enum ips_mode mode, int6
 	begin(screen, steps, figures);
 }
 
-static void bar_cells(char cells[EPOCH_BAR + 1], int64_t done, int64_t steps)
+static void bar_cells(char cells[EPOCH_BAR + 1], int width, int64_t done, int64_t steps)
 {
-	const int64_t filled = steps > 0 ? done * EPOCH_BAR / steps : EPOCH_BAR;
+	const int64_t filled = steps > 0 ? done * width / steps : width;
 
-	memset(cells, '.', EPOCH_BAR);
+	memset(cells, '.', (size_t)width);
 	memset(cells, '=', (size_t)filled);
-	if (filled > 0 && filled < EPOCH_BAR)
+	if (filled > 0 && filled < width)
 		cells[filled - 1] = '>';
-	cells[EPOCH_BAR] = '\0';
+	cells[width] = '\0';
 }
 
 /* Keras's units: whole seconds, milliseconds or microseconds per step. */
@@ -213,15 +216,21 @@ static void per_step(double ns, char *out, size_t size)
 }
 
 /* C may print a sign before nan; Python does not. */
+static void format_figure(char out[FIELD], const struct train_figures *figures, int i)
+{
+	if (isnan(figures->values[i]))
+		snprintf(out, FIELD, "%s: nan", figures->names[i]);
+	else
+		snprintf(out, FIELD, "%s: %.4f", figures->names[i], figures->values[i]);
+}
+
 static void add_figures(struct str *line, const struct train_figures *figures)
 {
-	for (int i = 0; i < figures->count; i++) {
-		const char *gap = i > 0 ? " - " : "";
+	char text[FIELD];
 
-		if (isnan(figures->values[i]))
-			str_addf(line, "%s%s: nan", gap, figures->names[i]);
-		else
-			str_addf(line, "%s%s: %.4f", gap, figures->names[i], figures->values[i]);
+	for (int i = 0; i < figures->count; i++) {
+		format_figure(text, figures, i);
+		str_addf(line, "%s%s", i > 0 ? " - " : "", text);
 	}
 }
 
@@ -254,7 +263,7 @@ void train_screen_progress(struct train_screen *screen, int64_t done)
 	announce_steps(&screen->announce, all, screen->steps);
 	if (!screen->out || !screen->terminal)
 		return;
-	bar_cells(cells, all, screen->steps);
+	bar_cells(cells, EPOCH_BAR, all, screen->steps);
 	str_addf(&line, "%*lld/%lld [%s] - ETA: %.0fs", digits(screen->steps), (long long)all,
 		 (long long)screen->steps, cells,
 		 all > 0 ? elapsed / (double)all * (double)(screen->steps - all) : 0.0);
@@ -276,27 +285,60 @@ void train_screen_executed(struct train_screen *screen, int64_t steps)
 		announce_steps(&screen->announce, screen->done, screen->steps);
 }
 
+/* Add " - TEXT" to a line of at most @width columns, or begin another; *@column is its end. */
+static void add_part(struct str *line, int *column, int width, const char *text)
+{
+	const int length = (int)strlen(text);
+
+	if (*column + 3 + length > width) {
+		str_addf(line, "\n    %s", text);
+		*column = 4 + length;
+	} else {
+		str_addf(line, " - %s", text);
+		*column += 3 + length;
+	}
+}
+
+/* Keras's line, as wide as the terminal (80 columns elsewhere): the bar gives way to the figures,
+ * down to BAR_LEAST cells, then they go on below. */
 void train_screen_end(struct train_screen *screen, double device_step_ns)
 {
 	const double elapsed = (double)((int64_t)clock_ns() - screen->start_ns);
-	char cells[EPOCH_BAR + 1], host[32], device[32];
+	const struct train_figures *figures = screen->figures;
+	const int count = screen->done > 0 ? figures->count : 0;
+	char cells[EPOCH_BAR + 1], step[32], text[FIELD];
+	struct str line = {0}, shown = {0};
+	int width, bar, column;
 
 	if (!screen->out)
 		return;
-	bar_cells(cells, screen->done, screen->steps);
-	per_step(screen->done > 0 ? elapsed / (double)screen->done : 0, host, sizeof(host));
-	fprintf(screen->out, "%s%lld/%lld [%s] - %.0fs %s", screen->terminal ? "\033[2K\r" : "",
-		(long long)screen->done, (long long)screen->steps, cells, elapsed * 1e-9, host);
-	if (screen->done > 0 && screen->figures->count > 0) {
-		fputs(" - ", screen->out);
-		train_screen_figures(screen->out, screen->figures);
+	per_step(screen->done > 0 ? elapsed / (double)screen->done : 0, step, sizeof(step));
+	for (int i = 0; i < count; i++) {
+		format_figure(text, figures, i);
+		str_addf(&shown, " - %s", text);
+	}
+	width = max(cli_width(screen->out), SCREEN_LEAST);
+	snprintf(text, sizeof(text), "%lld/%lld [] - %.0fs %s", (long long)screen->done,
+		 (long long)screen->steps, elapsed * 1e-9, step);
+	bar = width - (int)strlen(text) - (int)strlen(str_peek(&shown));
+	bar = max(BAR_LEAST, min(bar / 10 * 10, EPOCH_BAR)); /* the same from epoch to epoch */
+	bar_cells(cells, bar, screen->done, screen->steps);
+	str_addf(&line, "%lld/%lld [%s] - %.0fs %s", (long long)screen->done,
+		 (long long)screen->steps, cells, elapsed * 1e-9, step);
+	column = (int)strlen(str_peek(&line));
+	for (int i = 0; i < count; i++) {
+		format_figure(text, figures, i);
+		add_part(&line, &column, width, text);
 	}
 	if (!isnan(device_step_ns)) {
-		per_step(device_step_ns, device, sizeof(device));
-		fprintf(screen->out, " - IPU, simulated (%s): %s", IPU_COST_MODEL, device);
+		per_step(device_step_ns, step, sizeof(step));
+		snprintf(text, sizeof(text), "IPU, simulated (%s): %s", IPU_COST_MODEL, step);
+		add_part(&line, &column, width, text);
 	}
-	fprintf(screen->out, "\n");
+	fprintf(screen->out, "%s%s\n", screen->terminal ? "\033[2K\r" : "", str_peek(&line));
 	fflush(screen->out);
+	str_free(&line);
+	str_free(&shown);
 }
 
 /* ---- tables ---------------------------------------------------------------------------------- */

@@ -238,6 +238,29 @@ static enum status metric_get_crossentropy(struct metric *out, const struct json
 	return metric_get_loss(out, &here, given, model, kind, err);
 }
 
+static bool metric_is_accuracy(const char *name)
+{
+	return metric_among(name, metric_accuracy, ARRAY_LEN(metric_accuracy));
+}
+
+static bool metric_is_crossentropy(const char *name)
+{
+	return metric_among(name, metric_crossentropy, ARRAY_LEN(metric_crossentropy));
+}
+
+enum status metric_check_name(const struct json_at *at, struct err *err)
+{
+	struct json_at config;
+	const char *name;
+	bool config_here;
+	enum status status = model_config_object(at, &name, &config, &config_here, err);
+
+	if (status != ST_OK || metric_is_accuracy(name) || metric_is_crossentropy(name) ||
+	    metric_among(name, metric_losses, ARRAY_LEN(metric_losses)) || metric_find(name) >= 0)
+		return status;
+	return metric_unknown(at, name, err);
+}
+
 enum status metric_get(struct metric *out, const struct json_at *at, const struct model *model,
 		       const struct target_kind *kind, struct err *err)
 {
@@ -253,11 +276,9 @@ enum status metric_get(struct metric *out, const struct json_at *at, const struc
 		return err->status;
 	if (metric_among(name, metric_losses, ARRAY_LEN(metric_losses)))
 		return metric_get_loss(out, at, name, model, kind, err);
-	if (metric_among(name, metric_crossentropy, ARRAY_LEN(metric_crossentropy)))
+	if (metric_is_crossentropy(name))
 		return metric_get_crossentropy(out, at, name, model, kind, err);
-	found = metric_among(name, metric_accuracy, ARRAY_LEN(metric_accuracy))
-			? (int)metric_resolve(model, kind)
-			: metric_find(name);
+	found = metric_is_accuracy(name) ? (int)metric_resolve(model, kind) : metric_find(name);
 	if (found < 0)
 		return metric_unknown(at, name, err);
 	out->kind = (enum metric_kind)found;

@@ -45,6 +45,9 @@ struct metric_list {
 enum status metric_get(struct metric *out, const struct json_at *at, const struct model *model,
 		       const struct target_kind *kind, struct err *err);
 
+/* Is it the name of a metric, or has one? The error lists them. */
+enum status metric_check_name(const struct json_at *at, struct err *err);
+
 /* @at: a list; NULL or null: none. On failure *@out is empty. */
 enum status metric_list_new(struct metric_list *out, const struct json_at *at,
 			    const struct model *model, const struct target_kind *kind,

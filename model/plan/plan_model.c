@@ -355,6 +355,7 @@ static enum status print(const struct plan_run *plan, bool json, const struct pl
 	plan_figures_get(&figures, plan);
 	if (json)
 		return print_json(plan, &figures, looking, out, err);
+	fputs(plan->run->notes, out);
 	if (plan->layout->warnings)
 		fputs(plan->layout->warnings, out);
 	print_text(plan, &figures, looking, out);

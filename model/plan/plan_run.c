@@ -223,18 +223,6 @@ static enum status lay_out(struct splitting *splitting, bool beside, struct err 
 	return status;
 }
 
-enum status plan_run_build(struct plan_run *plan, const struct run_data *data, bool compare,
-			   struct err *err)
-{
-	struct splitting splitting = {.plan = plan, .data = data};
-	enum status status = new_model(plan, data, err);
-
-	if (status == ST_OK)
-		status = lay_out(&splitting, compare, err);
-	partitioner_free(splitting.partitioner);
-	return status;
-}
-
 /* ---- what is compiled ------------------------------------------------------------------------ */
 
 static enum status read_measure(struct plan_run *plan, enum run_mode mode,
@@ -278,6 +266,22 @@ static enum status check_queues(const struct plan_run *plan, struct err *err)
 	if (status == ST_OK)
 		status = run_queues_check(&queues, plan->run, plan->model, err);
 	arena_fini(&arena);
+	return status;
+}
+
+enum status plan_run_build(struct plan_run *plan, const struct run_data *data, bool compare,
+			   struct err *err)
+{
+	struct splitting splitting = {.plan = plan, .data = data};
+	enum status status = new_model(plan, data, err);
+
+	if (status == ST_OK)
+		status = lay_out(&splitting, compare, err);
+	if (status == ST_OK)
+		status = read_compile(plan, data, err);
+	if (status == ST_OK)
+		status = check_queues(plan, err);
+	partitioner_free(splitting.partitioner);
 	return status;
 }
 
@@ -408,12 +412,8 @@ static enum status measure_bubble(const struct plan_run *plan, struct plan_progr
 
 enum status plan_run_compile(struct plan_run *plan, const struct run_data *data, struct err *err)
 {
-	enum status status = read_compile(plan, data, err);
+	enum status status = new_schedules(plan, err);
 
-	if (status == ST_OK)
-		status = check_queues(plan, err);
-	if (status == ST_OK)
-		status = new_schedules(plan, err);
 	if (status == ST_OK)
 		status = new_device(plan, data, err);
 	for (int mode = 0; mode < RUN_MODES && status == ST_OK && plan->device; mode++)

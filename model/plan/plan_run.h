@@ -67,11 +67,12 @@ struct plan_run {
 	const struct plan_device *like;         /* as lower_request has it; the caller's to set */
 };
 
-/* Model and layout of plan->run with such @data. @compare: cost the split beside the best one. */
+/* Model, layout and the compile section of plan->run with such @data. @compare: cost the split
+ * beside the best one. */
 enum status plan_run_build(struct plan_run *plan, const struct run_data *data, bool compare,
 			   struct err *err);
 
-/* The compile section, schedules and, where the run has IPUs, the device. */
+/* Schedules and, where the run has IPUs, the device. */
 enum status plan_run_compile(struct plan_run *plan, const struct run_data *data, struct err *err);
 void plan_run_fini(struct plan_run *plan); /* accepts a zeroed struct */
 

@@ -26,6 +26,7 @@ struct run_memory {
 	struct arena arena;
 	const struct run_checks *checks;
 	bool files;       /* of their own may be read: a model, rules */
+	bool bare;        /* the file is a Keras model alone */
 	cJSON *model;     /* of a file of its own, or NULL */
 	cJSON *rules;     /* so too */
 	cJSON *fallbacks; /* the defaults of the table as JSON, by path */
@@ -365,6 +366,134 @@ static void run_read_file(struct run_memory *memory, const char *key, const char
 	run_prefix_file(memory, key);
 }
 
+/*
+ * Peel off what others put around a Keras model: TensorFlow.js's model.json {"format",
+ * "modelTopology": {"model_config": ...}, "weightsManifest"}, and HDF5's attribute. *@json is then
+ * the model alone.
+ */
+static void run_unwrap_model(cJSON **json, const char *file, struct err *err)
+{
+	static const char *const covers[] = {"modelTopology", "model_config"};
+	const char *format =
+		cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(*json, "format"));
+
+	if (format && !strcmp(format, "graph-model"))
+		err_set(err, ST_UNSUPPORTED,
+			"%s: is a graph model of TensorFlow.js, which has no Keras layers: convert "
+			"the Keras model to its layers model (\"layers-model\")",
+			file);
+	for (size_t i = 0; i < ARRAY_LEN(covers); i++) {
+		cJSON *inner = cJSON_GetObjectItemCaseSensitive(*json, covers[i]);
+
+		if (!cJSON_IsObject(inner))
+			continue;
+		cJSON_DetachItemViaPointer(*json, inner);
+		cJSON_free(inner->string);
+		inner->string = NULL;
+		cJSON_Delete(*json);
+		*json = inner;
+	}
+}
+
+/* A run file's model, inline or the file itself, without what is around it. */
+static void run_unwrap(struct run_memory *memory, cJSON **json, const char *path)
+{
+	cJSON *model = cJSON_GetObjectItemCaseSensitive(*json, "model"), *run;
+
+	if (cJSON_HasObjectItem(model, "modelTopology") || cJSON_HasObjectItem(model, "format")) {
+		cJSON_DetachItemViaPointer(*json, model);
+		cJSON_free(model->string);
+		model->string = NULL;
+		run_unwrap_model(&model, path, memory->err);
+		if (!cJSON_AddItemToObject(*json, "model", model)) {
+			cJSON_Delete(model);
+			err_nomem(memory->err);
+		}
+		return;
+	}
+	if (model || !cJSON_IsObject(*json))
+		return;
+	run_unwrap_model(json, path, memory->err);
+	memory->bare =
+		cJSON_HasObjectItem(*json, "class_name") && cJSON_HasObjectItem(*json, "config");
+	if (!memory->bare || err_stuck(memory->err))
+		return;
+	run = cJSON_CreateObject();
+	if (run && cJSON_AddItemToObject(run, "model", *json)) {
+		*json = run;
+		return;
+	}
+	cJSON_Delete(run);
+	err_nomem(memory->err);
+}
+
+/* The batch that input layers below @node name, 0: none; each becomes @set where that is not 0. */
+static int64_t run_model_batch(const cJSON *node, int64_t set)
+{
+	int64_t batch = 0, below;
+
+	for (cJSON *item = node ? node->child : NULL; item; item = item->next) {
+		cJSON *first = item->child;
+
+		if (cJSON_IsArray(item) && cJSON_IsNumber(first) && item->string &&
+		    (!strcmp(item->string, "batch_input_shape") ||
+		     !strcmp(item->string, "batch_shape"))) {
+			if (set)
+				cJSON_SetNumberHelper(first, (double)set);
+			below = (int64_t)first->valuedouble;
+		} else {
+			below = run_model_batch(item, set);
+		}
+		batch = batch ? batch : below;
+	}
+	return batch;
+}
+
+/* What a run says of its batch's size: data.batch_size and the model's input layer; 0: nothing. */
+struct run_batches {
+	int64_t data, model;
+};
+
+static struct run_batches run_batches(const struct run_memory *memory)
+{
+	const cJSON *json = memory->run.json;
+	const cJSON *data = cJSON_GetObjectItemCaseSensitive(json, "data");
+	const cJSON *size = cJSON_GetObjectItemCaseSensitive(data, "batch_size");
+	const cJSON *model =
+		memory->model ? memory->model : cJSON_GetObjectItemCaseSensitive(json, "model");
+
+	return (struct run_batches){cJSON_IsNumber(size) ? (int64_t)size->valuedouble : 0,
+				    run_model_batch(model, 0)};
+}
+
+/* The two sizes of a batch are one: where the command line has changed the one, or only the model
+ * names it, the other follows. What the file itself contradicts is refused later. */
+static void run_join_batches(struct run_memory *memory, struct run_batches before)
+{
+	struct run_file *run = &memory->run;
+	const struct run_batches now = run_batches(memory);
+	cJSON *data, *size;
+	bool changed; /* the model's, by the command line */
+
+	if (err_stuck(memory->err) || now.model < 1 || now.data == now.model)
+		return;
+	changed = !memory->model && now.model != before.model;
+	if (now.data != before.data && !changed) {
+		run_model_batch(run->model, now.data);
+	} else if (now.data == 0 || (now.data == before.data && changed)) {
+		run->data.batch_size = now.model;
+		data = cJSON_GetObjectItemCaseSensitive(run->json, "data");
+		if (!cJSON_IsObject(data)) {
+			cJSON_DeleteItemFromObjectCaseSensitive(run->json, "data");
+			data = cJSON_AddObjectToObject(run->json, "data");
+		}
+		cJSON_DeleteItemFromObjectCaseSensitive(data, "batch_size");
+		size = cJSON_AddNumberToObject(data, "batch_size", (double)now.model);
+		if (!size)
+			err_nomem(memory->err);
+	}
+}
+
 /* The model may stand in a file of its own. */
 static void run_read_model(struct run_memory *memory)
 {
@@ -376,6 +505,8 @@ static void run_read_model(struct run_memory *memory)
 	if (err_stuck(memory->err) || !cJSON_IsString(run->model))
 		return;
 	run_read_file(memory, "model", run->model->valuestring, false, &memory->model, path);
+	if (!err_stuck(memory->err))
+		run_unwrap_model(&memory->model, path, memory->err);
 	if (err_stuck(memory->err))
 		return;
 	run->model = memory->model;
@@ -440,7 +571,9 @@ static enum status run_new(struct run_file **out, const char *path, cJSON *json,
 			   struct err *err)
 {
 	struct run_memory *memory = mem_calloc(1, sizeof(*memory));
-	const struct json_at root = json_root(path, json);
+	struct run_batches before = {0};
+	struct str notes = {0};
+	struct json_at root;
 	struct run_file *run;
 
 	if (!memory || arena_init(&memory->arena, 0)) {
@@ -453,12 +586,19 @@ static enum status run_new(struct run_file **out, const char *path, cJSON *json,
 	memory->files = files;
 	memory->err = err;
 	memory->fallbacks = cJSON_CreateObject();
+	run_unwrap(memory, &json, path);
+	root = json_root(path, json);
 	run->json = json;
 	run->path = arena_strdup(&memory->arena, path);
+	before = run_batches(memory);
 	if (!run->path || !memory->fallbacks)
 		err_nomem(err);
-	else if (json_object(&root, err) == ST_OK)
-		run__options_apply(json, run->path, argc, argv, err);
+	if (!err_stuck(err) && json_object(&root, err) == ST_OK)
+		run__options_apply(json, run->path, argc, argv, &notes, err);
+	run->notes = arena_strdup(&memory->arena, str_peek(&notes));
+	if (!run->notes || notes.failed)
+		err_nomem(err);
+	str_free(&notes);
 	run_read_keys(memory);
 	if (!run->fit.wanted)
 		run->fit.epochs = 0;
@@ -467,11 +607,17 @@ static enum status run_new(struct run_file **out, const char *path, cJSON *json,
 	if (!err_stuck(err) && !run->compile.loss)
 		err_set(err, ST_INVALID,
 			"%s: compile.loss: is missing (\"sparse_categorical_crossentropy\", for "
-			"one)",
-			run->path);
+			"one)%s",
+			run->path,
+			memory->bare ? "; this is a Keras model, not a run file: give the rest as "
+				       "options (--compile.loss sparse_categorical_crossentropy "
+				       "--data.name mnist), or name it as the \"model\" of a run "
+				       "file"
+				     : "");
 	run_check_target(run, err);
 	run_read_health(memory);
 	run_read_model(memory);
+	run_join_batches(memory, before);
 	if (err_stuck(err)) {
 		run_file_free(run);
 		return err->status;
@@ -626,6 +772,28 @@ enum status run_optimizer(struct optimizer *out, const struct run_file *run, str
 
 	return optimizer_get(
 		out, run_find_value(&root, "compile", "optimizer", &within, &at) ? &at : NULL, err);
+}
+
+enum status run_check_compile(const struct run_file *run, struct err *err)
+{
+	static const char *const sections[] = {"compile", "evaluate"};
+	const struct json_at root = json_root(run->path, run->json);
+	struct optimizer optimizer;
+	struct json_at within, at, item;
+	struct loss loss;
+	struct err own;
+
+	err = err_start(err, &own);
+	run_optimizer(&optimizer, run, err);
+	for (size_t i = 0; i < ARRAY_LEN(sections); i++) {
+		if (!err_stuck(err) && run_find_value(&root, sections[i], "loss", &within, &at))
+			loss_get(&loss, &at, err);
+		if (!run_find_value(&root, sections[i], "metrics", &within, &at))
+			continue;
+		for (int m = 0; !err_stuck(err) && json_item(&at, m, &item); m++)
+			metric_check_name(&item, err);
+	}
+	return err->status;
 }
 
 enum status run_measure(struct loss *loss, struct metric_list *metrics, const struct run_file *run,

@@ -112,6 +112,7 @@ struct run_file {
 
 	const cJSON *model; /* the Keras JSON object, read from its own file where it was a path */
 	const char *description; /* a line; NULL: none */
+	const char *notes;       /* a line for each flag that has no effect; never NULL */
 	const char *model_file;  /* where `model` came from, for messages */
 	const char *model_place; /* its place in that file: "model", or "" for a file of its own */
 
@@ -324,6 +325,10 @@ struct run_poplar run_poplar_of(const struct run_file *run, char phase, int stag
 /* How activations are computed again in the backward pass, RUN_RECOMPUTE_AUTO being what the
  * schedule has by default; RUN_RECOMPUTE_NOTHING without a pipeline or ipu.allow_recompute. */
 enum run_recomputation run_recomputation(const struct run_file *run);
+
+/* Does the run know its optimizer, losses and metrics by name? Whether they fit the model and the
+ * data, run_measure() finds. */
+enum status run_check_compile(const struct run_file *run, struct err *err);
 
 /* What compile.optimizer says. */
 enum status run_optimizer(struct optimizer *out, const struct run_file *run, struct err *err);

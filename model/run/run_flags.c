@@ -375,33 +375,92 @@ static enum status run_check_uses(const struct run_words *in, struct err *err)
 	return status;
 }
 
-/* Apply the entry @flag where all of its words are given. */
-static enum status run_apply_flag(const struct run_words *in, const cJSON *flag, struct err *err)
+/* Are all words of the entry @flag given? @missing becomes the first that is not, "" where only a
+ * value is another; @option the last word's use. */
+static enum status run_flag_applies(const struct run_words *in, const cJSON *flag, bool *applies,
+				    struct run_option *option, char missing[RUN_WORD_SIZE],
+				    struct err *err)
 {
-	const cJSON *patch = flag, *choices = run_choices(flag);
 	const char *rest = flag->string;
-	struct run_option option = {.name = ""};
 	struct run_flag_word word;
 
+	*applies = false;
+	missing[0] = '\0';
 	while (run_next_word(&rest, &word)) {
 		bool used;
-		enum status status = run_last_use(in, word.name, &used, &option, err);
+		enum status status = run_last_use(in, word.name, &used, option, err);
 
-		if (status != ST_OK || !used)
+		if (status != ST_OK)
 			return status;
-		if (word.has_value && strcmp(run__option_word(in, &option, 0), word.value) != 0)
+		if (!used) {
+			str_copy(missing, RUN_WORD_SIZE, word.name);
+			return ST_OK;
+		}
+		if (word.has_value && strcmp(run__option_word(in, option, 0), word.value) != 0)
 			return ST_OK;
 	}
-	if (choices)
-		patch = cJSON_GetObjectItemCaseSensitive(choices, run__option_word(in, &option, 0));
-	return patch ? run__patch(in, patch, &option, err) : ST_OK;
+	*applies = true;
+	return ST_OK;
 }
 
-enum status run__flags_patch(const struct run_words *in, struct err *err)
+static bool run_flag_names(const cJSON *flag, const char *name)
+{
+	const char *rest = flag->string;
+	struct run_flag_word word;
+
+	while (run_next_word(&rest, &word))
+		if (!strcmp(word.name, name))
+			return true;
+	return false;
+}
+
+/* Say of each flag that is given in vain what it lacks: of the entry that lacks the least. */
+static enum status run_note_vain(const struct run_words *in, struct str *notes, struct err *err)
+{
+	char lacks[RUN_WORD_SIZE], missing[RUN_WORD_SIZE];
+	struct run_option given, last = {.name = ""};
+	enum status status = ST_OK;
+
+	for (int at = 0; at < in->argc && status == ST_OK;) {
+		bool vain = true;
+
+		lacks[0] = '\0';
+		status = run__next_option(in, &at, &given, err);
+		for (const cJSON *flag = run_flag_first(in); flag && status == ST_OK && vain;
+		     flag = flag->next) {
+			bool applies;
+
+			if (!run_flag_names(flag, given.name))
+				continue;
+			status = run_flag_applies(in, flag, &applies, &last, missing, err);
+			vain = !applies && missing[0];
+			if (vain && !lacks[0])
+				str_copy(lacks, sizeof(lacks), missing);
+		}
+		if (status == ST_OK && vain && lacks[0])
+			str_addf(notes, "%s has no effect without %s.\n", given.name, lacks);
+	}
+	return status;
+}
+
+enum status run__flags_patch(const struct run_words *in, struct str *notes, struct err *err)
 {
 	enum status status = run_check_uses(in, err);
 
-	for (const cJSON *flag = run_flag_first(in); flag && status == ST_OK; flag = flag->next)
-		status = run_apply_flag(in, flag, err);
-	return status;
+	for (const cJSON *flag = run_flag_first(in); flag && status == ST_OK; flag = flag->next) {
+		const cJSON *patch = flag, *choices = run_choices(flag);
+		struct run_option option = {.name = ""};
+		char missing[RUN_WORD_SIZE];
+		bool applies;
+
+		status = run_flag_applies(in, flag, &applies, &option, missing, err);
+		if (status != ST_OK || !applies)
+			continue;
+		if (choices)
+			patch = cJSON_GetObjectItemCaseSensitive(choices,
+								 run__option_word(in, &option, 0));
+		if (patch)
+			status = run__patch(in, patch, &option, err);
+	}
+	return status == ST_OK ? run_note_vain(in, notes, err) : status;
 }

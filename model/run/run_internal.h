@@ -7,6 +7,7 @@
 #include "common/arena.h"
 #include "common/fs.h"
 #include "common/json.h"
+#include "common/str.h"
 #include "model/run/run_file.h"
 
 #define RUN_KEYS_MOST 128 /* rows of the table at most */
@@ -45,8 +46,9 @@ struct run_value {
  * nothing given. */
 enum status run__fill(const struct run_value *value);
 
-/* Check the file's flags, then apply those of @argv and its overrides to @json. */
+/* Check the file's flags, then apply those of @argv and its overrides to @json; @notes gets a line
+ * for each flag that has no effect. */
 enum status run__options_apply(cJSON *json, const char *file, int argc, char **argv,
-			       struct err *err);
+			       struct str *notes, struct err *err);
 
 #endif /* RUN_INTERNAL_H */

@@ -174,6 +174,22 @@ static enum status run_word_list(cJSON **out, const struct run_words *in,
 
 /* ---- patching -------------------------------------------------------------------------------- */
 
+/* Keras's short form in full: "sgd" becomes {"class_name": "sgd"}, so that a config can join it. */
+static enum status run_spell_out(cJSON *node, struct err *err)
+{
+	cJSON *name = cJSON_CreateString(node->valuestring);
+
+	if (!name)
+		return err_nomem(err);
+	cJSON_free(node->valuestring);
+	node->valuestring = NULL;
+	node->type = cJSON_Object | (node->type & ~0xff);
+	if (cJSON_AddItemToObject(node, "class_name", name))
+		return ST_OK;
+	cJSON_Delete(name);
+	return err_nomem(err);
+}
+
 static enum status run_put(cJSON *at, const char *key, cJSON *value, struct err *err)
 {
 	cJSON *old = cJSON_GetObjectItemCaseSensitive(at, key);
@@ -207,8 +223,12 @@ static enum status run_merge(cJSON *target, const cJSON *patch, struct err *err)
 	for (const cJSON *item = patch->child; item && status == ST_OK; item = item->next) {
 		cJSON *old = cJSON_GetObjectItemCaseSensitive(target, item->string), *copy;
 
+		if (cJSON_IsString(old) && cJSON_GetObjectItemCaseSensitive(item, "config") &&
+		    !cJSON_HasObjectItem(item, "class_name"))
+			status = run_spell_out(old, err);
 		if (cJSON_IsObject(item) && cJSON_IsObject(old)) {
-			status = run_merge(old, item, err);
+			if (status == ST_OK)
+				status = run_merge(old, item, err);
 			continue;
 		}
 		copy = cJSON_Duplicate(item, true);
@@ -349,19 +369,26 @@ static enum status run_set_last(cJSON *at, const char *name, cJSON *value,
 static enum status run_set_path(cJSON *json, char *path, cJSON *value,
 				const struct run_option *option, struct err *err)
 {
+	/* An optimizer, a loss and a metric may stand there by their names alone. */
+	const bool named = str_starts_with(path, "compile.") || str_starts_with(path, "evaluate.");
 	enum status status = ST_OK;
 	char *name = path, *dot;
 
-	while ((dot = strchr(name, '.'))) {
-		*dot = '\0';
-		status = run_step(&json, name, option, err);
+	for (;; name = dot + 1) {
+		dot = strchr(name, '.');
+		if (dot)
+			*dot = '\0';
+		if (named && cJSON_IsString(json) && !strcmp(name, "config"))
+			status = run_spell_out(json, err);
+		if (status == ST_OK && dot)
+			status = run_step(&json, name, option, err);
+		if (status == ST_OK && !dot)
+			return run_set_last(json, name, value, option, err);
 		if (status != ST_OK) {
 			cJSON_Delete(value);
 			return status;
 		}
-		name = dot + 1;
 	}
-	return run_set_last(json, name, value, option, err);
 }
 
 static enum status run_apply_override(const struct run_words *in, const struct run_key *key,
@@ -383,15 +410,20 @@ static enum status run_apply_override(const struct run_words *in, const struct r
 	return run_set_path(in->json, path, value, option, err);
 }
 
-/* The flag or key that @word ("epoch") was meant to be, among @names; else the key that ends so. */
+/* The flag or key that @word ("epoch") was meant to be, among @names; else the key that ends so:
+ * data.batch_size for "batch-size". */
 static const char *run_nearest_option(const char *word, const char *const *names, size_t count)
 {
 	const char *near = str_nearest(word, names, count);
+	char key[RUN_WORD_SIZE];
 	int key_count;
 	const struct run_key *keys = run_file_keys(&key_count);
 
+	str_copy(key, sizeof(key), word);
+	for (char *dash = key; (dash = strchr(dash, '-'));)
+		*dash = '_';
 	for (int i = 0; !near && i < key_count; i++)
-		if (keys[i].kind != RUN_KEY_FLAGS && !strcmp(run__key_last(&keys[i]), word))
+		if (keys[i].kind != RUN_KEY_FLAGS && !strcmp(run__key_last(&keys[i]), key))
 			near = keys[i].path;
 	return near;
 }
@@ -467,13 +499,13 @@ static enum status run_apply_overrides(const struct run_words *in, struct err *e
 /* ---- all of the command line ----------------------------------------------------------------- */
 
 enum status run__options_apply(cJSON *json, const char *file, int argc, char **argv,
-			       struct err *err)
+			       struct str *notes, struct err *err)
 {
 	const struct run_words in = {.json = json, .file = file, .argv = argv, .argc = argc};
 	enum status status = run__flags_check(&in, err);
 
 	if (status == ST_OK)
-		status = run__flags_patch(&in, err);
+		status = run__flags_patch(&in, notes, err);
 	if (status == ST_OK)
 		status = run_apply_overrides(&in, err);
 	return status;

@@ -50,9 +50,10 @@ enum run_takes run__takes(const cJSON *patch);
 enum status run__patch(const struct run_words *in, const cJSON *patch,
 		       const struct run_option *option, struct err *err);
 
-/* Check the file's flags, and apply those of the command line. */
+/* Check the file's flags, and apply those of the command line; @notes gets a line for each that has
+ * no effect. */
 enum status run__flags_check(const struct run_words *in, struct err *err);
-enum status run__flags_patch(const struct run_words *in, struct err *err);
+enum status run__flags_patch(const struct run_words *in, struct str *notes, struct err *err);
 
 /* Is @name ("--epochs") one of the file's flags? */
 bool run__flag_known(const struct run_words *in, const char *name);

@@ -7,6 +7,7 @@
 
 #include "common/fs.h"
 #include "common/str.h"
+#include "common/mem.h"
 #include "support/run_sample.h"
 #include "support/run_checks.h"
 #include "support/support.h"
@@ -577,6 +578,107 @@ static void test_model_is_read_beside_the_run_file(void **state)
 	support_tempdir_remove(folder);
 }
 
+#define LAYERS                                                                                     \
+	"{\"class_name\": \"Sequential\", \"config\": {\"name\": \"m\", \"layers\": ["             \
+	"{\"class_name\": \"InputLayer\", \"config\": {\"batch_input_shape\": [4, 3]}},"           \
+	"{\"class_name\": \"Dense\", \"config\": {\"units\": 2}}]}"
+
+static struct run_file *parse_words(const char *text, int count, char **words)
+{
+	struct run_file *run;
+	struct err err = {0};
+
+	if (run_file_parse(&run, "r", text, strlen(text), count, words, &support_run_checks,
+			   &err) != ST_OK)
+		fail_msg("%s", err.text);
+	return run;
+}
+
+/* Keras's to_json() and TensorFlow.js's model.json, as run file and within one. */
+static void test_a_keras_model_is_known_in_whatever_it_comes(void **state)
+{
+	static const char *const models[] = {
+		LAYERS "}",
+		LAYERS ", \"keras_version\": \"2.6.0\", \"backend\": \"tensorflow\"}",
+		"{\"format\": \"layers-model\", \"modelTopology\": {\"keras_version\": \"2.6.0\", "
+		"\"model_config\": " LAYERS "}}, \"weightsManifest\": []}",
+		"{\"format\": \"layers-model\", \"modelTopology\": " LAYERS "}}",
+	};
+	char *words[] = {"--compile.loss", "mse", "--data.name", "mnist"}, text[1024];
+	struct run_file *run;
+	struct err err = {0};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(models); i++) {
+		run = parse_words(models[i], 4, words);
+		assert_string_equal(cJSON_GetObjectItem(run->model, "class_name")->valuestring,
+				    "Sequential");
+		assert_string_equal(run->model_place, "model");
+		run_file_free(run);
+		snprintf(text, sizeof(text), "{\"model\": %s, \"compile\": {\"loss\": \"mse\"}}",
+			 models[i]);
+		run = parse_words(text, 0, NULL);
+		assert_non_null(cJSON_GetObjectItem(run->model, "config"));
+		run_file_free(run);
+	}
+	assert_int_equal(run_file_parse(&run, "r", models[0], strlen(models[0]), 0, NULL,
+					&support_run_checks, &err),
+			 ST_INVALID);
+	assert_contains(err.text, "is a Keras model, not a run file");
+	snprintf(text, sizeof(text), "{\"format\": \"graph-model\", \"modelTopology\": {}}");
+	assert_int_not_equal(
+		run_file_parse(&run, "r", text, strlen(text), 0, NULL, &support_run_checks, &err),
+		ST_OK);
+	assert_contains(err.text, "graph model of TensorFlow.js");
+}
+
+static int64_t input_batch(const struct run_file *run)
+{
+	const cJSON *config = cJSON_GetObjectItem(run->model, "config");
+	const cJSON *input = cJSON_GetArrayItem(cJSON_GetObjectItem(config, "layers"), 0);
+	const cJSON *shape =
+		cJSON_GetObjectItem(cJSON_GetObjectItem(input, "config"), "batch_input_shape");
+
+	return cJSON_GetArrayItem(shape, 0)->valueint;
+}
+
+/* data.batch_size and the input layer's batch: what the command line changes, the other follows. */
+static void test_sizes_of_a_batch_go_together(void **state)
+{
+	static const char with[] = "{\"model\": " LAYERS "}, \"compile\": {\"loss\": \"mse\"}, "
+				   "\"data\": {\"batch_size\": 4}, \"flags\": {\"--batch-size\": "
+				   "{\"data\": {\"batch_size\": \"$value\"}}}}";
+	static const char without[] = "{\"model\": " LAYERS "}, \"compile\": {\"loss\": \"mse\"}}";
+	static const char apart[] = "{\"model\": " LAYERS "}, \"compile\": {\"loss\": \"mse\"}, "
+				    "\"data\": {\"batch_size\": 5}}";
+	static const struct {
+		const char *text, *word, *value;
+		int64_t data, input;
+	} rows[] = {
+		{with, "--fit.epochs", "1", 4, 4},
+		{with, "--data.batch_size", "6", 6, 6},
+		{with, "--batch-size", "7", 7, 7},
+		{with, "--model.config.layers.0.config.batch_input_shape.0", "8", 8, 8},
+		{without, "--fit.epochs", "1", 4, 4},
+		{without, "--data.batch_size", "9", 9, 9},
+		{apart, "--fit.epochs", "1", 5, 4}, /* which run_layout_new() refuses */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char word[64], value[8];
+		char *words[] = {word, value};
+		struct run_file *run;
+
+		snprintf(word, sizeof(word), "%s", rows[i].word);
+		snprintf(value, sizeof(value), "%s", rows[i].value);
+		run = parse_words(rows[i].text, 2, words);
+		assert_int_equal(run->data.batch_size, rows[i].data);
+		assert_int_equal(input_batch(run), rows[i].input);
+		run_file_free(run);
+	}
+}
+
 static void test_missing_run_file_is_named(void **state)
 {
 	struct run_file *run;
@@ -712,6 +814,8 @@ int main(void)
 		cmocka_unit_test(test_what_stops_a_run_is_any_health_rule),
 		cmocka_unit_test(test_health_rules_may_stand_in_a_file_beside_the_run_file),
 		cmocka_unit_test(test_model_is_read_beside_the_run_file),
+		cmocka_unit_test(test_a_keras_model_is_known_in_whatever_it_comes),
+		cmocka_unit_test(test_sizes_of_a_batch_go_together),
 		cmocka_unit_test(test_missing_run_file_is_named),
 		cmocka_unit_test(test_help_shows_flags_and_every_key),
 		cmocka_unit_test(test_document_lists_every_key_with_its_default),

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/mem.h"
 #include "support/run_sample.h"
 #include "support/run_checks.h"
 #include "support/support.h"
@@ -107,7 +108,67 @@ static void test_overrides_reach_into_lists(void **state)
 	run_file_free(run);
 	run_sample_refuses("--model.config.layers.9.config 1", "is not an index of a list of 3");
 	run_sample_refuses("--pipeline.stages.9 1", "there is no \"9\" to set");
-	run_sample_refuses("--compile.loss.config.x 1", "in a plain value");
+	run_sample_refuses("--data.name.config.x 1", "unknown option");
+	run_sample_refuses("--compile.loss.name.x 1", "in a plain value");
+}
+
+/* "sgd" and {"class_name": "sgd"} are one: a config joins either, by overrides and by flags. */
+static void test_a_config_joins_a_name(void **state)
+{
+	struct run_file *run = run_sample_get("--compile.optimizer rmsprop "
+					      "--compile.optimizer.config.learning_rate 0.5 "
+					      "--compile.metrics.0.config.name right");
+	const cJSON *metric = cJSON_GetArrayItem(run->compile.metrics, 0);
+	struct optimizer optimizer;
+	struct err err = {0};
+
+	(void)state;
+	assert_int_equal(run_optimizer(&optimizer, run, &err), ST_OK);
+	assert_int_equal(optimizer.kind, OPTIMIZER_RMSPROP);
+	assert_true(optimizer_rate(&optimizer, 0) == 0.5);
+	assert_string_equal(cJSON_GetObjectItem(metric, "class_name")->valuestring, "accuracy");
+	run_file_free(run);
+
+	run = run_sample_get("--compile.optimizer adam --rate 0.25");
+	assert_int_equal(run_optimizer(&optimizer, run, &err), ST_OK);
+	assert_int_equal(optimizer.kind, OPTIMIZER_ADAM); /* flags come first */
+	run_file_free(run);
+	run = run_sample_get("--named --rate 0.25");
+	assert_int_equal(run_optimizer(&optimizer, run, &err), ST_OK);
+	assert_int_equal(optimizer.kind, OPTIMIZER_ADAM);
+	assert_true(optimizer_rate(&optimizer, 0) == 0.25);
+	run_file_free(run);
+}
+
+static void test_a_flag_without_effect_says_what_it_lacks(void **state)
+{
+	static const struct {
+		const char *line, *notes;
+	} rows[] = {
+		{"", ""},
+		{"--first", ""},
+		{"--base --more", ""},
+		{"--base", ""},
+		{"--more", "--more has no effect without --base.\n"},
+		{"--most --more", "--most has no effect without --base.\n"
+				  "--more has no effect without --base.\n"},
+		{"--base --most", "--most has no effect without --more.\n"},
+		{"--base --more --most", ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct run_file *run = run_sample_get(rows[i].line);
+
+		assert_string_equal(run->notes, rows[i].notes);
+		run_file_free(run);
+	}
+}
+
+static void test_an_unknown_option_s_dashes_are_a_key_s_underscores(void **state)
+{
+	(void)state;
+	run_sample_refuses("--batch-size 4", "did you mean --data.batch_size?");
 }
 
 static void test_words_are_texts_where_texts_are_wanted(void **state)
@@ -365,6 +426,9 @@ int main(void)
 		cmocka_unit_test(test_null_is_set_by_flags_and_overrides),
 		cmocka_unit_test(test_overrides_make_objects_on_the_way),
 		cmocka_unit_test(test_overrides_reach_into_lists),
+		cmocka_unit_test(test_a_config_joins_a_name),
+		cmocka_unit_test(test_a_flag_without_effect_says_what_it_lacks),
+		cmocka_unit_test(test_an_unknown_option_s_dashes_are_a_key_s_underscores),
 		cmocka_unit_test(test_words_are_texts_where_texts_are_wanted),
 		cmocka_unit_test(test_broken_json_is_not_taken_for_a_text),
 		cmocka_unit_test(test_the_tree_is_the_run_as_it_is_run),

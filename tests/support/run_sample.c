@@ -31,6 +31,12 @@ const char run_sample[] =
 	"  \"--steps\": {\"fit\": {\"steps_per_epoch\": \"$value\"},\n"
 	"               \"compile\": {\"steps_per_execution\": \"$value\"}},\n"
 	"  \"--filters\": {\"outfeed\": {\"gradients\": \"$values\"}},\n"
+	"  \"--named\": {\"compile\": {\"optimizer\": \"adam\"}},\n"
+	"  \"--rate\": {\"compile\": {\"optimizer\": {\"config\":\n"
+	"             {\"learning_rate\": \"$value\"}}}},\n"
+	"  \"--base\": {\"fit\": {\"seed\": 8}},\n"
+	"  \"--base --more\": {\"fit\": {\"seed\": 9}},\n"
+	"  \"--base --more --most\": {\"fit\": {\"seed\": 10}},\n"
 	"  \"--single\": {\"pipeline\": null, \"ipu\": {\"auto_select_ipus\": 1}},\n"
 	"  \"--cpu\": {\"pipeline\": null, \"ipu\": null}}}\n";
 

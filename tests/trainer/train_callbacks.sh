@@ -164,7 +164,7 @@ run --fit.validation true --callbacks "$(callbacks CSVLogger '{"filename": "log.
 # The last epoch's validation is the evaluation.
 [ "$(tail -1 log.csv | awk -F, '{ printf "loss: %.4f - accuracy: %.4f", $4, $5 }')" = "$(result)" ] || fail "$(result), logged: $(tail -1 log.csv)"
 [ "$(awk -F, 'NR == 4 { printf "loss: %.4f - accuracy: %.4f - val_loss: %.4f - val_accuracy: %.4f", $2, $3, $4, $5 }' log.csv)" = \
-	"$(sed -n 's/^20\/20 .*step - //p' lines.txt | tail -1)" ] || fail "logged: $(tail -1 log.csv), shown: $(grep '^20/20' lines.txt)"
+	"$(sed -n '/^20\/20 /{ N; s/\n    / - /; s/^.*step - //p; }' lines.txt | tail -1)" ] || fail "logged: $(tail -1 log.csv), shown: $(grep '^20/20' lines.txt)"
 run --fit.epochs 1 --callbacks "$(callbacks CSVLogger '{"filename": "log.csv", "append": true, "separator": ","}')"
 [ "$(wc -l <log.csv)" -eq 5 ] || fail "appended: $(cat log.csv)"
 on pipeline

@@ -19,6 +19,7 @@ refuse() {
 	shift
 	(cd empty && POPLAR_ENGINE_OPTIONS=${options:-'{"autoReport.all":"true"}'} timeout 600 "$bin/ipu-train" "$@" >../out 2>../err) || code=$?
 	[ $code -eq 2 ] || wrong "$*: exit code $code, not 2: $(cat err)"
+	[ ! -s out ] || wrong "$*: printed before it was refused: $(head -1 out)"
 	[ "$(wc -l <err)" -eq 1 ] || wrong "$*: not one line: $(cat err)"
 	grep -qF -- "$text" err || wrong "$*: expected \"$text\", got: $(cat err)"
 	[ -z "$(ls -A empty)" ] || wrong "$*: left behind: $(ls -A empty)"
@@ -33,7 +34,7 @@ printf '%0.s[' $(seq 20000) >"$work/deep.json"
 refuse 'deep.json' "$work/deep.json"
 sed 's/"Flatten"/"Flaten"/' "$run" >"$work/layer.json"
 refuse 'did you mean "Flatten"' "$work/layer.json"
-refuse 'unknown optimizer "Adagrad" (one of: Adam, RMSprop, SGD)' "$run" --compile.optimizer Adagrad
+refuse 'unknown optimizer "Ftrl" (one of: Adagrad, Adam, ' "$run" --compile.optimizer Ftrl
 refuse 'did you mean --fit.epochs' "$run" --fit.epoch 3
 refuse 'did you mean "Grouped"' "$run" --pipeline.schedule Groupd
 refuse 'data.batch_size' "$run" --data.batch_size 0
@@ -53,6 +54,16 @@ refuse "compile.loss: the loss categorical_crossentropy needs values, but the da
 refuse 'outfeed.capture: must be a tier such as "stats", or a list of rules' "$run" --outfeed.capture '{"tier": "full"}'
 refuse 'health.stop: the rule overfit is switched off in health.rules' "$run" --health.stop overfit --health.rules.overfit false
 refuse 'saturated_activation poor_initialization unchanged_tensor all_zero update_ratio loss_not_decreasing overfit class_imbalance)' "$run" --health.stop 5
+# An unknown name is refused with the list, before data are looked for: no set is made in the cache.
+export XDG_CACHE_HOME=$work/cache
+mnist=$IPUSCOPE_SOURCE_DIR/examples/keras-mnist.json
+refuse 'unknown optimizer "frobnicate" (one of: Adagrad, Adam, ' "$mnist" --compile.optimizer frobnicate
+refuse 'compile.loss: unknown loss "frobnicate" (one of: binary_crossentropy, ' "$mnist" --compile.loss frobnicate
+refuse 'compile.metrics[0]: unknown metric "frobnicate" (one of: accuracy, binary_accuracy, ' "$mnist" --compile.metrics frobnicate
+refuse 'evaluate.metrics[0]: unknown metric "frobnicate" (one of: accuracy, ' "$mnist" --evaluate.metrics frobnicate
+refuse 'unknown callback "frobnicate" (one of: ' "$mnist" --callbacks frobnicate
+[ ! -e "$XDG_CACHE_HOME" ] || wrong "an unknown name left a cache: $(find "$XDG_CACHE_HOME")"
+unset XDG_CACHE_HOME
 refuse 'did you mean "SGD"' "$run" --compile.optimizer SDG
 refuse 'compile.metrics[0]: unknown metric "acuracy" (did you mean "accuracy"?)' "$run" --compile.metrics acuracy
 refuse 'evaluate.metrics[0].config.k: must be from 1' "$run" --evaluate.metrics '[{"class_name": "TopKCategoricalAccuracy", "config": {"k": 0}}]'

@@ -25,7 +25,7 @@ $(cat lines.txt)"
 
 # epochs STEPS COUNT: so many lines, as in the documents, each with a loss.
 epochs() {
-	[ "$(grep -cE "^$1/$1 \[={30}\] - [0-9]+s [0-9]+(us|ms|s)/step - loss: [0-9]+\.[0-9]{4}( - |$)" lines.txt)" -eq "$2" ] ||
+	[ "$(grep -cE "^$1/$1 \[={10,30}\] - [0-9]+s [0-9]+(us|ms|s)/step - loss: [0-9]+\.[0-9]{4}( - |$)" lines.txt)" -eq "$2" ] ||
 		fail "$command: not $2 epochs of $1 steps: $(grep / lines.txt | tail -3)"
 }
 

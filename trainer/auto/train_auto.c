@@ -107,6 +107,17 @@ enum status train_auto_directory(const struct train_options *options, char direc
 	return ST_INVALID;
 }
 
+enum status train_auto_check(const struct train_options *options, struct err *err)
+{
+	const size_t missing = auto_missing(options->directory);
+	char directory[FS_PATH_SIZE];
+	enum status status = train_auto_directory(options, directory, err);
+
+	if (status == ST_OK && rmdir(directory) == 0)
+		auto_undo(options->directory, missing);
+	return status;
+}
+
 /* ---- framework.json -------------------------------------------------------------------------- */
 
 /* The number that follows @key in /proc/cpuinfo; 0: unknown. */

@@ -70,6 +70,9 @@ const struct train_option_entry *train_option_entries(int *count);
 enum status train_auto_directory(const struct train_options *options, char directory[FS_PATH_SIZE],
 				 struct err *err);
 
+/* Could it be made? Leaves nothing behind. */
+enum status train_auto_check(const struct train_options *options, struct err *err);
+
 /* framework.json: the documented keys ("TensorFlow": ..., "System Information": ...). @cluster is
  * the module name. app.json: @run_json, the run file as it was run. Each whole or not at all. */
 enum status train_auto_write_framework(const char *directory, const char *cluster, struct err *err);
