@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/str.h"
 #include "model/model_config.h"
 
 struct loss_ops {
@@ -181,6 +182,11 @@ static void loss_number(const struct json_at *config, const char *key, double *o
 		json_fail(&here, err, "must be from 0 to %g, not %g", most, *out);
 }
 
+bool loss_known(const char *name)
+{
+	return loss_find(name) >= 0;
+}
+
 static void loss_config(struct loss *out, const struct json_at *config, struct err *err)
 {
 	static const struct model_option options[] = {
@@ -219,7 +225,7 @@ static void loss_config(struct loss *out, const struct json_at *config, struct e
 
 enum status loss_get(struct loss *out, const struct json_at *at, struct err *err)
 {
-	const char *known[2 * ARRAY_LEN(loss_rows)], *name;
+	const char *known[2 * LOSS_KINDS], *name;
 	struct json_at config;
 	bool config_here;
 	struct err own;
@@ -231,11 +237,14 @@ enum status loss_get(struct loss *out, const struct json_at *at, struct err *err
 		return err->status;
 	found = loss_find(name);
 	if (found < 0) {
-		for (size_t i = 0; i < ARRAY_LEN(loss_rows); i++) {
-			known[2 * i] = loss_rows[i].name;
-			known[2 * i + 1] = loss_rows[i].class_name;
+		for (int i = 0; i < LOSS_KINDS; i++) {
+			known[i] = loss_rows[i].name;
+			known[LOSS_KINDS + i] = loss_rows[i].class_name;
 		}
-		return json_unknown(at, "loss", name, known, ARRAY_LEN(known), err);
+		return json_unknown(at, "loss", name, known,
+				    str_nearest(name, known, ARRAY_LEN(known)) ? ARRAY_LEN(known)
+									       : LOSS_KINDS,
+				    err);
 	}
 	out->kind = (enum loss_kind)found;
 	if (config_here)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/str.h"
 #include "model/model_config.h"
 
 enum metric_targets {
@@ -50,46 +51,9 @@ static const struct metric_ops metric_rows[METRIC_KINDS] = {
 				 .option_count = ARRAY_LEN(metric_k)},
 };
 
-/* Those that are resolved by the shapes, and the losses, which read their config themselves. */
+/* Those that are resolved by the shapes. Losses are metrics too. */
 static const char *const metric_accuracy[] = {"accuracy", "acc"};
 static const char *const metric_crossentropy[] = {"crossentropy", "ce"};
-static const char *const metric_losses[] = {
-	"binary_crossentropy",
-	"BinaryCrossentropy",
-	"categorical_crossentropy",
-	"CategoricalCrossentropy",
-	"sparse_categorical_crossentropy",
-	"SparseCategoricalCrossentropy",
-	"mean_squared_error",
-	"MeanSquaredError",
-	"mean_absolute_error",
-	"MeanAbsoluteError",
-	"huber",
-	"Huber",
-	"log_cosh",
-	"LogCosh",
-	"hinge",
-	"Hinge",
-	"squared_hinge",
-	"SquaredHinge",
-	"categorical_hinge",
-	"CategoricalHinge",
-	"kl_divergence",
-	"KLDivergence",
-	"binary_focal_crossentropy",
-	"BinaryFocalCrossentropy",
-	"categorical_focal_crossentropy",
-	"CategoricalFocalCrossentropy",
-	"mse",
-	"MSE",
-	"mae",
-	"MAE",
-	"kld",
-	"KLD",
-	"logcosh",
-	"bce",
-	"BCE",
-};
 
 static bool metric_among(const char *name, const char *const *names, size_t count)
 {
@@ -117,19 +81,40 @@ static const struct metric_ops *metric_ops(const struct metric *metric)
 	return &metric_rows[metric->kind];
 }
 
+const char *metric_kind_name(enum metric_kind kind)
+{
+	return metric_rows[kind].name;
+}
+
+const char *metric_kind_class(enum metric_kind kind)
+{
+	return metric_rows[kind].class_name;
+}
+
+/* The list is of the functions' names; a class that is misspelt is found all the same. */
 static enum status metric_unknown(const struct json_at *at, const char *name, struct err *err)
 {
-	const char *known[2 * ARRAY_LEN(metric_rows) + ARRAY_LEN(metric_losses) + 1];
-	size_t count = 0;
+	enum {
+		NAMES = 1 + METRIC_KINDS + LOSS_KINDS
+	};
+	const char *known[2 * NAMES];
+	int count = 0;
 
 	known[count++] = metric_accuracy[0];
-	for (size_t i = 0; i < ARRAY_LEN(metric_rows); i++) {
-		known[count++] = metric_rows[i].name;
-		known[count++] = metric_rows[i].class_name;
+	known[NAMES] = metric_accuracy[1];
+	for (int i = 0; i < METRIC_KINDS; i++, count++) {
+		known[count] = metric_rows[i].name;
+		known[NAMES + count] = metric_rows[i].class_name;
 	}
-	for (size_t i = 0; i < ARRAY_LEN(metric_losses); i++)
-		known[count++] = metric_losses[i];
-	return json_unknown(at, "metric", name, known, count, err);
+	for (int i = 0; i < LOSS_KINDS; i++, count++) {
+		const struct loss loss = {.kind = (enum loss_kind)i};
+
+		known[count] = loss_name(&loss);
+		known[NAMES + count] = loss_class_name(&loss);
+	}
+	return json_unknown(at, "metric", name, known,
+			    str_nearest(name, known, ARRAY_LEN(known)) ? ARRAY_LEN(known) : NAMES,
+			    err);
 }
 
 /* ---- fitting --------------------------------------------------------------------------------- */
@@ -256,7 +241,7 @@ enum status metric_check_name(const struct json_at *at, struct err *err)
 	enum status status = model_config_object(at, &name, &config, &config_here, err);
 
 	if (status != ST_OK || metric_is_accuracy(name) || metric_is_crossentropy(name) ||
-	    metric_among(name, metric_losses, ARRAY_LEN(metric_losses)) || metric_find(name) >= 0)
+	    loss_known(name) || metric_find(name) >= 0)
 		return status;
 	return metric_unknown(at, name, err);
 }
@@ -274,7 +259,7 @@ enum status metric_get(struct metric *out, const struct json_at *at, const struc
 	*out = (struct metric){.kind = METRIC_LOSS, .threshold = 0.5f, .k = 5};
 	if (model_config_object(at, &name, &config, &config_here, err) != ST_OK)
 		return err->status;
-	if (metric_among(name, metric_losses, ARRAY_LEN(metric_losses)))
+	if (loss_known(name))
 		return metric_get_loss(out, at, name, model, kind, err);
 	if (metric_is_crossentropy(name))
 		return metric_get_crossentropy(out, at, name, model, kind, err);

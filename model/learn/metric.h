@@ -40,6 +40,10 @@ struct metric_list {
 	int count;
 };
 
+/* What a row is called: "binary_accuracy", "BinaryAccuracy". Losses and "accuracy" are no rows. */
+const char *metric_kind_name(enum metric_kind kind);
+const char *metric_kind_class(enum metric_kind kind);
+
 /* A name or {class_name, config}. Names point into @at's JSON or a table. The error names the place
  * where the metric does not fit the model's output and such targets. */
 enum status metric_get(struct metric *out, const struct json_at *at, const struct model *model,
