@@ -68,11 +68,14 @@ enum status layer__begin(struct model *model, struct model_layer *layer,
 enum status layer__check_images(const struct model_layer *layer, const struct json_at *config,
 				struct err *err)
 {
-	if (!err_stuck(err) && layer->input.ndim != 3)
-		json_fail(config, err,
-			  "%s needs images (height, width, channels), but its input has %d "
-			  "dimensions",
-			  layer->ops->class_name, layer->input.ndim);
+	const bool sequence = layer->ops->sequence;
+
+	if (!err_stuck(err) && layer->input.ndim != (sequence ? 2 : 3))
+		json_fail(config, err, "%s needs %s, but its input has %d dimension%s",
+			  layer->ops->class_name,
+			  sequence ? "sequences (steps, channels)"
+				   : "images (height, width, channels)",
+			  layer->input.ndim, layer->input.ndim == 1 ? "" : "s");
 	return err->status;
 }
 
@@ -283,17 +286,32 @@ enum status layer__pair(const struct json_at *at, int64_t least, int64_t most, i
 	return err->status;
 }
 
-enum status layer__pair_option(const struct json_at *config, const char *key, int64_t least,
-			       int64_t most, int64_t absent, int64_t out[LAYER_WAYS],
-			       struct err *err)
+enum status layer__window_option(const struct model_layer *layer, const struct json_at *config,
+				 const char *key, int64_t least, int64_t most, int64_t absent,
+				 int64_t out[LAYER_WAYS], struct err *err)
 {
-	struct json_at here;
+	struct json_at here, item;
 
 	out[LAYER_Y] = out[LAYER_X] = absent;
-	if (absent ? model_option_given(config, key, &here, err)
-		   : model_option_need(config, key, &here, err))
-		layer__pair(&here, least, most, out, err);
-	return err->status;
+	if (layer->ops->sequence)
+		out[LAYER_Y] = 1;
+	if (!(absent ? model_option_given(config, key, &here, err)
+		     : model_option_need(config, key, &here, err)))
+		return err->status;
+	if (!layer->ops->sequence)
+		return layer__pair(&here, least, most, out, err);
+	if (cJSON_IsArray(here.node) && json_count(&here) == 1 && json_item(&here, 0, &item))
+		here = item;
+	return json_int(&here, least, most, &out[LAYER_X], err);
+}
+
+void layer__set_output(struct model_layer *layer, const int64_t sides[LAYER_WAYS], int64_t channels)
+{
+	if (layer->ops->sequence)
+		layer->output = (struct model_shape){.ndim = 2, .dim = {sides[LAYER_X], channels}};
+	else
+		layer->output = (struct model_shape){
+			.ndim = 3, .dim = {sides[LAYER_Y], sides[LAYER_X], channels}};
 }
 
 enum status layer__padding(const struct json_at *config, bool *same, struct err *err)

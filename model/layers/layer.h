@@ -86,7 +86,8 @@ struct layer_ops {
 	 * to set. NULL: there are none. */
 	void (*lower)(struct layer_lowering *lowering);
 	int least_inputs, most_inputs; /* 0, 0: exactly one */
-	bool pass_through;             /* output is the input: no buffer, no gradient work */
+	bool sequence;     /* of (steps, channels): it works as on an image one pixel high */
+	bool pass_through; /* output is the input: no buffer, no gradient work */
 	/* What a backward pass reads. */
 	bool reads_inputs; /* the values of inputs[] */
 	bool reads_output; /* the values of output (also where a ReLU is fused) */

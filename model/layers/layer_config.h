@@ -28,6 +28,13 @@ enum {
 	LAYER_X,
 	LAYER_WAYS
 };
+/* The size of an image, or of a sequence as an image one pixel high. */
+static inline int64_t layer_side(const struct model_shape *shape, int way)
+{
+	if (shape->ndim == 2)
+		return way == LAYER_X ? shape->dim[0] : 1;
+	return shape->dim[way];
+}
 
 /* ---- Dense ----------------------------------------------------------------------------------- */
 
@@ -64,6 +71,16 @@ struct layer_pool {
 	int64_t pool_height, pool_width;
 	int64_t stride_height, stride_width;
 	int64_t top, left; /* pixels of the first window outside of the image */
+};
+
+/* Along a dimension: output @at has the input's (at / repeat + first), whose numbers are @stride
+ * apart. */
+struct layer_rearrange_dim {
+	int64_t size, stride, repeat, first;
+};
+struct layer_rearrange {
+	int ndim; /* of the output */
+	struct layer_rearrange_dim dim[MODEL_DIMS];
 };
 
 struct layer_pad {

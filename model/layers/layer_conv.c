@@ -43,9 +43,9 @@ enum status layer__conv_read(struct model *model, struct model_layer *layer,
 	if (layer__check_images(layer, config, err) != ST_OK)
 		return err->status;
 	w->groups = w->multiplier = 1;
-	layer__pair_option(config, "kernel_size", 1, CONV_SIDE, 0, w->kernel, err);
-	layer__pair_option(config, "strides", 1, CONV_SIDE, 1, w->stride, err);
-	layer__pair_option(config, "dilation_rate", 1, CONV_SIDE, 1, w->dilation, err);
+	layer__window_option(layer, config, "kernel_size", 1, CONV_SIDE, 0, w->kernel, err);
+	layer__window_option(layer, config, "strides", 1, CONV_SIDE, 1, w->stride, err);
+	layer__window_option(layer, config, "dilation_rate", 1, CONV_SIDE, 1, w->dilation, err);
 	layer__padding(config, &w->same, err);
 	if ((w->stride[LAYER_Y] > 1 || w->stride[LAYER_X] > 1) &&
 	    (w->dilation[LAYER_Y] > 1 || w->dilation[LAYER_X] > 1) &&
@@ -54,11 +54,20 @@ enum status layer__conv_read(struct model *model, struct model_layer *layer,
 					 "not supported together with \"strides\" above 1 (nor is "
 					 "it in TensorFlow)");
 	for (int way = 0; way < LAYER_WAYS; way++)
-		conv_size(config, layer->input.dim[way], way, w, err);
+		conv_size(config, layer_side(&layer->input, way), way, w, err);
 	layer__read_finish(layer, config, err);
-	for (int way = 0; way < LAYER_WAYS; way++)
-		layer->output.dim[way] = w->out[way];
 	return err->status;
+}
+
+struct model_shape layer__conv_kernel_shape(const struct model_layer *layer, int64_t depth,
+					    int64_t filters)
+{
+	const struct layer_conv *w = layer->config;
+
+	if (layer->ops->sequence)
+		return (struct model_shape){.ndim = 3, .dim = {w->kernel[LAYER_X], depth, filters}};
+	return (struct model_shape){
+		.ndim = 4, .dim = {w->kernel[LAYER_Y], w->kernel[LAYER_X], depth, filters}};
 }
 
 enum status layer__conv_groups(const struct model_layer *layer, const struct json_at *config,
@@ -119,9 +128,7 @@ enum status layer__conv_depthwise(struct model *model, struct model_layer *layer
 	if (err_stuck(err))
 		return err->status;
 	taps = w->kernel[LAYER_Y] * w->kernel[LAYER_X];
-	kernel.shape = (struct model_shape){
-		.ndim = 4,
-		.dim = {w->kernel[LAYER_Y], w->kernel[LAYER_X], w->groups, w->multiplier}};
+	kernel.shape = layer__conv_kernel_shape(layer, w->groups, w->multiplier);
 	kernel.fan_in = taps * w->groups;
 	kernel.fan_out = taps * w->multiplier;
 	return layer__add_param(model, layer, config, &kernel, err);
@@ -144,7 +151,7 @@ enum status layer__conv_bias(struct model *model, struct model_layer *layer,
 
 int64_t layer_conv_pixels(const struct model_layer *layer, int64_t batch)
 {
-	return batch * layer->output.dim[LAYER_Y] * layer->output.dim[LAYER_X];
+	return batch * layer_side(&layer->output, LAYER_Y) * layer_side(&layer->output, LAYER_X);
 }
 
 int64_t layer__conv_flops(const struct model_layer *layer, int64_t batch, int64_t depth)
@@ -171,7 +178,7 @@ void layer__conv_op(const struct layer_lowering *lowering, enum ipu_pass pass, i
 		.out_channels = filters / w->groups,
 	};
 	for (int way = 0; way < LAYER_WAYS; way++) {
-		conv->in[way] = lowering->layer->input.dim[way];
+		conv->in[way] = layer_side(&lowering->layer->input, way);
 		conv->out[way] = w->out[way];
 		conv->kernel[way] = w->kernel[way];
 		conv->stride[way] = w->stride[way];

@@ -20,12 +20,15 @@
 
 /*
  * Check the options, @own, and read the window, "use_bias" and "activation" of a layer over an
- * image, which layer->input must be; layer->output is set but for its channels. The window is
- * layer->config, and @out.
+ * image or a sequence, which layer->input must be. The window is layer->config, and @out; its user
+ * sets the output, whose channels are not known here.
  */
 enum status layer__conv_read(struct model *model, struct model_layer *layer,
 			     const struct json_at *config, const struct model_option *own,
 			     size_t count, struct layer_conv **out, struct err *err);
+/* Of a kernel: (height, width, depth, filters), of a sequence's (steps, depth, filters). */
+struct model_shape layer__conv_kernel_shape(const struct model_layer *layer, int64_t depth,
+					    int64_t filters);
 /* "groups": absent or a divisor of the input's channels. */
 enum status layer__conv_groups(const struct model_layer *layer, const struct json_at *config,
 			       int64_t *out, struct err *err);

@@ -1,12 +1,13 @@
 /*
- * Conv2D: y = activation(x * W + b); W is [kernel height, width, channels / groups, filters].
+ * Conv2D and Conv1D: y = activation(x * W + b); W is [kernel height, width, channels / groups,
+ * filters], or [kernel, channels / groups, filters].
  *
  * Bias and ReLU, its own or that of a layer that follows, are done where sums are stored.
  */
 #include "common/mem.h"
 #include "model/layers/layer_conv.h"
 
-extern const struct layer_ops layer_conv2d;
+extern const struct layer_ops layer_conv1d, layer_conv2d;
 
 static enum status conv2d_read(struct model *model, struct model_layer *layer,
 			       const struct json_at *config, struct err *err)
@@ -26,9 +27,8 @@ static enum status conv2d_read(struct model *model, struct model_layer *layer,
 			  (long long)w->groups, (long long)layer->units);
 	depth = layer_last_dim(&layer->input) / w->groups;
 	taps = w->kernel[LAYER_Y] * w->kernel[LAYER_X];
-	layer->output.dim[2] = layer->units;
-	kernel.shape = (struct model_shape){
-		.ndim = 4, .dim = {w->kernel[LAYER_Y], w->kernel[LAYER_X], depth, layer->units}};
+	layer__set_output(layer, w->out, layer->units);
+	kernel.shape = layer__conv_kernel_shape(layer, depth, layer->units);
 	kernel.fan_in = taps * depth;
 	kernel.fan_out = taps * layer->units;
 	layer__add_param(model, layer, config, &kernel, err);
@@ -59,15 +59,19 @@ static void conv2d_product(const struct layer_lowering *lowering, enum ipu_pass 
 
 static void conv2d_lower(struct layer_lowering *lowering)
 {
-	layer__lower_product(lowering, "Conv2D", conv2d_product);
+	layer__lower_product(lowering, lowering->layer->ops->class_name, conv2d_product);
 }
 
+/* What both of them have. */
+#define CONV_OPS(row, name)                                                                        \
+	.class_name = (name), .kind = LAYER_KIND_##row, .read = conv2d_read,                       \
+	.flops = conv2d_flops, .lower = conv2d_lower, .reads_inputs = true, .reads_output = true
+
 const struct layer_ops layer_conv2d = {
-	.class_name = "Conv2D",
-	.kind = LAYER_KIND_conv2d,
-	.read = conv2d_read,
-	.flops = conv2d_flops,
-	.lower = conv2d_lower,
-	.reads_inputs = true,
-	.reads_output = true,
+	CONV_OPS(conv2d, "Conv2D"),
+};
+
+const struct layer_ops layer_conv1d = {
+	CONV_OPS(conv1d, "Conv1D"),
+	.sequence = true,
 };

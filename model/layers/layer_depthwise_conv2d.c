@@ -1,11 +1,11 @@
 /*
- * DepthwiseConv2D: each channel has depth_multiplier filters of its own; the kernel is
- * [kernel height, width, channels, depth_multiplier].
+ * DepthwiseConv2D and DepthwiseConv1D: each channel has depth_multiplier filters of its own; the
+ * kernel is [kernel height, width, channels, depth_multiplier], or without the height.
  */
 #include "common/mem.h"
 #include "model/layers/layer_conv.h"
 
-extern const struct layer_ops layer_depthwise_conv2d;
+extern const struct layer_ops layer_depthwise_conv1d, layer_depthwise_conv2d;
 
 static enum status depthwise_read(struct model *model, struct model_layer *layer,
 				  const struct json_at *config, struct err *err)
@@ -21,7 +21,8 @@ static enum status depthwise_read(struct model *model, struct model_layer *layer
 	layer__conv_multiplier(layer, config, err);
 	if (layer__conv_depthwise(model, layer, config, err) != ST_OK)
 		return err->status;
-	layer->units = layer->output.dim[2] = w->groups * w->multiplier;
+	layer->units = w->groups * w->multiplier;
+	layer__set_output(layer, w->out, layer->units);
 	return layer__conv_bias(model, layer, config, err);
 }
 
@@ -45,12 +46,17 @@ static void depthwise_lower(struct layer_lowering *lowering)
 	layer__lower_product(lowering, "depthwise", depthwise_product);
 }
 
+/* What both of them have. */
+#define DEPTHWISE_OPS(row, name)                                                                   \
+	.class_name = (name), .kind = LAYER_KIND_##row, .read = depthwise_read,                    \
+	.flops = depthwise_flops, .lower = depthwise_lower, .reads_inputs = true,                  \
+	.reads_output = true
+
 const struct layer_ops layer_depthwise_conv2d = {
-	.class_name = "DepthwiseConv2D",
-	.kind = LAYER_KIND_depthwise_conv2d,
-	.read = depthwise_read,
-	.flops = depthwise_flops,
-	.lower = depthwise_lower,
-	.reads_inputs = true,
-	.reads_output = true,
+	DEPTHWISE_OPS(depthwise_conv2d, "DepthwiseConv2D"),
+};
+
+const struct layer_ops layer_depthwise_conv1d = {
+	DEPTHWISE_OPS(depthwise_conv1d, "DepthwiseConv1D"),
+	.sequence = true,
 };

@@ -1,6 +1,6 @@
 /*
- * Dropout and SpatialDropout2D: inverted, as TensorFlow's. In training each decision keeps what it
- * stands for with probability 1 - rate, times 1 / (1 - rate); elsewhere nothing happens.
+ * Dropout, SpatialDropout1D and 2D: inverted, as TensorFlow's. In training each decision keeps what
+ * it stands for with probability 1 - rate, times 1 / (1 - rate); elsewhere nothing happens.
  *
  * Decisions are numbered over the micro-batch and come from the random numbers of (seed, layer,
  * step, replica), so they do not depend on threads. They are kept as a byte each for the backward
@@ -10,7 +10,7 @@
 #include "common/rng.h"
 #include "model/layers/layer_internal.h"
 
-extern const struct layer_ops layer_dropout, layer_spatial_dropout2d;
+extern const struct layer_ops layer_dropout, layer_spatial_dropout1d, layer_spatial_dropout2d;
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
@@ -123,7 +123,7 @@ static enum status spatial_dropout_read(struct model *model, struct model_layer 
 	if (model_option_at(config, "noise_shape", &here, err))
 		return model_config_unsupported(&here, err, "not supported: it must be null here");
 	c->shared = 1;
-	c->shared_end = 3;
+	c->shared_end = layer->input.ndim;
 	return layer__check_images(layer, config, err);
 }
 
@@ -192,6 +192,11 @@ static void dropout_lower(struct layer_lowering *lowering)
 
 const struct layer_ops layer_dropout = {
 	DROPOUT_OPS(dropout, "Dropout", dropout_read),
+};
+
+const struct layer_ops layer_spatial_dropout1d = {
+	DROPOUT_OPS(spatial_dropout1d, "SpatialDropout1D", spatial_dropout_read),
+	.sequence = true,
 };
 
 const struct layer_ops layer_spatial_dropout2d = {

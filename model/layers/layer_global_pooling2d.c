@@ -1,5 +1,6 @@
 /*
- * GlobalAveragePooling2D and GlobalMaxPooling2D: one value a channel, from whole NHWC images.
+ * GlobalAveragePooling2D and GlobalMaxPooling2D: one value a channel, from whole NHWC images; and
+ * of one dimension, from sequences.
  *
  * Slices are groups of images, and strips of channels of large ones. The gradient of a maximum is
  * shared evenly by the cells that have it, as TensorFlow's reduce_max does (MaxPooling2D gives it
@@ -8,7 +9,8 @@
 #include "common/mem.h"
 #include "model/layers/layer_internal.h"
 
-extern const struct layer_ops layer_global_average_pooling2d, layer_global_max_pooling2d;
+extern const struct layer_ops layer_global_average_pooling1d, layer_global_average_pooling2d;
+extern const struct layer_ops layer_global_max_pooling1d, layer_global_max_pooling2d;
 
 static enum status global_read(struct model *model, struct model_layer *layer,
 			       const struct json_at *config, struct err *err)
@@ -21,9 +23,9 @@ static enum status global_read(struct model *model, struct model_layer *layer,
 	layer__check(config, own, ARRAY_LEN(own), err);
 	layer__check_images(layer, config, err);
 	model_option_bool(config, "keepdims", &keepdims, err);
-	layer->output = (struct model_shape){.ndim = 1, .dim = {layer->input.dim[2]}};
+	layer->output = (struct model_shape){.ndim = 1, .dim = {layer_last_dim(&layer->input)}};
 	if (keepdims)
-		layer->output = (struct model_shape){.ndim = 3, .dim = {1, 1, layer->input.dim[2]}};
+		layer__set_output(layer, (const int64_t[]){1, 1}, layer_last_dim(&layer->input));
 	return err->status;
 }
 
@@ -87,20 +89,29 @@ static void max_lower(struct layer_lowering *lowering)
 	layer__lower(lowering, "Max/Grad", &op);
 }
 
+/* What all of them have. */
+#define GLOBAL_OPS(row, name, how)                                                                 \
+	.class_name = (name), .kind = LAYER_KIND_##row, .read = global_read,                       \
+	.flops = global_flops, .lower = (how)
+
 const struct layer_ops layer_global_average_pooling2d = {
-	.class_name = "GlobalAveragePooling2D",
-	.kind = LAYER_KIND_global_average_pooling2d,
-	.read = global_read,
-	.flops = global_flops,
-	.lower = average_lower,
+	GLOBAL_OPS(global_average_pooling2d, "GlobalAveragePooling2D", average_lower),
+};
+
+const struct layer_ops layer_global_average_pooling1d = {
+	GLOBAL_OPS(global_average_pooling1d, "GlobalAveragePooling1D", average_lower),
+	.sequence = true,
 };
 
 const struct layer_ops layer_global_max_pooling2d = {
-	.class_name = "GlobalMaxPooling2D",
-	.kind = LAYER_KIND_global_max_pooling2d,
-	.read = global_read,
-	.flops = global_flops,
-	.lower = max_lower,
+	GLOBAL_OPS(global_max_pooling2d, "GlobalMaxPooling2D", max_lower),
+	.reads_inputs = true,
+	.reads_output = true,
+};
+
+const struct layer_ops layer_global_max_pooling1d = {
+	GLOBAL_OPS(global_max_pooling1d, "GlobalMaxPooling1D", max_lower),
+	.sequence = true,
 	.reads_inputs = true,
 	.reads_output = true,
 };

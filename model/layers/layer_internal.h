@@ -24,7 +24,7 @@ enum status layer__check(const struct json_at *config, const struct model_option
 enum status layer__begin(struct model *model, struct model_layer *layer,
 			 const struct json_at *config, const struct model_option *own, size_t count,
 			 size_t size, struct err *err);
-/* An item of the input must be an image: three dimensions. */
+/* An item of the input must be an image, three dimensions, or of a sequence layer have two. */
 enum status layer__check_images(const struct model_layer *layer, const struct json_at *config,
 				struct err *err);
 
@@ -131,10 +131,14 @@ void layer__lower_norm(struct layer_lowering *lowering, const char *name, const 
 /* One whole number for both, or a list of two; each @least to @most. */
 enum status layer__pair(const struct json_at *at, int64_t least, int64_t most, int64_t out[2],
 			struct err *err);
-/* An option of height and width; @absent where it is not given (0: it must be). */
-enum status layer__pair_option(const struct json_at *config, const char *key, int64_t least,
-			       int64_t most, int64_t absent, int64_t out[LAYER_WAYS],
-			       struct err *err);
+/* A window's option: of height and width, or of a sequence's steps, whose height is 1. @absent
+ * where it is not given (0: it must be). */
+enum status layer__window_option(const struct model_layer *layer, const struct json_at *config,
+				 const char *key, int64_t least, int64_t most, int64_t absent,
+				 int64_t out[LAYER_WAYS], struct err *err);
+/* The output is an image of these sides, or a sequence. */
+void layer__set_output(struct model_layer *layer, const int64_t sides[LAYER_WAYS],
+		       int64_t channels);
 /* "padding": is it "same"? Absent, it is "valid". */
 enum status layer__padding(const struct json_at *config, bool *same, struct err *err);
 

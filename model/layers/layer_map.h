@@ -12,33 +12,49 @@
 	X(activation, "Activation", activation)                                                    \
 	X(add, "Add", add)                                                                         \
 	X(average, "Average", average)                                                             \
+	X(average_pooling1d, "AveragePooling1D", average_pooling2d)                                \
 	X(average_pooling2d, "AveragePooling2D", average_pooling2d)                                \
 	X(batch_normalization, "BatchNormalization", batch_normalization)                          \
 	X(concatenate, "Concatenate", concatenate)                                                 \
+	X(conv1d, "Conv1D", conv2d)                                                                \
 	X(conv2d, "Conv2D", conv2d)                                                                \
+	X(cropping1d, "Cropping1D", rearrange)                                                     \
+	X(cropping2d, "Cropping2D", rearrange)                                                     \
 	X(dense, "Dense", dense)                                                                   \
+	X(depthwise_conv1d, "DepthwiseConv1D", depthwise_conv2d)                                   \
 	X(depthwise_conv2d, "DepthwiseConv2D", depthwise_conv2d)                                   \
 	X(dropout, "Dropout", dropout)                                                             \
 	X(elu, "ELU", relu)                                                                        \
 	X(flatten, "Flatten", none)                                                                \
+	X(global_average_pooling1d, "GlobalAveragePooling1D", global_average_pooling2d)            \
 	X(global_average_pooling2d, "GlobalAveragePooling2D", global_average_pooling2d)            \
+	X(global_max_pooling1d, "GlobalMaxPooling1D", global_max_pooling2d)                        \
 	X(global_max_pooling2d, "GlobalMaxPooling2D", global_max_pooling2d)                        \
 	X(layer_normalization, "LayerNormalization", layer_normalization)                          \
 	X(leaky_relu, "LeakyReLU", relu)                                                           \
 	X(maximum, "Maximum", merge)                                                               \
+	X(max_pooling1d, "MaxPooling1D", max_pooling2d)                                            \
 	X(max_pooling2d, "MaxPooling2D", max_pooling2d)                                            \
 	X(maybe_outfeed, "MaybeOutfeed", none)                                                     \
 	X(minimum, "Minimum", merge)                                                               \
 	X(multiply, "Multiply", merge)                                                             \
 	X(normalization, "Normalization", normalization)                                           \
 	X(outfeed, "Outfeed", none)                                                                \
+	X(p_relu, "PReLU", p_relu)                                                                 \
+	X(permute, "Permute", rearrange)                                                           \
 	X(relu, "ReLU", relu)                                                                      \
+	X(repeat_vector, "RepeatVector", rearrange)                                                \
 	X(rescaling, "Rescaling", rescaling)                                                       \
 	X(reshape, "Reshape", none)                                                                \
+	X(separable_conv1d, "SeparableConv1D", separable_conv2d)                                   \
 	X(separable_conv2d, "SeparableConv2D", separable_conv2d)                                   \
 	X(softmax, "Softmax", activation)                                                          \
+	X(spatial_dropout1d, "SpatialDropout1D", dropout)                                          \
 	X(spatial_dropout2d, "SpatialDropout2D", dropout)                                          \
 	X(subtract, "Subtract", subtract)                                                          \
+	X(up_sampling1d, "UpSampling1D", rearrange)                                                \
+	X(up_sampling2d, "UpSampling2D", rearrange)                                                \
+	X(zero_padding1d, "ZeroPadding1D", zero_padding2d)                                         \
 	X(zero_padding2d, "ZeroPadding2D", zero_padding2d)
 
 #endif /* LAYER_MAP_H */

@@ -1,5 +1,6 @@
 /*
- * MaxPooling2D and AveragePooling2D: windows over NHWC images, with TensorFlow's paddings.
+ * MaxPooling2D and AveragePooling2D: windows over NHWC images, with TensorFlow's paddings; and of
+ * one dimension over sequences.
  *
  * Sizes are layer_config.h's; a mean is over the cells inside the image. A maximum's place is kept
  * as a byte from forward to backward, so that neither input nor output is read again. Slices are
@@ -11,7 +12,8 @@
 #include "common/minmax.h"
 #include "model/layers/layer_internal.h"
 
-extern const struct layer_ops layer_max_pooling2d, layer_average_pooling2d;
+extern const struct layer_ops layer_max_pooling1d, layer_max_pooling2d;
+extern const struct layer_ops layer_average_pooling1d, layer_average_pooling2d;
 
 #define POOLING_SIDE 65535 /* the greatest pool and stride */
 
@@ -33,18 +35,18 @@ static enum status pooling_read(struct model *model, struct model_layer *layer,
 
 	layer__begin(model, layer, config, own, ARRAY_LEN(own), sizeof(*c), err);
 	layer__check_images(layer, config, err);
-	layer__pair_option(config, "pool_size", 1, POOLING_SIDE, 2, pool, err);
+	layer__window_option(layer, config, "pool_size", 1, POOLING_SIDE, 2, pool, err);
 	memcpy(strides, pool, sizeof(strides));
 	if (model_option_at(config, "strides", &here, err))
-		layer__pair(&here, 1, POOLING_SIDE, strides, err);
+		layer__window_option(layer, config, "strides", 1, POOLING_SIDE, 1, strides, err);
 	if (layer__padding(config, &same, err) != ST_OK)
 		return err->status;
 
 	c = layer->config;
 	*c = (struct layer_pool){
-		.height = layer->input.dim[0],
-		.width = layer->input.dim[1],
-		.channels = layer->input.dim[2],
+		.height = layer_side(&layer->input, LAYER_Y),
+		.width = layer_side(&layer->input, LAYER_X),
+		.channels = layer_last_dim(&layer->input),
 		.pool_height = pool[0],
 		.pool_width = pool[1],
 		.stride_height = strides[0],
@@ -58,8 +60,7 @@ static enum status pooling_read(struct model *model, struct model_layer *layer,
 				 "(padding \"same\" would make it fit)",
 				 (long long)pool[0], (long long)pool[1], (long long)c->height,
 				 (long long)c->width);
-	layer->output =
-		(struct model_shape){.ndim = 3, .dim = {c->out_height, c->out_width, c->channels}};
+	layer__set_output(layer, (const int64_t[]){c->out_height, c->out_width}, c->channels);
 	return ST_OK;
 }
 
@@ -121,18 +122,25 @@ static void average_lower(struct layer_lowering *lowering)
 	pooling_lower(lowering, false, "AvgPool", "AvgPool/Grad");
 }
 
+/* What all of them have. */
+#define POOLING_OPS(row, name, how)                                                                \
+	.class_name = (name), .kind = LAYER_KIND_##row, .read = pooling_read,                      \
+	.flops = pooling_flops, .lower = (how)
+
 const struct layer_ops layer_max_pooling2d = {
-	.class_name = "MaxPooling2D",
-	.kind = LAYER_KIND_max_pooling2d,
-	.read = pooling_read,
-	.flops = pooling_flops,
-	.lower = max_lower,
+	POOLING_OPS(max_pooling2d, "MaxPooling2D", max_lower),
+};
+
+const struct layer_ops layer_max_pooling1d = {
+	POOLING_OPS(max_pooling1d, "MaxPooling1D", max_lower),
+	.sequence = true,
 };
 
 const struct layer_ops layer_average_pooling2d = {
-	.class_name = "AveragePooling2D",
-	.kind = LAYER_KIND_average_pooling2d,
-	.read = pooling_read,
-	.flops = pooling_flops,
-	.lower = average_lower,
+	POOLING_OPS(average_pooling2d, "AveragePooling2D", average_lower),
+};
+
+const struct layer_ops layer_average_pooling1d = {
+	POOLING_OPS(average_pooling1d, "AveragePooling1D", average_lower),
+	.sequence = true,
 };

@@ -1,13 +1,13 @@
 /*
- * SeparableConv2D: a depthwise convolution without bias, then a 1 x 1 convolution over its
- * channels with bias and activation.
+ * SeparableConv2D and SeparableConv1D: a depthwise convolution without bias, then a 1 x 1
+ * convolution over its channels with bias and activation.
  *
  * What lies between the two is kept for the backward pass; its gradient is scratch.
  */
 #include "common/mem.h"
 #include "model/layers/layer_conv.h"
 
-extern const struct layer_ops layer_separable_conv2d;
+extern const struct layer_ops layer_separable_conv1d, layer_separable_conv2d;
 
 int64_t layer_separable_between(const struct model_layer *layer)
 {
@@ -36,9 +36,13 @@ static enum status separable_read(struct model *model, struct model_layer *layer
 	if (layer__conv_depthwise(model, layer, config, err) != ST_OK)
 		return err->status;
 	kernel.fan_in = layer_separable_between(layer);
-	kernel.fan_out = layer->output.dim[2] = layer->units;
+	kernel.fan_out = layer->units;
+	layer__set_output(layer, w->out, layer->units);
 	kernel.shape =
-		(struct model_shape){.ndim = 4, .dim = {1, 1, kernel.fan_in, kernel.fan_out}};
+		layer->ops->sequence
+			? (struct model_shape){.ndim = 3, .dim = {1, kernel.fan_in, kernel.fan_out}}
+			: (struct model_shape){.ndim = 4,
+					       .dim = {1, 1, kernel.fan_in, kernel.fan_out}};
 	layer__add_param(model, layer, config, &kernel, err);
 	return layer__conv_bias(model, layer, config, err);
 }
@@ -81,7 +85,7 @@ static void separable_pointwise_op(const struct layer_lowering *lowering, enum i
 		.out_channels = lowering->layer->units,
 	};
 	for (int way = 0; way < LAYER_WAYS; way++) {
-		conv->in[way] = conv->out[way] = lowering->layer->output.dim[way];
+		conv->in[way] = conv->out[way] = layer_side(&lowering->layer->output, way);
 		conv->kernel[way] = conv->stride[way] = conv->dilation[way] = 1;
 	}
 }
@@ -148,12 +152,17 @@ static void separable_lower(struct layer_lowering *lowering)
 	separable_lower_depthwise_backward(lowering);
 }
 
+/* What both of them have. */
+#define SEPARABLE_OPS(row, name)                                                                   \
+	.class_name = (name), .kind = LAYER_KIND_##row, .read = separable_read,                    \
+	.flops = separable_flops, .lower = separable_lower, .reads_inputs = true,                  \
+	.reads_output = true
+
 const struct layer_ops layer_separable_conv2d = {
-	.class_name = "SeparableConv2D",
-	.kind = LAYER_KIND_separable_conv2d,
-	.read = separable_read,
-	.flops = separable_flops,
-	.lower = separable_lower,
-	.reads_inputs = true,
-	.reads_output = true,
+	SEPARABLE_OPS(separable_conv2d, "SeparableConv2D"),
+};
+
+const struct layer_ops layer_separable_conv1d = {
+	SEPARABLE_OPS(separable_conv1d, "SeparableConv1D"),
+	.sequence = true,
 };

@@ -1,14 +1,15 @@
 /*
- * ZeroPadding2D: zeros around images.
+ * ZeroPadding2D and ZeroPadding1D: zeros around images, and around sequences.
  */
 #include "common/mem.h"
 #include "model/layers/layer_internal.h"
 
-extern const struct layer_ops layer_zero_padding2d;
+extern const struct layer_ops layer_zero_padding1d, layer_zero_padding2d;
 
 #define PADDING_MOST 65536 /* pixels of zeros on a side */
 
-/* A number; [high, wide]; or [[top, bottom], [left, right]]. */
+/* A number; [high, wide]; or [[top, bottom], [left, right]]. Of a sequence a number or [left,
+ * right]. */
 static enum status padding_read(struct model *model, struct model_layer *layer,
 				const struct json_at *config, struct err *err)
 {
@@ -16,13 +17,16 @@ static enum status padding_read(struct model *model, struct model_layer *layer,
 		{"padding", MODEL_ANY},
 		{"data_format", MODEL_CHANNELS_LAST},
 	};
-	int64_t sides[LAYER_WAYS][2] = {{1, 1}, {1, 1}};
+	const bool sequence = layer->ops->sequence;
+	int64_t sides[LAYER_WAYS][2] = {{!sequence, !sequence}, {1, 1}};
 	struct json_at here, item;
 
 	layer__begin(model, layer, config, own, ARRAY_LEN(own), sizeof(struct layer_pad), err);
 	if (layer__check_images(layer, config, err) != ST_OK)
 		return err->status;
-	if (json_child(config, "padding", &here)) {
+	if (json_child(config, "padding", &here) && sequence) {
+		layer__pair(&here, 0, PADDING_MOST, sides[LAYER_X], err);
+	} else if (json_child(config, "padding", &here)) {
 		if (cJSON_IsArray(here.node) && json_count(&here) != LAYER_WAYS)
 			return json_fail(&here, err,
 					 "must be a whole number, [height, width] or [[top, "
@@ -39,8 +43,10 @@ static enum status padding_read(struct model *model, struct model_layer *layer,
 		.left = sides[LAYER_X][0],
 		.right = sides[LAYER_X][1],
 	};
-	layer->output.dim[0] += sides[LAYER_Y][0] + sides[LAYER_Y][1];
-	layer->output.dim[1] += sides[LAYER_X][0] + sides[LAYER_X][1];
+	for (int way = 0; way < LAYER_WAYS; way++)
+		sides[way][0] += sides[way][1] + layer_side(&layer->input, way);
+	layer__set_output(layer, (const int64_t[]){sides[LAYER_Y][0], sides[LAYER_X][0]},
+			  layer_last_dim(&layer->input));
 	return err->status;
 }
 
@@ -63,4 +69,12 @@ const struct layer_ops layer_zero_padding2d = {
 	.kind = LAYER_KIND_zero_padding2d,
 	.read = padding_read,
 	.lower = padding_lower,
+};
+
+const struct layer_ops layer_zero_padding1d = {
+	.class_name = "ZeroPadding1D",
+	.kind = LAYER_KIND_zero_padding1d,
+	.read = padding_read,
+	.lower = padding_lower,
+	.sequence = true,
 };

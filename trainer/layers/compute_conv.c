@@ -12,8 +12,8 @@ struct kernel_conv compute__conv_kernel(const struct model_layer *layer, int64_t
 
 	return (struct kernel_conv){
 		.batch = batch,
-		.height = layer->input.dim[LAYER_Y],
-		.width = layer->input.dim[LAYER_X],
+		.height = layer_side(&layer->input, LAYER_Y),
+		.width = layer_side(&layer->input, LAYER_X),
 		.channels = channels,
 		.out_height = w->out[LAYER_Y],
 		.out_width = w->out[LAYER_X],

@@ -39,13 +39,14 @@ static void global_slice(void *context, unsigned slice)
 static void global_run(const struct layer_pass *pass,
 		       void (*part)(const struct global_work *, int64_t, int64_t, int64_t))
 {
-	const int64_t *dim = pass->layer->input.dim;
+	const struct model_shape *input = &pass->layer->input;
+	const int64_t channels = layer_last_dim(input);
 	struct global_work w = {.pass = pass,
 				.part = part,
-				.cells = dim[0] * dim[1],
-				.channels = dim[2],
+				.cells = layer_side(input, LAYER_Y) * layer_side(input, LAYER_X),
+				.channels = channels,
 				.images = 1,
-				.strip = dim[2],
+				.strip = channels,
 				.strips = 1};
 	int64_t floats = w.cells * w.channels;
 

@@ -10,9 +10,9 @@ static struct kernel_pad padding_of(const struct layer_pass *pass)
 
 	return (struct kernel_pad){
 		.batch = pass->batch,
-		.height = pass->layer->input.dim[0],
-		.width = pass->layer->input.dim[1],
-		.channels = pass->layer->input.dim[2],
+		.height = layer_side(&pass->layer->input, LAYER_Y),
+		.width = layer_side(&pass->layer->input, LAYER_X),
+		.channels = layer_last_dim(&pass->layer->input),
 		.top = pad->top,
 		.bottom = pad->bottom,
 		.left = pad->left,
