@@ -237,30 +237,54 @@ static enum status folder_open(int *fd, int at, const char *name, const char *sh
 		return ST_OK;
 	close(*fd);
 	*fd = -1;
-	return err_set(err, ST_INVALID, "%s: must be yours and have mode 0700 (XDG_RUNTIME_DIR)",
-		       shown);
+	return err_set(err, ST_INVALID, "%s: must be yours alone and have mode 0700", shown);
 }
 
+/* The folder @name in @base, made where it is to be written to and is not there. */
+static enum status folder_below(int *fd, int base, const char *name, const char *path, bool make,
+				struct err *err)
+{
+	if (make && mkdirat(base, name, 0700) != 0 && errno != EEXIST)
+		return err_set(err, ST_INVALID, "%s: cannot be made: %s", path, strerror(errno));
+	return folder_open(fd, base, name, path, err);
+}
+
+/*
+ * $XDG_RUNTIME_DIR/ipuscope, or ipuscope-UID in the system's temporary folder, where everyone may
+ * write: what stands there under that name is believed where it is a folder (no link) of ours with
+ * mode 0700.
+ */
 static enum status announce_folder(int *fd, bool make, struct err *err)
 {
-	char base[FS_PATH_SIZE], path[FS_PATH_SIZE];
+	const char *temporary = getenv("TMPDIR");
+	char base[FS_PATH_SIZE], path[FS_PATH_SIZE], name[32];
 	enum status status;
 	int at;
 
 	*fd = -1;
-	if (!fs_xdg(path, "XDG_RUNTIME_DIR", NULL))
-		return err_set(err, ST_NOTFOUND, "XDG_RUNTIME_DIR is not set");
-	str_copy(base, strlen(path) - strlen(FOLDER), path);
-	status = folder_open(&at, -1, base, base, err);
-	/* One that is promised and not there is worth a word, not only to who wants to write. */
-	if (status == ST_NOTFOUND)
-		return err_set(err, ST_INVALID, "XDG_RUNTIME_DIR: %s is not there", base);
-	if (status != ST_OK)
+	if (fs_xdg(path, "XDG_RUNTIME_DIR", NULL)) {
+		str_copy(base, strlen(path) - strlen(FOLDER), path);
+		status = folder_open(&at, -1, base, base, err);
+		/* One that is promised and not there is worth a word, not only to who wants to
+		 * write. */
+		if (status == ST_NOTFOUND)
+			return err_set(err, ST_INVALID, "XDG_RUNTIME_DIR: %s is not there", base);
+		if (status != ST_OK)
+			return status;
+		status = folder_below(fd, at, FOLDER, path, make, err);
+		close(at);
 		return status;
-	if (make && mkdirat(at, FOLDER, 0700) != 0 && errno != EEXIST)
-		status = err_set(err, ST_INVALID, "%s: cannot be made: %s", path, strerror(errno));
-	else
-		status = folder_open(fd, at, FOLDER, path, err);
+	}
+	if (!temporary || temporary[0] != '/')
+		temporary = "/tmp";
+	snprintf(name, sizeof(name), FOLDER "-%lld", (long long)geteuid());
+	if (!fs_path(path, "%s/%s", temporary, name))
+		return err_set(err, ST_INVALID, "TMPDIR: the path is too long");
+	at = open(temporary, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (at < 0)
+		return err_set(err, ST_INVALID, "%s: cannot be opened: %s", temporary,
+			       strerror(errno));
+	status = folder_below(fd, at, name, path, make, err);
 	close(at);
 	return status;
 }

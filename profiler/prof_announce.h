@@ -1,9 +1,9 @@
 /*
- * Announcements: what a running trainer says of itself in $XDG_RUNTIME_DIR/ipuscope/PID.json, for
- * ipu-monitor and for following its report; docs/monitor.md has the keys.
+ * Announcements: what a running trainer says of itself in $XDG_RUNTIME_DIR/ipuscope/PID.json, or
+ * in ipuscope-UID/PID.json of the system's temporary folder where that is not set, for ipu-monitor
+ * and for following its report; docs/monitor.md has the keys.
  *
- * The folder must be its user's alone, as the XDG base directory specification demands: nothing is
- * written to or believed from another. A file is replaced whole, so a reader sees no half of one. A
+ * The folder must be its user's alone: nothing is written to or believed from another. A file is replaced whole, so a reader sees no half of one. A
  * process announces one run at a time.
  */
 #ifndef PROF_ANNOUNCE_H

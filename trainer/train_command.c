@@ -67,7 +67,7 @@ static const struct cli_command COMMAND = {
 		"ENVIRONMENT\nPOPLAR_ENGINE_OPTIONS: a JSON object of engine options; autoReport.* "
 		"turn reports on. IPUSCOPE_DATA: a folder of data sets. XDG_CACHE_HOME: where the "
 		"synthetic data set is kept. XDG_RUNTIME_DIR: where the run announces itself for "
-		"ipu-monitor; not at all where it is not set.",
+		"ipu-monitor; where it is not set, a folder of the user's own in TMPDIR or /tmp.",
 };
 
 #define OPTIONS_MOST 128

@@ -15,7 +15,6 @@
 #include "reports/monitor/report_watch.h"
 
 #define WATCH_SECONDS 2.0
-#define NO_FOLDER     "XDG_RUNTIME_DIR is not set: running trainers cannot be found\n"
 
 struct monitor_request {
 	struct report_monitor_params params;
@@ -74,7 +73,8 @@ static const struct cli_command monitor_cli = {
 		"number says of itself. It is removed when the run ends; ipu-monitor removes "
 		"those of processes that were killed.\n\n"
 		"ENVIRONMENT\nXDG_RUNTIME_DIR: must be a folder of yours with mode 0700. Where it "
-		"is not set, nothing is announced.",
+		"is not set, ipuscope-UID in the system's temporary folder (TMPDIR, or /tmp) takes "
+		"its place, which must be of that kind too.",
 };
 
 /* ---- the command line ------------------------------------------------------------------------ */
@@ -127,17 +127,11 @@ static enum status monitor_read(struct monitor_request *request, struct report_m
 				struct err *err)
 {
 	struct prof_announcements runs;
-	char path[FS_PATH_SIZE];
 	enum status status;
 
 	str_clear(&request->notes);
 	status = prof_announcements_read(&runs, true, &request->notes, err);
-	if (status == ST_NOTFOUND) {
-		if (!fs_xdg(path, "XDG_RUNTIME_DIR", NULL))
-			str_add(&request->notes, NO_FOLDER);
-		status = ST_OK;
-	}
-	if (status != ST_OK)
+	if (status != ST_OK && status != ST_NOTFOUND)
 		return status;
 	request->params.now_ms = clock_epoch_ns() / 1000000;
 	status = report_monitor_new(out, &runs, &request->params, err);

@@ -197,22 +197,51 @@ static void test_a_process_announces_one_run_at_a_time(void **state)
 	prof_announce_close(announce(&run));
 }
 
-static void test_without_the_variable_nothing_is_said(void **state)
+/* Without the variable a folder of one's own in the temporary one takes its place: made with mode
+ * 0700, and refused where it is a link, others may look into it, or it is another's. */
+static void test_without_the_variable_it_is_a_folder_in_the_temporary_one(void **state)
 {
 	static const char *const values[] = {NULL, "", "relative"};
 	const struct prof_announcement run = sample();
 	struct fixture *f = *state;
 	struct prof_announce *out;
+	char path[FS_PATH_SIZE], real[FS_PATH_SIZE];
+	struct stat info;
 
+	setenv("TMPDIR", f->dir, 1);
+	assert_int_equal(chmod(f->dir, 01777), 0);
+	assert_true(fs_path(path, "%s/ipuscope-%ld", f->dir, (long)geteuid()));
+	assert_true(fs_path(real, "%s/real", f->dir));
 	for (size_t i = 0; i < ARRAY_LEN(values); i++) {
 		if (values[i])
 			setenv("XDG_RUNTIME_DIR", values[i], 1);
 		else
 			unsetenv("XDG_RUNTIME_DIR");
-		assert_int_equal(prof_announce_open(&out, &run, NULL), ST_NOTFOUND);
 		assert_int_equal(look(f, true), ST_NOTFOUND);
-		assert_int_equal(f->runs.count, 0);
+		assert_int_equal(prof_announce_open(&out, &run, &f->err), ST_OK);
+		assert_int_equal(stat(path, &info), 0);
+		assert_int_equal(info.st_mode & 0777, 0700);
+		assert_int_equal(look(f, true), ST_OK);
+		assert_int_equal(f->runs.count, 1);
+		prof_announce_close(out);
+
+		assert_int_equal(chmod(path, 0755), 0);
+		assert_int_equal(prof_announce_open(&out, &run, &f->err), ST_INVALID);
+		assert_contains(f->err.text, "must be yours alone");
+		assert_int_equal(look(f, true), ST_INVALID);
+		assert_int_equal(chmod(path, 0700), 0);
+		if (geteuid() == 0) {
+			assert_int_equal(chown(path, 1, 1), 0);
+			assert_int_equal(prof_announce_open(&out, &run, &f->err), ST_INVALID);
+			assert_int_equal(look(f, true), ST_INVALID);
+		}
+		assert_int_equal(rename(path, real), 0);
+		assert_int_equal(symlink(real, path), 0);
+		assert_int_equal(prof_announce_open(&out, &run, &f->err), ST_INVALID);
+		assert_int_equal(unlink(path), 0);
+		assert_int_equal(rmdir(real), 0);
 	}
+	unsetenv("TMPDIR");
 }
 
 static void test_a_folder_of_others_is_refused(void **state)
@@ -457,7 +486,7 @@ int main(void)
 		TEST(progress_is_written_a_few_times_a_second),
 		TEST(the_end_leaves_nothing),
 		TEST(a_process_announces_one_run_at_a_time),
-		TEST(without_the_variable_nothing_is_said),
+		TEST(without_the_variable_it_is_a_folder_in_the_temporary_one),
 		TEST(a_folder_of_others_is_refused),
 		TEST(a_linked_folder_is_refused),
 		TEST(memory_may_fail_anywhere),

@@ -118,8 +118,18 @@ train 4 -q >out 2>err || fail "-q: $(cat err)"
 code=0
 monitor >out 2>err || code=$?
 [ $code -eq 2 ] && [ "$(wc -l <err)" -eq 1 ] || fail "ipu-monitor, a folder of the wrong mode: $code, $(cat err)"
+# Without the variable: a folder of one's own in the temporary one, made for it.
 unset XDG_RUNTIME_DIR
-train 4 >out 2>err || fail "without XDG_RUNTIME_DIR: $(cat err)"
-grep -q 'ipu-monitor' out err && fail "without XDG_RUNTIME_DIR: a warning"
-monitor 2>err | grep 'No attached processes' >/dev/null || fail "ipu-monitor without XDG_RUNTIME_DIR"
-grep -q 'XDG_RUNTIME_DIR is not set' err || fail "ipu-monitor does not say why it finds nobody"
+export TMPDIR=$work/temporary
+mkdir -m 1777 "$TMPDIR"
+monitor >out 2>err || fail "ipu-monitor where nobody has announced anything: $(cat err)"
+grep -q 'No attached processes' out && [ ! -s err ] || fail "without XDG_RUNTIME_DIR: $(cat out err)"
+start -q
+until_ trains "${pids[-1]}"
+[ "$(stat -c %a "$TMPDIR/ipuscope-$(id -u)")" = 700 ] || fail "its mode: $(ls -la "$TMPDIR")"
+kill "${pids[-1]}"
+wait "${pids[-1]}" 2>/dev/null || true
+chmod 755 "$TMPDIR/ipuscope-$(id -u)"
+code=0
+monitor >out 2>err || code=$?
+[ $code -eq 2 ] && grep -q 'must be yours alone' err || fail "a folder that others may read: $code, $(cat err)"
