@@ -33,8 +33,9 @@
 
 /* 16 M2000 of a Pod64 are one domain; each has two GW-Links of 100 Gb/s. A server of C2 or C600
  * cards has a network port of 100 Gb/s. */
-#define POD64        .ipus_link_domain = 64, .gateway_bytes_second = 25e9 / 4
-#define SERVER(ipus) .ipus_link_domain = (ipus), .gateway_bytes_second = 12.5e9 / (ipus)
+#define POD64 .ipus_host = 16, .ipus_link_domain = 64, .gateway_bytes_second = 25e9 / 4
+#define SERVER(ipus)                                                                               \
+	.ipus_host = (ipus), .ipus_link_domain = (ipus), .gateway_bytes_second = 12.5e9 / (ipus)
 
 /* By enum ipu_amp_mode: units, channels of a group, cycles. */
 #define MK1_AMP                                                                                    \
@@ -56,6 +57,7 @@ static const struct ipu_target ipu_targets[] = {
 	{
 		.name = "ipu1",
 		.description = "Mk1 GC2",
+		.machine = "C2 card",
 		.architecture = "Mk1",
 		.tiles = 1216,
 		.bytes_per_tile = 256 * 1024,
@@ -70,6 +72,7 @@ static const struct ipu_target ipu_targets[] = {
 	{
 		.name = "ipu2",
 		.description = "Mk2 GC200",
+		.machine = "IPU-M2000",
 		.architecture = "Mk2",
 		.tiles = 1472,
 		.bytes_per_tile = 624 * 1024,
@@ -85,6 +88,7 @@ static const struct ipu_target ipu_targets[] = {
 	{
 		.name = "ipu21",
 		.description = "Bow (Mk2 at 1.85 GHz)",
+		.machine = "Bow-2000",
 		.architecture = "Mk2",
 		.tiles = 1472,
 		.bytes_per_tile = 624 * 1024,
@@ -100,6 +104,7 @@ static const struct ipu_target ipu_targets[] = {
 	{
 		.name = "c600",
 		.description = "C600 card (IPU21)",
+		.machine = "C600 card",
 		.architecture = "Mk2",
 		.tiles = 1472,
 		.bytes_per_tile = 624 * 1024,

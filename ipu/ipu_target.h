@@ -26,6 +26,7 @@ struct ipu_target {
 	const char *name;         /* ipu1, ipu2, ipu21, c600 */
 	const char *description;  /* "Mk2 GC200" */
 	const char *architecture; /* "Mk1", "Mk2" */
+	const char *machine;      /* "IPU-M2000": what ipus_host_link IPUs are in */
 	int64_t tiles;            /* per IPU */
 	int64_t bytes_per_tile;   /* SRAM */
 	double clock_hz;          /* of a tile */
@@ -47,6 +48,7 @@ struct ipu_target {
 	double host_latency_ns;      /* of a stream copy, beside its bytes */
 	/* At which the host fills the buffers that it streams from. */
 	double host_fill_bytes_second;
+	int64_t ipus_host;          /* IPUs for which one host prepares the input */
 	int64_t ipus_host_link;     /* IPUs of a machine, which share its host link */
 	double execution_host_ns;   /* fixed host cost of one Engine::run */
 	double remote_bytes_second; /* streaming memory, per IPU; 0: there is none */

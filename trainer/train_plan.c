@@ -5,8 +5,14 @@
 
 #include <string.h>
 
+#include "common/clock.h"
+#include "common/mem.h"
+#include "trainer/data/dataset_feed.h"
 #include "trainer/train_job.h"
 #include "trainer/train_tensors.h"
+
+/* For so long batches are prepared to see what one takes. */
+#define INPUT_NS UINT64_C(200000000)
 
 struct run_data train_data_of(const struct dataset *train, const struct dataset *test)
 {
@@ -75,5 +81,56 @@ static enum status looking(double *bytes, const struct plan_run *plan, struct er
 	return status;
 }
 
-const struct plan_trainer train_plan = {
-	.checks = &train_run_checks, .describe = describe, .looking = looking};
+/* One batch after another for a while, as the run takes them, with no thread beside. */
+static enum status prepare(double *us, struct dataset_feed *feed, float *inputs)
+{
+	const uint64_t begin = clock_ns();
+	struct targets targets;
+	int64_t steps = 0;
+
+	do {
+		dataset_feed_inputs(feed, 0, steps, inputs);
+		dataset_feed_targets(feed, 0, steps, &targets);
+		steps++;
+	} while (clock_ns() - begin < INPUT_NS);
+	*us = (double)(clock_ns() - begin) / 1e3 / (double)steps;
+	return ST_OK;
+}
+
+static enum status measure_input(double *us, const struct run_file *run, struct err *err)
+{
+	const struct dataset_params params = train_data_params(run);
+	struct dataset train, test;
+	struct dataset_feed_params feed_params = {.set = &train,
+						  .batch = run->data.batch_size,
+						  .replicas = 1,
+						  .shuffle = run->data.shuffle,
+						  .seed = run->fit.seed};
+	struct dataset_feed *feed = NULL;
+	float *inputs = NULL;
+	enum status status = dataset_open(&train, &test, &params, err);
+
+	if (status != ST_OK)
+		return status;
+	if (train.count < run->data.batch_size)
+		status = err_set(err, ST_INVALID,
+				 "--measure-input: the %lld training items do not fill a batch",
+				 (long long)train.count);
+	if (status == ST_OK)
+		status = dataset_feed_new(&feed, &feed_params, err);
+	if (status == ST_OK)
+		inputs = mem_calloc((size_t)run->data.batch_size,
+				    dataset_item_floats(&train) * sizeof(*inputs));
+	if (status == ST_OK)
+		status = inputs ? prepare(us, feed, inputs) : err_nomem(err);
+	mem_free(inputs);
+	dataset_feed_free(feed);
+	dataset_close(&train);
+	dataset_close(&test);
+	return status;
+}
+
+const struct plan_trainer train_plan = {.checks = &train_run_checks,
+					.describe = describe,
+					.looking = looking,
+					.measure_input = measure_input};

@@ -12,15 +12,13 @@
 #include "common/arena.h"
 #include "common/mem.h"
 #include "common/str.h"
+#include "model/run/run_example.h"
 
 #define OPTIONS_MOST 128
 
 /* Sorted by name. */
 static const struct plan_subcommand *const SUBCOMMANDS[] = {
-	&plan_convolution,
-	&plan_product,
-	&plan_model,
-	&plan_schedule,
+	&plan_convolution, &plan_product, &plan_model, &plan_scale, &plan_schedule,
 };
 
 static const struct cli_command COMMAND = {
@@ -280,6 +278,68 @@ enum status plan_read_options(const struct cli_command *command, int argc, char 
 		if (status != ST_OK)
 			return status;
 	}
+}
+
+enum status plan_read_words(const struct cli_command *command, int argc, char **argv,
+			    struct plan_words *words, void *request, struct err *err)
+{
+	static char target_key[] = "--ipu.target";
+	struct cli_walk walk;
+	bool more = true;
+
+	words->words = mem_calloc((size_t)argc * 2 + PLAN_WORDS_MORE, sizeof(*words->words));
+	if (!words->words)
+		return err_nomem(err);
+	cli_begin(&walk, command, argc, argv, true);
+	while (more) {
+		struct cli_argument argument;
+		const int from = walk.at;
+		enum status status = cli_next(&walk, &argument, &more, err);
+
+		if (status == ST_OK && more && argument.option &&
+		    strcmp(argument.option->name, "--target") != 0)
+			status = cli_set(&argument, request, err);
+		if (status != ST_OK)
+			return status;
+		if (!more)
+			break;
+		if (argument.option && strcmp(argument.option->name, "--target") == 0) {
+			words->words[words->count++] = target_key;
+			words->words[words->count++] = (char *)(uintptr_t)argument.value;
+		} else if (!argument.name && !words->run_path) {
+			words->run_path = argument.value;
+		} else if (!argument.option) {
+			/* The run file knows which of its flags take a value. */
+			words->words[words->count++] = argv[from];
+			walk.at = from + 1;
+		}
+	}
+	if (!words->run_path)
+		return err_set(err, ST_INVALID,
+			       "a run file is missing: `%s RUN` (`ipu-train --list` lists "
+			       "examples)",
+			       command->name);
+	return ST_OK;
+}
+
+enum status plan_read_run(struct plan_run *plan, struct run_data *data,
+			  const struct plan_words *words, const struct plan_trainer *trainer,
+			  struct err *err)
+{
+	char path[FS_PATH_SIZE];
+	enum status status = run_example_find(path, words->run_path, err);
+
+	if (status == ST_OK)
+		status = run_file_load(&plan->run, path, words->count, words->words,
+				       trainer->checks, err);
+	if (status == ST_OK)
+		status = trainer->describe(data, plan->run, err);
+	if (status == ST_OK && !plan->run->ipu.wanted)
+		return err_set(err, ST_INVALID,
+			       "%s: ipu: is null, so there is no device to ask: give "
+			       "--ipu.auto_select_ipus 1 or one of the run file's flags",
+			       words->run_path);
+	return status;
 }
 
 int plan_width(FILE *out, int given)

@@ -22,6 +22,8 @@ struct plan_trainer {
 	enum status (*describe)(struct run_data *out, const struct run_file *run, struct err *err);
 	/* Bytes of the report that looking at tensors will take, within their budget. */
 	enum status (*looking)(double *bytes, const struct plan_run *plan, struct err *err);
+	/* Microseconds that this machine takes to prepare a batch of the run's data. */
+	enum status (*measure_input)(double *us, const struct run_file *run, struct err *err);
 };
 
 /* A subcommand. Options of the same name in several subcommands mean the same, so that completion
@@ -41,6 +43,7 @@ struct plan_subcommand {
 extern const struct plan_subcommand plan_convolution;
 extern const struct plan_subcommand plan_product;
 extern const struct plan_subcommand plan_model;
+extern const struct plan_subcommand plan_scale;
 extern const struct plan_subcommand plan_schedule;
 
 /* Walk @argv of a subcommand that takes options alone: @read gets each of them. */
@@ -48,6 +51,24 @@ typedef enum status (*plan_read_fn)(void *request, const struct cli_argument *ar
 				    struct err *err);
 enum status plan_read_options(const struct cli_command *command, int argc, char **argv,
 			      plan_read_fn read, void *request, struct err *err);
+
+/* A run file with its own words, which the run file's table knows. `words` has room for more that
+ * the subcommand adds. */
+struct plan_words {
+	const char *run_path;
+	char **words;
+	int count;
+};
+#define PLAN_WORDS_MORE 4
+
+/* @argv of a subcommand that takes RUN, its flags and its keys; --target stands for --ipu.target,
+ * other options of the table are put into @request. Free words->words whatever comes. */
+enum status plan_read_words(const struct cli_command *command, int argc, char **argv,
+			    struct plan_words *words, void *request, struct err *err);
+/* The run file and what its data are like; @plan needs plan_run_fini() in any case. */
+enum status plan_read_run(struct plan_run *plan, struct run_data *data,
+			  const struct plan_words *words, const struct plan_trainer *trainer,
+			  struct err *err);
 
 /* Everything behind main(): returns the exit code. 0 done, 1 the work failed, 2 the request was
  * wrong. */

@@ -43,6 +43,39 @@ static int64_t update_cycles(const struct ipu_timeline *timeline)
 	return last > first ? last - first : 0;
 }
 
+/* Of a step: the update's share and that of each micro-batch, on the IPU that takes longest. */
+static double collective_cycles(const struct plan_run *plan)
+{
+	double most = 0;
+
+	for (int s = 0; s < plan->layout->stages; s++) {
+		const struct ipu_code *code = plan->device->executable->code[s];
+		double cycles = (double)code[IPU_FUNCTION_U].collective /
+				(double)plan->layout->accumulation;
+
+		for (int f = 0; f < IPU_FUNCTION_EVALUATE; f++)
+			cycles += f == IPU_FUNCTION_U ? 0 : (double)code[f].collective;
+		most = fmax(most, cycles);
+	}
+	return most;
+}
+
+/* The device's and the fixed part of an execution on one side, the input on the other. */
+static void set_execution(struct plan_figures *out, const struct plan_run *plan)
+{
+	const struct ipu_target *target = &plan->device->target;
+	const int64_t replicas = max(target->ipus_host / out->ipus_per_replica, 1);
+	const double steps = (double)out->steps_per_execution;
+	const double device = out->device_step_us * steps;
+	const double fixed = target->execution_host_ns / 1e3;
+
+	out->input_us = plan->run->host.input_us * (double)min(replicas, out->replicas);
+	out->waits_for_input = out->input_us * steps > device + fixed;
+	out->execution_us = out->waits_for_input ? out->input_us * steps : device + fixed;
+	out->step_us = out->execution_us / steps;
+	out->device_busy = device / out->execution_us;
+}
+
 /* Where the cycles of all IPUs of a replica go. */
 static void set_split(struct plan_figures *out, const struct ipu_timeline *timeline, int ipus)
 {
@@ -115,8 +148,9 @@ void plan_figures_get(struct plan_figures *out, const struct plan_run *plan)
 	out->device_step_us = us_of(out, (double)timeline->cycles / (double)microbatches);
 	out->keras_step_us = out->device_step_us / (double)out->replicas;
 	out->update_us = us_of(out, (double)update_cycles(timeline));
-	out->execution_us = out->device_step_us * (double)out->steps_per_execution +
-			    device->target.execution_host_ns / 1e3;
+	if (mode == RUN_TRAIN)
+		out->all_reduce_us = us_of(out, collective_cycles(plan));
+	set_execution(out, plan);
 	out->items_second = (double)(out->batch * out->replicas * out->steps_per_execution) /
 			    out->execution_us * US_PER_S;
 	out->tflops = (double)out->flops_per_step * (double)out->replicas / out->device_step_us /

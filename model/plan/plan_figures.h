@@ -19,8 +19,15 @@ struct plan_figures {
 	double device_step_us;   /* one batch on every replica */
 	double keras_step_us;    /* as Keras's progress bar counts: batches over all replicas */
 	double update_us;        /* the weight update; 0 where nothing is trained */
-	double execution_us;     /* an Engine::run with the host's fixed cost */
-	double items_second;     /* over whole executions, host cost included */
+	double execution_us;     /* an Engine::run: what the host or the device takes, below */
+	double step_us;          /* of it, for each batch on every replica */
+	double all_reduce_us;    /* of device_step_us: replicas' sums and gathers */
+	/* The host prepares the next batches while the device works: an execution takes as long as
+	 * the slower of the two. */
+	double input_us;    /* the host, for a batch on each replica that it has; NaN: not known */
+	double device_busy; /* share of an execution in which the device works */
+	bool waits_for_input; /* the device does */
+	double items_second;  /* over whole executions, host cost included */
 	double compute_fraction, exchange_fraction, sync_fraction, host_io_fraction;
 	double wait_fraction; /* of all IPUs' cycles, like the four before: they wait for others */
 	/*

@@ -12,68 +12,24 @@
 #include "common/mem.h"
 #include "model/plan/plan_command.h"
 #include "model/plan/plan_figures.h"
-#include "model/run/run_example.h"
-
-enum {
-	OPTION_JSON,
-	OPTION_TARGET,
-	OPTIONS
-};
 
 struct model_request {
-	const char *run_path;
-	bool json;
-	int count; /* words for the run file */
-	char **words;
+	bool json, measure_input;
 };
 
 static const struct cli_option model_options[] = {
-	[OPTION_JSON] = {.name = "--json",
-			 .help = "Print JSON.",
-			 .field = CLI_FIELD(SWITCH, struct model_request, json)},
-	[OPTION_TARGET] = {.name = "--target",
-			   .argument = "NAME",
-			   .choices = PLAN_TARGETS,
-			   .help = PLAN_TARGET_HELP "; short for --ipu.target."},
+	{.name = "--json",
+	 .help = "Print JSON.",
+	 .field = CLI_FIELD(SWITCH, struct model_request, json)},
+	{.name = "--measure-input",
+	 .help = "Prepare some batches of the run's data and count what that takes on this machine "
+		 "as host.input_us; the data must be here.",
+	 .field = CLI_FIELD(SWITCH, struct model_request, measure_input)},
+	{.name = "--target",
+	 .argument = "NAME",
+	 .choices = PLAN_TARGETS,
+	 .help = PLAN_TARGET_HELP "; short for --ipu.target."},
 };
-_Static_assert(ARRAY_LEN(model_options) == OPTIONS, "option table out of step");
-
-static enum status read_words(struct model_request *request, int argc, char **argv, struct err *err)
-{
-	static char target_key[] = "--ipu.target";
-	struct cli_walk walk;
-	bool more = true;
-
-	cli_begin(&walk, &plan_model.command, argc, argv, true);
-	while (more) {
-		struct cli_argument argument;
-		const int from = walk.at;
-		enum status status = cli_next(&walk, &argument, &more, err);
-
-		if (status != ST_OK)
-			return status;
-		if (!more)
-			break;
-		if (argument.option == &model_options[OPTION_JSON]) {
-			cli_set(&argument, request, err);
-		} else if (argument.option == &model_options[OPTION_TARGET]) {
-			request->words[request->count++] = target_key;
-			request->words[request->count++] = (char *)(uintptr_t)argument.value;
-		} else if (!argument.name && !request->run_path) {
-			request->run_path = argument.value;
-		} else {
-			/* The run file knows which of its flags take a value. */
-			request->words[request->count++] = argv[from];
-			walk.at = from + 1;
-		}
-	}
-	if (!request->run_path)
-		return err_set(
-			err, ST_INVALID,
-			"a run file is missing: `ipu-plan model RUN` (`ipu-train --list` lists "
-			"examples)");
-	return ST_OK;
-}
 
 /* ---- splits: a row per stage, the given one and the best ------------------------------------- */
 
@@ -232,7 +188,16 @@ static enum status print_json(const struct plan_run *plan, const struct plan_fig
 	jsonw_key_real(&w, "device_step_us", f->device_step_us);
 	jsonw_key_real(&w, "keras_step_us", f->keras_step_us);
 	jsonw_key_real(&w, "update_us", f->update_us);
+	jsonw_key_real(&w, "all_reduce_us", f->all_reduce_us);
 	jsonw_key_real(&w, "execution_us", f->execution_us);
+	jsonw_key_real(&w, "step_us", f->step_us);
+	jsonw_key_real(&w, "host_input_us", f->input_us);
+	jsonw_key_real(&w, "device_busy_fraction", f->device_busy);
+	jsonw_key(&w, "waits");
+	if (isfinite(f->input_us))
+		jsonw_text(&w, f->waits_for_input ? "device" : "host");
+	else
+		jsonw_null(&w);
 	jsonw_key_real(&w, "images_per_second", f->items_second);
 	jsonw_key_int(&w, "cycles_per_step", f->cycles_per_step);
 	jsonw_key_real(&w, "compute_fraction", f->compute_fraction);
@@ -282,6 +247,24 @@ static void print_memory(const struct plan_run *plan, const struct plan_figures 
 		line(out, "", "%s", err.text);
 }
 
+/* What the host takes beside the device. */
+static void print_host(const struct plan_figures *f, FILE *out)
+{
+	char busy[FMT_SIZE];
+
+	fmt_percent(busy, f->device_busy);
+	if (isfinite(f->input_us))
+		line(out, "host",
+		     "prepares a step's input in %.1f us: the %s waits; the device works %s of the "
+		     "time",
+		     f->input_us, f->waits_for_input ? "device" : "host", busy);
+	else
+		line(out, "host",
+		     "its input is not counted (--measure-input, host.input_us); the device works "
+		     "%s of the time",
+		     busy);
+}
+
 static void print_text(const struct plan_run *plan, const struct plan_figures *f, double looking,
 		       FILE *out)
 {
@@ -301,9 +284,12 @@ static void print_text(const struct plan_run *plan, const struct plan_figures *f
 	line(out, "step as Keras prints it", "%.1f us", f->keras_step_us);
 	if (f->mode == RUN_TRAIN)
 		line(out, "weight update", "%.1f us", f->update_us);
+	if (f->all_reduce_us > 0)
+		line(out, "sums over replicas", "%.1f us of the step", f->all_reduce_us);
 	line(out, "execution", "%.3f ms of %s steps, %.1f ms of it the host's fixed cost",
 	     f->execution_us / 1e3, fmt_count(text, f->steps_per_execution),
 	     target->execution_host_ns / 1e6);
+	print_host(f, out);
 	line(out, "throughput", "%s items/s", fmt_count(text, llround(f->items_second)));
 	line(out, "arithmetic", "%.2f TFLOP/s of all IPUs", f->tflops);
 	line(out, "IPU time",
@@ -319,23 +305,14 @@ static void print_text(const struct plan_run *plan, const struct plan_figures *f
 		     f->idle_fraction, f->bubble_rate, f->bubble_over_ideal);
 }
 
-static enum status make(struct plan_run *plan, const struct model_request *request,
+static enum status make(struct plan_run *plan, const struct plan_words *words, bool measure_input,
 			const struct plan_trainer *trainer, struct err *err)
 {
-	char path[FS_PATH_SIZE];
 	struct run_data data;
-	enum status status = run_example_find(path, request->run_path, err);
+	enum status status = plan_read_run(plan, &data, words, trainer, err);
 
-	if (status == ST_OK)
-		status = run_file_load(&plan->run, path, request->count, request->words,
-				       trainer->checks, err);
-	if (status == ST_OK)
-		status = trainer->describe(&data, plan->run, err);
-	if (status == ST_OK && !plan->run->ipu.wanted)
-		return err_set(err, ST_INVALID,
-			       "%s: ipu: is null, so there is no device to ask: give "
-			       "--ipu.auto_select_ipus 1 or one of the run file's flags",
-			       request->run_path);
+	if (status == ST_OK && measure_input)
+		status = trainer->measure_input(&plan->run->host.input_us, plan->run, err);
 	if (status == ST_OK)
 		status = plan_run_build(plan, &data, true, err);
 	if (status == ST_OK)
@@ -365,20 +342,18 @@ static enum status print(const struct plan_run *plan, bool json, const struct pl
 static enum status run_model(int argc, char **argv, const struct plan_trainer *trainer, FILE *out,
 			     struct err *err)
 {
-	struct model_request request = {NULL, false, 0, NULL};
+	struct model_request request = {false, false};
+	struct plan_words words = {0};
 	struct plan_run plan = {0};
-	enum status status;
+	enum status status =
+		plan_read_words(&plan_model.command, argc, argv, &words, &request, err);
 
-	request.words = mem_calloc((size_t)argc * 2 + 1, sizeof(*request.words));
-	if (!request.words)
-		return err_nomem(err);
-	status = read_words(&request, argc, argv, err);
 	if (status == ST_OK)
-		status = make(&plan, &request, trainer, err);
+		status = make(&plan, &words, request.measure_input, trainer, err);
 	if (status == ST_OK)
 		status = print(&plan, request.json, trainer, out, err);
 	plan_run_fini(&plan);
-	mem_free(request.words);
+	mem_free(words.words);
 	return status;
 }
 

@@ -170,6 +170,7 @@ struct run_file {
 	struct {
 		int64_t threads;            /* 0: as many as there are processors */
 		enum run_products products; /* default tiles */
+		double input_us;            /* to prepare a batch; NaN: not said */
 	} host;
 
 	struct {

@@ -98,8 +98,10 @@ static double run_number(const struct run_value *fill, const struct json_at *at,
 
 static void run_fill_real(const struct run_value *fill)
 {
-	double value =
-		run_number(fill, fill->at, (double)fill->key->least, (double)fill->key->greatest);
+	const bool said = !json_is_null(fill->at) || strcmp(fill->key->fallback, "null") != 0;
+	double value = said ? run_number(fill, fill->at, (double)fill->key->least,
+					 (double)fill->key->greatest)
+			    : (double)NAN;
 
 	run_store(fill, &value, sizeof(value));
 }

@@ -283,6 +283,16 @@ static const struct run_key run_keys[] = {
 		 "or "
 		 "OpenBLAS, whose rounding is its own on each kind of processor."},
 
+	{.path = "host.input_us",
+	 .kind = RUN_KEY_REAL,
+	 .fallback = "null",
+	 .least = 0,
+	 .greatest = 1e9,
+	 AT(host.input_us),
+	 .help = "Microseconds that the simulated host takes to prepare a batch, for ipu-plan; its "
+		 "--measure-input finds what this machine takes. null: not counted. Changes no "
+		 "result."},
+
 	{.path = "ipu",
 	 .kind = RUN_KEY_SECTION,
 	 .fallback = "{}",
