@@ -36,7 +36,8 @@ enum {
 
 /* The command line, taken apart. */
 struct command_line {
-	const char *words[2]; /* REPORT, NAME */
+	const char *words[2];      /* REPORT, NAME */
+	char newest[FS_PATH_SIZE]; /* of REPORT where none is given */
 	int word_count;
 	bool csv, json;
 	int64_t limit;
@@ -135,12 +136,13 @@ static const struct cli_command *command_verb(size_t at)
 
 static const struct cli_command command_report = {
 	.name = "ipu-report",
-	.synopsis = "REPORT [NAME] [--csv|--json] | VERB ...",
+	.synopsis = "[REPORT] [NAME] [--csv|--json] | VERB ...",
 	.summary = "what a run recorded, as text, CSV or JSON",
 	.about =
 		"Print a report on a recorded run. REPORT is a report directory (tf_report__...) "
 		"or "
-		"a database (profile.db); NAME is `summary`, which is the default, a view of the "
+		"a database (profile.db), by default the newest report here, and of several "
+		"(tf_report__*) the newest; NAME is `summary`, which is the default, a view of the "
 		"database such as `stage_timings`, or `list`, which names them all. A word that is "
 		"a report's and a view's means the report; `view:NAME` is the view.\n\n"
 		"A file is read the same way while it is written, after its writer was killed, and "
@@ -257,15 +259,6 @@ static enum status command_parse(struct command_line *line, int argc, char **arg
 
 /* ---- which report ---------------------------------------------------------------------------- */
 
-/* `ipu-report spans`: the report is missing, not called "spans". */
-static enum status command_no_path(const char *name, struct err *err)
-{
-	char what[128];
-
-	snprintf(what, sizeof(what), "%.32s is the name of a report: write REPORT before it", name);
-	return report_find_suggest(".", command_report.name, what, err);
-}
-
 /* Options that are not for @entry. */
 static enum status command_check_entry(const struct command_line *line,
 				       const struct report_entry *entry, struct err *err)
@@ -294,15 +287,29 @@ static enum status command_resolve(struct command_line *line, const struct repor
 				   struct err *err)
 {
 	enum status status;
+	char what[128];
 
-	if (!line->word_count)
-		return report_find_suggest(".", command_report.name, "no report given", err);
 	if (line->word_count == 1 && !fs_exists(line->words[0]) &&
-	    report_entry_find(entry, line->words[0], NULL) == ST_OK)
-		return (*entry)->needs == REPORT_NEEDS_NOTHING
-			       ? ST_OK
-			       : command_no_path(line->words[0], err);
-
+	    report_entry_find(entry, line->words[0], NULL) == ST_OK) {
+		if ((*entry)->needs == REPORT_NEEDS_NOTHING)
+			return ST_OK;
+		/* What is written to must be named. */
+		if ((*entry)->needs == REPORT_NEEDS_PATH) {
+			snprintf(what, sizeof(what),
+				 "%.32s is the name of a report: write REPORT before it",
+				 line->words[0]);
+			return report_find_suggest(".", command_report.name, what, err);
+		}
+		line->words[line->word_count++] = line->words[0];
+		line->words[0] = NULL;
+	}
+	if (!line->word_count || !line->words[0]) {
+		status = report_find_default(command_report.name, stderr, line->newest, err);
+		if (status != ST_OK)
+			return status;
+		line->words[0] = line->newest;
+		line->word_count = line->word_count ? line->word_count : 1;
+	}
 	status = report_entry_find(entry, line->word_count > 1 ? line->words[1] : "summary", err);
 	if (status == ST_OK)
 		status = command_check_entry(line, *entry, err);

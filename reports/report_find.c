@@ -63,6 +63,50 @@ enum status report_find_suggest(const char *directory, const char *command, cons
 		       "%s, and no tf_report__... here to choose from (--help says more)", what);
 }
 
+enum status report_find_default(const char *command, FILE *notes, char out[FS_PATH_SIZE],
+				struct err *err)
+{
+	if (!report_find_newest(".", out))
+		return report_find_suggest(".", command, "no report given", err);
+	fprintf(notes, "%s: the newest report here: %s\n", command, out);
+	return ST_OK;
+}
+
+/* Is @word a report directory by its name, and when was its database written? */
+static bool find_word(const char *word, int64_t *ns)
+{
+	const char *slash = strrchr(word, '/');
+
+	/* A shell completes a folder's name with a slash. */
+	while (slash && !slash[1] && slash > word)
+		slash = memrchr(word, '/', (size_t)(slash - word));
+	return str_starts_with(slash ? slash + 1 : word, PREFIX) && find_time(word, ns);
+}
+
+void report_find_choose(int *argc, char **argv, int most, const char *command, FILE *notes)
+{
+	int count = 0, newest = 0, left = 1;
+	int64_t ns, newest_ns = IPS_NULL;
+
+	for (int i = 1; i < *argc; i++) {
+		if (!find_word(argv[i], &ns))
+			continue;
+		count++;
+		if (ns > newest_ns || (ns == newest_ns && strcmp(argv[i], argv[newest]) > 0)) {
+			newest = i;
+			newest_ns = ns;
+		}
+	}
+	if (count <= most)
+		return;
+	fprintf(notes, "%s: the newest of %d reports: %s\n", command, count, argv[newest]);
+	for (int i = 1; i < *argc; i++)
+		if (i == newest || !find_word(argv[i], &ns))
+			argv[left++] = argv[i];
+	*argc = left;
+	argv[left] = NULL;
+}
+
 enum status report_find_check_output(const char *path, const char *file, struct err *err)
 {
 	/* What belongs to a database while it is written, or was when its writer died. */

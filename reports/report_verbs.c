@@ -8,13 +8,14 @@
 #include <unistd.h>
 
 #include "common/mem.h"
+#include "reports/report_find.h"
 
 static const struct report_verb verb_table[] = {
-	{"diff", &report_diff_cli, report_diff_command},
-	{"export", &report_export_cli, report_export_command},
-	{"import", &report_import_cli, report_import_command},
-	{"merge", &report_merge_cli, report_merge_command},
-	{"what-if", &report_whatif_cli, report_whatif_command},
+	{"diff", &report_diff_cli, report_diff_command, .several = true},
+	{"export", &report_export_cli, report_export_command, .several = false},
+	{"import", &report_import_cli, report_import_command, .several = false},
+	{"merge", &report_merge_cli, report_merge_command, .several = true},
+	{"what-if", &report_whatif_cli, report_whatif_command, .several = false},
 };
 
 const struct report_verb *report_verbs(int *count)
@@ -35,7 +36,14 @@ const struct report_verb *report_verb_take(int *argc, char ***argv)
 {
 	const struct report_verb *verb;
 	char **words = *argv;
+	bool several = false;
 
+	for (int i = 1; i < *argc; i++) {
+		verb = verb_find(words[i]);
+		several = several || (verb && verb->several);
+	}
+	if (!several)
+		report_find_choose(argc, words, 1, "ipu-report", stderr);
 	for (int at = 1; at < *argc && at <= 2; at++) {
 		verb = verb_find(words[at]);
 		if (!verb && words[at][0] == '-')

@@ -15,12 +15,14 @@ struct report_verb {
 	const struct cli_command *command; /* called "ipu-report VERB" */
 	/* Behind main(): @argv[0] is the verb, @argv[1] what follows. Returns the exit code. */
 	int (*run)(int argc, char **argv);
+	bool several; /* reports: tf_report__* is not a choice among them */
 };
 
 const struct report_verb *report_verbs(int *count);
 
 /* The verb that the command line asks for, or NULL. @argv then begins with the verb, and *@argc
- * counts from it: a REPORT written before the verb comes after it. */
+ * counts from it: a REPORT written before the verb comes after it. Of several reports, where only one
+ * can be meant, the newest is left. */
 const struct report_verb *report_verb_take(int *argc, char ***argv);
 
 /* Options of those that print tables, for the fields width and color of @line. */

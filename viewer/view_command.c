@@ -19,6 +19,7 @@
 #include "common/minmax.h"
 #include "common/str.h"
 #include "profiler/prof_timeline.h"
+#include "reports/report_find.h"
 #include "viewer/view_config.h"
 #include "viewer/view_term.h"
 
@@ -413,10 +414,12 @@ int view_command(int argc, char **argv)
 	cli_locale();
 	view_keys_manual(&keys);
 	view_cli.details = keys.failed ? NULL : str_peek(&keys);
-	if (!cli_standard(&view_cli, argc, argv, stdout))
+	if (!cli_standard(&view_cli, argc, argv, stdout)) {
+		report_find_choose(&argc, argv, 2, view_cli.name, stderr);
 		code = view_parse(&arguments, argc, argv, &err) == ST_OK
 			       ? view_start(&arguments)
 			       : cli_fail(&view_cli, &err);
+	}
 	view_cli.details = NULL;
 	str_free(&keys);
 	return code;

@@ -153,7 +153,8 @@ enum status report_export_tell(const struct report_export_request *request, cons
 /* ---- the command ----------------------------------------------------------------------------- */
 
 struct export_line {
-	const char *words[2]; /* REPORT, FORMAT */
+	const char *words[2];      /* REPORT, FORMAT */
+	char newest[FS_PATH_SIZE]; /* of REPORT where none is given */
 	int word_count;
 	const char *file, *keys;
 	bool force, steps;
@@ -227,7 +228,7 @@ static const char *export_second(size_t at)
 
 const struct cli_command report_export_cli = {
 	.name = "ipu-report export",
-	.synopsis = "REPORT FORMAT [-o FILE]",
+	.synopsis = "[REPORT] FORMAT [-o FILE]",
 	.summary = "what a run recorded, as a file for other programs",
 	.about =
 		"Write what a run recorded to a file that other programs read. `ipu-report REPORT "
@@ -376,14 +377,20 @@ static enum status export_write(const struct export_line *line, const struct rep
 	return status;
 }
 
-static enum status export_run(const struct export_line *line, struct err *err)
+static enum status export_run(struct export_line *line, struct err *err)
 {
 	const struct report_export *format;
 	const char *file;
 	enum status status;
 
-	if (!line->word_count)
-		return report_find_suggest(".", "ipu-report export", "no report given", err);
+	if (!line->word_count || (line->word_count == 1 && !fs_exists(line->words[0]) &&
+				  export_find(&format, line->words[0], NULL) == ST_OK)) {
+		line->words[1] = line->words[0];
+		line->words[0] = line->newest;
+		status = report_find_default("ipu-report export", stderr, line->newest, err);
+		if (status != ST_OK)
+			return status;
+	}
 	status = report_find_check(line->words[0], "ipu-report export", err);
 	if (status == ST_OK)
 		status = export_find(&format, line->words[1], err);

@@ -84,8 +84,9 @@ static const struct cli_option whatif_options[] = {
 
 const struct cli_command report_whatif_cli = {
 	.name = "ipu-report what-if",
-	.synopsis = "REPORT [--schedule NAME] [--micro-batches COUNT] [--split WHERE] [--key value "
-		    "...]",
+	.synopsis =
+		"[REPORT] [--schedule NAME] [--micro-batches COUNT] [--split WHERE] [--key value "
+		"...]",
 	.summary = "a recorded training under another schedule, split or machine",
 	.about =
 		"Predict how long a weight update would take, and how large the bubble would be, "
@@ -298,15 +299,20 @@ static enum status open_inputs(struct report_whatif **out, const struct whatif_l
 	const enum report_whatif_clock clock = line->clock && !strcmp(line->clock, "host")
 						       ? REPORT_WHATIF_HOST
 						       : REPORT_WHATIF_DEVICE;
+	const char *path = line->path;
+	char newest[FS_PATH_SIZE];
 	struct ips_report *report;
-	enum status status;
+	enum status status = ST_OK;
 
 	*out = NULL;
-	if (!line->path)
-		return report_find_suggest(".", report_whatif_cli.name, "no report given", err);
-	status = report_find_check(line->path, report_whatif_cli.name, err);
+	if (!path) {
+		status = report_find_default(report_whatif_cli.name, stderr, newest, err);
+		path = newest;
+	}
 	if (status == ST_OK)
-		status = report_public_open(&report, line->path, err);
+		status = report_find_check(path, report_whatif_cli.name, err);
+	if (status == ST_OK)
+		status = report_public_open(&report, path, err);
 	if (status != ST_OK)
 		return status;
 	rows->unfinished = report__unfinished(report_public_db(report), unfinished);

@@ -189,7 +189,8 @@ refused "not a number" "$run" --replicas 0
 refused "exclude each other" "$run" --json --csv
 refused 'did you mean --pipeline.schedule' "$run" --pipeline.schedul Grouped
 refused "do not depend" "$run" --clock host --target bow
-refused "no report given"
+mkdir "$work/nothing"
+(cd "$work/nothing" && refused "no report given, and no tf_report__... here")
 
 # A run that has no device clock says so; one that is not a run of ours too.
 record host "$work/mlp.json" null 8 --ipu null --pipeline null --gradient_accumulation null

@@ -97,7 +97,8 @@ static const struct {
 	{"run.db spans --limit x", "--limit: \"x\" is not a number", 2},
 	{"run.db spans --limit -3", "--limit: \"-3\" is not a number", 2},
 	{"run.db --color purple", "--color", 2},
-	{"spans", "spans is the name of a report: write REPORT before it", 2},
+	{"spans", "no report given, and no tf_report__... here to choose from", 2},
+	{"repair", "repair is the name of a report: write REPORT before it", 2},
 	{"empty", "empty: no profile.db in this folder", 2},
 	{"foreign.db", "foreign.db", 2},
 	{"other.db", "other.db", 2},
@@ -199,6 +200,17 @@ static void make_report(const char *name)
 	report_sample_write_empty(path);
 }
 
+/* Without a path, and of several reports, it is the newest; a line says so. */
+static const struct {
+	const char *arguments, *out, *err;
+} chosen[] = {
+	{"", "Report", "ipu-report: the newest report here: "},
+	{"spans --csv", "clock,", "ipu-report: the newest report here: "},
+	{"export html -o page.html", "", "ipu-report export: the newest report here: "},
+	{"tf_report__2*7", "Report", "ipu-report: the newest of 2 reports: "},
+	{"tf_report__2*7/ spans --csv", "clock,", "ipu-report: the newest of 2 reports: "},
+};
+
 static void test_the_newest_report_is_named(void **state)
 {
 	char path[SUPPORT_PATH_SIZE + 128];
@@ -217,11 +229,17 @@ static void test_the_newest_report_is_named(void **state)
 	assert_contains(result.err, "ipu-report many/tf_report__2026-03-03__00-00-00.000__7\n");
 	support_result_free(&result);
 
-	support_shell(&result, "cd '%s/many' && '%s'/ipu-report", folder, support_bin_dir());
-	assert_one_line(&result, 2);
-	assert_contains(result.err, "no report given; the newest here: ipu-report "
-				    "./tf_report__2026-03-03__00-00-00.000__7");
-	support_result_free(&result);
+	for (size_t i = 0; i < ARRAY_LEN(chosen); i++) {
+		support_shell(&result, "cd '%s/many' && '%s'/ipu-report %s", folder,
+			      support_bin_dir(), chosen[i].arguments);
+		if (result.exit_code != 0)
+			fail_msg("%s: %s", chosen[i].arguments, result.err);
+		assert_contains(result.out, chosen[i].out);
+		assert_contains(result.err, chosen[i].err);
+		assert_contains(result.err, "tf_report__2026-03-03__00-00-00.000__7");
+		assert_ptr_equal(strchr(result.err, '\n'), result.err + strlen(result.err) - 1);
+		support_result_free(&result);
+	}
 
 	report(&result, "many/tf_report__2026-02-02__00-00-00.000__7");
 	assert_int_equal(result.exit_code, 0);
@@ -314,7 +332,7 @@ static void test_help_goes_to_standard_output(void **state)
 	(void)state;
 	report(&result, "--help");
 	assert_int_equal(result.exit_code, 0);
-	assert_contains(result.out, "Usage: ipu-report REPORT");
+	assert_contains(result.out, "Usage: ipu-report [REPORT]");
 	assert_contains(result.out, "--limit");
 	assert_string_equal(result.err, "");
 	support_result_free(&result);

@@ -55,6 +55,17 @@ golden view_help.txt
 # Not a terminal: the summary. Without an argument: the newest report here.
 (cd "$work" && "$view") >"$work/out"
 grep -q 'Pipeline bubble' "$work/out" || fail "no summary of the newest report"
+# Of more than two, which a shell makes of tf_report__*, the newest; two are compared.
+mkdir "$work/several"
+for name in tf_report__1 tf_report__2 tf_report__3; do
+	mkdir "$work/several/$name"
+	cp "$db" "$work/several/$name/profile.db"
+done
+touch -d '1 hour' "$work/several/tf_report__2/profile.db"
+(cd "$work/several" && "$view" tf_report__* --text) >"$work/out" 2>"$work/err"
+[ "$(cat "$work/err")" = 'ipu-view: the newest of 3 reports: tf_report__2' ] && grep -q 'Pipeline bubble' "$work/out" || fail "of three: $(cat "$work/err")"
+(cd "$work/several" && "$view" tf_report__[12] --text) >"$work/out" 2>"$work/err"
+[ ! -s "$work/err" ] && grep -q 'Target' "$work/out" || fail "of two: $(cat "$work/err")"
 TERM=dumb "$view" "$db" | grep 'Pipeline bubble' >/dev/null || fail "no summary on a dumb terminal"
 
 # A file from another machine is a view of the same.
