@@ -3,8 +3,8 @@
  * in ipuscope-UID/PID.json of the system's temporary folder where that is not set, for ipu-monitor
  * and for following its report; docs/monitor.md has the keys.
  *
- * The folder must be its user's alone: nothing is written to or believed from another. A file is replaced whole, so a reader sees no half of one. A
- * process announces one run at a time.
+ * The folder must be its user's alone: nothing is written to or believed from another. A file is
+ * replaced whole, so a reader sees no half of one. A process announces one run at a time.
  */
 #ifndef PROF_ANNOUNCE_H
 #define PROF_ANNOUNCE_H

@@ -19,7 +19,7 @@ bool report_find_newest(const char *directory, char out[FS_PATH_SIZE]);
 enum status report_find_suggest(const char *directory, const char *command, const char *what,
 				struct err *err);
 
-/* The newest report here, for a command line that names none: @notes gets a line that says which. */
+/* The newest report here, for a command line that names none: @notes gets a line with its name. */
 enum status report_find_default(const char *command, FILE *notes, char out[FS_PATH_SIZE],
 				struct err *err);
 

@@ -21,8 +21,8 @@ struct report_verb {
 const struct report_verb *report_verbs(int *count);
 
 /* The verb that the command line asks for, or NULL. @argv then begins with the verb, and *@argc
- * counts from it: a REPORT written before the verb comes after it. Of several reports, where only one
- * can be meant, the newest is left. */
+ * counts from it: a REPORT written before the verb comes after it. Of several reports, where only
+ * one can be meant, the newest is left. */
 const struct report_verb *report_verb_take(int *argc, char ***argv);
 
 /* Options of those that print tables, for the fields width and color of @line. */

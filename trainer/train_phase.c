@@ -45,11 +45,6 @@ double train_phase_loss(const struct train_phase *phase, int64_t step)
 	       penalty_of(phase, step);
 }
 
-static double mean_of(const struct metric_sum *sum)
-{
-	return sum->count > 0 ? sum->total / (double)sum->count : NAN;
-}
-
 int64_t train_phase_together(const struct train_phase *phase)
 {
 	return phase->session->run->pipeline.accumulate_outfeed
@@ -62,20 +57,30 @@ void train_phase_step(const struct train_phase *phase, int64_t step, int64_t rep
 {
 	const int64_t replicas = phase->session->layout->replicas;
 	const int64_t together = train_phase_together(phase), first = step / together * together;
-	const int count = phase->measure->metrics.count;
+	const struct metric_list *metrics = &phase->measure->metrics;
 
-	for (int i = 0; i <= count; i++)
+	for (int64_t i = 0; i < metrics->states; i++)
+		phase->step[i] = 0.0;
+	for (int i = 0; i <= metrics->count; i++)
 		values[i] = 0;
 	for (int64_t s = first; s < first + together; s++) {
 		const int64_t place = s * replicas + replica;
+		const double *states = phase->sums + place * metrics->states;
 
 		values[0] += phase->losses[place];
-		for (int m = 0; m < count; m++)
-			values[m + 1] += mean_of(&phase->sums[place * count + m]);
+		for (int64_t i = 0; i < metrics->states; i++)
+			phase->step[i] += states[i];
+		for (int m = 0; m < metrics->count; m++)
+			values[m + 1] += metric_result(&metrics->items[m],
+						       states + metrics->items[m].first_state);
 	}
-	for (int i = 0; i <= count; i++)
-		values[i] /= (double)together;
-	values[0] += penalty_of(phase, first);
+	values[0] = values[0] / (double)together + penalty_of(phase, first);
+	for (int m = 0; m < metrics->count; m++)
+		values[m + 1] =
+			metric_is_mean(&metrics->items[m])
+				? values[m + 1] / (double)together
+				: metric_result(&metrics->items[m],
+						phase->step + metrics->items[m].first_state);
 }
 
 int64_t train_phase_items(const struct train_phase *phase, int64_t step, int64_t replica)
@@ -84,26 +89,27 @@ int64_t train_phase_items(const struct train_phase *phase, int64_t step, int64_t
 				  phase->session->execution.first_step + step);
 }
 
-/* Where figure @figure (0: the loss) of @replica waits to be summed over replicas. */
-static double *addend_of(const struct train_phase *phase, int figure, int64_t replica)
+/* Where a number (0: the loss, then the metrics' states) of @replica waits to be summed over
+ * replicas. */
+static double *addend_of(const struct train_phase *phase, int64_t number, int64_t replica)
 {
-	return phase->addends + figure * phase->session->layout->replicas + replica;
+	return phase->addends + number * phase->session->layout->replicas + replica;
 }
 
 static void add_addends(struct train_phase *phase)
 {
 	const int replicas = phase->session->layout->replicas;
 
-	phase->loss.total += train_tree_sum(addend_of(phase, 0, 0), replicas);
-	for (int m = 0; m < phase->measure->metrics.count; m++)
-		phase->metrics[m].total += train_tree_sum(addend_of(phase, m + 1, 0), replicas);
+	phase->loss += train_tree_sum(addend_of(phase, 0, 0), replicas);
+	for (int64_t i = 0; i < phase->measure->metrics.states; i++)
+		phase->states[i] += train_tree_sum(addend_of(phase, i + 1, 0), replicas);
 }
 
 /* Keras weighs a batch's loss with its items: a short one counts for as many as it has. */
 static void add_step(struct train_phase *phase, int64_t step)
 {
 	const int64_t replicas = phase->session->layout->replicas;
-	const int count = phase->measure->metrics.count;
+	const int64_t states = phase->measure->metrics.states;
 	const double penalty = penalty_of(phase, step);
 
 	for (int64_t r = 0; r < replicas; r++) {
@@ -113,11 +119,9 @@ static void add_step(struct train_phase *phase, int64_t step)
 					       : train_phase_items(phase, step, r);
 
 		*addend_of(phase, 0, r) = (phase->losses[place] + penalty) * (double)weight;
-		phase->loss.count += weight;
-		for (int m = 0; m < count; m++) {
-			*addend_of(phase, m + 1, r) = phase->sums[place * count + m].total;
-			phase->metrics[m].count += phase->sums[place * count + m].count;
-		}
+		phase->weight += (double)weight;
+		for (int64_t i = 0; i < states; i++)
+			*addend_of(phase, i + 1, r) = phase->sums[place * states + i];
 	}
 	add_addends(phase);
 }
@@ -142,17 +146,24 @@ static void add_accumulated(struct train_phase *phase)
 	const struct train_execution *execution = &session->execution;
 	const int replicas = session->layout->replicas;
 	const int64_t together = train_phase_together(phase);
-	const int count = phase->measure->metrics.count;
+	const struct metric_list *metrics = &phase->measure->metrics;
 
 	for (int64_t i = together - 1; i < execution->steps; i += together) {
 		for (int64_t r = 0; r < replicas; r++) {
 			train_phase_step(phase, i, r, phase->values);
-			for (int f = 0; f <= count; f++)
-				*addend_of(phase, f, r) = phase->values[f];
+			*addend_of(phase, 0, r) = phase->values[0];
+			for (int64_t s = 0; s < metrics->states; s++)
+				*addend_of(phase, s + 1, r) = phase->step[s];
+			for (int m = 0; m < metrics->count; m++) {
+				const int64_t first = metrics->items[m].first_state;
+
+				if (!metric_is_mean(&metrics->items[m]))
+					continue;
+				*addend_of(phase, first + 1, r) = phase->values[m + 1];
+				*addend_of(phase, first + 2, r) = 1.0;
+			}
 		}
-		phase->loss.count += replicas;
-		for (int m = 0; m < count; m++)
-			phase->metrics[m].count += replicas;
+		phase->weight += replicas;
 		add_addends(phase);
 		train_record_metric(session, execution->mode, execution->epoch,
 				    execution->execution, execution->first_step + i, "loss",
@@ -167,9 +178,12 @@ static void update_figures(struct train_phase *phase)
 
 	if (figures->count == 0)
 		return;
-	figures->values[0] = mean_of(&phase->loss);
-	for (int m = 0; m + 1 < figures->count; m++)
-		figures->values[m + 1] = mean_of(&phase->metrics[m]);
+	figures->values[0] = phase->weight > 0.0 ? phase->loss / phase->weight : NAN;
+	for (int m = 0; m + 1 < figures->count; m++) {
+		const struct metric *metric = &phase->measure->metrics.items[m];
+
+		figures->values[m + 1] = metric_result(metric, phase->states + metric->first_state);
+	}
 }
 
 /* The results of the execution that has just ended: rows, means and figures. */
@@ -184,9 +198,9 @@ static void phase_gather(struct train_phase *phase)
 
 void train_phase_begin(struct train_phase *phase)
 {
-	phase->loss = (struct metric_sum){0};
-	for (int m = 0; m < phase->measure->metrics.count; m++)
-		phase->metrics[m] = (struct metric_sum){0};
+	phase->loss = phase->weight = 0.0;
+	for (int64_t i = 0; i < phase->measure->metrics.states; i++)
+		phase->states[i] = 0.0;
 	update_figures(phase);
 }
 
@@ -194,7 +208,7 @@ void train_phase_record(const struct train_phase *phase, int64_t epoch)
 {
 	const struct train_figures *figures = &phase->measure->figures;
 
-	for (int i = 0; phase->loss.count > 0 && i < figures->count; i++)
+	for (int i = 0; phase->weight > 0.0 && i < figures->count; i++)
 		train_record_metric(phase->session, phase->mode, epoch, IPS_NULL, IPS_NULL,
 				    figures->names[i], figures->values[i]);
 }
@@ -246,17 +260,19 @@ static enum status new_results(struct train_phase *phase, struct err *err)
 	const struct run_layout *layout = session->layout;
 	const size_t batch = (size_t)session->run->data.batch_size;
 	const size_t places = (size_t)phase->steps_per_execution * (size_t)layout->replicas;
-	const size_t metrics = (size_t)phase->measure->metrics.count + 1; /* never none */
+	const size_t metrics = (size_t)phase->measure->metrics.count + 1;
+	const size_t states = (size_t)phase->measure->metrics.states + 1; /* never none */
 	const size_t runs = phase->mode == IPS_TRAIN ? (size_t)layout->updates_per_execution : 1;
 	const struct model_layer *last = &session->model->layers[session->model->layer_count - 1];
 
 	phase->losses = mem_calloc(places, sizeof(*phase->losses));
 	phase->penalties = mem_calloc(runs * (size_t)layout->stages, sizeof(*phase->penalties));
-	phase->sums = mem_calloc(places * metrics, sizeof(*phase->sums));
-	phase->metrics = mem_calloc(metrics, sizeof(*phase->metrics));
+	phase->sums = mem_calloc(places * states, sizeof(*phase->sums));
+	phase->states = mem_calloc(states, sizeof(*phase->states));
+	phase->step = mem_calloc(states, sizeof(*phase->step));
 	phase->values = mem_calloc(metrics, sizeof(*phase->values));
-	phase->addends = mem_calloc(metrics * (size_t)layout->replicas, sizeof(*phase->addends));
-	if (!phase->losses || !phase->penalties || !phase->sums || !phase->metrics ||
+	phase->addends = mem_calloc(states * (size_t)layout->replicas, sizeof(*phase->addends));
+	if (!phase->losses || !phase->penalties || !phase->sums || !phase->states || !phase->step ||
 	    !phase->values || !phase->addends)
 		return err_nomem(err);
 	if (phase->mode != IPS_PREDICT)
@@ -314,7 +330,8 @@ void train_phase_free(struct train_phase *phase)
 	mem_free(phase->losses);
 	mem_free(phase->penalties);
 	mem_free(phase->sums);
-	mem_free(phase->metrics);
+	mem_free(phase->states);
+	mem_free(phase->step);
 	mem_free(phase->values);
 	mem_free(phase->addends);
 	mem_free(phase->outputs);

@@ -22,16 +22,18 @@ struct train_phase {
 	struct dataset_feed *feed;
 	/* Of an execution, as struct train_execution has them. */
 	double *losses, *penalties;
-	struct metric_sum *sums;
+	double *sums;
 	float *outputs; /* prediction alone */
 	/* Called when an execution is laid out and the workers still rest; may be NULL. */
 	void (*planned)(void *user);
 	void *user;
 	double *values;  /* room for those of one step */
-	double *addends; /* and of all replicas, figure by figure */
+	double *step;    /* and for the metrics' states of steps that belong together */
+	double *addends; /* the loss and states of all replicas, number by number */
 	int64_t judged;  /* steps of the execution whose losses the health rules have seen */
-	/* Since train_phase_begin(), over replicas: Keras's running means. */
-	struct metric_sum loss, *metrics;
+	/* Since train_phase_begin(), over replicas: Keras's running means and counts. */
+	double loss, weight; /* the sum of losses, and of what they weigh */
+	double *states;      /* of all metrics */
 };
 
 /* Batches come from the beginning: of the set in evaluation and prediction, which a phase goes

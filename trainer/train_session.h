@@ -95,10 +95,10 @@ struct train_execution {
 	int64_t start_cycle;
 	bool traced; /* its device timeline is recorded in full */
 	struct dataset_feed *feed;
-	double *losses;          /* steps x replicas, without penalties */
-	double *penalties;       /* runs x stages: of the weights' regularisers */
-	struct metric_sum *sums; /* steps x replicas x metrics */
-	float *outputs;          /* steps x replicas x [batch, output]; NULL: not wanted */
+	double *losses;    /* steps x replicas, without penalties */
+	double *penalties; /* runs x stages: of the weights' regularisers */
+	double *sums;      /* steps x replicas x states of the metrics */
+	float *outputs;    /* steps x replicas x [batch, output]; NULL: not wanted */
 	const struct train_measure *measure;
 };
 

@@ -207,7 +207,7 @@ static void take_loss(struct work *work, int slot)
 	const size_t count = stage_output_count(work->stage->stage);
 	const int64_t width = (int64_t)count / session->run->data.batch_size;
 	const float *outputs = stage_output(work->stage->stage, slot);
-	struct metric_sum *sums = execution->sums + place_of(work) * measure->metrics.count;
+	double *sums = execution->sums + place_of(work) * measure->metrics.states;
 	struct targets targets;
 	int64_t batch = dataset_feed_targets(execution->feed, worker->replica->number,
 					     step_of(work), &targets);
@@ -223,9 +223,12 @@ static void take_loss(struct work *work, int slot)
 			: NULL);
 	if (execution->mode == IPS_TRAIN && worker->replica->classes.classes > 0)
 		class_counts_add(&worker->replica->classes, outputs, &targets, batch, width);
+	for (int64_t i = 0; i < measure->metrics.states; i++)
+		sums[i] = 0.0;
 	for (int m = 0; m < measure->metrics.count; m++) {
-		sums[m] = (struct metric_sum){0};
-		metric_run(&measure->metrics.items[m], outputs, &targets, batch, width, &sums[m]);
+		const struct metric *metric = &measure->metrics.items[m];
+
+		metric_run(metric, outputs, &targets, batch, width, sums + metric->first_state);
 	}
 }
 

@@ -223,6 +223,11 @@ static void loss_config(struct loss *out, const struct json_at *config, struct e
 		json_int(&here, -1, -1, &axis, err);
 }
 
+struct loss loss_of(enum loss_kind kind)
+{
+	return (struct loss){.kind = kind, .delta = 1.0, .gamma = 2.0, .alpha = 0.25};
+}
+
 enum status loss_get(struct loss *out, const struct json_at *at, struct err *err)
 {
 	const char *known[2 * LOSS_KINDS], *name;
@@ -232,7 +237,7 @@ enum status loss_get(struct loss *out, const struct json_at *at, struct err *err
 	int found;
 
 	err = err_start(err, &own);
-	*out = (struct loss){.delta = 1.0, .gamma = 2.0, .alpha = 0.25};
+	*out = loss_of(LOSS_BINARY_CROSSENTROPY);
 	if (model_config_object(at, &name, &config, &config_here, err) != ST_OK)
 		return err->status;
 	found = loss_find(name);

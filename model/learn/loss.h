@@ -65,6 +65,7 @@ struct loss {
 /* "mse", "mean_squared_error", "MeanSquaredError", or {class_name, config}. */
 enum status loss_get(struct loss *out, const struct json_at *at, struct err *err);
 bool loss_known(const char *name);                    /* as class, function or short name */
+struct loss loss_of(enum loss_kind kind);             /* with its defaults */
 const char *loss_name(const struct loss *loss);       /* Keras's snake case */
 const char *loss_class_name(const struct loss *loss); /* "MeanSquaredError" */
 

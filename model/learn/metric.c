@@ -3,6 +3,7 @@
  */
 #include "model/learn/metric.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "common/mem.h"
@@ -11,8 +12,10 @@
 
 enum metric_targets {
 	METRIC_VALUES,  /* of the output's size, or one for all outputs */
-	METRIC_ONE_HOT, /* of the output's size */
-	METRIC_SPARSE   /* one for each item: the class */
+	METRIC_SAME,    /* of the output's size */
+	METRIC_ONE_HOT, /* the same, classes of an item */
+	METRIC_SPARSE,  /* one for each item: the class */
+	METRIC_CLASSES  /* either of the two */
 };
 
 struct metric_ops {
@@ -27,6 +30,21 @@ struct metric_ops {
 
 static const struct model_option metric_threshold[] = {{"threshold", MODEL_ANY}};
 static const struct model_option metric_k[] = {{"k", MODEL_ANY}};
+static const struct model_option metric_positives[] = {
+	{"thresholds", MODEL_ANY}, {"top_k", MODEL_NULL}, {"class_id", MODEL_NULL}};
+static const struct model_option metric_auc[] = {
+	{"num_thresholds", MODEL_ANY},   {"curve", MODEL_ANY},
+	{"summation_method", MODEL_ANY}, {"thresholds", MODEL_NULL},
+	{"multi_label", MODEL_FALSE},    {"num_labels", MODEL_NULL},
+	{"label_weights", MODEL_NULL},   {"from_logits", MODEL_FALSE}};
+static const struct model_option metric_f1[] = {{"average", MODEL_ANY}, {"threshold", MODEL_ANY}};
+static const struct model_option metric_iou[] = {{"num_classes", MODEL_ANY},
+						 {"ignore_class", MODEL_NULL},
+						 {"sparse_y_true", MODEL_ANY},
+						 {"sparse_y_pred", MODEL_ANY},
+						 {"axis", MODEL_ANY}};
+static const struct model_option metric_perplexity[] = {{"from_logits", MODEL_ANY},
+							{"mask_token_id", MODEL_NULL}};
 
 static const struct metric_ops metric_rows[METRIC_KINDS] = {
 	[METRIC_BINARY] = {.class_name = "BinaryAccuracy",
@@ -49,6 +67,41 @@ static const struct metric_ops metric_rows[METRIC_KINDS] = {
 				 .targets = METRIC_SPARSE,
 				 .options = metric_k,
 				 .option_count = ARRAY_LEN(metric_k)},
+	[METRIC_PRECISION] = {.class_name = "Precision",
+			      .name = "precision",
+			      .targets = METRIC_SAME,
+			      .options = metric_positives,
+			      .option_count = ARRAY_LEN(metric_positives)},
+	[METRIC_RECALL] = {.class_name = "Recall",
+			   .name = "recall",
+			   .targets = METRIC_SAME,
+			   .options = metric_positives,
+			   .option_count = ARRAY_LEN(metric_positives)},
+	[METRIC_AUC] = {.class_name = "AUC",
+			.name = "auc",
+			.targets = METRIC_SAME,
+			.options = metric_auc,
+			.option_count = ARRAY_LEN(metric_auc)},
+	[METRIC_F1] = {.class_name = "F1Score",
+		       .name = "f1_score",
+		       .targets = METRIC_CLASSES,
+		       .options = metric_f1,
+		       .option_count = ARRAY_LEN(metric_f1)},
+	[METRIC_MEAN_IOU] = {.class_name = "MeanIoU",
+			     .name = "mean_io_u",
+			     .targets = METRIC_CLASSES,
+			     .options = metric_iou,
+			     .option_count = ARRAY_LEN(metric_iou)},
+	[METRIC_ONE_HOT_MEAN_IOU] = {.class_name = "OneHotMeanIoU",
+				     .name = "one_hot_mean_io_u",
+				     .targets = METRIC_CLASSES,
+				     .options = metric_iou,
+				     .option_count = ARRAY_LEN(metric_iou)},
+	[METRIC_PERPLEXITY] = {.class_name = "Perplexity",
+			       .name = "perplexity",
+			       .targets = METRIC_SPARSE,
+			       .options = metric_perplexity,
+			       .option_count = ARRAY_LEN(metric_perplexity)},
 };
 
 /* Those that are resolved by the shapes. Losses are metrics too. */
@@ -140,15 +193,21 @@ static enum status metric_check(const struct metric *metric, const struct json_a
 {
 	const struct model_shape *output = metric_output(model);
 	int64_t width = kind->classes ? 1 : kind->width;
-	bool one = width == 1, same = !kind->classes && width == model_shape_count(output);
+	const bool one = width == 1, row = output->ndim == 1;
+	const bool size = width == model_shape_count(output), same = size && !kind->classes;
+	const bool fits[] = {
+		[METRIC_VALUES] = same || (one && row),
+		[METRIC_SAME] = size,
+		[METRIC_ONE_HOT] = same && row,
+		[METRIC_SPARSE] = one && row,
+		[METRIC_CLASSES] = (same && width > 1 && row) || (one && row),
+	};
+	const enum metric_targets targets = metric_ops(metric)->targets;
 	char text[192];
 
-	if (metric_ops(metric)->targets == METRIC_VALUES
-		    ? same || (one && output->ndim == 1)
-		    : output->ndim == 1 &&
-			      (metric_ops(metric)->targets == METRIC_SPARSE ? one : same))
+	if (fits[targets])
 		return ST_OK;
-	if (metric_ops(metric)->targets == METRIC_ONE_HOT && kind->classes)
+	if (targets == METRIC_ONE_HOT && kind->classes)
 		return json_fail(at, err,
 				 "the metric %s needs values, but the data's targets are class "
 				 "numbers: set data.one_hot to true, or use sparse_%s",
@@ -162,20 +221,103 @@ static enum status metric_check(const struct metric *metric, const struct json_a
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
+/* The number of what @known says; absent or null, @fallback. */
+static int metric_choice(const struct json_at *config, const char *key, const char *const *known,
+			 size_t count, int fallback, struct err *err)
+{
+	struct json_at here;
+	const char *text;
+
+	if (!model_option_at(config, key, &here, err) || json_text(&here, &text, err) != ST_OK)
+		return fallback;
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(known[i], text))
+			return (int)i;
+	json_unknown(&here, key, text, known, count, err);
+	return fallback;
+}
+
+/* The options of AUC, F1Score and the MeanIoUs. */
+static void metric_counts_config(struct metric *out, const struct json_at *config, struct err *err)
+{
+	static const char *const averages[] = {"macro", "micro", "weighted"};
+	static const char *const curves[] = {"ROC", "PR"}, *const sums[] = {"interpolation"};
+	struct json_at here;
+	bool sparse = out->kind == METRIC_MEAN_IOU;
+
+	if (model_option_at(config, "num_thresholds", &here, err))
+		json_int(&here, 2, 100000, &out->thresholds, err);
+	out->pr = metric_choice(config, "curve", curves, ARRAY_LEN(curves), 0, err) == 1;
+	metric_choice(config, "summation_method", sums, ARRAY_LEN(sums), 0, err);
+	if (out->kind == METRIC_F1 && !model_option_at(config, "average", &here, err))
+		model_config_unsupported(config, err,
+					 "not supported: F1Score without \"average\" is a list of "
+					 "numbers: give \"macro\", \"micro\" or \"weighted\"");
+	out->average = (enum metric_average)metric_choice(config, "average", averages,
+							  ARRAY_LEN(averages), METRIC_MACRO, err);
+	if (model_option_at(config, "num_classes", &here, err))
+		json_int(&here, 1, 4096, &out->classes, err);
+	model_option_bool(config, "sparse_y_pred", &sparse, err);
+	if (sparse && !err_stuck(err))
+		model_config_unsupported(config, err,
+					 "not supported: predictions are the greatest output here: "
+					 "set sparse_y_pred to false, or use OneHotMeanIoU");
+}
+
+/* A number, or a list of one. */
+static void metric_read_threshold(const struct json_at *config, const char *key, float *out,
+				  struct err *err)
+{
+	struct json_at here, item;
+	double value = (double)*out;
+
+	if (!model_option_at(config, key, &here, err))
+		return;
+	if (cJSON_IsArray(here.node) && json_count(&here) == 1 && json_item(&here, 0, &item))
+		here = item;
+	json_real(&here, &value, err);
+	*out = (float)value;
+}
+
 static void metric_config(struct metric *out, const struct json_at *config, struct err *err)
 {
 	static const struct model_option options[] = {{"name", MODEL_ANY},
 						      {"dtype", MODEL_FLOAT32}};
 	struct json_at here;
-	double threshold = 0.5;
 
 	model_config_check(config, metric_ops(out)->options, metric_ops(out)->option_count, options,
 			   ARRAY_LEN(options), err);
 	if (model_option_given(config, "k", &here, err))
 		json_int(&here, 1, INT32_MAX, &out->k, err);
-	if (model_option_given(config, "threshold", &here, err))
-		json_real(&here, &threshold, err);
-	out->threshold = (float)threshold;
+	metric_read_threshold(config, "threshold", &out->threshold, err);
+	metric_read_threshold(config, "thresholds", &out->threshold, err);
+	metric_counts_config(out, config, err);
+	model_option_bool(config, "from_logits", &out->loss.from_logits, err);
+}
+
+/* What the shapes say, and how many numbers batches add to. */
+static enum status metric_size(struct metric *out, const struct json_at *at,
+			       const struct model_shape *output, struct err *err)
+{
+	const int64_t width = model_shape_count(output);
+
+	if (out->kind == METRIC_F1)
+		out->classes = width;
+	if (out->kind == METRIC_MEAN_IOU || out->kind == METRIC_ONE_HOT_MEAN_IOU) {
+		if (out->classes != width)
+			return json_fail(at, err,
+					 "num_classes must be %lld, as many as the model has "
+					 "outputs, not %lld",
+					 (long long)width, (long long)out->classes);
+		out->states = width * width;
+	} else if (out->kind == METRIC_F1) {
+		out->states = 3 * width;
+	} else if (out->kind == METRIC_AUC) {
+		out->states = 2 * (out->thresholds + 1);
+	} else {
+		out->states = metric_is_mean(out) || out->kind == METRIC_PERPLEXITY ? 2 : 3;
+	}
+	return ST_OK;
 }
 
 /* A name as shown: the config's, else that of a function as it was given, else the class's. */
@@ -246,6 +388,22 @@ enum status metric_check_name(const struct json_at *at, struct err *err)
 	return metric_unknown(at, name, err);
 }
 
+/* F1Score and the MeanIoUs have options that must be given. */
+static void metric_needs_config(const struct metric *metric, const struct json_at *at,
+				struct err *err)
+{
+	if (metric->kind == METRIC_F1)
+		json_fail(
+			at, err,
+			"F1Score needs its \"average\": {\"class_name\": \"F1Score\", \"config\": "
+			"{\"average\": \"macro\"}}");
+	else if (metric->kind == METRIC_MEAN_IOU || metric->kind == METRIC_ONE_HOT_MEAN_IOU)
+		json_fail(at, err,
+			  "%s needs its \"num_classes\": {\"class_name\": \"OneHotMeanIoU\", "
+			  "\"config\": {\"num_classes\": 10}}",
+			  metric_ops(metric)->class_name);
+}
+
 enum status metric_get(struct metric *out, const struct json_at *at, const struct model *model,
 		       const struct target_kind *kind, struct err *err)
 {
@@ -256,7 +414,8 @@ enum status metric_get(struct metric *out, const struct json_at *at, const struc
 	int found;
 
 	err = err_start(err, &own);
-	*out = (struct metric){.kind = METRIC_LOSS, .threshold = 0.5f, .k = 5};
+	*out = (struct metric){
+		.kind = METRIC_LOSS, .threshold = 0.5f, .k = 5, .thresholds = 200, .states = 2};
 	if (model_config_object(at, &name, &config, &config_here, err) != ST_OK)
 		return err->status;
 	if (loss_known(name))
@@ -269,9 +428,17 @@ enum status metric_get(struct metric *out, const struct json_at *at, const struc
 	out->kind = (enum metric_kind)found;
 
 	metric_name(out, at, name, metric_ops(out)->class_name, metric_ops(out)->name, err);
+	if (out->kind == METRIC_F1)
+		out->threshold = NAN;
+	if (out->kind == METRIC_PERPLEXITY)
+		out->loss = loss_of(LOSS_SPARSE_CATEGORICAL_CROSSENTROPY);
 	if (config_here)
 		metric_config(out, &config, err);
-	return err_stuck(err) ? err->status : metric_check(out, at, model, kind, err);
+	else
+		metric_needs_config(out, at, err);
+	if (err_stuck(err) || metric_check(out, at, model, kind, err) != ST_OK)
+		return err->status;
+	return metric_size(out, at, metric_output(model), err);
 }
 
 enum status metric_list_new(struct metric_list *out, const struct json_at *at,
@@ -300,6 +467,8 @@ enum status metric_list_new(struct metric_list *out, const struct json_at *at,
 			json_fail(&here, err,
 				  "the name \"%s\" is taken: give another in \"config\"",
 				  metric->name);
+		out->items[out->count].first_state = out->states;
+		out->states += metric->states;
 		out->count++;
 	}
 	if (err_stuck(err))
@@ -307,12 +476,16 @@ enum status metric_list_new(struct metric_list *out, const struct json_at *at,
 	return err->status;
 }
 
+bool metric_is_mean(const struct metric *metric)
+{
+	return metric->kind == METRIC_LOSS || metric->kind < METRIC_PRECISION;
+}
+
 enum metric_work metric_work(const struct metric *metric)
 {
-	if (metric->kind == METRIC_LOSS)
+	if (metric->kind == METRIC_LOSS || metric->kind == METRIC_PERPLEXITY)
 		return METRIC_OF_LOSS;
-	return metric_ops(metric)->targets == METRIC_VALUES ? METRIC_OF_ELEMENTS
-							    : METRIC_OF_GREATEST;
+	return metric_ops(metric)->targets <= METRIC_SAME ? METRIC_OF_ELEMENTS : METRIC_OF_GREATEST;
 }
 
 void metric_list_free(struct metric_list *list)

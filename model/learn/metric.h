@@ -1,8 +1,10 @@
 /*
  * Metrics: what is measured beside the loss, one table row each.
  *
- * A metric of an item is a number; what is shown is the mean over the items so far, so a batch adds
- * to a sum and a count (Keras's MeanMetricWrapper). "accuracy" is resolved as Keras does
+ * Most metrics of an item are a number; what is shown is the mean over the items so far, so a batch
+ * adds to a sum and a count (Keras's MeanMetricWrapper). The others are made of counts over all
+ * items: Precision and Recall of outputs above a threshold, AUC of those above num_thresholds of
+ * them, F1Score of each class's, MeanIoU of a confusion matrix. Perplexity is exp of the mean crossentropy. "accuracy" is resolved as Keras does
  * (compile_utils.MetricsContainer): binary where the model's output is one number, else sparse
  * categorical where a target is a class number or a single value, else categorical; "crossentropy"
  * alike. Losses are metrics too, taken from the outputs.
@@ -22,22 +24,45 @@ enum metric_kind {
 	METRIC_SPARSE_CATEGORICAL,
 	METRIC_TOP_K,
 	METRIC_SPARSE_TOP_K,
+	METRIC_PRECISION,
+	METRIC_RECALL,
+	METRIC_AUC,
+	METRIC_F1,
+	METRIC_MEAN_IOU,
+	METRIC_ONE_HOT_MEAN_IOU,
+	METRIC_PERPLEXITY,
 	METRIC_KINDS,
 	METRIC_LOSS = METRIC_KINDS /* metric.loss */
+};
+
+/* Of the classes' F1Scores. */
+enum metric_average {
+	METRIC_MACRO,
+	METRIC_MICRO,
+	METRIC_WEIGHTED
 };
 
 struct metric {
 	enum metric_kind kind;
 	struct loss loss;
 	const char *name; /* as shown: "accuracy"; of the table or of the JSON read */
-	float threshold;  /* binary_accuracy: above it is a 1 */
+	float threshold;  /* above it is a 1; F1Score NaN: the greatest output is */
 	int64_t k;        /* top k */
+	int64_t classes;  /* of F1Score and MeanIoU */
+	enum metric_average average;
+	int64_t thresholds; /* of AUC */
+	bool pr;            /* AUC of precision over recall, not of the ROC curve */
+	/* Numbers that batches add to: a sum and a count of items where metric_is_mean() and of
+	 * Perplexity, else counts.
+	 * Those of a list's metrics stand one after the other, from @first_state. */
+	int64_t first_state, states;
 };
 
 /* Of a list, in its order. Names are all different, and none is "loss". */
 struct metric_list {
 	struct metric *items;
 	int count;
+	int64_t states; /* of all of them */
 };
 
 /* What a row is called: "binary_accuracy", "BinaryAccuracy". Losses and "accuracy" are no rows. */
@@ -57,6 +82,8 @@ enum status metric_list_new(struct metric_list *out, const struct json_at *at,
 			    const struct model *model, const struct target_kind *kind,
 			    struct err *err);
 void metric_list_free(struct metric_list *list); /* accepts an empty one */
+
+bool metric_is_mean(const struct metric *metric);
 
 /* What a metric is made of. */
 enum metric_work {

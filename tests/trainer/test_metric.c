@@ -44,16 +44,17 @@ static void close_reading(struct reading *r)
 static double measure(const char *text, const struct target_kind *kind, const float *outputs,
 		      const struct targets *targets, int64_t batch, int64_t width)
 {
-	struct metric_sum sum = {0.0, 10};
+	double states[2] = {0.0, 10.0};
 	struct reading r;
 	struct err err;
 
 	if (open_reading(&r, text, width == 1 ? DENSE("1") : DENSE("4"), kind, &err) != ST_OK)
 		fail_msg("%s", err.text);
-	metric_run(&r.metric, outputs, targets, batch, width, &sum);
-	assert_int_equal(sum.count, 10 + batch);
+	metric_run(&r.metric, outputs, targets, batch, width, states);
+	assert_int_equal(r.metric.states, 2);
+	assert_close(states[1], (double)(10 + batch), 0.0);
 	close_reading(&r);
-	return sum.total;
+	return states[0];
 }
 
 static const float outputs[] = {
@@ -307,9 +308,189 @@ static void test_a_list_keeps_its_order_and_no_name_twice(void **state)
 	math_model_close(&m);
 }
 
+/* ---- counts ---------------------------------------------------------------------------------- */
+
+/* What is shown after two batches of half the items each. */
+static double counted(const char *text, const struct target_kind *kind, const float *scores,
+		      const struct targets *targets, int64_t batch, int64_t width)
+{
+	double states[1024] = {0.0}, value;
+	struct targets second = *targets;
+	struct reading r;
+	struct err err;
+
+	if (open_reading(&r, text, width == 1 ? DENSE("1") : DENSE("4"), kind, &err) != ST_OK)
+		fail_msg("%s", err.text);
+	assert_true(r.metric.states <= (int64_t)ARRAY_LEN(states));
+	assert_false(metric_is_mean(&r.metric));
+	metric_run(&r.metric, scores, targets, batch / 2, width, states);
+	if (second.classes)
+		second.classes += batch / 2;
+	else
+		second.values += batch / 2 * targets->width;
+	metric_run(&r.metric, scores + batch / 2 * width, &second, batch - batch / 2, width,
+		   states);
+	value = metric_result(&r.metric, states);
+	close_reading(&r);
+	return value;
+}
+
+enum {
+	SCORES = 40
+};
+
+/* Scores between 0 and 1, some of them on thresholds; positives are rather above. */
+static void make_scores(float scores[SCORES], float truth[SCORES])
+{
+	uint32_t lcg = 7;
+
+	for (int i = 0; i < SCORES; i++) {
+		scores[i] = i % 5 == 0 ? (float)(i / 5) / 8.0f : math_lcg_unit(&lcg);
+		truth[i] = 0.5f * scores[i] + 0.5f * math_lcg_unit(&lcg) > 0.5f;
+	}
+}
+
+/* Keras's formula with a loop over all scores for each threshold. */
+static double slow_auc(const float *scores, const float *truth, int thresholds, bool pr)
+{
+	double right[512], wrong[512], positives = 0.0, area = 0.0;
+
+	for (int i = 0; i < SCORES; i++)
+		positives += (double)truth[i];
+	for (int t = 0; t < thresholds; t++) {
+		const float at = t == 0                ? -1e-7f
+				 : t == thresholds - 1 ? 1.0f + 1e-7f
+						       : (float)(t / (thresholds - 1.0));
+
+		right[t] = wrong[t] = 0.0;
+		for (int i = 0; i < SCORES; i++) {
+			right[t] += scores[i] > at && truth[i] > 0.0f;
+			wrong[t] += scores[i] > at && !(truth[i] > 0.0f);
+		}
+	}
+	for (int t = 0; t + 1 < thresholds; t++) {
+		const double dtp = right[t] - right[t + 1], p = right[t] + wrong[t];
+		const double next = right[t + 1] + wrong[t + 1];
+		const double slope = p > next ? dtp / (p - next) : 0.0;
+		const double intercept = right[t + 1] - slope * next;
+
+		if (pr)
+			area += slope *
+				(dtp + intercept * (p > 0.0 && next > 0.0 ? log(p / next) : 0.0)) /
+				positives;
+		else
+			area += (wrong[t] - wrong[t + 1]) / (SCORES - positives) *
+				(right[t] + right[t + 1]) / 2.0 / positives;
+	}
+	return area;
+}
+
+static void test_auc_is_kerass_sum_over_thresholds(void **state)
+{
+	float scores[SCORES], truth[SCORES];
+	const struct targets targets = {.values = truth, .width = 1};
+
+	(void)state;
+	make_scores(scores, truth);
+	assert_close(counted("\"AUC\"", &one, scores, &targets, SCORES, 1),
+		     slow_auc(scores, truth, 200, false), 1e-12);
+	assert_close(counted(METRIC("AUC", "\"curve\": \"PR\""), &one, scores, &targets, SCORES, 1),
+		     slow_auc(scores, truth, 200, true), 1e-12);
+	assert_close(
+		counted(METRIC("AUC", "\"num_thresholds\": 9"), &one, scores, &targets, SCORES, 1),
+		slow_auc(scores, truth, 9, false), 1e-12);
+	/* What is sorted perfectly. */
+	for (int i = 0; i < SCORES; i++)
+		truth[i] = scores[i] > 0.5f;
+	assert_close(counted("\"auc\"", &one, scores, &targets, SCORES, 1), 1.0, 1e-12);
+}
+
+static void test_precision_and_recall_by_hand(void **state)
+{
+	static const float scores[] = {0.9f, 0.6f, 0.5f, 0.4f, NAN, 0.2f};
+	static const float truth[] = {1, 0, 1, 1, 1, 0};
+	const struct targets targets = {.values = truth, .width = 1};
+
+	(void)state;
+	/* Above 0.5: one right of two; four are there. */
+	assert_close(counted("\"Precision\"", &one, scores, &targets, 6, 1), 0.5, 1e-12);
+	assert_close(counted("\"recall\"", &one, scores, &targets, 6, 1), 0.25, 1e-12);
+	assert_close(
+		counted(METRIC("Precision", "\"thresholds\": [0.3]"), &one, scores, &targets, 6, 1),
+		0.75, 1e-12);
+	assert_close(
+		counted(METRIC("Recall", "\"thresholds\": 0.95"), &one, scores, &targets, 6, 1),
+		0.0, 0.0);
+	assert_close(
+		counted(METRIC("Precision", "\"thresholds\": 0.95"), &one, scores, &targets, 6, 1),
+		0.0, 0.0);
+}
+
+#define F1(average) METRIC("F1Score", "\"average\": \"" average "\"")
+
+/* Predicted 1, 0, 0; there 1, 2, 1. Class 0: none of 2 + 0; class 1: 2 / (1 + 2); class 2: 0. */
+static void test_f1_and_iou_by_hand(void **state)
+{
+	const char *iou = METRIC("OneHotMeanIoU", "\"num_classes\": 4");
+
+	(void)state;
+	assert_close(counted(F1("macro"), &values, outputs, &by_vector, 3, 4), 2.0 / 3.0 / 4.0,
+		     1e-12);
+	assert_close(counted(F1("micro"), &classes, outputs, &by_class, 3, 4), 1.0 / 3.0, 1e-12);
+	assert_close(counted(F1("weighted"), &classes, outputs, &by_class, 3, 4), 4.0 / 9.0, 1e-12);
+	/* Classes 0, 1 and 2 came or were predicted; of 1 one of two. */
+	assert_close(counted(iou, &values, outputs, &by_vector, 3, 4), 0.5 / 3.0, 1e-12);
+	assert_close(counted(iou, &classes, outputs, &by_class, 3, 4), 0.5 / 3.0, 1e-12);
+	assert_close(counted(METRIC("MeanIoU", "\"num_classes\": 4, \"sparse_y_pred\": false"),
+			     &classes, outputs, &by_class, 3, 4),
+		     0.5 / 3.0, 1e-12);
+}
+
+static void test_perplexity_is_exp_of_the_mean_crossentropy(void **state)
+{
+	static const float half[] = {0.5f, 0.25f, 0.125f, 0.125f, 0.5f, 0.25f, 0.125f, 0.125f};
+	static const int32_t right[] = {0, 1};
+	const struct targets targets = {.classes = right};
+
+	(void)state;
+	assert_close(counted("\"Perplexity\"", &classes, half, &targets, 2, 4), sqrt(8.0), 1e-6);
+}
+
+static void test_counting_metrics_that_cannot_be_are_refused(void **state)
+{
+	static const struct {
+		const char *text, *says;
+	} rows[] = {
+		{"\"F1Score\"", "F1Score needs its \"average\""},
+		{METRIC("F1Score", "\"average\": null"), "is a list of numbers"},
+		{METRIC("F1Score", "\"average\": \"mean\""), "config.average"},
+		{"\"MeanIoU\"", "needs its \"num_classes\""},
+		{METRIC("MeanIoU", "\"num_classes\": 4"), "sparse_y_pred"},
+		{METRIC("OneHotMeanIoU", "\"num_classes\": 3"), "num_classes must be 4"},
+		{METRIC("AUC", "\"num_thresholds\": 1"), "config.num_thresholds"},
+		{METRIC("AUC", "\"curve\": \"PRC\""), "config.curve"},
+		{"\"Precision\"", "does not fit"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct reading r;
+		struct err err = {0};
+
+		assert_true(open_reading(&r, rows[i].text, DENSE("4"), &classes, &err) != ST_OK);
+		assert_contains(err.text, rows[i].says);
+		close_reading(&r);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_auc_is_kerass_sum_over_thresholds),
+		cmocka_unit_test(test_precision_and_recall_by_hand),
+		cmocka_unit_test(test_f1_and_iou_by_hand),
+		cmocka_unit_test(test_perplexity_is_exp_of_the_mean_crossentropy),
+		cmocka_unit_test(test_counting_metrics_that_cannot_be_are_refused),
 		cmocka_unit_test(test_accuracy_counts_the_first_greatest),
 		cmocka_unit_test(test_the_greatest_passes_nan_over),
 		cmocka_unit_test(test_top_k_counts_ties_in_favour),

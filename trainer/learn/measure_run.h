@@ -23,14 +23,14 @@ double loss_run(const struct loss *loss, const float *outputs, const float *logi
 
 /* ---- metrics --------------------------------------------------------------------------------- */
 
-struct metric_sum {
-	double total;
-	int64_t count; /* items */
-};
-
-/* Add the items of a batch to *@sum: @outputs [batch, width], @targets as metric_get() allowed. */
+/*
+ * Add the items of a batch to the metric's states (metric.h): @outputs [batch, width], @targets as
+ * metric_get() allowed. States of several batches and replicas are added up one by one.
+ */
 void metric_run(const struct metric *metric, const float *outputs, const struct targets *targets,
-		int64_t batch, int64_t width, struct metric_sum *sum);
+		int64_t batch, int64_t width, double *states);
+/* What is shown; NaN: a mean of nothing. */
+double metric_result(const struct metric *metric, const double *states);
 
 /* The place of the greatest: the first of equals, NaN is passed over (0 where there is nothing
  * else). */

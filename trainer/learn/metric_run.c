@@ -1,0 +1,365 @@
+/*
+ * Metrics at work: means over items, and what is made of counts over all of them. No state: all is
+ * on the caller's memory.
+ */
+#include <float.h>
+#include <math.h>
+
+#include "common/elementary.h"
+#include "common/minmax.h"
+#include "trainer/learn/measure_run.h"
+
+#define AUC_EPSILON 1e-7f /* Keras's backend.epsilon() */
+
+struct metric_item {
+	const struct metric *metric;
+	const float *p; /* [width]: outputs */
+	int64_t width;
+	const float *y; /* targets, @y_step apart; of a class number: one float */
+	int64_t y_step; /* 0: one for all outputs */
+};
+
+/* ---- the measures ---------------------------------------------------------------------------- */
+
+int64_t metric_greatest(const float *x, int64_t count)
+{
+	float most = -FLT_MAX;
+	int64_t at = 0;
+
+	for (int64_t j = 0; j < count; j++) {
+		if (x[j] > most) {
+			most = x[j];
+			at = j;
+		}
+	}
+	return at;
+}
+
+static bool metric_same(float a, float b)
+{
+	return !(a < b) && !(a > b) && !isnan(a) && !isnan(b);
+}
+
+static double metric_binary(const struct metric_item *item)
+{
+	int64_t right = 0;
+
+	for (int64_t j = 0; j < item->width; j++) {
+		float said = item->p[j] > item->metric->threshold ? 1.0f : 0.0f;
+
+		right += metric_same(said, item->y[j * item->y_step]);
+	}
+	return (double)right / (double)item->width;
+}
+
+static double metric_categorical(const struct metric_item *item)
+{
+	return metric_greatest(item->p, item->width) == metric_greatest(item->y, item->width);
+}
+
+static double metric_sparse(const struct metric_item *item)
+{
+	return metric_same((float)metric_greatest(item->p, item->width), item->y[0]);
+}
+
+/* TensorFlow's in_top_k: it stops looking where more than k are above. */
+static double metric_in_top_k(const struct metric_item *item, int64_t label)
+{
+	int64_t above = 0;
+
+	if (label < 0 || label >= item->width || !isfinite(item->p[label]))
+		return 0.0;
+	for (int64_t j = 0; j < item->width && above <= item->metric->k; j++) {
+		if (!isfinite(item->p[j]))
+			return 0.0;
+		above += item->p[j] > item->p[label];
+	}
+	return above < item->metric->k;
+}
+
+static double metric_top_k(const struct metric_item *item)
+{
+	return metric_in_top_k(item, metric_greatest(item->y, item->width));
+}
+
+static double metric_sparse_top_k(const struct metric_item *item)
+{
+	float label = item->y[0];
+
+	return label >= 0.0f && label < (float)item->width ? metric_in_top_k(item, (int64_t)label)
+							   : 0.0;
+}
+
+/* ---- means ----------------------------------------------------------------------------------- */
+
+static double (*const metric_items[METRIC_KINDS])(const struct metric_item *item) = {
+	[METRIC_BINARY] = metric_binary,
+	[METRIC_CATEGORICAL] = metric_categorical,
+	[METRIC_SPARSE_CATEGORICAL] = metric_sparse,
+	[METRIC_TOP_K] = metric_top_k,
+	[METRIC_SPARSE_TOP_K] = metric_sparse_top_k,
+};
+
+static double mean_result(const double *states)
+{
+	return states[1] > 0.0 ? states[0] / states[1] : (double)NAN;
+}
+
+/* ---- counts ---------------------------------------------------------------------------------- */
+
+/* Keras's divide_no_nan. */
+static double ratio(double part, double whole)
+{
+	return whole > 0.0 ? part / whole : 0.0;
+}
+
+enum {
+	COUNT_RIGHT, /* true positives */
+	COUNT_SAID,  /* predicted positives */
+	COUNT_THERE  /* positives */
+};
+
+static void count_positives(const struct metric_item *item, double *counts)
+{
+	for (int64_t j = 0; j < item->width; j++) {
+		const bool said = item->p[j] > item->metric->threshold;
+		const bool there = item->y[j * item->y_step] != 0.0f;
+
+		counts[COUNT_RIGHT] += said && there;
+		counts[COUNT_SAID] += said;
+		counts[COUNT_THERE] += there;
+	}
+}
+
+static double precision_result(const struct metric *metric, const double *counts)
+{
+	(void)metric;
+	return ratio(counts[COUNT_RIGHT], counts[COUNT_SAID]);
+}
+
+static double recall_result(const struct metric *metric, const double *counts)
+{
+	(void)metric;
+	return ratio(counts[COUNT_RIGHT], counts[COUNT_THERE]);
+}
+
+/* The class of an item's target; -1: none of them. */
+static int64_t class_of(const struct metric_item *item)
+{
+	const double label = (double)item->y[0];
+
+	if (item->y_step > 0)
+		return metric_greatest(item->y, item->width);
+	return label >= 0.0 && label < (double)item->metric->classes ? (int64_t)label : -1;
+}
+
+/* Rows of COUNT_..., a class each. Where no threshold is given the greatest output is predicted. */
+static void count_classes(const struct metric_item *item, double *counts)
+{
+	const bool greatest = isnan(item->metric->threshold);
+	const int64_t said = metric_greatest(item->p, item->width);
+	const int64_t label = item->y_step > 0 ? -1 : class_of(item);
+
+	for (int64_t c = 0; c < item->width; c++, counts += 3) {
+		const bool here = greatest ? c == said : item->p[c] > item->metric->threshold;
+		const bool there = item->y_step > 0 ? item->y[c] != 0.0f : c == label;
+
+		counts[COUNT_RIGHT] += here && there;
+		counts[COUNT_SAID] += here;
+		counts[COUNT_THERE] += there;
+	}
+}
+
+/* F1 of a class is 2 right / (said + there). */
+static double f1_result(const struct metric *metric, const double *counts)
+{
+	double right = 0.0, both = 0.0, there = 0.0, mean = 0.0, weighted = 0.0;
+
+	for (int64_t c = 0; c < metric->classes; c++, counts += 3) {
+		const double sum = counts[COUNT_SAID] + counts[COUNT_THERE];
+		const double f1 = ratio(2.0 * counts[COUNT_RIGHT], sum);
+
+		right += counts[COUNT_RIGHT];
+		both += sum;
+		there += counts[COUNT_THERE];
+		mean += f1 / (double)metric->classes;
+		weighted += f1 * counts[COUNT_THERE];
+	}
+	if (metric->average == METRIC_MICRO)
+		return ratio(2.0 * right, both);
+	return metric->average == METRIC_MACRO ? mean : ratio(weighted, there);
+}
+
+/* A confusion matrix: rows are the targets' classes, columns the predicted ones. */
+static void count_confusions(const struct metric_item *item, double *counts)
+{
+	const int64_t label = class_of(item), said = metric_greatest(item->p, item->width);
+
+	if (label >= 0 && label < item->metric->classes && said < item->metric->classes)
+		counts[label * item->metric->classes + said]++;
+}
+
+/* Of each class that came or was predicted: both, over either. */
+static double iou_result(const struct metric *metric, const double *counts)
+{
+	const int64_t classes = metric->classes;
+	double sum = 0.0;
+	int64_t valid = 0;
+
+	for (int64_t c = 0; c < classes; c++) {
+		const double right = counts[c * classes + c];
+		double either = -right;
+
+		for (int64_t other = 0; other < classes; other++)
+			either += counts[c * classes + other] + counts[other * classes + c];
+		sum += ratio(right, either);
+		valid += either > 0.0;
+	}
+	return ratio(sum, (double)valid);
+}
+
+/* ---- AUC ------------------------------------------------------------------------------------- */
+
+/* Keras's thresholds: a little below 0, i / (count - 1), a little above 1. */
+static float auc_threshold(const struct metric *metric, int64_t i)
+{
+	if (i == 0)
+		return -AUC_EPSILON;
+	if (i == metric->thresholds - 1)
+		return 1.0f + AUC_EPSILON;
+	return (float)((double)i / (double)(metric->thresholds - 1));
+}
+
+/* How many thresholds are below @p; NaN is above none. */
+static int64_t auc_above(const struct metric *metric, float p)
+{
+	const int64_t most = metric->thresholds;
+	int64_t at;
+
+	if (!(p > auc_threshold(metric, 0)))
+		return 0;
+	at = p >= 1.0f ? most - 2 : (int64_t)((double)p * (double)(most - 1));
+	at = max(at, 0);
+	while (at < most && p > auc_threshold(metric, at))
+		at++;
+	while (at > 0 && !(p > auc_threshold(metric, at - 1)))
+		at--;
+	return at;
+}
+
+/* Outputs by how many thresholds they are above: of negative targets, then of positive ones. */
+static void count_thresholds(const struct metric_item *item, double *counts)
+{
+	const int64_t bins = item->metric->thresholds + 1;
+
+	for (int64_t j = 0; j < item->width; j++)
+		counts[(item->y[j * item->y_step] != 0.0f ? bins : 0) +
+		       auc_above(item->metric, item->p[j])]++;
+}
+
+/* What is above a threshold. */
+struct auc_point {
+	double right, wrong; /* true and false positives */
+};
+
+/* The area between two thresholds of the curve of precision over recall, by Davis and Goadrich:
+ * true positives between them grow in proportion to what is predicted. */
+static double auc_pr_step(struct auc_point low, struct auc_point high, double there)
+{
+	const double said_low = low.right + low.wrong, said_high = high.right + high.wrong;
+	const double slope = ratio(low.right - high.right, said_low - said_high);
+	const double intercept = high.right - slope * said_high;
+	const double part = said_low > 0.0 && said_high > 0.0 ? said_low / said_high : 1.0;
+
+	return ratio(slope * (low.right - high.right + intercept * elementary_log(part)), there);
+}
+
+static double auc_roc_step(struct auc_point low, struct auc_point high, double there,
+			   double not_there)
+{
+	return (ratio(low.wrong, not_there) - ratio(high.wrong, not_there)) *
+	       (ratio(low.right, there) + ratio(high.right, there)) / 2.0;
+}
+
+static double auc_result(const struct metric *metric, const double *counts)
+{
+	const int64_t bins = metric->thresholds + 1;
+	const double *negatives = counts, *positives = counts + bins;
+	struct auc_point high = {0.0, 0.0}, low;
+	double there = 0.0, not_there = 0.0, area = 0.0;
+
+	for (int64_t b = 0; b < bins; b++) {
+		there += positives[b];
+		not_there += negatives[b];
+	}
+	for (int64_t t = metric->thresholds - 1; t >= 0; t--, high = low) {
+		low = (struct auc_point){high.right + positives[t + 1],
+					 high.wrong + negatives[t + 1]};
+		if (t < metric->thresholds - 1)
+			area += metric->pr ? auc_pr_step(low, high, there)
+					   : auc_roc_step(low, high, there, not_there);
+	}
+	return area;
+}
+
+/* ---- running --------------------------------------------------------------------------------- */
+
+static const struct {
+	void (*count)(const struct metric_item *item, double *counts);
+	double (*result)(const struct metric *metric, const double *counts);
+} metric_counts[METRIC_KINDS] = {
+	[METRIC_PRECISION] = {count_positives, precision_result},
+	[METRIC_RECALL] = {count_positives, recall_result},
+	[METRIC_AUC] = {count_thresholds, auc_result},
+	[METRIC_F1] = {count_classes, f1_result},
+	[METRIC_MEAN_IOU] = {count_confusions, iou_result},
+	[METRIC_ONE_HOT_MEAN_IOU] = {count_confusions, iou_result},
+};
+
+static bool is_mean_of_loss(const struct metric *metric)
+{
+	return metric->kind == METRIC_LOSS || metric->kind == METRIC_PERPLEXITY;
+}
+
+double metric_result(const struct metric *metric, const double *states)
+{
+	if (metric->kind < METRIC_KINDS && metric_counts[metric->kind].result)
+		return metric_counts[metric->kind].result(metric, states);
+	if (metric->kind == METRIC_PERPLEXITY)
+		return elementary_pow(M_E, mean_result(states));
+	return mean_result(states);
+}
+
+void metric_run(const struct metric *metric, const float *outputs, const struct targets *targets,
+		int64_t batch, int64_t width, double *states)
+{
+	double total = 0.0;
+
+	if (is_mean_of_loss(metric)) {
+		states[0] += loss_run(&metric->loss, outputs, NULL, targets, batch, width, NULL) *
+			     (double)batch;
+		states[1] += (double)batch;
+		return;
+	}
+	for (int64_t i = 0; i < batch; i++) {
+		struct metric_item item = {
+			.metric = metric, .p = outputs + i * width, .width = width};
+		float number;
+
+		if (targets->classes) {
+			number = (float)targets->classes[i];
+			item.y = &number;
+		} else {
+			item.y = targets->values + i * targets->width;
+			item.y_step = targets->width > 1;
+		}
+		if (metric_counts[metric->kind].count)
+			metric_counts[metric->kind].count(&item, states);
+		else
+			total += metric_items[metric->kind](&item);
+	}
+	if (metric_items[metric->kind]) {
+		states[0] += total;
+		states[1] += (double)batch;
+	}
+}
