@@ -807,3 +807,30 @@ enum status prof_timeline_find(struct prof_db *db, int64_t track_id, int clock, 
 	return prof_timeline_find_near(db, track_id, clock, text, time_ns, forward, &budget,
 				       span_id, err);
 }
+
+enum status prof_timeline_hits(struct prof_db *db, const struct prof_span *span, const char *text,
+			       int64_t most, int64_t *hit, int64_t *hits, struct err *err)
+{
+	static const char sql[] =
+		"SELECT sum(r.span_id <= :span), count(*) FROM zones z JOIN span_rows r "
+		"ON r.span_id BETWEEN z.first_row AND z.last_row "
+		"WHERE z.kind = 0 AND z.track_id = :track AND r.track_id = :track AND r.site_id IN "
+		"(SELECT s.site_id FROM sites s JOIN strings n ON n.string_id = s.name_id "
+		"WHERE instr(lower(n.value), lower(:text)) > 0) AND "
+		"(SELECT sum(last_row - first_row + 1) FROM zones WHERE kind = 0 AND "
+		"track_id = :track) <= :most";
+	struct prof_query *query;
+	enum status status = prof_query_open(&query, db, sql, err);
+
+	*hit = *hits = 0;
+	prof_query_int(query, ":span", span->span_id);
+	prof_query_int(query, ":track", span->track_id);
+	prof_query_int(query, ":most", most);
+	prof_query_text(query, ":text", text);
+	if (prof_query_next(query, &status, err) && prof_column_int(query, 1) > 0) {
+		*hit = prof_column_int(query, 0);
+		*hits = prof_column_int(query, 1);
+	}
+	prof_query_close(query);
+	return status;
+}

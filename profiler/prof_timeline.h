@@ -82,8 +82,15 @@ enum status prof_timeline_at(struct prof_db *db, int64_t track_id, int64_t time_
 enum status prof_timeline_find(struct prof_db *db, int64_t track_id, int clock, const char *text,
 			       int64_t time_ns, bool forward, int64_t *span_id, struct err *err);
 
-/* The same, looking at about *@budget spans at most (whole zones), which it lowers by what it
- * looked at in vain; at 0 the search ended before it was through. *@budget < 0: no limit. */
+/* Which of the spans of @span's track whose names contain @text it is, from 1, and how many they
+ * are; 0 of 0 where the track has more than @most spans, which are not counted. */
+struct prof_span;
+enum status prof_timeline_hits(struct prof_db *db, const struct prof_span *span, const char *text,
+			       int64_t most, int64_t *hit, int64_t *hits, struct err *err);
+
+/* As prof_timeline_find(), looking at about *@budget spans at most (whole zones), which it lowers
+ * by what it looked at in vain; at 0 the search ended before it was through.
+ * *@budget < 0: no limit. */
 enum status prof_timeline_find_near(struct prof_db *db, int64_t track_id, int clock,
 				    const char *text, int64_t time_ns, bool forward,
 				    int64_t *budget, int64_t *span_id, struct err *err);

@@ -5,11 +5,11 @@
  * news from a run that is recording; draw() then only draws: no query, no allocation, no change.
  * What a screen does not handle it hands back.
  *
- * Threading: open, close, draw, status, height, place, offers and query run on the thread of the
- * terminal; everything that may take long (load, request, search, filter, type, go, table, click)
- * runs on the session's worker, one call at a time and never while one of the others runs. A call
- * that takes long looks at view_cancelled() between its queries and returns ST_INTERRUPTED; the
- * query that runs is interrupted by itself and returns that.
+ * Threading: open, close, draw, status, height, place, offers, focus and query run on the thread of
+ * the terminal; everything that may take long (load, request, search, filter, type, go, table,
+ * click) runs on the session's worker, one call at a time and never while one of the others runs.
+ * A call that takes long looks at view_cancelled() between its queries and returns ST_INTERRUPTED;
+ * the query that runs is interrupted by itself and returns that.
  */
 #ifndef VIEW_SCREEN_H
 #define VIEW_SCREEN_H
@@ -39,6 +39,8 @@ struct view_context {
 	int about;                       /* enum view_screen: the screen the help is asked on */
 	const char *query;               /* a statement that SQL begins with, or NULL */
 	char message[VIEW_MESSAGE_SIZE]; /* a screen's answer to a request; shown once */
+	int64_t hit, hits;               /* of a search: the one found, from 1, of how many; 0: not
+					    counted */
 	atomic_bool cancel;              /* the user waits no longer */
 	atomic_bool closing;             /* with it: the run's writer waits for the file instead */
 	const struct view_context *of;   /* whose work this is a part of and stops with; or NULL */
@@ -102,7 +104,7 @@ struct view_screen_ops {
 	void (*draw)(const void *state, const struct view_context *context, struct view_pane *pane);
 	enum view_answer (*request)(void *state, struct view_context *context,
 				    enum view_request request);
-	/* Go to the next match of @text; false: there is none. */
+	/* Go to the next match of @text, and count them (context->hit); false: there is none. */
 	bool (*search)(void *state, struct view_context *context, const char *text, bool forward);
 	/* Show what matches @text only; "" shows all. NULL: it has no filter. */
 	void (*filter)(void *state, const char *text);
@@ -127,6 +129,8 @@ struct view_screen_ops {
 			  struct err *err);
 	/* The statements behind what is shown, to be pasted into sqlite3 as they are. */
 	void (*query)(const void *state, const struct view_context *context, struct str *out);
+	/* The screen's own key was pressed: its text takes the next ones. NULL: it has no text. */
+	void (*focus)(void *state);
 	/* Takes keys before the key table does, while typing() says so (a line of text is being
 	 * edited). NULL: never. */
 	bool (*typing)(const void *state);

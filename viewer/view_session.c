@@ -6,6 +6,7 @@
  */
 #include "viewer/view_session.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "common/clock.h"
@@ -162,6 +163,25 @@ static void view_went(struct view_session *session, const struct view_job *job)
 			  NULL);
 }
 
+/* "3 of 375, found on another lane"; where the screen says nothing, its status has the number. */
+static void view_searched(struct view_session *session, const struct view_job *job)
+{
+	struct view_context *context = &session->context;
+	char place[64], more[VIEW_MESSAGE_SIZE];
+
+	if (!job->found && view_cancelled(context)) {
+		view__say(session, view_stopped(context), NULL);
+	} else if (!job->found) {
+		view__say(session, "not found: ", job->text);
+	} else if (context->hits > 0 && context->message[0]) {
+		snprintf(place, sizeof(place), "%lld of %lld", (long long)context->hit,
+			 (long long)context->hits);
+		snprintf(more, sizeof(more), ", %.*s", VIEW_MESSAGE_SIZE - 8, context->message);
+		view__say(session, place, more);
+	}
+	session->stale = true;
+}
+
 /* What follows from the job that has ended. It may begin another. */
 static void session_finish_job(struct view_session *session)
 {
@@ -181,13 +201,7 @@ static void session_finish_job(struct view_session *session)
 			view_answered(session, &job);
 		break;
 	case VIEW_SEARCH_JOB:
-		if (!job.found)
-			view__say(session,
-				  view_cancelled(&session->context)
-					  ? view_stopped(&session->context)
-					  : "not found: ",
-				  view_cancelled(&session->context) ? NULL : job.text);
-		session->stale = true;
+		view_searched(session, &job);
 		break;
 	case VIEW_GO_JOB:
 		view_went(session, &job);

@@ -58,6 +58,7 @@ struct view_session {
 
 	enum view_prompt_kind prompt;
 	char input[VIEW_PROMPT_SIZE]; /* UTF-8 */
+	bool proposed;                /* by the viewer: what is typed replaces it */
 	char search[VIEW_PROMPT_SIZE];
 	struct err trouble; /* why the screen could not be loaded; ST_OK: it could */
 

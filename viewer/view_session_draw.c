@@ -52,7 +52,7 @@ static int view_popup_name_width(const struct view_popup *popup)
 
 	for (int i = 0; i < popup->count; i++) {
 		const int width =
-			popup->items[i].name ? view_text_width(popup->items[i].name) + GAP : 0;
+			popup->items[i].name ? view_text_width(popup->items[i].name) + 2 * GAP : 0;
 
 		most = max(width, most);
 	}
@@ -86,8 +86,12 @@ static void view_popup_frame(const struct view_popup *popup, struct view_pane *p
 		view_glyphs(pane, 0, y, VIEW_TITLE, VIEW_GLYPH_VERTICAL, 1);
 		view_glyphs(pane, right, y, VIEW_TITLE, VIEW_GLYPH_VERTICAL, 1);
 	}
-	view_glyphs(pane, 0, 0, VIEW_TITLE, VIEW_GLYPH_HORIZONTAL, pane->rect.width);
-	view_glyphs(pane, 0, bottom, VIEW_TITLE, VIEW_GLYPH_HORIZONTAL, pane->rect.width);
+	view_glyphs(pane, 1, 0, VIEW_TITLE, VIEW_GLYPH_HORIZONTAL, right - 1);
+	view_glyphs(pane, 1, bottom, VIEW_TITLE, VIEW_GLYPH_HORIZONTAL, right - 1);
+	view_glyphs(pane, 0, 0, VIEW_TITLE, VIEW_GLYPH_TOP_LEFT, 1);
+	view_glyphs(pane, right, 0, VIEW_TITLE, VIEW_GLYPH_TOP_RIGHT, 1);
+	view_glyphs(pane, 0, bottom, VIEW_TITLE, VIEW_GLYPH_CORNER, 1);
+	view_glyphs(pane, right, bottom, VIEW_TITLE, VIEW_GLYPH_BOTTOM_RIGHT, 1);
 	view_textf(pane, 2, 0, VIEW_TITLE, " %s ", popup->title);
 	if (popup->foot)
 		view_textf(pane, 2, bottom, VIEW_DIM, " %s ", popup->foot);
@@ -111,8 +115,11 @@ void view_popup_draw(const struct view_popup *popup, struct view_canvas *canvas)
 		view_fill(&line, 0, 0, rect.width, here ? VIEW_CURSOR : VIEW_NORMAL);
 		if (here)
 			view_glyphs(&line, 0, 0, VIEW_CURSOR, VIEW_GLYPH_SELECT, 1);
+		if (item->name && popup->scroll + i < 9)
+			view_put(&line, 1, 0, here ? VIEW_CURSOR : VIEW_KEY,
+				 (uint32_t)('1' + popup->scroll + i));
 		if (item->name)
-			view_text_cut(&line, 1, 0, names - 1, here ? VIEW_CURSOR : VIEW_KEY,
+			view_text_cut(&line, 3, 0, names - 3, here ? VIEW_CURSOR : VIEW_KEY,
 				      item->name);
 		view_text_cut(&line, 1 + names, 0, rect.width - names - 2,
 			      here ? VIEW_CURSOR : VIEW_NORMAL, item->text);
@@ -285,8 +292,9 @@ static void view_draw_prompt(const struct view_session *session, struct view_pan
 	int x = view_text(pane, 0, 0, VIEW_KEY, view_prompts[session->prompt]);
 	const int room = pane->rect.width - x - 1;
 
-	/* Of what is longer the end, where it is typed. */
-	x += view_text_cut(pane, x, 0, room, VIEW_NORMAL, view_text_tail(session->input, room));
+	/* Of what is longer the end, where it is typed. What is proposed goes as soon as one types. */
+	x += view_text_cut(pane, x, 0, room, session->proposed ? VIEW_SELECTED : VIEW_NORMAL,
+			   view_text_tail(session->input, room));
 	view_put(pane, x, 0, VIEW_CURSOR, ' ');
 }
 
@@ -339,6 +347,9 @@ static void view_draw_status(struct view_session *session)
 			       view_state_note(session, state, sizeof(state)));
 	if (session->context.target && session->context.differ)
 		x += view_textf(&pane, x, 0, VIEW_WARN, "%sonly what differs", x > 1 ? "; " : "");
+	if (session->context.hits > 0)
+		x += view_textf(&pane, x, 0, VIEW_NORMAL, "%s%lld of %lld", x > 1 ? "; " : "",
+				(long long)session->context.hit, (long long)session->context.hits);
 	if (x > 1 && text[0])
 		x += view_text(&pane, x, 0, VIEW_DIM, "; ");
 	view_text(&pane, x, 0, VIEW_DIM, text);

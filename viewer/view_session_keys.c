@@ -55,6 +55,7 @@ static void session_mark_ask(struct view_session *session)
 		ops->offers(&place, text, sizeof(text));
 	session->prompt = VIEW_MARK_PROMPT;
 	snprintf(session->input, sizeof(session->input), "%.*s", VIEW_MARK_NAME - 1, text);
+	session->proposed = text[0] != '\0';
 }
 
 static void session_mark(struct view_session *session, const char *name)
@@ -82,7 +83,7 @@ static void session_marks_list(struct view_session *session)
 		return;
 	}
 	view_popup_begin(&session->popup, VIEW_MARKS_POPUP, "Bookmarks",
-			 "Enter goes there, d forgets it, Esc stays");
+			 "Enter or a digit goes there, d forgets it, Esc stays");
 	for (int i = 0; i < session->marks.count; i++) {
 		const struct view_mark *mark = &session->marks.items[i];
 		const int screen = view_session_screen_of(mark->screen);
@@ -229,7 +230,8 @@ void view__join_list(struct view_session *session)
 {
 	const int home = view_home_of(&session->joined);
 
-	view_popup_begin(&session->popup, VIEW_JOIN_POPUP, "Go to", "Enter goes, Esc stays");
+	view_popup_begin(&session->popup, VIEW_JOIN_POPUP, "Go to",
+			 "Enter or a digit goes, Esc stays");
 	if (home >= 0)
 		view_join_add(session, home);
 	for (int i = 0; i < VIEW_SCREENS; i++)
@@ -349,15 +351,23 @@ static void session_popup_enter(struct view_session *session)
 static void session_popup_key(struct view_session *session, uint32_t key)
 {
 	const enum view_request request = view_request_of(key);
+	const int at = (int)key - '1';
 
-	if (request == VIEW_ENTER_REQUEST)
+	if (request == VIEW_ENTER_REQUEST) {
 		session_popup_enter(session);
-	else if (request == VIEW_QUIT_REQUEST)
+	} else if (session->popup.kind != VIEW_QUERY_POPUP && key >= '1' && key <= '9') {
+		if (at >= session->popup.count)
+			return;
+		session->popup.at = at;
+		session_popup_enter(session);
+	} else if (request == VIEW_QUIT_REQUEST) {
 		session->quit = true;
-	else if (session->popup.kind == VIEW_MARKS_POPUP && (key == 'd' || key == VIEW_KEY_DELETE))
+	} else if (session->popup.kind == VIEW_MARKS_POPUP &&
+		   (key == 'd' || key == VIEW_KEY_DELETE)) {
 		session_marks_forget(session, session->popup.items[session->popup.at].tag);
-	else if (!view_popup_request(&session->popup, request))
+	} else if (!view_popup_request(&session->popup, request)) {
 		view_popup_close(&session->popup);
+	}
 }
 
 /* ---- the prompt ------------------------------------------------------------------------------ */
@@ -382,6 +392,7 @@ static void view_open_prompt(struct view_session *session, enum view_prompt_kind
 {
 	session->prompt = kind;
 	session->input[0] = '\0';
+	session->proposed = kind == VIEW_WRITE_PROMPT;
 	if (kind == VIEW_WRITE_PROMPT)
 		snprintf(session->input, sizeof(session->input), "%s.txt",
 			 view__ops(session)->name);
@@ -415,9 +426,11 @@ static void view_end_prompt(struct view_session *session)
 
 static void view_prompt_key(struct view_session *session, uint32_t key)
 {
-	size_t length = strlen(session->input);
+	const bool typed = key >= ' ' && key < 0x110000 && key != VIEW_KEY_BACKSPACE;
+	size_t length = session->proposed && typed ? 0 : strlen(session->input);
 	char bytes[5];
 
+	session->proposed = false;
 	if (key == VIEW_KEY_ENTER || key == '\n') {
 		view_end_prompt(session);
 	} else if (key == VIEW_KEY_ESCAPE) {
@@ -431,7 +444,7 @@ static void view_prompt_key(struct view_session *session, uint32_t key)
 		session->input[length] = '\0';
 	} else if (key == VIEW_CTRL('U')) {
 		session->input[0] = '\0';
-	} else if (key >= ' ' && key < 0x110000) {
+	} else if (typed) {
 		if (length + (size_t)view_encode(key, bytes) < sizeof(session->input))
 			memcpy(session->input + length, bytes, strlen(bytes) + 1);
 	}
@@ -613,6 +626,10 @@ void view__request_key(struct view_session *session, uint32_t key)
 
 	if (screen != VIEW_SCREENS && request == VIEW_NONE) {
 		view_session_show(session, screen);
+		if (view__ops(session)->focus) {
+			view__ops(session)->focus(session->state[screen]);
+			session->stale = true;
+		}
 	} else if (request == VIEW_NONE) {
 		if (key >= '0' && key <= '9')
 			view__say(session, "there is no such screen", NULL);
@@ -626,6 +643,7 @@ void view__request_key(struct view_session *session, uint32_t key)
 static void view_take_key(struct view_session *session, uint32_t key)
 {
 	session->context.message[0] = '\0';
+	session->context.hits = 0;
 	session->said_ns = 0;
 	session->typing = false;
 	if (session->prompt != VIEW_NO_PROMPT) {
@@ -655,16 +673,19 @@ static bool view_ends_waiting(const struct view_session *session, uint32_t key)
 	       (request == VIEW_NONE && screen != VIEW_SCREENS && screen != session->screen);
 }
 
-/* What is typed or pasted right behind the key of a screen that takes text is text, too: the screen
- * is loaded before. */
-static void view_await_text(struct view_session *session)
+/* What is typed right behind the key of a screen is for that screen: it is loaded before, unless
+ * the key asks for another one anyway. */
+static void session_await(struct view_session *session, uint32_t key)
 {
+	const bool types = view__ops(session)->typing;
+
 	if (view_session_busy(session) || !session->stale || session->fresh[session->screen] ||
-	    !view__ops(session)->typing || session->prompt != VIEW_NO_PROMPT ||
+	    session->frame.too_small || session->prompt != VIEW_NO_PROMPT ||
 	    session->popup.kind != VIEW_NO_POPUP)
 		return;
-	session->typing = true;
-	view__load(session);
+	session->typing = types;
+	if (types || !view_ends_waiting(session, key))
+		view__load(session);
 }
 
 void view__queued(struct view_session *session)
@@ -672,12 +693,13 @@ void view__queued(struct view_session *session)
 	while (session->queued > 0 && !view_session_busy(session) && !session->quit) {
 		const uint32_t key = session->queue[0];
 
+		session_await(session, key);
+		if (view_session_busy(session))
+			return;
 		session->queued--;
 		memmove(session->queue, session->queue + 1,
 			(size_t)session->queued * sizeof(session->queue[0]));
 		view_take_key(session, key);
-		if (session->queued > 0)
-			view_await_text(session);
 	}
 }
 
@@ -685,7 +707,7 @@ void view_session_key(struct view_session *session, uint32_t key)
 {
 	view__finish_job(session, 0);
 	view__queued(session);
-	view_await_text(session);
+	session_await(session, key);
 	if (!view_session_busy(session)) {
 		view_take_key(session, key);
 		return;

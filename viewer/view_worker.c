@@ -36,6 +36,7 @@ static void view_job_request(struct view_job *job)
 
 static void view_job_search(struct view_job *job)
 {
+	job->context->hit = job->context->hits = 0;
 	job->found = job->ops->search(job->state, job->context, job->text, job->forward);
 }
 

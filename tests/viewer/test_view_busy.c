@@ -15,6 +15,7 @@
 #include "support/view_fixture.h"
 #include "support/view_rig.h"
 #include "viewer/summary/view_summary_internal.h"
+#include "viewer/timeline/view_timeline_internal.h"
 
 #define FOREVER    INT64_C(1000000000000)
 #define A_WHILE    100000
@@ -204,6 +205,24 @@ static void test_another_screen_does_not_wait_for_this_one(void **state)
 	}
 }
 
+/* Each key says more than "not on this screen" as soon as there is a screen for it. */
+static void test_keys_wait_for_a_screen_that_is_read_for_the_first_time(void **state)
+{
+	struct view_rig *rig = open_slow(A_WHILE);
+	int way;
+
+	(void)state;
+	view_rig_key(rig, VIEW_KEY_ESCAPE);
+	wait_until_idle(rig);
+	/* Nothing draws in between. */
+	for (const char *key = "87v"; *key; key++)
+		view_session_key(&rig->session, (unsigned char)*key);
+	wait_until_idle(rig);
+	way = ((const struct view_timeline *)rig->session.state[VIEW_TIMELINE])->choice.way;
+	assert_int_equal(way, VIEW_FLAME);
+	close_slow(rig);
+}
+
 static void test_keys_wait_for_the_job_and_come_in_order(void **state)
 {
 	static const char keys[] = "g++++]]";
@@ -283,6 +302,7 @@ int main(void)
 		cmocka_unit_test(test_what_there_is_comes_before_what_takes_longer),
 		cmocka_unit_test(test_escape_stops_it_and_r_begins_again),
 		cmocka_unit_test(test_another_screen_does_not_wait_for_this_one),
+		cmocka_unit_test(test_keys_wait_for_a_screen_that_is_read_for_the_first_time),
 		cmocka_unit_test(test_keys_wait_for_the_job_and_come_in_order),
 		cmocka_unit_test(test_more_keys_than_there_is_room_for_are_dropped),
 		cmocka_unit_test(test_the_terminal_may_change_its_size_meanwhile),

@@ -308,21 +308,31 @@ static void test_filters_are_expressions_over_what_is_shown(void **state)
 	view_grid_fini(&grid);
 }
 
-static void test_searching_goes_around_the_end(void **state)
+/* The hit that a search comes to, of how many, and the row it is on. */
+static void assert_search(struct view_grid *grid, const char *text, bool forward, int at,
+			  int64_t hit, int64_t hits)
+{
+	struct view_context context = {0};
+
+	assert_int_equal(view_grid_search(grid, &context, 6, text, forward), hits > 0);
+	assert_int_equal(grid->at, at);
+	assert_int_equal(context.hit, hit);
+	assert_int_equal(context.hits, hits);
+}
+
+static void test_searching_goes_around_the_end_and_counts(void **state)
 {
 	struct view_grid grid = {0};
 
 	(void)state;
 	set(&grid, some, 4);
 	view_grid_layout(&grid, 80, 6);
-	assert_true(view_grid_search(&grid, 6, "DENSE", true));
-	assert_int_equal(grid.at, 3);
-	assert_true(view_grid_search(&grid, 6, "dense", true));
-	assert_int_equal(grid.at, 0);
-	assert_true(view_grid_search(&grid, 6, "9,000", false));
-	assert_int_equal(grid.at, 1);
-	assert_false(view_grid_search(&grid, 6, "nowhere", true));
-	assert_int_equal(grid.at, 1);
+	assert_search(&grid, "DENSE", true, 3, 2, 2);
+	assert_search(&grid, "dense", true, 0, 1, 2);
+	assert_search(&grid, "dense", false, 3, 2, 2);
+	assert_search(&grid, "dense", false, 0, 1, 2);
+	assert_search(&grid, "9,000", false, 1, 1, 1);
+	assert_search(&grid, "nowhere", true, 1, 0, 0);
 	view_grid_fini(&grid);
 }
 
@@ -953,7 +963,7 @@ int main(void)
 		cmocka_unit_test(test_what_is_off_the_screen_and_how_to_see_it_is_said),
 		cmocka_unit_test(test_where_no_column_is_hidden_it_says_so),
 		cmocka_unit_test(test_filters_are_expressions_over_what_is_shown),
-		cmocka_unit_test(test_searching_goes_around_the_end),
+		cmocka_unit_test(test_searching_goes_around_the_end_and_counts),
 		cmocka_unit_test(test_new_rows_keep_cursor_order_filter_and_columns),
 		cmocka_unit_test(test_clicks_choose_rows_and_orders),
 		cmocka_unit_test(test_the_rows_are_handed_out_as_shown),

@@ -76,6 +76,22 @@ static const char *other_field(struct view_place *a, struct view_place *b)
 	return NULL;
 }
 
+static void test_a_digit_goes_where_the_list_says(void **state)
+{
+	struct view_rig *rig = *state;
+	int to;
+
+	assert_true(go_to_item(rig, VIEW_OPERATIONS, 0, 0));
+	assert_shows(rig, "\xe2\x94\x8c\xe2\x94\x80 Go to \xe2\x94\x80");
+	assert_true(rig->session.popup.count > 1);
+	to = rig->session.popup.items[1].tag;
+	view_rig_key(rig, '9'); /* there are not so many */
+	assert_int_equal(rig->session.popup.kind, VIEW_JOIN_POPUP);
+	view_rig_key(rig, '2');
+	assert_int_equal(rig->session.screen, to);
+	assert_int_equal(rig->session.popup.kind, VIEW_NO_POPUP);
+}
+
 /* What is offered can be gone to, and Backspace leads back to the same place. */
 static void test_what_is_offered_is_there(void **state)
 {
@@ -348,6 +364,7 @@ static void test_every_query_runs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		JOIN_TEST(test_a_digit_goes_where_the_list_says),
 		JOIN_TEST(test_what_is_offered_is_there),
 		JOIN_TEST(test_a_screen_goes_to_its_own_places),
 		JOIN_TEST(test_a_span_and_an_operation_are_completed),

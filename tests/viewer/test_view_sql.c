@@ -335,6 +335,22 @@ static void test_what_follows_the_screens_key_at_once_is_text(void **state)
 	view_session_close(&session);
 }
 
+static void test_the_screens_key_always_leads_to_the_statement(void **state)
+{
+	struct view_rig *rig = *state;
+
+	ask(rig, "SELECT 1;");
+	view_rig_key(rig, VIEW_KEY_ESCAPE);
+	assert_int_equal(screen_of(rig)->focus, VIEW_SQL_RESULT);
+	view_rig_press(rig, ":");
+	assert_int_equal(screen_of(rig)->focus, VIEW_SQL_EDIT);
+	view_rig_key(rig, VIEW_KEY_ESCAPE);
+	assert_int_equal(screen_of(rig)->focus, VIEW_SQL_RESULT);
+	view_rig_press(rig, "6:");
+	view_rig_press(rig, "-");
+	assert_string_equal(screen_of(rig)->edit.text, "SELECT 1;-");
+}
+
 static void test_views_are_listed_and_taken(void **state)
 {
 	struct view_rig *rig = *state;
@@ -538,6 +554,7 @@ int main(void)
 		TEST(test_a_statement_to_begin_with),
 		TEST(test_no_folder_for_the_history_is_no_error),
 		TEST(test_what_follows_the_screens_key_at_once_is_text),
+		TEST(test_the_screens_key_always_leads_to_the_statement),
 		TEST(test_views_are_listed_and_taken),
 		TEST(test_places_become_statements),
 		TEST(test_rows_lead_to_the_screens),

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/minmax.h"
 #include "support/view_fixture.h"
 #include "support/view_fixture_device.h"
 #include "support/view_rig.h"
@@ -198,6 +199,84 @@ static void test_a_step_has_its_details_and_leads_on(void **state)
 	assert_shows(rig, "height: tile balance");
 }
 
+/* z fits the step, u leads to the span around it, L to the longest step in that. */
+static void test_keys_of_spans_are_of_steps_too(void **state)
+{
+	struct view_rig *rig = *state;
+	const struct view_timeline *tl = timeline_of(rig);
+	struct view_window step, span;
+	int64_t longest;
+
+	view_rig_press(rig, "vvv");
+	assert_non_null(tl->device.at_cursor.step);
+	step = (struct view_window){tl->device.at_cursor.from_ns, tl->device.at_cursor.to_ns};
+	view_rig_press(rig, "z");
+	assert_in_range(tl->clock[1].window.to - tl->clock[1].window.from, step.to - step.from,
+			2 * (step.to - step.from) + VIEW_WINDOW_LEAST);
+	view_rig_press(rig, "u");
+	assert_null(tl->device.at_cursor.step);
+	assert_int_not_equal(tl->under.selected, IPS_NULL);
+	span = (struct view_window){tl->under.span.start_ns,
+				    tl->under.span.start_ns + tl->under.span.dur_ns};
+	assert_in_range(step.from + (step.to - step.from) / 2, span.from, span.to);
+	view_rig_press(rig, "zL");
+	assert_non_null(tl->device.at_cursor.step);
+	assert_in_range(tl->cursor.ns, span.from, span.to);
+	longest = max(min(tl->device.at_cursor.to_ns, span.to) -
+			      max(tl->device.at_cursor.from_ns, span.from),
+		      0);
+	/* Whatever else the cursor may be on within the span takes no more of it. */
+	for (int i = 1; i < 20; i++) {
+		rig->session.context.message[0] = '\0';
+		((struct view_timeline *)rig->session.state[VIEW_TIMELINE])->cursor.ns =
+			span.from + (span.to - span.from) * i / 20;
+		view_rig_press(rig, "M");
+		assert_true(!tl->device.at_cursor.step ||
+			    min(tl->device.at_cursor.to_ns, span.to) -
+					    max(tl->device.at_cursor.from_ns, span.from) <=
+				    longest + 2);
+	}
+}
+
+/* A search of steps ends on what is found, and says which of how many it is. */
+static void test_a_search_lands_on_the_hit(void **state)
+{
+	struct view_rig *rig = *state;
+	const struct view_timeline *tl = timeline_of(rig);
+	char expected[64], sql[256];
+
+	view_rig_press(rig, "vvvg/stage 1 back\r");
+	assert_null(tl->device.at_cursor.step);
+	assert_string_equal(tl->under.span.name, "stage 1 backward");
+	assert_in_range(tl->cursor.ns, tl->under.span.start_ns,
+			tl->under.span.start_ns + tl->under.span.dur_ns);
+	assert_true(rig->session.context.hit == 1 && rig->session.context.hits > 1);
+	snprintf(sql, sizeof(sql),
+		 "SELECT count(*) FROM spans WHERE clock = 'device' AND name = 'stage 1 backward' "
+		 "AND ipu = (SELECT ipu FROM spans WHERE span_id = %lld)",
+		 (long long)tl->under.selected);
+	assert_int_equal(rig->session.context.hits, view_rig_sql_int(rig, sql));
+	view_rig_press(rig, "n");
+	snprintf(expected, sizeof(expected), "2 of %lld", (long long)rig->session.context.hits);
+	assert_shows(rig, expected);
+	view_rig_press(rig, "N");
+	assert_int_equal(rig->session.context.hit, 1);
+}
+
+/* Of many runs each column has the kinds one above the other, not one kind's wall. */
+static void test_zoomed_out_steps_are_shares(void **state)
+{
+	struct view_rig *rig = *state;
+	const struct view_timeline *tl = timeline_of(rig);
+
+	view_rig_press(rig, "vvvz");
+	assert_false(tl->device.mixed);
+	assert_hides(rig, "share of time");
+	view_rig_press(rig, "0");
+	assert_true(tl->device.mixed);
+	assert_shows(rig, "height: share of time");
+}
+
 static void test_a_clock_that_is_known_counts_cycles(void **state)
 {
 	struct view_rig *rig = *state;
@@ -352,6 +431,9 @@ int main(void)
 		TEST(test_many_runs_are_said_by_their_sums),
 		TEST(test_steps_of_the_device_are_shown_with_their_shares),
 		TEST(test_a_step_has_its_details_and_leads_on),
+		TEST(test_keys_of_spans_are_of_steps_too),
+		TEST(test_a_search_lands_on_the_hit),
+		TEST(test_zoomed_out_steps_are_shares),
 		TEST(test_a_clock_that_is_known_counts_cycles),
 		TEST(test_replicas_are_shown_alone),
 		TEST(test_any_size_shows_steps_and_causes),

@@ -18,7 +18,6 @@ static char *write_to(struct view_rig *rig, const char *name, char path[FS_PATH_
 
 	assert_true(fs_path(path, "%s/%s", rig->folder, name));
 	view_rig_press(rig, "W");
-	view_rig_key(rig, VIEW_CTRL('U'));
 	view_rig_press(rig, path);
 	view_rig_key(rig, VIEW_KEY_ENTER);
 	if (fs_read(path, 16 << 20, &text, &length, NULL) != ST_OK)
@@ -48,6 +47,24 @@ static void test_a_picture_holds_the_whole_screen(void **state)
 	mem_free(svg);
 	free(before);
 	free(after);
+}
+
+static void test_a_name_that_is_typed_replaces_the_proposed_one(void **state)
+{
+	struct view_rig *rig = *state;
+
+	view_rig_press(rig, "W");
+	assert_string_equal(rig->session.input, "summary.txt");
+	view_rig_press(rig, "ab");
+	assert_string_equal(rig->session.input, "ab");
+	view_rig_key(rig, VIEW_KEY_ESCAPE);
+	/* What is corrected is retained. */
+	view_rig_press(rig, "W");
+	for (int i = 0; i < 3; i++)
+		view_rig_key(rig, VIEW_KEY_BACKSPACE);
+	view_rig_press(rig, "svg");
+	assert_string_equal(rig->session.input, "summary.svg");
+	view_rig_key(rig, VIEW_KEY_ESCAPE);
 }
 
 static void test_a_picture_is_the_same_on_any_terminal(void **state)
@@ -185,6 +202,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_a_picture_holds_the_whole_screen,
+						view_rig_setup, view_rig_teardown),
+		cmocka_unit_test_setup_teardown(test_a_name_that_is_typed_replaces_the_proposed_one,
 						view_rig_setup, view_rig_teardown),
 		cmocka_unit_test_setup_teardown(test_a_picture_is_the_same_on_any_terminal,
 						view_rig_setup, view_rig_teardown),

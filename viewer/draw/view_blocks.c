@@ -407,22 +407,27 @@ enum view_answer view_blocks_request(struct view_blocks *blocks, int height,
 	}
 }
 
-bool view_blocks_search(struct view_blocks *blocks, int height, const char *text, bool forward)
+bool view_blocks_search(struct view_blocks *blocks, struct view_context *context, int height,
+			const char *text, bool forward)
 {
 	const struct view_line *line;
-	int best = -1, first = -1, row;
+	int best = -1, first = -1, last = -1, row;
+	int64_t hit = 0, hits = 0;
 
 	for (int at = 0; (line = view_blocks_line(blocks, at, &row)); at++) {
-		const bool beyond = forward ? at > blocks->found : at < blocks->found;
-
 		if (!strcasestr(line->value, text) && !(line->name && strcasestr(line->name, text)))
 			continue;
-		if (first < 0 || !forward)
-			first = at;
-		if (beyond && (best < 0 || !forward))
+		hits++;
+		first = first < 0 ? at : first;
+		last = at;
+		if (forward ? at > blocks->found && best < 0 : at < blocks->found) {
 			best = at;
+			hit = hits;
+		}
 	}
-	blocks->found = best < 0 ? first : best;
+	context->hit = best >= 0 ? hit : forward ? 1 : hits;
+	context->hits = hits;
+	blocks->found = best >= 0 ? best : forward ? first : last;
 	view_blocks_show(blocks, height);
 	return blocks->found >= 0;
 }

@@ -74,7 +74,8 @@ enum status view_blocks_fit(struct view_blocks *blocks, int width, int height, s
 void view_blocks_draw(const struct view_blocks *blocks, struct view_pane *pane);
 enum view_answer view_blocks_request(struct view_blocks *blocks, int height,
 				     enum view_request request);
-bool view_blocks_search(struct view_blocks *blocks, int height, const char *text, bool forward);
+bool view_blocks_search(struct view_blocks *blocks, struct view_context *context, int height,
+			const char *text, bool forward);
 void view_blocks_status(const struct view_blocks *blocks, int height, char *out, size_t size);
 
 #endif /* VIEW_BLOCKS_H */

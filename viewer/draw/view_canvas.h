@@ -24,6 +24,9 @@
 	X(VERTICAL_DOTS, 0x250a, ':')                                                              \
 	X(TICK, 0x252c, '|')                                                                       \
 	X(CORNER, 0x2514, '+')                                                                     \
+	X(TOP_LEFT, 0x250c, '+')                                                                   \
+	X(TOP_RIGHT, 0x2510, '+')                                                                  \
+	X(BOTTOM_RIGHT, 0x2518, '+')                                                               \
 	X(TEE, 0x2524, '|')                                                                        \
 	X(SHADE, 0x2591, '.')                                                                      \
 	X(UNTRACED, 0x00b7, '_')                                                                   \

@@ -333,19 +333,31 @@ static bool grid_contains(const char *text, const void *word)
 	return strcasestr(text, word) != NULL;
 }
 
-bool view_grid_search(struct view_grid *grid, int height, const char *text, bool forward)
+/* All rows are looked at: which are before the one that is found says which of the hits it is. */
+bool view_grid_search(struct view_grid *grid, struct view_context *context, int height,
+		      const char *text, bool forward)
 {
-	for (int64_t i = 1; i <= grid->count; i++) {
-		const int64_t at = (grid->at + (forward ? i : grid->count - i)) % grid->count;
+	int64_t found = -1, first = -1, last = -1, hit = 0, hits = 0;
 
-		if (i % GRID_TRIES == 0 && view__grid_stopped(grid->context))
+	for (int64_t at = 0; at < grid->count; at++) {
+		if (at % GRID_TRIES == 0 && view__grid_stopped(grid->context))
 			return false;
 		if (!grid_row_matches(grid, grid->order[at], grid_contains, text))
 			continue;
-		grid_move(grid, height, at);
-		return true;
+		hits++;
+		first = first < 0 ? at : first;
+		last = at;
+		if (forward ? at > grid->at && found < 0 : at < grid->at) {
+			found = at;
+			hit = hits;
+		}
 	}
-	return false;
+	if (hits == 0)
+		return false;
+	context->hit = found >= 0 ? hit : forward ? 1 : hits;
+	context->hits = hits;
+	grid_move(grid, height, found >= 0 ? found : forward ? first : last);
+	return true;
 }
 
 /* ---- choosing columns ------------------------------------------------------------------------ */

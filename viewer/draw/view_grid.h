@@ -133,7 +133,8 @@ void view_grid_draw_whole(const struct view_grid *grid, struct view_pane *pane);
  * the layout is up to date; what it does not know: VIEW_UNHANDLED. */
 enum view_answer view_grid_request(struct view_grid *grid, int height, enum view_request request);
 /* Goes to the next row of which a cell as shown contains @text, case aside, and around the end. */
-bool view_grid_search(struct view_grid *grid, int height, const char *text, bool forward);
+bool view_grid_search(struct view_grid *grid, struct view_context *context, int height,
+		      const char *text, bool forward);
 void view_grid_filter(struct view_grid *grid, const char *text);
 /* "row 3 of 120, filter conv, +2 columns: l, by cycles"; what is wrong with a filter, alone. */
 void view_grid_status(const struct view_grid *grid, char *out, size_t size);

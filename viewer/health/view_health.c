@@ -323,7 +323,7 @@ static bool health_search(void *state, struct view_context *context, const char 
 	struct view_health *screen = state;
 
 	(void)context;
-	return view_grid_search(&screen->grid, screen->grid_height, text, forward);
+	return view_grid_search(&screen->grid, context, screen->grid_height, text, forward);
 }
 
 static void health_filter(void *state, const char *text)

@@ -475,8 +475,8 @@ static enum view_answer view_help_request(void *state, struct view_context *cont
 static bool view_help_search(void *state, struct view_context *context, const char *text,
 			     bool forward)
 {
-	return view_blocks_search(&((struct view_help *)state)->blocks, context->body.height, text,
-				  forward);
+	return view_blocks_search(&((struct view_help *)state)->blocks, context,
+				  context->body.height, text, forward);
 }
 
 static void view_help_status(const void *state, const struct view_context *context, char *out,

@@ -503,7 +503,7 @@ static bool insights_search(void *state, struct view_context *context, const cha
 
 	(void)context;
 	screen->told.scroll = 0;
-	return view_grid_search(&screen->grid, screen->areas.list.height, text, forward);
+	return view_grid_search(&screen->grid, context, screen->areas.list.height, text, forward);
 }
 
 static void insights_filter(void *state, const char *text)

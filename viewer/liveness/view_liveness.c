@@ -582,7 +582,7 @@ static bool liveness_search(void *state, struct view_context *context, const cha
 	struct view_liveness *live = state;
 
 	(void)context;
-	return view_grid_search(&live->grid, live->areas.table.height, text, forward);
+	return view_grid_search(&live->grid, context, live->areas.table.height, text, forward);
 }
 
 static void liveness_filter(void *state, const char *text)

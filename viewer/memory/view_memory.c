@@ -435,6 +435,9 @@ static const char memory_sql_before[] = "SELECT variable_id, variable, ipu FROM 
 					"WHERE instr(lower(variable), lower(:text)) > 0 "
 					"ORDER BY variable_id >= :id, variable_id DESC LIMIT 1";
 
+static const char memory_sql_hits[] = "SELECT sum(variable_id <= :id), count(*) FROM variables "
+				      "WHERE instr(lower(variable), lower(:text)) > 0";
+
 static void memory_set_subject(struct view_memory *screen, int64_t variable_id, const char *name)
 {
 	screen->subject.variable_id = variable_id;
@@ -520,6 +523,22 @@ static bool memory_search_tile(struct view_memory *screen, int64_t ipu, int64_t 
 	return true;
 }
 
+/* Which of the variables of that name it is that was found. */
+static void memory_count_hits(const struct view_memory *screen, struct view_context *context,
+			      const char *text)
+{
+	struct prof_query *query;
+	enum status status = prof_query_open(&query, context->source->db, memory_sql_hits, NULL);
+
+	prof_query_text(query, ":text", text);
+	prof_query_int(query, ":id", screen->subject.variable_id);
+	if (prof_query_next(query, &status, NULL)) {
+		context->hit = prof_column_int(query, 0);
+		context->hits = prof_column_int(query, 1);
+	}
+	prof_query_close(query);
+}
+
 static bool memory_search(void *state, struct view_context *context, const char *text, bool forward)
 {
 	struct view_memory *screen = state;
@@ -535,6 +554,8 @@ static bool memory_search(void *state, struct view_context *context, const char 
 		    screen, context->source->db, forward ? memory_sql_after : memory_sql_before,
 		    text, from == IPS_NULL && !forward ? INT64_MAX : from, &found, NULL) != ST_OK)
 		return false;
+	if (found)
+		memory_count_hits(screen, context, text);
 	return found;
 }
 

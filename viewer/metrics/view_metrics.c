@@ -446,7 +446,7 @@ static bool metrics_search(void *state, struct view_context *context, const char
 	struct view_metrics *screen = state;
 	const int64_t before = screen->grid.at;
 	const bool found =
-		view_grid_search(&screen->grid, screen->areas.list.height, text, forward);
+		view_grid_search(&screen->grid, context, screen->areas.list.height, text, forward);
 
 	(void)context;
 	metrics_select(screen, before);

@@ -429,7 +429,7 @@ static bool operations_search(void *state, struct view_context *context, const c
 	struct view_operations *screen = state;
 
 	(void)context;
-	return view_grid_search(&screen->grid, screen->table.height, text, forward);
+	return view_grid_search(&screen->grid, context, screen->table.height, text, forward);
 }
 
 static void operations_filter(void *state, const char *text)

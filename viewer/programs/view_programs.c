@@ -493,7 +493,7 @@ static enum status programs_load(void *state, struct view_context *context, bool
 static bool programs_search(void *state, struct view_context *context, const char *text,
 			    bool forward)
 {
-	return view__programs_search(state, text, forward, context->differ);
+	return view__programs_search(state, context, text, forward);
 }
 
 static void programs_filter(void *state, const char *text)

@@ -650,26 +650,36 @@ void view__programs_show(struct view_programs *screen, int program, bool differ)
 /* ---- searching ------------------------------------------------------------------------------- */
 
 /* In all of the tree, open or not; in the flat list among its rows. */
-bool view__programs_search(struct view_programs *screen, const char *text, bool forward,
-			   bool differ)
+bool view__programs_search(struct view_programs *screen, struct view_context *context,
+			   const char *text, bool forward)
 {
 	const int *list = screen->flat ? screen->rows : screen->tree.walk;
 	const int count = screen->flat ? screen->count : screen->tree.walk_count;
 	char program[PROGRAM_TEXT];
-	int at = 0;
+	int here = 0, found = -1, first = -1, last = -1;
 
 	for (int i = 0; i < count; i++)
 		if (list[i] == screen->selected)
-			at = i;
-	for (int i = 1; i <= count; i++) {
-		const int found = list[(at + (forward ? i : count - i)) % count];
-		const struct view_program *node = &screen->tree.nodes[found];
+			here = i;
+	for (int i = 0; i < count; i++) {
+		const struct view_program *node = &screen->tree.nodes[list[i]];
 
 		/* What a filter hides is not found. */
 		if (!node->shown || !strcasestr(programs_program_text(node, program), text))
 			continue;
-		view__programs_show(screen, found, differ);
-		return true;
+		context->hits++;
+		first = first < 0 ? list[i] : first;
+		last = list[i];
+		if (forward ? i > here && found < 0 : i < here) {
+			found = list[i];
+			context->hit = context->hits;
+		}
 	}
-	return false;
+	if (found < 0) {
+		found = forward ? first : last;
+		context->hit = forward ? 1 : context->hits;
+	}
+	if (found >= 0)
+		view__programs_show(screen, found, context->differ);
+	return found >= 0;
 }

@@ -21,6 +21,11 @@ const struct view_bar_key view__sql_typing_keys[] = {
 	{VIEW_KEY_UP, "before"},      {VIEW_KEY_DOWN, "after"},     {VIEW_CTRL('R'), "search"},
 	{VIEW_CTRL('U'), "cut line"}, {VIEW_CTRL('W'), "cut word"}, {0, NULL}};
 
+static void sql_focus(void *state)
+{
+	((struct view_sql *)state)->focus = VIEW_SQL_EDIT;
+}
+
 static bool sql_typing(const void *state)
 {
 	return ((const struct view_sql *)state)->focus == VIEW_SQL_EDIT;
@@ -621,7 +626,7 @@ static bool sql_search(void *state, struct view_context *context, const char *te
 	struct view_grid *grid = sql_grid(screen);
 
 	(void)context;
-	return view_grid_search(grid, sql_rect(screen, grid).height, text, forward);
+	return view_grid_search(grid, context, sql_rect(screen, grid).height, text, forward);
 }
 
 static void sql_filter(void *state, const char *text)
@@ -701,6 +706,7 @@ const struct view_screen_ops view_sql_ops = {
 	.offers = sql_offers,
 	.go = sql_go,
 	.query = sql_query,
+	.focus = sql_focus,
 	.typing = sql_typing,
 	.type = sql_type,
 	.typing_keys = view__sql_typing_keys,

@@ -383,10 +383,10 @@ static bool summary_search(void *state, struct view_context *context, const char
 	struct view_summary *screen = state;
 
 	if (context->target)
-		return view_grid_search(&screen->grid,
+		return view_grid_search(&screen->grid, context,
 					view__compare_height(screen, context->body.height), text,
 					forward);
-	return view_blocks_search(&screen->blocks, context->body.height, text, forward);
+	return view_blocks_search(&screen->blocks, context, context->body.height, text, forward);
 }
 
 static void summary_filter(void *state, const char *text)

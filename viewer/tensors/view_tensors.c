@@ -658,8 +658,8 @@ static bool tensors_search(void *state, struct view_context *context, const char
 
 	(void)context;
 	if (screen->opened && screen->page >= VIEW_TENSOR_RULES)
-		return view_grid_search(&screen->grid, screen->body.height, text, forward);
-	return view_grid_search(&screen->list, screen->table.height, text, forward);
+		return view_grid_search(&screen->grid, context, screen->body.height, text, forward);
+	return view_grid_search(&screen->list, context, screen->table.height, text, forward);
 }
 
 static void tensors_filter(void *state, const char *text)

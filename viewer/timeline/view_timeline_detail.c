@@ -348,12 +348,14 @@ void view__detail_load(struct view_timeline *tl)
 	under->in_gap = false;
 	under->path[0] = under->hint[0] = '\0';
 	under->selected = IPS_NULL;
-	if (tl->device.at_cursor.step) {
+	if (view_is_pinned(tl)) {
+		/* Of the steps it is what has been jumped to. */
+		tl->device.at_cursor.step = NULL;
+		under->selected = tl->cursor.pinned;
+	} else if (tl->device.at_cursor.step) {
+		tl->cursor.pinned = IPS_NULL;
 		view_add_step_fields(tl);
 		return;
-	}
-	if (view_is_pinned(tl)) {
-		under->selected = tl->cursor.pinned;
 	} else {
 		tl->cursor.pinned = IPS_NULL;
 		tl->status = prof_timeline_at(tl->db, lane->track->track_id, tl->cursor.ns,

@@ -241,6 +241,59 @@ static void view_find_step(struct view_timeline *tl, const struct prof_run *runs
 	}
 }
 
+bool view__longest_step(struct view_timeline *tl, struct view_window ns, int64_t *time)
+{
+	const double ns_per_cycle = tl->links.ns_per_cycle;
+	const struct view_window window = {sat_real((double)ns.from / ns_per_cycle),
+					   sat_real((double)ns.to / ns_per_cycle)};
+	const struct prof_track *track = view__lane(tl)->track;
+	struct prof_run *runs = NULL;
+	int64_t longest = 0, at = 0, stride;
+	int count = 0;
+
+	if (prof_timeline_runs(tl->db, track->rank, window.from, window.to, MOST_RUNS, &tl->picture,
+			       &runs, &count, &stride, NULL) != ST_OK)
+		return false;
+	for (int i = 0; i < count; i++) {
+		const struct view_trace *trace = view_read_trace(tl, runs[i].trace_id);
+		const int64_t ipu = track->ipu - runs[i].first_ipu, start = runs[i].start_cycle;
+
+		if (!trace || runs[i].rank != track->rank)
+			continue;
+		for (int s = view_first_step(&trace->trace, ipu, window.from - start);
+		     s < trace->trace.count && trace->trace.steps[s].ipu == ipu; s++) {
+			const struct prof_step *step = &trace->trace.steps[s];
+			const int64_t from = max(start + step->start_cycle, window.from);
+			const int64_t to = min(start + step->start_cycle + step->cycles, window.to);
+
+			if (from >= window.to)
+				break;
+			if (to - from <= longest)
+				continue;
+			longest = to - from;
+			at = from + longest / 2;
+		}
+	}
+	*time = sat_real((double)at * ns_per_cycle);
+	return longest > 0;
+}
+
+/* Are most columns mixtures of steps? Then one kind's colour would say nothing of the others. */
+static bool view_is_mixed(const struct view_timeline *tl)
+{
+	int mixed = 0, all = 0;
+
+	for (int i = 0; i < tl->lane_count; i++)
+		for (int x = 0; x < tl->width && tl->lanes[i].bsp; x++) {
+			const struct view_bsp *cell = &tl->lanes[i].bsp[x];
+			const double busy = cell->all - cell->cycles[VIEW_KIND_IDLE];
+
+			all += busy > 0;
+			mixed += busy > 0 && (!cell->step || cell->best < busy / 2);
+		}
+	return 2 * mixed > all;
+}
+
 void view__device_load(struct view_timeline *tl)
 {
 	const struct view_window ns = tl->clock[IPS_DEVICE].window;
@@ -270,6 +323,7 @@ void view__device_load(struct view_timeline *tl)
 			view_load_steps(tl, &tl->lanes[i], window, runs, count);
 	if (tl->status == ST_OK)
 		view_find_step(tl, runs, count);
+	tl->device.mixed = view_is_mixed(tl);
 }
 
 /* ---- drawing --------------------------------------------------------------------------------- */
@@ -295,6 +349,30 @@ static double view_cell_height(const struct view_timeline *tl, const struct view
 		return cell->balanced > 0 ? cell->balance / cell->balanced
 					  : fmin(1, cell->balance / cell->all);
 	return fmin(1, (cell->tiles + (busy - cell->counted)) / cell->all);
+}
+
+/* The kinds of a column one above the other, compute at the foot, each as high as its share: a row
+ * has the kind that its middle is in. */
+static void view_draw_shares(const struct view_lane *lane, struct view_pane *pane, int x, int rows,
+			     bool cursor)
+{
+	const struct view_bsp *cell = &lane->bsp[x];
+
+	for (int i = 0; i < rows; i++) {
+		const double middle = cell->all * (rows - 1 - i + 0.5) / rows;
+		double below = 0;
+		int kind = VIEW_KIND_COMPUTE;
+
+		while (kind < VIEW_KINDS && middle >= below + cell->cycles[kind])
+			below += cell->cycles[kind++];
+		if (kind < VIEW_KINDS)
+			view_put(pane, x, lane->y + i, view_kinds[kind].style,
+				 pane->canvas->plain || pane->canvas->ascii
+					 ? (uint32_t)(unsigned char)view_kinds[kind].letter
+					 : view_level_char(pane->canvas, 1));
+		else if (cursor)
+			view_glyphs(pane, x, lane->y + i, VIEW_DIM, VIEW_GLYPH_VERTICAL_DOTS, 1);
+	}
 }
 
 static void view_draw_cell(const struct view_timeline *tl, const struct view_lane *lane,
@@ -354,9 +432,12 @@ void view__draw_device(const struct view_timeline *tl, const struct view_lane *l
 
 	if (!lane->bsp)
 		return;
-	if (height > 1)
-		for (int x = 0; x < tl->width; x++)
+	for (int x = 0; height > 1 && x < tl->width; x++) {
+		if (tl->device.mixed)
+			view_draw_shares(lane, pane, x, height - 1, x == cursor_x);
+		else
 			view_draw_cell(tl, lane, pane, x, height - 1, x == cursor_x);
+	}
 	view_draw_step_names(tl, lane, pane, lane->y + height - 1, cursor_x);
 }
 
@@ -385,7 +466,9 @@ void view__draw_device_key(const struct view_timeline *tl, struct view_pane *pan
 		view_textf(pane, x, 0, VIEW_DIM, "1 run of %lld", (long long)tl->device.stride);
 	else
 		view_textf(pane, x, 0, VIEW_DIM, "height: %s",
-			   tl->choice.balance ? "tile balance" : "active tiles");
+			   tl->device.mixed     ? "share of time"
+			   : tl->choice.balance ? "tile balance"
+						: "active tiles");
 }
 
 /* ---- the query ------------------------------------------------------------------------------- */

@@ -44,6 +44,8 @@ void view__bubble_query(const struct view_timeline *tl, int clock, struct str *o
 
 /* view_timeline_device.c */
 void view__device_load(struct view_timeline *tl);
+/* When the step that takes most of @ns on the cursor's lane is at work; false: there is none. */
+bool view__longest_step(struct view_timeline *tl, struct view_window ns, int64_t *time);
 void view__device_query(const struct view_timeline *tl, struct str *out);
 void view__draw_device(const struct view_timeline *tl, const struct view_lane *lane,
 		       struct view_pane *pane);

@@ -11,6 +11,7 @@
  */
 #include "viewer/timeline/view_timeline_internal.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -313,6 +314,9 @@ static bool view_go_span(struct view_timeline *tl, const struct prof_span *span)
 	if (lane < 0)
 		return false;
 	view__go(tl, lane, span->depth, span->start_ns, span->span_id);
+	/* Its first step begins within a cycle of that. */
+	if (tl->choice.way == VIEW_BSP && span->dur_ns > 1)
+		tl->cursor.ns += min((int64_t)tl->links.ns_per_cycle + 1, span->dur_ns / 2);
 	return true;
 }
 
@@ -396,19 +400,34 @@ static void view_jump_child(struct view_timeline *tl)
 	view_message(tl->context, "no span inside this one", NULL);
 }
 
+/* The spans of its lane that have the text; more than a second's worth are not counted. */
+static void view_count_hits(struct view_timeline *tl, const struct prof_span *span,
+			    const char *text)
+{
+	struct view_context *context = tl->context;
+
+	(void)prof_timeline_hits(tl->db, span, text, MOST_SEARCH, &context->hit, &context->hits,
+				 NULL);
+}
+
 /* Search the lane of the cursor, then any of its clock, from the cursor on and then around;
  * then on the other clock. All of it reads MOST_SEARCH spans at most. */
 bool view__jump_name(struct view_timeline *tl, const char *text, bool forward)
 {
 	const struct prof_track *track = view__lane(tl)->track;
 	const int64_t edge = forward ? INT64_MIN / 2 : INT64_MAX / 2;
+	/* Backward from a selected span is from where that begins, which the cursor is behind. */
+	const int64_t here =
+		!forward && tl->cursor.pinned != IPS_NULL && tl->under.selected == tl->cursor.pinned
+			? tl->under.span.start_ns
+			: tl->cursor.ns;
 	const struct {
 		int64_t track;
 		int clock;
 		int64_t time;
 		const char *message;
 	} tries[] = {
-		{track->track_id, track->clock, tl->cursor.ns, ""},
+		{track->track_id, track->clock, here, ""},
 		{IPS_NULL, track->clock, tl->cursor.ns, "found on another lane"},
 		{track->track_id, track->clock, edge, "went round the end"},
 		{IPS_NULL, track->clock, edge, "went round the end, found on another lane"},
@@ -427,6 +446,7 @@ bool view__jump_name(struct view_timeline *tl, const char *text, bool forward)
 		if (prof_timeline_find_near(tl->db, tries[i].track, tries[i].clock, text,
 					    tries[i].time, forward, &budget, &id, NULL) == ST_OK &&
 		    view_read_span(tl, id, &span) && view_go_span(tl, &span)) {
+			view_count_hits(tl, &span, text);
 			view_message(tl->context, tries[i].message, NULL);
 			return true;
 		}
@@ -435,6 +455,37 @@ bool view__jump_name(struct view_timeline *tl, const char *text, bool forward)
 		view_message(tl->context,
 			     "not among the next 4 million spans: go on from further along", NULL);
 	return false;
+}
+
+/* From a step to the span that it is a part of, which is then selected. */
+static void view_jump_out_of_step(struct view_timeline *tl)
+{
+	const struct view_step *at = &tl->device.at_cursor;
+	struct prof_span span;
+	int64_t id = IPS_NULL;
+
+	(void)prof_timeline_at(tl->db, view__lane(tl)->track->track_id,
+			       at->from_ns + (at->to_ns - at->from_ns) / 2, INT_MAX, &id, NULL);
+	if (!view_read_span(tl, id, &span) || !view_go_span(tl, &span))
+		view_message(tl->context, "no span around this step", NULL);
+}
+
+/* The longest step of the selected span, or else of the window. */
+static void view_jump_longest_step(struct view_timeline *tl)
+{
+	const struct prof_span *span = &tl->under.span;
+	const bool within = tl->under.selected != IPS_NULL && span->dur_ns != IPS_NULL;
+	const struct view_window window =
+		within ? (struct view_window){span->start_ns, span->start_ns + span->dur_ns}
+		       : view__clock(tl)->window;
+	int64_t time;
+
+	if (view__longest_step(tl, window, &time))
+		view__go(tl, tl->cursor.lane, tl->cursor.depth, time, IPS_NULL);
+	else
+		view_message(tl->context, "no step in it", NULL);
+	if (!within)
+		view_message(tl->context, "the longest step of the window", NULL);
 }
 
 static bool view_make_jump(struct view_timeline *tl, enum view_request request)
@@ -455,7 +506,11 @@ static bool view_make_jump(struct view_timeline *tl, enum view_request request)
 		return true;
 	case VIEW_LONGEST_CHILD_REQUEST:
 	case VIEW_PARENT_REQUEST:
-		if (tl->under.selected == IPS_NULL)
+		if (tl->device.at_cursor.step && request == VIEW_PARENT_REQUEST)
+			view_jump_out_of_step(tl);
+		else if (tl->choice.way == VIEW_BSP && request == VIEW_LONGEST_CHILD_REQUEST)
+			view_jump_longest_step(tl);
+		else if (tl->under.selected == IPS_NULL)
 			view_message(tl->context, "no span under the cursor", NULL);
 		else if (request == VIEW_LONGEST_CHILD_REQUEST)
 			view_jump_child(tl);
@@ -530,7 +585,9 @@ static void view_zoom_span(struct view_timeline *tl)
 	struct view_clock *clock = view__clock(tl);
 	struct view_window to;
 
-	if (tl->under.in_gap) {
+	if (tl->device.at_cursor.step) {
+		to = (struct view_window){tl->device.at_cursor.from_ns, tl->device.at_cursor.to_ns};
+	} else if (tl->under.in_gap) {
 		to = tl->under.gap.at;
 	} else if (tl->under.selected != IPS_NULL) {
 		to.from = span->start_ns;

@@ -332,7 +332,8 @@ struct view_device {
 	size_t count, capacity;
 	int64_t stride; /* 1: all runs of the window are there; else one of so many */
 	double share[VIEW_KINDS];
-	struct view_step at_cursor;
+	bool mixed; /* most columns have several steps: they show the shares of their kinds */
+	struct view_step at_cursor; /* step NULL: none, or a span is selected */
 };
 
 /* The whole run in one row: of a lane, until news. */
