@@ -2,10 +2,11 @@
  * How far the simulated IPU is from what was published: a table of workloads, and what it would be
  * with other costs of a phase and with the operands' layout left free.
  *
- *	fidelity [--table]
+ *	fidelity [--table] [--golden FILE]
  *
  * --table leaves out all but the table. Published figures and their sources stand in the tables
- * below; a row is "calibrated" if a constant of the simulator was solved or chosen by its help.
+ * below and in FILE (fidelity_golden.c; by default ../shared/golden/poplibs_cycles.csv beside the
+ * project, left out where it is not there); a row is "calibrated" if a constant of the simulator was solved or chosen by its help.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -14,23 +15,8 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "fidelity.h"
 #include "fidelity_network.h"
-#include "ipu/plan/ipu_plan.h"
-
-/* A published figure and how it is simulated. */
-struct workload {
-	const char *table; /* rows of a table stand together; rms and bias are its */
-	const char *name, *unit;
-	const char *target;
-	double published;
-	bool calibrated;
-	bool higher; /* is more of it faster? */
-	bool limit;  /* published is the best that was seen: of all sizes, ours is the best too */
-	double (*simulate)(const struct workload *workload, const struct ipu_target *target);
-	struct ipu_op op;
-	enum ipu_dtype partials;
-	const char *run, *words; /* of a network */
-};
 
 static void die(const struct err *err)
 {
@@ -38,9 +24,8 @@ static void die(const struct err *err)
 	exit(1);
 }
 
-/* Planner of @target (asked for in turn: kept until another is), and a plan of it. */
-static const struct ipu_plan *plan_on(const struct ipu_target *target, const struct ipu_op *op,
-				      enum ipu_dtype partials)
+const struct ipu_plan *fidelity_plan(const struct ipu_target *target, const struct ipu_op *op,
+				     enum ipu_dtype partials)
 {
 	static struct ipu_planner *planner;
 	static struct ipu_target now;
@@ -69,18 +54,18 @@ static double teraflops(const struct ipu_target *target, const struct ipu_plan *
 
 static double gemm(const struct workload *workload, const struct ipu_target *target)
 {
-	return teraflops(target, plan_on(target, &workload->op, workload->partials));
+	return teraflops(target, fidelity_plan(target, &workload->ops[0], workload->partials));
 }
 
 /* The better of both layouts: output rows as channels, or as field. */
 static double gemm_free(const struct workload *workload, const struct ipu_target *target)
 {
-	struct ipu_op swapped = workload->op;
+	struct ipu_op swapped = workload->ops[0];
 	double fixed = gemm(workload, target);
 
-	swapped.matmul.m = workload->op.matmul.n;
-	swapped.matmul.n = workload->op.matmul.m;
-	return fmax(fixed, teraflops(target, plan_on(target, &swapped, workload->partials)));
+	swapped.matmul.m = workload->ops[0].matmul.n;
+	swapped.matmul.n = workload->ops[0].matmul.m;
+	return fmax(fixed, teraflops(target, fidelity_plan(target, &swapped, workload->partials)));
 }
 
 /* Of the plan that would be chosen were phases free, what it costs where they are not. */
@@ -90,7 +75,7 @@ static double gemm_unweighed(const struct workload *workload, const struct ipu_t
 	struct ipu_plan plan;
 
 	free_phases.phase_cycles = 0;
-	plan = *plan_on(&free_phases, &workload->op, workload->partials);
+	plan = *fidelity_plan(&free_phases, &workload->ops[0], workload->partials);
 	for (int p = 0; p < plan.phase_count; p++)
 		plan.cycles += (int64_t)ceil(target->phase_cycles) * plan.phases[p].repeats;
 	return teraflops(target, &plan);
@@ -99,12 +84,13 @@ static double gemm_unweighed(const struct workload *workload, const struct ipu_t
 /* Square products of 512 to 4096: the best. */
 static double gemm_best(const struct workload *workload, const struct ipu_target *target)
 {
-	struct ipu_op op = workload->op;
+	struct ipu_op op = workload->ops[0];
 	double best = 0;
 
 	for (int64_t size = 512; size <= 4096; size += 256) {
 		op.matmul = (struct ipu_matmul){size, size, size};
-		best = fmax(best, teraflops(target, plan_on(target, &op, workload->partials)));
+		best = fmax(best,
+			    teraflops(target, fidelity_plan(target, &op, workload->partials)));
 	}
 	return best;
 }
@@ -144,25 +130,18 @@ static const struct gemm_point bow_float[] = {
 	{4096, 1024, 55.5}, {4096, 2048, 57.1}, {4096, 4096, 58.6},
 };
 
-#define WORKLOADS_MOST 128
-#define NAME_SIZE      64
+#define WORKLOADS_MOST 512
 
 static struct workload workloads[WORKLOADS_MOST];
-static char names[WORKLOADS_MOST][NAME_SIZE];
 static int workload_count;
 
-static struct workload *add(struct workload workload, const char *name)
+void fidelity_add(const struct workload *workload)
 {
-	struct workload *added = &workloads[workload_count];
-
 	if (workload_count == WORKLOADS_MOST) {
 		fprintf(stderr, "fidelity: more than %d workloads\n", WORKLOADS_MOST);
 		exit(1);
 	}
-	snprintf(names[workload_count], NAME_SIZE, "%s", name);
-	*added = workload;
-	added->name = names[workload_count++];
-	return added;
+	workloads[workload_count++] = *workload;
 }
 
 static void add_gemms(const char *table, const struct gemm_point *points, size_t count,
@@ -170,22 +149,25 @@ static void add_gemms(const char *table, const struct gemm_point *points, size_t
 {
 	for (size_t i = 0; i < count; i++) {
 		const struct gemm_point *point = &points[i];
-		char name[NAME_SIZE];
+		struct workload workload = {
+			.table = table,
+			.unit = "TF/s",
+			.target = "ipu21",
+			.source = "[SP]",
+			.published = point->published,
+			.higher = true,
+			.calibrated = true,
+			.simulate = gemm,
+			.ops = {{.kind = IPU_OP_MATMUL,
+				 .dtype = dtype,
+				 .matmul = {point->n, point->m, point->m}}},
+			.op_count = 1,
+			.partials = dtype,
+		};
 
-		snprintf(name, sizeof(name), "[%lld, %lld] x [.., %lld]", (long long)point->m,
-			 (long long)point->m, (long long)point->n);
-		add((struct workload){.table = table,
-				      .unit = "TF/s",
-				      .target = "ipu21",
-				      .published = point->published,
-				      .higher = true,
-				      .calibrated = true,
-				      .simulate = gemm,
-				      .op = {.kind = IPU_OP_MATMUL,
-					     .dtype = dtype,
-					     .matmul = {point->n, point->m, point->m}},
-				      .partials = dtype},
-		    name);
+		snprintf(workload.name, sizeof(workload.name), "[%lld, %lld] x [.., %lld]",
+			 (long long)point->m, (long long)point->m, (long long)point->n);
+		fidelity_add(&workload);
 	}
 }
 
@@ -194,15 +176,21 @@ static void add_gemms(const char *table, const struct gemm_point *points, size_t
 static void add_best(const char *name, enum ipu_dtype dtype, enum ipu_dtype partials,
 		     double published)
 {
-	add((struct workload){.table = "best product on Mk1",
-			      .unit = "TF/s",
-			      .target = "ipu1",
-			      .published = published,
-			      .higher = true,
-			      .simulate = gemm_best,
-			      .op = {.kind = IPU_OP_MATMUL, .dtype = dtype},
-			      .partials = partials},
-	    name);
+	struct workload workload = {
+		.table = "best product on Mk1",
+		.unit = "TF/s",
+		.target = "ipu1",
+		.source = "[J]",
+		.published = published,
+		.higher = true,
+		.simulate = gemm_best,
+		.ops = {{.kind = IPU_OP_MATMUL, .dtype = dtype}},
+		.op_count = 1,
+		.partials = partials,
+	};
+
+	snprintf(workload.name, sizeof(workload.name), "%s", name);
+	fidelity_add(&workload);
 }
 
 /* Steps that Keras printed: the tutorials of graphcore/tutorials, tutorials/tensorflow2/keras (the
@@ -214,31 +202,36 @@ static void add_networks(void)
 #define KERAS_MNIST "examples/keras-mnist.json"
 #define KERAS_STEP  "--use-ipu --batch-size 64 "
 	static const struct {
-		const char *name, *run, *words, *target;
+		const char *name, *run, *words, *target, *source;
 		double published;
 		bool calibrated;
 	} rows[] = {
-		{"convnet, 1 IPU", KERAS_MNIST, KERAS_STEP "--ipu.auto_select_ipus 1", "ipu2", 224,
-		 true},
+		{"convnet, 1 IPU", KERAS_MNIST, KERAS_STEP "--ipu.auto_select_ipus 1", "ipu2",
+		 "[K]", 224, true},
 		{"convnet, a step a run", KERAS_MNIST,
 		 KERAS_STEP "--ipu.auto_select_ipus 1 --compile.steps_per_execution 1", "ipu2",
-		 3000, true},
+		 "[K]", 3000, true},
 		{"convnet, 2 replicas", KERAS_MNIST, KERAS_STEP "--ipu.auto_select_ipus 2", "ipu2",
-		 135, false},
+		 "[K]", 135, false},
 		{"ResNet50, batch 2", "examples/cifar10-resnet50.json",
-		 "--ipu.target ipu21 --compile.steps_per_execution 50", "ipu21", 23000, false},
+		 "--ipu.target ipu21 --compile.steps_per_execution 50", "ipu21", "[UL]", 23000,
+		 false},
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		add((struct workload){.table = "training steps, as Keras prints them",
-				      .unit = "us",
-				      .target = rows[i].target,
-				      .published = rows[i].published,
-				      .calibrated = rows[i].calibrated,
-				      .simulate = network,
-				      .run = rows[i].run,
-				      .words = rows[i].words},
-		    rows[i].name);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct workload workload = {.table = "training steps, as Keras prints them",
+					    .unit = "us",
+					    .target = rows[i].target,
+					    .source = rows[i].source,
+					    .published = rows[i].published,
+					    .calibrated = rows[i].calibrated,
+					    .simulate = network,
+					    .run = rows[i].run,
+					    .words = rows[i].words};
+
+		snprintf(workload.name, sizeof(workload.name), "%s", rows[i].name);
+		fidelity_add(&workload);
+	}
 }
 
 static void add_all(void)
@@ -253,7 +246,7 @@ static void add_all(void)
 /* ---- the table ------------------------------------------------------------------------------- */
 
 struct fit {
-	double sum, squares;
+	double sum, squares, worst; /* of ratio - 1; worst: the ratio farthest from 1 */
 	int count;
 };
 
@@ -261,6 +254,8 @@ static void fit_add(struct fit *fit, double ratio)
 {
 	fit->sum += ratio - 1;
 	fit->squares += (ratio - 1) * (ratio - 1);
+	if (fit->count == 0 || fabs(log(ratio)) > fabs(log(fit->worst)))
+		fit->worst = ratio;
 	fit->count++;
 }
 
@@ -286,37 +281,72 @@ static struct ipu_target target_of(const char *name, double phase_cycles)
 	return target;
 }
 
-static void print_fit(const struct fit *fit)
+/* What all rows of a table come to. */
+struct group {
+	const char *table;
+	struct fit fit;
+	bool calibrated;
+};
+
+#define GROUPS_MOST 32
+
+static void print_row(const struct workload *workload, double simulated)
 {
-	if (fit->count > 1)
-		printf("%-26s %10s %10s %7s   rms %.1f %%, bias %+.1f %%\n", "", "", "", "",
-		       fit_rms(fit), fit_bias(fit));
+	printf("  %-40s %10.1f %10.1f %7.2f   %-3s %s\n", workload->name, workload->published,
+	       simulated, simulated / workload->published, workload->calibrated ? "yes" : "no",
+	       workload->source);
+}
+
+static void print_groups(const struct group *groups, int count)
+{
+	printf("\nby table: simulated over published, less 1\n%-42s %6s %8s %8s %8s   %s\n",
+	       "  table", "rows", "bias", "rms", "worst", "calibrated on");
+	for (int g = 0; g < count; g++)
+		printf("  %-40s %6d %+6.1f %% %6.1f %% %6.2f x   %s\n", groups[g].table,
+		       groups[g].fit.count, fit_bias(&groups[g].fit), fit_rms(&groups[g].fit),
+		       groups[g].fit.worst, groups[g].calibrated ? "some" : "none");
+}
+
+/* All rows of the table that row @first is the first of. */
+static struct group print_rows(int first)
+{
+	struct group group = {.table = workloads[first].table};
+
+	printf("%s%s (%s, %s)\n%-42s %10s %10s %7s   %s\n", first > 0 ? "\n" : "", group.table,
+	       workloads[first].unit, workloads[first].target, "  workload", "published",
+	       "simulated", "ratio", "calibrated on, source");
+	for (int i = first; i < workload_count; i++) {
+		const struct workload *workload = &workloads[i];
+		const struct ipu_target target = target_of(workload->target, -1);
+		double simulated;
+
+		if (strcmp(workload->table, group.table) != 0)
+			continue;
+		simulated = workload->simulate(workload, &target);
+		fit_add(&group.fit, simulated / workload->published);
+		group.calibrated |= workload->calibrated;
+		print_row(workload, simulated);
+	}
+	return group;
+}
+
+static bool is_first(int row)
+{
+	for (int i = 0; i < row; i++)
+		if (strcmp(workloads[i].table, workloads[row].table) == 0)
+			return false;
+	return true;
 }
 
 static void print_table(void)
 {
-	const char *table = "";
-	struct fit fit = {0};
+	struct group groups[GROUPS_MOST];
+	int count = 0;
 
-	for (int i = 0; i < workload_count; i++) {
-		const struct workload *workload = &workloads[i];
-		struct ipu_target target = target_of(workload->target, -1);
-		double simulated = workload->simulate(workload, &target);
-
-		if (strcmp(table, workload->table) != 0) {
-			print_fit(&fit);
-			fit = (struct fit){0};
-			table = workload->table;
-			printf("%s%s (%s)\n%-26s %10s %10s %7s   %s\n", i > 0 ? "\n" : "", table,
-			       workload->unit, "  workload", "published", "simulated", "ratio",
-			       "calibrated on");
-		}
-		fit_add(&fit, simulated / workload->published);
-		printf("  %-24s %10.1f %10.1f %7.2f   %s\n", workload->name, workload->published,
-		       simulated, simulated / workload->published,
-		       workload->calibrated ? "yes" : "no");
-	}
-	print_fit(&fit);
+	for (int i = 0; i < workload_count; i++)
+		if (is_first(i) && count < GROUPS_MOST)
+			groups[count++] = print_rows(i);
+	print_groups(groups, count);
 }
 
 /* ---- what the published step says of a phase ------------------------------------------------- */
@@ -386,10 +416,26 @@ static void print_sweep(void)
 
 int main(int argc, char **argv)
 {
+	const char *golden = IPUSCOPE_SOURCE_DIR "/../shared/golden/poplibs_cycles.csv";
+	bool table = false;
+
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--table") == 0) {
+			table = true;
+		} else if (strcmp(argv[i], "--golden") == 0 && i + 1 < argc) {
+			golden = argv[++i];
+		} else {
+			fprintf(stderr, "usage: fidelity [--table] [--golden FILE]\n");
+			return 2;
+		}
+	}
 	add_all();
+	if (fidelity_golden(golden) == 0)
+		printf("skipped: poplibs' cycles, there is no %s (--golden FILE)\n\n", golden);
 	print_table();
-	print_solution();
-	if (argc < 2 || strcmp(argv[1], "--table") != 0)
+	if (!table) {
+		print_solution();
 		print_sweep();
+	}
 	return 0;
 }

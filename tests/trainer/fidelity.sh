@@ -13,9 +13,9 @@ wrong() {
 	failed=1
 }
 
-# ratios NAME: the fifth column from the end of the rows so named.
+# ratios NAME: the third column from the end of the rows so named.
 ratios() {
-	awk -v name="$1" 'index($0, "  " name) == 1 { print $(NF - 1) }' <<<"$table"
+	awk -v name="$1" 'index($0, "  " name) == 1 { print $(NF - 2) }' <<<"$table"
 }
 near() { # VALUE LEAST MOST WHAT
 	awk -v v="$1" -v a="$2" -v b="$3" 'BEGIN { exit !(v != "" && v >= a && v <= b) }' || wrong "$4: $1"
@@ -29,4 +29,19 @@ near "${fit#* }" -0.10 0.10 "bias of the products"
 near "$(ratios "convnet, 1 IPU")" 0.98 1.02 "the calibrated step"
 near "$(ratios "convnet, 2 replicas")" 0.90 1.10 "two replicas"
 near "$(ratios "convnet, a step a run")" 0.85 1.15 "a step a run"
+
+# Figures from a file are read, whole or not at all; without it that is said.
+folder=$(mktemp -d) || exit 1
+trap 'rm -rf "$folder"' EXIT
+cat >"$folder/rows.csv" <<'EOF'
+name,what,dtype,batch,in_channels,out_channels,field,kernel,stride,padding,groups,m,k,n,cycles_mk2,total_memory_bytes,max_tile_bytes
+wide,"product m x k times k x n, added to C",float16,,,,,,,,,64,32,128,1000,2000000,1
+one,conv forward+backward+update,float16,4,64,64,56x56,1x1,1x1,0x0,1,,,,20000,3000000,1
+EOF
+rows=$("$fidelity" --table --golden "$folder/rows.csv")
+[ "$(grep -cE '^  (wide|one) ' <<<"$rows")" -eq 4 ] || wrong "rows of a file: $rows"
+sed -i 's/56x56/56y56/' "$folder/rows.csv"
+"$fidelity" --table --golden "$folder/rows.csv" >"$folder/out" 2>&1 && wrong "a bad field is read"
+grep -q "rows.csv:3: the shape or the figure cannot be read" "$folder/out" || wrong "error: $(cat "$folder/out")"
+grep -q "^skipped: .*no/such" <<<"$("$fidelity" --table --golden no/such)" || wrong "a file that is not there"
 exit $failed

@@ -1,0 +1,287 @@
+/*
+ * Cycles and memory that Graphcore kept of poplibs' tools on the IPU Model of Mk2. What its tools
+ * run beside the product is counted as they do: a convolution and a fully connected layer add a
+ * bias and update weights and bias, a product is added to C. One thread.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "fidelity.h"
+
+#define LINE_SIZE 512
+
+enum column {
+	COLUMN_NAME,
+	COLUMN_WHAT,
+	COLUMN_DTYPE,
+	COLUMN_BATCH,
+	COLUMN_IN,
+	COLUMN_OUT,
+	COLUMN_FIELD,
+	COLUMN_KERNEL,
+	COLUMN_STRIDE,
+	COLUMN_PADDING,
+	COLUMN_GROUPS,
+	COLUMN_M,
+	COLUMN_K,
+	COLUMN_N,
+	COLUMN_CYCLES,
+	COLUMN_MEMORY,
+	COLUMN_TILE,
+	COLUMNS
+};
+
+/* ---- what the tools run ---------------------------------------------------------------------- */
+
+static struct ipu_op *next(struct workload *workload, enum ipu_op_kind kind, enum ipu_dtype dtype)
+{
+	struct ipu_op *op = &workload->ops[workload->op_count++];
+
+	*op = (struct ipu_op){.kind = kind, .dtype = dtype};
+	return op;
+}
+
+static void scaled_add(struct workload *workload, enum ipu_dtype dtype, int64_t count)
+{
+	next(workload, IPU_OP_ELEMENTWISE, dtype)->elements = (struct ipu_elements){
+		.count = count, .operands = 2, .times = {[IPU_FN_SCALED_ADD] = 1}};
+}
+
+static void add_bias(struct workload *workload, enum ipu_dtype dtype, int64_t count,
+		     int64_t channels)
+{
+	next(workload, IPU_OP_ELEMENTWISE, dtype)->elements = (struct ipu_elements){
+		.count = count, .operands = 1, .broadcast = channels, .times = {[IPU_FN_ADD] = 1}};
+}
+
+static void update_bias(struct workload *workload, enum ipu_dtype dtype, int64_t count,
+			int64_t channels)
+{
+	next(workload, IPU_OP_REDUCE, dtype)->reduce = (struct ipu_reduce){count, channels};
+	scaled_add(workload, dtype, channels);
+}
+
+static void conv_layer(struct workload *workload, const struct ipu_conv *conv, enum ipu_dtype dtype)
+{
+	const int64_t in = conv->groups * conv->in_channels;
+	const int64_t channels = conv->groups * conv->out_channels;
+	const int64_t outputs = conv->batch * channels * conv->out[0] * conv->out[1];
+	const int64_t weights = conv->in_channels * channels * conv->kernel[0] * conv->kernel[1];
+	const int64_t inputs = conv->batch * in * conv->in[0] * conv->in[1];
+
+	for (int pass = 0; pass < IPU_PASSES; pass++) {
+		struct ipu_op *op = next(workload, IPU_OP_CONV, dtype);
+
+		op->conv = *conv;
+		op->conv.pass = (enum ipu_pass)pass;
+		if (pass == IPU_FORWARD)
+			add_bias(workload, dtype, outputs, channels);
+	}
+	scaled_add(workload, dtype, weights);
+	update_bias(workload, dtype, outputs, channels);
+	/* Activations and their gradients on both sides, weights and bias. */
+	workload->live_bytes =
+		(double)((2 * inputs + 2 * outputs + weights + channels) * ipu_dtype_bytes(dtype));
+}
+
+static void dense_layer(struct workload *workload, int64_t batch, int64_t in, int64_t out,
+			enum ipu_dtype dtype)
+{
+	next(workload, IPU_OP_MATMUL, dtype)->matmul = (struct ipu_matmul){batch, in, out};
+	add_bias(workload, dtype, batch * out, out);
+	next(workload, IPU_OP_MATMUL, dtype)->matmul = (struct ipu_matmul){batch, out, in};
+	next(workload, IPU_OP_MATMUL, dtype)->matmul = (struct ipu_matmul){in, batch, out};
+	scaled_add(workload, dtype, in * out);
+	update_bias(workload, dtype, batch * out, out);
+	workload->live_bytes =
+		(double)((2 * batch * (in + out) + in * out + out) * ipu_dtype_bytes(dtype));
+}
+
+/* A's rows are channels and B's columns positions, as `ipu-plan matmul` has them. */
+static void product(struct workload *workload, int64_t m, int64_t k, int64_t n,
+		    enum ipu_dtype dtype)
+{
+	next(workload, IPU_OP_MATMUL, dtype)->matmul = (struct ipu_matmul){n, k, m};
+	scaled_add(workload, dtype, m * n);
+	workload->live_bytes = (double)((m * k + k * n + 2 * m * n) * ipu_dtype_bytes(dtype));
+}
+
+/* ---- figures --------------------------------------------------------------------------------- */
+
+static double cycles_of(const struct workload *workload, const struct ipu_target *target)
+{
+	double cycles = 0;
+
+	for (int i = 0; i < workload->op_count; i++)
+		cycles += (double)fidelity_plan(target, &workload->ops[i], workload->partials)
+				  ->cycles;
+	return cycles;
+}
+
+/* What lives through all of it, the code of all, and the largest temporaries. */
+static double memory_of(const struct workload *workload, const struct ipu_target *target)
+{
+	double temporary = 0, code = 0;
+
+	for (int i = 0; i < workload->op_count; i++) {
+		const struct ipu_plan *plan =
+			fidelity_plan(target, &workload->ops[i], workload->partials);
+		const double bytes = (double)plan->temporary_bytes * (double)plan->tiles_used;
+
+		temporary = bytes > temporary ? bytes : temporary;
+		code += (double)plan->code_bytes * (double)plan->tiles_used;
+	}
+	return (workload->live_bytes + temporary + code) / 1e6;
+}
+
+/* ---- the file -------------------------------------------------------------------------------- */
+
+/* Cuts @line at its commas, but for those within quotes; how many fields. */
+static int split(char *line, char *fields[COLUMNS])
+{
+	bool quoted = false;
+	int count = 1;
+
+	fields[0] = line;
+	line[strcspn(line, "\r\n")] = '\0';
+	for (char *at = line; *at; at++) {
+		quoted = quoted != (*at == '"');
+		if (*at != ',' || quoted)
+			continue;
+		*at = '\0';
+		if (count == COLUMNS)
+			return COLUMNS + 1;
+		fields[count++] = at + 1;
+	}
+	return count;
+}
+
+static void die(const char *path, int number, const char *what)
+{
+	fprintf(stderr, "fidelity: %s:%d: %s\n", path, number, what);
+	exit(1);
+}
+
+/* @count whole numbers of 0 to 2^31 with x between: all that there is in @text. */
+static bool read_numbers(const char *text, int64_t *out, int count)
+{
+	char *end = NULL;
+
+	for (int i = 0; i < count; i++, text = end + 1) {
+		long long value = strtoll(text, &end, 10);
+
+		if (end == text || value < 0 || value > INT32_MAX ||
+		    *end != (i + 1 < count ? 'x' : '\0'))
+			return false;
+		out[i] = value;
+	}
+	return true;
+}
+
+static bool read_conv(char *fields[COLUMNS], struct ipu_conv *conv)
+{
+	int64_t padding[2];
+
+	*conv = (struct ipu_conv){.dilation = {1, 1}};
+	if (!read_numbers(fields[COLUMN_BATCH], &conv->batch, 1) ||
+	    !read_numbers(fields[COLUMN_IN], &conv->in_channels, 1) ||
+	    !read_numbers(fields[COLUMN_OUT], &conv->out_channels, 1) ||
+	    !read_numbers(fields[COLUMN_FIELD], conv->in, 2) ||
+	    !read_numbers(fields[COLUMN_KERNEL], conv->kernel, 2) ||
+	    !read_numbers(fields[COLUMN_STRIDE], conv->stride, 2) ||
+	    !read_numbers(fields[COLUMN_PADDING], padding, 2) ||
+	    !read_numbers(fields[COLUMN_GROUPS], &conv->groups, 1) || conv->groups < 1)
+		return false;
+	conv->in_channels /= conv->groups;
+	conv->out_channels /= conv->groups;
+	for (int i = 0; i < 2; i++) {
+		if (conv->stride[i] < 1)
+			return false;
+		conv->out[i] =
+			(conv->in[i] + 2 * padding[i] - conv->kernel[i]) / conv->stride[i] + 1;
+	}
+	return true;
+}
+
+static bool read_workload(char *fields[COLUMNS], struct workload *workload)
+{
+	const enum ipu_dtype dtype =
+		strcmp(fields[COLUMN_DTYPE], "float16") == 0 ? IPU_FLOAT16 : IPU_FLOAT32;
+	int64_t m, k, n, batch, in, out;
+	struct ipu_conv conv;
+
+	if (strncmp(fields[COLUMN_WHAT], "conv ", 5) == 0 && read_conv(fields, &conv)) {
+		workload->table = conv.groups > 1 ? "depthwise convolutions" : "convolutions";
+		conv_layer(workload, &conv, dtype);
+		return true;
+	}
+	if (strncmp(fields[COLUMN_WHAT], "fully connected ", 16) == 0 &&
+	    read_numbers(fields[COLUMN_BATCH], &batch, 1) &&
+	    read_numbers(fields[COLUMN_IN], &in, 1) && read_numbers(fields[COLUMN_OUT], &out, 1)) {
+		workload->table =
+			dtype == IPU_FLOAT16 ? "fully connected, large" : "fully connected, small";
+		dense_layer(workload, batch, in, out, dtype);
+		return true;
+	}
+	if (strncmp(fields[COLUMN_WHAT], "\"product ", 9) == 0 &&
+	    read_numbers(fields[COLUMN_M], &m, 1) && read_numbers(fields[COLUMN_K], &k, 1) &&
+	    read_numbers(fields[COLUMN_N], &n, 1)) {
+		workload->table = "products added to C";
+		product(workload, m, k, n, dtype);
+		return true;
+	}
+	return false;
+}
+
+/* The row's cycles, or its memory in MB. */
+static bool add_row(char *fields[COLUMNS], bool memory)
+{
+	struct workload workload = {.unit = memory ? "MB" : "cycles",
+				    .target = "ipu2",
+				    .source = "[P]",
+				    .partials = IPU_FLOAT32,
+				    .simulate = memory ? memory_of : cycles_of};
+	int64_t figure;
+
+	if (!read_workload(fields, &workload) ||
+	    !read_numbers(fields[memory ? COLUMN_MEMORY : COLUMN_CYCLES], &figure, 1) || figure < 1)
+		return false;
+	workload.published = memory ? (double)figure / 1e6 : (double)figure;
+	if (memory)
+		workload.table = "memory of all of these, as plans have it";
+	snprintf(workload.name, sizeof(workload.name), "%s", fields[COLUMN_NAME]);
+	fidelity_add(&workload);
+	return true;
+}
+
+static int add_rows(const char *path, FILE *file, bool memory)
+{
+	char line[LINE_SIZE], *fields[COLUMNS];
+	int number = 0;
+
+	rewind(file);
+	while (fgets(line, (int)sizeof(line), file)) {
+		if (!strchr(line, '\n'))
+			die(path, number + 1, "a line is too long or does not end");
+		if (split(line, fields) != COLUMNS)
+			die(path, number + 1, "17 columns are expected");
+		if (number++ > 0 && !add_row(fields, memory))
+			die(path, number, "the shape or the figure cannot be read");
+	}
+	return number > 0 ? number - 1 : 0;
+}
+
+int fidelity_golden(const char *path)
+{
+	FILE *file = fopen(path, "r");
+	int count;
+
+	if (!file)
+		return 0;
+	count = add_rows(path, file, false);
+	add_rows(path, file, true);
+	fclose(file);
+	return count;
+}
