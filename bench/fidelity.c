@@ -6,7 +6,8 @@
  *
  * --table leaves out all but the table. Published figures and their sources stand in the tables
  * below and in FILE (fidelity_golden.c; by default ../shared/golden/poplibs_cycles.csv beside the
- * project, left out where it is not there); a row is "calibrated" if a constant of the simulator was solved or chosen by its help.
+ * project, left out where it is not there). A row is "calibrated" if a constant of the simulator
+ * was solved or chosen by its help.
  */
 #include <math.h>
 #include <stdbool.h>

@@ -29,7 +29,7 @@ struct workload {
 /* A copy of @workload becomes the table's last row. */
 void fidelity_add(const struct workload *workload);
 
-/* A plan on @target, which is kept until another target is asked for. Ends the process on errors. */
+/* A plan, kept until another target is asked for. Ends the process on errors. */
 const struct ipu_plan *fidelity_plan(const struct ipu_target *target, const struct ipu_op *op,
 				     enum ipu_dtype partials);
 
