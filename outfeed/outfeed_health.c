@@ -69,7 +69,7 @@ struct outfeed_health {
 	bool any_loss;
 	int64_t broken_loss, broken_val_loss; /* not finite: in a row */
 	int64_t stuck_steps, stuck_epochs, overfit_epochs, imbalanced;
-	double best_epoch; /* NaN: none yet */
+	double best_epoch, best_val; /* NaN: none yet */
 	struct start first;
 };
 
@@ -88,7 +88,7 @@ enum status outfeed_health_new(struct outfeed_health **out,
 	health->hit = params->hit;
 	health->user = params->user;
 	health->end = &health->tensors;
-	health->best_epoch = NAN;
+	health->best_epoch = health->best_val = NAN;
 
 	loss = &health->rules.rule[OUTFEED_HEALTH_loss_not_decreasing];
 	health->loss_steps = (int64_t)loss->parameter[OUTFEED_LOSS_STEPS];
@@ -599,11 +599,15 @@ static void check_overfit(struct outfeed_health *health, struct outfeed_hit hit,
 			  double val_loss)
 {
 	const struct outfeed_health_rule *rule = &health->rules.rule[OF(overfit)];
-	double excess = (val_loss - loss) / loss;
+	const double excess = (val_loss - loss) / loss, best = health->best_val;
 
+	/* A validation loss that still falls is higher since training is ahead of it: that is
+	 * learning. */
+	health->best_val = fmin(best, val_loss);
 	if (rule->enabled && loss > 0 && isfinite(excess))
 		check_rule(health, OF(overfit), &health->overfit_epochs, rule->patience, hit,
-			   found(excess > rule->threshold, excess, rule->threshold));
+			   found(val_loss >= best && excess > rule->threshold, excess,
+				 rule->threshold));
 }
 
 void outfeed_health_epoch(struct outfeed_health *health, const struct ips_keys *keys,

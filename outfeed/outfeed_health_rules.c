@@ -73,8 +73,8 @@ static const struct outfeed_health_about rules_about[OUTFEED_HEALTH_RULES] = {
 		 {"steps", "floor"},
 		 {true, 0.001, 1, {10, 1e-7}}},
 	RULE(overfit) = {"overfit",
-			 "the validation loss is above the training loss by more than the "
-			 "threshold of it (SageMaker Overfit)",
+			 "the validation loss no longer falls, and is above the training loss by "
+			 "more than the threshold of it (SageMaker Overfit)",
 			 {NULL},
 			 {true, 0.1, 1, {0}}},
 	RULE(class_imbalance) =

@@ -17,6 +17,7 @@
 
 #include "common/fmt.h"
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "reports/export/report_export.h"
 #include "reports/export/report_sink.h"
 #include "reports/export/report_walk.h"
@@ -301,7 +302,24 @@ static enum status chrome_counters(struct chrome_export *chrome, struct err *err
 
 /* ---- flows ----------------------------------------------------------------------------------- */
 
-/* A flow leaves a span in its last ns and enters one in its first. */
+/*
+ * A flow leaves a span in its last ns and enters one in its first. Readers pair a start with an end
+ * after it: of spans that overlap (a call that goes on beside what it launched) the flow leaves
+ * when the other begins, and enters later than that where it has to.
+ */
+static void flow_times(const struct prof_query *query, int64_t *out_ns, int64_t *in_ns)
+{
+	const int64_t from_ns = prof_column_int(query, 3), dur_ns = prof_column_int(query, 4);
+	const int64_t to_ns = prof_column_int(query, 7), to_dur_ns = prof_column_int(query, 8);
+
+	*in_ns = to_ns;
+	*out_ns = dur_ns > 0 ? from_ns + dur_ns - 1 : from_ns;
+	if (*out_ns > to_ns)
+		*out_ns = max(from_ns, to_ns);
+	if (*out_ns > to_ns)
+		*in_ns = to_dur_ns == IPS_NULL ? *out_ns : min(*out_ns, to_ns + to_dur_ns);
+}
+
 static void put_end(struct chrome_export *chrome, const struct prof_track *track, char phase,
 		    int64_t time_ns, int64_t id, const struct report_piece *name)
 {
@@ -335,9 +353,9 @@ static enum status end_has(struct chrome_export *chrome, const struct prof_query
 static enum status put_flow(struct chrome_export *chrome, const struct prof_query *query,
 			    struct err *err)
 {
-	const int64_t id = prof_column_int(query, 0), from_ns = prof_column_int(query, 3);
-	const int64_t dur_ns = prof_column_int(query, 4);
+	const int64_t id = prof_column_int(query, 0);
 	struct report_piece name;
+	int64_t out_ns, in_ns;
 	bool from, to;
 	enum status status = end_has(chrome, query, 2, &from, err);
 
@@ -351,10 +369,11 @@ static enum status put_flow(struct chrome_export *chrome, const struct prof_quer
 		chrome->loose_flows++;
 	if (!from || !to)
 		return ST_OK;
-	put_end(chrome, report_walk_track(&chrome->walk, prof_column_int(query, 2)), 's',
-		from_ns + (dur_ns > 0 ? dur_ns - 1 : 0), id, &name);
-	put_end(chrome, report_walk_track(&chrome->walk, prof_column_int(query, 6)), 'f',
-		prof_column_int(query, 7), id, &name);
+	flow_times(query, &out_ns, &in_ns);
+	put_end(chrome, report_walk_track(&chrome->walk, prof_column_int(query, 2)), 's', out_ns,
+		id, &name);
+	put_end(chrome, report_walk_track(&chrome->walk, prof_column_int(query, 6)), 'f', in_ns, id,
+		&name);
 	chrome->counts[CHROME_FLOWS]++;
 	return chrome->sink.status;
 }
@@ -485,9 +504,9 @@ static void put_step_args(struct chrome_export *chrome, const struct prof_query 
 	report_sink_text(sink, "}");
 }
 
-/* One end of a step: as of spans, with its args or not. */
-static void put_step_flow(struct chrome_export *chrome, const struct step_lane *lane, char phase,
-			  int64_t time_ns, bool args, const struct prof_query *query)
+/* One end of a step: as of spans. */
+static void put_step_end(struct chrome_export *chrome, const struct step_lane *lane, char phase,
+			 int64_t time_ns, const struct prof_query *query)
 {
 	const char *type = prof_column_text(query, 4);
 
@@ -496,7 +515,9 @@ static void put_step_flow(struct chrome_export *chrome, const struct step_lane *
 	put_step_text(chrome, !type ? "" : type);
 	report_sink_text(&chrome->sink, ",\"ts\":");
 	report_sink_us(&chrome->sink, time_ns);
-	if (args)
+	if (phase == 'X')
+		report_sink_text(&chrome->sink, ",\"dur\":0");
+	if (phase != 'E')
 		put_step_args(chrome, query);
 	report_sink_text(&chrome->sink, "}");
 }
@@ -520,8 +541,9 @@ static enum status put_step(struct chrome_export *chrome, struct step_lanes *lan
 	if (status != ST_OK)
 		return status;
 	lanes->items[at].end_ns = start_ns + dur_ns;
-	put_step_flow(chrome, &lanes->items[at], 'B', start_ns, true, query);
-	put_step_flow(chrome, &lanes->items[at], 'E', start_ns + dur_ns, dur_ns == 0, query);
+	put_step_end(chrome, &lanes->items[at], dur_ns > 0 ? 'B' : 'X', start_ns, query);
+	if (dur_ns > 0)
+		put_step_end(chrome, &lanes->items[at], 'E', start_ns + dur_ns, query);
 	chrome->counts[CHROME_STEPS]++;
 	return sink->status;
 }
@@ -630,25 +652,26 @@ static void name_all(struct chrome_export *chrome)
 /*
  * A span is a B and an E. As an X, with its length, its end and what touches it would be sums that
  * readers make in floating point, and come out one after the other; written out, they are the same
- * number. Of a span that takes no time the E has the args too: by them speedscope knows that it is
- * not the end of another.
+ * number. One that takes no time is an X, whose end is its start: an E there could be taken for the
+ * end of another.
  */
 struct span_lane {
 	struct chrome_export *chrome;
-	struct str heads[2]; /* events up to their pid and tid */
+	struct str heads[3]; /* events up to their pid and tid */
 	int lane;            /* that they are of; -1: none yet */
 	int named;           /* lanes of the track that have a name */
 };
 
 enum span_phase {
 	SPAN_BEGIN,
-	SPAN_END
+	SPAN_END,
+	SPAN_MOMENT /* of no time */
 };
 
 /* The lane is another one than the last event's. */
 static void turn_to(struct span_lane *lane, const struct prof_track *track, int number)
 {
-	static const char phases[] = {[SPAN_BEGIN] = 'B', [SPAN_END] = 'E'};
+	static const char phases[] = {[SPAN_BEGIN] = 'B', [SPAN_END] = 'E', [SPAN_MOMENT] = 'X'};
 
 	lane->lane = number;
 	for (; lane->named <= number; lane->named++)
@@ -712,16 +735,13 @@ static enum status enter_span(void *user, const struct prof_track *track,
 			      const struct report_walk_span *span, struct err *err)
 {
 	struct span_lane *lane = user;
-	const enum span_phase last = span->dur_ns > 0 ? SPAN_BEGIN : SPAN_END;
-	enum status status = ST_OK;
+	const enum span_phase phase = span->dur_ns > 0 ? SPAN_BEGIN : SPAN_MOMENT;
+	enum status status =
+		put_head(lane, track, span->lane, phase, span->site_id, span->start_ns, err);
 
-	for (int phase = SPAN_BEGIN; phase <= (int)last && status == ST_OK; phase++) {
-		status = put_head(lane, track, span->lane, (enum span_phase)phase, span->site_id,
-				  span->start_ns, err);
-		if (status == ST_OK)
-			status = put_span_args(lane->chrome, span, err);
-	}
-	return status;
+	if (phase == SPAN_MOMENT)
+		report_sink_text(&lane->chrome->sink, ",\"dur\":0");
+	return status == ST_OK ? put_span_args(lane->chrome, span, err) : status;
 }
 
 static enum status leave_span(void *user, const struct prof_track *track,

@@ -195,18 +195,19 @@ static void chart_axes(struct report_html *page, const struct html_chart *chart,
 
 	for (double at = ceil(y->low / step_y), n = 0; at * step_y <= y->high && n <= 3 * TICKS_Y;
 	     at++, n++) {
-		const double down = place_y(y, at * step_y);
+		const double value = at * step_y + 0.0; /* 0 has no sign */
+		const double down = place_y(y, value);
 
 		html_addf(page, "<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/>", PLOT_LEFT, down,
 			  PLOT_RIGHT);
 		html_addf(page, "<text class=\"end\" x=\"%.1f\" y=\"%.1f\">%s</text>\n",
-			  PLOT_LEFT - 6, down + 4, chart->format_y(text, at * step_y));
+			  PLOT_LEFT - 6, down + 4, chart->format_y(text, value));
 	}
 	for (double at = ceil(x->low / step_x), n = 0; at * step_x <= x->high && n <= 3 * TICKS_X;
 	     at++, n++)
 		html_addf(page, "<text class=\"mid\" x=\"%.1f\" y=\"%.1f\">%s</text>\n",
 			  place_x(x, at * step_x), PLOT_BOTTOM + 14,
-			  chart->format_x(text, at * step_x));
+			  chart->format_x(text, at * step_x + 0.0));
 	html_addf(page, "<text class=\"end\" x=\"%.1f\" y=\"%.1f\">", PLOT_RIGHT, PLOT_BOTTOM + 28);
 	html_text(page, chart->x_name);
 	html_add(page, "</text>\n");

@@ -187,7 +187,7 @@ static void gantt_lane_draw(const struct gantt *gantt, int lane)
 	html_addf(gantt->page, "<text class=\"end\" x=\"%d\" y=\"%d\">", CHART_LEFT - 6,
 		  y + LANE_HEIGHT / 2 + 4);
 	if (gantt->lanes[lane] == IPS_NULL)
-		html_add(gantt->page, "?</text>\n");
+		html_add(gantt->page, "CPU</text>\n");
 	else
 		html_addf(gantt->page, "IPU %" PRId64 "</text>\n", gantt->lanes[lane]);
 }

@@ -91,7 +91,7 @@ static enum status import_init(struct import *import, const char *temporary, str
 	import->first_ns = INT64_MAX;
 	import->last_ns = IPS_NULL;
 	import->epoch_ns = IPS_NULL;
-	import->text = mem_alloc(IMPORT_TEXT_SIZE);
+	import->text = mem_alloc(IMPORT_SITE_SIZE);
 	if (!import->text || !report__import_flows_init(import))
 		return err_nomem(err);
 	status = report__import_sorter_new(&import->main, report__import_by_time, temporary, memory,
@@ -144,6 +144,12 @@ static enum status read_trace(struct import *import, struct err *err)
 	if (scan->broken && counts->events == 0)
 		return err_set(err, ST_FORMAT, "%s: byte %llu: %s", import->input.name,
 			       (unsigned long long)scan->broken_at, scan->broken);
+	if (counts->events > 0 && counts->phases[0] == counts->events)
+		return err_set(
+			err, ST_FORMAT,
+			"%s: is JSON without an event: no element has a phase (ph), so it is "
+			"no Chrome trace",
+			import->input.name);
 	if (!scan->found)
 		return err_set(err, ST_FORMAT,
 			       "%s: is JSON without traceEvents, so no Chrome trace",

@@ -97,7 +97,7 @@ struct import {
 	} meta[IMPORT_MOST_META];
 	size_t meta_count;
 	struct str scratch;
-	char *text; /* of IMPORT_TEXT_SIZE */
+	char *text; /* of IMPORT_SITE_SIZE */
 	struct ips_recording *recording;
 	struct import_flows *flows;
 	struct import_intern track_names;
@@ -106,7 +106,8 @@ struct import {
 	uint64_t recorded;
 };
 
-#define IMPORT_TEXT_SIZE 4096 /* bytes of a name; longer ones are cut */
+#define IMPORT_TEXT_SIZE 4097                   /* a name and its end; longer ones are cut */
+#define IMPORT_SITE_SIZE (3 * IMPORT_TEXT_SIZE) /* category, name and operation */
 
 static inline void import_used(struct import *import, enum report_import_use use)
 {

@@ -131,18 +131,17 @@ static void add_series(char *name, size_t size, const char *series)
 static bool make_site(struct import *import, const struct import_event *event, const char *series,
 		      struct import_site *site)
 {
-	const size_t third = IMPORT_TEXT_SIZE / 3;
-	size_t name = clean(import, &event->fields[IMPORT_FIELD_CAT], 0, third);
-	size_t operation = clean(import, &event->fields[IMPORT_FIELD_NAME], name, third);
+	size_t name = clean(import, &event->fields[IMPORT_FIELD_CAT], 0, IMPORT_TEXT_SIZE);
+	size_t operation = clean(import, &event->fields[IMPORT_FIELD_NAME], name, IMPORT_TEXT_SIZE);
 	const char *text = import->text;
 
 	if (series) {
-		add_series(import->text + name, third, series);
+		add_series(import->text + name, IMPORT_TEXT_SIZE, series);
 		operation = name + strlen(text + name) + 1;
 	}
-	clean(import, &event->operation, operation, third);
+	clean(import, &event->operation, operation, IMPORT_TEXT_SIZE);
 	if (text[name] == 0)
-		str_copy(import->text + name, third, "(no name)");
+		str_copy(import->text + name, IMPORT_TEXT_SIZE, "(no name)");
 	site->step = step_of(text + name);
 	site->site =
 		ips_site_intern(text, text + name,

@@ -192,21 +192,24 @@ static void print_training(struct print *print)
 		   print_text(s->model), print_count(a, s->batch_size),
 		   print_count(b, s->gradient_accumulation));
 	print_line(print, LABEL "%s", "data", print_text(s->dataset));
-	print_line(print, LABEL "%s on %s, %s; schedule %s", "pipeline",
-		   print_of(a, s->stages, "stage"), print_of(b, s->ipus, "IPU"),
-		   print_of(c, s->replicas, "replica"), print_text(s->schedule));
+	if (s->stages > 1 || s->replicas > 1)
+		print_line(print, LABEL "%s on %s, %s; schedule %s", "pipeline",
+			   print_of(a, s->stages, "stage"), print_of(b, s->ipus, "IPU"),
+			   print_of(c, s->replicas, "replica"), print_text(s->schedule));
 	if (s->ranks != IPS_NULL)
 		print_line(print, LABEL "%s: counts and means below are of all of them", "merged",
 			   print_of(a, s->ranks, "rank"));
-	print_line(print, LABEL "%s, simulated (%s)", "device", print_text(s->target),
-		   print_text(s->cost_model));
+	if (s->ipus > 0)
+		print_line(print, LABEL "%s, %s, simulated (%s)", "device",
+			   print_of(a, s->ipus, "IPU"), print_text(s->target),
+			   print_text(s->cost_model));
 	print_line(print, LABEL "%s%s", "host", print_of(a, s->host_threads, "thread"),
 		   s->oversubscribed ? "; oversubscribed: host times include waiting for a core"
 				     : "");
 	print_line(print, LABEL "%s, %s, %s, %s", "ran", print_of(a, s->epochs, "epoch"),
 		   print_of(b, s->executions, "execution"), print_of(c, s->steps, "step"),
 		   print_of(d, s->weight_updates, "weight update"));
-	if (s->traced > 0 && s->untraced > 0)
+	if (s->ipus > 0 && s->traced > 0 && s->untraced > 0)
 		print_line(print,
 			   LABEL "device lanes hold %s of %s executions; stage_timings has all",
 			   "timeline", print_count(a, s->traced),

@@ -1,6 +1,7 @@
 /*
  * A table as text for people: aligned columns that fit the width where they can.
  *
+ * A report's own columns are shown where they have any value: "-" in every row says nothing.
  * Too wide, a table gives up in this order: columns without any value, the length of headings
  * (broken at '_'), columns that say the same in every row, the ends of long texts, columns from the
  * least important on. What is left out is said in the note below. Numbers are never cut: a table
@@ -297,9 +298,11 @@ static void text_fit(struct text_layout *layout, int width)
 {
 	bool keep = layout->table->fit == REPORT_FIT_NONE;
 
+	if (width && layout->table->fit == REPORT_FIT_LAST)
+		text_drop_empty(layout);
 	if (!width || text_total(layout) <= width)
 		return;
-	if (!keep)
+	if (layout->table->fit == REPORT_FIT_KEYS)
 		text_drop_empty(layout);
 	if (text_total(layout) > width)
 		text_break_headings(layout);

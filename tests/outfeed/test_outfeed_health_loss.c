@@ -170,15 +170,30 @@ static void test_patience_of_epochs_and_of_a_loss_of_nothing(void **state)
 	health_rig_close(&rig);
 }
 
+/* Far above the training's, and learning all the while. */
+static void test_a_validation_loss_that_falls_is_not_overfit(void **state)
+{
+	struct health_rig rig;
+
+	(void)state;
+	health_rig_open(&rig, NULL);
+	for (int epoch = 1; epoch <= 5; epoch++)
+		feed_epoch(&rig, epoch, 1.0 / (epoch * epoch), 2.0 / epoch);
+	health_rig_quiet(&rig);
+	feed_epoch(&rig, 6, 0.02, 0.4);
+	expect_last(&rig, 1, H(overfit), "val_loss", (0.4 - 0.02) / 0.02);
+	health_rig_close(&rig);
+}
+
 static void test_validation_a_tenth_above_training_is_overfit(void **state)
 {
 	struct health_rig rig;
 
 	(void)state;
 	health_rig_open(&rig, NULL);
-	feed_epoch(&rig, 1, 2, 2.199);
+	feed_epoch(&rig, 1, 2.1, 2.2);
 	health_rig_quiet(&rig);
-	feed_epoch(&rig, 2, 1, 1.101);
+	feed_epoch(&rig, 2, 2, 2.202);
 	expect_last(&rig, 1, H(overfit), "val_loss", 0.101);
 	feed_epoch(&rig, 3, 0.5, 5);
 	feed_epoch(&rig, 4, 0.25, 0.2);
@@ -346,6 +361,7 @@ int main(void)
 		cmocka_unit_test(test_epochs_alone_tell_of_losses_that_are_not_finite),
 		cmocka_unit_test(test_an_epoch_must_be_a_thousandth_below_the_best_before),
 		cmocka_unit_test(test_patience_of_epochs_and_of_a_loss_of_nothing),
+		cmocka_unit_test(test_a_validation_loss_that_falls_is_not_overfit),
 		cmocka_unit_test(test_validation_a_tenth_above_training_is_overfit),
 		cmocka_unit_test(test_an_imbalance_counts_from_500_samples_where_a_class_is_missed),
 		cmocka_unit_test(test_disabled_rules_of_losses_are_never_hit),

@@ -78,8 +78,9 @@ for e in trace["traceEvents"]:
         begin = around[e["pid"], e["tid"]].pop()
         assert begin["name"] == e["name"] and begin["cat"] == e["cat"]
         begin["dur"] = e["ts"] - begin["ts"]
-        assert begin["dur"] > 0 or begin["args"] == e["args"]
+        assert begin["dur"] > 0 and "args" not in e
         continue
+    assert e["ph"] != "X" or e["dur"] == 0
     phase = "X" if e["ph"] == "B" else e["ph"]
     by["step" if e["cat"] == "device_step" else phase].append(e)
 assert not any(around.values())

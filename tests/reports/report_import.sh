@@ -226,6 +226,14 @@ done
 cmp -s many1.sql many2.sql || fail "two imports differ: $(diff many1.sql many2.sql | head -5)"
 ask many1.db "SELECT count(*), sum(value) FROM span_args WHERE name = 'b'" "60000|1799970000"
 
+# ---- long names ------------------------------------------------------------------------------------
+for bytes in 4096 4097; do
+	long=$(head -c $bytes /dev/zero | tr '\0' n)
+	echo "[{\"ph\":\"X\",\"ts\":1,\"dur\":2,\"cat\":\"c$long\",\"name\":\"$long\"}]" >long.json
+	import long.json long.db --force
+	ask long.db "SELECT length(name), length(category) FROM spans" "4096|4096"
+done
+
 # ---- refusals --------------------------------------------------------------------------------------
 before=$(stat -c %Y.%s kineto.db)
 refused 2 'kineto.db: is there already (--force replaces it)' "$golden/trace_kineto.json" -o kineto.db
@@ -241,6 +249,11 @@ echo hello >text.json
 refused 2 'text.json: byte 0: is no Chrome trace' text.json
 echo '{"a": [1, 2], "b": {}}' >other.json
 refused 2 'other.json: is JSON without traceEvents' other.json
+for text in '[1, "two", null]' '[{"a": 1}, {"b": [2]}]' '{"traceEvents": [{"name": "x"}]}'; do
+	echo "$text" >none.json
+	refused 2 'none.json: is JSON without an event' none.json
+done
+rm none.json
 refused 2 'is no Chrome trace' "$bin/ipu-report"
 [ -z "$(ls -A | grep -E 'importing|sort\.')" ] || fail "left: $(ls -A)"
 

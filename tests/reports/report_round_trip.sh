@@ -40,6 +40,23 @@ same flows "$ends"
 	"$(sqlite3 back.db "SELECT count(*), sum(dur_ns), sum(start_ns), sum(a.value) FROM spans
 		JOIN span_args a USING (span_id) WHERE category = 'device_step' AND a.name = 'cycles'")" ] || fail "device steps"
 
+# ---- flows between spans that overlap ---------------------------------------------------------------
+# A call that goes on beside what it launched; one that is launched by what began later; one of no time.
+cat >crossing.json <<'JSON'
+[{"ph":"X","name":"call","pid":1,"tid":1,"ts":0,"dur":100},{"ph":"X","name":"kernel","pid":1,"tid":2,"ts":50,"dur":10},
+{"ph":"s","name":"a","cat":"f","id":1,"pid":1,"tid":1,"ts":40},{"ph":"f","bp":"e","name":"a","cat":"f","id":1,"pid":1,"tid":2,"ts":50},
+{"ph":"X","name":"late","pid":1,"tid":3,"ts":60,"dur":30},{"ph":"X","name":"long","pid":1,"tid":4,"ts":5,"dur":200},
+{"ph":"s","name":"b","cat":"f","id":2,"pid":1,"tid":3,"ts":65},{"ph":"f","bp":"e","name":"b","cat":"f","id":2,"pid":1,"tid":4,"ts":70},
+{"ph":"X","name":"moment","pid":1,"tid":5,"ts":80,"dur":0,"args":{"x":1}},
+{"ph":"s","name":"c","cat":"f","id":3,"pid":1,"tid":5,"ts":80},{"ph":"f","bp":"e","name":"c","cat":"f","id":3,"pid":1,"tid":4,"ts":80}]
+JSON
+"$bin/ipu-report" import crossing.json -o crossing.db >said || fail "crossing: $(cat said)"
+[ "$(sqlite3 crossing.db "SELECT count(*) FROM flows")" -eq 3 ] || fail "crossing: $(cat said)"
+there_and_back crossing.db
+same flows "$ends"
+same arguments "SELECT s.name, a.name, a.value FROM @.span_args a JOIN @.spans s USING (span_id)"
+[ "$(grep -c '"name":"moment"' trace.json)" -eq 1 ] || fail "a span of no time is not one event"
+
 # ---- what is awkward -----------------------------------------------------------------------------
 "$make" awkward.db awkward
 there_and_back awkward.db

@@ -234,6 +234,15 @@ static void test_a_wide_table_gives_up_empty_columns_then_headings(void **state)
 		       "------  ---------  ------------------------\n"
 		       "first   -                           25.00 %\n"
 		       "second  -                           50.00 %\n");
+	/* A report's own choice of columns makes no room for what says nothing. */
+	table.fit = REPORT_FIT_LAST;
+	assert_renders(&table, REPORT_AS_TEXT, 80,
+		       "name    theory_bubble_over_ideal\n"
+		       "------  ------------------------\n"
+		       "first                    25.00 %\n"
+		       "second                   50.00 %\n"
+		       "\n"
+		       "left out, without any value: operation.\n");
 }
 
 static void test_long_texts_are_cut_between_characters(void **state)

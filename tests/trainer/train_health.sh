@@ -244,7 +244,7 @@ sed "s/{\"class_name\": \"Dense\", \"config\": {\"name\": \"third\"/$sigmoids&/"
 record deep "$bin/ipu-train" deep.json --outfeed.capture "$stats"
 asks deep "SELECT count(*) > 0, sum(layer IN ('first', 'third', 'deep_12')) FROM health WHERE rule = 'vanishing' AND layer <> 'first' AND layer <> 'second'" '1|0'
 mlp heart --data.limit 128 --fit.steps_per_epoch 4 --fit.epochs 60 --fit.validation true
-asks heart "SELECT count(*), min(key) FROM health WHERE rule = 'overfit'" '1|val_loss'
+asks heart "SELECT count(*) > 0, min(key), max(key) FROM health WHERE rule = 'overfit'" '1|val_loss|val_loss'
 
 # ---- the tutorials -------------------------------------------------------------------------------
 tutorial() { # NAME EXAMPLE [--key value ...]
