@@ -69,10 +69,10 @@ static void put_verbs(const struct cli_command *command, const char *between, FI
 		fprintf(out, "%s%s", i ? between : "", completion_verb(verb));
 }
 
-/* What prints the names that may stand beside a file, one a line. */
+/* What prints the names that may stand beside a file, one a line, up to an empty one. */
 static void put_names(const struct cli_command *command, FILE *out)
 {
-	fprintf(out, "%s 2>/dev/null | cut -d \" \" -f 1", command->names);
+	fprintf(out, "%s 2>/dev/null | sed -e \"/./b\" -e q | cut -d \" \" -f 1", command->names);
 }
 
 /* ---- bash ------------------------------------------------------------------------------------ */

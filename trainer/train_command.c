@@ -13,9 +13,13 @@
 #include "common/str.h"
 #include "model/run/run_example.h"
 #include "trainer/train_job.h"
+#include "trainer/train_supported.h"
 
 static const struct cli_option OPTIONS[] = {
-	{.name = "--list", .help = "List the examples by name, with a line each, and stop."},
+	{.name = "--list",
+	 .help = "List the examples by name, with a line each, then the layers, losses, "
+		 "optimizers, metrics, callbacks and applications that a run file may name, and "
+		 "stop."},
 	{.name = "--print-run",
 	 .help = "Print the run file that results from the file, its flags and the overrides, and "
 		 "stop."},
@@ -222,8 +226,11 @@ static enum status run_request(struct train_job *job, const struct request *requ
 	char path[FS_PATH_SIZE];
 	enum status status;
 
-	if (request->list)
-		return run_example_list(stdout, err);
+	if (request->list) {
+		status = run_example_list(stdout, err);
+		train_supported_write(stdout);
+		return status;
+	}
 	status = run_example_find(path, request->run_path, err);
 	if (status == ST_OK)
 		status = train_job_load(job, path, request->count, request->words, err);

@@ -271,3 +271,8 @@ const char *schedule_name(const struct schedule *schedule)
 {
 	return schedule->ops ? schedule->ops->class_name : NULL;
 }
+
+const char *schedule_kind_name(int index)
+{
+	return (size_t)index < ARRAY_LEN(schedule_rows) ? schedule_rows[index].class_name : NULL;
+}

@@ -54,4 +54,6 @@ struct schedule schedule_constant(double rate);
 double schedule_rate(const struct schedule *schedule, int64_t update);
 const char *schedule_name(const struct schedule *schedule); /* NULL: a constant rate */
 
+const char *schedule_kind_name(int index); /* of the table's row, in order; NULL behind the last */
+
 #endif /* SCHEDULE_H */

@@ -26,6 +26,11 @@ static const struct callback_ops *const callback_rows[] = {
 	&callback_terminate_on_nan,
 };
 
+const char *callback_class_name(int index)
+{
+	return (size_t)index < ARRAY_LEN(callback_rows) ? callback_rows[index]->class_name : NULL;
+}
+
 /* ---- the list -------------------------------------------------------------------------------- */
 
 static struct callback *callbacks_append(struct callbacks *callbacks,

@@ -63,6 +63,9 @@ struct callbacks {
 	size_t capacity;
 };
 
+/* The class of row @index of the table, in its order; NULL behind the last. */
+const char *callback_class_name(int index);
+
 /* @list: [{class_name, config}, ...], or NULL. On failure nothing is left in @out. */
 enum status callbacks_read(struct callbacks *out, const struct json_at *list, struct err *err);
 void callbacks_fini(struct callbacks *callbacks); /* accepts a zeroed struct */
