@@ -120,7 +120,7 @@ static const char sql_bubbles[] =
 	"SELECT row_number() OVER (ORDER BY clock, mode, replica, rank) AS place, "
 	"clock || ifnull(' ' || mode, '') || ifnull(' replica ' || replica, '') || "
 	"ifnull(' rank ' || nullif(rank, 0), '') AS key, clock = 'host' AS measured, 1 AS better, "
-	"mean_idle_fraction AS idle_fraction, mean_bubble_rate AS bubble_rate, "
+	"1 - 1.0 * total_busy_ns / nullif(total_ns, 0) AS bubble, mean_bubble_rate AS bubble_rate, "
 	"mean_bubble_over_ideal AS bubble_over_ideal, runs FROM @bubble_sums";
 static const char sql_stages[] =
 	"SELECT row_number() OVER (ORDER BY clock, mode, stage, phase, replica, rank) AS place, "

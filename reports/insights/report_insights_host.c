@@ -72,11 +72,12 @@ enum status report__insight_host_waits(struct insight_facts *facts, struct err *
 	insight->share = most->idle;
 	insight->sentence = report__insight_text(
 		facts,
-		"On the host the worker of IPU %" PRId64 " waits for others %s of its time; stage "
+		"On the host the worker of IPU %" PRId64
+		" is waiting for %s of the time of executions; stage "
 		"%" PRId64 " has %s of the stages' work there. How fast this machine trains says "
 		"nothing of the simulated device.",
 		most->ipu, fmt_percent(idle, most->idle), stage->stage, fmt_percent(work, share));
-	report__insight_number(insight, "idle_share", most->idle, REPORT_FRACTION);
+	report__insight_number(insight, "waiting_share", most->idle, REPORT_FRACTION);
 	report__insight_number(insight, "slowest_stage", (double)stage->stage, REPORT_NUMBER);
 	report__insight_number(insight, "slowest_share", share, REPORT_FRACTION);
 	insight->remedy = "For a faster training on this machine: `ipu-report what-if REPORT "

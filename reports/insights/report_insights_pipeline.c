@@ -117,7 +117,7 @@ enum status report__insight_ramps(struct insight_facts *facts, struct err *err)
 	const int64_t now = s->gradient_accumulation, round = round_of(facts);
 	const int64_t stages = facts->summary.stages;
 	struct report_insight *insight;
-	char share[FMT_SIZE], rounds[96] = "";
+	char share[FMT_SIZE], here[FMT_SIZE], rounds[96] = "";
 	double idle;
 
 	if (facts->options.known && !facts->options.trains)
@@ -130,7 +130,9 @@ enum status report__insight_ramps(struct insight_facts *facts, struct err *err)
 	insight = add_pipeline(facts, "ramps", "bubbles", report__insight_sql_bubbles);
 	if (!insight)
 		return err_nomem(err);
-	insight->share = idle;
+	/* What could be won at most, not what theory says of stages that are all alike. */
+	insight->share = s->bubble[1].known ? s->bubble[1].ramp_up + s->bubble[1].ramp_down : idle;
+	fmt_percent(here, insight->share);
 	if (round > 1)
 		snprintf(rounds, sizeof(rounds),
 			 " goes in rounds of %" PRId64 " micro-batches, and", round);
@@ -141,13 +143,16 @@ enum status report__insight_ramps(struct insight_facts *facts, struct err *err)
 		now < 2 * round
 			? "The pipeline never leaves its ramps: %s with %" PRId64
 			  " stages%s a weight update has %" PRId64
-			  ". It fills and empties with no steady part between, and stands idle %s "
-			  "of the time even if all stages are alike."
+			  ". It fills and empties with no steady part between: ramp-up and "
+			  "ramp-down "
+			  "are %s of the IPUs' time (simulated); the bubble would be %s by theory "
+			  "if all stages were alike."
 			: "Ramps are long: %s with %" PRId64
 			  " stages%s a weight update has %" PRId64
-			  ". Filling and emptying leaves it idle %s of the time even if all stages "
-			  "are alike.",
-		s->schedule, stages, rounds, now, fmt_percent(share, idle));
+			  ". Ramp-up and ramp-down are %s of the IPUs' time (simulated); the "
+			  "bubble "
+			  "would be %s by theory if all stages were alike.",
+		s->schedule, stages, rounds, now, here, fmt_percent(share, idle));
 	report__insight_number(insight, "micro_batches", (double)now, REPORT_COUNT);
 	report__insight_number(insight, "round", (double)round, REPORT_COUNT);
 	report__insight_number(insight, "theory_ramp_idle_fraction", idle, REPORT_FRACTION);
@@ -354,10 +359,10 @@ enum status report__insight_idle_ipu(struct insight_facts *facts, struct err *er
 	insight->share = most->idle;
 	insight->sentence = report__insight_text(
 		facts,
-		"IPU %" PRId64 " has nothing to do for %s of the time, and computes for %s "
+		"IPU %" PRId64 " is waiting for %s of the time of executions, and computes for %s "
 		"(simulated).",
 		most->ipu, fmt_percent(idle, most->idle), fmt_percent(compute, most->compute));
-	report__insight_number(insight, "idle_share", most->idle, REPORT_FRACTION);
+	report__insight_number(insight, "waiting_share", most->idle, REPORT_FRACTION);
 	report__insight_number(insight, "compute_share", most->compute, REPORT_FRACTION);
 	insight->remedy = "More layers for its stage (`--pipeline.stages`), more micro-batches "
 			  "(`--gradient_accumulation.steps_per_replica`), or fewer IPUs.";

@@ -22,7 +22,7 @@
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-/* "step 103 us -> 91 us, idle 55.17 % -> 48.1 %" */
+/* "step 103 us -> 91 us, bubble 55.17 % -> 48.1 %" */
 static void add_pair(struct str *text, const char *name, const double pair[2],
 		     enum report_quantity quantity)
 {
@@ -59,10 +59,10 @@ static void print_one(FILE *out, const struct report_insight *insight, int width
 		report__fold(out, "  Do:", insight->remedy, width);
 	str_clear(expected);
 	add_pair(expected, "step", gain->step_ns, REPORT_NS);
-	add_pair(expected, "idle", gain->idle_fraction, REPORT_FRACTION);
+	add_pair(expected, "bubble", gain->idle_fraction, REPORT_FRACTION);
 	add_pair(expected, "always live", gain->bytes, REPORT_BYTES);
 	if (expected->length)
-		report__fold(out, "  Predicted:", str_peek(expected), width);
+		report__fold(out, "  Simulated:", str_peek(expected), width);
 }
 
 static void print_head(FILE *out, const struct report_insights *insights)

@@ -147,7 +147,7 @@ static const struct report_named report_named_stages = {
 
 static const char bubbles_mode_sql[] =
 	"SELECT clock, rank, mode, replica, schedule, stages, microbatches, runs,\n"
-	"       mean_idle_fraction AS idle_fraction,\n"
+	"       1 - 1.0 * total_busy_ns / nullif(total_ns, 0) AS idle_fraction,\n"
 	"       mean_theory_idle_fraction AS theory_idle_fraction,\n"
 	"       mean_bubble_rate AS bubble_rate,\n"
 	"       mean_theory_bubble_rate AS theory_bubble_rate,\n"
@@ -163,7 +163,8 @@ static const char bubbles_mode_sql[] =
 /* Several pipeline runs as one row; the four parts are of IPUs x makespan. */
 #define BUBBLE_MEANS(keys)                                                                         \
 	"SELECT " keys ", schedule, stages, microbatches,\n"                                       \
-	"       count(*) AS runs, avg(idle_fraction) AS idle_fraction,\n"                          \
+	"       count(*) AS runs,\n"                                                               \
+	"       1 - 1.0 * sum(busy_ns) / nullif(sum(total_ns), 0) AS idle_fraction,\n"             \
 	"       avg(theory_idle_fraction) AS theory_idle_fraction,\n"                              \
 	"       avg(bubble_rate) AS bubble_rate,\n"                                                \
 	"       avg(theory_bubble_rate) AS theory_bubble_rate,\n"                                  \
@@ -408,7 +409,7 @@ static const char split_ipu_sql[] =
 	"       1.0 * exchange_ns / nullif(total_ns, 0) AS exchange_share,\n"
 	"       1.0 * sync_ns / nullif(total_ns, 0) AS sync_share,\n"
 	"       1.0 * host_io_ns / nullif(total_ns, 0) AS host_io_share,\n"
-	"       1.0 * idle_ns / nullif(total_ns, 0) AS idle_share,\n"
+	"       1.0 * idle_ns / nullif(total_ns, 0) AS waiting_share,\n"
 	"       compute_ns, exchange_ns, sync_ns, host_io_ns, idle_ns\n"
 	"FROM (SELECT clock, rank, mode, replica, ipu, count(*) AS executions,\n"
 	"             sum(total_ns) AS total_ns, sum(compute_ns) AS compute_ns,\n"
@@ -426,7 +427,7 @@ static const char split_execution_sql[] =
 	"       1.0 * exchange_ns / nullif(total_ns, 0) AS exchange_share,\n"
 	"       1.0 * sync_ns / nullif(total_ns, 0) AS sync_share,\n"
 	"       1.0 * host_io_ns / nullif(total_ns, 0) AS host_io_share,\n"
-	"       1.0 * idle_ns / nullif(total_ns, 0) AS idle_share,\n"
+	"       1.0 * idle_ns / nullif(total_ns, 0) AS waiting_share,\n"
 	"       compute_ns, exchange_ns, sync_ns, host_io_ns, idle_ns\n"
 	"FROM (SELECT t.*, e.mode, e.epoch, t.compute_ns + t.exchange_ns + t.sync_ns\n"
 	"               + t.host_io_ns + t.idle_ns AS total_ns\n"
@@ -434,14 +435,16 @@ static const char split_execution_sql[] =
 	"               ON e.execution = t.execution AND e.rank = t.rank)";
 
 static const struct report_named report_named_time_split = {
-	REPORT_NAMED("time-split", "compute, exchange, sync, host I/O and idle, in percent of the "
-				   "time of each IPU and worker"),
+	REPORT_NAMED("time-split",
+		     "compute, exchange, sync, host I/O and waiting, in percent of the "
+		     "time of each IPU and worker"),
 	{{"ipu", split_ipu_sql,
-	  "clock,mode,replica,ipu,compute_share,exchange_share,sync_share,host_io_share,idle_share",
+	  "clock,mode,replica,ipu,compute_share,exchange_share,sync_share,host_io_share,waiting_"
+	  "share",
 	  "-clock,rank,-mode,replica,ipu"},
 	 {"execution", split_execution_sql,
 	  "clock,execution,replica,ipu,compute_share,exchange_share,sync_share,host_io_share,"
-	  "idle_share",
+	  "waiting_share",
 	  "-clock,rank,execution,replica,ipu"}},
 	"No time split: no execution was finished while recording.",
 };

@@ -286,19 +286,21 @@ static enum status summary_stages(struct report_summary *out, struct prof_db *db
 static void summary_bubble(struct report_summary *out, const struct report_bubble_sum *sum,
 			   struct report_bubble_mean *bubble)
 {
-	double mean[REPORT_BUBBLE_MEANS], share[REPORT_BUBBLE_TIMES];
+	double mean[REPORT_BUBBLE_MEANS], share[REPORT_BUBBLE_TIMES], all = 0;
 
 	*bubble = (struct report_bubble_mean){0};
 	if (sum->runs == 0)
 		return;
 	for (int i = 0; i < REPORT_BUBBLE_MEANS; i++)
 		mean[i] = sum->known[i] ? sum->mean[i] / (double)sum->known[i] : NAN;
-	for (int i = 0; i < REPORT_BUBBLE_TIMES; i++)
+	for (int i = 0; i < REPORT_BUBBLE_TIMES; i++) {
 		share[i] = sum->total_ns ? (double)sum->time_ns[i] / (double)sum->total_ns : NAN;
+		all += share[i];
+	}
 	*bubble = (struct report_bubble_mean){
 		.known = true,
 		.runs = sum->runs,
-		.idle_fraction = mean[0],
+		.idle_fraction = sum->total_ns ? all : mean[0],
 		.bubble_rate = mean[1],
 		.bubble_over_ideal = mean[2],
 		.theory_idle_fraction = mean[3],

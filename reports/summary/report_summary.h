@@ -26,7 +26,8 @@ struct report_stage {
 struct report_bubble_mean {
 	bool known;
 	int64_t runs;
-	double idle_fraction, bubble_rate, bubble_over_ideal; /* means over the run */
+	double idle_fraction; /* the bubble: of all runs together, the sum of its causes */
+	double bubble_rate, bubble_over_ideal; /* means of the runs, as are those of theory */
 	double theory_idle_fraction, theory_bubble_rate, theory_bubble_over_ideal;
 	double ramp_up, ramp_down, imbalance, communication; /* shares of ipus x makespan */
 };

@@ -286,7 +286,7 @@ static void print_bubble_rows(struct print *print)
 		const char *name;
 		size_t measured, theory;
 	} rows[] = {
-		{"idle_fraction", offsetof(struct report_bubble_mean, idle_fraction),
+		{"bubble", offsetof(struct report_bubble_mean, idle_fraction),
 		 offsetof(struct report_bubble_mean, theory_idle_fraction)},
 		{"bubble_rate", offsetof(struct report_bubble_mean, bubble_rate),
 		 offsetof(struct report_bubble_mean, theory_bubble_rate)},
@@ -328,7 +328,7 @@ static void print_bubble_parts(struct print *print)
 	char text[2][FMT_SIZE];
 	const char *shown[2];
 
-	print_line(print, "  idle by cause, all runs together (of IPUs x makespan):");
+	print_line(print, "  the bubble by cause (of IPUs x makespan):");
 	for (size_t i = 0; i <= ARRAY_LEN(rows); i++) {
 		for (int clock = 0; clock < 2; clock++) {
 			const struct report_bubble_mean *bubble = &print->summary->bubble[clock];
@@ -353,9 +353,10 @@ static void print_bubble(struct print *print)
 	if (!s->bubble[0].known && !s->bubble[1].known)
 		return;
 	fputc('\n', print->out);
-	print_line(print,
-		   "Bubble: mean of pipeline runs (host %s, device %s), by three definitions",
-		   print_count(a, s->bubble[0].runs), print_count(b, s->bubble[1].runs));
+	print_line(
+		print,
+		"Bubble of all pipeline runs (host %s, device %s); the other two are their means",
+		print_count(a, s->bubble[0].runs), print_count(b, s->bubble[1].runs));
 	print_line(print, "  %-18s %25s   %25s", "", "host, measured", "device, simulated");
 	print_line(print, "  %-18s %12s %12s   %12s %12s", "", "run", "theory", "run", "theory");
 	print_bubble_rows(print);

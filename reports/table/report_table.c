@@ -73,6 +73,7 @@ static const struct {
 	{"_cycles", NAME_ENDS, REPORT_CYCLES},
 	{"cycles_", NAME_STARTS, REPORT_CYCLES},
 	{"_fraction", NAME_ENDS, REPORT_FRACTION},
+	{"bubble", NAME_ENDS, REPORT_FRACTION},
 	{"bubble_rate", NAME_ENDS, REPORT_FRACTION},
 	{"bubble_over_ideal", NAME_ENDS, REPORT_FRACTION},
 	{"tile_balance", NAME_ENDS, REPORT_FRACTION},

@@ -157,9 +157,10 @@ static enum status read_device(struct report_whatif *whatif, struct prof_db *db,
 	if (status == ST_OK)
 		status = report__whatif_rows(
 			whatif, db,
-			"SELECT makespan_ns, busy_ns, idle_fraction, bubble_rate, "
-			"bubble_over_ideal FROM bubbles WHERE clock = 'device' AND mode = 'train' "
-			"LIMIT 1",
+			"SELECT total_makespan_ns / runs, total_busy_ns / runs, "
+			"1 - 1.0 * total_busy_ns / total_ns, mean_bubble_rate, "
+			"mean_bubble_over_ideal FROM bubble_sums WHERE clock = 'device' AND "
+			"mode = 'train' ORDER BY runs DESC LIMIT 1",
 			take_bubble, err);
 	whatif->assumptions = 1u << REPORT_WHATIF_NO_EXECUTION_HOST;
 	if (llabs(planned_ns - measured->run_ns) > 1)

@@ -147,10 +147,10 @@ enum status report__whatif_host(struct report_whatif *whatif, struct prof_db *db
 	if (status == ST_OK)
 		status = report__whatif_rows(
 			whatif, db,
-			"SELECT avg(makespan_ns), avg(busy_ns), avg(idle_fraction), "
-			"avg(bubble_rate), avg(bubble_over_ideal), max(oversubscribed) FROM "
-			"(SELECT * FROM bubbles WHERE clock = 'host' AND mode = 'train' LIMIT "
-			"100000) HAVING count(*) > 0",
+			"SELECT 1.0 * total_makespan_ns / runs, 1.0 * total_busy_ns / runs, "
+			"1 - 1.0 * total_busy_ns / total_ns, mean_bubble_rate, "
+			"mean_bubble_over_ideal, oversubscribed_runs FROM bubble_sums WHERE "
+			"clock = 'host' AND mode = 'train' ORDER BY runs DESC LIMIT 1",
 			take_bubble, err);
 	return status == ST_OK ? compare(whatif, err) : status;
 }

@@ -50,7 +50,7 @@ check("stages", "clock mode stage", """
     FROM t""")
 for by, keys in (("mode", "mode"), ("epoch", "mode, epoch"), ("update", "mode, epoch, execution, weight_update")):
     check("bubbles --by " + by, "clock replica " + keys.replace(",", ""), """
-        SELECT clock, replica, %s, count(*) AS runs, avg(idle_fraction) AS idle_fraction, avg(bubble_rate) AS bubble_rate,
+        SELECT clock, replica, %s, count(*) AS runs, 1 - 1.0 * sum(busy_ns) / sum(room) AS idle_fraction, avg(bubble_rate) AS bubble_rate,
             avg(bubble_over_ideal) AS bubble_over_ideal, avg(theory_idle_fraction) AS theory_idle_fraction,
             avg(makespan_ns) AS makespan_ns, 1.0 * sum(ramp_up_ns) / sum(room) AS ramp_up,
             1.0 * sum(ramp_down_ns) / sum(room) AS ramp_down, 1.0 * sum(imbalance_ns) / sum(room) AS imbalance,
@@ -59,7 +59,7 @@ for by, keys in (("mode", "mode"), ("epoch", "mode, epoch"), ("update", "mode, e
 check("time-split", "clock mode replica ipu", """
     SELECT t.clock, e.mode, t.replica, t.ipu, count(*) AS executions, sum(compute_ns) AS compute_ns, sum(exchange_ns) AS exchange_ns,
         sum(sync_ns) AS sync_ns, sum(host_io_ns) AS host_io_ns, sum(idle_ns) AS idle_ns,
-        1.0 * sum(idle_ns) / sum(compute_ns + exchange_ns + sync_ns + host_io_ns + idle_ns) AS idle_share
+        1.0 * sum(idle_ns) / sum(compute_ns + exchange_ns + sync_ns + host_io_ns + idle_ns) AS waiting_share
     FROM time_split t JOIN executions e USING (execution) GROUP BY 1, 2, 3, 4""")
 check("runs", "execution", """
     WITH f(batch, replicas, hz) AS (SELECT max(value) FILTER (WHERE key = 'batch_size') + 0, max(value) FILTER (WHERE key = 'replicas') + 0,

@@ -379,14 +379,14 @@ static const struct {
 	{"ramps", NULL, "theory_ramp_idle_fraction", 0.2, few_microbatches, NULL},
 	{"ramps", NULL, "theory_ramp_idle_fraction", 1.0 / 9, ramps_long, NULL},
 	{"slow_stage", "1", "imbalance", 1.0 / 3, stage_1_slow, NULL},
-	{"idle_ipu", "0", "idle_share", 0.6, idle, NULL},
+	{"idle_ipu", "0", "waiting_share", 0.6, idle, NULL},
 	{"stream_copies", "0", "host_io_share", 0.3, streams, NULL},
 	{"communication", "0", "sync_share", 0.3, syncs, NULL},
 	{"weight_update", "1", "update_share", 0.25, updates, NULL},
 	{"operation", "a/op0", "share", 0.5, one_operation, NULL},
 	{"tile_balance", NULL, "active_tile_balance", 0.25, unbalanced, NULL},
 	{"engine_run", NULL, "host_share", 0.5, gaps, NULL},
-	{"host_waits", "1", "idle_share", 0.7, host_idle, NULL},
+	{"host_waits", "1", "waiting_share", 0.7, host_idle, NULL},
 	{"host_data", "1", "host_io_share", 0.2, host_data, NULL},
 	{"busy_machine", NULL, "cpu_share", 0.5, half_a_core, NULL},
 	{"oversubscribed", NULL, NULL, 0, many_workers, NULL},
@@ -614,7 +614,8 @@ static void columns_and_conditions_choose_among_them(void **state)
 	snprintf(path, sizeof(path), "%s/choice.db", folder);
 	record(path, &plan);
 	text = ask(path, &choice);
-	assert_string_equal(text, "id,subject,share\r\nidle_ipu,0,0.6\r\nramps,,0.2\r\n");
+	assert_string_equal(text,
+			    "id,subject,share\r\nidle_ipu,0,0.6\r\nramps,,0.08333333333333333\r\n");
 	free(text);
 	text = ask(path, &prose);
 	assert_non_null(strstr(text, "Insights: 0 problems, 1 piece of advice, 0 notes\n"));

@@ -301,7 +301,7 @@ static const struct {
 	{"time-split", NULL, "sum(total_ns)",
 	 "SELECT sum(compute_ns + exchange_ns + sync_ns + host_io_ns + idle_ns) FROM time_split"},
 	{"time-split", "execution",
-	 "max(compute_share + exchange_share + sync_share + host_io_share + idle_share)",
+	 "max(compute_share + exchange_share + sync_share + host_io_share + waiting_share)",
 	 "SELECT 1.0"},
 	{"span-sums", NULL, "sum(spans)", "SELECT count(*) FROM spans"},
 	{"span-sums", NULL, "sum(total_ns)", "SELECT sum(dur_ns) FROM spans"},

@@ -255,7 +255,7 @@ static void test_the_text_fits_and_labels_host_and_device(void **state)
 	assert_contains(text, "host, measured");
 	assert_contains(text, "device, simulated (planner)");
 	assert_contains(text, "oversubscribed");
-	assert_contains(text, "idle_fraction           37.50 %      20.00 %        37.50 %      "
+	assert_contains(text, "bubble                  37.50 %      20.00 %        37.50 %      "
 			      "20.00 %");
 	assert_contains(text, "bubble_over_ideal       66.67 %      25.00 %");
 	assert_contains(text,

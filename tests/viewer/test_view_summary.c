@@ -93,10 +93,12 @@ static void test_the_glance_says_it_all_and_where_more_is(void **state)
 					     "SELECT sum(updates) FROM execution_sums WHERE mode "
 					     "= 'train'"));
 	assert_shows(rig, part);
-	snprintf(part, sizeof(part), "IPUs idle %.2f %% (theory %.2f %%), mostly imbalance",
+	snprintf(part, sizeof(part), "%.2f %% (theory %.2f %%) on IPUs, mostly imbalance",
 		 100 * view_rig_sql_real(rig,
-					 "SELECT avg(idle_fraction) FROM bubbles WHERE clock = "
-					 "'device'"),
+					 "SELECT 1 - 1.0 * sum(busy_ns) / sum(busy_ns + ramp_up_ns "
+					 "+ ramp_down_ns "
+					 "+ imbalance_ns + communication_ns) FROM bubbles WHERE "
+					 "clock = 'device'"),
 		 100 * view_rig_sql_real(rig, "SELECT avg(theory_idle_fraction) FROM bubbles WHERE "
 					      "clock = 'device'"));
 	assert_shows(rig, part);
@@ -243,7 +245,7 @@ static void test_what_differs_is_in_the_order_of_its_change(void **state)
 		assert_true(fabs(a->real) >= fabs(b->real));
 		ordered += fabs(a->real) > fabs(b->real);
 	}
-	assert_true(ordered > 3);
+	assert_true(ordered > 2);
 	view_rig_close(&two);
 }
 
@@ -340,8 +342,8 @@ static void test_rows_of_two_runs_can_be_told_apart(void **state)
 		&((struct view_summary *)rig->session.state[VIEW_SUMMARY])->grid;
 
 	assert_true(go_to_section(rig, "bubbles"));
-	assert_string_equal(compared(grid, grid->at, "what")->text, "device train idle fraction");
-	assert_shows(rig, " device train idle fraction ");
+	assert_string_equal(compared(grid, grid->at, "what")->text, "device train bubble");
+	assert_shows(rig, " device train bubble ");
 	assert_true(go_to_section(rig, "stages"));
 	assert_string_equal(compared(grid, grid->at, "what")->text, "device train stage 0 B mean");
 	view_rig_size(rig, 60, 24);

@@ -94,8 +94,9 @@ summary() {
 	for clock in device host; do
 		title="Pipeline bubble: $clock" of="FROM bubbles WHERE mode = 'train' AND clock = '$clock'"
 		[ $clock = host ] || title+=" (simulated)"
-		value 'pipeline runs' "$title" "SELECT printf('%d (mean of runs; mark: theory)', count(*)) $of"
-		value 'idle fraction' "$title" "SELECT printf('%.2f %% theory %.2f %%', 100 * avg(idle_fraction), 100 * avg(theory_idle_fraction)) $of"
+		value 'pipeline runs' "$title" "SELECT printf('%d together (mark: theory)', count(*)) $of"
+		value bubble "$title" "SELECT printf('%.2f %% theory %.2f %%', 100 - 100.0 * sum(busy_ns) / sum(busy_ns + ramp_up_ns + ramp_down_ns +
+			imbalance_ns + communication_ns), 100 * avg(theory_idle_fraction)) $of"
 		value 'bubble rate' "$title" "SELECT printf('%.2f %% theory %.2f %%', 100 * avg(bubble_rate), 100 * avg(theory_bubble_rate)) $of"
 		value 'over ideal' "$title" "SELECT printf('%.2f %% theory %.2f %%', 100 * avg(bubble_over_ideal), 100 * avg(theory_bubble_over_ideal)) $of"
 		for name in ramp-up ramp-down imbalance communication; do
@@ -181,7 +182,7 @@ timeline() {
 	none "spans and their time by lane" "SELECT * FROM (SELECT clock, track, count(*), sum(dur_ns), min(start_ns), max(depth) FROM spans GROUP BY 1, 2)
 		EXCEPT SELECT clock, track, count(*), sum(dur_ns), min(CAST(start_ns AS INTEGER)), max(CAST(depth AS INTEGER)) FROM shown GROUP BY 1, 2"
 	text "the bubble" "SELECT printf('bubble %.1f %% (theory %.1f %%): ramp-up %.1f, ramp-down %.1f, imbalance %.1f, communication %.1f',
-		100 * avg(idle_fraction), 100 * avg(theory_idle_fraction), 100.0 * sum(ramp_up_ns) / sum(all_ns), 100.0 * sum(ramp_down_ns) / sum(all_ns),
+		100 - 100.0 * sum(busy_ns) / sum(all_ns), 100 * avg(theory_idle_fraction), 100.0 * sum(ramp_up_ns) / sum(all_ns), 100.0 * sum(ramp_down_ns) / sum(all_ns),
 		100.0 * sum(imbalance_ns) / sum(all_ns), 100.0 * sum(communication_ns) / sum(all_ns)) FROM (SELECT *, busy_ns + ramp_up_ns + ramp_down_ns +
 		imbalance_ns + communication_ns AS all_ns FROM bubbles WHERE clock = 'device' AND mode = 'train')"
 }

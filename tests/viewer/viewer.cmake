@@ -97,6 +97,7 @@ foreach(script IN ITEMS
 		view_numbers
 		view_terms
 		view_tutorials
-		view_walks)
+		view_walks
+		view_words)
 	ipuscope_add_script(NAME ${script} LABELS golden viewer release)
 endforeach()

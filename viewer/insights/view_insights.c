@@ -70,7 +70,7 @@ static const enum view_style insights_severity_styles[] = {[REPORT_INSIGHT_PROBL
 static void insights_describe_pair(struct view_blocks *blocks, const char *name,
 				   const double pair[2], enum report_quantity quantity)
 {
-	static const char *const when[2] = {"measured", "predicted"};
+	static const char *const when[2] = {"recorded", "predicted"};
 	const double scale = fmax(pair[0], pair[1]);
 	char text[FMT_SIZE], label[64];
 
@@ -96,9 +96,10 @@ static void insights_describe_gain(struct view_blocks *blocks, const struct repo
 	if (!isfinite(gain->step_ns[1]) && !isfinite(gain->idle_fraction[1]) &&
 	    !isfinite(gain->bytes[1]))
 		return;
-	view_blocks_begin(blocks, "What it would change", (int)sizeof("always live predicted "));
+	view_blocks_begin(blocks, "What it would change (simulated)",
+			  (int)sizeof("always live predicted "));
 	insights_describe_pair(blocks, "step", gain->step_ns, REPORT_NS);
-	insights_describe_pair(blocks, "idle", gain->idle_fraction, REPORT_FRACTION);
+	insights_describe_pair(blocks, "bubble", gain->idle_fraction, REPORT_FRACTION);
 	insights_describe_pair(blocks, "always live", gain->bytes, REPORT_BYTES);
 }
 

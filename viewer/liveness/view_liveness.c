@@ -625,7 +625,7 @@ static void liveness_status_text(const struct view_liveness *live, bool brief, c
 	if (!brief)
 		snprintf(of, sizeof(of), " of %lld%s", (long long)live->extent.to - 1,
 			 live->report[0].cut || live->report[1].cut ? " and more" : "");
-	snprintf(out, size, "step %lld%s%s%s%s%s%s%s", (long long)live->cursor, of,
+	snprintf(out, size, "program step %lld%s%s%s%s%s%s%s", (long long)live->cursor, of,
 		 bytes[0] ? ", " : "", bytes, grid[0] ? "; " : "", grid,
 		 grid[0] ? groups[live->group] : "",
 		 live->always_live || brief ? "" : "; without always live");

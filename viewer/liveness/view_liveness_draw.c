@@ -338,10 +338,11 @@ static void liveness_peak_text(const struct view_liveness *live, bool brief, cha
 	if (!peak)
 		return;
 	all = peak->always + peak->rest;
-	snprintf(out, size, "peak %s at step %lld", liveness_bytes(all, bytes),
+	snprintf(out, size, "peak %s at program step %lld", liveness_bytes(all, bytes),
 		 (long long)peak->step);
 	if (!brief && curve->capacity > 0)
-		snprintf(out, size, "peak %s at step %lld, %s of %s", bytes, (long long)peak->step,
+		snprintf(out, size, "peak %s at program step %lld, %s of %s", bytes,
+			 (long long)peak->step,
 			 fmt_percent(part, (double)all / (double)curve->capacity),
 			 liveness_bytes(curve->capacity, limit));
 }

@@ -24,7 +24,9 @@
 
 /* The last pipeline runs of the device, or of the host where none is of the device. */
 static const char summary_bubble_sql[] =
-	"SELECT clock, count(*), avg(idle_fraction), avg(theory_idle_fraction) FROM "
+	"SELECT clock, count(*), 1 - 1.0 * sum(busy_ns) / sum(busy_ns + ramp_up_ns + ramp_down_ns "
+	"+ "
+	"imbalance_ns + communication_ns), avg(theory_idle_fraction) FROM "
 	"(SELECT * FROM bubble_rows ORDER BY row_id DESC LIMIT 32) GROUP BY clock "
 	"ORDER BY clock DESC LIMIT 1";
 
@@ -243,7 +245,7 @@ void view__summary_live(struct view_summary *screen)
 		view_blocks_fact(blocks, "done", VIEW_NORMAL, "%s weight updates",
 				 fmt_count(done, screen->summary.weight_updates));
 	if (now->runs > 0)
-		view_blocks_bar(blocks, "idle fraction", VIEW_BUBBLE, now->idle_fraction,
+		view_blocks_bar(blocks, "latest bubble", VIEW_BUBBLE, now->idle_fraction,
 				now->theory_idle_fraction, "%.1f%% %s, %lld runs",
 				now->idle_fraction * 100, now->clock, (long long)now->runs);
 	summary_live_loss(screen);

@@ -352,27 +352,20 @@ static void summary_block_bubble(struct view_blocks *blocks,
 				 const struct report_bubble_mean *bubble, const char *title)
 {
 	char text[FMT_SIZE];
-	double together;
 
 	if (!bubble->known)
 		return;
 	view_blocks_begin(blocks, title, SUMMARY_BLOCKS_NAME_WIDTH);
-	view_blocks_fact(blocks, "pipeline runs", VIEW_NORMAL, "%s (mean of runs; mark: theory)",
+	view_blocks_fact(blocks, "pipeline runs", VIEW_NORMAL, "%s together (mark: theory)",
 			 fmt_count(text, bubble->runs));
-	summary_add_share(blocks, "idle fraction", bubble->idle_fraction,
-			  bubble->theory_idle_fraction);
-	summary_add_share(blocks, "bubble rate", bubble->bubble_rate, bubble->theory_bubble_rate);
-	summary_add_share(blocks, "over ideal", bubble->bubble_over_ideal,
-			  bubble->theory_bubble_over_ideal);
-	/* Not a part of the means above: each run counts for as long as it took. */
-	together = bubble->ramp_up + bubble->ramp_down + bubble->imbalance + bubble->communication;
-	if (!isnan(together))
-		view_blocks_bar(blocks, "idle, by cause", VIEW_BUBBLE, together, NAN,
-				"%s runs together", fmt_percent(text, together));
+	summary_add_share(blocks, "bubble", bubble->idle_fraction, bubble->theory_idle_fraction);
 	summary_add_share(blocks, "  ramp-up", bubble->ramp_up, NAN);
 	summary_add_share(blocks, "  ramp-down", bubble->ramp_down, NAN);
 	summary_add_share(blocks, "  imbalance", bubble->imbalance, NAN);
 	summary_add_share(blocks, "  communication", bubble->communication, NAN);
+	summary_add_share(blocks, "bubble rate", bubble->bubble_rate, bubble->theory_bubble_rate);
+	summary_add_share(blocks, "over ideal", bubble->bubble_over_ideal,
+			  bubble->theory_bubble_over_ideal);
 }
 
 /* The greatest sum of a phase on a clock, as the full bar. */

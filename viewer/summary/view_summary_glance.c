@@ -335,10 +335,11 @@ static void summary_glance_bubble(struct view_summary *screen)
 
 	if (!bubble->known || isnan(bubble->idle_fraction))
 		return;
-	place = summary_glance_say(
-		screen, "bubble", VIEW_BUBBLE, VIEW_TIMELINE, "%s idle %s (theory %s), mostly %s",
-		clock ? "IPUs" : "workers", fmt_percent(idle, bubble->idle_fraction),
-		fmt_percent(theory, bubble->theory_idle_fraction), summary_main_cause(bubble));
+	place = summary_glance_say(screen, "bubble", VIEW_BUBBLE, VIEW_TIMELINE,
+				   "%s (theory %s) on %s, mostly %s",
+				   fmt_percent(idle, bubble->idle_fraction),
+				   fmt_percent(theory, bubble->theory_idle_fraction),
+				   clock ? "IPUs" : "workers", summary_main_cause(bubble));
 	/* To the run of the pipeline that stood idle most. */
 	if (place) {
 		view_place_text(place->view, "bubble_sums");

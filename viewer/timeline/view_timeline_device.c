@@ -31,7 +31,7 @@ static const struct {
 	const char *name, *brief;
 	enum view_style style;
 	char letter;
-} view_kinds[VIEW_KINDS] = {{"idle", "idle", VIEW_DIM, '.'},
+} view_kinds[VIEW_KINDS] = {{"no run", "no run", VIEW_DIM, '.'},
 			    {"compute", "comp", VIEW_COMPUTE, 'C'},
 			    {"exchange", "exch", VIEW_EXCHANGE, 'X'},
 			    {"sync", "sync", VIEW_SYNC, 'S'},

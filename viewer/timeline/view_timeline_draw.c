@@ -365,7 +365,8 @@ static void view_draw_idle(const struct view_timeline *tl, struct view_pane *pan
 	for (int c = 0; c < 2; c++)
 		if (tl->clock[c].present && tl->clock[c].axis_y >= 0)
 			view_text_right(pane, 0, tl->clock[c].axis_y, pane->rect.width, VIEW_DIM,
-					"idle");
+					c == IPS_DEVICE && tl->choice.way == VIEW_BSP ? "no run"
+										      : "idle");
 	for (int i = 0; i < tl->lane_count; i++) {
 		const struct view_lane *lane = &tl->lanes[i];
 

@@ -648,7 +648,8 @@ static void view_find_work_depth(struct view_timeline *tl, struct view_lane *lan
 					&tl->picture, &bars, &count, &tl->err);
 	for (int i = 0; i < count && tl->status == ST_OK; i++) {
 		view__read_site(tl, &bars[i]);
-		if (view__phase(tl, &bars[i]) && !lane->work_known) {
+		/* A stage without work has a phase of no length, inside of a sync. */
+		if (bars[i].busy_ns > 0 && view__phase(tl, &bars[i]) && !lane->work_known) {
 			lane->work_known = true;
 			lane->work_depth = bars[i].depth;
 		}

@@ -511,7 +511,7 @@ static void view_load_lanes(struct view_timeline *tl)
 				continue;
 			last = bar;
 			view__read_site(tl, bar);
-			if (!lane->work_known && view__phase(tl, bar)) {
+			if (!lane->work_known && bar->busy_ns > 0 && view__phase(tl, bar)) {
 				lane->work_known = true;
 				lane->work_depth = bar->depth;
 			}

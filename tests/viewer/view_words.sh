@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# A word is one quantity: whatever is called bubble, waiting or idle on any screen of five runs, at four sizes, is what SQL says
+# of it, so that two screens never differ. The bubble is of all IPUs within weight updates, waiting of one IPU in executions, idle
+# of a lane in the timeline's window.
+play=${IPUSCOPE_VIEW_PLAY:-$PWD/view_play}
+. "$IPUSCOPE_SOURCE_DIR/tests/support/train_support.sh" || exit 1
+command -v sqlite3 >/dev/null || {
+	echo "skipped: sqlite3 is absent"
+	exit 77
+}
+cd "$work"
+export POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true"}' LC_ALL=C.UTF-8 XDG_CONFIG_HOME=$work XDG_STATE_HOME=$work
+failures=0 compared=0
+
+# recorded NAME ARGUMENT...: the report NAME of a short training.
+recorded() {
+	local name=$1
+	shift
+	mkdir "in.$name"
+	(cd "in.$name" && train 32 "$@" --data.limit 1000 --evaluate null >out 2>err) || fail "$*: $(cat "in.$name/err")"
+	mv "in.$name"/tf_report__*/ "$name"
+}
+
+# figures WORD REGEX: the percentages behind the word in shown.txt, those of bars and folded lines too.
+figures() { grep -oE "$1 $2[0-9.]+ ?%" <shown.txt | grep -oE '[0-9.]+ ?%$' | tr -d ' %' || true; }
+
+# known WORD QUERY VALUE...: each value is one of the query's, at as many digits as are shown.
+known() {
+	local word=$1 rows=$2 value digits
+	shift 2
+	for value; do
+		digits=${value#*.}
+		[ "$(sqlite3 "$report/profile.db" "SELECT count(*) > 0 FROM ($rows) WHERE printf('%.${#digits}f', 100 * share) = '$value'")" = 1 ] || {
+			echo "FAILED: $report, $screen: $word $value % is none of $(sqlite3 "$report/profile.db" "SELECT group_concat(100 * share) FROM ($rows)")" >&2
+			failures=$((failures + 1))
+		}
+		compared=$((compared + 1))
+	done
+}
+
+bubble="SELECT 1 - 1.0 * sum(total_busy_ns) / sum(total_ns) AS share FROM bubble_sums WHERE mode = 'train' GROUP BY clock"
+rate="SELECT sum(mean_bubble_rate * runs) / sum(runs) AS share FROM bubble_sums WHERE mode = 'train' GROUP BY clock"
+waiting="SELECT 1.0 * sum(idle_ns) / sum(compute_ns + exchange_ns + sync_ns + host_io_ns + idle_ns) AS share FROM time_split GROUP BY clock, ipu"
+window="(SELECT min(start_ns) AS a, max(start_ns + dur_ns) AS b FROM spans WHERE clock = 'device')"
+idle="SELECT 1 - 1.0 * sum(dur_ns) / (b - a) AS share FROM spans, $window WHERE clock = 'device' AND depth = 0 GROUP BY track"
+
+# looked COMMAND...: what it prints, without bars, blanks and folded lines being one; its figures are SQL's.
+looked() {
+	screen="$*"
+	"$@" 2>/dev/null | sed 's/[^ -~]/ /g' | tr -s '\n ' ' ' >shown.txt
+	# shellcheck disable=SC2046
+	known bubble "$bubble" $(figures bubble '(recorded )?')
+	# shellcheck disable=SC2046
+	known 'bubble rate' "$rate" $(figures 'bubble[ _]rate' '')
+	# shellcheck disable=SC2046
+	known waiting "$waiting" $(figures waiting 'for ')
+	# No other form of the words has a percentage: it would be one that nobody compares.
+	if grep -oE '(idle|waiting|bubble)( [a-z_]+){0,2} [0-9.]+ ?%' shown.txt |
+		grep -vE '^(bubble|bubble recorded|bubble predicted|bubble[ _]rate|waiting for|bubble would be|latest bubble) [0-9]' >&2; then
+		echo "FAILED: $report, $screen: a percentage that is compared with nothing" >&2
+		failures=$((failures + 1))
+	fi
+}
+
+recorded two --ipu.auto_select_ipus 2
+recorded four --pipeline.stages '[0,1,1,2,3,3]' --pipeline.schedule Interleaved --ipu.auto_select_ipus 4 \
+	--gradient_accumulation.steps_per_replica 16
+recorded replicas --ipu.auto_select_ipus 4
+recorded one "${no_pipeline[@]}"
+recorded grouped --pipeline.schedule Sequential --ipu.auto_select_ipus 2
+for report in two four replicas one grouped; do
+	before=$compared
+	for size in 80x24 100x30 120x40 200x60; do
+		for keys in 1 1G 2v 2vv 7 7vvv 7b; do
+			looked "$play" $size $keys "$report"
+		done
+	done
+	looked "$bin/ipu-view" "$report" --view summary --text --width 100
+	for name in summary insights; do
+		looked "$bin/ipu-report" "$report" $name
+	done
+	[ $compared -gt $((before + 20)) ] || fail "$report: only $((compared - before)) percentages were found"
+	# Lanes of the device; the screen BSP has another word for what is between runs.
+	screen=timeline
+	for width in 80 200; do
+		lanes=$("$bin/ipu-view" "$report" --view timeline --text --width $width | sed -n '/^DEVICE/,/^HOST/p')
+		# shellcheck disable=SC2046
+		known idle "$idle" $(grep -oE '[0-9.]+%$' <<<"$lanes" | tr -d %)
+	done
+	"$play" 120x40 7vvv "$report" | grep '^DEVICE' | grep -q 'no run *$' || fail "$report: BSP: $("$play" 120x40 7vvv "$report" | head -5)"
+done
+for word in idle bubble waiting 'no run'; do
+	"$play" 200x60 '7?' two >shown.txt && "$play" 200x60 '1?' two >>shown.txt
+	grep -qE "^[ |]*$word  +" <(sed 's/[^ -~]/ /g' shown.txt) || fail "the help does not say what $word is"
+done
+[ $failures = 0 ] || fail "$failures percentages"
+echo "$compared percentages are what SQL says"
