@@ -1,7 +1,8 @@
 /*
  * Cycles and memory that Graphcore kept of poplibs' tools on the IPU Model of Mk2. What its tools
- * run beside the product is counted as they do: a convolution and a fully connected layer add a
- * bias and update weights and bias, a product is added to C. One thread.
+ * run beside the product is counted as they do: a convolution and a fully connected layer update
+ * their weights and have no bias (tests/CMakeLists.txt: --bias 0), a product is added to C. What
+ * is read lives all the time: activations, the output's gradient and weights. One thread.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,20 +50,6 @@ static void scaled_add(struct workload *workload, enum ipu_dtype dtype, int64_t 
 		.count = count, .operands = 2, .times = {[IPU_FN_SCALED_ADD] = 1}};
 }
 
-static void add_bias(struct workload *workload, enum ipu_dtype dtype, int64_t count,
-		     int64_t channels)
-{
-	next(workload, IPU_OP_ELEMENTWISE, dtype)->elements = (struct ipu_elements){
-		.count = count, .operands = 1, .broadcast = channels, .times = {[IPU_FN_ADD] = 1}};
-}
-
-static void update_bias(struct workload *workload, enum ipu_dtype dtype, int64_t count,
-			int64_t channels)
-{
-	next(workload, IPU_OP_REDUCE, dtype)->reduce = (struct ipu_reduce){count, channels};
-	scaled_add(workload, dtype, channels);
-}
-
 static void conv_layer(struct workload *workload, const struct ipu_conv *conv, enum ipu_dtype dtype)
 {
 	const int64_t in = conv->groups * conv->in_channels;
@@ -76,27 +63,19 @@ static void conv_layer(struct workload *workload, const struct ipu_conv *conv, e
 
 		op->conv = *conv;
 		op->conv.pass = (enum ipu_pass)pass;
-		if (pass == IPU_FORWARD)
-			add_bias(workload, dtype, outputs, channels);
 	}
 	scaled_add(workload, dtype, weights);
-	update_bias(workload, dtype, outputs, channels);
-	/* Activations and their gradients on both sides, weights and bias. */
-	workload->live_bytes =
-		(double)((2 * inputs + 2 * outputs + weights + channels) * ipu_dtype_bytes(dtype));
+	workload->live_bytes = (double)((inputs + outputs + weights) * ipu_dtype_bytes(dtype));
 }
 
 static void dense_layer(struct workload *workload, int64_t batch, int64_t in, int64_t out,
 			enum ipu_dtype dtype)
 {
 	next(workload, IPU_OP_MATMUL, dtype)->matmul = (struct ipu_matmul){batch, in, out};
-	add_bias(workload, dtype, batch * out, out);
 	next(workload, IPU_OP_MATMUL, dtype)->matmul = (struct ipu_matmul){batch, out, in};
 	next(workload, IPU_OP_MATMUL, dtype)->matmul = (struct ipu_matmul){in, batch, out};
 	scaled_add(workload, dtype, in * out);
-	update_bias(workload, dtype, batch * out, out);
-	workload->live_bytes =
-		(double)((2 * batch * (in + out) + in * out + out) * ipu_dtype_bytes(dtype));
+	workload->live_bytes = (double)((batch * (in + out) + in * out) * ipu_dtype_bytes(dtype));
 }
 
 /* A's rows are channels and B's columns positions, as `ipu-plan matmul` has them. */
@@ -105,7 +84,7 @@ static void product(struct workload *workload, int64_t m, int64_t k, int64_t n,
 {
 	next(workload, IPU_OP_MATMUL, dtype)->matmul = (struct ipu_matmul){n, k, m};
 	scaled_add(workload, dtype, m * n);
-	workload->live_bytes = (double)((m * k + k * n + 2 * m * n) * ipu_dtype_bytes(dtype));
+	workload->live_bytes = (double)((m * k + k * n + m * n) * ipu_dtype_bytes(dtype));
 }
 
 /* ---- figures --------------------------------------------------------------------------------- */
@@ -120,10 +99,11 @@ static double cycles_of(const struct workload *workload, const struct ipu_target
 	return cycles;
 }
 
-/* What lives through all of it, the code of all, and the largest temporaries. */
+/* What lives through all of it and the largest temporaries. That is of variables alone, as
+ * tools/bench.py of poplibs counts: always live, and the most of the others on each tile. */
 static double memory_of(const struct workload *workload, const struct ipu_target *target)
 {
-	double temporary = 0, code = 0;
+	double temporary = 0;
 
 	for (int i = 0; i < workload->op_count; i++) {
 		const struct ipu_plan *plan =
@@ -131,9 +111,8 @@ static double memory_of(const struct workload *workload, const struct ipu_target
 		const double bytes = (double)plan->temporary_bytes * (double)plan->tiles_used;
 
 		temporary = bytes > temporary ? bytes : temporary;
-		code += (double)plan->code_bytes * (double)plan->tiles_used;
 	}
-	return (workload->live_bytes + temporary + code) / 1e6;
+	return (workload->live_bytes + temporary) / 1e6;
 }
 
 /* ---- the file -------------------------------------------------------------------------------- */
