@@ -48,6 +48,7 @@ static const struct init_row init_rows[] = {
 	{"Constant", "constant", MODEL_INIT_CONSTANT, INIT_NO_FAN, 0, "value", NULL, 0, 0},
 	{"RandomUniform", "random_uniform", MODEL_INIT_UNIFORM, INIT_NO_FAN, 0, "minval", "maxval", -0.05, 0.05},
 	{"RandomNormal", "random_normal", MODEL_INIT_NORMAL, INIT_NO_FAN, 0, "mean", "stddev", 0, 0.05},
+	{"Orthogonal", "orthogonal", MODEL_INIT_ORTHOGONAL, INIT_NO_FAN, 0, "gain", NULL, 1, 0},
 	{"TruncatedNormal", "truncated_normal", MODEL_INIT_TRUNCATED, INIT_NO_FAN, 0, "mean", "stddev", 0, 0.05},
 };
 /* clang-format on */
@@ -88,7 +89,7 @@ static struct model_init init_scaled(enum model_init_kind kind, double variance)
 static struct model_init init_default(const struct init_row *row, int64_t fan_in, int64_t fan_out)
 {
 	if (row->fan == INIT_NO_FAN)
-		return (struct model_init){row->kind, row->low_value, row->high_value};
+		return (struct model_init){row->kind, row->low_value, row->high_value, 1};
 	return init_scaled(row->kind, row->scale / init_fan(row->fan, fan_in, fan_out));
 }
 

@@ -13,13 +13,18 @@ enum model_init_kind {
 	MODEL_INIT_CONSTANT,
 	MODEL_INIT_UNIFORM,
 	MODEL_INIT_NORMAL,
-	MODEL_INIT_TRUNCATED
+	MODEL_INIT_TRUNCATED,
+	MODEL_INIT_ORTHOGONAL,
+	MODEL_INIT_ONES_AT /* of an LSTM's bias: zeros, but for units of ones */
 };
 
 /* What to draw: Keras's scaling is worked in when it is read. */
 struct model_init {
 	enum model_init_kind kind;
-	double low, high; /* constant: low; uniform: [low, high); normal: mean, deviation */
+	/* Constant: low; uniform: [low, high); normal: mean, deviation; orthogonal: low is the gain;
+	 * ones: high from low on, low of them. */
+	double low, high;
+	int64_t columns; /* of an orthogonal matrix: the parameter's last dimension */
 };
 
 /* Read @at (a name or {class_name, config}); @fan_in and @fan_out scale the variance. */

@@ -170,7 +170,8 @@ void ipu__sync_add(struct ipu_lowering *lowering, int sequence, int64_t repeats,
 
 /* ---- operations ------------------------------------------------------------------------------ */
 
-/* Where a phase belongs: serial splits run in a loop. @last: the phase before was in it, or -1. */
+/* Where a phase belongs: serial splits and recurrent steps run in a loop. @last: the phase before
+ * was in it, or -1. */
 static int phase_parent(struct ipu_lowering *lowering, int sequence, const struct ipu_plan *plan,
 			int index, int last, const char *name, int node)
 {
@@ -180,8 +181,10 @@ static int phase_parent(struct ipu_lowering *lowering, int sequence, const struc
 		return sequence;
 	if (last != sequence && last >= 0 && plan->phases[index - 1].repeats == repeats)
 		return last;
-	return ipu__repeat_add(lowering, sequence, repeats,
-			       ipu__name(lowering, "%s/SerialSplit", name), node);
+	return ipu__repeat_add(
+		lowering, sequence, repeats,
+		ipu__name(lowering, plan->serial_splits > 1 ? "%s/SerialSplit" : "%s/Steps", name),
+		node);
 }
 
 void ipu__plan_lower(struct ipu_lowering *lowering, int sequence, const struct ipu_plan *plan,

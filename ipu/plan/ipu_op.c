@@ -6,6 +6,7 @@
 #include <assert.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 
 int64_t ipu_dtype_bytes(enum ipu_dtype dtype)
 {
@@ -110,6 +111,6 @@ int64_t ipu_op_flops(const struct ipu_op *op)
 	double flops;
 
 	assert((unsigned)op->kind < IPU_OP_KINDS);
-	flops = op_kinds[op->kind].flops(op);
+	flops = op_kinds[op->kind].flops(op) * (double)max(op->repeats, 1);
 	return flops < 0x1p63 ? (int64_t)flops : INT64_MAX;
 }

@@ -126,6 +126,8 @@ struct ipu_op {
 	char phase;        /* enum ipu_work_phase */
 	int stage;
 	enum ipu_dtype dtype; /* of operands and result */
+	/* It runs so many times, one after the other, as the steps of a recurrent layer; 0 is 1. */
+	int64_t repeats;
 	union {
 		struct ipu_conv conv;
 		struct ipu_matmul matmul;

@@ -11,6 +11,7 @@
 #include <xxhash.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "ipu/plan/plan_internal.h"
 
 #define PLAN_NUMBERS 20
@@ -175,6 +176,7 @@ static void op_numbers(const struct ipu_op *op, struct op_numbers *numbers)
 	case IPU_OP_KINDS:
 		break;
 	}
+	number_add(numbers, op->repeats);
 }
 
 static enum status op_check(const struct ipu_op *op, const struct op_numbers *numbers,
@@ -225,6 +227,8 @@ static void plan_make(const struct ipu_target *target, const struct ipu_op *op,
 				  .split_kernel = 1,
 				  .serial_splits = 1};
 	plan_kinds[op->kind](target, op, options, plan);
+	for (int i = 0; i < plan->phase_count; i++)
+		plan->phases[i].repeats *= max(op->repeats, 1);
 	plan->flops = ipu_op_flops(op);
 	plan_sum(target, plan);
 }

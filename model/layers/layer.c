@@ -9,7 +9,10 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "model/layers/layer_internal.h"
+
+#define ORTHOGONAL_MOST 2e10 /* multiplications of making one: 20 s */
 
 #define LAYER_EXTERN(kind, name, compute) extern const struct layer_ops layer_##kind;
 LAYER_MAP(LAYER_EXTERN)
@@ -102,6 +105,21 @@ static bool layer_param_option(const struct json_at *config, const char *name, c
 	return model_option_at(config, key, out, err);
 }
 
+/* Making it takes the smaller side's square times the greater one. */
+static void layer_check_orthogonal(const struct json_at *config, const struct model_shape *shape,
+				   struct err *err)
+{
+	const double columns = (double)layer_last_dim(shape);
+	const double rows = (double)model_shape_count(shape) / columns;
+
+	if (!err_stuck(err) && rows * columns * min(rows, columns) > ORTHOGONAL_MOST)
+		model_config_limit(
+			config, err,
+			"an orthogonal matrix of %.0f x %.0f would take minutes to make: "
+			"use another initializer, or weights.load",
+			rows, columns);
+}
+
 enum status layer__add_param(struct model *model, struct model_layer *layer,
 			     const struct json_at *config, const struct layer_param *param,
 			     struct err *err)
@@ -117,6 +135,9 @@ enum status layer__add_param(struct model *model, struct model_layer *layer,
 		model_init_read(&init, &here, param->fan_in, param->fan_out, err);
 	if (layer_param_option(config, option, "regularizer", &here, err))
 		model_regularizer_read(&l1, &l2, &here, err);
+	init.columns = layer_last_dim(&param->shape);
+	if (init.kind == MODEL_INIT_ORTHOGONAL)
+		layer_check_orthogonal(config, &param->shape, err);
 	if (err_stuck(err) || model__add_param(model, layer, config, param->name, &param->shape,
 					       &init, &added, err) != ST_OK)
 		return err->status;

@@ -63,6 +63,15 @@ enum {
 };
 int64_t layer_separable_between(const struct model_layer *layer);
 
+/* ---- SimpleRNN, LSTM, GRU -------------------------------------------------------------------- */
+
+struct layer_recurrent {
+	int64_t gates;  /* 1, 4, 3 */
+	bool sequences; /* the output is of all steps */
+	bool backwards; /* the first step looks at the input's last */
+	bool relu;      /* in the place of tanh */
+};
+
 /* ---- pools and padding ----------------------------------------------------------------------- */
 
 struct layer_pool {

@@ -30,8 +30,10 @@
 	X(global_average_pooling2d, "GlobalAveragePooling2D", global_average_pooling2d)            \
 	X(global_max_pooling1d, "GlobalMaxPooling1D", global_max_pooling2d)                        \
 	X(global_max_pooling2d, "GlobalMaxPooling2D", global_max_pooling2d)                        \
+	X(gru, "GRU", recurrent)                                                                   \
 	X(layer_normalization, "LayerNormalization", layer_normalization)                          \
 	X(leaky_relu, "LeakyReLU", relu)                                                           \
+	X(lstm, "LSTM", recurrent)                                                                 \
 	X(maximum, "Maximum", merge)                                                               \
 	X(max_pooling1d, "MaxPooling1D", max_pooling2d)                                            \
 	X(max_pooling2d, "MaxPooling2D", max_pooling2d)                                            \
@@ -48,6 +50,7 @@
 	X(reshape, "Reshape", none)                                                                \
 	X(separable_conv1d, "SeparableConv1D", separable_conv2d)                                   \
 	X(separable_conv2d, "SeparableConv2D", separable_conv2d)                                   \
+	X(simple_rnn, "SimpleRNN", recurrent)                                                      \
 	X(softmax, "Softmax", activation)                                                          \
 	X(spatial_dropout1d, "SpatialDropout1D", dropout)                                          \
 	X(spatial_dropout2d, "SpatialDropout2D", dropout)                                          \

@@ -225,8 +225,8 @@ static const struct support_refusal refusals[] = {
 	 ST_INVALID, "kernel_regularizer: unknown regularizer \"L3\" (did you mean"},
 	{LAYERS(DENSE("\"units\": 2, \"kernel_constraint\": \"max_norm\"")), ST_UNSUPPORTED,
 	 "kernel_constraint: not supported"},
-	{LAYERS(DENSE("\"units\": 2, \"kernel_initializer\": \"Orthogonal\"")), ST_UNSUPPORTED,
-	 "kernel_initializer: initializer \"Orthogonal\" is not supported (there are "
+	{LAYERS(DENSE("\"units\": 2, \"kernel_initializer\": \"Identity\"")), ST_UNSUPPORTED,
+	 "kernel_initializer: initializer \"Identity\" is not supported (there are "
 	 "GlorotUniform, "},
 	{LAYERS(DENSE("\"units\": 2, \"kernel_initializer\": {\"class_name\": \"GlorotUniform\", "
 		      "\"config\": {\"seed\": 3}}")),

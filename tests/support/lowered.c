@@ -131,6 +131,8 @@ void lowered_text(const struct layer_op *op, char out[LOWERED_TEXT])
 	out[0] = '\0';
 	add(out, "%s %s", op->op.name, ipu_op_kind_name(op->op.kind));
 	sizes_text(&op->op, out);
+	if (op->op.repeats > 1)
+		add(out, " times=%lld", (long long)op->op.repeats);
 	if (op->makes && op->writes & (LAYER_KEPT | LAYER_BETWEEN | LAYER_BETWEEN_TOO))
 		add(out, " makes=%lld%s", (long long)op->makes, op->bytes ? "B" : "");
 	if (op->op.dtype == IPU_FLOAT16)

@@ -14,7 +14,7 @@
  *	rows WORK ROWSxCOLUMNS
  *	copy COUNT/ATOM
  *
- * Flags: "makes=N" (elements of what is new), "half", "training".
+ * Flags: "times=N" (runs so often), "makes=N" (elements of what is new), "half", "training".
  */
 #ifndef SUPPORT_LOWERED_H
 #define SUPPORT_LOWERED_H

@@ -34,9 +34,57 @@ static float init_truncated(struct rng *rng)
 	return value;
 }
 
+/* The product of two vectors, whose numbers are @stride apart. */
+static double product_of(const float *a, const float *b, size_t length, size_t stride)
+{
+	double sum = 0.0;
+
+	for (size_t i = 0; i < length; i++)
+		sum += (double)a[i * stride] * (double)b[i * stride];
+	return sum;
+}
+
+/*
+ * Keras's Orthogonal: the Q of a normal matrix whose R has a diagonal above 0, by Gram and
+ * Schmidt. Of a matrix that is wider than high the rows are orthonormal, else the columns.
+ */
+static void init_orthogonal(const struct model_init *init, float *values, size_t count,
+			    struct rng *rng)
+{
+	const size_t columns = (size_t)init->columns, rows = count / columns;
+	const bool by_row = rows < columns;
+	const size_t vectors = min(rows, columns), length = max(rows, columns);
+	const size_t step = by_row ? columns : 1, stride = by_row ? 1 : columns;
+
+	for (size_t i = 0; i < count; i++)
+		values[i] = rng_normal(rng);
+	for (size_t v = 0; v < vectors; v++) {
+		float *vector = values + v * step;
+		double size;
+
+		for (size_t w = 0; w < v; w++) {
+			const float *other = values + w * step;
+			const double part = product_of(vector, other, length, stride);
+
+			for (size_t i = 0; i < length; i++)
+				vector[i * stride] -= (float)(part * (double)other[i * stride]);
+		}
+		size = sqrt(product_of(vector, vector, length, stride));
+		for (size_t i = 0; i < length; i++)
+			vector[i * stride] = (float)((double)vector[i * stride] / size);
+	}
+	for (size_t i = 0; i < count; i++)
+		values[i] *= (float)init->low;
+}
+
 void model_init_fill(const struct model_init *init, float *values, size_t count, struct rng *rng)
 {
 	float low = (float)init->low, high = (float)init->high;
+
+	if (init->kind == MODEL_INIT_ORTHOGONAL) {
+		init_orthogonal(init, values, count, rng);
+		return;
+	}
 
 	for (size_t i = 0; i < count; i++) {
 		switch (init->kind) {
@@ -51,6 +99,12 @@ void model_init_fill(const struct model_init *init, float *values, size_t count,
 			break;
 		case MODEL_INIT_TRUNCATED:
 			values[i] = low + high * init_truncated(rng);
+			break;
+		case MODEL_INIT_ONES_AT:
+			values[i] =
+				i >= (size_t)init->low && i < 2 * (size_t)init->low ? high : 0.0f;
+			break;
+		case MODEL_INIT_ORTHOGONAL:
 			break;
 		}
 	}

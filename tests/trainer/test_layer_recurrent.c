@@ -1,0 +1,334 @@
+/*
+ * SimpleRNN, LSTM and GRU: values against the formulas worked in double, step by step; gradients
+ * against central differences of these; any number of threads, refusals, device operations.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "support/layer_rig.h"
+#include "support/lowered.h"
+
+#define LAYER(name, options)                                                                       \
+	"[{'class_name': '" name "', 'config': {'name': 'l', 'units': 3" options "}}]"
+
+enum {
+	BATCH = 2,
+	STEPS = 4,
+	FEATURES = 5,
+	UNITS = 3
+};
+
+static const struct form {
+	const char *layer;
+	int gates;
+	bool sequences, backwards, relu, bias;
+} forms[] = {
+	{LAYER("SimpleRNN", ""), 1, false, false, false, true},
+	{LAYER("SimpleRNN", ", 'activation': 'relu', 'return_sequences': true"), 1, true, false,
+	 true, true},
+	{LAYER("SimpleRNN", ", 'use_bias': false, 'go_backwards': true"), 1, false, true, false,
+	 false},
+	{LAYER("LSTM", ""), 4, false, false, false, true},
+	{LAYER("LSTM", ", 'return_sequences': true, 'go_backwards': true"), 4, true, true, false,
+	 true},
+	{LAYER("LSTM", ", 'use_bias': false, 'return_sequences': true"), 4, true, false, false,
+	 false},
+	{LAYER("GRU", ""), 3, false, false, false, true},
+	{LAYER("GRU", ", 'return_sequences': true, 'reset_after': true"), 3, true, false, false,
+	 true},
+	{LAYER("GRU", ", 'go_backwards': true, 'use_bias': false"), 3, false, true, false, false},
+};
+
+/* ---- the formulas ---------------------------------------------------------------------------- */
+
+/* Numbers of a layer in double: the input, and parameters in Keras's order. */
+struct numbers {
+	double x[BATCH * STEPS * FEATURES];
+	double kernel[FEATURES * 4 * UNITS], recurrent[UNITS * 4 * UNITS], bias[2 * 4 * UNITS];
+};
+
+static double sigmoid(double x)
+{
+	return 1.0 / (1.0 + exp(-x));
+}
+
+static void reference_step(const struct form *form, const struct numbers *n, const double *x,
+			   double *h, double *c)
+{
+	const int wide = form->gates * UNITS;
+	double in[4 * UNITS], back[4 * UNITS], next[UNITS];
+
+	for (int g = 0; g < wide; g++) {
+		in[g] = n->bias[g];
+		back[g] = form->gates == 3 ? n->bias[wide + g] : 0.0;
+		for (int i = 0; i < FEATURES; i++)
+			in[g] += x[i] * n->kernel[i * wide + g];
+		for (int j = 0; j < UNITS; j++)
+			back[g] += h[j] * n->recurrent[j * wide + g];
+	}
+	for (int j = 0; j < UNITS; j++) {
+		const double *a = in + j, *b = back + j;
+
+		if (form->gates == 1) {
+			next[j] = form->relu ? fmax(0.0, a[0] + b[0]) : tanh(a[0] + b[0]);
+		} else if (form->gates == 4) {
+			c[j] = sigmoid(a[UNITS] + b[UNITS]) * c[j] +
+			       sigmoid(a[0] + b[0]) * tanh(a[2 * UNITS] + b[2 * UNITS]);
+			next[j] = sigmoid(a[3 * UNITS] + b[3 * UNITS]) * tanh(c[j]);
+		} else {
+			const double z = sigmoid(a[0] + b[0]), r = sigmoid(a[UNITS] + b[UNITS]);
+
+			next[j] = z * h[j] + (1.0 - z) * tanh(a[2 * UNITS] + r * b[2 * UNITS]);
+		}
+	}
+	memcpy(h, next, sizeof(next));
+}
+
+/* The sum of the outputs times @slopes; the outputs to @y. */
+static double reference(const struct form *form, const struct numbers *n, const float *slopes,
+			double *y)
+{
+	double sum = 0.0;
+	int at = 0;
+
+	for (int b = 0; b < BATCH; b++) {
+		double h[UNITS] = {0.0}, c[UNITS] = {0.0};
+
+		for (int s = 0; s < STEPS; s++) {
+			const int t = form->backwards ? STEPS - 1 - s : s;
+
+			reference_step(form, n, n->x + (b * STEPS + t) * FEATURES, h, c);
+			for (int j = 0; j < UNITS && (form->sequences || s == STEPS - 1);
+			     j++, at++) {
+				y[at] = h[j];
+				sum += h[j] * (double)slopes[at];
+			}
+		}
+	}
+	return sum;
+}
+
+static void to_double(double *to, const float *from, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		to[i] = (double)from[i];
+}
+
+static void check_slopes(const struct form *form, struct numbers *n, double *numbers, size_t count,
+			 const float *gradient, const float *slopes, const char *what)
+{
+	double y[BATCH * STEPS * UNITS];
+
+	for (size_t i = 0; i < count; i++) {
+		const double kept = numbers[i];
+		double up, slope;
+
+		numbers[i] = kept + 1e-5;
+		up = reference(form, n, slopes, y);
+		numbers[i] = kept - 1e-5;
+		slope = (up - reference(form, n, slopes, y)) / 2e-5;
+		numbers[i] = kept;
+		if (fabs((double)gradient[i] - slope) > 1e-5 * (fabs(slope) + 0.1))
+			fail_msg("%s: gradient %zu of %s is %g, not %g", form->layer, i, what,
+				 (double)gradient[i], slope);
+	}
+}
+
+static void test_values_and_gradients_are_the_formulas(void **state)
+{
+	(void)state;
+	for (size_t f = 0; f < ARRAY_LEN(forms); f++) {
+		const struct form *form = &forms[f];
+		float slopes[BATCH * STEPS * UNITS];
+		double y[BATCH * STEPS * UNITS];
+		struct numbers n = {0};
+		struct layer_rig rig;
+		const struct model_param *params;
+
+		layer_rig_open(&rig, form->layer, 2, (int64_t[]){STEPS, FEATURES}, BATCH, true,
+			       NULL);
+		params = rig.m.model->params;
+		assert_int_equal(rig.m.model->param_count, form->bias ? 3 : 2);
+		assert_int_equal(rig.out, BATCH * (form->sequences ? STEPS : 1) * UNITS);
+		math_fill(rig.x, rig.in, 1, -1.0f, 1.0f);
+		math_fill(rig.weights, rig.m.model->weights, 5, -0.6f, 0.6f);
+		math_fill(slopes, rig.out, 2, -1.0f, 1.0f);
+		memcpy(rig.dy, slopes, rig.out * sizeof(float));
+		to_double(n.x, rig.x, rig.in);
+		to_double(n.kernel, rig.weights + params[0].offset, params[0].count);
+		to_double(n.recurrent, rig.weights + params[1].offset, params[1].count);
+		if (form->bias)
+			to_double(n.bias, rig.weights + params[2].offset, params[2].count);
+		layer_rig_forward(&rig);
+		layer_rig_backward(&rig);
+
+		reference(form, &n, slopes, y);
+		for (size_t i = 0; i < rig.out; i++)
+			if (fabs((double)rig.y[i] - y[i]) > 1e-6)
+				fail_msg("%s: output %zu is %g, not %g", form->layer, i,
+					 (double)rig.y[i], y[i]);
+		check_slopes(form, &n, n.x, rig.in, rig.dx, slopes, "x");
+		check_slopes(form, &n, n.kernel, params[0].count, rig.gradients + params[0].offset,
+			     slopes, "kernel");
+		check_slopes(form, &n, n.recurrent, params[1].count,
+			     rig.gradients + params[1].offset, slopes, "recurrent_kernel");
+		if (form->bias)
+			check_slopes(form, &n, n.bias, params[2].count,
+				     rig.gradients + params[2].offset, slopes, "bias");
+		layer_rig_close(&rig);
+	}
+}
+
+/* ---- any pool -------------------------------------------------------------------------------- */
+
+static void test_any_pool_gives_the_same_bytes(void **state)
+{
+	static const char *const names[] = {"SimpleRNN", "LSTM", "GRU"};
+
+	(void)state;
+	for (size_t l = 0; l < ARRAY_LEN(names); l++) {
+		float *first = NULL;
+
+		for (unsigned helpers = 0; helpers < 3; helpers++) {
+			struct pool *pool = NULL;
+			struct layer_rig rig;
+			char layer[128];
+			size_t floats;
+
+			snprintf(layer, sizeof(layer),
+				 "[{'class_name': '%s', 'config': {'units': 70}}]", names[l]);
+			if (helpers)
+				assert_int_equal(pool_new(&pool, helpers, NULL), ST_OK);
+			layer_rig_open(&rig, layer, 2, (int64_t[]){9, 33}, 37, true, pool);
+			math_fill(rig.x, rig.in, 1, -1.0f, 1.0f);
+			math_fill(rig.dy, rig.out, 2, -1.0f, 1.0f);
+			layer_rig_forward(&rig);
+			layer_rig_backward(&rig);
+			floats = rig.m.model->weights;
+			if (!first) {
+				first = mem_aligned(floats, sizeof(float));
+				assert_non_null(first);
+				memcpy(first, rig.gradients, floats * sizeof(float));
+			}
+			assert_memory_equal(first, rig.gradients, floats * sizeof(float));
+			layer_rig_close(&rig);
+			pool_free(pool);
+		}
+		mem_free(first);
+	}
+}
+
+static void test_bad_numbers_stay_with_their_item(void **state)
+{
+	struct layer_rig rig;
+
+	(void)state;
+	layer_rig_open(&rig, LAYER("LSTM", ""), 2, (int64_t[]){STEPS, FEATURES}, BATCH, true, NULL);
+	math_fill(rig.x, rig.in, 1, -1.0f, 1.0f);
+	rig.x[FEATURES] = NAN;
+	layer_rig_forward(&rig);
+	for (int j = 0; j < UNITS; j++)
+		assert_true(isnan(rig.y[j]) && isfinite(rig.y[UNITS + j]));
+	layer_rig_close(&rig);
+}
+
+/* ---- initial values -------------------------------------------------------------------------- */
+
+/* Rows of the recurrent kernel are orthonormal; the forget gates' biases are ones. */
+static void test_initial_values_are_kerass(void **state)
+{
+	struct layer_rig rig;
+	const float *rows, *bias;
+
+	(void)state;
+	layer_rig_open(&rig, "[{'class_name': 'LSTM', 'config': {'units': 16}}]", 2,
+		       (int64_t[]){2, 3}, 1, true, NULL);
+	rows = layer_rig_weights(&rig, "recurrent_kernel");
+	for (int a = 0; a < 16; a++) {
+		for (int b = 0; b <= a; b++) {
+			double sum = 0.0;
+
+			for (int i = 0; i < 64; i++)
+				sum += (double)rows[a * 64 + i] * (double)rows[b * 64 + i];
+			assert_true(fabs(sum - (a == b)) < 1e-6);
+		}
+	}
+	bias = layer_rig_weights(&rig, "bias");
+	for (int i = 0; i < 64; i++)
+		assert_true(bias[i] == (i >= 16 && i < 32 ? 1.0f : 0.0f));
+	layer_rig_close(&rig);
+}
+
+/* ---- refusals and costs ---------------------------------------------------------------------- */
+
+static void test_what_cannot_be_done_is_refused_at_its_place(void **state)
+{
+	static const struct {
+		const char *layer, *part;
+		enum status status;
+	} rows[] = {
+		{LAYER("LSTM", ", 'activation': 'relu'"), "must be \"tanh\"", ST_UNSUPPORTED},
+		{LAYER("SimpleRNN", ", 'activation': 'elu'"), "\"tanh\" or \"relu\"",
+		 ST_UNSUPPORTED},
+		{LAYER("GRU", ", 'recurrent_activation': 'hard_sigmoid'"),
+		 "config.recurrent_activation", ST_UNSUPPORTED},
+		{LAYER("GRU", ", 'reset_after': false"), "config.reset_after", ST_UNSUPPORTED},
+		{LAYER("LSTM", ", 'return_state': true"), "config.return_state", ST_UNSUPPORTED},
+		{LAYER("LSTM", ", 'stateful': true"), "config.stateful", ST_UNSUPPORTED},
+		{LAYER("LSTM", ", 'dropout': 0.5"), "a Dropout layer before", ST_UNSUPPORTED},
+		{LAYER("GRU", ", 'recurrent_dropout': 0.1"), "config.recurrent_dropout",
+		 ST_UNSUPPORTED},
+		{LAYER("LSTM", ", 'return_sequence': true"), "did you mean \"return_sequences\"",
+		 ST_INVALID},
+		{"[{'class_name': 'GRU', 'config': {'units': 0}}]", "config.units", ST_INVALID},
+		{"[{'class_name': 'GRU', 'config': {}}]", "units", ST_INVALID},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		layer_rig_refused(rows[i].layer, 2, (int64_t[]){5, 3}, rows[i].status,
+				  rows[i].part);
+	layer_rig_refused(LAYER("LSTM", ""), 1, (int64_t[]){5}, ST_INVALID, "needs sequences");
+}
+
+static void test_layers_become_device_operations(void **state)
+{
+	static const char *const forward[] = {
+		"l/Rnn/WeightInput matmul 8x5x9 makes=72: x p0 -> b",
+		"l/Rnn/WeightOutput matmul 2x3x9 times=4 makes=18: b p1 -> c",
+		"l/Rnn/Cell elementwise 6*6 add=8 sigmoid=2 tanh=1 times=4 makes=120: b c -> k",
+		"l/Rnn/Output copy 6/3: k -> y", NULL};
+	static const char *const backward[] = {
+		"l/Rnn/Cell/Grad elementwise 6*6 add=14 times=4 makes=72: k dy -> b",
+		"l/Rnn/WeightOutput/GradX matmul 2x9x3 times=4 makes=6: b p1 -> c",
+		"l/Rnn/WeightInput/GradW matmul 5x8x9: x b -> dp0",
+		"l/Rnn/WeightOutput/GradW matmul 3x8x9: k b -> dp1",
+		"l/Rnn/Bias/Grad reduce 72>9: b -> dp2",
+		"l/Rnn/WeightInput/GradX matmul 8x9x5: b p0 -> dx",
+		NULL};
+	struct math_model m;
+
+	(void)state;
+	math_model_open(&m, LAYER("GRU", ""), 2, (int64_t[]){STEPS, FEATURES});
+	lowered_check(m.model, 0, BATCH, 'F', false, forward);
+	lowered_check(m.model, 0, BATCH, 'B', false, backward);
+	assert_int_equal(m.model->layers[0].ops->flops(&m.model->layers[0], BATCH),
+			 BATCH * STEPS * 9 * (2 * (FEATURES + UNITS) + 8));
+	math_model_close(&m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_values_and_gradients_are_the_formulas),
+		cmocka_unit_test(test_any_pool_gives_the_same_bytes),
+		cmocka_unit_test(test_bad_numbers_stay_with_their_item),
+		cmocka_unit_test(test_initial_values_are_kerass),
+		cmocka_unit_test(test_what_cannot_be_done_is_refused_at_its_place),
+		cmocka_unit_test(test_layers_become_device_operations),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,471 @@
+/*
+ * SimpleRNN, LSTM and GRU: model/layers/layer_recurrent.c has the formulas.
+ *
+ * The inputs' products of all steps are one; then a step is a product with what the step before
+ * left, and a cell's functions, item by item. What the steps left is kept: gates, h, and c of an
+ * LSTM or the recurrent part a' of a GRU. The backward pass goes from the last step to the first,
+ * and then makes the gradients of weights in products over all steps. Products have one order of
+ * sums, and everything else is an item's own: the same bytes for any pool.
+ *
+ * With go_backwards step s looks at the input's step steps - 1 - s.
+ */
+#include <string.h>
+
+#include "trainer/kernels/kernel_elementary.h"
+#include "trainer/kernels/kernel_gemm.h"
+#include "trainer/kernels/kernel_vector.h"
+#include "trainer/layers/compute_internal.h"
+
+enum {
+	KERNEL,
+	RECURRENT,
+	BIAS
+};
+
+/* A pass: sizes, and where its arrays stand. */
+struct recurrent {
+	const struct layer_pass *pass;
+	struct layer_recurrent kind;
+	enum layer_kind cell;
+	int64_t batch, steps, features, units, wide; /* wide: of all gates */
+	/* Kept, [batch, steps, ...]: */
+	float *gates; /* wide; as the cell's functions left them */
+	float *h;     /* units */
+	float *more;  /* units */
+	/* Scratch, [batch, steps, wide]: products of the input, in its order; backward their gradients,
+	 * and those of the recurrent products, in the steps' order. */
+	float *x, *recurrent;
+	float *before;  /* [batch, steps, units]: h of the step before */
+	float *sums;    /* [batch, wide]: a step's recurrent product */
+	float *dh, *dc; /* [batch, units]: from the step behind */
+	struct kernel_room room;
+	int64_t step; /* of the step in work */
+};
+
+static size_t kept_floats(const struct model_layer *layer, int64_t batch)
+{
+	const struct layer_recurrent *r = layer->config;
+
+	return (size_t)(batch * layer->input.dim[0] * layer->units * (r->gates + 2));
+}
+
+static size_t recurrent_kept(const struct model *model, const struct model_layer *layer,
+			     int64_t batch)
+{
+	(void)model;
+	return kept_floats(layer, batch) * sizeof(float);
+}
+
+/* Floats of each array of the scratch. */
+static size_t wide_floats(const struct model_layer *layer, int64_t batch)
+{
+	const struct layer_recurrent *r = layer->config;
+
+	return model_align((size_t)(batch * layer->input.dim[0] * layer->units * r->gates));
+}
+
+static size_t scratch_floats(const struct model_layer *layer, int64_t batch)
+{
+	const size_t wide = wide_floats(layer, batch);
+	const size_t units = model_align((size_t)(batch * layer->units));
+
+	/* x, recurrent, before, sums, dh, dc */
+	return 3 * wide + 8 * units;
+}
+
+static size_t recurrent_scratch(const struct model *model, const struct model_layer *layer,
+				int64_t batch, unsigned lanes, bool training)
+{
+	(void)model;
+	(void)training;
+	return scratch_floats(layer, batch) * sizeof(float) + kernel_gemm_scratch(lanes);
+}
+
+static struct recurrent recurrent_of(const struct layer_pass *pass)
+{
+	const struct model_layer *layer = pass->layer;
+	const size_t wide = wide_floats(layer, pass->batch);
+	const size_t units = model_align((size_t)(pass->batch * layer->units));
+	float *scratch = pass->scratch;
+	struct recurrent r = {
+		.pass = pass,
+		.kind = *(const struct layer_recurrent *)layer->config,
+		.cell = layer->ops->kind,
+		.batch = pass->batch,
+		.steps = layer->input.dim[0],
+		.features = layer->input.dim[1],
+		.units = layer->units,
+		.gates = pass->kept,
+		.x = scratch,
+		.recurrent = scratch + wide,
+		.before = scratch + 2 * wide,
+		.sums = scratch + 3 * wide,
+		.dh = scratch + 3 * wide + 4 * units,
+		.dc = scratch + 3 * wide + 5 * units,
+		.room = {pass->pool, scratch + scratch_floats(layer, pass->batch)},
+	};
+
+	r.wide = r.units * r.kind.gates;
+	r.h = r.gates + r.batch * r.steps * r.wide;
+	r.more = r.h + r.batch * r.steps * r.units;
+	return r;
+}
+
+/* The input's step that step @s looks at. */
+static int64_t time_of(const struct recurrent *r, int64_t s)
+{
+	return r->kind.backwards ? r->steps - 1 - s : s;
+}
+
+/* C[m, n] = A[m, k] B[k, n], with rows of A @lda apart. */
+static void multiply(const struct recurrent *r, const float *a, int64_t lda, const float *b,
+		     float *c, int64_t m, int64_t k, int64_t n, const float *bias)
+{
+	const struct kernel_gemm gemm = {.m = m,
+					 .n = n,
+					 .k = k,
+					 .a = a,
+					 .lda = lda,
+					 .b = b,
+					 .ldb = n,
+					 .c = c,
+					 .ldc = n,
+					 .finish = {.bias = bias},
+					 .openblas = r->pass->openblas};
+
+	kernel_gemm(&gemm, &r->room);
+}
+
+/* C[m, n] = A[m, k] B[n, k]^T */
+static void multiply_transposed(const struct recurrent *r, const float *a, int64_t lda,
+				const float *b, float *c, int64_t m, int64_t k, int64_t n)
+{
+	const struct kernel_gemm gemm = {.transpose_b = true,
+					 .m = m,
+					 .n = n,
+					 .k = k,
+					 .a = a,
+					 .lda = lda,
+					 .b = b,
+					 .ldb = k,
+					 .c = c,
+					 .ldc = n,
+					 .openblas = r->pass->openblas};
+
+	kernel_gemm(&gemm, &r->room);
+}
+
+/* C[m, n] = A[k, m]^T B[k, n] */
+static void multiply_columns(const struct recurrent *r, const float *a, const float *b, float *c,
+			     int64_t m, int64_t k, int64_t n)
+{
+	const struct kernel_gemm gemm = {.transpose_a = true,
+					 .m = m,
+					 .n = n,
+					 .k = k,
+					 .a = a,
+					 .lda = m,
+					 .b = b,
+					 .ldb = n,
+					 .c = c,
+					 .ldc = n,
+					 .openblas = r->pass->openblas};
+
+	kernel_gemm(&gemm, &r->room);
+}
+
+/* ---- forward --------------------------------------------------------------------------------- */
+
+/* One item at one step: its sums, what the step before left (NULL: zeros), where results go. */
+struct cell {
+	const float *x, *sums; /* [wide] */
+	const float *h_before, *more_before;
+	float *gates, *h, *more;
+	int64_t units;
+	bool relu;
+};
+
+static void simple_cell(const struct cell *c)
+{
+	for (int64_t j = 0; j < c->units; j++) {
+		const float sum = c->x[j] + c->sums[j];
+
+		c->h[j] = !c->relu ? elementary_tanhf(sum) : sum < 0.0f ? 0.0f : sum;
+		c->gates[j] = c->h[j];
+		c->more[j] = 0.0f;
+	}
+}
+
+static void lstm_cell(const struct cell *c)
+{
+	const int64_t u = c->units;
+
+	for (int64_t j = 0; j < u; j++) {
+		const float in = elementary_sigmoidf(c->x[j] + c->sums[j]);
+		const float forget = elementary_sigmoidf(c->x[u + j] + c->sums[u + j]);
+		const float add = elementary_tanhf(c->x[2 * u + j] + c->sums[2 * u + j]);
+		const float out = elementary_sigmoidf(c->x[3 * u + j] + c->sums[3 * u + j]);
+		const float carry = (c->more_before ? forget * c->more_before[j] : 0.0f) + in * add;
+
+		c->gates[j] = in;
+		c->gates[u + j] = forget;
+		c->gates[2 * u + j] = add;
+		c->gates[3 * u + j] = out;
+		c->more[j] = carry;
+		c->h[j] = out * elementary_tanhf(carry);
+	}
+}
+
+static void gru_cell(const struct cell *c)
+{
+	const int64_t u = c->units;
+
+	for (int64_t j = 0; j < u; j++) {
+		const float update = elementary_sigmoidf(c->x[j] + c->sums[j]);
+		const float reset = elementary_sigmoidf(c->x[u + j] + c->sums[u + j]);
+		const float recurrent = c->sums[2 * u + j];
+		const float add = elementary_tanhf(c->x[2 * u + j] + reset * recurrent);
+
+		c->gates[j] = update;
+		c->gates[u + j] = reset;
+		c->gates[2 * u + j] = add;
+		c->more[j] = recurrent;
+		c->h[j] = (c->h_before ? update * c->h_before[j] : 0.0f) + (1.0f - update) * add;
+	}
+}
+
+static void step_body(const void *context, int64_t first, int64_t items)
+{
+	const struct recurrent *r = context;
+
+	for (int64_t b = first; b < first + items; b++) {
+		const int64_t row = b * r->steps + r->step;
+		const struct cell cell = {
+			.x = r->x + (b * r->steps + time_of(r, r->step)) * r->wide,
+			.sums = r->sums + b * r->wide,
+			.h_before = r->step > 0 ? r->h + (row - 1) * r->units : NULL,
+			.more_before = r->step > 0 ? r->more + (row - 1) * r->units : NULL,
+			.gates = r->gates + row * r->wide,
+			.h = r->h + row * r->units,
+			.more = r->more + row * r->units,
+			.units = r->units,
+			.relu = r->kind.relu,
+		};
+
+		if (r->cell == LAYER_KIND_lstm)
+			lstm_cell(&cell);
+		else if (r->cell == LAYER_KIND_gru)
+			gru_cell(&cell);
+		else
+			simple_cell(&cell);
+	}
+}
+
+/* The recurrent product of a step, with a GRU's second bias; before the first there is no h. */
+static void recurrent_sums(const struct recurrent *r, const float *bias)
+{
+	if (r->step > 0) {
+		multiply(r, r->h + (r->step - 1) * r->units, r->steps * r->units,
+			 compute__weights(r->pass, RECURRENT), r->sums, r->batch, r->units, r->wide,
+			 bias);
+		return;
+	}
+	memset(r->sums, 0, (size_t)(r->batch * r->wide) * sizeof(*r->sums));
+	for (int64_t b = 0; bias && b < r->batch; b++)
+		memcpy(r->sums + b * r->wide, bias, (size_t)r->wide * sizeof(*bias));
+}
+
+static void output_body(const void *context, int64_t first, int64_t items)
+{
+	const struct recurrent *r = context;
+	const int64_t steps = r->kind.sequences ? r->steps : 1;
+
+	for (int64_t b = first; b < first + items; b++)
+		memcpy(r->pass->output + b * steps * r->units,
+		       r->h + ((b + 1) * r->steps - steps) * r->units,
+		       (size_t)(steps * r->units) * sizeof(float));
+}
+
+static void recurrent_forward(const struct layer_pass *pass)
+{
+	struct recurrent r = recurrent_of(pass);
+	const float *bias = pass->layer->use_bias ? compute__weights(pass, BIAS) : NULL;
+	const float *second = bias && r.cell == LAYER_KIND_gru ? bias + r.wide : NULL;
+
+	multiply(&r, pass->inputs[0], r.features, compute__weights(pass, KERNEL), r.x,
+		 r.batch * r.steps, r.features, r.wide, bias);
+	for (r.step = 0; r.step < r.steps; r.step++) {
+		recurrent_sums(&r, second);
+		compute__share(pass->pool, r.batch, 16 * r.wide, step_body, &r);
+	}
+	compute__share(pass->pool, r.batch, r.steps * r.units, output_body, &r);
+}
+
+/* ---- backward -------------------------------------------------------------------------------- */
+
+/* One item at one step: gradients of its sums from that of h; @dh and @dc become what the step
+ * before gets beside the recurrent product's part. */
+struct cell_grad {
+	const float *gates, *h, *more, *h_before, *more_before;
+	const float *dy; /* NULL: the output does not show this step */
+	float *x, *recurrent, *dh, *dc;
+	int64_t units;
+	bool relu;
+};
+
+static void simple_grad(const struct cell_grad *c)
+{
+	for (int64_t j = 0; j < c->units; j++) {
+		const float dh = c->dh[j] + (c->dy ? c->dy[j] : 0.0f), h = c->h[j];
+
+		c->x[j] = c->recurrent[j] = !c->relu   ? dh * (1.0f - h * h)
+					    : h > 0.0f ? dh
+						       : 0.0f * h;
+		c->dh[j] = 0.0f;
+	}
+}
+
+static void lstm_grad(const struct cell_grad *c)
+{
+	const int64_t u = c->units;
+
+	for (int64_t j = 0; j < u; j++) {
+		const float in = c->gates[j], forget = c->gates[u + j];
+		const float add = c->gates[2 * u + j], out = c->gates[3 * u + j];
+		const float before = c->more_before ? c->more_before[j] : 0.0f;
+		const float dh = c->dh[j] + (c->dy ? c->dy[j] : 0.0f);
+		const float bent = elementary_tanhf(c->more[j]);
+		const float dc = c->dc[j] + dh * out * (1.0f - bent * bent);
+
+		c->x[j] = dc * add * in * (1.0f - in);
+		c->x[u + j] = dc * before * forget * (1.0f - forget);
+		c->x[2 * u + j] = dc * in * (1.0f - add * add);
+		c->x[3 * u + j] = dh * bent * out * (1.0f - out);
+		c->dc[j] = dc * forget;
+		c->dh[j] = 0.0f;
+	}
+	memcpy(c->recurrent, c->x, (size_t)(4 * u) * sizeof(*c->x));
+}
+
+static void gru_grad(const struct cell_grad *c)
+{
+	const int64_t u = c->units;
+
+	for (int64_t j = 0; j < u; j++) {
+		const float update = c->gates[j], reset = c->gates[u + j],
+			    add = c->gates[2 * u + j];
+		const float before = c->h_before ? c->h_before[j] : 0.0f;
+		const float dh = c->dh[j] + (c->dy ? c->dy[j] : 0.0f);
+		const float da = dh * (1.0f - update) * (1.0f - add * add);
+
+		c->x[j] = c->recurrent[j] = dh * (before - add) * update * (1.0f - update);
+		c->x[u + j] = c->recurrent[u + j] = da * c->more[j] * reset * (1.0f - reset);
+		c->x[2 * u + j] = da;
+		c->recurrent[2 * u + j] = da * reset;
+		c->dh[j] = dh * update;
+	}
+}
+
+static void step_grad_body(const void *context, int64_t first, int64_t items)
+{
+	const struct recurrent *r = context;
+	const bool shown = r->kind.sequences || r->step == r->steps - 1;
+	const int64_t shown_steps = r->kind.sequences ? r->steps : 1;
+
+	for (int64_t b = first; b < first + items; b++) {
+		const int64_t row = b * r->steps + r->step;
+		const int64_t out = b * shown_steps + (r->kind.sequences ? r->step : 0);
+		const struct cell_grad cell = {
+			.gates = r->gates + row * r->wide,
+			.h = r->h + row * r->units,
+			.more = r->more + row * r->units,
+			.h_before = r->step > 0 ? r->h + (row - 1) * r->units : NULL,
+			.more_before = r->step > 0 ? r->more + (row - 1) * r->units : NULL,
+			.dy = shown ? r->pass->grad_output + out * r->units : NULL,
+			.x = r->x + (b * r->steps + time_of(r, r->step)) * r->wide,
+			.recurrent = r->recurrent + row * r->wide,
+			.dh = r->dh + b * r->units,
+			.dc = r->dc + b * r->units,
+			.units = r->units,
+			.relu = r->kind.relu,
+		};
+
+		if (r->cell == LAYER_KIND_lstm)
+			lstm_grad(&cell);
+		else if (r->cell == LAYER_KIND_gru)
+			gru_grad(&cell);
+		else
+			simple_grad(&cell);
+	}
+}
+
+/* From the last step to the first: the gradients of all sums. */
+static void steps_backward(struct recurrent *r)
+{
+	const size_t floats = (size_t)(r->batch * r->units);
+
+	memset(r->dh, 0, floats * sizeof(*r->dh));
+	memset(r->dc, 0, floats * sizeof(*r->dc));
+	for (r->step = r->steps - 1; r->step >= 0; r->step--) {
+		compute__share(r->pass->pool, r->batch, 16 * r->wide, step_grad_body, r);
+		if (r->step == 0)
+			break;
+		multiply_transposed(r, r->recurrent + r->step * r->wide, r->steps * r->wide,
+				    compute__weights(r->pass, RECURRENT), r->sums, r->batch,
+				    r->wide, r->units);
+		kernel_add(r->dh, r->sums, floats);
+	}
+}
+
+/* h of the step before, row by row: what recurrent products were of. */
+static void before_body(const void *context, int64_t first, int64_t items)
+{
+	const struct recurrent *r = context;
+
+	for (int64_t b = first; b < first + items; b++) {
+		float *to = r->before + b * r->steps * r->units;
+
+		memset(to, 0, (size_t)r->units * sizeof(*to));
+		memcpy(to + r->units, r->h + b * r->steps * r->units,
+		       (size_t)((r->steps - 1) * r->units) * sizeof(*to));
+	}
+}
+
+static void weights_backward(const struct recurrent *r)
+{
+	const struct layer_pass *pass = r->pass;
+	const int64_t rows = r->batch * r->steps;
+
+	compute__share(pass->pool, r->batch, r->steps * r->units, before_body, r);
+	multiply_columns(r, pass->inputs[0], r->x, compute__gradients(pass, KERNEL), r->features,
+			 rows, r->wide);
+	multiply_columns(r, r->before, r->recurrent, compute__gradients(pass, RECURRENT), r->units,
+			 rows, r->wide);
+	if (!pass->layer->use_bias)
+		return;
+	kernel_column_sums(r->x, r->wide, rows, r->wide, compute__gradients(pass, BIAS));
+	if (r->cell == LAYER_KIND_gru)
+		kernel_column_sums(r->recurrent, r->wide, rows, r->wide,
+				   compute__gradients(pass, BIAS) + r->wide);
+}
+
+static void recurrent_backward(const struct layer_pass *pass)
+{
+	struct recurrent r = recurrent_of(pass);
+
+	if (!compute__learns(pass) && !pass->grad_inputs[0])
+		return;
+	steps_backward(&r);
+	if (compute__learns(pass))
+		weights_backward(&r);
+	if (pass->grad_inputs[0])
+		multiply_transposed(&r, r.x, r.wide, compute__weights(pass, KERNEL),
+				    pass->grad_inputs[0], r.batch * r.steps, r.wide, r.features);
+}
+
+const struct compute_ops compute_recurrent = {
+	.forward = recurrent_forward,
+	.backward = recurrent_backward,
+	.kept = recurrent_kept,
+	.scratch = recurrent_scratch,
+};
