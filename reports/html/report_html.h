@@ -15,11 +15,15 @@
 #include "profiler/prof_db.h"
 #include "reports/export/report_export.h"
 #include "reports/export/report_sink.h"
+#include "reports/insights/report_insights.h"
+#include "reports/summary/report_summary.h"
 #include "reports/table/report_table.h"
 
 struct report_html {
 	const struct report_export_request *request;
 	struct prof_db *db; /* the request's */
+	struct report_summary summary;
+	struct report_insights insights;
 	struct report_sink *out;
 	enum status status; /* of reading; the sink keeps that of writing */
 	struct err *err;
@@ -109,8 +113,16 @@ void html_curve_add_range(struct html_curve *curve, double x, double y, double l
 void html_curve_series(struct html_curve *curve, const char *name, bool range,
 		       struct html_series *out);
 
-/* ---- sections: each writes nothing, or a note, where the run has nothing for it -------------- */
+/* ---- sections: each for runs that have something for it -------------------------------------- */
 
+void html_glance(struct report_html *page); /* cards: what one asks first */
+void html_bubble(struct report_html *page); /* its causes, each clock's as a bar */
+void html_insights(struct report_html *page);
+void html_stages(struct report_html *page);
+void html_operations(struct report_html *page);
+void html_timeline(struct report_html *page); /* lanes and their longest spans */
+void html_sums(struct report_html *page);     /* of spans, by name */
+void html_facts(struct report_html *page);
 void html_pipeline(struct report_html *page);
 void html_memory(struct report_html *page);
 void html_liveness(struct report_html *page);

@@ -7,6 +7,7 @@
 #include "reports/html/report_html.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -40,7 +41,7 @@ struct metric_curves {
 /* Of steps; the values of whole epochs have no step and are in the table. */
 static const char sql_metrics[] =
 	"SELECT coalesce(mode, '') || ' ' || coalesce(name, ''), step, value FROM metrics "
-	"WHERE step IS NOT NULL";
+	"WHERE step IS NOT NULL ORDER BY name <> 'loss', mode <> 'train', time_ns, step";
 static const char sql_epochs[] =
 	"SELECT mode, epoch, name, value FROM metrics WHERE step IS NULL ORDER BY time_ns, name";
 
@@ -82,21 +83,21 @@ static void metric_draw(struct report_html *page, struct metric_curve *metric)
 
 	html_curve_series(&metric->curve, metric->name, metric->curve.per > 1, &series);
 	snprintf(title, sizeof(title), "%s by step", metric->name);
+	if (metric->curve.per > 1)
+		snprintf(title, sizeof(title),
+			 "%.120s by step: means of %" PRId64 " steps, and their range",
+			 metric->name, metric->curve.per);
 	html_chart(page, &(struct html_chart){.title = title,
 					      .x_name = "step",
 					      .format_x = html_format_count,
 					      .format_y = html_format_real,
 					      .series = &series,
 					      .count = 1});
-	if (metric->curve.per > 1)
-		html_note(page, "A point is the mean of %" PRId64 " steps, the band their range.",
-			  metric->curve.per);
 }
 
 void html_metrics(struct report_html *page)
 {
 	struct metric_curves curves = {.at = mem_calloc(METRICS_MAX, sizeof(*curves.at))};
-	int64_t epochs = 0;
 
 	if (!curves.at)
 		html_check(page, err_nomem(page->err));
@@ -107,9 +108,7 @@ void html_metrics(struct report_html *page)
 	if (curves.left_out > 0)
 		html_note(page, "Values of further metrics, not drawn: %d.", curves.left_out);
 	if (page->status == ST_OK)
-		epochs = html_query(page, "metrics", sql_epochs, 1000);
-	if (page->status == ST_OK && curves.count == 0 && epochs == 0)
-		html_note(page, "No metrics were recorded.");
+		html_query(page, "metrics", sql_epochs, 1000);
 	mem_free(curves.at);
 }
 
@@ -128,9 +127,14 @@ struct tensor_curves {
 	int64_t left_out; /* tensors without a chart */
 };
 
+/* First those with bad numbers, then by how far their deviation went: greatest over least. */
 static const char sql_tensors[] =
-	"SELECT tensor_id, coalesce(key, '?') || ' (' || coalesce(kind, 'tensor') || "
-	"coalesce(' of ' || layer, '') || ')' FROM tensor_rows ORDER BY tensor_id";
+	"SELECT t.tensor_id, coalesce(key, '?') || ' (' || coalesce(kind, 'tensor') || "
+	"coalesce(' of ' || layer, '') || ')', s.moved FROM tensor_rows t "
+	"LEFT JOIN (SELECT tensor_id, max(std) / nullif(min(CASE WHEN std > 0 THEN std END), 0) "
+	" AS moved, sum(n_nan + n_pos_inf + n_neg_inf) > 0 AS bad FROM tensor_stat_rows "
+	" GROUP BY tensor_id) s ON s.tensor_id = t.tensor_id "
+	"ORDER BY s.bad DESC, s.moved DESC, t.tensor_id";
 static const char sql_stats[] =
 	"SELECT s.tensor_id, coalesce(c.step, c.weight_update, s.row_id), s.mean, s.min, s.max, "
 	"s.std, coalesce(s.n_nan, 0) + coalesce(s.n_pos_inf, 0) + coalesce(s.n_neg_inf, 0) "
@@ -144,13 +148,20 @@ static enum status tensors_list(struct tensor_curves *curves, struct prof_db *db
 
 	while (prof_query_next(query, &status, err)) {
 		struct tensor_curve *curve = &curves->at[curves->count];
+		double moved;
 
 		if (curves->count == TENSORS_MAX) {
 			curves->left_out++;
 			continue;
 		}
 		curve->tensor_id = prof_column_int(query, 0);
-		str_copy(curve->title, sizeof(curve->title), column_text(query, 1));
+		moved = prof_column_real(query, 2);
+		if (isfinite(moved))
+			snprintf(curve->title, sizeof(curve->title),
+				 "%.120s: std up to %.3g times its least", column_text(query, 1),
+				 moved);
+		else
+			str_copy(curve->title, sizeof(curve->title), column_text(query, 1));
 		html_curve_begin(&curve->mean);
 		html_curve_begin(&curve->std);
 		curves->count++;

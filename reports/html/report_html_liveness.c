@@ -90,8 +90,8 @@ void html_liveness(struct report_html *page)
 
 	if (!live)
 		html_check(page, err_nomem(page->err));
-	if (live && html_check(page, liveness_ipus(page->db, ipus, &count, page->err)) && !count)
-		html_note(page, "No liveness was recorded.");
+	if (live)
+		html_check(page, liveness_ipus(page->db, ipus, &count, page->err));
 	for (int i = 0; live && i < count && page->status == ST_OK; i++)
 		if (html_check(page, liveness_read(live, page->db, ipus[i], page->err)))
 			liveness_chart(page, live, ipus[i]);

@@ -137,10 +137,6 @@ void html_memory(struct report_html *page)
 
 	if (!html_check(page, heat_measure(&heat)) || !html_check(page, heat_draw(&heat)))
 		return;
-	if (heat.ipus == 0) {
-		html_note(page, "No memory of tiles was recorded.");
-		return;
-	}
 	heat_end(&heat);
 	if (heat.ipus > IPUS_MAX)
 		html_note(page, "The first %d of %d IPUs.", IPUS_MAX, heat.ipus);

@@ -6,12 +6,11 @@
 #include "reports/html/report_html.h"
 
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 
+#include "common/fs.h"
 #include "common/mem.h"
 #include "common/str.h"
-#include "reports/insights/report_insights.h"
-#include "reports/summary/report_summary.h"
 
 static const char page_style[] = {
 #include "report_html_css.h"
@@ -20,71 +19,46 @@ static const char page_script[] = {
 #include "report_html_js.h"
 };
 
-static void page_summary(struct report_html *page)
-{
-	struct report_summary summary = {0};
-	char *text = NULL;
-	size_t size = 0;
-	FILE *memory;
-
-	if (!html_check(page, report_summary_get(&summary, page->db, page->err)))
-		return;
-	memory = open_memstream(&text, &size);
-	if (!memory || report_summary_print(&summary, 100, memory, page->err) != ST_OK)
-		html_check(page, err_nomem(page->err));
-	if (memory && fclose(memory))
-		html_check(page, err_nomem(page->err));
-	html_add(page, "<pre>");
-	html_text(page, text);
-	html_add(page, "</pre>\n");
-	free(text);
-	report_summary_free(&summary);
-}
-
-/* A sentence each, and what to do about it. */
-static void page_insights(struct report_html *page)
-{
-	struct report_insights insights = {0};
-
-	if (!html_check(page, report_insights_get(&insights, page->db, page->err)))
-		return;
-	html_add(page, "<ul>\n");
-	for (int i = 0; i < insights.count; i++) {
-		const struct report_insight *insight = &insights.items[i];
-
-		html_addf(page, "<li><b>%s</b> ", report_insight_severity(insight->severity));
-		html_text(page, insight->sentence);
-		html_add(page, insight->remedy ? "<br><i>Do:</i> " : "");
-		html_text(page, insight->remedy ? insight->remedy : "");
-		html_add(page, "</li>\n");
-	}
-	html_add(page, "</ul>\n");
-	if (insights.count == 0)
-		html_note(page, "Nothing is to be said of this run.");
-	report_insights_free(&insights);
-}
-
-/* The pages' sections, in order. */
+/* The page's sections, in order: what one looks at first. A run that has nothing for a section has
+ * no such section. @ours: of runs of ipu-train alone; -1: of others alone. */
 static const struct {
 	const char *id, *title, *around; /* the class of the element around it, or NULL */
+	const char *has;                 /* SQL: is there anything? NULL: always */
+	int ours;
 	void (*write)(struct report_html *page);
 } page_sections[] = {
-	{"summary", "Summary", NULL, page_summary},
-	{"insights", "Insights", NULL, page_insights},
-	{"pipeline", "Pipeline", NULL, html_pipeline},
-	{"memory", "Tile memory", "heats", html_memory},
-	{"liveness", "Liveness", "charts", html_liveness},
-	{"metrics", "Metrics", "charts", html_metrics},
-	{"tensors", "Tensors", "charts", html_tensors},
+	{"glance", "At a glance", NULL, NULL, 0, html_glance},
+	{"pipeline", "Stages over time", NULL, "SELECT EXISTS (SELECT 1 FROM stage_timing_rows)", 0,
+	 html_pipeline},
+	{"timeline", "Timeline", NULL, "SELECT EXISTS (SELECT 1 FROM span_rows)", -1,
+	 html_timeline},
+	{"sums", "Sums by name", NULL, "SELECT EXISTS (SELECT 1 FROM span_rows)", -1, html_sums},
+	{"metrics", "Loss and metrics", "charts", "SELECT EXISTS (SELECT 1 FROM metrics)", 0,
+	 html_metrics},
+	{"memory", "Tile memory", "heats", "SELECT EXISTS (SELECT 1 FROM tile_memory)", 0,
+	 html_memory},
+	{"liveness", "Liveness", "charts", "SELECT EXISTS (SELECT 1 FROM liveness)", 0,
+	 html_liveness},
+	{"tensors", "Tensors that moved", "charts",
+	 "SELECT EXISTS (SELECT 1 FROM tensor_stat_rows)", 0, html_tensors},
+	{"insights", "Insights", NULL, NULL, 0, html_insights},
+	{"stages", "Stages", NULL, "SELECT EXISTS (SELECT 1 FROM stage_timing_rows)", 0,
+	 html_stages},
+	{"operations", "Operations", NULL, "SELECT EXISTS (SELECT 1 FROM operations)", 0,
+	 html_operations},
+	{"facts", "Facts and options", NULL, NULL, 0, html_facts},
 };
 
-static void page_head(struct report_html *page)
+static void page_head(struct report_html *page, const bool *has)
 {
-	char model[128];
+	char model[FS_PATH_SIZE];
 
 	if (!prof_db_meta(page->db, "model", model, sizeof(model)) &&
+	    !prof_db_meta(page->db, "trace_file", model, sizeof(model)) &&
 	    !prof_db_meta(page->db, "command", model, sizeof(model)))
 		str_copy(model, sizeof(model), prof_db_path(page->db));
+	if (page->summary.origin == PROF_FROM_TRACE && strrchr(model, '/'))
+		memmove(model, strrchr(model, '/') + 1, strlen(strrchr(model, '/')));
 	html_add(page, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
 		       "<meta name=\"viewport\" content=\"width=device-width\">\n<title>");
 	html_text(page, model);
@@ -92,12 +66,17 @@ static void page_head(struct report_html *page)
 	html_add(page, page_style);
 	html_add(page, "</style>\n</head>\n<body>\n<h1>");
 	html_text(page, model);
-	html_add(page, "</h1>\n<nav>");
+	html_add(page, "</h1>\n<p class=\"note\">");
+	html_text(page, page->summary.state);
+	if (page->summary.ipus > 0)
+		html_add(page, "; figures of the device (cycles, tiles, bubbles) are simulated, "
+			       "those of the host are measured");
+	html_add(page, "</p>\n<nav>");
 	for (size_t i = 0; i < ARRAY_LEN(page_sections); i++)
-		html_addf(page, "<a href=\"#%s\">%s</a>", page_sections[i].id,
-			  page_sections[i].title);
-	html_add(page, "</nav>\n<p class=\"note\">Host figures are measured. Figures of the device "
-		       "(cycles, tiles, exchange) are simulated.</p>\n");
+		if (has[i])
+			html_addf(page, "<a href=\"#%s\">%s</a> ", page_sections[i].id,
+				  page_sections[i].title);
+	html_add(page, "</nav>\n");
 }
 
 static void page_section(struct report_html *page, size_t i)
@@ -110,17 +89,46 @@ static void page_section(struct report_html *page, size_t i)
 	html_add(page, page_sections[i].around ? "</div>\n</section>\n" : "</section>\n");
 }
 
+static enum status page_has(struct report_html *page, bool *has)
+{
+	const int other = page->summary.origin == PROF_FROM_TRAINER ? -1 : 1;
+	enum status status = ST_OK;
+
+	for (size_t i = 0; i < ARRAY_LEN(page_sections) && status == ST_OK; i++) {
+		int64_t any = page_sections[i].ours != other;
+
+		if (any && page_sections[i].has)
+			status = prof_db_number(page->db, page_sections[i].has, &any, page->err);
+		has[i] = any == 1;
+	}
+	return status;
+}
+
+static void page_write(struct report_html *page)
+{
+	bool has[ARRAY_LEN(page_sections)] = {false};
+
+	if (!html_check(page, report_summary_get(&page->summary, page->db, page->err)) ||
+	    !html_check(page, report_insights_get(&page->insights, page->db, page->err)) ||
+	    !html_check(page, page_has(page, has)))
+		return;
+	page_head(page, has);
+	for (size_t i = 0; i < ARRAY_LEN(page_sections) && html_tick(page, 0); i++)
+		if (has[i])
+			page_section(page, i);
+	html_add(page, "<script>\n");
+	html_add(page, page_script);
+	html_add(page, "</script>\n</body>\n</html>\n");
+}
+
 enum status report_html_write(const struct report_export_request *request, struct report_sink *out,
 			      struct err *err)
 {
 	struct report_html page = {.request = request, .db = request->db, .out = out, .err = err};
 
-	page_head(&page);
-	for (size_t i = 0; i < ARRAY_LEN(page_sections) && html_tick(&page, 0); i++)
-		page_section(&page, i);
-	html_add(&page, "<script>\n");
-	html_add(&page, page_script);
-	html_add(&page, "</script>\n</body>\n</html>\n");
+	page_write(&page);
+	report_summary_free(&page.summary);
+	report_insights_free(&page.insights);
 	return page.status;
 }
 

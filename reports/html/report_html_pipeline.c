@@ -322,6 +322,7 @@ void html_pipeline(struct report_html *page)
 	pipeline_legend(page);
 	pipeline_clock(page, &works, true, first, last);
 	pipeline_clock(page, &works, false, first, last);
+	html_bubble(page);
 out:
 	mem_free(works.at);
 }

@@ -63,8 +63,53 @@ for clock in "device", "host":
     wanted += [(start - rows[0][0], dur) for start, dur in rows]
 assert sorted(page.works) == sorted(wanted), (len(page.works), len(wanted))
 assert page.figures.count("gantt") == 2 and page.figures.count("heat") == one("SELECT count(DISTINCT ipu) FROM tile_memory")
+# What one asks first comes first, facts come last, and no table is preformatted text.
+order = re.findall(r'<section id="(\w+)"', text)
+assert order == ["glance", "pipeline", "metrics", "memory", "liveness", "tensors", "insights", "stages", "operations",
+                 "facts"], order
+assert "<pre" not in text
+cards = dict(re.findall(r'<div class="card[^"]*"><h3>([^<]*)</h3><b>([^<]*)</b>', text))
+idle = one("SELECT avg(idle_fraction) FROM bubbles WHERE clock = 'device' AND mode = 'train'")
+assert abs(float(cards["Bubble"].rstrip(" %")) - 100 * idle) < 0.006, (cards, idle)
+fullest = one("SELECT max(used) FROM (SELECT sum(bytes) * 1.0 / max(capacity) AS used FROM tile_memory GROUP BY ipu, tile)")
+assert abs(float(cards["Fullest tile"].rstrip(" %")) - 100 * fullest) < 0.006, (cards, fullest)
+slowest = one("""SELECT stage FROM stage_timings WHERE clock = 'device' AND mode = 'train' AND phase IN ('F', 'B')
+    GROUP BY stage ORDER BY sum(dur_ns) DESC""")
+assert cards["Slowest stage"] == "stage %d" % slowest, (cards, slowest)
+assert set(cards) >= {"Duration", "Loss, last epoch", "Evaluated", "Health", "Insights"}, cards
+# The device's work and the parts of its bubble are all of it; the host's parts are weighted by the runs' times.
+device = re.search(r'<div class="bar">(.*?)</div>', text).group(1)
+assert abs(sum(map(float, re.findall(r"flex:([0-9.]+)", device))) - 1) < 1e-3, device
+assert not re.search(r">-0[^.0-9]", text)
 for (key,) in db.execute("SELECT DISTINCT key FROM tensor_stats WHERE mean IS NOT NULL"):
     assert key in page.text, key
+PYTHON
+
+# ---- a run without IPUs, and a trace ---------------------------------------------------------------
+mkdir cpu
+(cd cpu && POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true"}' train 64 --ipu null --pipeline null --fit.steps_per_epoch 16 >out.txt) ||
+	fail "training without IPUs: $(cat cpu/out.txt)"
+"$bin/ipu-report" cpu/tf_report__* export html -o cpu.html >/dev/null || fail "a run without IPUs"
+! grep -E '>\?</text>|Bubble|id="(memory|liveness|operations)"|\(simulated\)' cpu.html || fail "of what the run has not"
+grep -q '>CPU</text>' cpu.html || fail "the lane has no name"
+cat >trace.json <<'JSON'
+[{"ph":"M","name":"thread_name","pid":1,"tid":1,"args":{"name":"main"}},
+{"ph":"X","name":"outer & <all>","pid":1,"tid":1,"ts":100,"dur":100},{"ph":"X","name":"inner","pid":1,"tid":1,"ts":110,"dur":30},
+{"ph":"X","name":"inner","pid":1,"tid":1,"ts":150,"dur":10},{"ph":"X","name":"other","pid":1,"tid":2,"ts":300,"dur":50}]
+JSON
+"$bin/ipu-report" import trace.json -o trace.db >/dev/null && "$bin/ipu-report" trace.db export html -o trace.html >/dev/null || fail "a trace"
+python3 - <<'PYTHON' || fail "the page of a trace: $(cat trace.html)"
+import re
+text = open("trace.html").read()
+assert re.findall(r'<section id="(\w+)"', text) == ["glance", "timeline", "sums", "insights", "facts"]
+assert "<h1>trace.json</h1>" in text and "<b>250 us</b>" in text
+spans = re.findall(r'<g class="w" data-s="(\d+)" data-d="(\d+)"><rect class="(f\d)".*?<title>([^:]*): ', text)
+assert [s[:2] + s[3:] for s in spans] == [("0", "100000", "outer &amp; &lt;all&gt;"), ("10000", "30000", "inner"),
+    ("50000", "10000", "inner"), ("200000", "50000", "other")], spans
+assert spans[1][2] == spans[2][2]
+rows = [re.findall(r"<td[^>]*>([^<]*)</td>", row) for row in re.findall(r"<tr>(.*?)</tr>", text, re.S)]
+assert ["host", "outer &amp; &lt;all&gt;", "1", "60 us"] in [row[:4] for row in rows], rows
+assert ["host", "inner", "2", "40 us"] in [row[:4] for row in rows], rows
 PYTHON
 
 # ---- a killed run, and none ------------------------------------------------------------------------

@@ -1,0 +1,205 @@
+/*
+ * The timeline of a recording that has no pipeline: its lanes with their longest spans, in the
+ * colours of their names.
+ *
+ * Threading: none. Ownership: the spans live for one section.
+ */
+#include "reports/html/report_html.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/minmax.h"
+#include "common/str.h"
+
+#define SPANS_MAX    2000 /* of a picture: the longest */
+#define LANES_MAX    40
+#define ROWS_MAX     6 /* of a lane: spans within spans */
+#define CHART_LEFT   150
+#define CHART_WIDTH  914
+#define ROW_HEIGHT   18
+#define LANE_GAP     6
+#define LETTER_WIDTH 6.5
+#define NAME_COLUMNS 21
+
+struct lane {
+	int64_t track;
+	char name[96];
+	int rows, top; /* rows of spans; where they begin, in pixels */
+};
+
+struct timeline {
+	struct report_html *page;
+	bool device;
+	struct lane lanes[LANES_MAX];
+	int lane_count, height;
+	int64_t from_ns, until_ns;
+};
+
+/* The longest spans first, so that the longest are those that are drawn. */
+static const char sql_spans[] =
+	"SELECT s.track_id, t.track, s.depth, n.value, s.start_ns, s.dur_ns FROM "
+	"(SELECT * FROM span_rows WHERE dur_ns > 0 AND depth < :rows AND track_id IN "
+	" (SELECT track_id FROM track_rows WHERE clock = :clock) "
+	" ORDER BY dur_ns DESC, span_id LIMIT :most) s "
+	"JOIN track_rows t ON t.track_id = s.track_id JOIN sites i ON i.site_id = s.site_id "
+	"JOIN strings n ON n.string_id = i.name_id ORDER BY s.track_id, s.depth, s.start_ns";
+
+static struct lane *lane_of(struct timeline *timeline, int64_t track)
+{
+	for (int i = 0; i < timeline->lane_count; i++)
+		if (timeline->lanes[i].track == track)
+			return &timeline->lanes[i];
+	return NULL;
+}
+
+static void lane_add(struct timeline *timeline, const struct prof_query *query)
+{
+	const int64_t track = prof_column_int(query, 0), start_ns = prof_column_int(query, 4);
+	const char *name = prof_column_text(query, 1);
+	struct lane *lane = lane_of(timeline, track);
+
+	if (!lane && timeline->lane_count == LANES_MAX)
+		return;
+	if (!lane) {
+		lane = &timeline->lanes[timeline->lane_count++];
+		*lane = (struct lane){.track = track};
+		str_copy(lane->name, sizeof(lane->name), name ? name : "?");
+	}
+	lane->rows = max(lane->rows, (int)prof_column_int(query, 2) + 1);
+	timeline->from_ns = min(timeline->from_ns, start_ns);
+	timeline->until_ns = max(timeline->until_ns, start_ns + prof_column_int(query, 5));
+}
+
+static double timeline_x(const struct timeline *timeline, int64_t ns)
+{
+	return CHART_LEFT + (double)(ns - timeline->from_ns) /
+				    (double)(timeline->until_ns - timeline->from_ns) * CHART_WIDTH;
+}
+
+static void timeline_span(struct timeline *timeline, const struct prof_query *query)
+{
+	const struct lane *lane = lane_of(timeline, prof_column_int(query, 0));
+	const int64_t start_ns = prof_column_int(query, 4), dur_ns = prof_column_int(query, 5);
+	const char *name = prof_column_text(query, 3);
+	const double x = timeline_x(timeline, start_ns);
+	const double width = max(0.4, timeline_x(timeline, start_ns + dur_ns) - x);
+	struct report_html *page = timeline->page;
+	char dur[FMT_SIZE], at[FMT_SIZE];
+	uint32_t hash = 2166136261u;
+	int y;
+
+	if (!lane)
+		return;
+	name = name ? name : "?";
+	for (const char *c = name; *c; c++)
+		hash = (hash ^ (unsigned char)*c) * 16777619u;
+	y = lane->top + (int)prof_column_int(query, 2) * ROW_HEIGHT;
+	html_addf(page,
+		  "<g class=\"w\" data-s=\"%" PRId64 "\" data-d=\"%" PRId64
+		  "\"><rect class=\"f%u\" x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\"><title>",
+		  start_ns - timeline->from_ns, dur_ns, (unsigned)(hash >> 8) % HTML_SERIES_COLOURS,
+		  x, y, width, ROW_HEIGHT - 2);
+	html_text(page, name);
+	html_addf(page, ": %s from %s on</title></rect><text class=\"mid\" x=\"%.2f\" y=\"%d\"%s>",
+		  fmt_ns(dur, dur_ns), fmt_ns(at, start_ns), x + width / 2, y + 12,
+		  width < (double)strlen(name) * LETTER_WIDTH ? " visibility=\"hidden\"" : "");
+	html_text(page, name);
+	html_add(page, "</text></g>\n");
+}
+
+static void timeline_frame(struct timeline *timeline)
+{
+	struct report_html *page = timeline->page;
+	const double span = (double)(timeline->until_ns - timeline->from_ns);
+	const double step = html_tick_step(0, span, 8, false);
+	char text[FMT_SIZE];
+
+	html_addf(page,
+		  "<figure class=\"gantt\"><figcaption>%s</figcaption>\n<svg viewBox=\"0 0 %d %d\" "
+		  "data-left=\"%d\" data-width=\"%d\" data-span=\"%" PRId64 "\" role=\"img\">\n",
+		  timeline->device ? "Device" : "Host", CHART_LEFT + CHART_WIDTH + 24,
+		  timeline->height + 22, CHART_LEFT, CHART_WIDTH,
+		  timeline->until_ns - timeline->from_ns);
+	for (int i = 0; i < timeline->lane_count; i++) {
+		const struct lane *lane = &timeline->lanes[i];
+		const char *name = lane->name;
+		size_t letters = 0, skip;
+
+		/* Names part late: their ends stay. */
+		for (const char *c = name; *c; c++)
+			letters += ((unsigned char)*c & 0xc0) != 0x80;
+		skip = letters > NAME_COLUMNS ? letters - NAME_COLUMNS + 1 : 0;
+		while (skip > 0 && *name)
+			skip -= ((unsigned char)*++name & 0xc0) != 0x80;
+		html_addf(page, "<text class=\"end\" x=\"%d\" y=\"%d\"><title>", CHART_LEFT - 6,
+			  lane->top + 12);
+		html_text(page, lane->name);
+		html_addf(page, "</title>%s", name != lane->name ? "&#8230;" : "");
+		html_text(page, name);
+		html_addf(page, "</text><path class=\"grid\" d=\"M0 %dH%d\"/>\n",
+			  lane->top - LANE_GAP / 2, CHART_LEFT + CHART_WIDTH);
+	}
+	html_add(page, "<g class=\"axis\">");
+	for (double at = 0; at <= span; at += step)
+		html_addf(page, "<text class=\"mid\" x=\"%.1f\" y=\"%d\">%s</text>",
+			  CHART_LEFT + at / span * CHART_WIDTH, timeline->height + 14,
+			  html_format_ns(text, at));
+	html_add(page, "</g>\n");
+}
+
+static enum status timeline_rows(struct timeline *timeline,
+				 void (*row)(struct timeline *timeline,
+					     const struct prof_query *query))
+{
+	struct report_html *page = timeline->page;
+	struct prof_query *query;
+	enum status status = prof_query_open(&query, page->db, sql_spans, page->err);
+
+	prof_query_int(query, ":rows", ROWS_MAX);
+	prof_query_int(query, ":clock", timeline->device);
+	prof_query_int(query, ":most", SPANS_MAX);
+	while (page->status == ST_OK && prof_query_next(query, &status, page->err)) {
+		const int64_t most = INT64_MAX / 4; /* of what a damaged file may hold */
+		const int64_t depth = prof_column_int(query, 2);
+
+		if (depth >= 0 && depth < ROWS_MAX && prof_column_int(query, 4) >= -most &&
+		    prof_column_int(query, 4) <= most && prof_column_int(query, 5) <= most)
+			row(timeline, query);
+	}
+	prof_query_close(query);
+	return status;
+}
+
+void html_timeline(struct report_html *page)
+{
+	struct timeline *timeline = mem_alloc(sizeof(*timeline));
+
+	if (!timeline)
+		html_check(page, err_nomem(page->err));
+	for (int device = 0; timeline && device < 2 && page->status == ST_OK; device++) {
+		*timeline = (struct timeline){.page = page,
+					      .device = device,
+					      .from_ns = INT64_MAX,
+					      .until_ns = INT64_MIN};
+		if (!html_check(page, timeline_rows(timeline, lane_add)) || !timeline->lane_count)
+			continue;
+		for (int i = 0; i < timeline->lane_count; i++) {
+			timeline->lanes[i].top = timeline->height + LANE_GAP;
+			timeline->height += timeline->lanes[i].rows * ROW_HEIGHT + LANE_GAP;
+		}
+		timeline_frame(timeline);
+		html_check(page, timeline_rows(timeline, timeline_span));
+		html_add(page, "</svg></figure>\n");
+		if (timeline->lane_count == LANES_MAX)
+			html_note(page, "The first %d lanes with spans.", LANES_MAX);
+	}
+	html_addf(page,
+		  "<p class=\"note\">The longest spans, at most %d on each clock, within %d others "
+		  "at most. <span class=\"js\">Wheel or + - zooms, dragging moves, 0 shows "
+		  "all.</span></p>\n",
+		  SPANS_MAX, ROWS_MAX - 1);
+	mem_free(timeline);
+}
