@@ -263,14 +263,15 @@ static void zsh_function(const struct cli_command *command, FILE *out)
 		zsh_option(row, out);
 	if (command->words && !wants_file(command->words))
 		fprintf(out, "\t'1:word:(%s)' \\\n", command->words);
-	else if (verb_at(command, 0)) {
-		fprintf(out, "\t'1: :{%scompadd ", command->words ? "_files; " : "");
+	else if (verb_at(command, 0) || command->names) {
+		fprintf(out, "\t'1: :{%scompadd -- ", command->words ? "_files; " : "");
 		put_verbs(command, " ", out);
+		if (command->names) {
+			fprintf(out, " ${(f)\"$(");
+			put_names(command, out);
+			fprintf(out, ")\"}");
+		}
 		fprintf(out, "}' \\\n");
-	} else if (command->names) {
-		fprintf(out, "\t'1: :{_files; compadd -- ${(f)\"$(");
-		put_names(command, out);
-		fprintf(out, ")\"}}' \\\n");
 	}
 	if (command->second) {
 		fprintf(out, "\t'2:name:(");

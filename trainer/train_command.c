@@ -12,6 +12,7 @@
 #include "common/mem.h"
 #include "common/str.h"
 #include "model/run/run_example.h"
+#include "trainer/train_compare.h"
 #include "trainer/train_job.h"
 #include "trainer/train_supported.h"
 
@@ -28,9 +29,14 @@ static const struct cli_option OPTIONS[] = {
 	 .help = "Print the model's summary and the stage of each layer, and stop."},
 };
 
+static const struct cli_command *train_verb(size_t at)
+{
+	return at == 0 ? &train_compare_cli : NULL;
+}
+
 static const struct cli_command COMMAND = {
 	.name = "ipu-train",
-	.synopsis = "RUN [FLAG ...] [--key value ...]",
+	.synopsis = "RUN [FLAG ...] [--key value ...] | compare ...",
 	.summary = "train a Keras-style model on a simulated IPU system",
 	.about =
 		"Trains the model of the run file RUN (JSON) on the CPU while it plays a Graphcore "
@@ -38,6 +44,8 @@ static const struct cli_command COMMAND = {
 		"RUN is a path, or the name of an example that is installed with the program: "
 		"`--list` lists them. Without a '/' in it, RUN and RUN.json in the working "
 		"directory come first.\n\n"
+		"`ipu-train compare` trains the networks of keras.applications for a few steps "
+		"each; `ipu-train compare --help` says more.\n\n"
 		"RUN may define flags of its own; any other option is a key of the run file: "
 		"`--fit.epochs 5`. `ipu-train RUN --help` lists both.\n\n"
 		"With POPLAR_ENGINE_OPTIONS='{\"autoReport.all\":\"true\"}' everything that "
@@ -60,6 +68,7 @@ static const struct cli_command COMMAND = {
 		    "none\n",
 	.words = "FILE",
 	.names = "ipu-train --list",
+	.verb = train_verb,
 	.details =
 		"FILES\nBelow share/ipuscope, beside the folder of the program: examples has the "
 		"examples (copy one to begin a run file), script what fetches MNIST and CIFAR-10, "
@@ -281,6 +290,8 @@ int train_command(int argc, char **argv)
 	struct err err = {ST_OK, ""};
 	enum status status;
 
+	if (argc > 1 && strcmp(argv[1], "compare") == 0)
+		return train_compare_command(argc - 1, argv + 1);
 	/* After a run file, --help is about that file. */
 	if (standard_request(argc, argv))
 		return 0;

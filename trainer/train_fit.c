@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/mem.h"
 #include "common/npz_writer.h"
 #include "trainer/train_health.h"
@@ -287,7 +288,9 @@ static enum status run_epoch(struct fit *fit, int64_t epoch, struct err *err)
 	struct train_screen *screen = fit->params->screen;
 	double step_ns, unused;
 	enum status status;
+	uint64_t begun_ns;
 
+	begun_ns = clock_ns();
 	train_phase_begin(fit->phase);
 	train_values_begin_epoch(fit->session);
 	train_screen_epoch(screen, epoch, fit->session->run->fit.epochs,
@@ -296,6 +299,8 @@ static enum status run_epoch(struct fit *fit, int64_t epoch, struct err *err)
 	status = run_executions(fit, epoch, err);
 	train_phase_record(fit->phase, epoch);
 	step_ns = train_phase_device_step_ns(fit->phase);
+	fit->result->step_ns = (double)(clock_ns() - begun_ns) /
+			       (double)(layout->steps_per_epoch * layout->replicas);
 	if (status == ST_OK && fit->session->run->fit.validation)
 		status = run_test(fit->session, epoch, NULL, &unused, err);
 	gather_figures(fit);
@@ -490,7 +495,7 @@ enum status train_fit(const struct train_fit_params *params, struct train_result
 	const struct run_file *run = params->session->run;
 	enum status status = ST_OK;
 
-	*out = (struct train_result){.loss = NAN, .evaluate_loss = NAN};
+	*out = (struct train_result){.loss = NAN, .evaluate_loss = NAN, .step_ns = NAN};
 	if (run->fit.wanted)
 		status = run_fit(params, out, err);
 	if (status == ST_OK && run->evaluate.wanted)

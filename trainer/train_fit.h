@@ -11,6 +11,7 @@
 struct train_result {
 	int64_t epochs;             /* finished */
 	double loss, evaluate_loss; /* of the last epoch, of the evaluation; NaN: none */
+	double step_ns;             /* measured, of the last epoch; NaN: there was none */
 	int64_t predicted;          /* items */
 	bool interrupted;
 };

@@ -17,8 +17,8 @@
 
 #define WIDTH 80
 
-/* Row @index of a table: its name, and in *@function what else it goes by (NULL: nothing else). NULL
- * behind the last row. */
+/* Row @index of a table: its name, and in *@function what else it goes by (or NULL). NULL behind
+ * the last row. */
 typedef const char *(*supported_row)(int index, const char **function);
 
 static const char *layer_row(int index, const char **function)

@@ -7,8 +7,8 @@
 
 #include <stdio.h>
 
-/* Every row of the tables, under a heading for each kind, in lines of at most 80 columns. Losses and
- * metrics go by their class or by the function in brackets. */
+/* Every row of the tables, under a heading for each kind, in lines of at most 80 columns. Losses
+ * and metrics go by their class or by the function in brackets. */
 void train_supported_write(FILE *out);
 
 #endif /* TRAIN_SUPPORTED_H */

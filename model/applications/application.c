@@ -67,6 +67,14 @@ const char *const *application_names(int *count)
 	return names;
 }
 
+int64_t application_side(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(application_rows); i++)
+		if (!strcmp(application_rows[i].name, name))
+			return application_rows[i].side;
+	return 0;
+}
+
 /* ---- options --------------------------------------------------------------------------------- */
 
 static const struct application_row *application_find(const struct json_at *at, struct err *err)

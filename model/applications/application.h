@@ -26,4 +26,7 @@ enum status application_build(cJSON **out, const struct json_at *at,
 /* The networks there are. */
 const char *const *application_names(int *count);
 
+/* Height and width of the images that the network @name is made for; 0: there is none. */
+int64_t application_side(const char *name);
+
 #endif /* APPLICATION_H */

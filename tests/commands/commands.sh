@@ -38,6 +38,7 @@ check() {
 for command in ipu-train ipu-plan ipu-report ipu-view ipu-monitor; do
 	check "$IPUSCOPE_BIN_DIR/$command" $command
 done
+check "$IPUSCOPE_BIN_DIR/ipu-train" "ipu-train compare" compare
 report=$IPUSCOPE_BIN_DIR/ipu-report
 verbs=$("$report" list --csv | awk -F, '$2 == "verb" { print $1 }')
 [ -n "$verbs" ] || wrong "ipu-report list names no verbs"

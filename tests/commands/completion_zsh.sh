@@ -33,6 +33,8 @@ cases=(
 	'ipu-train --fit.ep' --fit.epochs
 	'ipu-train r' runs
 	'ipu-train insp' inspect-tensors
+	'ipu-train comp' compare
+	'ipu-train compare --sv' --svg
 	'ipu-train --quiet insp' inspect-tensors
 	'ipu-plan mod' model
 	'ipu-plan model r' runs

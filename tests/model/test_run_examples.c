@@ -12,7 +12,6 @@
 #include "common/str.h"
 #include "support/run_checks.h"
 #include "support/support.h"
-#include "model/applications/application.h"
 #include "model/run/run_rules.h"
 
 #define WORDS_MOST 16
@@ -252,23 +251,6 @@ static void test_form_of_tensorflow_2_1_names_its_replacement(void **state)
 	run_file_free(run);
 }
 
-/* The script knows the side of each network's images. */
-static void test_comparison_knows_every_network(void **state)
-{
-	char path[FS_PATH_SIZE], name[128], *text;
-	int count;
-	const char *const *names = application_names(&count);
-
-	(void)state;
-	assert_true(fs_path(path, "%s/script/compare-applications", support_source_dir()));
-	text = support_read_file(path, NULL);
-	for (int i = 0; i < count; i++) {
-		snprintf(name, sizeof(name), "%s:", names[i]);
-		assert_contains(text, name);
-	}
-	free(text);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -277,7 +259,6 @@ int main(void)
 		cmocka_unit_test(test_document_names_the_commands),
 		cmocka_unit_test(test_stages_of_resnet50_split_after_conv4_block2_add),
 		cmocka_unit_test(test_form_of_tensorflow_2_1_names_its_replacement),
-		cmocka_unit_test(test_comparison_knows_every_network),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

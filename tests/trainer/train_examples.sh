@@ -57,16 +57,4 @@ if "$bin/ipu-train" "$IPUSCOPE_SOURCE_DIR/tests/golden/tf21-pipeline.json" 2>"$w
 fi
 grep -q 'PipelineSequential.*use "Sequential".*pipeline.stages' "$work/err.txt" || fail "$(cat "$work/err.txt")"
 
-# The comparison of networks: a row of figures, a reason in place of one, and unknown names.
-compare() {
-	IPU_TRAIN=$bin/ipu-train "$IPUSCOPE_SOURCE_DIR/script/compare-applications" "$@"
-}
-compare --networks MobileNetV2 --batches 1 --steps 1 >"$work/out.txt"
-grep -qE '^MobileNetV2 +1 +3,538,984 +[0-9.]+ +[0-9.]+ +[0-9]+$' "$work/out.txt" || fail "$(cat "$work/out.txt")"
-compare --networks MobileNetV2 --batches 1 --steps 1 -- --data.path /no/such >"$work/out.txt"
-grep -qE '^MobileNetV2 +1 +skipped: .*/no/such' "$work/out.txt" || fail "$(cat "$work/out.txt")"
-if compare --networks MobileNetV9 2>"$work/err.txt"; then
-	fail 'an unknown network was taken'
-fi
-grep -q 'unknown network MobileNetV9' "$work/err.txt" || fail "$(cat "$work/err.txt")"
 echo ok
