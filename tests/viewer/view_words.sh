@@ -87,7 +87,7 @@ for report in two four replicas one grouped; do
 		# shellcheck disable=SC2046
 		known idle "$idle" $(grep -oE '[0-9.]+%$' <<<"$lanes" | tr -d %)
 	done
-	"$play" 120x40 7vvv "$report" | grep '^DEVICE' | grep -q 'no run *$' || fail "$report: BSP: $("$play" 120x40 7vvv "$report" | head -5)"
+	"$play" 120x40 7vvv "$report" | grep '^DEVICE' | grep 'no run *$' >/dev/null || fail "$report: BSP: $("$play" 120x40 7vvv "$report" | head -5)"
 done
 for word in idle bubble waiting 'no run'; do
 	"$play" 200x60 '7?' two >shown.txt && "$play" 200x60 '1?' two >>shown.txt
