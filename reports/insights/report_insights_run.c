@@ -5,6 +5,7 @@
  */
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/fmt.h"
@@ -19,7 +20,7 @@ static const char sql_overhead[] =
 	"SELECT sum(events) AS events, sum(dropped) AS dropped,\n"
 	"       sum(record_ns_estimate) AS record_ns, sum(write_ns) AS write_ns,\n"
 	"       max(time_ns) AS time_ns FROM overhead_sums";
-static const char sql_nonfinite[] = "SELECT * FROM first_nonfinite ORDER BY time_ns LIMIT 1";
+static const char sql_nonfinite[] = REPORT_FIRST_BAD;
 static const char sql_health[] =
 	"SELECT rule, sum(hits) AS hits, min(time_ns) AS first_ns, coalesce(key, layer) AS key,\n"
 	"       epoch, step FROM health_sums GROUP BY rule ORDER BY 3, 1";
@@ -282,9 +283,12 @@ enum status report__insight_first_nonfinite(struct insight_facts *facts, struct 
 {
 	const struct report_bad *bad = &facts->summary.bad;
 	struct report_insight *insight;
+	char element[48] = "";
 
 	if (!bad->known)
 		return ST_OK;
+	if (bad->element >= 0)
+		snprintf(element, sizeof(element), ", element %" PRId64, bad->element);
 	if (add_run(facts, "first_nonfinite", REPORT_INSIGHT_PROBLEM, sql_nonfinite, &insight, err))
 		return ST_NOMEM;
 	insight->view = "nonfinite_trail";
@@ -293,10 +297,10 @@ enum status report__insight_first_nonfinite(struct insight_facts *facts, struct 
 	insight->share = 1;
 	insight->sentence = report__insight_text(
 		facts,
-		"The first number that is not finite is %.8s in %.200s%s%.100s, element %" PRId64
-		", at %s%s%.4s. All that is computed from it is worthless.",
+		"The first number that is not finite is %.8s in %.200s%s%.100s%s, at %s%s%.4s. All "
+		"that is computed from it is worthless.",
 		bad->value ? bad->value : "one", bad->key ? bad->key : "a tensor",
-		bad->layer ? " of layer " : "", bad->layer ? bad->layer : "", bad->element,
+		bad->layer ? " of layer " : "", bad->layer ? bad->layer : "", element,
 		place_text(facts, bad->epoch, bad->weight_update, bad->step),
 		bad->phase ? ", phase " : "", bad->phase ? bad->phase : "");
 	report__insight_number(insight, "time_ns", (double)bad->time_ns, REPORT_NS);

@@ -44,7 +44,22 @@ struct report_broken {
 	int64_t hits, first_ns, epoch, weight_update, step;
 };
 
-/* The first bad number, as the view first_nonfinite has it. */
+/* Where bad numbers began: the earliest of the trail that has any, which may be a weight or an
+ * input that nobody looked at before first_nonfinite met what was computed from it. */
+#define REPORT_FIRST_BAD                                                                           \
+	"WITH met AS (SELECT * FROM first_nonfinite ORDER BY time_ns LIMIT 1)\n"                   \
+	"SELECT key, layer, phase, epoch, weight_update, step, microbatch, replica, stage, "       \
+	"time_ns, element, value FROM (\n"                                                         \
+	"\tSELECT 0 AS position, * FROM (SELECT key, layer, phase, epoch, weight_update, step, "   \
+	"microbatch, replica, stage, time_ns, element, value FROM met)\n"                          \
+	"\tUNION ALL SELECT t.position, t.key, t.layer, t.phase, t.epoch, t.weight_update, "       \
+	"t.step, t.microbatch, t.replica, t.stage, t.time_ns, NULL, CASE WHEN t.n_nan > 0 THEN "   \
+	"'nan' WHEN t.n_pos_inf > 0 THEN 'inf' ELSE '-inf' END FROM nonfinite_trail t "            \
+	"JOIN met ON met.rank IS t.rank WHERE t.position < 0 AND "                                 \
+	"t.n_nan + t.n_pos_inf + t.n_neg_inf > 0\n"                                                \
+	") ORDER BY position LIMIT 1"
+
+/* The first bad number, as REPORT_FIRST_BAD has it; element -1: unknown. */
 struct report_bad {
 	bool known;
 	const char *key, *layer, *phase, *value;

@@ -17,10 +17,6 @@ static const char sql_broken[] =
 	"SELECT rule, sum(hits), min(time_ns), coalesce(key, layer), epoch, weight_update, step "
 	"FROM health_sums GROUP BY rule ORDER BY 3, 1";
 
-static const char sql_bad[] = "SELECT key, layer, phase, epoch, weight_update, step, microbatch, "
-			      "replica, stage, time_ns, "
-			      "element, value FROM first_nonfinite ORDER BY time_ns LIMIT 1";
-
 static const char sql_counts[] =
 	"SELECT (SELECT count(*) FROM health_rules WHERE enabled = 1), count(*), min(time_ns), why "
 	"FROM (SELECT min(time_ns) AS time_ns, why FROM tensor_tiers WHERE time_ns IS NOT NULL "
@@ -86,7 +82,7 @@ static bool take_bad(struct report_summary *out, const struct report_table *tabl
 		.replica = number_of(&cells[7]),
 		.stage = number_of(&cells[8]),
 		.time_ns = number_of(&cells[9]),
-		.element = number_of(&cells[10]),
+		.element = cells[10].type == PROF_INT ? number_of(&cells[10]) : -1,
 		.value = text_of(out, &cells[11], &failed),
 	};
 	return !failed;
@@ -113,7 +109,7 @@ enum status report__summary_health(struct report_summary *out, struct prof_db *d
 		bool (*take)(struct report_summary *out, const struct report_table *table);
 	} parts[] = {
 		{sql_broken, take_broken},
-		{sql_bad, take_bad},
+		{REPORT_FIRST_BAD, take_bad},
 		{sql_counts, take_counts},
 	};
 	enum status status = ST_OK;

@@ -390,10 +390,12 @@ static void print_bad(struct print *print)
 		{"stage", bad->stage},
 		{"replica", bad->replica},
 	};
-	char where[160], at[FMT_SIZE];
+	char where[160], at[FMT_SIZE], element[FMT_SIZE] = "";
 
-	print_line(print, "  %-22s %s in %s[%" PRId64 "]", "first bad number",
-		   print_text(bad->value), print_text(bad->key), bad->element);
+	if (bad->element >= 0)
+		snprintf(element, sizeof(element), "[%" PRId64 "]", bad->element);
+	print_line(print, "  %-22s %s in %s%s", "first bad number", print_text(bad->value),
+		   print_text(bad->key), element);
 	print_line(print, "  %-22s at %s%s, phase %s", "", fmt_ns(at, bad->time_ns),
 		   print_places(where, places, ARRAY_LEN(places)), print_text(bad->phase));
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/str.h"
+#include "support/prof_testing.h"
 #include "support/view_fixture_tensors.h"
 #include "support/view_rig.h"
 #include "viewer/health/view_health_internal.h"
@@ -96,6 +97,41 @@ static void test_it_says_where_bad_numbers_began_and_what_led_there(void **state
 	assert_shows(rig, "weight");
 	view_rig_press(rig, "g");
 	assert_int_equal(view_grid_cell(&screen->grid, "position")->integer, -2);
+}
+
+/* A weight that had infinities before is where they began; and the insight leads to the trail. */
+static int setup_earlier(void **state)
+{
+	const struct view_fixture_tensors params = {.steps = 20, .hits = 9, .scale = 1};
+	struct view_rig *rig = view_rig_new(state);
+
+	if (!write_tensors(rig->path, &params))
+		return -1;
+	prof_change(rig->path, "UPDATE nonfinite_trail_rows SET n_nan = 0, n_pos_inf = 5, "
+			       "n_neg_inf = 0 WHERE position = -2");
+	view_rig_start(rig, false, 120, 40, "2");
+	return 0;
+}
+
+static void test_bad_numbers_began_with_the_earliest_that_is_known(void **state)
+{
+	struct view_rig *rig = *state;
+	const struct view_health *screen;
+	char *key = view_rig_sql_text(rig, "SELECT key FROM nonfinite_trail WHERE position = -2");
+
+	view_rig_press(rig, "/first_nonf\r");
+	assert_shows(rig, key);
+	/* The trail is the first of the places that it leads to. */
+	view_rig_key(rig, VIEW_KEY_ENTER);
+	assert_shows(rig, "where bad numbers began");
+	view_rig_key(rig, VIEW_KEY_ENTER);
+	assert_int_equal(rig->session.screen, VIEW_HEALTH);
+	screen = screen_of(rig);
+	assert_int_equal(screen->way, VIEW_HEALTH_ORIGIN);
+	assert_contains(screen->origin, "Bad numbers began with inf in ");
+	assert_contains(screen->origin, key);
+	assert_shows(rig, "Bad numbers began with inf in ");
+	free(key);
 }
 
 static void test_a_rule_leads_to_its_hits_and_those_to_their_moment(void **state)
@@ -328,6 +364,9 @@ int main(void)
 		CASE_MANY(test_what_is_estimated_is_said_and_near),
 		CASE(test_hits_are_broken_down),
 		CASE(test_it_goes_to_a_hit_a_rule_and_a_layer),
+		cmocka_unit_test_setup_teardown(
+			test_bad_numbers_began_with_the_earliest_that_is_known, setup_earlier,
+			view_rig_teardown),
 		cmocka_unit_test_setup_teardown(test_a_healthy_run_says_so, setup_none,
 						view_rig_teardown),
 		CASE_TWO(test_two_reports_have_their_hits_beside_each_other),

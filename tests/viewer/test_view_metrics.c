@@ -419,6 +419,17 @@ static void test_a_trend_is_more_than_noise(void **state)
 			points[i].value = 1 + slopes[s] * i + (i % 2 ? 0.02 : -0.02);
 		assert_string_equal(view_trend_text(view_metrics_trend(&metric).way), texts[s]);
 	}
+	/* It falls at the end, and is above its first value all the same; the noise is no rise. */
+	assert_true(view_metrics_trend(&metric).risen);
+	for (int i = 0; i < 64; i++)
+		points[i].value = 36 - 0.1 * i + (i % 2 ? 0.02 : -0.02);
+	assert_false(view_metrics_trend(&metric).risen);
+	points[0].value = 2.8;
+	assert_string_equal(view_trend_text(view_metrics_trend(&metric).way), "falling");
+	assert_true(view_metrics_trend(&metric).risen);
+	for (int i = 0; i < 64; i++)
+		points[i].value = i % 2 ? 1.02 : 0.98;
+	assert_false(view_metrics_trend(&metric).risen);
 	points[60].value = NAN;
 	assert_int_equal(view_metrics_trend(&metric).way, VIEW_TREND_UNKNOWN);
 	metric.point_count = 2;

@@ -91,17 +91,23 @@ static void test_ticks_are_powers_of_ten(void **state)
 static void test_zeros_and_negative_numbers_have_a_place(void **state)
 {
 	static const double zeros[] = {0, 0.001, 0.5, 1e9}, below[] = {-1e9, -0.5, -0.002};
+	static const double exploding[] = {0, 0.014, 7e4, 3e16, 1e18};
 	static const double tiny[] = {-1e300, -1e-300, 0, 1e-300, 1e300};
 	struct view_axis axis = AXIS(zeros, VIEW_SCALE_BY_SPREAD);
 	char text[VIEW_SCALE_TEXT];
 
 	(void)state;
 	assert_all_have_a_place(&axis, zeros, ARRAY_LEN(zeros));
-	assert_string_equal(view_scale_text(&axis, text), ", log axis, linear up to 0.001");
+	assert_string_equal(view_scale_text(&axis, text), ", log axis, linear up to 0.0001");
+	/* As wide as it may be, nothing but 0 is in the row of 0. */
+	axis = AXIS(exploding, VIEW_SCALE_BY_SPREAD);
+	assert_all_have_a_place(&axis, exploding, ARRAY_LEN(exploding));
+	assert_true(view_axis_part(&axis, 0) == 0 && view_axis_part(&axis, 0.014) > 1.0 / 8);
+	assert_true(view_axis_part(&axis, 7e4) > 0.3 && view_axis_part(&axis, 3e16) > 0.8);
 	axis = AXIS(below, VIEW_SCALE_BY_SPREAD);
 	assert_all_have_a_place(&axis, below, ARRAY_LEN(below));
 	axis = AXIS(tiny, VIEW_SCALE_BY_SPREAD);
-	assert_true(axis.linear == 1e285);
+	assert_true(axis.linear == 1e-300);
 	assert_true(view_axis_part(&axis, 0) == 0.5);
 	assert_true(view_axis_part(&axis, -1e300) == 0 && view_axis_part(&axis, 1e300) == 1);
 	assert_true(isnan(view_axis_part(&axis, NAN)));

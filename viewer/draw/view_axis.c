@@ -232,7 +232,7 @@ const char *view_axis_text(const struct view_axis *axis, double value, char out[
 #define WIDE      6   /* decades */
 #define WIDE_BOTH 3   /* the same from the geometric mean */
 #define DEVIATION 1.5 /* standard deviations below that mean: what is less is linear */
-#define DECADES   15  /* on a side of 0 at the most */
+#define ROWS      8
 
 void view_spread_include(struct view_spread *spread, const double *values, int64_t count)
 {
@@ -271,17 +271,17 @@ static bool view_spread_is_wide(const struct view_spread *spread)
 	return log10(spread->greatest) - log10(spread->least) > WIDE;
 }
 
-/* The power of ten up to which an axis is linear: of the least number, but what is far below most
- * of them makes no decades of its own. */
+/* The power of ten up to which an axis is linear: of the least number. On one side of 0 there are
+ * but zeros below it, which so have a row of their own in a plot of ROWS and more. On both sides
+ * what is far below most numbers makes no decades of its own. */
 static double view_linear(const struct view_spread *spread)
 {
-	const double mean = view_mean(spread);
+	const double least = floor(log10(spread->least)), mean = view_mean(spread);
 	const double variance = spread->squares / (double)spread->count - mean * mean;
-	double power = floor(mean - DEVIATION * sqrt(fmax(variance, 0)));
 
-	power = fmax(power, floor(log10(spread->least)));
-	power = fmax(power, floor(log10(spread->greatest)) - DECADES);
-	return pow(10, power);
+	if (!spread->above || !spread->below)
+		return pow(10, least - floor((log10(spread->greatest) - least) / ROWS));
+	return pow(10, fmax(least, floor(mean - DEVIATION * sqrt(fmax(variance, 0)))));
 }
 
 void view_axis_scale(struct view_axis *axis, const struct view_spread *spread,

@@ -453,9 +453,18 @@ static bool health_place(const void *state, const struct view_context *context,
 	return true;
 }
 
+/* Is it about where bad numbers began? */
+static bool health_is_of_origin(const struct view_place *place)
+{
+	return strcmp(place->view, "nonfinite_trail") == 0 ||
+	       strcmp(place->view, "first_nonfinite") == 0;
+}
+
 static bool health_offers(const struct view_place *place, char *out, size_t size)
 {
-	if (place->rule[0])
+	if (health_is_of_origin(place))
+		snprintf(out, size, "where bad numbers began");
+	else if (place->rule[0])
 		snprintf(out, size, "hits of the rule %s", place->rule);
 	else if (place->hit_ns != IPS_NULL && place->step != IPS_NULL)
 		snprintf(out, size, "rules broken at step %lld", (long long)place->step);
@@ -482,6 +491,10 @@ static enum status health_go(void *state, struct view_context *context,
 	enum status status = ST_OK;
 	bool found;
 
+	if (health_is_of_origin(place)) {
+		view__health_way(screen, VIEW_HEALTH_ORIGIN);
+		return view__health_load(screen, context, false, err);
+	}
 	screen->part = VIEW_HEALTH_BY_layer;
 	view__health_way(screen, way);
 	if (at != IPS_NULL)

@@ -14,6 +14,7 @@
 #include "common/minmax.h"
 #include "common/sorted.h"
 #include "common/str.h"
+#include "reports/summary/report_summary.h"
 
 /* What the view `health` shows, of rows that are chosen by their ids. */
 #define HITS_FROM                                                                                  \
@@ -273,11 +274,7 @@ static enum status health_origin_load(struct view_health *screen, struct prof_db
 	struct prof_query *query;
 	struct str text = {0};
 	char when[FMT_SIZE];
-	enum status status = prof_query_open(&query, db,
-					     "SELECT value, key, layer, element, phase, epoch, "
-					     "weight_update, step, time_ns FROM first_nonfinite "
-					     "ORDER BY time_ns LIMIT 1",
-					     err);
+	enum status status = prof_query_open(&query, db, REPORT_FIRST_BAD, err);
 
 	screen->origin[0] = '\0';
 	screen->bad = false;
@@ -285,18 +282,18 @@ static enum status health_origin_load(struct view_health *screen, struct prof_db
 		return status;
 	status = prof_query_step(query, &screen->bad, err);
 	if (status == ST_OK && screen->bad) {
-		const char *value = prof_column_text(query, 0), *key = prof_column_text(query, 1);
+		const char *value = prof_column_text(query, 11), *key = prof_column_text(query, 0);
 
 		str_addf(&text, "Bad numbers began with %s in %s", value ? value : "?",
 			 key ? key : "?");
-		health_origin_part(&text, query, 3, "element");
-		health_origin_part(&text, query, 4, "phase");
-		health_origin_phase(&text, prof_column_text(query, 4));
-		health_origin_part(&text, query, 7, "step");
-		health_origin_part(&text, query, 6, "update");
-		health_origin_part(&text, query, 5, "epoch");
-		if (prof_column_type(query, 8) == PROF_INT)
-			str_addf(&text, ", at %s", fmt_ns(when, prof_column_int(query, 8)));
+		health_origin_part(&text, query, 10, "element");
+		health_origin_part(&text, query, 2, "phase");
+		health_origin_phase(&text, prof_column_text(query, 2));
+		health_origin_part(&text, query, 5, "step");
+		health_origin_part(&text, query, 4, "update");
+		health_origin_part(&text, query, 3, "epoch");
+		if (prof_column_type(query, 9) == PROF_INT)
+			str_addf(&text, ", at %s", fmt_ns(when, prof_column_int(query, 9)));
 		if (text.failed)
 			status = err_nomem(err);
 		else

@@ -34,15 +34,17 @@ static double metrics_mean(const struct view_metric_point *points, size_t count,
 struct view_trend view_metrics_trend(const struct view_metric *metric)
 {
 	const size_t quarter = metric->point_count >= QUARTERS_FROM ? metric->point_count / 4 : 1;
-	struct view_trend out = {.before = NAN, .last = NAN};
+	struct view_trend out = {.first = NAN, .before = NAN, .last = NAN};
 	const struct view_metric_point *end;
 	double errors[2], change;
 
 	if (metric->point_count < 2)
 		return out;
 	end = metric->points + metric->point_count;
+	out.first = metric->points[0].value;
 	out.before = metrics_mean(end - 2 * quarter, quarter, &errors[0]);
 	out.last = metrics_mean(end - quarter, quarter, &errors[1]);
+	out.risen = out.last - out.first > ERRORS * sqrt(errors[1] * (double)quarter);
 	change = out.last - out.before;
 	if (!isfinite(change))
 		return out;

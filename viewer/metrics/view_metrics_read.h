@@ -60,7 +60,9 @@ enum view_trend_way {
 
 struct view_trend {
 	enum view_trend_way way;
+	double first;
 	double before, last; /* the means; of fewer than 8 values the last two themselves */
+	bool risen;          /* since the first, by more than the last quarter's values differ */
 };
 
 struct view_trend view_metrics_trend(const struct view_metric *metric);

@@ -82,7 +82,7 @@ static enum status summary_check_trend(struct view_glance *glance, struct view_c
 		if (list.items[i].mode && strcmp(list.items[i].mode, "train") == 0 &&
 		    list.items[i].name && strcmp(list.items[i].name, "loss") == 0)
 			loss = &list.items[i];
-	glance->trend = (struct view_trend){.way = VIEW_TREND_UNKNOWN};
+	glance->trend = (struct view_trend){.way = VIEW_TREND_UNKNOWN, .first = NAN};
 	if (status == ST_OK && loss) {
 		status = view_metrics_read(&list, context->source->db, context, 1, list.rows, err);
 		if (status == ST_OK)
@@ -233,17 +233,22 @@ static void summary_glance_loss(struct view_summary *screen)
 		    [VIEW_TREND_FALLING] = {", still falling", VIEW_GOOD},
 		    [VIEW_TREND_LEVEL] = {", no longer falling", VIEW_WARN},
 		    [VIEW_TREND_RISING] = {", rising", VIEW_BAD}};
+	const double first = screen->glance.trend.first;
 	const struct report_summary *summary = &screen->summary;
 	const enum view_trend_way way = screen->glance.trend.way;
-	char loss[FMT_SIZE], accuracy[FMT_SIZE];
+	/* What falls at the end may have exploded before. */
+	const bool risen = way != VIEW_TREND_UNKNOWN && screen->glance.trend.risen;
+	char loss[FMT_SIZE], accuracy[FMT_SIZE], from[FMT_SIZE], since[FMT_SIZE + 32] = "";
 	struct view_place *place;
 
 	if (isnan(summary->loss) && !summary->loss_nan)
 		return;
+	if (risen)
+		snprintf(since, sizeof(since), ", risen from %s at first", fmt_real(from, first));
 	place = summary_glance_say(
-		screen, "loss", summary->loss_nan ? VIEW_BAD : ways[way].style, VIEW_METRICS,
-		"%s%s%s%s", summary->loss_nan ? "nan" : fmt_real(loss, summary->loss),
-		ways[way].text, isnan(summary->accuracy) ? "" : "; accuracy ",
+		screen, "loss", summary->loss_nan || risen ? VIEW_BAD : ways[way].style,
+		VIEW_METRICS, "%s%s%s%s", summary->loss_nan ? "nan" : fmt_real(loss, summary->loss),
+		risen ? since : ways[way].text, isnan(summary->accuracy) ? "" : "; accuracy ",
 		isnan(summary->accuracy) ? "" : fmt_percent(accuracy, summary->accuracy));
 	if (!place)
 		return;
