@@ -25,6 +25,7 @@
 	X(depthwise_conv2d, "DepthwiseConv2D", depthwise_conv2d)                                   \
 	X(dropout, "Dropout", dropout)                                                             \
 	X(elu, "ELU", relu)                                                                        \
+	X(embedding, "Embedding", embedding)                                                       \
 	X(flatten, "Flatten", none)                                                                \
 	X(global_average_pooling1d, "GlobalAveragePooling1D", global_average_pooling2d)            \
 	X(global_average_pooling2d, "GlobalAveragePooling2D", global_average_pooling2d)            \

@@ -1,6 +1,6 @@
 /*
- * SimpleRNN, LSTM and GRU over sequences (steps, features), by Keras's formulas; x a step's input, h
- * and c what the step before left (zeros before the first), s the logistic function:
+ * SimpleRNN, LSTM and GRU over sequences (steps, features), by Keras's formulas; x a step's input,
+ * h and c what the step before left (zeros before the first), s the logistic function:
  *
  *	SimpleRNN   h = activation(x W + h U + b)
  *	LSTM        i, f, a, o = x W + h U + b;  c = s(f) c + s(i) tanh(a);  h = s(o) tanh(c)

@@ -1,6 +1,7 @@
 /*
- * Layers over sequences, which are those over images one pixel high; layers that rearrange; PReLU:
- * shapes, values by hand, gradients, any number of threads, refusals, device operations.
+ * Layers over sequences, which are those over images one pixel high; layers that rearrange; PReLU
+ * and Embedding: shapes, values by hand, gradients, any number of threads, refusals, device
+ * operations.
  */
 #include <math.h>
 #include <stdio.h>
@@ -181,6 +182,9 @@ static const char *const layers[] = {
 	LAYER("PReLU", ", 'alpha_initializer': 'RandomNormal', 'shared_axes': [1, 2]"),
 };
 
+/* Its numbers of rows have no slope. */
+static const char embedding[] = LAYER("Embedding", ", 'input_dim': 50, 'output_dim': 24");
+
 static double value_of(struct layer_rig *rig, const float *slopes)
 {
 	double value = 0.0;
@@ -242,11 +246,18 @@ static void fill(struct layer_rig *rig)
 	math_fill(rig->dx, rig->in, 3, 7.0f, 7.0f);
 }
 
+static void fill_numbers(struct layer_rig *rig)
+{
+	fill(rig);
+	math_fill(rig->x, rig->in, 1, -1.0f, 51.0f);
+}
+
 static void test_any_pool_gives_the_same_bytes_and_nothing_is_allocated(void **state)
 {
 	(void)state;
 	for (size_t l = 0; l < ARRAY_LEN(layers); l++)
 		layer_rig_check_pools(layers[l], (int64_t[]){27, 25, 40}, 5, fill, NULL);
+	layer_rig_check_pools(embedding, (int64_t[]){7, 5, 40}, 5, fill_numbers, NULL);
 }
 
 static void test_bad_numbers_keep_their_places(void **state)
@@ -262,6 +273,37 @@ static void test_bad_numbers_keep_their_places(void **state)
 	layer_rig_forward(&rig);
 	assert_true(rig.y[0] == 1.0f && isnan(rig.y[1]) && rig.y[2] == -0.5f);
 	assert_true(rig.y[3] == 2.0f && rig.y[4] == 3.0f && rig.y[5] == -INFINITY);
+	layer_rig_close(&rig);
+}
+
+/* ---- Embedding ------------------------------------------------------------------------------- */
+
+#define TABLE LAYER("Embedding", ", 'input_dim': 4, 'output_dim': 3")
+
+static void test_an_embedding_gives_rows_and_sums_their_gradients(void **state)
+{
+	static const float numbers[] = {2, 0, 2, 3}, outside[] = {4, -1, NAN, 1e30f};
+	struct layer_rig rig;
+
+	(void)state;
+	layer_rig_open(&rig, TABLE, 1, (int64_t[]){4}, 1, true, NULL);
+	assert_int_equal(rig.m.model->layers[0].output.ndim, 2);
+	assert_int_equal(rig.out, 12);
+	memcpy(rig.x, numbers, sizeof(numbers));
+	for (size_t i = 0; i < rig.out; i++)
+		rig.dy[i] = (float)i;
+	layer_rig_forward(&rig);
+	layer_rig_backward(&rig);
+	for (int i = 0; i < 4; i++)
+		assert_memory_equal(rig.y + 3 * i, rig.weights + 3 * (int)numbers[i],
+				    3 * sizeof(float));
+	assert_memory_equal(rig.gradients, ((const float[]){3, 4, 5, 0, 0, 0, 6, 8, 10, 9, 10, 11}),
+			    12 * sizeof(float));
+	memcpy(rig.x, outside, sizeof(outside));
+	layer_rig_forward(&rig);
+	layer_rig_backward(&rig);
+	for (size_t i = 0; i < rig.out; i++)
+		assert_true(isnan(rig.y[i]) && rig.gradients[i] == 0.0f);
 	layer_rig_close(&rig);
 }
 
@@ -291,6 +333,11 @@ static void test_what_cannot_be_done_is_refused_at_its_place(void **state)
 		{LAYER("Permute", ", 'dims': [1, 3]"), "config.dims[1]", ST_INVALID},
 		{LAYER("Permute", ""), "dims", ST_INVALID},
 		{LAYER("RepeatVector", ", 'n': 2"), "needs a vector", ST_INVALID},
+		{LAYER("Embedding", ", 'input_dim': 4"), "output_dim", ST_INVALID},
+		{LAYER("Embedding", ", 'input_dim': 0, 'output_dim': 2"), "config.input_dim",
+		 ST_INVALID},
+		{LAYER("Embedding", ", 'input_dim': 4, 'output_dim': 2, 'mask_zero': true"),
+		 "there are no masks", ST_UNSUPPORTED},
 		{LAYER("PReLU", ", 'shared_axes': [2]"), "must be the first ones", ST_UNSUPPORTED},
 		{LAYER("PReLU", ", 'shared_axes': [3]"), "config.shared_axes[0]", ST_INVALID},
 		{LAYER("ZeroPadding1D", ", 'padding': [1, 2, 3]"), "config.padding", ST_INVALID},
@@ -325,6 +372,11 @@ static void test_layers_become_device_operations(void **state)
 		{LAYER("Permute", ", 'dims': [2, 1]"),
 		 {"l/Permute copy 48/1: x -> y"},
 		 {"l/Permute/Grad copy 48/1: dy -> dx"}},
+		{LAYER("Embedding", ", 'input_dim': 9, 'output_dim': 5"),
+		 {"l/MultiSlice copy 240/5: x p0 -> y"},
+		 {"l/MultiUpdateAdd/Rearrange copy 240/5 makes=240: dy -> b",
+		  "l/MultiUpdateAdd elementwise 240*2 scaled_add=1: x b -> dp0",
+		  "l/Fill elementwise 48*0 fill=1: -> dx"}},
 		{LAYER("PReLU", ", 'shared_axes': [1]"),
 		 {"l/PRelu elementwise 48*1/4 add=1 select=1: x p0 -> y"},
 		 {"l/PRelu/Grad/alpha elementwise 48*2 add=1 select=1 makes=48: x dy -> b",
@@ -351,6 +403,7 @@ int main(void)
 		cmocka_unit_test(test_gradients_are_those_of_central_differences),
 		cmocka_unit_test(test_any_pool_gives_the_same_bytes_and_nothing_is_allocated),
 		cmocka_unit_test(test_bad_numbers_keep_their_places),
+		cmocka_unit_test(test_an_embedding_gives_rows_and_sums_their_gradients),
 		cmocka_unit_test(test_what_cannot_be_done_is_refused_at_its_place),
 		cmocka_unit_test(test_layers_become_device_operations),
 	};

@@ -1,0 +1,83 @@
+/*
+ * Embedding: each number of the input, which counts from 0, becomes its row of a table. No state.
+ */
+#include "common/mem.h"
+#include "model/layers/layer_internal.h"
+
+extern const struct layer_ops layer_embedding;
+
+static enum status embedding_read(struct model *model, struct model_layer *layer,
+				  const struct json_at *config, struct err *err)
+{
+	static const struct model_option own[] = {
+		{"input_dim", MODEL_ANY},          {"output_dim", MODEL_ANY},
+		{"input_length", MODEL_ANY},       {"mask_zero", MODEL_ANY},
+		LAYER_PARAM_OPTIONS("embeddings"), {"activity_regularizer", MODEL_NULL},
+		{"sparse", MODEL_FALSE},
+	};
+	struct layer_param table = {.name = "embeddings", .initializer = "RandomUniform"};
+	bool masks = false;
+	struct json_at here;
+	int64_t rows = 1;
+
+	layer__check(config, own, ARRAY_LEN(own), err);
+	if (model_option_need(config, "input_dim", &here, err))
+		json_int(&here, 1, INT32_MAX, &rows, err);
+	if (model_option_need(config, "output_dim", &here, err))
+		json_int(&here, 1, INT32_MAX, &layer->units, err);
+	model_option_bool(config, "mask_zero", &masks, err);
+	if (masks && !err_stuck(err) && json_child(config, "mask_zero", &here))
+		model_config_unsupported(&here, err,
+					 "not supported: there are no masks; with false the number "
+					 "0 is learnt like the others");
+	if (!err_stuck(err) && layer->input.ndim >= MODEL_DIMS)
+		json_fail(config, err, "Embedding adds a dimension, and there are %d at most",
+			  MODEL_DIMS);
+	if (err_stuck(err))
+		return err->status;
+	layer->output = layer->input;
+	layer->output.dim[layer->output.ndim++] = layer->units;
+	table.shape = (struct model_shape){.ndim = 2, .dim = {rows, layer->units}};
+	table.fan_in = rows;
+	table.fan_out = layer->units;
+	return layer__add_param(model, layer, config, &table, err);
+}
+
+/* popops's multiSlice, and multiUpdateAdd for the gradient: rows are moved whole. */
+static void embedding_lower(struct layer_lowering *lowering)
+{
+	const struct model_layer *layer = lowering->layer;
+	const int64_t count = layer__lower_count(lowering);
+	struct layer_op op =
+		layer__copy(count, layer->units, LAYER_INPUT | LAYER_PARAM(0), LAYER_OUTPUT);
+
+	if (lowering->phase == IPU_PHASE_F) {
+		layer__lower(lowering, "MultiSlice", &op);
+		return;
+	}
+	op = layer__copy(count, layer->units, LAYER_GRAD_OUTPUT, LAYER_BETWEEN);
+	op.makes = count;
+	if (layer->trainable)
+		layer__lower(lowering, "MultiUpdateAdd/Rearrange", &op);
+	op = layer__map(&(struct ipu_elements){.count = count,
+					       .operands = 2,
+					       .times = {[IPU_FN_SCALED_ADD] = 1}},
+			LAYER_INPUT | LAYER_BETWEEN, LAYER_GRAD_PARAM(0));
+	if (layer->trainable)
+		layer__lower(lowering, "MultiUpdateAdd", &op);
+	/* Numbers of rows have no slope. */
+	op = layer__map(&(struct ipu_elements){.count = count / layer->units,
+					       .operands = 0,
+					       .times = {[IPU_FN_FILL] = 1}},
+			0, LAYER_GRAD_INPUT);
+	if (layer__wants_any(lowering))
+		layer__lower(lowering, "Fill", &op);
+}
+
+const struct layer_ops layer_embedding = {
+	.class_name = "Embedding",
+	.kind = LAYER_KIND_embedding,
+	.read = embedding_read,
+	.lower = embedding_lower,
+	.reads_inputs = true,
+};

@@ -1,0 +1,75 @@
+/*
+ * Embedding: rows of a table. A number that is no row's gives NaN, which health rules find.
+ *
+ * Slices of the gradient are columns of the table, each of which one thread sums in the items'
+ * order.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "trainer/layers/compute_internal.h"
+
+/* -1: there is no such row. */
+static int64_t row_of(const struct layer_pass *pass, float number)
+{
+	const int64_t rows = pass->model->params[pass->layer->first_param].shape.dim[0];
+
+	return number >= 0.0f && number < (float)rows ? (int64_t)number : -1;
+}
+
+static void forward_body(const void *context, int64_t first, int64_t count)
+{
+	const struct layer_pass *pass = context;
+	const float *table = compute__weights(pass, 0);
+	const int64_t units = pass->layer->units;
+
+	for (int64_t i = first; i < first + count; i++) {
+		const int64_t row = row_of(pass, pass->inputs[0][i]);
+		float *y = pass->output + i * units;
+
+		if (row >= 0)
+			memcpy(y, table + row * units, (size_t)units * sizeof(*y));
+		for (int64_t j = 0; row < 0 && j < units; j++)
+			y[j] = NAN;
+	}
+}
+
+static void table_body(const void *context, int64_t first, int64_t columns)
+{
+	const struct layer_pass *pass = context;
+	const int64_t units = pass->layer->units;
+	const int64_t rows = pass->model->params[pass->layer->first_param].shape.dim[0];
+	const int64_t count = pass->batch * model_shape_count(&pass->layer->input);
+	float *table = compute__gradients(pass, 0);
+
+	for (int64_t row = 0; row < rows; row++)
+		memset(table + row * units + first, 0, (size_t)columns * sizeof(*table));
+	for (int64_t i = 0; i < count; i++) {
+		const int64_t row = row_of(pass, pass->inputs[0][i]);
+		const float *dy = pass->grad_output + i * units;
+
+		for (int64_t j = first; row >= 0 && j < first + columns; j++)
+			table[row * units + j] += dy[j];
+	}
+}
+
+static void embedding_forward(const struct layer_pass *pass)
+{
+	compute__share(pass->pool, pass->batch * model_shape_count(&pass->layer->input),
+		       pass->layer->units, forward_body, pass);
+}
+
+static void embedding_backward(const struct layer_pass *pass)
+{
+	const int64_t count = pass->batch * model_shape_count(&pass->layer->input);
+
+	if (compute__learns(pass))
+		compute__share(pass->pool, pass->layer->units, count, table_body, pass);
+	if (pass->grad_inputs[0])
+		memset(pass->grad_inputs[0], 0, (size_t)count * sizeof(float));
+}
+
+const struct compute_ops compute_embedding = {
+	.forward = embedding_forward,
+	.backward = embedding_backward,
+};
