@@ -15,6 +15,7 @@
 #include "common/fs.h"
 #include "common/mem.h"
 #include "popvision/popvision.h"
+#include "trainer/data/npz.h"
 #include "trainer/models/model_weights.h"
 #include "trainer/train_plan.h"
 #include "trainer/train_health.h"
@@ -202,20 +203,22 @@ static enum status show_run(struct train_job *job, struct err *err)
 	return ST_OK;
 }
 
-/* Told before hours of training, not after them. */
-static enum status check_outputs(const struct train_job *job, struct err *err)
+/* Files that cannot be read or written are refused before hours of training, not after them. */
+static enum status check_files(const struct train_job *job, struct err *err)
 {
-	const char *const paths[] = {job->plan.run->weights.save,
-				     job->plan.run->predict.wanted ? job->plan.run->predict.output
-								   : NULL};
+	const struct run_file *run = job->plan.run;
+	enum status status = ST_OK;
+	struct npz *weights;
 
-	for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
-		enum status status = paths[i] ? fs_check_write(paths[i], err) : ST_OK;
-
-		if (status != ST_OK)
-			return status;
+	if (run->weights.load) {
+		status = npz_open(&weights, run->weights.load, err);
+		npz_close(weights);
 	}
-	return ST_OK;
+	if (status == ST_OK && run->weights.save)
+		status = fs_check_write(run->weights.save, err);
+	if (status == ST_OK && run->predict.wanted && run->predict.output)
+		status = fs_check_write(run->predict.output, err);
+	return status;
 }
 
 /* A report of a replica that there is not would be empty. */
@@ -237,7 +240,7 @@ enum status train_job_prepare(struct train_job *job, struct err *err)
 	struct run_data data;
 
 	if (status == ST_OK)
-		status = check_outputs(job, err);
+		status = check_files(job, err);
 	if (status == ST_OK)
 		status = open_data(job, err);
 	data = train_data_of(&job->train_set, &job->test_set);

@@ -69,6 +69,8 @@ static const struct example examples[] = {
 	/* The tensor tutorial's four models, and its other flags. */
 	{"inspect-tensors.json", 1, 2, 4, 500, 500, 312, 312},
 	{"inspect-tensors.json --model-type Model", 1, 2, 4, 500, 500, 312, 312},
+	{"inspect-tensors.json --data.batch_size 16", 1, 2, 4, 500, 500, 624, 624},
+	{"inspect-tensors.json --no-pipelining --data.batch_size 4", 1, 1, 1, 500, 500, 2500, 2500},
 	{"inspect-tensors.json --no-pipelining", 1, 1, 1, 500, 500, 312, 312},
 	{"inspect-tensors.json --no-pipelining --model-type Model", 1, 1, 1, 500, 500, 312, 312},
 	{"inspect-tensors.json --no-pipelining --use-gradient-accumulation", 1, 1, 4, 500, 500, 312,

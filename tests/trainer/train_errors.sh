@@ -80,5 +80,7 @@ refuse 'bad.npz' "$run" --data.path "$work/bad.npz"
 options='{"autoReport.al":"true"}' refuse 'did you mean "autoReport.all"' "$run"
 options='{' refuse 'POPLAR_ENGINE_OPTIONS' "$run"
 options='{"autoReport.all":"true","autoReport.directory":"/proc/none"}' refuse '/proc/none' "$run"
+# What is read first of all is there before the model is shown.
+refuse 'nowhere.npz' "$run" --weights.load nowhere.npz
 [ $failed -eq 0 ] || exit 1
 echo "$count requests refused"
