@@ -116,4 +116,43 @@ answer "$(shown 'Dense_10/bias:0_grad [0-9.]+ [0-9.]+ \+[0-9.]+')" run "SELECT p
 answer "$(shown '0 bad Dense[^ ]+ F [0-9]+ [0-9]+')" sick "SELECT printf('0 bad %s %s %d %d', key, phase, step, n_nan)
 	FROM nonfinite_trail WHERE position = 0"
 screen 80x24 sick 'HVojjjj<Enter>' | grep '^── F0 stage 1 forward' >/dev/null || fail 'a bad number does not lead to its moment'
-echo "the screens are as docs/walks.md shows them, and $answers answers as sqlite3 gives them"
+# --- fifteen tasks ----------------------------------------------------------------------------------
+# In terminals of four sizes: at most six keys, where a word typed at a prompt is one, to a screen that says it.
+POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true"}' "$bin/ipu-train" examples/inspect-tensors.json --epochs 100000 -q >live.out 2>&1 &
+trainer=$!
+trap 'kill $trainer 2>/dev/null || true; wait $trainer 2>/dev/null || true; rm -rf "$work"' EXIT
+recorded() { [ "$(sqlite3 -readonly "$(echo tf_report__*)/profile.db" 'SELECT count(*) FROM metric_sums' 2>/dev/null || echo 0)" -gt 0 ]; }
+until_ recorded
+ln -s tf_report__* live
+
+tasks=0
+while IFS='|' read -r _ _ task report keys text _; do
+	report=$(tr -d '` ' <<<"$report") text=${text#*\`} text=${text%\`*} keys=${keys#*\`} keys=${keys%\`*}
+	read -ra pressed <<<"$keys"
+	[ ${#pressed[@]} -le 6 ] || fail "$task: ${#pressed[@]} keys: $keys"
+	played=
+	for key in "${pressed[@]}"; do
+		case $key in Enter | Backspace | Space | Tab | Esc) played+="<$key>" ;; *) played+=$key ;; esac
+	done
+	for size in 80x24 100x30 120x40 200x60; do
+		rm -f ./*rows.csv ./*picture.svg
+		# shellcheck disable=SC2086
+		"$play" $size "$played" ${report//,/ } >wide && tr -s " " <wide >said || fail "$task: $keys"
+		grep -F -- "$(tr -s " " <<<"$text")" said >/dev/null || fail "$task: at $size $keys does not lead to \"$text\": $(cat said)"
+		case $text in
+		*.csv) [ "$(wc -l <"$(echo ./*rows.csv)")" -gt 40 ] || fail "$task: $(cat ./*rows.csv)" ;;
+		*.svg) grep '</svg>' ./*picture.svg >/dev/null || fail "$task: $(cat ./*picture.svg)" ;;
+		esac
+	done
+	tasks=$((tasks + 1))
+done < <(grep -E '^\| [0-9]+ \|' "$document")
+[ $tasks -eq 15 ] || fail "the document has $tasks tasks"
+kill $trainer
+wait $trainer 2>/dev/null || true
+
+answer "$(shown '2 3.49166e.15 [0-9.e+]+')" sick "SELECT printf('%d %.6g %.6g', weight_update, mean, std) FROM tensor_stats
+	WHERE kind = 'gradient' AND std IS NOT NULL ORDER BY std DESC LIMIT 1"
+answer "$(shown 'step 17 of [0-9]+, [0-9.]+ MB')" run "SELECT printf('step %d of %d, %.1f MB', program_step, last, live / 1048576.0)
+	FROM (SELECT program_step, always_live_bytes + not_always_live_bytes AS live, max(program_step) OVER () AS last
+		FROM liveness WHERE ipu = 0) ORDER BY live DESC LIMIT 1"
+echo "the screens are as docs/walks.md shows them, and $answers answers and $tasks tasks as sqlite3 gives them"
