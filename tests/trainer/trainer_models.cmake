@@ -23,3 +23,6 @@ foreach(module IN ITEMS stage_models stage_watch)
 endforeach()
 ipuscope_add_test(NAME test_stage_tap SOURCES test_stage_tap.c support/graph.c support/graph_layers.c
 	support/graph_pipe.c support/math.c support/network.c LIBS trainer_learn LABELS unit trainer)
+if(TARGET kernel_tiles_checked)
+	target_sources(tests_trainer_models PRIVATE $<TARGET_OBJECTS:kernel_tiles_checked>)
+endif()
