@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "common/float_mode.h"
 #include "common/mem.h"
 #include "common/str.h"
 #include "trainer/train_job.h"
@@ -80,6 +81,7 @@ int ips_trainer_open(struct ips_trainer **out, const char *run_path, int count, 
 	struct ips_trainer *trainer;
 	struct err err = {ST_OK, ""};
 	enum status status;
+	uint64_t mode;
 
 	if (!out)
 		return public_null("out", message, message_size);
@@ -90,7 +92,9 @@ int ips_trainer_open(struct ips_trainer **out, const char *run_path, int count, 
 	if (!trainer)
 		return public_status(err_nomem(&err), &err, message, message_size);
 	train_job_init(&trainer->job, NULL, true);
+	mode = float_mode_begin();
 	status = open_job(trainer, run_path, count, words, &err);
+	float_mode_end(mode);
 	if (status == ST_OK)
 		*out = trainer;
 	else
@@ -130,6 +134,7 @@ int ips_trainer_run(struct ips_trainer *trainer, struct ips_train_result *result
 {
 	struct err err = {ST_OK, ""};
 	enum status status;
+	uint64_t mode;
 
 	if (!trainer)
 		return public_null("trainer", message, message_size);
@@ -138,7 +143,9 @@ int ips_trainer_run(struct ips_trainer *trainer, struct ips_train_result *result
 				     &err, message, message_size);
 	trainer->ran = true;
 	trainer->thread = pthread_self();
+	mode = float_mode_begin(); /* its threads inherit it */
 	status = train_job_run(&trainer->job, &err);
+	float_mode_end(mode);
 	if (result)
 		*result = public_result(&trainer->job.result);
 	return public_status(status, &err, message, message_size);

@@ -4,6 +4,7 @@
  */
 #include "support/support.h"
 
+#include <fenv.h>
 #include <inttypes.h>
 #include <ipuscope/trainer.h>
 #include <math.h>
@@ -423,6 +424,28 @@ static void test_values_are_the_same_taken_while_it_runs_and_after(void **state)
 
 /* ---- programs older than the library, and what is refused ------------------------------------ */
 
+/* The same seed gives the same bytes, whatever a program's compiler made of its floats. */
+static void test_how_the_program_rounds_changes_nothing(void **state)
+{
+	const int ways[] = {FE_TONEAREST, FE_TOWARDZERO};
+	struct ips_train_result results[2];
+	char message[512];
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct ips_trainer *trainer;
+
+		assert_int_equal(fesetround(ways[i]), 0);
+		trainer = open_run("--fit.epochs 1 --fit.steps_per_epoch 8");
+		if (ips_trainer_run(trainer, &results[i], message, sizeof(message)) != 0)
+			fail_msg("%s", message);
+		assert_int_equal(fegetround(), ways[i]);
+		ips_trainer_close(trainer);
+		fesetround(FE_TONEAREST);
+	}
+	assert_true(results[0].loss == results[1].loss);
+}
+
 static void test_an_older_program_has_no_such_member(void **state)
 {
 	struct digest digest = {0};
@@ -532,6 +555,7 @@ int main(void)
 		cmocka_unit_test(test_shapes_are_the_tutorials_in_every_way_of_running),
 		cmocka_unit_test(test_an_asynchronous_callback_dequeues_what_has_arrived),
 		cmocka_unit_test(test_values_are_the_same_taken_while_it_runs_and_after),
+		cmocka_unit_test(test_how_the_program_rounds_changes_nothing),
 		cmocka_unit_test(test_an_older_program_has_no_such_member),
 		cmocka_unit_test(test_a_dequeue_says_why_there_is_nothing),
 		cmocka_unit_test(test_what_must_not_be_null_is_told),
