@@ -132,7 +132,7 @@ static bool is_option(const char *word, const char *name)
 	return strncmp(word, name, length) == 0 && (word[length] == '\0' || word[length] == '=');
 }
 
-static enum status keep_command(struct request *request, int argc, char **argv, struct err *err)
+static enum status join_command(struct request *request, int argc, char **argv, struct err *err)
 {
 	struct str command = {0};
 
@@ -150,7 +150,7 @@ static enum status keep_command(struct request *request, int argc, char **argv, 
 /* Our few options are taken out; all else is the run file's. */
 static enum status read_request(struct request *request, int argc, char **argv, struct err *err)
 {
-	if (keep_command(request, argc, argv, err) != ST_OK)
+	if (join_command(request, argc, argv, err) != ST_OK)
 		return ST_NOMEM;
 	request->words = mem_calloc((size_t)argc + 1, sizeof(*request->words));
 	if (!request->words)

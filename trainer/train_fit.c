@@ -60,7 +60,7 @@ static void host_stop(void *user)
 	atomic_store(fit->params->stop, true);
 }
 
-static void host_say(void *user, const char *text)
+static void host_print(void *user, const char *text)
 {
 	const struct fit *fit = user;
 
@@ -140,7 +140,7 @@ static enum status fit_init(struct fit *fit, const struct train_fit_params *para
 					   .stop = host_stop,
 					   .rate = host_rate,
 					   .set_rate = host_set_rate,
-					   .say = host_say,
+					   .say = host_print,
 					   .outfeed = host_outfeed};
 	if (arena_init(&fit->arena, 0) != 0)
 		return err_nomem(err);
@@ -273,7 +273,7 @@ static void gather_figures(struct fit *fit)
 }
 
 /* The figures are training's, then validation's, each beginning with the loss. */
-static enum status judge_epoch(struct fit *fit, int64_t epoch, struct err *err)
+static enum status evaluate_epoch(struct fit *fit, int64_t epoch, struct err *err)
 {
 	const int count = fit->session->program[IPS_TRAIN].measure.figures.count;
 
@@ -308,7 +308,7 @@ static enum status run_epoch(struct fit *fit, int64_t epoch, struct err *err)
 		train_record_metric(fit->session, IPS_TRAIN, epoch, IPS_NULL, IPS_NULL,
 				    "learning_rate", host_rate(fit));
 	if (status == ST_OK)
-		status = judge_epoch(fit, epoch, err);
+		status = evaluate_epoch(fit, epoch, err);
 	if (status == ST_OK)
 		screen->figures = &fit->figures;
 	train_screen_end(screen, step_ns);
@@ -392,7 +392,7 @@ static enum status predictions_new(struct predictions *out, const struct train_s
 }
 
 /* What the execution has put out, batch after batch. */
-static void take(struct predictions *out, const struct train_phase *phase)
+static void append_outputs(struct predictions *out, const struct train_phase *phase)
 {
 	const int64_t replicas = phase->session->layout->replicas;
 	const size_t batch = (size_t)phase->session->run->data.batch_size;
@@ -452,7 +452,7 @@ static enum status train_predict(struct train_session *session, struct train_scr
 	     i++) {
 		status = train_phase_execute(phase, IPS_NULL, err);
 		if (status == ST_OK)
-			take(&predictions, phase);
+			append_outputs(&predictions, phase);
 		if (status == ST_OK && train_interrupted())
 			status = err_set(err, ST_INTERRUPTED, "interrupted in the prediction");
 	}

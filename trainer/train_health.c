@@ -12,7 +12,7 @@
 
 /* ---- a rule broken --------------------------------------------------------------------------- */
 
-void train_health_say(void *user, const char *line)
+void train_health_print(void *user, const char *line)
 {
 	const struct train_session *session = user;
 
@@ -129,8 +129,8 @@ enum status train_health_new(struct train_session *session, struct err *err)
 }
 
 /* All replicas' into the first's, which is told and begins anew. */
-static void judge_classes(struct train_session *session, struct outfeed_health *rules,
-			  const struct ips_keys *keys)
+static void evaluate_classes(struct train_session *session, struct outfeed_health *rules,
+			     const struct ips_keys *keys)
 {
 	struct class_counts *all = &session->replica[0].classes;
 	struct class_figures figures;
@@ -194,7 +194,7 @@ void train_health_epoch(struct train_session *session, int64_t epoch, double los
 
 	if (!rules)
 		return;
-	judge_classes(session, rules, &keys);
+	evaluate_classes(session, rules, &keys);
 	outfeed_health_epoch(rules, &keys, ips_recording_now_ns(session->recording), loss,
 			     !val_loss ? (double)NAN : *val_loss, val_loss != NULL);
 }

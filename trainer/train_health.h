@@ -10,7 +10,7 @@
 #include "trainer/train_phase.h"
 
 /* For outfeed_params: a line of a rule broken, and the hit itself. @user: the session. */
-void train_health_say(void *user, const char *line);
+void train_health_print(void *user, const char *line);
 void train_health_hit(void *user, const struct outfeed_hit *hit);
 
 /* The line at a run's end: how often which rules were broken, and where to look (@report NULL:

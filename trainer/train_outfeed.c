@@ -122,7 +122,7 @@ static enum status register_all(struct train_session *session, struct err *err)
 		.recording = session->recording,
 		.policy = &session->tensors.policy,
 		.rules = rules_wanted(session) ? &session->health.rules : NULL,
-		.say = train_health_say,
+		.say = train_health_print,
 		.hit = train_health_hit,
 		.user = session,
 		.replicas = session->layout->replicas,
@@ -196,7 +196,7 @@ static struct train_order order_of(const struct train_session *session)
 }
 
 /* While workers go on, the updates of the last run that is done may not be. */
-void train_outfeed_settle(struct train_session *session, int64_t runs, bool ended)
+void train_outfeed_finalize(struct train_session *session, int64_t runs, bool ended)
 {
 	const struct train_order order = order_of(session);
 	const int64_t update = session->execution.first_update + runs;

@@ -51,7 +51,7 @@ enum status train_outfeed_update(struct train_session *session,
 /* By the main thread: @runs pipeline runs of the execution under way are done in all replicas;
  * @ended: and their updates too. Rows that can be known only then are written, and those that a
  * signal has asked for (train_flush()). A failure is kept in session->looking. */
-void train_outfeed_settle(struct train_session *session, int64_t runs, bool ended);
+void train_outfeed_finalize(struct train_session *session, int64_t runs, bool ended);
 
 /* ---- queues ---------------------------------------------------------------------------------- */
 

@@ -428,7 +428,7 @@ static int64_t record_ahead(struct train_session *session, int64_t before)
 	const int64_t ahead = done + 2 * (done - before) + 1;
 
 	train_record_runs(session, false);
-	train_outfeed_settle(session, done, false);
+	train_outfeed_finalize(session, done, false);
 	if (!train_interrupted() && !train_stop_asked(&session->stop_early))
 		train_record_device(session, min(ahead, session->execution.runs));
 	return done;
@@ -557,7 +557,7 @@ enum status train_phase_execute(struct train_phase *phase, int64_t epoch, struct
 	train_health_losses(phase);
 	train_record_device(session, session->execution.runs);
 	train_record_runs(session, true);
-	train_outfeed_settle(session, session->execution.runs, true);
+	train_outfeed_finalize(session, session->execution.runs, true);
 	ips_span_end(session->main_track);
 	train_record_execution(session, start_ns, ips_recording_now_ns(session->recording));
 	record_engine_run(session);

@@ -32,8 +32,8 @@ static int public_status(enum status status, const struct err *err, char *messag
 	return (int)status;
 }
 
-static enum status keep_command(struct ips_trainer *trainer, const char *run_path, int count,
-				char *const words[], struct err *err)
+static enum status join_words(struct ips_trainer *trainer, const char *run_path, int count,
+			      char *const words[], struct err *err)
 {
 	struct str command = {0};
 
@@ -60,7 +60,7 @@ static int public_null(const char *name, char *message, size_t size)
 static enum status open_job(struct ips_trainer *trainer, const char *run_path, int count,
 			    char *const words[], struct err *err)
 {
-	enum status status = keep_command(trainer, run_path, count, words, err);
+	enum status status = join_words(trainer, run_path, count, words, err);
 	char **copy;
 
 	if (status != ST_OK)

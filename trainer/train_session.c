@@ -35,7 +35,7 @@ static enum status name_figures(struct train_session *session, struct train_meas
 }
 
 /* What is planned, as the session has it: schedules, what is measured, the device. */
-static enum status take_plan(struct train_session *session, struct err *err)
+static enum status copy_plan(struct train_session *session, struct err *err)
 {
 	const struct plan_run *plan = session->plan;
 	enum status status = ST_OK;
@@ -189,7 +189,7 @@ bool train_session_fits(const struct train_session *session)
 static enum status build(struct train_session *session, struct err *err)
 {
 	const struct run_layout *layout = session->layout;
-	enum status status = take_plan(session, err);
+	enum status status = copy_plan(session, err);
 
 	if (status == ST_OK)
 		status = train_tensors_plan(session, session->recording != NULL, err);

@@ -19,7 +19,7 @@ void train_signal_init(struct train_signal *signal, bool may_spin)
 	atomic_init(&signal->waiters, 0);
 	pthread_mutex_init(&signal->lock, NULL);
 	pthread_cond_init(&signal->raised, NULL);
-	signal->looks = may_spin ? LOOKS : 0;
+	signal->spins = may_spin ? LOOKS : 0;
 }
 
 void train_signal_fini(struct train_signal *signal)
@@ -41,26 +41,26 @@ void train_signal_set(struct train_signal *signal, int64_t value)
 	pthread_mutex_unlock(&signal->lock);
 }
 
-static inline void pause_a_moment(void)
+static inline void spin_pause(void)
 {
 #if defined(__x86_64__)
 	__builtin_ia32_pause();
 #endif
 }
 
-static bool look(struct train_signal *signal, int64_t value)
+static bool spin_until(struct train_signal *signal, int64_t value)
 {
-	for (unsigned i = 0; i < signal->looks; i++) {
+	for (unsigned i = 0; i < signal->spins; i++) {
 		if (atomic_load_explicit(&signal->value, memory_order_acquire) >= value)
 			return true;
-		pause_a_moment();
+		spin_pause();
 	}
 	return atomic_load_explicit(&signal->value, memory_order_acquire) >= value;
 }
 
 void train_signal_wait(struct train_signal *signal, int64_t value)
 {
-	if (look(signal, value))
+	if (spin_until(signal, value))
 		return;
 	pthread_mutex_lock(&signal->lock);
 	atomic_fetch_add(&signal->waiters, 1);

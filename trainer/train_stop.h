@@ -25,7 +25,7 @@ struct train_signal {
 	_Atomic int waiters;
 	pthread_mutex_t lock;
 	pthread_cond_t raised;
-	unsigned looks; /* how often to look before sleeping */
+	unsigned spins; /* how often to look before sleeping */
 };
 
 void train_signal_init(struct train_signal *signal, bool may_spin);

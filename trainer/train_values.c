@@ -30,7 +30,7 @@ enum train_values train_values_of(const struct run_file *run, const struct callb
 {
 	if (kept)
 		return TRAIN_VALUES_EPOCH;
-	if (!callbacks_take_outfeeds(callbacks))
+	if (!callbacks_dequeue_outfeeds(callbacks))
 		return TRAIN_VALUES_NONE;
 	/* The last is known when all have come. */
 	return train_values_running(run) && !run->outfeed.last ? TRAIN_VALUES_RUNNING
@@ -56,8 +56,8 @@ static void show(void *user, const struct outfeed_value *value)
 
 /* Show @callbacks (NULL: nobody) what has arrived; while workers enqueue (@running) at most one
  * enqueue of each queue, so that none waits for another. false: there was nothing. */
-static bool values_take(struct train_session *session, const struct callbacks *callbacks,
-			bool running)
+static bool values_dequeue(struct train_session *session, const struct callbacks *callbacks,
+			   bool running)
 {
 	return session->values != TRAIN_VALUES_NONE &&
 	       train_outfeed_next(session, running, callbacks ? show : NULL, (void *)callbacks);
@@ -65,7 +65,7 @@ static bool values_take(struct train_session *session, const struct callbacks *c
 
 void train_values_finish(struct train_session *session, const struct callbacks *callbacks)
 {
-	while (values_take(session, callbacks, false))
+	while (values_dequeue(session, callbacks, false))
 		;
 	if (session->values == TRAIN_VALUES_EXECUTION)
 		train_outfeed_restart(session);
@@ -119,10 +119,10 @@ static void call_step(struct train_async *async, int64_t step)
 }
 
 /* After a failure nobody is called any more, but workers must not wait for ever. */
-static bool take_values(struct train_async *async)
+static bool async_dequeue(struct train_async *async)
 {
-	return values_take(async->phase->session,
-			   async->err.status == ST_OK ? async->callbacks : NULL, true);
+	return values_dequeue(async->phase->session,
+			      async->err.status == ST_OK ? async->callbacks : NULL, true);
 }
 
 /* Workers may be waiting for room in a queue; for the results of a step nobody does. */
@@ -143,7 +143,7 @@ static void *async_main(void *argument)
 		/* In this order: all that was done before the end is seen after it. */
 		const bool ended = atomic_load_explicit(&async->ended, memory_order_acquire);
 		const struct timespec pause = {0, wait_ns};
-		bool any = take_values(async);
+		bool any = async_dequeue(async);
 
 		if (async->called < train_phase_steps_done(async->phase)) {
 			call_step(async, async->called++);

@@ -35,7 +35,7 @@ static struct train_stage *stage_of(const struct work *work, int number)
 	return &work->worker->replica->stage[number];
 }
 
-static void keep_first(struct err *into, enum status status, const struct err *err)
+static void first_error(struct err *into, enum status status, const struct err *err)
 {
 	if (status == ST_OK || into->status != ST_OK)
 		return;
@@ -89,10 +89,10 @@ static void end_work(struct work *work)
 		interval->start_ns = work->start_ns;
 		interval->dur_ns = end_ns - work->start_ns;
 	}
-	keep_first(&worker->err,
-		   train_record_work(worker, &work->keys, work->start_ns, end_ns,
-				     (int64_t)clock_thread_cpu_ns() - work->start_cpu_ns),
-		   &err);
+	first_error(&worker->err,
+		    train_record_work(worker, &work->keys, work->start_ns, end_ns,
+				      (int64_t)clock_thread_cpu_ns() - work->start_cpu_ns),
+		    &err);
 }
 
 /*
@@ -137,8 +137,8 @@ static void tap_activation(void *user, const struct stage_tapped *tapped)
 	const struct train_outfeed_place place = place_in_run(work);
 	struct err err = {ST_OK, ""};
 
-	keep_first(&work->worker->err, train_outfeed_activation(session, &place, tapped, &err),
-		   &err);
+	first_error(&work->worker->err, train_outfeed_activation(session, &place, tapped, &err),
+		    &err);
 }
 
 /* As the mode counts them, over all executions. */
@@ -165,7 +165,7 @@ static void sent_as(enum run_dtype dtype, float *inputs, size_t count)
 
 /* The first stage takes images from the data set, the others their neighbour's output. What it
  * waits for them is the host's time. */
-static void take_input(struct work *work, int slot)
+static void receive_input(struct work *work, int slot)
 {
 	struct stage *stage = work->stage->stage;
 	struct train_session *session = work->worker->session;
@@ -184,7 +184,7 @@ static void take_input(struct work *work, int slot)
 	} else {
 		struct train_stage *from = stage_of(work, work->number - 1);
 
-		stage_take(stage, slot, from->stage, (int)(work->sequence % from->slots));
+		stage_receive(stage, slot, from->stage, (int)(work->sequence % from->slots));
 		train_signal_set(&from->forward_taken, work->sequence + 1);
 		work->worker->exchange_ns += (int64_t)clock_ns() - begin;
 		work->worker->compute_ns -= (int64_t)clock_ns() - begin;
@@ -192,13 +192,13 @@ static void take_input(struct work *work, int slot)
 }
 
 /* Where the results of this step go among those of the execution. */
-static int64_t place_of(const struct work *work)
+static int64_t result_index(const struct work *work)
 {
 	return work->sequence * work->worker->session->layout->replicas +
 	       work->worker->replica->number;
 }
 
-static void take_loss(struct work *work, int slot)
+static void compute_loss(struct work *work, int slot)
 {
 	struct train_worker *worker = work->worker;
 	struct train_session *session = worker->session;
@@ -207,12 +207,12 @@ static void take_loss(struct work *work, int slot)
 	const size_t count = stage_output_count(work->stage->stage);
 	const int64_t width = (int64_t)count / session->run->data.batch_size;
 	const float *outputs = stage_output(work->stage->stage, slot);
-	double *sums = execution->sums + place_of(work) * measure->metrics.states;
+	double *sums = execution->sums + result_index(work) * measure->metrics.states;
 	struct targets targets;
 	int64_t batch = dataset_feed_targets(execution->feed, worker->replica->number,
 					     step_of(work), &targets);
 
-	execution->losses[place_of(work)] = loss_run(
+	execution->losses[result_index(work)] = loss_run(
 		&measure->loss, outputs,
 		loss_takes_logits(&measure->loss, session->model)
 			? stage_logits(work->stage->stage, slot)
@@ -232,24 +232,24 @@ static void take_loss(struct work *work, int slot)
 	}
 }
 
-static void take_outputs(struct work *work, int slot)
+static void copy_prediction(struct work *work, int slot)
 {
 	const struct train_session *session = work->worker->session;
 	const size_t count = stage_output_count(work->stage->stage);
 	const size_t item = count / (size_t)session->run->data.batch_size;
 
-	memcpy(session->execution.outputs + (size_t)place_of(work) * count,
+	memcpy(session->execution.outputs + (size_t)result_index(work) * count,
 	       stage_output(work->stage->stage, slot),
 	       (size_t)items_of(work) * item * sizeof(float));
 }
 
 /* The last stage's forward: whoever polls the replica's steps finds the results there. */
-static void take_results(struct work *work, int slot)
+static void compute_results(struct work *work, int slot)
 {
 	if (work->worker->session->execution.mode == IPS_PREDICT)
-		take_outputs(work, slot);
+		copy_prediction(work, slot);
 	else
-		take_loss(work, slot);
+		compute_loss(work, slot);
 	atomic_store_explicit(&work->worker->replica->steps_done, work->sequence + 1,
 			      memory_order_release);
 }
@@ -273,14 +273,14 @@ static void run_forward(struct work *work)
 	begin_work(work, IPS_FORWARD, TRAIN_SITE_FORWARD);
 	if (work->number > 0)
 		draw_flow(work, &ACTIVATIONS, false, work->number - 1);
-	take_input(work, slot);
+	receive_input(work, slot);
 	stage_set_training(work->stage->stage, session->execution.mode == IPS_TRAIN);
 	place = place_in_run(work);
 	stage_forward(work->stage->stage, slot, items_of(work), (uint64_t)step_of(work),
 		      worker->replica->weights,
 		      train_outfeed_due(session, &place) ? tap_activation : NULL, work);
 	if (work->number == last)
-		take_results(work, slot);
+		compute_results(work, slot);
 	else
 		draw_flow(work, &ACTIVATIONS, true, work->number);
 	end_work(work);
@@ -295,9 +295,9 @@ static void outfeed_gradients(struct work *work, enum run_outfeed_optimizer mode
 	const struct train_outfeed_place place = place_in_run(work);
 	struct err err = {ST_OK, ""};
 
-	keep_first(&work->worker->err,
-		   train_outfeed_gradients(work->worker->session, &place, mode, gradients, &err),
-		   &err);
+	first_error(&work->worker->err,
+		    train_outfeed_gradients(work->worker->session, &place, mode, gradients, &err),
+		    &err);
 }
 
 /* The first micro-batch's gradients were written where they are added up. */
@@ -324,7 +324,7 @@ static float *gradients_of(const struct work *work)
 }
 
 /* The stage's gradients of this micro-batch are there. */
-static void take_gradients(struct work *work)
+static void complete_gradients(struct work *work)
 {
 	const struct train_session *session = work->worker->session;
 	float *gradients = gradients_of(work);
@@ -365,7 +365,7 @@ static void run_backward(struct work *work)
 	stage_backward(work->stage->stage, slot, worker->replica->weights, gradient,
 		       splits ? NULL : gradients_of(work), to_input);
 	if (!splits)
-		take_gradients(work);
+		complete_gradients(work);
 	if (work->number > 0)
 		draw_flow(work, &GRADIENTS, true, work->number);
 	end_work(work);
@@ -380,7 +380,7 @@ static void run_weights(struct work *work)
 	begin_work(work, IPS_WEIGHTS, TRAIN_SITE_WEIGHTS);
 	stage_backward_weights(work->stage->stage, slot, work->worker->replica->weights,
 			       gradients_of(work));
-	take_gradients(work);
+	complete_gradients(work);
 	end_work(work);
 }
 
@@ -427,8 +427,8 @@ static void outfeed_update(struct work *work)
 	const struct train_outfeed_place place = place_in_run(work);
 	struct err err = {ST_OK, ""};
 
-	keep_first(&work->worker->err, train_outfeed_update(work->worker->session, &place, &err),
-		   &err);
+	first_error(&work->worker->err, train_outfeed_update(work->worker->session, &place, &err),
+		    &err);
 }
 
 /* The update's gradients: accumulated, and reduced over replicas. */

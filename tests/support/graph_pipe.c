@@ -95,7 +95,7 @@ void graph_pipe_forward(struct graph_pipe *pipe, int s, int number, struct graph
 	int slot = number % pipe->slots;
 
 	if (s)
-		stage_take(stage, slot, pipe->stages[s - 1], slot);
+		stage_receive(stage, slot, pipe->stages[s - 1], slot);
 	else
 		memcpy(stage_input(stage, slot), m->input,
 		       graph_input_count(pipe->graph) * sizeof(float));

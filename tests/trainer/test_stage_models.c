@@ -68,7 +68,7 @@ static void run_forward(struct stage **stages, const struct network *net, int co
 	memcpy(stage_input(stages[0], 0), net->input, net->input_count * sizeof(float));
 	for (int s = 0; s < count; s++) {
 		if (s)
-			stage_take(stages[s], 0, stages[s - 1], 0);
+			stage_receive(stages[s], 0, stages[s - 1], 0);
 		stage_forward(stages[s], 0, NETWORK_BATCH, 7, out->weights, NULL, NULL);
 	}
 	memcpy(out->output, stage_output(stages[count - 1], 0), net->output_count * sizeof(float));

@@ -263,7 +263,7 @@ static void check_way(const struct subject *s, const struct plain *plain, const 
 	memcpy(stage_input(stages[0], 0), s->input, count_of(s, MODEL_INPUT) * sizeof(float));
 	for (int i = 0; i < way->stages; i++) {
 		if (i)
-			stage_take(stages[i], 0, stages[i - 1], 0);
+			stage_receive(stages[i], 0, stages[i - 1], 0);
 		stage_forward(stages[i], 0, NETWORK_BATCH, 7, now, check_tap, &look);
 	}
 	assert_int_equal(look.seen, masked(s, mask));

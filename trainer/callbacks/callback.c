@@ -162,7 +162,7 @@ enum status callbacks_batch_end(const struct callbacks *callbacks, const struct 
 	return ST_OK;
 }
 
-bool callbacks_take_outfeeds(const struct callbacks *callbacks)
+bool callbacks_dequeue_outfeeds(const struct callbacks *callbacks)
 {
 	for (int i = 0; i < callbacks->count; i++) {
 		const struct callback *one = &callbacks->items[i];
@@ -369,8 +369,8 @@ void callback_read_int(const struct json_at *config, const char *key, int64_t le
 		json_int(&here, least, INT32_MAX, out, err);
 }
 
-void callback_say_missing(const struct callback_host *host, const char *what, const char *monitor,
-			  const struct ips_logs *logs)
+void callback_print_missing(const struct callback_host *host, const char *what, const char *monitor,
+			    const struct ips_logs *logs)
 {
 	struct str text = {0};
 

@@ -81,7 +81,7 @@ enum status callbacks_add(struct callbacks *callbacks, const struct ips_callback
 			  struct ips_trainer *trainer, struct err *err);
 
 /* Does any want the values that queues send? And show it one. */
-bool callbacks_take_outfeeds(const struct callbacks *callbacks);
+bool callbacks_dequeue_outfeeds(const struct callbacks *callbacks);
 void callbacks_outfeed(const struct callbacks *callbacks, const struct ips_trainer_outfeed *sent);
 
 /* Each calls what all of the callbacks have, in order, and stops at the first that fails. */
@@ -127,8 +127,8 @@ void callback_read_int(const struct json_at *config, const char *key, int64_t le
 		       struct err *err);
 
 /* "X conditioned on metric `val_loss` which is not available. Available metrics are: ..." */
-void callback_say_missing(const struct callback_host *host, const char *what, const char *monitor,
-			  const struct ips_logs *logs);
+void callback_print_missing(const struct callback_host *host, const char *what, const char *monitor,
+			    const struct ips_logs *logs);
 
 extern const struct callback_ops callback_csv_logger;
 extern const struct callback_ops callback_early_stopping;

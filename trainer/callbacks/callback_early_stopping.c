@@ -80,7 +80,7 @@ static bool stopping_improves(const struct early_stopping *s, double value, doub
 							       : value > best + s->min_delta;
 }
 
-static void stopping_keep(struct early_stopping *s, const struct callback_host *host, int64_t epoch)
+static void stopping_save(struct early_stopping *s, const struct callback_host *host, int64_t epoch)
 {
 	s->best_epoch = epoch;
 	if (s->best_weights)
@@ -97,18 +97,18 @@ static enum status stopping_epoch(struct callback *callback, const struct callba
 	(void)err;
 	if (!value) {
 		if (!s->warned)
-			callback_say_missing(host, "EarlyStopping", s->monitor, logs);
+			callback_print_missing(host, "EarlyStopping", s->monitor, logs);
 		s->warned = true;
 		return ST_OK;
 	}
 	if (epoch <= s->start_from_epoch)
 		return ST_OK;
 	if (!s->best_epoch)
-		stopping_keep(s, host, epoch);
+		stopping_save(s, host, epoch);
 	s->waited++;
 	if (stopping_improves(s, *value, s->best)) {
 		s->best = *value;
-		stopping_keep(s, host, epoch);
+		stopping_save(s, host, epoch);
 		/* The patience begins anew only where the baseline is beaten too. */
 		if (isnan(s->baseline) || stopping_improves(s, *value, s->baseline))
 			s->waited = 0;

@@ -103,7 +103,7 @@ static enum status plateau_epoch(struct callback *callback, const struct callbac
 	(void)err;
 	if (!value) {
 		if (!p->warned)
-			callback_say_missing(host, callback->ops->class_name, p->monitor, logs);
+			callback_print_missing(host, callback->ops->class_name, p->monitor, logs);
 		p->warned = true;
 		return ST_OK;
 	}

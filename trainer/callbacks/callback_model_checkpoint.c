@@ -98,8 +98,8 @@ static bool checkpoint_improves(const struct checkpoint *c, double value)
 	return callback_smaller_is_better(c->mode, c->monitor) ? value < c->best : value > c->best;
 }
 
-static void checkpoint_say(const struct checkpoint *c, const struct callback_host *host,
-			   const char *path)
+static void checkpoint_print(const struct checkpoint *c, const struct callback_host *host,
+			     const char *path)
 {
 	char text[FS_PATH_SIZE + 64];
 
@@ -118,7 +118,7 @@ static enum status checkpoint_save(struct checkpoint *c, const struct callback_h
 		const double *value = callback_log(logs, c->monitor);
 
 		if (!value && !c->warned)
-			callback_say_missing(host, "ModelCheckpoint", c->monitor, logs);
+			callback_print_missing(host, "ModelCheckpoint", c->monitor, logs);
 		c->warned = c->warned || !value;
 		if (!value || !checkpoint_improves(c, *value))
 			return ST_OK;
@@ -131,7 +131,7 @@ static enum status checkpoint_save(struct checkpoint *c, const struct callback_h
 	}
 	status = model_weights_save(host->model, host->weights(host->user), path, err);
 	if (status == ST_OK)
-		checkpoint_say(c, host, path);
+		checkpoint_print(c, host, path);
 	return status;
 }
 

@@ -332,7 +332,7 @@ static bool dataset_data_folder(char out[FS_PATH_SIZE], const char *name)
 	return fs_xdg(data, "XDG_DATA_HOME", ".local/share") && fs_path(out, "%s/%s", data, name);
 }
 
-static bool dataset_keras_place(char out[FS_PATH_SIZE], const char *name)
+static bool dataset_keras_path(char out[FS_PATH_SIZE], const char *name)
 {
 	const char *home = getenv("HOME");
 
@@ -355,7 +355,7 @@ static enum status dataset_open_any(struct dataset *train, struct dataset *test,
 	if (dataset_data_folder(path, known->name) && fs_exists(path))
 		return dataset_open_path(train, test, known, path, params->limit, err);
 	for (const char *const *place = known->keras; *place; place++)
-		if (dataset_keras_place(path, *place) && fs_exists(path))
+		if (dataset_keras_path(path, *place) && fs_exists(path))
 			return dataset_open_path(train, test, known, path, params->limit, err);
 	return known->synthetic(train, test, known, params, err);
 }

@@ -273,7 +273,7 @@ static void digit_trace(struct digit_path *path, struct digit_hand *hand,
 }
 
 /* Scale the path to the size of MNIST's digits (20 pixels of 28) and put it near the middle. */
-static void digit_place(struct digit_path *path, struct digit_hand *hand)
+static void digit_center(struct digit_path *path, struct digit_hand *hand)
 {
 	struct digit_point least = path->point[0], most = least;
 	float wide, high, scale, size, dx, dy;
@@ -377,7 +377,7 @@ static uint8_t digits_draw(int part, uint32_t number, uint8_t out[DATASET_DIGIT_
 	digit = (int)rng_below(&hand.rng, 10);
 	digit_hand_init(&hand);
 	digit_trace(&path, &hand, digit_pick_style(&hand.rng, digit));
-	digit_place(&path, &hand);
+	digit_center(&path, &hand);
 	digit_draw(&path, &hand, cover);
 	digit_ink(&hand, cover, out);
 	return (uint8_t)digit;

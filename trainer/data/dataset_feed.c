@@ -328,7 +328,7 @@ static void *feed_main(void *argument)
 }
 
 /* Wait for the batch of @step. */
-static struct feed_place *feed_take(struct dataset_feed *feed, int replica, int64_t step)
+static struct feed_place *feed_wait(struct dataset_feed *feed, int replica, int64_t step)
 {
 	struct feed_place *place = feed_place(feed, replica, step);
 
@@ -367,7 +367,7 @@ int64_t dataset_feed_inputs(struct dataset_feed *feed, int replica, int64_t step
 		return count;
 	}
 	count = dataset_feed_items(feed, replica, step);
-	place = feed_take(feed, replica, step);
+	place = feed_wait(feed, replica, step);
 	memcpy(inputs, place->inputs, (size_t)count * feed->input_floats * sizeof(*inputs));
 	feed_give_back(feed, place, FEED_INPUTS);
 	return count;
@@ -390,7 +390,7 @@ int64_t dataset_feed_targets(struct dataset_feed *feed, int replica, int64_t ste
 		return count;
 	}
 	count = dataset_feed_items(feed, replica, step);
-	place = feed_take(feed, replica, step);
+	place = feed_wait(feed, replica, step);
 	if (to->classes)
 		memcpy(to->classes, place->targets.classes, (size_t)count * sizeof(*to->classes));
 	else

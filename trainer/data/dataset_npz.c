@@ -265,7 +265,7 @@ static enum status npy_dictionary(const char *text, const char *name, struct dat
 	return ST_OK;
 }
 
-static enum status npy_take(struct dataset_stream *stream, void *out, size_t size, struct err *err)
+static enum status npy_read(struct dataset_stream *stream, void *out, size_t size, struct err *err)
 {
 	enum status status;
 	size_t got;
@@ -285,7 +285,7 @@ enum status dataset__npy_header(struct dataset_stream *stream, struct dataset_ar
 	enum status status;
 	size_t length;
 
-	status = npy_take(stream, head, 8, err);
+	status = npy_read(stream, head, 8, err);
 	if (status != ST_OK)
 		return status;
 	if (memcmp(head, "\x93NUMPY", 6) != 0)
@@ -294,7 +294,7 @@ enum status dataset__npy_header(struct dataset_stream *stream, struct dataset_ar
 		return err_set(err, ST_UNSUPPORTED, "%s: is of .npy version %d; 1 and 2 are read",
 			       stream->name, head[6]);
 	/* Version 1 has two bytes of length, version 2 four. */
-	status = npy_take(stream, head + 8, head[6] == 1 ? 2 : 4, err);
+	status = npy_read(stream, head + 8, head[6] == 1 ? 2 : 4, err);
 	if (status != ST_OK)
 		return status;
 	length = (size_t)head[8] | (size_t)head[9] << 8 | (size_t)head[10] << 16 |
@@ -303,7 +303,7 @@ enum status dataset__npy_header(struct dataset_stream *stream, struct dataset_ar
 		return err_set(err, ST_LIMIT,
 			       "%s: its .npy header has %zu bytes, at most %d are read",
 			       stream->name, length, NPY_HEADER_MOST);
-	status = npy_take(stream, text, length, err);
+	status = npy_read(stream, text, length, err);
 	if (status != ST_OK)
 		return status;
 	text[length] = '\0';

@@ -27,7 +27,7 @@ struct npz {
 	struct arena arena; /* names */
 };
 
-static void npz_place(const struct npz *npz, const char *name, char *out, size_t size)
+static void npz_format_place(const struct npz *npz, const char *name, char *out, size_t size)
 {
 	snprintf(out, size, "%.*s: \"%.512s\"", DATASET_PATH_SHOWN, npz->path, name);
 }
@@ -75,7 +75,7 @@ static enum status npz_add(struct npz *npz, const struct dataset_zip_member *mem
 	name[member->name_length - 4] = '\0';
 	array->name = name;
 	npz->members[npz->count] = *member;
-	npz_place(npz, name, place, sizeof(place));
+	npz_format_place(npz, name, place, sizeof(place));
 	status = npz_values(npz, npz->count, place, &stream, &header, err);
 	if (status != ST_OK)
 		return status;
@@ -203,7 +203,7 @@ enum status npz_read(const struct npz *npz, int index, float *out, size_t count,
 	struct dataset_array array;
 	enum status status;
 
-	npz_place(npz, npz->arrays[index].name, place, sizeof(place));
+	npz_format_place(npz, npz->arrays[index].name, place, sizeof(place));
 	status = npz_values(npz, index, place, &stream, &array, err);
 	if (status != ST_OK)
 		return status;

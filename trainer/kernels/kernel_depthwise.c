@@ -102,8 +102,8 @@ static void depth_plan(struct depth_gather *d)
 }
 
 /* The rows of a slice that is watched, looked at one by one while they are hot. */
-static void depth_look(const struct depth_gather *d, const struct conv_depth_row *row,
-		       uint32_t *most)
+static void depth_watch(const struct depth_gather *d, const struct conv_depth_row *row,
+			uint32_t *most)
 {
 	uint32_t seen;
 
@@ -150,7 +150,7 @@ static void depth_slice(void *context, unsigned slice, unsigned lane)
 			depth_row_reduce(&row);
 		else
 			depth_row_spread(&row);
-		depth_look(d, &row, &most);
+		depth_watch(d, &row, &most);
 	}
 	if (g->finish.watch)
 		kernel_watch_put(g->finish.watch, most);

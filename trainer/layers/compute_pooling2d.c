@@ -95,7 +95,7 @@ static bool pooling_adds(const struct layer_pass *pass)
 }
 
 /* Of the rows that the slice has just written. */
-static void pooling_look(const struct pooling_work *w, unsigned slice)
+static void pooling_watch(const struct pooling_work *w, unsigned slice)
 {
 	int64_t line = w->pool.out_width * w->pool.channels;
 
@@ -112,7 +112,7 @@ static void max_forward_slice(void *context, unsigned slice)
 	kernel_pool_max(&w->pool, w->pass->inputs[0], w->pass->output,
 			w->pass->training ? w->pass->kept : NULL, slice * w->step,
 			pooling_count(w, slice));
-	pooling_look(w, slice);
+	pooling_watch(w, slice);
 }
 
 static void max_backward_slice(void *context, unsigned slice)
@@ -147,7 +147,7 @@ static void average_forward_slice(void *context, unsigned slice)
 
 	kernel_pool_average(&w->pool, w->pass->inputs[0], w->pass->output, slice * w->step,
 			    pooling_count(w, slice));
-	pooling_look(w, slice);
+	pooling_watch(w, slice);
 }
 
 static void average_backward_slice(void *context, unsigned slice)

@@ -221,7 +221,7 @@ const float *stage_logits(const struct stage *stage, int slot)
 						: stage_in_slot(stage, slot, stage->plan.logits);
 }
 
-void stage_take(struct stage *stage, int slot, const struct stage *from, int from_slot)
+void stage_receive(struct stage *stage, int slot, const struct stage *from, int from_slot)
 {
 	const struct stage_border *in = &stage->plan.in, *out = &from->plan.out;
 	size_t batch = (size_t)from->micro[from_slot].batch;

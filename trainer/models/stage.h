@@ -108,7 +108,7 @@ size_t stage_output_count(const struct stage *stage);
 
 /* Fill the input of @slot with what @from, the stage before, has made in its slot @from_slot: the
  * items of the batch which that slot's forward had. */
-void stage_take(struct stage *stage, int slot, const struct stage *from, int from_slot);
+void stage_receive(struct stage *stage, int slot, const struct stage *from, int from_slot);
 
 /* What the next forward passes are: training (as params->training says from the beginning), or
  * inference, in which nothing is dropped and moving statistics stand. */

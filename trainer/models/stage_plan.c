@@ -213,7 +213,7 @@ static bool plan_count_uses(struct stage_plan *plan, struct plan_uses *uses)
 	return true;
 }
 
-static unsigned plan_look(const struct stage_plan *plan, const struct model_layer *layer)
+static unsigned plan_watch_of(const struct stage_plan *plan, const struct model_layer *layer)
 {
 	const uint8_t *taps = plan->params.taps;
 
@@ -270,7 +270,7 @@ static bool plan_layers(struct stage_plan *plan)
 		at->kept = at->logits = STAGE_NONE;
 		at->passes = at->passes || layer->ops->pass_through;
 		at->skip_activation = layer->position == final;
-		at->tapped = plan_look(plan, layer) != 0;
+		at->tapped = plan_watch_of(plan, layer) != 0;
 		at->links = plan_alloc(plan, (size_t)layer->input_count, sizeof(*at->links));
 		if (!at->links)
 			return false;
@@ -289,7 +289,7 @@ static bool plan_layers(struct stage_plan *plan)
 static void plan_watched(struct stage_plan *plan)
 {
 	for (int i = 0; i < plan->params.layer_count; i++)
-		if (plan_look(plan, plan->layers[i].layer) & STAGE_ABS_MAX)
+		if (plan_watch_of(plan, plan->layers[i].layer) & STAGE_ABS_MAX)
 			plan->values[plan->layers[i].output].watched = true;
 }
 
@@ -339,7 +339,7 @@ static bool plan_wanted(struct stage_plan *plan)
 }
 
 /* A layer has a backward pass where a gradient reaches it and something wants one from it. */
-static void plan_take_part(struct stage_plan *plan)
+static void plan_backward_passes(struct stage_plan *plan)
 {
 	const struct stage_params *p = &plan->params;
 
@@ -638,7 +638,7 @@ static bool memory_append(size_t *total, struct stage_buffer *buffer)
 }
 
 /* What comes in has its place already. */
-static bool memory_place_slot(struct stage_plan *plan)
+static bool memory_offset_slot(struct stage_plan *plan)
 {
 	plan->slot_floats = model_align(plan->in.floats);
 	for (int i = plan->in.count; i < plan->buffer_count; i++)
@@ -682,7 +682,7 @@ static void memory_fit(struct stage_buffer **placed, int count, struct stage_buf
 	placed[at] = buffer;
 }
 
-static enum status memory_place_shared(struct stage_plan *plan)
+static enum status memory_offset_shared(struct stage_plan *plan)
 {
 	size_t most = (size_t)plan->buffer_count + 1, sum = 0;
 	struct memory_item *items = arena_alloc(&plan->arena, most, sizeof(*items));
@@ -718,12 +718,12 @@ static enum status memory_place_shared(struct stage_plan *plan)
 }
 
 /* Give offsets to the buffers of the slots and of the shared area. ST_LIMIT: too large. */
-static enum status plan_place_buffers(struct stage_plan *plan)
+static enum status plan_offsets(struct stage_plan *plan)
 {
 	if (plan->in.floats >= STAGE_FLOATS || plan->out.floats >= STAGE_FLOATS ||
-	    plan->scratch_floats >= STAGE_FLOATS || !memory_place_slot(plan))
+	    plan->scratch_floats >= STAGE_FLOATS || !memory_offset_slot(plan))
 		return ST_LIMIT;
-	return memory_place_shared(plan);
+	return memory_offset_shared(plan);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
@@ -766,12 +766,12 @@ static enum status plan_make(struct stage_plan *plan, struct err *err)
 	plan_outputs(plan);
 	if (!plan_wanted(plan))
 		return err_nomem(err);
-	plan_take_part(plan);
+	plan_backward_passes(plan);
 	plan_until(plan);
 	plan_threads(plan);
 	plan_buffers(plan);
 	plan_backward(plan);
-	status = plan_place_buffers(plan);
+	status = plan_offsets(plan);
 	return status == ST_NOMEM ? err_nomem(err) : status;
 }
 
