@@ -57,13 +57,14 @@ enum {
 	VIEW_ON_HEALTH = 1 << 9,
 	VIEW_ON_SQL = 1 << 10,
 	VIEW_ON_HELP = 1 << 11,
-	VIEW_ON_ALL = (1 << 12) - 1,
-	VIEW_ON_COMPARED = 1 << 12, /* the Summary of two reports, which is a table */
+	VIEW_ON_WHATIF = 1 << 12,
+	VIEW_ON_ALL = (1 << 13) - 1,
+	VIEW_ON_COMPARED = 1 << 13, /* the Summary of two reports, which is a table */
 	VIEW_ON_DATA = VIEW_ON_ALL & ~VIEW_ON_HELP,
 	/* Screens that are tables, or have one. */
 	VIEW_ON_TABLES = VIEW_ON_INSIGHTS | VIEW_ON_MEMORY | VIEW_ON_LIVENESS | VIEW_ON_PROGRAMS |
 			 VIEW_ON_OPERATIONS | VIEW_ON_TENSORS | VIEW_ON_METRICS | VIEW_ON_HEALTH |
-			 VIEW_ON_SQL | VIEW_ON_COMPARED,
+			 VIEW_ON_SQL | VIEW_ON_WHATIF | VIEW_ON_COMPARED,
 	/* Screens with a picture of the chip, the run or a curve that Left and Right move in. */
 	VIEW_ON_PICTURES = VIEW_ON_MEMORY | VIEW_ON_LIVENESS | VIEW_ON_TIMELINE | VIEW_ON_METRICS
 };
@@ -86,13 +87,15 @@ enum {
 	X(END, VIEW_ON_ALL, "Moving", 'G', VIEW_KEY_END, 0, "", "The last row; pictures: the end") \
 	X(ENTER, VIEW_ON_DATA, "Looking closer", VIEW_KEY_ENTER, 0, 0, "open",                     \
 	  "Open what the cursor is on; the timeline: its details")                                 \
-	X(VIEW, VIEW_ON_DATA & ~VIEW_ON_SUMMARY, "Looking closer", 'v', 0, 0, "view",              \
-	  "The next way to look at it: flame, flat, BSP; chip")                                    \
-	X(VIEW_BACK, VIEW_ON_DATA & ~VIEW_ON_SUMMARY, "Looking closer", 'V', 0, 0, "",             \
-	  "The way before")                                                                        \
-	X(BREAKDOWN, VIEW_ON_DATA & ~(VIEW_ON_SUMMARY | VIEW_ON_SQL), "Looking closer", 'b', 0, 0, \
-	  "break down", "Break down: memory by category, bubble by cause, by name")                \
-	X(SELECT, VIEW_ON_DATA & ~(VIEW_ON_SUMMARY | VIEW_ON_METRICS | VIEW_ON_SQL),               \
+	X(VIEW, VIEW_ON_DATA & ~(VIEW_ON_SUMMARY | VIEW_ON_WHATIF), "Looking closer", 'v', 0, 0,   \
+	  "view", "The next way to look at it: flame, flat, BSP; chip")                            \
+	X(VIEW_BACK, VIEW_ON_DATA & ~(VIEW_ON_SUMMARY | VIEW_ON_WHATIF), "Looking closer", 'V', 0, \
+	  0, "", "The way before")                                                                 \
+	X(BREAKDOWN, VIEW_ON_DATA & ~(VIEW_ON_SUMMARY | VIEW_ON_SQL | VIEW_ON_WHATIF),             \
+	  "Looking closer", 'b', 0, 0, "break down",                                               \
+	  "Break down: memory by category, bubble by cause, by name")                              \
+	X(SELECT,                                                                                  \
+	  VIEW_ON_DATA & ~(VIEW_ON_SUMMARY | VIEW_ON_METRICS | VIEW_ON_SQL | VIEW_ON_WHATIF),      \
 	  "Looking closer", 'i', 0, 0, "IPU", "The next IPU or replica, and all of them")          \
 	X(MARK_ROW, VIEW_ON_MEMORY | VIEW_ON_LIVENESS | VIEW_ON_TIMELINE, "Looking closer", 'x',   \
 	  0, 0, "", "Select this tile or step beside others; measure time")                        \
@@ -152,16 +155,17 @@ enum {
 	  "Search names: spans, keys of tensors, lines")                                           \
 	X(SEARCH_NEXT, VIEW_ON_ALL, "Searching", 'n', 0, 0, "", "The next match")                  \
 	X(SEARCH_BACK, VIEW_ON_ALL, "Searching", 'N', 0, 0, "", "The match before")                \
-	X(JOIN, VIEW_ON_DATA, "From screen to screen", 'o', 0, 0, "go to",                         \
+	X(JOIN, VIEW_ON_DATA & ~VIEW_ON_WHATIF, "From screen to screen", 'o', 0, 0, "go to",       \
 	  "What belongs to this on other screens: Enter goes there")                               \
 	X(RETURN, VIEW_ON_ALL, "From screen to screen", VIEW_KEY_BACKSPACE, 0, 0, "",              \
 	  "Back to where you came from")                                                           \
-	X(MARK, VIEW_ON_DATA, "From screen to screen", 'm', 0, 0, "", "Bookmark this place")       \
+	X(MARK, VIEW_ON_DATA & ~VIEW_ON_WHATIF, "From screen to screen", 'm', 0, 0, "",            \
+	  "Bookmark this place")                                                                   \
 	X(MARKS, VIEW_ON_ALL, "From screen to screen", '\'', 0, 0, "",                             \
 	  "The bookmarks: Enter goes there, d forgets one")                                        \
-	X(QUERY, VIEW_ON_DATA, "From screen to screen", 'y', 0, 0, "query",                        \
+	X(QUERY, VIEW_ON_DATA & ~VIEW_ON_WHATIF, "From screen to screen", 'y', 0, 0, "query",      \
 	  "The query behind the screen; Enter runs it in SQL")                                     \
-	X(DIFFER, VIEW_ON_DATA, "Comparing two reports", 'D', 0, 0, "",                            \
+	X(DIFFER, VIEW_ON_DATA & ~VIEW_ON_WHATIF, "Comparing two reports", 'D', 0, 0, "",          \
 	  "Only what differs, and everything again")                                               \
 	X(FOLLOW, VIEW_ON_ALL, "A run that is still recording", 'F', 0, 0, "",                     \
 	  "Follow it: keep the newest in view, on and off")                                        \
@@ -193,7 +197,7 @@ enum view_request {
 
 /* What the help and the manual say of the screens' own keys (VIEW_SCREEN_MAP), in this group. */
 #define VIEW_SCREENS_GROUP    "Screens"
-#define VIEW_SCREEN_KEYS      "1 to 9, H, :"
+#define VIEW_SCREEN_KEYS      "1 to 9, H, P, :"
 #define VIEW_SCREEN_KEYS_HELP "The screen whose name stands behind it in the first line"
 
 #define VIEW_KEYS_EACH 3

@@ -72,6 +72,7 @@ enum view_answer {
 	VIEW_DRAW,      /* draw again */
 	VIEW_LOAD,      /* load, then draw */
 	VIEW_JOIN,      /* show on other screens what is under the cursor: the list of them */
+	VIEW_COPY,      /* show the text of ops->copy(), to be copied */
 	VIEW_LEAD       /* show the screen context->leads, with what is under the cursor */
 };
 
@@ -129,6 +130,8 @@ struct view_screen_ops {
 			  struct err *err);
 	/* The statements behind what is shown, to be pasted into sqlite3 as they are. */
 	void (*query)(const void *state, const struct view_context *context, struct str *out);
+	/* A text to be copied to elsewhere, after VIEW_COPY. NULL: there is none. */
+	void (*copy)(const void *state, struct str *out);
 	/* The screen's own key was pressed: its text takes the next ones. NULL: it has no text. */
 	void (*focus)(void *state);
 	/* Takes keys before the key table does, while typing() says so (a line of text is being
@@ -152,6 +155,7 @@ struct view_screen_ops {
 	X(TENSORS, tensors)                                                                        \
 	X(METRICS, metrics)                                                                        \
 	X(HEALTH, health)                                                                          \
+	X(WHATIF, whatif)                                                                          \
 	X(SQL, sql)                                                                                \
 	X(HELP_SCREEN, help)
 

@@ -140,6 +140,8 @@ static void view_answered(struct view_session *session, const struct view_job *j
 		view__join(session);
 	else if (job->answer == VIEW_LEAD)
 		view__enter(session);
+	else if (job->answer == VIEW_COPY)
+		view__copy(session);
 	else if (job->answer == VIEW_UNHANDLED && job->kind == VIEW_REQUEST_JOB)
 		view__general(session, job->request);
 	else if (job->answer == VIEW_UNHANDLED && job->kind == VIEW_KEY_JOB)

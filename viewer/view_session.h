@@ -31,6 +31,7 @@ enum view_popup_kind {
 	VIEW_NO_POPUP,
 	VIEW_JOIN_POPUP, /* tag: the screen to go to */
 	VIEW_QUERY_POPUP,
+	VIEW_COPY_POPUP,
 	VIEW_MARKS_POPUP /* tag: the bookmark */
 };
 

@@ -220,12 +220,12 @@ static int view_tabs_width(const struct view_session *session, enum title_names 
 	return width;
 }
 
-/* The longest names for which there is room, beside the state of the run where they are whole. */
+/* The longest names beside which there is room for the state of the run. */
 static enum title_names view_title_names(const struct view_session *session, int width, int state)
 {
 	if (view_tabs_width(session, TITLE_WHOLE) <= width - state)
 		return TITLE_WHOLE;
-	return view_tabs_width(session, TITLE_BRIEF) <= width ? TITLE_BRIEF : TITLE_ACTIVE;
+	return view_tabs_width(session, TITLE_BRIEF) <= width - state ? TITLE_BRIEF : TITLE_ACTIVE;
 }
 
 static int view_draw_tabs(struct view_session *session, struct view_pane *pane,

@@ -42,6 +42,8 @@ bool view__is_typing(const struct view_session *session);
 void view__request_key(struct view_session *session, uint32_t key);
 /* Keys that came while a job was under way. */
 void view__queued(struct view_session *session);
+/* A text of the screen to be copied. */
+void view__copy(struct view_session *session);
 /* Places on other screens, and back. */
 void view__join(struct view_session *session);      /* ask what there is */
 void view__enter(struct view_session *session);     /* ... to go on to context.leads */

@@ -290,6 +290,19 @@ static void view_query_lines(struct view_session *session)
 	}
 }
 
+void view__copy(struct view_session *session)
+{
+	struct str text = {0};
+
+	view__ops(session)->copy(session->state[session->screen], &text);
+	str_copy(session->statement, sizeof(session->statement),
+		 text.failed ? "" : str_peek(&text));
+	str_free(&text);
+	view_popup_begin(&session->popup, VIEW_COPY_POPUP, "Flags, behind ipu-train RUN",
+			 "Esc closes");
+	view_query_lines(session);
+}
+
 static void session_query(struct view_session *session)
 {
 	const struct view_screen_ops *ops = view__ops(session);
@@ -355,7 +368,9 @@ static void session_popup_key(struct view_session *session, uint32_t key)
 
 	if (request == VIEW_ENTER_REQUEST) {
 		session_popup_enter(session);
-	} else if (session->popup.kind != VIEW_QUERY_POPUP && key >= '1' && key <= '9') {
+	} else if ((session->popup.kind == VIEW_JOIN_POPUP ||
+		    session->popup.kind == VIEW_MARKS_POPUP) &&
+		   key >= '1' && key <= '9') {
 		if (at >= session->popup.count)
 			return;
 		session->popup.at = at;

@@ -100,7 +100,8 @@ static enum status read_run(struct report_whatif *whatif, struct prof_db *db, st
 	if (status == ST_OK)
 		status = run_data_read(&whatif->data, data, "meta: data", err);
 	if (status == ST_OK)
-		status = report__whatif_plan(&whatif->plan, whatif, &none, &suited, err);
+		status = report__whatif_plan(&whatif->plan, whatif, &none, &suited,
+					     whatif->measured.flags, err);
 	return status;
 }
 
@@ -297,7 +298,7 @@ enum status report_whatif_predict(struct report_whatif_prediction *out,
 	if (whatif->clock == REPORT_WHATIF_HOST && change->target)
 		return err_set(err, ST_INVALID,
 			       "--target: the host's times do not depend on it (--clock device)");
-	status = report__whatif_plan(&plan, whatif, change, &suited, err);
+	status = report__whatif_plan(&plan, whatif, change, &suited, out->flags, err);
 	if (status == ST_OK && suited)
 		out->assumptions |= 1u << REPORT_WHATIF_STEPS_SUITED;
 	if (status == ST_OK && plan.layout->steps_per_epoch == 0)

@@ -22,6 +22,7 @@
 #include "profiler/prof_db.h"
 
 #define REPORT_WHATIF_SPLIT_SIZE 256
+#define REPORT_WHATIF_FLAGS_SIZE 512
 
 enum report_whatif_clock {
 	REPORT_WHATIF_DEVICE,
@@ -68,6 +69,8 @@ struct report_whatif_prediction {
 	const char *target;                   /* NULL: the host */
 	char split[REPORT_WHATIF_SPLIT_SIZE]; /* the layers that begin stages, if the split is
 					       * another; else "" */
+	char flags[REPORT_WHATIF_FLAGS_SIZE]; /* that make ipu-train train it, for a shell; "":
+						 those of the recorded run, or too long */
 	int64_t run_ns; /* from weight update to weight update: G micro-batches, and the update */
 	double step_ns; /* run / G: of one micro-batch, as Keras counts steps */
 	int64_t update_ns;     /* of the run: the optimizer's part, on the slowest stage */

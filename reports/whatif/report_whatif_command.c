@@ -18,7 +18,6 @@
 #include "reports/report_verbs.h"
 #include "reports/whatif/report_whatif_table.h"
 
-#define ROWS_MAX    (IPU_SCHEDULE_KINDS + 4)
 #define STAGES_MOST 256 /* as pipeline.device_mapping can have */
 
 struct whatif_line {
@@ -92,7 +91,8 @@ const struct cli_command report_whatif_cli = {
 		"Predict how long a weight update would take, and how large the bubble would be, "
 		"had "
 		"the run of REPORT been made otherwise. Changes can be "
-		"combined. Without one: every schedule, and half and twice the micro-batches.\n\n"
+		"combined. Without one: every schedule, half and twice the micro-batches, other "
+		"splits and targets.\n\n"
 		"weight_update is the time from one weight update to the next, its micro-batches "
 		"included; step that of one micro-batch. A bubble is idle time, by three "
 		"definitions: idle_fraction is 1 - busy / (IPUs x makespan), bubble_rate the mean "
@@ -173,53 +173,6 @@ struct rows {
 	const char *unfinished; /* what the recording lacks; NULL: it is whole */
 };
 
-/* A change that is not legal is a row that says why. */
-static enum status add_row(struct rows *rows, const struct report_whatif_change *change,
-			   struct err *err)
-{
-	struct report_whatif_row *row = &rows->row[rows->count];
-	struct err why = {0};
-	enum status status = report_whatif_predict(&row->prediction, rows->whatif, change, &why);
-
-	if (status == ST_NOMEM)
-		return err_nomem(err);
-	if (status != ST_OK) {
-		row->prediction = *report_whatif_measured(rows->whatif);
-		row->prediction.assumptions = 0;
-		if (change->schedule)
-			ipu_schedule_kind_get(change->schedule, &row->prediction.schedule, NULL);
-		if (change->microbatches)
-			row->prediction.microbatches = change->microbatches;
-		str_copy(row->why_not, sizeof(row->why_not), why.text);
-	}
-	rows->count++;
-	return ST_OK;
-}
-
-/* Every schedule, and half and twice the micro-batches. */
-static enum status add_all(struct rows *rows, struct err *err)
-{
-	const struct report_whatif_prediction *measured = report_whatif_measured(rows->whatif);
-	enum status status = ST_OK;
-
-	for (int k = IPU_SCHEDULE_KINDS - 1; k >= 0 && measured->pipelined; k--) {
-		const struct report_whatif_change change = {
-			.schedule = ipu_schedule_name((enum ipu_schedule_kind)k)};
-
-		if (status == ST_OK && k != (int)measured->schedule)
-			status = add_row(rows, &change, err);
-	}
-	for (int twice = 0; twice < 2 && status == ST_OK; twice++) {
-		const struct report_whatif_change change = {
-			.microbatches =
-				twice ? measured->microbatches * 2 : measured->microbatches / 2};
-
-		if (change.microbatches > 0)
-			status = add_row(rows, &change, err);
-	}
-	return status;
-}
-
 /* --chunks belongs to a schedule, and is no change by itself. */
 static bool asks_nothing(const struct report_whatif_change *change)
 {
@@ -229,13 +182,16 @@ static bool asks_nothing(const struct report_whatif_change *change)
 
 static enum status look(struct rows *rows, const struct whatif_line *line, struct err *err)
 {
-	struct report_whatif_row *row = &rows->row[0];
+	const bool all = asks_nothing(&line->change);
+	enum status status = ST_OK;
 
-	*row = (struct report_whatif_row){.measured = true,
-					  .prediction = *report_whatif_measured(rows->whatif)};
-	rows->count = 1;
-	if (asks_nothing(&line->change))
-		return add_all(rows, err);
+	for (bool more = true; more && status == ST_OK && (all || rows->count < 1);) {
+		status = report_whatif_row_at(&rows->row[rows->count], rows->whatif, rows->count,
+					      &more, err);
+		rows->count += more;
+	}
+	if (all || status != ST_OK)
+		return status;
 	rows->count = 2;
 	return report_whatif_predict(&rows->row[1].prediction, rows->whatif, &line->change, err);
 }
@@ -323,7 +279,7 @@ static enum status open_inputs(struct report_whatif **out, const struct whatif_l
 
 static enum status run(const struct whatif_line *line, struct err *err)
 {
-	struct rows rows = {.row = mem_calloc(ROWS_MAX, sizeof(*rows.row))};
+	struct rows rows = {.row = mem_calloc(REPORT_WHATIF_ROWS_MAX, sizeof(*rows.row))};
 	char unfinished[REPORT_UNFINISHED_SIZE];
 	struct report_whatif *whatif = NULL;
 	enum status status =

@@ -35,10 +35,10 @@ enum status report__whatif_rows(struct report_whatif *whatif, struct prof_db *db
 				whatif_row_fn take, struct err *err);
 
 /* Plan the run file with @change. The plan is the caller's (plan_run_fini()), on failure too.
- * *@suited: steps and executions had to be others. */
+ * *@suited: steps and executions had to be others. @flags: as in the prediction. */
 enum status report__whatif_plan(struct plan_run *plan, const struct report_whatif *whatif,
 				const struct report_whatif_change *change, bool *suited,
-				struct err *err);
+				char flags[REPORT_WHATIF_FLAGS_SIZE], struct err *err);
 
 /* The figures of a plan. */
 void report__whatif_figures(struct report_whatif_prediction *out, const struct plan_run *plan);

@@ -268,6 +268,8 @@ static enum status build_suited(struct plan_run *plan, const struct report_whati
 	suit_forward(words, whatif, plan->layout);
 	if (build(&forward, whatif, words, NULL) != ST_OK) {
 		plan_run_fini(&forward);
+		words->count = count;
+		drop_forward(words);
 		return ST_OK;
 	}
 	plan_run_fini(plan);
@@ -275,9 +277,32 @@ static enum status build_suited(struct plan_run *plan, const struct report_whati
 	return ST_OK;
 }
 
+/* The words as one would type them, but for those on health, which change no plan. */
+static void write_flags(char flags[REPORT_WHATIF_FLAGS_SIZE], const struct words *words)
+{
+	struct str text = {0};
+
+	for (int i = 0; i < words->count; i++) {
+		const char *word = words->list[i];
+		const bool plain =
+			strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				     "0123456789_-.,:/+=") == strlen(word);
+
+		if (i == 0 && !strcmp(word, "--health")) {
+			i++;
+			continue;
+		}
+		str_addf(&text, plain ? "%s%s" : "%s'%s'", text.length > 0 ? " " : "", word);
+	}
+	flags[0] = '\0';
+	if (!text.failed && text.length < REPORT_WHATIF_FLAGS_SIZE)
+		str_copy(flags, REPORT_WHATIF_FLAGS_SIZE, str_peek(&text));
+	str_free(&text);
+}
+
 enum status report__whatif_plan(struct plan_run *plan, const struct report_whatif *whatif,
 				const struct report_whatif_change *change, bool *suited,
-				struct err *err)
+				char flags[REPORT_WHATIF_FLAGS_SIZE], struct err *err)
 {
 	static const char *const steps[] = {"--compile.steps_per_execution",
 					    "--fit.steps_per_epoch"};
@@ -299,6 +324,8 @@ enum status report__whatif_plan(struct plan_run *plan, const struct report_whati
 	plan->like = whatif->plan.device;
 	if (status == ST_OK && whatif->clock == REPORT_WHATIF_DEVICE)
 		status = plan_run_compile(plan, &whatif->data, err);
+	if (status == ST_OK)
+		write_flags(flags, &words);
 	mem_free(words.list);
 	arena_fini(&words.arena);
 	return status;

@@ -4,6 +4,7 @@
 #include "reports/whatif/report_whatif_table.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/mem.h"
@@ -12,6 +13,7 @@
 
 enum {
 	COLUMN_KIND,
+	COLUMN_CHANGE,
 	COLUMN_SCHEDULE,
 	COLUMN_STAGES,
 	COLUMN_MICRO_BATCHES,
@@ -33,6 +35,7 @@ enum {
 	COLUMN_MEMORY_TILE,
 	COLUMN_MEMORY_FITS,
 	COLUMN_SPLIT,
+	COLUMN_FLAGS,
 	COLUMN_WHY_NOT,
 	COLUMN_ASSUMPTIONS,
 	COLUMNS
@@ -43,6 +46,7 @@ static const struct {
 	bool people; /* shown in text */
 } whatif_columns[] = {
 	[COLUMN_KIND] = {{"kind", REPORT_TEXT}, true},
+	[COLUMN_CHANGE] = {{"change", REPORT_TEXT}, false},
 	[COLUMN_SCHEDULE] = {{"schedule", REPORT_TEXT}, true},
 	[COLUMN_STAGES] = {{"stages", REPORT_NUMBER}, true},
 	[COLUMN_MICRO_BATCHES] = {{"micro_batches", REPORT_NUMBER}, true},
@@ -64,6 +68,7 @@ static const struct {
 	[COLUMN_MEMORY_TILE] = {{"memory_tile_bytes", REPORT_BYTES}, false},
 	[COLUMN_MEMORY_FITS] = {{"memory_fits", REPORT_NUMBER}, false},
 	[COLUMN_SPLIT] = {{"split", REPORT_TEXT}, false},
+	[COLUMN_FLAGS] = {{"flags", REPORT_TEXT}, false},
 	[COLUMN_WHY_NOT] = {{"why_not", REPORT_TEXT}, false},
 	[COLUMN_ASSUMPTIONS] = {{"assumptions", REPORT_TEXT}, false},
 };
@@ -134,20 +139,114 @@ static int fill_row(struct report_cell cells[COLUMNS], struct arena *arena,
 	const struct report_whatif_prediction *from = &row->prediction;
 	const char *split = arena_strdup(arena, from->split);
 	const char *why = arena_strdup(arena, row->why_not);
+	const char *flags = arena_strdup(arena, from->flags);
+	const char *change = arena_strdup(arena, row->change);
 	const char *assumptions = assumptions_text(arena, from->assumptions);
 
 	memset(cells, 0, COLUMNS * sizeof(*cells));
-	if (!split || !why || !assumptions)
+	if (!split || !why || !flags || !change || !assumptions)
 		return -1;
 	cells[COLUMN_KIND] = of_text(row->measured ? "measured" : "predicted");
+	cells[COLUMN_CHANGE] = of_text(change);
 	fill_change(cells, from);
 	if (!*why)
 		fill_figures(cells, from, &first->prediction);
 	cells[COLUMN_SPLIT] = of_text(split);
+	cells[COLUMN_FLAGS] = of_text(flags);
 	cells[COLUMN_WHY_NOT] = of_text(why);
 	cells[COLUMN_ASSUMPTIONS] = of_text(assumptions);
 	return 0;
 }
+
+/* ---- what is looked at ----------------------------------------------------------------------- */
+
+/* The changes of one key after the other; false: there are no more. */
+static bool change_at(struct report_whatif_change *out,
+		      const struct report_whatif_prediction *measured, int at)
+{
+	const int64_t batches[] = {measured->microbatches / 2, 2 * measured->microbatches};
+	const int stages[] = {measured->stages / 2, 2 * measured->stages};
+	static const char *const targets[] = {"ipu1", "ipu2", "ipu21"};
+
+	*out = (struct report_whatif_change){0};
+	for (int k = IPU_SCHEDULE_KINDS - 1; k >= 0 && measured->pipelined; k--)
+		if (k != (int)measured->schedule && at-- == 0) {
+			out->schedule = ipu_schedule_name((enum ipu_schedule_kind)k);
+			return true;
+		}
+	for (size_t i = 0; i < ARRAY_LEN(batches); i++)
+		if (batches[i] > 0 && at-- == 0) {
+			out->microbatches = batches[i];
+			return true;
+		}
+	/* The host has measured the stages that there were, on the machine that it is. */
+	if (!measured->target)
+		return false;
+	if (measured->pipelined && at-- == 0) {
+		out->split = "auto";
+		return true;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(stages); i++)
+		if (stages[i] > 0 && at-- == 0) {
+			out->stages = stages[i];
+			return true;
+		}
+	for (size_t i = 0; i < ARRAY_LEN(targets); i++)
+		if (strcmp(targets[i], measured->target) != 0 && at-- == 0) {
+			out->target = targets[i];
+			return true;
+		}
+	return false;
+}
+
+static void name_change(char *out, size_t size, const struct report_whatif_change *change)
+{
+	if (change->schedule)
+		snprintf(out, size, "schedule %s", change->schedule);
+	else if (change->microbatches)
+		snprintf(out, size, "%lld micro-batches", (long long)change->microbatches);
+	else if (change->split)
+		snprintf(out, size, "split %s", change->split);
+	else if (change->stages)
+		snprintf(out, size, "%d stage%s", change->stages, change->stages == 1 ? "" : "s");
+	else
+		snprintf(out, size, "target %s", change->target);
+}
+
+enum status report_whatif_row_at(struct report_whatif_row *out, const struct report_whatif *whatif,
+				 int at, bool *more, struct err *err)
+{
+	const struct report_whatif_prediction *measured = report_whatif_measured(whatif);
+	struct report_whatif_change change;
+	struct err why = {0};
+	enum status status;
+
+	*out = (struct report_whatif_row){.measured = at == 0, .prediction = *measured};
+	*more = at == 0 || change_at(&change, measured, at - 1);
+	if (at == 0)
+		str_copy(out->change, sizeof(out->change), "as recorded");
+	if (at == 0 || !*more)
+		return ST_OK;
+	name_change(out->change, sizeof(out->change), &change);
+	status = report_whatif_predict(&out->prediction, whatif, &change, &why);
+	if (status == ST_OK || status == ST_NOMEM)
+		return status == ST_OK ? ST_OK : err_nomem(err);
+	/* A change that is not legal is a row that says why. */
+	out->prediction = *measured;
+	out->prediction.assumptions = 0;
+	if (change.schedule)
+		ipu_schedule_kind_get(change.schedule, &out->prediction.schedule, NULL);
+	if (change.microbatches)
+		out->prediction.microbatches = change.microbatches;
+	if (change.stages)
+		out->prediction.stages = change.stages;
+	if (change.target)
+		out->prediction.target = change.target;
+	str_copy(out->why_not, sizeof(out->why_not), why.text);
+	return ST_OK;
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
 
 /* Which columns, in which order. */
 static enum status choose(int **out, int *count, const char *columns, struct arena *arena,

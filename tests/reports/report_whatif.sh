@@ -216,4 +216,26 @@ same --csv
 same --json
 "$bin/ipu-report" what-if "$run" --width 80 | awk 'length > 80 { exit 1 }' || fail "lines of more than 80 columns"
 
+# The viewer's screen has the same rows; the flags of each that can be trained make it come true.
+"$bin/ipu-report" what-if "$run" --csv >"$work/a.csv"
+"$bin/ipu-view" "$run" --view whatif --csv >"$work/b.csv" || fail "the screen What if"
+cmp "$work/a.csv" "$work/b.csv" || fail "the screen has other rows than ipu-report what-if"
+"$bin/ipu-report" what-if "$run" --json --columns change,flags,weight_update_ns >"$work/all.json"
+rows() {
+	sqlite3 -separator '|' :memory: "SELECT json_extract(value, '\$.change'), json_extract(value, '\$.flags'),
+		json_extract(value, '\$.weight_update_ns') FROM
+		json_each(json_extract(CAST(readfile('$work/all.json') AS TEXT), '\$.rows'))"
+}
+for change in 'as recorded' 'schedule 1f1b' '4 micro-batches' 'split auto' '1 stage' '4 stages' 'target ipu1'; do
+	rows | grep "^$change|" >/dev/null || fail "what-if has no row \"$change\""
+done
+for change in 'schedule 1f1b' '16 micro-batches' 'split auto' 'target ipu1'; do
+	IFS='|' read -r _ flags ns < <(rows | grep "^$change|")
+	[ -n "$flags" ] || fail "$change: no flags"
+	eval "record 'by flags of $change' '$work/cnn.json' '[0,0,0,1,1,1,1,1,1,1]' 8 $flags"
+	IFS='|' read -r truth _ < <(measured "$work/by flags of $change")
+	awk -v a="$truth" -v b="$ns" 'BEGIN { exit !(a > 0 && (a - b) ^ 2 < (a / 1e4) ^ 2) }' ||
+		fail "$change: $ns ns predicted, $truth with $flags"
+done
+
 echo "$count predictions"

@@ -305,12 +305,12 @@ static void test_a_run_is_followed_until_it_is_complete(void **state)
 		assert_contains(text, "second span");
 		assert_contains(text, "recording, following");
 		free(text);
-		/* No room in the title: in the status line, apart from what the screen says. */
+		/* Names of screens go before the run's name and state do. */
 		assert_int_equal(view_session_size(&session, 80, 24, NULL), ST_OK);
 		view_session_key(&session, VIEW_KEY_UP);
 		view_session_draw(&session);
 		text = view_rig_text(&session);
-		assert_contains(text, "recording, following; host ");
+		assert_contains(text, "live.db \xe2\x97\x8f recording, following");
 		free(text);
 	}
 	assert_int_equal(ips_recording_close(recording, NULL, 0), 0);

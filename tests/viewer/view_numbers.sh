@@ -226,7 +226,7 @@ recorded two 64 --ipu.auto_select_ipus 4 --outfeed.capture histogram
 recorded four 64 --pipeline.stages '[0,1,1,2,3,3]' --pipeline.schedule Interleaved --ipu.auto_select_ipus 4 \
 	--gradient_accumulation.steps_per_replica 16 --outfeed.activations none --compile.optimizer.config.learning_rate 50
 for report in two four; do
-	for screen in summary insights memory liveness programs operations timeline tensors metrics health sql; do
+	for screen in summary insights memory liveness programs operations timeline tensors metrics health whatif sql; do
 		"$screen"
 	done
 done

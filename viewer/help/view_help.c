@@ -70,6 +70,19 @@ static const struct view_help_key insights_keys[] = {
 	{VIEW_RIGHT_REQUEST, "The text alone: the next insight"},
 	{0}};
 
+static const struct view_help_word whatif_words[] = {
+	{"change", "what is other than in the recorded run; all else stays"},
+	{"speedup", "samples a second over those of the recorded run"},
+	{"update", "from weight update to weight update, all its micro-batches included"},
+	{"bubble", "of a weight update the time in which IPUs of the pipeline have nothing to do"},
+	{"IPU memory", "of the IPU that needs most; fits 0: some tile has too little"},
+	{"split auto", "the stages that the trainer would cut"},
+	{"stages", "so many, each on an IPU of its own, cut as split auto does"},
+	{0}};
+
+static const struct view_help_key whatif_keys[] = {
+	{VIEW_ENTER_REQUEST, "The flags of ipu-train that make it so, to be copied"}, {0}};
+
 static const struct view_help_word memory_words[] = {
 	{"tile", "a core of an IPU with 624 kB of memory of its own; 0,986 is tile 986 of IPU 0"},
 	{"all tiles", "summed over the tiles of all IPUs"},
@@ -273,6 +286,10 @@ static const struct view_help_told help_texts[VIEW_SCREENS] = {
 			   "What the numbers of this run say, the most important first: the list, "
 			   "and of the one under the cursor what to do about it.",
 			   insights_words, insights_keys},
+	[VIEW_WHATIF] = {"how fast would another schedule, split or target be",
+			 "The recorded training, and what is predicted had it been made otherwise: "
+			 "planned again as `ipu-report what-if` does. Simulated.",
+			 whatif_words, whatif_keys},
 	[VIEW_MEMORY] = {"does it fit, which tile is fullest, with what",
 			 "Memory of the simulated IPUs, tile by tile; below, what the tile under "
 			 "the cursor holds.",

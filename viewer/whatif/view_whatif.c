@@ -1,0 +1,293 @@
+/*
+ * The screen What if: the recorded training beside what is predicted of every schedule, split and
+ * target, as `ipu-report what-if` has it; Enter shows the flags that train a row.
+ *
+ * A load plans all rows, on the session's worker, and stops between two of them where it must.
+ *
+ * Threading: the session's. Ownership: the screen owns the recording's plan and the rows; the
+ * grid's texts are its own.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "common/fmt.h"
+#include "common/mem.h"
+#include "common/minmax.h"
+#include "reports/whatif/report_whatif_table.h"
+#include "viewer/draw/view_grid.h"
+#include "viewer/view_layout.h"
+
+#define WHATIF_FOOT 9 /* rows of the change under the cursor, its heading included */
+#define WHATIF_TALL 16
+
+struct view_whatif {
+	struct report_whatif *whatif; /* NULL: there is nothing to predict from */
+	struct err trouble;           /* why */
+	struct report_whatif_row rows[REPORT_WHATIF_ROWS_MAX];
+	int count;
+	struct view_grid grid;
+	int table_height;
+};
+
+/* "speedup" says it all, so it comes first of the figures. */
+static const struct view_grid_column whatif_shown[] = {
+	{.name = "change", .least = 25, .importance = 20},
+	{.name = "speedup", .importance = 19},
+	{.name = "weight_update_ns", .title = "update", .importance = 18},
+	{.name = "idle_fraction", .title = "bubble", .importance = 17, .bar = true},
+	{.name = "samples_second", .title = "samples/s", .importance = 16},
+	{.name = "memory_ipu_bytes", .title = "IPU memory", .importance = 15},
+	{.name = "memory_fits", .title = "fits", .importance = 14},
+	{.name = "schedule", .least = 16, .importance = 5},
+	{.name = "stages", .importance = 9},
+	{.name = "micro_batches", .title = "micro-batches", .importance = 8},
+	{.name = "target", .importance = 7},
+	{.name = "step_ns", .title = "step", .importance = 6},
+	{.name = "slowest_stage", .title = "slowest", .importance = 5},
+	{.name = "slowest_stage_ns", .title = "its F+B", .importance = 4},
+	{.name = "memory_tile_bytes", .title = "fullest tile", .importance = 3},
+	{.name = "kind"},
+	{.name = "replicas"},
+	{.name = "optimizer_ns"},
+	{.name = "makespan_ns"},
+	{.name = "busy_ns"},
+	{.name = "bubble_rate"},
+	{.name = "bubble_over_ideal"},
+	{.name = "split"},
+	{.name = "flags"},
+	{.name = "why_not"},
+	{.name = "assumptions"},
+};
+
+static enum status whatif_open(void **state, struct view_context *context, struct err *err)
+{
+	(void)context;
+	*state = mem_calloc(1, sizeof(struct view_whatif));
+	return *state ? ST_OK : err_nomem(err);
+}
+
+static void whatif_close(void *state)
+{
+	struct view_whatif *screen = state;
+
+	if (!screen)
+		return;
+	report_whatif_close(screen->whatif);
+	view_grid_fini(&screen->grid);
+	mem_free(screen);
+}
+
+/* All rows anew: the run file is the same, but of a run that goes on the figures may be others. */
+static enum status whatif_read(struct view_whatif *screen, struct view_context *context,
+			       struct err *err)
+{
+	struct report_whatif *whatif = NULL;
+	struct report_table table;
+	enum status status = report_whatif_open(&whatif, context->source->db, REPORT_WHATIF_DEVICE,
+						&screen->trouble);
+	bool more = true;
+
+	report_whatif_close(screen->whatif);
+	screen->whatif = whatif;
+	screen->count = 0;
+	if (status != ST_OK && err)
+		*err = screen->trouble;
+	/* What cannot be predicted is no failure of the screen. */
+	if (status != ST_OK)
+		return status == ST_NOMEM || status == ST_INTERRUPTED ? status : ST_OK;
+	screen->trouble = (struct err){0};
+	while (more && status == ST_OK) {
+		if (view_cancelled(context))
+			return err_set(err, ST_INTERRUPTED, "stopped");
+		status = report_whatif_row_at(&screen->rows[screen->count], whatif, screen->count,
+					      &more, err);
+		screen->count += status == ST_OK && more;
+	}
+	if (status == ST_OK)
+		status = report_whatif_table(&table, screen->rows, screen->count, "all", err);
+	if (status == ST_OK)
+		status = view_grid_set(&screen->grid, context, &table, whatif_shown,
+				       ARRAY_LEN(whatif_shown), "change", err);
+	return status;
+}
+
+static enum status whatif_load(void *state, struct view_context *context, bool news,
+			       struct err *err)
+{
+	struct view_whatif *screen = state;
+	enum status status = news ? whatif_read(screen, context, err) : ST_OK;
+
+	screen->table_height = context->body.height - 1;
+	if (context->body.height >= WHATIF_TALL && !context->whole)
+		screen->table_height -= WHATIF_FOOT;
+	view_grid_layout(&screen->grid, context->body.width, screen->table_height);
+	return status;
+}
+
+/* The row under the cursor, as it was predicted; NULL: there is none. */
+static const struct report_whatif_row *whatif_row(const struct view_whatif *screen)
+{
+	const struct view_grid *grid = &screen->grid;
+
+	return grid->at < grid->count && screen->count > 0 ? &screen->rows[grid->order[grid->at]]
+							   : NULL;
+}
+
+static void whatif_draw_foot(const struct view_whatif *screen, struct view_pane *pane, int y)
+{
+	const struct report_whatif_row *row = whatif_row(screen);
+	const int width = pane->rect.width - 2, rows = pane->rect.height - y - 1;
+	struct view_rect rect = {1, y + 1, width, rows};
+	char text[2 * REPORT_WHATIF_FLAGS_SIZE];
+
+	view_glyphs(pane, 0, y, VIEW_DIM, VIEW_GLYPH_HORIZONTAL, pane->rect.width);
+	if (!row)
+		return;
+	view_textf(pane, 2, y, VIEW_BOLD, " %s ", row->change);
+	if (row->why_not[0]) {
+		view_text_folded(pane, rect, VIEW_WARN, row->why_not);
+		return;
+	}
+	if (row->prediction.split[0])
+		snprintf(text, sizeof(text), "Stages begin at %s.", row->prediction.split);
+	else
+		text[0] = '\0';
+	if (!row->measured)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text),
+			 "%sEnter shows the flags to copy: %s", text[0] ? " " : "",
+			 row->prediction.flags[0] ? row->prediction.flags : "too many");
+	rect.y += view_text_folded(pane, rect, VIEW_NORMAL, text);
+	for (int i = 0; i < REPORT_WHATIF_ASSUMPTIONS; i++) {
+		rect.height = pane->rect.height - rect.y;
+		if ((row->prediction.assumptions & 1u << i) && rect.height > 0)
+			rect.y += view_text_folded(
+				pane, rect, VIEW_DIM,
+				report_whatif_assumption((enum report_whatif_assumption)i));
+	}
+}
+
+static void whatif_draw(const void *state, const struct view_context *context,
+			struct view_pane *pane)
+{
+	const struct view_whatif *screen = state;
+	struct view_rect rect = {pane->rect.x, pane->rect.y + 1, pane->rect.width,
+				 screen->table_height};
+	struct view_pane table;
+	char update[FMT_SIZE];
+
+	if (screen->trouble.status != ST_OK || screen->count == 0) {
+		view_text_folded(pane,
+				 (struct view_rect){1, 1, pane->rect.width - 2,
+						    max(pane->rect.height - 2, 1)},
+				 VIEW_DIM,
+				 screen->trouble.status != ST_OK
+					 ? screen->trouble.text
+					 : "Nothing has been predicted yet.");
+		return;
+	}
+	view_textf(pane, 1, 0, VIEW_BOLD,
+		   "simulated: the recorded run takes %s a weight update; had it been otherwise",
+		   fmt_ns(update, screen->rows[0].prediction.run_ns));
+	table = view_pane_at(pane->canvas, rect);
+	view_grid_draw(&screen->grid, &table, !context->whole);
+	if (rect.height + 1 < pane->rect.height)
+		whatif_draw_foot(screen, pane, rect.height + 1);
+}
+
+static enum view_answer whatif_request(void *state, struct view_context *context,
+				       enum view_request request)
+{
+	struct view_whatif *screen = state;
+	const struct report_whatif_row *row = whatif_row(screen);
+
+	if (request != VIEW_ENTER_REQUEST)
+		return view_grid_request(&screen->grid, screen->table_height, request);
+	if (row && row->prediction.flags[0] && !row->why_not[0])
+		return VIEW_COPY;
+	view_message(context,
+		     !row              ? "nothing is under the cursor"
+		     : row->why_not[0] ? "this cannot be trained: the reason stands below"
+		     : row->measured   ? "this is the run as it was: no flags"
+				       : "its flags are too many to be shown",
+		     NULL);
+	return VIEW_DRAW;
+}
+
+static void whatif_copy(const void *state, struct str *out)
+{
+	const struct report_whatif_row *row = whatif_row(state);
+
+	str_add(out, row ? row->prediction.flags : "");
+}
+
+static bool whatif_search(void *state, struct view_context *context, const char *text, bool forward)
+{
+	struct view_whatif *screen = state;
+
+	return view_grid_search(&screen->grid, context, screen->table_height, text, forward);
+}
+
+static void whatif_filter(void *state, const char *text)
+{
+	view_grid_filter(&((struct view_whatif *)state)->grid, text);
+}
+
+static void whatif_status(const void *state, const struct view_context *context, char *out,
+			  size_t size)
+{
+	const struct view_whatif *screen = state;
+	char rows[160];
+
+	if (screen->count == 0) {
+		snprintf(out, size, "nothing to predict from");
+		return;
+	}
+	view_grid_status(&screen->grid, rows, sizeof(rows));
+	snprintf(out, size, "%s%s", context->target ? "of the source; " : "", rows);
+}
+
+static int whatif_height(const void *state, const struct view_context *context)
+{
+	(void)context;
+	return ((const struct view_whatif *)state)->count + 3;
+}
+
+static enum status whatif_table(void *state, struct view_context *context, struct report_table *out,
+				struct err *err)
+{
+	const struct view_whatif *screen = state;
+
+	(void)context;
+	return view_grid_table(&screen->grid, out, err);
+}
+
+static enum view_answer whatif_click(void *state, struct view_context *context, int x, int y)
+{
+	struct view_whatif *screen = state;
+
+	(void)context;
+	return y > 0 && y <= screen->table_height
+		       ? view_grid_click(&screen->grid, screen->table_height, x, y - 1)
+		       : VIEW_DRAW;
+}
+
+const struct view_screen_ops view_whatif_ops = {
+	.name = "whatif",
+	.title = "What if",
+	.brief = "If",
+	.key = 'P',
+	.where = VIEW_ON_WHATIF,
+	.least_ns = 30 * UINT64_C(1000000000),
+	.open = whatif_open,
+	.close = whatif_close,
+	.load = whatif_load,
+	.draw = whatif_draw,
+	.request = whatif_request,
+	.search = whatif_search,
+	.filter = whatif_filter,
+	.status = whatif_status,
+	.height = whatif_height,
+	.table = whatif_table,
+	.copy = whatif_copy,
+	.click = whatif_click,
+};
