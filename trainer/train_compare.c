@@ -80,32 +80,32 @@ const struct cli_command train_compare_cli = {
 		    "ipu-train compare --ipu.target ipu21\ton a Bow IPU\n",
 };
 
-static enum status compare_parse(struct compare_line *line, int argc, char **argv, struct err *err)
+static void compare_parse(struct compare_line *line, int argc, char **argv, struct err *err)
 {
 	struct cli_argument argument;
 	struct cli_walk walk;
-	enum status status;
-	bool more;
+	bool more = true;
 
 	*line = (struct compare_line){.steps = 3, .seconds = 1200, .batches = "1,32"};
 	line->words = mem_calloc((size_t)argc + 1, sizeof(*line->words));
 	if (!line->words)
-		return err_nomem(err);
+		err_nomem(err);
 	cli_begin(&walk, &train_compare_cli, argc, argv, true);
-	for (int from = walk.at; (status = cli_next(&walk, &argument, &more, err)) == ST_OK && more;
-	     from = walk.at) {
+	while (!err_stuck(err)) {
+		int from = walk.at;
+
+		if (cli_next(&walk, &argument, &more, err) != ST_OK || !more)
+			break;
 		if (argument.option)
-			status = cli_set(&argument, line, err);
+			cli_set(&argument, line, err);
 		else if (!argument.name)
-			return err_set(err, ST_INVALID, "unexpected word \"%s\" (--help says more)",
-				       argument.value);
-		else
-			while (from < walk.at)
-				line->words[line->word_count++] = argv[from++];
-		if (status != ST_OK)
-			return status;
+			err_set(err, ST_INVALID, "unexpected word \"%s\" (--help says more)",
+				argument.value);
+		while (argument.name && !argument.option && from < walk.at)
+			line->words[line->word_count++] = argv[from++];
 	}
-	return line->svg && status == ST_OK ? fs_check_write(line->svg, err) : status;
+	if (line->svg && !err_stuck(err))
+		fs_check_write(line->svg, err);
 }
 
 /* ---- one network, in a process of its own ---------------------------------------------------- */
@@ -236,18 +236,16 @@ struct comparison {
 	char *networks, *batches; /* whose words the rows point to */
 };
 
-/* The network that @word names, with the table's lifetime. */
-static enum status find_network(const char **out, const char *word, struct err *err)
+/* The network that @word names, with the table's lifetime; NULL: a failure. */
+static const char *find_network(const char *word, struct err *err)
 {
 	int count;
 	const char *const *names = application_names(&count), *near;
 	struct str list = {0};
 
 	for (int i = 0; i < count; i++)
-		if (strcmp(names[i], word) == 0) {
-			*out = names[i];
-			return ST_OK;
-		}
+		if (strcmp(names[i], word) == 0)
+			return names[i];
 	near = str_nearest(word, names, (size_t)count);
 	for (int i = 0; i < count; i++)
 		str_addf(&list, "%s%s", i > 0 ? " " : "", names[i]);
@@ -258,20 +256,18 @@ static enum status find_network(const char **out, const char *word, struct err *
 		err_set(err, ST_INVALID, "--networks: unknown network \"%s\" (there is: %s)", word,
 			str_peek(&list));
 	str_free(&list);
-	return ST_INVALID;
+	return NULL;
 }
 
 /* A row for each network and batch; keys that no run takes are refused here. */
-static enum status make_rows(struct comparison *out, const struct compare_line *line,
-			     struct err *err)
+static void make_rows(struct comparison *out, const struct compare_line *line, struct err *err)
 {
 	struct str all = {0};
 	size_t room = 1;
 	char *at, *rest;
 	int count;
-	const char *const *names = application_names(&count);
+	const char *const *names = application_names(&count), *network;
 	struct run_file *run;
-	enum status status = ST_OK;
 
 	for (int i = 0; i < count; i++)
 		str_addf(&all, "%s,", names[i]);
@@ -281,33 +277,29 @@ static enum status make_rows(struct comparison *out, const struct compare_line *
 		room += *c == ',';
 	room *= strlen(line->batches) + 1;
 	out->rows = mem_calloc(room, sizeof(*out->rows));
-	if (!out->networks || !out->rows)
-		return err_nomem(err);
-	for (char *word = strtok_r(out->networks, ",", &at); word && status == ST_OK;
+	out->batches = mem_alloc(strlen(line->batches) + 1);
+	if (!out->networks || !out->rows || !out->batches) {
+		err_nomem(err);
+		return;
+	}
+	for (char *word = strtok_r(out->networks, ",", &at); word;
 	     word = strtok_r(NULL, ",", &at)) {
-		const char *network;
-
-		status = find_network(&network, word, err);
-		mem_free(out->batches);
-		out->batches = mem_strdup(line->batches);
-		if (!out->batches)
-			return err_nomem(err);
-		for (char *batch = strtok_r(out->batches, ",", &rest); batch && status == ST_OK;
+		network = find_network(word, err);
+		memcpy(out->batches, line->batches, strlen(line->batches) + 1);
+		for (char *batch = strtok_r(out->batches, ",", &rest); batch && !err_stuck(err);
 		     batch = strtok_r(NULL, ",", &rest)) {
 			struct row *row = &out->rows[out->count++];
 
 			row->network = network;
-			status = cli_number("--batches", batch, 1, 1000000, &row->batch, err);
+			cli_number("--batches", batch, 1, 1000000, &row->batch, err);
 		}
+		if (err_stuck(err))
+			return;
 	}
-	if (status == ST_OK && out->count == 0)
-		status =
-			err_set(err, ST_INVALID, "--networks and --batches leave nothing to train");
-	if (status == ST_OK)
-		status = parse_run(&run, line, &out->rows[0], err);
-	if (status == ST_OK)
+	if (out->count == 0)
+		err_set(err, ST_INVALID, "--networks and --batches leave nothing to train");
+	else if (parse_run(&run, line, &out->rows[0], err) == ST_OK)
 		run_file_free(run);
-	return status;
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */
@@ -424,17 +416,17 @@ static void draw_bars(FILE *out, const struct row *const *rows, int count)
 	fputs("</svg>\n", out);
 }
 
-static enum status write_picture(const struct comparison *comparison, const char *path,
-				 struct err *err)
+static void write_picture(const struct comparison *comparison, const char *path, struct err *err)
 {
 	const struct row **rows = mem_calloc((size_t)comparison->count, sizeof(*rows));
 	struct fs_writer writer;
-	enum status status;
 	int count = 0;
 	FILE *out;
 
-	if (!rows)
-		return err_nomem(err);
+	if (!rows) {
+		err_nomem(err);
+		return;
+	}
 	for (int i = 0; i < comparison->count; i++) {
 		const struct figures *is = &comparison->rows[i].is;
 
@@ -443,54 +435,47 @@ static enum status write_picture(const struct comparison *comparison, const char
 	}
 	if (count > 1)
 		qsort(rows, (size_t)count, sizeof(*rows), by_intensity);
-	status = fs_writer_open(&writer, path, err);
-	if (status == ST_OK)
-		status = fs_writer_stream(&writer, &out, err);
-	if (status == ST_OK)
+	if (fs_writer_open(&writer, path, err) == ST_OK &&
+	    fs_writer_stream(&writer, &out, err) == ST_OK) {
 		draw_bars(out, rows, count);
-	if (status == ST_OK)
-		status = fs_writer_close(&writer, err);
+		fs_writer_close(&writer, err);
+	}
 	mem_free(rows);
-	return status;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static enum status compare(const struct compare_line *line, struct err *err)
+static void compare(const struct compare_line *line, struct err *err)
 {
 	struct comparison comparison = {0};
-	enum status status = make_rows(&comparison, line, err);
 
-	if (status == ST_OK)
+	if (!err_stuck(err))
+		make_rows(&comparison, line, err);
+	if (!err_stuck(err))
 		printf("%-14s %5s %11s %8s %12s %14s %7s\n%-14s %5s %11s %8s %12s %14s %7s\n", "",
 		       "", "", "FLOPs/", "host", "simulated", "", "network", "batch", "parameters",
 		       "param.", "ms/step", "us/step", "ratio");
-	for (int i = 0; i < comparison.count && status == ST_OK; i++) {
-		status = measure_row(&comparison.rows[i], line, err);
-		if (status == ST_OK)
+	for (int i = 0; i < comparison.count && !err_stuck(err); i++)
+		if (measure_row(&comparison.rows[i], line, err) == ST_OK)
 			print_row(&comparison.rows[i]);
-	}
-	if (status == ST_OK)
+	if (!err_stuck(err))
 		print_total(&comparison, line->steps);
-	if (status == ST_OK && line->svg)
-		status = write_picture(&comparison, line->svg, err);
+	if (!err_stuck(err) && line->svg)
+		write_picture(&comparison, line->svg, err);
 	mem_free(comparison.rows);
 	mem_free(comparison.networks);
 	mem_free(comparison.batches);
-	return status;
 }
 
 int train_compare_command(int argc, char **argv)
 {
 	struct compare_line line = {0};
 	struct err err = {ST_OK, ""};
-	enum status status;
 
 	if (cli_standard(&train_compare_cli, argc, argv, stdout))
 		return 0;
-	status = compare_parse(&line, argc, argv, &err);
-	if (status == ST_OK)
-		status = compare(&line, &err);
+	compare_parse(&line, argc, argv, &err);
+	compare(&line, &err);
 	mem_free(line.words);
-	return status == ST_OK ? 0 : cli_fail(&train_compare_cli, &err);
+	return err_stuck(&err) ? cli_fail(&train_compare_cli, &err) : 0;
 }
