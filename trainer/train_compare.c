@@ -156,8 +156,10 @@ static void train_row(struct figures *out, const struct compare_line *line, cons
 	if (status == ST_OK)
 		status = train_job_run(&job, &err);
 	*out = (struct figures){.host_ns = job.result.step_ns, .ipu_ns = NAN};
+	/* Further clauses are details: which variables are largest, what would fit. */
 	if (status != ST_OK)
-		str_copy(out->reason, sizeof(out->reason), err.text);
+		str_copy(out->reason, min(sizeof(out->reason), strcspn(err.text, ";") + 1),
+			 err.text);
 	for (int i = 0; status == ST_OK && i < job.plan.model->param_count; i++)
 		out->params += (int64_t)job.plan.model->params[i].count;
 	for (int i = 0; status == ST_OK && i < job.plan.model->layer_count; i++)
@@ -342,8 +344,8 @@ static void print_total(const struct comparison *comparison, int steps)
 		host_ns += is->host_ns * steps;
 		ipu_ns += is->ipu_ns * steps;
 	}
-	printf("Total: %d of %d trained, an epoch of %d steps each: %.2f s on this machine",
-	       trained, comparison->count, steps, host_ns * 1e-9);
+	printf("Total: %d of %d trained, an epoch of %d step%s each: %.2f s on this machine",
+	       trained, comparison->count, steps, steps == 1 ? "" : "s", host_ns * 1e-9);
 	if (trained > 0 && !isnan(ipu_ns))
 		printf(", %.4f s on the IPU (simulated)", ipu_ns * 1e-9);
 	putchar('\n');

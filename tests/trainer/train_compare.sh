@@ -18,7 +18,7 @@ POPLAR_ENGINE_OPTIONS='{"autoReport.outputExecutionProfile":true}' "$bin/ipu-tra
 	--fit.epochs 1 --fit.steps_per_epoch 1 --evaluate null
 [ "$("$bin/ipu-report" executions --csv 2>/dev/null | awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i } NR == 2 { printf "%.0f", $at["cycles"] / 1330 }')" -eq \
 	"$(awk '{ printf "%.0f", $6 }' row)" ] || fail "the IPU's time is not the recorded one: $(cat row)"
-grep -qE '^Total: 4 of 4 trained, an epoch of 1 steps each: [0-9.]+ s on this machine, [0-9.]+ s on the IPU \(simulated\)$' out.txt ||
+grep -qE '^Total: 4 of 4 trained, an epoch of 1 step each: [0-9.]+ s on this machine, [0-9.]+ s on the IPU \(simulated\)$' out.txt ||
 	fail "no total: $(tail -1 out.txt)"
 # A bar for each row, the greatest intensity on top, within the picture.
 [ "$(grep -oE '(MobileNet|MobileNetV2)_[12]<' bars.svg | tr -d '<' | paste -sd' ')" = 'MobileNet_2 MobileNetV2_2 MobileNet_1 MobileNetV2_1' ] ||
@@ -39,6 +39,8 @@ grep -qE '^MobileNetV2 +1 +skipped: .*/no/such' out.txt || fail "$(cat out.txt)"
 compare --networks MobileNetV2 --batches 1 --steps 100000 --seconds 1 >out.txt
 grep -qE '^MobileNetV2 +1 +skipped: took more than 1 s$' out.txt || fail "$(cat out.txt)"
 grep -q '^Total: 0 of 1 trained' out.txt || fail "$(cat out.txt)"
+compare --networks MobileNetV2 --batches 1 --steps 1 --ipu.tiles_per_ipu 100 >out.txt
+grep -qE '^MobileNetV2 +1 +skipped: IPU 0 is out of memory on 100 of 100 tiles: tile [^;]*$' out.txt || fail "a machine too small: $(cat out.txt)"
 compare --networks MobileNetV2 --batches 1 --steps 1 --ipu null >out.txt
 grep -qE '^MobileNetV2 +1 +3,538,984 +[0-9.]+ +[0-9.]+ +- +-$' out.txt || fail "on the CPU alone: $(cat out.txt)"
 
