@@ -145,25 +145,24 @@ static void card_health(struct report_html *page)
 	}
 }
 
+/* Problems, else advice, else notes: how many, and the first of them. */
 static void card_insights(struct report_html *page)
 {
+	static const char *const words[REPORT_INSIGHT_SEVERITIES][2] = {
+		[REPORT_INSIGHT_PROBLEM] = {"problem", "problems"},
+		[REPORT_INSIGHT_ADVICE] = {"piece of advice", "pieces of advice"},
+		[REPORT_INSIGHT_NOTE] = {"note", "notes"}};
 	const struct report_insights *insights = &page->insights;
-	int counts[REPORT_INSIGHT_SEVERITIES] = {0};
+	const struct report_insight *first = insights->items;
 	char text[64];
+	int count = 0;
 
-	for (int i = 0; i < insights->count; i++)
-		counts[insights->items[i].severity]++;
 	if (insights->count == 0)
 		return;
-	/* Problems, else advice, else notes: the first of them. */
-	snprintf(text, sizeof(text), "%d %s%s", counts[insights->items[0].severity],
-		 report_insight_severity(insights->items[0].severity),
-		 insights->items[0].severity == REPORT_INSIGHT_ADVICE ||
-				 counts[insights->items[0].severity] == 1
-			 ? ""
-			 : "s");
-	card(page, "Insights", counts[REPORT_INSIGHT_PROBLEM] ? -1 : 0, text,
-	     insights->items[0].id);
+	while (count < insights->count && first[count].severity == first->severity)
+		count++;
+	snprintf(text, sizeof(text), "%d %s", count, words[first->severity][count > 1]);
+	card(page, "Insights", first->severity == REPORT_INSIGHT_PROBLEM ? -1 : 0, text, first->id);
 }
 
 void html_glance(struct report_html *page)
