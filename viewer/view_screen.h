@@ -90,12 +90,19 @@ struct view_bar_key {
 	const char *bar;
 };
 
+/* What a request does on a screen, where the key table's word says less. */
+struct view_bar_word {
+	enum view_request request; /* VIEW_NONE: the end of the list */
+	const char *bar;
+};
+
 struct view_screen_ops {
 	const char *name, *title;
 	const char *brief; /* the title where there is little room, up to 4 letters */
 	uint32_t key;      /* that shows it */
 	unsigned where;    /* VIEW_ON_... */
 	uint64_t least_ns; /* between two loads for news */
+	const struct view_bar_word *words; /* at the foot; NULL: the key table's */
 
 	/* *@state is the screen's own; on failure NULL. Reads nothing yet. */
 	enum status (*open)(void **state, struct view_context *context, struct err *err);

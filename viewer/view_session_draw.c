@@ -379,12 +379,24 @@ static bool view_key_is_shown(const struct view_session *session, enum view_requ
 	       view_key_is_pinned(request) == pinned;
 }
 
-static int view_key_width(enum view_request request)
+/* What the key does here, in a word or two. */
+static const char *view_key_word(const struct view_session *session, enum view_request request)
+{
+	const struct view_bar_word *word = view__ops(session)->words;
+
+	for (; word && word->request != VIEW_NONE; word++)
+		if (word->request == request)
+			return word->bar;
+	return view_request_info(request)->bar;
+}
+
+static int view_key_width(const struct view_session *session, enum view_request request)
 {
 	const struct view_request_info *info = view_request_info(request);
 	char name[VIEW_KEY_NAME_SIZE];
 
-	return view_text_width(view_key_name(info->keys[0], name)) + 1 + view_text_width(info->bar);
+	return view_text_width(view_key_name(info->keys[0], name)) + 1 +
+	       view_text_width(view_key_word(session, request));
 }
 
 /* The keys that are pinned, or the others, from @x on in at most @room columns. Returns where they
@@ -400,10 +412,11 @@ static int view_draw_some_keys(struct view_session *session, struct view_pane *p
 		const int from = x;
 
 		if (!view_key_is_shown(session, (enum view_request)i, pinned) ||
-		    x + view_key_width((enum view_request)i) > end)
+		    x + view_key_width(session, (enum view_request)i) > end)
 			continue;
 		x += view_text(pane, x, 0, VIEW_KEY, view_key_name(info->keys[0], name));
-		x += 1 + view_text(pane, x + 1, 0, VIEW_DIM, info->bar);
+		x += 1 + view_text(pane, x + 1, 0, VIEW_DIM,
+				   view_key_word(session, (enum view_request)i));
 		view_note_hit(session, pane->rect.y, from, x, info->keys[0]);
 		x += BAR_GAP;
 	}
@@ -459,7 +472,7 @@ static void view_draw_keys(struct view_session *session)
 	}
 	for (int i = VIEW_NONE + 1; i < VIEW_REQUESTS; i++)
 		if (view_key_is_shown(session, (enum view_request)i, true))
-			kept += view_key_width((enum view_request)i) + BAR_GAP;
+			kept += view_key_width(session, (enum view_request)i) + BAR_GAP;
 	x = view_draw_some_keys(session, &pane, 1, pane.rect.width - 2 - kept, false);
 	view_draw_some_keys(session, &pane, x, pane.rect.width - 1 - x, true);
 }

@@ -33,6 +33,8 @@ static void open_on(struct view_rig *rig, const char *source, const char *target
 	path_of(rig, target ? target : source, paths[1], sizeof(paths[1]));
 	view_rig_open(rig, paths[0], target ? paths[1] : NULL, 80, 24);
 	view_rig_press(rig, "3");
+	/* It opens broken down; these tests begin with all as one. */
+	view_rig_press(rig, "bbb");
 }
 
 /* The screen on a file of its own. */
@@ -211,6 +213,18 @@ static void test_what_the_cursor_is_on_is_said_in_full(void **state)
 		view_rig_press(rig, "j");
 	assert_line_shows(rig, "notAlwaysLive ", "5,000");
 	assert_shows(rig, "tile 0,100, notAlwaysLiveVariables");
+}
+
+static void test_it_opens_broken_down(void **state)
+{
+	struct view_rig *rig = *state;
+	char path[SUPPORT_PATH_SIZE + 32];
+
+	path_of(rig, "fits", path, sizeof(path));
+	view_session_close(&rig->session);
+	view_rig_open(rig, path, NULL, 80, 24);
+	view_rig_press(rig, "3");
+	assert_shows(rig, "curve of all memory by category");
 }
 
 static void test_tiles_are_found_by_number_and_by_variable(void **state)
@@ -822,6 +836,7 @@ int main(void)
 		FULL(test_the_heading_ends_with_a_whole_word_at_any_width),
 		TWO(test_the_heading_ends_with_a_whole_word_at_any_width),
 		ONE(test_what_the_cursor_is_on_is_said_in_full),
+		ONE(test_it_opens_broken_down),
 		ONE(test_tiles_are_found_by_number_and_by_variable),
 		ONE(test_the_cursor_moves_in_every_view),
 		ONE(test_the_curve_s_cursor_goes_through_every_column_both_ways),

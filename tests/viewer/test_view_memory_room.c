@@ -21,14 +21,14 @@ static int setup(void **state)
 {
 	const struct memory_params params = {VIEW_FIXTURE_FITS, 2};
 
-	return view_rig_setup_with(state, write_memory, &params, NULL, "3");
+	return view_rig_setup_with(state, write_memory, &params, NULL, "3bbb");
 }
 
 static int setup_large(void **state)
 {
 	const struct memory_params params = {VIEW_FIXTURE_LARGE, 2};
 
-	return view_rig_setup_with(state, write_memory, &params, NULL, "3");
+	return view_rig_setup_with(state, write_memory, &params, NULL, "3bbb");
 }
 
 static void test_every_part_has_its_name_in_the_legend(void **state)

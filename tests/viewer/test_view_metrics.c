@@ -143,20 +143,33 @@ static void test_means_are_means(void **state)
 
 	open_on(rig, &noisy, NULL);
 	curve = &screen_of(rig)->curves[0];
-	assert_null(curve->smooth);
 	assert_shows(rig, "13 NaN or Inf (!)");
 	assert_shows(rig, "!");
 	/* The last step's is none. */
 	assert_shows(rig, "0  nan");
-	view_rig_press(rig, "b");
-	assert_non_null(curve->smooth);
-	/* Steps 31 .. 40: 35 is NaN, 36 is Inf. */
+	/* It opens smoothed, by means of ten. Steps 31 .. 40: 35 is NaN, 36 is Inf. */
 	for (int step = 31; step <= 40; step++)
 		if (step != 35 && step != 36)
 			sum += 1.0 / (1 + step);
 	assert_close(curve->smooth[40], sum / 8, 1e-12);
 	view_rig_press(rig, "bb");
 	assert_null(curve->smooth);
+	view_rig_press(rig, "b");
+	assert_non_null(curve->smooth);
+}
+
+/* The mean of ten epochs would say of three that they are one. */
+static void test_few_points_stay_as_they_are(void **state)
+{
+	const struct view_fixture_metrics brief = {1, 20, 20, 0};
+	struct view_rig *rig = *state;
+
+	open_on(rig, &brief, NULL);
+	assert_null(screen_of(rig)->curves[0].smooth);
+	view_rig_press(rig, "bb");
+	assert_null(screen_of(rig)->curves[0].smooth);
+	view_rig_press(rig, "b");
+	assert_non_null(screen_of(rig)->curves[0].smooth);
 }
 
 static void test_a_long_run_is_sampled_and_zoomed_into(void **state)
@@ -450,6 +463,7 @@ int main(void)
 		TEST(test_zooming_shows_less_and_all_again),
 		TEST(test_what_a_metric_has_it_is_drawn_over),
 		TEST(test_means_are_means),
+		TEST(test_few_points_stay_as_they_are),
 		TEST(test_a_long_run_is_sampled_and_zoomed_into),
 		TEST(test_two_runs_are_two_curves),
 		TEST(test_a_run_that_ended_has_no_value),

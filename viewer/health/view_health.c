@@ -542,12 +542,16 @@ static void health_query(const void *state, const struct view_context *context, 
 	}
 }
 
+static const struct view_bar_word health_words[] = {{VIEW_BREAKDOWN_REQUEST, "group"},
+						    {VIEW_NONE, NULL}};
+
 const struct view_screen_ops view_health_ops = {
 	.name = "health",
 	.title = "Health",
 	.brief = "Hlth",
 	.key = 'H',
 	.where = VIEW_ON_HEALTH,
+	.words = health_words,
 	.least_ns = 1000 * UINT64_C(1000000),
 	.open = health_open,
 	.close = health_close,

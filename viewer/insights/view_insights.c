@@ -711,12 +711,16 @@ static void insights_close(void *state)
 	mem_free(screen);
 }
 
+static const struct view_bar_word insights_words[] = {
+	{VIEW_ENTER_REQUEST, "go there"}, {VIEW_BREAKDOWN_REQUEST, "kind"}, {VIEW_NONE, NULL}};
+
 const struct view_screen_ops view_insights_ops = {
 	.name = "insights",
 	.title = "Insights",
 	.brief = "Ins",
 	.key = '2',
 	.where = VIEW_ON_INSIGHTS,
+	.words = insights_words,
 	.least_ns = 2000 * UINT64_C(1000000),
 	.open = insights_open,
 	.close = insights_close,

@@ -699,12 +699,16 @@ static void liveness_close(void *state)
 	mem_free(live);
 }
 
+static const struct view_bar_word liveness_words[] = {
+	{VIEW_BREAKDOWN_REQUEST, "part"}, {VIEW_LONGEST_GAP_REQUEST, "peak"}, {VIEW_NONE, NULL}};
+
 const struct view_screen_ops view_liveness_ops = {
 	.name = "liveness",
 	.title = "Liveness",
 	.brief = "Liv",
 	.key = '4',
 	.where = VIEW_ON_LIVENESS,
+	.words = liveness_words,
 	.least_ns = 2000 * UINT64_C(1000000),
 	.open = liveness_open,
 	.close = liveness_close,

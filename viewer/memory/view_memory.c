@@ -399,6 +399,7 @@ static enum status memory_open(void **state, struct view_context *context, struc
 	}
 	screen->runs_most = VIEW_MEMORY_RUNS_MOST;
 	screen->chosen = -1;
+	screen->breakdown = VIEW_MEMORY_BY_CATEGORY;
 	screen->ipu = IPS_NULL;
 	screen->subject.variable_id = IPS_NULL;
 	screen->details.open =
@@ -801,12 +802,16 @@ static void memory_query(const void *state, const struct view_context *context, 
 		memory_query_tiles(screen, out);
 }
 
+static const struct view_bar_word memory_words[] = {
+	{VIEW_ENTER_REQUEST, "details"}, {VIEW_LONGEST_GAP_REQUEST, "fullest"}, {VIEW_NONE, NULL}};
+
 const struct view_screen_ops view_memory_ops = {
 	.name = "memory",
 	.title = "Memory",
 	.brief = "Mem",
 	.key = '3',
 	.where = VIEW_ON_MEMORY,
+	.words = memory_words,
 	.least_ns = 1000 * UINT64_C(1000000),
 	.open = memory_open,
 	.close = memory_close,

@@ -180,6 +180,7 @@ static enum status metrics_open(void **state, struct view_context *context, stru
 	if (!screen)
 		return err_nomem(err);
 	screen->cursor = NAN;
+	screen->smoothing = 1; /* single steps of a loss hide where it goes */
 	(void)arena_init(&screen->arena, 0);
 	(void)arena_init(&screen->spark_arena, 0);
 	return ST_OK;
@@ -420,6 +421,7 @@ static enum view_answer metrics_request(void *state, struct view_context *contex
 		return metrics_step(screen, request == VIEW_STATISTIC_REQUEST ? 1 : -1);
 	case VIEW_BREAKDOWN_REQUEST:
 		screen->smoothing = (screen->smoothing + 1) % 3;
+		screen->chosen = true;
 		snprintf(context->message, sizeof(context->message),
 			 screen->smoothing ? "the mean of the last %d points" : "every point",
 			 view__metrics_mean(screen));
@@ -499,12 +501,18 @@ static enum view_answer metrics_click(void *state, struct view_context *context,
 	return VIEW_DRAW;
 }
 
+static const struct view_bar_word metrics_words[] = {{VIEW_ENTER_REQUEST, "curve"},
+						     {VIEW_BREAKDOWN_REQUEST, "smooth"},
+						     {VIEW_STATISTIC_REQUEST, "metric"},
+						     {VIEW_NONE, NULL}};
+
 const struct view_screen_ops view_metrics_ops = {
 	.name = "metrics",
 	.title = "Metrics",
 	.brief = "Met",
 	.key = '9',
 	.where = VIEW_ON_METRICS,
+	.words = metrics_words,
 	.least_ns = 1000 * UINT64_C(1000000),
 	.open = metrics_open,
 	.close = metrics_close,

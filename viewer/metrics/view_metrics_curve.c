@@ -17,7 +17,8 @@
 #include "viewer/metrics/view_metrics_read.h"
 #include "viewer/view_layout.h"
 
-#define ZOOM_LEAST 1e-9 /* of all of x */
+#define ZOOM_LEAST  1e-9 /* of all of x */
+#define SMOOTH_FROM 50   /* points of a curve that opens as means of ten */
 
 static const int metrics_means[] = {1, 10, 100};
 
@@ -216,7 +217,8 @@ static enum status metrics_cut_curve(struct view_metrics *screen, const struct v
 	}
 	curve->count = (int64_t)(end - first);
 	curve->recorded = metric->count;
-	if (view__metrics_mean(screen) > 1) {
+	if (view__metrics_mean(screen) > 1 &&
+	    (screen->chosen || metric->point_count >= SMOOTH_FROM)) {
 		curve->smooth = metrics_smooth(screen, metric, first, end - first);
 		if (!curve->smooth)
 			return err_nomem(err);
@@ -766,7 +768,7 @@ void view__metrics_status(const void *state, const struct view_context *context,
 	snprintf(out, size, "%s of %s rows shown", fmt_count(shown, curve->count),
 		 fmt_count(all, curve->recorded));
 	length = strlen(out);
-	if (view__metrics_mean(screen) > 1)
+	if (curve->smooth)
 		snprintf(out + length, size - length, ", means of %d", view__metrics_mean(screen));
 	length = strlen(out);
 	snprintf(out + length, size - length, "%s", view_scale_text(&screen->axis_y, scale));

@@ -66,6 +66,7 @@ struct view_metrics {
 	enum view_metrics_x wanted, x; /* x: what the metric has */
 	bool has_x[VIEW_METRICS_XS];
 	int smoothing;   /* index of the widths of means */
+	bool chosen;     /* by a key; else a curve of few points stays as it is */
 	bool zoomed;     /* from .. to, else all */
 	double from, to; /* x */
 	double least_x, greatest_x;

@@ -611,12 +611,16 @@ static void operations_close(void *state)
 	mem_free(screen);
 }
 
+static const struct view_bar_word operations_words[] = {
+	{VIEW_SELECT_REQUEST, "stage"}, {VIEW_BREAKDOWN_REQUEST, "bars"}, {VIEW_NONE, NULL}};
+
 const struct view_screen_ops view_operations_ops = {
 	.name = "operations",
 	.title = "Operations",
 	.brief = "Ops",
 	.key = '6',
 	.where = VIEW_ON_OPERATIONS,
+	.words = operations_words,
 	.least_ns = 2000 * UINT64_C(1000000),
 	.open = operations_open,
 	.close = operations_close,

@@ -685,12 +685,15 @@ static enum view_answer sql_click(void *state, struct view_context *context, int
 	return view_grid_click(grid, rect.height, x - rect.x, y - rect.y);
 }
 
+static const struct view_bar_word sql_words[] = {{VIEW_ENTER_REQUEST, "edit"}, {VIEW_NONE, NULL}};
+
 const struct view_screen_ops view_sql_ops = {
 	.name = "sql",
 	.title = "SQL",
 	.brief = "SQL",
 	.key = ':',
 	.where = VIEW_ON_SQL,
+	.words = sql_words,
 	.least_ns = 1000 * UINT64_C(1000000),
 	.open = sql_open,
 	.close = sql_close,

@@ -409,8 +409,9 @@ static void summary_block_stages(struct view_summary *screen, int clock)
 	if (summary->stages < 1 || !summary->stage || greatest <= 1)
 		return;
 	view_blocks_begin(blocks,
-			  clock ? "Stages in training: device time (simulated)"
-				: "Stages in training: host time",
+			  clock                 ? "Stages in training: device time (simulated)"
+			  : summary->stages > 1 ? "Stages in training: host time"
+						: "Passes in training: host time",
 			  SUMMARY_BLOCKS_NAME_WIDTH);
 	if (summary->replicas > 1)
 		view_blocks_text(blocks, VIEW_NORMAL, "of %s replicas, added up; IPUs of the first",
@@ -425,9 +426,12 @@ static void summary_block_stages(struct view_summary *screen, int clock)
 			      {"  B backward", VIEW_BACKWARD_TEXT, stage->backward_ns[clock]},
 			      {"  U update", VIEW_UPDATE_TEXT, stage->update_ns[clock]}};
 
-		view_blocks_text(blocks, VIEW_BOLD, "stage %lld on IPU %lld%s",
-				 (long long)stage->stage, (long long)stage->ipu,
-				 i == slowest ? ", the slowest" : "");
+		if (stage->ipu != IPS_NULL)
+			view_blocks_text(blocks, VIEW_BOLD, "stage %lld on IPU %lld%s",
+					 (long long)stage->stage, (long long)stage->ipu,
+					 i == slowest ? ", the slowest" : "");
+		else
+			view_blocks_text(blocks, VIEW_BOLD, "all layers, on this machine");
 		summary_link_stage(screen, stage, clock);
 		summary_add_fact(screen, "  layers", SUMMARY_BLOCKS_NAME_WIDTH, stage->layers);
 		for (size_t p = 0; p < ARRAY_LEN(phases); p++)
@@ -534,11 +538,14 @@ void view__summary_fill(struct view_summary *screen, const struct view_source *s
 	blocks->heads = 1 + screen->now.live;
 	view__summary_live(screen);
 	view__summary_glance(screen);
-	summary_block_bubble(blocks, &summary->bubble[1], "Pipeline bubble: device (simulated)");
+	if (summary->stages != 1)
+		summary_block_bubble(blocks, &summary->bubble[1],
+				     "Pipeline bubble: device (simulated)");
 	summary_block_stages(screen, 1);
 	summary_block_training(screen);
 	summary_block_health(screen);
-	summary_block_bubble(blocks, &summary->bubble[0], "Pipeline bubble: host");
+	if (summary->stages != 1)
+		summary_block_bubble(blocks, &summary->bubble[0], "Pipeline bubble: host");
 	summary_block_stages(screen, 0);
 	summary_block_run(screen, source->state);
 	summary_block_recorded(blocks, summary);

@@ -338,7 +338,8 @@ static void summary_glance_bubble(struct view_summary *screen)
 	struct view_place *place;
 	char idle[FMT_SIZE], theory[FMT_SIZE];
 
-	if (!bubble->known || isnan(bubble->idle_fraction))
+	/* One stage is no pipeline, and waits for none. */
+	if (!bubble->known || isnan(bubble->idle_fraction) || screen->summary.stages == 1)
 		return;
 	place = summary_glance_say(screen, "bubble", VIEW_BUBBLE, VIEW_TIMELINE,
 				   "%s (theory %s) on %s, mostly %s",

@@ -768,12 +768,16 @@ static void tensors_close(void *state)
 	mem_free(screen);
 }
 
+static const struct view_bar_word tensors_words[] = {
+	{VIEW_BREAKDOWN_REQUEST, "kind"}, {VIEW_SELECT_REQUEST, "slice"}, {VIEW_NONE, NULL}};
+
 const struct view_screen_ops view_tensors_ops = {
 	.name = "tensors",
 	.title = "Tensors",
 	.brief = "Tens",
 	.key = '8',
 	.where = VIEW_ON_TENSORS,
+	.words = tensors_words,
 	.least_ns = 1000 * UINT64_C(1000000),
 	.open = tensors_open,
 	.close = tensors_close,

@@ -449,12 +449,16 @@ static void view_timeline_query(const void *state, const struct view_context *co
 		view_report_query(tl->target, "Target", context->target, out);
 }
 
+static const struct view_bar_word timeline_words[] = {{VIEW_ENTER_REQUEST, "details"},
+						      {VIEW_NONE, NULL}};
+
 const struct view_screen_ops view_timeline_ops = {
 	.name = "timeline",
 	.title = "Timeline",
 	.brief = "Time",
 	.key = '7',
 	.where = VIEW_ON_TIMELINE,
+	.words = timeline_words,
 	.least_ns = 250 * UINT64_C(1000000),
 	.open = view_timeline_open,
 	.close = view_timeline_close,

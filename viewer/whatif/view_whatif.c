@@ -271,12 +271,16 @@ static enum view_answer whatif_click(void *state, struct view_context *context, 
 		       : VIEW_DRAW;
 }
 
+static const struct view_bar_word whatif_words[] = {{VIEW_ENTER_REQUEST, "flags"},
+						    {VIEW_NONE, NULL}};
+
 const struct view_screen_ops view_whatif_ops = {
 	.name = "whatif",
 	.title = "What if",
 	.brief = "If",
 	.key = 'P',
 	.where = VIEW_ON_WHATIF,
+	.words = whatif_words,
 	.least_ns = 30 * UINT64_C(1000000000),
 	.open = whatif_open,
 	.close = whatif_close,
