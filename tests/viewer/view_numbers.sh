@@ -215,6 +215,13 @@ health() {
 		h.time_ns = (SELECT min(time_ns) FROM health f WHERE f.rule = s.rule) AND s.at_ns <> h.time_ns"
 }
 
+whatif() {
+	load whatif
+	none "the recorded run" "SELECT s.weight_update_ns FROM shown s WHERE s.kind = 'measured' AND abs(s.weight_update_ns - (SELECT e.cycles * 1e9
+		/ e.updates / m.value FROM executions e, meta m WHERE e.mode = 'train' AND m.key = 'clock_hz' LIMIT 1)) > 1"
+	same "what is predicted or why it is not" "SELECT count(*) > 8 AND sum(iif(s.why_not = '', s.weight_update_ns > 0, 1)) = count(*) FROM shown s"
+}
+
 sql() {
 	load sql
 	none "views that are none" "SELECT view FROM shown WHERE view NOT IN (SELECT name FROM report.sqlite_master WHERE type = 'view')"
