@@ -10,7 +10,7 @@ function(ipuscope_add_fuzz name)
 	target_link_libraries(tests_fuzz PRIVATE ${name} ${ARGN})
 	set_property(TARGET tests_fuzz APPEND PROPERTY IPUSCOPE_MODULES ${name})
 	add_test(NAME ${name} COMMAND tests_fuzz ${name} ${folder}/corpus/${name})
-	set_tests_properties(${name} PROPERTIES LABELS fuzz-regress TIMEOUT ${IPUSCOPE_TEST_HANGS_S}
+	set_tests_properties(${name} PROPERTIES LABELS "fuzz-regress;sanitized" TIMEOUT ${IPUSCOPE_TEST_HANGS_S}
 		ENVIRONMENT "${IPUSCOPE_TEST_ENVIRONMENT}")
 	if(IPUSCOPE_FUZZ)
 		add_executable(libfuzzer_${name} ${folder}/${name}.c)

@@ -77,11 +77,11 @@ ipuscope_add_test(NAME test_view_away SOURCES test_view_away.c LIBS view_recordi
 ipuscope_add_test(NAME test_view_term SOURCES test_view_term.c LIBS view_fixture LABELS golden viewer)
 add_dependencies(tests_viewer ipu-view)
 ipuscope_add_test(NAME test_view_alloc SOURCES test_view_alloc.c LIBS view_recordings PkgConfig::SQLITE
-	LABELS unit viewer)
+	LABELS unit viewer sanitized)
 ipuscope_add_test(NAME test_view_hostile SOURCES test_view_hostile.c LIBS view_recordings PkgConfig::SQLITE
-	LABELS unit viewer)
+	LABELS unit viewer sanitized)
 ipuscope_add_test(NAME test_view_stopped SOURCES test_view_stopped.c LIBS view_recordings view_stop
-	LABELS unit viewer)
+	LABELS unit viewer sanitized)
 
 # Scripts: the built programs, and the recording that view_make writes. Those that take long run as released only.
 foreach(script IN ITEMS
