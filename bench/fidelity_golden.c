@@ -4,6 +4,7 @@
  * their weights and have no bias (tests/CMakeLists.txt: --bias 0), a product is added to C. What
  * is read lives all the time: activations, the output's gradient and weights. One thread.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,20 +100,25 @@ static double cycles_of(const struct workload *workload, const struct ipu_target
 	return cycles;
 }
 
-/* What lives through all of it and the largest temporaries. That is of variables alone, as
- * tools/bench.py of poplibs counts: always live, and the most of the others on each tile. */
+#define TILES_MOST 1472
+
+/* What lives through all of it, and on each tile the largest temporaries; an operation begins where
+ * those before it end. Of variables alone, as tools/bench.py of poplibs adds them up. */
 static double memory_of(const struct workload *workload, const struct ipu_target *target)
 {
-	double temporary = 0;
+	double most[TILES_MOST] = {0}, bytes = workload->live_bytes;
+	int64_t at = 0;
 
 	for (int i = 0; i < workload->op_count; i++) {
 		const struct ipu_plan *plan =
 			fidelity_plan(target, &workload->ops[i], workload->partials);
-		const double bytes = (double)plan->temporary_bytes * (double)plan->tiles_used;
 
-		temporary = bytes > temporary ? bytes : temporary;
+		for (int64_t t = 0; t < plan->tiles_used; t++, at = (at + 1) % target->tiles)
+			most[at] = fmax(most[at], (double)plan->temporary_bytes);
 	}
-	return (workload->live_bytes + temporary) / 1e6;
+	for (int t = 0; t < TILES_MOST; t++)
+		bytes += most[t];
+	return bytes / 1e6;
 }
 
 /* ---- the file -------------------------------------------------------------------------------- */

@@ -174,10 +174,15 @@ static bool is_as_wanted(const struct conv_form *form, const struct conv_way *wa
 	       !(fabs(way->conv_group - wanted) > 0) && form->groups % (int64_t)wanted == 0;
 }
 
+/* Bytes of a tile that are laid out anew: operands before, the result after. */
+struct moved {
+	double before, after;
+};
+
 /* Operands laid out anew, spread over the plan's tiles: those of a serial split. */
 static void move_operands(const struct ipu_target *target, const struct conv_form *form,
 			  const struct conv_way *way, const struct conv_cut *cut,
-			  struct conv_cost *cost, double *memory)
+			  struct conv_cost *cost, struct moved *moved)
 {
 	/* Groups of channels as the AMP of the next convolution reads them; others are laid out
 	 * anew on their tiles. */
@@ -207,7 +212,7 @@ static void move_operands(const struct ipu_target *target, const struct conv_for
 	else if (form->regroup && fabs(way->out_group * way->conv_group - wanted) > 0)
 		cost->part[CONV_POST_COPY] = ipu__rearrange(
 			ceil_div(form->outputs * bytes, cost->tiles), form->out_atom);
-	*memory = 2 * fmax(in, fmax(weights, out));
+	*moved = (struct moved){in + weights, out};
 }
 
 /* What serial splits need beside: slices of what is split, before it is broadcast; sums over the
@@ -230,6 +235,21 @@ static void serial_parts(const struct ipu_target *target, const struct conv_form
 	if (cut->serial_out > 1)
 		cost->part[CONV_UPDATE] =
 			ipu__dynamic_slice(target, outputs * bytes_of(form->dtype));
+}
+
+/* Temporary bytes of a tile where they are most. What is laid out anew is there as it came and as
+ * it is put, then while the vertex reads its own copy of it; partials that were made wait for those
+ * that arrive to be summed. */
+static double most_held(const struct conv_form *form, const struct conv_cut *cut,
+			const struct held *held, const struct moved *moved, double depth)
+{
+	const double partials = held->outputs * bytes_of(form->partials);
+	const double result = ceil_div(held->outputs, depth) * bytes_of(form->dtype);
+	const double vertex = moved->before + held->in + held->weights + partials;
+	const double sums = depth > 1 ? 2 * partials : partials + result;
+	const double most = fmax(fmax(2 * moved->before, vertex), fmax(sums, 2 * moved->after));
+
+	return cut->serial_in > 1 ? most + partials : most;
 }
 
 static double balance_of(const struct conv_form *form, const struct conv_way *way,
@@ -263,9 +283,10 @@ void ipu__conv_cost(const struct ipu_target *target, const struct conv_form *for
 		    const struct conv_way *way, const struct conv_cut *cut,
 		    const struct conv_field *field, struct conv_cost *cost)
 {
-	double depth = depth_of(cut), bytes = bytes_of(form->dtype), in, weights, outputs, moved;
+	double depth = depth_of(cut), bytes = bytes_of(form->dtype), in, weights, outputs;
 	double bus = cut->out % TILES_ON_A_BUS == 0 ? TILES_ON_A_BUS : 1;
 	struct ipu_vertex_share tile;
+	struct moved moved;
 	struct held held;
 
 	*cost = (struct conv_cost){0};
@@ -287,9 +308,7 @@ void ipu__conv_cost(const struct ipu_target *target, const struct conv_form *for
 	cost->sources = (double)cut->out + field->parts;
 	cost->part[CONV_COMPUTE] = vertex_cycles(target, form, way, &tile);
 	reduction(target, form, depth, outputs, cost);
-	cost->memory = fmax(moved, held.in + held.weights + outputs * bytes_of(form->partials));
-	if (cut->serial_in > 1)
-		cost->memory += outputs * bytes_of(form->partials);
+	cost->memory = most_held(form, cut, &held, &moved, depth);
 
 	outputs = ceil_div(outputs, depth);
 	serial_parts(target, form, cut, outputs, cost);

@@ -527,6 +527,40 @@ static void test_io_tiles_take_what_comes_from_the_host(void **state)
 	memory_sample_free(&sample);
 }
 
+/* Where an operation begins is a share of the tiles: what lies apart on all of them lies apart on
+ * those that I/O leaves, and the fullest tile has as much. */
+static void test_io_tiles_shift_all_alike(void **state)
+{
+	struct memory_sample_params params = {
+		.kind = IPU_GROUPED, .stages = 1, .layers_per_stage = 12};
+	struct memory_sample all_sample, less_sample;
+	struct ipu_memory *all, *less;
+	int compared = 0;
+
+	(void)state;
+	params.layout = (struct ipu_layout){.accumulation = 1};
+	all = memory_sample_memory(&all_sample, &params);
+	params.layout.io_tiles = 32;
+	less = memory_sample_memory(&less_sample, &params);
+	for (int v = 0; v < all->variable_count; v++) {
+		const struct ipu_variable *of = &all->variables[v];
+		const struct ipu_variable *with;
+		int64_t shifted;
+
+		if (of->node < 0)
+			continue;
+		with = memory_sample_variable(less, of->name);
+		shifted = of->runs[0].tile * (less->tiles - less->io_tiles) / all->tiles;
+		assert_in_range(with->runs[0].tile + 2, shifted + 1, shifted + 3);
+		compared++;
+	}
+	assert_true(compared > 12);
+	ipu_memory_free(all);
+	ipu_memory_free(less);
+	memory_sample_free(&all_sample);
+	memory_sample_free(&less_sample);
+}
+
 /* ---- out of memory --------------------------------------------------------------------------- */
 
 static void check_text(const struct memory_sample_params *params, const char *const *parts)
@@ -639,6 +673,7 @@ int main(void)
 		cmocka_unit_test(test_what_is_offloaded_is_on_the_chip_in_transit_only),
 		cmocka_unit_test(test_a_shard_is_a_replicas_part),
 		cmocka_unit_test(test_io_tiles_take_what_comes_from_the_host),
+		cmocka_unit_test(test_io_tiles_shift_all_alike),
 		cmocka_unit_test(test_out_of_memory_names_what_is_large_and_what_helps),
 		cmocka_unit_test(test_a_model_that_fits_is_no_error),
 		cmocka_unit_test(test_without_end_is_an_error),

@@ -323,9 +323,57 @@ static void test_huge_convolutions_come_to_an_end(void **state)
 	}
 }
 
+/* A tile's share of a phase's bytes. */
+static double received(const struct ipu_plan *plan, const char *part)
+{
+	for (int i = 0; i < plan->phase_count; i++)
+		if (strcmp(plan->phases[i].part, part) == 0)
+			return (double)plan->phases[i].bytes / (double)plan->phases[i].tiles;
+	return 0;
+}
+
+/* Partials wait for those that arrive to be summed; what was laid out anew is there while the
+ * vertex reads its own copy of it. */
+static void test_memory_counts_what_waits(void **state)
+{
+	int sums = 0, moves = 0;
+
+	(void)state;
+	for (int64_t channels = 16; channels <= 1024; channels *= 2) {
+		const struct ipu_op op = {
+			.kind = IPU_OP_CONV,
+			.name = "grad",
+			.dtype = IPU_FLOAT16,
+			.conv = {.pass = IPU_BACKWARD_WEIGHTS,
+				 .batch = 4,
+				 .groups = 1,
+				 .in_channels = channels,
+				 .out_channels = channels,
+				 .in = {14, 14},
+				 .out = {14, 14},
+				 .kernel = {1, 1},
+				 .stride = {1, 1},
+				 .dilation = {1, 1}},
+		};
+		struct ipu_plan plan;
+		double partials, moved;
+
+		plan_on("ipu2", 0, &op, NULL, &plan);
+		partials = received(&plan, "Reduce0/ExchangePre");
+		moved = received(&plan, "PreArrange/ExchangePre");
+		assert_true((double)plan.temporary_bytes >= 2 * partials);
+		assert_true((double)plan.temporary_bytes >=
+			    moved + received(&plan, "Convolve/ExchangePre") + partials);
+		sums += partials > 0;
+		moves += moved > 0;
+	}
+	assert_true(sums > 0 && moves > 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_memory_counts_what_waits),
 		cmocka_unit_test(test_more_tiles_never_make_a_plan_slower),
 		cmocka_unit_test(test_splits_fit_the_tiles),
 		cmocka_unit_test(test_memory_is_kept_to_where_it_can_be),
