@@ -86,6 +86,11 @@ static double copy_flops(const struct ipu_op *op)
 	return 0;
 }
 
+static double slice_flops(const struct ipu_op *op)
+{
+	return op->slice.update ? 2.0 * (double)op->slice.lookups * (double)op->slice.columns : 0;
+}
+
 static const struct {
 	const char *name;
 	double (*flops)(const struct ipu_op *op);
@@ -97,6 +102,7 @@ static const struct {
 	[IPU_OP_POOL] = {"pool", pool_flops},
 	[IPU_OP_ROWS] = {"rows", rows_flops},
 	[IPU_OP_COPY] = {"copy", copy_flops},
+	[IPU_OP_SLICE] = {"slice", slice_flops},
 };
 _Static_assert(ARRAY_LEN(op_kinds) == IPU_OP_KINDS, "operation table out of step");
 

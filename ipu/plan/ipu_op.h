@@ -32,6 +32,7 @@ enum ipu_op_kind {
 	IPU_OP_POOL,
 	IPU_OP_ROWS,
 	IPU_OP_COPY,
+	IPU_OP_SLICE,
 	IPU_OP_KINDS
 };
 
@@ -119,6 +120,13 @@ struct ipu_copy {
 	int64_t atom; /* elements; 1: the finest */
 };
 
+/* Rows of a table of @entries rows that are looked up, or (@update) gradients that are added to
+ * them: an embedding. */
+struct ipu_slice {
+	bool update;
+	int64_t entries, columns, lookups;
+};
+
 struct ipu_op {
 	enum ipu_op_kind kind;
 	const char *name;  /* Poplar-like: "Dense_128/MatMul" */
@@ -136,6 +144,7 @@ struct ipu_op {
 		struct ipu_pool pool;
 		struct ipu_rows rows;
 		struct ipu_copy copy;
+		struct ipu_slice slice;
 	};
 };
 

@@ -44,6 +44,7 @@ static const ipu_plan_fn plan_kinds[] = {
 	[IPU_OP_POOL] = ipu__plan_pool,
 	[IPU_OP_ROWS] = ipu__plan_rows,
 	[IPU_OP_COPY] = ipu__plan_copy,
+	[IPU_OP_SLICE] = ipu__plan_slice,
 };
 _Static_assert(ARRAY_LEN(plan_kinds) == IPU_OP_KINDS, "planner table out of step");
 
@@ -172,6 +173,13 @@ static void op_numbers(const struct ipu_op *op, struct op_numbers *numbers)
 		break;
 	case IPU_OP_COPY:
 		dimensions_add(numbers, (const int64_t[]){op->copy.count, op->copy.atom}, 2);
+		break;
+	case IPU_OP_SLICE:
+		dimensions_add(
+			numbers,
+			(const int64_t[]){op->slice.entries, op->slice.columns, op->slice.lookups},
+			3);
+		number_add(numbers, op->slice.update);
 		break;
 	case IPU_OP_KINDS:
 		break;

@@ -25,6 +25,8 @@ void ipu__plan_rows(const struct ipu_target *target, const struct ipu_op *op,
 		    const struct ipu_plan_options *options, struct ipu_plan *plan);
 void ipu__plan_copy(const struct ipu_target *target, const struct ipu_op *op,
 		    const struct ipu_plan_options *options, struct ipu_plan *plan);
+void ipu__plan_slice(const struct ipu_target *target, const struct ipu_op *op,
+		     const struct ipu_plan_options *options, struct ipu_plan *plan);
 
 /* Append a phase; what would not fit in IPU_PHASES is a programmer's error. Phases of no cycles and
  * no bytes are left out. */

@@ -18,7 +18,7 @@
 
 /* Sorted by name. */
 static const struct plan_subcommand *const SUBCOMMANDS[] = {
-	&plan_convolution, &plan_product, &plan_model, &plan_scale, &plan_schedule,
+	&plan_convolution, &plan_product, &plan_model, &plan_kind, &plan_scale, &plan_schedule,
 };
 
 static const struct cli_command COMMAND = {

@@ -41,6 +41,7 @@ struct plan_subcommand {
 #define PLAN_TARGET_HELP "The kind of IPU: ipu1 (Mk1), ipu2 (Mk2), ipu21 (Bow) or c600"
 
 extern const struct plan_subcommand plan_convolution;
+extern const struct plan_subcommand plan_kind;
 extern const struct plan_subcommand plan_product;
 extern const struct plan_subcommand plan_model;
 extern const struct plan_subcommand plan_scale;

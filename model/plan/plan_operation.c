@@ -4,84 +4,23 @@
  * Threading: none. Ownership: the planner of a request is freed before it returns.
  */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/fmt.h"
-#include "common/jsonw.h"
 #include "common/mem.h"
 #include "common/str.h"
-#include "ipu/plan/ipu_plan.h"
-#include "model/plan/plan_command.h"
+#include "model/plan/plan_operation.h"
 
-#define SIZE_MOST    (INT64_C(1) << 40)
 #define SHAPE_SIZE   256
 #define NUMBER_SIZE  32
 #define MATMUL_SIZES 3
 #define SPLITS       6
 
-/* The machine that is asked, and how it answers: options of both. */
-struct plan_request {
-	const char *target;
-	int64_t tiles;
-	enum ipu_dtype dtype, partials;
-	bool given_partials;
-	double memory;
-	bool json;
-};
-
-/* An operation that was asked for, and how its shapes are said. */
-struct plan_question {
-	struct ipu_op op;
-	const char *pass;   /* "forward"; NULL: it has none */
-	const char *shape;  /* "[64, 784] x [784, 128]" */
-	const char *layout; /* which dimension is what, or NULL */
-};
-
 /* ---- options --------------------------------------------------------------------------------- */
 
-/* Rows that both tables of options begin with; a request of either begins with the machine's. */
-enum {
-	OPTION_TARGET,
-	OPTION_TILES,
-	OPTION_DTYPE,
-	OPTION_PARTIALS,
-	OPTION_MEMORY,
-	OPTION_JSON,
-	OPTION_OWN
-};
-
-#define MACHINE_OPTIONS                                                                            \
-	[OPTION_TARGET] = {.name = "--target",                                                     \
-			   .argument = "NAME",                                                     \
-			   .choices = PLAN_TARGETS,                                                \
-			   .help = PLAN_TARGET_HELP " (default ipu2).",                            \
-			   .field = CLI_FIELD(TEXT, struct plan_request, target)},                 \
-	[OPTION_TILES] = {.name = "--tiles",                                                       \
-			  .argument = "COUNT",                                                     \
-			  .help = "Tiles of the IPU (default: all of them).",                      \
-			  .field = CLI_RANGE(NUMBER, struct plan_request, tiles, 1, INT32_MAX)},   \
-	[OPTION_DTYPE] = {.name = "--dtype",                                                       \
-			  .argument = "TYPE",                                                      \
-			  .choices = "float32 float16",                                            \
-			  .help = "Type of operands and result: float32 (default) or float16.",    \
-			  .field = CLI_FIELD(CHOICE, struct plan_request, dtype)},                 \
-	[OPTION_PARTIALS] = {.name = "--partials",                                                 \
-			     .argument = "TYPE",                                                   \
-			     .choices = "float32 float16",                                         \
-			     .help = "Type that float16 products are summed in. Default: of "      \
-				     "matmul that of --dtype, as the published float16 products "  \
-				     "have it; of conv float32, as TensorFlow has it.",            \
-			     .field = CLI_FIELD(CHOICE, struct plan_request, partials)},           \
-	[OPTION_MEMORY] = {.name = "--available-memory-proportion",                                \
-			   .argument = "FRACTION",                                                 \
-			   .help = "Of a tile's memory, for the operation's own use (default "     \
-				   "0.6)."},                                                       \
-	[OPTION_JSON] = {.name = "--json",                                                         \
-			 .help = "Print JSON.",                                                    \
-			 .field = CLI_FIELD(SWITCH, struct plan_request, json)}
-
-static const struct plan_request machine_defaults = {
+const struct plan_request plan_machine_defaults = {
 	.target = "ipu2", .dtype = IPU_FLOAT32, .partials = IPU_FLOAT32, .memory = 0.6};
 
 static enum status read_machine(struct plan_request *request, int row,
@@ -99,16 +38,47 @@ static enum status read_machine(struct plan_request *request, int row,
 
 /* ---- figures --------------------------------------------------------------------------------- */
 
-static double microseconds(const struct ipu_target *target, const struct ipu_plan *plan)
+double plan_microseconds(const struct ipu_target *target, const struct ipu_plan *plan)
 {
 	return (double)plan->cycles / target->clock_hz * 1e6;
 }
 
-static double teraflops(const struct ipu_target *target, const struct ipu_plan *plan)
+double plan_teraflops(const struct ipu_target *target, const struct ipu_plan *plan)
 {
 	return plan->cycles > 0
 		       ? (double)plan->flops * target->clock_hz / (double)plan->cycles / 1e12
 		       : 0;
+}
+
+/* What all tiles hold of operands and result, and the fullest with what it needs beside. */
+double plan_stored_bytes(const struct plan_question *question)
+{
+	return (question->operands + question->result) *
+	       (double)ipu_dtype_bytes(question->op.dtype);
+}
+
+static double tile_bytes(const struct ipu_target *target, const struct plan_question *question,
+			 const struct ipu_plan *plan)
+{
+	return plan_stored_bytes(question) / (double)target->tiles + (double)plan->temporary_bytes;
+}
+
+enum status plan_check_memory(const struct ipu_target *target, const struct plan_question *question,
+			      const struct ipu_plan *plan, struct err *err)
+{
+	const double need = tile_bytes(target, question, plan);
+	char bytes[FMT_SIZE], stored[FMT_SIZE], temporary[FMT_SIZE], limit[FMT_SIZE];
+
+	if (need <= (double)target->bytes_per_tile)
+		return ST_OK;
+	return err_set(err, ST_FAILED,
+		       "%s cannot be on one %s: a tile needs %s of %s, operands and result are %s "
+		       "in all and temporaries %s of a tile; cut it, or use more IPUs",
+		       question->shape, target->description,
+		       fmt_bytes(bytes, (uint64_t)fmin(need, 0x1p60)),
+		       fmt_bytes(limit, (uint64_t)target->bytes_per_tile),
+		       fmt_bytes(stored, (uint64_t)fmin(plan_stored_bytes(question), 0x1p60)),
+		       fmt_bytes(temporary, (uint64_t)plan->temporary_bytes));
 }
 
 struct split {
@@ -134,7 +104,7 @@ static const char *phase_kind(const struct ipu_phase *phase)
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-static void json_phases(struct jsonw *w, const struct ipu_plan *plan)
+void plan_json_phases(struct jsonw *w, const struct ipu_plan *plan)
 {
 	jsonw_key(w, "phases");
 	jsonw_begin_array(w);
@@ -154,6 +124,19 @@ static void json_phases(struct jsonw *w, const struct ipu_plan *plan)
 	jsonw_end_array(w);
 }
 
+void plan_json_memory(struct jsonw *w, const struct ipu_target *target,
+		      const struct plan_question *question, const struct ipu_plan *plan)
+{
+	const double element = (double)ipu_dtype_bytes(question->op.dtype);
+
+	jsonw_key_int(w, "operand_bytes", (int64_t)(question->operands * element));
+	jsonw_key_int(w, "result_bytes", (int64_t)(question->result * element));
+	jsonw_key_int(w, "tile_bytes", (int64_t)ceil(tile_bytes(target, question, plan)));
+	jsonw_key_int(w, "memory_bytes",
+		      (int64_t)(plan_stored_bytes(question) +
+				(double)plan->temporary_bytes * (double)plan->tiles_used));
+}
+
 static void json_plan(struct jsonw *w, const struct plan_request *request,
 		      const struct ipu_target *target, const struct plan_question *question,
 		      const struct ipu_plan *plan)
@@ -169,8 +152,8 @@ static void json_plan(struct jsonw *w, const struct plan_request *request,
 	jsonw_key_text(w, "partials", ipu_dtype_name(request->partials));
 	jsonw_key_text(w, "method", ipu_method_name(plan->method));
 	jsonw_key_int(w, "cycles", plan->cycles);
-	jsonw_key_real(w, "microseconds", microseconds(target, plan));
-	jsonw_key_real(w, "tflops", teraflops(target, plan));
+	jsonw_key_real(w, "microseconds", plan_microseconds(target, plan));
+	jsonw_key_real(w, "tflops", plan_teraflops(target, plan));
 	jsonw_key_int(w, "flops", plan->flops);
 	jsonw_key_int(w, "compute_cycles", plan->compute_cycles);
 	jsonw_key_int(w, "exchange_cycles", plan->exchange_cycles);
@@ -181,13 +164,14 @@ static void json_plan(struct jsonw *w, const struct plan_request *request,
 	jsonw_key_int(w, "bytes_exchanged", plan->bytes_exchanged);
 	jsonw_key_int(w, "temporary_bytes", plan->temporary_bytes);
 	jsonw_key_int(w, "code_bytes", plan->code_bytes);
+	plan_json_memory(w, target, question, plan);
 	splits_of(plan, splits);
 	jsonw_key(w, "splits");
 	jsonw_begin_object(w);
 	for (int i = 0; i < SPLITS; i++)
 		jsonw_key_int(w, splits[i].name, splits[i].parts);
 	jsonw_end_object(w);
-	json_phases(w, plan);
+	plan_json_phases(w, plan);
 	jsonw_end_object(w);
 }
 
@@ -215,7 +199,7 @@ static void text_plan(const struct plan_request *request, const struct ipu_targe
 		      const struct plan_question *question, const struct ipu_plan *plan, FILE *out)
 {
 	char cycles[FMT_SIZE], compute[FMT_SIZE], exchange[FMT_SIZE], sync[FMT_SIZE];
-	char temporary[FMT_SIZE];
+	char temporary[FMT_SIZE], stored[FMT_SIZE], need[FMT_SIZE];
 	struct split splits[SPLITS];
 	const char *comma = "";
 
@@ -226,10 +210,10 @@ static void text_plan(const struct plan_request *request, const struct ipu_targe
 	if (question->layout)
 		fprintf(out, "  %-12s%s\n", "layout", question->layout);
 	fprintf(out, "  %-12s%.2f us, %s cycles: compute %s, exchange %s, sync %s\n", "time",
-		microseconds(target, plan), fmt_count(cycles, plan->cycles),
+		plan_microseconds(target, plan), fmt_count(cycles, plan->cycles),
 		fmt_count(compute, plan->compute_cycles),
 		fmt_count(exchange, plan->exchange_cycles), fmt_count(sync, plan->sync_cycles));
-	fprintf(out, "  %-12s%.2f TFLOP/s\n", "arithmetic", teraflops(target, plan));
+	fprintf(out, "  %-12s%.2f TFLOP/s\n", "arithmetic", plan_teraflops(target, plan));
 	fprintf(out, "  %-12s%s%s%s; %" PRId64 " of %" PRId64 " tiles, balance %.0f %%\n", "method",
 		ipu_method_name(plan->method),
 		request->dtype == IPU_FLOAT16 ? ", partials in " : "",
@@ -241,8 +225,11 @@ static void text_plan(const struct plan_request *request, const struct ipu_targe
 		fprintf(out, "%s%s %" PRId64, comma, splits[i].name, splits[i].parts);
 		comma = ", ";
 	}
-	fprintf(out, "\n  %-12s%s of a tile while it runs%s\n", "memory",
+	fprintf(out,
+		"\n  %-12s%s of operands and result; of a tile %s while it runs, %s in all%s\n",
+		"memory", fmt_bytes(stored, (uint64_t)plan_stored_bytes(question)),
 		fmt_bytes(temporary, (uint64_t)plan->temporary_bytes),
+		fmt_bytes(need, (uint64_t)tile_bytes(target, question, plan)),
 		(double)plan->temporary_bytes > request->memory * (double)target->bytes_per_tile
 			? ": more than it may have, and nothing takes less"
 			: "");
@@ -260,6 +247,15 @@ static enum status answer_all(const struct plan_request *request, const struct i
 	enum status status = ST_OK;
 	struct jsonw w;
 
+	for (int i = 0; i < count && status == ST_OK; i++) {
+		const struct ipu_plan *plan;
+
+		status = ipu_planner_plan(planner, &questions[i].op, &options, &plan, err);
+		if (status == ST_OK)
+			status = plan_check_memory(target, &questions[i], plan, err);
+	}
+	if (status != ST_OK)
+		return status;
 	if (request->json)
 		jsonw_init_file(&w, out, 2);
 	if (request->json && count > 1)
@@ -348,7 +344,7 @@ static enum status read_product(struct product_request *request, int argc, char 
 static enum status run_product(int argc, char **argv, const struct plan_trainer *trainer, FILE *out,
 			       struct err *err)
 {
-	struct product_request request = {.machine = machine_defaults};
+	struct product_request request = {.machine = plan_machine_defaults};
 	struct plan_question question = {
 		.layout = "rows of A are channels out, columns of B the field"};
 	char shape[SHAPE_SIZE];
@@ -368,6 +364,9 @@ static enum status run_product(int argc, char **argv, const struct plan_trainer 
 		 (long long)request.size[1], (long long)request.size[1],
 		 (long long)request.size[2]);
 	question.shape = shape;
+	question.operands =
+		(double)request.size[1] * ((double)request.size[0] + (double)request.size[2]);
+	question.result = (double)request.size[0] * (double)request.size[2];
 	question.op = (struct ipu_op){
 		.kind = IPU_OP_MATMUL,
 		.name = "matmul",
@@ -388,7 +387,9 @@ const struct plan_subcommand plan_product = {
 			  "that A's weights work on, K is summed over. Both operands lie where "
 			  "the plan wants them, and the result stays where it is made. So "
 			  "`matmul 1024 1024 4` and `matmul 4 1024 1024` differ: a Dense layer of "
-			  "128 units on 784 inputs, batch 64, is `matmul 128 784 64`.",
+			  "128 units on 784 inputs, batch 64, is `matmul 128 784 64`. What "
+			  "cannot be on the chip, operands and result with what the plan needs "
+			  "beside them, is an error (exit code 1).",
 		 .options = product_options,
 		 .option_count = ARRAY_LEN(product_options),
 		 .examples =
@@ -400,78 +401,14 @@ const struct plan_subcommand plan_product = {
 
 /* ---- conv ------------------------------------------------------------------------------------ */
 
-enum {
-	OPTION_BATCH = OPTION_OWN,
-	OPTION_IN,
-	OPTION_OUT,
-	OPTION_FIELD,
-	OPTION_KERNEL,
-	OPTION_STRIDE,
-	OPTION_DILATION,
-	OPTION_GROUPS,
-	OPTION_PADDING,
-	OPTION_PASS,
-	CONV_OPTIONS
-};
-
-struct conv_request {
-	struct plan_request machine; /* first: its fields are those of the table */
-	struct ipu_conv conv;        /* channels of all groups until checked */
-	int valid;                   /* --padding: not "same" */
-	int pass;                    /* enum ipu_pass; IPU_PASSES: all */
-};
-
-#define CONV_COUNT(member)                                                                         \
-	.field = CLI_RANGE(NUMBER, struct conv_request, conv.member, 1, SIZE_MOST)
-
-static const struct cli_option conv_options[] = {
-	MACHINE_OPTIONS,
-	[OPTION_BATCH] = {.name = "--batch",
-			  .argument = "COUNT",
-			  .help = "Items (default 1).",
-			  CONV_COUNT(batch)},
-	[OPTION_IN] = {.name = "--in-channels",
-		       .argument = "COUNT",
-		       .help = "Channels of the input, of all groups.",
-		       CONV_COUNT(in_channels)},
-	[OPTION_OUT] = {.name = "--out-channels",
-			.argument = "COUNT",
-			.help = "Channels of the output, of all groups.",
-			CONV_COUNT(out_channels)},
-	[OPTION_FIELD] = {.name = "--field",
-			  .argument = "HxW",
-			  .help = "Rows and columns of the input: 56x56, or 56 for both."},
-	[OPTION_KERNEL] = {.name = "--kernel",
-			   .argument = "HxW",
-			   .help = "Taps: 3x3, or 3 for both (default 1)."},
-	[OPTION_STRIDE] = {.name = "--stride", .argument = "HxW", .help = "Default 1."},
-	[OPTION_DILATION] = {.name = "--dilation", .argument = "HxW", .help = "Default 1."},
-	[OPTION_GROUPS] = {.name = "--groups",
-			   .argument = "COUNT",
-			   .help = "Groups of channels (default 1); as many as channels: "
-				   "depthwise.",
-			   CONV_COUNT(groups)},
-	[OPTION_PADDING] = {.name = "--padding",
-			    .argument = "KIND",
-			    .choices = "same valid",
-			    .help = "As Keras says it: same (default) or valid.",
-			    .field = CLI_FIELD(CHOICE, struct conv_request, valid)},
-	[OPTION_PASS] = {.name = "--pass",
-			 .argument = "PASS",
-			 .choices = "forward backward-data backward-weights all",
-			 .help = "forward (default): the output; backward-data: the input's "
-				 "gradient; backward-weights: the weights' gradient; all: a plan "
-				 "for each.",
-			 .field = CLI_FIELD(CHOICE, struct conv_request, pass)},
-};
+static const struct cli_option conv_options[] = {GEOMETRY_OPTIONS};
 _Static_assert(ARRAY_LEN(conv_options) == CONV_OPTIONS, "option table out of step");
 
-static const char *const pass_names[] = {
+const char *const plan_pass_names[IPU_PASSES] = {
 	[IPU_FORWARD] = "forward",
 	[IPU_BACKWARD_DATA] = "backward-data",
 	[IPU_BACKWARD_WEIGHTS] = "backward-weights",
 };
-_Static_assert(ARRAY_LEN(pass_names) == IPU_PASSES, "passes out of step");
 
 /* "3x5", or "3" for both. */
 static enum status read_pair(const struct cli_argument *argument, int64_t out[2], struct err *err)
@@ -492,11 +429,9 @@ static enum status read_pair(const struct cli_argument *argument, int64_t out[2]
 	return status;
 }
 
-static enum status read_conv(void *asked, const struct cli_argument *argument, struct err *err)
+enum status plan_read_geometry(struct conv_request *request, int row,
+			       const struct cli_argument *argument, struct err *err)
 {
-	struct conv_request *request = asked;
-	const int row = (int)(argument->option - conv_options);
-
 	switch (row) {
 	case OPTION_FIELD:
 		return read_pair(argument, request->conv.in, err);
@@ -511,8 +446,13 @@ static enum status read_conv(void *asked, const struct cli_argument *argument, s
 				: cli_set(argument, request, err);
 }
 
+static enum status read_conv(void *asked, const struct cli_argument *argument, struct err *err)
+{
+	return plan_read_geometry(asked, (int)(argument->option - conv_options), argument, err);
+}
+
 /* Rows or columns of the output, by Keras's rules. */
-static enum status set_field(struct conv_request *request, int i, struct err *err)
+enum status plan_set_field(struct conv_request *request, int i, struct err *err)
 {
 	struct ipu_conv *conv = &request->conv;
 	int64_t covered = 1;
@@ -548,7 +488,7 @@ static enum status check_request(struct conv_request *request, struct err *err)
 	conv->in_channels /= conv->groups;
 	conv->out_channels /= conv->groups;
 	for (int i = 0; i < 2 && status == ST_OK; i++)
-		status = set_field(request, i, err);
+		status = plan_set_field(request, i, err);
 	return status;
 }
 
@@ -563,11 +503,23 @@ static void say_shape(const struct ipu_conv *conv, char out[SHAPE_SIZE])
 		 (long long)conv->kernel[1]);
 }
 
+/* Two of these are read and the third is made, whatever the pass. */
+static void conv_elements(const struct ipu_conv *conv, double *inputs, double *weights,
+			  double *outputs)
+{
+	const double items = (double)conv->batch * (double)conv->groups;
+
+	*inputs = items * (double)conv->in_channels * (double)conv->in[0] * (double)conv->in[1];
+	*outputs = items * (double)conv->out_channels * (double)conv->out[0] * (double)conv->out[1];
+	*weights = (double)conv->groups * (double)conv->in_channels * (double)conv->out_channels *
+		   (double)conv->kernel[0] * (double)conv->kernel[1];
+}
+
 static enum status run_conv(int argc, char **argv, const struct plan_trainer *trainer, FILE *out,
 			    struct err *err)
 {
 	struct conv_request request = {
-		.machine = machine_defaults,
+		.machine = plan_machine_defaults,
 		.pass = IPU_FORWARD,
 		.conv = {.batch = 1,
 			 .groups = 1,
@@ -576,6 +528,7 @@ static enum status run_conv(int argc, char **argv, const struct plan_trainer *tr
 			 .dilation = {1, 1}},
 	};
 	struct plan_question questions[IPU_PASSES];
+	double inputs, weights, outputs;
 	char shape[SHAPE_SIZE];
 	enum status status;
 	int count = 0;
@@ -587,12 +540,15 @@ static enum status run_conv(int argc, char **argv, const struct plan_trainer *tr
 	if (status != ST_OK)
 		return status;
 	say_shape(&request.conv, shape);
+	conv_elements(&request.conv, &inputs, &weights, &outputs);
 	for (int p = 0; p < IPU_PASSES; p++) {
 		if (request.pass != IPU_PASSES && request.pass != p)
 			continue;
 		questions[count] = (struct plan_question){
-			.pass = pass_names[p],
+			.pass = plan_pass_names[p],
 			.shape = shape,
+			.operands = inputs + weights,
+			.result = outputs,
 			.op = {.kind = IPU_OP_CONV,
 			       .name = "conv",
 			       .dtype = request.machine.dtype,

@@ -42,6 +42,7 @@ static const struct ipu_op samples[] = {
 	{.kind = IPU_OP_POOL, .pool = {true, false, 2, 8, {8, 8}, {4, 4}, {2, 2}, {2, 2}}},
 	{.kind = IPU_OP_ROWS, .rows = {IPU_ROWS_SOFTMAX, 32, 10}},
 	{.kind = IPU_OP_COPY, .copy = {1000, 1}},
+	{.kind = IPU_OP_SLICE, .slice = {false, 30000, 128, 256}},
 };
 
 static void test_a_plan_is_the_sum_of_its_phases(void **state)
@@ -139,12 +140,63 @@ static void test_huge_operations_stay_in_range(void **state)
 		{.kind = IPU_OP_REDUCE, .reduce = {huge, 1}},
 		{.kind = IPU_OP_ROWS, .rows = {IPU_ROWS_SOFTMAX, huge, 4}},
 		{.kind = IPU_OP_COPY, .copy = {huge, 1}},
+		{.kind = IPU_OP_SLICE, .slice = {false, huge, huge, huge}},
+		{.kind = IPU_OP_SLICE, .slice = {true, huge, huge, huge}},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(ops); i++) {
 		assert_int_equal(ipu_planner_plan(bench->planner, &ops[i], NULL, &plan, NULL),
 				 ST_OK);
 		assert_true(plan->cycles > 0 && plan->bytes_exchanged >= 0 && plan->flops >= 0);
+	}
+}
+
+/* A table of 16 rows of 8 floats, all on one tile; a worker looks up one of 3 rows of 4 vectors. */
+static void test_a_lookup_by_hand(void **state)
+{
+	const struct ipu_op op = {.kind = IPU_OP_SLICE, .slice = {false, 16, 8, 3}};
+	struct ipu_planner *planner;
+	const struct ipu_plan *plan;
+	struct ipu_target target;
+
+	(void)state;
+	assert_int_equal(ipu_target_get("ipu2", 1, &target, NULL), ST_OK);
+	assert_int_equal(ipu_planner_new(&planner, &target, NULL), ST_OK);
+	assert_int_equal(ipu_planner_plan(planner, &op, NULL, &plan, NULL), ST_OK);
+	assert_int_equal(plan->exchange_cycles, 3);
+	assert_int_equal(plan->compute_cycles, 6 * (30 + 19 + 2 * 4));
+	assert_int_equal(plan->temporary_bytes, 3 * 4 + 3 * 8 * 4);
+	ipu_planner_free(planner);
+}
+
+static void test_more_tiles_never_make_lookups_slower(void **state)
+{
+	static const int64_t tiles[] = {1, 2, 5, 16, 61, 200, 736, 1471, 1472};
+	static const struct ipu_slice slices[] = {
+		{false, 30000, 128, 256}, {true, 30000, 128, 256}, {false, 50, 4, 10000},
+		{true, 7, 1000, 1},       {true, 100, 16, 100000},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(slices); i++) {
+		const struct ipu_op op = {.kind = IPU_OP_SLICE, .slice = slices[i]};
+		int64_t before = 0;
+
+		for (size_t t = 0; t < ARRAY_LEN(tiles); t++) {
+			struct ipu_planner *planner;
+			const struct ipu_plan *plan;
+			struct ipu_target target;
+
+			assert_int_equal(ipu_target_get("ipu2", tiles[t], &target, NULL), ST_OK);
+			assert_int_equal(ipu_planner_new(&planner, &target, NULL), ST_OK);
+			assert_int_equal(ipu_planner_plan(planner, &op, NULL, &plan, NULL), ST_OK);
+			if (before > 0)
+				assert_true(plan->cycles <= before);
+			assert_true(plan->tiles_used <= tiles[t]);
+			if ((double)plan->temporary_bytes <= 0.6 * (double)target.bytes_per_tile)
+				before = plan->cycles;
+			ipu_planner_free(planner);
+		}
 	}
 }
 
@@ -182,6 +234,8 @@ int main(void)
 		TEST(test_the_same_operation_is_planned_once),
 		TEST(test_what_cannot_be_planned_is_refused),
 		TEST(test_huge_operations_stay_in_range),
+		cmocka_unit_test(test_a_lookup_by_hand),
+		cmocka_unit_test(test_more_tiles_never_make_lookups_slower),
 		TEST(test_names_are_there),
 		TEST(test_lack_of_memory_leaves_nothing_behind),
 	};

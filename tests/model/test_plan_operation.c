@@ -1,5 +1,5 @@
 /*
- * `ipu-plan matmul` and `ipu-plan conv` as people meet them: figures that add up, and one-line
+ * `ipu-plan matmul`, `conv` and `op` as people meet them: figures that add up, and one-line
  * errors.
  */
 #include "support/support.h"
@@ -115,6 +115,152 @@ static void test_text_says_what_the_layout_is(void **state)
 	support_result_free(&result);
 }
 
+/* Each kind with what it needs; the passes that it has. */
+static const struct {
+	const char *words;
+	int passes;
+} kind_cases[] = {
+	{"attention --length 16 --features 64 --heads 4", 3},
+	{"conv1d --in-channels 8 --out-channels 16 --length 40 --kernel 3", 3},
+	{"conv2dtranspose --in-channels 8 --out-channels 16 --field 7 --kernel 3 --stride 2", 3},
+	{"embedding --entries 1000 --units 32 --lookups 10", 2},
+	{"groupnorm --channels 16 --groups 4 --field 9", 3},
+	{"gru --steps 5 --features 8 --units 16", 3},
+	{"lstm --steps 5 --features 8 --units 16", 3},
+	{"pool --channels 8 --field 8 --kernel 2", 2},
+	{"reduce --inputs 5000", 0},
+	{"rnn --steps 5 --features 8 --units 16", 3},
+	{"softmax --channels 100", 2},
+};
+
+static void check_kind(const cJSON *json)
+{
+	static const char *const sums[] = {"cycles", "flops", "bytes_exchanged"};
+	const cJSON *operation, *phase;
+
+	for (size_t i = 0; i < ARRAY_LEN(sums); i++) {
+		double sum = 0;
+
+		cJSON_ArrayForEach(operation, plan_item(json, "operations")) sum +=
+			plan_number(operation, sums[i]);
+		assert_close(plan_number(json, sums[i]), sum, 0.5);
+	}
+	cJSON_ArrayForEach(operation, plan_item(json, "operations"))
+	{
+		double cycles = 0;
+
+		cJSON_ArrayForEach(phase, plan_item(operation, "phases")) cycles +=
+			plan_number(phase, "cycles") * plan_number(phase, "repeats");
+		assert_true(cycles <= plan_number(operation, "cycles"));
+	}
+	assert_close(plan_number(json, "cycles"),
+		     plan_number(json, "compute_cycles") + plan_number(json, "exchange_cycles") +
+			     plan_number(json, "sync_cycles"),
+		     0.5);
+	assert_true(plan_number(json, "memory_bytes") >=
+		    plan_number(json, "operand_bytes") + plan_number(json, "result_bytes"));
+}
+
+static void test_every_kind_adds_up(void **state)
+{
+	struct support_result help;
+	char words[256], name[32];
+
+	(void)state;
+	plan_run(&help, "op --help");
+	for (size_t i = 0; i < ARRAY_LEN(kind_cases); i++) {
+		cJSON *json;
+
+		snprintf(words, sizeof(words), "op %s --json", kind_cases[i].words);
+		json = plan_json(words);
+		check_kind(json);
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(kind_cases[i].words, " "),
+			 kind_cases[i].words);
+		assert_string_equal(plan_item(json, "operation")->valuestring, name);
+		assert_non_null(strstr(help.out, name));
+		cJSON_Delete(json);
+		if (kind_cases[i].passes == 0)
+			continue;
+		snprintf(words, sizeof(words), "op %s --pass all --dtype float16 --json",
+			 kind_cases[i].words);
+		json = plan_json(words);
+		assert_int_equal(cJSON_GetArraySize(json), kind_cases[i].passes);
+		for (int p = 0; p < kind_cases[i].passes; p++)
+			check_kind(cJSON_GetArrayItem(json, p));
+		cJSON_Delete(json);
+	}
+	support_result_free(&help);
+}
+
+/* What the shapes say must be done, whatever the plan. */
+static void test_kinds_do_what_their_shapes_say(void **state)
+{
+	static const struct {
+		const char *words;
+		double flops;
+	} cases[] = {
+		/* 2 (features + units) 4 units for each item and step, and 13 a unit in the map */
+		{"op lstm --steps 5 --features 8 --units 16 --batch 3 --json",
+		 15 * (2.0 * 24 * 64 + 13 * 16)},
+		{"op conv1d --in-channels 8 --out-channels 16 --length 40 --kernel 3 --json",
+		 2.0 * 8 * 16 * 40 * 3},
+		/* As many as the convolution from the output to the input has. */
+		{"op conv2dtranspose --in-channels 8 --out-channels 16 --field 7 --kernel 3 "
+		 "--stride 2 --json",
+		 2.0 * 8 * 16 * 49 * 9},
+		/* Four projections, two products of each head, the scale and five for a softmax. */
+		{"op attention --length 16 --features 64 --heads 4 --json",
+		 4 * 2.0 * 16 * 64 * 64 + 2 * 2.0 * 4 * 16 * 16 * 16 + 16 * 64 + 5.0 * 4 * 16 * 16},
+		{"op embedding --entries 1000 --units 32 --lookups 10 --pass backward-weights "
+		 "--json",
+		 2.0 * 10 * 32},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		cJSON *json = plan_json(cases[i].words);
+
+		assert_close(plan_number(json, "flops"), cases[i].flops, 0.5);
+		cJSON_Delete(json);
+	}
+}
+
+static void test_kinds_as_csv(void **state)
+{
+	struct support_result result;
+	int lines = 0;
+
+	(void)state;
+	plan_run(&result, "op gru --steps 5 --features 8 --units 16 --pass all --csv");
+	assert_int_equal(result.exit_code, 0);
+	for (const char *c = result.out; *c; c++)
+		lines += *c == '\n';
+	assert_int_equal(lines, 1 + 4 + 3 + 3);
+	assert_non_null(strstr(result.out, "forward,Rnn/Candidate,matmul,"));
+	support_result_free(&result);
+}
+
+static void test_what_cannot_be_on_the_chip_is_an_error(void **state)
+{
+	static const char *const lines[] = {
+		"matmul 20000 20000 20000",
+		"matmul 20000 20000 20000 --json",
+		"conv --in-channels 512 --out-channels 512 --field 1000",
+		"op embedding --entries 1000000 --units 768",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+		struct support_result result;
+
+		plan_run(&result, lines[i]);
+		assert_int_equal(result.exit_code, 1);
+		assert_string_equal(result.out, "");
+		assert_non_null(strstr(result.err, "cannot be on one Mk2 GC200: a tile needs "));
+		support_result_free(&result);
+	}
+}
+
 static void test_wrong_requests_are_one_line(void **state)
 {
 	static const struct {
@@ -134,6 +280,20 @@ static void test_wrong_requests_are_one_line(void **state)
 		{"conv --in-channels 3 --out-channels 4 --field 3 --kernel 5 --padding valid",
 		 "5 taps do not fit in a field of 3"},
 		{"conv 3", "a word too many"},
+		{"op", "a kind is missing"},
+		{"op lsmt", "did you mean \"lstm\"?"},
+		{"op transformer", "one of: attention conv1d"},
+		{"op lstm --steps 4", "lstm needs --features, --units"},
+		{"op lstm --steps 4 --heads 3", "--heads: lstm has no such key (it has --batch"},
+		{"op lstm --stepz 4", "did you mean --steps?"},
+		{"op lstm gru", "a word too many: \"gru\""},
+		{"op softmax --channels 8 --json --csv", "one of them"},
+		{"op pool --channels 8 --field 8 --kernel 2 --pass backward-weights",
+		 "no backward"},
+		{"op attention --length 4 --features 10 --heads 3", "give --head-size"},
+		{"op groupnorm --channels 10 --groups 3 --field 8", "do not divide 10 channels"},
+		{"op conv1d --in-channels 8 --out-channels 8 --length 9 --kernel 3x5",
+		 "--kernel: conv1d has one number"},
 	};
 
 	(void)state;
@@ -158,6 +318,10 @@ int main(void)
 		cmocka_unit_test(test_the_layout_is_fixed),
 		cmocka_unit_test(test_a_convolution_in_all_passes),
 		cmocka_unit_test(test_text_says_what_the_layout_is),
+		cmocka_unit_test(test_every_kind_adds_up),
+		cmocka_unit_test(test_kinds_do_what_their_shapes_say),
+		cmocka_unit_test(test_kinds_as_csv),
+		cmocka_unit_test(test_what_cannot_be_on_the_chip_is_an_error),
 		cmocka_unit_test(test_wrong_requests_are_one_line),
 	};
 

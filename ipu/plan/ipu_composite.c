@@ -1,0 +1,419 @@
+/*
+ * Layers as operations: one function for each family, one row for each kind.
+ */
+#include "ipu/plan/ipu_composite.h"
+
+#include <assert.h>
+
+#include "common/mem.h"
+
+struct list {
+	const struct ipu_composite *from;
+	struct ipu_op *ops;
+	int count;
+};
+
+static struct ipu_op *add(struct list *list, enum ipu_op_kind kind, const char *name,
+			  int64_t repeats)
+{
+	struct ipu_op *op = &list->ops[list->count++];
+
+	assert(list->count <= IPU_COMPOSITE_OPS);
+	*op = (struct ipu_op){
+		.kind = kind, .name = name, .dtype = list->from->dtype, .repeats = repeats};
+	return op;
+}
+
+static void add_matmul(struct list *list, const char *name, int64_t repeats, int64_t m, int64_t k,
+		       int64_t n)
+{
+	add(list, IPU_OP_MATMUL, name, repeats)->matmul = (struct ipu_matmul){m, k, n};
+}
+
+static void add_map(struct list *list, const char *name, int64_t repeats,
+		    struct ipu_elements elements)
+{
+	add(list, IPU_OP_ELEMENTWISE, name, repeats)->elements = elements;
+}
+
+static void add_reduce(struct list *list, const char *name, int64_t inputs, int64_t outputs)
+{
+	add(list, IPU_OP_REDUCE, name, 1)->reduce = (struct ipu_reduce){inputs, outputs};
+}
+
+/* ---- recurrent cells ------------------------------------------------------------------------- */
+
+/* popnn's (Lstm.cpp, Gru.cpp, Rnn.cpp; preCalcWeights is off by default): in each step a product of
+ * input and state side by side, then a map; weights' gradients are added up step by step. */
+static const struct cell {
+	int gates;
+	uint8_t forward[IPU_FUNCTIONS], backward[IPU_FUNCTIONS];
+} lstm = {4,
+	  {[IPU_FN_SIGMOID] = 3, [IPU_FN_TANH] = 2, [IPU_FN_ADD] = 8},
+	  {[IPU_FN_TANH] = 1, [IPU_FN_ADD] = 18}},
+  gru = {3, {[IPU_FN_SIGMOID] = 2, [IPU_FN_TANH] = 1, [IPU_FN_ADD] = 8}, {[IPU_FN_ADD] = 14}},
+  rnn = {1, {[IPU_FN_TANH] = 1, [IPU_FN_ADD] = 1}, {[IPU_FN_ADD] = 3}};
+
+static const struct cell *cell_of(const struct ipu_composite *from)
+{
+	return from->kind == IPU_COMPOSITE_LSTM  ? &lstm
+	       : from->kind == IPU_COMPOSITE_GRU ? &gru
+						 : &rnn;
+}
+
+static void recurrent(struct list *list)
+{
+	const struct ipu_composite *from = list->from;
+	const struct cell *cell = cell_of(from);
+	const int64_t rows = from->batch * from->steps, wide = cell->gates * from->units;
+	struct ipu_elements map = {.count = from->batch * from->units,
+				   .operands = 2 * (int64_t)cell->gates};
+	const uint8_t *times = from->pass == IPU_FORWARD ? cell->forward : cell->backward;
+	/* A GRU's candidate waits for its reset gate; a plain cell's inputs wait for nothing. */
+	const int64_t candidate = from->kind == IPU_COMPOSITE_GRU ? from->units : 0;
+	const bool at_once = from->kind == IPU_COMPOSITE_RNN;
+	const int64_t joined = from->units + (at_once ? 0 : from->features);
+
+	for (int f = 0; f < IPU_FUNCTIONS; f++)
+		map.times[f] = times[f];
+	switch (from->pass) {
+	case IPU_FORWARD:
+		if (at_once)
+			add_matmul(list, "Rnn/WeightInput", 1, rows, from->features, wide);
+		add_matmul(list, "Rnn/Gates", from->steps, from->batch, joined, wide - candidate);
+		if (candidate > 0)
+			add_matmul(list, "Rnn/Candidate", from->steps, from->batch, joined,
+				   candidate);
+		add_map(list, "Rnn/Cell", from->steps, map);
+		add(list, IPU_OP_COPY, "Rnn/Output", 1)->copy =
+			(struct ipu_copy){rows * from->units, from->units};
+		break;
+	case IPU_BACKWARD_DATA:
+		add_map(list, "Rnn/Cell/Grad", from->steps, map);
+		add_matmul(list, "Rnn/Gates/GradX", from->steps, from->batch, wide - candidate,
+			   joined);
+		if (candidate > 0)
+			add_matmul(list, "Rnn/Candidate/GradX", from->steps, from->batch, candidate,
+				   joined);
+		if (at_once)
+			add_matmul(list, "Rnn/WeightInput/GradX", 1, rows, wide, from->features);
+		break;
+	default:
+		if (at_once)
+			add_matmul(list, "Rnn/WeightInput/GradW", 1, from->features, rows, wide);
+		add_matmul(list, "Rnn/Gates/GradW", from->steps, joined, from->batch, wide);
+		add_map(list, "Rnn/Gates/Sum", from->steps,
+			(struct ipu_elements){.count = joined * wide,
+					      .operands = 2,
+					      .times = {[IPU_FN_SCALED_ADD] = 1}});
+		add(list, IPU_OP_REDUCE, "Rnn/Bias/Grad", from->steps)->reduce =
+			(struct ipu_reduce){from->batch * wide, wide};
+	}
+}
+
+static void recurrent_elements(const struct ipu_composite *from, double *operands, double *result)
+{
+	const double wide = (double)cell_of(from)->gates * (double)from->units;
+	const double rows = (double)from->batch * (double)from->steps;
+
+	*operands = rows * (double)from->features +
+		    ((double)from->features + (double)from->units + 1) * wide;
+	*result = rows * (double)from->units;
+}
+
+/* ---- attention ------------------------------------------------------------------------------- */
+
+/* Each head of each item is a product of its own: a group of a convolution of one position. */
+static void add_heads(struct list *list, const char *name, enum ipu_pass pass, int64_t m, int64_t k,
+		      int64_t n)
+{
+	const struct ipu_composite *from = list->from;
+
+	add(list, IPU_OP_CONV, name, 1)->conv =
+		(struct ipu_conv){.pass = pass,
+				  .batch = m,
+				  .groups = from->batch * from->heads,
+				  .in_channels = k,
+				  .out_channels = n,
+				  .in = {1, 1},
+				  .out = {1, 1},
+				  .kernel = {1, 1},
+				  .stride = {1, 1},
+				  .dilation = {1, 1}};
+}
+
+/* Keras's MultiHeadAttention: queries of `length` rows, keys and values of `keys`. */
+static void attention(struct list *list)
+{
+	const struct ipu_composite *from = list->from;
+	const int64_t wide = from->heads * from->head, all = from->batch * from->heads;
+	const int64_t queries = from->batch * from->length, keys = from->batch * from->keys;
+	const struct ipu_rows rows = {from->pass == IPU_FORWARD ? IPU_ROWS_SOFTMAX
+								: IPU_ROWS_SOFTMAX_GRAD,
+				      all * from->length, from->keys};
+	const struct ipu_elements scale = {
+		.count = queries * wide, .operands = 1, .times = {[IPU_FN_ADD] = 1}};
+
+	switch (from->pass) {
+	case IPU_FORWARD:
+		add_matmul(list, "Query/MatMul", 1, queries, from->features, wide);
+		add_matmul(list, "Key/MatMul", 1, keys, from->features, wide);
+		add_matmul(list, "Value/MatMul", 1, keys, from->features, wide);
+		add_map(list, "Scale", 1, scale);
+		add_heads(list, "Scores", IPU_FORWARD, from->length, from->head, from->keys);
+		add(list, IPU_OP_ROWS, "Softmax", 1)->rows = rows;
+		add_heads(list, "Context", IPU_FORWARD, from->length, from->keys, from->head);
+		add_matmul(list, "Output/MatMul", 1, queries, wide, from->features);
+		break;
+	case IPU_BACKWARD_DATA:
+		add_matmul(list, "Output/GradX", 1, queries, from->features, wide);
+		add_heads(list, "Context/GradX", IPU_BACKWARD_DATA, from->length, from->keys,
+			  from->head);
+		add_heads(list, "Context/GradV", IPU_BACKWARD_WEIGHTS, from->length, from->keys,
+			  from->head);
+		add(list, IPU_OP_ROWS, "Softmax/Grad", 1)->rows = rows;
+		add_heads(list, "Scores/GradX", IPU_BACKWARD_DATA, from->length, from->head,
+			  from->keys);
+		add_heads(list, "Scores/GradK", IPU_BACKWARD_WEIGHTS, from->length, from->head,
+			  from->keys);
+		add_map(list, "Scale/Grad", 1, scale);
+		add_matmul(list, "Query/GradX", 1, queries, wide, from->features);
+		add_matmul(list, "Key/GradX", 1, keys, wide, from->features);
+		add_matmul(list, "Value/GradX", 1, keys, wide, from->features);
+		break;
+	default:
+		add_matmul(list, "Query/GradW", 1, from->features, queries, wide);
+		add_matmul(list, "Key/GradW", 1, from->features, keys, wide);
+		add_matmul(list, "Value/GradW", 1, from->features, keys, wide);
+		add_matmul(list, "Output/GradW", 1, wide, queries, from->features);
+	}
+}
+
+static void attention_elements(const struct ipu_composite *from, double *operands, double *result)
+{
+	const double wide = (double)from->heads * (double)from->head;
+	const double rows = (double)from->batch * (double)(from->length + 2 * from->keys);
+
+	*operands = (rows + 4 * wide) * (double)from->features;
+	*result = (double)from->batch * (double)from->length * (double)from->features;
+}
+
+/* ---- embedding ------------------------------------------------------------------------------- */
+
+static void embedding(struct list *list)
+{
+	const struct ipu_composite *from = list->from;
+	const bool update = from->pass == IPU_BACKWARD_WEIGHTS;
+
+	if (from->pass != IPU_BACKWARD_DATA)
+		add(list, IPU_OP_SLICE, update ? "Embedding/Update" : "Embedding/Lookup", 1)
+			->slice = (struct ipu_slice){update, from->entries, from->units,
+						     from->batch * from->lookups};
+}
+
+static void embedding_elements(const struct ipu_composite *from, double *operands, double *result)
+{
+	const double lookups = (double)from->batch * (double)from->lookups;
+
+	*operands = (double)from->entries * (double)from->units + lookups;
+	*result = lookups * (double)from->units;
+}
+
+/* ---- convolutions ---------------------------------------------------------------------------- */
+
+static struct ipu_conv conv_of(const struct ipu_composite *from)
+{
+	return (struct ipu_conv){.pass = from->pass,
+				 .batch = from->batch,
+				 .groups = from->groups,
+				 .in_channels = from->in_channels / from->groups,
+				 .out_channels = from->out_channels / from->groups,
+				 .in = {from->field[0], from->field[1]},
+				 .out = {from->out[0], from->out[1]},
+				 .kernel = {from->kernel[0], from->kernel[1]},
+				 .stride = {from->stride[0], from->stride[1]},
+				 .dilation = {from->dilation[0], from->dilation[1]}};
+}
+
+static void conv1d(struct list *list)
+{
+	add(list, IPU_OP_CONV, "Conv1D", 1)->conv = conv_of(list->from);
+}
+
+/* The gradient of the convolution from the output to the input, and the other way round. */
+static void conv2dtranspose(struct list *list)
+{
+	static const enum ipu_pass turned[] = {[IPU_FORWARD] = IPU_BACKWARD_DATA,
+					       [IPU_BACKWARD_DATA] = IPU_FORWARD,
+					       [IPU_BACKWARD_WEIGHTS] = IPU_BACKWARD_WEIGHTS};
+	const struct ipu_conv given = conv_of(list->from);
+	struct ipu_conv conv = given;
+
+	conv.pass = turned[given.pass];
+	conv.in_channels = given.out_channels;
+	conv.out_channels = given.in_channels;
+	for (int i = 0; i < 2; i++) {
+		conv.in[i] = given.out[i];
+		conv.out[i] = given.in[i];
+	}
+	add(list, IPU_OP_CONV, "Conv2DTranspose", 1)->conv = conv;
+}
+
+static void conv_elements(const struct ipu_composite *from, double *operands, double *result)
+{
+	const double taps = (double)from->kernel[0] * (double)from->kernel[1];
+
+	*operands = (double)from->batch * (double)from->in_channels * (double)from->field[0] *
+			    (double)from->field[1] +
+		    taps * (double)from->in_channels * (double)from->out_channels /
+			    (double)from->groups;
+	*result = (double)from->batch * (double)from->out_channels * (double)from->out[0] *
+		  (double)from->out[1];
+}
+
+/* ---- over fields and channels ---------------------------------------------------------------- */
+
+static int64_t inputs_of(const struct ipu_composite *from)
+{
+	return from->batch * from->channels * from->field[0] * from->field[1];
+}
+
+/* popnn's group norm: sums and sums of squares of each item's groups, their deviations, then one
+ * map over all elements; beta's and gamma's gradients are sums by channel. */
+static void groupnorm(struct list *list)
+{
+	const struct ipu_composite *from = list->from;
+	const int64_t count = inputs_of(from), groups = from->batch * from->groups;
+
+	switch (from->pass) {
+	case IPU_FORWARD:
+		add_reduce(list, "Mean", count, groups);
+		add_reduce(list, "Power", count, groups);
+		add_map(list, "InverseDeviation", 1,
+			(struct ipu_elements){
+				.count = groups,
+				.operands = 2,
+				.times = {
+					[IPU_FN_ADD] = 3, [IPU_FN_SQRT] = 1, [IPU_FN_DIVIDE] = 1}});
+		add_map(list, "Whiten", 1,
+			(struct ipu_elements){.count = count,
+					      .operands = 1,
+					      .broadcast = 2 * groups,
+					      .times = {[IPU_FN_ADD] = 2}});
+		add_map(list, "Scale", 1,
+			(struct ipu_elements){.count = count,
+					      .operands = 1,
+					      .broadcast = 2 * from->channels,
+					      .times = {[IPU_FN_ADD] = 2}});
+		break;
+	case IPU_BACKWARD_DATA:
+		add_map(list, "Scale/Grad", 1,
+			(struct ipu_elements){.count = count,
+					      .operands = 1,
+					      .broadcast = from->channels,
+					      .times = {[IPU_FN_ADD] = 1}});
+		add_reduce(list, "Mean/Grad", count, groups);
+		add_reduce(list, "Power/Grad", count, groups);
+		add_map(list, "Whiten/Grad", 1,
+			(struct ipu_elements){.count = count,
+					      .operands = 2,
+					      .broadcast = 3 * groups,
+					      .times = {[IPU_FN_ADD] = 4}});
+		break;
+	default:
+		add_map(list, "Gamma/Mul", 1,
+			(struct ipu_elements){
+				.count = count, .operands = 2, .times = {[IPU_FN_ADD] = 1}});
+		add_reduce(list, "Gamma/Grad", count, from->channels);
+		add_reduce(list, "Beta/Grad", count, from->channels);
+	}
+}
+
+static void pool(struct list *list)
+{
+	const struct ipu_composite *from = list->from;
+
+	if (from->pass != IPU_BACKWARD_WEIGHTS)
+		add(list, IPU_OP_POOL, from->pass == IPU_FORWARD ? "Pool" : "Pool/Grad", 1)->pool =
+			(struct ipu_pool){.max = from->max,
+					  .backward = from->pass == IPU_BACKWARD_DATA,
+					  .batch = from->batch,
+					  .channels = from->channels,
+					  .in = {from->field[0], from->field[1]},
+					  .out = {from->out[0], from->out[1]},
+					  .kernel = {from->kernel[0], from->kernel[1]},
+					  .stride = {from->stride[0], from->stride[1]}};
+}
+
+static void field_elements(const struct ipu_composite *from, double *operands, double *result)
+{
+	const double items = (double)from->batch * (double)from->channels;
+
+	*operands = items * (double)from->field[0] * (double)from->field[1];
+	*result = items * (double)from->out[0] * (double)from->out[1];
+	if (from->kind == IPU_COMPOSITE_GROUPNORM)
+		*operands += 2 * (double)from->channels;
+}
+
+static void reduce(struct list *list)
+{
+	if (list->from->pass == IPU_FORWARD)
+		add_reduce(list, "Reduce", list->from->inputs, list->from->outputs);
+}
+
+static void reduce_elements(const struct ipu_composite *from, double *operands, double *result)
+{
+	*operands = (double)from->inputs;
+	*result = (double)from->outputs;
+}
+
+static void softmax(struct list *list)
+{
+	const struct ipu_composite *from = list->from;
+	const bool forward = from->pass == IPU_FORWARD;
+
+	if (from->pass != IPU_BACKWARD_WEIGHTS)
+		add(list, IPU_OP_ROWS, forward ? "Softmax" : "Softmax/Grad", 1)->rows =
+			(struct ipu_rows){forward ? IPU_ROWS_SOFTMAX : IPU_ROWS_SOFTMAX_GRAD,
+					  from->batch, from->channels};
+}
+
+static void softmax_elements(const struct ipu_composite *from, double *operands, double *result)
+{
+	*operands = *result = (double)from->batch * (double)from->channels;
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+static const struct {
+	void (*add)(struct list *list);
+	void (*elements)(const struct ipu_composite *from, double *operands, double *result);
+} kinds[] = {
+	[IPU_COMPOSITE_ATTENTION] = {attention, attention_elements},
+	[IPU_COMPOSITE_CONV1D] = {conv1d, conv_elements},
+	[IPU_COMPOSITE_CONV2DTRANSPOSE] = {conv2dtranspose, conv_elements},
+	[IPU_COMPOSITE_EMBEDDING] = {embedding, embedding_elements},
+	[IPU_COMPOSITE_GROUPNORM] = {groupnorm, field_elements},
+	[IPU_COMPOSITE_GRU] = {recurrent, recurrent_elements},
+	[IPU_COMPOSITE_LSTM] = {recurrent, recurrent_elements},
+	[IPU_COMPOSITE_POOL] = {pool, field_elements},
+	[IPU_COMPOSITE_REDUCE] = {reduce, reduce_elements},
+	[IPU_COMPOSITE_RNN] = {recurrent, recurrent_elements},
+	[IPU_COMPOSITE_SOFTMAX] = {softmax, softmax_elements},
+};
+_Static_assert(ARRAY_LEN(kinds) == IPU_COMPOSITES, "kinds out of step");
+
+int ipu_composite_ops(const struct ipu_composite *composite, struct ipu_op out[IPU_COMPOSITE_OPS])
+{
+	struct list list = {.from = composite, .ops = out};
+
+	assert((unsigned)composite->kind < IPU_COMPOSITES);
+	kinds[composite->kind].add(&list);
+	return list.count;
+}
+
+void ipu_composite_elements(const struct ipu_composite *composite, double *operands, double *result)
+{
+	assert((unsigned)composite->kind < IPU_COMPOSITES);
+	kinds[composite->kind].elements(composite, operands, result);
+}

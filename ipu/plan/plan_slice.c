@@ -1,0 +1,154 @@
+/*
+ * Rows that are looked up in a table, or added to it: an embedding, as poplibs' popops::multiSlice
+ * and multiUpdateAdd have it. Pure functions: any thread.
+ *
+ * The table is cut by its entries and by its columns, the lookups into groups. A tile looks for all
+ * of its group's lookups among its entries; where those are cut, a second stage picks from what
+ * each part has made. In an update what groups have summed is added up at the end.
+ */
+#include <math.h>
+
+#include "common/mem.h"
+#include "common/minmax.h"
+#include "ipu/plan/plan_vector.h"
+
+#define INDEX_BYTES 4
+/* Instructions of a worker (popops, PerformanceEstimation.cpp): at its start, for a lookup that is
+ * among the tile's entries and for one that is not, and for a vector of 8 bytes (2 halfs). */
+struct slice_work {
+	const char *vertex, *part;
+	double start, in_range, out_of_range, vector;
+};
+
+static const struct slice_work works[] = {
+	{"popops::MultiSlice", "MultiSlice/stage0", 30, 19, 8, 2},
+	{"popops::MultiUpdateAdd", "MultiUpdateAdd/stage0", 38, 11, 5, 3},
+};
+
+/* How a table of entries x columns is cut, and what the fullest tile has of it. */
+struct slice_cut {
+	int64_t entries, columns, groups; /* parts */
+	int64_t rows, width, lookups,
+		mine; /* mine: lookups among its entries, when evenly spread */
+};
+
+static double vectors_of(enum ipu_dtype dtype, int64_t width)
+{
+	return (double)ipu__ceil_div(width, dtype == IPU_UINT8 ? 4 : 2);
+}
+
+/* The lookups of a vertex are dealt to the tile's workers. */
+static void add_stage(struct ipu_plan *plan, const struct ipu_target *target, const char *part,
+		      const struct slice_work *work, double in_range, double out_of_range,
+		      double vectors, int64_t tiles)
+{
+	const double workers = (double)target->workers;
+	const double each = ceil(in_range / workers) * (work->in_range + vectors * work->vector) +
+			    ceil(out_of_range / workers) * work->out_of_range;
+	const int64_t cycles = ipu__whole(workers * (work->start + each));
+	const struct ipu_phase phase = {.kind = IPU_COMPUTE,
+					.part = part,
+					.vertex = work->vertex,
+					.cycles = cycles,
+					.mean_cycles = (double)cycles,
+					.tiles = tiles,
+					.vertices = tiles,
+					.repeats = 1};
+
+	plan->code_bytes += IPU_VERTEX_CODE_BYTES;
+	ipu__plan_add(plan, &phase);
+}
+
+static void plan_cut(const struct ipu_target *target, const struct ipu_op *op,
+		     const struct slice_cut *cut, struct ipu_plan *plan)
+{
+	const struct slice_work *work = &works[op->slice.update];
+	const int64_t element = ipu_dtype_bytes(op->dtype);
+	const int64_t tiles = cut->entries * cut->columns * cut->groups;
+	const int64_t indices = ipu__product(cut->lookups, INDEX_BYTES);
+	const int64_t table = ipu__product(cut->rows, cut->width) * element;
+	const int64_t slices = ipu__product(cut->lookups, cut->width) * element;
+	const double vectors = vectors_of(op->dtype, cut->width);
+	int64_t received = indices;
+
+	*plan = (struct ipu_plan){.split_batch = cut->groups,
+				  .split_field = cut->entries,
+				  .split_in = 1,
+				  .split_out = cut->columns,
+				  .split_kernel = 1,
+				  .serial_splits = 1};
+	/* A group's own part of the table is on its tile from the start. */
+	received += op->slice.update ? slices : table - table / cut->groups;
+	ipu__add_exchange(plan, target, "MultiSlice/ExchangePre", received,
+			  (double)received * (double)tiles, tiles);
+	add_stage(plan, target, work->part, work, (double)cut->mine,
+		  (double)(cut->lookups - cut->mine), vectors, tiles);
+	plan->temporary_bytes = received + (op->slice.update ? 0 : slices);
+	if (op->slice.update && cut->groups > 1) {
+		static const struct ipu__reduce_names names = IPU_REDUCE_NAMES("MultiUpdateAdd/");
+		struct ipu__reducing reducing = {plan, target, op->dtype, &names, 0};
+
+		ipu__reduce_over_tiles(&reducing, cut->groups,
+				       ipu__product(op->slice.entries, op->slice.columns));
+		plan->temporary_bytes += 2 * table;
+	}
+	if (!op->slice.update && cut->entries > 1) {
+		const int64_t picked = ipu__ceil_div(cut->lookups, cut->entries);
+
+		ipu__add_exchange(plan, target, "MultiSlice/stage1/ExchangePre", slices,
+				  (double)slices * (double)tiles, tiles);
+		add_stage(plan, target, "MultiSlice/stage1", work, (double)picked, 0, vectors,
+			  tiles);
+		plan->temporary_bytes += slices;
+	}
+}
+
+/* The cut as the tiles have it; false: a part would have nothing. */
+static bool make_cut(const struct ipu_slice *slice, int64_t grain, int64_t entries, int64_t columns,
+		     int64_t groups, struct slice_cut *cut)
+{
+	*cut = (struct slice_cut){.entries = entries, .columns = columns, .groups = groups};
+	cut->rows = ipu__ceil_div(slice->entries, entries);
+	cut->width = ipu__ceil_div(ipu__ceil_div(slice->columns, grain), columns) * grain;
+	cut->lookups = ipu__ceil_div(slice->lookups, groups);
+	cut->mine = ipu__ceil_div(cut->lookups, entries);
+	return entries <= slice->entries && columns <= ipu__ceil_div(slice->columns, grain) &&
+	       groups <= slice->lookups;
+}
+
+void ipu__plan_slice(const struct ipu_target *target, const struct ipu_op *op,
+		     const struct ipu_plan_options *options, struct ipu_plan *plan)
+{
+	const int64_t grain = ipu__lanes(target, op->dtype);
+	const double limit = (double)target->bytes_per_tile * options->available_memory_proportion;
+	struct ipu_plan best = {0};
+	bool any = false, best_fits = false;
+
+	/* The list does not depend on the tiles, so more of them never make it slower. */
+	for (int64_t groups = 1; groups <= target->tiles; groups *= 2) {
+		for (int64_t columns = 1; columns * groups <= target->tiles; columns *= 2) {
+			for (int64_t entries = 1; entries * columns * groups <= target->tiles;
+			     entries += max(1, entries / 4)) {
+				struct ipu_plan now;
+				struct slice_cut cut;
+				bool fits;
+
+				if (!make_cut(&op->slice, grain, entries, columns, groups, &cut))
+					break;
+				plan_cut(target, op, &cut, &now);
+				fits = (double)now.temporary_bytes <= limit;
+				if (any && (best_fits > fits ||
+					    (best_fits == fits && fits &&
+					     ipu__plan_time(target, &best) <=
+						     ipu__plan_time(target, &now)) ||
+					    (!best_fits && !fits &&
+					     best.temporary_bytes <= now.temporary_bytes)))
+					continue;
+				best = now;
+				best_fits = fits;
+				any = true;
+			}
+		}
+	}
+	*plan = best;
+}
