@@ -279,7 +279,7 @@ static void test_what_is_absent_is_told(void **state)
 static void test_failures_name_file_path_and_suggestion(void **state)
 {
 	static const char *const known[] = {"Dense", "Conv2D", "Flatten"};
-	const char *many[30];
+	const char *many[40];
 	cJSON *node = parse("{\"model\": {\"layers\": [1, 2]}}");
 	struct json_at root = json_root("run.json", node), model, layers, layer;
 	struct err err;
