@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "reports/table/report_render.h"
 #include "common/str.h"
 #include "reports/diff/report_diff_internal.h"
 #include "reports/table/report_table.h"
@@ -24,7 +25,7 @@ double report_diff_amount(const struct report_diff_row *row)
 {
 	if (!row->source.known || !row->target.known || row->source.text || row->target.text)
 		return NAN;
-	return row->target.number - row->source.number;
+	return report_amount_shown(row->target.number - row->source.number, row->quantity);
 }
 
 double report_diff_fraction(const struct report_diff_row *row)
@@ -45,7 +46,8 @@ bool report_diff_same(const struct report_diff_row *row)
 		return true;
 	if (a->text || b->text)
 		return a->text && b->text && !strcmp(a->text, b->text);
-	return a->number == b->number || (isnan(a->number) && isnan(b->number));
+	return a->number == b->number || report_diff_amount(row) == 0 ||
+	       (isnan(a->number) && isnan(b->number));
 }
 
 bool report_diff_regressed(const struct report_diff_row *row, double gate)

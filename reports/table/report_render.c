@@ -523,6 +523,13 @@ static void cell_real(double value, enum report_quantity quantity, char out[FMT_
 		fmt_real(out, value);
 }
 
+double report_amount_shown(double amount, enum report_quantity quantity)
+{
+	const double least = quantity == REPORT_NS ? 0.5 : quantity == REPORT_FRACTION ? 0.5e-4 : 0;
+
+	return fabs(amount) < least ? 0 : amount;
+}
+
 const char *report_cell_text(const struct report_cell *cell, enum report_quantity quantity,
 			     char *out, int size)
 {

@@ -37,6 +37,10 @@ enum status report_render(const struct report_table *table,
 const char *report_cell_text(const struct report_cell *cell, enum report_quantity quantity,
 			     char *out, int size);
 
+/* A difference as it can be printed: 0 where no digit of it would be seen, below half a ns and half
+ * a hundredth of a percent. */
+double report_amount_shown(double amount, enum report_quantity quantity);
+
 /*
  * The same a row at a time, for CSV and JSON of any length. begin, rows, end; then the struct may
  * be dropped. Whatever begin and rows return, end must be called; it returns the first failure of

@@ -276,6 +276,17 @@ for key in 1 2 5 6 8 9 H; do
 	"$play" 120x30 "${key}D" two two >shown.txt
 	grep -q 'Nothing differs' shown.txt || wrong "screen $key beside itself: $(sed -n 3,6p shown.txt)"
 done
+# The timeline opens with the same update on both, the one under the cursor.
+"$play" 120x40 7 two four >shown.txt
+update=$(grep -oE 'weight update +[0-9]+' shown.txt | grep -oE '[0-9]+$')
+grep -q "S and T from update $update:" shown.txt || wrong "two timelines: not aligned at update $update: $(grep 'S and T' shown.txt)"
+"$play" 120x40 1 two two >shown.txt
+grep -q 'a step takes as long, bubble .*the same weights' shown.txt || wrong "a run beside itself: $(sed -n 2,4p shown.txt)"
+"$play" 120x40 1 two four >shown.txt
+wanted=$(sqlite3 :memory: "ATTACH 'two/profile.db' AS s; ATTACH 'four/profile.db' AS t; SELECT printf('bubble %.2f %% to %.2f %%', 100 * s.b, 100 * t.b)
+	FROM (SELECT 1 - 1.0 * total_busy_ns / total_ns AS b FROM s.bubble_sums WHERE clock = 'device' AND mode = 'train') s,
+	(SELECT 1 - 1.0 * total_busy_ns / total_ns AS b FROM t.bubble_sums WHERE clock = 'device' AND mode = 'train') t")
+grep -q "Interleaved: a step takes .* (device, simulated), $wanted, other weights" shown.txt || wrong "$wanted, said: $(sed -n 2,4p shown.txt)"
 for size in 80x24 120x40; do
 	"$play" $size 1GgG two four >shown.txt
 	"$play" $size 1 two four >>shown.txt

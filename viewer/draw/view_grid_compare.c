@@ -12,6 +12,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "reports/table/report_render.h"
 #include "viewer/draw/view_table.h"
 
 #define JOIN_KEYS 16
@@ -229,9 +230,11 @@ static void join_copy(struct join *join, struct report_cell *to, const struct re
 	join->status = err_nomem(join->err);
 }
 
-static struct report_cell join_diff(const struct report_cell *a, const struct report_cell *b)
+static struct report_cell join_diff(const struct report_cell *a, const struct report_cell *b,
+				    enum report_quantity quantity)
 {
-	const double diff = view__cell_number(b) - view__cell_number(a);
+	const double diff =
+		report_amount_shown(view__cell_number(b) - view__cell_number(a), quantity);
 	struct report_cell cell = {.type = PROF_INT};
 
 	if (a->type == PROF_INT && b->type == PROF_INT &&
@@ -259,7 +262,7 @@ static void join_row(struct join *join, int64_t at, int64_t source, int64_t targ
 		if (width > 1)
 			join_copy(join, cell + 1, b);
 		if (width > 2)
-			cell[2] = join_diff(a, b);
+			cell[2] = join_diff(a, b, join_quantity(join, column));
 		cell += width;
 	}
 	if (join->status == ST_OK && join->lonely && (source < 0 || target < 0))

@@ -86,7 +86,7 @@ struct view_summary {
 };
 
 /* Two reports. */
-#define VIEW_COMPARE_HEAD 2 /* rows above the table */
+#define VIEW_COMPARE_HEAD 3 /* rows above the table */
 
 /* view_summary.c */
 void view__summary_live(struct view_summary *screen);

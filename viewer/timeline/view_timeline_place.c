@@ -632,6 +632,20 @@ static bool view_align_update(struct view_timeline *tl, int clock, int64_t updat
 	return true;
 }
 
+/* Of an update that has begun before the window the rest alone may be left in it: then it is the
+ * next one, if that begins in the first half. */
+static int64_t view_update_shown(struct view_timeline *tl, int clock, int64_t update)
+{
+	const struct view_window window = tl->clock[clock].window;
+	int64_t start, next;
+
+	return view_update_start(tl, clock, update, &start) && start < window.from &&
+			       view_update_start(tl, clock, update + 1, &next) &&
+			       next < window.from + (window.to - window.from) / 2
+		       ? update + 1
+		       : update;
+}
+
 /* Align by the first work in the window, on the first IPU that is shown. */
 static bool view_align_window(struct view_timeline *tl, int clock)
 {
@@ -649,7 +663,8 @@ static bool view_align_window(struct view_timeline *tl, int clock)
 	    !(view_next_work(&seek, window.from - 1, &span) && span.start_ns < window.to))
 		return false;
 	if (!(span.weight_update != IPS_NULL
-		      ? view_align_update(tl, clock, span.weight_update)
+		      ? view_align_update(tl, clock,
+					  view_update_shown(tl, clock, span.weight_update))
 		      : view_align_step(tl, clock, lane->track->rank, &span)))
 		return false;
 	shift = tl->target->beside.at.start_ns - tl->beside.at.start_ns;
@@ -714,14 +729,15 @@ static void view_figure_text(double value, int column, bool sign, char *out, siz
 		snprintf(out, size, "%s%s", sign && value > 0 ? "+" : "",
 			 fmt_ns(ns, (int64_t)value));
 	else
-		snprintf(out, size, sign ? "%+.1f" : "%.1f", value);
+		snprintf(out, size, sign && fabs(value) >= 0.05 ? "%+.1f" : "%.1f",
+			 fabs(value) < 0.05 ? 0 : value);
 }
 
-/* Source, Target, Diff of the runs in the windows: makespan, and idle time in % of IPUs x it. In a
+/* Source, Target, Diff of the runs in the windows: makespan, and the bubble in % of IPUs x it. In a
  * low body a line. */
 void view__draw_comparison(const struct view_timeline *tl, struct view_pane *whole)
 {
-	static const char *const titles[FIGURES] = {"makespan",  "idle %",    "theory", "ramp-up",
+	static const char *const titles[FIGURES] = {"makespan",  "bubble %",  "theory", "ramp-up",
 						    "ramp-down", "imbalance", "comm."};
 	static const struct {
 		const char *name;
@@ -738,9 +754,10 @@ void view__draw_comparison(const struct view_timeline *tl, struct view_pane *who
 
 		if (table.rect.height > 0 && (isnan(mine) || isnan(its)))
 			view_text(pane, 1, 0, VIEW_DIM, "no pipeline runs to compare");
-		else if (table.rect.height > 0)
-			view_textf(pane, 1, 0, VIEW_BOLD, "idle: S %.1f %% T %.1f %% diff %+.1f",
-				   mine, its, its - mine);
+		view_figure_text(its - mine, 1, true, text, sizeof(text));
+		if (table.rect.height > 0 && !isnan(mine) && !isnan(its))
+			view_textf(pane, 1, 0, VIEW_BOLD, "bubble: S %.1f %% T %.1f %% diff %s",
+				   mine, its, text);
 		return;
 	}
 	for (int i = 0; i < FIGURES && left + (i + 1) * cells <= table.rect.width; i++) {
