@@ -61,7 +61,7 @@ static void test_cut_text_ends_in_an_ellipsis(void **state)
 	(void)state;
 	assert_drawn(false, 6, "abcdefgh", "abcde\xe2\x80\xa6\n");
 	assert_drawn(true, 6, "abcdefgh", "abcde~\n");
-	assert_drawn(true, 3, "abcdefgh", "abc\n");
+	assert_drawn(true, 3, "abcdefgh", "ab~\n");
 	assert_drawn(false, 8, "abcdefgh", "abcdefgh\n");
 	assert_drawn(false, 6, "abcd\xe4\xb8\xad\xe6\x96\x87", "abcd\xe2\x80\xa6\n");
 }

@@ -459,7 +459,7 @@ static void test_two_reports_stand_side_by_side(void **state)
 	assert_picture(
 		&grid, 80, 7,
 		" name         tile cycles S       Target             Diff memory S Target  Diff>\n"
-		">Dense_128/M~    3    4,000 ###    1,000 -3,000 (75.00 %)     1 kB   2 kB +1 kB\n"
+		">Den~8/MatMul    3    4,000 ###    1,000 -3,000 (75.00 %)     1 kB   2 kB +1 kB\n"
 		"-conv/Forward    1    9,000 #####      -                -     4 kB      -     -\n"
 		" Relu            2        -           10                -    512 B  512 B   0 B\n"
 		" dense/Bias      0    4,000 ###    4,000                0        -      -     -\n"
@@ -518,7 +518,7 @@ static void test_narrow_screens_reach_target_and_diff(void **state)
 	assert_picture(&grid, 28, 6,
 		       "<name         Target  Diffv>\n"
 		       ">dense/Bias    4,000      0\n"
-		       " Dense_128/M~  1,000 -3,000\n"
+		       " Den~8/MatMul  1,000 -3,000\n"
 		       "-conv/Forward      -      -\n"
 		       " Relu             10      -\n"
 		       "+new               5      -\n");

@@ -73,7 +73,7 @@ static void test_the_ends_of_names_are_kept(void **state)
 
 	view_rig_size(rig, 43, 60);
 	assert_hides(rig, "Dense_128/kernel:0");
-	assert_line_shows(rig, "Dens", "kernel:0", "8,192");
+	assert_line_shows(rig, "Den\xe2\x80\xa6", "kernel:0", "8,192");
 }
 
 static void test_what_is_not_recorded_by_tile_is_said(void **state)

@@ -292,4 +292,24 @@ for size in 80x24 120x40; do
 	"$play" $size 1 two four >>shown.txt
 	grep -E '[ +-][0-9][0-9.,]*…' shown.txt >cut.txt && wrong "summary of two at $size, cut: $(cat cut.txt)"
 done
+# What is cut says so, and keeps what tells it apart: settings as wide as pipes have them, operations, lanes.
+report=two
+for width in 100 101 102 103; do
+	"$bin/ipu-view" two --view summary --text --width $width >shown.txt
+	grep -qE 'learning_rate +0\.01 *$' shown.txt || wrong "summary at $width: $(grep learning_rate shown.txt)"
+	grep -qE 'shuffle +true *$' shown.txt || wrong "summary at $width: $(grep shuffle shown.txt)"
+done
+"$bin/ipu-view" two --view operations --text --width 100 >shown.txt
+grep -q 'Grad[^ ]*128/kernel' shown.txt || wrong "operations: $(grep Grad shown.txt)"
+[ "$(awk '/^ [A-Z][^ ]*\// { print $1 }' shown.txt | sort | uniq -d | wc -l)" = 0 ] || wrong "operations with the same name: $(sort shown.txt | uniq -d)"
+for name in a/worker b/worker ForkPoolWorker-31 ForkPoolWorker-32; do
+	echo "{\"ph\":\"M\",\"pid\":1,\"tid\":\"$name\",\"name\":\"thread_name\",\"args\":{\"name\":\"$name\"}},"
+	echo "{\"ph\":\"X\",\"ts\":1,\"dur\":5,\"pid\":1,\"tid\":\"$name\",\"name\":\"n\"},"
+done | { echo '['; sed '$s/,$/]/'; } >lanes.json
+"$bin/ipu-report" import -q lanes.json -o lanes.db || fail "import of lanes"
+for width in 80 120 200; do
+	"$bin/ipu-view" lanes.db --view timeline --text --width $width >shown.txt
+	[ "$(grep -oE '^ [^ ]+ +n' shown.txt | sort -u | wc -l)" = 4 ] || wrong "lanes at $width: $(cat shown.txt)"
+done
+grep -q '^ ForkPoolWorker-31 ' shown.txt || wrong "lanes at 200: $(cat shown.txt)"
 [ $failures = 0 ] || fail "$failures numbers"

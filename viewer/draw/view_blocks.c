@@ -15,6 +15,7 @@
 #include "common/str.h"
 #include "viewer/view_layout.h"
 
+#define NAME_LEAST  16
 #define TWO_FROM    98
 #define LINE_SIZE   512
 #define VALUE_LEFT  25 /* columns kept for a bar's value */
@@ -39,6 +40,12 @@ void view_blocks_fini(struct view_blocks *blocks)
 		mem_free(blocks->block[i].lines);
 	arena_fini(&blocks->arena);
 	memset(blocks, 0, sizeof(*blocks));
+}
+
+/* Of a narrow block two fifths are left to values, whatever its names would like. */
+static int blocks_name_width(const struct view_block *block)
+{
+	return min(block->name_width, max(block->place.width * 3 / 5, NAME_LEAST));
 }
 
 void view_blocks_begin(struct view_blocks *blocks, const char *title, int name_width)
@@ -183,7 +190,7 @@ static bool view_fold_line(struct view_blocks *blocks, struct view_block *block,
 			   struct view_line line)
 {
 	const bool named = line.kind == VIEW_LINE_FACT;
-	const int width = block->place.width - 1 - (named ? block->name_width : FOLD_INDENT);
+	const int width = block->place.width - 1 - (named ? blocks_name_width(block) : FOLD_INDENT);
 	const char *text = line.value;
 	size_t length = view_text_fold(text, named ? width : width + FOLD_INDENT);
 
@@ -295,7 +302,7 @@ static void blocks_draw_bar(const struct view_line *line, int x, int y, int widt
 static void blocks_draw_line(const struct view_block *block, const struct view_line *line, int x,
 			     int y, int width, bool found, struct view_pane *pane)
 {
-	const int name = block->name_width;
+	const int name = blocks_name_width(block);
 
 	if (line->note && width >= name + NOTE_FROM) {
 		width = min(width, NOTE_UNTIL);
@@ -306,7 +313,7 @@ static void blocks_draw_line(const struct view_block *block, const struct view_l
 		view_text_cut(pane, x, y, width, found ? VIEW_CURSOR : line->style, line->value);
 		return;
 	}
-	view_text_cut(pane, x, y, name - 1, found ? VIEW_CURSOR : VIEW_DIM, line->name);
+	view_text_middle(pane, x, y, name - 1, found ? VIEW_CURSOR : VIEW_DIM, line->name);
 	if (line->kind == VIEW_LINE_BAR)
 		blocks_draw_bar(line, x + name, y, width - name, pane);
 	else

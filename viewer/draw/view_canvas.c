@@ -263,11 +263,9 @@ static void view_put_wide(struct view_pane *pane, int x, int y, enum view_style 
 		*right = (struct view_cell){.character = 0, .style = (uint16_t)style};
 }
 
-int view_text_cut(struct view_pane *pane, int x, int y, int width, enum view_style style,
-		  const char *text)
+static int text_put(struct view_pane *pane, int x, int y, int width, bool cut,
+		    enum view_style style, const char *text)
 {
-	/* In a few cells a beginning says more than an ellipsis. */
-	const bool cut = width > 4 && view_text_width(text) > width;
 	const int room = cut ? width - 1 : width;
 	uint32_t character;
 	int columns, used = 0, bytes;
@@ -287,6 +285,18 @@ int view_text_cut(struct view_pane *pane, int x, int y, int width, enum view_sty
 		used++;
 	}
 	return used;
+}
+
+int view_text_cut(struct view_pane *pane, int x, int y, int width, enum view_style style,
+		  const char *text)
+{
+	return text_put(pane, x, y, width, width > 1 && view_text_width(text) > width, style, text);
+}
+
+int view_text_label(struct view_pane *pane, int x, int y, int width, enum view_style style,
+		    const char *text)
+{
+	return text_put(pane, x, y, width, width > 4 && view_text_width(text) > width, style, text);
 }
 
 const char *view_text_tail(const char *text, int width)

@@ -128,9 +128,12 @@ uint32_t view_glyph_char(const struct view_canvas *canvas, enum view_glyph glyph
 void view_fill(struct view_pane *pane, int x, int y, int count, enum view_style style);
 
 /* Draw @text (UTF-8, NULL draws nothing) in at most @width columns; what does not fit ends in an
- * ellipsis where there are more than four. Returns the columns used. */
+ * ellipsis. Returns the columns used. */
 int view_text_cut(struct view_pane *pane, int x, int y, int width, enum view_style style,
 		  const char *text);
+/* The same in a bar, where the beginning alone says more in four columns and less. */
+int view_text_label(struct view_pane *pane, int x, int y, int width, enum view_style style,
+		    const char *text);
 int view_text(struct view_pane *pane, int x, int y, enum view_style style, const char *text);
 /* The same, but what does not fit loses its middle: two thirds of the columns are for the end. */
 int view_text_middle(struct view_pane *pane, int x, int y, int width, enum view_style style,

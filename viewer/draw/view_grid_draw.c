@@ -642,7 +642,9 @@ static void grid_cell(const struct view_grid *grid, const struct view_grid_place
 	const char *text = view__grid_text(grid, row, place->column, percent, out);
 
 	if (!trait->number) {
-		view_text_cut(pane, place->x, y, place->width, style, text);
+		/* Names end in what tells them apart, sentences do not. */
+		(text && strchr(text, ' ') ? view_text_cut : view_text_middle)(
+			pane, place->x, y, place->width, style, text);
 		return;
 	}
 	view_text_right(pane, place->x, y, bar ? trait->bar_from : place->width, style, text);

@@ -160,12 +160,12 @@ static void view_draw_span(const struct view_bar_row *row, int from, int to)
 			view_fill(row->pane, from, y, width, style);
 	}
 	view_label(row, bar, width, label, sizeof(label));
-	used = view_text_cut(row->pane, from, row->label_y, width, style, label);
+	used = view_text_label(row->pane, from, row->label_y, width, style, label);
 	if (plain && used < width && used > 3)
 		view_put(row->pane, from + used, row->label_y, style, ' ');
 	if (selected && width >= 4) {
 		view_put(row->pane, from, row->label_y, style, '[');
-		view_text_cut(row->pane, from + 1, row->label_y, width - 2, style, label);
+		view_text_label(row->pane, from + 1, row->label_y, width - 2, style, label);
 		view_put(row->pane, to - 1, row->label_y, style, ']');
 	}
 	if (bar->open && width >= 2)
@@ -317,6 +317,21 @@ static int view_middle_y(const struct view_lane *lane, int row)
 	return view__row_y(lane, row) + (view__row_thick(lane, row) - 1) / 2;
 }
 
+/* The last part of a lane's path, or all of it where another lane is called the same. */
+const char *view__lane_name(const struct view_timeline *tl, int lane)
+{
+	const struct prof_track *mine = tl->lanes[lane].track;
+
+	for (int i = 0; i < tl->lane_count; i++) {
+		const struct prof_track *other = tl->lanes[i].track;
+
+		if (i != lane && other->clock == mine->clock && other->rank == mine->rank &&
+		    strcmp(other->name, mine->name) == 0)
+			return mine->track;
+	}
+	return mine->name;
+}
+
 /* The names of clocks and lanes, the cursor's lane marked, and arrows where lanes lie beyond. */
 static void view_draw_labels(const struct view_timeline *tl, struct view_pane *pane)
 {
@@ -344,8 +359,8 @@ static void view_draw_labels(const struct view_timeline *tl, struct view_pane *p
 			continue;
 		if (tl->mark)
 			view_put(pane, 1, y, style, (uint32_t)tl->mark);
-		view_text_cut(pane, tl->mark ? 3 : 1, y, pane->rect.width - (tl->mark ? 4 : 2),
-			      here ? VIEW_BOLD : VIEW_NORMAL, lane->track->name);
+		view_text_middle(pane, tl->mark ? 3 : 1, y, pane->rect.width - (tl->mark ? 4 : 2),
+				 here ? VIEW_BOLD : VIEW_NORMAL, view__lane_name(tl, i));
 		if (here)
 			view_glyphs(
 				pane, 0,

@@ -87,5 +87,6 @@ void view__draw_comparison(const struct view_timeline *tl, struct view_pane *pan
 /* view_timeline_draw.c */
 void view__timeline_draw(const void *state, const struct view_context *context,
 			 struct view_pane *pane);
+const char *view__lane_name(const struct view_timeline *tl, int lane);
 
 #endif /* VIEW_TIMELINE_INTERNAL_H */

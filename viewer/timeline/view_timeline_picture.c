@@ -55,11 +55,12 @@ void view__layout(struct view_timeline *tl)
 	int rows, label = LABEL_LEAST + (tl->mark ? 2 : 0);
 
 	for (int i = 0; i < tl->lane_count; i++) {
-		label = max(view_text_width(tl->lanes[i].track->name) + (tl->mark ? 5 : 3), label);
+		label = max(view_text_width(view__lane_name(tl, i)) + (tl->mark ? 5 : 3), label);
 		tl->lanes[i].rows = 0;
 	}
-	if (label > VIEW_LABEL_WIDTH || tl->counters.shown)
-		label = VIEW_LABEL_WIDTH;
+	label = min(label, max(body.width / 6, VIEW_LABEL_WIDTH));
+	if (tl->counters.shown)
+		label = max(label, VIEW_LABEL_WIDTH);
 	if (tl->mark)
 		body = tl->beside.half;
 	tl->heading =
