@@ -79,7 +79,8 @@ for report in two four replicas one grouped; do
 	for name in summary insights; do
 		looked "$bin/ipu-report" "$report" $name
 	done
-	[ $compared -gt $((before + 20)) ] || fail "$report: only $((compared - before)) percentages were found"
+	# A run without a pipeline has no bubble on the Summary.
+	[ $compared -gt $((before + 5)) ] || fail "$report: only $((compared - before)) percentages were found"
 	# Lanes of the device; the screen BSP has another word for what is between runs.
 	screen=timeline
 	for width in 80 200; do
