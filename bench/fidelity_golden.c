@@ -72,9 +72,18 @@ static void conv_layer(struct workload *workload, const struct ipu_conv *conv, e
 static void dense_layer(struct workload *workload, int64_t batch, int64_t in, int64_t out,
 			enum ipu_dtype dtype)
 {
-	next(workload, IPU_OP_MATMUL, dtype)->matmul = (struct ipu_matmul){batch, in, out};
-	next(workload, IPU_OP_MATMUL, dtype)->matmul = (struct ipu_matmul){batch, out, in};
-	next(workload, IPU_OP_MATMUL, dtype)->matmul = (struct ipu_matmul){in, batch, out};
+	const struct ipu_matmul products[] = {
+		{batch, in, out},
+		{batch, out, in},
+		{in, batch, out},
+	};
+
+	for (int pass = 0; pass < IPU_PASSES; pass++) {
+		struct ipu_op *op = next(workload, IPU_OP_MATMUL, dtype);
+
+		op->pass = (enum ipu_pass)pass;
+		op->matmul = products[pass];
+	}
 	scaled_add(workload, dtype, in * out);
 	workload->live_bytes = (double)((batch * (in + out) + in * out) * ipu_dtype_bytes(dtype));
 }
@@ -83,8 +92,9 @@ static void dense_layer(struct workload *workload, int64_t batch, int64_t in, in
 static void product(struct workload *workload, int64_t m, int64_t k, int64_t n,
 		    enum ipu_dtype dtype)
 {
-	next(workload, IPU_OP_MATMUL, dtype)->matmul = (struct ipu_matmul){n, k, m};
+	next(workload, IPU_OP_MATMUL, dtype)->matmul = (struct ipu_matmul){m, k, n};
 	scaled_add(workload, dtype, m * n);
+	workload->ops[workload->op_count - 1].elements.operands = 1; /* C lies as A B */
 	workload->live_bytes = (double)((m * k + k * n + m * n) * ipu_dtype_bytes(dtype));
 }
 

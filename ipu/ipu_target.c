@@ -15,9 +15,10 @@
 /* What the four have in common. The pair's link: 64 GB/s each way at 85 % efficiency. */
 #define COMMON_TILE                                                                                \
 	.workers = 6, .vector_bytes = 8, .load_bytes_cycle = 8, .exchange_bytes_cycle = 4,         \
-	.sync_cycles = 126, .sync_hop_ns = 15, .phase_cycles = 513
+	.sync_cycles = 126, .sync_hop_ns = 15, .phase_cycles = 205
 #define COMMON_SYSTEM                                                                              \
-	.link_bytes_second = 54.4e9, .host_latency_ns = 2000, .execution_host_ns = 2.5e6
+	.link_bytes_second = 54.4e9, .host_latency_ns = 2000, .framework_ns = 27000,               \
+	.execution_host_ns = 2.5e6
 
 /* The link to the host: of an M2000 through its gateway, as it was seen to stream and to buffer,
  * for four IPUs; of a card PCIe of so many GT/s with eight lanes at the links' efficiency, which is

@@ -39,8 +39,11 @@ struct ipu_target {
 	double global_sync_cycles;   /* between IPUs */
 	double sync_hop_ns;          /* and for each hop of a ladder, there and back twice that */
 	/* Of every exchange and compute set, beside its busiest tile's work: sync, entry, launch of
-	 * vertices, skew of tiles. Solved once, from one published step (docs/cost-model.md). */
+	 * vertices, skew of tiles. Solved once, from published products (docs/cost-model.md). */
 	double phase_cycles;
+	/* Of a framework's step with each stream copy, beside its latency: the host's sync, a copy
+	 * for each tensor, loop counters and the like. Solved once, from one published step. */
+	double framework_ns;
 	double link_bytes_second;    /* between the IPUs of a pair, each way */
 	int64_t ipus_link_domain;    /* that IPU-Links join; gateways join the domains */
 	double gateway_bytes_second; /* of an IPU from its domain to another, each way */

@@ -135,6 +135,8 @@ struct ipu_stream_copy {
 };
 struct ipu_stream_copy ipu_stream_copy(const struct ipu_target *target, double bytes,
 				       double bytes_second);
+/* A framework's, from or to the host: with its share of the step's own programs. */
+struct ipu_stream_copy ipu_host_copy(const struct ipu_target *target, double bytes);
 
 /* Cycles in which @ipus meet: the target's sync of one; between several more for each hop. */
 int64_t ipu_sync_cycles(const struct ipu_target *target, int ipus);

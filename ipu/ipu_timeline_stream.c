@@ -16,16 +16,28 @@
 #define STREAM_BEGIN (155.0 / 1755)
 #define STREAM_END   (87.0 / 1755)
 
-struct ipu_stream_copy ipu_stream_copy(const struct ipu_target *target, double bytes,
-				       double bytes_second)
+static struct ipu_stream_copy copy_of(const struct ipu_target *target, double fixed_ns,
+				      double bytes, double bytes_second)
 {
-	const double fixed = target->host_latency_ns * target->clock_hz / 1e9;
+	const double fixed = fixed_ns * target->clock_hz / 1e9;
 
 	return (struct ipu_stream_copy){
 		.begin_cycles = (int64_t)(fixed * STREAM_BEGIN),
 		.end_cycles = (int64_t)(fixed * STREAM_END),
 		.cycles = (int64_t)ceil(fixed + bytes / bytes_second * target->clock_hz),
 	};
+}
+
+struct ipu_stream_copy ipu_stream_copy(const struct ipu_target *target, double bytes,
+				       double bytes_second)
+{
+	return copy_of(target, target->host_latency_ns, bytes, bytes_second);
+}
+
+struct ipu_stream_copy ipu_host_copy(const struct ipu_target *target, double bytes)
+{
+	return copy_of(target, target->host_latency_ns + target->framework_ns, bytes,
+		       target->host_bytes_second);
 }
 
 const struct ipu_work *ipu__clock_works(const struct ipu_clock *clock, int ipu, int step,
@@ -103,7 +115,7 @@ static void stream_one(struct ipu_clock *clock, enum ipu_transfer_kind kind, int
 	const struct ipu_target *target = clock->params->target;
 	struct ipu_lane *lane = &clock->lanes[ipu];
 	int64_t *at = clock->overlap ? &lane->io_at : &lane->at;
-	struct ipu_stream_copy copy = ipu_stream_copy(target, on_link, target->host_bytes_second);
+	struct ipu_stream_copy copy = ipu_host_copy(target, on_link);
 	struct ipu_transfer *transfer;
 
 	if (kind == IPU_TRANSFER_INFEED) {

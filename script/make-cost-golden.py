@@ -12,10 +12,10 @@ from math import ceil, floor
 
 TARGETS = {
     # tiles, clock, bytes of a vector, of a load, exchange, phase, link, remote
-    "ipu1": (1216, 1600000000, 8, 8, 4, 513, 54400000000, 0),
-    "ipu2": (1472, 1330000000, 8, 8, 4, 513, 54400000000, 5500000000),
-    "ipu21": (1472, 1850000000, 8, 8, 4, 513, 54400000000, 5500000000),
-    "c600": (1472, 1490000000, 8, 8, 4, 513, 54400000000, 0),
+    "ipu1": (1216, 1600000000, 8, 8, 4, 205, 54400000000, 0),
+    "ipu2": (1472, 1330000000, 8, 8, 4, 205, 54400000000, 5500000000),
+    "ipu21": (1472, 1850000000, 8, 8, 4, 205, 54400000000, 5500000000),
+    "c600": (1472, 1490000000, 8, 8, 4, 205, 54400000000, 0),
 }
 WORKERS = 6
 CALL = 288
@@ -75,9 +75,10 @@ def map_vertex(functions, dtype, repeated):
     return 11, 20 if repeated else 58, 1 + sum(FUNCTIONS[f][dtype] for f in functions)
 
 
-def arranged(nbytes, atom):
+def arranged(target, nbytes, atom):
+    """The regression gives whole cycles, of the copy and of both its phases, which are charged apart."""
     each = Fraction("0.44") if atom >= 8 else Fraction("3.125") if atom >= 4 else Fraction("5.148")
-    return ceil(587 + each * nbytes)  # the regression gives whole cycles
+    return ceil(587 - 2 * target.phase + each * nbytes)
 
 
 def maps():
@@ -96,7 +97,7 @@ def maps():
                             got, got_mean = most * size, mean * size
                             phases.append(phase("Op/ExchangePre", Fraction(got, target.exchange),
                                                 got_mean / target.exchange, tiles, count * size))
-                            phases.append(phase("Op/OnTileCopyPre", arranged(got, 8), arranged(got_mean, 8), tiles, 0))
+                            phases.append(phase("Op/OnTileCopyPre", arranged(target, got, 8), arranged(target, got_mean, 8), tiles, 0))
                         phases.append(phase("Op", vertex(*of, lanes, most), vertex_mean(*of, lanes, mean), tiles, 0))
                         print("map", target.words(), ["float32", "float16"][dtype], "+".join(functions), count, operands,
                               "|", " | ".join(phases))
@@ -185,6 +186,40 @@ def vertices():
                           float(amp_nx1(use, rows, columns, *share, height)))
 
 
+def slic_row(n, stride, half):
+    """A piece of a row of n positions: with float32 partials the input is passed over twice."""
+    if stride == 2:
+        row = {1: 13, 2: 15}.get(n, 15 + 2 * (n - 3))
+    else:
+        row = 13 if n == 1 else 17 + n if n < 5 else 15 + n - 5
+    return 10 + row if half else 10 + 3 + 2 * (row - 1)
+
+
+def slic():
+    for half in False, True:
+        for together in (1, 2, 4, 8, 16) if half else (1, 2, 4):
+            for stride in 1, 2:
+                for rows, columns in (1, 1), (1, 12), (2, 9), (6, 10), (7, 13), (13, 7), (100, 3):
+                    shares = [{} for _ in range(WORKERS)]
+                    for w in range(WORKERS):
+                        for at in range(rows * columns * w // WORKERS, rows * columns * (w + 1) // WORKERS):
+                            shares[w][at // columns] = shares[w].get(at // columns, 0) + 1
+                    worker = max(sum(slic_row(n, stride, half) for n in share.values()) for share in shares)
+                    worker += 17 + (4 if together > 4 else 0)
+                    words = f"{'float16' if half else 'float32'} {together} {stride} {rows} {columns}"
+                    print("slic_worker", words, worker)
+                    for groups, taps in (1, 1), (1, 3), (5, 3), (2, 14):
+                        load = 34 if together == 1 else 37 + WORKERS * {2: 12, 4: 10}.get(together, 11)
+                        body = load + 20
+                        if together > 4:
+                            turns = together // 4
+                            body = (load + 21) * turns + 6 * (turns - 1) + 1 + 15
+                        cycles = 28 + (23 if together > 4 else 15) * groups + 6 * (groups - 1) + 1
+                        cycles += body * taps + 6 * (taps - 1) + 1
+                        cycles += groups * taps * max(together // 4, 1) * WORKERS * worker
+                        print("slic", words, groups, taps, float(cycles))
+
+
 def copies():
     for target in Target("ipu2", 0), Target("ipu1", 5):
         for dtype in 0, 1:
@@ -196,7 +231,7 @@ def copies():
                     print("copy", target.words(), ["float32", "float16"][dtype], count, atom, "|",
                           phase("OnTileCopyPre/ExchangePre", Fraction(got, target.exchange), got_mean / target.exchange,
                                 tiles, count * size), "|",
-                          phase("OnTileCopy-0", arranged(got, atom * size), arranged(got_mean, atom * size), tiles, 0))
+                          phase("OnTileCopy-0", arranged(target, got, atom * size), arranged(target, got_mean, atom * size), tiles, 0))
 
 
 def fifos():
@@ -263,6 +298,7 @@ def all_reduces():
 
 maps()
 vertices()
+slic()
 copies()
 fifos()
 streams()

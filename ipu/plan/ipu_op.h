@@ -54,8 +54,9 @@ struct ipu_conv {
 	int64_t kernel[2], stride[2], dilation[2];
 };
 
-/* [m, k] x [k, n]. The right operand's n columns are what a convolution calls out-channels, the
- * left one's m rows its field: Dense is m = batch, k = inputs, n = units. */
+/* [m, k] x [k, n], as a convolution with the n columns for a field and the m rows for channels out:
+ * so operands and result lie where they are wanted. The other way round is tried too, all of them
+ * laid out anew. Dense is m = batch, k = inputs, n = units. */
 struct ipu_matmul {
 	int64_t m, k, n;
 };
@@ -136,6 +137,7 @@ struct ipu_op {
 	enum ipu_dtype dtype; /* of operands and result */
 	/* It runs so many times, one after the other, as the steps of a recurrent layer; 0 is 1. */
 	int64_t repeats;
+	enum ipu_pass pass; /* of a layer's product; forward where it stands alone */
 	union {
 		struct ipu_conv conv;
 		struct ipu_matmul matmul;

@@ -57,6 +57,7 @@ const char *ipu_method_name(enum ipu_method method)
 		[IPU_METHOD_HORIZONTAL_MAC] = "HMAC",
 		[IPU_METHOD_VERTICAL_MAC] = "VMAC",
 		[IPU_METHOD_OUTER_PRODUCT] = "OUTER_PRODUCT",
+		[IPU_METHOD_SLIC] = "SLIC",
 	};
 
 	_Static_assert(ARRAY_LEN(names) == IPU_METHODS, "method names out of step");
@@ -156,6 +157,7 @@ static void op_numbers(const struct ipu_op *op, struct op_numbers *numbers)
 	case IPU_OP_MATMUL:
 		dimensions_add(numbers, (const int64_t[]){op->matmul.m, op->matmul.k, op->matmul.n},
 			       3);
+		number_add(numbers, op->pass);
 		break;
 	case IPU_OP_ELEMENTWISE:
 		elements_numbers(&op->elements, numbers);

@@ -85,6 +85,10 @@ static const char *const vertical_names[] = {"poplin::ConvPartialVerticalMac<flo
 static const char *const outer_names[] = {
 	"poplin::OuterProduct<float>", "poplin::OuterProduct<half>", "poplin::OuterProduct<half>"};
 
+static const char *const slic_names[] = {"poplin::ConvPartial1xNSLIC<float,float>",
+					 "poplin::ConvPartial1xNSLIC<half,float>",
+					 "poplin::ConvPartial1xNSLIC<half,half>"};
+
 static const char *vertex_name(const struct conv_form *form, const struct conv_way *way)
 {
 	int types = form->dtype != IPU_FLOAT16 ? 0 : form->partials != IPU_FLOAT16 ? 1 : 2;
@@ -99,6 +103,8 @@ static const char *vertex_name(const struct conv_form *form, const struct conv_w
 		return mac_names[types];
 	case IPU_METHOD_VERTICAL_MAC:
 		return vertical_names[types];
+	case IPU_METHOD_SLIC:
+		return slic_names[types];
 	default:
 		return outer_names[types];
 	}
@@ -110,6 +116,7 @@ static const int64_t vertex_code[] = {
 	[IPU_METHOD_NONE] = 0,           [IPU_METHOD_AMP_1X1] = 1200,
 	[IPU_METHOD_AMP_NX1] = 2000,     [IPU_METHOD_HORIZONTAL_MAC] = 800,
 	[IPU_METHOD_VERTICAL_MAC] = 800, [IPU_METHOD_OUTER_PRODUCT] = 400,
+	[IPU_METHOD_SLIC] = 1200,
 };
 _Static_assert(ARRAY_LEN(vertex_code) == IPU_METHODS, "code table out of step");
 #define CODE_OTHER_VERTEX 400

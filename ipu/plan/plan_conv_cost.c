@@ -42,7 +42,8 @@ static void vertex_share(const struct conv_form *form, const struct conv_way *wa
 					(double)cut->groups),
 		.taps_outer =
 			way->method == IPU_METHOD_AMP_NX1 ? ceil_div(rows, way->amp.height) : rows,
-		.taps_inner = ceil_div((double)form->kernel[1], (double)cut->kernel[1]),
+		.taps_inner = ceil_div(ceil_div((double)form->kernel[1], (double)cut->kernel[1]),
+				       way->method == IPU_METHOD_SLIC ? IPU_SLIC_TAPS : 1),
 	};
 }
 
@@ -59,6 +60,8 @@ static double vertex_cycles(const struct ipu_target *target, const struct conv_f
 					   share_);
 	case IPU_METHOD_VERTICAL_MAC:
 		return ipu__vertical_mac(target, form->partials, way->conv_group, share_);
+	case IPU_METHOD_SLIC:
+		return ipu__slic(target, way->conv_group, share_);
 	default:
 		return ipu__outer_product(target, form->dtype, way->out_group, share_);
 	}
@@ -79,12 +82,13 @@ static void hold(const struct conv_form *form, const struct conv_way *way,
 		 struct held *out)
 {
 	double rows = ceil_div((double)form->kernel[0], (double)cut->kernel[0]);
+	double columns = tile->taps_inner * (way->method == IPU_METHOD_SLIC ? IPU_SLIC_TAPS : 1);
 	double groups = tile->conv_groups * way->conv_group;
 	double in = tile->in_groups * way->in_group * groups;
 	double channels = tile->out_groups * way->out_group;
 
 	out->in = inputs * in * bytes_of(form->dtype);
-	out->weights = rows * tile->taps_inner * in * channels * bytes_of(form->dtype);
+	out->weights = rows * columns * in * channels * bytes_of(form->dtype);
 	out->outputs = tile->positions * channels * groups;
 }
 
@@ -189,29 +193,34 @@ static void move_operands(const struct ipu_target *target, const struct conv_for
 	const double wanted = form->dtype == IPU_FLOAT16 ? 16 : 8;
 	double bytes = bytes_of(form->dtype), serial_in = (double)cut->serial_in;
 	const bool stays = is_as_wanted(form, way, wanted);
-	double in = form->move_in && !stays
+	const bool fill_in = form->in % (int64_t)way->in_group != 0;
+	const bool fill_out = form->out % (int64_t)way->out_group != 0;
+	double in = (form->move_in || fill_in) && !stays
 			    ? ceil_div(form->inputs * bytes, cost->tiles * serial_in)
 			    : 0;
-	double weights = form->move_weights
+	double weights = form->move_weights || fill_in || fill_out
 				 ? ceil_div(form->weights * bytes,
 					    cost->tiles * serial_in * (double)cut->serial_out)
 				 : 0;
-	double out = form->move_out && !stays ? ceil_div(form->outputs * bytes, cost->tiles) : 0;
+	double out = (form->move_out || fill_out) && !stays
+			     ? ceil_div(form->outputs * bytes, cost->tiles)
+			     : 0;
 
 	cost->bytes[CONV_PRE_EXCHANGE] = in + weights;
 	cost->part[CONV_PRE_EXCHANGE] = ceil_div(in + weights, target->exchange_bytes_cycle);
-	cost->part[CONV_PRE_COPY] = ipu__rearrange(in, atom_of(form, way, form->in_atom));
+	cost->part[CONV_PRE_COPY] = ipu__rearrange(target, in, atom_of(form, way, form->in_atom));
 	if (weights > 0)
 		cost->part[CONV_PRE_COPY] +=
-			ipu__rearrange(weights, atom_of(form, way, form->weight_atom));
+			ipu__rearrange(target, weights, atom_of(form, way, form->weight_atom));
 	cost->bytes[CONV_POST_EXCHANGE] = out;
 	cost->part[CONV_POST_EXCHANGE] = ceil_div(out, target->exchange_bytes_cycle);
 	if (out > 0)
 		cost->part[CONV_POST_COPY] =
-			ipu__rearrange(out, atom_of(form, way, form->out_atom));
+			ipu__rearrange(target, out, atom_of(form, way, form->out_atom));
 	else if (form->regroup && fabs(way->out_group * way->conv_group - wanted) > 0)
-		cost->part[CONV_POST_COPY] = ipu__rearrange(
-			ceil_div(form->outputs * bytes, cost->tiles), form->out_atom);
+		cost->part[CONV_POST_COPY] =
+			ipu__rearrange(target, ceil_div(form->outputs * bytes, cost->tiles),
+				       atom_of(form, way, form->out_atom));
 	*moved = (struct moved){in + weights, out};
 }
 

@@ -59,6 +59,16 @@ static void backward_data(const struct ipu_conv *conv, struct conv_form *form)
 		form->input_dilation[i] = one_tap ? 1 : conv->stride[i];
 		form->in_field[i] = conv->out[i];
 	}
+	/* Of one gradient, as of a kernel as large as its field, each position has one tap of its
+	 * own: positions are channels, and the weights a matrix. */
+	for (int i = 0; i < 2; i++) {
+		if (conv->out[i] > 1 || conv->kernel[i] == 1)
+			continue;
+		form->out = ipu__times(form->out, form->position[1 + i]);
+		form->position[1 + i] = 1;
+		form->kernel[i] = form->dilation[i] = form->input_dilation[i] = 1;
+		form->move_out = true;
+	}
 	if (one_tap && (conv->stride[0] > 1 || conv->stride[1] > 1))
 		form->fill_elements = (double)conv->batch * (double)conv->in[0] *
 				      (double)conv->in[1] * (double)conv->in_channels *
@@ -144,10 +154,6 @@ static void layout(struct conv_form *form)
 	const int64_t bytes = ipu_dtype_bytes(form->dtype);
 	double groups = (double)form->groups;
 
-	form->move_in = form->move_in || form->in % in_group != 0;
-	form->move_weights =
-		form->move_weights || form->in % in_group != 0 || form->out % out_group != 0;
-	form->move_out = form->move_out || form->out % out_group != 0;
 	form->inputs = inputs_of(form) * groups;
 	form->weights = (double)form->in * (double)form->out * taps(form) * groups;
 	form->outputs = volume(form) * (double)form->out * groups;
@@ -228,8 +234,8 @@ static void matmul_form(const struct ipu_matmul *product, struct conv_form *form
 	*form = (struct conv_form){
 		.groups = 1,
 		.in = product->k,
-		.out = product->n,
-		.position = {product->m, 1, 1},
+		.out = product->m,
+		.position = {product->n, 1, 1},
 		.kernel = {1, 1},
 		.stride = {1, 1},
 		.dilation = {1, 1},
@@ -251,6 +257,11 @@ int ipu__conv_forms(const struct ipu_op *op, const struct ipu_plan_options *opti
 		matmul_form(&op->matmul, &base);
 		base.dtype = dtype;
 		base.partials = partials;
+		base.move_in = op->pass != IPU_FORWARD;
+		add(forms, &count, base);
+		base.out = op->matmul.n;
+		base.position[0] = op->matmul.m;
+		base.move_in = base.move_weights = base.move_out = true;
 		add(forms, &count, base);
 		return count;
 	}

@@ -143,6 +143,27 @@ static void vector_ways(const struct ipu_target *target, const struct conv_form 
 						.out_group = 6 * lanes});
 }
 
+/* Groups of few channels, all of a group on a tile. Four output columns of units are there for
+ * float16 partials, and with them groups of 8 and 16. */
+static void slic_ways(const struct ipu_target *target, const struct conv_form *form,
+		      struct ways *ways)
+{
+	const bool wide =
+		form->partials == IPU_FLOAT16 && target->amp[IPU_AMP_HALF_HALF].units >= 16;
+
+	if (form->dtype != IPU_FLOAT16 || form->flat || form->stride[1] > 2 || form->stride[0] > 2)
+		return;
+	for (int64_t groups = 1; groups <= (wide ? 16 : 4); groups *= 2) {
+		const int64_t channels = groups < 4 ? 4 / groups : 1;
+
+		if (form->in <= channels && form->out <= channels)
+			add_way(ways, (struct conv_way){.method = IPU_METHOD_SLIC,
+							.in_group = (double)channels,
+							.out_group = (double)channels,
+							.conv_group = (double)groups});
+	}
+}
+
 /* ---- the field ------------------------------------------------------------------------------- */
 
 struct fields {
@@ -186,6 +207,9 @@ static void field_make(const struct ipu_target *target, const struct conv_form *
 			target, &way->amp,
 			size[0] * ceil(size[1] / (double)form->input_dilation[0]),
 			ceil(size[2] / (double)form->input_dilation[1]));
+	if (way->method == IPU_METHOD_SLIC)
+		out->worker = ipu__slic_worker(target, form->partials, way->conv_group,
+					       form->stride[1], size[0] * size[1], size[2]);
 }
 
 /* Is there a cut of no more parts that is no worse? */
@@ -434,6 +458,7 @@ static void try_forms(struct search *search, const struct conv_form *forms, int 
 		search->form = &forms[f];
 		search->ways.count = 0;
 		amp_ways(search->target, search->form, &search->ways);
+		slic_ways(search->target, search->form, &search->ways);
 		vector_ways(search->target, search->form, &search->ways);
 		for (int w = 0; w < search->ways.count; w++) {
 			int64_t in, out;

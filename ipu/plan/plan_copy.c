@@ -16,6 +16,6 @@ void ipu__plan_copy(const struct ipu_target *target, const struct ipu_op *op,
 	plan->split_field = spread.tiles;
 	ipu__add_exchange(plan, target, "OnTileCopyPre/ExchangePre", spread.most * element, all,
 			  spread.tiles);
-	ipu__add_arrange(plan, "OnTileCopy-0", op->copy.atom * element, spread.most * element, all,
-			 spread.tiles);
+	ipu__add_arrange(plan, target, "OnTileCopy-0", op->copy.atom * element,
+			 spread.most * element, all, spread.tiles);
 }

@@ -116,7 +116,7 @@ void ipu__plan_elementwise(const struct ipu_target *target, const struct ipu_op 
 	ipu__add_exchange(plan, target, "Op/ExchangePre", most * element, all * (double)element,
 			  spread.tiles);
 	if (elements->operands > 1)
-		ipu__add_arrange(plan, "Op/OnTileCopyPre", target->vector_bytes,
+		ipu__add_arrange(plan, target, "Op/OnTileCopyPre", target->vector_bytes,
 				 spread.most * element, (double)elements->count * (double)element,
 				 spread.tiles);
 	ipu__add_compute(plan, target, "Op", &vertex, op->dtype, &spread);

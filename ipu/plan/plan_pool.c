@@ -92,7 +92,7 @@ static void add_exchange(const struct ipu_target *target, const struct ipu_op *o
 		(double)received * spread->mean / (double)spread->most * (double)spread->tiles;
 
 	ipu__add_exchange(plan, target, "Pool/ExchangePre", received, all, spread->tiles);
-	ipu__add_arrange(plan, "Pool/OnTileCopyPre", target->vector_bytes, received, all,
+	ipu__add_arrange(plan, target, "Pool/OnTileCopyPre", target->vector_bytes, received, all,
 			 spread->tiles);
 }
 

@@ -182,9 +182,10 @@ static void plan_pieces(const struct ipu_target *target, const struct ipu_op *op
 	ipu__add_exchange(plan, target, "Rows/ExchangePre", laid.elements.most * bytes,
 			  laid.elements.mean * (double)(laid.elements.tiles * bytes),
 			  laid.elements.tiles);
-	ipu__add_arrange(
-		plan, "Rows/OnTileCopyPre", target->vector_bytes, laid.elements.most * bytes,
-		laid.elements.mean * (double)(laid.elements.tiles * bytes), laid.elements.tiles);
+	ipu__add_arrange(plan, target, "Rows/OnTileCopyPre", target->vector_bytes,
+			 laid.elements.most * bytes,
+			 laid.elements.mean * (double)(laid.elements.tiles * bytes),
+			 laid.elements.tiles);
 	for (const struct step *step = work->steps;
 	     step < work->steps + STEPS && step->kind != STEP_NONE; step++)
 		add_step(&laid, step, plan);

@@ -118,16 +118,16 @@ void ipu__add_exchange(struct ipu_plan *plan, const struct ipu_target *target, c
 	ipu__plan_add(plan, &phase);
 }
 
-void ipu__add_arrange(struct ipu_plan *plan, const char *part, int64_t atom_bytes,
-		      int64_t bytes_most, double bytes_all, int64_t tiles)
+void ipu__add_arrange(struct ipu_plan *plan, const struct ipu_target *target, const char *part,
+		      int64_t atom_bytes, int64_t bytes_most, double bytes_all, int64_t tiles)
 {
 	const double mean = fmin(bytes_all / (double)tiles, (double)bytes_most);
 	const struct ipu_phase phase = {
 		.kind = IPU_COMPUTE,
 		.part = part,
 		.vertex = "poplar::OnTileCopy",
-		.cycles = ipu__whole(ipu__rearrange((double)bytes_most, atom_bytes)),
-		.mean_cycles = ipu__rearrange(mean, atom_bytes),
+		.cycles = ipu__whole(ipu__rearrange(target, (double)bytes_most, atom_bytes)),
+		.mean_cycles = ipu__rearrange(target, mean, atom_bytes),
 		.tiles = tiles,
 		.vertices = tiles,
 		.repeats = 1};

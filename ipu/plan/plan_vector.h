@@ -57,8 +57,8 @@ void ipu__add_exchange(struct ipu_plan *plan, const struct ipu_target *target, c
 
 /* @bytes_most of an operand that lies otherwise were exchanged: they are put in their places on the
  * tile, @atom_bytes at a time, in a compute set of its own. */
-void ipu__add_arrange(struct ipu_plan *plan, const char *part, int64_t atom_bytes,
-		      int64_t bytes_most, double bytes_all, int64_t tiles);
+void ipu__add_arrange(struct ipu_plan *plan, const struct ipu_target *target, const char *part,
+		      int64_t atom_bytes, int64_t bytes_most, double bytes_all, int64_t tiles);
 
 /* Cycles with what each phase costs beside its work. */
 int64_t ipu__plan_time(const struct ipu_target *target, const struct ipu_plan *plan);

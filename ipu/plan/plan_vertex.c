@@ -6,10 +6,10 @@
 
 #include <math.h>
 
-#define SMALLEST_GAP       14 /* at least so much after the first worker is done */
-#define RETAINED           7  /* of a worker's call: state kept from the one before */
-#define WEIGHT_BYTES_UNIT  32 /* what a unit of the AMP is loaded with */
-#define REARRANGE_OVERHEAD 587
+#define SMALLEST_GAP      14 /* at least so much after the first worker is done */
+#define RETAINED          7  /* of a worker's call: state kept from the one before */
+#define WEIGHT_BYTES_UNIT 32 /* what a unit of the AMP is loaded with */
+#define REARRANGE_FIXED   587
 
 static double lanes_of(const struct ipu_target *target, enum ipu_dtype dtype)
 {
@@ -86,20 +86,10 @@ double ipu__amp_1x1(const struct ipu_target *target, const struct ipu_amp_use *u
 			 11 + share->out_groups * (19 - spare + use->passes * (7 + load + first)));
 }
 
-static double piece_nx1(const struct ipu_target *target, const struct ipu_amp_use *use, int64_t n)
-{
-	double steady = n > 3 ? (double)target->amp[use->mode].cycles * (double)(n - 3) : 0;
-	double start;
-
-	if (use->mode == IPU_AMP_FLOAT)
-		start = n < 1 ? 17 : n == 1 ? 33 : n == 2 ? 44 : 45;
-	else
-		start = n < 1 ? 17 : n == 1 ? 29 : n == 2 ? (is_common(use) ? 34 : 33) : 34;
-	return 3 + start - 9 + steady;
-}
-
-double ipu__amp_nx1_worker(const struct ipu_target *target, const struct ipu_amp_use *use,
-			   double rows, double columns)
+/* Positions are shared out evenly, in order, so a worker's share begins and ends within rows:
+ * cycles of the slowest, each piece of a row counted by @piece. */
+static double slowest_worker(const struct ipu_target *target, double rows, double columns,
+			     double (*piece)(const void *context, int64_t n), const void *context)
 {
 	const double most = 0x1p50;
 	int64_t width = (int64_t)fmin(columns, most);
@@ -112,20 +102,48 @@ double ipu__amp_nx1_worker(const struct ipu_target *target, const struct ipu_amp
 		int64_t end = total / target->workers * (w + 1) +
 			      total % target->workers * (w + 1) / target->workers;
 		int64_t head = (width - begin % width) % width, whole, tail;
-		double cycles = 17 + (use->mode == IPU_AMP_HALF_HALF ? 1 : 0);
+		double cycles = 0;
 
 		if (head > end - begin)
 			head = end - begin;
 		whole = (end - begin - head) / width;
 		tail = end - begin - head - whole * width;
 		if (head > 0)
-			cycles += piece_nx1(target, use, head);
-		cycles += (double)whole * piece_nx1(target, use, width);
+			cycles += piece(context, head);
+		cycles += (double)whole * piece(context, width);
 		if (tail > 0)
-			cycles += piece_nx1(target, use, tail);
+			cycles += piece(context, tail);
 		slowest = fmax(slowest, cycles);
 	}
 	return slowest;
+}
+
+struct nx1_piece {
+	const struct ipu_target *target;
+	const struct ipu_amp_use *use;
+};
+
+static double piece_nx1(const void *context, int64_t n)
+{
+	const struct nx1_piece *nx1 = context;
+	const struct ipu_amp_use *use = nx1->use;
+	double steady = n > 3 ? (double)nx1->target->amp[use->mode].cycles * (double)(n - 3) : 0;
+	double start;
+
+	if (use->mode == IPU_AMP_FLOAT)
+		start = n < 1 ? 17 : n == 1 ? 33 : n == 2 ? 44 : 45;
+	else
+		start = n < 1 ? 17 : n == 1 ? 29 : n == 2 ? (is_common(use) ? 34 : 33) : 34;
+	return 3 + start - 9 + steady;
+}
+
+double ipu__amp_nx1_worker(const struct ipu_target *target, const struct ipu_amp_use *use,
+			   double rows, double columns)
+{
+	const struct nx1_piece nx1 = {target, use};
+
+	return 17 + (use->mode == IPU_AMP_HALF_HALF ? 1 : 0) +
+	       slowest_worker(target, rows, columns, piece_nx1, &nx1);
 }
 
 double ipu__amp_nx1(const struct ipu_target *target, const struct ipu_amp_use *use,
@@ -145,6 +163,58 @@ double ipu__amp_nx1(const struct ipu_target *target, const struct ipu_amp_use *u
 
 	return 109 + 54 + workers * (9 + half) + groups * (17 * out + 6 * (out - 1) + 1) +
 	       6 * (groups - 1) + 1 + groups * (16 + in * (14 + out * (14 + inner))) + zeroing;
+}
+
+/* ---- SLIC ------------------------------------------------------------------------------------ */
+
+struct slic_piece {
+	bool float_partials;
+	int64_t stride;
+};
+
+/* With float32 partials the input is passed over twice, half of the units at work. */
+static double piece_slic(const void *context, int64_t n)
+{
+	const struct slic_piece *slic = context;
+	double row;
+
+	if (slic->stride > 1)
+		row = n < 3 ? (n < 2 ? 13 : 15) : 15 + 2 * (double)(n - 3);
+	else
+		row = n < 5 ? (n < 2 ? 13 : 17 + (double)n) : 15 + (double)(n - 5);
+	return slic->float_partials ? 10 + 3 + 2 * (row - 1) : 10 + row;
+}
+
+double ipu__slic_worker(const struct ipu_target *target, enum ipu_dtype partials, double groups,
+			int64_t stride, double rows, double columns)
+{
+	const struct slic_piece slic = {partials == IPU_FLOAT32, stride};
+
+	return 17 + (groups > 4 ? 4 : 0) + slowest_worker(target, rows, columns, piece_slic, &slic);
+}
+
+/* Supervisor's loops: a turn stalls for its branch, but for the last. */
+static double looped(double body, double turns)
+{
+	return body * turns + 6 * (turns - 1) + 1;
+}
+
+double ipu__slic(const struct ipu_target *target, double groups,
+		 const struct ipu_vertex_share *share)
+{
+	const double workers = (double)target->workers,
+		     taps = share->taps_outer * share->taps_inner;
+	const double arranged = 9 + 6 + 6 + 16, strides = groups > 4 ? groups / 4 : 1;
+	const double load = groups < 2   ? 6 + 6 + 6 + 16
+			    : groups < 4 ? arranged + 12 * workers
+			    : groups > 4 ? arranged + 11 * workers
+					 : arranged + 10 * workers;
+	double body = load + 20;
+
+	if (groups > 4)
+		body = looped(load + 6 + 7 + 8, strides) + 2 + 8 + 3 + 2;
+	return 28 + looped(groups > 4 ? 15 + 8 : 15, share->conv_groups) + looped(body, taps) +
+	       share->conv_groups * taps * strides * workers * share->worker;
 }
 
 /* ---- the vector pipe ------------------------------------------------------------------------- */
@@ -215,11 +285,14 @@ double ipu__cast(const struct ipu_target *target, enum ipu_dtype from, enum ipu_
 	return (double)target->workers * (fmax(load, store) + 26);
 }
 
-double ipu__rearrange(double bytes, int64_t atom_bytes)
+/* What was regressed is all that a change of layout takes, in whose 587 the costs of its two phases
+ * are: they are charged where the phases are. */
+double ipu__rearrange(const struct ipu_target *target, double bytes, int64_t atom_bytes)
 {
 	double each = atom_bytes % 8 == 0 ? 0.44 : atom_bytes % 4 == 0 ? 3.125 : 5.148;
 
-	return bytes > 0 ? ceil(REARRANGE_OVERHEAD + bytes * each) : 0;
+	return bytes > 0 ? ceil(fmax(0, REARRANGE_FIXED - 2 * target->phase_cycles) + bytes * each)
+			 : 0;
 }
 
 double ipu__dynamic_slice(const struct ipu_target *target, double bytes)

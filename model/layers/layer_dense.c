@@ -95,6 +95,7 @@ static void dense_product(const struct layer_lowering *lowering, enum ipu_pass p
 	};
 
 	out->kind = IPU_OP_MATMUL;
+	out->pass = pass;
 	out->matmul = products[pass];
 }
 

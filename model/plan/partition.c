@@ -148,9 +148,9 @@ static void sum_host(struct measured *measured, int stages)
 
 	if (run->ipu.io_tiles.place_ops_on_io_tiles)
 		return;
-	measured->units[0].host = ipu_stream_copy(target, first, target->host_bytes_second).cycles;
+	measured->units[0].host = ipu_host_copy(target, first).cycles;
 	measured->units[measured->model->layer_count - 1].host +=
-		ipu_stream_copy(target, last, target->host_bytes_second).cycles;
+		ipu_host_copy(target, last).cycles;
 }
 
 static bool stays_on_tiles(const struct run_file *run, enum ipu_tensor_kind kind)

@@ -346,7 +346,7 @@ static enum status run_product(int argc, char **argv, const struct plan_trainer 
 {
 	struct product_request request = {.machine = plan_machine_defaults};
 	struct plan_question question = {
-		.layout = "rows of A are channels out, columns of B the field"};
+		.layout = "rows of A are channels out, columns of B the field; else laid out anew"};
 	char shape[SHAPE_SIZE];
 	enum status status;
 
@@ -371,7 +371,7 @@ static enum status run_product(int argc, char **argv, const struct plan_trainer 
 		.kind = IPU_OP_MATMUL,
 		.name = "matmul",
 		.dtype = request.machine.dtype,
-		.matmul = {.m = request.size[2], .k = request.size[1], .n = request.size[0]}};
+		.matmul = {.m = request.size[0], .k = request.size[1], .n = request.size[2]}};
 	return plan_answer(&request.machine, &question, 1, out, err);
 }
 
@@ -382,20 +382,20 @@ const struct plan_subcommand plan_product = {
 		 .synopsis = "M K N [OPTION ...]",
 		 .summary = "what a product of two matrices costs",
 		 .about = "Plans A, of M x K, times B, of K x N, on one IPU: how it is cut over "
-			  "tiles, and what each phase takes. The operands' layout is fixed: A's M "
-			  "rows are the output's channels, B's N columns the field (the batch) "
-			  "that A's weights work on, K is summed over. Both operands lie where "
-			  "the plan wants them, and the result stays where it is made. So "
-			  "`matmul 1024 1024 4` and `matmul 4 1024 1024` differ: a Dense layer of "
-			  "128 units on 784 inputs, batch 64, is `matmul 128 784 64`. What "
-			  "cannot be on the chip, operands and result with what the plan needs "
-			  "beside them, is an error (exit code 1).",
+			  "tiles, and what each phase takes. A's M rows are the output's channels, "
+			  "B's N columns the field that they work on, K is summed over: so both "
+			  "operands lie where the plan wants them, and the result stays where it "
+			  "is made. The other way round is tried too, and pays for laying them "
+			  "out anew. A Dense layer of 128 units on 784 inputs, batch 64, is "
+			  "`matmul 64 784 128`. What cannot be on the chip, operands and result "
+			  "with "
+			  "what the plan needs beside them, is an error (exit code 1).",
 		 .options = product_options,
 		 .option_count = ARRAY_LEN(product_options),
 		 .examples =
 			 "ipu-plan matmul 4096 4096 1024 --target ipu21 --dtype float16\ta large "
 			 "product on a Bow\n"
-			 "ipu-plan matmul 128 784 64 --json\ta Dense layer, for a program\n"},
+			 "ipu-plan matmul 64 784 128 --json\ta Dense layer, for a program\n"},
 	.run = run_product,
 };
 

@@ -45,7 +45,6 @@ static struct ipu_target target_of(struct words *words)
 	const char *name = word(words);
 
 	assert_int_equal(ipu_target_get(name, whole(words), &target, NULL), ST_OK);
-	target.phase_cycles = 513;
 	return target;
 }
 
@@ -132,6 +131,34 @@ static void check_nx1_worker(struct words *words)
 	assert_close(ipu__amp_nx1_worker(&target, &use, rows, columns), number(words), 1e-12);
 }
 
+static void check_slic(struct words *words)
+{
+	const enum ipu_dtype partials = dtype_of(words);
+	const double groups = number(words), stride = number(words), rows = number(words);
+	struct ipu_vertex_share share = {.taps_outer = 1, .in_groups = 1, .out_groups = 1};
+	struct ipu_target target;
+
+	assert_int_equal(ipu_target_get("ipu2", 0, &target, NULL), ST_OK);
+	share.worker =
+		ipu__slic_worker(&target, partials, groups, (int64_t)stride, rows, number(words));
+	share.conv_groups = number(words);
+	share.taps_inner = number(words);
+	assert_close(ipu__slic(&target, groups, &share), number(words), 1e-12);
+}
+
+static void check_slic_worker(struct words *words)
+{
+	const enum ipu_dtype partials = dtype_of(words);
+	const double groups = number(words), stride = number(words), rows = number(words);
+	struct ipu_target target;
+	double columns;
+
+	assert_int_equal(ipu_target_get("ipu2", 0, &target, NULL), ST_OK);
+	columns = number(words);
+	assert_close(ipu__slic_worker(&target, partials, groups, (int64_t)stride, rows, columns),
+		     number(words), 1e-12);
+}
+
 static void check_nx1(struct words *words)
 {
 	struct ipu_amp_use use = use_of(words);
@@ -210,6 +237,8 @@ static const struct {
 	{"map", check_map},
 	{"copy", check_copy},
 	{"amp_1x1", check_1x1},
+	{"slic_worker", check_slic_worker},
+	{"slic", check_slic},
 	{"amp_nx1_worker", check_nx1_worker},
 	{"amp_nx1", check_nx1},
 	{"fifo", check_fifo},

@@ -202,7 +202,7 @@ static void test_one_tap_is_a_product(void **state)
 	op.dtype = IPU_FLOAT16;
 	plan_on("ipu2", 0, &op, &options, &conv);
 	op = (struct ipu_op){
-		.kind = IPU_OP_MATMUL, .dtype = IPU_FLOAT16, .matmul = {4 * 14 * 14, 64, 128}};
+		.kind = IPU_OP_MATMUL, .dtype = IPU_FLOAT16, .matmul = {128, 64, 4 * 14 * 14}};
 	plan_on("ipu2", 0, &op, &options, &product);
 	assert_int_equal(conv.method, IPU_METHOD_AMP_1X1);
 	assert_true(conv.cycles >= product.cycles && conv.cycles < product.cycles + 100);
@@ -234,10 +234,62 @@ static void test_passes_lay_out_what_they_need(void **state)
 	plan_on("ipu2", 0, &op, NULL, &plan);
 	assert_true(has_phase(&plan, "Fill"));
 	/* What is summed in float32 ends in float16. */
-	op = (struct ipu_op){.kind = IPU_OP_MATMUL, .dtype = IPU_FLOAT16, .matmul = {4096, 16, 16}};
+	op = (struct ipu_op){.kind = IPU_OP_MATMUL, .dtype = IPU_FLOAT16, .matmul = {16, 16, 4096}};
 	plan_on("ipu2", 0, &op, NULL, &plan);
 	assert_int_equal(plan.split_in, 1);
 	assert_true(has_phase(&plan, "Cast"));
+}
+
+/* A's rows are channels, B's columns positions: then nothing is laid out anew where channels fill
+ * groups, but for a layer's gradients the right operand. */
+static void test_products_have_their_operands_free(void **state)
+{
+	struct ipu_op op = {.kind = IPU_OP_MATMUL, .matmul = {64, 4096, 512}};
+	struct ipu_plan free_, gradient;
+
+	(void)state;
+	plan_on("ipu2", 0, &op, NULL, &free_);
+	assert_false(has_phase(&free_, "PreArrange/ExchangePre"));
+	assert_false(has_phase(&free_, "PostArrange/ExchangePre"));
+	op.pass = IPU_BACKWARD_WEIGHTS;
+	plan_on("ipu2", 0, &op, NULL, &gradient);
+	assert_true(has_phase(&gradient, "PreArrange/ExchangePre"));
+	assert_true(gradient.cycles > free_.cycles);
+}
+
+/* Of a kernel as large as its field every position of the gradient has one tap: a product, where a
+ * convolution would do as many taps as there are positions. */
+static void test_a_kernel_as_large_as_its_field_is_a_product(void **state)
+{
+	struct ipu_plan gradient, product;
+	struct ipu_op op;
+
+	(void)state;
+	conv_of(IPU_BACKWARD_DATA, 1, 64, 128, 1, 14, 14, &op);
+	plan_on("ipu2", 0, &op, NULL, &gradient);
+	op = (struct ipu_op){.kind = IPU_OP_MATMUL, .matmul = {4, 128, 64 * 14 * 14}};
+	plan_on("ipu2", 0, &op, NULL, &product);
+	assert_int_equal(gradient.flops, product.flops);
+	assert_true(gradient.compute_cycles < 4 * product.compute_cycles);
+}
+
+/* SLIC does rows of four taps of groups of one channel, and takes channels as they lie. */
+static void test_depthwise_convolutions_have_slic(void **state)
+{
+	struct ipu_plan plan;
+	struct ipu_op op;
+
+	(void)state;
+	conv_of(IPU_FORWARD, 128, 1, 1, 56, 3, 1, &op);
+	op.dtype = IPU_FLOAT16;
+	plan_on("ipu2", 0, &op, NULL, &plan);
+	assert_int_equal(plan.method, IPU_METHOD_SLIC);
+	assert_string_equal(ipu_method_name(plan.method), "SLIC");
+	assert_false(has_phase(&plan, "PreArrange/ExchangePre"));
+	/* float32 is nothing for it. */
+	op.dtype = IPU_FLOAT32;
+	plan_on("ipu2", 0, &op, NULL, &plan);
+	assert_true(plan.method != IPU_METHOD_SLIC);
 }
 
 /* A strided pass backwards does the same multiply-adds as forwards: not as many more as there are
@@ -285,7 +337,7 @@ static void test_depthwise_convolutions_pay_for_the_amp(void **state)
 }
 
 /* Sixteen groups together are what all layers lay out as channels: only weights move. */
-static void test_the_vertical_mac_takes_channels_as_they_lie(void **state)
+static void test_sixteen_groups_together_lie_as_channels_do(void **state)
 {
 	struct ipu_plan_options options;
 	struct ipu_plan plan, odd;
@@ -297,8 +349,9 @@ static void test_the_vertical_mac_takes_channels_as_they_lie(void **state)
 	conv_of(IPU_FORWARD, 240, 1, 1, 28, 5, 1, &op);
 	op.dtype = IPU_FLOAT16;
 	plan_on("ipu2", 0, &op, &options, &plan);
-	assert_int_equal(plan.method, IPU_METHOD_VERTICAL_MAC);
-	assert_false(has_phase(&plan, "PostArrange/OnTileCopy-0"));
+	assert_true(plan.method == IPU_METHOD_VERTICAL_MAC || plan.method == IPU_METHOD_SLIC);
+	assert_false(has_phase(&plan, "PreArrange/ExchangePre"));
+	assert_false(has_phase(&plan, "PostArrange/ExchangePre"));
 	op.conv.groups = 234;
 	plan_on("ipu2", 0, &op, &options, &odd);
 	assert_true(odd.cycles > plan.cycles);
@@ -379,9 +432,12 @@ int main(void)
 		cmocka_unit_test(test_memory_is_kept_to_where_it_can_be),
 		cmocka_unit_test(test_one_tap_is_a_product),
 		cmocka_unit_test(test_passes_lay_out_what_they_need),
+		cmocka_unit_test(test_products_have_their_operands_free),
+		cmocka_unit_test(test_a_kernel_as_large_as_its_field_is_a_product),
+		cmocka_unit_test(test_depthwise_convolutions_have_slic),
 		cmocka_unit_test(test_a_fractional_stride_skips_its_zeros),
 		cmocka_unit_test(test_depthwise_convolutions_pay_for_the_amp),
-		cmocka_unit_test(test_the_vertical_mac_takes_channels_as_they_lie),
+		cmocka_unit_test(test_sixteen_groups_together_lie_as_channels_do),
 		cmocka_unit_test(test_huge_convolutions_come_to_an_end),
 	};
 

@@ -353,6 +353,7 @@ static void test_float16_copies_are_dearer_where_atoms_are_below_8_bytes(void **
 		int64_t atom;
 		double ratio;
 	} cases[] = {{1, 0.824}, {2, 3.551}, {4, 0.5}};
+	const double rearranged = 587 - 2 * target->phase_cycles;
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -360,9 +361,9 @@ static void test_float16_copies_are_dearer_where_atoms_are_below_8_bytes(void **
 
 		op.copy.atom = cases[i].atom;
 		op.dtype = IPU_FLOAT32;
-		single = (double)plan_of(target, &op).compute_cycles - 587;
+		single = (double)plan_of(target, &op).compute_cycles - rearranged;
 		op.dtype = IPU_FLOAT16;
-		half = (double)plan_of(target, &op).compute_cycles - 587;
+		half = (double)plan_of(target, &op).compute_cycles - rearranged;
 		assert_close(half / single, cases[i].ratio, 0.001);
 	}
 }

@@ -118,6 +118,7 @@ static void test_the_vector_pipe(void **state)
 					       .conv_groups = 1,
 					       .taps_outer = 3,
 					       .taps_inner = 1};
+	const double fixed = 587 - 2 * target.phase_cycles;
 
 	(void)state;
 	/* 2 positions a worker; 3 taps; 4 channels are two vectors. */
@@ -130,10 +131,10 @@ static void test_the_vector_pipe(void **state)
 	assert_close(ipu__reduce_add(&target, IPU_FLOAT32, 4, 48), 33 + 6 * (20 + 14 * 2), 1e-9);
 	assert_close(ipu__reduce_add(&target, IPU_FLOAT16, 4, 48), 33 + 6 * (20 + 14), 1e-9);
 	assert_close(ipu__cast(&target, IPU_FLOAT32, IPU_FLOAT16, 120), 6 * (10 + 26), 1e-9);
-	assert_close(ipu__rearrange(1000, 32), 587 + 440, 1e-9);
-	assert_close(ipu__rearrange(1000, 4), 587 + 3125, 1e-9);
-	assert_close(ipu__rearrange(1000, 2), 587 + 5148, 1e-9);
-	assert_close(ipu__rearrange(0, 2), 0, 1e-9);
+	assert_close(ipu__rearrange(&target, 1000, 32), fixed + 440, 1e-9);
+	assert_close(ipu__rearrange(&target, 1000, 4), fixed + 3125, 1e-9);
+	assert_close(ipu__rearrange(&target, 1000, 2), fixed + 5148, 1e-9);
+	assert_close(ipu__rearrange(&target, 0, 2), 0, 1e-9);
 }
 
 int main(void)

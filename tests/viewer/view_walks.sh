@@ -85,8 +85,9 @@ answer "$(shown 'slowest stage [0-9] on IPU [0-9]')" run \
 answer "$(shown '[0-9.]+ us for each micro-batch')" run "SELECT printf('%.1f us for each micro-batch',
 	$work_ns / sum(count) FILTER (WHERE phase = 'F') / 1e3) FROM stage_sums WHERE $trained AND stage = ($slowest)"
 
-answer "$(shown '▶Dense_10 [0-9]+ [0-9,]+')" run "SELECT printf('▶Dense_10 %d %,d', count(DISTINCT operation), sum(s.cycles))
-	FROM device_steps s JOIN operations USING (operation) WHERE mode = 'train' AND weight_update = 0 AND layer = 'Dense_10'"
+layer=$(shown '▶Dense_[0-9]+ [0-9]+ [0-9,]+' | grep -oE 'Dense_[0-9]+')
+answer "$(shown '▶Dense_[0-9]+ [0-9]+ [0-9,]+')" run "SELECT printf('▶%s %d %,d', layer, count(DISTINCT operation), sum(s.cycles))
+	FROM device_steps s JOIN operations USING (operation) WHERE mode = 'train' AND weight_update = 0 AND layer = '$layer'"
 
 percent="100.0 * (makespan_ns * stages - busy_ns) / (makespan_ns * stages)"
 answer "$(shown 'bubble [0-9.]+ % \(theory [^|]*comm. [0-9.]+')" run "SELECT printf(
