@@ -268,32 +268,50 @@ def sync_between(name, clock, ipus):
 DOMAINS = {"ipu1": (16, Fraction(12_500_000_000, 16)), "ipu2": (64, Fraction(25_000_000_000, 4))}
 
 
+def meets(own, members, nbytes, least):
+    """Does a ring meet in the middle? One IPU a replica: by size; more: on the torus of a whole Pod64."""
+    if members <= 2:
+        return False
+    if own > 1:
+        return members * own >= 64
+    return nbytes < least or members > 4 and nbytes < 4 * least or members > 8 and nbytes < 32 * least or members > 16
+
+
 def all_reduces():
-    """Four phases on the replica's tiles, a ring of R - 1 rounds in each domain, one between the domains for each share
-    of a domain's replica, both there and back. A round is a sync between the IPUs of a domain, and a network round trip
-    more between domains."""
-    for target, sizes in (Target("ipu2", 0), (1, 2, 3, 4, 16, 64, 128, 200, 4096)), (Target("ipu1", 0), (2, 16, 32)), (
-            Target("ipu2", 11), (2, 3)):
+    """Rings in each domain and between the domains, first to scatter the sums, then to gather them. A round has a sync
+    of the IPUs of a domain (a network round trip more between domains), the share over the links, and three phases;
+    before the rounds are three, one more where shares are copied, and one more after rounds that meet."""
+    for target, sizes in (Target("ipu2", 0), (1, 2, 3, 4, 6, 16, 64, 128, 200, 4096)), (
+            Target("ipu1", 0), (2, 16, 32)), (Target("ipu2", 11), (2, 3)):
         most, gateway = DOMAINS[target.name]
         for replicas in sizes:
-            for own in 1, 2, 128:
-                for nbytes in 0, 4, 401408, 102_400_000:
+            for own in 1, 2, 4, 128:
+                for nbytes in 0, 4, 401408, 2_000_000, 102_400_000:
                     if replicas < 2 or not nbytes:
                         print("all_reduce", target.words(), replicas, own, nbytes, 0, 0, 0)
                         continue
                     inside = min(max(most // own, 1), replicas)
                     domains = up(replicas, inside)
-                    meeting = max(sync_between(target.name, target.clock, inside * own), target.phase)
-                    trip = ceil(Fraction(LATENCY_NS * target.clock, 10**9))
                     share = up(nbytes, inside)
-                    link = ceil(Fraction(share * target.clock, target.link))
-                    beyond = ceil(Fraction(up(share, domains) * target.clock) / gateway)
-                    local = ceil(Fraction(nbytes, target.tiles * target.exchange))
-                    add = ceil(Fraction(nbytes // replicas, target.tiles * target.vector))
-                    sync = 4 * target.phase + 2 * (inside - 1) * meeting + 2 * (domains - 1) * (meeting + trip)
-                    exchange = 2 * (inside - 1) * link + 2 * (domains - 1) * beyond + 2 * local
+                    beyond = up(share, domains)
+                    meeting = max(sync_between(target.name, target.clock, inside * own), target.phase)
+                    trip = meeting + ceil(Fraction(LATENCY_NS * target.clock, 10**9))
+                    sync = exchange = work = 0
+                    for gathers in False, True:
+                        middle = meets(own, inside, share if gathers else nbytes, 622592 if gathers else 1245184)
+                        rate = Fraction(target.link)
+                        if own > 1 or inside > 2 and middle:
+                            rate /= max(own, 2)
+                        for rounds, part, over, wait, added in (
+                                (inside // 2 if middle else inside - 1, share, rate, meeting, gathers or middle),
+                                (domains - 1, beyond, gateway, trip, gathers)):
+                            if rounds:
+                                sync += (3 + added + 3 * rounds) * target.phase + rounds * wait
+                                exchange += rounds * ceil(part * target.clock / over)
+                                exchange += (1 + rounds) * ceil(Fraction(part, target.tiles * target.exchange))
+                                work += (added + rounds) * ceil(Fraction(part, target.tiles * target.vector))
                     print("all_reduce", target.words(), replicas, own, nbytes, sync, exchange,
-                          sync + exchange + 2 * add)
+                          sync + exchange + work)
 
 
 maps()

@@ -14,6 +14,9 @@
 /* A call of a tile's copy, measured on a C600. */
 #define LOCAL_COPY_CYCLES 288
 
+/* All IPUs of a Pod64. */
+#define POD64_IPUS 64
+
 bool ipu__has_fifo(const struct ipu_graph *graph, int stage)
 {
 	return graph->layout.schedule && ipu_schedule_fifo_depth(graph->layout.schedule, stage) > 0;
@@ -121,121 +124,170 @@ static double local_cycles(const struct ipu_target *target, enum ipu_program_typ
 	return (double)bytes / ((double)target->tiles * rate);
 }
 
-/* The replicas as rings: within each domain of IPU-Links, then between the domains, of which every
- * replica of a domain sums its own share over the gateways. */
-struct rings {
-	int64_t domain, domains;      /* replicas of a domain; domains */
-	int64_t share, gateway_share; /* bytes of a round */
-	int64_t cycles, gateway_cycles;
-	int64_t sync, gateway_sync;
+/* A ring as popops has it: rounds in which every replica passes a share on to the next. */
+struct ring {
+	int64_t members, rounds, share; /* replicas or domains; bytes that go round */
+	bool meets; /* both ways at once, half way round each, then added up; else one way round */
+	int64_t cycles, sync; /* of a round */
 };
 
-static struct rings rings_of(const struct ipu_target *target, int64_t replicas,
-			     int64_t replica_ipus, int64_t bytes)
-{
-	const double cycle_ns = target->clock_hz / 1e9;
-	struct rings rings = {.domain = 1};
-	int64_t ipus;
+/* A sum over replicas: a ring within each domain of IPU-Links, then one between the domains, in
+ * which every replica of a domain sums its own share over the gateways. */
+struct rings {
+	struct ring inner, outer;
+};
 
-	replica_ipus = max(replica_ipus, 1);
-	rings.domain = max(target->ipus_link_domain / replica_ipus, 1);
-	rings.domain = min(rings.domain, replicas);
-	rings.domains = (replicas + rings.domain - 1) / rings.domain;
-	ipus = rings.domain * replica_ipus;
-	rings.share = (bytes + rings.domain - 1) / rings.domain;
-	rings.gateway_share = (rings.share + rings.domains - 1) / rings.domains;
-	rings.cycles =
-		(int64_t)ceil((double)rings.share / target->link_bytes_second * target->clock_hz);
-	rings.gateway_cycles = (int64_t)ceil((double)rings.gateway_share /
-					     target->gateway_bytes_second * target->clock_hz);
-	rings.sync = max(ipu_sync_cycles(target, (int)ipus), (int64_t)ceil(target->phase_cycles));
-	rings.gateway_sync = rings.sync + (int64_t)ceil(target->host_latency_ns * cycle_ns);
+/* popops' choice for one IPU a replica: shares that are small meet in the middle. */
+static bool meets_in_middle(int64_t replicas, int64_t bytes, bool gather)
+{
+	const int64_t least = gather ? 622592 : 1245184;
+
+	return replicas > 2 && (bytes < least || (replicas > 4 && bytes < 4 * least) ||
+				(replicas > 8 && bytes < 32 * least) || replicas > 16);
+}
+
+/* @bytes: of each replica before they are summed, or after they are gathered. */
+static struct rings rings_of(const struct ipu_target *target, int64_t replicas,
+			     int64_t replica_ipus, int64_t bytes, bool gather)
+{
+	const int64_t own = max(replica_ipus, 1);
+	struct rings rings = {.inner = {.members = max(target->ipus_link_domain / own, 1)}};
+	struct ring *inner = &rings.inner, *outer = &rings.outer;
+	double rate = target->link_bytes_second;
+	bool both;
+
+	inner->members = min(inner->members, replicas);
+	inner->share = (bytes + inner->members - 1) / inner->members;
+	outer->members = (replicas + inner->members - 1) / inner->members;
+	outer->share = (inner->share + outer->members - 1) / outer->members;
+	/* A whole Pod64 is a torus, on which larger replicas meet too. */
+	inner->meets =
+		own > 1 ? inner->members > 2 && inner->members * own >= POD64_IPUS
+			: meets_in_middle(inner->members, gather ? inner->share : bytes, gather);
+	both = own == 1 && inner->members > 2 && !inner->meets;
+	inner->rounds = inner->meets ? inner->members / 2 : inner->members - 1;
+	outer->rounds = outer->members - 1;
+	/* A pair has its four links; else the two of each side, that all IPUs of a side share. */
+	if (own > 1 || inner->members > 2)
+		rate /= both ? 1 : (double)max(own, 2);
+	inner->cycles = (int64_t)ceil((double)inner->share * target->clock_hz / rate);
+	outer->cycles = (int64_t)ceil((double)outer->share * target->clock_hz /
+				      target->gateway_bytes_second);
+	inner->sync = max(ipu_sync_cycles(target, (int)(inner->members * own)),
+			  (int64_t)ceil(target->phase_cycles));
+	outer->sync = inner->sync + (int64_t)ceil(target->host_latency_ns * target->clock_hz / 1e9);
 	return rings;
 }
 
 struct ipu_function_cost ipu_all_reduce_cost(const struct ipu_target *target, int64_t replicas,
 					     int64_t replica_ipus, int64_t bytes)
 {
-	const struct rings rings = rings_of(target, replicas, replica_ipus, bytes);
-	const int64_t rounds = 2 * (rings.domain - 1), beyond = 2 * (rings.domains - 1);
+	const int64_t phase = (int64_t)ceil(target->phase_cycles);
 	struct ipu_function_cost cost = {0};
-	int64_t add;
 
 	if (replicas < 2 || bytes == 0)
 		return cost;
-	add = (int64_t)ceil(local_cycles(target, IPU_ON_TILE_EXECUTE, bytes / replicas));
-	cost.sync = 4 * (int64_t)ceil(target->phase_cycles) + rounds * rings.sync +
-		    beyond * rings.gateway_sync;
-	cost.exchange = 2 * (int64_t)ceil(local_cycles(target, IPU_DO_EXCHANGE, bytes)) +
-			rounds * rings.cycles + beyond * rings.gateway_cycles;
-	cost.cycles = cost.sync + cost.exchange + 2 * add;
+	for (int gather = 0; gather < 2; gather++) {
+		const struct rings rings = rings_of(target, replicas, replica_ipus, bytes, gather);
+		const struct ring *ring[] = {&rings.inner, &rings.outer};
+
+		for (int i = 0; i < 2; i++) {
+			const int64_t rounds = ring[i]->rounds, share = ring[i]->share;
+			const int64_t add =
+				(int64_t)ceil(local_cycles(target, IPU_ON_TILE_EXECUTE, share));
+			const int64_t slice =
+				(int64_t)ceil(local_cycles(target, IPU_DO_EXCHANGE, share));
+			const int adds = gather ? 1 : ring[i]->meets;
+
+			if (rounds == 0)
+				continue;
+			cost.sync += (3 + adds + 3 * rounds) * phase + rounds * ring[i]->sync;
+			cost.exchange += (1 + rounds) * slice + rounds * ring[i]->cycles;
+			cost.cycles += (adds + rounds) * add;
+		}
+	}
+	cost.cycles += cost.sync + cost.exchange;
 	return cost;
 }
 
-/* A phase on the replica's own tiles. */
+/* A phase on the replica's own tiles; no bytes: of a number that says whose share is next. */
 static void local_phase(struct ipu_lowering *lowering, int sequence, enum ipu_program_type type,
-			int64_t bytes, const char *name, const char *part)
+			int64_t bytes, int64_t repeats, const char *name)
 {
 	const struct ipu_target *target = lowering->target;
 	const bool exchange = type == IPU_DO_EXCHANGE;
 	const double each = local_cycles(target, type, bytes);
+	const int64_t tiles = bytes > 0 ? target->tiles : 1;
 	const struct ipu_step step = {.node = -1,
 				      .phase = -1,
 				      .type = type,
 				      .cycles = (int64_t)ceil(each),
 				      .mean_cycles = each,
-				      .tiles = target->tiles,
-				      .vertices = exchange ? 0 : target->tiles * target->workers,
+				      .tiles = tiles,
+				      .vertices = exchange ? 0 : tiles * target->workers,
 				      .bytes_in = exchange ? bytes : 0,
 				      .bytes_out = exchange ? bytes : 0,
-				      .repeats = 1};
+				      .repeats = repeats};
 
-	ipu__sync_add(lowering, sequence, 1, -1, -1);
-	ipu__step_add(lowering, sequence, &step, "%s/%s", name, part);
+	ipu__sync_add(lowering, sequence, repeats, -1, -1);
+	ipu__step_add(lowering, sequence, &step, "%s", name);
 }
 
-/* Rounds of a ring: the same program again and again. */
-static void ring(struct ipu_lowering *lowering, int sequence, const struct rings *rings,
-		 bool gateway, const char *name, const char *part)
+/* Between the replicas, after a sync of all that are in the ring. */
+static void pass_on(struct ipu_lowering *lowering, int sequence, const struct ring *ring,
+		    const char *name)
 {
-	const int64_t rounds = (gateway ? rings->domains : rings->domain) - 1;
-	const int64_t share = gateway ? rings->gateway_share : rings->share;
-	const int64_t cycles = gateway ? rings->gateway_cycles : rings->cycles;
-	const int64_t sync = gateway ? rings->gateway_sync : rings->sync;
-	const struct ipu_step meeting = {.node = -1,
-					 .phase = -1,
-					 .type = IPU_SYNC,
-					 .cycles = sync,
-					 .mean_cycles = (double)sync,
-					 .tiles = lowering->target->tiles,
-					 .repeats = rounds};
-	const struct ipu_step step = {.node = -1,
-				      .phase = -1,
-				      .type = IPU_GLOBAL_EXCHANGE,
-				      .cycles = cycles,
-				      .mean_cycles = (double)cycles,
-				      .tiles = lowering->target->tiles,
-				      .bytes_in = share,
-				      .bytes_out = share,
-				      .repeats = rounds};
+	struct ipu_step step = {.node = -1,
+				.phase = -1,
+				.type = IPU_SYNC,
+				.cycles = ring->sync,
+				.mean_cycles = (double)ring->sync,
+				.tiles = lowering->target->tiles,
+				.repeats = ring->rounds};
 
-	if (rounds == 0)
-		return;
-	if (rounds > 1)
-		sequence = ipu__repeat_add(lowering, sequence, rounds,
-					   ipu__name(lowering, "%s/%ss", name, part), -1);
-	ipu__step_add(lowering, sequence, &meeting, "External");
-	ipu__step_add(lowering, sequence, &step, "%s/%s", name, part);
+	ipu__step_add(lowering, sequence, &step, "External");
+	step.type = IPU_GLOBAL_EXCHANGE;
+	step.cycles = ring->cycles;
+	step.mean_cycles = (double)ring->cycles;
+	step.bytes_in = step.bytes_out = ring->share * (ring->members - 1) / ring->rounds;
+	ipu__step_add(lowering, sequence, &step, "%s", name);
 }
 
-/* 2 (R - 1) rounds and four phases on each replica's tiles are the published 6 + 2 (R - 2). */
+/* A share is sliced out, passed on in each round of a loop, and added to the next that is sliced
+ * out; or copied, passed on and put in its place. */
+static void lower_ring(struct ipu_lowering *lowering, int sequence, const struct ring *ring,
+		       bool gather, const char *name)
+{
+	const char *index = ipu__name(lowering, "%s/Index", name);
+	const char *slice = ipu__name(lowering, "%s/%s", name, gather ? "Update" : "Slice");
+	const char *work = ipu__name(lowering, "%s/%s", name, gather ? "Copy" : "Add");
+	const enum ipu_program_type execute = IPU_ON_TILE_EXECUTE;
+	int loop = sequence;
+
+	if (ring->rounds == 0)
+		return;
+	local_phase(lowering, sequence, execute, 0, 1, index);
+	local_phase(lowering, sequence, execute, 0, 1, index);
+	if (gather)
+		local_phase(lowering, sequence, execute, ring->share, 1, work);
+	local_phase(lowering, sequence, IPU_DO_EXCHANGE, ring->share, 1, slice);
+	if (ring->rounds > 1)
+		loop = ipu__repeat_add(lowering, sequence, ring->rounds, name, -1);
+	local_phase(lowering, loop, execute, 0, ring->rounds, index);
+	pass_on(lowering, loop, ring, name);
+	if (gather)
+		local_phase(lowering, loop, execute, ring->share, ring->rounds, work);
+	local_phase(lowering, loop, IPU_DO_EXCHANGE, ring->share, ring->rounds, slice);
+	if (!gather)
+		local_phase(lowering, loop, execute, ring->share, ring->rounds, work);
+	if (!gather && ring->meets)
+		local_phase(lowering, sequence, execute, ring->share, 1, work);
+}
+
 void ipu__collective_lower(struct ipu_lowering *lowering, int function, enum ipu_collective kind,
 			   int64_t bytes, const char *name)
 {
 	const struct ipu_layout *layout = &lowering->executable->graph->layout;
-	const struct rings rings =
-		rings_of(lowering->target, layout->replicas, layout->replica_ipus, bytes);
-	const int64_t own = bytes / layout->replicas;
 	int sequence;
 
 	if (layout->replicas < 2 || bytes == 0)
@@ -243,19 +295,22 @@ void ipu__collective_lower(struct ipu_lowering *lowering, int function, enum ipu
 	sequence = ipu__sequence_add(lowering, function, "%s", name);
 	lowering->collective = true;
 	if (kind != IPU_ALL_GATHER) {
-		local_phase(lowering, sequence, IPU_DO_EXCHANGE, bytes, name,
-			    "ReduceScatter/ExchangePre");
-		ring(lowering, sequence, &rings, false, name, "ReduceScatter/Ring");
-		ring(lowering, sequence, &rings, true, name, "ReduceScatter/Gateway");
-		local_phase(lowering, sequence, IPU_ON_TILE_EXECUTE, own, name,
-			    "ReduceScatter/Add");
+		const struct rings rings = rings_of(lowering->target, layout->replicas,
+						    layout->replica_ipus, bytes, false);
+
+		lower_ring(lowering, sequence, &rings.inner, false,
+			   ipu__name(lowering, "%s/ReduceScatter/Ring", name));
+		lower_ring(lowering, sequence, &rings.outer, false,
+			   ipu__name(lowering, "%s/ReduceScatter/Gateway", name));
 	}
 	if (kind != IPU_REDUCE_SCATTER) {
-		local_phase(lowering, sequence, IPU_ON_TILE_EXECUTE, own, name, "AllGather/Copy");
-		ring(lowering, sequence, &rings, true, name, "AllGather/Gateway");
-		ring(lowering, sequence, &rings, false, name, "AllGather/Ring");
-		local_phase(lowering, sequence, IPU_DO_EXCHANGE, bytes, name,
-			    "AllGather/ExchangePost");
+		const struct rings rings = rings_of(lowering->target, layout->replicas,
+						    layout->replica_ipus, bytes, true);
+
+		lower_ring(lowering, sequence, &rings.outer, true,
+			   ipu__name(lowering, "%s/AllGather/Gateway", name));
+		lower_ring(lowering, sequence, &rings.inner, true,
+			   ipu__name(lowering, "%s/AllGather/Ring", name));
 	}
 	lowering->collective = false;
 }
