@@ -12,7 +12,7 @@ train 40 --compile.steps_per_execution 20 >out 2>err || fail "training: $(cat ou
 mv tf_report__* whole
 
 (
-	ulimit -f 2000 # blocks of 1,024 bytes
+	ulimit -f 2600 # blocks of 1,024 bytes
 	train 2000 --evaluate null --weights.save weights >out 2>err
 ) || true
 mv tf_report__* full

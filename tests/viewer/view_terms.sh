@@ -137,11 +137,11 @@ for _ in $(seq 600); do
 	sleep 0.1
 done
 view
-see "recording, following;"
+see "recording, following"
 keys Q
 sane 0 "with settings that follow"
 view --no-follow
-see "recording;"
+see "● recording"
 screen | grep following >/dev/null && fail "--no-follow does not go before the settings"
 keys Q
 sane 0 "--no-follow"
