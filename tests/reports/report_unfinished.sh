@@ -11,19 +11,23 @@ export POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true"}'
 train 40 --compile.steps_per_execution 20 >out 2>err || fail "training: $(cat out err)"
 mv tf_report__* whole
 
-(
-	ulimit -f 2600 # blocks of 1,024 bytes
-	train 2000 --evaluate null --weights.save weights >out 2>err
-) || true
+train_full_disk --evaluate null || true
 mv tf_report__* full
 
 "$bin/ipu-train" "$run" --fit.epochs 1000 --fit.steps_per_epoch 400 --compile.steps_per_execution 400 >out 2>&1 &
 pid=$!
-executed() { [ "$(sqlite3 -readonly tf_report__*/profile.db 'SELECT count(*) > 2 FROM executions' 2>/dev/null)" = 1 ]; }
-until_ executed
+until_ executed 3
 kill -9 $pid
 wait $pid 2>/dev/null || true
 mv tf_report__* killed
+
+"$bin/ipu-train" "$run" --fit.steps_per_epoch 1000000 --compile.steps_per_execution 1000000 >out 2>&1 &
+pid=$!
+stepped() { [ "$(sqlite3 -readonly tf_report__*/profile.db 'SELECT count(*) > 100 FROM spans' 2>/dev/null)" = 1 ]; }
+until_ stepped
+kill -9 $pid
+wait $pid 2>/dev/null || true
+mv tf_report__* early
 
 cp -r killed repaired
 "$bin/ipu-report" repaired repair >said || fail "repair: exit code $?"
@@ -126,7 +130,8 @@ nothing.db npz 2 is empty: nothing was recorded yet
 TABLE
 
 # ---- verbs ---------------------------------------------------------------------------------------
-expect 2 'no execution of a training was finished' what-if full
+expect 2 'no execution of a training was finished' what-if early
+expect 0 "${lacks[full]}" what-if full
 expect 0 "${lacks[killed]}" what-if killed
 expect 0 "${lacks[repaired]}" what-if repaired
 expect 2 'no run of ipu-train' what-if empty.db

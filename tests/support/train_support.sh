@@ -32,5 +32,20 @@ train() {
 	"$bin/ipu-train" "$run" --fit.epochs 1 --fit.steps_per_epoch "$steps" --compile.steps_per_execution "$steps" "$@"
 }
 
+# train_full_disk ARGUMENT...: a run whose disk is full once its first execution is recorded, however fast the machine
+# is: no file may grow by more than a MiB from then on. Leaves "out" and "err"; ends with the run's exit code.
+train_full_disk() {
+	local pid size
+	"$bin/ipu-train" "$run" --fit.epochs 20 --fit.steps_per_epoch 400 --compile.steps_per_execution 400 "$@" >out 2>err &
+	pid=$!
+	until_ executed 1
+	size=$(stat -c %s tf_report__*/profile.db* | sort -n | tail -n 1)
+	prlimit --pid $pid --fsize=$((size + 1048576)):
+	wait $pid
+}
+
+# executed N: whether the one report here has N executions or more.
+executed() { [ "$(sqlite3 -readonly tf_report__*/profile.db "SELECT count(*) >= $1 FROM executions" 2>/dev/null)" = 1 ]; }
+
 # The keys of ipu-train that take the pipeline away.
 no_pipeline=(--pipeline null --ipu.auto_select_ipus 1)
