@@ -454,6 +454,23 @@ static void report_weights(const struct train_job *job)
 				: "");
 }
 
+static void report_loss_scale(const struct train_job *job)
+{
+	const struct train_loss_scale *at = &job->session->worker[0].loss_scale;
+	char scale[32], skipped[24];
+
+	if (!job->session->optimizer.loss_scale_dynamic)
+		return;
+	snprintf(scale, sizeof(scale), "%g", at->scale);
+	snprintf(skipped, sizeof(skipped), "%" PRId64, at->skipped);
+	ips_meta_set(job->recording, "loss_scale", scale);
+	ips_meta_set(job->recording, "updates_skipped", skipped);
+	if (job->screen.out)
+		fprintf(job->screen.out,
+			"Loss scale: %s; updates skipped for gradients that are not finite: %s\n",
+			scale, skipped);
+}
+
 /* The report is finished whatever came before; a run is no better than its report. */
 static enum status close_report(struct train_job *job, enum status status, struct err *err)
 {
@@ -498,8 +515,10 @@ enum status train_job_run(struct train_job *job, struct err *err)
 		status = train(job, err);
 	/* A run that has executed nothing (a callback refused to begin) leaves nothing behind. */
 	begun = job->session && job->session->executions > 0;
-	if (begun)
+	if (begun) {
 		report_weights(job);
+		report_loss_scale(job);
+	}
 	begun = begun || job->out_of_memory;
 	/* Workers record until they have ended. */
 	train_session_free(job->session);

@@ -42,10 +42,12 @@ void train_accumulate(const struct train_accumulation *how, float *sums, const f
 }
 
 void train_accumulate_last(const struct train_accumulation *how, float *sums, size_t count,
-			   int64_t n)
+			   int64_t n, double loss_scale)
 {
 	if (how->reduction == RUN_MEAN && n > 1)
 		kernel_scale(sums, 1.0f / (float)n, count);
+	if (loss_scale != 1.0)
+		kernel_scale(sums, (float)(1.0 / loss_scale), count);
 }
 
 /* ---- replicas -------------------------------------------------------------------------------- */

@@ -33,9 +33,10 @@ void train_accumulate_first(const struct train_accumulation *how, float *sums, s
 void train_accumulate(const struct train_accumulation *how, float *sums, const float *gradients,
 		      size_t count, int64_t n);
 
-/* After all @n of them, before the update: RUN_MEAN divides by n, in float32. */
+/* After all @n of them, before the update, in float32: RUN_MEAN divides by n; all by @loss_scale,
+ * what the loss was multiplied by. */
 void train_accumulate_last(const struct train_accumulation *how, float *sums, size_t count,
-			   int64_t n);
+			   int64_t n, double loss_scale);
 
 /* ---- replicas -------------------------------------------------------------------------------- */
 

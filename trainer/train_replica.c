@@ -253,12 +253,12 @@ static enum status new_blocks(const struct train_session *session, struct train_
 		replica->fresh = mem_aligned(weights, sizeof(float));
 	if (slots > 0)
 		replica->slots = mem_aligned(weights * slots, sizeof(float));
-	if (session->optimizer.global_clipnorm > 0.0)
+	if (optimizer_needs_whole_norm(&session->optimizer))
 		replica->squares =
 			mem_calloc((size_t)session->model->param_count + 1, sizeof(double));
 	if (!replica->accumulated || (!replica->fresh && session->layout->accumulation > 1) ||
 	    (!replica->slots && slots > 0) ||
-	    (!replica->squares && session->optimizer.global_clipnorm > 0.0))
+	    (!replica->squares && optimizer_needs_whole_norm(&session->optimizer)))
 		return err_nomem(err);
 	if (slots > 0)
 		optimizer_start(&session->optimizer, replica->slots, weights - 1);

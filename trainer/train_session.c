@@ -133,6 +133,9 @@ static void init_workers(struct train_session *session)
 		worker->session = session;
 		worker->replica = &session->replica[i / session->workers_per_replica];
 		worker->ipu = i % session->workers_per_replica;
+		worker->loss_scale.scale = optimizer_scales_loss(&session->optimizer)
+						   ? session->optimizer.loss_scale
+						   : 1.0;
 		train_signal_init(&worker->finished, false);
 	}
 }
@@ -172,7 +175,7 @@ static enum status new_barriers(struct train_session *session, struct err *err)
 		if (pthread_barrier_init(&session->barrier[session->barrier_count], NULL,
 					 (unsigned)session->layout->replicas) != 0)
 			return err_set(err, ST_FAILED, "cannot make a barrier");
-	if (session->optimizer.global_clipnorm > 0.0) {
+	if (optimizer_needs_whole_norm(&session->optimizer)) {
 		if (pthread_barrier_init(&session->norm_barrier, NULL,
 					 (unsigned)session->worker_count) != 0)
 			return err_set(err, ST_FAILED, "cannot make a barrier");

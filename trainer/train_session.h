@@ -66,7 +66,7 @@ struct train_replica {
 	int number;
 	struct train_stage *stage; /* by stage */
 	float *weights, *accumulated, *fresh, *slots;
-	double *squares; /* by parameter, of gradients; NULL: the optimizer has no global_clipnorm */
+	double *squares; /* by parameter, of gradients; NULL: no optimizer_needs_whole_norm() */
 	float *halves;   /* the weights as layers read them that compute in half; NULL: none does */
 	struct ipu_interval *interval;   /* of the execution: by pipeline run, IPU, order of work */
 	_Atomic int64_t steps_done;      /* of the execution: their losses and metrics are there */
@@ -162,6 +162,13 @@ struct train_health {
 
 struct train_session;
 
+/* How the loss is scaled: see model/learn/optimizer.h. */
+struct train_loss_scale {
+	double scale;
+	int64_t finite;  /* updates in a row whose gradients were finite */
+	int64_t skipped; /* updates left out, of the whole training */
+};
+
 struct train_worker {
 	struct train_session *session;
 	struct train_replica *replica;
@@ -172,6 +179,7 @@ struct train_worker {
 	_Atomic int64_t runs_done;    /* of the execution: its works' intervals are all there */
 	struct ips_track *track;
 	int64_t compute_ns, exchange_ns, sync_ns, host_io_ns; /* of the present execution */
+	struct train_loss_scale loss_scale;                   /* the same in all workers */
 	struct err err; /* the first failure of an outfeed or the recording's rows */
 };
 

@@ -45,6 +45,8 @@ static const char *optimizer_row(int index, const char **function)
 	const struct optimizer optimizer = {.kind = (enum optimizer_kind)index};
 
 	(void)function;
+	if (index == OPTIMIZER_KINDS)
+		return OPTIMIZER_LOSS_SCALE;
 	return index < OPTIMIZER_KINDS ? optimizer_name(&optimizer) : NULL;
 }
 

@@ -10,6 +10,7 @@
 #include "common/clock.h"
 #include "common/minmax.h"
 #include "trainer/kernels/kernel_half.h"
+#include "trainer/kernels/kernel_vector.h"
 #include "trainer/learn/measure_run.h"
 #include "trainer/learn/optimizer_run.h"
 #include "trainer/models/model_weights.h"
@@ -208,19 +209,22 @@ static void compute_loss(struct work *work, int slot)
 	const int64_t width = (int64_t)count / session->run->data.batch_size;
 	const float *outputs = stage_output(work->stage->stage, slot);
 	double *sums = execution->sums + result_index(work) * measure->metrics.states;
+	float *gradient =
+		execution->mode == IPS_TRAIN
+			? work->stage->loss_gradient + (size_t)slot * work->stage->loss_step
+			: NULL;
 	struct targets targets;
 	int64_t batch = dataset_feed_targets(execution->feed, worker->replica->number,
 					     step_of(work), &targets);
 
-	execution->losses[result_index(work)] = loss_run(
-		&measure->loss, outputs,
-		loss_takes_logits(&measure->loss, session->model)
-			? stage_logits(work->stage->stage, slot)
-			: NULL,
-		&targets, batch, width,
-		execution->mode == IPS_TRAIN
-			? work->stage->loss_gradient + (size_t)slot * work->stage->loss_step
-			: NULL);
+	execution->losses[result_index(work)] =
+		loss_run(&measure->loss, outputs,
+			 loss_takes_logits(&measure->loss, session->model)
+				 ? stage_logits(work->stage->stage, slot)
+				 : NULL,
+			 &targets, batch, width, gradient);
+	if (gradient && worker->loss_scale.scale != 1.0)
+		kernel_scale(gradient, (float)worker->loss_scale.scale, count);
 	if (execution->mode == IPS_TRAIN && worker->replica->classes.classes > 0)
 		class_counts_add(&worker->replica->classes, outputs, &targets, batch, width);
 	for (int64_t i = 0; i < measure->metrics.states; i++)
@@ -332,7 +336,8 @@ static void complete_gradients(struct work *work)
 	if (work->stage->regularized)
 		regularizer_gradient(stage_pool(work->stage->stage), session->model,
 				     work->stage->first_layer, work->stage->layer_count,
-				     work->worker->replica->weights, gradients);
+				     work->worker->replica->weights, gradients,
+				     work->worker->loss_scale.scale);
 	outfeed_gradients(work, RUN_AFTER_COMPUTE, gradients);
 	accumulate(work);
 }
@@ -439,7 +444,8 @@ static const float *finish_gradients(struct work *work)
 	const struct train_accumulation how = train_accumulation_of(session->run);
 
 	train_accumulate_last(&how, replica->accumulated + work->stage->first_weight,
-			      work->stage->weight_count, session->layout->accumulation);
+			      work->stage->weight_count, session->layout->accumulation,
+			      work->worker->loss_scale.scale);
 	outfeed_gradients(work, RUN_BEFORE_APPLY, replica->accumulated);
 	if (session->layout->replicas == 1)
 		return replica->accumulated;
@@ -457,8 +463,8 @@ static struct work update_of(struct train_worker *worker, int64_t run, int stage
 }
 
 /*
- * The norm of all gradients of the model, which global_clipnorm is about: the worker finishes those
- * of all its stages, and waits until the others have done the same.
+ * The norm of all gradients of the model, for global_clipnorm and a dynamic scale of the loss: the
+ * worker finishes those of all its stages, and waits until the others have done the same.
  */
 static double gradient_norm(struct train_worker *worker, int64_t run)
 {
@@ -482,11 +488,31 @@ static double gradient_norm(struct train_worker *worker, int64_t run)
 	return sqrt(sum);
 }
 
+/* A scale that goes on halving would reach 0, and the weights be divided by it. */
+#define LOSS_SCALE_LEAST 0x1p-126
+
+/* After an update that was applied, or left out since a gradient was not finite. */
+static void adapt_loss_scale(const struct optimizer *optimizer, struct train_loss_scale *scale,
+			     bool applied)
+{
+	if (!applied) {
+		scale->skipped++;
+		scale->finite = 0;
+		scale->scale = max(scale->scale / 2.0, LOSS_SCALE_LEAST);
+	} else if ((double)++scale->finite >= optimizer->loss_scale_growth) {
+		scale->finite = 0;
+		scale->scale = min(scale->scale * 2.0, LOSS_SCALE_MOST);
+	}
+}
+
 static void run_updates(struct train_worker *worker, int64_t run)
 {
 	struct train_session *session = worker->session;
 	struct train_replica *replica = worker->replica;
-	const bool together = session->optimizer.global_clipnorm > 0.0;
+	const struct optimizer *optimizer = &session->optimizer;
+	const bool together = optimizer_needs_whole_norm(optimizer);
+	const int64_t update = session->execution.first_update + run - worker->loss_scale.skipped;
+	bool applied = true;
 	const float *gradients =
 		session->layout->replicas > 1 ? session->reduced : replica->accumulated;
 	double norm = -1.0;
@@ -501,10 +527,11 @@ static void run_updates(struct train_worker *worker, int64_t run)
 			gradients = finish_gradients(&work);
 		else if (norm == -1.0)
 			norm = gradient_norm(worker, run);
-		optimizer_run(&session->optimizer, stage_pool(work.stage->stage),
-			      work.stage->ranges, work.stage->range_count, replica->weights,
-			      gradients, replica->slots, session->model->weights,
-			      session->execution.first_update + run, norm);
+		applied = !optimizer->loss_scale_dynamic || isfinite(norm);
+		if (applied)
+			optimizer_run(optimizer, stage_pool(work.stage->stage), work.stage->ranges,
+				      work.stage->range_count, replica->weights, gradients,
+				      replica->slots, session->model->weights, update, norm);
 		outfeed_update(&work);
 		if (replica->halves)
 			model_round_weights(session->model, stage_pool(work.stage->stage),
@@ -512,6 +539,8 @@ static void run_updates(struct train_worker *worker, int64_t run)
 					    replica->weights, replica->halves);
 		end_work(&work);
 	}
+	if (optimizer->loss_scale_dynamic)
+		adapt_loss_scale(optimizer, &worker->loss_scale, applied);
 }
 
 /* ---- an execution ---------------------------------------------------------------------------- */

@@ -198,6 +198,13 @@ static const struct optimizer_key common_keys[] = {
 	{"clipvalue", AT(clipvalue), .greatest = 3e38},
 	{"clipnorm", AT(clipnorm), .greatest = 3e38},
 	{"global_clipnorm", AT(global_clipnorm), .greatest = 3e38},
+	{"loss_scale_factor", AT(loss_scale), .fallback = 1.0, .greatest = LOSS_SCALE_MOST},
+};
+
+/* Of LossScaleOptimizer, beside "dynamic" and the optimizer that it wraps. */
+static const struct optimizer_key loss_scale_keys[] = {
+	{"initial_scale", AT(loss_scale), .fallback = 32768.0, .greatest = LOSS_SCALE_MOST},
+	{"dynamic_growth_steps", AT(loss_scale_growth), .fallback = 2000.0, .greatest = 1e15},
 };
 
 static const struct optimizer_ops optimizer_rows[OPTIMIZER_KINDS] = {
@@ -298,7 +305,6 @@ static const struct model_option optimizer_options[] = {
 	{"use_ema", MODEL_FALSE},
 	{"ema_momentum", MODEL_ANY},
 	{"ema_overwrite_frequency", MODEL_NULL},
-	{"loss_scale_factor", MODEL_NULL},
 	{"gradient_accumulation_steps", MODEL_NULL},
 	{"jit_compile", MODEL_ANY},
 	{"is_legacy_optimizer", MODEL_ANY},
@@ -371,6 +377,16 @@ static void optimizer_check(const struct optimizer *optimizer, const struct json
 			   err);
 }
 
+static void optimizer_check_scale(const struct optimizer *optimizer, const struct json_at *config,
+				  const char *key, struct err *err)
+{
+	struct json_at here;
+
+	if (!err_stuck(err) && !(optimizer->loss_scale > 0.0) &&
+	    model_option_at(config, key, &here, err))
+		json_fail(&here, err, "a loss times 0 has no gradient");
+}
+
 /* Keras takes one kind of clipping. */
 static void optimizer_check_clipping(const struct optimizer *optimizer,
 				     const struct json_at *config, struct err *err)
@@ -390,33 +406,27 @@ static void optimizer_check_clipping(const struct optimizer *optimizer,
 	}
 }
 
-enum status optimizer_get(struct optimizer *out, const struct json_at *at, struct err *err)
+/* An optimizer called @name; @given: its config, NULL: it has none. */
+static void optimizer_read(struct optimizer *out, const struct json_at *at, const char *name,
+			   const struct json_at *given, struct err *err)
 {
-	const char *known[ARRAY_LEN(optimizer_rows)], *name = "SGD";
-	const struct json_at *given = NULL;
+	const char *known[ARRAY_LEN(optimizer_rows) + 1];
 	const struct optimizer_ops *ops;
-	struct json_at config, here;
-	bool config_here = false;
-	struct err own;
-	int found;
+	struct json_at here;
+	int found = optimizer_find(name);
 
-	err = err_start(err, &own);
-	*out = (struct optimizer){0};
-	if (at && model_config_object(at, &name, &config, &config_here, err) != ST_OK)
-		return err->status;
-	found = optimizer_find(name);
 	if (found < 0) {
 		for (size_t i = 0; i < ARRAY_LEN(optimizer_rows); i++)
 			known[i] = optimizer_rows[i].class_name;
-		return json_unknown(at, "optimizer", name, known, ARRAY_LEN(known), err);
+		known[ARRAY_LEN(optimizer_rows)] = OPTIMIZER_LOSS_SCALE;
+		json_unknown(at, "optimizer", name, known, ARRAY_LEN(known), err);
+		return;
 	}
 	out->kind = (enum optimizer_kind)found;
 	ops = optimizer_ops(out);
 	out->learning_rate = schedule_constant(ops->learning_rate);
-	if (config_here) {
-		given = &config;
-		optimizer_check(out, &config, err);
-	}
+	if (given)
+		optimizer_check(out, given, err);
 	for (size_t i = 0; i < ARRAY_LEN(common_keys); i++)
 		optimizer_read_key(out, &common_keys[i], given, err);
 	if (!given || !model_option_given(given, "weight_decay", &here, err))
@@ -428,7 +438,63 @@ enum status optimizer_get(struct optimizer *out, const struct json_at *at, struc
 	if (given) {
 		optimizer_read_rate(out, given, err);
 		optimizer_check_clipping(out, given, err);
+		optimizer_check_scale(out, given, "loss_scale_factor", err);
 	}
+}
+
+/* LossScaleOptimizer's @config: the optimizer that it wraps, and how the loss is scaled. */
+static void optimizer_read_scaled(struct optimizer *out, const struct json_at *config,
+				  struct err *err)
+{
+	static const struct model_option options[] = {
+		{"inner_optimizer", MODEL_ANY},    {"dynamic", MODEL_ANY},
+		{"initial_scale", MODEL_ANY},      {"dynamic_growth_steps", MODEL_ANY},
+		{"weight_decay", MODEL_NULL},      {"clipvalue", MODEL_NULL},
+		{"clipnorm", MODEL_NULL},          {"global_clipnorm", MODEL_NULL},
+		{"loss_scale_factor", MODEL_NULL},
+	};
+	struct json_at inner, inner_config, here;
+	bool config_here = false;
+	const char *name;
+
+	out->loss_scale_dynamic = true;
+	if (!cJSON_IsObject(config->node) ||
+	    !model_option_at(config, "inner_optimizer", &inner, err))
+		json_fail(config, err,
+			  "lacks inner_optimizer, which " OPTIMIZER_LOSS_SCALE " is around");
+	else
+		model_config_check(config, options, ARRAY_LEN(options), optimizer_options,
+				   ARRAY_LEN(optimizer_options), err);
+	if (err_stuck(err) ||
+	    model_config_object(&inner, &name, &inner_config, &config_here, err) != ST_OK)
+		return;
+	if (strcmp(name, OPTIMIZER_LOSS_SCALE) != 0)
+		optimizer_read(out, &inner, name, config_here ? &inner_config : NULL, err);
+	if (!err_stuck(err) && out->loss_scale != 1.0)
+		json_fail(&inner, err, "scales the loss, too: name %s around one that does not",
+			  OPTIMIZER_LOSS_SCALE);
+	for (size_t i = 0; i < ARRAY_LEN(loss_scale_keys); i++)
+		optimizer_read_key(out, &loss_scale_keys[i], config, err);
+	optimizer_check_scale(out, config, "initial_scale", err);
+	if (model_option_at(config, "dynamic", &here, err))
+		json_bool(&here, &out->loss_scale_dynamic, err);
+}
+
+enum status optimizer_get(struct optimizer *out, const struct json_at *at, struct err *err)
+{
+	const char *name = "SGD";
+	struct json_at config;
+	bool config_here = false;
+	struct err own;
+
+	err = err_start(err, &own);
+	*out = (struct optimizer){0};
+	if (at && model_config_object(at, &name, &config, &config_here, err) != ST_OK)
+		return err->status;
+	if (!strcmp(name, OPTIMIZER_LOSS_SCALE))
+		optimizer_read_scaled(out, &config, err);
+	else
+		optimizer_read(out, at, name, config_here ? &config : NULL, err);
 	return err->status;
 }
 
@@ -470,7 +536,19 @@ float optimizer_slot_start(const struct optimizer *optimizer)
 bool optimizer_needs_norms(const struct optimizer *optimizer)
 {
 	return optimizer->kind == OPTIMIZER_LAMB || optimizer->clipnorm > 0.0 ||
-	       optimizer->global_clipnorm > 0.0;
+	       optimizer_needs_whole_norm(optimizer);
+}
+
+/* A dynamic scale asks whether the norm is finite. */
+bool optimizer_needs_whole_norm(const struct optimizer *optimizer)
+{
+	return optimizer->global_clipnorm > 0.0 || optimizer->loss_scale_dynamic;
+}
+
+bool optimizer_scales_loss(const struct optimizer *optimizer)
+{
+	return optimizer->loss_scale_dynamic ||
+	       (optimizer->loss_scale > 0.0 && optimizer->loss_scale != 1.0);
 }
 
 struct ipu_elements optimizer_elements(const struct optimizer *optimizer, int64_t count)
@@ -484,5 +562,9 @@ struct ipu_elements optimizer_elements(const struct optimizer *optimizer, int64_
 		elements.times[IPU_FN_ADD] += 2; /* two comparisons */
 	if (optimizer->clipnorm > 0.0 || optimizer->global_clipnorm > 0.0)
 		elements.times[IPU_FN_ADD] += 2; /* g g, and g times the ratio of norms */
+	else if (optimizer->loss_scale_dynamic)
+		elements.times[IPU_FN_ADD]++; /* g g */
+	if (optimizer_scales_loss(optimizer))
+		elements.times[IPU_FN_ADD]++; /* g divided by the scale */
 	return elements;
 }

@@ -42,6 +42,12 @@
  * to the norm clipnorm variable by variable, or to the norm global_clipnorm of all variables
  * together; then w -= r weight_decay w.
  *
+ * Any of them may scale the loss, so that small gradients outlast float16: loss_scale_factor of
+ * Keras 3, or LossScaleOptimizer around it. Gradients are those of loss_scale times the loss until
+ * they are accumulated, and divided by it before they are reduced, clipped and applied. A dynamic
+ * scale is halved, and the update left out, where a gradient is not finite; after loss_scale_growth
+ * updates in a row it is doubled (keras/src/optimizers/loss_scale_optimizer.py).
+ *
  * So RMSprop's epsilon is outside of the root, but inside where there is momentum: without momentum
  * TensorFlow writes the update in Python, with it calls ResourceApplyRMSProp. Nesterov without
  * momentum is plain SGD. An epsilon of null or 0 is 1e-7.
@@ -68,6 +74,9 @@ enum optimizer_kind {
 
 #define OPTIMIZER_SLOTS 3 /* the most of a kind */
 
+#define OPTIMIZER_LOSS_SCALE "LossScaleOptimizer" /* the wrapper's name */
+#define LOSS_SCALE_MOST      0x1p126              /* its inverse is a normal float */
+
 struct optimizer {
 	enum optimizer_kind kind;
 	struct schedule learning_rate;
@@ -77,6 +86,9 @@ struct optimizer {
 	double weight_decay;                         /* 0: none */
 	double clipvalue, clipnorm, global_clipnorm; /* at most one is not 0 */
 	bool nesterov, centered, amsgrad;
+	double loss_scale; /* of the first update; 1 or 0: the loss is not scaled */
+	bool loss_scale_dynamic;
+	double loss_scale_growth; /* updates */
 };
 
 /* NULL @at: SGD with its defaults (learning_rate 0.01). */
@@ -92,8 +104,11 @@ int optimizer_slots(const struct optimizer *optimizer);
 const char *optimizer_slot_name(const struct optimizer *optimizer, int slot);
 float optimizer_slot_start(const struct optimizer *optimizer);
 
-/* Does an update need norms of whole variables? */
+/* Does an update need norms of whole variables? That of all variables of the model together? */
 bool optimizer_needs_norms(const struct optimizer *optimizer);
+bool optimizer_needs_whole_norm(const struct optimizer *optimizer);
+
+bool optimizer_scales_loss(const struct optimizer *optimizer);
 
 /* The update on a device: one map over @count weights, with the gradient and the slots. */
 struct ipu_elements optimizer_elements(const struct optimizer *optimizer, int64_t count);

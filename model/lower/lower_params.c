@@ -175,6 +175,8 @@ static int lower_norms(struct lowering *lowering, int p, int gradient)
 
 	if (optimizer->clipnorm > 0.0 || optimizer->global_clipnorm > 0.0)
 		failed = lower_norm(lowering, p, gradient, "ClipNorm/");
+	else if (optimizer->loss_scale_dynamic)
+		failed = lower_norm(lowering, p, gradient, "LossScale/");
 	if (!failed && optimizer->kind == OPTIMIZER_LAMB) {
 		failed = lower_norm(lowering, p, of->weight, "WeightNorm/");
 		/* The step is as long as its first mean. */

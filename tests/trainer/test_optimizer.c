@@ -415,6 +415,9 @@ static void test_a_norm_is_that_of_the_whole_parameter(void **state)
 	math_model_close(&m);
 }
 
+#define SGD(config)    "{\"class_name\": \"SGD\", \"config\": {" config "}}"
+#define SCALED(config) "{\"class_name\": \"LossScaleOptimizer\", \"config\": {" config "}}"
+
 static void test_defaults_and_spellings(void **state)
 {
 	static const struct {
@@ -447,6 +450,11 @@ static void test_defaults_and_spellings(void **state)
 		 "\"loss_scale_factor\": null, \"gradient_accumulation_steps\": null, "
 		 "\"momentum\": 0.0, \"nesterov\": false}, \"registered_name\": null}",
 		 0.3},
+		{SCALED("\"inner_optimizer\": \"Adam\""), 0.001},
+		{SCALED("\"inner_optimizer\": {\"class_name\": \"SGD\", \"config\": "
+			"{\"learning_rate\": 0.4}}, \"name\": \"x\", \"clipnorm\": null, "
+			"\"initial_scale\": 1024.0, \"dynamic_growth_steps\": 5"),
+		 0.4},
 	};
 	struct optimizer optimizer;
 
@@ -462,8 +470,6 @@ static void test_defaults_and_spellings(void **state)
 		assert_close(optimizer_rate(&optimizer, 0), rows[i].rate, 1e-12);
 	}
 }
-
-#define SGD(config) "{\"class_name\": \"SGD\", \"config\": {" config "}}"
 
 static void test_bad_optimizers_are_refused_with_their_place(void **state)
 {
@@ -498,6 +504,22 @@ static void test_bad_optimizers_are_refused_with_their_place(void **state)
 		{SGD("\"learning_rate\": {\"class_name\": \"ExponentialDecay\"}"), ST_INVALID,
 		 "config.learning_rate: \"config\" is missing"},
 		{SGD("\"learning_rate\": 0.1, \"lr\": 0.1"), ST_INVALID, "config.lr: "},
+		{SGD("\"loss_scale_factor\": 0"), ST_INVALID,
+		 "config.loss_scale_factor: a loss times 0 has no gradient"},
+		{SGD("\"loss_scale_factor\": 1e38"), ST_INVALID,
+		 "config.loss_scale_factor: must be at least 0 and at most"},
+		{"\"LossScaleOptimizer\"", ST_INVALID, "lacks inner_optimizer"},
+		{SCALED(""), ST_INVALID, "config: lacks inner_optimizer"},
+		{SCALED("\"inner_optimizer\": \"SDG\""), ST_INVALID,
+		 "inner_optimizer: unknown optimizer \"SDG\""},
+		{SCALED("\"inner_optimizer\": \"SGD\", \"initial_scale\": 0"), ST_INVALID,
+		 "config.initial_scale: a loss times 0 has no gradient"},
+		{SCALED("\"inner_optimizer\": \"SGD\", \"growth\": 3"), ST_INVALID,
+		 "unknown option \"growth\""},
+		{SCALED("\"inner_optimizer\": \"LossScaleOptimizer\""), ST_INVALID,
+		 "config.inner_optimizer: scales the loss, too"},
+		{SCALED("\"inner_optimizer\": " SGD("\"loss_scale_factor\": 2")), ST_INVALID,
+		 "config.inner_optimizer: scales the loss, too"},
 		{SGD("\"learning_rat\": 0.1"), ST_INVALID, "did you mean \"learning_rate\"?"},
 	};
 
@@ -509,6 +531,30 @@ static void test_bad_optimizers_are_refused_with_their_place(void **state)
 		assert_int_equal(read_optimizer(&optimizer, rows[i].text, &err), rows[i].status);
 		assert_contains(err.text, rows[i].says);
 	}
+}
+
+static void test_a_loss_is_scaled(void **state)
+{
+	struct optimizer optimizer;
+
+	(void)state;
+	assert_int_equal(optimizer_get(&optimizer, NULL, NULL), ST_OK);
+	assert_false(optimizer_scales_loss(&optimizer));
+	assert_int_equal(read_optimizer(&optimizer, SGD("\"loss_scale_factor\": 8"), NULL), ST_OK);
+	assert_true(optimizer_scales_loss(&optimizer));
+	assert_false(optimizer_needs_whole_norm(&optimizer));
+	assert_int_equal(read_optimizer(&optimizer, SCALED("\"inner_optimizer\": \"Adam\""), NULL),
+			 ST_OK);
+	assert_string_equal(optimizer_name(&optimizer), "Adam");
+	assert_true(optimizer.loss_scale_dynamic && optimizer_needs_whole_norm(&optimizer));
+	assert_close(optimizer.loss_scale, 32768.0, 0.0);
+	assert_close(optimizer.loss_scale_growth, 2000.0, 0.0);
+	assert_int_equal(read_optimizer(&optimizer,
+					SCALED("\"inner_optimizer\": \"Adam\", "
+					       "\"initial_scale\": 4, \"dynamic\": false"),
+					NULL),
+			 ST_OK);
+	assert_true(!optimizer.loss_scale_dynamic && optimizer_scales_loss(&optimizer));
 }
 
 int main(void)
@@ -525,6 +571,7 @@ int main(void)
 		cmocka_unit_test(test_a_norm_is_that_of_the_whole_parameter),
 		cmocka_unit_test(test_defaults_and_spellings),
 		cmocka_unit_test(test_bad_optimizers_are_refused_with_their_place),
+		cmocka_unit_test(test_a_loss_is_scaled),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

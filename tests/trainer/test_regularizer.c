@@ -45,7 +45,7 @@ static void test_penalties_and_gradients_by_hand(void **state)
 	assert_close(regularizer_penalty(NULL, m.model, 0, 3, weights), 3.5 + 5.5 + 1.0, 1e-12);
 
 	kernel_of(&m, gradients, 0)[1] = 10.0f;
-	regularizer_gradient(NULL, m.model, 0, 3, weights, gradients);
+	regularizer_gradient(NULL, m.model, 0, 3, weights, gradients, 1.0);
 	assert_true(kernel_of(&m, gradients, 0)[0] == 0.5f);
 	assert_true(kernel_of(&m, gradients, 0)[1] == 9.0f);
 	assert_true(kernel_of(&m, gradients, 0)[2] == 0.0f);
@@ -63,7 +63,7 @@ static void test_gradients_are_those_of_central_differences(void **state)
 	(void)state;
 	math_model_open(&m, "[" DENSE("5", BOTH) "]", 1, (int64_t[]){3});
 	math_fill(weights, ARRAY_LEN(weights), 1, -1.0f, 1.0f);
-	regularizer_gradient(NULL, m.model, 0, 1, weights, gradients);
+	regularizer_gradient(NULL, m.model, 0, 1, weights, gradients, 1.0);
 	for (size_t i = 0; i < m.model->params[0].count; i++) {
 		float kept = weights[i];
 		double up, down, apart;
@@ -134,7 +134,7 @@ static void test_any_pool_gives_the_same_bytes(void **state)
 	gradients = weights + count;
 	first = gradients + count;
 	math_fill(weights, count, 1, -1.0f, 1.0f);
-	regularizer_gradient(NULL, m.model, 0, 1, weights, first);
+	regularizer_gradient(NULL, m.model, 0, 1, weights, first, 1.0);
 	penalty = regularizer_penalty(NULL, m.model, 0, 1, weights);
 	/* E|w| is a half, E w^2 a third */
 	assert_close(penalty, 5e6 * (0.25 + 0.125 / 3.0), 1e-3);
@@ -144,7 +144,7 @@ static void test_any_pool_gives_the_same_bytes(void **state)
 
 		assert_int_equal(pool_new(&pool, helpers, NULL), ST_OK);
 		memset(gradients, 0, count * sizeof(float));
-		regularizer_gradient(pool, m.model, 0, 1, weights, gradients);
+		regularizer_gradient(pool, m.model, 0, 1, weights, gradients, 1.0);
 		again = regularizer_penalty(pool, m.model, 0, 1, weights);
 		assert_memory_equal(&penalty, &again, sizeof(again));
 		assert_memory_equal(first, gradients, count * sizeof(float));

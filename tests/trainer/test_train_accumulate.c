@@ -65,7 +65,7 @@ static void test_sums_are_those_of_a_plain_loop(void **state)
 				gradients[i] = gradient(i, n);
 			train_accumulate(&how, sums, gradients, COUNT, n);
 		}
-		train_accumulate_last(&how, sums, COUNT, STEPS);
+		train_accumulate_last(&how, sums, COUNT, STEPS, 1.0);
 		for (int i = 0; i < COUNT; i++) {
 			const float wanted = reference(i, &how);
 
@@ -93,7 +93,7 @@ static void test_one_micro_batch_is_its_own_mean(void **state)
 
 	(void)state;
 	train_accumulate_first(&how, &sum, 1);
-	train_accumulate_last(&how, &sum, 1, 1);
+	train_accumulate_last(&how, &sum, 1, 1, 1.0);
 	assert_close(sum, 0.3f, 0);
 }
 

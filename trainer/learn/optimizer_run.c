@@ -510,7 +510,8 @@ static void regularizer_gradient_slice(void *context, unsigned slice)
 }
 
 void regularizer_gradient(struct pool *pool, const struct model *model, int first_layer,
-			  int layer_count, const float *weights, float *gradients)
+			  int layer_count, const float *weights, float *gradients,
+			  double loss_scale)
 {
 	for (int i = 0; i < model->param_count; i++) {
 		const struct model_param *param = &model->params[i];
@@ -518,8 +519,8 @@ void regularizer_gradient(struct pool *pool, const struct model *model, int firs
 			.weights = weights + param->offset,
 			.gradients = gradients + param->offset,
 			.count = param->count,
-			.l1 = param->l1,
-			.l2 = param->l2,
+			.l1 = param->l1 * (float)loss_scale,
+			.l2 = param->l2 * (float)loss_scale,
 		};
 
 		if (param->trainable && regularizer_here(param, first_layer, layer_count))

@@ -71,8 +71,9 @@ bool regularizer_any(const struct model *model, int first_layer, int layer_count
 double regularizer_penalty(struct pool *pool, const struct model *model, int first_layer,
 			   int layer_count, const float *weights);
 
-/* gradients += l1 sign(w) + 2 l2 w */
+/* gradients += loss_scale (l1 sign(w) + 2 l2 w) */
 void regularizer_gradient(struct pool *pool, const struct model *model, int first_layer,
-			  int layer_count, const float *weights, float *gradients);
+			  int layer_count, const float *weights, float *gradients,
+			  double loss_scale);
 
 #endif /* OPTIMIZER_RUN_H */
