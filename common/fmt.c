@@ -97,6 +97,24 @@ const char *fmt_percent(char out[FMT_SIZE], double fraction)
 	return out;
 }
 
+const char *fmt_flops(char out[FMT_SIZE], double per_s)
+{
+	static const char *const units[] = {"FLOP/s",  "kFLOP/s", "MFLOP/s", "GFLOP/s",
+					    "TFLOP/s", "PFLOP/s", "EFLOP/s"};
+	size_t unit = 0;
+
+	if (!isfinite(per_s) || per_s < 0) {
+		snprintf(out, FMT_SIZE, "-");
+		return out;
+	}
+	while (per_s >= 999.5 && unit + 1 < ARRAY_LEN(units)) {
+		per_s /= 1000;
+		unit++;
+	}
+	fmt_three(out, per_s, units[unit]);
+	return out;
+}
+
 const char *fmt_real(char out[FMT_SIZE], double value)
 {
 	/* printf may say "-nan"; people need not know of that bit. */

@@ -169,6 +169,12 @@ double ipu_target_flops_cycle_tile(const struct ipu_target *target, enum ipu_amp
 	return 2.0 * (double)(amp->units * amp->in_group) / (double)amp->cycles;
 }
 
+double ipu_target_peak_flops_cycle(const struct ipu_target *target, bool half)
+{
+	return (double)target->tiles *
+	       ipu_target_flops_cycle_tile(target, half ? IPU_AMP_HALF_HALF : IPU_AMP_FLOAT);
+}
+
 int64_t ipu_target_ns(const struct ipu_target *target, int64_t cycles)
 {
 	/* Exact to about 2^52 cycles (40 days): beyond, the double's own step is what rounds. */

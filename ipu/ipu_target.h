@@ -5,6 +5,7 @@
 #ifndef IPU_TARGET_H
 #define IPU_TARGET_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/err.h"
@@ -64,6 +65,10 @@ double ipu_target_flops_cycle_tile(const struct ipu_target *target, enum ipu_amp
  * IPUConfig.ipu_model.tiles_per_ipu. */
 enum status ipu_target_get(const char *name, int64_t tiles, struct ipu_target *out,
 			   struct err *err);
+
+/* Of all tiles of an IPU: the peak that is published, float16 operands with float16 partials where
+ * @half, else float32. */
+double ipu_target_peak_flops_cycle(const struct ipu_target *target, bool half);
 
 /* ns of @cycles, rounded to the nearest. */
 int64_t ipu_target_ns(const struct ipu_target *target, int64_t cycles);

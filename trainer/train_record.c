@@ -40,6 +40,9 @@ static int record_machine(struct train_session *session, const struct ipu_target
 	failed |= set_number(session, "bytes_per_tile", target->bytes_per_tile);
 	failed |= set_number(session, "clock_hz", (int64_t)target->clock_hz);
 	failed |= set_number(session, "sync_cycles", (int64_t)target->sync_cycles);
+	failed |= set_number(
+		session, "peak_flops_per_cycle",
+		(int64_t)ipu_target_peak_flops_cycle(target, model_any_half(session->model)));
 	return failed;
 }
 

@@ -212,8 +212,12 @@ static const char operation_sql[] =
 	"       1.0 * compute_cycles / nullif(cycles, 0) AS compute_share,\n"
 	"       1.0 * exchange_cycles / nullif(cycles, 0) AS exchange_share,\n"
 	"       1.0 * sync_cycles / nullif(cycles, 0) AS sync_share,\n"
-	"       1.0 * flops / nullif(cycles, 0) AS flops_per_cycle\n"
-	"FROM " REPORT_OPERATIONS;
+	"       1.0 * flops / nullif(cycles, 0) AS flops_per_cycle,\n"
+	"       " REPORT_TFLOPS("flops", "cycles") " AS tflops,\n"
+						   "       " REPORT_PEAK_SHARE(
+							   "flops",
+							   "cycles") " AS peak_share\n"
+								     "FROM " REPORT_OPERATIONS;
 
 /* Several operations as one row, as often as a weight update executes them; tile_balance is the
  * mean over cycles. */
@@ -223,36 +227,52 @@ static const char operation_sql[] =
 	"       1.0 * update_compute / nullif(update_cycles, 0) AS compute_share,\n"               \
 	"       1.0 * update_exchange / nullif(update_cycles, 0) AS exchange_share,\n"             \
 	"       1.0 * update_sync / nullif(update_cycles, 0) AS sync_share,\n"                     \
-	"       1.0 * update_flops / nullif(update_cycles, 0) AS flops_per_cycle\n"                \
-	"FROM (SELECT " key ", count(*) AS operations, sum(update_flops) AS update_flops,\n"       \
-	"             sum(update_cycles) AS update_cycles,\n"                                      \
-	"             sum(update_compute) AS update_compute,\n"                                    \
-	"             sum(update_exchange) AS update_exchange,\n"                                  \
-	"             sum(update_sync) AS update_sync, sum(update_bytes) AS update_bytes,\n"       \
-	"             1.0 * sum(tile_balance * update_cycles) / nullif(sum(CASE WHEN\n"            \
-	"               tile_balance IS NOT NULL THEN update_cycles END), 0) AS tile_balance,\n"   \
-	"             sum(code_bytes) AS code_bytes\n"                                             \
-	"      FROM " REPORT_OPERATIONS " GROUP BY 1)"
+	"       1.0 * update_flops / nullif(update_cycles, 0) AS flops_per_cycle,\n"               \
+	"       " REPORT_TFLOPS(                                                                   \
+		"update_flops",                                                                    \
+		"update_cycles") " AS tflops,\n"                                                   \
+				 "       " REPORT_PEAK_SHARE(                                      \
+					 "update_flops",                                           \
+					 "update_cycles") " AS peak_share\n"                       \
+							  "FROM (SELECT " key                      \
+							  ", count(*) AS operations, "             \
+							  "sum(update_flops) AS update_flops,\n"   \
+							  "             sum(update_cycles) AS "    \
+							  "update_cycles,\n"                       \
+							  "             sum(update_compute) AS "   \
+							  "update_compute,\n"                      \
+							  "             sum(update_exchange) AS "  \
+							  "update_exchange,\n"                     \
+							  "             sum(update_sync) AS "      \
+							  "update_sync, sum(update_bytes) AS "     \
+							  "update_bytes,\n"                        \
+							  "             1.0 * sum(tile_balance * " \
+							  "update_cycles) / nullif(sum(CASE "      \
+							  "WHEN\n"                                 \
+							  "               tile_balance IS NOT "    \
+							  "NULL THEN update_cycles END), 0) AS "   \
+							  "tile_balance,\n"                        \
+							  "             sum(code_bytes) AS "       \
+							  "code_bytes\n"                           \
+							  "      FROM " REPORT_OPERATIONS          \
+							  " GROUP BY 1)"
 
 static const struct report_named report_named_operations = {
-	REPORT_NAMED("operations", "cycles, FLOPs and code by operation, layer, stage or phase"),
+	REPORT_NAMED("operations", "simulated cycles, FLOP/s beside the peak, code by operation, "
+				   "layer, stage or phase"),
 	{{"operation", operation_sql,
-	  "operation,phase,stage,cycles,times,update_cycles,update_share",
+	  "operation,phase,stage,cycles,times,update_cycles,update_share,peak_share",
 	  "-update_cycles,operation"},
 	 {"layer", OPERATION_SUMS("owner AS layer"),
-	  "layer,operations,update_cycles,update_share,compute_share,exchange_share,flops_per_"
-	  "cycle",
+	  "layer,operations,update_cycles,update_share,compute_share,peak_share,tflops",
 	  "-update_cycles,layer"},
 	 {"part", OPERATION_SUMS("part"),
-	  "part,operations,update_cycles,update_share,compute_share,exchange_share,flops_per_cycle",
+	  "part,operations,update_cycles,update_share,compute_share,peak_share,tflops",
 	  "-update_cycles,part"},
 	 {"stage", OPERATION_SUMS("stage"),
-	  "stage,operations,update_cycles,update_share,compute_share,exchange_share,flops_per_"
-	  "cycle",
-	  "stage"},
+	  "stage,operations,update_cycles,update_share,compute_share,peak_share,tflops", "stage"},
 	 {"phase", OPERATION_SUMS("phase"),
-	  "phase,operations,update_cycles,update_share,compute_share,exchange_share,flops_per_"
-	  "cycle",
+	  "phase,operations,update_cycles,update_share,compute_share,peak_share,tflops",
 	  "-update_cycles,phase"}},
 	"No operations: the run planned none (a recording without a simulated device), or was "
 	"killed before its plan was written.",

@@ -13,8 +13,10 @@
 
 #include "common/fs.h"
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/sat.h"
 #include "common/str.h"
+#include "reports/named/report_operations.h"
 #include "reports/table/report_internal.h"
 #include "reports/report_registry.h"
 
@@ -67,6 +69,7 @@ static const struct {
 	{"tiles_per_ipu", 0, 0},
 	{"bytes_per_tile", 0, 0},
 	{"sync_cycles", 0, 0},
+	{"peak_flops_per_cycle", 0, 0}, /* in arithmetic */
 	{"state", 0, 0},
 	{"failure", 0, 0},
 	{"run", 0, 0}, /* the whole run file: app.json and the view show it */
@@ -163,6 +166,25 @@ static enum status summary_executions(struct report_summary *out, const struct p
 	out->duration_ns = summary_or_zero(query, 4);
 	out->traced = summary_or_zero(query, 5);
 	out->untraced = summary_or_zero(query, 6);
+	return ST_OK;
+}
+
+/* A replica's FLOP in a weight update, and the time of one from its beginning to the next one's,
+ * whatever the IPUs did in it: so waiting counts. */
+static const char sql_arithmetic[] = "SELECT flops * updates / cycles * " REPORT_FACT_REAL(
+	"clock_hz") ", " REPORT_PEAK_FLOP_CYCLE
+		    " * " REPORT_FACT_REAL("clock_hz") " FROM (SELECT 1.0 * sum(update_flops) AS "
+						       "flops FROM " REPORT_OPERATIONS "), "
+						       "(SELECT sum(updates) AS updates, "
+						       "nullif(sum(total_cycles), 0) AS cycles "
+						       "FROM execution_sums WHERE mode = 'train')";
+
+static enum status summary_arithmetic(struct report_summary *out, const struct prof_query *query,
+				      struct err *err)
+{
+	(void)err;
+	out->arithmetic.flops_s = prof_column_real(query, 0) * (double)max(out->replicas, 1);
+	out->arithmetic.peak_flops_s = prof_column_real(query, 1) * (double)max(out->ipus, 1);
 	return ST_OK;
 }
 
@@ -392,6 +414,8 @@ static enum status summary_fill(struct report_summary *out, struct prof_db *db,
 	if (status == ST_OK)
 		status = summary_each(out, db, sql_executions, summary_executions, err);
 	if (status == ST_OK)
+		status = summary_each(out, db, sql_arithmetic, summary_arithmetic, err);
+	if (status == ST_OK)
 		status = summary_metrics(out, db, err);
 	if (status == ST_OK)
 		status = report_sums_read(sums, db, err);
@@ -431,6 +455,7 @@ enum status report_summary_get(struct report_summary *out, struct prof_db *db, s
 		.evaluate_loss = NAN,
 		.evaluate_accuracy = NAN,
 		.overhead_fraction = NAN,
+		.arithmetic = {NAN, NAN},
 	};
 	if (arena_init(&out->arena, 0)) {
 		*out = (struct report_summary){0};

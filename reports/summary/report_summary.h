@@ -32,6 +32,12 @@ struct report_bubble_mean {
 	double ramp_up, ramp_down, imbalance, communication; /* shares of ipus x makespan */
 };
 
+/* What training computes beside what its simulated IPUs could: of all that were attached. NaN:
+ * unknown, as of a recording without a device. */
+struct report_arithmetic {
+	double flops_s, peak_flops_s;
+};
+
 /* The last that is known of an execution that did not end, or has not yet. */
 struct report_reached {
 	bool known;
@@ -91,6 +97,7 @@ struct report_summary {
 	double evaluate_loss, evaluate_accuracy;
 	bool loss_nan, evaluate_loss_nan;    /* recorded, and no number */
 	struct report_bubble_mean bubble[2]; /* [0] host, [1] device (simulated) */
+	struct report_arithmetic arithmetic;
 	bool oversubscribed;
 	struct report_stage *stage;
 	int64_t spans, events, dropped, database_bytes, tensors, tensor_rows, health_hits;

@@ -203,6 +203,11 @@ static void print_training(struct print *print)
 		print_line(print, LABEL "%s, %s, simulated (%s)", "device",
 			   print_of(a, s->ipus, "IPU"), print_text(s->target),
 			   print_text(s->cost_model));
+	if (s->arithmetic.flops_s > 0 && s->arithmetic.peak_flops_s > 0)
+		print_line(print, LABEL "%s of %s (%s of the peak), simulated", "arithmetic",
+			   fmt_flops(a, s->arithmetic.flops_s),
+			   fmt_flops(b, s->arithmetic.peak_flops_s),
+			   fmt_percent(c, s->arithmetic.flops_s / s->arithmetic.peak_flops_s));
 	print_line(print, LABEL "%s%s", "host", print_of(a, s->host_threads, "thread"),
 		   s->oversubscribed ? "; oversubscribed: host times include waiting for a core"
 				     : "");

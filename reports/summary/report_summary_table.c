@@ -149,6 +149,22 @@ static void rows_bubble(struct rows *rows, const struct report_bubble_mean *bubb
 			 report_cell_of_real(bubble->known ? values[i].value : NAN));
 }
 
+static void rows_arithmetic(struct rows *rows, const struct report_arithmetic *arithmetic)
+{
+	const struct {
+		const char *name;
+		double value;
+	} values[] = {
+		{"flops_per_s", arithmetic->flops_s},
+		{"peak_flops_per_s", arithmetic->peak_flops_s},
+		{"peak_share", arithmetic->flops_s / arithmetic->peak_flops_s},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(values); i++)
+		rows_add(rows, "arithmetic", values[i].name, "device", IPS_NULL,
+			 report_cell_of_real(values[i].value));
+}
+
 static void rows_recording(struct rows *rows, const struct report_summary *s)
 {
 	rows_integer(rows, "recording", "spans", s->spans);
@@ -202,6 +218,7 @@ static void rows_all(struct rows *rows, const struct report_summary *s)
 	rows_stages(rows, s);
 	for (int clock = 0; clock < 2; clock++)
 		rows_bubble(rows, &s->bubble[clock], clock_names[clock]);
+	rows_arithmetic(rows, &s->arithmetic);
 	rows_health(rows, s);
 	rows_recording(rows, s);
 	for (int i = 0; i < s->option_count; i++)

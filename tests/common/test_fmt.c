@@ -104,6 +104,28 @@ static void test_percent_has_two_decimals(void **state)
 		assert_string_equal(fmt_percent(out, rows[i].value), rows[i].text);
 }
 
+static void test_flops_have_three_digits(void **state)
+{
+	static const struct {
+		double value;
+		const char *text;
+	} rows[] = {
+		{0, "0 FLOP/s"},
+		{999.4, "999 FLOP/s"},
+		{62.65e12, "62.6 TFLOP/s"},
+		{999.6e9, "1 TFLOP/s"},
+		{1.5e21, "1500 EFLOP/s"},
+		{-1, "-"},
+		{NAN, "-"},
+		{INFINITY, "-"},
+	};
+	char out[FMT_SIZE];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		assert_string_equal(fmt_flops(out, rows[i].value), rows[i].text);
+}
+
 static void test_real_has_six_digits(void **state)
 {
 	static const struct {
@@ -135,6 +157,7 @@ int main(void)
 		cmocka_unit_test(test_bytes_use_units_of_1024),
 		cmocka_unit_test(test_ns_have_three_digits_and_a_unit),
 		cmocka_unit_test(test_percent_has_two_decimals),
+		cmocka_unit_test(test_flops_have_three_digits),
 		cmocka_unit_test(test_real_has_six_digits),
 	};
 

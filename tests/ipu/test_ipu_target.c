@@ -7,22 +7,24 @@
 
 #include "ipu/ipu_target.h"
 
-static double peak_flops(const char *name)
+static double peak_flops(const char *name, bool half)
 {
 	struct ipu_target target;
 	struct err err;
 
 	assert_int_equal(ipu_target_get(name, 0, &target, &err), ST_OK);
-	return (double)target.tiles * ipu_target_flops_cycle_tile(&target, IPU_AMP_FLOAT) *
-	       target.clock_hz;
+	return ipu_target_peak_flops_cycle(&target, half) * target.clock_hz;
 }
 
-static void test_constants_give_the_published_fp32_peaks(void **state)
+static void test_constants_give_the_published_peaks(void **state)
 {
 	(void)state;
-	assert_close(peak_flops("ipu1"), 31.1e12, 0.005);
-	assert_close(peak_flops("ipu2"), 62.5e12, 0.005);
-	assert_close(peak_flops("ipu21"), 87e12, 0.005);
+	assert_close(peak_flops("ipu1", false), 31.1e12, 0.005);
+	assert_close(peak_flops("ipu2", false), 62.5e12, 0.005);
+	assert_close(peak_flops("ipu21", false), 87e12, 0.005);
+	assert_close(peak_flops("ipu1", true), 124.5e12, 0.005);
+	assert_close(peak_flops("ipu2", true), 250e12, 0.005);
+	assert_close(peak_flops("ipu21", true), 350e12, 0.005);
 }
 
 static void test_every_target_is_complete(void **state)
@@ -84,7 +86,7 @@ static void test_ns_are_rounded_to_the_nearest(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_constants_give_the_published_fp32_peaks),
+		cmocka_unit_test(test_constants_give_the_published_peaks),
 		cmocka_unit_test(test_every_target_is_complete),
 		cmocka_unit_test(test_fewer_tiles_can_be_asked_for),
 		cmocka_unit_test(test_an_unknown_target_names_the_nearest),

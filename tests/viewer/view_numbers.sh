@@ -104,6 +104,10 @@ summary() {
 				sum(busy_ns + ramp_up_ns + ramp_down_ns + imbalance_ns + communication_ns)) $of"
 		done
 	done
+	# What all of training computes on the device's clock, beside the peak of the IPUs.
+	text "FLOP/s beside the peak" "SELECT printf('simulated, %s of the peak', printf('%.2f %%', 100.0 * (SELECT sum(o.flops * iif(phase = 'U', 1, r.value)) FROM operations o) *
+			sum(updates) / sum(cycles) * n.value / (32.0 * t.value * i.value))) FROM executions, meta r, meta t, meta i, meta n WHERE mode = 'train' AND
+			r.key = 'gradient_accumulation' AND t.key = 'tiles_per_ipu' AND i.key = 'ipus' AND n.key = 'replicas'"
 	# Phases stand below the line of their stage.
 	none "times of stages" "WITH lines AS (SELECT rowid AS line, * FROM shown WHERE section LIKE 'Stages in training%'),
 		phases AS (SELECT value, iif(section LIKE '%device%', 'device', 'host') AS clock, substr(name, 1, 1) AS phase, (SELECT CAST(
@@ -169,6 +173,11 @@ operations() {
 		s.update_compute + s.update_exchange + s.update_sync <> r.cycles OR abs(s.share - r.cycles * 1.0 / (SELECT sum(cycles) FROM ($ran))) > 1e-9"
 	none "what is in no layer" "SELECT s.layer, operation FROM shown s JOIN operations o USING (operation) WHERE o.layer IS NULL AND s.layer NOT IN
 		('(loss)', '(metrics)', '(infeed)', '(optimizer)')"
+	# Mk2: 32 FLOP a tile and cycle in float32; the peak stands in meta, too.
+	none "FLOP/s and the peak's share" "WITH fact AS (SELECT CAST((SELECT value FROM meta WHERE key = 'clock_hz') AS REAL) AS hz,
+			32.0 * (SELECT value FROM meta WHERE key = 'tiles_per_ipu') AS peak, (SELECT value + 0.0 FROM meta WHERE key = 'peak_flops_per_cycle') AS noted)
+		SELECT operation, tflops, peak_share, o.flops, o.cycles FROM shown s JOIN operations o USING (operation), fact WHERE noted <> peak OR
+			abs(tflops - o.flops * 1e-12 * hz / o.cycles) > 5.1e-5 OR abs(peak_share - 1.0 * o.flops / o.cycles / peak) > 1e-9 OR peak_share + 0 > 1"
 	text "all cycles" "SELECT printf('by operation: %,d cycles a weight update', sum(cycles)) FROM ($ran)"
 	# The optimizer and the accumulation of gradients beside the layers, as PopVision's picture has them.
 	"$play" 160x50 6vv "$report" >shown.txt

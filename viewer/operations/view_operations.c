@@ -49,6 +49,8 @@ const struct view_grid_column view__operations_columns[] = {
 	{.name = "sync_ns", .title = "sync", .importance = 12},
 	{.name = "update_flops", .title = "FLOP", .importance = 7},
 	{.name = "flops_per_cycle", .title = "FLOP/cycle", .importance = 10},
+	{.name = "tflops", .title = "TFLOP/s", .importance = 10},
+	{.name = "peak_share", .title = "of peak", .importance = 11},
 	{.name = "code_bytes", .title = "code", .importance = 4},
 	{.name = "tiles_used", .title = "tiles", .importance = 9},
 	{.name = "tile_balance", .title = "balance", .importance = 9},
@@ -68,6 +70,10 @@ static const struct {
 	{"update_flops", "update_flops", "sum(update_flops)", NULL},
 	{"flops_per_cycle", "round(1.0 * flops / nullif(cycles, 0), 1)",
 	 "round(1.0 * sum(update_flops) / nullif(sum(update_cycles), 0), 1)", NULL},
+	{"tflops", "round(" REPORT_TFLOPS("flops", "cycles") ", 4)",
+	 "round(" REPORT_TFLOPS("sum(update_flops)", "sum(update_cycles)") ", 4)", NULL},
+	{"peak_share", REPORT_PEAK_SHARE("flops", "cycles"),
+	 REPORT_PEAK_SHARE("sum(update_flops)", "sum(update_cycles)"), NULL},
 	{"tiles_used", "tiles_used", "max(tiles_used)", NULL},
 	{"tile_balance", "tile_balance",
 	 "sum(tile_balance * update_compute) / nullif(sum(update_compute), 0)", NULL},
@@ -193,17 +199,24 @@ bool view__operations_condition(const struct view_operations *screen, struct str
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
+/* A number of meta's that is above 0; else NaN. */
+static double operations_load_fact(struct prof_db *db, const char *key)
+{
+	char text[64];
+	double value;
+
+	return prof_db_meta(db, key, text, sizeof(text)) && str_to_double(text, &value) && value > 0
+		       ? value
+		       : (double)NAN;
+}
+
 static enum status operations_load_facts(struct view_operations *screen,
 					 struct view_context *context, struct err *err)
 {
-	char clock[64];
 	enum status status;
-	double hz;
 
-	screen->clock_hz = (double)NAN;
-	if (prof_db_meta(context->source->db, "clock_hz", clock, sizeof(clock)) &&
-	    str_to_double(clock, &hz) && hz > 0)
-		screen->clock_hz = hz;
+	screen->clock_hz = operations_load_fact(context->source->db, "clock_hz");
+	screen->peak_cycle = operations_load_fact(context->source->db, "peak_flops_per_cycle");
 	if (isnan(screen->clock_hz))
 		screen->ns = false;
 	status = prof_db_number(context->source->db, "SELECT " REPORT_MICROBATCHES " IS NULL",

@@ -45,9 +45,10 @@ struct view_operations {
 	int64_t alone;       /* micro-batches are unknown: each operation is executed once */
 	char inside[512];    /* a condition that rows must meet, ""; with its name for people */
 	char inside_name[128];
-	double clock_hz; /* NaN: unknown */
-	struct str sql;  /* behind the rows */
-	struct str more; /* behind the details */
+	double clock_hz;   /* NaN: unknown, as below */
+	double peak_cycle; /* FLOP that one IPU can do in a cycle */
+	struct str sql;    /* behind the rows */
+	struct str more;   /* behind the details */
 	struct view_operations_totals totals[2];
 	struct view_blocks details;
 	/* Relative to the body; empty: not shown. */

@@ -289,6 +289,20 @@ static void summary_glance_speed(struct view_summary *screen)
 			   simulated ? device : "", simulated ? " on simulated IPUs" : "");
 }
 
+/* The peak is of all IPUs that are attached, of the numbers that the products have. */
+static void summary_glance_arithmetic(struct view_summary *screen)
+{
+	const struct report_arithmetic *arithmetic = &screen->summary.arithmetic;
+	char done[FMT_SIZE], peak[FMT_SIZE], share[FMT_SIZE];
+
+	if (arithmetic->flops_s > 0 && arithmetic->peak_flops_s > 0)
+		summary_glance_say(
+			screen, "FLOP/s", VIEW_NORMAL, VIEW_OPERATIONS,
+			"%s simulated, %s of the peak %s", fmt_flops(done, arithmetic->flops_s),
+			fmt_percent(share, arithmetic->flops_s / arithmetic->peak_flops_s),
+			fmt_flops(peak, arithmetic->peak_flops_s));
+}
+
 static void summary_glance_health(struct view_summary *screen)
 {
 	const struct report_summary *summary = &screen->summary;
@@ -426,6 +440,7 @@ void view__summary_glance(struct view_summary *screen)
 	summary_glance_run(screen);
 	summary_glance_loss(screen);
 	summary_glance_speed(screen);
+	summary_glance_arithmetic(screen);
 	summary_glance_health(screen);
 	summary_glance_bubble(screen);
 	summary_glance_slowest(screen);
