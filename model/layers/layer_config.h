@@ -52,6 +52,7 @@ struct layer_conv {
 	int64_t out[LAYER_WAYS], pad[LAYER_WAYS]; /* outputs; zeros above and to the left */
 	int64_t groups;
 	int64_t multiplier; /* outputs of a channel, of depthwise ones */
+	bool transposed;    /* the convolution is from the output to the input */
 };
 int64_t layer_conv_pixels(const struct model_layer *layer, int64_t batch); /* of the output */
 
@@ -122,11 +123,24 @@ struct layer_dropout_sizes {
 };
 struct layer_dropout_sizes layer_dropout_sizes(const struct model_layer *layer, int64_t batch);
 
+/* ---- GaussianNoise, GaussianDropout, AlphaDropout -------------------------------------------- */
+
+/* In training y = factor x + offset, both of the element's own random number. */
+struct layer_noise {
+	double rate;   /* standard deviation of GaussianNoise; 0: nothing happens */
+	float spread;  /* of normal numbers */
+	uint32_t seed; /* mixed into the layer's stream; 0: none */
+	/* AlphaDropout, elements that are kept and dropped: */
+	float keep_factor, keep_offset, drop_offset;
+	uint32_t threshold; /* numbers below it drop */
+};
+
 /* ---- normalising layers ---------------------------------------------------------------------- */
 
 struct layer_norm {
 	double epsilon;
 	bool scale, center; /* is there a gamma (parameter 0), a beta (the next)? */
+	int64_t groups;     /* of the channels of an item, in GroupNormalization; else 0 */
 };
 
 struct layer_batch_norm {

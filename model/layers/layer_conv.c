@@ -31,9 +31,9 @@ static void conv_size(const struct json_at *config, int64_t size, int way, struc
 			(long long)reach, names[way], (long long)size);
 }
 
-enum status layer__conv_read(struct model *model, struct model_layer *layer,
-			     const struct json_at *config, const struct model_option *own,
-			     size_t count, struct layer_conv **out, struct err *err)
+enum status layer__conv_window(struct model *model, struct model_layer *layer,
+			       const struct json_at *config, const struct model_option *own,
+			       size_t count, struct layer_conv **out, struct err *err)
 {
 	struct layer_conv *w;
 	struct json_at here;
@@ -53,9 +53,16 @@ enum status layer__conv_read(struct model *model, struct model_layer *layer,
 		model_config_unsupported(&here, err,
 					 "not supported together with \"strides\" above 1 (nor is "
 					 "it in TensorFlow)");
-	for (int way = 0; way < LAYER_WAYS; way++)
-		conv_size(config, layer_side(&layer->input, way), way, w, err);
-	layer__read_finish(layer, config, err);
+	return layer__read_finish(layer, config, err);
+}
+
+enum status layer__conv_read(struct model *model, struct model_layer *layer,
+			     const struct json_at *config, const struct model_option *own,
+			     size_t count, struct layer_conv **out, struct err *err)
+{
+	layer__conv_window(model, layer, config, own, count, out, err);
+	for (int way = 0; way < LAYER_WAYS && !err_stuck(err); way++)
+		conv_size(config, layer_side(&layer->input, way), way, *out, err);
 	return err->status;
 }
 
@@ -167,6 +174,7 @@ void layer__conv_op(const struct layer_lowering *lowering, enum ipu_pass pass, i
 		    int64_t filters, struct ipu_op *out)
 {
 	const struct layer_conv *w = lowering->layer->config;
+	const bool transposed = w->transposed;
 	struct ipu_conv *conv = &out->conv;
 
 	out->kind = IPU_OP_CONV;
@@ -178,8 +186,10 @@ void layer__conv_op(const struct layer_lowering *lowering, enum ipu_pass pass, i
 		.out_channels = filters / w->groups,
 	};
 	for (int way = 0; way < LAYER_WAYS; way++) {
-		conv->in[way] = layer_side(&lowering->layer->input, way);
-		conv->out[way] = w->out[way];
+		const int64_t side = layer_side(&lowering->layer->input, way);
+
+		conv->in[way] = transposed ? w->out[way] : side;
+		conv->out[way] = transposed ? side : w->out[way];
 		conv->kernel[way] = w->kernel[way];
 		conv->stride[way] = w->stride[way];
 		conv->dilation[way] = w->dilation[way];

@@ -21,8 +21,12 @@
 /*
  * Check the options, @own, and read the window, "use_bias" and "activation" of a layer over an
  * image or a sequence, which layer->input must be. The window is layer->config, and @out; its user
- * sets the output, whose channels are not known here.
+ * sets the output, whose channels are not known here. layer__conv_window() leaves the window's
+ * sides and zeros to its user, too.
  */
+enum status layer__conv_window(struct model *model, struct model_layer *layer,
+			       const struct json_at *config, const struct model_option *own,
+			       size_t count, struct layer_conv **out, struct err *err);
 enum status layer__conv_read(struct model *model, struct model_layer *layer,
 			     const struct json_at *config, const struct model_option *own,
 			     size_t count, struct layer_conv **out, struct err *err);
@@ -47,7 +51,8 @@ enum status layer__conv_bias(struct model *model, struct model_layer *layer,
 /* What the layer does after its sums, or a multiplication of sums of @depth by it; saturating. */
 int64_t layer__conv_flops(const struct model_layer *layer, int64_t batch, int64_t depth);
 
-/* The device's operation of such a convolution from @channels to @filters. */
+/* The device's operation of such a convolution from @channels to @filters; of a transposed one,
+ * from the output's channels to the input's. */
 void layer__conv_op(const struct layer_lowering *lowering, enum ipu_pass pass, int64_t channels,
 		    int64_t filters, struct ipu_op *out);
 

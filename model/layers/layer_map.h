@@ -11,13 +11,16 @@
 #define LAYER_MAP(X)                                                                               \
 	X(activation, "Activation", activation)                                                    \
 	X(add, "Add", add)                                                                         \
+	X(alpha_dropout, "AlphaDropout", noise)                                                    \
 	X(average, "Average", average)                                                             \
 	X(average_pooling1d, "AveragePooling1D", average_pooling2d)                                \
 	X(average_pooling2d, "AveragePooling2D", average_pooling2d)                                \
 	X(batch_normalization, "BatchNormalization", batch_normalization)                          \
 	X(concatenate, "Concatenate", concatenate)                                                 \
 	X(conv1d, "Conv1D", conv2d)                                                                \
+	X(conv1d_transpose, "Conv1DTranspose", conv2d_transpose)                                   \
 	X(conv2d, "Conv2D", conv2d)                                                                \
+	X(conv2d_transpose, "Conv2DTranspose", conv2d_transpose)                                   \
 	X(cropping1d, "Cropping1D", rearrange)                                                     \
 	X(cropping2d, "Cropping2D", rearrange)                                                     \
 	X(dense, "Dense", dense)                                                                   \
@@ -27,10 +30,13 @@
 	X(elu, "ELU", relu)                                                                        \
 	X(embedding, "Embedding", embedding)                                                       \
 	X(flatten, "Flatten", none)                                                                \
+	X(gaussian_dropout, "GaussianDropout", noise)                                              \
+	X(gaussian_noise, "GaussianNoise", noise)                                                  \
 	X(global_average_pooling1d, "GlobalAveragePooling1D", global_average_pooling2d)            \
 	X(global_average_pooling2d, "GlobalAveragePooling2D", global_average_pooling2d)            \
 	X(global_max_pooling1d, "GlobalMaxPooling1D", global_max_pooling2d)                        \
 	X(global_max_pooling2d, "GlobalMaxPooling2D", global_max_pooling2d)                        \
+	X(group_normalization, "GroupNormalization", group_normalization)                          \
 	X(gru, "GRU", recurrent)                                                                   \
 	X(layer_normalization, "LayerNormalization", layer_normalization)                          \
 	X(leaky_relu, "LeakyReLU", relu)                                                           \

@@ -9,14 +9,16 @@ struct kernel_conv compute__conv_kernel(const struct model_layer *layer, int64_t
 					int64_t filters, int64_t batch)
 {
 	const struct layer_conv *w = layer->config;
+	const struct model_shape *from = w->transposed ? &layer->output : &layer->input;
+	const struct model_shape *to = w->transposed ? &layer->input : &layer->output;
 
 	return (struct kernel_conv){
 		.batch = batch,
-		.height = layer_side(&layer->input, LAYER_Y),
-		.width = layer_side(&layer->input, LAYER_X),
+		.height = layer_side(from, LAYER_Y),
+		.width = layer_side(from, LAYER_X),
 		.channels = channels,
-		.out_height = w->out[LAYER_Y],
-		.out_width = w->out[LAYER_X],
+		.out_height = layer_side(to, LAYER_Y),
+		.out_width = layer_side(to, LAYER_X),
 		.filters = filters,
 		.kernel_height = w->kernel[LAYER_Y],
 		.kernel_width = w->kernel[LAYER_X],

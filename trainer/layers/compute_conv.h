@@ -20,7 +20,7 @@ struct compute_conv_kernels {
 	size_t (*scratch)(const struct kernel_conv *conv, unsigned lanes, bool training);
 };
 
-/* The window over a batch of the layer's input. */
+/* The window over a batch of the layer's input; a transposed one's over the output. */
 struct kernel_conv compute__conv_kernel(const struct model_layer *layer, int64_t channels,
 					int64_t filters, int64_t batch);
 

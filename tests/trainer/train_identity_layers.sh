@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# Layers of every kind train to the same bytes whatever the schedule, the stages and the threads.
+. "$IPUSCOPE_SOURCE_DIR/tests/support/train_support.sh" || exit 1
+
+count=0
+# network NAME LAYERS: layers between the images of MNIST and the classes, as a run file.
+network() {
+	cat >"$work/$1.json" <<-END
+		{"model": {"class_name": "Sequential", "config": {"layers": [
+		 {"class_name": "InputLayer", "config": {"batch_input_shape": [null, 28, 28, 1]}}, $2,
+		 {"class_name": "Dense", "config": {"name": "classes", "units": 10, "activation": "softmax"}}]}},
+		 "compile": {"optimizer": "adam", "loss": "sparse_categorical_crossentropy", "steps_per_execution": 8},
+		 "data": {"name": "mnist", "batch_size": 4}, "fit": {"epochs": 1, "steps_per_epoch": 8, "seed": 1},
+		 "ipu": {"target": "ipu2", "auto_select_ipus": 2}, "gradient_accumulation": {"steps_per_replica": 8},
+		 "pipeline": {"schedule": "Grouped"}}
+	END
+}
+weights() {
+	local out=$1
+	shift
+	"$bin/ipu-train" "$work/$name.json" --quiet --weights.save "$work/$out" "$@"
+}
+same() {
+	weights now "$@"
+	cmp -s "$work/reference" "$work/now" || fail "$name: other weights than the reference's: $*"
+	count=$((count + 1))
+}
+
+network generative '
+ {"class_name": "Conv2D", "config": {"name": "c", "filters": 8, "kernel_size": 3, "strides": 2, "padding": "same"}},
+ {"class_name": "GroupNormalization", "config": {"name": "gn", "groups": 4}},
+ {"class_name": "GaussianNoise", "config": {"name": "noise", "stddev": 0.1}},
+ {"class_name": "Conv2DTranspose", "config": {"name": "t", "filters": 6, "kernel_size": 3, "strides": 2, "padding": "same", "activation": "relu"}},
+ {"class_name": "GaussianDropout", "config": {"name": "gd", "rate": 0.1}},
+ {"class_name": "AlphaDropout", "config": {"name": "ad", "rate": 0.1}},
+ {"class_name": "GlobalAveragePooling2D", "config": {"name": "p"}}'
+
+for file in "$work"/*.json; do
+	name=$(basename "$file" .json)
+	layers=$(grep -c '"config": {"name"' "$file")
+	half=$(seq "$layers" | awk -v n="$layers" '{ s = s (NR > 1 ? "," : "[") ($1 > n / 2) } END { print s "]" }')
+	weights reference "${no_pipeline[@]}" --host.threads 1
+	same "${no_pipeline[@]}" --host.threads 3
+	same --pipeline.stages "$half" --host.threads 2
+	same --pipeline.stages "$half" --pipeline.schedule Sequential --host.threads 1
+	same --pipeline.stages "$half" --pipeline.schedule zb-h1 --host.threads 1
+	same --pipeline null --ipu null
+done
+echo "$count runs gave the same bytes"
