@@ -141,6 +141,49 @@ static void test_what_follows_the_traced_executions_is_not_idle(void **state)
 	}
 }
 
+/* In any window, of the time from the IPUs' first span to their last: buckets that an end of the
+ * window cuts have their time on either side. */
+static void test_lanes_are_idle_as_sql_says(void **state)
+{
+	static const char *const windows[] = {"0",       "0+",         "0+>",      "g0+>>",
+					      "g0+++>>", "g0+++++>>>", "0G+++++<", "0w++++++"};
+	struct view_rig *rig = *state;
+	int compared = 0, cut = 0;
+
+	for (size_t i = 0; i < 3 * ARRAY_LEN(windows); i++) {
+		const struct view_timeline *tl = timeline_of(rig);
+
+		view_rig_size(rig, 80 + 47 * (int)(i % 3), 40);
+		view_rig_press(rig, windows[i / 3]);
+		for (int l = 0; l < tl->lane_count; l++) {
+			const struct view_lane *lane = &tl->lanes[l];
+			const struct view_window at = tl->clock[lane->track->clock].window;
+			char sql[768];
+
+			if (lane->rows == 0 || lane->track->clock != 1 || !lane->pipeline)
+				continue;
+			snprintf(
+				sql, sizeof(sql),
+				"WITH w AS (SELECT max(min(start_ns), %lld) AS a, min(max(start_ns "
+				"+ dur_ns), %lld) AS b FROM spans WHERE clock = 'device' AND ipu "
+				"IS NOT NULL) SELECT 1 "
+				"- ifnull(sum(min(start_ns + dur_ns, b) - max(start_ns, a)), 0) * "
+				"1.0 / (SELECT b - a FROM w) FROM span_rows, w WHERE track_id = "
+				"%lld AND depth = %d AND start_ns < b AND start_ns + dur_ns > a",
+				(long long)at.from, (long long)at.to,
+				(long long)lane->track->track_id, lane->work_depth);
+			assert_true(fabs(lane->idle - view_rig_sql_real(rig, sql)) < 1e-9);
+			compared++;
+			for (int b = 0; b < lane->bar_count; b++)
+				cut += lane->bars[b].span_id == IPS_NULL &&
+				       lane->bars[b].depth == lane->work_depth &&
+				       (lane->bars[b].start_ns < at.from ||
+					lane->bars[b].start_ns + lane->bars[b].dur_ns > at.to);
+		}
+	}
+	assert_true(compared > 30 && cut > 0);
+}
+
 /* A lane's column and the line above count the same. */
 static void test_steps_are_idle_as_the_heading_says(void **state)
 {
@@ -322,6 +365,8 @@ int main(void)
 		WITH(test_the_longest_is_what_the_details_say, setup_usual),
 		WITH(test_the_longest_is_what_the_details_say, setup_device),
 		WITH(test_what_follows_the_traced_executions_is_not_idle, setup_runs),
+		WITH(test_lanes_are_idle_as_sql_says, setup_usual),
+		WITH(test_lanes_are_idle_as_sql_says, setup_device),
 		WITH(test_steps_are_idle_as_the_heading_says, setup_device),
 		WITH(test_marks_leave_numbers_whole, setup_usual),
 		WITH(test_ticks_are_round_in_cycles, setup_usual),

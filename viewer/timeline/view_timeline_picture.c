@@ -27,6 +27,7 @@
 #define LABEL_LEAST  13 /* "DEVICE (sim)" */
 #define MOST_BSP     24 /* rows of a lane's picture of tiles */
 #define HEADING_FROM 12 /* rows of a body that has one */
+#define FEW_SPANS    64 /* of a bucket that are read at once */
 
 /* ---- areas ----------------------------------------------------------------------------------- */
 
@@ -403,25 +404,69 @@ static void view_fill_columns(struct view_lane_cell *columns, int width, struct 
 	}
 }
 
+/*
+ * The time of work within @at, of the @count @bars of @level that overlap it. A bucket does not say
+ * on which side of a cut its time lies: one that an end of @at cuts is read again at a finer level,
+ * and as spans where it has few.
+ */
+static double view_busy_ns(struct view_timeline *tl, const struct view_lane *lane,
+			   const struct prof_bar *bars, int count, int level, struct view_window at)
+{
+	const struct view_clock *clock = &tl->clock[lane->track->clock];
+	struct view_window whole = at, cut[2];
+	int64_t begun[2] = {0, 0};
+	double busy = 0;
+
+	for (int i = 0; i < count; i++) {
+		const int64_t start = bars[i].start_ns, end = start + bars[i].dur_ns;
+
+		if (bars[i].depth != lane->work_depth || bars[i].span_id != IPS_NULL ||
+		    start >= at.to || end <= at.from)
+			continue;
+		if (start < at.from) {
+			whole.from = min(end, at.to);
+			begun[0] = bars[i].count;
+		} else if (end > at.to) {
+			whole.to = start;
+			begun[1] = bars[i].count;
+		}
+	}
+	for (int i = 0; i < count; i++) {
+		const int64_t end = bars[i].start_ns + bars[i].dur_ns;
+		const int64_t ns = min(end, whole.to) - max(bars[i].start_ns, whole.from);
+
+		if (bars[i].depth == lane->work_depth && ns > 0)
+			busy += (double)(bars[i].span_id == IPS_NULL ? bars[i].busy_ns : ns);
+	}
+	cut[0] = (struct view_window){at.from, whole.from};
+	cut[1] = (struct view_window){whole.to, at.to};
+	for (int i = 0; i < 2 && tl->status == ST_OK; i++) {
+		const int finer = begun[i] <= FEW_SPANS ? -1 : level - 1;
+		struct prof_bar *more = NULL;
+		int found = 0;
+
+		if (cut[i].from >= cut[i].to)
+			continue;
+		tl->status = prof_timeline_bars_at(tl->db, lane->track->track_id, finer,
+						   cut[i].from, cut[i].to, clock->extent.to,
+						   &tl->picture, &more, &found, &tl->err);
+		if (tl->status == ST_OK)
+			busy += view_busy_ns(tl, lane, more, found, finer, cut[i]);
+	}
+	return busy;
+}
+
 /* Idle part of the traced time: executions that were not traced are not idle. */
-static double view_idle_part(const struct view_timeline *tl, const struct view_lane *lane,
+static double view_idle_part(struct view_timeline *tl, const struct view_lane *lane,
 			     struct view_window window)
 {
 	const int64_t all = view__traced_ns(tl, lane, window);
-	double busy = 0;
+	const int level = prof_timeline_level(window.to - window.from, tl->width);
+	double busy;
 
 	if (all <= 0)
 		return NAN;
-	for (int i = 0; i < lane->bar_count; i++) {
-		const struct prof_bar *bar = &lane->bars[i];
-		const int64_t from = max(bar->start_ns, window.from);
-		const int64_t to = min(bar->start_ns + bar->dur_ns, window.to);
-
-		if (bar->depth != lane->work_depth || to <= from || bar->dur_ns <= 0)
-			continue;
-		busy += (double)bar->busy_ns * (double)(to - from) / (double)bar->dur_ns;
-	}
-	busy /= (double)all;
+	busy = view_busy_ns(tl, lane, lane->bars, lane->bar_count, level, window) / (double)all;
 	return busy > 1 ? 0 : 1 - busy;
 }
 
