@@ -1,8 +1,10 @@
 #!/usr/bin/python3
-"""Write tests/golden/torch_*.txt: what PyTorch says of the first 20 micro-batches of three networks.
+"""Write tests/golden/torch_*.txt: what PyTorch says of the first 20 micro-batches of three networks,
+and of single layers: outputs and gradients.
 
 Needs Debian's python3-torch and python3-numpy. Inputs are made by a linear congruential generator
-that tests/trainer/test_oracle.c repeats, so no other file is needed. Run from the source tree:
+that tests/trainer/test_oracle.c and test_oracle_layers.c repeat, so no other file is needed. Run from
+the source tree:
 
     /usr/bin/python3 script/make-torch-golden.py tests/golden
 
@@ -203,6 +205,87 @@ def train(out, net, name, update, accumulation=1, half=False):
         print(f"{name} norm {index} {flat.double().norm().item():.9g}", file=out)
 
 
+# ---- single layers: Keras's parameters, and PyTorch's function of the same numbers ---------------
+
+
+def conv1d(x, kernel, bias, stride, same):
+    x = x.permute(0, 2, 1)
+    if same:
+        side, k = x.shape[2], kernel.shape[0]
+        pad = max((-(-side // stride) - 1) * stride + k - side, 0)
+        x = F.pad(x, (pad // 2, pad - pad // 2))
+    return F.conv1d(x, kernel.permute(2, 1, 0), bias, stride).permute(0, 2, 1)
+
+
+def separable1d(x, depthwise, pointwise, bias):
+    channels, times = depthwise.shape[1:]
+    kernel = depthwise.permute(1, 2, 0).reshape(channels * times, 1, -1)
+    x = F.conv1d(x.permute(0, 2, 1), kernel, None, groups=channels)
+    return F.conv1d(x, pointwise.permute(2, 1, 0), bias).permute(0, 2, 1)
+
+
+def recurrent(run, x, kernel, recurrent_kernel, bias, order, states):
+    """PyTorch's gates are rows, and those of a GRU stand in another order."""
+    units = recurrent_kernel.shape[0]
+    rows = torch.cat([torch.arange(units) + units * gate for gate in order])
+    second = bias[1] if bias.dim() == 2 else torch.zeros_like(bias)
+    first = bias[0] if bias.dim() == 2 else bias
+    flat = [kernel.t()[rows], recurrent_kernel.t()[rows], first[rows], second[rows]]
+    zeros = torch.zeros(1, len(x), units)
+    start = (zeros, zeros) if states == 2 else zeros
+    return run(x, start, flat, True, 1, 0.0, True, False, True)[0]
+
+
+def transpose2d(x, kernel, bias, stride, same):
+    y = F.conv_transpose2d(x.permute(0, 3, 1, 2), kernel.permute(3, 2, 0, 1), None, stride)
+    more = [y.shape[2 + way] - x.shape[1 + way] * stride for way in range(2)]
+    if same:  # what a convolution of the output would pad is cut off, the smaller half before
+        at = [side // 2 for side in more]
+        y = y[:, :, at[0] : y.shape[2] - more[0] + at[0], at[1] : y.shape[3] - more[1] + at[1]]
+    else:  # pixels behind a kernel that is smaller than the stride
+        y = F.pad(y, (0, max(-more[1], 0), 0, max(-more[0], 0)))
+    return y.permute(0, 2, 3, 1) + bias
+
+
+# Name, the input's shape, the shapes of the parameters, the function.
+LAYERS = [
+    ("conv1d", (3, 11, 4), [(3, 4, 6), (6,)], lambda x, k, b: torch.tanh(conv1d(x, k, b, 2, True))),
+    ("separable_conv1d", (2, 9, 3), [(4, 3, 2), (1, 6, 5), (5,)], separable1d),
+    ("simple_rnn", (2, 6, 4), [(4, 5), (5, 5), (5,)],
+     lambda x, k, u, b: recurrent(torch.rnn_tanh, x, k, u, b, (0,), 1)),
+    ("lstm", (2, 6, 4), [(4, 20), (5, 20), (20,)],
+     lambda x, k, u, b: recurrent(torch.lstm, x, k, u, b, (0, 1, 2, 3), 2)),
+    ("gru", (2, 6, 4), [(4, 15), (5, 15), (2, 15)],
+     lambda x, k, u, b: recurrent(torch.gru, x, k, u, b, (1, 0, 2), 1)),
+    ("embedding", (3, 8), [(9, 5)], lambda x, table: F.embedding((x.detach() * 9).long(), table)),
+    ("group_normalization", (2, 3, 4, 8), [(8,), (8,)],
+     lambda x, gamma, beta: F.group_norm(x.permute(0, 3, 1, 2), 4, gamma, beta, 1e-3).permute(0, 2, 3, 1)),
+    ("conv2d_transpose", (2, 3, 4, 3), [(3, 4, 2, 3), (2,)], lambda x, k, b: transpose2d(x, k, b, 2, True)),
+    ("conv2d_transpose_valid", (2, 3, 2, 3), [(2, 3, 4, 3), (4,)], lambda x, k, b: transpose2d(x, k, b, 3, False)),
+    ("p_relu", (2, 7, 4), [(1, 4)], lambda x, alpha: F.prelu(x.permute(0, 2, 1), alpha[0]).permute(0, 2, 1)),
+]
+
+
+def centred(lcg, shape):
+    return torch.from_numpy(lcg.floats(int(np.prod(shape))).reshape(shape) - np.float32(0.5))
+
+
+def layer(out, name, shape, shapes, function):
+    """x is u - 1/2 (an Embedding's u times the rows, rounded down), parameters and the output's gradient too."""
+    lcg = Lcg(1)
+    x = centred(lcg, shape)
+    if name == "embedding":
+        x = x + 0.5
+    x.requires_grad_(True)
+    params = [centred(lcg, s).requires_grad_(True) for s in shapes]
+    y = function(x, *params)
+    y.backward(centred(lcg, tuple(y.shape)))
+    for what, values in [("y", y), ("x", x.grad), *((str(i), p.grad) for i, p in enumerate(params))]:
+        if values is not None:
+            numbers = " ".join(f"{v:.9g}" for v in values.detach().reshape(-1).tolist())
+            print(f"{name} {what} {values.numel()} {numbers}", file=out)
+
+
 RUNS = [
     (Mlp, "sgd", sgd(0.01), 1),
     (Mlp, "accumulate4", sgd(0.01), 4),
@@ -226,3 +309,7 @@ for kind, *run in RUNS:
         files[kind] = open(f"{sys.argv[1]}/torch_{kind.name}.txt", "w")
         print(f"# PyTorch {torch.__version__}; made by script/make-torch-golden.py", file=files[kind])
     train(files[kind], kind(), *run)
+with open(f"{sys.argv[1]}/torch_layers.txt", "w") as out:
+    print(f"# PyTorch {torch.__version__}; made by script/make-torch-golden.py", file=out)
+    for row in LAYERS:
+        layer(out, *row)
