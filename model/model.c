@@ -65,7 +65,7 @@ enum status model_new(struct model **out, const struct json_at *at, const struct
 		model_free(&box->model);
 		return err->status;
 	}
-	model_set_policy(&box->model, false);
+	model_set_policy(&box->model, MODEL_POLICY_TEXT);
 	*out = &box->model;
 	return ST_OK;
 }
@@ -348,41 +348,53 @@ enum status model_order(struct model *model, const int *stage, struct err *err)
 	return status;
 }
 
-/* ---- which layers compute in half ------------------------------------------------------------ */
+/* ---- which layers compute in less than float32 ----------------------------------------------- */
 
-void model_set_policy(struct model *model, bool mixed_float16)
+void model_set_policy(struct model *model, enum model_policy global)
 {
-	bool said[MODEL_POLICIES] = {false};
-	bool follows[MODEL_POLICIES];
+	bool said[MODEL_POLICIES] = {false}, mixed;
+	bool follows[MODEL_POLICIES] = {false};
 
 	for (int i = 0; i < model->layer_count; i++)
 		if (model_layer_outfeed(&model->layers[i]) == MODEL_NO_OUTFEED)
 			said[model->layers[i].policy] = true;
+	mixed = said[MODEL_POLICY_MIXED] || said[MODEL_POLICY_MIXED_BFLOAT16];
 	follows[MODEL_POLICY_OPEN] = true;
-	follows[MODEL_POLICY_TEXT] = !said[MODEL_POLICY_MIXED];
+	follows[MODEL_POLICY_TEXT] = !mixed;
 	follows[MODEL_POLICY_FLOAT32] =
-		!said[MODEL_POLICY_OPEN] && !said[MODEL_POLICY_TEXT] && !said[MODEL_POLICY_MIXED];
-	follows[MODEL_POLICY_MIXED] = false;
+		!said[MODEL_POLICY_OPEN] && !said[MODEL_POLICY_TEXT] && !mixed;
 
 	for (int i = 0; i < model->layer_count; i++) {
 		struct model_layer *layer = &model->layers[i];
+		const enum model_policy policy = follows[layer->policy] ? global : layer->policy;
 
-		layer->half = follows[layer->policy] ? mixed_float16
-						     : layer->policy == MODEL_POLICY_MIXED;
+		layer->half = policy == MODEL_POLICY_MIXED;
+		layer->bfloat16 = policy == MODEL_POLICY_MIXED_BFLOAT16;
 	}
 	for (int i = 0; i < model->param_count; i++) {
 		struct model_param *param = &model->params[i];
 
 		param->half = param->autocast && model->layers[param->layer].half;
+		param->bfloat16 = param->autocast && model->layers[param->layer].bfloat16;
 	}
 }
 
-bool model_any_half(const struct model *model)
+enum model_policy model_policy(const struct model *model)
 {
-	for (int i = 0; i < model->layer_count; i++)
+	for (int i = 0; i < model->layer_count; i++) {
 		if (model->layers[i].half)
-			return true;
-	return false;
+			return MODEL_POLICY_MIXED;
+		if (model->layers[i].bfloat16)
+			return MODEL_POLICY_MIXED_BFLOAT16;
+	}
+	return MODEL_POLICY_TEXT;
+}
+
+const char *model_policy_name(enum model_policy policy)
+{
+	if (policy == MODEL_POLICY_MIXED_BFLOAT16)
+		return "mixed_bfloat16";
+	return policy == MODEL_POLICY_MIXED ? "mixed_float16" : "float32";
 }
 
 /* ---- asking ---------------------------------------------------------------------------------- */

@@ -35,8 +35,9 @@ struct model_param {
 	/* Keras's: passes read it rounded where its layer computes in half. Not so are statistics,
 	 * and what a normalisation scales and shifts by. */
 	bool autocast;
-	bool half;    /* it is: autocast, and its layer is half */
-	float l1, l2; /* the regulariser: l1 sum |w| + l2 sum w^2; 0: none */
+	bool half;     /* it is: autocast, and its layer is half */
+	bool bfloat16; /* the same of a layer of mixed_bfloat16 */
+	float l1, l2;  /* the regulariser: l1 sum |w| + l2 sum w^2; 0: none */
 };
 
 enum model_activation {
@@ -66,6 +67,7 @@ enum model_policy {
 	MODEL_POLICY_TEXT,    /* "float32" */
 	MODEL_POLICY_FLOAT32, /* a policy object of float32 */
 	MODEL_POLICY_MIXED,   /* mixed_float16, as a text or an object */
+	MODEL_POLICY_MIXED_BFLOAT16,
 	MODEL_POLICIES
 };
 
@@ -85,7 +87,8 @@ struct model_layer {
 		reads_output; /* in a backward pass: the kind's, unless read() knows better */
 	int row;              /* of the model's rows */
 	enum model_policy policy;
-	bool half; /* computes in float16 (mixed_float16): see model_set_policy() */
+	bool half;     /* computes in float16 (mixed_float16): see model_set_policy() */
+	bool bfloat16; /* reads its variables rounded to bfloat16 (mixed_bfloat16) */
 	enum model_activation activation;
 	int64_t units; /* Dense */
 	bool use_bias;
@@ -137,14 +140,18 @@ void model_free(struct model *model); /* accepts NULL */
 enum status model_order(struct model *model, const int *stage, struct err *err);
 
 /*
- * Keras's mixed_precision.set_global_policy(): decide which layers are half, @mixed_float16
- * standing for what Keras's global policy would be. model_new() has done so with float32. Kept are
- * mixed_float16, a float32 policy object beside layers that say anything else, and "float32" beside
- * mixed_float16; the rest follows: also a model all of whose layers hold a float32 object, which is
- * what Keras 3 writes where nobody has chosen anything (outfeed layers do not count).
+ * Keras's mixed_precision.set_global_policy(): decide which layers are half or bfloat16, @global
+ * standing for Keras's global policy: MODEL_POLICY_TEXT is float32, which model_new() has set. Kept
+ * are the mixed policies, a float32 policy object beside layers that say anything else, and
+ * "float32" beside a mixed one; the rest follows: also a model all of whose layers hold a float32
+ * object, which is what Keras 3 writes where nobody has chosen anything (outfeed layers do not
+ * count).
  */
-void model_set_policy(struct model *model, bool mixed_float16);
-bool model_any_half(const struct model *model); /* has any layer that is half */
+void model_set_policy(struct model *model, enum model_policy global);
+/* What most would call the model's: MODEL_POLICY_TEXT where no layer's is mixed, else the first
+ * mixed one. */
+enum model_policy model_policy(const struct model *model);
+const char *model_policy_name(enum model_policy policy); /* "mixed_float16" */
 
 /* Of input @index of the layer. */
 const struct model_shape *model_input_shape(const struct model *model,

@@ -107,7 +107,9 @@ static bool config_float32(const cJSON *node)
 
 static bool config_dtype(const cJSON *node)
 {
-	return config_float32(node) || config_is_text(config_dtype_name(node), "mixed_float16");
+	node = config_dtype_name(node);
+	return config_float32(node) || config_is_text(node, "mixed_float16") ||
+	       config_is_text(node, "mixed_bfloat16");
 }
 
 static bool config_input_dtype(const cJSON *node)
@@ -130,7 +132,7 @@ static const struct {
 	[MODEL_TRUE] = {config_true, "true"},
 	[MODEL_ZERO] = {config_zero, "0"},
 	[MODEL_FLOAT32] = {config_float32, "\"float32\""},
-	[MODEL_DTYPE] = {config_dtype, "\"float32\" or \"mixed_float16\""},
+	[MODEL_DTYPE] = {config_dtype, "\"float32\", \"mixed_float16\" or \"mixed_bfloat16\""},
 	[MODEL_INPUT_DTYPE] = {config_input_dtype, "\"float32\" or \"float16\""},
 	[MODEL_CHANNELS_LAST] = {config_channels_last, "\"channels_last\""},
 };
@@ -345,5 +347,7 @@ enum model_policy model__read_policy(const struct json_at *config)
 		return MODEL_POLICY_OPEN;
 	if (!strcmp(name, "mixed_float16"))
 		return MODEL_POLICY_MIXED;
+	if (!strcmp(name, "mixed_bfloat16"))
+		return MODEL_POLICY_MIXED_BFLOAT16;
 	return cJSON_IsObject(node) ? MODEL_POLICY_FLOAT32 : MODEL_POLICY_TEXT;
 }

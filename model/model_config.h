@@ -20,7 +20,7 @@ enum model_rule {
 	MODEL_TRUE,          /* must be true (or null) */
 	MODEL_ZERO,          /* must be 0 (or null) */
 	MODEL_FLOAT32,       /* "float32" or a DTypePolicy of it (or null) */
-	MODEL_DTYPE,         /* the same, or of "mixed_float16" */
+	MODEL_DTYPE,         /* the same, or of a mixed policy */
 	MODEL_INPUT_DTYPE,   /* "float32" or "float16" (or null) */
 	MODEL_CHANNELS_LAST, /* "channels_last" (or null) */
 	MODEL_RULES

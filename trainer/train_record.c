@@ -40,9 +40,9 @@ static int record_machine(struct train_session *session, const struct ipu_target
 	failed |= set_number(session, "bytes_per_tile", target->bytes_per_tile);
 	failed |= set_number(session, "clock_hz", (int64_t)target->clock_hz);
 	failed |= set_number(session, "sync_cycles", (int64_t)target->sync_cycles);
-	failed |= set_number(
-		session, "peak_flops_per_cycle",
-		(int64_t)ipu_target_peak_flops_cycle(target, model_any_half(session->model)));
+	failed |= set_number(session, "peak_flops_per_cycle",
+			     (int64_t)ipu_target_peak_flops_cycle(
+				     target, model_policy(session->model) == MODEL_POLICY_MIXED));
 	return failed;
 }
 
@@ -63,8 +63,8 @@ static int record_facts(struct train_session *session)
 			 run->pipeline.wanted ? ipu_schedule_name(run->pipeline.schedule) : "none");
 	failed |= set_fact(session, "products",
 			   run->host.products == RUN_PRODUCTS_OPENBLAS ? "openblas" : "tiles");
-	failed |= set_fact(session, "dtype_policy",
-			   model_any_half(session->model) ? "mixed_float16" : "float32");
+	failed |=
+		set_fact(session, "dtype_policy", model_policy_name(model_policy(session->model)));
 	failed |= set_number(session, "stages", layout->stages);
 	failed |= set_number(session, "replicas", layout->replicas);
 	failed |= set_number(session, "ipus", layout->ipus);

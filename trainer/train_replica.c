@@ -151,7 +151,7 @@ static enum status new_stage_buffers(const struct train_session *session,
 
 double train_replica_bytes(const struct train_session *session)
 {
-	const double blocks = 1.0 + model_any_half(session->model) +
+	const double blocks = 1.0 + (model_policy(session->model) != MODEL_POLICY_TEXT) +
 			      (trains(session) ? 1.0 + (session->layout->accumulation > 1) +
 							 optimizer_slots(&session->optimizer)
 					       : 0.0);
@@ -241,7 +241,7 @@ static enum status new_blocks(const struct train_session *session, struct train_
 	replica->weights = mem_aligned(weights, sizeof(float));
 	if (!replica->weights)
 		return err_nomem(err);
-	if (model_any_half(session->model)) {
+	if (model_policy(session->model) != MODEL_POLICY_TEXT) {
 		replica->halves = mem_aligned(weights, sizeof(float));
 		if (!replica->halves)
 			return err_nomem(err);

@@ -160,8 +160,7 @@ static enum status new_model(struct plan_run *plan, const struct run_data *data,
 		return err_set(err, ST_INVALID, "%s: model: missing", plan->run->path);
 	status = model_new(&plan->model, &at, &data->item, err);
 	if (status == ST_OK)
-		model_set_policy(plan->model,
-				 plan->run->compile.dtype_policy == RUN_POLICY_MIXED_FLOAT16);
+		model_set_policy(plan->model, run_policy(plan->run));
 	return status;
 }
 

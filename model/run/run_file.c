@@ -765,6 +765,17 @@ static bool run_find_value(const struct json_at *root, const char *section, cons
 	       json_child(within, key, out) && !json_is_null(out);
 }
 
+enum model_policy run_policy(const struct run_file *run)
+{
+	static const enum model_policy policies[] = {
+		[RUN_POLICY_FLOAT32] = MODEL_POLICY_TEXT,
+		[RUN_POLICY_MIXED_FLOAT16] = MODEL_POLICY_MIXED,
+		[RUN_POLICY_MIXED_BFLOAT16] = MODEL_POLICY_MIXED_BFLOAT16,
+	};
+
+	return policies[run->compile.dtype_policy];
+}
+
 enum status run_optimizer(struct optimizer *out, const struct run_file *run, struct err *err)
 {
 	const struct json_at root = json_root(run->path, run->json);

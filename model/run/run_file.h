@@ -70,7 +70,8 @@ enum run_watch {
 
 enum run_policy {
 	RUN_POLICY_FLOAT32,
-	RUN_POLICY_MIXED_FLOAT16
+	RUN_POLICY_MIXED_FLOAT16,
+	RUN_POLICY_MIXED_BFLOAT16
 };
 
 #define RUN_WHOLE_EPOCH (-1) /* "epoch": one execution has all steps of an epoch */
@@ -330,6 +331,9 @@ enum run_recomputation run_recomputation(const struct run_file *run);
 /* Does the run know its optimizer, losses and metrics by name? Whether they fit the model and the
  * data, run_measure() finds. */
 enum status run_check_compile(const struct run_file *run, struct err *err);
+
+/* compile.dtype_policy, for model_set_policy(). */
+enum model_policy run_policy(const struct run_file *run);
 
 /* What compile.optimizer says. */
 enum status run_optimizer(struct optimizer *out, const struct run_file *run, struct err *err);

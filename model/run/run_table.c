@@ -65,10 +65,12 @@ static const struct run_key run_keys[] = {
 	{.path = "compile.dtype_policy",
 	 .kind = RUN_KEY_CHOICE,
 	 .fallback = "\"float32\"",
-	 .choices = "float32 mixed_float16",
+	 .choices = "float32 mixed_float16 mixed_bfloat16",
 	 AT(compile.dtype_policy),
 	 .help = "Keras's mixed_precision.set_global_policy(): the policy of the layers whose own "
-		 "dtype leaves it open. mixed_float16: compute in half, variables in float32."},
+		 "dtype leaves it open. mixed_float16: compute in half, variables in "
+		 "float32. mixed_bfloat16: variables are read rounded to bfloat16; the IPU has "
+		 "no such type, and its figures are those of float32."},
 
 	{.path = "data", .kind = RUN_KEY_SECTION, .fallback = "{}", .help = "What is trained on."},
 	{.path = "data.name",

@@ -66,8 +66,7 @@ static void lower(struct lowered *lowered, const struct model_shape *shape)
 
 	assert_true(json_child(&root, "model", &at));
 	must(model_new(&lowered->model, &at, shape, &err), &err, "model");
-	model_set_policy(lowered->model,
-			 lowered->run->compile.dtype_policy == RUN_POLICY_MIXED_FLOAT16);
+	model_set_policy(lowered->model, run_policy(lowered->run));
 	must(run_layout_new(&lowered->layout, lowered->run, lowered->model, ITEMS, TEST_ITEMS, NULL,
 			    &err),
 	     &err, "layout");

@@ -208,9 +208,37 @@ static void test_every_length_and_in_place(void **state)
 	kernel_half_use(0);
 }
 
+/* By the definition: the nearest of the two around it; of a tie, the one whose bits are even. */
+static void test_bfloat16(void **state)
+{
+	uint32_t seed = 1;
+
+	(void)state;
+	for (int i = 0; i < RANDOM; i++) {
+		uint32_t low, high, want;
+		float x, y;
+
+		seed = seed * 1664525u + 1013904223u;
+		/* Every fourth a tie. */
+		x = float_of(i % 4 ? seed ^ seed >> 13 : (seed & 0xffff0000u) | 0x8000u);
+		kernel_round_bfloat16(&y, &x, 1);
+		low = bits_of(x) & 0xffff0000u;
+		high = low + 0x10000u;
+		if (isnan(x)) {
+			assert_true(isnan(y) && (bits_of(y) & 0xffffu) == 0);
+			continue;
+		}
+		want = bits_of(x) - low < high - bits_of(x) ? low : high;
+		if (bits_of(x) - low == high - bits_of(x))
+			want = low & 0x10000u ? high : low;
+		assert_int_equal(bits_of(y), want);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_bfloat16),
 		cmocka_unit_test(test_every_half_its_neighbours_and_the_ties),
 		cmocka_unit_test(test_worked_by_hand),
 		cmocka_unit_test(test_nan_and_infinity_stay),

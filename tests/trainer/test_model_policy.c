@@ -26,6 +26,8 @@ static const struct model_shape image = {.ndim = 3, .dim = {6, 6, 3}};
 	", \"dtype\": {\"module\": \"keras\", \"class_name\": \"DTypePolicy\", \"config\": "       \
 	"{\"name\": \"" name "\"}, \"registered_name\": null}"
 #define KERAS3   KERAS3_OF("mixed_float16")
+#define BFLOAT   ", \"dtype\": \"mixed_bfloat16\""
+#define BFLOAT3  KERAS3_OF("mixed_bfloat16")
 #define KERAS3_F KERAS3_OF("float32")
 
 #define LAYER(class_name, config)                                                                  \
@@ -35,7 +37,7 @@ static const struct model_shape image = {.ndim = 3, .dim = {6, 6, 3}};
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Two layers, and which of them are half by the global policy: h or -. */
+/* Two layers, and which of them are half or bfloat16 by the global policy: h, b or -. */
 static const struct {
 	const char *text, *float32, *mixed;
 } readings[] = {
@@ -54,6 +56,9 @@ static const struct {
 	{TWO(TEXT, KERAS3_F), "--", "h-"},
 	/* What Keras 3 writes where nobody has chosen. */
 	{TWO(KERAS3_F, KERAS3_F), "--", "hh"},
+	{TWO(BFLOAT, OPEN), "b-", "bh"},
+	{TWO(BFLOAT3, TEXT), "b-", "b-"},
+	{TWO(BFLOAT, OLD), "bh", "bh"},
 	{"{\"layers\": [" DENSE(KERAS3_F) "," LAYER("Outfeed", "") "]}", "--", "hh"},
 };
 
@@ -62,13 +67,14 @@ static void says(const struct model *model, const char *expected, const char *te
 	bool any = false;
 
 	for (int i = 0; i < model->layer_count; i++) {
-		const bool half = model->layers[i].half;
+		const struct model_layer *layer = &model->layers[i];
 
-		if (half != (expected[i] == 'h'))
-			fail_msg("%s: layer %d is%s half", text, i, half ? "" : " not");
-		any = any || half;
+		if (layer->half != (expected[i] == 'h') || layer->bfloat16 != (expected[i] == 'b'))
+			fail_msg("%s: layer %d: half %d, bfloat16 %d", text, i, layer->half,
+				 layer->bfloat16);
+		any = any || expected[i] != '-';
 	}
-	assert_true(model_any_half(model) == any);
+	assert_true((model_policy(model) != MODEL_POLICY_TEXT) == any);
 }
 
 static void test_layers_follow_the_global_policy_unless_they_have_their_own(void **state)
@@ -78,9 +84,9 @@ static void test_layers_follow_the_global_policy_unless_they_have_their_own(void
 		struct model *model = support_model(readings[i].text, &image);
 
 		says(model, readings[i].float32, readings[i].text);
-		model_set_policy(model, true);
+		model_set_policy(model, MODEL_POLICY_MIXED);
 		says(model, readings[i].mixed, readings[i].text);
-		model_set_policy(model, false);
+		model_set_policy(model, MODEL_POLICY_TEXT);
 		says(model, readings[i].float32, readings[i].text);
 		model_free(model);
 	}
@@ -106,10 +112,10 @@ static void test_other_dtypes_are_refused_with_their_place(void **state)
 {
 	static const struct support_refusal refusals[] = {
 		{TWO(OPEN, ", \"dtype\": \"float16\""), ST_UNSUPPORTED,
-		 "layers[1].config.dtype: not supported: it must be \"float32\" or "
-		 "\"mixed_float16\" here"},
+		 "layers[1].config.dtype: not supported: it must be \"float32\", "
+		 "\"mixed_float16\" or \"mixed_bfloat16\" here"},
 		{TWO(", \"dtype\": \"float64\"", OPEN), ST_UNSUPPORTED, "layers[0].config.dtype"},
-		{TWO(KERAS3_OF("mixed_bfloat16"), OPEN), ST_UNSUPPORTED, "layers[0].config.dtype"},
+		{TWO(KERAS3_OF("bfloat16"), OPEN), ST_UNSUPPORTED, "layers[0].config.dtype"},
 		{TWO(OPEN, ", \"dtype\": {\"class_name\": \"DTypePolicyMap\", \"config\": {}}"),
 		 ST_UNSUPPORTED, "layers[1].config.dtype"},
 		{TWO(OPEN, ", \"dtype\": 16"), ST_UNSUPPORTED, "layers[1].config.dtype"},
@@ -151,7 +157,7 @@ struct blocks {
 static void blocks_open(struct blocks *b, const char *text)
 {
 	b->model = support_model(text, &image);
-	model_set_policy(b->model, true);
+	model_set_policy(b->model, MODEL_POLICY_MIXED);
 	b->bytes = b->model->weights * sizeof(float);
 	b->weights = mem_aligned(b->model->weights, sizeof(float));
 	b->halves = mem_aligned(b->model->weights, sizeof(float));
@@ -310,7 +316,7 @@ static void test_passes_read_the_copy_and_write_the_statistics(void **state)
 			memcpy(merged + p->offset, b.halves + p->offset, p->count * sizeof(float));
 	}
 	run_passes(&two, &b, variables, b.halves);
-	model_set_policy(b.model, false);
+	model_set_policy(b.model, MODEL_POLICY_TEXT);
 	run_passes(&one, &b, merged, NULL);
 	run_passes(&float32, &b, b.weights, NULL);
 

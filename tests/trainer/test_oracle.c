@@ -119,7 +119,7 @@ static void oracle_open(struct oracle *o, const struct oracle_run *run, struct p
 	oracle_model(o, run->network);
 	oracle_compile(o, run->optimizer);
 	if (run->half) {
-		model_set_policy(o->model, true);
+		model_set_policy(o->model, MODEL_POLICY_MIXED);
 		o->halves = params.halves = oracle_block(o, 1);
 	}
 	params.model = o->model;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# compile.dtype_policy mixed_float16: the model learns; the weights are the same bytes whatever the threads, stages,
+# compile.dtype_policy mixed_float16 and mixed_bfloat16: the model learns; the weights are the same bytes whatever the threads, stages,
 # schedules and recording, other ones than those of float32, and saved whole; what is loaded is rounded too.
 . "$IPUSCOPE_SOURCE_DIR/tests/support/train_support.sh" || exit 1
 
@@ -72,6 +72,17 @@ replicas=(--pipeline null --gradient_accumulation null --evaluate.steps 24)
 train 24 --quiet "${replicas[@]}" "${half[@]}" --weights.save "$work/replicas-1" --host.threads 1
 train 24 --quiet "${replicas[@]}" "${half[@]}" --weights.save "$work/replicas-4" --host.threads 4
 cmp -s "$work/replicas-1" "$work/replicas-4" || fail "replicas: other weights with 4 threads"
+
+# bfloat16 rounds otherwise, and to the same bytes whatever the threads and stages.
+half=(--compile.dtype_policy mixed_bfloat16)
+cp "$work/reference" "$work/float16"
+weights reference "${no_pipeline[@]}" "${half[@]}" --host.threads 1
+! cmp -s "$work/reference" "$work/float16" || fail "bfloat16 gives float16's weights"
+! cmp -s "$work/reference" "$work/float32" || fail "bfloat16 gives float32's weights"
+same bfloat16-4 "${no_pipeline[@]}" --host.threads 4
+same bfloat16-2 --pipeline.stages '{"max_pooling2d_1": 1}'
+half=(--compile.dtype_policy mixed_float16)
+mv "$work/float16" "$work/reference"
 
 # A JSON of its own policies does without the key.
 sed 's/"name": "\(conv2d\|conv2d_1\)", "filters"/"dtype": "mixed_float16", &/; s/"name": "dense", "units"/"dtype": { "class_name": "Policy", "config": { "name": "mixed_float16" } }, &/' \

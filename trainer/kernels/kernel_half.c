@@ -74,6 +74,18 @@ static bool half_always(void)
 	return true;
 }
 
+/* Compilers make vectors of this one. */
+void kernel_round_bfloat16(float *to, const float *from, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const uint32_t bits = half_bits(from[i]);
+		const bool nan = (bits & ~HALF_SIGN) > HALF_INFINITY;
+		const uint32_t nearest = bits + 0x7fffu + (bits >> 16 & 1);
+
+		to[i] = half_float((nan ? bits | HALF_QUIET : nearest) & 0xffff0000u);
+	}
+}
+
 /* ---- x86 ------------------------------------------------------------------------------------- */
 
 #if defined(__x86_64__)

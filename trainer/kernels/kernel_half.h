@@ -1,5 +1,5 @@
 /*
- * IEEE 754 half precision (binary16), in floats: values that half has.
+ * IEEE 754 half precision (binary16) and bfloat16, in floats: values that they have.
  *
  * One thread. Every body gives the same bits.
  */
@@ -15,6 +15,12 @@
  * and the upper 10 bits of its mantissa, as hardware does it. @to may be @from.
  */
 void kernel_round_half(float *to, const float *from, size_t count);
+
+/*
+ * to[i] = the bfloat16 (the upper 16 bits of a float) nearest to from[i], of two the even one. NaN
+ * stays NaN, quiet. @to may be @from.
+ */
+void kernel_round_bfloat16(float *to, const float *from, size_t count);
 
 /* Bodies from the fastest on, for tests: the name of body @index (NULL: there is none), and a
  * choice of it (false: this machine cannot run it). */

@@ -35,8 +35,10 @@ float *compute__weights(const struct layer_pass *pass, int index)
 {
 	const struct model_param *param = pass_param(pass, index);
 
-	assert(!param->half || pass->halves);
-	return (param->half ? pass->halves : pass->weights) + param->offset;
+	const bool rounded = param->half || param->bfloat16;
+
+	assert(!rounded || pass->halves);
+	return (rounded ? pass->halves : pass->weights) + param->offset;
 }
 
 float *compute__gradients(const struct layer_pass *pass, int index)

@@ -132,6 +132,7 @@ struct policy_round {
 	const float *from;
 	float *to;
 	size_t count;
+	void (*round)(float *to, const float *from, size_t count);
 };
 
 static void policy_round_slice(void *context, unsigned slice)
@@ -139,7 +140,7 @@ static void policy_round_slice(void *context, unsigned slice)
 	const struct policy_round *r = context;
 	const size_t begin = (size_t)slice * POLICY_GRAIN, left = r->count - begin;
 
-	kernel_round_half(r->to + begin, r->from + begin, min(left, POLICY_GRAIN));
+	r->round(r->to + begin, r->from + begin, min(left, POLICY_GRAIN));
 }
 
 void model_round_weights(const struct model *model, struct pool *pool, int first_layer,
@@ -152,9 +153,11 @@ void model_round_weights(const struct model *model, struct pool *pool, int first
 			const struct model_param *param = &model->params[p];
 			struct policy_round round = {.from = weights + param->offset,
 						     .to = halves + param->offset,
-						     .count = param->count};
+						     .count = param->count,
+						     .round = param->half ? kernel_round_half
+									  : kernel_round_bfloat16};
 
-			if (param->half && (param->trainable || !learning))
+			if ((param->half || param->bfloat16) && (param->trainable || !learning))
 				pool_share(pool, kernel_work_floats(2 * (int64_t)param->count),
 					   policy_round_slice, &round,
 					   (unsigned)((param->count + POLICY_GRAIN - 1) /
