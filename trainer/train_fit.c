@@ -12,6 +12,7 @@
 #include "common/clock.h"
 #include "common/mem.h"
 #include "common/npz_writer.h"
+#include "trainer/train_backup.h"
 #include "trainer/train_health.h"
 #include "trainer/train_outfeed.h"
 #include "trainer/train_phase.h"
@@ -25,6 +26,8 @@ struct fit {
 	struct train_phase *phase;
 	struct train_async *async; /* NULL: callbacks are called between executions alone */
 	struct callback_host host;
+	struct train_backup backup;
+	int64_t done;                 /* executions of the epoch, before this process */
 	struct train_figures figures; /* of an epoch: training's, then validation's as "val_..." */
 	int validated;                /* figures of validation */
 	bool rated;                   /* the last figure is the learning rate */
@@ -146,6 +149,10 @@ static enum status fit_init(struct fit *fit, const struct train_fit_params *para
 		return err_nomem(err);
 	status = name_figures(fit, err);
 	if (status == ST_OK)
+		status = train_backup_open(&fit->backup, fit->session, params->callbacks,
+					   params->screen, err);
+	fit->host.resumed = fit->backup.from;
+	if (status == ST_OK)
 		status = train_phase_new(&fit->phase, fit->session, IPS_TRAIN, params->screen, err);
 	if (status == ST_OK && train_values_running(fit->session->run))
 		status = train_async_new(&fit->async, fit->phase, params->callbacks, &fit->host,
@@ -157,7 +164,34 @@ static void fit_fini(struct fit *fit)
 {
 	train_phase_free(fit->phase);
 	train_async_free(fit->async);
+	train_backup_close(&fit->backup);
 	arena_fini(&fit->arena);
+}
+
+static struct ips_logs logs_of(struct fit *fit, const struct train_figures *figures)
+{
+	for (int i = 0; i < figures->count; i++)
+		fit->logs[i] = (struct ips_log){figures->names[i], figures->values[i]};
+	return (struct ips_logs){fit->logs, figures->count};
+}
+
+/* Callbacks begin; then a run that goes on gets what its backup has of them and of the epoch. */
+static enum status begin(struct fit *fit, struct err *err)
+{
+	const struct ips_logs names = logs_of(fit, &fit->figures);
+	enum status status;
+
+	fit->host.logs = &names;
+	status = callbacks_train_begin(fit->params->callbacks, &fit->host, err);
+	fit->host.logs = NULL;
+	train_phase_begin(fit->phase);
+	if (status == ST_OK)
+		status = train_backup_restore(&fit->backup, fit->phase, &fit->host, err);
+	if (status == ST_OK && fit->backup.stop)
+		host_stop(fit);
+	fit->done = fit->backup.steps / fit->session->layout->steps_per_execution;
+	fit->result->epochs = fit->backup.epoch - 1;
+	return status;
 }
 
 /* ---- epochs ---------------------------------------------------------------------------------- */
@@ -174,13 +208,6 @@ static enum status show_outfeeds(struct fit *fit, int64_t epoch, struct err *err
 		status = host_outfeed(fit, plan->queues[q].name, plan->queues[q].callback, epoch,
 				      err);
 	return status;
-}
-
-static struct ips_logs logs_of(struct fit *fit, const struct train_figures *figures)
-{
-	for (int i = 0; i < figures->count; i++)
-		fit->logs[i] = (struct ips_log){figures->names[i], figures->values[i]};
-	return (struct ips_logs){fit->logs, figures->count};
 }
 
 /* As on the IPU: once for each execution, with its last batch and what came of that one. */
@@ -216,13 +243,18 @@ static enum status execute(struct fit *fit, int64_t epoch, struct err *err)
 
 static enum status run_executions(struct fit *fit, int64_t epoch, struct err *err)
 {
-	const int64_t executions = fit->session->layout->executions_per_epoch;
+	const struct run_layout *layout = fit->session->layout;
 
-	for (int64_t i = 0; i < executions && !atomic_load(fit->params->stop); i++) {
+	for (int64_t i = fit->done;
+	     i < layout->executions_per_epoch && !atomic_load(fit->params->stop); i++) {
 		enum status status = execute(fit, epoch, err);
 
 		if (status == ST_OK)
 			status = train_health_check(fit->session, err);
+		if (status == ST_OK && !train_interrupted())
+			status = train_backup_write(&fit->backup, fit->phase, &fit->host, epoch,
+						    (i + 1) * layout->steps_per_execution,
+						    atomic_load(fit->params->stop), err);
 		if (status != ST_OK)
 			return status;
 		if (train_interrupted())
@@ -291,12 +323,17 @@ static enum status run_epoch(struct fit *fit, int64_t epoch, struct err *err)
 	uint64_t begun_ns;
 
 	begun_ns = clock_ns();
-	train_phase_begin(fit->phase);
+	if (fit->done == 0)
+		train_phase_begin(fit->phase);
 	train_values_begin_epoch(fit->session);
 	train_screen_epoch(screen, epoch, fit->session->run->fit.epochs,
 			   layout->steps_per_epoch * layout->replicas,
 			   &fit->phase->measure->figures);
+	if (fit->done > 0)
+		train_screen_executed(screen,
+				      fit->done * layout->steps_per_execution * layout->replicas);
 	status = run_executions(fit, epoch, err);
+	fit->done = 0;
 	train_phase_record(fit->phase, epoch);
 	step_ns = train_phase_device_step_ns(fit->phase);
 	fit->result->step_ns = (double)(clock_ns() - begun_ns) /
@@ -328,7 +365,10 @@ static enum status call_epoch(struct fit *fit, int64_t epoch, struct err *err)
 	if (status != ST_OK)
 		return status;
 	logs = logs_of(fit, &fit->figures);
-	return callbacks_epoch_end(fit->params->callbacks, &fit->host, epoch, &logs, err);
+	status = callbacks_epoch_end(fit->params->callbacks, &fit->host, epoch, &logs, err);
+	return status == ST_OK ? train_backup_write(&fit->backup, fit->phase, &fit->host, epoch + 1,
+						    0, atomic_load(fit->params->stop), err)
+			       : status;
 }
 
 static enum status run_fit(const struct train_fit_params *params, struct train_result *result,
@@ -337,15 +377,11 @@ static enum status run_fit(const struct train_fit_params *params, struct train_r
 	struct fit fit;
 	enum status status = fit_init(&fit, params, result, err), ended;
 
-	if (status == ST_OK) {
-		const struct ips_logs names = logs_of(&fit, &fit.figures);
-
-		fit.host.logs = &names;
-		status = callbacks_train_begin(params->callbacks, &fit.host, err);
-		fit.host.logs = NULL;
-	}
-	for (int64_t epoch = 1; status == ST_OK && epoch <= params->session->run->fit.epochs &&
-				!atomic_load(params->stop);
+	if (status == ST_OK)
+		status = begin(&fit, err);
+	for (int64_t epoch = fit.backup.epoch;
+	     status == ST_OK && epoch <= params->session->run->fit.epochs &&
+	     !atomic_load(params->stop);
 	     epoch++)
 		status = call_epoch(&fit, epoch, err);
 	/* A training that is interrupted, or that a health rule stops, ends in good order too. */

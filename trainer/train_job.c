@@ -17,6 +17,7 @@
 #include "popvision/popvision.h"
 #include "trainer/data/npz.h"
 #include "trainer/models/model_weights.h"
+#include "trainer/train_backup.h"
 #include "trainer/train_plan.h"
 #include "trainer/train_health.h"
 #include "trainer/train_session.h"
@@ -214,6 +215,8 @@ static enum status check_files(const struct train_job *job, struct err *err)
 		status = npz_open(&weights, run->weights.load, err);
 		npz_close(weights);
 	}
+	if (status == ST_OK)
+		status = train_backup_check(run, err);
 	if (status == ST_OK && run->weights.save)
 		status = fs_check_write(run->weights.save, err);
 	if (status == ST_OK && run->predict.wanted && run->predict.output)
@@ -423,7 +426,11 @@ static enum status train(struct train_job *job, struct err *err)
 	};
 	enum status status = train_fit(&params, &job->result, err);
 
-	return status == ST_OK ? save_weights(job, err) : status;
+	if (status == ST_OK)
+		status = save_weights(job, err);
+	if (status == ST_OK)
+		train_backup_finish(&job->callbacks);
+	return status;
 }
 
 /* However the run ended: whoever has the same digest has the same weights. Where it has trained
@@ -514,7 +521,7 @@ enum status train_job_run(struct train_job *job, struct err *err)
 	if (status == ST_OK)
 		status = train(job, err);
 	/* A run that has executed nothing (a callback refused to begin) leaves nothing behind. */
-	begun = job->session && job->session->executions > 0;
+	begun = job->session && (job->session->executions > 0 || job->session->part > 1);
 	if (begun) {
 		report_weights(job);
 		report_loss_scale(job);

@@ -204,6 +204,15 @@ void train_phase_begin(struct train_phase *phase)
 	update_figures(phase);
 }
 
+void train_phase_keep(struct train_phase *phase, struct snapshot *snapshot)
+{
+	snapshot_real(snapshot, "epoch/loss", &phase->loss);
+	snapshot_real(snapshot, "epoch/weight", &phase->weight);
+	snapshot_field(snapshot, "epoch/metrics", phase->states,
+		       (size_t)phase->measure->metrics.states * sizeof(*phase->states));
+	update_figures(phase);
+}
+
 void train_phase_record(const struct train_phase *phase, int64_t epoch)
 {
 	const struct train_figures *figures = &phase->measure->figures;
@@ -245,7 +254,8 @@ static enum status new_feed(struct train_phase *phase, struct err *err)
 		.seed = run->fit.seed,
 		.partial = !run->data.drop_remainder,
 		.no_targets = phase->mode == IPS_PREDICT,
-		.first_step = session->steps[phase->mode],
+		.first_step = train ? 0 : session->steps[phase->mode],
+		.skip = train ? session->steps[phase->mode] : 0,
 		.steps = steps[phase->mode],
 		.pass_steps = train && run->fit.steps_per_epoch == 0 ? layout->steps_per_epoch : 0,
 		.depth = feed_depth(session, set),

@@ -49,6 +49,9 @@ void train_phase_begin(struct train_phase *phase);
 /* Items that the batch of @step (of the present execution) has on @replica. */
 int64_t train_phase_items(const struct train_phase *phase, int64_t step, int64_t replica);
 
+/* Write or read the running means, after train_phase_begin(). */
+void train_phase_keep(struct train_phase *phase, struct snapshot *snapshot);
+
 /* One Engine::run; @epoch IPS_NULL: none. */
 enum status train_phase_execute(struct train_phase *phase, int64_t epoch, struct err *err);
 

@@ -252,6 +252,7 @@ enum status train_session_new(struct train_session **out, const struct train_ses
 	session->trace_executions = params->trace_executions;
 	session->values = params->values;
 	session->report = params->report;
+	session->part = 1;
 	session->lines = params->lines;
 	session->health.broken = params->broken;
 	session->lines_terminal = params->lines && isatty(fileno(params->lines)) == 1;

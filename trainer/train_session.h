@@ -226,6 +226,7 @@ struct train_session {
 	_Atomic bool stop;
 	int64_t executions, updates, steps[TRAIN_MODES]; /* so far; steps by mode */
 	int64_t device_cycle;                            /* where the next execution starts */
+	int64_t part; /* 1, or of a run that goes on from a backup: one more than that one's */
 	bool oversubscribed;
 	struct arena arena;
 };

@@ -145,6 +145,7 @@ struct run_file {
 		uint64_t seed;               /* default 1 */
 		bool validation;             /* evaluate after each epoch; default false */
 		bool asynchronous_callbacks; /* default false */
+		const char *resume;          /* a folder of backups; NULL: no */
 	} fit;
 
 	struct {

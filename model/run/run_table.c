@@ -182,6 +182,12 @@ static const struct run_key run_keys[] = {
 	 .fallback = "false",
 	 AT(fit.asynchronous_callbacks),
 	 .help = "Call callbacks for each step as its results arrive, not for each execution."},
+	{.path = "fit.resume",
+	 .kind = RUN_KEY_TEXT,
+	 .fallback = "null",
+	 AT(fit.resume),
+	 .help = "The backup_dir of a BackupAndRestore whose run is to go on from its last backup; "
+		 "null: the callback's own, where it has one."},
 
 	{.path = "evaluate",
 	 .kind = RUN_KEY_SECTION,
@@ -247,7 +253,7 @@ static const struct run_key run_keys[] = {
 	 AT(callbacks),
 	 .help = "What Keras's callbacks are: a list of {class_name, config} of EarlyStopping, "
 		 "ReduceLROnPlateau, LearningRateScheduler, TerminateOnNaN, ModelCheckpoint, "
-		 "CSVLogger, OutfeedCallback; null: none."},
+		 "CSVLogger, BackupAndRestore, OutfeedCallback; null: none."},
 
 	{.path = "weights", .kind = RUN_KEY_SECTION, .fallback = "{}", .help = "Files of weights."},
 	{.path = "weights.load",

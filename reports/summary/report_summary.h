@@ -90,7 +90,10 @@ struct report_summary {
 	const char *dataset; /* these texts are NULL where meta says nothing */
 	int64_t batch_size, gradient_accumulation, host_threads; /* IPS_NULL: unknown */
 	int64_t start_epoch_ns;                                  /* IPS_NULL: unknown */
-	int64_t ranks; /* of a merged file; IPS_NULL: of none */
+	const char *continues; /* the report of the run whose backup this one went on from */
+	int64_t part;          /* of a training that went on: from 2; IPS_NULL: it began here */
+	int64_t after_step;    /* the steps that the parts before had done; IPS_NULL */
+	int64_t ranks;         /* of a merged file; IPS_NULL: of none */
 	int64_t duration_ns, epochs, executions, steps, weight_updates, replicas, ipus, stages;
 	int64_t traced, untraced; /* executions with and without a timeline of the device */
 	double loss, accuracy;    /* of the last training epoch; NaN: unknown */

@@ -182,6 +182,7 @@ static void print_training(struct print *print)
 {
 	const struct report_summary *s = print->summary;
 	char a[2 * FMT_SIZE], b[2 * FMT_SIZE], c[2 * FMT_SIZE], d[2 * FMT_SIZE];
+	char path[4096];
 
 	/* Another program's recording has spans only. */
 	if (!s->model && !s->stages && !s->executions)
@@ -196,6 +197,12 @@ static void print_training(struct print *print)
 		print_line(print, LABEL "%s on %s, %s; schedule %s", "pipeline",
 			   print_of(a, s->stages, "stage"), print_of(b, s->ipus, "IPU"),
 			   print_of(c, s->replicas, "replica"), print_text(s->schedule));
+	if (s->part > 1)
+		print_line(print, LABEL "%s of a training; it goes on after step %s", "part",
+			   print_count(a, s->part), print_count(b, s->after_step));
+	if (s->part > 1 && s->continues && s->continues[0])
+		print_line(print, LABEL "%s", "continues",
+			   print_path(print, s->continues, 13, path));
 	if (s->ranks != IPS_NULL)
 		print_line(print, LABEL "%s: counts and means below are of all of them", "merged",
 			   print_of(a, s->ranks, "rank"));

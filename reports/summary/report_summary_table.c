@@ -84,6 +84,11 @@ static void rows_run(struct rows *rows, const struct report_summary *s)
 	rows_text(rows, "run", "cost_model", s->cost_model);
 	rows_integer(rows, "run", "batch_size", s->batch_size);
 	rows_integer(rows, "run", "gradient_accumulation", s->gradient_accumulation);
+	if (s->part != IPS_NULL) {
+		rows_integer(rows, "run", "part", s->part);
+		rows_text(rows, "run", "continues", s->continues);
+		rows_integer(rows, "run", "continues_after_step", s->after_step);
+	}
 	if (s->ranks != IPS_NULL)
 		rows_integer(rows, "run", "ranks", s->ranks);
 	rows_integer(rows, "run", "stages", s->stages);

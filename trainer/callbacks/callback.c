@@ -21,9 +21,9 @@ struct callback_own {
 static const struct callback_ops callback_own_ops;
 
 static const struct callback_ops *const callback_rows[] = {
-	&callback_csv_logger,       &callback_early_stopping, &callback_learning_rate_scheduler,
-	&callback_model_checkpoint, &callback_outfeed,        &callback_reduce_lr_on_plateau,
-	&callback_terminate_on_nan,
+	&callback_backup_and_restore,      &callback_csv_logger,       &callback_early_stopping,
+	&callback_learning_rate_scheduler, &callback_model_checkpoint, &callback_outfeed,
+	&callback_reduce_lr_on_plateau,    &callback_terminate_on_nan,
 };
 
 const char *callback_class_name(int index)
@@ -191,6 +191,20 @@ enum status callbacks_train_end(const struct callbacks *callbacks, const struct 
 				struct err *err)
 {
 	CALLBACKS_CALL(callbacks, train_end, host, err);
+}
+
+void callbacks_keep(const struct callbacks *callbacks, const struct callback_host *host,
+		    struct snapshot *snapshot)
+{
+	for (int i = 0; i < callbacks->count; i++) {
+		struct callback *one = &callbacks->items[i];
+
+		if (!one->ops->keep)
+			continue;
+		snapshot_prefix(snapshot, "callbacks[%d].%s.", i, one->ops->class_name);
+		one->ops->keep(one, host, snapshot);
+	}
+	snapshot_prefix(snapshot, "%s", "");
 }
 
 /* ---- a program's own ------------------------------------------------------------------------- */
@@ -367,6 +381,19 @@ void callback_read_int(const struct json_at *config, const char *key, int64_t le
 
 	if (model_option_at(config, key, &here, err))
 		json_int(&here, least, INT32_MAX, out, err);
+}
+
+void callback_read_frequency(const struct json_at *config, int64_t *out, struct err *err)
+{
+	struct json_at here;
+
+	if (!model_option_at(config, "save_freq", &here, err) ||
+	    (cJSON_IsString(here.node) && !strcmp(here.node->valuestring, "epoch")))
+		return;
+	if (cJSON_IsString(here.node))
+		json_fail(&here, err, "must be \"epoch\" or a number of batches");
+	else
+		json_int(&here, 1, INT32_MAX, out, err);
 }
 
 void callback_print_missing(const struct callback_host *host, const char *what, const char *monitor,

@@ -12,13 +12,15 @@
 
 #include "common/json.h"
 #include "model/model.h"
+#include "trainer/data/snapshot.h"
 
 /* What a callback may ask of the training. */
 struct callback_host {
 	void *user;
 	const struct model *model;
-	const struct ips_logs *logs;         /* what an epoch's will be called; NULL: not known */
-	const float *(*weights)(void *user); /* the first replica's */
+	const struct ips_logs *logs; /* what an epoch's will be called; NULL: not known */
+	bool resumed; /* the training goes on from a backup: what is there already is kept */
+	const float *(*weights)(void *user);                   /* the first replica's */
 	void (*set_weights)(void *user, const float *weights); /* of all replicas */
 	void (*stop)(void *user);                              /* after the present execution */
 	double (*rate)(void *user);                /* the learning rate; NaN: it is a schedule */
@@ -54,6 +56,9 @@ struct callback_ops {
 				 int64_t epoch, const struct ips_logs *logs, struct err *err);
 	enum status (*train_end)(struct callback *callback, const struct callback_host *host,
 				 struct err *err);
+	/* Write or read what it knows of the epochs so far; after train_begin where it reads. */
+	void (*keep)(struct callback *callback, const struct callback_host *host,
+		     struct snapshot *snapshot);
 	void (*fini)(struct callback *callback);
 };
 
@@ -79,6 +84,18 @@ bool callbacks_move_rate(const struct callbacks *callbacks);
 /* A program's own (ipuscope/trainer.h); @own is copied. */
 enum status callbacks_add(struct callbacks *callbacks, const struct ips_callback *own,
 			  struct ips_trainer *trainer, struct err *err);
+
+/* What the first BackupAndRestore says; NULL: there is none. The callbacks'. */
+struct callback_backup {
+	char *folder;
+	int64_t every; /* batches; 0: epochs */
+	bool deletes;  /* when the run has come to its end */
+};
+const struct callback_backup *callbacks_backup(const struct callbacks *callbacks);
+
+/* Write or read what all of them know; errors stick in the snapshot. */
+void callbacks_keep(const struct callbacks *callbacks, const struct callback_host *host,
+		    struct snapshot *snapshot);
 
 /* Does any want the values that queues send? And show it one. */
 bool callbacks_dequeue_outfeeds(const struct callbacks *callbacks);
@@ -126,10 +143,14 @@ void callback_read_real(const struct json_at *config, const char *key, double *o
 void callback_read_int(const struct json_at *config, const char *key, int64_t least, int64_t *out,
 		       struct err *err);
 
+/* "save_freq": "epoch" (0, also where it is absent), or a number of batches. */
+void callback_read_frequency(const struct json_at *config, int64_t *out, struct err *err);
+
 /* "X conditioned on metric `val_loss` which is not available. Available metrics are: ..." */
 void callback_print_missing(const struct callback_host *host, const char *what, const char *monitor,
 			    const struct ips_logs *logs);
 
+extern const struct callback_ops callback_backup_and_restore;
 extern const struct callback_ops callback_csv_logger;
 extern const struct callback_ops callback_early_stopping;
 extern const struct callback_ops callback_learning_rate_scheduler;

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/fs.h"
 #include "common/mem.h"
@@ -55,9 +56,8 @@ static enum status csv_begin(struct callback *callback, const struct callback_ho
 {
 	struct csv_logger *csv = callback->state;
 
-	(void)host;
 	csv->headed = csv->append && fs_exists(csv->path);
-	csv->file = fopen(csv->path, csv->append ? "a" : "w");
+	csv->file = fopen(csv->path, csv->append || host->resumed ? "a" : "w");
 	return csv->file ? ST_OK : csv_fail(csv, err);
 }
 
@@ -102,6 +102,31 @@ static enum status csv_end(struct callback *callback, const struct callback_host
 	return failed ? csv_fail(csv, err) : ST_OK;
 }
 
+/* Lines that were written after the backup are written once more. */
+static void csv_keep(struct callback *callback, const struct callback_host *host,
+		     struct snapshot *snapshot)
+{
+	struct csv_logger *csv = callback->state;
+	struct err *err = snapshot_err(snapshot);
+	int64_t bytes;
+
+	(void)host;
+	if (err_stuck(err))
+		return;
+	bytes = fseeko(csv->file, 0, SEEK_END) == 0 ? (int64_t)ftello(csv->file) : -1;
+	if (bytes < 0) {
+		csv_fail(csv, err);
+		return;
+	}
+	snapshot_integer(snapshot, "bytes", &bytes, 0,
+			 snapshot_reads(snapshot) ? bytes : INT64_MAX);
+	snapshot_flag(snapshot, "headed", &csv->headed);
+	if (err_stuck(err) && snapshot_reads(snapshot))
+		err_prefix(err, "CSVLogger: %s has lost lines", csv->path);
+	else if (snapshot_reads(snapshot) && ftruncate(fileno(csv->file), bytes) != 0)
+		csv_fail(csv, err);
+}
+
 static void csv_fini(struct callback *callback)
 {
 	struct csv_logger *csv = callback->state;
@@ -121,5 +146,6 @@ const struct callback_ops callback_csv_logger = {
 	.train_begin = csv_begin,
 	.epoch_end = csv_epoch,
 	.train_end = csv_end,
+	.keep = csv_keep,
 	.fini = csv_fini,
 };

@@ -11,6 +11,7 @@
 #include "common/mem.h"
 #include "model/model_config.h"
 #include "trainer/callbacks/callback.h"
+#include "trainer/models/model_weights.h"
 
 struct early_stopping {
 	char *monitor;
@@ -144,6 +145,19 @@ static enum status stopping_end(struct callback *callback, const struct callback
 	return ST_OK;
 }
 
+static void stopping_keep(struct callback *callback, const struct callback_host *host,
+			  struct snapshot *snapshot)
+{
+	struct early_stopping *s = callback->state;
+
+	snapshot_real(snapshot, "best", &s->best);
+	snapshot_integer(snapshot, "waited", &s->waited, 0, INT32_MAX);
+	snapshot_integer(snapshot, "best_epoch", &s->best_epoch, 0, INT32_MAX);
+	snapshot_integer(snapshot, "stopped_epoch", &s->stopped_epoch, 0, INT32_MAX);
+	if (s->best_weights && s->best_epoch > 0)
+		model_weights_keep(host->model, s->best_weights, "best_weights", snapshot);
+}
+
 static void stopping_fini(struct callback *callback)
 {
 	struct early_stopping *s = callback->state;
@@ -161,6 +175,7 @@ const struct callback_ops callback_early_stopping = {
 	.train_begin = stopping_begin,
 	.epoch_end = stopping_epoch,
 	.train_end = stopping_end,
+	.keep = stopping_keep,
 	.fini = stopping_fini,
 };
 

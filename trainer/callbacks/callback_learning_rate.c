@@ -124,6 +124,17 @@ static enum status plateau_epoch(struct callback *callback, const struct callbac
 	return ST_OK;
 }
 
+static void plateau_keep(struct callback *callback, const struct callback_host *host,
+			 struct snapshot *snapshot)
+{
+	struct plateau *p = callback->state;
+
+	(void)host;
+	snapshot_real(snapshot, "best", &p->best);
+	snapshot_integer(snapshot, "waited", &p->waited, 0, INT32_MAX);
+	snapshot_integer(snapshot, "cooling", &p->cooling, 0, INT32_MAX);
+}
+
 static void plateau_fini(struct callback *callback)
 {
 	struct plateau *p = callback->state;
@@ -139,6 +150,7 @@ const struct callback_ops callback_reduce_lr_on_plateau = {
 	.read = plateau_read,
 	.train_begin = rate_begin,
 	.epoch_end = plateau_epoch,
+	.keep = plateau_keep,
 	.fini = plateau_fini,
 };
 

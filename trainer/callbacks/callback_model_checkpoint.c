@@ -25,21 +25,6 @@ struct checkpoint {
 	double best; /* NaN: there is none yet */
 };
 
-/* "epoch", or a number of batches. */
-static void checkpoint_frequency(struct checkpoint *c, const struct json_at *config,
-				 struct err *err)
-{
-	struct json_at here;
-
-	if (!model_option_at(config, "save_freq", &here, err) ||
-	    (cJSON_IsString(here.node) && !strcmp(here.node->valuestring, "epoch")))
-		return;
-	if (cJSON_IsString(here.node))
-		json_fail(&here, err, "must be \"epoch\" or a number of batches");
-	else
-		json_int(&here, 1, INT32_MAX, &c->every, err);
-}
-
 static void checkpoint_path(struct checkpoint *c, const struct json_at *config, struct err *err)
 {
 	struct json_at here;
@@ -86,7 +71,7 @@ static void checkpoint_read(struct callback *callback, const struct json_at *con
 	callback_read_int(config, "verbose", 0, &verbose, err);
 	model_option_bool(config, "save_best_only", &c->best_only, err);
 	callback_read_real(config, "initial_value_threshold", &c->best, err);
-	checkpoint_frequency(c, config, err);
+	callback_read_frequency(config, &c->every, err);
 	callback_read_mode(config, &c->mode, err);
 	c->verbose = verbose > 0;
 }
@@ -200,6 +185,16 @@ static enum status checkpoint_epoch(struct callback *callback, const struct call
 	return c->every ? ST_OK : checkpoint_save(c, host, logs, err);
 }
 
+static void checkpoint_keep(struct callback *callback, const struct callback_host *host,
+			    struct snapshot *snapshot)
+{
+	struct checkpoint *c = callback->state;
+
+	(void)host;
+	snapshot_integer(snapshot, "seen", &c->seen, 0, INT64_MAX);
+	snapshot_real(snapshot, "best", &c->best);
+}
+
 static void checkpoint_fini(struct callback *callback)
 {
 	struct checkpoint *c = callback->state;
@@ -218,5 +213,6 @@ const struct callback_ops callback_model_checkpoint = {
 	.epoch_begin = checkpoint_epoch_begin,
 	.batch_end = checkpoint_batch,
 	.epoch_end = checkpoint_epoch,
+	.keep = checkpoint_keep,
 	.fini = checkpoint_fini,
 };

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "common/fs.h"
 #include "common/mem.h"
@@ -454,6 +455,25 @@ static enum status dataset_finish(struct dataset *train, struct dataset *test,
 	if (!test->count)
 		dataset_no_test(train, test);
 	return ST_OK;
+}
+
+uint64_t dataset_digest(const struct dataset *dataset)
+{
+	const size_t count = (size_t)dataset->count;
+	const size_t values = count * dataset__stored_floats(dataset);
+	uint64_t digest = 0;
+
+	if (dataset->bytes)
+		digest = XXH3_64bits(dataset->bytes, values);
+	else if (dataset->floats)
+		digest = XXH3_64bits(dataset->floats, values * sizeof(*dataset->floats));
+	if (dataset->labels)
+		digest = XXH3_64bits_withSeed(dataset->labels, count * sizeof(*dataset->labels),
+					      digest);
+	else if (dataset->values)
+		digest = XXH3_64bits_withSeed(
+			dataset->values, count * (size_t)dataset->width * sizeof(float), digest);
+	return digest;
 }
 
 static struct dataset dataset_of(const struct dataset_known *known,

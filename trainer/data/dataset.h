@@ -79,6 +79,9 @@ struct target_kind dataset_targets(const struct dataset *dataset);
 /* Floats of one item as batches give it out. */
 size_t dataset_item_floats(const struct dataset *dataset);
 
+/* One number for all items and targets, as they are stored: XXH3 with 64 bits. */
+uint64_t dataset_digest(const struct dataset *dataset);
+
 /*
  * The order of items: pass after pass over the set, batch after batch. A pass depends on (seed,
  * pass) only. Two passes are held at a time, so that takers on both sides of a border do not make

@@ -320,7 +320,7 @@ static void *feed_main(void *argument)
 	struct dataset_feed *feed = argument;
 	const struct dataset_feed_params *params = &feed->params;
 
-	for (int64_t i = 0; !params->steps || i < params->steps; i++)
+	for (int64_t i = params->skip; !params->steps || i < params->steps; i++)
 		for (int r = 0; r < params->replicas; r++)
 			if (!feed_fill(feed, r, params->first_step + i))
 				return NULL;

@@ -23,7 +23,8 @@ struct dataset_feed_params {
 	bool partial;
 	bool no_targets;    /* nobody will take them */
 	int64_t first_step; /* the number of the first step that is taken */
-	int64_t steps;      /* that are taken in all; 0: without end */
+	int64_t skip;       /* so many from there on nobody takes: a run before this one has */
+	int64_t steps;      /* that are taken in all, skipped ones too; 0: without end */
 	int64_t pass_steps; /* after so many a pass over the set begins anew; 0: when it is used up
 			     */
 	int depth;          /* steps made ahead; 0: no thread, whoever takes gathers */

@@ -18,6 +18,7 @@
 #include "common/str.h"
 #include "model/model_reader.h"
 #include "trainer/data/npz.h"
+#include "trainer/data/snapshot.h"
 #include "trainer/kernels/kernel_half.h"
 #include "trainer/kernels/kernel_work.h"
 
@@ -185,6 +186,25 @@ enum status model_weights_save(const struct model *model, const float *weights, 
 		status = npz_writer_put(&writer, &array, weights + param->offset, param->count);
 	}
 	return npz_writer_close(&writer, status);
+}
+
+void model_weights_keep(const struct model *model, float *weights, const char *what,
+			struct snapshot *snapshot)
+{
+	struct str name = {0};
+
+	for (int i = 0; i < model->param_count && !err_stuck(snapshot_err(snapshot)); i++) {
+		const struct model_param *param = &model->params[i];
+
+		str_clear(&name);
+		str_addf(&name, "%s/%s", what, param->name);
+		if (name.failed)
+			err_nomem(snapshot_err(snapshot));
+		else
+			snapshot_field(snapshot, name.text, weights + param->offset,
+				       param->count * sizeof(*weights));
+	}
+	str_free(&name);
 }
 
 /* ---- the digest ------------------------------------------------------------------------------ */

@@ -57,6 +57,11 @@ enum status model_weights_load(const struct model *model, float *weights, const 
 enum status model_weights_digest(uint64_t *out, const struct model *model, const float *weights,
 				 struct err *err);
 
+struct snapshot;
+/* Write or read all parameters, each a field "WHAT/NAME": wherever a model's stages lay them. */
+void model_weights_keep(const struct model *model, float *weights, const char *what,
+			struct snapshot *snapshot);
+
 struct npz;
 /* model_weights_load() from an open archive, which @path is the name of. */
 enum status model_weights_from(const struct model *model, float *weights, const struct npz *npz,

@@ -283,7 +283,7 @@ static void summary_block_run(struct view_summary *screen, enum view_state state
 						 [VIEW_CLOSING] = VIEW_WARN,
 						 [VIEW_KILLED] = VIEW_BAD,
 						 [VIEW_COMPLETE] = VIEW_GOOD};
-	char text[FMT_SIZE];
+	char text[FMT_SIZE], more[FMT_SIZE];
 
 	view_blocks_begin(blocks, "Run", SUMMARY_BLOCKS_NAME_WIDTH);
 	summary_add_fact(screen, "model", SUMMARY_BLOCKS_NAME_WIDTH, summary->model);
@@ -295,6 +295,13 @@ static void summary_block_run(struct view_summary *screen, enum view_state state
 	if (summary->duration_ns > 0)
 		view_blocks_fact(blocks, "duration", VIEW_NORMAL, "%s (host)",
 				 fmt_ns(text, summary->duration_ns));
+	if (summary->part > 1) {
+		view_blocks_fact(blocks, "part", VIEW_NORMAL, "%s, goes on after step %s",
+				 fmt_count(text, summary->part),
+				 fmt_count(more, summary->after_step));
+		summary_add_fact(screen, "continues", SUMMARY_BLOCKS_NAME_WIDTH,
+				 summary->continues);
+	}
 	if (summary->ranks > 1)
 		view_blocks_fact(blocks, "ranks", VIEW_NORMAL, "%s, counted and added up together",
 				 fmt_count(text, summary->ranks));

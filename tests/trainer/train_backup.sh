@@ -1,0 +1,181 @@
+#!/usr/bin/env bash
+# BackupAndRestore and fit.resume: runs that are killed and started again end with the weights of one that was not, on any schedule; what is refused; what the report says.
+# `train_backup.sh N`: N kills, else 10.
+. "$IPUSCOPE_SOURCE_DIR/tests/support/train_support.sh" || exit 1
+
+cd "$work"
+kills=${1:-10}
+
+cat >run.json <<'JSON'
+{
+	"model": {
+		"class_name": "Sequential",
+		"config": {
+			"name": "sequential",
+			"layers": [
+				{ "class_name": "Conv2D", "config": { "name": "conv", "filters": 4, "kernel_size": 3, "strides": 2 } },
+				{ "class_name": "BatchNormalization", "config": { "name": "bn", "momentum": 0.8 } },
+				{ "class_name": "ReLU", "config": { "name": "relu" } },
+				{ "class_name": "Flatten", "config": { "name": "flatten" } },
+				{ "class_name": "Dropout", "config": { "name": "dropout", "rate": 0.4 } },
+				{ "class_name": "Dense", "config": { "name": "dense", "units": 10, "activation": "softmax" } }
+			]
+		}
+	},
+	"compile": {
+		"optimizer": { "class_name": "Adam", "config": { "learning_rate": 0.01 } },
+		"loss": "sparse_categorical_crossentropy",
+		"metrics": ["accuracy"],
+		"steps_per_execution": 8
+	},
+	"data": { "name": "mnist", "batch_size": 8, "limit": 512, "shuffle": true },
+	"fit": { "epochs": 6, "validation": true },
+	"gradient_accumulation": { "steps_per_replica": 4 },
+	"ipu": { "auto_select_ipus": 2 },
+	"pipeline": { "stages": { "dense": 1 } },
+	"callbacks": []
+}
+JSON
+cpu=(--ipu null --pipeline null)
+one=(--pipeline null --ipu.auto_select_ipus 1)
+two=(--pipeline null --ipu.auto_select_ipus 2)
+
+# callbacks FREQUENCY FOLDER [MORE]: their list; what they know is part of a backup.
+callbacks() {
+	printf '[%s, %s, %s, %s]' \
+		'{"class_name": "ReduceLROnPlateau", "config": {"patience": 1, "min_delta": 0.2, "factor": 0.5}}' \
+		'{"class_name": "EarlyStopping", "config": {"monitor": "loss", "patience": 5, "restore_best_weights": true}}' \
+		'{"class_name": "CSVLogger", "config": {"filename": "log.csv"}}' \
+		"{\"class_name\": \"BackupAndRestore\", \"config\": {\"backup_dir\": \"$2\", \"save_freq\": $1${3:+, $3}}}"
+}
+weights() { sed -n 's/^Weights: XXH3 \([0-9a-f]*\).*/\1/p' "$1"; }
+
+# reference NAME ARGUMENT...: what a run without a pause comes to.
+reference() {
+	local name=$1
+	shift
+	"$bin/ipu-train" run.json "$@" --callbacks "$(callbacks '"epoch"' "whole-$name")" >out || fail "no reference: $(cat out)"
+	weights out >"$name.weights"
+	mv log.csv "$name.csv"
+	[ -s "$name.weights" ] || fail "no digest: $(cat out)"
+	[ -z "$(ls -A "whole-$name")" ] || fail "a backup is left after a whole run"
+}
+reference one "${cpu[@]}"
+reference two "${two[@]}"
+
+# --- kills: after the next backup has been made, and a moment more, so that each run gets further
+forms=('--ipu null --pipeline null --host.threads 1' '--pipeline.schedule Grouped --host.threads 2 --data.prefetch 3' '--pipeline.schedule Interleaved --host.threads 1'
+	'--pipeline.schedule Sequential --host.threads 2' '--pipeline.schedule zb-h1 --host.threads 1' '--pipeline null --ipu.auto_select_ipus 1 --host.threads 3')
+inode() { stat -c %i "backups/latest.backup" 2>/dev/null || true; }
+killed=0 number=0
+# sweep NAME FREQUENCY: from the beginning to the end, killed on the way; each part has another form. Ends at once when there were
+# enough kills.
+sweep() {
+	local name=$1 frequency=$2 before pid
+	rm -rf backups log.csv
+	while [ "$killed" -lt "$kills" ]; do
+		local form=()
+		number=$((number + 1))
+		if [ "$name" = two ]; then form=("${two[@]}"); else read -ra form <<<"${forms[number % ${#forms[@]}]}"; fi
+		before=$(inode)
+		"$bin/ipu-train" run.json "${form[@]}" --callbacks "$(callbacks "$frequency" backups)" >out 2>err &
+		pid=$!
+		if [ $((number % 3)) -gt 0 ]; then
+			while kill -0 $pid 2>/dev/null && [ "$(inode)" = "$before" ]; do sleep 0.002; done
+		fi
+		sleep "0.00$((number * 7 % 10))"
+		if kill -9 $pid 2>/dev/null && ! wait $pid 2>/dev/null && ! grep -q '^Weights' out; then
+			killed=$((killed + 1))
+			continue
+		fi
+		wait $pid 2>/dev/null || true
+		break
+	done
+	"$bin/ipu-train" run.json --callbacks "$(callbacks "$frequency" backups)" $([ "$name" = two ] && echo "${two[@]}") >out 2>err ||
+		fail "the last part: $(cat err)"
+	[ "$(weights out)" = "$(cat "$name.weights")" ] || fail "$name, $frequency: other weights after $killed kills: $(cat out)"
+	cmp -s log.csv "$name.csv" || fail "$name, $frequency: another log: $(diff log.csv "$name.csv")"
+	[ -z "$(ls -A backups)" ] || fail "something is left: $(ls backups)"
+}
+while [ "$killed" -lt "$kills" ]; do
+	sweep one 8
+	sweep one '"epoch"'
+	sweep two 24
+done
+
+# --- every optimizer: an epoch, and another from its backup, also from the middle of one
+for optimizer in '"SGD"' '{"class_name": "SGD", "config": {"momentum": 0.9, "nesterov": true}}' '"RMSprop"' '"Adam"' '"AdamW"' '"Nadam"' '"Adagrad"' '"Lion"' \
+	'"Lamb"' '{"class_name": "LossScaleOptimizer", "config": {"inner_optimizer": "Adam", "initial_scale": 8e37, "dynamic_growth_steps": 3}}' '{"class_name": "Adam", "config": {"amsgrad": true, "learning_rate": {"class_name": "ExponentialDecay", "config": {"initial_learning_rate": 0.01, "decay_steps": 5, "decay_rate": 0.9}}}}'; do
+	each=(run.json "${one[@]}" --fit.validation false --fit.steps_per_epoch 16 --compile.optimizer "$optimizer")
+	backup='[{"class_name": "BackupAndRestore", "config": {"backup_dir": "each", "save_freq": 8, "delete_checkpoint": false}}]'
+	rm -rf each
+	"$bin/ipu-train" "${each[@]}" --fit.epochs 2 >whole || fail "$optimizer: $(cat whole)"
+	"$bin/ipu-train" "${each[@]}" --fit.epochs 1 --callbacks "$backup" >out || fail "$optimizer: $(cat out)"
+	"$bin/ipu-train" "${each[@]}" --fit.epochs 2 --fit.resume each >out || fail "$optimizer, resumed: $(cat out)"
+	grep -q '^Resumed from each/latest.backup: epoch 2, step 0 of 16; part 2$' out || fail "$optimizer: not resumed: $(cat out)"
+	[ "$(weights out)" = "$(weights whole)" ] || fail "$optimizer: other weights: $(cat out)"
+	"$bin/ipu-train" "${each[@]}" --fit.epochs 2 --callbacks "$backup" --compile.steps_per_execution 16 >out || fail "$optimizer, again: $(cat out)"
+	[ "$(weights out)" = "$(weights whole)" ] || fail "$optimizer: other weights with longer executions: $(cat out)"
+done
+
+# --- the end is kept where it is to be: nothing is left to train, and the weights are the same
+"$bin/ipu-train" "${each[@]}" --fit.epochs 2 --fit.resume each >out || fail "resumed at the end: $(cat out)"
+grep -q 'all epochs were trained; part 3' out || fail "it does not say that all was trained: $(cat out)"
+[ "$(weights out)" = "$(weights whole)" ] || fail "other weights where all was trained: $(cat out)"
+
+# --- the report says what it continues
+export POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true", "autoReport.directory": "first"}'
+rm -rf each
+"$bin/ipu-train" "${each[@]}" --fit.epochs 1 --callbacks "$backup" >out
+POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true", "autoReport.directory": "second"}' "$bin/ipu-train" "${each[@]}" --fit.epochs 2 --fit.resume each >out
+unset POPLAR_ENGINE_OPTIONS
+first=$(basename first/tf_report__*)
+mv first/tf_report__* one.report
+mv second/tf_report__* two.report
+[ "$(sqlite3 -readonly two.report/profile.db "SELECT group_concat(key || '=' || value, ' ') FROM (SELECT key, value FROM meta WHERE key = 'part' OR key LIKE 'continues%' ORDER BY key)")" = \
+	"continues=$PWD/first/$first continues_after_step=16 part=2" ] || fail "facts: $(sqlite3 -readonly two.report/profile.db 'SELECT * FROM meta')"
+"$bin/ipu-report" two.report >summary
+grep -q 'part *2 of a training; it goes on after step 16' summary || fail "the summary does not say it: $(cat summary)"
+grep -q "continues.*$first\$" summary || fail "the summary does not say which: $(cat summary)"
+"$bin/ipu-report" one.report | grep 'continues' >/dev/null && fail "a first part continues none"
+[ "$(sqlite3 -readonly two.report/profile.db "SELECT min(step) FROM metrics WHERE step IS NOT NULL")" = 16 ] || fail "its steps do not go on"
+
+# --- what is refused, with the difference
+refuse() {
+	local code=$1 part=$2 status=0
+	shift 2
+	"$bin/ipu-train" "${each[@]}" --fit.epochs 2 --fit.resume each "$@" >out 2>err || status=$?
+	[ "$status" = "$code" ] || fail "$*: ended with $status: $(cat out err)"
+	grep -qF -- "$part" err || fail "$*: \"$part\" is not in: $(cat err)"
+}
+mkdir other
+for part in train t10k; do
+	{ printf '\0\0\x8\x3\0\0\x2\0\0\0\0\x1c\0\0\0\x1c' && head -c $((512 * 784)) /dev/zero; } >other/$part-images-idx3-ubyte
+	{ printf '\0\0\x8\x1\0\0\x2\0' && head -c 511 /dev/zero && printf '\x9'; } >other/$part-labels-idx1-ubyte
+done
+refuse 2 'fit.resume: nowhere: there is no backup (latest.backup)' --fit.resume nowhere
+refuse 2 'compile.optimizer.class_name is "Adam" there, "SGD" here' --compile.optimizer '{"class_name": "SGD", "config": {}}'
+refuse 2 'model.config.layers[5].config.units is 10 there, 11 here' --model "$(sed -n '/"model"/,/^\t}/p' run.json | sed '1s/.*/{/; $s/,$//; s/"units": 10/"units": 11/')"
+refuse 2 'compile.dtype_policy is "float32" there, "mixed_bfloat16" here' --compile.dtype_policy mixed_bfloat16
+refuse 2 'data.items is 512 there, 256 here' --data.limit 256
+refuse 2 'data.batch_size is 8 there, 4 here' --data.batch_size 4
+refuse 2 'data.digest is' --data.path "$PWD/other"
+refuse 2 'fit.seed is 1 there, 2 here' --fit.seed 2
+refuse 2 'replicas is 1 there, 2 here' --ipu.auto_select_ipus 2 --fit.steps_per_epoch 32
+refuse 2 'callbacks[0] is not there there' --callbacks "[{\"class_name\": \"CSVLogger\", \"config\": {\"filename\": \"x.csv\"}}]"
+refuse 2 '"backup_dir" is missing' --callbacks '[{"class_name": "BackupAndRestore"}]'
+refuse 2 'must be "epoch" or a number of batches' --callbacks '[{"class_name": "BackupAndRestore", "config": {"backup_dir": "x", "save_freq": "batch"}}]'
+
+# --- damage: cut, changed, none of ours
+size=$(stat -c %s each/latest.backup)
+cp each/latest.backup good
+for cut in 0 1 23 24 100 $((size / 2)) $((size - 1)); do
+	head -c "$cut" good >each/latest.backup
+	refuse 2 'latest.backup' --fit.resume each
+done
+grep -q 'cut short or damaged: delete it' err || fail "no advice: $(cat err)"
+{ head -c $((size / 2)) good && printf x && tail -c +$((size / 2 + 2)) good; } >each/latest.backup
+refuse 2 'cut short or damaged'
+cp run.json each/latest.backup
+refuse 2 'is no backup that ipu-train has written'
+echo "$killed kills"

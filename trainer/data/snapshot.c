@@ -1,0 +1,377 @@
+/*
+ * Named fields of bytes in one file.
+ *
+ *     magic, order mark; fields: length of the name, bytes, name, data; a length of 0; XXH3
+ *
+ * Threading: one. Ownership: a snapshot that reads owns the file's bytes, but for those of
+ * snapshot_parse().
+ */
+#include "trainer/data/snapshot.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "common/fs.h"
+#include "common/mem.h"
+
+#define SNAPSHOT_MAGIC "ipuscope snapshot 1"
+#define SNAPSHOT_ORDER 0x01020304u
+#define SNAPSHOT_NAME  4096 /* bytes of a name, prefix and 0 in it */
+
+struct snapshot_head {
+	char magic[20];
+	uint32_t order;
+};
+
+struct snapshot_entry {
+	uint32_t name; /* bytes; 0: the end */
+	uint32_t unused;
+	uint64_t data; /* bytes */
+};
+
+struct snapshot {
+	const char *path;
+	struct err *err;
+	char prefix[256];
+	bool reads;
+	/* Writing. */
+	struct fs_writer file;
+	XXH3_state_t *digest;
+	/* Reading: fields lie from `first` to `end`, the next is looked for from `at` on. */
+	char *owned;
+	const char *bytes;
+	size_t first, at, end;
+};
+
+bool snapshot_reads(const struct snapshot *snapshot)
+{
+	return snapshot->reads;
+}
+
+struct err *snapshot_err(const struct snapshot *snapshot)
+{
+	return snapshot->err;
+}
+
+const char *snapshot_path(const struct snapshot *snapshot)
+{
+	return snapshot->path;
+}
+
+void snapshot_prefix(struct snapshot *snapshot, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(snapshot->prefix, sizeof(snapshot->prefix), format, arguments);
+	va_end(arguments);
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+static void put(struct snapshot *snapshot, const void *data, size_t bytes)
+{
+	if (err_stuck(snapshot->err) || bytes == 0)
+		return;
+	XXH3_64bits_update(snapshot->digest, data, bytes);
+	fs_writer_put(&snapshot->file, data, bytes, snapshot->err);
+}
+
+enum status snapshot_create(struct snapshot **out, const char *path, struct err *err)
+{
+	const struct snapshot_head head = {SNAPSHOT_MAGIC, SNAPSHOT_ORDER};
+	struct snapshot *snapshot = mem_calloc(1, sizeof(*snapshot));
+
+	*out = NULL;
+	err_start(err, err);
+	if (!snapshot)
+		return err_nomem(err);
+	snapshot->path = path;
+	snapshot->err = err;
+	snapshot->digest = XXH3_createState();
+	if (!snapshot->digest) {
+		mem_free(snapshot);
+		return err_nomem(err);
+	}
+	XXH3_64bits_reset(snapshot->digest);
+	if (fs_writer_open(&snapshot->file, path, err) != ST_OK) {
+		XXH3_freeState(snapshot->digest);
+		mem_free(snapshot);
+		return err->status;
+	}
+	put(snapshot, &head, sizeof(head));
+	*out = snapshot;
+	return ST_OK;
+}
+
+static void put_field(struct snapshot *snapshot, const char *name, const void *data, size_t bytes)
+{
+	const struct snapshot_entry entry = {.name = (uint32_t)strlen(name), .data = bytes};
+
+	put(snapshot, &entry, sizeof(entry));
+	put(snapshot, name, entry.name);
+	put(snapshot, data, bytes);
+}
+
+static void finish(struct snapshot *snapshot)
+{
+	const struct snapshot_entry last = {0};
+	uint64_t digest;
+
+	put(snapshot, &last, sizeof(last));
+	digest = XXH3_64bits_digest(snapshot->digest);
+	put(snapshot, &digest, sizeof(digest));
+	if (err_stuck(snapshot->err))
+		fs_writer_drop(&snapshot->file);
+	else
+		fs_writer_close(&snapshot->file, snapshot->err);
+}
+
+enum status snapshot_close(struct snapshot *snapshot)
+{
+	enum status status;
+
+	if (!snapshot)
+		return ST_OK;
+	if (!snapshot->reads)
+		finish(snapshot);
+	status = snapshot->err->status;
+	XXH3_freeState(snapshot->digest);
+	mem_free(snapshot->owned);
+	mem_free(snapshot);
+	return status;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static struct snapshot_entry entry_at(const struct snapshot *snapshot, size_t at)
+{
+	struct snapshot_entry entry;
+
+	memcpy(&entry, snapshot->bytes + at, sizeof(entry));
+	return entry;
+}
+
+static size_t entry_bytes(const struct snapshot_entry *entry)
+{
+	return sizeof(*entry) + entry->name + (size_t)entry->data;
+}
+
+/* A digest that fits proves no good will: each length is compared with what is left. */
+static bool fields_fit(struct snapshot *snapshot, size_t length)
+{
+	size_t at = snapshot->first;
+
+	for (;;) {
+		const size_t left = length - at;
+		struct snapshot_entry entry;
+
+		if (left < sizeof(entry))
+			return false;
+		entry = entry_at(snapshot, at);
+		if (entry.name == 0) {
+			snapshot->end = at;
+			return entry.data == 0 && left == sizeof(entry);
+		}
+		if (entry.name >= SNAPSHOT_NAME || entry.name > left - sizeof(entry) ||
+		    entry.data > left - sizeof(entry) - entry.name)
+			return false;
+		at += entry_bytes(&entry);
+	}
+}
+
+static enum status check(struct snapshot *snapshot, size_t length)
+{
+	struct snapshot_head head;
+	uint64_t digest;
+
+	if (length < sizeof(head) || memcmp(snapshot->bytes, SNAPSHOT_MAGIC, sizeof(head.magic)))
+		return err_set(snapshot->err, ST_INVALID,
+			       "%s: is no backup that ipu-train has written", snapshot->path);
+	memcpy(&head, snapshot->bytes, sizeof(head));
+	if (head.order != SNAPSHOT_ORDER)
+		return err_set(snapshot->err, ST_INVALID,
+			       "%s: was written on a machine with another order of bytes",
+			       snapshot->path);
+	snapshot->first = snapshot->at = sizeof(head);
+	if (length < sizeof(head) + sizeof(digest))
+		length = 0;
+	else
+		memcpy(&digest, snapshot->bytes + length - sizeof(digest), sizeof(digest));
+	if (length > 0 && XXH3_64bits(snapshot->bytes, length - sizeof(digest)) == digest &&
+	    fields_fit(snapshot, length - sizeof(digest)))
+		return ST_OK;
+	return err_set(snapshot->err, ST_INVALID,
+		       "%s: the backup is cut short or damaged: delete it to train from the "
+		       "beginning",
+		       snapshot->path);
+}
+
+static enum status parse(struct snapshot **out, const char *path, const void *bytes, char *owned,
+			 size_t length, struct err *err)
+{
+	struct snapshot *snapshot = mem_calloc(1, sizeof(*snapshot));
+
+	*out = NULL;
+	err_start(err, err);
+	if (!snapshot) {
+		mem_free(owned);
+		return err_nomem(err);
+	}
+	*snapshot = (struct snapshot){
+		.path = path, .err = err, .reads = true, .owned = owned, .bytes = bytes};
+	if (check(snapshot, length) != ST_OK)
+		return snapshot_close(snapshot);
+	*out = snapshot;
+	return ST_OK;
+}
+
+enum status snapshot_parse(struct snapshot **out, const char *path, const void *bytes,
+			   size_t length, struct err *err)
+{
+	return parse(out, path, bytes, NULL, length, err);
+}
+
+enum status snapshot_open(struct snapshot **out, const char *path, struct err *err)
+{
+	char *bytes;
+	size_t length;
+	enum status status = fs_read(path, SIZE_MAX / 2, &bytes, &length, err);
+
+	*out = NULL;
+	return status == ST_OK ? parse(out, path, bytes, bytes, length, err) : status;
+}
+
+/* Where the field lies; false: nowhere. Fields are asked for in the order in which they were
+ * written, mostly. */
+static bool find(const struct snapshot *snapshot, const char *name, size_t *out)
+{
+	const size_t length = strlen(name);
+	size_t at = snapshot->at;
+
+	for (int round = 0; round < 2; round++) {
+		const size_t until = round == 0 ? snapshot->end : snapshot->at;
+
+		while (at < until) {
+			const struct snapshot_entry entry = entry_at(snapshot, at);
+
+			*out = at;
+			if (entry.name == length &&
+			    !memcmp(snapshot->bytes + at + sizeof(entry), name, length))
+				return true;
+			at += entry_bytes(&entry);
+		}
+		at = snapshot->first;
+	}
+	return false;
+}
+
+static bool full_name(const struct snapshot *snapshot, const char *name, char out[SNAPSHOT_NAME])
+{
+	return snprintf(out, SNAPSHOT_NAME, "%s%s", snapshot->prefix, name) < SNAPSHOT_NAME;
+}
+
+bool snapshot_has(const struct snapshot *snapshot, const char *name)
+{
+	char full[SNAPSHOT_NAME];
+	size_t at;
+
+	return full_name(snapshot, name, full) && find(snapshot, full, &at);
+}
+
+/* The field's bytes; NULL: it is not there. */
+static const char *read_field(struct snapshot *snapshot, const char *name, size_t *bytes)
+{
+	struct snapshot_entry entry;
+	size_t at;
+
+	if (!find(snapshot, name, &at)) {
+		err_set(snapshot->err, ST_INVALID,
+			"%s: the backup has no \"%s\": it is of another run", snapshot->path, name);
+		return NULL;
+	}
+	entry = entry_at(snapshot, at);
+	snapshot->at = at + entry_bytes(&entry);
+	*bytes = (size_t)entry.data;
+	return snapshot->bytes + at + sizeof(entry) + entry.name;
+}
+
+/* ---- fields ---------------------------------------------------------------------------------- */
+
+void snapshot_field(struct snapshot *snapshot, const char *name, void *data, size_t bytes)
+{
+	char full[SNAPSHOT_NAME];
+	const char *from;
+	size_t there;
+
+	if (err_stuck(snapshot->err))
+		return;
+	if (!full_name(snapshot, name, full)) {
+		err_set(snapshot->err, ST_LIMIT, "%s: a name is too long: \"%.80s...\"",
+			snapshot->path, name);
+		return;
+	}
+	if (!snapshot->reads) {
+		put_field(snapshot, full, data, bytes);
+		return;
+	}
+	from = read_field(snapshot, full, &there);
+	if (from && there != bytes)
+		err_set(snapshot->err, ST_INVALID,
+			"%s: \"%s\" has %zu bytes in the backup, but %zu in this run",
+			snapshot->path, full, there, bytes);
+	else if (from && bytes > 0)
+		memcpy(data, from, bytes);
+}
+
+void snapshot_integer(struct snapshot *snapshot, const char *name, int64_t *value, int64_t least,
+		      int64_t greatest)
+{
+	int64_t there = *value;
+
+	snapshot_field(snapshot, name, &there, sizeof(there));
+	if (err_stuck(snapshot->err))
+		return;
+	if (there < least || there > greatest)
+		err_set(snapshot->err, ST_INVALID,
+			"%s: \"%s%s\" is %lld, which must be from %lld to %lld in this run",
+			snapshot->path, snapshot->prefix, name, (long long)there, (long long)least,
+			(long long)greatest);
+	else
+		*value = there;
+}
+
+void snapshot_real(struct snapshot *snapshot, const char *name, double *value)
+{
+	snapshot_field(snapshot, name, value, sizeof(*value));
+}
+
+void snapshot_flag(struct snapshot *snapshot, const char *name, bool *value)
+{
+	int64_t number = *value;
+
+	snapshot_integer(snapshot, name, &number, 0, 1);
+	*value = number == 1;
+}
+
+const char *snapshot_text(struct snapshot *snapshot, const char *name, const char *text)
+{
+	char full[SNAPSHOT_NAME];
+	const char *from;
+	size_t bytes;
+
+	if (err_stuck(snapshot->err) || !full_name(snapshot, name, full))
+		return NULL;
+	if (!snapshot->reads) {
+		put_field(snapshot, full, text, strlen(text) + 1);
+		return text;
+	}
+	from = read_field(snapshot, full, &bytes);
+	if (from && (bytes == 0 || from[bytes - 1] != '\0' || strlen(from) + 1 != bytes)) {
+		err_set(snapshot->err, ST_INVALID, "%s: \"%s\" is no text", snapshot->path, full);
+		from = NULL;
+	}
+	return from;
+}

@@ -1,0 +1,56 @@
+/*
+ * Named fields of bytes in one file: what a stopped training goes on from.
+ *
+ * One function names the fields, and both writes and reads them: a snapshot is open for either. The
+ * file is written aside, synced and renamed: it is there whole or not at all. It ends with a digest
+ * of all that comes before, which is compared before anything is believed. Numbers have this
+ * machine's order of bytes; a file of the other order is refused.
+ *
+ * Errors stick in the snapshot's struct err: after the first, fields do nothing. One thread.
+ */
+#ifndef SNAPSHOT_H
+#define SNAPSHOT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/err.h"
+
+struct snapshot; /* opaque */
+
+/* For writing. @path and @err are borrowed; @err is not NULL. On failure *@out is NULL. */
+enum status snapshot_create(struct snapshot **out, const char *path, struct err *err);
+
+/* For reading: the whole file, or @bytes that the caller keeps, which @path is the name of. A
+ * missing file is ST_NOTFOUND, what is no snapshot or is damaged ST_INVALID. */
+enum status snapshot_open(struct snapshot **out, const char *path, struct err *err);
+enum status snapshot_parse(struct snapshot **out, const char *path, const void *bytes,
+			   size_t length, struct err *err);
+
+/* Put a written file in its place, or leave nothing of it where anything failed. NULL: ST_OK. */
+enum status snapshot_close(struct snapshot *snapshot);
+
+bool snapshot_reads(const struct snapshot *snapshot);
+bool snapshot_has(const struct snapshot *snapshot, const char *name); /* of one that reads */
+struct err *snapshot_err(const struct snapshot *snapshot);
+const char *snapshot_path(const struct snapshot *snapshot);
+
+/* What stands before the names of all fields from now on: "" at first. Copied. */
+void snapshot_prefix(struct snapshot *snapshot, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Write @bytes of @data, or read them: a field that is absent or has another size is an error. */
+void snapshot_field(struct snapshot *snapshot, const char *name, void *data, size_t bytes);
+
+/* A number; what is read is at least @least and at most @greatest, else it is an error. */
+void snapshot_integer(struct snapshot *snapshot, const char *name, int64_t *value, int64_t least,
+		      int64_t greatest);
+void snapshot_real(struct snapshot *snapshot, const char *name, double *value);
+void snapshot_flag(struct snapshot *snapshot, const char *name, bool *value);
+
+/* A text: write @text. Reading lends the field's bytes, followed by a 0, until the snapshot is
+ * closed; NULL where it failed. */
+const char *snapshot_text(struct snapshot *snapshot, const char *name, const char *text);
+
+#endif /* SNAPSHOT_H */

@@ -1,0 +1,469 @@
+/*
+ * Backups of a training, and going on from one.
+ *
+ * Ownership: a struct train_backup owns its texts and the snapshot that is being read.
+ */
+#include "trainer/train_backup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/fs.h"
+#include "common/mem.h"
+#include "common/str.h"
+#include "trainer/data/snapshot.h"
+#include "trainer/learn/optimizer_run.h"
+#include "trainer/models/model_weights.h"
+
+#define BACKUP_FILE "latest.backup"
+
+/* ---- what a backup is of --------------------------------------------------------------------- */
+
+static void add_copy(cJSON *to, const char *key, const cJSON *from)
+{
+	cJSON_AddItemToObject(to, key, from ? cJSON_Duplicate(from, true) : cJSON_CreateNull());
+}
+
+static void add_data(cJSON *to, const struct train_session *session)
+{
+	const struct run_file *run = session->run;
+	const double size[] = {(double)run->data.resize[0], (double)run->data.resize[1]};
+	char digest[17];
+
+	snprintf(digest, sizeof(digest), "%016" PRIx64, dataset_digest(session->train_set));
+	cJSON_AddStringToObject(to, "name", run->data.name);
+	cJSON_AddNumberToObject(to, "items", (double)session->train_set->count);
+	cJSON_AddStringToObject(to, "digest", digest);
+	cJSON_AddNumberToObject(to, "batch_size", (double)run->data.batch_size);
+	cJSON_AddNumberToObject(to, "shuffle", (double)run->data.shuffle);
+	cJSON_AddItemToObject(to, "resize", cJSON_CreateDoubleArray(size, 2));
+	cJSON_AddBoolToObject(to, "one_hot", run->data.one_hot);
+	cJSON_AddBoolToObject(to, "drop_remainder", run->data.drop_remainder);
+}
+
+/* What has to be the same for the bytes to be the same. Schedules, stages, threads and the length
+ * of executions change none. *@out is the caller's (cJSON_free()). */
+static enum status describe(char **out, const struct train_session *session,
+			    const struct callbacks *callbacks, struct err *err)
+{
+	static const char *const policies[] = {
+		[RUN_POLICY_FLOAT32] = "float32",
+		[RUN_POLICY_MIXED_FLOAT16] = "mixed_float16",
+		[RUN_POLICY_MIXED_BFLOAT16] = "mixed_bfloat16",
+	};
+	const struct run_file *run = session->run;
+	const struct run_layout *layout = session->layout;
+	cJSON *root = cJSON_CreateObject(), *part;
+
+	add_copy(root, "model", run->model);
+	part = cJSON_AddObjectToObject(root, "compile");
+	add_copy(part, "optimizer", run->compile.optimizer);
+	add_copy(part, "loss", run->compile.loss);
+	add_copy(part, "metrics", run->compile.metrics);
+	cJSON_AddStringToObject(part, "dtype_policy", policies[run->compile.dtype_policy]);
+	add_data(cJSON_AddObjectToObject(root, "data"), session);
+	part = cJSON_AddObjectToObject(root, "fit");
+	cJSON_AddNumberToObject(part, "seed", (double)run->fit.seed);
+	cJSON_AddNumberToObject(part, "steps_per_epoch", (double)layout->steps_per_epoch);
+	cJSON_AddNumberToObject(root, "replicas", layout->replicas);
+	part = cJSON_AddObjectToObject(root, "accumulation");
+	cJSON_AddNumberToObject(part, "steps_per_replica", (double)layout->accumulation);
+	cJSON_AddNumberToObject(part, "reduction", run->accumulation.reduction);
+	cJSON_AddNumberToObject(part, "dtype", run->accumulation.dtype);
+	cJSON_AddNumberToObject(root, "infeed.dtype", run->infeed.dtype);
+	part = cJSON_AddArrayToObject(root, "callbacks");
+	for (int i = 0; i < callbacks->count; i++)
+		if (callbacks->items[i].ops->keep)
+			cJSON_AddItemToArray(
+				part, cJSON_CreateString(callbacks->items[i].ops->class_name));
+	*out = cJSON_PrintUnformatted(root);
+	cJSON_Delete(root);
+	return *out ? ST_OK : err_nomem(err);
+}
+
+/* The place of the first difference, appended to @path; *@a and *@b are what stands there, NULL:
+ * nothing. false: there is none. Depth is limited by the parser's. */
+static bool find_difference(const cJSON **a, const cJSON **b, struct str *path)
+{
+	const size_t length = strlen(str_peek(path));
+	const cJSON *there = *a, *here = *b;
+	const bool objects = cJSON_IsObject(there) && cJSON_IsObject(here);
+	const bool arrays = cJSON_IsArray(there) && cJSON_IsArray(here);
+	int at = 0;
+
+	if (cJSON_Compare(there, here, true))
+		return false;
+	if (!objects && !arrays)
+		return true;
+	for (const cJSON *x = there->child, *y = here->child; x || y; at++) {
+		if (objects && x) {
+			str_addf(path, "%s%s", length ? "." : "", x->string);
+			*a = x;
+			*b = cJSON_GetObjectItemCaseSensitive(here, x->string);
+		} else if (objects) {
+			str_addf(path, "%s%s", length ? "." : "", y->string);
+			*a = cJSON_GetObjectItemCaseSensitive(there, y->string);
+			*b = y;
+		} else {
+			str_addf(path, "[%d]", at);
+			*a = x;
+			*b = y;
+		}
+		if (!*a || !*b || find_difference(a, b, path))
+			return true;
+		if (path->text)
+			path->text[path->length = length] = '\0';
+		if (objects && !x)
+			y = y->next;
+		else if (arrays && y)
+			y = y->next;
+		x = x ? x->next : NULL;
+	}
+	return false;
+}
+
+/* "null" and the like; long ones are cut. */
+static void value_text(const cJSON *value, char out[64])
+{
+	char *text = value ? cJSON_PrintUnformatted(value) : NULL;
+
+	snprintf(out, 64, "%.60s", text ? text : "not there");
+	cJSON_free(text);
+}
+
+static enum status compare(const struct train_backup *backup, const char *there, struct err *err)
+{
+	const cJSON *a, *b;
+	cJSON *saved = NULL, *wanted = NULL;
+	struct str path = {0};
+	char before[64], now[64];
+	enum status status = json_parse(&saved, there, strlen(there), backup->path, err);
+
+	if (status == ST_OK)
+		status =
+			json_parse(&wanted, backup->identity, strlen(backup->identity), "run", err);
+	a = saved;
+	b = wanted;
+	if (status == ST_OK && find_difference(&a, &b, &path)) {
+		value_text(a, before);
+		value_text(b, now);
+		status = err_set(err, ST_INVALID,
+				 "%s: is the backup of another run: %s is %s there, %s here; use "
+				 "another backup_dir, or delete the backup",
+				 backup->path, str_peek(&path), before, now);
+	}
+	str_free(&path);
+	cJSON_Delete(saved);
+	cJSON_Delete(wanted);
+	return status;
+}
+
+/* ---- what is kept ---------------------------------------------------------------------------- */
+
+static void keep_rate(struct train_session *session, struct snapshot *snapshot)
+{
+	struct schedule *schedule = &session->optimizer.learning_rate;
+	double rate;
+
+	if (schedule_name(schedule))
+		return;
+	rate = schedule_rate(schedule, 0);
+	snapshot_real(snapshot, "learning_rate", &rate);
+	if (err_stuck(snapshot_err(snapshot)) || !snapshot_reads(snapshot))
+		return;
+	if (rate >= 0.0 && rate <= 3e38)
+		*schedule = schedule_constant(rate);
+	else
+		err_set(snapshot_err(snapshot), ST_INVALID, "%s: the learning rate is %g",
+			snapshot_path(snapshot), rate);
+}
+
+/* Of a dynamic LossScaleOptimizer; all workers have the same. */
+static void keep_loss_scale(struct train_session *session, struct snapshot *snapshot)
+{
+	struct train_loss_scale *scale = &session->worker[0].loss_scale;
+
+	if (!session->optimizer.loss_scale_dynamic)
+		return;
+	snapshot_real(snapshot, "loss_scale", &scale->scale);
+	snapshot_integer(snapshot, "finite_updates", &scale->finite, 0, session->updates);
+	snapshot_integer(snapshot, "skipped_updates", &scale->skipped, 0, session->updates);
+	if (!err_stuck(snapshot_err(snapshot)) &&
+	    !(scale->scale > 0.0 && scale->scale <= LOSS_SCALE_MOST))
+		err_set(snapshot_err(snapshot), ST_INVALID, "%s: the loss scale is %g",
+			snapshot_path(snapshot), scale->scale);
+	for (int i = 1; i < session->worker_count; i++)
+		session->worker[i].loss_scale = *scale;
+}
+
+/* Replicas have the same weights but for moving statistics, and the same optimizer state. */
+static void keep_replica(struct train_session *session, int number, struct snapshot *snapshot)
+{
+	const struct model *model = session->model;
+	const struct train_replica *first = &session->replica[0];
+	struct train_replica *replica = &session->replica[number];
+	const size_t slots = (size_t)optimizer_slots(&session->optimizer);
+	bool own = number == 0 ||
+		   memcmp(replica->weights, first->weights, model->weights * sizeof(float)) != 0;
+	char name[64];
+
+	snprintf(name, sizeof(name), "replica %d", number);
+	snapshot_flag(snapshot, name, &own);
+	if (own)
+		model_weights_keep(model, replica->weights, name, snapshot);
+	for (size_t s = 0; number == 0 && s < slots; s++) {
+		snprintf(name, sizeof(name), "slot %zu", s);
+		model_weights_keep(model, replica->slots + s * model->weights, name, snapshot);
+	}
+	if (!snapshot_reads(snapshot))
+		return;
+	if (!own)
+		memcpy(replica->weights, first->weights, model->weights * sizeof(float));
+	if (number > 0 && slots > 0)
+		memcpy(replica->slots, first->slots, slots * model->weights * sizeof(float));
+	train_replica_round(session, replica);
+}
+
+static void keep_session(struct train_backup *backup, struct snapshot *snapshot)
+{
+	struct train_session *session = backup->session;
+	const int64_t epochs = session->run->fit.epochs, each = session->layout->steps_per_epoch;
+
+	snapshot_integer(snapshot, "part", &session->part, 1, INT32_MAX);
+	snapshot_integer(snapshot, "epoch", &backup->epoch, 1, epochs + 1);
+	snapshot_integer(snapshot, "epoch_steps", &backup->steps, 0, each);
+	snapshot_flag(snapshot, "stop", &backup->stop);
+	snapshot_integer(snapshot, "steps", &session->steps[IPS_TRAIN], 0, epochs * each);
+	snapshot_integer(snapshot, "evaluated", &session->steps[IPS_EVALUATE], 0, INT64_MAX / 4);
+	snapshot_integer(snapshot, "updates", &session->updates, 0, epochs * each);
+	keep_rate(session, snapshot);
+	keep_loss_scale(session, snapshot);
+	for (int r = 0; r < session->layout->replicas; r++)
+		keep_replica(session, r, snapshot);
+}
+
+static void keep_rest(const struct train_backup *backup, struct train_phase *phase,
+		      const struct callback_host *host, struct snapshot *snapshot)
+{
+	if (backup->steps > 0)
+		train_phase_keep(phase, snapshot);
+	callbacks_keep(backup->callbacks, host, snapshot);
+}
+
+/* ---- going on -------------------------------------------------------------------------------- */
+
+/* A folder of backups, or one backup. */
+static bool backup_path(char out[FS_PATH_SIZE], const char *place)
+{
+	return fs_path(out, fs_is_dir(place) ? "%s/" BACKUP_FILE : "%s", place);
+}
+
+enum status train_backup_check(const struct run_file *run, struct err *err)
+{
+	char path[FS_PATH_SIZE];
+
+	if (!run->fit.wanted || !run->fit.resume)
+		return ST_OK;
+	if (backup_path(path, run->fit.resume) && fs_exists(path))
+		return ST_OK;
+	return err_set(err, ST_NOTFOUND,
+		       "fit.resume: %s: there is no backup (" BACKUP_FILE
+		       "), which the callback BackupAndRestore makes and removes at a run's end",
+		       run->fit.resume);
+}
+
+/* Temporaries of processes that were killed while they wrote. */
+static void remove_leftovers(const char *folder)
+{
+	DIR *all = opendir(folder);
+	const struct dirent *entry;
+
+	while (all && (entry = readdir(all))) {
+		const char *end = strrchr(entry->d_name, '.');
+		long pid;
+
+		if (!str_starts_with(entry->d_name, BACKUP_FILE ".") || strcmp(end, ".tmp") != 0)
+			continue;
+		pid = strtol(entry->d_name + sizeof(BACKUP_FILE), NULL, 10);
+		if (pid > 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH)
+			unlinkat(dirfd(all), entry->d_name, 0);
+	}
+	if (all)
+		closedir(all);
+}
+
+static enum status prepare_folder(struct train_backup *backup, struct err *err)
+{
+	const char *folder = backup->wanted->folder;
+	enum status status = fs_make_dirs(folder, err);
+
+	if (status == ST_OK && !fs_path(backup->target, "%s/" BACKUP_FILE, folder))
+		status = err_set(err, ST_LIMIT, "%s: the path is too long", folder);
+	if (status == ST_OK)
+		status = fs_check_write(backup->target, err);
+	if (status != ST_OK)
+		return err_prefix(err, "BackupAndRestore");
+	remove_leftovers(folder);
+	return ST_OK;
+}
+
+/* What the report says of the one before it. */
+static void record_part(const struct train_backup *backup, const char *report)
+{
+	const struct train_session *session = backup->session;
+	char number[24];
+
+	snprintf(number, sizeof(number), "%" PRId64, session->part);
+	ips_meta_set(session->recording, "part", number);
+	ips_meta_set(session->recording, "continues", report);
+	snprintf(number, sizeof(number), "%" PRId64, session->steps[IPS_TRAIN]);
+	ips_meta_set(session->recording, "continues_after_step", number);
+}
+
+static void print_part(const struct train_backup *backup, FILE *out, const char *report)
+{
+	const struct train_session *session = backup->session;
+	const int64_t replicas = session->layout->replicas;
+	const bool ended = backup->epoch > session->run->fit.epochs;
+
+	fprintf(out, "Resumed from %s: ", backup->path);
+	if (ended || backup->stop)
+		fprintf(out, "all epochs were trained");
+	else
+		fprintf(out, "epoch %" PRId64 ", step %" PRId64 " of %" PRId64, backup->epoch,
+			backup->steps * replicas, session->layout->steps_per_epoch * replicas);
+	fprintf(out, "; part %" PRId64 "%s%s\n", session->part, report[0] ? ", continues " : "",
+		report);
+}
+
+static enum status read_session(struct train_backup *backup, struct train_screen *screen,
+				struct err *err)
+{
+	struct train_session *session = backup->session;
+	const char *identity = snapshot_text(backup->from, "run", NULL);
+	const char *report = snapshot_text(backup->from, "report", NULL);
+
+	if (err_stuck(err) || compare(backup, identity, err) != ST_OK)
+		return err->status;
+	keep_session(backup, backup->from);
+	if (err_stuck(err))
+		return err->status;
+	if (backup->steps % session->layout->steps_per_execution != 0)
+		return err_set(err, ST_INVALID,
+			       "%s: was made after %" PRId64 " steps of an epoch, between two "
+			       "executions; compile.steps_per_execution must divide that",
+			       backup->path, backup->steps);
+	session->part++;
+	backup->last = session->steps[IPS_TRAIN];
+	record_part(backup, report);
+	if (screen->out)
+		print_part(backup, screen->out, report);
+	return ST_OK;
+}
+
+enum status train_backup_open(struct train_backup *out, struct train_session *session,
+			      const struct callbacks *callbacks, struct train_screen *screen,
+			      struct err *err)
+{
+	const char *resume = session->run->fit.resume;
+	enum status status = ST_OK;
+
+	*out = (struct train_backup){.session = session,
+				     .callbacks = callbacks,
+				     .wanted = callbacks_backup(callbacks),
+				     .epoch = 1};
+	if (!out->wanted && !resume)
+		return ST_OK;
+	if (out->wanted)
+		status = prepare_folder(out, err);
+	if (status == ST_OK)
+		status = describe(&out->identity, session, callbacks, err);
+	if (status != ST_OK)
+		return status;
+	/* The run's own is the later one: it went on from the other. */
+	if (out->wanted && fs_exists(out->target))
+		str_copy(out->path, sizeof(out->path), out->target);
+	else if (!resume || !backup_path(out->path, resume))
+		return ST_OK;
+	status = snapshot_open(&out->from, out->path, err);
+	return status == ST_OK ? read_session(out, screen, err) : status;
+}
+
+enum status train_backup_restore(struct train_backup *backup, struct train_phase *phase,
+				 const struct callback_host *host, struct err *err)
+{
+	enum status status;
+
+	if (!backup->from)
+		return ST_OK;
+	keep_rest(backup, phase, host, backup->from);
+	status = snapshot_close(backup->from);
+	backup->from = NULL;
+	return status == ST_OK ? ST_OK : err_prefix(err, "going on from a backup");
+}
+
+/* ---- making one ------------------------------------------------------------------------------ */
+
+static bool is_due(const struct train_backup *backup, int64_t steps, bool ended)
+{
+	const int64_t every = !backup->wanted ? 0 : backup->wanted->every;
+
+	if (!backup->wanted)
+		return false;
+	/* After batches there is one at each epoch's end too: callbacks have learnt something. */
+	return ended ||
+	       (every > 0 && (steps - backup->last) * backup->session->layout->replicas >= every);
+}
+
+enum status train_backup_write(struct train_backup *backup, struct train_phase *phase,
+			       const struct callback_host *host, int64_t epoch, int64_t steps,
+			       bool stop, struct err *err)
+{
+	struct train_session *session = backup->session;
+	char report[FS_PATH_SIZE] = "";
+	struct snapshot *snapshot;
+	enum status status;
+	struct err own;
+
+	err = err_start(err, &own);
+	backup->epoch = epoch;
+	backup->steps = steps;
+	backup->stop = stop;
+	if (!is_due(backup, session->steps[IPS_TRAIN], steps == 0))
+		return ST_OK;
+	if (session->report && !realpath(session->report, report))
+		str_copy(report, sizeof(report), session->report);
+	ips_span_begin(session->main_track, ips_site_intern("callback", "BackupAndRestore", NULL));
+	status = snapshot_create(&snapshot, backup->target, err);
+	if (status == ST_OK) {
+		snapshot_text(snapshot, "run", backup->identity);
+		snapshot_text(snapshot, "report", report);
+		keep_session(backup, snapshot);
+		keep_rest(backup, phase, host, snapshot);
+		status = snapshot_close(snapshot);
+	}
+	ips_span_end(session->main_track);
+	backup->last = session->steps[IPS_TRAIN];
+	return status == ST_OK ? ST_OK : err_prefix(err, "BackupAndRestore");
+}
+
+void train_backup_close(struct train_backup *backup)
+{
+	snapshot_close(backup->from);
+	cJSON_free(backup->identity);
+	*backup = (struct train_backup){0};
+}
+
+void train_backup_finish(const struct callbacks *callbacks)
+{
+	const struct callback_backup *backup = callbacks_backup(callbacks);
+	char path[FS_PATH_SIZE];
+
+	if (backup && backup->deletes && fs_path(path, "%s/" BACKUP_FILE, backup->folder))
+		unlink(path);
+}
