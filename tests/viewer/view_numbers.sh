@@ -206,6 +206,21 @@ tensors() {
 			abs(t.least - s.least_min) > 1e-9 * abs(t.least) OR abs(t.greatest - s.greatest_max) > 1e-9 * abs(t.greatest)"
 }
 
+# The proportions of the IPUs' cycles, of the whole recording: those of the named report of one execution, and SQL's of the window.
+proportions() {
+	screen=proportions
+	"$play" 200x60 7vvv0bb "$report" | grep -A 8 'cycles of each IPU (simulated)' >shown.txt || wrong "proportions: $(head -5 shown.txt)"
+	local whole="(SELECT max(start_ns + dur_ns) - min(start_ns) FROM spans WHERE clock = 'device')" ipu share count=0
+	for ipu in $(ask "SELECT DISTINCT ipu FROM device_steps"); do
+		for share in "'OnTileExecute'" "'DoExchange', 'GlobalExchange'" "'Sync', 'SyncAns'" "'StreamCopyBegin', 'StreamCopyMid', 'StreamCopyEnd'"; do
+			text "IPU $ipu $share" "SELECT printf('%.2f %%', 100.0 * sum(dur_ns) / $whole) FROM device_steps WHERE ipu = $ipu AND type IN ($share)"
+		done
+		text "IPU $ipu, balance" "SELECT printf('%.2f %%', 100 * sum(dur_ns * tile_balance) / sum(dur_ns)) FROM device_steps WHERE ipu = $ipu AND type = 'OnTileExecute'"
+		count=$((count + 1))
+	done
+	[ "$count" -ge 2 ] || wrong "proportions of $count IPUs"
+}
+
 metrics() {
 	load metrics
 	none "metrics" "SELECT * FROM (SELECT mode, name, iif(step IS NULL, 'epoch', 'step') AS per, count(*) AS count, min(value) AS least, max(value) AS greatest,
@@ -242,7 +257,7 @@ recorded two 64 --ipu.auto_select_ipus 4 --outfeed.capture histogram
 recorded four 64 --pipeline.stages '[0,1,1,2,3,3]' --pipeline.schedule Interleaved --ipu.auto_select_ipus 4 \
 	--gradient_accumulation.steps_per_replica 16 --outfeed.activations none --compile.optimizer.config.learning_rate 50
 for report in two four; do
-	for screen in summary insights memory liveness programs operations timeline tensors metrics health whatif sql; do
+	for screen in summary insights memory liveness programs operations timeline proportions tensors metrics health whatif sql; do
 		"$screen"
 	done
 done

@@ -417,7 +417,8 @@ bool view__sums_lack_room(const struct view_timeline *tl, const struct view_cont
 
 	if (!view__shows_sums(tl) || !tl->under.wanted || rows >= from)
 		return false;
-	snprintf(out, size, "no room for the sums by name: %d more row%s", from - rows,
+	snprintf(out, size, "no room for the %s: %d more row%s",
+		 tl->choice.way == VIEW_BSP ? "proportions" : "sums by name", from - rows,
 		 from - rows == 1 ? "" : "s");
 	return true;
 }
@@ -494,6 +495,65 @@ static int64_t view_join_names(struct view_name_sum *sums, size_t count)
 	return names;
 }
 
+/* Of an IPU, in percent of the range: as PopVision's proportions, with what is between runs. Tile
+ * balances are means over the time of compute. */
+static const struct view_grid_column view_cycles_shown[] = {
+	{"ipu", "IPU", 0, 0, 20, false},
+	{"compute_share", "compute", 0, 0, 19, true},
+	{"exchange_share", "exchange", 0, 0, 18, false},
+	{"sync_share", "sync", 0, 0, 17, false},
+	{"stream_copy_share", "stream copy", 0, 0, 16, false},
+	{"no_run_share", "no run", 0, 0, 15, false},
+	{"tile_balance", "balance", 0, 0, 14, false},
+	{"stream_copy_bytes", "streamed", 0, 0, 13, false},
+	{"global_exchange_bytes", "between IPUs", 0, 0, 12, false},
+	{"exchange_bytes", "between tiles", 0, 0, 11, false},
+	{"parallel_efficiency", "efficiency", 0, 0, 10, false},
+	{"cycles", NULL, 0, 0, 9, false},
+};
+
+static void view_cycles_query(const struct view_timeline *tl, struct str *out)
+{
+	const long long from = tl->sums.range.from, to = tl->sums.range.to;
+
+	str_add(out, "WITH step AS MATERIALIZED (SELECT rank, ipu, type, cycles, tile_balance, "
+		     "ifnull(bytes_in, 0) AS bytes_in, ifnull(bytes_out, 0) AS bytes_out, ");
+	str_addf(out,
+		 "min(start_ns + dur_ns, %lld) - max(start_ns, %lld) AS ns\n  FROM device_steps "
+		 "WHERE start_ns < %lld AND start_ns + dur_ns > %lld),\n",
+		 to, from, to, from);
+	str_addf(out,
+		 "part AS (SELECT rank, ipu, %lld.0 AS range, sum(cycles) AS cycles, sum(ns) AS "
+		 "run, sum(ns * tile_balance) AS balanced,\n  ",
+		 to - from);
+	str_add(out,
+		"total(ns) FILTER (WHERE type = 'OnTileExecute') AS compute, total(ns) FILTER "
+		"(WHERE type IN ('DoExchange', 'GlobalExchange')) AS exchange,\n  total(ns) FILTER "
+		"(WHERE type LIKE '%Sync%') AS sync, total(ns) FILTER (WHERE type LIKE "
+		"'StreamCopy%') AS stream_copy,\n  sum(bytes_in + bytes_out) FILTER (WHERE type "
+		"LIKE 'StreamCopy%') AS stream_copy_bytes, sum(bytes_in + bytes_out) FILTER "
+		"(WHERE type = 'GlobalExchange') AS global_exchange_bytes,\n  sum(bytes_in) "
+		"FILTER (WHERE type = 'DoExchange') AS exchange_bytes FROM step GROUP BY rank, "
+		"ipu)\nSELECT ipu, compute / range AS compute_share, exchange / range AS "
+		"exchange_share, sync / range AS sync_share, stream_copy / range AS "
+		"stream_copy_share, 1 - run / range AS no_run_share, balanced / nullif(compute, 0) "
+		"AS tile_balance,\n  stream_copy_bytes, global_exchange_bytes, exchange_bytes, "
+		"balanced / nullif(run, 0) AS parallel_efficiency, cycles\nFROM part\n"
+		"ORDER BY rank, ipu");
+}
+
+static void view_sum_cycles(struct view_timeline *tl, struct report_table *out)
+{
+	struct str sql = {0};
+
+	memset(out, 0, sizeof(*out));
+	tl->sums.bucket_ns = 0;
+	view_cycles_query(tl, &sql);
+	tl->status = sql.failed ? err_nomem(&tl->err)
+				: report_table_query(out, tl->db, "cycles", sql.text, 0, &tl->err);
+	str_free(&sql);
+}
+
 /* The sums of one report, as a table; on failure it is empty. */
 static void view_sum_names(struct view_timeline *tl, struct report_table *out)
 {
@@ -554,9 +614,12 @@ static bool view_set_range(struct view_timeline *tl)
 	const bool measured = !tl->mark && x != IPS_NULL && tl->cursor.x_clock == c && x != at;
 	const struct view_window range =
 		measured ? (struct view_window){min(x, at), max(x, at)} : tl->clock[c].window;
-	const bool same = tl->sums.known && tl->sums.track_id == track &&
+	const bool bsp = tl->choice.way == VIEW_BSP;
+	const bool same = tl->sums.known && tl->sums.bsp == bsp &&
+			  (bsp || tl->sums.track_id == track) &&
 			  tl->sums.range.from == range.from && tl->sums.range.to == range.to;
 
+	tl->sums.bsp = bsp;
 	tl->sums.track_id = track;
 	tl->sums.range = range;
 	tl->sums.measured = measured;
@@ -567,6 +630,9 @@ void view__sums_load(struct view_timeline *tl, bool news)
 {
 	struct view_context *context = tl->context;
 	struct view_timeline *target = tl->target && tl->target->lane_count > 0 ? tl->target : NULL;
+	const bool bsp = tl->choice.way == VIEW_BSP;
+	void (*const sum)(struct view_timeline *, struct report_table *) =
+		bsp ? view_sum_cycles : view_sum_names;
 	struct report_table source = {0}, other = {0}, table = {0};
 	bool same = !news && tl->sums.differ == context->differ;
 
@@ -580,23 +646,26 @@ void view__sums_load(struct view_timeline *tl, bool news)
 	if (!same) {
 		tl->sums.known = false;
 		tl->sums.grid.differ = tl->sums.differ = context->target && context->differ;
-		view_sum_names(tl, target ? &source : &table);
+		sum(tl, target ? &source : &table);
 		if (target && !view__stopped(tl)) {
-			view_sum_names(target, &other);
+			sum(target, &other);
 			tl->status = target->status;
 			tl->err = target->err;
 			if (tl->status == ST_OK)
 				tl->status = view_grid_compare(&table, context, &source, &other,
-							       "name", &tl->err);
+							       bsp ? "ipu" : "name", &tl->err);
 		}
 		report_table_free(&source);
 		report_table_free(&other);
 		if (tl->status == ST_OK)
-			tl->status = view_grid_set(&tl->sums.grid, context, &table, view_sum_shown,
-						   ARRAY_LEN(view_sum_shown), NULL, &tl->err);
+			tl->status = view_grid_set(&tl->sums.grid, context, &table,
+						   bsp ? view_cycles_shown : view_sum_shown,
+						   bsp ? ARRAY_LEN(view_cycles_shown)
+						       : ARRAY_LEN(view_sum_shown),
+						   bsp ? "ipu" : NULL, &tl->err);
 		if (tl->status != ST_OK)
 			return;
-		view_grid_sort_first(&tl->sums.grid, "total_ns");
+		view_grid_sort_first(&tl->sums.grid, bsp ? "" : "total_ns");
 		tl->sums.known = true;
 		if (tl->target)
 			tl->target->sums.known = target;
@@ -611,6 +680,11 @@ void view__sums_query(const struct view_timeline *tl, struct str *out)
 	const long long from = sums->range.from, to = sums->range.to;
 	const struct prof_track *track;
 
+	if (sums->known && sums->bsp) {
+		view_cycles_query(tl, out);
+		str_add(out, ";\n");
+		return;
+	}
 	if (!sums->known || tl->cursor.lane >= tl->lane_count || sums->rows.to < sums->rows.from)
 		return;
 	track = tl->lanes[tl->cursor.lane].track;
@@ -668,18 +742,22 @@ static void view_draw_sums(const struct view_timeline *tl, struct view_pane *pan
 	struct view_pane body =
 		view__sub(pane, (struct view_rect){0, 1, width, pane->rect.height - 1});
 
-	snprintf(title, sizeof(title), "by name: %s", tl->lanes[tl->cursor.lane].track->name);
+	if (sums->bsp)
+		str_copy(title, sizeof(title), "cycles of each IPU (simulated)");
+	else
+		snprintf(title, sizeof(title), "by name: %s",
+			 tl->lanes[tl->cursor.lane].track->name);
 	if (!sums->known)
 		rest[0] = '\0';
 	else if (sums->bucket_ns > 0)
 		snprintf(rest, sizeof(rest), "about: from buckets of %s",
 			 view__length_text(tl, c, to, sums->bucket_ns));
 	else
-		snprintf(rest, sizeof(rest), "%s%s to %s: %lld names",
+		snprintf(rest, sizeof(rest), "%s%s to %s: %lld %s",
 			 sums->measured ? "x and cursor, " : "",
 			 view__time_text(tl, c, from, sums->range.from, step),
 			 view__time_text(tl, c, to, sums->range.to, step),
-			 (long long)sums->grid.count);
+			 (long long)sums->grid.count, sums->bsp ? "IPUs" : "names");
 	view_draw_detail_title(pane, title, rest, sums->bucket_ns > 0 ? VIEW_WARN : VIEW_DIM);
 	if (sums->known)
 		view_grid_draw(&sums->grid, &body, false);

@@ -712,16 +712,24 @@ static bool view_move(struct view_timeline *tl, enum view_request request)
 
 /* ---- what is shown --------------------------------------------------------------------------- */
 
-/* The bubble as a whole, by its causes, or sums by name. Of steps, tiles at work or balances. */
+/* The bubble as a whole, by its causes, or sums by name. Of steps, tiles at work, balances, or what
+ * each IPU's cycles are spent on. */
 static void view_next_breakdown(struct view_timeline *tl)
 {
 	struct view_chosen *choice = &tl->choice;
 	struct view_context *context = tl->context;
 
 	if (choice->way == VIEW_BSP) {
-		choice->balance = !choice->balance;
-		view_message(context, "heights are ",
-			     choice->balance ? "tile balances" : "tiles at work");
+		choice->by_name = choice->balance && !choice->by_name;
+		choice->balance = choice->by_name || !choice->balance;
+		tl->under.wanted |= choice->by_name;
+		if (!view__sums_lack_room(tl, context, context->message, sizeof(context->message)))
+			view_message(context,
+				     choice->by_name ? "cycles of each IPU: its proportions, tile "
+						       "balance, bytes"
+				     : choice->balance ? "heights are tile balances"
+						       : "heights are tiles at work",
+				     NULL);
 		return;
 	}
 	if (choice->by_name) {

@@ -229,10 +229,11 @@ struct view_span_filter {
 	bool rough;           /* some by the site with most of their bucket */
 };
 
-/* Sums by name, of a lane and a stretch of its clock. */
+/* Sums by name, of a lane and a stretch of its clock; of steps (VIEW_BSP) what each IPU's cycles are
+ * spent on. */
 struct view_sums {
 	struct view_grid grid; /* of both reports, where there are two: the source's */
-	bool known, differ;
+	bool known, differ, bsp;
 	bool measured; /* between x and the cursor */
 	int64_t track_id;
 	struct view_window range, rows; /* ns; span_id's */
@@ -245,7 +246,7 @@ struct view_chosen {
 	int64_t only_ipu, only_replica; /* IPS_NULL: all */
 	bool cycles;                    /* device times in cycles */
 	bool by_cause;                  /* the bubble is split */
-	bool by_name;                   /* the details are sums by name */
+	bool by_name;                   /* the details are sums (struct view_sums) */
 	bool balance; /* heights are tile balances instead of tiles at work (VIEW_BSP) */
 };
 
@@ -468,7 +469,7 @@ static inline bool view__shows_all(const struct view_clock *clock)
 
 static inline bool view__shows_sums(const struct view_timeline *tl)
 {
-	return tl->choice.by_name && tl->choice.way != VIEW_BSP;
+	return tl->choice.by_name;
 }
 
 /* Where a row of a lane is in the lanes' area, and how many screen rows it and the lane have. */
