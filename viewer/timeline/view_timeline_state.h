@@ -229,8 +229,8 @@ struct view_span_filter {
 	bool rough;           /* some by the site with most of their bucket */
 };
 
-/* Sums by name, of a lane and a stretch of its clock; of steps (VIEW_BSP) what each IPU's cycles are
- * spent on. */
+/* Sums by name, of a lane and a stretch of its clock; of steps (VIEW_BSP) what each IPU's cycles
+ * are spent on. */
 struct view_sums {
 	struct view_grid grid; /* of both reports, where there are two: the source's */
 	bool known, differ, bsp;
