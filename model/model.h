@@ -86,6 +86,7 @@ struct model_layer {
 	bool reads_inputs,
 		reads_output; /* in a backward pass: the kind's, unless read() knows better */
 	int row;              /* of the model's rows */
+	const char *home; /* where Keras 3's files keep it: "layers/functional/layers/dense_1" */
 	enum model_policy policy;
 	bool half;     /* computes in float16 (mixed_float16): see model_set_policy() */
 	bool bfloat16; /* reads its variables rounded to bfloat16 (mixed_bfloat16) */

@@ -239,6 +239,30 @@ static void read_entry_name(struct model_reader *reader, struct model_scope *sco
 		err_nomem(err);
 }
 
+/* Where Keras 3's weight files keep the entry: its class counted within the list, so that chosen
+ * names do not show. Source: keras/src/saving/saving_lib.py, naming.py. */
+static void read_entry_home(struct model_reader *reader, const struct model_scope *scope,
+			    struct model_names *classes, struct model_entry *entry)
+{
+	const bool application = entry->kind == MODEL_ENTRY_APPLICATION;
+	const char *outer = scope->home ? scope->home : "", *slash = scope->home ? "/" : "", *key;
+	char snake[MODEL_NAME_SIZE];
+	int *there, number = 0;
+
+	if (err_stuck(reader->err))
+		return;
+	model__snake(application ? "Functional" : entry->class_name, snake, sizeof(snake));
+	there = model__names_find(classes, snake);
+	if (there)
+		number = ++*there;
+	key = there ? snake : arena_strdup(&reader->scratch, snake);
+	entry->home = number ? arena_printf(reader->arena, "%s%slayers/%s_%d", outer, slash, snake,
+					    number)
+			     : arena_printf(reader->arena, "%s%slayers/%s", outer, slash, snake);
+	if (!key || !entry->home || (!there && model__names_add(classes, key, 0)))
+		err_nomem(reader->err);
+}
+
 /* Two layers of one shared_object_id are one in Keras, with the same weights. */
 static void read_shared(struct model_reader *reader, const struct model_scope *scope,
 			const struct json_at *at)
@@ -262,7 +286,7 @@ static void read_shared(struct model_reader *reader, const struct model_scope *s
 /* Entries, their kinds and names: of the list scope->layers. */
 static void read_open(struct model_reader *reader, struct model_scope *scope)
 {
-	struct model_names unnamed = {0};
+	struct model_names unnamed = {0}, classes = {0};
 	struct err *err = reader->err;
 	const cJSON *node;
 
@@ -296,8 +320,10 @@ static void read_open(struct model_reader *reader, struct model_scope *scope)
 		read_shared(reader, scope, &at);
 		if (!err_stuck(err))
 			read_entry_name(reader, scope, &unnamed, i);
+		read_entry_home(reader, scope, &classes, &scope->entries[i]);
 	}
 	model__names_free(&unnamed);
+	model__names_free(&classes);
 	if (!err_stuck(err) && !scope->count)
 		json_fail(&scope->layers, err, "a model needs at least one layer");
 }
@@ -482,6 +508,7 @@ static void read_layer(struct model_reader *reader, const struct model_scope *sc
 		.reads_inputs = entry->ops->reads_inputs,
 		.reads_output = entry->ops->reads_output,
 		.row = entry->row,
+		.home = entry->home,
 		.policy = model__read_policy(&config),
 	};
 	for (int i = 0; i < entry->input_count; i++)
@@ -515,6 +542,7 @@ static void read_nested(struct model_reader *reader, const struct model_scope *s
 	struct model_scope inner = {
 		.outer = scope,
 		.name = entry->name,
+		.home = entry->home,
 		.functional = functional,
 		.trainable = scope->trainable,
 		.tensor = read_first_tensor(scope, entry),

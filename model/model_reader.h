@@ -51,6 +51,7 @@ struct model_entry {
 	enum model_entry_kind kind;
 	const cJSON *node, *config; /* config: NULL for an application */
 	const char *class_name, *name;
+	const char *home;            /* where Keras 3's files keep it: see struct model_layer */
 	const struct layer_ops *ops; /* of a layer */
 	int *inputs;                 /* entries of the scope, or MODEL_OUTSIDE */
 	int input_count;
@@ -60,7 +61,7 @@ struct model_entry {
 
 struct model_scope {
 	const struct model_scope *outer; /* NULL: the model itself */
-	const char *name;
+	const char *name, *home;         /* home: of its entry; NULL: the model itself */
 	bool functional, trainable;
 	int tensor; /* what comes in: a layer or MODEL_INPUT */
 	int row;    /* of all layers; -1: each entry has one of its own */

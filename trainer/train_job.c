@@ -15,7 +15,7 @@
 #include "common/fs.h"
 #include "common/mem.h"
 #include "popvision/popvision.h"
-#include "trainer/data/npz.h"
+#include "trainer/models/keras_file.h"
 #include "trainer/models/model_weights.h"
 #include "trainer/train_backup.h"
 #include "trainer/train_plan.h"
@@ -54,8 +54,8 @@ enum status train_job_callbacks(struct callbacks *out, const struct run_file *ru
 	return callbacks_read(out, &list, err);
 }
 
-const struct run_checks train_run_checks = {.capture = outfeed_policy_check,
-					    .rules = outfeed_health_check};
+const struct run_checks train_run_checks = {
+	.capture = outfeed_policy_check, .rules = outfeed_health_check, .load = keras_file_json};
 
 enum status train_job_load(struct train_job *job, const char *path, int count, char **words,
 			   struct err *err)
@@ -209,12 +209,9 @@ static enum status check_files(const struct train_job *job, struct err *err)
 {
 	const struct run_file *run = job->plan.run;
 	enum status status = ST_OK;
-	struct npz *weights;
 
-	if (run->weights.load) {
-		status = npz_open(&weights, run->weights.load, err);
-		npz_close(weights);
-	}
+	if (run->weights.load)
+		status = model_weights_check(run->weights.load, err);
 	if (status == ST_OK)
 		status = train_backup_check(run, err);
 	if (status == ST_OK && run->weights.save)

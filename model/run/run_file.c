@@ -362,7 +362,7 @@ static void run_read_file(struct run_memory *memory, const char *key, const char
 		err_set(err, ST_INVALID, "%s: %s: the path is too long", run->path, key);
 		return;
 	}
-	json_load(out, path, err);
+	(memory->checks->load ? memory->checks->load : json_load)(out, path, err);
 	run_prefix_file(memory, key);
 }
 
@@ -634,7 +634,7 @@ enum status run_file_load(struct run_file **out, const char *path, int argc, cha
 
 	*out = NULL;
 	err = err_start(err, &own);
-	if (json_load(&json, path, err) != ST_OK)
+	if ((checks->load ? checks->load : json_load)(&json, path, err) != ST_OK)
 		return err->status;
 	return run_new(out, path, json, argc, argv, checks, true, err);
 }

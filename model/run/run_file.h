@@ -296,6 +296,8 @@ const char *run_key_type(const struct run_key *key); /* "whole number", "list of
 struct run_checks {
 	enum status (*capture)(const struct json_at *at, struct err *err); /* outfeed.capture */
 	enum status (*rules)(const struct json_at *at, struct err *err);   /* health.rules */
+	/* The JSON of a run file or model, out of whatever the file is; NULL: it is JSON. */
+	enum status (*load)(cJSON **out, const char *path, struct err *err);
 };
 
 /*

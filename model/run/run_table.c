@@ -30,7 +30,7 @@ static const struct run_key run_keys[] = {
 	 .kind = RUN_KEY_TREE,
 	 AT(model),
 	 .help = "The model as Keras's model.to_json() gives it, or the path of a file that holds "
-		 "that, relative to the run file."},
+		 "that, relative to the run file: JSON, .keras, .h5, TensorFlow.js's model.json."},
 
 	{.path = "compile",
 	 .kind = RUN_KEY_SECTION,
@@ -260,8 +260,8 @@ static const struct run_key run_keys[] = {
 	 .kind = RUN_KEY_TEXT,
 	 .fallback = "null",
 	 AT(weights.load),
-	 .help = "The .npz file of the first weights, relative to the working directory; null: "
-		 "initial values."},
+	 .help = "The file of the first weights (.npz, .h5, .weights.h5, .keras), relative to the "
+		 "working directory; null: initial values."},
 	{.path = "weights.by_name",
 	 .kind = RUN_KEY_BOOL,
 	 .fallback = "false",

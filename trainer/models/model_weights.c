@@ -19,6 +19,8 @@
 #include "model/model_reader.h"
 #include "trainer/data/npz.h"
 #include "trainer/data/snapshot.h"
+#include "trainer/models/keras_file.h"
+#include "trainer/models/keras_hdf5.h"
 #include "trainer/kernels/kernel_half.h"
 #include "trainer/kernels/kernel_work.h"
 
@@ -133,7 +135,6 @@ struct policy_round {
 	const float *from;
 	float *to;
 	size_t count;
-	void (*round)(float *to, const float *from, size_t count);
 };
 
 static void policy_round_slice(void *context, unsigned slice)
@@ -141,7 +142,7 @@ static void policy_round_slice(void *context, unsigned slice)
 	const struct policy_round *r = context;
 	const size_t begin = (size_t)slice * POLICY_GRAIN, left = r->count - begin;
 
-	r->round(r->to + begin, r->from + begin, min(left, POLICY_GRAIN));
+	kernel_round_half(r->to + begin, r->from + begin, min(left, POLICY_GRAIN));
 }
 
 void model_round_weights(const struct model *model, struct pool *pool, int first_layer,
@@ -154,11 +155,9 @@ void model_round_weights(const struct model *model, struct pool *pool, int first
 			const struct model_param *param = &model->params[p];
 			struct policy_round round = {.from = weights + param->offset,
 						     .to = halves + param->offset,
-						     .count = param->count,
-						     .round = param->half ? kernel_round_half
-									  : kernel_round_bfloat16};
+						     .count = param->count};
 
-			if ((param->half || param->bfloat16) && (param->trainable || !learning))
+			if (param->half && (param->trainable || !learning))
 				pool_share(pool, kernel_work_floats(2 * (int64_t)param->count),
 					   policy_round_slice, &round,
 					   (unsigned)((param->count + POLICY_GRAIN - 1) /
@@ -380,20 +379,24 @@ static enum status weights_match_all(struct weights_reader *reader, bool by_name
 	return status == ST_OK && !by_name ? weights_check_missing(reader) : status;
 }
 
-enum status model_weights_from(const struct model *model, float *weights, const struct npz *npz,
-			       const char *path, bool by_name, int *loaded, struct err *err)
+static enum status weights_from(const struct model *model, float *weights,
+				const struct weights_source *source, const char *path, bool by_name,
+				int *loaded, struct err *err)
 {
-	struct weights_reader reader = {.model = model, .path = path, .err = err};
-	enum status status;
+	struct weights_reader reader = {.model = model,
+					.path = path,
+					.arrays = source->arrays,
+					.count = source->count,
+					.err = err};
+	enum status status = weights_match_all(&reader, by_name);
 	int count = 0;
 
-	reader.arrays = npz_arrays(npz, &reader.count);
-	status = weights_match_all(&reader, by_name);
 	for (int i = 0; i < model->param_count && status == ST_OK; i++) {
 		if (reader.from[i] < 0)
 			continue;
-		status = npz_read(npz, reader.from[i], weights + model->params[i].offset,
-				  model->params[i].count, err);
+		status = source->read(source->file, reader.from[i],
+				      weights + model->params[i].offset, model->params[i].count,
+				      err);
 		count++;
 	}
 	model__names_free(&reader.names);
@@ -403,18 +406,104 @@ enum status model_weights_from(const struct model *model, float *weights, const 
 	return status;
 }
 
+static enum status weights_read_npz(const void *file, int index, float *out, size_t count,
+				    struct err *err)
+{
+	return npz_read(file, index, out, count, err);
+}
+
+enum status model_weights_from(const struct model *model, float *weights, const struct npz *npz,
+			       const char *path, bool by_name, int *loaded, struct err *err)
+{
+	struct weights_source source = {.file = npz, .read = weights_read_npz};
+
+	source.arrays = npz_arrays(npz, &source.count);
+	return weights_from(model, weights, &source, path, by_name, loaded, err);
+}
+
+static enum status weights_parse_npz(struct npz **out, const struct keras_file *file,
+				     struct err *err)
+{
+	const size_t spaces = strspn(file->bytes, " \t\r\n");
+
+	*out = NULL;
+	if (file->bytes[spaces] == '{')
+		return err_set(err, ST_UNSUPPORTED,
+			       "%s: is JSON: weights come from .npz, .h5, .weights.h5 and .keras "
+			       "files",
+			       file->path);
+	return npz_parse(out, file->path, file->bytes, file->length, err);
+}
+
+static enum status weights_load_npz(const struct model *model, float *weights,
+				    const struct keras_file *file, bool by_name, int *loaded,
+				    struct err *err)
+{
+	struct npz *npz;
+	enum status status = weights_parse_npz(&npz, file, err);
+
+	if (status != ST_OK)
+		return status;
+	status = model_weights_from(model, weights, npz, file->path, by_name, loaded, err);
+	npz_close(npz);
+	return status;
+}
+
+static enum status weights_load_hdf5(const struct model *model, float *weights,
+				     const struct keras_file *file, bool by_name, int *loaded,
+				     struct err *err)
+{
+	struct weights_source source = {0};
+	const char *bytes;
+	size_t length;
+	char *copy;
+	enum status status = keras_file_weights(file, &copy, &bytes, &length, err);
+
+	if (status == ST_OK)
+		status = keras_hdf5_open(&source, model, file->path, bytes, length, by_name, err);
+	mem_free(copy);
+	if (status != ST_OK)
+		return status;
+	status = weights_from(model, weights, &source, file->path, by_name, loaded, err);
+	source.close(source.file);
+	return status;
+}
+
+enum status model_weights_read(const struct model *model, float *weights,
+			       const struct keras_file *file, bool by_name, int *loaded,
+			       struct err *err)
+{
+	if (loaded)
+		*loaded = 0;
+	if (file->kind == KERAS_HDF5 || file->kind == KERAS_ARCHIVE)
+		return weights_load_hdf5(model, weights, file, by_name, loaded, err);
+	return weights_load_npz(model, weights, file, by_name, loaded, err);
+}
+
 enum status model_weights_load(const struct model *model, float *weights, const char *path,
 			       bool by_name, int *loaded, struct err *err)
 {
+	struct keras_file file;
 	enum status status;
-	struct npz *npz;
 
 	if (loaded)
 		*loaded = 0;
-	status = npz_open(&npz, path, err);
-	if (status != ST_OK)
-		return status;
-	status = model_weights_from(model, weights, npz, path, by_name, loaded, err);
+	status = keras_file_open(&file, path, err);
+	if (status == ST_OK)
+		status = model_weights_read(model, weights, &file, by_name, loaded, err);
+	keras_file_close(&file);
+	return status;
+}
+
+enum status model_weights_check(const char *path, struct err *err)
+{
+	struct npz *npz = NULL;
+	struct keras_file file;
+	enum status status = keras_file_open(&file, path, err);
+
+	if (status == ST_OK && file.kind != KERAS_HDF5 && file.kind != KERAS_ARCHIVE)
+		status = weights_parse_npz(&npz, &file, err);
 	npz_close(npz);
+	keras_file_close(&file);
 	return status;
 }

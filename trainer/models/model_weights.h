@@ -3,8 +3,9 @@
  * which compute in half read, and weights in files.
  *
  * Files are NumPy's .npz, one float32 array per variable, named as Keras names it
- * ("Dense_128/kernel:0"). numpy.load() reads what is saved; what numpy.savez() and
- * savez_compressed() write of a Keras model's weights loads.
+ * ("Dense_128/kernel:0"), or Keras's own: .h5, .weights.h5, .keras (keras_file.h). numpy.load()
+ * reads what is saved; what numpy.savez() and savez_compressed() write of a Keras model's weights
+ * loads.
  */
 #ifndef MODEL_WEIGHTS_H
 #define MODEL_WEIGHTS_H
@@ -61,6 +62,15 @@ struct snapshot;
 /* Write or read all parameters, each a field "WHAT/NAME": wherever a model's stages lay them. */
 void model_weights_keep(const struct model *model, float *weights, const char *what,
 			struct snapshot *snapshot);
+
+/* Is @path a file of weights, as far as that is seen without a model? */
+enum status model_weights_check(const char *path, struct err *err);
+
+struct keras_file;
+/* model_weights_load() from a file that was read. */
+enum status model_weights_read(const struct model *model, float *weights,
+			       const struct keras_file *file, bool by_name, int *loaded,
+			       struct err *err);
 
 struct npz;
 /* model_weights_load() from an open archive, which @path is the name of. */

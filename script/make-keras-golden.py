@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+"""Writes tests/golden/keras: one model in each of the layouts in which Keras keeps models and weights.
+
+The files are put together with h5py and zipfile as Keras's own sources describe them (legacy_h5_format.py,
+saving_lib.py), not by ipuscope; needs python3-h5py and python3-numpy.
+"""
+import io
+import json
+import sys
+import zipfile
+
+import h5py
+import numpy
+
+FOLDER = sys.argv[1] if len(sys.argv) > 1 else "tests/golden/keras"
+KERAS3 = {"module": "keras.layers", "registered_name": None}
+POLICY = {"module": "keras", "class_name": "DTypePolicy", "config": {"name": "float32"}, "registered_name": None}
+STAMP = (1980, 1, 1, 0, 0, 0)
+
+
+def layer(class_name, name, nodes, **config):
+    return {**KERAS3, "class_name": class_name, "name": name, "build_config": {"input_shape": [None, 6, 4]},
+            "config": {"name": name, "trainable": True, "dtype": POLICY, **config}, "inbound_nodes": nodes}
+
+
+def node(source, shape, training=False):
+    history = {"class_name": "__keras_tensor__",
+               "config": {"shape": shape, "dtype": "float32", "keras_history": [source, 0, 0]}}
+    return [{"args": [history], "kwargs": {"training": training, "mask": None}}]
+
+
+HEAD = {**KERAS3, "class_name": "Sequential", "name": "head", "module": "keras", "build_config": {"input_shape": [None, 5]},
+        "inbound_nodes": node("scale", [None, 5], None),
+        "config": {"name": "head", "trainable": True, "dtype": POLICY, "layers": [
+            {**KERAS3, "class_name": "InputLayer", "config": {"batch_shape": [None, 5], "dtype": "float32", "sparse": False,
+                                                             "ragged": False, "name": "between"}},
+            layer("Dense", "hidden", [], units=3, activation="relu"),
+            layer("Dense", "answer", [], units=2, activation="softmax")]}}
+MODEL = {"module": "keras.src.models.functional", "class_name": "Functional", "registered_name": "Functional",
+         "build_config": {"input_shape": None},
+         "config": {"name": "golden", "trainable": True, "layers": [
+             layer("InputLayer", "sequence", [], batch_shape=[None, 6, 4], sparse=False, ragged=False),
+             layer("LSTM", "recall", node("sequence", [None, 6, 4]), units=5),
+             layer("BatchNormalization", "scale", node("recall", [None, 5])),
+             HEAD],
+             "input_layers": [["sequence", 0, 0]], "output_layers": [["head", 1, 0]]}}
+MODEL["config"]["layers"][0]["config"]["dtype"] = "float32"
+
+random = numpy.random.default_rng(22)
+
+
+def values(*shape):
+    return random.normal(size=shape).astype("f4")
+
+
+LSTM = [("kernel", values(4, 20)), ("recurrent_kernel", values(5, 20)), ("bias", values(20))]
+NORM = [("gamma", values(5)), ("beta", values(5)), ("moving_mean", values(5)), ("moving_variance", abs(values(5)) + 1)]
+HIDDEN = [("kernel", values(5, 3)), ("bias", values(3))]
+ANSWER = [("kernel", values(3, 2)), ("bias", values(2))]
+LAYERS = {"recall": LSTM, "scale": NORM, "hidden": HIDDEN, "answer": ANSWER}
+
+
+def write_named(group, prefix):
+    """Keras 1 and 2, and .h5 of Keras 3: layer_names and weight_names."""
+    groups = {"sequence": [], "recall": [(prefix + "recall/lstm_cell/" + n, v) for n, v in LSTM],
+              "scale": [(prefix + "scale/" + n, v) for n, v in NORM],
+              "head": [("hidden/" + n, v) for n, v in HIDDEN] + [("answer/" + n, v) for n, v in ANSWER]}
+    group.attrs["layer_names"] = [n.encode() for n in groups]
+    group.attrs["backend"] = b"tensorflow"
+    group.attrs["keras_version"] = b"2.15.0"
+    for name, weights in groups.items():
+        inner = group.create_group(name)
+        inner.attrs["weight_names"] = [(n + ":0").encode() for n, _ in weights]
+        for n, v in weights:
+            inner[n + ":0"] = v
+
+
+def write_counted(file, layers="layers"):
+    """Keras 3: groups by class, arrays by number."""
+    file.create_group("vars")
+    places = {"lstm/cell": LSTM, "batch_normalization": NORM, "sequential/%s/dense" % layers: HIDDEN,
+              "sequential/%s/dense_1" % layers: ANSWER}
+    for name in ["input_layer", "lstm", "sequential", "sequential/%s/input_layer" % layers, *places]:
+        file.create_group("%s/%s/vars" % (layers, name))
+    for name, weights in places.items():
+        for i, (_, v) in enumerate(weights):
+            file["%s/%s/vars/%d" % (layers, name, i)] = v
+    file["optimizer/vars/0"] = numpy.int64(7)
+
+
+def hdf5(name, write):
+    with h5py.File(FOLDER + "/" + name, "w") as file:
+        write(file)
+
+
+def whole(file):
+    file.attrs["keras_version"] = "2.15.0"
+    file.attrs["backend"] = "tensorflow"
+    file.attrs["model_config"] = json.dumps(MODEL)
+    write_named(file.create_group("model_weights"), "golden/")
+
+
+def unnamed(file):
+    """The names of another session: what fits is found by order."""
+    groups = [("lstm_4", LSTM), ("batch_normalization_9", NORM), ("sequential_2", HIDDEN + ANSWER)]
+    file.attrs["layer_names"] = [n.encode() for n, _ in groups]
+    for name, weights in groups:
+        inner = file.create_group(name)
+        names = ["%s_%d" % (name, i) for i in range(len(weights))]
+        inner.attrs["weight_names"] = [n.encode() for n in names]
+        for n, (_, v) in zip(names, weights):
+            inner[n] = v
+
+
+hdf5("model.h5", whole)
+hdf5("named.h5", lambda file: write_named(file, ""))
+hdf5("unnamed.h5", unnamed)
+hdf5("counted.weights.h5", write_counted)
+hdf5("checkpoint.weights.h5", lambda file: write_counted(file, "_layer_checkpoint_dependencies"))
+hdf5("other.h5", lambda file: file.create_dataset("temperature", data=numpy.zeros(3)))
+with open(FOLDER + "/counted.weights.h5", "rb") as file:
+    inner = file.read()
+with zipfile.ZipFile(FOLDER + "/model.keras", "w", zipfile.ZIP_DEFLATED) as archive:
+    for name, data in [("metadata.json", json.dumps({"keras_version": "3.3.3", "date_saved": "1980-01-01@00:00:00"})),
+                       ("config.json", json.dumps(MODEL)), ("model.weights.h5", inner)]:
+        info = zipfile.ZipInfo(name, STAMP)
+        info.compress_type = zipfile.ZIP_DEFLATED
+        archive.writestr(info, data)
+with open(FOLDER + "/model.json", "w") as file:
+    json.dump(MODEL, file, indent=1)
+numpy.savez(FOLDER + "/weights.npz", **{"%s/%s:0" % (l, n): v for l, w in LAYERS.items() for n, v in w})

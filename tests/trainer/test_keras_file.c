@@ -1,0 +1,247 @@
+/*
+ * Keras's files: one model in each layout loads with the same weights; truncated, damaged and
+ * foreign ones are refused. tests/golden/keras comes from script/make-keras-golden.py, which does
+ * not know this project's writer.
+ */
+#include "trainer/models/keras_file.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/fs.h"
+#include "common/mem.h"
+#include "support/model_texts.h"
+#include "trainer/models/model_weights.h"
+
+#define WEIGHTS_MOST 4096
+
+static void golden(char out[SUPPORT_PATH_SIZE], const char *name)
+{
+	snprintf(out, SUPPORT_PATH_SIZE, "%s/tests/golden/keras/%s", getenv("IPUSCOPE_SOURCE_DIR"),
+		 name);
+}
+
+static struct model *read_model(const char *name)
+{
+	char path[SUPPORT_PATH_SIZE];
+	struct json_at root;
+	struct model *model;
+	struct err err;
+	cJSON *json;
+
+	golden(path, name);
+	if (keras_file_json(&json, path, &err) != ST_OK)
+		fail_msg("%s", err.text);
+	root = json_root(name, json);
+	if (model_new(&model, &root, NULL, &err) != ST_OK)
+		fail_msg("%s", err.text);
+	cJSON_Delete(json);
+	assert_true(model->weights <= WEIGHTS_MOST);
+	return model;
+}
+
+static void load(const struct model *model, const char *name, bool by_name, float *weights)
+{
+	char path[SUPPORT_PATH_SIZE];
+	struct err err;
+	int loaded;
+
+	golden(path, name);
+	memset(weights, 0, model->weights * sizeof(*weights));
+	if (model_weights_load(model, weights, path, by_name, &loaded, &err) != ST_OK)
+		fail_msg("%s", err.text);
+	assert_int_equal(loaded, model->param_count);
+}
+
+/* The weights of weights.npz are those of every other file. */
+static void test_every_layout_loads(void **state)
+{
+	static const char *const files[] = {"model.h5",           "model.keras",
+					    "named.h5",           "unnamed.h5",
+					    "counted.weights.h5", "checkpoint.weights.h5"};
+	static const char *const models[] = {"model.json", "model.h5", "model.keras"};
+	static float weights[WEIGHTS_MOST], wanted[WEIGHTS_MOST];
+
+	(void)state;
+	for (size_t m = 0; m < ARRAY_LEN(models); m++) {
+		struct model *model = read_model(models[m]);
+
+		assert_int_equal(model->param_count, 11);
+		load(model, "weights.npz", false, wanted);
+		for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+			load(model, files[i], false, weights);
+			assert_memory_equal(weights, wanted, model->weights * sizeof(*weights));
+			if (strcmp(files[i], "unnamed.h5") != 0)
+				load(model, files[i], true, weights);
+			assert_memory_equal(weights, wanted, model->weights * sizeof(*weights));
+		}
+		model_free(model);
+	}
+}
+
+static void test_wrong_models_are_refused(void **state)
+{
+	static const struct model_shape input = {.ndim = 1, .dim = {5}};
+	static const struct {
+		const char *model, *file, *says;
+	} cases[] = {
+		{"{\"layers\": [{\"class_name\": \"Dense\", \"config\": {\"name\": \"hidden\", "
+		 "\"units\": 3}}]}",
+		 "named.h5", "named.h5|\"recall/recall/lstm_cell/kernel:0\" (4, 20)|no variable"},
+		{"{\"layers\": [{\"class_name\": \"Dense\", \"config\": {\"name\": \"recall\", "
+		 "\"units\": 3}}]}",
+		 "counted.weights.h5", "layers/batch_normalization/vars/0|no variable"},
+		{"{\"layers\": [{\"class_name\": \"Dense\", \"config\": {\"name\": \"a\", "
+		 "\"units\": 3}}]}",
+		 "other.h5", "none of Keras's|\"temperature\""},
+	};
+	float weights[WEIGHTS_MOST];
+	char path[SUPPORT_PATH_SIZE];
+	struct err err;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct model *model = support_model(cases[i].model, &input);
+
+		golden(path, cases[i].file);
+		assert_int_not_equal(model_weights_load(model, weights, path, false, NULL, &err),
+				     ST_OK);
+		support_assert_says(err.text, cases[i].says);
+		model_free(model);
+	}
+}
+
+/* Bytes of a golden file with what is done to them, as a model and as weights. */
+static void try_bytes(const struct model *model, const char *bytes, size_t length)
+{
+	static float weights[WEIGHTS_MOST];
+	struct keras_file file;
+	struct err err = {0};
+	char *own = mem_alloc(length + 1);
+	cJSON *json;
+
+	assert_non_null(own);
+	memcpy(own, bytes, length);
+	own[length] = '\0';
+	if (keras_file_from(&file, "f", own, length, &err) == ST_OK) {
+		if (keras_file_config(&json, &file, &err) == ST_OK)
+			cJSON_Delete(json);
+		else
+			assert_true(err.text[0]);
+		err.text[0] = '\0';
+		if (model_weights_read(model, weights, &file, true, NULL, &err) != ST_OK)
+			assert_true(err.text[0]);
+	} else {
+		assert_true(err.text[0]);
+	}
+	keras_file_close(&file);
+}
+
+static void test_damaged_files_are_refused(void **state)
+{
+	static const char *const files[] = {"model.h5", "counted.weights.h5", "model.keras"};
+	struct model *model = read_model("model.json");
+	uint32_t random = 22;
+
+	(void)state;
+	for (size_t f = 0; f < ARRAY_LEN(files); f++) {
+		char path[SUPPORT_PATH_SIZE], *bytes;
+		size_t length;
+
+		golden(path, files[f]);
+		assert_int_equal(fs_read(path, 1 << 20, &bytes, &length, NULL), ST_OK);
+		for (size_t cut = 0; cut < length; cut += 1 + length / 30)
+			try_bytes(model, bytes, cut);
+		/* Where superblock, headers and directories lie, and anywhere. */
+		for (int i = 0; i < 60; i++) {
+			size_t at;
+			char was;
+
+			random = random * 1664525 + 1013904223;
+			at = (random >> 8) % (i % 2 ? length : 2048 < length ? 2048 : length);
+			was = bytes[at];
+			bytes[at] = (char)(was ^ (1 << (random >> 4 & 7)));
+			try_bytes(model, bytes, length);
+			bytes[at] = was;
+		}
+		mem_free(bytes);
+	}
+	model_free(model);
+}
+
+static void refuse_bytes(const char *bytes, size_t length, const char *says)
+{
+	struct keras_file file;
+	struct err err = {0};
+	char *own = mem_alloc(length + 1);
+
+	assert_non_null(own);
+	memcpy(own, bytes, length);
+	own[length] = '\0';
+	assert_int_equal(keras_file_from(&file, "f", own, length, &err), ST_UNSUPPORTED);
+	assert_null(file.bytes);
+	support_assert_says(err.text, says);
+}
+
+/* By what is in them, not by their names. */
+static void test_files_of_others_are_named(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t length;
+		const char *says;
+	} cases[] = {
+		{"\x08\x07\x12\x07pytorch\x1a\x03", 13, "f: is an ONNX model: "},
+		{"\x08\x01\x12\x80\x01saved", 10, "f: is a SavedModel of TensorFlow|model.save"},
+		{"\x1c\0\0\0TFL3\x14\0", 10, "f: is a TensorFlow Lite model|model.save"},
+		{"\x80\x02\x8a\x0al\xfc\x9c", 7, "f: is a pickle of Python|.npz"},
+		{"\x40\0\0\0\0\0\0\0{\"a\":1}", 15, "f: is a safetensors file|.npz"},
+		{"\x93NUMPY\1\0v\0", 10, "f: is a single .npy array|savez"},
+		{"\x1f\x8b\x08\0\0", 5, "f: is packed by gzip|gunzip"},
+		{"\n\x0b\n\x05inputx\x12\x0bPlaceholder", 23, "f: is a frozen graph"},
+		{"GGUF\3\0\0\0", 8, "f: is a GGUF file"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		refuse_bytes(cases[i].bytes, cases[i].length, cases[i].says);
+}
+
+/* A build without libhdf5 says so. */
+static void test_without_hdf5(void **state)
+{
+	char path[SUPPORT_PATH_SIZE];
+	struct err err;
+	cJSON *json;
+
+	(void)state;
+	golden(path, "model.h5");
+	assert_int_equal(keras_file_json(&json, path, &err), ST_UNSUPPORTED);
+	support_assert_says(err.text, "model.h5: needs libhdf5|libhdf5-dev|.npz");
+	golden(path, "model.keras");
+	assert_int_equal(keras_file_json(&json, path, &err), ST_OK);
+	cJSON_Delete(json);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#ifdef IPUSCOPE_HDF5
+		cmocka_unit_test(test_every_layout_loads),
+		cmocka_unit_test(test_wrong_models_are_refused),
+#else
+		cmocka_unit_test(test_without_hdf5),
+#endif
+		cmocka_unit_test(test_damaged_files_are_refused),
+		cmocka_unit_test(test_files_of_others_are_named),
+	};
+
+#ifdef IPUSCOPE_HDF5
+	(void)test_without_hdf5;
+#else
+	(void)test_every_layout_loads;
+	(void)test_wrong_models_are_refused;
+#endif
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

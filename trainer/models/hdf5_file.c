@@ -1,0 +1,602 @@
+/*
+ * HDF5 files of weights through libhdf5's core driver, which keeps a file in memory.
+ *
+ * Threading: none. Ownership: a file's bytes are the library's. Source: the HDF5 reference manual,
+ * 1.10; the layout of lists of texts is that of keras/src/legacy/saving/legacy_h5_format.py.
+ */
+#include "trainer/models/hdf5_file.h"
+
+#include <hdf5.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/minmax.h"
+#include "common/str.h"
+
+#define HDF5_STEP       ((size_t)1 << 20) /* bytes by which a new file grows */
+#define HDF5_TEXT_MOST  ((size_t)64 << 20)
+#define HDF5_NAMES_MOST 65536
+#define HDF5_CHUNK_MOST ((uint64_t)1 << 28) /* bytes of a packed block, unpacked */
+#define HDF5_PACKED     1032                /* deflate packs so many to 1 and no better */
+#define HDF5_KEY_MOST   64512               /* bytes of an attribute: Keras's own limit */
+
+struct hdf5 {
+	hid_t id, access; /* access: how links are followed */
+	char *name;
+	size_t length; /* bytes of what was read */
+};
+
+static const char *hdf5_place(const char *place)
+{
+	return *place ? place : "/";
+}
+
+/* What is at @place of the file is not what it has to be. */
+static enum status hdf5_damaged(const struct hdf5 *file, const char *place, const char *what,
+				struct err *err)
+{
+	return err_set(err, ST_FORMAT, "%s: %.512s: %s", file->name, hdf5_place(place), what);
+}
+
+static herr_t hdf5_refuse_link(const char *parent, const char *group, const char *child,
+			       const char *object, unsigned *flags, hid_t access, void *data)
+{
+	(void)parent;
+	(void)group;
+	(void)child;
+	(void)object;
+	(void)flags;
+	(void)access;
+	(void)data;
+	return -1;
+}
+
+static enum status hdf5_new(struct hdf5 **out, const char *name, const void *bytes, size_t length,
+			    struct err *err)
+{
+	struct hdf5 *file = mem_calloc(1, sizeof(*file));
+	hid_t driver;
+
+	*out = NULL;
+	if (!file || !(file->name = mem_strdup(name))) {
+		mem_free(file);
+		return err_nomem(err);
+	}
+	H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+	H5PLset_loading_state(0); /* no filter is loaded because a file names it */
+	file->length = length;
+	file->access = H5Pcreate(H5P_LINK_ACCESS);
+	H5Pset_elink_cb(file->access, hdf5_refuse_link, NULL);
+	driver = H5Pcreate(H5P_FILE_ACCESS);
+	H5Pset_fapl_core(driver, HDF5_STEP, 0);
+	if (bytes) {
+		/* The library only reads it. */
+		H5Pset_file_image(driver, (void *)(uintptr_t)bytes, length);
+		file->id = H5Fopen("memory", H5F_ACC_RDONLY, driver);
+	} else {
+		file->id = H5Fcreate("memory", H5F_ACC_TRUNC, H5P_DEFAULT, driver);
+	}
+	H5Pclose(driver);
+	if (file->id < 0) {
+		hdf5_close(file);
+		return err_set(err, ST_FORMAT,
+			       "%s: is truncated or damaged: libhdf5 does not open it", name);
+	}
+	*out = file;
+	return ST_OK;
+}
+
+enum status hdf5_parse(struct hdf5 **out, const char *name, const void *bytes, size_t length,
+		       struct err *err)
+{
+	return hdf5_new(out, name, bytes, length, err);
+}
+
+enum status hdf5_create(struct hdf5 **out, const char *name, struct err *err)
+{
+	return hdf5_new(out, name, NULL, 0, err);
+}
+
+void hdf5_close(struct hdf5 *file)
+{
+	if (!file)
+		return;
+	if (file->id >= 0)
+		H5Fclose(file->id);
+	H5Pclose(file->access);
+	mem_free(file->name);
+	mem_free(file);
+}
+
+/* ---- texts ----------------------------------------------------------------------------------- */
+
+/* The group or array at @place; below 0: there is none. */
+static hid_t hdf5_open_object(const struct hdf5 *file, const char *place)
+{
+	return H5Oopen(file->id, hdf5_place(place), file->access);
+}
+
+bool hdf5_has_group(const struct hdf5 *file, const char *place)
+{
+	const hid_t object = hdf5_open_object(file, place);
+	const bool group = object >= 0 && H5Iget_type(object) == H5I_GROUP;
+
+	if (object >= 0)
+		H5Oclose(object);
+	return group;
+}
+
+bool hdf5_has_attribute(const struct hdf5 *file, const char *place, const char *key)
+{
+	const hid_t object = hdf5_open_object(file, place);
+	const bool has = object >= 0 && H5Aexists(object, key) > 0;
+
+	if (object >= 0)
+		H5Oclose(object);
+	return has;
+}
+
+/* An attribute of texts as it stands in the file: blocks of `size` bytes, or pointers. */
+struct hdf5_attribute {
+	hid_t id, type, space;
+	bool loose; /* each text has a length of its own */
+	size_t size;
+	hssize_t count;
+	char *block;
+};
+
+static void hdf5_attribute_close(struct hdf5_attribute *a)
+{
+	if (a->block && a->loose)
+		H5Dvlen_reclaim(a->type, a->space, H5P_DEFAULT, a->block);
+	mem_free(a->block);
+	if (a->space >= 0)
+		H5Sclose(a->space);
+	if (a->type >= 0)
+		H5Tclose(a->type);
+	if (a->id >= 0)
+		H5Aclose(a->id);
+}
+
+/* Many short texts may all point to one long one, and would be copied as often. */
+static bool hdf5_attribute_fits(const struct hdf5 *file, const struct hdf5_attribute *a)
+{
+	const size_t each = a->loose ? file->length : a->size;
+
+	return a->count >= 0 && a->count <= HDF5_NAMES_MOST && a->size > 0 &&
+	       (a->count <= 1 ? a->loose || a->size <= HDF5_TEXT_MOST
+			      : each <= ((size_t)4 << 30) / (size_t)a->count &&
+					(a->loose || a->size * (size_t)a->count <= HDF5_TEXT_MOST));
+}
+
+static enum status hdf5_attribute_open(const struct hdf5 *file, const char *place, const char *key,
+				       struct hdf5_attribute *a, struct err *err)
+{
+	const hid_t object = hdf5_open_object(file, place);
+	char text[256];
+
+	*a = (struct hdf5_attribute){.id = -1, .type = -1, .space = -1};
+	if (object < 0)
+		return hdf5_damaged(file, place, "is not there", err);
+	a->id = H5Aopen(object, key, H5P_DEFAULT);
+	H5Oclose(object);
+	if (a->id >= 0)
+		a->type = H5Aget_type(a->id);
+	if (a->id >= 0)
+		a->space = H5Aget_space(a->id);
+	snprintf(text, sizeof(text), "its attribute \"%.64s\" is no text", key);
+	/* An empty list has no type of text: NumPy makes it of floats. */
+	if (a->space >= 0 && H5Sget_simple_extent_npoints(a->space) == 0)
+		return ST_OK;
+	if (a->type < 0 || a->space < 0 || H5Tget_class(a->type) != H5T_STRING)
+		return hdf5_damaged(file, place, text, err);
+	a->loose = H5Tis_variable_str(a->type) > 0;
+	a->size = H5Tget_size(a->type);
+	a->count = H5Sget_simple_extent_npoints(a->space);
+	snprintf(text, sizeof(text), "its attribute \"%.64s\" is larger than the limit", key);
+	if (!hdf5_attribute_fits(file, a)) {
+		hdf5_damaged(file, place, text, err);
+		err->status = ST_LIMIT;
+		return ST_LIMIT;
+	}
+	a->block = mem_calloc((size_t)a->count + 1, a->size);
+	if (!a->block)
+		return err_nomem(err);
+	snprintf(text, sizeof(text), "its attribute \"%.64s\" cannot be read: it is damaged", key);
+	if (H5Aread(a->id, a->type, a->block) < 0) {
+		memset(a->block, 0, ((size_t)a->count + 1) * a->size);
+		return hdf5_damaged(file, place, text, err);
+	}
+	return ST_OK;
+}
+
+/* Text @index of the attribute and its length. */
+static const char *hdf5_attribute_text(const struct hdf5_attribute *a, size_t index, size_t *length)
+{
+	const char *text = a->block + index * a->size;
+
+	if (a->loose) {
+		memcpy(&text, a->block + index * a->size, sizeof(text));
+		*length = text ? strlen(text) : 0;
+	} else {
+		*length = strnlen(text, a->size);
+	}
+	return text;
+}
+
+enum status hdf5_text(const struct hdf5 *file, const char *place, const char *key, char **out,
+		      struct err *err)
+{
+	struct hdf5_attribute a;
+	enum status status = hdf5_attribute_open(file, place, key, &a, err);
+	size_t length = 0;
+	const char *text;
+
+	*out = NULL;
+	if (status == ST_OK && a.count != 1)
+		status = hdf5_damaged(file, place, "a text has to be one", err);
+	if (status == ST_OK) {
+		text = hdf5_attribute_text(&a, 0, &length);
+		*out = length < HDF5_TEXT_MOST ? mem_calloc(length + 1, 1) : NULL;
+		if (*out && length)
+			memcpy(*out, text, length);
+		else if (!*out)
+			status = err_nomem(err);
+	}
+	hdf5_attribute_close(&a);
+	return status;
+}
+
+/* One block: pointers first, texts behind them. @texts holds them one after the other, each with
+ * its 0. */
+static enum status hdf5_list(struct hdf5_texts *out, const struct str *texts, int count,
+			     struct err *err)
+{
+	const size_t pointers = ((size_t)count + 1) * sizeof(*out->items);
+	char *at;
+
+	*out = (struct hdf5_texts){0};
+	if (texts->failed)
+		return err_nomem(err);
+	out->items = mem_alloc(pointers + texts->length + 1);
+	if (!out->items)
+		return err_nomem(err);
+	at = (char *)out->items + pointers;
+	if (texts->length)
+		memcpy(at, texts->text, texts->length);
+	for (int i = 0; i < count; i++, at += strlen(at) + 1)
+		out->items[i] = at;
+	out->items[count] = NULL;
+	out->count = count;
+	return ST_OK;
+}
+
+static enum status hdf5_texts_of(const struct hdf5 *file, const char *place, const char *key,
+				 struct str *texts, int *count, struct err *err)
+{
+	struct hdf5_attribute a;
+	enum status status = hdf5_attribute_open(file, place, key, &a, err);
+
+	for (hssize_t i = 0; status == ST_OK && i < a.count; i++) {
+		size_t length;
+		const char *text = hdf5_attribute_text(&a, (size_t)i, &length);
+
+		if (texts->length + length > HDF5_TEXT_MOST || ++*count > HDF5_NAMES_MOST)
+			status = hdf5_damaged(file, place, "has too many names", err);
+		else if (length)
+			str_add_bytes(texts, text, length);
+		str_add_bytes(texts, "", 1);
+	}
+	hdf5_attribute_close(&a);
+	return status;
+}
+
+enum status hdf5_texts(const struct hdf5 *file, const char *place, const char *key,
+		       struct hdf5_texts *out, struct err *err)
+{
+	enum status status = ST_NOTFOUND;
+	struct str texts = {0};
+	char part[80];
+	int count = 0;
+
+	*out = (struct hdf5_texts){0};
+	if (hdf5_has_attribute(file, place, key))
+		status = hdf5_texts_of(file, place, key, &texts, &count, err);
+	for (int i = 0; status == ST_NOTFOUND || (status == ST_OK && i > 0); i++) {
+		snprintf(part, sizeof(part), "%.64s%d", key, i);
+		if (!hdf5_has_attribute(file, place, part))
+			break;
+		status = hdf5_texts_of(file, place, part, &texts, &count, err);
+		if (status != ST_OK)
+			break;
+	}
+	if (status == ST_OK)
+		status = hdf5_list(out, &texts, count, err);
+	else if (status == ST_NOTFOUND)
+		err_set(err, ST_NOTFOUND, "%s: %.512s: has no attribute \"%s\"", file->name,
+			hdf5_place(place), key);
+	str_free(&texts);
+	return status;
+}
+
+enum status hdf5_names(const struct hdf5 *file, const char *place, struct hdf5_texts *out,
+		       struct err *err)
+{
+	const hid_t group = hdf5_open_object(file, place);
+	enum status status = ST_OK;
+	struct str texts = {0};
+	H5G_info_t info;
+
+	*out = (struct hdf5_texts){0};
+	if (group < 0 || H5Gget_info(group, &info) < 0)
+		status = hdf5_damaged(file, place, "is no group that can be read", err);
+	else if (info.nlinks > HDF5_NAMES_MOST)
+		status = hdf5_damaged(file, place, "has too many entries", err);
+	for (hsize_t i = 0; status == ST_OK && i < info.nlinks; i++) {
+		char name[1024];
+
+		if (H5Lget_name_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, i, name,
+				       sizeof(name), H5P_DEFAULT) < 0)
+			status = hdf5_damaged(file, place, "its names cannot be read", err);
+		else
+			str_add_bytes(&texts, name, strlen(name) + 1);
+	}
+	if (status == ST_OK)
+		status = hdf5_list(out, &texts, (int)info.nlinks, err);
+	if (group >= 0)
+		H5Oclose(group);
+	str_free(&texts);
+	return status;
+}
+
+/* ---- arrays ---------------------------------------------------------------------------------- */
+
+struct hdf5_array {
+	hid_t id, type, space, made;
+};
+
+static void hdf5_array_close(struct hdf5_array *a)
+{
+	if (a->made >= 0)
+		H5Pclose(a->made);
+	if (a->space >= 0)
+		H5Sclose(a->space);
+	if (a->type >= 0)
+		H5Tclose(a->type);
+	if (a->id >= 0)
+		H5Oclose(a->id);
+}
+
+/* A packed block is unpacked whole. */
+static bool hdf5_chunk_fits(const struct hdf5_array *a, int ndim)
+{
+	uint64_t bytes = H5Tget_size(a->type);
+	hsize_t chunk[HDF5_DIMS] = {0};
+
+	if (H5Pget_layout(a->made) != H5D_CHUNKED)
+		return true;
+	if (H5Pget_chunk(a->made, HDF5_DIMS, chunk) != ndim)
+		return false;
+	for (int i = 0; i < ndim; i++) {
+		if (chunk[i] < 1 || chunk[i] > HDF5_CHUNK_MOST / bytes)
+			return false;
+		bytes *= chunk[i];
+	}
+	return true;
+}
+
+static enum status hdf5_array_open(const struct hdf5 *file, const char *place, struct hdf5_array *a,
+				   struct hdf5_shape *shape, struct err *err)
+{
+	hsize_t dim[HDF5_DIMS] = {0};
+	uint64_t most = (uint64_t)file->length * HDF5_PACKED, count = 1;
+
+	*a = (struct hdf5_array){-1, -1, -1, -1};
+	*shape = (struct hdf5_shape){0};
+	a->id = hdf5_open_object(file, place);
+	if (a->id < 0 || H5Iget_type(a->id) != H5I_DATASET)
+		return hdf5_damaged(file, place, "there is no such array", err);
+	a->type = H5Dget_type(a->id);
+	a->space = H5Dget_space(a->id);
+	a->made = H5Dget_create_plist(a->id);
+	if (a->type < 0 || a->space < 0 || a->made < 0)
+		return hdf5_damaged(file, place, "cannot be read: it is damaged", err);
+	if (H5Tget_class(a->type) != H5T_FLOAT)
+		return err_set(err, ST_UNSUPPORTED, "%s: %.512s: holds no floats: weights are",
+			       file->name, place);
+	if (H5Sget_simple_extent_type(a->space) == H5S_NULL)
+		return hdf5_damaged(file, place, "is empty", err);
+	shape->ndim = H5Sget_simple_extent_ndims(a->space);
+	if (shape->ndim < 0 || shape->ndim > HDF5_DIMS)
+		return hdf5_damaged(file, place, "has more dimensions than 8", err);
+	H5Sget_simple_extent_dims(a->space, dim, NULL);
+	for (int i = 0; i < shape->ndim; i++) {
+		if (dim[i] > most / count)
+			return hdf5_damaged(file, place,
+					    "its dimensions are beyond what the file can hold",
+					    err);
+		count *= dim[i] ? dim[i] : 1;
+		shape->dim[i] = (int64_t)dim[i];
+	}
+	if (H5Pget_external_count(a->made) != 0 || H5Pget_layout(a->made) == H5D_VIRTUAL)
+		return err_set(err, ST_UNSUPPORTED,
+			       "%s: %.512s: its values lie in another file, which is not followed",
+			       file->name, place);
+	if (!hdf5_chunk_fits(a, shape->ndim))
+		return hdf5_damaged(file, place, "its packed blocks are beyond the limit", err);
+	return ST_OK;
+}
+
+enum status hdf5_shape(const struct hdf5 *file, const char *place, struct hdf5_shape *out,
+		       struct err *err)
+{
+	struct hdf5_array a;
+	enum status status = hdf5_array_open(file, place, &a, out, err);
+
+	hdf5_array_close(&a);
+	return status;
+}
+
+enum status hdf5_read(const struct hdf5 *file, const char *place, float *out, size_t count,
+		      struct err *err)
+{
+	struct hdf5_array a;
+	struct hdf5_shape shape;
+	enum status status = hdf5_array_open(file, place, &a, &shape, err);
+
+	if (status == ST_OK && H5Sget_simple_extent_npoints(a.space) != (hssize_t)count)
+		status = hdf5_damaged(file, place, "has another number of values", err);
+	if (status == ST_OK &&
+	    H5Dread(a.id, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, out) < 0)
+		status = hdf5_damaged(file, place,
+				      "its values cannot be read: the file is truncated, damaged "
+				      "or packed by an unknown filter",
+				      err);
+	hdf5_array_close(&a);
+	return status;
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+static enum status hdf5_failed(const struct hdf5 *file, const char *place, struct err *err)
+{
+	return err_set(err, ST_FAILED, "%s: %.512s: libhdf5 did not write it", file->name,
+		       hdf5_place(place));
+}
+
+enum status hdf5_put_group(struct hdf5 *file, const char *place, struct err *err)
+{
+	hid_t way, group;
+
+	if (hdf5_has_group(file, place))
+		return ST_OK;
+	way = H5Pcreate(H5P_LINK_CREATE);
+	H5Pset_create_intermediate_group(way, 1);
+	group = H5Gcreate2(file->id, place, way, H5P_DEFAULT, H5P_DEFAULT);
+	H5Pclose(way);
+	if (group < 0)
+		return hdf5_failed(file, place, err);
+	H5Gclose(group);
+	return ST_OK;
+}
+
+/* Writes an attribute, and closes @type and @space. */
+static enum status hdf5_put_attribute(struct hdf5 *file, const char *place, const char *key,
+				      hid_t type, hid_t space, const void *block, struct err *err)
+{
+	const hid_t object = hdf5_open_object(file, place);
+	hid_t id = -1;
+	herr_t put = -1;
+
+	if (object >= 0)
+		id = H5Acreate2(object, key, type, space, H5P_DEFAULT, H5P_DEFAULT);
+	if (id >= 0) {
+		put = H5Awrite(id, type, block);
+		H5Aclose(id);
+	}
+	H5Sclose(space);
+	H5Tclose(type);
+	if (object >= 0)
+		H5Oclose(object);
+	return put < 0 ? hdf5_failed(file, place, err) : ST_OK;
+}
+
+/* The text lies outside of the object's header, so that it may be long. */
+enum status hdf5_put_text(struct hdf5 *file, const char *place, const char *key, const char *text,
+			  struct err *err)
+{
+	const hid_t type = H5Tcopy(H5T_C_S1);
+
+	H5Tset_size(type, H5T_VARIABLE);
+	H5Tset_cset(type, H5T_CSET_UTF8);
+	return hdf5_put_attribute(file, place, key, type, H5Screate(H5S_SCALAR), &text, err);
+}
+
+static size_t hdf5_longest(const char *const *items, int count)
+{
+	size_t longest = 1;
+
+	for (int i = 0; i < count; i++)
+		longest = max(longest, strlen(items[i]));
+	return longest;
+}
+
+static enum status hdf5_put_part(struct hdf5 *file, const char *place, const char *key,
+				 const char *const *items, int count, struct err *err)
+{
+	const hsize_t dim[1] = {(hsize_t)count};
+	const size_t size = hdf5_longest(items, count);
+	char *block = mem_calloc((size_t)count + 1, size);
+	enum status status;
+	hid_t type;
+
+	if (!block)
+		return err_nomem(err);
+	type = H5Tcopy(H5T_C_S1);
+	H5Tset_size(type, size);
+	H5Tset_strpad(type, H5T_STR_NULLPAD);
+	for (int i = 0; i < count; i++)
+		memcpy(block + (size_t)i * size, items[i], strlen(items[i]));
+	status = hdf5_put_attribute(file, place, key, type, H5Screate_simple(1, dim, NULL), block,
+				    err);
+	mem_free(block);
+	return status;
+}
+
+enum status hdf5_put_texts(struct hdf5 *file, const char *place, const char *key,
+			   const char *const *items, int count, struct err *err)
+{
+	const int most = (int)(HDF5_KEY_MOST / hdf5_longest(items, count));
+	enum status status = ST_OK;
+	char part[80];
+
+	if (count <= most)
+		return hdf5_put_part(file, place, key, items, count, err);
+	for (int at = 0, i = 0; at < count && status == ST_OK; at += most, i++) {
+		snprintf(part, sizeof(part), "%.64s%d", key, i);
+		status = hdf5_put_part(file, place, part, items + at, min(most, count - at), err);
+	}
+	return status;
+}
+
+enum status hdf5_put(struct hdf5 *file, const char *place, const struct hdf5_shape *shape,
+		     const float *values, struct err *err)
+{
+	hid_t way = H5Pcreate(H5P_LINK_CREATE), made = H5Pcreate(H5P_DATASET_CREATE), space, id;
+	hsize_t dim[HDF5_DIMS];
+	herr_t put = -1;
+
+	for (int i = 0; i < shape->ndim; i++)
+		dim[i] = (hsize_t)shape->dim[i];
+	H5Pset_create_intermediate_group(way, 1);
+	H5Pset_obj_track_times(made, 0); /* the same values, the same bytes */
+	space = shape->ndim ? H5Screate_simple(shape->ndim, dim, NULL) : H5Screate(H5S_SCALAR);
+	id = H5Dcreate2(file->id, place, H5T_IEEE_F32LE, space, way, made, H5P_DEFAULT);
+	if (id >= 0) {
+		put = H5Dwrite(id, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values);
+		H5Dclose(id);
+	}
+	H5Sclose(space);
+	H5Pclose(made);
+	H5Pclose(way);
+	return put < 0 ? hdf5_failed(file, place, err) : ST_OK;
+}
+
+enum status hdf5_bytes(struct hdf5 *file, char **out, size_t *length, struct err *err)
+{
+	ssize_t size;
+
+	*out = NULL;
+	H5Fflush(file->id, H5F_SCOPE_GLOBAL);
+	size = H5Fget_file_image(file->id, NULL, 0);
+	if (size <= 0)
+		return hdf5_failed(file, "", err);
+	*out = mem_alloc((size_t)size);
+	if (!*out)
+		return err_nomem(err);
+	*length = (size_t)size;
+	return H5Fget_file_image(file->id, *out, *length) == size ? ST_OK
+								  : hdf5_failed(file, "", err);
+}

@@ -1,0 +1,296 @@
+/*
+ * What a file of a model is, by its first bytes or, of an archive, by its members.
+ *
+ * Threading: none. Sources: the formats' own descriptions (onnx.proto, saved_model.proto, the
+ * FlatBuffers file identifier of TensorFlow Lite, PyTorch's serialization notes, safetensors).
+ */
+#include "trainer/models/keras_file.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/fs.h"
+#include "common/json.h"
+#include "common/mem.h"
+#include "common/minmax.h"
+#include "trainer/data/dataset_internal.h"
+#include "trainer/models/keras_hdf5.h"
+
+#define KERAS_FILE_LIMIT ((size_t)4 << 30)
+
+/* ---- files of others ------------------------------------------------------------------------- */
+
+struct foreign {
+	size_t at, length;
+	const char *sign, *what, *instead;
+};
+
+static const char to_keras[] = "load it there and give the Keras model's model.save(\"x.keras\")";
+static const char to_npz[] = "give the model as Keras JSON and the weights as .npz (numpy.savez, "
+			     "named as ipu-train lists the variables)";
+
+static const struct foreign foreigns[] = {
+	{4, 4, "TFL3", "a TensorFlow Lite model", to_keras},
+	{0, 4, "GGUF", "a GGUF file of llama.cpp", to_npz},
+	{0, 6, "\x93NUMPY", "a single .npy array", "numpy.savez() makes an .npz of named arrays"},
+	{0, 3, "\x1f\x8b\x08", "packed by gzip", "unpack it first (gunzip)"},
+	{0, 6,
+	 "\xfd"
+	 "7zXZ",
+	 "packed by xz", "unpack it first (unxz)"},
+	{257, 5, "ustar", "a tar archive", "unpack it first (tar xf)"},
+	{0, 2, "\x80\x02", "a pickle of Python (PyTorch before 1.6, scikit-learn)", to_npz},
+	{0, 2, "\x80\x03", "a pickle of Python (scikit-learn and others)", to_npz},
+	{0, 2, "\x80\x04", "a pickle of Python (scikit-learn and others)", to_npz},
+	{0, 2, "\x80\x05", "a pickle of Python (scikit-learn and others)", to_npz},
+	{0, 3, "\x08\x01\x12", "a SavedModel of TensorFlow (saved_model.pb)", to_keras},
+};
+
+static bool has_text(const char *bytes, size_t length, const char *text)
+{
+	return memmem(bytes, min(length, (size_t)4096), text, strlen(text)) != NULL;
+}
+
+/* ModelProto: a small ir_version, then text fields or the graph (field 7). */
+static bool is_onnx(const char *bytes, size_t length)
+{
+	return length > 8 && bytes[0] == '\x08' && bytes[1] > 1 && bytes[1] < 32 &&
+	       (bytes[2] == '\x12' || bytes[2] == '\x3a' || bytes[2] == '\x42');
+}
+
+static bool is_safetensors(const char *bytes, size_t length)
+{
+	return length > 10 && !memcmp(bytes + 5, "\0\0\0{\"", 5);
+}
+
+static enum status refuse(const char *path, const char *what, const char *instead, struct err *err)
+{
+	return err_set(err, ST_UNSUPPORTED, "%s: is %s: %s", path, what, instead);
+}
+
+static enum status refuse_foreign(const struct keras_file *file, struct err *err)
+{
+	const char *bytes = file->bytes;
+
+	for (size_t i = 0; i < ARRAY_LEN(foreigns); i++)
+		if (file->length >= foreigns[i].at + foreigns[i].length &&
+		    !memcmp(bytes + foreigns[i].at, foreigns[i].sign, foreigns[i].length))
+			return refuse(file->path, foreigns[i].what, foreigns[i].instead, err);
+	if (is_onnx(bytes, file->length))
+		return refuse(file->path, "an ONNX model",
+			      "give the Keras model it was made from, or its layers as Keras JSON "
+			      "and its weights as .npz",
+			      err);
+	if (is_safetensors(bytes, file->length))
+		return refuse(file->path, "a safetensors file", to_npz, err);
+	if (file->length > 4 && bytes[0] == '\n' && has_text(bytes, file->length, "Placeholder"))
+		return refuse(file->path, "a frozen graph of TensorFlow 1 (GraphDef)", to_keras,
+			      err);
+	return ST_OK;
+}
+
+/* ---- archives -------------------------------------------------------------------------------- */
+
+/* The member @name, of which @ending alone has to fit where @name is NULL. ST_NOTFOUND: none. */
+static enum status find_member(const struct keras_file *file, const char *name, const char *ending,
+			       struct dataset_zip *zip, struct dataset_zip_member *member,
+			       struct err *err)
+{
+	enum status status;
+
+	*zip = (struct dataset_zip){
+		.name = file->path, .bytes = (const uint8_t *)file->bytes, .length = file->length};
+	status = dataset__zip_open(zip, err);
+	while (status == ST_OK) {
+		const char *wanted = name ? name : ending;
+		const size_t length = strlen(wanted);
+
+		status = dataset__zip_next(zip, member, err);
+		if (status != ST_OK || !member->name)
+			break;
+		if ((name ? member->name_length == length : member->name_length >= length) &&
+		    !memcmp(member->name + member->name_length - length, wanted, length))
+			return ST_OK;
+	}
+	return status == ST_OK ? ST_NOTFOUND : status;
+}
+
+/* What an archive is says one of its members. */
+static enum status archive_kind(struct keras_file *file, struct err *err)
+{
+	struct dataset_zip_member member;
+	struct dataset_zip zip;
+
+	file->kind = KERAS_ARRAYS;
+	if (find_member(file, "config.json", NULL, &zip, &member, NULL) == ST_OK)
+		file->kind = KERAS_ARCHIVE;
+	else if (find_member(file, NULL, "data.pkl", &zip, &member, NULL) == ST_OK)
+		return refuse(file->path, "a checkpoint of PyTorch", to_npz, err);
+	else if (find_member(file, NULL, "saved_model.pb", &zip, &member, NULL) == ST_OK)
+		return refuse(file->path, "a zipped SavedModel of TensorFlow", to_keras, err);
+	return ST_OK;
+}
+
+/* Has it a directory at its end? */
+static enum status check_archive(const struct keras_file *file, struct err *err)
+{
+	struct dataset_zip zip = {
+		.name = file->path, .bytes = (const uint8_t *)file->bytes, .length = file->length};
+
+	return dataset__zip_open(&zip, err);
+}
+
+/* The bytes of the member @name of a .keras. */
+static enum status read_member(const struct keras_file *file, const char *name, char **out,
+			       size_t *length, struct err *err)
+{
+	struct dataset_array array = {.type = DATASET_U8, .ndim = 1};
+	struct dataset_stream stream;
+	struct dataset_zip_member member;
+	struct dataset_zip zip;
+	char place[FS_PATH_SIZE + 64];
+	enum status status = find_member(file, name, NULL, &zip, &member, err);
+
+	*out = NULL;
+	if (status == ST_NOTFOUND)
+		return err_set(err, ST_FORMAT,
+			       "%s: has no \"%s\": it is no whole .keras file (save it with "
+			       "model.save())",
+			       file->path, name);
+	if (status != ST_OK)
+		return status;
+	snprintf(place, sizeof(place), "%.*s: %s", DATASET_PATH_SHOWN, file->path, name);
+	status = dataset__zip_member_open(&zip, &member, place, &stream, err);
+	if (status != ST_OK)
+		return status;
+	array.dim[0] = member.unpacked;
+	status = dataset__array_read(&array, &stream, err);
+	if (status == ST_OK && stream.crc != member.crc)
+		status = err_set(err, ST_FORMAT, "%s: its checksum does not fit: it is damaged",
+				 place);
+	dataset__stream_close(&stream);
+	if (status == ST_OK) {
+		*out = (char *)array.bytes;
+		*length = member.unpacked;
+	} else {
+		dataset__array_free(&array);
+	}
+	return status;
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+/* It begins so, or has it at 512, 1024, ... behind what others put before. */
+static bool is_hdf5(const char *bytes, size_t length)
+{
+	static const char sign[8] = {'\x89', 'H', 'D', 'F', '\r', '\n', '\x1a', '\n'};
+
+	for (size_t at = 0; at + sizeof(sign) <= length; at = at ? 2 * at : 512)
+		if (!memcmp(bytes + at, sign, sizeof(sign)))
+			return true;
+	return false;
+}
+
+enum status keras_file_from(struct keras_file *out, const char *path, char *bytes, size_t length,
+			    struct err *err)
+{
+	enum status status = ST_OK;
+
+	*out = (struct keras_file){.path = path, .bytes = bytes, .length = length};
+	if (is_hdf5(bytes, length))
+		out->kind = KERAS_HDF5;
+	else if (length >= 4 && !memcmp(bytes, "PK\3\4", 4))
+		status = archive_kind(out, err);
+	else
+		status = refuse_foreign(out, err);
+	if (status != ST_OK)
+		keras_file_close(out);
+	return status;
+}
+
+enum status keras_file_open(struct keras_file *out, const char *path, struct err *err)
+{
+	char inner[FS_PATH_SIZE], *bytes;
+	enum status status;
+	size_t length;
+
+	*out = (struct keras_file){0};
+	if (fs_is_dir(path) && fs_path(inner, "%s/saved_model.pb", path) && fs_exists(inner))
+		return refuse(path, "a SavedModel of TensorFlow", to_keras, err);
+	status = fs_read(path, KERAS_FILE_LIMIT, &bytes, &length, err);
+	return status == ST_OK ? keras_file_from(out, path, bytes, length, err) : status;
+}
+
+void keras_file_close(struct keras_file *file)
+{
+	mem_free(file->bytes);
+	*file = (struct keras_file){0};
+}
+
+enum status keras_file_weights(const struct keras_file *file, char **copy, const char **bytes,
+			       size_t *length, struct err *err)
+{
+	enum status status;
+
+	*copy = NULL;
+	*bytes = file->bytes;
+	*length = file->length;
+	if (file->kind != KERAS_ARCHIVE)
+		return ST_OK;
+	status = read_member(file, "model.weights.h5", copy, length, err);
+	*bytes = *copy;
+	return status;
+}
+
+/* ---- models ---------------------------------------------------------------------------------- */
+
+enum status keras_file_config(cJSON **out, const struct keras_file *file, struct err *err)
+{
+	char name[FS_PATH_SIZE + 32], *text = NULL;
+	enum status status = ST_OK;
+	size_t length = 0;
+
+	*out = NULL;
+	if (file->kind == KERAS_TEXT && file->length > JSON_FILE_LIMIT)
+		return err_set(err, ST_LIMIT, "%s: larger than the limit of %u bytes", file->path,
+			       JSON_FILE_LIMIT);
+	if (file->kind == KERAS_TEXT)
+		return json_parse(out, file->bytes, file->length, file->path, err);
+	if (file->kind == KERAS_ARRAYS) {
+		status = check_archive(file, err);
+		if (status != ST_OK)
+			return status;
+		return err_set(err, ST_UNSUPPORTED,
+			       "%s: is a zip archive without a Keras model (an .npz?): give a "
+			       ".keras, .h5 or to_json() file, and arrays as weights.load",
+			       file->path);
+	}
+	if (file->kind == KERAS_ARCHIVE) {
+		status = read_member(file, "config.json", &text, &length, err);
+	} else {
+		status = keras_hdf5_config(&text, file->path, file->bytes, file->length, err);
+		length = text ? strlen(text) : 0;
+	}
+	snprintf(name, sizeof(name), "%.*s: %s", DATASET_PATH_SHOWN, file->path,
+		 file->kind == KERAS_ARCHIVE ? "config.json" : "model_config");
+	if (status == ST_OK && length > JSON_FILE_LIMIT)
+		status = err_set(err, ST_LIMIT, "%s: larger than the limit of %u bytes", name,
+				 JSON_FILE_LIMIT);
+	if (status == ST_OK)
+		status = json_parse(out, text, length, name, err);
+	mem_free(text);
+	return status;
+}
+
+enum status keras_file_json(cJSON **out, const char *path, struct err *err)
+{
+	struct keras_file file;
+	enum status status = keras_file_open(&file, path, err);
+
+	*out = NULL;
+	if (status != ST_OK)
+		return status;
+	status = keras_file_config(out, &file, err);
+	keras_file_close(&file);
+	return status;
+}

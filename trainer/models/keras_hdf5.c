@@ -1,0 +1,707 @@
+/*
+ * Keras's HDF5 files and a model's parameters: which array is which.
+ *
+ * A file is a list of groups of arrays, whatever its layout: found first, then matched with the
+ * model's layers, then read array by array. Threading: none. Ownership: an open source owns its
+ * file and the arena of all names.
+ *
+ * libhdf5 follows some damaged numbers out of its memory (1.10.8: lengths in the global heap),
+ * which no check of ours comes before. So a child process reads the whole file first, and only what
+ * it survives is read here.
+ */
+#include "trainer/models/keras_hdf5.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/arena.h"
+#include "common/mem.h"
+#include "common/str.h"
+#include "trainer/models/hdf5_file.h"
+
+#define KERAS_ARRAYS_MOST 65536
+#define KERAS_DEPTH       64 /* groups in one another */
+#define KERAS_PLACE_SIZE  4096
+#define KERAS_TRIAL_S     300 /* of the processor's time, for gigabytes too */
+
+struct keras_group {
+	const char *name; /* the layer's, or its home */
+	int first, count; /* of the arrays */
+	int *params;      /* the parameter of each; NULL: not known */
+};
+
+struct keras_source {
+	struct hdf5 *file;
+	struct arena arena;
+	struct npz_array *arrays;
+	const char **places; /* of the arrays */
+	const char **names;  /* of the arrays, as the file has them */
+	size_t arrays_room, places_room, names_room, groups_room;
+	struct keras_group *groups;
+	int count, group_count, visited;
+	struct err *err;
+};
+
+static void source_free(struct keras_source *s)
+{
+	if (!s)
+		return;
+	hdf5_close(s->file);
+	arena_fini(&s->arena);
+	mem_free(s->arrays);
+	mem_free(s->places);
+	mem_free(s->names);
+	mem_free(s->groups);
+	mem_free(s);
+}
+
+/* ---- what is in the file --------------------------------------------------------------------- */
+
+static void add_group(struct keras_source *s, const char *name)
+{
+	if (err_stuck(s->err))
+		return;
+	if (mem_grow(&s->groups, &s->groups_room, (size_t)s->group_count + 1, sizeof(*s->groups))) {
+		err_nomem(s->err);
+		return;
+	}
+	s->groups[s->group_count] = (struct keras_group){
+		.name = arena_strdup(&s->arena, name), .first = s->count, .count = 0};
+	if (!s->groups[s->group_count++].name)
+		err_nomem(s->err);
+}
+
+/* The array at @place, called @name, of the last group. */
+static void add_array(struct keras_source *s, const char *place, const char *name)
+{
+	struct hdf5_shape shape;
+	struct npz_array *array;
+	const size_t next = (size_t)s->count + 1;
+
+	if (err_stuck(s->err) || hdf5_shape(s->file, place, &shape, s->err) != ST_OK)
+		return;
+	if (s->count == KERAS_ARRAYS_MOST) {
+		err_set(s->err, ST_LIMIT, "%.512s: is beyond the limit of %d arrays", place,
+			KERAS_ARRAYS_MOST);
+		return;
+	}
+	if (mem_grow(&s->arrays, &s->arrays_room, next, sizeof(*s->arrays)) ||
+	    mem_grow(&s->places, &s->places_room, next, sizeof(*s->places)) ||
+	    mem_grow(&s->names, &s->names_room, next, sizeof(*s->names)) ||
+	    !(s->places[s->count] = arena_strdup(&s->arena, place)) ||
+	    !(s->names[s->count] = arena_strdup(&s->arena, name))) {
+		err_nomem(s->err);
+		return;
+	}
+	_Static_assert(HDF5_DIMS == NPZ_DIMS, "shapes out of step");
+	array = &s->arrays[s->count++];
+	*array = (struct npz_array){.name = place, .ndim = shape.ndim};
+	memcpy(array->dim, shape.dim, sizeof(array->dim));
+	array->name = s->places[s->count - 1];
+	s->groups[s->group_count - 1].count++;
+}
+
+static bool join(struct keras_source *s, char out[KERAS_PLACE_SIZE], const char *a, const char *b)
+{
+	const int length = snprintf(out, KERAS_PLACE_SIZE, "%s%s%s", a, *a ? "/" : "", b);
+
+	if (length > 0 && length < KERAS_PLACE_SIZE)
+		return true;
+	err_set(s->err, ST_LIMIT, "%.512s: the path of a group is too long", a);
+	return false;
+}
+
+/* Keras 1 and 2: named lists below @base. */
+static void find_named(struct keras_source *s, const char *base)
+{
+	struct hdf5_texts layers, weights;
+	char group[KERAS_PLACE_SIZE], place[KERAS_PLACE_SIZE];
+
+	hdf5_texts(s->file, base, "layer_names", &layers, s->err);
+	for (int i = 0; !err_stuck(s->err) && i < layers.count; i++) {
+		if (!join(s, group, base, layers.items[i]) ||
+		    hdf5_texts(s->file, group, "weight_names", &weights, s->err) != ST_OK)
+			break;
+		if (weights.count)
+			add_group(s, layers.items[i]);
+		for (int w = 0; !err_stuck(s->err) && w < weights.count; w++)
+			if (join(s, place, group, weights.items[w]))
+				add_array(s, place, weights.items[w]);
+		mem_free(weights.items);
+	}
+	mem_free(layers.items);
+}
+
+/* Children of a layer in the order of its weights; all others by their names, behind. */
+static int child_rank(const char *name)
+{
+	static const char *const order[] = {"cell",           "layer",       "forward_layer",
+					    "backward_layer", "query_dense", "key_dense",
+					    "value_dense",    "output_dense"};
+
+	name += *name == '_';
+	for (size_t i = 0; i < ARRAY_LEN(order); i++)
+		if (!strcmp(name, order[i]))
+			return (int)i;
+	return (int)ARRAY_LEN(order);
+}
+
+static bool is_list(const char *name)
+{
+	/* The latter is TensorFlow 2.12's. */
+	return !strcmp(name, "layers") || !strcmp(name, "_layer_checkpoint_dependencies");
+}
+
+static void find_counted(struct keras_source *s, const char *place, const char *home, bool in_list,
+			 int depth);
+
+/* vars/0, vars/1 ... of @place. */
+static void find_vars(struct keras_source *s, const char *place)
+{
+	char vars[KERAS_PLACE_SIZE], at[KERAS_PLACE_SIZE], number[16];
+	struct hdf5_texts names;
+
+	if (!join(s, vars, place, "vars") || !hdf5_has_group(s->file, vars) ||
+	    hdf5_names(s->file, vars, &names, s->err) != ST_OK)
+		return;
+	for (int i = 0; !err_stuck(s->err) && i < names.count; i++) {
+		snprintf(number, sizeof(number), "%d", i);
+		if (join(s, at, vars, number))
+			add_array(s, at, at);
+	}
+	mem_free(names.items);
+}
+
+/* @names of @place, of rank @rank alone. */
+static void find_children(struct keras_source *s, const char *place, const char *home,
+			  const struct hdf5_texts *names, bool in_list, int rank, int depth)
+{
+	char child[KERAS_PLACE_SIZE], inner[KERAS_PLACE_SIZE];
+
+	for (int i = 0; !err_stuck(s->err) && i < names->count; i++) {
+		const char *name = names->items[i];
+		const bool list = is_list(name);
+
+		if (child_rank(name) != rank || !strcmp(name, "vars") ||
+		    !strcmp(name, "seed_generator") || (depth == 0 && !list) ||
+		    !join(s, child, place, name) || !hdf5_has_group(s->file, child))
+			continue;
+		if (list ? !join(s, inner, home, "layers") : in_list && !join(s, inner, home, name))
+			return;
+		if (in_list)
+			add_group(s, inner);
+		find_counted(s, child, list || in_list ? inner : home, list, depth + 1);
+	}
+}
+
+/* Keras 3: groups by the layers' classes. @in_list: the children of @place are layers. */
+static void find_counted(struct keras_source *s, const char *place, const char *home, bool in_list,
+			 int depth)
+{
+	struct hdf5_texts names;
+
+	if (++s->visited > KERAS_ARRAYS_MOST || depth > KERAS_DEPTH)
+		err_set(s->err, ST_LIMIT, "%.512s: groups are nested too deep or too many", place);
+	if (err_stuck(s->err))
+		return;
+	if (depth > 0 && !in_list)
+		find_vars(s, place);
+	if (err_stuck(s->err) || hdf5_names(s->file, place, &names, s->err) != ST_OK)
+		return;
+	for (int rank = 0; rank <= child_rank(""); rank++)
+		find_children(s, place, home, &names, in_list, rank, depth);
+	mem_free(names.items);
+}
+
+/* An HDF5 file of something else: the first names in it tell what. */
+static void find_nothing(struct keras_source *s, const char *name)
+{
+	struct hdf5_texts names = {0};
+	struct str some = {0};
+	struct err own;
+
+	if (hdf5_names(s->file, "", &names, &own) == ST_OK)
+		for (int i = 0; i < names.count && i < 4; i++)
+			str_addf(&some, "%s\"%.64s\"", i ? ", " : "", names.items[i]);
+	err_set(s->err, ST_UNSUPPORTED,
+		"%s: is an HDF5 file but none of Keras's: it has neither layer_names nor layers "
+		"(it has %s%s): save it with model.save() or model.save_weights()",
+		name, names.count ? str_peek(&some) : "nothing", names.count > 4 ? " ..." : "");
+	str_free(&some);
+	mem_free(names.items);
+}
+
+/* Returns the layout. */
+static enum keras_layout find_all(struct keras_source *s, const char *name)
+{
+	static const char *const bases[] = {"model_weights", ""};
+
+	for (size_t i = 0; i < ARRAY_LEN(bases); i++)
+		if (hdf5_has_attribute(s->file, bases[i], "layer_names") ||
+		    hdf5_has_attribute(s->file, bases[i], "layer_names0")) {
+			find_named(s, bases[i]);
+			return KERAS_LAYOUT_2;
+		}
+	if (hdf5_has_group(s->file, "layers") ||
+	    hdf5_has_group(s->file, "_layer_checkpoint_dependencies"))
+		find_counted(s, "", "", false, 0);
+	else
+		find_nothing(s, name);
+	return KERAS_LAYOUT_3;
+}
+
+/* ---- whether libhdf5 survives it ------------------------------------------------------------- */
+
+/* All that is ever read of a file, for nothing. */
+static void try_all(const char *name, const void *bytes, size_t length)
+{
+	struct err err = {ST_OK, ""};
+	struct keras_source s = {.err = &err};
+	char *text = NULL;
+
+	if (arena_init(&s.arena, 0) || hdf5_parse(&s.file, name, bytes, length, &err) != ST_OK)
+		return;
+	if (hdf5_has_attribute(s.file, "", "model_config"))
+		hdf5_text(s.file, "", "model_config", &text, &err);
+	err.status = ST_OK;
+	find_all(&s, name);
+	for (int i = 0; i < s.count; i++) {
+		size_t count = 1;
+		float *values;
+
+		for (int d = 0; d < s.arrays[i].ndim; d++)
+			count *= (size_t)s.arrays[i].dim[d];
+		values = mem_alloc(count * sizeof(*values) + 1);
+		if (values)
+			hdf5_read(s.file, s.places[i], values, count, &err);
+		mem_free(values);
+	}
+	hdf5_close(s.file);
+}
+
+static enum status check_alive(const char *name, const void *bytes, size_t length, struct err *err)
+{
+	const struct rlimit time = {KERAS_TRIAL_S, KERAS_TRIAL_S}, none = {0, 0};
+	int state = 0, silence;
+	pid_t child = fork();
+
+	if (child < 0)
+		return err_set(err, ST_FAILED, "%s: no process to try it in: %s", name,
+			       strerror(errno));
+	if (child == 0) {
+		silence = open("/dev/null", O_WRONLY | O_CLOEXEC);
+		if (silence >= 0)
+			dup2(silence, STDERR_FILENO);
+		setrlimit(RLIMIT_CPU, &time);
+		setrlimit(RLIMIT_CORE, &none);
+		try_all(name, bytes, length);
+		_exit(0);
+	}
+	while (waitpid(child, &state, 0) < 0)
+		if (errno != EINTR)
+			return err_set(err, ST_FAILED, "%s: waiting for its trial: %s", name,
+				       strerror(errno));
+	if (WIFEXITED(state) && WEXITSTATUS(state) == 0)
+		return ST_OK;
+	return err_set(err, ST_FORMAT, "%s: is damaged: libhdf5 breaks on it", name);
+}
+
+static enum status open_checked(struct hdf5 **out, const char *name, const void *bytes,
+				size_t length, struct err *err)
+{
+	enum status status = check_alive(name, bytes, length, err);
+
+	*out = NULL;
+	return status == ST_OK ? hdf5_parse(out, name, bytes, length, err) : status;
+}
+
+/* ---- which parameters they are --------------------------------------------------------------- */
+
+/* The parameters of the layers of @row or, where @layer is not below 0, of that one alone, in the
+ * order of Keras's get_weights(): those that learn first. Returns how many. */
+static int params_of(const struct model *model, int row, int layer, int *out)
+{
+	int count = 0;
+
+	for (int pass = 0; pass < 2; pass++)
+		for (int p = 0; p < model->param_count; p++) {
+			const int owner = model->params[p].layer;
+
+			if ((layer >= 0 ? owner == layer : model->layers[owner].row == row) &&
+			    model->params[p].trainable == (pass == 0))
+				out[count++] = p;
+		}
+	return count;
+}
+
+static int find_layer(const struct model *model, const char *home)
+{
+	for (int i = 0; i < model->layer_count; i++)
+		if (!strcmp(model->layers[i].home, home))
+			return i;
+	return -1;
+}
+
+static int find_row(const struct model *model, const char *name)
+{
+	for (int i = 0; i < model->row_count; i++)
+		if (!strcmp(model->rows[i].name, name))
+			return i;
+	return -1;
+}
+
+/* "block/conv1/kernel:0" is a "kernel". */
+static bool is_called(const char *name, const char *short_name)
+{
+	const char *slash = strrchr(name, '/'), *at = slash ? slash + 1 : name;
+	const size_t length = strcspn(at, ":");
+
+	return strlen(short_name) == length && !strncmp(at, short_name, length);
+}
+
+/* Is @layer one of the parts of the path @name? */
+static bool is_within(const char *name, const char *layer)
+{
+	const size_t length = strlen(layer);
+
+	for (const char *at = strstr(name, layer); at; at = strstr(at + 1, layer))
+		if ((at == name || at[-1] == '/') && at[length] == '/')
+			return true;
+	return false;
+}
+
+/* The one of @params that is called as the file's array; -1: none, or several. */
+static int find_param(const struct model *model, const char *name, const int *params, int count)
+{
+	const bool nested = count > 0 && model->params[params[0]].layer !=
+						 model->params[params[count - 1]].layer;
+	int found = -1;
+
+	for (int i = 0; i < count; i++) {
+		const struct model_param *param = &model->params[params[i]];
+
+		if (!is_called(name, param->short_name) ||
+		    (nested && !is_within(name, model->layers[param->layer].name)))
+			continue;
+		if (found >= 0)
+			return -1;
+		found = params[i];
+	}
+	return found;
+}
+
+/* The group's arrays are @params: by their names where all have one, else by their order. */
+static bool match_group(struct keras_source *s, const struct model *model,
+			struct keras_group *group, const int *params, int count)
+{
+	bool named = true;
+
+	group->params = NULL;
+	if (count != group->count)
+		return false;
+	group->params = arena_alloc(&s->arena, (size_t)count + 1, sizeof(*group->params));
+	if (!group->params) {
+		err_nomem(s->err);
+		return false;
+	}
+	for (int i = 0; i < count && named; i++) {
+		group->params[i] = find_param(model, s->names[group->first + i], params, count);
+		named = group->params[i] >= 0;
+		for (int j = 0; j < i && named; j++)
+			named = group->params[i] != group->params[j];
+	}
+	if (!named)
+		memcpy(group->params, params, (size_t)count * sizeof(*params));
+	return true;
+}
+
+/* The layers that have weights, one after the other, as load_weights() does. */
+static bool match_in_order(struct keras_source *s, const struct model *model, int *params)
+{
+	int row = 0;
+
+	for (int g = 0; g < s->group_count; g++) {
+		int count = 0;
+
+		while (row < model->row_count && !count)
+			count = params_of(model, row++, -1, params);
+		if (!match_group(s, model, &s->groups[g], params, count))
+			return false;
+	}
+	while (row < model->row_count)
+		if (params_of(model, row++, -1, params))
+			return false;
+	return true;
+}
+
+static void match_all(struct keras_source *s, const struct model *model, enum keras_layout layout,
+		      bool by_name)
+{
+	int *params = arena_alloc(&s->arena, (size_t)model->param_count + 1, sizeof(*params));
+	bool whole = true;
+
+	if (!params) {
+		err_nomem(s->err);
+		return;
+	}
+	for (int g = 0; g < s->group_count; g++) {
+		struct keras_group *group = &s->groups[g];
+		const int layer = layout == KERAS_LAYOUT_3 ? find_layer(model, group->name) : -1;
+		const int row = layout == KERAS_LAYOUT_2 ? find_row(model, group->name) : -1;
+		int count = 0;
+
+		if (layer >= 0 || row >= 0)
+			count = params_of(model, row, layer, params);
+		whole = match_group(s, model, group, params, count) && whole;
+	}
+	if (whole || by_name || layout == KERAS_LAYOUT_3)
+		return;
+	if (!match_in_order(s, model, params))
+		for (int g = 0; g < s->group_count; g++)
+			s->groups[g].params = NULL;
+}
+
+/* ---- an open source -------------------------------------------------------------------------- */
+
+static enum status source_read(const void *file, int index, float *out, size_t count,
+			       struct err *err)
+{
+	const struct keras_source *s = file;
+
+	return hdf5_read(s->file, s->places[index], out, count, err);
+}
+
+static void source_close(const void *file)
+{
+	source_free((struct keras_source *)(uintptr_t)file);
+}
+
+enum status keras_hdf5_open(struct weights_source *out, const struct model *model, const char *name,
+			    const void *bytes, size_t length, bool by_name, struct err *err)
+{
+	struct keras_source *s = mem_calloc(1, sizeof(*s));
+	enum keras_layout layout;
+	struct err own;
+
+	*out = (struct weights_source){0};
+	err = err_start(err, &own);
+	if (!s || arena_init(&s->arena, 0)) {
+		mem_free(s);
+		return err_nomem(err);
+	}
+	s->err = err;
+	if (open_checked(&s->file, name, bytes, length, err) == ST_OK) {
+		layout = find_all(s, name);
+		if (!err_stuck(err))
+			match_all(s, model, layout, by_name);
+	}
+	if (err_stuck(err)) {
+		source_free(s);
+		return err->status;
+	}
+	for (int g = 0; g < s->group_count; g++)
+		for (int i = 0; s->groups[g].params && i < s->groups[g].count; i++)
+			s->arrays[s->groups[g].first + i].name =
+				model->params[s->groups[g].params[i]].name;
+	*out = (struct weights_source){.arrays = s->arrays,
+				       .count = s->count,
+				       .file = s,
+				       .read = source_read,
+				       .close = source_close};
+	return ST_OK;
+}
+
+enum status keras_hdf5_config(char **out, const char *name, const void *bytes, size_t length,
+			      struct err *err)
+{
+	struct hdf5 *file;
+	enum status status = open_checked(&file, name, bytes, length, err);
+
+	*out = NULL;
+	if (status != ST_OK)
+		return status;
+	if (hdf5_has_attribute(file, "", "model_config"))
+		status = hdf5_text(file, "", "model_config", out, err);
+	else if (hdf5_has_attribute(file, "", "layer_names") || hdf5_has_group(file, "layers"))
+		status = err_set(err, ST_UNSUPPORTED,
+				 "%s: holds a model's weights, not the model: give what its "
+				 "to_json() says as \"model\" and this file as weights.load",
+				 name);
+	else
+		status = err_set(err, ST_UNSUPPORTED,
+				 "%s: is an HDF5 file without a Keras model (no attribute "
+				 "model_config): save it with model.save()",
+				 name);
+	hdf5_close(file);
+	return status;
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+/* What stands between a layer and its arrays. */
+static const struct cell_row {
+	const char *class_name;
+	const char *name;  /* in Keras 2's names */
+	const char *child; /* in Keras 3's groups */
+} cells[] = {
+	{"SimpleRNN", "simple_rnn_cell/", "/cell"},
+	{"LSTM", "lstm_cell/", "/cell"},
+	{"GRU", "gru_cell/", "/cell"},
+};
+
+static const struct cell_row *find_cell(const struct model_layer *layer)
+{
+	static const struct cell_row plain = {"", "", ""};
+	const char *class_name = model_layer_class(layer);
+
+	for (size_t i = 0; i < ARRAY_LEN(cells); i++)
+		if (!strcmp(cells[i].class_name, class_name))
+			return &cells[i];
+	return &plain;
+}
+
+struct keras_writer {
+	struct hdf5 *file;
+	const struct model *model;
+	const float *weights;
+	const char *name;
+	struct arena arena;
+	struct err *err;
+};
+
+static void write_array(struct keras_writer *w, const char *place, int index)
+{
+	const struct model_param *param = &w->model->params[index];
+	struct hdf5_shape shape = {.ndim = param->shape.ndim};
+
+	_Static_assert(MODEL_DIMS <= HDF5_DIMS, "a parameter has too many dimensions");
+	memcpy(shape.dim, param->shape.dim, sizeof(param->shape.dim));
+	if (!place)
+		err_nomem(w->err);
+	else if (!err_stuck(w->err))
+		hdf5_put(w->file, place, &shape, w->weights + param->offset, w->err);
+}
+
+/* "lstm/lstm_cell/kernel:0" */
+static const char *write_name(struct keras_writer *w, int index)
+{
+	const struct model_param *param = &w->model->params[index];
+	const struct model_layer *layer = &w->model->layers[param->layer];
+
+	return arena_printf(&w->arena, "%s/%s%s:0", layer->name, find_cell(layer)->name,
+			    param->short_name);
+}
+
+static void write_row(struct keras_writer *w, const char *base, int row, int *params,
+		      const char **names)
+{
+	const int count = params_of(w->model, row, -1, params);
+	const char *group = arena_printf(&w->arena, "%s/%s", base, w->model->rows[row].name);
+
+	if (!group) {
+		err_nomem(w->err);
+		return;
+	}
+	hdf5_put_group(w->file, group, w->err);
+	for (int i = 0; i < count && !err_stuck(w->err); i++) {
+		names[i] = write_name(w, params[i]);
+		if (names[i])
+			write_array(w, arena_printf(&w->arena, "%s/%s", group, names[i]),
+				    params[i]);
+		else
+			err_nomem(w->err);
+	}
+	if (!err_stuck(w->err))
+		hdf5_put_texts(w->file, group, "weight_names", names, count, w->err);
+}
+
+static void write_versions(struct keras_writer *w, const char *place)
+{
+	if (!err_stuck(w->err))
+		hdf5_put_text(w->file, place, "backend", "tensorflow", w->err);
+	if (!err_stuck(w->err))
+		hdf5_put_text(w->file, place, "keras_version", "2.15.0", w->err);
+}
+
+static void write_named(struct keras_writer *w, const char *config)
+{
+	const struct model *model = w->model;
+	const size_t most = (size_t)(model->row_count + model->param_count) + 1;
+	int *params = arena_alloc(&w->arena, most, sizeof(*params));
+	const char **names = arena_alloc(&w->arena, most, sizeof(*names));
+	const char *base = config ? "/model_weights" : "";
+
+	if (!params || !names) {
+		err_nomem(w->err);
+		return;
+	}
+	if (config) {
+		hdf5_put_group(w->file, base, w->err);
+		write_versions(w, "");
+		if (!err_stuck(w->err))
+			hdf5_put_text(w->file, "", "model_config", config, w->err);
+	}
+	write_versions(w, base);
+	for (int i = 0; i < model->row_count; i++)
+		names[i] = model->rows[i].name;
+	if (!err_stuck(w->err))
+		hdf5_put_texts(w->file, base, "layer_names", names, model->row_count, w->err);
+	for (int i = 0; i < model->row_count && !err_stuck(w->err); i++)
+		write_row(w, base, i, params, names);
+}
+
+static void write_counted(struct keras_writer *w)
+{
+	const struct model *model = w->model;
+	int *params = arena_alloc(&w->arena, (size_t)model->param_count + 1, sizeof(*params));
+
+	if (!params) {
+		err_nomem(w->err);
+		return;
+	}
+	hdf5_put_group(w->file, "/vars", w->err);
+	for (int i = 0; i < model->layer_count && !err_stuck(w->err); i++) {
+		const struct model_layer *layer = &model->layers[i];
+		const char *child = find_cell(layer)->child;
+		const int count = params_of(model, -1, i, params);
+		const char *group = arena_printf(&w->arena, "/%s/vars", layer->home);
+
+		if (group)
+			hdf5_put_group(w->file, group, w->err);
+		else
+			err_nomem(w->err);
+		for (int p = 0; p < count && !err_stuck(w->err); p++)
+			write_array(w,
+				    arena_printf(&w->arena, "/%s%s/vars/%d", layer->home, child, p),
+				    params[p]);
+	}
+}
+
+enum status keras_hdf5_write(char **out, size_t *length, const struct model *model,
+			     const float *weights, enum keras_layout layout, const char *config,
+			     const char *name, struct err *err)
+{
+	struct keras_writer w = {.model = model, .weights = weights, .name = name};
+	struct err own;
+
+	*out = NULL;
+	w.err = err = err_start(err, &own);
+	if (arena_init(&w.arena, 0))
+		return err_nomem(err);
+	if (hdf5_create(&w.file, name, err) == ST_OK) {
+		if (layout == KERAS_LAYOUT_2)
+			write_named(&w, config);
+		else
+			write_counted(&w);
+		if (!err_stuck(err))
+			hdf5_bytes(w.file, out, length, err);
+		hdf5_close(w.file);
+	}
+	arena_fini(&w.arena);
+	return err->status;
+}

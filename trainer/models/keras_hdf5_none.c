@@ -1,0 +1,45 @@
+/*
+ * A build without libhdf5: Keras's HDF5 files are refused, with the ways out.
+ */
+#include "trainer/models/keras_hdf5.h"
+
+static enum status none(const char *name, struct err *err)
+{
+	return err_set(err, ST_UNSUPPORTED,
+		       "%s: needs libhdf5, which this ipuscope was built without: build it with "
+		       "libhdf5-dev, or keep the model as to_json() and the weights as .npz",
+		       name);
+}
+
+enum status keras_hdf5_config(char **out, const char *name, const void *bytes, size_t length,
+			      struct err *err)
+{
+	(void)bytes;
+	(void)length;
+	*out = NULL;
+	return none(name, err);
+}
+
+enum status keras_hdf5_open(struct weights_source *out, const struct model *model, const char *name,
+			    const void *bytes, size_t length, bool by_name, struct err *err)
+{
+	(void)model;
+	(void)bytes;
+	(void)length;
+	(void)by_name;
+	*out = (struct weights_source){0};
+	return none(name, err);
+}
+
+enum status keras_hdf5_write(char **out, size_t *length, const struct model *model,
+			     const float *weights, enum keras_layout layout, const char *config,
+			     const char *name, struct err *err)
+{
+	(void)model;
+	(void)weights;
+	(void)layout;
+	(void)config;
+	*out = NULL;
+	*length = 0;
+	return none(name, err);
+}

@@ -1,0 +1,17 @@
+/*
+ * Named arrays that weights are read from, whatever file they are in.
+ */
+#ifndef WEIGHTS_SOURCE_H
+#define WEIGHTS_SOURCE_H
+
+#include "trainer/data/npz.h"
+
+struct weights_source {
+	const struct npz_array *arrays;
+	int count;
+	const void *file; /* what read() and close() are given */
+	enum status (*read)(const void *file, int index, float *out, size_t count, struct err *err);
+	void (*close)(const void *file);
+};
+
+#endif /* WEIGHTS_SOURCE_H */
