@@ -34,8 +34,21 @@ static const struct legacy_row legacy_classes[] = {
 		       "(\"Add\" for x + y)"},
 	{"TensorFlowOpLayer", "is a TensorFlow operation called on a layer's output: use a layer "
 			      "instead (\"Add\" for x + y)"},
-	{"SlicingOpLambda", "is a slice of a layer's output, for which there is no layer"},
-	{"Lambda", "holds Python code, which cannot be run here"},
+	{"SlicingOpLambda", "is a slice of a layer's output: Cropping1D and Cropping2D cut borders "
+			    "off, and no layer cuts elsewhere"},
+	{"Lambda", "holds Python code, which cannot be run here: \"Rescaling\" is x * scale + "
+		   "offset, \"Activation\" a function by name; \"Reshape\", \"Permute\" and "
+		   "\"RepeatVector\" change shapes, \"Add\", \"Multiply\", \"Average\" and "
+		   "\"Concatenate\" join inputs; data can be prepared before training"},
+	{"Masking", "needs masks, which there are not: without the layer the padded steps are "
+		    "learnt from, too"},
+	{"RNN", "holds a cell: use \"LSTM\", \"GRU\" or \"SimpleRNN\""},
+	{"ConvLSTM2D", "is not supported: \"Conv2D\" with the steps as channels comes nearest"},
+	{"Conv3D", "is not supported: \"Conv2D\" with the third dimension as channels comes "
+		   "nearest"},
+	{"Resizing", "is not supported: the run file's data.resize enlarges images"},
+	{"TextVectorization", "is not supported: make numbers of words before training, which "
+			      "\"Embedding\" takes"},
 };
 
 static const struct model_legacy_option legacy_options[] = {
@@ -116,13 +129,17 @@ static const struct legacy_row *legacy_find(const struct legacy_row *rows, size_
 void model_legacy_class(const struct json_at *at, const char *class_name, struct err *err)
 {
 	const char *part = strstr(class_name, "ipu.keras."), *last = strrchr(class_name, '.');
+	const cJSON *config = cJSON_GetObjectItemCaseSensitive(at->node, "config");
+	const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(config, "name"));
 	const struct legacy_row *row =
 		legacy_find(legacy_classes, ARRAY_LEN(legacy_classes), part ? part : class_name);
 
 	if (!row && part && last)
 		row = legacy_find(legacy_classes, ARRAY_LEN(legacy_classes), last + 1);
 	if (row)
-		model_config_unsupported(at, err, "\"%s\" %s", class_name, row->instead);
+		model_config_unsupported(at, err, "%s%s%s\"%s\" %s", name ? "\"" : "",
+					 name ? name : "", name ? "\": " : "", class_name,
+					 row->instead);
 }
 
 const struct model_legacy_option *model_legacy_option(const char *name)

@@ -130,6 +130,8 @@ static void read_class(struct model_entry *entry, const struct json_at *at, stru
 	} else if (!strcmp(entry->class_name, "Functional") ||
 		   !strcmp(entry->class_name, "Sequential")) {
 		entry->kind = MODEL_ENTRY_MODEL;
+	} else if (model__is_wrapper(entry->class_name)) {
+		entry->kind = MODEL_ENTRY_WRAPPER;
 	} else {
 		known = layer_names(&count);
 		json_unknown(at, "layer", entry->class_name, known, (size_t)count, err);
@@ -599,6 +601,16 @@ static void read_entry(struct model_reader *reader, const struct model_scope *sc
 			read_nested(reader, scope, entry, &config, true);
 		cJSON_Delete(built);
 		break;
+	case MODEL_ENTRY_WRAPPER:
+		if (model__wrap_build(&built, at, entry->class_name, entry->name, reader->arena,
+				      reader->err) != ST_OK)
+			break;
+		place = (struct json_at){
+			.file = at->file, .up = at, .node = built, .key = entry->name, .index = -1};
+		if (model_option_need(&place, "config", &config, reader->err))
+			read_nested(reader, scope, entry, &config, true);
+		cJSON_Delete(built);
+		break;
 	case MODEL_ENTRY_MODEL:
 		json_child(at, "config", &config);
 		read_nested(reader, scope, entry, &config,
@@ -629,10 +641,14 @@ static void read_row(struct model_reader *reader, const struct model_scope *scop
 		.name = entry->name, .class_name = "Functional", .inputs = inputs};
 	if (entry->kind == MODEL_ENTRY_LAYER)
 		row->class_name = entry->ops->class_name;
+	else if (entry->kind == MODEL_ENTRY_WRAPPER)
+		row->class_name = arena_strdup(reader->arena, entry->class_name);
 	else if (entry->kind == MODEL_ENTRY_INPUT)
 		row->class_name = "InputLayer";
 	else if (entry->kind == MODEL_ENTRY_MODEL && strcmp(entry->class_name, "Functional") != 0)
 		row->class_name = "Sequential";
+	if (!row->class_name)
+		err_nomem(reader->err);
 	for (int i = 0; i < entry->input_count; i++) {
 		int from = entry->inputs[i];
 

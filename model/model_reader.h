@@ -40,9 +40,10 @@ void model__snake(const char *class_name, char *out, size_t size);
 
 enum model_entry_kind {
 	MODEL_ENTRY_LAYER,
-	MODEL_ENTRY_INPUT,      /* InputLayer */
-	MODEL_ENTRY_MODEL,      /* a nested one */
-	MODEL_ENTRY_APPLICATION /* a nested one, still to be built */
+	MODEL_ENTRY_INPUT,       /* InputLayer */
+	MODEL_ENTRY_MODEL,       /* a nested one */
+	MODEL_ENTRY_APPLICATION, /* a nested one, still to be built */
+	MODEL_ENTRY_WRAPPER      /* Bidirectional, TimeDistributed: the same */
 };
 
 #define MODEL_OUTSIDE (-1) /* among an entry's inputs: what comes into the scope */
@@ -103,6 +104,14 @@ void model__sort(struct model_reader *reader, struct model_scope *scope);
 
 /* From the object at @at: a model, a config alone, or an application. */
 void model__read(struct model_reader *reader, const struct json_at *at);
+
+/* ---- wrappers -------------------------------------------------------------------------------- */
+
+bool model__is_wrapper(const char *class_name);
+/* The functional model that the wrapper at @at, named @name, stands for: *@out is the caller's to
+ * delete. Names that it needs come from @arena. */
+enum status model__wrap_build(cJSON **out, const struct json_at *at, const char *class_name,
+			      const char *name, struct arena *arena, struct err *err);
 
 /* ---- shapes ---------------------------------------------------------------------------------- */
 

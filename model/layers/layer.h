@@ -95,7 +95,7 @@ struct layer_ops {
 };
 
 const struct layer_ops *layer_find(const char *class_name); /* NULL: unknown */
-/* What may stand in a model's list of layers, "InputLayer" included. */
+/* What may stand in a model's list of layers, "InputLayer" and wrappers included. */
 const char *const *layer_names(int *count);
 
 /* Is the layer a plain ReLU, which the layer before may do? Sets its upper bound. */

@@ -70,6 +70,7 @@ struct layer_recurrent {
 	int64_t gates;  /* 1, 4, 3 */
 	bool sequences; /* the output is of all steps */
 	bool backwards; /* the first step looks at the input's last */
+	bool reversed;  /* sequences stand as the input's steps, not as they were worked out */
 	bool relu;      /* in the place of tanh */
 };
 

@@ -111,6 +111,7 @@ static enum status recurrent_read(struct model *model, struct model_layer *layer
 		{"return_sequences", MODEL_ANY},
 		{"return_state", MODEL_FALSE},
 		{"go_backwards", MODEL_ANY},
+		{"return_reversed", MODEL_ANY}, /* of a Bidirectional alone */
 		{"stateful", MODEL_FALSE},
 		{"unroll", MODEL_ANY},
 		{"time_major", MODEL_FALSE},
@@ -141,6 +142,7 @@ static enum status recurrent_read(struct model *model, struct model_layer *layer
 	model_option_bool(config, "use_bias", &layer->use_bias, err);
 	model_option_bool(config, "return_sequences", &r->sequences, err);
 	model_option_bool(config, "go_backwards", &r->backwards, err);
+	model_option_bool(config, "return_reversed", &r->reversed, err);
 	layer->output =
 		r->sequences ? (struct model_shape){.ndim = 2, .dim = {layer->input.dim[0], units}}
 			     : (struct model_shape){.ndim = 1, .dim = {units}};

@@ -279,11 +279,14 @@ static void output_body(const void *context, int64_t first, int64_t items)
 {
 	const struct recurrent *r = context;
 	const int64_t steps = r->kind.sequences ? r->steps : 1;
+	const bool turn = r->kind.reversed && r->kind.sequences;
 
 	for (int64_t b = first; b < first + items; b++)
-		memcpy(r->pass->output + b * steps * r->units,
-		       r->h + ((b + 1) * r->steps - steps) * r->units,
-		       (size_t)(steps * r->units) * sizeof(float));
+		for (int64_t s = 0; s < steps; s++)
+			memcpy(r->pass->output +
+				       (b * steps + (turn ? time_of(r, s) : s)) * r->units,
+			       r->h + (b * r->steps + r->steps - steps + s) * r->units,
+			       (size_t)r->units * sizeof(float));
 }
 
 static void recurrent_forward(const struct layer_pass *pass)
@@ -374,7 +377,8 @@ static void step_grad_body(const void *context, int64_t first, int64_t items)
 
 	for (int64_t b = first; b < first + items; b++) {
 		const int64_t row = b * r->steps + r->step;
-		const int64_t out = b * shown_steps + (r->kind.sequences ? r->step : 0);
+		const int64_t at = r->kind.reversed ? time_of(r, r->step) : r->step;
+		const int64_t out = b * shown_steps + (r->kind.sequences ? at : 0);
 		const struct cell_grad cell = {
 			.gates = r->gates + row * r->wide,
 			.h = r->h + row * r->units,

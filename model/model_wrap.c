@@ -1,0 +1,287 @@
+/*
+ * Wrappers of a layer: the nested model that each stands for, as JSON that the reader reads like
+ * one of the file's own.
+ *
+ *	Bidirectional    NAME/forward_LAYER and NAME/backward_LAYER of the same input, and NAME/merge
+ *	TimeDistributed  the layer, named NAME, where it works along the last axis alone
+ *
+ * Threading: any. No state.
+ */
+#include <string.h>
+
+#include "common/mem.h"
+#include "model/model_reader.h"
+
+static const char *const wrappers[] = {"Bidirectional", "TimeDistributed"};
+
+bool model__is_wrapper(const char *class_name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(wrappers); i++)
+		if (!strcmp(class_name, wrappers[i]))
+			return true;
+	return false;
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+/* @item is handed over; false: there is no memory, or it is NULL for that reason. */
+static bool append(cJSON *list, cJSON *item)
+{
+	if (item && cJSON_AddItemToArray(list, item))
+		return true;
+	cJSON_Delete(item);
+	return false;
+}
+
+static bool put(cJSON *object, const char *key, cJSON *item)
+{
+	cJSON_DeleteItemFromObjectCaseSensitive(object, key);
+	if (item && cJSON_AddItemToObject(object, key, item))
+		return true;
+	cJSON_Delete(item);
+	return false;
+}
+
+/* ["NAME", 0, 0] to the end of @list, with the arguments of a call where that is one. */
+static bool append_tensor(cJSON *list, const char *name, bool call)
+{
+	cJSON *tensor = cJSON_CreateArray();
+
+	return append(list, tensor) && append(tensor, cJSON_CreateString(name)) &&
+	       append(tensor, cJSON_CreateNumber(0)) && append(tensor, cJSON_CreateNumber(0)) &&
+	       (!call || append(tensor, cJSON_CreateObject()));
+}
+
+/* A layer of @config, which is handed over and gets its name; inputs @from, up to a NULL. */
+static bool add_layer(cJSON *layers, const char *class_name, cJSON *config, const char *name,
+		      const char *const *from)
+{
+	cJSON *layer = cJSON_CreateObject(), *calls, *call = NULL;
+
+	if (!append(layers, layer)) {
+		cJSON_Delete(config);
+		return false;
+	}
+	if (!put(layer, "config", config) || !put(config, "name", cJSON_CreateString(name)) ||
+	    !put(layer, "class_name", cJSON_CreateString(class_name)) ||
+	    !put(layer, "name", cJSON_CreateString(name)))
+		return false;
+	calls = cJSON_AddArrayToObject(layer, "inbound_nodes");
+	if (!calls || (*from && !append(calls, call = cJSON_CreateArray())))
+		return false;
+	for (; *from; from++)
+		if (!append_tensor(call, *from, true))
+			return false;
+	return true;
+}
+
+/* ---- the wrapped layer ----------------------------------------------------------------------- */
+
+struct wrapped {
+	const struct json_at *at; /* the wrapper */
+	struct json_at config;    /* of the wrapper */
+	struct json_at layer;     /* the wrapped one, and its class, name and config */
+	const char *class_name, *name;
+	const cJSON *inside;
+	struct arena *arena;
+	struct err *err;
+};
+
+static void read_wrapped(struct wrapped *w)
+{
+	static const struct model_option options[] = {
+		{"name", MODEL_ANY},         {"trainable", MODEL_ANY},
+		{"dtype", MODEL_DTYPE},      {"batch_input_shape", MODEL_ANY},
+		{"batch_shape", MODEL_ANY},  {"layer", MODEL_ANY},
+		{"merge_mode", MODEL_ANY},   {"backward_layer", MODEL_ANY},
+		{"build_config", MODEL_ANY}, {"module", MODEL_ANY},
+	};
+	struct json_at here;
+
+	if (!json_child(w->at, "config", &w->config) || json_object(&w->config, w->err) != ST_OK)
+		return;
+	model_config_check(&w->config, options, ARRAY_LEN(options), NULL, 0, w->err);
+	if (!model_option_need(&w->config, "layer", &w->layer, w->err) ||
+	    json_object(&w->layer, w->err) != ST_OK ||
+	    !model_option_need(&w->layer, "class_name", &here, w->err) ||
+	    json_text(&here, &w->class_name, w->err) != ST_OK ||
+	    !model_option_need(&w->layer, "config", &here, w->err) ||
+	    json_object(&here, w->err) != ST_OK)
+		return;
+	w->inside = here.node;
+	model_option_text(&here, "name", &w->name, w->err);
+	if (!w->name) {
+		char snake[MODEL_NAME_SIZE];
+
+		model__snake(w->class_name, snake, sizeof(snake));
+		w->name = arena_strdup(w->arena, snake);
+		if (!w->name)
+			err_nomem(w->err);
+	}
+}
+
+/* The wrapped layer's config with the wrapper's "trainable"; its own input's shape is a step's or
+ * is said by the wrapper. NULL: there is no memory. */
+static cJSON *inner_config(const struct wrapped *w, const cJSON *from)
+{
+	cJSON *config = cJSON_Duplicate(from, true);
+	const cJSON *trainable = cJSON_GetObjectItemCaseSensitive(w->config.node, "trainable");
+
+	cJSON_DeleteItemFromObjectCaseSensitive(config, "batch_input_shape");
+	cJSON_DeleteItemFromObjectCaseSensitive(config, "batch_shape");
+	if (config && cJSON_IsFalse(trainable) && !put(config, "trainable", cJSON_CreateFalse())) {
+		cJSON_Delete(config);
+		return NULL;
+	}
+	return config;
+}
+
+/* The nested model's InputLayer, with the shape that the wrapper is given. */
+static bool add_input(const struct wrapped *w, cJSON *layers, const char *name)
+{
+	static const char *const keys[] = {"batch_input_shape", "batch_shape"};
+	cJSON *config = cJSON_CreateObject();
+	const char *const none[] = {NULL};
+
+	for (size_t i = 0; config && i < ARRAY_LEN(keys); i++) {
+		const cJSON *shape = cJSON_GetObjectItemCaseSensitive(w->config.node, keys[i]);
+
+		if (shape && !put(config, keys[i], cJSON_Duplicate(shape, true))) {
+			cJSON_Delete(config);
+			return false;
+		}
+	}
+	return config && add_layer(layers, "InputLayer", config, name, none);
+}
+
+/* ---- TimeDistributed ------------------------------------------------------------------------- */
+
+/* Layers that do with each step what they do with all: along the last axis, or number by number. */
+static bool is_step_by_step(const char *class_name)
+{
+	static const char *const known[] = {
+		"Activation", "AlphaDropout",    "Dense",         "Dropout",   "ELU",
+		"Embedding",  "GaussianDropout", "GaussianNoise", "LeakyReLU", "LayerNormalization",
+		"ReLU",       "Rescaling",       "Softmax",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(known); i++)
+		if (!strcmp(class_name, known[i]))
+			return true;
+	return false;
+}
+
+static bool add_distributed(const struct wrapped *w, cJSON *layers, const char *name,
+			    const char *input)
+{
+	const char *const from[] = {input, NULL};
+	cJSON *config = inner_config(w, w->inside);
+
+	if (!is_step_by_step(w->class_name)) {
+		cJSON_Delete(config);
+		model_config_unsupported(
+			&w->layer, w->err,
+			"\"%s\": TimeDistributed of %s is not supported: it may hold what works "
+			"along the last axis (Dense, Activation, LayerNormalization, Dropout and "
+			"the like); Conv1D and Conv2D see all steps at once",
+			name, w->class_name);
+		return true;
+	}
+	return config && add_layer(layers, w->class_name, config, name, from);
+}
+
+/* ---- Bidirectional --------------------------------------------------------------------------- */
+
+/* The layer that merges both; NULL: a failure. */
+static const char *merge_class(const struct wrapped *w)
+{
+	static const char *const modes[] = {"concat", "sum", "mul", "ave"};
+	static const char *const classes[] = {"Concatenate", "Add", "Multiply", "Average"};
+	const char *mode = modes[0];
+	struct json_at here;
+
+	if (json_child(&w->config, "merge_mode", &here) && json_is_null(&here)) {
+		model_config_unsupported(&here, w->err,
+					 "not supported: two outputs; with \"concat\" they stand "
+					 "beside each other in one");
+		return NULL;
+	}
+	model_option_text(&w->config, "merge_mode", &mode, w->err);
+	for (size_t i = 0; i < ARRAY_LEN(modes); i++)
+		if (!strcmp(mode, modes[i]))
+			return classes[i];
+	if (!err_stuck(w->err) && model_option_at(&w->config, "merge_mode", &here, w->err))
+		json_unknown(&here, "merge_mode", mode, modes, ARRAY_LEN(modes), w->err);
+	return NULL;
+}
+
+static bool add_directions(const struct wrapped *w, cJSON *layers, const char *name,
+			   const char *input, const char *merged)
+{
+	const char *merge = merge_class(w);
+	const char *forward = arena_printf(w->arena, "%s/forward_%s", name, w->name);
+	const char *backward = arena_printf(w->arena, "%s/backward_%s", name, w->name);
+	const cJSON *turned = cJSON_GetObjectItemCaseSensitive(w->inside, "go_backwards");
+	const cJSON *other = cJSON_GetObjectItemCaseSensitive(w->config.node, "backward_layer");
+	const cJSON *own = cJSON_GetObjectItemCaseSensitive(other, "config");
+	const char *const from[] = {input, NULL}, *const both[] = {forward, backward, NULL};
+	const bool turns = cJSON_IsTrue(turned);
+	cJSON *first, *second, *join;
+
+	if (err_stuck(w->err))
+		return true;
+	if (strcmp(w->class_name, "LSTM") != 0 && strcmp(w->class_name, "GRU") != 0 &&
+	    strcmp(w->class_name, "SimpleRNN") != 0) {
+		model_config_unsupported(&w->layer, w->err,
+					 "\"%s\": Bidirectional of %s is not supported: it must be "
+					 "LSTM, GRU or SimpleRNN",
+					 name, w->class_name);
+		return true;
+	}
+	if (!forward || !backward)
+		return false;
+	first = inner_config(w, w->inside);
+	if (!first || !add_layer(layers, w->class_name, first, forward, from))
+		return false;
+	second = inner_config(w, own ? own : w->inside);
+	if (!second || !add_layer(layers, w->class_name, second, backward, from) ||
+	    !put(second, "go_backwards", cJSON_CreateBool(!turns)) ||
+	    !put(second, "return_reversed", cJSON_CreateTrue()))
+		return false;
+	join = cJSON_CreateObject();
+	return join && add_layer(layers, merge, join, merged, both);
+}
+
+/* ---- the model ------------------------------------------------------------------------------- */
+
+enum status model__wrap_build(cJSON **out, const struct json_at *at, const char *class_name,
+			      const char *name, struct arena *arena, struct err *err)
+{
+	const bool bidirectional = !strcmp(class_name, wrappers[0]);
+	struct wrapped w = {.at = at, .arena = arena, .err = err};
+	const char *input = arena_printf(arena, "%s/input", name);
+	const char *output = bidirectional ? arena_printf(arena, "%s/merge", name) : name;
+	cJSON *model = cJSON_CreateObject(), *config, *layers, *ends[2];
+	bool done;
+
+	*out = NULL;
+	read_wrapped(&w);
+	config = cJSON_AddObjectToObject(model, "config");
+	layers = cJSON_AddArrayToObject(config, "layers");
+	ends[0] = cJSON_AddArrayToObject(config, "input_layers");
+	ends[1] = cJSON_AddArrayToObject(config, "output_layers");
+	done = input && output && layers && ends[0] && ends[1] &&
+	       put(config, "name", cJSON_CreateString(name)) &&
+	       append_tensor(ends[0], input, false) && append_tensor(ends[1], output, false);
+	if (done && !err_stuck(err))
+		done = add_input(&w, layers, input) &&
+		       (bidirectional ? add_directions(&w, layers, name, input, output)
+				      : add_distributed(&w, layers, name, input));
+	if (!done && !err_stuck(err))
+		err_nomem(err);
+	if (err_stuck(err))
+		cJSON_Delete(model);
+	else
+		*out = model;
+	return err->status;
+}
