@@ -226,25 +226,4 @@ enum status outfeed__enqueue(struct outfeed_sent *sent, const struct outfeed_mom
 			     int64_t replica, const struct outfeed_stats *stats, const void *values,
 			     size_t count, struct err *err);
 
-/* The columns n .. abs_max of a row, which `tensor_stats` and `nonfinite_trail` have in common:
- * @stats as far as it is known; without counts these are NULL but for n. */
-#define OUTFEED_FILL_COLUMNS(row, stats, counted)                                                  \
-	do {                                                                                       \
-		(row)->n = (stats)->n;                                                             \
-		(row)->n_nan = (counted) ? (stats)->n_nan : IPS_NULL;                              \
-		(row)->n_pos_inf = (counted) ? (stats)->n_pos_inf : IPS_NULL;                      \
-		(row)->n_neg_inf = (counted) ? (stats)->n_neg_inf : IPS_NULL;                      \
-		(row)->n_zero = (counted) ? (stats)->n_zero : IPS_NULL;                            \
-		(row)->n_neg = (counted) ? (stats)->n_neg : IPS_NULL;                              \
-		(row)->n_pos = (counted) ? (stats)->n_pos : IPS_NULL;                              \
-		(row)->min = (stats)->min;                                                         \
-		(row)->max = (stats)->max;                                                         \
-		(row)->mean = (stats)->mean;                                                       \
-		(row)->std = outfeed_stats_std(stats);                                             \
-		(row)->l1 = (stats)->l1;                                                           \
-		(row)->l2 = outfeed_stats_l2(stats);                                               \
-		(row)->abs_min_nonzero = (stats)->abs_min_nonzero;                                 \
-		(row)->abs_max = (stats)->abs_max;                                                 \
-	} while (0)
-
 #endif /* OUTFEED_INTERNAL_H */

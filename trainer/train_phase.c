@@ -216,10 +216,16 @@ void train_phase_keep(struct train_phase *phase, struct snapshot *snapshot)
 void train_phase_record(const struct train_phase *phase, int64_t epoch)
 {
 	const struct train_figures *figures = &phase->measure->figures;
+	const struct metric_list *metrics = &phase->measure->metrics;
 
 	for (int i = 0; phase->weight > 0.0 && i < figures->count; i++)
 		train_record_metric(phase->session, phase->mode, epoch, IPS_NULL, IPS_NULL,
 				    figures->names[i], figures->values[i]);
+	for (int m = 0; phase->weight > 0.0 && m < metrics->count; m++)
+		if (metrics->items[m].kind == METRIC_CONFUSION)
+			train_record_confusion(phase->session, phase->mode, epoch,
+					       &metrics->items[m],
+					       phase->states + metrics->items[m].first_state);
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */

@@ -6,11 +6,13 @@
  */
 #include "trainer/train_record.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "common/mem.h"
 #include "ipu/ipu_bubble.h"
 #include "model/layers/layer.h"
+#include "outfeed/outfeed_stats.h"
 #include "trainer/train_session.h"
 
 /* ---- before the first step ------------------------------------------------------------------- */
@@ -460,6 +462,50 @@ enum status train_record_metric(struct train_session *session, enum ips_mode mod
 	};
 
 	return (enum status)ips_append_metric(session->recording, &row);
+}
+
+enum status train_record_confusion(struct train_session *session, enum ips_mode mode, int64_t epoch,
+				   const struct metric *metric, const double *counts)
+{
+	const size_t count = (size_t)metric->states;
+	float *values = mem_alloc(count * sizeof(*values));
+	char shape[64];
+	const struct ips_tensor tensor = {.queue = "metrics",
+					  .key = metric->name,
+					  .kind = "metric",
+					  .stage = IPS_NULL,
+					  .shape = shape,
+					  .dtype = "float32"};
+	struct ips_tensor_stats stats = {
+		.inactive = NAN, .update_ratio = NAN, .n_changed = IPS_NULL};
+	struct outfeed_stats seen;
+	struct ips_capture capture = {.keys = IPS_KEYS_NULL,
+				      .dtype = "float32",
+				      .shape = shape,
+				      .bytes = (int64_t)(count * sizeof(*values)),
+				      .data = values};
+	int failed;
+
+	if (!values)
+		return ST_NOMEM;
+	for (size_t i = 0; i < count; i++)
+		values[i] = (float)counts[i];
+	outfeed_stats_read(&seen, OUTFEED_FLOAT32, values, count, NULL);
+	OUTFEED_FILL_COLUMNS(&stats, &seen, true);
+	snprintf(shape, sizeof(shape), "(%lld, %lld)", (long long)metric->classes,
+		 (long long)metric->classes);
+	capture.keys.mode = (uint8_t)mode;
+	capture.keys.epoch = epoch;
+	capture.keys.step = session->steps[mode] - 1;
+	if (mode == IPS_TRAIN)
+		capture.keys.weight_update = session->updates - 1;
+	stats.keys = capture.keys;
+	stats.time_ns = ips_recording_now_ns(session->recording);
+	capture.tensor_id = stats.tensor_id = ips_tensor_add(session->recording, &tensor);
+	failed = ips_append_tensor_stats(session->recording, &stats);
+	failed |= ips_append_capture(session->recording, &capture);
+	mem_free(values);
+	return failed ? ST_FAILED : ST_OK;
 }
 
 /* ---- bubbles --------------------------------------------------------------------------------- */

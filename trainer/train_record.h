@@ -36,6 +36,10 @@ enum status train_record_execution(struct train_session *session, int64_t start_
 enum status train_record_metric(struct train_session *session, enum ips_mode mode, int64_t epoch,
 				int64_t execution, int64_t step, const char *name, double value);
 
+/* The epoch's confusion matrix, rows by target: a tensor of the queue "metrics". */
+enum status train_record_confusion(struct train_session *session, enum ips_mode mode, int64_t epoch,
+				   const struct metric *metric, const double *counts);
+
 /* ---- between the files that write rows ------------------------------------------------------- */
 
 /* IPU @ipu of a replica, counted over all replicas; IPS_NULL without a device. */

@@ -97,6 +97,9 @@ static const struct metric_ops metric_rows[METRIC_KINDS] = {
 				     .targets = METRIC_CLASSES,
 				     .options = metric_iou,
 				     .option_count = ARRAY_LEN(metric_iou)},
+	[METRIC_CONFUSION] = {.class_name = "ConfusionMatrix",
+			      .name = "confusion_matrix",
+			      .targets = METRIC_CLASSES},
 	[METRIC_PERPLEXITY] = {.class_name = "Perplexity",
 			       .name = "perplexity",
 			       .targets = METRIC_SPARSE,
@@ -295,6 +298,9 @@ static void metric_config(struct metric *out, const struct json_at *config, stru
 	model_option_bool(config, "from_logits", &out->loss.from_logits, err);
 }
 
+/* Each micro-batch of an execution has counts of its own until they are added up. */
+#define CONFUSION_CLASSES 128
+
 /* What the shapes say, and how many numbers batches add to. */
 static enum status metric_size(struct metric *out, const struct json_at *at,
 			       const struct model_shape *output, struct err *err)
@@ -309,6 +315,14 @@ static enum status metric_size(struct metric *out, const struct json_at *at,
 					 "num_classes must be %lld, as many as the model has "
 					 "outputs, not %lld",
 					 (long long)width, (long long)out->classes);
+		out->states = width * width;
+	} else if (out->kind == METRIC_CONFUSION) {
+		if (width > CONFUSION_CLASSES)
+			return json_fail(at, err,
+					 "a confusion matrix of %lld classes is too large: at most "
+					 "%d",
+					 (long long)width, CONFUSION_CLASSES);
+		out->classes = width;
 		out->states = width * width;
 	} else if (out->kind == METRIC_F1) {
 		out->states = 3 * width;

@@ -444,6 +444,11 @@ static void test_f1_and_iou_by_hand(void **state)
 	assert_close(counted(METRIC("MeanIoU", "\"num_classes\": 4, \"sparse_y_pred\": false"),
 			     &classes, outputs, &by_class, 3, 4),
 		     0.5 / 3.0, 1e-12);
+	/* One of three is on the diagonal. */
+	assert_close(counted("\"ConfusionMatrix\"", &values, outputs, &by_vector, 3, 4), 1.0 / 3.0,
+		     1e-12);
+	assert_close(counted("\"confusion_matrix\"", &classes, outputs, &by_class, 3, 4), 1.0 / 3.0,
+		     1e-12);
 }
 
 static void test_perplexity_is_exp_of_the_mean_crossentropy(void **state)

@@ -11,7 +11,7 @@ ipuscope_add_test(NAME test_train_values SOURCES test_train_values.c ${PROJECT_S
 	LABELS unit trainer)
 
 # The same bytes in many forms, and whole trainings: what other tests have under the sanitizers, too.
-foreach(test IN ITEMS train_examples train_identity train_identity_graph train_identity_layers train_identity_optimizer train_loss_scale train_half train_outfeed_shapes train_watch
+foreach(test IN ITEMS train_examples train_identity train_identity_graph train_identity_layers train_identity_optimizer train_loss_scale train_confusion train_half train_outfeed_shapes train_watch
 		train_partition train_regularized device_conservation train_health train_learns)
 	ipuscope_add_script(NAME ${test} LABELS golden release)
 endforeach()

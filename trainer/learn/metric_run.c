@@ -218,6 +218,18 @@ static double iou_result(const struct metric *metric, const double *counts)
 	return ratio(sum, (double)valid);
 }
 
+/* What is right, of all. */
+static double diagonal_result(const struct metric *metric, const double *counts)
+{
+	double right = 0.0, all = 0.0;
+
+	for (int64_t i = 0; i < metric->classes * metric->classes; i++) {
+		all += counts[i];
+		right += i % (metric->classes + 1) == 0 ? counts[i] : 0.0;
+	}
+	return ratio(right, all);
+}
+
 /* ---- AUC ------------------------------------------------------------------------------------- */
 
 /* Keras's thresholds: a little below 0, i / (count - 1), a little above 1. */
@@ -314,6 +326,7 @@ static const struct {
 	[METRIC_F1] = {count_classes, f1_result},
 	[METRIC_MEAN_IOU] = {count_confusions, iou_result},
 	[METRIC_ONE_HOT_MEAN_IOU] = {count_confusions, iou_result},
+	[METRIC_CONFUSION] = {count_confusions, diagonal_result},
 };
 
 static bool is_mean_of_loss(const struct metric *metric)
