@@ -32,6 +32,12 @@ static const struct application_row application_rows[] = {
 	 .side = 224, .least = 32, .dropout = 1e-3, .takes_alpha = true},
 	{"MobileNetV2", "mobilenetv2", .body = application_mobilenet_v2,
 	 .top = application_mobilenet_v2_top, .side = 224, .least = 32, .takes_alpha = true},
+	{"MobileNetV3Small", "MobilenetV3small", .body = application_mobilenet_v3_small,
+	 .top = application_mobilenet_v3_top, .side = 224, .least = 32, .width = 1024, .dropout = 0.2, .takes_alpha = true,
+	 .narrows = true},
+	{"MobileNetV3Large", "MobilenetV3large", .body = application_mobilenet_v3_large,
+	 .top = application_mobilenet_v3_top, .side = 224, .least = 32, .width = 1280, .dropout = 0.2, .takes_alpha = true,
+	 .narrows = true},
 	{"DenseNet121", "densenet121", RESNET(application_densenet, 32), .blocks = {6, 12, 24, 16}},
 	{"DenseNet169", "densenet169", RESNET(application_densenet, 32), .blocks = {6, 12, 32, 32}},
 	{"DenseNet201", "densenet201", RESNET(application_densenet, 32), .blocks = {6, 12, 48, 32}},
@@ -160,8 +166,9 @@ static void read_config(const struct json_at *config, struct application *out, s
 	if (!out->row->takes_alpha)
 		json_fail(&here, err, "%s has no alpha", out->row->name);
 	else if (json_real(&here, &out->alpha, err) == ST_OK &&
-		 !(out->alpha >= 0.1 && out->alpha <= 10.0))
-		json_fail(&here, err, "must be from 0.1 to 10, not %g", out->alpha);
+		 !(out->alpha >= 0.1 && out->alpha <= (out->row->narrows ? 1.0 : 10.0)))
+		json_fail(&here, err, "must be from 0.1 to %d, not %g", out->row->narrows ? 1 : 10,
+			  out->alpha);
 }
 
 static enum status application_read(struct application *out, const struct json_at *at,
@@ -212,7 +219,7 @@ static const char *application_model_name(struct application_graph *graph,
 {
 	if (a->name)
 		return a->name;
-	if (!a->row->takes_alpha)
+	if (!a->row->takes_alpha || a->row->narrows)
 		return a->row->model_name;
 	return application_name(graph, "%s_%.2f_%lld", a->row->model_name, a->alpha,
 				(long long)a->input.dim[0]);

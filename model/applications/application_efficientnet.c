@@ -138,7 +138,7 @@ static int efficient_stem(struct application_graph *g, const struct application_
 					      .stride = 2,
 					      .initializer = EFFICIENT_CONV};
 	struct application_side rows, columns;
-	int x = application_rescaling(g, input, 1.0 / 255.0);
+	int x = application_rescaling(g, input, 1.0 / 255.0, 0.0);
 
 	x = application_normalization(g, x);
 	application_stride_pad(g, x, 3, &rows, &columns);

@@ -274,9 +274,14 @@ int application_activation(struct application_graph *graph, int from, const char
 	return node;
 }
 
+int application_relu(struct application_graph *graph, int from, const char *name)
+{
+	return add_one(graph, from, "ReLU", name);
+}
+
 int application_relu6(struct application_graph *graph, int from, const char *name)
 {
-	int node = add_one(graph, from, "ReLU", name);
+	int node = application_relu(graph, from, name);
 
 	put_number(graph, node, "max_value", 6.0);
 	return node;
@@ -379,12 +384,12 @@ int application_dropout(struct application_graph *graph, int from, const char *n
 	return node;
 }
 
-int application_rescaling(struct application_graph *graph, int from, double scale)
+int application_rescaling(struct application_graph *graph, int from, double scale, double offset)
 {
 	int node = add_one(graph, from, "Rescaling", NULL);
 
 	put_number(graph, node, "scale", scale);
-	put_number(graph, node, "offset", 0.0);
+	put_number(graph, node, "offset", offset);
 	return node;
 }
 

@@ -67,6 +67,7 @@ int application_norm(struct application_graph *graph, int from, const char *name
 		     double momentum, bool scale);
 int application_activation(struct application_graph *graph, int from, const char *name,
 			   const char *activation);
+int application_relu(struct application_graph *graph, int from, const char *name);
 int application_relu6(struct application_graph *graph, int from, const char *name);
 int application_pad(struct application_graph *graph, int from, const char *name,
 		    struct application_side rows, struct application_side columns);
@@ -86,7 +87,7 @@ int application_reshape(struct application_graph *graph, int from, const char *n
 /* @per_item: one decision for a whole item, as EfficientNet drops residual branches. */
 int application_dropout(struct application_graph *graph, int from, const char *name, double rate,
 			bool per_item);
-int application_rescaling(struct application_graph *graph, int from, double scale);
+int application_rescaling(struct application_graph *graph, int from, double scale, double offset);
 int application_normalization(struct application_graph *graph, int from);
 
 /* What TensorFlow's networks pad with before a convolution of stride 2, so that none is lost. */

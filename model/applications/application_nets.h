@@ -19,9 +19,10 @@ struct application_row {
 	int64_t side;        /* of the default image */
 	int64_t least;       /* the smallest side that Keras takes without the top */
 	int blocks[4];       /* ResNet, DenseNet: by stack; VGG: convolutions of blocks 3 to 5 */
-	double width, depth; /* EfficientNet's coefficients */
+	double width, depth; /* EfficientNet's coefficients; width: MobileNetV3's last channels */
 	double dropout;      /* before the classes */
 	bool takes_alpha;    /* MobileNets */
+	bool narrows;        /* alpha is 1 at most, and not in the name: MobileNetV3 */
 	bool pool_has_name;  /* without the top: "avg_pool" or Keras's default name */
 };
 
@@ -40,6 +41,12 @@ int application_mobilenet_top(struct application_graph *graph, const struct appl
 int application_mobilenet_v2(struct application_graph *graph, const struct application_row *row,
 			     int input, double alpha);
 int application_mobilenet_v2_top(struct application_graph *graph, const struct application_row *row,
+				 int from, int64_t classes, const char *activation);
+int application_mobilenet_v3_small(struct application_graph *graph,
+				   const struct application_row *row, int input, double alpha);
+int application_mobilenet_v3_large(struct application_graph *graph,
+				   const struct application_row *row, int input, double alpha);
+int application_mobilenet_v3_top(struct application_graph *graph, const struct application_row *row,
 				 int from, int64_t classes, const char *activation);
 int application_densenet(struct application_graph *graph, const struct application_row *row,
 			 int input, double alpha);

@@ -174,6 +174,8 @@ static void test_bad_requests_are_refused_with_their_place(void **state)
 		 "pooling"},
 		{"{\"application\": \"VGG16\", \"config\": {\"alpha\": 0.5}}", ST_INVALID,
 		 "VGG16 has no alpha"},
+		{"{\"application\": \"MobileNetV3Large\", \"config\": {\"alpha\": 1.5}}",
+		 ST_INVALID, "alpha: must be from 0.1 to 1, not 1.5"},
 		{"{\"application\": \"MobileNet\", \"config\": {\"alpha\": 0}}", ST_INVALID,
 		 "alpha: must be from 0.1 to 10"},
 		{"{\"application\": \"VGG16\", \"config\": {\"classes\": 0}}", ST_INVALID,
