@@ -17,7 +17,7 @@
 struct call {
 	struct model_reader *reader;
 	struct model_scope *scope;
-	const struct model_entry *entry;
+	struct model_entry *entry;
 	bool keras3;
 	struct err *err;
 };
@@ -150,6 +150,25 @@ static bool call_is_empty(const cJSON *node)
 	return true;
 }
 
+/* What calls of attention may have: a causal mask, further inputs by name, and no scores. */
+static bool call_attention(const struct call *call, const struct json_at *at)
+{
+	const struct layer_ops *ops =
+		call->entry->kind == MODEL_ENTRY_LAYER ? call->entry->ops : NULL;
+
+	if (!ops ||
+	    (ops->kind != LAYER_KIND_attention && ops->kind != LAYER_KIND_multi_head_attention))
+		return false;
+	if (!strcmp(at->key, "use_causal_mask"))
+		json_bool(at, &call->entry->causal_mask, call->err);
+	else if (!strcmp(at->key, "value") ||
+		 (!strcmp(at->key, "key") && call->reader->list_count == 2))
+		(call->keras3 ? call_argument : call_add)(call, at);
+	else
+		return !strcmp(at->key, "return_attention_scores") && cJSON_IsFalse(at->node);
+	return true;
+}
+
 static void call_kwargs(const struct call *call, const struct json_at *at)
 {
 	if (err_stuck(call->err) || json_object(at, call->err) != ST_OK)
@@ -166,7 +185,7 @@ static void call_kwargs(const struct call *call, const struct json_at *at)
 		}
 		/* Keras 3 writes down the false that a layer's call() has by itself, which fit()
 		 * overrules. */
-		if (call_is_empty(node) ||
+		if (call_is_empty(node) || call_attention(call, &here) ||
 		    (training && call->keras3 && call->entry->kind == MODEL_ENTRY_LAYER &&
 		     cJSON_IsFalse(node)))
 			continue;

@@ -511,6 +511,7 @@ static void read_layer(struct model_reader *reader, const struct model_scope *sc
 		.reads_output = entry->ops->reads_output,
 		.row = entry->row,
 		.home = entry->home,
+		.causal_mask = entry->causal_mask,
 		.policy = model__read_policy(&config),
 	};
 	for (int i = 0; i < entry->input_count; i++)

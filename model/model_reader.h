@@ -56,7 +56,8 @@ struct model_entry {
 	const struct layer_ops *ops; /* of a layer */
 	int *inputs;                 /* entries of the scope, or MODEL_OUTSIDE */
 	int input_count;
-	int source; /* once it is read: the layer whose output it is, or MODEL_INPUT */
+	bool causal_mask; /* its call has use_causal_mask */
+	int source;       /* once it is read: the layer whose output it is, or MODEL_INPUT */
 	int row;
 };
 

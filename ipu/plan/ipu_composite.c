@@ -147,6 +147,8 @@ static void attention(struct list *list)
 {
 	const struct ipu_composite *from = list->from;
 	const int64_t wide = from->heads * from->head, all = from->batch * from->heads;
+	const int64_t deep = from->values ? from->values : from->head;
+	const int64_t made = from->heads * deep; /* of values */
 	const int64_t queries = from->batch * from->length, keys = from->batch * from->keys;
 	const struct ipu_rows rows = {from->pass == IPU_FORWARD ? IPU_ROWS_SOFTMAX
 								: IPU_ROWS_SOFTMAX_GRAD,
@@ -158,19 +160,18 @@ static void attention(struct list *list)
 	case IPU_FORWARD:
 		add_matmul(list, "Query/MatMul", 1, queries, from->features, wide);
 		add_matmul(list, "Key/MatMul", 1, keys, from->features, wide);
-		add_matmul(list, "Value/MatMul", 1, keys, from->features, wide);
+		add_matmul(list, "Value/MatMul", 1, keys, from->features, made);
 		add_map(list, "Scale", 1, scale);
 		add_heads(list, "Scores", IPU_FORWARD, from->length, from->head, from->keys);
 		add(list, IPU_OP_ROWS, "Softmax", 1)->rows = rows;
-		add_heads(list, "Context", IPU_FORWARD, from->length, from->keys, from->head);
-		add_matmul(list, "Output/MatMul", 1, queries, wide, from->features);
+		add_heads(list, "Context", IPU_FORWARD, from->length, from->keys, deep);
+		add_matmul(list, "Output/MatMul", 1, queries, made, from->features);
 		break;
 	case IPU_BACKWARD_DATA:
-		add_matmul(list, "Output/GradX", 1, queries, from->features, wide);
-		add_heads(list, "Context/GradX", IPU_BACKWARD_DATA, from->length, from->keys,
-			  from->head);
+		add_matmul(list, "Output/GradX", 1, queries, from->features, made);
+		add_heads(list, "Context/GradX", IPU_BACKWARD_DATA, from->length, from->keys, deep);
 		add_heads(list, "Context/GradV", IPU_BACKWARD_WEIGHTS, from->length, from->keys,
-			  from->head);
+			  deep);
 		add(list, IPU_OP_ROWS, "Softmax/Grad", 1)->rows = rows;
 		add_heads(list, "Scores/GradX", IPU_BACKWARD_DATA, from->length, from->head,
 			  from->keys);
@@ -179,13 +180,13 @@ static void attention(struct list *list)
 		add_map(list, "Scale/Grad", 1, scale);
 		add_matmul(list, "Query/GradX", 1, queries, wide, from->features);
 		add_matmul(list, "Key/GradX", 1, keys, wide, from->features);
-		add_matmul(list, "Value/GradX", 1, keys, wide, from->features);
+		add_matmul(list, "Value/GradX", 1, keys, made, from->features);
 		break;
 	default:
 		add_matmul(list, "Query/GradW", 1, from->features, queries, wide);
 		add_matmul(list, "Key/GradW", 1, from->features, keys, wide);
-		add_matmul(list, "Value/GradW", 1, from->features, keys, wide);
-		add_matmul(list, "Output/GradW", 1, wide, queries, from->features);
+		add_matmul(list, "Value/GradW", 1, from->features, keys, made);
+		add_matmul(list, "Output/GradW", 1, made, queries, from->features);
 	}
 }
 

@@ -30,6 +30,7 @@ struct ipu_composite {
 	int64_t batch;
 	int64_t steps, features, units;    /* recurrent: sequence, width of inputs and of state */
 	int64_t length, keys, heads, head; /* attention: queries, keys, heads and their width */
+	int64_t values;                    /* attention: a head's width of values; 0: as of keys */
 	int64_t entries, lookups;          /* embedding: rows of the table; of a batch's item */
 	int64_t inputs, outputs;           /* reduce */
 	int64_t channels, groups;          /* pool, groupnorm, softmax; groups: of channels */

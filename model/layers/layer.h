@@ -45,7 +45,7 @@ struct layer_op {
 	bool training_only; /* an evaluation or prediction goes without it */
 };
 
-#define LAYER_OPS 8 /* the most operations of a layer in a phase */
+#define LAYER_OPS 20 /* the most operations of a layer in a phase */
 
 /* What a layer is lowered for, and the operations that it becomes. */
 struct layer_lowering {

@@ -74,6 +74,25 @@ struct layer_recurrent {
 	bool relu;      /* in the place of tanh */
 };
 
+/* ---- MultiHeadAttention, Attention ----------------------------------------------------------- */
+
+enum {
+	LAYER_ATTENTION_QUERY,
+	LAYER_ATTENTION_KEY,
+	LAYER_ATTENTION_VALUE,
+	LAYER_ATTENTION_PARTS
+};
+struct layer_attention {
+	int64_t heads, key_dim, value_dim; /* the widths are a head's */
+	int input[LAYER_ATTENTION_PARTS];  /* which input each is made of */
+	bool projects;                     /* MultiHeadAttention: by kernels of its own */
+	bool causal;
+	float scale;        /* of queries that were projected */
+	uint32_t threshold; /* random numbers below it drop a score; 0: none */
+	float drop_scale;   /* of those that stay */
+	uint32_t seed;      /* mixed into the layer's stream; 0: none */
+};
+
 /* ---- pools and padding ----------------------------------------------------------------------- */
 
 struct layer_pool {

@@ -12,6 +12,7 @@
 	X(activation, "Activation", activation)                                                    \
 	X(add, "Add", add)                                                                         \
 	X(alpha_dropout, "AlphaDropout", noise)                                                    \
+	X(attention, "Attention", attention)                                                       \
 	X(average, "Average", average)                                                             \
 	X(average_pooling1d, "AveragePooling1D", average_pooling2d)                                \
 	X(average_pooling2d, "AveragePooling2D", average_pooling2d)                                \
@@ -46,6 +47,7 @@
 	X(max_pooling2d, "MaxPooling2D", max_pooling2d)                                            \
 	X(maybe_outfeed, "MaybeOutfeed", none)                                                     \
 	X(minimum, "Minimum", merge)                                                               \
+	X(multi_head_attention, "MultiHeadAttention", attention)                                   \
 	X(multiply, "Multiply", merge)                                                             \
 	X(normalization, "Normalization", normalization)                                           \
 	X(outfeed, "Outfeed", none)                                                                \

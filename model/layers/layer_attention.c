@@ -1,0 +1,431 @@
+/*
+ * MultiHeadAttention and Attention over sequences (steps, features). With queries Q, keys K and
+ * values V, each head of MultiHeadAttention by itself:
+ *
+ *	Q = query Wq + bq, K = key Wk + bk, V = value Wv + bv       (Attention: the inputs)
+ *	P = softmax(Q K^T / sqrt(key_dim)), dropped in training     (Attention: without the root)
+ *	output = (P V) Wo + bo                                      (Attention: P V)
+ *
+ * Kernels are Keras's: [features, heads, width], the output's [heads, width, features]. Inputs come
+ * in Keras's order, query, value and key; a key that is not given is the value, and a value the
+ * query. A causal mask, of the call or ours of the config, hides keys behind the query. No state.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "ipu/plan/ipu_composite.h"
+#include "model/layers/layer_internal.h"
+
+extern const struct layer_ops layer_attention, layer_multi_head_attention;
+
+#define HEADS_MOST 4096
+#define WIDTH_MOST 65536
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static void check_inputs(const struct model *model, const struct model_layer *layer,
+			 const struct json_at *config, struct err *err)
+{
+	const struct layer_attention *own = layer->config;
+	const struct model_shape *shape[LAYER_ATTENTION_PARTS];
+	char text[192];
+
+	for (int p = 0; p < LAYER_ATTENTION_PARTS && !err_stuck(err); p++) {
+		shape[p] = model_input_shape(model, layer, own->input[p]);
+		model_shape_text(shape[p], 0, text, sizeof(text));
+		if (shape[p]->ndim != 2)
+			json_fail(config, err,
+				  "%s needs sequences (steps, features), but input %d is %s",
+				  layer->ops->class_name, own->input[p], text);
+	}
+	if (err_stuck(err))
+		return;
+	if (shape[LAYER_ATTENTION_KEY]->dim[0] != shape[LAYER_ATTENTION_VALUE]->dim[0])
+		json_fail(config, err,
+			  "there must be as many keys as values: %lld and %lld come in",
+			  (long long)shape[LAYER_ATTENTION_KEY]->dim[0],
+			  (long long)shape[LAYER_ATTENTION_VALUE]->dim[0]);
+	else if (!own->projects && layer->input.dim[1] != shape[LAYER_ATTENTION_KEY]->dim[1])
+		json_fail(config, err, "queries and keys must be as wide as each other: %lld, %lld",
+			  (long long)layer->input.dim[1],
+			  (long long)shape[LAYER_ATTENTION_KEY]->dim[1]);
+}
+
+static void read_dropout(struct layer_attention *own, const struct json_at *config, struct err *err)
+{
+	struct json_at here;
+	double rate = 0.0;
+	int64_t seed;
+
+	if (model_option_given(config, "dropout", &here, err) &&
+	    json_real(&here, &rate, err) == ST_OK && !(rate >= 0.0 && rate < 1.0))
+		json_fail(&here, err,
+			  "must be at least 0 and below 1: the share of what is dropped");
+	own->threshold = (uint32_t)(rate * 0x1p32);
+	own->drop_scale = (float)(1.0 / (1.0 - rate));
+	if (model_option_at(config, "seed", &here, err) &&
+	    json_int(&here, INT32_MIN, INT64_MAX, &seed, err) == ST_OK)
+		own->seed = (uint32_t)(((uint64_t)seed * 0x9e3779b97f4a7c15u) >> 32) | 1u;
+}
+
+/* The config of both kinds, but for sizes; the inputs are sequences then. */
+static struct layer_attention *read_begin(struct model *model, struct model_layer *layer,
+					  const struct json_at *config,
+					  const struct model_option *options, size_t count,
+					  struct err *err)
+{
+	struct layer_attention *own;
+
+	layer__begin(model, layer, config, options, count, sizeof(*own), err);
+	if (err_stuck(err))
+		return NULL;
+	own = layer->config;
+	own->projects = layer->ops == &layer_multi_head_attention;
+	own->heads = 1;
+	own->causal = layer->causal_mask;
+	own->input[LAYER_ATTENTION_VALUE] = layer->input_count > 1;
+	own->input[LAYER_ATTENTION_KEY] =
+		layer->input_count > 2 ? 2 : own->input[LAYER_ATTENTION_VALUE];
+	check_inputs(model, layer, config, err);
+	read_dropout(own, config, err);
+	model_option_bool(config, "use_causal_mask", &own->causal, err);
+	return err_stuck(err) ? NULL : own;
+}
+
+/* Kernel and bias of a projection of @features to heads; or, @out, of heads to features. */
+static void add_projection(struct model *model, struct model_layer *layer,
+			   const struct json_at *config, const char *kernel, const char *bias,
+			   int64_t features, int64_t width, bool out, struct err *err)
+{
+	const struct layer_attention *own = layer->config;
+	/* Keras counts fans as of a convolution: all but the last two dimensions are its field. */
+	const struct layer_param weights = {
+		.name = kernel,
+		.option = "kernel",
+		.initializer = "GlorotUniform",
+		.shape = {.ndim = 3,
+			  .dim = {out ? own->heads : features, out ? width : own->heads,
+				  out ? features : width}},
+		.fan_in = own->heads * (out ? width : features),
+		.fan_out = features * (out ? own->heads : width)};
+	struct layer_param offsets = {.name = bias,
+				      .option = "bias",
+				      .initializer = "Zeros",
+				      .shape = {.ndim = 2, .dim = {own->heads, width}},
+				      .fan_in = own->heads,
+				      .fan_out = width};
+
+	if (out)
+		offsets.shape = (struct model_shape){.ndim = 1, .dim = {features}};
+	layer__add_param(model, layer, config, &weights, err);
+	if (layer->use_bias)
+		layer__add_param(model, layer, config, &offsets, err);
+}
+
+static enum status heads_read(struct model *model, struct model_layer *layer,
+			      const struct json_at *config, struct err *err)
+{
+	static const struct model_option options[] = {
+		{"num_heads", MODEL_ANY},
+		{"key_dim", MODEL_ANY},
+		{"value_dim", MODEL_ANY},
+		{"dropout", MODEL_ANY},
+		{"use_bias", MODEL_ANY},
+		{"output_shape", MODEL_NULL},
+		{"attention_axes", MODEL_NULL},
+		{"flash_attention", MODEL_ANY},
+		LAYER_PARAM_OPTIONS("kernel"),
+		LAYER_PARAM_OPTIONS("bias"),
+		{"activity_regularizer", MODEL_NULL},
+		{"seed", MODEL_ANY},
+		{"query_shape", MODEL_ANY},
+		{"key_shape", MODEL_ANY},
+		{"value_shape", MODEL_ANY},
+		{"use_gate", MODEL_FALSE},
+		{"use_causal_mask", MODEL_ANY},
+	};
+	struct layer_attention *own =
+		read_begin(model, layer, config, options, ARRAY_LEN(options), err);
+	int64_t features[LAYER_ATTENTION_PARTS];
+	struct json_at here;
+
+	if (!own)
+		return err->status;
+	if (model_option_need(config, "num_heads", &here, err))
+		json_int(&here, 1, HEADS_MOST, &own->heads, err);
+	if (model_option_need(config, "key_dim", &here, err))
+		json_int(&here, 1, WIDTH_MOST, &own->key_dim, err);
+	own->value_dim = own->key_dim;
+	if (model_option_at(config, "value_dim", &here, err))
+		json_int(&here, 1, WIDTH_MOST, &own->value_dim, err);
+	layer->use_bias = true;
+	model_option_bool(config, "use_bias", &layer->use_bias, err);
+	if (err_stuck(err))
+		return err->status;
+	own->scale = (float)(1.0 / sqrt((double)own->key_dim));
+	for (int p = 0; p < LAYER_ATTENTION_PARTS; p++)
+		features[p] = layer_last_dim(model_input_shape(model, layer, own->input[p]));
+	add_projection(model, layer, config, "query/kernel", "query/bias",
+		       features[LAYER_ATTENTION_QUERY], own->key_dim, false, err);
+	add_projection(model, layer, config, "key/kernel", "key/bias",
+		       features[LAYER_ATTENTION_KEY], own->key_dim, false, err);
+	add_projection(model, layer, config, "value/kernel", "value/bias",
+		       features[LAYER_ATTENTION_VALUE], own->value_dim, false, err);
+	add_projection(model, layer, config, "attention_output/kernel", "attention_output/bias",
+		       features[LAYER_ATTENTION_QUERY], own->value_dim, true, err);
+	return err->status;
+}
+
+static enum status attention_read(struct model *model, struct model_layer *layer,
+				  const struct json_at *config, struct err *err)
+{
+	static const struct model_option options[] = {
+		{"use_scale", MODEL_FALSE}, {"score_mode", MODEL_ANY},
+		{"dropout", MODEL_ANY},     {"causal", MODEL_ANY},
+		{"seed", MODEL_ANY},        {"use_causal_mask", MODEL_ANY},
+	};
+	struct layer_attention *own =
+		read_begin(model, layer, config, options, ARRAY_LEN(options), err);
+	const char *mode = "dot";
+	struct json_at here;
+
+	if (!own)
+		return err->status;
+	if (model_option_given(config, "score_mode", &here, err) &&
+	    json_text(&here, &mode, err) == ST_OK && strcmp(mode, "dot") != 0)
+		model_config_unsupported(&here, err,
+					 "\"%s\" is not supported here: it must be \"dot\"", mode);
+	model_option_bool(config, "causal", &own->causal, err);
+	own->key_dim = layer->input.dim[1];
+	own->value_dim =
+		layer_last_dim(model_input_shape(model, layer, own->input[LAYER_ATTENTION_VALUE]));
+	own->scale = 1.0f;
+	layer->output.dim[1] = own->value_dim;
+	return err->status;
+}
+
+/* ---- costs ----------------------------------------------------------------------------------- */
+
+static struct ipu_composite composite_of(const struct model_layer *layer, int64_t batch,
+					 int64_t keys)
+{
+	const struct layer_attention *own = layer->config;
+
+	return (struct ipu_composite){.kind = IPU_COMPOSITE_ATTENTION,
+				      .batch = batch,
+				      .features = layer->input.dim[1],
+				      .length = layer->input.dim[0],
+				      .keys = keys,
+				      .heads = own->heads,
+				      .head = own->key_dim,
+				      .values = own->value_dim};
+}
+
+static int64_t keys_of(const struct model *model, const struct model_layer *layer)
+{
+	const struct layer_attention *own = layer->config;
+
+	return model_input_shape(model, layer, own->input[LAYER_ATTENTION_KEY])->dim[0];
+}
+
+/* As many keys as queries: what self-attention has. */
+static int64_t attention_flops(const struct model_layer *layer, int64_t batch)
+{
+	const struct layer_attention *own = layer->config;
+	const double wide = (double)(own->key_dim + own->value_dim) * (double)own->heads;
+	const double rows = (double)batch * (double)layer->input.dim[0];
+	double each = (double)layer->input.dim[0] * (wide * 2.0 + 5.0 * (double)own->heads);
+
+	if (own->projects)
+		each += wide * 4.0 * (double)layer->input.dim[1];
+	return rows * each < 0x1p62 ? (int64_t)(rows * each) : INT64_MAX;
+}
+
+/* What each operation of the composite reads and writes; of Attention, which has no projections,
+ * those with writes of its own. */
+struct role {
+	const char *name;
+	unsigned reads, writes, plain_reads, plain_writes;
+	int part;      /* of LAYER_ATTENTION_PARTS or OUTPUT: whose kernel, whose gradient */
+	bool gradient; /* of an input, LAYER_GRAD_INPUT standing for the part's */
+};
+
+enum {
+	OUTPUT = LAYER_ATTENTION_PARTS,
+	NONE
+};
+#define Q LAYER_ATTENTION_QUERY
+#define K LAYER_ATTENTION_KEY
+#define V LAYER_ATTENTION_VALUE
+
+static const struct role roles[] = {
+	{"Query/MatMul", LAYER_INPUT | LAYER_PARAM_0, LAYER_KEPT, 0, 0, Q, false},
+	{"Key/MatMul", LAYER_INPUT | LAYER_PARAM_0, LAYER_KEPT, 0, 0, K, false},
+	{"Value/MatMul", LAYER_INPUT | LAYER_PARAM_0, LAYER_KEPT, 0, 0, V, false},
+	{"Scale", LAYER_KEPT, LAYER_KEPT, 0, 0, NONE, false},
+	{"Scores", LAYER_KEPT, LAYER_KEPT, LAYER_INPUT, LAYER_KEPT, NONE, false},
+	{"Softmax", LAYER_KEPT, LAYER_KEPT, LAYER_KEPT, LAYER_KEPT, NONE, false},
+	{"Context", LAYER_KEPT, LAYER_KEPT, LAYER_KEPT | LAYER_INPUT, LAYER_OUTPUT, NONE, false},
+	{"Output/MatMul", LAYER_KEPT | LAYER_PARAM_0, LAYER_OUTPUT, 0, 0, OUTPUT, false},
+	{"Output/GradX", LAYER_GRAD_OUTPUT | LAYER_PARAM_0, LAYER_BETWEEN, 0, 0, OUTPUT, false},
+	{"Context/GradX", LAYER_BETWEEN | LAYER_KEPT, LAYER_BETWEEN,
+	 LAYER_GRAD_OUTPUT | LAYER_INPUT, LAYER_BETWEEN, NONE, false},
+	{"Context/GradV", LAYER_BETWEEN | LAYER_KEPT, LAYER_BETWEEN, LAYER_GRAD_OUTPUT | LAYER_KEPT,
+	 LAYER_GRAD_INPUT, V, true},
+	{"Softmax/Grad", LAYER_BETWEEN | LAYER_KEPT, LAYER_BETWEEN, LAYER_BETWEEN | LAYER_KEPT,
+	 LAYER_BETWEEN, NONE, false},
+	{"Scores/GradX", LAYER_BETWEEN | LAYER_KEPT, LAYER_BETWEEN, LAYER_BETWEEN | LAYER_INPUT,
+	 LAYER_GRAD_INPUT, Q, true},
+	{"Scores/GradK", LAYER_BETWEEN | LAYER_KEPT, LAYER_BETWEEN, LAYER_BETWEEN | LAYER_INPUT,
+	 LAYER_GRAD_INPUT, K, true},
+	{"Scale/Grad", LAYER_BETWEEN, LAYER_BETWEEN, 0, 0, NONE, false},
+	{"Query/GradX", LAYER_BETWEEN | LAYER_PARAM_0, LAYER_GRAD_INPUT, 0, 0, Q, true},
+	{"Key/GradX", LAYER_BETWEEN | LAYER_PARAM_0, LAYER_GRAD_INPUT, 0, 0, K, true},
+	{"Value/GradX", LAYER_BETWEEN | LAYER_PARAM_0, LAYER_GRAD_INPUT, 0, 0, V, true},
+	{"Query/GradW", LAYER_INPUT | LAYER_BETWEEN, LAYER_GRAD_PARAM_0, 0, 0, Q, false},
+	{"Key/GradW", LAYER_INPUT | LAYER_BETWEEN, LAYER_GRAD_PARAM_0, 0, 0, K, false},
+	{"Value/GradW", LAYER_INPUT | LAYER_BETWEEN, LAYER_GRAD_PARAM_0, 0, 0, V, false},
+	{"Output/GradW", LAYER_KEPT | LAYER_GRAD_OUTPUT, LAYER_GRAD_PARAM_0, 0, 0, OUTPUT, false},
+};
+
+#undef Q
+#undef K
+#undef V
+
+static const struct role *role_of(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(roles); i++)
+		if (!strcmp(roles[i].name, name))
+			return &roles[i];
+	return NULL;
+}
+
+/* Elements that one tensor holds of all that is kept, or passed on: what heads made, and scores. */
+static int64_t made(const struct layer_lowering *lowering, const struct ipu_composite *from)
+{
+	const int64_t scores = from->batch * from->heads * from->length * from->keys;
+	const struct layer_attention *own = lowering->layer->config;
+
+	if (!own->projects)
+		return scores;
+	return scores + from->batch * from->heads * (from->length + from->keys) *
+				(from->head + from->values);
+}
+
+/* An operation by its role; @makes is done once for each tensor between operations. */
+static void lower_role(struct layer_lowering *lowering, const struct ipu_op *from, int64_t makes,
+		       unsigned *there)
+{
+	const struct model_layer *layer = lowering->layer;
+	const struct layer_attention *own = layer->config;
+	const struct role *role = role_of(from->name);
+	const unsigned anew = LAYER_KEPT | LAYER_BETWEEN;
+	const int kernel = role->part == NONE ? 0 : role->part * (1 + layer->use_bias);
+	struct layer_op op = {.op = *from,
+			      .reads = own->projects ? role->reads : role->plain_reads,
+			      .writes = own->projects ? role->writes : role->plain_writes};
+
+	if (!op.writes)
+		return;
+	if (role->gradient && op.writes & LAYER_GRAD_INPUT) {
+		if (!layer__wants(lowering, own->input[role->part]))
+			return;
+		op.writes = LAYER_GRAD_INPUT_AT(own->input[role->part]);
+	}
+	if (op.writes & LAYER_GRAD_PARAM_0 && !layer->trainable)
+		return;
+	if (op.reads & LAYER_PARAM_0)
+		op.reads = (op.reads & ~(unsigned)LAYER_PARAM_0) | LAYER_PARAM(kernel);
+	if (op.writes & LAYER_GRAD_PARAM_0)
+		op.writes = LAYER_GRAD_PARAM(kernel);
+	if (lowering->phase == IPU_PHASE_F && !lowering->keeps) {
+		op.reads |= op.reads & LAYER_KEPT ? LAYER_BETWEEN : 0u;
+		op.writes |= op.writes & LAYER_KEPT ? LAYER_BETWEEN : 0u;
+		op.reads &= ~(unsigned)LAYER_KEPT;
+		op.writes &= ~(unsigned)LAYER_KEPT;
+	}
+	op.makes = op.writes & anew & ~*there ? makes : 0;
+	*there |= op.writes & anew;
+	layer__lower(lowering, from->name, &op);
+}
+
+/* Biases of the three projections, which are made in one tensor, and of the output. */
+static void lower_biases(struct layer_lowering *lowering, const struct ipu_composite *from,
+			 bool output)
+{
+	const struct model_layer *layer = lowering->layer;
+	const int64_t keys = from->heads * from->head, values = from->heads * from->values;
+	const int64_t wide = output ? from->features : 2 * keys + values;
+	const int64_t count =
+		output ? from->batch * from->length * wide
+		       : from->batch * (from->length * keys + from->keys * (keys + values));
+	const unsigned sums = output            ? (unsigned)LAYER_OUTPUT
+			      : lowering->keeps ? (unsigned)LAYER_KEPT
+						: (unsigned)LAYER_BETWEEN;
+	const unsigned grads =
+		output ? LAYER_GRAD_PARAM(7)
+		       : LAYER_GRAD_PARAM(1) | LAYER_GRAD_PARAM(3) | LAYER_GRAD_PARAM(5);
+	const unsigned params =
+		output ? LAYER_PARAM(7) : LAYER_PARAM(1) | LAYER_PARAM(3) | LAYER_PARAM(5);
+	struct layer_op op;
+
+	if (!layer->use_bias) /* nor has Attention */
+		return;
+	if (lowering->phase == IPU_PHASE_F) {
+		op = layer__map(&(struct ipu_elements){.count = count,
+						       .operands = 1,
+						       .broadcast = wide,
+						       .times = {[IPU_FN_ADD] = 1}},
+				sums | params, sums);
+		layer__lower(lowering, output ? "Output/BiasAdd" : "Projections/BiasAdd", &op);
+	} else if (layer->trainable) {
+		op = layer__reduce(count, wide, output ? LAYER_GRAD_OUTPUT : LAYER_BETWEEN, grads);
+		op.makes = 0;
+		layer__lower(lowering, output ? "Output/BiasAdd/Grad" : "Projections/BiasAdd/Grad",
+			     &op);
+	}
+}
+
+/* Inputs count as wide as the queries. */
+static void attention_lower(struct layer_lowering *lowering)
+{
+	const struct model_layer *layer = lowering->layer;
+	const bool forward = lowering->phase == IPU_PHASE_F;
+	struct ipu_composite from =
+		composite_of(layer, lowering->batch, keys_of(lowering->model, layer));
+	struct ipu_op ops[IPU_COMPOSITE_OPS];
+	unsigned there = 0;
+
+	from.pass = forward ? IPU_FORWARD : IPU_BACKWARD_DATA;
+	for (int pass = 0; pass < (forward ? 1 : 2); pass++) {
+		const int count = ipu_composite_ops(&from, ops);
+
+		for (int i = 0; i < count; i++) {
+			lower_role(lowering, &ops[i], made(lowering, &from), &there);
+			if (forward && !strcmp(ops[i].name, "Value/MatMul"))
+				lower_biases(lowering, &from, false);
+		}
+		from.pass = IPU_BACKWARD_WEIGHTS;
+	}
+	if (forward) {
+		lower_biases(lowering, &from, true);
+		return;
+	}
+	lower_biases(lowering, &from, false);
+	lower_biases(lowering, &from, true);
+}
+
+#define ATTENTION_OPS(row, name, least)                                                            \
+	.class_name = (name), .kind = LAYER_KIND_##row, .flops = attention_flops,                  \
+	.lower = attention_lower, .least_inputs = (least), .most_inputs = 3, .reads_inputs = true
+
+const struct layer_ops layer_attention = {
+	ATTENTION_OPS(attention, "Attention", 2),
+	.read = attention_read,
+};
+
+const struct layer_ops layer_multi_head_attention = {
+	ATTENTION_OPS(multi_head_attention, "MultiHeadAttention", 1),
+	.read = heads_read,
+};

@@ -1,0 +1,495 @@
+/*
+ * MultiHeadAttention and Attention: values against the formulas worked in double, gradients against
+ * central differences of these; several inputs, blocks, dropout, any number of threads, refusals,
+ * device operations.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "support/layer_rig.h"
+#include "support/lowered.h"
+
+#define HEADS(options)                                                                             \
+	"[{'class_name': 'MultiHeadAttention', 'config': {'name': 'l', 'num_heads': 2, "           \
+	"'key_dim': 3" options "}}]"
+
+enum {
+	BATCH = 2,
+	STEPS = 4,
+	WIDE = 5, /* features */
+	MOST = 6  /* of a row, of any tensor */
+};
+
+/* Sizes of a form; inputs of query, value and key. */
+static const struct form {
+	const char *options;
+	int inputs, keys, key_dim, value_dim;
+	bool causal, bias;
+} forms[] = {
+	{"", 1, STEPS, 3, 3, false, true},
+	{", 'use_bias': false, 'value_dim': 2", 1, STEPS, 3, 2, false, false},
+	{", 'use_causal_mask': true", 1, STEPS, 3, 3, true, true},
+	{"", 2, 3, 3, 3, false, true},
+	{", 'value_dim': 1", 3, 3, 3, 1, false, true},
+	{", 'use_causal_mask': true", 2, 3, 3, 3, true, true},
+};
+
+/* ---- the formulas ---------------------------------------------------------------------------- */
+
+enum {
+	PARAMS = 8,
+	INPUTS = 3
+};
+
+struct numbers {
+	double x[INPUTS][BATCH * 6 * WIDE];
+	double param[PARAMS][WIDE * 2 * 3]; /* kernel, bias; of query, key, value, output */
+};
+
+/* Row @row of [rows, wide] times a kernel [wide, out], and the bias. */
+static void project(const double *row, const double *kernel, const double *bias, int wide, int out,
+		    double *y)
+{
+	for (int j = 0; j < out; j++) {
+		y[j] = bias[j];
+		for (int i = 0; i < wide; i++)
+			y[j] += row[i] * kernel[i * out + j];
+	}
+}
+
+/* The sum of the outputs times @slopes; the outputs to @y. */
+static double reference(const struct form *form, const struct numbers *n, const float *slopes,
+			double *y)
+{
+	const int value = form->inputs > 1, key = form->inputs > 2 ? 2 : value;
+	const int wide = 2 * form->key_dim, deep = 2 * form->value_dim;
+	double sum = 0.0;
+
+	for (int at = 0; at < BATCH * STEPS; at++) {
+		const int item = at / STEPS, step = at % STEPS;
+		const int seen = form->causal && step + 1 < form->keys ? step + 1 : form->keys;
+		double q[MOST], k[MOST], v[MOST], context[MOST] = {0.0};
+
+		project(n->x[0] + at * WIDE, n->param[0], n->param[1], WIDE, wide, q);
+		for (int h = 0; h < 2; h++) {
+			double weight[6], all = 0.0;
+
+			for (int j = 0; j < seen; j++) {
+				double score = 0.0;
+
+				project(n->x[key] + (item * form->keys + j) * WIDE, n->param[2],
+					n->param[3], WIDE, wide, k);
+				for (int i = 0; i < form->key_dim; i++)
+					score +=
+						q[h * form->key_dim + i] * k[h * form->key_dim + i];
+				all += weight[j] = exp(score / sqrt((double)form->key_dim));
+			}
+			for (int j = 0; j < seen; j++) {
+				project(n->x[value] + (item * form->keys + j) * WIDE, n->param[4],
+					n->param[5], WIDE, deep, v);
+				for (int i = 0; i < form->value_dim; i++)
+					context[h * form->value_dim + i] +=
+						weight[j] / all * v[h * form->value_dim + i];
+			}
+		}
+		project(context, n->param[6], n->param[7], deep, WIDE, y + at * WIDE);
+		for (int i = 0; i < WIDE; i++)
+			sum += y[at * WIDE + i] * (double)slopes[at * WIDE + i];
+	}
+	return sum;
+}
+
+static void check_slopes(const struct form *form, struct numbers *n, double *numbers, size_t count,
+			 const float *gradient, const float *slopes, const char *what)
+{
+	double y[BATCH * STEPS * WIDE];
+
+	for (size_t i = 0; i < count; i++) {
+		const double kept = numbers[i];
+		double up, slope;
+
+		numbers[i] = kept + 1e-5;
+		up = reference(form, n, slopes, y);
+		numbers[i] = kept - 1e-5;
+		slope = (up - reference(form, n, slopes, y)) / 2e-5;
+		numbers[i] = kept;
+		if (fabs((double)gradient[i] - slope) > 2e-5 * (fabs(slope) + 0.1))
+			fail_msg("%d inputs%s: gradient %zu of %s is %g, not %g", form->inputs,
+				 form->options, i, what, (double)gradient[i], slope);
+	}
+}
+
+/* A layer at work with inputs of its own, of which each has a gradient. */
+struct work {
+	struct math_model m;
+	const struct model_layer *layer;
+	struct layer_pass pass;
+	float *weights, *gradients;
+	float x[INPUTS][BATCH * STEPS * WIDE], dx[INPUTS][BATCH * STEPS * WIDE];
+	float y[BATCH * STEPS * WIDE], dy[BATCH * STEPS * WIDE];
+	const float *inputs[INPUTS];
+	float *grad_inputs[INPUTS];
+};
+
+#define CROPPED(name)                                                                              \
+	"{'class_name': 'Cropping1D', 'name': '" name "', 'config': {'name': '" name               \
+	"', 'cropping': [0, 1]}, 'inbound_nodes': [[['i', 0, 0, {}]]]}, "
+
+/* Keys and values are the first steps of what queries are made of, by layers that do nothing else:
+ * the model is there for its shapes. */
+static void open_work(struct work *work, const char *class_name, const char *config, int inputs)
+{
+	static const char *const calls[] = {"['i', 0, 0, {}]", "['i', 0, 0, {}], ['a', 0, 0, {}]",
+					    "['i', 0, 0, {}], ['a', 0, 0, {}], ['b', 0, 0, {}]"};
+	const struct compute_ops *ops;
+	const struct model *model;
+	char text[2048];
+
+	memset(work, 0, sizeof(*work));
+	snprintf(text, sizeof(text),
+		 "[{'class_name': 'InputLayer', 'name': 'i', 'config': {'name': 'i', "
+		 "'batch_input_shape': [null, 4, 5]}, 'inbound_nodes': []}, %s%s"
+		 "{'class_name': '%s', 'name': 'l', 'config': {'name': 'l'%s}, 'inbound_nodes': "
+		 "[[%s]]}], 'input_layers': [['i', 0, 0]], 'output_layers': [['l', 0, 0]]",
+		 inputs > 1 ? CROPPED("a") : "", inputs > 2 ? CROPPED("b") : "", class_name, config,
+		 calls[inputs - 1]);
+	math_model_open(&work->m, text, 2, (int64_t[]){STEPS, WIDE});
+	model = work->m.model;
+	work->layer = &model->layers[model->layer_count - 1];
+	assert_int_equal(work->layer->input_count, inputs);
+	ops = compute_of(work->layer);
+	work->weights = mem_aligned(model->weights + 1, sizeof(float));
+	work->gradients = mem_aligned(model->weights + 1, sizeof(float));
+	assert_true(work->weights && work->gradients);
+	math_fill(work->weights, model->weights, 5, -0.9f, 0.9f);
+	math_fill(work->dy, ARRAY_LEN(work->dy), 2, -1.0f, 1.0f);
+	for (int i = 0; i < INPUTS; i++) {
+		math_fill(work->x[i], ARRAY_LEN(work->x[i]), 7 + (uint32_t)i, -1.0f, 1.0f);
+		work->inputs[i] = work->x[i];
+		work->grad_inputs[i] = work->dx[i];
+	}
+	work->pass = (struct layer_pass){
+		.model = model,
+		.layer = work->layer,
+		.batch = BATCH,
+		.training = true,
+		.weights = work->weights,
+		.inputs = work->inputs,
+		.output = work->y,
+		.relu_most = INFINITY,
+		.kept = mem_aligned(ops->kept(model, work->layer, BATCH) + 1, 1),
+		.scratch = mem_aligned(ops->scratch(model, work->layer, BATCH, 1, true), 1),
+		.grad_output = work->dy,
+		.grad_inputs = work->grad_inputs,
+		.gradients = work->gradients};
+	assert_true(work->pass.kept && work->pass.scratch);
+	ops->forward(&work->pass);
+	ops->backward(&work->pass);
+}
+
+static void close_work(struct work *work)
+{
+	mem_free(work->weights);
+	mem_free(work->gradients);
+	mem_free(work->pass.kept);
+	mem_free(work->pass.scratch);
+	math_model_close(&work->m);
+}
+
+static void run_form(const struct form *form)
+{
+	static const char *const names[] = {"query", "query bias", "key",    "key bias",
+					    "value", "value bias", "output", "output bias"};
+	float slopes[BATCH * STEPS * WIDE];
+	double y[BATCH * STEPS * WIDE];
+	static struct work work;
+	const struct model_param *params;
+	struct numbers n = {0};
+	char config[256];
+
+	snprintf(config, sizeof(config), ", 'num_heads': 2, 'key_dim': 3%s", form->options);
+	math_fill(slopes, ARRAY_LEN(slopes), 2, -1.0f, 1.0f);
+	open_work(&work, "MultiHeadAttention", config, form->inputs);
+	params = work.m.model->params;
+	assert_int_equal(work.m.model->param_count, form->bias ? 8 : 4);
+	for (int i = 0; i < form->inputs; i++)
+		for (size_t j = 0; j < ARRAY_LEN(work.x[i]); j++)
+			n.x[i][j] = (double)work.x[i][j];
+	for (int p = 0; p < work.m.model->param_count; p++)
+		for (size_t i = 0; i < params[p].count; i++)
+			n.param[form->bias ? p : 2 * p][i] =
+				(double)work.weights[params[p].offset + i];
+
+	reference(form, &n, slopes, y);
+	for (size_t i = 0; i < ARRAY_LEN(y); i++)
+		if (fabs((double)work.y[i] - y[i]) > 4e-6)
+			fail_msg("%d inputs%s: output %zu is %g, not %g", form->inputs,
+				 form->options, i, (double)work.y[i], y[i]);
+	for (int i = 0; i < form->inputs; i++)
+		check_slopes(form, &n, n.x[i], (size_t)(BATCH * WIDE * (i ? form->keys : STEPS)),
+			     work.dx[i], slopes, "an input");
+	for (int p = 0; p < work.m.model->param_count; p++) {
+		const int to = form->bias ? p : 2 * p;
+
+		check_slopes(form, &n, n.param[to], params[p].count,
+			     work.gradients + params[p].offset, slopes, names[to]);
+	}
+	close_work(&work);
+}
+
+static void test_values_and_gradients_are_the_formulas(void **state)
+{
+	(void)state;
+	for (size_t f = 0; f < ARRAY_LEN(forms); f++)
+		run_form(&forms[f]);
+}
+
+/* One head whose projections are the identity, without a scale, is Attention. */
+static void test_attention_has_no_projections(void **state)
+{
+	static struct work work;
+
+	(void)state;
+	open_work(&work, "Attention", "", 3);
+	assert_int_equal(work.m.model->param_count, 0);
+	for (int item = 0; item < BATCH; item++) {
+		for (int i = 0; i < STEPS; i++) {
+			double weight[3], all = 0.0;
+
+			for (int j = 0; j < 3; j++) {
+				double score = 0.0;
+
+				for (int c = 0; c < WIDE; c++)
+					score += (double)work.x[0][(item * STEPS + i) * WIDE + c] *
+						 (double)work.x[2][(item * 3 + j) * WIDE + c];
+				all += weight[j] = exp(score);
+			}
+			for (int c = 0; c < WIDE; c++) {
+				double sum = 0.0;
+
+				for (int j = 0; j < 3; j++)
+					sum += weight[j] / all *
+					       (double)work.x[1][(item * 3 + j) * WIDE + c];
+				assert_true(
+					fabs(sum - (double)work.y[(item * STEPS + i) * WIDE + c]) <
+					2e-6);
+			}
+		}
+	}
+	close_work(&work);
+}
+
+/* ---- blocks and dropout ---------------------------------------------------------------------- */
+
+#define LONG HEADS(", 'use_causal_mask': true, 'dropout': 0.25")
+
+static double value_of(struct layer_rig *rig, const float *x, const float *slopes)
+{
+	double value = 0.0;
+
+	memcpy(rig->x, x, rig->in * sizeof(*x));
+	layer_rig_forward(rig);
+	for (size_t i = 0; i < rig->out; i++)
+		value += (double)rig->y[i] * (double)slopes[i];
+	return value;
+}
+
+/* Three blocks; the backward pass must drop what the forward pass dropped. */
+static void test_blocks_and_dropout_have_their_gradient(void **state)
+{
+	float x[150 * 5], slopes[150 * 5], way[150 * 5], moved[150 * 5];
+	double along = 0.0, up, down;
+	struct layer_rig rig;
+
+	(void)state;
+	layer_rig_open(&rig, LONG, 2, (int64_t[]){150, 5}, 1, true, NULL);
+	math_fill(rig.weights, rig.m.model->weights, 5, -0.9f, 0.9f);
+	math_fill(x, ARRAY_LEN(x), 1, -1.0f, 1.0f);
+	math_fill(slopes, ARRAY_LEN(slopes), 2, -1.0f, 1.0f);
+	math_fill(way, ARRAY_LEN(way), 3, -1.0f, 1.0f);
+	value_of(&rig, x, slopes);
+	memcpy(rig.dy, slopes, sizeof(slopes));
+	layer_rig_backward(&rig);
+	for (size_t i = 0; i < ARRAY_LEN(x); i++)
+		along += (double)rig.dx[i] * (double)way[i];
+	for (size_t i = 0; i < ARRAY_LEN(x); i++)
+		moved[i] = x[i] + 1e-3f * way[i];
+	up = value_of(&rig, moved, slopes);
+	for (size_t i = 0; i < ARRAY_LEN(x); i++)
+		moved[i] = x[i] - 1e-3f * way[i];
+	down = value_of(&rig, moved, slopes);
+	if (fabs((up - down) / 2e-3 - along) > 0.01 * (fabs(along) + 1.0))
+		fail_msg("along a way the slope is %g, not %g", along, (up - down) / 2e-3);
+	rig.pass.training = false;
+	up = value_of(&rig, x, slopes);
+	rig.pass.step = 1;
+	assert_true(value_of(&rig, x, slopes) == up);
+	rig.pass.training = true;
+	down = value_of(&rig, x, slopes);
+	assert_true(down != up);
+	rig.pass.step = 2;
+	assert_true(value_of(&rig, x, slopes) != down);
+	layer_rig_close(&rig);
+}
+
+/* What comes later changes nothing that was before. */
+static void test_a_causal_mask_hides_what_comes(void **state)
+{
+	struct layer_rig rig;
+	float before[150 * 5];
+
+	(void)state;
+	layer_rig_open(&rig, HEADS(", 'use_causal_mask': true"), 2, (int64_t[]){150, 5}, 1, true,
+		       NULL);
+	math_fill(rig.x, rig.in, 1, -1.0f, 1.0f);
+	layer_rig_forward(&rig);
+	memcpy(before, rig.y, sizeof(before));
+	for (size_t i = 100 * 5; i < 150 * 5; i++)
+		rig.x[i] += 1.0f;
+	layer_rig_forward(&rig);
+	assert_memory_equal(before, rig.y, 100 * 5 * sizeof(float));
+	for (int i = 100; i < 150; i++)
+		assert_true(memcmp(before + i * 5, rig.y + i * 5, 5 * sizeof(float)) != 0);
+	layer_rig_close(&rig);
+}
+
+static void test_any_pool_gives_the_same_bytes(void **state)
+{
+	float *first = NULL, *dx = NULL;
+
+	(void)state;
+	for (unsigned helpers = 0; helpers < 3; helpers++) {
+		struct pool *pool = NULL;
+		struct layer_rig rig;
+		size_t floats;
+
+		if (helpers)
+			assert_int_equal(pool_new(&pool, helpers, NULL), ST_OK);
+		layer_rig_open(&rig,
+			       "[{'class_name': 'MultiHeadAttention', 'config': {'num_heads': 3, "
+			       "'key_dim': 17, 'dropout': 0.1, 'use_causal_mask': true}}]",
+			       2, (int64_t[]){170, 33}, 5, true, pool);
+		math_fill(rig.x, rig.in, 1, -1.0f, 1.0f);
+		math_fill(rig.dy, rig.out, 2, -1.0f, 1.0f);
+		layer_rig_forward(&rig);
+		layer_rig_backward(&rig);
+		floats = rig.m.model->weights;
+		if (!first) {
+			first = mem_aligned(floats, sizeof(float));
+			dx = mem_aligned(rig.in, sizeof(float));
+			assert_true(first && dx);
+			memcpy(first, rig.gradients, floats * sizeof(float));
+			memcpy(dx, rig.dx, rig.in * sizeof(float));
+		}
+		assert_memory_equal(first, rig.gradients, floats * sizeof(float));
+		assert_memory_equal(dx, rig.dx, rig.in * sizeof(float));
+		layer_rig_close(&rig);
+		pool_free(pool);
+	}
+	mem_free(first);
+	mem_free(dx);
+}
+
+/* Four times the sequence needs four times the memory, about: no square of it. */
+static void test_memory_grows_with_the_sequence(void **state)
+{
+	size_t bytes[2];
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct math_model m;
+		const struct compute_ops *ops;
+
+		math_model_open(&m, HEADS(""), 2, (int64_t[]){i ? 4096 : 1024, 5});
+		ops = compute_of(&m.model->layers[0]);
+		bytes[i] = ops->kept(m.model, &m.model->layers[0], 1) +
+			   ops->scratch(m.model, &m.model->layers[0], 1, 1, true);
+		math_model_close(&m);
+	}
+	assert_true(bytes[1] < 4 * bytes[0]);
+}
+
+/* ---- refusals and costs ---------------------------------------------------------------------- */
+
+static void test_what_cannot_be_done_is_refused_at_its_place(void **state)
+{
+	static const struct {
+		const char *layer, *part;
+		enum status status;
+	} rows[] = {
+		{HEADS(", 'attention_axes': [1, 2]"), "config.attention_axes", ST_UNSUPPORTED},
+		{HEADS(", 'output_shape': 7"), "config.output_shape", ST_UNSUPPORTED},
+		{HEADS(", 'dropout': 1.0"), "config.dropout", ST_INVALID},
+		{HEADS(", 'value_dim': 0"), "config.value_dim", ST_INVALID},
+		{HEADS(", 'heads': 2"), "unknown option \"heads\"", ST_INVALID},
+		{"[{'class_name': 'MultiHeadAttention', 'config': {'key_dim': 2}}]", "num_heads",
+		 ST_INVALID},
+		{"[{'class_name': 'MultiHeadAttention', 'config': {'num_heads': 2}}]", "key_dim",
+		 ST_INVALID},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		layer_rig_refused(rows[i].layer, 2, (int64_t[]){5, 3}, rows[i].status,
+				  rows[i].part);
+	layer_rig_refused(HEADS(""), 1, (int64_t[]){5}, ST_INVALID, "needs sequences");
+}
+
+static void test_layers_become_device_operations(void **state)
+{
+	static const char *const forward[] = {
+		"l/Query/MatMul matmul 8x5x6 makes=256: x p0 -> k",
+		"l/Key/MatMul matmul 8x5x6: x p2 -> k",
+		"l/Value/MatMul matmul 8x5x6: x p4 -> k",
+		"l/Projections/BiasAdd elementwise 144*1/18 add=1: k p1 p3 p5 -> k",
+		"l/Scale elementwise 48*1 add=1: k -> k",
+		"l/Scores conv f 4 4*3>4 1x1>1x1 k1x1 s1x1 d1x1: k -> k",
+		"l/Softmax rows softmax 16x4: k -> k",
+		"l/Context conv f 4 4*4>3 1x1>1x1 k1x1 s1x1 d1x1: k -> k",
+		"l/Output/MatMul matmul 8x6x5: k p6 -> y",
+		"l/Output/BiasAdd elementwise 40*1/5 add=1: y p7 -> y",
+		NULL};
+	static const char *const backward[] = {
+		"l/Output/GradX matmul 8x5x6 makes=256: dy p6 -> b",
+		"l/Context/GradX conv d 4 4*4>3 1x1>1x1 k1x1 s1x1 d1x1: k b -> b",
+		"l/Context/GradV conv w 4 4*4>3 1x1>1x1 k1x1 s1x1 d1x1: k b -> b",
+		"l/Softmax/Grad rows softmax_grad 16x4: k b -> b",
+		"l/Scores/GradX conv d 4 4*3>4 1x1>1x1 k1x1 s1x1 d1x1: k b -> b",
+		"l/Scores/GradK conv w 4 4*3>4 1x1>1x1 k1x1 s1x1 d1x1: k b -> b",
+		"l/Scale/Grad elementwise 48*1 add=1: b -> b",
+		"l/Query/GradX matmul 8x6x5: b p0 -> dx0",
+		"l/Key/GradX matmul 8x6x5: b p2 -> dx0",
+		"l/Value/GradX matmul 8x6x5: b p4 -> dx0",
+		"l/Query/GradW matmul 5x8x6: x b -> dp0",
+		"l/Key/GradW matmul 5x8x6: x b -> dp2",
+		"l/Value/GradW matmul 5x8x6: x b -> dp4",
+		"l/Output/GradW matmul 6x8x5: k dy -> dp6",
+		"l/Projections/BiasAdd/Grad reduce 144>18: b -> dp1 dp3 dp5",
+		"l/Output/BiasAdd/Grad reduce 40>5: dy -> dp7",
+		NULL};
+	struct math_model m;
+
+	(void)state;
+	math_model_open(&m, HEADS(""), 2, (int64_t[]){STEPS, WIDE});
+	lowered_check(m.model, 0, BATCH, 'F', false, forward);
+	lowered_check(m.model, 0, BATCH, 'B', false, backward);
+	math_model_close(&m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_values_and_gradients_are_the_formulas),
+		cmocka_unit_test(test_attention_has_no_projections),
+		cmocka_unit_test(test_blocks_and_dropout_have_their_gradient),
+		cmocka_unit_test(test_a_causal_mask_hides_what_comes),
+		cmocka_unit_test(test_any_pool_gives_the_same_bytes),
+		cmocka_unit_test(test_memory_grows_with_the_sequence),
+		cmocka_unit_test(test_what_cannot_be_done_is_refused_at_its_place),
+		cmocka_unit_test(test_layers_become_device_operations),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,462 @@
+/*
+ * MultiHeadAttention and Attention: model/layers/layer_attention.c has the formulas.
+ *
+ * A head of an item is one thread's, block after block of ATTENTION_BLOCK queries: scores of a
+ * block are made, used and forgotten, so that memory grows with the sequence and not with its
+ * square; the backward pass makes them again. Gradients of keys and values are added up block by
+ * block from the first: the same bytes for any pool.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "common/minmax.h"
+#include "common/rng.h"
+#include "trainer/kernels/kernel_dropout.h"
+#include "trainer/kernels/kernel_gemm.h"
+#include "trainer/kernels/kernel_softmax.h"
+#include "trainer/kernels/kernel_vector.h"
+#include "trainer/kernels/kernel_work.h"
+#include "trainer/layers/compute_internal.h"
+
+#define ATTENTION_BLOCK 64 /* queries */
+
+/* Queries, keys, values, and what is made of them: [batch, length or keys, heads, width]. */
+enum {
+	QUERY,
+	KEY,
+	VALUE,
+	CONTEXT,
+	PARTS
+};
+
+struct attention {
+	const struct layer_pass *pass;
+	struct layer_attention own;
+	int64_t batch, length, keys;
+	const float *in[PARTS]; /* QUERY is scaled; CONTEXT is written */
+	float *grad[PARTS];
+	int64_t wide[PARTS]; /* floats of a row: of all heads */
+	int64_t rows[PARTS]; /* of the micro-batch */
+	float *lanes;        /* lane_floats() of each lane */
+	float *more;         /* an input's gradient, to be added to another part of it */
+	struct kernel_room room;
+	struct rng stream; /* of what is dropped */
+	bool drops, backward;
+};
+
+/* ---- sizes and memory ------------------------------------------------------------------------ */
+
+static void attention_sizes(const struct model *model, const struct model_layer *layer,
+			    int64_t batch, struct attention *out)
+{
+	const struct layer_attention *own = layer->config;
+
+	out->own = *own;
+	out->batch = batch;
+	out->length = layer->input.dim[0];
+	out->keys = model_input_shape(model, layer, own->input[LAYER_ATTENTION_KEY])->dim[0];
+	for (int p = 0; p < PARTS; p++) {
+		const bool values = p == VALUE || p == CONTEXT;
+		const bool queries = p == QUERY || p == CONTEXT;
+
+		out->wide[p] = own->heads * (values ? own->value_dim : own->key_dim);
+		out->rows[p] = batch * (queries ? out->length : out->keys);
+	}
+}
+
+static size_t part_floats(const struct attention *a, int part)
+{
+	return model_align((size_t)(a->rows[part] * a->wide[part]));
+}
+
+/* Floats of a block's scores; a row of them in what random numbers count by. */
+static size_t score_floats(const struct attention *a)
+{
+	return model_align((size_t)(ATTENTION_BLOCK * a->keys));
+}
+
+static int64_t drop_row(const struct attention *a)
+{
+	return (a->keys + KERNEL_DROPOUT_GROUP - 1) / KERNEL_DROPOUT_GROUP * KERNEL_DROPOUT_GROUP;
+}
+
+static size_t sum_floats(const struct attention *a)
+{
+	return model_align((size_t)(a->keys * max(a->own.key_dim, a->own.value_dim)));
+}
+
+/* Scores, their gradient, what is to be added to gradients, a mask, and a product's own. */
+static size_t lane_floats(const struct attention *a)
+{
+	return KERNEL_GEMM_LANE + 3 * score_floats(a) + sum_floats(a);
+}
+
+static size_t input_floats(const struct model *model, const struct model_layer *layer,
+			   int64_t batch)
+{
+	int64_t most = 0;
+
+	for (int i = 0; i < layer->input_count; i++)
+		most = max(most, model_shape_count(model_input_shape(model, layer, i)));
+	return model_align((size_t)(batch * most));
+}
+
+static size_t attention_kept(const struct model *model, const struct model_layer *layer,
+			     int64_t batch)
+{
+	struct attention a;
+	size_t floats = 0;
+
+	attention_sizes(model, layer, batch, &a);
+	for (int p = 0; p < PARTS && a.own.projects; p++)
+		floats += part_floats(&a, p);
+	return floats * sizeof(float);
+}
+
+static size_t attention_scratch(const struct model *model, const struct model_layer *layer,
+				int64_t batch, unsigned lanes, bool training)
+{
+	struct attention a;
+	size_t floats;
+
+	attention_sizes(model, layer, batch, &a);
+	floats = lanes * lane_floats(&a) + input_floats(model, layer, batch);
+	for (int p = 0; p < PARTS && training; p++)
+		floats += part_floats(&a, p);
+	return floats * sizeof(float) + kernel_gemm_scratch(lanes);
+}
+
+static struct attention attention_of(const struct layer_pass *pass, bool backward)
+{
+	struct attention a = {.pass = pass, .backward = backward};
+	float *kept = pass->kept, *scratch = pass->scratch;
+
+	attention_sizes(pass->model, pass->layer, pass->batch, &a);
+	a.lanes = scratch;
+	scratch += pool_lanes(pass->pool) * lane_floats(&a);
+	a.more = scratch;
+	scratch += input_floats(pass->model, pass->layer, pass->batch);
+	for (int p = 0; p < PARTS; p++) {
+		if (p == CONTEXT && !a.own.projects) {
+			a.in[p] = pass->output;
+			a.grad[p] = pass->grad_output;
+			continue;
+		}
+		a.in[p] = a.own.projects ? kept : pass->inputs[a.own.input[p]];
+		kept += a.own.projects ? part_floats(&a, p) : 0;
+		if (backward) {
+			a.grad[p] = scratch;
+			scratch += part_floats(&a, p);
+		}
+	}
+	a.room = (struct kernel_room){pass->pool, scratch};
+	a.drops = pass->training && a.own.threshold > 0;
+	rng_init(&a.stream, pass->seed, rng_stream(pass->layer->name) ^ a.own.seed, pass->step,
+		 pass->replica);
+	return a;
+}
+
+/* ---- a head ---------------------------------------------------------------------------------- */
+
+/* A block of queries of one head of one item. */
+struct block {
+	const struct attention *a;
+	int64_t item, head, first, rows, columns; /* queries; keys that they may see */
+	float *scores, *slopes, *sums, *memory;
+	uint8_t *mask;
+};
+
+static const float *part_at(const struct block *b, int part, int64_t row)
+{
+	const struct attention *a = b->a;
+	const int64_t of_item = a->rows[part] / a->batch;
+
+	return a->in[part] + (b->item * of_item + row) * a->wide[part] +
+	       b->head * (a->wide[part] / a->own.heads);
+}
+
+static float *grad_at(const struct block *b, int part, int64_t row)
+{
+	return b->a->grad[part] + (part_at(b, part, row) - b->a->in[part]);
+}
+
+static int64_t head_width(const struct block *b, int part)
+{
+	return b->a->wide[part] / b->a->own.heads;
+}
+
+static void multiply_head(const struct block *b, struct kernel_gemm gemm)
+{
+	for (unsigned slice = 0; slice < kernel_gemm_slices(&gemm); slice++)
+		kernel_gemm_slice(&gemm, slice, b->memory);
+}
+
+/* @out[rows, columns] = a block's rows @left times all keys' @right. */
+static void multiply_keys(const struct block *b, const float *left, int part, const float *right,
+			  float *out)
+{
+	multiply_head(b, (struct kernel_gemm){.transpose_b = true,
+					      .m = b->rows,
+					      .n = b->columns,
+					      .k = head_width(b, part),
+					      .a = left,
+					      .lda = b->a->wide[part],
+					      .b = right,
+					      .ldb = b->a->wide[part],
+					      .c = out,
+					      .ldc = b->columns});
+}
+
+/* @out, rows of a block, = @scores times rows of @part. */
+static void multiply_scores(const struct block *b, const float *scores, int part, float *out)
+{
+	multiply_head(b, (struct kernel_gemm){.m = b->rows,
+					      .n = head_width(b, part),
+					      .k = b->columns,
+					      .a = scores,
+					      .lda = b->columns,
+					      .b = part_at(b, part, 0),
+					      .ldb = b->a->wide[part],
+					      .c = out,
+					      .ldc = b->a->wide[part]});
+}
+
+/* The gradient of @part gets @scores, transposed, times a block's rows @right. */
+static void add_scores(const struct block *b, const float *scores, const float *right, int part)
+{
+	const int64_t width = head_width(b, part);
+
+	multiply_head(b, (struct kernel_gemm){.transpose_a = true,
+					      .m = b->columns,
+					      .n = width,
+					      .k = b->rows,
+					      .a = scores,
+					      .lda = b->columns,
+					      .b = right,
+					      .ldb = b->a->wide[part],
+					      .c = b->sums,
+					      .ldc = width});
+	for (int64_t j = 0; j < b->columns; j++)
+		kernel_add(grad_at(b, part, j), b->sums + j * width, (size_t)width);
+}
+
+/* The softmax of scores; keys behind the query count nothing where it is causal. */
+static void block_scores(const struct block *b)
+{
+	multiply_keys(b, part_at(b, QUERY, b->first), QUERY, part_at(b, KEY, 0), b->scores);
+	for (int64_t i = 0; i < b->rows && b->a->own.causal; i++)
+		for (int64_t j = b->first + i + 1; j < b->columns; j++)
+			b->scores[i * b->columns + j] = -INFINITY;
+	kernel_softmax(b->scores, b->scores, b->rows, b->columns);
+}
+
+/* Decisions are numbered by item, head, query and key. */
+static void block_drop(const struct block *b, bool decide, float *x)
+{
+	const struct attention *a = b->a;
+	const int64_t row = (b->item * a->own.heads + b->head) * a->length + b->first;
+
+	if (!a->drops)
+		return;
+	for (int64_t i = 0; i < b->rows && decide; i++)
+		kernel_dropout_mask(&a->stream, a->own.threshold, (size_t)((row + i) * drop_row(a)),
+				    (size_t)b->columns, b->mask + i * b->columns);
+	kernel_dropout_apply(x, b->mask, a->own.drop_scale, x, (size_t)(b->rows * b->columns));
+}
+
+static void block_backward(const struct block *b)
+{
+	float *slopes = grad_at(b, CONTEXT, b->first);
+
+	multiply_keys(b, slopes, VALUE, part_at(b, VALUE, 0), b->slopes);
+	block_drop(b, true, b->slopes);
+	kernel_softmax_grad(b->scores, b->slopes, b->slopes, b->rows, b->columns);
+	block_drop(b, false, b->scores);
+	add_scores(b, b->scores, slopes, VALUE);
+	multiply_scores(b, b->slopes, KEY, grad_at(b, QUERY, b->first));
+	add_scores(b, b->slopes, part_at(b, QUERY, b->first), KEY);
+}
+
+static void head_body(void *context, unsigned slice, unsigned lane)
+{
+	const struct attention *a = context;
+	float *memory = a->lanes + lane * lane_floats(a);
+	struct block b = {
+		.a = a,
+		.item = slice / a->own.heads,
+		.head = slice % a->own.heads,
+		.memory = memory,
+		.scores = memory + KERNEL_GEMM_LANE,
+		.slopes = memory + KERNEL_GEMM_LANE + score_floats(a),
+		.mask = (uint8_t *)(memory + KERNEL_GEMM_LANE + 2 * score_floats(a)),
+		.sums = memory + KERNEL_GEMM_LANE + 3 * score_floats(a),
+	};
+
+	for (int p = KEY; p <= VALUE && a->backward; p++)
+		for (int64_t j = 0; j < a->keys; j++)
+			memset(grad_at(&b, p, j), 0, (size_t)head_width(&b, p) * sizeof(float));
+	for (; b.first < a->length; b.first += b.rows) {
+		b.rows = min(a->length - b.first, ATTENTION_BLOCK);
+		b.columns = a->own.causal ? min(a->keys, b.first + b.rows) : a->keys;
+		block_scores(&b);
+		if (a->backward) {
+			block_backward(&b);
+			continue;
+		}
+		block_drop(&b, true, b.scores);
+		multiply_scores(&b, b.scores, VALUE,
+				(float *)(uintptr_t)part_at(&b, CONTEXT, b.first));
+	}
+}
+
+static void run_heads(struct attention *a)
+{
+	const int64_t scores = a->batch * a->own.heads * a->length * a->keys;
+	const int64_t wide = a->own.key_dim + a->own.value_dim;
+
+	pool_share_lanes(a->pass->pool,
+			 kernel_work_products(scores * wide) + kernel_work_floats(8 * scores),
+			 head_body, a, (unsigned)(a->batch * a->own.heads));
+}
+
+/* ---- projections ----------------------------------------------------------------------------- */
+
+/* By part: its kernel's number; the bias follows. */
+static int kernel_of(const struct attention *a, int part)
+{
+	return part * (1 + a->pass->layer->use_bias);
+}
+
+static int64_t features_of(const struct attention *a, int part)
+{
+	const struct layer_pass *pass = a->pass;
+
+	return layer_last_dim(
+		part == CONTEXT ? &pass->layer->output
+				: model_input_shape(pass->model, pass->layer, a->own.input[part]));
+}
+
+/* @y[rows, n] = @x[rows, k] times the part's kernel, and its bias. */
+static void project(const struct attention *a, int part, const float *x, int64_t k, float *y,
+		    int64_t n)
+{
+	const struct layer_pass *pass = a->pass;
+	struct kernel_gemm gemm = {.m = a->rows[part],
+				   .n = n,
+				   .k = k,
+				   .a = x,
+				   .lda = k,
+				   .b = compute__weights(pass, kernel_of(a, part)),
+				   .ldb = n,
+				   .c = y,
+				   .ldc = n,
+				   .openblas = pass->openblas};
+
+	if (pass->layer->use_bias)
+		gemm.finish.bias = compute__weights(pass, kernel_of(a, part) + 1);
+	kernel_gemm(&gemm, &a->room);
+}
+
+/* The gradients of a projection of @x [rows, k] to dy [rows, n]; dx where it is not NULL. */
+static void project_back(const struct attention *a, int part, const float *x, float *dx, int64_t k,
+			 const float *dy, int64_t n)
+{
+	const struct layer_pass *pass = a->pass;
+	const bool learns = compute__learns(pass);
+
+	if (dx)
+		kernel_gemm(&(struct kernel_gemm){.transpose_b = true,
+						  .m = a->rows[part],
+						  .n = k,
+						  .k = n,
+						  .a = dy,
+						  .lda = n,
+						  .b = compute__weights(pass, kernel_of(a, part)),
+						  .ldb = n,
+						  .c = dx,
+						  .ldc = k,
+						  .openblas = pass->openblas},
+			    &a->room);
+	if (learns)
+		kernel_gemm(&(struct kernel_gemm){.transpose_a = true,
+						  .m = k,
+						  .n = n,
+						  .k = a->rows[part],
+						  .a = x,
+						  .lda = k,
+						  .b = dy,
+						  .ldb = n,
+						  .c = compute__gradients(pass, kernel_of(a, part)),
+						  .ldc = n,
+						  .openblas = pass->openblas},
+			    &a->room);
+	if (learns && pass->layer->use_bias)
+		kernel_column_sums(dy, n, a->rows[part], n,
+				   compute__gradients(pass, kernel_of(a, part) + 1));
+}
+
+static void attention_forward(const struct layer_pass *pass)
+{
+	struct attention a = attention_of(pass, false);
+
+	for (int p = QUERY; p <= VALUE && a.own.projects; p++) {
+		float *made = (float *)(uintptr_t)a.in[p];
+
+		project(&a, p, pass->inputs[a.own.input[p]], features_of(&a, p), made, a.wide[p]);
+		if (p == QUERY)
+			kernel_scale(made, a.own.scale, (size_t)(a.rows[p] * a.wide[p]));
+	}
+	run_heads(&a);
+	if (a.own.projects)
+		project(&a, CONTEXT, a.in[CONTEXT], a.wide[CONTEXT], pass->output,
+			features_of(&a, CONTEXT));
+}
+
+/* Parts of one input add up in the order of query, key and value. */
+static void inputs_backward(const struct attention *a)
+{
+	const struct layer_pass *pass = a->pass;
+	bool written[PARTS] = {false};
+
+	for (int p = QUERY; p <= VALUE; p++) {
+		const int input = a->own.input[p];
+		const int64_t features = features_of(a, p);
+		const size_t count = (size_t)(a->rows[p] * features);
+		float *dx = pass->grad_inputs[input];
+		float *here = dx && written[input] ? a->more : dx;
+
+		if (a->own.projects)
+			project_back(a, p, pass->inputs[input], here, features, a->grad[p],
+				     a->wide[p]);
+		else if (here)
+			memcpy(here, a->grad[p], count * sizeof(*here));
+		if (dx && written[input])
+			kernel_add(dx, here, count);
+		written[input] = true;
+	}
+}
+
+static void attention_backward(const struct layer_pass *pass)
+{
+	struct attention a = attention_of(pass, true);
+	bool wanted = compute__learns(pass);
+
+	for (int i = 0; i < pass->layer->input_count; i++)
+		wanted |= pass->grad_inputs[i] != NULL;
+	if (!wanted)
+		return;
+	if (a.own.projects)
+		project_back(&a, CONTEXT, a.in[CONTEXT], a.grad[CONTEXT], a.wide[CONTEXT],
+			     pass->grad_output, features_of(&a, CONTEXT));
+	run_heads(&a);
+	if (a.own.projects)
+		kernel_scale(a.grad[QUERY], a.own.scale, (size_t)(a.rows[QUERY] * a.wide[QUERY]));
+	inputs_backward(&a);
+}
+
+const struct compute_ops compute_attention = {
+	.forward = attention_forward,
+	.backward = attention_backward,
+	.kept = attention_kept,
+	.scratch = attention_scratch,
+};
