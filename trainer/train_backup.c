@@ -51,11 +51,6 @@ static void add_data(cJSON *to, const struct train_session *session)
 static enum status describe(char **out, const struct train_session *session,
 			    const struct callbacks *callbacks, struct err *err)
 {
-	static const char *const policies[] = {
-		[RUN_POLICY_FLOAT32] = "float32",
-		[RUN_POLICY_MIXED_FLOAT16] = "mixed_float16",
-		[RUN_POLICY_MIXED_BFLOAT16] = "mixed_bfloat16",
-	};
 	const struct run_file *run = session->run;
 	const struct run_layout *layout = session->layout;
 	cJSON *root = cJSON_CreateObject(), *part;
@@ -65,7 +60,7 @@ static enum status describe(char **out, const struct train_session *session,
 	add_copy(part, "optimizer", run->compile.optimizer);
 	add_copy(part, "loss", run->compile.loss);
 	add_copy(part, "metrics", run->compile.metrics);
-	cJSON_AddStringToObject(part, "dtype_policy", policies[run->compile.dtype_policy]);
+	cJSON_AddStringToObject(part, "dtype_policy", model_policy_name(run_policy(run)));
 	add_data(cJSON_AddObjectToObject(root, "data"), session);
 	part = cJSON_AddObjectToObject(root, "fit");
 	cJSON_AddNumberToObject(part, "seed", (double)run->fit.seed);
