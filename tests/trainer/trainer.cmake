@@ -11,12 +11,12 @@ ipuscope_add_test(NAME test_train_values SOURCES test_train_values.c ${PROJECT_S
 	LABELS unit trainer)
 
 # The same bytes in many forms, and whole trainings: what other tests have under the sanitizers, too.
-foreach(test IN ITEMS train_examples train_identity train_identity_graph train_identity_layers train_identity_optimizer train_loss_scale train_confusion train_half train_outfeed_shapes train_watch
+foreach(test IN ITEMS train_examples train_identity train_identity_graph train_identity_layers train_identity_optimizer train_loss_scale train_confusion train_backup train_half train_outfeed_shapes train_watch
 		train_partition train_regularized device_conservation train_health train_learns)
 	ipuscope_add_script(NAME ${test} LABELS golden release)
 endforeach()
 foreach(test IN ITEMS
-		train_options train_accumulate_outfeed train_backup train_callbacks train_tutorial
+		train_options train_accumulate_outfeed train_callbacks train_tutorial
 		train_data train_device train_infeed train_report train_memory
 		train_errors train_keras_files train_supported train_compare train_full_disk train_interrupted train_killed train_watched)
 	ipuscope_add_script(NAME ${test} LABELS golden)
