@@ -169,6 +169,42 @@ static void test_what_cannot_be_done_is_refused_with_a_way_out(void **state)
 		layer_rig_refused(rows[i].layers, 2, steps, rows[i].status, rows[i].part);
 }
 
+static void test_every_failing_allocation_is_reported(void **state)
+{
+	static const char *const texts[] = {
+		BOTH(LSTM(""), ", 'merge_mode': 'sum', 'trainable': false"), EACH(DENSE)};
+	const struct model_shape shape = {.ndim = 2, .dim = {6, 4}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		char *text = mem_printf("{\"layers\": %s}", texts[i]);
+		enum status status = ST_NOMEM;
+		struct json_at root;
+		cJSON *json;
+
+		assert_non_null(text);
+		for (char *c = text; *c; c++)
+			*c = *c == '\'' ? '"' : *c;
+		assert_int_equal(json_parse(&json, text, strlen(text), "test", NULL), ST_OK);
+		root = json_root("test", json);
+		for (long n = 0; status != ST_OK; n++) {
+			struct err err = {0};
+			struct model *model;
+
+			support_fail_alloc(n);
+			status = model_new(&model, &root, &shape, &err);
+			support_fail_alloc(-1);
+			if (status != ST_OK && status != ST_NOMEM)
+				fail_msg("allocation %ld: %s", n, err.text);
+			if (status == ST_OK)
+				model_free(model);
+			assert_true(n < 2000);
+		}
+		cJSON_Delete(json);
+		mem_free(text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -177,6 +213,7 @@ int main(void)
 		cmocka_unit_test(test_outputs_stand_as_the_inputs_do),
 		cmocka_unit_test(test_each_step_gets_the_layer),
 		cmocka_unit_test(test_what_cannot_be_done_is_refused_with_a_way_out),
+		cmocka_unit_test(test_every_failing_allocation_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
