@@ -15,6 +15,7 @@
 #include "reports/table/report_render.h"
 #include "common/str.h"
 #include "reports/diff/report_diff_internal.h"
+#include "reports/named/report_operations.h"
 #include "reports/table/report_table.h"
 
 #define TARGET "target" /* the schema that the second run is attached as */
@@ -139,9 +140,11 @@ static const char sql_split[] =
 static const char sql_layers[] =
 	"SELECT row_number() OVER (ORDER BY position) AS place, layer AS key, 0 AS measured, "
 	"0 AS better, params, flops, stage FROM @layers";
-static const char sql_operations[] = PLACE
-	"operation || ifnull(' ' || phase, '') AS key, 0 AS measured, 1 AS better, cycles, "
-	"flops, code_bytes, bytes_exchanged, tiles_used, tile_balance, stage FROM @operations";
+static const char sql_operations[] =
+	PLACE "operation || ifnull(' ' || phase, '') AS key, 0 AS measured, 1 AS better, "
+	      "cycles * times AS update_cycles, flops * times AS update_flops, code_bytes, "
+	      "bytes_exchanged * times AS update_bytes, tiles_used, tile_balance, stage "
+	      "FROM (SELECT *, " REPORT_TIMES_AT("@") " AS times FROM @operations)";
 static const char sql_memory[] =
 	"SELECT row_number() OVER (ORDER BY ipu, category, region) AS place, "
 	"'IPU ' || ipu || ifnull(' ' || category, '') || ifnull(' ' || region, '') AS key, "

@@ -10,6 +10,7 @@
 #include "common/fmt.h"
 #include "common/str.h"
 #include "reports/insights/report_insights_internal.h"
+#include "reports/named/report_operations.h"
 
 static struct report_insight *add_device(struct insight_facts *facts, const char *id,
 					 const char *view, const char *sql)
@@ -295,13 +296,14 @@ enum status report__insight_weight_update(struct insight_facts *facts, struct er
 /* ---- operations ------------------------------------------------------------------------------ */
 
 static const char sql_operation[] =
-	"SELECT operation, layer, kind, phase, stage, cycles, tile_balance, tiles_used,\n"
+	"SELECT operation, layer, kind, phase, stage, update_cycles,\n"
+	"       tile_balance, tiles_used,\n"
 	"       (SELECT method || ', split ' || split_batch || ' x ' || split_field || ' x ' ||\n"
 	"          split_in || ' x ' || split_out || ' (batch, field, in, out)'\n"
 	"        FROM plans p WHERE p.operation = o.operation LIMIT 1) AS plan,\n"
-	"       (SELECT sum(cycles) FROM operations WHERE phase IN ('F', 'B')) AS all_cycles,\n"
-	"       (SELECT count(*) FROM operations WHERE phase IN ('F', 'B')) AS operations\n"
-	"FROM operations o WHERE phase IN ('F', 'B') ORDER BY cycles DESC, operation LIMIT 1";
+	"       (SELECT sum(update_cycles) FROM " REPORT_OPERATIONS ") AS all_cycles,\n"
+	"       (SELECT count(*) FROM operations) AS operations\n"
+	"FROM " REPORT_OPERATIONS " o ORDER BY update_cycles DESC, operation LIMIT 1";
 
 static void describe_operation(struct insight_facts *facts, struct report_insight *insight,
 			       const struct report_table *table, double part)
@@ -320,7 +322,7 @@ static void describe_operation(struct insight_facts *facts, struct report_insigh
 	insight->share = part;
 	insight->sentence = report__insight_text(
 		facts,
-		"%.200s%s%.100s takes %s cycles, %s of all forward and backward operations "
+		"%.200s%s%.100s takes %s cycles of a weight update, %s of all operations "
 		"(simulated)%s%.100s%s%s%s.",
 		name ? name : "One operation", layer ? " of layer " : "", layer ? layer : "",
 		fmt_count(cycles, report__insight_int(table, 0, 5)), fmt_percent(share, part),

@@ -9,10 +9,17 @@
 #ifndef REPORT_OPERATIONS_H
 #define REPORT_OPERATIONS_H
 
-/* Micro-batches of a replica's weight update; NULL: what was recorded does not say. */
-#define REPORT_MICROBATCHES                                                                        \
-	"coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'gradient_accumulation'), " \
-	"(SELECT max(microbatches) FROM bubble_sums WHERE mode = 'train'))"
+/* Micro-batches of a replica's weight update; NULL: what was recorded does not say. @at stands
+ * before the views: "", or what a comparison has in place of its two files. */
+#define REPORT_MICROBATCHES_AT(at)                                                                 \
+	"coalesce((SELECT CAST(value AS INTEGER) FROM " at                                         \
+	"meta WHERE key = 'gradient_accumulation'), (SELECT max(microbatches) FROM " at            \
+	"bubble_sums WHERE mode = 'train'))"
+#define REPORT_MICROBATCHES REPORT_MICROBATCHES_AT("")
+
+/* Executions of an operation in a weight update. */
+#define REPORT_TIMES_AT(at)                                                                        \
+	"CASE phase WHEN 'U' THEN 1 ELSE ifnull(" REPORT_MICROBATCHES_AT(at) ", 1) END"
 
 /* Of one IPU, in the number format that the model's products have. NULL: the recorder had no
  * simulated device, or is older than this fact. */
@@ -41,8 +48,7 @@
 	"flops * times AS update_flops, bytes_exchanged * times AS update_bytes "                  \
 	"FROM (SELECT *, coalesce(layer, CASE WHEN operation LIKE 'infeed/%' THEN '(infeed)' "     \
 	"WHEN operation LIKE 'metrics/%' THEN '(metrics)' WHEN phase = 'U' THEN '(optimizer)' "    \
-	"WHEN operation LIKE '%loss/%' THEN '(loss)' ELSE '(other)' END) AS owner, "               \
-	"CASE phase WHEN 'U' THEN 1 ELSE ifnull(" REPORT_MICROBATCHES                              \
-	", 1) END AS times FROM operations))"
+	"WHEN operation LIKE '%loss/%' THEN '(loss)' ELSE '(other)' END) AS "                      \
+	"owner, " REPORT_TIMES_AT("") " AS times FROM operations))"
 
 #endif /* REPORT_OPERATIONS_H */

@@ -179,6 +179,12 @@ operations() {
 		SELECT operation, tflops, peak_share, o.flops, o.cycles FROM shown s JOIN operations o USING (operation), fact WHERE noted <> peak OR
 			abs(tflops - o.flops * 1e-12 * hz / o.cycles) > 5.1e-5 OR abs(peak_share - 1.0 * o.flops / o.cycles / peak) > 1e-9 OR peak_share + 0 > 1"
 	text "all cycles" "SELECT printf('by operation: %,d cycles a weight update', sum(cycles)) FROM ($ran)"
+	# The comparison and the insight count executions, too: of a run with itself both sides are the device's.
+	"$bin/ipu-report" diff "$report" "$report" --sections operations --all --csv >shown.csv || fail "diff"
+	none "diff's operations" "SELECT r.operation, r.cycles, s.source FROM ($ran) r LEFT JOIN shown s ON s.key LIKE r.operation || ' _' AND s.name = 'update_cycles'
+		WHERE s.source IS NULL OR s.source <> r.cycles"
+	"$bin/ipu-report" "$report" insights --csv >shown.csv || fail "insights"
+	none "the insight operation" "SELECT subject, share FROM shown WHERE id = 'operation' AND abs(share - (SELECT 1.0 * max(cycles) / sum(cycles) FROM ($ran))) > 1e-9"
 	# The optimizer and the accumulation of gradients beside the layers, as PopVision's picture has them.
 	"$play" 160x50 6vv "$report" >shown.txt
 	text "the accumulation" "SELECT printf(' %,d', sum(cycles)) FROM ($ran) WHERE operation LIKE 'GradientAccumulation/%'"
