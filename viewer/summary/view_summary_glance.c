@@ -289,7 +289,8 @@ static void summary_glance_speed(struct view_summary *screen)
 			   simulated ? device : "", simulated ? " on simulated IPUs" : "");
 }
 
-/* The peak is of all IPUs that are attached, of the numbers that the products have. */
+/* The peak is of all IPUs that are attached, of the numbers that the products have. Leads nowhere:
+ * the bubble and the slowest stage, below, stay as many keys away. */
 static void summary_glance_arithmetic(struct view_summary *screen)
 {
 	const struct report_arithmetic *arithmetic = &screen->summary.arithmetic;
@@ -297,7 +298,7 @@ static void summary_glance_arithmetic(struct view_summary *screen)
 
 	if (arithmetic->flops_s > 0 && arithmetic->peak_flops_s > 0)
 		summary_glance_say(
-			screen, "FLOP/s", VIEW_NORMAL, VIEW_OPERATIONS,
+			screen, "FLOP/s", VIEW_NORMAL, VIEW_SCREENS,
 			"%s simulated, %s of the peak %s", fmt_flops(done, arithmetic->flops_s),
 			fmt_percent(share, arithmetic->flops_s / arithmetic->peak_flops_s),
 			fmt_flops(peak, arithmetic->peak_flops_s));
