@@ -28,6 +28,11 @@ struct run_data train_data_of(const struct dataset *train, const struct dataset 
 	return data;
 }
 
+_Static_assert((int)RUN_SCALE_NONE == (int)DATASET_SCALE_NONE &&
+		       (int)RUN_SCALE_MINMAX == (int)DATASET_SCALE_MINMAX &&
+		       (int)RUN_SCALE_STANDARD == (int)DATASET_SCALE_STANDARD,
+	       "scales of run files and of tables are the same");
+
 struct dataset_params train_data_params(const struct run_file *run)
 {
 	return (struct dataset_params){
@@ -36,6 +41,11 @@ struct dataset_params train_data_params(const struct run_file *run)
 		.limit = run->data.limit,
 		.one_hot = run->data.one_hot,
 		.pictures = run->infeed.dtype == RUN_UINT8,
+		.table = {.columns = run->data.columns.items,
+			  .column_count = run->data.columns.count,
+			  .target = run->data.target,
+			  .scale = (enum dataset_scale)run->data.scale},
+		.validation_split = run->data.validation_split,
 		.resize = {run->data.resize[0], run->data.resize[1]},
 	};
 }

@@ -68,6 +68,13 @@ enum run_watch {
 	RUN_WATCH_ALL
 };
 
+/* How the inputs of a table are scaled. */
+enum run_scale {
+	RUN_SCALE_NONE,
+	RUN_SCALE_MINMAX,
+	RUN_SCALE_STANDARD
+};
+
 enum run_policy {
 	RUN_POLICY_FLOAT32,
 	RUN_POLICY_MIXED_FLOAT16,
@@ -135,7 +142,11 @@ struct run_file {
 		int64_t resize[2];   /* height, width; 0: images stay as they are */
 		bool one_hot;        /* default false: class numbers stay numbers */
 		bool drop_remainder; /* default true: every batch is a whole one */
-		int64_t prefetch;    /* batches made ahead; -1: as is best */
+		struct run_texts columns; /* inputs of a table; not given: all but the target */
+		const char *target;       /* its target; NULL: the last column */
+		enum run_scale scale;     /* of its inputs; default none */
+		double validation_split;  /* 0: none */
+		int64_t prefetch;         /* batches made ahead; -1: as is best */
 	} data;
 
 	struct {

@@ -76,7 +76,7 @@ static const struct run_key run_keys[] = {
 	{.path = "data.name",
 	 .kind = RUN_KEY_TEXT,
 	 .fallback = "\"mnist\"",
-	 .choices = "mnist fashion_mnist cifar10 npz",
+	 .choices = "mnist fashion_mnist cifar10 npz csv",
 	 AT(data.name),
 	 .help = "The data set."},
 	{.path = "data.path",
@@ -84,8 +84,35 @@ static const struct run_key run_keys[] = {
 	 .fallback = "null",
 	 AT(data.path),
 	 .help = "A folder of IDX files (gzipped or not) or of CIFAR-10's binary version, or an "
-		 ".npz file with x_train, y_train, x_test and y_test, relative to the working "
+		 ".npz file with x_train, y_train, x_test and y_test; of csv a .csv file, or a "
+		 "folder with train.csv and test.csv; relative to the working "
 		 "directory. null: searched for; a synthetic set where nothing is found."},
+	{.path = "data.columns",
+	 .kind = RUN_KEY_TEXTS,
+	 .fallback = "null",
+	 AT(data.columns),
+	 .help = "Of csv: the columns that are inputs, in this order, by the names of its first "
+		 "line; null: all but the target."},
+	{.path = "data.target",
+	 .kind = RUN_KEY_TEXT,
+	 .fallback = "null",
+	 AT(data.target),
+	 .help = "Of csv: the column of the target; null: the last."},
+	{.path = "data.scale",
+	 .kind = RUN_KEY_CHOICE,
+	 .fallback = "\"none\"",
+	 .choices = "none minmax standard",
+	 AT(data.scale),
+	 .help = "Of csv: scale each column of inputs by what the training part has: minmax from 0 "
+		 "to 1, standard to mean 0 and standard deviation 1."},
+	{.path = "data.validation_split",
+	 .kind = RUN_KEY_REAL,
+	 .fallback = "0",
+	 .least = 0,
+	 .greatest = 1,
+	 AT(data.validation_split),
+	 .help = "The last part of the training set, before it is shuffled, becomes the test set, "
+		 "of sets that have none; 0: none."},
 	{.path = "data.batch_size",
 	 .kind = RUN_KEY_INT,
 	 .fallback = "32",

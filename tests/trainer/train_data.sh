@@ -43,4 +43,24 @@ grep -q 'data.drop_remainder: is false, but every batch on an IPU is a whole one
 # Vectors instead of class numbers.
 train 12 "${few[@]}" "${four[@]}" "${no_pipeline[@]}" --data.one_hot true --compile.loss categorical_crossentropy --weights.save "$work/vectors"
 [ -s "$work/vectors" ] || fail 'no weights from vectors'
+
+# --- a table: its columns by name, the last of its rows to validate with
+cd "$work"
+{
+	echo 'id,"petal, length",width,kind'
+	for ((i = 0; i < 40; i++)); do echo "x$i,$((i % 2 * 30 + i % 7)),$((i % 3)).5,$([ $((i % 2)) = 0 ] && echo setosa || echo '"other one"')"; done
+} >flowers.csv
+cat >table.json <<'JSON'
+{
+	"model": { "class_name": "Sequential", "config": { "name": "m", "layers": [
+		{ "class_name": "Dense", "config": { "name": "d", "units": 2, "activation": "softmax" } } ] } },
+	"compile": { "optimizer": { "class_name": "SGD", "config": { "learning_rate": 1.0 } }, "loss": "sparse_categorical_crossentropy", "metrics": ["accuracy"] },
+	"data": { "name": "csv", "path": "flowers.csv", "columns": ["petal, length", "width"], "scale": "standard", "batch_size": 4, "validation_split": 0.2 },
+	"fit": { "epochs": 10 }, "evaluate": {}, "ipu": null
+}
+JSON
+"$bin/ipu-train" table.json >out || fail "a table: $(cat out)"
+grep -q 'accuracy: 1.0000$' out || fail "a table is not learnt: $(cat out)"
+"$bin/ipu-train" table.json --data.columns null >out 2>&1 && fail "words as inputs"
+grep -q 'line 2: column "id": "x0" is no number' out || fail "no place: $(cat out)"
 echo 'ok'

@@ -8,6 +8,7 @@
 #include "trainer/data/dataset_internal.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -274,6 +275,7 @@ static const struct dataset_known known_sets[] = {
 	 .remedy = " fetches that, or give its folder (binary version) or .npz "
 		   "file with --data.path"},
 	{.name = "npz"},
+	{.name = "csv", .open = dataset__csv_open},
 };
 
 static const struct dataset_known *dataset_find(const char *name, struct err *err)
@@ -291,7 +293,8 @@ static const struct dataset_known *dataset_find(const char *name, struct err *er
 			near);
 	else
 		err_set(err, ST_INVALID,
-			"unknown data set \"%s\" (there are: mnist, fashion_mnist, cifar10, npz)",
+			"unknown data set \"%s\" (there are: mnist, fashion_mnist, cifar10, npz, "
+			"csv)",
 			name);
 	return NULL;
 }
@@ -346,6 +349,8 @@ static enum status dataset_open_any(struct dataset *train, struct dataset *test,
 {
 	char path[FS_PATH_SIZE];
 
+	if (known->open)
+		return known->open(train, test, known, params, err);
 	if (params->path)
 		return dataset_open_path(train, test, known, params->path, params->limit, err);
 	if (!known->classes)
@@ -422,6 +427,38 @@ static enum status dataset_resize(struct dataset *train, struct dataset *test,
 	return status;
 }
 
+/* As Keras's validation_split: the last items, before any shuffling. The test part borrows. */
+static enum status dataset_split(struct dataset *train, struct dataset *test, double split,
+				 struct err *err)
+{
+	const int64_t left = (int64_t)floor((double)train->count * (1.0 - split));
+	const size_t stored = dataset__stored_floats(train);
+
+	if (test->count)
+		return err_set(err, ST_INVALID,
+			       "%s: data.validation_split: the set has %lld items to test with "
+			       "already: leave the key out",
+			       train->source, (long long)test->count);
+	if (left < 1 || left >= train->count)
+		return err_set(err, ST_INVALID,
+			       "%s: data.validation_split: %g of %lld items leaves none %s",
+			       train->source, split, (long long)train->count,
+			       left < 1 ? "to train with" : "to test with");
+	*test = *train;
+	test->memory = NULL;
+	test->count = train->count - left;
+	train->count = left;
+	if (test->bytes)
+		test->bytes += (size_t)left * stored;
+	if (test->floats)
+		test->floats += (size_t)left * stored;
+	if (test->labels)
+		test->labels += left;
+	if (test->values)
+		test->values += (size_t)left * (size_t)train->width;
+	return ST_OK;
+}
+
 static enum status dataset_finish(struct dataset *train, struct dataset *test,
 				  const struct dataset_params *params, struct err *err)
 {
@@ -452,6 +489,8 @@ static enum status dataset_finish(struct dataset *train, struct dataset *test,
 		if (status != ST_OK)
 			return status;
 	}
+	if (params->validation_split > 0.0)
+		return dataset_split(train, test, params->validation_split, err);
 	if (!test->count)
 		dataset_no_test(train, test);
 	return ST_OK;
@@ -503,7 +542,7 @@ enum status dataset_describe(struct dataset *train, struct dataset *test,
 	*train = *test = (struct dataset){0};
 	if (!known)
 		return ST_INVALID;
-	if (params->path || !known->classes)
+	if (params->path || !known->classes || params->validation_split > 0.0)
 		return dataset_open(train, test, params, err);
 	*train = dataset_of(known, params, known->count);
 	*test = dataset_of(known, params, known->test_count);

@@ -43,6 +43,21 @@ struct dataset {
 	void *memory; /* what owns the above */
 };
 
+/* How the inputs of a table are scaled, column by column, by what the training part has. */
+enum dataset_scale {
+	DATASET_SCALE_NONE,
+	DATASET_SCALE_MINMAX,  /* from 0 to 1 */
+	DATASET_SCALE_STANDARD /* mean 0, standard deviation 1 */
+};
+
+/* What of a table is taken, of the set "csv". */
+struct dataset_table {
+	const char *const *columns; /* inputs, in this order; NULL: all but the target */
+	int column_count;
+	const char *target; /* NULL: the last column */
+	enum dataset_scale scale;
+};
+
 struct dataset_params {
 	const char *name; /* "mnist" */
 	const char *path; /* NULL: $IPUSCOPE_DATA/NAME, Keras's place below ~/.keras/datasets, the
@@ -54,7 +69,9 @@ struct dataset_params {
 	struct {
 		int64_t height, width;
 	} resize;
-	bool pictures; /* items that are not stored as bytes are refused */
+	struct dataset_table table;
+	double validation_split; /* the last part of the training items becomes the test part; 0 */
+	bool pictures;           /* items that are not stored as bytes are refused */
 	/* Told once when the synthetic default is made or used, and how to get the real set; may be
 	 * NULL. */
 	void (*notice)(void *user, const char *text);

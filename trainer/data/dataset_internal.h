@@ -139,6 +139,17 @@ enum status dataset__cifar_parse(struct dataset_array *images, struct dataset_ar
 				 int64_t first, const char *name, const void *bytes, size_t length,
 				 struct err *err);
 
+/* Tables in memory, the second for the test part; bytes NULL: there is none. On failure nothing is
+ * left to close. */
+struct dataset_csv {
+	const char *name;
+	const char *bytes;
+	size_t length;
+};
+enum status dataset__csv_parse(struct dataset *train, struct dataset *test,
+			       const struct dataset_table *table, int64_t limit,
+			       const struct dataset_csv parts[2], struct err *err);
+
 /* Read an array whose dimensions are set, and see that nothing follows. Memory is asked for only
  * where the packed bytes can hold that much. On failure the array has no bytes. */
 enum status dataset__array_read(struct dataset_array *array, struct dataset_stream *stream,
@@ -175,6 +186,10 @@ struct dataset_known {
 	const char *layout; /* of such a folder, for messages */
 	/* Below ~/.keras/datasets, in the order in which they are tried; ended by NULL. */
 	const char *keras[4];
+	/* Opens params->path, whatever it is; NULL: the above does. */
+	enum status (*open)(struct dataset *train, struct dataset *test,
+			    const struct dataset_known *known, const struct dataset_params *params,
+			    struct err *err);
 	/* The default where nothing is found; NULL where a path must be given. */
 	enum status (*synthetic)(struct dataset *train, struct dataset *test,
 				 const struct dataset_known *known,
@@ -194,6 +209,9 @@ enum status dataset__idx_open(struct dataset *train, struct dataset *test,
 enum status dataset__cifar_open(struct dataset *train, struct dataset *test,
 				const struct dataset_known *known, const char *folder,
 				int64_t limit, struct err *err);
+enum status dataset__csv_open(struct dataset *train, struct dataset *test,
+			      const struct dataset_known *known,
+			      const struct dataset_params *params, struct err *err);
 enum status dataset__npz_open(struct dataset *train, struct dataset *test,
 			      const struct dataset_known *known, const char *path, int64_t limit,
 			      struct err *err);

@@ -1,0 +1,180 @@
+/*
+ * Tables: columns by name, scales of the training part, three kinds of targets, quotes and line
+ * ends; a message with the line for everything that is wrong with one; the split.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "support/dataset_sample.h"
+#include "support/support.h"
+#include "trainer/data/dataset_internal.h"
+
+static struct dataset train, test;
+static struct err err;
+
+static enum status parse(const char *one, const char *other, const struct dataset_table *table)
+{
+	static const struct dataset_table plain;
+	/* Of exact size, so that a sanitizer sees a step beyond. */
+	char *a = malloc(strlen(one) + 1), *b = other ? malloc(strlen(other) + 1) : NULL;
+	struct dataset_csv parts[2] = {{"one.csv", a, strlen(one)}, {"two.csv", b, 0}};
+	enum status status;
+
+	assert_non_null(a);
+	a = realloc(memcpy(a, one, strlen(one)), strlen(one) ? strlen(one) : 1);
+	parts[0].bytes = a;
+	if (b) {
+		parts[1].length = strlen(other);
+		parts[1].bytes = memcpy(b, other, strlen(other));
+	}
+	train = test = (struct dataset){0};
+	err = (struct err){0};
+	status = dataset__csv_parse(&train, &test, table ? table : &plain, 0, parts, &err);
+	free(a);
+	free(b);
+	return status;
+}
+
+static void close_both(void)
+{
+	dataset_close(&train);
+	dataset_close(&test);
+}
+
+static void test_columns_are_chosen_by_name(void **state)
+{
+	static const char *const columns[] = {"c", "a"};
+	const struct dataset_table table = {.columns = columns, .column_count = 2, .target = "b"};
+
+	(void)state;
+	assert_int_equal(parse("a,b,c,d\n1,2,3,x\r\n\n 4 , 0 ,6.5e1,y", NULL, &table), ST_OK);
+	assert_int_equal(train.count, 2);
+	assert_int_equal(train.shape[0], 2);
+	assert_true(train.floats[0] == 3.0f && train.floats[1] == 1.0f);
+	assert_true(train.floats[2] == 65.0f && train.floats[3] == 4.0f);
+	assert_int_equal(train.classes, 3);
+	assert_int_equal(train.labels[0], 2);
+	assert_int_equal(test.count, 0);
+	close_both();
+}
+
+static void test_targets_are_classes_values_or_words(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("a,b\n1,0.5\n2,-3\n", NULL, NULL), ST_OK);
+	assert_int_equal(train.classes, 0);
+	assert_true(train.values[1] == -3.0f);
+	close_both();
+	assert_int_equal(
+		parse("a,b\n1,\"x, \"\"y\"\"\"\n2,cat\n3,\"x, \"\"y\"\"\"\n", "a,b\n7,cat\n", NULL),
+		ST_OK);
+	assert_int_equal(train.classes, 2);
+	assert_string_equal(train.names[1], "x, \"y\"");
+	assert_int_equal(train.labels[0], 1);
+	assert_int_equal(train.labels[1], 0);
+	assert_int_equal(test.labels[0], 0);
+	assert_string_equal(test.names[0], "cat");
+	close_both();
+}
+
+static void test_scales_are_the_training_parts(void **state)
+{
+	struct dataset_table table = {.scale = DATASET_SCALE_MINMAX};
+
+	(void)state;
+	assert_int_equal(parse("a,k,b\n2,5,0\n6,5,1\n", "a,k,b\n8,6,0\n", &table), ST_OK);
+	assert_true(train.floats[0] == 0.0f && train.floats[2] == 1.0f);
+	assert_true(train.floats[1] == 0.0f); /* a constant column */
+	assert_true(test.floats[0] == 1.5f && test.floats[1] == 1.0f);
+	close_both();
+	table.scale = DATASET_SCALE_STANDARD;
+	assert_int_equal(parse("a,b\n2,0\n6,1\n", "a,b\n8,0\n", &table), ST_OK);
+	assert_true(train.floats[0] == -1.0f && train.floats[1] == 1.0f && test.floats[0] == 2.0f);
+	close_both();
+}
+
+static void test_what_is_wrong_is_named(void **state)
+{
+	static const char *const unknown[] = {"alpa"}, *const twice[] = {"alpha", "alpha"};
+	const struct dataset_table no_column = {.columns = unknown, .column_count = 1};
+	const struct dataset_table same = {.columns = twice, .column_count = 2};
+	const struct dataset_table no_target = {.target = "gamma"};
+	const struct {
+		const char *one, *other;
+		const struct dataset_table *table;
+		const char *part;
+	} rows[] = {
+		{"", NULL, NULL, "names one column"},
+		{"a\n1\n", NULL, NULL, "names one column"},
+		{"a,b\n", NULL, NULL, "has no rows"},
+		{"a,b\n1,2\n3\n", NULL, NULL, "line 3: has 1 fields, but the first line names 2"},
+		{"a,b\n1,2,3\n", NULL, NULL, "line 2: has 3 fields"},
+		{"a,b\n1,2\n,2\n", NULL, NULL, "line 3: column \"a\": \"\" is no number"},
+		{"a,b\nx,2\n", NULL, NULL, "line 2: column \"a\": \"x\" is no number"},
+		{"a,b\n1e39,2\n", NULL, NULL, "\"1e39\" is no number"},
+		{"a,b\n1,\"2\n3\n", NULL, NULL, "line 2: a quote that begins here is not closed"},
+		{"a,b\n\"1\"x,2\n", NULL, NULL, "line 2: text behind a closing quote"},
+		{"alpha,b\n1,2\n", NULL, &no_column, "(did you mean \"alpha\"?)"},
+		{"alpha,b\n1,2\n", NULL, &same, "\"alpha\" is there twice"},
+		{"alpha,b\n1,2\n", NULL, &no_target, "data.target: there is no column \"gamma\""},
+		{"a,b\n1,cat\n", "a,b\n1,dog\n", NULL, "two.csv: \"dog\" is no class"},
+		{"a,b\n1,2\n", "a,b\n1,dog\n", NULL, "two.csv: the target \"dog\" is no number"},
+		{"a,b\n1,2\n", "a,c,b\n1,2,3\n", NULL, "two.csv: has 2 columns of inputs"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		assert_int_not_equal(parse(rows[i].one, rows[i].other, rows[i].table), ST_OK);
+		assert_null(train.memory);
+		assert_null(test.memory);
+		assert_contains(err.text, rows[i].part);
+	}
+}
+
+static void test_the_split_is_the_last_part(void **state)
+{
+	struct sample_place *place = *state;
+	struct dataset_params params = {
+		.name = "csv", .path = place->folder, .validation_split = 0.4};
+
+	sample_write(place, "train.csv", "a,b\n1,0\n2,1\n3,0\n4,1\n5,0\n", 24);
+	assert_int_equal(dataset_open(&train, &test, &params, &err), ST_OK);
+	assert_int_equal(train.count, 3);
+	assert_int_equal(test.count, 2);
+	assert_true(test.floats[0] == 4.0f);
+	assert_int_equal(test.labels[1], 0);
+	close_both();
+
+	params.validation_split = 0.1;
+	assert_int_equal(dataset_open(&train, &test, &params, &err), ST_OK);
+	assert_int_equal(test.count, 1);
+	close_both();
+	params.validation_split = 0.9;
+	assert_int_equal(dataset_open(&train, &test, &params, &err), ST_INVALID);
+	assert_contains(err.text, "leaves none to train with");
+
+	sample_write(place, "test.csv", "a,b\n1,0\n", 8);
+	params.validation_split = 0.4;
+	assert_int_equal(dataset_open(&train, &test, &params, &err), ST_INVALID);
+	assert_contains(err.text, "has 1 items to test with already");
+	assert_null(train.memory);
+	params.path = NULL;
+	assert_int_equal(dataset_open(&train, &test, &params, &err), ST_INVALID);
+	assert_contains(err.text, "--data.path FILE.csv");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_columns_are_chosen_by_name),
+		cmocka_unit_test(test_targets_are_classes_values_or_words),
+		cmocka_unit_test(test_scales_are_the_training_parts),
+		cmocka_unit_test(test_what_is_wrong_is_named),
+		cmocka_unit_test_setup_teardown(test_the_split_is_the_last_part,
+						sample_place_set_up, sample_place_tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

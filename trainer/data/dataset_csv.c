@@ -1,0 +1,502 @@
+/*
+ * Tables as comma-separated values: a line of column names, then an item a line. Which columns are
+ * inputs, which is the target and how inputs are scaled the run file says. A target whose values
+ * are all whole numbers from 0 on is a class number; one with words has a class for each word, in
+ * the order of their bytes; any other is a value.
+ *
+ * Scales are those of the training part, so that what is tested is scaled alike.
+ *
+ * Threading: none. Source: RFC 4180, with any of its line ends.
+ */
+#include "trainer/data/dataset_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/minmax.h"
+#include "common/str.h"
+
+#define CSV_COLUMNS_MOST 65536
+
+struct csv_column {
+	char *name;
+	int input; /* its place among the inputs; -1: none */
+};
+
+struct csv {
+	const char *name; /* of the file, for messages */
+	const char *at, *end;
+	int64_t line;
+	struct str field;
+	struct csv_column *columns;
+	size_t column_count, column_room;
+	size_t target; /* the column */
+	size_t inputs; /* columns */
+	/* Rows so far: inputs beside each other, targets one after the other, each ended by 0. */
+	float *values;
+	size_t value_count, value_room, rows;
+	struct str targets;
+	struct err *err;
+};
+
+/* ---- fields ---------------------------------------------------------------------------------- */
+
+static bool at_end_of_line(const struct csv *csv)
+{
+	return csv->at == csv->end || *csv->at == '\n' || *csv->at == '\r';
+}
+
+static void read_quoted(struct csv *csv)
+{
+	const int64_t begun = csv->line;
+
+	for (csv->at++; csv->at < csv->end; csv->at++) {
+		if (*csv->at == '\n')
+			csv->line++;
+		if (*csv->at == '"' && (csv->at + 1 == csv->end || csv->at[1] != '"')) {
+			csv->at++;
+			if (!at_end_of_line(csv) && *csv->at != ',')
+				err_set(csv->err, ST_FORMAT,
+					"%s: line %lld: text behind a closing quote", csv->name,
+					(long long)csv->line);
+			return;
+		}
+		if (*csv->at == '"')
+			csv->at++;
+		str_add_bytes(&csv->field, csv->at, 1);
+	}
+	err_set(csv->err, ST_FORMAT, "%s: line %lld: a quote that begins here is not closed",
+		csv->name, (long long)begun);
+}
+
+/* The next field of the line, without blanks around it. */
+static const char *read_field(struct csv *csv)
+{
+	const char *from;
+	size_t length;
+
+	str_clear(&csv->field);
+	while (csv->at < csv->end && (*csv->at == ' ' || *csv->at == '\t'))
+		csv->at++;
+	if (csv->at < csv->end && *csv->at == '"') {
+		read_quoted(csv);
+	} else {
+		for (from = csv->at; !at_end_of_line(csv) && *csv->at != ','; csv->at++)
+			;
+		length = (size_t)(csv->at - from);
+		while (length > 0 && (from[length - 1] == ' ' || from[length - 1] == '\t'))
+			length--;
+		str_add_bytes(&csv->field, from, length);
+	}
+	if (csv->field.failed)
+		err_nomem(csv->err);
+	return str_peek(&csv->field);
+}
+
+/* Behind a field: true where another follows in the line. */
+static bool next_in_line(struct csv *csv)
+{
+	if (err_stuck(csv->err) || csv->at == csv->end)
+		return false;
+	if (*csv->at == ',') {
+		csv->at++;
+		return true;
+	}
+	if (*csv->at == '\r')
+		csv->at++;
+	if (csv->at < csv->end && *csv->at == '\n')
+		csv->at++;
+	csv->line++;
+	return false;
+}
+
+/* ---- columns --------------------------------------------------------------------------------- */
+
+static void read_header(struct csv *csv)
+{
+	do {
+		struct csv_column *column;
+
+		read_field(csv);
+		if (err_stuck(csv->err))
+			return;
+		if (csv->column_count == CSV_COLUMNS_MOST) {
+			err_set(csv->err, ST_LIMIT, "%s: more than %d columns", csv->name,
+				CSV_COLUMNS_MOST);
+			return;
+		}
+		if (mem_grow(&csv->columns, &csv->column_room, csv->column_count + 1,
+			     sizeof(*csv->columns))) {
+			err_nomem(csv->err);
+			return;
+		}
+		column = &csv->columns[csv->column_count++];
+		*column = (struct csv_column){mem_strdup(str_peek(&csv->field)), -1};
+		if (!column->name)
+			err_nomem(csv->err);
+	} while (next_in_line(csv));
+}
+
+static size_t find_column(struct csv *csv, const char *key, const char *name)
+{
+	const char **known, *near;
+
+	for (size_t i = 0; i < csv->column_count; i++)
+		if (!strcmp(csv->columns[i].name, name))
+			return i;
+	known = mem_calloc(csv->column_count + 1, sizeof(*known));
+	for (size_t i = 0; known && i < csv->column_count; i++)
+		known[i] = csv->columns[i].name;
+	near = known ? str_nearest(name, known, csv->column_count) : NULL;
+	err_set(csv->err, ST_INVALID, "%s: %s: there is no column \"%s\" in its first line%s%s%s",
+		csv->name, key, name, near ? " (did you mean \"" : "", near ? near : "",
+		near ? "\"?)" : "");
+	mem_free(known);
+	return 0;
+}
+
+static void choose_columns(struct csv *csv, const struct dataset_table *table)
+{
+	csv->target = csv->column_count - 1;
+	if (table->target)
+		csv->target = find_column(csv, "data.target", table->target);
+	for (int i = 0; i < table->column_count && !err_stuck(csv->err); i++) {
+		const size_t at = find_column(csv, "data.columns", table->columns[i]);
+
+		if (!err_stuck(csv->err) && (at == csv->target || csv->columns[at].input >= 0))
+			err_set(csv->err, ST_INVALID, "%s: data.columns: \"%s\" is %s", csv->name,
+				table->columns[i],
+				at == csv->target ? "the target" : "there twice");
+		csv->columns[at].input = (int)csv->inputs++;
+	}
+	for (size_t i = 0; !table->columns && i < csv->column_count; i++)
+		if (i != csv->target)
+			csv->columns[i].input = (int)csv->inputs++;
+	if (!err_stuck(csv->err) && csv->inputs == 0)
+		err_set(csv->err, ST_FORMAT,
+			"%s: its first line names one column; inputs and a target are wanted",
+			csv->name);
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+static void read_value(struct csv *csv, const struct csv_column *column, const char *text)
+{
+	double value;
+
+	if (!str_to_double(text, &value) || !isfinite((float)value))
+		err_set(csv->err, ST_FORMAT,
+			"%s: line %lld: column \"%s\": \"%.40s\" is no number (data.columns "
+			"chooses "
+			"those that are inputs)",
+			csv->name, (long long)csv->line, column->name, text);
+	else
+		csv->values[csv->value_count + (size_t)column->input] = (float)value;
+}
+
+static void read_row(struct csv *csv)
+{
+	const int64_t line = csv->line;
+	size_t at = 0;
+
+	if (mem_grow(&csv->values, &csv->value_room, csv->value_count + csv->inputs,
+		     sizeof(*csv->values))) {
+		err_nomem(csv->err);
+		return;
+	}
+	do {
+		const char *text = read_field(csv);
+
+		if (err_stuck(csv->err))
+			return;
+		if (at == csv->target)
+			str_add_bytes(&csv->targets, text, strlen(text) + 1);
+		else if (at < csv->column_count && csv->columns[at].input >= 0)
+			read_value(csv, &csv->columns[at], text);
+		at++;
+	} while (next_in_line(csv));
+	csv->value_count += csv->inputs;
+	csv->rows++;
+	if (csv->targets.failed && !err_stuck(csv->err))
+		err_nomem(csv->err);
+	if (!err_stuck(csv->err) && at != csv->column_count)
+		err_set(csv->err, ST_FORMAT,
+			"%s: line %lld: has %zu fields, but the first line names %zu columns",
+			csv->name, (long long)line, at, csv->column_count);
+}
+
+static void read_table(struct csv *csv, const struct dataset_table *table)
+{
+	if (memchr(csv->at, '\0', (size_t)(csv->end - csv->at))) {
+		err_set(csv->err, ST_FORMAT, "%s: is no text: it holds a 0 byte", csv->name);
+		return;
+	}
+	if (csv->end - csv->at >= 3 && !memcmp(csv->at, "\xef\xbb\xbf", 3))
+		csv->at += 3;
+	read_header(csv);
+	if (!err_stuck(csv->err))
+		choose_columns(csv, table);
+	while (!err_stuck(csv->err) && csv->at < csv->end) {
+		if (at_end_of_line(csv))
+			next_in_line(csv); /* an empty line */
+		else
+			read_row(csv);
+	}
+	if (!err_stuck(csv->err) && csv->rows == 0)
+		err_set(csv->err, ST_FORMAT, "%s: has no rows", csv->name);
+}
+
+static void csv_free(struct csv *csv)
+{
+	for (size_t i = 0; i < csv->column_count; i++)
+		mem_free(csv->columns[i].name);
+	mem_free(csv->columns);
+	mem_free(csv->values);
+	str_free(&csv->field);
+	str_free(&csv->targets);
+}
+
+/* ---- scales ---------------------------------------------------------------------------------- */
+
+struct csv_scale {
+	double shift, by;
+};
+
+static struct csv_scale scale_of(const struct csv *csv, size_t column, enum dataset_scale kind)
+{
+	double sum = 0.0, squares = 0.0, least = INFINITY, most = -INFINITY, mean;
+	struct csv_scale scale = {0.0, 1.0};
+
+	for (size_t r = 0; r < csv->rows; r++) {
+		const double value = (double)csv->values[r * csv->inputs + column];
+
+		sum += value;
+		least = min(least, value);
+		most = max(most, value);
+	}
+	mean = sum / (double)csv->rows;
+	for (size_t r = 0; r < csv->rows; r++) {
+		const double off = (double)csv->values[r * csv->inputs + column] - mean;
+
+		squares += off * off;
+	}
+	if (kind == DATASET_SCALE_MINMAX)
+		scale = (struct csv_scale){least, most - least};
+	else if (kind == DATASET_SCALE_STANDARD)
+		scale = (struct csv_scale){mean, sqrt(squares / (double)csv->rows)};
+	if (scale.by == 0.0)
+		scale.by = 1.0;
+	return scale;
+}
+
+/* Both parts by the scales of @train. */
+static void scale_inputs(struct csv *train, struct csv *test, enum dataset_scale kind)
+{
+	for (size_t c = 0; kind != DATASET_SCALE_NONE && c < train->inputs; c++) {
+		const struct csv_scale scale = scale_of(train, c, kind);
+
+		for (int part = 0; part < 2; part++) {
+			const struct csv *csv = part == 0 ? train : test;
+
+			for (size_t r = 0; r < csv->rows; r++) {
+				float *value = &csv->values[r * csv->inputs + c];
+
+				*value = (float)(((double)*value - scale.shift) / scale.by);
+			}
+		}
+	}
+}
+
+/* ---- targets --------------------------------------------------------------------------------- */
+
+enum csv_target {
+	CSV_CLASSES,
+	CSV_VALUES,
+	CSV_WORDS
+};
+
+static enum csv_target target_kind(const struct csv *csv)
+{
+	const char *text = csv->targets.text;
+	enum csv_target kind = CSV_CLASSES;
+
+	for (size_t r = 0; r < csv->rows; r++, text += strlen(text) + 1) {
+		double value;
+
+		if (!str_to_double(text, &value))
+			return CSV_WORDS;
+		if (value < 0.0 || value >= INT32_MAX || value != floor(value))
+			kind = CSV_VALUES;
+	}
+	return kind;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The words of the targets, each once; the caller's (mem_free), pointing into them. */
+static const char **find_words(const struct csv *csv, int *count)
+{
+	const char **words = mem_calloc(csv->rows + 1, sizeof(*words));
+	const char *text = csv->targets.text;
+	size_t kept = 0;
+
+	if (!words)
+		return NULL;
+	for (size_t r = 0; r < csv->rows; r++, text += strlen(text) + 1)
+		words[r] = text;
+	qsort(words, csv->rows, sizeof(*words), by_bytes);
+	for (size_t r = 0; r < csv->rows; r++)
+		if (kept == 0 || strcmp(words[kept - 1], words[r]) != 0)
+			words[kept++] = words[r];
+	*count = (int)kept;
+	return words;
+}
+
+/* One target as a class number or a value. */
+static void put_target(struct csv *csv, enum csv_target kind, const char *text,
+		       const struct dataset_about *about, uint8_t *out, size_t row)
+{
+	double value = 0.0;
+	int64_t class;
+	float real;
+
+	if (kind == CSV_WORDS) {
+		const char *const *found = bsearch(&text, about->names, (size_t)about->classes,
+						   sizeof(*about->names), by_bytes);
+
+		if (!found) {
+			err_set(csv->err, ST_FORMAT,
+				"%s: \"%.80s\" is no class: no item to train with has it",
+				csv->name, text);
+			return;
+		}
+		value = (double)(found - about->names);
+	} else if (!str_to_double(text, &value)) {
+		err_set(csv->err, ST_FORMAT,
+			"%s: the target \"%.80s\" is no number, as in training", csv->name, text);
+		return;
+	}
+	class = (int64_t)value;
+	real = (float)value;
+	if (kind == CSV_VALUES)
+		memcpy(out + row * sizeof(real), &real, sizeof(real));
+	else
+		memcpy(out + row * sizeof(class), &class, sizeof(class));
+}
+
+static void join(struct dataset *out, struct csv *csv, enum csv_target kind,
+		 const struct dataset_about *about)
+{
+	const size_t each = kind == CSV_VALUES ? sizeof(float) : sizeof(int64_t);
+	struct dataset_array inputs = {
+		.type = DATASET_F32, .ndim = 2, .dim = {(int64_t)csv->rows, (int64_t)csv->inputs}};
+	struct dataset_array targets = {.type = kind == CSV_VALUES ? DATASET_F32 : DATASET_I64,
+					.ndim = 1,
+					.dim = {(int64_t)csv->rows}};
+	const char *text = csv->targets.text;
+
+	targets.bytes = mem_calloc(csv->rows, each);
+	if (!targets.bytes) {
+		err_nomem(csv->err);
+		return;
+	}
+	for (size_t r = 0; r < csv->rows && !err_stuck(csv->err); r++, text += strlen(text) + 1)
+		put_target(csv, kind, text, about, targets.bytes, r);
+	inputs.bytes = (uint8_t *)csv->values;
+	csv->values = NULL;
+	if (!err_stuck(csv->err))
+		dataset__join(out, about, &inputs, &targets, csv->err);
+	dataset__array_free(&inputs);
+	dataset__array_free(&targets);
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+enum status dataset__csv_parse(struct dataset *train, struct dataset *test,
+			       const struct dataset_table *table, int64_t limit,
+			       const struct dataset_csv parts[2], struct err *err)
+{
+	struct csv csv[2];
+	struct dataset_about about = {.inputs = "rows", .targets = "targets", .limit = limit};
+	const char **words = NULL;
+	enum csv_target kind = CSV_VALUES;
+	struct err own;
+
+	err = err_start(err, &own);
+	for (int part = 0; part < 2; part++) {
+		csv[part] = (struct csv){
+			.name = parts[part].name, .at = parts[part].bytes, .line = 1, .err = err};
+		if (!parts[part].bytes || err_stuck(err))
+			continue;
+		csv[part].end = parts[part].bytes + parts[part].length;
+		read_table(&csv[part], table);
+	}
+	if (!err_stuck(err) && csv[1].rows > 0 && csv[0].inputs != csv[1].inputs)
+		err_set(err, ST_FORMAT, "%s: has %zu columns of inputs, %s has %zu", csv[1].name,
+			csv[1].inputs, csv[0].name, csv[0].inputs);
+	if (!err_stuck(err)) {
+		scale_inputs(&csv[0], &csv[1], table->scale);
+		kind = target_kind(&csv[0]);
+		if (kind == CSV_WORDS) {
+			words = find_words(&csv[0], &about.classes);
+			about.names = words;
+			if (!words)
+				err_nomem(err);
+		}
+	}
+	for (int part = 0; part < 2 && !err_stuck(err); part++) {
+		about.source = csv[part].name;
+		if (csv[part].rows > 0)
+			join(part == 0 ? train : test, &csv[part], kind, &about);
+	}
+	if (err_stuck(err)) {
+		dataset_close(train);
+		dataset_close(test);
+	}
+	mem_free(words);
+	csv_free(&csv[0]);
+	csv_free(&csv[1]);
+	return err->status;
+}
+
+enum status dataset__csv_open(struct dataset *train, struct dataset *test,
+			      const struct dataset_known *known,
+			      const struct dataset_params *params, struct err *err)
+{
+	static const char *const names[] = {"train.csv", "test.csv"};
+	struct dataset_csv parts[2] = {{0}};
+	char paths[2][FS_PATH_SIZE] = {"", ""}, *texts[2] = {NULL, NULL};
+	enum status status = ST_OK;
+
+	if (!params->path)
+		return err_set(
+			err, ST_INVALID,
+			"data set \"%s\": which file? Give it with --data.path FILE.csv, or a "
+			"folder with train.csv and test.csv",
+			known->name);
+	for (int part = 0; part < 2 && status == ST_OK; part++) {
+		const bool folder = fs_is_dir(params->path);
+
+		if (part == 1 && !folder)
+			continue;
+		if (!fs_path(paths[part], folder ? "%s/%s" : "%s", params->path, names[part]))
+			return err_set(err, ST_LIMIT, "%s: the path is too long", params->path);
+		if (part == 1 && !fs_exists(paths[part]))
+			continue;
+		status = fs_read(paths[part], DATASET_FILE_LIMIT, &texts[part], &parts[part].length,
+				 err);
+		parts[part].name = paths[part];
+		parts[part].bytes = texts[part];
+	}
+	if (status == ST_OK)
+		status = dataset__csv_parse(train, test, &params->table, params->limit, parts, err);
+	mem_free(texts[0]);
+	mem_free(texts[1]);
+	return status;
+}
