@@ -95,13 +95,13 @@ enum status layer__read_finish(struct model_layer *layer, const struct json_at *
 	return err->status;
 }
 
-/* The value of "NAME_part"; false where it is absent or null. */
+/* The value of "NAME_part", of "part" without a name; false where it is absent or null. */
 static bool layer_param_option(const struct json_at *config, const char *name, const char *part,
 			       struct json_at *out, struct err *err)
 {
 	char key[64];
 
-	snprintf(key, sizeof(key), "%s_%s", name, part);
+	snprintf(key, sizeof(key), "%s%s%s", name, *name ? "_" : "", part);
 	return model_option_at(config, key, out, err);
 }
 

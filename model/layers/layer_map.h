@@ -53,6 +53,7 @@
 	X(outfeed, "Outfeed", none)                                                                \
 	X(p_relu, "PReLU", p_relu)                                                                 \
 	X(permute, "Permute", rearrange)                                                           \
+	X(position_embedding, "PositionEmbedding", position_embedding)                             \
 	X(relu, "ReLU", relu)                                                                      \
 	X(repeat_vector, "RepeatVector", rearrange)                                                \
 	X(rescaling, "Rescaling", rescaling)                                                       \

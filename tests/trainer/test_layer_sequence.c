@@ -307,6 +307,37 @@ static void test_an_embedding_gives_rows_and_sums_their_gradients(void **state)
 	layer_rig_close(&rig);
 }
 
+/* ---- PositionEmbedding ----------------------------------------------------------------------- */
+
+#define POSITIONS LAYER("PositionEmbedding", ", 'sequence_length': 3, 'initializer': 'Ones'")
+
+/* Whatever comes in; the row that no step reads has no gradient. */
+static void test_a_position_embedding_is_the_same_for_every_item(void **state)
+{
+	struct layer_rig rig;
+
+	(void)state;
+	layer_rig_open(&rig, POSITIONS, 2, (int64_t[]){2, 2}, 3, true, NULL);
+	for (int i = 0; i < 6; i++)
+		assert_true(rig.weights[i] == 1.0f);
+	for (size_t i = 0; i < rig.out; i++) {
+		rig.x[i] = NAN;
+		rig.dy[i] = (float)i;
+	}
+	memcpy(rig.weights, ((const float[]){1, 2, 3, 4, 5, 6}), 6 * sizeof(float));
+	layer_rig_forward(&rig);
+	layer_rig_backward(&rig);
+	for (int i = 0; i < 3; i++)
+		assert_memory_equal(rig.y + 4 * i, rig.weights, 4 * sizeof(float));
+	assert_memory_equal(rig.gradients, ((const float[]){12, 15, 18, 21, 0, 0}),
+			    6 * sizeof(float));
+	for (size_t i = 0; i < rig.in; i++)
+		assert_true(rig.dx[i] == 0.0f);
+	layer_rig_close(&rig);
+	layer_rig_refused(POSITIONS, 2, (int64_t[]){4, 2}, ST_INVALID, "config.sequence_length");
+	layer_rig_refused(POSITIONS, 1, (int64_t[]){4}, ST_INVALID, "needs sequences");
+}
+
 /* ---- refusals and costs ---------------------------------------------------------------------- */
 
 static void test_what_cannot_be_done_is_refused_at_its_place(void **state)
@@ -377,6 +408,10 @@ static void test_layers_become_device_operations(void **state)
 		 {"l/MultiUpdateAdd/Rearrange copy 240/5 makes=240: dy -> b",
 		  "l/MultiUpdateAdd elementwise 240*2 scaled_add=1: x b -> dp0",
 		  "l/Fill elementwise 48*0 fill=1: -> dx"}},
+		{LAYER("PositionEmbedding", ", 'sequence_length': 9"),
+		 {"l/BroadcastTo copy 48/4: p0 -> y"},
+		 {"l/BroadcastTo/Grad reduce 48>24: dy -> dp0",
+		  "l/Fill elementwise 48*0 fill=1: -> dx"}},
 		{LAYER("PReLU", ", 'shared_axes': [1]"),
 		 {"l/PRelu elementwise 48*1/4 add=1 select=1: x p0 -> y"},
 		 {"l/PRelu/Grad/alpha elementwise 48*2 add=1 select=1 makes=48: x dy -> b",
@@ -404,6 +439,7 @@ int main(void)
 		cmocka_unit_test(test_any_pool_gives_the_same_bytes_and_nothing_is_allocated),
 		cmocka_unit_test(test_bad_numbers_keep_their_places),
 		cmocka_unit_test(test_an_embedding_gives_rows_and_sums_their_gradients),
+		cmocka_unit_test(test_a_position_embedding_is_the_same_for_every_item),
 		cmocka_unit_test(test_what_cannot_be_done_is_refused_at_its_place),
 		cmocka_unit_test(test_layers_become_device_operations),
 	};
