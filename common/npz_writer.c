@@ -132,7 +132,7 @@ static void npz_facts(struct str *out, const char *name, uint32_t crc, uint64_t 
 	npz_u32(out, crc);
 	npz_small(out, size);
 	npz_small(out, size);
-	npz_u16(out, (uint32_t)strlen(name) + 4);
+	npz_u16(out, (uint32_t)strlen(name));
 	npz_u16(out, extra);
 }
 
@@ -142,7 +142,7 @@ static void npz_local(struct str *out, const char *name, uint32_t crc, uint64_t 
 
 	str_add_bytes(out, "PK\3\4", 4);
 	npz_facts(out, name, crc, size, zip64, zip64 ? 20 : 0);
-	str_addf(out, "%s.npy", name);
+	str_add(out, name);
 	if (zip64) {
 		npz_u16(out, 1);
 		npz_u16(out, 16);
@@ -167,7 +167,7 @@ static void npz_note(struct npz_writer *writer, const char *name, uint32_t crc, 
 	npz_u16(out, 0); /* binary */
 	npz_u32(out, 0); /* no attributes */
 	npz_small(out, writer->at);
-	str_addf(out, "%s.npy", name);
+	str_add(out, name);
 	if (numbers) {
 		npz_u16(out, 1);
 		npz_u16(out, numbers);
@@ -200,18 +200,19 @@ static enum status npz_put_values(struct npz_writer *writer, const float *values
 	return status;
 }
 
-/* The headers of a member of @bytes of values; @crc: of what follows the local header. */
-static enum status npz_start(struct npz_writer *writer, const struct npz_member *member,
-			     const char *header, size_t length, uint64_t bytes, uint32_t crc)
+/* The headers of the member @name, then the @length bytes at @header; @bytes more will follow.
+ * @crc: of all of them. */
+static enum status npz_start(struct npz_writer *writer, const char *name, const char *header,
+			     size_t length, uint64_t bytes, uint32_t crc)
 {
 	struct str local = {0};
 	enum status status;
 
-	if (strlen(member->name) >= NPZ_NAME_SIZE || bytes > NPZ_MOST - writer->at - length)
-		return err_set(writer->err, ST_LIMIT, "%s: does not fit into an .npz",
+	if (strlen(name) >= NPZ_NAME_SIZE + 4 || bytes > NPZ_MOST - writer->at - length)
+		return err_set(writer->err, ST_LIMIT, "%s: does not fit into a zip archive",
 			       writer->path);
-	npz_local(&local, member->name, crc, length + bytes);
-	npz_note(writer, member->name, crc, length + bytes);
+	npz_local(&local, name, crc, length + bytes);
+	npz_note(writer, name, crc, length + bytes);
 	writer->members++;
 	writer->local = writer->at;
 	if (local.failed || writer->directory.failed)
@@ -222,14 +223,30 @@ static enum status npz_start(struct npz_writer *writer, const struct npz_member 
 	return status == ST_OK ? npz_put(writer, header, length) : status;
 }
 
+/* The headers of an array. */
+static enum status npz_start_array(struct npz_writer *writer, const struct npz_member *member,
+				   const char *header, size_t length, uint64_t bytes, uint32_t crc)
+{
+	char name[NPZ_NAME_SIZE + 5];
+
+	snprintf(name, sizeof(name), "%s.npy", member->name);
+	return npz_start(writer, name, header, length, bytes, crc);
+}
+
+enum status npz_writer_file(struct npz_writer *writer, const char *name, const char *data,
+			    size_t length)
+{
+	return npz_start(writer, name, data, length, 0, npz_crc(0, data, length));
+}
+
 enum status npz_writer_put(struct npz_writer *writer, const struct npz_member *member,
 			   const float *values, size_t count)
 {
 	char header[NPZ_HEADER];
 	size_t length = npz_header(member, header);
 	uint32_t crc = npz_crc_values(npz_crc(0, header, length), values, count);
-	enum status status =
-		npz_start(writer, member, header, length, sizeof(float) * (uint64_t)count, crc);
+	enum status status = npz_start_array(writer, member, header, length,
+					     sizeof(float) * (uint64_t)count, crc);
 
 	return status == ST_OK ? npz_put_values(writer, values, count) : status;
 }
@@ -245,7 +262,7 @@ enum status npz_writer_begin(struct npz_writer *writer, const struct npz_member 
 			       writer->path);
 	writer->left = bytes;
 	writer->crc = npz_crc(0, header, length);
-	return npz_start(writer, member, header, length, bytes, 0);
+	return npz_start_array(writer, member, header, length, bytes, 0);
 }
 
 enum status npz_writer_data(struct npz_writer *writer, const void *data, size_t length)

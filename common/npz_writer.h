@@ -57,6 +57,10 @@ enum status npz_writer_begin(struct npz_writer *writer, const struct npz_member 
 enum status npz_writer_data(struct npz_writer *writer, const void *data, size_t length);
 enum status npz_writer_end(struct npz_writer *writer);
 
+/* A member that is no array, with a name of its own: of a .keras. */
+enum status npz_writer_file(struct npz_writer *writer, const char *name, const char *data,
+			    size_t length);
+
 /* @status: what came of it so far; anything but ST_OK is returned, and the file dropped. */
 enum status npz_writer_close(struct npz_writer *writer, enum status status);
 

@@ -16,6 +16,7 @@
 #include "common/mem.h"
 #include "popvision/popvision.h"
 #include "trainer/models/keras_file.h"
+#include "trainer/models/keras_save.h"
 #include "trainer/models/model_weights.h"
 #include "trainer/train_backup.h"
 #include "trainer/train_plan.h"
@@ -215,7 +216,13 @@ static enum status check_files(const struct train_job *job, struct err *err)
 	if (status == ST_OK)
 		status = train_backup_check(run, err);
 	if (status == ST_OK && run->weights.save)
+		status = keras_save_check(run->weights.save, NULL, err);
+	if (status == ST_OK && run->weights.save)
 		status = fs_check_write(run->weights.save, err);
+	if (status == ST_OK && run->weights.save_model)
+		status = keras_save_check(run->weights.save_model, run->model, err);
+	if (status == ST_OK && run->weights.save_model)
+		status = fs_check_write(run->weights.save_model, err);
 	if (status == ST_OK && run->predict.wanted && run->predict.output)
 		status = fs_check_write(run->predict.output, err);
 	return status;
@@ -407,10 +414,16 @@ static enum status load_weights(struct train_job *job, struct err *err)
 
 static enum status save_weights(const struct train_job *job, struct err *err)
 {
-	if (!job->plan.run->weights.save)
-		return ST_OK;
-	return model_weights_save(job->plan.model, job->session->replica[0].weights,
-				  job->plan.run->weights.save, err);
+	const struct run_file *run = job->plan.run;
+	const float *weights = job->session->replica[0].weights;
+	enum status status = ST_OK;
+
+	if (run->weights.save)
+		status = keras_save_weights(job->plan.model, weights, run->weights.save, err);
+	if (status == ST_OK && run->weights.save_model)
+		status = keras_save_model(job->plan.model, run->model, weights,
+					  run->weights.save_model, err);
+	return status;
 }
 
 static enum status train(struct train_job *job, struct err *err)

@@ -176,7 +176,8 @@ struct run_file {
 	const cJSON *callbacks; /* a list of {class_name, config}; NULL: none */
 
 	struct {
-		const char *load, *save; /* .npz files; NULL: no */
+		const char *load, *save; /* files of weights; NULL: no */
+		const char *save_model;  /* .keras or .h5; NULL: no */
 		bool by_name;            /* default false */
 	} weights;
 

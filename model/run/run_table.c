@@ -298,8 +298,14 @@ static const struct run_key run_keys[] = {
 	 .kind = RUN_KEY_TEXT,
 	 .fallback = "null",
 	 AT(weights.save),
-	 .help = "The .npz file that gets the weights at the end, relative to the working "
-		 "directory; null: none."},
+	 .help = "The file that gets the weights at the end, relative to the working directory: "
+		 ".weights.h5 and .h5 as Keras has them, any other .npz; null: none."},
+	{.path = "weights.save_model",
+	 .kind = RUN_KEY_TEXT,
+	 .fallback = "null",
+	 AT(weights.save_model),
+	 .help = "The file that gets the model with its weights at the end, for Keras's "
+		 "load_model(), relative to the working directory: .keras or .h5; null: none."},
 
 	{.path = "host", .kind = RUN_KEY_SECTION, .fallback = "{}", .help = "This machine."},
 	{.path = "host.threads",

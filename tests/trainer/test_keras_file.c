@@ -12,6 +12,7 @@
 #include "common/fs.h"
 #include "common/mem.h"
 #include "support/model_texts.h"
+#include "trainer/models/keras_save.h"
 #include "trainer/models/model_weights.h"
 
 #define WEIGHTS_MOST 4096
@@ -78,6 +79,66 @@ static void test_every_layout_loads(void **state)
 		}
 		model_free(model);
 	}
+}
+
+/* What is saved loads, in each layout; twice the same bytes; nothing is left of what fails. */
+static void test_what_is_saved_loads(void **state)
+{
+	static const char *const files[] = {"x.h5", "x.weights.h5", "x.npz", "m.h5", "m.keras"};
+	static float weights[WEIGHTS_MOST], wanted[WEIGHTS_MOST];
+	char dir[SUPPORT_PATH_SIZE], path[SUPPORT_PATH_SIZE + 32], model_path[SUPPORT_PATH_SIZE];
+	struct model *model = read_model("model.json");
+	cJSON *json, *again;
+	struct err err;
+
+	(void)state;
+	golden(model_path, "model.json");
+	assert_int_equal(keras_file_json(&json, model_path, NULL), ST_OK);
+	load(model, "weights.npz", false, wanted);
+	support_tempdir(dir);
+	for (size_t i = 0; i < 2 * ARRAY_LEN(files); i++) {
+		const char *file = files[i / 2];
+		static char *first;
+		static size_t first_length;
+		size_t length;
+		char *bytes;
+		int loaded;
+
+		snprintf(path, sizeof(path), "%s/%s", dir, file);
+		if ((file[0] == 'm' ? keras_save_model(model, json, wanted, path, &err)
+				    : keras_save_weights(model, wanted, path, &err)) != ST_OK)
+			fail_msg("%s", err.text);
+		memset(weights, 0, sizeof(weights));
+		if (model_weights_load(model, weights, path, false, &loaded, &err) != ST_OK)
+			fail_msg("%s", err.text);
+		assert_int_equal(loaded, model->param_count);
+		assert_memory_equal(weights, wanted, model->weights * sizeof(*weights));
+		assert_int_equal(fs_read(path, 1 << 20, &bytes, &length, NULL), ST_OK);
+		if (i % 2) {
+			assert_int_equal(length, first_length);
+			assert_memory_equal(bytes, first, length);
+			mem_free(first);
+			mem_free(bytes);
+		} else {
+			first = bytes;
+			first_length = length;
+		}
+		if (file[0] == 'm') {
+			assert_int_equal(keras_file_json(&again, path, NULL), ST_OK);
+			assert_true(cJSON_Compare(json, again, true));
+			cJSON_Delete(again);
+		}
+	}
+	snprintf(path, sizeof(path), "%s/x.keras", dir);
+	assert_int_equal(keras_save_weights(model, wanted, path, &err), ST_INVALID);
+	support_assert_says(err.text, "x.keras|weights.save_model");
+	snprintf(path, sizeof(path), "%s/no/x.keras", dir);
+	assert_int_equal(keras_save_model(model, json, wanted, path, &err), ST_NOTFOUND);
+	assert_int_equal(keras_save_model(model, json, wanted, "x.onnx", &err), ST_INVALID);
+	support_assert_says(err.text, "x.onnx: a model is saved as .keras or .h5");
+	cJSON_Delete(json);
+	model_free(model);
+	support_tempdir_remove(dir);
 }
 
 static void test_wrong_models_are_refused(void **state)
@@ -229,6 +290,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #ifdef IPUSCOPE_HDF5
 		cmocka_unit_test(test_every_layout_loads),
+		cmocka_unit_test(test_what_is_saved_loads),
 		cmocka_unit_test(test_wrong_models_are_refused),
 #else
 		cmocka_unit_test(test_without_hdf5),
@@ -241,6 +303,7 @@ int main(void)
 	(void)test_without_hdf5;
 #else
 	(void)test_every_layout_loads;
+	(void)test_what_is_saved_loads;
 	(void)test_wrong_models_are_refused;
 #endif
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -60,3 +60,61 @@ for model in model.json model.h5 model.keras; do
 		done
 	done
 done
+
+# What is saved is what Keras's own readers look for, seen by h5py where it is.
+for file in s.npz s.h5 s.weights.h5; do
+	"$bin/ipu-train" "$golden/model.keras" "${options[@]}" --data.name npz --data.path set.npz --data.batch_size 4 --predict '{}' \
+		--weights.load "$golden/model.keras" --weights.save $file --weights.save_model "model-$file.keras" >out || fail "$file"
+done
+cmp model-s.npz.keras model-s.h5.keras || fail "a .keras has other bytes the second time"
+"$bin/ipu-train" "$golden/model.keras" "${options[@]}" --data.name npz --data.path set.npz --data.batch_size 4 --predict '{}' \
+	--weights.load s.h5 --weights.save_model model.h5 >out || fail "model.h5"
+refuse 'x.keras: a .keras holds a model too' "$golden/model.keras" "${options[@]}" --predict '{}' --weights.save x.keras
+refuse 'x.npz: a model is saved as .keras or .h5' "$golden/model.keras" "${options[@]}" --predict '{}' --weights.save_model x.npz
+cat >look.py <<'PY'
+import io, json, sys, zipfile
+import h5py, numpy
+golden = sys.argv[1]
+
+def arrays(file):
+    found = {}
+    file.visititems(lambda name, item: found.update({name: item[()]}) if isinstance(item, h5py.Dataset) else None)
+    return {name: value for name, value in found.items() if not name.startswith("optimizer")}
+
+def same(ours, theirs):
+    ours, theirs = arrays(ours), arrays(theirs)
+    assert sorted(ours) == sorted(theirs), (sorted(ours), sorted(theirs))
+    for name, value in ours.items():
+        assert value.dtype == "float32" and numpy.array_equal(value, theirs[name]), name
+
+def texts(value):
+    return [n.decode() if hasattr(n, "decode") else n for n in value]
+
+def attributes(ours, theirs):
+    assert texts(ours.attrs["layer_names"]) == texts(theirs.attrs["layer_names"])
+    assert ours.attrs["backend"] == "tensorflow"
+    for name in texts(theirs.attrs["layer_names"]):
+        assert texts(ours[name].attrs["weight_names"]) == texts(theirs[name].attrs["weight_names"]), name
+
+with h5py.File("s.h5") as ours, h5py.File(golden + "/named.h5") as theirs:
+    same(ours, theirs)
+    attributes(ours, theirs)
+with h5py.File("s.weights.h5") as ours, h5py.File(golden + "/counted.weights.h5") as theirs:
+    same(ours, theirs)
+with h5py.File("model.h5") as ours, h5py.File(golden + "/named.h5") as theirs:
+    same(ours["model_weights"], theirs)
+    attributes(ours["model_weights"], theirs)
+    config = json.loads(ours.attrs["model_config"])
+assert config == json.load(open(golden + "/model.json"))
+with zipfile.ZipFile("model-s.h5.keras") as archive:
+    assert archive.testzip() is None
+    assert json.loads(archive.read("config.json")) == config
+    assert "keras_version" in json.loads(archive.read("metadata.json"))
+    with h5py.File(io.BytesIO(archive.read("model.weights.h5"))) as ours, h5py.File(golden + "/counted.weights.h5") as theirs:
+        same(ours, theirs)
+PY
+for python in python3 /usr/bin/python3 none; do
+	"$python" -c 'import h5py' 2>/dev/null && break
+done
+[ $python != none ] || { echo "no h5py: what is saved was read by ipu-train alone"; exit 0; }
+"$python" look.py "$golden" || fail "h5py sees something else"

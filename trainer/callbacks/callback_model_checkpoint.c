@@ -1,7 +1,7 @@
 /*
  * ModelCheckpoint: save the weights after each epoch, every so many batches, or when a metric is
- * better than ever. What is saved are the weights (.npz), whatever save_weights_only says: the
- * model is the run file's.
+ * better than ever. What is saved are the weights (.npz, .h5, .weights.h5), whatever
+ * save_weights_only says: the model is the run file's.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -13,7 +13,7 @@
 #include "model/model_config.h"
 #include "trainer/callbacks/callback.h"
 #include "trainer/callbacks/callback_name.h"
-#include "trainer/models/model_weights.h"
+#include "trainer/models/keras_save.h"
 
 struct checkpoint {
 	char *path, *monitor;
@@ -114,7 +114,7 @@ static enum status checkpoint_save(struct checkpoint *c, const struct callback_h
 		err_prefix(err, "ModelCheckpoint: %s", c->path);
 		return status;
 	}
-	status = model_weights_save(host->model, host->weights(host->user), path, err);
+	status = keras_save_weights(host->model, host->weights(host->user), path, err);
 	if (status == ST_OK)
 		checkpoint_print(c, host, path);
 	return status;
@@ -144,8 +144,10 @@ static enum status checkpoint_begin(struct callback *callback, const struct call
 	const struct checkpoint *c = callback->state;
 	const char *slash = strrchr(c->path, '/');
 	const char *field = strchr(c->path, '{');
-	enum status status = host->logs ? checkpoint_check_name(c, host->logs, err) : ST_OK;
+	enum status status = keras_save_check(c->path, NULL, err);
 
+	if (status == ST_OK && host->logs)
+		status = checkpoint_check_name(c, host->logs, err);
 	if (status != ST_OK)
 		return status;
 	return slash && field && field < slash ? ST_OK : fs_check_write(c->path, err);

@@ -160,15 +160,10 @@ static void hdf5_attribute_close(struct hdf5_attribute *a)
 		H5Aclose(a->id);
 }
 
-/* Many short texts may all point to one long one, and would be copied as often. */
-static bool hdf5_attribute_fits(const struct hdf5 *file, const struct hdf5_attribute *a)
+static bool hdf5_attribute_fits(const struct hdf5_attribute *a)
 {
-	const size_t each = a->loose ? file->length : a->size;
-
 	return a->count >= 0 && a->count <= HDF5_NAMES_MOST && a->size > 0 &&
-	       (a->count <= 1 ? a->loose || a->size <= HDF5_TEXT_MOST
-			      : each <= ((size_t)4 << 30) / (size_t)a->count &&
-					(a->loose || a->size * (size_t)a->count <= HDF5_TEXT_MOST));
+	       (a->loose || a->size <= HDF5_TEXT_MOST / (size_t)max(a->count, 1));
 }
 
 static enum status hdf5_attribute_open(const struct hdf5 *file, const char *place, const char *key,
@@ -196,7 +191,7 @@ static enum status hdf5_attribute_open(const struct hdf5 *file, const char *plac
 	a->size = H5Tget_size(a->type);
 	a->count = H5Sget_simple_extent_npoints(a->space);
 	snprintf(text, sizeof(text), "its attribute \"%.64s\" is larger than the limit", key);
-	if (!hdf5_attribute_fits(file, a)) {
+	if (!hdf5_attribute_fits(a)) {
 		hdf5_damaged(file, place, text, err);
 		err->status = ST_LIMIT;
 		return ST_LIMIT;
@@ -207,7 +202,9 @@ static enum status hdf5_attribute_open(const struct hdf5 *file, const char *plac
 	snprintf(text, sizeof(text), "its attribute \"%.64s\" cannot be read: it is damaged", key);
 	if (H5Aread(a->id, a->type, a->block) < 0) {
 		memset(a->block, 0, ((size_t)a->count + 1) * a->size);
-		return hdf5_damaged(file, place, text, err);
+		hdf5_damaged(file, place, text, err);
+		err->status = ST_FAILED; /* of the library, not of a check */
+		return ST_FAILED;
 	}
 	return ST_OK;
 }

@@ -27,6 +27,9 @@ enum status keras_hdf5_config(char **out, const char *name, const void *bytes, s
 enum status keras_hdf5_open(struct weights_source *out, const struct model *model, const char *name,
 			    const void *bytes, size_t length, bool by_name, struct err *err);
 
+/* ST_UNSUPPORTED without libhdf5. @name: the file that asks. */
+enum status keras_hdf5_usable(const char *name, struct err *err);
+
 enum keras_layout {
 	KERAS_LAYOUT_2, /* .h5 */
 	KERAS_LAYOUT_3  /* .weights.h5 */

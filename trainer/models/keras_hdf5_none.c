@@ -3,7 +3,7 @@
  */
 #include "trainer/models/keras_hdf5.h"
 
-static enum status none(const char *name, struct err *err)
+enum status keras_hdf5_usable(const char *name, struct err *err)
 {
 	return err_set(err, ST_UNSUPPORTED,
 		       "%s: needs libhdf5, which this ipuscope was built without: build it with "
@@ -17,7 +17,7 @@ enum status keras_hdf5_config(char **out, const char *name, const void *bytes, s
 	(void)bytes;
 	(void)length;
 	*out = NULL;
-	return none(name, err);
+	return keras_hdf5_usable(name, err);
 }
 
 enum status keras_hdf5_open(struct weights_source *out, const struct model *model, const char *name,
@@ -28,7 +28,7 @@ enum status keras_hdf5_open(struct weights_source *out, const struct model *mode
 	(void)length;
 	(void)by_name;
 	*out = (struct weights_source){0};
-	return none(name, err);
+	return keras_hdf5_usable(name, err);
 }
 
 enum status keras_hdf5_write(char **out, size_t *length, const struct model *model,
@@ -41,5 +41,5 @@ enum status keras_hdf5_write(char **out, size_t *length, const struct model *mod
 	(void)config;
 	*out = NULL;
 	*length = 0;
-	return none(name, err);
+	return keras_hdf5_usable(name, err);
 }
