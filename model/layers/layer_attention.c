@@ -21,6 +21,7 @@ extern const struct layer_ops layer_attention, layer_multi_head_attention;
 
 #define HEADS_MOST 4096
 #define WIDTH_MOST 65536
+#define ITEM_MOST  0x1p40 /* numbers of an item: counts of a batch stay within 64 bits */
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
@@ -50,6 +51,25 @@ static void check_inputs(const struct model *model, const struct model_layer *la
 		json_fail(config, err, "queries and keys must be as wide as each other: %lld, %lld",
 			  (long long)layer->input.dim[1],
 			  (long long)shape[LAYER_ATTENTION_KEY]->dim[1]);
+}
+
+/* Neither scores nor what the heads are made of may be beyond what can be counted. */
+static void check_sizes(const struct model *model, const struct model_layer *layer,
+			const struct json_at *config, struct err *err)
+{
+	const struct layer_attention *own = layer->config;
+	const double length = (double)layer->input.dim[0];
+	const double keys =
+		(double)model_input_shape(model, layer, own->input[LAYER_ATTENTION_KEY])->dim[0];
+	const double wide = (double)(own->key_dim + own->value_dim);
+	const double item = (double)own->heads * (length * keys + (length + keys) * wide);
+
+	if (!err_stuck(err) && item > ITEM_MOST)
+		model_config_limit(
+			config, err,
+			"%lld heads over %.0f queries and %.0f keys have %.3g scores and "
+			"values an item: at most %.3g are possible",
+			(long long)own->heads, length, keys, item, ITEM_MOST);
 }
 
 static void read_dropout(struct layer_attention *own, const struct json_at *config, struct err *err)
@@ -161,6 +181,7 @@ static enum status heads_read(struct model *model, struct model_layer *layer,
 		json_int(&here, 1, WIDTH_MOST, &own->value_dim, err);
 	layer->use_bias = true;
 	model_option_bool(config, "use_bias", &layer->use_bias, err);
+	check_sizes(model, layer, config, err);
 	if (err_stuck(err))
 		return err->status;
 	own->scale = (float)(1.0 / sqrt((double)own->key_dim));
@@ -202,6 +223,7 @@ static enum status attention_read(struct model *model, struct model_layer *layer
 		layer_last_dim(model_input_shape(model, layer, own->input[LAYER_ATTENTION_VALUE]));
 	own->scale = 1.0f;
 	layer->output.dim[1] = own->value_dim;
+	check_sizes(model, layer, config, err);
 	return err->status;
 }
 

@@ -434,6 +434,7 @@ static void test_what_cannot_be_done_is_refused_at_its_place(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		layer_rig_refused(rows[i].layer, 2, (int64_t[]){5, 3}, rows[i].status,
 				  rows[i].part);
+	layer_rig_refused(HEADS(""), 2, (int64_t[]){1000000, 3}, ST_LIMIT, "2 heads over 1000000");
 	layer_rig_refused(HEADS(""), 1, (int64_t[]){5}, ST_INVALID, "needs sequences");
 }
 
