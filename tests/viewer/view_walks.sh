@@ -74,8 +74,9 @@ answer() {
 	[ "$said" = "$1" ] || fail "the screen shows \"$1\", SQL says \"$said\""
 	answers=$((answers + 1))
 }
-# shown REGEX: what the first screen that has it shows of it, blanks made one.
-shown() { sed 's/  */ /g' walks.md | awk '/^```text/ { on = 1; next } /^```/ { on = 0 } on' | grep -m1 -oE "$1"; }
+# shown REGEX: what the first screen that has it shows of it, blanks made one. All is read: who writes into a pipe
+# that nobody reads any more fails.
+shown() { sed 's/  */ /g' walks.md | awk '/^```text/ { on = 1; next } /^```/ { on = 0 } on' | grep -oE "$1" | awk 'NR == 1'; }
 
 work_ns="sum(total_ns) FILTER (WHERE phase <> 'U')"
 trained="clock = 'device' AND mode = 'train'"
