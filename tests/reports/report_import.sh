@@ -265,8 +265,8 @@ mkfifo pipe
 ) >pipe 2>/dev/null &
 "$bin/ipu-report" import - -o never.db <pipe >out 2>err &
 import=$!
-# Not before it catches the signal: the second bit of its mask.
-until grep -q '^SigCgt:.*[2367abef]$' "/proc/$import/status"; do sleep 0.01; done
+# Not before it is the program, and catches the signal: the second bit of its mask.
+until [ "$(cat "/proc/$import/comm")" = ipu-report ] && grep -q '^SigCgt:.*[2367abef]$' "/proc/$import/status"; do sleep 0.01; done
 kill -INT $import
 code=0
 wait $import || code=$?
