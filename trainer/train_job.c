@@ -39,6 +39,7 @@ void train_job_free(struct train_job *job)
 	plan_run_fini(&job->plan);
 	dataset_close(&job->train_set);
 	dataset_close(&job->test_set);
+	keras_file_close(&job->weights);
 	train_options_free(&job->options);
 	str_free(&job->notices);
 }
@@ -206,13 +207,13 @@ static enum status show_run(struct train_job *job, struct err *err)
 }
 
 /* Files that cannot be read or written are refused before hours of training, not after them. */
-static enum status check_files(const struct train_job *job, struct err *err)
+static enum status check_files(struct train_job *job, struct err *err)
 {
 	const struct run_file *run = job->plan.run;
 	enum status status = ST_OK;
 
 	if (run->weights.load)
-		status = model_weights_check(run->weights.load, err);
+		status = model_weights_open(&job->weights, run->weights.load, err);
 	if (status == ST_OK)
 		status = train_backup_check(run, err);
 	if (status == ST_OK && run->weights.save)
@@ -398,9 +399,9 @@ static enum status load_weights(struct train_job *job, struct err *err)
 	if (!path)
 		return ST_OK;
 	for (int r = 0; r < job->plan.layout->replicas; r++) {
-		enum status status =
-			model_weights_load(job->plan.model, job->session->replica[r].weights, path,
-					   job->plan.run->weights.by_name, &loaded, err);
+		enum status status = model_weights_read(
+			job->plan.model, job->session->replica[r].weights, &job->weights,
+			job->plan.run->weights.by_name, &loaded, err);
 
 		if (status != ST_OK)
 			return status;
@@ -409,6 +410,7 @@ static enum status load_weights(struct train_job *job, struct err *err)
 	if (job->screen.out)
 		fprintf(job->screen.out, "Loaded %d of %d variables from %s\n", loaded,
 			job->plan.model->param_count, path);
+	keras_file_close(&job->weights);
 	return ST_OK;
 }
 

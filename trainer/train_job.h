@@ -11,6 +11,7 @@
 #include "model/plan/plan_run.h"
 #include "trainer/auto/train_auto.h"
 #include "trainer/callbacks/callback.h"
+#include "trainer/models/keras_file.h"
 #include "trainer/train_fit.h"
 #include "trainer/train_screen.h"
 
@@ -22,6 +23,7 @@ struct train_job {
 	struct callbacks callbacks;
 	bool keep_outfeeds; /* the program dequeues them */
 	struct dataset train_set, test_set;
+	struct keras_file weights; /* weights.load, until the replicas have it */
 	struct train_options options;
 	struct ips_recording *recording;
 	struct train_session *session;

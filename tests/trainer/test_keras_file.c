@@ -5,6 +5,7 @@
  */
 #include "trainer/models/keras_file.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,6 +80,40 @@ static void test_every_layout_loads(void **state)
 		}
 		model_free(model);
 	}
+}
+
+static int forks;
+
+static void count_fork(void)
+{
+	forks++;
+}
+
+/* Other threads run once the weights are read: what was opened before needs no other process. */
+static void test_only_opening_makes_a_process(void **state)
+{
+	static const char *const files[] = {"model.h5", "counted.weights.h5", "model.keras"};
+	static float weights[WEIGHTS_MOST];
+	struct model *model = read_model("model.json");
+
+	(void)state;
+	assert_int_equal(pthread_atfork(count_fork, NULL, NULL), 0);
+	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+		char path[SUPPORT_PATH_SIZE];
+		struct keras_file file;
+
+		golden(path, files[i]);
+		forks = 0;
+		assert_int_equal(model_weights_open(&file, path, NULL), ST_OK);
+		assert_int_equal(forks, 1);
+		for (int replica = 0; replica < 2; replica++)
+			assert_int_equal(
+				model_weights_read(model, weights, &file, false, NULL, NULL),
+				ST_OK);
+		assert_int_equal(forks, 1);
+		keras_file_close(&file);
+	}
+	model_free(model);
 }
 
 /* What is saved loads, in each layout; twice the same bytes; nothing is left of what fails. */
@@ -290,6 +325,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #ifdef IPUSCOPE_HDF5
 		cmocka_unit_test(test_every_layout_loads),
+		cmocka_unit_test(test_only_opening_makes_a_process),
 		cmocka_unit_test(test_what_is_saved_loads),
 		cmocka_unit_test(test_wrong_models_are_refused),
 #else
@@ -303,6 +339,7 @@ int main(void)
 	(void)test_without_hdf5;
 #else
 	(void)test_every_layout_loads;
+	(void)test_only_opening_makes_a_process;
 	(void)test_what_is_saved_loads;
 	(void)test_wrong_models_are_refused;
 #endif

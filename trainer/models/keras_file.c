@@ -223,28 +223,36 @@ enum status keras_file_open(struct keras_file *out, const char *path, struct err
 
 void keras_file_close(struct keras_file *file)
 {
+	if (file->hdf5 != file->bytes)
+		mem_free(file->hdf5);
 	mem_free(file->bytes);
 	*file = (struct keras_file){0};
 }
 
-enum status keras_file_weights(const struct keras_file *file, char **copy, const char **bytes,
-			       size_t *length, struct err *err)
+enum status keras_file_try(struct keras_file *file, struct err *err)
 {
-	enum status status;
+	enum status status = ST_OK;
+	size_t length = file->length;
+	char *hdf5 = file->bytes;
 
-	*copy = NULL;
-	*bytes = file->bytes;
-	*length = file->length;
-	if (file->kind != KERAS_ARCHIVE)
+	if (file->hdf5)
 		return ST_OK;
-	status = read_member(file, "model.weights.h5", copy, length, err);
-	*bytes = *copy;
+	if (file->kind == KERAS_ARCHIVE)
+		status = read_member(file, "model.weights.h5", &hdf5, &length, err);
+	if (status == ST_OK)
+		status = keras_hdf5_try(file->path, hdf5, length, err);
+	if (status == ST_OK) {
+		file->hdf5 = hdf5;
+		file->hdf5_length = length;
+	} else if (hdf5 != file->bytes) {
+		mem_free(hdf5);
+	}
 	return status;
 }
 
 /* ---- models ---------------------------------------------------------------------------------- */
 
-enum status keras_file_config(cJSON **out, const struct keras_file *file, struct err *err)
+enum status keras_file_config(cJSON **out, struct keras_file *file, struct err *err)
 {
 	char name[FS_PATH_SIZE + 32], *text = NULL;
 	enum status status = ST_OK;
@@ -268,7 +276,10 @@ enum status keras_file_config(cJSON **out, const struct keras_file *file, struct
 	if (file->kind == KERAS_ARCHIVE) {
 		status = read_member(file, "config.json", &text, &length, err);
 	} else {
-		status = keras_hdf5_config(&text, file->path, file->bytes, file->length, err);
+		status = keras_file_try(file, err);
+		if (status == ST_OK)
+			status = keras_hdf5_config(&text, file->path, file->hdf5, file->hdf5_length,
+						   err);
 		length = text ? strlen(text) : 0;
 	}
 	snprintf(name, sizeof(name), "%.*s: %s", DATASET_PATH_SHOWN, file->path,

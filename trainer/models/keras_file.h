@@ -22,22 +22,24 @@ struct keras_file {
 	enum keras_kind kind;
 	char *bytes; /* owned */
 	size_t length;
+	char *hdf5; /* the HDF5 within that libhdf5 survives; NULL: not tried. Of a .keras owned */
+	size_t hdf5_length;
 };
 
 /* Read the file whole. A file of another program is ST_UNSUPPORTED. */
 enum status keras_file_open(struct keras_file *out, const char *path, struct err *err);
 void keras_file_close(struct keras_file *file); /* accepts a zeroed struct */
 
-/* The HDF5 bytes within: of a .keras a copy (mem_free), else NULL and the file's own. */
-enum status keras_file_weights(const struct keras_file *file, char **copy, const char **bytes,
-			       size_t *length, struct err *err);
+/* Find the HDF5 within, for file->hdf5, and try it (keras_hdf5_try()): before any thread runs. Later
+ * calls do nothing. */
+enum status keras_file_try(struct keras_file *file, struct err *err);
 
 /* The JSON of a run file or a model at @path, out of whatever it is kept in: *@out is the caller's
  * (cJSON_Delete). */
 enum status keras_file_json(cJSON **out, const char *path, struct err *err);
 
 /* The same of a file that was read. */
-enum status keras_file_config(cJSON **out, const struct keras_file *file, struct err *err);
+enum status keras_file_config(cJSON **out, struct keras_file *file, struct err *err);
 
 /* A file in memory, which keeps @bytes as its own: on failure too. */
 enum status keras_file_from(struct keras_file *out, const char *path, char *bytes, size_t length,

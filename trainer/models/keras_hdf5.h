@@ -15,6 +15,15 @@
 #include "model/model.h"
 #include "trainer/models/weights_source.h"
 
+/*
+ * A process of its own reads all that the functions below read, since libhdf5 crashes on damaged
+ * files; ST_FORMAT where it does. To be called before any other thread runs: a lock that another
+ * thread holds stays locked in the child.
+ */
+enum status keras_hdf5_try(const char *name, const void *bytes, size_t length, struct err *err);
+
+/* Both below read only what keras_hdf5_try() has found good. */
+
 /* The text of model_config: *@out is the caller's (mem_free). @name is the file's, for messages. */
 enum status keras_hdf5_config(char **out, const char *name, const void *bytes, size_t length,
 			      struct err *err);

@@ -450,18 +450,15 @@ static enum status weights_load_npz(const struct model *model, float *weights,
 }
 
 static enum status weights_load_hdf5(const struct model *model, float *weights,
-				     const struct keras_file *file, bool by_name, int *loaded,
+				     struct keras_file *file, bool by_name, int *loaded,
 				     struct err *err)
 {
 	struct weights_source source = {0};
-	const char *bytes;
-	size_t length;
-	char *copy;
-	enum status status = keras_file_weights(file, &copy, &bytes, &length, err);
+	enum status status = keras_file_try(file, err);
 
 	if (status == ST_OK)
-		status = keras_hdf5_open(&source, model, file->path, bytes, length, by_name, err);
-	mem_free(copy);
+		status = keras_hdf5_open(&source, model, file->path, file->hdf5, file->hdf5_length,
+					 by_name, err);
 	if (status != ST_OK)
 		return status;
 	status = weights_from(model, weights, &source, file->path, by_name, loaded, err);
@@ -469,13 +466,17 @@ static enum status weights_load_hdf5(const struct model *model, float *weights,
 	return status;
 }
 
-enum status model_weights_read(const struct model *model, float *weights,
-			       const struct keras_file *file, bool by_name, int *loaded,
-			       struct err *err)
+static bool holds_hdf5(const struct keras_file *file)
+{
+	return file->kind == KERAS_HDF5 || file->kind == KERAS_ARCHIVE;
+}
+
+enum status model_weights_read(const struct model *model, float *weights, struct keras_file *file,
+			       bool by_name, int *loaded, struct err *err)
 {
 	if (loaded)
 		*loaded = 0;
-	if (file->kind == KERAS_HDF5 || file->kind == KERAS_ARCHIVE)
+	if (holds_hdf5(file))
 		return weights_load_hdf5(model, weights, file, by_name, loaded, err);
 	return weights_load_npz(model, weights, file, by_name, loaded, err);
 }
@@ -495,15 +496,16 @@ enum status model_weights_load(const struct model *model, float *weights, const 
 	return status;
 }
 
-enum status model_weights_check(const char *path, struct err *err)
+enum status model_weights_open(struct keras_file *out, const char *path, struct err *err)
 {
 	struct npz *npz = NULL;
-	struct keras_file file;
-	enum status status = keras_file_open(&file, path, err);
+	enum status status = keras_file_open(out, path, err);
 
-	if (status == ST_OK && file.kind != KERAS_HDF5 && file.kind != KERAS_ARCHIVE)
-		status = weights_parse_npz(&npz, &file, err);
+	if (status != ST_OK)
+		return status;
+	status = holds_hdf5(out) ? keras_file_try(out, err) : weights_parse_npz(&npz, out, err);
 	npz_close(npz);
-	keras_file_close(&file);
+	if (status != ST_OK)
+		keras_file_close(out);
 	return status;
 }

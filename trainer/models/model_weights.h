@@ -63,14 +63,13 @@ struct snapshot;
 void model_weights_keep(const struct model *model, float *weights, const char *what,
 			struct snapshot *snapshot);
 
-/* Is @path a file of weights, as far as that is seen without a model? */
-enum status model_weights_check(const char *path, struct err *err);
-
 struct keras_file;
+/* Read the file at @path: a file of weights, as far as that is seen without a model. Before any
+ * thread runs (keras_file_try()); on failure nothing is left in @out. */
+enum status model_weights_open(struct keras_file *out, const char *path, struct err *err);
 /* model_weights_load() from a file that was read. */
-enum status model_weights_read(const struct model *model, float *weights,
-			       const struct keras_file *file, bool by_name, int *loaded,
-			       struct err *err);
+enum status model_weights_read(const struct model *model, float *weights, struct keras_file *file,
+			       bool by_name, int *loaded, struct err *err);
 
 struct npz;
 /* model_weights_load() from an open archive, which @path is the name of. */
