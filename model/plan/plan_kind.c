@@ -363,17 +363,8 @@ static void json_pass(struct jsonw *w, const struct plan_request *request,
 	jsonw_key_text(w, "target", target->name);
 	jsonw_key_text(w, "dtype", ipu_dtype_name(request->dtype));
 	jsonw_key_text(w, "partials", ipu_dtype_name(request->partials));
-	jsonw_key_int(w, "cycles", sum->cycles);
-	jsonw_key_real(w, "microseconds", plan_microseconds(target, sum));
-	jsonw_key_real(w, "tflops", plan_teraflops(target, sum));
-	jsonw_key_int(w, "flops", sum->flops);
-	jsonw_key_int(w, "compute_cycles", sum->compute_cycles);
-	jsonw_key_int(w, "exchange_cycles", sum->exchange_cycles);
-	jsonw_key_int(w, "sync_cycles", sum->sync_cycles);
-	jsonw_key_int(w, "bytes_exchanged", sum->bytes_exchanged);
-	jsonw_key_int(w, "temporary_bytes", sum->temporary_bytes);
-	jsonw_key_int(w, "code_bytes", sum->code_bytes);
-	plan_json_memory(w, target, question, sum);
+	plan_json_cycles(w, target, sum);
+	plan_json_bytes(w, target, question, sum);
 	jsonw_key(w, "operations");
 	jsonw_begin_array(w);
 	for (int i = 0; i < pass->count; i++) {

@@ -124,11 +124,25 @@ void plan_json_phases(struct jsonw *w, const struct ipu_plan *plan)
 	jsonw_end_array(w);
 }
 
-void plan_json_memory(struct jsonw *w, const struct ipu_target *target,
-		      const struct plan_question *question, const struct ipu_plan *plan)
+void plan_json_cycles(struct jsonw *w, const struct ipu_target *target, const struct ipu_plan *plan)
+{
+	jsonw_key_int(w, "cycles", plan->cycles);
+	jsonw_key_real(w, "microseconds", plan_microseconds(target, plan));
+	jsonw_key_real(w, "tflops", plan_teraflops(target, plan));
+	jsonw_key_int(w, "flops", plan->flops);
+	jsonw_key_int(w, "compute_cycles", plan->compute_cycles);
+	jsonw_key_int(w, "exchange_cycles", plan->exchange_cycles);
+	jsonw_key_int(w, "sync_cycles", plan->sync_cycles);
+}
+
+void plan_json_bytes(struct jsonw *w, const struct ipu_target *target,
+		     const struct plan_question *question, const struct ipu_plan *plan)
 {
 	const double element = (double)ipu_dtype_bytes(question->op.dtype);
 
+	jsonw_key_int(w, "bytes_exchanged", plan->bytes_exchanged);
+	jsonw_key_int(w, "temporary_bytes", plan->temporary_bytes);
+	jsonw_key_int(w, "code_bytes", plan->code_bytes);
 	jsonw_key_int(w, "operand_bytes", (int64_t)(question->operands * element));
 	jsonw_key_int(w, "result_bytes", (int64_t)(question->result * element));
 	jsonw_key_int(w, "tile_bytes", (int64_t)ceil(tile_bytes(target, question, plan)));
@@ -151,20 +165,11 @@ static void json_plan(struct jsonw *w, const struct plan_request *request,
 	jsonw_key_text(w, "dtype", ipu_dtype_name(request->dtype));
 	jsonw_key_text(w, "partials", ipu_dtype_name(request->partials));
 	jsonw_key_text(w, "method", ipu_method_name(plan->method));
-	jsonw_key_int(w, "cycles", plan->cycles);
-	jsonw_key_real(w, "microseconds", plan_microseconds(target, plan));
-	jsonw_key_real(w, "tflops", plan_teraflops(target, plan));
-	jsonw_key_int(w, "flops", plan->flops);
-	jsonw_key_int(w, "compute_cycles", plan->compute_cycles);
-	jsonw_key_int(w, "exchange_cycles", plan->exchange_cycles);
-	jsonw_key_int(w, "sync_cycles", plan->sync_cycles);
+	plan_json_cycles(w, target, plan);
 	jsonw_key_int(w, "tiles", target->tiles);
 	jsonw_key_int(w, "tiles_used", plan->tiles_used);
 	jsonw_key_real(w, "tile_balance", plan->tile_balance);
-	jsonw_key_int(w, "bytes_exchanged", plan->bytes_exchanged);
-	jsonw_key_int(w, "temporary_bytes", plan->temporary_bytes);
-	jsonw_key_int(w, "code_bytes", plan->code_bytes);
-	plan_json_memory(w, target, question, plan);
+	plan_json_bytes(w, target, question, plan);
 	splits_of(plan, splits);
 	jsonw_key(w, "splits");
 	jsonw_begin_object(w);

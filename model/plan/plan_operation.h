@@ -156,8 +156,11 @@ double plan_stored_bytes(const struct plan_question *question);
 /* ST_FAILED where operands, result and temporaries are more than a tile has. */
 enum status plan_check_memory(const struct ipu_target *target, const struct plan_question *question,
 			      const struct ipu_plan *plan, struct err *err);
-void plan_json_memory(struct jsonw *w, const struct ipu_target *target,
-		      const struct plan_question *question, const struct ipu_plan *plan);
+/* Keys of the object that is open: what takes time, and what is moved and stored. */
+void plan_json_cycles(struct jsonw *w, const struct ipu_target *target,
+		      const struct ipu_plan *plan);
+void plan_json_bytes(struct jsonw *w, const struct ipu_target *target,
+		     const struct plan_question *question, const struct ipu_plan *plan);
 void plan_json_phases(struct jsonw *w, const struct ipu_plan *plan);
 
 #endif /* PLAN_OPERATION_H */
