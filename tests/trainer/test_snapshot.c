@@ -54,8 +54,6 @@ static void test_what_is_written_is_read(void **state)
 	assert_true(snapshot_reads(snapshot));
 	keep(snapshot, &sample);
 	assert_string_equal(snapshot_text(snapshot, "text", NULL), "words");
-	assert_true(snapshot_has(snapshot, "values"));
-	assert_false(snapshot_has(snapshot, "value"));
 	assert_int_equal(snapshot_close(snapshot), ST_OK);
 	assert_int_equal(sample.number, -3);
 	assert_true(sample.real == 0.1);

@@ -159,7 +159,7 @@ static size_t entry_bytes(const struct snapshot_entry *entry)
 	return sizeof(*entry) + entry->name + (size_t)entry->data;
 }
 
-/* A digest that fits proves no good will: each length is compared with what is left. */
+/* Whoever changes a file can make its digest fit, so each length is compared with what is left. */
 static bool fields_fit(struct snapshot *snapshot, size_t length)
 {
 	size_t at = snapshot->first;
@@ -270,15 +270,11 @@ static bool find(const struct snapshot *snapshot, const char *name, size_t *out)
 
 static bool full_name(const struct snapshot *snapshot, const char *name, char out[SNAPSHOT_NAME])
 {
-	return snprintf(out, SNAPSHOT_NAME, "%s%s", snapshot->prefix, name) < SNAPSHOT_NAME;
-}
-
-bool snapshot_has(const struct snapshot *snapshot, const char *name)
-{
-	char full[SNAPSHOT_NAME];
-	size_t at;
-
-	return full_name(snapshot, name, full) && find(snapshot, full, &at);
+	if (snprintf(out, SNAPSHOT_NAME, "%s%s", snapshot->prefix, name) < SNAPSHOT_NAME)
+		return true;
+	err_set(snapshot->err, ST_LIMIT, "%s: a name is too long: \"%.80s...\"", snapshot->path,
+		name);
+	return false;
 }
 
 /* The field's bytes; NULL: it is not there. */
@@ -306,13 +302,8 @@ void snapshot_field(struct snapshot *snapshot, const char *name, void *data, siz
 	const char *from;
 	size_t there;
 
-	if (err_stuck(snapshot->err))
+	if (err_stuck(snapshot->err) || !full_name(snapshot, name, full))
 		return;
-	if (!full_name(snapshot, name, full)) {
-		err_set(snapshot->err, ST_LIMIT, "%s: a name is too long: \"%.80s...\"",
-			snapshot->path, name);
-		return;
-	}
 	if (!snapshot->reads) {
 		put_field(snapshot, full, data, bytes);
 		return;

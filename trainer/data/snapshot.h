@@ -32,7 +32,6 @@ enum status snapshot_parse(struct snapshot **out, const char *path, const void *
 enum status snapshot_close(struct snapshot *snapshot);
 
 bool snapshot_reads(const struct snapshot *snapshot);
-bool snapshot_has(const struct snapshot *snapshot, const char *name); /* of one that reads */
 struct err *snapshot_err(const struct snapshot *snapshot);
 const char *snapshot_path(const struct snapshot *snapshot);
 
