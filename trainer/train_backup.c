@@ -127,7 +127,7 @@ static void value_text(const cJSON *value, char out[64])
 {
 	char *text = value ? cJSON_PrintUnformatted(value) : NULL;
 
-	snprintf(out, 64, "%.60s", text ? text : "not there");
+	snprintf(out, 64, "%.60s", text ? text : "absent");
 	cJSON_free(text);
 }
 

@@ -32,22 +32,9 @@ done
 set_of train 320
 set_of t10k 160
 
-cat >run.json <<'JSON'
+cat >run.json <<JSON
 {
-	"model": {
-		"class_name": "Sequential",
-		"config": {
-			"name": "sequential",
-			"layers": [
-				{ "class_name": "Conv2D", "config": { "name": "conv", "filters": 4, "kernel_size": 3, "strides": 2 } },
-				{ "class_name": "BatchNormalization", "config": { "name": "bn", "momentum": 0.8 } },
-				{ "class_name": "ReLU", "config": { "name": "relu" } },
-				{ "class_name": "Flatten", "config": { "name": "flatten" } },
-				{ "class_name": "Dropout", "config": { "name": "dropout", "rate": 0.4 } },
-				{ "class_name": "Dense", "config": { "name": "dense", "units": 10, "activation": "softmax" } }
-			]
-		}
-	},
+	"model": "$IPUSCOPE_SOURCE_DIR/tests/golden/small.json",
 	"compile": {
 		"optimizer": { "class_name": "SGD", "config": { "learning_rate": 0.02 } },
 		"loss": "sparse_categorical_crossentropy",
