@@ -468,7 +468,7 @@ enum status train_record_confusion(struct train_session *session, enum ips_mode 
 				   const struct metric *metric, const double *counts)
 {
 	const size_t count = (size_t)metric->states;
-	float *values = mem_alloc(count * sizeof(*values));
+	float *values;
 	char shape[64];
 	const struct ips_tensor tensor = {.queue = "metrics",
 					  .key = metric->name,
@@ -482,10 +482,12 @@ enum status train_record_confusion(struct train_session *session, enum ips_mode 
 	struct ips_capture capture = {.keys = IPS_KEYS_NULL,
 				      .dtype = "float32",
 				      .shape = shape,
-				      .bytes = (int64_t)(count * sizeof(*values)),
-				      .data = values};
+				      .bytes = (int64_t)(count * sizeof(*values))};
 	int failed;
 
+	if (!session->recording)
+		return ST_OK;
+	values = mem_alloc(count * sizeof(*values));
 	if (!values)
 		return ST_NOMEM;
 	for (size_t i = 0; i < count; i++)
@@ -494,6 +496,7 @@ enum status train_record_confusion(struct train_session *session, enum ips_mode 
 	OUTFEED_FILL_COLUMNS(&stats, &seen, true);
 	snprintf(shape, sizeof(shape), "(%lld, %lld)", (long long)metric->classes,
 		 (long long)metric->classes);
+	capture.data = values;
 	capture.keys.mode = (uint8_t)mode;
 	capture.keys.epoch = epoch;
 	capture.keys.step = session->steps[mode] - 1;
