@@ -68,6 +68,13 @@ void layer_rig_close(struct layer_rig *rig)
 	math_model_close(&rig->m);
 }
 
+void layer_rig_fill(struct layer_rig *rig)
+{
+	math_fill(rig->x, rig->in, 1, -1.0f, 1.0f);
+	math_fill(rig->dy, rig->out, 2, -1.0f, 1.0f);
+	math_fill(rig->dx, rig->in, 3, 7.0f, 7.0f);
+}
+
 void layer_rig_forward(struct layer_rig *rig)
 {
 	rig->inputs[0] = rig->x;

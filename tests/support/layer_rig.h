@@ -23,6 +23,7 @@ void layer_rig_open(struct layer_rig *rig, const char *layers, int ndim, const i
 		    int64_t batch, bool training, struct pool *pool);
 void layer_rig_close(struct layer_rig *rig);
 
+void layer_rig_fill(struct layer_rig *rig); /* x and dy from -1 to 1; dx with what must go */
 void layer_rig_forward(struct layer_rig *rig);
 void layer_rig_backward(struct layer_rig *rig); /* dy to dx and gradients; dy may be lost */
 float *layer_rig_weights(struct layer_rig *rig, const char *short_name);

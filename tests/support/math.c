@@ -50,3 +50,22 @@ void math_fill(float *values, size_t count, uint32_t seed, float low, float high
 	for (size_t i = 0; i < count; i++)
 		values[i] = low + (high - low) * math_lcg_unit(&seed);
 }
+
+void math_check_slopes(double (*value)(const void *context), const void *context, double *numbers,
+		       size_t count, const float *gradient, double error, double floor,
+		       const char *what)
+{
+	for (size_t i = 0; i < count; i++) {
+		const double kept = numbers[i];
+		double up, slope;
+
+		numbers[i] = kept + 1e-5;
+		up = value(context);
+		numbers[i] = kept - 1e-5;
+		slope = (up - value(context)) / 2e-5;
+		numbers[i] = kept;
+		if (fabs((double)gradient[i] - slope) > error * (fabs(slope) + floor))
+			fail_msg("%s: gradient %zu is %g, not %g", what, i, (double)gradient[i],
+				 slope);
+	}
+}

@@ -24,4 +24,12 @@ uint32_t math_lcg(uint32_t *state);
 float math_lcg_unit(uint32_t *state); /* [0, 1) */
 void math_fill(float *values, size_t count, uint32_t seed, float low, float high);
 
+/*
+ * Fail unless each of @gradient is the slope of value(@context) over the number that it belongs to,
+ * by central differences in double, up to @error (|slope| + @floor). @what names them.
+ */
+void math_check_slopes(double (*value)(const void *context), const void *context, double *numbers,
+		       size_t count, const float *gradient, double error, double floor,
+		       const char *what);
+
 #endif /* SUPPORT_MATH_H */

@@ -101,24 +101,19 @@ static double reference(const struct form *form, const struct numbers *n, const 
 	return sum;
 }
 
-static void check_slopes(const struct form *form, struct numbers *n, double *numbers, size_t count,
-			 const float *gradient, const float *slopes, const char *what)
+/* What the layer makes of the numbers, as math_check_slopes() asks for it. */
+struct slope {
+	const struct form *form;
+	const struct numbers *n;
+	const float *slopes;
+};
+
+static double slope_value(const void *context)
 {
+	const struct slope *at = context;
 	double y[BATCH * STEPS * WIDE];
 
-	for (size_t i = 0; i < count; i++) {
-		const double kept = numbers[i];
-		double up, slope;
-
-		numbers[i] = kept + 1e-5;
-		up = reference(form, n, slopes, y);
-		numbers[i] = kept - 1e-5;
-		slope = (up - reference(form, n, slopes, y)) / 2e-5;
-		numbers[i] = kept;
-		if (fabs((double)gradient[i] - slope) > 2e-5 * (fabs(slope) + 0.1))
-			fail_msg("%d inputs%s: gradient %zu of %s is %g, not %g", form->inputs,
-				 form->options, i, what, (double)gradient[i], slope);
-	}
+	return reference(at->form, at->n, at->slopes, y);
 }
 
 /* A layer at work with inputs of its own, of which each has a gradient. */
@@ -207,6 +202,7 @@ static void run_form(const struct form *form)
 	static struct work work;
 	const struct model_param *params;
 	struct numbers n = {0};
+	const struct slope slope = {form, &n, slopes};
 	char config[256];
 
 	snprintf(config, sizeof(config), ", 'num_heads': 2, 'key_dim': 3%s", form->options);
@@ -228,13 +224,14 @@ static void run_form(const struct form *form)
 			fail_msg("%d inputs%s: output %zu is %g, not %g", form->inputs,
 				 form->options, i, (double)work.y[i], y[i]);
 	for (int i = 0; i < form->inputs; i++)
-		check_slopes(form, &n, n.x[i], (size_t)(BATCH * WIDE * (i ? form->keys : STEPS)),
-			     work.dx[i], slopes, "an input");
+		math_check_slopes(slope_value, &slope, n.x[i],
+				  (size_t)(BATCH * WIDE * (i ? form->keys : STEPS)), work.dx[i],
+				  2e-5, 0.1, "an input");
 	for (int p = 0; p < work.m.model->param_count; p++) {
 		const int to = form->bias ? p : 2 * p;
 
-		check_slopes(form, &n, n.param[to], params[p].count,
-			     work.gradients + params[p].offset, slopes, names[to]);
+		math_check_slopes(slope_value, &slope, n.param[to], params[p].count,
+				  work.gradients + params[p].offset, 2e-5, 0.1, names[to]);
 	}
 	close_work(&work);
 }

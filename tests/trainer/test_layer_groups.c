@@ -86,24 +86,19 @@ static void open_form(const struct form *form, struct layer_rig *rig, struct num
 	}
 }
 
-static void check_slopes(const struct form *form, struct numbers *n, double *numbers, int count,
-			 const float *gradient, const float *slopes)
+/* What the layer makes of the numbers, as math_check_slopes() asks for it. */
+struct slope {
+	const struct form *form;
+	const struct numbers *n;
+	const float *slopes;
+};
+
+static double slope_value(const void *context)
 {
+	const struct slope *at = context;
 	double y[COUNT];
 
-	for (int i = 0; i < count; i++) {
-		const double kept = numbers[i];
-		double up, wanted;
-
-		numbers[i] = kept + 1e-5;
-		up = reference(form, n, slopes, y);
-		numbers[i] = kept - 1e-5;
-		wanted = (up - reference(form, n, slopes, y)) / 2e-5;
-		numbers[i] = kept;
-		if (fabs((double)gradient[i] - wanted) > 2e-5 * (fabs(wanted) + 0.5))
-			fail_msg("%s: gradient %d is %g, not %g", form->layer, i,
-				 (double)gradient[i], wanted);
-	}
+	return reference(at->form, at->n, at->slopes, y);
 }
 
 static void test_values_and_gradients_are_the_formula(void **state)
@@ -114,6 +109,7 @@ static void test_values_and_gradients_are_the_formula(void **state)
 		float slopes[COUNT];
 		double y[COUNT];
 		struct numbers n;
+		const struct slope slope = {form, &n, slopes};
 		struct layer_rig rig;
 
 		open_form(form, &rig, &n);
@@ -123,13 +119,13 @@ static void test_values_and_gradients_are_the_formula(void **state)
 		for (int i = 0; i < COUNT; i++)
 			assert_true(fabs((double)rig.y[i] - y[i]) < 2e-6 * (fabs(y[i]) + 1.0));
 		layer_rig_backward(&rig);
-		check_slopes(form, &n, n.x, COUNT, rig.dx, slopes);
+		math_check_slopes(slope_value, &slope, n.x, COUNT, rig.dx, 2e-5, 0.5, form->layer);
 		if (form->scale)
-			check_slopes(form, &n, n.gamma, CHANNELS,
-				     layer_rig_gradients(&rig, "gamma"), slopes);
+			math_check_slopes(slope_value, &slope, n.gamma, CHANNELS,
+					  layer_rig_gradients(&rig, "gamma"), 2e-5, 0.5, "gamma");
 		if (form->center)
-			check_slopes(form, &n, n.beta, CHANNELS, layer_rig_gradients(&rig, "beta"),
-				     slopes);
+			math_check_slopes(slope_value, &slope, n.beta, CHANNELS,
+					  layer_rig_gradients(&rig, "beta"), 2e-5, 0.5, "beta");
 		layer_rig_close(&rig);
 	}
 }
@@ -162,17 +158,12 @@ static void test_evaluations_and_added_gradients(void **state)
 	layer_rig_close(&evaluation);
 }
 
-static void fill(struct layer_rig *rig)
-{
-	math_fill(rig->x, rig->in, 1, -1.0f, 1.0f);
-	math_fill(rig->dy, rig->out, 2, -1.0f, 1.0f);
-}
-
 static void test_any_pool_gives_the_same_bytes_and_nothing_is_allocated(void **state)
 {
 	(void)state;
 	for (size_t f = 0; f < ARRAY_LEN(forms); f++)
-		layer_rig_check_pools(forms[f].layer, (int64_t[]){27, 25, 40}, 5, fill, NULL);
+		layer_rig_check_pools(forms[f].layer, (int64_t[]){27, 25, 40}, 5, layer_rig_fill,
+				      NULL);
 }
 
 static void test_what_cannot_be_done_is_refused_at_its_place(void **state)

@@ -114,17 +114,11 @@ static void test_steps_differ_and_nothing_happens_outside_of_training(void **sta
 	}
 }
 
-static void fill(struct layer_rig *rig)
-{
-	math_fill(rig->x, rig->in, 1, -1.0f, 1.0f);
-	math_fill(rig->dy, rig->out, 2, -1.0f, 1.0f);
-}
-
 static void test_any_pool_gives_the_same_bytes_and_nothing_is_allocated(void **state)
 {
 	(void)state;
 	for (size_t l = 0; l < ARRAY_LEN(layers); l++)
-		layer_rig_check_pools(layers[l], (int64_t[]){27, 25, 41}, 3, fill, NULL);
+		layer_rig_check_pools(layers[l], (int64_t[]){27, 25, 41}, 3, layer_rig_fill, NULL);
 }
 
 static void test_what_cannot_be_done_is_refused_at_its_place(void **state)

@@ -191,13 +191,6 @@ static void test_gradients_are_those_of_central_differences(void **state)
 	}
 }
 
-static void fill(struct layer_rig *rig)
-{
-	math_fill(rig->x, rig->in, 1, -1.0f, 1.0f);
-	math_fill(rig->dy, rig->out, 2, -1.0f, 1.0f);
-	math_fill(rig->dx, rig->in, 3, 7.0f, 7.0f);
-}
-
 /* Added to what is there; a micro-batch smaller than the greatest. */
 static void check_added(struct layer_rig *rig, const float *y, const float *dx)
 {
@@ -214,7 +207,8 @@ static void test_any_pool_gives_the_same_bytes_and_nothing_is_allocated(void **s
 {
 	(void)state;
 	for (size_t l = 0; l < ARRAY_LEN(layers); l++)
-		layer_rig_check_pools(layers[l], (int64_t[]){27, 25, 40}, 5, fill, check_added);
+		layer_rig_check_pools(layers[l], (int64_t[]){27, 25, 40}, 5, layer_rig_fill,
+				      check_added);
 }
 
 static void test_inference_gives_the_same_values(void **state)

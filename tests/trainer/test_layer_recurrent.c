@@ -116,24 +116,19 @@ static void to_double(double *to, const float *from, size_t count)
 		to[i] = (double)from[i];
 }
 
-static void check_slopes(const struct form *form, struct numbers *n, double *numbers, size_t count,
-			 const float *gradient, const float *slopes, const char *what)
+/* What the layer makes of the numbers, as math_check_slopes() asks for it. */
+struct slope {
+	const struct form *form;
+	const struct numbers *n;
+	const float *slopes;
+};
+
+static double slope_value(const void *context)
 {
+	const struct slope *at = context;
 	double y[BATCH * STEPS * UNITS];
 
-	for (size_t i = 0; i < count; i++) {
-		const double kept = numbers[i];
-		double up, slope;
-
-		numbers[i] = kept + 1e-5;
-		up = reference(form, n, slopes, y);
-		numbers[i] = kept - 1e-5;
-		slope = (up - reference(form, n, slopes, y)) / 2e-5;
-		numbers[i] = kept;
-		if (fabs((double)gradient[i] - slope) > 1e-5 * (fabs(slope) + 0.1))
-			fail_msg("%s: gradient %zu of %s is %g, not %g", form->layer, i, what,
-				 (double)gradient[i], slope);
-	}
+	return reference(at->form, at->n, at->slopes, y);
 }
 
 static void test_values_and_gradients_are_the_formulas(void **state)
@@ -144,6 +139,7 @@ static void test_values_and_gradients_are_the_formulas(void **state)
 		float slopes[BATCH * STEPS * UNITS];
 		double y[BATCH * STEPS * UNITS];
 		struct numbers n = {0};
+		const struct slope slope = {form, &n, slopes};
 		struct layer_rig rig;
 		const struct model_param *params;
 
@@ -169,14 +165,14 @@ static void test_values_and_gradients_are_the_formulas(void **state)
 			if (fabs((double)rig.y[i] - y[i]) > 1e-6)
 				fail_msg("%s: output %zu is %g, not %g", form->layer, i,
 					 (double)rig.y[i], y[i]);
-		check_slopes(form, &n, n.x, rig.in, rig.dx, slopes, "x");
-		check_slopes(form, &n, n.kernel, params[0].count, rig.gradients + params[0].offset,
-			     slopes, "kernel");
-		check_slopes(form, &n, n.recurrent, params[1].count,
-			     rig.gradients + params[1].offset, slopes, "recurrent_kernel");
-		if (form->bias)
-			check_slopes(form, &n, n.bias, params[2].count,
-				     rig.gradients + params[2].offset, slopes, "bias");
+		math_check_slopes(slope_value, &slope, n.x, rig.in, rig.dx, 1e-5, 0.1, form->layer);
+		for (int p = 0; p < 2 + form->bias; p++) {
+			double *const numbers[] = {n.kernel, n.recurrent, n.bias};
+
+			math_check_slopes(slope_value, &slope, numbers[p], params[p].count,
+					  rig.gradients + params[p].offset, 1e-5, 0.1,
+					  params[p].name);
+		}
 		layer_rig_close(&rig);
 	}
 }

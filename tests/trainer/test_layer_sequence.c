@@ -239,16 +239,9 @@ static void test_gradients_are_those_of_central_differences(void **state)
 	}
 }
 
-static void fill(struct layer_rig *rig)
-{
-	math_fill(rig->x, rig->in, 1, -1.0f, 1.0f);
-	math_fill(rig->dy, rig->out, 2, -1.0f, 1.0f);
-	math_fill(rig->dx, rig->in, 3, 7.0f, 7.0f);
-}
-
 static void fill_numbers(struct layer_rig *rig)
 {
-	fill(rig);
+	layer_rig_fill(rig);
 	math_fill(rig->x, rig->in, 1, -1.0f, 51.0f);
 }
 
@@ -256,7 +249,7 @@ static void test_any_pool_gives_the_same_bytes_and_nothing_is_allocated(void **s
 {
 	(void)state;
 	for (size_t l = 0; l < ARRAY_LEN(layers); l++)
-		layer_rig_check_pools(layers[l], (int64_t[]){27, 25, 40}, 5, fill, NULL);
+		layer_rig_check_pools(layers[l], (int64_t[]){27, 25, 40}, 5, layer_rig_fill, NULL);
 	layer_rig_check_pools(embedding, (int64_t[]){7, 5, 40}, 5, fill_numbers, NULL);
 }
 

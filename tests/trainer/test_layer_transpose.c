@@ -192,22 +192,16 @@ static void test_gradients_are_those_of_central_differences(void **state)
 	}
 }
 
-static void fill(struct layer_rig *rig)
-{
-	math_fill(rig->x, rig->in, 1, -1.0f, 1.0f);
-	math_fill(rig->dy, rig->out, 2, -1.0f, 1.0f);
-}
-
 static void test_any_pool_gives_the_same_bytes_and_nothing_is_allocated(void **state)
 {
 	(void)state;
 	layer_rig_check_pools(LAYER("Conv2DTranspose",
 				    ", 'filters': 12, 'kernel_size': 4, 'strides': 2, "
 				    "'padding': 'same', 'activation': 'relu'"),
-			      (int64_t[]){17, 15, 20}, 5, fill, NULL);
+			      (int64_t[]){17, 15, 20}, 5, layer_rig_fill, NULL);
 	layer_rig_check_pools(LAYER("Conv2DTranspose",
 				    ", 'filters': 12, 'kernel_size': 3, 'activation': 'swish'"),
-			      (int64_t[]){17, 15, 20}, 5, fill, NULL);
+			      (int64_t[]){17, 15, 20}, 5, layer_rig_fill, NULL);
 }
 
 static void test_a_sequence_is_an_image_one_pixel_high(void **state)
@@ -227,8 +221,8 @@ static void test_a_sequence_is_an_image_one_pixel_high(void **state)
 	assert_int_equal(one.m.model->params[0].shape.ndim, 3);
 	assert_int_equal(one.m.model->params[0].shape.dim[1], 4);
 	assert_int_equal(one.m.model->params[0].shape.dim[2], 3);
-	fill(&one);
-	fill(&two);
+	layer_rig_fill(&one);
+	layer_rig_fill(&two);
 	layer_rig_forward(&one);
 	layer_rig_forward(&two);
 	layer_rig_backward(&one);

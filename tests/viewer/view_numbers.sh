@@ -1,14 +1,7 @@
 #!/usr/bin/env bash
 # What is on a screen is what SQL says: the numbers of every screen, as CSV, JSON and text, of two short trainings
 # against queries of the views by the sqlite3 shell.
-play=${IPUSCOPE_VIEW_PLAY:-$PWD/view_play}
-. "$IPUSCOPE_SOURCE_DIR/tests/support/train_support.sh" || exit 1
-command -v sqlite3 >/dev/null || {
-	echo "skipped: sqlite3 is absent"
-	exit 77
-}
-cd "$work"
-export POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true"}' LC_ALL=C.UTF-8 XDG_CONFIG_HOME=$work XDG_STATE_HOME=$work
+. "$IPUSCOPE_SOURCE_DIR/tests/support/view_trained.sh" || exit 1
 failures=0
 
 # recorded NAME STEPS ARGUMENT...: the report NAME of a short training.

@@ -2,14 +2,7 @@
 # A word is one quantity: whatever is called bubble, waiting or idle on any screen of five runs, at four sizes, is what SQL says
 # of it, so that two screens never differ. The bubble is of all IPUs within weight updates, waiting of one IPU in executions, idle
 # of a lane in the timeline's window.
-play=${IPUSCOPE_VIEW_PLAY:-$PWD/view_play}
-. "$IPUSCOPE_SOURCE_DIR/tests/support/train_support.sh" || exit 1
-command -v sqlite3 >/dev/null || {
-	echo "skipped: sqlite3 is absent"
-	exit 77
-}
-cd "$work"
-export POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true"}' LC_ALL=C.UTF-8 XDG_CONFIG_HOME=$work XDG_STATE_HOME=$work
+. "$IPUSCOPE_SOURCE_DIR/tests/support/view_trained.sh" || exit 1
 failures=0 compared=0
 
 # recorded NAME ARGUMENT...: the report NAME of a short training.
