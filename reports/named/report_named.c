@@ -204,6 +204,9 @@ static const struct report_named report_named_bubbles = {
 
 /* ---- operations ------------------------------------------------------------------------------ */
 
+#define ONCE_TFLOPS     REPORT_TFLOPS("flops", "cycles")
+#define ONCE_PEAK_SHARE REPORT_PEAK_SHARE("flops", "cycles")
+
 static const char operation_sql[] =
 	"SELECT operation, layer, kind, phase, stage, flops, cycles, compute_cycles,\n"
 	"       exchange_cycles, sync_cycles, bytes_exchanged, tiles_used, tile_balance,\n"
@@ -213,14 +216,13 @@ static const char operation_sql[] =
 	"       1.0 * exchange_cycles / nullif(cycles, 0) AS exchange_share,\n"
 	"       1.0 * sync_cycles / nullif(cycles, 0) AS sync_share,\n"
 	"       1.0 * flops / nullif(cycles, 0) AS flops_per_cycle,\n"
-	"       " REPORT_TFLOPS("flops", "cycles") " AS tflops,\n"
-						   "       " REPORT_PEAK_SHARE(
-							   "flops",
-							   "cycles") " AS peak_share\n"
-								     "FROM " REPORT_OPERATIONS;
+	"       " ONCE_TFLOPS " AS tflops, " ONCE_PEAK_SHARE " AS peak_share\n"
+	"FROM " REPORT_OPERATIONS;
 
 /* Several operations as one row, as often as a weight update executes them; tile_balance is the
  * mean over cycles. */
+#define UPDATE_TFLOPS     REPORT_TFLOPS("update_flops", "update_cycles")
+#define UPDATE_PEAK_SHARE REPORT_PEAK_SHARE("update_flops", "update_cycles")
 #define OPERATION_SUMS(key)                                                                        \
 	"SELECT *,\n"                                                                              \
 	"       1.0 * update_cycles / nullif(sum(update_cycles) OVER (), 0) AS update_share,\n"    \
@@ -228,34 +230,16 @@ static const char operation_sql[] =
 	"       1.0 * update_exchange / nullif(update_cycles, 0) AS exchange_share,\n"             \
 	"       1.0 * update_sync / nullif(update_cycles, 0) AS sync_share,\n"                     \
 	"       1.0 * update_flops / nullif(update_cycles, 0) AS flops_per_cycle,\n"               \
-	"       " REPORT_TFLOPS(                                                                   \
-		"update_flops",                                                                    \
-		"update_cycles") " AS tflops,\n"                                                   \
-				 "       " REPORT_PEAK_SHARE(                                      \
-					 "update_flops",                                           \
-					 "update_cycles") " AS peak_share\n"                       \
-							  "FROM (SELECT " key                      \
-							  ", count(*) AS operations, "             \
-							  "sum(update_flops) AS update_flops,\n"   \
-							  "             sum(update_cycles) AS "    \
-							  "update_cycles,\n"                       \
-							  "             sum(update_compute) AS "   \
-							  "update_compute,\n"                      \
-							  "             sum(update_exchange) AS "  \
-							  "update_exchange,\n"                     \
-							  "             sum(update_sync) AS "      \
-							  "update_sync, sum(update_bytes) AS "     \
-							  "update_bytes,\n"                        \
-							  "             1.0 * sum(tile_balance * " \
-							  "update_cycles) / nullif(sum(CASE "      \
-							  "WHEN\n"                                 \
-							  "               tile_balance IS NOT "    \
-							  "NULL THEN update_cycles END), 0) AS "   \
-							  "tile_balance,\n"                        \
-							  "             sum(code_bytes) AS "       \
-							  "code_bytes\n"                           \
-							  "      FROM " REPORT_OPERATIONS          \
-							  " GROUP BY 1)"
+	"       " UPDATE_TFLOPS " AS tflops, " UPDATE_PEAK_SHARE " AS peak_share\n"                \
+	"FROM (SELECT " key ", count(*) AS operations, sum(update_flops) AS update_flops,\n"       \
+	"             sum(update_cycles) AS update_cycles,\n"                                      \
+	"             sum(update_compute) AS update_compute,\n"                                    \
+	"             sum(update_exchange) AS update_exchange,\n"                                  \
+	"             sum(update_sync) AS update_sync, sum(update_bytes) AS update_bytes,\n"       \
+	"             1.0 * sum(tile_balance * update_cycles) / nullif(sum(CASE WHEN\n"            \
+	"               tile_balance IS NOT NULL THEN update_cycles END), 0) AS tile_balance,\n"   \
+	"             sum(code_bytes) AS code_bytes\n"                                             \
+	"      FROM " REPORT_OPERATIONS " GROUP BY 1)"
 
 static const struct report_named report_named_operations = {
 	REPORT_NAMED("operations", "simulated cycles, FLOP/s beside the peak, code by operation, "

@@ -24,11 +24,11 @@
 /* Of one IPU, in the number format that the model's products have. NULL: the recorder had no
  * simulated device, or is older than this fact. */
 #define REPORT_FACT_REAL(key)  "(SELECT CAST(value AS REAL) FROM meta WHERE key = '" key "')"
+#define REPORT_CLOCK_HZ        REPORT_FACT_REAL("clock_hz")
 #define REPORT_PEAK_FLOP_CYCLE REPORT_FACT_REAL("peak_flops_per_cycle")
 
 /* What @flops in @cycles of one IPU are: TFLOP/s by its simulated clock, and of its peak. */
-#define REPORT_TFLOPS(flops, cycles)                                                               \
-	"1e-12 * " flops " / nullif(" cycles ", 0) * " REPORT_FACT_REAL("clock_hz")
+#define REPORT_TFLOPS(flops, cycles) "1e-12 * " flops " / nullif(" cycles ", 0) * " REPORT_CLOCK_HZ
 #define REPORT_PEAK_SHARE(flops, cycles)                                                           \
 	"1.0 * " flops " / nullif(" cycles ", 0) / " REPORT_PEAK_FLOP_CYCLE
 

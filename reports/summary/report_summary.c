@@ -174,13 +174,12 @@ static enum status summary_executions(struct report_summary *out, const struct p
 
 /* A replica's FLOP in a weight update, and the time of one from its beginning to the next one's,
  * whatever the IPUs did in it: so waiting counts. */
-static const char sql_arithmetic[] = "SELECT flops * updates / cycles * " REPORT_FACT_REAL(
-	"clock_hz") ", " REPORT_PEAK_FLOP_CYCLE
-		    " * " REPORT_FACT_REAL("clock_hz") " FROM (SELECT 1.0 * sum(update_flops) AS "
-						       "flops FROM " REPORT_OPERATIONS "), "
-						       "(SELECT sum(updates) AS updates, "
-						       "nullif(sum(total_cycles), 0) AS cycles "
-						       "FROM execution_sums WHERE mode = 'train')";
+static const char sql_arithmetic[] =
+	"SELECT flops * updates / cycles * " REPORT_CLOCK_HZ ",\n"
+	"       " REPORT_PEAK_FLOP_CYCLE " * " REPORT_CLOCK_HZ "\n"
+	"FROM (SELECT 1.0 * sum(update_flops) AS flops FROM " REPORT_OPERATIONS "),\n"
+	"     (SELECT sum(updates) AS updates, nullif(sum(total_cycles), 0) AS cycles\n"
+	"      FROM execution_sums WHERE mode = 'train')";
 
 static enum status summary_arithmetic(struct report_summary *out, const struct prof_query *query,
 				      struct err *err)
