@@ -247,10 +247,10 @@ static void test_damaged_files_are_refused(void **state)
 
 		golden(path, files[f]);
 		assert_int_equal(fs_read(path, 1 << 20, &bytes, &length, NULL), ST_OK);
-		for (size_t cut = 0; cut < length; cut += 1 + length / 30)
+		for (size_t cut = 0; cut < length; cut += 1 + length / 20)
 			try_bytes(model, bytes, cut);
 		/* Where superblock, headers and directories lie, and anywhere. */
-		for (int i = 0; i < 60; i++) {
+		for (int i = 0; i < 40; i++) {
 			size_t at;
 			char was;
 

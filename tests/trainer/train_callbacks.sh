@@ -34,7 +34,7 @@ set_of t10k 160
 
 cat >run.json <<JSON
 {
-	"model": "$IPUSCOPE_SOURCE_DIR/tests/golden/small.json",
+	"model": $(cat "$IPUSCOPE_SOURCE_DIR/tests/golden/small.json"),
 	"compile": {
 		"optimizer": { "class_name": "SGD", "config": { "learning_rate": 0.02 } },
 		"loss": "sparse_categorical_crossentropy",

@@ -30,8 +30,8 @@ struct keras_file {
 enum status keras_file_open(struct keras_file *out, const char *path, struct err *err);
 void keras_file_close(struct keras_file *file); /* accepts a zeroed struct */
 
-/* Find the HDF5 within, for file->hdf5, and try it (keras_hdf5_try()): before any thread runs. Later
- * calls do nothing. */
+/* Find the HDF5 within, for file->hdf5, and try it (keras_hdf5_try()): before any thread runs.
+ * Later calls do nothing. */
 enum status keras_file_try(struct keras_file *file, struct err *err);
 
 /* The JSON of a run file or a model at @path, out of whatever it is kept in: *@out is the caller's
