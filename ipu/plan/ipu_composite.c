@@ -43,8 +43,8 @@ static void add_reduce(struct list *list, const char *name, int64_t inputs, int6
 
 /* ---- recurrent cells ------------------------------------------------------------------------- */
 
-/* popnn's (Lstm.cpp, Gru.cpp, Rnn.cpp; preCalcWeights is off by default): in each step a product of
- * input and state side by side, then a map; weights' gradients are added up step by step. */
+/* popnn's (Lstm.cpp, Gru.cpp, Rnn.cpp; preCalcWeights is off by default): in each step products of
+ * input and state, then a map; weights' gradients are added up as the steps go back. */
 static const struct cell {
 	int gates;
 	uint8_t forward[IPU_FUNCTIONS], backward[IPU_FUNCTIONS];
@@ -61,53 +61,127 @@ static const struct cell *cell_of(const struct ipu_composite *from)
 						 : &rnn;
 }
 
+/* The products of a cell with its weights, once for each step, or all steps in one. */
+struct cell_product {
+	const char *forward, *data, *weights, *sum; /* names */
+	bool at_once, of_input, of_state;
+	int gates;
+};
+
+#define PRODUCT(name) "Rnn/" name, "Rnn/" name "/GradX", "Rnn/" name "/GradW", "Rnn/" name "/Sum"
+#define CELL_PRODUCTS 2
+
+/* An LSTM multiplies input and state side by side. A GRU whose reset comes before its product needs
+ * a second one, of the candidate; whose reset comes after multiplies the two apart. The inputs of a
+ * plain cell wait for nothing. */
+static int list_products(const struct ipu_composite *from, struct cell_product out[CELL_PRODUCTS])
+{
+	const int gates = cell_of(from)->gates;
+
+	if (from->kind == IPU_COMPOSITE_LSTM || from->reset_before) {
+		const int later = from->kind == IPU_COMPOSITE_GRU;
+
+		out[0] = (struct cell_product){PRODUCT("Gates"), false, true, true, gates - later};
+		out[1] = (struct cell_product){PRODUCT("Candidate"), false, true, true, later};
+		return 1 + later;
+	}
+	if (from->kind == IPU_COMPOSITE_RNN)
+		out[0] = (struct cell_product){PRODUCT("WeightInput"), true, true, false, gates};
+	else
+		out[0] = (struct cell_product){PRODUCT("Input"), false, true, false, gates};
+	out[1] = (struct cell_product){PRODUCT("State"), false, false, true, gates};
+	return CELL_PRODUCTS;
+}
+
+/* Steps whose gradients of weights an LSTM adds up in one product: as many as lie on a tile in a
+ * tenth of the memory that it may have, a fifth (Lstm.cpp, interleaveWUCadence), whole vectors of
+ * them, dealt evenly. Units are dealt to tiles by 16 or the largest power of two in them (Rnn.cpp).
+ * The tile is Mk2's for all targets. */
+static int64_t steps_at_once(const struct ipu_composite *from)
+{
+	const int64_t tiles = 1472, memory = 638976 / 50, two = from->units & -from->units;
+	const int64_t element = ipu_dtype_bytes(from->dtype), whole = 8 / element;
+	const int64_t grain = two < 16 ? two : 16;
+	const int64_t grains = (from->batch * from->units / grain + tiles - 1) / tiles;
+	const int64_t each = grains * grain * lstm.gates * element;
+	const int64_t most = (from->steps < memory / each ? from->steps : memory / each) / whole;
+
+	int64_t times;
+
+	if (from->kind != IPU_COMPOSITE_LSTM || most == 0)
+		return 1;
+	times = (from->steps + most * whole - 1) / (most * whole);
+	return (from->steps + times - 1) / times;
+}
+
+static void add_weight_gradients(struct list *list, const struct cell_product *product,
+				 int64_t wide, int64_t deep)
+{
+	const struct ipu_composite *from = list->from;
+	const int64_t steps = product->at_once ? from->steps : steps_at_once(from);
+	const int64_t times = (from->steps + steps - 1) / steps;
+
+	add_matmul(list, product->weights, times, deep, steps * from->batch, wide);
+	if (!product->at_once)
+		add_map(list, product->sum, times,
+			(struct ipu_elements){.count = deep * wide,
+					      .operands = 2,
+					      .times = {[IPU_FN_SCALED_ADD] = 1}});
+}
+
+/* Each item has a sum of its own to the end. */
+static void add_bias_gradients(struct list *list, int64_t count, int64_t wide)
+{
+	const int64_t steps = steps_at_once(list->from);
+	const int64_t times = (list->from->steps + steps - 1) / steps;
+
+	if (steps > 1)
+		add(list, IPU_OP_REDUCE, "Rnn/Bias/Sum", times)->reduce =
+			(struct ipu_reduce){steps * count, count};
+	else
+		add_map(list, "Rnn/Bias/Sum", times,
+			(struct ipu_elements){
+				.count = count, .operands = 2, .times = {[IPU_FN_ADD] = 1}});
+	add_reduce(list, "Rnn/Bias/Grad", count, wide);
+}
+
 static void recurrent(struct list *list)
 {
 	const struct ipu_composite *from = list->from;
 	const struct cell *cell = cell_of(from);
-	const int64_t rows = from->batch * from->steps, wide = cell->gates * from->units;
+	const bool forward = from->pass == IPU_FORWARD, data = from->pass == IPU_BACKWARD_DATA;
+	const int64_t rows = from->batch * from->steps;
 	struct ipu_elements map = {.count = from->batch * from->units,
 				   .operands = 2 * (int64_t)cell->gates};
-	const uint8_t *times = from->pass == IPU_FORWARD ? cell->forward : cell->backward;
-	/* A GRU's candidate waits for its reset gate; a plain cell's inputs wait for nothing. */
-	const int64_t candidate = from->kind == IPU_COMPOSITE_GRU ? from->units : 0;
-	const bool at_once = from->kind == IPU_COMPOSITE_RNN;
-	const int64_t joined = from->units + (at_once ? 0 : from->features);
+	struct cell_product products[CELL_PRODUCTS];
+	const int count = list_products(from, products);
 
 	for (int f = 0; f < IPU_FUNCTIONS; f++)
-		map.times[f] = times[f];
-	switch (from->pass) {
-	case IPU_FORWARD:
-		if (at_once)
-			add_matmul(list, "Rnn/WeightInput", 1, rows, from->features, wide);
-		add_matmul(list, "Rnn/Gates", from->steps, from->batch, joined, wide - candidate);
-		if (candidate > 0)
-			add_matmul(list, "Rnn/Candidate", from->steps, from->batch, joined,
-				   candidate);
+		map.times[f] = forward ? cell->forward[f] : cell->backward[f];
+	if (data)
+		add_map(list, "Rnn/Cell/Grad", from->steps, map);
+	for (int p = 0; p < count; p++) {
+		const struct cell_product *product = &products[p];
+		const bool of_input = product->of_input && !(data && from->fixed_input);
+		const int64_t deep =
+			(of_input ? from->features : 0) + (product->of_state ? from->units : 0);
+		const int64_t wide = product->gates * from->units;
+		const int64_t items = product->at_once ? rows : from->batch;
+		const int64_t times = product->at_once ? 1 : from->steps;
+
+		if (forward)
+			add_matmul(list, product->forward, times, items, deep, wide);
+		else if (!data)
+			add_weight_gradients(list, product, wide, deep);
+		else if (deep > 0)
+			add_matmul(list, product->data, times, items, wide, deep);
+	}
+	if (forward) {
 		add_map(list, "Rnn/Cell", from->steps, map);
 		add(list, IPU_OP_COPY, "Rnn/Output", 1)->copy =
 			(struct ipu_copy){rows * from->units, from->units};
-		break;
-	case IPU_BACKWARD_DATA:
-		add_map(list, "Rnn/Cell/Grad", from->steps, map);
-		add_matmul(list, "Rnn/Gates/GradX", from->steps, from->batch, wide - candidate,
-			   joined);
-		if (candidate > 0)
-			add_matmul(list, "Rnn/Candidate/GradX", from->steps, from->batch, candidate,
-				   joined);
-		if (at_once)
-			add_matmul(list, "Rnn/WeightInput/GradX", 1, rows, wide, from->features);
-		break;
-	default:
-		if (at_once)
-			add_matmul(list, "Rnn/WeightInput/GradW", 1, from->features, rows, wide);
-		add_matmul(list, "Rnn/Gates/GradW", from->steps, joined, from->batch, wide);
-		add_map(list, "Rnn/Gates/Sum", from->steps,
-			(struct ipu_elements){.count = joined * wide,
-					      .operands = 2,
-					      .times = {[IPU_FN_SCALED_ADD] = 1}});
-		add(list, IPU_OP_REDUCE, "Rnn/Bias/Grad", from->steps)->reduce =
-			(struct ipu_reduce){from->batch * wide, wide};
+	} else if (!data) {
+		add_bias_gradients(list, map.count * cell->gates, cell->gates * from->units);
 	}
 }
 
@@ -201,15 +275,20 @@ static void attention_elements(const struct ipu_composite *from, double *operand
 
 /* ---- embedding ------------------------------------------------------------------------------- */
 
+/* popops's multiSlice; multiUpdateAdd to zeros (embedding_ops.py of TensorFlow for IPU). */
 static void embedding(struct list *list)
 {
 	const struct ipu_composite *from = list->from;
 	const bool update = from->pass == IPU_BACKWARD_WEIGHTS;
 
-	if (from->pass != IPU_BACKWARD_DATA)
-		add(list, IPU_OP_SLICE, update ? "Embedding/Update" : "Embedding/Lookup", 1)
-			->slice = (struct ipu_slice){update, from->entries, from->units,
-						     from->batch * from->lookups};
+	if (from->pass == IPU_BACKWARD_DATA)
+		return;
+	if (update)
+		add_map(list, "Embedding/Fill", 1,
+			(struct ipu_elements){.count = from->entries * from->units,
+					      .times = {[IPU_FN_FILL] = 1}});
+	add(list, IPU_OP_SLICE, update ? "Embedding/Update" : "Embedding/Lookup", 1)->slice =
+		(struct ipu_slice){update, from->entries, from->units, from->batch * from->lookups};
 }
 
 static void embedding_elements(const struct ipu_composite *from, double *operands, double *result)

@@ -2,6 +2,7 @@
  * Embedding: each number of the input, which counts from 0, becomes its row of a table. No state.
  */
 #include "common/mem.h"
+#include "ipu/plan/ipu_composite.h"
 #include "model/layers/layer_internal.h"
 
 extern const struct layer_ops layer_embedding;
@@ -43,30 +44,30 @@ static enum status embedding_read(struct model *model, struct model_layer *layer
 	return layer__add_param(model, layer, config, &table, err);
 }
 
-/* popops's multiSlice, and multiUpdateAdd for the gradient: rows are moved whole. */
+/* Numbers of rows have no slope. */
 static void embedding_lower(struct layer_lowering *lowering)
 {
 	const struct model_layer *layer = lowering->layer;
-	const int64_t count = layer__lower_count(lowering);
-	struct layer_op op =
-		layer__copy(count, layer->units, LAYER_INPUT | LAYER_PARAM(0), LAYER_OUTPUT);
+	const bool forward = lowering->phase == IPU_PHASE_F;
+	const struct ipu_composite from = {
+		.kind = IPU_COMPOSITE_EMBEDDING,
+		.pass = forward ? IPU_FORWARD : IPU_BACKWARD_WEIGHTS,
+		.batch = lowering->batch,
+		.entries = lowering->model->params[layer->first_param].shape.dim[0],
+		.units = layer->units,
+		.lookups = model_shape_count(&layer->input),
+	};
+	struct layer_op op = {.writes = forward ? (unsigned)LAYER_OUTPUT : LAYER_GRAD_PARAM(0)};
+	struct ipu_op ops[IPU_COMPOSITE_OPS];
+	const int count = ipu_composite_ops(&from, ops);
 
-	if (lowering->phase == IPU_PHASE_F) {
-		layer__lower(lowering, "MultiSlice", &op);
-		return;
+	for (int i = 0; i < count && (forward || layer->trainable); i++) {
+		op.op = ops[i];
+		if (op.op.kind == IPU_OP_SLICE)
+			op.reads = LAYER_INPUT | (forward ? LAYER_PARAM(0) : LAYER_GRAD_OUTPUT);
+		layer__lower(lowering, ops[i].name, &op);
 	}
-	op = layer__copy(count, layer->units, LAYER_GRAD_OUTPUT, LAYER_BETWEEN);
-	op.makes = count;
-	if (layer->trainable)
-		layer__lower(lowering, "MultiUpdateAdd/Rearrange", &op);
-	op = layer__map(&(struct ipu_elements){.count = count,
-					       .operands = 2,
-					       .times = {[IPU_FN_SCALED_ADD] = 1}},
-			LAYER_INPUT | LAYER_BETWEEN, LAYER_GRAD_PARAM(0));
-	if (layer->trainable)
-		layer__lower(lowering, "MultiUpdateAdd", &op);
-	/* Numbers of rows have no slope. */
-	op = layer__map(&(struct ipu_elements){.count = count / layer->units,
+	op = layer__map(&(struct ipu_elements){.count = from.batch * from.lookups,
 					       .operands = 0,
 					       .times = {[IPU_FN_FILL] = 1}},
 			0, LAYER_GRAD_INPUT);

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "ipu/plan/ipu_composite.h"
 #include "model/layers/layer_internal.h"
 
 extern const struct layer_ops layer_gru, layer_lstm, layer_simple_rnn;
@@ -154,107 +155,129 @@ static enum status recurrent_read(struct model *model, struct model_layer *layer
 
 static int64_t recurrent_flops(const struct model_layer *layer, int64_t batch)
 {
-	const int64_t wide = gates_of(layer) * layer->units;
-	int64_t flops;
+	const double wide = (double)gates_of(layer) * (double)layer->units;
+	const double rows = (double)batch * (double)layer->input.dim[0];
+	const double flops =
+		rows * wide * (2.0 * (double)(layer->input.dim[1] + layer->units) + 8.0);
 
-	if (__builtin_mul_overflow(batch * layer->input.dim[0] * wide,
-				   2 * (layer->input.dim[1] + layer->units) + 8, &flops))
-		return INT64_MAX;
-	return flops;
+	return flops < 0x1p62 ? (int64_t)flops : INT64_MAX;
 }
 
-/* What a step does with its sums: functions on each unit, as compute_recurrent.c has them. */
-static struct ipu_elements cell_of(const struct layer_lowering *lowering, bool forward)
+/* What each operation of the composite reads and writes. A cell's sums are LAYER_BETWEEN, its
+ * second product's LAYER_BETWEEN_TOO; backward the gradients of all steps and a product. */
+static const struct role {
+	const char *name;
+	unsigned reads, writes;
+} roles[] = {
+	{"Rnn/Gates", LAYER_INPUT | LAYER_PARAM(0) | LAYER_PARAM(1), LAYER_BETWEEN},
+	{"Rnn/Candidate", LAYER_INPUT | LAYER_PARAM(0) | LAYER_PARAM(1), LAYER_BETWEEN_TOO},
+	{"Rnn/WeightInput", LAYER_INPUT | LAYER_PARAM(0), LAYER_BETWEEN},
+	{"Rnn/Input", LAYER_INPUT | LAYER_PARAM(0), LAYER_BETWEEN},
+	{"Rnn/State", LAYER_PARAM(1), LAYER_BETWEEN_TOO},
+	{"Rnn/Cell", LAYER_BETWEEN | LAYER_BETWEEN_TOO, LAYER_KEPT},
+	{"Rnn/Output", LAYER_KEPT, LAYER_OUTPUT},
+	{"Rnn/Cell/Grad", LAYER_KEPT | LAYER_GRAD_OUTPUT, LAYER_BETWEEN},
+	{"Rnn/Gates/GradX", LAYER_BETWEEN | LAYER_PARAM(0) | LAYER_PARAM(1),
+	 LAYER_BETWEEN_TOO | LAYER_GRAD_INPUT},
+	{"Rnn/Candidate/GradX", LAYER_BETWEEN | LAYER_PARAM(0) | LAYER_PARAM(1),
+	 LAYER_BETWEEN_TOO | LAYER_GRAD_INPUT},
+	{"Rnn/WeightInput/GradX", LAYER_BETWEEN | LAYER_PARAM(0), LAYER_GRAD_INPUT},
+	{"Rnn/Input/GradX", LAYER_BETWEEN | LAYER_PARAM(0), LAYER_GRAD_INPUT},
+	{"Rnn/State/GradX", LAYER_BETWEEN | LAYER_PARAM(1), LAYER_BETWEEN_TOO},
+	{"Rnn/Gates/GradW", LAYER_INPUT | LAYER_KEPT | LAYER_BETWEEN, LAYER_BETWEEN_TOO},
+	{"Rnn/Gates/Sum", LAYER_BETWEEN_TOO, LAYER_GRAD_PARAM(0) | LAYER_GRAD_PARAM(1)},
+	{"Rnn/Candidate/GradW", LAYER_INPUT | LAYER_KEPT | LAYER_BETWEEN, LAYER_BETWEEN_TOO},
+	{"Rnn/Candidate/Sum", LAYER_BETWEEN_TOO, LAYER_GRAD_PARAM(0) | LAYER_GRAD_PARAM(1)},
+	{"Rnn/WeightInput/GradW", LAYER_INPUT | LAYER_BETWEEN, LAYER_GRAD_PARAM(0)},
+	{"Rnn/Input/GradW", LAYER_INPUT | LAYER_BETWEEN, LAYER_BETWEEN_TOO},
+	{"Rnn/Input/Sum", LAYER_BETWEEN_TOO, LAYER_GRAD_PARAM(0)},
+	{"Rnn/State/GradW", LAYER_KEPT | LAYER_BETWEEN, LAYER_BETWEEN_TOO},
+	{"Rnn/State/Sum", LAYER_BETWEEN_TOO, LAYER_GRAD_PARAM(1)},
+	{"Rnn/Bias/Sum", LAYER_BETWEEN, LAYER_BETWEEN_TOO},
+	{"Rnn/Bias/Grad", LAYER_BETWEEN_TOO, LAYER_GRAD_PARAM(2)},
+};
+
+static const struct role *role_of(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(roles); i++)
+		if (!strcmp(roles[i].name, name))
+			return &roles[i];
+	return NULL;
+}
+
+/* Elements of what an operation makes anew. The backward pass reads a step's gates, state and
+ * output, and leaves the gates' gradients of all steps; a prediction needs the outputs alone. */
+static int64_t made(const struct layer_lowering *lowering, const struct ipu_op *from)
 {
 	const struct model_layer *layer = lowering->layer;
-	struct ipu_elements each = {.count = lowering->batch * layer->units,
-				    .operands = 2 * gates_of(layer)};
+	const int64_t rows = lowering->batch * layer->input.dim[0];
+	const int64_t wide = gates_of(layer) * layer->units;
 
-	if (layer->ops == &layer_lstm) {
-		each.times[IPU_FN_SIGMOID] = forward ? 3 : 0;
-		each.times[IPU_FN_TANH] = forward ? 2 : 1;
-		each.times[IPU_FN_ADD] = forward ? 8 : 18;
-	} else if (layer->ops == &layer_gru) {
-		each.times[IPU_FN_SIGMOID] = forward ? 2 : 0;
-		each.times[IPU_FN_TANH] = forward ? 1 : 0;
-		each.times[IPU_FN_ADD] = forward ? 8 : 14;
-	} else {
-		each.times[IPU_FN_TANH] = forward ? 1 : 0;
-		each.times[IPU_FN_ADD] = forward ? 1 : 3;
+	switch (from->kind) {
+	case IPU_OP_MATMUL:
+		return from->matmul.m * from->matmul.n;
+	case IPU_OP_REDUCE:
+		return from->reduce.outputs;
+	case IPU_OP_ELEMENTWISE:
+		if (!strcmp(from->name, "Rnn/Cell/Grad"))
+			return rows * wide;
+		if (!strcmp(from->name, "Rnn/Cell"))
+			return rows * (lowering->keeps ? wide + 2 * layer->units : layer->units);
+		return from->elements.count;
+	default:
+		return 0;
 	}
-	return each;
 }
 
-static void lower_matmul(struct layer_lowering *lowering, const char *part,
-			 struct ipu_matmul matmul, int64_t repeats, unsigned reads, unsigned writes,
-			 int64_t makes)
+static void lower_role(struct layer_lowering *lowering, const struct ipu_op *from, unsigned *there)
 {
-	struct layer_op op = {.op = {.kind = IPU_OP_MATMUL, .repeats = repeats, .matmul = matmul},
-			      .reads = reads,
-			      .writes = writes,
-			      .makes = makes};
+	const unsigned anew = LAYER_KEPT | LAYER_BETWEEN | LAYER_BETWEEN_TOO;
+	const struct role *role = role_of(from->name);
+	struct layer_op op = {.op = *from, .reads = role->reads, .writes = role->writes};
 
-	layer__lower(lowering, part, &op);
-}
-
-/* As popnn does: the inputs' products of all steps in one, then step after step. */
-static void recurrent_lower_forward(struct layer_lowering *lowering)
-{
-	const struct model_layer *layer = lowering->layer;
-	const int64_t steps = layer->input.dim[0], rows = lowering->batch * steps;
-	const int64_t wide = gates_of(layer) * layer->units;
-	const unsigned kept = lowering->keeps ? LAYER_KEPT : LAYER_BETWEEN;
-	const struct ipu_elements each = cell_of(lowering, true);
-	struct layer_op op = layer__map(&each, LAYER_BETWEEN | LAYER_BETWEEN_TOO, kept);
-
-	lower_matmul(lowering, "Rnn/WeightInput",
-		     (struct ipu_matmul){rows, layer->input.dim[1], wide}, 1,
-		     LAYER_INPUT | LAYER_PARAM(0), LAYER_BETWEEN, rows * wide);
-	lower_matmul(lowering, "Rnn/WeightOutput",
-		     (struct ipu_matmul){lowering->batch, layer->units, wide}, steps,
-		     LAYER_BETWEEN | LAYER_PARAM(1), LAYER_BETWEEN_TOO, lowering->batch * wide);
-	op.op.repeats = steps;
-	op.makes = lowering->keeps ? rows * (wide + 2 * layer->units) : 0;
-	layer__lower(lowering, "Rnn/Cell", &op);
-	op = layer__copy(layer__lower_count(lowering), layer->units, kept, LAYER_OUTPUT);
-	layer__lower(lowering, "Rnn/Output", &op);
+	if (!lowering->layer->use_bias && !strncmp(from->name, "Rnn/Bias", 8))
+		return;
+	if (!layer__wants_any(lowering))
+		op.writes &= ~(unsigned)LAYER_GRAD_INPUT;
+	if (lowering->phase == IPU_PHASE_F && !lowering->keeps) {
+		op.reads |= op.reads & LAYER_KEPT ? LAYER_BETWEEN : 0u;
+		op.writes |= op.writes & LAYER_KEPT ? LAYER_BETWEEN : 0u;
+		op.reads &= ~(unsigned)LAYER_KEPT;
+		op.writes &= ~(unsigned)LAYER_KEPT;
+	}
+	if (lowering->phase == IPU_PHASE_F) /* there may be one product */
+		op.reads &= *there | ~(unsigned)LAYER_BETWEEN_TOO;
+	op.makes = op.writes & anew ? made(lowering, from) : 0;
+	*there |= op.writes & anew;
+	layer__lower(lowering, from->name, &op);
 }
 
 static void recurrent_lower(struct layer_lowering *lowering)
 {
 	const struct model_layer *layer = lowering->layer;
-	const int64_t steps = layer->input.dim[0], rows = lowering->batch * steps;
-	const int64_t wide = gates_of(layer) * layer->units, features = layer->input.dim[1];
-	const struct ipu_elements each = cell_of(lowering, false);
-	struct layer_op op = layer__map(&each, LAYER_KEPT | LAYER_GRAD_OUTPUT, LAYER_BETWEEN);
+	const bool forward = lowering->phase == IPU_PHASE_F;
+	struct ipu_composite from = {
+		.kind = layer->ops == &layer_lstm  ? IPU_COMPOSITE_LSTM
+			: layer->ops == &layer_gru ? IPU_COMPOSITE_GRU
+						   : IPU_COMPOSITE_RNN,
+		.pass = forward ? IPU_FORWARD : IPU_BACKWARD_DATA,
+		.dtype = layer->half ? IPU_FLOAT16 : IPU_FLOAT32,
+		.batch = lowering->batch,
+		.steps = layer->input.dim[0],
+		.features = layer->input.dim[1],
+		.units = layer->units,
+		.fixed_input = !layer__wants_any(lowering),
+	};
+	struct ipu_op ops[IPU_COMPOSITE_OPS];
+	unsigned there = 0;
 
-	if (lowering->phase == IPU_PHASE_F) {
-		recurrent_lower_forward(lowering);
-		return;
+	for (int pass = 0; pass < (forward || !layer->trainable ? 1 : 2); pass++) {
+		const int count = ipu_composite_ops(&from, ops);
+
+		for (int i = 0; i < count; i++)
+			lower_role(lowering, &ops[i], &there);
+		from.pass = IPU_BACKWARD_WEIGHTS;
 	}
-	op.op.repeats = steps;
-	op.makes = rows * wide;
-	layer__lower(lowering, "Rnn/Cell/Grad", &op);
-	lower_matmul(lowering, "Rnn/WeightOutput/GradX",
-		     (struct ipu_matmul){lowering->batch, wide, layer->units}, steps,
-		     LAYER_BETWEEN | LAYER_PARAM(1), LAYER_BETWEEN_TOO,
-		     lowering->batch * layer->units);
-	if (layer->trainable) {
-		lower_matmul(lowering, "Rnn/WeightInput/GradW",
-			     (struct ipu_matmul){features, rows, wide}, 1,
-			     LAYER_INPUT | LAYER_BETWEEN, LAYER_GRAD_PARAM(0), 0);
-		lower_matmul(lowering, "Rnn/WeightOutput/GradW",
-			     (struct ipu_matmul){layer->units, rows, wide}, 1,
-			     LAYER_KEPT | LAYER_BETWEEN, LAYER_GRAD_PARAM(1), 0);
-		op = layer__reduce(rows * wide, wide, LAYER_BETWEEN, LAYER_GRAD_PARAM(2));
-		op.makes = 0;
-		if (layer->use_bias)
-			layer__lower(lowering, "Rnn/Bias/Grad", &op);
-	}
-	if (layer__wants_any(lowering))
-		lower_matmul(lowering, "Rnn/WeightInput/GradX",
-			     (struct ipu_matmul){rows, wide, features}, 1,
-			     LAYER_BETWEEN | LAYER_PARAM(0), LAYER_GRAD_INPUT, 0);
 }
 
 /* What all of them have. */

@@ -300,8 +300,8 @@ static int list_params(struct lowering *lowering, int position, const struct lay
 	return 0;
 }
 
-/* Gradients of float16 copies become the variables'. */
-static int cast_gradients(struct lowering *lowering, int position, const struct layer_op *op)
+/* Gradients of float16 copies become the variables', once no operation @later writes them. */
+static int cast_gradients(struct lowering *lowering, int position, unsigned writes, unsigned later)
 {
 	const struct model_layer *layer = &lowering->from->model->layers[position];
 	int failed = 0;
@@ -310,7 +310,7 @@ static int cast_gradients(struct lowering *lowering, int position, const struct 
 		const int at = layer->first_param + p;
 		const struct lower_param *of = &lowering->params[at];
 
-		if (op->writes & LAYER_GRAD_PARAM(p) && lowering->from->model->params[at].half)
+		if (writes & ~later & LAYER_GRAD_PARAM(p) && lowering->from->model->params[at].half)
 			failed = lower__cast(lowering,
 					     arena_printf(lowering->arena, "%s/Cast",
 							  lowering->tensors[of->gradient].name),
@@ -320,9 +320,13 @@ static int cast_gradients(struct lowering *lowering, int position, const struct 
 	return failed;
 }
 
-static int lower_op(struct lowering *lowering, int position, const struct layer_op *op)
+/* The layer's operation @i. */
+static int lower_op(struct lowering *lowering, int position, const struct layer_lowering *layer,
+		    int i)
 {
+	const struct layer_op *op = &layer->ops[i];
 	struct ipu_op placed = op->op;
+	unsigned later = 0;
 	size_t reads;
 
 	placed.stage = stage_of(lowering, position);
@@ -334,7 +338,9 @@ static int lower_op(struct lowering *lowering, int position, const struct layer_
 	    list_params(lowering, position, op) != 0 ||
 	    add_node(lowering, &placed, reads, op->training_only) != 0)
 		return -1;
-	return cast_gradients(lowering, position, op);
+	while (++i < layer->count)
+		later |= layer->ops[i].writes;
+	return cast_gradients(lowering, position, op->writes, later);
 }
 
 /* ---- layers ---------------------------------------------------------------------------------- */
@@ -369,7 +375,7 @@ int lower__layer_forward(struct lowering *lowering, int position)
 	if (layer.count > 0 && !failed)
 		failed = cast_inputs(lowering, position);
 	for (int i = 0; i < layer.count && !failed; i++)
-		failed = lower_op(lowering, position, &layer.ops[i]);
+		failed = lower_op(lowering, position, &layer, i);
 	if (of->output < 0)
 		of->output = input_tensor(lowering, layer.layer, 0);
 	return failed ? -1 : lower__outfeed(lowering, position);
@@ -470,6 +476,6 @@ int lower__layer_backward(struct lowering *lowering, int position)
 	if (!failed)
 		failed = layer_ops(lowering, position, IPU_PHASE_B, &layer);
 	for (int i = 0; !failed && i < layer.count; i++)
-		failed = lower_op(lowering, position, &layer.ops[i]);
+		failed = lower_op(lowering, position, &layer, i);
 	return failed ? -1 : give_all(lowering, position);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "ipu/plan/ipu_composite.h"
 #include "support/plan.h"
 
 static void check_plan(const cJSON *json)
@@ -235,9 +236,54 @@ static void test_kinds_as_csv(void **state)
 	assert_int_equal(result.exit_code, 0);
 	for (const char *c = result.out; *c; c++)
 		lines += *c == '\n';
-	assert_int_equal(lines, 1 + 4 + 3 + 3);
-	assert_non_null(strstr(result.out, "forward,Rnn/Candidate,matmul,"));
+	assert_int_equal(lines, 1 + 4 + 3 + 6);
+	assert_non_null(strstr(result.out, "forward,Rnn/State,matmul,"));
 	support_result_free(&result);
+}
+
+static int64_t product_flops(const struct ipu_composite *of)
+{
+	struct ipu_op ops[IPU_COMPOSITE_OPS];
+	const int count = ipu_composite_ops(of, ops);
+	int64_t flops = 0;
+
+	for (int i = 0; i < count; i++)
+		if (ops[i].kind == IPU_OP_MATMUL)
+			flops += ipu_op_flops(&ops[i]);
+	return flops;
+}
+
+/* However a cell's products are cut, each pass has the same: 2 (features + units) gates units. */
+static void test_products_of_cells_are_the_same_in_each_pass(void **state)
+{
+	static const struct {
+		enum ipu_composite_kind kind;
+		bool reset_before;
+		int64_t gates, steps;
+	} cells[] = {
+		{IPU_COMPOSITE_GRU, false, 3, 28},  {IPU_COMPOSITE_GRU, true, 3, 28},
+		{IPU_COMPOSITE_LSTM, false, 4, 28}, {IPU_COMPOSITE_LSTM, false, 4, 384},
+		{IPU_COMPOSITE_RNN, false, 1, 28},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cells); i++) {
+		struct ipu_composite of = {.kind = cells[i].kind,
+					   .reset_before = cells[i].reset_before,
+					   .batch = 32,
+					   .steps = cells[i].steps,
+					   .features = 40,
+					   .units = 128};
+		const int64_t state_flops = 2 * 32 * of.steps * 128 * cells[i].gates * 128;
+
+		for (int pass = 0; pass < IPU_PASSES; pass++) {
+			of.pass = (enum ipu_pass)pass;
+			assert_int_equal(product_flops(&of), state_flops * (40 + 128) / 128);
+		}
+		of.pass = IPU_BACKWARD_DATA;
+		of.fixed_input = true;
+		assert_int_equal(product_flops(&of), state_flops);
+	}
 }
 
 static void test_what_cannot_be_on_the_chip_is_an_error(void **state)
@@ -321,6 +367,7 @@ int main(void)
 		cmocka_unit_test(test_every_kind_adds_up),
 		cmocka_unit_test(test_kinds_do_what_their_shapes_say),
 		cmocka_unit_test(test_kinds_as_csv),
+		cmocka_unit_test(test_products_of_cells_are_the_same_in_each_pass),
 		cmocka_unit_test(test_what_cannot_be_on_the_chip_is_an_error),
 		cmocka_unit_test(test_wrong_requests_are_one_line),
 	};

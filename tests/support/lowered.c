@@ -99,6 +99,10 @@ static void sizes_text(const struct ipu_op *op, char out[LOWERED_TEXT])
 	case IPU_OP_COPY:
 		add(out, " %lld/%lld", (long long)op->copy.count, (long long)op->copy.atom);
 		break;
+	case IPU_OP_SLICE:
+		add(out, " %lldx%lld/%lld", (long long)op->slice.entries,
+		    (long long)op->slice.columns, (long long)op->slice.lookups);
+		break;
 	default:
 		fail_msg("operation of kind %d", (int)op->kind);
 	}

@@ -289,30 +289,65 @@ static void test_what_cannot_be_done_is_refused_at_its_place(void **state)
 	layer_rig_refused(LAYER("LSTM", ""), 1, (int64_t[]){5}, ST_INVALID, "needs sequences");
 }
 
+/* Kept: gates, output and state of each step. An LSTM and a plain cell have no second product. */
 static void test_layers_become_device_operations(void **state)
 {
-	static const char *const forward[] = {
-		"l/Rnn/WeightInput matmul 8x5x9 makes=72: x p0 -> b",
-		"l/Rnn/WeightOutput matmul 2x3x9 times=4 makes=18: b p1 -> c",
-		"l/Rnn/Cell elementwise 6*6 add=8 sigmoid=2 tanh=1 times=4 makes=120: b c -> k",
-		"l/Rnn/Output copy 6/3: k -> y", NULL};
-	static const char *const backward[] = {
-		"l/Rnn/Cell/Grad elementwise 6*6 add=14 times=4 makes=72: k dy -> b",
-		"l/Rnn/WeightOutput/GradX matmul 2x9x3 times=4 makes=6: b p1 -> c",
-		"l/Rnn/WeightInput/GradW matmul 5x8x9: x b -> dp0",
-		"l/Rnn/WeightOutput/GradW matmul 3x8x9: k b -> dp1",
-		"l/Rnn/Bias/Grad reduce 72>9: b -> dp2",
-		"l/Rnn/WeightInput/GradX matmul 8x9x5: b p0 -> dx",
-		NULL};
-	struct math_model m;
+	static const struct {
+		const char *layer, *forward[7], *backward[13];
+		int gates;
+	} rows[] = {
+		{LAYER("GRU", ""),
+		 {"l/Rnn/Input matmul 2x5x9 times=4 makes=18: x p0 -> b",
+		  "l/Rnn/State matmul 2x3x9 times=4 makes=18: p1 -> c",
+		  "l/Rnn/Cell elementwise 6*6 add=8 sigmoid=2 tanh=1 times=4 makes=120: b c -> k",
+		  "l/Rnn/Output copy 24/3: k -> y"},
+		 {"l/Rnn/Cell/Grad elementwise 6*6 add=14 times=4 makes=72: k dy -> b",
+		  "l/Rnn/Input/GradX matmul 2x9x5 times=4: b p0 -> dx",
+		  "l/Rnn/State/GradX matmul 2x9x3 times=4 makes=6: b p1 -> c",
+		  "l/Rnn/Input/GradW matmul 5x2x9 times=4 makes=45: x b -> c",
+		  "l/Rnn/Input/Sum elementwise 45*2 scaled_add=1 times=4: c -> dp0",
+		  "l/Rnn/State/GradW matmul 3x2x9 times=4 makes=27: k b -> c",
+		  "l/Rnn/State/Sum elementwise 27*2 scaled_add=1 times=4: c -> dp1",
+		  "l/Rnn/Bias/Sum elementwise 18*2 add=1 times=4 makes=18: b -> c",
+		  "l/Rnn/Bias/Grad reduce 18>9: c -> dp2"},
+		 3},
+		{LAYER("LSTM", ""),
+		 {"l/Rnn/Gates matmul 2x8x12 times=4 makes=24: x p0 p1 -> b",
+		  "l/Rnn/Cell elementwise 6*8 add=8 sigmoid=3 tanh=2 times=4 makes=144: b -> k",
+		  "l/Rnn/Output copy 24/3: k -> y"},
+		 {"l/Rnn/Cell/Grad elementwise 6*8 add=18 tanh=1 times=4 makes=96: k dy -> b",
+		  "l/Rnn/Gates/GradX matmul 2x12x8 times=4 makes=16: b p0 p1 -> c dx",
+		  "l/Rnn/Gates/GradW matmul 8x8x12 makes=96: x k b -> c",
+		  "l/Rnn/Gates/Sum elementwise 96*2 scaled_add=1: c -> dp0 dp1",
+		  "l/Rnn/Bias/Sum reduce 96>24 makes=24: b -> c",
+		  "l/Rnn/Bias/Grad reduce 24>12: c -> dp2"},
+		 4},
+		{LAYER("SimpleRNN", ", 'use_bias': false"),
+		 {"l/Rnn/WeightInput matmul 8x5x3 makes=24: x p0 -> b",
+		  "l/Rnn/State matmul 2x3x3 times=4 makes=6: p1 -> c",
+		  "l/Rnn/Cell elementwise 6*2 add=1 tanh=1 times=4 makes=72: b c -> k",
+		  "l/Rnn/Output copy 24/3: k -> y"},
+		 {"l/Rnn/Cell/Grad elementwise 6*2 add=3 times=4 makes=24: k dy -> b",
+		  "l/Rnn/WeightInput/GradX matmul 8x3x5: b p0 -> dx",
+		  "l/Rnn/State/GradX matmul 2x3x3 times=4 makes=6: b p1 -> c",
+		  "l/Rnn/WeightInput/GradW matmul 5x8x3: x b -> dp0",
+		  "l/Rnn/State/GradW matmul 3x2x3 times=4 makes=9: k b -> c",
+		  "l/Rnn/State/Sum elementwise 9*2 scaled_add=1 times=4: c -> dp1"},
+		 1},
+	};
 
 	(void)state;
-	math_model_open(&m, LAYER("GRU", ""), 2, (int64_t[]){STEPS, FEATURES});
-	lowered_check(m.model, 0, BATCH, 'F', false, forward);
-	lowered_check(m.model, 0, BATCH, 'B', false, backward);
-	assert_int_equal(m.model->layers[0].ops->flops(&m.model->layers[0], BATCH),
-			 BATCH * STEPS * 9 * (2 * (FEATURES + UNITS) + 8));
-	math_model_close(&m);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct math_model m;
+
+		math_model_open(&m, rows[i].layer, 2, (int64_t[]){STEPS, FEATURES});
+		lowered_check(m.model, 0, BATCH, 'F', false, rows[i].forward);
+		lowered_check(m.model, 0, BATCH, 'B', false, rows[i].backward);
+		assert_int_equal(m.model->layers[0].ops->flops(&m.model->layers[0], BATCH),
+				 BATCH * STEPS * rows[i].gates * UNITS *
+					 (2 * (FEATURES + UNITS) + 8));
+		math_model_close(&m);
+	}
 }
 
 int main(void)
