@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 """Write tests/golden/torch_*.txt: what PyTorch says of the first 20 micro-batches of three networks,
-and of single layers: outputs and gradients.
+of single layers (outputs and gradients) and of losses (values and gradients).
 
 Needs Debian's python3-torch and python3-numpy. Inputs are made by a linear congruential generator
-that tests/trainer/test_oracle.c and test_oracle_layers.c repeat, so no other file is needed. Run from
-the source tree:
+that tests/trainer/test_oracle.c, test_oracle_layers.c and test_oracle_losses.c repeat, so no other
+file is needed. Run from the source tree:
 
     /usr/bin/python3 script/make-torch-golden.py tests/golden
 
@@ -286,6 +286,37 @@ def layer(out, name, shape, shapes, function):
             print(f"{name} {what} {values.numel()} {numbers}", file=out)
 
 
+# ---- losses of tokens and pixels -----------------------------------------------------------------
+
+# Name, what the targets are like, do logits come in, the shape, the function: means over positions.
+LOSSES = [
+    ("sparse_tokens", "class", True, (3, 5, 4), lambda x, y: F.cross_entropy(x.movedim(-1, 1), y)),
+    ("sparse_pixels", "class", True, (3, 2, 3, 4), lambda x, y: F.cross_entropy(x.movedim(-1, 1), y)),
+    ("dense_tokens", "share", True, (3, 5, 4), lambda x, y: F.cross_entropy(x.movedim(-1, 1), y.movedim(-1, 1))),
+    ("binary_pixels", "flag", True, (3, 4, 3, 1), F.binary_cross_entropy_with_logits),
+    ("binary_tokens", "flag", False, (3, 5, 4), F.binary_cross_entropy),
+    ("squared_pixels", "value", False, (3, 2, 3, 4), F.mse_loss),
+    ("huber_tokens", "value", False, (3, 5, 4), F.huber_loss),
+]
+
+
+def loss(out, name, kind, logits, shape, function):
+    """x is u, times 4 as logits; y is 3 u, or what is made of it."""
+    lcg = Lcg(1)
+    x = torch.from_numpy(lcg.floats(int(np.prod(shape))).reshape(shape)) * (4 if logits else 1)
+    x.requires_grad_(True)
+    of = shape[:-1] if kind == "class" else shape
+    y = torch.from_numpy(lcg.floats(int(np.prod(of))).reshape(of))
+    y = (y * shape[-1]).long() if kind == "class" else y * 3
+    if kind == "share":
+        y = y / y.sum(-1, keepdim=True)
+    elif kind == "flag":
+        y = (y > 1.5).float()
+    value = function(x, y)
+    value.backward()
+    print(name, " ".join(f"{v:.9g}" for v in [value.item(), *x.grad.reshape(-1).tolist()]), file=out)
+
+
 RUNS = [
     (Mlp, "sgd", sgd(0.01), 1),
     (Mlp, "accumulate4", sgd(0.01), 4),
@@ -313,3 +344,7 @@ with open(f"{sys.argv[1]}/torch_layers.txt", "w") as out:
     print(f"# PyTorch {torch.__version__}; made by script/make-torch-golden.py", file=out)
     for row in LAYERS:
         layer(out, *row)
+with open(f"{sys.argv[1]}/torch_losses.txt", "w") as out:
+    print(f"# PyTorch {torch.__version__}; made by script/make-torch-golden.py", file=out)
+    for row in LOSSES:
+        loss(out, *row)

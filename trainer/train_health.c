@@ -109,9 +109,12 @@ static int64_t classes_of(const struct train_session *session)
 {
 	const struct target_kind kind = dataset_targets(session->train_set);
 
-	if (kind.classes > 0)
+	const int64_t positions = loss_rows_of(session->model).positions;
+
+	if (targets_are_classes(&kind, positions))
 		return kind.classes;
-	return loss_is_error(&session->program[IPS_TRAIN].measure.loss) ? 0 : kind.width;
+	return loss_is_error(&session->program[IPS_TRAIN].measure.loss) ? 0
+									: kind.width / positions;
 }
 
 enum status train_health_new(struct train_session *session, struct err *err)

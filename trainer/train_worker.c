@@ -206,7 +206,7 @@ static void compute_loss(struct work *work, int slot)
 	struct train_execution *execution = &session->execution;
 	const struct train_measure *measure = execution->measure;
 	const size_t count = stage_output_count(work->stage->stage);
-	const int64_t width = (int64_t)count / session->run->data.batch_size;
+	const struct loss_rows of_item = loss_rows_of(session->model);
 	const float *outputs = stage_output(work->stage->stage, slot);
 	double *sums = execution->sums + result_index(work) * measure->metrics.states;
 	float *gradient =
@@ -214,25 +214,28 @@ static void compute_loss(struct work *work, int slot)
 			? work->stage->loss_gradient + (size_t)slot * work->stage->loss_step
 			: NULL;
 	struct targets targets;
-	int64_t batch = dataset_feed_targets(execution->feed, worker->replica->number,
-					     step_of(work), &targets);
+	const int64_t rows = dataset_feed_targets(execution->feed, worker->replica->number,
+						  step_of(work), &targets) *
+			     of_item.positions;
 
+	targets.width /= of_item.positions;
 	execution->losses[result_index(work)] =
 		loss_run(&measure->loss, outputs,
 			 loss_takes_logits(&measure->loss, session->model)
 				 ? stage_logits(work->stage->stage, slot)
 				 : NULL,
-			 &targets, batch, width, gradient);
+			 &targets, rows, of_item.width, gradient);
 	if (gradient && worker->loss_scale.scale != 1.0)
 		kernel_scale(gradient, (float)worker->loss_scale.scale, count);
 	if (execution->mode == IPS_TRAIN && worker->replica->classes.classes > 0)
-		class_counts_add(&worker->replica->classes, outputs, &targets, batch, width);
+		class_counts_add(&worker->replica->classes, outputs, &targets, rows, of_item.width);
 	for (int64_t i = 0; i < measure->metrics.states; i++)
 		sums[i] = 0.0;
 	for (int m = 0; m < measure->metrics.count; m++) {
 		const struct metric *metric = &measure->metrics.items[m];
 
-		metric_run(metric, outputs, &targets, batch, width, sums + metric->first_state);
+		metric_run(metric, outputs, &targets, rows, of_item.width,
+			   sums + metric->first_state);
 	}
 }
 

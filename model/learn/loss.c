@@ -287,6 +287,14 @@ static const struct model_layer *loss_layer(const struct model *model)
 	return &model->layers[model->layer_count - 1];
 }
 
+struct loss_rows loss_rows_of(const struct model *model)
+{
+	const struct model_shape *output = &loss_layer(model)->output;
+	const int64_t width = output->ndim ? output->dim[output->ndim - 1] : 1;
+
+	return (struct loss_rows){model_shape_count(output) / width, width};
+}
+
 static enum status loss_misfit(const struct loss *loss, const struct model *model, const char *why,
 			       struct err *err)
 {
@@ -302,7 +310,7 @@ static enum status loss_misfit(const struct loss *loss, const struct model *mode
 static enum status loss_check_classes(const struct loss *loss, const struct model *model,
 				      const struct target_kind *kind, struct err *err)
 {
-	const struct model_shape *output = &loss_layer(model)->output;
+	const struct loss_rows rows = loss_rows_of(model);
 	char why[160];
 
 	if (!kind->classes)
@@ -311,10 +319,16 @@ static enum status loss_check_classes(const struct loss *loss, const struct mode
 			       "(%lld of each item): use categorical_crossentropy, or set "
 			       "data.one_hot to false",
 			       loss_name(loss), (long long)kind->width);
-	if (output->ndim == 1 && output->dim[0] >= kind->classes)
+	if (targets_are_classes(kind, rows.positions) && rows.width >= kind->classes)
 		return ST_OK;
-	snprintf(why, sizeof(why), "with %d classes in the data it must be (None, %d)",
-		 kind->classes, kind->classes);
+	if (targets_per_item(kind) == 1)
+		snprintf(why, sizeof(why), "with %d classes in the data it must be (None, %d)",
+			 kind->classes, kind->classes);
+	else
+		snprintf(why, sizeof(why),
+			 "with %lld class numbers below %d for each item it must have as many "
+			 "positions, of %d classes each",
+			 (long long)targets_per_item(kind), kind->classes, kind->classes);
 	return loss_misfit(loss, model, why, err);
 }
 
@@ -322,20 +336,19 @@ enum status loss_check(const struct loss *loss, const struct model *model,
 		       const struct target_kind *kind, struct err *err)
 {
 	const struct model_shape *output = &loss_layer(model)->output;
-	int64_t width = kind->classes ? 1 : kind->width;
+	const struct loss_rows rows = loss_rows_of(model);
+	const int64_t width = targets_per_item(kind);
 	char why[160];
 
 	if (loss_ops(loss)->classes)
 		return loss_check_classes(loss, model, kind, err);
-	if (kind->classes && !loss_ops(loss)->single_values)
+	if (targets_are_classes(kind, rows.positions) && !loss_ops(loss)->single_values)
 		return err_set(err, ST_INVALID,
 			       "the loss %s needs values, but the data's targets are class "
 			       "numbers: set data.one_hot to true, or use "
 			       "sparse_categorical_crossentropy",
 			       loss_name(loss));
-	if (!loss_ops(loss)->single_values && output->ndim != 1)
-		return loss_misfit(loss, model, "it must be (None, classes)", err);
-	if (width == model_shape_count(output))
+	if (width == rows.positions * rows.width)
 		return ST_OK;
 	if (loss_ops(loss)->single_values && width == 1 && output->ndim == 1)
 		return ST_OK;

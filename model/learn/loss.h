@@ -1,10 +1,11 @@
 /*
  * Losses, one table row each.
  *
- * The loss of a micro-batch is the mean over all that Keras takes the mean of (reduction
- * sum_over_batch_size); the gradient is of that mean. Formulas are those of TensorFlow 2.6 (the
- * Keras backend's crossentropies, tf.keras.losses), e = 1e-7, p an output, x a logit, y a target,
- * c(p) = p clipped to [e, 1 - e]; a clipped output gets no gradient.
+ * A row is what the model's output has on its last axis: an item has one, or one for each of its
+ * positions (tokens of [T, C], pixels of [H, W, C]). The loss of a micro-batch is the mean over its
+ * rows (Keras's reduction sum_over_batch_size); the gradient is of that mean. Formulas are those of
+ * TensorFlow 2.6 (the Keras backend's crossentropies, tf.keras.losses), e = 1e-7, p an output, x a
+ * logit, y a target, c(p) = p clipped to [e, 1 - e]; a clipped output gets no gradient.
  *
  *	sparse_categorical_crossentropy   log sum c(p) - log c(p_label)
  *	    from logits                   log sum exp x - x_label
@@ -75,6 +76,12 @@ bool loss_is_error(const struct loss *loss); /* of values, no crossentropy */
  * Does this loss take the input of the activation that ends the model (as Keras does when it can)?
  */
 bool loss_takes_logits(const struct loss *loss, const struct model *model);
+
+/* The rows of an item, and how many outputs each has. */
+struct loss_rows {
+	int64_t positions, width;
+};
+struct loss_rows loss_rows_of(const struct model *model);
 
 /* Does the loss fit the model's output and such targets? The error names the layer. */
 enum status loss_check(const struct loss *loss, const struct model *model,

@@ -11,10 +11,10 @@
 #include "model/model_config.h"
 
 enum metric_targets {
-	METRIC_VALUES,  /* of the output's size, or one for all outputs */
+	METRIC_VALUES,  /* of the output's size, or one for all outputs of an item */
 	METRIC_SAME,    /* of the output's size */
-	METRIC_ONE_HOT, /* the same, classes of an item */
-	METRIC_SPARSE,  /* one for each item: the class */
+	METRIC_ONE_HOT, /* the same, classes of a row */
+	METRIC_SPARSE,  /* one for each row: the class */
 	METRIC_CLASSES  /* either of the two */
 };
 
@@ -187,7 +187,8 @@ static enum metric_kind metric_resolve(const struct model *model, const struct t
 
 	if (output->ndim && output->dim[output->ndim - 1] == 1)
 		return METRIC_BINARY;
-	return kind->classes || kind->width == 1 ? METRIC_SPARSE_CATEGORICAL : METRIC_CATEGORICAL;
+	return targets_per_item(kind) == loss_rows_of(model).positions ? METRIC_SPARSE_CATEGORICAL
+								       : METRIC_CATEGORICAL;
 }
 
 static enum status metric_check(const struct metric *metric, const struct json_at *at,
@@ -195,22 +196,23 @@ static enum status metric_check(const struct metric *metric, const struct json_a
 				struct err *err)
 {
 	const struct model_shape *output = metric_output(model);
-	int64_t width = kind->classes ? 1 : kind->width;
-	const bool one = width == 1, row = output->ndim == 1;
-	const bool size = width == model_shape_count(output), same = size && !kind->classes;
+	const struct loss_rows rows = loss_rows_of(model);
+	const int64_t width = targets_per_item(kind);
+	const bool size = width == rows.positions * rows.width, each = width == rows.positions;
+	const bool same = size && !targets_are_classes(kind, rows.positions);
 	const bool fits[] = {
-		[METRIC_VALUES] = same || (one && row),
+		[METRIC_VALUES] = size || (width == 1 && output->ndim == 1),
 		[METRIC_SAME] = size,
-		[METRIC_ONE_HOT] = same && row,
-		[METRIC_SPARSE] = one && row,
-		[METRIC_CLASSES] = (same && width > 1 && row) || (one && row),
+		[METRIC_ONE_HOT] = same,
+		[METRIC_SPARSE] = each,
+		[METRIC_CLASSES] = (same && rows.width > 1) || each,
 	};
 	const enum metric_targets targets = metric_ops(metric)->targets;
 	char text[192];
 
-	if (fits[targets])
+	if (fits[targets] && (metric->kind != METRIC_F1 || output->ndim == 1))
 		return ST_OK;
-	if (targets == METRIC_ONE_HOT && kind->classes)
+	if (targets == METRIC_ONE_HOT && targets_are_classes(kind, rows.positions))
 		return json_fail(at, err,
 				 "the metric %s needs values, but the data's targets are class "
 				 "numbers: set data.one_hot to true, or use sparse_%s",
@@ -219,7 +221,7 @@ static enum status metric_check(const struct metric *metric, const struct json_a
 	return json_fail(at, err,
 			 "the metric %s does not fit the model's output %s and data with %lld "
 			 "target%s for each item",
-			 metric_ops(metric)->name, text, (long long)width, one ? "" : "s");
+			 metric_ops(metric)->name, text, (long long)width, width == 1 ? "" : "s");
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -303,9 +305,9 @@ static void metric_config(struct metric *out, const struct json_at *config, stru
 
 /* What the shapes say, and how many numbers batches add to. */
 static enum status metric_size(struct metric *out, const struct json_at *at,
-			       const struct model_shape *output, struct err *err)
+			       const struct model *model, struct err *err)
 {
-	const int64_t width = model_shape_count(output);
+	const int64_t width = loss_rows_of(model).width;
 
 	if (out->kind == METRIC_F1)
 		out->classes = width;
@@ -452,7 +454,7 @@ enum status metric_get(struct metric *out, const struct json_at *at, const struc
 		metric_needs_config(out, at, err);
 	if (err_stuck(err) || metric_check(out, at, model, kind, err) != ST_OK)
 		return err->status;
-	return metric_size(out, at, metric_output(model), err);
+	return metric_size(out, at, model, err);
 }
 
 enum status metric_list_new(struct metric_list *out, const struct json_at *at,

@@ -1,15 +1,15 @@
 /*
  * Metrics: what is measured beside the loss, one table row each.
  *
- * Most metrics of an item are a number; what is shown is the mean over the items so far, so a batch
- * adds to a sum and a count (Keras's MeanMetricWrapper). The others are made of counts over all
- * items: Precision and Recall of outputs above a threshold, AUC of those above num_thresholds of
+ * Most metrics of a row (loss.h) are a number; what is shown is the mean over the rows so far, so a
+ * batch adds to a sum and a count (Keras's MeanMetricWrapper). The others are made of counts over
+ * all rows: Precision and Recall of outputs above a threshold, AUC of those above num_thresholds of
  * them, F1Score of each class's, MeanIoU of a confusion matrix. ConfusionMatrix, which Keras has as
  * a function alone, shows what is right of all and keeps the matrix. Perplexity is exp of the mean
  * crossentropy. "accuracy" is resolved as Keras does (compile_utils.MetricsContainer): binary
  * where the model's output is one number, else sparse categorical where a target is a class number
- * or a single value, else categorical; "crossentropy" alike. Losses are metrics too, taken from
- * the outputs.
+ * or a single value of its row, else categorical; "crossentropy" alike. Losses are metrics too,
+ * taken from the outputs.
  *
  * Ties and bad numbers as in TensorFlow: an argmax is the first of equals and passes NaN over; an
  * item is in the top k where fewer than k scores are above its own, and not where a score that had

@@ -8,19 +8,19 @@
  */
 #include "model/lower/lower_internal.h"
 
-/* What the loss and the metrics are of: [batch, width]. */
+/* What the loss and the metrics are of: [count, width]. */
 struct lower_rows {
-	int64_t batch, width;
+	int64_t count, width;
 	int stage;
 };
 
 static struct lower_rows rows_of(const struct lowering *lowering)
 {
-	const struct model *model = lowering->from->model;
+	const struct loss_rows of_item = loss_rows_of(lowering->from->model);
 
 	return (struct lower_rows){
-		.batch = lower__batch(lowering),
-		.width = model_shape_count(&model->layers[model->layer_count - 1].output),
+		.count = lower__batch(lowering) * of_item.positions,
+		.width = of_item.width,
 		.stage = lowering->from->layout->stages - 1,
 	};
 }
@@ -53,7 +53,7 @@ static int as_float(struct lowering *lowering, int tensor, const char *name)
 	return to;
 }
 
-/* The mean over the items of @from; its mean over the steps is a result, as Keras shows it. */
+/* The mean over the rows of @from; its mean over the steps is a result, as Keras shows it. */
 static int lower_mean(struct lowering *lowering, const char *name, const char *result, int from)
 {
 	const struct lower_rows rows = rows_of(lowering);
@@ -64,7 +64,7 @@ static int lower_mean(struct lowering *lowering, const char *name, const char *r
 				  .name = arena_printf(lowering->arena, "%s/Mean", name),
 				  .phase = IPU_PHASE_F,
 				  .stage = rows.stage,
-				  .reduce = {rows.batch, 1}};
+				  .reduce = {rows.count, 1}};
 
 	if (mean < 0 || to < 0 ||
 	    lower__node(lowering, &(struct ipu_node){.op = op,
@@ -105,18 +105,18 @@ static int lower_loss(struct lowering *lowering, int input)
 		.phase = IPU_PHASE_F,
 		.stage = rows.stage,
 		.rows = {.work = loss_is_error(loss) ? IPU_ROWS_ERROR : IPU_ROWS_CROSS_ENTROPY,
-			 .rows = rows.batch,
+			 .rows = rows.count,
 			 .columns = rows.width},
 	};
 	int writes[2] = {flat(lowering, IPU_TENSOR_TEMPORARY,
-			      arena_printf(lowering->arena, "loss/%s/items", name), rows.batch),
+			      arena_printf(lowering->arena, "loss/%s/items", name), rows.count),
 			 -1};
 
 	if (lowering->training)
 		writes[1] = lowering->backprop =
 			flat(lowering, IPU_TENSOR_KEPT,
 			     arena_printf(lowering->arena, "loss/%s/backprop", name),
-			     rows.batch * rows.width);
+			     rows.count * rows.width);
 	if (writes[0] < 0 || (lowering->training && writes[1] < 0) || !op.name)
 		return -1;
 	if (lower__node(lowering,
@@ -132,7 +132,7 @@ static int lower_loss(struct lowering *lowering, int input)
 
 /* ---- metrics --------------------------------------------------------------------------------- */
 
-/* A number for each item, by the kind of metric. */
+/* A number for each row, by the kind of metric. */
 static void metric_op(const struct lowering *lowering, const struct metric *metric,
 		      struct ipu_op *op)
 {
@@ -145,7 +145,7 @@ static void metric_op(const struct lowering *lowering, const struct metric *metr
 	const enum metric_work work = metric_work(metric);
 
 	op->kind = IPU_OP_ROWS;
-	op->rows = (struct ipu_rows){works[work], rows.batch, rows.width};
+	op->rows = (struct ipu_rows){works[work], rows.count, rows.width};
 	if (work == METRIC_OF_LOSS && loss_is_error(&metric->loss))
 		op->rows.work = IPU_ROWS_ERROR;
 }
@@ -159,13 +159,15 @@ static int lower_label(struct lowering *lowering, const struct metric *metric, i
 		.name = arena_printf(lowering->arena, "metrics/%s/ArgMax", metric->name),
 		.phase = IPU_PHASE_F,
 		.stage = rows.stage,
-		.rows = {IPU_ROWS_ARGMAX, rows.batch, rows.width}};
+		.rows = {IPU_ROWS_ARGMAX, rows.count, rows.width}};
 
 	*label = lowering->labels;
-	if (metric_work(metric) != METRIC_OF_GREATEST || lowering->from->targets.classes)
+	if (metric_work(metric) != METRIC_OF_GREATEST ||
+	    targets_are_classes(&lowering->from->targets,
+				loss_rows_of(lowering->from->model).positions))
 		return 0;
 	*label = flat(lowering, IPU_TENSOR_TEMPORARY,
-		      arena_printf(lowering->arena, "metrics/%s/label", metric->name), rows.batch);
+		      arena_printf(lowering->arena, "metrics/%s/label", metric->name), rows.count);
 	if (*label < 0)
 		return -1;
 	return lower__node(lowering, &(struct ipu_node){.op = op,
@@ -185,7 +187,7 @@ static int lower_metric(struct lowering *lowering, const struct metric *metric, 
 	};
 	const int items = flat(lowering, IPU_TENSOR_TEMPORARY,
 			       arena_printf(lowering->arena, "metrics/%s/items", metric->name),
-			       lower__batch(lowering));
+			       rows_of(lowering).count);
 
 	int label;
 
@@ -237,7 +239,7 @@ int lower__loss_backward(struct lowering *lowering)
 						 loss_name(lowering->from->loss)),
 			    .phase = IPU_PHASE_B,
 			    .stage = rows.stage,
-			    .elements = {.count = rows.batch * rows.width,
+			    .elements = {.count = rows.count * rows.width,
 					 .operands = 1,
 					 .times = {[IPU_FN_ADD] = 1}}};
 

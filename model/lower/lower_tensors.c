@@ -80,7 +80,7 @@ static int add_labels(struct lowering *lowering)
 	lowering->labels = -1;
 	if (!lowering->from->loss)
 		return 0;
-	if (!kind->classes)
+	if (kind->width > 0)
 		tensor.dim[tensor.ndim++] = kind->width;
 	lowering->labels = lower__tensor(lowering, &tensor);
 	return lowering->labels < 0 ? -1 : 0;

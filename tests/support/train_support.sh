@@ -47,5 +47,24 @@ train_full_disk() {
 # executed N: whether the one report here has N executions or more.
 executed() { [ "$(sqlite3 -readonly tf_report__*/profile.db "SELECT count(*) >= $1 FROM executions" 2>/dev/null)" = 1 ]; }
 
+# make_npz FILE: an archive of the arrays on the standard input, a line each: name, type (f4, i4, u1 ...), dimensions with
+# commas, values. Without Python the test ends as skipped.
+make_npz() {
+	command -v python3 >/dev/null || exit 77
+	python3 -c '
+import struct, sys, zipfile
+codes = {"f4": "f", "f8": "d", "i4": "i", "i8": "q", "u1": "B"}
+with zipfile.ZipFile(sys.argv[1], "w") as out:
+    for line in sys.stdin:
+        name, kind, shape, *values = line.split()
+        dims = "".join(size + ", " for size in shape.split(","))
+        head = "{\x27descr\x27: \x27<%s\x27, \x27fortran_order\x27: False, \x27shape\x27: (%s), }" % (kind, dims)
+        head = head.ljust(117) + "\n"
+        numbers = map(float if kind[0] == "f" else int, values)
+        bytes = struct.pack("<%d%s" % (len(values), codes[kind]), *numbers)
+        out.writestr(name + ".npy", b"\x93NUMPY\1\0" + struct.pack("<H", len(head)) + head.encode() + bytes)
+' "$1"
+}
+
 # The keys of ipu-train that take the pipeline away.
 no_pipeline=(--pipeline null --ipu.auto_select_ipus 1)

@@ -1,5 +1,5 @@
 # Tests of losses, metrics and optimizers, and of training against PyTorch's figures.
-foreach(module IN ITEMS classes loss metric optimizer regularizer)
+foreach(module IN ITEMS classes loss metric optimizer oracle_losses regularizer)
 	ipuscope_add_test(NAME test_${module} SOURCES test_${module}.c support/math.c
 		LIBS trainer_learn LABELS unit trainer)
 endforeach()

@@ -16,9 +16,11 @@
 
 #include "common/fs.h"
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/str.h"
 
-#define ONE_HOT_MOST (1 << 20) /* classes: one stray number must not fill the memory */
+#define ONE_HOT_MOST (1 << 20) /* numbers of an item: one stray one must not fill the memory */
+#define CLASS_MOST   (1 << 24) /* up to here float32 has each whole number */
 
 /* ---- from arrays to a part of a set ---------------------------------------------------------- */
 
@@ -133,21 +135,36 @@ static enum status join_classes(struct dataset *out, const struct dataset_about 
 	return ST_OK;
 }
 
+/* The bound of whole numbers that may be the classes of an item's positions: all are at least 0,
+ * and floats have them exactly; 0: they are not. */
+static int join_bound(const struct dataset_array *targets)
+{
+	const size_t count = dataset__array_count(targets);
+	int64_t most = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const int64_t number = dataset__whole(targets->type, targets->bytes, i);
+
+		if (number < 0 || number >= CLASS_MOST)
+			return 0;
+		most = max(most, number);
+	}
+	return (int)most + 1;
+}
+
 static enum status join_targets(struct dataset *out, const struct dataset_about *about,
 				struct dataset_array *targets, struct err *err)
 {
 	struct dataset_memory *memory = out->memory;
-	int64_t width = targets->ndim == 2 ? targets->dim[1] : 1;
+	const bool whole = dataset__type_whole(targets->type);
 
-	if (targets->ndim > 2)
-		return err_set(err, ST_FORMAT,
-			       "%s: %s has %d dimensions; targets have 1 (class numbers or values) "
-			       "or 2 (vectors)",
-			       about->source, about->targets, targets->ndim);
-	if (width == 1 && dataset__type_whole(targets->type))
+	out->width = (int64_t)(dataset__array_count(targets) / (size_t)targets->dim[0]);
+	if (out->width == 1 && whole) {
+		out->width = 0;
 		return join_classes(out, about, targets, err);
+	}
+	out->classes = whole ? join_bound(targets) : 0;
 	out->values = memory->targets = join_floats(targets);
-	out->width = width;
 	return out->values ? ST_OK : err_nomem(err);
 }
 
@@ -392,6 +409,8 @@ static enum status dataset_parts_fit(struct dataset *train, struct dataset *test
 			       "%s: items to train with and to test with are not of one type (%s "
 			       "are bytes)",
 			       train->source, train->bytes ? "the former" : "the latter");
+	if (train->width > 0 && (!train->classes || !test->classes))
+		train->classes = test->classes = 0;
 	if (!train->classes != !test->classes || train->width != test->width)
 		return err_set(err, ST_FORMAT,
 			       "%s: targets to train with and to test with differ in type or width",
@@ -472,11 +491,12 @@ static enum status dataset_finish(struct dataset *train, struct dataset *test,
 		return err_set(err, ST_INVALID,
 			       "%s: data.one_hot: the targets are values, not class numbers",
 			       train->source);
-	if (params->one_hot && train->classes > ONE_HOT_MOST)
+	if (params->one_hot && train->classes > ONE_HOT_MOST / max(train->width, 1))
 		return err_set(err, ST_LIMIT,
 			       "%s: data.one_hot: vectors of %d classes are too long; at most %d "
-			       "are made",
-			       train->source, train->classes, ONE_HOT_MOST);
+			       "numbers are made of an item's %lld",
+			       train->source, train->classes, ONE_HOT_MOST,
+			       (long long)max(train->width, 1));
 	if (params->pictures && !train->bytes)
 		return err_set(err, ST_INVALID,
 			       "%s: infeed.dtype: uint8 is for pictures stored as bytes, and these "

@@ -30,8 +30,8 @@ struct dataset {
 
 	/* One of the two. */
 	const int32_t *labels; /* [count]: class numbers, all below `classes` */
-	const float *values;   /* [count, width] */
-	int classes;           /* 0: values */
+	const float *values;   /* [count, width]: any shape of an item, in C order */
+	int classes;           /* `values` too are whole numbers from 0 to below this; 0: not */
 	int64_t width;         /* of `values` */
 	bool one_hot;          /* class numbers are given out as vectors */
 
@@ -136,8 +136,11 @@ int64_t dataset_order_size(const struct dataset_order *order, int64_t number);
 void dataset_gather_inputs(const struct dataset *dataset, const uint32_t *items, int64_t count,
 			   float *inputs);
 
-/* Their targets: @classes [count] or @values [count, width], whichever dataset_targets() names; the
- * other is not looked at. Thread safe. */
+/* Are targets given out as class numbers, one of each item, else as values? */
+bool dataset_gives_classes(const struct dataset *dataset);
+
+/* Their targets: @classes [count] or @values [count, width of dataset_targets()], whichever
+ * dataset_gives_classes() says; the other is not looked at. Thread safe. */
 void dataset_gather_targets(const struct dataset *dataset, const uint32_t *items, int64_t count,
 			    int32_t *classes, float *values);
 

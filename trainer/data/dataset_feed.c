@@ -123,9 +123,14 @@ const uint32_t *dataset_order_batch(struct dataset_order *order, int64_t number,
 
 struct target_kind dataset_targets(const struct dataset *dataset)
 {
-	if (dataset->classes && !dataset->one_hot)
-		return (struct target_kind){.classes = dataset->classes};
-	return (struct target_kind){.width = dataset->classes ? dataset->classes : dataset->width};
+	if (dataset->one_hot)
+		return (struct target_kind){.width = max(dataset->width, 1) * dataset->classes};
+	return (struct target_kind){.classes = dataset->classes, .width = dataset->width};
+}
+
+bool dataset_gives_classes(const struct dataset *dataset)
+{
+	return dataset->labels && !dataset->one_hot;
 }
 
 size_t dataset_item_floats(const struct dataset *dataset)
@@ -178,21 +183,33 @@ void dataset_gather_inputs(const struct dataset *dataset, const uint32_t *items,
 	}
 }
 
+/* The class number at @place of an item. */
+static size_t class_at(const struct dataset *dataset, size_t item, size_t place)
+{
+	if (dataset->labels)
+		return (size_t)dataset->labels[item];
+	return (size_t)dataset->values[item * (size_t)dataset->width + place];
+}
+
 void dataset_gather_targets(const struct dataset *dataset, const uint32_t *items, int64_t count,
 			    int32_t *classes, float *values)
 {
-	size_t width = (size_t)dataset_targets(dataset).width;
+	const size_t width = (size_t)dataset_targets(dataset).width;
 
 	for (int64_t i = 0; i < count; i++) {
+		float *to = values ? values + (size_t)i * width : NULL;
+
 		assert(items[i] < dataset->count);
-		if (!width) {
+		if (dataset_gives_classes(dataset)) {
 			classes[i] = dataset->labels[items[i]];
 		} else if (dataset->one_hot) {
-			memset(values + (size_t)i * width, 0, width * sizeof(*values));
-			values[(size_t)i * width + (size_t)dataset->labels[items[i]]] = 1.0f;
+			const size_t length = (size_t)dataset->classes;
+
+			memset(to, 0, width * sizeof(*to));
+			for (size_t place = 0; place * length < width; place++)
+				to[place * length + class_at(dataset, items[i], place)] = 1.0f;
 		} else {
-			memcpy(values + (size_t)i * width, dataset->values + items[i] * width,
-			       width * sizeof(*values));
+			memcpy(to, dataset->values + items[i] * width, width * sizeof(*to));
 		}
 	}
 }
@@ -408,7 +425,7 @@ static bool feed_new_targets(const struct dataset_feed *feed, struct feed_target
 
 	if (feed->params.no_targets)
 		return true;
-	if (feed->kind.classes)
+	if (dataset_gives_classes(feed->params.set))
 		targets->classes = mem_calloc(batch, sizeof(*targets->classes));
 	else
 		targets->values = mem_aligned(batch * feed->target_values, sizeof(float));

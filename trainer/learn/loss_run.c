@@ -19,11 +19,11 @@ struct loss_item {
 	const float *x; /* [width]: logits, or outputs where the loss is not from logits */
 	int64_t width;
 	int32_t label;
-	const float *y; /* the targets of the item, @y_step apart: 0 where there is one for all */
+	const float *y; /* the targets of the row, @y_step apart: 0 where there is one for all */
 	int64_t y_step; /* 0 or 1 */
 	const struct loss *loss;
 	float smoothing; /* of labels */
-	float share;     /* of the item in the mean: 1 / batch */
+	float share;     /* of the row in the mean: 1 / rows */
 	float *gradient; /* of x; NULL: not wanted */
 };
 
@@ -408,7 +408,7 @@ static double categorical_focal_from_outputs(const struct loss_item *item)
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-/* The loss of an item. */
+/* The loss of a row. */
 static const struct loss_passes {
 	double (*from_logits)(const struct loss_item *item); /* NULL: there is no such form */
 	double (*from_outputs)(const struct loss_item *item);
@@ -431,7 +431,7 @@ static const struct loss_passes {
 };
 
 double loss_run(const struct loss *loss, const float *outputs, const float *logits,
-		const struct targets *targets, int64_t batch, int64_t width, float *gradient)
+		const struct targets *targets, int64_t rows, int64_t width, float *gradient)
 {
 	const struct loss_passes *ops = &loss_passes[loss->kind];
 	const bool from_logits = (ops->from_logits || ops->logit) && (logits || loss->from_logits);
@@ -440,30 +440,31 @@ double loss_run(const struct loss *loss, const float *outputs, const float *logi
 	double sum = 0.0;
 
 	assert(!logits || ops->from_logits);
-	for (int64_t i = 0; i < batch; i++) {
+	for (int64_t i = 0; i < rows; i++) {
 		struct loss_item item = {
 			.x = x + i * width,
 			.width = width,
 			.loss = loss,
 			.smoothing = loss->label_smoothing,
-			.share = 1.0f / (float)batch,
+			.share = 1.0f / (float)rows,
 			.gradient = gradient ? gradient + i * width : NULL,
 		};
 		float number;
 
 		if (targets->classes) {
-			item.label = targets->classes[i];
-			number = (float)item.label;
+			number = (float)targets->classes[i];
 			item.y = &number;
-			assert(loss->kind != LOSS_SPARSE_CATEGORICAL_CROSSENTROPY ||
-			       (item.label >= 0 && item.label < width));
 		} else {
 			item.y = targets->values + i * targets->width;
 			item.y_step = targets->width > 1;
+		}
+		if (loss->kind == LOSS_SPARSE_CATEGORICAL_CROSSENTROPY) {
+			item.label = (int32_t)item.y[0];
+			assert(item.label >= 0 && item.label < width);
 		}
 		sum += element       ? mean_of_elements(&item, element)
 		       : from_logits ? ops->from_logits(&item)
 				     : ops->from_outputs(&item);
 	}
-	return sum / (double)batch;
+	return sum / (double)rows;
 }

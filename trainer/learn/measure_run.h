@@ -1,5 +1,5 @@
 /*
- * Losses at work, value and gradient in one pass over the outputs, and metrics, sums over the items
+ * Losses at work, value and gradient in one pass over the outputs, and metrics, sums over the rows
  * of batches. model/learn/loss.h and metric.h say what each is and have the formulas. No state,
  * nothing is allocated.
  */
@@ -12,23 +12,23 @@
 /* ---- losses ---------------------------------------------------------------------------------- */
 
 /*
- * The mean loss of the items. @outputs [batch, width]: what the model gives. @logits: the input of
- * its last activation when loss_takes_logits(), else NULL. @targets: as loss_check() allowed; a
- * single value per item (or a class number, where the loss takes values) is compared with every
- * output of the item. @gradient [batch, width]: of the logits when given, else of the outputs;
+ * The mean loss of the rows (loss.h). @outputs [rows, width]: what the model gives. @logits: the
+ * input of its last activation when loss_takes_logits(), else NULL. @targets: as loss_check()
+ * allowed; a single value per row (or a class number, where the loss takes values) is compared with
+ * every output of the row. @gradient [rows, width]: of the logits when given, else of the outputs;
  * NULL: not wanted.
  */
 double loss_run(const struct loss *loss, const float *outputs, const float *logits,
-		const struct targets *targets, int64_t batch, int64_t width, float *gradient);
+		const struct targets *targets, int64_t rows, int64_t width, float *gradient);
 
 /* ---- metrics --------------------------------------------------------------------------------- */
 
 /*
- * Add the items of a batch to the metric's states (metric.h): @outputs [batch, width], @targets as
+ * Add the rows of a batch to the metric's states (metric.h): @outputs [rows, width], @targets as
  * metric_get() allowed. States of several batches and replicas are added up one by one.
  */
 void metric_run(const struct metric *metric, const float *outputs, const struct targets *targets,
-		int64_t batch, int64_t width, double *states);
+		int64_t rows, int64_t width, double *states);
 /* What is shown; NaN: a mean of nothing. */
 double metric_result(const struct metric *metric, const double *states);
 

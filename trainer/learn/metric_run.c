@@ -1,5 +1,5 @@
 /*
- * Metrics at work: means over items, and what is made of counts over all of them. No state: all is
+ * Metrics at work: means over rows, and what is made of counts over all of them. No state: all is
  * on the caller's memory.
  */
 #include <float.h>
@@ -344,17 +344,17 @@ double metric_result(const struct metric *metric, const double *states)
 }
 
 void metric_run(const struct metric *metric, const float *outputs, const struct targets *targets,
-		int64_t batch, int64_t width, double *states)
+		int64_t rows, int64_t width, double *states)
 {
 	double total = 0.0;
 
 	if (is_mean_of_loss(metric)) {
-		states[0] += loss_run(&metric->loss, outputs, NULL, targets, batch, width, NULL) *
-			     (double)batch;
-		states[1] += (double)batch;
+		states[0] += loss_run(&metric->loss, outputs, NULL, targets, rows, width, NULL) *
+			     (double)rows;
+		states[1] += (double)rows;
 		return;
 	}
-	for (int64_t i = 0; i < batch; i++) {
+	for (int64_t i = 0; i < rows; i++) {
 		struct metric_item item = {
 			.metric = metric, .p = outputs + i * width, .width = width};
 		float number;
@@ -373,6 +373,6 @@ void metric_run(const struct metric *metric, const float *outputs, const struct 
 	}
 	if (metric_items[metric->kind]) {
 		states[0] += total;
-		states[1] += (double)batch;
+		states[1] += (double)rows;
 	}
 }
