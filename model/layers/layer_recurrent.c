@@ -19,6 +19,7 @@
 extern const struct layer_ops layer_gru, layer_lstm, layer_simple_rnn;
 
 #define UNITS_MOST 65536
+#define ITEM_MOST  0x1p40 /* numbers of an item: counts of a batch stay within 64 bits */
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
@@ -56,6 +57,21 @@ static void refuse_dropout(const struct json_at *config, const char *key, struct
 		model_config_unsupported(&here, err,
 					 "not supported: it must be 0; a Dropout layer before this "
 					 "one drops its input");
+}
+
+/* What the steps of an item keep may not be beyond what can be counted; weights have a limit. */
+static void check_sizes(const struct model_layer *layer, const struct json_at *config,
+			struct err *err)
+{
+	const double steps = (double)layer->input.dim[0], units = (double)layer->units;
+	const double item =
+		steps * ((double)layer->input.dim[1] + (double)(gates_of(layer) + 2) * units);
+
+	if (!err_stuck(err) && item > ITEM_MOST)
+		model_config_limit(config, err,
+				   "%.0f units over %.0f steps keep %.3g numbers an item: at most "
+				   "%.3g are possible",
+				   units, steps, item, ITEM_MOST);
 }
 
 static void add_params(struct model *model, struct model_layer *layer, const struct json_at *config,
@@ -135,6 +151,7 @@ static enum status recurrent_read(struct model *model, struct model_layer *layer
 	layer->units = units;
 	layer->use_bias = true;
 	r->gates = gates_of(layer);
+	check_sizes(layer, config, err);
 	r->relu = read_activation(config, "activation", "tanh",
 				  layer->ops == &layer_simple_rnn ? "relu" : NULL, err);
 	read_activation(config, "recurrent_activation", "sigmoid", NULL, err);

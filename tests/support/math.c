@@ -3,6 +3,7 @@
  */
 #include "support/math.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 

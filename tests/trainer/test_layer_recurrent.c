@@ -287,6 +287,8 @@ static void test_what_cannot_be_done_is_refused_at_its_place(void **state)
 		layer_rig_refused(rows[i].layer, 2, (int64_t[]){5, 3}, rows[i].status,
 				  rows[i].part);
 	layer_rig_refused(LAYER("LSTM", ""), 1, (int64_t[]){5}, ST_INVALID, "needs sequences");
+	layer_rig_refused("[{'class_name': 'LSTM', 'config': {'units': 65536}}]", 2,
+			  (int64_t[]){4000000, 3}, ST_LIMIT, "65536 units over 4000000 steps");
 }
 
 /* Kept: gates, output and state of each step. An LSTM and a plain cell have no second product. */
