@@ -424,6 +424,22 @@ enum model_outfeed model_layer_outfeed(const struct model_layer *layer)
 	return layer->ops->outfeed;
 }
 
+bool model_input_is_rows(const struct model *model)
+{
+	for (int i = 0; i < model->layer_count; i++) {
+		int from = i;
+
+		if (!model->layers[i].ops->looks_up)
+			continue;
+		do
+			from = model->layers[from].inputs[0];
+		while (from != MODEL_INPUT && model->layers[from].ops->pass_through);
+		if (from == MODEL_INPUT)
+			return true;
+	}
+	return false;
+}
+
 int64_t model_layer_params(const struct model *model, int layer)
 {
 	const struct model_layer *at = &model->layers[layer];

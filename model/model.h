@@ -159,6 +159,9 @@ const char *model_policy_name(enum model_policy policy); /* "mixed_float16" */
 const struct model_shape *model_input_shape(const struct model *model,
 					    const struct model_layer *layer, int index);
 
+/* Does a layer look the model's inputs up as numbers of rows (an Embedding)? They stay whole. */
+bool model_input_is_rows(const struct model *model);
+
 int64_t model_layer_params(const struct model *model, int layer);
 int64_t model_layer_flops(const struct model *model, int layer, int64_t batch); /* forward */
 const char *model_layer_class(const struct model_layer *layer);

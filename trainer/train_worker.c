@@ -155,10 +155,10 @@ static int64_t items_of(const struct work *work)
 }
 
 /* The inputs as the IPU has them when what was sent has become floats again: what data.resize made
- * of bytes is rounded to bytes; what are bytes stays. */
-static void sent_as(enum run_dtype dtype, float *inputs, size_t count)
+ * of bytes is rounded to bytes; what are bytes, or numbers of @rows, stays. */
+static void sent_as(enum run_dtype dtype, bool rows, float *inputs, size_t count)
 {
-	if (dtype == RUN_FLOAT16)
+	if (dtype == RUN_FLOAT16 && !rows)
 		kernel_round_half(inputs, inputs, count);
 	for (size_t i = 0; i < count && dtype == RUN_UINT8; i++)
 		inputs[i] = rintf(min(max(inputs[i] * 255.0f, 0.0f), 255.0f)) / 255.0f;
@@ -178,7 +178,7 @@ static void receive_input(struct work *work, int slot)
 			dataset_feed_inputs(session->execution.feed, work->worker->replica->number,
 					    step_of(work), inputs);
 
-		sent_as(session->run->infeed.dtype, inputs,
+		sent_as(session->run->infeed.dtype, model_input_is_rows(session->model), inputs,
 			(size_t)(items * model_shape_count(&session->model->input)));
 		work->worker->host_io_ns += (int64_t)clock_ns() - begin;
 		work->worker->compute_ns -= (int64_t)clock_ns() - begin;

@@ -88,6 +88,7 @@ struct layer_ops {
 	int least_inputs, most_inputs; /* 0, 0: exactly one */
 	bool sequence;     /* of (steps, channels): it works as on an image one pixel high */
 	bool pass_through; /* output is the input: no buffer, no gradient work */
+	bool looks_up;     /* the input is numbers of rows: never rounded, cast to no type */
 	/* What a backward pass reads. */
 	bool reads_inputs; /* the values of inputs[] */
 	bool reads_output; /* the values of output (also where a ReLU is fused) */

@@ -81,4 +81,5 @@ const struct layer_ops layer_embedding = {
 	.read = embedding_read,
 	.lower = embedding_lower,
 	.reads_inputs = true,
+	.looks_up = true,
 };

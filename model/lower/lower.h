@@ -40,6 +40,6 @@ enum status lower_model(struct ipu_graph *graph, const struct lower_request *low
 			struct arena *arena, struct err *err);
 
 /* What the inputs are streamed as. */
-enum ipu_dtype lower_infeed_dtype(const struct run_file *run);
+enum ipu_dtype lower_infeed_dtype(const struct run_file *run, const struct model *model);
 
 #endif /* LOWER_H */

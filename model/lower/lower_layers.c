@@ -84,7 +84,7 @@ static int cast_inputs(struct lowering *lowering, int position)
 		const char *name;
 
 		of->cast_input[i] = from;
-		if (lowering->tensors[from].dtype == layer_dtype(layer))
+		if (lowering->tensors[from].dtype == layer_dtype(layer) || layer->ops->looks_up)
 			continue;
 		name = arena_printf(lowering->arena, i ? "%s/Cast_%d" : "%s/Cast", layer->name, i);
 		of->cast_input[i] =

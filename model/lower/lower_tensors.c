@@ -49,18 +49,20 @@ static void set_shape(struct ipu_tensor *tensor, int64_t batch, const struct mod
 		tensor->dim[tensor->ndim++] = shape->dim[d];
 }
 
-enum ipu_dtype lower_infeed_dtype(const struct run_file *run)
+enum ipu_dtype lower_infeed_dtype(const struct run_file *run, const struct model *model)
 {
 	return run->infeed.dtype == RUN_UINT8     ? IPU_UINT8
+	       : model_input_is_rows(model)       ? IPU_INT32
 	       : run->infeed.dtype == RUN_FLOAT16 ? IPU_FLOAT16
 						  : IPU_FLOAT32;
 }
 
 static int add_input(struct lowering *lowering)
 {
-	struct ipu_tensor tensor = {.name = "infeed",
-				    .kind = IPU_TENSOR_INPUT,
-				    .dtype = lower_infeed_dtype(lowering->from->run)};
+	struct ipu_tensor tensor = {
+		.name = "infeed",
+		.kind = IPU_TENSOR_INPUT,
+		.dtype = lower_infeed_dtype(lowering->from->run, lowering->from->model)};
 
 	set_shape(&tensor, lower__batch(lowering), &lowering->from->model->input);
 	lowering->input = lower__tensor(lowering, &tensor);

@@ -140,7 +140,7 @@ static void sum_host(struct measured *measured, int stages)
 	const struct run_file *run = measured->by->run;
 	const double batch = (double)run->data.batch_size;
 	const double images = batch * (double)model_shape_count(&measured->model->input) *
-			      (double)ipu_dtype_bytes(lower_infeed_dtype(run));
+			      (double)ipu_dtype_bytes(lower_infeed_dtype(run, measured->model));
 	const double labels = batch * sizeof(float);
 	const bool shared = target->ipus_host_link == 0 || stages <= target->ipus_host_link;
 	const double first = images + (shared ? labels : 0);

@@ -453,8 +453,8 @@ static const struct run_key run_keys[] = {
 	 .fallback = "\"float32\"",
 	 .choices = "float32 float16 uint8",
 	 AT(infeed.dtype),
-	 .help = "What the inputs are sent as; the IPU casts them. float16 rounds them; uint8 is "
-		 "for "
+	 .help = "What the inputs are sent as; the IPU casts them. float16 rounds them, but for "
+		 "numbers that an Embedding looks up, which go as int32; uint8 is for "
 		 "pictures: their bytes are sent and divided by 255 there, and what "
 		 "data.resize has made of them is rounded to bytes."},
 
