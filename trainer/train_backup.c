@@ -60,9 +60,11 @@ static enum status describe(char **out, const struct train_session *session,
 	add_copy(part, "optimizer", run->compile.optimizer);
 	add_copy(part, "loss", run->compile.loss);
 	add_copy(part, "metrics", run->compile.metrics);
+	add_copy(part, "weighted_metrics", run->compile.weighted);
 	cJSON_AddStringToObject(part, "dtype_policy", model_policy_name(run_policy(run)));
 	add_data(cJSON_AddObjectToObject(root, "data"), session);
 	part = cJSON_AddObjectToObject(root, "fit");
+	add_copy(part, "class_weight", run->fit.class_weight);
 	cJSON_AddNumberToObject(part, "seed", (double)run->fit.seed);
 	cJSON_AddNumberToObject(part, "steps_per_epoch", (double)layout->steps_per_epoch);
 	cJSON_AddNumberToObject(root, "replicas", layout->replicas);

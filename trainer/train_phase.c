@@ -252,7 +252,7 @@ static enum status new_feed(struct train_phase *phase, struct err *err)
 	};
 	const bool train = phase->mode == IPS_TRAIN;
 	const struct dataset *set = train ? session->train_set : session->test_set;
-	const struct dataset_feed_params params = {
+	struct dataset_feed_params params = {
 		.set = set,
 		.batch = run->data.batch_size,
 		.replicas = layout->replicas,
@@ -265,9 +265,14 @@ static enum status new_feed(struct train_phase *phase, struct err *err)
 		.steps = steps[phase->mode],
 		.pass_steps = train && run->fit.steps_per_epoch == 0 ? layout->steps_per_epoch : 0,
 		.depth = feed_depth(session, set),
+		.positions = loss_rows_of(session->model).positions,
 	};
+	enum status status = ST_OK;
 
-	return dataset_feed_new(&phase->feed, &params, err);
+	if (train)
+		status = run_class_weights(&phase->class_weights, &params.class_count, run, err);
+	params.class_weights = phase->class_weights;
+	return status == ST_OK ? dataset_feed_new(&phase->feed, &params, err) : status;
 }
 
 static enum status new_results(struct train_phase *phase, struct err *err)
@@ -343,6 +348,7 @@ void train_phase_free(struct train_phase *phase)
 	if (!phase)
 		return;
 	dataset_feed_free(phase->feed);
+	mem_free(phase->class_weights);
 	mem_free(phase->losses);
 	mem_free(phase->penalties);
 	mem_free(phase->sums);

@@ -20,6 +20,7 @@ struct train_phase {
 	int64_t steps_per_execution;
 	struct train_measure *measure;
 	struct dataset_feed *feed;
+	float *class_weights; /* fit.class_weight; NULL: none */
 	/* Of an execution, as struct train_execution has them. */
 	double *losses, *penalties;
 	double *sums;

@@ -213,12 +213,13 @@ static void compute_loss(struct work *work, int slot)
 		execution->mode == IPS_TRAIN
 			? work->stage->loss_gradient + (size_t)slot * work->stage->loss_step
 			: NULL;
-	struct targets targets;
+	struct targets targets, plain;
 	const int64_t rows = dataset_feed_targets(execution->feed, worker->replica->number,
 						  step_of(work), &targets) *
 			     of_item.positions;
 
-	targets.width /= of_item.positions;
+	plain = targets;
+	plain.weights = NULL;
 	execution->losses[result_index(work)] =
 		loss_run(&measure->loss, outputs,
 			 loss_takes_logits(&measure->loss, session->model)
@@ -234,8 +235,8 @@ static void compute_loss(struct work *work, int slot)
 	for (int m = 0; m < measure->metrics.count; m++) {
 		const struct metric *metric = &measure->metrics.items[m];
 
-		metric_run(metric, outputs, &targets, rows, of_item.width,
-			   sums + metric->first_state);
+		metric_run(metric, outputs, metric->weighted ? &targets : &plain, rows,
+			   of_item.width, sums + metric->first_state);
 	}
 }
 

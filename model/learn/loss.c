@@ -340,6 +340,13 @@ enum status loss_check(const struct loss *loss, const struct model *model,
 	const int64_t width = targets_per_item(kind);
 	char why[160];
 
+	if (kind->weights > 1 && kind->weights != rows.positions) {
+		snprintf(why, sizeof(why),
+			 "sample_weight has %lld numbers for each item: 1, or one for each of the "
+			 "output's %lld positions is wanted",
+			 (long long)kind->weights, (long long)rows.positions);
+		return loss_misfit(loss, model, why, err);
+	}
 	if (loss_ops(loss)->classes)
 		return loss_check_classes(loss, model, kind, err);
 	if (targets_are_classes(kind, rows.positions) && !loss_ops(loss)->single_values)

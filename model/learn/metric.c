@@ -457,38 +457,41 @@ enum status metric_get(struct metric *out, const struct json_at *at, const struc
 	return metric_size(out, at, model, err);
 }
 
-enum status metric_list_new(struct metric_list *out, const struct json_at *at,
+enum status metric_list_add(struct metric_list *list, const struct json_at *at, bool weighted,
 			    const struct model *model, const struct target_kind *kind,
 			    struct err *err)
 {
+	struct metric *items;
 	struct json_at here;
 	struct err own;
 
 	err = err_start(err, &own);
-	*out = (struct metric_list){0};
 	if (!at || json_is_null(at) || json_array(at, err) != ST_OK || !json_count(at))
 		return err->status;
-	out->items = mem_calloc((size_t)json_count(at), sizeof(*out->items));
-	if (!out->items)
-		return err_nomem(err);
-	while (!err_stuck(err) && json_item(at, out->count, &here)) {
-		const struct metric *metric = &out->items[out->count];
+	items = mem_resize(list->items, (size_t)(list->count + json_count(at)), sizeof(*items));
+	if (!items)
+		err_nomem(err);
+	else
+		list->items = items;
+	for (int n = 0; !err_stuck(err) && json_item(at, n, &here); n++) {
+		struct metric *metric = &list->items[list->count];
 		bool taken = false;
 
-		if (metric_get(&out->items[out->count], &here, model, kind, err) == ST_OK)
+		if (metric_get(metric, &here, model, kind, err) == ST_OK)
 			taken = !strcmp(metric->name, "loss");
-		for (int i = 0; !err_stuck(err) && i < out->count; i++)
-			taken = taken || !strcmp(out->items[i].name, metric->name);
+		for (int i = 0; !err_stuck(err) && i < list->count; i++)
+			taken = taken || !strcmp(list->items[i].name, metric->name);
 		if (taken)
 			json_fail(&here, err,
 				  "the name \"%s\" is taken: give another in \"config\"",
 				  metric->name);
-		out->items[out->count].first_state = out->states;
-		out->states += metric->states;
-		out->count++;
+		metric->weighted = weighted;
+		metric->first_state = list->states;
+		list->states += metric->states;
+		list->count++;
 	}
 	if (err_stuck(err))
-		metric_list_free(out);
+		metric_list_free(list);
 	return err->status;
 }
 

@@ -49,6 +49,7 @@ struct metric {
 	enum metric_kind kind;
 	struct loss loss;
 	const char *name; /* as shown: "accuracy"; of the table or of the JSON read */
+	bool weighted;    /* rows count by their weights (Keras's weighted_metrics) */
 	float threshold;  /* above it is a 1; F1Score NaN: the greatest output is */
 	int64_t k;        /* top k */
 	int64_t classes;  /* of F1Score and MeanIoU */
@@ -80,8 +81,8 @@ enum status metric_get(struct metric *out, const struct json_at *at, const struc
 /* Is it the name of a metric, or has one? The error lists them. */
 enum status metric_check_name(const struct json_at *at, struct err *err);
 
-/* @at: a list; NULL or null: none. On failure *@out is empty. */
-enum status metric_list_new(struct metric_list *out, const struct json_at *at,
+/* Append those of @at, a list; NULL or null: none. @list begins zeroed; on failure it is empty. */
+enum status metric_list_add(struct metric_list *list, const struct json_at *at, bool weighted,
 			    const struct model *model, const struct target_kind *kind,
 			    struct err *err);
 void metric_list_free(struct metric_list *list); /* accepts an empty one */

@@ -15,6 +15,9 @@
 struct target_kind {
 	int classes;   /* whole numbers from 0 up to below this; 0: values */
 	int64_t width; /* numbers of an item; 0: one class number */
+	/* Numbers of an item that weigh its rows (sample_weight): 1, or one for each position; 0:
+	 * every row weighs 1. */
+	int64_t weights;
 };
 
 static inline int64_t targets_per_item(const struct target_kind *kind)
@@ -28,11 +31,21 @@ static inline bool targets_are_classes(const struct target_kind *kind, int64_t p
 	return kind->classes > 0 && targets_per_item(kind) == positions;
 }
 
-/* Those of rows that a loss is the mean of: one of the two. */
+/*
+ * Those of the rows that a loss or a metric is of: classes or values.
+ *
+ * @weights is how all that weighs a row reaches losses and metrics: sample_weight, class_weight,
+ * and whatever makes rows count less (their product) or not at all (0). A loss is the sum of weight
+ * times the row's loss over the number of all rows (Keras's sum_over_batch_size), and its gradient
+ * of that: whoever wants the mean over what a mask leaves scales the weights by rows / left. A
+ * metric is the sum of weight times the row's value over the sum of weights. Metrics that are not
+ * weighted are given the targets without weights, or with those of a mask alone.
+ */
 struct targets {
 	const int32_t *classes; /* [rows] */
 	const float *values;    /* [rows, width]; of width 1 also class numbers */
 	int64_t width;
+	const float *weights; /* [rows]; NULL: 1 each */
 };
 
 #endif /* TARGETS_H */

@@ -50,9 +50,9 @@ struct lowering {
 	size_t tensor_count, tensor_capacity;
 	struct ipu_node *nodes;
 	size_t node_count, node_capacity;
-	int input, labels;
-	int backprop; /* the loss's gradient, kept for phase B */
-	int sums;     /* AddN operations so far */
+	int input, labels, weights; /* -1: none */
+	int backprop;               /* the loss's gradient, kept for phase B */
+	int sums;                   /* AddN operations so far */
 	struct lower_layer *layers;
 	struct lower_param *params;
 	/* The operands of the present operation: what it reads, then what it writes. */

@@ -77,6 +77,32 @@ static int lower_mean(struct lowering *lowering, const char *name, const char *r
 	return lower__running_mean(lowering, result, mean, to);
 }
 
+/* The rows' numbers @from times what the rows weigh; @from where all weigh the same. */
+static int weighted(struct lowering *lowering, const char *name, int from)
+{
+	const struct lower_rows rows = rows_of(lowering);
+	const struct ipu_op op = {
+		.kind = IPU_OP_ELEMENTWISE,
+		.name = arena_printf(lowering->arena, "%s/weighted", name),
+		.phase = IPU_PHASE_F,
+		.stage = rows.stage,
+		.elements = {.count = rows.count, .operands = 2, .times = {[IPU_FN_ADD] = 1}}};
+	int to;
+
+	if (lowering->weights < 0)
+		return from;
+	to = flat(lowering, IPU_TENSOR_TEMPORARY, op.name, rows.count);
+	if (to < 0 || lower__node(lowering, &(struct ipu_node){
+						    .op = op,
+						    .reads = (const int[]){from, lowering->weights},
+						    .read_count = 2,
+						    .writes = &to,
+						    .write_count = 1,
+						    .measure_only = true}) != 0)
+		return -1;
+	return to;
+}
+
 /* ---- the loss -------------------------------------------------------------------------------- */
 
 /* The input of the activation that ends the model, or the model's output. */
@@ -127,7 +153,8 @@ static int lower_loss(struct lowering *lowering, int input)
 					   .write_count = lowering->training ? 2 : 1,
 					   .measure_only = true}) != 0)
 		return -1;
-	return lower_mean(lowering, op.name, "loss", writes[0]);
+	writes[0] = weighted(lowering, op.name, writes[0]);
+	return writes[0] < 0 ? -1 : lower_mean(lowering, op.name, "loss", writes[0]);
 }
 
 /* ---- metrics --------------------------------------------------------------------------------- */
@@ -185,9 +212,9 @@ static int lower_metric(struct lowering *lowering, const struct metric *metric, 
 		.phase = IPU_PHASE_F,
 		.stage = rows_of(lowering).stage,
 	};
-	const int items = flat(lowering, IPU_TENSOR_TEMPORARY,
-			       arena_printf(lowering->arena, "metrics/%s/items", metric->name),
-			       rows_of(lowering).count);
+	int items = flat(lowering, IPU_TENSOR_TEMPORARY,
+			 arena_printf(lowering->arena, "metrics/%s/items", metric->name),
+			 rows_of(lowering).count);
 
 	int label;
 
@@ -199,6 +226,10 @@ static int lower_metric(struct lowering *lowering, const struct metric *metric, 
 						     .writes = &items,
 						     .write_count = 1,
 						     .measure_only = true}) != 0)
+		return -1;
+	if (metric->weighted)
+		items = weighted(lowering, op.name, items);
+	if (items < 0)
 		return -1;
 	return lower_mean(lowering, op.name,
 			  arena_printf(lowering->arena, "metrics/%s/result", metric->name), items);
@@ -246,14 +277,19 @@ int lower__loss_backward(struct lowering *lowering)
 	if (!of->needs)
 		return 0;
 	op.elements.times[IPU_FN_CAST] = dtype != IPU_FLOAT32;
+	if (lowering->weights >= 0) {
+		op.elements.operands = 2;
+		op.elements.times[IPU_FN_ADD] = 2;
+	}
 	of->gradient = lower__like(lowering, of->output, IPU_TENSOR_GRADIENT, dtype, rows.stage,
 				   arena_printf(lowering->arena, "%s/gradient", last->name));
 	if (of->gradient < 0 || !op.name)
 		return -1;
 	lowering->tensors[of->gradient].layer = last->name;
 	return lower__node(lowering, &(struct ipu_node){.op = op,
-							.reads = &lowering->backprop,
-							.read_count = 1,
+							.reads = (const int[]){lowering->backprop,
+									       lowering->weights},
+							.read_count = lowering->weights < 0 ? 1 : 2,
 							.writes = &of->gradient,
 							.write_count = 1});
 }

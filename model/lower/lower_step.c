@@ -23,7 +23,8 @@ static int lower_infeed(struct lowering *lowering, int tensor, const char *name,
 					      .read_count = 1,
 					      .writes = &tensor,
 					      .write_count = 1,
-					      .measure_only = tensor == lowering->labels});
+					      .measure_only = tensor == lowering->labels ||
+							      tensor == lowering->weights});
 }
 
 /* Bytes become the type of the layers that read them, as floats in [0, 1]: a cast and a division by
@@ -66,6 +67,8 @@ int lower__infeeds(struct lowering *lowering)
 		failed = lower_bytes(lowering);
 	if (!failed && lowering->labels >= 0)
 		failed = lower_infeed(lowering, lowering->labels, "infeed/arg1", 1);
+	if (!failed && lowering->weights >= 0)
+		failed = lower_infeed(lowering, lowering->weights, "infeed/arg2", 1);
 	return failed;
 }
 

@@ -79,13 +79,19 @@ static int add_labels(struct lowering *lowering)
 				    .dim = {lower__batch(lowering)},
 				    .stage = lowering->from->layout->stages - 1};
 
-	lowering->labels = -1;
+	lowering->labels = lowering->weights = -1;
 	if (!lowering->from->loss)
 		return 0;
 	if (kind->width > 0)
 		tensor.dim[tensor.ndim++] = kind->width;
 	lowering->labels = lower__tensor(lowering, &tensor);
-	return lowering->labels < 0 ? -1 : 0;
+	if (lowering->labels < 0 || kind->weights == 0)
+		return lowering->labels < 0 ? -1 : 0;
+	tensor.name = "infeed/sample_weight";
+	tensor.ndim = kind->weights > 1 ? 2 : 1;
+	tensor.dim[1] = kind->weights > 1 ? kind->weights : 0;
+	lowering->weights = lower__tensor(lowering, &tensor);
+	return lowering->weights < 0 ? -1 : 0;
 }
 
 /* ---- layers ---------------------------------------------------------------------------------- */

@@ -329,6 +329,8 @@ static enum status read_measured(struct measured *measured, struct lower_request
 	lowered->loss = &measured->loss;
 	lowered->metrics = &measured->metrics;
 	lowered->targets = *kind;
+	if (training && by->run->fit.class_weight)
+		lowered->targets.weights = loss_rows_of(measured->model).positions;
 	return ST_OK;
 }
 

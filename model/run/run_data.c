@@ -14,6 +14,8 @@ static void write_targets(struct jsonw *w, const char *key, const struct target_
 	jsonw_begin_object(w);
 	jsonw_key_int(w, "classes", kind->classes);
 	jsonw_key_int(w, "width", kind->width);
+	if (kind->weights > 0)
+		jsonw_key_int(w, "weights", kind->weights);
 	jsonw_end_object(w);
 }
 
@@ -50,7 +52,7 @@ static enum status read_number(const struct json_at *at, const char *key, int64_
 static enum status read_targets(const struct json_at *root, const char *key,
 				struct target_kind *out, struct err *err)
 {
-	struct json_at at;
+	struct json_at at, here;
 	int64_t classes = 0;
 	enum status status;
 
@@ -58,7 +60,11 @@ static enum status read_targets(const struct json_at *root, const char *key,
 		return json_fail(root, err, "\"%s\" is missing", key);
 	status = read_number(&at, "classes", INT32_MAX, &classes, err);
 	out->classes = (int)classes;
-	return status == ST_OK ? read_number(&at, "width", INT32_MAX, &out->width, err) : status;
+	if (status == ST_OK)
+		status = read_number(&at, "width", INT32_MAX, &out->width, err);
+	if (status == ST_OK && json_child(&at, "weights", &here))
+		status = json_int(&here, 1, INT32_MAX, &out->weights, err);
+	return status;
 }
 
 static enum status read_item(const struct json_at *root, struct model_shape *out, struct err *err)

@@ -8,6 +8,7 @@
 
 #include <assert.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -787,9 +788,12 @@ enum status run_optimizer(struct optimizer *out, const struct run_file *run, str
 
 enum status run_check_compile(const struct run_file *run, struct err *err)
 {
-	static const char *const sections[] = {"compile", "evaluate"};
+	static const char *const sections[] = {"compile", "evaluate", "compile"};
+	static const char *const metrics[] = {"metrics", "metrics", "weighted_metrics"};
 	const struct json_at root = json_root(run->path, run->json);
 	struct optimizer optimizer;
+	float *weights;
+	int64_t classes;
 	struct json_at within, at, item;
 	struct loss loss;
 	struct err own;
@@ -799,11 +803,13 @@ enum status run_check_compile(const struct run_file *run, struct err *err)
 	for (size_t i = 0; i < ARRAY_LEN(sections); i++) {
 		if (!err_stuck(err) && run_find_value(&root, sections[i], "loss", &within, &at))
 			loss_get(&loss, &at, err);
-		if (!run_find_value(&root, sections[i], "metrics", &within, &at))
+		if (!run_find_value(&root, sections[i], metrics[i], &within, &at))
 			continue;
 		for (int m = 0; !err_stuck(err) && json_item(&at, m, &item); m++)
 			metric_check_name(&item, err);
 	}
+	if (!err_stuck(err) && run_class_weights(&weights, &classes, run, err) == ST_OK)
+		mem_free(weights);
 	return err->status;
 }
 
@@ -817,6 +823,7 @@ enum status run_measure(struct loss *loss, struct metric_list *metrics, const st
 	enum status status;
 	bool given;
 
+	*metrics = (struct metric_list){0};
 	if (!run_find_value(&root, section, "loss", &within, &at) &&
 	    !run_find_value(&root, "compile", "loss", &within, &at))
 		return err_set(err, ST_INVALID, "%s: compile.loss: missing", run->path);
@@ -831,5 +838,49 @@ enum status run_measure(struct loss *loss, struct metric_list *metrics, const st
 	}
 	given = run_find_value(&root, section, "metrics", &within, &at) ||
 		run_find_value(&root, "compile", "metrics", &within, &at);
-	return metric_list_new(metrics, given ? &at : NULL, model, kind, err);
+	status = metric_list_add(metrics, given ? &at : NULL, false, model, kind, err);
+	given = run_find_value(&root, "compile", "weighted_metrics", &within, &at);
+	if (status == ST_OK)
+		status = metric_list_add(metrics, given ? &at : NULL, true, model, kind, err);
+	return status;
+}
+
+enum status run_class_weights(float **out, int64_t *count, const struct run_file *run,
+			      struct err *err)
+{
+	const struct json_at root = json_root(run->path, run->json);
+	struct json_at within, at, here;
+	struct err own;
+
+	err = err_start(err, &own);
+	*out = NULL;
+	*count = 0;
+	if (!run_find_value(&root, "fit", "class_weight", &within, &at))
+		return ST_OK;
+	if (!cJSON_IsObject(at.node) || !json_count(&at))
+		return json_fail(&at, err,
+				 "must be an object of weights by class: {\"0\": 1.0, "
+				 "\"1\": 2.5}");
+	*out = mem_calloc((size_t)json_count(&at), sizeof(**out));
+	if (!*out)
+		return err_nomem(err);
+	for (; !err_stuck(err) && *count < json_count(&at); ++*count) {
+		char key[24];
+		double weight = 0.0;
+
+		snprintf(key, sizeof(key), "%lld", (long long)*count);
+		if (!json_child(&at, key, &here))
+			json_fail(&at, err,
+				  "must have the classes from 0 to %d, one less than their number; "
+				  "\"%s\" is missing",
+				  json_count(&at) - 1, key);
+		else if (json_real(&here, &weight, err) == ST_OK && !(fabs(weight) <= 3e38))
+			json_fail(&here, err, "must be a number that float32 has");
+		(*out)[*count] = (float)weight;
+	}
+	if (err_stuck(err)) {
+		mem_free(*out);
+		*out = NULL;
+	}
+	return err->status;
 }

@@ -128,6 +128,7 @@ struct run_file {
 		const cJSON *optimizer;       /* NULL: SGD with defaults */
 		const cJSON *loss;            /* text or {class_name, config}; never NULL */
 		const cJSON *metrics;         /* a list of such; NULL: none */
+		const cJSON *weighted;        /* metrics of weighted rows: likewise */
 		int64_t steps_per_execution;  /* default 1; or RUN_WHOLE_EPOCH */
 		enum run_policy dtype_policy; /* of the layers that leave it open */
 	} compile;
@@ -157,6 +158,7 @@ struct run_file {
 		bool validation;             /* evaluate after each epoch; default false */
 		bool asynchronous_callbacks; /* default false */
 		const char *resume;          /* a folder of backups; NULL: no */
+		const cJSON *class_weight;   /* run_class_weights(); NULL: none */
 	} fit;
 
 	struct {
@@ -354,11 +356,16 @@ enum model_policy run_policy(const struct run_file *run);
 enum status run_optimizer(struct optimizer *out, const struct run_file *run, struct err *err);
 
 /*
- * Each of @section's loss and metrics, or compile's where it says nothing; they compare with
+ * Each of @section's loss and metrics, or compile's where it says nothing, and compile's
+ * weighted_metrics; they compare with
  * targets of @kind. *@metrics is the caller's (metric_list_free()).
  */
 enum status run_measure(struct loss *loss, struct metric_list *metrics, const struct run_file *run,
 			const char *section, const struct model *model,
 			const struct target_kind *kind, struct err *err);
+
+/* fit.class_weight: *@out [count] is the caller's (mem_free()); NULL: not given. */
+enum status run_class_weights(float **out, int64_t *count, const struct run_file *run,
+			      struct err *err);
 
 #endif /* RUN_FILE_H */

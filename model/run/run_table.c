@@ -53,6 +53,12 @@ static const struct run_key run_keys[] = {
 	 .help = "What is measured beside the loss: a list of names (accuracy, "
 		 "top_k_categorical_accuracy, mean_absolute_error ...) or {class_name, config}; "
 		 "null: nothing."},
+	{.path = "compile.weighted_metrics",
+	 .kind = RUN_KEY_LIST,
+	 .fallback = "null",
+	 AT(compile.weighted),
+	 .help = "Metrics in which rows count by sample_weight and class_weight, as those of "
+		 "compile.metrics do not; null: none."},
 	{.path = "compile.steps_per_execution",
 	 .kind = RUN_KEY_STEPS,
 	 .fallback = "1",
@@ -209,6 +215,13 @@ static const struct run_key run_keys[] = {
 	 .fallback = "false",
 	 AT(fit.asynchronous_callbacks),
 	 .help = "Call callbacks for each step as its results arrive, not for each execution."},
+	{.path = "fit.class_weight",
+	 .kind = RUN_KEY_TREE,
+	 .fallback = "null",
+	 AT(fit.class_weight),
+	 .help = "What targets of each class weigh in the loss, an object with every class: "
+		 "{\"0\": 1.0, \"1\": 2.5}; times sample_weight, where the data has it; null: 1 "
+		 "each."},
 	{.path = "fit.resume",
 	 .kind = RUN_KEY_TEXT,
 	 .fallback = "null",

@@ -41,8 +41,8 @@ static void read_compile(struct lowered *lowered)
 	struct json_at at;
 	struct err err = {0};
 
-	from->targets = lowered->run->data.one_hot ? (struct target_kind){0, width}
-						   : (struct target_kind){width, 0};
+	from->targets = lowered->run->data.one_hot ? (struct target_kind){.width = width}
+						   : (struct target_kind){.classes = width};
 	must(optimizer_get(&lowered->optimizer,
 			   compile_value(lowered, "optimizer", &at) ? &at : NULL, &err),
 	     &err, "optimizer");
@@ -51,8 +51,8 @@ static void read_compile(struct lowered *lowered)
 		return;
 	assert_true(compile_value(lowered, "loss", &at));
 	must(loss_get(&lowered->loss, &at, &err), &err, "loss");
-	must(metric_list_new(&lowered->metrics, compile_value(lowered, "metrics", &at) ? &at : NULL,
-			     model, &from->targets, &err),
+	must(metric_list_add(&lowered->metrics, compile_value(lowered, "metrics", &at) ? &at : NULL,
+			     false, model, &from->targets, &err),
 	     &err, "metrics");
 	from->loss = &lowered->loss;
 	from->metrics = &lowered->metrics;

@@ -1,6 +1,7 @@
 /*
  * What batches get out of a data set, and how arrays of any user become one.
  */
+#include <math.h>
 #include <stdlib.h>
 
 #include "common/fs.h"
@@ -210,6 +211,33 @@ static void test_whole_numbers_of_many_positions(void **state)
 	assert_int_equal(dataset_targets(&user->test).classes, 0);
 }
 
+static void test_weights_stand_beside_the_targets(void **state)
+{
+	struct user *user = *state;
+	const float weights[6] = {0, 1, 2, 0.5f, -1, 3}, bad[3] = {1, NAN, 1};
+	const uint8_t labels[3] = {1, 0, 2};
+
+	add(user, "x_train.npy", "'<f4'", "(3, 2)", six, sizeof(six));
+	add(user, "y_train.npy", "'|u1'", "(3,)", labels, sizeof(labels));
+	add(user, "sample_weight_train.npy", "'<f4'", "(3, 2)", weights, sizeof(weights));
+	assert_int_equal(open_user(user, true), ST_OK);
+	assert_int_equal(dataset_targets(&user->train).weights, 2);
+	assert_memory_equal(user->train.weights, weights, sizeof(weights));
+	assert_int_equal(dataset_targets(&user->test).weights, 2);
+	assert_null(user->test.weights);
+
+	add(user, "x_train.npy", "'<f4'", "(3, 2)", six, sizeof(six));
+	add(user, "y_train.npy", "'|u1'", "(3,)", labels, sizeof(labels));
+	add(user, "sample_weight_train.npy", "'<f4'", "(2,)", weights, 8);
+	assert_int_equal(open_user(user, false), ST_FORMAT);
+	assert_contains(user->err.text, "sample_weight_train has 2 items, the targets more: 3");
+	add(user, "x_train.npy", "'<f4'", "(3, 2)", six, sizeof(six));
+	add(user, "y_train.npy", "'|u1'", "(3,)", labels, sizeof(labels));
+	add(user, "sample_weight_train.npy", "'<f4'", "(3, 1)", bad, sizeof(bad));
+	assert_int_equal(open_user(user, false), ST_FORMAT);
+	assert_contains(user->err.text, "sample_weight_train: number 1 is nan: no weight");
+}
+
 static void test_float_values_are_not_sent_as_bytes(void **state)
 {
 	struct user *user = *state;
@@ -384,6 +412,7 @@ int main(void)
 		TEST(test_floats_and_classes_of_any_whole_type),
 		TEST(test_one_hot_gives_class_numbers_as_vectors),
 		TEST(test_whole_numbers_of_many_positions),
+		TEST(test_weights_stand_beside_the_targets),
 		TEST(test_float_values_are_not_sent_as_bytes),
 		TEST(test_values_of_any_width_are_targets),
 		TEST(test_shapes_up_to_four_dimensions),

@@ -380,6 +380,50 @@ static void test_every_form_has_its_formula_and_its_slope(void **state)
 	}
 }
 
+/* The sum over the rows, of whole weights as of so many rows; gradients are those of the mean over
+ * all rows. */
+static void test_every_loss_weighs_its_rows(void **state)
+{
+	float weights[BATCH];
+
+	(void)state;
+	for (int i = 0; i < BATCH; i++)
+		weights[i] = (float)(i % 3) - 0.5f;
+	for (size_t f = 0; f < ARRAY_LEN(forms); f++) {
+		const struct form *form = &forms[f];
+		float x[BATCH * WIDTH], gradient[BATCH * WIDTH], plain[BATCH * WIDTH];
+		double sum = 0.0;
+		struct loss loss;
+		struct batch b;
+
+		assert_int_equal(read_loss(&loss, form->text, NULL), ST_OK);
+		make_batch(&b, form);
+		math_fill(x, ARRAY_LEN(x), 3, form->logits ? -3.0f : 0.05f,
+			  form->logits ? 3.0f : 0.9f);
+		loss_run(&loss, x, NULL, &b.targets, BATCH, WIDTH, plain);
+		for (int i = 0; i < BATCH; i++) {
+			struct targets row = b.targets;
+
+			if (row.classes)
+				row.classes += i;
+			else
+				row.values += i * row.width;
+			sum += (double)weights[i] * loss_run(&loss, x + (ptrdiff_t)i * WIDTH, NULL,
+							     &row, 1, WIDTH, NULL);
+		}
+		b.targets.weights = weights;
+		assert_close(loss_run(&loss, x, NULL, &b.targets, BATCH, WIDTH, gradient),
+			     sum / BATCH, 1e-6);
+		for (int i = 0; i < BATCH * WIDTH; i++) {
+			const float wanted = plain[i] * weights[i / WIDTH];
+
+			if (!(fabsf(gradient[i] - wanted) <= 1e-5f * (fabsf(wanted) + 0.01f)))
+				fail_msg("%s: gradient %d is %g, not %g", form->text, i,
+					 (double)gradient[i], (double)wanted);
+		}
+	}
+}
+
 /* ---- borders --------------------------------------------------------------------------------- */
 
 static double run_values(const char *text, const float *x, const float *y, int64_t width,
@@ -720,6 +764,7 @@ int main(void)
 		cmocka_unit_test(test_logits_far_apart_stay_finite),
 		cmocka_unit_test(test_bad_numbers_show_in_the_loss),
 		cmocka_unit_test(test_every_form_has_its_formula_and_its_slope),
+		cmocka_unit_test(test_every_loss_weighs_its_rows),
 		cmocka_unit_test(test_categorical_outputs_are_normalised_then_clipped),
 		cmocka_unit_test(test_binary_outputs_are_clipped),
 		cmocka_unit_test(test_binary_logits_far_apart_stay_finite),

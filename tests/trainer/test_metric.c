@@ -255,7 +255,8 @@ static enum status read_list(struct metric_list *out, const char *text, cJSON **
 	assert_int_equal(json_parse(json, text, strlen(text), "m.json", NULL), ST_OK);
 	root = json_root("m.json", *json);
 	support_fail_alloc(fail);
-	return metric_list_new(out, &root, model, &classes, err);
+	*out = (struct metric_list){0};
+	return metric_list_add(out, &root, false, model, &classes, err);
 }
 
 static void test_a_list_keeps_its_order_and_no_name_twice(void **state)
@@ -271,13 +272,13 @@ static void test_a_list_keeps_its_order_and_no_name_twice(void **state)
 		{"{}", "must be an array"},
 		{"[\"acc\", \"x\"]", "[1]: unknown metric"},
 	};
-	struct metric_list list;
+	struct metric_list list = {0};
 	struct math_model m;
 	cJSON *json;
 
 	(void)state;
 	math_model_open(&m, DENSE("4"), 1, (int64_t[]){3});
-	assert_int_equal(metric_list_new(&list, NULL, m.model, &classes, NULL), ST_OK);
+	assert_int_equal(metric_list_add(&list, NULL, false, m.model, &classes, NULL), ST_OK);
 	assert_int_equal(list.count, 0);
 	for (long n = 0;; n++) {
 		enum status status;
@@ -451,6 +452,91 @@ static void test_f1_and_iou_by_hand(void **state)
 		     1e-12);
 }
 
+enum {
+	ROWS = 12,
+	CLASSES = 4
+};
+
+/* A whole weight is so many rows of the same kind; without weights a row weighs 1. */
+static void test_a_weight_is_so_many_rows(void **state)
+{
+	static const char *const texts[] = {
+		"\"accuracy\"",
+		"\"sparse_top_k_categorical_accuracy\"",
+		"\"sparse_categorical_crossentropy\"",
+		"\"perplexity\"",
+		"\"confusion_matrix\"",
+		METRIC("F1Score", "\"average\": \"macro\""),
+		METRIC("OneHotMeanIoU", "\"num_classes\": 4"),
+		METRIC("Precision", "\"thresholds\": 0.4"),
+		"\"recall\"",
+		"\"auc\"",
+		"\"binary_accuracy\"",
+	};
+	float scores[ROWS * CLASSES], truth[ROWS * CLASSES], weights[ROWS];
+	float more_scores[4 * ROWS * CLASSES], more_truth[4 * ROWS * CLASSES];
+	int32_t numbers[ROWS], more_numbers[4 * ROWS];
+	int64_t rows = 0;
+
+	(void)state;
+	math_fill(scores, ARRAY_LEN(scores), 3, 0.01f, 0.99f);
+	math_fill(truth, ARRAY_LEN(truth), 4, 0.0f, 1.0f);
+	for (int i = 0; i < ROWS * CLASSES; i++)
+		truth[i] = truth[i] > 0.6f ? 1.0f : 0.0f;
+	for (int r = 0; r < ROWS; r++) {
+		weights[r] = (float)(r % 4);
+		numbers[r] = 5 * r % CLASSES;
+		for (int n = 0; n < r % 4; n++, rows++) {
+			more_numbers[rows] = numbers[r];
+			memcpy(more_scores + rows * CLASSES, scores + (ptrdiff_t)r * CLASSES,
+			       CLASSES * sizeof(*scores));
+			memcpy(more_truth + rows * CLASSES, truth + (ptrdiff_t)r * CLASSES,
+			       CLASSES * sizeof(*truth));
+		}
+	}
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		const bool same = i >= ARRAY_LEN(texts) - 4;
+		const struct targets once = {.classes = same ? NULL : numbers,
+					     .values = truth,
+					     .width = CLASSES,
+					     .weights = weights};
+		const struct targets often = {.classes = same ? NULL : more_numbers,
+					      .values = more_truth,
+					      .width = CLASSES};
+		double weighed[1024] = {0.0}, repeated[1024] = {0.0};
+		struct reading r;
+		struct err err;
+
+		if (open_reading(&r, texts[i], DENSE("4"), same ? &values : &classes, &err) !=
+		    ST_OK)
+			fail_msg("%s", err.text);
+		metric_run(&r.metric, scores, &once, ROWS, CLASSES, weighed);
+		metric_run(&r.metric, more_scores, &often, rows, CLASSES, repeated);
+		assert_close(metric_result(&r.metric, weighed), metric_result(&r.metric, repeated),
+			     1e-12);
+		for (int64_t s = 0; s < r.metric.states; s++)
+			assert_close(weighed[s], repeated[s], 1e-12);
+		close_reading(&r);
+	}
+}
+
+static void test_a_weighted_mean_of_nothing_is_0(void **state)
+{
+	const float scores[] = {0.25f, 0.25f, 0.25f, 0.25f}, none = 0.0f;
+	const int32_t label = 1;
+	const struct targets targets = {.classes = &label, .weights = &none};
+	double states[2] = {0.0, 0.0};
+	struct reading r;
+
+	(void)state;
+	assert_int_equal(open_reading(&r, "\"accuracy\"", DENSE("4"), &classes, NULL), ST_OK);
+	assert_true(isnan(metric_result(&r.metric, states)));
+	r.metric.weighted = true;
+	metric_run(&r.metric, scores, &targets, 1, 4, states);
+	assert_close(metric_result(&r.metric, states), 0.0, 0.0);
+	close_reading(&r);
+}
+
 static void test_perplexity_is_exp_of_the_mean_crossentropy(void **state)
 {
 	static const float half[] = {0.5f, 0.25f, 0.125f, 0.125f, 0.5f, 0.25f, 0.125f, 0.125f};
@@ -495,6 +581,8 @@ int main(void)
 		cmocka_unit_test(test_precision_and_recall_by_hand),
 		cmocka_unit_test(test_f1_and_iou_by_hand),
 		cmocka_unit_test(test_perplexity_is_exp_of_the_mean_crossentropy),
+		cmocka_unit_test(test_a_weight_is_so_many_rows),
+		cmocka_unit_test(test_a_weighted_mean_of_nothing_is_0),
 		cmocka_unit_test(test_counting_metrics_that_cannot_be_are_refused),
 		cmocka_unit_test(test_accuracy_counts_the_first_greatest),
 		cmocka_unit_test(test_the_greatest_passes_nan_over),

@@ -25,7 +25,7 @@
 /* ---- from arrays to a part of a set ---------------------------------------------------------- */
 
 struct dataset_memory {
-	void *inputs, *targets;
+	void *inputs, *targets, *weights;
 	char *source;
 	void *names; /* pointers, then what they point to */
 };
@@ -34,6 +34,7 @@ static void dataset_memory_free(struct dataset_memory *memory)
 {
 	mem_free(memory->inputs);
 	mem_free(memory->targets);
+	mem_free(memory->weights);
 	mem_free(memory->source);
 	mem_free(memory->names);
 	mem_free(memory);
@@ -234,6 +235,29 @@ enum status dataset__join(struct dataset *out, const struct dataset_about *about
 	return ST_OK;
 }
 
+enum status dataset__weigh(struct dataset *set, const char *name, struct dataset_array *weights,
+			   struct err *err)
+{
+	struct dataset_memory *memory = set->memory;
+	const size_t count = dataset__array_count(weights);
+	float *floats;
+
+	if (weights->dim[0] < set->count)
+		return err_set(err, ST_FORMAT, "%s: %s has %lld items, the targets more: %lld",
+			       set->source, name, (long long)weights->dim[0],
+			       (long long)set->count);
+	floats = memory->weights = join_floats(weights);
+	if (!floats)
+		return err_nomem(err);
+	for (size_t i = 0; i < count; i++)
+		if (!isfinite(floats[i]))
+			return err_set(err, ST_FORMAT, "%s: %s: number %zu is %g: no weight",
+				       set->source, name, i, (double)floats[i]);
+	set->weights = floats;
+	set->weight_width = (int64_t)(count / (size_t)weights->dim[0]);
+	return ST_OK;
+}
+
 void dataset_close(struct dataset *dataset)
 {
 	if (dataset->memory) {
@@ -431,6 +455,7 @@ static void dataset_no_test(const struct dataset *train, struct dataset *test)
 	test->floats = NULL;
 	test->labels = NULL;
 	test->values = NULL;
+	test->weights = NULL;
 	test->resize = NULL;
 	test->memory = NULL;
 }
@@ -475,6 +500,8 @@ static enum status dataset_split(struct dataset *train, struct dataset *test, do
 		test->labels += left;
 	if (test->values)
 		test->values += (size_t)left * (size_t)train->width;
+	if (test->weights)
+		test->weights += left * train->weight_width;
 	return ST_OK;
 }
 
@@ -532,6 +559,10 @@ uint64_t dataset_digest(const struct dataset *dataset)
 	else if (dataset->values)
 		digest = XXH3_64bits_withSeed(
 			dataset->values, count * (size_t)dataset->width * sizeof(float), digest);
+	if (dataset->weights)
+		digest = XXH3_64bits_withSeed(dataset->weights,
+					      count * (size_t)dataset->weight_width * sizeof(float),
+					      digest);
 	return digest;
 }
 

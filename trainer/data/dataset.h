@@ -35,6 +35,9 @@ struct dataset {
 	int64_t width;         /* of `values` */
 	bool one_hot;          /* class numbers are given out as vectors */
 
+	const float *weights; /* [count, weight_width], see struct targets; NULL: none */
+	int64_t weight_width;
+
 	const struct dataset_resize *resize; /* NULL: items are given out as they are stored */
 
 	const char *const *names; /* of the classes, `classes` of them; NULL: not known */

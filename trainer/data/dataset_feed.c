@@ -124,8 +124,11 @@ const uint32_t *dataset_order_batch(struct dataset_order *order, int64_t number,
 struct target_kind dataset_targets(const struct dataset *dataset)
 {
 	if (dataset->one_hot)
-		return (struct target_kind){.width = max(dataset->width, 1) * dataset->classes};
-	return (struct target_kind){.classes = dataset->classes, .width = dataset->width};
+		return (struct target_kind){.width = max(dataset->width, 1) * dataset->classes,
+					    .weights = dataset->weight_width};
+	return (struct target_kind){.classes = dataset->classes,
+				    .width = dataset->width,
+				    .weights = dataset->weight_width};
 }
 
 bool dataset_gives_classes(const struct dataset *dataset)
@@ -221,10 +224,11 @@ enum feed_part {
 	FEED_TARGETS = 2
 };
 
-/* Room for targets: one of the two. */
+/* Room for targets: one of the two, and what rows weigh. */
 struct feed_targets {
 	int32_t *classes;
 	float *values;
+	float *weights; /* NULL: 1 each */
 };
 
 /* A place of the ring. */
@@ -289,10 +293,66 @@ static int64_t feed_choose(struct dataset_feed *feed, int replica, int64_t step,
 	return count;
 }
 
+/* As Keras has it: the number, or the place of the greatest of a vector. */
+static int64_t row_class(const struct targets *targets, int64_t row)
+{
+	const float *values = targets->values + row * targets->width;
+	int64_t at = 0;
+
+	if (targets->classes)
+		return targets->classes[row];
+	if (targets->width == 1)
+		return values[0] >= 0.0f && values[0] < (float)INT32_MAX ? (int64_t)values[0] : -1;
+	for (int64_t j = 1; j < targets->width; j++)
+		at = values[j] > values[at] ? j : at;
+	return at;
+}
+
+static struct targets rows_of(const struct dataset_feed *feed, const struct feed_targets *from)
+{
+	return (struct targets){.classes = from->classes,
+				.values = from->values,
+				.width = feed->kind.width / feed->params.positions,
+				.weights = from->weights};
+}
+
 static void feed_gather_targets(const struct dataset_feed *feed, const uint32_t *items,
 				int64_t count, const struct feed_targets *to)
 {
-	dataset_gather_targets(feed->params.set, items, count, to->classes, to->values);
+	const struct dataset *set = feed->params.set;
+	const int64_t positions = feed->params.positions, width = set->weight_width;
+	const struct targets rows = rows_of(feed, to);
+
+	dataset_gather_targets(set, items, count, to->classes, to->values);
+	for (int64_t r = 0; to->weights && r < count * positions; r++) {
+		const int64_t at = width > 1 ? r % positions : 0;
+
+		to->weights[r] = set->weights ? set->weights[items[r / positions] * width + at] : 1;
+		if (feed->params.class_weights)
+			to->weights[r] *= feed->params.class_weights[row_class(&rows, r)];
+	}
+}
+
+/* Each target has a weight: batches are not asked again. */
+static enum status check_classes(const struct dataset_feed *feed, struct err *err)
+{
+	const struct feed_targets *to = &feed->takers[0].targets;
+	const struct targets rows = rows_of(feed, to);
+
+	for (uint32_t item = 0; item < feed->params.set->count; item++) {
+		dataset_gather_targets(feed->params.set, &item, 1, to->classes, to->values);
+		for (int64_t r = 0; r < feed->params.positions; r++) {
+			const int64_t class = row_class(&rows, r);
+
+			if (class < 0 || class >= feed->params.class_count)
+				return err_set(err, ST_INVALID,
+					       "%s: fit.class_weight: it has no weight for item "
+					       "%u, whose class is %lld: give the classes from 0 "
+					       "to the greatest",
+					       feed->params.set->source, item, (long long)class);
+		}
+	}
+	return ST_OK;
 }
 
 /* ---- the thread ------------------------------------------------------------------------------ */
@@ -399,8 +459,7 @@ int64_t dataset_feed_targets(struct dataset_feed *feed, int replica, int64_t ste
 	int64_t count;
 
 	assert(!feed->params.no_targets);
-	*out = (struct targets){
-		.classes = to->classes, .values = to->values, .width = feed->kind.width};
+	*out = rows_of(feed, to);
 	if (!feed->params.depth) {
 		count = feed_choose(feed, replica, step, taker->items[1]);
 		feed_gather_targets(feed, taker->items[1], count, to);
@@ -413,6 +472,9 @@ int64_t dataset_feed_targets(struct dataset_feed *feed, int replica, int64_t ste
 	else
 		memcpy(to->values, place->targets.values,
 		       (size_t)count * feed->target_values * sizeof(*to->values));
+	if (to->weights)
+		memcpy(to->weights, place->targets.weights,
+		       (size_t)(count * feed->params.positions) * sizeof(*to->weights));
 	feed_give_back(feed, place, FEED_TARGETS);
 	return count;
 }
@@ -429,13 +491,17 @@ static bool feed_new_targets(const struct dataset_feed *feed, struct feed_target
 		targets->classes = mem_calloc(batch, sizeof(*targets->classes));
 	else
 		targets->values = mem_aligned(batch * feed->target_values, sizeof(float));
-	return targets->classes || targets->values;
+	if (!feed->params.set->weights && !feed->params.class_weights)
+		return targets->classes || targets->values;
+	targets->weights = mem_calloc(batch, (size_t)feed->params.positions * sizeof(float));
+	return targets->weights && (targets->classes || targets->values);
 }
 
 static void feed_free_targets(struct feed_targets *targets)
 {
 	mem_free(targets->classes);
 	mem_free(targets->values);
+	mem_free(targets->weights);
 }
 
 static bool feed_new_places(struct dataset_feed *feed)
@@ -506,16 +572,20 @@ enum status dataset_feed_new(struct dataset_feed **out, const struct dataset_fee
 	enum status status;
 
 	assert(params->replicas > 0 && params->depth >= 0 && params->first_step >= 0);
+	assert(!params->class_weights || !params->no_targets);
 	*out = NULL;
 	if (!feed)
 		return err_nomem(err);
 	feed->params = *params;
+	feed->params.positions = max(params->positions, 1);
 	feed->kind = dataset_targets(params->set);
 	feed->input_floats = dataset_item_floats(params->set);
 	feed->target_values = (size_t)feed->kind.width;
 	status = dataset_order_new(&feed->order, &order, err);
 	if (status == ST_OK && (!feed_new_places(feed) || !feed_new_takers(feed)))
 		status = err_nomem(err);
+	if (status == ST_OK && params->class_weights)
+		status = check_classes(feed, err);
 	if (status == ST_OK)
 		status = feed_start(feed, err);
 	if (status != ST_OK) {

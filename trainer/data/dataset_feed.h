@@ -28,6 +28,9 @@ struct dataset_feed_params {
 	int64_t pass_steps; /* after so many a pass over the set begins anew; 0: when it is used up
 			     */
 	int depth;          /* steps made ahead; 0: no thread, whoever takes gathers */
+	int64_t positions;  /* rows that a loss has of an item (loss.h); 0: 1 */
+	const float *class_weights; /* [class_count], borrowed; NULL: none */
+	int64_t class_count;
 };
 
 enum status dataset_feed_new(struct dataset_feed **out, const struct dataset_feed_params *params,
@@ -42,7 +45,8 @@ int64_t dataset_feed_items(const struct dataset_feed *feed, int replica, int64_t
 /* The inputs of that batch into @inputs [items, shape]; returns how many items there are. */
 int64_t dataset_feed_inputs(struct dataset_feed *feed, int replica, int64_t step, float *inputs);
 
-/* Its targets; they stay until the replica's next are taken. */
+/* Its targets, as rows: their weights are sample_weight times the weight of the class, where the
+ * set or the params have such. They stay until the replica's next are taken. */
 int64_t dataset_feed_targets(struct dataset_feed *feed, int replica, int64_t step,
 			     struct targets *out);
 

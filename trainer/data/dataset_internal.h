@@ -167,6 +167,10 @@ struct dataset_about {
 	int64_t limit;
 };
 
+/* What a part's items weigh, of any shape of an item; @weights' memory is taken over on success. */
+enum status dataset__weigh(struct dataset *set, const char *name, struct dataset_array *weights,
+			   struct err *err);
+
 /* Join inputs and targets, which are taken over on success; checks counts, shapes and classes. */
 enum status dataset__join(struct dataset *out, const struct dataset_about *about,
 			  struct dataset_array *inputs, struct dataset_array *targets,

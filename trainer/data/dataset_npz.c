@@ -379,8 +379,18 @@ struct npz_file {
 	int64_t limit;
 };
 
+static bool npz_has(const struct npz_file *file, const char *member)
+{
+	struct dataset_zip zip = {
+		.name = file->path, .bytes = (const uint8_t *)file->bytes, .length = file->length};
+	struct dataset_zip_member entry;
+
+	return npz_find(&zip, member, &entry, NULL) != ST_NOTFOUND;
+}
+
+/* @w may be missing. */
 static enum status npz_part(struct dataset *out, const struct npz_file *file, const char *x,
-			    const char *y, struct err *err)
+			    const char *y, const char *w, struct err *err)
 {
 	const struct dataset_about about = {.source = file->source,
 					    .inputs = x,
@@ -388,7 +398,7 @@ static enum status npz_part(struct dataset *out, const struct npz_file *file, co
 					    .classes = file->known->classes,
 					    .names = file->known->names,
 					    .limit = file->limit};
-	struct dataset_array inputs, targets = {0};
+	struct dataset_array inputs, targets = {0}, weights = {0};
 	enum status status;
 
 	status = dataset__npz_parse(&inputs, file->path, file->bytes, file->length, x, err);
@@ -399,18 +409,15 @@ static enum status npz_part(struct dataset *out, const struct npz_file *file, co
 		status = dataset__join(out, &about, &inputs, &targets, err);
 	dataset__array_free(&inputs);
 	dataset__array_free(&targets);
+	if (status != ST_OK || !npz_has(file, w))
+		return status;
+	status = dataset__npz_parse(&weights, file->path, file->bytes, file->length, w, err);
+	if (status == ST_OK)
+		status = dataset__weigh(out, w, &weights, err);
+	dataset__array_free(&weights);
+	if (status != ST_OK)
+		dataset_close(out);
 	return status;
-}
-
-/* Neither of the test arrays is there. */
-static bool npz_has_no_test(const struct npz_file *file)
-{
-	struct dataset_zip zip = {
-		.name = file->path, .bytes = (const uint8_t *)file->bytes, .length = file->length};
-	struct dataset_zip_member entry;
-
-	return npz_find(&zip, "x_test", &entry, NULL) == ST_NOTFOUND &&
-	       npz_find(&zip, "y_test", &entry, NULL) == ST_NOTFOUND;
 }
 
 enum status dataset__npz_open(struct dataset *train, struct dataset *test,
@@ -425,9 +432,9 @@ enum status dataset__npz_open(struct dataset *train, struct dataset *test,
 	status = fs_read(path, DATASET_FILE_LIMIT, &file.bytes, &file.length, err);
 	if (status != ST_OK)
 		return status;
-	status = npz_part(train, &file, "x_train", "y_train", err);
-	if (status == ST_OK && !npz_has_no_test(&file)) {
-		status = npz_part(test, &file, "x_test", "y_test", err);
+	status = npz_part(train, &file, "x_train", "y_train", "sample_weight_train", err);
+	if (status == ST_OK && (npz_has(&file, "x_test") || npz_has(&file, "y_test"))) {
+		status = npz_part(test, &file, "x_test", "y_test", "sample_weight_test", err);
 		if (status != ST_OK)
 			dataset_close(train);
 	}

@@ -23,7 +23,7 @@ struct loss_item {
 	int64_t y_step; /* 0 or 1 */
 	const struct loss *loss;
 	float smoothing; /* of labels */
-	float share;     /* of the row in the mean: 1 / rows */
+	float share;     /* of the row in the mean: its weight / rows */
 	float *gradient; /* of x; NULL: not wanted */
 };
 
@@ -450,6 +450,7 @@ double loss_run(const struct loss *loss, const float *outputs, const float *logi
 			.gradient = gradient ? gradient + i * width : NULL,
 		};
 		float number;
+		double value;
 
 		if (targets->classes) {
 			number = (float)targets->classes[i];
@@ -462,9 +463,12 @@ double loss_run(const struct loss *loss, const float *outputs, const float *logi
 			item.label = (int32_t)item.y[0];
 			assert(item.label >= 0 && item.label < width);
 		}
-		sum += element       ? mean_of_elements(&item, element)
-		       : from_logits ? ops->from_logits(&item)
-				     : ops->from_outputs(&item);
+		if (targets->weights)
+			item.share *= targets->weights[i];
+		value = element       ? mean_of_elements(&item, element)
+			: from_logits ? ops->from_logits(&item)
+				      : ops->from_outputs(&item);
+		sum += targets->weights ? value * (double)targets->weights[i] : value;
 	}
 	return sum / (double)rows;
 }

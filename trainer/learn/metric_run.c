@@ -17,6 +17,7 @@ struct metric_item {
 	int64_t width;
 	const float *y; /* targets, @y_step apart; of a class number: one float */
 	int64_t y_step; /* 0: one for all outputs */
+	double weight;
 };
 
 /* ---- the measures ---------------------------------------------------------------------------- */
@@ -100,9 +101,12 @@ static double (*const metric_items[METRIC_KINDS])(const struct metric_item *item
 	[METRIC_SPARSE_TOP_K] = metric_sparse_top_k,
 };
 
-static double mean_result(const double *states)
+/* Keras's divide_no_nan where all that came weighs nothing. */
+static double mean_result(const struct metric *metric, const double *states)
 {
-	return states[1] > 0.0 ? states[0] / states[1] : (double)NAN;
+	if (states[1] > 0.0 || states[1] < 0.0)
+		return states[0] / states[1];
+	return metric->weighted ? 0.0 : (double)NAN;
 }
 
 /* ---- counts ---------------------------------------------------------------------------------- */
@@ -125,9 +129,9 @@ static void count_positives(const struct metric_item *item, double *counts)
 		const bool said = item->p[j] > item->metric->threshold;
 		const bool there = item->y[j * item->y_step] != 0.0f;
 
-		counts[COUNT_RIGHT] += said && there;
-		counts[COUNT_SAID] += said;
-		counts[COUNT_THERE] += there;
+		counts[COUNT_RIGHT] += said && there ? item->weight : 0.0;
+		counts[COUNT_SAID] += said ? item->weight : 0.0;
+		counts[COUNT_THERE] += there ? item->weight : 0.0;
 	}
 }
 
@@ -164,9 +168,9 @@ static void count_classes(const struct metric_item *item, double *counts)
 		const bool here = greatest ? c == said : item->p[c] > item->metric->threshold;
 		const bool there = item->y_step > 0 ? item->y[c] != 0.0f : c == label;
 
-		counts[COUNT_RIGHT] += here && there;
-		counts[COUNT_SAID] += here;
-		counts[COUNT_THERE] += there;
+		counts[COUNT_RIGHT] += here && there ? item->weight : 0.0;
+		counts[COUNT_SAID] += here ? item->weight : 0.0;
+		counts[COUNT_THERE] += there ? item->weight : 0.0;
 	}
 }
 
@@ -196,7 +200,7 @@ static void count_confusions(const struct metric_item *item, double *counts)
 	const int64_t label = class_of(item), said = metric_greatest(item->p, item->width);
 
 	if (label >= 0 && label < item->metric->classes && said < item->metric->classes)
-		counts[label * item->metric->classes + said]++;
+		counts[label * item->metric->classes + said] += item->weight;
 }
 
 /* Of each class that came or was predicted: both, over either. */
@@ -266,7 +270,7 @@ static void count_thresholds(const struct metric_item *item, double *counts)
 
 	for (int64_t j = 0; j < item->width; j++)
 		counts[(item->y[j * item->y_step] != 0.0f ? bins : 0) +
-		       auc_above(item->metric, item->p[j])]++;
+		       auc_above(item->metric, item->p[j])] += item->weight;
 }
 
 /* What is above a threshold. */
@@ -339,24 +343,29 @@ double metric_result(const struct metric *metric, const double *states)
 	if (metric->kind < METRIC_KINDS && metric_counts[metric->kind].result)
 		return metric_counts[metric->kind].result(metric, states);
 	if (metric->kind == METRIC_PERPLEXITY)
-		return elementary_pow(M_E, mean_result(states));
-	return mean_result(states);
+		return elementary_pow(M_E, mean_result(metric, states));
+	return mean_result(metric, states);
 }
 
 void metric_run(const struct metric *metric, const float *outputs, const struct targets *targets,
 		int64_t rows, int64_t width, double *states)
 {
-	double total = 0.0;
+	double total = 0.0, weights = targets->weights ? 0.0 : (double)rows;
 
+	for (int64_t i = 0; targets->weights && i < rows; i++)
+		weights += (double)targets->weights[i];
 	if (is_mean_of_loss(metric)) {
 		states[0] += loss_run(&metric->loss, outputs, NULL, targets, rows, width, NULL) *
 			     (double)rows;
-		states[1] += (double)rows;
+		states[1] += weights;
 		return;
 	}
 	for (int64_t i = 0; i < rows; i++) {
-		struct metric_item item = {
-			.metric = metric, .p = outputs + i * width, .width = width};
+		struct metric_item item = {.metric = metric,
+					   .p = outputs + i * width,
+					   .width = width,
+					   .weight = targets->weights ? (double)targets->weights[i]
+								      : 1.0};
 		float number;
 
 		if (targets->classes) {
@@ -369,10 +378,10 @@ void metric_run(const struct metric *metric, const float *outputs, const struct 
 		if (metric_counts[metric->kind].count)
 			metric_counts[metric->kind].count(&item, states);
 		else
-			total += metric_items[metric->kind](&item);
+			total += item.weight * metric_items[metric->kind](&item);
 	}
 	if (metric_items[metric->kind]) {
 		states[0] += total;
-		states[1] += (double)rows;
+		states[1] += weights;
 	}
 }
