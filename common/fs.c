@@ -6,6 +6,7 @@
 #include "common/fs.h"
 
 #include <assert.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -361,6 +362,48 @@ bool fs_is_dir(const char *path)
 	struct stat info;
 
 	return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+enum status fs_list(struct fs_list *out, const char *folder, struct err *err)
+{
+	size_t room = 0;
+	const struct dirent *entry;
+	DIR *dir = opendir(folder);
+	enum status status = ST_OK;
+
+	*out = (struct fs_list){0};
+	if (!dir)
+		return fs_fail(err, errno, "list", folder);
+	while (status == ST_OK && (entry = readdir(dir))) {
+		if (entry->d_name[0] == '.')
+			continue;
+		if (mem_grow(&out->names, &room, out->count + 1, sizeof(*out->names)) == 0)
+			out->names[out->count] = mem_strdup(entry->d_name);
+		else
+			status = err_nomem(err);
+		if (status == ST_OK && !out->names[out->count])
+			status = err_nomem(err);
+		out->count += status == ST_OK;
+	}
+	closedir(dir);
+	if (status != ST_OK)
+		fs_list_free(out);
+	else if (out->count > 0)
+		qsort(out->names, out->count, sizeof(*out->names), by_bytes);
+	return status;
+}
+
+void fs_list_free(struct fs_list *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		mem_free(list->names[i]);
+	mem_free(list->names);
+	*list = (struct fs_list){0};
 }
 
 bool fs_is_same(const char *a, const char *b)

@@ -60,6 +60,15 @@ bool fs_exists(const char *path);
 bool fs_is_dir(const char *path);
 bool fs_is_same(const char *a, const char *b); /* both are there, and are one file */
 
+/* What lies in a folder, by name in the order of their bytes; names that begin with a dot are left
+ * out. On failure the list is empty. */
+struct fs_list {
+	char **names; /* owned, as each of them */
+	size_t count;
+};
+enum status fs_list(struct fs_list *out, const char *folder, struct err *err);
+void fs_list_free(struct fs_list *list); /* accepts a zeroed struct */
+
 /* A folder of ours under an XDG base: @variable ("XDG_CACHE_HOME"), else $HOME/@fallback, then
  * "/ipuscope". false where neither is set or it does not fit. Nothing is created. */
 bool fs_xdg(char out[FS_PATH_SIZE], const char *variable, const char *fallback);

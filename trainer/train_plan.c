@@ -32,6 +32,10 @@ _Static_assert((int)RUN_SCALE_NONE == (int)DATASET_SCALE_NONE &&
 		       (int)RUN_SCALE_MINMAX == (int)DATASET_SCALE_MINMAX &&
 		       (int)RUN_SCALE_STANDARD == (int)DATASET_SCALE_STANDARD,
 	       "scales of run files and of tables are the same");
+_Static_assert((int)RUN_TOKENS_CHARACTERS == (int)DATASET_CHARACTERS &&
+		       (int)RUN_TOKENS_BYTES == (int)DATASET_BYTES &&
+		       (int)RUN_TOKENS_WORDS == (int)DATASET_WORDS,
+	       "tokens of run files and of texts are the same");
 
 struct dataset_params train_data_params(const struct run_file *run)
 {
@@ -45,6 +49,9 @@ struct dataset_params train_data_params(const struct run_file *run)
 			  .column_count = run->data.columns.count,
 			  .target = run->data.target,
 			  .scale = (enum dataset_scale)run->data.scale},
+		.texts = {.tokens = (enum dataset_tokens)run->data.tokens,
+			  .sequence_length = run->data.sequence_length,
+			  .vocabulary_size = run->data.vocabulary_size},
 		.validation_split = run->data.validation_split,
 		.resize = {run->data.resize[0], run->data.resize[1]},
 	};

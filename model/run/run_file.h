@@ -75,6 +75,13 @@ enum run_scale {
 	RUN_SCALE_STANDARD
 };
 
+/* What texts are read as. */
+enum run_tokens {
+	RUN_TOKENS_CHARACTERS,
+	RUN_TOKENS_BYTES,
+	RUN_TOKENS_WORDS
+};
+
 enum run_policy {
 	RUN_POLICY_FLOAT32,
 	RUN_POLICY_MIXED_FLOAT16,
@@ -146,6 +153,9 @@ struct run_file {
 		struct run_texts columns; /* inputs of a table; not given: all but the target */
 		const char *target;       /* its target; NULL: the last column */
 		enum run_scale scale;     /* of its inputs; default none */
+		enum run_tokens tokens;   /* of texts; default characters */
+		int64_t sequence_length;  /* tokens of an item; default 128 */
+		int64_t vocabulary_size;  /* of labelled texts; 0: all that there are */
 		double validation_split;  /* 0: none */
 		int64_t prefetch;         /* batches made ahead; -1: as is best */
 	} data;

@@ -82,7 +82,7 @@ static const struct run_key run_keys[] = {
 	{.path = "data.name",
 	 .kind = RUN_KEY_TEXT,
 	 .fallback = "\"mnist\"",
-	 .choices = "mnist fashion_mnist cifar10 npz csv",
+	 .choices = "mnist fashion_mnist cifar10 npz csv text",
 	 AT(data.name),
 	 .help = "The data set."},
 	{.path = "data.path",
@@ -91,7 +91,8 @@ static const struct run_key run_keys[] = {
 	 AT(data.path),
 	 .help = "A folder of IDX files (gzipped or not) or of CIFAR-10's binary version, or an "
 		 ".npz file with x_train, y_train, x_test and y_test; of csv a .csv file, or a "
-		 "folder with train.csv and test.csv; relative to the working "
+		 "folder with train.csv and test.csv; of text a text file, or a folder with a "
+		 "folder of .txt files for each label; relative to the working "
 		 "directory. null: searched for; a synthetic set where nothing is found."},
 	{.path = "data.columns",
 	 .kind = RUN_KEY_TEXTS,
@@ -111,6 +112,30 @@ static const struct run_key run_keys[] = {
 	 AT(data.scale),
 	 .help = "Of csv: scale each column of inputs by what the training part has: minmax from 0 "
 		 "to 1, standard to mean 0 and standard deviation 1."},
+	{.path = "data.tokens",
+	 .kind = RUN_KEY_CHOICE,
+	 .fallback = "\"characters\"",
+	 .choices = "characters bytes words",
+	 AT(data.tokens),
+	 .help = "Of text: what gets a number. Words, of labelled texts alone, are in lower case "
+		 "and without punctuation."},
+	{.path = "data.sequence_length",
+	 .kind = RUN_KEY_INT,
+	 .fallback = "128",
+	 .least = 1,
+	 .greatest = 1 << 20,
+	 AT(data.sequence_length),
+	 .help = "Of text: tokens of an item: of each window of a file, or what labelled texts are "
+		 "filled up or cut to, at their beginning."},
+	{.path = "data.vocabulary_size",
+	 .kind = RUN_KEY_INT,
+	 .fallback = "null",
+	 .least = 4,
+	 .greatest = 1 << 24,
+	 AT(data.vocabulary_size),
+	 .help = "Of labelled texts: numbers that their tokens have, with 0 (padding), 1 (start) "
+		 "and 2 (unknown); the most frequent tokens have the others. null: as many as the "
+		 "training part needs."},
 	{.path = "data.validation_split",
 	 .kind = RUN_KEY_REAL,
 	 .fallback = "0",

@@ -164,7 +164,7 @@ static enum status join_targets(struct dataset *out, const struct dataset_about 
 		out->width = 0;
 		return join_classes(out, about, targets, err);
 	}
-	out->classes = whole ? join_bound(targets) : 0;
+	out->classes = about->tokens ? about->classes : whole ? join_bound(targets) : 0;
 	out->values = memory->targets = join_floats(targets);
 	return out->values ? ST_OK : err_nomem(err);
 }
@@ -176,7 +176,7 @@ static enum status join_names(struct dataset *out, const struct dataset_about *a
 	size_t size = 0;
 	char **names, *text;
 
-	if (!about->names || !out->labels)
+	if (!about->names || (!out->labels && !about->tokens))
 		return ST_OK;
 	assert(about->classes == out->classes);
 	for (int i = 0; i < out->classes; i++)
@@ -317,6 +317,7 @@ static const struct dataset_known known_sets[] = {
 		   "file with --data.path"},
 	{.name = "npz"},
 	{.name = "csv", .open = dataset__csv_open},
+	{.name = "text", .open = dataset__text_open},
 };
 
 static const struct dataset_known *dataset_find(const char *name, struct err *err)
@@ -335,7 +336,7 @@ static const struct dataset_known *dataset_find(const char *name, struct err *er
 	else
 		err_set(err, ST_INVALID,
 			"unknown data set \"%s\" (there are: mnist, fashion_mnist, cifar10, npz, "
-			"csv)",
+			"csv, text)",
 			name);
 	return NULL;
 }

@@ -40,8 +40,10 @@ struct dataset {
 
 	const struct dataset_resize *resize; /* NULL: items are given out as they are stored */
 
-	const char *const *names; /* of the classes, `classes` of them; NULL: not known */
-	const char *source;       /* "/data/mnist (IDX)", "synthetic digits" */
+	/* Of the classes, `classes` of them; of windows of a text what each number stands for. NULL:
+	 * not known. */
+	const char *const *names;
+	const char *source; /* "/data/mnist (IDX)", "synthetic digits" */
 	bool synthetic;
 	void *memory; /* what owns the above */
 };
@@ -61,6 +63,20 @@ struct dataset_table {
 	enum dataset_scale scale;
 };
 
+/* What a token of the set "text" is. */
+enum dataset_tokens {
+	DATASET_CHARACTERS, /* of UTF-8 */
+	DATASET_BYTES,
+	DATASET_WORDS
+};
+
+/* How texts become numbers, of the set "text". */
+struct dataset_texts {
+	enum dataset_tokens tokens;
+	int64_t sequence_length; /* tokens of an item */
+	int64_t vocabulary_size; /* numbers of labelled texts, the reserved ones in them; 0: all */
+};
+
 struct dataset_params {
 	const char *name; /* "mnist" */
 	const char *path; /* NULL: $IPUSCOPE_DATA/NAME, Keras's place below ~/.keras/datasets, the
@@ -73,6 +89,7 @@ struct dataset_params {
 		int64_t height, width;
 	} resize;
 	struct dataset_table table;
+	struct dataset_texts texts;
 	double validation_split; /* the last part of the training items becomes the test part; 0 */
 	bool pictures;           /* items that are not stored as bytes are refused */
 	/* Told once when the synthetic default is made or used, and how to get the real set; may be

@@ -150,6 +150,11 @@ enum status dataset__csv_parse(struct dataset *train, struct dataset *test,
 			       const struct dataset_table *table, int64_t limit,
 			       const struct dataset_csv parts[2], struct err *err);
 
+/* A text in memory, which a 0 follows, as windows of characters or bytes. On failure nothing is
+ * left to close. */
+enum status dataset__text_parse(struct dataset *out, const struct dataset_texts *texts,
+				int64_t limit, const struct dataset_csv *text, struct err *err);
+
 /* Read an array whose dimensions are set, and see that nothing follows. Memory is asked for only
  * where the packed bytes can hold that much. On failure the array has no bytes. */
 enum status dataset__array_read(struct dataset_array *array, struct dataset_stream *stream,
@@ -163,6 +168,7 @@ struct dataset_about {
 	const char *inputs;       /* what messages call them: "images", "x_train" */
 	const char *targets;      /* "labels", "y_train" */
 	int classes;              /* 0: the greatest class number + 1 */
+	bool tokens;              /* targets have one of the classes for each place of an item */
 	const char *const *names; /* of the classes, copied; may be NULL */
 	int64_t limit;
 };
@@ -216,6 +222,9 @@ enum status dataset__cifar_open(struct dataset *train, struct dataset *test,
 enum status dataset__csv_open(struct dataset *train, struct dataset *test,
 			      const struct dataset_known *known,
 			      const struct dataset_params *params, struct err *err);
+enum status dataset__text_open(struct dataset *train, struct dataset *test,
+			       const struct dataset_known *known,
+			       const struct dataset_params *params, struct err *err);
 enum status dataset__npz_open(struct dataset *train, struct dataset *test,
 			      const struct dataset_known *known, const char *path, int64_t limit,
 			      struct err *err);

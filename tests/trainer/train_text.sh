@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# Texts: characters are learnt, words by label are learnt, the same bytes on stages and on the CPU, what is wrong is named.
+. "$IPUSCOPE_SOURCE_DIR/tests/support/train_support.sh" || exit 1
+cd "$work"
+
+same() { cmp -s "$1" "$2" || fail "$1 and $2 differ"; }
+
+# --- characters: what follows an "a" depends on what came before it
+for ((i = 0; i < 240; i++)); do printf 'la mé lami. '; done >song.txt
+cat >song.json <<'JSON'
+{
+	"model": { "class_name": "Sequential", "config": { "name": "m", "layers": [
+		{ "class_name": "Embedding", "config": { "name": "e", "input_dim": 7, "output_dim": 8 } },
+		{ "class_name": "GRU", "config": { "name": "g", "units": 12, "return_sequences": true } },
+		{ "class_name": "Dense", "config": { "name": "d", "units": 7, "activation": "softmax" } } ] } },
+	"compile": { "optimizer": { "class_name": "Adam", "config": { "learning_rate": 0.03 } }, "loss": "sparse_categorical_crossentropy",
+		"metrics": ["accuracy"], "steps_per_execution": 4 },
+	"data": { "name": "text", "path": "song.txt", "sequence_length": 23, "batch_size": 8, "validation_split": 0.2 },
+	"fit": { "epochs": 40, "steps_per_epoch": 4 }, "evaluate": { "steps_per_execution": 2, "steps": 2 }, "ipu": { "auto_select_ipus": 2 },
+	"pipeline": { "stages": [0, 0, 1], "schedule": "Grouped" }, "gradient_accumulation": { "steps_per_replica": 4 }
+}
+JSON
+"$bin/ipu-train" song.json --weights.save two.npz >out 2>&1 || fail "a song: $(cat out)"
+awk '/^loss: / { found = $5 > 0.9 } END { exit !found }' out || fail "a song is not learnt: $(tail -3 out)"
+"$bin/ipu-train" song.json -q --ipu null --pipeline null --host.threads 3 --weights.save cpu.npz
+same two.npz cpu.npz
+"$bin/ipu-train" song.json --data.sequence_length 2900 >out 2>&1 && fail 'a window longer than the text'
+grep -q 'song.txt: has 2880 characters, but a window takes 2900 and the one behind it: data.sequence_length' out || fail "$(cat out)"
+"$bin/ipu-train" song.json --data.tokens bytes >out 2>&1 && fail '256 bytes on 7 outputs'
+grep -q 'does not fit the loss sparse_categorical_crossentropy' out || fail "$(cat out)"
+
+# --- words by label
+for ((i = 0; i < 20; i++)); do
+	mkdir -p reviews/{train,test}/{good,bad}
+	part=$([ $i -lt 16 ] && echo train || echo test)
+	echo "This film, number $i, is <br />GREAT and I like it." >reviews/$part/good/$i.txt
+	echo "A dull film ($i) that I don't like: it is boring." >reviews/$part/bad/$i.txt
+done
+cat >reviews.json <<'JSON'
+{
+	"model": { "class_name": "Sequential", "config": { "name": "m", "layers": [
+		{ "class_name": "Embedding", "config": { "name": "e", "input_dim": 24, "output_dim": 4 } },
+		{ "class_name": "LSTM", "config": { "name": "l", "units": 4 } },
+		{ "class_name": "Dense", "config": { "name": "d", "units": 2, "activation": "softmax" } } ] } },
+	"compile": { "optimizer": { "class_name": "Adam", "config": { "learning_rate": 0.05 } }, "loss": "sparse_categorical_crossentropy", "metrics": ["accuracy"] },
+	"data": { "name": "text", "path": "reviews", "tokens": "words", "sequence_length": 12, "vocabulary_size": 24, "batch_size": 8 },
+	"fit": { "epochs": 10 }, "evaluate": {}, "ipu": null
+}
+JSON
+"$bin/ipu-train" reviews.json >out 2>&1 || fail "reviews: $(cat out)"
+grep -q 'Texts: 31 words of the training part and the numbers 0 to 2' out || fail "$(head -3 out)"
+grep -q 'accuracy: 1.0000$' out || fail "reviews are not learnt: $(tail -3 out)"
+echo ok

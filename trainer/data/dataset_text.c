@@ -1,0 +1,629 @@
+/*
+ * Texts as numbers. A text file is a language-modelling set: windows of sequence_length tokens,
+ * whose targets are the tokens that follow each; windows do not overlap. A folder of folders has a
+ * class for each of them, and each .txt file in it is an item.
+ *
+ * Tokens are bytes, characters or words. The numbers of a file's characters are their places among
+ * all that it has, in the order of their bytes, which is that of their code points; a file's bytes
+ * are their own numbers. Labelled texts have Keras's reserved numbers (those of its imdb), then the
+ * tokens of the training part, the most frequent first; items are filled and cut at their
+ * beginning, as pad_sequences() does it. Words are those of Keras's TextVectorization: in lower
+ * case and without punctuation, both of ASCII alone, so that no locale matters.
+ *
+ * Items of the classes are mixed, so that a split or a limit has its share of each.
+ *
+ * Threading: none.
+ */
+#include "trainer/data/dataset_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/map.h"
+#include "common/mem.h"
+#include "common/sorted.h"
+#include "common/str.h"
+
+#define TEXT_ITEMS_MOST  (1 << 24)
+#define TEXT_TOKENS_MOST ((size_t)1 << 29)
+
+/* Numbers of labelled texts that are no token. */
+enum {
+	TEXT_PAD,
+	TEXT_START,
+	TEXT_UNKNOWN,
+	TEXT_RESERVED
+};
+
+static const char *const token_names[] = {"characters", "bytes", "words"};
+
+/* ---- tokens ---------------------------------------------------------------------------------- */
+
+struct text_reader {
+	const char *name; /* of the file, for messages */
+	const char *begin, *at, *end;
+	enum dataset_tokens tokens;
+	struct str word;
+	struct err *err;
+};
+
+struct text_token {
+	const char *text; /* until the next one is read */
+	size_t length;
+};
+
+static bool is_blank(char c)
+{
+	return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static bool read_word(struct text_reader *reader, struct text_token *out)
+{
+	static const char punctuation[] = "!\"#$%&()*+,-./:;<=>?@[\\]^_`{|}~'";
+
+	str_clear(&reader->word);
+	for (; reader->at < reader->end; reader->at++) {
+		char c = *reader->at;
+
+		if (is_blank(c) && reader->word.length > 0)
+			break;
+		if (is_blank(c) || memchr(punctuation, c, sizeof(punctuation) - 1))
+			continue;
+		if (c >= 'A' && c <= 'Z')
+			c = (char)(c - 'A' + 'a');
+		str_add_bytes(&reader->word, &c, 1);
+	}
+	if (reader->word.failed)
+		err_nomem(reader->err);
+	*out = (struct text_token){str_peek(&reader->word), reader->word.length};
+	return out->length > 0 && !err_stuck(reader->err);
+}
+
+static void report_no_character(const struct text_reader *reader)
+{
+	int64_t line = 1;
+
+	for (const char *at = reader->begin; at < reader->at; at++)
+		line += *at == '\n';
+	err_set(reader->err, ST_FORMAT,
+		"%s: line %lld: the byte 0x%02x is no character of UTF-8: data.tokens bytes reads "
+		"it as it is",
+		reader->name, (long long)line, (unsigned)(unsigned char)*reader->at);
+}
+
+/* false: the text's end, or an error. */
+static bool read_token(struct text_reader *reader, struct text_token *out)
+{
+	if (reader->tokens == DATASET_WORDS)
+		return read_word(reader, out);
+	if (reader->at == reader->end)
+		return false;
+	*out = (struct text_token){reader->at,
+				   reader->tokens == DATASET_BYTES ? 1 : str_utf8(reader->at)};
+	if (out->length == 0)
+		report_no_character(reader);
+	reader->at += out->length;
+	return out->length > 0;
+}
+
+/* ---- vocabularies ---------------------------------------------------------------------------- */
+
+struct text_entry {
+	size_t text; /* where in `texts`; ended by 0 */
+	int64_t count;
+	int32_t number;
+};
+
+struct vocabulary {
+	struct str texts;
+	struct text_entry *entries; /* in the order in which they were met */
+	size_t count, room;
+	struct map map;
+};
+
+static const char *entry_text(const struct vocabulary *vocabulary, size_t entry)
+{
+	return vocabulary->texts.text + vocabulary->entries[entry].text;
+}
+
+static size_t find_entry(const struct vocabulary *vocabulary, const struct text_token *token,
+			 uint64_t hash)
+{
+	size_t at;
+
+	MAP_FIND(at, &vocabulary->map, hash,
+		 !strncmp(entry_text(vocabulary, at), token->text, token->length) &&
+			 entry_text(vocabulary, at)[token->length] == '\0');
+	return at;
+}
+
+/* The entry of @token, counted once more; a new one where there is none. */
+static size_t count_token(struct vocabulary *vocabulary, const struct text_token *token,
+			  struct err *err)
+{
+	const uint64_t hash = map_bytes(MAP_SEED, token->text, token->length);
+	size_t at = find_entry(vocabulary, token, hash);
+
+	if (at == MAP_NONE) {
+		at = vocabulary->count;
+		if (mem_grow(&vocabulary->entries, &vocabulary->room, at + 1,
+			     sizeof(*vocabulary->entries)) ||
+		    map_add(&vocabulary->map, hash, at)) {
+			err_nomem(err);
+			return 0;
+		}
+		vocabulary->entries[at] = (struct text_entry){.text = vocabulary->texts.length};
+		vocabulary->count++;
+		str_add_bytes(&vocabulary->texts, token->text, token->length);
+		str_add_bytes(&vocabulary->texts, "", 1);
+		if (vocabulary->texts.failed)
+			err_nomem(err);
+	}
+	vocabulary->entries[at].count++;
+	return at;
+}
+
+static void vocabulary_fini(struct vocabulary *vocabulary)
+{
+	str_free(&vocabulary->texts);
+	mem_free(vocabulary->entries);
+	map_fini(&vocabulary->map);
+}
+
+struct ranked {
+	int64_t rank; /* the smaller comes first */
+	const char *text;
+	size_t entry;
+};
+
+static int by_rank(const void *left, const void *right)
+{
+	const struct ranked *a = left, *b = right;
+
+	return a->rank != b->rank ? SORTED_BY(a, b, rank) : strcmp(a->text, b->text);
+}
+
+/* Number the entries from @first on, by their bytes, or before that by how often they were met;
+ * those from @most on are TEXT_UNKNOWN. The texts in their order, the caller's (mem_free). */
+static const char **number_entries(struct vocabulary *vocabulary, int32_t first, int64_t most,
+				   bool frequent)
+{
+	const size_t count = vocabulary->count;
+	struct ranked *ranked = mem_calloc(count + 1, sizeof(*ranked));
+	const char **names = mem_calloc(count + 1, sizeof(*names));
+
+	for (size_t i = 0; ranked && i < count; i++)
+		ranked[i] = (struct ranked){.rank = frequent ? -vocabulary->entries[i].count : 0,
+					    .text = entry_text(vocabulary, i),
+					    .entry = i};
+	if (ranked)
+		qsort(ranked, count, sizeof(*ranked), by_rank);
+	for (size_t i = 0; ranked && names && i < count; i++) {
+		const int64_t number = first + (int64_t)i;
+
+		vocabulary->entries[ranked[i].entry].number =
+			number < most ? (int32_t)number : TEXT_UNKNOWN;
+		names[i] = ranked[i].text;
+	}
+	mem_free(ranked);
+	return names;
+}
+
+/* ---- a text, token by token ------------------------------------------------------------------ */
+
+struct sequence {
+	uint32_t *entries; /* of the vocabulary, UINT32_MAX: of none; bytes are themselves */
+	size_t count, room;
+};
+
+static void add_to_sequence(struct sequence *sequence, size_t entry, struct err *err)
+{
+	if (sequence->count == TEXT_TOKENS_MOST)
+		err_set(err, ST_LIMIT, "data.path: more than %zu tokens are not read",
+			TEXT_TOKENS_MOST);
+	else if (mem_grow(&sequence->entries, &sequence->room, sequence->count + 1,
+			  sizeof(*sequence->entries)))
+		err_nomem(err);
+	else
+		sequence->entries[sequence->count++] = (uint32_t)entry;
+}
+
+/* Read @bytes, which a 0 follows, behind @sequence; @counts: tokens that are new are added. */
+static void read_sequence(struct sequence *sequence, struct vocabulary *vocabulary, bool counts,
+			  enum dataset_tokens tokens, const struct dataset_csv *text,
+			  struct err *err)
+{
+	struct text_reader reader = {.name = text->name,
+				     .begin = text->bytes,
+				     .at = text->bytes,
+				     .end = text->bytes + text->length,
+				     .tokens = tokens,
+				     .err = err};
+	struct text_token token;
+
+	if (memchr(text->bytes, '\0', text->length))
+		err_set(err, ST_FORMAT, "%s: is no text: it holds a 0 byte", text->name);
+	while (!err_stuck(err) && read_token(&reader, &token)) {
+		size_t entry;
+
+		if (counts)
+			entry = count_token(vocabulary, &token, err);
+		else
+			entry = find_entry(vocabulary, &token,
+					   map_bytes(MAP_SEED, token.text, token.length));
+		if (!err_stuck(err))
+			add_to_sequence(sequence, entry, err);
+	}
+	str_free(&reader.word);
+}
+
+/* ---- windows of one text --------------------------------------------------------------------- */
+
+/* Every byte by name: a text of itself. */
+static const char **name_bytes(char texts[256][2])
+{
+	const char **names = mem_calloc(256, sizeof(*names));
+
+	for (int i = 0; names && i < 256; i++) {
+		texts[i][0] = (char)i;
+		texts[i][1] = '\0';
+		names[i] = texts[i];
+	}
+	return names;
+}
+
+/* Both arrays of all windows: number t of the one is number t - 1 of the other. */
+static void fill_windows(struct dataset_array arrays[2], const struct sequence *sequence,
+			 const struct vocabulary *vocabulary, bool bytes, struct err *err)
+{
+	const size_t length = (size_t)arrays[0].dim[1], count = (size_t)arrays[0].dim[0] * length;
+
+	for (size_t part = 0; part < 2; part++) {
+		float *numbers = mem_calloc(count, sizeof(*numbers));
+
+		arrays[part].bytes = (uint8_t *)numbers;
+		if (!numbers) {
+			err_nomem(err);
+			return;
+		}
+		for (size_t i = 0; i < count; i++) {
+			const struct text_entry *entry =
+				&vocabulary->entries[sequence->entries[i + part]];
+
+			numbers[i] =
+				bytes ? (float)(unsigned char)vocabulary->texts.text[entry->text]
+				      : (float)entry->number;
+		}
+	}
+}
+
+enum status dataset__text_parse(struct dataset *out, const struct dataset_texts *texts,
+				int64_t limit, const struct dataset_csv *text, struct err *err)
+{
+	const bool bytes = texts->tokens == DATASET_BYTES;
+	const int64_t length = texts->sequence_length;
+	struct dataset_about about = {.source = text->name,
+				      .inputs = "windows",
+				      .targets = "windows",
+				      .limit = limit,
+				      .tokens = true};
+	struct dataset_array arrays[2] = {{.type = DATASET_F32, .ndim = 2},
+					  {.type = DATASET_F32, .ndim = 2}};
+	struct vocabulary vocabulary = {0};
+	struct sequence sequence = {0};
+	const char **names = NULL;
+	char byte_texts[256][2];
+	struct err own;
+
+	err = err_start(err, &own);
+	if (texts->tokens == DATASET_WORDS)
+		err_set(err, ST_INVALID,
+			"%s: data.tokens: words are of a folder of texts by label; a text is read "
+			"as characters or bytes",
+			text->name);
+	if (!err_stuck(err))
+		read_sequence(&sequence, &vocabulary, true, texts->tokens, text, err);
+	if (!err_stuck(err) && (int64_t)sequence.count <= length)
+		err_set(err, ST_INVALID,
+			"%s: has %zu %s, but a window takes %lld and the one behind it: "
+			"data.sequence_length",
+			text->name, sequence.count, token_names[texts->tokens], (long long)length);
+	if (!err_stuck(err)) {
+		names = bytes ? name_bytes(byte_texts)
+			      : number_entries(&vocabulary, 0, INT32_MAX, false);
+		about.names = names;
+		about.classes = bytes ? 256 : (int)vocabulary.count;
+		for (int i = 0; i < 2; i++) {
+			arrays[i].dim[0] = ((int64_t)sequence.count - 1) / length;
+			arrays[i].dim[1] = length;
+		}
+		if (!names)
+			err_nomem(err);
+	}
+	if (!err_stuck(err))
+		fill_windows(arrays, &sequence, &vocabulary, bytes, err);
+	if (!err_stuck(err))
+		dataset__join(out, &about, &arrays[0], &arrays[1], err);
+	dataset__array_free(&arrays[0]);
+	dataset__array_free(&arrays[1]);
+	mem_free(names);
+	mem_free(sequence.entries);
+	vocabulary_fini(&vocabulary);
+	return err->status;
+}
+
+/* ---- folders of texts by label --------------------------------------------------------------- */
+
+struct text_item {
+	int64_t at, of; /* its place among the files of its label, and how many those are */
+	int label;
+	char *path;          /* owned */
+	size_t first, count; /* tokens, of the part's sequence */
+};
+
+struct text_part {
+	const char *folder;
+	struct text_item *items;
+	size_t count, room;
+	struct sequence sequence;
+};
+
+static bool is_text(const char *name)
+{
+	const size_t length = strlen(name);
+
+	return length > 4 && strcmp(name + length - 4, ".txt") == 0;
+}
+
+static void list_texts(struct text_part *part, const char *folder, int label, struct err *err)
+{
+	struct fs_list files;
+	const size_t first = part->count;
+
+	if (fs_list(&files, folder, err) != ST_OK)
+		return;
+	for (size_t i = 0; i < files.count && !err_stuck(err); i++) {
+		char path[FS_PATH_SIZE];
+		struct text_item *item;
+
+		if (!is_text(files.names[i]))
+			continue;
+		if (part->count == TEXT_ITEMS_MOST ||
+		    !fs_path(path, "%s/%s", folder, files.names[i])) {
+			err_set(err, ST_LIMIT, "%s: too many files, or too long a path", folder);
+		} else if (mem_grow(&part->items, &part->room, part->count + 1,
+				    sizeof(*part->items))) {
+			err_nomem(err);
+		} else {
+			item = &part->items[part->count++];
+			*item = (struct text_item){.at = (int64_t)(part->count - 1 - first),
+						   .label = label,
+						   .path = mem_strdup(path)};
+			if (!item->path)
+				err_nomem(err);
+		}
+	}
+	for (size_t i = first; i < part->count; i++)
+		part->items[i].of = (int64_t)(part->count - first);
+	fs_list_free(&files);
+}
+
+/* By how much of a label's files comes before each, so that every stretch has all labels. */
+static int by_share(const void *left, const void *right)
+{
+	const struct text_item *a = left, *b = right;
+	const int64_t x = (2 * a->at + 1) * b->of, y = (2 * b->at + 1) * a->of;
+
+	return x != y ? SORTED_ORDER(x, y) : SORTED_BY(a, b, label);
+}
+
+static void list_part(struct text_part *part, const struct fs_list *labels, struct err *err)
+{
+	for (size_t label = 0; label < labels->count && !err_stuck(err); label++) {
+		char path[FS_PATH_SIZE];
+
+		if (!fs_path(path, "%s/%s", part->folder, labels->names[label]))
+			err_set(err, ST_LIMIT, "%s: the path is too long", part->folder);
+		else if (fs_is_dir(path))
+			list_texts(part, path, (int)label, err);
+	}
+	if (!err_stuck(err) && part->count == 0)
+		err_set(err, ST_NOTFOUND, "%s: has no files LABEL/*.txt", part->folder);
+	if (!err_stuck(err))
+		qsort(part->items, part->count, sizeof(*part->items), by_share);
+}
+
+static void read_part(struct text_part *part, struct vocabulary *vocabulary, bool counts,
+		      enum dataset_tokens tokens, struct err *err)
+{
+	for (size_t i = 0; i < part->count && !err_stuck(err); i++) {
+		struct text_item *item = &part->items[i];
+		struct dataset_csv text = {.name = item->path};
+		char *bytes;
+
+		if (fs_read(item->path, DATASET_FILE_LIMIT, &bytes, &text.length, err) != ST_OK)
+			return;
+		text.bytes = bytes;
+		item->first = part->sequence.count;
+		read_sequence(&part->sequence, vocabulary, counts, tokens, &text, err);
+		item->count = part->sequence.count - item->first;
+		mem_free(bytes);
+	}
+}
+
+/* The start and the tokens, of which the last @length count; what is missing stands before. */
+static void fill_item(float *out, size_t length, const struct text_item *item,
+		      const struct sequence *sequence, const struct vocabulary *vocabulary)
+{
+	for (size_t i = 0; i < length; i++) {
+		const size_t back = length - i; /* from the item's end */
+		const uint32_t entry = back <= item->count
+					       ? sequence->entries[item->first + item->count - back]
+					       : UINT32_MAX;
+
+		if (back > item->count)
+			out[i] = back == item->count + 1 ? TEXT_START : TEXT_PAD;
+		else
+			out[i] = entry == UINT32_MAX ? (float)TEXT_UNKNOWN
+						     : (float)vocabulary->entries[entry].number;
+	}
+}
+
+static void join_part(struct dataset *out, const struct text_part *part,
+		      const struct vocabulary *vocabulary, int64_t length,
+		      struct dataset_about *about, struct err *err)
+{
+	struct dataset_array inputs = {
+		.type = DATASET_F32, .ndim = 2, .dim = {(int64_t)part->count, length}};
+	struct dataset_array targets = {
+		.type = DATASET_I32, .ndim = 1, .dim = {(int64_t)part->count}};
+
+	if (length > DATASET_ARRAY_LIMIT / (int64_t)sizeof(float) / (int64_t)part->count) {
+		err_set(err, ST_LIMIT, "%s: %zu texts of data.sequence_length %lld are too many",
+			part->folder, part->count, (long long)length);
+		return;
+	}
+	inputs.bytes = mem_calloc(part->count * (size_t)length, sizeof(float));
+	targets.bytes = mem_calloc(part->count, sizeof(int32_t));
+	about->source = part->folder;
+	for (size_t i = 0; inputs.bytes && targets.bytes && i < part->count; i++) {
+		const int32_t label = part->items[i].label;
+
+		fill_item((float *)(void *)inputs.bytes + i * (size_t)length, (size_t)length,
+			  &part->items[i], &part->sequence, vocabulary);
+		memcpy(targets.bytes + i * sizeof(label), &label, sizeof(label));
+	}
+	if (inputs.bytes && targets.bytes)
+		dataset__join(out, about, &inputs, &targets, err);
+	else
+		err_nomem(err);
+	dataset__array_free(&inputs);
+	dataset__array_free(&targets);
+}
+
+/* The folders of @folder, by name. */
+static void list_labels(struct fs_list *labels, const char *folder, struct err *err)
+{
+	size_t kept = 0;
+
+	if (fs_list(labels, folder, err) != ST_OK)
+		return;
+	for (size_t i = 0; i < labels->count; i++) {
+		char path[FS_PATH_SIZE], *name = labels->names[i];
+
+		if (fs_path(path, "%s/%s", folder, name) && fs_is_dir(path))
+			labels->names[kept++] = name;
+		else
+			mem_free(name);
+	}
+	labels->count = kept;
+}
+
+/* The test part has no label but @labels. */
+static void check_labels(const struct fs_list *labels, const char *folder, struct err *err)
+{
+	struct fs_list others;
+
+	list_labels(&others, folder, err);
+	for (size_t i = 0; !err_stuck(err) && i < others.count; i++) {
+		size_t at = 0;
+
+		while (at < labels->count && strcmp(labels->names[at], others.names[i]) != 0)
+			at++;
+		if (at == labels->count)
+			err_set(err, ST_FORMAT, "%s/%s: is no label of the training part", folder,
+				others.names[i]);
+	}
+	fs_list_free(&others);
+}
+
+static enum status open_labelled(struct dataset *train, struct dataset *test,
+				 const struct dataset_params *params, struct err *err)
+{
+	const struct dataset_texts *texts = &params->texts;
+	const int64_t most = texts->vocabulary_size ? texts->vocabulary_size : INT32_MAX;
+	struct dataset_about about = {
+		.inputs = "texts", .targets = "labels", .limit = params->limit};
+	struct text_part parts[2] = {{.folder = params->path}, {0}};
+	char folders[2][FS_PATH_SIZE];
+	struct vocabulary vocabulary = {0};
+	struct fs_list labels = {0};
+	const char **names = NULL;
+	struct err own;
+
+	err = err_start(err, &own);
+	if (fs_path(folders[0], "%s/train", params->path) && fs_is_dir(folders[0]))
+		parts[0].folder = folders[0];
+	if (parts[0].folder == folders[0] && fs_path(folders[1], "%s/test", params->path) &&
+	    fs_is_dir(folders[1]))
+		parts[1].folder = folders[1];
+	list_labels(&labels, parts[0].folder, err);
+	if (!err_stuck(err) && parts[1].folder)
+		check_labels(&labels, parts[1].folder, err);
+	for (int i = 0; i < 2 && !err_stuck(err); i++) {
+		if (parts[i].folder)
+			list_part(&parts[i], &labels, err);
+		if (!err_stuck(err))
+			read_part(&parts[i], &vocabulary, i == 0, texts->tokens, err);
+	}
+	if (!err_stuck(err)) {
+		names = number_entries(&vocabulary, TEXT_RESERVED, most, true);
+		if (!names)
+			err_nomem(err);
+	}
+	about.classes = (int)labels.count;
+	about.names = (const char *const *)labels.names;
+	for (int i = 0; i < 2 && !err_stuck(err); i++)
+		if (parts[i].count > 0)
+			join_part(i == 0 ? train : test, &parts[i], &vocabulary,
+				  texts->sequence_length, &about, err);
+	if (err_stuck(err)) {
+		dataset_close(train);
+		dataset_close(test);
+	} else if (params->notice) {
+		char text[128];
+
+		snprintf(text, sizeof(text),
+			 "Texts: %zu %s of the training part and the numbers 0 to 2",
+			 vocabulary.count, token_names[texts->tokens]);
+		params->notice(params->user, text);
+	}
+	mem_free(names);
+	fs_list_free(&labels);
+	vocabulary_fini(&vocabulary);
+	for (int i = 0; i < 2; i++) {
+		for (size_t item = 0; item < parts[i].count; item++)
+			mem_free(parts[i].items[item].path);
+		mem_free(parts[i].items);
+		mem_free(parts[i].sequence.entries);
+	}
+	return err->status;
+}
+
+/* ---- the set --------------------------------------------------------------------------------- */
+
+enum status dataset__text_open(struct dataset *train, struct dataset *test,
+			       const struct dataset_known *known,
+			       const struct dataset_params *params, struct err *err)
+{
+	struct dataset_csv text = {.name = params->path};
+	enum status status;
+	char *bytes;
+
+	(void)test;
+	if (!params->path)
+		return err_set(err, ST_INVALID,
+			       "data set \"%s\": which text? Give it with --data.path FILE.txt, or "
+			       "a folder with a folder of .txt files for each label",
+			       known->name);
+	if (fs_is_dir(params->path))
+		return open_labelled(train, test, params, err);
+	status = fs_read(params->path, DATASET_FILE_LIMIT, &bytes, &text.length, err);
+	if (status != ST_OK)
+		return status;
+	text.bytes = bytes;
+	status = dataset__text_parse(train, &params->texts, params->limit, &text, err);
+	mem_free(bytes);
+	return status;
+}
