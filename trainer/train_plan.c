@@ -53,6 +53,8 @@ struct dataset_params train_data_params(const struct run_file *run)
 			  .sequence_length = run->data.sequence_length,
 			  .vocabulary_size = run->data.vocabulary_size},
 		.validation_split = run->data.validation_split,
+		.no_train = !run->fit.wanted,
+		.no_test_targets = !run->evaluate.wanted && !run->fit.validation,
 		.resize = {run->data.resize[0], run->data.resize[1]},
 	};
 }

@@ -63,4 +63,31 @@ JSON
 grep -q 'accuracy: 1.0000$' out || fail "a table is not learnt: $(cat out)"
 "$bin/ipu-train" table.json --data.columns null >out 2>&1 && fail "words as inputs"
 grep -q 'line 2: column "id": "x0" is no number' out || fail "no place: $(cat out)"
+
+# --- items without targets are predicted as those with them are; to train or to evaluate them is refused
+awk 'BEGIN {
+	srand(5)
+	for (part = 0; part < 2; part++) {
+		n = part ? 12 : 40; p = part ? "test" : "train"; x = y = ""
+		for (i = 0; i < n; i++) { v = rand(); x = x " " v " " 1 - v; y = y " " (v > 0.5) }
+		print "x_" p, "f4", n ",2" x; print "y_" p, "i4", n y
+	}
+}' >arrays
+make_npz all.npz <arrays
+grep -v y_test arrays | make_npz unlabelled.npz
+grep x_test arrays | make_npz x.npz
+sed -e 's/flowers.csv/all.npz/; s/"csv"/"npz"/; s/"columns".*"batch_size": 4, "validation_split": 0.2/"batch_size": 4/; s/"evaluate": {}/"predict": { "output": "all.out.npz" }/' table.json >rows.json
+"$bin/ipu-train" rows.json --weights.save rows.weights.npz --quiet
+"$bin/ipu-train" rows.json --data.path unlabelled.npz --weights.save unlabelled.weights.npz --predict.output unlabelled.out.npz --quiet
+cmp -s rows.weights.npz unlabelled.weights.npz || fail 'targets that are predicted alone change the weights'
+"$bin/ipu-train" rows.json --fit null --data.path x.npz --weights.load rows.weights.npz --predict.output x.out.npz --quiet
+"$bin/ipu-train" rows.json --fit null --data.path x.npz --weights.load rows.weights.npz --predict.output ipu.out.npz --quiet --ipu '{}' \
+	--predict.steps_per_execution 3
+for out in unlabelled x ipu; do
+	cmp -s all.out.npz $out.out.npz || fail "$out.npz is predicted otherwise"
+done
+for refused in '"x_train" --data.path x.npz' '"y_test" --data.path unlabelled.npz --evaluate {}' '"y_test" --data.path unlabelled.npz --fit.validation true'; do
+	"$bin/ipu-train" rows.json ${refused#* } >out 2>&1 && fail "taken: $refused"
+	grep -qF "there is no array ${refused%% *}" out || fail "$refused: $(cat out)"
+done
 echo 'ok'

@@ -204,9 +204,9 @@ enum status dataset__join(struct dataset *out, const struct dataset_about *about
 	struct dataset_memory *memory;
 	enum status status;
 
-	assert(inputs->ndim > 0 && targets->ndim > 0);
-	*out = (struct dataset){0};
-	if (inputs->dim[0] != targets->dim[0])
+	assert(inputs->ndim > 0);
+	*out = (struct dataset){.unlabelled = targets->ndim == 0};
+	if (!out->unlabelled && inputs->dim[0] != targets->dim[0])
 		return err_set(err, ST_FORMAT, "%s: there are %lld %s but %lld %s", about->source,
 			       (long long)inputs->dim[0], about->inputs, (long long)targets->dim[0],
 			       about->targets);
@@ -218,7 +218,9 @@ enum status dataset__join(struct dataset *out, const struct dataset_about *about
 	 * The targets first: inputs are taken over, not copied, and stay the caller's on failure.
 	 */
 	memory->source = mem_strdup(about->source);
-	status = memory->source ? join_targets(out, about, targets, err) : err_nomem(err);
+	status = memory->source ? ST_OK : err_nomem(err);
+	if (status == ST_OK && !out->unlabelled)
+		status = join_targets(out, about, targets, err);
 	if (status == ST_OK)
 		status = join_names(out, about, err);
 	if (status == ST_OK)
@@ -355,16 +357,16 @@ const char *dataset__script(char out[FS_PATH_SIZE], const char *name)
 
 static enum status dataset_open_path(struct dataset *train, struct dataset *test,
 				     const struct dataset_known *known, const char *path,
-				     int64_t limit, struct err *err)
+				     const struct dataset_params *params, struct err *err)
 {
 	if (!fs_exists(path))
 		return err_set(err, ST_NOTFOUND, "%s: there is no such %s%s.npz file", path,
 			       known->folder ? known->layout : "", known->folder ? " or " : "");
 	if (!fs_is_dir(path))
-		return dataset__npz_open(train, test, known, path, limit, err);
+		return dataset__npz_open(train, test, known, path, params, err);
 	if (!known->folder)
 		return err_set(err, ST_INVALID, "%s: is a folder; an .npz file is wanted", path);
-	return known->folder(train, test, known, path, limit, err);
+	return known->folder(train, test, known, path, params->limit, err);
 }
 
 /* $IPUSCOPE_DATA/NAME; the variable's default is the folder that script/get-... fill. */
@@ -394,17 +396,17 @@ static enum status dataset_open_any(struct dataset *train, struct dataset *test,
 	if (known->open)
 		return known->open(train, test, known, params, err);
 	if (params->path)
-		return dataset_open_path(train, test, known, params->path, params->limit, err);
+		return dataset_open_path(train, test, known, params->path, params, err);
 	if (!known->classes)
 		return err_set(err, ST_INVALID,
 			       "data set \"%s\": which file? Give it with --data.path FILE.npz",
 			       known->name);
 	/* What is there but cannot be read is an error: nobody wants another set unasked. */
 	if (dataset_data_folder(path, known->name) && fs_exists(path))
-		return dataset_open_path(train, test, known, path, params->limit, err);
+		return dataset_open_path(train, test, known, path, params, err);
 	for (const char *const *place = known->keras; *place; place++)
 		if (dataset_keras_path(path, *place) && fs_exists(path))
-			return dataset_open_path(train, test, known, path, params->limit, err);
+			return dataset_open_path(train, test, known, path, params, err);
 	return known->synthetic(train, test, known, params, err);
 }
 
@@ -434,6 +436,11 @@ static enum status dataset_parts_fit(struct dataset *train, struct dataset *test
 			       "%s: items to train with and to test with are not of one type (%s "
 			       "are bytes)",
 			       train->source, train->bytes ? "the former" : "the latter");
+	if (test->unlabelled) {
+		test->classes = train->classes;
+		test->width = train->width;
+		return ST_OK;
+	}
 	if (train->width > 0 && (!train->classes || !test->classes))
 		train->classes = test->classes = 0;
 	if (!train->classes != !test->classes || train->width != test->width)
@@ -447,26 +454,28 @@ static enum status dataset_parts_fit(struct dataset *train, struct dataset *test
 	return ST_OK;
 }
 
-/* A missing part is empty, but of the same kind. */
-static void dataset_no_test(const struct dataset *train, struct dataset *test)
+/* The part that is @missing is empty, but of the same kind. */
+static void dataset_no_part(const struct dataset *there, struct dataset *missing)
 {
-	*test = *train;
-	test->count = 0;
-	test->bytes = NULL;
-	test->floats = NULL;
-	test->labels = NULL;
-	test->values = NULL;
-	test->weights = NULL;
-	test->resize = NULL;
-	test->memory = NULL;
+	*missing = *there;
+	missing->count = 0;
+	missing->bytes = NULL;
+	missing->floats = NULL;
+	missing->labels = NULL;
+	missing->values = NULL;
+	missing->weights = NULL;
+	missing->resize = NULL;
+	missing->memory = NULL;
 }
 
 static enum status dataset_resize(struct dataset *train, struct dataset *test,
 				  const struct dataset_params *params, struct err *err)
 {
 	const int64_t height = params->resize.height, width = params->resize.width;
-	enum status status = dataset__resize_set(train, height, width, err);
+	enum status status = ST_OK;
 
+	if (train->count)
+		status = dataset__resize_set(train, height, width, err);
 	if (status == ST_OK && test->count)
 		status = dataset__resize_set(test, height, width, err);
 	return status;
@@ -509,27 +518,29 @@ static enum status dataset_split(struct dataset *train, struct dataset *test, do
 static enum status dataset_finish(struct dataset *train, struct dataset *test,
 				  const struct dataset_params *params, struct err *err)
 {
-	if (test->count) {
+	const struct dataset *any = train->count ? train : test;
+
+	if (train->count && test->count) {
 		enum status status = dataset_parts_fit(train, test, err);
 
 		if (status != ST_OK)
 			return status;
 	}
-	if (params->one_hot && !train->classes)
+	if (params->one_hot && !any->classes && !any->unlabelled)
 		return err_set(err, ST_INVALID,
 			       "%s: data.one_hot: the targets are values, not class numbers",
-			       train->source);
+			       any->source);
 	if (params->one_hot && train->classes > ONE_HOT_MOST / max(train->width, 1))
 		return err_set(err, ST_LIMIT,
 			       "%s: data.one_hot: vectors of %d classes are too long; at most %d "
 			       "numbers are made of an item's %lld",
-			       train->source, train->classes, ONE_HOT_MOST,
+			       any->source, train->classes, ONE_HOT_MOST,
 			       (long long)max(train->width, 1));
-	if (params->pictures && !train->bytes)
+	if (params->pictures && !any->bytes)
 		return err_set(err, ST_INVALID,
 			       "%s: infeed.dtype: uint8 is for pictures stored as bytes, and these "
 			       "are float values: take float16 or float32",
-			       train->source);
+			       any->source);
 	train->one_hot = test->one_hot = params->one_hot;
 	if (params->resize.height) {
 		enum status status = dataset_resize(train, test, params, err);
@@ -539,8 +550,10 @@ static enum status dataset_finish(struct dataset *train, struct dataset *test,
 	}
 	if (params->validation_split > 0.0)
 		return dataset_split(train, test, params->validation_split, err);
-	if (!test->count)
-		dataset_no_test(train, test);
+	if (!train->count)
+		dataset_no_part(test, train);
+	else if (!test->count)
+		dataset_no_part(train, test);
 	return ST_OK;
 }
 

@@ -35,6 +35,8 @@ struct dataset {
 	int64_t width;         /* of `values` */
 	bool one_hot;          /* class numbers are given out as vectors */
 
+	bool unlabelled; /* there are none of the two: the items can only be predicted */
+
 	const float *weights; /* [count, weight_width], see struct targets; NULL: none */
 	int64_t weight_width;
 
@@ -92,6 +94,8 @@ struct dataset_params {
 	struct dataset_texts texts;
 	double validation_split; /* the last part of the training items becomes the test part; 0 */
 	bool pictures;           /* items that are not stored as bytes are refused */
+	bool no_train;           /* nothing is trained: the training part may be missing */
+	bool no_test_targets;    /* nothing is evaluated: the test part's targets may be missing */
 	/* Told once when the synthetic default is made or used, and how to get the real set; may be
 	 * NULL. */
 	void (*notice)(void *user, const char *text);

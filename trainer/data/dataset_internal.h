@@ -177,7 +177,8 @@ struct dataset_about {
 enum status dataset__weigh(struct dataset *set, const char *name, struct dataset_array *weights,
 			   struct err *err);
 
-/* Join inputs and targets, which are taken over on success; checks counts, shapes and classes. */
+/* Join inputs and targets, which are taken over on success; checks counts, shapes and classes.
+ * Targets without dimensions: the set is unlabelled. */
 enum status dataset__join(struct dataset *out, const struct dataset_about *about,
 			  struct dataset_array *inputs, struct dataset_array *targets,
 			  struct err *err);
@@ -226,8 +227,8 @@ enum status dataset__text_open(struct dataset *train, struct dataset *test,
 			       const struct dataset_known *known,
 			       const struct dataset_params *params, struct err *err);
 enum status dataset__npz_open(struct dataset *train, struct dataset *test,
-			      const struct dataset_known *known, const char *path, int64_t limit,
-			      struct err *err);
+			      const struct dataset_known *known, const char *path,
+			      const struct dataset_params *params, struct err *err);
 enum status dataset__digits_open(struct dataset *train, struct dataset *test,
 				 const struct dataset_known *known,
 				 const struct dataset_params *params, struct err *err);

@@ -331,7 +331,7 @@ static enum status npz_find(struct dataset_zip *zip, const char *member,
 		return status;
 	return err_set(err, ST_NOTFOUND,
 		       "%s: there is no array \"%s\" (x_train and y_train are needed; x_test and "
-		       "y_test to evaluate)",
+		       "y_test to evaluate, x_test to predict)",
 		       zip->name, member);
 }
 
@@ -351,7 +351,7 @@ enum status dataset__npz_parse(struct dataset_array *out, const char *name, cons
 	status = npz_find(&zip, member, &entry, err);
 	if (status != ST_OK)
 		return status;
-	snprintf(place, sizeof(place), "%.*s: %.16s", DATASET_PATH_SHOWN, name, member);
+	snprintf(place, sizeof(place), "%.*s: %.24s", DATASET_PATH_SHOWN, name, member);
 	status = dataset__zip_member_open(&zip, &entry, place, &stream, err);
 	if (status != ST_OK)
 		return status;
@@ -388,9 +388,9 @@ static bool npz_has(const struct npz_file *file, const char *member)
 	return npz_find(&zip, member, &entry, NULL) != ST_NOTFOUND;
 }
 
-/* @w may be missing. */
+/* @w may be missing, and @y where the part may be @unlabelled. */
 static enum status npz_part(struct dataset *out, const struct npz_file *file, const char *x,
-			    const char *y, const char *w, struct err *err)
+			    const char *y, const char *w, bool unlabelled, struct err *err)
 {
 	const struct dataset_about about = {.source = file->source,
 					    .inputs = x,
@@ -402,14 +402,14 @@ static enum status npz_part(struct dataset *out, const struct npz_file *file, co
 	enum status status;
 
 	status = dataset__npz_parse(&inputs, file->path, file->bytes, file->length, x, err);
-	if (status == ST_OK)
+	if (status == ST_OK && (!unlabelled || npz_has(file, y)))
 		status =
 			dataset__npz_parse(&targets, file->path, file->bytes, file->length, y, err);
 	if (status == ST_OK)
 		status = dataset__join(out, &about, &inputs, &targets, err);
 	dataset__array_free(&inputs);
 	dataset__array_free(&targets);
-	if (status != ST_OK || !npz_has(file, w))
+	if (status != ST_OK || out->unlabelled || !npz_has(file, w))
 		return status;
 	status = dataset__npz_parse(&weights, file->path, file->bytes, file->length, w, err);
 	if (status == ST_OK)
@@ -421,20 +421,24 @@ static enum status npz_part(struct dataset *out, const struct npz_file *file, co
 }
 
 enum status dataset__npz_open(struct dataset *train, struct dataset *test,
-			      const struct dataset_known *known, const char *path, int64_t limit,
-			      struct err *err)
+			      const struct dataset_known *known, const char *path,
+			      const struct dataset_params *params, struct err *err)
 {
 	char source[FS_PATH_SIZE + 16];
-	struct npz_file file = {.path = path, .source = source, .known = known, .limit = limit};
+	struct npz_file file = {
+		.path = path, .source = source, .known = known, .limit = params->limit};
 	enum status status;
 
 	snprintf(source, sizeof(source), "%.*s (npz)", DATASET_PATH_SHOWN, path);
 	status = fs_read(path, DATASET_FILE_LIMIT, &file.bytes, &file.length, err);
 	if (status != ST_OK)
 		return status;
-	status = npz_part(train, &file, "x_train", "y_train", "sample_weight_train", err);
+	if (!params->no_train || !npz_has(&file, "x_test") || npz_has(&file, "x_train"))
+		status = npz_part(train, &file, "x_train", "y_train", "sample_weight_train", false,
+				  err);
 	if (status == ST_OK && (npz_has(&file, "x_test") || npz_has(&file, "y_test"))) {
-		status = npz_part(test, &file, "x_test", "y_test", "sample_weight_test", err);
+		status = npz_part(test, &file, "x_test", "y_test", "sample_weight_test",
+				  params->no_test_targets, err);
 		if (status != ST_OK)
 			dataset_close(train);
 	}
