@@ -44,6 +44,7 @@ static void add_data(cJSON *to, const struct train_session *session)
 	cJSON_AddItemToObject(to, "resize", cJSON_CreateDoubleArray(size, 2));
 	cJSON_AddBoolToObject(to, "one_hot", run->data.one_hot);
 	cJSON_AddBoolToObject(to, "drop_remainder", run->data.drop_remainder);
+	cJSON_AddBoolToObject(to, "pad_remainder", run->data.pad_remainder);
 }
 
 /* What has to be the same for the bytes to be the same. Schedules, stages, threads and the length

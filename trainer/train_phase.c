@@ -37,12 +37,30 @@ static double penalty_of(const struct train_phase *phase, int64_t step)
 	return sum;
 }
 
+/* Batches weigh the same where all are whole. */
+static int64_t weight_of(const struct train_phase *phase, int64_t step, int64_t replica)
+{
+	const struct run_file *run = phase->session->run;
+
+	return run->data.drop_remainder && !run->data.pad_remainder
+		       ? 1
+		       : train_phase_items(phase, step, replica);
+}
+
 double train_phase_loss(const struct train_phase *phase, int64_t step)
 {
 	const int replicas = phase->session->layout->replicas;
+	const double *losses = phase->losses + step * replicas;
+	double sum = 0.0, weights = 0.0;
 
-	return train_tree_sum(phase->losses + step * replicas, replicas) / (double)replicas +
-	       penalty_of(phase, step);
+	if (!phase->session->run->data.pad_remainder)
+		return train_tree_sum(losses, replicas) / (double)replicas +
+		       penalty_of(phase, step);
+	for (int r = 0; r < replicas; r++) {
+		sum += losses[r] * (double)weight_of(phase, step, r);
+		weights += (double)weight_of(phase, step, r);
+	}
+	return (weights > 0.0 ? sum / weights : 0.0) + penalty_of(phase, step);
 }
 
 int64_t train_phase_together(const struct train_phase *phase)
@@ -114,9 +132,7 @@ static void add_step(struct train_phase *phase, int64_t step)
 
 	for (int64_t r = 0; r < replicas; r++) {
 		const int64_t place = step * replicas + r;
-		const int64_t weight = phase->session->run->data.drop_remainder
-					       ? 1
-					       : train_phase_items(phase, step, r);
+		const int64_t weight = weight_of(phase, step, r);
 
 		*addend_of(phase, 0, r) = (phase->losses[place] + penalty) * (double)weight;
 		phase->weight += (double)weight;
@@ -250,6 +266,16 @@ static enum status new_feed(struct train_phase *phase, struct err *err)
 		[IPS_EVALUATE] = layout->evaluate_steps,
 		[IPS_PREDICT] = layout->predict_steps,
 	};
+	const int64_t given[TRAIN_MODES] = {
+		[IPS_TRAIN] = run->fit.steps_per_epoch,
+		[IPS_EVALUATE] = run->evaluate.steps,
+		[IPS_PREDICT] = run->predict.steps,
+	};
+	const int64_t passed[TRAIN_MODES] = {
+		[IPS_TRAIN] = layout->steps_per_epoch,
+		[IPS_EVALUATE] = layout->evaluate_steps,
+		[IPS_PREDICT] = layout->predict_steps,
+	};
 	const bool train = phase->mode == IPS_TRAIN;
 	const struct dataset *set = train ? session->train_set : session->test_set;
 	struct dataset_feed_params params = {
@@ -259,6 +285,9 @@ static enum status new_feed(struct train_phase *phase, struct err *err)
 		.shuffle = train ? run->data.shuffle : 0,
 		.seed = run->fit.seed,
 		.partial = !run->data.drop_remainder,
+		.pad = !run->data.pad_remainder
+			       ? 0
+			       : layout->replicas * (given[phase->mode] ? 1 : passed[phase->mode]),
 		.no_targets = phase->mode == IPS_PREDICT,
 		.first_step = train ? 0 : session->steps[phase->mode],
 		.skip = train ? session->steps[phase->mode] : 0,

@@ -150,7 +150,7 @@ static int64_t step_of(const struct work *work)
 
 static int64_t items_of(const struct work *work)
 {
-	return dataset_feed_items(work->worker->session->execution.feed,
+	return dataset_feed_given(work->worker->session->execution.feed,
 				  work->worker->replica->number, step_of(work));
 }
 
@@ -213,6 +213,9 @@ static void compute_loss(struct work *work, int slot)
 		execution->mode == IPS_TRAIN
 			? work->stage->loss_gradient + (size_t)slot * work->stage->loss_step
 			: NULL;
+	const int64_t items =
+		dataset_feed_items(execution->feed, worker->replica->number, step_of(work));
+	const int64_t there = items * of_item.positions; /* rows, without those of padding */
 	struct targets targets, plain;
 	const int64_t rows = dataset_feed_targets(execution->feed, worker->replica->number,
 						  step_of(work), &targets) *
@@ -226,16 +229,21 @@ static void compute_loss(struct work *work, int slot)
 				 ? stage_logits(work->stage->stage, slot)
 				 : NULL,
 			 &targets, rows, of_item.width, gradient);
+	/* The gradient is of the whole batch, as Keras has it; shown is the mean over what is there. */
+	if (there < rows)
+		execution->losses[result_index(work)] *=
+			there > 0 ? (double)rows / (double)there : 0.0;
 	if (gradient && worker->loss_scale.scale != 1.0)
 		kernel_scale(gradient, (float)worker->loss_scale.scale, count);
 	if (execution->mode == IPS_TRAIN && worker->replica->classes.classes > 0)
-		class_counts_add(&worker->replica->classes, outputs, &targets, rows, of_item.width);
+		class_counts_add(&worker->replica->classes, outputs, &targets, there,
+				 of_item.width);
 	for (int64_t i = 0; i < measure->metrics.states; i++)
 		sums[i] = 0.0;
 	for (int m = 0; m < measure->metrics.count; m++) {
 		const struct metric *metric = &measure->metrics.items[m];
 
-		metric_run(metric, outputs, metric->weighted ? &targets : &plain, rows,
+		metric_run(metric, outputs, metric->weighted ? &targets : &plain, there,
 			   of_item.width, sums + metric->first_state);
 	}
 }

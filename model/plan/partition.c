@@ -329,8 +329,7 @@ static enum status read_measured(struct measured *measured, struct lower_request
 	lowered->loss = &measured->loss;
 	lowered->metrics = &measured->metrics;
 	lowered->targets = *kind;
-	if (training && by->run->fit.class_weight)
-		lowered->targets.weights = loss_rows_of(measured->model).positions;
+	lowered->targets.weights = run_row_weights(by->run, kind, measured->model, training);
 	return ST_OK;
 }
 

@@ -335,8 +335,8 @@ static enum status new_device(struct plan_run *plan, const struct run_data *data
 		lowered.loss = &program->loss;
 		lowered.metrics = &program->metrics;
 		lowered.targets = training ? data->train : data->test;
-		if (training && plan->run->fit.class_weight)
-			lowered.targets.weights = loss_rows_of(plan->model).positions;
+		lowered.targets.weights =
+			run_row_weights(plan->run, &lowered.targets, plan->model, training);
 	}
 	for (int mode = 0; mode < RUN_MODES; mode++)
 		schedules[mode] = plan->program[mode].schedule;

@@ -845,6 +845,14 @@ enum status run_measure(struct loss *loss, struct metric_list *metrics, const st
 	return status;
 }
 
+int64_t run_row_weights(const struct run_file *run, const struct target_kind *kind,
+			const struct model *model, bool training)
+{
+	if (training && run->fit.class_weight)
+		return loss_rows_of(model).positions;
+	return kind->weights == 0 && run->data.pad_remainder ? 1 : kind->weights;
+}
+
 enum status run_class_weights(float **out, int64_t *count, const struct run_file *run,
 			      struct err *err)
 {

@@ -150,6 +150,7 @@ struct run_file {
 		int64_t resize[2];   /* height, width; 0: images stay as they are */
 		bool one_hot;        /* default false: class numbers stay numbers */
 		bool drop_remainder; /* default true: every batch is a whole one */
+		bool pad_remainder;  /* default false: what is left over is not padded */
 		struct run_texts columns; /* inputs of a table; not given: all but the target */
 		const char *target;       /* its target; NULL: the last column */
 		enum run_scale scale;     /* of its inputs; default none */
@@ -373,6 +374,11 @@ enum status run_optimizer(struct optimizer *out, const struct run_file *run, str
 enum status run_measure(struct loss *loss, struct metric_list *metrics, const struct run_file *run,
 			const char *section, const struct model *model,
 			const struct target_kind *kind, struct err *err);
+
+/* Numbers of an item that weigh its rows (struct target_kind): the data's, or those of the run's
+ * class weights and of padding. */
+int64_t run_row_weights(const struct run_file *run, const struct target_kind *kind,
+			const struct model *model, bool training);
 
 /* fit.class_weight: *@out [count] is the caller's (mem_free()); NULL: not given. */
 enum status run_class_weights(float **out, int64_t *count, const struct run_file *run,

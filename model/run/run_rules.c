@@ -114,8 +114,16 @@ static enum status run_rule_remainder(struct run_rules *rules)
 {
 	const struct run_file *run = rules->run;
 
+	if (run->data.pad_remainder && run->pipeline.accumulate_outfeed)
+		return run_refuse(rules, "data.pad_remainder",
+				  "is true, but pipeline.accumulate_outfeed sends means in which "
+				  "what is padded counts; leave one of them false");
 	if (run->data.drop_remainder)
 		return ST_OK;
+	if (run->data.pad_remainder)
+		return run_refuse(rules, "data.drop_remainder",
+				  "is false, but data.pad_remainder makes whole batches of all; "
+				  "leave it true");
 	if (rules->model->batch)
 		return run_refuse(rules, "data.drop_remainder",
 				  "is false, but the model's input layer asks for batches of "
@@ -466,11 +474,18 @@ static enum status run_rule_plans(struct run_rules *rules)
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-/* Batches of a pass over @items. */
-static int64_t run_pass_batches(const struct run_file *run, int64_t items)
+/* Batches of a pass over @items; where it is padded, so many that each replica has a multiple of
+ * @unit. */
+static int64_t run_pass_batches(const struct run_rules *rules, int64_t items, int64_t unit)
 {
-	return items / run->data.batch_size +
-	       (!run->data.drop_remainder && items % run->data.batch_size);
+	const struct run_file *run = rules->run;
+	const int64_t multiple = rules->layout->replicas * unit;
+	const int64_t whole = items / run->data.batch_size;
+	const int64_t all = whole + (items % run->data.batch_size > 0);
+
+	if (run->data.pad_remainder)
+		return (all + multiple - 1) / multiple * multiple;
+	return run->data.drop_remainder ? whole : all;
 }
 
 /* The batches that the set has, or as many as are asked for. */
@@ -478,19 +493,20 @@ static enum status run_rule_batches(struct run_rules *rules, const struct run_sp
 				    int64_t *batches)
 {
 	int64_t batch = rules->run->data.batch_size;
+	const bool drops = rules->run->data.drop_remainder && !rules->run->data.pad_remainder;
 	char count[FMT_SIZE];
 
 	fmt_count(count, span->items);
 	if (!span->items)
 		return run_refuse(rules, span->mode, "the data set has no %s", span->images);
-	if (batch > span->items && rules->run->data.drop_remainder)
+	if (batch > span->items && drops)
 		return run_refuse(rules, "data.batch_size",
 				  "%" PRId64 " is beyond the %s %s; give at most %" PRId64 "%s",
 				  batch, count, span->images, span->items,
 				  rules->run->data.limit ? " or a greater data.limit" : "");
 
-	*batches = span->given ? span->given : run_pass_batches(rules->run, span->items);
-	if (!span->given && rules->run->data.drop_remainder && span->items % batch)
+	*batches = span->given ? span->given : run_pass_batches(rules, span->items, span->unit);
+	if (!span->given && drops && span->items % batch)
 		str_addf(&rules->warnings,
 			 "%s: %" PRId64 " of the %s %s do not fill a batch of %" PRId64
 			 " and are left out of each pass.\n",
@@ -681,7 +697,7 @@ static enum status run_rule_repeat(struct run_rules *rules)
 {
 	const struct run_file *run = rules->run;
 	int64_t batches = run->fit.steps_per_epoch * run->fit.epochs;
-	int64_t there = run_pass_batches(run, rules->train_items);
+	int64_t there = run_pass_batches(rules, rules->train_items, rules->layout->accumulation);
 
 	if (run->data.repeat || !run->fit.steps_per_epoch || batches <= there)
 		return ST_OK;
@@ -741,7 +757,7 @@ static int64_t run_least_depth(const struct run_rules *rules)
 /* Without data.repeat a set must hold what is asked of it. */
 static enum status run_rule_enough(struct run_rules *rules, const struct run_span *span)
 {
-	int64_t there = run_pass_batches(rules->run, span->items);
+	int64_t there = run_pass_batches(rules, span->items, span->unit);
 
 	if (rules->run->data.repeat || span->given <= there)
 		return ST_OK;

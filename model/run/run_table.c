@@ -192,6 +192,12 @@ static const struct run_key run_keys[] = {
 	 AT(data.drop_remainder),
 	 .help = "false: images that do not fill a batch at a pass's end are a batch of their "
 		 "own; on the CPU alone (\"ipu\": null)."},
+	{.path = "data.pad_remainder",
+	 .kind = RUN_KEY_BOOL,
+	 .fallback = "false",
+	 AT(data.pad_remainder),
+	 .help = "true: what does not fill a batch at a pass's end, on any replica and in any "
+		 "weight update, is filled up with zeros of weight 0."},
 	{.path = "data.prefetch",
 	 .kind = RUN_KEY_INT,
 	 .fallback = "null",

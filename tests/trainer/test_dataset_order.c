@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "common/mem.h"
 #include "support/support.h"
 #include "trainer/data/dataset.h"
 
@@ -136,6 +137,44 @@ static void test_a_buffer_lets_nothing_come_too_early(void **state)
 	dataset_order_free(order);
 }
 
+static void test_a_padded_pass_has_a_multiple_of_batches(void **state)
+{
+	static const struct {
+		int64_t count, pad, batches;
+	} rows[] = {{COUNT, 1, 11}, {COUNT, 4, 12}, {COUNT, 8, 16}, {100, 5, 10}, {3, 2, 2}};
+
+	(void)state;
+	for (size_t r = 0; r < ARRAY_LEN(rows); r++) {
+		const struct dataset_order_params params = {.count = rows[r].count,
+							    .batch = BATCH,
+							    .shuffle = -1,
+							    .seed = 4,
+							    .pad = rows[r].pad};
+		struct dataset_order *order;
+
+		assert_int_equal(dataset_order_new(&order, &params, NULL), ST_OK);
+		assert_int_equal(order->batches, rows[r].batches);
+		for (int64_t pass = 0; pass < 2; pass++) {
+			bool seen[COUNT] = {false};
+			int64_t items = 0, count;
+
+			for (int64_t b = 0; b < order->batches; b++) {
+				const uint32_t *batch = dataset_order_batch(
+					order, pass * order->batches + b, &count);
+
+				assert_true(count <= BATCH &&
+					    (count == BATCH || items + count == rows[r].count));
+				for (int64_t i = 0; i < count; i++, items++) {
+					assert_false(seen[batch[i]]);
+					seen[batch[i]] = true;
+				}
+			}
+			assert_int_equal(items, rows[r].count);
+		}
+		dataset_order_free(order);
+	}
+}
+
 static void test_the_last_batch_of_a_partial_pass_is_what_is_left(void **state)
 {
 	struct dataset_order *order = make_order(-1, 4, true), *whole = make(-1, 4);
@@ -224,6 +263,7 @@ int main(void)
 		cmocka_unit_test(test_each_pass_is_a_permutation_of_its_own),
 		cmocka_unit_test(test_a_pass_depends_on_seed_and_pass_only),
 		cmocka_unit_test(test_a_buffer_lets_nothing_come_too_early),
+		cmocka_unit_test(test_a_padded_pass_has_a_multiple_of_batches),
 		cmocka_unit_test(test_the_last_batch_of_a_partial_pass_is_what_is_left),
 		cmocka_unit_test(test_two_passes_are_held),
 		cmocka_unit_test(test_impossible_orders_are_refused),

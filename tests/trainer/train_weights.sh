@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # sample_weight and class_weight: what weighs nothing changes nothing, weights by item, by position and by class agree,
-# on the CPU, on two stages and on two replicas; metrics that are weighted and those that are not.
+# on the CPU, on two stages and on two replicas; metrics that are weighted and those that are not; padded batches.
 . "$IPUSCOPE_SOURCE_DIR/tests/support/train_support.sh" || exit 1
 cd "$work"
 
@@ -100,6 +100,46 @@ for line in 'infeed/sample_weight(4, 4)' 'loss/sparse_categorical_crossentropy/w
 done
 grep -q 'metrics/accuracy/weighted' seen && fail 'an unweighted metric is weighted'
 
+# What data.pad_remainder fills up is what a file has that was filled up with zeros of weight 0 by hand: 54 items are 13 batches
+# and a half, and 16 make whole weight updates. What is shown is of the 13 items that there are to test with.
+awk 'BEGIN {
+	srand(8)
+	for (part = 0; part < 2; part++) {
+		n = part ? 16 : 64; there = part ? 13 : 54; p = part ? "test" : "train"; x = y = more_x = more_y = w = ""
+		for (i = 0; i < n; i++) {
+			for (t = 0; t < 4; t++) {
+				v = int(rand() * 5); c = (2 * v + 1 + (i % 4 == 1)) % 5
+				if (i < there) { x = x " " v; y = y " " c }
+				more_x = more_x " " (i < there ? v : 0); more_y = more_y " " (i < there ? c : 0)
+			}
+			w = w " " (i < there)
+		}
+		print "x_" p, "i4", there ",4" x > "rest"; print "y_" p, "i8", there ",4" y > "rest"
+		print "x_" p, "i4", n ",4" more_x > "filled"; print "y_" p, "i8", n ",4" more_y > "filled"; print "sample_weight_" p, "f4", n w > "filled"
+	}
+}'
+make_npz rest.npz <rest
+make_npz filled.npz <filled
+padded=(--data.path rest.npz --data.pad_remainder true --data.shuffle false --predict '{"output": "padded.out.npz", "steps_per_execution": 4}')
+weights filled --data.path filled.npz --data.shuffle false
+weights padded "${padded[@]}"
+same filled padded
+weights padded-ahead "${padded[@]}" --data.prefetch 2
+same filled padded-ahead
+weights padded-stages "${padded[@]}" "${two[@]}"
+same filled padded-stages
+weights two-filled --data.path filled.npz --data.shuffle false --ipu.auto_select_ipus 2
+weights two-padded "${padded[@]}" --ipu.auto_select_ipus 2 --evaluate.steps_per_execution 2 --predict.steps_per_execution 2
+same two-filled two-padded
+weights dropped --data.path rest.npz --data.shuffle false --compile.steps_per_execution epoch --evaluate.steps_per_execution 3
+differ padded dropped
+"$bin/ipu-train" tokens.json --fit null --weights.load padded --data.path rest.npz --data.drop_remainder false --gradient_accumulation null \
+	--predict '{"output": "rest.out.npz"}' --predict.steps_per_execution 4 >out
+[ "$(grep '^loss: ' out)" = "$(grep '^loss: ' padded.out)" ] || fail "padded: $(grep '^loss: ' padded.out), short: $(grep '^loss: ' out)"
+grep -q 'weighted: 0\.[0-9]*$' out || fail "$(cat out)"
+weights padded "${padded[@]}"
+cmp -s rest.out.npz padded.out.npz || fail 'padded items are predicted otherwise'
+
 # Bad weights say where they are.
 refuse() {
 	local says=$1
@@ -111,6 +151,7 @@ refuse 'fit.class_weight: must have the classes from 0 to 1, one less than their
 refuse 'fit.class_weight: must be an object of weights by class' --fit.class_weight '[1, 2]'
 refuse 'fit.class_weight: it has no weight for item' --fit.class_weight '{"0": 1, "1": 1}'
 refuse 'sample_weight_train has 63 items, the targets more: 64' --data.path short.npz
+refuse 'data.drop_remainder: is false, but data.pad_remainder makes whole batches of all' --data.drop_remainder false --data.pad_remainder true
 refuse 'sample_weight has 4 numbers for each item: 1, or one for each' --data.path spread.npz --model.config.layers.1 \
 	'{ "class_name": "Flatten", "config": { "name": "d" } }' --compile.loss mse --compile.metrics null --compile.weighted_metrics null
 echo ok

@@ -134,6 +134,8 @@ struct dataset_order_params {
 			    buffer of that many items (tf.data's rule) */
 	uint64_t seed;
 	bool partial; /* a pass ends with a batch of what is left, else that is dropped */
+	int64_t pad;  /* a pass has a multiple of so many batches, the last of them short or
+			 empty; 0: it has not */
 };
 
 struct dataset_order {
@@ -150,7 +152,7 @@ enum status dataset_order_new(struct dataset_order **out, const struct dataset_o
 void dataset_order_free(struct dataset_order *order); /* accepts NULL */
 
 /* The items of batch @number (from 0 over all passes), @count of them: @batch but for the last of a
- * partial pass. Valid until the next call. Not thread safe. */
+ * partial or padded pass. Valid until the next call. Not thread safe. */
 const uint32_t *dataset_order_batch(struct dataset_order *order, int64_t number, int64_t *count);
 
 /* How many those are. Thread safe. */

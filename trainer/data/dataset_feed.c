@@ -28,7 +28,8 @@ enum status dataset_order_new(struct dataset_order **out, const struct dataset_o
 	struct dataset_order *order;
 
 	*out = NULL;
-	if (count < 1 || count > UINT32_MAX || batch < 1 || batch > count || shuffle < -1)
+	if (count < 1 || count > UINT32_MAX || batch < 1 || (batch > count && !params->pad) ||
+	    shuffle < -1)
 		return err_set(err, ST_INVALID, "batches of %lld from %lld items cannot be ordered",
 			       (long long)batch, (long long)count);
 
@@ -49,7 +50,9 @@ enum status dataset_order_new(struct dataset_order **out, const struct dataset_o
 	}
 	order->count = count;
 	order->batch = batch;
-	order->batches = count / batch + (params->partial && count % batch);
+	order->batches = count / batch + ((params->partial || params->pad) && count % batch);
+	if (params->pad)
+		order->batches = (order->batches + params->pad - 1) / params->pad * params->pad;
 	order->seed = params->seed;
 	*out = order;
 	return ST_OK;
@@ -109,14 +112,15 @@ int64_t dataset_order_size(const struct dataset_order *order, int64_t number)
 {
 	int64_t left = order->count - number % order->batches * order->batch;
 
-	return min(left, order->batch);
+	return max(min(left, order->batch), 0);
 }
 
 const uint32_t *dataset_order_batch(struct dataset_order *order, int64_t number, int64_t *count)
 {
 	assert(number >= 0);
 	*count = dataset_order_size(order, number);
-	return order_pass(order, number / order->batches) + number % order->batches * order->batch;
+	return order_pass(order, number / order->batches) +
+	       (*count ? number % order->batches * order->batch : 0);
 }
 
 /* ---- floats ---------------------------------------------------------------------------------- */
@@ -280,6 +284,11 @@ int64_t dataset_feed_items(const struct dataset_feed *feed, int replica, int64_t
 	return dataset_order_size(feed->order, feed_number(feed, replica, step));
 }
 
+int64_t dataset_feed_given(const struct dataset_feed *feed, int replica, int64_t step)
+{
+	return feed->params.pad ? feed->params.batch : dataset_feed_items(feed, replica, step);
+}
+
 /* The batch's items, copied out of the order, which other threads ask too. */
 static int64_t feed_choose(struct dataset_feed *feed, int replica, int64_t step, uint32_t *items)
 {
@@ -316,14 +325,32 @@ static struct targets rows_of(const struct dataset_feed *feed, const struct feed
 				.weights = from->weights};
 }
 
+static void feed_gather_inputs(const struct dataset_feed *feed, const uint32_t *items,
+			       int64_t count, float *to)
+{
+	const size_t rest = feed->params.pad ? (size_t)(feed->params.batch - count) : 0;
+
+	dataset_gather_inputs(feed->params.set, items, count, to);
+	memset(to + (size_t)count * feed->input_floats, 0, rest * feed->input_floats * sizeof(*to));
+}
+
 static void feed_gather_targets(const struct dataset_feed *feed, const uint32_t *items,
 				int64_t count, const struct feed_targets *to)
 {
 	const struct dataset *set = feed->params.set;
 	const int64_t positions = feed->params.positions, width = set->weight_width;
+	const size_t rest = feed->params.pad ? (size_t)(feed->params.batch - count) : 0;
 	const struct targets rows = rows_of(feed, to);
 
 	dataset_gather_targets(set, items, count, to->classes, to->values);
+	if (rest > 0 && to->classes)
+		memset(to->classes + count, 0, rest * sizeof(*to->classes));
+	else if (rest > 0)
+		memset(to->values + (size_t)count * feed->target_values, 0,
+		       rest * feed->target_values * sizeof(*to->values));
+	if (rest > 0)
+		memset(to->weights + count * positions, 0,
+		       rest * (size_t)positions * sizeof(*to->weights));
 	for (int64_t r = 0; to->weights && r < count * positions; r++) {
 		const int64_t at = width > 1 ? r % positions : 0;
 
@@ -380,7 +407,7 @@ static bool feed_fill(struct dataset_feed *feed, int replica, int64_t step)
 		return false;
 
 	count = feed_choose(feed, replica, step, feed->items);
-	dataset_gather_inputs(feed->params.set, feed->items, count, place->inputs);
+	feed_gather_inputs(feed, feed->items, count, place->inputs);
 	if (!feed->params.no_targets)
 		feed_gather_targets(feed, feed->items, count, &place->targets);
 
@@ -440,10 +467,10 @@ int64_t dataset_feed_inputs(struct dataset_feed *feed, int replica, int64_t step
 		uint32_t *items = feed->takers[replica].items[0];
 
 		count = feed_choose(feed, replica, step, items);
-		dataset_gather_inputs(feed->params.set, items, count, inputs);
-		return count;
+		feed_gather_inputs(feed, items, count, inputs);
+		return dataset_feed_given(feed, replica, step);
 	}
-	count = dataset_feed_items(feed, replica, step);
+	count = dataset_feed_given(feed, replica, step);
 	place = feed_wait(feed, replica, step);
 	memcpy(inputs, place->inputs, (size_t)count * feed->input_floats * sizeof(*inputs));
 	feed_give_back(feed, place, FEED_INPUTS);
@@ -463,9 +490,9 @@ int64_t dataset_feed_targets(struct dataset_feed *feed, int replica, int64_t ste
 	if (!feed->params.depth) {
 		count = feed_choose(feed, replica, step, taker->items[1]);
 		feed_gather_targets(feed, taker->items[1], count, to);
-		return count;
+		return dataset_feed_given(feed, replica, step);
 	}
-	count = dataset_feed_items(feed, replica, step);
+	count = dataset_feed_given(feed, replica, step);
 	place = feed_wait(feed, replica, step);
 	if (to->classes)
 		memcpy(to->classes, place->targets.classes, (size_t)count * sizeof(*to->classes));
@@ -491,7 +518,7 @@ static bool feed_new_targets(const struct dataset_feed *feed, struct feed_target
 		targets->classes = mem_calloc(batch, sizeof(*targets->classes));
 	else
 		targets->values = mem_aligned(batch * feed->target_values, sizeof(float));
-	if (!feed->params.set->weights && !feed->params.class_weights)
+	if (!feed->params.set->weights && !feed->params.class_weights && !feed->params.pad)
 		return targets->classes || targets->values;
 	targets->weights = mem_calloc(batch, (size_t)feed->params.positions * sizeof(float));
 	return targets->weights && (targets->classes || targets->values);
@@ -567,7 +594,8 @@ enum status dataset_feed_new(struct dataset_feed **out, const struct dataset_fee
 						   .batch = params->batch,
 						   .shuffle = params->shuffle,
 						   .seed = params->seed,
-						   .partial = params->partial};
+						   .partial = params->partial,
+						   .pad = params->pad};
 	struct dataset_feed *feed = mem_calloc(1, sizeof(*feed));
 	enum status status;
 

@@ -21,6 +21,8 @@ struct dataset_feed_params {
 	int64_t shuffle; /* as dataset_order's, like seed and partial */
 	uint64_t seed;
 	bool partial;
+	int64_t pad;        /* the same; what is short is given out as a whole batch, filled up with
+			       zeros of weight 0 */
 	bool no_targets;    /* nobody will take them */
 	int64_t first_step; /* the number of the first step that is taken */
 	int64_t skip;       /* so many from there on nobody takes: a run before this one has */
@@ -42,7 +44,10 @@ void dataset_feed_free(struct dataset_feed *feed);
 /* Step s of replica r has batch (s - first_step) x replicas + r of its pass: so many items. */
 int64_t dataset_feed_items(const struct dataset_feed *feed, int replica, int64_t step);
 
-/* The inputs of that batch into @inputs [items, shape]; returns how many items there are. */
+/* How many are given out: with @pad always the batch. */
+int64_t dataset_feed_given(const struct dataset_feed *feed, int replica, int64_t step);
+
+/* The inputs of that batch into @inputs [given, shape]; returns how many are given. */
 int64_t dataset_feed_inputs(struct dataset_feed *feed, int replica, int64_t step, float *inputs);
 
 /* Its targets, as rows: their weights are sample_weight times the weight of the class, where the

@@ -354,6 +354,8 @@ void metric_run(const struct metric *metric, const float *outputs, const struct 
 
 	for (int64_t i = 0; targets->weights && i < rows; i++)
 		weights += (double)targets->weights[i];
+	if (rows == 0)
+		return;
 	if (is_mean_of_loss(metric)) {
 		states[0] += loss_run(&metric->loss, outputs, NULL, targets, rows, width, NULL) *
 			     (double)rows;
