@@ -17,6 +17,10 @@
 #include "trainer/train_supported.h"
 
 static const struct cli_option OPTIONS[] = {
+	{.name = "--generate",
+	 .argument = "TEXT",
+	 .help = "Let the model go on with TEXT after each epoch and at the end: "
+		 "--generate.prompt, of data.name text."},
 	{.name = "--list",
 	 .help = "List the examples by name, with a line each, then the layers, losses, "
 		 "optimizers, metrics, callbacks and applications that a run file may name, and "
@@ -64,6 +68,8 @@ static const struct cli_command COMMAND = {
 		    "ipu-train run.json --fit.epochs 1 --data.path ~/mnist\twith keys overridden\n"
 		    "ipu-train run.json --outfeed.capture full --outfeed.gradients none\tkeep the "
 		    "values of all gradients, for `ipu-report REPORT export npz`\n"
+		    "ipu-train gpt --data.path book.txt --generate 'In the beginning'\tlearn a "
+		    "text, and go on with a few words\n"
 		    "ipu-train run.json --health.stop nonfinite\tend at the first number that is "
 		    "none\n",
 	.words = "FILE",
@@ -147,12 +153,23 @@ static enum status join_command(struct request *request, int argc, char **argv, 
 	return ST_OK;
 }
 
+/* --generate TEXT is a key of the run file by a shorter name. */
+static void add_prompt(struct request *request, char *word)
+{
+	static char key[] = "--generate.prompt";
+	char *value = strchr(word, '=');
+
+	request->words[request->count++] = key;
+	if (value)
+		request->words[request->count++] = value + 1;
+}
+
 /* Our few options are taken out; all else is the run file's. */
 static enum status read_request(struct request *request, int argc, char **argv, struct err *err)
 {
 	if (join_command(request, argc, argv, err) != ST_OK)
 		return ST_NOMEM;
-	request->words = mem_calloc((size_t)argc + 1, sizeof(*request->words));
+	request->words = mem_calloc(2 * (size_t)argc + 1, sizeof(*request->words));
 	if (!request->words)
 		return err_nomem(err);
 	for (int i = 1; i < argc; i++) {
@@ -166,6 +183,8 @@ static enum status read_request(struct request *request, int argc, char **argv, 
 			request->help = true;
 		else if (is_option(argv[i], "--summary"))
 			request->summary = true;
+		else if (is_option(argv[i], "--generate"))
+			add_prompt(request, argv[i]);
 		else if (!request->run_path && argv[i][0] != '-')
 			request->run_path = argv[i];
 		else
@@ -299,6 +318,7 @@ int train_command(int argc, char **argv)
 	train_job_init(&job, stdout, request.quiet);
 	job.command = request.command;
 	job.lines = stderr;
+	job.generated = stdout;
 	if (status == ST_OK) {
 		catch_signals();
 		status = run_request(&job, &request, &err);

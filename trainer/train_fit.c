@@ -18,6 +18,7 @@
 #include "trainer/train_phase.h"
 #include "trainer/train_record.h"
 #include "trainer/train_session.h"
+#include "trainer/train_generate.h"
 #include "trainer/train_values.h"
 
 struct fit {
@@ -288,6 +289,13 @@ static enum status run_test(struct train_session *session, int64_t epoch,
 	return status;
 }
 
+static enum status generate(const struct train_fit_params *params, struct err *err)
+{
+	if (!params->session->run->generate.wanted || !params->generated)
+		return ST_OK;
+	return train_generate(params->generated, params->session, err);
+}
+
 /* What callbacks and the screen get at the end of an epoch. */
 static void gather_figures(struct fit *fit)
 {
@@ -365,7 +373,10 @@ static enum status call_epoch(struct fit *fit, int64_t epoch, struct err *err)
 	if (status != ST_OK)
 		return status;
 	logs = logs_of(fit, &fit->figures);
-	status = callbacks_epoch_end(fit->params->callbacks, &fit->host, epoch, &logs, err);
+	if (epoch < fit->session->run->fit.epochs)
+		status = generate(fit->params, err);
+	if (status == ST_OK)
+		status = callbacks_epoch_end(fit->params->callbacks, &fit->host, epoch, &logs, err);
 	return status == ST_OK ? train_backup_write(&fit->backup, fit->phase, &fit->host, epoch + 1,
 						    0, atomic_load(fit->params->stop), err)
 			       : status;
@@ -503,6 +514,19 @@ static enum status train_predict(struct train_session *session, struct train_scr
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
+/* The loss of a text's tokens, in the unit of compression. */
+static void show_bits(const struct train_session *session, FILE *out)
+{
+	const struct train_measure *measure = &session->program[IPS_EVALUATE].measure;
+	const struct dataset *set = session->test_set;
+
+	if (!set->names || set->labels || session->regularized ||
+	    strcmp(loss_class_name(&measure->loss), "SparseCategoricalCrossentropy") != 0)
+		return;
+	fprintf(out, "Bits per token of the test set: %.4f\n",
+		measure->figures.values[0] / 0x1.62e42fefa39efp-1);
+}
+
 static enum status evaluate(const struct train_fit_params *params, struct train_result *out,
 			    struct err *err)
 {
@@ -521,6 +545,7 @@ static enum status evaluate(const struct train_fit_params *params, struct train_
 	if (params->screen->out) {
 		train_screen_figures(params->screen->out, figures);
 		fprintf(params->screen->out, "\n");
+		show_bits(session, params->screen->out);
 	}
 	return ST_OK;
 }
@@ -538,6 +563,8 @@ enum status train_fit(const struct train_fit_params *params, struct train_result
 		status = evaluate(params, out, err);
 	if (status == ST_OK && run->predict.wanted)
 		status = train_predict(params->session, params->screen, &out->predicted, err);
+	if (status == ST_OK)
+		status = generate(params, err);
 	out->interrupted = status == ST_INTERRUPTED;
 	return status;
 }

@@ -21,6 +21,7 @@ struct train_fit_params {
 	const struct callbacks *callbacks;
 	struct train_screen *screen;
 	_Atomic bool *stop; /* set by a callback: end after the present epoch */
+	FILE *generated;    /* gets the text that run->generate asks for; NULL: nowhere */
 };
 
 /* Train all epochs, then evaluate and predict where the run file asks for it. ST_INTERRUPTED after

@@ -19,6 +19,7 @@
 #include "trainer/models/keras_save.h"
 #include "trainer/models/model_weights.h"
 #include "trainer/train_backup.h"
+#include "trainer/train_generate.h"
 #include "trainer/train_plan.h"
 #include "trainer/train_health.h"
 #include "trainer/train_session.h"
@@ -255,6 +256,8 @@ enum status train_job_prepare(struct train_job *job, struct err *err)
 	if (status == ST_OK)
 		status = plan_run_build(&job->plan, &data, false, err);
 	if (status == ST_OK)
+		status = train_generate_check(job->plan.run, job->plan.model, &job->train_set, err);
+	if (status == ST_OK)
 		status = check_replica(job, err);
 	if (status == ST_OK && job->options.any)
 		status = train_auto_check(&job->options, err);
@@ -435,6 +438,7 @@ static enum status train(struct train_job *job, struct err *err)
 		.callbacks = &job->callbacks,
 		.screen = &job->screen,
 		.stop = &job->stop,
+		.generated = job->generated,
 	};
 	enum status status = train_fit(&params, &job->result, err);
 

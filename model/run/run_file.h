@@ -186,6 +186,13 @@ struct run_file {
 		const char *output;          /* the .npz file that gets the outputs; NULL: none */
 	} predict;
 
+	struct {
+		bool wanted;        /* the key is there and not null */
+		const char *prompt; /* what the text begins with; NULL: not given */
+		int64_t length;     /* tokens behind it; default 200 */
+		double temperature; /* default 0: the likeliest token each time */
+	} generate;
+
 	const cJSON *callbacks; /* a list of {class_name, config}; NULL: none */
 
 	struct {

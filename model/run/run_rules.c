@@ -91,9 +91,10 @@ static enum status run_rule_work(struct run_rules *rules)
 {
 	const struct run_file *run = rules->run;
 
-	if (run->fit.wanted || run->evaluate.wanted || run->predict.wanted)
+	if (run->fit.wanted || run->evaluate.wanted || run->predict.wanted || run->generate.wanted)
 		return ST_OK;
-	return run_refuse(rules, "fit", "is null, and so are evaluate and predict: give one");
+	return run_refuse(rules, "fit",
+			  "is null, and so are evaluate, predict and generate: give one");
 }
 
 /* An input layer may say how great a micro-batch is. */

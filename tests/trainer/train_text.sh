@@ -29,6 +29,43 @@ grep -q 'song.txt: has 2880 characters, but a window takes 2900 and the one behi
 "$bin/ipu-train" song.json --data.tokens bytes >out 2>&1 && fail '256 bytes on 7 outputs'
 grep -q 'does not fit the loss sparse_categorical_crossentropy' out || fail "$(cat out)"
 
+# --- the song goes on: greedily as it was learnt, with a temperature by the seed, from loaded weights, on any machine
+goes() {
+	local name=$1
+	shift
+	"$bin/ipu-train" song.json -q --weights.load two.npz --fit null --generate 'la m' --generate.length 60 "$@" >"$name" || fail "$name: no text"
+}
+goes greedy
+grep -qx 'la mé lami\. la mé lami\. la mé lami\. la mé lami\. la mé lami\. .*' greedy || fail "the song goes on with $(cat greedy)"
+goes alone --evaluate null
+goes one --host.threads 1 --ipu null --pipeline null
+same greedy alone
+same greedy one
+for seed in 1 2; do
+	goes warm$seed --generate.temperature 3 --fit '{"seed": '$seed'}' --fit.epochs 1 --compile.optimizer.config.learning_rate 0 --evaluate null
+	goes cold$seed --generate.temperature 3 --fit '{"seed": '$seed'}' --fit.epochs 1 --compile.optimizer.config.learning_rate 0 --evaluate null \
+		--ipu null --pipeline null --host.threads 1
+	same warm$seed cold$seed
+done
+cmp -s warm1 greedy && fail 'a temperature of 3 is greedy'
+cmp -s warm1 warm2 && fail 'another seed draws the same'
+[ "$(wc -m <warm1)" = 65 ] || fail "a prompt of 4 and 60 characters and the line's end: $(cat warm1)"
+# After each epoch and at the end.
+"$bin/ipu-train" song.json -q --fit.epochs 3 --generate='la ' --generate.length 5 >out || fail "$(cat out)"
+[ "$(grep -c '^la ' out)" = 3 ] || fail "three epochs, a text each: $(cat out)"
+refused() {
+	local words=$1
+	shift
+	"$bin/ipu-train" song.json "$@" >out 2>&1 && fail "taken: $*"
+	grep -qF -- "$words" out || fail "$*: $(cat out)"
+}
+refused 'generate.prompt: the text that was learnt has no "o"' --generate 'lao'
+refused 'generate.prompt: the text that was learnt has no "ü"' --generate 'laü'
+refused 'generate.prompt: is missing' --generate ''
+refused '--generate.prompt needs a value' --generate
+refused 'generate: the model must give each of 7 tokens for each place of its input' --generate 'la' \
+	--model.config.layers.1.config.return_sequences false --data.sequence_length 1 --compile.loss mean_squared_error
+
 # --- words by label
 for ((i = 0; i < 20; i++)); do
 	mkdir -p reviews/{train,test}/{good,bad}
@@ -50,4 +87,7 @@ JSON
 "$bin/ipu-train" reviews.json >out 2>&1 || fail "reviews: $(cat out)"
 grep -q 'Texts: 31 words of the training part and the numbers 0 to 2' out || fail "$(head -3 out)"
 grep -q 'accuracy: 1.0000$' out || fail "reviews are not learnt: $(tail -3 out)"
+
+"$bin/ipu-train" reviews.json --generate 'film' >out 2>&1 && fail 'reviews go on'
+grep -q 'generate: the data set is no text file to go on from: set data.name to text' out || fail "$(cat out)"
 echo ok

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# The character GPT learns a real text: the King James Bible of Debian's bible-kjv; without it a text of this tree. The same bytes on four IPUs and
+# on the CPU, and what it writes too.
+. "$IPUSCOPE_SOURCE_DIR/tests/support/train_support.sh" || exit 1
+cd "$work"
+gpt=$IPUSCOPE_SOURCE_DIR/examples/gpt.json
+
+if command -v bible >/dev/null; then
+	bible Gen1:1-Exod40:38 </dev/null >text.txt
+else
+	echo 'without the program bible (package bible-kjv): the documents of this tree instead'
+	cat "$IPUSCOPE_SOURCE_DIR"/docs/*.md >text.txt
+fi
+[ "$(wc -c <text.txt)" -gt 200000 ] || fail "the text has $(wc -c <text.txt) bytes"
+
+few=(--data.path text.txt --fit.steps_per_epoch 160 --evaluate '{"steps":32,"steps_per_execution":32}')
+"$bin/ipu-train" "$gpt" "${few[@]}" --weights.save four.npz --generate 'In the beginning' --generate.length 40 --generate.temperature 0.8 >out 2>&1 ||
+	fail "$(cat out)"
+"$bin/ipu-train" "$gpt" "${few[@]}" -q --ipu null --pipeline null --host.threads 1 --weights.save cpu.npz --generate 'In the beginning' --generate.length 40 \
+	--generate.temperature 0.8 >text
+cmp four.npz cpu.npz || fail 'four IPUs and the CPU learn otherwise'
+grep -a '^In the beginning.' out | cmp - <(grep -a '^In the beginning.' text) || fail "$(grep -a '^In the beginning' out text)"
+# After 20 weight updates of 2,048 bytes it knows more than how frequent single bytes are.
+single=$(od -An -v -tu1 -w1 text.txt | sort -n | uniq -c | awk '{ n += $1; s += $1 * log($1) } END { print (log(n) - s / n) / log(2) }')
+awk -v single="$single" '/^Bits per token of the test set: / { bits = $NF } END { exit !(bits > 1 && bits < single - 0.2) }' out ||
+	fail "$single bits of single bytes, learnt: $(tail -5 out)"
+echo ok
