@@ -215,6 +215,8 @@ static void test_weights_stand_beside_the_targets(void **state)
 {
 	struct user *user = *state;
 	const float weights[6] = {0, 1, 2, 0.5f, -1, 3}, bad[3] = {1, NAN, 1};
+	const struct dataset_params split = {
+		.name = "npz", .path = user->path, .validation_split = 0.4};
 	const uint8_t labels[3] = {1, 0, 2};
 
 	add(user, "x_train.npy", "'<f4'", "(3, 2)", six, sizeof(six));
@@ -225,6 +227,13 @@ static void test_weights_stand_beside_the_targets(void **state)
 	assert_memory_equal(user->train.weights, weights, sizeof(weights));
 	assert_int_equal(dataset_targets(&user->test).weights, 2);
 	assert_null(user->test.weights);
+
+	/* The last items are split off, with their weights. */
+	dataset_close(&user->train);
+	dataset_close(&user->test);
+	assert_int_equal(dataset_open(&user->train, &user->test, &split, &user->err), ST_OK);
+	assert_int_equal(user->test.count, 2);
+	assert_memory_equal(user->test.weights, weights + 2, 16);
 
 	add(user, "x_train.npy", "'<f4'", "(3, 2)", six, sizeof(six));
 	add(user, "y_train.npy", "'|u1'", "(3,)", labels, sizeof(labels));

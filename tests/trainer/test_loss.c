@@ -618,6 +618,71 @@ static void test_the_logits_of_a_sigmoid_give_what_its_outputs_give(void **state
 	}
 }
 
+enum {
+	TOKENS = 5,
+	PARAMS = 48 /* 30 and 10, each aligned */
+};
+
+/* Of a model with a class for each token, each with a weight; @gradients NULL: not wanted. */
+static double run_tokens(const struct math_model *m, const float *weights, float *gradients)
+{
+	struct stage_params params = {.model = m->model,
+				      .layer_count = m->model->layer_count,
+				      .batch = ITEMS,
+				      .slots = 1,
+				      .training = true,
+				      .logits_loss = true};
+	const struct loss_rows of_item = loss_rows_of(m->model);
+	float kept[PARAMS], y[ITEMS * TOKENS], w[ITEMS * TOKENS];
+	float gradient[ITEMS * TOKENS * OUTPUTS];
+	const struct targets targets = {.values = y, .width = 1, .weights = w};
+	const struct loss loss = sparse(false);
+	struct stage *stage;
+	double result;
+
+	assert_true(of_item.positions == TOKENS && of_item.width == OUTPUTS);
+	memcpy(kept, weights, sizeof(kept));
+	for (int r = 0; r < ITEMS * TOKENS; r++) {
+		y[r] = (float)(7 * r % OUTPUTS);
+		w[r] = (float)(r % 4) * 0.75f;
+	}
+	assert_int_equal(stage_new(&stage, &params, NULL), ST_OK);
+	math_fill(stage_input(stage, 0), ITEMS * TOKENS * INPUTS, 3, -1.0f, 1.0f);
+	stage_forward(stage, 0, ITEMS, 0, kept, NULL, NULL);
+	result = loss_run(&loss, stage_output(stage, 0), stage_logits(stage, 0), &targets,
+			  ITEMS * of_item.positions, of_item.width, gradient);
+	if (gradients)
+		stage_backward(stage, 0, kept, gradient, gradients, NULL);
+	stage_free(stage);
+	return result;
+}
+
+static void test_weights_of_a_model_of_tokens_have_their_slopes(void **state)
+{
+	float weights[PARAMS], gradients[PARAMS] = {0};
+	struct math_model m;
+
+	(void)state;
+	math_model_open(&m, "[" DENSE("softmax") "]", 2, (int64_t[]){TOKENS, INPUTS});
+	assert_int_equal(m.model->weights, PARAMS);
+	math_fill(weights, PARAMS, 1, -1.0f, 1.0f);
+	run_tokens(&m, weights, gradients);
+	for (int i = 0; i < PARAMS; i++) {
+		const float kept = weights[i];
+		double up, down, slope;
+
+		weights[i] = kept + 0.01f;
+		up = run_tokens(&m, weights, NULL);
+		weights[i] = kept - 0.01f;
+		down = run_tokens(&m, weights, NULL);
+		weights[i] = kept;
+		slope = (up - down) / 0.02;
+		if (!(fabs((double)gradients[i] - slope) <= 1e-3 * (fabs(slope) + 0.02)))
+			fail_msg("weight %d: %g, not %g", i, (double)gradients[i], slope);
+	}
+	math_model_close(&m);
+}
+
 static void test_an_output_that_does_not_fit_is_refused(void **state)
 {
 	const struct target_kind ten = {.classes = 10}, eleven = {.classes = 11};
@@ -772,6 +837,7 @@ int main(void)
 		cmocka_unit_test(test_the_softmax_that_ends_a_model_gives_its_logits),
 		cmocka_unit_test(test_each_loss_takes_the_logits_of_its_own_activation),
 		cmocka_unit_test(test_the_logits_of_a_sigmoid_give_what_its_outputs_give),
+		cmocka_unit_test(test_weights_of_a_model_of_tokens_have_their_slopes),
 		cmocka_unit_test(test_an_output_that_does_not_fit_is_refused),
 		cmocka_unit_test(test_targets_must_fit_the_loss),
 		cmocka_unit_test(test_names_and_objects_are_read),
