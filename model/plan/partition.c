@@ -132,8 +132,8 @@ static void sum_cycles(struct measured *measured)
 	}
 }
 
-/* Images are streamed to the first layer, labels to the last. IPUs of one link to the host wait for
- * one another; through I/O tiles batches come beside the programs. */
+/* Images are streamed to the first layer, labels and what they weigh to the last. IPUs of one link
+ * to the host wait for one another; through I/O tiles batches come beside the programs. */
 static void sum_host(struct measured *measured, int stages)
 {
 	const struct ipu_target *target = &measured->by->target;
@@ -141,7 +141,12 @@ static void sum_host(struct measured *measured, int stages)
 	const double batch = (double)run->data.batch_size;
 	const double images = batch * (double)model_shape_count(&measured->model->input) *
 			      (double)ipu_dtype_bytes(lower_infeed_dtype(run, measured->model));
-	const double labels = batch * sizeof(float);
+	const struct target_kind *kind =
+		run->fit.wanted ? &measured->by->data->train : &measured->by->data->test;
+	const double labels =
+		batch * sizeof(float) *
+		(double)(targets_per_item(kind) +
+			 run_row_weights(run, kind, measured->model, run->fit.wanted));
 	const bool shared = target->ipus_host_link == 0 || stages <= target->ipus_host_link;
 	const double first = images + (shared ? labels : 0);
 	const double last = labels + (shared ? images : 0);

@@ -115,6 +115,26 @@ grep -qhE 'pipeline.stages: does not fit memory: stage [01], from .* on, needs a
 grep -qhE 'pipeline.stages auto: no split fits memory: stage [01], from ' out.txt err.txt ||
 	fail "nothing is said of auto that does not fit: $(cat out.txt err.txt)"
 
+# Labels are weighed as they are streamed: 32 numbers for each token take longer than one.
+awk 'BEGIN { for (i = 0; i < 64 * 32; i++) { x = x " " i % 7; y = y " " i % 32 } print "x_train i4 64,32" x; print "y_train i8 64,32" y }' |
+	make_npz "$work/tokens.npz"
+cat >"$work/tokens.json" <<'JSON'
+{
+	"model": { "class_name": "Sequential", "config": { "name": "m", "layers": [
+		{ "class_name": "Embedding", "config": { "name": "e", "input_dim": 32, "output_dim": 32 } },
+		{ "class_name": "Dense", "config": { "name": "a", "units": 32 } },
+		{ "class_name": "Dense", "config": { "name": "b", "units": 32 } },
+		{ "class_name": "Dense", "config": { "name": "c", "units": 32, "activation": "softmax" } } ] } },
+	"compile": { "loss": "sparse_categorical_crossentropy", "steps_per_execution": 4 },
+	"data": { "name": "npz", "batch_size": 16 },
+	"ipu": { "auto_select_ipus": 2 }, "gradient_accumulation": { "steps_per_replica": 4 }, "pipeline": { "stages": "auto", "schedule": "Grouped" }
+}
+JSON
+plan "$work/tokens.json" --data.path "$work/tokens.npz"
+numbers=$(figure slowest_stage_cycles 1)
+plan "$work/tokens.json" --data.path "$work/tokens.npz" --data.one_hot true --compile.loss categorical_crossentropy
+least $((numbers + 10000)) "$(figure slowest_stage_cycles 1)" || fail "vectors for labels: $(figure slowest_stage_cycles 1) cycles, numbers $numbers"
+
 # refuse TEXT ARGUMENT...
 refuse() {
 	local text=$1 code=0
