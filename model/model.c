@@ -433,7 +433,8 @@ bool model_input_is_rows(const struct model *model)
 			continue;
 		do
 			from = model->layers[from].inputs[0];
-		while (from != MODEL_INPUT && model->layers[from].ops->pass_through);
+		while (from != MODEL_INPUT && (model->layers[from].ops->pass_through ||
+					       model->layers[from].ops->kind == LAYER_KIND_input));
 		if (from == MODEL_INPUT)
 			return true;
 	}

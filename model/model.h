@@ -110,6 +110,14 @@ struct model_row {
 	int input_count;
 };
 
+/* An input of a model that has several. Such a model's input is one row of numbers: those of all
+ * inputs, one after the other. Each InputLayer is a layer then, which takes its part of the row. */
+struct model_part {
+	const char *name;
+	struct model_shape shape;
+	int64_t first; /* its place in the row */
+};
+
 /* Layers stand in the order of execution: after all of their inputs. The last one's output is the
  * model's. Nested models are dissolved into their layers. */
 struct model {
@@ -123,14 +131,16 @@ struct model {
 	int param_count;
 	size_t weights; /* floats in all, alignment gaps included */
 	struct model_shape input;
-	int64_t batch; /* the micro-batch that the input layer asks for; 0: any */
-	void *memory;  /* the arena that owns all this */
+	const struct model_part *parts; /* in the order of "input_layers" */
+	int part_count;                 /* 0: there is one input */
+	int64_t batch;                  /* the micro-batch that the input layer asks for; 0: any */
+	void *memory;                   /* the arena that owns all this */
 };
 
 /* From the object that Keras's model.to_json() gives, its config alone, or {"application": NAME,
  * "config": {...}}. @input: the data's shape, used where the model gives none, compared where it
- * does. InputLayer entries are not layers of ours. A layer of a nested model whose name is taken is
- * called "NESTED/NAME". Errors name the place. */
+ * does. The InputLayer of a model of one input is not a layer of ours. A layer of a nested model
+ * whose name is taken is called "NESTED/NAME". Errors name the place. */
 enum status model_new(struct model **out, const struct json_at *at, const struct model_shape *input,
 		      struct err *err);
 void model_free(struct model *model); /* accepts NULL */

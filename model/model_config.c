@@ -112,9 +112,17 @@ static bool config_dtype(const cJSON *node)
 	       config_is_text(node, "mixed_bfloat16");
 }
 
+/* Whatever type comes in, numbers arrive as float32, which has all whole ones up to 2^24. */
 static bool config_input_dtype(const cJSON *node)
 {
-	return config_float32(node) || config_is_text(node, "float16");
+	static const char *const types[] = {"float16", "float64", "bool",   "uint8",
+					    "uint16",  "uint32",  "uint64", "int8",
+					    "int16",   "int32",   "int64"};
+
+	for (size_t i = 0; i < ARRAY_LEN(types); i++)
+		if (config_is_text(node, types[i]))
+			return true;
+	return config_float32(node);
 }
 
 static bool config_channels_last(const cJSON *node)
@@ -133,7 +141,7 @@ static const struct {
 	[MODEL_ZERO] = {config_zero, "0"},
 	[MODEL_FLOAT32] = {config_float32, "\"float32\""},
 	[MODEL_DTYPE] = {config_dtype, "\"float32\", \"mixed_float16\" or \"mixed_bfloat16\""},
-	[MODEL_INPUT_DTYPE] = {config_input_dtype, "\"float32\" or \"float16\""},
+	[MODEL_INPUT_DTYPE] = {config_input_dtype, "\"float32\" or another type of numbers"},
 	[MODEL_CHANNELS_LAST] = {config_channels_last, "\"channels_last\""},
 };
 _Static_assert(ARRAY_LEN(config_rules) == MODEL_RULES, "config rules out of step");

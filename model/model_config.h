@@ -21,7 +21,7 @@ enum model_rule {
 	MODEL_ZERO,          /* must be 0 (or null) */
 	MODEL_FLOAT32,       /* "float32" or a DTypePolicy of it (or null) */
 	MODEL_DTYPE,         /* the same, or of a mixed policy */
-	MODEL_INPUT_DTYPE,   /* "float32" or "float16" (or null) */
+	MODEL_INPUT_DTYPE,   /* "float32" or another type of numbers (or null) */
 	MODEL_CHANNELS_LAST, /* "channels_last" (or null) */
 	MODEL_RULES
 };

@@ -313,55 +313,84 @@ static void call_read(struct call *call, struct model_entry *entry, const struct
 
 /* ---- the model's own ends -------------------------------------------------------------------- */
 
-/* [["input_1", 0, 0]], or ["input_1", 0, 0]: exactly one. */
-static int call_end(struct model_reader *reader, const struct model_scope *scope,
-		    const struct json_at *config, const char *key)
+/* [["input_1", 0, 0], ...], the same with keys, or ["input_1", 0, 0]: @most of them. Returns how
+ * many were added to the reader's list. */
+static int call_ends(const struct call *call, const struct json_at *config, const char *key,
+		     int most)
 {
-	struct err *err = reader->err;
-	struct json_at list, first;
+	struct model_reader *reader = call->reader;
+	struct json_at list;
 
-	if (!model_option_need(config, key, &list, err))
+	reader->list_count = 0;
+	if (!model_option_need(config, key, &list, call->err))
 		return 0;
-	if (cJSON_IsObject(list.node)) {
-		model_config_unsupported(&list, err,
-					 "inputs and outputs with keys are not supported: give one "
-					 "as [\"layer\", 0, 0]");
-		return 0;
+	if (cJSON_IsString(list.node->child) && cJSON_IsArray(list.node)) {
+		call_add(call, &list);
+		return reader->list_count;
 	}
-	if (json_array(&list, err) != ST_OK)
+	if (!cJSON_IsObject(list.node) && json_array(&list, call->err) != ST_OK)
 		return 0;
-	if (!json_item(&list, 0, &first))
-		json_fail(&list, err, "must name one layer");
-	else if (cJSON_IsString(first.node))
-		first = list;
-	else if (json_count(&list) > 1)
-		model_config_unsupported(&list, err,
-					 "%d of them are not supported: there must be one",
-					 json_count(&list));
-	return call_history(reader, scope, &first);
+	if (!json_count(&list))
+		json_fail(&list, call->err, "must name a layer");
+	else if (json_count(&list) > most)
+		model_config_unsupported(&list, call->err,
+					 "%d of them are not supported: there must be %s%d",
+					 json_count(&list), most == 1 ? "" : "at most ", most);
+	for (const cJSON *node = list.node->child; node && !err_stuck(call->err);
+	     node = node->next) {
+		struct json_at here = model__item(&list, node, reader->list_count);
+
+		call_add(call, &here);
+	}
+	return reader->list_count;
+}
+
+/* Entries that "input_layers" names: once each, and no other InputLayer stands in the model. */
+static void call_inputs(const struct call *call, struct model_scope *scope,
+			const struct json_at *config)
+{
+	struct model_reader *reader = call->reader;
+	const int count = call_ends(call, config, "input_layers", scope->outer ? 1 : MODEL_PARTS);
+	bool *named = arena_alloc(&reader->scratch, (size_t)scope->count + 1, sizeof(*named));
+	int *inputs = arena_alloc(&reader->scratch, (size_t)count + 1, sizeof(*inputs));
+	struct json_at at;
+
+	if (!named || !inputs)
+		err_nomem(call->err);
+	for (int i = 0; i < count && !err_stuck(call->err); i++) {
+		const struct model_entry *entry = &scope->entries[reader->list[i]];
+
+		json_child(config, "input_layers", &at);
+		if (entry->kind != MODEL_ENTRY_INPUT)
+			json_fail(&at, call->err, "\"%s\" is not an InputLayer", entry->name);
+		else if (named[reader->list[i]])
+			json_fail(&at, call->err, "names \"%s\" twice", entry->name);
+		named[reader->list[i]] = true;
+		inputs[i] = reader->list[i];
+	}
+	for (int i = 0; i < scope->count && !err_stuck(call->err); i++) {
+		at = model__entry_at(scope, i);
+		if (scope->entries[i].kind == MODEL_ENTRY_INPUT && !named[i])
+			json_fail(&at, call->err,
+				  "the InputLayer \"%s\" is not among \"input_layers\"",
+				  scope->entries[i].name);
+	}
+	scope->inputs = inputs;
+	scope->input_count = count;
 }
 
 void model__read_calls(struct model_reader *reader, struct model_scope *scope,
 		       const struct json_at *config)
 {
+	const struct call ends = {.reader = reader, .scope = scope, .err = reader->err};
 	struct err *err = reader->err;
 	struct json_at at;
 
-	scope->input = call_end(reader, scope, config, "input_layers");
-	scope->output = call_end(reader, scope, config, "output_layers");
 	if (err_stuck(err))
 		return;
-	if (scope->entries[scope->input].kind != MODEL_ENTRY_INPUT) {
-		json_child(config, "input_layers", &at);
-		json_fail(&at, err, "\"%s\" is not an InputLayer",
-			  scope->entries[scope->input].name);
-	}
-	for (int i = 0; i < scope->count && !err_stuck(err); i++) {
-		at = model__entry_at(scope, i);
-		if (scope->entries[i].kind == MODEL_ENTRY_INPUT && i != scope->input)
-			json_fail(&at, err, "the InputLayer \"%s\" is not among \"input_layers\"",
-				  scope->entries[i].name);
-	}
+	call_inputs(&ends, scope, config);
+	if (!err_stuck(err) && call_ends(&ends, config, "output_layers", 1))
+		scope->output = reader->list[0];
 	for (int i = 0; i < scope->count && !err_stuck(err); i++) {
 		struct call call = {
 			.reader = reader, .scope = scope, .entry = &scope->entries[i], .err = err};

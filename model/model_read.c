@@ -123,10 +123,10 @@ static void read_class(struct model_entry *entry, const struct json_at *at, stru
 		return;
 	entry->class_name = model_legacy_present(entry->class_name);
 	entry->ops = layer_find(entry->class_name);
-	if (entry->ops) {
-		entry->kind = MODEL_ENTRY_LAYER;
-	} else if (!strcmp(entry->class_name, "InputLayer")) {
+	if (!strcmp(entry->class_name, "InputLayer")) {
 		entry->kind = MODEL_ENTRY_INPUT;
+	} else if (entry->ops) {
+		entry->kind = MODEL_ENTRY_LAYER;
 	} else if (!strcmp(entry->class_name, "Functional") ||
 		   !strcmp(entry->class_name, "Sequential")) {
 		entry->kind = MODEL_ENTRY_MODEL;
@@ -426,9 +426,8 @@ static void read_need_shape(struct model_reader *reader, const struct json_at *a
 	model__check_shape(at, &reader->model->input, reader->err);
 }
 
-/* What comes into a scope, through its InputLayer. */
-static void read_input(struct model_reader *reader, const struct model_scope *scope,
-		       const struct model_entry *entry, const struct json_at *at)
+static void read_input_config(struct model_reader *reader, const struct json_at *at,
+			      struct json_at *config)
 {
 	static const struct model_option options[] = {
 		{"name", MODEL_ANY},        {"batch_input_shape", MODEL_ANY},
@@ -437,13 +436,104 @@ static void read_input(struct model_reader *reader, const struct model_scope *sc
 		{"trainable", MODEL_ANY},   {"optional", MODEL_FALSE},
 		{"type_spec", MODEL_NULL},  {"input_tensor", MODEL_NULL},
 	};
+
+	json_child(at, "config", config);
+	model_config_check(config, options, ARRAY_LEN(options), NULL, 0, reader->err);
+}
+
+/* What comes into a scope, through its InputLayer. */
+static void read_input(struct model_reader *reader, const struct model_scope *scope,
+		       const struct model_entry *entry, const struct json_at *at)
+{
 	struct json_at config;
 
 	if (!scope->functional && entry != scope->entries)
 		json_fail(at, reader->err, "InputLayer must be the first layer");
-	json_child(at, "config", &config);
-	model_config_check(&config, options, ARRAY_LEN(options), NULL, 0, reader->err);
+	read_input_config(reader, at, &config);
 	read_given_shape(reader, &config, scope->tensor);
+}
+
+/* ---- several inputs -------------------------------------------------------------------------- */
+
+static bool is_part(const struct model_entry *entry)
+{
+	return entry->kind == MODEL_ENTRY_INPUT && entry->input_count;
+}
+
+/* The shape of an InputLayer beside others: all of it stands there. */
+static void read_part_shape(struct model_reader *reader, const struct json_at *at,
+			    struct model_part *part)
+{
+	struct json_at config, here;
+	int64_t batch = 0;
+
+	read_input_config(reader, at, &config);
+	if (!model_option_at(&config, "batch_input_shape", &here, reader->err) &&
+	    !model_option_at(&config, "batch_shape", &here, reader->err)) {
+		json_fail(at, reader->err,
+			  "an input beside others needs its \"batch_input_shape\"");
+		return;
+	}
+	if (err_stuck(reader->err) ||
+	    model__read_shape(&here, &part->shape, &batch, reader->err) != ST_OK)
+		return;
+	if (!part->shape.ndim)
+		json_fail(&here, reader->err, "an input needs a dimension after the batch");
+	for (int i = 0; i < part->shape.ndim; i++)
+		if (!part->shape.dim[i]) {
+			model_config_unsupported(&here, reader->err,
+						 "not supported: of an input beside others only "
+						 "the batch may be unknown (null)");
+			return;
+		}
+	model__check_shape(&here, &part->shape, reader->err);
+	if (batch && reader->model->batch && batch != reader->model->batch)
+		json_fail(&here, reader->err, "another input has a batch of %lld",
+			  (long long)reader->model->batch);
+	reader->model->batch = batch ? batch : reader->model->batch;
+}
+
+/* The model's input is one row of all of them, and their InputLayers become layers. */
+static void read_parts(struct model_reader *reader, struct model_scope *scope,
+		       const struct json_at *config)
+{
+	struct model *model = reader->model;
+	int *outside = arena_alloc(&reader->scratch, 1, sizeof(*outside));
+	struct model_part *parts =
+		arena_alloc(reader->arena, (size_t)scope->input_count, sizeof(*parts));
+	struct json_at place;
+	int64_t total = 0;
+
+	if (!parts || !outside) {
+		err_nomem(reader->err);
+		return;
+	}
+	*outside = MODEL_OUTSIDE;
+	json_child(config, "input_layers", &place);
+	for (int i = 0; i < scope->input_count && !err_stuck(reader->err); i++) {
+		struct model_entry *entry = &scope->entries[scope->inputs[i]];
+		const struct json_at at = model__entry_at(scope, scope->inputs[i]);
+
+		parts[i] = (struct model_part){.name = entry->name, .first = total};
+		read_part_shape(reader, &at, &parts[i]);
+		if (!err_stuck(reader->err))
+			total += model_shape_count(&parts[i].shape);
+		entry->inputs = outside;
+		entry->input_count = 1;
+	}
+	model->parts = parts;
+	model->part_count = scope->input_count;
+	model->input = (struct model_shape){.ndim = 1, .dim = {total}};
+	reader->input_known = true;
+	if (!err_stuck(reader->err))
+		model__check_shape(&place, &model->input, reader->err);
+	if (!err_stuck(reader->err) && reader->data &&
+	    !read_same_shape(reader->data, &model->input, false))
+		json_fail(&place, reader->err,
+			  "the data have items of %lld numbers, the model's %d inputs %lld: "
+			  "data.inputs names an array for each input",
+			  (long long)model_shape_count(reader->data), model->part_count,
+			  (long long)total);
 }
 
 /* ---- a layer --------------------------------------------------------------------------------- */
@@ -512,7 +602,8 @@ static void read_layer(struct model_reader *reader, const struct model_scope *sc
 		.row = entry->row,
 		.home = entry->home,
 		.causal_mask = entry->causal_mask,
-		.policy = model__read_policy(&config),
+		.policy = entry->kind == MODEL_ENTRY_INPUT ? MODEL_POLICY_TEXT
+							   : model__read_policy(&config),
 	};
 	for (int i = 0; i < entry->input_count; i++)
 		inputs[i] = entry->inputs[i] == MODEL_OUTSIDE
@@ -521,7 +612,8 @@ static void read_layer(struct model_reader *reader, const struct model_scope *sc
 	read_layer_name(reader, scope, entry, layer, at);
 	model_option_bool(&config, "trainable", &layer->trainable, reader->err);
 	layer->trainable = layer->trainable && scope->trainable;
-	read_given_shape(reader, &config, inputs[0]);
+	if (entry->kind == MODEL_ENTRY_LAYER)
+		read_given_shape(reader, &config, inputs[0]);
 	for (int i = 0; i < layer->input_count; i++)
 		if (inputs[i] == MODEL_INPUT)
 			read_need_shape(reader, at);
@@ -587,9 +679,12 @@ static void read_entry(struct model_reader *reader, const struct model_scope *sc
 
 	switch (entry->kind) {
 	case MODEL_ENTRY_INPUT:
-		entry->source = scope->tensor;
-		read_input(reader, scope, entry, at);
-		break;
+		if (!is_part(entry)) {
+			entry->source = scope->tensor;
+			read_input(reader, scope, entry, at);
+			break;
+		}
+		/* fall through */
 	case MODEL_ENTRY_LAYER:
 		read_layer(reader, scope, entry, at);
 		break;
@@ -759,7 +854,7 @@ static void read_prepare_rows(struct model_reader *reader, const struct model_sc
 	if (!model->rows)
 		err_nomem(reader->err);
 	for (int i = 0; i < scope->count && !err_stuck(reader->err); i++)
-		if (scope->entries[i].kind == MODEL_ENTRY_LAYER &&
+		if ((scope->entries[i].kind == MODEL_ENTRY_LAYER || is_part(&scope->entries[i])) &&
 		    model__names_add(&reader->taken, scope->entries[i].name, 0))
 			err_nomem(reader->err);
 }
@@ -804,6 +899,8 @@ static void read_scope(struct model_reader *reader, struct model_scope *scope,
 	} else {
 		read_chain(reader, scope);
 	}
+	if (!err_stuck(reader->err) && !scope->outer && scope->input_count > 1)
+		read_parts(reader, scope, config);
 	if (!scope->outer)
 		read_prepare_rows(reader, scope);
 	for (int i = 0; i < scope->count && !err_stuck(reader->err); i++) {

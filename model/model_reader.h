@@ -17,6 +17,7 @@
 
 #define MODEL_LAYERS    16384 /* the most entries of a model, those of nested ones included */
 #define MODEL_DEPTH     32    /* the most models in one another */
+#define MODEL_PARTS     256   /* the most inputs of a model */
 #define MODEL_NAME_SIZE 128
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -72,7 +73,8 @@ struct model_scope {
 	struct json_at layers; /* the list */
 	struct model_entry *entries;
 	int count;
-	int input, output;        /* entries of a functional model */
+	const int *inputs; /* entries of a functional model, as "input_layers" has them */
+	int input_count, output;
 	struct model_names names; /* to entries */
 	int *order;               /* of execution */
 };
@@ -97,7 +99,7 @@ struct json_at model__item(const struct json_at *list, const cJSON *node, int in
 /* The entry's place; @layers must outlive it. */
 struct json_at model__entry_at(const struct model_scope *scope, int entry);
 
-/* Inputs of every entry of a functional model, and its input and output. */
+/* Inputs of every entry of a functional model, and its inputs and output. */
 void model__read_calls(struct model_reader *reader, struct model_scope *scope,
 		       const struct json_at *config);
 /* Set scope->order: after all inputs, else as listed. Fails where there is none. */

@@ -52,6 +52,8 @@ struct dataset_params train_data_params(const struct run_file *run)
 		.texts = {.tokens = (enum dataset_tokens)run->data.tokens,
 			  .sequence_length = run->data.sequence_length,
 			  .vocabulary_size = run->data.vocabulary_size},
+		.inputs = run->data.inputs.items,
+		.input_count = run->data.inputs.count,
 		.validation_split = run->data.validation_split,
 		.no_train = !run->fit.wanted,
 		.no_test_targets = !run->evaluate.wanted && !run->fit.validation,

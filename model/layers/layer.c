@@ -34,7 +34,7 @@ const struct layer_ops *layer_find(const char *class_name)
 
 const char *const *layer_names(int *count)
 {
-	static const char *const names[] = {"InputLayer", "Bidirectional", "TimeDistributed",
+	static const char *const names[] = {"Bidirectional", "TimeDistributed",
 #define LAYER_NAME(kind, name, compute) name,
 					    LAYER_MAP(LAYER_NAME)
 #undef LAYER_NAME

@@ -39,6 +39,7 @@
 	X(global_max_pooling2d, "GlobalMaxPooling2D", global_max_pooling2d)                        \
 	X(group_normalization, "GroupNormalization", group_normalization)                          \
 	X(gru, "GRU", recurrent)                                                                   \
+	X(input, "InputLayer", rearrange)                                                          \
 	X(layer_normalization, "LayerNormalization", layer_normalization)                          \
 	X(leaky_relu, "LeakyReLU", relu)                                                           \
 	X(lstm, "LSTM", recurrent)                                                                 \

@@ -1,13 +1,13 @@
 /*
- * Cropping1D and 2D, UpSampling1D and 2D, Permute and RepeatVector: each number of the output is
- * one of the input. No state.
+ * Cropping1D and 2D, UpSampling1D and 2D, Permute, RepeatVector, and InputLayer where the model has
+ * several: each number of the output is one of the input. No state.
  */
 #include <string.h>
 
 #include "common/mem.h"
 #include "model/layers/layer_internal.h"
 
-extern const struct layer_ops layer_cropping1d, layer_cropping2d, layer_permute;
+extern const struct layer_ops layer_cropping1d, layer_cropping2d, layer_input, layer_permute;
 extern const struct layer_ops layer_repeat_vector, layer_up_sampling1d, layer_up_sampling2d;
 
 #define SIZE_MOST 65536 /* of an upsampling, or repetitions */
@@ -160,6 +160,29 @@ static enum status repeat_vector_read(struct model *model, struct model_layer *l
 	return rearrange_end(layer, r, err);
 }
 
+/* A part of the model's input; its config was read before. */
+static enum status input_read(struct model *model, struct model_layer *layer,
+			      const struct json_at *config, struct err *err)
+{
+	struct layer_rearrange *r = model__alloc(model, 1, sizeof(*r));
+	const struct model_part *part = model->parts;
+	int64_t stride = 1;
+
+	(void)config;
+	layer->config = r;
+	if (!r)
+		return err_nomem(err);
+	while (strcmp(part->name, layer->name) != 0)
+		part++;
+	r->ndim = part->shape.ndim;
+	for (int d = r->ndim - 1; d >= 0; d--) {
+		r->dim[d] = (struct layer_rearrange_dim){part->shape.dim[d], stride, 1, 0};
+		stride *= part->shape.dim[d];
+	}
+	r->dim[r->ndim - 1].first = part->first;
+	return rearrange_end(layer, r, err);
+}
+
 /* ---- costs ----------------------------------------------------------------------------------- */
 
 /* Gradients of what stands several times in the output are added up. */
@@ -207,6 +230,10 @@ const struct layer_ops layer_up_sampling1d = {
 
 const struct layer_ops layer_up_sampling2d = {
 	REARRANGE_OPS(up_sampling2d, "UpSampling2D", up_sampling_read),
+};
+
+const struct layer_ops layer_input = {
+	REARRANGE_OPS(input, "InputLayer", input_read),
 };
 
 const struct layer_ops layer_permute = {

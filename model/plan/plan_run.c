@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "model/run/run_queues.h"
 
 /* ---- the device ------------------------------------------------------------------------------ */
@@ -148,6 +149,28 @@ static enum status plan_device_new(struct plan_device **out, const struct lower_
 
 /* ---- model and layout ------------------------------------------------------------------------ */
 
+/* Arrays and inputs by name, since shapes may fit in a wrong order too. */
+static enum status check_inputs(const struct plan_run *plan, struct err *err)
+{
+	const struct run_texts *named = &plan->run->data.inputs;
+	const struct model *model = plan->model;
+
+	if (!named->count)
+		return ST_OK;
+	if (named->count != model->part_count)
+		return err_set(err, ST_INVALID,
+			       "%s: data.inputs: has %d names, the model %d inputs",
+			       plan->run->path, named->count, max(model->part_count, 1));
+	for (int i = 0; i < named->count; i++)
+		if (strcmp(named->items[i], model->parts[i].name) != 0)
+			return err_set(
+				err, ST_INVALID,
+				"%s: data.inputs[%d]: is \"%s\", but input %d of the model is "
+				"\"%s\"",
+				plan->run->path, i, named->items[i], i, model->parts[i].name);
+	return ST_OK;
+}
+
 static enum status new_model(struct plan_run *plan, const struct run_data *data, struct err *err)
 {
 	const bool own_file = plan->run->model_place[0] == '\0';
@@ -159,6 +182,8 @@ static enum status new_model(struct plan_run *plan, const struct run_data *data,
 	if (!own_file && !json_child(&root, plan->run->model_place, &at))
 		return err_set(err, ST_INVALID, "%s: model: missing", plan->run->path);
 	status = model_new(&plan->model, &at, &data->item, err);
+	if (status == ST_OK)
+		status = check_inputs(plan, err);
 	if (status == ST_OK)
 		model_set_policy(plan->model, run_policy(plan->run));
 	return status;

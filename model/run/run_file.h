@@ -152,6 +152,7 @@ struct run_file {
 		bool drop_remainder; /* default true: every batch is a whole one */
 		bool pad_remainder;  /* default false: what is left over is not padded */
 		struct run_texts columns; /* inputs of a table; not given: all but the target */
+		struct run_texts inputs;  /* of an .npz: the model's inputs; not given: one */
 		const char *target;       /* its target; NULL: the last column */
 		enum run_scale scale;     /* of its inputs; default none */
 		enum run_tokens tokens;   /* of texts; default characters */

@@ -100,6 +100,12 @@ static const struct run_key run_keys[] = {
 	 AT(data.columns),
 	 .help = "Of csv: the columns that are inputs, in this order, by the names of its first "
 		 "line; null: all but the target."},
+	{.path = "data.inputs",
+	 .kind = RUN_KEY_TEXTS,
+	 .fallback = "null",
+	 AT(data.inputs),
+	 .help = "Of npz, for a model of several inputs: their names, as input_layers has them; "
+		 "the file has x_train_NAME and x_test_NAME for each. null: x_train and x_test."},
 	{.path = "data.target",
 	 .kind = RUN_KEY_TEXT,
 	 .fallback = "null",

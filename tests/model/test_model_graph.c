@@ -10,6 +10,16 @@
 #include "support/model_texts.h"
 #include "model/model_reader.h"
 
+/* A model of two inputs. */
+#define PART(name, shape)                                                                          \
+	"{\"class_name\": \"InputLayer\", \"config\": {\"batch_shape\": [null, " shape             \
+	"], \"dtype\": \"int32\", \"name\": \"" name "\"}, \"inbound_nodes\": []}"
+#define JOIN                                                                                       \
+	"{\"class_name\": \"Concatenate\", \"config\": {\"name\": \"a\"}, \"inbound_nodes\": "     \
+	"[[[\"y\", 0, 0, {}], [\"x\", 0, 0, {}]]]}"
+#define TWO_ENDS                                                                                   \
+	"\"input_layers\": [[\"x\", 0, 0], [\"y\", 0, 0]], \"output_layers\": [[\"a\", 0, 0]]"
+
 static const struct model_shape mnist = {.ndim = 3, .dim = {28, 28, 1}};
 
 /* ---- texts ----------------------------------------------------------------------------------- */
@@ -524,10 +534,19 @@ static const struct support_refusal refusals[] = {
 	{MODEL(INPUT("x") ", " FLAT, "\"output_layers\": [[\"a\", 0, 0]]"), ST_INVALID,
 	 "config: \"input_layers\" is missing"},
 	{MODEL(INPUT("x") ", " FLAT, "\"input_layers\": [[\"x\", 0, 0], [\"y\", 0, 0]]"),
-	 ST_UNSUPPORTED, "input_layers: 2 of them are not supported"},
-	{MODEL(INPUT("x") ", " FLAT, "\"input_layers\": {\"k\": [\"x\", 0, 0]}"), ST_UNSUPPORTED,
-	 "input_layers: inputs and outputs with keys"},
-	{MODEL(INPUT("x") ", " FLAT, "\"input_layers\": []"), ST_INVALID, "must name one layer"},
+	 ST_INVALID, "input_layers[1][0]: unknown layer \"y\""},
+	{MODEL(INPUT("x") ", " FLAT, "\"input_layers\": [[\"x\", 0, 0], [\"x\", 0, 0]]"),
+	 ST_INVALID, "input_layers: names \"x\" twice"},
+	{MODEL(INPUT("x") ", " FLAT, "\"input_layers\": []"), ST_INVALID, "must name a layer"},
+	{MODEL(INPUT("x") ", " FLAT, "\"input_layers\": [[\"x\", 0, 0]], \"output_layers\": "
+				     "[[\"a\", 0, 0], [\"x\", 0, 0]]"),
+	 ST_UNSUPPORTED, "output_layers: 2 of them are not supported: there must be 1"},
+	{MODEL(PART("x", "3") ", " PART("y", "2, null") ", " JOIN, TWO_ENDS), ST_UNSUPPORTED,
+	 "layers[1].config.batch_shape: not supported: of an input beside others only the batch"},
+	{MODEL(PART("x", "3") ", " INPUT("y") ", " FLATTEN("f", FROM("y")) ", " JOIN, TWO_ENDS),
+	 ST_INVALID, "\"f\" does not lead to the model's output"},
+	{MODEL(PART("x", "3") ", " PART("y", "2") ", " JOIN, TWO_ENDS), ST_INVALID,
+	 "input_layers: the data have items of 784 numbers, the model's 2 inputs 5"},
 	{MODEL(INPUT("x") ", " FLAT, ENDS("a", "a")), ST_INVALID,
 	 "input_layers: \"a\" is not an InputLayer"},
 	{MODEL(INPUT("x"), ENDS("x", "x")), ST_INVALID, "layers: a model needs at least one layer"},
@@ -567,6 +586,36 @@ static const struct support_refusal refusals[] = {
 	{MODEL(INPUT("x") ", " FLAT ", " NESTED2("n", "[[[\"a\", 2, 0, {}]]]"), ENDS("x", "n")),
 	 ST_UNSUPPORTED, "\"a\" is called more than once"},
 };
+
+/* Inputs are parts of one row, in the order of "input_layers" and not of the layers. */
+static void test_models_of_several_inputs(void **state)
+{
+	static const char *const texts[] = {
+		MODEL(PART("y", "2") ", " PART("x", "3") ", " JOIN, TWO_ENDS),
+		MODEL(PART("y", "2") ", " PART("x", "3") ", " JOIN,
+		      "\"input_layers\": {\"k\": [\"x\", 0, 0], \"j\": [\"y\", 0, 0]}, "
+		      "\"output_layers\": [[\"a\", 0, 0]]"),
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		struct model *model = support_model(texts[i], NULL);
+
+		assert_int_equal(model->input.ndim, 1);
+		assert_int_equal(model->input.dim[0], 5);
+		assert_int_equal(model->part_count, 2);
+		assert_string_equal(model->parts[0].name, "x");
+		assert_int_equal(model->parts[0].first, 0);
+		assert_string_equal(model->parts[1].name, "y");
+		assert_int_equal(model->parts[1].first, 3);
+		assert_int_equal(model->layer_count, 3);
+		assert_int_equal(model->row_count, 3);
+		assert_string_equal(model_layer_class(&model->layers[0]), "InputLayer");
+		assert_int_equal(model->layers[0].inputs[0], MODEL_INPUT);
+		assert_int_equal(model->layers[2].output.dim[0], 5);
+		model_free(model);
+	}
+}
 
 static void test_bad_graphs_are_refused_with_their_place(void **state)
 {
@@ -717,6 +766,7 @@ int main(void)
 		cmocka_unit_test(test_default_names_are_keras),
 		cmocka_unit_test(test_names_give_way_through_all_models_around),
 		cmocka_unit_test(test_trainable_false_freezes_all_below),
+		cmocka_unit_test(test_models_of_several_inputs),
 		cmocka_unit_test(test_bad_graphs_are_refused_with_their_place),
 		cmocka_unit_test(test_names_of_tensorflow_2_1_name_their_replacement),
 		cmocka_unit_test(test_models_may_be_nested_but_not_for_ever),

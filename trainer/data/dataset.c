@@ -623,6 +623,10 @@ enum status dataset_open(struct dataset *train, struct dataset *test,
 	*train = *test = (struct dataset){0};
 	if (!known)
 		return ST_INVALID;
+	if (params->input_count && (known->open || known->classes))
+		return err_set(err, ST_INVALID,
+			       "data.inputs: names arrays of data.name npz, and this is %s",
+			       known->name);
 	status = dataset_open_any(train, test, known, params, err);
 	if (status != ST_OK)
 		return status;

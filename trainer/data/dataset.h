@@ -92,6 +92,10 @@ struct dataset_params {
 	} resize;
 	struct dataset_table table;
 	struct dataset_texts texts;
+	/* Of the set "npz": arrays x_train_NAME, x_test_NAME, whose values stand one after the
+	 * other in an item. NULL: x_train and x_test alone. */
+	const char *const *inputs;
+	int input_count;
 	double validation_split; /* the last part of the training items becomes the test part; 0 */
 	bool pictures;           /* items that are not stored as bytes are refused */
 	bool no_train;           /* nothing is trained: the training part may be missing */

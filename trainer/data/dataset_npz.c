@@ -24,6 +24,7 @@
 #define ZIP_LOCAL_SIZE   30
 #define ZIP_BEYOND       0xffffffffu /* the number stands in a zip64 record */
 #define NPY_HEADER_MOST  4096
+#define NPZ_MEMBER_SIZE  256
 
 /* ---- zip ------------------------------------------------------------------------------------- */
 
@@ -351,7 +352,7 @@ enum status dataset__npz_parse(struct dataset_array *out, const char *name, cons
 	status = npz_find(&zip, member, &entry, err);
 	if (status != ST_OK)
 		return status;
-	snprintf(place, sizeof(place), "%.*s: %.24s", DATASET_PATH_SHOWN, name, member);
+	snprintf(place, sizeof(place), "%.*s: %.60s", DATASET_PATH_SHOWN, name, member);
 	status = dataset__zip_member_open(&zip, &entry, place, &stream, err);
 	if (status != ST_OK)
 		return status;
@@ -376,8 +377,101 @@ struct npz_file {
 	char *bytes;
 	size_t length;
 	const struct dataset_known *known;
-	int64_t limit;
+	const struct dataset_params *params;
 };
+
+static enum status npz_array(struct dataset_array *out, const struct npz_file *file,
+			     const char *member, struct err *err)
+{
+	return dataset__npz_parse(out, file->path, file->bytes, file->length, member, err);
+}
+
+/* ---- several inputs -------------------------------------------------------------------------- */
+
+/* Values of an item. */
+static int64_t npz_width(const struct dataset_array *array)
+{
+	return (int64_t)dataset__array_count(array) / array->dim[0];
+}
+
+/* Bytes are images here too: from 0 to 1, as batches give them out. */
+static void npz_floats(float *out, const struct dataset_array *array, int64_t item, int64_t width)
+{
+	const size_t size = dataset__type_size(array->type);
+
+	dataset__to_floats(out, array->type, array->bytes + (size_t)(item * width) * size,
+			   (size_t)width);
+	for (int64_t i = 0; array->type == DATASET_U8 && i < width; i++)
+		out[i] /= 255.0f;
+}
+
+/* One array of floats, an item's values of all @parts in each row. */
+static enum status npz_rows(struct dataset_array *out, const struct npz_file *file,
+			    const struct dataset_array *parts, int count, struct err *err)
+{
+	const int64_t items = parts[0].dim[0];
+	int64_t total = 0, at = 0;
+	float *rows;
+
+	for (int i = 0; i < count; i++) {
+		if (parts[i].dim[0] != items)
+			return err_set(err, ST_FORMAT,
+				       "%s: input \"%s\" has %lld items but \"%s\" has %lld",
+				       file->path, file->params->inputs[0], (long long)items,
+				       file->params->inputs[i], (long long)parts[i].dim[0]);
+		total += npz_width(&parts[i]);
+	}
+	if (total > DATASET_ARRAY_LIMIT / (int64_t)sizeof(*rows) / items)
+		return err_set(err, ST_LIMIT, "%s: data.inputs: would hold more than %lld bytes",
+			       file->path, (long long)DATASET_ARRAY_LIMIT);
+	rows = mem_resize(NULL, (size_t)(items * total), sizeof(*rows));
+	if (!rows)
+		return err_nomem(err);
+	for (int i = 0; i < count; i++) {
+		const int64_t width = npz_width(&parts[i]);
+
+		for (int64_t item = 0; item < items; item++)
+			npz_floats(rows + item * total + at, &parts[i], item, width);
+		at += width;
+	}
+	*out = (struct dataset_array){
+		.type = DATASET_F32, .ndim = 2, .dim = {items, total}, .bytes = (uint8_t *)rows};
+	return ST_OK;
+}
+
+/* "x_train_user" */
+static bool npz_member(char out[NPZ_MEMBER_SIZE], const char *x, const char *input)
+{
+	return snprintf(out, NPZ_MEMBER_SIZE, "%s_%s", x, input) < NPZ_MEMBER_SIZE;
+}
+
+static enum status npz_inputs(struct dataset_array *out, const struct npz_file *file, const char *x,
+			      struct err *err)
+{
+	const int count = file->params->input_count;
+	struct dataset_array *parts;
+	enum status status = ST_OK;
+	char member[NPZ_MEMBER_SIZE];
+
+	if (!count)
+		return npz_array(out, file, x, err);
+	*out = (struct dataset_array){0};
+	parts = mem_calloc((size_t)count, sizeof(*parts));
+	if (!parts)
+		return err_nomem(err);
+	for (int i = 0; i < count && status == ST_OK; i++)
+		status = npz_member(member, x, file->params->inputs[i])
+				 ? npz_array(&parts[i], file, member, err)
+				 : err_set(err, ST_INVALID, "data.inputs[%d]: is too long", i);
+	if (status == ST_OK)
+		status = npz_rows(out, file, parts, count, err);
+	for (int i = 0; i < count; i++)
+		dataset__array_free(&parts[i]);
+	mem_free(parts);
+	return status;
+}
+
+/* ---- parts ----------------------------------------------------------------------------------- */
 
 static bool npz_has(const struct npz_file *file, const char *member)
 {
@@ -386,6 +480,16 @@ static bool npz_has(const struct npz_file *file, const char *member)
 	struct dataset_zip_member entry;
 
 	return npz_find(&zip, member, &entry, NULL) != ST_NOTFOUND;
+}
+
+/* Has the part inputs: @x, or of several the first one's? */
+static bool npz_has_inputs(const struct npz_file *file, const char *x)
+{
+	char member[NPZ_MEMBER_SIZE];
+
+	if (!file->params->input_count)
+		return npz_has(file, x);
+	return npz_member(member, x, file->params->inputs[0]) && npz_has(file, member);
 }
 
 /* @w may be missing, and @y where the part may be @unlabelled. */
@@ -397,14 +501,13 @@ static enum status npz_part(struct dataset *out, const struct npz_file *file, co
 					    .targets = y,
 					    .classes = file->known->classes,
 					    .names = file->known->names,
-					    .limit = file->limit};
+					    .limit = file->params->limit};
 	struct dataset_array inputs, targets = {0}, weights = {0};
 	enum status status;
 
-	status = dataset__npz_parse(&inputs, file->path, file->bytes, file->length, x, err);
+	status = npz_inputs(&inputs, file, x, err);
 	if (status == ST_OK && (!unlabelled || npz_has(file, y)))
-		status =
-			dataset__npz_parse(&targets, file->path, file->bytes, file->length, y, err);
+		status = npz_array(&targets, file, y, err);
 	if (status == ST_OK)
 		status = dataset__join(out, &about, &inputs, &targets, err);
 	dataset__array_free(&inputs);
@@ -425,18 +528,18 @@ enum status dataset__npz_open(struct dataset *train, struct dataset *test,
 			      const struct dataset_params *params, struct err *err)
 {
 	char source[FS_PATH_SIZE + 16];
-	struct npz_file file = {
-		.path = path, .source = source, .known = known, .limit = params->limit};
+	struct npz_file file = {.path = path, .source = source, .known = known, .params = params};
 	enum status status;
 
 	snprintf(source, sizeof(source), "%.*s (npz)", DATASET_PATH_SHOWN, path);
 	status = fs_read(path, DATASET_FILE_LIMIT, &file.bytes, &file.length, err);
 	if (status != ST_OK)
 		return status;
-	if (!params->no_train || !npz_has(&file, "x_test") || npz_has(&file, "x_train"))
+	if (!params->no_train || !npz_has_inputs(&file, "x_test") ||
+	    npz_has_inputs(&file, "x_train"))
 		status = npz_part(train, &file, "x_train", "y_train", "sample_weight_train", false,
 				  err);
-	if (status == ST_OK && (npz_has(&file, "x_test") || npz_has(&file, "y_test"))) {
+	if (status == ST_OK && (npz_has_inputs(&file, "x_test") || npz_has(&file, "y_test"))) {
 		status = npz_part(test, &file, "x_test", "y_test", "sample_weight_test",
 				  params->no_test_targets, err);
 		if (status != ST_OK)
