@@ -82,7 +82,7 @@ static const struct run_key run_keys[] = {
 	{.path = "data.name",
 	 .kind = RUN_KEY_TEXT,
 	 .fallback = "\"mnist\"",
-	 .choices = "mnist fashion_mnist cifar10 npz csv text",
+	 .choices = "mnist fashion_mnist cifar10 npz csv text imdb",
 	 AT(data.name),
 	 .help = "The data set."},
 	{.path = "data.path",
@@ -131,15 +131,16 @@ static const struct run_key run_keys[] = {
 	 .least = 1,
 	 .greatest = 1 << 20,
 	 AT(data.sequence_length),
-	 .help = "Of text: tokens of an item: of each window of a file, or what labelled texts are "
-		 "filled up or cut to, at their beginning."},
+	 .help = "Of text and imdb: tokens of an item: of each window of a file, or what labelled "
+		 "texts are filled up or cut to, at their beginning."},
 	{.path = "data.vocabulary_size",
 	 .kind = RUN_KEY_INT,
 	 .fallback = "null",
 	 .least = 4,
 	 .greatest = 1 << 24,
 	 AT(data.vocabulary_size),
-	 .help = "Of labelled texts: numbers that their tokens have, with 0 (padding), 1 (start) "
+	 .help = "Of labelled texts and imdb: numbers that tokens have, with 0 (padding), 1 "
+		 "(start) "
 		 "and 2 (unknown); the most frequent tokens have the others. null: as many as the "
 		 "training part needs."},
 	{.path = "data.validation_split",

@@ -90,4 +90,14 @@ grep -q 'accuracy: 1.0000$' out || fail "reviews are not learnt: $(tail -3 out)"
 
 "$bin/ipu-train" reviews.json --generate 'film' >out 2>&1 && fail 'reviews go on'
 grep -q 'generate: the data set is no text file to go on from: set data.name to text' out || fail "$(cat out)"
+# The example learns a folder of one's own, on the IPU and on the CPU alike.
+lstm=("$IPUSCOPE_SOURCE_DIR/examples/imdb-lstm.json" --texts reviews --data.batch_size 4 --data.sequence_length 12)
+"$bin/ipu-train" "${lstm[@]}" --weights.save ipu.npz >out 2>&1 || fail "imdb-lstm: $(cat out)"
+grep -q 'accuracy: 1.0000$' out || fail "imdb-lstm learns nothing: $(tail -4 out)"
+"$bin/ipu-train" "${lstm[@]}" -q --cpu --weights.save cpu.npz
+same ipu.npz cpu.npz
+if HOME=$work "$bin/ipu-train" "$IPUSCOPE_SOURCE_DIR/examples/imdb-lstm.json" >out 2>&1; then
+	fail 'reviews that are not there'
+fi
+grep -q 'data set "imdb": keras.datasets.imdb.load_data() fetches it to ~/.keras/datasets/imdb.npz; or give that file with --data.path' out || fail "$(cat out)"
 echo ok

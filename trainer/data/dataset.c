@@ -320,6 +320,7 @@ static const struct dataset_known known_sets[] = {
 	{.name = "npz"},
 	{.name = "csv", .open = dataset__csv_open},
 	{.name = "text", .open = dataset__text_open},
+	{.name = "imdb", .keras = {"imdb.npz"}, .open = dataset__imdb_open},
 };
 
 static const struct dataset_known *dataset_find(const char *name, struct err *err)
@@ -338,7 +339,7 @@ static const struct dataset_known *dataset_find(const char *name, struct err *er
 	else
 		err_set(err, ST_INVALID,
 			"unknown data set \"%s\" (there are: mnist, fashion_mnist, cifar10, npz, "
-			"csv, text)",
+			"csv, text, imdb)",
 			name);
 	return NULL;
 }
@@ -391,10 +392,15 @@ static enum status dataset_open_any(struct dataset *train, struct dataset *test,
 				    const struct dataset_known *known,
 				    const struct dataset_params *params, struct err *err)
 {
+	struct dataset_params found = *params;
 	char path[FS_PATH_SIZE];
 
-	if (known->open)
-		return known->open(train, test, known, params, err);
+	if (known->open) {
+		for (const char *const *place = known->keras; *place && !found.path; place++)
+			if (dataset_keras_path(path, *place) && fs_exists(path))
+				found.path = path;
+		return known->open(train, test, known, &found, err);
+	}
 	if (params->path)
 		return dataset_open_path(train, test, known, params->path, params, err);
 	if (!known->classes)

@@ -126,6 +126,10 @@ enum status dataset__idx_parse(struct dataset_array *out, const char *name, cons
 enum status dataset__npz_parse(struct dataset_array *out, const char *name, const void *bytes,
 			       size_t length, const char *member, struct err *err);
 
+/* The directory's entry for "@member.npy". ST_NOTFOUND: there is none. */
+enum status dataset__npz_find(struct dataset_zip *zip, const char *member,
+			      struct dataset_zip_member *out, struct err *err);
+
 /* The header of an .npy array (all before the values): @out's type and dimensions. */
 enum status dataset__npy_header(struct dataset_stream *stream, struct dataset_array *out,
 				struct err *err);
@@ -154,6 +158,11 @@ enum status dataset__csv_parse(struct dataset *train, struct dataset *test,
  * left to close. */
 enum status dataset__text_parse(struct dataset *out, const struct dataset_texts *texts,
 				int64_t limit, const struct dataset_csv *text, struct err *err);
+
+/* A part of Keras's imdb.npz in memory: its lists @x with the labels @y. */
+enum status dataset__imdb_parse(struct dataset *out, const struct dataset_texts *texts,
+				int64_t limit, const struct dataset_csv *file, const char *x,
+				const char *y, struct err *err);
 
 /* Read an array whose dimensions are set, and see that nothing follows. Memory is asked for only
  * where the packed bytes can hold that much. On failure the array has no bytes. */
@@ -223,6 +232,9 @@ enum status dataset__cifar_open(struct dataset *train, struct dataset *test,
 enum status dataset__csv_open(struct dataset *train, struct dataset *test,
 			      const struct dataset_known *known,
 			      const struct dataset_params *params, struct err *err);
+enum status dataset__imdb_open(struct dataset *train, struct dataset *test,
+			       const struct dataset_known *known,
+			       const struct dataset_params *params, struct err *err);
 enum status dataset__text_open(struct dataset *train, struct dataset *test,
 			       const struct dataset_known *known,
 			       const struct dataset_params *params, struct err *err);

@@ -313,9 +313,8 @@ enum status dataset__npy_header(struct dataset_stream *stream, struct dataset_ar
 
 /* ---- npz ------------------------------------------------------------------------------------- */
 
-/* The directory's entry for "@member.npy". */
-static enum status npz_find(struct dataset_zip *zip, const char *member,
-			    struct dataset_zip_member *out, struct err *err)
+enum status dataset__npz_find(struct dataset_zip *zip, const char *member,
+			      struct dataset_zip_member *out, struct err *err)
 {
 	enum status status = dataset__zip_open(zip, err);
 	size_t length = strlen(member);
@@ -349,7 +348,7 @@ enum status dataset__npz_parse(struct dataset_array *out, const char *name, cons
 	enum status status;
 
 	*out = (struct dataset_array){0};
-	status = npz_find(&zip, member, &entry, err);
+	status = dataset__npz_find(&zip, member, &entry, err);
 	if (status != ST_OK)
 		return status;
 	snprintf(place, sizeof(place), "%.*s: %.60s", DATASET_PATH_SHOWN, name, member);
@@ -479,7 +478,7 @@ static bool npz_has(const struct npz_file *file, const char *member)
 		.name = file->path, .bytes = (const uint8_t *)file->bytes, .length = file->length};
 	struct dataset_zip_member entry;
 
-	return npz_find(&zip, member, &entry, NULL) != ST_NOTFOUND;
+	return dataset__npz_find(&zip, member, &entry, NULL) != ST_NOTFOUND;
 }
 
 /* Has the part inputs: @x, or of several the first one's? */

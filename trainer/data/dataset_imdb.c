@@ -1,0 +1,291 @@
+/*
+ * Keras's imdb.npz: movie reviews as lists of word numbers, with a label each.
+ *
+ * Its arrays x_... hold objects: a pickle, which is a program for Python. Nothing of it is executed
+ * here. Its opcodes are read one after the other; numbers that follow the beginning of a list
+ * within the array's list are that item's, and whatever can be no part of lists of whole numbers is
+ * refused. Memory grows with the numbers that are there.
+ *
+ * Numbers become those of keras.datasets.imdb.load_data(): 1 begins a review, words are 3 more than
+ * in the file, those from vocabulary_size on are 2; filled up and cut at the beginning.
+ *
+ * Threading: none. Sources: Python's pickletools; NumPy's format description (numpy.lib.format).
+ */
+#include "trainer/data/dataset_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/mem.h"
+
+#define IMDB_FROM         3 /* Keras's index_from */
+#define IMDB_NUMBER_MOST  (1 << 24)
+#define IMDB_NUMBERS_MOST ((size_t)1 << 28)
+
+struct pickle {
+	struct dataset_stream *stream;
+	uint8_t bytes[4096];
+	size_t at, have;
+	/* Lists in the array's list so far: `begins` has where the numbers of each begin. */
+	bool listed;
+	size_t *begins, items, items_room;
+	int32_t *numbers;
+	size_t count, room;
+	struct err *err;
+};
+
+/* ---- opcodes --------------------------------------------------------------------------------- */
+
+static uint8_t next_byte(struct pickle *pickle)
+{
+	if (pickle->at == pickle->have && !err_stuck(pickle->err)) {
+		pickle->at = pickle->have = 0;
+		dataset__stream_read(pickle->stream, pickle->bytes, sizeof(pickle->bytes),
+				     &pickle->have, pickle->err);
+		if (!err_stuck(pickle->err) && pickle->have == 0)
+			err_set(pickle->err, ST_FORMAT, "%s: is truncated within its lists",
+				pickle->stream->name);
+	}
+	return err_stuck(pickle->err) ? 0 : pickle->bytes[pickle->at++];
+}
+
+/* @size bytes, little-endian. */
+static uint64_t next_number(struct pickle *pickle, int size)
+{
+	uint64_t number = 0;
+
+	for (int i = 0; i < size; i++)
+		number |= (uint64_t)next_byte(pickle) << (8 * i);
+	return number;
+}
+
+static void skip_bytes(struct pickle *pickle, uint64_t size)
+{
+	for (uint64_t i = 0; i < size && !err_stuck(pickle->err); i++)
+		next_byte(pickle);
+}
+
+static void skip_line(struct pickle *pickle)
+{
+	while (!err_stuck(pickle->err) && next_byte(pickle) != '\n')
+		;
+}
+
+static void begin_list(struct pickle *pickle)
+{
+	if (!pickle->listed)
+		pickle->listed = true;
+	else if (mem_grow(&pickle->begins, &pickle->items_room, pickle->items + 1,
+			  sizeof(*pickle->begins)))
+		err_nomem(pickle->err);
+	else
+		pickle->begins[pickle->items++] = pickle->count;
+}
+
+/* Numbers before the lists are of the array's shape and type. */
+static void add_number(struct pickle *pickle, uint64_t number)
+{
+	if (err_stuck(pickle->err) || pickle->items == 0)
+		return;
+	if (number >= IMDB_NUMBER_MOST || pickle->count == IMDB_NUMBERS_MOST)
+		err_set(pickle->err, ST_LIMIT, "%s: item %zu: %s", pickle->stream->name,
+			pickle->items - 1,
+			number >= IMDB_NUMBER_MOST ? "a number that is no word's"
+						   : "too many numbers");
+	else if (mem_grow(&pickle->numbers, &pickle->room, pickle->count + 1,
+			  sizeof(*pickle->numbers)))
+		err_nomem(pickle->err);
+	else
+		pickle->numbers[pickle->count++] = (int32_t)number;
+}
+
+static void refuse(struct pickle *pickle, uint8_t opcode)
+{
+	err_set(pickle->err, ST_UNSUPPORTED,
+		"%s: its pickle holds more than lists of whole numbers (opcode 0x%02x): "
+		"keras.utils.pad_sequences() makes an array of them, for data.name npz",
+		pickle->stream->name, opcode);
+}
+
+static void read_pickle(struct pickle *pickle)
+{
+	while (!err_stuck(pickle->err)) {
+		const uint8_t opcode = next_byte(pickle);
+
+		if (err_stuck(pickle->err))
+			return;
+		switch (opcode) {
+		case '.':
+			return;
+		case ']':
+			begin_list(pickle);
+			break;
+		case 'K':
+			add_number(pickle, next_number(pickle, 1));
+			break;
+		case 'M':
+			add_number(pickle, next_number(pickle, 2));
+			break;
+		case 'J':
+			add_number(pickle, next_number(pickle, 4));
+			break;
+		case 0x80: /* the protocol */
+		case 'q':  /* what stands there is remembered as ... */
+			skip_bytes(pickle, 1);
+			break;
+		case 'r':
+			skip_bytes(pickle, 4);
+			break;
+		case 0x95: /* a frame */
+			skip_bytes(pickle, 8);
+			break;
+		case 'c': /* a class: NumPy's array and type, before the lists */
+			skip_line(pickle);
+			skip_line(pickle);
+			break;
+		case 'U':
+		case 'C':
+		case 0x8c:
+			skip_bytes(pickle, next_byte(pickle));
+			break;
+		case 'T':
+		case 'B':
+		case 'X':
+			skip_bytes(pickle, next_number(pickle, 4));
+			break;
+		case 'h': /* what is remembered comes again */
+		case 'j':
+			if (pickle->listed)
+				refuse(pickle, opcode);
+			skip_bytes(pickle, opcode == 'h' ? 1 : 4);
+			break;
+		default: /* marks, tuples, ends of lists, calls, constants */
+			if (!memchr("(e)t\x85\x86\x87"
+				    "aRbN\x88\x89\x94\x93",
+				    opcode, 15))
+				refuse(pickle, opcode);
+		}
+	}
+}
+
+/* ---- a part ---------------------------------------------------------------------------------- */
+
+/* The reviews of @pickle as [items, length] floats. */
+static void fill_reviews(struct dataset_array *out, const struct pickle *pickle,
+			 const struct dataset_texts *texts)
+{
+	const size_t length = (size_t)texts->sequence_length;
+	float *row = mem_calloc(pickle->items * length, sizeof(*row));
+
+	out->bytes = (uint8_t *)row;
+	if (!row) {
+		err_nomem(pickle->err);
+		return;
+	}
+	for (size_t item = 0; item < pickle->items; item++, row += length) {
+		const size_t first = pickle->begins[item];
+		const size_t end =
+			item + 1 < pickle->items ? pickle->begins[item + 1] : pickle->count;
+
+		for (size_t i = 0; i < length; i++) {
+			const size_t back = length - i;           /* from the review's end */
+			int64_t number = back == end - first + 1; /* the start, or filled up */
+
+			if (back <= end - first) {
+				number = pickle->numbers[end - back] + IMDB_FROM;
+				if (texts->vocabulary_size && number >= texts->vocabulary_size)
+					number = 2;
+			}
+			row[i] = (float)number;
+		}
+	}
+}
+
+static void read_reviews(struct dataset_array *out, const struct dataset_csv *file,
+			 const char *member, const struct dataset_texts *texts, struct err *err)
+{
+	struct dataset_zip zip = {
+		.name = file->name, .bytes = (const uint8_t *)file->bytes, .length = file->length};
+	struct dataset_zip_member entry;
+	struct dataset_stream stream;
+	struct pickle pickle = {.stream = &stream, .err = err};
+	char place[FS_PATH_SIZE + 64];
+
+	snprintf(place, sizeof(place), "%.*s: %s", DATASET_PATH_SHOWN, file->name, member);
+	if (dataset__npz_find(&zip, member, &entry, err) != ST_OK ||
+	    dataset__zip_member_open(&zip, &entry, place, &stream, err) != ST_OK)
+		return;
+	/* The .npy header says that objects follow; where it does not, the opcodes are wrong. */
+	skip_bytes(&pickle, 8);
+	skip_bytes(&pickle, next_number(&pickle, 2));
+	read_pickle(&pickle);
+	*out = (struct dataset_array){.type = DATASET_F32,
+				      .ndim = 2,
+				      .dim = {(int64_t)pickle.items, texts->sequence_length}};
+	if (!err_stuck(err) && pickle.items == 0)
+		err_set(err, ST_FORMAT, "%s: has no lists", place);
+	if (!err_stuck(err) && texts->sequence_length > DATASET_ARRAY_LIMIT /
+								(int64_t)sizeof(float) /
+								(int64_t)pickle.items)
+		err_set(err, ST_LIMIT, "%s: %zu reviews of data.sequence_length %lld are too many",
+			place, pickle.items, (long long)texts->sequence_length);
+	if (!err_stuck(err))
+		fill_reviews(out, &pickle, texts);
+	dataset__stream_close(&stream);
+	mem_free(pickle.begins);
+	mem_free(pickle.numbers);
+}
+
+enum status dataset__imdb_parse(struct dataset *out, const struct dataset_texts *texts,
+				int64_t limit, const struct dataset_csv *file, const char *x,
+				const char *y, struct err *err)
+{
+	static const char *const names[] = {"negative", "positive"};
+	const struct dataset_about about = {.source = file->name,
+					    .inputs = x,
+					    .targets = y,
+					    .classes = 2,
+					    .names = names,
+					    .limit = limit};
+	struct dataset_array inputs = {0}, targets = {0};
+	struct err own;
+
+	err = err_start(err, &own);
+	read_reviews(&inputs, file, x, texts, err);
+	if (!err_stuck(err))
+		dataset__npz_parse(&targets, file->name, file->bytes, file->length, y, err);
+	if (!err_stuck(err))
+		dataset__join(out, &about, &inputs, &targets, err);
+	dataset__array_free(&inputs);
+	dataset__array_free(&targets);
+	return err->status;
+}
+
+enum status dataset__imdb_open(struct dataset *train, struct dataset *test,
+			       const struct dataset_known *known,
+			       const struct dataset_params *params, struct err *err)
+{
+	struct dataset_csv file = {.name = params->path};
+	enum status status;
+	char *bytes;
+
+	if (!params->path)
+		return err_set(err, ST_NOTFOUND,
+			       "data set \"%s\": keras.datasets.imdb.load_data() fetches it to "
+			       "~/.keras/datasets/imdb.npz; or give that file with --data.path, or "
+			       "texts by label with data.name text",
+			       known->name);
+	status = fs_read(params->path, DATASET_FILE_LIMIT, &bytes, &file.length, err);
+	if (status != ST_OK)
+		return status;
+	file.bytes = bytes;
+	status = dataset__imdb_parse(train, &params->texts, params->limit, &file, "x_train",
+				     "y_train", err);
+	if (status == ST_OK)
+		status = dataset__imdb_parse(test, &params->texts, params->limit, &file, "x_test",
+					     "y_test", err);
+	if (status != ST_OK)
+		dataset_close(train);
+	mem_free(bytes);
+	return status;
+}
