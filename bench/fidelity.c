@@ -293,9 +293,9 @@ struct group {
 
 static void print_row(const struct workload *workload, double simulated)
 {
-	printf("  %-40s %10.1f %10.1f %7.2f   %-3s %s\n", workload->name, workload->published,
-	       simulated, simulated / workload->published, workload->calibrated ? "yes" : "no",
-	       workload->source);
+	printf("  %-40s %10.1f %10.1f %7.2f   %-6s %-3s %s\n", workload->name, workload->published,
+	       simulated, simulated / workload->published, workload->target,
+	       workload->calibrated ? "yes" : "no", workload->source);
 }
 
 static void print_groups(const struct group *groups, int count)
@@ -313,9 +313,9 @@ static struct group print_rows(int first)
 {
 	struct group group = {.table = workloads[first].table};
 
-	printf("%s%s (%s, %s)\n%-42s %10s %10s %7s   %s\n", first > 0 ? "\n" : "", group.table,
-	       workloads[first].unit, workloads[first].target, "  workload", "published",
-	       "simulated", "ratio", "calibrated on, source");
+	printf("%s%s (%s)\n%-42s %10s %10s %7s   %s\n", first > 0 ? "\n" : "", group.table,
+	       workloads[first].unit, "  workload", "published", "simulated", "ratio",
+	       "target, calibrated on, source");
 	for (int i = first; i < workload_count; i++) {
 		const struct workload *workload = &workloads[i];
 		const struct ipu_target target = target_of(workload->target, -1);

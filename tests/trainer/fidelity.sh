@@ -13,9 +13,9 @@ wrong() {
 	failed=1
 }
 
-# ratios NAME: the third column from the end of the rows so named.
+# ratios NAME: the fourth column from the end of the rows so named. Then come target, calibrated and source.
 ratios() {
-	awk -v name="$1" 'index($0, "  " name) == 1 { print $(NF - 2) }' <<<"$table"
+	awk -v name="$1" 'index($0, "  " name) == 1 { print $(NF - 3) }' <<<"$table"
 }
 near() { # VALUE LEAST MOST WHAT
 	awk -v v="$1" -v a="$2" -v b="$3" 'BEGIN { exit !(v != "" && v >= a && v <= b) }' || wrong "$4: $1"
@@ -29,6 +29,8 @@ near "${fit#* }" -0.03 0.03 "bias of the products"
 near "$(ratios "convnet, 1 IPU")" 0.98 1.02 "the calibrated step"
 near "$(ratios "convnet, 2 replicas")" 0.92 1.08 "two replicas"
 near "$(ratios "convnet, a step a run")" 0.85 1.15 "a step a run"
+# A table may have rows of several machines.
+[ "$(awk '/^  (convnet, 1 IPU|ResNet50, batch 2) / { printf "%s ", $(NF - 2) }' <<<"$table")" = "ipu2 ipu21 " ] || wrong "machines of the steps"
 
 # rms NAME MOST: of the table so named, in per cent; skipped where its figures are not there.
 rms() {
