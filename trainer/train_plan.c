@@ -54,6 +54,8 @@ struct dataset_params train_data_params(const struct run_file *run)
 			  .vocabulary_size = run->data.vocabulary_size},
 		.inputs = run->data.inputs.items,
 		.input_count = run->data.inputs.count,
+		.images = {.gray = run->data.color_mode == RUN_COLOR_GRAYSCALE},
+		.threads = (unsigned)run->host.threads,
 		.validation_split = run->data.validation_split,
 		.no_train = !run->fit.wanted,
 		.no_test_targets = !run->evaluate.wanted && !run->fit.validation,

@@ -82,7 +82,7 @@ static const struct run_key run_keys[] = {
 	{.path = "data.name",
 	 .kind = RUN_KEY_TEXT,
 	 .fallback = "\"mnist\"",
-	 .choices = "mnist fashion_mnist cifar10 npz csv text imdb",
+	 .choices = "mnist fashion_mnist cifar10 npz csv text imdb images",
 	 AT(data.name),
 	 .help = "The data set."},
 	{.path = "data.path",
@@ -92,8 +92,9 @@ static const struct run_key run_keys[] = {
 	 .help = "A folder of IDX files (gzipped or not) or of CIFAR-10's binary version, or an "
 		 ".npz file with x_train, y_train, x_test and y_test; of csv a .csv file, or a "
 		 "folder with train.csv and test.csv; of text a text file, or a folder with a "
-		 "folder of .txt files for each label; relative to the working "
-		 "directory. null: searched for; a synthetic set where nothing is found."},
+		 "folder of .txt files for each label; of images a folder with a folder of PNG and "
+		 "JPEG files for each class; relative to the working directory. null: searched "
+		 "for; a synthetic set where nothing is found."},
 	{.path = "data.columns",
 	 .kind = RUN_KEY_TEXTS,
 	 .fallback = "null",
@@ -143,6 +144,12 @@ static const struct run_key run_keys[] = {
 		 "(start) "
 		 "and 2 (unknown); the most frequent tokens have the others. null: as many as the "
 		 "training part needs."},
+	{.path = "data.color_mode",
+	 .kind = RUN_KEY_CHOICE,
+	 .fallback = "\"rgb\"",
+	 .choices = "rgb grayscale",
+	 AT(data.color_mode),
+	 .help = "Of images: the channels that they are read with, three or one."},
 	{.path = "data.validation_split",
 	 .kind = RUN_KEY_REAL,
 	 .fallback = "0",
@@ -185,8 +192,8 @@ static const struct run_key run_keys[] = {
 	 .least = 1,
 	 .greatest = 65536,
 	 AT(data.resize),
-	 .help = "[height, width]: images are scaled to that, as tf.image.resize does it; null: "
-		 "they stay as they are."},
+	 .help = "[height, width]: images are scaled to that, as tf.image.resize does it (of the "
+		 "set images rounded to bytes); null: they stay as they are."},
 	{.path = "data.one_hot",
 	 .kind = RUN_KEY_BOOL,
 	 .fallback = "false",

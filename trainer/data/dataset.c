@@ -321,6 +321,7 @@ static const struct dataset_known known_sets[] = {
 	{.name = "csv", .open = dataset__csv_open},
 	{.name = "text", .open = dataset__text_open},
 	{.name = "imdb", .keras = {"imdb.npz"}, .open = dataset__imdb_open},
+	{.name = "images", .open = dataset__images_open},
 };
 
 static const struct dataset_known *dataset_find(const char *name, struct err *err)
@@ -339,7 +340,7 @@ static const struct dataset_known *dataset_find(const char *name, struct err *er
 	else
 		err_set(err, ST_INVALID,
 			"unknown data set \"%s\" (there are: mnist, fashion_mnist, cifar10, npz, "
-			"csv, text, imdb)",
+			"csv, text, imdb, images)",
 			name);
 	return NULL;
 }
@@ -609,12 +610,14 @@ enum status dataset_describe(struct dataset *train, struct dataset *test,
 			     const struct dataset_params *params, struct err *err)
 {
 	const struct dataset_known *known = dataset_find(params->name, err);
+	struct dataset_params shapes = *params;
 
 	*train = *test = (struct dataset){0};
 	if (!known)
 		return ST_INVALID;
+	shapes.shapes = true;
 	if (params->path || !known->classes || params->validation_split > 0.0)
-		return dataset_open(train, test, params, err);
+		return dataset_open(train, test, &shapes, err);
 	*train = dataset_of(known, params, known->count);
 	*test = dataset_of(known, params, known->test_count);
 	return ST_OK;

@@ -96,6 +96,11 @@ struct dataset_params {
 	 * other in an item. NULL: x_train and x_test alone. */
 	const char *const *inputs;
 	int input_count;
+	struct {
+		bool gray; /* one channel, else three */
+	} images;          /* of the set "images" */
+	unsigned threads;  /* that decode; 0: as many as there are processors */
+	bool shapes;       /* images are not decoded: all values are 0, see dataset_describe() */
 	double validation_split; /* the last part of the training items becomes the test part; 0 */
 	bool pictures;           /* items that are not stored as bytes are refused */
 	bool no_train;           /* nothing is trained: the training part may be missing */

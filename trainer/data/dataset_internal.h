@@ -192,6 +192,40 @@ enum status dataset__join(struct dataset *out, const struct dataset_about *about
 			  struct dataset_array *inputs, struct dataset_array *targets,
 			  struct err *err);
 
+/* The files of one part, mixed by class. */
+struct dataset_files {
+	char folder[FS_PATH_SIZE]; /* empty: there is no such part */
+	struct dataset_file {
+		int64_t at, of; /* its place among the files of its class, and how many those are */
+		int label;
+		char *path; /* owned */
+	} * files;
+	size_t count, room;
+};
+
+struct dataset_folder {
+	struct fs_list labels;
+	struct dataset_files parts[2]; /* to train and to test with */
+};
+
+/* Which files of a class's folder are items. */
+struct dataset_wanted {
+	bool (*is)(const char *name);
+	const char *text; /* "*.txt", for messages */
+};
+
+/* A folder of folders by class, or train and test with such folders; each part has a file. On
+ * failure nothing is left to free. */
+enum status dataset__folder_list(struct dataset_folder *out, const char *path,
+				 const struct dataset_wanted *wanted, struct err *err);
+void dataset__folder_free(struct dataset_folder *folder);
+
+/* The first files of @part, as many as @inputs has items, joined with their classes. @what: what
+ * messages call the inputs. */
+enum status dataset__folder_join(struct dataset *out, const struct dataset_folder *folder,
+				 const struct dataset_files *part, const char *what, int64_t limit,
+				 struct dataset_array *inputs, struct err *err);
+
 /* A known set: its name, what its classes are called and what opens its folder. */
 struct dataset_known {
 	const char *name;
@@ -238,6 +272,9 @@ enum status dataset__imdb_open(struct dataset *train, struct dataset *test,
 enum status dataset__text_open(struct dataset *train, struct dataset *test,
 			       const struct dataset_known *known,
 			       const struct dataset_params *params, struct err *err);
+enum status dataset__images_open(struct dataset *train, struct dataset *test,
+				 const struct dataset_known *known,
+				 const struct dataset_params *params, struct err *err);
 enum status dataset__npz_open(struct dataset *train, struct dataset *test,
 			      const struct dataset_known *known, const char *path,
 			      const struct dataset_params *params, struct err *err);

@@ -25,7 +25,6 @@
 #include "common/sorted.h"
 #include "common/str.h"
 
-#define TEXT_ITEMS_MOST  (1 << 24)
 #define TEXT_TOKENS_MOST ((size_t)1 << 29)
 
 /* Numbers of labelled texts that are no token. */
@@ -355,17 +354,12 @@ enum status dataset__text_parse(struct dataset *out, const struct dataset_texts 
 
 /* ---- folders of texts by label --------------------------------------------------------------- */
 
-struct text_item {
-	int64_t at, of; /* its place among the files of its label, and how many those are */
-	int label;
-	char *path;          /* owned */
-	size_t first, count; /* tokens, of the part's sequence */
-};
-
+/* The texts of a part's files as tokens. */
 struct text_part {
-	const char *folder;
-	struct text_item *items;
-	size_t count, room;
+	const struct dataset_files *files;
+	struct text_range {
+		size_t first, count; /* tokens, of the sequence */
+	} * ranges;                  /* of each file */
 	struct sequence sequence;
 };
 
@@ -376,84 +370,29 @@ static bool is_text(const char *name)
 	return length > 4 && strcmp(name + length - 4, ".txt") == 0;
 }
 
-static void list_texts(struct text_part *part, const char *folder, int label, struct err *err)
-{
-	struct fs_list files;
-	const size_t first = part->count;
-
-	if (fs_list(&files, folder, err) != ST_OK)
-		return;
-	for (size_t i = 0; i < files.count && !err_stuck(err); i++) {
-		char path[FS_PATH_SIZE];
-		struct text_item *item;
-
-		if (!is_text(files.names[i]))
-			continue;
-		if (part->count == TEXT_ITEMS_MOST ||
-		    !fs_path(path, "%s/%s", folder, files.names[i])) {
-			err_set(err, ST_LIMIT, "%s: too many files, or too long a path", folder);
-		} else if (mem_grow(&part->items, &part->room, part->count + 1,
-				    sizeof(*part->items))) {
-			err_nomem(err);
-		} else {
-			item = &part->items[part->count++];
-			*item = (struct text_item){.at = (int64_t)(part->count - 1 - first),
-						   .label = label,
-						   .path = mem_strdup(path)};
-			if (!item->path)
-				err_nomem(err);
-		}
-	}
-	for (size_t i = first; i < part->count; i++)
-		part->items[i].of = (int64_t)(part->count - first);
-	fs_list_free(&files);
-}
-
-/* By how much of a label's files comes before each, so that every stretch has all labels. */
-static int by_share(const void *left, const void *right)
-{
-	const struct text_item *a = left, *b = right;
-	const int64_t x = (2 * a->at + 1) * b->of, y = (2 * b->at + 1) * a->of;
-
-	return x != y ? SORTED_ORDER(x, y) : SORTED_BY(a, b, label);
-}
-
-static void list_part(struct text_part *part, const struct fs_list *labels, struct err *err)
-{
-	for (size_t label = 0; label < labels->count && !err_stuck(err); label++) {
-		char path[FS_PATH_SIZE];
-
-		if (!fs_path(path, "%s/%s", part->folder, labels->names[label]))
-			err_set(err, ST_LIMIT, "%s: the path is too long", part->folder);
-		else if (fs_is_dir(path))
-			list_texts(part, path, (int)label, err);
-	}
-	if (!err_stuck(err) && part->count == 0)
-		err_set(err, ST_NOTFOUND, "%s: has no files LABEL/*.txt", part->folder);
-	if (!err_stuck(err))
-		qsort(part->items, part->count, sizeof(*part->items), by_share);
-}
-
 static void read_part(struct text_part *part, struct vocabulary *vocabulary, bool counts,
 		      enum dataset_tokens tokens, struct err *err)
 {
-	for (size_t i = 0; i < part->count && !err_stuck(err); i++) {
-		struct text_item *item = &part->items[i];
-		struct dataset_csv text = {.name = item->path};
+	part->ranges = mem_calloc(part->files->count + 1, sizeof(*part->ranges));
+	if (!part->ranges)
+		err_nomem(err);
+	for (size_t i = 0; i < part->files->count && !err_stuck(err); i++) {
+		struct dataset_csv text = {.name = part->files->files[i].path};
+		struct text_range *range = &part->ranges[i];
 		char *bytes;
 
-		if (fs_read(item->path, DATASET_FILE_LIMIT, &bytes, &text.length, err) != ST_OK)
+		if (fs_read(text.name, DATASET_FILE_LIMIT, &bytes, &text.length, err) != ST_OK)
 			return;
 		text.bytes = bytes;
-		item->first = part->sequence.count;
+		range->first = part->sequence.count;
 		read_sequence(&part->sequence, vocabulary, counts, tokens, &text, err);
-		item->count = part->sequence.count - item->first;
+		range->count = part->sequence.count - range->first;
 		mem_free(bytes);
 	}
 }
 
 /* The start and the tokens, of which the last @length count; what is missing stands before. */
-static void fill_item(float *out, size_t length, const struct text_item *item,
+static void fill_item(float *out, size_t length, const struct text_range *item,
 		      const struct sequence *sequence, const struct vocabulary *vocabulary)
 {
 	for (size_t i = 0; i < length; i++) {
@@ -470,114 +409,58 @@ static void fill_item(float *out, size_t length, const struct text_item *item,
 	}
 }
 
-static void join_part(struct dataset *out, const struct text_part *part,
-		      const struct vocabulary *vocabulary, int64_t length,
-		      struct dataset_about *about, struct err *err)
+static void join_part(struct dataset *out, const struct dataset_folder *folder,
+		      const struct text_part *part, const struct vocabulary *vocabulary,
+		      const struct dataset_params *params, struct err *err)
 {
+	const size_t count = part->files->count;
+	const int64_t length = params->texts.sequence_length;
 	struct dataset_array inputs = {
-		.type = DATASET_F32, .ndim = 2, .dim = {(int64_t)part->count, length}};
-	struct dataset_array targets = {
-		.type = DATASET_I32, .ndim = 1, .dim = {(int64_t)part->count}};
+		.type = DATASET_F32, .ndim = 2, .dim = {(int64_t)count, length}};
 
-	if (length > DATASET_ARRAY_LIMIT / (int64_t)sizeof(float) / (int64_t)part->count) {
+	if (length > DATASET_ARRAY_LIMIT / (int64_t)sizeof(float) / (int64_t)count) {
 		err_set(err, ST_LIMIT, "%s: %zu texts of data.sequence_length %lld are too many",
-			part->folder, part->count, (long long)length);
+			part->files->folder, count, (long long)length);
 		return;
 	}
-	inputs.bytes = mem_calloc(part->count * (size_t)length, sizeof(float));
-	targets.bytes = mem_calloc(part->count, sizeof(int32_t));
-	about->source = part->folder;
-	for (size_t i = 0; inputs.bytes && targets.bytes && i < part->count; i++) {
-		const int32_t label = part->items[i].label;
-
+	inputs.bytes = mem_calloc(count * (size_t)length, sizeof(float));
+	for (size_t i = 0; inputs.bytes && i < count; i++)
 		fill_item((float *)(void *)inputs.bytes + i * (size_t)length, (size_t)length,
-			  &part->items[i], &part->sequence, vocabulary);
-		memcpy(targets.bytes + i * sizeof(label), &label, sizeof(label));
-	}
-	if (inputs.bytes && targets.bytes)
-		dataset__join(out, about, &inputs, &targets, err);
+			  &part->ranges[i], &part->sequence, vocabulary);
+	if (inputs.bytes)
+		dataset__folder_join(out, folder, part->files, "texts", params->limit, &inputs,
+				     err);
 	else
 		err_nomem(err);
 	dataset__array_free(&inputs);
-	dataset__array_free(&targets);
-}
-
-/* The folders of @folder, by name. */
-static void list_labels(struct fs_list *labels, const char *folder, struct err *err)
-{
-	size_t kept = 0;
-
-	if (fs_list(labels, folder, err) != ST_OK)
-		return;
-	for (size_t i = 0; i < labels->count; i++) {
-		char path[FS_PATH_SIZE], *name = labels->names[i];
-
-		if (fs_path(path, "%s/%s", folder, name) && fs_is_dir(path))
-			labels->names[kept++] = name;
-		else
-			mem_free(name);
-	}
-	labels->count = kept;
-}
-
-/* The test part has no label but @labels. */
-static void check_labels(const struct fs_list *labels, const char *folder, struct err *err)
-{
-	struct fs_list others;
-
-	list_labels(&others, folder, err);
-	for (size_t i = 0; !err_stuck(err) && i < others.count; i++) {
-		size_t at = 0;
-
-		while (at < labels->count && strcmp(labels->names[at], others.names[i]) != 0)
-			at++;
-		if (at == labels->count)
-			err_set(err, ST_FORMAT, "%s/%s: is no label of the training part", folder,
-				others.names[i]);
-	}
-	fs_list_free(&others);
 }
 
 static enum status open_labelled(struct dataset *train, struct dataset *test,
 				 const struct dataset_params *params, struct err *err)
 {
+	static const struct dataset_wanted wanted = {is_text, "*.txt"};
 	const struct dataset_texts *texts = &params->texts;
 	const int64_t most = texts->vocabulary_size ? texts->vocabulary_size : INT32_MAX;
-	struct dataset_about about = {
-		.inputs = "texts", .targets = "labels", .limit = params->limit};
-	struct text_part parts[2] = {{.folder = params->path}, {0}};
-	char folders[2][FS_PATH_SIZE];
+	struct dataset_folder folder;
+	struct text_part parts[2] = {{.files = &folder.parts[0]}, {.files = &folder.parts[1]}};
 	struct vocabulary vocabulary = {0};
-	struct fs_list labels = {0};
 	const char **names = NULL;
 	struct err own;
 
 	err = err_start(err, &own);
-	if (fs_path(folders[0], "%s/train", params->path) && fs_is_dir(folders[0]))
-		parts[0].folder = folders[0];
-	if (parts[0].folder == folders[0] && fs_path(folders[1], "%s/test", params->path) &&
-	    fs_is_dir(folders[1]))
-		parts[1].folder = folders[1];
-	list_labels(&labels, parts[0].folder, err);
-	if (!err_stuck(err) && parts[1].folder)
-		check_labels(&labels, parts[1].folder, err);
-	for (int i = 0; i < 2 && !err_stuck(err); i++) {
-		if (parts[i].folder)
-			list_part(&parts[i], &labels, err);
-		if (!err_stuck(err))
-			read_part(&parts[i], &vocabulary, i == 0, texts->tokens, err);
-	}
+	if (dataset__folder_list(&folder, params->path, &wanted, err) != ST_OK)
+		return err->status;
+	for (int i = 0; i < 2 && !err_stuck(err); i++)
+		read_part(&parts[i], &vocabulary, i == 0, texts->tokens, err);
 	if (!err_stuck(err)) {
 		names = number_entries(&vocabulary, TEXT_RESERVED, most, true);
 		if (!names)
 			err_nomem(err);
 	}
-	about.classes = (int)labels.count;
-	about.names = (const char *const *)labels.names;
 	for (int i = 0; i < 2 && !err_stuck(err); i++)
-		if (parts[i].count > 0)
-			join_part(i == 0 ? train : test, &parts[i], &vocabulary,
-				  texts->sequence_length, &about, err);
+		if (parts[i].files->count > 0)
+			join_part(i == 0 ? train : test, &folder, &parts[i], &vocabulary, params,
+				  err);
 	if (err_stuck(err)) {
 		dataset_close(train);
 		dataset_close(test);
@@ -590,14 +473,12 @@ static enum status open_labelled(struct dataset *train, struct dataset *test,
 		params->notice(params->user, text);
 	}
 	mem_free(names);
-	fs_list_free(&labels);
 	vocabulary_fini(&vocabulary);
 	for (int i = 0; i < 2; i++) {
-		for (size_t item = 0; item < parts[i].count; item++)
-			mem_free(parts[i].items[item].path);
-		mem_free(parts[i].items);
+		mem_free(parts[i].ranges);
 		mem_free(parts[i].sequence.entries);
 	}
+	dataset__folder_free(&folder);
 	return err->status;
 }
 

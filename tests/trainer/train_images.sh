@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Images by class: learnt, the same bytes on stages, threads and without the libraries' vector instructions.
+. "$IPUSCOPE_SOURCE_DIR/tests/support/train_support.sh" || exit 1
+cd "$work"
+corpus=$IPUSCOPE_SOURCE_DIR/tests/fuzz/corpus/fuzz_image
+
+mkdir -p set/{train,test}/{plain,shaded}
+for ((i = 0; i < 8; i++)); do
+	cp "$corpus/rgb.png" set/train/plain/$i.png
+	cp "$corpus/colour.jpg" set/train/shaded/$i.jpg
+done
+cp "$corpus/rgb.png" set/test/plain/0.png
+cp "$corpus/progressive.jpg" set/test/shaded/0.jpeg
+cat >images.json <<'JSON'
+{
+	"model": { "class_name": "Sequential", "config": { "name": "m", "layers": [
+		{ "class_name": "Conv2D", "config": { "name": "c", "filters": 4, "kernel_size": 3, "activation": "relu", "batch_input_shape": [null, 8, 8, 3] } },
+		{ "class_name": "Flatten", "config": { "name": "f" } },
+		{ "class_name": "Dense", "config": { "name": "d", "units": 2, "activation": "softmax" } } ] } },
+	"compile": { "optimizer": { "class_name": "Adam", "config": { "learning_rate": 0.03 } }, "loss": "sparse_categorical_crossentropy", "metrics": ["accuracy"], "steps_per_execution": 4 },
+	"data": { "name": "images", "path": "set", "resize": [8, 8], "batch_size": 4 },
+	"fit": { "epochs": 10, "steps_per_epoch": 4 }, "evaluate": { "steps": 1, "steps_per_execution": 1 },
+	"ipu": { "auto_select_ipus": 2 }, "pipeline": { "stages": [0, 1, 1], "schedule": "Grouped" }, "gradient_accumulation": { "steps_per_replica": 4 }
+}
+JSON
+"$bin/ipu-train" images.json --evaluate null --weights.save two.npz >out 2>&1 || {
+	if grep -q 'needs libpng and libjpeg' out; then echo 'skipped: a build without libpng and libjpeg'; exit 77; fi
+	fail "images: $(cat out)"
+}
+grep -q 'accuracy: 1.0000' out || fail "images are not learnt: $(tail -3 out)"
+JSIMD_FORCENONE=1 "$bin/ipu-train" images.json -q --evaluate null --ipu null --pipeline null --host.threads 1 --weights.save cpu.npz
+cmp two.npz cpu.npz || fail 'other weights on the CPU and without vector instructions'
+"$bin/ipu-train" images.json -q --data.color_mode grayscale >out 2>&1 && fail 'one channel on a network of three'
+grep -qF '(None, 8, 8, 1), which comes in' out || fail "grey images: $(cat out)"
+head -c 60 "$corpus/rgb.png" >set/train/plain/5.png
+"$bin/ipu-train" images.json -q >out 2>&1 && fail 'a cut file'
+[ "$(wc -l <out)" -eq 1 ] && grep -q 'set/train/plain/5.png: is a damaged PNG' out || fail "a cut file: $(cat out)"
+echo ok
