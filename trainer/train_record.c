@@ -541,6 +541,9 @@ enum status train__append_bubble(const struct train_worker *worker, int64_t run,
 		.oversubscribed = clock == IPS_HOST ? session->oversubscribed : IPS_NULL,
 	};
 
+	/* One stage is no pipeline: what its IPU waits for is no bubble. */
+	if (session->layout->stages < 2)
+		return ST_OK;
 	row.keys.stage = row.keys.ipu = IPS_NULL;
 	return (enum status)ips_append_bubble(session->recording, &row);
 }

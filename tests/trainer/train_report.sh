@@ -117,6 +117,15 @@ some "SELECT t.* FROM tensors t JOIN (SELECT layer FROM operations WHERE layer =
 some "SELECT e.epoch, m.name, m.value, t.clock, sum(t.compute_ns), sum(t.idle_ns) FROM metrics m JOIN executions e USING (rank, mode, epoch) JOIN time_split t ON t.execution = e.execution WHERE m.step IS NULL AND m.mode = 'train' GROUP BY 1, 2, 4"
 ask "SELECT l.program_step, v.variable, v.bytes FROM (SELECT ipu, program_step FROM liveness ORDER BY not_always_live_bytes DESC LIMIT 1) l JOIN variables v ON v.ipu = l.ipu AND l.program_step BETWEEN v.first_program_step AND v.last_program_step" >/dev/null || fail "the liveness join"
 
+# One stage has no bubble, whatever its IPU waits for.
+mkdir one && cd one
+train 64 --quiet --evaluate null "${no_pipeline[@]}"
+report=$(echo tf_report__*)
+is "SELECT count(*), (SELECT count(*) > 0 FROM stage_timings WHERE clock = 'device') FROM bubbles" '0|1'
+"$bin/ipu-report" "$report" summary >summary.txt || fail "no summary"
+grep -E "^ *(Bubble|bubble)" summary.txt && fail "a bubble of one stage"
+cd ..
+
 # Nothing asked for, nothing written.
 mkdir none && cd none
 unset POPLAR_ENGINE_OPTIONS
