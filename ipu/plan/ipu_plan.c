@@ -255,6 +255,19 @@ enum status ipu_planner_new(struct ipu_planner **out, const struct ipu_target *t
 	return ST_OK;
 }
 
+bool ipu_planner_suits(const struct ipu_planner *planner, const struct ipu_target *target)
+{
+	const struct ipu_target *own = &planner->target;
+
+	/* All that planning reads of a target. */
+	return own->tiles == target->tiles && own->bytes_per_tile == target->bytes_per_tile &&
+	       own->workers == target->workers && own->vector_bytes == target->vector_bytes &&
+	       own->load_bytes_cycle == target->load_bytes_cycle &&
+	       !memcmp(own->amp, target->amp, sizeof(own->amp)) &&
+	       !(fabs(own->exchange_bytes_cycle - target->exchange_bytes_cycle) > 0) &&
+	       !(fabs(own->phase_cycles - target->phase_cycles) > 0);
+}
+
 void ipu_planner_free(struct ipu_planner *planner)
 {
 	if (!planner)

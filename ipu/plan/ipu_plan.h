@@ -12,6 +12,8 @@
 #ifndef IPU_PLAN_H
 #define IPU_PLAN_H
 
+#include <stdbool.h>
+
 #include "common/err.h"
 #include "ipu/ipu_target.h"
 #include "ipu/plan/ipu_op.h"
@@ -80,6 +82,8 @@ struct ipu_planner; /* opaque: a target and the plans that were asked for; not f
 
 enum status ipu_planner_new(struct ipu_planner **out, const struct ipu_target *target,
 			    struct err *err);
+/* Would plans for @target be the same? Clocks and hosts make no difference to cycles. */
+bool ipu_planner_suits(const struct ipu_planner *planner, const struct ipu_target *target);
 void ipu_planner_free(struct ipu_planner *planner); /* accepts NULL */
 
 /*

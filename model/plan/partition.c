@@ -15,6 +15,7 @@
 #include "ipu/ipu_timeline.h"
 #include "model/layers/layer.h"
 #include "model/lower/lower.h"
+#include "model/plan/plan_run.h"
 #include "model/run/run_file.h"
 
 #define US_PER_S 1e6
@@ -24,11 +25,13 @@ struct partitioner {
 	const struct run_data *data;
 	struct ipu_target target;
 	struct ipu_planner *planner;
+	bool lent; /* the planner is a device's */
 	struct optimizer optimizer;
 };
 
 enum status partitioner_new(struct partitioner **out, const struct run_file *run,
-			    const struct run_data *data, struct err *err)
+			    const struct run_data *data, const struct plan_device *like,
+			    struct err *err)
 {
 	struct partitioner *partitioner = mem_calloc(1, sizeof(*partitioner));
 	enum status status;
@@ -46,7 +49,10 @@ enum status partitioner_new(struct partitioner **out, const struct run_file *run
 				 "ipu.io_tiles.num_io_tiles leaves no tiles to compute");
 	if (status == ST_OK)
 		status = run_optimizer(&partitioner->optimizer, run, err);
-	if (status == ST_OK)
+	partitioner->planner =
+		status == ST_OK ? plan_device_planner(like, &partitioner->target) : NULL;
+	partitioner->lent = partitioner->planner != NULL;
+	if (status == ST_OK && !partitioner->lent)
 		status = ipu_planner_new(&partitioner->planner, &partitioner->target, err);
 	if (status != ST_OK) {
 		partitioner_free(partitioner);
@@ -60,7 +66,8 @@ void partitioner_free(struct partitioner *partitioner)
 {
 	if (!partitioner)
 		return;
-	ipu_planner_free(partitioner->planner);
+	if (!partitioner->lent)
+		ipu_planner_free(partitioner->planner);
 	mem_free(partitioner);
 }
 

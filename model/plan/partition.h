@@ -27,11 +27,14 @@ struct partition_split {
 
 void partition_split_free(struct partition_split *split); /* accepts NULL */
 
-/* The plans of a run's layers, made once for all that is asked. @run and @data outlive it. */
+/* The plans of a run's layers, made once for all that is asked. @run and @data outlive it, and so
+ * does @like, a device whose plans it goes on with where its tiles are the same; NULL: none. */
 struct partitioner;
+struct plan_device;
 
 enum status partitioner_new(struct partitioner **out, const struct run_file *run,
-			    const struct run_data *data, struct err *err);
+			    const struct run_data *data, const struct plan_device *like,
+			    struct err *err);
 void partitioner_free(struct partitioner *partitioner); /* accepts NULL */
 
 /* The best split of @model into @stages; writes the stage of each layer to @stage (NULL: not

@@ -84,6 +84,12 @@ static enum status run_timelines(struct plan_device *device,
 	return status;
 }
 
+struct ipu_planner *plan_device_planner(const struct plan_device *like,
+					const struct ipu_target *target)
+{
+	return like && ipu_planner_suits(like->planner, target) ? like->planner : NULL;
+}
+
 static enum status compile(struct plan_device *device, const struct lower_request *lowered,
 			   const struct ipu_schedule *const schedules[], struct err *err)
 {
@@ -99,13 +105,10 @@ static enum status compile(struct plan_device *device, const struct lower_reques
 	/* What is planned has the tiles that the I/O tiles leave. */
 	device->compute = device->target;
 	device->compute.tiles -= device->graph.layout.io_tiles;
-	if (lowered->like && lowered->like->compute.tiles == device->compute.tiles &&
-	    !strcmp(lowered->like->compute.name, device->compute.name)) {
-		device->planner = lowered->like->planner;
-		device->lent = true;
-	} else {
+	device->planner = plan_device_planner(lowered->like, &device->compute);
+	device->lent = device->planner != NULL;
+	if (!device->lent)
 		status = ipu_planner_new(&device->planner, &device->compute, err);
-	}
 	if (status == ST_OK)
 		status = ipu_executable_new(&device->executable, &device->graph, device->planner,
 					    &device->compute, err);
@@ -203,7 +206,8 @@ static enum status split_best(void *user, const struct model *model, int stages,
 	enum status status = ST_OK;
 
 	if (!splitting->partitioner)
-		status = partitioner_new(&splitting->partitioner, plan->run, splitting->data, err);
+		status = partitioner_new(&splitting->partitioner, plan->run, splitting->data,
+					 plan->like, err);
 	if (status != ST_OK)
 		return status;
 	return partition_best(&splitting->plan->best, splitting->partitioner, model, stages, stage,

@@ -37,6 +37,10 @@ struct plan_device {
 	struct arena arena;
 };
 
+/* The planner of @like where it plans for such a target, else NULL; @like may be NULL. */
+struct ipu_planner *plan_device_planner(const struct plan_device *like,
+					const struct ipu_target *target);
+
 struct plan_bubble {
 	struct ipu_bubble measured, theory;
 };

@@ -239,7 +239,7 @@ static enum status build(struct plan_run *plan, const struct report_whatif *what
 	enum status status;
 
 	plan_run_fini(plan);
-	*plan = (struct plan_run){0};
+	*plan = (struct plan_run){.like = whatif->plan.device};
 	if (words->failed)
 		return err_nomem(err);
 	status = run_file_parse(&plan->run, whatif->name, whatif->text, strlen(whatif->text),
@@ -321,7 +321,6 @@ enum status report__whatif_plan(struct plan_run *plan, const struct report_whati
 		status = build_suited(plan, whatif, &words, err);
 		*suited = status == ST_OK;
 	}
-	plan->like = whatif->plan.device;
 	if (status == ST_OK && whatif->clock == REPORT_WHATIF_DEVICE)
 		status = plan_run_compile(plan, &whatif->data, err);
 	if (status == ST_OK)

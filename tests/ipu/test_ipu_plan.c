@@ -226,6 +226,37 @@ static void test_lack_of_memory_leaves_nothing_behind(void **state)
 	assert_int_equal(ipu_planner_plan(bench->planner, &samples[0], NULL, &plan, NULL), ST_OK);
 }
 
+/* A Bow has Mk2's tiles at another clock: one plans for both, with the same cycles. */
+static void test_a_planner_suits_targets_whose_plans_are_the_same(void **state)
+{
+	static const struct {
+		const char *name;
+		int64_t tiles;
+		bool suits;
+	} cases[] = {{"ipu2", 0, true},  {"ipu21", 0, true},    {"c600", 0, true},
+		     {"ipu1", 0, false}, {"ipu21", 100, false}, {"ipu2", 1471, false}};
+	const struct ipu_op op = {.kind = IPU_OP_MATMUL, .matmul = {640, 784, 128}};
+	const struct ipu_plan *plan, *other;
+	struct ipu_planner *planner, *own;
+	struct ipu_target target;
+
+	(void)state;
+	assert_int_equal(ipu_target_get("ipu2", 0, &target, NULL), ST_OK);
+	assert_int_equal(ipu_planner_new(&planner, &target, NULL), ST_OK);
+	assert_int_equal(ipu_planner_plan(planner, &op, NULL, &plan, NULL), ST_OK);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		assert_int_equal(ipu_target_get(cases[i].name, cases[i].tiles, &target, NULL),
+				 ST_OK);
+		assert_int_equal(ipu_planner_suits(planner, &target), cases[i].suits);
+		assert_int_equal(ipu_planner_new(&own, &target, NULL), ST_OK);
+		assert_int_equal(ipu_planner_plan(own, &op, NULL, &other, NULL), ST_OK);
+		if (cases[i].suits)
+			assert_memory_equal(plan, other, sizeof(*plan));
+		ipu_planner_free(own);
+	}
+	ipu_planner_free(planner);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -238,6 +269,7 @@ int main(void)
 		cmocka_unit_test(test_more_tiles_never_make_lookups_slower),
 		TEST(test_names_are_there),
 		TEST(test_lack_of_memory_leaves_nothing_behind),
+		cmocka_unit_test(test_a_planner_suits_targets_whose_plans_are_the_same),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
