@@ -104,17 +104,18 @@ char *train_health_text(const int64_t broken[OUTFEED_HEALTH_RULES], const char *
 
 /* ---- classes --------------------------------------------------------------------------------- */
 
-/* Vectors are classes where the loss is a crossentropy: one-hot targets. */
+/* Vectors are classes where the loss is a crossentropy: one-hot targets. 0: an item has none, or
+ * one for each of its tokens or pixels, which are as rare as their text or picture has them. */
 static int64_t classes_of(const struct train_session *session)
 {
 	const struct target_kind kind = dataset_targets(session->train_set);
-
 	const int64_t positions = loss_rows_of(session->model).positions;
 
+	if (positions > 1)
+		return 0;
 	if (targets_are_classes(&kind, positions))
 		return kind.classes;
-	return loss_is_error(&session->program[IPS_TRAIN].measure.loss) ? 0
-									: kind.width / positions;
+	return loss_is_error(&session->program[IPS_TRAIN].measure.loss) ? 0 : kind.width;
 }
 
 enum status train_health_new(struct train_session *session, struct err *err)
