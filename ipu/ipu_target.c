@@ -17,7 +17,7 @@
 	.workers = 6, .vector_bytes = 8, .load_bytes_cycle = 8, .exchange_bytes_cycle = 4,         \
 	.sync_cycles = 126, .sync_hop_ns = 15, .phase_cycles = 205
 #define COMMON_SYSTEM                                                                              \
-	.link_bytes_second = 54.4e9, .host_latency_ns = 2000, .framework_ns = 27000,               \
+	.link_bytes_second = 54.4e9, .host_latency_ns = 2000, .framework_ns = 30000,               \
 	.execution_host_ns = 2.5e6
 
 /* The link to the host: of an M2000 through its gateway, as it was seen to stream and to buffer,
@@ -62,6 +62,7 @@ static const struct ipu_target ipu_targets[] = {
 		.architecture = "Mk1",
 		.tiles = 1216,
 		.bytes_per_tile = 256 * 1024,
+		.interleaved_bytes = 128 * 1024,
 		.clock_hz = 1.6e9,
 		.amp = MK1_AMP,
 		COMMON_TILE,
@@ -77,6 +78,7 @@ static const struct ipu_target ipu_targets[] = {
 		.architecture = "Mk2",
 		.tiles = 1472,
 		.bytes_per_tile = 624 * 1024,
+		.interleaved_bytes = 416 * 1024,
 		.clock_hz = 1.33e9,
 		.amp = MK2_AMP,
 		COMMON_TILE,
@@ -93,6 +95,7 @@ static const struct ipu_target ipu_targets[] = {
 		.architecture = "Mk2",
 		.tiles = 1472,
 		.bytes_per_tile = 624 * 1024,
+		.interleaved_bytes = 416 * 1024,
 		.clock_hz = 1.85e9,
 		.amp = MK2_AMP,
 		COMMON_TILE,
@@ -109,6 +112,7 @@ static const struct ipu_target ipu_targets[] = {
 		.architecture = "Mk2",
 		.tiles = 1472,
 		.bytes_per_tile = 624 * 1024,
+		.interleaved_bytes = 416 * 1024,
 		.clock_hz = 1.49e9,
 		.amp = MK2_AMP,
 		COMMON_TILE,

@@ -24,14 +24,15 @@ struct ipu_amp {
 };
 
 struct ipu_target {
-	const char *name;         /* ipu1, ipu2, ipu21, c600 */
-	const char *description;  /* "Mk2 GC200" */
-	const char *architecture; /* "Mk1", "Mk2" */
-	const char *machine;      /* "IPU-M2000": what ipus_host_link IPUs are in */
-	int64_t tiles;            /* per IPU */
-	int64_t bytes_per_tile;   /* SRAM */
-	double clock_hz;          /* of a tile */
-	int64_t workers;          /* threads of a tile; each issues every so many cycles */
+	const char *name;          /* ipu1, ipu2, ipu21, c600 */
+	const char *description;   /* "Mk2 GC200" */
+	const char *architecture;  /* "Mk1", "Mk2" */
+	const char *machine;       /* "IPU-M2000": what ipus_host_link IPUs are in */
+	int64_t tiles;             /* per IPU */
+	int64_t bytes_per_tile;    /* SRAM */
+	int64_t interleaved_bytes; /* of it */
+	double clock_hz;           /* of a tile */
+	int64_t workers;           /* threads of a tile; each issues every so many cycles */
 	struct ipu_amp amp[IPU_AMP_MODES];
 	int64_t vector_bytes;        /* of a vector instruction: 2 float32 or 4 float16 lanes */
 	int64_t load_bytes_cycle;    /* of a tile from its memory; twice that where interleaved */

@@ -172,7 +172,7 @@ static void set_tiles(struct memory_build *build)
 	memory->tiles = target->tiles;
 	memory->io_tiles = layout->io_tiles < target->tiles ? layout->io_tiles : target->tiles - 1;
 	memory->bytes_per_tile = target->bytes_per_tile;
-	memory->interleaved_bytes = target->bytes_per_tile - target->bytes_per_tile / 3;
+	memory->interleaved_bytes = target->interleaved_bytes;
 	memory->io_bytes_per_tile = target->bytes_per_tile;
 	if (layout->io_memory_proportion > 0 && layout->io_memory_proportion < 1)
 		memory->io_bytes_per_tile =

@@ -183,7 +183,14 @@ struct moved {
 	double before, after;
 };
 
-/* Operands laid out anew, spread over the plan's tiles: those of a serial split. */
+/* Channels with those that fill up their last group, by channels that there are. */
+static double filled(int64_t channels, double group)
+{
+	return ceil_div((double)channels, group) * group / (double)channels;
+}
+
+/* Operands laid out anew, spread over the plan's tiles: those of a serial split. What fills groups
+ * is laid out with the rest (ConvModel.cpp, addTransformCycleEstimate). */
 static void move_operands(const struct ipu_target *target, const struct conv_form *form,
 			  const struct conv_way *way, const struct conv_cut *cut,
 			  struct conv_cost *cost, struct moved *moved)
@@ -195,15 +202,16 @@ static void move_operands(const struct ipu_target *target, const struct conv_for
 	const bool stays = is_as_wanted(form, way, wanted);
 	const bool fill_in = form->in % (int64_t)way->in_group != 0;
 	const bool fill_out = form->out % (int64_t)way->out_group != 0;
+	const double fill[] = {filled(form->in, way->in_group), filled(form->out, way->out_group)};
 	double in = (form->move_in || fill_in) && !stays
-			    ? ceil_div(form->inputs * bytes, cost->tiles * serial_in)
+			    ? ceil_div(form->inputs * fill[0] * bytes, cost->tiles * serial_in)
 			    : 0;
 	double weights = form->move_weights || fill_in || fill_out
-				 ? ceil_div(form->weights * bytes,
+				 ? ceil_div(form->weights * fill[0] * fill[1] * bytes,
 					    cost->tiles * serial_in * (double)cut->serial_out)
 				 : 0;
 	double out = (form->move_out || fill_out) && !stays
-			     ? ceil_div(form->outputs * bytes, cost->tiles)
+			     ? ceil_div(form->outputs * fill[1] * bytes, cost->tiles)
 			     : 0;
 
 	cost->bytes[CONV_PRE_EXCHANGE] = in + weights;

@@ -1,5 +1,6 @@
 /*
- * Reductions: first where the elements lie, then over tiles in stages. Pure functions: any thread.
+ * Reductions: first where the elements lie, then over tiles in stages, as popops has them
+ * (CycleEstimationFunctions.cpp, ReductionPlan.cpp). Pure functions: any thread.
  */
 #include <assert.h>
 #include <math.h>
@@ -9,34 +10,40 @@
 #include "common/minmax.h"
 #include "ipu/plan/plan_vector.h"
 
-#define LOADS_EACH 2 /* cycles for each input of an output vector; 1 from interleaved memory */
-#define WIDEST     32
+#define WIDEST 16
+/* Partial sums for an output, up to which one stage reduces them. */
+#define STAGE_MOST 64
 
 static const struct ipu__reduce_names reduce_names = IPU_REDUCE_NAMES("");
 
 int ipu__reduce_stages(int64_t partials)
 {
-	return partials < 2 ? 0 : partials < 16 ? 1 : partials < 125 ? 2 : 3;
+	return partials < 2                          ? 0
+	       : partials <= STAGE_MOST              ? 1
+	       : partials <= STAGE_MOST * STAGE_MOST ? 2
+						     : 3;
 }
 
 /* ---- one compute set ------------------------------------------------------------------------- */
 
-/* Outputs that one loop of all workers makes: the formula's vector is two of ours. */
+/* Outputs that one loop of all workers makes. */
 static int64_t loop_outputs(const struct ipu__reducing *reducing)
 {
-	return 2 * ipu__lanes(reducing->target, reducing->dtype) * reducing->target->workers;
+	return ipu__lanes(reducing->target, reducing->dtype) * reducing->target->workers;
 }
 
-/* 33 + workers (20 + (2 depth + 8) ceil(outputs / v / workers)), v a double vector. */
-static struct ipu__vertex reduce_vertex(int64_t depth)
+/* StridedReduce: a worker takes 16, and for each vector of outputs 10 (float16 13) and one for each
+ * input. */
+static struct ipu__vertex reduce_vertex(const struct ipu__reducing *reducing, int64_t depth)
 {
-	return (struct ipu__vertex){"popops::ContinuousReduce", 33, 20,
-				    ((double)LOADS_EACH * (double)depth + 8) / 2};
+	const double each = reducing->dtype == IPU_FLOAT16 ? 13 : 10;
+
+	return (struct ipu__vertex){"popops::StridedReduce", 0, 16, each + (double)depth};
 }
 
 static int64_t stage_cycles(const struct ipu__reducing *reducing, int64_t depth, int64_t outputs)
 {
-	const struct ipu__vertex vertex = reduce_vertex(depth);
+	const struct ipu__vertex vertex = reduce_vertex(reducing, depth);
 	const int64_t loop = loop_outputs(reducing);
 
 	return ipu__busiest(reducing->target, &vertex, reducing->dtype,
@@ -46,7 +53,7 @@ static int64_t stage_cycles(const struct ipu__reducing *reducing, int64_t depth,
 static void add_stage(struct ipu__reducing *reducing, int64_t depth,
 		      const struct ipu__spread *outputs)
 {
-	const struct ipu__vertex vertex = reduce_vertex(depth);
+	const struct ipu__vertex vertex = reduce_vertex(reducing, depth);
 	const int64_t loop = loop_outputs(reducing);
 	struct ipu__spread rounded = *outputs;
 
@@ -97,10 +104,12 @@ void ipu__reduce_on_tiles(struct ipu__reducing *reducing, int64_t depth,
 	add_stage(reducing, wide > 1 ? wide : depth, outputs);
 }
 
+/* What is sent are float32 sums, whatever is summed. */
 void ipu__reduce_over_tiles(struct ipu__reducing *reducing, int64_t partials, int64_t outputs)
 {
-	const int64_t bytes = ipu_dtype_bytes(reducing->dtype);
+	const int64_t bytes = ipu_dtype_bytes(IPU_FLOAT32);
 
+	reducing->dtype = IPU_FLOAT32;
 	for (int s = ipu__reduce_stages(partials); s > 0; s--) {
 		const int64_t fan =
 			s == 1 ? partials

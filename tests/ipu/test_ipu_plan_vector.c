@@ -305,6 +305,8 @@ static int64_t vector_cycles(const struct ipu_op *op, const struct ipu_target *t
 		       (int64_t)ipu__map_vertex(op->elements.times, IPU_FLOAT16).cycles_each;
 	case IPU_OP_ROWS: /* 12 for an argmax, at most 17 for each of 4 maps */
 		return target->workers * 4 * 17;
+	case IPU_OP_REDUCE: /* 3 for a vector on a tile, in two compute sets at most */
+		return target->workers * 3 * 2;
 	case IPU_OP_POOL:
 		return target->workers *
 			       (13 + 20 + 7 + 5 * op->pool.kernel[0] * op->pool.kernel[1]) +
@@ -425,12 +427,13 @@ static void test_huge_dimensions_stay_in_range(void **state)
 
 /* ---- reductions ------------------------------------------------------------------------------ */
 
-static void test_stages_are_one_below_16_two_to_124_then_three(void **state)
+static void test_stages_are_one_to_64_two_to_4096_then_three(void **state)
 {
 	static const struct {
 		int64_t partials;
 		int stages;
-	} cases[] = {{1, 0}, {2, 1}, {15, 1}, {16, 2}, {124, 2}, {125, 3}, {1472, 3}, {1 << 30, 3}};
+	} cases[] = {{1, 0},    {2, 1},    {64, 1},   {65, 2},
+		     {1472, 2}, {4096, 2}, {4097, 3}, {1 << 30, 3}};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
@@ -484,7 +487,7 @@ int main(void)
 		TEST(test_float16_is_slower_by_no_more_than_a_vector),
 		TEST(test_float16_copies_are_dearer_where_atoms_are_below_8_bytes),
 		TEST(test_huge_dimensions_stay_in_range),
-		TEST(test_stages_are_one_below_16_two_to_124_then_three),
+		TEST(test_stages_are_one_to_64_two_to_4096_then_three),
 		TEST(test_each_stage_reads_what_the_last_left_until_the_outputs),
 	};
 

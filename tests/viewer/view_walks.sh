@@ -154,7 +154,7 @@ wait $trainer 2>/dev/null || true
 
 answer "$(shown '2 3.49166e.15 [0-9.e+]+')" sick "SELECT printf('%d %.6g %.6g', weight_update, mean, std) FROM tensor_stats
 	WHERE kind = 'gradient' AND std IS NOT NULL ORDER BY std DESC LIMIT 1"
-answer "$(shown 'step 17 of [0-9]+, [0-9.]+ MB')" run "SELECT printf('step %d of %d, %.1f MB', program_step, last, live / 1048576.0)
+answer "$(shown 'step 17 of [0-9]+, [0-9.]+ MB')" run "SELECT printf('step %d of %d, %.3g MB', program_step, last, live / 1048576.0)
 	FROM (SELECT program_step, always_live_bytes + not_always_live_bytes AS live, max(program_step) OVER () AS last
 		FROM liveness WHERE ipu = 0) ORDER BY live DESC LIMIT 1"
 echo "the screens are as docs/walks.md shows them, and $answers answers and $tasks tasks as sqlite3 gives them"
