@@ -67,11 +67,12 @@ int64_t layer_separable_between(const struct model_layer *layer);
 /* ---- SimpleRNN, LSTM, GRU -------------------------------------------------------------------- */
 
 struct layer_recurrent {
-	int64_t gates;  /* 1, 4, 3 */
-	bool sequences; /* the output is of all steps */
-	bool backwards; /* the first step looks at the input's last */
-	bool reversed;  /* sequences stand as the input's steps, not as they were worked out */
-	bool relu;      /* in the place of tanh */
+	int64_t gates;     /* 1, 4, 3 */
+	bool sequences;    /* the output is of all steps */
+	bool backwards;    /* the first step looks at the input's last */
+	bool reversed;     /* sequences stand as the input's steps, not as they were worked out */
+	bool relu;         /* in the place of tanh */
+	bool reset_before; /* of a GRU: reset_after false */
 };
 
 /* ---- MultiHeadAttention, Attention ----------------------------------------------------------- */

@@ -6,9 +6,10 @@
  *	LSTM        i, f, a, o = x W + h U + b;  c = s(f) c + s(i) tanh(a);  h = s(o) tanh(c)
  *	GRU         z, r, a = x W + b0;  z', r', a' = h U + b1   (reset_after)
  *	            h = s(z + z') h + (1 - s(z + z')) tanh(a + s(r + r') a')
+ *	            without reset_after a' = (s(r + r') h) U, and b alone is in the first line
  *
- * W is [features, gates x units], U [units, gates x units]; b [gates x units], of a GRU [2, ...].
- * No state.
+ * W is [features, gates x units], U [units, gates x units]; b [gates x units], with reset_after
+ * [2, gates x units]. No state.
  */
 #include <string.h>
 
@@ -77,7 +78,7 @@ static void check_sizes(const struct model_layer *layer, const struct json_at *c
 static void add_params(struct model *model, struct model_layer *layer, const struct json_at *config,
 		       struct err *err)
 {
-	const bool gru = layer->ops == &layer_gru;
+	const struct layer_recurrent *r = layer->config;
 	const int64_t wide = gates_of(layer) * layer->units, features = layer->input.dim[1];
 	const struct layer_param kernel = {.name = "kernel",
 					   .initializer = "GlorotUniform",
@@ -97,7 +98,7 @@ static void add_params(struct model *model, struct model_layer *layer, const str
 				   .fan_out = wide};
 	bool forget = layer->ops == &layer_lstm;
 
-	if (gru)
+	if (layer->ops == &layer_gru && !r->reset_before)
 		bias.shape = (struct model_shape){.ndim = 2, .dim = {2, wide}};
 	model_option_bool(config, "unit_forget_bias", &forget, err);
 	layer__add_param(model, layer, config, &kernel, err);
@@ -133,12 +134,13 @@ static enum status recurrent_read(struct model *model, struct model_layer *layer
 		{"unroll", MODEL_ANY},
 		{"time_major", MODEL_FALSE},
 		{"implementation", MODEL_ANY},
-		{"reset_after", MODEL_TRUE},
+		{"reset_after", MODEL_ANY},
 		{"zero_output_for_mask", MODEL_ANY},
 		{"seed", MODEL_ANY},
 	};
 	struct layer_recurrent *r;
 	struct json_at here;
+	bool reset_after = true;
 	int64_t units = 1;
 
 	layer__begin(model, layer, config, own, ARRAY_LEN(own), sizeof(*r), err);
@@ -161,6 +163,8 @@ static enum status recurrent_read(struct model *model, struct model_layer *layer
 	model_option_bool(config, "return_sequences", &r->sequences, err);
 	model_option_bool(config, "go_backwards", &r->backwards, err);
 	model_option_bool(config, "return_reversed", &r->reversed, err);
+	model_option_bool(config, "reset_after", &reset_after, err);
+	r->reset_before = layer->ops == &layer_gru && !reset_after;
 	layer->output =
 		r->sequences ? (struct model_shape){.ndim = 2, .dim = {layer->input.dim[0], units}}
 			     : (struct model_shape){.ndim = 1, .dim = {units}};
@@ -283,6 +287,7 @@ static void recurrent_lower(struct layer_lowering *lowering)
 		.steps = layer->input.dim[0],
 		.features = layer->input.dim[1],
 		.units = layer->units,
+		.reset_before = ((const struct layer_recurrent *)layer->config)->reset_before,
 		.fixed_input = !layer__wants_any(lowering),
 	};
 	struct ipu_op ops[IPU_COMPOSITE_OPS];

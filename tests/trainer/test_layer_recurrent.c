@@ -23,7 +23,7 @@ enum {
 static const struct form {
 	const char *layer;
 	int gates;
-	bool sequences, backwards, relu, bias;
+	bool sequences, backwards, relu, bias, before;
 } forms[] = {
 	{LAYER("SimpleRNN", ""), 1, false, false, false, true},
 	{LAYER("SimpleRNN", ", 'activation': 'relu', 'return_sequences': true"), 1, true, false,
@@ -39,6 +39,9 @@ static const struct form {
 	{LAYER("GRU", ", 'return_sequences': true, 'reset_after': true"), 3, true, false, false,
 	 true},
 	{LAYER("GRU", ", 'go_backwards': true, 'use_bias': false"), 3, false, true, false, false},
+	{LAYER("GRU", ", 'reset_after': false"), 3, false, false, false, true, true},
+	{LAYER("GRU", ", 'reset_after': false, 'use_bias': false, 'return_sequences': true"), 3,
+	 true, false, false, false, true},
 };
 
 /* ---- the formulas ---------------------------------------------------------------------------- */
@@ -58,15 +61,19 @@ static void reference_step(const struct form *form, const struct numbers *n, con
 			   double *h, double *c)
 {
 	const int wide = form->gates * UNITS;
-	double in[4 * UNITS], back[4 * UNITS], next[UNITS];
+	double in[4 * UNITS], back[4 * UNITS], next[UNITS], reset[UNITS];
 
 	for (int g = 0; g < wide; g++) {
 		in[g] = n->bias[g];
-		back[g] = form->gates == 3 ? n->bias[wide + g] : 0.0;
+		back[g] = form->gates == 3 && !form->before ? n->bias[wide + g] : 0.0;
+		if (form->before && g == 2 * UNITS)
+			for (int j = 0; j < UNITS; j++)
+				reset[j] = sigmoid(in[UNITS + j] + back[UNITS + j]) * h[j];
 		for (int i = 0; i < FEATURES; i++)
 			in[g] += x[i] * n->kernel[i * wide + g];
 		for (int j = 0; j < UNITS; j++)
-			back[g] += h[j] * n->recurrent[j * wide + g];
+			back[g] += (form->before && g >= 2 * UNITS ? reset : h)[j] *
+				   n->recurrent[j * wide + g];
 	}
 	for (int j = 0; j < UNITS; j++) {
 		const double *a = in + j, *b = back + j;
@@ -80,7 +87,9 @@ static void reference_step(const struct form *form, const struct numbers *n, con
 		} else {
 			const double z = sigmoid(a[0] + b[0]), r = sigmoid(a[UNITS] + b[UNITS]);
 
-			next[j] = z * h[j] + (1.0 - z) * tanh(a[2 * UNITS] + r * b[2 * UNITS]);
+			next[j] = z * h[j] +
+				  (1.0 - z) * tanh(a[2 * UNITS] +
+						   (form->before ? 1.0 : r) * b[2 * UNITS]);
 		}
 	}
 	memcpy(h, next, sizeof(next));
@@ -181,7 +190,7 @@ static void test_values_and_gradients_are_the_formulas(void **state)
 
 static void test_any_pool_gives_the_same_bytes(void **state)
 {
-	static const char *const names[] = {"SimpleRNN", "LSTM", "GRU"};
+	static const char *const names[] = {"SimpleRNN", "LSTM", "GRU", "GRU"};
 
 	(void)state;
 	for (size_t l = 0; l < ARRAY_LEN(names); l++) {
@@ -194,7 +203,8 @@ static void test_any_pool_gives_the_same_bytes(void **state)
 			size_t floats;
 
 			snprintf(layer, sizeof(layer),
-				 "[{'class_name': '%s', 'config': {'units': 70}}]", names[l]);
+				 "[{'class_name': '%s', 'config': {'units': 70%s}}]", names[l],
+				 l == 3 ? ", 'reset_after': false" : "");
 			if (helpers)
 				assert_int_equal(pool_new(&pool, helpers, NULL), ST_OK);
 			layer_rig_open(&rig, layer, 2, (int64_t[]){9, 33}, 37, true, pool);
@@ -270,7 +280,6 @@ static void test_what_cannot_be_done_is_refused_at_its_place(void **state)
 		 ST_UNSUPPORTED},
 		{LAYER("GRU", ", 'recurrent_activation': 'hard_sigmoid'"),
 		 "config.recurrent_activation", ST_UNSUPPORTED},
-		{LAYER("GRU", ", 'reset_after': false"), "config.reset_after", ST_UNSUPPORTED},
 		{LAYER("LSTM", ", 'return_state': true"), "config.return_state", ST_UNSUPPORTED},
 		{LAYER("LSTM", ", 'stateful': true"), "config.stateful", ST_UNSUPPORTED},
 		{LAYER("LSTM", ", 'dropout': 0.5"), "a Dropout layer before", ST_UNSUPPORTED},
@@ -312,6 +321,19 @@ static void test_layers_become_device_operations(void **state)
 		  "l/Rnn/State/Sum elementwise 27*2 scaled_add=1 times=4: c -> dp1",
 		  "l/Rnn/Bias/Sum elementwise 18*2 add=1 times=4 makes=18: b -> c",
 		  "l/Rnn/Bias/Grad reduce 18>9: c -> dp2"},
+		 3},
+		{LAYER("GRU", ", 'reset_after': false, 'use_bias': false"),
+		 {"l/Rnn/Gates matmul 2x8x6 times=4 makes=12: x p0 p1 -> b",
+		  "l/Rnn/Candidate matmul 2x8x3 times=4 makes=6: x p0 p1 -> c",
+		  "l/Rnn/Cell elementwise 6*6 add=8 sigmoid=2 tanh=1 times=4 makes=120: b c -> k",
+		  "l/Rnn/Output copy 24/3: k -> y"},
+		 {"l/Rnn/Cell/Grad elementwise 6*6 add=14 times=4 makes=72: k dy -> b",
+		  "l/Rnn/Gates/GradX matmul 2x6x8 times=4 makes=16: b p0 p1 -> c dx",
+		  "l/Rnn/Candidate/GradX matmul 2x3x8 times=4 makes=16: b p0 p1 -> c dx",
+		  "l/Rnn/Gates/GradW matmul 8x2x6 times=4 makes=48: x k b -> c",
+		  "l/Rnn/Gates/Sum elementwise 48*2 scaled_add=1 times=4: c -> dp0 dp1",
+		  "l/Rnn/Candidate/GradW matmul 8x2x3 times=4 makes=24: x k b -> c",
+		  "l/Rnn/Candidate/Sum elementwise 24*2 scaled_add=1 times=4: c -> dp0 dp1"},
 		 3},
 		{LAYER("LSTM", ""),
 		 {"l/Rnn/Gates matmul 2x8x12 times=4 makes=24: x p0 p1 -> b",

@@ -3,9 +3,10 @@
  *
  * The inputs' products of all steps are one; then a step is a product with what the step before
  * left, and a cell's functions, item by item. What the steps left is kept: gates, h, and c of an
- * LSTM or the recurrent part a' of a GRU. The backward pass goes from the last step to the first,
- * and then makes the gradients of weights in products over all steps. Products have one order of
- * sums, and everything else is an item's own: the same bytes for any pool.
+ * LSTM, the recurrent part a' of a GRU or, where it resets before its product, the state r h that
+ * was multiplied. The backward pass goes from the last step to the first, and then makes the
+ * gradients of weights in products over all steps. Products have one order of sums, and everything
+ * else is an item's own: the same bytes for any pool.
  *
  * With go_backwards step s looks at the input's step steps - 1 - s.
  */
@@ -36,10 +37,11 @@ struct recurrent {
 	 * and those of the recurrent products, in the steps' order. */
 	float *x, *recurrent;
 	float *before;  /* [batch, steps, units]: h of the step before */
-	float *sums;    /* [batch, wide]: a step's recurrent product */
+	float *sums;    /* [batch, wide]: a step's recurrent product; backward [batch, units] */
 	float *dh, *dc; /* [batch, units]: from the step behind */
 	struct kernel_room room;
-	int64_t step; /* of the step in work */
+	int64_t step; /* in work */
+	bool resets;  /* its first half, of a GRU that resets before its product */
 };
 
 static size_t kept_floats(const struct model_layer *layer, int64_t batch)
@@ -117,61 +119,69 @@ static int64_t time_of(const struct recurrent *r, int64_t s)
 	return r->kind.backwards ? r->steps - 1 - s : s;
 }
 
-/* C[m, n] = A[m, k] B[k, n], with rows of A @lda apart. */
-static void multiply(const struct recurrent *r, const float *a, int64_t lda, const float *b,
-		     float *c, int64_t m, int64_t k, int64_t n, const float *bias)
+/* sums = @h U + bias of @gates gates from @first on; rows of @h are an item's steps apart. */
+static void multiply_state(const struct recurrent *r, const float *h, int64_t first, int64_t gates,
+			   const float *bias)
 {
-	const struct kernel_gemm gemm = {.m = m,
-					 .n = n,
-					 .k = k,
-					 .a = a,
-					 .lda = lda,
-					 .b = b,
-					 .ldb = n,
-					 .c = c,
-					 .ldc = n,
+	const int64_t at = first * r->units;
+	const struct kernel_gemm gemm = {.m = r->batch,
+					 .n = gates * r->units,
+					 .k = r->units,
+					 .a = h,
+					 .lda = r->steps * r->units,
+					 .b = compute__weights(r->pass, RECURRENT) + at,
+					 .ldb = r->wide,
+					 .c = r->sums + at,
+					 .ldc = r->wide,
 					 .finish = {.bias = bias},
 					 .openblas = r->pass->openblas};
 
 	kernel_gemm(&gemm, &r->room);
 }
 
-/* C[m, n] = A[m, k] B[n, k]^T */
-static void multiply_transposed(const struct recurrent *r, const float *a, int64_t lda,
-				const float *b, float *c, int64_t m, int64_t k, int64_t n)
+/* sums = dS U^T, of a step's gradients of the recurrent products of these gates. */
+static void multiply_back(const struct recurrent *r, int64_t first, int64_t gates)
 {
+	const int64_t at = first * r->units;
 	const struct kernel_gemm gemm = {.transpose_b = true,
-					 .m = m,
-					 .n = n,
-					 .k = k,
-					 .a = a,
-					 .lda = lda,
-					 .b = b,
-					 .ldb = k,
-					 .c = c,
-					 .ldc = n,
+					 .m = r->batch,
+					 .n = r->units,
+					 .k = gates * r->units,
+					 .a = r->recurrent + r->step * r->wide + at,
+					 .lda = r->steps * r->wide,
+					 .b = compute__weights(r->pass, RECURRENT) + at,
+					 .ldb = r->wide,
+					 .c = r->sums,
+					 .ldc = r->units,
 					 .openblas = r->pass->openblas};
 
 	kernel_gemm(&gemm, &r->room);
 }
 
-/* C[m, n] = A[k, m]^T B[k, n] */
-static void multiply_columns(const struct recurrent *r, const float *a, const float *b, float *c,
-			     int64_t m, int64_t k, int64_t n)
+/* dW[of, these gates] = A^T dS over all rows; @to is the whole matrix. */
+static void multiply_columns(const struct recurrent *r, const float *a, int64_t of,
+			     const float *grad, float *to, int64_t first, int64_t gates)
 {
+	const int64_t at = first * r->units;
 	const struct kernel_gemm gemm = {.transpose_a = true,
-					 .m = m,
-					 .n = n,
-					 .k = k,
+					 .m = of,
+					 .n = gates * r->units,
+					 .k = r->batch * r->steps,
 					 .a = a,
-					 .lda = m,
-					 .b = b,
-					 .ldb = n,
-					 .c = c,
-					 .ldc = n,
+					 .lda = of,
+					 .b = grad + at,
+					 .ldb = r->wide,
+					 .c = to + at,
+					 .ldc = r->wide,
 					 .openblas = r->pass->openblas};
 
 	kernel_gemm(&gemm, &r->room);
+}
+
+/* Gates whose recurrent product is of the state itself. */
+static int64_t state_gates(const struct recurrent *r)
+{
+	return r->kind.gates - r->kind.reset_before;
 }
 
 /* ---- forward --------------------------------------------------------------------------------- */
@@ -234,9 +244,47 @@ static void gru_cell(const struct cell *c)
 	}
 }
 
+/* The gates of a GRU that resets before its product, and r h. */
+static void reset_cell(const struct cell *c)
+{
+	const int64_t u = c->units;
+
+	for (int64_t j = 0; j < 2 * u; j++)
+		c->gates[j] = elementary_sigmoidf(c->x[j] + c->sums[j]);
+	for (int64_t j = 0; j < u; j++)
+		c->more[j] = c->h_before ? c->gates[u + j] * c->h_before[j] : 0.0f;
+}
+
+/* The rest of it, once there is the product of r h. */
+static void candidate_cell(const struct cell *c)
+{
+	const int64_t u = c->units;
+
+	for (int64_t j = 0; j < u; j++) {
+		const float update = c->gates[j];
+		const float add = elementary_tanhf(c->x[2 * u + j] + c->sums[2 * u + j]);
+
+		c->gates[2 * u + j] = add;
+		c->h[j] = (c->h_before ? update * c->h_before[j] : 0.0f) + (1.0f - update) * add;
+	}
+}
+
+static void (*cell_function(const struct recurrent *r))(const struct cell *c)
+{
+	switch (r->cell) {
+	case LAYER_KIND_lstm:
+		return lstm_cell;
+	case LAYER_KIND_gru:
+		return !r->kind.reset_before ? gru_cell : r->resets ? reset_cell : candidate_cell;
+	default:
+		return simple_cell;
+	}
+}
+
 static void step_body(const void *context, int64_t first, int64_t items)
 {
 	const struct recurrent *r = context;
+	void (*const work)(const struct cell *c) = cell_function(r);
 
 	for (int64_t b = first; b < first + items; b++) {
 		const int64_t row = b * r->steps + r->step;
@@ -252,12 +300,7 @@ static void step_body(const void *context, int64_t first, int64_t items)
 			.relu = r->kind.relu,
 		};
 
-		if (r->cell == LAYER_KIND_lstm)
-			lstm_cell(&cell);
-		else if (r->cell == LAYER_KIND_gru)
-			gru_cell(&cell);
-		else
-			simple_cell(&cell);
+		work(&cell);
 	}
 }
 
@@ -265,9 +308,7 @@ static void step_body(const void *context, int64_t first, int64_t items)
 static void recurrent_sums(const struct recurrent *r, const float *bias)
 {
 	if (r->step > 0) {
-		multiply(r, r->h + (r->step - 1) * r->units, r->steps * r->units,
-			 compute__weights(r->pass, RECURRENT), r->sums, r->batch, r->units, r->wide,
-			 bias);
+		multiply_state(r, r->h + (r->step - 1) * r->units, 0, state_gates(r), bias);
 		return;
 	}
 	memset(r->sums, 0, (size_t)(r->batch * r->wide) * sizeof(*r->sums));
@@ -289,16 +330,38 @@ static void output_body(const void *context, int64_t first, int64_t items)
 			       (size_t)r->units * sizeof(float));
 }
 
+static bool has_second_bias(const struct recurrent *r)
+{
+	return r->cell == LAYER_KIND_gru && !r->kind.reset_before;
+}
+
 static void recurrent_forward(const struct layer_pass *pass)
 {
 	struct recurrent r = recurrent_of(pass);
 	const float *bias = pass->layer->use_bias ? compute__weights(pass, BIAS) : NULL;
-	const float *second = bias && r.cell == LAYER_KIND_gru ? bias + r.wide : NULL;
+	const float *second = bias && has_second_bias(&r) ? bias + r.wide : NULL;
+	const struct kernel_gemm input = {.m = r.batch * r.steps,
+					  .n = r.wide,
+					  .k = r.features,
+					  .a = pass->inputs[0],
+					  .lda = r.features,
+					  .b = compute__weights(pass, KERNEL),
+					  .ldb = r.wide,
+					  .c = r.x,
+					  .ldc = r.wide,
+					  .finish = {.bias = bias},
+					  .openblas = pass->openblas};
 
-	multiply(&r, pass->inputs[0], r.features, compute__weights(pass, KERNEL), r.x,
-		 r.batch * r.steps, r.features, r.wide, bias);
+	kernel_gemm(&input, &r.room);
 	for (r.step = 0; r.step < r.steps; r.step++) {
 		recurrent_sums(&r, second);
+		if (r.kind.reset_before) {
+			r.resets = true;
+			compute__share(pass->pool, r.batch, 8 * r.wide, step_body, &r);
+			r.resets = false;
+			if (r.step > 0)
+				multiply_state(&r, r.more + r.step * r.units, 2, 1, NULL);
+		}
 		compute__share(pass->pool, r.batch, 16 * r.wide, step_body, &r);
 	}
 	compute__share(pass->pool, r.batch, r.steps * r.units, output_body, &r);
@@ -312,6 +375,7 @@ struct cell_grad {
 	const float *gates, *h, *more, *h_before, *more_before;
 	const float *dy; /* NULL: the output does not show this step */
 	float *x, *recurrent, *dh, *dc;
+	const float *sums;
 	int64_t units;
 	bool relu;
 };
@@ -369,11 +433,55 @@ static void gru_grad(const struct cell_grad *c)
 	}
 }
 
+/* Of a GRU that resets before its product: what the candidate's product does not reach. */
+static void candidate_grad(const struct cell_grad *c)
+{
+	const int64_t u = c->units;
+
+	for (int64_t j = 0; j < u; j++) {
+		const float update = c->gates[j], add = c->gates[2 * u + j];
+		const float before = c->h_before ? c->h_before[j] : 0.0f;
+		const float dh = c->dh[j] + (c->dy ? c->dy[j] : 0.0f);
+
+		c->x[j] = c->recurrent[j] = dh * (before - add) * update * (1.0f - update);
+		c->x[u + j] = c->recurrent[u + j] = 0.0f;
+		c->x[2 * u + j] = c->recurrent[2 * u + j] =
+			dh * (1.0f - update) * (1.0f - add * add);
+		c->dh[j] = dh * update;
+	}
+}
+
+/* The rest of it, from the gradient of r h. */
+static void reset_grad(const struct cell_grad *c)
+{
+	const int64_t u = c->units;
+
+	for (int64_t j = 0; j < u; j++) {
+		const float reset = c->gates[u + j], grad = c->sums[j];
+
+		c->x[u + j] = c->recurrent[u + j] = grad * c->h_before[j] * reset * (1.0f - reset);
+		c->dh[j] += grad * reset;
+	}
+}
+
+static void (*grad_function(const struct recurrent *r))(const struct cell_grad *c)
+{
+	switch (r->cell) {
+	case LAYER_KIND_lstm:
+		return lstm_grad;
+	case LAYER_KIND_gru:
+		return !r->kind.reset_before ? gru_grad : r->resets ? reset_grad : candidate_grad;
+	default:
+		return simple_grad;
+	}
+}
+
 static void step_grad_body(const void *context, int64_t first, int64_t items)
 {
 	const struct recurrent *r = context;
 	const bool shown = r->kind.sequences || r->step == r->steps - 1;
 	const int64_t shown_steps = r->kind.sequences ? r->steps : 1;
+	void (*const work)(const struct cell_grad *c) = grad_function(r);
 
 	for (int64_t b = first; b < first + items; b++) {
 		const int64_t row = b * r->steps + r->step;
@@ -390,16 +498,12 @@ static void step_grad_body(const void *context, int64_t first, int64_t items)
 			.recurrent = r->recurrent + row * r->wide,
 			.dh = r->dh + b * r->units,
 			.dc = r->dc + b * r->units,
+			.sums = r->sums + b * r->units,
 			.units = r->units,
 			.relu = r->kind.relu,
 		};
 
-		if (r->cell == LAYER_KIND_lstm)
-			lstm_grad(&cell);
-		else if (r->cell == LAYER_KIND_gru)
-			gru_grad(&cell);
-		else
-			simple_grad(&cell);
+		work(&cell);
 	}
 }
 
@@ -414,9 +518,13 @@ static void steps_backward(struct recurrent *r)
 		compute__share(r->pass->pool, r->batch, 16 * r->wide, step_grad_body, r);
 		if (r->step == 0)
 			break;
-		multiply_transposed(r, r->recurrent + r->step * r->wide, r->steps * r->wide,
-				    compute__weights(r->pass, RECURRENT), r->sums, r->batch,
-				    r->wide, r->units);
+		if (r->kind.reset_before) {
+			multiply_back(r, 2, 1);
+			r->resets = true;
+			compute__share(r->pass->pool, r->batch, 2 * r->wide, step_grad_body, r);
+			r->resets = false;
+		}
+		multiply_back(r, 0, state_gates(r));
 		kernel_add(r->dh, r->sums, floats);
 	}
 }
@@ -441,14 +549,17 @@ static void weights_backward(const struct recurrent *r)
 	const int64_t rows = r->batch * r->steps;
 
 	compute__share(pass->pool, r->batch, r->steps * r->units, before_body, r);
-	multiply_columns(r, pass->inputs[0], r->x, compute__gradients(pass, KERNEL), r->features,
-			 rows, r->wide);
-	multiply_columns(r, r->before, r->recurrent, compute__gradients(pass, RECURRENT), r->units,
-			 rows, r->wide);
+	multiply_columns(r, pass->inputs[0], r->features, r->x, compute__gradients(pass, KERNEL), 0,
+			 r->kind.gates);
+	multiply_columns(r, r->before, r->units, r->recurrent, compute__gradients(pass, RECURRENT),
+			 0, state_gates(r));
+	if (r->kind.reset_before)
+		multiply_columns(r, r->more, r->units, r->recurrent,
+				 compute__gradients(pass, RECURRENT), 2, 1);
 	if (!pass->layer->use_bias)
 		return;
 	kernel_column_sums(r->x, r->wide, rows, r->wide, compute__gradients(pass, BIAS));
-	if (r->cell == LAYER_KIND_gru)
+	if (has_second_bias(r))
 		kernel_column_sums(r->recurrent, r->wide, rows, r->wide,
 				   compute__gradients(pass, BIAS) + r->wide);
 }
@@ -456,6 +567,17 @@ static void weights_backward(const struct recurrent *r)
 static void recurrent_backward(const struct layer_pass *pass)
 {
 	struct recurrent r = recurrent_of(pass);
+	const struct kernel_gemm input = {.transpose_b = true,
+					  .m = r.batch * r.steps,
+					  .n = r.features,
+					  .k = r.wide,
+					  .a = r.x,
+					  .lda = r.wide,
+					  .b = compute__weights(pass, KERNEL),
+					  .ldb = r.wide,
+					  .c = pass->grad_inputs[0],
+					  .ldc = r.features,
+					  .openblas = pass->openblas};
 
 	if (!compute__learns(pass) && !pass->grad_inputs[0])
 		return;
@@ -463,8 +585,7 @@ static void recurrent_backward(const struct layer_pass *pass)
 	if (compute__learns(pass))
 		weights_backward(&r);
 	if (pass->grad_inputs[0])
-		multiply_transposed(&r, r.x, r.wide, compute__weights(pass, KERNEL),
-				    pass->grad_inputs[0], r.batch * r.steps, r.wide, r.features);
+		kernel_gemm(&input, &r.room);
 }
 
 const struct compute_ops compute_recurrent = {
