@@ -66,6 +66,12 @@ static const struct example examples[] = {
 
 	{"mnist-starter.json", 1, 1, 1, 2000, 100, 0, 0},
 
+	/* Texts. */
+	{"gpt.json", 1, 4, 8, 1600, 8, 256, 256},
+	{"gpt.json --cpu", 1, 1, 8, 1600, 8, 256, 256},
+	{"imdb-lstm.json", 1, 1, 1, 1875, 1875, 312, 312},
+	{"imdb-lstm.json --cpu --texts reviews", 1, 1, 1, 1875, 1875, 312, 312},
+
 	/* The tensor tutorial's four models, and its other flags. */
 	{"inspect-tensors.json", 1, 2, 4, 500, 500, 312, 312},
 	{"inspect-tensors.json --model-type Model", 1, 2, 4, 500, 500, 312, 312},
@@ -111,6 +117,8 @@ static struct model_shape data_of(const struct run_file *run, int64_t *train, in
 		*test = run->data.limit;
 	if (cifar)
 		shape = (struct model_shape){3, {32, 32, 3}};
+	if (!strcmp(run->data.name, "text") || !strcmp(run->data.name, "imdb"))
+		shape = (struct model_shape){1, {run->data.sequence_length}};
 	if (run->data.resize[0]) {
 		shape.dim[0] = run->data.resize[0];
 		shape.dim[1] = run->data.resize[1];

@@ -494,7 +494,7 @@ static void test_runs_without_training_need_no_training_set(void **state)
 	assert_null(set.layout->notes);
 	run_set_clear(&set);
 	run_set_refuses("--fit null --evaluate null",
-			"fit: is null, and so are evaluate and predict");
+			"fit: is null, and so are evaluate, predict and generate");
 }
 
 static void test_notes_tell_the_effective_batch_and_slow_executions(void **state)
