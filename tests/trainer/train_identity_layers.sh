@@ -39,6 +39,7 @@ network sequences '
  {"class_name": "Reshape", "config": {"name": "rows", "target_shape": [28, 28]}},
  {"class_name": "Bidirectional", "config": {"name": "both", "layer": {"class_name": "LSTM", "config": {"units": 6, "return_sequences": true}}}},
  {"class_name": "TimeDistributed", "config": {"name": "each", "layer": {"class_name": "Dense", "config": {"units": 5}}}},
+ {"class_name": "GRU", "config": {"name": "before", "units": 5, "return_sequences": true, "reset_after": false}},
  {"class_name": "Bidirectional", "config": {"name": "again", "merge_mode": "sum", "layer": {"class_name": "GRU", "config": {"units": 4}}}}'
 
 for file in "$work"/*.json; do
