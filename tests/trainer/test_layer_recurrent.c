@@ -25,20 +25,21 @@ static const struct form {
 	int gates;
 	bool sequences, backwards, relu, bias, before;
 } forms[] = {
-	{LAYER("SimpleRNN", ""), 1, false, false, false, true},
+	{LAYER("SimpleRNN", ""), 1, false, false, false, true, false},
 	{LAYER("SimpleRNN", ", 'activation': 'relu', 'return_sequences': true"), 1, true, false,
-	 true, true},
+	 true, true, false},
 	{LAYER("SimpleRNN", ", 'use_bias': false, 'go_backwards': true"), 1, false, true, false,
-	 false},
-	{LAYER("LSTM", ""), 4, false, false, false, true},
+	 false, false},
+	{LAYER("LSTM", ""), 4, false, false, false, true, false},
 	{LAYER("LSTM", ", 'return_sequences': true, 'go_backwards': true"), 4, true, true, false,
-	 true},
+	 true, false},
 	{LAYER("LSTM", ", 'use_bias': false, 'return_sequences': true"), 4, true, false, false,
-	 false},
-	{LAYER("GRU", ""), 3, false, false, false, true},
+	 false, false},
+	{LAYER("GRU", ""), 3, false, false, false, true, false},
 	{LAYER("GRU", ", 'return_sequences': true, 'reset_after': true"), 3, true, false, false,
-	 true},
-	{LAYER("GRU", ", 'go_backwards': true, 'use_bias': false"), 3, false, true, false, false},
+	 true, false},
+	{LAYER("GRU", ", 'go_backwards': true, 'use_bias': false"), 3, false, true, false, false,
+	 false},
 	{LAYER("GRU", ", 'reset_after': false"), 3, false, false, false, true, true},
 	{LAYER("GRU", ", 'reset_after': false, 'use_bias': false, 'return_sequences': true"), 3,
 	 true, false, false, false, true},
@@ -61,7 +62,7 @@ static void reference_step(const struct form *form, const struct numbers *n, con
 			   double *h, double *c)
 {
 	const int wide = form->gates * UNITS;
-	double in[4 * UNITS], back[4 * UNITS], next[UNITS], reset[UNITS];
+	double in[4 * UNITS] = {0}, back[4 * UNITS] = {0}, next[UNITS], reset[UNITS] = {0};
 
 	for (int g = 0; g < wide; g++) {
 		in[g] = n->bias[g];
