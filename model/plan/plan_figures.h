@@ -31,7 +31,7 @@ struct plan_figures {
 	double compute_fraction, exchange_fraction, sync_fraction, host_io_fraction;
 	double wait_fraction; /* of all IPUs' cycles, like the four before: they wait for others */
 	/*
-	 * Of the forwards and backwards of a pipeline run, one stage's too; NaN: they take no time.
+	 * Of the forwards and backwards of a pipeline run; NaN: one stage, or they take no time.
 	 */
 	double idle_fraction, bubble_rate, bubble_over_ideal;
 	int64_t flops_per_step;        /* of a replica */

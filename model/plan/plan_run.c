@@ -5,6 +5,7 @@
  */
 #include "model/plan/plan_run.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "common/mem.h"
@@ -420,6 +421,10 @@ enum status plan_bubble_measure(struct plan_bubble *out, const struct ipu_schedu
 		intervals, count, schedule->ipus, stages, &out->measured, NULL);
 	if (status == ST_OK)
 		status = ipu_bubble_theory(schedule, &costs, &out->theory, NULL);
+	/* One stage is no pipeline: what its IPU waits for is no bubble. */
+	if (stages == 1)
+		out->measured.idle_fraction = out->measured.bubble_rate =
+			out->measured.bubble_over_ideal = NAN;
 	mem_free(times);
 	return status;
 }
