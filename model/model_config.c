@@ -320,14 +320,16 @@ static void activation_function(const struct json_at *at, struct json_at *name, 
 		json_fail(at, err, "\"config\" (the function's name) is missing");
 }
 
-void model__read_activation(const struct json_at *config, enum model_activation *out,
-			    struct err *err)
+void model__read_activation(const struct json_at *config, const char *key,
+			    enum model_activation *out, struct err *err)
 {
 	const char *known[ARRAY_LEN(activation_names)], *text;
 	struct json_at here, name;
 
+	if (!model_option_given(config, key, &here, err))
+		return;
 	*out = MODEL_LINEAR;
-	if (!model_option_at(config, "activation", &here, err))
+	if (json_is_null(&here))
 		return;
 	name = here;
 	if (cJSON_IsObject(here.node))

@@ -20,10 +20,10 @@ enum status model__add_param(struct model *model, struct model_layer *layer,
 			     const struct model_shape *shape, const struct model_init *init,
 			     struct model_param **out, struct err *err);
 
-/* The "activation" of @config: a name, or the object that Keras 3 writes for a function. Absent or
- * null is linear. */
-void model__read_activation(const struct json_at *config, enum model_activation *out,
-			    struct err *err);
+/* The activation at @key of @config: a name, or the object that Keras 3 writes for a function. Null
+ * is linear; absent leaves *@out. */
+void model__read_activation(const struct json_at *config, const char *key,
+			    enum model_activation *out, struct err *err);
 
 /* What "dtype" in a layer's config, which is checked, says. */
 enum model_policy model__read_policy(const struct json_at *config);

@@ -90,7 +90,7 @@ enum status layer__read_finish(struct model_layer *layer, const struct json_at *
 	layer->use_bias = true;
 	if (model_option_given(config, "use_bias", &here, err))
 		json_bool(&here, &layer->use_bias, err);
-	model__read_activation(config, &layer->activation, err);
+	model__read_activation(config, "activation", &layer->activation, err);
 	layer->reads_output = layer_activation_needs_output(layer->activation);
 	return err->status;
 }

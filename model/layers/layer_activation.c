@@ -69,12 +69,12 @@ static enum status activation_read(struct model *model, struct model_layer *laye
 {
 	static const struct model_option own[] = {{"activation", MODEL_ANY},
 						  {"activity_regularizer", MODEL_NULL}};
-	enum model_activation activation;
+	enum model_activation activation = MODEL_LINEAR;
 
 	(void)model;
 	layer->output = layer->input;
 	layer__check(config, own, ARRAY_LEN(own), err);
-	model__read_activation(config, &activation, err);
+	model__read_activation(config, "activation", &activation, err);
 	layer__set_activation(layer, activation);
 	return err->status;
 }

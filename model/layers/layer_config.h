@@ -71,8 +71,8 @@ struct layer_recurrent {
 	bool sequences;    /* the output is of all steps */
 	bool backwards;    /* the first step looks at the input's last */
 	bool reversed;     /* sequences stand as the input's steps, not as they were worked out */
-	bool relu;         /* in the place of tanh */
 	bool reset_before; /* of a GRU: reset_after false */
+	enum model_activation activation, recurrent_activation;
 };
 
 /* ---- MultiHeadAttention, Attention ----------------------------------------------------------- */

@@ -1,11 +1,12 @@
 /*
  * SimpleRNN, LSTM and GRU over sequences (steps, features), by Keras's formulas; x a step's input,
- * h and c what the step before left (zeros before the first), s the logistic function:
+ * h and c what the step before left (zeros before the first), t the activation (tanh unless said
+ * otherwise), s the recurrent activation (sigmoid):
  *
- *	SimpleRNN   h = activation(x W + h U + b)
- *	LSTM        i, f, a, o = x W + h U + b;  c = s(f) c + s(i) tanh(a);  h = s(o) tanh(c)
+ *	SimpleRNN   h = t(x W + h U + b)
+ *	LSTM        i, f, a, o = x W + h U + b;  c = s(f) c + s(i) t(a);  h = s(o) t(c)
  *	GRU         z, r, a = x W + b0;  z', r', a' = h U + b1   (reset_after)
- *	            h = s(z + z') h + (1 - s(z + z')) tanh(a + s(r + r') a')
+ *	            h = s(z + z') h + (1 - s(z + z')) t(a + s(r + r') a')
  *	            without reset_after a' = (s(r + r') h) U, and b alone is in the first line
  *
  * W is [features, gates x units], U [units, gates x units]; b [gates x units], with reset_after
@@ -29,22 +30,20 @@ static int gates_of(const struct model_layer *layer)
 	return layer->ops == &layer_lstm ? 4 : layer->ops == &layer_gru ? 3 : 1;
 }
 
-/* An activation that must be @only, or, where it is not NULL, @other. */
-static bool read_activation(const struct json_at *config, const char *key, const char *only,
-			    const char *other, struct err *err)
+/* An element's own function, whose slope is told from its result: that is what a step keeps. */
+static void read_activation(const struct json_at *config, const char *key,
+			    enum model_activation *out, struct err *err)
 {
 	struct json_at here;
-	const char *text = only;
 
-	if (!model_option_given(config, key, &here, err) || json_text(&here, &text, err) != ST_OK ||
-	    !strcmp(text, only))
-		return false;
-	if (other && !strcmp(text, other))
-		return true;
-	model_config_unsupported(
-		&here, err, "\"%s\" is not supported here: it must be \"%s\"%s%s%s", text, only,
-		other ? " or \"" : "", other ? other : "", other ? "\"" : "");
-	return false;
+	model__read_activation(config, key, out, err);
+	if (model_option_given(config, key, &here, err) &&
+	    (*out == MODEL_SOFTMAX || *out == MODEL_LOG_SOFTMAX ||
+	     layer_activation_needs_input(*out)))
+		model_config_unsupported(&here, err,
+					 "not supported here: it must be elu, exponential, "
+					 "hard_sigmoid, leaky_relu, linear, relu, relu6, selu, "
+					 "sigmoid, softplus or tanh");
 }
 
 /* Without dropout: it would have masks of its own. */
@@ -154,9 +153,10 @@ static enum status recurrent_read(struct model *model, struct model_layer *layer
 	layer->use_bias = true;
 	r->gates = gates_of(layer);
 	check_sizes(layer, config, err);
-	r->relu = read_activation(config, "activation", "tanh",
-				  layer->ops == &layer_simple_rnn ? "relu" : NULL, err);
-	read_activation(config, "recurrent_activation", "sigmoid", NULL, err);
+	r->activation = MODEL_TANH;
+	r->recurrent_activation = MODEL_SIGMOID;
+	read_activation(config, "activation", &r->activation, err);
+	read_activation(config, "recurrent_activation", &r->recurrent_activation, err);
 	refuse_dropout(config, "dropout", err);
 	refuse_dropout(config, "recurrent_dropout", err);
 	model_option_bool(config, "use_bias", &layer->use_bias, err);

@@ -20,29 +20,71 @@ enum {
 	UNITS = 3
 };
 
+static double logistic(double x)
+{
+	return 1.0 / (1.0 + exp(-x));
+}
+
+static double hard(double x)
+{
+	return fmin(1.0, fmax(0.0, 0.2 * x + 0.5));
+}
+
+static double relu(double x)
+{
+	return fmax(0.0, x);
+}
+
+static double elu(double x)
+{
+	return x > 0.0 ? x : expm1(x);
+}
+
+static double softplus(double x)
+{
+	return log1p(exp(x));
+}
+
+static double linear(double x)
+{
+	return x;
+}
+
 static const struct form {
 	const char *layer;
 	int gates;
-	bool sequences, backwards, relu, bias, before;
+	bool sequences, backwards, bias, before;
+	double (*activation)(double x);
+	double (*gate)(double x); /* the recurrent activation */
 } forms[] = {
-	{LAYER("SimpleRNN", ""), 1, false, false, false, true, false},
+	{LAYER("SimpleRNN", ""), 1, false, false, true, false, tanh, logistic},
 	{LAYER("SimpleRNN", ", 'activation': 'relu', 'return_sequences': true"), 1, true, false,
-	 true, true, false},
+	 true, false, relu, logistic},
 	{LAYER("SimpleRNN", ", 'use_bias': false, 'go_backwards': true"), 1, false, true, false,
-	 false, false},
-	{LAYER("LSTM", ""), 4, false, false, false, true, false},
-	{LAYER("LSTM", ", 'return_sequences': true, 'go_backwards': true"), 4, true, true, false,
-	 true, false},
+	 false, tanh, logistic},
+	{LAYER("SimpleRNN", ", 'activation': null"), 1, false, false, true, false, linear,
+	 logistic},
+	{LAYER("LSTM", ""), 4, false, false, true, false, tanh, logistic},
+	{LAYER("LSTM", ", 'return_sequences': true, 'go_backwards': true"), 4, true, true, true,
+	 false, tanh, logistic},
 	{LAYER("LSTM", ", 'use_bias': false, 'return_sequences': true"), 4, true, false, false,
-	 false, false},
-	{LAYER("GRU", ""), 3, false, false, false, true, false},
-	{LAYER("GRU", ", 'return_sequences': true, 'reset_after': true"), 3, true, false, false,
-	 true, false},
+	 false, tanh, logistic},
+	{LAYER("LSTM", ", 'activation': 'relu', 'recurrent_activation': 'hard_sigmoid'"), 4, false,
+	 false, true, false, relu, hard},
+	{LAYER("LSTM", ", 'activation': 'softplus', 'recurrent_activation': 'tanh'"), 4, false,
+	 false, true, false, softplus, tanh},
+	{LAYER("GRU", ""), 3, false, false, true, false, tanh, logistic},
+	{LAYER("GRU", ", 'return_sequences': true, 'reset_after': true"), 3, true, false, true,
+	 false, tanh, logistic},
 	{LAYER("GRU", ", 'go_backwards': true, 'use_bias': false"), 3, false, true, false, false,
-	 false},
-	{LAYER("GRU", ", 'reset_after': false"), 3, false, false, false, true, true},
+	 tanh, logistic},
+	{LAYER("GRU", ", 'reset_after': false"), 3, false, false, true, true, tanh, logistic},
 	{LAYER("GRU", ", 'reset_after': false, 'use_bias': false, 'return_sequences': true"), 3,
-	 true, false, false, false, true},
+	 true, false, false, true, tanh, logistic},
+	{LAYER("GRU", ", 'activation': 'elu', 'recurrent_activation': 'hard_sigmoid'"), 3, false,
+	 false, true, false, elu, hard},
+	{LAYER("GRU", ", 'reset_after': false, 'recurrent_activation': 'hard_sigmoid'"), 3, false,
+	 false, true, true, tanh, hard},
 };
 
 /* ---- the formulas ---------------------------------------------------------------------------- */
@@ -52,11 +94,6 @@ struct numbers {
 	double x[BATCH * STEPS * FEATURES];
 	double kernel[FEATURES * 4 * UNITS], recurrent[UNITS * 4 * UNITS], bias[2 * 4 * UNITS];
 };
-
-static double sigmoid(double x)
-{
-	return 1.0 / (1.0 + exp(-x));
-}
 
 static void reference_step(const struct form *form, const struct numbers *n, const double *x,
 			   double *h, double *c)
@@ -69,7 +106,7 @@ static void reference_step(const struct form *form, const struct numbers *n, con
 		back[g] = form->gates == 3 && !form->before ? n->bias[wide + g] : 0.0;
 		if (form->before && g == 2 * UNITS)
 			for (int j = 0; j < UNITS; j++)
-				reset[j] = sigmoid(in[UNITS + j] + back[UNITS + j]) * h[j];
+				reset[j] = form->gate(in[UNITS + j] + back[UNITS + j]) * h[j];
 		for (int i = 0; i < FEATURES; i++)
 			in[g] += x[i] * n->kernel[i * wide + g];
 		for (int j = 0; j < UNITS; j++)
@@ -80,17 +117,19 @@ static void reference_step(const struct form *form, const struct numbers *n, con
 		const double *a = in + j, *b = back + j;
 
 		if (form->gates == 1) {
-			next[j] = form->relu ? fmax(0.0, a[0] + b[0]) : tanh(a[0] + b[0]);
+			next[j] = form->activation(a[0] + b[0]);
 		} else if (form->gates == 4) {
-			c[j] = sigmoid(a[UNITS] + b[UNITS]) * c[j] +
-			       sigmoid(a[0] + b[0]) * tanh(a[2 * UNITS] + b[2 * UNITS]);
-			next[j] = sigmoid(a[3 * UNITS] + b[3 * UNITS]) * tanh(c[j]);
+			c[j] = form->gate(a[UNITS] + b[UNITS]) * c[j] +
+			       form->gate(a[0] + b[0]) *
+				       form->activation(a[2 * UNITS] + b[2 * UNITS]);
+			next[j] = form->gate(a[3 * UNITS] + b[3 * UNITS]) * form->activation(c[j]);
 		} else {
-			const double z = sigmoid(a[0] + b[0]), r = sigmoid(a[UNITS] + b[UNITS]);
+			const double z = form->gate(a[0] + b[0]),
+				     r = form->gate(a[UNITS] + b[UNITS]);
 
-			next[j] = z * h[j] +
-				  (1.0 - z) * tanh(a[2 * UNITS] +
-						   (form->before ? 1.0 : r) * b[2 * UNITS]);
+			next[j] = z * h[j] + (1.0 - z) * form->activation(a[2 * UNITS] +
+									  (form->before ? 1.0 : r) *
+										  b[2 * UNITS]);
 		}
 	}
 	memcpy(h, next, sizeof(next));
@@ -276,10 +315,10 @@ static void test_what_cannot_be_done_is_refused_at_its_place(void **state)
 		const char *layer, *part;
 		enum status status;
 	} rows[] = {
-		{LAYER("LSTM", ", 'activation': 'relu'"), "must be \"tanh\"", ST_UNSUPPORTED},
-		{LAYER("SimpleRNN", ", 'activation': 'elu'"), "\"tanh\" or \"relu\"",
+		{LAYER("LSTM", ", 'activation': 'gelu'"), "it must be elu", ST_UNSUPPORTED},
+		{LAYER("SimpleRNN", ", 'activation': 'softmax'"), "config.activation",
 		 ST_UNSUPPORTED},
-		{LAYER("GRU", ", 'recurrent_activation': 'hard_sigmoid'"),
+		{LAYER("GRU", ", 'recurrent_activation': 'softsign'"),
 		 "config.recurrent_activation", ST_UNSUPPORTED},
 		{LAYER("LSTM", ", 'return_state': true"), "config.return_state", ST_UNSUPPORTED},
 		{LAYER("LSTM", ", 'stateful': true"), "config.stateful", ST_UNSUPPORTED},

@@ -136,6 +136,26 @@ void compute__activate_grad(struct pool *pool, enum model_activation activation,
 	activation_gradient(pool, &work, rows, columns);
 }
 
+void compute__activate_elements(enum model_activation activation, const float *x, float *y,
+				size_t count)
+{
+	const struct activation_row *row = &activation_rows[activation];
+
+	if (row->each)
+		row->each(x, y, count);
+	else if (x != y)
+		memcpy(y, x, count * sizeof(*y));
+}
+
+void compute__activate_elements_grad(enum model_activation activation, const float *y, float *dy,
+				     size_t count)
+{
+	const struct activation_row *row = &activation_rows[activation];
+
+	if (row->each_grad)
+		row->each_grad(NULL, y, dy, dy, count);
+}
+
 size_t compute__activation_kept(const struct model *model, const struct model_layer *layer,
 				int64_t batch)
 {

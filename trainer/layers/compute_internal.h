@@ -25,6 +25,13 @@ void compute__activate(const struct layer_pass *pass, enum model_activation acti
 void compute__activate_grad(struct pool *pool, enum model_activation activation, const float *x,
 			    const float *y, float *dy, int64_t rows, int64_t columns);
 
+/* The same for @count elements within a slice, of an activation of single elements whose slope is
+ * told from its output; @y may be @x. */
+void compute__activate_elements(enum model_activation activation, const float *x, float *y,
+				size_t count);
+void compute__activate_elements_grad(enum model_activation activation, const float *y, float *dy,
+				     size_t count);
+
 /*
  * Layers that end in layer->activation: compute_ops.kept, and where their forward pass writes what
  * the activation is to be taken of: to the logits where the loss wants them, to what is kept where

@@ -12,7 +12,6 @@
  */
 #include <string.h>
 
-#include "trainer/kernels/kernel_elementary.h"
 #include "trainer/kernels/kernel_gemm.h"
 #include "trainer/kernels/kernel_vector.h"
 #include "trainer/layers/compute_internal.h"
@@ -192,56 +191,67 @@ struct cell {
 	const float *h_before, *more_before;
 	float *gates, *h, *more;
 	int64_t units;
-	bool relu;
+	enum model_activation activation, recurrent_activation;
 };
+
+/* @count gates from @first on: their sums, then the recurrent activation. */
+static void open_gates(const struct cell *c, int64_t first, int64_t count)
+{
+	for (int64_t j = first; j < first + count; j++)
+		c->gates[j] = c->x[j] + c->sums[j];
+	compute__activate_elements(c->recurrent_activation, c->gates + first, c->gates + first,
+				   (size_t)count);
+}
 
 static void simple_cell(const struct cell *c)
 {
 	for (int64_t j = 0; j < c->units; j++) {
-		const float sum = c->x[j] + c->sums[j];
-
-		c->h[j] = !c->relu ? elementary_tanhf(sum) : sum < 0.0f ? 0.0f : sum;
-		c->gates[j] = c->h[j];
+		c->gates[j] = c->x[j] + c->sums[j];
 		c->more[j] = 0.0f;
 	}
+	compute__activate_elements(c->activation, c->gates, c->gates, (size_t)c->units);
+	memcpy(c->h, c->gates, (size_t)c->units * sizeof(*c->h));
 }
 
 static void lstm_cell(const struct cell *c)
 {
 	const int64_t u = c->units;
+	float *add = c->gates + 2 * u;
 
-	for (int64_t j = 0; j < u; j++) {
-		const float in = elementary_sigmoidf(c->x[j] + c->sums[j]);
-		const float forget = elementary_sigmoidf(c->x[u + j] + c->sums[u + j]);
-		const float add = elementary_tanhf(c->x[2 * u + j] + c->sums[2 * u + j]);
-		const float out = elementary_sigmoidf(c->x[3 * u + j] + c->sums[3 * u + j]);
-		const float carry = (c->more_before ? forget * c->more_before[j] : 0.0f) + in * add;
+	open_gates(c, 0, 2 * u);
+	open_gates(c, 3 * u, u);
+	for (int64_t j = 0; j < u; j++)
+		add[j] = c->x[2 * u + j] + c->sums[2 * u + j];
+	compute__activate_elements(c->activation, add, add, (size_t)u);
+	for (int64_t j = 0; j < u; j++)
+		c->more[j] = (c->more_before ? c->gates[u + j] * c->more_before[j] : 0.0f) +
+			     c->gates[j] * add[j];
+	compute__activate_elements(c->activation, c->more, c->h, (size_t)u);
+	for (int64_t j = 0; j < u; j++)
+		c->h[j] = c->gates[3 * u + j] * c->h[j];
+}
 
-		c->gates[j] = in;
-		c->gates[u + j] = forget;
-		c->gates[2 * u + j] = add;
-		c->gates[3 * u + j] = out;
-		c->more[j] = carry;
-		c->h[j] = out * elementary_tanhf(carry);
-	}
+/* What a GRU keeps of the state before, and what it takes of the candidate. */
+static void mix_cell(const struct cell *c)
+{
+	float *add = c->gates + 2 * c->units;
+
+	compute__activate_elements(c->activation, add, add, (size_t)c->units);
+	for (int64_t j = 0; j < c->units; j++)
+		c->h[j] = (c->h_before ? c->gates[j] * c->h_before[j] : 0.0f) +
+			  (1.0f - c->gates[j]) * add[j];
 }
 
 static void gru_cell(const struct cell *c)
 {
 	const int64_t u = c->units;
 
+	open_gates(c, 0, 2 * u);
 	for (int64_t j = 0; j < u; j++) {
-		const float update = elementary_sigmoidf(c->x[j] + c->sums[j]);
-		const float reset = elementary_sigmoidf(c->x[u + j] + c->sums[u + j]);
-		const float recurrent = c->sums[2 * u + j];
-		const float add = elementary_tanhf(c->x[2 * u + j] + reset * recurrent);
-
-		c->gates[j] = update;
-		c->gates[u + j] = reset;
-		c->gates[2 * u + j] = add;
-		c->more[j] = recurrent;
-		c->h[j] = (c->h_before ? update * c->h_before[j] : 0.0f) + (1.0f - update) * add;
+		c->more[j] = c->sums[2 * u + j];
+		c->gates[2 * u + j] = c->x[2 * u + j] + c->gates[u + j] * c->more[j];
 	}
+	mix_cell(c);
 }
 
 /* The gates of a GRU that resets before its product, and r h. */
@@ -249,8 +259,7 @@ static void reset_cell(const struct cell *c)
 {
 	const int64_t u = c->units;
 
-	for (int64_t j = 0; j < 2 * u; j++)
-		c->gates[j] = elementary_sigmoidf(c->x[j] + c->sums[j]);
+	open_gates(c, 0, 2 * u);
 	for (int64_t j = 0; j < u; j++)
 		c->more[j] = c->h_before ? c->gates[u + j] * c->h_before[j] : 0.0f;
 }
@@ -260,13 +269,9 @@ static void candidate_cell(const struct cell *c)
 {
 	const int64_t u = c->units;
 
-	for (int64_t j = 0; j < u; j++) {
-		const float update = c->gates[j];
-		const float add = elementary_tanhf(c->x[2 * u + j] + c->sums[2 * u + j]);
-
-		c->gates[2 * u + j] = add;
-		c->h[j] = (c->h_before ? update * c->h_before[j] : 0.0f) + (1.0f - update) * add;
-	}
+	for (int64_t j = 2 * u; j < 3 * u; j++)
+		c->gates[j] = c->x[j] + c->sums[j];
+	mix_cell(c);
 }
 
 static void (*cell_function(const struct recurrent *r))(const struct cell *c)
@@ -297,7 +302,8 @@ static void step_body(const void *context, int64_t first, int64_t items)
 			.h = r->h + row * r->units,
 			.more = r->more + row * r->units,
 			.units = r->units,
-			.relu = r->kind.relu,
+			.activation = r->kind.activation,
+			.recurrent_activation = r->kind.recurrent_activation,
 		};
 
 		work(&cell);
@@ -377,60 +383,89 @@ struct cell_grad {
 	float *x, *recurrent, *dh, *dc;
 	const float *sums;
 	int64_t units;
-	bool relu;
+	enum model_activation activation, recurrent_activation;
 };
+
+/* Gradients of results become those of sums, @count from @first on. */
+static void gate_grad(const struct cell_grad *c, int64_t first, int64_t count)
+{
+	compute__activate_elements_grad(c->recurrent_activation, c->gates + first, c->x + first,
+					(size_t)count);
+}
+
+static void add_grad(const struct cell_grad *c, int64_t first)
+{
+	compute__activate_elements_grad(c->activation, c->gates + first, c->x + first,
+					(size_t)c->units);
+}
 
 static void simple_grad(const struct cell_grad *c)
 {
 	for (int64_t j = 0; j < c->units; j++) {
-		const float dh = c->dh[j] + (c->dy ? c->dy[j] : 0.0f), h = c->h[j];
-
-		c->x[j] = c->recurrent[j] = !c->relu   ? dh * (1.0f - h * h)
-					    : h > 0.0f ? dh
-						       : 0.0f * h;
+		c->x[j] = c->dh[j] + (c->dy ? c->dy[j] : 0.0f);
 		c->dh[j] = 0.0f;
 	}
+	add_grad(c, 0);
+	memcpy(c->recurrent, c->x, (size_t)c->units * sizeof(*c->x));
 }
 
 static void lstm_grad(const struct cell_grad *c)
 {
 	const int64_t u = c->units;
+	const float *in = c->gates, *forget = in + u, *add = in + 2 * u, *out = in + 3 * u;
+	float *bent = c->recurrent, *dc = c->recurrent + u; /* until it is written */
 
+	compute__activate_elements(c->activation, c->more, bent, (size_t)u);
 	for (int64_t j = 0; j < u; j++) {
-		const float in = c->gates[j], forget = c->gates[u + j];
-		const float add = c->gates[2 * u + j], out = c->gates[3 * u + j];
-		const float before = c->more_before ? c->more_before[j] : 0.0f;
 		const float dh = c->dh[j] + (c->dy ? c->dy[j] : 0.0f);
-		const float bent = elementary_tanhf(c->more[j]);
-		const float dc = c->dc[j] + dh * out * (1.0f - bent * bent);
 
-		c->x[j] = dc * add * in * (1.0f - in);
-		c->x[u + j] = dc * before * forget * (1.0f - forget);
-		c->x[2 * u + j] = dc * in * (1.0f - add * add);
-		c->x[3 * u + j] = dh * bent * out * (1.0f - out);
-		c->dc[j] = dc * forget;
+		c->x[3 * u + j] = dh * bent[j];
+		dc[j] = dh * out[j];
 		c->dh[j] = 0.0f;
 	}
+	compute__activate_elements_grad(c->activation, bent, dc, (size_t)u);
+	for (int64_t j = 0; j < u; j++) {
+		const float all = c->dc[j] + dc[j];
+
+		c->x[j] = all * add[j];
+		c->x[u + j] = all * (c->more_before ? c->more_before[j] : 0.0f);
+		c->x[2 * u + j] = all * in[j];
+		c->dc[j] = all * forget[j];
+	}
+	gate_grad(c, 0, 2 * u);
+	add_grad(c, 2 * u);
+	gate_grad(c, 3 * u, u);
 	memcpy(c->recurrent, c->x, (size_t)(4 * u) * sizeof(*c->x));
+}
+
+/* The gradients of a GRU's update gate and candidate; dh that the state before gets directly. */
+static void mix_grad(const struct cell_grad *c)
+{
+	const int64_t u = c->units;
+	const float *update = c->gates, *add = c->gates + 2 * u;
+
+	for (int64_t j = 0; j < u; j++) {
+		const float dh = c->dh[j] + (c->dy ? c->dy[j] : 0.0f);
+
+		c->x[j] = dh * ((c->h_before ? c->h_before[j] : 0.0f) - add[j]);
+		c->x[2 * u + j] = dh * (1.0f - update[j]);
+		c->dh[j] = dh * update[j];
+	}
+	gate_grad(c, 0, u);
+	add_grad(c, 2 * u);
 }
 
 static void gru_grad(const struct cell_grad *c)
 {
 	const int64_t u = c->units;
 
+	mix_grad(c);
 	for (int64_t j = 0; j < u; j++) {
-		const float update = c->gates[j], reset = c->gates[u + j],
-			    add = c->gates[2 * u + j];
-		const float before = c->h_before ? c->h_before[j] : 0.0f;
-		const float dh = c->dh[j] + (c->dy ? c->dy[j] : 0.0f);
-		const float da = dh * (1.0f - update) * (1.0f - add * add);
-
-		c->x[j] = c->recurrent[j] = dh * (before - add) * update * (1.0f - update);
-		c->x[u + j] = c->recurrent[u + j] = da * c->more[j] * reset * (1.0f - reset);
-		c->x[2 * u + j] = da;
-		c->recurrent[2 * u + j] = da * reset;
-		c->dh[j] = dh * update;
+		c->x[u + j] = c->x[2 * u + j] * c->more[j];
+		c->recurrent[2 * u + j] = c->x[2 * u + j] * c->gates[u + j];
 	}
+	gate_grad(c, u, u);
+	memcpy(c->recurrent, c->x, (size_t)(2 * u) * sizeof(*c->x));
 }
 
 /* Of a GRU that resets before its product: what the candidate's product does not reach. */
@@ -438,17 +473,9 @@ static void candidate_grad(const struct cell_grad *c)
 {
 	const int64_t u = c->units;
 
-	for (int64_t j = 0; j < u; j++) {
-		const float update = c->gates[j], add = c->gates[2 * u + j];
-		const float before = c->h_before ? c->h_before[j] : 0.0f;
-		const float dh = c->dh[j] + (c->dy ? c->dy[j] : 0.0f);
-
-		c->x[j] = c->recurrent[j] = dh * (before - add) * update * (1.0f - update);
-		c->x[u + j] = c->recurrent[u + j] = 0.0f;
-		c->x[2 * u + j] = c->recurrent[2 * u + j] =
-			dh * (1.0f - update) * (1.0f - add * add);
-		c->dh[j] = dh * update;
-	}
+	mix_grad(c);
+	memset(c->x + u, 0, (size_t)u * sizeof(*c->x));
+	memcpy(c->recurrent, c->x, (size_t)(3 * u) * sizeof(*c->x));
 }
 
 /* The rest of it, from the gradient of r h. */
@@ -457,11 +484,11 @@ static void reset_grad(const struct cell_grad *c)
 	const int64_t u = c->units;
 
 	for (int64_t j = 0; j < u; j++) {
-		const float reset = c->gates[u + j], grad = c->sums[j];
-
-		c->x[u + j] = c->recurrent[u + j] = grad * c->h_before[j] * reset * (1.0f - reset);
-		c->dh[j] += grad * reset;
+		c->x[u + j] = c->sums[j] * c->h_before[j];
+		c->dh[j] += c->sums[j] * c->gates[u + j];
 	}
+	gate_grad(c, u, u);
+	memcpy(c->recurrent + u, c->x + u, (size_t)u * sizeof(*c->x));
 }
 
 static void (*grad_function(const struct recurrent *r))(const struct cell_grad *c)
@@ -500,7 +527,8 @@ static void step_grad_body(const void *context, int64_t first, int64_t items)
 			.dc = r->dc + b * r->units,
 			.sums = r->sums + b * r->units,
 			.units = r->units,
-			.relu = r->kind.relu,
+			.activation = r->kind.activation,
+			.recurrent_activation = r->kind.recurrent_activation,
 		};
 
 		work(&cell);
