@@ -122,7 +122,7 @@ static bool config_input_dtype(const cJSON *node)
 	for (size_t i = 0; i < ARRAY_LEN(types); i++)
 		if (config_is_text(node, types[i]))
 			return true;
-	return config_float32(node);
+	return config_dtype(node);
 }
 
 static bool config_channels_last(const cJSON *node)

@@ -134,7 +134,16 @@ static void read_class(struct model_entry *entry, const struct json_at *at, stru
 		entry->kind = MODEL_ENTRY_WRAPPER;
 	} else {
 		known = layer_names(&count);
-		json_unknown(at, "layer", entry->class_name, known, (size_t)count, err);
+		if (str_nearest(entry->class_name, known, (size_t)count))
+			json_unknown(at, "layer", entry->class_name, known, (size_t)count, err);
+		else
+			json_fail(at, err,
+				  "unknown layer \"%s\": a class of one's own has its code "
+				  "elsewhere; "
+				  "put layers that are known in its place (ipu-train --list), or "
+				  "leave "
+				  "it out",
+				  entry->class_name);
 	}
 }
 

@@ -11,10 +11,14 @@ static enum status embedding_read(struct model *model, struct model_layer *layer
 				  const struct json_at *config, struct err *err)
 {
 	static const struct model_option own[] = {
-		{"input_dim", MODEL_ANY},          {"output_dim", MODEL_ANY},
-		{"input_length", MODEL_ANY},       {"mask_zero", MODEL_ANY},
-		LAYER_PARAM_OPTIONS("embeddings"), {"activity_regularizer", MODEL_NULL},
+		{"input_dim", MODEL_ANY},
+		{"output_dim", MODEL_ANY},
+		{"input_length", MODEL_ANY},
+		{"mask_zero", MODEL_ANY},
+		LAYER_PARAM_OPTIONS("embeddings"),
+		{"activity_regularizer", MODEL_NULL},
 		{"sparse", MODEL_FALSE},
+		{"dtype", MODEL_INPUT_DTYPE}, /* Keras 2.0: int32 */
 	};
 	struct layer_param table = {.name = "embeddings", .initializer = "RandomUniform"};
 	bool masks = false;

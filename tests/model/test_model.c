@@ -203,6 +203,8 @@ static const struct support_refusal refusals[] = {
 	{LAYERS("\"Dense\""), ST_INVALID, "layers[0]: must be an object"},
 	{LAYERS("{\"class_name\": \"Dens\", \"config\": {}}"), ST_INVALID,
 	 "layers[0]: unknown layer \"Dens\" (did you mean \"Dense\"?)"},
+	{LAYERS("{\"class_name\": \"ClusteringLayer\", \"config\": {}}"), ST_INVALID,
+	 "layers[0]: unknown layer \"ClusteringLayer\": a class of one's own"},
 	{LAYERS("{\"class_name\": \"Dense\"}"), ST_INVALID, "layers[0]: \"config\" is missing"},
 	{LAYERS("{\"config\": {}}"), ST_INVALID, "layers[0]: \"class_name\" is missing"},
 	{LAYERS(DENSE("")), ST_INVALID, "layers[0].config: \"units\" is missing"},

@@ -281,6 +281,37 @@ static void refuse_bytes(const char *bytes, size_t length, const char *says)
 }
 
 /* By what is in them, not by their names. */
+/* Keras saves the code of a Lambda layer as bytes: the layer is named, not a byte of it. */
+static void test_code_is_refused_by_its_layer(void **state)
+{
+	static const char text[] =
+		"{'class_name': 'Sequential', 'config': [{'class_name': 'Lambda', 'config': "
+		"{'function': ['\\u00e3\\u0000\\\\u0000', null, null], 'batch_input_shape': [null, "
+		"4]}}]}";
+	struct keras_file file;
+	struct json_at root;
+	struct model *model;
+	struct err err;
+	cJSON *json, *code;
+	char *bytes = mem_alloc(sizeof(text));
+
+	(void)state;
+	memcpy(bytes, text, sizeof(text));
+	for (size_t i = 0; i < sizeof(text); i++)
+		if (bytes[i] == '\'')
+			bytes[i] = '"';
+	assert_int_equal(keras_file_from(&file, "code.json", bytes, sizeof(text) - 1, &err), ST_OK);
+	assert_int_equal(keras_file_config(&json, &file, &err), ST_OK);
+	code = cJSON_GetArrayItem(cJSON_GetObjectItem(json, "config"), 0);
+	code = cJSON_GetObjectItem(cJSON_GetObjectItem(code, "config"), "function");
+	assert_string_equal(cJSON_GetArrayItem(code, 0)->valuestring, "\u00e3\ufffd\\u0000");
+	root = json_root("code.json", json);
+	assert_int_equal(model_new(&model, &root, NULL, &err), ST_UNSUPPORTED);
+	assert_non_null(strstr(err.text, "\"Lambda\" holds Python code"));
+	cJSON_Delete(json);
+	keras_file_close(&file);
+}
+
 static void test_files_of_others_are_named(void **state)
 {
 	static const struct {
@@ -332,6 +363,7 @@ int main(void)
 		cmocka_unit_test(test_without_hdf5),
 #endif
 		cmocka_unit_test(test_damaged_files_are_refused),
+		cmocka_unit_test(test_code_is_refused_by_its_layer),
 		cmocka_unit_test(test_files_of_others_are_named),
 	};
 

@@ -252,6 +252,23 @@ enum status keras_file_try(struct keras_file *file, struct err *err)
 
 /* ---- models ---------------------------------------------------------------------------------- */
 
+/* The Python code in a Lambda layer's config holds \u0000, which no text of ours can. The layer is
+ * refused by its name all the same, so these become U+FFFD. */
+static void replace_code(char *text, size_t length)
+{
+	static const char lambda[] = "\"Lambda\"", nul[] = "\\u0000";
+
+	if (!memmem(text, length, lambda, sizeof(lambda) - 1))
+		return;
+	for (size_t i = 0; i + sizeof(nul) - 1 <= length; i++) {
+		if (text[i] != '\\')
+			continue;
+		if (!memcmp(text + i, nul, sizeof(nul) - 1))
+			memcpy(text + i, "\\ufffd", sizeof(nul) - 1);
+		i++;
+	}
+}
+
 enum status keras_file_config(cJSON **out, struct keras_file *file, struct err *err)
 {
 	char name[FS_PATH_SIZE + 32], *text = NULL;
@@ -262,8 +279,10 @@ enum status keras_file_config(cJSON **out, struct keras_file *file, struct err *
 	if (file->kind == KERAS_TEXT && file->length > JSON_FILE_LIMIT)
 		return err_set(err, ST_LIMIT, "%s: larger than the limit of %u bytes", file->path,
 			       JSON_FILE_LIMIT);
-	if (file->kind == KERAS_TEXT)
+	if (file->kind == KERAS_TEXT) {
+		replace_code(file->bytes, file->length);
 		return json_parse(out, file->bytes, file->length, file->path, err);
+	}
 	if (file->kind == KERAS_ARRAYS) {
 		status = check_archive(file, err);
 		if (status != ST_OK)
@@ -287,8 +306,10 @@ enum status keras_file_config(cJSON **out, struct keras_file *file, struct err *
 	if (status == ST_OK && length > JSON_FILE_LIMIT)
 		status = err_set(err, ST_LIMIT, "%s: larger than the limit of %u bytes", name,
 				 JSON_FILE_LIMIT);
-	if (status == ST_OK)
+	if (status == ST_OK) {
+		replace_code(text, length);
 		status = json_parse(out, text, length, name, err);
+	}
 	mem_free(text);
 	return status;
 }
