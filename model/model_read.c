@@ -621,8 +621,9 @@ static void read_layer(struct model_reader *reader, const struct model_scope *sc
 	read_layer_name(reader, scope, entry, layer, at);
 	model_option_bool(&config, "trainable", &layer->trainable, reader->err);
 	layer->trainable = layer->trainable && scope->trainable;
-	if (entry->kind == MODEL_ENTRY_LAYER)
-		read_given_shape(reader, &config, inputs[0]);
+	/* Keras looks at a layer's own input shape where nothing before it says one. */
+	if (entry->kind == MODEL_ENTRY_LAYER && inputs[0] == MODEL_INPUT && !reader->input_known)
+		read_given_shape(reader, &config, MODEL_INPUT);
 	for (int i = 0; i < layer->input_count; i++)
 		if (inputs[i] == MODEL_INPUT)
 			read_need_shape(reader, at);

@@ -72,23 +72,6 @@ static void check_sizes(const struct model *model, const struct model_layer *lay
 			(long long)own->heads, length, keys, item, ITEM_MOST);
 }
 
-static void read_dropout(struct layer_attention *own, const struct json_at *config, struct err *err)
-{
-	struct json_at here;
-	double rate = 0.0;
-	int64_t seed;
-
-	if (model_option_given(config, "dropout", &here, err) &&
-	    json_real(&here, &rate, err) == ST_OK && !(rate >= 0.0 && rate < 1.0))
-		json_fail(&here, err,
-			  "must be at least 0 and below 1: the share of what is dropped");
-	own->threshold = (uint32_t)(rate * 0x1p32);
-	own->drop_scale = (float)(1.0 / (1.0 - rate));
-	if (model_option_at(config, "seed", &here, err) &&
-	    json_int(&here, INT32_MIN, INT64_MAX, &seed, err) == ST_OK)
-		own->seed = (uint32_t)(((uint64_t)seed * 0x9e3779b97f4a7c15u) >> 32) | 1u;
-}
-
 /* The config of both kinds, but for sizes; the inputs are sequences then. */
 static struct layer_attention *read_begin(struct model *model, struct model_layer *layer,
 					  const struct json_at *config,
@@ -108,7 +91,8 @@ static struct layer_attention *read_begin(struct model *model, struct model_laye
 	own->input[LAYER_ATTENTION_KEY] =
 		layer->input_count > 2 ? 2 : own->input[LAYER_ATTENTION_VALUE];
 	check_inputs(model, layer, config, err);
-	read_dropout(own, config, err);
+	layer__read_drop(config, "dropout", &own->drop, err);
+	layer__read_seed(config, &own->seed, err);
 	model_option_bool(config, "use_causal_mask", &own->causal, err);
 	return err_stuck(err) ? NULL : own;
 }

@@ -64,6 +64,13 @@ enum {
 };
 int64_t layer_separable_between(const struct model_layer *layer);
 
+/* ---- what is dropped in training ------------------------------------------------------------- */
+
+struct layer_drop {
+	uint32_t threshold; /* random numbers below it drop; 0: none */
+	float scale;        /* of what stays: 1 / (1 - rate) */
+};
+
 /* ---- SimpleRNN, LSTM, GRU -------------------------------------------------------------------- */
 
 struct layer_recurrent {
@@ -73,6 +80,9 @@ struct layer_recurrent {
 	bool reversed;     /* sequences stand as the input's steps, not as they were worked out */
 	bool reset_before; /* of a GRU: reset_after false */
 	enum model_activation activation, recurrent_activation;
+	/* An item's features, and its state before each step's product: the same at all steps. */
+	struct layer_drop drop, recurrent_drop;
+	uint32_t seed; /* mixed into the layer's stream; 0: none */
 };
 
 /* ---- MultiHeadAttention, Attention ----------------------------------------------------------- */
@@ -88,10 +98,9 @@ struct layer_attention {
 	int input[LAYER_ATTENTION_PARTS];  /* which input each is made of */
 	bool projects;                     /* MultiHeadAttention: by kernels of its own */
 	bool causal;
-	float scale;        /* of queries that were projected */
-	uint32_t threshold; /* random numbers below it drop a score; 0: none */
-	float drop_scale;   /* of those that stay */
-	uint32_t seed;      /* mixed into the layer's stream; 0: none */
+	float scale;            /* of queries that were projected */
+	struct layer_drop drop; /* scores */
+	uint32_t seed;          /* mixed into the layer's stream; 0: none */
 };
 
 /* ---- pools and padding ----------------------------------------------------------------------- */
@@ -130,10 +139,8 @@ bool layer_relu_is_plain(const struct model_layer *layer); /* neither slope nor 
 /* ---- Dropout --------------------------------------------------------------------------------- */
 
 struct layer_dropout {
-	double rate;
-	float scale;
-	uint32_t threshold; /* numbers below it drop */
-	uint32_t seed;      /* mixed into the layer's stream; 0: none */
+	struct layer_drop drop;
+	uint32_t seed; /* mixed into the layer's stream; 0: none */
 	/* Dimensions (the batch's is 0) along which one decision serves all: none where equal. */
 	int shared, shared_end;
 };

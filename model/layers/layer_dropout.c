@@ -14,6 +14,31 @@ extern const struct layer_ops layer_dropout, layer_spatial_dropout1d, layer_spat
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
+void layer__read_drop(const struct json_at *config, const char *key, struct layer_drop *out,
+		      struct err *err)
+{
+	struct json_at here;
+	double rate = 0.0;
+
+	if (!model_option_given(config, key, &here, err) || json_real(&here, &rate, err) != ST_OK)
+		return;
+	if (!(rate >= 0.0 && rate < 1.0))
+		json_fail(&here, err,
+			  "must be at least 0 and below 1: the share of what is dropped");
+	out->scale = (float)(1.0 / (1.0 - rate));
+	out->threshold = (uint32_t)(rate * 0x1p32);
+}
+
+void layer__read_seed(const struct json_at *config, uint32_t *out, struct err *err)
+{
+	struct json_at here;
+	int64_t seed;
+
+	if (model_option_at(config, "seed", &here, err) &&
+	    json_int(&here, INT32_MIN, INT64_MAX, &seed, err) == ST_OK)
+		*out = (uint32_t)(((uint64_t)seed * 0x9e3779b97f4a7c15u) >> 32) | 1u;
+}
+
 /* Is entry @index of a noise shape 1, where the input's dimension is not? */
 static enum status dropout_noise_dim(const struct model_layer *layer, const struct json_at *at,
 				     int index, bool *shared, struct err *err)
@@ -83,23 +108,13 @@ static struct layer_dropout *dropout_config(struct model *model, struct model_la
 	};
 	struct layer_dropout *c;
 	struct json_at here;
-	int64_t seed;
 
 	layer__begin(model, layer, config, own, ARRAY_LEN(own), sizeof(*c), err);
 	c = layer->config;
-	if (!model_option_need(config, "rate", &here, err) ||
-	    json_real(&here, &c->rate, err) != ST_OK)
+	if (!model_option_need(config, "rate", &here, err))
 		return NULL;
-	if (!(c->rate >= 0.0 && c->rate < 1.0)) {
-		json_fail(&here, err,
-			  "must be at least 0 and below 1: the share of what is dropped");
-		return NULL;
-	}
-	c->scale = (float)(1.0 / (1.0 - c->rate));
-	c->threshold = (uint32_t)(c->rate * 0x1p32);
-	if (model_option_at(config, "seed", &here, err) &&
-	    json_int(&here, INT32_MIN, INT64_MAX, &seed, err) == ST_OK)
-		c->seed = (uint32_t)(((uint64_t)seed * 0x9e3779b97f4a7c15u) >> 32) | 1u;
+	layer__read_drop(config, "rate", &c->drop, err);
+	layer__read_seed(config, &c->seed, err);
 	return err_stuck(err) ? NULL : c;
 }
 
@@ -175,7 +190,7 @@ static void dropout_lower(struct layer_lowering *lowering)
 			   decisions | (forward ? LAYER_INPUT : LAYER_GRAD_OUTPUT),
 			   forward ? LAYER_OUTPUT : LAYER_GRAD_INPUT);
 
-	if (!(c->rate > 0.0) || !(forward ? lowering->training : layer__wants_any(lowering)))
+	if (!c->drop.threshold || !(forward ? lowering->training : layer__wants_any(lowering)))
 		return;
 	mask.makes = s.outer * s.inner;
 	mask.bytes = true;

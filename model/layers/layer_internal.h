@@ -63,6 +63,12 @@ enum status layer__check_last_axis(const struct model_layer *layer, const struct
 enum status layer__channel_numbers(const struct json_at *config, const char *key, float *out,
 				   int64_t channels, bool *here, struct err *err);
 
+/* The rate at @key of @config, from 0 to below 1: what it drops; absent leaves *@out. */
+void layer__read_drop(const struct json_at *config, const char *key, struct layer_drop *out,
+		      struct err *err);
+/* The "seed" of @config, to be mixed into a layer's stream; 0: there is none. */
+void layer__read_seed(const struct json_at *config, uint32_t *out, struct err *err);
+
 /*
  * Append @op, whose kind, sizes and operands are set; adds names, phase and type. @part is
  * "MatMul".

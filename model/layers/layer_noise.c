@@ -28,7 +28,6 @@ static enum status noise_read(struct model *model, struct model_layer *layer,
 	const bool adds = layer->ops == &layer_gaussian_noise;
 	struct layer_noise *c;
 	struct json_at here;
-	int64_t seed;
 	double a;
 
 	layer__begin(model, layer, config, adds ? noise : dropout,
@@ -50,9 +49,7 @@ static enum status noise_read(struct model *model, struct model_layer *layer,
 		c->drop_offset = (float)(a * SELU_LOW - a * SELU_LOW * c->rate);
 		c->threshold = (uint32_t)(c->rate * 0x1p32);
 	}
-	if (model_option_at(config, "seed", &here, err) &&
-	    json_int(&here, INT32_MIN, INT64_MAX, &seed, err) == ST_OK)
-		c->seed = (uint32_t)(((uint64_t)seed * 0x9e3779b97f4a7c15u) >> 32) | 1u;
+	layer__read_seed(config, &c->seed, err);
 	return err->status;
 }
 

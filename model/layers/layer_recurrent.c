@@ -9,6 +9,9 @@
  *	            h = s(z + z') h + (1 - s(z + z')) t(a + s(r + r') a')
  *	            without reset_after a' = (s(r + r') h) U, and b alone is in the first line
  *
+ * In training x and h may have numbers dropped (dropout, recurrent_dropout): the same of an item at
+ * all its steps, for all gates, as Keras 3 has it; a GRU's z h is of the h that is left.
+ *
  * W is [features, gates x units], U [units, gates x units]; b [gates x units], with reset_after
  * [2, gates x units]. No state.
  */
@@ -44,19 +47,6 @@ static void read_activation(const struct json_at *config, const char *key,
 					 "not supported here: it must be elu, exponential, "
 					 "hard_sigmoid, leaky_relu, linear, relu, relu6, selu, "
 					 "sigmoid, softplus or tanh");
-}
-
-/* Without dropout: it would have masks of its own. */
-static void refuse_dropout(const struct json_at *config, const char *key, struct err *err)
-{
-	struct json_at here;
-	double rate = 0.0;
-
-	if (model_option_at(config, key, &here, err) && json_real(&here, &rate, err) == ST_OK &&
-	    rate != 0.0)
-		model_config_unsupported(&here, err,
-					 "not supported: it must be 0; a Dropout layer before this "
-					 "one drops its input");
 }
 
 /* What the steps of an item keep may not be beyond what can be counted; weights have a limit. */
@@ -157,8 +147,9 @@ static enum status recurrent_read(struct model *model, struct model_layer *layer
 	r->recurrent_activation = MODEL_SIGMOID;
 	read_activation(config, "activation", &r->activation, err);
 	read_activation(config, "recurrent_activation", &r->recurrent_activation, err);
-	refuse_dropout(config, "dropout", err);
-	refuse_dropout(config, "recurrent_dropout", err);
+	layer__read_drop(config, "dropout", &r->drop, err);
+	layer__read_drop(config, "recurrent_dropout", &r->recurrent_drop, err);
+	layer__read_seed(config, &r->seed, err);
 	model_option_bool(config, "use_bias", &layer->use_bias, err);
 	model_option_bool(config, "return_sequences", &r->sequences, err);
 	model_option_bool(config, "go_backwards", &r->backwards, err);
@@ -273,6 +264,55 @@ static void lower_role(struct layer_lowering *lowering, const struct ipu_op *fro
 	layer__lower(lowering, from->name, &op);
 }
 
+/* One of an item's rows of @each numbers under one mask at all steps; @at_once: as one operation.
+ * The mask is kept, a byte a number, and forward what it leaves of them. */
+static void lower_drop(struct layer_lowering *lowering, const struct layer_drop *drop, int64_t each,
+		       bool at_once, unsigned reads, unsigned writes)
+{
+	const bool forward = lowering->phase == IPU_PHASE_F;
+	const unsigned decisions = forward && !lowering->keeps ? LAYER_BETWEEN : LAYER_KEPT;
+	const int64_t count = lowering->batch * each, steps = lowering->layer->input.dim[0];
+	struct layer_op mask =
+		layer__map(&(struct ipu_elements){.count = count, .times = {[IPU_FN_RANDOM] = 1}},
+			   0, decisions);
+	struct layer_op left =
+		layer__map(&(struct ipu_elements){.count = at_once ? steps * count : count,
+						  .operands = at_once ? 1 : 2,
+						  .broadcast = at_once ? count : 0,
+						  .times = {[IPU_FN_ADD] = 1, [IPU_FN_SELECT] = 1}},
+			   decisions | reads, forward ? decisions : writes);
+
+	if (!drop->threshold || (forward && !lowering->training))
+		return;
+	left.op.repeats = at_once ? 1 : steps;
+	mask.makes = count;
+	left.makes = forward ? steps * count : 0;
+	mask.bytes = true;
+	mask.training_only = left.training_only = true;
+	if (forward)
+		layer__lower(lowering,
+			     at_once ? "Rnn/Dropout/RandomUniform"
+				     : "Rnn/RecurrentDropout/RandomUniform",
+			     &mask);
+	layer__lower(lowering,
+		     at_once   ? forward ? "Rnn/Dropout/Mul" : "Rnn/Dropout/Mul/Grad"
+		     : forward ? "Rnn/RecurrentDropout/Mul"
+			       : "Rnn/RecurrentDropout/Mul/Grad",
+		     &left);
+}
+
+static void lower_drops(struct layer_lowering *lowering)
+{
+	const struct layer_recurrent *r = lowering->layer->config;
+	const bool forward = lowering->phase == IPU_PHASE_F;
+
+	if (forward || layer__wants_any(lowering))
+		lower_drop(lowering, &r->drop, lowering->layer->input.dim[1], true,
+			   forward ? LAYER_INPUT : 0, LAYER_GRAD_INPUT);
+	lower_drop(lowering, &r->recurrent_drop, lowering->layer->units, false,
+		   forward ? 0 : LAYER_BETWEEN_TOO, LAYER_BETWEEN_TOO);
+}
+
 static void recurrent_lower(struct layer_lowering *lowering)
 {
 	const struct model_layer *layer = lowering->layer;
@@ -293,6 +333,8 @@ static void recurrent_lower(struct layer_lowering *lowering)
 	struct ipu_op ops[IPU_COMPOSITE_OPS];
 	unsigned there = 0;
 
+	if (forward)
+		lower_drops(lowering);
 	for (int pass = 0; pass < (forward || !layer->trainable ? 1 : 2); pass++) {
 		const int count = ipu_composite_ops(&from, ops);
 
@@ -300,6 +342,8 @@ static void recurrent_lower(struct layer_lowering *lowering)
 			lower_role(lowering, &ops[i], &there);
 		from.pass = IPU_BACKWARD_WEIGHTS;
 	}
+	if (!forward)
+		lower_drops(lowering);
 }
 
 /* What all of them have. */

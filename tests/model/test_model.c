@@ -93,6 +93,22 @@ static void test_keras_2_and_3_give_the_same_model(void **state)
 	}
 }
 
+#define LAYERS(list)  "{\"layers\": [" list "]}"
+#define DENSE(config) "{\"class_name\": \"Dense\", \"config\": {" config "}}"
+
+/* As Keras has it: what users leave in the config of a later layer is no input shape. */
+static void test_a_later_layers_input_shape_is_ignored(void **state)
+{
+	struct model *m =
+		support_model(LAYERS(DENSE("\"units\": 2") "," DENSE(
+				      "\"units\": 2, \"batch_input_shape\": [null, 28, null]")),
+			      &mnist);
+
+	(void)state;
+	assert_int_equal(m->layer_count, 2);
+	model_free(m);
+}
+
 static void test_parameters_lie_one_after_another_on_lines_of_64_bytes(void **state)
 {
 	struct model *m = support_model(keras2, &mnist);
@@ -174,9 +190,6 @@ static void test_every_layer_of_the_table_is_found_by_its_name(void **state)
 
 /* ---- refused --------------------------------------------------------------------------------- */
 
-#define LAYERS(list)  "{\"layers\": [" list "]}"
-#define DENSE(config) "{\"class_name\": \"Dense\", \"config\": {" config "}}"
-
 static const struct support_refusal refusals[] = {
 	{"[]", ST_INVALID, "m.json: must be an object"},
 	{"{}", ST_INVALID, "\"class_name\" is missing"},
@@ -241,11 +254,6 @@ static const struct support_refusal refusals[] = {
 	{LAYERS(DENSE("\"units\": 2, \"name\": \"a\\nb\"")), ST_INVALID, "control characters"},
 	{LAYERS(DENSE("\"units\": 2, \"batch_input_shape\": [null, 3]")), ST_INVALID,
 	 "batch_input_shape: the input shape (None, 3) does not fit (None, 28, 28, 1)"},
-	{LAYERS(DENSE("\"units\": 2") "," DENSE("\"units\": 2, \"batch_input_shape\": [null, 3]")),
-	 ST_INVALID, "layers[1].config.batch_input_shape"},
-	{LAYERS("{\"class_name\": \"InputLayer\", \"config\": {\"batch_shape\": [null, 28, "
-		"28]}}," DENSE("\"units\": 2, \"batch_input_shape\": [null, 3]")),
-	 ST_INVALID, "layers[1].config.batch_input_shape: the input shape (None, 3)"},
 	{LAYERS(DENSE("\"units\": 2, \"input_shape\": [3]")), ST_INVALID,
 	 "unknown option \"input_shape\""},
 	{"{\"layers\": [], \"name\": \"a\\tb\"}", ST_INVALID, "name: |control characters"},
@@ -363,6 +371,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_keras_2_and_3_give_the_same_model),
+		cmocka_unit_test(test_a_later_layers_input_shape_is_ignored),
 		cmocka_unit_test(test_parameters_lie_one_after_another_on_lines_of_64_bytes),
 		cmocka_unit_test(test_names_default_as_in_keras),
 		cmocka_unit_test(test_images_of_one_channel_fit_with_and_without_it),

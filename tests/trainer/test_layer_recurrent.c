@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/rng.h"
 #include "support/layer_rig.h"
 #include "support/lowered.h"
+#include "trainer/kernels/kernel_dropout.h"
 
 #define LAYER(name, options)                                                                       \
 	"[{'class_name': '" name "', 'config': {'name': 'l', 'units': 3" options "}}]"
@@ -56,35 +58,47 @@ static const struct form {
 	bool sequences, backwards, bias, before;
 	double (*activation)(double x);
 	double (*gate)(double x); /* the recurrent activation */
+	double drop, recurrent_drop;
 } forms[] = {
-	{LAYER("SimpleRNN", ""), 1, false, false, true, false, tanh, logistic},
+	{LAYER("SimpleRNN", ""), 1, false, false, true, false, tanh, logistic, 0.0, 0.0},
 	{LAYER("SimpleRNN", ", 'activation': 'relu', 'return_sequences': true"), 1, true, false,
-	 true, false, relu, logistic},
+	 true, false, relu, logistic, 0.0, 0.0},
 	{LAYER("SimpleRNN", ", 'use_bias': false, 'go_backwards': true"), 1, false, true, false,
-	 false, tanh, logistic},
-	{LAYER("SimpleRNN", ", 'activation': null"), 1, false, false, true, false, linear,
-	 logistic},
-	{LAYER("LSTM", ""), 4, false, false, true, false, tanh, logistic},
+	 false, tanh, logistic, 0.0, 0.0},
+	{LAYER("SimpleRNN", ", 'activation': null"), 1, false, false, true, false, linear, logistic,
+	 0.0, 0.0},
+	{LAYER("LSTM", ""), 4, false, false, true, false, tanh, logistic, 0.0, 0.0},
 	{LAYER("LSTM", ", 'return_sequences': true, 'go_backwards': true"), 4, true, true, true,
-	 false, tanh, logistic},
+	 false, tanh, logistic, 0.0, 0.0},
 	{LAYER("LSTM", ", 'use_bias': false, 'return_sequences': true"), 4, true, false, false,
-	 false, tanh, logistic},
+	 false, tanh, logistic, 0.0, 0.0},
 	{LAYER("LSTM", ", 'activation': 'relu', 'recurrent_activation': 'hard_sigmoid'"), 4, false,
-	 false, true, false, relu, hard},
+	 false, true, false, relu, hard, 0.0, 0.0},
 	{LAYER("LSTM", ", 'activation': 'softplus', 'recurrent_activation': 'tanh'"), 4, false,
-	 false, true, false, softplus, tanh},
-	{LAYER("GRU", ""), 3, false, false, true, false, tanh, logistic},
+	 false, true, false, softplus, tanh, 0.0, 0.0},
+	{LAYER("GRU", ""), 3, false, false, true, false, tanh, logistic, 0.0, 0.0},
 	{LAYER("GRU", ", 'return_sequences': true, 'reset_after': true"), 3, true, false, true,
-	 false, tanh, logistic},
+	 false, tanh, logistic, 0.0, 0.0},
 	{LAYER("GRU", ", 'go_backwards': true, 'use_bias': false"), 3, false, true, false, false,
-	 tanh, logistic},
-	{LAYER("GRU", ", 'reset_after': false"), 3, false, false, true, true, tanh, logistic},
+	 tanh, logistic, 0.0, 0.0},
+	{LAYER("GRU", ", 'reset_after': false"), 3, false, false, true, true, tanh, logistic, 0.0,
+	 0.0},
 	{LAYER("GRU", ", 'reset_after': false, 'use_bias': false, 'return_sequences': true"), 3,
-	 true, false, false, true, tanh, logistic},
+	 true, false, false, true, tanh, logistic, 0.0, 0.0},
 	{LAYER("GRU", ", 'activation': 'elu', 'recurrent_activation': 'hard_sigmoid'"), 3, false,
-	 false, true, false, elu, hard},
+	 false, true, false, elu, hard, 0.0, 0.0},
 	{LAYER("GRU", ", 'reset_after': false, 'recurrent_activation': 'hard_sigmoid'"), 3, false,
-	 false, true, true, tanh, hard},
+	 false, true, true, tanh, hard, 0.0, 0.0},
+	{LAYER("SimpleRNN", ", 'recurrent_dropout': 0.5"), 1, false, false, true, false, tanh,
+	 logistic, 0.0, 0.5},
+	{LAYER("LSTM", ", 'dropout': 0.25, 'recurrent_dropout': 0.5, 'return_sequences': true"), 4,
+	 true, false, true, false, tanh, logistic, 0.25, 0.5},
+	{LAYER("LSTM", ", 'dropout': 0.5, 'go_backwards': true"), 4, false, true, true, false, tanh,
+	 logistic, 0.5, 0.0},
+	{LAYER("GRU", ", 'dropout': 0.5, 'recurrent_dropout': 0.25"), 3, false, false, true, false,
+	 tanh, logistic, 0.5, 0.25},
+	{LAYER("GRU", ", 'reset_after': false, 'recurrent_dropout': 0.5"), 3, false, false, true,
+	 true, tanh, logistic, 0.0, 0.5},
 };
 
 /* ---- the formulas ---------------------------------------------------------------------------- */
@@ -92,15 +106,21 @@ static const struct form {
 /* Numbers of a layer in double: the input, and parameters in Keras's order. */
 struct numbers {
 	double x[BATCH * STEPS * FEATURES];
+	double stays[BATCH * FEATURES], state_stays[BATCH * UNITS]; /* what is dropped: 0 */
 	double kernel[FEATURES * 4 * UNITS], recurrent[UNITS * 4 * UNITS], bias[2 * 4 * UNITS];
 };
 
-static void reference_step(const struct form *form, const struct numbers *n, const double *x,
-			   double *h, double *c)
+static void reference_step(const struct form *form, const struct numbers *n, int item,
+			   const double *input, double *h, double *c)
 {
 	const int wide = form->gates * UNITS;
 	double in[4 * UNITS] = {0}, back[4 * UNITS] = {0}, next[UNITS], reset[UNITS] = {0};
+	double x[FEATURES];
 
+	for (int i = 0; i < FEATURES; i++)
+		x[i] = input[i] * n->stays[item * FEATURES + i];
+	for (int j = 0; j < UNITS; j++)
+		h[j] *= n->state_stays[item * UNITS + j];
 	for (int g = 0; g < wide; g++) {
 		in[g] = n->bias[g];
 		back[g] = form->gates == 3 && !form->before ? n->bias[wide + g] : 0.0;
@@ -148,7 +168,7 @@ static double reference(const struct form *form, const struct numbers *n, const 
 		for (int s = 0; s < STEPS; s++) {
 			const int t = form->backwards ? STEPS - 1 - s : s;
 
-			reference_step(form, n, n->x + (b * STEPS + t) * FEATURES, h, c);
+			reference_step(form, n, b, n->x + (b * STEPS + t) * FEATURES, h, c);
 			for (int j = 0; j < UNITS && (form->sequences || s == STEPS - 1);
 			     j++, at++) {
 				y[at] = h[j];
@@ -163,6 +183,21 @@ static void to_double(double *to, const float *from, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		to[i] = (double)from[i];
+}
+
+/* Factors of what stays, by the random numbers of the layer's stream. */
+static void fill_stays(double *out, const struct layer_rig *rig, double rate, uint32_t stream,
+		       size_t count)
+{
+	const struct layer_pass *pass = &rig->pass;
+	uint8_t mask[BATCH * (FEATURES + UNITS)];
+	struct rng numbers;
+
+	rng_init(&numbers, pass->seed, rng_stream(pass->layer->name) ^ stream, pass->step,
+		 pass->replica);
+	kernel_dropout_mask(&numbers, (uint32_t)(rate * 0x1p32), 0, count, mask);
+	for (size_t i = 0; i < count; i++)
+		out[i] = mask[i] ? 1.0 / (1.0 - rate) : 0.0;
 }
 
 /* What the layer makes of the numbers, as math_check_slopes() asks for it. */
@@ -201,6 +236,9 @@ static void test_values_and_gradients_are_the_formulas(void **state)
 		math_fill(rig.weights, rig.m.model->weights, 5, -0.6f, 0.6f);
 		math_fill(slopes, rig.out, 2, -1.0f, 1.0f);
 		memcpy(rig.dy, slopes, rig.out * sizeof(float));
+		fill_stays(n.stays, &rig, form->drop, 0, ARRAY_LEN(n.stays));
+		fill_stays(n.state_stays, &rig, form->recurrent_drop,
+			   rng_stream("recurrent_dropout"), ARRAY_LEN(n.state_stays));
 		to_double(n.x, rig.x, rig.in);
 		to_double(n.kernel, rig.weights + params[0].offset, params[0].count);
 		to_double(n.recurrent, rig.weights + params[1].offset, params[1].count);
@@ -243,8 +281,9 @@ static void test_any_pool_gives_the_same_bytes(void **state)
 			size_t floats;
 
 			snprintf(layer, sizeof(layer),
-				 "[{'class_name': '%s', 'config': {'units': 70%s}}]", names[l],
-				 l == 3 ? ", 'reset_after': false" : "");
+				 "[{'class_name': '%s', 'config': {'units': 70, 'dropout': 0.2, "
+				 "'recurrent_dropout': 0.3%s}}]",
+				 names[l], l == 3 ? ", 'reset_after': false" : "");
 			if (helpers)
 				assert_int_equal(pool_new(&pool, helpers, NULL), ST_OK);
 			layer_rig_open(&rig, layer, 2, (int64_t[]){9, 33}, 37, true, pool);
@@ -264,6 +303,31 @@ static void test_any_pool_gives_the_same_bytes(void **state)
 		}
 		mem_free(first);
 	}
+}
+
+/* Another step drops others, and an evaluation nothing. */
+static void test_what_is_dropped_is_the_steps(void **state)
+{
+	float y[BATCH * UNITS];
+	struct layer_rig rig;
+
+	(void)state;
+	layer_rig_open(&rig, LAYER("GRU", ", 'dropout': 0.5, 'recurrent_dropout': 0.5"), 2,
+		       (int64_t[]){STEPS, FEATURES}, BATCH, true, NULL);
+	math_fill(rig.x, rig.in, 1, -1.0f, 1.0f);
+	math_fill(rig.weights, rig.m.model->weights, 5, -0.6f, 0.6f);
+	layer_rig_forward(&rig);
+	memcpy(y, rig.y, sizeof(y));
+	rig.pass.step = 1;
+	layer_rig_forward(&rig);
+	assert_memory_not_equal(y, rig.y, sizeof(y));
+	rig.pass.training = false;
+	layer_rig_forward(&rig);
+	memcpy(y, rig.y, sizeof(y));
+	rig.pass.step = 2;
+	layer_rig_forward(&rig);
+	assert_memory_equal(y, rig.y, sizeof(y));
+	layer_rig_close(&rig);
 }
 
 static void test_bad_numbers_stay_with_their_item(void **state)
@@ -322,9 +386,9 @@ static void test_what_cannot_be_done_is_refused_at_its_place(void **state)
 		 "config.recurrent_activation", ST_UNSUPPORTED},
 		{LAYER("LSTM", ", 'return_state': true"), "config.return_state", ST_UNSUPPORTED},
 		{LAYER("LSTM", ", 'stateful': true"), "config.stateful", ST_UNSUPPORTED},
-		{LAYER("LSTM", ", 'dropout': 0.5"), "a Dropout layer before", ST_UNSUPPORTED},
-		{LAYER("GRU", ", 'recurrent_dropout': 0.1"), "config.recurrent_dropout",
-		 ST_UNSUPPORTED},
+		{LAYER("LSTM", ", 'dropout': 1.0"), "config.dropout: must be", ST_INVALID},
+		{LAYER("GRU", ", 'recurrent_dropout': -0.1"), "config.recurrent_dropout",
+		 ST_INVALID},
 		{LAYER("LSTM", ", 'return_sequence': true"), "did you mean \"return_sequences\"",
 		 ST_INVALID},
 		{"[{'class_name': 'GRU', 'config': {'units': 0}}]", "config.units", ST_INVALID},
@@ -419,6 +483,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_values_and_gradients_are_the_formulas),
 		cmocka_unit_test(test_any_pool_gives_the_same_bytes),
+		cmocka_unit_test(test_what_is_dropped_is_the_steps),
 		cmocka_unit_test(test_bad_numbers_stay_with_their_item),
 		cmocka_unit_test(test_initial_values_are_kerass),
 		cmocka_unit_test(test_what_cannot_be_done_is_refused_at_its_place),

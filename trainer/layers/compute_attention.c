@@ -150,7 +150,7 @@ static struct attention attention_of(const struct layer_pass *pass, bool backwar
 		}
 	}
 	a.room = (struct kernel_room){pass->pool, scratch};
-	a.drops = pass->training && a.own.threshold > 0;
+	a.drops = pass->training && a.own.drop.threshold > 0;
 	rng_init(&a.stream, pass->seed, rng_stream(pass->layer->name) ^ a.own.seed, pass->step,
 		 pass->replica);
 	return a;
@@ -259,9 +259,10 @@ static void block_drop(const struct block *b, bool decide, float *x)
 	if (!a->drops)
 		return;
 	for (int64_t i = 0; i < b->rows && decide; i++)
-		kernel_dropout_mask(&a->stream, a->own.threshold, (size_t)((row + i) * drop_row(a)),
-				    (size_t)b->columns, b->mask + i * b->columns);
-	kernel_dropout_apply(x, b->mask, a->own.drop_scale, x, (size_t)(b->rows * b->columns));
+		kernel_dropout_mask(&a->stream, a->own.drop.threshold,
+				    (size_t)((row + i) * drop_row(a)), (size_t)b->columns,
+				    b->mask + i * b->columns);
+	kernel_dropout_apply(x, b->mask, a->own.drop.scale, x, (size_t)(b->rows * b->columns));
 }
 
 static void block_backward(const struct block *b)

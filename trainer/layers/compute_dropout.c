@@ -22,7 +22,7 @@ static size_t dropout_kept(const struct model *model, const struct model_layer *
 	struct layer_dropout_sizes s = layer_dropout_sizes(layer, batch);
 
 	(void)model;
-	return c->rate > 0.0 ? (size_t)(s.outer * s.inner) : 0;
+	return c->drop.threshold ? (size_t)(s.outer * s.inner) : 0;
 }
 
 struct dropout_work {
@@ -96,8 +96,8 @@ static void dropout_run(const struct layer_pass *pass, const float *x, float *y,
 	const struct layer_dropout *c = pass->layer->config;
 	struct dropout_work w = {
 		.sizes = layer_dropout_sizes(pass->layer, pass->batch),
-		.threshold = c->threshold,
-		.scale = c->scale,
+		.threshold = c->drop.threshold,
+		.scale = c->drop.scale,
 		.mask = pass->kept,
 		.decide = forward,
 		.x = x,
@@ -124,7 +124,7 @@ static bool dropout_drops(const struct layer_pass *pass)
 {
 	const struct layer_dropout *c = pass->layer->config;
 
-	return pass->training && c->rate > 0.0;
+	return pass->training && c->drop.threshold;
 }
 
 static int64_t dropout_count(const struct layer_pass *pass)

@@ -8,10 +8,15 @@
  * gradients of weights in products over all steps. Products have one order of sums, and everything
  * else is an item's own: the same bytes for any pool.
  *
+ * What dropout and recurrent_dropout leave of an item's features and of its state is one mask each,
+ * the same at all steps, kept as bytes; the masked numbers are made again for the backward pass.
+ *
  * With go_backwards step s looks at the input's step steps - 1 - s.
  */
 #include <string.h>
 
+#include "common/rng.h"
+#include "trainer/kernels/kernel_dropout.h"
 #include "trainer/kernels/kernel_gemm.h"
 #include "trainer/kernels/kernel_vector.h"
 #include "trainer/layers/compute_internal.h"
@@ -32,12 +37,16 @@ struct recurrent {
 	float *gates; /* wide; as the cell's functions left them */
 	float *h;     /* units */
 	float *more;  /* units */
+	/* Kept, what stays of [batch, features] and [batch, units]; NULL: all. */
+	uint8_t *input_mask, *state_mask;
 	/* Scratch, [batch, steps, wide]: products of the input, in its order; backward their gradients,
 	 * and those of the recurrent products, in the steps' order. */
 	float *x, *recurrent;
-	float *before;  /* [batch, steps, units]: h of the step before */
-	float *sums;    /* [batch, wide]: a step's recurrent product; backward [batch, units] */
-	float *dh, *dc; /* [batch, units]: from the step behind */
+	float *before;      /* [batch, steps, units]: h of the step before, under its mask */
+	float *dropped;     /* [batch, steps, features]: the input under its mask */
+	const float *input; /* that, or the input as it is */
+	float *sums;        /* [batch, wide]: a step's recurrent product; backward [batch, units] */
+	float *dh, *dc;     /* [batch, units]: from the step behind */
 	struct kernel_room room;
 	int64_t step; /* in work */
 	bool resets;  /* its first half, of a GRU that resets before its product */
@@ -53,8 +62,12 @@ static size_t kept_floats(const struct model_layer *layer, int64_t batch)
 static size_t recurrent_kept(const struct model *model, const struct model_layer *layer,
 			     int64_t batch)
 {
+	const struct layer_recurrent *r = layer->config;
+	const int64_t bytes = (r->drop.threshold ? layer->input.dim[1] : 0) +
+			      (r->recurrent_drop.threshold ? layer->units : 0);
+
 	(void)model;
-	return kept_floats(layer, batch) * sizeof(float);
+	return kept_floats(layer, batch) * sizeof(float) + (size_t)(batch * bytes);
 }
 
 /* Floats of each array of the scratch. */
@@ -65,13 +78,21 @@ static size_t wide_floats(const struct model_layer *layer, int64_t batch)
 	return model_align((size_t)(batch * layer->input.dim[0] * layer->units * r->gates));
 }
 
+static size_t dropped_floats(const struct model_layer *layer, int64_t batch)
+{
+	const struct layer_recurrent *r = layer->config;
+
+	return r->drop.threshold ? model_align((size_t)(batch * model_shape_count(&layer->input)))
+				 : 0;
+}
+
 static size_t scratch_floats(const struct model_layer *layer, int64_t batch)
 {
 	const size_t wide = wide_floats(layer, batch);
 	const size_t units = model_align((size_t)(batch * layer->units));
 
-	/* x, recurrent, before, sums, dh, dc */
-	return 3 * wide + 8 * units;
+	/* x, recurrent, before, sums, dh, dc; dropped */
+	return 3 * wide + 8 * units + dropped_floats(layer, batch);
 }
 
 static size_t recurrent_scratch(const struct model *model, const struct model_layer *layer,
@@ -103,12 +124,22 @@ static struct recurrent recurrent_of(const struct layer_pass *pass)
 		.sums = scratch + 3 * wide,
 		.dh = scratch + 3 * wide + 4 * units,
 		.dc = scratch + 3 * wide + 5 * units,
+		.dropped = scratch + 3 * wide + 8 * units,
 		.room = {pass->pool, scratch + scratch_floats(layer, pass->batch)},
 	};
+	uint8_t *masks;
 
 	r.wide = r.units * r.kind.gates;
 	r.h = r.gates + r.batch * r.steps * r.wide;
 	r.more = r.h + r.batch * r.steps * r.units;
+	r.input = pass->inputs[0];
+	masks = (uint8_t *)(r.gates + kept_floats(layer, pass->batch));
+	if (pass->training && r.kind.drop.threshold) {
+		r.input_mask = masks;
+		r.input = r.dropped;
+	}
+	if (pass->training && r.kind.recurrent_drop.threshold)
+		r.state_mask = masks + (r.input_mask ? r.batch * r.features : 0);
 	return r;
 }
 
@@ -117,6 +148,83 @@ static int64_t time_of(const struct recurrent *r, int64_t s)
 {
 	return r->kind.backwards ? r->steps - 1 - s : s;
 }
+
+/* ---- what is dropped ------------------------------------------------------------------------- */
+
+static void decide_drops(const struct recurrent *r)
+{
+	const struct layer_pass *pass = r->pass;
+	const uint32_t stream = rng_stream(pass->layer->name) ^ r->kind.seed;
+	struct rng numbers;
+
+	rng_init(&numbers, pass->seed, stream, pass->step, pass->replica);
+	if (r->input_mask)
+		kernel_dropout_mask(&numbers, r->kind.drop.threshold, 0,
+				    (size_t)(r->batch * r->features), r->input_mask);
+	rng_init(&numbers, pass->seed, stream ^ rng_stream("recurrent_dropout"), pass->step,
+		 pass->replica);
+	if (r->state_mask)
+		kernel_dropout_mask(&numbers, r->kind.recurrent_drop.threshold, 0,
+				    (size_t)(r->batch * r->units), r->state_mask);
+}
+
+/* The masks of items @first to @items over all steps of @from, to @to, which may be @from. */
+static void drop_features(const struct recurrent *r, const float *from, float *to, int64_t first,
+			  int64_t items)
+{
+	for (int64_t row = first * r->steps; row < (first + items) * r->steps; row++)
+		kernel_dropout_apply(
+			from + row * r->features, r->input_mask + row / r->steps * r->features,
+			r->kind.drop.scale, to + row * r->features, (size_t)r->features);
+}
+
+static void drop_input_body(const void *context, int64_t first, int64_t items)
+{
+	const struct recurrent *r = context;
+
+	drop_features(r, r->pass->inputs[0], r->dropped, first, items);
+}
+
+static void drop_grad_body(const void *context, int64_t first, int64_t items)
+{
+	const struct recurrent *r = context;
+
+	drop_features(r, r->pass->grad_inputs[0], r->pass->grad_inputs[0], first, items);
+}
+
+static void drop_input(const struct recurrent *r)
+{
+	if (r->input_mask)
+		compute__share(r->pass->pool, r->batch, r->steps * r->features, drop_input_body, r);
+}
+
+static void drop_state(const struct recurrent *r, const float *from, float *to, int64_t item)
+{
+	kernel_dropout_apply(from, r->state_mask + item * r->units, r->kind.recurrent_drop.scale,
+			     to, (size_t)r->units);
+}
+
+/* The state before a step after the first, of all items. */
+static void drop_state_body(const void *context, int64_t first, int64_t items)
+{
+	const struct recurrent *r = context;
+
+	for (int64_t b = first; b < first + items; b++) {
+		const int64_t at = (b * r->steps + r->step) * r->units;
+
+		drop_state(r, r->h + at - r->units, r->before + at, b);
+	}
+}
+
+/* h of the step before, as it is multiplied; its rows are an item's steps apart. */
+static const float *state_before(const struct recurrent *r, int64_t item)
+{
+	const int64_t at = (item * r->steps + r->step) * r->units;
+
+	return r->step == 0 ? NULL : r->state_mask ? r->before + at : r->h + at - r->units;
+}
+
+/* ---- products -------------------------------------------------------------------------------- */
 
 /* sums = @h U + bias of @gates gates from @first on; rows of @h are an item's steps apart. */
 static void multiply_state(const struct recurrent *r, const float *h, int64_t first, int64_t gates,
@@ -296,7 +404,7 @@ static void step_body(const void *context, int64_t first, int64_t items)
 		const struct cell cell = {
 			.x = r->x + (b * r->steps + time_of(r, r->step)) * r->wide,
 			.sums = r->sums + b * r->wide,
-			.h_before = r->step > 0 ? r->h + (row - 1) * r->units : NULL,
+			.h_before = state_before(r, b),
 			.more_before = r->step > 0 ? r->more + (row - 1) * r->units : NULL,
 			.gates = r->gates + row * r->wide,
 			.h = r->h + row * r->units,
@@ -314,7 +422,9 @@ static void step_body(const void *context, int64_t first, int64_t items)
 static void recurrent_sums(const struct recurrent *r, const float *bias)
 {
 	if (r->step > 0) {
-		multiply_state(r, r->h + (r->step - 1) * r->units, 0, state_gates(r), bias);
+		if (r->state_mask)
+			compute__share(r->pass->pool, r->batch, r->units, drop_state_body, r);
+		multiply_state(r, state_before(r, 0), 0, state_gates(r), bias);
 		return;
 	}
 	memset(r->sums, 0, (size_t)(r->batch * r->wide) * sizeof(*r->sums));
@@ -349,7 +459,7 @@ static void recurrent_forward(const struct layer_pass *pass)
 	const struct kernel_gemm input = {.m = r.batch * r.steps,
 					  .n = r.wide,
 					  .k = r.features,
-					  .a = pass->inputs[0],
+					  .a = r.input,
 					  .lda = r.features,
 					  .b = compute__weights(pass, KERNEL),
 					  .ldb = r.wide,
@@ -358,6 +468,8 @@ static void recurrent_forward(const struct layer_pass *pass)
 					  .finish = {.bias = bias},
 					  .openblas = pass->openblas};
 
+	decide_drops(&r);
+	drop_input(&r);
 	kernel_gemm(&input, &r.room);
 	for (r.step = 0; r.step < r.steps; r.step++) {
 		recurrent_sums(&r, second);
@@ -518,7 +630,7 @@ static void step_grad_body(const void *context, int64_t first, int64_t items)
 			.gates = r->gates + row * r->wide,
 			.h = r->h + row * r->units,
 			.more = r->more + row * r->units,
-			.h_before = r->step > 0 ? r->h + (row - 1) * r->units : NULL,
+			.h_before = state_before(r, b),
 			.more_before = r->step > 0 ? r->more + (row - 1) * r->units : NULL,
 			.dy = shown ? r->pass->grad_output + out * r->units : NULL,
 			.x = r->x + (b * r->steps + time_of(r, r->step)) * r->wide,
@@ -532,6 +644,22 @@ static void step_grad_body(const void *context, int64_t first, int64_t items)
 		};
 
 		work(&cell);
+	}
+}
+
+/* h of the step before, row by row: what recurrent products were of. */
+static void before_body(const void *context, int64_t first, int64_t items)
+{
+	const struct recurrent *r = context;
+
+	for (int64_t b = first; b < first + items; b++) {
+		float *to = r->before + b * r->steps * r->units;
+
+		memset(to, 0, (size_t)r->units * sizeof(*to));
+		memcpy(to + r->units, r->h + b * r->steps * r->units,
+		       (size_t)((r->steps - 1) * r->units) * sizeof(*to));
+		for (int64_t s = 1; r->state_mask && s < r->steps; s++)
+			drop_state(r, to + s * r->units, to + s * r->units, b);
 	}
 }
 
@@ -554,20 +682,9 @@ static void steps_backward(struct recurrent *r)
 		}
 		multiply_back(r, 0, state_gates(r));
 		kernel_add(r->dh, r->sums, floats);
-	}
-}
-
-/* h of the step before, row by row: what recurrent products were of. */
-static void before_body(const void *context, int64_t first, int64_t items)
-{
-	const struct recurrent *r = context;
-
-	for (int64_t b = first; b < first + items; b++) {
-		float *to = r->before + b * r->steps * r->units;
-
-		memset(to, 0, (size_t)r->units * sizeof(*to));
-		memcpy(to + r->units, r->h + b * r->steps * r->units,
-		       (size_t)((r->steps - 1) * r->units) * sizeof(*to));
+		if (r->state_mask)
+			kernel_dropout_apply(r->dh, r->state_mask, r->kind.recurrent_drop.scale,
+					     r->dh, floats);
 	}
 }
 
@@ -576,8 +693,7 @@ static void weights_backward(const struct recurrent *r)
 	const struct layer_pass *pass = r->pass;
 	const int64_t rows = r->batch * r->steps;
 
-	compute__share(pass->pool, r->batch, r->steps * r->units, before_body, r);
-	multiply_columns(r, pass->inputs[0], r->features, r->x, compute__gradients(pass, KERNEL), 0,
+	multiply_columns(r, r->input, r->features, r->x, compute__gradients(pass, KERNEL), 0,
 			 r->kind.gates);
 	multiply_columns(r, r->before, r->units, r->recurrent, compute__gradients(pass, RECURRENT),
 			 0, state_gates(r));
@@ -609,11 +725,15 @@ static void recurrent_backward(const struct layer_pass *pass)
 
 	if (!compute__learns(pass) && !pass->grad_inputs[0])
 		return;
+	drop_input(&r);
+	compute__share(pass->pool, r.batch, r.steps * r.units, before_body, &r);
 	steps_backward(&r);
 	if (compute__learns(pass))
 		weights_backward(&r);
 	if (pass->grad_inputs[0])
 		kernel_gemm(&input, &r.room);
+	if (pass->grad_inputs[0] && r.input_mask)
+		compute__share(pass->pool, r.batch, r.steps * r.features, drop_grad_body, &r);
 }
 
 const struct compute_ops compute_recurrent = {
