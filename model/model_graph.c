@@ -169,6 +169,24 @@ static bool call_attention(const struct call *call, const struct json_at *at)
 	return true;
 }
 
+/*
+ * training: false, which fit() does not overrule. Keras 3 writes down the false that most layers'
+ * call() has by itself, which fit() does overrule; the default of a normalisation of batches and of
+ * a model is null, so theirs was meant.
+ */
+static bool call_inference(const struct call *call, const cJSON *node)
+{
+	struct model_entry *entry = call->entry;
+
+	if (strcmp(node->string, "training") != 0 || !cJSON_IsFalse(node))
+		return false;
+	entry->inference = !call->keras3 || entry->kind == MODEL_ENTRY_MODEL ||
+			   entry->kind == MODEL_ENTRY_APPLICATION ||
+			   (entry->kind == MODEL_ENTRY_LAYER &&
+			    entry->ops->kind == LAYER_KIND_batch_normalization);
+	return true;
+}
+
 static void call_kwargs(const struct call *call, const struct json_at *at)
 {
 	if (err_stuck(call->err) || json_object(at, call->err) != ST_OK)
@@ -177,23 +195,18 @@ static void call_kwargs(const struct call *call, const struct json_at *at)
 	     node = node->next) {
 		const struct json_at here = {
 			.file = at->file, .up = at, .node = node, .key = node->string, .index = -1};
-		const bool training = !strcmp(node->string, "training");
-
 		if (call->keras3 && !strcmp(node->string, "inputs")) {
 			call_argument(call, &here);
 			continue;
 		}
-		/* Keras 3 writes down the false that a layer's call() has by itself, which fit()
-		 * overrules. */
 		if (call_is_empty(node) || call_attention(call, &here) ||
-		    (training && call->keras3 && call->entry->kind == MODEL_ENTRY_LAYER &&
-		     cJSON_IsFalse(node)))
+		    call_inference(call, node))
 			continue;
 		model_config_unsupported(
 			&here, call->err,
-			training ? "not supported: it must be null (a normalisation that is not "
-				   "\"trainable\" uses its moving statistics without it)"
-				 : "not supported: it must be null for this argument of the call");
+			!strcmp(node->string, "training")
+				? "not supported: it must be null or false"
+				: "not supported: it must be null for this argument of the call");
 	}
 }
 

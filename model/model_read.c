@@ -611,6 +611,7 @@ static void read_layer(struct model_reader *reader, const struct model_scope *sc
 		.row = entry->row,
 		.home = entry->home,
 		.causal_mask = entry->causal_mask,
+		.inference = scope->inference || entry->inference,
 		.policy = entry->kind == MODEL_ENTRY_INPUT ? MODEL_POLICY_TEXT
 							   : model__read_policy(&config),
 	};
@@ -650,6 +651,7 @@ static void read_nested(struct model_reader *reader, const struct model_scope *s
 		.home = entry->home,
 		.functional = functional,
 		.trainable = scope->trainable,
+		.inference = scope->inference || entry->inference,
 		.tensor = read_first_tensor(scope, entry),
 		.row = entry->row,
 		.depth = scope->depth + 1,

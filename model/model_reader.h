@@ -58,6 +58,7 @@ struct model_entry {
 	int *inputs;                 /* entries of the scope, or MODEL_OUTSIDE */
 	int input_count;
 	bool causal_mask; /* its call has use_causal_mask */
+	bool inference;   /* its call has training: false */
 	int source;       /* once it is read: the layer whose output it is, or MODEL_INPUT */
 	int row;
 };
@@ -66,6 +67,7 @@ struct model_scope {
 	const struct model_scope *outer; /* NULL: the model itself */
 	const char *name, *home;         /* home: of its entry; NULL: the model itself */
 	bool functional, trainable;
+	bool inference; /* called with training: false, or within a model that was */
 	int tensor; /* what comes in: a layer or MODEL_INPUT */
 	int row;    /* of all layers; -1: each entry has one of its own */
 	int depth;

@@ -9,7 +9,7 @@
  * For inputs of rank 4 and 5 (the batch counted), TensorFlow takes its fused kernel: the moving
  * variance then learns from the unbiased variance (n / (n - 1)), and epsilon is at least 1.001e-5.
  * Other ranks learn from the population variance. Inference normalises by the moving statistics; so
- * does a layer that is not trainable, in training too.
+ * does a layer that is not trainable or is called with training: false, in training too.
  *
  * Kept from forward to backward is what the output was made by, so that a change of the weights in
  * between does no harm. A ReLU that follows is done in the normalising pass; what it let through is
@@ -78,17 +78,22 @@ static int64_t norm_values(const struct model_layer *layer, int64_t batch)
 	return batch * model_shape_count(&layer->input);
 }
 
+bool layer_batch_norm_learns(const struct model_layer *layer)
+{
+	return layer->trainable && !layer->inference;
+}
+
 /* Moments: subtract, add, multiply, add; then subtract, multiply, add. */
 static int64_t norm_flops(const struct model_layer *layer, int64_t batch)
 {
-	return norm_values(layer, batch) * (layer->trainable ? 7 : 3);
+	return norm_values(layer, batch) * (layer_batch_norm_learns(layer) ? 7 : 3);
 }
 
 #define NORM_NAME "FusedBatchNormV3"
 
 static bool norm_lower_learns(const struct layer_lowering *lowering)
 {
-	return lowering->training && lowering->layer->trainable;
+	return lowering->training && layer_batch_norm_learns(lowering->layer);
 }
 
 /* What x is to be normalised by, and the moving statistics: inverse deviation (3 steps, root,
@@ -148,14 +153,14 @@ static void norm_lower(struct layer_lowering *lowering)
 		norm_lower_forward(lowering);
 		return;
 	}
-	if (lowering->layer->trainable) {
+	if (lowering->layer->trainable)
 		layer__lower_norm_sums(lowering, NORM_NAME, &own->norm, layer__wants_any(lowering));
+	if (norm_lower_learns(lowering))
 		each = layer__norm_map(lowering, 6,
 				       LAYER_INPUT | LAYER_GRAD_OUTPUT | LAYER_KEPT |
 					       layer__norm_sums(&own->norm) |
 					       (own->norm.scale ? LAYER_PARAM(0) : 0u),
 				       LAYER_GRAD_INPUT);
-	}
 	if (layer__wants_any(lowering))
 		layer__lower_norm(lowering, NORM_NAME, "GradX", &each);
 }

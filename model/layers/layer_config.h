@@ -176,6 +176,8 @@ struct layer_batch_norm {
 	double momentum;
 	bool fused;
 };
+/* In training it takes the batch's statistics, and the moving ones learn from them. */
+bool layer_batch_norm_learns(const struct model_layer *layer);
 
 /* Of Normalization: parameters by number, where mean and variance are not given. */
 enum {

@@ -190,7 +190,7 @@ static void dropout_lower(struct layer_lowering *lowering)
 			   decisions | (forward ? LAYER_INPUT : LAYER_GRAD_OUTPUT),
 			   forward ? LAYER_OUTPUT : LAYER_GRAD_INPUT);
 
-	if (!c->drop.threshold || !(forward ? lowering->training : layer__wants_any(lowering)))
+	if (!c->drop.threshold || !lowering->training || (!forward && !layer__wants_any(lowering)))
 		return;
 	mask.makes = s.outer * s.inner;
 	mask.bytes = true;

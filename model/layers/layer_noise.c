@@ -78,8 +78,8 @@ static void noise_lower(struct layer_lowering *lowering)
 		forward ? LAYER_OUTPUT : LAYER_GRAD_INPUT);
 
 	/* A sum's gradient goes on as it is. */
-	if (!(c->rate > 0.0) ||
-	    !(forward ? lowering->training : !adds && layer__wants_any(lowering)))
+	if (!(c->rate > 0.0) || !lowering->training ||
+	    (!forward && (adds || !layer__wants_any(lowering))))
 		return;
 	numbers.makes = count;
 	numbers.training_only = each.training_only = true;

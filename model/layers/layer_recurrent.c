@@ -282,7 +282,7 @@ static void lower_drop(struct layer_lowering *lowering, const struct layer_drop 
 						  .times = {[IPU_FN_ADD] = 1, [IPU_FN_SELECT] = 1}},
 			   decisions | reads, forward ? decisions : writes);
 
-	if (!drop->threshold || (forward && !lowering->training))
+	if (!drop->threshold || !lowering->training)
 		return;
 	left.op.repeats = at_once ? 1 : steps;
 	mask.makes = count;

@@ -473,11 +473,50 @@ static void test_trainable_false_freezes_all_below(void **state)
 	model_free(m);
 }
 
-/* ---- refused --------------------------------------------------------------------------------- */
-
 #define CHAIN(a, b) MODEL(INPUT("x") ", " a ", " b, ENDS("x", "b"))
 #define FLAT        FLATTEN("a", FROM("x"))
-#define TWO(extra)  MODEL(INPUT("x") ", " FLAT ", " DENSE("b", "2", FROM("a")) extra, ENDS("x", "b"))
+
+/* A call's training: false is for all layers of the model that is called. Keras 3 writes defaults
+ * down, too: it counts where it is none. */
+static void test_training_false_of_a_call(void **state)
+{
+	static const struct {
+		const char *text;
+		bool inference;
+	} rows[] = {
+		{CHAIN(FLAT, NESTED2("b", "[[[\"a\", 0, 0, {\"training\": false}]]]")), true},
+		{CHAIN(FLAT, NESTED2("b", "[[[\"a\", 0, 0, {\"training\": null}]]]")), false},
+		{CHAIN(FLAT, NESTED2("b", "[{\"args\": [" TENSOR("[null, 784]",
+								 "a") "], \"kwargs\": "
+								      "{\"training\": false}}]")),
+		 true},
+		{CHAIN(FLAT, DENSE("b", "2", "[[[\"a\", 0, 0, {\"training\": false}]]]")), true},
+		{CHAIN(FLAT,
+		       DENSE("b", "2",
+			     "[{\"args\": [" TENSOR("[null, 784]", "a") "], \"kwargs\": "
+									"{\"training\": false}}]")),
+		 false},
+		{CHAIN(FLAT,
+		       "{\"class_name\": \"BatchNormalization\", \"config\": {\"name\": \"b\"}, "
+		       "\"name\": \"b\", \"inbound_nodes\": [{\"args\": [" TENSOR(
+			       "[null, 784]", "a") "], \"kwargs\": {\"training\": false}}]}"),
+		 true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct model *m = support_model(rows[i].text, &mnist);
+
+		assert_false(m->layers[0].inference);
+		assert_int_equal(m->layers[1].inference, rows[i].inference);
+		assert_true(m->layers[1].trainable);
+		model_free(m);
+	}
+}
+
+/* ---- refused --------------------------------------------------------------------------------- */
+
+#define TWO(extra) MODEL(INPUT("x") ", " FLAT ", " DENSE("b", "2", FROM("a")) extra, ENDS("x", "b"))
 
 static const struct support_refusal refusals[] = {
 	{CHAIN(FLAT, DENSE("b", "2", FROM("aa"))), ST_INVALID,
@@ -505,7 +544,7 @@ static const struct support_refusal refusals[] = {
 	{CHAIN(FLAT, DENSE("b", "2", "[[[\"a\", 0]]]")), ST_INVALID, "must be [\"layer\", 0, 0]"},
 	{CHAIN(FLAT, DENSE("b", "2", "[[[\"a\", -1, 0]]]")), ST_INVALID, "must be at least 0"},
 	{CHAIN(FLAT, DENSE("b", "2", "[[[\"a\", 0, 0, {\"training\": true}]]]")), ST_UNSUPPORTED,
-	 "inbound_nodes[0][0][3].training: not supported: it must be null"},
+	 "inbound_nodes[0][0][3].training: not supported: it must be null or false"},
 	{CHAIN(FLAT, DENSE("b", "2", "[[[\"a\", 0, 0, {\"scale\": 2}]]]")), ST_UNSUPPORTED,
 	 "scale: not supported"},
 	{CHAIN(FLAT, DENSE("b", "2", "[[[\"_CONSTANT_VALUE\", -1, 3, {}]]]")), ST_UNSUPPORTED,
@@ -766,6 +805,7 @@ int main(void)
 		cmocka_unit_test(test_default_names_are_keras),
 		cmocka_unit_test(test_names_give_way_through_all_models_around),
 		cmocka_unit_test(test_trainable_false_freezes_all_below),
+		cmocka_unit_test(test_training_false_of_a_call),
 		cmocka_unit_test(test_models_of_several_inputs),
 		cmocka_unit_test(test_bad_graphs_are_refused_with_their_place),
 		cmocka_unit_test(test_names_of_tensorflow_2_1_name_their_replacement),

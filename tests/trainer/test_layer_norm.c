@@ -289,6 +289,45 @@ static void test_a_layer_that_is_not_trainable_normalises_by_moving_statistics(v
 	layer_rig_close(&rig);
 }
 
+/* Moving statistics, that stay; gamma and beta learn. */
+static void test_a_call_with_training_false(void **state)
+{
+	struct layer_rig rig;
+	float before[128];
+
+	(void)state;
+	layer_rig_open(&rig, BATCH_NORM(""), 3, (int64_t[]){3, 1, 3}, 2, true, NULL);
+	rig.m.model->layers[0].inference = true; /* as the reader of models has it from the call */
+	fill_torch(&rig);
+	for (int c = 0; c < 3; c++) {
+		layer_rig_weights(&rig, "moving_mean")[c] = (float)torch_mean[c];
+		layer_rig_weights(&rig, "moving_variance")[c] = (float)torch_variance[c];
+	}
+	memcpy(before, rig.weights, rig.m.model->weights * sizeof(float));
+	layer_rig_forward(&rig);
+	check_near(rig.y, torch_inference, 18, 2e-6);
+	assert_memory_equal(before, rig.weights, rig.m.model->weights * sizeof(float));
+
+	layer_rig_backward(&rig);
+	for (int c = 0; c < 3; c++) {
+		const double inverse = 1.0 / sqrt(torch_variance[c] + 1e-3);
+		double gamma = 0.0, beta = 0.0;
+
+		for (int i = c; i < 18; i += 3) {
+			const double dy = (double)rig.dy[i];
+
+			gamma += dy * ((double)rig.x[i] - torch_mean[c]) * inverse;
+			beta += dy;
+			assert_close((double)rig.dx[i],
+				     (double)layer_rig_weights(&rig, "gamma")[c] * inverse * dy,
+				     1e-6);
+		}
+		assert_close((double)layer_rig_gradients(&rig, "gamma")[c], gamma, 1e-5);
+		assert_close((double)layer_rig_gradients(&rig, "beta")[c], beta, 1e-5);
+	}
+	layer_rig_close(&rig);
+}
+
 static void test_parameters_stand_in_keras_order(void **state)
 {
 	static const char *const names[] = {"gamma", "beta", "moving_mean", "moving_variance"};
@@ -615,6 +654,7 @@ int main(void)
 		cmocka_unit_test(test_gradients_are_those_of_central_differences),
 		cmocka_unit_test(
 			test_a_layer_that_is_not_trainable_normalises_by_moving_statistics),
+		cmocka_unit_test(test_a_call_with_training_false),
 		cmocka_unit_test(test_parameters_stand_in_keras_order),
 		cmocka_unit_test(test_a_tiny_epsilon_is_raised_for_images),
 		cmocka_unit_test(

@@ -150,7 +150,7 @@ static struct attention attention_of(const struct layer_pass *pass, bool backwar
 		}
 	}
 	a.room = (struct kernel_room){pass->pool, scratch};
-	a.drops = pass->training && a.own.drop.threshold > 0;
+	a.drops = compute__varies(pass) && a.own.drop.threshold > 0;
 	rng_init(&a.stream, pass->seed, rng_stream(pass->layer->name) ^ a.own.seed, pass->step,
 		 pass->replica);
 	return a;

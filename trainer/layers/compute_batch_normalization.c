@@ -9,7 +9,7 @@
  * For inputs of rank 4 and 5 (the batch counted), TensorFlow takes its fused kernel: the moving
  * variance then learns from the unbiased variance (n / (n - 1)), and epsilon is at least 1.001e-5.
  * Other ranks learn from the population variance. Inference normalises by the moving statistics; so
- * does a layer that is not trainable, in training too.
+ * does a layer that is not trainable or is called with training: false, in training too.
  *
  * Kept from forward to backward is what the output was made by, so that a change of the weights in
  * between does no harm. A ReLU that follows is done in the normalising pass; what it let through is
@@ -146,7 +146,7 @@ static void norm_apply_slice(void *context, unsigned slice)
 /* Batch statistics: those of a layer that learns. */
 static bool norm_learns(const struct layer_pass *pass)
 {
-	return pass->training && pass->layer->trainable;
+	return pass->training && layer_batch_norm_learns(pass->layer);
 }
 
 static float *norm_moving_mean(const struct layer_pass *pass)
@@ -269,6 +269,8 @@ static void norm_learn(const struct layer_pass *pass, const struct norm_kept *ke
 		scratch->constant[c] = (float)(work->a[c] / rows);
 		scratch->slope[c] = (float)(work->b[c] * (inverse * inverse) / rows);
 	}
+	if (!norm_learns(pass)) /* the statistics are no function of this batch */
+		return;
 	work->constant = scratch->constant;
 	work->slope = scratch->slope;
 }

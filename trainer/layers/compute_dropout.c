@@ -124,7 +124,7 @@ static bool dropout_drops(const struct layer_pass *pass)
 {
 	const struct layer_dropout *c = pass->layer->config;
 
-	return pass->training && c->drop.threshold;
+	return compute__varies(pass) && c->drop.threshold;
 }
 
 static int64_t dropout_count(const struct layer_pass *pass)

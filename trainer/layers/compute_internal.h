@@ -17,6 +17,12 @@ void compute__share(struct pool *pool, int64_t rows, int64_t columns, compute_bo
 void compute__share_output(const struct layer_pass *pass, int64_t rows, int64_t columns,
 			   compute_body body, const void *context);
 
+/* Is anything dropped, or noise added? */
+static inline bool compute__varies(const struct layer_pass *pass)
+{
+	return pass->training && !pass->layer->inference;
+}
+
 /* pass->output = activation(x) over [rows, columns]; x may be the output. */
 void compute__activate(const struct layer_pass *pass, enum model_activation activation,
 		       const float *x, int64_t rows, int64_t columns);

@@ -27,7 +27,7 @@ static bool noise_here(const struct layer_pass *pass)
 {
 	const struct layer_noise *c = pass->layer->config;
 
-	return pass->training && c->rate > 0.0;
+	return compute__varies(pass) && c->rate > 0.0;
 }
 
 static void forward_body(const void *context, int64_t first, int64_t count)

@@ -134,11 +134,11 @@ static struct recurrent recurrent_of(const struct layer_pass *pass)
 	r.more = r.h + r.batch * r.steps * r.units;
 	r.input = pass->inputs[0];
 	masks = (uint8_t *)(r.gates + kept_floats(layer, pass->batch));
-	if (pass->training && r.kind.drop.threshold) {
+	if (compute__varies(pass) && r.kind.drop.threshold) {
 		r.input_mask = masks;
 		r.input = r.dropped;
 	}
-	if (pass->training && r.kind.recurrent_drop.threshold)
+	if (compute__varies(pass) && r.kind.recurrent_drop.threshold)
 		r.state_mask = masks + (r.input_mask ? r.batch * r.features : 0);
 	return r;
 }
