@@ -68,8 +68,8 @@ struct model_scope {
 	const char *name, *home;         /* home: of its entry; NULL: the model itself */
 	bool functional, trainable;
 	bool inference; /* called with training: false, or within a model that was */
-	int tensor; /* what comes in: a layer or MODEL_INPUT */
-	int row;    /* of all layers; -1: each entry has one of its own */
+	int tensor;     /* what comes in: a layer or MODEL_INPUT */
+	int row;        /* of all layers; -1: each entry has one of its own */
 	int depth;
 	int sharing;           /* within which shared_object_ids are counted; see read_open() */
 	struct json_at layers; /* the list */

@@ -355,8 +355,8 @@ static int layer_ops(struct lowering *lowering, int position, char phase,
 		.layer = &lowering->from->model->layers[position],
 		.batch = lower__batch(lowering),
 		.phase = phase,
-		.training = lowering->training &&
-			    !lowering->from->model->layers[position].inference,
+		.training =
+			lowering->training && !lowering->from->model->layers[position].inference,
 		.keeps = of->needs,
 		.takes_logits = position == lowering->logits_layer,
 		.wanted = phase == IPU_PHASE_B ? of->wanted : NULL,
