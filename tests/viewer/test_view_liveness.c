@@ -67,7 +67,7 @@ static void test_it_begins_at_the_peak_that_sql_finds(void **state)
 	bytes_of(rig, c, "SELECT max(not_always_live_bytes) FROM liveness WHERE ipu = 0");
 	snprintf(text, sizeof(text), "%s = %s always live + %s not", a, b, c);
 	assert_shows(rig, text);
-	snprintf(a, sizeof(a), "step %lld of 59, ", (long long)peak);
+	snprintf(a, sizeof(a), "program step %lld of 59, ", (long long)peak);
 	assert_shows(rig, a);
 	assert_shows(rig, "IPU 0");
 }
@@ -169,8 +169,8 @@ static void test_selected_steps_are_columns_with_their_own_bytes(void **state)
 	view_rig_press(rig, "gllllx");
 	view_rig_press(rig, "llllllllllx");
 	view_rig_press(rig, "g");
-	assert_shows(rig, "step 4 ");
-	assert_shows(rig, "step 14 ");
+	assert_shows(rig, "at 4 ");
+	assert_shows(rig, "at 14 ");
 	assert_shows(rig, bytes_of(rig, text,
 				   "SELECT always_live_bytes + not_always_live_bytes "
 				   "FROM liveness WHERE ipu = 0 AND program_step = 4"));
@@ -185,7 +185,7 @@ static void test_selected_steps_are_columns_with_their_own_bytes(void **state)
 				 ">= 4 OR first_program_step <= 14 AND last_program_step >= 14 OR "
 				 "first_program_step = 0)"));
 	view_rig_press(rig, "lxlxlx");
-	assert_shows(rig, "4 steps are selected");
+	assert_shows(rig, "4 program steps are selected");
 	view_rig_press(rig, "hx");
 	assert_int_equal(screen_of(rig)->mark_count, 3);
 }
@@ -208,7 +208,7 @@ static void test_ipus_are_shown_one_by_one_and_together(void **state)
 	view_rig_press(rig, "i");
 	assert_int_equal(screen_of(rig)->ipu, 0);
 	view_rig_press(rig, "l");
-	assert_shows(rig, "step 1 of 59");
+	assert_shows(rig, "program step 1 of 59");
 }
 
 #define AT_STEP_2(of) "SELECT " of " FROM liveness WHERE program_step = 2"
@@ -224,15 +224,14 @@ static void test_steps_of_several_ipus_are_not_added_up(void **state)
 	bytes_of(rig, b, AT_STEP_2(BYTES) " AND ipu = 1");
 	bytes_of(rig, sum, AT_STEP_2("sum(" BYTES ")"));
 	view_rig_press(rig, "iigll");
-	assert_line_shows(rig, " step 2 of each IPU's own: IPU 0 ", a, ", IPU 1 ", b);
+	assert_line_shows(rig, " 2 of each IPU's own: IPU 0 ", a, ", IPU 1 ", b);
 	assert_hides(rig, sum);
 	view_rig_press(rig, "G");
-	assert_line_shows(rig, " step 59 of each IPU's own: IPU 0 ", ", IPU 1 - ");
+	assert_line_shows(rig, " 59 of each IPU's own: IPU 0 ", ", IPU 1 - ");
 	write_target(rig, path);
 	compare_with(rig, path);
 	view_rig_press(rig, "iigll");
-	assert_line_shows(rig, " step 2 of each IPU's own: IPU 0 S ", a, " T ", ", IPU 1 S ", b,
-			  " T ");
+	assert_line_shows(rig, " 2 of each IPU's own: IPU 0 S ", a, " T ", ", IPU 1 S ", b, " T ");
 }
 
 static void test_both_reports_peaks_are_said(void **state)
@@ -240,18 +239,17 @@ static void test_both_reports_peaks_are_said(void **state)
 	static const char peak[] = "SELECT program_step FROM liveness WHERE ipu = 0 "
 				   "ORDER BY " BYTES " DESC, program_step LIMIT 1";
 	struct view_rig *rig = *state, target = {0};
-	char path[SUPPORT_PATH_SIZE + 16], source_at[32], target_at[32];
+	char path[SUPPORT_PATH_SIZE + 16], source_at[48], target_at[48];
 
 	write_target(rig, path);
 	view_rig_open(&target, path, NULL, 80, 24);
-	snprintf(source_at, sizeof(source_at), " at step %lld",
-		 (long long)view_rig_sql_int(rig, peak));
-	snprintf(target_at, sizeof(target_at), " at step %lld",
+	snprintf(source_at, sizeof(source_at), " at %lld", (long long)view_rig_sql_int(rig, peak));
+	snprintf(target_at, sizeof(target_at), " at %lld",
 		 (long long)view_rig_sql_int(&target, peak));
 	compare_with(rig, path);
 	assert_line_shows(rig, "peak Source ", source_at, ", Target ", target_at);
 	view_rig_size(rig, 100, 24);
-	assert_line_shows(rig, "peak S ", ", T ", strstr(target_at, " at") + 8);
+	assert_line_shows(rig, "peak S ", ", T ", strstr(target_at, "at"));
 	view_rig_close(&target);
 }
 
@@ -356,9 +354,9 @@ static void test_keys_that_can_do_no_more_say_so(void **state)
 	struct view_rig *rig = *state;
 
 	view_rig_press(rig, "-");
-	assert_shows(rig, "all steps are shown");
+	assert_shows(rig, "all program steps are shown");
 	view_rig_press(rig, "+-");
-	assert_hides(rig, "all steps are shown");
+	assert_hides(rig, "all program steps are shown");
 	view_rig_press(rig, "++++");
 	assert_shows(rig, "as close as it gets");
 }

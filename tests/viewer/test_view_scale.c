@@ -134,6 +134,29 @@ static void test_what_is_no_number_and_nothing_stay_as_they_were(void **state)
 }
 
 /* Turned twice it is as it was: by the spread, for the next curve too. */
+/* What moves little has ticks that differ all the same. */
+static void test_ticks_of_a_narrow_range_are_told_apart(void **state)
+{
+	static const double ends[][2] = {
+		{0.80001, 0.80005}, {-1234567.5, -1234567}, {5, 5.0000001}, {0, 1}, {0.1, 1e9}};
+	static const enum report_quantity kinds[] = {REPORT_REAL, REPORT_FRACTION};
+
+	(void)state;
+	for (size_t i = 0; i < 2 * ARRAY_LEN(ends); i++) {
+		const struct view_axis axis = {
+			.low = ends[i / 2][0], .high = ends[i / 2][1], .quantity = kinds[i % 2]};
+		char text[2][FMT_SIZE] = {"", ""};
+		double ticks[VIEW_AXIS_TICKS];
+		const int count = view_axis_ticks(&axis, 6, ticks);
+
+		assert_true(count > 1);
+		for (int t = 0; t < count; t++) {
+			view_axis_text(&axis, ticks[t], text[t % 2]);
+			assert_string_not_equal(text[0], text[1]);
+		}
+	}
+}
+
 static void test_turning_twice_is_as_before(void **state)
 {
 	static const double near[] = {1, 2}, far[] = {1, 1e9};
@@ -162,6 +185,7 @@ int main(void)
 		cmocka_unit_test(test_ticks_are_powers_of_ten),
 		cmocka_unit_test(test_zeros_and_negative_numbers_have_a_place),
 		cmocka_unit_test(test_what_is_no_number_and_nothing_stay_as_they_were),
+		cmocka_unit_test(test_ticks_of_a_narrow_range_are_told_apart),
 		cmocka_unit_test(test_turning_twice_is_as_before),
 	};
 

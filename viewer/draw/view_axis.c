@@ -203,6 +203,21 @@ static const char *view_short_count(double value, char out[FMT_SIZE])
 	return out;
 }
 
+#define DIGITS_LEAST 4
+#define DIGITS_MOST  15
+#define TICKS_LIKELY 10
+
+/* Digits that tell the ticks apart: numbers that differ late have more. */
+static int view_tick_digits(const struct view_axis *axis)
+{
+	const double size = fmax(fabs(axis->low), fabs(axis->high));
+	const double parts = TICKS_LIKELY * size / (axis->high - axis->low);
+
+	if (axis->logarithmic || !(parts > 1))
+		return DIGITS_LEAST;
+	return (int)fmin(fmax(ceil(log10(parts)) + 1, DIGITS_LEAST), DIGITS_MOST);
+}
+
 const char *view_axis_text(const struct view_axis *axis, double value, char out[FMT_SIZE])
 {
 	const bool fits = value > -9e18 && value < 9e18;
@@ -219,10 +234,10 @@ const char *view_axis_text(const struct view_axis *axis, double value, char out[
 	case REPORT_BYTES:
 		return fmt_bytes(out, value > 0 ? (uint64_t)llround(value) : 0);
 	case REPORT_FRACTION:
-		snprintf(out, FMT_SIZE, "%.4g %%", value * 100);
+		snprintf(out, FMT_SIZE, "%.*g %%", view_tick_digits(axis), value * 100);
 		return out;
 	default:
-		snprintf(out, FMT_SIZE, "%.4g", value);
+		snprintf(out, FMT_SIZE, "%.*g", view_tick_digits(axis), value);
 		return out;
 	}
 }

@@ -16,7 +16,7 @@
 #define ROWS_EACH 3  /* rows of the plot that a number of the scale gets */
 #define TWO_ROWS  9  /* charts as high as that have numbers under the axis, not in it */
 #define TITLE     9  /* columns of a title below the scale that it is widened for */
-#define NUMBER    11 /* columns of a number at the most: "1.234e-100" */
+#define NUMBER    20 /* columns of a number at the most: "-1.23456789012e-100" */
 
 static int view_less(int a, int b)
 {

@@ -38,6 +38,7 @@ static const struct view_help_word summary_words[] = {
 	{"communication", "the bubble while the input is on its way"},
 	{"device", "the simulated IPUs; their times come from a cost model, not from a clock"},
 	{"host", "this machine, whose workers play the IPUs; measured"},
+	{"training", "its arithmetic over all its time; the peak is of all IPUs that are attached"},
 	{"own cost", "what recording took of the run"},
 	{0}};
 
@@ -152,8 +153,9 @@ static const struct view_help_word operations_words[] = {
 	{"cycles", "simulated clock ticks; compute + exchange + sync"},
 	{"compute", "vertices at work on the tiles"},
 	{"exchange", "data on their way between tiles"},
-	{"sync", "waiting for the slowest tile, and starting the next step"},
+	{"sync", "waiting for the slowest tile, and the next start"},
 	{"FLOP", "floating point operations (additions and multiplications)"},
+	{"TFLOP/s", "FLOP over the time in which an operation runs, beside one IPU's peak"},
 	{"tiles", "how many of the IPU's tiles have work"},
 	{"balance", "mean work of all tiles over the most that one has; 100 % is even; of a "
 		    "compute set only the tiles at work count"},

@@ -214,7 +214,8 @@ static void liveness_mark(struct view_liveness *live, struct view_context *conte
 		}
 	if (live->mark_count == VIEW_LIVE_MARKS) {
 		snprintf(context->message, sizeof(context->message),
-			 "%d steps are selected: x on one of them lets go of it", VIEW_LIVE_MARKS);
+			 "%d program steps are selected: x on one of them lets go of it",
+			 VIEW_LIVE_MARKS);
 		return;
 	}
 	live->marks[live->mark_count++] = live->cursor;
@@ -263,7 +264,7 @@ static void liveness_zoom(struct view_liveness *live, struct view_context *conte
 					live->extent);
 	if (live->window.from == before.from && live->window.to == before.to)
 		snprintf(context->message, sizeof(context->message), "%s",
-			 closer ? "this is as close as it gets" : "all steps are shown");
+			 closer ? "this is as close as it gets" : "all program steps are shown");
 }
 
 static enum view_answer liveness_picture(struct view_liveness *live, struct view_context *context,

@@ -281,6 +281,7 @@ enum status view__live_picture(struct view_liveness *live, struct view_context *
 #define STYLE_ALWAYS  VIEW_SERIES_1
 #define STYLE_REST    VIEW_SERIES_2
 #define LABEL_FROM    70   /* columns */
+#define HEADING_WHOLE 110  /* columns from which a heading has no short forms */
 #define PROGRAM_LEAST 20   /* less of a name tells nothing */
 #define STEP_END      0.01 /* a step's tick is where it begins; the last has a width, too */
 
@@ -318,9 +319,9 @@ static void liveness_peaks_text(const struct view_liveness *live, bool brief, ch
 
 		str_copy(text[r], sizeof(text[r]), "-");
 		if (peak)
-			snprintf(text[r], sizeof(text[r]), "%s at %s%lld",
+			snprintf(text[r], sizeof(text[r]), "%s at %lld",
 				 liveness_bytes(peak->always + peak->rest, bytes),
-				 brief ? "" : "step ", (long long)peak->step);
+				 (long long)peak->step);
 	}
 	snprintf(out, size, "peak %s %s, %s %s", brief ? "S" : "Source", text[0],
 		 brief ? "T" : "Target", text[1]);
@@ -462,7 +463,7 @@ static void liveness_draw_band(const struct view_liveness *live, int at, bool wh
 	const struct view_axis x = {.low = (double)live->window.from,
 				    .high = (double)live->window.to - STEP_END,
 				    .quantity = REPORT_NUMBER,
-				    .title = "step"};
+				    .title = "program step"};
 	struct view_pane pane = view_pane_sub(chart, band->rect);
 	struct view_pane plot = view_chart_axes(&pane, at == live->band_count - 1 ? &x : NULL,
 						&band->y, live->scale);
@@ -576,7 +577,9 @@ static void liveness_draw_heading(const struct view_liveness *live, struct view_
 	int x = 2;
 
 	view_glyphs(pane, 0, 0, VIEW_DIM, VIEW_GLYPH_HORIZONTAL, width);
-	snprintf(text, sizeof(text), " step %lld ", (long long)live->cursor);
+	/* Its program's name needs the room where there is little. */
+	snprintf(text, sizeof(text), width < HEADING_WHOLE ? " at %lld " : " program step %lld ",
+		 (long long)live->cursor);
 	x += view_text_cut(pane, x, 0, width - x - 1, VIEW_BOLD, text);
 	if (live->ipu == VIEW_LIVE_ALL) {
 		liveness_draw_each(live, pane, x - 1);

@@ -318,14 +318,14 @@ static int liveness_looks(struct view_liveness *live, const struct view_grid_col
 	memcpy(live->columns, columns, count * sizeof(*columns));
 	for (size_t i = 0; i < count && live->mark_count > 0; i++)
 		if (strcmp(columns[i].name, "bytes") == 0) {
-			snprintf(live->titles[VIEW_LIVE_MARKS], sizeof(live->titles[0]),
-				 "step %lld", (long long)live->cursor);
+			snprintf(live->titles[VIEW_LIVE_MARKS], sizeof(live->titles[0]), "at %lld",
+				 (long long)live->cursor);
 			live->columns[i].title = live->titles[VIEW_LIVE_MARKS];
 		}
 	for (int i = 0; i < live->mark_count; i++) {
 		snprintf(live->names[i], sizeof(live->names[i]), "step_%lld_bytes",
 			 (long long)live->marks[i]);
-		snprintf(live->titles[i], sizeof(live->titles[i]), "step %lld",
+		snprintf(live->titles[i], sizeof(live->titles[i]), "at %lld",
 			 (long long)live->marks[i]);
 		live->columns[count++] = (struct view_grid_column){
 			.name = live->names[i], .title = live->titles[i], .importance = 85};

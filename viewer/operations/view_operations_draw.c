@@ -415,7 +415,7 @@ static void operations_draw_totals(const struct view_operations *screen,
 			 100 * totals->compute / totals->cycles,
 			 100 * totals->sync / totals->cycles);
 	x += operations_draw_where_it_fits(pane, x, part);
-	snprintf(part, sizeof(part), ", %s (%s of the peak)",
+	snprintf(part, sizeof(part), ", %s while they run (%s of the peak)",
 		 fmt_flops(other, totals->flops / totals->cycles * screen->clock_hz),
 		 fmt_percent(bytes, totals->flops / totals->cycles / screen->peak_cycle));
 	if (isfinite(totals->flops * screen->clock_hz) && screen->peak_cycle > 0)

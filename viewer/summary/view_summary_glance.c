@@ -298,7 +298,7 @@ static void summary_glance_arithmetic(struct view_summary *screen)
 
 	if (arithmetic->flops_s > 0 && arithmetic->peak_flops_s > 0)
 		summary_glance_say(
-			screen, "FLOP/s", VIEW_NORMAL, VIEW_SCREENS,
+			screen, "training", VIEW_NORMAL, VIEW_SCREENS,
 			"%s simulated, %s of the peak %s", fmt_flops(done, arithmetic->flops_s),
 			fmt_percent(share, arithmetic->flops_s / arithmetic->peak_flops_s),
 			fmt_flops(peak, arithmetic->peak_flops_s));
