@@ -275,11 +275,68 @@ static void test_bars_use_the_room_of_a_large_screen(void **state)
 	assert_true(rows_of_lanes(tl) + 6 >= tl->areas.lanes.height);
 }
 
+/* The cell before @name in the legend, which is the second line of the body. */
+static uint16_t legend_style(struct view_rig *rig, const char *name)
+{
+	const struct view_canvas *canvas = &rig->session.canvas;
+	const struct view_cell *line = &canvas->cells[(size_t)(2 * canvas->width)];
+	const int length = (int)strlen(name);
+
+	for (int x = 3; x + length <= canvas->width; x++) {
+		int same = 0;
+
+		while (same < length && line[x + same].character == (uint32_t)name[same])
+			same++;
+		if (same == length)
+			return line[x - 2].style;
+	}
+	return VIEW_NORMAL;
+}
+
+/* Of the phases that have a bar, and of no other. */
+static void test_the_legend_names_the_colours(void **state)
+{
+	static const struct {
+		const char *name, *phase;
+		enum view_style style;
+	} phases[] = {{"forward", "F", VIEW_FORWARD},
+		      {"backward", "B", VIEW_BACKWARD},
+		      {"recomputation", "R", VIEW_RECOMPUTE},
+		      {"weights", "W", VIEW_WEIGHT},
+		      {"update", "U", VIEW_UPDATE}};
+	struct view_rig *rig = *state;
+	int shown = 0;
+
+	view_rig_size(rig, 120, 40);
+	view_rig_press(rig, "70");
+	for (size_t i = 0; i < ARRAY_LEN(phases); i++) {
+		char sql[96];
+
+		snprintf(sql, sizeof(sql), "SELECT count(*) > 0 FROM spans WHERE phase = '%s'",
+			 phases[i].phase);
+		if (!view_rig_sql_int(rig, sql) ||
+		    legend_style(rig, phases[i].name) != phases[i].style)
+			assert_int_equal(legend_style(rig, phases[i].name), VIEW_NORMAL);
+		shown += legend_style(rig, phases[i].name) != VIEW_NORMAL;
+	}
+	assert_true(shown > 1 && shown < (int)ARRAY_LEN(phases));
+	assert_int_equal(legend_style(rig, "bubble"), VIEW_BUBBLE);
+	/* Lanes go before it on a small screen; the line above has that of steps. */
+	view_rig_size(rig, 80, 20);
+	assert_int_equal(legend_style(rig, "bubble"), VIEW_NORMAL);
+	view_rig_size(rig, 80, 24);
+	assert_int_equal(legend_style(rig, "bubble"), VIEW_BUBBLE);
+	view_rig_press(rig, "vvv");
+	assert_int_equal(legend_style(rig, "bubble"), VIEW_NORMAL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_views_are_walked_forward_and_back,
 						view_rig_setup, view_rig_teardown),
+		cmocka_unit_test_setup_teardown(test_the_legend_names_the_colours, view_rig_setup,
+						view_rig_teardown),
 		cmocka_unit_test_setup_teardown(test_a_flame_splits_names, view_rig_setup,
 						view_rig_teardown),
 		cmocka_unit_test_setup_teardown(test_a_flat_lane_shows_what_is_innermost,

@@ -174,6 +174,8 @@ static const struct view_help_word timeline_words[] = {
 	{"F0 B0 W0 R0", "forward, backward, weight part, recomputation of micro-batch 0"},
 	{"U", "weight update"},
 	{"Infeed, Outfeed", "data from the host, and to it"},
+	{"legend",
+	 "the second line names the colours of the picture: phases of work, then idle time"},
 	{"shaded", "the bubble: an IPU without work of its stage, within a weight update"},
 	{"column", "many spans in one cell: its height is the share of time busy"},
 	{"idle", "of the window, the share in which the lane has no work"},

@@ -23,22 +23,37 @@
 
 static const struct view_phase_style {
 	char phase;
+	const char *name;       /* in the legend */
 	enum view_style bar[2]; /* even and odd micro-batches */
 	enum view_style text;
 	enum view_glyph fill;
 } view_phases[] = {
-	{IPS_FORWARD, {VIEW_FORWARD, VIEW_FORWARD_2}, VIEW_FORWARD_TEXT, VIEW_GLYPH_FILL_FORWARD},
+	{IPS_FORWARD,
+	 "forward",
+	 {VIEW_FORWARD, VIEW_FORWARD_2},
+	 VIEW_FORWARD_TEXT,
+	 VIEW_GLYPH_FILL_FORWARD},
 	{IPS_BACKWARD,
+	 "backward",
 	 {VIEW_BACKWARD, VIEW_BACKWARD_2},
 	 VIEW_BACKWARD_TEXT,
 	 VIEW_GLYPH_FILL_BACKWARD},
-	{IPS_WEIGHTS, {VIEW_WEIGHT, VIEW_WEIGHT}, VIEW_WEIGHT_TEXT, VIEW_GLYPH_FILL_WEIGHT},
+	{IPS_WEIGHTS,
+	 "weights",
+	 {VIEW_WEIGHT, VIEW_WEIGHT},
+	 VIEW_WEIGHT_TEXT,
+	 VIEW_GLYPH_FILL_WEIGHT},
 	{IPS_RECOMPUTATION,
+	 "recomputation",
 	 {VIEW_RECOMPUTE, VIEW_RECOMPUTE},
 	 VIEW_RECOMPUTE_TEXT,
 	 VIEW_GLYPH_FILL_RECOMPUTE},
-	{IPS_UPDATE, {VIEW_UPDATE, VIEW_UPDATE}, VIEW_UPDATE_TEXT, VIEW_GLYPH_FILL_UPDATE},
-	{0, {VIEW_OTHER, VIEW_OTHER}, VIEW_OTHER_TEXT, VIEW_GLYPH_FILL_OTHER},
+	{IPS_UPDATE,
+	 "update",
+	 {VIEW_UPDATE, VIEW_UPDATE},
+	 VIEW_UPDATE_TEXT,
+	 VIEW_GLYPH_FILL_UPDATE},
+	{0, "other", {VIEW_OTHER, VIEW_OTHER}, VIEW_OTHER_TEXT, VIEW_GLYPH_FILL_OTHER},
 };
 
 static const struct view_phase_style *view_phase_style(const struct view_timeline *tl,
@@ -473,6 +488,58 @@ static void view_draw_bubble(const struct view_timeline *tl, struct view_pane *p
 		view_text_right(pane, 0, 0, pane->rect.width - 1, VIEW_DIM, text);
 }
 
+/* The colours of the picture, each with its name: phases that have a bar in it (of the device's lanes
+ * where there are some: the host's have the same phases), then idle time. */
+static void view_draw_legend(const struct view_timeline *tl, struct view_pane *pane)
+{
+	bool phase[ARRAY_LEN(view_phases)] = {false}, bubble = false, dark = false, out = false;
+	int x = 1;
+
+	for (int i = 0; i < tl->lane_count; i++) {
+		const struct view_lane *lane = &tl->lanes[i];
+
+		for (int c = 0; lane->columns && c < lane->rows * tl->width; c++) {
+			const struct view_lane_cell *cell = &lane->columns[c];
+
+			bubble |= cell->run && lane->pipeline;
+			dark |= cell->dark;
+			out |= cell->left_out && cell->bar >= 0;
+			if (cell->bar >= 0 && !cell->left_out &&
+			    lane->track->clock == view__lead(tl))
+				phase[view_phase_style(tl, &lane->bars[cell->bar]) - view_phases] =
+					true;
+		}
+	}
+	for (size_t i = 0; i < ARRAY_LEN(view_phases); i++) {
+		if (!phase[i])
+			continue;
+		if (pane->canvas->plain)
+			view_glyphs(pane, x, 1, view_phases[i].bar[0], view_phases[i].fill, 2);
+		else
+			view_fill(pane, x, 1, 2, view_phases[i].bar[0]);
+		if (view_phases[i].phase)
+			view_put(pane, x, 1, view_phases[i].bar[0], (uint32_t)view_phases[i].phase);
+		x += 3;
+		x += view_text(pane, x, 1, VIEW_DIM, view_phases[i].name) + 2;
+	}
+	for (int i = 0; i < 3; i++) {
+		static const struct {
+			const char *name;
+			enum view_style style;
+			enum view_glyph glyph;
+		} rest[] = {{"bubble", VIEW_BUBBLE, VIEW_GLYPH_SHADE},
+			    {"not traced", VIEW_DIM, VIEW_GLYPH_UNTRACED},
+			    {"left out", VIEW_DIM, VIEW_GLYPH_LEFT_OUT}};
+
+		/* The line above has the bubble's causes, where it is split. */
+		if (i == 0 ? !bubble || tl->choice.by_cause : i == 1 ? !dark : !out)
+			continue;
+		view_glyphs(pane, x, 1, rest[i].style, rest[i].glyph, 2);
+		x += 3;
+		x += view_text(pane, x, 1, VIEW_DIM, rest[i].name) + 2;
+	}
+}
+
 /* The ways to look at lanes, the present one marked; the present one alone where there is little
  * room. Then what keys have chosen, and the bubble or the kinds of steps. */
 static void view_draw_head(const struct view_timeline *tl, struct view_pane *pane)
@@ -530,6 +597,8 @@ static void view_draw_report(const struct view_timeline *tl, struct view_pane *p
 		if (tl->lanes[i].rows > 0)
 			view_draw_lane(tl, &tl->lanes[i], &lanes);
 	view_draw_head(tl, &head);
+	if (tl->heading.height > 1)
+		view_draw_legend(tl, &head);
 	view_draw_labels(tl, &labels);
 	view_draw_idle(tl, &idle);
 	if (overview.rect.height > 0)

@@ -27,6 +27,7 @@
 #define LABEL_LEAST  13 /* "DEVICE (sim)" */
 #define MOST_BSP     24 /* rows of a lane's picture of tiles */
 #define HEADING_FROM 12 /* rows of a body that has one */
+#define LEGEND_FROM  20 /* rows of a body whose heading has a legend */
 #define FEW_SPANS    64 /* of a bucket that are read at once */
 
 /* ---- areas ----------------------------------------------------------------------------------- */
@@ -66,6 +67,8 @@ void view__layout(struct view_timeline *tl)
 		body = tl->beside.half;
 	tl->heading =
 		(struct view_rect){0, 0, body.width, !tl->mark && body.height >= HEADING_FROM};
+	/* The line above has that of a device's steps. */
+	tl->heading.height += !tl->mark && body.height >= LEGEND_FROM && tl->choice.way != VIEW_BSP;
 	body.y += tl->heading.height;
 	body.height -= tl->heading.height;
 	tl->areas = view_timeline_areas(body, label, details);
