@@ -82,7 +82,7 @@ static const struct run_key run_keys[] = {
 	{.path = "data.name",
 	 .kind = RUN_KEY_TEXT,
 	 .fallback = "\"mnist\"",
-	 .choices = "mnist fashion_mnist cifar10 npz csv text imdb images",
+	 .choices = "mnist fashion_mnist cifar10 cifar100 npz csv text imdb images",
 	 AT(data.name),
 	 .help = "The data set."},
 	{.path = "data.path",

@@ -1,5 +1,5 @@
 /*
- * CIFAR-10's binary records.
+ * CIFAR-10's and CIFAR-100's binary records.
  */
 #include "common/mem.h"
 #include "fuzz_target.h"
@@ -7,7 +7,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	size_t records = size / DATASET_CIFAR_RECORD;
+	/* Two labels where the first byte says so: records of CIFAR-100. */
+	const struct dataset_cifar *kind = dataset__cifar(size > 0 && data[0] >= 128 ? 100 : 10);
+	size_t records = size / DATASET_CIFAR_BYTES;
 	struct dataset_array images = {.ndim = 4, .dim = {(int64_t)records, 32, 32, 3}};
 	struct dataset_array labels = {.ndim = 1, .dim = {(int64_t)records}};
 	struct err err;
@@ -15,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	images.bytes = mem_alloc(records * DATASET_CIFAR_BYTES + 1);
 	labels.bytes = mem_alloc(records + 1);
 	if (images.bytes && labels.bytes)
-		dataset__cifar_parse(&images, &labels, 0, "fuzz", data, size, &err);
+		dataset__cifar_parse(&images, &labels, 0, kind, "fuzz", data, size, &err);
 	mem_free(images.bytes);
 	mem_free(labels.bytes);
 	return 0;

@@ -72,12 +72,14 @@ void sample_gzip(struct sample_bytes *out, const struct sample_bytes *in)
 	sample_pack(out, in, 16 + MAX_WBITS);
 }
 
-void sample_cifar(struct sample_bytes *out, int records, int first)
+void sample_cifar(struct sample_bytes *out, int records, int first, bool coarse)
 {
 	out->length = 0;
 	for (int r = 0; r < records; r++) {
 		uint8_t label = (uint8_t)(first + r);
 
+		if (coarse)
+			put(out, "\23", 1);
 		put(out, &label, 1);
 		for (int plane = 0; plane < 3; plane++) {
 			for (int p = 0; p < 1024; p++) {

@@ -23,8 +23,8 @@ void sample_idx(struct sample_bytes *out, int ndim, const uint32_t *dim, int mod
 void sample_gzip(struct sample_bytes *out, const struct sample_bytes *in);
 
 /* CIFAR-10's binary records: labels count up from @first, red, green and blue of pixel p of record
- * r are p + r, p + r + 1 and p + r + 2 (modulo 256). */
-void sample_cifar(struct sample_bytes *out, int records, int first);
+ * r are p + r, p + r + 1 and p + r + 2 (modulo 256). @coarse: CIFAR-100's, all of group 19. */
+void sample_cifar(struct sample_bytes *out, int records, int first, bool coarse);
 
 /* An .npy array; the header states @descr and @shape; values count up, modulo @modulo. */
 void sample_npy(struct sample_bytes *out, const char *descr, const char *fortran, const char *shape,

@@ -191,7 +191,7 @@ static void test_unknown_names_are_refused(void **state)
 	assert_int_equal(dataset_open(&train, &test, &near, &err), ST_INVALID);
 	assert_contains(err.text, "unknown data set \"cifar\" (did you mean \"cifar10\"?)");
 	assert_int_equal(dataset_open(&train, &test, &far, &err), ST_INVALID);
-	assert_contains(err.text, "there are: mnist, fashion_mnist, cifar10, npz");
+	assert_contains(err.text, "there are: mnist, fashion_mnist, cifar10, cifar100, npz");
 	assert_int_equal(dataset_open(&train, &test, &nowhere, &err), ST_INVALID);
 	assert_contains(err.text, "Give it with --data.path");
 }

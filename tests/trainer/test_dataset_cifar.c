@@ -10,6 +10,7 @@
 
 static struct dataset train, test;
 static struct err err;
+static const char *wanted = "cifar10";
 
 static void write_at(const struct sample_place *place, const char *folder, const char *name,
 		     const void *bytes, size_t length)
@@ -25,17 +26,17 @@ static void write_set(const struct sample_place *place, const char *folder)
 {
 	struct sample_bytes in;
 
-	sample_cifar(&in, 2, 1);
+	sample_cifar(&in, 2, 1, false);
 	write_at(place, folder, "data_batch_1.bin", in.bytes, in.length);
-	sample_cifar(&in, 2, 7);
+	sample_cifar(&in, 2, 7, false);
 	write_at(place, folder, "data_batch_3.bin", in.bytes, in.length);
-	sample_cifar(&in, 1, 5);
+	sample_cifar(&in, 1, 5, false);
 	write_at(place, folder, "test_batch.bin", in.bytes, in.length);
 }
 
 static enum status open_set(struct sample_place *place, const char *folder)
 {
-	struct dataset_params params = {.name = "cifar10"};
+	struct dataset_params params = {.name = wanted};
 	char path[FS_PATH_SIZE];
 
 	err = (struct err){0};
@@ -139,12 +140,12 @@ static void test_spoiled_files_are_refused(void **state)
 	write_at(place, "d", "x", "", 0);
 	refuses(place, "d", "d: there is no data_batch_1.bin in this folder");
 	write_set(place, "d");
-	sample_cifar(&in, 2, 7);
+	sample_cifar(&in, 2, 7, false);
 	write_at(place, "d", "data_batch_3.bin", in.bytes, in.length - 1);
 	refuses(place, "d", "data_batch_3.bin: is truncated or no CIFAR-10 file: 6145 bytes");
 	write_at(place, "d", "data_batch_3.bin", "", 0);
 	refuses(place, "d", "data_batch_3.bin: is empty");
-	sample_cifar(&in, 2, 9);
+	sample_cifar(&in, 2, 9, false);
 	write_at(place, "d", "data_batch_3.bin", in.bytes, in.length);
 	refuses(place, "d", "data_batch_3.bin: record 1 has the label 10; labels are from 0 to 9");
 	write_set(place, "d");
@@ -173,6 +174,44 @@ static void test_arrays_of_keras_are_read(void **state)
 	assert_int_equal(train.classes, 10);
 	assert_string_equal(train.names[0], "airplane");
 	close_set();
+}
+
+static void test_cifar100_has_its_fine_labels(void **state)
+{
+	struct sample_place *place = *state;
+	struct sample_bytes in;
+
+	sample_cifar(&in, 2, 98, true);
+	write_at(place, ".keras/datasets/cifar-100-binary", "train.bin", in.bytes, in.length);
+	write_at(place, "wrong", "train.bin", in.bytes, in.length - 3);
+	sample_cifar(&in, 2, 4, true);
+	write_at(place, ".keras/datasets/cifar-100-binary", "test.bin", in.bytes, in.length);
+	wanted = "cifar100";
+	assert_int_equal(open_set(place, NULL), ST_OK);
+	assert_int_equal(train.count, 2);
+	assert_int_equal(train.labels[0], 98);
+	assert_int_equal(train.labels[1], 99);
+	assert_int_equal(test.labels[1], 5);
+	assert_int_equal(train.classes, 100);
+	assert_int_equal(train.bytes[3072 + 2], 3);
+	assert_contains(train.source, "cifar-100-binary (CIFAR-100)");
+	close_set();
+
+	refuses(place, "wrong", "train.bin: is truncated or no CIFAR-100 file: 6145 bytes");
+	sample_cifar(&in, 1, 100, true);
+	write_at(place, "wrong", "train.bin", in.bytes, in.length);
+	refuses(place, "wrong", "record 0 has the label 100; labels are from 0 to 99");
+	write_at(place, "pickled", "train", "\x80\4", 2);
+	refuses(place, "pickled", "holds CIFAR-100 as Python pickles, which are not read: get the");
+	wanted = "cifar10";
+}
+
+/* Nothing stands in for it. */
+static void test_cifar100_is_not_made_up(void **state)
+{
+	wanted = "cifar100";
+	refuses(*state, NULL, "data set \"cifar100\": is not on this machine: give its folder");
+	wanted = "cifar10";
 }
 
 static void test_no_memory_is_undone(void **state)
@@ -233,6 +272,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_planes_become_pixels_batch_after_batch),
 		TEST(test_names_come_from_the_meta_file),
+		TEST(test_cifar100_has_its_fine_labels),
+		TEST(test_cifar100_is_not_made_up),
 		TEST(test_places_come_in_their_order),
 		TEST(test_spoiled_files_are_refused),
 		TEST(test_arrays_of_keras_are_read),

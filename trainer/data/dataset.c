@@ -317,6 +317,15 @@ static const struct dataset_known known_sets[] = {
 	 .script = "get-cifar10",
 	 .remedy = " fetches that, or give its folder (binary version) or .npz "
 		   "file with --data.path"},
+	{.name = "cifar100",
+	 .classes = 100,
+	 .shape = {32, 32, 3},
+	 .count = 50000,
+	 .test_count = 10000,
+	 .folder = dataset__cifar_open,
+	 .layout = "folder of CIFAR-100's binary version",
+	 .keras = {"cifar100.npz", "cifar-100-binary", "cifar-100-python"},
+	 .remedy = "give its folder (binary version) or .npz file with --data.path"},
 	{.name = "npz"},
 	{.name = "csv", .open = dataset__csv_open},
 	{.name = "text", .open = dataset__text_open},
@@ -339,8 +348,8 @@ static const struct dataset_known *dataset_find(const char *name, struct err *er
 			near);
 	else
 		err_set(err, ST_INVALID,
-			"unknown data set \"%s\" (there are: mnist, fashion_mnist, cifar10, npz, "
-			"csv, text, imdb, images)",
+			"unknown data set \"%s\" (there are: mnist, fashion_mnist, cifar10, "
+			"cifar100, npz, csv, text, imdb, images)",
 			name);
 	return NULL;
 }
@@ -414,6 +423,9 @@ static enum status dataset_open_any(struct dataset *train, struct dataset *test,
 	for (const char *const *place = known->keras; *place; place++)
 		if (dataset_keras_path(path, *place) && fs_exists(path))
 			return dataset_open_path(train, test, known, path, params, err);
+	if (!known->synthetic)
+		return err_set(err, ST_NOTFOUND, "data set \"%s\": is not on this machine: %s",
+			       known->name, known->remedy);
 	return known->synthetic(train, test, known, params, err);
 }
 

@@ -1,9 +1,11 @@
 /*
- * CIFAR-10's binary version: records of a label and 32x32 red, green and blue bytes, in
- * data_batch_1.bin to data_batch_5.bin (those that are there) and test_batch.bin;
- * batches.meta.txt names the classes. Images become HWC.
+ * CIFAR-10's and CIFAR-100's binary versions: records of a label and 32x32 red, green and blue
+ * bytes, in data_batch_1.bin to data_batch_5.bin (those that are there) and test_batch.bin;
+ * batches.meta.txt names the classes. CIFAR-100 is in train.bin and test.bin, its records begin
+ * with the label of 20 groups before that of the 100 classes, which is taken, as Keras's label_mode
+ * "fine" does; fine_label_names.txt names them. Images become HWC.
  *
- * Threading: none. Source: the set's own page, "Binary version".
+ * Threading: none. Source: the sets' own page, "Binary version".
  */
 #include "trainer/data/dataset_internal.h"
 
@@ -15,35 +17,65 @@
 #include "common/mem.h"
 
 #define CIFAR_BATCHES 5
-#define CIFAR_CLASSES 10
+#define CIFAR_CLASSES 100 /* at most */
 #define CIFAR_PLANE   (DATASET_CIFAR_SIDE * DATASET_CIFAR_SIDE)
 #define CIFAR_META    4096 /* bytes of batches.meta.txt at most */
 
+static const struct dataset_cifar cifar_kinds[] = {
+	{.title = "CIFAR-10",
+	 .classes = 10,
+	 .labels = 1,
+	 .train = "data_batch_",
+	 .batches = CIFAR_BATCHES,
+	 .test = "test_batch",
+	 .names = "batches.meta.txt",
+	 .unpacked = "cifar-10-batches-bin",
+	 .pickle = "data_batch_1"},
+	{.title = "CIFAR-100",
+	 .classes = 100,
+	 .labels = 2,
+	 .train = "train",
+	 .test = "test",
+	 .names = "fine_label_names.txt",
+	 .unpacked = "cifar-100-binary",
+	 .pickle = "train"},
+};
+
+const struct dataset_cifar *dataset__cifar(int classes)
+{
+	return &cifar_kinds[classes > cifar_kinds[0].classes];
+}
+
+static size_t cifar_record(const struct dataset_cifar *kind)
+{
+	return (size_t)kind->labels + DATASET_CIFAR_BYTES;
+}
+
 enum status dataset__cifar_parse(struct dataset_array *images, struct dataset_array *labels,
-				 int64_t first, const char *name, const void *bytes, size_t length,
-				 struct err *err)
+				 int64_t first, const struct dataset_cifar *kind, const char *name,
+				 const void *bytes, size_t length, struct err *err)
 {
 	const uint8_t *record = bytes;
-	size_t count = length / DATASET_CIFAR_RECORD;
+	size_t each = cifar_record(kind), count = length / each;
 
 	assert(first + (int64_t)count <= images->dim[0] && images->dim[0] == labels->dim[0]);
 	if (!length)
 		return err_set(err, ST_FORMAT, "%s: is empty", name);
-	if (length % DATASET_CIFAR_RECORD)
-		return err_set(
-			err, ST_FORMAT,
-			"%s: is truncated or no CIFAR-10 file: %zu bytes are no whole number "
-			"of records of %d (a label and 3x32x32 pixels)",
-			name, length, DATASET_CIFAR_RECORD);
-	for (size_t i = 0; i < count; i++, record += DATASET_CIFAR_RECORD) {
+	if (length % each)
+		return err_set(err, ST_FORMAT,
+			       "%s: is truncated or no %s file: %zu bytes are no whole number of "
+			       "records of %zu (%s and 3x32x32 pixels)",
+			       name, kind->title, length, each,
+			       kind->labels > 1 ? "two labels" : "a label");
+	for (size_t i = 0; i < count; i++, record += each) {
 		uint8_t *to = images->bytes + ((size_t)first + i) * DATASET_CIFAR_BYTES;
-		const uint8_t *from = record + 1;
+		const uint8_t *from = record + kind->labels, label = from[-1];
 
-		if (record[0] >= CIFAR_CLASSES)
+		if (label >= kind->classes)
 			return err_set(err, ST_FORMAT,
 				       "%s: record %zu has the label %d; labels are from 0 to %d",
-				       name, i, record[0], CIFAR_CLASSES - 1);
-		labels->bytes[(size_t)first + i] = record[0];
+				       name, i, label, kind->classes - 1);
+		labels->bytes[(size_t)first + i] = label;
 		for (int p = 0; p < CIFAR_PLANE; p++, to += 3) {
 			to[0] = from[p];
 			to[1] = from[CIFAR_PLANE + p];
@@ -69,7 +101,8 @@ static void cifar_files_free(struct cifar_file *files, int count)
 }
 
 static enum status cifar_join(struct dataset *out, const struct dataset_about *about,
-			      const struct cifar_file *files, int count, struct err *err)
+			      const struct dataset_cifar *kind, const struct cifar_file *files,
+			      int count, struct err *err)
 {
 	const int64_t side = DATASET_CIFAR_SIDE;
 	struct dataset_array images = {.ndim = 4, .dim = {0, side, side, 3}}, labels = {.ndim = 1};
@@ -77,16 +110,16 @@ static enum status cifar_join(struct dataset *out, const struct dataset_about *a
 	int64_t first = 0, total = 0;
 
 	for (int i = 0; i < count; i++)
-		total += (int64_t)(files[i].length / DATASET_CIFAR_RECORD);
+		total += (int64_t)(files[i].length / cifar_record(kind));
 	images.dim[0] = labels.dim[0] = total;
 	images.bytes = mem_resize(NULL, (size_t)total + 1, DATASET_CIFAR_BYTES);
 	labels.bytes = mem_alloc((size_t)total + 1);
 	if (!images.bytes || !labels.bytes)
 		status = err_nomem(err);
 	for (int i = 0; i < count && status == ST_OK; i++) {
-		status = dataset__cifar_parse(&images, &labels, first, files[i].path,
+		status = dataset__cifar_parse(&images, &labels, first, kind, files[i].path,
 					      files[i].bytes, files[i].length, err);
-		first += (int64_t)(files[i].length / DATASET_CIFAR_RECORD);
+		first += (int64_t)(files[i].length / cifar_record(kind));
 	}
 	if (status == ST_OK)
 		status = dataset__join(out, about, &images, &labels, err);
@@ -97,7 +130,8 @@ static enum status cifar_join(struct dataset *out, const struct dataset_about *a
 
 /* Of the files @stem1.bin to @stem<most>.bin those that are there; @most 0: @stem.bin alone. */
 static enum status cifar_part(struct dataset *out, const struct dataset_about *about,
-			      const char *folder, const char *stem, int most, struct err *err)
+			      const struct dataset_cifar *kind, const char *folder,
+			      const char *stem, int most, struct err *err)
 {
 	struct cifar_file *files = mem_calloc(CIFAR_BATCHES, sizeof(*files));
 	enum status status = ST_OK;
@@ -119,11 +153,10 @@ static enum status cifar_part(struct dataset *out, const struct dataset_about *a
 	}
 	if (status == ST_OK && !count)
 		status = err_set(err, ST_NOTFOUND,
-				 "%s: there is no %s%s.bin in this folder (CIFAR-10's binary "
-				 "version)",
-				 folder, stem, most ? "1" : "");
+				 "%s: there is no %s%s.bin in this folder (%s's binary version)",
+				 folder, stem, most ? "1" : "", kind->title);
 	if (status == ST_OK)
-		status = cifar_join(out, about, files, count, err);
+		status = cifar_join(out, about, kind, files, count, err);
 	cifar_files_free(files, count);
 	return status;
 }
@@ -131,7 +164,7 @@ static enum status cifar_part(struct dataset *out, const struct dataset_about *a
 /* ---- a folder of them ------------------------------------------------------------------------ */
 
 /* The names, one a line, in @text, which is cut up. */
-static enum status cifar_names(char *text, size_t length, const char *path,
+static enum status cifar_names(char *text, size_t length, const char *path, int classes,
 			       const char *names[CIFAR_CLASSES], struct err *err)
 {
 	int count = 0;
@@ -141,35 +174,35 @@ static enum status cifar_names(char *text, size_t length, const char *path,
 		return err_set(err, ST_FORMAT, "%s: is no text", path);
 	for (char *line = strtok_r(text, "\r\n", &rest); line;
 	     line = strtok_r(NULL, "\r\n", &rest)) {
-		if (count < CIFAR_CLASSES)
+		if (count < classes)
 			names[count] = line;
 		count++;
 	}
-	if (count != CIFAR_CLASSES)
+	if (count != classes)
 		return err_set(err, ST_FORMAT, "%s: has %d lines, not the names of %d classes",
-			       path, count, CIFAR_CLASSES);
+			       path, count, classes);
 	return ST_OK;
 }
 
 static enum status cifar_open_folder(struct dataset *train, struct dataset *test,
-				     const char *folder, struct dataset_about *about,
-				     struct err *err)
+				     const struct dataset_cifar *kind, const char *folder,
+				     struct dataset_about *about, struct err *err)
 {
 	char path[FS_PATH_SIZE], *text = NULL;
 	const char *names[CIFAR_CLASSES];
 	enum status status = ST_OK;
 	size_t length;
 
-	if (fs_path(path, "%s/batches.meta.txt", folder) && fs_exists(path)) {
+	if (fs_path(path, "%s/%s", folder, kind->names) && fs_exists(path)) {
 		status = fs_read(path, CIFAR_META, &text, &length, err);
 		if (status == ST_OK)
-			status = cifar_names(text, length, path, names, err);
+			status = cifar_names(text, length, path, kind->classes, names, err);
 		about->names = names;
 	}
 	if (status == ST_OK)
-		status = cifar_part(train, about, folder, "data_batch_", CIFAR_BATCHES, err);
+		status = cifar_part(train, about, kind, folder, kind->train, kind->batches, err);
 	if (status == ST_OK) {
-		status = cifar_part(test, about, folder, "test_batch", 0, err);
+		status = cifar_part(test, about, kind, folder, kind->test, 0, err);
 		if (status != ST_OK)
 			dataset_close(train);
 	}
@@ -178,17 +211,18 @@ static enum status cifar_open_folder(struct dataset *train, struct dataset *test
 }
 
 /* Keras keeps the set as Python wrote it, which only Python can read. */
-static bool cifar_is_pickled(const char *folder)
+static bool cifar_is_pickled(const struct dataset_cifar *kind, const char *folder)
 {
 	char path[FS_PATH_SIZE];
 
-	return fs_path(path, "%s/data_batch_1", folder) && fs_exists(path);
+	return fs_path(path, "%s/%s", folder, kind->pickle) && fs_exists(path);
 }
 
 enum status dataset__cifar_open(struct dataset *train, struct dataset *test,
 				const struct dataset_known *known, const char *folder,
 				int64_t limit, struct err *err)
 {
+	const struct dataset_cifar *kind = dataset__cifar(known->classes);
 	char inner[FS_PATH_SIZE], script[FS_PATH_SIZE], source[FS_PATH_SIZE + 32];
 	struct dataset_about about = {.source = source,
 				      .inputs = "images",
@@ -198,15 +232,18 @@ enum status dataset__cifar_open(struct dataset *train, struct dataset *test,
 				      .limit = limit};
 
 	/* As the archive unpacks. */
-	if (fs_path(inner, "%s/cifar-10-batches-bin", folder) && fs_is_dir(inner))
+	if (fs_path(inner, "%s/%s", folder, kind->unpacked) && fs_is_dir(inner))
 		folder = inner;
-	if (cifar_is_pickled(folder))
+	if (cifar_is_pickled(kind, folder)) {
+		dataset__script(script, known->script);
 		return err_set(err, ST_UNSUPPORTED,
-			       "%s: holds CIFAR-10 as Python pickles, which are not read: "
-			       "%s fetches the binary version, or save Keras's "
-			       "arrays with numpy.savez as ~/.keras/datasets/cifar10.npz (x_train, "
-			       "y_train, x_test, y_test)",
-			       folder, dataset__script(script, known->script));
-	snprintf(source, sizeof(source), "%.*s (CIFAR-10)", DATASET_PATH_SHOWN, folder);
-	return cifar_open_folder(train, test, folder, &about, err);
+			       "%s: holds %s as Python pickles, which are not read: %s%sor save "
+			       "Keras's arrays with numpy.savez as ~/.keras/datasets/%s.npz "
+			       "(x_train, y_train, x_test, y_test)",
+			       folder, kind->title, *script ? script : "get",
+			       *script ? " fetches the binary version, " : " the binary version, ",
+			       known->name);
+	}
+	snprintf(source, sizeof(source), "%.*s (%s)", DATASET_PATH_SHOWN, folder, kind->title);
+	return cifar_open_folder(train, test, kind, folder, &about, err);
 }

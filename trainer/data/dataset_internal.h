@@ -134,14 +134,25 @@ enum status dataset__npz_find(struct dataset_zip *zip, const char *member,
 enum status dataset__npy_header(struct dataset_stream *stream, struct dataset_array *out,
 				struct err *err);
 
-/* CIFAR-10's binary records in memory, a label and three planes each: images as HWC. Both arrays
- * are written from item @first on and must have room. */
-#define DATASET_CIFAR_SIDE   32
-#define DATASET_CIFAR_BYTES  (3 * DATASET_CIFAR_SIDE * DATASET_CIFAR_SIDE)
-#define DATASET_CIFAR_RECORD (1 + DATASET_CIFAR_BYTES)
+/* How CIFAR-10 and CIFAR-100 are laid out. */
+struct dataset_cifar {
+	const char *title;
+	int classes, labels; /* bytes of labels before a record's pixels; the last one counts */
+	const char *train, *test; /* names of files, without .bin */
+	int batches;              /* files to train with, which are numbered; 0: one */
+	const char *names;        /* the file of classes' names */
+	const char *unpacked;     /* the folder in the archive */
+	const char *pickle;       /* a file of the version for Python */
+};
+const struct dataset_cifar *dataset__cifar(int classes); /* 10 or 100 */
+
+/* Their binary records in memory: images as HWC. Both arrays are written from item @first on and
+ * must have room. */
+#define DATASET_CIFAR_SIDE  32
+#define DATASET_CIFAR_BYTES (3 * DATASET_CIFAR_SIDE * DATASET_CIFAR_SIDE)
 enum status dataset__cifar_parse(struct dataset_array *images, struct dataset_array *labels,
-				 int64_t first, const char *name, const void *bytes, size_t length,
-				 struct err *err);
+				 int64_t first, const struct dataset_cifar *kind, const char *name,
+				 const void *bytes, size_t length, struct err *err);
 
 /* Tables in memory, the second for the test part; bytes NULL: there is none. On failure nothing is
  * left to close. */

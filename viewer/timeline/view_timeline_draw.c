@@ -488,8 +488,10 @@ static void view_draw_bubble(const struct view_timeline *tl, struct view_pane *p
 		view_text_right(pane, 0, 0, pane->rect.width - 1, VIEW_DIM, text);
 }
 
-/* The colours of the picture, each with its name: phases that have a bar in it (of the device's lanes
- * where there are some: the host's have the same phases), then idle time. */
+/*
+ * The colours of the picture, each with its name: phases that have a bar in it (of the device's
+ * lanes where there are some: the host's have the same phases), then idle time.
+ */
 static void view_draw_legend(const struct view_timeline *tl, struct view_pane *pane)
 {
 	bool phase[ARRAY_LEN(view_phases)] = {false}, bubble = false, dark = false, out = false;
