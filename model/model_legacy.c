@@ -46,7 +46,6 @@ static const struct legacy_row legacy_classes[] = {
 	{"ConvLSTM2D", "is not supported: \"Conv2D\" with the steps as channels comes nearest"},
 	{"Conv3D", "is not supported: \"Conv2D\" with the third dimension as channels comes "
 		   "nearest"},
-	{"Resizing", "is not supported: the run file's data.resize enlarges images"},
 	{"TextVectorization", "is not supported: make numbers of words before training, which "
 			      "\"Embedding\" takes"},
 };

@@ -247,6 +247,25 @@ def transpose2d(x, kernel, bias, stride, same):
     return y.permute(0, 2, 3, 1) + bias
 
 
+def sampled(x, by, shift=(0, 0), mode="bilinear", padding="reflection"):
+    """Output pixel (x, y) looked for at by (x, y) + shift, in pixels from the middle."""
+    height, width = x.shape[1:3]
+    down, right = torch.meshgrid(torch.arange(height) + 0.5, torch.arange(width) + 0.5, indexing="ij")
+    at = torch.stack((right - width / 2, down - height / 2), -1) @ torch.tensor(by, dtype=torch.float32).t()
+    at = at + torch.tensor(shift) + torch.tensor([width / 2, height / 2])
+    grid = (at / torch.tensor([width / 2, height / 2]) - 1).expand(len(x), -1, -1, -1)
+    return F.grid_sample(x.permute(0, 3, 1, 2), grid, mode, padding, False).permute(0, 2, 3, 1)
+
+
+def turn(share):
+    angle = 2 * np.pi * share
+    return [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
+
+
+def resized(x, size, mode="bilinear"):
+    return F.interpolate(x.permute(0, 3, 1, 2), size, mode=mode).permute(0, 2, 3, 1)
+
+
 # Name, the input's shape, the shapes of the parameters, the function.
 LAYERS = [
     ("conv1d", (3, 11, 4), [(3, 4, 6), (6,)], lambda x, k, b: torch.tanh(conv1d(x, k, b, 2, True))),
@@ -263,6 +282,18 @@ LAYERS = [
     ("conv2d_transpose", (2, 3, 4, 3), [(3, 4, 2, 3), (2,)], lambda x, k, b: transpose2d(x, k, b, 2, True)),
     ("conv2d_transpose_valid", (2, 3, 2, 3), [(2, 3, 4, 3), (4,)], lambda x, k, b: transpose2d(x, k, b, 3, False)),
     ("p_relu", (2, 7, 4), [(1, 4)], lambda x, alpha: F.prelu(x.permute(0, 2, 1), alpha[0]).permute(0, 2, 1)),
+    ("rot90", (2, 5, 5, 2), [], lambda x: torch.rot90(x, 1, (1, 2))),
+    ("rotation_reflect", (2, 6, 5, 2), [], lambda x: sampled(x, turn(0.1))),
+    ("rotation_constant", (2, 6, 5, 2), [], lambda x: sampled(x, turn(-0.2), padding="zeros")),
+    ("rotation_nearest", (2, 6, 5, 2), [], lambda x: sampled(x, turn(0.3), mode="nearest", padding="border")),
+    ("translation", (2, 6, 5, 2), [], lambda x: sampled(x, [[1.0, 0.0], [0.0, 1.0]], (0.6 * 5, -0.3 * 6), padding="zeros")),
+    ("zoom", (2, 6, 5, 2), [], lambda x: sampled(x, [[1.6, 0.0], [0.0, 0.7]])),
+    ("zoom_joined", (2, 6, 5, 2), [], lambda x: sampled(x, [[1.4, 0.0], [0.0, 1.4]], padding="border")),
+    ("resizing", (2, 6, 5, 2), [], lambda x: resized(x, (4, 9))),
+    ("resizing_nearest", (2, 6, 5, 2), [], lambda x: resized(x, (7, 3), "nearest-exact")),
+    ("resizing_cropped", (2, 4, 7, 2), [], lambda x: resized(x[:, :, 1:5], (6, 6))),
+    ("center_crop", (2, 7, 8, 2), [], lambda x: x[:, 2:5, 1:6]),
+    ("center_crop_small", (2, 4, 7, 2), [], lambda x: resized(x[:, 1:3], (3, 9))),
 ]
 
 

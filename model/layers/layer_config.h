@@ -127,6 +127,45 @@ struct layer_pad {
 	int64_t top, bottom, left, right; /* pixels of zeros */
 };
 
+/* ---- RandomFlip, RandomCrop, RandomRotation, Resizing and their like ------------------------- */
+
+/*
+ * Each pixel of the output is sampled from a window of the input: @size rows and columns from
+ * @first on. Pixels have their centres at the half: the output's pixel o is looked for at u of the
+ * window; bilinear, between the pixels floor(u - 0.5) and the next; nearest, in pixel floor(u).
+ * What lies outside of the window is found as @fill says.
+ */
+enum layer_sampling_by {
+	LAYER_SAMPLING_WINDOW, /* u = (o + 0.5) size / output: nothing is random */
+	LAYER_SAMPLING_CROP,   /* u = o + 0.5 + a place, one for all items of a micro-batch */
+	LAYER_SAMPLING_FLIP,   /* u = size - (o + 0.5), of half of the items */
+	LAYER_SAMPLING_TURN,   /* by share[LAYER_Y] of a whole turn, around the middle */
+	LAYER_SAMPLING_SHIFT,  /* u = o + 0.5 - share x size */
+	LAYER_SAMPLING_ZOOM    /* u = (o + 0.5) (1 + share), around the middle */
+};
+
+enum layer_fill {
+	LAYER_FILL_REFLECT,  /* d c b a | a b c d | d c b a */
+	LAYER_FILL_WRAP,     /* a b c d | a b c d | a b c d */
+	LAYER_FILL_CONSTANT, /* k k k k | a b c d | k k k k */
+	LAYER_FILL_NEAREST   /* a a a a | a b c d | d d d d */
+};
+
+struct layer_sampling {
+	enum layer_sampling_by by;
+	enum layer_fill fill;
+	float fill_value;
+	bool bilinear;
+	int64_t first[LAYER_WAYS], size[LAYER_WAYS];
+	bool flips[LAYER_WAYS];
+	bool joined;                 /* the height's share is the width's, too */
+	double share[LAYER_WAYS][2]; /* drawn from [0] up to [1] */
+	uint32_t seed;               /* mixed into the layer's stream; 0: none */
+};
+
+/* How the layer samples, in training or elsewhere. False: its output is its input. */
+bool layer_sampling_now(const struct model_layer *layer, bool training, struct layer_sampling *out);
+
 /* ---- activations ----------------------------------------------------------------------------- */
 
 /* Keras's ReLU: x up to `most` where x > threshold, slope (x - threshold) elsewhere. */

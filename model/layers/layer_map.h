@@ -17,6 +17,7 @@
 	X(average_pooling1d, "AveragePooling1D", average_pooling2d)                                \
 	X(average_pooling2d, "AveragePooling2D", average_pooling2d)                                \
 	X(batch_normalization, "BatchNormalization", batch_normalization)                          \
+	X(center_crop, "CenterCrop", sampling)                                                     \
 	X(concatenate, "Concatenate", concatenate)                                                 \
 	X(conv1d, "Conv1D", conv2d)                                                                \
 	X(conv1d_transpose, "Conv1DTranspose", conv2d_transpose)                                   \
@@ -55,10 +56,16 @@
 	X(p_relu, "PReLU", p_relu)                                                                 \
 	X(permute, "Permute", rearrange)                                                           \
 	X(position_embedding, "PositionEmbedding", position_embedding)                             \
+	X(random_crop, "RandomCrop", sampling)                                                     \
+	X(random_flip, "RandomFlip", sampling)                                                     \
+	X(random_rotation, "RandomRotation", sampling)                                             \
+	X(random_translation, "RandomTranslation", sampling)                                       \
+	X(random_zoom, "RandomZoom", sampling)                                                     \
 	X(relu, "ReLU", relu)                                                                      \
 	X(repeat_vector, "RepeatVector", rearrange)                                                \
 	X(rescaling, "Rescaling", rescaling)                                                       \
 	X(reshape, "Reshape", none)                                                                \
+	X(resizing, "Resizing", sampling)                                                          \
 	X(separable_conv1d, "SeparableConv1D", separable_conv2d)                                   \
 	X(separable_conv2d, "SeparableConv2D", separable_conv2d)                                   \
 	X(simple_rnn, "SimpleRNN", recurrent)                                                      \

@@ -35,7 +35,9 @@ static const char sql_fifos[] =
 	"WHERE v.kind = 'fifo' AND v.always_live AND v.variable NOT LIKE 'infeed%'\n"
 	"  AND v.variable NOT GLOB '*/Stage[0-9]*/fifo' AND v.variable NOT LIKE '%/skip/%'\n"
 	"  AND coalesce(l.class, '') NOT IN ('Dropout', 'SpatialDropout1D',\n"
-	"    'SpatialDropout2D', 'GaussianDropout', 'GaussianNoise', 'AlphaDropout')\n"
+	"    'SpatialDropout2D', 'GaussianDropout', 'GaussianNoise', 'AlphaDropout', "
+	"'RandomFlip',\n"
+	"    'RandomCrop', 'RandomRotation', 'RandomTranslation', 'RandomZoom')\n"
 	"GROUP BY v.ipu";
 
 /* Instructions of the stages' forward functions, which would be there once more, with the words

@@ -42,10 +42,22 @@ network sequences '
  {"class_name": "GRU", "config": {"name": "before", "units": 5, "return_sequences": true, "reset_after": false}},
  {"class_name": "Bidirectional", "config": {"name": "again", "merge_mode": "sum", "layer": {"class_name": "GRU", "config": {"units": 4}}}}'
 
+network augmented '
+ {"class_name": "Resizing", "config": {"name": "large", "height": 32, "width": 30}},
+ {"class_name": "Conv2D", "config": {"name": "c", "filters": 3, "kernel_size": 3, "strides": 2, "padding": "same"}},
+ {"class_name": "RandomFlip", "config": {"name": "flip", "mode": "horizontal", "seed": 4}},
+ {"class_name": "RandomRotation", "config": {"name": "turn", "factor": 0.1}},
+ {"class_name": "RandomTranslation", "config": {"name": "shift", "height_factor": 0.2, "width_factor": 0.2, "fill_mode": "wrap"}},
+ {"class_name": "RandomZoom", "config": {"name": "zoom", "height_factor": 0.2, "fill_mode": "constant", "interpolation": "nearest"}},
+ {"class_name": "RandomCrop", "config": {"name": "crop", "height": 12, "width": 12}},
+ {"class_name": "CenterCrop", "config": {"name": "middle", "height": 10, "width": 10}},
+ {"class_name": "Flatten", "config": {"name": "f"}}'
+
 for file in "$work"/*.json; do
 	name=$(basename "$file" .json)
 	case $name in
 	generative) half='{"c": 0, "t": 1}' ;;
+	augmented) half='{"large": 0, "zoom": 1}' ;;
 	sequences) half='{"rows": 0, "each": 1}' ;;
 	esac
 	weights reference "${no_pipeline[@]}" --host.threads 1

@@ -14,7 +14,7 @@ foreach(module IN ITEMS layer_conv)
 		LIBS trainer_learn LABELS unit trainer)
 endforeach()
 foreach(module IN ITEMS layer_elementwise layer_norm layer_norm_stage layer_pool layer_sequence layer_recurrent
-		layer_transpose layer_noise layer_groups layer_wrap layer_attention oracle_layers)
+		layer_transpose layer_noise layer_sampling layer_groups layer_wrap layer_attention oracle_layers)
 	ipuscope_add_test(NAME test_${module} SOURCES test_${module}.c support/lowered.c support/math.c support/layer_rig.c
 		support/model_texts.c LIBS trainer_models LABELS unit trainer)
 endforeach()

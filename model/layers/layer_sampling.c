@@ -1,0 +1,536 @@
+/*
+ * Layers whose output's pixels are sampled from the input's: CenterCrop, RandomCrop, RandomFlip,
+ * RandomRotation, RandomTranslation, RandomZoom and Resizing. What is random happens in training
+ * alone, and is drawn for each item, or of a crop, as Keras does, for all items of a batch: of a
+ * micro-batch here. struct layer_sampling has the formulas; their source is Keras's own layers.
+ *
+ * Random numbers are those of (seed, layer, step, replica), so they do not depend on threads.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/minmax.h"
+#include "model/layers/layer_internal.h"
+
+extern const struct layer_ops layer_center_crop, layer_random_crop, layer_random_flip;
+extern const struct layer_ops layer_random_rotation, layer_random_translation, layer_random_zoom;
+extern const struct layer_ops layer_resizing;
+
+#define SIDE_MOST 65536 /* pixels of an output's side */
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+/* layer->config: what would hand the input on. NULL: a failure. */
+static struct layer_sampling *sampling_begin(struct model *model, struct model_layer *layer,
+					     const struct json_at *config,
+					     const struct model_option *own, size_t count,
+					     struct err *err)
+{
+	struct layer_sampling *s;
+
+	layer__begin(model, layer, config, own, count, sizeof(*s), err);
+	if (layer__check_images(layer, config, err) != ST_OK)
+		return NULL;
+	s = layer->config;
+	for (int way = 0; way < LAYER_WAYS; way++)
+		s->size[way] = layer_side(&layer->input, way);
+	s->fill = LAYER_FILL_NEAREST;
+	layer__read_seed(config, &s->seed, err);
+	return s;
+}
+
+/* Which of @known is the text at @key? Absent leaves *@out. */
+static void read_choice(const struct json_at *config, const char *key, const char *const *known,
+			size_t count, size_t *out, struct err *err)
+{
+	struct json_at here;
+	const char *text;
+
+	if (!model_option_given(config, key, &here, err) || json_text(&here, &text, err) != ST_OK)
+		return;
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(text, known[i])) {
+			*out = i;
+			return;
+		}
+	json_unknown(&here, key, text, known, count, err);
+}
+
+/* "height" and "width" are the output's. */
+static void read_output(struct model_layer *layer, const struct json_at *config, struct err *err)
+{
+	static const char *const keys[LAYER_WAYS] = {"height", "width"};
+	int64_t sides[LAYER_WAYS] = {1, 1};
+	struct json_at here;
+
+	for (int way = 0; way < LAYER_WAYS; way++)
+		if (model_option_need(config, keys[way], &here, err))
+			json_int(&here, 1, SIDE_MOST, &sides[way], err);
+	layer__set_output(layer, sides, layer_last_dim(&layer->input));
+}
+
+/* The greatest window in the middle that has the output's proportions, as Keras rounds it. */
+static void set_window(struct layer_sampling *s, const struct model_layer *layer)
+{
+	int64_t whole[LAYER_WAYS];
+
+	memcpy(whole, s->size, sizeof(whole));
+	for (int way = 0; way < LAYER_WAYS; way++) {
+		const int64_t out = layer_side(&layer->output, way);
+		const int64_t other = layer_side(&layer->output, !way);
+
+		s->size[way] = max(min(whole[way], whole[!way] * out / other), (int64_t)1);
+		s->first[way] = (whole[way] - s->size[way]) / 2;
+	}
+}
+
+/* A window of the output's size is copied. */
+static bool is_copy(const struct layer_sampling *s, const struct model_layer *layer)
+{
+	return s->size[LAYER_Y] == layer_side(&layer->output, LAYER_Y) &&
+	       s->size[LAYER_X] == layer_side(&layer->output, LAYER_X);
+}
+
+static bool fits(const struct model_layer *layer)
+{
+	return layer_side(&layer->output, LAYER_Y) <= layer_side(&layer->input, LAYER_Y) &&
+	       layer_side(&layer->output, LAYER_X) <= layer_side(&layer->input, LAYER_X);
+}
+
+/* The middle, cut out; of an image that is too small the window, enlarged. */
+static enum status center_crop_read(struct model *model, struct model_layer *layer,
+				    const struct json_at *config, struct err *err)
+{
+	static const struct model_option own[] = {
+		{"height", MODEL_ANY},
+		{"width", MODEL_ANY},
+		{"data_format", MODEL_CHANNELS_LAST},
+		{"bounding_box_format", MODEL_ANY},
+	};
+	struct layer_sampling *s = sampling_begin(model, layer, config, own, ARRAY_LEN(own), err);
+
+	if (!s)
+		return err->status;
+	read_output(layer, config, err);
+	for (int way = 0; way < LAYER_WAYS && fits(layer); way++) {
+		s->first[way] = (s->size[way] - layer_side(&layer->output, way)) / 2;
+		s->size[way] = layer_side(&layer->output, way);
+	}
+	if (!fits(layer))
+		set_window(s, layer);
+	s->bilinear = !is_copy(s, layer);
+	return err->status;
+}
+
+/* In inference, and of images that are too small, the window is resized. */
+static enum status random_crop_read(struct model *model, struct model_layer *layer,
+				    const struct json_at *config, struct err *err)
+{
+	static const struct model_option own[] = {
+		{"height", MODEL_ANY},
+		{"width", MODEL_ANY},
+		{"seed", MODEL_ANY},
+		{"data_format", MODEL_CHANNELS_LAST},
+		{"bounding_box_format", MODEL_ANY},
+	};
+	struct layer_sampling *s = sampling_begin(model, layer, config, own, ARRAY_LEN(own), err);
+
+	if (!s)
+		return err->status;
+	read_output(layer, config, err);
+	set_window(s, layer);
+	s->bilinear = !is_copy(s, layer);
+	s->by = fits(layer) ? LAYER_SAMPLING_CROP : LAYER_SAMPLING_WINDOW;
+	return err->status;
+}
+
+static enum status random_flip_read(struct model *model, struct model_layer *layer,
+				    const struct json_at *config, struct err *err)
+{
+	static const struct model_option own[] = {
+		{"mode", MODEL_ANY},
+		{"seed", MODEL_ANY},
+		{"data_format", MODEL_CHANNELS_LAST},
+		{"bounding_box_format", MODEL_ANY},
+	};
+	static const char *const modes[] = {"horizontal_and_vertical", "vertical", "horizontal"};
+	struct layer_sampling *s = sampling_begin(model, layer, config, own, ARRAY_LEN(own), err);
+	size_t mode = 0;
+
+	if (!s)
+		return err->status;
+	read_choice(config, "mode", modes, ARRAY_LEN(modes), &mode, err);
+	s->by = LAYER_SAMPLING_FLIP;
+	s->flips[LAYER_Y] = mode != 2;
+	s->flips[LAYER_X] = mode != 1;
+	return err->status;
+}
+
+/* "interpolation"; absent it is bilinear. */
+static bool read_bilinear(const struct json_at *config, struct err *err)
+{
+	static const char *const known[] = {"nearest", "bilinear"};
+	size_t bilinear = 1;
+
+	read_choice(config, "interpolation", known, ARRAY_LEN(known), &bilinear, err);
+	return bilinear;
+}
+
+static enum status resizing_read(struct model *model, struct model_layer *layer,
+				 const struct json_at *config, struct err *err)
+{
+	static const struct model_option own[] = {
+		{"height", MODEL_ANY},
+		{"width", MODEL_ANY},
+		{"interpolation", MODEL_ANY},
+		{"crop_to_aspect_ratio", MODEL_ANY},
+		{"pad_to_aspect_ratio", MODEL_FALSE},
+		{"fill_mode", MODEL_ANY},
+		{"fill_value", MODEL_ANY},
+		{"antialias", MODEL_FALSE},
+		{"data_format", MODEL_CHANNELS_LAST},
+		{"bounding_box_format", MODEL_ANY},
+	};
+	struct layer_sampling *s = sampling_begin(model, layer, config, own, ARRAY_LEN(own), err);
+	bool crops = false;
+
+	if (!s)
+		return err->status;
+	read_output(layer, config, err);
+	model_option_bool(config, "crop_to_aspect_ratio", &crops, err);
+	if (crops)
+		set_window(s, layer);
+	s->bilinear = read_bilinear(config, err) && !is_copy(s, layer);
+	return err->status;
+}
+
+/* A number, of both signs, or [lower, upper] in any order; from -1, @open: from above it, to 1. */
+static void read_share(const struct json_at *at, bool open, double out[2], struct err *err)
+{
+	const bool list = cJSON_IsArray(at->node);
+	struct json_at item = *at;
+	double ends[2] = {0.0, 0.0};
+
+	if (list && json_count(at) != 2)
+		json_fail(at, err, "must be a number or [lower, upper]");
+	for (int i = 0; i < 2 && !err_stuck(err); i++) {
+		if (list)
+			json_item(at, i, &item);
+		if (json_real(&item, &ends[i], err) == ST_OK &&
+		    !(ends[i] <= 1.0 && (open ? ends[i] > -1.0 : ends[i] >= -1.0)))
+			json_fail(&item, err, "must be %s -1 and at most 1",
+				  open ? "above" : "at least");
+	}
+	if (!list)
+		ends[0] = -ends[1];
+	out[0] = min(ends[0], ends[1]);
+	out[1] = max(ends[0], ends[1]);
+}
+
+/* RandomRotation, RandomTranslation, RandomZoom. */
+static enum status random_affine_read(struct model *model, struct model_layer *layer,
+				      const struct json_at *config, struct err *err)
+{
+	static const struct model_option turn[] = {
+		{"factor", MODEL_ANY},
+		{"fill_mode", MODEL_ANY},
+		{"fill_value", MODEL_ANY},
+		{"interpolation", MODEL_ANY},
+		{"seed", MODEL_ANY},
+		{"data_format", MODEL_CHANNELS_LAST},
+		{"bounding_box_format", MODEL_ANY},
+	};
+	static const struct model_option other[] = {
+		{"height_factor", MODEL_ANY},
+		{"width_factor", MODEL_ANY},
+		{"fill_mode", MODEL_ANY},
+		{"fill_value", MODEL_ANY},
+		{"interpolation", MODEL_ANY},
+		{"seed", MODEL_ANY},
+		{"data_format", MODEL_CHANNELS_LAST},
+		{"bounding_box_format", MODEL_ANY},
+	};
+	static const char *const fills[] = {
+		[LAYER_FILL_REFLECT] = "reflect",
+		[LAYER_FILL_WRAP] = "wrap",
+		[LAYER_FILL_CONSTANT] = "constant",
+		[LAYER_FILL_NEAREST] = "nearest",
+	};
+	const bool turns = layer->ops == &layer_random_rotation;
+	const bool zooms = layer->ops == &layer_random_zoom;
+	struct layer_sampling *s = sampling_begin(model, layer, config, turns ? turn : other,
+						  turns ? ARRAY_LEN(turn) : ARRAY_LEN(other), err);
+	size_t fill = LAYER_FILL_REFLECT;
+	struct json_at here;
+	double value = 0.0;
+
+	if (!s)
+		return err->status;
+	s->by = turns ? LAYER_SAMPLING_TURN : zooms ? LAYER_SAMPLING_ZOOM : LAYER_SAMPLING_SHIFT;
+	if (model_option_need(config, turns ? "factor" : "height_factor", &here, err))
+		read_share(&here, zooms, s->share[LAYER_Y], err);
+	s->joined = zooms && !model_option_at(config, "width_factor", &here, err);
+	if (!turns && !s->joined && model_option_need(config, "width_factor", &here, err))
+		read_share(&here, zooms, s->share[LAYER_X], err);
+	read_choice(config, "fill_mode", fills, ARRAY_LEN(fills), &fill, err);
+	if (model_option_at(config, "fill_value", &here, err) &&
+	    json_real(&here, &value, err) == ST_OK && !isfinite((float)value))
+		return json_fail(&here, err, "must be a finite number");
+	s->fill = (enum layer_fill)fill;
+	s->fill_value = (float)value;
+	s->bilinear = read_bilinear(config, err);
+	return err->status;
+}
+
+bool layer_sampling_now(const struct model_layer *layer, bool training, struct layer_sampling *out)
+{
+	*out = *(const struct layer_sampling *)layer->config;
+	if (out->by == LAYER_SAMPLING_WINDOW)
+		return true;
+	if (out->by != LAYER_SAMPLING_CROP)
+		return training;
+	if (!training) {
+		out->by = LAYER_SAMPLING_WINDOW;
+		return true;
+	}
+	/* The window is then where the place is. */
+	out->bilinear = false;
+	for (int way = 0; way < LAYER_WAYS; way++)
+		out->size[way] = layer_side(&layer->output, way);
+	return true;
+}
+
+/* ---- costs ----------------------------------------------------------------------------------- */
+
+static int64_t sampling_flops(const struct model_layer *layer, int64_t batch)
+{
+	struct layer_sampling s;
+
+	if (!layer_sampling_now(layer, true, &s) || !s.bilinear)
+		return 0;
+	return 9 * batch * model_shape_count(&layer->output);
+}
+
+static struct layer_op between(struct layer_op op, int64_t makes)
+{
+	op.makes = makes;
+	return op;
+}
+
+/* Two numbers for each of @count, and @steps on each between them; back, two products. */
+static struct layer_op lerp(int64_t count, int64_t weights, bool forward, unsigned reads,
+			    unsigned writes)
+{
+	return layer__map(&(struct ipu_elements){.count = forward ? count : 2 * count,
+						 .operands = forward ? 2 : 1,
+						 .broadcast = weights,
+						 .times = {[IPU_FN_ADD] = forward ? 3 : 1}},
+			  reads, writes);
+}
+
+/* Along each axis two neighbours are copied together, and a map goes between them: what of whom is
+ * known when the program is compiled. Back, two products each, which are summed. */
+static void resize_lower(struct layer_lowering *lowering, const struct layer_sampling *s)
+{
+	const struct model_shape *output = &lowering->layer->output;
+	const int64_t channels = layer_last_dim(output);
+	const int64_t in = lowering->batch * model_shape_count(&lowering->layer->input);
+	const int64_t out = layer__lower_count(lowering);
+	const int64_t half = lowering->batch * s->size[LAYER_Y] * output->dim[LAYER_X] * channels;
+	struct layer_op op;
+
+	if (lowering->phase == IPU_PHASE_F) {
+		op = between(layer__copy(2 * half, channels, LAYER_INPUT, LAYER_BETWEEN), 2 * half);
+		layer__lower(lowering, "ResizeBilinear/Columns", &op);
+		op = between(
+			lerp(half, output->dim[LAYER_X], true, LAYER_BETWEEN, LAYER_BETWEEN_TOO),
+			half);
+		layer__lower(lowering, "ResizeBilinear/Columns/Lerp", &op);
+		op = between(layer__copy(2 * out, output->dim[LAYER_X] * channels,
+					 LAYER_BETWEEN_TOO, LAYER_BETWEEN),
+			     2 * out);
+		layer__lower(lowering, "ResizeBilinear/Rows", &op);
+		op = lerp(out, output->dim[LAYER_Y], true, LAYER_BETWEEN, LAYER_OUTPUT);
+		layer__lower(lowering, "ResizeBilinear/Rows/Lerp", &op);
+		return;
+	}
+	op = between(lerp(out, output->dim[LAYER_Y], false, LAYER_GRAD_OUTPUT, LAYER_BETWEEN),
+		     2 * out);
+	layer__lower(lowering, "ResizeBilinear/Grad/Rows/Lerp", &op);
+	op = layer__reduce(2 * out, half, LAYER_BETWEEN, LAYER_BETWEEN_TOO);
+	layer__lower(lowering, "ResizeBilinear/Grad/Rows", &op);
+	op = between(lerp(half, output->dim[LAYER_X], false, LAYER_BETWEEN_TOO, LAYER_BETWEEN),
+		     2 * half);
+	layer__lower(lowering, "ResizeBilinear/Grad/Columns/Lerp", &op);
+	op = layer__reduce(2 * half, in, LAYER_BETWEEN, LAYER_GRAD_INPUT);
+	op.makes = 0;
+	layer__lower(lowering, "ResizeBilinear/Grad/Columns", &op);
+}
+
+/* A window as it stands, or its nearest pixels, several times where it is enlarged; @places is
+ * where it begins, if that is random. */
+static void slice_lower(struct layer_lowering *lowering, const char *part, unsigned places)
+{
+	const struct model_layer *layer = lowering->layer;
+	const bool forward = lowering->phase == IPU_PHASE_F;
+	const int64_t in = lowering->batch * model_shape_count(&layer->input);
+	const int64_t out = layer__lower_count(lowering);
+	struct layer_op op = layer__copy(forward ? out : in, layer_last_dim(&layer->output),
+					 forward ? LAYER_INPUT : LAYER_GRAD_OUTPUT,
+					 forward ? LAYER_OUTPUT : LAYER_GRAD_INPUT);
+
+	if (!forward && out > in)
+		op = between(layer__reduce(out, in, LAYER_GRAD_OUTPUT, LAYER_GRAD_INPUT), 0);
+	op.reads |= places;
+	layer__lower(lowering, part, &op);
+}
+
+/* As tf.where(flips, tf.reverse(x), x) is done. */
+static void flip_lower(struct layer_lowering *lowering, unsigned decisions)
+{
+	const bool forward = lowering->phase == IPU_PHASE_F;
+	const int64_t count = layer__lower_count(lowering);
+	const unsigned from = forward ? LAYER_INPUT : LAYER_GRAD_OUTPUT;
+	struct layer_op op = between(layer__copy(count, layer_last_dim(&lowering->layer->output),
+						 from, LAYER_BETWEEN_TOO),
+				     count);
+
+	op.training_only = true;
+	layer__lower(lowering, forward ? "Reverse" : "Reverse/Grad", &op);
+	op = layer__map(&(struct ipu_elements){.count = count,
+					       .operands = 2,
+					       .broadcast = lowering->batch,
+					       .times = {[IPU_FN_SELECT] = 1}},
+			from | LAYER_BETWEEN_TOO | decisions,
+			forward ? LAYER_OUTPUT : LAYER_GRAD_INPUT);
+	op.training_only = true;
+	layer__lower(lowering, forward ? "Select" : "Select/Grad", &op);
+}
+
+/* Where each pixel lies is worked out, its neighbours are looked up as an embedding's rows are, and
+ * a map goes between them: popops has no operation of its own for it. */
+static void affine_lower(struct layer_lowering *lowering, const struct layer_sampling *s,
+			 unsigned drawn)
+{
+	const bool forward = lowering->phase == IPU_PHASE_F;
+	const bool fills = s->fill == LAYER_FILL_CONSTANT, maps = s->bilinear || fills;
+	const int64_t pixels = layer_rows(lowering->layer, lowering->batch);
+	const int64_t out = layer__lower_count(lowering), corners = s->bilinear ? 4 : 1;
+	const struct layer_op zeros =
+		layer__map(&(struct ipu_elements){.count = out, .times = {[IPU_FN_FILL] = 1}}, 0,
+			   LAYER_GRAD_INPUT);
+	const struct ipu_elements each = {
+		.count = forward ? out : corners * out,
+		.operands = forward ? corners : 1,
+		.broadcast = LAYER_WAYS * pixels,
+		.times = {[IPU_FN_ADD] = s->bilinear ? (forward ? 9 : 2) : 0,
+			  [IPU_FN_SELECT] = fills}};
+	struct layer_op coordinates =
+		layer__map(&(struct ipu_elements){.count = LAYER_WAYS * pixels,
+						  .broadcast = lowering->batch,
+						  .times = {[IPU_FN_ADD] = 4, [IPU_FN_SELECT] = 2}},
+			   drawn, LAYER_BETWEEN);
+	struct layer_op lookup = {
+		.op = {.kind = IPU_OP_SLICE,
+		       .slice = {!forward, pixels, layer_last_dim(&lowering->layer->output),
+				 corners * pixels}},
+		.reads = LAYER_BETWEEN};
+	struct layer_op map = layer__map(&each, LAYER_BETWEEN, 0);
+
+	coordinates = between(coordinates, LAYER_WAYS * pixels);
+	coordinates.full = true;
+	coordinates.training_only = lookup.training_only = map.training_only = true;
+	layer__lower(lowering, "Coordinates", &coordinates);
+	if (forward) {
+		lookup.reads |= LAYER_INPUT;
+		lookup.writes = maps ? LAYER_BETWEEN_TOO : LAYER_OUTPUT;
+		lookup.makes = maps ? corners * out : 0;
+		layer__lower(lowering, "Gather", &lookup);
+		map.reads |= LAYER_BETWEEN_TOO;
+		map.writes = LAYER_OUTPUT;
+		if (maps)
+			layer__lower(lowering, "Interpolate", &map);
+		return;
+	}
+	map.reads |= LAYER_GRAD_OUTPUT;
+	map.writes = LAYER_BETWEEN_TOO;
+	map.makes = corners * out;
+	if (maps)
+		layer__lower(lowering, "Interpolate/Grad", &map);
+	layer__lower(lowering, "Fill", &zeros);
+	lookup.reads |= maps ? LAYER_BETWEEN_TOO : LAYER_GRAD_OUTPUT;
+	lookup.writes = LAYER_GRAD_INPUT;
+	layer__lower(lowering, "Gather/Grad", &lookup);
+}
+
+/* Random numbers are kept, as a gradient needs them. In an evaluation within a training RandomCrop
+ * is planned as the slice of the training: it has the same output. */
+static void sampling_lower(struct layer_lowering *lowering)
+{
+	const bool forward = lowering->phase == IPU_PHASE_F;
+	const unsigned drawn = forward && !lowering->keeps ? LAYER_BETWEEN : LAYER_KEPT;
+	struct layer_sampling s;
+	struct layer_op random;
+	int64_t draws;
+
+	if (!layer_sampling_now(lowering->layer, lowering->training, &s) ||
+	    (!forward && !layer__wants_any(lowering)))
+		return;
+	draws = s.by == LAYER_SAMPLING_CROP ? LAYER_WAYS
+		: s.by == LAYER_SAMPLING_SHIFT || (s.by == LAYER_SAMPLING_ZOOM && !s.joined)
+			? LAYER_WAYS * lowering->batch
+			: lowering->batch;
+	random = between(
+		layer__map(&(struct ipu_elements){.count = draws, .times = {[IPU_FN_RANDOM] = 1}},
+			   0, drawn),
+		draws);
+	random.training_only = random.full = true;
+	if (forward && s.by != LAYER_SAMPLING_WINDOW)
+		layer__lower(lowering, "RandomUniform", &random);
+	if (s.by == LAYER_SAMPLING_FLIP)
+		flip_lower(lowering, drawn);
+	else if (s.by == LAYER_SAMPLING_CROP)
+		slice_lower(lowering, forward ? "DynamicSlice" : "DynamicSlice/Grad", drawn);
+	else if (s.by != LAYER_SAMPLING_WINDOW)
+		affine_lower(lowering, &s, drawn);
+	else if (s.bilinear)
+		resize_lower(lowering, &s);
+	else if (is_copy(&s, lowering->layer))
+		slice_lower(lowering, forward ? "Slice" : "Slice/Grad", 0);
+	else
+		slice_lower(lowering, forward ? "ResizeNearest" : "ResizeNearest/Grad", 0);
+}
+
+/* What all of them have. */
+#define SAMPLING_OPS(row, name, how)                                                               \
+	.class_name = (name), .kind = LAYER_KIND_##row, .read = (how), .flops = sampling_flops,    \
+	.lower = sampling_lower
+
+const struct layer_ops layer_center_crop = {
+	SAMPLING_OPS(center_crop, "CenterCrop", center_crop_read),
+};
+
+const struct layer_ops layer_random_crop = {
+	SAMPLING_OPS(random_crop, "RandomCrop", random_crop_read),
+};
+
+const struct layer_ops layer_random_flip = {
+	SAMPLING_OPS(random_flip, "RandomFlip", random_flip_read),
+};
+
+const struct layer_ops layer_random_rotation = {
+	SAMPLING_OPS(random_rotation, "RandomRotation", random_affine_read),
+};
+
+const struct layer_ops layer_random_translation = {
+	SAMPLING_OPS(random_translation, "RandomTranslation", random_affine_read),
+};
+
+const struct layer_ops layer_random_zoom = {
+	SAMPLING_OPS(random_zoom, "RandomZoom", random_affine_read),
+};
+
+const struct layer_ops layer_resizing = {
+	SAMPLING_OPS(resizing, "Resizing", resizing_read),
+};
