@@ -6,7 +6,6 @@
  * again for the backward pass, where each pixel's gradient goes back to those that it was made of.
  * Slices of that are items: an input's gradient is summed by one thread, in the output's order.
  */
-#include <math.h>
 #include <string.h>
 
 #include "common/elementary.h"
@@ -155,11 +154,11 @@ static struct sampling_tap tap_of(const struct sampling *w, const struct samplin
 		const float *at = map->at[way];
 		const float u = at[0] * ((float)y + 0.5f) + at[1] * ((float)x + 0.5f) + at[2];
 		const float from = w->s.bilinear ? u - 0.5f : u;
-		const float below = floorf(from);
+		const int64_t cut = (int64_t)from, below = cut - ((float)cut > from); /* floor */
 
-		tap.way[way] = from - below;
+		tap.way[way] = from - (float)below;
 		for (int i = 0; i < 2; i++) {
-			index[way][i] = index_in(w->s.fill, (int64_t)below + i, w->s.size[way]);
+			index[way][i] = index_in(w->s.fill, below + i, w->s.size[way]);
 			if (index[way][i] != OUTSIDE)
 				index[way][i] += map->first[way];
 		}
