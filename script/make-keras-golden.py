@@ -120,12 +120,59 @@ hdf5("checkpoint.weights.h5", lambda file: write_counted(file, "_layer_checkpoin
 hdf5("other.h5", lambda file: file.create_dataset("temperature", data=numpy.zeros(3)))
 with open(FOLDER + "/counted.weights.h5", "rb") as file:
     inner = file.read()
-with zipfile.ZipFile(FOLDER + "/model.keras", "w", zipfile.ZIP_DEFLATED) as archive:
-    for name, data in [("metadata.json", json.dumps({"keras_version": "3.3.3", "date_saved": "1980-01-01@00:00:00"})),
-                       ("config.json", json.dumps(MODEL)), ("model.weights.h5", inner)]:
-        info = zipfile.ZipInfo(name, STAMP)
-        info.compress_type = zipfile.ZIP_DEFLATED
-        archive.writestr(info, data)
+
+
+def archive(name, model, weights):
+    with zipfile.ZipFile(FOLDER + "/" + name, "w", zipfile.ZIP_DEFLATED) as out:
+        for inner, data in [("metadata.json", json.dumps({"keras_version": "3.3.3", "date_saved": "1980-01-01@00:00:00"})),
+                            ("config.json", json.dumps(model)), ("model.weights.h5", weights)]:
+            info = zipfile.ZipInfo(inner, STAMP)
+            info.compress_type = zipfile.ZIP_DEFLATED
+            out.writestr(info, data)
+
+
+archive("model.keras", MODEL, inner)
+
+# Layers that draw: Keras 3 saves the state of their generators beside weights, TensorFlow 2.4 among them.
+DRAWS = {"module": "keras", "class_name": "Sequential", "registered_name": None, "build_config": {"input_shape": [None, 4, 3, 1]},
+         "config": {"name": "draws", "trainable": True, "dtype": POLICY, "layers": [
+             {**KERAS3, "class_name": "InputLayer", "config": {"batch_shape": [None, 4, 3, 1], "dtype": "float32", "sparse": False,
+                                                              "ragged": False, "name": "picture"}},
+             layer("RandomFlip", "flip", [], seed=None, mode="horizontal", data_format="channels_last"),
+             layer("RandomRotation", "turn", [], factor=[-0.1, 0.1], fill_mode="reflect", fill_value=0.0,
+                   interpolation="bilinear", seed=3, data_format="channels_last"),
+             layer("Flatten", "row", [], data_format="channels_last"),
+             layer("Dropout", "drop", [], rate=0.5, seed=None, noise_shape=None),
+             layer("Dense", "answer", [], units=2, activation="softmax")]}}
+DRAWN = [("kernel", numpy.arange(24, dtype="f4").reshape(12, 2)), ("bias", numpy.array([24, 25], dtype="f4"))]
+
+
+def drawn_counted(file):
+    for name in ["input_layer", "flatten", "random_flip", "random_rotation", "dropout"]:
+        file.create_group("layers/%s/vars" % name)
+    for name in ["random_flip/generator", "random_rotation/generator", "dropout/seed_generator"]:
+        file["layers/%s/vars/0" % name] = numpy.array([5, 0], dtype="u4")
+    for i, (_, v) in enumerate(DRAWN):
+        file["layers/dense/vars/%d" % i] = v
+
+
+def drawn_named(file):
+    file.attrs["model_config"] = json.dumps(DRAWS)
+    weights = file.create_group("model_weights")
+    state = [("StateVar", numpy.zeros(3, dtype="i8"))]  # may stand before weights, as in a nested model
+    groups = {"flip": state, "turn": state, "row": [], "drop": [], "answer": state + [("answer/" + n, v) for n, v in DRAWN]}
+    weights.attrs["layer_names"] = [n.encode() for n in groups]
+    for name, arrays in groups.items():
+        inner = weights.create_group(name)
+        inner.attrs["weight_names"] = [(n + ":0").encode() for n, _ in arrays]
+        for n, v in arrays:
+            inner[n + ":0"] = v
+
+
+hdf5("draws.h5", drawn_named)
+hdf5("draws.weights.h5", drawn_counted)
+with open(FOLDER + "/draws.weights.h5", "rb") as file:
+    archive("draws.keras", DRAWS, file.read())
 with open(FOLDER + "/model.json", "w") as file:
     json.dump(MODEL, file, indent=1)
 numpy.savez(FOLDER + "/weights.npz", **{"%s/%s:0" % (l, n): v for l, w in LAYERS.items() for n, v in w})

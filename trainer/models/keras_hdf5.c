@@ -117,6 +117,15 @@ static bool join(struct keras_source *s, char out[KERAS_PLACE_SIZE], const char 
 	return false;
 }
 
+/* Is it the state of a layer's random numbers: a group of Keras 3, an array of TensorFlow 2.4? */
+static bool is_generator(const char *name)
+{
+	const char *slash = strrchr(name, '/'), *last = slash ? slash + 1 : name;
+
+	return !strcmp(last, "seed_generator") || !strcmp(last, "generator") ||
+	       str_starts_with(last, "StateVar:");
+}
+
 /* Keras 1 and 2: named lists below @base. */
 static void find_named(struct keras_source *s, const char *base)
 {
@@ -128,11 +137,14 @@ static void find_named(struct keras_source *s, const char *base)
 		if (!join(s, group, base, layers.items[i]) ||
 		    hdf5_texts(s->file, group, "weight_names", &weights, s->err) != ST_OK)
 			break;
-		if (weights.count)
-			add_group(s, layers.items[i]);
-		for (int w = 0; !err_stuck(s->err) && w < weights.count; w++)
-			if (join(s, place, group, weights.items[w]))
-				add_array(s, place, weights.items[w]);
+		for (int w = 0, kept = 0; !err_stuck(s->err) && w < weights.count; w++) {
+			if (is_generator(weights.items[w]) ||
+			    !join(s, place, group, weights.items[w]))
+				continue;
+			if (!kept++)
+				add_group(s, layers.items[i]);
+			add_array(s, place, weights.items[w]);
+		}
 		mem_free(weights.items);
 	}
 	mem_free(layers.items);
@@ -189,7 +201,7 @@ static void find_children(struct keras_source *s, const char *place, const char 
 		const bool list = is_list(name);
 
 		if (child_rank(name) != rank || !strcmp(name, "vars") ||
-		    !strcmp(name, "seed_generator") || (depth == 0 && !list) ||
+		    (!in_list && is_generator(name)) || (depth == 0 && !list) ||
 		    !join(s, child, place, name) || !hdf5_has_group(s->file, child))
 			continue;
 		if (list ? !join(s, inner, home, "layers") : in_list && !join(s, inner, home, name))
