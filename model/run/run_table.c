@@ -90,11 +90,11 @@ static const struct run_key run_keys[] = {
 	 .fallback = "null",
 	 AT(data.path),
 	 .help = "A folder of IDX files (gzipped or not) or of CIFAR-10's binary version, or an "
-		 ".npz file with x_train, y_train, x_test and y_test; of csv a .csv file, or a "
-		 "folder with train.csv and test.csv; of text a text file, or a folder with a "
-		 "folder of .txt files for each label; of images a folder with a folder of PNG and "
-		 "JPEG files for each class; relative to the working directory. null: searched "
-		 "for; a synthetic set where nothing is found."},
+		 ".npz file or a folder of .npy files with x_train, y_train, x_test and y_test; of "
+		 "csv a .csv file, or a folder with train.csv and test.csv; of text a text file, "
+		 "or a folder with a folder of .txt files for each label; of images a folder with "
+		 "a folder of PNG and JPEG files for each class; relative to the working "
+		 "directory. null: searched for; a synthetic set where nothing is found."},
 	{.path = "data.columns",
 	 .kind = RUN_KEY_TEXTS,
 	 .fallback = "null",

@@ -86,6 +86,14 @@ cmp -s rows.weights.npz unlabelled.weights.npz || fail 'targets that are predict
 for out in unlabelled x ipu; do
 	cmp -s all.out.npz $out.out.npz || fail "$out.npz is predicted otherwise"
 done
+# A folder of the .npy files is the same.
+for folder in unlabelled x; do
+	python3 -m zipfile -e $folder.npz $folder
+done
+"$bin/ipu-train" rows.json --data.path unlabelled --weights.save folder.weights.npz --predict.output folder.out.npz --quiet
+cmp -s rows.weights.npz folder.weights.npz || fail 'a folder gives other weights'
+"$bin/ipu-train" rows.json --fit null --data.path x --weights.load rows.weights.npz --predict.output x.out.npz --quiet
+cmp -s all.out.npz folder.out.npz && cmp -s all.out.npz x.out.npz || fail 'a folder is predicted otherwise'
 for refused in '"x_train" --data.path x.npz' '"y_test" --data.path unlabelled.npz --evaluate {}' '"y_test" --data.path unlabelled.npz --fit.validation true'; do
 	"$bin/ipu-train" rows.json ${refused#* } >out 2>&1 && fail "taken: $refused"
 	grep -qF "there is no array ${refused%% *}" out || fail "$refused: $(cat out)"

@@ -54,6 +54,9 @@ grep -q 'accuracy: 1\.0000$' out || fail "nothing is learnt: $(tail -3 out)"
 grep -q '^item (InputLayer) *\[(None, 3)\]' out || fail "the summary lacks an input: $(cat out)"
 weights row.npz --data.inputs null
 same cpu.npz row.npz
+python3 -m zipfile -e all.npz arrays
+weights folder.npz --data.path arrays
+same cpu.npz folder.npz
 weights half.npz --ipu '{}' --infeed.dtype float16
 same cpu.npz half.npz
 for stages in '[0, 0, 0, 0, 0, 0, 0, 1, 1]' '[0, 0, 1, 0, 0, 1, 1, 1, 1]' '"auto"'; do
@@ -78,6 +81,11 @@ refuse() {
 }
 refuse 'data.inputs[0]: is "photo", but input 0 of the model is "user"' --data.inputs '["photo", "item", "user"]'
 refuse 'there is no array "x_train_users"' --data.inputs '["users", "item", "photo"]'
+refuse 'arrays: there is no x_train_users.npy (x_train and y_train are needed' --data.path arrays --data.inputs '["users", "item", "photo"]'
+refuse 'arrays/y_train.npy: is one .npy array: give the folder that has x_train.npy and y_train.npy' --data.path arrays/y_train.npy
+head -c 200 arrays/y_train.npy >cut && mv cut arrays/y_train.npy
+refuse 'arrays/y_train.npy: is truncated: 72 bytes cannot hold 64 values' --data.path arrays
+refuse 'none: there is no such folder of .npy files or .npz file' --data.path none
 refuse "the data have items of 7 numbers, the model's 3 inputs 9: data.inputs names an array for each input" --data.inputs '["user", "item"]'
 refuse 'data.inputs: names arrays of data.name npz, and this is mnist' --data.name mnist --data.path null
 echo ok

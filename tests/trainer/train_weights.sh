@@ -55,6 +55,9 @@ weights items --data.path items.npz
 differ plain items
 weights spread --data.path spread.npz
 same items spread
+python3 -m zipfile -e items.npz folder
+weights unpacked --data.path folder
+same items unpacked
 weights stages --data.path items.npz "${two[@]}"
 same items stages
 weights ahead --data.path items.npz --data.prefetch 3

@@ -372,11 +372,9 @@ static enum status dataset_open_path(struct dataset *train, struct dataset *test
 {
 	if (!fs_exists(path))
 		return err_set(err, ST_NOTFOUND, "%s: there is no such %s%s.npz file", path,
-			       known->folder ? known->layout : "", known->folder ? " or " : "");
-	if (!fs_is_dir(path))
+			       known->folder ? known->layout : "folder of .npy files", " or ");
+	if (!fs_is_dir(path) || !known->folder)
 		return dataset__npz_open(train, test, known, path, params, err);
-	if (!known->folder)
-		return err_set(err, ST_INVALID, "%s: is a folder; an .npz file is wanted", path);
 	return known->folder(train, test, known, path, params->limit, err);
 }
 
@@ -414,9 +412,11 @@ static enum status dataset_open_any(struct dataset *train, struct dataset *test,
 	if (params->path)
 		return dataset_open_path(train, test, known, params->path, params, err);
 	if (!known->classes)
-		return err_set(err, ST_INVALID,
-			       "data set \"%s\": which file? Give it with --data.path FILE.npz",
-			       known->name);
+		return err_set(
+			err, ST_INVALID,
+			"data set \"%s\": which file? Give it with --data.path FILE.npz, or a "
+			"folder of .npy files",
+			known->name);
 	/* What is there but cannot be read is an error: nobody wants another set unasked. */
 	if (dataset_data_folder(path, known->name) && fs_exists(path))
 		return dataset_open_path(train, test, known, path, params, err);

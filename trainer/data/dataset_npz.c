@@ -1,6 +1,6 @@
 /*
- * NumPy's .npz: a zip archive of .npy arrays. Each member, stored or deflated, is unpacked to the
- * size its .npy header states, and no further.
+ * NumPy's .npz: a zip archive of .npy arrays; or a folder of them. Each member, stored or deflated,
+ * is unpacked to the size its .npy header states, and no further.
  *
  * The central directory at the file's end says where members lie and how long they are; the local
  * headers are believed for the length of their names alone. Every offset is checked against the
@@ -311,7 +311,19 @@ enum status dataset__npy_header(struct dataset_stream *stream, struct dataset_ar
 	return npy_dictionary(text, stream->name, out, err);
 }
 
+/* The whole of an .npy. */
+static enum status npy_array(struct dataset_stream *stream, struct dataset_array *out,
+			     struct err *err)
+{
+	enum status status = dataset__npy_header(stream, out, err);
+
+	return status == ST_OK ? dataset__array_read(out, stream, err) : status;
+}
+
 /* ---- npz ------------------------------------------------------------------------------------- */
+
+#define NPZ_NEEDED                                                                                 \
+	"(x_train and y_train are needed; x_test and y_test to evaluate, x_test to predict)"
 
 enum status dataset__npz_find(struct dataset_zip *zip, const char *member,
 			      struct dataset_zip_member *out, struct err *err)
@@ -329,10 +341,8 @@ enum status dataset__npz_find(struct dataset_zip *zip, const char *member,
 	}
 	if (status != ST_OK)
 		return status;
-	return err_set(err, ST_NOTFOUND,
-		       "%s: there is no array \"%s\" (x_train and y_train are needed; x_test and "
-		       "y_test to evaluate, x_test to predict)",
-		       zip->name, member);
+	return err_set(err, ST_NOTFOUND, "%s: there is no array \"%s\" " NPZ_NEEDED, zip->name,
+		       member);
 }
 
 /* ---- the array ------------------------------------------------------------------------------- */
@@ -356,9 +366,7 @@ enum status dataset__npz_parse(struct dataset_array *out, const char *name, cons
 	if (status != ST_OK)
 		return status;
 
-	status = dataset__npy_header(&stream, out, err);
-	if (status == ST_OK)
-		status = dataset__array_read(out, &stream, err);
+	status = npy_array(&stream, out, err);
 	if (status == ST_OK && stream.crc != entry.crc) {
 		status = err_set(err, ST_FORMAT, "%s: its checksum does not fit: it is damaged",
 				 place);
@@ -369,19 +377,46 @@ enum status dataset__npz_parse(struct dataset_array *out, const char *name, cons
 	return status;
 }
 
-/* ---- a file ---------------------------------------------------------------------------------- */
+/* ---- a file, or a folder --------------------------------------------------------------------- */
 
 struct npz_file {
 	const char *path, *source;
-	char *bytes;
+	char *bytes; /* NULL: the path is a folder of .npy files */
 	size_t length;
 	const struct dataset_known *known;
 	const struct dataset_params *params;
 };
 
+static enum status folder_array(struct dataset_array *out, const char *folder, const char *member,
+				struct err *err)
+{
+	struct dataset_stream stream;
+	char path[FS_PATH_SIZE];
+	enum status status;
+	size_t length;
+	char *bytes;
+
+	*out = (struct dataset_array){0};
+	if (!fs_path(path, "%s/%s.npy", folder, member) || !fs_exists(path))
+		return err_set(err, ST_NOTFOUND, "%s: there is no %s.npy " NPZ_NEEDED, folder,
+			       member);
+	status = fs_read(path, DATASET_FILE_LIMIT, &bytes, &length, err);
+	if (status != ST_OK)
+		return status;
+	status = dataset__stream_open(&stream, path, DATASET_STORED, bytes, length, err);
+	if (status == ST_OK) {
+		status = npy_array(&stream, out, err);
+		dataset__stream_close(&stream);
+	}
+	mem_free(bytes);
+	return status;
+}
+
 static enum status npz_array(struct dataset_array *out, const struct npz_file *file,
 			     const char *member, struct err *err)
 {
+	if (!file->bytes)
+		return folder_array(out, file->path, member, err);
 	return dataset__npz_parse(out, file->path, file->bytes, file->length, member, err);
 }
 
@@ -477,7 +512,10 @@ static bool npz_has(const struct npz_file *file, const char *member)
 	struct dataset_zip zip = {
 		.name = file->path, .bytes = (const uint8_t *)file->bytes, .length = file->length};
 	struct dataset_zip_member entry;
+	char path[FS_PATH_SIZE];
 
+	if (!file->bytes)
+		return fs_path(path, "%s/%s.npy", file->path, member) && fs_exists(path);
 	return dataset__npz_find(&zip, member, &entry, NULL) != ST_NOTFOUND;
 }
 
@@ -513,7 +551,7 @@ static enum status npz_part(struct dataset *out, const struct npz_file *file, co
 	dataset__array_free(&targets);
 	if (status != ST_OK || out->unlabelled || !npz_has(file, w))
 		return status;
-	status = dataset__npz_parse(&weights, file->path, file->bytes, file->length, w, err);
+	status = npz_array(&weights, file, w, err);
 	if (status == ST_OK)
 		status = dataset__weigh(out, w, &weights, err);
 	dataset__array_free(&weights);
@@ -528,12 +566,22 @@ enum status dataset__npz_open(struct dataset *train, struct dataset *test,
 {
 	char source[FS_PATH_SIZE + 16];
 	struct npz_file file = {.path = path, .source = source, .known = known, .params = params};
-	enum status status;
+	const bool folder = fs_is_dir(path);
+	enum status status = ST_OK;
 
-	snprintf(source, sizeof(source), "%.*s (npz)", DATASET_PATH_SHOWN, path);
-	status = fs_read(path, DATASET_FILE_LIMIT, &file.bytes, &file.length, err);
+	snprintf(source, sizeof(source), "%.*s (%s)", DATASET_PATH_SHOWN, path,
+		 folder ? "npy" : "npz");
+	if (!folder)
+		status = fs_read(path, DATASET_FILE_LIMIT, &file.bytes, &file.length, err);
 	if (status != ST_OK)
 		return status;
+	if (file.length >= 6 && !memcmp(file.bytes, "\x93NUMPY", 6)) {
+		mem_free(file.bytes);
+		return err_set(err, ST_INVALID,
+			       "%s: is one .npy array: give the folder that has x_train.npy and "
+			       "y_train.npy",
+			       path);
+	}
 	if (!params->no_train || !npz_has_inputs(&file, "x_test") ||
 	    npz_has_inputs(&file, "x_train"))
 		status = npz_part(train, &file, "x_train", "y_train", "sample_weight_train", false,
