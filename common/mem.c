@@ -46,6 +46,22 @@ static size_t mem_product(size_t count, size_t size)
 	return bytes ? bytes : 1;
 }
 
+/* Asks for large pages where the system gives them to those who ask: fewer page faults, and fewer
+ * misses of the processor's table of pages. It may refuse. */
+static void mem_advise(void *p, size_t bytes)
+{
+#if defined(MADV_HUGEPAGE)
+	size_t before = (MEM_PAGE - (uintptr_t)p % MEM_PAGE) % MEM_PAGE;
+
+	if (bytes >= MEM_HUGE)
+		(void)madvise((char *)p + before, (bytes - before) / MEM_PAGE * MEM_PAGE,
+			      MADV_HUGEPAGE);
+#else
+	(void)p;
+	(void)bytes;
+#endif
+}
+
 void *mem_alloc(size_t size)
 {
 	return mem_resize(NULL, 1, size);
@@ -64,24 +80,11 @@ void *mem_calloc(size_t count, size_t size)
 void *mem_resize(void *old, size_t count, size_t size)
 {
 	size_t bytes = mem_product(count, size);
+	void *p = bytes ? mem_now.resize(old, bytes) : NULL;
 
-	return bytes ? mem_now.resize(old, bytes) : NULL;
-}
-
-/* Asks for large pages where the system gives them to those who ask: fewer page faults, and fewer
- * misses of the processor's table of pages. It may refuse. */
-static void mem_advise(void *p, size_t bytes)
-{
-#if defined(MADV_HUGEPAGE)
-	size_t before = (MEM_PAGE - (uintptr_t)p % MEM_PAGE) % MEM_PAGE;
-
-	if (bytes >= MEM_HUGE)
-		(void)madvise((char *)p + before, (bytes - before) / MEM_PAGE * MEM_PAGE,
-			      MADV_HUGEPAGE);
-#else
-	(void)p;
-	(void)bytes;
-#endif
+	if (p)
+		mem_advise(p, bytes);
+	return p;
 }
 
 void *mem_aligned(size_t count, size_t size)

@@ -388,6 +388,7 @@ static uint8_t digits_draw(int part, uint32_t number, uint8_t out[DATASET_DIGIT_
 /* Counts up with every change of the images, so that an old cache is not taken for the new set. */
 #define DIGITS_FOLDER "synthetic-digits-2"
 #define DIGITS_SOURCE "synthetic digits"
+#define DIGITS_HEADER (4 + 4 * (DATASET_RANK + 1)) /* bytes of an IDX header, at most */
 
 static const struct digits_part {
 	int64_t count;
@@ -427,6 +428,17 @@ static void digits_slice(void *context, unsigned slice)
 					      work->pixels + i * DATASET_DIGIT_BYTES);
 }
 
+static struct dataset_array digits_images(int64_t count, uint8_t *pixels)
+{
+	return (struct dataset_array){
+		.ndim = 3, .dim = {count, DATASET_DIGIT_SIDE, DATASET_DIGIT_SIDE}, .bytes = pixels};
+}
+
+static struct dataset_array digits_labels(int64_t count, uint8_t *labels)
+{
+	return (struct dataset_array){.ndim = 1, .dim = {count}, .bytes = labels};
+}
+
 static enum status digits_make_part(struct digits *digits, int part, int64_t limit,
 				    struct pool *pool, struct err *err)
 {
@@ -438,12 +450,8 @@ static enum status digits_make_part(struct digits *digits, int part, int64_t lim
 	work.count = count;
 	work.pixels = mem_alloc((size_t)count * DATASET_DIGIT_BYTES);
 	work.labels = mem_alloc((size_t)count);
-	digits->images[part] =
-		(struct dataset_array){.ndim = 3,
-				       .dim = {count, DATASET_DIGIT_SIDE, DATASET_DIGIT_SIDE},
-				       .bytes = work.pixels};
-	digits->labels[part] =
-		(struct dataset_array){.ndim = 1, .dim = {count}, .bytes = work.labels};
+	digits->images[part] = digits_images(count, work.pixels);
+	digits->labels[part] = digits_labels(count, work.labels);
 	if (!work.pixels || !work.labels)
 		return err_nomem(err);
 	pool_run(pool, digits_slice, &work, (unsigned)((count + DIGITS_SLICE - 1) / DIGITS_SLICE));
@@ -482,50 +490,55 @@ static void digits_sums(const struct digits *digits, char *out, size_t size)
 		 digits_sum(&digits->images[1]), digits_sum(&digits->labels[1]));
 }
 
-static enum status digits_read_file(struct dataset_array *out, const char *folder, const char *name,
-				    int ndim, int64_t count)
+/* The IDX header of unsigned bytes in @array's shape; its length. */
+static size_t digits_header(const struct dataset_array *array, uint8_t out[DIGITS_HEADER])
 {
-	char path[FS_PATH_SIZE], *bytes;
-	enum status status;
-	size_t length;
+	memcpy(out, (const uint8_t[]){0, 0, 0x08, (uint8_t)array->ndim}, 4);
+	for (int i = 0; i < array->ndim; i++)
+		for (int b = 0; b < 4; b++)
+			out[4 + 4 * i + b] = (uint8_t)(array->dim[i] >> (24 - 8 * b));
+	return 4 + 4 * (size_t)array->ndim;
+}
 
-	if (!fs_path(path, "%s/%s", folder, name))
-		return ST_NOTFOUND;
-	status = fs_read(path, DATASET_FILE_LIMIT, &bytes, &length, NULL);
-	if (status != ST_OK)
-		return status;
-	status = dataset__idx_parse(out, path, bytes, length, ndim, NULL);
-	mem_free(bytes);
-	if (status == ST_OK && out->dim[0] != count)
-		status = ST_FORMAT;
-	if (status == ST_OK && ndim == 3 &&
-	    (out->dim[1] != DATASET_DIGIT_SIDE || out->dim[2] != DATASET_DIGIT_SIDE))
-		status = ST_FORMAT;
-	return status;
+/* Reads the bytes of @array, whose shape is known; false: the file is not as it was written. */
+static bool digits_read_file(struct dataset_array *array, const char *folder, const char *name)
+{
+	const size_t size = dataset__array_count(array);
+	uint8_t header[DIGITS_HEADER];
+	size_t length, skipped = digits_header(array, header);
+	char path[FS_PATH_SIZE], *bytes;
+
+	if (!fs_path(path, "%s/%s", folder, name) ||
+	    fs_read(path, DATASET_FILE_LIMIT, &bytes, &length, NULL) != ST_OK)
+		return false;
+	array->bytes = (uint8_t *)bytes;
+	if (length != skipped + size || memcmp(bytes, header, skipped) != 0)
+		return false;
+	memmove(bytes, bytes + skipped, size);
+	return true;
 }
 
 static bool digits_read(struct digits *digits, const char *folder)
 {
 	char path[FS_PATH_SIZE], sums[128], *text = NULL;
-	enum status status = ST_OK;
 	size_t length;
-	bool good;
+	bool good = true;
 
 	if (!fs_path(path, "%s/xxh3", folder) ||
 	    fs_read(path, sizeof(sums) - 1, &text, &length, NULL) != ST_OK)
 		return false;
-	for (int part = 0; part < 2 && status == ST_OK; part++) {
+	for (int part = 0; part < 2 && good; part++) {
 		const struct digits_part *row = &digits_parts[part];
 
-		status =
-			digits_read_file(&digits->images[part], folder, row->images, 3, row->count);
-		if (status == ST_OK)
-			status = digits_read_file(&digits->labels[part], folder, row->labels, 1,
-						  row->count);
+		digits->images[part] = digits_images(row->count, NULL);
+		digits->labels[part] = digits_labels(row->count, NULL);
+		good = digits_read_file(&digits->images[part], folder, row->images) &&
+		       digits_read_file(&digits->labels[part], folder, row->labels);
 	}
-	if (status == ST_OK)
+	if (good) {
 		digits_sums(digits, sums, sizeof(sums));
-	good = status == ST_OK && !strcmp(sums, text);
+		good = !strcmp(sums, text);
+	}
 	mem_free(text);
 	if (!good)
 		digits_free(digits);
@@ -535,23 +548,20 @@ static bool digits_read(struct digits *digits, const char *folder)
 static enum status digits_write_file(const struct dataset_array *array, const char *folder,
 				     const char *name, struct err *err)
 {
-	size_t header = 4 + 4 * (size_t)array->ndim, size = dataset__array_count(array);
+	const size_t size = dataset__array_count(array);
+	uint8_t header[DIGITS_HEADER], *bytes;
+	size_t skipped = digits_header(array, header);
 	char path[FS_PATH_SIZE];
 	enum status status;
-	uint8_t *bytes;
 
 	if (!fs_path(path, "%s/%s", folder, name))
 		return err_set(err, ST_INVALID, "%s: the path is too long", folder);
-	bytes = mem_calloc(1, header + size);
+	bytes = mem_alloc(skipped + size);
 	if (!bytes)
 		return err_nomem(err);
-	bytes[2] = 0x08;
-	bytes[3] = (uint8_t)array->ndim;
-	for (int i = 0; i < array->ndim; i++)
-		for (int b = 0; b < 4; b++)
-			bytes[4 + 4 * i + b] = (uint8_t)(array->dim[i] >> (24 - 8 * b));
-	memcpy(bytes + header, array->bytes, size);
-	status = fs_write(path, bytes, header + size, err);
+	memcpy(bytes, header, skipped);
+	memcpy(bytes + skipped, array->bytes, size);
+	status = fs_write(path, bytes, skipped + size, err);
 	mem_free(bytes);
 	return status;
 }
