@@ -30,7 +30,7 @@ static const struct {
 
 /* Cuts and changes for each file; sanitizers take several times as long. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define PLACES 24
+#define PLACES 12
 #else
 #define PLACES 64
 #endif

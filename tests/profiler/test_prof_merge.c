@@ -17,7 +17,7 @@
 #include "support/report_sample.h"
 
 #define MS          INT64_C(1000000)
-#define FLIP_ROUNDS 120
+#define FLIP_ROUNDS 60
 
 struct place {
 	char folder[SUPPORT_PATH_SIZE];
@@ -704,7 +704,7 @@ static void test_memory_that_is_short_is_told(void **state)
 	write_job(place->a, 0);
 	write_job(place->b, 1);
 	/* The first ones one by one, then in strides: SQLite's own memory is not counted. */
-	for (long n = 0; failed; n += n < 60 ? 1 : 37) {
+	for (long n = 0; failed; n += n < 30 ? 1 : 37) {
 		enum status status;
 		struct err err;
 

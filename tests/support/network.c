@@ -12,17 +12,17 @@
 /* Each with what is particular: long chains, residual blocks, joins, inverted residuals with
  * ReLU6, factors by channel. */
 const char *const networks[NETWORKS] = {
-	"{\"application\": \"VGG16\", \"config\": {\"include_top\": false, \"pooling\": \"avg\", "
-	"\"input_shape\": [32, 32, 3]}}",
+	"{\"application\": \"MobileNetV2\", \"config\": {\"alpha\": 0.35, "
+	"\"input_shape\": [64, 64, 3], \"classes\": 10}}",
 	"{\"application\": \"ResNet50\", \"config\": {\"include_top\": false, \"pooling\": "
 	"\"avg\", "
 	"\"input_shape\": [32, 32, 3]}}",
-	"{\"application\": \"MobileNetV2\", \"config\": {\"alpha\": 0.35, "
-	"\"input_shape\": [64, 64, 3], \"classes\": 10}}",
 	"{\"application\": \"DenseNet121\", \"config\": {\"include_top\": false, \"pooling\": "
 	"\"avg\", \"input_shape\": [32, 32, 3]}}",
 	"{\"application\": \"EfficientNetB0\", \"config\": {\"input_shape\": [32, 32, 3], "
 	"\"classes\": 10}}",
+	"{\"application\": \"VGG16\", \"config\": {\"include_top\": false, \"pooling\": \"avg\", "
+	"\"input_shape\": [32, 32, 3]}}",
 };
 
 float *network_floats(size_t count)

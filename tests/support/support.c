@@ -273,17 +273,25 @@ bool support_has_program(const char *name)
 	return found;
 }
 
+/* Sanitizers take several times as long. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SUPPORT_STRIDE 3
+#else
+#define SUPPORT_STRIDE 1
+#endif
+
 unsigned support_rounds(unsigned released)
 {
 	const char *text = getenv("IPUSCOPE_TEST_ROUNDS");
 
 	if (text && atoi(text) > 0)
 		return (unsigned)atoi(text);
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-	return (released + 2) / 3;
-#else
-	return released;
-#endif
+	return (released + SUPPORT_STRIDE - 1) / SUPPORT_STRIDE;
+}
+
+unsigned support_stride(void)
+{
+	return getenv("IPUSCOPE_TEST_ROUNDS") ? 1 : SUPPORT_STRIDE;
 }
 
 static const char *support_environment(const char *name)

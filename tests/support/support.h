@@ -57,6 +57,10 @@ bool support_alloc_failed(void);
  * under sanitizers, which take several times as long, a third of that. */
 unsigned support_rounds(unsigned released);
 
+/* The step through a table of samples: 1; under sanitizers 3, unless $IPUSCOPE_TEST_ROUNDS is
+ * set. */
+unsigned support_stride(void);
+
 /* All of a file, 0-terminated; the caller's (free). @length may be NULL. */
 char *support_read_file(const char *path, size_t *length);
 void support_write_file(const char *path, const void *data, size_t length);

@@ -10,6 +10,15 @@ unset POPLAR_ENGINE_OPTIONS IPUSCOPE_DATA
 export LANG=${LC_ALL:-${LANG:-C}} LC_NUMERIC=C
 unset LC_ALL
 
+# sweep WORD...: sets $swept to one of the words, the next with each call; to all of them where the test was called with --all,
+# as script/soak does.
+sweep() {
+	swept=("$@")
+	[ -n "$sweeps_all" ] || swept=("${@:sweeps++ % $# + 1:1}")
+}
+sweeps=0 sweeps_all=
+[ "${1:-}" != --all ] || sweeps_all=yes
+
 fail() {
 	echo "FAILED: $*" >&2
 	exit 1

@@ -89,7 +89,8 @@ grid() {
 		for schedule in none Grouped Interleaved Sequential gpipe 1f1b zb-h1 zb-h2; do
 			ipus=$((2 * replicas)) pipeline='{"stages": '$stages', "schedule": "'$schedule'"}'
 			[ $schedule != none ] || ipus=$replicas pipeline=null
-			for threads in 1 2 3; do
+			sweep 1 2 3
+			for threads in "${swept[@]}"; do
 				found=$(digest "$bin/ipu-train" "$example" "$@" --ipu '{"auto_select_ipus": '$ipus'}' --pipeline "$pipeline" \
 					--host.threads $threads --fit.steps_per_epoch $((8 * replicas)) --compile.steps_per_execution 8 \
 					--gradient_accumulation '{"steps_per_replica": 4}')

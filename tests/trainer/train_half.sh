@@ -30,7 +30,8 @@ identical() {
 	weights reference "${no_pipeline[@]}" "${half[@]}" --host.threads 1
 	weights float32 "${no_pipeline[@]}" --host.threads 1
 	! cmp -s "$work/reference" "$work/float32" || fail "$model: float32 gives the same weights"
-	for threads in 1 2 4; do
+	sweep 1 2 4
+	for threads in "${swept[@]}"; do
 		same "threads-$threads" "${no_pipeline[@]}" --host.threads "$threads"
 	done
 	for schedule in "${schedules[@]}"; do

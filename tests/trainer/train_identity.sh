@@ -16,7 +16,10 @@ train 48 --quiet --evaluate null --gradient_accumulation.steps_per_replica 12 --
 
 for threads in 1 2 4; do
 	weights "none-$threads" "${no_pipeline[@]}" --host.threads "$threads"
-	for schedule in Grouped Interleaved Sequential gpipe 1f1b zb-h1 zb-h2; do
+done
+for schedule in Grouped Interleaved Sequential gpipe 1f1b zb-h1 zb-h2; do
+	sweep 1 2 4
+	for threads in "${swept[@]}"; do
 		weights "$schedule-2-$threads" --pipeline.schedule "$schedule" --host.threads "$threads"
 		weights "$schedule-3-$threads" --pipeline.schedule "$schedule" --host.threads "$threads" \
 			--pipeline.stages '[0,0,1,1,2,2]' --ipu.auto_select_ipus 4
@@ -33,8 +36,9 @@ recorded() {
 }
 recorded recorded
 tiers=(health counts stats histogram 'last 5' full)
-for threads in 1 2 3; do
-	for tier in "${tiers[@]}"; do
+for tier in "${tiers[@]}"; do
+	sweep 1 2 3
+	for threads in "${swept[@]}"; do
 		watched=(--host.threads "$threads" --outfeed.capture '[{"tier": "'"$tier"'"}]')
 		recorded "$tier-1-$threads" "${no_pipeline[@]}" "${watched[@]}" --outfeed.optimizer_mode AFTER_COMPUTE
 		recorded "$tier-2-$threads" "${watched[@]}"

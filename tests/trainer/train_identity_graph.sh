@@ -31,7 +31,10 @@ identical() {
 	! cmp -s "$work/reference" "$work/other" || fail "$model: another seed gave the same weights"
 	for threads in 1 2 4; do
 		same "threads-$threads" "${no_pipeline[@]}" --host.threads "$threads"
-		for schedule in "${schedules[@]}"; do
+	done
+	for schedule in "${schedules[@]}"; do
+		sweep 1 2 4
+		for threads in "${swept[@]}"; do
 			same "$schedule-2-$threads" --pipeline.stages "$2" --pipeline.schedule "$schedule" --host.threads "$threads"
 			same "$schedule-3-$threads" --pipeline.stages "$3" --ipu.auto_select_ipus 4 --pipeline.schedule "$schedule" \
 				--host.threads "$threads"
@@ -44,8 +47,9 @@ identical() {
 	same recorded --pipeline.stages "$3" --ipu.auto_select_ipus 4
 	same recorded "${no_pipeline[@]}"
 	# Nor does looking at every tensor there is, though a layer that is looked at leaves the ReLU behind it to that.
-	for threads in 1 2 3; do
-		for tier in health stats full; do
+	for tier in health stats full; do
+		sweep 1 2 3
+		for threads in "${swept[@]}"; do
 			watched=(--host.threads "$threads" --outfeed.capture '[{"tier": "'"$tier"'"}]')
 			rm -rf tf_report__*
 			same "$tier-1-$threads" "${no_pipeline[@]}" "${watched[@]}" --outfeed.optimizer_mode AFTER_COMPUTE

@@ -14,7 +14,6 @@ same() {
 	cmp -s "$work/reference" "$work/now" || fail "other weights than the reference's: $*"
 	count=$((count + 1))
 }
-three=(--pipeline.stages '[0,0,1,1,2,2]' --ipu.auto_select_ipus 4)
 
 : >"$work/digests"
 for optimizer in SGD AdamW Nadam Adagrad Lion Lamb \
@@ -24,10 +23,15 @@ for optimizer in SGD AdamW Nadam Adagrad Lion Lamb \
 	weights reference "$optimizer" "${no_pipeline[@]}" --host.threads 1
 	sha256sum <"$work/reference" >>"$work/digests"
 	same "$optimizer" "${no_pipeline[@]}" --host.threads 3
-	same "$optimizer" --pipeline.schedule Grouped --host.threads 2
-	same "$optimizer" --pipeline.schedule Sequential --host.threads 2 "${three[@]}"
-	same "$optimizer" --pipeline.schedule zb-h1 --host.threads 1 "${three[@]}"
-	same "$optimizer" --pipeline.schedule Sequential --pipeline.stages '[0,0,1,1,2,2]' --pipeline.device_mapping '[0,1,0]' --host.threads 2
+	sweep 'Grouped 2 2' 'Sequential 3 2' 'zb-h1 3 1' 'Sequential mapped 2'
+	for words in "${swept[@]}"; do
+		read -r schedule stages threads <<<"$words"
+		pipelined=(--pipeline.schedule "$schedule" --host.threads "$threads")
+		[ "$stages" = 2 ] || pipelined+=(--pipeline.stages '[0,0,1,1,2,2]')
+		[ "$stages" != 3 ] || pipelined+=(--ipu.auto_select_ipus 4)
+		[ "$stages" != mapped ] || pipelined+=(--pipeline.device_mapping '[0,1,0]')
+		same "$optimizer" "${pipelined[@]}"
+	done
 	same "$optimizer" --pipeline null --ipu null
 	# Replicas sum their gradients in another order, but in one.
 	weights reference "$optimizer" --pipeline null --ipu.auto_select_ipus 2 --host.threads 1

@@ -267,9 +267,11 @@ static void test_a_load_that_fails_is_said_and_the_next_one_shows_all(void **sta
 
 static void test_a_key_that_fails_ends_nothing(void **state)
 {
+	const bool both = support_stride() == 1;
+
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(walks); i++)
-		for (size_t m = 0; m < ARRAY_LEN(memories); m++)
+		for (size_t m = both ? 0 : i % 2; m < ARRAY_LEN(memories); m += both ? 1 : 2)
 			for (long n = 0; walk_with(&walks[i], true, &memories[m], n, NULL);)
 				n = next_of(n, 1);
 }

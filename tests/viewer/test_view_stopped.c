@@ -111,7 +111,8 @@ static void stop_at(struct stopped *stopped, size_t which, bool compared, int sc
 static void stop_everywhere(struct stopped *stopped, bool compared)
 {
 	for (size_t which = 0; which < view_recordings_count; which++)
-		for (int screen = 0; screen < VIEW_SCREENS; screen++) {
+		for (int screen = (int)(which % support_stride()); screen < VIEW_SCREENS;
+		     screen += (int)support_stride()) {
 			struct view_rig rig;
 			int64_t looks = open_on(stopped, &rig, which, compared, screen, 0);
 			char *wanted = view_rig_text(&rig.session);
@@ -188,7 +189,8 @@ static void test_keys_that_are_stopped_are_survived(void **state)
 	struct stopped *stopped = *state;
 
 	for (size_t which = 0; which < view_recordings_count; which++)
-		for (int screen = 0; screen < VIEW_SCREENS; screen++)
+		for (int screen = (int)(which % support_stride()); screen < VIEW_SCREENS;
+		     screen += (int)support_stride())
 			for (int i = 0; i < places(); i += 2)
 				stop_keys(stopped, which, i % 4 == 2, screen, 1 + 7 * i * i);
 }
