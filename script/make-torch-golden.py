@@ -292,6 +292,7 @@ LAYERS = [
     ("resizing", (2, 6, 5, 2), [], lambda x: resized(x, (4, 9))),
     ("resizing_nearest", (2, 6, 5, 2), [], lambda x: resized(x, (7, 3), "nearest-exact")),
     ("resizing_cropped", (2, 4, 7, 2), [], lambda x: resized(x[:, :, 1:5], (6, 6))),
+    ("up_sampling2d", (2, 3, 4, 2), [], lambda x: resized(x, (6, 12))),
     ("center_crop", (2, 7, 8, 2), [], lambda x: x[:, 2:5, 1:6]),
     ("center_crop_small", (2, 4, 7, 2), [], lambda x: resized(x[:, 1:3], (3, 9))),
 ]

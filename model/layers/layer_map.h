@@ -74,7 +74,7 @@
 	X(spatial_dropout2d, "SpatialDropout2D", dropout)                                          \
 	X(subtract, "Subtract", subtract)                                                          \
 	X(up_sampling1d, "UpSampling1D", rearrange)                                                \
-	X(up_sampling2d, "UpSampling2D", rearrange)                                                \
+	X(up_sampling2d, "UpSampling2D", sampling)                                                 \
 	X(zero_padding1d, "ZeroPadding1D", zero_padding2d)                                         \
 	X(zero_padding2d, "ZeroPadding2D", zero_padding2d)
 

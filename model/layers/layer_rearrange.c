@@ -1,5 +1,5 @@
 /*
- * Cropping1D and 2D, UpSampling1D and 2D, Permute, RepeatVector, and InputLayer where the model has
+ * Cropping1D and 2D, UpSampling1D, Permute, RepeatVector, and InputLayer where the model has
  * several: each number of the output is one of the input. No state.
  */
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "model/layers/layer_internal.h"
 
 extern const struct layer_ops layer_cropping1d, layer_cropping2d, layer_input, layer_permute;
-extern const struct layer_ops layer_repeat_vector, layer_up_sampling1d, layer_up_sampling2d;
+extern const struct layer_ops layer_repeat_vector, layer_up_sampling1d;
 
 #define SIZE_MOST 65536 /* of an upsampling, or repetitions */
 
@@ -84,30 +84,21 @@ static enum status cropping_read(struct model *model, struct model_layer *layer,
 	return rearrange_end(layer, r, err);
 }
 
+/* Of sequences; UpSampling2D may lie between pixels, and is layer_sampling.c's. */
 static enum status up_sampling_read(struct model *model, struct model_layer *layer,
 				    const struct json_at *config, struct err *err)
 {
-	static const struct model_option own[] = {
-		{"size", MODEL_ANY},
-		{"interpolation", MODEL_ANY},
-		{"data_format", MODEL_CHANNELS_LAST},
-	};
+	static const struct model_option own[] = {{"size", MODEL_ANY}};
 	struct layer_rearrange *r = rearrange_begin(model, layer, config, own, ARRAY_LEN(own), err);
 	int64_t size[LAYER_WAYS];
-	const char *interpolation = "nearest";
-	struct json_at here;
 
 	layer__check_images(layer, config, err);
 	layer__window_option(layer, config, "size", 1, SIZE_MOST, 2, size, err);
-	if (model_option_at(config, "interpolation", &here, err) &&
-	    json_text(&here, &interpolation, err) == ST_OK && strcmp(interpolation, "nearest") != 0)
-		return model_config_unsupported(&here, err,
-						"not supported: it must be \"nearest\"");
-	for (int d = 0; !err_stuck(err) && d < r->ndim - 1; d++) {
-		r->dim[d].repeat = size[layer->ops->sequence ? LAYER_X : d];
-		r->dim[d].size *= r->dim[d].repeat;
-	}
-	return err_stuck(err) ? err->status : rearrange_end(layer, r, err);
+	if (err_stuck(err))
+		return err->status;
+	r->dim[0].repeat = size[LAYER_X];
+	r->dim[0].size *= r->dim[0].repeat;
+	return rearrange_end(layer, r, err);
 }
 
 /* "dims": the input's dimensions in their new order, counted from 1. */
@@ -226,10 +217,6 @@ const struct layer_ops layer_cropping2d = {
 const struct layer_ops layer_up_sampling1d = {
 	REARRANGE_OPS(up_sampling1d, "UpSampling1D", up_sampling_read),
 	.sequence = true,
-};
-
-const struct layer_ops layer_up_sampling2d = {
-	REARRANGE_OPS(up_sampling2d, "UpSampling2D", up_sampling_read),
 };
 
 const struct layer_ops layer_input = {

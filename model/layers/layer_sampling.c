@@ -1,8 +1,9 @@
 /*
  * Layers whose output's pixels are sampled from the input's: CenterCrop, RandomCrop, RandomFlip,
- * RandomRotation, RandomTranslation, RandomZoom and Resizing. What is random happens in training
- * alone, and is drawn for each item, or of a crop, as Keras does, for all items of a batch: of a
- * micro-batch here. struct layer_sampling has the formulas; their source is Keras's own layers.
+ * RandomRotation, RandomTranslation, RandomZoom, Resizing and UpSampling2D. What is random happens
+ * in training alone, and is drawn for each item, or of a crop, as Keras does, for all items of a
+ * batch: of a micro-batch here. struct layer_sampling has the formulas; their source is Keras's own
+ * layers.
  *
  * Random numbers are those of (seed, layer, step, replica), so they do not depend on threads.
  */
@@ -15,7 +16,7 @@
 
 extern const struct layer_ops layer_center_crop, layer_random_crop, layer_random_flip;
 extern const struct layer_ops layer_random_rotation, layer_random_translation, layer_random_zoom;
-extern const struct layer_ops layer_resizing;
+extern const struct layer_ops layer_resizing, layer_up_sampling2d;
 
 #define SIDE_MOST 65536 /* pixels of an output's side */
 
@@ -167,14 +168,19 @@ static enum status random_flip_read(struct model *model, struct model_layer *lay
 	return err->status;
 }
 
-/* "interpolation"; absent it is bilinear. */
-static bool read_bilinear(const struct json_at *config, struct err *err)
+/* "interpolation"; @bilinear where it is absent. */
+static bool read_bilinear(const struct json_at *config, bool bilinear, struct err *err)
 {
-	static const char *const known[] = {"nearest", "bilinear"};
-	size_t bilinear = 1;
+	const char *text = bilinear ? "bilinear" : "nearest";
+	struct json_at here;
 
-	read_choice(config, "interpolation", known, ARRAY_LEN(known), &bilinear, err);
-	return bilinear;
+	if (!model_option_given(config, "interpolation", &here, err) ||
+	    json_text(&here, &text, err) != ST_OK)
+		return bilinear;
+	if (strcmp(text, "bilinear") != 0 && strcmp(text, "nearest") != 0)
+		model_config_unsupported(&here, err,
+					 "not supported: it must be \"nearest\" or \"bilinear\"");
+	return !strcmp(text, "bilinear");
 }
 
 static enum status resizing_read(struct model *model, struct model_layer *layer,
@@ -201,7 +207,27 @@ static enum status resizing_read(struct model *model, struct model_layer *layer,
 	model_option_bool(config, "crop_to_aspect_ratio", &crops, err);
 	if (crops)
 		set_window(s, layer);
-	s->bilinear = read_bilinear(config, err) && !is_copy(s, layer);
+	s->bilinear = read_bilinear(config, true, err) && !is_copy(s, layer);
+	return err->status;
+}
+
+static enum status up_sampling_read(struct model *model, struct model_layer *layer,
+				    const struct json_at *config, struct err *err)
+{
+	static const struct model_option own[] = {
+		{"size", MODEL_ANY},
+		{"interpolation", MODEL_ANY},
+		{"data_format", MODEL_CHANNELS_LAST},
+	};
+	struct layer_sampling *s = sampling_begin(model, layer, config, own, ARRAY_LEN(own), err);
+	int64_t sides[LAYER_WAYS];
+
+	if (!s || layer__window_option(layer, config, "size", 1, SIDE_MOST, 2, sides, err) != ST_OK)
+		return err->status;
+	for (int way = 0; way < LAYER_WAYS; way++)
+		sides[way] *= s->size[way];
+	layer__set_output(layer, sides, layer_last_dim(&layer->input));
+	s->bilinear = read_bilinear(config, false, err) && !is_copy(s, layer);
 	return err->status;
 }
 
@@ -279,7 +305,7 @@ static enum status random_affine_read(struct model *model, struct model_layer *l
 		return json_fail(&here, err, "must be a finite number");
 	s->fill = (enum layer_fill)fill;
 	s->fill_value = (float)value;
-	s->bilinear = read_bilinear(config, err);
+	s->bilinear = read_bilinear(config, true, err);
 	return err->status;
 }
 
@@ -533,4 +559,8 @@ const struct layer_ops layer_random_zoom = {
 
 const struct layer_ops layer_resizing = {
 	SAMPLING_OPS(resizing, "Resizing", resizing_read),
+};
+
+const struct layer_ops layer_up_sampling2d = {
+	SAMPLING_OPS(up_sampling2d, "UpSampling2D", up_sampling_read),
 };

@@ -412,7 +412,7 @@ static void test_what_cannot_be_done_is_refused_at_its_place(void **state)
 		{LAYER("RandomRotation", ", 'factor': 0.1, 'fill_mode': 'mirror'"),
 		 "config.fill_mode", ST_INVALID},
 		{LAYER("RandomRotation", ", 'factor': 0.1, 'interpolation': 'bicubic'"),
-		 "config.interpolation", ST_INVALID},
+		 "config.interpolation", ST_UNSUPPORTED},
 		{LAYER("RandomRotation", ", 'factor': 0.1, 'fill_value': 1e99"),
 		 "config.fill_value", ST_INVALID},
 		{LAYER("RandomZoom", ", 'height_factor': [-1, 0]"), "must be above -1", ST_INVALID},

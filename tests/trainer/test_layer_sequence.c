@@ -176,6 +176,7 @@ static void test_numbers_go_where_keras_has_them(void **state)
 static const char *const layers[] = {
 	LAYER("Cropping2D", ", 'cropping': [[1, 2], [3, 0]]"),
 	LAYER("UpSampling2D", ", 'size': [2, 3]"),
+	LAYER("UpSampling2D", ", 'size': [3, 2], 'interpolation': 'bilinear'"),
 	LAYER("Permute", ", 'dims': [2, 3, 1]"),
 	LAYER("Permute", ", 'dims': [2, 1, 3]"),
 	LAYER("PReLU", ", 'alpha_initializer': 'RandomNormal'"),
@@ -373,8 +374,9 @@ static void test_what_cannot_be_done_is_refused_at_its_place(void **state)
 				  rows[i].part);
 	layer_rig_refused(LAYER("MaxPooling1D", ""), 3, (int64_t[]){4, 5, 6}, ST_INVALID,
 			  "MaxPooling1D needs sequences (steps, channels), but its input has 3");
-	layer_rig_refused(LAYER("UpSampling2D", ", 'interpolation': 'bilinear'"), 3,
-			  (int64_t[]){4, 5, 6}, ST_UNSUPPORTED, "must be \"nearest\"");
+	layer_rig_refused(LAYER("UpSampling2D", ", 'interpolation': 'bicubic'"), 3,
+			  (int64_t[]){4, 5, 6}, ST_UNSUPPORTED,
+			  "must be \"nearest\" or \"bilinear\"");
 }
 
 static void test_layers_become_device_operations(void **state)

@@ -104,6 +104,12 @@ static const struct oracle_layer {
 	 3,
 	 {4, 7, 2},
 	 2},
+	{"up_sampling2d",
+	 LAYER("UpSampling2D", ", 'size': [2, 3], 'interpolation': 'bilinear'"),
+	 2,
+	 3,
+	 {3, 4, 2},
+	 2},
 	{"center_crop", LAYER("CenterCrop", ", 'height': 3, 'width': 5"), 2, 3, {7, 8, 2}, 2},
 	{"center_crop_small", LAYER("CenterCrop", ", 'height': 3, 'width': 9"), 2, 3, {4, 7, 2}, 2},
 };

@@ -1,5 +1,5 @@
 /*
- * Cropping1D and 2D, UpSampling1D and 2D, Permute and RepeatVector: each number of the output is
+ * Cropping1D and 2D, UpSampling1D, Permute and RepeatVector: each number of the output is
  * one of the input, and gradients go back to where numbers came from.
  *
  * Slices are items: an input's gradient is summed by one thread, in the output's order.

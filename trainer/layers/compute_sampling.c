@@ -10,6 +10,7 @@
 
 #include "common/elementary.h"
 #include "common/rng.h"
+#include "trainer/kernels/kernel_clones.h"
 #include "trainer/kernels/kernel_vector.h"
 #include "trainer/layers/compute_internal.h"
 
@@ -124,7 +125,7 @@ struct sampling_tap {
 };
 
 /* Index @i of a window of @size, as what lies outside is found. */
-static int64_t index_in(enum layer_fill fill, int64_t i, int64_t size)
+KERNEL_INLINE int64_t index_in(enum layer_fill fill, int64_t i, int64_t size)
 {
 	int64_t rest;
 
@@ -144,73 +145,131 @@ static int64_t index_in(enum layer_fill fill, int64_t i, int64_t size)
 	return i < 0 ? 0 : size - 1;
 }
 
-static struct sampling_tap tap_of(const struct sampling *w, const struct sampling_map *map,
-				  int64_t y, int64_t x)
+/* Along one way: two rows or columns, and how far it is from the first to the second. */
+struct sampling_along {
+	int64_t index[2];
+	float way;
+};
+
+KERNEL_INLINE struct sampling_along
+along_of(const struct sampling *w, const struct sampling_map *map, int way, int64_t y, int64_t x)
 {
-	struct sampling_tap tap = {.count = w->s.bilinear ? CORNERS : 1};
-	int64_t index[LAYER_WAYS][2];
+	const float *at = map->at[way];
+	const float u = at[0] * ((float)y + 0.5f) + at[1] * ((float)x + 0.5f) + at[2];
+	const float from = w->s.bilinear ? u - 0.5f : u;
+	const int64_t cut = (int64_t)from, below = cut - ((float)cut > from); /* floor */
+	struct sampling_along along = {.way = from - (float)below};
 
-	for (int way = 0; way < LAYER_WAYS; way++) {
-		const float *at = map->at[way];
-		const float u = at[0] * ((float)y + 0.5f) + at[1] * ((float)x + 0.5f) + at[2];
-		const float from = w->s.bilinear ? u - 0.5f : u;
-		const int64_t cut = (int64_t)from, below = cut - ((float)cut > from); /* floor */
-
-		tap.way[way] = from - (float)below;
-		for (int i = 0; i < 2; i++) {
-			index[way][i] = index_in(w->s.fill, below + i, w->s.size[way]);
-			if (index[way][i] != OUTSIDE)
-				index[way][i] += map->first[way];
-		}
+	for (int i = 0; i < 2; i++) {
+		along.index[i] = index_in(w->s.fill, below + i, w->s.size[way]);
+		if (along.index[i] != OUTSIDE)
+			along.index[i] += map->first[way];
 	}
-	for (int i = 0; i < tap.count; i++) {
-		const int64_t row = index[LAYER_Y][i / 2], column = index[LAYER_X][i % 2];
+	return along;
+}
 
-		tap.at[i] = row == OUTSIDE || column == OUTSIDE
-				    ? OUTSIDE
-				    : (row * w->in[LAYER_X] + column) * w->channels;
+KERNEL_INLINE struct sampling_tap tap_of(const struct sampling *w, const struct sampling_along *row,
+					 const struct sampling_along *column)
+{
+	struct sampling_tap tap = {.count = w->s.bilinear ? CORNERS : 1,
+				   .way = {row->way, column->way}};
+
+	for (int i = 0; i < tap.count; i++) {
+		const int64_t y = row->index[i / 2], x = column->index[i % 2];
+
+		tap.at[i] = y == OUTSIDE || x == OUTSIDE ? OUTSIDE
+							 : (y * w->in[LAYER_X] + x) * w->channels;
 	}
 	return tap;
 }
 
-static inline float tap_value(const struct sampling *w, const float *x, int64_t at, int64_t channel)
+/* Of corner i, channel c is from[i][c step[i]]. */
+KERNEL_INLINE void forward_channels(const struct sampling_tap *tap,
+				    const float *const from[CORNERS], const int64_t step[CORNERS],
+				    int64_t channels, float *restrict y)
 {
-	return at == OUTSIDE ? w->s.fill_value : x[at + channel];
-}
+	const float down = tap->way[LAYER_Y], right = tap->way[LAYER_X];
 
-static void forward_pixel(const struct sampling *w, const struct sampling_tap *tap, const float *x,
-			  float *y)
-{
-	if (tap->count == 1) {
-		for (int64_t c = 0; c < w->channels; c++)
-			y[c] = tap_value(w, x, tap->at[0], c);
-		return;
-	}
-	for (int64_t c = 0; c < w->channels; c++) {
-		float row[2];
+	for (int64_t c = 0; tap->count == 1 && c < channels; c++)
+		y[c] = from[0][c * step[0]];
+	for (int64_t c = 0; tap->count == CORNERS && c < channels; c++) {
+		const float left = from[0][c * step[0]], low = from[2][c * step[2]];
+		const float top = left + (from[1][c * step[1]] - left) * right;
+		const float bottom = low + (from[3][c * step[3]] - low) * right;
 
-		for (int i = 0; i < 2; i++) {
-			const float left = tap_value(w, x, tap->at[2 * i], c);
-			const float right = tap_value(w, x, tap->at[2 * i + 1], c);
-
-			row[i] = left + (right - left) * tap->way[LAYER_X];
-		}
-		y[c] = row[0] + (row[1] - row[0]) * tap->way[LAYER_Y];
+		y[c] = top + (bottom - top) * down;
 	}
 }
 
-static void backward_pixel(const struct sampling *w, const struct sampling_tap *tap,
-			   const float *dy, float *dx)
+KERNEL_INLINE void forward_pixel(const struct sampling *w, const struct sampling_tap *tap,
+				 const float *x, float *y)
 {
+	static const int64_t inside[CORNERS] = {1, 1, 1, 1};
+	const float *from[CORNERS];
+	int64_t step[CORNERS];
+	bool all = true;
+
+	/* Outside there is one value for all channels. */
 	for (int i = 0; i < tap->count; i++) {
-		const float down = tap->way[LAYER_Y], right = tap->way[LAYER_X];
+		step[i] = tap->at[i] != OUTSIDE;
+		from[i] = step[i] ? x + tap->at[i] : &w->s.fill_value;
+		all = all && step[i];
+	}
+	if (all)
+		forward_channels(tap, from, inside, w->channels, y);
+	else
+		forward_channels(tap, from, step, w->channels, y);
+}
+
+KERNEL_INLINE void backward_pixel(const struct sampling *w, const struct sampling_tap *tap,
+				  const float *restrict dy, float *restrict dx)
+{
+	const float down = tap->way[LAYER_Y], right = tap->way[LAYER_X];
+
+	for (int i = 0; i < tap->count; i++) {
 		const float weight = tap->count == 1 ? 1.0f
 						     : (i / 2 ? down : 1.0f - down) *
 							       (i % 2 ? right : 1.0f - right);
+		float *to = dx + tap->at[i];
 
-		for (int64_t c = 0; tap->at[i] != OUTSIDE && c < w->channels; c++)
-			dx[tap->at[i] + c] += weight * dy[c];
+		if (tap->at[i] == OUTSIDE)
+			continue;
+		for (int64_t c = 0; c < w->channels; c++)
+			to[c] += weight * dy[c];
 	}
+}
+
+/* Row @y of the output: from an item's input, or back to it. */
+KERNEL_INLINE void each_pixel(const struct sampling *w, const struct sampling_map *map, int64_t y,
+			      bool forward, const float *from, float *to)
+{
+	const bool turned = map->at[LAYER_Y][LAYER_X] != 0.0f;
+	struct sampling_along row = along_of(w, map, LAYER_Y, y, 0);
+
+	for (int64_t x = 0; x < w->out[LAYER_X]; x++) {
+		const struct sampling_along column = along_of(w, map, LAYER_X, y, x);
+		struct sampling_tap tap;
+
+		if (turned)
+			row = along_of(w, map, LAYER_Y, y, x);
+		tap = tap_of(w, &row, &column);
+		if (forward)
+			forward_pixel(w, &tap, from, to + x * w->channels);
+		else
+			backward_pixel(w, &tap, from + x * w->channels, to);
+	}
+}
+
+KERNEL_CLONES static void forward_row(const struct sampling *w, const struct sampling_map *map,
+				      int64_t y, const float *from, float *to)
+{
+	each_pixel(w, map, y, true, from, to);
+}
+
+KERNEL_CLONES static void backward_row(const struct sampling *w, const struct sampling_map *map,
+				       int64_t y, const float *from, float *to)
+{
+	each_pixel(w, map, y, false, from, to);
 }
 
 /* ---- passes ---------------------------------------------------------------------------------- */
@@ -230,11 +289,7 @@ static void forward_body(const void *context, int64_t first, int64_t rows)
 
 		if (row == first || !at)
 			map = map_of(w, item);
-		for (int64_t column = 0; column < w->out[LAYER_X]; column++) {
-			const struct sampling_tap tap = tap_of(w, &map, at, column);
-
-			forward_pixel(w, &tap, x, y + column * w->channels);
-		}
+		forward_row(w, &map, at, x, y);
 	}
 }
 
@@ -252,13 +307,8 @@ static void backward_body(const void *context, int64_t first, int64_t items)
 
 		if (!adds)
 			memset(dx, 0, (size_t)in * sizeof(*dx));
-		for (int64_t y = 0; y < w->out[LAYER_Y]; y++)
-			for (int64_t x = 0; x < w->out[LAYER_X]; x++) {
-				const struct sampling_tap tap = tap_of(w, &map, y, x);
-
-				backward_pixel(w, &tap, dy, dx);
-				dy += w->channels;
-			}
+		for (int64_t y = 0; y < w->out[LAYER_Y]; y++, dy += w->out[LAYER_X] * w->channels)
+			backward_row(w, &map, y, dy, dx);
 	}
 }
 
