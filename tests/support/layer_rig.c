@@ -50,9 +50,14 @@ void layer_rig_open(struct layer_rig *rig, const char *layers, int ndim, const i
 					.gradients = rig->gradients};
 	if (compute_of(layer)->kept && training)
 		rig->pass.kept = rig_memory(compute_of(layer)->kept(model, layer, batch));
-	if (compute_of(layer)->scratch)
-		rig->pass.scratch = rig_memory(compute_of(layer)->scratch(
-			model, layer, batch, pool_lanes(pool), training));
+	if (compute_of(layer)->scratch) {
+		const unsigned lanes = pool_lanes(pool);
+		const size_t trains = compute_of(layer)->scratch(model, layer, batch, lanes, true);
+		const size_t infers = compute_of(layer)->scratch(model, layer, batch, lanes, false);
+
+		assert_true(trains >= infers); /* a stage that trains evaluates, too */
+		rig->pass.scratch = rig_memory(training ? trains : infers);
+	}
 }
 
 void layer_rig_close(struct layer_rig *rig)

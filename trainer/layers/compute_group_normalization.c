@@ -32,15 +32,16 @@ static size_t groups_moments_bytes(const struct model *model, const struct model
 	return 2 * model_align((size_t)(batch * own->groups)) * sizeof(float);
 }
 
-/* Sums and numbers by item and channel; the moments where none are kept. */
+/* Sums and numbers by item and channel; the moments, which only a training pass keeps. */
 static size_t groups_scratch_bytes(const struct model *model, const struct model_layer *layer,
 				   int64_t batch, unsigned lanes, bool training)
 {
 	const size_t channels = (size_t)(batch * layer_last_dim(&layer->input));
 
 	(void)lanes;
+	(void)training;
 	return 2 * channels * sizeof(double) + model_align(4 * channels) * sizeof(float) +
-	       (training ? 0 : groups_moments_bytes(model, layer, batch));
+	       groups_moments_bytes(model, layer, batch);
 }
 
 static struct groups groups_of(const struct layer_pass *pass)

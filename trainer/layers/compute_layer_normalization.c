@@ -23,15 +23,16 @@ static size_t rows_moments_bytes(const struct model *model, const struct model_l
 	return 2 * model_align((size_t)layer_rows(layer, batch)) * sizeof(float);
 }
 
-/* Sums by slice and channel; the moments where none are kept. */
+/* Sums by slice and channel, or the moments where none are kept: what trains evaluates, too. */
 static size_t rows_scratch_bytes(const struct model *model, const struct model_layer *layer,
 				 int64_t batch, unsigned lanes, bool training)
 {
-	size_t sums = 2 * rows_cut(layer, batch).slices *
-		      model_align((size_t)layer_last_dim(&layer->input)) * sizeof(double);
+	const size_t moments = rows_moments_bytes(model, layer, batch);
+	const size_t sums = 2 * rows_cut(layer, batch).slices *
+			    model_align((size_t)layer_last_dim(&layer->input)) * sizeof(double);
 
 	(void)lanes;
-	return training ? sums : rows_moments_bytes(model, layer, batch);
+	return training ? max(sums, moments) : moments;
 }
 
 #define ROWS_HOT 4096 /* floats that stay in the innermost cache */
