@@ -288,7 +288,8 @@ static void embedding(struct list *list)
 			(struct ipu_elements){.count = from->entries * from->units,
 					      .times = {[IPU_FN_FILL] = 1}});
 	add(list, IPU_OP_SLICE, update ? "Embedding/Update" : "Embedding/Lookup", 1)->slice =
-		(struct ipu_slice){update, from->entries, from->units, from->batch * from->lookups};
+		(struct ipu_slice){update, from->entries, from->units, from->batch * from->lookups,
+				   1};
 }
 
 static void embedding_elements(const struct ipu_composite *from, double *operands, double *result)

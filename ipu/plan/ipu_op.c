@@ -88,7 +88,11 @@ static double copy_flops(const struct ipu_op *op)
 
 static double slice_flops(const struct ipu_op *op)
 {
-	return op->slice.update ? 2.0 * (double)op->slice.lookups * (double)op->slice.columns : 0;
+	const double tables = op->slice.tables > 1 ? (double)op->slice.tables : 1.0;
+
+	if (!op->slice.update)
+		return 0;
+	return 2.0 * tables * (double)op->slice.lookups * (double)op->slice.columns;
 }
 
 static const struct {

@@ -126,6 +126,7 @@ struct ipu_copy {
 struct ipu_slice {
 	bool update;
 	int64_t entries, columns, lookups;
+	int64_t tables; /* as many, each with its own lookups; 0 is 1 */
 };
 
 struct ipu_op {

@@ -182,6 +182,7 @@ static void op_numbers(const struct ipu_op *op, struct op_numbers *numbers)
 			(const int64_t[]){op->slice.entries, op->slice.columns, op->slice.lookups},
 			3);
 		number_add(numbers, op->slice.update);
+		number_add(numbers, op->slice.tables);
 		break;
 	case IPU_OP_KINDS:
 		break;

@@ -2,7 +2,10 @@
  * Rows that are looked up in a table, or added to it: an embedding, as poplibs' popops::multiSlice
  * and multiUpdateAdd have it. Pure functions: any thread.
  *
- * The table is cut by its entries and by its columns, the lookups into groups. A tile looks for all
+ * Several tables are popops::groupedMultiSlice: each has its share of the tiles, or, if there are
+ * more tables than tiles, each tile its share of them.
+ *
+ * A table is cut by its entries and by its columns, the lookups into groups. A tile looks for all
  * of its group's lookups among its entries; where those are cut, a second stage picks from what
  * each part has made. In an update what groups have summed is added up at the end.
  */
@@ -28,6 +31,7 @@ static const struct slice_work works[] = {
 /* How a table of entries x columns is cut, and what the fullest tile has of it. */
 struct slice_cut {
 	int64_t entries, columns, groups; /* parts */
+	int64_t together;                 /* tables that are on tiles of their own */
 	int64_t rows, width, lookups,
 		mine; /* mine: lookups among its entries, when evenly spread */
 };
@@ -64,7 +68,7 @@ static void plan_cut(const struct ipu_target *target, const struct ipu_op *op,
 {
 	const struct slice_work *work = &works[op->slice.update];
 	const int64_t element = ipu_dtype_bytes(op->dtype);
-	const int64_t tiles = cut->entries * cut->columns * cut->groups;
+	const int64_t tiles = cut->entries * cut->columns * cut->groups * cut->together;
 	const int64_t indices = ipu__product(cut->lookups, INDEX_BYTES);
 	const int64_t table = ipu__product(cut->rows, cut->width) * element;
 	const int64_t slices = ipu__product(cut->lookups, cut->width) * element;
@@ -88,8 +92,10 @@ static void plan_cut(const struct ipu_target *target, const struct ipu_op *op,
 		static const struct ipu__reduce_names names = IPU_REDUCE_NAMES("MultiUpdateAdd/");
 		struct ipu__reducing reducing = {plan, target, op->dtype, &names, 0};
 
-		ipu__reduce_over_tiles(&reducing, cut->groups,
-				       ipu__product(op->slice.entries, op->slice.columns));
+		ipu__reduce_over_tiles(
+			&reducing, cut->groups,
+			ipu__product(ipu__product(op->slice.entries, op->slice.columns),
+				     max(op->slice.tables, 1)));
 		plan->temporary_bytes += 2 * table;
 	}
 	if (!op->slice.update && cut->entries > 1) {
@@ -105,13 +111,17 @@ static void plan_cut(const struct ipu_target *target, const struct ipu_op *op,
 
 /* The cut as the tiles have it; false: a part would have nothing. */
 static bool make_cut(const struct ipu_slice *slice, int64_t grain, int64_t entries, int64_t columns,
-		     int64_t groups, struct slice_cut *cut)
+		     int64_t groups, int64_t together, struct slice_cut *cut)
 {
-	*cut = (struct slice_cut){.entries = entries, .columns = columns, .groups = groups};
-	cut->rows = ipu__ceil_div(slice->entries, entries);
+	const int64_t tables = ipu__ceil_div(max(slice->tables, 1), together); /* of a tile */
+	const int64_t lookups = ipu__ceil_div(slice->lookups, groups);
+
+	*cut = (struct slice_cut){
+		.entries = entries, .columns = columns, .groups = groups, .together = together};
+	cut->rows = ipu__product(ipu__ceil_div(slice->entries, entries), tables);
 	cut->width = ipu__ceil_div(ipu__ceil_div(slice->columns, grain), columns) * grain;
-	cut->lookups = ipu__ceil_div(slice->lookups, groups);
-	cut->mine = ipu__ceil_div(cut->lookups, entries);
+	cut->lookups = ipu__product(lookups, tables);
+	cut->mine = ipu__product(ipu__ceil_div(lookups, entries), tables);
 	return entries <= slice->entries && columns <= ipu__ceil_div(slice->columns, grain) &&
 	       groups <= slice->lookups;
 }
@@ -121,19 +131,22 @@ void ipu__plan_slice(const struct ipu_target *target, const struct ipu_op *op,
 {
 	const int64_t grain = ipu__lanes(target, op->dtype);
 	const double limit = (double)target->bytes_per_tile * options->available_memory_proportion;
+	const int64_t together = min(max(op->slice.tables, 1), target->tiles);
+	const int64_t tiles = target->tiles / together;
 	struct ipu_plan best = {0};
 	bool any = false, best_fits = false;
 
 	/* The list does not depend on the tiles, so more of them never make it slower. */
-	for (int64_t groups = 1; groups <= target->tiles; groups *= 2) {
-		for (int64_t columns = 1; columns * groups <= target->tiles; columns *= 2) {
-			for (int64_t entries = 1; entries * columns * groups <= target->tiles;
+	for (int64_t groups = 1; groups <= tiles; groups *= 2) {
+		for (int64_t columns = 1; columns * groups <= tiles; columns *= 2) {
+			for (int64_t entries = 1; entries * columns * groups <= tiles;
 			     entries += max(1, entries / 4)) {
 				struct ipu_plan now;
 				struct slice_cut cut;
 				bool fits;
 
-				if (!make_cut(&op->slice, grain, entries, columns, groups, &cut))
+				if (!make_cut(&op->slice, grain, entries, columns, groups, together,
+					      &cut))
 					break;
 				plan_cut(target, op, &cut, &now);
 				fits = (double)now.temporary_bytes <= limit;

@@ -459,8 +459,11 @@ static void affine_lower(struct layer_lowering *lowering, const struct layer_sam
 			   drawn, LAYER_BETWEEN);
 	struct layer_op lookup = {
 		.op = {.kind = IPU_OP_SLICE,
-		       .slice = {!forward, pixels, layer_last_dim(&lowering->layer->output),
-				 corners * pixels}},
+		       .slice = {.update = !forward,
+				 .entries = pixels / lowering->batch,
+				 .columns = layer_last_dim(&lowering->layer->output),
+				 .lookups = corners * pixels / lowering->batch,
+				 .tables = lowering->batch}},
 		.reads = LAYER_BETWEEN};
 	struct layer_op map = layer__map(&each, LAYER_BETWEEN, 0);
 

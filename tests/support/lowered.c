@@ -100,7 +100,10 @@ static void sizes_text(const struct ipu_op *op, char out[LOWERED_TEXT])
 		add(out, " %lld/%lld", (long long)op->copy.count, (long long)op->copy.atom);
 		break;
 	case IPU_OP_SLICE:
-		add(out, " %lldx%lld/%lld", (long long)op->slice.entries,
+		add(out, " ");
+		if (op->slice.tables > 1)
+			add(out, "%lld*", (long long)op->slice.tables);
+		add(out, "%lldx%lld/%lld", (long long)op->slice.entries,
 		    (long long)op->slice.columns, (long long)op->slice.lookups);
 		break;
 	default:
