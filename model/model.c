@@ -44,6 +44,7 @@ static void model_read(struct model_box *box, const struct json_at *at,
 	model__names_free(&reader.taken);
 	model__names_free(&reader.shared);
 	mem_free(reader.list);
+	mem_free(reader.masks);
 }
 
 enum status model_new(struct model **out, const struct json_at *at, const struct model_shape *input,

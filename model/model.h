@@ -94,6 +94,7 @@ struct model_layer {
 	int64_t units; /* Dense */
 	bool use_bias;
 	bool causal_mask;          /* the call's use_causal_mask */
+	bool makes_mask;           /* Masking, and an Embedding with mask_zero */
 	bool inference;            /* the call's training is false: in fit(), too */
 	bool final_outfeed;        /* MaybeOutfeed */
 	const char *outfeed_queue; /* Outfeed, MaybeOutfeed: its name; NULL: left open */

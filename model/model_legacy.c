@@ -40,8 +40,6 @@ static const struct legacy_row legacy_classes[] = {
 		   "offset, \"Activation\" a function by name; \"Reshape\", \"Permute\" and "
 		   "\"RepeatVector\" change shapes, \"Add\", \"Multiply\", \"Average\" and "
 		   "\"Concatenate\" join inputs; data can be prepared before training"},
-	{"Masking", "needs masks, which there are not: without the layer the padded steps are "
-		    "learnt from, too"},
 	{"RNN", "holds a cell: use \"LSTM\", \"GRU\" or \"SimpleRNN\""},
 	{"ConvLSTM2D", "is not supported: \"Conv2D\" with the steps as channels comes nearest"},
 	{"Conv3D", "is not supported: \"Conv2D\" with the third dimension as channels comes "

@@ -586,13 +586,115 @@ static void read_layer_name(struct model_reader *reader, const struct model_scop
 		err_nomem(reader->err);
 }
 
+/* ---- masks ----------------------------------------------------------------------------------- */
+
+/* Notes what the new layer @layer has, or has not. */
+static void read_note_mask(struct model_reader *reader, int layer, int mask)
+{
+	if (mem_grow(&reader->masks, &reader->mask_capacity, (size_t)layer + 1,
+		     sizeof(*reader->masks)))
+		err_nomem(reader->err);
+	else
+		reader->masks[layer] = mask;
+}
+
+/* The mask of what comes into @layer. Where several inputs have one, it must be the same. */
+static int read_mask(struct model_reader *reader, const struct model_layer *layer,
+		     const struct json_at *at)
+{
+	int mask = MODEL_UNMASKED;
+
+	for (int i = 0; i < layer->input_count; i++) {
+		const int from = layer->inputs[i];
+		const int its = from == MODEL_INPUT ? MODEL_UNMASKED : reader->masks[from];
+
+		if (its == MODEL_UNMASKED || its == mask)
+			continue;
+		if (mask != MODEL_UNMASKED && layer->ops->masks != LAYER_MASKS_END)
+			model_config_unsupported(
+				at, reader->err,
+				"\"%s\": the masks of two layers come in, \"%s\" and "
+				"\"%s\": joining them is not supported",
+				layer->name, reader->model->layers[mask].name,
+				reader->model->layers[its].name);
+		mask = its;
+	}
+	if (mask != MODEL_UNMASKED && layer->ops->masks == LAYER_MASKS_LACKED)
+		model_config_unsupported(at, reader->err,
+					 "\"%s\": %s with a mask (\"%s\") is not supported: with "
+					 "mask_zero false, or without the Masking, padding is "
+					 "attended to like the rest",
+					 layer->name, layer->ops->class_name,
+					 reader->model->layers[mask].name);
+	return mask;
+}
+
+/* Are the steps of @shape those of the mask? */
+static bool read_mask_fits(const struct model_reader *reader, int mask,
+			   const struct model_shape *shape)
+{
+	return mask != MODEL_UNMASKED && shape->ndim > 1 &&
+	       reader->model->layers[mask].output.dim[0] == shape->dim[0];
+}
+
+/* The layer NAME/mask beside the last one, which makes a mask of the same input. */
+static void read_make_mask(struct model_reader *reader, const struct json_at *at)
+{
+	struct model *model = reader->model;
+	struct model_layer *mask = read_new_layer(reader);
+	const struct model_layer *maker = &model->layers[model->layer_count - 1];
+	const char *name = arena_printf(reader->arena, "%s/mask", maker->name);
+
+	if (!mask || !name) {
+		err_nomem(reader->err);
+		return;
+	}
+	if (model__names_find(&reader->taken, name))
+		json_fail(at, reader->err, "two layers are named \"%s\": names must be unique",
+			  name);
+	else if (model__names_add(&reader->taken, name, 0))
+		err_nomem(reader->err);
+	*mask = (struct model_layer){
+		.name = name,
+		.position = model->layer_count,
+		.inputs = maker->inputs,
+		.input_count = 1,
+		.input = maker->input,
+		.first_param = model->param_count,
+		.row = maker->row,
+		.home = maker->home,
+		.policy = maker->policy,
+	};
+	if (!err_stuck(reader->err) && layer_mask(model, maker, mask, reader->err) == ST_OK) {
+		read_note_mask(reader, maker->position, mask->position);
+		read_note_mask(reader, mask->position, MODEL_UNMASKED);
+		model->layer_count++;
+	}
+}
+
+/* Keras leaves padding out of the loss where the output still has a mask. */
+static void read_check_output(struct model_reader *reader, const struct json_at *at, int output)
+{
+	const int mask = output == MODEL_INPUT ? MODEL_UNMASKED : reader->masks[output];
+
+	if (mask != MODEL_UNMASKED)
+		model_config_unsupported(at, reader->err,
+					 "the mask \"%s\" comes as far as the output: a loss that "
+					 "leaves padding out by itself is not supported; with "
+					 "mask_zero false, or without the Masking, sample_weight "
+					 "of 0 leaves positions out",
+					 reader->model->layers[mask].name);
+}
+
 static void read_layer(struct model_reader *reader, const struct model_scope *scope,
 		       struct model_entry *entry, const struct json_at *at)
 {
 	struct model *model = reader->model;
 	struct model_layer *layer = read_new_layer(reader);
-	int *inputs = arena_alloc(reader->arena, (size_t)entry->input_count, sizeof(*inputs));
+	/* One more for a mask. */
+	int *inputs = arena_alloc(reader->arena, (size_t)entry->input_count + 1, sizeof(*inputs));
 	struct json_at config;
+	int mask;
 
 	if (!layer || !inputs) {
 		err_nomem(reader->err);
@@ -631,10 +733,21 @@ static void read_layer(struct model_reader *reader, const struct model_scope *sc
 	if (err_stuck(reader->err))
 		return;
 	layer->input = *read_tensor_shape(reader, inputs[0]);
+	mask = read_mask(reader, layer, at);
+	if (layer->ops->masks == LAYER_MASKS_USED && read_mask_fits(reader, mask, &layer->input)) {
+		inputs[layer->input_count++] = mask;
+		layer->reads_inputs = true;
+	}
 	if (layer->ops->read(model, layer, &config, reader->err) == ST_OK)
 		model__check_shape(at, &layer->output, reader->err);
+	if ((layer->ops->masks != LAYER_MASKS_PASS && layer->ops->masks != LAYER_MASKS_USED) ||
+	    !read_mask_fits(reader, mask, &layer->output))
+		mask = MODEL_UNMASKED;
+	read_note_mask(reader, layer->position, mask);
 	entry->source = layer->position;
 	model->layer_count++;
+	if (layer->makes_mask && !err_stuck(reader->err))
+		read_make_mask(reader, at);
 }
 
 /* ---- nested models --------------------------------------------------------------------------- */
@@ -955,6 +1068,8 @@ static void read_config(struct model_reader *reader, const struct json_at *outer
 	read_scope(reader, &scope, config);
 	if (!err_stuck(err) && !reader->model->layer_count)
 		json_fail(&scope.layers, err, "a model needs at least one layer");
+	if (!err_stuck(err))
+		read_check_output(reader, &scope.layers, scope.entries[scope.output].source);
 	if (!err_stuck(err))
 		read_row_shapes(reader, &scope);
 	model__names_free(&scope.names);

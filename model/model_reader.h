@@ -47,6 +47,8 @@ enum model_entry_kind {
 	MODEL_ENTRY_WRAPPER      /* Bidirectional, TimeDistributed: the same */
 };
 
+#define MODEL_UNMASKED (-1)
+
 #define MODEL_OUTSIDE (-1) /* among an entry's inputs: what comes into the scope */
 
 struct model_entry {
@@ -93,6 +95,8 @@ struct model_reader {
 	int *list;                        /* inputs of the entry at hand */
 	size_t list_capacity;
 	int list_count;
+	int *masks; /* by layer: the one that tells which of its steps count, or MODEL_UNMASKED */
+	size_t mask_capacity;
 	struct err *err;
 };
 

@@ -215,6 +215,14 @@ static const char *merge_class(const struct wrapped *w)
 	return NULL;
 }
 
+/* Keras's Bidirectional has zeros at masked steps of sequences. */
+static bool put_zeros(cJSON *config)
+{
+	const cJSON *sequences = cJSON_GetObjectItemCaseSensitive(config, "return_sequences");
+
+	return put(config, "zero_output_for_mask", cJSON_CreateBool(cJSON_IsTrue(sequences)));
+}
+
 static bool add_directions(const struct wrapped *w, cJSON *layers, const char *name,
 			   const char *input, const char *merged)
 {
@@ -241,12 +249,12 @@ static bool add_directions(const struct wrapped *w, cJSON *layers, const char *n
 	if (!forward || !backward)
 		return false;
 	first = inner_config(w, w->inside);
-	if (!first || !add_layer(layers, w->class_name, first, forward, from))
+	if (!first || !add_layer(layers, w->class_name, first, forward, from) || !put_zeros(first))
 		return false;
 	second = inner_config(w, own ? own : w->inside);
 	if (!second || !add_layer(layers, w->class_name, second, backward, from) ||
 	    !put(second, "go_backwards", cJSON_CreateBool(!turns)) ||
-	    !put(second, "return_reversed", cJSON_CreateTrue()))
+	    !put(second, "return_reversed", cJSON_CreateTrue()) || !put_zeros(second))
 		return false;
 	join = cJSON_CreateObject();
 	return join && add_layer(layers, merge, join, merged, both);

@@ -71,6 +71,14 @@ enum layer_kind {
 	LAYER_KINDS
 };
 
+/* What becomes of the mask of a layer's input, which tells the steps that count. */
+enum layer_masks {
+	LAYER_MASKS_END,  /* the output has none */
+	LAYER_MASKS_PASS, /* the output has the same */
+	LAYER_MASKS_USED, /* it comes in as the last input; outputs of as many steps have it, too */
+	LAYER_MASKS_LACKED /* Keras would look at it: refused */
+};
+
 struct compute_ops; /* trainer/layers/compute.h */
 
 struct layer_ops {
@@ -93,11 +101,17 @@ struct layer_ops {
 	bool reads_inputs; /* the values of inputs[] */
 	bool reads_output; /* the values of output (also where a ReLU is fused) */
 	enum model_outfeed outfeed;
+	enum layer_masks masks;
 };
 
 const struct layer_ops *layer_find(const char *class_name); /* NULL: unknown */
 /* What may stand in a model's list of layers, "InputLayer" and wrappers included. */
 const char *const *layer_names(int *count);
+
+/* Make @mask, whose input is set, the layer that tells which steps of @maker's input count: from
+ * the same input, a number for each step, 1 or 0. */
+enum status layer_mask(struct model *model, const struct model_layer *maker,
+		       struct model_layer *mask, struct err *err);
 
 /* Is the layer a plain ReLU, which the layer before may do? Sets its upper bound. */
 bool layer_is_relu(const struct model_layer *layer, float *most);

@@ -81,6 +81,7 @@ static enum status activation_read(struct model *model, struct model_layer *laye
 
 const struct layer_ops layer_activation = {
 	.class_name = "Activation",
+	.masks = LAYER_MASKS_PASS,
 	.kind = LAYER_KIND_activation,
 	.read = activation_read,
 	.flops = layer__activation_flops,

@@ -424,7 +424,8 @@ static void attention_lower(struct layer_lowering *lowering)
 
 #define ATTENTION_OPS(row, name, least)                                                            \
 	.class_name = (name), .kind = LAYER_KIND_##row, .flops = attention_flops,                  \
-	.lower = attention_lower, .least_inputs = (least), .most_inputs = 3, .reads_inputs = true
+	.lower = attention_lower, .least_inputs = (least), .most_inputs = 3, .reads_inputs = true, \
+	.masks = LAYER_MASKS_LACKED
 
 const struct layer_ops layer_attention = {
 	ATTENTION_OPS(attention, "Attention", 2),

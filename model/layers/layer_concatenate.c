@@ -72,6 +72,7 @@ static void concatenate_lower(struct layer_lowering *lowering)
 
 const struct layer_ops layer_concatenate = {
 	.class_name = "Concatenate",
+	.masks = LAYER_MASKS_PASS,
 	.kind = LAYER_KIND_concatenate,
 	.read = concatenate_read,
 	.lower = concatenate_lower,

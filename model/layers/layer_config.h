@@ -79,6 +79,7 @@ struct layer_recurrent {
 	bool backwards;    /* the first step looks at the input's last */
 	bool reversed;     /* sequences stand as the input's steps, not as they were worked out */
 	bool reset_before; /* of a GRU: reset_after false */
+	bool zeros;        /* masked steps put out zeros, not what the step before left */
 	enum model_activation activation, recurrent_activation;
 	/* An item's features, and its state before each step's product: the same at all steps. */
 	struct layer_drop drop, recurrent_drop;
@@ -225,6 +226,11 @@ enum {
 };
 struct layer_normalization {
 	float *mean, *variance; /* by channel; NULL: there are parameters */
+};
+
+struct layer_masking {
+	float value; /* a step of nothing else is padding */
+	bool alone;  /* the output is the mask, a number a step; else the input, zeros at padding */
 };
 
 struct layer_rescaling {

@@ -106,6 +106,7 @@ static void dense_lower(struct layer_lowering *lowering)
 
 const struct layer_ops layer_dense = {
 	.class_name = "Dense",
+	.masks = LAYER_MASKS_PASS,
 	.kind = LAYER_KIND_dense,
 	.read = dense_read,
 	.flops = dense_flops,

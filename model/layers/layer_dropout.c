@@ -203,7 +203,7 @@ static void dropout_lower(struct layer_lowering *lowering)
 /* What both of them have. */
 #define DROPOUT_OPS(row, name, how)                                                                \
 	.class_name = (name), .kind = LAYER_KIND_##row, .read = (how), .flops = dropout_flops,     \
-	.lower = dropout_lower
+	.lower = dropout_lower, .masks = LAYER_MASKS_PASS
 
 const struct layer_ops layer_dropout = {
 	DROPOUT_OPS(dropout, "Dropout", dropout_read),

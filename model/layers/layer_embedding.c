@@ -21,7 +21,6 @@ static enum status embedding_read(struct model *model, struct model_layer *layer
 		{"dtype", MODEL_INPUT_DTYPE}, /* Keras 2.0: int32 */
 	};
 	struct layer_param table = {.name = "embeddings", .initializer = "RandomUniform"};
-	bool masks = false;
 	struct json_at here;
 	int64_t rows = 1;
 
@@ -30,11 +29,7 @@ static enum status embedding_read(struct model *model, struct model_layer *layer
 		json_int(&here, 1, INT32_MAX, &rows, err);
 	if (model_option_need(config, "output_dim", &here, err))
 		json_int(&here, 1, INT32_MAX, &layer->units, err);
-	model_option_bool(config, "mask_zero", &masks, err);
-	if (masks && !err_stuck(err) && json_child(config, "mask_zero", &here))
-		model_config_unsupported(&here, err,
-					 "not supported: there are no masks; with false the number "
-					 "0 is learnt like the others");
+	model_option_bool(config, "mask_zero", &layer->makes_mask, err);
 	if (!err_stuck(err) && layer->input.ndim >= MODEL_DIMS)
 		json_fail(config, err, "Embedding adds a dimension, and there are %d at most",
 			  MODEL_DIMS);

@@ -1,6 +1,7 @@
 /*
  * GlobalAveragePooling2D and GlobalMaxPooling2D: one value a channel, from whole NHWC images; and
- * of one dimension, from sequences.
+ * of one dimension, from sequences. An average of a sequence with a mask (1 or 0 a step, the second
+ * input) is that of the steps that count, 0 / 0 where there are none, as in Keras.
  *
  * Slices are groups of images, and strips of channels of large ones. The gradient of a maximum is
  * shared evenly by the cells that have it, as TensorFlow's reduce_max does (MaxPooling2D gives it
@@ -55,7 +56,23 @@ static void average_lower(struct layer_lowering *lowering)
 				       .times = {[IPU_FN_ADD] = 1}},
 		LAYER_GRAD_OUTPUT, LAYER_GRAD_INPUT);
 
-	if (lowering->phase == IPU_PHASE_F)
+	const bool masked = lowering->layer->input_count > 1;
+	const int64_t steps = lowering->batch * lowering->layer->input.dim[0];
+	struct layer_op weigh = layer__map(
+		&(struct ipu_elements){.count = global_flops(lowering->layer, lowering->batch),
+				       .operands = 1,
+				       .broadcast = steps,
+				       .times = {[IPU_FN_ADD] = 1}},
+		LAYER_INPUT, LAYER_BETWEEN);
+	struct layer_op mean;
+
+	if (masked && lowering->phase == IPU_PHASE_F) {
+		weigh.makes = global_flops(lowering->layer, lowering->batch);
+		mean = layer__reduce(weigh.makes, layer__lower_count(lowering),
+				     LAYER_INPUT | LAYER_BETWEEN, LAYER_OUTPUT);
+		layer__lower(lowering, "Mask/Mul", &weigh);
+		layer__lower(lowering, "Mask/Mean", &mean);
+	} else if (lowering->phase == IPU_PHASE_F)
 		global_lower_forward(lowering, "Mean");
 	else if (layer__wants_any(lowering))
 		layer__lower(lowering, "Mean/Grad", &backward);
@@ -101,6 +118,7 @@ const struct layer_ops layer_global_average_pooling2d = {
 const struct layer_ops layer_global_average_pooling1d = {
 	GLOBAL_OPS(global_average_pooling1d, "GlobalAveragePooling1D", average_lower),
 	.sequence = true,
+	.masks = LAYER_MASKS_USED,
 };
 
 const struct layer_ops layer_global_max_pooling2d = {

@@ -44,6 +44,7 @@
 	X(layer_normalization, "LayerNormalization", layer_normalization)                          \
 	X(leaky_relu, "LeakyReLU", relu)                                                           \
 	X(lstm, "LSTM", recurrent)                                                                 \
+	X(masking, "Masking", masking)                                                             \
 	X(maximum, "Maximum", merge)                                                               \
 	X(max_pooling1d, "MaxPooling1D", max_pooling2d)                                            \
 	X(max_pooling2d, "MaxPooling2D", max_pooling2d)                                            \

@@ -210,7 +210,7 @@ static void merge_lower(struct layer_lowering *lowering)
 /* What all of them have; what each reads stands in its row. */
 #define MERGE_OPS(row, inputs)                                                                     \
 	.kind = LAYER_KIND_##row, .read = merge_read, .flops = merge_flops, .lower = merge_lower,  \
-	.least_inputs = 2, .most_inputs = (inputs)
+	.least_inputs = 2, .most_inputs = (inputs), .masks = LAYER_MASKS_PASS
 
 const struct layer_ops layer_add = {
 	.class_name = "Add",

@@ -91,7 +91,7 @@ static void noise_lower(struct layer_lowering *lowering)
 /* What all of them have. */
 #define NOISE_OPS(row, name)                                                                       \
 	.class_name = (name), .kind = LAYER_KIND_##row, .read = noise_read, .flops = noise_flops,  \
-	.lower = noise_lower
+	.lower = noise_lower, .masks = LAYER_MASKS_PASS
 
 const struct layer_ops layer_gaussian_noise = {
 	NOISE_OPS(gaussian_noise, "GaussianNoise"),

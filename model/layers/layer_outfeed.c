@@ -48,6 +48,7 @@ static enum status maybe_outfeed_read(struct model *model, struct model_layer *l
 
 const struct layer_ops layer_outfeed = {
 	.class_name = "Outfeed",
+	.masks = LAYER_MASKS_PASS,
 	.kind = LAYER_KIND_outfeed,
 	.read = outfeed_read,
 	.pass_through = true,
@@ -56,6 +57,7 @@ const struct layer_ops layer_outfeed = {
 
 const struct layer_ops layer_maybe_outfeed = {
 	.class_name = "MaybeOutfeed",
+	.masks = LAYER_MASKS_PASS,
 	.kind = LAYER_KIND_maybe_outfeed,
 	.read = maybe_outfeed_read,
 	.pass_through = true,

@@ -89,6 +89,7 @@ static void p_relu_lower(struct layer_lowering *lowering)
 
 const struct layer_ops layer_p_relu = {
 	.class_name = "PReLU",
+	.masks = LAYER_MASKS_PASS,
 	.kind = LAYER_KIND_p_relu,
 	.read = p_relu_read,
 	.flops = p_relu_flops,

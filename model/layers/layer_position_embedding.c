@@ -60,6 +60,7 @@ static void position_lower(struct layer_lowering *lowering)
 
 const struct layer_ops layer_position_embedding = {
 	.class_name = "PositionEmbedding",
+	.masks = LAYER_MASKS_PASS,
 	.kind = LAYER_KIND_position_embedding,
 	.read = position_read,
 	.lower = position_lower,

@@ -12,6 +12,9 @@
  * In training x and h may have numbers dropped (dropout, recurrent_dropout): the same of an item at
  * all its steps, for all gates, as Keras 3 has it; a GRU's z h is of the h that is left.
  *
+ * With a mask (1 or 0 a step, the second input) h and c stay as they are at a step of 0, whose
+ * output is that h or, with zero_output_for_mask, zeros.
+ *
  * W is [features, gates x units], U [units, gates x units]; b [gates x units], with reset_after
  * [2, gates x units]. No state.
  */
@@ -155,6 +158,7 @@ static enum status recurrent_read(struct model *model, struct model_layer *layer
 	model_option_bool(config, "go_backwards", &r->backwards, err);
 	model_option_bool(config, "return_reversed", &r->reversed, err);
 	model_option_bool(config, "reset_after", &reset_after, err);
+	model_option_bool(config, "zero_output_for_mask", &r->zeros, err);
 	r->reset_before = layer->ops == &layer_gru && !reset_after;
 	layer->output =
 		r->sequences ? (struct model_shape){.ndim = 2, .dim = {layer->input.dim[0], units}}
@@ -313,6 +317,23 @@ static void lower_drops(struct layer_lowering *lowering)
 		   forward ? 0 : LAYER_BETWEEN_TOO, LAYER_BETWEEN_TOO);
 }
 
+/* At masked steps the state before is taken, and its gradient handed on. */
+static void lower_mask(struct layer_lowering *lowering)
+{
+	const struct model_layer *layer = lowering->layer;
+	const bool forward = lowering->phase == IPU_PHASE_F;
+	const unsigned state = !forward || !lowering->keeps ? LAYER_BETWEEN : LAYER_KEPT;
+	struct layer_op op =
+		layer__map(&(struct ipu_elements){.count = lowering->batch * layer->units *
+							   (layer->ops == &layer_lstm ? 2 : 1),
+						  .operands = 2,
+						  .times = {[IPU_FN_SELECT] = 1}},
+			   LAYER_INPUT | state, state);
+
+	op.op.repeats = layer->input.dim[0];
+	layer__lower(lowering, forward ? "Rnn/Mask" : "Rnn/Mask/Grad", &op);
+}
+
 static void recurrent_lower(struct layer_lowering *lowering)
 {
 	const struct model_layer *layer = lowering->layer;
@@ -338,8 +359,12 @@ static void recurrent_lower(struct layer_lowering *lowering)
 	for (int pass = 0; pass < (forward || !layer->trainable ? 1 : 2); pass++) {
 		const int count = ipu_composite_ops(&from, ops);
 
-		for (int i = 0; i < count; i++)
+		for (int i = 0; i < count; i++) {
 			lower_role(lowering, &ops[i], &there);
+			if (layer->input_count > 1 && (!strcmp(ops[i].name, "Rnn/Cell") ||
+						       !strcmp(ops[i].name, "Rnn/Cell/Grad")))
+				lower_mask(lowering);
+		}
 		from.pass = IPU_BACKWARD_WEIGHTS;
 	}
 	if (!forward)
@@ -349,7 +374,8 @@ static void recurrent_lower(struct layer_lowering *lowering)
 /* What all of them have. */
 #define RECURRENT_OPS(row, name)                                                                   \
 	.class_name = (name), .kind = LAYER_KIND_##row, .read = recurrent_read,                    \
-	.flops = recurrent_flops, .lower = recurrent_lower, .sequence = true, .reads_inputs = true
+	.flops = recurrent_flops, .lower = recurrent_lower, .sequence = true,                      \
+	.reads_inputs = true, .masks = LAYER_MASKS_USED
 
 const struct layer_ops layer_simple_rnn = {
 	RECURRENT_OPS(simple_rnn, "SimpleRNN"),

@@ -160,7 +160,7 @@ static void relu_lower(struct layer_lowering *lowering)
 /* What all of them have. */
 #define RELU_OPS(row, name, how)                                                                   \
 	.class_name = (name), .kind = LAYER_KIND_##row, .read = (how), .flops = relu_flops,        \
-	.lower = relu_lower, .reads_output = true
+	.lower = relu_lower, .reads_output = true, .masks = LAYER_MASKS_PASS
 
 const struct layer_ops layer_relu = {
 	RELU_OPS(relu, "ReLU", relu_read),

@@ -48,6 +48,7 @@ static void rescaling_lower(struct layer_lowering *lowering)
 
 const struct layer_ops layer_rescaling = {
 	.class_name = "Rescaling",
+	.masks = LAYER_MASKS_PASS,
 	.kind = LAYER_KIND_rescaling,
 	.read = rescaling_read,
 	.flops = rescaling_flops,

@@ -20,6 +20,7 @@ static enum status softmax_read(struct model *model, struct model_layer *layer,
 
 const struct layer_ops layer_softmax = {
 	.class_name = "Softmax",
+	.masks = LAYER_MASKS_PASS,
 	.kind = LAYER_KIND_softmax,
 	.read = softmax_read,
 	.flops = layer__activation_flops,

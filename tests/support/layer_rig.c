@@ -26,8 +26,9 @@ void layer_rig_open(struct layer_rig *rig, const char *layers, int ndim, const i
 	memset(rig, 0, sizeof(*rig));
 	math_model_open(&rig->m, layers, ndim, dims);
 	model = rig->m.model;
-	assert_int_equal(model->layer_count, 1);
-	layer = &model->layers[0];
+	/* Masking, its mask, the layer, Flatten. */
+	layer = &model->layers[model->layer_count > 1 ? 2 : 0];
+	assert_int_equal(model->layer_count, layer->input_count > 1 ? 4 : 1);
 	rig->in = (size_t)(batch * model_shape_count(&layer->input));
 	rig->out = (size_t)(batch * model_shape_count(&layer->output));
 	rig->x = rig_memory(rig->in * sizeof(float));
@@ -37,6 +38,12 @@ void layer_rig_open(struct layer_rig *rig, const char *layers, int ndim, const i
 	rig->weights = rig_memory(model->weights * sizeof(float));
 	rig->gradients = rig_memory(model->weights * sizeof(float));
 	model_init_weights(model, rig->weights, 1);
+	if (layer->input_count > 1) {
+		const size_t steps = (size_t)(batch * layer->input.dim[0]);
+
+		rig->mask = rig_memory(steps * sizeof(float));
+		math_fill(rig->mask, steps, 1, 1.0f, 1.0f);
+	}
 
 	rig->pass = (struct layer_pass){.model = model,
 					.layer = layer,
@@ -64,6 +71,7 @@ void layer_rig_close(struct layer_rig *rig)
 {
 	mem_free(rig->x);
 	mem_free(rig->dx);
+	mem_free(rig->mask);
 	mem_free(rig->y);
 	mem_free(rig->dy);
 	mem_free(rig->weights);
@@ -83,6 +91,7 @@ void layer_rig_fill(struct layer_rig *rig)
 void layer_rig_forward(struct layer_rig *rig)
 {
 	rig->inputs[0] = rig->x;
+	rig->inputs[1] = rig->mask;
 	rig->pass.inputs = rig->inputs;
 	compute_of(rig->pass.layer)->forward(&rig->pass);
 }
@@ -90,6 +99,7 @@ void layer_rig_forward(struct layer_rig *rig)
 void layer_rig_backward(struct layer_rig *rig)
 {
 	rig->inputs[0] = rig->x;
+	rig->inputs[1] = rig->mask;
 	if (!rig->pass.grad_inputs)
 		rig->grad_inputs[0] = rig->dx;
 	rig->pass.inputs = rig->inputs;

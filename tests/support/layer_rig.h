@@ -9,16 +9,18 @@
 
 struct layer_rig {
 	struct math_model m;
-	struct layer_pass pass; /* of the model's last layer */
+	struct layer_pass pass; /* of the layer */
 	float *weights, *gradients;
 	float *x, *y, *dy, *dx; /* the layer's input and output, and their gradients */
 	size_t in, out;         /* floats of x and of y */
-	const float *inputs[1];
-	float *grad_inputs[1];
-	bool add[1];
+	float *mask; /* [batch, steps], where a Masking stands before the layer: ones; else NULL */
+	const float *inputs[2];
+	float *grad_inputs[2];
+	bool add[2];
 };
 
-/* @layers: a list as for math_model_open(), of one layer. Weights are Keras's initial values. */
+/* @layers: a list as for math_model_open(), of one layer, or of Masking, the layer and
+ * Flatten. Weights are Keras's initial values. */
 void layer_rig_open(struct layer_rig *rig, const char *layers, int ndim, const int64_t *dims,
 		    int64_t batch, bool training, struct pool *pool);
 void layer_rig_close(struct layer_rig *rig);

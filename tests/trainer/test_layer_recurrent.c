@@ -15,6 +15,11 @@
 #define LAYER(name, options)                                                                       \
 	"[{'class_name': '" name "', 'config': {'name': 'l', 'units': 3" options "}}]"
 
+#define MASKED(name, options)                                                                      \
+	"[{'class_name': 'Masking', 'config': {'name': 'm'}}, {'class_name': '" name               \
+	"', 'config': {'name': 'l', 'units': 3" options                                            \
+	"}}, {'class_name': 'Flatten', 'config': {'name': 'f'}}]"
+
 enum {
 	BATCH = 2,
 	STEPS = 4,
@@ -59,47 +64,66 @@ static const struct form {
 	double (*activation)(double x);
 	double (*gate)(double x); /* the recurrent activation */
 	double drop, recurrent_drop;
+	enum {
+		UNMASKED,
+		HELD,
+		ZEROED
+	} mask; /* what masked steps put out */
 } forms[] = {
-	{LAYER("SimpleRNN", ""), 1, false, false, true, false, tanh, logistic, 0.0, 0.0},
+	{LAYER("SimpleRNN", ""), 1, false, false, true, false, tanh, logistic, 0.0, 0.0, UNMASKED},
 	{LAYER("SimpleRNN", ", 'activation': 'relu', 'return_sequences': true"), 1, true, false,
-	 true, false, relu, logistic, 0.0, 0.0},
+	 true, false, relu, logistic, 0.0, 0.0, UNMASKED},
 	{LAYER("SimpleRNN", ", 'use_bias': false, 'go_backwards': true"), 1, false, true, false,
-	 false, tanh, logistic, 0.0, 0.0},
+	 false, tanh, logistic, 0.0, 0.0, UNMASKED},
 	{LAYER("SimpleRNN", ", 'activation': null"), 1, false, false, true, false, linear, logistic,
-	 0.0, 0.0},
-	{LAYER("LSTM", ""), 4, false, false, true, false, tanh, logistic, 0.0, 0.0},
+	 0.0, 0.0, UNMASKED},
+	{LAYER("LSTM", ""), 4, false, false, true, false, tanh, logistic, 0.0, 0.0, UNMASKED},
 	{LAYER("LSTM", ", 'return_sequences': true, 'go_backwards': true"), 4, true, true, true,
-	 false, tanh, logistic, 0.0, 0.0},
+	 false, tanh, logistic, 0.0, 0.0, UNMASKED},
 	{LAYER("LSTM", ", 'use_bias': false, 'return_sequences': true"), 4, true, false, false,
-	 false, tanh, logistic, 0.0, 0.0},
+	 false, tanh, logistic, 0.0, 0.0, UNMASKED},
 	{LAYER("LSTM", ", 'activation': 'relu', 'recurrent_activation': 'hard_sigmoid'"), 4, false,
-	 false, true, false, relu, hard, 0.0, 0.0},
+	 false, true, false, relu, hard, 0.0, 0.0, UNMASKED},
 	{LAYER("LSTM", ", 'activation': 'softplus', 'recurrent_activation': 'tanh'"), 4, false,
-	 false, true, false, softplus, tanh, 0.0, 0.0},
-	{LAYER("GRU", ""), 3, false, false, true, false, tanh, logistic, 0.0, 0.0},
+	 false, true, false, softplus, tanh, 0.0, 0.0, UNMASKED},
+	{LAYER("GRU", ""), 3, false, false, true, false, tanh, logistic, 0.0, 0.0, UNMASKED},
 	{LAYER("GRU", ", 'return_sequences': true, 'reset_after': true"), 3, true, false, true,
-	 false, tanh, logistic, 0.0, 0.0},
+	 false, tanh, logistic, 0.0, 0.0, UNMASKED},
 	{LAYER("GRU", ", 'go_backwards': true, 'use_bias': false"), 3, false, true, false, false,
-	 tanh, logistic, 0.0, 0.0},
+	 tanh, logistic, 0.0, 0.0, UNMASKED},
 	{LAYER("GRU", ", 'reset_after': false"), 3, false, false, true, true, tanh, logistic, 0.0,
-	 0.0},
+	 0.0, UNMASKED},
 	{LAYER("GRU", ", 'reset_after': false, 'use_bias': false, 'return_sequences': true"), 3,
-	 true, false, false, true, tanh, logistic, 0.0, 0.0},
+	 true, false, false, true, tanh, logistic, 0.0, 0.0, UNMASKED},
 	{LAYER("GRU", ", 'activation': 'elu', 'recurrent_activation': 'hard_sigmoid'"), 3, false,
-	 false, true, false, elu, hard, 0.0, 0.0},
+	 false, true, false, elu, hard, 0.0, 0.0, UNMASKED},
 	{LAYER("GRU", ", 'reset_after': false, 'recurrent_activation': 'hard_sigmoid'"), 3, false,
-	 false, true, true, tanh, hard, 0.0, 0.0},
+	 false, true, true, tanh, hard, 0.0, 0.0, UNMASKED},
 	{LAYER("SimpleRNN", ", 'recurrent_dropout': 0.5"), 1, false, false, true, false, tanh,
-	 logistic, 0.0, 0.5},
+	 logistic, 0.0, 0.5, UNMASKED},
 	{LAYER("LSTM", ", 'dropout': 0.25, 'recurrent_dropout': 0.5, 'return_sequences': true"), 4,
-	 true, false, true, false, tanh, logistic, 0.25, 0.5},
+	 true, false, true, false, tanh, logistic, 0.25, 0.5, UNMASKED},
 	{LAYER("LSTM", ", 'dropout': 0.5, 'go_backwards': true"), 4, false, true, true, false, tanh,
-	 logistic, 0.5, 0.0},
+	 logistic, 0.5, 0.0, UNMASKED},
 	{LAYER("GRU", ", 'dropout': 0.5, 'recurrent_dropout': 0.25"), 3, false, false, true, false,
-	 tanh, logistic, 0.5, 0.25},
+	 tanh, logistic, 0.5, 0.25, UNMASKED},
 	{LAYER("GRU", ", 'reset_after': false, 'recurrent_dropout': 0.5"), 3, false, false, true,
-	 true, tanh, logistic, 0.0, 0.5},
+	 true, tanh, logistic, 0.0, 0.5, UNMASKED},
+	{MASKED("SimpleRNN", ""), 1, false, false, true, false, tanh, logistic, 0.0, 0.0, HELD},
+	{MASKED("LSTM", ", 'return_sequences': true"), 4, true, false, true, false, tanh, logistic,
+	 0.0, 0.0, HELD},
+	{MASKED("LSTM", ", 'go_backwards': true, 'dropout': 0.25, 'recurrent_dropout': 0.5"), 4,
+	 false, true, true, false, tanh, logistic, 0.25, 0.5, HELD},
+	{MASKED("LSTM", ", 'return_sequences': true, 'zero_output_for_mask': true"), 4, true, false,
+	 true, false, tanh, logistic, 0.0, 0.0, ZEROED},
+	{MASKED("GRU", ", 'return_sequences': true, 'recurrent_dropout': 0.5"), 3, true, false,
+	 true, false, tanh, logistic, 0.0, 0.5, HELD},
+	{MASKED("GRU", ", 'reset_after': false, 'recurrent_dropout': 0.5"), 3, false, false, true,
+	 true, tanh, logistic, 0.0, 0.5, HELD},
 };
+
+/* Of the forms with a mask: steps that count, of the input. */
+static const float counting[BATCH * STEPS] = {0, 1, 1, 0, 1, 0, 1, 1};
 
 /* ---- the formulas ---------------------------------------------------------------------------- */
 
@@ -168,11 +192,15 @@ static double reference(const struct form *form, const struct numbers *n, const 
 		for (int s = 0; s < STEPS; s++) {
 			const int t = form->backwards ? STEPS - 1 - s : s;
 
-			reference_step(form, n, b, n->x + (b * STEPS + t) * FEATURES, h, c);
+			const bool counts =
+				form->mask == UNMASKED || counting[b * STEPS + t] != 0.0f;
+
+			if (counts)
+				reference_step(form, n, b, n->x + (b * STEPS + t) * FEATURES, h, c);
 			for (int j = 0; j < UNITS && (form->sequences || s == STEPS - 1);
 			     j++, at++) {
-				y[at] = h[j];
-				sum += h[j] * (double)slopes[at];
+				y[at] = counts || form->mask == HELD ? h[j] : 0.0;
+				sum += y[at] * (double)slopes[at];
 			}
 		}
 	}
@@ -240,6 +268,8 @@ static void test_values_and_gradients_are_the_formulas(void **state)
 		fill_stays(n.state_stays, &rig, form->recurrent_drop,
 			   rng_stream("recurrent_dropout"), ARRAY_LEN(n.state_stays));
 		to_double(n.x, rig.x, rig.in);
+		if (form->mask != UNMASKED)
+			memcpy(rig.mask, counting, sizeof(counting));
 		to_double(n.kernel, rig.weights + params[0].offset, params[0].count);
 		to_double(n.recurrent, rig.weights + params[1].offset, params[1].count);
 		if (form->bias)
@@ -384,6 +414,9 @@ static void test_what_cannot_be_done_is_refused_at_its_place(void **state)
 		 ST_UNSUPPORTED},
 		{LAYER("GRU", ", 'recurrent_activation': 'softsign'"),
 		 "config.recurrent_activation", ST_UNSUPPORTED},
+		{"[{'class_name': 'Masking', 'config': {'name': 'm'}}, {'class_name': 'LSTM', "
+		 "'config': {'units': 3, 'return_sequences': true}}]",
+		 "the mask \"m/mask\" comes as far as the output", ST_UNSUPPORTED},
 		{LAYER("LSTM", ", 'return_state': true"), "config.return_state", ST_UNSUPPORTED},
 		{LAYER("LSTM", ", 'stateful': true"), "config.stateful", ST_UNSUPPORTED},
 		{LAYER("LSTM", ", 'dropout': 1.0"), "config.dropout: must be", ST_INVALID},

@@ -306,6 +306,41 @@ static void test_an_embedding_gives_rows_and_sums_their_gradients(void **state)
 #define POSITIONS LAYER("PositionEmbedding", ", 'sequence_length': 3, 'initializer': 'Ones'")
 
 /* Whatever comes in; the row that no step reads has no gradient. */
+/* Of the steps that count; the mean of none is 0 / 0, as in Keras. */
+static void test_an_average_with_a_mask_is_of_the_steps_that_count(void **state)
+{
+	static const float counting[3][4] = {{1, 0, 1, 0}, {0, 1, 1, 1}, {0, 0, 0, 0}};
+	const char *masked = "[{'class_name': 'Masking', 'config': {'name': 'm'}}, {'class_name': "
+			     "'GlobalAveragePooling1D', 'config': {'name': 'l'}}, {'class_name': "
+			     "'Flatten', 'config': {'name': 'f'}}]";
+	struct layer_rig rig;
+
+	(void)state;
+	layer_rig_open(&rig, masked, 2, (int64_t[]){4, 2}, 3, true, NULL);
+	layer_rig_fill(&rig);
+	memcpy(rig.mask, counting, sizeof(counting));
+	layer_rig_forward(&rig);
+	layer_rig_backward(&rig);
+	for (int b = 0; b < 2; b++) {
+		const float count = b == 0 ? 2.0f : 3.0f;
+
+		for (int c = 0; c < 2; c++) {
+			double sum = 0.0;
+
+			for (int s = 0; s < 4; s++) {
+				const int at = (b * 4 + s) * 2 + c;
+
+				sum += (double)(counting[b][s] * rig.x[at]);
+				assert_true(rig.dx[at] ==
+					    counting[b][s] * (rig.dy[b * 2 + c] / count));
+			}
+			assert_true(fabs((double)rig.y[b * 2 + c] - sum / (double)count) < 1e-7);
+		}
+	}
+	assert_true(isnan(rig.y[4]) && isnan(rig.y[5]) && rig.dx[16] == 0.0f);
+	layer_rig_close(&rig);
+}
+
 static void test_a_position_embedding_is_the_same_for_every_item(void **state)
 {
 	struct layer_rig rig;
@@ -362,7 +397,8 @@ static void test_what_cannot_be_done_is_refused_at_its_place(void **state)
 		{LAYER("Embedding", ", 'input_dim': 0, 'output_dim': 2"), "config.input_dim",
 		 ST_INVALID},
 		{LAYER("Embedding", ", 'input_dim': 4, 'output_dim': 2, 'mask_zero': true"),
-		 "there are no masks", ST_UNSUPPORTED},
+		 "comes as far as the output", ST_UNSUPPORTED},
+		{LAYER("Masking", ", 'mask_value': 'x'"), "config.mask_value", ST_INVALID},
 		{LAYER("PReLU", ", 'shared_axes': [2]"), "must be the first ones", ST_UNSUPPORTED},
 		{LAYER("PReLU", ", 'shared_axes': [3]"), "config.shared_axes[0]", ST_INVALID},
 		{LAYER("ZeroPadding1D", ", 'padding': [1, 2, 3]"), "config.padding", ST_INVALID},
@@ -434,6 +470,7 @@ int main(void)
 		cmocka_unit_test(test_any_pool_gives_the_same_bytes_and_nothing_is_allocated),
 		cmocka_unit_test(test_bad_numbers_keep_their_places),
 		cmocka_unit_test(test_an_embedding_gives_rows_and_sums_their_gradients),
+		cmocka_unit_test(test_an_average_with_a_mask_is_of_the_steps_that_count),
 		cmocka_unit_test(test_a_position_embedding_is_the_same_for_every_item),
 		cmocka_unit_test(test_what_cannot_be_done_is_refused_at_its_place),
 		cmocka_unit_test(test_layers_become_device_operations),

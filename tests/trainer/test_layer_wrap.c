@@ -160,8 +160,6 @@ static void test_what_cannot_be_done_is_refused_with_a_way_out(void **state)
 		 "\"each\": TimeDistributed of Conv2D is not supported", ST_UNSUPPORTED},
 		{"[{'class_name': 'Lambda', 'config': {'name': 'twice'}}]",
 		 "\"twice\": \"Lambda\" holds Python code", ST_UNSUPPORTED},
-		{"[{'class_name': 'Masking', 'config': {'name': 'm'}}]", "\"Masking\" needs masks",
-		 ST_UNSUPPORTED},
 	};
 
 	(void)state;

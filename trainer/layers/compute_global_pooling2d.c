@@ -5,6 +5,8 @@
  * shared evenly by the cells that have it, as TensorFlow's reduce_max does (MaxPooling2D gives it
  * to the first).
  */
+#include <string.h>
+
 #include "common/minmax.h"
 #include "trainer/kernels/kernel_pool.h"
 #include "trainer/kernels/kernel_work.h"
@@ -89,15 +91,67 @@ static void max_grad_part(const struct global_work *w, int64_t x, int64_t y, int
 				 w->cells, channels, global_adds(w->pass));
 }
 
+/* The mask of the item whose floats begin at @x; *@count: how many steps count. */
+static const float *part_mask(const struct global_work *w, int64_t x, float *count)
+{
+	const float *mask = w->pass->inputs[1] + x / (w->cells * w->channels) * w->cells;
+
+	*count = 0.0f;
+	for (int64_t s = 0; s < w->cells; s++)
+		*count += mask[s];
+	return mask;
+}
+
+static void masked_part(const struct global_work *w, int64_t x, int64_t y, int64_t channels)
+{
+	float count;
+	const float *mask = part_mask(w, x, &count);
+
+	for (int64_t c = 0; c < channels; c++) {
+		double sum = 0.0;
+
+		for (int64_t s = 0; s < w->cells; s++)
+			if (mask[s] != 0.0f)
+				sum += (double)w->pass->inputs[0][x + s * w->channels + c];
+		w->pass->output[y + c] = (float)(sum / (double)count);
+	}
+}
+
+static void masked_grad_part(const struct global_work *w, int64_t x, int64_t y, int64_t channels)
+{
+	const float *dy = w->pass->grad_output + y;
+	float count;
+	const float *mask = part_mask(w, x, &count);
+
+	for (int64_t s = 0; s < w->cells; s++) {
+		float *dx = w->pass->grad_inputs[0] + x + s * w->channels;
+
+		for (int64_t c = 0; c < channels; c++)
+			dx[c] = (global_adds(w->pass) ? dx[c] : 0.0f) +
+				(mask[s] != 0.0f ? dy[c] / count : 0.0f);
+	}
+}
+
+static bool global_masked(const struct layer_pass *pass)
+{
+	return pass->layer->input_count > 1;
+}
+
 static void average_forward(const struct layer_pass *pass)
 {
-	global_run(pass, average_part);
+	global_run(pass, global_masked(pass) ? masked_part : average_part);
 }
 
 static void average_backward(const struct layer_pass *pass)
 {
+	const bool masked = global_masked(pass);
+
+	/* A mask has no slope. */
+	if (masked && pass->grad_inputs[1] && !(pass->add && pass->add[1]))
+		memset(pass->grad_inputs[1], 0,
+		       (size_t)(pass->batch * pass->layer->input.dim[0]) * sizeof(float));
 	if (pass->grad_inputs[0])
-		global_run(pass, average_grad_part);
+		global_run(pass, masked ? masked_grad_part : average_grad_part);
 }
 
 static void max_forward(const struct layer_pass *pass)

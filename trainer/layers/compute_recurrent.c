@@ -39,6 +39,7 @@ struct recurrent {
 	float *more;  /* units */
 	/* Kept, what stays of [batch, features] and [batch, units]; NULL: all. */
 	uint8_t *input_mask, *state_mask;
+	const float *mask; /* [batch, steps], the input's: 0 where the state stays; NULL: none */
 	/* Scratch, [batch, steps, wide]: products of the input, in its order; backward their gradients,
 	 * and those of the recurrent products, in the steps' order. */
 	float *x, *recurrent;
@@ -118,6 +119,7 @@ static struct recurrent recurrent_of(const struct layer_pass *pass)
 		.features = layer->input.dim[1],
 		.units = layer->units,
 		.gates = pass->kept,
+		.mask = layer->input_count > 1 ? pass->inputs[1] : NULL,
 		.x = scratch,
 		.recurrent = scratch + wide,
 		.before = scratch + 2 * wide,
@@ -147,6 +149,12 @@ static struct recurrent recurrent_of(const struct layer_pass *pass)
 static int64_t time_of(const struct recurrent *r, int64_t s)
 {
 	return r->kind.backwards ? r->steps - 1 - s : s;
+}
+
+/* Is step @s of the item one that does not count? */
+static bool is_masked(const struct recurrent *r, int64_t item, int64_t s)
+{
+	return r->mask && r->mask[item * r->steps + time_of(r, s)] == 0.0f;
 }
 
 /* ---- what is dropped ------------------------------------------------------------------------- */
@@ -202,6 +210,16 @@ static void drop_state(const struct recurrent *r, const float *from, float *to, 
 {
 	kernel_dropout_apply(from, r->state_mask + item * r->units, r->kind.recurrent_drop.scale,
 			     to, (size_t)r->units);
+}
+
+/* The gradient of the state before a step: where that is masked, the state was not dropped. */
+static void drop_state_grad_body(const void *context, int64_t first, int64_t items)
+{
+	const struct recurrent *r = context;
+
+	for (int64_t b = first; b < first + items; b++)
+		if (!is_masked(r, b, r->step))
+			drop_state(r, r->dh + b * r->units, r->dh + b * r->units, b);
 }
 
 /* The state before a step after the first, of all items. */
@@ -394,6 +412,22 @@ static void (*cell_function(const struct recurrent *r))(const struct cell *c)
 	}
 }
 
+/* A masked step leaves what the step before left. */
+static void hold_state(const struct recurrent *r, int64_t row)
+{
+	const size_t bytes = (size_t)r->units * sizeof(float);
+	float *h = r->h + row * r->units, *more = r->more + row * r->units;
+
+	memset(r->gates + row * r->wide, 0, (size_t)r->wide * sizeof(float));
+	if (r->step > 0) {
+		memcpy(h, h - r->units, bytes);
+		memcpy(more, more - r->units, bytes);
+	} else {
+		memset(h, 0, bytes);
+		memset(more, 0, bytes);
+	}
+}
+
 static void step_body(const void *context, int64_t first, int64_t items)
 {
 	const struct recurrent *r = context;
@@ -414,7 +448,10 @@ static void step_body(const void *context, int64_t first, int64_t items)
 			.recurrent_activation = r->kind.recurrent_activation,
 		};
 
-		work(&cell);
+		if (is_masked(r, b, r->step))
+			hold_state(r, row);
+		else
+			work(&cell);
 	}
 }
 
@@ -439,11 +476,17 @@ static void output_body(const void *context, int64_t first, int64_t items)
 	const bool turn = r->kind.reversed && r->kind.sequences;
 
 	for (int64_t b = first; b < first + items; b++)
-		for (int64_t s = 0; s < steps; s++)
-			memcpy(r->pass->output +
-				       (b * steps + (turn ? time_of(r, s) : s)) * r->units,
-			       r->h + (b * r->steps + r->steps - steps + s) * r->units,
-			       (size_t)r->units * sizeof(float));
+		for (int64_t s = 0; s < steps; s++) {
+			const int64_t of = r->steps - steps + s;
+			float *y = r->pass->output +
+				   (b * steps + (turn ? time_of(r, s) : s)) * r->units;
+
+			if (r->kind.zeros && is_masked(r, b, of))
+				memset(y, 0, (size_t)r->units * sizeof(float));
+			else
+				memcpy(y, r->h + (b * r->steps + of) * r->units,
+				       (size_t)r->units * sizeof(float));
+		}
 }
 
 static bool has_second_bias(const struct recurrent *r)
@@ -615,6 +658,19 @@ static void (*grad_function(const struct recurrent *r))(const struct cell_grad *
 	}
 }
 
+/* A masked step hands all gradients on to the state before, and none to its sums. */
+static void hold_grad(const struct recurrent *r, const struct cell_grad *c)
+{
+	const size_t bytes = (size_t)r->wide * sizeof(float);
+
+	if (r->resets)
+		return;
+	for (int64_t j = 0; c->dy && !r->kind.zeros && j < c->units; j++)
+		c->dh[j] += c->dy[j];
+	memset(c->x, 0, bytes);
+	memset(c->recurrent, 0, bytes);
+}
+
 static void step_grad_body(const void *context, int64_t first, int64_t items)
 {
 	const struct recurrent *r = context;
@@ -643,7 +699,10 @@ static void step_grad_body(const void *context, int64_t first, int64_t items)
 			.recurrent_activation = r->kind.recurrent_activation,
 		};
 
-		work(&cell);
+		if (is_masked(r, b, r->step))
+			hold_grad(r, &cell);
+		else
+			work(&cell);
 	}
 }
 
@@ -683,8 +742,7 @@ static void steps_backward(struct recurrent *r)
 		multiply_back(r, 0, state_gates(r));
 		kernel_add(r->dh, r->sums, floats);
 		if (r->state_mask)
-			kernel_dropout_apply(r->dh, r->state_mask, r->kind.recurrent_drop.scale,
-					     r->dh, floats);
+			compute__share(r->pass->pool, r->batch, r->units, drop_state_grad_body, r);
 	}
 }
 
@@ -723,6 +781,9 @@ static void recurrent_backward(const struct layer_pass *pass)
 					  .ldc = r.features,
 					  .openblas = pass->openblas};
 
+	/* A mask has no slope. */
+	if (r.mask && pass->grad_inputs[1])
+		memset(pass->grad_inputs[1], 0, (size_t)(r.batch * r.steps) * sizeof(float));
 	if (!compute__learns(pass) && !pass->grad_inputs[0])
 		return;
 	drop_input(&r);

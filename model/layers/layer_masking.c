@@ -1,0 +1,83 @@
+/*
+ * Masking: steps all of whose features are mask_value are padding. The layer makes zeros of them;
+ * another one, which the reader puts beside it (and beside an Embedding with mask_zero), is the
+ * mask itself, a number a step: 1 where the step counts, 0 where it is padding. It comes in last
+ * into the layers that look at it. No state.
+ */
+#include "common/mem.h"
+#include "model/layers/layer_internal.h"
+
+extern const struct layer_ops layer_masking;
+
+static enum status masking_read(struct model *model, struct model_layer *layer,
+				const struct json_at *config, struct err *err)
+{
+	static const struct model_option own[] = {{"mask_value", MODEL_ANY}};
+	double value = 0.0;
+	struct json_at here;
+
+	layer__begin(model, layer, config, own, ARRAY_LEN(own), sizeof(struct layer_masking), err);
+	if (!err_stuck(err) && layer->input.ndim < 2)
+		return json_fail(config, err,
+				 "Masking needs sequences (steps, features), one number a step has "
+				 "no features: Embedding's mask_zero is for numbers of words");
+	if (model_option_given(config, "mask_value", &here, err))
+		json_real(&here, &value, err);
+	if (err_stuck(err))
+		return err->status;
+	layer->makes_mask = true;
+	((struct layer_masking *)layer->config)->value = (float)value;
+	return ST_OK;
+}
+
+enum status layer_mask(struct model *model, const struct model_layer *maker,
+		       struct model_layer *mask, struct err *err)
+{
+	const bool masking = maker->ops == &layer_masking;
+	struct layer_masking *c = model__alloc(model, 1, sizeof(*c));
+
+	if (!c)
+		return err_nomem(err);
+	*c = (struct layer_masking){.alone = true};
+	if (masking)
+		c->value = ((const struct layer_masking *)maker->config)->value;
+	mask->ops = &layer_masking;
+	mask->config = c;
+	mask->output = mask->input;
+	if (masking)
+		mask->output.ndim = 1;
+	return ST_OK;
+}
+
+static void masking_lower(struct layer_lowering *lowering)
+{
+	const struct layer_masking *c = lowering->layer->config;
+	const bool forward = lowering->phase == IPU_PHASE_F;
+	const int64_t count = lowering->batch * model_shape_count(&lowering->layer->input);
+	const int64_t steps = lowering->batch * lowering->layer->input.dim[0];
+	struct layer_op op = layer__map(&(struct ipu_elements){.count = count,
+							       .operands = 1,
+							       .times = {[IPU_FN_SELECT] = 1}},
+					forward ? LAYER_INPUT : LAYER_GRAD_OUTPUT | LAYER_INPUT,
+					forward ? LAYER_OUTPUT : LAYER_GRAD_INPUT);
+
+	if (!forward && !layer__wants_any(lowering))
+		return;
+	if (!forward && c->alone)
+		op = layer__map(&(struct ipu_elements){.count = count,
+						       .operands = 0,
+						       .times = {[IPU_FN_FILL] = 1}},
+				0, LAYER_GRAD_INPUT);
+	else if (c->alone && count > steps)
+		op = layer__reduce(count, steps, LAYER_INPUT, LAYER_OUTPUT);
+	layer__lower(lowering, forward ? c->alone ? "NotEqual" : "Mul" : "Mul/Grad", &op);
+}
+
+const struct layer_ops layer_masking = {
+	.class_name = "Masking",
+	.masks = LAYER_MASKS_PASS,
+	.kind = LAYER_KIND_masking,
+	.read = masking_read,
+	.lower = masking_lower,
+	.reads_inputs = true,
+};

@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# Masks: what stands behind a mask is as if it were not there. The same sequences, padded to more steps or with other numbers, train
+# to the same bytes, on one IPU, in pipelines whose stages hand masks on, and on the CPU; without a mask they do not.
+. "$IPUSCOPE_SOURCE_DIR/tests/support/train_support.sh" || exit 1
+
+cd "$work"
+command -v python3 >/dev/null || exit 77
+# words STEPS, rows STEPS PAD: 32 sequences of 1 to 6 words, or of steps of 2 numbers, and their classes.
+words() {
+	python3 - "$1" <<'PYTHON' | make_npz "words-$1.npz"
+import sys
+steps, items = int(sys.argv[1]), [[(7 * i + 3 * s) % 9 + 1 for s in range(i % 6 + 1)] for i in range(32)]
+print("x_train i4 32,%d" % steps, *(n for item in items for n in item + [0] * (steps - len(item))))
+print("y_train i4 32", *(sum(item) % 2 for item in items))
+PYTHON
+}
+rows() {
+	python3 - "$1" "$2" <<'PYTHON' | make_npz "rows-$1-$2.npz"
+import sys
+steps, pad = int(sys.argv[1]), float(sys.argv[2])
+items = [[((5 * i + s) % 7 / 3.5 - 1, (3 * i + s) % 5 / 2.5 - 1) for s in range(i % 6 + 1)] for i in range(32)]
+print("x_train f4 32,%d,2" % steps, *(n for item in items for step in item + [(pad, pad)] * (steps - len(item)) for n in step))
+print("y_train i4 32", *(len(item) % 2 for item in items))
+PYTHON
+}
+words 6
+words 9
+rows 6 9
+rows 8 4
+
+# model NAME LAYERS: NAME.json, whose last layer is of two classes.
+model() {
+	cat >"$1.json" <<JSON
+{"model": {"class_name": "Sequential", "config": {"name": "m", "layers": [$2,
+	{"class_name": "Dense", "config": {"name": "out", "units": 2, "activation": "softmax"}}]}},
+ "compile": {"optimizer": "Adam", "loss": "sparse_categorical_crossentropy", "steps_per_execution": 4},
+ "data": {"name": "npz", "batch_size": 8, "path": "words-6.npz"}, "fit": {"epochs": 2, "seed": 3}}
+JSON
+}
+embedding() { echo '{"class_name": "Embedding", "config": {"name": "embedding", "input_dim": 10, "output_dim": 6, "mask_zero": '"$1"'}}'; }
+masking() { echo '{"class_name": "Masking", "config": {"name": "masking", "mask_value": '"$1"'}}'; }
+both='{"class_name": "Bidirectional", "config": {"name": "both", "layer": {"class_name": "LSTM", "config": {"name": "lstm", "units": 5, "return_sequences": true}}}}'
+gru='{"class_name": "GRU", "config": {"name": "gru", "units": 4}}'
+mean='{"class_name": "LayerNormalization", "config": {"name": "norm"}}, {"class_name": "GlobalAveragePooling1D", "config": {"name": "mean"}}'
+model cells "$(embedding true), $both, $gru"
+model blind "$(embedding false), $both, $gru"
+model mean "$(embedding true), $mean"
+model nine "$(masking 9), $gru"
+model four "$(masking 4), $gru"
+
+# digest MODEL DATA ARGUMENT...: of the weights at the end.
+digest() {
+	local name=$1 data=$2
+	shift 2
+	"$bin/ipu-train" "$name.json" --data.path "$data.npz" "$@" >out 2>err || fail "$name $data $*: $(cat err)"
+	tr '\r' '\n' <out | sed -n 's/^Weights: XXH3 \([0-9a-f]\{16\}\)$/\1/p'
+}
+# same WANTED MODEL DATA ARGUMENT...
+same() {
+	local wanted=$1 found
+	shift
+	found=$(digest "$@")
+	[ -n "$found" ] && [ "$found" = "$wanted" ] || fail "$*: the weights $found, not $wanted"
+}
+
+few=(--gradient_accumulation '{"steps_per_replica": 2}')
+cells=$(digest cells words-6)
+same "$cells" cells words-9
+same "$cells" cells words-9 --host.threads 1
+same "$cells" cells words-6 --ipu null
+same "$(digest mean words-6)" mean words-9
+same "$(digest nine rows-6-9)" four rows-8-4
+[ "$(digest blind words-6)" != "$(digest blind words-9)" ] || fail "padding changes nothing without a mask either"
+# Layers: embedding, embedding/mask, three of the Bidirectional, gru, out.
+cells=$(digest cells words-6 "${few[@]}" --ipu '{"auto_select_ipus": 1}')
+for stages in '[0,0,1,1,1,1,1]' '[0,0,0,0,0,1,1]' '"auto"'; do
+	same "$cells" cells words-9 "${few[@]}" --ipu '{"auto_select_ipus": 2}' --pipeline '{"stages": '"$stages"', "schedule": "1f1b"}'
+done
+echo ok

@@ -1,0 +1,80 @@
+/*
+ * Masking, and the mask itself: model/layers/layer_masking.c. A step is an item's row of features;
+ * the mask of numbers of words has rows of one.
+ */
+#include <string.h>
+
+#include "trainer/layers/compute_internal.h"
+
+/* Features of a step: of all dimensions behind the steps'. */
+static int64_t features_of(const struct layer_pass *pass)
+{
+	const struct model_shape *input = &pass->layer->input;
+
+	return input->ndim == 1 ? 1 : model_shape_count(input) / input->dim[0];
+}
+
+static bool counts(const float *x, int64_t features, float value)
+{
+	for (int64_t j = 0; j < features; j++)
+		if (x[j] != value)
+			return true;
+	return false;
+}
+
+static void forward_body(const void *context, int64_t first, int64_t rows)
+{
+	const struct layer_pass *pass = context;
+	const struct layer_masking *c = pass->layer->config;
+	const int64_t features = features_of(pass);
+
+	for (int64_t row = first; row < first + rows; row++) {
+		const float *x = pass->inputs[0] + row * features;
+		const bool is_left = counts(x, features, c->value);
+
+		if (c->alone)
+			pass->output[row] = is_left ? 1.0f : 0.0f;
+		else if (is_left)
+			memcpy(pass->output + row * features, x, (size_t)features * sizeof(*x));
+		else
+			memset(pass->output + row * features, 0, (size_t)features * sizeof(*x));
+	}
+}
+
+static void grad_body(const void *context, int64_t first, int64_t rows)
+{
+	const struct layer_pass *pass = context;
+	const struct layer_masking *c = pass->layer->config;
+	const int64_t features = features_of(pass);
+
+	for (int64_t row = first; row < first + rows; row++) {
+		float *dx = pass->grad_inputs[0] + row * features;
+
+		if (!c->alone && counts(pass->inputs[0] + row * features, features, c->value))
+			memcpy(dx, pass->grad_output + row * features,
+			       (size_t)features * sizeof(*dx));
+		else
+			memset(dx, 0, (size_t)features * sizeof(*dx));
+	}
+}
+
+static int64_t rows_of(const struct layer_pass *pass)
+{
+	return pass->batch * model_shape_count(&pass->layer->input) / features_of(pass);
+}
+
+static void masking_forward(const struct layer_pass *pass)
+{
+	compute__share(pass->pool, rows_of(pass), features_of(pass), forward_body, pass);
+}
+
+static void masking_backward(const struct layer_pass *pass)
+{
+	if (pass->grad_inputs[0])
+		compute__share(pass->pool, rows_of(pass), features_of(pass), grad_body, pass);
+}
+
+const struct compute_ops compute_masking = {
+	.forward = masking_forward,
+	.backward = masking_backward,
+};
