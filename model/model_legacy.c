@@ -44,6 +44,16 @@ static const struct legacy_row legacy_classes[] = {
 	{"ConvLSTM2D", "is not supported: \"Conv2D\" with the steps as channels comes nearest"},
 	{"Conv3D", "is not supported: \"Conv2D\" with the third dimension as channels comes "
 		   "nearest"},
+	{"RandomBrightness", "is not supported: \"RandomFlip\", \"RandomRotation\" and their like "
+			     "vary where things are, not how bright; without the layer the model "
+			     "computes the same in inference"},
+	{"RandomContrast", "is not supported: \"RandomFlip\", \"RandomRotation\" and their like "
+			   "vary where things are, not their contrast; without the layer the model "
+			   "computes the same in inference"},
+	{"RandomHeight", "makes pictures of any height, and shapes are fixed here: \"RandomZoom\" "
+			 "comes nearest"},
+	{"RandomWidth", "makes pictures of any width, and shapes are fixed here: \"RandomZoom\" "
+			"comes nearest"},
 	{"TextVectorization", "is not supported: make numbers of words before training, which "
 			      "\"Embedding\" takes"},
 };
