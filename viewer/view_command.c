@@ -88,7 +88,8 @@ static const struct cli_option view_options[] = {
 	 .help = "Colours for a dark or a light ground. Default: auto, by COLORFGBG, else dark.",
 	 .field = CLI_FIELD(TEXT, struct view_arguments, theme)},
 	{.name = "--mouse",
-	 .help = "Have the terminal report clicks and the wheel; selecting text then takes Shift.",
+	 .help = "Have the terminal report clicks, dragging and the wheel; selecting text then "
+		 "takes Shift.",
 	 .field = CLI_IS(struct view_arguments, mouse, true)},
 	{.name = "--no-mouse",
 	 .help = "Do not, whatever the settings say. Default.",

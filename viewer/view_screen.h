@@ -35,6 +35,7 @@ struct view_context {
 	bool more;                       /* set by a load that is not through: load again */
 	bool whole;                      /* to a file: all of it, nothing selected */
 	bool differ;                     /* comparing: only what differs */
+	bool dragged;                    /* a click: the button was pressed at the last one */
 	int leads;                       /* enum view_screen: where VIEW_LEAD goes to */
 	int about;                       /* enum view_screen: the screen the help is asked on */
 	const char *query;               /* a statement that SQL begins with, or NULL */
@@ -148,6 +149,8 @@ struct view_screen_ops {
 	const struct view_bar_key *typing_keys; /* at the foot meanwhile; ends with key 0 */
 	/* A cell of the body was clicked. NULL: nothing happens. */
 	enum view_answer (*click)(void *state, struct view_context *context, int x, int y);
+	bool drags;  /* a click says where the pressed button was let go, too */
+	bool wheels; /* the wheel zooms about the cell that it is over */
 };
 
 /* X(screen, ops): in the order of the title line. */

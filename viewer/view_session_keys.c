@@ -735,18 +735,44 @@ void view_session_key(struct view_session *session, uint32_t key)
 
 /* ---- clicks ---------------------------------------------------------------------------------- */
 
-static void view_click_body(struct view_session *session, int x, int y)
+static void view_click_body(struct view_session *session, int x, int y, bool dragged)
 {
 	const struct view_rect *body = &session->frame.body;
 	struct view_job *job;
 
+	session->pressed_x = x;
+	session->pressed_y = y;
 	if (y < body->y || y >= body->y + body->height || !view__ops(session)->click ||
 	    !session->fresh[session->screen])
 		return;
 	job = view__job(session, VIEW_CLICK_JOB);
 	job->x = x - body->x;
 	job->y = y - body->y;
+	session->context.dragged = dragged;
 	view__start(session);
+}
+
+/* Does the screen's body take what the mouse does now? */
+static bool view_body_listens(struct view_session *session)
+{
+	view__finish_job(session, 0);
+	return !view_session_busy(session) && session->prompt == VIEW_NO_PROMPT &&
+	       session->popup.kind == VIEW_NO_POPUP;
+}
+
+void view_session_release(struct view_session *session, int x, int y)
+{
+	if (view_body_listens(session) && view__ops(session)->drags && x != session->pressed_x)
+		view_click_body(session, x, y, true);
+}
+
+void view_session_wheel(struct view_session *session, int x, int y, uint32_t key)
+{
+	if (view_body_listens(session) && view__ops(session)->wheels) {
+		view_click_body(session, x, y, false);
+		key = key == VIEW_KEY_WHEEL_UP ? '+' : '-';
+	}
+	view_session_key(session, key);
 }
 
 void view_session_click(struct view_session *session, int x, int y)
@@ -762,7 +788,7 @@ void view_session_click(struct view_session *session, int x, int y)
 		return;
 	session->context.message[0] = '\0';
 	if (session->popup.kind == VIEW_NO_POPUP) {
-		view_click_body(session, x, y);
+		view_click_body(session, x, y, false);
 	} else if (view_popup_hit(&session->popup, x, y) >= 0) {
 		session->popup.at = view_popup_hit(&session->popup, x, y);
 		session_popup_enter(session);

@@ -176,7 +176,14 @@ static void view_crash_release(void)
 #define ESCAPE_MS     25
 #define KEYS_AT_ONCE  64
 #define RUN_MOST      256
-#define MOUSE_EVENTS  (BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED)
+#ifdef BUTTON5_PRESSED
+#define WHEEL_DOWN BUTTON5_PRESSED
+#else
+#define WHEEL_DOWN 0 /* ncurses built for four buttons */
+#endif
+/* Pressed and let go before it is read is one event, a click. */
+#define MOUSE_CLICK  (BUTTON1_PRESSED | BUTTON1_CLICKED)
+#define MOUSE_EVENTS (MOUSE_CLICK | BUTTON1_RELEASED | BUTTON4_PRESSED | WHEEL_DOWN)
 
 static volatile sig_atomic_t view_end_signal, view_stop_signal, view_wake_signal;
 
@@ -437,19 +444,21 @@ static uint32_t view_special_key(wint_t key)
 	return VIEW_KEY_NONE;
 }
 
-/* The wheel is a key; a press goes to what is under it. */
+/* What is done goes to what is under it. */
 static uint32_t view_mouse_key(struct view_session *session)
 {
 	MEVENT event;
 
 	if (getmouse(&event) != OK)
 		return VIEW_KEY_NONE;
-	if (event.bstate & BUTTON4_PRESSED)
-		return VIEW_KEY_WHEEL_UP;
-	if (event.bstate & BUTTON5_PRESSED)
-		return VIEW_KEY_WHEEL_DOWN;
-	if (event.bstate & BUTTON1_PRESSED)
+	if (event.bstate & (BUTTON4_PRESSED | WHEEL_DOWN))
+		view_session_wheel(session, event.x, event.y,
+				   event.bstate & BUTTON4_PRESSED ? VIEW_KEY_WHEEL_UP
+								  : VIEW_KEY_WHEEL_DOWN);
+	if (event.bstate & MOUSE_CLICK)
 		view_session_click(session, event.x, event.y);
+	if (event.bstate & BUTTON1_RELEASED)
+		view_session_release(session, event.x, event.y);
 	return VIEW_KEY_NONE;
 }
 

@@ -79,6 +79,35 @@ static void test_the_cursor_stops_at_what_leads_on(void **state)
 	assert_shows(rig, "At a glance");
 }
 
+/* The line that j stops at first opens by a click as by Enter; the block's title does not. */
+static void test_a_click_opens_what_enter_does(void **state)
+{
+	struct view_rig *rig = *state;
+	const struct view_screen_ops *ops = view_screen(VIEW_SUMMARY);
+	const int top = rig->session.frame.body.y;
+	enum view_screen led = VIEW_SUMMARY;
+	struct view_place place;
+
+	for (int i = 0; i < 40; i++) {
+		view_rig_press(rig, "j");
+		if (ops->place(rig->session.state[VIEW_SUMMARY], &rig->session.context, &place))
+			break;
+	}
+	view_rig_press(rig, "\r");
+	led = rig->session.screen;
+	assert_int_not_equal(led, VIEW_SUMMARY);
+	for (int y = 0; y < rig->session.frame.body.height; y++) {
+		view_session_show(&rig->session, VIEW_SUMMARY);
+		view_session_draw(&rig->session);
+		view_session_click(&rig->session, 3, top + y);
+		view_session_draw(&rig->session);
+		if (rig->session.screen == led)
+			return;
+		assert_int_equal(rig->session.popup.kind, VIEW_NO_POPUP);
+	}
+	fail_msg("no line of the Summary leads to screen %d", (int)led);
+}
+
 /* The first screen says what is worst and which key leads there. */
 static void test_the_glance_says_it_all_and_where_more_is(void **state)
 {
@@ -479,6 +508,7 @@ int main(void)
 		SUMMARY_TEST(test_numbers_are_those_of_sql),
 		SUMMARY_TEST(test_the_slowest_stage_is_named),
 		SUMMARY_TEST(test_the_cursor_stops_at_what_leads_on),
+		SUMMARY_TEST(test_a_click_opens_what_enter_does),
 		SUMMARY_TEST(test_the_glance_says_it_all_and_where_more_is),
 		SUMMARY_TEST(test_nothing_at_a_glance_is_cut),
 		cmocka_unit_test(test_the_time_left_is_what_the_pace_says),

@@ -59,6 +59,68 @@ static void test_a_flat_lane_shows_what_is_innermost(void **state)
 		assert_true(timeline_of(rig)->lanes[i].rows <= 1);
 }
 
+static void click(struct view_rig *rig, int lane, int column)
+{
+	const struct view_timeline *tl = timeline_of(rig);
+	const int top = rig->session.frame.body.y + tl->areas.lanes.y;
+
+	view_session_click(&rig->session, tl->areas.lanes.x + column, top + tl->lanes[lane].y);
+	view_session_draw(&rig->session);
+}
+
+static void test_the_mouse_goes_measures_and_zooms(void **state)
+{
+	struct view_rig *rig = *state;
+	const struct view_timeline *tl;
+	struct view_window window;
+	int64_t from;
+
+	view_rig_size(rig, 160, 40);
+	view_rig_press(rig, "70g");
+	tl = timeline_of(rig);
+	click(rig, 1, 40);
+	assert_int_equal(tl->cursor.lane, 1);
+	window = tl->clock[tl->lanes[1].track->clock].window;
+	assert_true(tl->cursor.ns == view_window_time(window, tl->width, 40));
+	from = tl->cursor.ns;
+
+	/* Dragged within the lane; let go where it was pressed, nothing is measured. */
+	view_session_release(&rig->session, rig->session.pressed_x, rig->session.pressed_y);
+	assert_true(tl->cursor.x_ns == IPS_NULL);
+	view_session_release(&rig->session, rig->session.pressed_x + 20, rig->session.pressed_y);
+	view_session_draw(&rig->session);
+	assert_true(tl->cursor.x_ns == from);
+	assert_true(tl->cursor.ns == view_window_time(window, tl->width, 60));
+	view_rig_press(rig, "x");
+
+	view_session_wheel(&rig->session, tl->areas.lanes.x + 30, rig->session.pressed_y,
+			   VIEW_KEY_WHEEL_UP);
+	view_session_draw(&rig->session);
+	assert_true(tl->cursor.ns == view_window_time(window, tl->width, 30));
+	assert_true(tl->clock[tl->lanes[1].track->clock].window.to < window.to);
+	view_session_wheel(&rig->session, tl->areas.lanes.x + 30, rig->session.pressed_y,
+			   VIEW_KEY_WHEEL_DOWN);
+	view_session_draw(&rig->session);
+	assert_true(tl->clock[tl->lanes[1].track->clock].window.to == window.to);
+
+	/* On the line of the whole run the window moves, as long as it was. */
+	view_rig_press(rig, "+++g");
+	window = tl->clock[tl->lanes[1].track->clock].window;
+	view_session_click(&rig->session, tl->areas.lanes.x + tl->width - 1,
+			   rig->session.frame.body.y + tl->areas.overview.y);
+	view_session_draw(&rig->session);
+	assert_true(tl->clock[tl->lanes[1].track->clock].window.from > window.from);
+	/* Anywhere else nothing goes wrong. */
+	for (int y = 0; y < 40; y++)
+		for (int x = 0; x < 160; x += 13) {
+			view_session_click(&rig->session, x, y);
+			view_session_release(&rig->session, 159 - x, y);
+			view_session_wheel(&rig->session, x, y, VIEW_KEY_WHEEL_DOWN);
+			view_session_draw(&rig->session);
+			view_session_show(&rig->session, VIEW_TIMELINE);
+		}
+}
+
 static void test_device_times_are_cycles_where_the_clock_is_known(void **state)
 {
 	struct view_rig *rig = *state;
@@ -340,6 +402,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_flame_splits_names, view_rig_setup,
 						view_rig_teardown),
 		cmocka_unit_test_setup_teardown(test_a_flat_lane_shows_what_is_innermost,
+						view_rig_setup, view_rig_teardown),
+		cmocka_unit_test_setup_teardown(test_the_mouse_goes_measures_and_zooms,
 						view_rig_setup, view_rig_teardown),
 		cmocka_unit_test_setup_teardown(
 			test_device_times_are_cycles_where_the_clock_is_known, view_rig_setup,

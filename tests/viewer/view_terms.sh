@@ -79,6 +79,28 @@ see "Pipeline bubble"
 [ "$(mouse)" = 1 ] || fail "no mouse though it was asked for"
 click_title 7
 see "DEVICE"
+# Press on the first lane and let go further on; then turn the wheel, from the whole run to a part of it.
+row=$(screen | grep -n 'Engine::run' | head -1 | cut -d: -f1)
+part() { screen | grep 'whole run .*\[.*\]' >/dev/null; }
+whole() { screen | grep 'whole run ' >/dev/null && ! part; }
+moved() { ! screen | grep -F 'cursor 0.00 ms' >/dev/null; }
+until_() {
+	for ((i = 0; i < 600; i++)); do
+		! "$@" || return 0
+		sleep 0.1
+	done
+	fail "never: $1"
+}
+keys 0 g
+until_ whole
+see "cursor 0.00 ms"
+type_ $'\e'"[<0;30;${row}M"
+until_ moved
+type_ $'\e'"[<0;50;${row}m"
+see "from x to the cursor"
+type_ $'\e'"[<64;50;${row}M"
+until_ part
+keys 0
 keys C-z
 see "Stopped"
 [ "$(mouse)" = 0 ] || fail "the mouse is reported while suspended"

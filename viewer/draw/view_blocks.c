@@ -163,6 +163,26 @@ int view_blocks_linked(const struct view_blocks *blocks)
 	return line ? line->link : 0;
 }
 
+bool view_blocks_click(struct view_blocks *blocks, int x, int y)
+{
+	int before = 0; /* lines of the blocks before */
+
+	for (int b = 0; b < blocks->count; b++) {
+		const struct view_block *block = &blocks->block[b];
+		const int at = y + blocks->scroll - block->place.y - 1;
+
+		if (at >= 0 && at < (int)block->count && x > block->place.x &&
+		    x <= block->place.x + block->place.width) {
+			if (block->lines[at].link == 0)
+				return false;
+			blocks->found = before + at;
+			return true;
+		}
+		before += (int)block->count;
+	}
+	return false;
+}
+
 /* Blocks above the columns: none where there is one column anyway. */
 static int view_heads(const struct view_blocks *blocks, int two_from, int width)
 {

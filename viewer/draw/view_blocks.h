@@ -65,6 +65,9 @@ void view_blocks_bar(struct view_blocks *blocks, const char *name, enum view_sty
 void view_blocks_link(struct view_blocks *blocks, int link);
 /* The link of the line under the cursor; 0: none. */
 int view_blocks_linked(const struct view_blocks *blocks);
+/* The cursor goes to the line at @x, @y of the pane that the page is drawn in; false: there is none
+ * that it stops at. */
+bool view_blocks_click(struct view_blocks *blocks, int x, int y);
 
 /* Columns of a line, its name included, on a page of @width: of the blocks above the columns, or of
  * those in them. */

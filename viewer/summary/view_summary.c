@@ -379,6 +379,20 @@ static enum view_answer summary_request(void *state, struct view_context *contex
 	return VIEW_DRAW;
 }
 
+/* A line that leads on is gone to; comparing, a row is selected. */
+static enum view_answer summary_click(void *state, struct view_context *context, int x, int y)
+{
+	struct view_summary *screen = state;
+
+	if (context->target)
+		return view_grid_click(&screen->grid,
+				       view__compare_height(screen, context->body.height), x,
+				       y - VIEW_COMPARE_HEAD);
+	return view_blocks_click(&screen->blocks, x, y)
+		       ? summary_request(screen, context, VIEW_ENTER_REQUEST)
+		       : VIEW_UNHANDLED;
+}
+
 static bool summary_search(void *state, struct view_context *context, const char *text,
 			   bool forward)
 {
@@ -470,6 +484,7 @@ const struct view_screen_ops view_summary_ops = {
 	.draw = summary_draw,
 	.request = summary_request,
 	.search = summary_search,
+	.click = summary_click,
 	.filter = summary_filter,
 	.status = summary_status,
 	.height = summary_height,

@@ -72,6 +72,8 @@ void view__draw_details(const struct view_timeline *tl, struct view_pane *pane);
 enum view_answer view__timeline_request(void *state, struct view_context *context,
 					enum view_request request);
 
+enum view_answer view__timeline_click(void *state, struct view_context *context, int x, int y);
+
 /* view_timeline_place.c */
 bool view__timeline_place(const void *state, const struct view_context *context,
 			  struct view_place *out);

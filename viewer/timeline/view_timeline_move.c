@@ -807,3 +807,59 @@ enum view_answer view__timeline_request(void *state, struct view_context *contex
 	}
 	return view_make_jump(tl, request) ? VIEW_LOAD : VIEW_UNHANDLED;
 }
+
+/* ---- clicks ---------------------------------------------------------------------------------- */
+
+/* The depth of the row of @lane that has @y, of the lanes' area. */
+static int view_depth_at(const struct view_lane *lane, int y)
+{
+	int row = 0;
+
+	while (row + 1 < lane->rows && y >= view__row_y(lane, row + 1))
+		row++;
+	return lane->first_depth + row;
+}
+
+/* On the line of the whole run, the window moves there. */
+static enum view_answer view_click_overview(struct view_timeline *tl, int x)
+{
+	struct view_clock *clock = view__clock(tl);
+	const int64_t length = clock->window.to - clock->window.from;
+
+	tl->cursor.ns = view_window_time(clock->extent, tl->width, x);
+	tl->cursor.pinned = IPS_NULL;
+	clock->window = view_window_clamp((struct view_window){tl->cursor.ns - length / 2,
+							       tl->cursor.ns - length / 2 + length},
+					  clock->extent);
+	return VIEW_LOAD;
+}
+
+/* The cursor goes to the lane, the row and the time of the cell. Where the button was pressed at
+ * another cell of the same clock, lengths are counted from there. */
+enum view_answer view__timeline_click(void *state, struct view_context *context, int x, int y)
+{
+	struct view_timeline *tl = state;
+	const int column = x - tl->areas.lanes.x, row = y - tl->areas.lanes.y;
+	const struct view_rect *overview = &tl->areas.overview;
+
+	if (tl->lane_count == 0 || column < 0 || column >= tl->width)
+		return VIEW_UNHANDLED;
+	view__begin(tl, context);
+	if (overview->height > 0 && y == overview->y)
+		return view_click_overview(tl, column);
+	for (int i = 0; i < tl->lane_count && row < tl->areas.lanes.height; i++) {
+		const struct view_lane *lane = &tl->lanes[i];
+		const int clock = lane->track->clock;
+
+		if (lane->rows == 0 || row < lane->y || row >= lane->y + view__lane_height(lane))
+			continue;
+		if (context->dragged && clock == view__lead(tl)) {
+			tl->cursor.x_ns = tl->cursor.ns;
+			tl->cursor.x_clock = clock;
+		}
+		view__go(tl, i, view_depth_at(lane, row),
+			 view_window_time(tl->clock[clock].window, tl->width, column), IPS_NULL);
+		return VIEW_LOAD;
+	}
+	return VIEW_UNHANDLED;
+}
