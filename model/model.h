@@ -79,6 +79,9 @@ struct model_layer {
 	int position;
 	const int *inputs; /* positions of the layers whose outputs come in, or MODEL_INPUT */
 	int input_count;
+	/* Of the inputs, 0: none. Masks come last, after those that Keras knows: which steps of the
+	 * first input count; of attention, which keys do, too. They may be one. */
+	int mask, key_mask;
 	struct model_shape input; /* of the first input */
 	struct model_shape output;
 	int first_param, param_count;

@@ -598,13 +598,13 @@ static void read_note_mask(struct model_reader *reader, int layer, int mask)
 		reader->masks[layer] = mask;
 }
 
-/* The mask of what comes into @layer. Where several inputs have one, it must be the same. */
-static int read_mask(struct model_reader *reader, const struct model_layer *layer,
-		     const struct json_at *at)
+/* The mask of inputs @first to @end of @layer. Where several have one, it must be the same. */
+static int read_mask(struct model_reader *reader, const struct model_layer *layer, int first,
+		     int end, const struct json_at *at)
 {
 	int mask = MODEL_UNMASKED;
 
-	for (int i = 0; i < layer->input_count; i++) {
+	for (int i = first; i < end; i++) {
 		const int from = layer->inputs[i];
 		const int its = from == MODEL_INPUT ? MODEL_UNMASKED : reader->masks[from];
 
@@ -619,13 +619,6 @@ static int read_mask(struct model_reader *reader, const struct model_layer *laye
 				reader->model->layers[its].name);
 		mask = its;
 	}
-	if (mask != MODEL_UNMASKED && layer->ops->masks == LAYER_MASKS_LACKED)
-		model_config_unsupported(at, reader->err,
-					 "\"%s\": %s with a mask (\"%s\") is not supported: with "
-					 "mask_zero false, or without the Masking, padding is "
-					 "attended to like the rest",
-					 layer->name, layer->ops->class_name,
-					 reader->model->layers[mask].name);
 	return mask;
 }
 
@@ -686,13 +679,47 @@ static void read_check_output(struct model_reader *reader, const struct json_at 
 					 reader->model->layers[mask].name);
 }
 
+/* Has @mask come into @layer, after the inputs that are its own; the input that it is, or 0. */
+static int read_add_mask(const struct model_reader *reader, struct model_layer *layer, int *inputs,
+			 int mask, const struct model_shape *shape)
+{
+	if (!read_mask_fits(reader, mask, shape))
+		return 0;
+	layer->reads_inputs = true;
+	for (int i = layer_own_inputs(layer); i < layer->input_count; i++)
+		if (inputs[i] == mask)
+			return i;
+	inputs[layer->input_count] = mask;
+	return layer->input_count++;
+}
+
+/* The masks that @layer looks at come in; returns that of the output, where its steps are the
+ * first input's. */
+static int read_layer_masks(struct model_reader *reader, struct model_layer *layer, int *inputs,
+			    const struct json_at *at)
+{
+	const int own = layer->input_count;
+	const bool attends = layer->ops->masks == LAYER_MASKS_ATTEND;
+	const int mask = read_mask(reader, layer, 0, attends ? 1 : own, at);
+	const int keys = attends && own > 1 ? read_mask(reader, layer, 1, own, at) : mask;
+
+	if (err_stuck(reader->err) || layer->ops->masks == LAYER_MASKS_END)
+		return MODEL_UNMASKED;
+	if (attends)
+		layer->key_mask = read_add_mask(reader, layer, inputs, keys,
+						read_tensor_shape(reader, inputs[own > 1]));
+	if (attends || layer->ops->masks == LAYER_MASKS_USED)
+		layer->mask = read_add_mask(reader, layer, inputs, mask, &layer->input);
+	return mask;
+}
+
 static void read_layer(struct model_reader *reader, const struct model_scope *scope,
 		       struct model_entry *entry, const struct json_at *at)
 {
 	struct model *model = reader->model;
 	struct model_layer *layer = read_new_layer(reader);
-	/* One more for a mask. */
-	int *inputs = arena_alloc(reader->arena, (size_t)entry->input_count + 1, sizeof(*inputs));
+	/* Two more for masks. */
+	int *inputs = arena_alloc(reader->arena, (size_t)entry->input_count + 2, sizeof(*inputs));
 	struct json_at config;
 	int mask;
 
@@ -733,17 +760,11 @@ static void read_layer(struct model_reader *reader, const struct model_scope *sc
 	if (err_stuck(reader->err))
 		return;
 	layer->input = *read_tensor_shape(reader, inputs[0]);
-	mask = read_mask(reader, layer, at);
-	if (layer->ops->masks == LAYER_MASKS_USED && read_mask_fits(reader, mask, &layer->input)) {
-		inputs[layer->input_count++] = mask;
-		layer->reads_inputs = true;
-	}
+	mask = read_layer_masks(reader, layer, inputs, at);
 	if (layer->ops->read(model, layer, &config, reader->err) == ST_OK)
 		model__check_shape(at, &layer->output, reader->err);
-	if ((layer->ops->masks != LAYER_MASKS_PASS && layer->ops->masks != LAYER_MASKS_USED) ||
-	    !read_mask_fits(reader, mask, &layer->output))
-		mask = MODEL_UNMASKED;
-	read_note_mask(reader, layer->position, mask);
+	read_note_mask(reader, layer->position,
+		       read_mask_fits(reader, mask, &layer->output) ? mask : MODEL_UNMASKED);
 	entry->source = layer->position;
 	model->layer_count++;
 	if (layer->makes_mask && !err_stuck(reader->err))

@@ -76,7 +76,7 @@ enum layer_masks {
 	LAYER_MASKS_END,  /* the output has none */
 	LAYER_MASKS_PASS, /* the output has the same */
 	LAYER_MASKS_USED, /* it comes in as the last input; outputs of as many steps have it, too */
-	LAYER_MASKS_LACKED /* Keras would look at it: refused */
+	LAYER_MASKS_ATTEND /* so do that of the queries, which the output has, and that of the keys */
 };
 
 struct compute_ops; /* trainer/layers/compute.h */
@@ -112,6 +112,9 @@ const char *const *layer_names(int *count);
  * the same input, a number for each step, 1 or 0. */
 enum status layer_mask(struct model *model, const struct model_layer *maker,
 		       struct model_layer *mask, struct err *err);
+
+/* Inputs that are no masks. */
+int layer_own_inputs(const struct model_layer *layer);
 
 /* Is the layer a plain ReLU, which the layer before may do? Sets its upper bound. */
 bool layer_is_relu(const struct model_layer *layer, float *most);

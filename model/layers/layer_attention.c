@@ -9,6 +9,10 @@
  * Kernels are Keras's: [features, heads, width], the output's [heads, width, features]. Inputs come
  * in Keras's order, query, value and key; a key that is not given is the value, and a value the
  * query. A causal mask, of the call or ours of the config, hides keys behind the query. No state.
+ *
+ * A mask of the keys hides those that are padding. Where none is left, and in MultiHeadAttention
+ * for a query that is padding, all keys count alike, as Keras's large negative scores have it;
+ * Attention puts out zeros for such a query.
  */
 #include <math.h>
 #include <string.h>
@@ -87,9 +91,9 @@ static struct layer_attention *read_begin(struct model *model, struct model_laye
 	own->projects = layer->ops == &layer_multi_head_attention;
 	own->heads = 1;
 	own->causal = layer->causal_mask;
-	own->input[LAYER_ATTENTION_VALUE] = layer->input_count > 1;
+	own->input[LAYER_ATTENTION_VALUE] = layer_own_inputs(layer) > 1;
 	own->input[LAYER_ATTENTION_KEY] =
-		layer->input_count > 2 ? 2 : own->input[LAYER_ATTENTION_VALUE];
+		layer_own_inputs(layer) > 2 ? 2 : own->input[LAYER_ATTENTION_VALUE];
 	check_inputs(model, layer, config, err);
 	layer__read_drop(config, "dropout", &own->drop, err);
 	layer__read_seed(config, &own->seed, err);
@@ -393,6 +397,23 @@ static void lower_biases(struct layer_lowering *lowering, const struct ipu_compo
 	}
 }
 
+/* Scores that do not count are selected away. */
+static void lower_masks(struct layer_lowering *lowering, const struct ipu_composite *from)
+{
+	const struct model_layer *layer = lowering->layer;
+	const unsigned state = lowering->keeps ? LAYER_KEPT : LAYER_BETWEEN;
+	const int64_t scores = from->batch * from->heads * from->length * from->keys;
+	const struct layer_op op =
+		layer__map(&(struct ipu_elements){.count = scores,
+						  .operands = 1,
+						  .broadcast = from->batch * from->keys,
+						  .times = {[IPU_FN_SELECT] = 1}},
+			   LAYER_INPUT | state, state);
+
+	if (layer->mask || layer->key_mask)
+		layer__lower(lowering, "Scores/Mask", &op);
+}
+
 /* Inputs count as wide as the queries. */
 static void attention_lower(struct layer_lowering *lowering)
 {
@@ -411,6 +432,8 @@ static void attention_lower(struct layer_lowering *lowering)
 			lower_role(lowering, &ops[i], made(lowering, &from), &there);
 			if (forward && !strcmp(ops[i].name, "Value/MatMul"))
 				lower_biases(lowering, &from, false);
+			if (forward && !strcmp(ops[i].name, "Scores"))
+				lower_masks(lowering, &from);
 		}
 		from.pass = IPU_BACKWARD_WEIGHTS;
 	}
@@ -425,7 +448,7 @@ static void attention_lower(struct layer_lowering *lowering)
 #define ATTENTION_OPS(row, name, least)                                                            \
 	.class_name = (name), .kind = LAYER_KIND_##row, .flops = attention_flops,                  \
 	.lower = attention_lower, .least_inputs = (least), .most_inputs = 3, .reads_inputs = true, \
-	.masks = LAYER_MASKS_LACKED
+	.masks = LAYER_MASKS_ATTEND
 
 const struct layer_ops layer_attention = {
 	ATTENTION_OPS(attention, "Attention", 2),

@@ -56,7 +56,7 @@ static void average_lower(struct layer_lowering *lowering)
 				       .times = {[IPU_FN_ADD] = 1}},
 		LAYER_GRAD_OUTPUT, LAYER_GRAD_INPUT);
 
-	const bool masked = lowering->layer->input_count > 1;
+	const bool masked = lowering->layer->mask != 0;
 	const int64_t steps = lowering->batch * lowering->layer->input.dim[0];
 	struct layer_op weigh = layer__map(
 		&(struct ipu_elements){.count = global_flops(lowering->layer, lowering->batch),

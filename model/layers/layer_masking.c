@@ -49,6 +49,14 @@ enum status layer_mask(struct model *model, const struct model_layer *maker,
 	return ST_OK;
 }
 
+int layer_own_inputs(const struct model_layer *layer)
+{
+	const int first =
+		layer->mask && layer->mask < layer->key_mask ? layer->mask : layer->key_mask;
+
+	return first ? first : layer->mask ? layer->mask : layer->input_count;
+}
+
 static void masking_lower(struct layer_lowering *lowering)
 {
 	const struct layer_masking *c = lowering->layer->config;

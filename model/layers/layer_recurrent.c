@@ -361,8 +361,8 @@ static void recurrent_lower(struct layer_lowering *lowering)
 
 		for (int i = 0; i < count; i++) {
 			lower_role(lowering, &ops[i], &there);
-			if (layer->input_count > 1 && (!strcmp(ops[i].name, "Rnn/Cell") ||
-						       !strcmp(ops[i].name, "Rnn/Cell/Grad")))
+			if (layer->mask && (!strcmp(ops[i].name, "Rnn/Cell") ||
+					    !strcmp(ops[i].name, "Rnn/Cell/Grad")))
 				lower_mask(lowering);
 		}
 		from.pass = IPU_BACKWARD_WEIGHTS;

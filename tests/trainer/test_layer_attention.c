@@ -26,15 +26,20 @@ enum {
 static const struct form {
 	const char *options;
 	int inputs, keys, key_dim, value_dim;
-	bool causal, bias;
+	bool causal, bias, masked;
 } forms[] = {
-	{"", 1, STEPS, 3, 3, false, true},
-	{", 'use_bias': false, 'value_dim': 2", 1, STEPS, 3, 2, false, false},
-	{", 'use_causal_mask': true", 1, STEPS, 3, 3, true, true},
-	{"", 2, 3, 3, 3, false, true},
-	{", 'value_dim': 1", 3, 3, 3, 1, false, true},
-	{", 'use_causal_mask': true", 2, 3, 3, 3, true, true},
+	{"", 1, STEPS, 3, 3, false, true, false},
+	{", 'use_bias': false, 'value_dim': 2", 1, STEPS, 3, 2, false, false, false},
+	{", 'use_causal_mask': true", 1, STEPS, 3, 3, true, true, false},
+	{"", 2, 3, 3, 3, false, true, false},
+	{", 'value_dim': 1", 3, 3, 3, 1, false, true, false},
+	{", 'use_causal_mask': true", 2, 3, 3, 3, true, true, false},
+	{"", 1, STEPS, 3, 3, false, true, true},
+	{", 'use_causal_mask': true", 1, STEPS, 3, 3, true, true, true},
 };
+
+/* Of the forms with a mask, of queries and keys in one: steps that count. */
+static const float counting[BATCH][STEPS] = {{0, 1, 0, 1}, {1, 1, 1, 0}};
 
 /* ---- the formulas ---------------------------------------------------------------------------- */
 
@@ -71,13 +76,25 @@ static double reference(const struct form *form, const struct numbers *n, const 
 		const int item = at / STEPS, step = at % STEPS;
 		const int seen = form->causal && step + 1 < form->keys ? step + 1 : form->keys;
 		double q[MOST], k[MOST], v[MOST], context[MOST] = {0.0};
+		bool any = false;
+
+		/* Keras's large negative scores: without a key to look at all are alike. */
+		for (int j = 0; j < seen; j++)
+			any |= !form->masked || counting[item][j] != 0.0f;
+		any &= !form->masked || counting[item][step] != 0.0f;
 
 		project(n->x[0] + at * WIDE, n->param[0], n->param[1], WIDE, wide, q);
 		for (int h = 0; h < 2; h++) {
 			double weight[6], all = 0.0;
 
-			for (int j = 0; j < seen; j++) {
+			for (int j = 0; j < (any ? seen : form->keys); j++) {
 				double score = 0.0;
+
+				weight[j] = any ? 0.0 : 1.0;
+				if (!any || (form->masked && counting[item][j] == 0.0f)) {
+					all += weight[j];
+					continue;
+				}
 
 				project(n->x[key] + (item * form->keys + j) * WIDE, n->param[2],
 					n->param[3], WIDE, wide, k);
@@ -86,7 +103,7 @@ static double reference(const struct form *form, const struct numbers *n, const 
 						q[h * form->key_dim + i] * k[h * form->key_dim + i];
 				all += weight[j] = exp(score / sqrt((double)form->key_dim));
 			}
-			for (int j = 0; j < seen; j++) {
+			for (int j = 0; j < (any ? seen : form->keys); j++) {
 				project(n->x[value] + (item * form->keys + j) * WIDE, n->param[4],
 					n->param[5], WIDE, deep, v);
 				for (int i = 0; i < form->value_dim; i++)
@@ -124,8 +141,9 @@ struct work {
 	float *weights, *gradients;
 	float x[INPUTS][BATCH * STEPS * WIDE], dx[INPUTS][BATCH * STEPS * WIDE];
 	float y[BATCH * STEPS * WIDE], dy[BATCH * STEPS * WIDE];
-	const float *inputs[INPUTS];
-	float *grad_inputs[INPUTS];
+	const float *inputs[INPUTS + 1];
+	float *grad_inputs[INPUTS + 1];
+	float dmask[BATCH * STEPS];
 };
 
 #define CROPPED(name)                                                                              \
@@ -134,10 +152,18 @@ struct work {
 
 /* Keys and values are the first steps of what queries are made of, by layers that do nothing else:
  * the model is there for its shapes. */
-static void open_work(struct work *work, const char *class_name, const char *config, int inputs)
+static void open_work(struct work *work, const char *class_name, const char *config, int inputs,
+		      bool masked)
 {
 	static const char *const calls[] = {"['i', 0, 0, {}]", "['i', 0, 0, {}], ['a', 0, 0, {}]",
 					    "['i', 0, 0, {}], ['a', 0, 0, {}], ['b', 0, 0, {}]"};
+	static const char *const of_mask[] = {"['m', 0, 0, {}]",
+					      "['m', 0, 0, {}], ['m', 0, 0, {}]"};
+	static const char masking[] =
+		"{'class_name': 'Masking', 'name': 'm', 'config': {'name': 'm'}, 'inbound_nodes': "
+		"[[['i', 0, 0, {}]]]}, ";
+	static const char end[] = ", {'class_name': 'Flatten', 'name': 'f', 'config': {'name': "
+				  "'f'}, 'inbound_nodes': [[['l', 0, 0, {}]]]}";
 	const struct compute_ops *ops;
 	const struct model *model;
 	char text[2048];
@@ -145,15 +171,19 @@ static void open_work(struct work *work, const char *class_name, const char *con
 	memset(work, 0, sizeof(*work));
 	snprintf(text, sizeof(text),
 		 "[{'class_name': 'InputLayer', 'name': 'i', 'config': {'name': 'i', "
-		 "'batch_input_shape': [null, 4, 5]}, 'inbound_nodes': []}, %s%s"
+		 "'batch_input_shape': [null, 4, 5]}, 'inbound_nodes': []}, %s%s%s"
 		 "{'class_name': '%s', 'name': 'l', 'config': {'name': 'l'%s}, 'inbound_nodes': "
-		 "[[%s]]}], 'input_layers': [['i', 0, 0]], 'output_layers': [['l', 0, 0]]",
-		 inputs > 1 ? CROPPED("a") : "", inputs > 2 ? CROPPED("b") : "", class_name, config,
-		 calls[inputs - 1]);
+		 "[[%s]]}%s], 'input_layers': [['i', 0, 0]], 'output_layers': [['%s', 0, 0]]",
+		 masked ? masking : "", inputs > 1 && !masked ? CROPPED("a") : "",
+		 inputs > 2 ? CROPPED("b") : "", class_name, config,
+		 masked ? of_mask[inputs - 1] : calls[inputs - 1], masked ? end : "",
+		 masked ? "f" : "l");
 	math_model_open(&work->m, text, 2, (int64_t[]){STEPS, WIDE});
 	model = work->m.model;
-	work->layer = &model->layers[model->layer_count - 1];
-	assert_int_equal(work->layer->input_count, inputs);
+	for (int i = 0; i < model->layer_count; i++)
+		if (!strcmp(model->layers[i].name, "l"))
+			work->layer = &model->layers[i];
+	assert_int_equal(work->layer->input_count, inputs + masked);
 	ops = compute_of(work->layer);
 	work->weights = mem_aligned(model->weights + 1, sizeof(float));
 	work->gradients = mem_aligned(model->weights + 1, sizeof(float));
@@ -164,6 +194,11 @@ static void open_work(struct work *work, const char *class_name, const char *con
 		math_fill(work->x[i], ARRAY_LEN(work->x[i]), 7 + (uint32_t)i, -1.0f, 1.0f);
 		work->inputs[i] = work->x[i];
 		work->grad_inputs[i] = work->dx[i];
+	}
+	if (masked) {
+		math_fill(work->dmask, ARRAY_LEN(work->dmask), 1, 7.0f, 7.0f);
+		work->inputs[inputs] = counting[0];
+		work->grad_inputs[inputs] = work->dmask;
 	}
 	work->pass = (struct layer_pass){
 		.model = model,
@@ -207,7 +242,7 @@ static void run_form(const struct form *form)
 
 	snprintf(config, sizeof(config), ", 'num_heads': 2, 'key_dim': 3%s", form->options);
 	math_fill(slopes, ARRAY_LEN(slopes), 2, -1.0f, 1.0f);
-	open_work(&work, "MultiHeadAttention", config, form->inputs);
+	open_work(&work, "MultiHeadAttention", config, form->inputs, form->masked);
 	params = work.m.model->params;
 	assert_int_equal(work.m.model->param_count, form->bias ? 8 : 4);
 	for (int i = 0; i < form->inputs; i++)
@@ -233,6 +268,8 @@ static void run_form(const struct form *form)
 		math_check_slopes(slope_value, &slope, n.param[to], params[p].count,
 				  work.gradients + params[p].offset, 2e-5, 0.1, names[to]);
 	}
+	for (size_t i = 0; i < ARRAY_LEN(work.dmask); i++)
+		assert_true(work.dmask[i] == 0.0f);
 	close_work(&work);
 }
 
@@ -243,13 +280,31 @@ static void test_values_and_gradients_are_the_formulas(void **state)
 		run_form(&forms[f]);
 }
 
+/* Zeros, which no gradient comes through; nobody looks at keys that do not count. */
+static void test_attention_of_a_masked_query_is_none(void **state)
+{
+	static struct work work;
+
+	(void)state;
+	open_work(&work, "Attention", "", 2, true);
+	for (int at = 0; at < BATCH * STEPS; at++)
+		for (int i = 0; i < WIDE; i++) {
+			const bool counts = counting[at / STEPS][at % STEPS] != 0.0f;
+
+			assert_true((work.y[at * WIDE + i] != 0.0f) == counts);
+			for (int input = 0; input < 2; input++)
+				assert_true((work.dx[input][at * WIDE + i] != 0.0f) == counts);
+		}
+	close_work(&work);
+}
+
 /* One head whose projections are the identity, without a scale, is Attention. */
 static void test_attention_has_no_projections(void **state)
 {
 	static struct work work;
 
 	(void)state;
-	open_work(&work, "Attention", "", 3);
+	open_work(&work, "Attention", "", 3, false);
 	assert_int_equal(work.m.model->param_count, 0);
 	for (int item = 0; item < BATCH; item++) {
 		for (int i = 0; i < STEPS; i++) {
@@ -481,6 +536,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_values_and_gradients_are_the_formulas),
 		cmocka_unit_test(test_attention_has_no_projections),
+		cmocka_unit_test(test_attention_of_a_masked_query_is_none),
 		cmocka_unit_test(test_blocks_and_dropout_have_their_gradient),
 		cmocka_unit_test(test_a_causal_mask_hides_what_comes),
 		cmocka_unit_test(test_any_pool_gives_the_same_bytes),

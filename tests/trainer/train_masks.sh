@@ -48,6 +48,30 @@ model mean "$(embedding true), $mean"
 model nine "$(masking 9), $gru"
 model four "$(masking 4), $gru"
 
+# call NAME CLASS CONFIG INPUT...: a layer of a functional model.
+call() {
+	local name=$1 class=$2 config=$3 tensors=
+	shift 3
+	for input in "$@"; do
+		tensors="$tensors${tensors:+, }[\"$input\", 0, 0, {}]"
+	done
+	echo "{\"class_name\": \"$class\", \"name\": \"$name\", \"config\": {\"name\": \"$name\"$config}, \"inbound_nodes\": [${tensors:+[$tensors]}]}"
+}
+# attends NAME CLASS CONFIG: NAME-6.json and NAME-9.json, for words of 6 and 9 steps.
+attends() {
+	local steps
+	for steps in 6 9; do
+		sqlite3 :memory: "SELECT json_set(CAST(readfile('cells.json') AS TEXT), '\$.model', json('{\"class_name\": \"Functional\", \"config\": {\"name\": \"m\", \"layers\": [
+			$(call i InputLayer ", \"batch_input_shape\": [null, $steps]"),
+			$(call e Embedding ', "input_dim": 10, "output_dim": 6, "mask_zero": true' i),
+			$(call a "$2" "$3" e e), $(call s Add '' e a), $(call p GlobalAveragePooling1D '' s),
+			$(call o Dense ', "units": 2, "activation": "softmax"' p)],
+			\"input_layers\": [[\"i\", 0, 0]], \"output_layers\": [[\"o\", 0, 0]]}}'))" >"$1-$steps.json"
+	done
+}
+attends heads MultiHeadAttention ', "num_heads": 2, "key_dim": 4'
+attends plain Attention ''
+
 # digest MODEL DATA ARGUMENT...: of the weights at the end.
 digest() {
 	local name=$1 data=$2
@@ -69,6 +93,10 @@ same "$cells" cells words-9
 same "$cells" cells words-9 --host.threads 1
 same "$cells" cells words-6 --ipu null
 same "$(digest mean words-6)" mean words-9
+for name in heads plain; do
+	same "$(digest $name-6 words-6)" $name-9 words-9
+	same "$(digest $name-6 words-6)" $name-6 words-6 --ipu null --host.threads 1
+done
 same "$(digest nine rows-6-9)" four rows-8-4
 [ "$(digest blind words-6)" != "$(digest blind words-9)" ] || fail "padding changes nothing without a mask either"
 # Layers: embedding, embedding/mask, three of the Bidirectional, gru, out.

@@ -46,6 +46,16 @@ float *compute__gradients(const struct layer_pass *pass, int index)
 	return pass->gradients + pass_param(pass, index)->offset;
 }
 
+void compute__masks_backward(const struct layer_pass *pass)
+{
+	for (int i = layer_own_inputs(pass->layer); i < pass->layer->input_count; i++)
+		if (pass->grad_inputs[i] && !(pass->add && pass->add[i]))
+			memset(pass->grad_inputs[i], 0,
+			       (size_t)(pass->batch * model_shape_count(model_input_shape(
+							      pass->model, pass->layer, i))) *
+				       sizeof(float));
+}
+
 bool compute__learns(const struct layer_pass *pass)
 {
 	return pass->layer->trainable && pass->gradients;

@@ -40,7 +40,8 @@ struct attention {
 	float *lanes;        /* lane_floats() of each lane */
 	float *more;         /* an input's gradient, to be added to another part of it */
 	struct kernel_room room;
-	struct rng stream; /* of what is dropped */
+	const float *mask, *key_mask; /* [batch, length], [batch, keys]: 0 does not count; NULL */
+	struct rng stream;            /* of what is dropped */
 	bool drops, backward;
 };
 
@@ -150,10 +151,28 @@ static struct attention attention_of(const struct layer_pass *pass, bool backwar
 		}
 	}
 	a.room = (struct kernel_room){pass->pool, scratch};
+	if (pass->layer->mask)
+		a.mask = pass->inputs[pass->layer->mask];
+	if (pass->layer->key_mask)
+		a.key_mask = pass->inputs[pass->layer->key_mask];
 	a.drops = compute__varies(pass) && a.own.drop.threshold > 0;
 	rng_init(&a.stream, pass->seed, rng_stream(pass->layer->name) ^ a.own.seed, pass->step,
 		 pass->replica);
 	return a;
+}
+
+static bool is_masked(const struct attention *a)
+{
+	return a->mask || a->key_mask;
+}
+
+/* Attention's outputs, or gradients of them, for queries that do not count: none. */
+static void mask_rows(const struct attention *a, float *rows)
+{
+	for (int64_t i = 0; a->mask && !a->own.projects && i < a->rows[QUERY]; i++)
+		if (a->mask[i] == 0.0f)
+			memset(rows + i * a->wide[CONTEXT], 0,
+			       (size_t)a->wide[CONTEXT] * sizeof(*rows));
 }
 
 /* ---- a head ---------------------------------------------------------------------------------- */
@@ -240,6 +259,47 @@ static void add_scores(const struct block *b, const float *scores, const float *
 		kernel_add(grad_at(b, part, j), b->sums + j * width, (size_t)width);
 }
 
+/* Has the query of row @row keys to look at? One of MultiHeadAttention must count itself, too. */
+static bool row_counts(const struct block *b, int64_t row)
+{
+	const struct attention *a = b->a;
+	const int64_t query = b->first + row;
+	const int64_t seen = a->own.causal ? min(b->columns, query + 1) : b->columns;
+
+	if (a->mask && a->own.projects && a->mask[b->item * a->length + query] == 0.0f)
+		return false;
+	for (int64_t j = 0; j < seen; j++)
+		if (!a->key_mask || a->key_mask[b->item * a->keys + j] != 0.0f)
+			return true;
+	return false;
+}
+
+/* Scores of keys that do not count are none; all are alike where there is nothing to look at, which
+ * has no slope. */
+static void mask_scores(const struct block *b)
+{
+	const struct attention *a = b->a;
+
+	for (int64_t i = 0; i < b->rows && is_masked(a); i++) {
+		float *scores = b->scores + i * b->columns;
+
+		if (!row_counts(b, i)) {
+			memset(scores, 0, (size_t)b->columns * sizeof(*scores));
+			continue;
+		}
+		for (int64_t j = 0; a->key_mask && j < b->columns; j++)
+			if (a->key_mask[b->item * a->keys + j] == 0.0f)
+				scores[j] = -INFINITY;
+	}
+}
+
+static void mask_slopes(const struct block *b)
+{
+	for (int64_t i = 0; i < b->rows && is_masked(b->a); i++)
+		if (!row_counts(b, i))
+			memset(b->slopes + i * b->columns, 0, (size_t)b->columns * sizeof(float));
+}
+
 /* The softmax of scores; keys behind the query count nothing where it is causal. */
 static void block_scores(const struct block *b)
 {
@@ -247,6 +307,7 @@ static void block_scores(const struct block *b)
 	for (int64_t i = 0; i < b->rows && b->a->own.causal; i++)
 		for (int64_t j = b->first + i + 1; j < b->columns; j++)
 			b->scores[i * b->columns + j] = -INFINITY;
+	mask_scores(b);
 	kernel_softmax(b->scores, b->scores, b->rows, b->columns);
 }
 
@@ -272,6 +333,7 @@ static void block_backward(const struct block *b)
 	multiply_keys(b, slopes, VALUE, part_at(b, VALUE, 0), b->slopes);
 	block_drop(b, true, b->slopes);
 	kernel_softmax_grad(b->scores, b->slopes, b->slopes, b->rows, b->columns);
+	mask_slopes(b);
 	block_drop(b, false, b->scores);
 	add_scores(b, b->scores, slopes, VALUE);
 	multiply_scores(b, b->slopes, KEY, grad_at(b, QUERY, b->first));
@@ -298,7 +360,9 @@ static void head_body(void *context, unsigned slice, unsigned lane)
 			memset(grad_at(&b, p, j), 0, (size_t)head_width(&b, p) * sizeof(float));
 	for (; b.first < a->length; b.first += b.rows) {
 		b.rows = min(a->length - b.first, ATTENTION_BLOCK);
-		b.columns = a->own.causal ? min(a->keys, b.first + b.rows) : a->keys;
+		/* All keys may be alike where there is a mask. */
+		b.columns =
+			a->own.causal && !is_masked(a) ? min(a->keys, b.first + b.rows) : a->keys;
 		block_scores(&b);
 		if (a->backward) {
 			block_backward(&b);
@@ -408,6 +472,7 @@ static void attention_forward(const struct layer_pass *pass)
 			kernel_scale(made, a.own.scale, (size_t)(a.rows[p] * a.wide[p]));
 	}
 	run_heads(&a);
+	mask_rows(&a, pass->output);
 	if (a.own.projects)
 		project(&a, CONTEXT, a.in[CONTEXT], a.wide[CONTEXT], pass->output,
 			features_of(&a, CONTEXT));
@@ -442,6 +507,7 @@ static void attention_backward(const struct layer_pass *pass)
 	struct attention a = attention_of(pass, true);
 	bool wanted = compute__learns(pass);
 
+	compute__masks_backward(pass);
 	for (int i = 0; i < pass->layer->input_count; i++)
 		wanted |= pass->grad_inputs[i] != NULL;
 	if (!wanted)
@@ -449,6 +515,7 @@ static void attention_backward(const struct layer_pass *pass)
 	if (a.own.projects)
 		project_back(&a, CONTEXT, a.in[CONTEXT], a.grad[CONTEXT], a.wide[CONTEXT],
 			     pass->grad_output, features_of(&a, CONTEXT));
+	mask_rows(&a, a.grad[CONTEXT]);
 	run_heads(&a);
 	if (a.own.projects)
 		kernel_scale(a.grad[QUERY], a.own.scale, (size_t)(a.rows[QUERY] * a.wide[QUERY]));

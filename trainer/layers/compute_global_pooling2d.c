@@ -5,8 +5,6 @@
  * shared evenly by the cells that have it, as TensorFlow's reduce_max does (MaxPooling2D gives it
  * to the first).
  */
-#include <string.h>
-
 #include "common/minmax.h"
 #include "trainer/kernels/kernel_pool.h"
 #include "trainer/kernels/kernel_work.h"
@@ -94,7 +92,8 @@ static void max_grad_part(const struct global_work *w, int64_t x, int64_t y, int
 /* The mask of the item whose floats begin at @x; *@count: how many steps count. */
 static const float *part_mask(const struct global_work *w, int64_t x, float *count)
 {
-	const float *mask = w->pass->inputs[1] + x / (w->cells * w->channels) * w->cells;
+	const float *mask =
+		w->pass->inputs[w->pass->layer->mask] + x / (w->cells * w->channels) * w->cells;
 
 	*count = 0.0f;
 	for (int64_t s = 0; s < w->cells; s++)
@@ -134,7 +133,7 @@ static void masked_grad_part(const struct global_work *w, int64_t x, int64_t y, 
 
 static bool global_masked(const struct layer_pass *pass)
 {
-	return pass->layer->input_count > 1;
+	return pass->layer->mask != 0;
 }
 
 static void average_forward(const struct layer_pass *pass)
@@ -144,14 +143,9 @@ static void average_forward(const struct layer_pass *pass)
 
 static void average_backward(const struct layer_pass *pass)
 {
-	const bool masked = global_masked(pass);
-
-	/* A mask has no slope. */
-	if (masked && pass->grad_inputs[1] && !(pass->add && pass->add[1]))
-		memset(pass->grad_inputs[1], 0,
-		       (size_t)(pass->batch * pass->layer->input.dim[0]) * sizeof(float));
+	compute__masks_backward(pass);
 	if (pass->grad_inputs[0])
-		global_run(pass, masked ? masked_grad_part : average_grad_part);
+		global_run(pass, global_masked(pass) ? masked_grad_part : average_grad_part);
 }
 
 static void max_forward(const struct layer_pass *pass)

@@ -51,6 +51,9 @@ float *compute__activation_sums(const struct layer_pass *pass);
  * statistic never is, and may be written) and in its gradients. */
 float *compute__weights(const struct layer_pass *pass, int index);
 float *compute__gradients(const struct layer_pass *pass, int index);
+/* A mask has no slope: zeros, where its gradient is wanted. */
+void compute__masks_backward(const struct layer_pass *pass);
+
 /* Does this backward pass make the gradients of the layer's parameters? */
 bool compute__learns(const struct layer_pass *pass);
 

@@ -119,7 +119,7 @@ static struct recurrent recurrent_of(const struct layer_pass *pass)
 		.features = layer->input.dim[1],
 		.units = layer->units,
 		.gates = pass->kept,
-		.mask = layer->input_count > 1 ? pass->inputs[1] : NULL,
+		.mask = layer->mask ? pass->inputs[layer->mask] : NULL,
 		.x = scratch,
 		.recurrent = scratch + wide,
 		.before = scratch + 2 * wide,
@@ -781,9 +781,7 @@ static void recurrent_backward(const struct layer_pass *pass)
 					  .ldc = r.features,
 					  .openblas = pass->openblas};
 
-	/* A mask has no slope. */
-	if (r.mask && pass->grad_inputs[1])
-		memset(pass->grad_inputs[1], 0, (size_t)(r.batch * r.steps) * sizeof(float));
+	compute__masks_backward(pass);
 	if (!compute__learns(pass) && !pass->grad_inputs[0])
 		return;
 	drop_input(&r);
