@@ -48,7 +48,7 @@ static enum status add_temporary(struct memory_build *build, int node, const cha
 {
 	const struct ipu_op *op = &build->graph->nodes[node].op;
 	const struct ipu_plan *plan = build->executable->plans[node];
-	const int64_t bytes = ceil_div(plan->temporary_bytes, build->batch_divisor);
+	const int64_t bytes = plan->temporary_bytes; /* not less of fewer items: all it may take */
 	const struct memory_deal deal = {.elements = min(plan->tiles_used, build->compute_tiles),
 					 .element_bytes = bytes,
 					 .grain = 1,

@@ -167,7 +167,7 @@ static void norm_lower(struct layer_lowering *lowering)
 
 const struct layer_ops layer_batch_normalization = {
 	.class_name = "BatchNormalization",
-	.masks = LAYER_MASKS_PASS,
+	.masks = LAYER_MASKS_LACKED,
 	.kind = LAYER_KIND_batch_normalization,
 	.read = norm_read,
 	.flops = norm_flops,

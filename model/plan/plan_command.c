@@ -332,7 +332,9 @@ enum status plan_read_run(struct plan_run *plan, struct run_data *data,
 	if (status == ST_OK)
 		status = run_file_load(&plan->run, path, words->count, words->words,
 				       trainer->checks, err);
-	if (status == ST_OK)
+	if (status == ST_OK && !plan->run->data.path && strcmp(plan->run->data.name, "npz") == 0)
+		status = plan_run_data(data, plan->run, err);
+	else if (status == ST_OK)
 		status = trainer->describe(data, plan->run, err);
 	if (status == ST_OK && !plan->run->ipu.wanted)
 		return err_set(err, ST_INVALID,

@@ -175,17 +175,61 @@ static enum status check_inputs(const struct plan_run *plan, struct err *err)
 	return ST_OK;
 }
 
+/* @item: of the data; NULL: the model says its own. */
+static enum status read_model(struct model **out, const struct run_file *run,
+			      const struct model_shape *item, struct err *err)
+{
+	const bool own_file = run->model_place[0] == '\0';
+	const struct json_at root = json_root(run->model_file, own_file ? run->model : run->json);
+	struct json_at at = root;
+
+	if (!own_file && !json_child(&root, run->model_place, &at))
+		return err_set(err, ST_INVALID, "%s: model: missing", run->path);
+	return model_new(out, &at, item, err);
+}
+
+enum status plan_run_data(struct run_data *out, const struct run_file *run, struct err *err)
+{
+	const int64_t batch = run->data.batch_size;
+	const struct {
+		const char *key;
+		bool wanted;
+		int64_t steps;
+	} rows[] = {
+		{"fit.steps_per_epoch", run->fit.wanted, run->fit.steps_per_epoch},
+		{"evaluate.steps", run->evaluate.wanted, run->evaluate.steps},
+		{"predict.steps", run->predict.wanted, run->predict.steps},
+	};
+	struct model *model = NULL;
+	struct err own;
+
+	*out = (struct run_data){0};
+	err = err_start(err, &own);
+	for (size_t i = 0; i < ARRAY_LEN(rows) && !err_stuck(err); i++)
+		if (rows[i].wanted && rows[i].steps == 0)
+			err_set(err, ST_INVALID,
+				"%s: data.path: is missing, so that nobody knows how many items "
+				"there are: %s says how many batches are planned",
+				run->path, rows[i].key);
+	if (!err_stuck(err))
+		read_model(&model, run, NULL, err);
+	if (!err_stuck(err))
+		run_targets(&out->train, run, "compile", model, err);
+	if (!err_stuck(err))
+		run_targets(&out->test, run, "evaluate", model, err);
+	if (!err_stuck(err)) {
+		out->item = model->input;
+		out->train_items = rows[0].steps * batch;
+		out->test_items = max(rows[1].steps, rows[2].steps) * batch;
+	}
+	model_free(model);
+	return err->status;
+}
+
 static enum status new_model(struct plan_run *plan, const struct run_data *data, struct err *err)
 {
-	const bool own_file = plan->run->model_place[0] == '\0';
-	const struct json_at root =
-		json_root(plan->run->model_file, own_file ? plan->run->model : plan->run->json);
-	struct json_at at = root;
-	enum status status;
+	enum status status = read_model(&plan->model, plan->run, &data->item, err);
 
-	if (!own_file && !json_child(&root, plan->run->model_place, &at))
-		return err_set(err, ST_INVALID, "%s: model: missing", plan->run->path);
-	status = model_new(&plan->model, &at, &data->item, err);
 	if (status == ST_OK)
 		status = check_inputs(plan, err);
 	if (status == ST_OK)

@@ -71,6 +71,10 @@ struct plan_run {
 	const struct plan_device *like;         /* as lower_request has it; the caller's to set */
 };
 
+/* Data that the run could have, where it names none: the items are the model's, the targets the
+ * losses', as many as the run has steps of. */
+enum status plan_run_data(struct run_data *out, const struct run_file *run, struct err *err);
+
 /* Model, layout and the compile section of plan->run with such @data. @compare: cost the split
  * beside the best one. */
 enum status plan_run_build(struct plan_run *plan, const struct run_data *data, bool compare,

@@ -17,6 +17,7 @@
 #include "common/fs.h"
 #include "common/json.h"
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/str.h"
 #include "ipu/ipu_target.h"
 #include "model/model_config.h"
@@ -813,6 +814,34 @@ enum status run_check_compile(const struct run_file *run, struct err *err)
 	return err->status;
 }
 
+static enum status read_loss(struct loss *out, const struct run_file *run, const char *section,
+			     struct json_at *within, struct json_at *at, struct err *err)
+{
+	const struct json_at root = json_root(run->path, run->json);
+
+	if (!run_find_value(&root, section, "loss", within, at) &&
+	    !run_find_value(&root, "compile", "loss", within, at))
+		return err_set(err, ST_INVALID, "%s: compile.loss: missing", run->path);
+	return loss_get(out, at, err);
+}
+
+enum status run_targets(struct target_kind *out, const struct run_file *run, const char *section,
+			const struct model *model, struct err *err)
+{
+	const struct loss_rows rows = loss_rows_of(model);
+	struct json_at within, at;
+	struct loss loss;
+	enum status status = read_loss(&loss, run, section, &within, &at, err);
+
+	if (status != ST_OK)
+		return status;
+	*out = (struct target_kind){.width = rows.positions * rows.width};
+	if (loss.kind == LOSS_SPARSE_CATEGORICAL_CROSSENTROPY)
+		*out = (struct target_kind){.classes = (int)min(rows.width, INT_MAX),
+					    .width = rows.positions > 1 ? rows.positions : 0};
+	return ST_OK;
+}
+
 enum status run_measure(struct loss *loss, struct metric_list *metrics, const struct run_file *run,
 			const char *section, const struct model *model,
 			const struct target_kind *kind, struct err *err)
@@ -824,10 +853,7 @@ enum status run_measure(struct loss *loss, struct metric_list *metrics, const st
 	bool given;
 
 	*metrics = (struct metric_list){0};
-	if (!run_find_value(&root, section, "loss", &within, &at) &&
-	    !run_find_value(&root, "compile", "loss", &within, &at))
-		return err_set(err, ST_INVALID, "%s: compile.loss: missing", run->path);
-	status = loss_get(loss, &at, err);
+	status = read_loss(loss, run, section, &within, &at, err);
 	if (status != ST_OK)
 		return status;
 	status = loss_check(loss, model, kind, err);

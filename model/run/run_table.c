@@ -94,7 +94,8 @@ static const struct run_key run_keys[] = {
 		 "csv a .csv file, or a folder with train.csv and test.csv; of text a text file, "
 		 "or a folder with a folder of .txt files for each label; of images a folder with "
 		 "a folder of PNG and JPEG files for each class; relative to the working "
-		 "directory. null: searched for; a synthetic set where nothing is found."},
+		 "directory. null: searched for; a synthetic set where nothing is found; of npz "
+		 "ipu-plan takes what the model and its loss do."},
 	{.path = "data.columns",
 	 .kind = RUN_KEY_TEXTS,
 	 .fallback = "null",

@@ -71,6 +71,12 @@ static const struct example examples[] = {
 	{"gpt.json --cpu", 1, 1, 8, 1600, 8, 256, 256},
 	{"imdb-lstm.json", 1, 1, 1, 1875, 1875, 312, 312},
 	{"imdb-lstm.json --cpu --texts reviews", 1, 1, 1, 1875, 1875, 312, 312},
+	{"bert.json", 4, 5, 1020, 1020, 1020, 0, 0},
+	{"bert-large.json", 2, 9, 4104, 4104, 4104, 0, 0},
+	{"bert-large.json --one-replica", 1, 9, 8208, 8208, 8208, 0, 0},
+	{"bert-large.json --four-ipus", 4, 5, 2040, 2040, 2040, 0, 0},
+	{"bert-small.json", 1, 3, 6, 600, 60, 3, 3},
+	{"bert-small.json --cpu", 1, 1, 6, 600, 60, 3, 3},
 
 	/* The tensor tutorial's four models, and its other flags. */
 	{"inspect-tensors.json", 1, 2, 4, 500, 500, 312, 312},
@@ -103,7 +109,7 @@ static enum status load(struct run_file **out, const char *folder, const char *l
 	return run_file_load(out, path, argc - 1, argv + 1, &support_run_checks, err);
 }
 
-/* The shape of the data's items, and the items of both parts. */
+/* The shape of the data's items, and the items of both parts; npz has what the model takes. */
 static struct model_shape data_of(const struct run_file *run, int64_t *train, int64_t *test)
 {
 	bool cifar = !strcmp(run->data.name, "cifar10");
@@ -119,6 +125,8 @@ static struct model_shape data_of(const struct run_file *run, int64_t *train, in
 		shape = (struct model_shape){3, {32, 32, 3}};
 	if (!strcmp(run->data.name, "text") || !strcmp(run->data.name, "imdb"))
 		shape = (struct model_shape){1, {run->data.sequence_length}};
+	if (!strcmp(run->data.name, "npz"))
+		shape.ndim = 0;
 	if (run->data.resize[0]) {
 		shape.dim[0] = run->data.resize[0];
 		shape.dim[1] = run->data.resize[1];
@@ -133,7 +141,7 @@ static enum status build(struct model **out, const struct run_file *run,
 	struct json_at at;
 
 	assert_true(json_child(&root, "model", &at));
-	return model_new(out, &at, shape, err);
+	return model_new(out, &at, shape->ndim ? shape : NULL, err);
 }
 
 static void check(const struct example *example)

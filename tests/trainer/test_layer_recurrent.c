@@ -417,6 +417,11 @@ static void test_what_cannot_be_done_is_refused_at_its_place(void **state)
 		{"[{'class_name': 'Masking', 'config': {'name': 'm'}}, {'class_name': 'LSTM', "
 		 "'config': {'units': 3, 'return_sequences': true}}]",
 		 "the mask \"m/mask\" comes as far as the output", ST_UNSUPPORTED},
+		{"[{'class_name': 'Masking', 'config': {'name': 'm'}}, {'class_name': "
+		 "'BatchNormalization', 'config': {'name': 'n'}}, {'class_name': 'LSTM', "
+		 "'config': {'units': 3}}]",
+		 "\"n\": BatchNormalization with a mask (\"m/mask\") is not supported",
+		 ST_UNSUPPORTED},
 		{LAYER("LSTM", ", 'return_state': true"), "config.return_state", ST_UNSUPPORTED},
 		{LAYER("LSTM", ", 'stateful': true"), "config.stateful", ST_UNSUPPORTED},
 		{LAYER("LSTM", ", 'dropout': 1.0"), "config.dropout: must be", ST_INVALID},

@@ -40,7 +40,7 @@ endforeach()
 # train_examples has the same commands, with little data.
 ipuscope_add_script(NAME train_seeds LABELS golden release)
 # What ipu-plan model says is what the run records; and what was published.
-foreach(test IN ITEMS plan_model plan_scale fidelity)
+foreach(test IN ITEMS plan_bert plan_model plan_scale fidelity)
 	ipuscope_add_script(NAME ${test} LABELS golden release)
 endforeach()
 
