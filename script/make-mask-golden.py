@@ -1,0 +1,91 @@
+#!/usr/bin/python3
+"""Train the network of tests/golden/masks.json in PyTorch, from the weights that ipu-train begins with.
+
+    UPDATE_GOLDEN=1 ctest --test-dir build/release -R train_masks
+
+runs `script/make-mask-golden.py first.npz words.npz >tests/golden/mask_losses.txt`: the loss before each of 20
+updates by SGD, of all items at once. A masked step leaves the state of a recurrent layer as it is; the sequences
+of a Bidirectional have zeros there; attention adds -1e9 to scores that do not count, as Keras's Softmax does; the
+average is of the steps that count. PyTorch has no such cells: they are written out here, in double.
+
+Needs Debian's python3-torch and python3-numpy. Shares nothing but weights and words with ipu-train.
+"""
+import sys
+
+import numpy as np
+import torch
+
+torch.set_default_dtype(torch.float64)
+weights = {key: torch.tensor(array.astype("f8"), requires_grad=True) for key, array in np.load(sys.argv[1]).items()}
+data = np.load(sys.argv[2])
+words, classes = torch.tensor(data["x_train"].astype("i8")), torch.tensor(data["y_train"].astype("i8"))
+mask = words != 0
+
+
+def of(layer, *names):
+    return [next(weights[key] for key in weights if key.startswith(layer) and key.split("/")[-1].split(":")[0] == name) for name in names]
+
+
+def lstm(x, h, c, kernel, recurrent, bias):
+    i, f, a, o = (x @ kernel + h @ recurrent + bias).chunk(4, 1)
+    c = f.sigmoid() * c + i.sigmoid() * a.tanh()
+    return o.sigmoid() * c.tanh(), c
+
+
+def gru(x, h, c, kernel, recurrent, bias):
+    z, r, a = (x @ kernel + bias[0]).chunk(3, 1)
+    z2, r2, a2 = (h @ recurrent + bias[1]).chunk(3, 1)
+    z = (z + z2).sigmoid()
+    return z * h + (1 - z) * (a + (r + r2).sigmoid() * a2).tanh(), c
+
+
+def simple(x, h, c, kernel, recurrent, bias):
+    return (x @ kernel + h @ recurrent + bias).tanh(), c
+
+
+def scan(cell, layer, x, backwards=False, zeros=False):
+    """Outputs by the input's steps, and the last one worked out."""
+    params = of(layer, "kernel", "recurrent_kernel", "bias")
+    h = c = torch.zeros(len(x), params[1].shape[0])
+    steps = [None] * x.shape[1]
+    for s in reversed(range(len(steps))) if backwards else range(len(steps)):
+        here = mask[:, s, None]
+        next_h, next_c = cell(x[:, s], h, c, *params)
+        h, c = torch.where(here, next_h, h), torch.where(here, next_c, c)
+        steps[s] = torch.where(here, h, torch.zeros_like(h)) if zeros else h
+    return torch.stack(steps, 1), h
+
+
+def attend(x):
+    def project(part):
+        kernel, bias = (next(weights[key] for key in weights if key.startswith(f"heads/{part}/{name}")) for name in ("kernel", "bias"))
+        return torch.einsum("bsf,fhk->bhsk", x, kernel) + bias[:, None, :]
+
+    q, k, v = map(project, ("query", "key", "value"))
+    scores = q @ k.transpose(2, 3) / k.shape[3] ** 0.5
+    allowed = mask[:, None, :, None] & mask[:, None, None, :]
+    context = torch.where(allowed, scores, torch.full_like(scores, -1e9)).softmax(3) @ v
+    kernel, bias = (next(weights[key] for key in weights if key.startswith(f"heads/attention_output/{name}")) for name in ("kernel", "bias"))
+    return torch.einsum("bhsk,hkf->bsf", context, kernel) + bias
+
+
+def loss():
+    x = of("embedding", "embeddings")[0][words]
+    both = torch.cat([scan(lstm, "both/forward", x, zeros=True)[0], scan(lstm, "both/backward", x, True, True)[0]], 2)
+    # go_backwards alone puts its steps out in the order in which they were worked out.
+    flat = scan(gru, "gru", both, True)[0].flip(1).flatten(1)
+    mean = (attend(both) * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
+    kernel, bias = of("out", "kernel", "bias")
+    everything = torch.cat([mean, scan(simple, "last", both)[1], flat], 1)
+    return torch.nn.functional.cross_entropy(everything @ kernel + bias, classes)
+
+
+print(f"# PyTorch {torch.__version__}; made by script/make-mask-golden.py")
+for update in range(20):
+    now = loss()
+    print(f"{update} {now.item():.6f}")
+    now.backward()
+    with torch.no_grad():
+        for weight in weights.values():
+            weight -= 0.5 * weight.grad
+            weight.grad = None
