@@ -531,10 +531,11 @@ void prof__writer_fail(struct ips_recording *recording, enum status status)
 		recording->failure = writer->err;
 		err_prefix(&recording->failure, "%s", recording->path);
 	}
+	/* Whoever hears of the failure finds the queue stopped. */
+	prof_queue_stop(&recording->queue, status);
+	__atomic_store_n(&recording->failed, 1, __ATOMIC_RELEASE);
 	pthread_cond_broadcast(&recording->flushed);
 	pthread_mutex_unlock(&recording->lock);
-	__atomic_store_n(&recording->failed, 1, __ATOMIC_RELEASE);
-	prof_queue_stop(&recording->queue, status);
 }
 
 static void discard(struct ips_recording *recording)
