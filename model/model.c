@@ -425,20 +425,31 @@ enum model_outfeed model_layer_outfeed(const struct model_layer *layer)
 	return layer->ops->outfeed;
 }
 
+bool model_layer_looks_up(const struct model *model, int layer, const struct model_part **part)
+{
+	const struct model_layer *at = &model->layers[layer];
+
+	*part = NULL;
+	if (!at->ops->looks_up)
+		return false;
+	while (at->inputs[0] != MODEL_INPUT) {
+		at = &model->layers[at->inputs[0]];
+		if (!at->ops->pass_through && at->ops->kind != LAYER_KIND_input)
+			return false;
+	}
+	for (int i = 0; i < model->part_count; i++)
+		if (at->ops->kind == LAYER_KIND_input && !strcmp(at->name, model->parts[i].name))
+			*part = &model->parts[i];
+	return true;
+}
+
 bool model_input_is_rows(const struct model *model)
 {
-	for (int i = 0; i < model->layer_count; i++) {
-		int from = i;
+	const struct model_part *part;
 
-		if (!model->layers[i].ops->looks_up)
-			continue;
-		do
-			from = model->layers[from].inputs[0];
-		while (from != MODEL_INPUT && (model->layers[from].ops->pass_through ||
-					       model->layers[from].ops->kind == LAYER_KIND_input));
-		if (from == MODEL_INPUT)
+	for (int i = 0; i < model->layer_count; i++)
+		if (model_layer_looks_up(model, i, &part))
 			return true;
-	}
 	return false;
 }
 

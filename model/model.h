@@ -176,6 +176,8 @@ const struct model_shape *model_input_shape(const struct model *model,
 
 /* Does a layer look the model's inputs up as numbers of rows (an Embedding)? They stay whole. */
 bool model_input_is_rows(const struct model *model);
+/* Is @layer such a one? *@part gets the input that it reads; NULL: the model has only one. */
+bool model_layer_looks_up(const struct model *model, int layer, const struct model_part **part);
 
 int64_t model_layer_params(const struct model *model, int layer);
 int64_t model_layer_flops(const struct model *model, int layer, int64_t batch); /* forward */

@@ -243,6 +243,61 @@ static enum status check_replica(const struct train_job *job, struct err *err)
 		       (long long)replica, job->plan.layout->replicas);
 }
 
+/* What has no row becomes NaN, which a whole training would be about. */
+static enum status check_rows_of(const struct train_job *job, const struct dataset *set, int layer,
+				 const struct model_part *part, struct err *err)
+{
+	const struct model *model = job->plan.model;
+	const struct model_layer *embedding = &model->layers[layer];
+	const int64_t rows = model->params[embedding->first_param].shape.dim[0];
+	const int64_t first = !part ? 0 : part->first;
+	const int64_t count = model_shape_count(!part ? &model->input : &part->shape);
+	const char *name = job->plan.run->data.name;
+	float number, most;
+	const int64_t item = dataset_beyond(set, first, count, rows, &number, &most);
+
+	if (item < 0)
+		return ST_OK;
+	if (most < (float)rows)
+		return err_set(err, ST_INVALID,
+			       "%s: item %lld has the number %g, and layer \"%s\" looks up rows "
+			       "from 0 to %lld",
+			       set->source, (long long)item, (double)number, embedding->name,
+			       (long long)rows - 1);
+	if (set->labels && (!strcmp(name, "text") || !strcmp(name, "imdb")))
+		return err_set(
+			err, ST_INVALID,
+			"data.vocabulary_size: the tokens of %s have numbers up to %.0f, but "
+			"layer \"%s\" has %lld rows: set it to %lld, or the layer's input_dim "
+			"to %.0f",
+			set->source, (double)most, embedding->name, (long long)rows,
+			(long long)rows, (double)most + 1.0);
+	return err_set(err, ST_INVALID,
+		       "%s: item %lld has the number %g, the greatest is %g, but layer \"%s\" has "
+		       "%lld rows: set its input_dim to %.0f",
+		       set->source, (long long)item, (double)number, (double)most, embedding->name,
+		       (long long)rows, (double)most + 1.0);
+}
+
+static enum status check_rows(const struct train_job *job, struct err *err)
+{
+	const struct run_file *run = job->plan.run;
+	const bool tests = run->evaluate.wanted || run->fit.validation || run->predict.wanted;
+	const struct model *model = job->plan.model;
+	const struct model_part *part;
+	enum status status = ST_OK;
+
+	for (int i = 0; i < model->layer_count && status == ST_OK; i++) {
+		if (!model_layer_looks_up(model, i, &part))
+			continue;
+		if (run->fit.wanted)
+			status = check_rows_of(job, &job->train_set, i, part, err);
+		if (status == ST_OK && tests)
+			status = check_rows_of(job, &job->test_set, i, part, err);
+	}
+	return status;
+}
+
 enum status train_job_prepare(struct train_job *job, struct err *err)
 {
 	enum status status = read_options(job, err);
@@ -255,6 +310,8 @@ enum status train_job_prepare(struct train_job *job, struct err *err)
 	data = train_data_of(&job->train_set, &job->test_set);
 	if (status == ST_OK)
 		status = plan_run_build(&job->plan, &data, false, err);
+	if (status == ST_OK)
+		status = check_rows(job, err);
 	if (status == ST_OK)
 		status = train_generate_check(job->plan.run, job->plan.model, &job->train_set, err);
 	if (status == ST_OK)

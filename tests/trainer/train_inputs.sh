@@ -86,6 +86,7 @@ refuse 'arrays/y_train.npy: is one .npy array: give the folder that has x_train.
 head -c 200 arrays/y_train.npy >cut && mv cut arrays/y_train.npy
 refuse 'arrays/y_train.npy: is truncated: 72 bytes cannot hold 64 values' --data.path arrays
 refuse 'none: there is no such folder of .npy files or .npz file' --data.path none
+refuse 'has the number 6, the greatest is 6, but layer "table" has 6 rows: set its input_dim to 7' --model.config.layers.3.config.input_dim 6
 refuse "the data have items of 7 numbers, the model's 3 inputs 9: data.inputs names an array for each input" --data.inputs '["user", "item"]'
 refuse 'data.inputs: names arrays of data.name npz, and this is mnist' --data.name mnist --data.path null
 echo ok

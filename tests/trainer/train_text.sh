@@ -88,6 +88,13 @@ JSON
 grep -q 'Texts: 31 words of the training part and the numbers 0 to 2' out || fail "$(head -3 out)"
 grep -q 'accuracy: 1.0000$' out || fail "reviews are not learnt: $(tail -3 out)"
 
+# More tokens than the Embedding has rows would be NaN: both numbers, and what to set, before anything is trained.
+"$bin/ipu-train" reviews.json --data.vocabulary_size null >out 2>&1 && fail 'tokens up to 33 on 24 rows'
+grep -q 'data.vocabulary_size: the tokens of reviews/train have numbers up to 33, but layer "e" has 24 rows: set it to 24, or the layer.s input_dim to 34$' out ||
+	fail "tokens without rows: $(cat out)"
+"$bin/ipu-train" reviews.json -q --data.vocabulary_size null --fit.epochs 1 --model.config.layers.0.config.input_dim 34 || fail '34 rows for the numbers 0 to 33'
+"$bin/ipu-train" reviews.json --data.vocabulary_size null --model.config.layers.0.config.input_dim 33 >out 2>&1 && fail 'the number 33 on 33 rows'
+
 "$bin/ipu-train" reviews.json --generate 'film' >out 2>&1 && fail 'reviews go on'
 grep -q 'generate: the data set is no text file to go on from: set data.name to text' out || fail "$(cat out)"
 # The example learns a folder of one's own, on the IPU and on the CPU alike.

@@ -576,6 +576,29 @@ static enum status dataset_finish(struct dataset *train, struct dataset *test,
 	return ST_OK;
 }
 
+int64_t dataset_beyond(const struct dataset *dataset, int64_t first, int64_t count, int64_t rows,
+		       float *number, float *most)
+{
+	const int64_t width = (int64_t)dataset__stored_floats(dataset);
+	int64_t found = -1;
+
+	*most = 0.0f;
+	for (int64_t item = 0; dataset->floats && item < dataset->count; item++) {
+		const float *numbers = dataset->floats + item * width + first;
+
+		for (int64_t i = 0; i < count; i++) {
+			const bool fits = numbers[i] >= 0.0f && numbers[i] < (float)rows;
+
+			if (!fits && found < 0) {
+				found = item;
+				*number = numbers[i];
+			}
+			*most = max(*most, numbers[i]);
+		}
+	}
+	return found;
+}
+
 uint64_t dataset_digest(const struct dataset *dataset)
 {
 	const size_t count = (size_t)dataset->count;

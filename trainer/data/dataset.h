@@ -129,6 +129,11 @@ struct target_kind dataset_targets(const struct dataset *dataset);
 /* Floats of one item as batches give it out. */
 size_t dataset_item_floats(const struct dataset *dataset);
 
+/* The first item whose @count numbers from @first on are not all from 0 to below @rows: that
+ * number, and the greatest of all items. -1: there is none. */
+int64_t dataset_beyond(const struct dataset *dataset, int64_t first, int64_t count, int64_t rows,
+		       float *number, float *most);
+
 /* One number for all items and targets, as they are stored: XXH3 with 64 bits. */
 uint64_t dataset_digest(const struct dataset *dataset);
 
