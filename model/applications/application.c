@@ -51,6 +51,10 @@ static const struct application_row application_rows[] = {
 	{"EfficientNetB7", "efficientnetb7", EFFICIENT, .side = 600, .width = 2.0, .depth = 3.1, .dropout = 0.5},
 	{"Xception", "xception", .body = application_xception, .side = 299, .least = 71},
 	{"InceptionV3", "inception_v3", .body = application_inception, .side = 299, .least = 75},
+	{"NASNetMobile", "NASNet", .body = application_nasnet, .top = application_nasnet_top, .side = 224, .least = 32,
+	 .blocks = {4, 32, 44, false}},
+	{"NASNetLarge", "NASNet", .body = application_nasnet, .top = application_nasnet_top, .side = 331, .least = 32,
+	 .blocks = {6, 96, 168, true}},
 };
 /* clang-format on */
 

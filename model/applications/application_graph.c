@@ -287,18 +287,34 @@ int application_relu6(struct application_graph *graph, int from, const char *nam
 	return node;
 }
 
+/* Rows and columns more, or fewer (@sign -1), on the sides. */
+static void put_sides(struct application_graph *graph, int node, const char *key, int sign,
+		      struct application_side rows, struct application_side columns)
+{
+	put_json(graph, node, key,
+		 application_name(graph, "[[%d,%d],[%d,%d]]", rows.before, rows.after,
+				  columns.before, columns.after));
+	if (graph->status == ST_OK) {
+		graph->nodes[node].height += sign * (rows.before + rows.after);
+		graph->nodes[node].width += sign * (columns.before + columns.after);
+	}
+}
+
 int application_pad(struct application_graph *graph, int from, const char *name,
 		    struct application_side rows, struct application_side columns)
 {
 	int node = add_one(graph, from, "ZeroPadding2D", name);
 
-	put_json(graph, node, "padding",
-		 application_name(graph, "[[%d,%d],[%d,%d]]", rows.before, rows.after,
-				  columns.before, columns.after));
-	if (graph->status == ST_OK) {
-		graph->nodes[node].height += rows.before + rows.after;
-		graph->nodes[node].width += columns.before + columns.after;
-	}
+	put_sides(graph, node, "padding", 1, rows, columns);
+	return node;
+}
+
+int application_crop(struct application_graph *graph, int from, const char *name,
+		     struct application_side rows, struct application_side columns)
+{
+	int node = add_one(graph, from, "Cropping2D", name);
+
+	put_sides(graph, node, "cropping", -1, rows, columns);
 	return node;
 }
 

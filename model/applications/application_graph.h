@@ -71,6 +71,8 @@ int application_relu(struct application_graph *graph, int from, const char *name
 int application_relu6(struct application_graph *graph, int from, const char *name);
 int application_pad(struct application_graph *graph, int from, const char *name,
 		    struct application_side rows, struct application_side columns);
+int application_crop(struct application_graph *graph, int from, const char *name,
+		     struct application_side rows, struct application_side columns);
 /* @class_name: MaxPooling2D or AveragePooling2D. */
 int application_pool(struct application_graph *graph, int from, const char *class_name,
 		     const char *name, int size, int stride, bool same);

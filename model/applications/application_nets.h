@@ -16,9 +16,12 @@ struct application_row {
 	/* From the body to the classes; NULL: global pooling "avg_pool" and Dense "predictions". */
 	int (*top)(struct application_graph *graph, const struct application_row *row, int from,
 		   int64_t classes, const char *activation);
-	int64_t side;        /* of the default image */
-	int64_t least;       /* the smallest side that Keras takes without the top */
-	int blocks[4];       /* ResNet, DenseNet: by stack; VGG: convolutions of blocks 3 to 5 */
+	int64_t side;  /* of the default image */
+	int64_t least; /* the smallest side that Keras takes without the top */
+	/* ResNet, DenseNet: by stack; VGG: convolutions of blocks 3 to 5; NASNet: cells of a stack,
+	 * filters of the stem and of the first stack's cells, and whether the cell behind a
+	 * reduction looks past it. */
+	int blocks[4];
 	double width, depth; /* EfficientNet's coefficients; width: MobileNetV3's last channels */
 	double dropout;      /* before the classes */
 	bool takes_alpha;    /* MobileNets */
@@ -58,5 +61,9 @@ int application_xception(struct application_graph *graph, const struct applicati
 			 int input, double alpha);
 int application_inception(struct application_graph *graph, const struct application_row *row,
 			  int input, double alpha);
+int application_nasnet(struct application_graph *graph, const struct application_row *row,
+		       int input, double alpha);
+int application_nasnet_top(struct application_graph *graph, const struct application_row *row,
+			   int from, int64_t classes, const char *activation);
 
 #endif /* APPLICATION_NETS_H */

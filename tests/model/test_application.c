@@ -76,6 +76,8 @@ static void test_networks_have_as_many_layers_as_keras(void **state)
 		{"EfficientNetB0", "efficientnetb0", 240},
 		{"Xception", "xception", 134},
 		{"InceptionV3", "inception_v3", 313},
+		{"NASNetMobile", "NASNet", 771},
+		{"NASNetLarge", "NASNet", 1041},
 	};
 
 	(void)state;

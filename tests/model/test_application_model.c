@@ -54,6 +54,10 @@ static const struct published {
 	 263, "multiply_19"},
 	{"{\"application\": \"Xception\"}", 22910480, 134, "predictions"},
 	{"{\"application\": \"InceptionV3\"}", 23851784, 313, "predictions"},
+	{"{\"application\": \"NASNetMobile\"}", 5326716, 771, "predictions"},
+	{"{\"application\": \"NASNetLarge\"}", 88949818, 1041, "predictions"},
+	{"{\"application\": \"NASNetMobile\", \"config\": {\"include_top\": false}}", 4269716, 769,
+	 "activation_187"},
 	{"{\"application\": \"ResNet50\", \"config\": {\"include_top\": false}}", 23587712, 175,
 	 "conv5_block3_out"},
 	{"{\"application\": \"VGG16\", \"config\": {\"include_top\": false}}", 14714688, 19,
@@ -99,6 +103,7 @@ static void test_trainable_parameters_are_as_published(void **state)
 		{"{\"application\": \"MobileNetV2\"}", 3504872},
 		{"{\"application\": \"DenseNet121\"}", 7978856},
 		{"{\"application\": \"EfficientNetB0\"}", 5288548},
+		{"{\"application\": \"NASNetMobile\"}", 5289978},
 	};
 
 	(void)state;
@@ -131,6 +136,11 @@ static void test_shapes_are_as_published(void **state)
 		{"{\"application\": \"EfficientNetB7\"}", "top_conv", 19, 2560},
 		{"{\"application\": \"Xception\"}", "block14_sepconv2_act", 10, 2048},
 		{"{\"application\": \"InceptionV3\"}", "mixed10", 8, 2048},
+		{"{\"application\": \"NASNetMobile\"}", "stem_bn1", 111, 32},
+		{"{\"application\": \"NASNetMobile\"}", "adjust_bn_stem_2", 56, 22},
+		{"{\"application\": \"NASNetMobile\"}", "reduction_concat_reduce_4", 14, 352},
+		{"{\"application\": \"NASNetMobile\"}", "normal_concat_12", 7, 1056},
+		{"{\"application\": \"NASNetLarge\"}", "normal_concat_18", 11, 4032},
 	};
 
 	(void)state;

@@ -98,6 +98,11 @@ dealt >plan.json || wrong "1f1b-interleaved has no default mapping"
 dealt --pipeline.device_mapping '[0, 1, 0, 1]' >said.json
 grep -q '^  "stages": 4,' plan.json && cmp -s plan.json said.json || wrong "1f1b-interleaved by default is not [0, 1, 0, 1]"
 
+# A network each of whose cells takes two: both stages hold what is handed past the other.
+"$IPUSCOPE_BIN_DIR/ipu-plan" model "$examples/keras-chapter-resnet50.json" --model '{"application": "NASNetMobile"}' \
+	--pipeline '{"stages": "auto"}' --json >plan.json
+grep -q '^  "stages": 2,' plan.json && grep -q '^  "memory_fits": true' plan.json || wrong "NASNetMobile on two IPUs: $(head -30 plan.json)"
+
 # Refusals are one line that says what to do.
 for words in "$examples/keras-mnist.json" "nowhere.json" "huge.json --ipu.targit ipu2" ""; do
 	# shellcheck disable=SC2086

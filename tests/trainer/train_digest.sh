@@ -62,6 +62,8 @@ same inspect-tensors-half inspect-tensors.json "${few[@]}" --steps-per-epoch 8 -
 same inspect-tensors-adam inspect-tensors.json "${few[@]}" --steps-per-epoch 8 --compile.optimizer Adam
 same efficientnet keras-chapter-resnet50.json --model '{"application": "EfficientNetB0", "config": {"weights": null}}' \
 	--data.resize '[32, 32]' --data.limit 4 --pipeline null --ipu null
+same nasnet keras-chapter-resnet50.json --model '{"application": "NASNetMobile", "config": {"weights": null}}' \
+	--data.resize '[40, 40]' --data.limit 4 --pipeline '{"stages": "auto"}'
 
 # pipelined NAME EXAMPLE ARGUMENT...: every schedule that is no tutorial's own gives the digest of NAME too.
 pipelined() {
