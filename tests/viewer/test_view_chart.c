@@ -26,7 +26,6 @@ static void draw_all(struct view_pane *pane, const double *values, int count)
 {
 	struct view_axis y = {.quantity = REPORT_REAL}, x = {.low = 0, .high = count};
 	struct view_series series[3];
-	struct view_bar bars[3];
 	struct view_pane plot;
 
 	view_axis_begin(&y);
@@ -37,7 +36,6 @@ static void draw_all(struct view_pane *pane, const double *values, int count)
 						 .at = i == 1 ? values : NULL,
 						 .count = count,
 						 .style = view_series_style(i)};
-		bars[i] = (struct view_bar){"a name", values[i], VIEW_RAMP_UP};
 	}
 	plot = view_chart_axes(pane, &x, &y, 0);
 	assert_true(plot.rect.width > 0 && plot.rect.height > 0);
@@ -46,8 +44,7 @@ static void draw_all(struct view_pane *pane, const double *values, int count)
 	for (int i = 0; i < 3; i++)
 		view_chart_line(&plot, &series[i], &x, &y);
 	view_chart_marker(&plot, plot.rect.width / 2);
-	view_chart_bars(pane, bars, 3, &y);
-	view_chart_parts(pane, 0, 0, pane->rect.width, bars, 3, 10);
+	view_chart_bar(pane, 0, 0, pane->rect.width, VIEW_RAMP_UP, values[0]);
 	view_chart_key(pane, 0, 0, pane->rect.width, VIEW_TARGET, "target");
 }
 
@@ -275,6 +272,36 @@ static void test_bars_grow_with_their_part(void **state)
 	}
 }
 
+/* Eighths of a cell, whatever the colours; whole cells in ASCII. */
+static void test_bars_have_eighths_with_and_without_colours(void **state)
+{
+	(void)state;
+	for (size_t mode = 0; mode < MODES; mode++)
+		for (int eighths = 1; eighths <= 3 * 8; eighths++) {
+			struct view_canvas canvas = modes[mode];
+			int cells = canvas.ascii ? (int)lrint(eighths / 8.0) : (eighths + 7) / 8;
+			struct view_pane pane;
+
+			if (cells == 0)
+				cells = 1;
+			assert_int_equal(view_canvas_resize(&canvas, 3, 1, NULL), ST_OK);
+			pane = view_pane_all(&canvas);
+			assert_int_equal(
+				view_chart_bar(&pane, 0, 0, 3, VIEW_BUBBLE, eighths / 24.0), cells);
+			for (int i = 0; i < 3; i++) {
+				const int rest = eighths - 8 * i;
+				uint32_t character = ' ';
+
+				if (canvas.ascii && i < cells)
+					character = '#';
+				else if (!canvas.ascii && rest > 0)
+					character = rest >= 8 ? 0x2588 : 0x2590 - (uint32_t)rest;
+				assert_int_equal(view_char_at(&pane, i, 0), character);
+			}
+			view_canvas_fini(&canvas);
+		}
+}
+
 /* ---- axes ------------------------------------------------------------------------------------ */
 
 static void test_ticks_are_few_and_rise_between_the_ends(void **state)
@@ -399,6 +426,7 @@ int main(void)
 		cmocka_unit_test(test_stacks_give_each_series_its_share),
 		cmocka_unit_test(test_a_cell_shows_two_series_where_colours_allow),
 		cmocka_unit_test(test_bars_grow_with_their_part),
+		cmocka_unit_test(test_bars_have_eighths_with_and_without_colours),
 		cmocka_unit_test(test_ticks_are_few_and_rise_between_the_ends),
 		cmocka_unit_test(test_ticks_are_round),
 		cmocka_unit_test(test_parts_of_an_axis_rise),

@@ -126,10 +126,10 @@ static void test_it_looks_like_a_table(void **state)
 	set(&grid, some, 4);
 	assert_picture(&grid, 64, 6,
 		       " name             tile cycles                share memory\n"
-		       ">Dense_128/MatMul    3  4,000 ######       50.00 %   1 kB\n"
+		       ">Dense_128/MatMul    3  4,000 #####        50.00 %   1 kB\n"
 		       " conv/Forward        1  9,000 ############ 25.00 %   4 kB\n"
 		       " Relu                2      -                    -  512 B\n"
-		       " dense/Bias          0  4,000 ######       12.50 %      -\n"
+		       " dense/Bias          0  4,000 #####        12.50 %      -\n"
 		       "\n");
 	view_grid_fini(&grid);
 }
@@ -459,10 +459,10 @@ static void test_two_reports_stand_side_by_side(void **state)
 	assert_picture(
 		&grid, 80, 7,
 		" name         tile cycles S       Target             Diff memory S Target  Diff>\n"
-		">Den~8/MatMul    3    4,000 ###    1,000 -3,000 (75.00 %)     1 kB   2 kB +1 kB\n"
+		">Den~8/MatMul    3    4,000 ##     1,000 -3,000 (75.00 %)     1 kB   2 kB +1 kB\n"
 		"-conv/Forward    1    9,000 #####      -                -     4 kB      -     -\n"
 		" Relu            2        -           10                -    512 B  512 B   0 B\n"
-		" dense/Bias      0    4,000 ###    4,000                0        -      -     -\n"
+		" dense/Bias      0    4,000 ##     4,000                0        -      -     -\n"
 		"+new             8        -            5                -        -    1 B     -\n"
 		"\n");
 	view_grid_fini(&grid);

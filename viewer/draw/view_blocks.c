@@ -13,6 +13,7 @@
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "common/str.h"
+#include "viewer/draw/view_chart.h"
 #include "viewer/view_layout.h"
 
 #define NAME_LEAST  16
@@ -308,11 +309,9 @@ static void blocks_draw_bar(const struct view_line *line, int x, int y, int widt
 			    struct view_pane *pane)
 {
 	const int bar = max(width - VALUE_LEFT, 4);
-	const double part = isfinite(line->part) ? fmin(fmax(line->part, 0), 1) : 0;
-	const int full = (int)lrint(part * bar);
+	const int used = view_chart_bar(pane, x, y, bar, line->style, line->part);
 
-	view_glyphs(pane, x, y, line->style, VIEW_GLYPH_FULL, full);
-	view_glyphs(pane, x + full, y, VIEW_DIM, VIEW_GLYPH_TRACK, bar - full);
+	view_glyphs(pane, x + used, y, VIEW_DIM, VIEW_GLYPH_TRACK, bar - used);
 	if (isfinite(line->mark))
 		view_glyphs(pane, x + (int)lrint(fmin(fmax(line->mark, 0), 1) * (bar - 1)), y,
 			    VIEW_BOLD, VIEW_GLYPH_THEORY, 1);

@@ -450,7 +450,6 @@ void view_chart_marker(struct view_pane *plot, int x)
 
 #define EIGHTHS     8
 #define LEFT_BLOCKS 0x2590u /* less n eighths */
-#define NAME_PART   3       /* names of bars get a third of the width at the most */
 #define GAP_FROM    3       /* cells of a histogram's bar from which on a gap is left */
 
 static double view_above_zero(double value)
@@ -624,78 +623,19 @@ void view_chart_columns(struct view_pane *plot, enum view_style style, const dou
 int view_chart_bar(struct view_pane *pane, int x, int y, int width, enum view_style style,
 		   double part)
 {
-	const struct view_canvas *canvas = pane->canvas;
-	const int most = width * EIGHTHS;
-	int eighths, cells;
+	const bool ascii = pane->canvas->ascii;
+	const int each = ascii ? 1 : EIGHTHS; /* steps of a cell */
+	int steps, cells;
 
 	if (!(part > 0) || width < 1)
 		return 0;
-	eighths = (int)lrint(fmin(part, 1) * most);
-	eighths = max(1, eighths);
-	cells = (eighths + EIGHTHS - 1) / EIGHTHS;
-	if (!view_solid(canvas)) {
-		cells = (eighths + EIGHTHS / 2) / EIGHTHS;
-		cells = max(1, cells);
-	}
-	for (int i = 0; i < cells; i++) {
-		const int rest = eighths - i * EIGHTHS;
-
-		if (!view_solid(canvas))
-			view_put(pane, x + i, y, style, view_fill_char(canvas, style));
-		else
-			view_put(pane, x + i, y, style, LEFT_BLOCKS - (uint32_t)min(rest, EIGHTHS));
-	}
+	steps = (int)lrint(fmin(part, 1) * width * each);
+	steps = max(1, steps);
+	cells = (steps + each - 1) / each;
+	view_glyphs(pane, x, y, style, VIEW_GLYPH_FULL, steps / each);
+	if (steps % each > 0)
+		view_put(pane, x + cells - 1, y, style, LEFT_BLOCKS - (uint32_t)(steps % each));
 	return cells;
-}
-
-void view_chart_bars(struct view_pane *pane, const struct view_bar *bars, int count,
-		     const struct view_axis *scale)
-{
-	const int width = pane->rect.width;
-	int names = 0, numbers = 1, room;
-	char text[FMT_SIZE];
-
-	for (int i = 0; i < count; i++) {
-		const int name = view_text_width(bars[i].name);
-		const int number = view_text_width(view_axis_text(scale, bars[i].value, text));
-
-		names = max(name, names);
-		if (isfinite(bars[i].value))
-			numbers = max(number, numbers);
-	}
-	names = min(width / NAME_PART, names);
-	room = width - names - numbers - 2;
-	for (int i = 0; i < count && i < pane->rect.height; i++) {
-		const bool known = isfinite(bars[i].value);
-
-		view_text_cut(pane, 0, i, names, VIEW_NORMAL, bars[i].name);
-		if (known)
-			view_chart_bar(pane, names + 1, i, room, bars[i].style,
-				       view_axis_part(scale, bars[i].value));
-		view_text_right(pane, width - numbers, i, numbers, VIEW_NORMAL,
-				known ? view_axis_text(scale, bars[i].value, text) : "-");
-	}
-}
-
-void view_chart_parts(struct view_pane *pane, int x, int y, int width, const struct view_bar *parts,
-		      int count, double whole)
-{
-	const struct view_canvas *canvas = pane->canvas;
-	double sum = 0;
-	int at = 0;
-
-	if (!(whole > 0) || !isfinite(whole))
-		return;
-	for (int i = 0; i < count; i++) {
-		int end;
-
-		sum += view_above_zero(parts[i].value);
-		end = (int)lrint(fmin(sum / whole, 1) * width);
-		for (; at < end; at++)
-			view_put(pane, x + at, y, parts[i].style,
-				 view_solid(canvas) ? view_glyph_char(canvas, VIEW_GLYPH_FULL)
-						    : view_fill_char(canvas, parts[i].style));
-	}
 }
 
 int view_chart_key(struct view_pane *pane, int x, int y, int width, enum view_style style,

@@ -83,23 +83,11 @@ void view_chart_marker(struct view_pane *plot, int x);
 
 /* ---- lying bars ------------------------------------------------------------------------------ */
 
-struct view_bar {
-	const char *name;
-	double value; /* NaN: unknown, "-" */
-	enum view_style style;
-};
-
-/* @part (0 .. 1) of @width cells; returns the cells used. */
+/* @part (0 .. 1) of @width cells, in eighths of a cell but in ASCII; the least above 0 shows. A bar
+ * stands alone, so that it is drawn with and without colours in the same way. Returns the cells
+ * used. */
 int view_chart_bar(struct view_pane *pane, int x, int y, int width, enum view_style style,
 		   double part);
-
-/* A row each as far as there are rows: name, bar, number; bars from @scale's low to its high. */
-void view_chart_bars(struct view_pane *pane, const struct view_bar *bars, int count,
-		     const struct view_axis *scale);
-
-/* One bar of several parts, @whole being @width cells wide. */
-void view_chart_parts(struct view_pane *pane, int x, int y, int width, const struct view_bar *parts,
-		      int count, double whole);
 
 /* What a style stands for: its character and @name. Returns the cells used with the gap after it; 0
  * where it does not fit in @width. */

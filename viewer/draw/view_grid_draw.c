@@ -20,6 +20,7 @@
 #include "common/fmt.h"
 #include "common/minmax.h"
 #include "reports/table/report_render.h"
+#include "viewer/draw/view_chart.h"
 
 #define GRID_SAMPLE 1000 /* rows that are measured whether they are on the screen or not */
 
@@ -606,18 +607,6 @@ static void grid_headings(const struct view_grid *grid, struct view_pane *pane)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* Cells of eighths where there is Unicode. */
-static void grid_bar(struct view_pane *pane, int x, int y, int width, enum view_style style,
-		     double share)
-{
-	const int eighths = share > 0 ? (int)ceil(fmin(share, 1) * width * 8) : 0;
-	const int full = pane->canvas->ascii ? (eighths + 7) / 8 : eighths / 8;
-
-	view_glyphs(pane, x, y, style, VIEW_GLYPH_FULL, full);
-	if (!pane->canvas->ascii && eighths % 8 > 0)
-		view_put(pane, x + full, y, style, 0x2590u - (uint32_t)(eighths % 8));
-}
-
 static enum view_style grid_cell_style(const struct view_grid *grid, int64_t row, int column)
 {
 	const struct report_cell *cell = view__grid_at(grid, row, column);
@@ -649,10 +638,11 @@ static void grid_cell(const struct view_grid *grid, const struct view_grid_place
 	}
 	view_text_right(pane, place->x, y, bar ? trait->bar_from : place->width, style, text);
 	if (bar && trait->greatest > 0)
-		grid_bar(pane, place->x + trait->bar_from + 1, y,
-			 place->width - trait->bar_from - 1, selected ? VIEW_CURSOR : VIEW_CURVE,
-			 fabs(view__cell_number(view__grid_at(grid, row, place->column))) /
-				 trait->greatest);
+		view_chart_bar(pane, place->x + trait->bar_from + 1, y,
+			       place->width - trait->bar_from - 1,
+			       selected ? VIEW_CURSOR : VIEW_CURVE,
+			       fabs(view__cell_number(view__grid_at(grid, row, place->column))) /
+				       trait->greatest);
 }
 
 static void grid_row(const struct view_grid *grid, int64_t at, int y, bool selected,

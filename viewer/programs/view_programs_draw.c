@@ -13,6 +13,7 @@
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "common/str.h"
+#include "viewer/draw/view_chart.h"
 
 /* ---- one program ----------------------------------------------------------------------------- */
 
@@ -542,11 +543,9 @@ static void programs_draw_numbers(const struct view_programs *screen,
 				cycles[0] > 0 ? fmt_percent(text, share) : "");
 		x += columns->share + 1;
 	}
-	if (columns->bar > 0) {
-		const int full = (int)ceil(fmin(fmax(share, 0), 1) * columns->bar);
-
-		view_glyphs(pane, x, y, selected ? VIEW_CURSOR : VIEW_CURVE, VIEW_GLYPH_FULL, full);
-	}
+	if (columns->bar > 0)
+		view_chart_bar(pane, x, y, columns->bar, selected ? VIEW_CURSOR : VIEW_CURVE,
+			       share);
 }
 
 static void programs_draw_headings(const struct view_programs *screen,
