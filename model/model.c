@@ -322,6 +322,7 @@ static enum status order_apply(struct model *model, const struct order_key *keys
 	}
 	model->layers = layers;
 	model->params = params;
+	model->output_mask = place[model->output_mask];
 	return ST_OK;
 }
 

@@ -130,6 +130,7 @@ struct model {
 	bool functional;
 	struct model_layer *layers;
 	int layer_count;
+	int output_mask; /* the layer that tells which steps of the output count; 0: all do */
 	struct model_row *rows;
 	int row_count;
 	struct model_param *params;

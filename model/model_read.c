@@ -665,18 +665,21 @@ static void read_make_mask(struct model_reader *reader, const struct json_at *at
 	}
 }
 
-/* Keras leaves padding out of the loss where the output still has a mask. */
-static void read_check_output(struct model_reader *reader, const struct json_at *at, int output)
+/* Padding is left out of the loss where the output still has a mask. */
+static void read_output_mask(struct model_reader *reader, const struct json_at *at, int output)
 {
+	struct model *model = reader->model;
 	const int mask = output == MODEL_INPUT ? MODEL_UNMASKED : reader->masks[output];
 
-	if (mask != MODEL_UNMASKED)
+	if (mask == MODEL_UNMASKED)
+		return;
+	if (model->layers[output].output.ndim > 2)
 		model_config_unsupported(at, reader->err,
-					 "the mask \"%s\" comes as far as the output: a loss that "
-					 "leaves padding out by itself is not supported; with "
-					 "mask_zero false, or without the Masking, sample_weight "
-					 "of 0 leaves positions out",
-					 reader->model->layers[mask].name);
+					 "the mask \"%s\" comes as far as the output, whose steps "
+					 "are of more than one dimension: a loss that leaves "
+					 "padding out is of (steps, numbers)",
+					 model->layers[mask].name);
+	model->output_mask = mask;
 }
 
 /* Has @mask come into @layer, after the inputs that are its own; the input that it is, or 0. */
@@ -1097,7 +1100,7 @@ static void read_config(struct model_reader *reader, const struct json_at *outer
 	if (!err_stuck(err) && !reader->model->layer_count)
 		json_fail(&scope.layers, err, "a model needs at least one layer");
 	if (!err_stuck(err))
-		read_check_output(reader, &scope.layers, scope.entries[scope.output].source);
+		read_output_mask(reader, &scope.layers, scope.entries[scope.output].source);
 	if (!err_stuck(err))
 		read_row_shapes(reader, &scope);
 	model__names_free(&scope.names);

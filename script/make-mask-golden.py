@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Train the network of tests/golden/masks.json in PyTorch, from the weights that ipu-train begins with.
+"""Train the networks of tests/golden/masks.json and mask_tokens.json in PyTorch, from ipu-train's first weights.
 
     UPDATE_GOLDEN=1 ctest --test-dir build/release -R train_masks
 
-runs `script/make-mask-golden.py first.npz words.npz >tests/golden/mask_losses.txt`: the loss before each of 20
-updates by SGD, of all items at once. A masked step leaves the state of a recurrent layer as it is; the sequences
+runs `script/make-mask-golden.py masks first.npz words.npz >tests/golden/mask_losses.txt`, and the same of mask_tokens:
+the loss before each of 20 updates by SGD, of all items at once, then metrics in the order of their names. A masked step leaves the state of a recurrent layer as it is; the sequences
 of a Bidirectional have zeros there; attention adds -1e9 to scores that do not count, as Keras's Softmax does; the
 average is of the steps that count. PyTorch has no such cells: they are written out here, in double.
 
@@ -16,8 +16,8 @@ import numpy as np
 import torch
 
 torch.set_default_dtype(torch.float64)
-weights = {key: torch.tensor(array.astype("f8"), requires_grad=True) for key, array in np.load(sys.argv[1]).items()}
-data = np.load(sys.argv[2])
+weights = {key: torch.tensor(array.astype("f8"), requires_grad=True) for key, array in np.load(sys.argv[2]).items()}
+data = np.load(sys.argv[3])
 words, classes = torch.tensor(data["x_train"].astype("i8")), torch.tensor(data["y_train"].astype("i8"))
 mask = words != 0
 
@@ -69,7 +69,7 @@ def attend(x):
     return torch.einsum("bhsk,hkf->bsf", context, kernel) + bias
 
 
-def loss():
+def masks():
     x = of("embedding", "embeddings")[0][words]
     both = torch.cat([scan(lstm, "both/forward", x, zeros=True)[0], scan(lstm, "both/backward", x, True, True)[0]], 2)
     # go_backwards alone puts its steps out in the order in which they were worked out.
@@ -77,14 +77,26 @@ def loss():
     mean = (attend(both) * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
     kernel, bias = of("out", "kernel", "bias")
     everything = torch.cat([mean, scan(simple, "last", both)[1], flat], 1)
-    return torch.nn.functional.cross_entropy(everything @ kernel + bias, classes)
+    return (torch.nn.functional.cross_entropy(everything @ kernel + bias, classes),)
+
+
+def mask_tokens():
+    """Loss, accuracy, crossentropy, weighted accuracy: of the words that count, each of which has a class and a weight."""
+    x = of("embedding", "embeddings")[0][words]
+    both = torch.cat([scan(lstm, "both/forward", x, zeros=True)[0], scan(lstm, "both/backward", x, True, True)[0]], 2)
+    kernel, bias = of("out", "kernel", "bias")
+    scores, right = (scan(gru, "gru", both)[0] @ kernel + bias)[mask], classes[mask]
+    weight = torch.tensor(data["sample_weight_train"].astype("f8"))[mask]
+    each = torch.nn.functional.cross_entropy(scores, right, reduction="none")
+    hits = (scores.argmax(1) == right).double()
+    return (each * weight).mean(), hits.mean(), each.mean(), (hits * weight).sum() / weight.sum()
 
 
 print(f"# PyTorch {torch.__version__}; made by script/make-mask-golden.py")
 for update in range(20):
-    now = loss()
-    print(f"{update} {now.item():.6f}")
-    now.backward()
+    now = globals()[sys.argv[1]]()
+    print(update, *(f"{number.item():.6f}" for number in now))
+    now[0].backward()
     with torch.no_grad():
         for weight in weights.values():
             weight -= 0.5 * weight.grad

@@ -217,10 +217,16 @@ static void compute_loss(struct work *work, int slot)
 		dataset_feed_items(execution->feed, worker->replica->number, step_of(work));
 	const int64_t there = items * of_item.positions; /* rows, without those of padding */
 	struct targets targets, plain;
-	const int64_t rows = dataset_feed_targets(execution->feed, worker->replica->number,
-						  step_of(work), &targets) *
-			     of_item.positions;
+	int64_t rows = dataset_feed_targets(execution->feed, worker->replica->number, step_of(work),
+					    &targets) *
+		       of_item.positions;
 
+	targets.mask = stage_mask(work->stage->stage, slot);
+	if (targets.mask && there < rows) {
+		rows = there;
+		if (gradient)
+			memset(gradient, 0, count * sizeof(*gradient));
+	}
 	plain = targets;
 	plain.weights = NULL;
 	execution->losses[result_index(work)] =
@@ -229,7 +235,8 @@ static void compute_loss(struct work *work, int slot)
 				 ? stage_logits(work->stage->stage, slot)
 				 : NULL,
 			 &targets, rows, of_item.width, gradient);
-	/* The gradient is of the whole batch, as Keras has it; shown is the mean over what is there. */
+	/* The gradient is of the whole batch, as Keras has it; shown is the mean over what is there.
+	 * Where a mask tells what counts, padding does not. */
 	if (there < rows)
 		execution->losses[result_index(work)] *=
 			there > 0 ? (double)rows / (double)there : 0.0;

@@ -3,10 +3,10 @@
  *
  * A row is what the model's output has on its last axis: an item has one, or one for each of its
  * positions (tokens of [T, C], pixels of [H, W, C]). The loss of a micro-batch is the mean over its
- * rows (Keras's reduction sum_over_batch_size), each times its weight (targets.h); the gradient is
- * of that mean. Formulas are those of
- * TensorFlow 2.6 (the Keras backend's crossentropies, tf.keras.losses), e = 1e-7, p an output, x a
- * logit, y a target, c(p) = p clipped to [e, 1 - e]; a clipped output gets no gradient.
+ * rows that count (Keras's reduction sum_over_batch_size), each times its weight (targets.h); the
+ * gradient is of that mean. Formulas are those of TensorFlow 2.6 (the Keras backend's
+ * crossentropies, tf.keras.losses), e = 1e-7, p an output, x a logit, y a target, c(p) = p clipped
+ * to [e, 1 - e]; a clipped output gets no gradient.
  *
  *	sparse_categorical_crossentropy   log sum c(p) - log c(p_label)
  *	    from logits                   log sum exp x - x_label

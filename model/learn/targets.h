@@ -37,15 +37,16 @@ static inline bool targets_are_classes(const struct target_kind *kind, int64_t p
  * @weights is how all that weighs a row reaches losses and metrics: sample_weight, class_weight,
  * and whatever makes rows count less (their product) or not at all (0). A loss is the sum of weight
  * times the row's loss over the number of all rows (Keras's sum_over_batch_size), and its gradient
- * of that: whoever wants the mean over what a mask leaves scales the weights by rows / left. A
- * metric is the sum of weight times the row's value over the sum of weights. Metrics that are not
- * weighted are given the targets without weights, or with those of a mask alone.
+ * of that. A metric is the sum of weight times the row's value over the sum of weights. Metrics
+ * that are not weighted are given the targets without weights. Rows where the mask is 0 count
+ * nowhere: neither among those of a loss's mean nor in a metric.
  */
 struct targets {
 	const int32_t *classes; /* [rows] */
 	const float *values;    /* [rows, width]; of width 1 also class numbers */
 	int64_t width;
 	const float *weights; /* [rows]; NULL: 1 each */
+	const float *mask;    /* [rows]: 1 or 0; NULL: all count */
 };
 
 #endif /* TARGETS_H */

@@ -52,6 +52,7 @@ struct lowering {
 	size_t node_count, node_capacity;
 	int input, labels, weights; /* -1: none */
 	int backprop;               /* the loss's gradient, kept for phase B */
+	int mask, counted;          /* of the model's output, its sum; -1: none */
 	int sums;                   /* AddN operations so far */
 	struct lower_layer *layers;
 	struct lower_param *params;

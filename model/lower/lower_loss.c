@@ -67,40 +67,83 @@ static int lower_mean(struct lowering *lowering, const char *name, const char *r
 				  .reduce = {rows.count, 1}};
 
 	if (mean < 0 || to < 0 ||
-	    lower__node(lowering, &(struct ipu_node){.op = op,
-						     .reads = &from,
-						     .read_count = 1,
-						     .writes = &mean,
-						     .write_count = 1,
-						     .measure_only = true}) != 0)
+	    lower__node(lowering,
+			&(struct ipu_node){.op = op,
+					   .reads = (const int[]){from, lowering->counted},
+					   .read_count = lowering->mask < 0 ? 1 : 2,
+					   .writes = &mean,
+					   .write_count = 1,
+					   .measure_only = true}) != 0)
 		return -1;
 	return lower__running_mean(lowering, result, mean, to);
 }
 
+/* What the rows of a loss or a metric are multiplied by: their weights, if @weights, and the mask.
+ * Listed behind the tensor @from; the number of all. */
+static int row_factors(const struct lowering *lowering, int from, bool weights, int list[3])
+{
+	int count = 0;
+
+	list[count++] = from;
+	if (weights && lowering->weights >= 0)
+		list[count++] = lowering->weights;
+	if (lowering->mask >= 0)
+		list[count++] = lowering->mask;
+	return count;
+}
+
 /* The rows' numbers @from times what the rows weigh; @from where all weigh the same. */
-static int weighted(struct lowering *lowering, const char *name, int from)
+static int weighted(struct lowering *lowering, const char *name, int from, bool weights)
 {
 	const struct lower_rows rows = rows_of(lowering);
-	const struct ipu_op op = {
-		.kind = IPU_OP_ELEMENTWISE,
-		.name = arena_printf(lowering->arena, "%s/weighted", name),
-		.phase = IPU_PHASE_F,
-		.stage = rows.stage,
-		.elements = {.count = rows.count, .operands = 2, .times = {[IPU_FN_ADD] = 1}}};
-	int to;
+	int list[3], to;
+	const int operands = row_factors(lowering, from, weights, list);
+	const struct ipu_op op = {.kind = IPU_OP_ELEMENTWISE,
+				  .name = arena_printf(lowering->arena, "%s/weighted", name),
+				  .phase = IPU_PHASE_F,
+				  .stage = rows.stage,
+				  .elements = {.count = rows.count,
+					       .operands = operands,
+					       .times = {[IPU_FN_ADD] = (uint8_t)(operands - 1)}}};
 
-	if (lowering->weights < 0)
+	if (operands == 1)
 		return from;
 	to = flat(lowering, IPU_TENSOR_TEMPORARY, op.name, rows.count);
-	if (to < 0 || lower__node(lowering, &(struct ipu_node){
-						    .op = op,
-						    .reads = (const int[]){from, lowering->weights},
-						    .read_count = 2,
-						    .writes = &to,
-						    .write_count = 1,
-						    .measure_only = true}) != 0)
+	if (to < 0 || lower__node(lowering, &(struct ipu_node){.op = op,
+							       .reads = list,
+							       .read_count = operands,
+							       .writes = &to,
+							       .write_count = 1,
+							       .measure_only = true}) != 0)
 		return -1;
 	return to;
+}
+
+/* The mask of the model's output in float32, and how many rows it leaves. */
+static int lower_mask(struct lowering *lowering)
+{
+	const int layer = lowering->from->model->output_mask;
+	const struct lower_rows rows = rows_of(lowering);
+	const struct ipu_op op = {.kind = IPU_OP_REDUCE,
+				  .name = "loss/mask/Sum",
+				  .phase = IPU_PHASE_F,
+				  .stage = rows.stage,
+				  .reduce = {rows.count, 1}};
+
+	lowering->mask = -1;
+	if (!layer)
+		return 0;
+	lowering->mask = as_float(lowering, lowering->layers[layer].output, "loss/mask/Cast");
+	lowering->counted = flat(
+		lowering, lowering->training ? IPU_TENSOR_KEPT : IPU_TENSOR_TEMPORARY, op.name, 1);
+	if (lowering->mask < 0 || lowering->counted < 0)
+		return -1;
+	return lower__node(lowering, &(struct ipu_node){.op = op,
+							.reads = &lowering->mask,
+							.read_count = 1,
+							.writes = &lowering->counted,
+							.write_count = 1,
+							.measure_only = true});
 }
 
 /* ---- the loss -------------------------------------------------------------------------------- */
@@ -153,7 +196,7 @@ static int lower_loss(struct lowering *lowering, int input)
 					   .write_count = lowering->training ? 2 : 1,
 					   .measure_only = true}) != 0)
 		return -1;
-	writes[0] = weighted(lowering, op.name, writes[0]);
+	writes[0] = weighted(lowering, op.name, writes[0], true);
 	return writes[0] < 0 ? -1 : lower_mean(lowering, op.name, "loss", writes[0]);
 }
 
@@ -227,8 +270,7 @@ static int lower_metric(struct lowering *lowering, const struct metric *metric, 
 						     .write_count = 1,
 						     .measure_only = true}) != 0)
 		return -1;
-	if (metric->weighted)
-		items = weighted(lowering, op.name, items);
+	items = weighted(lowering, op.name, items, metric->weighted);
 	if (items < 0)
 		return -1;
 	return lower_mean(lowering, op.name,
@@ -245,7 +287,7 @@ int lower__loss_forward(struct lowering *lowering)
 	if (!lowering->from->loss)
 		return 0;
 	input = as_float(lowering, loss_input(lowering), "loss/Cast");
-	if (input < 0 || lower_loss(lowering, input) != 0)
+	if (input < 0 || lower_mask(lowering) != 0 || lower_loss(lowering, input) != 0)
 		return -1;
 	if (!metrics || !metrics->count)
 		return 0;
@@ -270,26 +312,25 @@ int lower__loss_backward(struct lowering *lowering)
 						 loss_name(lowering->from->loss)),
 			    .phase = IPU_PHASE_B,
 			    .stage = rows.stage,
-			    .elements = {.count = rows.count * rows.width,
-					 .operands = 1,
-					 .times = {[IPU_FN_ADD] = 1}}};
+			    .elements = {.count = rows.count * rows.width, .operands = 1}};
+	int list[4], operands;
 
 	if (!of->needs)
 		return 0;
 	op.elements.times[IPU_FN_CAST] = dtype != IPU_FLOAT32;
-	if (lowering->weights >= 0) {
-		op.elements.operands = 2;
-		op.elements.times[IPU_FN_ADD] = 2;
-	}
+	operands = row_factors(lowering, lowering->backprop, true, list);
+	if (lowering->mask >= 0)
+		list[operands++] = lowering->counted;
+	op.elements.operands = operands;
+	op.elements.times[IPU_FN_ADD] = (uint8_t)operands;
 	of->gradient = lower__like(lowering, of->output, IPU_TENSOR_GRADIENT, dtype, rows.stage,
 				   arena_printf(lowering->arena, "%s/gradient", last->name));
 	if (of->gradient < 0 || !op.name)
 		return -1;
 	lowering->tensors[of->gradient].layer = last->name;
 	return lower__node(lowering, &(struct ipu_node){.op = op,
-							.reads = (const int[]){lowering->backprop,
-									       lowering->weights},
-							.read_count = lowering->weights < 0 ? 1 : 2,
+							.reads = list,
+							.read_count = operands,
 							.writes = &of->gradient,
 							.write_count = 1});
 }

@@ -424,6 +424,47 @@ static void test_every_loss_weighs_its_rows(void **state)
 	}
 }
 
+/* Beside weights of 0 for the same rows: the mean is of fewer. */
+static void test_every_loss_leaves_masked_rows_out(void **state)
+{
+	float weights[BATCH], mask[BATCH], none[BATCH] = {0.0f};
+	int64_t counted = 0;
+
+	(void)state;
+	for (int i = 0; i < BATCH; i++) {
+		mask[i] = i % 3 == 1 ? 0.0f : 1.0f;
+		weights[i] = mask[i] * (float)BATCH;
+		counted += i % 3 != 1;
+	}
+	for (size_t f = 0; f < ARRAY_LEN(forms); f++) {
+		const struct form *form = &forms[f];
+		float x[BATCH * WIDTH], gradient[BATCH * WIDTH], wanted[BATCH * WIDTH];
+		struct loss loss;
+		struct batch b;
+		double sum;
+
+		assert_int_equal(read_loss(&loss, form->text, NULL), ST_OK);
+		make_batch(&b, form);
+		math_fill(x, ARRAY_LEN(x), 3, form->logits ? -3.0f : 0.05f,
+			  form->logits ? 3.0f : 0.9f);
+		b.targets.weights = weights;
+		sum = loss_run(&loss, x, NULL, &b.targets, BATCH, WIDTH, wanted);
+		b.targets.weights = NULL;
+		b.targets.mask = mask;
+		x[WIDTH] = NAN;
+		assert_close(loss_run(&loss, x, NULL, &b.targets, BATCH, WIDTH, gradient),
+			     sum / (double)counted, 1e-6);
+		for (int i = 0; i < BATCH * WIDTH; i++)
+			assert_close((double)gradient[i], (double)wanted[i] / (double)counted,
+				     1e-6);
+		b.targets.mask = none;
+		assert_close(loss_run(&loss, x, NULL, &b.targets, BATCH, WIDTH, gradient), 0.0,
+			     0.0);
+		for (int i = 0; i < BATCH * WIDTH; i++)
+			assert_true(gradient[i] == 0.0f);
+	}
+}
+
 /* ---- borders --------------------------------------------------------------------------------- */
 
 static double run_values(const char *text, const float *x, const float *y, int64_t width,
@@ -830,6 +871,7 @@ int main(void)
 		cmocka_unit_test(test_bad_numbers_show_in_the_loss),
 		cmocka_unit_test(test_every_form_has_its_formula_and_its_slope),
 		cmocka_unit_test(test_every_loss_weighs_its_rows),
+		cmocka_unit_test(test_every_loss_leaves_masked_rows_out),
 		cmocka_unit_test(test_categorical_outputs_are_normalised_then_clipped),
 		cmocka_unit_test(test_binary_outputs_are_clipped),
 		cmocka_unit_test(test_binary_logits_far_apart_stay_finite),

@@ -476,6 +476,7 @@ static void test_a_weight_is_so_many_rows(void **state)
 	float scores[ROWS * CLASSES], truth[ROWS * CLASSES], weights[ROWS];
 	float more_scores[4 * ROWS * CLASSES], more_truth[4 * ROWS * CLASSES];
 	int32_t numbers[ROWS], more_numbers[4 * ROWS];
+	float mask[ROWS], weights_left[ROWS];
 	int64_t rows = 0;
 
 	(void)state;
@@ -485,6 +486,8 @@ static void test_a_weight_is_so_many_rows(void **state)
 		truth[i] = truth[i] > 0.6f ? 1.0f : 0.0f;
 	for (int r = 0; r < ROWS; r++) {
 		weights[r] = (float)(r % 4);
+		mask[r] = r % 4 ? 1.0f : 0.0f;
+		weights_left[r] = r % 4 ? weights[r] : 7.0f;
 		numbers[r] = 5 * r % CLASSES;
 		for (int n = 0; n < r % 4; n++, rows++) {
 			more_numbers[rows] = numbers[r];
@@ -503,7 +506,12 @@ static void test_a_weight_is_so_many_rows(void **state)
 		const struct targets often = {.classes = same ? NULL : more_numbers,
 					      .values = more_truth,
 					      .width = CLASSES};
-		double weighed[1024] = {0.0}, repeated[1024] = {0.0};
+		const struct targets masked = {.classes = once.classes,
+					       .values = truth,
+					       .width = CLASSES,
+					       .weights = weights_left,
+					       .mask = mask};
+		double weighed[1024] = {0.0}, repeated[1024] = {0.0}, left[1024] = {0.0};
 		struct reading r;
 		struct err err;
 
@@ -512,10 +520,13 @@ static void test_a_weight_is_so_many_rows(void **state)
 			fail_msg("%s", err.text);
 		metric_run(&r.metric, scores, &once, ROWS, CLASSES, weighed);
 		metric_run(&r.metric, more_scores, &often, rows, CLASSES, repeated);
+		metric_run(&r.metric, scores, &masked, ROWS, CLASSES, left);
 		assert_close(metric_result(&r.metric, weighed), metric_result(&r.metric, repeated),
 			     1e-12);
 		for (int64_t s = 0; s < r.metric.states; s++)
 			assert_close(weighed[s], repeated[s], 1e-12);
+		for (int64_t s = 0; s < r.metric.states; s++)
+			assert_close(weighed[s], left[s], 1e-12);
 		close_reading(&r);
 	}
 }

@@ -114,15 +114,67 @@ awk 'BEGIN {
 	for (i = 0; i < 32; i++) printf " %d", i % 7 % 3
 	print ""
 }' | make_npz padded.npz
-"$bin/ipu-train" "$golden/masks.json" -q --data.path padded.npz || fail 'masks.json'
-if [ -n "${UPDATE_GOLDEN:-}" ]; then
-	"$bin/ipu-train" "$golden/masks.json" -q --data.path padded.npz --fit.epochs 1 --compile.optimizer.config.learning_rate 1e-30 --callbacks null --weights.save first.npz ||
-		fail 'the first weights'
-	/usr/bin/python3 "$IPUSCOPE_SOURCE_DIR/script/make-mask-golden.py" first.npz padded.npz >"$golden/mask_losses.txt"
-fi
-grep -v '^#' "$golden/mask_losses.txt" | awk -F '[ ,]' '
-	NR == FNR { twin[$1] = $2; next }
-	FNR > 1 { off = $2 - twin[$1]; off = off < 0 ? -off : off; if (!($1 in twin) || off >= 1e-5) wrong = wrong "\n" $0 " PyTorch: " twin[$1]; last = $2; n++ }
-	END { print wrong; exit wrong != "" || n != 20 || last > twin[0] - 0.2 }
-' - log.csv || fail 'PyTorch has other losses'
+# beside_torch NAME DATA NUMBERS: what NAME.json logs of each epoch, and NUMBERS of PyTorch, the loss first.
+beside_torch() {
+	local name=$1 losses=$golden/${1/masks/mask}_losses.txt
+	"$bin/ipu-train" "$golden/$name.json" -q --data.path "$2" || fail "$name.json"
+	if [ -n "${UPDATE_GOLDEN:-}" ]; then
+		"$bin/ipu-train" "$golden/$name.json" -q --data.path "$2" --fit.epochs 1 --compile.optimizer.config.learning_rate 1e-30 --callbacks null \
+			--weights.save first.npz || fail 'the first weights'
+		/usr/bin/python3 "$IPUSCOPE_SOURCE_DIR/script/make-mask-golden.py" "$name" first.npz "$2" >"$losses"
+	fi
+	# CSVLogger's columns go by name: epoch, then the metrics and the loss among them.
+	grep -v '^#' "$losses" | awk -F '[ ,]' -v numbers="$3" '
+		NR == FNR { for (i = 2; i <= NF; i++) twin[$1, i - 2] = $i; next }
+		FNR == 1 { split(numbers, names, " "); for (i = 1; i <= NF; i++) column[$i] = i; next }
+		{ for (i = 1; i in names; i++) { off = $column[names[i]] - twin[$1, i - 1]; off = off < 0 ? -off : off
+			if (!(names[i] in column) || !(($1, i - 1) in twin) || off >= 1e-5) wrong = wrong "\n" $0 " " names[i] " in PyTorch: " twin[$1, i - 1] }
+		  last = $column["loss"]; n++ }
+		END { print wrong; exit wrong != "" || n != 20 || last > twin[0, 0] - 0.15 }
+	' - log.csv || fail "$name: PyTorch has other losses"
+	rm log.csv
+}
+beside_torch masks padded.npz loss
+
+# A mask as far as the loss: a class and a weight for each word. tokens STEPS CLASS FILE: CLASS stands at padding, and STEPS may be more.
+tokens() {
+	awk -v steps="$1" -v pad="$2" '
+	function padding(i, s) { return s > 6 || (s != i % 7 && (i + 3 * s) % 5 < 2) }
+	function arrays(part, items,  i, s) {
+		printf "x_%s i4 %d,%d", part, items, steps
+		for (i = 0; i < items; i++) for (s = 0; s < steps; s++) printf " %d", padding(i, s) ? 0 : (7 * i + 5 * s) % 11 + 1
+		printf "\ny_%s i4 %d,%d", part, items, steps
+		for (i = 0; i < items; i++) for (s = 0; s < steps; s++) printf " %d", padding(i, s) ? pad : (7 * i + 5 * s) % 11 % 3
+		printf "\nsample_weight_%s f4 %d,%d", part, items, steps
+		for (i = 0; i < items; i++) for (s = 0; s < steps; s++) printf " %g", padding(i, s) ? 9 + pad : 0.5 + (i + s) % 3
+		print ""
+	}
+	BEGIN { arrays("train", 32); arrays("test", 29) }' | make_npz "$3"
+}
+tokens 7 0 tokens.npz
+tokens 7 2 others.npz
+tokens 9 1 longer.npz
+beside_torch mask_tokens tokens.npz "loss accuracy crossentropy weighted"
+# What stands at padding changes nothing, nor do more padding, stages, schedules, threads and micro-batches that are filled up.
+# logged DATA ARGUMENT...: what two epochs and their evaluations log, and the digest.
+logged() {
+	local data=$1
+	shift
+	"$bin/ipu-train" "$golden/mask_tokens.json" --data.path "$data.npz" --data.batch_size 8 --data.pad_remainder true --fit.epochs 2 --fit.validation true \
+		--evaluate '{}' --compile.steps_per_execution 4 "$@" >out 2>err || fail "mask_tokens $data $*: $(cat err)"
+	tr '\r' '\n' <out | sed -n 's/^Weights: //p' | cat log.csv -
+}
+tokens=$(logged tokens)
+few=("${few[@]}" --ipu '{"auto_select_ipus": 1}')
+accumulated=$(logged tokens "${few[@]}")
+[ "$(wc -l <<<"$tokens")" -eq 4 ] && [ "$tokens" != "$accumulated" ] || fail "not two epochs and a digest: $tokens"
+grep -q 'val_loss.*val_weighted' <<<"$tokens" || fail "nothing is evaluated: $tokens"
+for data in others longer; do
+	[ "$(logged $data)" = "$tokens" ] || fail "$data: $(logged $data), not $tokens"
+done
+[ "$(logged tokens --host.threads 1)" = "$tokens" ] || fail 'one thread has other losses'
+# Layers: embedding, embedding/mask, three of the Bidirectional, gru, out.
+for stages in '[0,0,1,1,1,1,1]' '[0,0,0,0,0,0,1]'; do
+	[ "$(logged others "${few[@]}" --ipu '{"auto_select_ipus": 2}' --pipeline '{"stages": '"$stages"', "schedule": "1f1b"}')" = "$accumulated" ] || fail "$stages: other losses"
+done
 echo ok

@@ -60,7 +60,7 @@ void class_counts_add(struct class_counts *counts, const float *outputs,
 	for (int64_t i = 0; i < batch; i++) {
 		int64_t class = class_of(counts, targets, i);
 
-		if (class < 0)
+		if (class < 0 || (targets->mask && targets->mask[i] == 0.0f))
 			continue;
 		counts->targets[class]++;
 		counts->items++;

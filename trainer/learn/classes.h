@@ -29,7 +29,8 @@ void class_counts_clear(struct class_counts *counts);
 
 /* Add the items of a batch: @outputs [batch, width], whose greatest is the prediction (the first of
  * equals; NaN is passed over). @targets: class numbers, also as single values, or vectors of
- * `width` whose greatest is the class. An item whose class is none of `classes` is not counted.
+ * `width` whose greatest is the class. An item whose class is none of `classes`, or that is masked,
+ * is not counted.
  * Where @width is not the number of classes (a single output) there is no prediction. */
 void class_counts_add(struct class_counts *counts, const float *outputs,
 		      const struct targets *targets, int64_t batch, int64_t width);

@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <string.h>
 
 #include "common/elementary.h"
 #include "trainer/kernels/kernel_elementary.h"
@@ -430,6 +431,12 @@ static const struct loss_passes {
 	[LOSS_SPARSE_CATEGORICAL_CROSSENTROPY] = {sparse_from_logits, sparse_from_outputs},
 };
 
+bool loss_counts(const struct loss *loss, const struct targets *targets, int64_t row)
+{
+	(void)loss;
+	return !targets->mask || targets->mask[row] != 0.0f;
+}
+
 double loss_run(const struct loss *loss, const float *outputs, const float *logits,
 		const struct targets *targets, int64_t rows, int64_t width, float *gradient)
 {
@@ -438,20 +445,28 @@ double loss_run(const struct loss *loss, const float *outputs, const float *logi
 	loss_element *element = from_logits ? ops->logit : ops->output;
 	const float *x = logits ? logits : outputs;
 	double sum = 0.0;
+	int64_t counted = 0;
 
 	assert(!logits || ops->from_logits);
+	for (int64_t i = 0; i < rows; i++)
+		counted += loss_counts(loss, targets, i);
 	for (int64_t i = 0; i < rows; i++) {
 		struct loss_item item = {
 			.x = x + i * width,
 			.width = width,
 			.loss = loss,
 			.smoothing = loss->label_smoothing,
-			.share = 1.0f / (float)rows,
+			.share = 1.0f / (float)counted,
 			.gradient = gradient ? gradient + i * width : NULL,
 		};
 		float number;
 		double value;
 
+		if (!loss_counts(loss, targets, i)) {
+			if (gradient)
+				memset(item.gradient, 0, (size_t)width * sizeof(float));
+			continue;
+		}
 		if (targets->classes) {
 			number = (float)targets->classes[i];
 			item.y = &number;
@@ -470,5 +485,5 @@ double loss_run(const struct loss *loss, const float *outputs, const float *logi
 				      : ops->from_outputs(&item);
 		sum += targets->weights ? value * (double)targets->weights[i] : value;
 	}
-	return sum / (double)rows;
+	return counted > 0 ? sum / (double)counted : 0.0;
 }

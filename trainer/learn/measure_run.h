@@ -11,12 +11,15 @@
 
 /* ---- losses ---------------------------------------------------------------------------------- */
 
+/* Is the row one of those that the mean is of? */
+bool loss_counts(const struct loss *loss, const struct targets *targets, int64_t row);
+
 /*
- * The mean loss of the rows (loss.h). @outputs [rows, width]: what the model gives. @logits: the
- * input of its last activation when loss_takes_logits(), else NULL. @targets: as loss_check()
- * allowed; a single value per row (or a class number, where the loss takes values) is compared with
- * every output of the row. @gradient [rows, width]: of the logits when given, else of the outputs;
- * NULL: not wanted.
+ * The mean loss of the rows that count (loss.h), 0 where none does. @outputs [rows, width]: what
+ * the model gives. @logits: the input of its last activation when loss_takes_logits(), else NULL.
+ * @targets: as loss_check() allowed; a single value per row (or a class number, where the loss
+ * takes values) is compared with every output of the row. @gradient [rows, width]: of the logits
+ * when given, else of the outputs; NULL: not wanted.
  */
 double loss_run(const struct loss *loss, const float *outputs, const float *logits,
 		const struct targets *targets, int64_t rows, int64_t width, float *gradient);

@@ -350,15 +350,18 @@ double metric_result(const struct metric *metric, const double *states)
 void metric_run(const struct metric *metric, const float *outputs, const struct targets *targets,
 		int64_t rows, int64_t width, double *states)
 {
-	double total = 0.0, weights = targets->weights ? 0.0 : (double)rows;
+	double total = 0.0, weights = 0.0;
+	int64_t counted = 0;
 
-	for (int64_t i = 0; targets->weights && i < rows; i++)
-		weights += (double)targets->weights[i];
-	if (rows == 0)
-		return;
+	for (int64_t i = 0; i < rows; i++) {
+		if (!loss_counts(&metric->loss, targets, i))
+			continue;
+		counted++;
+		weights += targets->weights ? (double)targets->weights[i] : 1.0;
+	}
 	if (is_mean_of_loss(metric)) {
 		states[0] += loss_run(&metric->loss, outputs, NULL, targets, rows, width, NULL) *
-			     (double)rows;
+			     (double)counted;
 		states[1] += weights;
 		return;
 	}
@@ -370,6 +373,8 @@ void metric_run(const struct metric *metric, const float *outputs, const struct 
 								      : 1.0};
 		float number;
 
+		if (!loss_counts(&metric->loss, targets, i))
+			continue;
 		if (targets->classes) {
 			number = (float)targets->classes[i];
 			item.y = &number;

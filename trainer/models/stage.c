@@ -221,6 +221,11 @@ const float *stage_logits(const struct stage *stage, int slot)
 						: stage_in_slot(stage, slot, stage->plan.logits);
 }
 
+const float *stage_mask(const struct stage *stage, int slot)
+{
+	return stage->plan.mask == STAGE_NONE ? NULL : stage_value(stage, slot, stage->plan.mask);
+}
+
 void stage_receive(struct stage *stage, int slot, const struct stage *from, int from_slot)
 {
 	const struct stage_border *in = &stage->plan.in, *out = &from->plan.out;

@@ -10,7 +10,8 @@
  * cut of the model into stages, and any sharing of memory.
  *
  * Between stages flow the tensors that a stage before has made (the model's input among them) and
- * this one or a later one reads, in the order of their layers, the model's input first. A layer
+ * this one or a later one reads (the loss, too, which reads the mask of the model's output), in the
+ * order of their layers, the model's input first. A layer
  * that passes its input on makes no tensor. They lie in one block, one after the other: each
  * [greatest batch, its shape], beginning on a 64-byte line. Gradients between stages lie in the
  * same way. Behind the last stage there is one tensor, the model's output.
@@ -127,6 +128,9 @@ const float *stage_output(const struct stage *stage, int slot);
 /* The input of the softmax (or sigmoid) that ends the model, for a loss that takes it; NULL where
  * there is none. */
 const float *stage_logits(const struct stage *stage, int slot);
+
+/* Which rows of the model's output count, 1 or 0 each; NULL: all do. */
+const float *stage_mask(const struct stage *stage, int slot);
 
 /*
  * Of the batch that the slot's forward had. @grad_output: as outputs lie, overwritten. Writes this

@@ -96,6 +96,7 @@ struct stage_plan {
 	int *value_of; /* by position + 1 in the model; STAGE_NONE: not here */
 	bool *reached; /* by position: the model's output depends on it */
 	int logits;    /* buffer, or STAGE_NONE */
+	int mask;      /* of the model's output: value, or STAGE_NONE */
 	int most_inputs;
 	size_t slot_floats, shared_floats, scratch_floats;
 };

@@ -103,6 +103,8 @@ static void border_cross(const struct stage_plan *plan, int border,
 
 	if (border == model->layer_count)
 		crossing->read[end] = crossing->live[end] = true;
+	else if (model->output_mask && model->output_mask < border)
+		crossing->read[model->output_mask + 1] = true;
 	for (int i = border; i < model->layer_count; i++) {
 		const struct model_layer *layer = &model->layers[i];
 
@@ -295,11 +297,19 @@ static void plan_watched(struct stage_plan *plan)
 
 static void plan_outputs(struct stage_plan *plan)
 {
+	const struct model *model = plan->params.model;
+
 	for (int i = 0; i < plan->out.count; i++) {
 		struct stage_tensor *tensor = &plan->out.tensors[i];
 
 		tensor->value = plan->value_of[tensor->position + 1];
 		plan->values[tensor->value].held = true;
+	}
+	plan->mask = STAGE_NONE;
+	if (model->output_mask &&
+	    plan->params.first_layer + plan->params.layer_count == model->layer_count) {
+		plan->mask = plan->value_of[model->output_mask + 1];
+		plan->values[plan->mask].held = true;
 	}
 }
 
