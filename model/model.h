@@ -111,7 +111,7 @@ struct model_row {
 	const char *name, *class_name;
 	struct model_shape output; /* 0: open */
 	bool any_batch;
-	const int *inputs; /* rows that it is connected to */
+	int *inputs; /* rows that it is connected to */
 	int input_count;
 };
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "model/model_reader.h"
 
 #define CALL_TENSOR "__keras_tensor__"
@@ -18,74 +19,81 @@ struct call {
 	struct model_reader *reader;
 	struct model_scope *scope;
 	struct model_entry *entry;
+	struct model_call *to;
 	bool keras3;
 	struct err *err;
 };
 
 /* ---- one tensor ------------------------------------------------------------------------------ */
 
-/* Keras counts the call that made a nested model as 0, so its call in this one may be 1. */
-static void call_numbers(const struct model_entry *from, const struct json_at *call,
-			 const struct json_at *output, struct err *err)
+static bool is_nested(const struct model_entry *entry)
 {
-	int64_t most = from->kind == MODEL_ENTRY_LAYER || from->kind == MODEL_ENTRY_INPUT ? 0 : 1;
-	int64_t number;
+	return entry->kind != MODEL_ENTRY_LAYER && entry->kind != MODEL_ENTRY_INPUT;
+}
+
+/* Keras counts what made a nested model as its call 0, so that calls in this one may begin at 1. */
+static int64_t call_numbers(struct model_entry *from, const struct json_at *call,
+			    const struct json_at *output, struct err *err)
+{
+	const int64_t most = from->call_count - !is_nested(from);
+	int64_t number, other;
 
 	if (json_int(call, 0, INT64_MAX, &number, err) != ST_OK)
-		return;
+		return 0;
 	if (number > most)
-		model_config_unsupported(call, err,
-					 "\"%s\" is called more than once: shared weights are not "
-					 "supported",
-					 from->name);
-	else if (json_int(output, 0, INT64_MAX, &number, err) == ST_OK && number > 0)
+		json_fail(call, err, "\"%s\" has %d call%s here: there is none of number %lld",
+			  from->name, from->call_count, from->call_count == 1 ? "" : "s",
+			  (long long)number);
+	else if (json_int(output, 0, INT64_MAX, &other, err) == ST_OK && other > 0)
 		model_config_unsupported(output, err,
 					 "\"%s\" has one output here: only number 0 is supported",
 					 from->name);
+	from->most_number = max(from->most_number, number);
+	return number;
 }
 
-/* ["conv", 0, 0], as items at @at (more may follow): the entry's number. */
-static int call_history(struct model_reader *reader, const struct model_scope *scope,
-			const struct json_at *at)
+/* ["conv", 0, 0], as items at @at (more may follow). */
+static struct model_reference
+call_history(struct model_reader *reader, const struct model_scope *scope, const struct json_at *at)
 {
+	const struct model_reference none = {0, 0};
 	struct json_at name_at, call, output;
 	struct err *err = reader->err;
 	const char *name, **known;
 	const int *found;
 
 	if (err_stuck(err) || json_array(at, err) != ST_OK)
-		return 0;
+		return none;
 	if (!json_item(at, 0, &name_at) || !json_item(at, 1, &call) || !json_item(at, 2, &output)) {
 		json_fail(at, err, "must be [\"layer\", 0, 0]: a name, a call and an output");
-		return 0;
+		return none;
 	}
 	if (json_text(&name_at, &name, err) != ST_OK)
-		return 0;
+		return none;
 	if (!strcmp(name, "_CONSTANT_VALUE")) {
 		model_config_unsupported(&name_at, err,
 					 "a constant as a layer's input is not supported");
-		return 0;
+		return none;
 	}
 	found = model__names_find(&scope->names, name);
-	if (found) {
-		call_numbers(&scope->entries[*found], &call, &output, err);
-		return *found;
-	}
+	if (found)
+		return (struct model_reference){
+			*found, call_numbers(&scope->entries[*found], &call, &output, err)};
 	known = arena_alloc(&reader->scratch, (size_t)scope->count + 1, sizeof(*known));
 	if (!known) {
 		err_nomem(err);
-		return 0;
+		return none;
 	}
 	for (int i = 0; i < scope->count; i++)
 		known[i] = scope->entries[i].name;
 	json_unknown(&name_at, "layer", name, known, (size_t)scope->count, err);
-	return 0;
+	return none;
 }
 
 static void call_add(const struct call *call, const struct json_at *history)
 {
 	struct model_reader *reader = call->reader;
-	int from = call_history(reader, call->scope, history);
+	const struct model_reference from = call_history(reader, call->scope, history);
 
 	if (err_stuck(call->err))
 		return;
@@ -160,7 +168,7 @@ static bool call_attention(const struct call *call, const struct json_at *at)
 	    (ops->kind != LAYER_KIND_attention && ops->kind != LAYER_KIND_multi_head_attention))
 		return false;
 	if (!strcmp(at->key, "use_causal_mask"))
-		json_bool(at, &call->entry->causal_mask, call->err);
+		json_bool(at, &call->to->causal_mask, call->err);
 	else if (!strcmp(at->key, "value") ||
 		 (!strcmp(at->key, "key") && call->reader->list_count == 2))
 		(call->keras3 ? call_argument : call_add)(call, at);
@@ -176,14 +184,14 @@ static bool call_attention(const struct call *call, const struct json_at *at)
  */
 static bool call_inference(const struct call *call, const cJSON *node)
 {
-	struct model_entry *entry = call->entry;
+	const struct model_entry *entry = call->entry;
 
 	if (strcmp(node->string, "training") != 0 || !cJSON_IsFalse(node))
 		return false;
-	entry->inference = !call->keras3 || entry->kind == MODEL_ENTRY_MODEL ||
-			   entry->kind == MODEL_ENTRY_APPLICATION ||
-			   (entry->kind == MODEL_ENTRY_LAYER &&
-			    entry->ops->kind == LAYER_KIND_batch_normalization);
+	call->to->inference = !call->keras3 || entry->kind == MODEL_ENTRY_MODEL ||
+			      entry->kind == MODEL_ENTRY_APPLICATION ||
+			      (entry->kind == MODEL_ENTRY_LAYER &&
+			       entry->ops->kind == LAYER_KIND_batch_normalization);
 	return true;
 }
 
@@ -256,6 +264,17 @@ static void call_keras2(const struct call *call, const struct json_at *at)
 		}
 }
 
+/* Of a nested model: its "input_layers", which may be ["input_1", 0, 0] alone. */
+static int call_model_inputs(const struct model_entry *entry)
+{
+	const cJSON *inputs = cJSON_GetObjectItemCaseSensitive(entry->config, "input_layers");
+
+	if (entry->kind != MODEL_ENTRY_MODEL || strcmp(entry->class_name, "Functional") != 0 ||
+	    !inputs || !inputs->child || cJSON_IsString(inputs->child))
+		return 1;
+	return cJSON_GetArraySize(inputs);
+}
+
 /* How many inputs does it take? */
 static void call_check_count(const struct call *call, const struct json_at *at)
 {
@@ -265,63 +284,133 @@ static void call_check_count(const struct call *call, const struct json_at *at)
 	if (entry->kind == MODEL_ENTRY_LAYER && entry->ops->most_inputs) {
 		least = entry->ops->least_inputs;
 		most = entry->ops->most_inputs;
+	} else if (is_nested(entry)) {
+		least = most = call_model_inputs(entry);
 	}
 	if (err_stuck(call->err) || (count >= least && count <= most))
 		return;
 	wanted = count < least ? least : most;
-	if (entry->kind != MODEL_ENTRY_LAYER && count > 1)
-		model_config_unsupported(
-			at, call->err,
-			"models of several inputs are not supported: %d come into \"%s\"", count,
-			entry->name);
-	else
-		json_fail(at, call->err, "\"%s\" (%s) takes %s%d input%s, but %d come%s in",
-			  entry->name, entry->class_name,
-			  least == most   ? ""
-			  : count < least ? "at least "
-					  : "at most ",
-			  wanted, wanted == 1 ? "" : "s", count, count == 1 ? "s" : "");
+	json_fail(at, call->err, "\"%s\" (%s) takes %s%d input%s, but %d come%s in", entry->name,
+		  entry->class_name,
+		  least == most   ? ""
+		  : count < least ? "at least "
+				  : "at most ",
+		  wanted, wanted == 1 ? "" : "s", count, count == 1 ? "s" : "");
 }
 
-static void call_read(struct call *call, struct model_entry *entry, const struct json_at *at)
+/* The list of an entry's calls; false: it has none, as an InputLayer. */
+static bool call_nodes(const struct model_entry *entry, const struct json_at *at,
+		       struct json_at *nodes, struct err *err)
 {
-	struct model_reader *reader = call->reader;
 	const bool input = entry->kind == MODEL_ENTRY_INPUT;
-	struct json_at nodes, first, second;
-	struct err *err = call->err;
 
-	reader->list_count = 0;
-	if (err_stuck(err) || (input && !json_child(at, "inbound_nodes", &nodes)) ||
-	    !model_option_need(at, "inbound_nodes", &nodes, err) ||
-	    json_array(&nodes, err) != ST_OK || (input && !json_count(&nodes)))
-		return;
+	if (err_stuck(err) || (input && !json_child(at, "inbound_nodes", nodes)) ||
+	    !model_option_need(at, "inbound_nodes", nodes, err) ||
+	    json_array(nodes, err) != ST_OK || (input && !json_count(nodes)))
+		return false;
 	if (input)
-		json_fail(&nodes, err, "nothing can come into an InputLayer");
-	else if (!json_item(&nodes, 0, &first))
-		json_fail(&nodes, err, "nothing comes into \"%s\"", entry->name);
-	else if (json_item(&nodes, 1, &second))
-		model_config_unsupported(&second, err,
-					 "\"%s\" is called more than once: shared weights are not "
-					 "supported",
-					 entry->name);
-	else if (cJSON_IsObject(first.node))
-		call_keras3(call, &first);
-	else if (cJSON_IsArray(first.node))
-		call_keras2(call, &first);
+		json_fail(nodes, err, "nothing can come into an InputLayer");
+	else if (!json_count(nodes))
+		json_fail(nodes, err, "nothing comes into \"%s\"", entry->name);
+	return !err_stuck(err);
+}
+
+/* How often is each entry called? */
+static void call_count(struct model_reader *reader, struct model_scope *scope)
+{
+	struct err *err = reader->err;
+
+	for (int i = 0; i < scope->count && !err_stuck(err); i++) {
+		struct model_entry *entry = &scope->entries[i];
+		struct json_at at = model__entry_at(scope, i), nodes = at;
+
+		entry->first_call = scope->call_count;
+		entry->call_count = 1;
+		if (call_nodes(entry, &at, &nodes, err))
+			entry->call_count = json_count(&nodes);
+		if (entry->call_count > 1)
+			model_config_unsupported(&nodes, err,
+						 "\"%s\" is called more than once: shared weights "
+						 "are not supported",
+						 entry->name);
+		if (entry->call_count - 1 > MODEL_LAYERS - reader->entries)
+			json_fail(&nodes, err, "%d calls are more than the limit of %d layers",
+				  entry->call_count, MODEL_LAYERS);
+		scope->call_count += entry->call_count;
+		reader->entries += entry->call_count - 1;
+	}
+	scope->calls =
+		arena_alloc(&reader->scratch, (size_t)scope->call_count + 1, sizeof(*scope->calls));
+	if (!scope->calls)
+		err_nomem(err);
+}
+
+/* The references in the reader's list come into @to. */
+static void call_keep(struct model_reader *reader, struct model_call *to)
+{
+	const size_t count = (size_t)reader->list_count;
+
+	to->input_count = reader->list_count;
+	to->from = arena_alloc(&reader->scratch, count, sizeof(*to->from));
+	to->inputs = arena_alloc(&reader->scratch, count, sizeof(*to->inputs));
+	if (to->from && to->inputs)
+		memcpy(to->from, reader->list, count * sizeof(*to->from));
 	else
-		json_fail(&first, err, "must be an array or an object {\"args\", \"kwargs\"}");
-	call_check_count(call, &nodes);
+		err_nomem(reader->err);
+}
+
+/* All calls of entry @number. */
+static void call_read(struct model_reader *reader, struct model_scope *scope, int number)
+{
+	struct model_entry *entry = &scope->entries[number];
+	struct json_at at = model__entry_at(scope, number), nodes;
+	struct err *err = reader->err;
+	const cJSON *node;
+
 	if (err_stuck(err))
 		return;
+	scope->calls[entry->first_call].entry = number;
+	if (!call_nodes(entry, &at, &nodes, err))
+		return;
+	node = nodes.node->child;
+	for (int i = 0; node && !err_stuck(err); node = node->next, i++) {
+		struct call call = {.reader = reader,
+				    .scope = scope,
+				    .entry = entry,
+				    .to = &scope->calls[entry->first_call + i],
+				    .err = err};
+		struct json_at here = model__item(&nodes, node, i);
 
-	entry->input_count = reader->list_count;
-	entry->inputs =
-		arena_alloc(&reader->scratch, (size_t)entry->input_count, sizeof(*entry->inputs));
-	if (entry->inputs)
-		memcpy(entry->inputs, reader->list,
-		       (size_t)entry->input_count * sizeof(*entry->inputs));
-	else
-		err_nomem(err);
+		reader->list_count = 0;
+		call.to->entry = number;
+		if (cJSON_IsObject(node))
+			call_keras3(&call, &here);
+		else if (cJSON_IsArray(node))
+			call_keras2(&call, &here);
+		else
+			json_fail(&here, err,
+				  "must be an array or an object {\"args\", \"kwargs\"}");
+		call_check_count(&call, &nodes);
+		if (!err_stuck(err))
+			call_keep(reader, call.to);
+	}
+}
+
+/* Once all references have been read, it is known where Keras's count of a nested model begins. */
+static int call_find(struct model_reader *reader, const struct model_scope *scope,
+		     const struct model_reference *from)
+{
+	const struct model_entry *entry = &scope->entries[from->entry];
+	const int64_t base = entry->most_number == entry->call_count;
+	const struct json_at at = model__entry_at(scope, from->entry);
+
+	if (from->number < base)
+		json_fail(&at, reader->err,
+			  "\"%s\" has %d call%s, which count from 0 or from 1: both 0 and %d are "
+			  "read",
+			  entry->name, entry->call_count, entry->call_count == 1 ? "" : "s",
+			  entry->call_count);
+	return entry->first_call + (int)(from->number - base);
 }
 
 /* ---- the model's own ends -------------------------------------------------------------------- */
@@ -358,12 +447,12 @@ static int call_ends(const struct call *call, const struct json_at *config, cons
 	return reader->list_count;
 }
 
-/* Entries that "input_layers" names: once each, and no other InputLayer stands in the model. */
+/* InputLayers that "input_layers" names: once each, and no other stands in the model. */
 static void call_inputs(const struct call *call, struct model_scope *scope,
 			const struct json_at *config)
 {
 	struct model_reader *reader = call->reader;
-	const int count = call_ends(call, config, "input_layers", scope->outer ? 1 : MODEL_PARTS);
+	const int count = call_ends(call, config, "input_layers", MODEL_PARTS);
 	bool *named = arena_alloc(&reader->scratch, (size_t)scope->count + 1, sizeof(*named));
 	int *inputs = arena_alloc(&reader->scratch, (size_t)count + 1, sizeof(*inputs));
 	struct json_at at;
@@ -371,15 +460,15 @@ static void call_inputs(const struct call *call, struct model_scope *scope,
 	if (!named || !inputs)
 		err_nomem(call->err);
 	for (int i = 0; i < count && !err_stuck(call->err); i++) {
-		const struct model_entry *entry = &scope->entries[reader->list[i]];
+		const struct model_entry *entry = &scope->entries[reader->list[i].entry];
 
 		json_child(config, "input_layers", &at);
 		if (entry->kind != MODEL_ENTRY_INPUT)
 			json_fail(&at, call->err, "\"%s\" is not an InputLayer", entry->name);
-		else if (named[reader->list[i]])
+		else if (named[reader->list[i].entry])
 			json_fail(&at, call->err, "names \"%s\" twice", entry->name);
-		named[reader->list[i]] = true;
-		inputs[i] = reader->list[i];
+		named[reader->list[i].entry] = true;
+		inputs[i] = entry->first_call;
 	}
 	for (int i = 0; i < scope->count && !err_stuck(call->err); i++) {
 		at = model__entry_at(scope, i);
@@ -396,43 +485,46 @@ void model__read_calls(struct model_reader *reader, struct model_scope *scope,
 		       const struct json_at *config)
 {
 	const struct call ends = {.reader = reader, .scope = scope, .err = reader->err};
+	struct model_reference output = {0, 0};
 	struct err *err = reader->err;
-	struct json_at at;
 
 	if (err_stuck(err))
 		return;
-	call_inputs(&ends, scope, config);
+	call_count(reader, scope);
+	if (!err_stuck(err))
+		call_inputs(&ends, scope, config);
 	if (!err_stuck(err) && call_ends(&ends, config, "output_layers", 1))
-		scope->output = reader->list[0];
-	for (int i = 0; i < scope->count && !err_stuck(err); i++) {
-		struct call call = {
-			.reader = reader, .scope = scope, .entry = &scope->entries[i], .err = err};
-
-		at = model__entry_at(scope, i);
-		call_read(&call, &scope->entries[i], &at);
-	}
+		output = reader->list[0];
+	for (int i = 0; i < scope->count; i++)
+		call_read(reader, scope, i);
+	for (int i = 0; i < scope->call_count && !err_stuck(err); i++)
+		for (int k = 0; k < scope->calls[i].input_count; k++)
+			scope->calls[i].inputs[k] =
+				call_find(reader, scope, &scope->calls[i].from[k]);
+	if (!err_stuck(err))
+		scope->output = call_find(reader, scope, &output);
 }
 
 /* ---- the order of execution ------------------------------------------------------------------ */
 
-/* Every entry stands after its inputs; of those that could be next the one listed first comes. A
+/* Every call stands after its inputs; of those that could be next the one listed first comes. A
  * list that is in order already stays as it is. */
 struct graph {
 	const struct model_scope *scope;
-	int *waiting; /* by entry: inputs that have no place yet */
-	int *first;   /* by entry, and one more: where its readers begin in `readers` */
+	int *waiting; /* by call: inputs that have no place yet */
+	int *first;   /* by call, and one more: where its readers begin in `readers` */
 	int *readers;
-	int *ready; /* a heap, the least entry first */
+	int *ready; /* a heap, the least call first */
 	int ready_count;
-	bool *leads; /* by entry: to the output */
+	bool *leads; /* by call: to the output */
 };
 
 static int graph_alloc(struct graph *graph, struct arena *scratch)
 {
-	size_t count = (size_t)graph->scope->count, edges = 0;
+	size_t count = (size_t)graph->scope->call_count, edges = 0;
 
 	for (size_t i = 0; i < count; i++)
-		edges += (size_t)graph->scope->entries[i].input_count;
+		edges += (size_t)graph->scope->calls[i].input_count;
 	graph->waiting = arena_alloc(scratch, count, sizeof(int));
 	graph->first = arena_alloc(scratch, count + 2, sizeof(int));
 	graph->readers = arena_alloc(scratch, edges + 1, sizeof(int));
@@ -443,31 +535,31 @@ static int graph_alloc(struct graph *graph, struct arena *scratch)
 		       : -1;
 }
 
-/* Who reads each entry's output, one list after another. */
+/* Who reads each call's output, one list after another. */
 static void graph_link(struct graph *graph)
 {
 	const struct model_scope *scope = graph->scope;
 
-	for (int i = 0; i < scope->count; i++) {
-		graph->waiting[i] = scope->entries[i].input_count;
-		for (int j = 0; j < scope->entries[i].input_count; j++)
-			graph->first[scope->entries[i].inputs[j] + 2]++;
+	for (int i = 0; i < scope->call_count; i++) {
+		graph->waiting[i] = scope->calls[i].input_count;
+		for (int j = 0; j < scope->calls[i].input_count; j++)
+			graph->first[scope->calls[i].inputs[j] + 2]++;
 	}
-	for (int i = 1; i <= scope->count; i++)
+	for (int i = 1; i <= scope->call_count; i++)
 		graph->first[i + 1] += graph->first[i];
 	/* Filling moves each beginning to its end, which is the next one's beginning. */
-	for (int i = 0; i < scope->count; i++)
-		for (int j = 0; j < scope->entries[i].input_count; j++)
-			graph->readers[graph->first[scope->entries[i].inputs[j] + 1]++] = i;
+	for (int i = 0; i < scope->call_count; i++)
+		for (int j = 0; j < scope->calls[i].input_count; j++)
+			graph->readers[graph->first[scope->calls[i].inputs[j] + 1]++] = i;
 }
 
-static void graph_push(struct graph *graph, int entry)
+static void graph_push(struct graph *graph, int call)
 {
 	int at = graph->ready_count++;
 
-	for (; at > 0 && graph->ready[(at - 1) / 2] > entry; at = (at - 1) / 2)
+	for (; at > 0 && graph->ready[(at - 1) / 2] > call; at = (at - 1) / 2)
 		graph->ready[at] = graph->ready[(at - 1) / 2];
-	graph->ready[at] = entry;
+	graph->ready[at] = call;
 }
 
 static int graph_pop(struct graph *graph)
@@ -493,69 +585,74 @@ static int graph_order(struct graph *graph, int *order)
 {
 	int placed = 0;
 
-	for (int i = 0; i < graph->scope->count; i++)
+	for (int i = 0; i < graph->scope->call_count; i++)
 		if (!graph->waiting[i])
 			graph_push(graph, i);
 	while (graph->ready_count) {
-		int entry = graph_pop(graph);
+		int call = graph_pop(graph);
 
-		order[placed++] = entry;
-		for (int i = graph->first[entry]; i < graph->first[entry + 1]; i++)
+		order[placed++] = call;
+		for (int i = graph->first[call]; i < graph->first[call + 1]; i++)
 			if (!--graph->waiting[graph->readers[i]])
 				graph_push(graph, graph->readers[i]);
 	}
 	return placed;
 }
 
-/* An input of @entry that has no place either. */
-static int graph_waits_for(const struct graph *graph, int entry)
+/* An input of @call that has no place either. */
+static int graph_waits_for(const struct graph *graph, int call)
 {
-	const struct model_entry *at = &graph->scope->entries[entry];
+	const struct model_call *at = &graph->scope->calls[call];
 
 	for (int i = 0; i < at->input_count; i++)
 		if (graph->waiting[at->inputs[i]])
 			return at->inputs[i];
-	return entry;
+	return call;
 }
 
-/* After as many steps back as there are entries, one stands on the cycle. */
+static const char *graph_name(const struct model_scope *scope, int call)
+{
+	return scope->entries[scope->calls[call].entry].name;
+}
+
+/* After as many steps back as there are calls, one stands on the cycle. */
 static void graph_cycle(const struct graph *graph, struct err *err)
 {
 	const struct model_scope *scope = graph->scope;
 	struct json_at at;
-	int entry = 0;
+	int call = 0;
 
-	while (!graph->waiting[entry])
-		entry++;
-	for (int i = 0; i < scope->count; i++)
-		entry = graph_waits_for(graph, entry);
-	at = model__entry_at(scope, entry);
+	while (!graph->waiting[call])
+		call++;
+	for (int i = 0; i < scope->call_count; i++)
+		call = graph_waits_for(graph, call);
+	at = model__entry_at(scope, scope->calls[call].entry);
 	json_fail(&at, err,
 		  "the layers form a cycle: \"%s\" needs \"%s\", which needs what comes "
 		  "out of it",
-		  scope->entries[entry].name, scope->entries[graph_waits_for(graph, entry)].name);
+		  graph_name(scope, call), graph_name(scope, graph_waits_for(graph, call)));
 }
 
-/* Entries are in order, so each comes after all that reads it when one walks back. */
+/* Calls are in order, so each comes after all that reads it when one walks back. */
 static void graph_check_leads(const struct graph *graph, struct err *err)
 {
 	const struct model_scope *scope = graph->scope;
 
 	graph->leads[scope->output] = true;
-	for (int i = scope->count - 1; i >= 0; i--) {
-		const struct model_entry *entry = &scope->entries[scope->order[i]];
+	for (int i = scope->call_count - 1; i >= 0; i--) {
+		const struct model_call *call = &scope->calls[scope->order[i]];
 
-		for (int j = 0; graph->leads[scope->order[i]] && j < entry->input_count; j++)
-			graph->leads[entry->inputs[j]] = true;
+		for (int j = 0; graph->leads[scope->order[i]] && j < call->input_count; j++)
+			graph->leads[call->inputs[j]] = true;
 	}
-	for (int i = 0; i < scope->count && !err_stuck(err); i++) {
-		struct json_at at = model__entry_at(scope, i);
+	for (int i = 0; i < scope->call_count && !err_stuck(err); i++) {
+		struct json_at at = model__entry_at(scope, scope->calls[i].entry);
 
 		if (!graph->leads[i])
 			json_fail(&at, err,
 				  "\"%s\" does not lead to the model's output, \"%s\": "
 				  "leave it out",
-				  scope->entries[i].name, scope->entries[scope->output].name);
+				  graph_name(scope, i), graph_name(scope, scope->output));
 	}
 }
 
@@ -566,13 +663,13 @@ void model__sort(struct model_reader *reader, struct model_scope *scope)
 	if (err_stuck(reader->err))
 		return;
 	scope->order =
-		arena_alloc(&reader->scratch, (size_t)scope->count + 1, sizeof(*scope->order));
+		arena_alloc(&reader->scratch, (size_t)scope->call_count + 1, sizeof(*scope->order));
 	if (!scope->order || graph_alloc(&graph, &reader->scratch)) {
 		err_nomem(reader->err);
 		return;
 	}
 	graph_link(&graph);
-	if (graph_order(&graph, scope->order) < scope->count)
+	if (graph_order(&graph, scope->order) < scope->call_count)
 		graph_cycle(&graph, reader->err);
 	else
 		graph_check_leads(&graph, reader->err);

@@ -327,6 +327,7 @@ static void read_open(struct model_reader *reader, struct model_scope *scope)
 		struct json_at at = model__item(&scope->layers, node, i);
 
 		scope->entries[i].node = node;
+		scope->entries[i].first_layer = -1;
 		read_kind(&scope->entries[i], &at, err);
 		read_shared(reader, scope, &at);
 		if (!err_stuck(err))
@@ -349,11 +350,11 @@ static const struct model_shape *read_tensor_shape(const struct model_reader *re
 	return reader->input_known ? &reader->model->input : reader->data;
 }
 
-/* What comes into @entry first: a layer's output or the model's input. */
-static int read_first_tensor(const struct model_scope *scope, const struct model_entry *entry)
+/* What comes into @call as its input @index: a layer's output or the model's input. */
+static int read_tensor(const struct model_scope *scope, const struct model_call *call, int index)
 {
-	return entry->inputs[0] == MODEL_OUTSIDE ? scope->tensor
-						 : scope->entries[entry->inputs[0]].source;
+	return call->inputs[index] == MODEL_OUTSIDE ? scope->tensors[0]
+						    : scope->calls[call->inputs[index]].source;
 }
 
 /* Alike but, where @loose, for dimensions of 1 at the end: data of images of one channel come with
@@ -452,21 +453,25 @@ static void read_input_config(struct model_reader *reader, const struct json_at 
 
 /* What comes into a scope, through its InputLayer. */
 static void read_input(struct model_reader *reader, const struct model_scope *scope,
-		       const struct model_entry *entry, const struct json_at *at)
+		       struct model_call *call, const struct json_at *at)
 {
 	struct json_at config;
+	int number = 0;
 
-	if (!scope->functional && entry != scope->entries)
+	if (!scope->functional && call != scope->calls)
 		json_fail(at, reader->err, "InputLayer must be the first layer");
+	while (scope->functional && &scope->calls[scope->inputs[number]] != call)
+		number++;
+	call->source = scope->tensors[number];
 	read_input_config(reader, at, &config);
-	read_given_shape(reader, &config, scope->tensor);
+	read_given_shape(reader, &config, call->source);
 }
 
 /* ---- several inputs -------------------------------------------------------------------------- */
 
-static bool is_part(const struct model_entry *entry)
+static bool is_part(const struct model_scope *scope, const struct model_entry *entry)
 {
-	return entry->kind == MODEL_ENTRY_INPUT && entry->input_count;
+	return entry->kind == MODEL_ENTRY_INPUT && scope->calls[entry->first_call].input_count;
 }
 
 /* The shape of an InputLayer beside others: all of it stands there. */
@@ -520,15 +525,16 @@ static void read_parts(struct model_reader *reader, struct model_scope *scope,
 	*outside = MODEL_OUTSIDE;
 	json_child(config, "input_layers", &place);
 	for (int i = 0; i < scope->input_count && !err_stuck(reader->err); i++) {
-		struct model_entry *entry = &scope->entries[scope->inputs[i]];
-		const struct json_at at = model__entry_at(scope, scope->inputs[i]);
+		struct model_call *call = &scope->calls[scope->inputs[i]];
+		const struct json_at at = model__entry_at(scope, call->entry);
 
-		parts[i] = (struct model_part){.name = entry->name, .first = total};
+		parts[i] = (struct model_part){.name = scope->entries[call->entry].name,
+					       .first = total};
 		read_part_shape(reader, &at, &parts[i]);
 		if (!err_stuck(reader->err))
 			total += model_shape_count(&parts[i].shape);
-		entry->inputs = outside;
-		entry->input_count = 1;
+		call->inputs = outside;
+		call->input_count = 1;
 	}
 	model->parts = parts;
 	model->part_count = scope->input_count;
@@ -724,12 +730,13 @@ static int read_layer_masks(struct model_reader *reader, struct model_layer *lay
 }
 
 static void read_layer(struct model_reader *reader, const struct model_scope *scope,
-		       struct model_entry *entry, const struct json_at *at)
+		       struct model_call *call, const struct json_at *at)
 {
+	const struct model_entry *entry = &scope->entries[call->entry];
 	struct model *model = reader->model;
 	struct model_layer *layer = read_new_layer(reader);
 	/* Two more for masks. */
-	int *inputs = arena_alloc(reader->arena, (size_t)entry->input_count + 2, sizeof(*inputs));
+	int *inputs = arena_alloc(reader->arena, (size_t)call->input_count + 2, sizeof(*inputs));
 	struct json_at config;
 	int mask;
 
@@ -742,22 +749,20 @@ static void read_layer(struct model_reader *reader, const struct model_scope *sc
 		.ops = entry->ops,
 		.position = model->layer_count,
 		.inputs = inputs,
-		.input_count = entry->input_count,
+		.input_count = call->input_count,
 		.first_param = model->param_count,
 		.trainable = true,
 		.reads_inputs = entry->ops->reads_inputs,
 		.reads_output = entry->ops->reads_output,
 		.row = entry->row,
 		.home = entry->home,
-		.causal_mask = entry->causal_mask,
-		.inference = scope->inference || entry->inference,
+		.causal_mask = call->causal_mask,
+		.inference = scope->inference || call->inference,
 		.policy = entry->kind == MODEL_ENTRY_INPUT ? MODEL_POLICY_TEXT
 							   : model__read_policy(&config),
 	};
-	for (int i = 0; i < entry->input_count; i++)
-		inputs[i] = entry->inputs[i] == MODEL_OUTSIDE
-				    ? scope->tensor
-				    : scope->entries[entry->inputs[i]].source;
+	for (int i = 0; i < call->input_count; i++)
+		inputs[i] = read_tensor(scope, call, i);
 	read_layer_name(reader, scope, entry, layer, at);
 	model_option_bool(&config, "trainable", &layer->trainable, reader->err);
 	layer->trainable = layer->trainable && scope->trainable;
@@ -775,7 +780,7 @@ static void read_layer(struct model_reader *reader, const struct model_scope *sc
 		model__check_shape(at, &layer->output, reader->err);
 	read_note_mask(reader, layer->position,
 		       read_mask_fits(reader, mask, &layer->output) ? mask : MODEL_UNMASKED);
-	entry->source = layer->position;
+	call->source = layer->position;
 	model->layer_count++;
 	if (layer->makes_mask && !err_stuck(reader->err))
 		read_make_mask(reader, at);
@@ -787,20 +792,29 @@ static void read_scope(struct model_reader *reader, struct model_scope *scope,
 		       const struct json_at *config);
 
 static void read_nested(struct model_reader *reader, const struct model_scope *scope,
-			struct model_entry *entry, const struct json_at *config, bool functional)
+			struct model_call *call, const struct json_at *config, bool functional)
 {
+	const struct model_entry *entry = &scope->entries[call->entry];
+	int *tensors = arena_alloc(&reader->scratch, (size_t)call->input_count, sizeof(*tensors));
 	struct model_scope inner = {
 		.outer = scope,
 		.name = entry->name,
 		.home = entry->home,
 		.functional = functional,
 		.trainable = scope->trainable,
-		.inference = scope->inference || entry->inference,
-		.tensor = read_first_tensor(scope, entry),
+		.inference = scope->inference || call->inference,
+		.tensors = tensors,
+		.tensor_count = call->input_count,
 		.row = entry->row,
 		.depth = scope->depth + 1,
 	};
 
+	if (!tensors) {
+		err_nomem(reader->err);
+		return;
+	}
+	for (int i = 0; i < call->input_count; i++)
+		tensors[i] = read_tensor(scope, call, i);
 	if (inner.depth > MODEL_DEPTH) {
 		json_fail(config, reader->err,
 			  "models are nested more than %d deep: that is beyond the limit",
@@ -810,7 +824,7 @@ static void read_nested(struct model_reader *reader, const struct model_scope *s
 	read_scope(reader, &inner, config);
 	model__names_free(&inner.names);
 	if (!err_stuck(reader->err))
-		entry->source = inner.entries[inner.output].source;
+		call->source = inner.calls[inner.output].source;
 }
 
 /* Build the application at @at. It stands at the place of its name: "layers[2].resnet50". False: a
@@ -827,30 +841,30 @@ static bool read_build(const struct json_at *at, const char *name, const struct 
 	return true;
 }
 
-static void read_entry(struct model_reader *reader, const struct model_scope *scope,
-		       struct model_entry *entry, const struct json_at *at)
+static void read_call(struct model_reader *reader, const struct model_scope *scope,
+		      struct model_call *call, const struct json_at *at)
 {
+	const struct model_entry *entry = &scope->entries[call->entry];
 	struct json_at place, config;
 	cJSON *built;
 
 	switch (entry->kind) {
 	case MODEL_ENTRY_INPUT:
-		if (!is_part(entry)) {
-			entry->source = scope->tensor;
-			read_input(reader, scope, entry, at);
+		if (!is_part(scope, entry)) {
+			read_input(reader, scope, call, at);
 			break;
 		}
 		/* fall through */
 	case MODEL_ENTRY_LAYER:
-		read_layer(reader, scope, entry, at);
+		read_layer(reader, scope, call, at);
 		break;
 	case MODEL_ENTRY_APPLICATION:
 		if (!read_build(at, entry->class_name,
-				read_tensor_shape(reader, read_first_tensor(scope, entry)), &built,
+				read_tensor_shape(reader, read_tensor(scope, call, 0)), &built,
 				&place, &config, reader->err))
 			break;
 		if (!err_stuck(reader->err))
-			read_nested(reader, scope, entry, &config, true);
+			read_nested(reader, scope, call, &config, true);
 		cJSON_Delete(built);
 		break;
 	case MODEL_ENTRY_WRAPPER:
@@ -860,13 +874,12 @@ static void read_entry(struct model_reader *reader, const struct model_scope *sc
 		place = (struct json_at){
 			.file = at->file, .up = at, .node = built, .key = entry->name, .index = -1};
 		if (model_option_need(&place, "config", &config, reader->err))
-			read_nested(reader, scope, entry, &config, true);
+			read_nested(reader, scope, call, &config, true);
 		cJSON_Delete(built);
 		break;
 	case MODEL_ENTRY_MODEL:
 		json_child(at, "config", &config);
-		read_nested(reader, scope, entry, &config,
-			    !strcmp(entry->class_name, "Functional"));
+		read_nested(reader, scope, call, &config, !strcmp(entry->class_name, "Functional"));
 		break;
 	}
 }
@@ -879,12 +892,15 @@ static void read_row(struct model_reader *reader, const struct model_scope *scop
 {
 	struct model *model = reader->model;
 	struct model_row *row = &model->rows[model->row_count];
+	size_t count = 1;
 	int *inputs;
 
 	entry->row = -1;
 	if (!scope->functional && entry->kind == MODEL_ENTRY_INPUT)
 		return;
-	inputs = arena_alloc(reader->arena, (size_t)entry->input_count + 1, sizeof(*inputs));
+	for (int i = 0; i < entry->call_count; i++)
+		count += (size_t)scope->calls[entry->first_call + i].input_count;
+	inputs = arena_alloc(reader->arena, count, sizeof(*inputs));
 	if (!inputs) {
 		err_nomem(reader->err);
 		return;
@@ -901,13 +917,24 @@ static void read_row(struct model_reader *reader, const struct model_scope *scop
 		row->class_name = "Sequential";
 	if (!row->class_name)
 		err_nomem(reader->err);
-	for (int i = 0; i < entry->input_count; i++) {
-		int from = entry->inputs[i];
-
-		if (from != MODEL_OUTSIDE && scope->entries[from].row >= 0)
-			inputs[row->input_count++] = scope->entries[from].row;
-	}
 	entry->row = model->row_count++;
+}
+
+/* What @call reads, in the line of its entry. */
+static void read_row_inputs(const struct model_reader *reader, const struct model_scope *scope,
+			    const struct model_call *call)
+{
+	const int number = scope->entries[call->entry].row;
+	struct model_row *row = &reader->model->rows[number];
+
+	for (int i = 0; number >= 0 && i < call->input_count; i++) {
+		const int from = call->inputs[i];
+		const int its =
+			from == MODEL_OUTSIDE ? -1 : scope->entries[scope->calls[from].entry].row;
+
+		if (its >= 0)
+			row->inputs[row->input_count++] = its;
+	}
 }
 
 static bool read_input_is_open(const cJSON *layer)
@@ -957,7 +984,7 @@ static void read_row_shapes(struct model_reader *reader, const struct model_scop
 		if (entry->row < 0)
 			continue;
 		row = &reader->model->rows[entry->row];
-		row->output = *read_tensor_shape(reader, entry->source);
+		row->output = *read_tensor_shape(reader, scope->calls[entry->first_call].source);
 		if (entry->kind != MODEL_ENTRY_APPLICATION && entry->kind != MODEL_ENTRY_MODEL)
 			continue;
 		row->any_batch = read_own_input(entry, &open);
@@ -976,20 +1003,28 @@ static void read_chain(struct model_reader *reader, struct model_scope *scope)
 	if (err_stuck(reader->err))
 		return;
 	numbers = arena_alloc(&reader->scratch, 2 * (size_t)scope->count + 1, sizeof(*numbers));
-	if (!numbers) {
+	scope->calls =
+		arena_alloc(&reader->scratch, (size_t)scope->count + 1, sizeof(*scope->calls));
+	if (!numbers || !scope->calls) {
 		err_nomem(reader->err);
 		return;
 	}
 	scope->order = numbers + scope->count;
 	scope->output = scope->count - 1;
+	scope->call_count = scope->count;
 	for (int i = 0; i < scope->count && !err_stuck(reader->err); i++) {
 		struct model_entry *entry = &scope->entries[i];
 		struct json_at at = model__entry_at(scope, i);
 
 		numbers[i] = i ? i - 1 : MODEL_OUTSIDE;
 		scope->order[i] = i;
-		entry->inputs = &numbers[i];
-		entry->input_count = entry->kind != MODEL_ENTRY_INPUT;
+		entry->first_call = i;
+		entry->call_count = 1;
+		scope->calls[i] = (struct model_call){
+			.entry = i,
+			.inputs = &numbers[i],
+			.input_count = entry->kind != MODEL_ENTRY_INPUT,
+		};
 		if (entry->kind == MODEL_ENTRY_LAYER && entry->ops->least_inputs > 1)
 			json_fail(&at, reader->err,
 				  "\"%s\" (%s) takes at least %d inputs: that needs a functional "
@@ -1010,7 +1045,8 @@ static void read_prepare_rows(struct model_reader *reader, const struct model_sc
 	if (!model->rows)
 		err_nomem(reader->err);
 	for (int i = 0; i < scope->count && !err_stuck(reader->err); i++)
-		if ((scope->entries[i].kind == MODEL_ENTRY_LAYER || is_part(&scope->entries[i])) &&
+		if ((scope->entries[i].kind == MODEL_ENTRY_LAYER ||
+		     is_part(scope, &scope->entries[i])) &&
 		    model__names_add(&reader->taken, scope->entries[i].name, 0))
 			err_nomem(reader->err);
 }
@@ -1059,15 +1095,20 @@ static void read_scope(struct model_reader *reader, struct model_scope *scope,
 		read_parts(reader, scope, config);
 	if (!scope->outer)
 		read_prepare_rows(reader, scope);
-	for (int i = 0; i < scope->count && !err_stuck(reader->err); i++) {
-		struct model_entry *entry = &scope->entries[scope->order[i]];
-		struct json_at at = model__entry_at(scope, scope->order[i]);
+	for (int i = 0; i < scope->call_count && !err_stuck(reader->err); i++) {
+		struct model_call *call = &scope->calls[scope->order[i]];
+		struct model_entry *entry = &scope->entries[call->entry];
+		struct json_at at = model__entry_at(scope, call->entry);
 
-		entry->row = scope->row;
-		if (!scope->outer)
+		if (scope->outer)
+			entry->row = scope->row;
+		else if (entry->first_layer < 0)
 			read_row(reader, scope, entry);
-		if (!err_stuck(reader->err))
-			read_entry(reader, scope, entry, &at);
+		if (err_stuck(reader->err))
+			break;
+		if (!scope->outer)
+			read_row_inputs(reader, scope, call);
+		read_call(reader, scope, call, &at);
 	}
 }
 
@@ -1077,11 +1118,13 @@ static void read_scope(struct model_reader *reader, struct model_scope *scope,
 static void read_config(struct model_reader *reader, const struct json_at *outer,
 			const struct json_at *config, bool functional)
 {
+	const int input = MODEL_INPUT;
 	struct model_scope scope = {
 		.name = functional ? "model" : "sequential",
 		.functional = functional,
 		.trainable = true,
-		.tensor = MODEL_INPUT,
+		.tensors = &input,
+		.tensor_count = 1,
 		.row = -1,
 	};
 	struct err *err = reader->err;
@@ -1100,7 +1143,7 @@ static void read_config(struct model_reader *reader, const struct json_at *outer
 	if (!err_stuck(err) && !reader->model->layer_count)
 		json_fail(&scope.layers, err, "a model needs at least one layer");
 	if (!err_stuck(err))
-		read_output_mask(reader, &scope.layers, scope.entries[scope.output].source);
+		read_output_mask(reader, &scope.layers, scope.calls[scope.output].source);
 	if (!err_stuck(err))
 		read_row_shapes(reader, &scope);
 	model__names_free(&scope.names);

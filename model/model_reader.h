@@ -49,7 +49,24 @@ enum model_entry_kind {
 
 #define MODEL_UNMASKED (-1)
 
-#define MODEL_OUTSIDE (-1) /* among an entry's inputs: what comes into the scope */
+#define MODEL_OUTSIDE (-1) /* among a call's inputs: what comes into the scope */
+
+/* A call as configs name it: number @number of @entry. */
+struct model_reference {
+	int entry;
+	int64_t number;
+};
+
+/* A call of an entry: Keras's node. Calls of a scope stand in the order of their entries. */
+struct model_call {
+	int entry;
+	struct model_reference *from; /* as written: the same as inputs */
+	int *inputs;                  /* calls of the scope, or MODEL_OUTSIDE */
+	int input_count;
+	bool causal_mask; /* it has use_causal_mask */
+	bool inference;   /* it has training: false */
+	int source;       /* once it is read: the layer whose output it is, or MODEL_INPUT */
+};
 
 struct model_entry {
 	enum model_entry_kind kind;
@@ -57,11 +74,9 @@ struct model_entry {
 	const char *class_name, *name;
 	const char *home;            /* where Keras 3's files keep it: see struct model_layer */
 	const struct layer_ops *ops; /* of a layer */
-	int *inputs;                 /* entries of the scope, or MODEL_OUTSIDE */
-	int input_count;
-	bool causal_mask; /* its call has use_causal_mask */
-	bool inference;   /* its call has training: false */
-	int source;       /* once it is read: the layer whose output it is, or MODEL_INPUT */
+	int first_call, call_count;  /* among the scope's */
+	int64_t most_number;         /* the greatest that a reference to it has */
+	int first_layer;             /* that its first call has become; -1: it is not read yet */
 	int row;
 };
 
@@ -69,18 +84,21 @@ struct model_scope {
 	const struct model_scope *outer; /* NULL: the model itself */
 	const char *name, *home;         /* home: of its entry; NULL: the model itself */
 	bool functional, trainable;
-	bool inference; /* called with training: false, or within a model that was */
-	int tensor;     /* what comes in: a layer or MODEL_INPUT */
-	int row;        /* of all layers; -1: each entry has one of its own */
+	bool inference;     /* called with training: false, or within a model that was */
+	const int *tensors; /* what comes in: layers, or MODEL_INPUT */
+	int tensor_count;
+	int row; /* of all layers; -1: each entry has one of its own */
 	int depth;
 	int sharing;           /* within which shared_object_ids are counted; see read_open() */
 	struct json_at layers; /* the list */
 	struct model_entry *entries;
 	int count;
-	const int *inputs; /* entries of a functional model, as "input_layers" has them */
+	struct model_call *calls;
+	int call_count;
+	const int *inputs; /* calls of a functional model, as "input_layers" has them */
 	int input_count, output;
 	struct model_names names; /* to entries */
-	int *order;               /* of execution */
+	int *order;               /* of execution: calls */
 };
 
 struct model_reader {
@@ -90,9 +108,9 @@ struct model_reader {
 	const struct model_shape *data; /* may be NULL */
 	bool input_known;
 	struct model_names taken, shared; /* layers' names; shared_object_ids */
-	int entries;                      /* so far, of all scopes */
+	int entries;                      /* so far, of all scopes, or their calls where more */
 	int sharings;                     /* the same */
-	int *list;                        /* inputs of the entry at hand */
+	struct model_reference *list;     /* inputs of the call at hand */
 	size_t list_capacity;
 	int list_count;
 	int *masks; /* by layer: the one that tells which of its steps count, or MODEL_UNMASKED */
@@ -105,7 +123,7 @@ struct json_at model__item(const struct json_at *list, const cJSON *node, int in
 /* The entry's place; @layers must outlive it. */
 struct json_at model__entry_at(const struct model_scope *scope, int entry);
 
-/* Inputs of every entry of a functional model, and its inputs and output. */
+/* Calls of every entry of a functional model, and its inputs and output. */
 void model__read_calls(struct model_reader *reader, struct model_scope *scope,
 		       const struct json_at *config);
 /* Set scope->order: after all inputs, else as listed. Fails where there is none. */

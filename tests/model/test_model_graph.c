@@ -49,6 +49,22 @@ static const struct model_shape mnist = {.ndim = 3, .dim = {28, 28, 1}};
 	"{\"class_name\": \"Sequential\", \"config\": {\"name\": \"" name                          \
 	"\", \"layers\": [" UNNAMED "]}, \"inbound_nodes\": " from "}"
 
+/* Two inputs, p and q; q's Dense "b" of 3 before p, and one of 2 behind. */
+#define PAIR(name, from)                                                                           \
+	"{\"class_name\": \"Functional\", \"config\": {\"name\": \"" name                          \
+	"\", \"layers\": [{\"class_name\": \"InputLayer\", \"config\": {\"name\": \"q\"}}, "       \
+	"{\"class_name\": \"InputLayer\", \"config\": {\"name\": \"p\"}}, " DENSE(                 \
+		"b", "3",                                                                          \
+		FROM("q")) ", "                                                                    \
+			   "{\"class_name\": \"Concatenate\", \"config\": {\"name\": \"c\"}, "     \
+			   "\"inbound_nodes\": "                                                   \
+			   "[[[\"b\", 0, 0, {}], [\"p\", 0, 0, {}]]]}, " DENSE(                    \
+				   "d", "2",                                                       \
+				   FROM("c")) "], "                                                \
+					      "\"input_layers\": [[\"p\", 0, 0], [\"q\", 0, 0]], " \
+					      "\"output_layers\": [[\"d\", 0, 0]]}, "              \
+					      "\"inbound_nodes\": " from "}"
+
 #define COUNTED(name, shape)                                                                       \
 	"{\"class_name\": \"Functional\", \"config\": {\"name\": \"" name "\", \"layers\": "       \
 	"[{\"class_name\": \"InputLayer\", \"config\": {\"batch_input_shape\": " shape "}, "       \
@@ -536,9 +552,9 @@ static const struct support_refusal refusals[] = {
 	{CHAIN(FLAT, DENSE("b", "2", "[[[\"a\", 0, 0, {}], [\"a\", 0, 0, {}]]]")), ST_INVALID,
 	 "\"b\" (Dense) takes 1 input, but 2 come in"},
 	{CHAIN(FLAT, DENSE("b", "2", "[[[\"a\", 0, 0, {}]], [[\"a\", 0, 0, {}]]]")), ST_UNSUPPORTED,
-	 "inbound_nodes[1]: \"b\" is called more than once: shared weights"},
-	{CHAIN(FLAT, DENSE("b", "2", "[[[\"a\", 1, 0, {}]]]")), ST_UNSUPPORTED,
-	 "inbound_nodes[0][0][1]: \"a\" is called more than once"},
+	 "inbound_nodes: \"b\" is called more than once: shared weights"},
+	{CHAIN(FLAT, DENSE("b", "2", "[[[\"a\", 1, 0, {}]]]")), ST_INVALID,
+	 "inbound_nodes[0][0][1]: \"a\" has 1 call here: there is none of number 1"},
 	{CHAIN(FLAT, DENSE("b", "2", "[[[\"a\", 0, 1, {}]]]")), ST_UNSUPPORTED,
 	 "inbound_nodes[0][0][2]: \"a\" has one output"},
 	{CHAIN(FLAT, DENSE("b", "2", "[[[\"a\", 0]]]")), ST_INVALID, "must be [\"layer\", 0, 0]"},
@@ -602,7 +618,7 @@ static const struct support_refusal refusals[] = {
 	 "layers[1].application: |ResNet50"},
 	{"{\"layers\": [{\"application\": \"ResNet50\", \"classes\": 3}]}", ST_INVALID,
 	 "layers[0]: unknown option \"classes\""},
-	{"{\"layers\": [" UNNAMED "], \"input_layers\": 3}", ST_INVALID,
+	{"{\"layers\": [" INPUT("x") "], \"input_layers\": 3}", ST_INVALID,
 	 "input_layers: must be an array"},
 	{"{\"class_name\": \"Sequential\", \"config\": {\"layers\": [" UNNAMED
 	 "], \"input_layers\": 3}}",
@@ -621,10 +637,37 @@ static const struct support_refusal refusals[] = {
 	 "layers[1].config.layers[0].config.batch_shape: the input shape (None, 3) does not fit"},
 	{MODEL(INPUT("x") ", " FLAT ", " NESTED2("n", "[[[\"a\", 0, 0, {}], [\"x\", 0, 0, {}]]]"),
 	       ENDS("x", "n")),
-	 ST_UNSUPPORTED, "models of several inputs are not supported: 2 come into \"n\""},
+	 ST_INVALID, "inbound_nodes: \"n\" (Sequential) takes 1 input, but 2 come in"},
+	{MODEL(INPUT("x") ", " FLAT ", " PAIR("n", "[[[\"a\", 0, 0, {}]]]"), ENDS("x", "n")),
+	 ST_INVALID, "inbound_nodes: \"n\" (Functional) takes 2 inputs, but 1 comes in"},
 	{MODEL(INPUT("x") ", " FLAT ", " NESTED2("n", "[[[\"a\", 2, 0, {}]]]"), ENDS("x", "n")),
-	 ST_UNSUPPORTED, "\"a\" is called more than once"},
+	 ST_INVALID, "inbound_nodes[0][0][1]: \"a\" has 1 call here: there is none of number 2"},
 };
+
+/* Inputs of a nested model go by its "input_layers", not by the order of its layers. */
+static void test_nested_models_of_several_inputs(void **state)
+{
+	struct model *m =
+		support_model(MODEL(INPUT("x") ", " FLAT ", " DENSE("b", "5", FROM("a")) ", " PAIR(
+					    "n", "[[[\"b\", 0, 0, {}], [\"a\", 0, 0, {}]]]"),
+				    ENDS("x", "n")),
+			      &mnist);
+
+	(void)state;
+	assert_int_equal(m->layer_count, 5);
+	assert_string_equal(m->layers[2].name, "n/b");
+	assert_int_equal(m->layers[2].inputs[0], 0);
+	assert_string_equal(m->layers[3].name, "c");
+	assert_int_equal(m->layers[3].inputs[0], 2);
+	assert_int_equal(m->layers[3].inputs[1], 1);
+	assert_int_equal(m->layers[3].output.dim[0], 8);
+	assert_string_equal(m->layers[4].name, "d");
+	assert_int_equal(m->row_count, 4);
+	assert_int_equal(m->rows[3].input_count, 2);
+	assert_int_equal(m->rows[3].inputs[0], 2);
+	assert_int_equal(m->rows[3].inputs[1], 1);
+	model_free(m);
+}
 
 /* Inputs are parts of one row, in the order of "input_layers" and not of the layers. */
 static void test_models_of_several_inputs(void **state)
@@ -807,6 +850,7 @@ int main(void)
 		cmocka_unit_test(test_trainable_false_freezes_all_below),
 		cmocka_unit_test(test_training_false_of_a_call),
 		cmocka_unit_test(test_models_of_several_inputs),
+		cmocka_unit_test(test_nested_models_of_several_inputs),
 		cmocka_unit_test(test_bad_graphs_are_refused_with_their_place),
 		cmocka_unit_test(test_names_of_tensorflow_2_1_name_their_replacement),
 		cmocka_unit_test(test_models_may_be_nested_but_not_for_ever),
