@@ -1,12 +1,13 @@
 #!/usr/bin/python3
-"""Train the networks of tests/golden/masks.json and mask_tokens.json in PyTorch, from ipu-train's first weights.
+"""Train the networks of tests/golden/masks.json, mask_tokens.json and mask_ignored.json, in PyTorch.
 
     UPDATE_GOLDEN=1 ctest --test-dir build/release -R train_masks
 
-runs `script/make-mask-golden.py masks first.npz words.npz >tests/golden/mask_losses.txt`, and the same of mask_tokens:
-the loss before each of 20 updates by SGD, of all items at once, then metrics in the order of their names. A masked step leaves the state of a recurrent layer as it is; the sequences
-of a Bidirectional have zeros there; attention adds -1e9 to scores that do not count, as Keras's Softmax does; the
-average is of the steps that count. PyTorch has no such cells: they are written out here, in double.
+runs `script/make-mask-golden.py masks first.npz words.npz >tests/golden/mask_losses.txt`, and the same of the others:
+from the weights that ipu-train begins with, the loss before each of 20 updates by SGD, of all items at once, then
+metrics. A masked step leaves the state of a recurrent layer as it is; the sequences of a Bidirectional have zeros
+there; attention adds -1e9 to scores that do not count, as Keras's Softmax does; the average is of the steps that
+count. PyTorch has no such cells: they are written out here, in double.
 
 Needs Debian's python3-torch and python3-numpy. Shares nothing but weights and words with ipu-train.
 """
@@ -90,6 +91,14 @@ def mask_tokens():
     each = torch.nn.functional.cross_entropy(scores, right, reduction="none")
     hits = (scores.argmax(1) == right).double()
     return (each * weight).mean(), hits.mean(), each.mean(), (hits * weight).sum() / weight.sum()
+
+
+def mask_ignored():
+    """Loss, accuracy, perplexity: the loss ignores -1, the accuracy takes it for a class that nobody predicts."""
+    kernel, bias = of("out", "kernel", "bias")
+    scores, right = (torch.tensor(data["x_train"].astype("f8")) @ kernel + bias).flatten(0, 1), classes.flatten()
+    entropy = torch.nn.functional.cross_entropy(scores, right, ignore_index=-1)
+    return entropy, (scores.argmax(1) == right).double().mean(), entropy.exp()
 
 
 print(f"# PyTorch {torch.__version__}; made by script/make-mask-golden.py")

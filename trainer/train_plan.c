@@ -39,6 +39,10 @@ _Static_assert((int)RUN_TOKENS_CHARACTERS == (int)DATASET_CHARACTERS &&
 
 struct dataset_params train_data_params(const struct run_file *run)
 {
+	int64_t ignored = 0;
+	/* A vector has a 1 at its class: there is none for what is no class. */
+	const bool ignores = !run->data.one_hot && run_ignored(run, &ignored);
+
 	return (struct dataset_params){
 		.name = run->data.name,
 		.path = run->data.path,
@@ -57,6 +61,8 @@ struct dataset_params train_data_params(const struct run_file *run)
 		.images = {.gray = run->data.color_mode == RUN_COLOR_GRAYSCALE},
 		.threads = (unsigned)run->host.threads,
 		.validation_split = run->data.validation_split,
+		.ignores = ignores,
+		.ignored = ignored,
 		.no_train = !run->fit.wanted,
 		.no_test_targets = !run->evaluate.wanted && !run->fit.validation,
 		.resize = {run->data.resize[0], run->data.resize[1]},

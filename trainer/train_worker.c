@@ -222,7 +222,7 @@ static void compute_loss(struct work *work, int slot)
 		       of_item.positions;
 
 	targets.mask = stage_mask(work->stage->stage, slot);
-	if (targets.mask && there < rows) {
+	if ((targets.mask || measure->loss.ignores) && there < rows) {
 		rows = there;
 		if (gradient)
 			memset(gradient, 0, count * sizeof(*gradient));
@@ -236,7 +236,7 @@ static void compute_loss(struct work *work, int slot)
 				 : NULL,
 			 &targets, rows, of_item.width, gradient);
 	/* The gradient is of the whole batch, as Keras has it; shown is the mean over what is there.
-	 * Where a mask tells what counts, padding does not. */
+	 * Where not all rows count, those of padding do not. */
 	if (there < rows)
 		execution->losses[result_index(work)] *=
 			there > 0 ? (double)rows / (double)there : 0.0;

@@ -26,7 +26,7 @@ struct loss_ops {
 
 static const struct model_option sparse_options[] = {
 	{"from_logits", MODEL_ANY},
-	{"ignore_class", MODEL_NULL},
+	{"ignore_class", MODEL_ANY},
 	{"axis", MODEL_ANY},
 };
 
@@ -182,6 +182,15 @@ static void loss_number(const struct json_at *config, const char *key, double *o
 		json_fail(&here, err, "must be from 0 to %g, not %g", most, *out);
 }
 
+void loss_read_ignored(struct loss *out, const struct json_at *config, const char *key,
+		       struct err *err)
+{
+	struct json_at here;
+
+	out->ignores = model_option_given(config, key, &here, err) &&
+		       json_int(&here, INT32_MIN, INT32_MAX, &out->ignore_class, err) == ST_OK;
+}
+
 bool loss_known(const char *name)
 {
 	return loss_find(name) >= 0;
@@ -221,6 +230,7 @@ static void loss_config(struct loss *out, const struct json_at *config, struct e
 	model_option_bool(config, "apply_class_balancing", &out->apply_class_balancing, err);
 	if (model_option_given(config, "axis", &here, err))
 		json_int(&here, -1, -1, &axis, err);
+	loss_read_ignored(out, config, "ignore_class", err);
 }
 
 struct loss loss_of(enum loss_kind kind)

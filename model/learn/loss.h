@@ -28,6 +28,7 @@
  *	categorical_focal_crossentropy    -sum alpha (1 - c(q))^gamma y log c(q), q = p / sum p or the
  *	                                  softmax of logits; gamma 2, alpha 0.25
  *
+ * ignore_class: rows of that class do not count; the number need not be among the classes.
  * label_smoothing s: y becomes y (1 - s) + s / classes (categorical) or y (1 - s) + s / 2 (binary).
  * The gradient of categorical_crossentropy from logits is softmax(x) - y, as TensorFlow's: targets
  * are taken to sum to 1. No state, nothing is allocated.
@@ -62,10 +63,15 @@ struct loss {
 	bool apply_class_balancing;
 	float label_smoothing; /* 0 .. 1 */
 	double delta, gamma, alpha;
+	bool ignores; /* rows of class @ignore_class do not count */
+	int64_t ignore_class;
 };
 
 /* "mse", "mean_squared_error", "MeanSquaredError", or {class_name, config}. */
 enum status loss_get(struct loss *out, const struct json_at *at, struct err *err);
+/* A loss's "ignore_class", a metric's, or what it is called there: a number or null. */
+void loss_read_ignored(struct loss *out, const struct json_at *config, const char *key,
+		       struct err *err);
 bool loss_known(const char *name);                    /* as class, function or short name */
 struct loss loss_of(enum loss_kind kind);             /* with its defaults */
 const char *loss_name(const struct loss *loss);       /* Keras's snake case */

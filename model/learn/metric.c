@@ -39,12 +39,12 @@ static const struct model_option metric_auc[] = {
 	{"label_weights", MODEL_NULL},   {"from_logits", MODEL_FALSE}};
 static const struct model_option metric_f1[] = {{"average", MODEL_ANY}, {"threshold", MODEL_ANY}};
 static const struct model_option metric_iou[] = {{"num_classes", MODEL_ANY},
-						 {"ignore_class", MODEL_NULL},
+						 {"ignore_class", MODEL_ANY},
 						 {"sparse_y_true", MODEL_ANY},
 						 {"sparse_y_pred", MODEL_ANY},
 						 {"axis", MODEL_ANY}};
 static const struct model_option metric_perplexity[] = {{"from_logits", MODEL_ANY},
-							{"mask_token_id", MODEL_NULL}};
+							{"mask_token_id", MODEL_ANY}};
 
 static const struct metric_ops metric_rows[METRIC_KINDS] = {
 	[METRIC_BINARY] = {.class_name = "BinaryAccuracy",
@@ -298,6 +298,8 @@ static void metric_config(struct metric *out, const struct json_at *config, stru
 	metric_read_threshold(config, "thresholds", &out->threshold, err);
 	metric_counts_config(out, config, err);
 	model_option_bool(config, "from_logits", &out->loss.from_logits, err);
+	loss_read_ignored(&out->loss, config,
+			  out->kind == METRIC_PERPLEXITY ? "mask_token_id" : "ignore_class", err);
 }
 
 /* Each micro-batch of an execution has counts of its own until they are added up. */

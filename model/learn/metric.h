@@ -47,7 +47,7 @@ enum metric_average {
 
 struct metric {
 	enum metric_kind kind;
-	struct loss loss;
+	struct loss loss; /* of other kinds the class it ignores alone */
 	const char *name; /* as shown: "accuracy"; of the table or of the JSON read */
 	bool weighted;    /* rows count by their weights (Keras's weighted_metrics) */
 	float threshold;  /* above it is a 1; F1Score NaN: the greatest output is */

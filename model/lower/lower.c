@@ -179,6 +179,7 @@ enum status lower_model(struct ipu_graph *graph, const struct lower_request *low
 	if (status != ST_OK)
 		return status;
 	lowering.labels = lowering.weights = lowering.backprop = lowering.logits_layer = -1;
+	lowering.mask = -1;
 	if (training && loss_takes_logits(lowered->loss, lowered->model))
 		lowering.logits_layer = model_final_activation(lowered->model);
 	failed = lower_all(&lowering) ||

@@ -52,7 +52,8 @@ struct lowering {
 	size_t node_count, node_capacity;
 	int input, labels, weights; /* -1: none */
 	int backprop;               /* the loss's gradient, kept for phase B */
-	int mask, counted;          /* of the model's output, its sum; -1: none */
+	int mask;                   /* which rows of the model's output count; -1: all do */
+	int loss_mask, counted;     /* which do in the loss, and their sum */
 	int sums;                   /* AddN operations so far */
 	struct lower_layer *layers;
 	struct lower_param *params;

@@ -53,8 +53,10 @@ static int as_float(struct lowering *lowering, int tensor, const char *name)
 	return to;
 }
 
-/* The mean over the rows of @from; its mean over the steps is a result, as Keras shows it. */
-static int lower_mean(struct lowering *lowering, const char *name, const char *result, int from)
+/* The mean over the rows of @from, of which @mask leaves so many as the loss has (-1: all); its
+ * mean over the steps is a result, as Keras shows it. */
+static int lower_mean(struct lowering *lowering, const char *name, const char *result, int from,
+		      int mask)
 {
 	const struct lower_rows rows = rows_of(lowering);
 	const int mean = flat(lowering, IPU_TENSOR_TEMPORARY,
@@ -70,7 +72,7 @@ static int lower_mean(struct lowering *lowering, const char *name, const char *r
 	    lower__node(lowering,
 			&(struct ipu_node){.op = op,
 					   .reads = (const int[]){from, lowering->counted},
-					   .read_count = lowering->mask < 0 ? 1 : 2,
+					   .read_count = mask < 0 ? 1 : 2,
 					   .writes = &mean,
 					   .write_count = 1,
 					   .measure_only = true}) != 0)
@@ -78,26 +80,27 @@ static int lower_mean(struct lowering *lowering, const char *name, const char *r
 	return lower__running_mean(lowering, result, mean, to);
 }
 
-/* What the rows of a loss or a metric are multiplied by: their weights, if @weights, and the mask.
- * Listed behind the tensor @from; the number of all. */
-static int row_factors(const struct lowering *lowering, int from, bool weights, int list[3])
+/* What the rows of a loss or a metric are multiplied by: their weights, if @weights, and @mask (-1:
+ * all count). Listed behind the tensor @from; the number of all. */
+static int row_factors(const struct lowering *lowering, int from, bool weights, int mask,
+		       int list[3])
 {
 	int count = 0;
 
 	list[count++] = from;
 	if (weights && lowering->weights >= 0)
 		list[count++] = lowering->weights;
-	if (lowering->mask >= 0)
-		list[count++] = lowering->mask;
+	if (mask >= 0)
+		list[count++] = mask;
 	return count;
 }
 
 /* The rows' numbers @from times what the rows weigh; @from where all weigh the same. */
-static int weighted(struct lowering *lowering, const char *name, int from, bool weights)
+static int weighted(struct lowering *lowering, const char *name, int from, bool weights, int mask)
 {
 	const struct lower_rows rows = rows_of(lowering);
 	int list[3], to;
-	const int operands = row_factors(lowering, from, weights, list);
+	const int operands = row_factors(lowering, from, weights, mask, list);
 	const struct ipu_op op = {.kind = IPU_OP_ELEMENTWISE,
 				  .name = arena_printf(lowering->arena, "%s/weighted", name),
 				  .phase = IPU_PHASE_F,
@@ -119,27 +122,60 @@ static int weighted(struct lowering *lowering, const char *name, int from, bool 
 	return to;
 }
 
-/* The mask of the model's output in float32, and how many rows it leaves. */
-static int lower_mask(struct lowering *lowering)
+/* The rows whose label is not the class that the loss ignores, times the mask. */
+static int lower_ignored(struct lowering *lowering, enum ipu_tensor_kind kind)
 {
-	const int layer = lowering->from->model->output_mask;
 	const struct lower_rows rows = rows_of(lowering);
+	const bool both = lowering->mask >= 0;
+	const struct ipu_op op = {
+		.kind = IPU_OP_ELEMENTWISE,
+		.name = "loss/ignore_class/NotEqual",
+		.phase = IPU_PHASE_F,
+		.stage = rows.stage,
+		.elements = {.count = rows.count,
+			     .operands = 1 + both,
+			     .times = {[IPU_FN_SELECT] = 1, [IPU_FN_ADD] = both}}};
+
+	lowering->loss_mask = flat(lowering, kind, op.name, rows.count);
+	if (lowering->loss_mask < 0)
+		return -1;
+	return lower__node(lowering, &(struct ipu_node){.op = op,
+							.reads = (const int[]){lowering->labels,
+									       lowering->mask},
+							.read_count = 1 + both,
+							.writes = &lowering->loss_mask,
+							.write_count = 1,
+							.measure_only = true});
+}
+
+/* What tells the rows that count, in float32, and how many the loss has left of them. */
+static int lower_masks(struct lowering *lowering)
+{
+	const enum ipu_tensor_kind kind =
+		lowering->training ? IPU_TENSOR_KEPT : IPU_TENSOR_TEMPORARY;
+	const int layer = lowering->from->model->output_mask;
 	const struct ipu_op op = {.kind = IPU_OP_REDUCE,
 				  .name = "loss/mask/Sum",
 				  .phase = IPU_PHASE_F,
-				  .stage = rows.stage,
-				  .reduce = {rows.count, 1}};
+				  .stage = rows_of(lowering).stage,
+				  .reduce = {rows_of(lowering).count, 1}};
+	int failed = 0;
 
-	lowering->mask = -1;
-	if (!layer)
-		return 0;
-	lowering->mask = as_float(lowering, lowering->layers[layer].output, "loss/mask/Cast");
-	lowering->counted = flat(
-		lowering, lowering->training ? IPU_TENSOR_KEPT : IPU_TENSOR_TEMPORARY, op.name, 1);
-	if (lowering->mask < 0 || lowering->counted < 0)
+	if (layer) {
+		lowering->mask =
+			as_float(lowering, lowering->layers[layer].output, "loss/mask/Cast");
+		failed = lowering->mask < 0;
+	}
+	lowering->loss_mask = lowering->mask;
+	if (!failed && lowering->from->loss->ignores)
+		failed = lower_ignored(lowering, kind);
+	if (failed || lowering->loss_mask < 0)
+		return failed;
+	lowering->counted = flat(lowering, kind, op.name, 1);
+	if (lowering->counted < 0)
 		return -1;
 	return lower__node(lowering, &(struct ipu_node){.op = op,
-							.reads = &lowering->mask,
+							.reads = &lowering->loss_mask,
 							.read_count = 1,
 							.writes = &lowering->counted,
 							.write_count = 1,
@@ -196,8 +232,10 @@ static int lower_loss(struct lowering *lowering, int input)
 					   .write_count = lowering->training ? 2 : 1,
 					   .measure_only = true}) != 0)
 		return -1;
-	writes[0] = weighted(lowering, op.name, writes[0], true);
-	return writes[0] < 0 ? -1 : lower_mean(lowering, op.name, "loss", writes[0]);
+	writes[0] = weighted(lowering, op.name, writes[0], true, lowering->loss_mask);
+	return writes[0] < 0
+		       ? -1
+		       : lower_mean(lowering, op.name, "loss", writes[0], lowering->loss_mask);
 }
 
 /* ---- metrics --------------------------------------------------------------------------------- */
@@ -270,11 +308,12 @@ static int lower_metric(struct lowering *lowering, const struct metric *metric, 
 						     .write_count = 1,
 						     .measure_only = true}) != 0)
 		return -1;
-	items = weighted(lowering, op.name, items, metric->weighted);
+	items = weighted(lowering, op.name, items, metric->weighted, lowering->mask);
 	if (items < 0)
 		return -1;
 	return lower_mean(lowering, op.name,
-			  arena_printf(lowering->arena, "metrics/%s/result", metric->name), items);
+			  arena_printf(lowering->arena, "metrics/%s/result", metric->name), items,
+			  lowering->mask);
 }
 
 int lower__loss_forward(struct lowering *lowering)
@@ -287,7 +326,7 @@ int lower__loss_forward(struct lowering *lowering)
 	if (!lowering->from->loss)
 		return 0;
 	input = as_float(lowering, loss_input(lowering), "loss/Cast");
-	if (input < 0 || lower_mask(lowering) != 0 || lower_loss(lowering, input) != 0)
+	if (input < 0 || lower_masks(lowering) != 0 || lower_loss(lowering, input) != 0)
 		return -1;
 	if (!metrics || !metrics->count)
 		return 0;
@@ -318,8 +357,8 @@ int lower__loss_backward(struct lowering *lowering)
 	if (!of->needs)
 		return 0;
 	op.elements.times[IPU_FN_CAST] = dtype != IPU_FLOAT32;
-	operands = row_factors(lowering, lowering->backprop, true, list);
-	if (lowering->mask >= 0)
+	operands = row_factors(lowering, lowering->backprop, true, lowering->loss_mask, list);
+	if (lowering->loss_mask >= 0)
 		list[operands++] = lowering->counted;
 	op.elements.operands = operands;
 	op.elements.times[IPU_FN_ADD] = (uint8_t)operands;

@@ -825,6 +825,18 @@ static enum status read_loss(struct loss *out, const struct run_file *run, const
 	return loss_get(out, at, err);
 }
 
+bool run_ignored(const struct run_file *run, int64_t *class)
+{
+	struct json_at within, at;
+	struct loss loss;
+	struct err err = {0};
+
+	if (read_loss(&loss, run, "compile", &within, &at, &err) != ST_OK || !loss.ignores)
+		return false;
+	*class = loss.ignore_class;
+	return true;
+}
+
 enum status run_targets(struct target_kind *out, const struct run_file *run, const char *section,
 			const struct model *model, struct err *err)
 {

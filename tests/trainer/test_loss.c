@@ -4,6 +4,7 @@
 #include "model/learn/loss.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/mem.h"
@@ -424,6 +425,38 @@ static void test_every_loss_weighs_its_rows(void **state)
 	}
 }
 
+static void test_an_ignored_class_is_a_mask(void **state)
+{
+	static const char *const texts[] = {"", "\"from_logits\": true, "};
+	const int32_t labels[] = {0, -1, 2, -1, 1, 2}, others[] = {0, 1, 2, 0, 1, 2};
+	const float mask[] = {1, 0, 1, 0, 1, 1}, values[] = {0, -1, 2, -1, 1, 2};
+	float x[6 * WIDTH], gradient[6 * WIDTH], wanted[6 * WIDTH];
+
+	(void)state;
+	math_fill(x, ARRAY_LEN(x), 3, 0.05f, 0.9f);
+	for (size_t t = 0; t < ARRAY_LEN(texts); t++) {
+		const struct targets masked = {.classes = others, .mask = mask};
+		const struct targets ignored[] = {{.classes = labels},
+						  {.values = values, .width = 1}};
+		char text[128];
+		struct loss loss, plain;
+		double value;
+
+		snprintf(text, sizeof(text), LOSS("SparseCategoricalCrossentropy", "%s%s"),
+			 texts[t], "\"ignore_class\": -1");
+		assert_int_equal(read_loss(&loss, text, NULL), ST_OK);
+		plain = loss;
+		plain.ignores = false;
+		value = loss_run(&plain, x, NULL, &masked, 6, WIDTH, wanted);
+		for (size_t i = 0; i < ARRAY_LEN(ignored); i++) {
+			assert_close(loss_run(&loss, x, NULL, &ignored[i], 6, WIDTH, gradient),
+				     value, 0.0);
+			assert_memory_equal(gradient, wanted, sizeof(wanted));
+		}
+		assert_true(isnan(loss_run(&plain, x, NULL, &ignored[0], 6, WIDTH, NULL)));
+	}
+}
+
 /* Beside weights of 0 for the same rows: the mean is of fewer. */
 static void test_every_loss_leaves_masked_rows_out(void **state)
 {
@@ -833,9 +866,10 @@ static void test_bad_losses_are_refused_with_their_place(void **state)
 		{"{\"class_name\": \"SparseCategoricalCrossentropy\", \"config\": {\"reduction\": "
 		 "\"sum\"}}",
 		 "config.reduction: the reduction \"sum\" is not supported"},
-		{"{\"class_name\": \"SparseCategoricalCrossentropy\", \"config\": "
-		 "{\"ignore_class\": 3}}",
-		 "config.ignore_class: not supported"},
+		{LOSS("SparseCategoricalCrossentropy", "\"ignore_class\": 0.5"),
+		 "config.ignore_class: must be a whole number"},
+		{LOSS("CategoricalCrossentropy", "\"ignore_class\": 3"),
+		 "unknown option \"ignore_class\""},
 		{LOSS("CategoricalCrossentropy", "\"label_smoothing\": 1.5"),
 		 "config.label_smoothing: must be from 0 to 1, not 1.5"},
 		{LOSS("SparseCategoricalCrossentropy", SMOOTH),
@@ -872,6 +906,7 @@ int main(void)
 		cmocka_unit_test(test_every_form_has_its_formula_and_its_slope),
 		cmocka_unit_test(test_every_loss_weighs_its_rows),
 		cmocka_unit_test(test_every_loss_leaves_masked_rows_out),
+		cmocka_unit_test(test_an_ignored_class_is_a_mask),
 		cmocka_unit_test(test_categorical_outputs_are_normalised_then_clipped),
 		cmocka_unit_test(test_binary_outputs_are_clipped),
 		cmocka_unit_test(test_binary_logits_far_apart_stay_finite),

@@ -138,7 +138,7 @@ static enum status join_classes(struct dataset *out, const struct dataset_about 
 
 /* The bound of whole numbers that may be the classes of an item's positions: all are at least 0,
  * and floats have them exactly; 0: they are not. */
-static int join_bound(const struct dataset_array *targets)
+static int join_bound(const struct dataset_about *about, const struct dataset_array *targets)
 {
 	const size_t count = dataset__array_count(targets);
 	int64_t most = 0;
@@ -146,6 +146,8 @@ static int join_bound(const struct dataset_array *targets)
 	for (size_t i = 0; i < count; i++) {
 		const int64_t number = dataset__whole(targets->type, targets->bytes, i);
 
+		if (about->ignores && number == about->ignored)
+			continue;
 		if (number < 0 || number >= CLASS_MOST)
 			return 0;
 		most = max(most, number);
@@ -164,7 +166,7 @@ static enum status join_targets(struct dataset *out, const struct dataset_about 
 		out->width = 0;
 		return join_classes(out, about, targets, err);
 	}
-	out->classes = about->tokens ? about->classes : whole ? join_bound(targets) : 0;
+	out->classes = about->tokens ? about->classes : whole ? join_bound(about, targets) : 0;
 	out->values = memory->targets = join_floats(targets);
 	return out->values ? ST_OK : err_nomem(err);
 }

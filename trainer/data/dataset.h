@@ -102,9 +102,11 @@ struct dataset_params {
 	unsigned threads;  /* that decode; 0: as many as there are processors */
 	bool shapes;       /* images are not decoded: all values are 0, see dataset_describe() */
 	double validation_split; /* the last part of the training items becomes the test part; 0 */
-	bool pictures;           /* items that are not stored as bytes are refused */
-	bool no_train;           /* nothing is trained: the training part may be missing */
-	bool no_test_targets;    /* nothing is evaluated: the test part's targets may be missing */
+	bool ignores;            /* a class number of a place may be @ignored: it is none */
+	int64_t ignored;
+	bool pictures;        /* items that are not stored as bytes are refused */
+	bool no_train;        /* nothing is trained: the training part may be missing */
+	bool no_test_targets; /* nothing is evaluated: the test part's targets may be missing */
 	/* Told once when the synthetic default is made or used, and how to get the real set; may be
 	 * NULL. */
 	void (*notice)(void *user, const char *text);

@@ -538,6 +538,8 @@ static enum status npz_part(struct dataset *out, const struct npz_file *file, co
 					    .targets = y,
 					    .classes = file->known->classes,
 					    .names = file->known->names,
+					    .ignores = file->params->ignores,
+					    .ignored = file->params->ignored,
 					    .limit = file->params->limit};
 	struct dataset_array inputs, targets = {0}, weights = {0};
 	enum status status;

@@ -433,8 +433,26 @@ static const struct loss_passes {
 
 bool loss_counts(const struct loss *loss, const struct targets *targets, int64_t row)
 {
-	(void)loss;
-	return !targets->mask || targets->mask[row] != 0.0f;
+	const float *values;
+	int64_t label;
+
+	if (targets->mask && targets->mask[row] == 0.0f)
+		return false;
+	if (!loss->ignores)
+		return true;
+	values = targets->values + row * targets->width;
+	if (targets->classes)
+		label = targets->classes[row];
+	else
+		label = targets->width > 1 ? metric_greatest(values, targets->width)
+					   : (int64_t)values[0];
+	return label != loss->ignore_class;
+}
+
+/* A metric that ignores no class may come upon the one that the loss ignores: not a number. */
+static bool loss_has_class(const struct loss_item *item)
+{
+	return item->label >= 0 && item->label < item->width;
 }
 
 double loss_run(const struct loss *loss, const float *outputs, const float *logits,
@@ -474,15 +492,14 @@ double loss_run(const struct loss *loss, const float *outputs, const float *logi
 			item.y = targets->values + i * targets->width;
 			item.y_step = targets->width > 1;
 		}
-		if (loss->kind == LOSS_SPARSE_CATEGORICAL_CROSSENTROPY) {
+		if (loss->kind == LOSS_SPARSE_CATEGORICAL_CROSSENTROPY)
 			item.label = (int32_t)item.y[0];
-			assert(item.label >= 0 && item.label < width);
-		}
 		if (targets->weights)
 			item.share *= targets->weights[i];
-		value = element       ? mean_of_elements(&item, element)
-			: from_logits ? ops->from_logits(&item)
-				      : ops->from_outputs(&item);
+		value = !loss_has_class(&item) ? (double)NAN
+			: element              ? mean_of_elements(&item, element)
+			: from_logits          ? ops->from_logits(&item)
+					       : ops->from_outputs(&item);
 		sum += targets->weights ? value * (double)targets->weights[i] : value;
 	}
 	return counted > 0 ? sum / (double)counted : 0.0;
