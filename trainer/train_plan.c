@@ -48,6 +48,7 @@ struct dataset_params train_data_params(const struct run_file *run)
 		.path = run->data.path,
 		.limit = run->data.limit,
 		.one_hot = run->data.one_hot,
+		.coarse = run->data.label_mode == RUN_LABELS_COARSE,
 		.pictures = run->infeed.dtype == RUN_UINT8,
 		.table = {.columns = run->data.columns.items,
 			  .column_count = run->data.columns.count,

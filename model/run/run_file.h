@@ -88,6 +88,12 @@ enum run_color {
 	RUN_COLOR_GRAYSCALE
 };
 
+/* data.label_mode. */
+enum run_labels {
+	RUN_LABELS_FINE,
+	RUN_LABELS_COARSE
+};
+
 enum run_policy {
 	RUN_POLICY_FLOAT32,
 	RUN_POLICY_MIXED_FLOAT16,
@@ -157,16 +163,17 @@ struct run_file {
 		bool one_hot;        /* default false: class numbers stay numbers */
 		bool drop_remainder; /* default true: every batch is a whole one */
 		bool pad_remainder;  /* default false: what is left over is not padded */
-		struct run_texts columns;  /* inputs of a table; not given: all but the target */
-		struct run_texts inputs;   /* of an .npz: the model's inputs; not given: one */
-		const char *target;        /* its target; NULL: the last column */
-		enum run_scale scale;      /* of its inputs; default none */
-		enum run_tokens tokens;    /* of texts; default characters */
-		int64_t sequence_length;   /* tokens of an item; default 128 */
-		int64_t vocabulary_size;   /* of labelled texts; 0: all that there are */
-		enum run_color color_mode; /* of images by class; default rgb */
-		double validation_split;   /* 0: none */
-		int64_t prefetch;          /* batches made ahead; -1: as is best */
+		struct run_texts columns;   /* inputs of a table; not given: all but the target */
+		struct run_texts inputs;    /* of an .npz: the model's inputs; not given: one */
+		const char *target;         /* its target; NULL: the last column */
+		enum run_scale scale;       /* of its inputs; default none */
+		enum run_tokens tokens;     /* of texts; default characters */
+		int64_t sequence_length;    /* tokens of an item; default 128 */
+		int64_t vocabulary_size;    /* of labelled texts; 0: all that there are */
+		enum run_color color_mode;  /* of images by class; default rgb */
+		enum run_labels label_mode; /* of cifar100; default fine */
+		double validation_split;    /* 0: none */
+		int64_t prefetch;           /* batches made ahead; -1: as is best */
 	} data;
 
 	struct {

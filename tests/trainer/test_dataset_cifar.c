@@ -1,6 +1,7 @@
 /*
  * CIFAR-10: the binary version, and what else lies in its places.
  */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "common/fs.h"
@@ -11,6 +12,7 @@
 static struct dataset train, test;
 static struct err err;
 static const char *wanted = "cifar10";
+static bool coarse;
 
 static void write_at(const struct sample_place *place, const char *folder, const char *name,
 		     const void *bytes, size_t length)
@@ -36,7 +38,7 @@ static void write_set(const struct sample_place *place, const char *folder)
 
 static enum status open_set(struct sample_place *place, const char *folder)
 {
-	struct dataset_params params = {.name = wanted};
+	struct dataset_params params = {.name = wanted, .coarse = coarse};
 	char path[FS_PATH_SIZE];
 
 	err = (struct err){0};
@@ -206,6 +208,41 @@ static void test_cifar100_has_its_fine_labels(void **state)
 	wanted = "cifar10";
 }
 
+static void test_cifar100_has_its_coarse_labels(void **state)
+{
+	struct sample_place *place = *state;
+	struct dataset_params params = {.name = "cifar100", .coarse = true};
+	struct sample_bytes in;
+	char names[20 * 3 + 1];
+
+	sample_cifar(&in, 2, 98, true);
+	write_at(place, "d", "train.bin", in.bytes, in.length);
+	in.bytes[0] = 7;
+	write_at(place, "d", "test.bin", in.bytes, in.length);
+	for (int i = 0; i < 20; i++)
+		snprintf(names + 3 * i, 4, "%02d\n", i);
+	write_at(place, "d", "coarse_label_names.txt", names, sizeof(names) - 1);
+	wanted = "cifar100";
+	coarse = true;
+	assert_int_equal(open_set(place, "d"), ST_OK);
+	assert_int_equal(train.classes, 20);
+	assert_int_equal(train.labels[1], 19);
+	assert_int_equal(test.labels[0], 7);
+	assert_string_equal(test.names[7], "07");
+	assert_int_equal(train.bytes[3072 + 2], 3);
+	close_set();
+
+	in.bytes[0] = 20;
+	write_at(place, "d", "test.bin", in.bytes, in.length);
+	refuses(place, "d", "record 0 has the label 20; labels are from 0 to 19");
+	assert_int_equal(dataset_describe(&train, &test, &params, &err), ST_OK);
+	assert_int_equal(train.classes, 20);
+	close_set();
+	wanted = "cifar10";
+	refuses(place, "d", "data.label_mode: coarse labels are of data.name cifar100, and this");
+	coarse = false;
+}
+
 /* Nothing stands in for it. */
 static void test_cifar100_is_not_made_up(void **state)
 {
@@ -273,6 +310,7 @@ int main(void)
 		TEST(test_planes_become_pixels_batch_after_batch),
 		TEST(test_names_come_from_the_meta_file),
 		TEST(test_cifar100_has_its_fine_labels),
+		TEST(test_cifar100_has_its_coarse_labels),
 		TEST(test_cifar100_is_not_made_up),
 		TEST(test_places_come_in_their_order),
 		TEST(test_spoiled_files_are_refused),

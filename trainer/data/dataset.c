@@ -321,6 +321,7 @@ static const struct dataset_known known_sets[] = {
 		   "file with --data.path"},
 	{.name = "cifar100",
 	 .classes = 100,
+	 .groups = 20,
 	 .shape = {32, 32, 3},
 	 .count = 50000,
 	 .test_count = 10000,
@@ -335,25 +336,34 @@ static const struct dataset_known known_sets[] = {
 	{.name = "images", .open = dataset__images_open},
 };
 
-static const struct dataset_known *dataset_find(const char *name, struct err *err)
+/* The set of that name, by the labels that are asked for. */
+static enum status dataset_find(struct dataset_known *out, const struct dataset_params *params,
+				struct err *err)
 {
-	const char *names[ARRAY_LEN(known_sets)], *near;
+	const char *names[ARRAY_LEN(known_sets)], *name = params->name, *near;
 
 	for (size_t i = 0; i < ARRAY_LEN(known_sets); i++) {
-		if (!strcmp(known_sets[i].name, name))
-			return &known_sets[i];
 		names[i] = known_sets[i].name;
+		if (strcmp(known_sets[i].name, name) != 0)
+			continue;
+		*out = known_sets[i];
+		if (params->coarse && !out->groups)
+			return err_set(err, ST_INVALID,
+				       "data.label_mode: coarse labels are of data.name cifar100, "
+				       "and this is %s",
+				       name);
+		if (params->coarse)
+			out->classes = out->groups;
+		return ST_OK;
 	}
 	near = str_nearest(name, names, ARRAY_LEN(names));
 	if (near)
-		err_set(err, ST_INVALID, "unknown data set \"%s\" (did you mean \"%s\"?)", name,
-			near);
-	else
-		err_set(err, ST_INVALID,
-			"unknown data set \"%s\" (there are: mnist, fashion_mnist, cifar10, "
-			"cifar100, npz, csv, text, imdb, images)",
-			name);
-	return NULL;
+		return err_set(err, ST_INVALID, "unknown data set \"%s\" (did you mean \"%s\"?)",
+			       name, near);
+	return err_set(err, ST_INVALID,
+		       "unknown data set \"%s\" (there are: mnist, fashion_mnist, cifar10, "
+		       "cifar100, npz, csv, text, imdb, images)",
+		       name);
 }
 
 const char *dataset__script(char out[FS_PATH_SIZE], const char *name)
@@ -646,34 +656,35 @@ static struct dataset dataset_of(const struct dataset_known *known,
 enum status dataset_describe(struct dataset *train, struct dataset *test,
 			     const struct dataset_params *params, struct err *err)
 {
-	const struct dataset_known *known = dataset_find(params->name, err);
 	struct dataset_params shapes = *params;
+	struct dataset_known known;
+	enum status status = dataset_find(&known, params, err);
 
 	*train = *test = (struct dataset){0};
-	if (!known)
-		return ST_INVALID;
+	if (status != ST_OK)
+		return status;
 	shapes.shapes = true;
-	if (params->path || !known->classes || params->validation_split > 0.0)
+	if (params->path || !known.classes || params->validation_split > 0.0)
 		return dataset_open(train, test, &shapes, err);
-	*train = dataset_of(known, params, known->count);
-	*test = dataset_of(known, params, known->test_count);
+	*train = dataset_of(&known, params, known.count);
+	*test = dataset_of(&known, params, known.test_count);
 	return ST_OK;
 }
 
 enum status dataset_open(struct dataset *train, struct dataset *test,
 			 const struct dataset_params *params, struct err *err)
 {
-	const struct dataset_known *known = dataset_find(params->name, err);
-	enum status status;
+	struct dataset_known known;
+	enum status status = dataset_find(&known, params, err);
 
 	*train = *test = (struct dataset){0};
-	if (!known)
-		return ST_INVALID;
-	if (params->input_count && (known->open || known->classes))
+	if (status != ST_OK)
+		return status;
+	if (params->input_count && (known.open || known.classes))
 		return err_set(err, ST_INVALID,
 			       "data.inputs: names arrays of data.name npz, and this is %s",
-			       known->name);
-	status = dataset_open_any(train, test, known, params, err);
+			       known.name);
+	status = dataset_open_any(train, test, &known, params, err);
 	if (status != ST_OK)
 		return status;
 	status = dataset_finish(train, test, params, err);

@@ -85,6 +85,7 @@ struct dataset_params {
 			     synthetic default */
 	int64_t limit;    /* of either part; 0: all */
 	bool one_hot;     /* class numbers become vectors with a 1 at that place */
+	bool coarse;      /* of cifar100: labels of the 20 groups of classes */
 	/* Images are scaled to this as batches are gathered, as tf.image.resize does it (bilinear,
 	 * without antialiasing); height 0: as they are. */
 	struct {

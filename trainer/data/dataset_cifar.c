@@ -2,8 +2,8 @@
  * CIFAR-10's and CIFAR-100's binary versions: records of a label and 32x32 red, green and blue
  * bytes, in data_batch_1.bin to data_batch_5.bin (those that are there) and test_batch.bin;
  * batches.meta.txt names the classes. CIFAR-100 is in train.bin and test.bin, its records begin
- * with the label of 20 groups before that of the 100 classes, which is taken, as Keras's label_mode
- * "fine" does; fine_label_names.txt names them. Images become HWC.
+ * with the label of 20 groups before that of the 100 classes: Keras's label_mode "coarse" and
+ * "fine"; coarse_label_names.txt and fine_label_names.txt name them. Images become HWC.
  *
  * Threading: none. Source: the sets' own page, "Binary version".
  */
@@ -34,16 +34,29 @@ static const struct dataset_cifar cifar_kinds[] = {
 	{.title = "CIFAR-100",
 	 .classes = 100,
 	 .labels = 2,
+	 .label = 1,
 	 .train = "train",
 	 .test = "test",
 	 .names = "fine_label_names.txt",
+	 .unpacked = "cifar-100-binary",
+	 .pickle = "train"},
+	{.title = "CIFAR-100",
+	 .classes = 20,
+	 .labels = 2,
+	 .train = "train",
+	 .test = "test",
+	 .names = "coarse_label_names.txt",
 	 .unpacked = "cifar-100-binary",
 	 .pickle = "train"},
 };
 
 const struct dataset_cifar *dataset__cifar(int classes)
 {
-	return &cifar_kinds[classes > cifar_kinds[0].classes];
+	size_t i = 0;
+
+	while (cifar_kinds[i].classes != classes)
+		i++;
+	return &cifar_kinds[i];
 }
 
 static size_t cifar_record(const struct dataset_cifar *kind)
@@ -69,7 +82,7 @@ enum status dataset__cifar_parse(struct dataset_array *images, struct dataset_ar
 			       kind->labels > 1 ? "two labels" : "a label");
 	for (size_t i = 0; i < count; i++, record += each) {
 		uint8_t *to = images->bytes + ((size_t)first + i) * DATASET_CIFAR_BYTES;
-		const uint8_t *from = record + kind->labels, label = from[-1];
+		const uint8_t *from = record + kind->labels, label = record[kind->label];
 
 		if (label >= kind->classes)
 			return err_set(err, ST_FORMAT,

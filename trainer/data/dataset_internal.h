@@ -137,14 +137,15 @@ enum status dataset__npy_header(struct dataset_stream *stream, struct dataset_ar
 /* How CIFAR-10 and CIFAR-100 are laid out. */
 struct dataset_cifar {
 	const char *title;
-	int classes, labels; /* bytes of labels before a record's pixels; the last one counts */
+	int classes;
+	int labels, label;        /* bytes of labels before a record's pixels, and which counts */
 	const char *train, *test; /* names of files, without .bin */
 	int batches;              /* files to train with, which are numbered; 0: one */
 	const char *names;        /* the file of classes' names */
 	const char *unpacked;     /* the folder in the archive */
 	const char *pickle;       /* a file of the version for Python */
 };
-const struct dataset_cifar *dataset__cifar(int classes); /* 10 or 100 */
+const struct dataset_cifar *dataset__cifar(int classes); /* 10, 100, or its 20 groups */
 
 /* Their binary records in memory: images as HWC. Both arrays are written from item @first on and
  * must have room. */
@@ -250,6 +251,7 @@ struct dataset_known {
 	enum status (*folder)(struct dataset *train, struct dataset *test,
 			      const struct dataset_known *known, const char *folder, int64_t limit,
 			      struct err *err);
+	int groups;         /* of classes, whose labels data.label_mode coarse takes; 0: none */
 	const char *layout; /* of such a folder, for messages */
 	/* Below ~/.keras/datasets, in the order in which they are tried; ended by NULL. */
 	const char *keras[4];
