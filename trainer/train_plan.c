@@ -53,6 +53,7 @@ struct dataset_params train_data_params(const struct run_file *run)
 		.table = {.columns = run->data.columns.items,
 			  .column_count = run->data.columns.count,
 			  .target = run->data.target,
+			  .weight = run->data.weight,
 			  .scale = (enum dataset_scale)run->data.scale},
 		.texts = {.tokens = (enum dataset_tokens)run->data.tokens,
 			  .sequence_length = run->data.sequence_length,

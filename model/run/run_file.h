@@ -166,6 +166,7 @@ struct run_file {
 		struct run_texts columns;   /* inputs of a table; not given: all but the target */
 		struct run_texts inputs;    /* of an .npz: the model's inputs; not given: one */
 		const char *target;         /* its target; NULL: the last column */
+		const char *weight;         /* the column of items' weights; NULL: none */
 		enum run_scale scale;       /* of its inputs; default none */
 		enum run_tokens tokens;     /* of texts; default characters */
 		int64_t sequence_length;    /* tokens of an item; default 128 */

@@ -101,7 +101,7 @@ static const struct run_key run_keys[] = {
 	 .fallback = "null",
 	 AT(data.columns),
 	 .help = "Of csv: the columns that are inputs, in this order, by the names of its first "
-		 "line; null: all but the target."},
+		 "line; null: all but the target and the weight."},
 	{.path = "data.inputs",
 	 .kind = RUN_KEY_TEXTS,
 	 .fallback = "null",
@@ -112,7 +112,14 @@ static const struct run_key run_keys[] = {
 	 .kind = RUN_KEY_TEXT,
 	 .fallback = "null",
 	 AT(data.target),
-	 .help = "Of csv: the column of the target; null: the last."},
+	 .help = "Of csv: the column of the target; null: the last. What is predicted alone may "
+		 "lack it."},
+	{.path = "data.weight",
+	 .kind = RUN_KEY_TEXT,
+	 .fallback = "null",
+	 AT(data.weight),
+	 .help = "Of csv: the column of what each item weighs, as sample_weight; null: all weigh "
+		 "1."},
 	{.path = "data.scale",
 	 .kind = RUN_KEY_CHOICE,
 	 .fallback = "\"none\"",

@@ -3,6 +3,7 @@
  * ends; a message with the line for everything that is wrong with one; the split.
  */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,11 +13,12 @@
 #include "trainer/data/dataset_internal.h"
 
 static struct dataset train, test;
+static bool unlabelled;
 static struct err err;
 
 static enum status parse(const char *one, const char *other, const struct dataset_table *table)
 {
-	static const struct dataset_table plain;
+	struct dataset_params params = {.no_test_targets = unlabelled};
 	/* Of exact size, so that a sanitizer sees a step beyond. */
 	char *a = malloc(strlen(one) + 1), *b = other ? malloc(strlen(other) + 1) : NULL;
 	struct dataset_csv parts[2] = {{"one.csv", a, strlen(one)}, {"two.csv", b, 0}};
@@ -31,7 +33,9 @@ static enum status parse(const char *one, const char *other, const struct datase
 	}
 	train = test = (struct dataset){0};
 	err = (struct err){0};
-	status = dataset__csv_parse(&train, &test, table ? table : &plain, 0, parts, &err);
+	if (table)
+		params.table = *table;
+	status = dataset__csv_parse(&train, &test, &params, parts, &err);
 	free(a);
 	free(b);
 	return status;
@@ -95,6 +99,71 @@ static void test_scales_are_the_training_parts(void **state)
 	close_both();
 }
 
+static void test_a_column_weighs_items(void **state)
+{
+	const struct dataset_table table = {.target = "b", .weight = "w"};
+
+	(void)state;
+	assert_int_equal(parse("w,a,b\n0.5,1,0\n2,3,1\n", "a,b\n7,1\n", &table), ST_OK);
+	assert_int_equal(train.shape[0], 1);
+	assert_int_equal(train.weight_width, 1);
+	assert_true(train.weights[0] == 0.5f && train.weights[1] == 2.0f);
+	assert_true(train.floats[1] == 3.0f);
+	assert_null(test.weights);
+	close_both();
+	assert_int_equal(parse("a,b\n1,0\n", NULL, &table), ST_INVALID);
+	assert_contains(err.text, "one.csv: data.weight: there is no column \"w\"");
+	assert_int_equal(parse("w,a,b\nx,1,0\n", NULL, &table), ST_FORMAT);
+	assert_contains(err.text, "line 2: column \"w\": \"x\" is no number");
+}
+
+/* What is predicted alone needs no target: a test.csv without the column of train.csv. */
+static void test_what_is_predicted_has_no_target(void **state)
+{
+	const struct dataset_table last = {0}, named = {.target = "b"};
+	struct sample_place *place = *state;
+	struct dataset_params params = {.name = "csv",
+					.path = place->folder,
+					.no_train = true,
+					.no_test_targets = true,
+					.table = named};
+
+	unlabelled = true;
+	for (int i = 0; i < 2; i++) {
+		const struct dataset_table *table = i == 0 ? &last : &named;
+
+		assert_int_equal(parse("a,c,b\n1,2,x\n3,4,y\n", "a,c\n5,6\n", table), ST_OK);
+		assert_true(test.unlabelled && !train.unlabelled);
+		assert_int_equal(test.shape[0], 2);
+		assert_true(test.floats[1] == 6.0f);
+		close_both();
+		assert_int_equal(parse("a,b\n1,x\n3,y\n", "a,b\n5,y\n", table), ST_OK);
+		assert_true(!test.unlabelled && test.labels[0] == 1);
+		close_both();
+	}
+	unlabelled = false;
+	assert_int_equal(parse("a,c,b\n1,2,0\n", "a,c\n5,6\n", &named), ST_INVALID);
+	assert_contains(err.text, "two.csv: data.target: there is no column \"b\"");
+
+	/* Alone: in a folder, and as a file. */
+	sample_write(place, "test.csv", "a,c\n5,6\n", 8);
+	for (int i = 0; i < 2; i++) {
+		char path[SUPPORT_PATH_SIZE + 16];
+
+		snprintf(path, sizeof(path), i == 0 ? "%s" : "%s/test.csv", place->folder);
+		params.path = path;
+		assert_int_equal(dataset_open(&train, &test, &params, &err), ST_OK);
+		assert_int_equal(train.count, 0);
+		assert_int_equal(train.shape[0], 2);
+		assert_true(test.unlabelled);
+		assert_int_equal(test.count, 1);
+		close_both();
+	}
+	params.table.scale = DATASET_SCALE_MINMAX;
+	assert_int_equal(dataset_open(&train, &test, &params, &err), ST_INVALID);
+	assert_contains(err.text, "data.scale: columns are scaled by the training part, and there");
+}
+
 static void test_what_is_wrong_is_named(void **state)
 {
 	static const char *const unknown[] = {"alpa"}, *const twice[] = {"alpha", "alpha"};
@@ -106,8 +175,8 @@ static void test_what_is_wrong_is_named(void **state)
 		const struct dataset_table *table;
 		const char *part;
 	} rows[] = {
-		{"", NULL, NULL, "names one column"},
-		{"a\n1\n", NULL, NULL, "names one column"},
+		{"", NULL, NULL, "names no column but the target"},
+		{"a\n1\n", NULL, NULL, "names no column but the target"},
 		{"a,b\n", NULL, NULL, "has no rows"},
 		{"a,b\n1,2\n3\n", NULL, NULL, "line 3: has 1 fields, but the first line names 2"},
 		{"a,b\n1,2,3\n", NULL, NULL, "line 2: has 3 fields"},
@@ -171,6 +240,9 @@ int main(void)
 		cmocka_unit_test(test_columns_are_chosen_by_name),
 		cmocka_unit_test(test_targets_are_classes_values_or_words),
 		cmocka_unit_test(test_scales_are_the_training_parts),
+		cmocka_unit_test(test_a_column_weighs_items),
+		cmocka_unit_test_setup_teardown(test_what_is_predicted_has_no_target,
+						sample_place_set_up, sample_place_tear_down),
 		cmocka_unit_test(test_what_is_wrong_is_named),
 		cmocka_unit_test_setup_teardown(test_the_split_is_the_last_part,
 						sample_place_set_up, sample_place_tear_down),

@@ -235,6 +235,45 @@ static void test_wrong_folders_are_named(void **state)
 	assert_int_not_equal(open_folder(place, 65536, false, 1), ST_OK);
 }
 
+/* What is predicted alone lies there without classes, beside what is trained on or by itself. */
+static void test_images_to_predict_need_no_class(void **state)
+{
+	struct sample_place *place = *state;
+	char path[SUPPORT_PATH_SIZE + 16];
+	struct dataset_params params = {
+		.name = "images", .path = path, .resize = {2, 2}, .no_test_targets = true};
+
+	snprintf(path, sizeof(path), "%s/set", place->folder);
+	copy_sample(place, "set/train/a/1.png", "rgb.png");
+	copy_sample(place, "set/train/b/1.png", "rgb.png");
+	copy_sample(place, "set/test/2.png", "palette.png");
+	copy_sample(place, "set/test/1.png", "rgb.png");
+	assert_int_equal(dataset_open(&train, &test, &params, &err), ST_OK);
+	assert_int_equal(train.classes, 2);
+	assert_true(test.unlabelled && !test.labels);
+	assert_int_equal(test.count, 2);
+	assert_memory_equal(test.bytes, "\xff\0\0\0\xff\0\0\0\xff\x0a\x14\x1e", 12);
+	close_both();
+	params.no_test_targets = false;
+	assert_int_not_equal(dataset_open(&train, &test, &params, &err), ST_OK);
+	assert_contains(err.text, "set/test: has no files LABEL/*.png");
+
+	params.no_test_targets = params.no_train = true;
+	snprintf(path, sizeof(path), "%s/set/test", place->folder);
+	assert_int_equal(dataset_open(&train, &test, &params, &err), ST_OK);
+	assert_int_equal(train.count, 0);
+	assert_int_equal(test.count, 2);
+	assert_true(test.unlabelled);
+	close_both();
+	/* By class: what is evaluated. */
+	params.no_test_targets = false;
+	snprintf(path, sizeof(path), "%s/set/train", place->folder);
+	assert_int_equal(dataset_open(&train, &test, &params, &err), ST_OK);
+	assert_int_equal(train.count, 0);
+	assert_int_equal(test.labels[1], 1);
+	close_both();
+}
+
 /* Who only plans waits for no decoding: the damaged file is not read. */
 static void test_shapes_without_decoding(void **state)
 {
@@ -282,6 +321,8 @@ int main(void)
 						sample_place_tear_down),
 		cmocka_unit_test_setup_teardown(test_wrong_folders_are_named, sample_place_set_up,
 						sample_place_tear_down),
+		cmocka_unit_test_setup_teardown(test_images_to_predict_need_no_class,
+						sample_place_set_up, sample_place_tear_down),
 		cmocka_unit_test_setup_teardown(test_shapes_without_decoding, sample_place_set_up,
 						sample_place_tear_down),
 	};

@@ -121,6 +121,7 @@ static void test_the_end_of_a_text_validates(void **state)
 static void test_labelled_texts_are_like_imdb(void **state)
 {
 	struct sample_place *place = *state;
+	char path[SUPPORT_PATH_SIZE + 16];
 	struct dataset_params params = {.name = "text",
 					.path = place->folder,
 					.texts = {.tokens = DATASET_WORDS, .sequence_length = 5}};
@@ -150,6 +151,24 @@ static void test_labelled_texts_are_like_imdb(void **state)
 	assert_numbers(train.floats, "01332");
 	dataset_close(&train);
 	dataset_close(&test);
+
+	params.no_train = params.no_test_targets = true;
+	write_text(place, "more/train/a/1.txt", "good bad bad");
+	write_text(place, "more/test/2.txt", "bad new");
+	write_text(place, "more/test/1.txt", "good");
+	snprintf(path, sizeof(path), "%s/more", place->folder);
+	params.path = path;
+	assert_int_equal(dataset_open(&train, &test, &params, &err), ST_OK);
+	assert_true(test.unlabelled);
+	assert_int_equal(test.count, 2);
+	assert_numbers(test.floats, "0001400132");
+	dataset_close(&train);
+	dataset_close(&test);
+	snprintf(path, sizeof(path), "%s/more/test", place->folder);
+	assert_int_not_equal(dataset_open(&train, &test, &params, &err), ST_OK);
+	assert_contains(err.text, "there are no texts to train with, which number the tokens");
+	params = (struct dataset_params){
+		.name = "text", .path = place->folder, .texts = params.texts};
 
 	write_text(place, "test/other/1.txt", "x");
 	assert_int_not_equal(dataset_open(&train, &test, &params, &err), ST_OK);

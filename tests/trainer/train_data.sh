@@ -98,4 +98,21 @@ for refused in '"x_train" --data.path x.npz' '"y_test" --data.path unlabelled.np
 	"$bin/ipu-train" rows.json ${refused#* } >out 2>&1 && fail "taken: $refused"
 	grep -qF "there is no array ${refused%% *}" out || fail "$refused: $(cat out)"
 done
+# --- the same as tables: a column weighs the items, what is predicted alone has no target, in a folder or as a file
+mkdir table
+awk '{ n = $3 + 0; p = $1; sub(/.*_/, "", p) }
+	/^x_/ { for (i = 0; i < n; i++) x[p, i] = $(2 * i + 4) "," $(2 * i + 5) }
+	/^y_/ { file = "table/" p ".csv"; print (p == "train" ? "w,a,b,y" : "a,b") >file
+		for (i = 0; i < n; i++) print (p == "train" ? 1 + i % 3 "," : "") x[p, i] (p == "train" ? "," $(i + 4) : "") >file }' arrays
+{ cat arrays; echo "sample_weight_train f4 40 $(for ((i = 0; i < 40; i++)); do echo -n "$((1 + i % 3)) "; done)"; } | make_npz weighted.npz
+sed 's/"npz"/"csv", "target": "y", "weight": "w"/; s/all.npz/table/' rows.json >columns.json
+"$bin/ipu-train" rows.json --data.path weighted.npz --weights.save weighted.weights.npz --predict.output weighted.out.npz --quiet
+"$bin/ipu-train" columns.json --weights.save table.weights.npz --predict.output table.out.npz --quiet || fail 'a table with weights'
+cmp -s weighted.weights.npz table.weights.npz || fail 'a column of weights gives other weights than sample_weight_train'
+cmp -s rows.weights.npz table.weights.npz && fail 'weights of items weigh nothing'
+cmp -s weighted.out.npz table.out.npz || fail 'test.csv without a target is predicted otherwise'
+"$bin/ipu-train" columns.json --fit null --data.path table/test.csv --weights.load table.weights.npz --predict.output file.out.npz --quiet || fail 'a table to predict'
+cmp -s table.out.npz file.out.npz || fail 'a file without a target is predicted otherwise'
+"$bin/ipu-train" columns.json --evaluate '{}' >out 2>&1 && fail 'a table without a target is evaluated'
+grep -qF 'table/test.csv: data.target: there is no column "y" in its first line' out || fail "no target to evaluate: $(cat out)"
 echo 'ok'

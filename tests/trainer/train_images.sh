@@ -32,6 +32,15 @@ JSIMD_FORCENONE=1 "$bin/ipu-train" images.json -q --evaluate null --ipu null --p
 cmp two.npz cpu.npz || fail 'other weights on the CPU and without vector instructions'
 "$bin/ipu-train" images.json -q --data.color_mode grayscale >out 2>&1 && fail 'one channel on a network of three'
 grep -qF '(None, 8, 8, 1), which comes in' out || fail "grey images: $(cat out)"
+# Without classes and without what was trained on: the same predictions as of the files by class.
+mkdir -p by/{plain,shaded} unsorted
+cp "$corpus/rgb.png" by/plain/1.png && cp "$corpus/progressive.jpg" by/shaded/2.jpg
+cp by/*/* unsorted
+for folder in by unsorted; do
+	"$bin/ipu-train" images.json -q --fit null --evaluate null --ipu null --pipeline null --data.batch_size 1 --predict '{}' --data.path $folder \
+		--weights.load two.npz --predict.output $folder.npz || fail "$folder: is not predicted"
+done
+cmp by.npz unsorted.npz || fail 'images without classes are predicted otherwise'
 head -c 60 "$corpus/rgb.png" >set/train/plain/5.png
 "$bin/ipu-train" images.json -q >out 2>&1 && fail 'a cut file'
 [ "$(wc -l <out)" -eq 1 ] && grep -q 'set/train/plain/5.png: is a damaged PNG' out || fail "a cut file: $(cat out)"

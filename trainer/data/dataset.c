@@ -197,6 +197,11 @@ static enum status join_names(struct dataset *out, const struct dataset_about *a
 	return ST_OK;
 }
 
+int dataset__only_part(const struct dataset_params *params)
+{
+	return params->no_train && !(params->validation_split > 0.0);
+}
+
 /* ---- both ------------------------------------------------------------------------------------ */
 
 enum status dataset__join(struct dataset *out, const struct dataset_about *about,

@@ -59,9 +59,10 @@ enum dataset_scale {
 
 /* What of a table is taken, of the set "csv". */
 struct dataset_table {
-	const char *const *columns; /* inputs, in this order; NULL: all but the target */
+	const char *const *columns; /* inputs, in this order; NULL: all but the two below */
 	int column_count;
 	const char *target; /* NULL: the last column */
+	const char *weight; /* NULL: items weigh 1 each */
 	enum dataset_scale scale;
 };
 

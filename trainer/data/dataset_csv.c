@@ -1,6 +1,7 @@
 /*
  * Tables as comma-separated values: a line of column names, then an item a line. Which columns are
- * inputs, which is the target and how inputs are scaled the run file says. A target whose values
+ * inputs, which is the target, which the weight of items and how inputs are scaled the run file
+ * says. What is predicted alone may come without the target. A target whose values
  * are all whole numbers from 0 on is a class number; one with words has a class for each word, in
  * the order of their bytes; any other is a value.
  *
@@ -20,6 +21,7 @@
 #include "common/str.h"
 
 #define CSV_COLUMNS_MOST 65536
+#define CSV_NONE         SIZE_MAX /* of columns */
 
 struct csv_column {
 	char *name;
@@ -33,11 +35,12 @@ struct csv {
 	struct str field;
 	struct csv_column *columns;
 	size_t column_count, column_room;
-	size_t target; /* the column */
-	size_t inputs; /* columns */
+	bool lacks;            /* the target and the weight may be missing */
+	size_t target, weight; /* their columns; CSV_NONE */
+	size_t inputs;         /* columns */
 	/* Rows so far: inputs beside each other, targets one after the other, each ended by 0. */
-	float *values;
-	size_t value_count, value_room, rows;
+	float *values, *weights;
+	size_t value_count, value_room, weight_room, rows;
 	struct str targets;
 	struct err *err;
 };
@@ -140,13 +143,21 @@ static void read_header(struct csv *csv)
 	} while (next_in_line(csv));
 }
 
-static size_t find_column(struct csv *csv, const char *key, const char *name)
+static size_t look_for_column(const struct csv *csv, const char *name)
 {
-	const char **known, *near;
-
 	for (size_t i = 0; i < csv->column_count; i++)
 		if (!strcmp(csv->columns[i].name, name))
 			return i;
+	return CSV_NONE;
+}
+
+static size_t find_column(struct csv *csv, const char *key, const char *name)
+{
+	const size_t found = look_for_column(csv, name);
+	const char **known, *near;
+
+	if (found != CSV_NONE)
+		return found;
 	known = mem_calloc(csv->column_count + 1, sizeof(*known));
 	for (size_t i = 0; known && i < csv->column_count; i++)
 		known[i] = csv->columns[i].name;
@@ -158,32 +169,66 @@ static size_t find_column(struct csv *csv, const char *key, const char *name)
 	return 0;
 }
 
-static void choose_columns(struct csv *csv, const struct dataset_table *table)
+/* By its name, which is the key's or that of @train (NULL: there is none); else the last. */
+static void choose_target(struct csv *csv, const struct dataset_table *table,
+			  const struct csv *train)
 {
-	csv->target = csv->column_count - 1;
-	if (table->target)
-		csv->target = find_column(csv, "data.target", table->target);
-	for (int i = 0; i < table->column_count && !err_stuck(csv->err); i++) {
-		const size_t at = find_column(csv, "data.columns", table->columns[i]);
+	const char *name = table->target;
 
-		if (!err_stuck(csv->err) && (at == csv->target || csv->columns[at].input >= 0))
-			err_set(csv->err, ST_INVALID, "%s: data.columns: \"%s\" is %s", csv->name,
-				table->columns[i],
-				at == csv->target ? "the target" : "there twice");
-		csv->columns[at].input = (int)csv->inputs++;
-	}
+	csv->target = csv->column_count - 1;
+	if (csv->lacks && !name && train)
+		name = train->columns[train->target].name;
+	if (name)
+		csv->target = csv->lacks ? look_for_column(csv, name)
+					 : find_column(csv, "data.target", name);
+}
+
+static void choose_weight(struct csv *csv, const struct dataset_table *table,
+			  const struct csv *train)
+{
+	csv->weight = CSV_NONE;
+	if (table->weight)
+		csv->weight = csv->lacks || train ? look_for_column(csv, table->weight)
+						  : find_column(csv, "data.weight", table->weight);
+	if (!err_stuck(csv->err) && csv->weight != CSV_NONE && csv->weight == csv->target)
+		err_set(csv->err, ST_INVALID, "%s: data.weight: \"%s\" is the target", csv->name,
+			table->weight);
+}
+
+static void choose_input(struct csv *csv, const char *name)
+{
+	const size_t at = find_column(csv, "data.columns", name);
+
+	if (err_stuck(csv->err))
+		return;
+	if (at == csv->target || at == csv->weight || csv->columns[at].input >= 0)
+		err_set(csv->err, ST_INVALID, "%s: data.columns: \"%s\" is %s", csv->name, name,
+			at == csv->target   ? "the target"
+			: at == csv->weight ? "the weight"
+					    : "there twice");
+	csv->columns[at].input = (int)csv->inputs++;
+}
+
+static void choose_columns(struct csv *csv, const struct dataset_table *table,
+			   const struct csv *train)
+{
+	choose_target(csv, table, train);
+	if (!err_stuck(csv->err))
+		choose_weight(csv, table, train);
+	for (int i = 0; i < table->column_count && !err_stuck(csv->err); i++)
+		choose_input(csv, table->columns[i]);
 	for (size_t i = 0; !table->columns && i < csv->column_count; i++)
-		if (i != csv->target)
+		if (i != csv->target && i != csv->weight)
 			csv->columns[i].input = (int)csv->inputs++;
 	if (!err_stuck(csv->err) && csv->inputs == 0)
 		err_set(csv->err, ST_FORMAT,
-			"%s: its first line names one column; inputs and a target are wanted",
-			csv->name);
+			"%s: its first line names no column but the target%s; inputs are wanted",
+			csv->name, csv->weight == CSV_NONE ? "" : " and the weight");
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static void read_value(struct csv *csv, const struct csv_column *column, const char *text)
+static void read_value(struct csv *csv, const char *column, const char *text, float *out)
 {
 	double value;
 
@@ -192,9 +237,9 @@ static void read_value(struct csv *csv, const struct csv_column *column, const c
 			"%s: line %lld: column \"%s\": \"%.40s\" is no number (data.columns "
 			"chooses "
 			"those that are inputs)",
-			csv->name, (long long)csv->line, column->name, text);
+			csv->name, (long long)csv->line, column, text);
 	else
-		csv->values[csv->value_count + (size_t)column->input] = (float)value;
+		*out = (float)value;
 }
 
 static void read_row(struct csv *csv)
@@ -203,7 +248,8 @@ static void read_row(struct csv *csv)
 	size_t at = 0;
 
 	if (mem_grow(&csv->values, &csv->value_room, csv->value_count + csv->inputs,
-		     sizeof(*csv->values))) {
+		     sizeof(*csv->values)) ||
+	    mem_grow(&csv->weights, &csv->weight_room, csv->rows + 1, sizeof(*csv->weights))) {
 		err_nomem(csv->err);
 		return;
 	}
@@ -214,8 +260,11 @@ static void read_row(struct csv *csv)
 			return;
 		if (at == csv->target)
 			str_add_bytes(&csv->targets, text, strlen(text) + 1);
+		else if (at == csv->weight)
+			read_value(csv, csv->columns[at].name, text, &csv->weights[csv->rows]);
 		else if (at < csv->column_count && csv->columns[at].input >= 0)
-			read_value(csv, &csv->columns[at], text);
+			read_value(csv, csv->columns[at].name, text,
+				   &csv->values[csv->value_count + (size_t)csv->columns[at].input]);
 		at++;
 	} while (next_in_line(csv));
 	csv->value_count += csv->inputs;
@@ -228,7 +277,7 @@ static void read_row(struct csv *csv)
 			csv->name, (long long)line, at, csv->column_count);
 }
 
-static void read_table(struct csv *csv, const struct dataset_table *table)
+static void read_table(struct csv *csv, const struct dataset_table *table, const struct csv *train)
 {
 	if (memchr(csv->at, '\0', (size_t)(csv->end - csv->at))) {
 		err_set(csv->err, ST_FORMAT, "%s: is no text: it holds a 0 byte", csv->name);
@@ -238,7 +287,7 @@ static void read_table(struct csv *csv, const struct dataset_table *table)
 		csv->at += 3;
 	read_header(csv);
 	if (!err_stuck(csv->err))
-		choose_columns(csv, table);
+		choose_columns(csv, table, train);
 	while (!err_stuck(csv->err) && csv->at < csv->end) {
 		if (at_end_of_line(csv))
 			next_in_line(csv); /* an empty line */
@@ -255,6 +304,7 @@ static void csv_free(struct csv *csv)
 		mem_free(csv->columns[i].name);
 	mem_free(csv->columns);
 	mem_free(csv->values);
+	mem_free(csv->weights);
 	str_free(&csv->field);
 	str_free(&csv->targets);
 }
@@ -390,66 +440,103 @@ static void put_target(struct csv *csv, enum csv_target kind, const char *text,
 		memcpy(out + row * sizeof(class), &class, sizeof(class));
 }
 
+/* The column of weights goes over into @out. */
+static void weigh(struct dataset *out, struct csv *csv)
+{
+	struct dataset_array weights = {.type = DATASET_F32,
+					.ndim = 1,
+					.dim = {(int64_t)csv->rows},
+					.bytes = (uint8_t *)csv->weights};
+
+	csv->weights = NULL;
+	dataset__weigh(out, csv->columns[csv->weight].name, &weights, csv->err);
+	dataset__array_free(&weights);
+}
+
 static void join(struct dataset *out, struct csv *csv, enum csv_target kind,
 		 const struct dataset_about *about)
 {
+	const bool labelled = csv->target != CSV_NONE;
 	const size_t each = kind == CSV_VALUES ? sizeof(float) : sizeof(int64_t);
 	struct dataset_array inputs = {
 		.type = DATASET_F32, .ndim = 2, .dim = {(int64_t)csv->rows, (int64_t)csv->inputs}};
 	struct dataset_array targets = {.type = kind == CSV_VALUES ? DATASET_F32 : DATASET_I64,
-					.ndim = 1,
+					.ndim = labelled,
 					.dim = {(int64_t)csv->rows}};
 	const char *text = csv->targets.text;
 
 	targets.bytes = mem_calloc(csv->rows, each);
-	if (!targets.bytes) {
+	if (!targets.bytes)
 		err_nomem(csv->err);
-		return;
-	}
-	for (size_t r = 0; r < csv->rows && !err_stuck(csv->err); r++, text += strlen(text) + 1)
+	for (size_t r = 0; labelled && r < csv->rows && !err_stuck(csv->err); r++) {
 		put_target(csv, kind, text, about, targets.bytes, r);
+		text += strlen(text) + 1;
+	}
 	inputs.bytes = (uint8_t *)csv->values;
 	csv->values = NULL;
 	if (!err_stuck(csv->err))
 		dataset__join(out, about, &inputs, &targets, csv->err);
 	dataset__array_free(&inputs);
 	dataset__array_free(&targets);
+	if (!err_stuck(csv->err) && labelled && csv->weight != CSV_NONE)
+		weigh(out, csv);
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
+static void read_parts(struct csv csv[2], const struct dataset_params *params,
+		       const struct dataset_csv parts[2], struct err *err)
+{
+	for (int part = 0; part < 2; part++) {
+		csv[part] = (struct csv){.name = parts[part].name,
+					 .at = parts[part].bytes,
+					 .line = 1,
+					 .lacks = part == 1 && params->no_test_targets,
+					 .err = err};
+		if (!parts[part].bytes || err_stuck(err))
+			continue;
+		csv[part].end = parts[part].bytes + parts[part].length;
+		read_table(&csv[part], &params->table,
+			   part == 1 && parts[0].bytes ? &csv[0] : NULL);
+	}
+	if (err_stuck(err))
+		return;
+	if (!parts[0].bytes && params->table.scale != DATASET_SCALE_NONE)
+		err_set(err, ST_INVALID,
+			"%s: data.scale: columns are scaled by the training part, and there is "
+			"none: give a folder with train.csv and test.csv",
+			csv[1].name);
+	else if (csv[0].rows > 0 && csv[1].rows > 0 && csv[0].inputs != csv[1].inputs)
+		err_set(err, ST_FORMAT, "%s: has %zu columns of inputs, %s has %zu", csv[1].name,
+			csv[1].inputs, csv[0].name, csv[0].inputs);
+}
+
 enum status dataset__csv_parse(struct dataset *train, struct dataset *test,
-			       const struct dataset_table *table, int64_t limit,
+			       const struct dataset_params *params,
 			       const struct dataset_csv parts[2], struct err *err)
 {
+	const struct csv *labelled;
 	struct csv csv[2];
-	struct dataset_about about = {.inputs = "rows", .targets = "targets", .limit = limit};
+	struct dataset_about about = {
+		.inputs = "rows", .targets = "targets", .limit = params->limit};
 	const char **words = NULL;
 	enum csv_target kind = CSV_VALUES;
 	struct err own;
 
 	err = err_start(err, &own);
-	for (int part = 0; part < 2; part++) {
-		csv[part] = (struct csv){
-			.name = parts[part].name, .at = parts[part].bytes, .line = 1, .err = err};
-		if (!parts[part].bytes || err_stuck(err))
-			continue;
-		csv[part].end = parts[part].bytes + parts[part].length;
-		read_table(&csv[part], table);
-	}
-	if (!err_stuck(err) && csv[1].rows > 0 && csv[0].inputs != csv[1].inputs)
-		err_set(err, ST_FORMAT, "%s: has %zu columns of inputs, %s has %zu", csv[1].name,
-			csv[1].inputs, csv[0].name, csv[0].inputs);
-	if (!err_stuck(err)) {
-		scale_inputs(&csv[0], &csv[1], table->scale);
-		kind = target_kind(&csv[0]);
+	read_parts(csv, params, parts, err);
+	labelled = csv[0].rows > 0 ? &csv[0] : &csv[1];
+	if (!err_stuck(err) && labelled->target != CSV_NONE) {
+		kind = target_kind(labelled);
 		if (kind == CSV_WORDS) {
-			words = find_words(&csv[0], &about.classes);
+			words = find_words(labelled, &about.classes);
 			about.names = words;
 			if (!words)
 				err_nomem(err);
 		}
 	}
+	if (!err_stuck(err))
+		scale_inputs(&csv[0], &csv[1], params->table.scale);
 	for (int part = 0; part < 2 && !err_stuck(err); part++) {
 		about.source = csv[part].name;
 		if (csv[part].rows > 0)
@@ -465,14 +552,38 @@ enum status dataset__csv_parse(struct dataset *train, struct dataset *test,
 	return err->status;
 }
 
+/* Where the parts are; "" for one that is not. */
+static enum status find_parts(char paths[2][FS_PATH_SIZE], const struct dataset_params *params,
+			      struct err *err)
+{
+	static const char *const names[] = {"train.csv", "test.csv"};
+	bool fits = true;
+
+	paths[0][0] = paths[1][0] = '\0';
+	if (!fs_is_dir(params->path))
+		fits = fs_path(paths[dataset__only_part(params)], "%s", params->path);
+	for (int part = 0; part < 2 && fits && fs_is_dir(params->path); part++)
+		fits = fs_path(paths[part], "%s/%s", params->path, names[part]);
+	if (!fits)
+		return err_set(err, ST_LIMIT, "%s: the path is too long", params->path);
+	if (fs_is_dir(params->path)) {
+		const bool tests = fs_exists(paths[1]);
+
+		if (!tests)
+			paths[1][0] = '\0';
+		if (tests && params->no_train && !fs_exists(paths[0]))
+			paths[0][0] = '\0';
+	}
+	return ST_OK;
+}
+
 enum status dataset__csv_open(struct dataset *train, struct dataset *test,
 			      const struct dataset_known *known,
 			      const struct dataset_params *params, struct err *err)
 {
-	static const char *const names[] = {"train.csv", "test.csv"};
 	struct dataset_csv parts[2] = {{0}};
-	char paths[2][FS_PATH_SIZE] = {"", ""}, *texts[2] = {NULL, NULL};
-	enum status status = ST_OK;
+	char paths[2][FS_PATH_SIZE], *texts[2] = {NULL, NULL};
+	enum status status;
 
 	if (!params->path)
 		return err_set(
@@ -480,14 +591,9 @@ enum status dataset__csv_open(struct dataset *train, struct dataset *test,
 			"data set \"%s\": which file? Give it with --data.path FILE.csv, or a "
 			"folder with train.csv and test.csv",
 			known->name);
+	status = find_parts(paths, params, err);
 	for (int part = 0; part < 2 && status == ST_OK; part++) {
-		const bool folder = fs_is_dir(params->path);
-
-		if (part == 1 && !folder)
-			continue;
-		if (!fs_path(paths[part], folder ? "%s/%s" : "%s", params->path, names[part]))
-			return err_set(err, ST_LIMIT, "%s: the path is too long", params->path);
-		if (part == 1 && !fs_exists(paths[part]))
+		if (paths[part][0] == '\0')
 			continue;
 		status = fs_read(paths[part], DATASET_FILE_LIMIT, &texts[part], &parts[part].length,
 				 err);
@@ -495,7 +601,7 @@ enum status dataset__csv_open(struct dataset *train, struct dataset *test,
 		parts[part].bytes = texts[part];
 	}
 	if (status == ST_OK)
-		status = dataset__csv_parse(train, test, &params->table, params->limit, parts, err);
+		status = dataset__csv_parse(train, test, params, parts, err);
 	mem_free(texts[0]);
 	mem_free(texts[1]);
 	return status;

@@ -1,5 +1,7 @@
 /*
  * Folders of files by class: PATH/CLASS/FILE, or PATH/train/CLASS/FILE and PATH/test/CLASS/FILE.
+ * What is predicted alone may lie there without classes, PATH/test/FILE or PATH/FILE, in the order
+ * of names; where nothing is trained, PATH is what is evaluated or predicted.
  * Classes are in the order of their names' bytes. Files of the classes are mixed, so that a split
  * or a limit has its share of each, in the same order on every machine.
  *
@@ -12,6 +14,7 @@
 
 #include "common/mem.h"
 #include "common/sorted.h"
+#include "common/str.h"
 
 #define FOLDER_FILES_MOST (1 << 24)
 
@@ -64,7 +67,10 @@ static int by_share(const void *left, const void *right)
 static void list_part(struct dataset_files *part, const struct fs_list *labels,
 		      const struct dataset_wanted *wanted, struct err *err)
 {
-	for (size_t label = 0; label < labels->count && !err_stuck(err); label++) {
+	if (part->unlabelled)
+		list_class(part, part->folder, -1, wanted, err);
+	for (size_t label = 0; label < labels->count && !part->unlabelled && !err_stuck(err);
+	     label++) {
 		char path[FS_PATH_SIZE];
 
 		if (!fs_path(path, "%s/%s", part->folder, labels->names[label]))
@@ -73,7 +79,8 @@ static void list_part(struct dataset_files *part, const struct fs_list *labels,
 			list_class(part, path, (int)label, wanted, err);
 	}
 	if (!err_stuck(err) && part->count == 0)
-		err_set(err, ST_NOTFOUND, "%s: has no files LABEL/%s", part->folder, wanted->text);
+		err_set(err, ST_NOTFOUND, "%s: has no files %s%s", part->folder,
+			part->unlabelled ? "" : "LABEL/", wanted->text);
 	if (!err_stuck(err))
 		qsort(part->files, part->count, sizeof(*part->files), by_share);
 }
@@ -96,25 +103,42 @@ static void list_labels(struct fs_list *labels, const char *folder, struct err *
 	labels->count = kept;
 }
 
-/* The test part has no label but @labels. */
-static void check_labels(const struct fs_list *labels, const char *folder, struct err *err)
+/* The test part, whose labels are @others, has none but @labels. */
+static void check_labels(const struct fs_list *labels, const struct fs_list *others,
+			 const char *folder, struct err *err)
 {
-	struct fs_list others;
-
-	list_labels(&others, folder, err);
-	for (size_t i = 0; !err_stuck(err) && i < others.count; i++) {
+	for (size_t i = 0; !err_stuck(err) && i < others->count; i++) {
 		size_t at = 0;
 
-		while (at < labels->count && strcmp(labels->names[at], others.names[i]) != 0)
+		while (at < labels->count && strcmp(labels->names[at], others->names[i]) != 0)
 			at++;
 		if (at == labels->count)
 			err_set(err, ST_FORMAT, "%s/%s: is no label of the training part", folder,
-				others.names[i]);
+				others->names[i]);
 	}
-	fs_list_free(&others);
 }
 
-enum status dataset__folder_list(struct dataset_folder *out, const char *path,
+/* Where the parts are; "" for one that is not. */
+static void find_parts(struct dataset_folder *out, const struct dataset_params *params,
+		       struct err *err)
+{
+	char paths[2][FS_PATH_SIZE];
+
+	if (!fs_path(paths[0], "%s/train", params->path) ||
+	    !fs_path(paths[1], "%s/test", params->path)) {
+		err_set(err, ST_LIMIT, "%s: the path is too long", params->path);
+		return;
+	}
+	if (fs_is_dir(paths[0]) || (params->no_train && fs_is_dir(paths[1]))) {
+		for (int i = 0; i < 2; i++)
+			if (fs_is_dir(paths[i]))
+				str_copy(out->parts[i].folder, FS_PATH_SIZE, paths[i]);
+	} else {
+		str_copy(out->parts[dataset__only_part(params)].folder, FS_PATH_SIZE, params->path);
+	}
+}
+
+enum status dataset__folder_list(struct dataset_folder *out, const struct dataset_params *params,
 				 const struct dataset_wanted *wanted, struct err *err)
 {
 	struct dataset_files *parts = out->parts;
@@ -122,16 +146,21 @@ enum status dataset__folder_list(struct dataset_folder *out, const char *path,
 
 	err = err_start(err, &own);
 	*out = (struct dataset_folder){0};
-	if (!fs_path(parts[0].folder, "%s/train", path) || !fs_is_dir(parts[0].folder)) {
-		if (!fs_path(parts[0].folder, "%s", path))
-			err_set(err, ST_LIMIT, "%s: the path is too long", path);
-	} else if (!fs_path(parts[1].folder, "%s/test", path) || !fs_is_dir(parts[1].folder)) {
-		parts[1].folder[0] = '\0';
-	}
-	if (!err_stuck(err))
+	find_parts(out, params, err);
+	if (!err_stuck(err) && parts[0].folder[0])
 		list_labels(&out->labels, parts[0].folder, err);
-	if (!err_stuck(err) && parts[1].folder[0])
-		check_labels(&out->labels, parts[1].folder, err);
+	if (!err_stuck(err) && parts[1].folder[0]) {
+		struct fs_list labels = {0};
+
+		list_labels(&labels, parts[1].folder, err);
+		parts[1].unlabelled = params->no_test_targets && labels.count == 0;
+		if (!err_stuck(err) && parts[0].folder[0])
+			check_labels(&out->labels, &labels, parts[1].folder, err);
+		if (parts[0].folder[0])
+			fs_list_free(&labels);
+		else
+			out->labels = labels;
+	}
 	for (int i = 0; i < 2 && !err_stuck(err); i++)
 		if (parts[i].folder[0])
 			list_part(&parts[i], &out->labels, wanted, err);
@@ -161,7 +190,8 @@ enum status dataset__folder_join(struct dataset *out, const struct dataset_folde
 					    .classes = (int)folder->labels.count,
 					    .names = (const char *const *)folder->labels.names,
 					    .limit = limit};
-	struct dataset_array targets = {.type = DATASET_I32, .ndim = 1, .dim = {inputs->dim[0]}};
+	struct dataset_array targets = {
+		.type = DATASET_I32, .ndim = !part->unlabelled, .dim = {inputs->dim[0]}};
 	enum status status;
 
 	targets.bytes = mem_calloc((size_t)inputs->dim[0], sizeof(int32_t));

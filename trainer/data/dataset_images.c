@@ -189,7 +189,7 @@ enum status dataset__images_open(struct dataset *train, struct dataset *test,
 			       "and JPEG files for each class with --data.path FOLDER",
 			       known->name);
 	if (image_usable(params->path, err) != ST_OK ||
-	    dataset__folder_list(&folder, params->path, &wanted, err) != ST_OK)
+	    dataset__folder_list(&folder, params, &wanted, err) != ST_OK)
 		return err->status;
 	if (!params->shapes)
 		pool_new(&pool, threads - 1, err);

@@ -155,15 +155,15 @@ enum status dataset__cifar_parse(struct dataset_array *images, struct dataset_ar
 				 int64_t first, const struct dataset_cifar *kind, const char *name,
 				 const void *bytes, size_t length, struct err *err);
 
-/* Tables in memory, the second for the test part; bytes NULL: there is none. On failure nothing is
- * left to close. */
+/* Tables in memory, the second for the test part; bytes NULL: there is none. Of @params the table,
+ * the limit and no_test_targets count. On failure nothing is left to close. */
 struct dataset_csv {
 	const char *name;
 	const char *bytes;
 	size_t length;
 };
 enum status dataset__csv_parse(struct dataset *train, struct dataset *test,
-			       const struct dataset_table *table, int64_t limit,
+			       const struct dataset_params *params,
 			       const struct dataset_csv parts[2], struct err *err);
 
 /* A text in memory, which a 0 follows, as windows of characters or bytes. On failure nothing is
@@ -182,6 +182,10 @@ enum status dataset__array_read(struct dataset_array *array, struct dataset_stre
 				struct err *err);
 
 /* ---- sources --------------------------------------------------------------------------------- */
+
+/* Which part is a file or folder that names none: 0, what is trained on; 1, where nothing is
+ * trained, what is evaluated or predicted. */
+int dataset__only_part(const struct dataset_params *params);
 
 /* What is known of a part besides its arrays. */
 struct dataset_about {
@@ -209,6 +213,7 @@ enum status dataset__join(struct dataset *out, const struct dataset_about *about
 /* The files of one part, mixed by class. */
 struct dataset_files {
 	char folder[FS_PATH_SIZE]; /* empty: there is no such part */
+	bool unlabelled;           /* its files are of no class */
 	struct dataset_file {
 		int64_t at, of; /* its place among the files of its class, and how many those are */
 		int label;
@@ -228,9 +233,9 @@ struct dataset_wanted {
 	const char *text; /* "*.txt", for messages */
 };
 
-/* A folder of folders by class, or train and test with such folders; each part has a file. On
- * failure nothing is left to free. */
-enum status dataset__folder_list(struct dataset_folder *out, const char *path,
+/* The folder @params->path of folders by class, or train and test with such folders; each part has
+ * a file. On failure nothing is left to free. */
+enum status dataset__folder_list(struct dataset_folder *out, const struct dataset_params *params,
 				 const struct dataset_wanted *wanted, struct err *err);
 void dataset__folder_free(struct dataset_folder *folder);
 

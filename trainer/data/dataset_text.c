@@ -448,8 +448,13 @@ static enum status open_labelled(struct dataset *train, struct dataset *test,
 	struct err own;
 
 	err = err_start(err, &own);
-	if (dataset__folder_list(&folder, params->path, &wanted, err) != ST_OK)
+	if (dataset__folder_list(&folder, params, &wanted, err) != ST_OK)
 		return err->status;
+	if (folder.parts[0].count == 0)
+		err_set(err, ST_INVALID,
+			"%s: there are no texts to train with, which number the tokens: they are "
+			"wanted in train/LABEL beside what is in test",
+			params->path);
 	for (int i = 0; i < 2 && !err_stuck(err); i++)
 		read_part(&parts[i], &vocabulary, i == 0, texts->tokens, err);
 	if (!err_stuck(err)) {
@@ -492,7 +497,6 @@ enum status dataset__text_open(struct dataset *train, struct dataset *test,
 	enum status status;
 	char *bytes;
 
-	(void)test;
 	if (!params->path)
 		return err_set(err, ST_INVALID,
 			       "data set \"%s\": which text? Give it with --data.path FILE.txt, or "
@@ -504,7 +508,8 @@ enum status dataset__text_open(struct dataset *train, struct dataset *test,
 	if (status != ST_OK)
 		return status;
 	text.bytes = bytes;
-	status = dataset__text_parse(train, &params->texts, params->limit, &text, err);
+	status = dataset__text_parse(dataset__only_part(params) ? test : train, &params->texts,
+				     params->limit, &text, err);
 	mem_free(bytes);
 	return status;
 }
