@@ -128,7 +128,8 @@ static struct cli_command view_cli = {
 		"for any query.\n\n"
 		"Without REPORT: the newest tf_report__* of the working directory. With TARGET, "
 		"the "
-		"two are compared. A run that is still recording is followed live. Nothing is ever "
+		"two are compared; R chooses it later. A run that is still recording is followed "
+		"live. Nothing is ever "
 		"written to the report.\n\n"
 		"When the output is not a terminal the screen is printed as text. Press ? for the "
 		"keys.",

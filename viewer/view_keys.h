@@ -167,6 +167,8 @@ enum {
 	  "The query behind the screen; Enter runs it in SQL")                                     \
 	X(DIFFER, VIEW_ON_DATA & ~VIEW_ON_WHATIF, "Comparing two reports", 'D', 0, 0, "",          \
 	  "Only what differs, and everything again")                                               \
+	X(RUNS, VIEW_ON_ALL, "Comparing two reports", 'R', 0, 0, "",                               \
+	  "The run beside this one: choose, swap the two, end it")                                 \
 	X(FOLLOW, VIEW_ON_ALL, "A run that is still recording", 'F', 0, 0, "",                     \
 	  "Follow it: keep the newest in view, on and off")                                        \
 	X(PAUSE, VIEW_ON_ALL, "A run that is still recording", 'Z', 0, 0, "",                      \

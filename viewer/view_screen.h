@@ -29,6 +29,7 @@ struct view_context {
 	struct view_source *source;      /* the report; when comparing, the Source */
 	struct view_source *target;      /* NULL: one report is looked at */
 	struct view_rect body;           /* the screen's own; load() is for this size */
+	int runs;                        /* raised when other runs are looked at */
 	bool follow;                     /* keep the newest in view */
 	bool ranged;                     /* begin with the times below instead of all */
 	int64_t from_ns, to_ns;          /* on the timeline's first clock */
@@ -149,6 +150,7 @@ struct view_screen_ops {
 	const struct view_bar_key *typing_keys; /* at the foot meanwhile; ends with key 0 */
 	/* A cell of the body was clicked. NULL: nothing happens. */
 	enum view_answer (*click)(void *state, struct view_context *context, int x, int y);
+	bool stays;  /* it has nothing of a run that is not asked for again when runs change */
 	bool drags;  /* a click says where the pressed button was let go, too */
 	bool wheels; /* the wheel zooms about the cell that it is over */
 };

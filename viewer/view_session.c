@@ -218,6 +218,9 @@ static void session_finish_job(struct view_session *session)
 	case VIEW_WRITE_JOB:
 		view__written(session);
 		break;
+	case VIEW_RUNS_JOB:
+		view__runs_list(session);
+		break;
 	default:
 		session->stale = true;
 		break;
@@ -347,6 +350,7 @@ void view_session_close(struct view_session *session)
 	report_table_free(&session->job.table);
 	view_popup_close(&session->popup);
 	view_marks_free(&session->marks);
+	view_runs_free(&session->runs);
 	view_canvas_fini(&session->canvas);
 	view_source_close(&session->source);
 	view_source_close(&session->target);

@@ -24,7 +24,8 @@ enum view_prompt_kind {
 	VIEW_SEARCH_PROMPT,
 	VIEW_WRITE_PROMPT,
 	VIEW_FILTER_PROMPT,
-	VIEW_MARK_PROMPT
+	VIEW_MARK_PROMPT,
+	VIEW_RUNS_PROMPT /* with its popup */
 };
 
 enum view_popup_kind {
@@ -32,7 +33,8 @@ enum view_popup_kind {
 	VIEW_JOIN_POPUP, /* tag: the screen to go to */
 	VIEW_QUERY_POPUP,
 	VIEW_COPY_POPUP,
-	VIEW_MARKS_POPUP /* tag: the bookmark */
+	VIEW_MARKS_POPUP, /* tag: the bookmark */
+	VIEW_RUNS_POPUP   /* tag: the run, or one of view_session_runs.c */
 };
 
 /* Where a click does what a key does. */
@@ -73,6 +75,7 @@ struct view_session {
 	} history[VIEW_HISTORY];
 	int history_count;
 	struct view_marks marks;
+	struct view_runs runs; /* that the popup of them lists */
 
 	/* Jobs. While one is under way the states, the context and the databases are its own. */
 	struct view_worker *worker; /* NULL: jobs run where they are asked for */

@@ -175,7 +175,8 @@ int view_popup_hit(const struct view_popup *popup, int x, int y)
 static const char *const view_prompts[] = {[VIEW_SEARCH_PROMPT] = "/",
 					   [VIEW_WRITE_PROMPT] = "write to: ",
 					   [VIEW_FILTER_PROMPT] = "\\",
-					   [VIEW_MARK_PROMPT] = "bookmark: "};
+					   [VIEW_MARK_PROMPT] = "bookmark: ",
+					   [VIEW_RUNS_PROMPT] = "compare with: "};
 
 static void view_note_hit(struct view_session *session, int y, int from, int to, uint32_t key)
 {
@@ -308,7 +309,8 @@ static void view_draw_waiting(const struct view_session *session, struct view_pa
 	const uint64_t waited = view_waited(session);
 	static const char *const doing[] = {[VIEW_LOAD_JOB] = "reading",
 					    [VIEW_SEARCH_JOB] = "searching",
-					    [VIEW_WRITE_JOB] = "gathering rows"};
+					    [VIEW_WRITE_JOB] = "gathering rows",
+					    [VIEW_RUNS_JOB] = "looking for runs"};
 	const enum view_job_kind kind = session->job.kind;
 	const char *what =
 		kind < sizeof(doing) / sizeof(doing[0]) && doing[kind] ? doing[kind] : "working";

@@ -50,6 +50,16 @@ void view__enter(struct view_session *session);     /* ... to go on to context.l
 void view__entered(struct view_session *session);   /* the job is done: go */
 void view__join_list(struct view_session *session); /* the job is done: offer it */
 
+/* Ask where the cursor is; false: nothing is there, or it cannot be said. */
+bool view__here(const struct view_session *session, struct view_place *place);
+
+/* view_session_runs.c */
+void view__runs(struct view_session *session);       /* ask which there are */
+void view__runs_list(struct view_session *session);  /* the job is done: offer them */
+void view__runs_fill(struct view_session *session);  /* those that match what is typed */
+void view__runs_enter(struct view_session *session); /* take the one under the cursor */
+void view__runs_leave(struct view_session *session);
+
 /* view_session_write.c */
 void view__write(struct view_session *session, const char *path);
 void view__written(struct view_session *session); /* the job is done: its rows to the file */

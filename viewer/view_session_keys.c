@@ -30,8 +30,7 @@ static bool view_marks_ready(struct view_session *session)
 	return false;
 }
 
-/* What is under the cursor; false: nothing is, or it cannot be said. */
-static bool session_here(const struct view_session *session, struct view_place *place)
+bool view__here(const struct view_session *session, struct view_place *place)
 {
 	const struct view_screen_ops *ops = view__ops(session);
 
@@ -47,7 +46,7 @@ static void session_mark_ask(struct view_session *session)
 	struct view_place place;
 	char text[VIEW_PLACE_NAME] = "";
 
-	if (!session_here(session, &place)) {
+	if (!view__here(session, &place)) {
 		view__say(session, "nothing is selected here to be bookmarked", NULL);
 		return;
 	}
@@ -63,7 +62,7 @@ static void session_mark(struct view_session *session, const char *name)
 	struct view_mark mark = {0};
 	struct err err = {0};
 
-	if (!session_here(session, &mark.place) || !view_marks_ready(session))
+	if (!view__here(session, &mark.place) || !view_marks_ready(session))
 		return;
 	str_copy(mark.name, sizeof(mark.name), name[0] ? name : view__ops(session)->title);
 	str_copy(mark.screen, sizeof(mark.screen), view__ops(session)->name);
@@ -121,7 +120,7 @@ static void session_remember(struct view_session *session)
 	}
 	session->history[session->history_count].screen = session->screen;
 	session->history[session->history_count].known =
-		session_here(session, &session->history[session->history_count].place);
+		view__here(session, &session->history[session->history_count].place);
 	session->history_count++;
 }
 
@@ -158,7 +157,7 @@ void view__join(struct view_session *session)
 {
 	struct view_place place;
 
-	if (!session_here(session, &place)) {
+	if (!view__here(session, &place)) {
 		view__say(session, "nothing is selected here", NULL);
 		return;
 	}
@@ -206,7 +205,7 @@ void view__enter(struct view_session *session)
 	struct view_job *job;
 	struct view_place place;
 
-	(void)session_here(session, &place);
+	(void)view__here(session, &place);
 	job = view__job(session, VIEW_JOIN_JOB);
 	job->place = place;
 	job->lead = true;
@@ -258,8 +257,7 @@ static void session_return(struct view_session *session)
 	view_session_show(session, session->history[last].screen);
 	/* A screen that has stood still since is as it was left, which says more than its place. */
 	if (session->history[last].known && view__ops(session)->go &&
-	    !(session_here(session, &here) &&
-	      view_place_same(&here, &session->history[last].place)))
+	    !(view__here(session, &here) && view_place_same(&here, &session->history[last].place)))
 		session_visit(session, session->history[last].screen,
 			      &session->history[last].place);
 }
@@ -347,6 +345,10 @@ static void session_popup_enter(struct view_session *session)
 	const int tag = session->popup.count > 0 ? session->popup.items[line].tag : 0;
 	struct view_place place;
 
+	if (kind == VIEW_RUNS_POPUP) {
+		view__runs_enter(session);
+		return;
+	}
 	view_popup_close(&session->popup);
 	if (kind == VIEW_MARKS_POPUP) {
 		session_marks_go(session, tag);
@@ -426,7 +428,9 @@ static void view_end_prompt(struct view_session *session)
 	const enum view_prompt_kind kind = session->prompt;
 
 	session->prompt = VIEW_NO_PROMPT;
-	if (kind == VIEW_SEARCH_PROMPT) {
+	if (kind == VIEW_RUNS_PROMPT) {
+		view__runs_enter(session);
+	} else if (kind == VIEW_SEARCH_PROMPT) {
 		if (session->input[0])
 			str_copy(session->search, sizeof(session->search), session->input);
 		view_search(session, true);
@@ -523,7 +527,7 @@ static void session_follow(struct view_session *session)
 static void view_differ(struct view_session *session)
 {
 	if (!session->context.target) {
-		view__say(session, "one report alone: ipu-view SOURCE TARGET compares two", NULL);
+		view__say(session, "one run alone: R compares it with another", NULL);
 		return;
 	}
 	session->context.differ = !session->context.differ;
@@ -591,6 +595,9 @@ void view__general(struct view_session *session, enum view_request request)
 	case VIEW_DIFFER_REQUEST:
 		view_differ(session);
 		break;
+	case VIEW_RUNS_REQUEST:
+		view__runs(session);
+		break;
 	case VIEW_FOLLOW_REQUEST:
 		session_follow(session);
 		break;
@@ -655,13 +662,27 @@ void view__request_key(struct view_session *session, uint32_t key)
 	}
 }
 
+/* Keys move in the list of runs, and what is typed filters it. */
+static void view_runs_key(struct view_session *session, uint32_t key)
+{
+	if (key >= VIEW_KEY_UP && view_popup_request(&session->popup, view_request_of(key)))
+		return;
+	view_prompt_key(session, key);
+	if (session->prompt == VIEW_RUNS_PROMPT)
+		view__runs_fill(session);
+	else
+		view__runs_leave(session);
+}
+
 static void view_take_key(struct view_session *session, uint32_t key)
 {
 	session->context.message[0] = '\0';
 	session->context.hits = 0;
 	session->said_ns = 0;
 	session->typing = false;
-	if (session->prompt != VIEW_NO_PROMPT) {
+	if (session->prompt == VIEW_RUNS_PROMPT) {
+		view_runs_key(session, key);
+	} else if (session->prompt != VIEW_NO_PROMPT) {
 		view_prompt_key(session, key);
 	} else if (session->popup.kind != VIEW_NO_POPUP) {
 		session_popup_key(session, key);
@@ -784,7 +805,8 @@ void view_session_click(struct view_session *session, int x, int y)
 			view_session_key(session, session->hits[i].key);
 			return;
 		}
-	if (view_session_busy(session) || session->prompt != VIEW_NO_PROMPT)
+	if (view_session_busy(session) ||
+	    (session->prompt != VIEW_NO_PROMPT && session->prompt != VIEW_RUNS_PROMPT))
 		return;
 	session->context.message[0] = '\0';
 	if (session->popup.kind == VIEW_NO_POPUP) {
@@ -793,6 +815,6 @@ void view_session_click(struct view_session *session, int x, int y)
 		session->popup.at = view_popup_hit(&session->popup, x, y);
 		session_popup_enter(session);
 	} else {
-		view_popup_close(&session->popup);
+		view__runs_leave(session);
 	}
 }

@@ -100,6 +100,11 @@ static void view_job_write(struct view_job *job)
 	job->err.status = job->ops->table(job->state, job->context, &job->table, &job->err);
 }
 
+static void view_job_runs(struct view_job *job)
+{
+	job->err.status = view_runs_read(job->runs, job->context, &job->err);
+}
+
 void view_job_run(void *user)
 {
 	static void (*const runs[])(struct view_job *) = {
@@ -107,7 +112,7 @@ void view_job_run(void *user)
 		[VIEW_SEARCH_JOB] = view_job_search, [VIEW_FILTER_JOB] = view_job_filter,
 		[VIEW_KEY_JOB] = view_job_key,       [VIEW_CLICK_JOB] = view_job_click,
 		[VIEW_GO_JOB] = view_job_go,         [VIEW_JOIN_JOB] = view_job_join,
-		[VIEW_WRITE_JOB] = view_job_write};
+		[VIEW_WRITE_JOB] = view_job_write,   [VIEW_RUNS_JOB] = view_job_runs};
 	struct view_job *job = user;
 	const uint64_t start = clock_ns();
 

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
+#include "viewer/view_runs.h"
 #include "viewer/view_screen.h"
 
 #define VIEW_PROMPT_SIZE 256
@@ -22,9 +23,10 @@ enum view_job_kind {
 	VIEW_FILTER_JOB,
 	VIEW_KEY_JOB,
 	VIEW_CLICK_JOB,
-	VIEW_GO_JOB,   /* make `place` the one under the screen's cursor */
-	VIEW_JOIN_JOB, /* complete `place` */
-	VIEW_WRITE_JOB /* the screen's rows as a table */
+	VIEW_GO_JOB,    /* make `place` the one under the screen's cursor */
+	VIEW_JOIN_JOB,  /* complete `place` */
+	VIEW_WRITE_JOB, /* the screen's rows as a table */
+	VIEW_RUNS_JOB   /* the runs that there are to compare with */
 };
 
 struct view_job {
@@ -43,6 +45,7 @@ struct view_job {
 	int x, y;
 	char text[VIEW_PROMPT_SIZE];
 	struct view_place place;
+	struct view_runs *runs; /* read into these */
 
 	/* What became of it. */
 	enum view_answer answer;

@@ -285,7 +285,7 @@ void html_facts(struct report_html *page)
 		const char *value = i >= 0 ? s->options[i].value : NULL;
 		static const char *const names[] = {"file", "command", "state", "started"};
 		const char *const values[] = {s->path, s->command, s->state,
-					      report_summary_started(s, started)};
+					      report_summary_started(s->start_epoch_ns, started)};
 
 		html_add(page, "<tr><th class=\"l\">");
 		html_text(page, i >= 0 ? name : names[i + 4]);

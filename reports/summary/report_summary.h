@@ -119,7 +119,7 @@ struct report_summary {
 };
 
 /* When the run began, by the local clock: "2026-11-22 08:41:53"; NULL: unknown. */
-const char *report_summary_started(const struct report_summary *summary, char out[FMT_SIZE]);
+const char *report_summary_started(int64_t start_epoch_ns, char out[FMT_SIZE]);
 
 /* From the writer's sums: its time does not grow with the rows. */
 enum status report_summary_get(struct report_summary *out, struct prof_db *db, struct err *err);

@@ -111,12 +111,12 @@ static const char *print_places(char out[160], const struct place *places, size_
 
 /* ---- the run --------------------------------------------------------------------------------- */
 
-const char *report_summary_started(const struct report_summary *summary, char out[FMT_SIZE])
+const char *report_summary_started(int64_t start_epoch_ns, char out[FMT_SIZE])
 {
-	const time_t seconds = (time_t)(summary->start_epoch_ns / 1000000000);
+	const time_t seconds = (time_t)(start_epoch_ns / 1000000000);
 	struct tm local;
 
-	if (summary->start_epoch_ns == IPS_NULL || !localtime_r(&seconds, &local) ||
+	if (start_epoch_ns == IPS_NULL || !localtime_r(&seconds, &local) ||
 	    !strftime(out, FMT_SIZE, "%Y-%m-%d %H:%M:%S", &local))
 		return NULL;
 	return out;
@@ -126,7 +126,7 @@ static void print_when(struct print *print)
 {
 	const struct report_summary *s = print->summary;
 	char duration[FMT_SIZE], stamp[FMT_SIZE];
-	const char *started = report_summary_started(s, stamp);
+	const char *started = report_summary_started(s->start_epoch_ns, stamp);
 
 	print_line(print, LABEL "%s, %s recorded%s", "started", started ? started : "-",
 		   s->duration_ns > 0 ? fmt_ns(duration, s->duration_ns) : "nothing",

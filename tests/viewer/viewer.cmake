@@ -40,6 +40,7 @@ foreach(module IN ITEMS
 		memory_room
 		place
 		programs
+		runs
 		session
 		tensors
 		tensors_two

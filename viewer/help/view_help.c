@@ -533,6 +533,7 @@ const struct view_screen_ops view_help_ops = {
 	.title = "Help",
 	.brief = "Help",
 	.key = '?',
+	.stays = true,
 	.where = VIEW_ON_HELP,
 	.least_ns = UINT64_MAX,
 	.open = view_help_open,

@@ -570,10 +570,13 @@ static enum status sql_load(void *state, struct view_context *context, bool news
 {
 	struct view_sql *screen = state;
 	const enum status status = screen->has_views ? ST_OK : sql_begin(screen, context, err);
+	const bool others = screen->runs != context->runs;
 
 	if (status != ST_OK)
 		return status;
-	if (screen->ran && screen->result.differ != (context->target && context->differ))
+	screen->runs = context->runs;
+	if (screen->ran &&
+	    (others || screen->result.differ != (context->target && context->differ)))
 		sql_ask(screen, context);
 	else if (news && screen->ran && context->follow && screen->took_ns < QUICK_NS &&
 		 strcmp(screen->statement, screen->edit.text) == 0)
@@ -710,6 +713,7 @@ const struct view_screen_ops view_sql_ops = {
 	.go = sql_go,
 	.query = sql_query,
 	.focus = sql_focus,
+	.stays = true,
 	.typing = sql_typing,
 	.type = sql_type,
 	.typing_keys = view__sql_typing_keys,

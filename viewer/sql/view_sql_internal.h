@@ -41,6 +41,7 @@ struct view_sql {
 	char statement[VIEW_PLACE_SQL];
 	bool more;
 	uint64_t took_ns;
+	int runs;           /* the context's, of that time */
 	struct err trouble; /* of the last run; ST_OK: none */
 	int wrong_at;       /* byte of the text being edited; -1: unknown */
 

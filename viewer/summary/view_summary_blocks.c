@@ -290,7 +290,7 @@ static void summary_block_run(struct view_summary *screen, enum view_state state
 	view_blocks_fact(blocks, "state", styles[state], "%s",
 			 summary->state ? summary->state : view_state_text(state));
 	summary_add_fact(screen, "command", SUMMARY_BLOCKS_NAME_WIDTH, summary->command);
-	if (report_summary_started(summary, text))
+	if (report_summary_started(summary->start_epoch_ns, text))
 		view_blocks_fact(blocks, "started", VIEW_NORMAL, "%s (local)", text);
 	if (summary->duration_ns > 0)
 		view_blocks_fact(blocks, "duration", VIEW_NORMAL, "%s (host)",
