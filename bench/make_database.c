@@ -492,6 +492,7 @@ static void put_model(struct run *run)
 						  t % run->numbers[STAGES],
 						  "(32, 1024)",
 						  "float32",
+						  NULL,
 						  NULL};
 
 		snprintf(key, sizeof(key), "Dense_%d/tensor_%d", t % NAMED, t);

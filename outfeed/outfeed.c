@@ -234,7 +234,7 @@ static enum status tensor_init(struct outfeed_tensor *tensor,
 	if (status != ST_OK || !outfeed->params.recording)
 		return status;
 	outfeed_policy_explain(why, outfeed->params.policy, tensor->key, tensor->kind,
-			       params->queued);
+			       params->asked);
 	return outfeed__failed(outfeed, outfeed__append_tier(tensor, NULL, why), err);
 }
 
@@ -242,13 +242,13 @@ enum status outfeed_tensor_add(struct outfeed *outfeed, struct outfeed_tensor **
 			       const struct outfeed_tensor_params *params, struct err *err)
 {
 	const struct outfeed_choice choice = outfeed_policy_choose(
-		outfeed->params.policy, params->key, params->kind, params->queued);
+		outfeed->params.policy, params->key, params->kind, params->asked);
 	struct outfeed_tensor *tensor;
 	enum status status;
 
 	assert(params->ndim >= 0 && params->ndim <= OUTFEED_NDIM_MAX);
 	*out = NULL;
-	if (choice.tier == OUTFEED_OFF && !params->queued)
+	if (choice.tier == OUTFEED_OFF && params->asked != OUTFEED_SENT)
 		return ST_OK;
 	if (mem_grow(&outfeed->tensors, &outfeed->capacity, outfeed->count + 1,
 		     sizeof(*outfeed->tensors)) != 0)

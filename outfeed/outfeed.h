@@ -67,7 +67,8 @@ struct outfeed_tensor_params {
 	int ndim;
 	enum outfeed_dtype dtype;
 	enum outfeed_activity activity; /* of activations */
-	bool queued; /* an outfeed queue sends it, so its row is asked for at any tier */
+	enum outfeed_asked asked;       /* OUTFEED_SENT: its row is asked for at any tier */
+	const char *dims; /* what its dimensions are, "batch, tokens, features"; NULL: unknown */
 };
 
 /* *@out is NULL where its tier is `off` and no queue sends it. Owned by @outfeed. */

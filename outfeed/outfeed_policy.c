@@ -316,43 +316,46 @@ enum status outfeed_policy_check(const struct json_at *at, struct err *err)
 /* ---- choosing -------------------------------------------------------------------------------- */
 
 static bool fits(const struct outfeed_rule *rule, const char *key, enum outfeed_kind kind,
-		 bool queued)
+		 enum outfeed_asked asked)
 {
-	if ((rule->queued_only && !queued) || (rule->kinds != 0 && (rule->kinds & 1u << kind) == 0))
+	if ((rule->queued_only && asked != OUTFEED_SENT) ||
+	    (rule->kinds != 0 && (rule->kinds & 1u << kind) == 0))
 		return false;
 	for (int i = 0; i < rule->tensor_count; i++)
 		if (fnmatch(rule->tensors[i], key, 0) == 0)
 			return true;
-	return rule->tensor_count == 0;
+	return rule->tensor_count == 0 && asked != OUTFEED_NAMED;
 }
 
 /* The first rule that fits; NULL: none. */
 static const struct outfeed_rule *find_fitting(const struct outfeed_policy *policy, const char *key,
-					       enum outfeed_kind kind, bool queued)
+					       enum outfeed_kind kind, enum outfeed_asked asked)
 {
 	for (int i = 0; i < policy->count; i++)
-		if (fits(&policy->rules[i], key, kind, queued))
+		if (fits(&policy->rules[i], key, kind, asked))
 			return &policy->rules[i];
 	return NULL;
 }
 
 struct outfeed_choice outfeed_policy_choose(const struct outfeed_policy *policy, const char *key,
-					    enum outfeed_kind kind, bool queued)
+					    enum outfeed_kind kind, enum outfeed_asked asked)
 {
-	const struct outfeed_rule *rule = find_fitting(policy, key, kind, queued);
+	const struct outfeed_rule *rule = find_fitting(policy, key, kind, asked);
 
 	if (rule)
 		return (struct outfeed_choice){rule->tier, rule->every, rule->last};
-	if (queued)
+	if (asked == OUTFEED_SENT)
 		return (struct outfeed_choice){OUTFEED_STATS, 1, 0};
+	if (asked == OUTFEED_NAMED)
+		return (struct outfeed_choice){OUTFEED_OFF, 1, 0};
 	return (struct outfeed_choice){
 		(policy->watched & 1u << kind) != 0 ? OUTFEED_HEALTH : OUTFEED_OFF, 1, 0};
 }
 
 void outfeed_policy_explain(char out[OUTFEED_POLICY_TEXT], const struct outfeed_policy *policy,
-			    const char *key, enum outfeed_kind kind, bool queued)
+			    const char *key, enum outfeed_kind kind, enum outfeed_asked asked)
 {
-	const struct outfeed_rule *rule = find_fitting(policy, key, kind, queued);
+	const struct outfeed_rule *rule = find_fitting(policy, key, kind, asked);
 
 	if (rule && rule->queued_only)
 		str_copy(out, OUTFEED_POLICY_TEXT, "outfeed.capture");
@@ -361,6 +364,6 @@ void outfeed_policy_explain(char out[OUTFEED_POLICY_TEXT], const struct outfeed_
 			 (int)(rule - policy->rules));
 	else
 		str_copy(out, OUTFEED_POLICY_TEXT,
-			 queued ? "the default of what a queue sends"
-				: "the health of all such tensors is watched");
+			 asked == OUTFEED_SENT ? "the default of what a queue sends"
+					       : "the health of all such tensors is watched");
 }

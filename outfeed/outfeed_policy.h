@@ -99,6 +99,13 @@ void outfeed_policy_fini(struct outfeed_policy *policy); /* accepts a zeroed str
 /* Would it be read? The same errors. */
 enum status outfeed_policy_check(const struct json_at *at, struct err *err);
 
+/* What a tensor is looked at for. */
+enum outfeed_asked {
+	OUTFEED_WATCHED, /* where a rule fits it, or the health of its kind is watched */
+	OUTFEED_SENT,    /* a queue sends it */
+	OUTFEED_NAMED    /* where a rule fits it that has `tensors`: else nobody makes it */
+};
+
 /*
  * What becomes of the tensor @key: tier, every and last of the rule that fits it, or the default.
  */
@@ -107,11 +114,11 @@ struct outfeed_choice {
 	int64_t every, last;
 };
 struct outfeed_choice outfeed_policy_choose(const struct outfeed_policy *policy, const char *key,
-					    enum outfeed_kind kind, bool queued);
+					    enum outfeed_kind kind, enum outfeed_asked asked);
 
 /* Why that is so, in words: "outfeed.capture[2]". */
 #define OUTFEED_POLICY_TEXT 64
 void outfeed_policy_explain(char out[OUTFEED_POLICY_TEXT], const struct outfeed_policy *policy,
-			    const char *key, enum outfeed_kind kind, bool queued);
+			    const char *key, enum outfeed_kind kind, enum outfeed_asked asked);
 
 #endif /* OUTFEED_POLICY_H */

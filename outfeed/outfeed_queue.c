@@ -115,7 +115,7 @@ static enum status add_queued(struct outfeed_queue *queue, struct outfeed_tensor
 	sent->late = queue->placed && params->kind == OUTFEED_ACTIVATION;
 	sent->summaries = mem_aligned((size_t)queue->replicas, sizeof(*sent->summaries));
 	queued.queue = queue->name;
-	queued.queued = true;
+	queued.asked = OUTFEED_SENT;
 	status = !sent->summaries ? err_nomem(err)
 				  : outfeed_tensor_add(queue->outfeed, out, &queued, err);
 	if (status != ST_OK) {

@@ -45,7 +45,7 @@ enum status outfeed_queue_new(struct outfeed_queue **out, struct outfeed *outfee
 void outfeed_queue_free(struct outfeed_queue *queue);
 
 /* Register a tensor that the queue sends: outfeed_tensor_add(), at any tier. *@out is NULL when the
- * filters refuse it. @tensor: what it is; its queue and `queued` are set here. @final: an Outfeed
+ * filters refuse it. @tensor: what it is; its queue and `asked` are set here. @final: an Outfeed
  * layer, a MaybeOutfeed with final_outfeed, or an optimizer: the place that enqueues. Several plain
  * Outfeed layers on one queue: ST_INVALID (a queue is enqueued in one place). */
 enum status outfeed_queue_add(struct outfeed_queue *queue, struct outfeed_tensor **out,

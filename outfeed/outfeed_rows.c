@@ -281,7 +281,8 @@ int64_t outfeed__append_tensor(struct outfeed *outfeed, const struct outfeed_ten
 		.stage = params->stage < 0 ? IPS_NULL : params->stage,
 		.shape = outfeed__shape_text(shape, params->shape, params->ndim),
 		.dtype = outfeed_dtype_text(params->dtype),
-		.activity = outfeed_activity_text(params->activity)};
+		.activity = outfeed_activity_text(params->activity),
+		.dims = params->dims};
 
 	return !outfeed->params.recording ? IPS_NULL
 					  : ips_tensor_add(outfeed->params.recording, &row);

@@ -320,7 +320,7 @@ static enum status tensor_new(struct ips_outfeed *outfeed, struct ips_outfeed_te
 		.ndim = own->ndim,
 		.dtype = (enum outfeed_dtype)own->dtype,
 		.activity = (enum outfeed_activity)own->activity,
-		.queued = true, /* what is registered is sent */
+		.asked = OUTFEED_SENT, /* what is registered is sent */
 	};
 
 	tensor->outfeed = outfeed;
@@ -349,7 +349,7 @@ static enum status add_public_tensor(struct ips_outfeed *outfeed, struct ips_out
 	if (status != ST_OK)
 		return status;
 	if (outfeed_policy_choose(&outfeed->policy, params->key, (enum outfeed_kind)params->kind,
-				  true)
+				  OUTFEED_SENT)
 		    .tier == OUTFEED_OFF)
 		return ST_OK;
 	tensor = mem_calloc(1, sizeof(*tensor));

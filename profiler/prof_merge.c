@@ -301,8 +301,8 @@ static void create_names(struct merge *m)
 		"file, line, UNIQUE (category, name, operation, file, line));"
 		"CREATE TEMP TABLE site_map (old INTEGER PRIMARY KEY, new INTEGER NOT NULL);"
 		"CREATE TEMP TABLE all_tensors (id INTEGER PRIMARY KEY, queue, key, kind, layer, "
-		"stage, shape, dtype, activity, "
-		"UNIQUE (queue, key, kind, layer, stage, shape, dtype, activity));"
+		"stage, shape, dtype, activity, dims, "
+		"UNIQUE (queue, key, kind, layer, stage, shape, dtype, activity, dims));"
 		"CREATE TEMP TABLE tensor_map (old INTEGER PRIMARY KEY, new INTEGER NOT NULL);"
 		"CREATE TEMP TABLE all_rules (id INTEGER PRIMARY KEY, rule, threshold, patience, "
 		"enabled, why, parameters, "
@@ -328,7 +328,8 @@ static void create_names(struct merge *m)
 	"SELECT tensor_id AS old, ifnull(queue, x'00') AS queue, ifnull(key, x'00') AS key, "      \
 	"ifnull(kind, x'00') AS kind, ifnull(layer, x'00') AS layer, "                             \
 	"ifnull(stage, x'00') AS stage, ifnull(shape, x'00') AS shape, "                           \
-	"ifnull(dtype, x'00') AS dtype, ifnull(activity, x'00') AS activity FROM src.tensor_rows"
+	"ifnull(dtype, x'00') AS dtype, ifnull(activity, x'00') AS activity, "                     \
+	"ifnull(dims, x'00') AS dims FROM src.tensor_rows"
 
 static void intern_names(struct merge *m)
 {
@@ -345,11 +346,12 @@ static void intern_names(struct merge *m)
 		"INSERT INTO temp.site_map SELECT s.old, a.id FROM (" SITE ") s "
 		"JOIN temp.all_sites a USING (category, name, operation, file, line)",
 		"INSERT OR IGNORE INTO temp.all_tensors (queue, key, kind, layer, stage, shape, "
-		"dtype, activity) SELECT queue, key, kind, layer, stage, shape, dtype, activity "
+		"dtype, activity, dims) SELECT queue, key, kind, layer, stage, shape, dtype, "
+		"activity, dims "
 		"FROM (" TENSOR " ORDER BY tensor_id)",
 		"INSERT INTO temp.tensor_map SELECT t.old, a.id FROM (" TENSOR ") t "
 		"JOIN temp.all_tensors a USING (queue, key, kind, layer, stage, shape, dtype, "
-		"activity)",
+		"activity, dims)",
 		"INSERT OR IGNORE INTO temp.all_rules (rule, threshold, patience, enabled, why, "
 		"parameters) SELECT ifnull(rule, x'00'), ifnull(threshold, x'00'), "
 		"ifnull(patience, x'00'), ifnull(enabled, x'00'), ifnull(why, x'00'), "
@@ -366,10 +368,10 @@ static void write_names(struct merge *m)
 		"INSERT INTO main.sites SELECT id, category, name, nullif(operation, x'00'), "
 		"nullif(file, x'00'), nullif(line, x'00') FROM temp.all_sites ORDER BY id",
 		"INSERT INTO main.tensor_rows (tensor_id, queue, key, kind, layer, stage, shape, "
-		"dtype, activity) SELECT id, nullif(queue, x'00'), nullif(key, x'00'), "
+		"dtype, activity, dims) SELECT id, nullif(queue, x'00'), nullif(key, x'00'), "
 		"nullif(kind, x'00'), nullif(layer, x'00'), nullif(stage, x'00'), "
-		"nullif(shape, x'00'), nullif(dtype, x'00'), nullif(activity, x'00') "
-		"FROM temp.all_tensors ORDER BY id",
+		"nullif(shape, x'00'), nullif(dtype, x'00'), nullif(activity, x'00'), "
+		"nullif(dims, x'00') FROM temp.all_tensors ORDER BY id",
 		"INSERT INTO main.health_rule_rows (rule, threshold, patience, enabled, why, "
 		"parameters) SELECT nullif(rule, x'00'), nullif(threshold, x'00'), "
 		"nullif(patience, x'00'), nullif(enabled, x'00'), nullif(why, x'00'), "

@@ -32,7 +32,7 @@ IPS_TABLE_MAP(COLUMNS)
 static const struct prof_column tensor_columns[] = {
 	COLUMN_ID(prof_tensor_row, tensor_id, "") TENSOR(TEXT, queue) TENSOR(TEXT, key)
 		TENSOR(TEXT, kind) TENSOR(TEXT, layer) TENSOR(INT, stage) TENSOR(TEXT, shape)
-			TENSOR(TEXT, dtype) TENSOR(TEXT, activity)};
+			TENSOR(TEXT, dtype) TENSOR(TEXT, activity) TENSOR(TEXT, dims)};
 
 static const struct prof_column meta_columns[] = {COLUMN_TEXT(prof_meta_row, key, "")
 							  COLUMN_TEXT(prof_meta_row, value, "")};

@@ -284,7 +284,7 @@ CREATE VIEW tile_memory AS
 	LEFT JOIN strings r ON r.string_id = m.region_id
 	WHERE m.more_tiles > 0;
 
-CREATE VIEW tensors AS SELECT queue, key, kind, layer, stage, shape, dtype, activity FROM tensor_rows;
+CREATE VIEW tensors AS SELECT queue, key, kind, layer, stage, shape, dtype, activity, dims FROM tensor_rows;
 
 CREATE VIEW tensor_tiers AS
 	SELECT i.queue, i.key, i.kind, i.layer, t.tier, t.every, t.keep,

@@ -30,20 +30,22 @@ struct train_outfeed {
 	int queue_count;
 	struct registered **registry; /* by value: see registered_of() */
 	bool updates;                 /* any variable or slot is recorded */
+	float *tokens;                /* by replica: of a micro-batch; NULL: not asked for */
 };
 
 /* ---- the registry ---------------------------------------------------------------------------- */
 
-/* Outputs by layer, then by parameter gradients, variables, and slots one after the other. */
+/* Parts of forward passes by layer, then by parameter gradients, variables, and slots one after the
+ * other. */
 static struct registered **registered_of(const struct train_session *session,
 					 enum outfeed_kind kind, int number, int slot)
 {
 	const int layers = session->model->layer_count, params = session->model->param_count;
 	const int first[OUTFEED_KINDS] = {
-		[OUTFEED_ACTIVATION] = 0,
-		[OUTFEED_GRADIENT] = layers,
-		[OUTFEED_WEIGHT] = layers + params,
-		[OUTFEED_OPTIMIZER_STATE] = layers + (2 + slot) * params,
+		[OUTFEED_ACTIVATION] = slot * layers,
+		[OUTFEED_GRADIENT] = TRAIN_PARTS * layers,
+		[OUTFEED_WEIGHT] = TRAIN_PARTS * layers + params,
+		[OUTFEED_OPTIMIZER_STATE] = TRAIN_PARTS * layers + (2 + slot) * params,
 	};
 
 	return &session->outfeed->registry[first[kind] + number];
@@ -78,6 +80,14 @@ static enum status register_tensor(struct train_session *session, const struct t
 	**end = (struct registered){.tensor = tensor, .sent = of->queue >= 0};
 	outfeed->updates |=
 		of->params.kind == OUTFEED_WEIGHT || of->params.kind == OUTFEED_OPTIMIZER_STATE;
+	if (of->params.kind == OUTFEED_ACTIVATION && of->slot >= TRAIN_TARGETS &&
+	    !outfeed->tokens) {
+		outfeed->tokens =
+			arena_alloc(&session->arena, (size_t)session->layout->replicas * of->count,
+				    sizeof(*outfeed->tokens));
+		if (!outfeed->tokens)
+			return err_nomem(err);
+	}
 	return ST_OK;
 }
 
@@ -116,7 +126,7 @@ static enum status add_queue(struct train_session *session, int number, struct e
 static enum status register_all(struct train_session *session, struct err *err)
 {
 	const struct model *model = session->model;
-	const int values = model->layer_count +
+	const int values = TRAIN_PARTS * model->layer_count +
 			   (2 + optimizer_slots(&session->optimizer)) * model->param_count;
 	const struct outfeed_params params = {
 		.recording = session->recording,
@@ -299,9 +309,89 @@ bool train_outfeed_due(const struct train_session *session, const struct train_o
 		return false;
 	stage = &session->replica[place->keys.replica].stage[place->keys.stage];
 	for (int i = stage->first_layer; i < stage->first_layer + stage->layer_count; i++)
-		if (is_due(*registered_of(session, OUTFEED_ACTIVATION, i, 0), &place->keys))
+		for (int part = TRAIN_OUTPUT; part <= TRAIN_SCORES; part++)
+			if (is_due(*registered_of(session, OUTFEED_ACTIVATION, i, part),
+				   &place->keys))
+				return true;
+	return false;
+}
+
+bool train_outfeed_scores_due(const struct train_session *session,
+			      const struct train_outfeed_place *place)
+{
+	const struct train_stage *stage =
+		&session->replica[place->keys.replica].stage[place->keys.stage];
+
+	if (!session->outfeed || session->execution.mode != IPS_TRAIN)
+		return false;
+	for (int i = stage->first_layer; i < stage->first_layer + stage->layer_count; i++)
+		if (is_due(*registered_of(session, OUTFEED_ACTIVATION, i, TRAIN_SCORES),
+			   &place->keys))
 			return true;
 	return false;
+}
+
+/* A part of a forward pass, of which nothing more is known. */
+static enum status record_part(const struct train_session *session,
+			       const struct train_outfeed_place *place, enum train_part part,
+			       int layer, const float *values, size_t count, struct err *err)
+{
+	struct value value;
+
+	if (!is_due(*registered_of(session, OUTFEED_ACTIVATION, layer, part), &place->keys))
+		return ST_OK;
+	value.kind = OUTFEED_ACTIVATION;
+	value.number = layer;
+	value.slot = part;
+	value.values = values;
+	value.count = count;
+	value.abs_max_known = false;
+	value.abs_max = 0;
+	value.source_count = 0;
+	return record(session, place, &value, err);
+}
+
+enum status train_outfeed_input(struct train_session *session,
+				const struct train_outfeed_place *place, const float *values,
+				size_t count, struct err *err)
+{
+	if (!session->outfeed || session->execution.mode != IPS_TRAIN)
+		return ST_OK;
+	return record_part(session, place, TRAIN_INPUT, 0, values, count, err);
+}
+
+float *train_outfeed_tokens(const struct train_session *session,
+			    const struct train_outfeed_place *place)
+{
+	const int last = session->model->layer_count - 1;
+
+	if (!session->outfeed || !session->outfeed->tokens ||
+	    session->execution.mode != IPS_TRAIN ||
+	    (!is_due(*registered_of(session, OUTFEED_ACTIVATION, last, TRAIN_TARGETS),
+		     &place->keys) &&
+	     !is_due(*registered_of(session, OUTFEED_ACTIVATION, last, TRAIN_LOSSES),
+		     &place->keys)))
+		return NULL;
+	return session->outfeed->tokens +
+	       (size_t)place->keys.replica * (size_t)(session->run->data.batch_size *
+						      loss_rows_of(session->model).positions);
+}
+
+enum status train_outfeed_losses(struct train_session *session,
+				 const struct train_outfeed_place *place,
+				 const struct targets *targets, float *tokens, int64_t count,
+				 struct err *err)
+{
+	const int last = session->model->layer_count - 1;
+	enum status status =
+		record_part(session, place, TRAIN_LOSSES, last, tokens, (size_t)count, err);
+
+	for (int64_t i = 0; targets->classes && i < count; i++)
+		tokens[i] = (float)targets->classes[i];
+	return status != ST_OK ? status
+			       : record_part(session, place, TRAIN_TARGETS, last,
+					     targets->classes ? tokens : targets->values,
+					     (size_t)count, err);
 }
 
 enum status train_outfeed_activation(struct train_session *session,
@@ -311,10 +401,15 @@ enum status train_outfeed_activation(struct train_session *session,
 	const struct model *model = session->model;
 	const struct model_layer *layer = &model->layers[tapped->layer];
 	const int origin = train_tensors_origin(model, tapped->layer);
+	enum status status = ST_OK;
 	struct value value;
 
-	if (!is_due(*registered_of(session, OUTFEED_ACTIVATION, tapped->layer, 0), &place->keys))
-		return ST_OK;
+	if (tapped->scores)
+		status = record_part(session, place, TRAIN_SCORES, tapped->layer, tapped->scores,
+				     tapped->score_count, err);
+	if (status != ST_OK ||
+	    !is_due(*registered_of(session, OUTFEED_ACTIVATION, tapped->layer, 0), &place->keys))
+		return status;
 	value.kind = OUTFEED_ACTIVATION;
 	value.number = tapped->layer;
 	value.slot = 0;

@@ -32,7 +32,26 @@ enum status train_outfeed_close(struct train_session *session, struct err *err);
 bool train_outfeed_due(const struct train_session *session,
 		       const struct train_outfeed_place *place);
 
-/* The output of a layer in a forward pass. */
+/* Is what attention looks at? */
+bool train_outfeed_scores_due(const struct train_session *session,
+			      const struct train_outfeed_place *place);
+
+/* What comes into the model. */
+enum status train_outfeed_input(struct train_session *session,
+				const struct train_outfeed_place *place, const float *values,
+				size_t count, struct err *err);
+
+/* Where the losses of the micro-batch's tokens go, from loss_run() to train_outfeed_losses(); NULL:
+ * nobody asks. */
+float *train_outfeed_tokens(const struct train_session *session,
+			    const struct train_outfeed_place *place);
+/* @tokens: overwritten. @count: of the rows that are there. */
+enum status train_outfeed_losses(struct train_session *session,
+				 const struct train_outfeed_place *place,
+				 const struct targets *targets, float *tokens, int64_t count,
+				 struct err *err);
+
+/* The output of a layer in a forward pass, and what it looked at. */
 enum status train_outfeed_activation(struct train_session *session,
 				     const struct train_outfeed_place *place,
 				     const struct stage_tapped *tapped, struct err *err);

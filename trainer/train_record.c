@@ -9,11 +9,14 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "common/jsonw.h"
 #include "common/mem.h"
+#include "common/str.h"
 #include "ipu/ipu_bubble.h"
 #include "model/layers/layer.h"
 #include "outfeed/outfeed_stats.h"
 #include "trainer/train_session.h"
+#include "trainer/train_tensors.h"
 
 /* ---- before the first step ------------------------------------------------------------------- */
 
@@ -48,6 +51,37 @@ static int record_machine(struct train_session *session, const struct ipu_target
 	return failed;
 }
 
+/* Where the numbers of tokens are to be found, and of a text what they stand for. */
+static int record_tokens(struct train_session *session)
+{
+	const char *key = train_tensors_tokens(session);
+	const struct dataset *set = session->train_set;
+	struct str text = {0};
+	struct jsonw w;
+	int failed;
+
+	if (!key)
+		return 0;
+	jsonw_init_str(&w, &text, 0);
+	jsonw_begin_object(&w);
+	jsonw_key_text(&w, "key", key);
+	if (set->names && !set->labels && session->run->data.tokens == RUN_TOKENS_BYTES) {
+		jsonw_key_text(&w, "names", "bytes");
+	} else if (set->names && !set->labels) {
+		jsonw_key(&w, "names");
+		jsonw_begin_array(&w);
+		for (int i = 0; i < set->classes; i++)
+			jsonw_text(&w, set->names[i]);
+		jsonw_end_array(&w);
+	}
+	jsonw_end_object(&w);
+	failed = jsonw_end(&w, NULL) != ST_OK || text.failed
+			 ? -1
+			 : set_fact(session, "tokens", str_peek(&text));
+	str_free(&text);
+	return failed;
+}
+
 static int record_facts(struct train_session *session)
 {
 	const struct run_file *run = session->run;
@@ -78,6 +112,7 @@ static int record_facts(struct train_session *session)
 	failed |= set_number(session, "workers", session->worker_count);
 	failed |= set_number(session, "host_threads",
 			     (int64_t)pool_helpers(session->pool) + session->worker_count);
+	failed |= record_tokens(session);
 	failed |= set_number(session, "oversubscribed", session->oversubscribed);
 	if (session->device)
 		failed |= record_machine(session, &session->device->target);

@@ -124,6 +124,17 @@ struct train_sites {
 	struct ips_site **program; /* transfers, and functions that are no phase */
 };
 
+/* What there is of a layer in a forward pass; `slot` of an activation. The last three are of the
+ * model, and recorded of its first and last layer. */
+enum train_part {
+	TRAIN_OUTPUT,
+	TRAIN_SCORES,  /* what attention looks at */
+	TRAIN_INPUT,   /* of the model */
+	TRAIN_TARGETS, /* class numbers of its tokens */
+	TRAIN_LOSSES,  /* of its tokens */
+	TRAIN_PARTS
+};
+
 /* A tensor of the registry: see train_tensors.h. */
 struct train_tensor {
 	struct outfeed_tensor_params params;
@@ -133,7 +144,7 @@ struct train_tensor {
 	bool final;   /* here the queue is enqueued */
 	bool sent;    /* the queue's filters let it pass, and it comes before what enqueues */
 	int number;   /* the layer; of all but activations the parameter */
-	int slot;     /* of optimizer state; else 0 */
+	int slot;     /* of optimizer state; of activations enum train_part; else 0 */
 };
 
 struct train_tensors {

@@ -9,10 +9,13 @@
 #include <sys/statvfs.h>
 
 #include "common/fmt.h"
+#include "common/mem.h"
 #include "common/minmax.h"
 #include "model/layers/layer.h"
+#include "model/layers/layer_config.h"
 
 #define WATCH "watch" /* the queue of what no queue sends */
+#define INPUT "input" /* what comes into the model */
 
 /* ---- what tensors are ------------------------------------------------------------------------ */
 
@@ -42,6 +45,66 @@ static enum outfeed_activity activity_of(const struct model *model, int layer)
 	return activities[model->layers[origin].activation];
 }
 
+/* Is the output of @layer (or MODEL_INPUT) numbers of rows, which an Embedding looks up? */
+static bool is_looked_up(const struct model *model, int layer)
+{
+	for (int i = 0; i < model->layer_count; i++)
+		if (model->layers[i].ops->looks_up &&
+		    train_tensors_origin(model, model->layers[i].inputs[0]) == layer)
+			return true;
+	return false;
+}
+
+const char *train_tensors_tokens(const struct train_session *session)
+{
+	const struct model *model = session->model;
+
+	for (int i = 0; i < model->layer_count; i++) {
+		const struct model_layer *layer = &model->layers[i];
+
+		if (!layer->ops->looks_up)
+			continue;
+		i = train_tensors_origin(model, layer->inputs[0]);
+		return i == MODEL_INPUT ? INPUT : model->layers[i].name;
+	}
+	return NULL;
+}
+
+/* What the dimensions of a layer's output are, by their number. */
+static const char *output_dims(const struct model *model, int layer,
+			       const struct model_shape *shape)
+{
+	static const char *const plain[] = {"batch", "batch, features", "batch, steps, features",
+					    "batch, height, width, channels"};
+
+	if (shape->ndim == 1 && is_looked_up(model, layer))
+		return "batch, tokens";
+	if (shape->ndim == 2 && model_input_is_rows(model))
+		return "batch, tokens, features";
+	return shape->ndim < (int)ARRAY_LEN(plain) ? plain[shape->ndim] : NULL;
+}
+
+static const char *variable_dims(const struct model *model, const struct model_param *param)
+{
+	const struct model_layer *layer = &model->layers[param->layer];
+	const bool last =
+		param ==
+		&model->params[layer->first_param + layer->param_count - 1 - layer->use_bias];
+
+	switch (layer->ops->kind) {
+	case LAYER_KIND_embedding:
+		return "tokens, features";
+	case LAYER_KIND_position_embedding:
+		return "positions, features";
+	case LAYER_KIND_multi_head_attention:
+		if (param->shape.ndim == 3)
+			return last ? "heads, width, features" : "features, heads, width";
+		return param->shape.ndim == 2 ? "heads, width" : NULL;
+	default:
+		return NULL;
+	}
+}
+
 /* The output of a layer; MODEL_INPUT: what comes into the model. */
 static enum status describe_output(struct outfeed_tensor_params *out, struct train_session *session,
 				   int number, struct err *err)
@@ -57,13 +120,14 @@ static enum status describe_output(struct outfeed_tensor_params *out, struct tra
 	memcpy(shape + 1, from->dim, sizeof(from->dim));
 	*out = (struct outfeed_tensor_params){
 		.queue = WATCH,
-		.key = !layer ? "input" : layer->name,
+		.key = !layer ? INPUT : layer->name,
 		.kind = OUTFEED_ACTIVATION,
 		.layer = !layer ? NULL : layer->name,
 		.stage = !layer ? 0 : session->layout->stage[number],
 		.shape = shape,
 		.ndim = min(from->ndim + 1, OUTFEED_NDIM_MAX),
 		.activity = activity_of(model, number),
+		.dims = output_dims(model, number, from),
 	};
 	return ST_OK;
 }
@@ -94,6 +158,7 @@ static enum status describe_model(struct train_session *session, struct err *err
 			.stage = session->layout->stage[param->layer],
 			.shape = param->shape.dim,
 			.ndim = param->shape.ndim,
+			.dims = variable_dims(model, param),
 		};
 	}
 	return status;
@@ -116,7 +181,7 @@ static struct train_tensor *add_sent_tensor(struct train_session *session, int q
 
 	*tensor = (struct train_tensor){.params = *what, .queue = queue};
 	tensor->params.key = key;
-	tensor->choice = outfeed_policy_choose(&tensors->policy, key, what->kind, true);
+	tensor->choice = outfeed_policy_choose(&tensors->policy, key, what->kind, OUTFEED_SENT);
 	return tensor;
 }
 
@@ -217,7 +282,8 @@ static bool is_output_sent(const struct train_session *session, int layer)
 }
 
 /* A rule that fits nothing is most likely misspelt. */
-static void mark_rules(const struct train_tensors *tensors, const char *key, enum outfeed_kind kind)
+static void mark_rules(const struct train_tensors *tensors, const char *key, enum outfeed_kind kind,
+		       enum outfeed_asked asked)
 {
 	for (int i = 0; i < tensors->policy.count; i++) {
 		struct outfeed_rule rule = tensors->policy.rules[i];
@@ -225,7 +291,7 @@ static void mark_rules(const struct train_tensors *tensors, const char *key, enu
 
 		rule.tier = OUTFEED_FULL;
 		tensors->used[i] |=
-			outfeed_policy_choose(&alone, key, kind, false).tier == OUTFEED_FULL;
+			outfeed_policy_choose(&alone, key, kind, asked).tier == OUTFEED_FULL;
 	}
 }
 
@@ -235,9 +301,9 @@ static enum outfeed_tier add_watched(struct train_tensors *tensors,
 				     int slot, size_t count)
 {
 	const struct outfeed_choice choice =
-		outfeed_policy_choose(&tensors->policy, params->key, params->kind, false);
+		outfeed_policy_choose(&tensors->policy, params->key, params->kind, params->asked);
 
-	mark_rules(tensors, params->key, params->kind);
+	mark_rules(tensors, params->key, params->kind, params->asked);
 	if (choice.tier != OUTFEED_OFF)
 		tensors->items[tensors->count++] = (struct train_tensor){.params = *params,
 									 .choice = choice,
@@ -265,6 +331,84 @@ static void watch_outputs(struct train_session *session)
 	}
 }
 
+/* What attention looks at, where rules name it. */
+static enum status watch_scores(struct train_session *session, struct err *err)
+{
+	const struct model *model = session->model;
+
+	for (int i = 0; i < model->layer_count; i++) {
+		const struct model_layer *layer = &model->layers[i];
+		const struct layer_attention *own = layer->config;
+		struct outfeed_tensor_params params = session->tensors.output[i + 1];
+		int64_t *shape;
+		size_t count = 1;
+
+		if (layer->ops->kind != LAYER_KIND_multi_head_attention &&
+		    layer->ops->kind != LAYER_KIND_attention)
+			continue;
+		shape = arena_alloc(&session->arena, 4, sizeof(*shape));
+		params.key = arena_printf(&session->arena, "%s_scores", layer->name);
+		if (!shape || !params.key)
+			return err_nomem(err);
+		params.asked = OUTFEED_NAMED;
+		params.dims =
+			own->projects ? "batch, heads, queries, keys" : "batch, queries, keys";
+		params.shape = shape;
+		params.ndim = 0;
+		shape[params.ndim++] = session->run->data.batch_size;
+		if (own->projects)
+			shape[params.ndim++] = own->heads;
+		shape[params.ndim++] = layer->input.dim[0];
+		shape[params.ndim++] =
+			model_input_shape(model, layer, own->input[LAYER_ATTENTION_KEY])->dim[0];
+		params.activity = OUTFEED_NO_ACTIVITY;
+		for (int d = 0; d < params.ndim; d++)
+			count *= (size_t)shape[d];
+		if (add_watched(&session->tensors, &params, i, TRAIN_SCORES, count) != OUTFEED_OFF)
+			session->taps[i] |= STAGE_SCORES;
+	}
+	return ST_OK;
+}
+
+/* Of the model, where rules name it: what comes in; and of an output for each token, what it is
+ * compared with, and the loss. */
+static enum status watch_tokens(struct train_session *session, struct err *err)
+{
+	const struct model *model = session->model;
+	const struct loss_rows rows = loss_rows_of(model);
+	const struct model_shape *output = &model->layers[model->layer_count - 1].output;
+	const size_t batch = (size_t)session->run->data.batch_size;
+	const int last = model->layer_count - 1;
+	struct target_kind kind = {.classes = 1, .width = rows.positions}; /* of data to come */
+	struct outfeed_tensor_params params = session->tensors.output[0];
+	int64_t *shape;
+
+	params.asked = OUTFEED_NAMED;
+	add_watched(&session->tensors, &params, 0, TRAIN_INPUT,
+		    batch * (size_t)model_shape_count(&model->input));
+	if (output->ndim < 2)
+		return ST_OK;
+	shape = arena_alloc(&session->arena, MODEL_DIMS, sizeof(*shape));
+	if (!shape)
+		return err_nomem(err);
+	shape[0] = (int64_t)batch;
+	memcpy(shape + 1, output->dim, (size_t)(output->ndim - 1) * sizeof(*shape));
+	params.shape = shape;
+	params.ndim = output->ndim;
+	params.stage = session->layout->stages - 1;
+	params.activity = OUTFEED_NO_ACTIVITY;
+	params.dims = output->ndim > 2 ? "batch, height, width" : "batch, tokens";
+	params.key = "targets";
+	if (session->train_set)
+		kind = dataset_targets(session->train_set);
+	if (targets_are_classes(&kind, rows.positions))
+		add_watched(&session->tensors, &params, last, TRAIN_TARGETS,
+			    batch * (size_t)rows.positions);
+	params.key = "loss_tokens";
+	add_watched(&session->tensors, &params, last, TRAIN_LOSSES, batch * (size_t)rows.positions);
+	return ST_OK;
+}
+
 /* Of one variable: its gradient, its slots, itself. */
 static enum status watch_variable(struct train_session *session, int number, struct err *err)
 {
@@ -278,7 +422,7 @@ static enum status watch_variable(struct train_session *session, int number, str
 		params.kind = OUTFEED_GRADIENT;
 		params.key = gradient->key;
 		if (gradient->sent)
-			mark_rules(tensors, params.key, params.kind);
+			mark_rules(tensors, params.key, params.kind, OUTFEED_WATCHED);
 		else
 			add_watched(tensors, &params, number, 0, param->count);
 	}
@@ -305,8 +449,11 @@ static enum status add_watches(struct train_session *session, struct err *err)
 	if (!tensors->used)
 		return err_nomem(err);
 	for (int i = 0; i < plan->send_count; i++)
-		mark_rules(tensors, plan->sends[i].key, OUTFEED_ACTIVATION);
+		mark_rules(tensors, plan->sends[i].key, OUTFEED_ACTIVATION, OUTFEED_WATCHED);
 	watch_outputs(session);
+	status = watch_scores(session, err);
+	if (status == ST_OK)
+		status = watch_tokens(session, err);
 	for (int p = session->model->param_count - 1; p >= 0 && status == ST_OK; p--)
 		status = watch_variable(session, p, err);
 	return status;
@@ -357,7 +504,7 @@ enum status train_tensors_plan(struct train_session *session, bool recorded, str
 		return status;
 	tensors->policy.watched = watched_kinds(session->run);
 	tensors->items = arena_alloc(&session->arena,
-				     (size_t)plan->send_count + (size_t)model->layer_count +
+				     (size_t)plan->send_count + 2 * (size_t)model->layer_count + 3 +
 					     variables * (size_t)model->param_count + 1,
 				     sizeof(*tensors->items));
 	if (!tensors->items)

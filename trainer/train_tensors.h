@@ -26,6 +26,9 @@ bool train_tensors_watched(const struct run_file *run, bool recorded);
 /* The layer (or MODEL_INPUT) that has computed what comes out of @layer. */
 int train_tensors_origin(const struct model *model, int layer);
 
+/* The key of what the first Embedding looks up, as it would be recorded; NULL: there is none. */
+const char *train_tensors_tokens(const struct train_session *session);
+
 /* Enqueues of queue @number of the plan that there is room for where values are retained. */
 int64_t train_tensors_room(const struct train_session *session, int number);
 /* Bytes of all retained values (session->values); 0 where nobody reads any. */

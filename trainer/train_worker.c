@@ -201,6 +201,7 @@ static int64_t result_index(const struct work *work)
 
 static void compute_loss(struct work *work, int slot)
 {
+	const struct train_outfeed_place place = place_in_run(work);
 	struct train_worker *worker = work->worker;
 	struct train_session *session = worker->session;
 	struct train_execution *execution = &session->execution;
@@ -221,6 +222,9 @@ static void compute_loss(struct work *work, int slot)
 					    &targets) *
 		       of_item.positions;
 
+	float *tokens = train_outfeed_tokens(session, &place);
+	struct err err = {ST_OK, ""};
+
 	targets.mask = stage_mask(work->stage->stage, slot);
 	if ((targets.mask || measure->loss.ignores) && there < rows) {
 		rows = there;
@@ -230,11 +234,15 @@ static void compute_loss(struct work *work, int slot)
 	plain = targets;
 	plain.weights = NULL;
 	execution->losses[result_index(work)] =
-		loss_run(&measure->loss, outputs,
-			 loss_takes_logits(&measure->loss, session->model)
-				 ? stage_logits(work->stage->stage, slot)
-				 : NULL,
-			 &targets, rows, of_item.width, gradient);
+		loss_run_each(&measure->loss, outputs,
+			      loss_takes_logits(&measure->loss, session->model)
+				      ? stage_logits(work->stage->stage, slot)
+				      : NULL,
+			      &targets, rows, of_item.width, gradient, tokens);
+	if (tokens)
+		first_error(&worker->err,
+			    train_outfeed_losses(session, &place, &targets, tokens, there, &err),
+			    &err);
 	/* The gradient is of the whole batch, as Keras has it; shown is the mean over what is there.
 	 * Where not all rows count, those of padding do not. */
 	if (there < rows)
@@ -277,6 +285,18 @@ static void compute_results(struct work *work, int slot)
 			      memory_order_release);
 }
 
+static void record_input(struct work *work, const struct train_outfeed_place *place, int slot)
+{
+	struct train_session *session = work->worker->session;
+	const size_t item = (size_t)model_shape_count(&session->model->input);
+	struct err err = {ST_OK, ""};
+
+	first_error(&work->worker->err,
+		    train_outfeed_input(session, place, stage_input(work->stage->stage, slot),
+					(size_t)items_of(work) * item, &err),
+		    &err);
+}
+
 static void run_forward(struct work *work)
 {
 	struct train_worker *worker = work->worker;
@@ -299,6 +319,9 @@ static void run_forward(struct work *work)
 	receive_input(work, slot);
 	stage_set_training(work->stage->stage, session->execution.mode == IPS_TRAIN);
 	place = place_in_run(work);
+	if (work->number == 0)
+		record_input(work, &place, slot);
+	stage_set_scores(work->stage->stage, train_outfeed_scores_due(session, &place));
 	stage_forward(work->stage->stage, slot, items_of(work), (uint64_t)step_of(work),
 		      worker->replica->weights,
 		      train_outfeed_due(session, &place) ? tap_activation : NULL, work);

@@ -772,6 +772,7 @@ struct ips_tensor {
 	int64_t stage;
 	const char *shape, *dtype;
 	const char *activity; /* of an activation that can be dead or flat: relu, tanh, sigmoid */
+	const char *dims;     /* what its dimensions are: "batch, tokens, features" */
 };
 
 enum ips_table {

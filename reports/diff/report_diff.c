@@ -91,7 +91,8 @@ struct diff_section {
 static const char sql_settings[] = PLACE
 	"* FROM (SELECT key, 0 AS measured, 0 AS better, value FROM @meta WHERE key NOT IN "
 	"('run', 'pid', 'process_start', 'start_epoch_ns', 'ticks_per_second', 'state', 'indexes', "
-	"'command', 'host', 'repaired', 'engine_options', 'schema_version', 'page_bytes', "
+	"'command', 'host', 'repaired', 'engine_options', 'tokens', 'schema_version', "
+	"'page_bytes', "
 	"'weights_xxh3') "
 	"UNION ALL SELECT 'run' || replace(substr(j.fullkey, 2), '\"', ''), 0, 0, CAST(j.atom AS "
 	"TEXT) FROM @meta m, "

@@ -600,7 +600,7 @@ static const struct report_named report_named_liveness = {
 
 /* max() alone: the columns beside it are of the row that it is of. */
 static const char tensors_sql[] =
-	"SELECT t.queue, t.key, t.kind, t.layer, t.stage, t.shape, t.dtype, t.activity,\n"
+	"SELECT t.queue, t.key, t.kind, t.layer, t.stage, t.shape, t.dtype, t.activity, t.dims,\n"
 	"       r.tier, r.every, coalesce(s.rows, 0) AS rows, s.last_ns, s.epoch, s.step,\n"
 	"       s.weight_update, s.n, s.mean, s.std, s.min, s.max, s.l2, s.abs_max, s.bad,\n"
 	"       coalesce(s.bad_rows, 0) AS bad_rows\n"

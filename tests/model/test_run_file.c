@@ -370,9 +370,9 @@ static void test_captures_are_a_tier_or_rules(void **state)
 	assert_int_equal(run_sample_load(&run, "--outfeed.capture histogram", NULL), ST_OK);
 	assert_false(run->outfeed.off);
 	policy = policy_of(run);
-	choice = outfeed_policy_choose(&policy, "a", OUTFEED_WEIGHT, false);
+	choice = outfeed_policy_choose(&policy, "a", OUTFEED_WEIGHT, OUTFEED_WATCHED);
 	assert_int_equal(choice.tier, OUTFEED_OFF);
-	choice = outfeed_policy_choose(&policy, "a", OUTFEED_GRADIENT, true);
+	choice = outfeed_policy_choose(&policy, "a", OUTFEED_GRADIENT, OUTFEED_SENT);
 	assert_int_equal(choice.tier, OUTFEED_HISTOGRAM);
 	outfeed_policy_fini(&policy);
 	run_file_free(run);
@@ -385,9 +385,9 @@ static void test_captures_are_a_tier_or_rules(void **state)
 			 ST_OK);
 	assert_false(run->outfeed.off);
 	policy = policy_of(run);
-	choice = outfeed_policy_choose(&policy, "b1", OUTFEED_WEIGHT, false);
+	choice = outfeed_policy_choose(&policy, "b1", OUTFEED_WEIGHT, OUTFEED_WATCHED);
 	assert_int_equal(choice.tier, OUTFEED_OFF);
-	choice = outfeed_policy_choose(&policy, "c", OUTFEED_WEIGHT, false);
+	choice = outfeed_policy_choose(&policy, "c", OUTFEED_WEIGHT, OUTFEED_WATCHED);
 	assert_int_equal(choice.tier, OUTFEED_FULL);
 	assert_int_equal(choice.every, 7);
 	outfeed_policy_fini(&policy);

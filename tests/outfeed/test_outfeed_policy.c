@@ -21,16 +21,16 @@ static enum status read(struct outfeed_policy *out, const char *json, struct err
 }
 
 static void assert_choice(const struct outfeed_policy *policy, const char *key,
-			  enum outfeed_kind kind, bool queued, enum outfeed_tier tier,
+			  enum outfeed_kind kind, enum outfeed_asked asked, enum outfeed_tier tier,
 			  int64_t every, int64_t last, const char *why)
 {
-	const struct outfeed_choice choice = outfeed_policy_choose(policy, key, kind, queued);
+	const struct outfeed_choice choice = outfeed_policy_choose(policy, key, kind, asked);
 	char text[OUTFEED_POLICY_TEXT];
 
 	assert_int_equal(choice.tier, tier);
 	assert_int_equal(choice.every, every);
 	assert_int_equal(choice.last, last);
-	outfeed_policy_explain(text, policy, key, kind, queued);
+	outfeed_policy_explain(text, policy, key, kind, asked);
 	assert_string_equal(text, why);
 }
 
@@ -40,15 +40,16 @@ static void test_nothing_said_is_stats_of_queues(void **state)
 
 	(void)state;
 	assert_int_equal(outfeed_policy_read(&policy, NULL, NULL), ST_OK);
-	assert_choice(&policy, "k", OUTFEED_GRADIENT, true, OUTFEED_STATS, 1, 0,
+	assert_choice(&policy, "k", OUTFEED_GRADIENT, OUTFEED_SENT, OUTFEED_STATS, 1, 0,
 		      "the default of what a queue sends");
-	assert_int_equal(outfeed_policy_choose(&policy, "k", OUTFEED_WEIGHT, false).tier,
+	assert_int_equal(outfeed_policy_choose(&policy, "k", OUTFEED_WEIGHT, OUTFEED_WATCHED).tier,
 			 OUTFEED_OFF);
 	policy.watched = 1u << OUTFEED_WEIGHT;
-	assert_choice(&policy, "k", OUTFEED_WEIGHT, false, OUTFEED_HEALTH, 1, 0,
+	assert_choice(&policy, "k", OUTFEED_WEIGHT, OUTFEED_WATCHED, OUTFEED_HEALTH, 1, 0,
 		      "the health of all such tensors is watched");
-	assert_int_equal(outfeed_policy_choose(&policy, "k", OUTFEED_GRADIENT, false).tier,
-			 OUTFEED_OFF);
+	assert_int_equal(
+		outfeed_policy_choose(&policy, "k", OUTFEED_GRADIENT, OUTFEED_WATCHED).tier,
+		OUTFEED_OFF);
 	outfeed_policy_fini(&policy);
 }
 
@@ -58,10 +59,11 @@ static void test_a_tier_alone_is_that_of_queues(void **state)
 
 	(void)state;
 	assert_int_equal(read(&policy, "\"last 20\"", NULL), ST_OK);
-	assert_choice(&policy, "k", OUTFEED_GRADIENT, true, OUTFEED_LAST_N, 1, 20,
+	assert_choice(&policy, "k", OUTFEED_GRADIENT, OUTFEED_SENT, OUTFEED_LAST_N, 1, 20,
 		      "outfeed.capture");
-	assert_int_equal(outfeed_policy_choose(&policy, "k", OUTFEED_GRADIENT, false).tier,
-			 OUTFEED_OFF);
+	assert_int_equal(
+		outfeed_policy_choose(&policy, "k", OUTFEED_GRADIENT, OUTFEED_WATCHED).tier,
+		OUTFEED_OFF);
 	outfeed_policy_fini(&policy);
 }
 
@@ -74,8 +76,8 @@ static void test_from_one_to_a_million_values_are_kept(void **state)
 	(void)state;
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(read(&policy, good[i], NULL), ST_OK);
-		assert_choice(&policy, "k", OUTFEED_GRADIENT, true, OUTFEED_LAST_N, 1, last[i],
-			      "outfeed.capture");
+		assert_choice(&policy, "k", OUTFEED_GRADIENT, OUTFEED_SENT, OUTFEED_LAST_N, 1,
+			      last[i], "outfeed.capture");
 		outfeed_policy_fini(&policy);
 	}
 }
@@ -92,16 +94,17 @@ static void test_the_first_rule_that_fits_decides(void **state)
 
 	(void)state;
 	assert_int_equal(read(&policy, json, NULL), ST_OK);
-	assert_choice(&policy, "Dense_128/bias:0", OUTFEED_GRADIENT, true, OUTFEED_FULL, 10, 0,
-		      "outfeed.capture[0]");
-	assert_choice(&policy, "Dense_128/bias:0", OUTFEED_ACTIVATION, true, OUTFEED_STATS, 1, 0,
-		      "the default of what a queue sends");
-	assert_choice(&policy, "conv1", OUTFEED_ACTIVATION, false, OUTFEED_LAST_N, 1, 20,
+	assert_choice(&policy, "Dense_128/bias:0", OUTFEED_GRADIENT, OUTFEED_SENT, OUTFEED_FULL, 10,
+		      0, "outfeed.capture[0]");
+	assert_choice(&policy, "Dense_128/bias:0", OUTFEED_ACTIVATION, OUTFEED_SENT, OUTFEED_STATS,
+		      1, 0, "the default of what a queue sends");
+	assert_choice(&policy, "conv1", OUTFEED_ACTIVATION, OUTFEED_WATCHED, OUTFEED_LAST_N, 1, 20,
 		      "outfeed.capture[1]");
-	assert_choice(&policy, "conv12", OUTFEED_OPTIMIZER_STATE, false, OUTFEED_STATS, 100, 0,
-		      "outfeed.capture[2]");
-	assert_int_equal(outfeed_policy_choose(&policy, "x", OUTFEED_GRADIENT, false).tier,
-			 OUTFEED_OFF);
+	assert_choice(&policy, "conv12", OUTFEED_OPTIMIZER_STATE, OUTFEED_WATCHED, OUTFEED_STATS,
+		      100, 0, "outfeed.capture[2]");
+	assert_int_equal(
+		outfeed_policy_choose(&policy, "x", OUTFEED_GRADIENT, OUTFEED_WATCHED).tier,
+		OUTFEED_OFF);
 	outfeed_policy_fini(&policy);
 }
 

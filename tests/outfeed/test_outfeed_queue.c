@@ -558,7 +558,7 @@ static void test_rows_reach_the_database(void **state)
 	assert_int_equal(ips_recording_close(recording, message, sizeof(message)), 0);
 	assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
 	assert_string_equal(query(db, "SELECT * FROM tensors"),
-			    "acts|Dense_acts|activation|Dense|1|(2,)|float32|NULL;");
+			    "acts|Dense_acts|activation|Dense|1|(2,)|float32|NULL|NULL;");
 	assert_string_equal(query(db,
 				  "SELECT mode, epoch, step, replica, stage, phase, time_ns, n, "
 				  "n_nan, n_zero, n_pos, min, max, mean, std, l1, "

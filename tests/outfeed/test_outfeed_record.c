@@ -183,7 +183,7 @@ static void test_every_k_counts_steps_and_else_updates(void **state)
 static void test_a_row_is_given_at_any_tier_and_step(void **state)
 {
 	const struct outfeed_tensor_params queued = {
-		.queue = "q", .key = "k", .shape = four, .ndim = 1, .queued = true};
+		.queue = "q", .key = "k", .shape = four, .ndim = 1, .asked = OUTFEED_SENT};
 	struct outfeed_moment moment = {.keys = IPS_KEYS_NULL};
 	static const char *const captures[] = {"\"off\"", "\"health\"", "\"counts\"",
 					       "[{\"tier\": \"full\", \"every\": 2}]"};

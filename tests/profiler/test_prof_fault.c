@@ -222,7 +222,7 @@ static int record_all_kinds(const char *path)
 {
 	struct ips_recording *recording;
 	struct ips_track_params params = {"name", "parent", 0, IPS_HOST, 64};
-	const struct ips_tensor tensor = {"q", "k", NULL, NULL, 1, NULL, NULL, NULL};
+	const struct ips_tensor tensor = {"q", "k", NULL, NULL, 1, NULL, NULL, NULL, NULL};
 	struct ips_keys keys = IPS_KEYS_NULL;
 	struct ips_metric row = {IPS_TRAIN, 1, 0, 0, 0, "m", 1.0};
 	struct ips_track *track;

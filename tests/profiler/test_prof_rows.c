@@ -53,7 +53,7 @@ static const struct {
 	{"variable_tiles", "variable_id,ipu,tile,bytes"},
 	{"tile_memory", "ipu,tile,category,region,bytes,capacity"},
 	{"liveness", "ipu,program_step,program_id,always_live_bytes,not_always_live_bytes"},
-	{"tensors", "queue,key,kind,layer,stage,shape,dtype,activity"},
+	{"tensors", "queue,key,kind,layer,stage,shape,dtype,activity,dims"},
 	{"tensor_tiers", "queue,key,kind,layer,tier,every,keep," KEYS ",time_ns,why"},
 	{"tensor_stats",
 	 "queue,key,kind,layer,stage,phase," KEYS
@@ -330,9 +330,9 @@ static void test_tensors_have_one_id_each_and_rows_join_them(void **state)
 {
 	struct prof_place *place = *state;
 	struct ips_recording *recording = prof_start(place, NULL);
-	const struct ips_tensor a = {"q", "Dense/kernel:0", "weight",  "Dense",
-				     1,   "(2, 3)",         "float32", "relu"};
-	const struct ips_tensor b = {NULL, "Dense/kernel:0", NULL, NULL, IPS_NULL, NULL, NULL,
+	const struct ips_tensor a = {"q",      "Dense/kernel:0", "weight", "Dense",          1,
+				     "(2, 3)", "float32",        "relu",   "inputs, outputs"};
+	const struct ips_tensor b = {NULL, "Dense/kernel:0", NULL, NULL, IPS_NULL, NULL, NULL, NULL,
 				     NULL};
 	int64_t first = ips_tensor_add(recording, &a), second = ips_tensor_add(recording, &b);
 	const float data[] = {1.0f, 2.0f};
@@ -345,7 +345,8 @@ static void test_tensors_have_one_id_each_and_rows_join_them(void **state)
 	prof_stop(recording);
 	assert_answer(place->path, "SELECT * FROM tensors",
 		      "q|Dense/kernel:0|weight|Dense|1|(2, "
-		      "3)|float32|relu\n-|Dense/kernel:0|-|-|-|-|-|-\n");
+		      "3)|float32|relu|inputs, outputs\n"
+		      "-|Dense/kernel:0|-|-|-|-|-|-|-\n");
 	assert_answer(place->path, "SELECT queue, layer, bytes, hex(data) FROM captures",
 		      "q|Dense|8|0000803F00000040\n");
 }
@@ -405,7 +406,8 @@ static void test_what_is_not_known_of_new_rows_is_null(void **state)
 {
 	struct prof_place *place = *state;
 	struct ips_recording *recording = prof_start(place, NULL);
-	const struct ips_tensor tensor = {"q", "k", "weight", "l", 1, "(2,)", "float32", NULL};
+	const struct ips_tensor tensor = {"q",    "k",       "weight", "l", 1,
+					  "(2,)", "float32", NULL,     NULL};
 	const double none = (double)NAN;
 	int64_t id = ips_tensor_add(recording, &tensor);
 	struct ips_tensor_stats row = {.keys = IPS_KEYS_NULL,

@@ -303,7 +303,7 @@ static void assert_sums_are_those_of_the_rows(const char *path)
 static void test_sums_are_those_of_the_rows(void **state)
 {
 	struct prof_place *place = *state;
-	struct ips_tensor tensor = {"q", "k", "weight", "l", 1, "(2,)", "float32", NULL};
+	struct ips_tensor tensor = {"q", "k", "weight", "l", 1, "(2,)", "float32", NULL, NULL};
 	struct ips_recording *recording = prof_start(place, NULL);
 	struct rng rng;
 

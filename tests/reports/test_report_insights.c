@@ -245,7 +245,7 @@ static void record_device(struct ips_recording *r, const struct plan *plan)
 static void record_health(struct ips_recording *r, const struct plan *plan)
 {
 	const struct ips_tensor tensor = {"q",    "a/kernel:0_grad", "gradient", "a", 0,
-					  "(3,)", "float32",         NULL};
+					  "(3,)", "float32",         NULL,       NULL};
 	int64_t id = ips_tensor_add(r, &tensor);
 	struct ips_tensor_tier tier = {.keys = IPS_KEYS_NULL,
 				       .tensor_id = id,

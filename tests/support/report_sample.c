@@ -266,7 +266,8 @@ static void sample_tensors(struct ips_recording *r)
 					    t,
 					    t ? "(32, 10)" : "(784, 128)",
 					    "float32",
-					    t ? "relu" : NULL};
+					    t ? "relu" : NULL,
+					    t ? "batch, features" : NULL};
 		int64_t id = ids[t] = ips_tensor_add(r, &tensor);
 
 		for (int step = 0; step < UPDATES * MICROBATCHES; step++) {

@@ -128,13 +128,13 @@ static void fixture_tensors(struct fixture *f)
 {
 	static const struct ips_tensor tensors[] = {
 		{"activations", "Dense_128:0", "activation", "Dense_128", 1, "(125, 128)",
-		 "float32", NULL},
+		 "float32", NULL, NULL},
 		{"gradients", "Dense_128/bias:0_grad", "gradient", "Dense_128", 1, "(125, 128)",
-		 "float32", NULL},
+		 "float32", NULL, NULL},
 		{"gradients", "Dense_128/kernel:0_grad", "gradient", "Dense_128", 1,
-		 "(125, 256, 128)", "float32", NULL},
+		 "(125, 256, 128)", "float32", NULL, NULL},
 		{"gradients", "evil\x07\x1b]0;pwned\x07/kernel:0_grad", "gradient", "evil", 0,
-		 "(125, 10)", "float32", NULL}};
+		 "(125, 10)", "float32", NULL, NULL}};
 
 	for (int i = 0; i < 4; i++)
 		f->tensors[i] = ips_tensor_add(f->recording, &tensors[i]);

@@ -16,11 +16,12 @@
 
 static const struct ips_tensor tensors[VIEW_FIXTURE_TENSORS] = {
 	{"gradients", "Dense_1/kernel:0_grad", "gradient", "Dense_1", 1, "(3, 4, 5)", "float32",
-	 NULL},
+	 NULL, NULL},
 	{"gradients", "Dense_0/kernel:0_grad", "gradient", "Dense_0", 0, "(784, 10)", "float32",
+	 NULL, NULL},
+	{"activations", "it's \x1b[31m\xff odd", "activation", "odd", 0, "(8,)", "float32", NULL,
 	 NULL},
-	{"activations", "it's \x1b[31m\xff odd", "activation", "odd", 0, "(8,)", "float32", NULL},
-	{"watch", "Watched", "activation", "Watched", 0, "(8,)", "float32", NULL},
+	{"watch", "Watched", "activation", "Watched", 0, "(8,)", "float32", NULL, NULL},
 };
 
 static struct ips_keys keys_of(int step, int replica, char phase)

@@ -64,9 +64,10 @@ static void project(const double *row, const double *kernel, const double *bias,
 	}
 }
 
-/* The sum of the outputs times @slopes; the outputs to @y. */
+/* The sum of the outputs times @slopes; the outputs to @y, what is looked at to @scores: [item,
+ * head, query, key]. */
 static double reference(const struct form *form, const struct numbers *n, const float *slopes,
-			double *y)
+			double *y, double *scores)
 {
 	const int value = form->inputs > 1, key = form->inputs > 2 ? 2 : value;
 	const int wide = 2 * form->key_dim, deep = 2 * form->value_dim;
@@ -104,6 +105,8 @@ static double reference(const struct form *form, const struct numbers *n, const 
 				all += weight[j] = exp(score / sqrt((double)form->key_dim));
 			}
 			for (int j = 0; j < (any ? seen : form->keys); j++) {
+				scores[((item * 2 + h) * STEPS + step) * form->keys + j] =
+					weight[j] / all;
 				project(n->x[value] + (item * form->keys + j) * WIDE, n->param[4],
 					n->param[5], WIDE, deep, v);
 				for (int i = 0; i < form->value_dim; i++)
@@ -128,9 +131,9 @@ struct slope {
 static double slope_value(const void *context)
 {
 	const struct slope *at = context;
-	double y[BATCH * STEPS * WIDE];
+	double y[BATCH * STEPS * WIDE], scores[BATCH * 2 * STEPS * STEPS];
 
-	return reference(at->form, at->n, at->slopes, y);
+	return reference(at->form, at->n, at->slopes, y, scores);
 }
 
 /* A layer at work with inputs of its own, of which each has a gradient. */
@@ -144,6 +147,7 @@ struct work {
 	const float *inputs[INPUTS + 1];
 	float *grad_inputs[INPUTS + 1];
 	float dmask[BATCH * STEPS];
+	float scores[BATCH * 2 * STEPS * STEPS];
 };
 
 #define CROPPED(name)                                                                              \
@@ -209,6 +213,7 @@ static void open_work(struct work *work, const char *class_name, const char *con
 		.inputs = work->inputs,
 		.output = work->y,
 		.relu_most = INFINITY,
+		.scores = work->scores,
 		.kept = mem_aligned(ops->kept(model, work->layer, BATCH) + 1, 1),
 		.scratch = mem_aligned(ops->scratch(model, work->layer, BATCH, 1, true), 1),
 		.grad_output = work->dy,
@@ -233,8 +238,8 @@ static void run_form(const struct form *form)
 	static const char *const names[] = {"query", "query bias", "key",    "key bias",
 					    "value", "value bias", "output", "output bias"};
 	float slopes[BATCH * STEPS * WIDE];
-	double y[BATCH * STEPS * WIDE];
 	static struct work work;
+	double y[BATCH * STEPS * WIDE], scores[ARRAY_LEN(work.scores)] = {0};
 	const struct model_param *params;
 	struct numbers n = {0};
 	const struct slope slope = {form, &n, slopes};
@@ -253,7 +258,13 @@ static void run_form(const struct form *form)
 			n.param[form->bias ? p : 2 * p][i] =
 				(double)work.weights[params[p].offset + i];
 
-	reference(form, &n, slopes, y);
+	reference(form, &n, slopes, y, scores);
+	assert_int_equal(compute_of(work.layer)->scores(work.m.model, work.layer, BATCH),
+			 (size_t)(BATCH * 2 * STEPS * form->keys) * sizeof(float));
+	for (size_t i = 0; i < ARRAY_LEN(scores); i++)
+		if (fabs((double)work.scores[i] - scores[i]) > 1e-6)
+			fail_msg("%d inputs%s: score %zu is %g, not %g", form->inputs,
+				 form->options, i, (double)work.scores[i], scores[i]);
 	for (size_t i = 0; i < ARRAY_LEN(y); i++)
 		if (fabs((double)work.y[i] - y[i]) > 4e-6)
 			fail_msg("%d inputs%s: output %zu is %g, not %g", form->inputs,
@@ -407,6 +418,35 @@ static void test_a_causal_mask_hides_what_comes(void **state)
 	layer_rig_close(&rig);
 }
 
+/* Three blocks, of which dropout is not seen: what is before the query adds up to 1. */
+static void test_what_is_looked_at_adds_up(void **state)
+{
+	enum {
+		LENGTH = 150
+	};
+	static float scores[2 * LENGTH * LENGTH];
+	struct layer_rig rig;
+
+	(void)state;
+	layer_rig_open(&rig, LONG, 2, (int64_t[]){LENGTH, 5}, 1, true, NULL);
+	math_fill(rig.x, rig.in, 1, -1.0f, 1.0f);
+	math_fill(scores, ARRAY_LEN(scores), 1, 7.0f, 7.0f);
+	rig.pass.scores = scores;
+	layer_rig_forward(&rig);
+	for (int row = 0; row < 2 * LENGTH; row++) {
+		double sum = 0.0;
+
+		for (int key = 0; key < LENGTH; key++) {
+			const float score = scores[row * LENGTH + key];
+
+			assert_true(key <= row % LENGTH ? score > 0.0f : score == 0.0f);
+			sum += (double)score;
+		}
+		assert_true(fabs(sum - 1.0) < 1e-5);
+	}
+	layer_rig_close(&rig);
+}
+
 static void test_any_pool_gives_the_same_bytes(void **state)
 {
 	float *first = NULL, *dx = NULL;
@@ -539,6 +579,7 @@ int main(void)
 		cmocka_unit_test(test_attention_of_a_masked_query_is_none),
 		cmocka_unit_test(test_blocks_and_dropout_have_their_gradient),
 		cmocka_unit_test(test_a_causal_mask_hides_what_comes),
+		cmocka_unit_test(test_what_is_looked_at_adds_up),
 		cmocka_unit_test(test_any_pool_gives_the_same_bytes),
 		cmocka_unit_test(test_memory_grows_with_the_sequence),
 		cmocka_unit_test(test_what_cannot_be_done_is_refused_at_its_place),

@@ -74,12 +74,13 @@ static struct ips_keys keys_of(int step, char phase)
 /* A hit at every third step, which are more than are looked through, and one of the loss. */
 static void add_tensors(struct ips_recording *r)
 {
-	static const struct ips_tensor tensors[] = {
-		{"watch", "Dense_B/bias:0_grad", "gradient", "Dense_B", 1, "(10,)", "float32",
-		 NULL},
-		{"watch", "Dense_B/kernel:0_grad", "gradient", "Dense_B", 1, "(9, 10)", "float32",
-		 NULL},
-		{"watch", "Dense_B", "activation", "Dense_B", 1, "(32, 10)", "float32", "relu"}};
+	static const struct ips_tensor tensors[] = {{"watch", "Dense_B/bias:0_grad", "gradient",
+						     "Dense_B", 1, "(10,)", "float32", NULL, NULL},
+						    {"watch", "Dense_B/kernel:0_grad", "gradient",
+						     "Dense_B", 1, "(9, 10)", "float32", NULL,
+						     NULL},
+						    {"watch", "Dense_B", "activation", "Dense_B", 1,
+						     "(32, 10)", "float32", "relu", NULL}};
 	struct ips_health hit = {.rule = "exploding", .value = 9, .threshold = 1};
 
 	for (size_t i = 0; i < ARRAY_LEN(tensors); i++)

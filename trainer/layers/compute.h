@@ -40,6 +40,7 @@ struct layer_pass {
 	 * in the cache, and the layer says that all have; or it leaves that to the stage. NULL:
 	 * nobody asks. */
 	struct kernel_watch *watch;
+	float *scores; /* forward: where compute_ops.scores() bytes go; NULL: nobody asks */
 
 	/* backward only: */
 	float *grad_output;        /* [batch, output]; overwritten */
@@ -59,6 +60,9 @@ struct compute_ops {
 	size_t (*kept)(const struct model *model, const struct model_layer *layer, int64_t batch);
 	size_t (*scratch)(const struct model *model, const struct model_layer *layer, int64_t batch,
 			  unsigned lanes, bool training);
+	/* Of what attention looks at: the softmax of its scores [batch, heads, queries, keys],
+	 * before any is dropped. NULL: it is no attention. */
+	size_t (*scores)(const struct model *model, const struct model_layer *layer, int64_t batch);
 	const void *own; /* what a kind's passes need to know of it: kernels */
 	/* Where a pass may write: by these a stage lays its memory out. */
 	bool in_place;      /* forward: output may be inputs[0], if nothing reads those later */

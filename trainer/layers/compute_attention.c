@@ -127,6 +127,15 @@ static size_t attention_scratch(const struct model *model, const struct model_la
 	return floats * sizeof(float) + kernel_gemm_scratch(lanes);
 }
 
+static size_t attention_scores(const struct model *model, const struct model_layer *layer,
+			       int64_t batch)
+{
+	struct attention a;
+
+	attention_sizes(model, layer, batch, &a);
+	return (size_t)(batch * a.own.heads * a.length * a.keys) * sizeof(float);
+}
+
 static struct attention attention_of(const struct layer_pass *pass, bool backward)
 {
 	struct attention a = {.pass = pass, .backward = backward};
@@ -340,6 +349,19 @@ static void block_backward(const struct block *b)
 	add_scores(b, b->slopes, part_at(b, QUERY, b->first), KEY);
 }
 
+/* Keys that the block has left out, behind its last query, have got nothing. */
+static void show_scores(const struct block *b)
+{
+	const struct attention *a = b->a;
+	const int64_t row = (b->item * a->own.heads + b->head) * a->length + b->first;
+	float *out = a->pass->scores + row * a->keys;
+
+	for (int64_t i = 0; i < b->rows; i++, out += a->keys) {
+		memcpy(out, b->scores + i * b->columns, (size_t)b->columns * sizeof(*out));
+		memset(out + b->columns, 0, (size_t)(a->keys - b->columns) * sizeof(*out));
+	}
+}
+
 static void head_body(void *context, unsigned slice, unsigned lane)
 {
 	const struct attention *a = context;
@@ -368,6 +390,8 @@ static void head_body(void *context, unsigned slice, unsigned lane)
 			block_backward(&b);
 			continue;
 		}
+		if (a->pass->scores)
+			show_scores(&b);
 		block_drop(&b, true, b.scores);
 		multiply_scores(&b, b.scores, VALUE,
 				(float *)(uintptr_t)part_at(&b, CONTEXT, b.first));
@@ -527,4 +551,5 @@ const struct compute_ops compute_attention = {
 	.backward = attention_backward,
 	.kept = attention_kept,
 	.scratch = attention_scratch,
+	.scores = attention_scores,
 };

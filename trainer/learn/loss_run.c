@@ -455,8 +455,9 @@ static bool loss_has_class(const struct loss_item *item)
 	return item->label >= 0 && item->label < item->width;
 }
 
-double loss_run(const struct loss *loss, const float *outputs, const float *logits,
-		const struct targets *targets, int64_t rows, int64_t width, float *gradient)
+double loss_run_each(const struct loss *loss, const float *outputs, const float *logits,
+		     const struct targets *targets, int64_t rows, int64_t width, float *gradient,
+		     float *each)
 {
 	const struct loss_passes *ops = &loss_passes[loss->kind];
 	const bool from_logits = (ops->from_logits || ops->logit) && (logits || loss->from_logits);
@@ -483,6 +484,8 @@ double loss_run(const struct loss *loss, const float *outputs, const float *logi
 		if (!loss_counts(loss, targets, i)) {
 			if (gradient)
 				memset(item.gradient, 0, (size_t)width * sizeof(float));
+			if (each)
+				each[i] = 0.0f;
 			continue;
 		}
 		if (targets->classes) {
@@ -500,7 +503,11 @@ double loss_run(const struct loss *loss, const float *outputs, const float *logi
 			: element              ? mean_of_elements(&item, element)
 			: from_logits          ? ops->from_logits(&item)
 					       : ops->from_outputs(&item);
-		sum += targets->weights ? value * (double)targets->weights[i] : value;
+		if (targets->weights)
+			value *= (double)targets->weights[i];
+		if (each)
+			each[i] = (float)value;
+		sum += value;
 	}
 	return counted > 0 ? sum / (double)counted : 0.0;
 }

@@ -19,10 +19,19 @@ bool loss_counts(const struct loss *loss, const struct targets *targets, int64_t
  * the model gives. @logits: the input of its last activation when loss_takes_logits(), else NULL.
  * @targets: as loss_check() allowed; a single value per row (or a class number, where the loss
  * takes values) is compared with every output of the row. @gradient [rows, width]: of the logits
- * when given, else of the outputs; NULL: not wanted.
+ * when given, else of the outputs; NULL: not wanted. @each [rows]: the loss of each row, weighed, 0
+ * of one that does not count; NULL: not wanted.
  */
-double loss_run(const struct loss *loss, const float *outputs, const float *logits,
-		const struct targets *targets, int64_t rows, int64_t width, float *gradient);
+double loss_run_each(const struct loss *loss, const float *outputs, const float *logits,
+		     const struct targets *targets, int64_t rows, int64_t width, float *gradient,
+		     float *each);
+
+static inline double loss_run(const struct loss *loss, const float *outputs, const float *logits,
+			      const struct targets *targets, int64_t rows, int64_t width,
+			      float *gradient)
+{
+	return loss_run_each(loss, outputs, logits, targets, rows, width, gradient, NULL);
+}
 
 /* ---- metrics --------------------------------------------------------------------------------- */
 

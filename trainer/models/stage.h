@@ -28,6 +28,7 @@ struct stage;
 enum stage_look {
 	STAGE_LOOK = 1 << 0,    /* its output; an outfeed layer's always is */
 	STAGE_ABS_MAX = 1 << 1, /* with the greatest magnitude in it */
+	STAGE_SCORES = 1 << 2, /* what attention looks at, in passes that stage_set_scores() asks */
 };
 
 #define STAGE_TAP_INPUTS 4 /* of a layer, the most that are shown */
@@ -50,6 +51,8 @@ struct stage_tapped {
 	 * STAGE_ABS_MAX asks for it, or it came for nothing. */
 	bool abs_max_known;
 	uint32_t abs_max;
+	const float *scores; /* as compute_ops.scores has them; NULL: not asked for */
+	size_t score_count;
 };
 
 /* Called in a forward pass after each layer that is looked at, in the layers' order. */
@@ -114,6 +117,10 @@ void stage_receive(struct stage *stage, int slot, const struct stage *from, int 
 /* What the next forward passes are: training (as params->training says from the beginning), or
  * inference, in which nothing is dropped and moving statistics stand. */
 void stage_set_training(struct stage *stage, bool training);
+
+/* Do the next forward passes keep what attention looks at, of layers with STAGE_SCORES? From the
+ * beginning they do not. */
+void stage_set_scores(struct stage *stage, bool scores);
 
 /* @batch: at most the stage's; the items lie at the beginning of each tensor. @step names random
  * numbers. Only the moving statistics of this stage's layers are written in @weights. @tap NULL:

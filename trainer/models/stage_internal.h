@@ -72,7 +72,7 @@ struct stage_layer {
 	const struct model_layer *layer;
 	struct stage_link *links; /* by input */
 	int output;               /* value */
-	int kept, logits;         /* buffers, or STAGE_NONE */
+	int kept, logits, scores; /* buffers, or STAGE_NONE */
 	int held;       /* buffer: its output's gradient until its weights', where split */
 	bool passes;    /* nothing to do: its output is its input */
 	bool learns;    /* has trainable parameters */
@@ -121,6 +121,7 @@ struct stage {
 	float *scratch;
 	struct stage_micro *micro;    /* by slot */
 	bool inference;               /* forward passes are none of training */
+	bool scores;                  /* they keep what attention looks at */
 	struct kernel_watch *watches; /* by value: of the forward pass at work */
 	const float **inputs;         /* by input of the layer at work */
 	float **grad_inputs;

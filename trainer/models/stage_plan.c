@@ -269,7 +269,7 @@ static bool plan_layers(struct stage_plan *plan)
 		const struct model_layer *layer = &p->model->layers[p->first_layer + i];
 
 		at->layer = layer;
-		at->kept = at->logits = STAGE_NONE;
+		at->kept = at->logits = at->scores = STAGE_NONE;
 		at->passes = at->passes || layer->ops->pass_through;
 		at->skip_activation = layer->position == final;
 		at->tapped = plan_watch_of(plan, layer) != 0;
@@ -504,6 +504,10 @@ static void plan_working_memory(struct stage_plan *plan, struct stage_layer *at,
 		if (at->backward)
 			plan_extend(plan, &plan->buffers[at->kept],
 				    plan_backward_time(plan, index));
+	}
+	if (ops->scores && plan_watch_of(plan, at->layer) & STAGE_SCORES) {
+		floats = plan_bytes_floats(ops->scores(p->model, at->layer, p->batch));
+		at->scores = plan_buffer(plan, STAGE_SHARED, floats, index, index);
 	}
 	if (ops->scratch) {
 		floats = plan_bytes_floats(ops->scratch(p->model, at->layer, p->batch,
@@ -749,9 +753,9 @@ static bool plan_allocate(struct stage_plan *plan)
 	positions = (size_t)p->model->layer_count + 1;
 	plan->layers = plan_alloc(plan, layers, sizeof(*plan->layers));
 	plan->values = plan_alloc(plan, values, sizeof(*plan->values));
-	/* A tensor and a gradient each, what is kept, the logits, what is held for the weights, and
-	 * parts of gradients. */
-	plan->buffers = plan_alloc(plan, 2 * values + 3 * layers + links, sizeof(*plan->buffers));
+	/* A tensor and a gradient each, what is kept, the logits, scores, what is held for the
+	 * weights, and parts of gradients. */
+	plan->buffers = plan_alloc(plan, 2 * values + 4 * layers + links, sizeof(*plan->buffers));
 	plan->value_of = plan_alloc(plan, positions, sizeof(*plan->value_of));
 	if (!plan->layers || !plan->values || !plan->buffers || !plan->value_of)
 		return false;

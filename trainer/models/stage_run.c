@@ -134,6 +134,7 @@ static void run_show(struct run *run, const struct stage_layer *at)
 	pass->relu = at->relu;
 	pass->relu_most = at->relu_most;
 	pass->watch = run_watch(run, at);
+	pass->scores = run->tap && run->stage->scores ? run_pointer(run, at->scores) : NULL;
 }
 
 static void run_layer(const struct run *run, void (*work)(const struct layer_pass *pass))
@@ -178,6 +179,12 @@ static void run_tap(const struct run *run, const struct stage_layer *at)
 		tapped.inputs[k] = (struct stage_tap_input){run_input_left(run, at, k),
 							    run_floats(run, at->links[k].value)};
 	}
+	if (run->stage->scores && at->scores != STAGE_NONE) {
+		tapped.scores = run_pointer(run, at->scores);
+		tapped.score_count =
+			compute_of(at->layer)->scores(run->pass.model, at->layer, run->pass.batch) /
+			sizeof(float);
+	}
 	if (watch) {
 		tapped.abs_max_known = true;
 		tapped.abs_max =
@@ -191,6 +198,11 @@ static void run_tap(const struct run *run, const struct stage_layer *at)
 void stage_set_training(struct stage *stage, bool training)
 {
 	stage->inference = !training;
+}
+
+void stage_set_scores(struct stage *stage, bool scores)
+{
+	stage->scores = scores;
 }
 
 void stage_forward(struct stage *stage, int slot, int64_t batch, uint64_t step, float *weights,
