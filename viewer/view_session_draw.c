@@ -221,12 +221,12 @@ static int view_tabs_width(const struct view_session *session, enum title_names 
 	return width;
 }
 
-/* The longest names beside which there is room for the state of the run. */
-static enum title_names view_title_names(const struct view_session *session, int width, int state)
+/* The longest names that leave @rest columns for the name and the state of the run. */
+static enum title_names view_title_names(const struct view_session *session, int width, int rest)
 {
-	if (view_tabs_width(session, TITLE_WHOLE) <= width - state)
+	if (view_tabs_width(session, TITLE_WHOLE) <= width - rest)
 		return TITLE_WHOLE;
-	return view_tabs_width(session, TITLE_BRIEF) <= width - state ? TITLE_BRIEF : TITLE_ACTIVE;
+	return view_tabs_width(session, TITLE_BRIEF) <= width - rest ? TITLE_BRIEF : TITLE_ACTIVE;
 }
 
 static int view_draw_tabs(struct view_session *session, struct view_pane *pane,
@@ -269,18 +269,19 @@ static void view_draw_title(struct view_session *session)
 	struct view_pane pane = view_pane_at(&session->canvas, session->frame.title);
 	const int width = pane.rect.width;
 	char state[STATE_COLUMNS + 64], name[2 * sizeof(session->source.name) + 8];
-	int x, room, used;
+	int x, room, used, least;
 
 	view_fill(&pane, 0, 0, width, VIEW_BAR);
 	view_state_note(session, state, sizeof(state));
 	used = view_text_width(state) + 3;
-	x = view_draw_tabs(session, &pane, view_title_names(session, width, used + 2));
+	view_title_name(session, name, sizeof(name));
+	least = min(NAME_LEAST, view_text_width(name));
+	x = view_draw_tabs(session, &pane, view_title_names(session, width, used + 2 + least));
 	room = width - x - used - 2;
 	session->state_shown = room >= 0;
 	if (room < 0)
 		return;
-	view_title_name(session, name, sizeof(name));
-	if (room >= NAME_LEAST || view_text_width(name) <= room)
+	if (room >= least)
 		view_text_right(&pane, x + 1, 0, room, VIEW_BAR_NOTE, name);
 	view_glyphs(&pane, width - used, 0, VIEW_BAR, dot, 1);
 	view_text(&pane, width - used + 2, 0, VIEW_BAR, state);

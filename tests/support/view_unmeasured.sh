@@ -9,7 +9,7 @@ unmeasured() {
 	hidden == 2 && /^(──|T DEVICE| [a-z])/ { hidden = 0 }
 	hidden { next }
 	/^[ ▶][a-z]+ +host / { next }
-	/^  (run|speed)   +/ { print "  " $1 " ~"; next }
+	/^  (run|speed|step)   +/ { print "  " $1 " ~"; next }
 	/^ rows [0-9]+ to / { print " rows ~"; next }
 	/^ hits   / { print " hits          ~"; next }
 	/ hits over time / { sub(/over time.*/, "over time     ~") }

@@ -9,6 +9,7 @@
 
 #include "common/fmt.h"
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "common/str.h"
 #include "support/prof_testing.h"
 #include "support/support.h"
@@ -203,6 +204,44 @@ static void test_nothing_at_a_glance_is_cut(void **state)
 			if (glance && glance != line)
 				assert_null(strstr(line, "\xe2\x80\xa6"));
 		}
+		free(text);
+	}
+}
+
+/* Results stand above what the run was, in as many columns as there are; and above both the run's
+ * name and state. */
+static void test_results_come_before_the_run_file(void **state)
+{
+	static const char *const settings[] = {"Run", "Recorded", "Simulated machine", "Options",
+					       "Run file"};
+	struct view_rig *rig = *state;
+	const struct view_summary *screen = rig->session.state[VIEW_SUMMARY];
+
+	for (int width = 60; width <= 260; width += 4) {
+		int results = 0, below = 0, end = 0;
+		char *text, *line;
+
+		view_rig_size(rig, width, 40);
+		for (int i = 0; i < screen->blocks.count; i++) {
+			const struct view_block *block = &screen->blocks.block[i];
+			bool setting = false;
+
+			for (size_t s = 0; s < ARRAY_LEN(settings); s++)
+				setting |= strcmp(block->title, settings[s]) == 0;
+			if (!setting && below == 0) {
+				end = max(end, block->place.y + block->place.height);
+				results++;
+				continue;
+			}
+			below++;
+			assert_true(block->place.y > end);
+		}
+		assert_true(results >= 4 && below >= 2);
+		text = view_rig_text(&rig->session);
+		line = strtok(text, "\n");
+		assert_non_null(strstr(line, "complete"));
+		if (width >= 80)
+			assert_non_null(strstr(line, rig->session.source.name));
 		free(text);
 	}
 }
@@ -511,6 +550,7 @@ int main(void)
 		SUMMARY_TEST(test_a_click_opens_what_enter_does),
 		SUMMARY_TEST(test_the_glance_says_it_all_and_where_more_is),
 		SUMMARY_TEST(test_nothing_at_a_glance_is_cut),
+		SUMMARY_TEST(test_results_come_before_the_run_file),
 		cmocka_unit_test(test_the_time_left_is_what_the_pace_says),
 		SUMMARY_TEST(test_two_runs_show_what_differs),
 		SUMMARY_TEST(test_what_differs_is_in_the_order_of_its_change),

@@ -84,6 +84,11 @@ summary() {
 	value memory "$(ask "SELECT DISTINCT section FROM shown WHERE section LIKE 'At a glance%'")" \
 		"SELECT printf('the fullest tile uses %.2f %% of what it has', 100 * max(used)) FROM (
 		SELECT 1.0 * sum(bytes) / max(capacity) AS used FROM tile_memory GROUP BY ipu, tile)"
+	same "a step on both clocks" "WITH told AS (SELECT value, instr(value, ' on the host, ') AS at FROM shown WHERE section LIKE 'At a glance%' AND name = 'step'),
+		parts AS (SELECT substr(value, 1, at - 1) AS value, (SELECT 1.0 * sum(dur_ns) / sum(steps) FROM executions WHERE mode = 'train') AS ns FROM told
+			UNION ALL SELECT replace(substr(value, at + 14), ' on simulated IPUs', ''), (SELECT 1e9 * sum(cycles) / sum(steps) / m.value
+				FROM executions, meta m WHERE mode = 'train' AND m.key = 'clock_hz') FROM told)
+		SELECT count(*) = 2 AND min($near) FROM parts"
 	for clock in device host; do
 		title="Pipeline bubble: $clock" of="FROM bubbles WHERE mode = 'train' AND clock = '$clock'"
 		[ $clock = host ] || title+=" (simulated)"

@@ -30,6 +30,7 @@ void view_blocks_clear(struct view_blocks *blocks)
 	for (int i = 0; i < VIEW_BLOCKS_MOST; i++)
 		blocks->block[i].count = 0;
 	blocks->count = 0;
+	blocks->later = 0;
 	blocks->failed = false;
 	blocks->found = -1;
 	arena_reset(&blocks->arena);
@@ -268,7 +269,9 @@ static void view_place_blocks(struct view_blocks *blocks, int width)
 {
 	const int two_from = view_two_from(blocks);
 	const int heads = view_heads(blocks, two_from, width - 2);
-	int heights[VIEW_BLOCKS_MOST], top = 0;
+	const int ends[] = {blocks->later > heads ? min(blocks->later, blocks->count) : heads,
+			    blocks->count};
+	int heights[VIEW_BLOCKS_MOST], top = 0, first = heads;
 	struct view_rect places[VIEW_BLOCKS_MOST];
 
 	for (int i = 0; i < blocks->count; i++)
@@ -277,13 +280,20 @@ static void view_place_blocks(struct view_blocks *blocks, int width)
 		blocks->block[i].place = (struct view_rect){0, top, width - 2, heights[i]};
 		top += heights[i] + 1;
 	}
-	blocks->width = width;
-	blocks->height = top + view_blocks_layout(width - 2, two_from, heights + heads,
-						  blocks->count - heads, places);
-	for (int i = heads; i < blocks->count; i++) {
-		blocks->block[i].place = places[i - heads];
-		blocks->block[i].place.y += top;
+	for (size_t part = 0; part < ARRAY_LEN(ends); part++) {
+		const int count = ends[part] - first;
+		const int height =
+			view_blocks_layout(width - 2, two_from, heights + first, count, places);
+
+		for (int i = 0; i < count; i++) {
+			blocks->block[first + i].place = places[i];
+			blocks->block[first + i].place.y += top;
+		}
+		top += count > 0 ? height + 1 : 0;
+		first = ends[part];
 	}
+	blocks->width = width;
+	blocks->height = max(top - 1, 0);
 }
 
 enum status view_blocks_fit(struct view_blocks *blocks, int width, int height, struct err *err)

@@ -38,8 +38,9 @@ struct view_blocks {
 	struct arena arena; /* owns the texts */
 	struct view_block block[VIEW_BLOCKS_MOST];
 	int count, height, width, scroll;
-	int found;    /* the cursor or the last match, lines counted through all blocks; -1 */
-	int heads;    /* so many first blocks are as wide as the page, above the columns */
+	int found; /* the cursor or the last match, lines counted through all blocks; -1 */
+	int heads; /* so many first blocks are as wide as the page, above the columns */
+	int later; /* this block and those behind it stand below the columns of the others; 0: none */
 	int two_from; /* two columns on screens as wide as that, three on 7/4 of it; 0: 98 */
 	bool folds;   /* lines too long for their column go on in the next */
 	bool failed;  /* memory was short */

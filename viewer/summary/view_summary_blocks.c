@@ -554,6 +554,8 @@ void view__summary_fill(struct view_summary *screen, const struct view_source *s
 	if (summary->stages != 1)
 		summary_block_bubble(blocks, &summary->bubble[0], "Pipeline bubble: host");
 	summary_block_stages(screen, 0);
+	/* Results first, whatever the number of columns: what the run was is below them. */
+	blocks->later = blocks->count;
 	summary_block_run(screen, source->state);
 	summary_block_recorded(blocks, summary);
 	summary_block_machine(screen);

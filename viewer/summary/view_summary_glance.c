@@ -287,6 +287,13 @@ static void summary_glance_speed(struct view_summary *screen)
 	summary_glance_say(screen, "speed", VIEW_BOLD, VIEW_TIMELINE,
 			   "%s samples/s on the host%s%s%s", host, simulated ? ", " : "",
 			   simulated ? device : "", simulated ? " on simulated IPUs" : "");
+	fmt_ns(host, glance->host_ns / glance->steps);
+	if (simulated)
+		fmt_ns(device, (int64_t)((double)glance->cycles * 1e9 / screen->machine.clock_hz /
+					 (double)glance->steps));
+	summary_glance_say(screen, "step", VIEW_BOLD, VIEW_SCREENS, "%s on the host%s%s%s", host,
+			   simulated ? ", " : "", simulated ? device : "",
+			   simulated ? " on simulated IPUs" : "");
 }
 
 /* The peak is of all IPUs that are attached, of the numbers that the products have. Leads nowhere:
