@@ -11,10 +11,13 @@
 #include "reports/report_find.h"
 
 static const struct report_verb verb_table[] = {
+	{"attention", &report_attention_cli, report_attention_command, .several = false},
 	{"diff", &report_diff_cli, report_diff_command, .several = true},
+	{"embeddings", &report_embeddings_cli, report_embeddings_command, .several = false},
 	{"export", &report_export_cli, report_export_command, .several = false},
 	{"import", &report_import_cli, report_import_command, .several = false},
 	{"merge", &report_merge_cli, report_merge_command, .several = true},
+	{"token-losses", &report_losses_cli, report_losses_command, .several = false},
 	{"what-if", &report_whatif_cli, report_whatif_command, .several = false},
 };
 

@@ -50,6 +50,10 @@ extern const struct cli_command report_merge_cli;
 int report_merge_command(int argc, char **argv);
 extern const struct cli_command report_whatif_cli;
 int report_whatif_command(int argc, char **argv);
+extern const struct cli_command report_attention_cli, report_losses_cli, report_embeddings_cli;
+int report_attention_command(int argc, char **argv);
+int report_losses_command(int argc, char **argv);
+int report_embeddings_command(int argc, char **argv);
 extern const struct cli_command report_import_cli;
 int report_import_command(int argc, char **argv);
 

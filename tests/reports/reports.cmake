@@ -27,6 +27,7 @@ ipuscope_add_script(NAME walk_report LABELS golden reports)
 
 # Named reports against other queries, of runs of every kind.
 ipuscope_add_script(NAME report_numbers LABELS golden reports release)
+ipuscope_add_script(NAME report_sequence LABELS golden reports release)
 
 # What documents show of runs.
 ipuscope_add_script(NAME documents LABELS golden reports release)

@@ -1,0 +1,328 @@
+/*
+ * Reading kept values of sequences, and sums over them. As the header says.
+ */
+#include "reports/sequence/report_sequence.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/json.h"
+#include "common/mem.h"
+#include "common/str.h"
+
+#define NEAR_ROWS 4096
+
+/* ---- a kept value ---------------------------------------------------------------------------- */
+
+static const char kept_sql[] =
+	"SELECT p.row_id, p.tensor_id, p.context_id, p.dtype, p.shape, t.key, t.dims, "
+	"coalesce(c.step, c.weight_update), c.replica, c.rank, c.step IS NULL "
+	"FROM capture_rows p JOIN tensor_rows t ON t.tensor_id = p.tensor_id "
+	"LEFT JOIN contexts c ON c.context_id = p.context_id "
+	"WHERE (t.key = :key OR t.dims LIKE :dims) AND coalesce(p.chunk, 0) = 0 "
+	"AND (:step IS NULL OR coalesce(c.step, c.weight_update) = :step) "
+	"AND (:replica IS NULL OR coalesce(c.replica, 0) = :replica) "
+	"AND (:rank IS NULL OR c.rank = :rank) "
+	"AND (:below IS NULL OR p.row_id < :below) "
+	"AND p.row_id >= coalesce(:from, p.row_id) AND p.row_id <= coalesce(:to, p.row_id) "
+	"ORDER BY p.row_id DESC LIMIT 1";
+
+static void bind(struct prof_query *query, const char *name, int64_t value)
+{
+	if (value != IPS_NULL)
+		prof_query_int(query, name, value);
+}
+
+/* "(32, 128)"; false: no shape, or too much of it. */
+static bool read_shape(struct report_kept *out, const char *text)
+{
+	out->ndim = 0;
+	out->count = 1;
+	while (*text) {
+		char *end;
+		const long long size = strtoll(text, &end, 10);
+
+		if (end == text) {
+			text++;
+			continue;
+		}
+		if (out->ndim == REPORT_KEPT_NDIM || size < 1 || size > REPORT_KEPT_MOST ||
+		    out->count * size > REPORT_KEPT_MOST)
+			return false;
+		out->count *= size;
+		out->shape[out->ndim++] = size;
+		text = end;
+	}
+	return true;
+}
+
+static enum status read_pieces(struct report_kept *out, struct prof_db *db, int64_t tensor_id,
+			       int64_t context_id, struct err *err)
+{
+	const size_t wanted = (size_t)out->count * sizeof(*out->values);
+	struct prof_query *query;
+	size_t had = 0;
+	int64_t next = 0;
+	enum status status = prof_query_open(
+		&query, db,
+		"SELECT coalesce(chunk, 0), data FROM capture_rows WHERE row_id >= :row "
+		"AND tensor_id = :tensor AND context_id IS :context ORDER BY row_id",
+		err);
+
+	bind(query, ":row", out->row_id);
+	bind(query, ":tensor", tensor_id);
+	bind(query, ":context", context_id);
+	while (had < wanted && prof_query_next(query, &status, err)) {
+		size_t size;
+		const void *data = prof_column_blob(query, 1, &size);
+
+		if (prof_column_int(query, 0) != next++ || size > wanted - had)
+			break;
+		memcpy((char *)out->values + had, data, size);
+		had += size;
+	}
+	prof_query_close(query);
+	if (status == ST_OK && had < wanted)
+		status = err_set(err, ST_FORMAT, "%s: its values of step %lld are not all there",
+				 out->key, (long long)out->step);
+	return status;
+}
+
+static enum status not_found(const struct report_kept_at *at, struct err *err)
+{
+	if (at->key && at->step != IPS_NULL)
+		return err_set(err, ST_NOTFOUND, "no values of \"%s\" were kept at step %lld",
+			       at->key, (long long)at->step);
+	if (at->key)
+		return err_set(err, ST_NOTFOUND,
+			       "no values of \"%s\" were kept (outfeed.capture: tier full)",
+			       at->key);
+	return err_set(err, ST_NOTFOUND,
+		       "no such values were kept (outfeed.capture names them, tier full)");
+}
+
+enum status report_kept_read(struct report_kept *out, struct arena *arena, struct prof_db *db,
+			     const struct report_kept_at *at, struct err *err)
+{
+	struct prof_query *query;
+	int64_t tensor_id = IPS_NULL, context_id = IPS_NULL;
+	const char *dtype, *shape, *dims;
+	enum status status = prof_query_open(&query, db, kept_sql, err);
+	bool fits = true;
+
+	*out = (struct report_kept){.row_id = IPS_NULL};
+	if (at->key)
+		prof_query_text(query, ":key", at->key);
+	if (at->dims)
+		prof_query_text(query, ":dims", at->dims);
+	bind(query, ":step", at->step);
+	bind(query, ":replica", at->replica);
+	bind(query, ":rank", at->rank);
+	bind(query, ":below", at->below);
+	if (at->near != IPS_NULL) {
+		bind(query, ":from", at->near - NEAR_ROWS);
+		bind(query, ":to", at->near + NEAR_ROWS);
+	}
+	if (prof_query_next(query, &status, err)) {
+		out->row_id = prof_column_int(query, 0);
+		tensor_id = prof_column_int(query, 1);
+		context_id = prof_column_int(query, 2);
+		dtype = prof_column_text(query, 3);
+		shape = prof_column_text(query, 4);
+		dims = prof_column_text(query, 6);
+		out->key = arena_strdup(arena, prof_column_text(query, 5));
+		out->shape_text = arena_strdup(arena, shape ? shape : "");
+		out->dims = dims ? arena_strdup(arena, dims) : NULL;
+		out->step = prof_column_int(query, 7);
+		out->replica = prof_column_int(query, 8);
+		out->rank = prof_column_int(query, 9);
+		out->by_update = prof_column_int(query, 10) != 0;
+		fits = dtype && strcmp(dtype, "float32") == 0 &&
+		       read_shape(out, shape ? shape : "");
+		if (fits)
+			out->values = arena_alloc(arena, (size_t)out->count, sizeof(*out->values));
+		if (!out->key || !out->shape_text || (dims && !out->dims) || (fits && !out->values))
+			status = err_nomem(err);
+	}
+	prof_query_close(query);
+	if (status != ST_OK)
+		return status;
+	if (out->row_id == IPS_NULL)
+		return not_found(at, err);
+	if (!fits)
+		return err_set(err, ST_LIMIT,
+			       "%s: values of another type than float32, or more than "
+			       "%lld of them, are not read here",
+			       out->key, (long long)REPORT_KEPT_MOST);
+	return read_pieces(out, db, tensor_id, context_id, err);
+}
+
+/* ---- tokens ---------------------------------------------------------------------------------- */
+
+static enum status read_names(struct report_tokens *out, struct arena *arena,
+			      const struct json_at *root, struct err *err)
+{
+	struct json_at names, item;
+	const char *text;
+	enum status status = ST_OK;
+
+	if (!json_child(root, "names", &names))
+		return ST_OK;
+	if (cJSON_IsString(names.node)) {
+		out->bytes = true;
+		return ST_OK;
+	}
+	out->names = arena_alloc(arena, (size_t)json_count(&names) + 1, sizeof(*out->names));
+	if (!out->names)
+		return err_nomem(err);
+	for (int i = 0; status == ST_OK && json_item(&names, i, &item); i++) {
+		status = json_text(&item, &text, err);
+		if (status != ST_OK)
+			break;
+		out->names[out->count] = arena_strdup(arena, text);
+		if (!out->names[out->count++])
+			status = err_nomem(err);
+	}
+	return status;
+}
+
+enum status report_tokens_read(struct report_tokens *out, struct arena *arena, struct prof_db *db,
+			       struct err *err)
+{
+	struct prof_query *query;
+	enum status status = prof_query_open(
+		&query, db, "SELECT value FROM meta WHERE key = 'tokens' LIMIT 1", err);
+
+	*out = (struct report_tokens){0};
+	if (prof_query_next(query, &status, err)) {
+		const char *text = prof_column_text(query, 0), *key;
+		struct json_at root, at;
+		cJSON *node = NULL;
+
+		text = text ? text : "";
+		status = json_parse(&node, text, strlen(text), "meta tokens", err);
+		root = json_root("meta tokens", node);
+		if (status == ST_OK && json_child(&root, "key", &at)) {
+			status = json_text(&at, &key, err);
+			out->key = status == ST_OK ? arena_strdup(arena, key) : NULL;
+			if (status == ST_OK && !out->key)
+				status = err_nomem(err);
+		}
+		if (status == ST_OK)
+			status = read_names(out, arena, &root, err);
+		cJSON_Delete(node);
+	}
+	prof_query_close(query);
+	return status;
+}
+
+/* A name with what would steer a terminal, and what is no UTF-8, spelt out. */
+static void spell(const char *name, size_t length, char out[REPORT_TOKEN_SIZE])
+{
+	size_t to = 0;
+
+	for (size_t i = 0; i < length && to + 6 < REPORT_TOKEN_SIZE;) {
+		const unsigned char c = (unsigned char)name[i];
+		const size_t wide = c < 0x80 ? 1 : str_utf8(name + i);
+
+		if (c == '\n' || c == '\t') {
+			to += (size_t)snprintf(out + to, REPORT_TOKEN_SIZE - to, "\\%c",
+					       c == '\n' ? 'n' : 't');
+		} else if (c < 0x20 || c == 0x7f || wide == 0 ||
+			   (c == 0xc2 && wide == 2 && (unsigned char)name[i + 1] < 0xa0)) {
+			to += (size_t)snprintf(out + to, REPORT_TOKEN_SIZE - to, "\\x%02x", c);
+			i++;
+			continue;
+		} else {
+			memcpy(out + to, name + i, wide);
+			to += wide;
+		}
+		i += wide;
+	}
+	out[to] = '\0';
+}
+
+const char *report_token_text(const struct report_tokens *tokens, double number,
+			      char out[REPORT_TOKEN_SIZE])
+{
+	const char byte[2] = {number >= 0 && number < 256 ? (char)(unsigned char)number : '\0',
+			      '\0'};
+
+	if (tokens->bytes && number >= 0 && number < 256)
+		spell(byte, 1, out);
+	else if (number >= 0 && number < tokens->count)
+		spell(tokens->names[(int)number], strlen(tokens->names[(int)number]), out);
+	else
+		snprintf(out, REPORT_TOKEN_SIZE, "%.0f", number);
+	return out;
+}
+
+enum status report_tokens_of(const float **out, struct arena *arena, struct prof_db *db,
+			     const struct report_tokens *tokens, const struct report_kept *kept,
+			     const char *key, int64_t sample, int64_t length, struct err *err)
+{
+	const struct report_kept_at at = {.key = key ? key : tokens->key,
+					  .step = kept->step,
+					  .replica = kept->replica,
+					  .rank = kept->rank,
+					  .near = kept->row_id,
+					  .below = IPS_NULL};
+	struct report_kept found;
+	struct err none = {ST_OK, ""};
+	enum status status;
+
+	*out = NULL;
+	if (!at.key)
+		return ST_OK;
+	status = report_kept_read(&found, arena, db, &at, &none);
+	if (status == ST_NOTFOUND)
+		return ST_OK;
+	if (status != ST_OK) {
+		*err = none;
+		return status;
+	}
+	if (found.ndim == 2 && found.shape[1] == length && sample < found.shape[0])
+		*out = found.values + sample * length;
+	return ST_OK;
+}
+
+/* ---- what is said of them -------------------------------------------------------------------- */
+
+struct report_head report_head_of(const float *scores, int64_t count, int64_t stride,
+				  int64_t queries, int64_t keys)
+{
+	const double rows = (double)(count * queries);
+	struct report_head out = {0.0, 0.0, 0.0};
+
+	for (int64_t m = 0; m < count; m++)
+		for (int64_t q = 0; q < queries; q++) {
+			const float *row = scores + m * stride + q * keys;
+			double most = 0.0;
+
+			for (int64_t k = 0; k < keys; k++) {
+				const double p = (double)row[k];
+
+				out.entropy -= p > 0.0 ? p * log(p) : 0.0;
+				out.distance += p * fabs((double)(q - k));
+				most = p > most ? p : most;
+			}
+			out.greatest += most;
+		}
+	return (struct report_head){out.entropy / rows, out.distance / rows, out.greatest / rows};
+}
+
+void report_row_norms(const float *values, int64_t rows, int64_t columns, double *out)
+{
+	for (int64_t r = 0; r < rows; r++) {
+		double sum = 0.0;
+
+		for (int64_t c = 0; c < columns; c++) {
+			const double x = (double)values[r * columns + c];
+
+			sum += x * x;
+		}
+		out[r] = sqrt(sum);
+	}
+}

@@ -1,0 +1,717 @@
+/*
+ * The verbs `attention`, `token-losses` and `embeddings`: their command lines, and what they print.
+ *
+ * Threading: none. Ownership: the database is open while one is printed. Prints, as the front end
+ * does.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cli.h"
+#include "common/mem.h"
+#include "common/minmax.h"
+#include "popvision/public/report_public.h"
+#include "reports/report_find.h"
+#include "reports/report_verbs.h"
+#include "reports/sequence/report_sequence.h"
+#include "reports/table/report_internal.h"
+#include "reports/table/report_table.h"
+
+struct sequence_line {
+	const char *words[2]; /* REPORT, KEY */
+	int word_count;
+	int64_t step, replica; /* IPS_NULL: the last, any */
+	int sample, head, limit;
+	const char *by, *color;
+	bool csv, json;
+	int width; /* -1: not given */
+};
+
+#define SAMPLE_OPTIONS                                                                             \
+	{.name = "--step",                                                                         \
+	 .argument = "STEP",                                                                       \
+	 .help = "Values that were kept at this step (weights: weight update); default: the "      \
+		 "last.",                                                                          \
+	 .field = CLI_FIELD(NUMBER, struct sequence_line, step)},                                  \
+	{                                                                                          \
+		.name = "--replica", .argument = "REPLICA", .help = "Of this replica.",            \
+		.field = CLI_FIELD(NUMBER, struct sequence_line, replica)                          \
+	}
+#define SAMPLE_OPTION                                                                              \
+	{                                                                                          \
+		.name = "--sample", .argument = "SAMPLE",                                          \
+		.help = "This item of the batch, from 0 (default 0).",                             \
+		.field = CLI_FIELD(SIZE, struct sequence_line, sample)                             \
+	}
+#define TABLE_OPTIONS                                                                              \
+	{.name = "--csv",                                                                          \
+	 .help = "Comma separated values (RFC 4180), all rows.",                                   \
+	 .field = CLI_FIELD(SWITCH, struct sequence_line, csv)},                                   \
+		{.name = "--json",                                                                 \
+		 .help = "JSON, all rows.",                                                        \
+		 .field = CLI_FIELD(SWITCH, struct sequence_line, json)},                          \
+		REPORT_OPTION_WIDTH(struct sequence_line),                                         \
+		REPORT_OPTION_COLOR(struct sequence_line)
+
+static const struct cli_option attention_options[] = {
+	SAMPLE_OPTIONS,
+	SAMPLE_OPTION,
+	{.name = "--head",
+	 .argument = "HEAD",
+	 .help = "The map of this head, from 0 (default 0).",
+	 .field = CLI_FIELD(SIZE, struct sequence_line, head)},
+	{.name = "--by",
+	 .argument = "WHAT",
+	 .choices = "head score",
+	 .help = "A row for each head (default), or for each score of the map.",
+	 .field = CLI_FIELD(TEXT, struct sequence_line, by)},
+	TABLE_OPTIONS,
+};
+
+const struct cli_command report_attention_cli = {
+	.name = "ipu-report attention",
+	.synopsis = "[REPORT] [KEY] [--step STEP] [--sample SAMPLE] [--head HEAD]",
+	.summary = "what a layer of attention looks at, as a map and by head",
+	.about = "Print the scores that outfeed.capture kept of MultiHeadAttention or Attention "
+		 "(KEY is LAYER_scores, or the layer; default: any): a map of one sample and head, "
+		 "a line for each query and a column for each key, darker for more; and for each "
+		 "head the mean over the sample's queries of the entropy (nats), of the distance "
+		 "from a query to what it looks at, and of the greatest score.",
+	.options = attention_options,
+	.option_count = ARRAY_LEN(attention_options),
+	.examples = "ipu-report attention run.db attention_0\tThe last map that was kept.\n"
+		    "ipu-report attention run.db attention_0 --head 2 --by score --csv\tIts "
+		    "numbers.\n",
+	.words = "FILE",
+};
+
+static const struct cli_option losses_options[] = {
+	SAMPLE_OPTIONS,
+	SAMPLE_OPTION,
+	{.name = "--by",
+	 .argument = "WHAT",
+	 .choices = "token position",
+	 .help = "A row for each token of the sample (default), or for each position: the mean "
+		 "over all that was kept, or of --step.",
+	 .field = CLI_FIELD(TEXT, struct sequence_line, by)},
+	TABLE_OPTIONS,
+};
+
+const struct cli_command report_losses_cli = {
+	.name = "ipu-report token-losses",
+	.synopsis = "[REPORT] [KEY] [--step STEP] [--sample SAMPLE]",
+	.summary = "the loss of each token of a text, and by position",
+	.about = "Print the losses that outfeed.capture kept of tokens (KEY: loss_tokens). In "
+		 "colour the text stands above the table, each token on the colour of its loss; "
+		 "without, the table has the numbers alone. Tokens have names where `targets` were "
+		 "kept, too, and the data are a text's.",
+	.options = losses_options,
+	.option_count = ARRAY_LEN(losses_options),
+	.examples = "ipu-report token-losses run.db\tThe last text that was kept.\n"
+		    "ipu-report token-losses run.db --by position --csv\tIs the end of a window "
+		    "easier than its beginning?\n",
+	.words = "FILE",
+};
+
+static const struct cli_option embeddings_options[] = {
+	SAMPLE_OPTIONS,
+	{.name = "--limit",
+	 .argument = "COUNT",
+	 .help = "So many of the largest, the smallest, and those that never changed (default "
+		 "10; text alone).",
+	 .field = CLI_FIELD(SIZE, struct sequence_line, limit)},
+	TABLE_OPTIONS,
+};
+
+const struct cli_command report_embeddings_cli = {
+	.name = "ipu-report embeddings",
+	.synopsis = "[REPORT] [KEY] [--step WEIGHT_UPDATE] [--limit COUNT]",
+	.summary = "the length of each row of an Embedding, and rows that never changed",
+	.about = "Print the rows of an Embedding's kernel that outfeed.capture kept (KEY: "
+		 "embedding/embeddings:0; default: any): each token's norm, and how far its row "
+		 "has moved since the first values that were kept. Text has the largest, the "
+		 "smallest and those that have not moved at all; CSV and JSON have all rows.",
+	.options = embeddings_options,
+	.option_count = ARRAY_LEN(embeddings_options),
+	.examples = "ipu-report embeddings run.db\tThe last that were kept.\n",
+	.words = "FILE",
+};
+
+static enum status parse(struct sequence_line *line, const struct cli_command *command, int argc,
+			 char **argv, struct err *err)
+{
+	struct cli_argument argument;
+	struct cli_walk walk;
+	enum status status;
+	bool more;
+
+	*line = (struct sequence_line){
+		.step = IPS_NULL, .replica = IPS_NULL, .limit = 10, .width = -1};
+	cli_begin(&walk, command, argc, argv, false);
+	while ((status = cli_next(&walk, &argument, &more, err)) == ST_OK && more) {
+		if (argument.option)
+			status = cli_set(&argument, line, err);
+		else if (line->word_count == (int)ARRAY_LEN(line->words))
+			status = err_set(err, ST_INVALID,
+					 "one word too many: \"%s\" (REPORT and KEY "
+					 "are enough)",
+					 argument.value);
+		else
+			line->words[line->word_count++] = argument.value;
+		if (status != ST_OK)
+			return status;
+	}
+	/* A word alone is a report's name where there is such a file. */
+	if (line->word_count == 1 && !fs_exists(line->words[0])) {
+		line->words[1] = line->words[0];
+		line->words[0] = NULL;
+	}
+	if (status == ST_OK && line->csv && line->json)
+		status = err_set(err, ST_INVALID, "--csv and --json exclude each other");
+	return status;
+}
+
+/* ---- what they share ------------------------------------------------------------------------- */
+
+struct sequence {
+	const struct sequence_line *line;
+	struct prof_db *db;
+	struct report_render_params render;
+	struct report_table table; /* its arena has all */
+	struct report_tokens tokens;
+	struct report_kept kept;
+};
+
+static enum status table_new(struct sequence *s, const char *name,
+			     const struct report_column *columns, int count, int64_t rows,
+			     struct err *err)
+{
+	struct report_table *table = &s->table;
+
+	table->name = name;
+	table->columns = arena_alloc(&table->arena, (size_t)count, sizeof(*table->columns));
+	table->cells =
+		arena_alloc(&table->arena, (size_t)(rows * count) + 1, sizeof(*table->cells));
+	if (!table->columns || !table->cells)
+		return err_nomem(err);
+	memcpy(table->columns, columns, (size_t)count * sizeof(*columns));
+	table->column_count = count;
+	return ST_OK;
+}
+
+static struct report_cell *row_next(struct report_table *table)
+{
+	return table->cells + table->row_count++ * table->column_count;
+}
+
+/* The token at @at of @numbers; empty where they are not known. */
+static struct report_cell token_cell(struct sequence *s, const float *numbers, int64_t at)
+{
+	char text[REPORT_TOKEN_SIZE];
+
+	return report_cell_of_text(
+		!numbers ? NULL
+			 : arena_strdup(&s->table.arena,
+					report_token_text(&s->tokens, (double)numbers[at], text)));
+}
+
+static enum status check_within(const struct sequence *s, const char *option, int64_t at,
+				int64_t count, struct err *err)
+{
+	if (at < count)
+		return ST_OK;
+	return err_set(err, ST_INVALID, "%s %lld: %s has %lld, from 0", option, (long long)at,
+		       s->kept.key, (long long)count);
+}
+
+/* "attention_0_scores, step 15: (2, 2, 32, 32): batch, heads, queries, keys" */
+static void print_about(const struct sequence *s)
+{
+	printf("%s, %s %lld: %s%s%s\n", s->kept.key, s->kept.by_update ? "weight update" : "step",
+	       (long long)s->kept.step, s->kept.shape_text, s->kept.dims ? ": " : "",
+	       s->kept.dims ? s->kept.dims : "");
+}
+
+static enum status read_kept(struct sequence *s, const char *dims, struct err *err)
+{
+	const char *key = s->line->words[1];
+	struct report_kept_at at = REPORT_KEPT_ANY;
+
+	at.key = key;
+	at.dims = key ? NULL : dims;
+	at.step = s->line->step;
+	at.replica = s->line->replica;
+	return report_kept_read(&s->kept, &s->table.arena, s->db, &at, err);
+}
+
+/* ---- attention ------------------------------------------------------------------------------- */
+
+/* Cells of at most @width columns: a share of the keys each, of which the greatest counts. */
+static void print_map(const struct sequence *s, const float *map, int64_t queries, int64_t keys,
+		      const float *of_queries, const float *of_keys)
+{
+	static const char shades[] = " .:-=+*#%@";
+	const int64_t room = s->render.width > 20 ? s->render.width - 10 : keys;
+	const int64_t columns = min(keys, room);
+	char text[REPORT_TOKEN_SIZE];
+	float most = 0.0f;
+
+	for (int64_t i = 0; i < queries * keys; i++)
+		most = max(most, map[i]);
+	printf("%8s  ", "");
+	for (int64_t c = 0; c < columns && of_keys && columns == keys; c++) {
+		report_token_text(&s->tokens, (double)of_keys[c], text);
+		printf("%.*s", (int)(str_utf8(text) ? str_utf8(text) : 1), text);
+	}
+	printf("\n");
+	for (int64_t q = 0; q < queries; q++) {
+		if (of_queries)
+			report_token_text(&s->tokens, (double)of_queries[q], text);
+		else
+			snprintf(text, sizeof(text), "%lld", (long long)q);
+		printf("%*s%s  ", max(0, 8 - report__width(text)), "", text);
+		for (int64_t c = 0; c < columns; c++) {
+			float greatest = 0.0f;
+
+			for (int64_t k = c * keys / columns; k < (c + 1) * keys / columns; k++)
+				greatest = max(greatest, map[q * keys + k]);
+			putchar(shades[greatest > 0.0f && most > 0.0f
+					       ? min((int)(greatest / most * 9.0f) + 1, 9)
+					       : 0]);
+		}
+		printf("\n");
+	}
+	printf("from 0 (blank) to %.3g (@)\n\n", (double)most);
+}
+
+static enum status head_rows(struct sequence *s, int64_t heads, int64_t queries, int64_t keys,
+			     struct err *err)
+{
+	static const struct report_column columns[] = {{"head", REPORT_NUMBER},
+						       {"entropy", REPORT_REAL},
+						       {"distance", REPORT_REAL},
+						       {"greatest", REPORT_REAL}};
+	const float *sample = s->kept.values + s->line->sample * heads * queries * keys;
+	enum status status =
+		table_new(s, "attention", columns, (int)ARRAY_LEN(columns), heads, err);
+
+	for (int64_t h = 0; h < heads && status == ST_OK; h++) {
+		const struct report_head head = report_head_of(sample + h * queries * keys, 1,
+							       queries * keys, queries, keys);
+		struct report_cell *row = row_next(&s->table);
+
+		row[0] = report_cell_of_int(h);
+		row[1] = report_cell_of_real(head.entropy);
+		row[2] = report_cell_of_real(head.distance);
+		row[3] = report_cell_of_real(head.greatest);
+	}
+	return status;
+}
+
+static enum status score_rows(struct sequence *s, const float *map, int64_t queries, int64_t keys,
+			      const float *of_queries, const float *of_keys, struct err *err)
+{
+	static const struct report_column columns[] = {{"query", REPORT_NUMBER},
+						       {"query_token", REPORT_TEXT},
+						       {"key", REPORT_NUMBER},
+						       {"key_token", REPORT_TEXT},
+						       {"score", REPORT_REAL}};
+	enum status status =
+		table_new(s, "attention", columns, (int)ARRAY_LEN(columns), queries * keys, err);
+
+	for (int64_t i = 0; i < queries * keys && status == ST_OK; i++) {
+		struct report_cell *row = row_next(&s->table);
+
+		row[0] = report_cell_of_int(i / keys);
+		row[1] = token_cell(s, of_queries, i / keys);
+		row[2] = report_cell_of_int(i % keys);
+		row[3] = token_cell(s, of_keys, i % keys);
+		row[4] = report_cell_of_real((double)map[i]);
+	}
+	return status;
+}
+
+/* "attention_0" means "attention_0_scores", where there is such a one alone. */
+static enum status read_scores(struct sequence *s, struct err *err)
+{
+	static const char dims[] = "%queries, keys";
+	struct report_kept_at at = REPORT_KEPT_ANY;
+	struct err none = {ST_OK, ""};
+
+	at.key = s->line->words[1] ? arena_printf(&s->table.arena, "%s_scores", s->line->words[1])
+				   : NULL;
+	at.step = s->line->step;
+	at.replica = s->line->replica;
+	if (at.key && report_kept_read(&s->kept, &s->table.arena, s->db, &at, &none) == ST_OK)
+		return ST_OK;
+	return read_kept(s, dims, err);
+}
+
+static enum status attention(struct sequence *s, struct err *err)
+{
+	const struct sequence_line *line = s->line;
+	const struct report_kept *kept = &s->kept;
+	const float *of_queries, *of_keys, *map;
+	int64_t heads, queries, keys;
+	enum status status = read_scores(s, err);
+
+	if (status != ST_OK)
+		return status;
+	if (kept->ndim < 3 || kept->ndim > 4)
+		return err_set(err, ST_INVALID,
+			       "%s is %s: scores are (batch, heads, queries, keys)", kept->key,
+			       kept->shape_text);
+	heads = kept->ndim == 4 ? kept->shape[1] : 1;
+	queries = kept->shape[kept->ndim - 2];
+	keys = kept->shape[kept->ndim - 1];
+	status = check_within(s, "--sample", line->sample, kept->shape[0], err);
+	if (status == ST_OK)
+		status = check_within(s, "--head", line->head, heads, err);
+	if (status == ST_OK)
+		status = report_tokens_of(&of_queries, &s->table.arena, s->db, &s->tokens, kept,
+					  NULL, line->sample, queries, err);
+	if (status == ST_OK)
+		status = report_tokens_of(&of_keys, &s->table.arena, s->db, &s->tokens, kept, NULL,
+					  line->sample, keys, err);
+	if (status != ST_OK)
+		return status;
+	map = kept->values + (line->sample * heads + line->head) * queries * keys;
+	if (s->render.format == REPORT_AS_TEXT && !line->by) {
+		print_about(s);
+		printf("sample %d, head %d: a line for each query, a column for each key\n\n",
+		       line->sample, line->head);
+		print_map(s, map, queries, keys, of_queries, of_keys);
+	}
+	if (line->by && strcmp(line->by, "score") == 0)
+		return score_rows(s, map, queries, keys, of_queries, of_keys, err);
+	return head_rows(s, heads, queries, keys, err);
+}
+
+/* ---- token-losses ---------------------------------------------------------------------------- */
+
+/* From dark to bright red, of the 256 colours. */
+static const int loss_colours[] = {16, 52, 88, 124, 160, 196};
+
+static void print_text(const struct sequence *s, const float *losses, const float *targets,
+		       int64_t length)
+{
+	const int colours = (int)ARRAY_LEN(loss_colours), width = max(s->render.width, 20);
+	char text[REPORT_TOKEN_SIZE];
+	float most = 0.0f;
+	int column = 0;
+
+	for (int64_t i = 0; i < length; i++)
+		most = max(most, losses[i]);
+	for (int64_t i = 0; i < length; i++) {
+		const float share = most > 0.0f ? losses[i] / most : 0.0f;
+
+		report_token_text(&s->tokens, (double)targets[i], text);
+		column += report__width(text);
+		if (column > width) {
+			printf("\n");
+			column = report__width(text);
+		}
+		printf("\033[97;48;5;%dm%s\033[0m",
+		       loss_colours[share > 0.0f ? min((int)(share * (float)colours), colours - 1)
+						 : 0],
+		       text);
+	}
+	printf("\nfrom 0 to %.3g, the brighter the greater\n\n", (double)most);
+}
+
+static enum status token_rows(struct sequence *s, const float *losses, const float *targets,
+			      int64_t length, struct err *err)
+{
+	static const struct report_column columns[] = {
+		{"position", REPORT_NUMBER}, {"token", REPORT_TEXT}, {"loss", REPORT_REAL}};
+	enum status status =
+		table_new(s, "token-losses", columns, (int)ARRAY_LEN(columns), length, err);
+
+	for (int64_t i = 0; i < length && status == ST_OK; i++) {
+		struct report_cell *row = row_next(&s->table);
+
+		row[0] = report_cell_of_int(i);
+		row[1] = token_cell(s, targets, i);
+		row[2] = report_cell_of_real((double)losses[i]);
+	}
+	return status;
+}
+
+/* Of all that was kept, or of one step: the mean at each position. */
+static enum status position_rows(struct sequence *s, int64_t length, struct err *err)
+{
+	static const struct report_column columns[] = {
+		{"position", REPORT_NUMBER}, {"loss", REPORT_REAL}, {"count", REPORT_COUNT}};
+	double *sums = arena_alloc(&s->table.arena, (size_t)length, sizeof(*sums));
+	struct report_kept_at at = REPORT_KEPT_ANY;
+	struct report_kept kept = s->kept;
+	enum status status = sums ? ST_OK : err_nomem(err);
+	struct err none = {ST_OK, ""};
+	struct arena arena;
+	int64_t count = 0;
+
+	if (status != ST_OK || arena_init(&arena, 0) != 0)
+		return err_nomem(err);
+	at.key = s->kept.key;
+	at.step = s->line->step;
+	at.replica = s->line->replica;
+	while (status == ST_OK) {
+		for (int64_t i = 0; kept.shape[kept.ndim - 1] == length && i < kept.count; i++)
+			sums[i % length] += (double)kept.values[i];
+		count += kept.shape[kept.ndim - 1] == length ? kept.count / length : 0;
+		at.below = kept.row_id;
+		arena_reset(&arena);
+		status = report_kept_read(&kept, &arena, s->db, &at, &none);
+	}
+	arena_fini(&arena);
+	if (status != ST_NOTFOUND)
+		return err_set(err, status, "%s", none.text);
+	status = table_new(s, "token-losses", columns, (int)ARRAY_LEN(columns), length, err);
+	for (int64_t i = 0; i < length && status == ST_OK; i++) {
+		struct report_cell *row = row_next(&s->table);
+
+		row[0] = report_cell_of_int(i);
+		row[1] = report_cell_of_real(sums[i] / (double)count);
+		row[2] = report_cell_of_int(count);
+	}
+	return status;
+}
+
+static enum status losses(struct sequence *s, struct err *err)
+{
+	const struct sequence_line *line = s->line;
+	const struct report_kept *kept = &s->kept;
+	const float *targets = NULL, *values;
+	struct report_kept_at at = REPORT_KEPT_ANY;
+	int64_t length;
+	enum status status;
+
+	at.key = line->words[1] ? line->words[1] : "loss_tokens";
+	at.step = line->step;
+	at.replica = line->replica;
+	status = report_kept_read(&s->kept, &s->table.arena, s->db, &at, err);
+	if (status != ST_OK)
+		return status;
+	if (kept->ndim != 2)
+		return err_set(err, ST_INVALID, "%s is %s: losses of tokens are (batch, tokens)",
+			       kept->key, kept->shape_text);
+	length = kept->shape[1];
+	if (line->by && strcmp(line->by, "position") == 0)
+		return position_rows(s, length, err);
+	status = check_within(s, "--sample", line->sample, kept->shape[0], err);
+	if (status == ST_OK)
+		status = report_tokens_of(&targets, &s->table.arena, s->db, &s->tokens, kept,
+					  "targets", line->sample, length, err);
+	if (status != ST_OK)
+		return status;
+	values = kept->values + line->sample * length;
+	if (s->render.format == REPORT_AS_TEXT) {
+		print_about(s);
+		if (s->render.bold && targets)
+			print_text(s, values, targets, length);
+	}
+	return token_rows(s, values, targets, length, err);
+}
+
+/* ---- embeddings ------------------------------------------------------------------------------ */
+
+struct norm {
+	int64_t row;
+	double norm, change; /* change NaN: values were kept once alone */
+};
+
+static int by_norm(const void *left, const void *right)
+{
+	const struct norm *a = left, *b = right;
+
+	if (a->norm < b->norm || a->norm > b->norm)
+		return a->norm < b->norm ? 1 : -1;
+	return a->row < b->row ? -1 : 1;
+}
+
+static void norm_row(struct sequence *s, const struct norm *norm, const char *which)
+{
+	struct report_cell *row = row_next(&s->table);
+	const float number = (float)norm->row;
+
+	row[0] = report_cell_of_int(norm->row);
+	row[1] = token_cell(s, s->tokens.bytes || norm->row < s->tokens.count ? &number : NULL, 0);
+	row[2] = report_cell_of_real(norm->norm);
+	row[3] = report_cell_of_real(norm->change);
+	row[4] = report_cell_of_text(which);
+}
+
+/* How far each row is from where it was when values were first kept. */
+static enum status read_changes(struct sequence *s, struct norm *norms, struct err *err)
+{
+	const int64_t rows = s->kept.shape[0], columns = s->kept.shape[1];
+	struct report_kept_at at = REPORT_KEPT_ANY;
+	struct report_kept first = s->kept, next;
+	double *lengths = arena_alloc(&s->table.arena, (size_t)rows, sizeof(*lengths));
+	enum status status = lengths ? ST_OK : err_nomem(err);
+	struct prof_query *query;
+
+	if (status != ST_OK)
+		return status;
+	/* The first row of it in the file. */
+	status = prof_query_open(&query, s->db,
+				 "SELECT min(p.row_id) FROM capture_rows p JOIN tensor_rows t "
+				 "ON t.tensor_id = p.tensor_id WHERE t.key = :key",
+				 err);
+	prof_query_text(query, ":key", s->kept.key);
+	at.key = s->kept.key;
+	if (prof_query_next(query, &status, err))
+		at.below = prof_column_int(query, 0) + 1;
+	prof_query_close(query);
+	if (status == ST_OK && at.below <= s->kept.row_id) {
+		status = report_kept_read(&next, &s->table.arena, s->db, &at, err);
+		if (status == ST_OK && next.count == s->kept.count)
+			first = next;
+	}
+	if (status != ST_OK || first.row_id == s->kept.row_id)
+		return status;
+	for (int64_t i = 0; i < s->kept.count; i++)
+		first.values[i] -= s->kept.values[i];
+	report_row_norms(first.values, rows, columns, lengths);
+	for (int64_t r = 0; r < rows; r++)
+		norms[r].change = lengths[r];
+	return ST_OK;
+}
+
+static enum status embedding_rows(struct sequence *s, struct norm *norms, int64_t rows,
+				  struct err *err)
+{
+	static const struct report_column columns[] = {{"row", REPORT_NUMBER},
+						       {"token", REPORT_TEXT},
+						       {"norm", REPORT_REAL},
+						       {"change", REPORT_REAL},
+						       {"which", REPORT_TEXT}};
+	const bool text = s->render.format == REPORT_AS_TEXT;
+	const int64_t most = min(rows, s->line->limit);
+	enum status status = table_new(s, "embeddings", columns, (int)ARRAY_LEN(columns),
+				       text ? 3 * most : rows, err);
+	int64_t still = 0;
+
+	if (status != ST_OK)
+		return status;
+	for (int64_t r = 0; r < rows && !text; r++)
+		norm_row(s, &norms[r], norms[r].change == 0.0 ? "unchanged" : NULL);
+	if (!text)
+		return ST_OK;
+	for (int64_t r = 0; r < rows; r++) {
+		if (norms[r].change == 0.0 && still++ < most)
+			norm_row(s, &norms[r], "unchanged");
+	}
+	qsort(norms, (size_t)rows, sizeof(*norms), by_norm);
+	for (int64_t r = 0; r < most; r++)
+		norm_row(s, &norms[r], "largest");
+	for (int64_t r = max(rows - most, most); r < rows; r++)
+		norm_row(s, &norms[r], "smallest");
+	if (isnan(norms[0].change))
+		s->table.note = "Values were kept once: which rows change is not known.";
+	else
+		s->table.note = arena_printf(&s->table.arena,
+					     "%lld of %lld rows have not changed since values were "
+					     "first kept.",
+					     (long long)still, (long long)rows);
+	return s->table.note ? ST_OK : err_nomem(err);
+}
+
+static enum status embeddings(struct sequence *s, struct err *err)
+{
+	enum status status = read_kept(s, "tokens, features", err);
+	struct norm *norms;
+	double *lengths;
+	int64_t rows;
+
+	if (status != ST_OK)
+		return status;
+	if (s->kept.ndim != 2)
+		return err_set(err, ST_INVALID,
+			       "%s is %s: a kernel of an Embedding has rows and "
+			       "features",
+			       s->kept.key, s->kept.shape_text);
+	rows = s->kept.shape[0];
+	norms = arena_alloc(&s->table.arena, (size_t)rows, sizeof(*norms));
+	lengths = arena_alloc(&s->table.arena, (size_t)rows, sizeof(*lengths));
+	if (!norms || !lengths)
+		return err_nomem(err);
+	report_row_norms(s->kept.values, rows, s->kept.shape[1], lengths);
+	for (int64_t r = 0; r < rows; r++)
+		norms[r] = (struct norm){r, lengths[r], (double)NAN};
+	status = read_changes(s, norms, err);
+	if (status == ST_OK && s->render.format == REPORT_AS_TEXT)
+		print_about(s);
+	return status == ST_OK ? embedding_rows(s, norms, rows, err) : status;
+}
+
+/* ---- the commands ---------------------------------------------------------------------------- */
+
+static enum status run(struct sequence *s, const char *path,
+		       enum status (*make)(struct sequence *s, struct err *err), struct err *err)
+{
+	struct ips_report *report;
+	enum status status = report_public_open(&report, path, err);
+
+	if (status != ST_OK)
+		return status;
+	if (arena_init(&s->table.arena, 0) != 0)
+		status = err_nomem(err);
+	s->db = report_public_db(report);
+	if (status == ST_OK)
+		status = report_tokens_read(&s->tokens, &s->table.arena, s->db, err);
+	if (status == ST_OK)
+		status = make(s, err);
+	if (status == ST_OK)
+		status = report_render(&s->table, &s->render, stdout, err);
+	report_table_free(&s->table);
+	ips_report_close(report);
+	return status;
+}
+
+static int command(const struct cli_command *cli, int argc, char **argv,
+		   enum status (*make)(struct sequence *s, struct err *err))
+{
+	char newest[FS_PATH_SIZE];
+	struct sequence_line line;
+	struct sequence s = {.line = &line};
+	struct err err = {0};
+	const char *path;
+	enum status status;
+
+	if (cli_standard(cli, argc, argv, stdout))
+		return 0;
+	status = parse(&line, cli, argc, argv, &err);
+	path = status == ST_OK ? line.words[0] : NULL;
+	if (status == ST_OK && !path) {
+		status = report_find_default(cli->name, stderr, newest, &err);
+		path = newest;
+	}
+	if (status == ST_OK)
+		status = report_find_check(path, cli->name, &err);
+	if (status == ST_OK) {
+		s.render = report_verb_render(line.csv    ? REPORT_AS_CSV
+					      : line.json ? REPORT_AS_JSON
+							  : REPORT_AS_TEXT,
+					      line.width, line.color);
+		status = run(&s, path, make, &err);
+	}
+	return status == ST_OK ? 0 : cli_fail(cli, &err);
+}
+
+int report_attention_command(int argc, char **argv)
+{
+	return command(&report_attention_cli, argc, argv, attention);
+}
+
+int report_losses_command(int argc, char **argv)
+{
+	return command(&report_losses_cli, argc, argv, losses);
+}
+
+int report_embeddings_command(int argc, char **argv)
+{
+	return command(&report_embeddings_cli, argc, argv, embeddings);
+}
