@@ -123,6 +123,16 @@ struct model_part {
 	int64_t first; /* its place in the row */
 };
 
+#define MODEL_OUTPUTS 16 /* the most of a model */
+
+/* What the model gives. Where there are several, the last layer joins them to one row of an item,
+ * those of all outputs one after the other: so they all come to the last stage of a pipeline. */
+struct model_output {
+	const char *name; /* the layer's, as losses and metrics call it */
+	struct model_shape shape;
+	int64_t first; /* its place in the row */
+};
+
 /* Layers stand in the order of execution: after all of their inputs. The last one's output is the
  * model's. Nested models are dissolved into their layers. */
 struct model {
@@ -137,10 +147,12 @@ struct model {
 	int param_count;
 	size_t weights; /* floats in all, alignment gaps included */
 	struct model_shape input;
-	const struct model_part *parts; /* in the order of "input_layers" */
-	int part_count;                 /* 0: there is one input */
-	int64_t batch;                  /* the micro-batch that the input layer asks for; 0: any */
-	void *memory;                   /* the arena that owns all this */
+	const struct model_part *parts;     /* in the order of "input_layers" */
+	int part_count;                     /* 0: there is one input */
+	const struct model_output *outputs; /* in the order of "output_layers" */
+	int output_count;                   /* at least 1 */
+	int64_t batch; /* the micro-batch that the input layer asks for; 0: any */
+	void *memory;  /* the arena that owns all this */
 };
 
 /* From the object that Keras's model.to_json() gives, its config alone, or {"application": NAME,

@@ -481,11 +481,51 @@ static void call_inputs(const struct call *call, struct model_scope *scope,
 	scope->input_count = count;
 }
 
+/* What "output_layers" names: calls that are found when all references have been read. */
+static struct model_reference *call_outputs(const struct call *call, struct model_scope *scope,
+					    const struct json_at *config)
+{
+	struct model_reader *reader = call->reader;
+	const int count =
+		call_ends(call, config, "output_layers", scope->outer ? 1 : MODEL_OUTPUTS);
+	struct model_reference *references =
+		arena_alloc(&reader->scratch, (size_t)count + 1, sizeof(*references));
+
+	scope->outputs = arena_alloc(&reader->scratch, (size_t)count + 1, sizeof(*scope->outputs));
+	if (!references || !scope->outputs) {
+		err_nomem(call->err);
+		return NULL;
+	}
+	if (count)
+		memcpy(references, reader->list, (size_t)count * sizeof(*references));
+	scope->output_count = count;
+	return references;
+}
+
+static void call_outputs_differ(const struct call *call, const struct model_scope *scope,
+				const struct json_at *config)
+{
+	struct json_at at;
+
+	if (err_stuck(call->err) || !json_child(config, "output_layers", &at))
+		return;
+	for (int i = 0; i < scope->output_count && scope->output_count > 1; i++) {
+		const struct model_entry *entry =
+			&scope->entries[scope->calls[scope->outputs[i]].entry];
+
+		if (entry->kind == MODEL_ENTRY_INPUT)
+			json_fail(&at, call->err, "\"%s\" is an InputLayer", entry->name);
+		for (int k = 0; k < i && !err_stuck(call->err); k++)
+			if (scope->outputs[k] == scope->outputs[i])
+				json_fail(&at, call->err, "names \"%s\" twice", entry->name);
+	}
+}
+
 void model__read_calls(struct model_reader *reader, struct model_scope *scope,
 		       const struct json_at *config)
 {
 	const struct call ends = {.reader = reader, .scope = scope, .err = reader->err};
-	struct model_reference output = {0, 0};
+	struct model_reference *outputs = NULL;
 	struct err *err = reader->err;
 
 	if (err_stuck(err))
@@ -493,16 +533,17 @@ void model__read_calls(struct model_reader *reader, struct model_scope *scope,
 	call_count(reader, scope);
 	if (!err_stuck(err))
 		call_inputs(&ends, scope, config);
-	if (!err_stuck(err) && call_ends(&ends, config, "output_layers", 1))
-		output = reader->list[0];
+	if (!err_stuck(err))
+		outputs = call_outputs(&ends, scope, config);
 	for (int i = 0; i < scope->count; i++)
 		call_read(reader, scope, i);
 	for (int i = 0; i < scope->call_count && !err_stuck(err); i++)
 		for (int k = 0; k < scope->calls[i].input_count; k++)
 			scope->calls[i].inputs[k] =
 				call_find(reader, scope, &scope->calls[i].from[k]);
-	if (!err_stuck(err))
-		scope->output = call_find(reader, scope, &output);
+	for (int i = 0; i < scope->output_count && !err_stuck(err); i++)
+		scope->outputs[i] = call_find(reader, scope, &outputs[i]);
+	call_outputs_differ(&ends, scope, config);
 }
 
 /* ---- the order of execution ------------------------------------------------------------------ */
@@ -516,7 +557,7 @@ struct graph {
 	int *readers;
 	int *ready; /* a heap, the least call first */
 	int ready_count;
-	bool *leads; /* by call: to the output */
+	bool *leads; /* by call: to an output */
 };
 
 static int graph_alloc(struct graph *graph, struct arena *scratch)
@@ -638,7 +679,8 @@ static void graph_check_leads(const struct graph *graph, struct err *err)
 {
 	const struct model_scope *scope = graph->scope;
 
-	graph->leads[scope->output] = true;
+	for (int i = 0; i < scope->output_count; i++)
+		graph->leads[scope->outputs[i]] = true;
 	for (int i = scope->call_count - 1; i >= 0; i--) {
 		const struct model_call *call = &scope->calls[scope->order[i]];
 
@@ -650,9 +692,10 @@ static void graph_check_leads(const struct graph *graph, struct err *err)
 
 		if (!graph->leads[i])
 			json_fail(&at, err,
-				  "\"%s\" does not lead to the model's output, \"%s\": "
+				  "\"%s\" does not lead to the model's output, \"%s\"%s: "
 				  "leave it out",
-				  graph_name(scope, i), graph_name(scope, scope->output));
+				  graph_name(scope, i), graph_name(scope, scope->outputs[0]),
+				  scope->output_count > 1 ? ", or another" : "");
 	}
 }
 

@@ -824,7 +824,7 @@ static void read_nested(struct model_reader *reader, const struct model_scope *s
 	read_scope(reader, &inner, config);
 	model__names_free(&inner.names);
 	if (!err_stuck(reader->err))
-		call->source = inner.calls[inner.output].source;
+		call->source = inner.calls[inner.outputs[0]].source;
 }
 
 /* Build the application at @at. It stands at the place of its name: "layers[2].resnet50". False: a
@@ -1002,7 +1002,7 @@ static void read_chain(struct model_reader *reader, struct model_scope *scope)
 
 	if (err_stuck(reader->err))
 		return;
-	numbers = arena_alloc(&reader->scratch, 2 * (size_t)scope->count + 1, sizeof(*numbers));
+	numbers = arena_alloc(&reader->scratch, 2 * (size_t)scope->count + 2, sizeof(*numbers));
 	scope->calls =
 		arena_alloc(&reader->scratch, (size_t)scope->count + 1, sizeof(*scope->calls));
 	if (!numbers || !scope->calls) {
@@ -1010,7 +1010,9 @@ static void read_chain(struct model_reader *reader, struct model_scope *scope)
 		return;
 	}
 	scope->order = numbers + scope->count;
-	scope->output = scope->count - 1;
+	scope->outputs = scope->order + scope->count;
+	scope->output_count = 1;
+	scope->outputs[0] = scope->count - 1;
 	scope->call_count = scope->count;
 	for (int i = 0; i < scope->count && !err_stuck(reader->err); i++) {
 		struct model_entry *entry = &scope->entries[i];
@@ -1112,6 +1114,103 @@ static void read_scope(struct model_reader *reader, struct model_scope *scope,
 	}
 }
 
+/* ---- outputs --------------------------------------------------------------------------------- */
+
+/* A Concatenate behind the model's own layers, which takes each output as one vector. */
+static void read_join(struct model_reader *reader, const struct model_scope *scope,
+		      const struct model_output *outputs)
+{
+	struct model *model = reader->model;
+	struct model_layer *join = read_new_layer(reader), *from;
+	int *inputs = arena_alloc(reader->arena, (size_t)scope->output_count, sizeof(*inputs));
+	const char *name = "outputs";
+
+	if (model__names_find(&reader->taken, name))
+		name = arena_printf(reader->arena, "%s/outputs", scope->name);
+	if (!join || !inputs || !name) {
+		err_nomem(reader->err);
+		return;
+	}
+	*join = (struct model_layer){
+		.name = name,
+		.ops = layer_find("Concatenate"),
+		.position = model->layer_count,
+		.inputs = inputs,
+		.input_count = scope->output_count,
+		.first_param = model->param_count,
+	};
+	for (int i = 0; i < scope->output_count; i++) {
+		inputs[i] = scope->calls[scope->outputs[i]].source;
+		from = &model->layers[inputs[i]];
+		/* It takes no bits from an output that has them all. */
+		if (i == 0 || join->policy == MODEL_POLICY_MIXED ||
+		    join->policy == MODEL_POLICY_MIXED_BFLOAT16)
+			join->policy = from->policy;
+		join->row = from->row;
+		join->home = from->home;
+		join->output.dim[0] += model_shape_count(&outputs[i].shape);
+	}
+	join->output.ndim = 1;
+	join->input = outputs[0].shape;
+	model->layer_count++;
+	model__check_shape(&scope->layers, &join->output, reader->err);
+}
+
+/* The layer's, with the number of its output where it has several, as Keras makes names differ. */
+static const char *read_output_name(const struct model_reader *reader,
+				    const struct model_scope *scope, int output)
+{
+	const int entry = scope->calls[scope->outputs[output]].entry;
+	const char *name = scope->entries[entry].name;
+	int before = 0;
+
+	for (int i = 0; i < output; i++)
+		before += scope->calls[scope->outputs[i]].entry == entry;
+	return before ? arena_printf(reader->arena, "%s_%d", name, before)
+		      : arena_strdup(reader->arena, name);
+}
+
+/* What the model gives, as losses and metrics want to know it. */
+static void read_outputs(struct model_reader *reader, const struct model_scope *scope)
+{
+	struct model *model = reader->model;
+	struct model_output *outputs;
+	int64_t first = 0;
+
+	if (err_stuck(reader->err))
+		return;
+	outputs = arena_alloc(reader->arena, (size_t)scope->output_count, sizeof(*outputs));
+	if (!outputs)
+		err_nomem(reader->err);
+	for (int i = 0; i < scope->output_count && !err_stuck(reader->err); i++) {
+		const int source = scope->calls[scope->outputs[i]].source;
+
+		outputs[i] = (struct model_output){
+			.name = read_output_name(reader, scope, i),
+			.shape = *read_tensor_shape(reader, source),
+			.first = first,
+		};
+		first += model_shape_count(&outputs[i].shape);
+		if (!outputs[i].name)
+			err_nomem(reader->err);
+		if (scope->output_count == 1)
+			read_output_mask(reader, &scope->layers, source);
+		else if (source == MODEL_INPUT)
+			json_fail(&scope->layers, reader->err,
+				  "the output \"%s\" is the model's input", outputs[i].name);
+		else if (reader->masks[source] != MODEL_UNMASKED)
+			model_config_unsupported(
+				&scope->layers, reader->err,
+				"the mask \"%s\" comes as far as \"%s\", one of several "
+				"outputs: that is not supported; sample_weight leaves items out",
+				model->layers[reader->masks[source]].name, outputs[i].name);
+	}
+	model->outputs = outputs;
+	model->output_count = scope->output_count;
+	if (!err_stuck(reader->err) && scope->output_count > 1)
+		read_join(reader, scope, outputs);
+}
+
 /* ---- the model itself ------------------------------------------------------------------------ */
 
 /* @outer: where a name may stand beside the config. */
@@ -1142,8 +1241,7 @@ static void read_config(struct model_reader *reader, const struct json_at *outer
 	read_scope(reader, &scope, config);
 	if (!err_stuck(err) && !reader->model->layer_count)
 		json_fail(&scope.layers, err, "a model needs at least one layer");
-	if (!err_stuck(err))
-		read_output_mask(reader, &scope.layers, scope.calls[scope.output].source);
+	read_outputs(reader, &scope);
 	if (!err_stuck(err))
 		read_row_shapes(reader, &scope);
 	model__names_free(&scope.names);

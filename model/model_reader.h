@@ -96,7 +96,9 @@ struct model_scope {
 	struct model_call *calls;
 	int call_count;
 	const int *inputs; /* calls of a functional model, as "input_layers" has them */
-	int input_count, output;
+	int input_count;
+	int *outputs; /* calls, as "output_layers" has them; at least one */
+	int output_count;
 	struct model_names names; /* to entries */
 	int *order;               /* of execution: calls */
 };

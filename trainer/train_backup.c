@@ -60,6 +60,7 @@ static enum status describe(char **out, const struct train_session *session,
 	part = cJSON_AddObjectToObject(root, "compile");
 	add_copy(part, "optimizer", run->compile.optimizer);
 	add_copy(part, "loss", run->compile.loss);
+	add_copy(part, "loss_weights", run->compile.loss_weights);
 	add_copy(part, "metrics", run->compile.metrics);
 	add_copy(part, "weighted_metrics", run->compile.weighted);
 	cJSON_AddStringToObject(part, "dtype_policy", model_policy_name(run_policy(run)));

@@ -414,19 +414,17 @@ struct predictions {
 	size_t width;
 };
 
-static const struct model_shape *output_shape(const struct train_session *session)
-{
-	return &session->model->layers[session->model->layer_count - 1].output;
-}
-
 static enum status predictions_new(struct predictions *out, const struct train_session *session,
 				   struct err *err)
 {
 	const int64_t most = session->layout->predict_steps * session->layout->replicas *
 			     session->run->data.batch_size;
+	const struct model_output *last =
+		&session->model->outputs[session->model->output_count - 1];
 	size_t count;
 
-	*out = (struct predictions){.width = (size_t)model_shape_count(output_shape(session))};
+	*out = (struct predictions){
+		.width = (size_t)(last->first + model_shape_count(&last->shape))};
 	if (!session->run->predict.output)
 		return ST_OK;
 	if (__builtin_mul_overflow((size_t)most, out->width, &count))
@@ -455,30 +453,58 @@ static void append_outputs(struct predictions *out, const struct train_phase *ph
 	}
 }
 
+/* The array of output @o; of several they lie one after the other in a row. */
+static enum status save_output(struct npz_writer *writer, const struct predictions *predictions,
+			       const struct model *model, int o, struct err *err)
+{
+	const struct model_output *output = &model->outputs[o];
+	const struct model_shape *shape = &output->shape;
+	const size_t count = (size_t)model_shape_count(shape), items = (size_t)predictions->items;
+	struct npz_member array = {.name = model->output_count > 1 ? output->name : "predictions",
+				   .ndim = shape->ndim + 1,
+				   .dim = {predictions->items}};
+	enum status status;
+	float *values;
+
+	memcpy(array.dim + 1, shape->dim, (size_t)shape->ndim * sizeof(*shape->dim));
+	if (model->output_count == 1)
+		return npz_writer_put(writer, &array, predictions->values, items * count);
+	values = mem_calloc(items * count, sizeof(*values));
+	if (!values)
+		return err_nomem(err);
+	for (size_t i = 0; i < items; i++)
+		memcpy(values + i * count,
+		       predictions->values + i * predictions->width + (size_t)output->first,
+		       count * sizeof(*values));
+	status = npz_writer_put(writer, &array, values, items * count);
+	mem_free(values);
+	return status;
+}
+
 static enum status save(const struct predictions *predictions, const struct train_session *session,
 			struct err *err)
 {
-	const struct model_shape *shape = output_shape(session);
-	struct npz_member array = {.name = "predictions", .ndim = shape->ndim + 1};
+	const struct model *model = session->model;
 	struct npz_writer writer;
 	enum status status;
 
 	if (!predictions->values)
 		return ST_OK;
-	if (array.ndim > NPZ_WRITER_DIMS)
-		return err_set(err, ST_UNSUPPORTED, "predict.output: an output of %d dimensions",
-			       shape->ndim);
-	array.dim[0] = predictions->items;
-	memcpy(array.dim + 1, shape->dim, (size_t)shape->ndim * sizeof(*shape->dim));
+	for (int o = 0; o < model->output_count; o++)
+		if (model->outputs[o].shape.ndim + 1 > NPZ_WRITER_DIMS)
+			return err_set(err, ST_UNSUPPORTED,
+				       "predict.output: an output of %d dimensions",
+				       model->outputs[o].shape.ndim);
 	status = npz_writer_open(&writer, session->run->predict.output, err);
 	if (status != ST_OK)
 		return status;
-	status = npz_writer_put(&writer, &array, predictions->values,
-				(size_t)predictions->items * predictions->width);
+	for (int o = 0; o < model->output_count && status == ST_OK; o++)
+		status = save_output(&writer, predictions, model, o, err);
 	return npz_writer_close(&writer, status);
 }
 
-/* predict: the array "predictions" [items, output], items in the set's order, goes to the run
+/* predict: the array "predictions" [items, output], of several outputs one by the name of each,
+ * items in the set's order, goes to the run
  * file's predict.output (NULL: nowhere). @items: how many there are. */
 static enum status train_predict(struct train_session *session, struct train_screen *screen,
 				 int64_t *items, struct err *err)
@@ -521,7 +547,8 @@ static void show_bits(const struct train_session *session, FILE *out)
 	const struct dataset *set = session->test_set;
 
 	if (!set->names || set->labels || session->regularized ||
-	    strcmp(loss_class_name(&measure->loss), "SparseCategoricalCrossentropy") != 0)
+	    strcmp(loss_class_name(&measure->losses.items[0].loss),
+		   "SparseCategoricalCrossentropy") != 0)
 		return;
 	fprintf(out, "Bits per token of the test set: %.4f\n",
 		measure->figures.values[0] / 0x1.62e42fefa39efp-1);

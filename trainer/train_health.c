@@ -105,17 +105,20 @@ char *train_health_text(const int64_t broken[OUTFEED_HEALTH_RULES], const char *
 /* ---- classes --------------------------------------------------------------------------------- */
 
 /* Vectors are classes where the loss is a crossentropy: one-hot targets. 0: an item has none, or
- * one for each of its tokens or pixels, which are as rare as their text or picture has them. */
+ * one for each of its tokens or pixels, which are as rare as their text or picture has them; so do
+ * several outputs. */
 static int64_t classes_of(const struct train_session *session)
 {
 	const struct target_kind kind = dataset_targets(session->train_set);
-	const int64_t positions = loss_rows_of(session->model).positions;
+	const int64_t positions = loss_positions(session->model);
 
-	if (positions > 1)
+	if (positions > 1 || session->model->output_count > 1)
 		return 0;
 	if (targets_are_classes(&kind, positions))
 		return kind.classes;
-	return loss_is_error(&session->program[IPS_TRAIN].measure.loss) ? 0 : kind.width;
+	return loss_is_error(&session->program[IPS_TRAIN].measure.losses.items[0].loss)
+		       ? 0
+		       : kind.width;
 }
 
 enum status train_health_new(struct train_session *session, struct err *err)

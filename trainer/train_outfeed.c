@@ -373,8 +373,8 @@ float *train_outfeed_tokens(const struct train_session *session,
 		     &place->keys)))
 		return NULL;
 	return session->outfeed->tokens +
-	       (size_t)place->keys.replica * (size_t)(session->run->data.batch_size *
-						      loss_rows_of(session->model).positions);
+	       (size_t)place->keys.replica *
+		       (size_t)(session->run->data.batch_size * loss_positions(session->model));
 }
 
 enum status train_outfeed_losses(struct train_session *session,

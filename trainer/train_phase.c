@@ -294,7 +294,7 @@ static enum status new_feed(struct train_phase *phase, struct err *err)
 		.steps = steps[phase->mode],
 		.pass_steps = train && run->fit.steps_per_epoch == 0 ? layout->steps_per_epoch : 0,
 		.depth = feed_depth(session, set),
-		.positions = loss_rows_of(session->model).positions,
+		.positions = loss_positions(session->model),
 	};
 	enum status status = ST_OK;
 

@@ -60,6 +60,8 @@ struct dataset_params train_data_params(const struct run_file *run)
 			  .vocabulary_size = run->data.vocabulary_size},
 		.inputs = run->data.inputs.items,
 		.input_count = run->data.inputs.count,
+		.outputs = run->data.outputs.items,
+		.output_count = run->data.outputs.count,
 		.images = {.gray = run->data.color_mode == RUN_COLOR_GRAYSCALE},
 		.threads = (unsigned)run->host.threads,
 		.validation_split = run->data.validation_split,

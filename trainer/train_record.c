@@ -82,6 +82,23 @@ static int record_tokens(struct train_session *session)
 	return failed;
 }
 
+/* "mean_squared_error", of several outputs "class: sparse_categorical_crossentropy, box: ..." */
+static int set_losses(struct train_session *session)
+{
+	const struct loss_list *losses = &session->program[IPS_TRAIN].measure.losses;
+	struct str text = {0};
+	int failed;
+
+	for (int o = 0; o < losses->count; o++)
+		if (losses->items[o].given)
+			str_addf(&text, "%s%s%s%s", text.length ? ", " : "",
+				 losses->count > 1 ? session->model->outputs[o].name : "",
+				 losses->count > 1 ? ": " : "", loss_name(&losses->items[o].loss));
+	failed = text.failed || set_fact(session, "loss", str_peek(&text));
+	str_free(&text);
+	return failed;
+}
+
 static int record_facts(struct train_session *session)
 {
 	const struct run_file *run = session->run;
@@ -92,8 +109,7 @@ static int record_facts(struct train_session *session)
 	failed |= set_fact(session, "dataset", session->train_set->source);
 	failed |= set_fact(session, "optimizer", optimizer_name(&session->optimizer));
 	if (run->fit.wanted)
-		failed |= set_fact(session, "loss",
-				   loss_name(&session->program[IPS_TRAIN].measure.loss));
+		failed |= set_losses(session);
 	failed |=
 		set_fact(session, "schedule",
 			 run->pipeline.wanted ? ipu_schedule_name(run->pipeline.schedule) : "none");

@@ -11,6 +11,7 @@
 #include "common/minmax.h"
 #include "trainer/learn/optimizer_run.h"
 #include "trainer/models/model_weights.h"
+#include "trainer/train_measure.h"
 
 #define RING_LEAST 4 /* gradients between two stages, so that one may be ahead of the other */
 
@@ -30,7 +31,8 @@ static bool trains(const struct train_session *session)
 static bool keeps_logits(const struct train_session *session)
 {
 	return trains(session) &&
-	       loss_takes_logits(&session->program[IPS_TRAIN].measure.loss, session->model);
+	       loss_takes_logits(&session->program[IPS_TRAIN].measure.losses.items[0].loss,
+				 session->model);
 }
 
 static void find_range(const struct train_session *session, int stage, struct train_stage *out)
@@ -113,6 +115,18 @@ static struct stage_params stage_params_of(const struct train_session *session, 
 	};
 }
 
+/* For what is measured of each of several outputs. */
+static enum status new_parts(const struct train_session *session, struct train_stage *stage,
+			     struct err *err)
+{
+	const size_t floats = train_measure_parts(session->model, session->run->data.batch_size);
+
+	if (!floats)
+		return ST_OK;
+	stage->parts = mem_aligned(floats, sizeof(*stage->parts));
+	return stage->parts ? ST_OK : err_nomem(err);
+}
+
 static enum status new_stage_buffers(const struct train_session *session,
 				     const struct train_replica *replica, int number,
 				     struct err *err)
@@ -128,6 +142,8 @@ static enum status new_stage_buffers(const struct train_session *session,
 	params.trace = !session->recording ? NULL : trace_layer;
 	params.trace_user = stage;
 	status = stage_new(&stage->stage, &params, err);
+	if (status == ST_OK && number == session->layout->stages - 1)
+		status = new_parts(session, stage, err);
 	if (status != ST_OK || !trains(session))
 		return status;
 	outputs = stage_output_count(stage->stage);
@@ -315,6 +331,7 @@ static void free_stage(struct train_stage *stage)
 	stage_free(stage->stage);
 	mem_free(stage->ranges);
 	mem_free(stage->loss_gradient);
+	mem_free(stage->parts);
 	for (int i = 0; stage->ring && i < stage->ring_count; i++)
 		mem_free(stage->ring[i]);
 	mem_free(stage->ring);

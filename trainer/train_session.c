@@ -49,7 +49,7 @@ static enum status copy_plan(struct train_session *session, struct err *err)
 		to->schedule = from->schedule;
 		to->steps_per_execution = from->steps_per_execution;
 		to->device_bubble = from->bubble;
-		to->measure.loss = from->loss;
+		to->measure.losses = from->losses;
 		to->measure.metrics = from->metrics;
 		if (from->measured)
 			status = name_figures(session, &to->measure, err);

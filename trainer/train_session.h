@@ -52,6 +52,7 @@ struct train_stage {
 	int slots;            /* micro-batches in flight */
 	float *loss_gradient; /* last stage: by slot, loss_step apart: [batch, output] */
 	size_t loss_step;     /* floats; whole lines */
+	float *parts;         /* train_measure_parts(); NULL: none */
 	float **ring;         /* gradients of its output, written by the next stage */
 	int ring_count;       /* as many may be in flight */
 	struct train_signal forward_done;  /* micro-batches of this execution */
@@ -78,7 +79,7 @@ struct train_replica {
 
 /* What is measured, in training or in evaluation. */
 struct train_measure {
-	struct loss loss;
+	struct loss_list losses;
 	struct metric_list metrics;
 	struct train_figures figures; /* of both, the main thread's */
 };

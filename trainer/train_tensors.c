@@ -375,7 +375,7 @@ static enum status watch_scores(struct train_session *session, struct err *err)
 static enum status watch_tokens(struct train_session *session, struct err *err)
 {
 	const struct model *model = session->model;
-	const struct loss_rows rows = loss_rows_of(model);
+	const struct loss_rows rows = loss_rows_of(&model->outputs[0]);
 	const struct model_shape *output = &model->layers[model->layer_count - 1].output;
 	const size_t batch = (size_t)session->run->data.batch_size;
 	const int last = model->layer_count - 1;

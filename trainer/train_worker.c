@@ -11,9 +11,9 @@
 #include "common/minmax.h"
 #include "trainer/kernels/kernel_half.h"
 #include "trainer/kernels/kernel_vector.h"
-#include "trainer/learn/measure_run.h"
 #include "trainer/learn/optimizer_run.h"
 #include "trainer/models/model_weights.h"
+#include "trainer/train_measure.h"
 #include "trainer/train_reduce.h"
 #include "trainer/train_outfeed.h"
 #include "trainer/train_record.h"
@@ -206,61 +206,42 @@ static void compute_loss(struct work *work, int slot)
 	struct train_session *session = worker->session;
 	struct train_execution *execution = &session->execution;
 	const struct train_measure *measure = execution->measure;
-	const size_t count = stage_output_count(work->stage->stage);
-	const struct loss_rows of_item = loss_rows_of(session->model);
-	const float *outputs = stage_output(work->stage->stage, slot);
-	double *sums = execution->sums + result_index(work) * measure->metrics.states;
-	float *gradient =
-		execution->mode == IPS_TRAIN
-			? work->stage->loss_gradient + (size_t)slot * work->stage->loss_step
-			: NULL;
-	const int64_t items =
-		dataset_feed_items(execution->feed, worker->replica->number, step_of(work));
-	const int64_t there = items * of_item.positions; /* rows, without those of padding */
-	struct targets targets, plain;
-	int64_t rows = dataset_feed_targets(execution->feed, worker->replica->number, step_of(work),
-					    &targets) *
-		       of_item.positions;
-
-	float *tokens = train_outfeed_tokens(session, &place);
+	const bool training = execution->mode == IPS_TRAIN;
+	struct train_measured measured = {
+		.model = session->model,
+		.losses = &measure->losses,
+		.metrics = &measure->metrics,
+		.outputs = stage_output(work->stage->stage, slot),
+		.logits = loss_takes_logits(&measure->losses.items[0].loss, session->model)
+				  ? stage_logits(work->stage->stage, slot)
+				  : NULL,
+		.there =
+			dataset_feed_items(execution->feed, worker->replica->number, step_of(work)),
+		.gradient = training ? work->stage->loss_gradient +
+					       (size_t)slot * work->stage->loss_step
+				     : NULL,
+		.parts = work->stage->parts,
+		.classes = training && worker->replica->classes.classes > 0
+				   ? &worker->replica->classes
+				   : NULL,
+		.states = execution->sums + result_index(work) * measure->metrics.states,
+		.each = train_outfeed_tokens(session, &place),
+	};
 	struct err err = {ST_OK, ""};
 
-	targets.mask = stage_mask(work->stage->stage, slot);
-	if ((targets.mask || measure->loss.ignores) && there < rows) {
-		rows = there;
-		if (gradient)
-			memset(gradient, 0, count * sizeof(*gradient));
-	}
-	plain = targets;
-	plain.weights = NULL;
-	execution->losses[result_index(work)] =
-		loss_run_each(&measure->loss, outputs,
-			      loss_takes_logits(&measure->loss, session->model)
-				      ? stage_logits(work->stage->stage, slot)
-				      : NULL,
-			      &targets, rows, of_item.width, gradient, tokens);
-	if (tokens)
+	measured.items = dataset_feed_targets(execution->feed, worker->replica->number,
+					      step_of(work), &measured.targets);
+	measured.targets.mask = stage_mask(work->stage->stage, slot);
+	execution->losses[result_index(work)] = train_measure_run(&measured);
+	if (measured.each)
 		first_error(&worker->err,
-			    train_outfeed_losses(session, &place, &targets, tokens, there, &err),
+			    train_outfeed_losses(session, &place, &measured.targets, measured.each,
+						 measured.there * loss_positions(session->model),
+						 &err),
 			    &err);
-	/* The gradient is of the whole batch, as Keras has it; shown is the mean over what is there.
-	 * Where not all rows count, those of padding do not. */
-	if (there < rows)
-		execution->losses[result_index(work)] *=
-			there > 0 ? (double)rows / (double)there : 0.0;
-	if (gradient && worker->loss_scale.scale != 1.0)
-		kernel_scale(gradient, (float)worker->loss_scale.scale, count);
-	if (execution->mode == IPS_TRAIN && worker->replica->classes.classes > 0)
-		class_counts_add(&worker->replica->classes, outputs, &targets, there,
-				 of_item.width);
-	for (int64_t i = 0; i < measure->metrics.states; i++)
-		sums[i] = 0.0;
-	for (int m = 0; m < measure->metrics.count; m++) {
-		const struct metric *metric = &measure->metrics.items[m];
-
-		metric_run(metric, outputs, metric->weighted ? &targets : &plain, there,
-			   of_item.width, sums + metric->first_state);
-	}
+	if (measured.gradient && worker->loss_scale.scale != 1.0)
+		kernel_scale(measured.gradient, (float)worker->loss_scale.scale,
+			     stage_output_count(work->stage->stage));
 }
 
 static void copy_prediction(struct work *work, int slot)

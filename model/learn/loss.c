@@ -292,35 +292,34 @@ bool loss_takes_logits(const struct loss *loss, const struct model *model)
 	       model->layers[last].activation == loss_ops(loss)->takes;
 }
 
-static const struct model_layer *loss_layer(const struct model *model)
+struct loss_rows loss_rows_of(const struct model_output *output)
 {
-	return &model->layers[model->layer_count - 1];
+	const struct model_shape *shape = &output->shape;
+	const int64_t width = shape->ndim ? shape->dim[shape->ndim - 1] : 1;
+
+	return (struct loss_rows){model_shape_count(shape) / width, width};
 }
 
-struct loss_rows loss_rows_of(const struct model *model)
+int64_t loss_positions(const struct model *model)
 {
-	const struct model_shape *output = &loss_layer(model)->output;
-	const int64_t width = output->ndim ? output->dim[output->ndim - 1] : 1;
-
-	return (struct loss_rows){model_shape_count(output) / width, width};
+	return model->output_count > 1 ? 1 : loss_rows_of(&model->outputs[0]).positions;
 }
 
-static enum status loss_misfit(const struct loss *loss, const struct model *model, const char *why,
-			       struct err *err)
+static enum status loss_misfit(const struct loss *loss, const struct model_output *output,
+			       const char *why, struct err *err)
 {
-	const struct model_layer *last = loss_layer(model);
 	char text[192];
 
-	model_shape_text(&last->output, 0, text, sizeof(text));
+	model_shape_text(&output->shape, 0, text, sizeof(text));
 	return err_set(err, ST_INVALID,
 		       "the model's output %s (layer \"%s\") does not fit the loss %s: %s", text,
-		       last->name, loss_name(loss), why);
+		       output->name, loss_name(loss), why);
 }
 
-static enum status loss_check_classes(const struct loss *loss, const struct model *model,
+static enum status loss_check_classes(const struct loss *loss, const struct model_output *output,
 				      const struct target_kind *kind, struct err *err)
 {
-	const struct loss_rows rows = loss_rows_of(model);
+	const struct loss_rows rows = loss_rows_of(output);
 	char why[160];
 
 	if (!kind->classes)
@@ -339,14 +338,13 @@ static enum status loss_check_classes(const struct loss *loss, const struct mode
 			 "with %lld class numbers below %d for each item it must have as many "
 			 "positions, of %d classes each",
 			 (long long)targets_per_item(kind), kind->classes, kind->classes);
-	return loss_misfit(loss, model, why, err);
+	return loss_misfit(loss, output, why, err);
 }
 
-enum status loss_check(const struct loss *loss, const struct model *model,
+enum status loss_check(const struct loss *loss, const struct model_output *output,
 		       const struct target_kind *kind, struct err *err)
 {
-	const struct model_shape *output = &loss_layer(model)->output;
-	const struct loss_rows rows = loss_rows_of(model);
+	const struct loss_rows rows = loss_rows_of(output);
 	const int64_t width = targets_per_item(kind);
 	char why[160];
 
@@ -355,10 +353,10 @@ enum status loss_check(const struct loss *loss, const struct model *model,
 			 "sample_weight has %lld numbers for each item: 1, or one for each of the "
 			 "output's %lld positions is wanted",
 			 (long long)kind->weights, (long long)rows.positions);
-		return loss_misfit(loss, model, why, err);
+		return loss_misfit(loss, output, why, err);
 	}
 	if (loss_ops(loss)->classes)
-		return loss_check_classes(loss, model, kind, err);
+		return loss_check_classes(loss, output, kind, err);
 	if (targets_are_classes(kind, rows.positions) && !loss_ops(loss)->single_values)
 		return err_set(err, ST_INVALID,
 			       "the loss %s needs values, but the data's targets are class "
@@ -367,9 +365,9 @@ enum status loss_check(const struct loss *loss, const struct model *model,
 			       loss_name(loss));
 	if (width == rows.positions * rows.width)
 		return ST_OK;
-	if (loss_ops(loss)->single_values && width == 1 && output->ndim == 1)
+	if (loss_ops(loss)->single_values && width == 1 && output->shape.ndim == 1)
 		return ST_OK;
 	snprintf(why, sizeof(why), "an item of the data has %lld target%s", (long long)width,
 		 width == 1 ? "" : "s");
-	return loss_misfit(loss, model, why, err);
+	return loss_misfit(loss, output, why, err);
 }

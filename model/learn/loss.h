@@ -88,10 +88,27 @@ bool loss_takes_logits(const struct loss *loss, const struct model *model);
 struct loss_rows {
 	int64_t positions, width;
 };
-struct loss_rows loss_rows_of(const struct model *model);
+struct loss_rows loss_rows_of(const struct model_output *output);
+/* Of an item, as its targets and their weights come: of several outputs, 1. */
+int64_t loss_positions(const struct model *model);
 
-/* Does the loss fit the model's output and such targets? The error names the layer. */
-enum status loss_check(const struct loss *loss, const struct model *model,
+/* Does the loss fit the output and such targets? The error names the layer. */
+enum status loss_check(const struct loss *loss, const struct model_output *output,
 		       const struct target_kind *kind, struct err *err);
+
+/* What the model's outputs are compared with, in their order. The model's loss is the sum of
+ * weight times the losses that are given. */
+struct loss_list {
+	struct loss_part {
+		struct loss loss;
+		bool given; /* false: null; the output is not trained on */
+		float weight;
+		struct target_kind targets; /* this output's alone; none where nothing asks */
+		int64_t first;              /* their place among those of an item */
+	} items[MODEL_OUTPUTS];
+	int count;
+};
+
+_Static_assert(MODEL_OUTPUTS == TARGET_PARTS, "each output may have targets");
 
 #endif /* LOSS_H */

@@ -175,33 +175,29 @@ static enum status metric_unknown(const struct json_at *at, const char *name, st
 
 /* ---- fitting --------------------------------------------------------------------------------- */
 
-static const struct model_shape *metric_output(const struct model *model)
-{
-	return &model->layers[model->layer_count - 1].output;
-}
-
 /* Keras's rule for "accuracy" and "crossentropy". */
-static enum metric_kind metric_resolve(const struct model *model, const struct target_kind *kind)
+static enum metric_kind metric_resolve(const struct model_output *output,
+				       const struct target_kind *kind)
 {
-	const struct model_shape *output = metric_output(model);
+	const struct model_shape *shape = &output->shape;
 
-	if (output->ndim && output->dim[output->ndim - 1] == 1)
+	if (shape->ndim && shape->dim[shape->ndim - 1] == 1)
 		return METRIC_BINARY;
-	return targets_per_item(kind) == loss_rows_of(model).positions ? METRIC_SPARSE_CATEGORICAL
-								       : METRIC_CATEGORICAL;
+	return targets_per_item(kind) == loss_rows_of(output).positions ? METRIC_SPARSE_CATEGORICAL
+									: METRIC_CATEGORICAL;
 }
 
 static enum status metric_check(const struct metric *metric, const struct json_at *at,
-				const struct model *model, const struct target_kind *kind,
+				const struct model_output *output, const struct target_kind *kind,
 				struct err *err)
 {
-	const struct model_shape *output = metric_output(model);
-	const struct loss_rows rows = loss_rows_of(model);
+	const struct model_shape *shape = &output->shape;
+	const struct loss_rows rows = loss_rows_of(output);
 	const int64_t width = targets_per_item(kind);
 	const bool size = width == rows.positions * rows.width, each = width == rows.positions;
 	const bool same = size && !targets_are_classes(kind, rows.positions);
 	const bool fits[] = {
-		[METRIC_VALUES] = size || (width == 1 && output->ndim == 1),
+		[METRIC_VALUES] = size || (width == 1 && shape->ndim == 1),
 		[METRIC_SAME] = size,
 		[METRIC_ONE_HOT] = same,
 		[METRIC_SPARSE] = each,
@@ -210,14 +206,14 @@ static enum status metric_check(const struct metric *metric, const struct json_a
 	const enum metric_targets targets = metric_ops(metric)->targets;
 	char text[192];
 
-	if (fits[targets] && (metric->kind != METRIC_F1 || output->ndim == 1))
+	if (fits[targets] && (metric->kind != METRIC_F1 || shape->ndim == 1))
 		return ST_OK;
 	if (targets == METRIC_ONE_HOT && targets_are_classes(kind, rows.positions))
 		return json_fail(at, err,
 				 "the metric %s needs values, but the data's targets are class "
 				 "numbers: set data.one_hot to true, or use sparse_%s",
 				 metric_ops(metric)->name, metric_ops(metric)->name);
-	model_shape_text(output, 0, text, sizeof(text));
+	model_shape_text(shape, 0, text, sizeof(text));
 	return json_fail(at, err,
 			 "the metric %s does not fit the model's output %s and data with %lld "
 			 "target%s for each item",
@@ -307,9 +303,9 @@ static void metric_config(struct metric *out, const struct json_at *config, stru
 
 /* What the shapes say, and how many numbers batches add to. */
 static enum status metric_size(struct metric *out, const struct json_at *at,
-			       const struct model *model, struct err *err)
+			       const struct model_output *output, struct err *err)
 {
-	const int64_t width = loss_rows_of(model).width;
+	const int64_t width = loss_rows_of(output).width;
 
 	if (out->kind == METRIC_F1)
 		out->classes = width;
@@ -350,15 +346,15 @@ static void metric_name(struct metric *out, const struct json_at *at, const char
 }
 
 static enum status metric_get_loss(struct metric *out, const struct json_at *at, const char *given,
-				   const struct model *model, const struct target_kind *kind,
-				   struct err *err)
+				   const struct model_output *output,
+				   const struct target_kind *kind, struct err *err)
 {
 	char path[512];
 
 	if (loss_get(&out->loss, at, err) == ST_OK)
 		metric_name(out, at, given, loss_class_name(&out->loss), loss_name(&out->loss),
 			    err);
-	if (!err_stuck(err) && loss_check(&out->loss, model, kind, err) != ST_OK) {
+	if (!err_stuck(err) && loss_check(&out->loss, output, kind, err) != ST_OK) {
 		json_path(at, path, sizeof(path));
 		err_prefix(err, "%s: %s", at->file, path);
 	}
@@ -367,7 +363,7 @@ static enum status metric_get_loss(struct metric *out, const struct json_at *at,
 
 /* Crossentropy by the shapes: the loss of the same row. */
 static enum status metric_get_crossentropy(struct metric *out, const struct json_at *at,
-					   const char *given, const struct model *model,
+					   const char *given, const struct model_output *output,
 					   const struct target_kind *kind, struct err *err)
 {
 	static const char *const names[] = {
@@ -376,11 +372,11 @@ static enum status metric_get_crossentropy(struct metric *out, const struct json
 		[METRIC_SPARSE_CATEGORICAL] = "sparse_categorical_crossentropy",
 	};
 	const cJSON text = {.type = cJSON_String,
-			    .valuestring = (char *)(uintptr_t)names[metric_resolve(model, kind)]};
+			    .valuestring = (char *)(uintptr_t)names[metric_resolve(output, kind)]};
 	struct json_at here = *at;
 
 	here.node = &text;
-	return metric_get_loss(out, &here, given, model, kind, err);
+	return metric_get_loss(out, &here, given, output, kind, err);
 }
 
 static bool metric_is_accuracy(const char *name)
@@ -422,8 +418,9 @@ static void metric_needs_config(const struct metric *metric, const struct json_a
 			  metric_ops(metric)->class_name);
 }
 
-enum status metric_get(struct metric *out, const struct json_at *at, const struct model *model,
-		       const struct target_kind *kind, struct err *err)
+enum status metric_get(struct metric *out, const struct json_at *at,
+		       const struct model_output *output, const struct target_kind *kind,
+		       struct err *err)
 {
 	struct json_at config;
 	const char *name;
@@ -437,10 +434,10 @@ enum status metric_get(struct metric *out, const struct json_at *at, const struc
 	if (model_config_object(at, &name, &config, &config_here, err) != ST_OK)
 		return err->status;
 	if (loss_known(name))
-		return metric_get_loss(out, at, name, model, kind, err);
+		return metric_get_loss(out, at, name, output, kind, err);
 	if (metric_is_crossentropy(name))
-		return metric_get_crossentropy(out, at, name, model, kind, err);
-	found = metric_is_accuracy(name) ? (int)metric_resolve(model, kind) : metric_find(name);
+		return metric_get_crossentropy(out, at, name, output, kind, err);
+	found = metric_is_accuracy(name) ? (int)metric_resolve(output, kind) : metric_find(name);
 	if (found < 0)
 		return metric_unknown(at, name, err);
 	out->kind = (enum metric_kind)found;
@@ -454,43 +451,94 @@ enum status metric_get(struct metric *out, const struct json_at *at, const struc
 		metric_config(out, &config, err);
 	else
 		metric_needs_config(out, at, err);
-	if (err_stuck(err) || metric_check(out, at, model, kind, err) != ST_OK)
+	if (err_stuck(err) || metric_check(out, at, output, kind, err) != ST_OK)
 		return err->status;
-	return metric_size(out, at, model, err);
+	return metric_size(out, at, output, err);
+}
+
+/* Room for @count more; false: no memory. */
+static bool metric_list_grow(struct metric_list *list, int count)
+{
+	struct metric *items =
+		mem_resize(list->items, (size_t)(list->count + count), sizeof(*items));
+
+	list->items = items ? items : list->items;
+	return items;
+}
+
+/* Of several outputs its name says of which it is. */
+static void metric_list_append(struct metric_list *list, struct metric *metric,
+			       const struct model *model, int output, struct err *err)
+{
+	struct str name = {0};
+
+	metric->output = output;
+	if (model->output_count > 1) {
+		str_addf(&name, "%s_%s", model->outputs[output].name, metric->name);
+		if (name.failed)
+			err_nomem(err);
+		metric->name = metric->own = name.text;
+	}
+	metric->first_state = list->states;
+	list->states += metric->states;
+	list->count++;
+}
+
+static bool metric_list_has(const struct metric_list *list, const char *name)
+{
+	bool has = !strcmp(name, "loss");
+
+	for (int i = 0; i < list->count; i++)
+		has = has || !strcmp(list->items[i].name, name);
+	return has;
 }
 
 enum status metric_list_add(struct metric_list *list, const struct json_at *at, bool weighted,
-			    const struct model *model, const struct target_kind *kind,
+			    const struct model *model, int output, const struct target_kind *kind,
 			    struct err *err)
 {
-	struct metric *items;
+	const bool array = at && cJSON_IsArray(at->node);
+	const int count = array ? json_count(at) : at && !json_is_null(at);
 	struct json_at here;
 	struct err own;
 
 	err = err_start(err, &own);
-	if (!at || json_is_null(at) || json_array(at, err) != ST_OK || !json_count(at))
-		return err->status;
-	items = mem_resize(list->items, (size_t)(list->count + json_count(at)), sizeof(*items));
-	if (!items)
+	if (!err_stuck(err) && count && !metric_list_grow(list, count))
 		err_nomem(err);
-	else
-		list->items = items;
-	for (int n = 0; !err_stuck(err) && json_item(at, n, &here); n++) {
+	for (int n = 0; n < count && !err_stuck(err); n++) {
 		struct metric *metric = &list->items[list->count];
-		bool taken = false;
+		struct metric_list before = *list;
 
-		if (metric_get(metric, &here, model, kind, err) == ST_OK)
-			taken = !strcmp(metric->name, "loss");
-		for (int i = 0; !err_stuck(err) && i < list->count; i++)
-			taken = taken || !strcmp(list->items[i].name, metric->name);
-		if (taken)
+		here = *at;
+		if (array)
+			json_item(at, n, &here);
+		if (metric_get(metric, &here, &model->outputs[output], kind, err) == ST_OK)
+			metric_list_append(list, metric, model, output, err);
+		metric->weighted = weighted;
+		if (!err_stuck(err) && metric_list_has(&before, metric->name))
 			json_fail(&here, err,
 				  "the name \"%s\" is taken: give another in \"config\"",
 				  metric->name);
-		metric->weighted = weighted;
-		metric->first_state = list->states;
-		list->states += metric->states;
-		list->count++;
+	}
+	if (err_stuck(err))
+		metric_list_free(list);
+	return err->status;
+}
+
+enum status metric_list_add_loss(struct metric_list *list, const struct loss *loss,
+				 const struct model *model, int output, struct err *err)
+{
+	struct err own;
+
+	err = err_start(err, &own);
+	if (!metric_list_grow(list, 1)) {
+		err_nomem(err);
+	} else {
+		struct metric *metric = &list->items[list->count];
+
+		*metric = (struct metric){
+			.kind = METRIC_OUTPUT_LOSS, .loss = *loss, .name = "loss", .states = 2};
+		metric_list_append(list, metric, model, output, err);
 	}
 	if (err_stuck(err))
 		metric_list_free(list);
@@ -499,18 +547,20 @@ enum status metric_list_add(struct metric_list *list, const struct json_at *at, 
 
 bool metric_is_mean(const struct metric *metric)
 {
-	return metric->kind == METRIC_LOSS || metric->kind < METRIC_PRECISION;
+	return metric->kind >= METRIC_LOSS || metric->kind < METRIC_PRECISION;
 }
 
 enum metric_work metric_work(const struct metric *metric)
 {
-	if (metric->kind == METRIC_LOSS || metric->kind == METRIC_PERPLEXITY)
+	if (metric->kind >= METRIC_LOSS || metric->kind == METRIC_PERPLEXITY)
 		return METRIC_OF_LOSS;
 	return metric_ops(metric)->targets <= METRIC_SAME ? METRIC_OF_ELEMENTS : METRIC_OF_GREATEST;
 }
 
 void metric_list_free(struct metric_list *list)
 {
+	for (int i = 0; i < list->count; i++)
+		mem_free(list->items[i].own);
 	mem_free(list->items);
 	*list = (struct metric_list){0};
 }

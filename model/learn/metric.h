@@ -35,7 +35,8 @@ enum metric_kind {
 	METRIC_CONFUSION,
 	METRIC_PERPLEXITY,
 	METRIC_KINDS,
-	METRIC_LOSS = METRIC_KINDS /* metric.loss */
+	METRIC_LOSS = METRIC_KINDS, /* metric.loss */
+	METRIC_OUTPUT_LOSS          /* of several outputs, what this one's is trained on */
 };
 
 /* Of the classes' F1Scores. */
@@ -48,7 +49,9 @@ enum metric_average {
 struct metric {
 	enum metric_kind kind;
 	struct loss loss; /* of other kinds the class it ignores alone */
-	const char *name; /* as shown: "accuracy"; of the table or of the JSON read */
+	const char *name; /* as shown: "accuracy"; of the table, of the JSON read or `own` */
+	char *own;        /* of several outputs: "OUTPUT_accuracy"; the list's; NULL */
+	int output;       /* of the model */
 	bool weighted;    /* rows count by their weights (Keras's weighted_metrics) */
 	float threshold;  /* above it is a 1; F1Score NaN: the greatest output is */
 	int64_t k;        /* top k */
@@ -75,16 +78,21 @@ const char *metric_kind_class(enum metric_kind kind);
 
 /* A name or {class_name, config}. Names point into @at's JSON or a table. The error names the place
  * where the metric does not fit the model's output and such targets. */
-enum status metric_get(struct metric *out, const struct json_at *at, const struct model *model,
-		       const struct target_kind *kind, struct err *err);
+enum status metric_get(struct metric *out, const struct json_at *at,
+		       const struct model_output *output, const struct target_kind *kind,
+		       struct err *err);
 
 /* Is it the name of a metric, or has one? The error lists them. */
 enum status metric_check_name(const struct json_at *at, struct err *err);
 
-/* Append those of @at, a list; NULL or null: none. @list begins zeroed; on failure it is empty. */
+/* Append those of @at, a list or one alone, which compare @output of the model with @kind; NULL or
+ * null: none. @list begins zeroed; on failure it is empty. */
 enum status metric_list_add(struct metric_list *list, const struct json_at *at, bool weighted,
-			    const struct model *model, const struct target_kind *kind,
+			    const struct model *model, int output, const struct target_kind *kind,
 			    struct err *err);
+/* Append what @output's own loss is. */
+enum status metric_list_add_loss(struct metric_list *list, const struct loss *loss,
+				 const struct model *model, int output, struct err *err);
 void metric_list_free(struct metric_list *list); /* accepts an empty one */
 
 bool metric_is_mean(const struct metric *metric);

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define TARGET_PARTS 16 /* the most outputs that have targets */
+
 /*
  * What a data set's targets are like. Whole numbers of which an item has several may be a class
  * number for each of its positions (tokens, pixels), or values: that depends on what they are
@@ -18,6 +20,13 @@ struct target_kind {
 	/* Numbers of an item that weigh its rows (sample_weight): 1, or one for each position; 0:
 	 * every row weighs 1. */
 	int64_t weights;
+	/* Of several outputs, in the order of data.outputs: `width` values of an item are theirs,
+	 * one after the other. */
+	struct target_part {
+		int classes;
+		int64_t width;
+	} parts[TARGET_PARTS];
+	int part_count; /* 0: the model has one output */
 };
 
 static inline int64_t targets_per_item(const struct target_kind *kind)

@@ -167,7 +167,7 @@ static void set_layout(struct ipu_layout *out, const struct lower_request *from)
 enum status lower_model(struct ipu_graph *graph, const struct lower_request *lowered,
 			struct arena *arena, struct err *err)
 {
-	const bool training = lowered->run->fit.wanted && lowered->loss;
+	const bool training = lowered->run->fit.wanted && lowered->losses;
 	struct lowering lowering = {.from = lowered, .arena = arena, .training = training};
 	enum status status = ST_OK;
 	int failed;
@@ -178,9 +178,8 @@ enum status lower_model(struct ipu_graph *graph, const struct lower_request *low
 					 lowered->layout, err);
 	if (status != ST_OK)
 		return status;
-	lowering.labels = lowering.weights = lowering.backprop = lowering.logits_layer = -1;
-	lowering.mask = -1;
-	if (training && loss_takes_logits(lowered->loss, lowered->model))
+	lowering.labels = lowering.weights = lowering.mask = lowering.logits_layer = -1;
+	if (training && loss_takes_logits(&lowered->losses->items[0].loss, lowered->model))
 		lowering.logits_layer = model_final_activation(lowered->model);
 	failed = lower_all(&lowering) ||
 		 (splits(&lowering) &&

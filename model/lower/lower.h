@@ -26,7 +26,7 @@ struct lower_request {
 	const struct model *model;
 	const struct optimizer *optimizer;
 	/* Of training, else of the evaluation; NULL: nothing is measured (prediction alone). */
-	const struct loss *loss;
+	const struct loss_list *losses;
 	const struct metric_list *metrics; /* may be NULL */
 	struct target_kind targets;        /* that they compare with */
 	/* Its planner is taken, with the plans that it has made, where the target is the same; it

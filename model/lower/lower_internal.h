@@ -51,10 +51,12 @@ struct lowering {
 	struct ipu_node *nodes;
 	size_t node_count, node_capacity;
 	int input, labels, weights; /* -1: none */
-	int backprop;               /* the loss's gradient, kept for phase B */
 	int mask;                   /* which rows of the model's output count; -1: all do */
-	int loss_mask, counted;     /* which do in the loss, and their sum */
-	int sums;                   /* AddN operations so far */
+	struct lower_loss {
+		int backprop;      /* its gradient, kept for phase B */
+		int mask, counted; /* which rows count in it, -1: all do; and their sum */
+	} losses[MODEL_OUTPUTS];   /* those that are given */
+	int sums;                  /* AddN operations so far */
 	struct lower_layer *layers;
 	struct lower_param *params;
 	/* The operands of the present operation: what it reads, then what it writes. */

@@ -8,15 +8,15 @@
  */
 #include "model/lower/lower_internal.h"
 
-/* What the loss and the metrics are of: [count, width]. */
+/* What the losses and the metrics of an output are of: [count, width]. */
 struct lower_rows {
 	int64_t count, width;
 	int stage;
 };
 
-static struct lower_rows rows_of(const struct lowering *lowering)
+static struct lower_rows rows_of(const struct lowering *lowering, int output)
 {
-	const struct loss_rows of_item = loss_rows_of(lowering->from->model);
+	const struct loss_rows of_item = loss_rows_of(&lowering->from->model->outputs[output]);
 
 	return (struct lower_rows){
 		.count = lower__batch(lowering) * of_item.positions,
@@ -41,7 +41,7 @@ static int flat(struct lowering *lowering, enum ipu_tensor_kind kind, const char
 static int as_float(struct lowering *lowering, int tensor, const char *name)
 {
 	const struct model *model = lowering->from->model;
-	const int stage = rows_of(lowering).stage;
+	const int stage = lowering->from->layout->stages - 1;
 	int to;
 
 	if (lowering->tensors[tensor].dtype == IPU_FLOAT32)
@@ -53,31 +53,33 @@ static int as_float(struct lowering *lowering, int tensor, const char *name)
 	return to;
 }
 
-/* The mean over the rows of @from, of which @mask leaves so many as the loss has (-1: all); its
- * mean over the steps is a result, as Keras shows it. */
-static int lower_mean(struct lowering *lowering, const char *name, const char *result, int from,
-		      int mask)
+/* *@mean: over the rows of @from, of which @mask leaves so many as the loss has (-1: all); its mean
+ * over the steps is a result, as Keras shows it. */
+static int lower_mean(struct lowering *lowering, int output, const char *name, const char *result,
+		      int from, int mask, int *mean)
 {
-	const struct lower_rows rows = rows_of(lowering);
-	const int mean = flat(lowering, IPU_TENSOR_TEMPORARY,
-			      arena_printf(lowering->arena, "%s/Mean", name), 1);
-	const int to = flat(lowering, IPU_TENSOR_RESULT, result, 1);
+	const struct lower_rows rows = rows_of(lowering, output);
 	const struct ipu_op op = {.kind = IPU_OP_REDUCE,
 				  .name = arena_printf(lowering->arena, "%s/Mean", name),
 				  .phase = IPU_PHASE_F,
 				  .stage = rows.stage,
 				  .reduce = {rows.count, 1}};
+	int to;
 
-	if (mean < 0 || to < 0 ||
+	*mean = flat(lowering, IPU_TENSOR_TEMPORARY, arena_printf(lowering->arena, "%s/Mean", name),
+		     1);
+	to = flat(lowering, IPU_TENSOR_RESULT, result, 1);
+	if (*mean < 0 || to < 0 ||
 	    lower__node(lowering,
-			&(struct ipu_node){.op = op,
-					   .reads = (const int[]){from, lowering->counted},
-					   .read_count = mask < 0 ? 1 : 2,
-					   .writes = &mean,
-					   .write_count = 1,
-					   .measure_only = true}) != 0)
+			&(struct ipu_node){
+				.op = op,
+				.reads = (const int[]){from, lowering->losses[output].counted},
+				.read_count = mask < 0 ? 1 : 2,
+				.writes = mean,
+				.write_count = 1,
+				.measure_only = true}) != 0)
 		return -1;
-	return lower__running_mean(lowering, result, mean, to);
+	return lower__running_mean(lowering, result, *mean, to);
 }
 
 /* What the rows of a loss or a metric are multiplied by: their weights, if @weights, and @mask (-1:
@@ -96,9 +98,10 @@ static int row_factors(const struct lowering *lowering, int from, bool weights, 
 }
 
 /* The rows' numbers @from times what the rows weigh; @from where all weigh the same. */
-static int weighted(struct lowering *lowering, const char *name, int from, bool weights, int mask)
+static int weighted(struct lowering *lowering, int output, const char *name, int from, bool weights,
+		    int mask)
 {
-	const struct lower_rows rows = rows_of(lowering);
+	const struct lower_rows rows = rows_of(lowering, output);
 	int list[3], to;
 	const int operands = row_factors(lowering, from, weights, mask, list);
 	const struct ipu_op op = {.kind = IPU_OP_ELEMENTWISE,
@@ -122,62 +125,80 @@ static int weighted(struct lowering *lowering, const char *name, int from, bool 
 	return to;
 }
 
-/* The rows whose label is not the class that the loss ignores, times the mask. */
-static int lower_ignored(struct lowering *lowering, enum ipu_tensor_kind kind)
+/* Of one of several outputs names say of which: "loss/box/mask/Sum". */
+static const char *loss_part_name(const struct lowering *lowering, int output, const char *part)
 {
-	const struct lower_rows rows = rows_of(lowering);
+	const struct model *model = lowering->from->model;
+
+	return model->output_count > 1 ? arena_printf(lowering->arena, "loss/%s/%s",
+						      model->outputs[output].name, part)
+				       : arena_printf(lowering->arena, "loss/%s", part);
+}
+
+/* The rows whose label is not the class that the loss ignores, times the mask. */
+static int lower_ignored(struct lowering *lowering, int output, enum ipu_tensor_kind kind)
+{
+	struct lower_loss *loss = &lowering->losses[output];
+	const struct lower_rows rows = rows_of(lowering, output);
 	const bool both = lowering->mask >= 0;
 	const struct ipu_op op = {
 		.kind = IPU_OP_ELEMENTWISE,
-		.name = "loss/ignore_class/NotEqual",
+		.name = loss_part_name(lowering, output, "ignore_class/NotEqual"),
 		.phase = IPU_PHASE_F,
 		.stage = rows.stage,
 		.elements = {.count = rows.count,
 			     .operands = 1 + both,
 			     .times = {[IPU_FN_SELECT] = 1, [IPU_FN_ADD] = both}}};
 
-	lowering->loss_mask = flat(lowering, kind, op.name, rows.count);
-	if (lowering->loss_mask < 0)
+	loss->mask = flat(lowering, kind, op.name, rows.count);
+	if (loss->mask < 0)
 		return -1;
 	return lower__node(lowering, &(struct ipu_node){.op = op,
 							.reads = (const int[]){lowering->labels,
 									       lowering->mask},
 							.read_count = 1 + both,
-							.writes = &lowering->loss_mask,
+							.writes = &loss->mask,
 							.write_count = 1,
 							.measure_only = true});
 }
 
-/* What tells the rows that count, in float32, and how many the loss has left of them. */
-static int lower_masks(struct lowering *lowering)
+/* What tells the rows that count, in float32. */
+static int lower_mask(struct lowering *lowering)
+{
+	const int layer = lowering->from->model->output_mask;
+
+	if (!layer)
+		return 0;
+	lowering->mask = as_float(lowering, lowering->layers[layer].output, "loss/mask/Cast");
+	return lowering->mask < 0 ? -1 : 0;
+}
+
+/* Which of them the loss has left, and how many. */
+static int lower_loss_mask(struct lowering *lowering, int output)
 {
 	const enum ipu_tensor_kind kind =
 		lowering->training ? IPU_TENSOR_KEPT : IPU_TENSOR_TEMPORARY;
-	const int layer = lowering->from->model->output_mask;
+	struct lower_loss *loss = &lowering->losses[output];
+	const struct lower_rows rows = rows_of(lowering, output);
 	const struct ipu_op op = {.kind = IPU_OP_REDUCE,
-				  .name = "loss/mask/Sum",
+				  .name = loss_part_name(lowering, output, "mask/Sum"),
 				  .phase = IPU_PHASE_F,
-				  .stage = rows_of(lowering).stage,
-				  .reduce = {rows_of(lowering).count, 1}};
+				  .stage = rows.stage,
+				  .reduce = {rows.count, 1}};
 	int failed = 0;
 
-	if (layer) {
-		lowering->mask =
-			as_float(lowering, lowering->layers[layer].output, "loss/mask/Cast");
-		failed = lowering->mask < 0;
-	}
-	lowering->loss_mask = lowering->mask;
-	if (!failed && lowering->from->loss->ignores)
-		failed = lower_ignored(lowering, kind);
-	if (failed || lowering->loss_mask < 0)
+	loss->mask = lowering->mask;
+	if (lowering->from->losses->items[output].loss.ignores)
+		failed = lower_ignored(lowering, output, kind);
+	if (failed || loss->mask < 0)
 		return failed;
-	lowering->counted = flat(lowering, kind, op.name, 1);
-	if (lowering->counted < 0)
+	loss->counted = flat(lowering, kind, op.name, 1);
+	if (loss->counted < 0)
 		return -1;
 	return lower__node(lowering, &(struct ipu_node){.op = op,
-							.reads = &lowering->loss_mask,
+							.reads = &loss->mask,
 							.read_count = 1,
-							.writes = &lowering->counted,
+							.writes = &loss->counted,
 							.write_count = 1,
 							.measure_only = true});
 }
@@ -199,30 +220,34 @@ static int loss_input(const struct lowering *lowering)
 					       : lowering->layers[layer->inputs[0]].output;
 }
 
-static int lower_loss(struct lowering *lowering, int input)
+static int lower_loss(struct lowering *lowering, int output, int input, int *mean)
 {
-	const struct loss *loss = lowering->from->loss;
-	const struct lower_rows rows = rows_of(lowering);
-	const char *name = loss_name(loss);
+	const struct model *model = lowering->from->model;
+	const struct loss *loss = &lowering->from->losses->items[output].loss;
+	const struct lower_rows rows = rows_of(lowering, output);
+	const int mask = lowering->losses[output].mask;
 	const struct ipu_op op = {
 		.kind = IPU_OP_ROWS,
-		.name = arena_printf(lowering->arena, "loss/%s", name),
+		.name = loss_part_name(lowering, output, loss_name(loss)),
 		.phase = IPU_PHASE_F,
 		.stage = rows.stage,
 		.rows = {.work = loss_is_error(loss) ? IPU_ROWS_ERROR : IPU_ROWS_CROSS_ENTROPY,
 			 .rows = rows.count,
 			 .columns = rows.width},
 	};
+	const char *result = model->output_count > 1 ? arena_printf(lowering->arena, "%s_loss",
+								    model->outputs[output].name)
+						     : "loss";
 	int writes[2] = {flat(lowering, IPU_TENSOR_TEMPORARY,
-			      arena_printf(lowering->arena, "loss/%s/items", name), rows.count),
+			      arena_printf(lowering->arena, "%s/items", op.name), rows.count),
 			 -1};
 
 	if (lowering->training)
-		writes[1] = lowering->backprop =
+		writes[1] = lowering->losses[output].backprop =
 			flat(lowering, IPU_TENSOR_KEPT,
-			     arena_printf(lowering->arena, "loss/%s/backprop", name),
+			     arena_printf(lowering->arena, "%s/backprop", op.name),
 			     rows.count * rows.width);
-	if (writes[0] < 0 || (lowering->training && writes[1] < 0) || !op.name)
+	if (writes[0] < 0 || (lowering->training && writes[1] < 0) || !op.name || !result)
 		return -1;
 	if (lower__node(lowering,
 			&(struct ipu_node){.op = op,
@@ -232,10 +257,46 @@ static int lower_loss(struct lowering *lowering, int input)
 					   .write_count = lowering->training ? 2 : 1,
 					   .measure_only = true}) != 0)
 		return -1;
-	writes[0] = weighted(lowering, op.name, writes[0], true, lowering->loss_mask);
-	return writes[0] < 0
-		       ? -1
-		       : lower_mean(lowering, op.name, "loss", writes[0], lowering->loss_mask);
+	writes[0] = weighted(lowering, output, op.name, writes[0], true, mask);
+	return writes[0] < 0 ? -1
+			     : lower_mean(lowering, output, op.name, result, writes[0], mask, mean);
+}
+
+/* The sum of several outputs' losses @means, each times its weight. */
+static int lower_total(struct lowering *lowering, const int *means, int count)
+{
+	const struct ipu_op op = {.kind = IPU_OP_ELEMENTWISE,
+				  .name = "loss/AddN",
+				  .phase = IPU_PHASE_F,
+				  .stage = lowering->from->layout->stages - 1,
+				  .elements = {.count = 1,
+					       .operands = count,
+					       .times = {[IPU_FN_ADD] = (uint8_t)(2 * count - 1)}}};
+	const int total = flat(lowering, IPU_TENSOR_TEMPORARY, op.name, 1);
+	const int result = flat(lowering, IPU_TENSOR_RESULT, "loss", 1);
+
+	if (total < 0 || result < 0 ||
+	    lower__node(lowering, &(struct ipu_node){.op = op,
+						     .reads = means,
+						     .read_count = count,
+						     .writes = &total,
+						     .write_count = 1,
+						     .measure_only = true}) != 0)
+		return -1;
+	return lower__running_mean(lowering, "loss", total, result);
+}
+
+static int lower_losses(struct lowering *lowering, int input)
+{
+	const struct loss_list *losses = lowering->from->losses;
+	int means[MODEL_OUTPUTS], count = 0;
+
+	for (int o = 0; o < losses->count; o++)
+		if (losses->items[o].given &&
+		    (lower_loss_mask(lowering, o) != 0 ||
+		     lower_loss(lowering, o, input, &means[count++]) != 0))
+			return -1;
+	return losses->count > 1 ? lower_total(lowering, means, count) : 0;
 }
 
 /* ---- metrics --------------------------------------------------------------------------------- */
@@ -249,7 +310,7 @@ static void metric_op(const struct lowering *lowering, const struct metric *metr
 		[METRIC_OF_GREATEST] = IPU_ROWS_ARGMAX,
 		[METRIC_OF_LOSS] = IPU_ROWS_CROSS_ENTROPY,
 	};
-	const struct lower_rows rows = rows_of(lowering);
+	const struct lower_rows rows = rows_of(lowering, metric->output);
 	const enum metric_work work = metric_work(metric);
 
 	op->kind = IPU_OP_ROWS;
@@ -261,7 +322,7 @@ static void metric_op(const struct lowering *lowering, const struct metric *metr
 /* The class that a one-hot label names; of class numbers there is nothing to find. */
 static int lower_label(struct lowering *lowering, const struct metric *metric, int *label)
 {
-	const struct lower_rows rows = rows_of(lowering);
+	const struct lower_rows rows = rows_of(lowering, metric->output);
 	const struct ipu_op op = {
 		.kind = IPU_OP_ROWS,
 		.name = arena_printf(lowering->arena, "metrics/%s/ArgMax", metric->name),
@@ -271,8 +332,9 @@ static int lower_label(struct lowering *lowering, const struct metric *metric, i
 
 	*label = lowering->labels;
 	if (metric_work(metric) != METRIC_OF_GREATEST ||
-	    targets_are_classes(&lowering->from->targets,
-				loss_rows_of(lowering->from->model).positions))
+	    targets_are_classes(
+		    &lowering->from->losses->items[metric->output].targets,
+		    loss_rows_of(&lowering->from->model->outputs[metric->output]).positions))
 		return 0;
 	*label = flat(lowering, IPU_TENSOR_TEMPORARY,
 		      arena_printf(lowering->arena, "metrics/%s/label", metric->name), rows.count);
@@ -288,16 +350,16 @@ static int lower_label(struct lowering *lowering, const struct metric *metric, i
 
 static int lower_metric(struct lowering *lowering, const struct metric *metric, int output)
 {
+	const struct lower_rows rows = rows_of(lowering, metric->output);
 	struct ipu_op op = {
 		.name = arena_printf(lowering->arena, "metrics/%s", metric->name),
 		.phase = IPU_PHASE_F,
-		.stage = rows_of(lowering).stage,
+		.stage = rows.stage,
 	};
-	int items = flat(lowering, IPU_TENSOR_TEMPORARY,
-			 arena_printf(lowering->arena, "metrics/%s/items", metric->name),
-			 rows_of(lowering).count);
-
-	int label;
+	int items =
+		flat(lowering, IPU_TENSOR_TEMPORARY,
+		     arena_printf(lowering->arena, "metrics/%s/items", metric->name), rows.count);
+	int label, mean;
 
 	metric_op(lowering, metric, &op);
 	if (items < 0 || !op.name || lower_label(lowering, metric, &label) != 0 ||
@@ -308,12 +370,13 @@ static int lower_metric(struct lowering *lowering, const struct metric *metric, 
 						     .write_count = 1,
 						     .measure_only = true}) != 0)
 		return -1;
-	items = weighted(lowering, op.name, items, metric->weighted, lowering->mask);
+	items = weighted(lowering, metric->output, op.name, items, metric->weighted,
+			 lowering->mask);
 	if (items < 0)
 		return -1;
-	return lower_mean(lowering, op.name,
+	return lower_mean(lowering, metric->output, op.name,
 			  arena_printf(lowering->arena, "metrics/%s/result", metric->name), items,
-			  lowering->mask);
+			  lowering->mask, &mean);
 }
 
 int lower__loss_forward(struct lowering *lowering)
@@ -323,16 +386,17 @@ int lower__loss_forward(struct lowering *lowering)
 	const int output = lowering->layers[model->layer_count - 1].output;
 	int input, values;
 
-	if (!lowering->from->loss)
+	if (!lowering->from->losses)
 		return 0;
 	input = as_float(lowering, loss_input(lowering), "loss/Cast");
-	if (input < 0 || lower_masks(lowering) != 0 || lower_loss(lowering, input) != 0)
+	if (input < 0 || lower_mask(lowering) != 0 || lower_losses(lowering, input) != 0)
 		return -1;
 	if (!metrics || !metrics->count)
 		return 0;
 	values = lowering->logits_layer < 0 ? input : as_float(lowering, output, "metrics/Cast");
 	for (int i = 0; values >= 0 && i < metrics->count; i++)
-		if (lower_metric(lowering, &metrics->items[i], values) != 0)
+		if (metrics->items[i].kind != METRIC_OUTPUT_LOSS &&
+		    lower_metric(lowering, &metrics->items[i], values) != 0)
 			return -1;
 	return values < 0 ? -1 : 0;
 }
@@ -343,33 +407,50 @@ int lower__loss_backward(struct lowering *lowering)
 {
 	const struct model *model = lowering->from->model;
 	const struct model_layer *last = &model->layers[model->layer_count - 1];
+	const struct loss_list *losses = lowering->from->losses;
 	struct lower_layer *of = &lowering->layers[last->position];
-	const struct lower_rows rows = rows_of(lowering);
+	const int stage = lowering->from->layout->stages - 1;
 	const enum ipu_dtype dtype = lowering->tensors[of->output].dtype;
 	struct ipu_op op = {.kind = IPU_OP_ELEMENTWISE,
-			    .name = arena_printf(lowering->arena, "gradients/loss/%s/mul",
-						 loss_name(lowering->from->loss)),
+			    .name = losses->count > 1
+					    ? "gradients/loss/mul"
+					    : arena_printf(lowering->arena, "gradients/loss/%s/mul",
+							   loss_name(&losses->items[0].loss)),
 			    .phase = IPU_PHASE_B,
-			    .stage = rows.stage,
-			    .elements = {.count = rows.count * rows.width, .operands = 1}};
-	int list[4], operands;
+			    .stage = stage,
+			    .elements = {.operands = 1}};
+	int list[3 * MODEL_OUTPUTS + 1], count = 0;
 
 	if (!of->needs)
 		return 0;
+	/* What stands behind the losses' own multiplies them: weights, masks and their sums. */
+	op.elements.operands = 1 + (lowering->weights >= 0);
+	for (int o = 0; o < losses->count; o++) {
+		const struct lower_rows rows = rows_of(lowering, o);
+
+		op.elements.count += rows.count * rows.width;
+		if (losses->items[o].given)
+			list[count++] = lowering->losses[o].backprop;
+	}
+	if (lowering->weights >= 0)
+		list[count++] = lowering->weights;
+	for (int o = 0, masked = 0; o < losses->count; o++) {
+		if (!losses->items[o].given || lowering->losses[o].mask < 0)
+			continue;
+		op.elements.operands += masked++ ? 0 : 2;
+		list[count++] = lowering->losses[o].mask;
+		list[count++] = lowering->losses[o].counted;
+	}
 	op.elements.times[IPU_FN_CAST] = dtype != IPU_FLOAT32;
-	operands = row_factors(lowering, lowering->backprop, true, lowering->loss_mask, list);
-	if (lowering->loss_mask >= 0)
-		list[operands++] = lowering->counted;
-	op.elements.operands = operands;
-	op.elements.times[IPU_FN_ADD] = (uint8_t)operands;
-	of->gradient = lower__like(lowering, of->output, IPU_TENSOR_GRADIENT, dtype, rows.stage,
+	op.elements.times[IPU_FN_ADD] = (uint8_t)op.elements.operands;
+	of->gradient = lower__like(lowering, of->output, IPU_TENSOR_GRADIENT, dtype, stage,
 				   arena_printf(lowering->arena, "%s/gradient", last->name));
 	if (of->gradient < 0 || !op.name)
 		return -1;
 	lowering->tensors[of->gradient].layer = last->name;
 	return lower__node(lowering, &(struct ipu_node){.op = op,
 							.reads = list,
-							.read_count = operands,
+							.read_count = count,
 							.writes = &of->gradient,
 							.write_count = 1});
 }

@@ -220,7 +220,7 @@ static int lower_param(struct lowering *lowering, int p, char phase)
 	int failed = 0;
 
 	if (phase == IPU_PHASE_F)
-		return regularized && lowering->from->loss ? lower_penalty(lowering, p) : 0;
+		return regularized && lowering->from->losses ? lower_penalty(lowering, p) : 0;
 	if (of->gradient < 0)
 		return 0;
 	if (phase == IPU_PHASE_B && regularized)

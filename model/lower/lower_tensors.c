@@ -80,7 +80,7 @@ static int add_labels(struct lowering *lowering)
 				    .stage = lowering->from->layout->stages - 1};
 
 	lowering->labels = lowering->weights = -1;
-	if (!lowering->from->loss)
+	if (!lowering->from->losses)
 		return 0;
 	if (kind->width > 0)
 		tensor.dim[tensor.ndim++] = kind->width;

@@ -77,7 +77,7 @@ void partitioner_free(struct partitioner *partitioner)
 struct measured {
 	const struct partitioner *by;
 	const struct model *model;
-	struct loss loss;
+	struct loss_list losses;
 	struct metric_list metrics;
 	struct ipu_graph graph;
 	struct ipu_executable *executable;
@@ -332,13 +332,13 @@ static enum status read_measured(struct measured *measured, struct lower_request
 
 	if (!training && !by->run->evaluate.wanted)
 		return ST_OK;
-	status = run_measure(&measured->loss, &measured->metrics, by->run,
+	status = run_measure(&measured->losses, &measured->metrics, by->run,
 			     training ? "compile" : "evaluate", measured->model, kind, err);
 	if (status != ST_OK)
 		return status;
-	if (!training && loss_takes_logits(&measured->loss, measured->model))
-		measured->loss.from_logits = false;
-	lowered->loss = &measured->loss;
+	if (!training && loss_takes_logits(&measured->losses.items[0].loss, measured->model))
+		measured->losses.items[0].loss.from_logits = false;
+	lowered->losses = &measured->losses;
 	lowered->metrics = &measured->metrics;
 	lowered->targets = *kind;
 	lowered->targets.weights = run_row_weights(by->run, kind, measured->model, training);

@@ -304,7 +304,7 @@ static enum status read_measure(struct plan_run *plan, enum run_mode mode,
 	struct plan_program *out = &plan->program[mode];
 
 	out->measured = true;
-	return run_measure(&out->loss, &out->metrics, plan->run,
+	return run_measure(&out->losses, &out->metrics, plan->run,
 			   mode == RUN_TRAIN ? "compile" : "evaluate", plan->model, kind, err);
 }
 
@@ -319,8 +319,8 @@ static enum status read_compile(struct plan_run *plan, const struct run_data *da
 		return status;
 	status = read_measure(plan, RUN_EVALUATE, &data->test, err);
 	/* Where the stage keeps no logits for it, the outputs are what they are. */
-	if (status == ST_OK && loss_takes_logits(&evaluate->loss, plan->model))
-		evaluate->loss.from_logits = false;
+	if (status == ST_OK && loss_takes_logits(&evaluate->losses.items[0].loss, plan->model))
+		evaluate->losses.items[0].loss.from_logits = false;
 	return status;
 }
 
@@ -406,7 +406,7 @@ static enum status new_device(struct plan_run *plan, const struct run_data *data
 	if (!plan->run->ipu.wanted)
 		return ST_OK;
 	if (measured) {
-		lowered.loss = &program->loss;
+		lowered.losses = &program->losses;
 		lowered.metrics = &program->metrics;
 		lowered.targets = training ? data->train : data->test;
 		lowered.targets.weights =

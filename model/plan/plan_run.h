@@ -49,8 +49,8 @@ struct plan_bubble {
 struct plan_program {
 	struct ipu_schedule *schedule; /* NULL: the run does without this mode */
 	int64_t steps_per_execution;
-	bool measured; /* there are a loss and metrics */
-	struct loss loss;
+	bool measured; /* there are losses and metrics */
+	struct loss_list losses;
 	struct metric_list metrics;
 	struct plan_bubble bubble; /* of the device's pipeline run; all are the same */
 };

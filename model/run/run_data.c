@@ -16,6 +16,18 @@ static void write_targets(struct jsonw *w, const char *key, const struct target_
 	jsonw_key_int(w, "width", kind->width);
 	if (kind->weights > 0)
 		jsonw_key_int(w, "weights", kind->weights);
+	if (kind->part_count > 0)
+		jsonw_key(w, "parts");
+	if (kind->part_count > 0)
+		jsonw_begin_array(w);
+	for (int i = 0; i < kind->part_count; i++) {
+		jsonw_begin_object(w);
+		jsonw_key_int(w, "classes", kind->parts[i].classes);
+		jsonw_key_int(w, "width", kind->parts[i].width);
+		jsonw_end_object(w);
+	}
+	if (kind->part_count > 0)
+		jsonw_end_array(w);
 	jsonw_end_object(w);
 }
 
@@ -49,6 +61,24 @@ static enum status read_number(const struct json_at *at, const char *key, int64_
 	return json_int(&here, 0, greatest, out, err);
 }
 
+static enum status read_parts(const struct json_at *at, struct target_kind *out, struct err *err)
+{
+	enum status status = json_array(at, err);
+	int64_t classes = 0;
+	struct json_at here;
+
+	if (status == ST_OK && json_count(at) > TARGET_PARTS)
+		status = json_fail(at, err, "has more than %d entries", TARGET_PARTS);
+	for (int i = 0; status == ST_OK && json_item(at, i, &here); i++) {
+		status = read_number(&here, "classes", INT32_MAX, &classes, err);
+		if (status == ST_OK)
+			status = read_number(&here, "width", INT32_MAX, &out->parts[i].width, err);
+		out->parts[i].classes = (int)classes;
+		out->part_count = i + 1;
+	}
+	return status;
+}
+
 static enum status read_targets(const struct json_at *root, const char *key,
 				struct target_kind *out, struct err *err)
 {
@@ -64,6 +94,8 @@ static enum status read_targets(const struct json_at *root, const char *key,
 		status = read_number(&at, "width", INT32_MAX, &out->width, err);
 	if (status == ST_OK && json_child(&at, "weights", &here))
 		status = json_int(&here, 1, INT32_MAX, &out->weights, err);
+	if (status == ST_OK && json_child(&at, "parts", &here))
+		status = read_parts(&here, out, err);
 	return status;
 }
 

@@ -60,6 +60,7 @@ const char *run_key_type(const struct run_key *key)
 		[RUN_KEY_PLANS] = "list of objects",
 		[RUN_KEY_CAPTURE] = "text or list",
 		[RUN_KEY_BYTES] = "number or text",
+		[RUN_KEY_LISTS] = "list or object",
 	};
 
 	_Static_assert(ARRAY_LEN(types) == RUN_KEY_KINDS, "key types out of step");
@@ -81,8 +82,9 @@ const struct run_key *run__key_over(const char *path)
 {
 	/* Kinds whose values have places of their own below the key. */
 	static const bool trees[RUN_KEY_KINDS] = {
-		[RUN_KEY_TREE] = true, [RUN_KEY_LIST] = true,  [RUN_KEY_INTS] = true,
-		[RUN_KEY_PLAN] = true, [RUN_KEY_PLANS] = true, [RUN_KEY_CAPTURE] = true,
+		[RUN_KEY_TREE] = true,  [RUN_KEY_LIST] = true,  [RUN_KEY_INTS] = true,
+		[RUN_KEY_PLAN] = true,  [RUN_KEY_PLANS] = true, [RUN_KEY_CAPTURE] = true,
+		[RUN_KEY_LISTS] = true,
 	};
 	const struct run_key *key = run__key_find(path);
 	int count;
@@ -760,8 +762,8 @@ enum status run_file_help(const struct run_file *run, FILE *out)
 }
 
 /* The value at @section.@key of the run file; false: absent or null. The cursors point to @root. */
-static bool run_find_value(const struct json_at *root, const char *section, const char *key,
-			   struct json_at *within, struct json_at *out)
+bool run__value_find(const struct json_at *root, const char *section, const char *key,
+		     struct json_at *within, struct json_at *out)
 {
 	return json_child(root, section, within) && !json_is_null(within) &&
 	       json_child(within, key, out) && !json_is_null(out);
@@ -784,111 +786,8 @@ enum status run_optimizer(struct optimizer *out, const struct run_file *run, str
 	struct json_at within, at;
 
 	return optimizer_get(
-		out, run_find_value(&root, "compile", "optimizer", &within, &at) ? &at : NULL, err);
-}
-
-enum status run_check_compile(const struct run_file *run, struct err *err)
-{
-	static const char *const sections[] = {"compile", "evaluate", "compile"};
-	static const char *const metrics[] = {"metrics", "metrics", "weighted_metrics"};
-	const struct json_at root = json_root(run->path, run->json);
-	struct optimizer optimizer;
-	float *weights;
-	int64_t classes;
-	struct json_at within, at, item;
-	struct loss loss;
-	struct err own;
-
-	err = err_start(err, &own);
-	run_optimizer(&optimizer, run, err);
-	for (size_t i = 0; i < ARRAY_LEN(sections); i++) {
-		if (!err_stuck(err) && run_find_value(&root, sections[i], "loss", &within, &at))
-			loss_get(&loss, &at, err);
-		if (!run_find_value(&root, sections[i], metrics[i], &within, &at))
-			continue;
-		for (int m = 0; !err_stuck(err) && json_item(&at, m, &item); m++)
-			metric_check_name(&item, err);
-	}
-	if (!err_stuck(err) && run_class_weights(&weights, &classes, run, err) == ST_OK)
-		mem_free(weights);
-	return err->status;
-}
-
-static enum status read_loss(struct loss *out, const struct run_file *run, const char *section,
-			     struct json_at *within, struct json_at *at, struct err *err)
-{
-	const struct json_at root = json_root(run->path, run->json);
-
-	if (!run_find_value(&root, section, "loss", within, at) &&
-	    !run_find_value(&root, "compile", "loss", within, at))
-		return err_set(err, ST_INVALID, "%s: compile.loss: missing", run->path);
-	return loss_get(out, at, err);
-}
-
-bool run_ignored(const struct run_file *run, int64_t *class)
-{
-	struct json_at within, at;
-	struct loss loss;
-	struct err err = {0};
-
-	if (read_loss(&loss, run, "compile", &within, &at, &err) != ST_OK || !loss.ignores)
-		return false;
-	*class = loss.ignore_class;
-	return true;
-}
-
-enum status run_targets(struct target_kind *out, const struct run_file *run, const char *section,
-			const struct model *model, struct err *err)
-{
-	const struct loss_rows rows = loss_rows_of(model);
-	struct json_at within, at;
-	struct loss loss;
-	enum status status = read_loss(&loss, run, section, &within, &at, err);
-
-	if (status != ST_OK)
-		return status;
-	*out = (struct target_kind){.width = rows.positions * rows.width};
-	if (loss.kind == LOSS_SPARSE_CATEGORICAL_CROSSENTROPY)
-		*out = (struct target_kind){.classes = (int)min(rows.width, INT_MAX),
-					    .width = rows.positions > 1 ? rows.positions : 0};
-	return ST_OK;
-}
-
-enum status run_measure(struct loss *loss, struct metric_list *metrics, const struct run_file *run,
-			const char *section, const struct model *model,
-			const struct target_kind *kind, struct err *err)
-{
-	const struct json_at root = json_root(run->path, run->json);
-	struct json_at within, at;
-	char path[256];
-	enum status status;
-	bool given;
-
-	*metrics = (struct metric_list){0};
-	status = read_loss(loss, run, section, &within, &at, err);
-	if (status != ST_OK)
-		return status;
-	status = loss_check(loss, model, kind, err);
-	if (status != ST_OK) {
-		json_path(&at, path, sizeof(path));
-		err_prefix(err, "%s: %s", run->path, path);
-		return status;
-	}
-	given = run_find_value(&root, section, "metrics", &within, &at) ||
-		run_find_value(&root, "compile", "metrics", &within, &at);
-	status = metric_list_add(metrics, given ? &at : NULL, false, model, kind, err);
-	given = run_find_value(&root, "compile", "weighted_metrics", &within, &at);
-	if (status == ST_OK)
-		status = metric_list_add(metrics, given ? &at : NULL, true, model, kind, err);
-	return status;
-}
-
-int64_t run_row_weights(const struct run_file *run, const struct target_kind *kind,
-			const struct model *model, bool training)
-{
-	if (training && run->fit.class_weight)
-		return loss_rows_of(model).positions;
-	return kind->weights == 0 && run->data.pad_remainder ? 1 : kind->weights;
+		out, run__value_find(&root, "compile", "optimizer", &within, &at) ? &at : NULL,
+		err);
 }
 
 enum status run_class_weights(float **out, int64_t *count, const struct run_file *run,
@@ -901,7 +800,7 @@ enum status run_class_weights(float **out, int64_t *count, const struct run_file
 	err = err_start(err, &own);
 	*out = NULL;
 	*count = 0;
-	if (!run_find_value(&root, "fit", "class_weight", &within, &at))
+	if (!run__value_find(&root, "fit", "class_weight", &within, &at))
 		return ST_OK;
 	if (!cJSON_IsObject(at.node) || !json_count(&at))
 		return json_fail(&at, err,

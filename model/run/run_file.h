@@ -144,9 +144,12 @@ struct run_file {
 	const char *model_place; /* its place in that file: "model", or "" for a file of its own */
 
 	struct {
-		const cJSON *optimizer;       /* NULL: SGD with defaults */
-		const cJSON *loss;            /* text or {class_name, config}; never NULL */
-		const cJSON *metrics;         /* a list of such; NULL: none */
+		const cJSON *optimizer; /* NULL: SGD with defaults */
+		/* Text or {class_name, config}, or such by output, in a list or by name; never
+		 * NULL. */
+		const cJSON *loss;
+		const cJSON *loss_weights;    /* by output; NULL: 1 each */
+		const cJSON *metrics;         /* a list of such, or by output; NULL: none */
 		const cJSON *weighted;        /* metrics of weighted rows: likewise */
 		int64_t steps_per_execution;  /* default 1; or RUN_WHOLE_EPOCH */
 		enum run_policy dtype_policy; /* of the layers that leave it open */
@@ -165,6 +168,7 @@ struct run_file {
 		bool pad_remainder;  /* default false: what is left over is not padded */
 		struct run_texts columns;   /* inputs of a table; not given: all but the target */
 		struct run_texts inputs;    /* of an .npz: the model's inputs; not given: one */
+		struct run_texts outputs;   /* and its outputs that have targets: likewise */
 		const char *target;         /* its target; NULL: the last column */
 		const char *weight;         /* the column of items' weights; NULL: none */
 		enum run_scale scale;       /* of its inputs; default none */
@@ -320,6 +324,7 @@ enum run_key_kind {
 	RUN_KEY_PLANS,   /* a list of such, or null in the place of any */
 	RUN_KEY_CAPTURE, /* a tier, or rules: run_checks.capture */
 	RUN_KEY_BYTES,   /* a number, or a text with a unit; null: no end */
+	RUN_KEY_LISTS,   /* a list of things that others read, or an object of such by output */
 	RUN_KEY_KINDS
 };
 
@@ -397,12 +402,12 @@ enum status run_targets(struct target_kind *out, const struct run_file *run, con
 			const struct model *model, struct err *err);
 
 /*
- * Each of @section's loss and metrics, or compile's where it says nothing, and compile's
- * weighted_metrics; they compare with
- * targets of @kind. *@metrics is the caller's (metric_list_free()).
+ * Each of @section's losses and metrics, or compile's where it says nothing, and compile's
+ * weighted_metrics; they compare with targets of @kind. Of several outputs the metrics begin with
+ * each one's loss. *@metrics is the caller's (metric_list_free()).
  */
-enum status run_measure(struct loss *loss, struct metric_list *metrics, const struct run_file *run,
-			const char *section, const struct model *model,
+enum status run_measure(struct loss_list *losses, struct metric_list *metrics,
+			const struct run_file *run, const char *section, const struct model *model,
 			const struct target_kind *kind, struct err *err);
 
 /* Numbers of an item that weigh its rows (struct target_kind): the data's, or those of the run's

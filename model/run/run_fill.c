@@ -316,6 +316,15 @@ static void run_fill_list(const struct run_value *fill)
 	run_fill_tree(fill);
 }
 
+/* One for all, or by output. */
+static void run_fill_lists(const struct run_value *fill)
+{
+	if (!cJSON_IsObject(fill->at->node))
+		run_fill_list(fill);
+	else
+		run_fill_tree(fill);
+}
+
 static void run_fill_capture(const struct run_value *fill)
 {
 	const char *text = cJSON_GetStringValue(fill->at->node);
@@ -448,6 +457,7 @@ enum status run__fill(const struct run_value *fill)
 		[RUN_KEY_MAYBE] = run_fill_maybe,     [RUN_KEY_INTS] = run_fill_ints,
 		[RUN_KEY_PLAN] = run_fill_plan,       [RUN_KEY_PLANS] = run_fill_plans,
 		[RUN_KEY_CAPTURE] = run_fill_capture, [RUN_KEY_BYTES] = run_fill_bytes,
+		[RUN_KEY_LISTS] = run_fill_lists,
 	};
 
 	_Static_assert(ARRAY_LEN(fills) == RUN_KEY_KINDS, "key kinds out of step");

@@ -32,6 +32,10 @@ enum status run__key_unknown(const struct json_at *at, const struct run_key *sec
  * false: it is not known. */
 bool run__renamed_text(const char *name, char *out, size_t size);
 
+/* @section's value of @key; false: there is none, or null. */
+bool run__value_find(const struct json_at *root, const char *section, const char *key,
+		     struct json_at *within, struct json_at *out);
+
 /* A value of the file on its way into the struct. */
 struct run_value {
 	struct run_file *run;

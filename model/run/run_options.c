@@ -118,7 +118,7 @@ static enum status run_json_or_text(cJSON **out, const char *name, const char *w
 static bool run_is_texts(const struct run_key *key, const char *word)
 {
 	return key && (key->kind == RUN_KEY_TEXTS || key->kind == RUN_KEY_FILTERS ||
-		       (key->kind == RUN_KEY_LIST && *word != '{'));
+		       ((key->kind == RUN_KEY_LIST || key->kind == RUN_KEY_LISTS) && *word != '{'));
 }
 
 static enum status run_word(cJSON **out, const struct run_key *key, bool item, const char *name,
@@ -283,7 +283,8 @@ static enum status run_fill(const struct run_fill *fill, cJSON *node, const char
 		}
 
 		/* Inside of what a list holds, nothing is a list by the table. */
-		if (cJSON_IsObject(node) && below && below == key && key->kind == RUN_KEY_LIST)
+		if (cJSON_IsObject(node) && below && below == key &&
+		    (key->kind == RUN_KEY_LIST || key->kind == RUN_KEY_LISTS))
 			below = NULL;
 		status =
 			run_fill_value(fill, below, cJSON_IsArray(node), item->valuestring, &value);

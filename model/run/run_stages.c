@@ -42,15 +42,27 @@ static enum status run_stage_number(const struct json_at *item, const struct mod
 	return status;
 }
 
+static int run_stages_count(const struct model *model, const int *stage)
+{
+	int greatest = 0;
+
+	for (int i = 0; i < model->layer_count; i++)
+		if (stage[i] > greatest)
+			greatest = stage[i];
+	return greatest + 1;
+}
+
 static enum status run_stages_list(const struct json_at *at, const struct model *model, int *stage,
 				   struct err *err)
 {
+	/* The layer that joins several outputs need not be said: it is in the last stage. */
+	const int said = model->layer_count - (model->output_count > 1);
 	int count = json_count(at), i = 0;
 
-	if (count != model->layer_count)
+	if (count != model->layer_count && count != said)
 		return json_fail(at, err,
 				 "has %d entries, but the model has %d layers; give each its stage",
-				 count, model->layer_count);
+				 count, said);
 
 	for (const cJSON *node = at->node->child; node; node = node->next, i++) {
 		struct json_at item = {.file = at->file, .up = at, .node = node, .index = i};
@@ -67,6 +79,8 @@ static enum status run_stages_list(const struct json_at *at, const struct model 
 			return status;
 		stage[i] = (int)value;
 	}
+	if (count < model->layer_count)
+		stage[said] = run_stages_count(model, stage) - 1;
 	return ST_OK;
 }
 
@@ -117,6 +131,8 @@ static enum status run_stages_object(const struct json_at *at, const struct mode
 						   next, value);
 			if (status == ST_OK)
 				now = (int)value;
+		} else if (model->output_count > 1 && i == model->layer_count - 1) {
+			now = run_stages_count(model, stage) - 1;
 		}
 		stage[i] = now;
 	}
@@ -199,16 +215,6 @@ static enum status run_stages_depend(const struct json_at *at, const struct mode
 		}
 	}
 	return ST_OK;
-}
-
-static int run_stages_count(const struct model *model, const int *stage)
-{
-	int greatest = 0;
-
-	for (int i = 0; i < model->layer_count; i++)
-		if (stage[i] > greatest)
-			greatest = stage[i];
-	return greatest + 1;
 }
 
 /* The layers of stage @number; *@computes: one of them does more than pass its input on. */

@@ -45,16 +45,25 @@ static const struct run_key run_keys[] = {
 	 .kind = RUN_KEY_TREE,
 	 AT(compile.loss),
 	 .help = "Name, or {class_name, config}: sparse_categorical_crossentropy, "
-		 "categorical_crossentropy, binary_crossentropy, mean_squared_error."},
+		 "categorical_crossentropy, binary_crossentropy, mean_squared_error. Of a model "
+		 "of several outputs: one for all, a list in the order of output_layers, or an "
+		 "object by their names, null: not trained on."},
+	{.path = "compile.loss_weights",
+	 .kind = RUN_KEY_LISTS,
+	 .fallback = "null",
+	 AT(compile.loss_weights),
+	 .help = "Of a model of several outputs: what each one's loss counts for in the sum, a "
+		 "list in the order of output_layers or an object by their names; null: 1 each."},
 	{.path = "compile.metrics",
-	 .kind = RUN_KEY_LIST,
+	 .kind = RUN_KEY_LISTS,
 	 .fallback = "null",
 	 AT(compile.metrics),
 	 .help = "What is measured beside the loss: a list of names (accuracy, "
-		 "top_k_categorical_accuracy, mean_absolute_error ...) or {class_name, config}; "
+		 "top_k_categorical_accuracy, mean_absolute_error ...) or {class_name, config}, of "
+		 "each output, or a list of such lists, or an object of them by output; "
 		 "null: nothing."},
 	{.path = "compile.weighted_metrics",
-	 .kind = RUN_KEY_LIST,
+	 .kind = RUN_KEY_LISTS,
 	 .fallback = "null",
 	 AT(compile.weighted),
 	 .help = "Metrics in which rows count by sample_weight and class_weight, as those of "
@@ -108,6 +117,13 @@ static const struct run_key run_keys[] = {
 	 AT(data.inputs),
 	 .help = "Of npz, for a model of several inputs: their names, as input_layers has them; "
 		 "the file has x_train_NAME and x_test_NAME for each. null: x_train and x_test."},
+	{.path = "data.outputs",
+	 .kind = RUN_KEY_TEXTS,
+	 .fallback = "null",
+	 AT(data.outputs),
+	 .help = "Of npz, for a model of several outputs: the names of those that have targets, "
+		 "as output_layers has them; the file has y_train_NAME and y_test_NAME for each. "
+		 "null: y_train and y_test."},
 	{.path = "data.target",
 	 .kind = RUN_KEY_TEXT,
 	 .fallback = "null",
@@ -314,7 +330,7 @@ static const struct run_key run_keys[] = {
 	 AT(evaluate.loss),
 	 .help = "The loss that is measured; null: as in compile."},
 	{.path = "evaluate.metrics",
-	 .kind = RUN_KEY_LIST,
+	 .kind = RUN_KEY_LISTS,
 	 .fallback = "null",
 	 AT(evaluate.metrics),
 	 .help = "What else is measured; null: as in compile."},

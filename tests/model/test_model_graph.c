@@ -595,7 +595,13 @@ static const struct support_refusal refusals[] = {
 	{MODEL(INPUT("x") ", " FLAT, "\"input_layers\": []"), ST_INVALID, "must name a layer"},
 	{MODEL(INPUT("x") ", " FLAT, "\"input_layers\": [[\"x\", 0, 0]], \"output_layers\": "
 				     "[[\"a\", 0, 0], [\"x\", 0, 0]]"),
-	 ST_UNSUPPORTED, "output_layers: 2 of them are not supported: there must be 1"},
+	 ST_INVALID, "output_layers: \"x\" is an InputLayer"},
+	{MODEL(INPUT("x") ", " FLAT, "\"input_layers\": [[\"x\", 0, 0]], \"output_layers\": "
+				     "[[\"a\", 0, 0], [\"a\", 0, 0]]"),
+	 ST_INVALID, "output_layers: names \"a\" twice"},
+	{MODEL(INPUT("x") ", " FLAT, "\"input_layers\": [[\"x\", 0, 0]], \"output_layers\": "
+				     "[[\"a\", 0, 0], [\"b\", 0, 0]]"),
+	 ST_INVALID, "output_layers[1][0]: unknown layer \"b\""},
 	{MODEL(PART("x", "3") ", " PART("y", "2, null") ", " JOIN, TWO_ENDS), ST_UNSUPPORTED,
 	 "layers[1].config.batch_shape: not supported: of an input beside others only the batch"},
 	{MODEL(PART("x", "3") ", " INPUT("y") ", " FLATTEN("f", FROM("y")) ", " JOIN, TWO_ENDS),
@@ -697,6 +703,34 @@ static void test_models_of_several_inputs(void **state)
 		assert_int_equal(model->layers[2].output.dim[0], 5);
 		model_free(model);
 	}
+}
+
+/* One of them is in the middle, and a layer has taken the name of the one that joins them. */
+static void test_models_of_several_outputs(void **state)
+{
+	static const char text[] =
+		MODEL(PART("x", "2, 3") ", " FLATTEN("outputs", FROM("x")) ", " FLATTEN(
+			      "b", FROM("outputs")) ", " FLATTEN("c", FROM("b")),
+		      "\"input_layers\": [[\"x\", 0, 0]], "
+		      "\"output_layers\": [[\"c\", 0, 0], [\"outputs\", 0, 0]]");
+	struct model *model = support_model(text, NULL);
+	const struct model_layer *join = &model->layers[model->layer_count - 1];
+
+	(void)state;
+	assert_int_equal(model->output_count, 2);
+	assert_string_equal(model->outputs[0].name, "c");
+	assert_int_equal(model->outputs[0].first, 0);
+	assert_string_equal(model->outputs[1].name, "outputs");
+	assert_int_equal(model->outputs[1].first, 6);
+	assert_int_equal(model->outputs[1].shape.dim[0], 6);
+	assert_int_equal(model->layer_count, 4);
+	assert_int_equal(model->row_count, 4);
+	assert_string_equal(join->name, "m/outputs");
+	assert_int_equal(join->output.ndim, 1);
+	assert_int_equal(join->output.dim[0], 12);
+	assert_int_equal(join->inputs[0], 2);
+	assert_int_equal(join->inputs[1], 0);
+	model_free(model);
 }
 
 static void test_bad_graphs_are_refused_with_their_place(void **state)
@@ -851,6 +885,7 @@ int main(void)
 		cmocka_unit_test(test_training_false_of_a_call),
 		cmocka_unit_test(test_models_of_several_inputs),
 		cmocka_unit_test(test_nested_models_of_several_inputs),
+		cmocka_unit_test(test_models_of_several_outputs),
 		cmocka_unit_test(test_bad_graphs_are_refused_with_their_place),
 		cmocka_unit_test(test_names_of_tensorflow_2_1_name_their_replacement),
 		cmocka_unit_test(test_models_may_be_nested_but_not_for_ever),

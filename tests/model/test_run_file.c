@@ -272,7 +272,7 @@ static void test_values_have_types_and_ranges(void **state)
 		{"--data.name minst",
 		 "data.name: unknown value \"minst\" (did you mean \"mnist\"?)"},
 		{"--outfeed.gradients [1]", "outfeed.gradients[0]: must be a text"},
-		{"--compile.metrics {}", "compile.metrics: must be an array"},
+		{"--callbacks {}", "callbacks: must be an array"},
 		{"--pipeline.schedule Group", "pipeline.schedule: unknown value"},
 		{"--outfeed.capture all",
 		 "outfeed.capture: unknown tier \"all\" (one of: off, health, counts, stats, "

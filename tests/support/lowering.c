@@ -50,11 +50,13 @@ static void read_compile(struct lowered *lowered)
 	if (!lowered->run->fit.wanted && !lowered->run->evaluate.wanted)
 		return;
 	assert_true(compile_value(lowered, "loss", &at));
-	must(loss_get(&lowered->loss, &at, &err), &err, "loss");
+	lowered->losses = (struct loss_list){
+		.items = {{.given = true, .weight = 1.0f, .targets = from->targets}}, .count = 1};
+	must(loss_get(&lowered->losses.items[0].loss, &at, &err), &err, "loss");
 	must(metric_list_add(&lowered->metrics, compile_value(lowered, "metrics", &at) ? &at : NULL,
-			     false, model, &from->targets, &err),
+			     false, model, 0, &from->targets, &err),
 	     &err, "metrics");
-	from->loss = &lowered->loss;
+	from->losses = &lowered->losses;
 	from->metrics = &lowered->metrics;
 }
 

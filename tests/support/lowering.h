@@ -12,7 +12,7 @@ struct lowered {
 	struct model *model;
 	struct run_layout *layout;
 	struct optimizer optimizer;
-	struct loss loss;
+	struct loss_list losses;
 	struct metric_list metrics;
 	struct arena arena;
 	struct lower_request from;

@@ -606,7 +606,7 @@ static void test_the_softmax_that_ends_a_model_gives_its_logits(void **state)
 
 		math_model_open(&m, rows[i].layers, 1, (int64_t[]){10});
 		assert_int_equal(loss_takes_logits(&loss, m.model), rows[i].takes);
-		assert_int_equal(loss_check(&loss, m.model, &ten, NULL), ST_OK);
+		assert_int_equal(loss_check(&loss, m.model->outputs, &ten, NULL), ST_OK);
 		math_model_close(&m);
 	}
 }
@@ -706,7 +706,7 @@ static double run_tokens(const struct math_model *m, const float *weights, float
 				      .slots = 1,
 				      .training = true,
 				      .logits_loss = true};
-	const struct loss_rows of_item = loss_rows_of(m->model);
+	const struct loss_rows of_item = loss_rows_of(m->model->outputs);
 	float kept[PARAMS], y[ITEMS * TOKENS], w[ITEMS * TOKENS];
 	float gradient[ITEMS * TOKENS * OUTPUTS];
 	const struct targets targets = {.values = y, .width = 1, .weights = w};
@@ -766,11 +766,11 @@ static void test_an_output_that_does_not_fit_is_refused(void **state)
 
 	(void)state;
 	math_model_open(&m, "[" DENSE("softmax") "]", 1, (int64_t[]){3});
-	assert_int_equal(loss_check(&loss, m.model, &eleven, &err), ST_INVALID);
+	assert_int_equal(loss_check(&loss, m.model->outputs, &eleven, &err), ST_INVALID);
 	assert_contains(err.text, "(None, 10) (layer \"dense\")");
 	math_model_close(&m);
 	math_model_open(&m, "[" DENSE("softmax") "]", 2, (int64_t[]){3, 3});
-	assert_int_equal(loss_check(&loss, m.model, &ten, &err), ST_INVALID);
+	assert_int_equal(loss_check(&loss, m.model->outputs, &ten, &err), ST_INVALID);
 	math_model_close(&m);
 }
 
@@ -829,7 +829,7 @@ static void test_targets_must_fit_the_loss(void **state)
 
 		math_model_open(&m, "[" DENSE("linear") "]", rows[i].ndim, (int64_t[]){3, 3});
 		assert_int_equal(read_loss(&loss, rows[i].text, NULL), ST_OK);
-		status = loss_check(&loss, m.model, rows[i].kind, &err);
+		status = loss_check(&loss, m.model->outputs, rows[i].kind, &err);
 		assert_int_equal(status, rows[i].says ? ST_INVALID : ST_OK);
 		if (rows[i].says)
 			assert_contains(err.text, rows[i].says);

@@ -32,7 +32,7 @@ static enum status open_reading(struct reading *r, const char *text, const char 
 	assert_int_equal(json_parse(&r->json, text, strlen(text), "m.json", NULL), ST_OK);
 	math_model_open(&r->m, layers, 1, (int64_t[]){3});
 	root = json_root("m.json", r->json);
-	return metric_get(&r->metric, &root, r->m.model, kind, err);
+	return metric_get(&r->metric, &root, r->m.model->outputs, kind, err);
 }
 
 static void close_reading(struct reading *r)
@@ -256,7 +256,7 @@ static enum status read_list(struct metric_list *out, const char *text, cJSON **
 	root = json_root("m.json", *json);
 	support_fail_alloc(fail);
 	*out = (struct metric_list){0};
-	return metric_list_add(out, &root, false, model, &classes, err);
+	return metric_list_add(out, &root, false, model, 0, &classes, err);
 }
 
 static void test_a_list_keeps_its_order_and_no_name_twice(void **state)
@@ -269,7 +269,7 @@ static void test_a_list_keeps_its_order_and_no_name_twice(void **state)
 		{"[\"acc\", \"acc\"]", "[1]: the name \"acc\" is taken"},
 		{"[" METRIC("SparseCategoricalAccuracy", "\"name\": \"loss\"") "]",
 		 "[0]: the name \"loss\" is taken"},
-		{"{}", "must be an array"},
+		{"{}", "\"class_name\" is missing"},
 		{"[\"acc\", \"x\"]", "[1]: unknown metric"},
 	};
 	struct metric_list list = {0};
@@ -278,7 +278,7 @@ static void test_a_list_keeps_its_order_and_no_name_twice(void **state)
 
 	(void)state;
 	math_model_open(&m, DENSE("4"), 1, (int64_t[]){3});
-	assert_int_equal(metric_list_add(&list, NULL, false, m.model, &classes, NULL), ST_OK);
+	assert_int_equal(metric_list_add(&list, NULL, false, m.model, 0, &classes, NULL), ST_OK);
 	assert_int_equal(list.count, 0);
 	for (long n = 0;; n++) {
 		enum status status;

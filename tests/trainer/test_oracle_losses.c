@@ -78,7 +78,7 @@ static void check_case(const struct oracle_loss *c, char *text)
 
 	math_model_open(&m, "[{'class_name': 'Activation', 'config': {'activation': 'linear'}}]",
 			c->ndim, c->dims);
-	of_item = loss_rows_of(m.model);
+	of_item = loss_rows_of(m.model->outputs);
 	assert_true(ITEMS * of_item.positions * of_item.width <= MOST);
 	fill(c, of_item, x, y);
 	targets.width = c->kind == LOSS_SPARSE_CATEGORICAL_CROSSENTROPY ? 1 : of_item.width;

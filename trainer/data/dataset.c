@@ -155,6 +155,15 @@ static int join_bound(const struct dataset_about *about, const struct dataset_ar
 	return (int)most + 1;
 }
 
+struct target_part dataset__target_part(const struct dataset_about *about,
+					const struct dataset_array *array)
+{
+	const int64_t width = (int64_t)(dataset__array_count(array) / (size_t)array->dim[0]);
+	const int classes = dataset__type_whole(array->type) ? join_bound(about, array) : 0;
+
+	return (struct target_part){.classes = classes, .width = width == 1 && classes ? 0 : width};
+}
+
 static enum status join_targets(struct dataset *out, const struct dataset_about *about,
 				struct dataset_array *targets, struct err *err)
 {
@@ -475,7 +484,19 @@ static enum status dataset_parts_fit(struct dataset *train, struct dataset *test
 	if (test->unlabelled) {
 		test->classes = train->classes;
 		test->width = train->width;
+		test->part_count = train->part_count;
+		memcpy(test->parts, train->parts, sizeof(test->parts));
 		return ST_OK;
+	}
+	for (int i = 0; i < train->part_count; i++) {
+		struct target_part *trained = &train->parts[i], *tested = &test->parts[i];
+
+		if (!trained->classes != !tested->classes || trained->width != tested->width)
+			return err_set(err, ST_FORMAT,
+				       "%s: targets to train with and to test with differ in type "
+				       "or width, those of output %d",
+				       train->source, i);
+		trained->classes = tested->classes = max(trained->classes, tested->classes);
 	}
 	if (train->width > 0 && (!train->classes || !test->classes))
 		train->classes = test->classes = 0;
@@ -662,7 +683,7 @@ enum status dataset_describe(struct dataset *train, struct dataset *test,
 			     const struct dataset_params *params, struct err *err)
 {
 	struct dataset_params shapes = *params;
-	struct dataset_known known;
+	struct dataset_known known = {0};
 	enum status status = dataset_find(&known, params, err);
 
 	*train = *test = (struct dataset){0};
@@ -685,10 +706,18 @@ enum status dataset_open(struct dataset *train, struct dataset *test,
 	*train = *test = (struct dataset){0};
 	if (status != ST_OK)
 		return status;
-	if (params->input_count && (known.open || known.classes))
+	if ((params->input_count || params->output_count) && (known.open || known.classes))
 		return err_set(err, ST_INVALID,
-			       "data.inputs: names arrays of data.name npz, and this is %s",
-			       known.name);
+			       "data.%s: names arrays of data.name npz, and this is %s",
+			       params->input_count ? "inputs" : "outputs", known.name);
+	if (params->output_count > TARGET_PARTS)
+		return err_set(err, ST_LIMIT,
+			       "data.outputs: %d outputs are beyond the limit: at most %d",
+			       params->output_count, TARGET_PARTS);
+	if (params->output_count && params->one_hot)
+		return err_set(err, ST_INVALID,
+			       "data.one_hot: is for models of one output: without it, "
+			       "sparse_categorical_crossentropy takes class numbers");
 	status = dataset_open_any(train, test, &known, params, err);
 	if (status != ST_OK)
 		return status;

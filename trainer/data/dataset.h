@@ -33,7 +33,10 @@ struct dataset {
 	const float *values;   /* [count, width]: any shape of an item, in C order */
 	int classes;           /* `values` too are whole numbers from 0 to below this; 0: not */
 	int64_t width;         /* of `values` */
-	bool one_hot;          /* class numbers are given out as vectors */
+	/* Of several outputs: what of `values` is whose. */
+	struct target_part parts[TARGET_PARTS];
+	int part_count; /* 0: there is one output */
+	bool one_hot;   /* class numbers are given out as vectors */
 
 	bool unlabelled; /* there are none of the two: the items can only be predicted */
 
@@ -98,6 +101,10 @@ struct dataset_params {
 	 * other in an item. NULL: x_train and x_test alone. */
 	const char *const *inputs;
 	int input_count;
+	/* And of the model's outputs that have targets: y_train_NAME, y_test_NAME. NULL: y_train
+	 * and y_test alone. */
+	const char *const *outputs;
+	int output_count;
 	struct {
 		bool gray; /* one channel, else three */
 	} images;          /* of the set "images" */

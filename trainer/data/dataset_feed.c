@@ -127,12 +127,17 @@ const uint32_t *dataset_order_batch(struct dataset_order *order, int64_t number,
 
 struct target_kind dataset_targets(const struct dataset *dataset)
 {
+	struct target_kind kind;
+
 	if (dataset->one_hot)
 		return (struct target_kind){.width = max(dataset->width, 1) * dataset->classes,
 					    .weights = dataset->weight_width};
-	return (struct target_kind){.classes = dataset->classes,
+	kind = (struct target_kind){.classes = dataset->classes,
 				    .width = dataset->width,
-				    .weights = dataset->weight_width};
+				    .weights = dataset->weight_width,
+				    .part_count = dataset->part_count};
+	memcpy(kind.parts, dataset->parts, sizeof(kind.parts));
+	return kind;
 }
 
 bool dataset_gives_classes(const struct dataset *dataset)

@@ -200,6 +200,10 @@ struct dataset_about {
 	int64_t limit;
 };
 
+/* What of whole numbers or values @array is, as targets of their own: see struct target_part. */
+struct target_part dataset__target_part(const struct dataset_about *about,
+					const struct dataset_array *array);
+
 /* What a part's items weigh, of any shape of an item; @weights' memory is taken over on success. */
 enum status dataset__weigh(struct dataset *set, const char *name, struct dataset_array *weights,
 			   struct err *err);

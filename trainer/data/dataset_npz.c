@@ -420,7 +420,7 @@ static enum status npz_array(struct dataset_array *out, const struct npz_file *f
 	return dataset__npz_parse(out, file->path, file->bytes, file->length, member, err);
 }
 
-/* ---- several inputs -------------------------------------------------------------------------- */
+/* ---- several inputs, or outputs -------------------------------------------------------------- */
 
 /* Values of an item. */
 static int64_t npz_width(const struct dataset_array *array)
@@ -428,21 +428,42 @@ static int64_t npz_width(const struct dataset_array *array)
 	return (int64_t)dataset__array_count(array) / array->dim[0];
 }
 
-/* Bytes are images here too: from 0 to 1, as batches give them out. */
-static void npz_floats(float *out, const struct dataset_array *array, int64_t item, int64_t width)
+/* What comes together: "input" and the names of data.inputs, or the same of outputs. */
+struct npz_names {
+	const char *what;
+	const char *const *items;
+	int count;
+	bool images; /* bytes are images, from 0 to 1 as batches give them out */
+};
+
+static struct npz_names npz_input_names(const struct npz_file *file)
+{
+	return (struct npz_names){"input", file->params->inputs, file->params->input_count, true};
+}
+
+static struct npz_names npz_output_names(const struct npz_file *file)
+{
+	return (struct npz_names){"output", file->params->outputs, file->params->output_count,
+				  false};
+}
+
+static void npz_floats(float *out, const struct dataset_array *array, int64_t item, int64_t width,
+		       bool images)
 {
 	const size_t size = dataset__type_size(array->type);
 
 	dataset__to_floats(out, array->type, array->bytes + (size_t)(item * width) * size,
 			   (size_t)width);
-	for (int64_t i = 0; array->type == DATASET_U8 && i < width; i++)
+	for (int64_t i = 0; images && array->type == DATASET_U8 && i < width; i++)
 		out[i] /= 255.0f;
 }
 
 /* One array of floats, an item's values of all @parts in each row. */
 static enum status npz_rows(struct dataset_array *out, const struct npz_file *file,
-			    const struct dataset_array *parts, int count, struct err *err)
+			    const struct npz_names *names, const struct dataset_array *parts,
+			    struct err *err)
 {
+	const int count = names->count;
 	const int64_t items = parts[0].dim[0];
 	int64_t total = 0, at = 0;
 	float *rows;
@@ -450,14 +471,14 @@ static enum status npz_rows(struct dataset_array *out, const struct npz_file *fi
 	for (int i = 0; i < count; i++) {
 		if (parts[i].dim[0] != items)
 			return err_set(err, ST_FORMAT,
-				       "%s: input \"%s\" has %lld items but \"%s\" has %lld",
-				       file->path, file->params->inputs[0], (long long)items,
-				       file->params->inputs[i], (long long)parts[i].dim[0]);
+				       "%s: %s \"%s\" has %lld items but \"%s\" has %lld",
+				       file->path, names->what, names->items[0], (long long)items,
+				       names->items[i], (long long)parts[i].dim[0]);
 		total += npz_width(&parts[i]);
 	}
 	if (total > DATASET_ARRAY_LIMIT / (int64_t)sizeof(*rows) / items)
-		return err_set(err, ST_LIMIT, "%s: data.inputs: would hold more than %lld bytes",
-			       file->path, (long long)DATASET_ARRAY_LIMIT);
+		return err_set(err, ST_LIMIT, "%s: data.%ss: would hold more than %lld bytes",
+			       file->path, names->what, (long long)DATASET_ARRAY_LIMIT);
 	rows = mem_resize(NULL, (size_t)(items * total), sizeof(*rows));
 	if (!rows)
 		return err_nomem(err);
@@ -465,7 +486,7 @@ static enum status npz_rows(struct dataset_array *out, const struct npz_file *fi
 		const int64_t width = npz_width(&parts[i]);
 
 		for (int64_t item = 0; item < items; item++)
-			npz_floats(rows + item * total + at, &parts[i], item, width);
+			npz_floats(rows + item * total + at, &parts[i], item, width, names->images);
 		at += width;
 	}
 	*out = (struct dataset_array){
@@ -479,27 +500,34 @@ static bool npz_member(char out[NPZ_MEMBER_SIZE], const char *x, const char *inp
 	return snprintf(out, NPZ_MEMBER_SIZE, "%s_%s", x, input) < NPZ_MEMBER_SIZE;
 }
 
-static enum status npz_inputs(struct dataset_array *out, const struct npz_file *file, const char *x,
+/* The array @member, or of several those of all @names joined; @kinds: what each is as targets of
+ * @about, NULL: nobody asks. */
+static enum status npz_joined(struct dataset_array *out, const struct npz_file *file,
+			      const char *member, const struct npz_names *names,
+			      const struct dataset_about *about, struct target_part *kinds,
 			      struct err *err)
 {
-	const int count = file->params->input_count;
 	struct dataset_array *parts;
 	enum status status = ST_OK;
-	char member[NPZ_MEMBER_SIZE];
+	char full[NPZ_MEMBER_SIZE];
 
-	if (!count)
-		return npz_array(out, file, x, err);
+	if (!names->count)
+		return npz_array(out, file, member, err);
 	*out = (struct dataset_array){0};
-	parts = mem_calloc((size_t)count, sizeof(*parts));
+	parts = mem_calloc((size_t)names->count, sizeof(*parts));
 	if (!parts)
 		return err_nomem(err);
-	for (int i = 0; i < count && status == ST_OK; i++)
-		status = npz_member(member, x, file->params->inputs[i])
-				 ? npz_array(&parts[i], file, member, err)
-				 : err_set(err, ST_INVALID, "data.inputs[%d]: is too long", i);
+	for (int i = 0; i < names->count && status == ST_OK; i++) {
+		status = npz_member(full, member, names->items[i])
+				 ? npz_array(&parts[i], file, full, err)
+				 : err_set(err, ST_INVALID, "data.%ss[%d]: is too long",
+					   names->what, i);
+		if (kinds && status == ST_OK)
+			kinds[i] = dataset__target_part(about, &parts[i]);
+	}
 	if (status == ST_OK)
-		status = npz_rows(out, file, parts, count, err);
-	for (int i = 0; i < count; i++)
+		status = npz_rows(out, file, names, parts, err);
+	for (int i = 0; i < names->count; i++)
 		dataset__array_free(&parts[i]);
 	mem_free(parts);
 	return status;
@@ -519,14 +547,29 @@ static bool npz_has(const struct npz_file *file, const char *member)
 	return dataset__npz_find(&zip, member, &entry, NULL) != ST_NOTFOUND;
 }
 
-/* Has the part inputs: @x, or of several the first one's? */
+/* Has the part @member, or of several the first one's? */
+static bool npz_has_any(const struct npz_file *file, const char *member,
+			const struct npz_names *names)
+{
+	char full[NPZ_MEMBER_SIZE];
+
+	if (!names->count)
+		return npz_has(file, member);
+	return npz_member(full, member, names->items[0]) && npz_has(file, full);
+}
+
 static bool npz_has_inputs(const struct npz_file *file, const char *x)
 {
-	char member[NPZ_MEMBER_SIZE];
+	const struct npz_names names = npz_input_names(file);
 
-	if (!file->params->input_count)
-		return npz_has(file, x);
-	return npz_member(member, x, file->params->inputs[0]) && npz_has(file, member);
+	return npz_has_any(file, x, &names);
+}
+
+static bool npz_has_targets(const struct npz_file *file, const char *y)
+{
+	const struct npz_names names = npz_output_names(file);
+
+	return npz_has_any(file, y, &names);
 }
 
 /* @w may be missing, and @y where the part may be @unlabelled. */
@@ -541,16 +584,22 @@ static enum status npz_part(struct dataset *out, const struct npz_file *file, co
 					    .ignores = file->params->ignores,
 					    .ignored = file->params->ignored,
 					    .limit = file->params->limit};
+	const struct npz_names names = npz_input_names(file), outputs = npz_output_names(file);
 	struct dataset_array inputs, targets = {0}, weights = {0};
+	struct target_part kinds[TARGET_PARTS] = {{0}};
 	enum status status;
 
-	status = npz_inputs(&inputs, file, x, err);
-	if (status == ST_OK && (!unlabelled || npz_has(file, y)))
-		status = npz_array(&targets, file, y, err);
+	status = npz_joined(&inputs, file, x, &names, &about, NULL, err);
+	if (status == ST_OK && (!unlabelled || npz_has_targets(file, y)))
+		status = npz_joined(&targets, file, y, &outputs, &about, kinds, err);
 	if (status == ST_OK)
 		status = dataset__join(out, &about, &inputs, &targets, err);
 	dataset__array_free(&inputs);
 	dataset__array_free(&targets);
+	if (status == ST_OK && !out->unlabelled) {
+		memcpy(out->parts, kinds, sizeof(kinds));
+		out->part_count = outputs.count;
+	}
 	if (status != ST_OK || out->unlabelled || !npz_has(file, w))
 		return status;
 	status = npz_array(&weights, file, w, err);
@@ -588,7 +637,8 @@ enum status dataset__npz_open(struct dataset *train, struct dataset *test,
 	    npz_has_inputs(&file, "x_train"))
 		status = npz_part(train, &file, "x_train", "y_train", "sample_weight_train", false,
 				  err);
-	if (status == ST_OK && (npz_has_inputs(&file, "x_test") || npz_has(&file, "y_test"))) {
+	if (status == ST_OK &&
+	    (npz_has_inputs(&file, "x_test") || npz_has_targets(&file, "y_test"))) {
 		status = npz_part(test, &file, "x_test", "y_test", "sample_weight_test",
 				  params->no_test_targets, err);
 		if (status != ST_OK)

@@ -6,12 +6,22 @@
 #include "trainer/kernels/kernel_vector.h"
 #include "trainer/layers/compute_internal.h"
 
+/* What an input has of an output row. The layer that joins a model's outputs has one row of an
+ * item, whatever their shapes are. */
+static int64_t concatenate_columns(const struct layer_pass *pass, int input)
+{
+	const struct model_shape *output = &pass->layer->output;
+
+	return model_shape_count(model_input_shape(pass->model, pass->layer, input)) /
+	       (model_shape_count(output) / layer_last_dim(output));
+}
+
 /* The rows of one input, @columns wide, at @column of the output. */
 static void concatenate_rows(const struct layer_pass *pass, int input, int64_t column,
 			     int64_t first, int64_t rows)
 {
 	int64_t width = layer_last_dim(&pass->layer->output);
-	int64_t columns = layer_last_dim(model_input_shape(pass->model, pass->layer, input));
+	int64_t columns = concatenate_columns(pass, input);
 	const float *x = pass->inputs[input];
 
 	for (int64_t row = first; row < first + rows; row++)
@@ -23,7 +33,7 @@ static void concatenate_grad_rows(const struct layer_pass *pass, int input, int6
 				  int64_t first, int64_t rows)
 {
 	int64_t width = layer_last_dim(&pass->layer->output);
-	int64_t columns = layer_last_dim(model_input_shape(pass->model, pass->layer, input));
+	int64_t columns = concatenate_columns(pass, input);
 	float *dx = pass->grad_inputs[input];
 
 	if (!dx)
@@ -48,7 +58,7 @@ static void concatenate_inputs(const struct layer_pass *pass, concatenate_work w
 
 	for (int i = 0; i < pass->layer->input_count; i++) {
 		work(pass, i, column, first, rows);
-		column += layer_last_dim(model_input_shape(pass->model, pass->layer, i));
+		column += concatenate_columns(pass, i);
 	}
 }
 

@@ -1,0 +1,508 @@
+/*
+ * What the run file says of a model's outputs: losses, their weights and metrics, each for all of
+ * them, by position or by name; and which of the data's targets are whose.
+ *
+ * Threading: none.
+ */
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/minmax.h"
+#include "model/run/run_internal.h"
+
+/* ---- by output ------------------------------------------------------------------------------- */
+
+/* An object that is no {class_name, config}. */
+static bool is_by_name(const struct json_at *at)
+{
+	return cJSON_IsObject(at->node) &&
+	       !cJSON_GetObjectItemCaseSensitive(at->node, "class_name");
+}
+
+/* Of metrics a list is each output's own where it has lists in it. */
+static bool is_by_position(const struct json_at *at, bool metrics)
+{
+	bool lists = !metrics;
+
+	if (!cJSON_IsArray(at->node))
+		return false;
+	for (const cJSON *item = at->node->child; item; item = item->next)
+		lists = lists || cJSON_IsArray(item) || cJSON_IsNull(item);
+	return lists;
+}
+
+static enum status unknown_output(const struct json_at *at, const struct model *model,
+				  const char *name, struct err *err)
+{
+	const char *known[MODEL_OUTPUTS];
+
+	for (int o = 0; o < model->output_count; o++)
+		known[o] = model->outputs[o].name;
+	return json_unknown(at, "output", name, known, (size_t)model->output_count, err);
+}
+
+static int find_output(const struct model *model, const char *name)
+{
+	for (int o = 0; o < model->output_count; o++)
+		if (!strcmp(model->outputs[o].name, name))
+			return o;
+	return -1;
+}
+
+/* "class", "box" */
+static const char *output_names(const struct model *model, char *out, size_t size)
+{
+	size_t used = 0;
+
+	*out = '\0';
+	for (int o = 0; o < model->output_count && used < size; o++)
+		used += (size_t)snprintf(out + used, size - used, "%s\"%s\"", o ? ", " : "",
+					 model->outputs[o].name);
+	return out;
+}
+
+static enum status check_by_output(const struct json_at *at, const struct model *model,
+				   bool metrics, struct err *err)
+{
+	enum status status = ST_OK;
+	char names[256];
+
+	if (is_by_position(at, metrics) && json_count(at) != model->output_count)
+		return json_fail(at, err, "has %d entries, but the model has %d output%s: %s",
+				 json_count(at), model->output_count,
+				 model->output_count == 1 ? "" : "s",
+				 output_names(model, names, sizeof(names)));
+	for (const cJSON *node = at->node->child; is_by_name(at) && node && status == ST_OK;
+	     node = node->next)
+		if (find_output(model, node->string) < 0)
+			status = unknown_output(at, model, node->string, err);
+	return status;
+}
+
+/* What @at says of output @o; false: nothing, or null. */
+static bool of_output(const struct json_at *at, const struct model *model, int o, bool metrics,
+		      struct json_at *out)
+{
+	*out = *at;
+	if (is_by_name(at))
+		return json_child(at, model->outputs[o].name, out) && !json_is_null(out);
+	if (is_by_position(at, metrics))
+		return json_item(at, o, out) && !json_is_null(out);
+	return true;
+}
+
+/* ---- without a model ------------------------------------------------------------------------- */
+
+static void check_metric(const struct json_at *at, struct err *err)
+{
+	struct json_at item;
+
+	if (!cJSON_IsArray(at->node) && !json_is_null(at))
+		metric_check_name(at, err);
+	for (int m = 0; cJSON_IsArray(at->node) && !err_stuck(err) && json_item(at, m, &item); m++)
+		if (!cJSON_IsArray(item.node) && !json_is_null(&item))
+			metric_check_name(&item, err);
+}
+
+static void check_loss(const struct json_at *at, struct err *err)
+{
+	struct loss loss;
+
+	if (!json_is_null(at))
+		loss_get(&loss, at, err);
+}
+
+/* Asks @check of what stands in @at for each output, or for all. */
+static void check_each(const struct json_at *at, bool metrics,
+		       void (*check)(const struct json_at *at, struct err *err), struct err *err)
+{
+	const cJSON *node = at->node->child;
+
+	if (!is_by_name(at) && !is_by_position(at, metrics)) {
+		check(at, err);
+		return;
+	}
+	for (int i = 0; node && !err_stuck(err); node = node->next, i++) {
+		const struct json_at item = {.file = at->file,
+					     .up = at,
+					     .node = node,
+					     .key = node->string,
+					     .index = node->string ? -1 : i};
+
+		check(&item, err);
+	}
+}
+
+/* Of a model of several outputs: their names; how many. */
+static int names_of_outputs(const cJSON *model, const char *names[MODEL_OUTPUTS])
+{
+	const cJSON *config = cJSON_GetObjectItemCaseSensitive(model, "config"), *item;
+	int count = 0;
+
+	cJSON_ArrayForEach(
+		item, cJSON_GetObjectItemCaseSensitive(config ? config : model, "output_layers"))
+	{
+		const char *name = cJSON_GetStringValue(cJSON_GetArrayItem(item, 0));
+
+		if (name && count < MODEL_OUTPUTS)
+			names[count++] = name;
+	}
+	return count > 1 ? count : 0;
+}
+
+/* Names before the data are opened, which have arrays of them. */
+static enum status check_outputs(const struct run_file *run, struct err *err)
+{
+	const struct json_at root = json_root(run->path, run->json);
+	const struct run_texts *named = &run->data.outputs;
+	const char *names[MODEL_OUTPUTS];
+	const int count = names_of_outputs(run->model, names);
+	struct str list = {0};
+	struct json_at within, at;
+	enum status status = ST_OK;
+
+	for (int i = 0; i < named->count && count && status == ST_OK; i++) {
+		bool found = false;
+
+		for (int o = 0; o < count; o++)
+			found = found || !strcmp(names[o], named->items[i]);
+		run__value_find(&root, "data", "outputs", &within, &at);
+		if (!found)
+			status = json_unknown(&at, "output", named->items[i], names, (size_t)count,
+					      err);
+	}
+	if (status != ST_OK || named->count || !count ||
+	    (!run->fit.wanted && !run->evaluate.wanted))
+		return status;
+	for (int o = 0; o < count; o++)
+		str_addf(&list, "%s\"%s\"", o ? ", " : "", names[o]);
+	status = list.failed ? err_nomem(err)
+			     : err_set(err, ST_INVALID,
+				       "%s: data.outputs: is missing: it names the outputs that "
+				       "have targets (y_train_NAME) of the model's %d: %s",
+				       run->path, count, str_peek(&list));
+	str_free(&list);
+	return status;
+}
+
+enum status run_check_compile(const struct run_file *run, struct err *err)
+{
+	static const struct {
+		const char *section, *key;
+		bool metrics;
+	} rows[] = {
+		{"compile", "loss", false},
+		{"compile", "metrics", true},
+		{"compile", "weighted_metrics", true},
+		{"evaluate", "loss", false},
+		{"evaluate", "metrics", true},
+	};
+	const struct json_at root = json_root(run->path, run->json);
+	struct optimizer optimizer;
+	struct json_at within, at;
+	float *weights;
+	int64_t classes;
+	struct err own;
+
+	err = err_start(err, &own);
+	run_optimizer(&optimizer, run, err);
+	if (!err_stuck(err))
+		check_outputs(run, err);
+	for (size_t i = 0; i < ARRAY_LEN(rows) && !err_stuck(err); i++)
+		if (run__value_find(&root, rows[i].section, rows[i].key, &within, &at))
+			check_each(&at, rows[i].metrics,
+				   rows[i].metrics ? check_metric : check_loss, err);
+	if (!err_stuck(err) && run_class_weights(&weights, &classes, run, err) == ST_OK)
+		mem_free(weights);
+	return err->status;
+}
+
+/* ---- losses ---------------------------------------------------------------------------------- */
+
+static enum status read_weight(struct loss_part *part, const struct json_at *at, struct err *err)
+{
+	double weight = 1.0;
+	enum status status = json_real(at, &weight, err);
+
+	if (status == ST_OK && !(fabs(weight) <= 3e38))
+		status = json_fail(at, err, "must be a number that float32 has");
+	part->weight = (float)weight;
+	return status;
+}
+
+static enum status read_weights(struct loss_list *out, const struct json_at *root,
+				const struct model *model, struct err *err)
+{
+	struct json_at within, at, here;
+	enum status status;
+
+	if (!run__value_find(root, "compile", "loss_weights", &within, &at))
+		return ST_OK;
+	status = check_by_output(&at, model, false, err);
+	for (int o = 0; o < model->output_count && status == ST_OK; o++)
+		if (of_output(&at, model, o, false, &here))
+			status = read_weight(&out->items[o], &here, err);
+	return status;
+}
+
+/* @section's losses, or compile's; whose targets they have is not set. */
+static enum status read_losses(struct loss_list *out, const struct json_at *root,
+			       const char *section, const struct model *model,
+			       struct json_at *within, struct json_at *at, struct err *err)
+{
+	bool any = false;
+	struct json_at here;
+	enum status status;
+
+	*out = (struct loss_list){.count = model->output_count};
+	if (!run__value_find(root, section, "loss", within, at) &&
+	    !run__value_find(root, "compile", "loss", within, at))
+		return err_set(err, ST_INVALID, "%s: compile.loss: missing", root->file);
+	status = check_by_output(at, model, false, err);
+	for (int o = 0; o < out->count && status == ST_OK; o++) {
+		struct loss_part *part = &out->items[o];
+
+		part->weight = 1.0f;
+		part->given = of_output(at, model, o, false, &here);
+		any = any || part->given;
+		if (part->given)
+			status = loss_get(&part->loss, &here, err);
+	}
+	if (status == ST_OK && !any)
+		return json_fail(at, err, "no output has a loss");
+	return status == ST_OK ? read_weights(out, root, model, err) : status;
+}
+
+/* ---- targets --------------------------------------------------------------------------------- */
+
+/* What @part is compared with, where no data say it. */
+static struct target_kind natural_targets(const struct loss_part *part,
+					  const struct model_output *output)
+{
+	const struct loss_rows rows = loss_rows_of(output);
+
+	if (part->given && part->loss.kind == LOSS_SPARSE_CATEGORICAL_CROSSENTROPY)
+		return (struct target_kind){.classes = (int)min(rows.width, INT_MAX),
+					    .width = rows.positions > 1 ? rows.positions : 0};
+	return (struct target_kind){.width = rows.positions * rows.width};
+}
+
+static bool ignores(const struct json_at *at, int64_t *class)
+{
+	struct loss loss;
+	struct err err = {0};
+
+	if (json_is_null(at) || loss_get(&loss, at, &err) != ST_OK || !loss.ignores)
+		return false;
+	*class = loss.ignore_class;
+	return true;
+}
+
+/* The output that data.outputs[@i] names; -1: none. */
+static int named_output(const struct run_file *run, const struct model *model, int i,
+			struct err *err)
+{
+	const struct json_at root = json_root(run->path, run->json);
+	const int found = find_output(model, run->data.outputs.items[i]);
+
+	if (found < 0)
+		unknown_output(&root, model, run->data.outputs.items[i], err);
+	return found;
+}
+
+bool run_ignored(const struct run_file *run, int64_t *class)
+{
+	const struct json_at root = json_root(run->path, run->json);
+	struct json_at within, at, item;
+	bool found = false;
+
+	if (!run__value_find(&root, "compile", "loss", &within, &at))
+		return false;
+	if (!is_by_name(&at) && !is_by_position(&at, false))
+		return ignores(&at, class);
+	item = at;
+	for (const cJSON *node = at.node->child; node && !found; node = node->next) {
+		item.node = node;
+		found = ignores(&item, class);
+	}
+	return found;
+}
+
+enum status run_targets(struct target_kind *out, const struct run_file *run, const char *section,
+			const struct model *model, struct err *err)
+{
+	const struct json_at root = json_root(run->path, run->json);
+	const struct run_texts *named = &run->data.outputs;
+	struct json_at within, at;
+	struct loss_list losses;
+	enum status status = read_losses(&losses, &root, section, model, &within, &at, err);
+
+	*out = (struct target_kind){0};
+	if (status != ST_OK)
+		return status;
+	if (model->output_count == 1) {
+		*out = natural_targets(&losses.items[0], &model->outputs[0]);
+		return ST_OK;
+	}
+	for (int i = 0; i < named->count && i < TARGET_PARTS; i++) {
+		const int o = named_output(run, model, i, err);
+		struct target_kind kind;
+
+		if (o < 0)
+			return ST_INVALID;
+		kind = natural_targets(&losses.items[o], &model->outputs[o]);
+		out->parts[out->part_count++] = (struct target_part){kind.classes, kind.width};
+		out->width += targets_per_item(&kind);
+	}
+	return ST_OK;
+}
+
+/* Gives each output that data.outputs names its part of @kind. */
+static enum status share_targets(struct loss_list *losses, const struct run_file *run,
+				 const struct model *model, const struct target_kind *kind,
+				 struct err *err)
+{
+	int64_t first = 0;
+
+	if (model->output_count == 1 && kind->part_count)
+		return err_set(err, ST_INVALID,
+			       "%s: data.outputs: is for models of several outputs, and this one "
+			       "has one: leave it out",
+			       run->path);
+	if (model->output_count == 1) {
+		losses->items[0].targets = *kind;
+		return ST_OK;
+	}
+	if (kind->weights > 1)
+		return err_set(err, ST_INVALID,
+			       "%s: sample_weight has %lld numbers for each item: of a model of "
+			       "several outputs it has 1",
+			       run->path, (long long)kind->weights);
+	for (int i = 0; i < kind->part_count && i < run->data.outputs.count; i++) {
+		const int o = named_output(run, model, i, err);
+		struct loss_part *part;
+
+		if (o < 0)
+			return ST_INVALID;
+		part = &losses->items[o];
+		part->targets = (struct target_kind){.classes = kind->parts[i].classes,
+						     .width = kind->parts[i].width,
+						     .weights = kind->weights};
+		part->first = first;
+		first += targets_per_item(&part->targets);
+	}
+	return ST_OK;
+}
+
+static bool has_targets(const struct loss_part *part)
+{
+	return part->targets.classes > 0 || part->targets.width > 0;
+}
+
+static enum status lacks_targets(const struct run_file *run, const struct model *model, int o,
+				 const char *what, struct err *err)
+{
+	char names[256];
+
+	return err_set(err, ST_INVALID,
+		       "%s: data.outputs: the output \"%s\" has a %s but no targets: name it too, "
+		       "and have y_train_%s (the model's outputs are %s)",
+		       run->path, model->outputs[o].name, what, model->outputs[o].name,
+		       output_names(model, names, sizeof(names)));
+}
+
+/* ---- what is measured ------------------------------------------------------------------------ */
+
+static enum status check_losses(const struct loss_list *losses, const struct run_file *run,
+				const struct model *model, const struct json_at *at,
+				struct err *err)
+{
+	struct json_at here;
+	char path[256];
+
+	for (int o = 0; o < losses->count; o++) {
+		const struct loss_part *part = &losses->items[o];
+		enum status status = ST_OK;
+
+		if (!part->given)
+			continue;
+		if (losses->count > 1 && !has_targets(part))
+			return lacks_targets(run, model, o, "loss", err);
+		status = loss_check(&part->loss, &model->outputs[o], &part->targets, err);
+		if (status != ST_OK) {
+			of_output(at, model, o, false, &here);
+			json_path(&here, path, sizeof(path));
+			if (losses->count > 1)
+				err_prefix(err, "output \"%s\"", model->outputs[o].name);
+			err_prefix(err, "%s: %s", run->path, path);
+			return status;
+		}
+	}
+	return ST_OK;
+}
+
+static enum status add_metrics(struct metric_list *metrics, const struct run_file *run,
+			       const struct loss_list *losses, const struct model *model,
+			       const struct json_at *at, bool weighted, struct err *err)
+{
+	const bool all = !is_by_name(at) && !is_by_position(at, true);
+	enum status status = check_by_output(at, model, true, err);
+	struct json_at here;
+
+	for (int o = 0; o < losses->count && status == ST_OK; o++) {
+		const struct loss_part *part = &losses->items[o];
+
+		if (!of_output(at, model, o, true, &here) ||
+		    (cJSON_IsArray(here.node) && !json_count(&here)) ||
+		    (all && losses->count > 1 && !has_targets(part)))
+			continue;
+		status = losses->count > 1 && !has_targets(part)
+				 ? lacks_targets(run, model, o, "metric", err)
+				 : metric_list_add(metrics, &here, weighted, model, o,
+						   &part->targets, err);
+	}
+	return status;
+}
+
+enum status run_measure(struct loss_list *losses, struct metric_list *metrics,
+			const struct run_file *run, const char *section, const struct model *model,
+			const struct target_kind *kind, struct err *err)
+{
+	const struct json_at root = json_root(run->path, run->json);
+	struct json_at within, at;
+	enum status status;
+
+	*metrics = (struct metric_list){0};
+	status = read_losses(losses, &root, section, model, &within, &at, err);
+	if (status == ST_OK && losses->count > 1 && run->fit.class_weight)
+		status = err_set(err, ST_INVALID,
+				 "%s: fit.class_weight: is for models of one output, and this one "
+				 "has %d",
+				 run->path, losses->count);
+	if (status == ST_OK)
+		status = share_targets(losses, run, model, kind, err);
+	if (status == ST_OK)
+		status = check_losses(losses, run, model, &at, err);
+	for (int o = 0; o < losses->count && losses->count > 1 && status == ST_OK; o++)
+		if (losses->items[o].given)
+			status = metric_list_add_loss(metrics, &losses->items[o].loss, model, o,
+						      err);
+	if (status == ST_OK && (run__value_find(&root, section, "metrics", &within, &at) ||
+				run__value_find(&root, "compile", "metrics", &within, &at)))
+		status = add_metrics(metrics, run, losses, model, &at, false, err);
+	if (status == ST_OK && run__value_find(&root, "compile", "weighted_metrics", &within, &at))
+		status = add_metrics(metrics, run, losses, model, &at, true, err);
+	if (status != ST_OK)
+		metric_list_free(metrics);
+	return status;
+}
+
+int64_t run_row_weights(const struct run_file *run, const struct target_kind *kind,
+			const struct model *model, bool training)
+{
+	if (training && run->fit.class_weight)
+		return loss_positions(model);
+	return kind->weights == 0 && run->data.pad_remainder ? 1 : kind->weights;
+}

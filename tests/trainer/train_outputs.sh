@@ -1,0 +1,128 @@
+#!/usr/bin/env bash
+# A model of several outputs: beside PyTorch, loss by loss; the same weights on any split; losses, weights and metrics by position and
+# by name; what is recorded, predicted, saved and refused.
+. "$IPUSCOPE_SOURCE_DIR/tests/support/train_support.sh" || exit 1
+cd "$work"
+
+awk 'BEGIN {
+	srand(7)
+	for (part = 0; part < 2; part++) {
+		n = 32; x = kind = place = counts = ""
+		for (i = 0; i < n; i++) {
+			for (j = 0; j < 6; j++) { v[j] = int(rand() * 17) / 8 - 1; x = x " " v[j] }
+			kind = kind " " (v[0] > 0.25 ? 0 : v[1] > 0 ? 1 : 2)
+			place = place " " v[2] * v[3] " " v[4] - v[0]
+			counts = counts " " i % 4 / 2
+		}
+		name = part ? "test" : "train"
+		print "x_" name " f4 " n ",6" x; print "y_" name "_kind i8 " n kind; print "y_" name "_place f4 " n ",2" place
+		print "sample_weight_" name " f4 " n counts > "/dev/stderr"
+	}
+}' 2>counts >arrays
+make_npz plain.npz <arrays
+cat arrays counts | make_npz all.npz
+golden=$IPUSCOPE_SOURCE_DIR/tests/golden
+cp "$golden/outputs.json" run.json
+
+# run ARGUMENT...: out has what it prints.
+run() { "$bin/ipu-train" run.json --data.path plain.npz "$@" >out 2>&1 || fail "$*: $(cat out)"; }
+
+# Beside PyTorch: the loss of each update, CSVLogger's epochs of one step.
+run -q --data.path all.npz
+[ "$(head -n 1 log.csv)" = 'epoch,loss,kind_loss,place_loss,kind_accuracy,place_mean_absolute_error' ] || fail "names: $(head -n 1 log.csv)"
+if [ -n "${UPDATE_GOLDEN:-}" ]; then
+	cp log.csv kept.csv
+	run -q --data.path all.npz --fit.epochs 1 --compile.optimizer.config.learning_rate 1e-30 --callbacks null --weights.save first.npz
+	/usr/bin/python3 "$IPUSCOPE_SOURCE_DIR/script/make-outputs-golden.py" first.npz all.npz >"$golden/outputs_losses.txt"
+	mv kept.csv log.csv
+fi
+grep -v '^#' "$golden/outputs_losses.txt" | awk -F '[ ,]' '
+	NR == FNR { twin[$1] = $2; twin[$1 "k"] = $3; twin[$1 "p"] = $4; next }
+	function off(a, b) { a -= b; return a < 0 ? -a : a }
+	FNR > 1 { if (!($1 in twin) || off($2, twin[$1]) >= 1e-5 || off($3, twin[$1 "k"]) >= 1e-5 || off($4, twin[$1 "p"]) >= 1e-5)
+		wrong = wrong "\n" $0 " PyTorch: " twin[$1] " " twin[$1 "k"] " " twin[$1 "p"]; last = $2; n++ }
+	END { print wrong; exit wrong != "" || n != 20 || last > twin[0] - 0.2 }
+' - log.csv || fail 'PyTorch has other losses'
+
+# One digest, whatever the split, schedule, threads and place: the class is an output of stage 0.
+digest() {
+	run --data.batch_size 4 --fit.epochs 2 --compile.steps_per_execution 8 --gradient_accumulation '{"steps_per_replica": 4}' --callbacks null "$@"
+	tr '\r' '\n' <out | sed -n 's/^Weights: XXH3 \([0-9a-f]\{16\}\)$/\1/p'
+}
+wanted=$(digest)
+[ -n "$wanted" ] || fail 'no digest'
+same() {
+	local found
+	found=$(digest "$@")
+	[ "$found" = "$wanted" ] || fail "$*: the weights $found, not $wanted"
+}
+same --host.threads 1 --ipu '{}'
+for schedule in gpipe 1f1b Grouped; do
+	same --ipu '{"auto_select_ipus": 2}' --pipeline '{"stages": [0, 0, 1, 1, 1], "schedule": "'$schedule'"}'
+done
+same --ipu '{"auto_select_ipus": 2}' --pipeline '{"stages": {"second": 1}}'
+same --ipu '{"auto_select_ipus": 2}' --pipeline '{"stages": "auto"}'
+# By position, in any order of targets, weights as they are by themselves.
+same --compile.loss '["sparse_categorical_crossentropy", "mse"]' --compile.loss_weights '[1, 0.75]' --data.outputs '["place", "kind"]'
+# Two replicas are the same on two machines of threads.
+two=(--ipu '{"auto_select_ipus": 2}')
+wanted=$(digest "${two[@]}")
+same "${two[@]}" --host.threads 1
+# An output without a loss gets no gradient, and needs no targets.
+run --compile.loss.place null --compile.loss_weights null --compile.metrics '[["accuracy"], null]' --data.outputs kind
+[ "$(head -n 1 log.csv)" = 'epoch,loss,kind_loss,kind_accuracy' ] || fail "names without a place: $(head -n 1 log.csv)"
+awk -F , 'NR > 1 && $2 != $3 { exit 1 }' log.csv || fail 'the loss is not its one part'
+# One loss and one list of metrics are of all outputs; the names are for EarlyStopping too.
+run --compile.loss mse --compile.metrics '["mae"]' --fit.validation true \
+	--callbacks '[{"class_name": "EarlyStopping", "config": {"monitor": "val_place_mae", "patience": 1, "min_delta": 10}}]'
+grep -q 'val_place_mae: ' out || fail "no figures of the validation: $(tail -5 out)"
+[ "$(grep -c '^Epoch' <(tr '\r' '\n' <out))" -eq 2 ] || fail "EarlyStopping does not see val_place_mae: $(grep Epoch out)"
+
+# What is recorded.
+POPLAR_ENGINE_OPTIONS='{"autoReport.all": "true", "autoReport.directory": "report"}' "$bin/ipu-train" run.json --data.path plain.npz --ipu '{}' \
+	--evaluate '{}' --predict.output first.npz --weights.save w.npz >out 2>&1 || fail "$(cat out)"
+db=$(find . -name profile.db)
+names=$(sqlite3 -readonly "$db" "SELECT group_concat(DISTINCT name) FROM metrics WHERE mode = 'evaluate' AND step IS NULL")
+[ "$names" = loss,kind_loss,place_loss,kind_accuracy,place_mean_absolute_error ] || fail "metrics recorded: $names"
+[ "$(sqlite3 -readonly "$db" "SELECT value FROM meta WHERE key = 'loss'")" = 'kind: sparse_categorical_crossentropy, place: mean_squared_error' ] || fail 'the losses are not in meta'
+[ "$(sqlite3 -readonly "$db" "SELECT count(*) FROM operations WHERE operation IN ('loss/kind/sparse_categorical_crossentropy', 'loss/place/mean_squared_error', 'loss/AddN')")" = 3 ] ||
+	fail "the losses are no operations"
+"$bin/ipu-report" "$(dirname "$db")" metrics | grep kind_accuracy >/dev/null || fail 'ipu-report metrics lacks an output'
+
+# Predictions are one array of each output, from a saved model too.
+python3 - first.npz <<'PYTHON' || fail 'the predictions have other arrays'
+import sys, zipfile
+with zipfile.ZipFile(sys.argv[1]) as file:
+    heads = {name: file.read(name)[:128] for name in file.namelist()}
+assert set(heads) == {"kind.npy", "place.npy"} and b"(32, 3)" in heads["kind.npy"] and b"(32, 2)" in heads["place.npy"], heads
+PYTHON
+"$bin/ipu-train" run.json --data.path plain.npz --fit null --weights.load w.npz --weights.save_model m.keras --predict.output second.npz >out 2>&1 || fail "$(cat out)"
+cmp -s first.npz second.npz || fail 'the same weights predict otherwise'
+"$bin/ipu-train" run.json --data.path plain.npz --fit null --model m.keras --weights.load m.keras --predict.output third.npz >out 2>&1 || {
+	grep -q 'needs libhdf5' out || fail "m.keras: $(cat out)"
+	cp first.npz third.npz
+}
+cmp -s first.npz third.npz || fail 'm.keras predicts otherwise'
+"$bin/ipu-plan" model run.json --ipu '{}' --fit.steps_per_epoch 4 >out 2>&1 || fail "ipu-plan without data: $(cat out)"
+
+# refuse TEXT ARGUMENT...
+refuse() {
+	local text=$1 code=0
+	shift
+	"$bin/ipu-train" run.json --data.path plain.npz "$@" >out 2>err || code=$?
+	[ $code -eq 2 ] && [ "$(wc -l <err)" -eq 1 ] && grep -qF -- "$text" err || fail "$*: expected \"$text\", got $code: $(cat err)"
+}
+refuse "data.outputs: is missing: it names the outputs that have targets (y_train_NAME) of the model's 2: \"kind\", \"place\"" --data.outputs null
+refuse 'data.outputs: unknown output "plaice" (did you mean "place"?)' --data.outputs '["kind", "plaice"]'
+refuse 'data.outputs: the output "place" has a loss but no targets: name it too, and have y_train_place (the model'"'"'s outputs are "kind", "place")' --data.outputs kind
+refuse 'the output "place" has a metric but no targets' --data.outputs kind --compile.loss.place null
+refuse 'compile.loss: unknown output "class" (one of: kind, place)' --compile.loss '{"class": "mse"}'
+refuse 'compile.loss_weights: has 3 entries, but the model has 2 outputs: "kind", "place"' --compile.loss_weights '[1, 2, 3]'
+refuse 'compile.metrics: unknown output "kin"' --compile.metrics '{"kin": "accuracy"}'
+refuse 'compile.metrics.place[0]: the name "place_loss" is taken' --compile.metrics '{"place": [{"class_name": "MeanSquaredError", "config": {"name": "loss"}}]}'
+refuse 'compile.loss: no output has a loss' --compile.loss '[null, null]'
+refuse 'fit.class_weight: is for models of one output, and this one has 2' --fit.class_weight '{"0": 1, "1": 1, "2": 2}'
+refuse 'data.one_hot: is for models of one output' --data.one_hot true
+refuse 'compile.loss: output "place": the loss sparse_categorical_crossentropy needs class numbers' --compile.loss sparse_categorical_crossentropy --compile.metrics null
+refuse 'data.outputs: names arrays of data.name npz, and this is mnist' --data.name mnist --data.path null
+echo ok
