@@ -504,7 +504,8 @@ static void put_step_args(struct chrome_export *chrome, const struct prof_query 
 	report_sink_text(sink, "}");
 }
 
-/* One end of a step: as of spans. */
+/* One end of a step. Steps lie end to end on a lane: of one that takes no time the end has the
+ * arguments too, by which readers tell it from the end of the step before. */
 static void put_step_end(struct chrome_export *chrome, const struct step_lane *lane, char phase,
 			 int64_t time_ns, const struct prof_query *query)
 {
@@ -515,9 +516,7 @@ static void put_step_end(struct chrome_export *chrome, const struct step_lane *l
 	put_step_text(chrome, !type ? "" : type);
 	report_sink_text(&chrome->sink, ",\"ts\":");
 	report_sink_us(&chrome->sink, time_ns);
-	if (phase == 'X')
-		report_sink_text(&chrome->sink, ",\"dur\":0");
-	if (phase != 'E')
+	if (phase == 'B' || prof_column_int(query, 3) == 0)
 		put_step_args(chrome, query);
 	report_sink_text(&chrome->sink, "}");
 }
@@ -541,9 +540,8 @@ static enum status put_step(struct chrome_export *chrome, struct step_lanes *lan
 	if (status != ST_OK)
 		return status;
 	lanes->items[at].end_ns = start_ns + dur_ns;
-	put_step_end(chrome, &lanes->items[at], dur_ns > 0 ? 'B' : 'X', start_ns, query);
-	if (dur_ns > 0)
-		put_step_end(chrome, &lanes->items[at], 'E', start_ns + dur_ns, query);
+	put_step_end(chrome, &lanes->items[at], 'B', start_ns, query);
+	put_step_end(chrome, &lanes->items[at], 'E', start_ns + dur_ns, query);
 	chrome->counts[CHROME_STEPS]++;
 	return sink->status;
 }
