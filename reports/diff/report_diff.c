@@ -51,6 +51,39 @@ bool report_diff_same(const struct report_diff_row *row)
 	       (isnan(a->number) && isnan(b->number));
 }
 
+const char *report_verdict(double source, double target, enum report_quantity quantity,
+			   enum report_diff_better better)
+{
+	const bool time = quantity == REPORT_NS || quantity == REPORT_CYCLES;
+	const bool lower = target < source;
+
+	if (source == target || (isnan(source) && isnan(target)))
+		return "equal";
+	if (report_amount_shown(target - source, quantity) == 0)
+		return "same";
+	if (better == REPORT_DIFF_NEITHER || isnan(source))
+		return "changed";
+	if (isfinite(source) && !isfinite(target))
+		return time ? "slower" : "worse";
+	if (lower == (better == REPORT_DIFF_LOWER))
+		return time ? "faster" : "better";
+	return time ? "slower" : "worse";
+}
+
+const char *report_diff_verdict(const struct report_diff_row *row)
+{
+	const struct report_diff_value *a = &row->source, *b = &row->target;
+
+	if (row->in_source != row->in_target || a->known != b->known)
+		return (row->in_source == row->in_target ? a->known : row->in_source)
+			       ? REPORT_ONLY_SOURCE
+			       : REPORT_ONLY_TARGET;
+	if (a->text || b->text)
+		return report_diff_same(row) ? "same" : "differs";
+	return a->known ? report_verdict(a->number, b->number, row->quantity, row->better)
+			: "equal";
+}
+
 bool report_diff_regressed(const struct report_diff_row *row, double gate)
 {
 	const double fraction = report_diff_fraction(row);
@@ -62,6 +95,120 @@ bool report_diff_regressed(const struct report_diff_row *row, double gate)
 	    !isfinite(row->target.number))
 		return true;
 	return row->better == REPORT_DIFF_LOWER ? fraction > gate : -fraction > gate;
+}
+
+/* ---- in a line ------------------------------------------------------------------------------- */
+
+/* The first row of @section whose key begins with @key; NULL: none. */
+static const struct report_diff_row *glance_row(const struct report_diff *diff, const char *section,
+						const char *key)
+{
+	for (size_t i = 0; i < diff->count; i++)
+		if (!strcmp(diff->rows[i].section, section) &&
+		    str_starts_with(diff->rows[i].key, key))
+			return &diff->rows[i];
+	return NULL;
+}
+
+static bool glance_both(const struct report_diff_row *row)
+{
+	return row && row->source.known && row->target.known;
+}
+
+/* "device 12.8 % faster": of the source's time. */
+static void glance_time(struct str *line, const char *what, const struct report_diff_row *row)
+{
+	const double source = row->source.number, target = row->target.number;
+	const double times = fmax(source, target) / fmin(source, target);
+	const double share = fabs(target - source) / source;
+	const char *verdict = target < source ? "faster" : "slower";
+
+	if (!isfinite(times))
+		return;
+	if (share < 0.0005)
+		str_addf(line, "%s as fast, ", what);
+	else if (times < 2)
+		str_addf(line, "%s %.1f %% %s, ", what, share * 100, verdict);
+	else
+		str_addf(line, "%s %.3g times %s, ", what, times, verdict);
+}
+
+/* How long a step takes: on the device where both have one, else on the host; or a trace. */
+static void glance_speed(struct str *line, const struct report_diff *diff, bool *device)
+{
+	const struct report_diff_row *step = glance_row(diff, "totals", "device step");
+	const struct report_diff_row *host = glance_row(diff, "totals", "host step");
+	const struct report_diff_row *trace = glance_row(diff, "totals", "trace");
+
+	*device = glance_both(step);
+	if (*device)
+		glance_time(line, "device", step);
+	else if (glance_both(host))
+		glance_time(line, "host", host);
+	else if (glance_both(trace))
+		glance_time(line, "trace", trace);
+	if (step && step->source.known != step->target.known)
+		str_addf(line, "no device in the %s, ", step->source.known ? "target" : "source");
+}
+
+static void glance_bubble(struct str *line, const struct report_diff *diff, bool device)
+{
+	const struct report_diff_row *bubble =
+		glance_row(diff, "bubbles", device ? "device train" : "host train");
+
+	if (!glance_both(bubble))
+		return;
+	if (fabs(bubble->target.number - bubble->source.number) < 0.0005)
+		str_addf(line, "bubble as before, %.1f %%, ", bubble->target.number * 100);
+	else
+		str_addf(line, "bubble %.1f to %.1f %%, ", bubble->source.number * 100,
+			 bubble->target.number * 100);
+}
+
+/* What did not come to its end has no weights to be compared; its numbers may be. */
+static void glance_numbers(struct str *line, const struct report_diff *diff)
+{
+	static const char *const names[] = {"source", "target"};
+	bool whole = true;
+
+	for (int i = 0; i < 2; i++) {
+		if (diff->state[i] == PROF_COMPLETE)
+			continue;
+		whole = false;
+		str_addf(line, "the %s %s, ", names[i],
+			 diff->alive[i] ? "still records" : "was killed");
+	}
+	if (diff->weights[0] && diff->weights[1])
+		str_add(line, strcmp(diff->weights[0], diff->weights[1]) ? "other weights"
+									 : "the same weights");
+	else if (diff->part.known)
+		str_add(line, "the numbers part");
+	else if (diff->compared > 0)
+		str_add(line, whole ? "the same numbers" : "the same numbers so far");
+}
+
+const char *report_diff_glance(const struct report_diff *diff, char out[REPORT_GLANCE_SIZE])
+{
+	const struct report_diff_row *schedule = glance_row(diff, "settings", "schedule");
+	const struct report_diff_row *model = glance_row(diff, "totals", "model");
+	struct str line = {0};
+	bool device = false;
+
+	if (glance_both(model) && !report_diff_same(model))
+		str_add(&line, "another model, ");
+	else if (glance_both(schedule) && schedule->target.text && !report_diff_same(schedule))
+		str_addf(&line, "%s: ",
+			 strcmp(schedule->target.text, "none") == 0 ? "no pipeline"
+								    : schedule->target.text);
+	glance_speed(&line, diff, &device);
+	glance_bubble(&line, diff, device);
+	glance_numbers(&line, diff);
+	str_copy(out, REPORT_GLANCE_SIZE, line.failed ? "" : str_peek(&line));
+	str_free(&line);
+	/* What comes last has nothing behind it. */
+	for (size_t n = strlen(out); n > 0 && strchr(", :", out[n - 1]); n--)
+		out[n - 1] = '\0';
+	return out;
 }
 
 bool report_diff_equal(const struct report_diff *diff)
@@ -117,6 +264,10 @@ static const char sql_sizes[] =
 	"FROM (SELECT sum(b) AS b FROM tiles GROUP BY ipu) "
 	"UNION ALL SELECT 2, 'fullest tile', 0, 1, max(b) FROM tiles "
 	"UNION ALL SELECT 3, 'code', 0, 1, sum(code_bytes) FROM @operations";
+/* Of an import: how long the trace is. */
+static const char sql_trace[] = "SELECT 1 AS place, 'trace' AS key, 1 AS measured, 1 AS better, "
+				"CAST(value AS INTEGER) AS duration_ns FROM @meta "
+				"WHERE key = 'trace_duration_ns'";
 static const char sql_model[] =
 	"SELECT 1 AS place, 'model' AS key, 0 AS measured, 0 AS better, sum(params) AS params, "
 	"sum(flops) AS flops FROM @layers";
@@ -167,11 +318,11 @@ static const char sql_health[] =
 	"FROM @health GROUP BY rule, key";
 
 static const struct diff_section diff_sections[] = {
-	{"settings", sql_settings},     {"totals", sql_totals},    {"totals", sql_device},
-	{"totals", sql_sizes},          {"totals", sql_model},     {"bubbles", sql_bubbles},
-	{"stages", sql_stages},         {"time_split", sql_split}, {"layers", sql_layers},
-	{"operations", sql_operations}, {"memory", sql_memory},    {"liveness", sql_liveness},
-	{"metrics", sql_metrics},       {"health", sql_health},
+	{"settings", sql_settings}, {"totals", sql_totals},         {"totals", sql_device},
+	{"totals", sql_trace},      {"totals", sql_sizes},          {"totals", sql_model},
+	{"bubbles", sql_bubbles},   {"stages", sql_stages},         {"time_split", sql_split},
+	{"layers", sql_layers},     {"operations", sql_operations}, {"memory", sql_memory},
+	{"liveness", sql_liveness}, {"metrics", sql_metrics},       {"health", sql_health},
 };
 
 static const char *const section_names[] = {
@@ -376,6 +527,10 @@ enum status report_diff_get(struct report_diff *out, struct prof_db *source, str
 		return status;
 	if (arena_init(&out->arena, 0))
 		return err_nomem(err);
+	for (int i = 0; i < 2; i++)
+		if (prof_db_look(i == 0 ? source : target, &out->state[i], &out->alive[i], NULL) !=
+		    ST_OK)
+			out->state[i] = PROF_COMPLETE; /* nothing is said of it */
 	status = diff_weights(out, source, &out->weights[0], err);
 	if (status == ST_OK)
 		status = diff_weights(out, target, &out->weights[1], err);

@@ -46,6 +46,17 @@ double report_diff_amount(const struct report_diff_row *row);
  * are 0, NaN where unknown. */
 double report_diff_fraction(const struct report_diff_row *row);
 bool report_diff_same(const struct report_diff_row *row);
+
+/* What a number comes to beside another of the same name, in a word: "equal"; "same", where what
+ * differs is below what is printed; "faster" and "slower" of times and cycles, "better" and "worse"
+ * of what else is @better lower or higher, a number that became none included; else "changed". */
+const char *report_verdict(double source, double target, enum report_quantity quantity,
+			   enum report_diff_better better);
+/* Where one run alone has it "only source" or "only target"; of texts "same" or "differs". */
+const char *report_diff_verdict(const struct report_diff_row *row);
+#define REPORT_ONLY_SOURCE "only source"
+#define REPORT_ONLY_TARGET "only target"
+
 /* Is the target worse by more than @gate of the larger value? Where either is not known: no. */
 bool report_diff_regressed(const struct report_diff_row *row, double gate);
 
@@ -67,6 +78,8 @@ struct report_diff {
 	/* Rows of tensors, captures and metrics of steps: both have them, those differ, one has
 	 * them. */
 	int64_t compared, parted, only_source, only_target;
+	enum prof_state state[2];
+	bool alive[2];          /* their writers are */
 	const char *weights[2]; /* the digests of the weights at the end; NULL: not known */
 	struct arena arena;
 };
@@ -78,6 +91,11 @@ const char *const *report_diff_sections(size_t *count);
 enum status report_diff_get(struct report_diff *out, struct prof_db *source, struct prof_db *target,
 			    const char *sections, struct err *err);
 void report_diff_free(struct report_diff *diff); /* accepts a zeroed struct */
+
+/* The comparison in a line, of what both have: "Interleaved: device 12.8 % faster, bubble 55.2 to
+ * 47.3 %, the same weights". Percentages of times are the source's. "" where both have nothing. */
+#define REPORT_GLANCE_SIZE 256
+const char *report_diff_glance(const struct report_diff *diff, char out[REPORT_GLANCE_SIZE]);
 
 /* Nothing differs that was compared: rows and parting alike. What was measured on the host is left
  * out. */

@@ -68,6 +68,7 @@ enum {
 	ALL_KIND,
 	ALL_PHASE,
 	ALL_ELEMENT,
+	ALL_VERDICT,
 	ALL_COLUMNS
 };
 
@@ -91,6 +92,7 @@ static const struct report_column all_columns[ALL_COLUMNS] = {
 	[ALL_KIND] = {"kind", REPORT_TEXT},
 	[ALL_PHASE] = {"phase", REPORT_TEXT},
 	[ALL_ELEMENT] = {"element", REPORT_NUMBER},
+	[ALL_VERDICT] = {"verdict", REPORT_TEXT},
 };
 
 static void all_part(const struct report_diff_part *part, struct report_cell *cells)
@@ -111,6 +113,7 @@ static void all_part(const struct report_diff_part *part, struct report_cell *ce
 	cells[ALL_KIND] = report_cell_of_text(part->kind);
 	cells[ALL_PHASE] = report_cell_of_text(part->phase);
 	cells[ALL_ELEMENT] = report_cell_of_int(part->element);
+	cells[ALL_VERDICT] = report_cell_of_text("changed");
 }
 
 static void all_row(const struct report_diff_row *row, const struct diff_print *how,
@@ -125,6 +128,7 @@ static void all_row(const struct report_diff_row *row, const struct diff_print *
 	cells[ALL_FRACTION] = report_cell_of_real(report_diff_fraction(row));
 	cells[ALL_MEASURED] = report_cell_of_int(row->measured);
 	cells[ALL_REGRESSED] = report_cell_of_int(diff_gated(row, how));
+	cells[ALL_VERDICT] = report_cell_of_text(report_diff_verdict(row));
 }
 
 static enum status write_table(const struct report_diff *diff, const struct diff_print *how,
@@ -160,15 +164,16 @@ enum {
 	TEXT_TARGET,
 	TEXT_DIFF,
 	TEXT_PERCENT,
+	TEXT_VERDICT,
 	TEXT_WORSE,
 	TEXT_COLUMNS
 };
 
 static struct report_column text_columns[TEXT_COLUMNS] = {
-	[TEXT_KEY] = {"what", REPORT_TEXT},      [TEXT_NAME] = {"value", REPORT_TEXT},
-	[TEXT_SOURCE] = {"source", REPORT_REAL}, [TEXT_TARGET] = {"target", REPORT_REAL},
-	[TEXT_DIFF] = {"diff", REPORT_REAL},     [TEXT_PERCENT] = {"percent", REPORT_FRACTION},
-	[TEXT_WORSE] = {"gate", REPORT_TEXT},
+	[TEXT_KEY] = {"what", REPORT_TEXT},        [TEXT_NAME] = {"value", REPORT_TEXT},
+	[TEXT_SOURCE] = {"source", REPORT_REAL},   [TEXT_TARGET] = {"target", REPORT_REAL},
+	[TEXT_DIFF] = {"diff", REPORT_REAL},       [TEXT_PERCENT] = {"percent", REPORT_FRACTION},
+	[TEXT_VERDICT] = {"verdict", REPORT_TEXT}, [TEXT_WORSE] = {"gate", REPORT_TEXT},
 };
 
 /* A number in its own unit, as a text that stands where numbers do. */
@@ -205,6 +210,7 @@ static enum status text_row(struct arena *arena, const struct report_diff_row *r
 	for (size_t i = 0; status == ST_OK && i < ARRAY_LEN(values); i++)
 		status = text_cell(arena, &values[i], row->quantity, &cells[TEXT_SOURCE + i], err);
 	cells[TEXT_PERCENT] = report_cell_of_real(report_diff_fraction(row));
+	cells[TEXT_VERDICT] = report_cell_of_text(report_diff_verdict(row));
 	cells[TEXT_WORSE] = report_cell_of_text(diff_gated(row, how) ? "worse" : NULL);
 	return status;
 }
@@ -345,11 +351,14 @@ static enum status write_text(const struct report_diff *diff, const struct diff_
 			      FILE *out, struct err *err)
 {
 	enum status status = ST_OK;
+	char glance[REPORT_GLANCE_SIZE];
 	size_t count, printed = 0;
 	const char *const *names = report_diff_sections(&count);
 
 	print_run("source", how->source, how->unfinished[0], out);
 	print_run("target", how->target, how->unfinished[1], out);
+	if (report_diff_glance(diff, glance)[0])
+		fprintf(out, "\n%s\n", glance);
 	fprintf(out, "\n");
 	print_part(diff, out);
 	print_weights(diff, out);

@@ -168,6 +168,122 @@ static void test_a_run_equals_itself_and_stays_as_it_is(void **state)
 	prof_db_close(db);
 }
 
+static void assert_glance(const char *expected)
+{
+	char line[REPORT_GLANCE_SIZE];
+	struct report_diff diff;
+
+	assert_int_equal(compare(&diff, NULL, NULL), ST_OK);
+	assert_string_equal(report_diff_glance(&diff, line), expected);
+	report_diff_free(&diff);
+}
+
+#define TARGET_TAKES(cycles) "UPDATE execution_rows SET cycles = " #cycles " WHERE mode = 'train';"
+#define WEIGHTS(digest)      "INSERT OR REPLACE INTO meta_facts VALUES ('weights_xxh3', '" digest "');"
+#define META(key, value)     "INSERT OR REPLACE INTO meta_facts VALUES ('" key "', '" value "');"
+
+/* What one wants to know of two runs first, of every kind of runs. */
+static void test_the_line_at_the_top(void **state)
+{
+	(void)state;
+	assert_glance("device as fast, bubble as before, 37.5 %, the same numbers");
+	for (int i = 0; i < 2; i++)
+		change(i, "UPDATE execution_rows SET cycles = 1000 WHERE mode = 'train';" WEIGHTS(
+				  "a") META("schedule", "Grouped"));
+	assert_glance("device as fast, bubble as before, 37.5 %, the same weights");
+	/* 872 cycles where 1000 were; a fifth of the time with work instead of 62.5 %. */
+	change(1, TARGET_TAKES(872)
+			  META("schedule", "Interleaved") "UPDATE bubble_sum_rows SET busy_ns = "
+							  "all_ns / 5 WHERE clock = 1;");
+	assert_glance("Interleaved: device 12.8 % faster, bubble 37.5 to 80.0 %, the same weights");
+	change(1, TARGET_TAKES(1250) WEIGHTS("b"));
+	assert_glance("Interleaved: device 25.0 % slower, bubble 37.5 to 80.0 %, other weights");
+	change(1, TARGET_TAKES(4000) META("schedule", "none"));
+	assert_glance("no pipeline: device 4 times slower, bubble 37.5 to 80.0 %, other weights");
+	/* Killed: it has no weights at its end. */
+	change(1, "DELETE FROM meta_facts WHERE key = 'weights_xxh3';" META("state", "recording")
+			  META("schedule", "Grouped") TARGET_TAKES(1000) META("pid", "1")
+				  META("process_start", "1"));
+	assert_glance("device as fast, bubble 37.5 to 80.0 %, the target was killed, the same "
+		      "numbers so far");
+	/* Without a device, the host's step and bubble are compared. */
+	change(1, "UPDATE execution_rows SET cycles = NULL, dur_ns = dur_ns / 2;"
+		  "DELETE FROM bubble_sum_rows WHERE clock = 1;" META("state", "complete"));
+	assert_glance("host 2 times faster, no device in the target, bubble as before, 37.5 %, "
+		      "the same numbers");
+	change(1, "UPDATE layer_rows SET params = params + 1;");
+	assert_glance("another model, host 2 times faster, no device in the target, bubble as "
+		      "before, 37.5 %, the same numbers");
+	/* Traces of other programs know how long they are, and no more. */
+	for (int i = 0; i < 2; i++)
+		change(i, "DELETE FROM execution_rows; DELETE FROM bubble_sum_rows; DELETE FROM "
+			  "layer_rows; DELETE FROM metric_rows; DELETE FROM tensor_stat_rows; "
+			  "DELETE FROM capture_rows; DELETE FROM meta_facts WHERE key IN "
+			  "('weights_xxh3', 'schedule');");
+	assert_glance("");
+	change(0, META("trace_duration_ns", "1000000"));
+	change(1, META("trace_duration_ns", "900000"));
+	assert_glance("trace 10.0 % faster");
+}
+
+static void assert_verdict(const struct report_diff *diff, const char *section, const char *key,
+			   const char *expected)
+{
+	for (size_t i = 0; i < diff->count; i++)
+		if (!strcmp(diff->rows[i].section, section) && !strcmp(diff->rows[i].key, key)) {
+			assert_string_equal(report_diff_verdict(&diff->rows[i]), expected);
+			return;
+		}
+	fail_msg("no row %s %s", section, key);
+}
+
+static void test_each_row_has_a_verdict(void **state)
+{
+	static const char *const words[] = {"faster",      "slower",     "better", "worse",
+					    "changed",     "same",       "equal",  "differs",
+					    "only source", "only target"};
+	struct report_diff diff;
+
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		change(i, META("batch_size", "32") META("schedule", "Grouped") META("mine", "x"));
+	change(1,
+	       META("schedule", "Interleaved") META("theirs", "x") TARGET_TAKES(
+		       1) "DELETE FROM meta_facts WHERE key = 'mine';"
+			  "UPDATE metric_rows SET value = value + 1 WHERE step IS NULL;"
+			  "UPDATE layer_rows SET params = params + 1;"
+			  "UPDATE bubble_sum_rows SET all_ns = all_ns * 1000, busy_ns = busy_ns * "
+			  "1000 + 1 WHERE clock = 1;");
+	assert_int_equal(compare(&diff, NULL, NULL), ST_OK);
+	assert_verdict(&diff, "settings", "batch_size", "same");
+	assert_verdict(&diff, "settings", "schedule", "differs");
+	assert_verdict(&diff, "settings", "mine", "only source");
+	assert_verdict(&diff, "settings", "theirs", "only target");
+	assert_verdict(&diff, "totals", "device step", "faster");
+	assert_verdict(&diff, "totals", "model", "changed");
+	assert_verdict(&diff, "totals", "code", "equal");
+	assert_verdict(&diff, "bubbles", "device train replica 0", "same");
+	assert_verdict(&diff, "metrics", "train epoch 1 loss", "worse");
+	assert_verdict(&diff, "metrics", "evaluate accuracy", "better");
+	/* None is without one, and what is said to be alike is what is left out of differences. */
+	for (size_t i = 0; i < diff.count; i++) {
+		const char *verdict = report_diff_verdict(&diff.rows[i]);
+		bool known = false;
+
+		for (size_t w = 0; w < ARRAY_LEN(words); w++)
+			known |= strcmp(words[w], verdict) == 0;
+		assert_true(known);
+		assert_true(report_diff_same(&diff.rows[i]) ==
+			    (!strcmp(verdict, "same") || !strcmp(verdict, "equal")));
+	}
+	report_diff_free(&diff);
+	assert_string_equal(report_verdict(1, NAN, REPORT_NS, REPORT_DIFF_LOWER), "slower");
+	assert_string_equal(report_verdict(1, INFINITY, REPORT_REAL, REPORT_DIFF_HIGHER), "worse");
+	assert_string_equal(report_verdict(NAN, NAN, REPORT_REAL, REPORT_DIFF_LOWER), "equal");
+	assert_string_equal(report_verdict(NAN, 1, REPORT_REAL, REPORT_DIFF_LOWER), "changed");
+	assert_string_equal(report_verdict(100, 100.2, REPORT_NS, REPORT_DIFF_LOWER), "same");
+}
+
 static atomic_bool enough;
 
 static void *interrupt(void *db)
@@ -227,15 +343,19 @@ static void test_no_memory_is_reported(void **state)
 	prof_db_close(db[1]);
 }
 
+#define EACH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_run_equals_itself_and_stays_as_it_is),
-		cmocka_unit_test(test_interrupting_the_first_run_ends_it),
-		cmocka_unit_test(test_no_memory_is_reported),
-		cmocka_unit_test(test_rows_without_a_key_pair_too),
-		cmocka_unit_test(test_keys_of_several_rows_pair_in_their_order),
+		EACH(test_a_run_equals_itself_and_stays_as_it_is),
+		EACH(test_interrupting_the_first_run_ends_it),
+		EACH(test_no_memory_is_reported),
+		EACH(test_rows_without_a_key_pair_too),
+		EACH(test_keys_of_several_rows_pair_in_their_order),
+		EACH(test_the_line_at_the_top),
+		EACH(test_each_row_has_a_verdict),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

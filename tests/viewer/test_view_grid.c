@@ -443,14 +443,14 @@ static void test_two_reports_stand_side_by_side(void **state)
 
 	(void)state;
 	compare(&table, some, 4, other, 4, "name,tile");
-	/* Two keys, three numbers of three, kind, only. */
+	/* Two keys, three numbers of three, kind, verdict. */
 	assert_int_equal(table.column_count, 2 + 9 + 1 + 1);
 	assert_int_equal(table.row_count, 5);
 	assert_string_equal(table.columns[4].name, "cycles_diff");
 	assert_int_equal(table.cells[4].integer, -3000);
 	assert_string_equal(table.cells[4 * 13].text, "new");
 	assert_string_equal(table.cells[4 * 13 + 11].text, "matmul");
-	assert_string_equal(table.cells[4 * 13 + 12].text, "target");
+	assert_string_equal(table.cells[4 * 13 + 12].text, "only target");
 	assert_int_equal(table.cells[4 * 13 + 4].type, PROF_NULL);
 	assert_int_equal(
 		view_grid_set(&grid, NULL, &table, looks, (int)ARRAY_LEN(looks), "name,tile", NULL),
@@ -465,6 +465,39 @@ static void test_two_reports_stand_side_by_side(void **state)
 		" dense/Bias      0    4,000 ##     4,000                0        -      -     -\n"
 		"+new             8        -            5                -        -    1 B     -\n"
 		"\n");
+	view_grid_fini(&grid);
+}
+
+/* By the first time that differs, else by whether anything does. */
+static void test_each_row_has_a_verdict(void **state)
+{
+	static const struct row a[] = {
+		{"faster", 1, 2000, 0.5, 10, "x"},  {"slower", 1, 1000, 0.5, 10, "x"},
+		{"changed", 1, 1000, 0.5, 10, "x"}, {"changed", 2, 1000, 0.5, 10, "x"},
+		{"same", 1, 1000, 0.5, 10, "x"},    {"equal", 1, 1000, 0.5, 10, "x"},
+		{"only source", 1, 5, 0.5, 1, "x"}};
+	static const struct row b[] = {
+		{"faster", 1, 1000, 0.6, 20, "y"},      {"slower", 1, 1001, 0.5, 10, "x"},
+		{"changed", 1, 1000, 0.5, 11, "x"},     {"changed", 2, 1000, 0.5, 10, "y"},
+		{"same", 1, 1000, 0.50000001, 10, "x"}, {"equal", 1, 1000, 0.5, 10, "x"},
+		{"only target", 1, 5, 0.5, 1, "x"}};
+	struct view_grid grid = {0};
+	struct report_table table;
+
+	(void)state;
+	compare(&table, a, (int)ARRAY_LEN(a), b, (int)ARRAY_LEN(b), "name,tile");
+	assert_int_equal(table.row_count, 8);
+	for (int64_t row = 0; row < table.row_count; row++) {
+		const struct report_cell *cells = &table.cells[row * table.column_count];
+
+		assert_string_equal(cells[table.column_count - 1].text, cells[0].text);
+	}
+	/* Sorted and filtered by it as by any text. */
+	assert_int_equal(view_grid_set(&grid, NULL, &table, NULL, 0, "name,tile", NULL), ST_OK);
+	assert_true(view_grid_sort(&grid, VIEW_GRID_VERDICT, false));
+	assert_string_equal(view_grid_cell(&grid, "name")->text, "changed");
+	view_grid_filter(&grid, "^slower$");
+	assert_int_equal(grid.count, 1);
 	view_grid_fini(&grid);
 }
 
@@ -576,7 +609,7 @@ static void test_texts_that_differ_have_two_columns(void **state)
 	memcpy(b, some, sizeof(b));
 	b[1].kind = "other";
 	compare(&table, a, 4, b, 4, "name");
-	assert_int_equal(table.column_count, 1 + 1 + 9 + 2);
+	assert_int_equal(table.column_count, 1 + 1 + 9 + 2 + 1);
 	assert_string_equal(table.columns[12].name, "kind_target");
 	report_table_free(&table);
 	/* The identifier, too. */
@@ -969,6 +1002,7 @@ int main(void)
 		cmocka_unit_test(test_the_rows_are_handed_out_as_shown),
 		cmocka_unit_test(test_two_reports_stand_side_by_side),
 		cmocka_unit_test(test_narrow_screens_reach_target_and_diff),
+		cmocka_unit_test(test_each_row_has_a_verdict),
 		cmocka_unit_test(test_only_what_differs),
 		cmocka_unit_test(test_values_have_room_before_names),
 		cmocka_unit_test(test_equal_keys_pair_up_in_order),

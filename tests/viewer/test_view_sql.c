@@ -455,11 +455,13 @@ static void test_two_reports_are_joined_by_what_names_a_row(void **state)
 	view_rig_press(rig, ":");
 	ask(rig, "SELECT phase, sum(count) AS n FROM stage_sums GROUP BY phase ORDER BY phase;");
 	table = &screen_of(rig)->result.table;
-	assert_int_equal(table->column_count, 4);
+	assert_int_equal(table->column_count, 5);
 	assert_string_equal(table->columns[2].name, "n_target");
 	assert_int_equal(table->cells[1].integer, 2 * table->cells[2].integer);
 	assert_int_equal(table->cells[3].integer,
 			 table->cells[2].integer - table->cells[1].integer);
+	assert_string_equal(table->columns[4].name, "verdict");
+	assert_string_equal(table->cells[4].text, "changed");
 	/* Nothing that names a row: by its number. */
 	ask(rig, "SELECT 1.5 * count(*) AS x FROM bubbles;");
 	table = &screen_of(rig)->result.table;

@@ -109,7 +109,7 @@ answer "$(shown 'Fullest tile [^:]+: [0-9,]+ B, [0-9.]+ %')" run "SELECT printf(
 
 fullest="(SELECT max(used) FROM (SELECT sum(bytes) AS used FROM %s.tile_memory GROUP BY ipu, tile))"
 # shellcheck disable=SC2059
-answer "$(shown 'fullest tile bytes .* B [0-9.]+ %' | grep -oE '\+[0-9]+ B')" run \
+answer "$(shown 'fullest tile bytes .* B worse [0-9.]+ %' | grep -oE '\+[0-9]+ B')" run \
 	"SELECT printf('%+d B', $(printf "$fullest" other) - $(printf "$fullest" main))"
 answer "$(shown 'Dense_10/bias:0_grad [0-9.]+ [0-9.]+ \+[0-9.]+')" run "SELECT printf('%s %.6g %.6g %+.6g', key,
 	s.greatest_std, t.greatest_std, t.greatest_std - s.greatest_std)

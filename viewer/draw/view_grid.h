@@ -85,12 +85,15 @@ enum status view_grid_set(struct view_grid *grid, struct view_context *context,
 			  struct report_table *table, const struct view_grid_column *columns,
 			  int column_count, const char *keys, struct err *err);
 
+#define VIEW_GRID_VERDICT "verdict"
 /* Join @source and @target by the columns @keys into @out, in the order of the source and then of
  * what only the target has; equal keys pair up in order. Keys are as they are; each number has
  * `name`, `name_target`, `name_diff`; texts and identifiers `name`, and where they differ anywhere
- * `name_target`. Where not all rows have a partner the last column `only` says "source" or
- * "target". A missing row's cells are NULL. Numbers that both have: diff = target - source. Takes
- * neither. ST_INTERRUPTED: @context (or NULL) says that nobody waits. */
+ * `name_target`. The last column, `verdict`, says what each row comes to: "only source" and "only
+ * target" without a partner, "faster" and "slower" by the first time that differs, else "changed",
+ * "same" (below what is printed) or "equal". A missing row's cells are NULL. Numbers that both
+ * have: diff = target - source. Takes neither. ST_INTERRUPTED: @context (or NULL) says that nobody
+ * waits. */
 enum status view_grid_compare(struct report_table *out, const struct view_context *context,
 			      const struct report_table *source, const struct report_table *target,
 			      const char *keys, struct err *err);

@@ -12,6 +12,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/mem.h"
+#include "common/str.h"
+#include "reports/diff/report_diff.h"
 #include "reports/table/report_render.h"
 #include "viewer/draw/view_table.h"
 
@@ -40,7 +43,6 @@ struct join {
 	int64_t *heads, *next;
 	uint64_t mask;
 	int64_t alone; /* rows that only the target has */
-	bool lonely;   /* some row has no partner */
 	const struct view_context *context;
 	struct arena arena;
 	struct report_table *out;
@@ -135,14 +137,12 @@ static void join_pair_up(struct join *join)
 			link = &join->next[*link];
 		join->partner[row] = *link;
 		if (*link == JOIN_NONE) {
-			join->lonely = true;
 			continue;
 		}
 		join->taken[*link] = true;
 		join->alone--;
 		*link = join->next[*link];
 	}
-	join->lonely |= join->alone > 0;
 }
 
 /* ---- columns --------------------------------------------------------------------------------- */
@@ -157,6 +157,12 @@ static enum report_quantity join_quantity(const struct join *join, const struct 
 	if (quantity == REPORT_TEXT && column->target >= 0)
 		quantity = join->target->columns[column->target].quantity;
 	return quantity;
+}
+
+static const char *join_column_name(const struct join *join, const struct join_column *column)
+{
+	return column->source >= 0 ? join->source->columns[column->source].name
+				   : join->target->columns[column->target].name;
 }
 
 static bool join_differs(struct join *join, const struct join_column *column)
@@ -184,8 +190,7 @@ static void join_columns(struct join *join, const char *keys)
 	for (int i = 0; i < join->column_count; i++) {
 		struct join_column *column = &join->columns[i];
 		const enum report_quantity quantity = join_quantity(join, column);
-		const char *name = column->source >= 0 ? source->columns[column->source].name
-						       : target->columns[column->target].name;
+		const char *name = join_column_name(join, column);
 
 		if (view__grid_listed(keys, name)) {
 			column->shape = JOIN_KEY;
@@ -247,6 +252,62 @@ static struct report_cell join_diff(const struct report_cell *a, const struct re
 	return cell;
 }
 
+/* Numbers that each recording gives out anew say nothing. */
+static bool join_is_id(const struct join *join, const struct join_column *column)
+{
+	const char *name = join_column_name(join, column);
+	const size_t length = strlen(name);
+
+	return length > 3 && strcmp(name + length - 3, "_id") == 0;
+}
+
+/* Is the column how long something takes, and not when it was? */
+static bool join_is_duration(const struct join *join, const struct join_column *column)
+{
+	static const char *const moments[] = {"time", "start", "end", "first", "last"};
+	const enum report_quantity quantity = join_quantity(join, column);
+	const char *name = join_column_name(join, column);
+
+	if (column->shape != JOIN_NUMBER || (quantity != REPORT_NS && quantity != REPORT_CYCLES))
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(moments); i++)
+		if (str_starts_with(name, moments[i]))
+			return false;
+	return true;
+}
+
+/* What the row comes to: by its first duration that differs, else whether anything does. */
+static const char *join_verdict(const struct join *join, int64_t source, int64_t target)
+{
+	const char *whole = "equal";
+
+	if (source < 0 || target < 0)
+		return target < 0 ? REPORT_ONLY_SOURCE : REPORT_ONLY_TARGET;
+	for (int i = 0; i < join->column_count; i++) {
+		const struct join_column *column = &join->columns[i];
+		const struct report_cell *a = join_cell(join->source, source, column->source);
+		const struct report_cell *b = join_cell(join->target, target, column->target);
+		const bool duration = join_is_duration(join, column);
+		const char *verdict;
+
+		if (column->shape == JOIN_KEY || join_is_id(join, column) ||
+		    (column->shape == JOIN_TEXT && !column->twice))
+			continue;
+		if (column->shape == JOIN_TEXT || a->type == PROF_NULL || b->type == PROF_NULL)
+			verdict = join_equal(a, b) ? "equal" : "changed";
+		else
+			verdict =
+				report_verdict(view__cell_number(a), view__cell_number(b),
+					       join_quantity(join, column),
+					       duration ? REPORT_DIFF_LOWER : REPORT_DIFF_NEITHER);
+		if (strcmp(verdict, "faster") == 0 || strcmp(verdict, "slower") == 0)
+			return verdict;
+		if (strcmp(verdict, "equal") != 0 && strcmp(whole, "changed") != 0)
+			whole = verdict;
+	}
+	return whole;
+}
+
 static void join_row(struct join *join, int64_t at, int64_t source, int64_t target)
 {
 	struct report_table *out = join->out;
@@ -265,9 +326,9 @@ static void join_row(struct join *join, int64_t at, int64_t source, int64_t targ
 			cell[2] = join_diff(a, b, join_quantity(join, column));
 		cell += width;
 	}
-	if (join->status == ST_OK && join->lonely && (source < 0 || target < 0))
+	if (join->status == ST_OK)
 		join->status = view_table_text(out, at, out->column_count - 1,
-					       target < 0 ? "source" : "target", join->err);
+					       join_verdict(join, source, target), join->err);
 }
 
 /* The joined table with its columns; the cells are NULL. */
@@ -277,7 +338,7 @@ static void join_table(struct join *join)
 	const struct report_table *source = join->source, *target = join->target;
 	const char *note = source->note ? source->note : target->note;
 	struct report_table *out = join->out;
-	int columns = join->lonely, at = 0;
+	int columns = 1, at = 0;
 
 	for (int i = 0; i < join->column_count; i++)
 		columns += join_width(&join->columns[i]);
@@ -292,14 +353,12 @@ static void join_table(struct join *join)
 		join->status = err_nomem(join->err);
 	for (int i = 0; i < join->column_count; i++) {
 		const struct join_column *column = &join->columns[i];
-		const char *name = column->source >= 0 ? source->columns[column->source].name
-						       : target->columns[column->target].name;
+		const char *name = join_column_name(join, column);
 
 		for (int part = 0; part < join_width(column); part++)
 			join_name(join, &at, name, suffixes[part], join_quantity(join, column));
 	}
-	if (join->lonely)
-		join_name(join, &at, "only", "", REPORT_TEXT);
+	join_name(join, &at, VIEW_GRID_VERDICT, "", REPORT_TEXT);
 }
 
 static void join_scratch(struct join *join)

@@ -18,7 +18,9 @@
 #include <string.h>
 
 #include "common/fmt.h"
+#include "common/mem.h"
 #include "common/minmax.h"
+#include "reports/diff/report_diff.h"
 #include "reports/table/report_render.h"
 #include "viewer/draw/view_chart.h"
 
@@ -48,6 +50,14 @@ static bool grid_sibling(const struct report_table *table, int first, int at, co
 
 	return at < table->column_count && strncmp(table->columns[at].name, name, length) == 0 &&
 	       strcmp(table->columns[at].name + length, suffix) == 0;
+}
+
+/* The column of a comparison that says what rows come to; -1: these are not compared. */
+static int grid_verdicts(const struct report_table *table)
+{
+	const int last = table->column_count - 1;
+
+	return last >= 0 && strcmp(table->columns[last].name, VIEW_GRID_VERDICT) == 0 ? last : -1;
 }
 
 /* Columns one after another: a number, its target and their difference. */
@@ -153,8 +163,7 @@ void view__grid_traits(struct view_grid *grid, const char *keys)
 	const struct report_table *table = &grid->table;
 	const int64_t step = table->row_count / GRID_SAMPLE + 1;
 
-	grid->compared = table->column_count > 0 &&
-			 strcmp(table->columns[table->column_count - 1].name, "only") == 0;
+	grid->compared = grid_verdicts(table) >= 0;
 	grid_groups(grid);
 	for (int i = 0; i < table->column_count; i++) {
 		struct view_grid_trait *trait = &grid->traits[i];
@@ -234,15 +243,14 @@ static bool grid_pair_differs(const struct report_cell *a, const struct report_c
 /* '-': only the source has the row, '+': only the target; '\0': both. */
 static char grid_only(const struct view_grid *grid, int64_t row)
 {
-	const int last = grid->table.column_count - 1;
-	const struct report_cell *cell;
+	const int column = grid_verdicts(&grid->table);
+	const struct report_cell *cell = column < 0 ? NULL : view__grid_at(grid, row, column);
 
-	if (last < 0 || !grid->compared || strcmp(grid->table.columns[last].name, "only") != 0)
+	if (!cell || cell->type != PROF_TEXT)
 		return '\0';
-	cell = view__grid_at(grid, row, last);
-	if (cell->type != PROF_TEXT)
-		return '\0';
-	return strcmp(cell->text, "source") == 0 ? '-' : '+';
+	if (strcmp(cell->text, REPORT_ONLY_SOURCE) == 0)
+		return '-';
+	return strcmp(cell->text, REPORT_ONLY_TARGET) == 0 ? '+' : '\0';
 }
 
 bool view__grid_differs(const struct view_grid *grid, int64_t row)
@@ -607,6 +615,20 @@ static void grid_headings(const struct view_grid *grid, struct view_pane *pane)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
+static enum view_style grid_verdict_style(const char *verdict)
+{
+	static const struct {
+		const char *verdict;
+		enum view_style style;
+	} styles[] = {{"faster", VIEW_GOOD}, {"better", VIEW_GOOD}, {"slower", VIEW_WARN},
+		      {"worse", VIEW_WARN},  {"equal", VIEW_DIM},   {"same", VIEW_DIM}};
+
+	for (size_t i = 0; i < ARRAY_LEN(styles); i++)
+		if (strcmp(styles[i].verdict, verdict) == 0)
+			return styles[i].style;
+	return VIEW_NORMAL;
+}
+
 static enum view_style grid_cell_style(const struct view_grid *grid, int64_t row, int column)
 {
 	const struct report_cell *cell = view__grid_at(grid, row, column);
@@ -614,6 +636,9 @@ static enum view_style grid_cell_style(const struct view_grid *grid, int64_t row
 
 	if (cell->type == PROF_NULL)
 		return VIEW_DIM;
+	if (cell->type == PROF_TEXT &&
+	    strcmp(grid->table.columns[column].name, VIEW_GRID_VERDICT) == 0)
+		return grid_verdict_style(cell->text);
 	if (grid->traits[column].role == VIEW_GRID_DIFF)
 		return number < 0 || number > 0 ? VIEW_WARN : VIEW_DIM;
 	return grid->style ? grid->style(&grid->table, row, column) : VIEW_NORMAL;

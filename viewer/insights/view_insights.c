@@ -362,22 +362,18 @@ static void insights_draw(const void *state, const struct view_context *context,
 		view_blocks_draw(&screen->told, &told);
 }
 
-/* Severities by colour, and what only one report has. */
+/* Severities by colour. */
 static enum view_style insights_insight_style(const struct report_table *table, int64_t row,
 					      int column)
 {
 	static const struct {
 		const char *text;
 		enum view_style style;
-	} styles[] = {{"problem", VIEW_BAD},
-		      {"advice", VIEW_WARN},
-		      {"note", VIEW_DIM},
-		      {"source", VIEW_GOOD},
-		      {"target", VIEW_WARN}};
+	} styles[] = {{"problem", VIEW_BAD}, {"advice", VIEW_WARN}, {"note", VIEW_DIM}};
 	const struct report_cell *cell = &table->cells[row * table->column_count + column];
 	const char *name = table->columns[column].name;
 
-	if (cell->type == PROF_TEXT && (strcmp(name, "severity") == 0 || strcmp(name, "only") == 0))
+	if (cell->type == PROF_TEXT && strcmp(name, "severity") == 0)
 		for (size_t i = 0; i < ARRAY_LEN(styles); i++)
 			if (strcmp(styles[i].text, cell->text) == 0)
 				return styles[i].style;

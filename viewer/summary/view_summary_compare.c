@@ -201,6 +201,7 @@ enum {
 	COLUMN_SOURCE,
 	COLUMN_TARGET,
 	COLUMN_DIFF,
+	COLUMN_VERDICT,
 	COLUMN_FRACTION,
 	COLUMN_SOURCE_VALUE,
 	COLUMN_TARGET_VALUE,
@@ -216,6 +217,7 @@ static const struct report_column summary_columns[COLUMNS] = {
 	[COLUMN_SOURCE] = {"source_text", REPORT_TEXT},
 	[COLUMN_TARGET] = {"target_text", REPORT_TEXT},
 	[COLUMN_DIFF] = {"diff_text", REPORT_TEXT},
+	[COLUMN_VERDICT] = {"verdict", REPORT_TEXT},
 	[COLUMN_FRACTION] = {"diff_fraction", REPORT_FRACTION},
 	[COLUMN_SOURCE_VALUE] = {"source", REPORT_REAL},
 	[COLUMN_TARGET_VALUE] = {"target", REPORT_REAL},
@@ -231,6 +233,7 @@ static const struct view_grid_column summary_shown[] = {
 	{"source_text", "Source", 0, 10, 7, false},
 	{"target_text", "Target", 0, 10, 7, false},
 	{"diff_text", "Diff", 0, 11, 6, false},
+	{"verdict", NULL, 0, 7, 7, false},
 	{"diff_fraction", "of larger", 0, 8, 6, false},
 	{"source", NULL, 0, 0, 0, false},
 	{"target", NULL, 0, 0, 0, false},
@@ -251,7 +254,7 @@ static const char *summary_value_text(const struct report_diff_value *value,
 	return report_cell_text(&cell, quantity, out, CELL_SIZE);
 }
 
-/* The difference with its sign: what went up says so without colour. */
+/* The difference with its sign: what went up says so without colour. NULL: texts have none. */
 static const char *summary_diff_text(const struct report_diff_row *row, char out[CELL_SIZE])
 {
 	const double amount = report_diff_amount(row);
@@ -259,7 +262,7 @@ static const char *summary_diff_text(const struct report_diff_row *row, char out
 	char text[CELL_SIZE - 1];
 
 	if (isnan(amount))
-		return report_diff_same(row) ? "same" : "differs";
+		return NULL;
 	snprintf(out, CELL_SIZE, "%s%s",
 		 amount > 0   ? "+"
 		 : amount < 0 ? "-"
@@ -321,7 +324,8 @@ static enum status summary_row_fill(struct report_table *table, int64_t at,
 		     {COLUMN_NAME, row->name},
 		     {COLUMN_SOURCE, summary_value_text(&row->source, row->quantity, source)},
 		     {COLUMN_TARGET, summary_value_text(&row->target, row->quantity, target)},
-		     {COLUMN_DIFF, summary_diff_text(row, diff)}};
+		     {COLUMN_DIFF, summary_diff_text(row, diff)},
+		     {COLUMN_VERDICT, report_diff_verdict(row)}};
 	enum status status = ST_OK;
 
 	for (size_t i = 0; i < ARRAY_LEN(texts) && status == ST_OK; i++)
@@ -532,63 +536,12 @@ static void summary_draw_part(const struct view_summary *screen, struct view_pan
 			   screen->diff.compared);
 }
 
-static const struct report_diff_row *summary_row_of(const struct report_diff *diff,
-						    const char *section, const char *key,
-						    const char *name)
-{
-	for (size_t i = 0; i < diff->count; i++) {
-		const struct report_diff_row *row = &diff->rows[i];
-
-		if (strcmp(row->section, section) == 0 && str_starts_with(row->key, key) &&
-		    (!name || strcmp(row->name, name) == 0) && row->source.known &&
-		    row->target.known)
-			return row;
-	}
-	return NULL;
-}
-
-/* What one wants to know first: "Interleaved: a step of the device takes 12.80 % less (simulated),
- * bubble 55.17 % to 47.33 %, the same numbers". */
-static void summary_draw_verdict(const struct report_diff *diff, struct view_pane *pane, int y)
-{
-	const struct report_diff_row *schedule =
-		summary_row_of(diff, "settings", "run.pipeline.schedule", NULL);
-	const struct report_diff_row *step = summary_row_of(diff, "totals", "device step", NULL);
-	const struct report_diff_row *bubble =
-		summary_row_of(diff, "bubbles", step ? "device train" : "host train", "bubble");
-	const bool alike = diff->weights[0] && diff->weights[1]
-				   ? strcmp(diff->weights[0], diff->weights[1]) == 0
-				   : !diff->part.known && diff->compared > 0;
-	char share[FMT_SIZE], a[FMT_SIZE], b[FMT_SIZE];
-	double change;
-	int x = 1;
-
-	if (!step)
-		step = summary_row_of(diff, "totals", "host step", NULL);
-	if (schedule && schedule->target.text && !report_diff_same(schedule))
-		x += view_textf(pane, x, y, VIEW_BOLD, "%s: ", schedule->target.text);
-	change = step ? report_diff_fraction(step) : NAN;
-	if (change == 0)
-		x += view_text(pane, x, y, VIEW_NORMAL, "a step takes as long, ");
-	else if (!isnan(change))
-		x += view_textf(pane, x, y, change < 0 ? VIEW_GOOD : VIEW_WARN,
-				"a step takes %s %s (%s), ", fmt_percent(share, fabs(change)),
-				change < 0 ? "less" : "more",
-				step->measured ? "host, measured" : "device, simulated");
-	if (bubble)
-		x += view_textf(pane, x, y, VIEW_NORMAL, "bubble %s to %s, ",
-				fmt_percent(a, bubble->source.number),
-				fmt_percent(b, bubble->target.number));
-	if (diff->compared > 0 || (diff->weights[0] && diff->weights[1]))
-		view_text(pane, x, y, alike ? VIEW_GOOD : VIEW_WARN,
-			  alike ? "the same weights" : "other weights");
-}
-
 void view__compare_draw(const struct view_summary *screen, const struct view_context *context,
 			struct view_pane *pane)
 {
 	struct view_rect rect = pane->rect, foot;
 	struct view_pane rows;
+	char glance[REPORT_GLANCE_SIZE];
 
 	if (rect.height > VIEW_COMPARE_HEAD) {
 		int x = view_text(pane, 1, 0, VIEW_DIM, "Source ");
@@ -596,7 +549,7 @@ void view__compare_draw(const struct view_summary *screen, const struct view_con
 		x += view_text(pane, 1 + x, 0, VIEW_BOLD, context->source->name);
 		x += view_text(pane, 1 + x, 0, VIEW_DIM, "  Target ");
 		view_text(pane, 1 + x, 0, VIEW_BOLD, context->target->name);
-		summary_draw_verdict(&screen->diff, pane, 1);
+		view_text(pane, 1, 1, VIEW_BOLD, report_diff_glance(&screen->diff, glance));
 		summary_draw_part(screen, pane, 2);
 		rect.y += VIEW_COMPARE_HEAD;
 		rect.height -= VIEW_COMPARE_HEAD;
