@@ -98,6 +98,7 @@ struct model_layer {
 	bool use_bias;
 	bool causal_mask;          /* the call's use_causal_mask */
 	bool makes_mask;           /* Masking, and an Embedding with mask_zero */
+	int64_t state;             /* numbers of an item that go from batch to batch */
 	bool inference;            /* the call's training is false: in fit(), too */
 	bool final_outfeed;        /* MaybeOutfeed */
 	const char *outfeed_queue; /* Outfeed, MaybeOutfeed: its name; NULL: left open */

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Train the networks of tests/golden/masks.json, mask_tokens.json and mask_ignored.json, in PyTorch.
+"""Train the networks of tests/golden/masks.json and of the mask_*.json beside it, in PyTorch.
 
     UPDATE_GOLDEN=1 ctest --test-dir build/release -R train_masks
 
@@ -21,6 +21,7 @@ weights = {key: torch.tensor(array.astype("f8"), requires_grad=True) for key, ar
 data = np.load(sys.argv[3])
 words, classes = torch.tensor(data["x_train"].astype("i8")), torch.tensor(data["y_train"].astype("i8"))
 mask = words != 0
+left = {}
 
 
 def of(layer, *names):
@@ -44,16 +45,19 @@ def simple(x, h, c, kernel, recurrent, bias):
     return (x @ kernel + h @ recurrent + bias).tanh(), c
 
 
-def scan(cell, layer, x, backwards=False, zeros=False):
+def scan(cell, layer, x, backwards=False, zeros=False, stateful=False):
     """Outputs by the input's steps, and the last one worked out."""
     params = of(layer, "kernel", "recurrent_kernel", "bias")
     h = c = torch.zeros(len(x), params[1].shape[0])
+    if stateful:
+        h, c = left.get(layer, (h, c))
     steps = [None] * x.shape[1]
     for s in reversed(range(len(steps))) if backwards else range(len(steps)):
         here = mask[:, s, None]
         next_h, next_c = cell(x[:, s], h, c, *params)
         h, c = torch.where(here, next_h, h), torch.where(here, next_c, c)
         steps[s] = torch.where(here, h, torch.zeros_like(h)) if zeros else h
+    left[layer] = h.detach(), c.detach()
     return torch.stack(steps, 1), h
 
 
@@ -91,6 +95,15 @@ def mask_tokens():
     each = torch.nn.functional.cross_entropy(scores, right, reduction="none")
     hits = (scores.argmax(1) == right).double()
     return (each * weight).mean(), hits.mean(), each.mean(), (hits * weight).sum() / weight.sum()
+
+
+def mask_stateful():
+    """The batch begins where it ended before the last update; no gradient goes there."""
+    x = of("embedding", "embeddings")[0][words]
+    kernel, bias = of("out", "kernel", "bias")
+    scores = scan(gru, "gru", scan(lstm, "lstm", x, stateful=True)[0], stateful=True)[0] @ kernel + bias
+    weight = torch.tensor(data["sample_weight_train"].astype("f8"))[mask]
+    return ((torch.nn.functional.cross_entropy(scores[mask], classes[mask], reduction="none") * weight).mean(),)
 
 
 def mask_ignored():

@@ -200,6 +200,27 @@ static void keep_loss_scale(struct train_session *session, struct snapshot *snap
 		session->worker[i].loss_scale = *scale;
 }
 
+/* What stateful layers leave for the next batch, of a replica. */
+static void keep_states(const struct train_session *session, int number, struct snapshot *snapshot)
+{
+	const struct train_replica *replica = &session->replica[number];
+
+	for (int s = 0; s < session->layout->stages; s++) {
+		const struct train_stage *stage = &replica->stage[s];
+
+		for (int i = stage->first_layer; i < stage->first_layer + stage->layer_count; i++) {
+			size_t count;
+			float *state = stage_state(stage->stage, i, &count);
+
+			snapshot_prefix(snapshot, "state %d ", number);
+			if (count > 0)
+				snapshot_field(snapshot, session->model->layers[i].name, state,
+					       count * sizeof(*state));
+			snapshot_prefix(snapshot, "%s", "");
+		}
+	}
+}
+
 /* Replicas have the same weights but for moving statistics, and the same optimizer state. */
 static void keep_replica(struct train_session *session, int number, struct snapshot *snapshot)
 {
@@ -244,6 +265,8 @@ static void keep_session(struct train_backup *backup, struct snapshot *snapshot)
 	keep_loss_scale(session, snapshot);
 	for (int r = 0; r < session->layout->replicas; r++)
 		keep_replica(session, r, snapshot);
+	for (int r = 0; r < session->layout->replicas; r++)
+		keep_states(session, r, snapshot);
 }
 
 static void keep_rest(const struct train_backup *backup, struct train_phase *phase,

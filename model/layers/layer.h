@@ -26,6 +26,7 @@ enum layer_operand {
 	LAYER_GRAD_OUTPUT = 1 << 4, /* may be written in place: an activation's gradient */
 	LAYER_GRAD_INPUT = 1 << 5,  /* of all inputs that it is wanted of */
 	LAYER_BETWEEN_TOO = 1 << 6, /* a second of the kind, at the same time */
+	LAYER_STATE = 1 << 7,       /* layer->state numbers of each item: a variable */
 	LAYER_PARAM_0 = 1 << 8,
 	LAYER_GRAD_PARAM_0 = 1 << 16,
 	LAYER_GRAD_INPUT_0 = 1 << 24

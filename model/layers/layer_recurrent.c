@@ -15,8 +15,10 @@
  * With a mask (1 or 0 a step, the second input) h and c stay as they are at a step of 0, whose
  * output is that h or, with zero_output_for_mask, zeros.
  *
+ * A stateful layer's h and c before the first step are what the last batch has left, item by item.
+ *
  * W is [features, gates x units], U [units, gates x units]; b [gates x units], with reset_after
- * [2, gates x units]. No state.
+ * [2, gates x units].
  */
 #include <string.h>
 
@@ -122,7 +124,7 @@ static enum status recurrent_read(struct model *model, struct model_layer *layer
 		{"return_state", MODEL_FALSE},
 		{"go_backwards", MODEL_ANY},
 		{"return_reversed", MODEL_ANY}, /* of a Bidirectional alone */
-		{"stateful", MODEL_FALSE},
+		{"stateful", MODEL_ANY},
 		{"unroll", MODEL_ANY},
 		{"time_major", MODEL_FALSE},
 		{"implementation", MODEL_ANY},
@@ -159,6 +161,9 @@ static enum status recurrent_read(struct model *model, struct model_layer *layer
 	model_option_bool(config, "return_reversed", &r->reversed, err);
 	model_option_bool(config, "reset_after", &reset_after, err);
 	model_option_bool(config, "zero_output_for_mask", &r->zeros, err);
+	model_option_bool(config, "stateful", &r->stateful, err);
+	if (r->stateful)
+		layer->state = layer->ops == &layer_lstm ? 2 * units : units;
 	r->reset_before = layer->ops == &layer_gru && !reset_after;
 	layer->output =
 		r->sequences ? (struct model_shape){.ndim = 2, .dim = {layer->input.dim[0], units}}
@@ -238,7 +243,8 @@ static int64_t made(const struct layer_lowering *lowering, const struct ipu_op *
 		if (!strcmp(from->name, "Rnn/Cell/Grad"))
 			return rows * wide;
 		if (!strcmp(from->name, "Rnn/Cell"))
-			return rows * (lowering->keeps ? wide + 2 * layer->units : layer->units);
+			return rows * (lowering->keeps ? wide + 2 * layer->units : layer->units) +
+			       lowering->keeps * lowering->batch * layer->state;
 		return from->elements.count;
 	default:
 		return 0;
@@ -261,6 +267,8 @@ static void lower_role(struct layer_lowering *lowering, const struct ipu_op *fro
 		op.reads &= ~(unsigned)LAYER_KEPT;
 		op.writes &= ~(unsigned)LAYER_KEPT;
 	}
+	if (lowering->phase == IPU_PHASE_F && lowering->layer->state > 0 && !*there)
+		op.reads |= LAYER_STATE;
 	if (lowering->phase == IPU_PHASE_F) /* there may be one product */
 		op.reads &= *there | ~(unsigned)LAYER_BETWEEN_TOO;
 	op.makes = op.writes & anew ? made(lowering, from) : 0;
@@ -366,6 +374,12 @@ static void recurrent_lower(struct layer_lowering *lowering)
 				lower_mask(lowering);
 		}
 		from.pass = IPU_BACKWARD_WEIGHTS;
+	}
+	if (forward && layer->state > 0) {
+		const struct layer_op put = layer__copy(lowering->batch * layer->state,
+							layer->units, LAYER_OUTPUT, LAYER_STATE);
+
+		layer__lower(lowering, "Rnn/State/Assign", &put);
 	}
 	if (!forward)
 		lower_drops(lowering);

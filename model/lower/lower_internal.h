@@ -19,7 +19,7 @@ struct lower_edge {
 
 /* Of a layer, by what its operations call them. */
 struct lower_layer {
-	int output, kept, between, between_too;
+	int output, kept, between, between_too, state;
 	int betweens;   /* made so far: each has a name of its own */
 	int gradient;   /* of the output */
 	bool shared;    /* that gradient is */

@@ -205,11 +205,9 @@ static int list_reads(struct lowering *lowering, int position, const struct laye
 	const struct {
 		unsigned operand;
 		int tensor;
-	} own[] = {{LAYER_OUTPUT, of->output},
-		   {LAYER_KEPT, of->kept},
-		   {LAYER_BETWEEN, of->between},
-		   {LAYER_BETWEEN_TOO, of->between_too},
-		   {LAYER_GRAD_OUTPUT, of->gradient}};
+	} own[] = {{LAYER_OUTPUT, of->output},   {LAYER_KEPT, of->kept},
+		   {LAYER_BETWEEN, of->between}, {LAYER_BETWEEN_TOO, of->between_too},
+		   {LAYER_STATE, of->state},     {LAYER_GRAD_OUTPUT, of->gradient}};
 	int failed = 0;
 
 	for (int i = 0; op->reads & LAYER_INPUT && i < layer->input_count; i++)
@@ -242,6 +240,8 @@ static int list_made(struct lowering *lowering, int position, const struct layer
 		   {LAYER_BETWEEN, &of->between},
 		   {LAYER_BETWEEN_TOO, &of->between_too}};
 
+	if (op->writes & LAYER_STATE && list_add(lowering, of->state) != 0)
+		return -1;
 	if (op->writes & LAYER_OUTPUT) {
 		if (of->output < 0)
 			of->output = lower__output(lowering, position);

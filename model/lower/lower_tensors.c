@@ -117,7 +117,14 @@ static int add_layer(struct lowering *lowering, int position)
 	struct lower_layer *of = &lowering->layers[position];
 	const size_t inputs = (size_t)layer->input_count;
 
-	of->output = of->kept = of->between = of->between_too = of->gradient = -1;
+	of->output = of->kept = of->between = of->between_too = of->gradient = of->state = -1;
+	if (layer->state > 0) {
+		of->state = lower__flat(lowering, position, IPU_TENSOR_STATE,
+					layer->half ? IPU_FLOAT16 : IPU_FLOAT32, "state",
+					lower__batch(lowering) * layer->state);
+		if (of->state < 0)
+			return -1;
+	}
 	of->edge = arena_alloc(lowering->arena, (size_t)of->edges_most + 1, sizeof(*of->edge));
 	of->given = arena_alloc(lowering->arena, inputs, sizeof(*of->given));
 	of->wanted = arena_alloc(lowering->arena, inputs, sizeof(*of->wanted));

@@ -109,6 +109,41 @@ static enum status run_rule_batch(struct run_rules *rules)
 			  batch, wanted);
 }
 
+static bool run_is_stateful(const struct model *model)
+{
+	bool any = false;
+
+	for (int i = 0; i < model->layer_count; i++)
+		any = any || model->layers[i].state > 0;
+	return any;
+}
+
+/* An item goes on where the one at its place of the batch before has ended. */
+static enum status run_rule_stateful(struct run_rules *rules)
+{
+	const struct run_file *run = rules->run;
+
+	if (!run_is_stateful(rules->model))
+		return ST_OK;
+	if (!run->data.drop_remainder)
+		return run_refuse(rules, "data.drop_remainder",
+				  "is false, but a stateful layer needs batches of one size; leave "
+				  "it true");
+	if (run->data.pad_remainder)
+		return run_refuse(rules, "data.pad_remainder",
+				  "is true, but a stateful layer would go on from what is padded; "
+				  "leave it false");
+	if (run->generate.wanted)
+		return run_refuse(rules, "generate",
+				  "a stateful layer would see each window of the text after the "
+				  "one before; set generate to null");
+	if (run->data.shuffle && run->fit.wanted)
+		str_addf(&rules->warnings,
+			 "data.shuffle: is on, but a stateful layer goes on with each item where "
+			 "the one at its place of the batch before has ended: set it to false.\n");
+	return ST_OK;
+}
+
 /* A compiled program has batches of one size, as has a model that says so; accumulated gradients
  * are of equal weight. */
 static enum status run_rule_remainder(struct run_rules *rules)
@@ -829,10 +864,10 @@ static enum status run_rule_predict(struct run_rules *rules)
 static enum status run_rules_apply(struct run_rules *rules)
 {
 	static enum status (*const table[])(struct run_rules *) = {
-		run_rule_stages,    run_rule_work,     run_rule_batch,    run_rule_remainder,
-		run_rule_mapping,   run_rule_ipus,     run_rule_io_tiles, run_rule_pipeline,
-		run_rule_recompute, run_rule_moving,   run_rule_plans,    run_rule_fit,
-		run_rule_repeat,    run_rule_evaluate, run_rule_predict,
+		run_rule_stages,   run_rule_work,      run_rule_batch,    run_rule_remainder,
+		run_rule_stateful, run_rule_mapping,   run_rule_ipus,     run_rule_io_tiles,
+		run_rule_pipeline, run_rule_recompute, run_rule_moving,   run_rule_plans,
+		run_rule_fit,      run_rule_repeat,    run_rule_evaluate, run_rule_predict,
 	};
 	enum status status = ST_OK;
 

@@ -131,6 +131,8 @@ static const float counting[BATCH * STEPS] = {0, 1, 1, 0, 1, 0, 1, 1};
 struct numbers {
 	double x[BATCH * STEPS * FEATURES];
 	double stays[BATCH * FEATURES], state_stays[BATCH * UNITS]; /* what is dropped: 0 */
+	double start[BATCH * 2 * UNITS]; /* each item's h and c before the first step */
+	double end[BATCH * 2 * UNITS];   /* and after the last */
 	double kernel[FEATURES * 4 * UNITS], recurrent[UNITS * 4 * UNITS], bias[2 * 4 * UNITS];
 };
 
@@ -180,15 +182,16 @@ static void reference_step(const struct form *form, const struct numbers *n, int
 }
 
 /* The sum of the outputs times @slopes; the outputs to @y. */
-static double reference(const struct form *form, const struct numbers *n, const float *slopes,
-			double *y)
+static double reference(const struct form *form, struct numbers *n, const float *slopes, double *y)
 {
 	double sum = 0.0;
 	int at = 0;
 
 	for (int b = 0; b < BATCH; b++) {
-		double h[UNITS] = {0.0}, c[UNITS] = {0.0};
+		double h[UNITS], c[UNITS];
 
+		memcpy(h, n->start + (ptrdiff_t)b * 2 * UNITS, sizeof(h));
+		memcpy(c, n->start + (ptrdiff_t)(b * 2 + 1) * UNITS, sizeof(c));
 		for (int s = 0; s < STEPS; s++) {
 			const int t = form->backwards ? STEPS - 1 - s : s;
 
@@ -203,6 +206,8 @@ static double reference(const struct form *form, const struct numbers *n, const 
 				sum += y[at] * (double)slopes[at];
 			}
 		}
+		memcpy(n->end + (ptrdiff_t)b * 2 * UNITS, h, sizeof(h));
+		memcpy(n->end + (ptrdiff_t)(b * 2 + 1) * UNITS, c, sizeof(c));
 	}
 	return sum;
 }
@@ -231,7 +236,7 @@ static void fill_stays(double *out, const struct layer_rig *rig, double rate, ui
 /* What the layer makes of the numbers, as math_check_slopes() asks for it. */
 struct slope {
 	const struct form *form;
-	const struct numbers *n;
+	struct numbers *n;
 	const float *slopes;
 };
 
@@ -243,11 +248,38 @@ static double slope_value(const void *context)
 	return reference(at->form, at->n, at->slopes, y);
 }
 
+/* The layer, stateful, with a state that is there before its pass. */
+static void begin_with_state(struct layer_rig *rig, const struct form *form, struct numbers *n,
+			     float *state)
+{
+	const int numbers = form->gates == 4 ? 2 * UNITS : UNITS;
+
+	math_fill(state, (size_t)(BATCH * numbers), 9, -0.8f, 0.8f);
+	rig->pass.state = state;
+	for (int b = 0; b < BATCH; b++)
+		to_double(n->start + (ptrdiff_t)b * 2 * UNITS, state + (ptrdiff_t)b * numbers,
+			  (size_t)numbers);
+}
+
+static void check_state(const struct form *form, const struct numbers *n, const float *state)
+{
+	const int numbers = form->gates == 4 ? 2 * UNITS : UNITS;
+
+	for (int i = 0; i < BATCH * numbers; i++)
+		assert_true(fabs((double)state[i] -
+				 n->end[i / numbers * 2 * UNITS + i % numbers]) <= 1e-6);
+}
+
+/* With and without a state that a batch before has left. */
 static void test_values_and_gradients_are_the_formulas(void **state)
 {
 	(void)state;
-	for (size_t f = 0; f < ARRAY_LEN(forms); f++) {
-		const struct form *form = &forms[f];
+	for (size_t f = 0; f < 2 * ARRAY_LEN(forms); f++) {
+		const bool stateful = f >= ARRAY_LEN(forms);
+		const struct form *form = &forms[f % ARRAY_LEN(forms)];
+		const char *units = strstr(form->layer, "'units': 3");
+		float left[BATCH * 2 * UNITS];
+		char layer[512];
 		float slopes[BATCH * STEPS * UNITS];
 		double y[BATCH * STEPS * UNITS];
 		struct numbers n = {0};
@@ -255,10 +287,13 @@ static void test_values_and_gradients_are_the_formulas(void **state)
 		struct layer_rig rig;
 		const struct model_param *params;
 
-		layer_rig_open(&rig, form->layer, 2, (int64_t[]){STEPS, FEATURES}, BATCH, true,
-			       NULL);
+		snprintf(layer, sizeof(layer), "%.*s%s%s", (int)(units - form->layer), form->layer,
+			 stateful ? "'stateful': true, " : "", units);
+		layer_rig_open(&rig, layer, 2, (int64_t[]){STEPS, FEATURES}, BATCH, true, NULL);
 		params = rig.m.model->params;
 		assert_int_equal(rig.m.model->param_count, form->bias ? 3 : 2);
+		if (stateful)
+			begin_with_state(&rig, form, &n, left);
 		assert_int_equal(rig.out, BATCH * (form->sequences ? STEPS : 1) * UNITS);
 		math_fill(rig.x, rig.in, 1, -1.0f, 1.0f);
 		math_fill(rig.weights, rig.m.model->weights, 5, -0.6f, 0.6f);
@@ -278,6 +313,8 @@ static void test_values_and_gradients_are_the_formulas(void **state)
 		layer_rig_backward(&rig);
 
 		reference(form, &n, slopes, y);
+		if (stateful)
+			check_state(form, &n, left);
 		for (size_t i = 0; i < rig.out; i++)
 			if (fabs((double)rig.y[i] - y[i]) > 1e-6)
 				fail_msg("%s: output %zu is %g, not %g", form->layer, i,
@@ -414,16 +451,13 @@ static void test_what_cannot_be_done_is_refused_at_its_place(void **state)
 		 ST_UNSUPPORTED},
 		{LAYER("GRU", ", 'recurrent_activation': 'softsign'"),
 		 "config.recurrent_activation", ST_UNSUPPORTED},
-		{"[{'class_name': 'Masking', 'config': {'name': 'm'}}, {'class_name': 'LSTM', "
-		 "'config': {'units': 3, 'return_sequences': true}}]",
-		 "the mask \"m/mask\" comes as far as the output", ST_UNSUPPORTED},
 		{"[{'class_name': 'Masking', 'config': {'name': 'm'}}, {'class_name': "
 		 "'BatchNormalization', 'config': {'name': 'n'}}, {'class_name': 'LSTM', "
 		 "'config': {'units': 3}}]",
 		 "\"n\": BatchNormalization with a mask (\"m/mask\") is not supported",
 		 ST_UNSUPPORTED},
 		{LAYER("LSTM", ", 'return_state': true"), "config.return_state", ST_UNSUPPORTED},
-		{LAYER("LSTM", ", 'stateful': true"), "config.stateful", ST_UNSUPPORTED},
+		{LAYER("LSTM", ", 'stateful': 2"), "config.stateful", ST_INVALID},
 		{LAYER("LSTM", ", 'dropout': 1.0"), "config.dropout: must be", ST_INVALID},
 		{LAYER("GRU", ", 'recurrent_dropout': -0.1"), "config.recurrent_dropout",
 		 ST_INVALID},

@@ -28,6 +28,7 @@ struct layer_pass {
 	float *output;              /* [batch, output]; inputs[0] where compute_ops.in_place */
 	float *logits; /* the softmax's input, to be kept for the loss; NULL: not wanted */
 	void *kept; /* compute_ops.kept() bytes of this micro-batch, from its forward to its backward */
+	float *state;  /* what the layer's last forward pass left; this one leaves its own */
 	void *scratch; /* compute_ops.scratch() bytes, until the call returns */
 	/* Random numbers are named by (seed, the layer's name, step, replica). */
 	uint64_t seed, step;
@@ -63,6 +64,9 @@ struct compute_ops {
 	/* Of what attention looks at: the softmax of its scores [batch, heads, queries, keys],
 	 * before any is dropped. NULL: it is no attention. */
 	size_t (*scores)(const struct model *model, const struct model_layer *layer, int64_t batch);
+	/* Floats that go from one forward pass to the next, an item's beside each other; NULL: none.
+	 */
+	size_t (*state)(const struct model_layer *layer, int64_t batch);
 	const void *own; /* what a kind's passes need to know of it: kernels */
 	/* Where a pass may write: by these a stage lays its memory out. */
 	bool in_place;      /* forward: output may be inputs[0], if nothing reads those later */

@@ -11,6 +11,9 @@
  * What dropout and recurrent_dropout leave of an item's features and of its state is one mask each,
  * the same at all steps, kept as bytes; the masked numbers are made again for the backward pass.
  *
+ * A stateful layer begins where its last pass ended. What it began with is kept as well: the first
+ * step's product is of it, and no gradient goes further back.
+ *
  * With go_backwards step s looks at the input's step steps - 1 - s.
  */
 #include <string.h>
@@ -37,6 +40,8 @@ struct recurrent {
 	float *gates; /* wide; as the cell's functions left them */
 	float *h;     /* units */
 	float *more;  /* units */
+	/* What the first step begins with, [batch, units]; NULL: zeros. Kept, too. */
+	float *start_h, *start_c;
 	/* Kept, what stays of [batch, features] and [batch, units]; NULL: all. */
 	uint8_t *input_mask, *state_mask;
 	const float *mask; /* [batch, steps], the input's: 0 where the state stays; NULL: none */
@@ -53,11 +58,25 @@ struct recurrent {
 	bool resets;  /* its first half, of a GRU that resets before its product */
 };
 
+/* Numbers of a state: h, and c of an LSTM. */
+static int64_t state_floats(const struct model_layer *layer)
+{
+	return layer->units * (layer->ops->kind == LAYER_KIND_lstm ? 2 : 1);
+}
+
 static size_t kept_floats(const struct model_layer *layer, int64_t batch)
 {
 	const struct layer_recurrent *r = layer->config;
+	const int64_t steps = layer->input.dim[0] * layer->units * (r->gates + 2);
 
-	return (size_t)(batch * layer->input.dim[0] * layer->units * (r->gates + 2));
+	return (size_t)(batch * (steps + (r->stateful ? state_floats(layer) : 0)));
+}
+
+static size_t recurrent_state(const struct model_layer *layer, int64_t batch)
+{
+	const struct layer_recurrent *r = layer->config;
+
+	return r->stateful ? (size_t)(batch * state_floats(layer)) : 0;
 }
 
 static size_t recurrent_kept(const struct model *model, const struct model_layer *layer,
@@ -134,6 +153,10 @@ static struct recurrent recurrent_of(const struct layer_pass *pass)
 	r.wide = r.units * r.kind.gates;
 	r.h = r.gates + r.batch * r.steps * r.wide;
 	r.more = r.h + r.batch * r.steps * r.units;
+	if (r.kind.stateful)
+		r.start_h = r.more + r.batch * r.steps * r.units;
+	if (r.kind.stateful && r.cell == LAYER_KIND_lstm)
+		r.start_c = r.start_h + r.batch * r.units;
 	r.input = pass->inputs[0];
 	masks = (uint8_t *)(r.gates + kept_floats(layer, pass->batch));
 	if (compute__varies(pass) && r.kind.drop.threshold) {
@@ -222,38 +245,56 @@ static void drop_state_grad_body(const void *context, int64_t first, int64_t ite
 			drop_state(r, r->dh + b * r->units, r->dh + b * r->units, b);
 }
 
-/* The state before a step after the first, of all items. */
+/* h of the step before; NULL: zeros. */
+static const float *h_before(const struct recurrent *r, int64_t item)
+{
+	if (r->step > 0)
+		return r->h + (item * r->steps + r->step - 1) * r->units;
+	return r->start_h ? r->start_h + item * r->units : NULL;
+}
+
+/* What the step before left in r->more: c of an LSTM. */
+static const float *more_before(const struct recurrent *r, int64_t item)
+{
+	if (r->step > 0)
+		return r->more + (item * r->steps + r->step - 1) * r->units;
+	return r->start_c ? r->start_c + item * r->units : NULL;
+}
+
+/* The state before a step, of all items. */
 static void drop_state_body(const void *context, int64_t first, int64_t items)
 {
 	const struct recurrent *r = context;
 
-	for (int64_t b = first; b < first + items; b++) {
-		const int64_t at = (b * r->steps + r->step) * r->units;
-
-		drop_state(r, r->h + at - r->units, r->before + at, b);
-	}
+	for (int64_t b = first; b < first + items; b++)
+		drop_state(r, h_before(r, b), r->before + (b * r->steps + r->step) * r->units, b);
 }
 
-/* h of the step before, as it is multiplied; its rows are an item's steps apart. */
+/* h of the step before, as it is multiplied; its rows are state_apart() numbers apart. */
 static const float *state_before(const struct recurrent *r, int64_t item)
 {
-	const int64_t at = (item * r->steps + r->step) * r->units;
+	const float *h = h_before(r, item);
 
-	return r->step == 0 ? NULL : r->state_mask ? r->before + at : r->h + at - r->units;
+	return h && r->state_mask ? r->before + (item * r->steps + r->step) * r->units : h;
+}
+
+static int64_t state_apart(const struct recurrent *r)
+{
+	return r->step == 0 && !r->state_mask ? r->units : r->steps * r->units;
 }
 
 /* ---- products -------------------------------------------------------------------------------- */
 
-/* sums = @h U + bias of @gates gates from @first on; rows of @h are an item's steps apart. */
-static void multiply_state(const struct recurrent *r, const float *h, int64_t first, int64_t gates,
-			   const float *bias)
+/* sums = @h U + bias of @gates gates from @first on; rows of @h are @apart numbers apart. */
+static void multiply_state(const struct recurrent *r, const float *h, int64_t apart, int64_t first,
+			   int64_t gates, const float *bias)
 {
 	const int64_t at = first * r->units;
 	const struct kernel_gemm gemm = {.m = r->batch,
 					 .n = gates * r->units,
 					 .k = r->units,
 					 .a = h,
-					 .lda = r->steps * r->units,
+					 .lda = apart,
 					 .b = compute__weights(r->pass, RECURRENT) + at,
 					 .ldb = r->wide,
 					 .c = r->sums + at,
@@ -413,19 +454,19 @@ static void (*cell_function(const struct recurrent *r))(const struct cell *c)
 }
 
 /* A masked step leaves what the step before left. */
-static void hold_state(const struct recurrent *r, int64_t row)
+static void hold_state(const struct recurrent *r, int64_t item)
 {
+	const int64_t row = item * r->steps + r->step;
 	const size_t bytes = (size_t)r->units * sizeof(float);
 	float *h = r->h + row * r->units, *more = r->more + row * r->units;
 
 	memset(r->gates + row * r->wide, 0, (size_t)r->wide * sizeof(float));
-	if (r->step > 0) {
-		memcpy(h, h - r->units, bytes);
-		memcpy(more, more - r->units, bytes);
-	} else {
-		memset(h, 0, bytes);
-		memset(more, 0, bytes);
-	}
+	memset(h, 0, bytes);
+	memset(more, 0, bytes);
+	if (h_before(r, item))
+		memcpy(h, h_before(r, item), bytes);
+	if (more_before(r, item))
+		memcpy(more, more_before(r, item), bytes);
 }
 
 static void step_body(const void *context, int64_t first, int64_t items)
@@ -439,7 +480,7 @@ static void step_body(const void *context, int64_t first, int64_t items)
 			.x = r->x + (b * r->steps + time_of(r, r->step)) * r->wide,
 			.sums = r->sums + b * r->wide,
 			.h_before = state_before(r, b),
-			.more_before = r->step > 0 ? r->more + (row - 1) * r->units : NULL,
+			.more_before = more_before(r, b),
 			.gates = r->gates + row * r->wide,
 			.h = r->h + row * r->units,
 			.more = r->more + row * r->units,
@@ -449,19 +490,19 @@ static void step_body(const void *context, int64_t first, int64_t items)
 		};
 
 		if (is_masked(r, b, r->step))
-			hold_state(r, row);
+			hold_state(r, b);
 		else
 			work(&cell);
 	}
 }
 
-/* The recurrent product of a step, with a GRU's second bias; before the first there is no h. */
+/* The recurrent product of a step, with a GRU's second bias; before the first there may be no h. */
 static void recurrent_sums(const struct recurrent *r, const float *bias)
 {
-	if (r->step > 0) {
+	if (h_before(r, 0)) {
 		if (r->state_mask)
 			compute__share(r->pass->pool, r->batch, r->units, drop_state_body, r);
-		multiply_state(r, state_before(r, 0), 0, state_gates(r), bias);
+		multiply_state(r, state_before(r, 0), state_apart(r), 0, state_gates(r), bias);
 		return;
 	}
 	memset(r->sums, 0, (size_t)(r->batch * r->wide) * sizeof(*r->sums));
@@ -489,6 +530,27 @@ static void output_body(const void *context, int64_t first, int64_t items)
 		}
 }
 
+/* Take the items' state, an item's h and c beside each other, or @put it back. */
+static void move_state(const struct recurrent *r, bool put)
+{
+	const size_t bytes = (size_t)r->units * sizeof(float);
+	float *state = r->pass->state;
+
+	if (!r->kind.stateful)
+		return;
+	for (int64_t b = 0; b < r->batch; b++) {
+		const int64_t last = (b * r->steps + r->steps - 1) * r->units;
+
+		memcpy(put ? state : r->start_h + b * r->units, put ? r->h + last : state, bytes);
+		state += r->units;
+		if (!r->start_c)
+			continue;
+		memcpy(put ? state : r->start_c + b * r->units, put ? r->more + last : state,
+		       bytes);
+		state += r->units;
+	}
+}
+
 static bool has_second_bias(const struct recurrent *r)
 {
 	return r->cell == LAYER_KIND_gru && !r->kind.reset_before;
@@ -513,6 +575,7 @@ static void recurrent_forward(const struct layer_pass *pass)
 
 	decide_drops(&r);
 	drop_input(&r);
+	move_state(&r, false);
 	kernel_gemm(&input, &r.room);
 	for (r.step = 0; r.step < r.steps; r.step++) {
 		recurrent_sums(&r, second);
@@ -520,12 +583,14 @@ static void recurrent_forward(const struct layer_pass *pass)
 			r.resets = true;
 			compute__share(pass->pool, r.batch, 8 * r.wide, step_body, &r);
 			r.resets = false;
-			if (r.step > 0)
-				multiply_state(&r, r.more + r.step * r.units, 2, 1, NULL);
+			if (h_before(&r, 0))
+				multiply_state(&r, r.more + r.step * r.units, r.steps * r.units, 2,
+					       1, NULL);
 		}
 		compute__share(pass->pool, r.batch, 16 * r.wide, step_body, &r);
 	}
 	compute__share(pass->pool, r.batch, r.steps * r.units, output_body, &r);
+	move_state(&r, true);
 }
 
 /* ---- backward -------------------------------------------------------------------------------- */
@@ -687,7 +752,7 @@ static void step_grad_body(const void *context, int64_t first, int64_t items)
 			.h = r->h + row * r->units,
 			.more = r->more + row * r->units,
 			.h_before = state_before(r, b),
-			.more_before = r->step > 0 ? r->more + (row - 1) * r->units : NULL,
+			.more_before = more_before(r, b),
 			.dy = shown ? r->pass->grad_output + out * r->units : NULL,
 			.x = r->x + (b * r->steps + time_of(r, r->step)) * r->wide,
 			.recurrent = r->recurrent + row * r->wide,
@@ -714,10 +779,13 @@ static void before_body(const void *context, int64_t first, int64_t items)
 	for (int64_t b = first; b < first + items; b++) {
 		float *to = r->before + b * r->steps * r->units;
 
-		memset(to, 0, (size_t)r->units * sizeof(*to));
+		if (r->start_h)
+			memcpy(to, r->start_h + b * r->units, (size_t)r->units * sizeof(*to));
+		else
+			memset(to, 0, (size_t)r->units * sizeof(*to));
 		memcpy(to + r->units, r->h + b * r->steps * r->units,
 		       (size_t)((r->steps - 1) * r->units) * sizeof(*to));
-		for (int64_t s = 1; r->state_mask && s < r->steps; s++)
+		for (int64_t s = r->start_h ? 0 : 1; r->state_mask && s < r->steps; s++)
 			drop_state(r, to + s * r->units, to + s * r->units, b);
 	}
 }
@@ -731,7 +799,7 @@ static void steps_backward(struct recurrent *r)
 	memset(r->dc, 0, floats * sizeof(*r->dc));
 	for (r->step = r->steps - 1; r->step >= 0; r->step--) {
 		compute__share(r->pass->pool, r->batch, 16 * r->wide, step_grad_body, r);
-		if (r->step == 0)
+		if (!h_before(r, 0))
 			break;
 		if (r->kind.reset_before) {
 			multiply_back(r, 2, 1);
@@ -739,6 +807,8 @@ static void steps_backward(struct recurrent *r)
 			compute__share(r->pass->pool, r->batch, 2 * r->wide, step_grad_body, r);
 			r->resets = false;
 		}
+		if (r->step == 0)
+			break;
 		multiply_back(r, 0, state_gates(r));
 		kernel_add(r->dh, r->sums, floats);
 		if (r->state_mask)
@@ -800,4 +870,5 @@ const struct compute_ops compute_recurrent = {
 	.backward = recurrent_backward,
 	.kept = recurrent_kept,
 	.scratch = recurrent_scratch,
+	.state = recurrent_state,
 };

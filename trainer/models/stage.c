@@ -67,7 +67,7 @@ static bool stage_total(const struct stage_plan *plan, size_t *total)
 	return !__builtin_mul_overflow(plan->slot_floats, (size_t)plan->params.slots, total) &&
 	       !__builtin_add_overflow(*total, plan->shared_floats, total) &&
 	       !__builtin_add_overflow(*total, plan->scratch_floats, total) &&
-	       *total <= STAGE_FLOATS;
+	       !__builtin_add_overflow(*total, plan->state_floats, total) && *total <= STAGE_FLOATS;
 }
 
 int64_t stage_memory(const struct stage_params *params)
@@ -128,6 +128,7 @@ static enum status stage_allocate(struct stage *stage, struct err *err)
 		return stage_no_memory(p, ST_NOMEM, total, err);
 	stage->shared = stage->block + plan->slot_floats * (size_t)p->slots;
 	stage->scratch = stage->shared + plan->shared_floats;
+	stage->states = stage->scratch + plan->scratch_floats;
 	return ST_OK;
 }
 
@@ -224,6 +225,14 @@ const float *stage_logits(const struct stage *stage, int slot)
 const float *stage_mask(const struct stage *stage, int slot)
 {
 	return stage->plan.mask == STAGE_NONE ? NULL : stage_value(stage, slot, stage->plan.mask);
+}
+
+float *stage_state(struct stage *stage, int layer, size_t *count)
+{
+	const struct stage_layer *at = &stage->plan.layers[layer - stage->plan.params.first_layer];
+
+	*count = at->state_floats;
+	return stage->states + at->state;
 }
 
 void stage_receive(struct stage *stage, int slot, const struct stage *from, int from_slot)

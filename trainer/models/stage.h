@@ -6,8 +6,8 @@
  * chooses slots, and several may be in flight. What lives within one pass only shares an area that
  * all slots have in common; with one slot alone, so does what is kept until it has been read last.
  * All memory is allocated and touched at creation, a step allocates nothing. One thread at a time.
- * Results depend on (weights, input, seed, replica, step) only: the same bytes for any pool, any
- * cut of the model into stages, and any sharing of memory.
+ * Results depend on (weights, input, seed, replica, step, states of stateful layers) only: the same
+ * bytes for any pool, any cut of the model into stages, and any sharing of memory.
  *
  * Between stages flow the tensors that a stage before has made (the model's input among them) and
  * this one or a later one reads (the loss, too, which reads the mask of the model's output), in the
@@ -138,6 +138,10 @@ const float *stage_logits(const struct stage *stage, int slot);
 
 /* Which rows of the model's output count, 1 or 0 each; NULL: all do. */
 const float *stage_mask(const struct stage *stage, int slot);
+
+/* What a stateful layer, by its position in the model, leaves for the next forward pass, of any
+ * slot: zeros at first. *@count floats, 0: it is none. */
+float *stage_state(struct stage *stage, int layer, size_t *count);
 
 /*
  * Of the batch that the slot's forward had. @grad_output: as outputs lie, overwritten. Writes this

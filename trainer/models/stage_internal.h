@@ -70,9 +70,10 @@ struct stage_link {
 
 struct stage_layer {
 	const struct model_layer *layer;
-	struct stage_link *links; /* by input */
-	int output;               /* value */
-	int kept, logits, scores; /* buffers, or STAGE_NONE */
+	struct stage_link *links;   /* by input */
+	int output;                 /* value */
+	int kept, logits, scores;   /* buffers, or STAGE_NONE */
+	size_t state, state_floats; /* in stage.states */
 	int held;       /* buffer: its output's gradient until its weights', where split */
 	bool passes;    /* nothing to do: its output is its input */
 	bool learns;    /* has trainable parameters */
@@ -98,7 +99,7 @@ struct stage_plan {
 	int logits;    /* buffer, or STAGE_NONE */
 	int mask;      /* of the model's output: value, or STAGE_NONE */
 	int most_inputs;
-	size_t slot_floats, shared_floats, scratch_floats;
+	size_t slot_floats, shared_floats, scratch_floats, state_floats;
 };
 
 /* ST_LIMIT, without a message: the stage's floats are beyond what can be counted. On failure there
@@ -119,6 +120,7 @@ struct stage {
 	float *block; /* the slots, the shared area, then the layers' working memory */
 	float *shared;
 	float *scratch;
+	float *states; /* what goes from one micro-batch to the next, of all layers; NULL: nothing */
 	struct stage_micro *micro;    /* by slot */
 	bool inference;               /* forward passes are none of training */
 	bool scores;                  /* they keep what attention looks at */

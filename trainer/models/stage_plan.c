@@ -515,6 +515,11 @@ static void plan_working_memory(struct stage_plan *plan, struct stage_layer *at,
 		if (floats > plan->scratch_floats)
 			plan->scratch_floats = floats;
 	}
+	if (ops->state) {
+		at->state = plan->state_floats;
+		at->state_floats = ops->state(at->layer, p->batch);
+		plan->state_floats += plan_bytes_floats(at->state_floats * sizeof(float));
+	}
 }
 
 static void plan_buffers(struct stage_plan *plan)
@@ -734,8 +739,9 @@ static enum status memory_offset_shared(struct stage_plan *plan)
 /* Give offsets to the buffers of the slots and of the shared area. ST_LIMIT: too large. */
 static enum status plan_offsets(struct stage_plan *plan)
 {
-	if (plan->in.floats >= STAGE_FLOATS || plan->out.floats >= STAGE_FLOATS ||
-	    plan->scratch_floats >= STAGE_FLOATS || !memory_offset_slot(plan))
+	if (plan->in.floats >= STAGE_FLOATS || plan->state_floats >= STAGE_FLOATS ||
+	    plan->out.floats >= STAGE_FLOATS || plan->scratch_floats >= STAGE_FLOATS ||
+	    !memory_offset_slot(plan))
 		return ST_LIMIT;
 	return memory_offset_shared(plan);
 }

@@ -130,6 +130,7 @@ static void run_show(struct run *run, const struct stage_layer *at)
 	pass->output = run_value(run, at->output);
 	pass->logits = run_pointer(run, at->logits);
 	pass->kept = run_pointer(run, at->kept);
+	pass->state = at->state_floats ? run->stage->states + at->state : NULL;
 	pass->skip_activation = at->skip_activation;
 	pass->relu = at->relu;
 	pass->relu_most = at->relu_most;
