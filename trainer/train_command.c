@@ -317,7 +317,7 @@ int train_command(int argc, char **argv)
 	status = read_request(&request, argc, argv, &err);
 	train_job_init(&job, stdout, request.quiet);
 	job.command = request.command;
-	job.lines = stderr;
+	job.screen.log = stderr;
 	job.generated = stdout;
 	if (status == ST_OK) {
 		catch_signals();

@@ -9,6 +9,7 @@
 
 #include "common/str.h"
 #include "trainer/train_outfeed.h"
+#include "trainer/train_screen.h"
 
 /* ---- a rule broken --------------------------------------------------------------------------- */
 
@@ -16,11 +17,8 @@ void train_health_print(void *user, const char *line)
 {
 	const struct train_session *session = user;
 
-	if (!session->lines)
-		return;
-	/* A progress line may stand there. */
-	fprintf(session->lines, "%s%s\n", session->lines_terminal ? "\r\033[K" : "", line);
-	fflush(session->lines);
+	if (session->screen)
+		train_screen_say(session->screen, session->screen->log, line);
 }
 
 static void add_number(struct str *text, const char *before, int64_t number)

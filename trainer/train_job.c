@@ -324,7 +324,7 @@ enum status train_job_prepare(struct train_job *job, struct err *err)
 /* ---- running --------------------------------------------------------------------------------- */
 
 /* The files beside profile.db are told of and done without where they cannot be written. */
-static void write_beside(const struct train_job *job,
+static void write_beside(struct train_job *job,
 			 enum status (*write)(const char *directory,
 					      const struct popvision_files *wanted,
 					      struct err *err))
@@ -337,15 +337,18 @@ static void write_beside(const struct train_job *job,
 	};
 	struct err err = {0};
 
-	if (write(job->directory, &wanted, &err) != ST_OK && job->lines) {
-		fprintf(job->lines, "ipu-train: %s (the run goes on without it)\n", err.text);
-		fflush(job->lines);
+	char line[ERR_TEXT_SIZE + 64];
+
+	if (write(job->directory, &wanted, &err) != ST_OK) {
+		snprintf(line, sizeof(line), "ipu-train: %s (the run goes on without it)",
+			 err.text);
+		train_screen_say(&job->screen, job->screen.log, line);
 	}
 }
 
 /* Before the first step, so that a killed run has them. What fails to be recorded is told of when
  * the report is closed. */
-static void write_compiled(const struct train_job *job)
+static void write_compiled(struct train_job *job)
 {
 	uint64_t begun;
 
@@ -392,14 +395,17 @@ static void show_forecast(const struct train_job *job)
 static void announce(struct train_job *job)
 {
 	struct err err = {ST_OK, ""};
+	char line[ERR_TEXT_SIZE + 64];
 	enum status status;
 
 	if (!job->plan.run->ipu.wanted)
 		return;
 	status = train_announce_open(&job->screen.announce, job->plan.run, job->plan.layout,
 				     job->command, job->directory, &err);
-	if (status != ST_OK && status != ST_NOTFOUND && job->screen.out)
-		fprintf(job->screen.out, "ipu-monitor will not show this run: %s\n", err.text);
+	if (status != ST_OK && status != ST_NOTFOUND) {
+		snprintf(line, sizeof(line), "ipu-monitor will not show this run: %s", err.text);
+		train_screen_say(&job->screen, job->screen.out, line);
+	}
 }
 
 /* As TensorFlow for IPU does, for the device: a program of the CPU alone is not compiled. */
@@ -427,7 +433,7 @@ static enum status compile(struct train_job *job, struct err *err)
 	show_compile(job, 2);
 	params.recording = job->recording;
 	params.values = train_values_of(job->plan.run, &job->callbacks, job->keep_outfeeds);
-	params.lines = job->lines;
+	params.screen = &job->screen;
 	params.broken = job->broken;
 	if (job->options.execution_profile)
 		params.trace_executions = job->options.execution_profile_program_run_count;
@@ -593,6 +599,7 @@ enum status train_job_run(struct train_job *job, struct err *err)
 		status = load_weights(job, err);
 	if (status == ST_OK)
 		status = train(job, err);
+	train_screen_leave(&job->screen);
 	/* A run that has executed nothing (a callback refused to begin) leaves nothing behind. */
 	begun = job->session && (job->session->executions > 0 || job->session->part > 1);
 	if (begun) {

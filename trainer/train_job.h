@@ -30,9 +30,8 @@ struct train_job {
 	struct train_result result;
 	/* Health rules, how often broken. */
 	int64_t broken[OUTFEED_HEALTH_RULES];
-	FILE *lines;       /* where broken health rules and missing files are told; NULL: nowhere */
-	FILE *generated;   /* gets text that the run file asks for; NULL: nowhere */
-	_Atomic bool stop; /* set by a callback: end after the present epoch */
+	FILE *generated;              /* gets text that the run file asks for; NULL: nowhere */
+	_Atomic bool stop;            /* set by a callback: end after the present epoch */
 	bool out_of_memory;           /* the report is of the memory alone, nothing is executed */
 	char directory[FS_PATH_SIZE]; /* of the report; "": none */
 };

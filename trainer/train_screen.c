@@ -23,9 +23,11 @@
 #define BAR_LEAST    10 /* cells, where figures need the room */
 #define SCREEN_LEAST 40 /* columns: a narrower terminal wraps */
 #define COMPILE_BAR  50
-#define COLUMNS      4
-#define FIELD        256
-#define LINE_MOST    128
+#define COMPILE_TEXT                                                                               \
+	60 /* columns beside it: "[] 2% Step: Pre-Planning Operations [Elapsed: ...]" */
+#define COLUMNS   4
+#define FIELD     256
+#define LINE_MOST 128
 
 /* ---- announcements --------------------------------------------------------------------------- */
 
@@ -116,13 +118,73 @@ void train_screen_init(struct train_screen *screen, FILE *out, bool quiet)
 	memset(screen, 0, sizeof(*screen));
 	screen->out = quiet ? NULL : out;
 	screen->terminal = !quiet && isatty(fileno(out));
+	screen->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 }
 
-/* Draw over the terminal's last line. What is drawn over must not wrap, so it is cut. */
-static void draw_over(const struct train_screen *screen, const char *line)
+#define CLEAR "\033[2K\r"
+
+/* What is drawn over must not wrap: figures that there is no room for are left out. */
+static void put_bar(const struct train_screen *screen)
 {
-	fprintf(screen->out, "\033[2K\r%.*s", cli_width(screen->out) - 1, line);
+	const int room = min(cli_width(screen->out) - 1, TRAIN_SCREEN_BAR);
+	int length = (int)strlen(screen->bar);
+
+	while (length > room) {
+		int before = length - 1;
+
+		while (before > 0 && strncmp(screen->bar + before, " - ", 3) != 0)
+			before--;
+		length = before > 0 ? before : room;
+	}
+	fprintf(screen->out, CLEAR "%.*s", length, screen->bar);
 	fflush(screen->out);
+}
+
+/* Draw over the terminal's last line. */
+static void draw_over(struct train_screen *screen, const char *line)
+{
+	pthread_mutex_lock(&screen->lock);
+	str_copy(screen->bar, sizeof(screen->bar), line);
+	put_bar(screen);
+	pthread_mutex_unlock(&screen->lock);
+}
+
+/* In place of the bar; nothing is drawn over it any more. */
+static void end_bar(struct train_screen *screen, const char *line)
+{
+	pthread_mutex_lock(&screen->lock);
+	fprintf(screen->out, "%s%s\n", screen->terminal ? CLEAR : "", line);
+	fflush(screen->out);
+	screen->bar[0] = '\0';
+	pthread_mutex_unlock(&screen->lock);
+}
+
+void train_screen_say(struct train_screen *screen, FILE *out, const char *line)
+{
+	bool over;
+
+	if (!out)
+		return;
+	pthread_mutex_lock(&screen->lock);
+	over = screen->bar[0] != '\0' && isatty(fileno(out));
+	if (over) {
+		fputs(CLEAR, screen->out);
+		fflush(screen->out);
+	}
+	fprintf(out, "%s\n", line);
+	fflush(out);
+	if (over)
+		put_bar(screen);
+	pthread_mutex_unlock(&screen->lock);
+}
+
+void train_screen_leave(struct train_screen *screen)
+{
+	pthread_mutex_lock(&screen->lock);
+	if (screen->bar[0] != '\0')
+		fprintf(screen->out, "\n");
+	screen->bar[0] = '\0';
+	pthread_mutex_unlock(&screen->lock);
 }
 
 /* ---- compile progress ------------------------------------------------------------------------ */
@@ -143,6 +205,7 @@ void train_screen_compile(struct train_screen *screen, const char *module, int s
 	const int percent = COMPILE_STEPS[step].percent;
 	char cells[COMPILE_BAR + 1], line[160];
 	int64_t tenths;
+	int bar = COMPILE_BAR;
 
 	if (!screen->out)
 		return;
@@ -153,16 +216,18 @@ void train_screen_compile(struct train_screen *screen, const char *module, int s
 	if (!screen->terminal && step != last)
 		return;
 	tenths = ((int64_t)clock_ns() - screen->start_ns) / 100000000;
+	if (screen->terminal)
+		bar = max(BAR_LEAST, min(cli_width(screen->out) - COMPILE_TEXT, COMPILE_BAR));
 	memset(cells, ' ', sizeof(cells));
-	memset(cells, '#', (size_t)(COMPILE_BAR * percent / 100));
-	cells[COMPILE_BAR] = '\0';
+	memset(cells, '#', (size_t)(bar * percent / 100));
+	cells[bar] = '\0';
 	snprintf(line, sizeof(line), "[%s] %d%% %s [Elapsed: %02d:%02d:%02d.%d]", cells, percent,
 		 COMPILE_STEPS[step].text, (int)(tenths / 36000), (int)(tenths / 600 % 60),
 		 (int)(tenths / 10 % 60), (int)(tenths % 10));
 	if (step != last)
 		draw_over(screen, line);
 	else
-		fprintf(screen->out, "%s%s\n", screen->terminal ? "\033[2K\r" : "", line);
+		end_bar(screen, line);
 }
 
 /* ---- epochs ---------------------------------------------------------------------------------- */
@@ -335,8 +400,7 @@ void train_screen_end(struct train_screen *screen, double device_step_ns)
 		snprintf(text, sizeof(text), "IPU, simulated (%s): %s", IPU_COST_MODEL, step);
 		add_part(&line, &column, width, text);
 	}
-	fprintf(screen->out, "%s%s\n", screen->terminal ? "\033[2K\r" : "", str_peek(&line));
-	fflush(screen->out);
+	end_bar(screen, str_peek(&line));
 	str_free(&line);
 	str_free(&shown);
 }

@@ -4,13 +4,15 @@
  * run says of itself to ipu-monitor while it goes on (profiler/prof_announce.h) goes the same way,
  * also where the screen is silent.
  *
- * The main thread's, which looks at the workers often enough. An announcement that cannot be made
+ * The main thread's, which looks at the workers often enough; train_screen_say() alone is any
+ * thread's. An announcement that cannot be made
  * changes nothing; a zeroed struct tells nobody.
  */
 #ifndef TRAIN_SCREEN_H
 #define TRAIN_SCREEN_H
 
 #include <ipuscope/profiler.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -52,9 +54,14 @@ void train_announce_device(struct train_announce *announce, const struct plan_de
 
 /* ---- lines of the screen --------------------------------------------------------------------- */
 
+#define TRAIN_SCREEN_BAR 256
+
 struct train_screen {
 	FILE *out; /* NULL: silent */
+	FILE *log; /* where broken health rules and missing files are told; NULL: nowhere */
 	bool terminal;
+	pthread_mutex_t lock;       /* of what stands on the terminal's last line */
+	char bar[TRAIN_SCREEN_BAR]; /* "": none; it is drawn over */
 	int64_t steps, done, replicas;
 	int64_t start_ns; /* of the epoch */
 	const struct train_figures *figures;
@@ -62,6 +69,11 @@ struct train_screen {
 };
 
 void train_screen_init(struct train_screen *screen, FILE *out, bool quiet);
+
+/* A line for @out (NULL: nowhere): a bar gives way to it on a terminal and is drawn again below. */
+void train_screen_say(struct train_screen *screen, FILE *out, const char *line);
+/* No bar is drawn over any more: one that stands there stays, and what follows is below it. */
+void train_screen_leave(struct train_screen *screen);
 
 /* The compile progress bar at the start of step @step (0 .. 3) of what compiling is here; 4:
  * finished. */

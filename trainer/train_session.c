@@ -253,9 +253,8 @@ enum status train_session_new(struct train_session **out, const struct train_ses
 	session->values = params->values;
 	session->report = params->report;
 	session->part = 1;
-	session->lines = params->lines;
+	session->screen = params->screen;
 	session->health.broken = params->broken;
-	session->lines_terminal = params->lines && isatty(fileno(params->lines)) == 1;
 	train_signal_init(&session->go, false);
 	train_stop_init(&session->stop_early);
 	status = build(session, err);

@@ -232,9 +232,8 @@ struct train_session {
 	struct train_execution execution;
 	struct train_stop stop_early; /* of the present execution */
 	struct train_health health;
-	FILE *lines; /* where broken rules are told; NULL: nowhere */
-	bool lines_terminal;
-	struct train_signal go; /* executions begun; -1 in `stop` ends the workers */
+	struct train_screen *screen; /* has the log that broken rules are told in; NULL: nowhere */
+	struct train_signal go;      /* executions begun; -1 in `stop` ends the workers */
 	_Atomic bool stop;
 	int64_t executions, updates, steps[TRAIN_MODES]; /* so far; steps by mode */
 	int64_t device_cycle;                            /* where the next execution starts */
@@ -250,7 +249,8 @@ struct train_session_params {
 	int64_t trace_executions;
 	const char *report; /* the folder of the recording; NULL: none */
 	enum train_values values;
-	FILE *lines; /* where broken health rules are told, line by line; NULL: nowhere */
+	struct train_screen
+		*screen; /* has the log that broken health rules are told in; NULL: nowhere */
 	/* By rule: how often it was broken is added, to the end of the session. NULL: not asked. */
 	int64_t *broken;
 };
