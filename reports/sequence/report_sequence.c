@@ -21,7 +21,8 @@ static const char kept_sql[] =
 	"coalesce(c.step, c.weight_update), c.replica, c.rank, c.step IS NULL "
 	"FROM capture_rows p JOIN tensor_rows t ON t.tensor_id = p.tensor_id "
 	"LEFT JOIN contexts c ON c.context_id = p.context_id "
-	"WHERE (t.key = :key OR t.dims LIKE :dims) AND coalesce(p.chunk, 0) = 0 "
+	"WHERE (t.key = :key OR (t.dims LIKE :dims AND t.kind IN ('activation', 'weight'))) "
+	"AND coalesce(p.chunk, 0) = 0 "
 	"AND (:step IS NULL OR coalesce(c.step, c.weight_update) = :step) "
 	"AND (:replica IS NULL OR coalesce(c.replica, 0) = :replica) "
 	"AND (:rank IS NULL OR c.rank = :rank) "
@@ -313,16 +314,78 @@ struct report_head report_head_of(const float *scores, int64_t count, int64_t st
 	return (struct report_head){out.entropy / rows, out.distance / rows, out.greatest / rows};
 }
 
-void report_row_norms(const float *values, int64_t rows, int64_t columns, double *out)
+static double row_norm(const float *values, const float *first, int64_t columns)
 {
-	for (int64_t r = 0; r < rows; r++) {
-		double sum = 0.0;
+	double sum = 0.0;
 
-		for (int64_t c = 0; c < columns; c++) {
-			const double x = (double)values[r * columns + c];
+	for (int64_t c = 0; c < columns; c++) {
+		const double x = (double)values[c] - (first ? (double)first[c] : 0.0);
 
-			sum += x * x;
-		}
-		out[r] = sqrt(sum);
+		sum += x * x;
 	}
+	return sqrt(sum);
+}
+
+/* As values were first kept; @out is @kept where that was then. */
+static enum status read_first(struct report_kept *out, struct arena *arena, struct prof_db *db,
+			      const struct report_kept *kept, struct err *err)
+{
+	struct report_kept_at at = REPORT_KEPT_ANY;
+	struct prof_query *query;
+	enum status status =
+		prof_query_open(&query, db,
+				"SELECT min(p.row_id) FROM capture_rows p JOIN tensor_rows t "
+				"ON t.tensor_id = p.tensor_id WHERE t.key = :key",
+				err);
+
+	*out = *kept;
+	at.key = kept->key;
+	prof_query_text(query, ":key", kept->key);
+	if (prof_query_next(query, &status, err))
+		at.below = prof_column_int(query, 0) + 1;
+	prof_query_close(query);
+	return status == ST_OK && at.below <= kept->row_id
+		       ? report_kept_read(out, arena, db, &at, err)
+		       : status;
+}
+
+enum status report_rows_of(struct report_row **out, struct arena *arena, struct prof_db *db,
+			   const struct report_kept *kept, struct err *err)
+{
+	const int64_t columns = kept->shape[1];
+	struct report_kept first;
+	bool known;
+	enum status status;
+
+	if (kept->ndim != 2)
+		return err_set(err, ST_INVALID,
+			       "%s is %s: a kernel of an Embedding has rows and features",
+			       kept->key, kept->shape_text);
+	*out = arena_alloc(arena, (size_t)kept->shape[0], sizeof(**out));
+	if (!*out)
+		return err_nomem(err);
+	status = read_first(&first, arena, db, kept, err);
+	known = status == ST_OK && first.row_id != kept->row_id && first.count == kept->count;
+	for (int64_t r = 0; r < kept->shape[0] && status == ST_OK; r++) {
+		const float *row = kept->values + r * columns;
+
+		(*out)[r] = (struct report_row){
+			r, row_norm(row, NULL, columns),
+			known ? row_norm(row, first.values + r * columns, columns) : (double)NAN};
+	}
+	return status;
+}
+
+static int by_norm(const void *left, const void *right)
+{
+	const struct report_row *a = left, *b = right;
+
+	if (a->norm < b->norm || a->norm > b->norm)
+		return a->norm < b->norm ? 1 : -1;
+	return a->row < b->row ? -1 : 1;
+}
+
+void report_rows_sort(struct report_row *rows, int64_t count)
+{
+	qsort(rows, (size_t)count, sizeof(*rows), by_norm);
 }

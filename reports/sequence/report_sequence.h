@@ -79,7 +79,16 @@ struct report_head {
 struct report_head report_head_of(const float *scores, int64_t count, int64_t stride,
 				  int64_t queries, int64_t keys);
 
-/* The length of each of @rows rows, in @out. */
-void report_row_norms(const float *values, int64_t rows, int64_t columns, double *out);
+struct report_row {
+	int64_t row;
+	double norm,
+		change; /* change: from when values were first kept; NaN: they were once alone */
+};
+
+/* The rows of a kernel (rows, features), of which ST_INVALID. */
+enum status report_rows_of(struct report_row **out, struct arena *arena, struct prof_db *db,
+			   const struct report_kept *kept, struct err *err);
+/* The largest first; equals by their number. */
+void report_rows_sort(struct report_row *rows, int64_t count);
 
 #endif /* REPORT_SEQUENCE_H */

@@ -517,21 +517,7 @@ static enum status losses(struct sequence *s, struct err *err)
 
 /* ---- embeddings ------------------------------------------------------------------------------ */
 
-struct norm {
-	int64_t row;
-	double norm, change; /* change NaN: values were kept once alone */
-};
-
-static int by_norm(const void *left, const void *right)
-{
-	const struct norm *a = left, *b = right;
-
-	if (a->norm < b->norm || a->norm > b->norm)
-		return a->norm < b->norm ? 1 : -1;
-	return a->row < b->row ? -1 : 1;
-}
-
-static void norm_row(struct sequence *s, const struct norm *norm, const char *which)
+static void norm_row(struct sequence *s, const struct report_row *norm, const char *which)
 {
 	struct report_cell *row = row_next(&s->table);
 	const float number = (float)norm->row;
@@ -543,44 +529,7 @@ static void norm_row(struct sequence *s, const struct norm *norm, const char *wh
 	row[4] = report_cell_of_text(which);
 }
 
-/* How far each row is from where it was when values were first kept. */
-static enum status read_changes(struct sequence *s, struct norm *norms, struct err *err)
-{
-	const int64_t rows = s->kept.shape[0], columns = s->kept.shape[1];
-	struct report_kept_at at = REPORT_KEPT_ANY;
-	struct report_kept first = s->kept, next;
-	double *lengths = arena_alloc(&s->table.arena, (size_t)rows, sizeof(*lengths));
-	enum status status = lengths ? ST_OK : err_nomem(err);
-	struct prof_query *query;
-
-	if (status != ST_OK)
-		return status;
-	/* The first row of it in the file. */
-	status = prof_query_open(&query, s->db,
-				 "SELECT min(p.row_id) FROM capture_rows p JOIN tensor_rows t "
-				 "ON t.tensor_id = p.tensor_id WHERE t.key = :key",
-				 err);
-	prof_query_text(query, ":key", s->kept.key);
-	at.key = s->kept.key;
-	if (prof_query_next(query, &status, err))
-		at.below = prof_column_int(query, 0) + 1;
-	prof_query_close(query);
-	if (status == ST_OK && at.below <= s->kept.row_id) {
-		status = report_kept_read(&next, &s->table.arena, s->db, &at, err);
-		if (status == ST_OK && next.count == s->kept.count)
-			first = next;
-	}
-	if (status != ST_OK || first.row_id == s->kept.row_id)
-		return status;
-	for (int64_t i = 0; i < s->kept.count; i++)
-		first.values[i] -= s->kept.values[i];
-	report_row_norms(first.values, rows, columns, lengths);
-	for (int64_t r = 0; r < rows; r++)
-		norms[r].change = lengths[r];
-	return ST_OK;
-}
-
-static enum status embedding_rows(struct sequence *s, struct norm *norms, int64_t rows,
+static enum status embedding_rows(struct sequence *s, struct report_row *norms, int64_t rows,
 				  struct err *err)
 {
 	static const struct report_column columns[] = {{"row", REPORT_NUMBER},
@@ -604,7 +553,7 @@ static enum status embedding_rows(struct sequence *s, struct norm *norms, int64_
 		if (norms[r].change == 0.0 && still++ < most)
 			norm_row(s, &norms[r], "unchanged");
 	}
-	qsort(norms, (size_t)rows, sizeof(*norms), by_norm);
+	report_rows_sort(norms, rows);
 	for (int64_t r = 0; r < most; r++)
 		norm_row(s, &norms[r], "largest");
 	for (int64_t r = max(rows - most, most); r < rows; r++)
@@ -621,30 +570,14 @@ static enum status embedding_rows(struct sequence *s, struct norm *norms, int64_
 
 static enum status embeddings(struct sequence *s, struct err *err)
 {
+	struct report_row *norms;
 	enum status status = read_kept(s, "tokens, features", err);
-	struct norm *norms;
-	double *lengths;
-	int64_t rows;
 
-	if (status != ST_OK)
-		return status;
-	if (s->kept.ndim != 2)
-		return err_set(err, ST_INVALID,
-			       "%s is %s: a kernel of an Embedding has rows and "
-			       "features",
-			       s->kept.key, s->kept.shape_text);
-	rows = s->kept.shape[0];
-	norms = arena_alloc(&s->table.arena, (size_t)rows, sizeof(*norms));
-	lengths = arena_alloc(&s->table.arena, (size_t)rows, sizeof(*lengths));
-	if (!norms || !lengths)
-		return err_nomem(err);
-	report_row_norms(s->kept.values, rows, s->kept.shape[1], lengths);
-	for (int64_t r = 0; r < rows; r++)
-		norms[r] = (struct norm){r, lengths[r], (double)NAN};
-	status = read_changes(s, norms, err);
+	if (status == ST_OK)
+		status = report_rows_of(&norms, &s->table.arena, s->db, &s->kept, err);
 	if (status == ST_OK && s->render.format == REPORT_AS_TEXT)
 		print_about(s);
-	return status == ST_OK ? embedding_rows(s, norms, rows, err) : status;
+	return status == ST_OK ? embedding_rows(s, norms, s->kept.shape[0], err) : status;
 }
 
 /* ---- the commands ---------------------------------------------------------------------------- */

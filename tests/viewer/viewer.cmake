@@ -96,6 +96,7 @@ foreach(script IN ITEMS
 		view_keys
 		view_live
 		view_numbers
+		view_sequences
 		view_terms
 		view_tutorials
 		view_walks

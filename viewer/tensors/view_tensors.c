@@ -469,6 +469,7 @@ static enum status tensors_choose(struct view_tensors *screen, struct view_conte
 		screen->values.wanted = IPS_NULL;
 		screen->values.row = screen->values.column = 0;
 		memset(screen->values.first, 0, sizeof(screen->values.first));
+		view__sequence_choose(screen, context);
 	}
 	return status;
 }

@@ -11,6 +11,7 @@
 #include "common/arena.h"
 #include "common/fmt.h"
 #include "reports/named/report_tensors.h"
+#include "reports/sequence/report_sequence.h"
 #include "viewer/draw/view_axis.h"
 #include "viewer/draw/view_chart.h"
 #include "viewer/draw/view_grid.h"
@@ -128,6 +129,29 @@ struct view_tensor_matrix {
 	size_t capacity;
 };
 
+/* What is known of the dimensions of a tensor, to be shown as what it is. */
+enum view_sequence_kind {
+	VIEW_SEQUENCE_NONE,
+	VIEW_SEQUENCE_SCORES, /* of attention: a picture with tokens at its sides */
+	VIEW_SEQUENCE_LOSSES, /* of tokens: the text */
+	VIEW_SEQUENCE_ROWS    /* of an Embedding: norms */
+};
+
+/* Of the capture that is shown, where one report alone has it; arrays are in the page's arena. */
+struct view_tensor_sequence {
+	enum view_sequence_kind kind;
+	char dims[64]; /* "" : not known */
+	struct report_tokens tokens;
+	const float *of_rows, *of_columns; /* numbers of tokens; NULL: not known */
+	struct report_head head;
+	bool headed;             /* that is known */
+	struct report_kept kept; /* losses, a kernel */
+	double *by_position;     /* losses: means over samples */
+	struct report_row *rows; /* the largest norm first */
+	int64_t still;           /* rows that never changed */
+	char note[96];           /* why it is not shown; "" */
+};
+
 struct view_tensor_values {
 	struct view_tensor_captures found[VIEW_TENSORS_SIDES];
 	struct view_tensor_captures both; /* those of the two, paired */
@@ -137,7 +161,10 @@ struct view_tensor_values {
 	int64_t row, column;              /* its first ones on the screen */
 	int64_t rows, columns;            /* of the larger slice */
 	int shown_rows, shown_columns;
-	bool picture; /* as heat maps: cells are the greatest of their share */
+	bool picture;          /* as heat maps: cells are the greatest of their share */
+	bool paged;            /* as a text, or as norms */
+	int64_t sample, token; /* of that text, and the first of it on the screen */
+	struct view_tensor_sequence sequence;
 	struct view_tensor_matrix part[VIEW_TENSOR_SHARES];
 	struct view_axis scale, diff_scale;
 	bool *equals;      /* cells that do not differ */
@@ -264,6 +291,22 @@ enum status view__tensors_list_table(const struct view_tensors *screen,
 enum status view__matrix_load(struct view_tensors *screen, struct view_context *context,
 			      struct err *err);
 void view__values_draw(const struct view_tensors *screen, struct view_pane *pane);
+
+/* view_tensors_sequence.c */
+/* What the chosen tensor is, and how it is shown at first. */
+void view__sequence_choose(struct view_tensors *screen, const struct view_context *context);
+enum status view__sequence_load(struct view_tensors *screen, struct view_context *context,
+				struct err *err);
+/* What was in the page's arena. */
+void view__sequence_forget(struct view_tensor_sequence *sequence);
+bool view__sequence_has_page(const struct view_tensor_values *values);
+void view__sequence_draw(const struct view_tensors *screen, struct view_pane *pane, int y);
+/* "sample 0, head 1: entropy 2.55 ..." */
+void view__sequence_draw_head(const struct view_tensor_values *values, struct view_pane *pane,
+			      int y);
+/* Tokens beside and above a map in @area, of which what is left for the map. */
+struct view_rect view__sequence_sides(const struct view_tensor_values *values,
+				      struct view_rect area, struct view_pane *pane);
 
 /* view_tensors_table.c */
 enum status view__grids_load(struct view_tensors *screen, struct view_context *context,

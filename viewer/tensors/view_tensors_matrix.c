@@ -499,6 +499,8 @@ static void tensors_draw_pictures(const struct view_tensor_values *v, int y, str
 
 	area.y += y;
 	area.height -= y + 1;
+	if (parts == 1)
+		area = view__sequence_sides(v, area, pane);
 	for (int i = 0; i < parts && area.height > 0; i++) {
 		struct view_rect share = view__tensors_share(area, parts, i);
 
@@ -533,6 +535,8 @@ static void tensors_draw_slice(const struct view_tensors *screen, struct view_pa
 			x += view_textf(pane, x, 0, VIEW_KEY, "%lld, ", (long long)v->first[i]);
 		x += view_text(pane, x, 0, VIEW_KEY, ":, :]");
 	}
+	if (v->sequence.dims[0] && v->cut == 0)
+		view_text_cut(pane, x + 2, 0, pane->rect.width - x - 3, VIEW_DIM, v->sequence.dims);
 	if (v->cut > 0)
 		view_text(pane, x + 2, 0, VIEW_WARN, "only its beginning is in the picture");
 }
@@ -565,8 +569,12 @@ void view__values_draw(const struct view_tensors *screen, struct view_pane *pane
 	else if (v->equal && !v->differs)
 		view_text_cut(pane, 1, y, pane->rect.width - 2, VIEW_DIM,
 			      "Nothing of what is shown differs: D shows all.");
-	else if (v->picture)
+	else if (v->paged)
+		view__sequence_draw(screen, pane, y);
+	else if (v->picture) {
+		if (v->sequence.headed)
+			view__sequence_draw_head(v, pane, y++);
 		tensors_draw_pictures(v, y, pane);
-	else
+	} else
 		tensors_draw_numbers(v, y, pane);
 }

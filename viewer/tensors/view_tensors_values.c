@@ -14,6 +14,8 @@
 #include "common/minmax.h"
 #include "common/str.h"
 
+#define TEXT_MOVE 16 /* tokens */
+
 /* ---- captures -------------------------------------------------------------------------------- */
 
 struct finding {
@@ -338,9 +340,11 @@ enum status view__values_load(struct view_tensors *screen, struct view_context *
 			      struct err *err)
 {
 	struct view_tensor_values *values = &screen->values;
-	enum status status = captures_load(screen, context, err);
 	const struct view_tensor_matrix *first;
+	enum status status;
 
+	view__sequence_forget(&values->sequence);
+	status = captures_load(screen, context, err);
 	values->rows = values->columns = 0;
 	for (int i = 0; i < VIEW_TENSOR_SHARES; i++) {
 		values->part[i].ndim = 0;
@@ -364,7 +368,8 @@ enum status view__values_load(struct view_tensors *screen, struct view_context *
 	tensors_slice_size(values, &values->part[VIEW_OF_SOURCE]);
 	tensors_slice_size(values, &values->part[VIEW_OF_TARGET]);
 	tensors_values_note(screen, context);
-	return view__matrix_load(screen, context, err);
+	status = view__matrix_load(screen, context, err);
+	return status == ST_OK ? view__sequence_load(screen, context, err) : status;
 }
 
 /* ---- moving ---------------------------------------------------------------------------------- */
@@ -414,7 +419,7 @@ enum view_answer view__values_request(struct view_tensors *screen, enum view_req
 	struct view_tensor_values *v = &screen->values;
 	const struct view_tensor_matrix *first = tensors_first_matrix(v);
 	const int64_t page = v->shown_rows > 1 ? v->shown_rows - 1 : 1;
-	const bool last = request == VIEW_END_REQUEST;
+	const bool last = request == VIEW_END_REQUEST, before = v->paged;
 	static const struct {
 		enum view_request request;
 		int rows, columns, pages;
@@ -425,7 +430,13 @@ enum view_answer view__values_request(struct view_tensors *screen, enum view_req
 	for (size_t i = 0; i < ARRAY_LEN(moves); i++) {
 		if (moves[i].request != request)
 			continue;
-		if (moves[i].columns)
+		if (v->paged && moves[i].columns)
+			tensors_values_move(&v->token, moves[i].columns * TEXT_MOVE, v->columns, 1);
+		else if (v->paged)
+			tensors_values_move(&v->sample, moves[i].rows + moves[i].pages, v->rows, 1);
+		else if (moves[i].columns && v->picture && first->ndim > 3)
+			tensors_values_move(&v->first[0], moves[i].columns, first->shape[0], 1);
+		else if (moves[i].columns)
 			tensors_values_move(&v->column, moves[i].columns, v->columns,
 					    v->shown_columns);
 		else
@@ -448,7 +459,8 @@ enum view_answer view__values_request(struct view_tensors *screen, enum view_req
 				v->both.count;
 		return VIEW_LOAD;
 	case VIEW_BREAKDOWN_REQUEST:
-		v->picture = !v->picture;
+		v->paged = v->picture && view__sequence_has_page(v);
+		v->picture = !v->picture && !before;
 		return VIEW_LOAD;
 	default:
 		return VIEW_UNHANDLED;
@@ -458,6 +470,7 @@ enum view_answer view__values_request(struct view_tensors *screen, enum view_req
 void view__values_status(const struct view_tensors *screen, char *out, size_t size)
 {
 	const struct view_tensor_values *v = &screen->values;
+	static const char *const pages[] = {"", "", "text", "norms"};
 	char replica[48];
 
 	view__replica_text(screen, replica, sizeof(replica));
@@ -467,6 +480,11 @@ void view__values_status(const struct view_tensors *screen, char *out, size_t si
 	}
 	snprintf(out, size, "capture %d of %d%s%s: s next%s, b %s", v->at + 1, v->both.count,
 		 v->both.looked < v->both.all ? " found" : "", replica,
-		 tensors_first_matrix(v)->ndim > 2 ? ", j past the end next slice" : "",
-		 v->picture ? "numbers" : "picture");
+		 v->paged && v->sequence.kind == VIEW_SEQUENCE_LOSSES ? ", j next sample, l later"
+		 : tensors_first_matrix(v)->ndim <= 2                 ? ""
+		 : v->picture && tensors_first_matrix(v)->ndim > 3    ? ", j next slice, l sample"
+								   : ", j past the end next slice",
+		 v->picture && view__sequence_has_page(v) ? pages[v->sequence.kind]
+		 : v->picture || v->paged                 ? "numbers"
+							  : "picture");
 }

@@ -1,0 +1,87 @@
+#!/bin/bash
+# Sequences on the screen Tensors: maps of attention with tokens at their sides, a text by its losses, norms of an Embedding's rows. The numbers are
+# those that ipu-report prints, which report_sequence.sh compares with sums; in a terminal at 80x24 and 200x50, with colours and without, and on paper.
+set -u
+source=${IPUSCOPE_SOURCE_DIR:?}
+play=$(realpath "${IPUSCOPE_VIEW_PLAY:-./view_play}")
+. "$source/tests/support/view_terminal.sh"
+cd "$work"
+POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true"}' "$bin/ipu-train" "$source/tests/golden/gpt_small.json" --callbacks null --compile.optimizer SGD \
+	--data.path "$source/tests/golden/gpt_text.txt" --fit.epochs 1 --fit.steps_per_epoch 8 --outfeed.capture '[
+	{"tensors":["*_scores","input","targets","loss_tokens"],"tier":"full"},{"tensors":"embedding/*","kind":"weight","tier":"full"}]' >out 2>&1 || { cat out; exit 1; }
+mv tf_report__*/profile.db run.db
+
+# shows SIZE KEYS: what keys lead to, without colours.
+shows() { "$play" "$1" "8/$2" run.db; }
+# same WHAT GOT WANTED
+same() { [ "$2" = "$3" ] || { fail "$1: $2, not $3"; }; }
+report() { "$bin/ipu-report" run.db "$@" --csv | tr -d '\r'; }
+json() { "$bin/ipu-report" run.db "$@" --json >asked.json && sqlite3 :memory: "$query"; }
+
+# Each head of both samples: j goes on through heads, l through samples.
+for sample in 0 1; do
+	for head in 0 1; do
+		moved=vv$([ $head = 0 ] || echo j)$([ $sample = 0 ] || echo l)
+		same "sample $sample, head $head" "$(shows 80x24 "attention_1_sc<Enter><Enter>$moved" | grep -a '^ sample ')" \
+			"$(report attention attention_1 --sample $sample | awk -F, -v s=$sample -v h=$head '$1 == h && NR > 1 {
+				printf " sample %d, head %d: entropy %.3g, distance %.3g, greatest %.3g", s, h, $2, $3, $4 }')"
+	done
+done
+# Tokens above the map and beside it are those of the sample, all of them where there is room.
+query="SELECT replace(group_concat(json_extract(value, '\$.key_token'), ''), ' ', '') FROM json_each(readfile('asked.json'), '\$.rows')
+	WHERE json_extract(value, '\$.query') = 0"
+tokens=$(json attention attention_1 --sample 1 --by score)
+shows 200x50 'attention_1_sc<Enter><Enter>vvl' >map
+same 'tokens above the map' "$(sed -n 5p map | tr -d ' ')" "$tokens"
+same 'tokens beside it' "$(sed -n '6,47p' map | cut -c1-6 | tr -d ' \n')" "$tokens"
+same 'dimensions' "$(sed -n 3p map)" ' step 7: float32 (2, 2, 32, 32)  [1, 0, :, :]  batch, heads, queries, keys'
+shows 80x24 'attention_1_sc<Enter><Enter>vvb' | grep -a '^ *\[0\]  *\[1\]' >/dev/null || fail 'b shows no numbers'
+
+# The text: each token with its loss where there are no colours.
+query="SELECT group_concat(trim(json_extract(value, '\$.token') || printf(' %.3g', json_extract(value, '\$.loss'))), ' ')
+	FROM json_each(readfile('asked.json'), '\$.rows')"
+shows 200x50 'loss_tok<Enter><Enter>vvj' >text
+same 'losses' "$(sed -n '5,7p' text | tr -s ' \n' ' ' | sed 's/^ //; s/ $//')" "$(json token-losses --sample 1 | tr -s ' ')"
+grep -a '^ mean loss by position, of 2 samples: from 0 to ' text >/dev/null || fail "$(cat text)"
+# Norms: the first of both lists, and how many never changed.
+shows 80x24 'embedding/emb<Enter><Enter>vv' >norms
+query="SELECT group_concat(line, ' ') FROM (SELECT json_extract(value, '\$.row') || ' ' || json_extract(value, '\$.token') || printf(' %.4g', json_extract(value, '\$.norm')) AS line
+	FROM json_each(readfile('asked.json'), '\$.rows') ORDER BY json_extract(value, '\$.norm') ORDER_ LIMIT 1)"
+largest=$(query=${query/ORDER_/DESC} && json embeddings) smallest=$(query=${query/ORDER_/} && json embeddings)
+sed -n 5p norms | tr -s ' ' | grep -aF -- " $largest $smallest" >/dev/null || fail "the largest is $largest, the smallest $smallest: $(cat norms)"
+same 'rows that never changed' "$(grep -ao '[0-9]* never changed' norms)" "$(report embeddings | grep -c unchanged) never changed"
+
+# In a terminal of 256 colours the text stands as it is, and a picture of it has it too.
+query="SELECT group_concat(json_extract(value, '\$.token'), '') FROM json_each(readfile('asked.json'), '\$.rows')"
+text=$(json token-losses --sample 0)
+for size in 80x24 200x50; do
+	start ${size%x*} ${size#*x}
+	type_ 'export TERM=xterm-256color'
+	keys Enter
+	view
+	see 'Pipeline bubble' || continue
+	type_ '8/loss_tok'
+	keys Enter Enter
+	type_ vv
+	see " $text" || continue
+	see 'mean loss by position'
+	"${tmux_[@]}" capture-pane -e -p -t v | grep -aF -- "$(printf '\033[')" >/dev/null || fail 'no colours'
+	for end in svg txt; do
+		type_ W
+		"${tmux_[@]}" send-keys -t v C-u
+		type_ "$work/$size.$end"
+		keys Enter
+		appears "$work/$size.$end"
+	done
+	grep -aF -- '<svg' $size.svg >/dev/null || fail "$size.svg is no picture"
+	grep -aF -- 'mean loss by position' $size.svg >/dev/null || fail "$size.svg lacks the curve"
+	grep -aF -- 'mean loss by position' $size.txt >/dev/null || fail "$size.txt lacks the curve"
+	type_ b
+	see 'b picture'
+	type_ bb
+	see 'b numbers'
+	type_ q
+	sane 0 "$size"
+done
+[ $failures = 0 ] && echo ok
+exit $((failures > 0))
