@@ -92,6 +92,7 @@ struct view_session {
 	struct view_hit hits[VIEW_HITS]; /* of the last picture */
 	int hit_count;
 	int pressed_x, pressed_y;       /* the last click in a body */
+	bool pressed;                   /* the button of that is not let go yet */
 	bool state_shown;               /* the title has room for the state of the run */
 	const struct view_bar_key *bar; /* instead of the screen's keys; NULL: these */
 };
@@ -114,7 +115,7 @@ enum status view_session_size(struct view_session *session, int width, int heigh
 /* A key was pressed (view_keys.h), or the cell @x, @y was clicked. */
 void view_session_key(struct view_session *session, uint32_t key);
 void view_session_click(struct view_session *session, int x, int y);
-/* The button that was pressed at the last click was let go at @x, @y. */
+/* The button was let go at @x, @y; of no meaning where it was not pressed in a body. */
 void view_session_release(struct view_session *session, int x, int y);
 /* The wheel was turned over @x, @y: VIEW_KEY_WHEEL_UP or _DOWN. */
 void view_session_wheel(struct view_session *session, int x, int y, uint32_t key);

@@ -756,21 +756,24 @@ void view_session_key(struct view_session *session, uint32_t key)
 
 /* ---- clicks ---------------------------------------------------------------------------------- */
 
-static void view_click_body(struct view_session *session, int x, int y, bool dragged)
+/* Hand it to the screen, if it is in its body. */
+static bool view_click_body(struct view_session *session, int x, int y, bool dragged)
 {
 	const struct view_rect *body = &session->frame.body;
 	struct view_job *job;
 
 	session->pressed_x = x;
 	session->pressed_y = y;
-	if (y < body->y || y >= body->y + body->height || !view__ops(session)->click ||
+	if (x < body->x || x >= body->x + body->width || y < body->y ||
+	    y >= body->y + body->height || !view__ops(session)->click ||
 	    !session->fresh[session->screen])
-		return;
+		return false;
 	job = view__job(session, VIEW_CLICK_JOB);
 	job->x = x - body->x;
 	job->y = y - body->y;
 	session->context.dragged = dragged;
 	view__start(session);
+	return true;
 }
 
 /* Does the screen's body take what the mouse does now? */
@@ -783,7 +786,11 @@ static bool view_body_listens(struct view_session *session)
 
 void view_session_release(struct view_session *session, int x, int y)
 {
-	if (view_body_listens(session) && view__ops(session)->drags && x != session->pressed_x)
+	const bool pressed = session->pressed;
+
+	session->pressed = false;
+	if (pressed && view_body_listens(session) && view__ops(session)->drags &&
+	    x != session->pressed_x)
 		view_click_body(session, x, y, true);
 }
 
@@ -799,6 +806,7 @@ void view_session_wheel(struct view_session *session, int x, int y, uint32_t key
 void view_session_click(struct view_session *session, int x, int y)
 {
 	view__finish_job(session, 0);
+	session->pressed = false;
 	for (int i = 0; i < session->hit_count; i++)
 		if (session->hits[i].y == y && x >= session->hits[i].from &&
 		    x < session->hits[i].to) {
@@ -810,7 +818,7 @@ void view_session_click(struct view_session *session, int x, int y)
 		return;
 	session->context.message[0] = '\0';
 	if (session->popup.kind == VIEW_NO_POPUP) {
-		view_click_body(session, x, y, false);
+		session->pressed = view_click_body(session, x, y, false);
 	} else if (view_popup_hit(&session->popup, x, y) >= 0) {
 		session->popup.at = view_popup_hit(&session->popup, x, y);
 		session_popup_enter(session);

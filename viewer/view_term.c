@@ -444,22 +444,16 @@ static uint32_t view_special_key(wint_t key)
 	return VIEW_KEY_NONE;
 }
 
-/* What is done goes to what is under it. */
-static uint32_t view_mouse_key(struct view_session *session)
+void view_mouse(struct view_session *session, int x, int y, unsigned long bits)
 {
-	MEVENT event;
-
-	if (getmouse(&event) != OK)
-		return VIEW_KEY_NONE;
-	if (event.bstate & (BUTTON4_PRESSED | WHEEL_DOWN))
-		view_session_wheel(session, event.x, event.y,
-				   event.bstate & BUTTON4_PRESSED ? VIEW_KEY_WHEEL_UP
-								  : VIEW_KEY_WHEEL_DOWN);
-	if (event.bstate & MOUSE_CLICK)
-		view_session_click(session, event.x, event.y);
-	if (event.bstate & BUTTON1_RELEASED)
-		view_session_release(session, event.x, event.y);
-	return VIEW_KEY_NONE;
+	if (bits & (BUTTON4_PRESSED | WHEEL_DOWN))
+		view_session_wheel(session, x, y,
+				   bits & BUTTON4_PRESSED ? VIEW_KEY_WHEEL_UP
+							  : VIEW_KEY_WHEEL_DOWN);
+	if (bits & MOUSE_CLICK)
+		view_session_click(session, x, y);
+	if (bits & BUTTON1_RELEASED)
+		view_session_release(session, x, y);
 }
 
 /* Esc has come: alone, before another key (Alt), or as the first of a sequence that TERM does not
@@ -491,11 +485,15 @@ static bool view_take_input(struct view_session *session)
 	wint_t code = 0;
 	const int kind = get_wch(&code);
 	uint32_t key = VIEW_KEY_NONE;
+	MEVENT event;
 
 	if (kind == ERR)
 		return false;
-	if (kind == KEY_CODE_YES)
-		key = code == KEY_MOUSE ? view_mouse_key(session) : view_special_key(code);
+	if (kind == KEY_CODE_YES && code == KEY_MOUSE) {
+		if (getmouse(&event) == OK)
+			view_mouse(session, event.x, event.y, event.bstate);
+	} else if (kind == KEY_CODE_YES)
+		key = view_special_key(code);
 	else if (code == '\n')
 		key = VIEW_KEY_ENTER;
 	else if (code == VIEW_KEY_ESCAPE)

@@ -32,6 +32,10 @@ enum status view_term_run(struct view_session *session, const struct view_term_p
 /* What ESC and then @text ("[4~", "OF") mean; VIEW_KEY_NONE: nothing that is known here. */
 uint32_t view_escape_key(const char *text);
 
+/* An event of the mouse at @x, @y goes to what is under it; @bits: ncurses's of what was
+ * pressed, let go or turned, and of keys held meanwhile, which change nothing. */
+void view_mouse(struct view_session *session, int x, int y, unsigned long bits);
+
 /*
  * A terminal that is given back even if the program crashes under it.
  *

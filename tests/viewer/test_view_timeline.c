@@ -87,6 +87,7 @@ static void test_the_mouse_goes_measures_and_zooms(void **state)
 	/* Dragged within the lane; let go where it was pressed, nothing is measured. */
 	view_session_release(&rig->session, rig->session.pressed_x, rig->session.pressed_y);
 	assert_true(tl->cursor.x_ns == IPS_NULL);
+	click(rig, 1, 40);
 	view_session_release(&rig->session, rig->session.pressed_x + 20, rig->session.pressed_y);
 	view_session_draw(&rig->session);
 	assert_true(tl->cursor.x_ns == from);

@@ -38,6 +38,7 @@ foreach(module IN ITEMS
 		liveness
 		memory
 		memory_room
+		mouse
 		place
 		programs
 		runs
