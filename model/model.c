@@ -44,7 +44,7 @@ static void model_read(struct model_box *box, const struct json_at *at,
 	model__names_free(&reader.taken);
 	model__names_free(&reader.shared);
 	mem_free(reader.list);
-	mem_free(reader.masks);
+	mem_free(reader.notes);
 }
 
 enum status model_new(struct model **out, const struct json_at *at, const struct model_shape *input,
@@ -206,6 +206,31 @@ static enum status model_check_size(const struct model *model, const struct json
 		4.0 * count * 1e-12);
 }
 
+/* A parameter that the first call of the layer has made. */
+static enum status model_shared_param(const struct model *model, struct model_layer *layer,
+				      const struct json_at *at, const struct model_shape *shape,
+				      struct model_param **out, struct err *err)
+{
+	struct model_param *param = &model->params[layer->first_param + layer->param_count];
+	char there[192], here[192];
+	bool same = shape->ndim == param->shape.ndim;
+
+	for (int i = 0; same && i < shape->ndim; i++)
+		same = shape->dim[i] == param->shape.dim[i];
+	if (!same) {
+		model_shape_text(&model->layers[param->layer].input, 0, there, sizeof(there));
+		model_shape_text(&layer->input, 0, here, sizeof(here));
+		return json_fail(at, err,
+				 "\"%s\" is another call of \"%s\", for whose %s its input does "
+				 "not fit: %s comes in there, and %s here",
+				 layer->name, model->layers[param->layer].name, param->short_name,
+				 there, here);
+	}
+	layer->param_count++;
+	*out = param;
+	return ST_OK;
+}
+
 enum status model__add_param(struct model *model, struct model_layer *layer,
 			     const struct json_at *at, const char *short_name,
 			     const struct model_shape *shape, const struct model_init *init,
@@ -218,6 +243,8 @@ enum status model__add_param(struct model *model, struct model_layer *layer,
 	*out = NULL;
 	if (status != ST_OK)
 		return status;
+	if (layer->first_param + layer->param_count < model->param_count)
+		return model_shared_param(model, layer, at, shape, out, err);
 	name = arena_printf(model__arena(model), "%s/%s:0", layer->name, short_name);
 	if (!name || model_grow_params(model))
 		return err_nomem(err);
@@ -311,6 +338,13 @@ static enum status order_apply(struct model *model, const struct order_key *keys
 		layers[i].position = i;
 		layers[i].inputs = inputs;
 		layers[i].first_param = count;
+		if (model_layer_again(model,
+				      old)) { /* the first call stands before, and in its stage */
+			const int first = model->params[old->first_param].layer;
+
+			layers[i].first_param = layers[place[first]].first_param;
+			continue;
+		}
 		for (int j = 0; j < old->param_count; j++) {
 			struct model_param *param = &params[count++];
 
@@ -454,12 +488,17 @@ bool model_input_is_rows(const struct model *model)
 	return false;
 }
 
+bool model_layer_again(const struct model *model, const struct model_layer *layer)
+{
+	return layer->param_count > 0 && model->params[layer->first_param].layer != layer->position;
+}
+
 int64_t model_layer_params(const struct model *model, int layer)
 {
 	const struct model_layer *at = &model->layers[layer];
 	size_t count = 0;
 
-	for (int i = 0; i < at->param_count; i++)
+	for (int i = 0; i < at->param_count && !model_layer_again(model, at); i++)
 		count += model->params[at->first_param + i].count;
 	return (int64_t)count;
 }

@@ -84,7 +84,8 @@ struct model_layer {
 	int mask, key_mask;
 	struct model_shape input; /* of the first input */
 	struct model_shape output;
-	int first_param, param_count;
+	int first_param,
+		param_count; /* of a further call: the first one's, see model_layer_again() */
 	bool trainable;
 	bool reads_inputs,
 		reads_output; /* in a backward pass: the kind's, unless read() knows better */
@@ -113,6 +114,7 @@ struct model_row {
 	struct model_shape output; /* 0: open */
 	bool any_batch;
 	int *inputs; /* rows that it is connected to */
+	int *calls;  /* by input: which call of that one, from 0 */
 	int input_count;
 };
 
@@ -193,7 +195,11 @@ bool model_input_is_rows(const struct model *model);
 /* Is @layer such a one? *@part gets the input that it reads; NULL: the model has only one. */
 bool model_layer_looks_up(const struct model *model, int layer, const struct model_part **part);
 
-int64_t model_layer_params(const struct model *model, int layer);
+/* A layer that is called several times is as many layers, NAME, NAME_1 and so on, of one stage and
+ * of the same parameters: those belong to the first. Is this another one? */
+bool model_layer_again(const struct model *model, const struct model_layer *layer);
+
+int64_t model_layer_params(const struct model *model, int layer); /* 0 where they are another's */
 int64_t model_layer_flops(const struct model *model, int layer, int64_t batch); /* forward */
 const char *model_layer_class(const struct model_layer *layer);
 

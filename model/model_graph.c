@@ -328,11 +328,6 @@ static void call_count(struct model_reader *reader, struct model_scope *scope)
 		entry->call_count = 1;
 		if (call_nodes(entry, &at, &nodes, err))
 			entry->call_count = json_count(&nodes);
-		if (entry->call_count > 1)
-			model_config_unsupported(&nodes, err,
-						 "\"%s\" is called more than once: shared weights "
-						 "are not supported",
-						 entry->name);
 		if (entry->call_count - 1 > MODEL_LAYERS - reader->entries)
 			json_fail(&nodes, err, "%d calls are more than the limit of %d layers",
 				  entry->call_count, MODEL_LAYERS);

@@ -592,17 +592,45 @@ static void read_layer_name(struct model_reader *reader, const struct model_scop
 		err_nomem(reader->err);
 }
 
-/* ---- masks ----------------------------------------------------------------------------------- */
+/* ---- further calls --------------------------------------------------------------------------- */
 
-/* Notes what the new layer @layer has, or has not. */
-static void read_note_mask(struct model_reader *reader, int layer, int mask)
+static void read_note(struct model_reader *reader, int layer, int first, int mask)
 {
-	if (mem_grow(&reader->masks, &reader->mask_capacity, (size_t)layer + 1,
-		     sizeof(*reader->masks)))
+	if (mem_grow(&reader->notes, &reader->note_capacity, (size_t)layer + 1,
+		     sizeof(*reader->notes)))
 		err_nomem(reader->err);
 	else
-		reader->masks[layer] = mask;
+		reader->notes[layer] = (struct model_note){.mask = mask, .first = first};
 }
+
+/* The layer of which the one that comes next is a call; itself, where it is the first. */
+static int read_first_call(struct model_reader *reader, const struct model_entry *entry,
+			   const struct json_at *at)
+{
+	const int next = reader->model->layer_count;
+	const int first = reader->again ? reader->notes[next - reader->again].first : next;
+
+	if (first < next && reader->model->layers[first].ops != entry->ops)
+		model_config_unsupported(
+			at, reader->err,
+			"the model is called again with an input of another shape, "
+			"for which its layers are others");
+	return first;
+}
+
+/* Keras's names of a layer's calls: NAME, NAME_1, NAME_2; here the next that is free. */
+static void read_call_name(struct model_reader *reader, struct model_layer *layer, int first)
+{
+	do
+		layer->name =
+			arena_printf(reader->arena, "%s_%d", reader->model->layers[first].name,
+				     ++reader->notes[first].calls);
+	while (layer->name && model__names_find(&reader->taken, layer->name));
+	if (!layer->name || model__names_add(&reader->taken, layer->name, 0))
+		err_nomem(reader->err);
+}
+
+/* ---- masks ----------------------------------------------------------------------------------- */
 
 /* The mask of inputs @first to @end of @layer. Where several have one, it must be the same. */
 static int read_mask(struct model_reader *reader, const struct model_layer *layer, int first,
@@ -612,7 +640,7 @@ static int read_mask(struct model_reader *reader, const struct model_layer *laye
 
 	for (int i = first; i < end; i++) {
 		const int from = layer->inputs[i];
-		const int its = from == MODEL_INPUT ? MODEL_UNMASKED : reader->masks[from];
+		const int its = from == MODEL_INPUT ? MODEL_UNMASKED : reader->notes[from].mask;
 
 		if (its == MODEL_UNMASKED || its == mask)
 			continue;
@@ -665,8 +693,8 @@ static void read_make_mask(struct model_reader *reader, const struct json_at *at
 		.policy = maker->policy,
 	};
 	if (!err_stuck(reader->err) && layer_mask(model, maker, mask, reader->err) == ST_OK) {
-		read_note_mask(reader, maker->position, mask->position);
-		read_note_mask(reader, mask->position, MODEL_UNMASKED);
+		reader->notes[maker->position].mask = mask->position;
+		read_note(reader, mask->position, mask->position, MODEL_UNMASKED);
 		model->layer_count++;
 	}
 }
@@ -675,7 +703,7 @@ static void read_make_mask(struct model_reader *reader, const struct json_at *at
 static void read_output_mask(struct model_reader *reader, const struct json_at *at, int output)
 {
 	struct model *model = reader->model;
-	const int mask = output == MODEL_INPUT ? MODEL_UNMASKED : reader->masks[output];
+	const int mask = output == MODEL_INPUT ? MODEL_UNMASKED : reader->notes[output].mask;
 
 	if (mask == MODEL_UNMASKED)
 		return;
@@ -737,9 +765,12 @@ static void read_layer(struct model_reader *reader, const struct model_scope *sc
 	struct model_layer *layer = read_new_layer(reader);
 	/* Two more for masks. */
 	int *inputs = arena_alloc(reader->arena, (size_t)call->input_count + 2, sizeof(*inputs));
+	const int first = read_first_call(reader, entry, at);
 	struct json_at config;
 	int mask;
 
+	if (err_stuck(reader->err))
+		return;
 	if (!layer || !inputs) {
 		err_nomem(reader->err);
 		return;
@@ -750,7 +781,8 @@ static void read_layer(struct model_reader *reader, const struct model_scope *sc
 		.position = model->layer_count,
 		.inputs = inputs,
 		.input_count = call->input_count,
-		.first_param = model->param_count,
+		.first_param = first < model->layer_count ? model->layers[first].first_param
+							  : model->param_count,
 		.trainable = true,
 		.reads_inputs = entry->ops->reads_inputs,
 		.reads_output = entry->ops->reads_output,
@@ -763,7 +795,10 @@ static void read_layer(struct model_reader *reader, const struct model_scope *sc
 	};
 	for (int i = 0; i < call->input_count; i++)
 		inputs[i] = read_tensor(scope, call, i);
-	read_layer_name(reader, scope, entry, layer, at);
+	if (first < model->layer_count)
+		read_call_name(reader, layer, first);
+	else
+		read_layer_name(reader, scope, entry, layer, at);
 	model_option_bool(&config, "trainable", &layer->trainable, reader->err);
 	layer->trainable = layer->trainable && scope->trainable;
 	/* Keras looks at a layer's own input shape where nothing before it says one. */
@@ -778,8 +813,13 @@ static void read_layer(struct model_reader *reader, const struct model_scope *sc
 	mask = read_layer_masks(reader, layer, inputs, at);
 	if (layer->ops->read(model, layer, &config, reader->err) == ST_OK)
 		model__check_shape(at, &layer->output, reader->err);
-	read_note_mask(reader, layer->position,
-		       read_mask_fits(reader, mask, &layer->output) ? mask : MODEL_UNMASKED);
+	if (layer->state && first < layer->position)
+		model_config_unsupported(at, reader->err,
+					 "\"%s\" is another call of \"%s\", which is stateful: a "
+					 "state that calls share is not supported",
+					 layer->name, model->layers[first].name);
+	read_note(reader, layer->position, first,
+		  read_mask_fits(reader, mask, &layer->output) ? mask : MODEL_UNMASKED);
 	call->source = layer->position;
 	model->layer_count++;
 	if (layer->makes_mask && !err_stuck(reader->err))
@@ -893,7 +933,7 @@ static void read_row(struct model_reader *reader, const struct model_scope *scop
 	struct model *model = reader->model;
 	struct model_row *row = &model->rows[model->row_count];
 	size_t count = 1;
-	int *inputs;
+	int *inputs, *calls;
 
 	entry->row = -1;
 	if (!scope->functional && entry->kind == MODEL_ENTRY_INPUT)
@@ -901,12 +941,13 @@ static void read_row(struct model_reader *reader, const struct model_scope *scop
 	for (int i = 0; i < entry->call_count; i++)
 		count += (size_t)scope->calls[entry->first_call + i].input_count;
 	inputs = arena_alloc(reader->arena, count, sizeof(*inputs));
-	if (!inputs) {
+	calls = arena_alloc(reader->arena, count, sizeof(*calls));
+	if (!inputs || !calls) {
 		err_nomem(reader->err);
 		return;
 	}
 	*row = (struct model_row){
-		.name = entry->name, .class_name = "Functional", .inputs = inputs};
+		.name = entry->name, .class_name = "Functional", .inputs = inputs, .calls = calls};
 	if (entry->kind == MODEL_ENTRY_LAYER)
 		row->class_name = entry->ops->class_name;
 	else if (entry->kind == MODEL_ENTRY_WRAPPER)
@@ -929,11 +970,13 @@ static void read_row_inputs(const struct model_reader *reader, const struct mode
 
 	for (int i = 0; number >= 0 && i < call->input_count; i++) {
 		const int from = call->inputs[i];
-		const int its =
-			from == MODEL_OUTSIDE ? -1 : scope->entries[scope->calls[from].entry].row;
+		const struct model_entry *its =
+			from == MODEL_OUTSIDE ? NULL : &scope->entries[scope->calls[from].entry];
 
-		if (its >= 0)
-			row->inputs[row->input_count++] = its;
+		if (!its || its->row < 0)
+			continue;
+		row->inputs[row->input_count] = its->row;
+		row->calls[row->input_count++] = from - its->first_call;
 	}
 }
 
@@ -1082,6 +1125,8 @@ static void read_options(struct model_reader *reader, struct model_scope *scope,
 static void read_scope(struct model_reader *reader, struct model_scope *scope,
 		       const struct json_at *config)
 {
+	int again;
+
 	if (!scope->functional && cJSON_IsArray(config->node)) /* as Keras before 2.2.3 wrote it */
 		scope->layers = *config;
 	else
@@ -1097,6 +1142,7 @@ static void read_scope(struct model_reader *reader, struct model_scope *scope,
 		read_parts(reader, scope, config);
 	if (!scope->outer)
 		read_prepare_rows(reader, scope);
+	again = reader->again;
 	for (int i = 0; i < scope->call_count && !err_stuck(reader->err); i++) {
 		struct model_call *call = &scope->calls[scope->order[i]];
 		struct model_entry *entry = &scope->entries[call->entry];
@@ -1110,7 +1156,12 @@ static void read_scope(struct model_reader *reader, struct model_scope *scope,
 			break;
 		if (!scope->outer)
 			read_row_inputs(reader, scope, call);
+		if (entry->first_layer < 0)
+			entry->first_layer = reader->model->layer_count;
+		else
+			reader->again = reader->model->layer_count - entry->first_layer;
 		read_call(reader, scope, call, &at);
+		reader->again = again;
 	}
 }
 
@@ -1198,12 +1249,12 @@ static void read_outputs(struct model_reader *reader, const struct model_scope *
 		else if (source == MODEL_INPUT)
 			json_fail(&scope->layers, reader->err,
 				  "the output \"%s\" is the model's input", outputs[i].name);
-		else if (reader->masks[source] != MODEL_UNMASKED)
+		else if (reader->notes[source].mask != MODEL_UNMASKED)
 			model_config_unsupported(
 				&scope->layers, reader->err,
 				"the mask \"%s\" comes as far as \"%s\", one of several "
 				"outputs: that is not supported; sample_weight leaves items out",
-				model->layers[reader->masks[source]].name, outputs[i].name);
+				model->layers[reader->notes[source].mask].name, outputs[i].name);
 	}
 	model->outputs = outputs;
 	model->output_count = scope->output_count;

@@ -103,6 +103,13 @@ struct model_scope {
 	int *order;               /* of execution: calls */
 };
 
+/* What is known of a layer while the model is read. */
+struct model_note {
+	int mask;  /* the layer that tells which of its steps count, or MODEL_UNMASKED */
+	int first; /* the layer of which it is a call: itself, or one before */
+	int calls; /* of that one: names given to further calls so far */
+};
+
 struct model_reader {
 	struct model *model;
 	struct arena *arena;
@@ -115,8 +122,11 @@ struct model_reader {
 	struct model_reference *list;     /* inputs of the call at hand */
 	size_t list_capacity;
 	int list_count;
-	int *masks; /* by layer: the one that tells which of its steps count, or MODEL_UNMASKED */
-	size_t mask_capacity;
+	struct model_note *notes; /* by layer */
+	size_t note_capacity;
+	/* In a further call of an entry: how many layers before each one stands its like of the first
+	 * call. 0: all is read for the first time. */
+	int again;
 	struct err *err;
 };
 

@@ -494,12 +494,14 @@ static void print_model_row(const struct table *table, const struct model *model
 	snprintf(fields[1], FIELD, input ? "[%s]" : "%s", shape);
 	snprintf(fields[2], FIELD, "%lld", (long long)row_params(model, number, false));
 	if (row->input_count > 0)
-		snprintf(fields[3], FIELD, "%s[0][0]", model->rows[row->inputs[0]].name);
+		snprintf(fields[3], FIELD, "%s[%d][0]", model->rows[row->inputs[0]].name,
+			 row->calls[0]);
 	print_row(table, fields);
 	for (int i = 1; table->columns > 3 && i < row->input_count; i++) {
 		char more[COLUMNS][FIELD] = {""};
 
-		snprintf(more[3], FIELD, "%s[0][0]", model->rows[row->inputs[i]].name);
+		snprintf(more[3], FIELD, "%s[%d][0]", model->rows[row->inputs[i]].name,
+			 row->calls[i]);
 		print_row(table, more);
 	}
 }

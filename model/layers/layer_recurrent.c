@@ -101,8 +101,10 @@ static void add_params(struct model *model, struct model_layer *layer, const str
 		return;
 	/* Keras's unit_forget_bias: the second quarter begins with ones. */
 	if (forget)
-		model->params[model->param_count - 1].init = (struct model_init){
-			.kind = MODEL_INIT_ONES_AT, .low = (double)layer->units, .high = 1.0};
+		model->params[layer->first_param + layer->param_count - 1].init =
+			(struct model_init){.kind = MODEL_INIT_ONES_AT,
+					    .low = (double)layer->units,
+					    .high = 1.0};
 }
 
 static enum status recurrent_read(struct model *model, struct model_layer *layer,

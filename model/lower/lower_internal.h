@@ -37,6 +37,8 @@ struct lower_param {
 	int weight, gradient, accumulator;
 	int half, half_gradient; /* where the layer reads it as float16: the copy, its gradient */
 	char half_phase;         /* in which the copy was made; 0: not yet */
+	bool made;               /* the gradient, by a later call of the layer */
+	int sum;                 /* that one, while `gradient` is this call's; -1 */
 	int first_slot;
 };
 

@@ -459,6 +459,67 @@ static int give_all(struct lowering *lowering, int position)
 	return 0;
 }
 
+/* Where later calls of the layer have made its parameters' gradients, this one's are made beside
+ * them. */
+static int begin_gradients(struct lowering *lowering, int position)
+{
+	const struct model_layer *layer = &lowering->from->model->layers[position];
+
+	for (int p = 0; p < layer->param_count; p++) {
+		const int at = layer->first_param + p;
+		struct lower_param *of = &lowering->params[at];
+
+		if (of->gradient < 0)
+			continue;
+		if (of->made) {
+			of->sum = of->gradient;
+			of->gradient = lower__like(
+				lowering, of->sum, IPU_TENSOR_TEMPORARY, IPU_FLOAT32,
+				stage_of(lowering, position),
+				arena_printf(lowering->arena, "%s/%s_call_grad", layer->name,
+					     lowering->from->model->params[at].short_name));
+			of->half_gradient = -1;
+			if (of->gradient < 0)
+				return -1;
+			lowering->tensors[of->gradient].layer = layer->name;
+		}
+		of->made = true;
+	}
+	return 0;
+}
+
+/* They are added. */
+static int sum_calls(struct lowering *lowering, int position)
+{
+	const struct model_layer *layer = &lowering->from->model->layers[position];
+	int failed = 0;
+
+	for (int p = 0; p < layer->param_count && !failed; p++) {
+		struct lower_param *of = &lowering->params[layer->first_param + p];
+		struct ipu_op op = {.kind = IPU_OP_ELEMENTWISE,
+				    .layer = layer->name,
+				    .phase = IPU_PHASE_B,
+				    .stage = stage_of(lowering, position)};
+
+		if (of->sum < 0)
+			continue;
+		op.name = arena_printf(lowering->arena, "%s/Add",
+				       lowering->tensors[of->gradient].name);
+		op.elements.count = ipu_tensor_elements(&lowering->tensors[of->sum]);
+		op.elements.operands = 2;
+		op.elements.times[IPU_FN_ADD] = 1;
+		failed = lower__node(
+			lowering, &(struct ipu_node){.op = op,
+						     .reads = (const int[]){of->sum, of->gradient},
+						     .read_count = 2,
+						     .writes = &of->sum,
+						     .write_count = 1});
+		of->gradient = of->sum;
+		of->sum = of->half_gradient = -1;
+	}
+	return failed;
+}
+
 int lower__layer_backward(struct lowering *lowering, int position)
 {
 	struct lower_layer *of = &lowering->layers[position];
@@ -475,8 +536,10 @@ int lower__layer_backward(struct lowering *lowering, int position)
 	}
 	assert(failed || of->gradient >= 0);
 	if (!failed)
-		failed = layer_ops(lowering, position, IPU_PHASE_B, &layer);
+		failed = begin_gradients(lowering, position) ||
+			 layer_ops(lowering, position, IPU_PHASE_B, &layer);
 	for (int i = 0; !failed && i < layer.count; i++)
 		failed = lower_op(lowering, position, &layer, i);
+	failed = failed || sum_calls(lowering, position);
 	return failed ? -1 : give_all(lowering, position);
 }

@@ -238,6 +238,9 @@ int lower__params(struct lowering *lowering, int position, char phase)
 {
 	const struct model_layer *layer = &lowering->from->model->layers[position];
 
+	/* Of several calls the first comes last in phase B: all gradients are there. */
+	if (model_layer_again(lowering->from->model, layer))
+		return 0;
 	for (int p = 0; p < layer->param_count; p++)
 		if (lower_param(lowering, layer->first_param + p, phase) != 0)
 			return -1;

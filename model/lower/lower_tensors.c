@@ -243,6 +243,7 @@ static int add_param(struct lowering *lowering, int p)
 				   .accumulator = -1,
 				   .half = -1,
 				   .half_gradient = -1,
+				   .sum = -1,
 				   .first_slot = -1};
 	of->weight = param_tensor(lowering, param,
 				  param->trainable ? IPU_TENSOR_WEIGHT : IPU_TENSOR_STATE,

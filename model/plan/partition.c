@@ -230,6 +230,17 @@ static void join_outfeeds(struct measured *measured)
 	}
 }
 
+/* Calls of a layer share its parameters, which lie in one stage. */
+static void join_calls(struct measured *measured)
+{
+	const struct model *model = measured->model;
+
+	for (int i = 0; i < model->layer_count; i++)
+		if (model_layer_again(model, &model->layers[i]))
+			for (int j = i; j > model->params[model->layers[i].first_param].layer; j--)
+				measured->units[j].joined = true;
+}
+
 /* ---- tensors --------------------------------------------------------------------------------- */
 
 /* Of a micro-batch, and passed on or kept: what a stage stashes, see ipu_stash.h. */
@@ -392,6 +403,7 @@ static enum status measure(struct measured *measured, int stages, struct err *er
 	sum_host(measured, stages);
 	sum_variables(measured);
 	join_outfeeds(measured);
+	join_calls(measured);
 	return ST_OK;
 }
 

@@ -217,6 +217,28 @@ static enum status run_stages_depend(const struct json_at *at, const struct mode
 	return ST_OK;
 }
 
+/* Calls of a layer share its parameters, which lie in one stage. */
+static enum status run_stages_calls(const struct json_at *at, const struct model *model,
+				    const int *stage, struct err *err)
+{
+	for (int i = 0; i < model->layer_count; i++) {
+		const struct model_layer *layer = &model->layers[i];
+		int first;
+
+		if (!model_layer_again(model, layer))
+			continue;
+		first = model->params[layer->first_param].layer;
+		if (stage[i] != stage[first])
+			return json_fail(
+				at, err,
+				"layer \"%s\" is in stage %d, and \"%s\", another call of it, in "
+				"stage %d: calls share their weights, so they must be in one stage "
+				"(\"auto\" keeps them together)",
+				model->layers[first].name, stage[first], layer->name, stage[i]);
+	}
+	return ST_OK;
+}
+
 /* The layers of stage @number; *@computes: one of them does more than pass its input on. */
 static int run_stage_layers(const struct model *model, const int *stage, int number, bool *computes)
 {
@@ -282,6 +304,8 @@ enum status run_stages(const struct run_file *run, const struct model *model,
 				 "a pipeline needs at least 2 stages; \"pipeline\": null trains "
 				 "without one");
 	status = run_stages_depend(&at, model, stage, err);
+	if (status == ST_OK)
+		status = run_stages_calls(&at, model, stage, err);
 	if (status == ST_OK)
 		status = run_stages_filled(&at, model, stage, *stages, err);
 	return status;

@@ -376,8 +376,8 @@ IPS_API void ips_span_arg_long_text(struct ips_track *track, const char *static_
 	X(t, INT, position, "its place in the model, from 0")                                      \
 	X(t, INT, stage, "the pipeline stage it is on; NULL without a pipeline")                   \
 	X(t, TEXT, output_shape, "of one micro-batch")                                             \
-	X(t, INT, params, "numbers of parameters")                                                 \
-	X(t, INT, trainable_params, "numbers of parameters")                                       \
+	X(t, INT, params, "numbers of parameters; 0 of a layer's further calls")                   \
+	X(t, INT, trainable_params, "numbers of parameters; 0 of a layer's further calls")         \
 	X(t, INT, flops, "floating point operations of one forward of a micro-batch")
 
 /* IPS_FACTS_operation: the columns of an operation but its name. */

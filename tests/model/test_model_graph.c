@@ -551,8 +551,20 @@ static const struct support_refusal refusals[] = {
 	 "inbound_nodes: \"b\" (Dense) takes 1 input, but 0 come in"},
 	{CHAIN(FLAT, DENSE("b", "2", "[[[\"a\", 0, 0, {}], [\"a\", 0, 0, {}]]]")), ST_INVALID,
 	 "\"b\" (Dense) takes 1 input, but 2 come in"},
-	{CHAIN(FLAT, DENSE("b", "2", "[[[\"a\", 0, 0, {}]], [[\"a\", 0, 0, {}]]]")), ST_UNSUPPORTED,
-	 "inbound_nodes: \"b\" is called more than once: shared weights"},
+	{CHAIN(FLAT, DENSE("b", "2", "[[[\"a\", 0, 0, {}]], [[\"a\", 0, 0, {}]]]")), ST_INVALID,
+	 "\"b\" does not lead to the model's output"},
+	{CHAIN(FLAT, DENSE("b", "2", "[[[\"b\", 1, 0, {}]], [[\"b\", 0, 0, {}]]]")), ST_INVALID,
+	 "cycle: \"b\" needs \"b\""},
+	{MODEL(INPUT("x") ", " FLAT
+			  ", " DENSE("b", "2", "[[[\"a\", 0, 0, {}]], [[\"b\", 0, 0, {}]]]"),
+	       "\"input_layers\": [[\"x\", 0, 0]], \"output_layers\": [[\"b\", 1, 0]]"),
+	 ST_INVALID,
+	 "layers[2].config: \"b_1\" is another call of \"b\", for whose kernel its input does not "
+	 "fit: "
+	 "(None, 784) comes in there, and (None, 2) here"},
+	{MODEL(INPUT("x") ", " FLAT ", " NESTED2("n", "[[[\"a\", 0, 0, {}]], [[\"n\", 0, 0, {}]]]"),
+	       "\"input_layers\": [[\"x\", 0, 0]], \"output_layers\": [[\"n\", 2, 0]]"),
+	 ST_INVALID, "\"n\" has 2 calls, which count from 0 or from 1: both 0 and 2 are read"},
 	{CHAIN(FLAT, DENSE("b", "2", "[[[\"a\", 1, 0, {}]]]")), ST_INVALID,
 	 "inbound_nodes[0][0][1]: \"a\" has 1 call here: there is none of number 1"},
 	{CHAIN(FLAT, DENSE("b", "2", "[[[\"a\", 0, 1, {}]]]")), ST_UNSUPPORTED,
@@ -649,6 +661,89 @@ static const struct support_refusal refusals[] = {
 	{MODEL(INPUT("x") ", " FLAT ", " NESTED2("n", "[[[\"a\", 2, 0, {}]]]"), ENDS("x", "n")),
 	 ST_INVALID, "inbound_nodes[0][0][1]: \"a\" has 1 call here: there is none of number 2"},
 };
+
+/* Of a nested model in which a layer is called twice, too: its calls count from 1. */
+static void test_a_layer_called_again_has_the_same_parameters(void **state)
+{
+	static const char *const names[] = {"a", "b_1", "d", "d_1", "d_2", "d_3", "s"};
+	static const int inputs[] = {MODEL_INPUT, 0, 1, 2, 3, 4}, first[] = {0, 0, 2, 2, 2, 2};
+	static const int params[] = {0, 1570, 6, 0, 0, 0};
+	static const char twice[] = MODEL(
+		INPUT("x") ", " FLAT ", " DENSE(
+			"b_1", "2",
+			FROM("a")) ", {\"class_name\": "
+				   "\"Functional\", \"config\": {\"name\": \"b\", \"layers\": ["
+				   "{\"class_name\": \"InputLayer\", \"config\": {\"name\": "
+				   "\"y\"}}, " DENSE("d", "2",
+						     "[[[\"y\", 0, 0, {}]], [[\"d\", 0, 0, "
+						     "{}]]]") "], "
+							      "\"input_layers\": [[\"y\", 0, "
+							      "0]], \"output_layers\": [[\"d\", "
+							      "1, 0]]}, "
+							      "\"inbound_nodes\": [[[\"b_1\", "
+							      "0, 0, {}]], [[\"b\", 1, 0, "
+							      "{}]]]}, "
+							      "{\"class_name\": \"Add\", "
+							      "\"config\": {\"name\": \"s\"}, "
+							      "\"inbound_nodes\": [[[\"b\", 1, "
+							      "0, {}], [\"b\", 2, 0, {}]]]}",
+		ENDS("x", "s"));
+	struct model *m = support_model(twice, &mnist);
+
+	(void)state;
+	assert_int_equal(m->layer_count, 7);
+	assert_int_equal(m->param_count, 4);
+	for (int i = 0; i < 7; i++)
+		assert_string_equal(m->layers[i].name, names[i]);
+	for (int i = 0; i < 6; i++) {
+		const struct model_layer *layer = &m->layers[i];
+
+		assert_int_equal(layer->inputs[0], inputs[i]);
+		assert_int_equal(layer->first_param, first[i]);
+		assert_true(model_layer_again(m, layer) == (i > 2));
+		assert_int_equal(model_layer_params(m, i), params[i]);
+	}
+	assert_int_equal(m->layers[6].inputs[0], 3);
+	assert_int_equal(m->layers[6].inputs[1], 5);
+	assert_string_equal(m->params[2].name, "d/kernel:0");
+	assert_int_equal(m->row_count, 5);
+	assert_int_equal(m->rows[3].input_count, 2);
+	assert_int_equal(m->rows[3].inputs[1], 3);
+	assert_int_equal(m->rows[4].calls[0], 0);
+	assert_int_equal(m->rows[4].calls[1], 1);
+	model_free(m);
+}
+
+static void test_calls_keep_their_parameters_in_the_order_of_stages(void **state)
+{
+	static const char *const names[] = {"a", "s", "s_1", "p", "j"};
+	static const int stage[] = {0, 1, 0, 0, 1}, first[] = {0, 0, 0, 2, 4};
+	struct model *m =
+		support_model(MODEL(INPUT("x") ", " FLAT ", " DENSE("p", "2", FROM("a")) ", " DENSE(
+					    "s", "3",
+					    "[[[\"a\", 0, 0, {}]], [[\"a\", 0, 0, "
+					    "{}]]]") ", "
+						     "{\"class_name\": "
+						     "\"Concatenate\", \"config\": "
+						     "{\"name\": \"j\"}, "
+						     "\"inbound_nodes\": "
+						     "[[[\"s\", 0, 0, {}], [\"s\", 1, "
+						     "0, {}], [\"p\", 0, 0, {}]]]}",
+				    ENDS("x", "j")),
+			      &mnist);
+
+	(void)state;
+	assert_int_equal(model_order(m, stage, NULL), ST_OK);
+	for (int i = 0; i < 5; i++) {
+		assert_string_equal(m->layers[i].name, names[i]);
+		assert_int_equal(m->layers[i].first_param, first[i]);
+	}
+	assert_int_equal(m->param_count, 4);
+	assert_string_equal(m->params[0].name, "s/kernel:0");
+	assert_int_equal(m->params[0].layer, 1);
+	assert_string_equal(m->params[2].name, "p/kernel:0");
+	model_free(m);
+}
 
 /* Inputs of a nested model go by its "input_layers", not by the order of its layers. */
 static void test_nested_models_of_several_inputs(void **state)
@@ -886,6 +981,8 @@ int main(void)
 		cmocka_unit_test(test_models_of_several_inputs),
 		cmocka_unit_test(test_nested_models_of_several_inputs),
 		cmocka_unit_test(test_models_of_several_outputs),
+		cmocka_unit_test(test_a_layer_called_again_has_the_same_parameters),
+		cmocka_unit_test(test_calls_keep_their_parameters_in_the_order_of_stages),
 		cmocka_unit_test(test_bad_graphs_are_refused_with_their_place),
 		cmocka_unit_test(test_names_of_tensorflow_2_1_name_their_replacement),
 		cmocka_unit_test(test_models_may_be_nested_but_not_for_ever),

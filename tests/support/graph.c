@@ -210,8 +210,9 @@ static void add_param(struct graph *graph, struct model_layer *layer, int64_t ro
 	layer->param_count++;
 }
 
-int graph_add(struct graph *graph, enum graph_kind kind, const int *inputs, int count,
-	      int64_t units)
+/* @again: the layer of which this is another call; NULL: of none. */
+static int put_layer(struct graph *graph, enum graph_kind kind, const int *inputs, int count,
+		     int64_t units, const struct model_layer *again)
 {
 	int position = graph->model.layer_count++;
 	struct model_layer *layer = &graph->layers[position];
@@ -243,6 +244,11 @@ int graph_add(struct graph *graph, enum graph_kind kind, const int *inputs, int 
 	layer->reads_inputs = layer->ops->reads_inputs;
 	/* A layer of ours that fuses a ReLU reads its output for that alone. */
 	layer->reads_output = layer->ops->reads_output && !compute_of(layer)->fuses_relu;
+	if (again) {
+		layer->first_param = again->first_param;
+		layer->param_count = again->param_count;
+		return position;
+	}
 	if (kind == GRAPH_SCALE)
 		add_param(graph, layer, 1, in);
 	if (kind == GRAPH_DENSE) {
@@ -250,6 +256,29 @@ int graph_add(struct graph *graph, enum graph_kind kind, const int *inputs, int 
 		add_param(graph, layer, 1, units);
 	}
 	return position;
+}
+
+int graph_add(struct graph *graph, enum graph_kind kind, const int *inputs, int count,
+	      int64_t units)
+{
+	return put_layer(graph, kind, inputs, count, units, NULL);
+}
+
+int graph_again(struct graph *graph, int layer, int input)
+{
+	const struct model_layer *again = &graph->layers[layer];
+
+	assert_int_equal(graph_width(graph, input), model_shape_count(&again->input));
+	return put_layer(graph, graph->kinds[layer], &input, 1, again->units, again);
+}
+
+bool graph_may_cut(const struct model *model, int layer)
+{
+	for (int i = layer; i < model->layer_count; i++)
+		if (model_layer_again(model, &model->layers[i]) &&
+		    model->params[model->layers[i].first_param].layer < layer)
+			return false;
+	return true;
 }
 
 int graph_one(struct graph *graph, enum graph_kind kind, int input)
@@ -264,9 +293,12 @@ int graph_two(struct graph *graph, enum graph_kind kind, int first, int second)
 
 void graph_freeze(struct graph *graph, int layer)
 {
-	struct model_layer *at = &graph->layers[layer];
+	const struct model_layer *at = &graph->layers[layer];
 
-	at->trainable = false;
+	for (int i = 0; i < graph->model.layer_count; i++)
+		if (i == layer || (at->param_count > 0 && graph->layers[i].param_count > 0 &&
+				   graph->layers[i].first_param == at->first_param))
+			graph->layers[i].trainable = false;
 	for (int i = 0; i < at->param_count; i++)
 		graph->params[at->first_param + i].trainable = false;
 }
@@ -307,12 +339,26 @@ static int alike_before(const struct graph *graph, uint32_t *state, int other)
 	return other;
 }
 
+/* Another call of a layer that has parameters, where some tensor is as wide as its input. */
+static bool call_again(struct graph *graph, uint32_t *state)
+{
+	const int layer = below(state, graph->model.layer_count), input = any_before(graph, state);
+
+	if (graph->layers[layer].param_count == 0 ||
+	    graph_width(graph, input) != model_shape_count(&graph->layers[layer].input))
+		return false;
+	graph_again(graph, layer, input);
+	return true;
+}
+
 static void add_random(struct graph *graph, uint32_t *state)
 {
 	enum graph_kind kind = (enum graph_kind)below(state, GRAPH_KINDS);
 	int inputs[GRAPH_INPUTS], count = 1;
 	int64_t joined = 0;
 
+	if (graph->model.layer_count > 0 && call_again(graph, state))
+		return;
 	inputs[0] = any_before(graph, state);
 	if (kind == GRAPH_PRODUCT)
 		count = 2;

@@ -47,7 +47,11 @@ int graph_add(struct graph *graph, enum graph_kind kind, const int *inputs, int 
 	      int64_t units);
 int graph_one(struct graph *graph, enum graph_kind kind, int input);
 int graph_two(struct graph *graph, enum graph_kind kind, int first, int second);
-void graph_freeze(struct graph *graph, int layer);
+/* Another call of @layer, which has one input; its position. */
+int graph_again(struct graph *graph, int layer, int input);
+/* May a stage begin with @layer? Calls of one layer belong together. */
+bool graph_may_cut(const struct model *model, int layer);
+void graph_freeze(struct graph *graph, int layer); /* all its calls */
 /* Small numbers of both signs in all parameters. */
 void graph_weights(const struct graph *graph, float *weights, uint32_t seed);
 

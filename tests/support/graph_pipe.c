@@ -62,7 +62,8 @@ void graph_pipe_open(struct graph_pipe *pipe, const struct graph *g, const struc
 	while (p.first_layer < g->model.layer_count) {
 		int end = p.first_layer + 1;
 
-		while (end < g->model.layer_count && !(way->cuts & 1u << end))
+		while (end < g->model.layer_count &&
+		       (!(way->cuts & 1u << end) || !graph_may_cut(&g->model, end)))
 			end++;
 		p.layer_count = end - p.first_layer;
 		if (stage_new(&pipe->stages[pipe->count], &p, &err) != ST_OK)
@@ -248,6 +249,20 @@ void graph_frozen_layers(struct graph *g)
 	graph_two(g, GRAPH_SUM, x, graph_one(g, GRAPH_NEGATE, 0));
 }
 
+/* Layers that are called again, on what they made themselves too, one before a loose end. */
+static void shared_layers(struct graph *g)
+{
+	int x, y, z;
+
+	graph_init(g, 4);
+	x = graph_one(g, GRAPH_SCALE, MODEL_INPUT);
+	y = graph_add(g, GRAPH_DENSE, &x, 1, 4);
+	z = graph_again(g, y, graph_one(g, GRAPH_RELU, graph_again(g, x, y)));
+	graph_again(g, x, graph_again(g, y, z));
+	y = graph_two(g, GRAPH_SUM, graph_again(g, y, z), graph_again(g, x, x));
+	graph_add(g, GRAPH_DENSE, &y, 1, 3);
+}
+
 /* Nothing learns, and the input flows through all stages. */
 void graph_only_passing(struct graph *g)
 {
@@ -261,5 +276,5 @@ void graph_only_passing(struct graph *g)
 
 void (*const graph_samples[GRAPH_SAMPLES])(struct graph *g) = {
 	graph_residual_blocks, graph_long_skips,    graph_fan_out_of_three, graph_diamond,
-	graph_dead_branches,   graph_frozen_layers, graph_only_passing,
+	graph_dead_branches,   graph_frozen_layers, graph_only_passing,     shared_layers,
 };

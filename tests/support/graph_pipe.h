@@ -80,7 +80,7 @@ void graph_diamond(struct graph *g);
 void graph_dead_branches(struct graph *g);
 void graph_frozen_layers(struct graph *g);
 void graph_only_passing(struct graph *g);
-#define GRAPH_SAMPLES 7
+#define GRAPH_SAMPLES 8
 extern void (*const graph_samples[GRAPH_SAMPLES])(struct graph *g);
 
 #endif /* SUPPORT_GRAPH_PIPE_H */

@@ -147,10 +147,19 @@ static void check_tap(void *user, const struct stage_tapped *tapped)
 	look->seen++;
 }
 
+/* As many as the way has; one where that would part calls of a layer. */
+static int stages_of(const struct subject *s, const struct way *way)
+{
+	for (int i = 1; i < way->stages; i++)
+		if (!graph_may_cut(s->model, s->model->layer_count * i / way->stages))
+			return 1;
+	return way->stages;
+}
+
 static void open_stages(struct stage **stages, const struct subject *s, const struct way *way,
 			struct pool *pool, const uint8_t *mask)
 {
-	const int layers = s->model->layer_count;
+	const int layers = s->model->layer_count, count = stages_of(s, way);
 	struct stage_params p = {
 		.model = s->model,
 		.batch = NETWORK_BATCH + way->room,
@@ -166,9 +175,9 @@ static void open_stages(struct stage **stages, const struct subject *s, const st
 	};
 	struct err err;
 
-	for (int i = 0; i < way->stages; i++) {
-		p.first_layer = layers * i / way->stages;
-		p.layer_count = layers * (i + 1) / way->stages - p.first_layer;
+	for (int i = 0; i < count; i++) {
+		p.first_layer = layers * i / count;
+		p.layer_count = layers * (i + 1) / count - p.first_layer;
 		if (stage_new(&stages[i], &p, &err) != ST_OK)
 			fail_msg("%s", err.text);
 		stage_set_training(stages[i], way->training);
@@ -250,7 +259,7 @@ static void check_way(const struct subject *s, const struct plain *plain, const 
 		      const uint8_t *mask)
 {
 	const size_t weights = s->model->weights * sizeof(float);
-	const int last = s->model->layer_count - 1;
+	const int last = s->model->layer_count - 1, count = stages_of(s, way);
 	struct look look = {.subject = s, .plain = plain, .mask = mask};
 	float *now = network_floats(s->model->weights + 1);
 	float *gradients = network_floats(s->model->weights + 1);
@@ -261,20 +270,20 @@ static void check_way(const struct subject *s, const struct plain *plain, const 
 	open_stages(stages, s, way, pool, mask);
 	memcpy(now, s->initial, weights);
 	memcpy(stage_input(stages[0], 0), s->input, count_of(s, MODEL_INPUT) * sizeof(float));
-	for (int i = 0; i < way->stages; i++) {
+	for (int i = 0; i < count; i++) {
 		if (i)
 			stage_receive(stages[i], 0, stages[i - 1], 0);
 		stage_forward(stages[i], 0, NETWORK_BATCH, 7, now, check_tap, &look);
 	}
 	assert_int_equal(look.seen, masked(s, mask));
-	assert_memory_equal(stage_output(stages[way->stages - 1], 0), plain->outputs[last],
+	assert_memory_equal(stage_output(stages[count - 1], 0), plain->outputs[last],
 			    count_of(s, last) * sizeof(float));
 	if (way->training && !way->room) {
-		run_backward(stages, s, way->stages, now, gradients);
+		run_backward(stages, s, count, now, gradients);
 		assert_memory_equal(gradients, plain->gradients, weights);
 	}
 	assert_memory_equal(now, plain->weights, weights);
-	for (int i = 0; i < way->stages; i++)
+	for (int i = 0; i < count; i++)
 		stage_free(stages[i]);
 	pool_free(pool);
 	mem_free(now);

@@ -17,7 +17,7 @@ foreach(test IN ITEMS train_examples train_identity train_identity_graph train_i
 	ipuscope_add_script(NAME ${test} LABELS golden release)
 endforeach()
 foreach(test IN ITEMS
-		train_options train_accumulate_outfeed train_callbacks train_images train_inputs train_masks train_outputs train_positions train_stateful train_text train_twin train_weights train_tutorial
+		train_options train_accumulate_outfeed train_callbacks train_images train_inputs train_masks train_outputs train_positions train_shared train_stateful train_text train_twin train_weights train_tutorial
 		train_data train_device train_infeed train_report train_memory
 		train_errors train_keras_files train_supported train_compare train_full_disk train_interrupted train_killed train_watched)
 	ipuscope_add_script(NAME ${test} LABELS golden)

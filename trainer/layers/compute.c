@@ -43,7 +43,7 @@ float *compute__weights(const struct layer_pass *pass, int index)
 
 float *compute__gradients(const struct layer_pass *pass, int index)
 {
-	return pass->gradients + pass_param(pass, index)->offset;
+	return pass->gradients + (pass_param(pass, index)->offset - pass->first_gradient);
 }
 
 void compute__masks_backward(const struct layer_pass *pass)

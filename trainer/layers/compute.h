@@ -51,6 +51,7 @@ struct layer_pass {
 	 * inputs' gradients may not be. Each comes out the same whether the other is wanted or not.
 	 */
 	float *gradients;
+	size_t first_gradient; /* the offset of the parameter with which `gradients` begins: else 0 */
 	bool skip_activation; /* the loss has given the gradient of the pre-activation already */
 };
 

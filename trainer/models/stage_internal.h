@@ -74,6 +74,7 @@ struct stage_layer {
 	int output;                 /* value */
 	int kept, logits, scores;   /* buffers, or STAGE_NONE */
 	size_t state, state_floats; /* in stage.states */
+	int partial;    /* the same: a further call's gradients of the parameters, to be added */
 	int held;       /* buffer: its output's gradient until its weights', where split */
 	bool passes;    /* nothing to do: its output is its input */
 	bool learns;    /* has trainable parameters */
@@ -96,6 +97,7 @@ struct stage_plan {
 	struct stage_border in, out;
 	int *value_of; /* by position + 1 in the model; STAGE_NONE: not here */
 	bool *reached; /* by position: the model's output depends on it */
+	bool *written; /* by position, while gradients are planned: its parameters have theirs */
 	int logits;    /* buffer, or STAGE_NONE */
 	int mask;      /* of the model's output: value, or STAGE_NONE */
 	int most_inputs;

@@ -269,7 +269,7 @@ static bool plan_layers(struct stage_plan *plan)
 		const struct model_layer *layer = &p->model->layers[p->first_layer + i];
 
 		at->layer = layer;
-		at->kept = at->logits = at->scores = STAGE_NONE;
+		at->kept = at->logits = at->scores = at->partial = STAGE_NONE;
 		at->passes = at->passes || layer->ops->pass_through;
 		at->skip_activation = layer->position == final;
 		at->tapped = plan_watch_of(plan, layer) != 0;
@@ -355,12 +355,9 @@ static void plan_backward_passes(struct stage_plan *plan)
 
 	for (int i = 0; i < p->layer_count; i++) {
 		struct stage_layer *at = &plan->layers[i];
-		bool reached = plan->reached[at->layer->position];
-
-		if (at->passes)
-			continue;
-		at->backward = plan->values[at->output].wanted && reached;
-		at->unreached = p->training && at->learns && !reached;
+		if (!at->passes)
+			at->backward = plan->values[at->output].wanted &&
+				       plan->reached[at->layer->position];
 	}
 }
 
@@ -620,6 +617,28 @@ static void plan_link_backward(struct stage_plan *plan, const struct stage_layer
 	link->gradient = value->gradient;
 }
 
+/* The last call of a layer writes its parameters' gradients, those before add to them, in this
+ * order whatever the schedule: the first call comes last. */
+static void plan_parameters(struct stage_plan *plan, struct stage_layer *at, int time)
+{
+	const struct model_layer *layer = at->layer;
+	const struct model_param *first, *last;
+
+	if (!at->learns || at->passes)
+		return;
+	first = &plan->params.model->params[layer->first_param];
+	last = first + layer->param_count - 1;
+	if (!at->backward) {
+		at->unreached = first->layer == layer->position && !plan->written[first->layer];
+		return;
+	}
+	if (plan->written[first->layer])
+		at->partial = plan_buffer(plan, STAGE_SHARED,
+					  last->offset + model_align(last->count) - first->offset,
+					  time, time);
+	plan->written[first->layer] = true;
+}
+
 static void plan_backward(struct stage_plan *plan)
 {
 	int count = plan->params.layer_count;
@@ -631,6 +650,7 @@ static void plan_backward(struct stage_plan *plan)
 		struct stage_layer *at = &plan->layers[i];
 		int time = 2 * count - 1 - i;
 
+		plan_parameters(plan, at, time);
 		if (!at->backward)
 			continue;
 		plan->buffers[plan->values[at->output].gradient].last = time;
@@ -760,10 +780,11 @@ static bool plan_allocate(struct stage_plan *plan)
 	plan->layers = plan_alloc(plan, layers, sizeof(*plan->layers));
 	plan->values = plan_alloc(plan, values, sizeof(*plan->values));
 	/* A tensor and a gradient each, what is kept, the logits, scores, what is held for the
-	 * weights, and parts of gradients. */
-	plan->buffers = plan_alloc(plan, 2 * values + 4 * layers + links, sizeof(*plan->buffers));
+	 * weights, a further call's gradients of those, and parts of gradients. */
+	plan->buffers = plan_alloc(plan, 2 * values + 5 * layers + links, sizeof(*plan->buffers));
+	plan->written = plan_alloc(plan, positions, sizeof(*plan->written));
 	plan->value_of = plan_alloc(plan, positions, sizeof(*plan->value_of));
-	if (!plan->layers || !plan->values || !plan->buffers || !plan->value_of)
+	if (!plan->layers || !plan->values || !plan->buffers || !plan->value_of || !plan->written)
 		return false;
 	for (size_t i = 0; i < positions; i++)
 		plan->value_of[i] = STAGE_NONE;

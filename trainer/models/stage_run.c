@@ -286,6 +286,25 @@ static void run_add_partials(const struct run *run, const struct stage_layer *at
 	}
 }
 
+/* A further call's gradients of the parameters are added to those that later calls have made. */
+static void run_layer_back(struct run *run, const struct stage_layer *at)
+{
+	const struct model_param *params = run->pass.model->params + at->layer->first_param;
+	float *sum = run->pass.gradients, *part = run_pointer(run, at->partial);
+
+	if (part && sum) {
+		run->pass.gradients = part;
+		run->pass.first_gradient = params->offset;
+	}
+	run_layer(run, compute_of(at->layer)->backward);
+	for (int i = 0; part && sum && i < at->layer->param_count; i++)
+		if (params[i].trainable)
+			run_add(run, sum + params[i].offset,
+				part + (params[i].offset - params->offset), params[i].count);
+	run->pass.gradients = sum;
+	run->pass.first_gradient = 0;
+}
+
 static void run_clear_gradients(const struct run *run, const struct stage_layer *at)
 {
 	const struct model *model = run->pass.model;
@@ -353,7 +372,7 @@ void stage_backward(struct stage *stage, int slot, float *weights, float *grad_o
 		if (!any && (!at->learns || later))
 			continue;
 		run_show(&run, at);
-		run_layer(&run, compute_of(at->layer)->backward);
+		run_layer_back(&run, at);
 		run_add_partials(&run, at);
 		run_poison_dead(&run, 2 * count - 1 - i);
 	}
@@ -382,7 +401,7 @@ void stage_backward_weights(struct stage *stage, int slot, float *weights, float
 		}
 		run.pass.grad_output = run_pointer(&run, at->held);
 		run_show(&run, at);
-		run_layer(&run, compute_of(at->layer)->backward);
+		run_layer_back(&run, at);
 		if (stage->plan.params.poison)
 			run_spoil(stage->scratch, stage->plan.scratch_floats);
 	}

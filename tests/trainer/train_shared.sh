@@ -1,0 +1,113 @@
+#!/usr/bin/env bash
+# Shared layers and nested models: a model called twice is one set of weights, as PyTorch trains it; the same bytes over threads,
+# schedules and splits; saved once; planned; what cannot be is refused.
+. "$IPUSCOPE_SOURCE_DIR/tests/support/train_support.sh" || exit 1
+cd "$work"
+golden=$IPUSCOPE_SOURCE_DIR/tests/golden
+run=run.json
+cp "$golden/siamese.json" $run
+
+awk 'BEGIN {
+	for (part = 0; part < 2; part++) {
+		name = part ? "test" : "train"; left = right = y = ""
+		for (i = 0; i < 32; i++) {
+			for (s = 0; s < 6; s++) { left = left " " (7 * i + 5 * s + part) % 12; right = right " " (i * i + 3 * s) % 12 }
+			y = y " " (i + i % 4) % 3
+		}
+		print "x_" name "_left i4 32,6" left; print "x_" name "_right i4 32,6" right; print "y_" name " i4 32" y
+	}
+}' | make_npz pairs.npz
+train() { "$bin/ipu-train" "$run" --data.path pairs.npz "$@" >out 2>err || fail "$*: $(cat err)"; }
+
+# Beside PyTorch: the loss of each update, and of the test set behind it.
+train -q
+if [ -n "${UPDATE_GOLDEN:-}" ]; then
+	mv log.csv kept.csv
+	train -q --fit.epochs 1 --compile.optimizer.config.learning_rate 1e-30 --callbacks null --fit.validation false --evaluate null \
+		--model.config.layers.2.config.layers.4.config.momentum 1 --weights.save first.npz
+	/usr/bin/python3 "$IPUSCOPE_SOURCE_DIR/script/make-siamese-golden.py" first.npz pairs.npz >"$golden/siamese_losses.txt"
+	mv kept.csv log.csv
+fi
+grep -v '^#' "$golden/siamese_losses.txt" | awk -F '[ ,]' '
+	NR == FNR { loss[$1] = $2; test[$1] = $3; next }
+	FNR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next }
+	function off(x, y) { return x < y ? y - x : x - y }
+	{ if (!($1 in loss) || off($column["loss"], loss[$1]) >= 1e-5 || off($column["val_loss"], test[$1]) >= 1e-4) wrong = wrong "\n" $0 " in PyTorch: " loss[$1] " " test[$1]
+	  last = $column["loss"]; n++ }
+	END { print wrong; exit wrong != "" || n != 20 || last > loss[0] - 0.3 }
+' - log.csv || fail 'PyTorch has other losses'
+
+# weights NAME ARGUMENT...: of 4 updates of 8 micro-batches, kept as NAME; out has what is printed.
+weights() {
+	local name=$1
+	shift
+	train --fit.epochs 4 --callbacks null --fit.validation false --evaluate null --compile.steps_per_execution 8 --data.batch_size 4 \
+		--gradient_accumulation '{"steps_per_replica": 8}' --weights.save "$name" "$@"
+}
+same() { cmp -s "$1" "$2" || fail "$1 and $2 differ"; }
+two=(--ipu '{"auto_select_ipus": 2}')
+
+# Each weight once, in the file and in the count; the second call of the model reads what the first one of score does.
+weights cpu.npz
+python3 -m zipfile -l cpu.npz | awk 'NR > 1 { print $1 }' | sort | tr '\n' ' ' >names
+[ "$(wc -w <names)" -eq 14 ] && ! grep -q '_1/' names || fail "the file has $(cat names)"
+grep -q '^Total params: 403$' out && grep -q '^encoder (Functional) *(None, 6) *360 *left\[0\]\[0\]' out || fail "the summary: $(cat out)"
+grep -q ' score\[1\]\[0\]' out || fail "the second call is missing: $(cat out)"
+weights one.npz --host.threads 1
+same cpu.npz one.npz
+weights ipu.npz --ipu '{}'
+same cpu.npz ipu.npz
+# Layers: left, right, 5 of each call of encoder, score, score_1, both, out.
+for stages in '[0,0,0,0,0,0,0,0,0,0,0,0,1,1,1,1]' '[0,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]' '"auto"'; do
+	for schedule in Grouped 1f1b zb-h1; do
+		weights pipe.npz "${two[@]}" --pipeline '{"stages": '"$stages"', "schedule": "'$schedule'"}'
+		same cpu.npz pipe.npz
+	done
+done
+
+# Dropout in a model called twice draws for each call; replicas share the weights, too.
+dropout=(--model.config.layers.2.config.layers.4 '{"class_name": "Dropout", "name": "norm", "config": {"name": "norm", "rate": 0.5}, "inbound_nodes": [[["mix", 1, 0, {}]]]}')
+weights drop.npz "${dropout[@]}"
+! cmp -s cpu.npz drop.npz || fail 'Dropout changes nothing'
+weights pipe.npz "${dropout[@]}" "${two[@]}" --pipeline '{"stages": "auto", "schedule": "1f1b"}'
+same drop.npz pipe.npz
+weights half.npz --compile.dtype_policy mixed_float16
+weights pipe.npz --compile.dtype_policy mixed_float16 "${two[@]}" --pipeline '{"stages": "auto"}' --host.threads 1
+same half.npz pipe.npz
+
+# Saved and loaded as Keras has it: the layers of a nested model find theirs.
+for file in m.keras m.h5 m.weights.h5; do
+	save=save_model
+	[ $file != m.weights.h5 ] || save=save
+	"$bin/ipu-train" "$run" --data.path pairs.npz --fit null --callbacks null --weights.load cpu.npz --weights.$save $file --predict.output first.npz >out 2>&1 || {
+		grep -q libhdf5 out || fail "$file: $(cat out)"
+		continue
+	}
+	model=()
+	[ $file = m.weights.h5 ] || model=(--model $file)
+	"$bin/ipu-train" "$run" --data.path pairs.npz --fit null --callbacks null "${model[@]}" --weights.load $file --predict.output second.npz >out 2>&1 || fail "$file: $(cat out)"
+	same first.npz second.npz
+done
+
+# The device computes each call, and has the weights once.
+POPLAR_ENGINE_OPTIONS='{"autoReport.all": "true"}' weights report.npz --ipu '{}' --outfeed '{"activations": ["mix"], "gradients": ["mix"], "capture": "stats"}'
+ask() { sqlite3 -batch -bail tf_report__*/profile.db "$1"; }
+[ "$(ask "SELECT group_concat(layer || ' ' || params, ', ') FROM (SELECT * FROM layers WHERE layer GLOB 'mix*' ORDER BY position)")" = 'mix 42, mix_1 0, mix_2 0, mix_3 0' ] ||
+	fail 'layers of mix'
+[ "$(ask "SELECT count(DISTINCT flops) || ' ' || min(flops > 0) FROM layers WHERE layer GLOB 'mix*'")" = '1 1' ] || fail 'FLOPs of mix'
+[ "$(ask "SELECT count(*) FROM operations WHERE operation GLOB 'mix*/MatMul' AND cycles > 0")" = 4 ] || fail 'products of mix'
+[ "$(ask "SELECT count(*) FROM operations WHERE operation GLOB 'mix*/kernel_call_grad/Add'")" = 3 ] || fail 'sums of gradients of mix'
+[ "$(ask "SELECT group_concat(variable || ' ' || bytes) FROM variables WHERE kind = 'weight' AND variable GLOB 'mix*/kernel'")" = 'mix/kernel 144' ] || fail 'weights of mix'
+[ "$(ask "SELECT count(DISTINCT variable) = count(*) FROM variables")" = 1 ] || fail 'two variables of one name'
+"$bin/ipu-plan" model "$run" --data.path pairs.npz --ipu '{}' --callbacks null >out 2>&1 || fail "ipu-plan: $(cat out)"
+
+# refuse TEXT ARGUMENT...
+refuse() {
+	local text=$1 code=0
+	shift
+	"$bin/ipu-train" "$run" --data.path pairs.npz --callbacks null "$@" >out 2>err || code=$?
+	[ $code -eq 2 ] && [ "$(wc -l <err)" -eq 1 ] && grep -qF -- "$text" err || fail "$*: expected \"$text\", got $code: $(cat err)"
+}
+refuse 'layer "table" is in stage 0, and "table_1", another call of it, in stage 1: calls share their weights' "${two[@]}" \
+	--pipeline '{"stages": [0,0,0,0,0,0,0,1,1,1,1,1,1,1,1,1]}'
+refuse '"gru_1" is another call of "gru", which is stateful' --model.config.layers.2.config.layers.2.config.stateful true
