@@ -6,12 +6,15 @@
  */
 #include "common/mem.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+
+#include "common/minmax.h"
 
 #define MEM_ALIGNMENT 64
 #define MEM_PAGE      4096
@@ -163,4 +166,33 @@ int mem_grow(void *items, size_t *capacity, size_t needed, size_t size)
 	memcpy(items, &grown, sizeof(grown));
 	*capacity = wanted;
 	return 0;
+}
+
+/* The number behind @key in the file @path, whose lines begin with such; -1: there is none. */
+static int64_t number_in(const char *path, const char *key)
+{
+	FILE *file = fopen(path, "re");
+	char line[128];
+	int64_t number = -1;
+
+	while (file && number < 0 && fgets(line, sizeof(line), file))
+		if (!strncmp(line, key, strlen(key)) &&
+		    sscanf(line + strlen(key), "%" SCNd64, &number) != 1)
+			number = -1;
+	if (file)
+		fclose(file);
+	return number;
+}
+
+int64_t mem_available(void)
+{
+	const int64_t machine = number_in("/proc/meminfo", "MemAvailable:");
+	const int64_t most = number_in("/sys/fs/cgroup/memory.max", "");
+	const int64_t used = number_in("/sys/fs/cgroup/memory.current", "");
+	int64_t bytes = machine < 0 ? INT64_MAX : machine * 1024;
+
+	/* A container's files in memory count as used, and give way. */
+	if (most >= 0 && used >= 0)
+		bytes = min(bytes, max(most - used, most / 4));
+	return bytes;
 }

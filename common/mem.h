@@ -8,6 +8,7 @@
 #define COMMON_MEM_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -27,6 +28,10 @@ void mem_free(void *p); /* accepts NULL */
 
 /* Replace the allocator (tests); NULL brings the C library's back. Not while others allocate. */
 void mem_set_functions(const struct mem_functions *functions);
+
+/* Bytes that this machine, and the container around it, have for one who asks now; INT64_MAX: it
+ * does not say. */
+int64_t mem_available(void);
 
 /* Grow *@items (elements of @size bytes, *@capacity of them) to hold at least @needed.
  * Returns 0, or -1 with everything unchanged. */

@@ -78,11 +78,19 @@ static void notice(void *user, const char *text)
 	str_addf(&job->notices, "%s\n", text);
 }
 
+static void progress(void *user, int64_t done, int64_t files)
+{
+	struct train_job *job = user;
+
+	train_screen_decoded(&job->screen, done, files);
+}
+
 static enum status open_data(struct train_job *job, struct err *err)
 {
 	struct dataset_params params = train_data_params(job->plan.run);
 
 	params.notice = notice;
+	params.progress = progress;
 	params.user = job;
 	return dataset_open(&job->train_set, &job->test_set, &params, err);
 }

@@ -246,13 +246,34 @@ void train_phase_record(const struct train_phase *phase, int64_t epoch)
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-/* Steps made ahead where the run file leaves it open: resized images are worth a thread, and a
- * pipeline's first stage is ahead of the last, which takes the targets. */
+IPS_SITE(DECODE, "data", "decode");
+
+/* On the feed's thread. */
+static void record_decoding(void *user, int replica, int64_t step, int64_t items, bool ends)
+{
+	const struct train_phase *phase = user;
+	struct ips_track *track = phase->session->data_track[phase->mode];
+	struct ips_keys keys = IPS_KEYS_NULL;
+
+	if (ends) {
+		ips_span_end(track);
+		return;
+	}
+	keys.mode = (uint8_t)phase->mode;
+	keys.step = step;
+	keys.replica = replica;
+	ips_track_set_keys(track, &keys);
+	ips_span_begin(track, &DECODE);
+	ips_span_arg_int(track, "images", items);
+}
+
+/* Steps made ahead where the run file leaves it open: resized and decoded images are worth a
+ * thread, and a pipeline's first stage is ahead of the last, which takes the targets. */
 static int feed_depth(const struct train_session *session, const struct dataset *set)
 {
 	if (session->run->data.prefetch >= 0)
 		return (int)session->run->data.prefetch;
-	return !set->resize ? 0 : 1 + session->layout->stages;
+	return !set->resize && !set->decoder ? 0 : 1 + session->layout->stages;
 }
 
 /* A pass of its own for each epoch, unless its steps are given. */
@@ -295,10 +316,16 @@ static enum status new_feed(struct train_phase *phase, struct err *err)
 		.pass_steps = train && run->fit.steps_per_epoch == 0 ? layout->steps_per_epoch : 0,
 		.depth = feed_depth(session, set),
 		.positions = loss_positions(session->model),
+		.threads = (unsigned)run->host.threads,
+		.user = phase,
 	};
 	enum status status = ST_OK;
 
-	if (train)
+	if (set->decoder && session->recording) {
+		status = train_record_data(phase->session, phase->mode, err);
+		params.decoding = record_decoding;
+	}
+	if (status == ST_OK && train)
 		status = run_class_weights(&phase->class_weights, &params.class_count, run, err);
 	params.class_weights = phase->class_weights;
 	return status == ST_OK ? dataset_feed_new(&phase->feed, &params, err) : status;

@@ -64,6 +64,7 @@ struct dataset_params train_data_params(const struct run_file *run)
 		.output_count = run->data.outputs.count,
 		.images = {.gray = run->data.color_mode == RUN_COLOR_GRAYSCALE},
 		.threads = (unsigned)run->host.threads,
+		.cache_bytes = run->data.cache_bytes,
 		.validation_split = run->data.validation_split,
 		.ignores = ignores,
 		.ignored = ignored,
@@ -138,7 +139,8 @@ static enum status measure_input(double *us, const struct run_file *run, struct 
 						  .batch = run->data.batch_size,
 						  .replicas = 1,
 						  .shuffle = run->data.shuffle,
-						  .seed = run->fit.seed};
+						  .seed = run->fit.seed,
+						  .threads = (unsigned)run->host.threads};
 	struct dataset_feed *feed = NULL;
 	float *inputs = NULL;
 	enum status status = dataset_open(&train, &test, &params, err);

@@ -356,6 +356,21 @@ enum status train_record_start(struct train_session *session, struct err *err)
 	return ST_OK;
 }
 
+enum status train_record_data(struct train_session *session, enum ips_mode mode, struct err *err)
+{
+	static const char *const names[TRAIN_MODES] = {[IPS_TRAIN] = "data",
+						       [IPS_EVALUATE] = "data (evaluate)",
+						       [IPS_PREDICT] = "data (predict)"};
+
+	if (!session->recording || session->data_track[mode])
+		return ST_OK;
+	session->data_track[mode] =
+		open_track(session, IPS_HOST, names[mode], names[mode], IPS_NULL);
+	if (!session->data_track[mode] || set_fact(session, "decoding", "as needed") != 0)
+		return err_set(err, ST_FAILED, "recording the data failed");
+	return ST_OK;
+}
+
 /* ---- while it runs --------------------------------------------------------------------------- */
 
 int64_t train__global_ipu(const struct train_session *session, int replica, int ipu)

@@ -11,6 +11,9 @@
 /* Facts, layers, operations, tracks and call sites: once, before the first execution. */
 enum status train_record_start(struct train_session *session, struct err *err);
 
+/* The lane of what the feeds of @mode decode; nothing without a recording. */
+enum status train_record_data(struct train_session *session, enum ips_mode mode, struct err *err);
+
 /* The keys of a work of @worker; @microbatch -1 for none. */
 struct ips_keys train_record_keys(const struct train_worker *worker, int stage, char phase,
 				  int64_t run, int64_t microbatch);

@@ -230,6 +230,36 @@ void train_screen_compile(struct train_screen *screen, const char *module, int s
 		end_bar(screen, line);
 }
 
+/* ---- data ------------------------------------------------------------------------------------ */
+
+static void bar_cells(char cells[EPOCH_BAR + 1], int width, int64_t done, int64_t steps)
+{
+	const int64_t filled = steps > 0 ? done * width / steps : width;
+
+	memset(cells, '.', (size_t)width);
+	memset(cells, '=', (size_t)filled);
+	if (filled > 0 && filled < width)
+		cells[filled - 1] = '>';
+	cells[width] = '\0';
+}
+
+void train_screen_decoded(struct train_screen *screen, int64_t done, int64_t files)
+{
+	char cells[EPOCH_BAR + 1], line[160];
+	double elapsed;
+
+	if (!screen->terminal)
+		return;
+	if (done == 0)
+		screen->start_ns = (int64_t)clock_ns();
+	elapsed = (double)((int64_t)clock_ns() - screen->start_ns) * 1e-9;
+	bar_cells(cells, EPOCH_BAR, done, files);
+	snprintf(line, sizeof(line), "Images: %lld/%lld [%s] - ETA: %.0fs", (long long)done,
+		 (long long)files, cells,
+		 done > 0 ? elapsed / (double)done * (double)(files - done) : 0.0);
+	draw_over(screen, done < files ? line : "");
+}
+
 /* ---- epochs ---------------------------------------------------------------------------------- */
 
 static void begin(struct train_screen *screen, int64_t steps, const struct train_figures *figures)
@@ -254,17 +284,6 @@ void train_screen_evaluate(struct train_screen *screen, enum ips_mode mode, int6
 {
 	announce_begin(&screen->announce, mode, 0, 0);
 	begin(screen, steps, figures);
-}
-
-static void bar_cells(char cells[EPOCH_BAR + 1], int width, int64_t done, int64_t steps)
-{
-	const int64_t filled = steps > 0 ? done * width / steps : width;
-
-	memset(cells, '.', (size_t)width);
-	memset(cells, '=', (size_t)filled);
-	if (filled > 0 && filled < width)
-		cells[filled - 1] = '>';
-	cells[width] = '\0';
 }
 
 /* Keras's units: whole seconds, milliseconds or microseconds per step. */

@@ -79,6 +79,9 @@ void train_screen_leave(struct train_screen *screen);
  * finished. */
 void train_screen_compile(struct train_screen *screen, const char *module, int step);
 
+/* @done of a part's @files are decoded, at first 0: a line of a terminal, gone when all are. */
+void train_screen_decoded(struct train_screen *screen, int64_t done, int64_t files);
+
 /* @figures is borrowed: it shows what stands there when a line is drawn. */
 void train_screen_epoch(struct train_screen *screen, int64_t epoch, int64_t epochs, int64_t steps,
 			const struct train_figures *figures);

@@ -209,6 +209,8 @@ struct train_session {
 	struct ips_recording *recording; /* NULL: off */
 	struct ips_track *main_track;    /* Engine::run on the host */
 	struct ips_track *engine_track;  /* and on the device */
+	/* Of the feeds that decode, by mode: each has a thread. NULL until there is one. */
+	struct ips_track *data_track[TRAIN_MODES];
 	struct train_sites device_site;
 	int64_t trace_executions; /* whose device timeline is recorded in full */
 	const char *report;       /* the folder of the recording; NULL: there is none */

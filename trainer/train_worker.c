@@ -164,6 +164,31 @@ static void sent_as(enum run_dtype dtype, bool rows, float *inputs, size_t count
 		inputs[i] = rintf(min(max(inputs[i] * 255.0f, 0.0f), 255.0f)) / 255.0f;
 }
 
+IPS_SITE(DATA_WAIT, "data", "wait for data");
+
+/* What is not decoded yet is waited for; what cannot be decoded ends the run. */
+static int64_t take_inputs(struct work *work, float *inputs)
+{
+	struct train_worker *worker = work->worker;
+	struct train_session *session = worker->session;
+	struct dataset_feed *feed = session->execution.feed;
+	const int replica = worker->replica->number;
+	const bool lags = session->recording && dataset_feed_lags(feed, replica, step_of(work));
+	struct err err = {ST_OK, ""};
+	int64_t items;
+
+	if (lags)
+		ips_span_begin(worker->track, &DATA_WAIT);
+	items = dataset_feed_inputs(feed, replica, step_of(work), inputs);
+	if (lags)
+		ips_span_end(worker->track);
+	if (dataset_feed_failure(feed, &err) != ST_OK) {
+		first_error(&worker->err, err.status, &err);
+		train_stop_ask(&session->stop_early);
+	}
+	return items;
+}
+
 /* The first stage takes images from the data set, the others their neighbour's output. What it
  * waits for them is the host's time. */
 static void receive_input(struct work *work, int slot)
@@ -174,9 +199,7 @@ static void receive_input(struct work *work, int slot)
 
 	if (work->number == 0) {
 		float *inputs = stage_input(stage, slot);
-		const int64_t items =
-			dataset_feed_inputs(session->execution.feed, work->worker->replica->number,
-					    step_of(work), inputs);
+		const int64_t items = take_inputs(work, inputs);
 
 		sent_as(session->run->infeed.dtype, model_input_is_rows(session->model), inputs,
 			(size_t)(items * model_shape_count(&session->model->input)));

@@ -179,6 +179,7 @@ struct run_file {
 		enum run_labels label_mode; /* of cifar100; default fine */
 		double validation_split;    /* 0: none */
 		int64_t prefetch;           /* batches made ahead; -1: as is best */
+		int64_t cache_bytes; /* of decoded images that are kept; 0: half of what there is */
 	} data;
 
 	struct {

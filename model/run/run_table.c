@@ -250,7 +250,17 @@ static const struct run_key run_keys[] = {
 	 .absent = -1,
 	 AT(data.prefetch),
 	 .help = "Steps whose batches a thread makes ahead; 0: none. null: 2, with a pipeline 1 "
-		 "more than it has stages, where images are resized, else 0. Changes no result."},
+		 "more than it has stages, where images are resized or decoded as they are needed, "
+		 "else 0. Changes no result."},
+	{.path = "data.cache_bytes",
+	 .kind = RUN_KEY_INT,
+	 .fallback = "null",
+	 .least = 1,
+	 .greatest = INT64_C(1) << 50,
+	 AT(data.cache_bytes),
+	 .help = "Of images: bytes that are decoded at the start and kept. A part that takes more "
+		 "is decoded as it is needed, ahead of the training. null: half of the memory that "
+		 "the machine has to give. Changes no result."},
 
 	{.path = "fit",
 	 .kind = RUN_KEY_SECTION,

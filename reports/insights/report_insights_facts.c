@@ -52,7 +52,8 @@ static const char sql_options[] = "SELECT json_extract(value, '$.compile.steps_p
 				  "       json_extract(value, '$.infeed.prefetch_depth'),\n"
 				  "       json_extract(value, '$.ipu.io_tiles.num_io_tiles'),\n"
 				  "       json_extract(value, '$.ipu.allow_recompute'),\n"
-				  "       json_type(value, '$.fit') IS NOT 'null' AS trains\n"
+				  "       json_type(value, '$.fit') IS NOT 'null' AS trains,\n"
+				  "       EXISTS (SELECT * FROM meta WHERE key = 'decoding')\n"
 				  "FROM meta WHERE key = 'run' AND json_valid(value)";
 
 /* ---- cells ----------------------------------------------------------------------------------- */
@@ -197,6 +198,7 @@ static enum status read_options(struct insight_facts *facts, const struct report
 	options->io_tiles = report__insight_int(table, 0, 2);
 	options->trains = report__insight_int(table, 0, 4) == 1;
 	options->recompute = report__insight_int(table, 0, 3) == 1;
+	options->decodes = report__insight_int(table, 0, 5) == 1;
 	return ST_OK;
 }
 

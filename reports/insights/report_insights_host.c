@@ -103,14 +103,21 @@ enum status report__insight_host_data(struct insight_facts *facts, struct err *e
 	set_ipu(facts, insight, most->ipu);
 	insight->share = most->host_io;
 	insight->sentence = report__insight_text(
-		facts, "On the host, batches and results take %s of the time of executions%s.",
+		facts, "%s %s of the time of executions%s.",
+		facts->options.decodes
+			? "Data waits: on the host, images that are decoded as they are needed take"
+			: "On the host, batches and results take",
 		fmt_percent(share, most->host_io),
 		most->ipu == IPS_NULL
 			? ""
 			: report__insight_text(facts, " on the worker of IPU %" PRId64, most->ipu));
 	report__insight_number(insight, "host_io_share", most->host_io, REPORT_FRACTION);
-	insight->remedy = "`--data.prefetch 4`: a thread makes the batches ahead; fewer outfeeds "
-			  "(`outfeed.activations`, `outfeed.gradients`).";
+	insight->remedy =
+		facts->options.decodes
+			? "A greater `data.cache_bytes`, if the memory is there: they are "
+			  "decoded once; or smaller files, scaled to `data.resize` before."
+			: "`--data.prefetch 4`: a thread makes the batches ahead; fewer "
+			  "outfeeds (`outfeed.activations`, `outfeed.gradients`).";
 	return ST_OK;
 }
 

@@ -34,6 +34,7 @@ struct insight_options {
 	int64_t steps_per_execution; /* 0: "epoch"; IPS_NULL: not said */
 	int64_t prefetch_depth, io_tiles;
 	bool recompute, trains; /* trains: it asks for training */
+	bool decodes;           /* images are decoded as they are needed */
 };
 
 /* A stage's training on one clock. */

@@ -388,6 +388,8 @@ static const struct {
 	{"engine_run", NULL, "host_share", 0.5, gaps, NULL},
 	{"host_waits", "1", "waiting_share", 0.7, host_idle, NULL},
 	{"host_data", "1", "host_io_share", 0.2, host_data, NULL},
+	{"host_data", "1", "host_io_share", 0.2, host_data,
+	 "INSERT INTO meta_facts VALUES ('decoding', 'as needed')"},
 	{"busy_machine", NULL, "cpu_share", 0.5, half_a_core, NULL},
 	{"oversubscribed", NULL, NULL, 0, many_workers, NULL},
 	{"first_execution", "0", "first_ns", 3e8, slow_start, NULL},
@@ -455,6 +457,8 @@ static void check_case(const char *path, size_t i)
 		assert_close(number_of(insight, cases[i].number), cases[i].value,
 			     1e-9 * (1 + fabs(cases[i].value)));
 	assert_true(strlen(insight->sentence) > 20);
+	if (cases[i].sql && strstr(cases[i].sql, "decoding"))
+		assert_contains(insight->remedy, "`data.cache_bytes`");
 	if (report_table_query(&table, db, "sql", insight->sql, 0, &err) != ST_OK)
 		fail_msg("%s: %s", insight->id, err.text);
 	if (table.row_count == 0)

@@ -5,12 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 #include "common/fs.h"
 #include "common/mem.h"
 #include "support/dataset_sample.h"
 #include "support/support.h"
+#include "trainer/data/dataset_feed.h"
 #include "trainer/data/dataset_internal.h"
 #include "trainer/data/image.h"
 
@@ -191,10 +193,10 @@ static void test_folders_are_classes(void **state)
 	assert_int_equal(test.labels[0], 1);
 	/* Of the size already: as it is. */
 	assert_memory_equal(train.bytes, "\xff\0\0\0\xff\0\0\0\xff\x0a\x14\x1e", 12);
-	digest = dataset_digest(&train);
+	digest = XXH3_64bits(train.bytes, 36);
 	close_both();
 	assert_int_equal(open_folder(place, 2, false, 3), ST_OK);
-	assert_true(dataset_digest(&train) == digest);
+	assert_true(XXH3_64bits(train.bytes, 36) == digest);
 	close_both();
 }
 
@@ -274,6 +276,114 @@ static void test_images_to_predict_need_no_class(void **state)
 	close_both();
 }
 
+/* What @feed gives of its @steps, one after the other. */
+static float *take(const struct dataset *set, unsigned threads, int64_t steps, enum status *status)
+{
+	const struct dataset_feed_params params = {.set = set,
+						   .batch = 2,
+						   .replicas = 1,
+						   .shuffle = -1,
+						   .seed = 7,
+						   .steps = steps,
+						   .depth = (int)threads,
+						   .threads = threads};
+	struct dataset_feed *feed;
+	float *inputs = mem_calloc((size_t)steps * 24, sizeof(*inputs));
+	struct targets targets;
+
+	assert_non_null(inputs);
+	assert_int_equal(dataset_feed_new(&feed, &params, &err), ST_OK);
+	for (int64_t step = 0; step < steps; step++) {
+		assert_int_equal(dataset_feed_inputs(feed, 0, step, inputs + step * 24), 2);
+		dataset_feed_targets(feed, 0, step, &targets);
+		assert_false(dataset_feed_lags(feed, 0, step) && !set->decoder);
+	}
+	*status = dataset_feed_failure(feed, &err);
+	dataset_feed_free(feed);
+	return inputs;
+}
+
+/* More than may be kept is decoded as it is needed: the same batches, on any number of threads. */
+static void test_what_is_not_kept_is_decoded_in_time(void **state)
+{
+	static const char *const names[] = {"rgb.png", "palette.png", "gray16.png", "colour.jpg",
+					    "gray.jpg"};
+	struct sample_place *place = *state;
+	char path[SUPPORT_PATH_SIZE + 8], name[64];
+	struct dataset_params params = {.name = "images",
+					.path = path,
+					.resize = {2, 2},
+					.threads = 2,
+					.validation_split = 0.2};
+	enum status status;
+	uint64_t digest;
+	float *kept;
+
+	snprintf(path, sizeof(path), "%s/set", place->folder);
+	for (int i = 0; i < 10; i++) {
+		snprintf(name, sizeof(name), "set/%c/%d%s", 'a' + i % 2, i,
+			 strrchr(names[i / 2], '.'));
+		copy_sample(place, name, names[i / 2]);
+	}
+	assert_int_equal(dataset_open(&train, &test, &params, &err), ST_OK);
+	assert_non_null(train.bytes);
+	kept = take(&train, 1, 9, &status);
+	digest = dataset_digest(&train);
+	close_both();
+	/* 10 images of 12 bytes. */
+	params.cache_bytes = 120;
+	assert_int_equal(dataset_open(&train, &test, &params, &err), ST_OK);
+	assert_null(train.decoder);
+	close_both();
+	params.cache_bytes = 119;
+	for (unsigned threads = 1; threads <= 4; threads++) {
+		float *inputs;
+
+		assert_int_equal(dataset_open(&train, &test, &params, &err), ST_OK);
+		assert_true(train.decoder && test.decoder && !train.bytes);
+		assert_true(dataset_digest(&train) == digest);
+		assert_int_equal(test.count, 2);
+		inputs = take(&train, threads, 9, &status);
+		assert_int_equal(status, ST_OK);
+		assert_memory_equal(inputs, kept, 9 * 24 * sizeof(*inputs));
+		mem_free(inputs);
+		close_both();
+	}
+	mem_free(kept);
+
+	/* What is wrong with a file turns up when it is decoded. */
+	copy_sample(place, "set/a/2.png", "cut.png");
+	assert_int_equal(dataset_open(&train, &test, &params, &err), ST_OK);
+	kept = take(&train, 3, 4, &status);
+	assert_int_not_equal(status, ST_OK);
+	assert_contains(err.text, "set/a/2.png: is a damaged PNG: the file ends early");
+	mem_free(kept);
+	close_both();
+}
+
+/* 5,000 images of 201 MB each: no machine's memory is asked for them. */
+static void test_more_than_the_machine_has_is_not_asked_for(void **state)
+{
+	struct sample_place *place = *state;
+	char path[SUPPORT_PATH_SIZE + 8], first[SUPPORT_PATH_SIZE + 32];
+	struct dataset_params params = {
+		.name = "images", .path = path, .resize = {8192, 8192}, .cache_bytes = INT64_MAX};
+
+	snprintf(path, sizeof(path), "%s/set", place->folder);
+	snprintf(first, sizeof(first), "%s/a/0.png", path);
+	copy_sample(place, "set/a/0.png", "cut.png");
+	for (int i = 1; i < 5000; i++) {
+		char name[SUPPORT_PATH_SIZE + 32];
+
+		snprintf(name, sizeof(name), "%s/a/%d.png", path, i);
+		assert_int_equal(link(first, name), 0);
+	}
+	assert_int_equal(dataset_open(&train, &test, &params, &err), ST_LIMIT);
+	assert_contains(err.text, "data.cache_bytes: 5000 images of 8192 x 8192 pixels take ");
+	assert_contains(err.text, " of memory and this machine has ");
+	assert_null(train.memory);
+}
+
 /* Who only plans waits for no decoding: the damaged file is not read. */
 static void test_shapes_without_decoding(void **state)
 {
@@ -322,6 +432,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_wrong_folders_are_named, sample_place_set_up,
 						sample_place_tear_down),
 		cmocka_unit_test_setup_teardown(test_images_to_predict_need_no_class,
+						sample_place_set_up, sample_place_tear_down),
+		cmocka_unit_test_setup_teardown(test_what_is_not_kept_is_decoded_in_time,
+						sample_place_set_up, sample_place_tear_down),
+		cmocka_unit_test_setup_teardown(test_more_than_the_machine_has_is_not_asked_for,
 						sample_place_set_up, sample_place_tear_down),
 		cmocka_unit_test_setup_teardown(test_shapes_without_decoding, sample_place_set_up,
 						sample_place_tear_down),

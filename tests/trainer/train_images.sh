@@ -32,6 +32,23 @@ JSIMD_FORCENONE=1 "$bin/ipu-train" images.json -q --evaluate null --ipu null --p
 cmp two.npz cpu.npz || fail 'other weights on the CPU and without vector instructions'
 "$bin/ipu-train" images.json -q --data.color_mode grayscale >out 2>&1 && fail 'one channel on a network of three'
 grep -qF '(None, 8, 8, 1), which comes in' out || fail "grey images: $(cat out)"
+# What may not be kept is decoded as it is needed: the same weights, on any number of threads; the report shows it.
+for threads in 1 3; do
+	"$bin/ipu-train" images.json -q --evaluate null --data.cache_bytes 1 --host.threads $threads --data.prefetch $((threads - 1)) --weights.save needed.npz
+	cmp two.npz needed.npz || fail "$threads threads: other weights from images that are decoded as they are needed"
+done
+POPLAR_ENGINE_OPTIONS='{"autoReport.outputExecutionProfile":"true","autoReport.directory":"report"}' \
+	"$bin/ipu-train" images.json -q --data.cache_bytes 1 --data.batch_size 1 --fit.epochs 2 --evaluate '{"steps": 2, "steps_per_execution": 2}' || fail 'a report'
+ask() { sqlite3 -batch -bail report/tf_report__*/profile.db "$1"; }
+ask "SELECT count(*), min(dur_ns) > 0 FROM spans WHERE track = 'host/data' AND category = 'data' AND name = 'decode'" >out
+[ "$(cat out)" = '8|1' ] || fail "two epochs of four batches, a span each: $(cat out)"
+ask "SELECT count(*) FROM spans WHERE track = 'host/data (evaluate)' AND name = 'decode'" >out
+[ "$(cat out)" = 2 ] || fail "two batches of the evaluation: $(cat out)"
+# Waiting is told on the worker that waits, inside its work.
+ask "SELECT s.track, p.phase FROM spans s LEFT JOIN spans p ON p.span_id = s.parent_id AND p.track = s.track
+	WHERE s.name = 'wait for data' AND (p.phase IS NOT 'F' OR s.ipu <> 0)" >out
+[ ! -s out ] || fail "waiting outside of a forward work: $(cat out)"
+
 # Without classes and without what was trained on: the same predictions as of the files by class.
 mkdir -p by/{plain,shaded} unsorted
 cp "$corpus/rgb.png" by/plain/1.png && cp "$corpus/progressive.jpg" by/shaded/2.jpg
@@ -42,6 +59,8 @@ for folder in by unsorted; do
 done
 cmp by.npz unsorted.npz || fail 'images without classes are predicted otherwise'
 head -c 60 "$corpus/rgb.png" >set/train/plain/5.png
-"$bin/ipu-train" images.json -q >out 2>&1 && fail 'a cut file'
-[ "$(wc -l <out)" -eq 1 ] && grep -q 'set/train/plain/5.png: is a damaged PNG' out || fail "a cut file: $(cat out)"
+for when in '' '--data.cache_bytes 1 --evaluate null'; do
+	"$bin/ipu-train" images.json -q $when >out 2>&1 && fail 'a cut file'
+	[ "$(wc -l <out)" -eq 1 ] && grep -q 'set/train/plain/5.png: is a damaged PNG' out || fail "a cut file $when: $(cat out)"
+done
 echo ok

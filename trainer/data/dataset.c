@@ -26,6 +26,7 @@
 
 struct dataset_memory {
 	void *inputs, *targets, *weights;
+	struct dataset_decoder *decoder;
 	char *source;
 	void *names; /* pointers, then what they point to */
 };
@@ -33,6 +34,7 @@ struct dataset_memory {
 static void dataset_memory_free(struct dataset_memory *memory)
 {
 	mem_free(memory->inputs);
+	dataset__decoder_free(memory->decoder);
 	mem_free(memory->targets);
 	mem_free(memory->weights);
 	mem_free(memory->source);
@@ -94,6 +96,18 @@ static enum status join_inputs(struct dataset *out, const struct dataset_about *
 	}
 	out->floats = memory->inputs = join_floats(inputs);
 	return out->floats ? ST_OK : err_nomem(err);
+}
+
+void dataset__decode_later(struct dataset *set, struct dataset_decoder *decoder)
+{
+	struct dataset_memory *memory = set->memory;
+
+	set->decoder = memory->decoder = decoder;
+}
+
+static bool is_bytes(const struct dataset *set)
+{
+	return set->bytes || set->decoder;
 }
 
 /* ---- targets --------------------------------------------------------------------------------- */
@@ -476,11 +490,11 @@ static enum status dataset_parts_fit(struct dataset *train, struct dataset *test
 	if (strcmp(one, other) != 0)
 		return err_set(err, ST_FORMAT, "%s: items to train with are %s, to test with %s",
 			       train->source, one, other);
-	if (!train->bytes != !test->bytes)
+	if (is_bytes(train) != is_bytes(test))
 		return err_set(err, ST_FORMAT,
 			       "%s: items to train with and to test with are not of one type (%s "
 			       "are bytes)",
-			       train->source, train->bytes ? "the former" : "the latter");
+			       train->source, is_bytes(train) ? "the former" : "the latter");
 	if (test->unlabelled) {
 		test->classes = train->classes;
 		test->width = train->width;
@@ -518,6 +532,7 @@ static void dataset_no_part(const struct dataset *there, struct dataset *missing
 	missing->count = 0;
 	missing->bytes = NULL;
 	missing->floats = NULL;
+	missing->decoder = NULL;
 	missing->labels = NULL;
 	missing->values = NULL;
 	missing->weights = NULL;
@@ -563,6 +578,7 @@ static enum status dataset_split(struct dataset *train, struct dataset *test, do
 		test->bytes += (size_t)left * stored;
 	if (test->floats)
 		test->floats += (size_t)left * stored;
+	test->decoder_first += left;
 	if (test->labels)
 		test->labels += left;
 	if (test->values)
@@ -593,7 +609,7 @@ static enum status dataset_finish(struct dataset *train, struct dataset *test,
 			       "numbers are made of an item's %lld",
 			       any->source, train->classes, ONE_HOT_MOST,
 			       (long long)max(train->width, 1));
-	if (params->pictures && !any->bytes)
+	if (params->pictures && !is_bytes(any))
 		return err_set(err, ST_INVALID,
 			       "%s: infeed.dtype: uint8 is for pictures stored as bytes, and these "
 			       "are float values: take float16 or float32",
@@ -643,7 +659,10 @@ uint64_t dataset_digest(const struct dataset *dataset)
 	const size_t values = count * dataset__stored_floats(dataset);
 	uint64_t digest = 0;
 
-	if (dataset->bytes)
+	if (dataset->files_digest)
+		digest = XXH3_64bits_withSeed(dataset->shape, sizeof(dataset->shape),
+					      dataset->files_digest);
+	else if (dataset->bytes)
 		digest = XXH3_64bits(dataset->bytes, values);
 	else if (dataset->floats)
 		digest = XXH3_64bits(dataset->floats, values * sizeof(*dataset->floats));

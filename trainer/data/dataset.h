@@ -18,15 +18,20 @@
 #define DATASET_RANK 4 /* dimensions of an item at most */
 
 struct dataset_resize;
+struct dataset_decoder;
 
 struct dataset {
 	int64_t count; /* items; 0: the set has no such part */
 	int ndim;      /* of an item as batches give it out: at least 1 */
 	int64_t shape[DATASET_RANK];
 
-	/* One of the two, count x the values of a stored item. */
+	/* One of the three; of the first two count x the values of a stored item. */
 	const uint8_t *bytes;
 	const float *floats;
+	/* Items are bytes in files, which are decoded as a feed needs them. */
+	const struct dataset_decoder *decoder;
+	int64_t decoder_first; /* the first item among the decoder's */
+	uint64_t files_digest; /* of the names and sizes of such files, also where they are kept */
 
 	/* One of the two. */
 	const int32_t *labels; /* [count]: class numbers, all below `classes` */
@@ -106,10 +111,12 @@ struct dataset_params {
 	const char *const *outputs;
 	int output_count;
 	struct {
-		bool gray; /* one channel, else three */
-	} images;          /* of the set "images" */
-	unsigned threads;  /* that decode; 0: as many as there are processors */
-	bool shapes;       /* images are not decoded: all values are 0, see dataset_describe() */
+		bool gray;   /* one channel, else three */
+	} images;            /* of the set "images" */
+	unsigned threads;    /* that decode; 0: as many as there are processors */
+	int64_t cache_bytes; /* images of more bytes are decoded as they are needed; 0: of more than
+				half of the memory that is there */
+	bool shapes;         /* images are not decoded: all values are 0, see dataset_describe() */
 	double validation_split; /* the last part of the training items becomes the test part; 0 */
 	bool ignores;            /* a class number of a place may be @ignored: it is none */
 	int64_t ignored;
@@ -119,6 +126,8 @@ struct dataset_params {
 	/* Told once when the synthetic default is made or used, and how to get the real set; may be
 	 * NULL. */
 	void (*notice)(void *user, const char *text);
+	/* Told now and then how many of a part's files are decoded; may be NULL. */
+	void (*progress)(void *user, int64_t done, int64_t files);
 	void *user;
 };
 
@@ -145,7 +154,8 @@ size_t dataset_item_floats(const struct dataset *dataset);
 int64_t dataset_beyond(const struct dataset *dataset, int64_t first, int64_t count, int64_t rows,
 		       float *number, float *most);
 
-/* One number for all items and targets, as they are stored: XXH3 with 64 bits. */
+/* One number for all items, as they are stored (of images the names and sizes of their files), and
+ * targets: XXH3 with 64 bits. */
 uint64_t dataset_digest(const struct dataset *dataset);
 
 /*
@@ -183,7 +193,7 @@ const uint32_t *dataset_order_batch(struct dataset_order *order, int64_t number,
 /* How many those are. Thread safe. */
 int64_t dataset_order_size(const struct dataset_order *order, int64_t number);
 
-/* The inputs of @count @items: [count, shape]. Thread safe. */
+/* The inputs of @count @items: [count, shape], of a set without a decoder. Thread safe. */
 void dataset_gather_inputs(const struct dataset *dataset, const uint32_t *items, int64_t count,
 			   float *inputs);
 

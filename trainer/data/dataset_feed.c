@@ -3,17 +3,20 @@
  * floats, gathered out of a data set; and the feed, which makes them ahead.
  *
  * Threading: an order belongs to one thread at a time, a data set is only read. Of a feed one mutex
- * guards the order and what the places of the ring hold. Batches are gathered and copied without
- * it: a place belongs to the feeding thread while it is empty, and to the takers while it is not.
+ * guards the order, the failure and what the places of the ring hold. Batches are gathered and
+ * copied without it: a place belongs to the feeding thread while it is empty, and to the takers
+ * while it is not.
  */
 #include "trainer/data/dataset_feed.h"
 
 #include <assert.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "common/mem.h"
 #include "common/minmax.h"
+#include "common/pool.h"
 #include "common/rng.h"
 #include "trainer/data/dataset.h"
 #include "trainer/data/dataset_internal.h"
@@ -262,6 +265,9 @@ struct dataset_feed {
 	struct feed_place *places; /* depth x replicas */
 	struct feed_taker *takers; /* replicas */
 	uint32_t *items;           /* the thread's */
+	struct pool *pool;         /* that decodes with it */
+	uint8_t *decoded;          /* the items of a batch, as bytes */
+	struct err failure;        /* the first item in order that could not be decoded */
 	pthread_mutex_t lock;
 	pthread_cond_t filled, emptied;
 	pthread_t thread;
@@ -330,12 +336,76 @@ static struct targets rows_of(const struct dataset_feed *feed, const struct feed
 				.weights = from->weights};
 }
 
+struct feed_decoding {
+	struct dataset_feed *feed;
+	const uint32_t *items;
+	float *to;
+	_Atomic int64_t failed; /* the first of the batch's that is */
+};
+
+static void decode_one(void *context, unsigned slice)
+{
+	struct feed_decoding *decoding = context;
+	const struct dataset_feed *feed = decoding->feed;
+	const struct dataset *set = feed->params.set;
+	const size_t count = feed->input_floats;
+	uint8_t *bytes = feed->decoded + slice * count;
+	int64_t first = atomic_load(&decoding->failed);
+	struct err err;
+
+	if (dataset__decode(set->decoder, set->decoder_first + decoding->items[slice], bytes,
+			    &err) != ST_OK) {
+		memset(bytes, 0, count);
+		while (slice < first &&
+		       !atomic_compare_exchange_weak(&decoding->failed, &first, (int64_t)slice))
+			;
+	}
+	gather_bytes(bytes, count, decoding->to + slice * count);
+}
+
+/* By the feed's thread. The batch's first failure is met once more, for its text. */
+static void decode_inputs(struct dataset_feed *feed, const uint32_t *items, int64_t count,
+			  float *to)
+{
+	const struct dataset *set = feed->params.set;
+	struct feed_decoding decoding = {.feed = feed, .items = items, .to = to, .failed = count};
+	struct err err = {ST_OK, ""};
+	int64_t failed;
+
+	pool_run(feed->pool, decode_one, &decoding, (unsigned)count);
+	failed = atomic_load(&decoding.failed);
+	if (failed == count || feed->failure.status != ST_OK)
+		return;
+	if (dataset__decode(set->decoder, set->decoder_first + items[failed], feed->decoded,
+			    &err) == ST_OK)
+		err_set(&err, ST_FAILED, "%s: an image could not be decoded the first time",
+			set->source);
+	pthread_mutex_lock(&feed->lock);
+	feed->failure = err;
+	pthread_mutex_unlock(&feed->lock);
+}
+
+enum status dataset_feed_failure(struct dataset_feed *feed, struct err *err)
+{
+	enum status status;
+
+	if (!feed->params.set->decoder)
+		return ST_OK;
+	pthread_mutex_lock(&feed->lock);
+	status = feed->failure.status;
+	if (status != ST_OK)
+		err_set(err, status, "%s", feed->failure.text);
+	pthread_mutex_unlock(&feed->lock);
+	return status;
+}
+
 static void feed_gather_inputs(const struct dataset_feed *feed, const uint32_t *items,
 			       int64_t count, float *to)
 {
 	const size_t rest = feed->params.pad ? (size_t)(feed->params.batch - count) : 0;
 
-	dataset_gather_inputs(feed->params.set, items, count, to);
+	if (!feed->params.set->decoder)
+		dataset_gather_inputs(feed->params.set, items, count, to);
 	memset(to + (size_t)count * feed->input_floats, 0, rest * feed->input_floats * sizeof(*to));
 }
 
@@ -412,6 +482,13 @@ static bool feed_fill(struct dataset_feed *feed, int replica, int64_t step)
 		return false;
 
 	count = feed_choose(feed, replica, step, feed->items);
+	if (feed->params.set->decoder) {
+		if (feed->params.decoding)
+			feed->params.decoding(feed->params.user, replica, step, count, false);
+		decode_inputs(feed, feed->items, count, place->inputs);
+		if (feed->params.decoding)
+			feed->params.decoding(feed->params.user, replica, step, count, true);
+	}
 	feed_gather_inputs(feed, feed->items, count, place->inputs);
 	if (!feed->params.no_targets)
 		feed_gather_targets(feed, feed->items, count, &place->targets);
@@ -459,6 +536,18 @@ static void feed_give_back(struct dataset_feed *feed, struct feed_place *place, 
 		pthread_cond_signal(&feed->emptied);
 	}
 	pthread_mutex_unlock(&feed->lock);
+}
+
+bool dataset_feed_lags(struct dataset_feed *feed, int replica, int64_t step)
+{
+	bool lags;
+
+	if (!feed->params.set->decoder)
+		return false;
+	pthread_mutex_lock(&feed->lock);
+	lags = feed_place(feed, replica, step)->step != step;
+	pthread_mutex_unlock(&feed->lock);
+	return lags;
 }
 
 /* ---- taking ---------------------------------------------------------------------------------- */
@@ -544,7 +633,9 @@ static bool feed_new_places(struct dataset_feed *feed)
 		return true;
 	feed->items = mem_calloc((size_t)feed->params.batch, sizeof(*feed->items));
 	feed->places = mem_calloc(count, sizeof(*feed->places));
-	if (!feed->items || !feed->places)
+	if (feed->params.set->decoder)
+		feed->decoded = mem_alloc((size_t)feed->params.batch * feed->input_floats);
+	if (!feed->items || !feed->places || (feed->params.set->decoder && !feed->decoded))
 		return false;
 	for (size_t i = 0; i < count; i++) {
 		struct feed_place *place = &feed->places[i];
@@ -586,6 +677,14 @@ static enum status feed_start(struct dataset_feed *feed, struct err *err)
 	feed->synchronized = true;
 	if (!feed->params.depth)
 		return ST_OK;
+	if (feed->params.set->decoder) {
+		const unsigned threads =
+			feed->params.threads ? feed->params.threads : pool_processors();
+		enum status status = pool_new(&feed->pool, threads - 1, err);
+
+		if (status != ST_OK)
+			return status;
+	}
 	if (pthread_create(&feed->thread, NULL, feed_main, feed) != 0)
 		return err_set(err, ST_FAILED, "data.prefetch: cannot start a thread");
 	feed->started = true;
@@ -611,6 +710,7 @@ enum status dataset_feed_new(struct dataset_feed **out, const struct dataset_fee
 		return err_nomem(err);
 	feed->params = *params;
 	feed->params.positions = max(params->positions, 1);
+	feed->params.depth = max(params->depth, params->set->decoder ? 1 : 0);
 	feed->kind = dataset_targets(params->set);
 	feed->input_floats = dataset_item_floats(params->set);
 	feed->target_values = (size_t)feed->kind.width;
@@ -659,6 +759,8 @@ void dataset_feed_free(struct dataset_feed *feed)
 		mem_free(feed->takers[r].items[0]);
 		mem_free(feed->takers[r].items[1]);
 	}
+	pool_free(feed->pool);
+	mem_free(feed->decoded);
 	mem_free(feed->places);
 	mem_free(feed->takers);
 	mem_free(feed->items);

@@ -6,6 +6,10 @@
  * waiting where the ring is full. Two threads may take from a replica: one its inputs, one its
  * targets; when both have, the place is free. Each takes its steps in order, each once. Bytes are
  * the same for any depth. All memory is allocated at creation.
+ *
+ * Items of a set with a decoder are decoded so, in the order in which they are trained on: the
+ * feed's thread shares those of a batch out to threads of its own. Such a feed has a depth of at
+ * least 1.
  */
 #ifndef DATASET_FEED_H
 #define DATASET_FEED_H
@@ -33,6 +37,11 @@ struct dataset_feed_params {
 	int64_t positions;  /* rows that a loss has of an item (loss.h); 0: 1 */
 	const float *class_weights; /* [class_count], borrowed; NULL: none */
 	int64_t class_count;
+	unsigned threads; /* that decode; 0: as many as there are processors */
+	/* Told by the feed's thread as the decoding of a batch of @items begins, and as it ends; may
+	 * be NULL. */
+	void (*decoding)(void *user, int replica, int64_t step, int64_t items, bool ends);
+	void *user;
 };
 
 enum status dataset_feed_new(struct dataset_feed **out, const struct dataset_feed_params *params,
@@ -46,6 +55,12 @@ int64_t dataset_feed_items(const struct dataset_feed *feed, int replica, int64_t
 
 /* How many are given out: with @pad always the batch. */
 int64_t dataset_feed_given(const struct dataset_feed *feed, int replica, int64_t step);
+
+/* Is the batch decoded ahead, and is it not there yet? Who takes it now waits. */
+bool dataset_feed_lags(struct dataset_feed *feed, int replica, int64_t step);
+
+/* What could not be decoded; such items are zeros. */
+enum status dataset_feed_failure(struct dataset_feed *feed, struct err *err);
 
 /* The inputs of that batch into @inputs [given, shape]; returns how many are given. */
 int64_t dataset_feed_inputs(struct dataset_feed *feed, int replica, int64_t step, float *inputs);

@@ -1,28 +1,37 @@
 /*
- * Folders of images by class, as Keras's image_dataset_from_directory() reads them. All are decoded
- * at the start, scaled to one size as data.resize scales (see dataset_resize.c), rounded to bytes
- * again, and kept so: a quarter of what floats take.
+ * Folders of images by class, as Keras's image_dataset_from_directory() reads them: decoded, scaled
+ * to one size as data.resize scales (see dataset_resize.c) and rounded to bytes again, a quarter of
+ * what floats take. They are decoded at the start and kept so; where they are more than the memory
+ * holds, they are decoded whenever a feed needs them.
  *
- * Threading: files are decoded on all processors; each writes its own item.
+ * Threading: files are decoded on several threads; each writes its own item. A decoder is only
+ * read.
  */
 #include "trainer/data/dataset_internal.h"
 
 #include <string.h>
+#include <sys/stat.h>
+#include <xxhash.h>
 
+#include "common/fmt.h"
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "common/pool.h"
 #include "trainer/data/image.h"
 
-#define IMAGES_ROUND      256 /* files of a round, after which errors are looked for */
-#define IMAGES_BYTES_MOST ((int64_t)1 << 34)
+#define IMAGES_ROUND 256 /* files of a round, after which errors are looked for */
 
-struct image_part {
-	const char *folder;
-	const struct dataset_file *files;
-	bool gray, resizes;
-	struct dataset_array array; /* [count, height, width, channels] */
-	int64_t first;              /* of the round */
+/* What becomes of a part's files. */
+struct dataset_decoder {
+	char **paths; /* owned, [count] */
+	int64_t count, height, width, channels;
+	bool resizes;
+};
+
+struct image_round {
+	const struct dataset_decoder *decoder;
+	uint8_t *bytes; /* of all items */
+	int64_t first;
 	struct err errors[IMAGES_ROUND];
 };
 
@@ -52,11 +61,11 @@ static void decode_file(struct image *out, const char *path, bool gray, struct e
 	mem_free(bytes);
 }
 
-/* @image in the part's size, values rounded to the nearest byte. */
-static void scale_image(const struct image_part *part, uint8_t *to, const struct image *image,
-			const char *path, struct err *err)
+/* @image in the decoder's size, values rounded to the nearest byte. */
+static void scale_image(const struct dataset_decoder *decoder, uint8_t *to,
+			const struct image *image, const char *path, struct err *err)
 {
-	const int64_t height = part->array.dim[1], width = part->array.dim[2];
+	const int64_t height = decoder->height, width = decoder->width;
 	const size_t count = (size_t)(height * width * image->channels);
 	struct dataset set = {
 		.ndim = 3, .shape = {image->height, image->width, image->channels}, .source = path};
@@ -66,12 +75,12 @@ static void scale_image(const struct image_part *part, uint8_t *to, const struct
 		memcpy(to, image->bytes, count);
 		return;
 	}
-	if (!part->resizes) {
+	if (!decoder->resizes) {
 		err_set(err, ST_FORMAT,
 			"%s: has %lld x %lld pixels, %s has %lld x %lld: data.resize makes them "
 			"one size",
-			path, (long long)image->height, (long long)image->width,
-			part->files[0].path, (long long)height, (long long)width);
+			path, (long long)image->height, (long long)image->width, decoder->paths[0],
+			(long long)height, (long long)width);
 		return;
 	}
 	if (dataset__resize_set(&set, height, width, err) != ST_OK)
@@ -87,89 +96,202 @@ static void scale_image(const struct image_part *part, uint8_t *to, const struct
 	dataset__resize_free((struct dataset_resize *)(uintptr_t)set.resize);
 }
 
-static void decode_item(void *context, unsigned slice)
-{
-	struct image_part *part = context;
-	const int64_t *dim = part->array.dim, item = part->first + slice;
-	const char *path = part->files[item].path;
-	struct err *err = err_start(&part->errors[slice], NULL);
-	struct image image;
+/* ---- decoders -------------------------------------------------------------------------------- */
 
-	decode_file(&image, path, part->gray, err);
+static int64_t item_bytes(const struct dataset_decoder *decoder)
+{
+	return decoder->height * decoder->width * decoder->channels;
+}
+
+enum status dataset__decode(const struct dataset_decoder *decoder, int64_t item, uint8_t *to,
+			    struct err *err)
+{
+	const char *path = decoder->paths[item];
+	struct image image;
+	struct err own;
+
+	err = err_start(err, &own);
+	decode_file(&image, path, decoder->channels == 1, err);
 	if (!err_stuck(err))
-		scale_image(part, part->array.bytes + (size_t)(item * dim[1] * dim[2] * dim[3]),
-			    &image, path, err);
+		scale_image(decoder, to, &image, path, err);
 	mem_free(image.bytes);
+	return err->status;
+}
+
+void dataset__decoder_free(struct dataset_decoder *decoder)
+{
+	for (int64_t i = 0; decoder && i < decoder->count; i++)
+		mem_free(decoder->paths[i]);
+	if (decoder)
+		mem_free(decoder->paths);
+	mem_free(decoder);
 }
 
 /* The size of all: data.resize, else the first file's. */
-static void find_size(struct image_part *part, const struct dataset_params *params, struct err *err)
+static void find_size(struct dataset_decoder *decoder, const struct dataset_params *params,
+		      struct err *err)
 {
-	int64_t *dim = part->array.dim;
 	struct image image;
 
-	dim[1] = params->resize.height;
-	dim[2] = params->resize.width;
-	dim[3] = params->images.gray ? 1 : 3;
-	part->resizes = dim[1] > 0;
-	if (!part->resizes) {
-		decode_file(&image, part->files[0].path, part->gray, err);
-		dim[1] = image.height;
-		dim[2] = image.width;
+	decoder->height = params->resize.height;
+	decoder->width = params->resize.width;
+	decoder->channels = params->images.gray ? 1 : 3;
+	decoder->resizes = decoder->height > 0;
+	if (!decoder->resizes) {
+		decode_file(&image, decoder->paths[0], params->images.gray, err);
+		decoder->height = image.height;
+		decoder->width = image.width;
 		mem_free(image.bytes);
 	}
-	if (!err_stuck(err) && (dim[1] > IMAGE_SIDE_MOST || dim[2] > IMAGE_SIDE_MOST ||
-				dim[1] * dim[2] > IMAGES_BYTES_MOST / 3 / dim[0]))
+	if (!err_stuck(err) && decoder->height * decoder->width > IMAGE_PIXELS_MOST)
 		err_set(err, ST_LIMIT,
-			"%s: %lld images of %lld x %lld pixels are too many for the memory: "
-			"data.resize makes them smaller, data.limit takes fewer",
-			part->folder, (long long)dim[0], (long long)dim[1], (long long)dim[2]);
+			"data.resize: images of %lld x %lld pixels are more than the %d that are "
+			"read",
+			(long long)decoder->height, (long long)decoder->width, IMAGE_PIXELS_MOST);
+}
+
+/* Takes the paths of the first @params->limit of @files over. */
+static struct dataset_decoder *new_decoder(struct dataset_files *files,
+					   const struct dataset_params *params, struct err *err)
+{
+	struct dataset_decoder *decoder = mem_calloc(1, sizeof(*decoder));
+	const int64_t files_count = (int64_t)files->count;
+	const int64_t count = params->limit > 0 ? min(files_count, params->limit) : files_count;
+
+	if (decoder)
+		decoder->paths = mem_calloc((size_t)count, sizeof(*decoder->paths));
+	if (!decoder || !decoder->paths) {
+		mem_free(decoder);
+		err_nomem(err);
+		return NULL;
+	}
+	decoder->count = count;
+	for (int64_t i = 0; i < count; i++) {
+		decoder->paths[i] = files->files[i].path;
+		files->files[i].path = NULL;
+	}
+	find_size(decoder, params, err);
+	return decoder;
+}
+
+/* Of names below @folder and sizes: the same whether items are kept or not. */
+static uint64_t digest_files(const struct dataset_decoder *decoder, const char *folder)
+{
+	uint64_t digest = 1;
+
+	for (int64_t i = 0; i < decoder->count; i++) {
+		const char *name = decoder->paths[i] + strlen(folder);
+		struct stat file = {0};
+		int64_t size;
+
+		stat(decoder->paths[i], &file);
+		size = file.st_size;
+		digest = XXH3_64bits_withSeed(name, strlen(name), digest);
+		digest = XXH3_64bits_withSeed(&size, sizeof(size), digest);
+	}
+	return digest;
+}
+
+/* ---- parts ----------------------------------------------------------------------------------- */
+
+static void decode_item(void *context, unsigned slice)
+{
+	struct image_round *round = context;
+	const int64_t item = round->first + slice;
+
+	round->errors[slice] = (struct err){ST_OK, ""};
+	dataset__decode(round->decoder, item, round->bytes + item * item_bytes(round->decoder),
+			&round->errors[slice]);
 }
 
 /* The first file in which something is wrong is named, on any number of threads. */
-static void decode_files(struct image_part *part, struct pool *pool, struct err *err)
+static void decode_all(const struct dataset_decoder *decoder, uint8_t *bytes,
+		       const struct dataset_params *params, struct pool *pool, struct err *err)
 {
-	for (int64_t left; !err_stuck(err) && (left = part->array.dim[0] - part->first) > 0;) {
-		const unsigned count = (unsigned)min(left, (int64_t)IMAGES_ROUND);
+	struct image_round *round = mem_calloc(1, sizeof(*round));
 
-		pool_run(pool, decode_item, part, count);
-		for (unsigned i = 0; i < count && !err_stuck(err); i++)
-			if (err_stuck(&part->errors[i]))
-				*err = part->errors[i];
-		part->first += count;
-	}
-}
-
-static void open_part(struct dataset *out, const struct dataset_folder *folder,
-		      const struct dataset_files *files, const struct dataset_params *params,
-		      struct pool *pool, struct err *err)
-{
-	struct image_part *part = mem_calloc(1, sizeof(*part));
-	const int64_t count = (int64_t)files->count;
-	int64_t *dim;
-
-	if (!part) {
+	if (!round) {
 		err_nomem(err);
 		return;
 	}
-	part->folder = files->folder;
-	part->files = files->files;
-	part->gray = params->images.gray;
-	part->array = (struct dataset_array){.type = DATASET_U8, .ndim = 4};
-	dim = part->array.dim;
-	dim[0] = params->limit > 0 ? min(count, params->limit) : count;
-	find_size(part, params, err);
-	if (!err_stuck(err)) {
-		part->array.bytes = mem_calloc((size_t)dim[0], (size_t)(dim[1] * dim[2] * dim[3]));
-		if (!part->array.bytes)
-			err_nomem(err);
+	round->decoder = decoder;
+	round->bytes = bytes;
+	while (!err_stuck(err) && round->first < decoder->count) {
+		const int64_t left = decoder->count - round->first;
+		const unsigned count = (unsigned)min(left, (int64_t)IMAGES_ROUND);
+
+		if (params->progress)
+			params->progress(params->user, round->first, decoder->count);
+		pool_run(pool, decode_item, round, count);
+		for (unsigned i = 0; i < count && !err_stuck(err); i++)
+			if (err_stuck(&round->errors[i]))
+				*err = round->errors[i];
+		round->first += count;
 	}
-	if (!err_stuck(err) && !params->shapes)
-		decode_files(part, pool, err);
+	if (params->progress)
+		params->progress(params->user, round->first, decoder->count);
+	mem_free(round);
+}
+
+/* What is kept is asked for only where the machine has it. */
+static uint8_t *ask_memory(const struct dataset_decoder *decoder, struct err *err)
+{
+	const int64_t bytes = decoder->count * item_bytes(decoder), have = mem_available();
+	char need_text[FMT_SIZE], have_text[FMT_SIZE];
+	uint8_t *memory;
+
+	if (bytes > have) {
+		err_set(err, ST_LIMIT,
+			"data.cache_bytes: %lld images of %lld x %lld pixels take %s of memory and "
+			"this machine has %s: leave the key out, and they are decoded as they are "
+			"needed; or data.resize makes them smaller, data.limit takes fewer",
+			(long long)decoder->count, (long long)decoder->height,
+			(long long)decoder->width, fmt_bytes(need_text, (uint64_t)bytes),
+			fmt_bytes(have_text, (uint64_t)have));
+		return NULL;
+	}
+	memory = mem_calloc((size_t)decoder->count, (size_t)item_bytes(decoder));
+	if (!memory)
+		err_nomem(err);
+	return memory;
+}
+
+/* *@cache: bytes that may still be kept. */
+static void open_part(struct dataset *out, const struct dataset_folder *folder,
+		      struct dataset_files *files, const struct dataset_params *params,
+		      struct pool *pool, int64_t *cache, struct err *err)
+{
+	struct dataset_array array = {.type = DATASET_U8, .ndim = 4};
+	struct dataset_decoder *decoder = new_decoder(files, params, err);
+	uint64_t digest;
+	bool later;
+
+	if (err_stuck(err)) {
+		dataset__decoder_free(decoder);
+		return;
+	}
+	array.dim[0] = decoder->count;
+	array.dim[1] = decoder->height;
+	array.dim[2] = decoder->width;
+	array.dim[3] = decoder->channels;
+	later = params->shapes || decoder->count * item_bytes(decoder) > *cache;
+	if (!later) {
+		*cache -= decoder->count * item_bytes(decoder);
+		array.bytes = ask_memory(decoder, err);
+	}
+	if (array.bytes)
+		decode_all(decoder, array.bytes, params, pool, err);
+	digest = digest_files(decoder, files->folder);
 	if (!err_stuck(err))
-		dataset__folder_join(out, folder, files, "images", 0, &part->array, err);
-	dataset__array_free(&part->array);
-	mem_free(part);
+		dataset__folder_join(out, folder, files, "images", 0, &array, err);
+	if (!err_stuck(err)) {
+		out->files_digest = digest;
+		if (later)
+			dataset__decode_later(out, decoder);
+	}
+	if (err_stuck(err) || !later)
+		dataset__decoder_free(decoder);
+	dataset__array_free(&array);
 }
 
 enum status dataset__images_open(struct dataset *train, struct dataset *test,
@@ -178,6 +300,7 @@ enum status dataset__images_open(struct dataset *train, struct dataset *test,
 {
 	static const struct dataset_wanted wanted = {is_image, "*.png, *.jpg or *.jpeg"};
 	const unsigned threads = params->threads ? params->threads : pool_processors();
+	int64_t cache = params->cache_bytes ? params->cache_bytes : mem_available() / 2;
 	struct dataset_folder folder;
 	struct pool *pool = NULL;
 	struct err own;
@@ -196,7 +319,7 @@ enum status dataset__images_open(struct dataset *train, struct dataset *test,
 	for (int i = 0; i < 2 && !err_stuck(err); i++)
 		if (folder.parts[i].count > 0)
 			open_part(i == 0 ? train : test, &folder, &folder.parts[i], params, pool,
-				  err);
+				  &cache, err);
 	if (err_stuck(err)) {
 		dataset_close(train);
 		dataset_close(test);

@@ -249,6 +249,14 @@ enum status dataset__folder_join(struct dataset *out, const struct dataset_folde
 				 const struct dataset_files *part, const char *what, int64_t limit,
 				 struct dataset_array *inputs, struct err *err);
 
+/* The bytes of item @item of a decoder's into @to. Thread safe. */
+enum status dataset__decode(const struct dataset_decoder *decoder, int64_t item, uint8_t *to,
+			    struct err *err);
+void dataset__decoder_free(struct dataset_decoder *decoder); /* accepts NULL */
+
+/* @set, which was joined without bytes, has @decoder's items, and owns it. */
+void dataset__decode_later(struct dataset *set, struct dataset_decoder *decoder);
+
 /* A known set: its name, what its classes are called and what opens its folder. */
 struct dataset_known {
 	const char *name;
