@@ -128,8 +128,9 @@ struct prof_lane {
 
 	/* the producer's */
 	struct ips_keys keys;
-	bool keys_wait;  /* keys that the ring has not taken yet */
-	uint64_t handed; /* slots whose turn is set (prof_track.c) */
+	bool keys_wait;     /* keys that the ring has not taken yet */
+	uint64_t memory_ns; /* when the process's memory was sampled last */
+	uint64_t handed;    /* slots whose turn is set (prof_track.c) */
 
 	/* the writer's */
 	_Alignas(64) uint64_t tail;

@@ -38,6 +38,16 @@ int64_t prof_process_start(int64_t pid)
 	return !field ? 0 : strtoll(field + 1, NULL, 10);
 }
 
+int64_t prof_process_resident(void)
+{
+	char text[128], *field;
+
+	/* Pages in all, then those that are resident. */
+	read_line("/proc/self/statm", text, sizeof(text));
+	field = strchr(text, ' ');
+	return !field ? 0 : strtoll(field + 1, NULL, 10) * sysconf(_SC_PAGESIZE);
+}
+
 void prof_process_host(char out[PROF_HOST_SIZE])
 {
 	char boot[64];

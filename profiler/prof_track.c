@@ -17,10 +17,14 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/clock.h"
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "common/str.h"
 #include "profiler/prof_internal.h"
+#include "profiler/prof_process.h"
+
+#define MEMORY_NS (200 * UINT64_C(1000000)) /* between two samples of the process's memory */
 
 /* ---- turns ----------------------------------------------------------------------------------- */
 
@@ -218,6 +222,21 @@ void ips_counter(struct ips_track *track, struct ips_site *site, double value)
 	memcpy(&bits, &value, sizeof(bits));
 	if (track && site && prof__track_has_room(track, 1))
 		put_event(track, site, IPS_EVENT_COUNTER, bits);
+}
+
+void ips_memory_sample(struct ips_track *track)
+{
+	IPS_SITE(resident, "memory", IPS_RESIDENT_BYTES);
+	const uint64_t now_ns = clock_ns();
+	struct prof_lane *lane = lane_of(track);
+	int64_t bytes;
+
+	if (!track || (lane->memory_ns != 0 && now_ns - lane->memory_ns < MEMORY_NS))
+		return;
+	lane->memory_ns = now_ns;
+	bytes = prof_process_resident();
+	if (bytes > 0)
+		ips_counter(track, &resident, (double)bytes);
 }
 
 void ips_flow_out(struct ips_track *track, struct ips_site *site, uint64_t id)

@@ -521,6 +521,7 @@ static void wait_for_workers(struct train_phase *phase, int64_t number)
 
 	for (int i = 0; i < session->worker_count; i++) {
 		while (!train_signal_wait_ms(&session->worker[i].finished, number, LOOK_MS)) {
+			ips_memory_sample(session->main_track);
 			done = record_ahead(session, done);
 			train_health_losses(phase);
 			if (phase->screen)
@@ -627,6 +628,7 @@ enum status train_phase_execute(struct train_phase *phase, int64_t epoch, struct
 	keys.epoch = epoch;
 	keys.execution = session->executions;
 	ips_track_set_keys(session->main_track, &keys);
+	ips_memory_sample(session->main_track);
 	ips_span_begin(session->main_track, ips_site_intern("execution", "Engine::run", NULL));
 	start_ns = ips_recording_now_ns(session->recording);
 	train_signal_set(&session->go, session->executions + 1);

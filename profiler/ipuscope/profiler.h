@@ -290,6 +290,12 @@ IPS_API void ips_track_set_keys(struct ips_track *track, const struct ips_keys *
 IPS_API void ips_instant(struct ips_track *track, struct ips_site *site);
 IPS_API void ips_counter(struct ips_track *track, struct ips_site *site, double value);
 
+/* The memory of this process that is resident, in bytes, as a sample of the counter of this name on
+ * @track: at most five a second, however often it is called. From /proc/self/statm, some
+ * microseconds; where there is none, nothing. */
+#define IPS_RESIDENT_BYTES "resident_bytes"
+IPS_API void ips_memory_sample(struct ips_track *track);
+
 /* An argument of the innermost open span (or of the last ips_span_at()); given twice, the later
  * value stays. Text is cut at 64 bytes. */
 IPS_API void ips_span_arg_int(struct ips_track *track, const char *static_name, int64_t value);

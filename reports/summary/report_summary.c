@@ -346,7 +346,10 @@ static const char sql_recording[] =
 	"SELECT (SELECT max(span_id) FROM span_rows), "
 	"sum(events), sum(dropped), sum(record_ns_estimate), sum(write_ns), max(time_ns), "
 	"(SELECT count(*) FROM tensors), (SELECT max(row_id) FROM tensor_stat_rows), "
-	"(SELECT max(row_id) FROM health_rows) FROM overhead_sums";
+	"(SELECT max(row_id) FROM health_rows), "
+	"(SELECT max(greatest) FROM counter_levels WHERE level = 12 AND track_id IN (SELECT "
+	"track_id FROM track_rows) AND site_id IN (SELECT site_id FROM sites s JOIN strings n ON "
+	"n.string_id = s.name_id WHERE n.value = '" IPS_RESIDENT_BYTES "')) FROM overhead_sums";
 
 static enum status summary_recording(struct report_summary *out, const struct prof_query *query,
 				     struct err *err)
@@ -362,6 +365,7 @@ static enum status summary_recording(struct report_summary *out, const struct pr
 	out->tensors = summary_or_zero(query, 6);
 	out->tensor_rows = summary_or_zero(query, 7);
 	out->health_hits = summary_or_zero(query, 8);
+	out->peak_resident_bytes = prof_column_int(query, 9);
 	out->last_commit_ns = last;
 	/* A killed run has no end; its last commit is the last that is known of it. */
 	if (last > out->duration_ns)

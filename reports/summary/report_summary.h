@@ -104,6 +104,7 @@ struct report_summary {
 	bool oversubscribed;
 	struct report_stage *stage;
 	int64_t spans, events, dropped, database_bytes, tensors, tensor_rows, health_hits;
+	int64_t peak_resident_bytes;  /* of the process, as sampled; IPS_NULL: it was not */
 	int64_t rules;                /* health rules that were in force */
 	struct report_broken *broken; /* in the order of their first hits */
 	int broken_count;

@@ -447,6 +447,9 @@ static void print_recording(struct print *print)
 		   s->dropped ? " (spans are missing)" : "");
 	print_line(print, LABEL "%s with %s rows of statistics", "tensors",
 		   print_count(a, s->tensors), print_count(b, s->tensor_rows));
+	if (s->peak_resident_bytes > 0)
+		print_line(print, LABEL "%s at most, of the process on the host", "memory",
+			   fmt_bytes(a, (uint64_t)s->peak_resident_bytes));
 	print_line(print, LABEL "%s", "file size",
 		   fmt_bytes(a, (uint64_t)max(s->database_bytes, 0)));
 	if (s->record_ns != IPS_NULL)

@@ -176,6 +176,8 @@ static void rows_recording(struct rows *rows, const struct report_summary *s)
 	rows_integer(rows, "recording", "events", s->events);
 	rows_integer(rows, "recording", "dropped", s->dropped);
 	rows_integer(rows, "recording", "database_bytes", s->database_bytes);
+	if (s->peak_resident_bytes != IPS_NULL)
+		rows_integer(rows, "recording", "peak_resident_bytes", s->peak_resident_bytes);
 	rows_integer(rows, "recording", "tensors", s->tensors);
 	rows_integer(rows, "recording", "tensor_rows", s->tensor_rows);
 	rows_integer(rows, "recording", "health_hits", s->health_hits);

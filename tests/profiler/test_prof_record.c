@@ -206,6 +206,41 @@ static void test_instants_and_counters(void **state)
 		      "1|1|2\n2|1|10\n");
 }
 
+/* Asked for again and again, the process's memory is sampled now and then; a block that is in use
+ * counts. */
+static void test_memory_of_the_process_is_sampled(void **state)
+{
+	enum {
+		BLOCK = 64 << 20
+	};
+	struct prof_place *place = *state;
+	struct ips_recording *recording = prof_start(place, NULL);
+	struct ips_track *track = ips_track_open(recording, "worker", NULL);
+	struct ips_track *other = ips_track_open(recording, "other", NULL);
+	char *block;
+
+	ips_memory_sample(NULL);
+	for (int i = 0; i < 1000; i++)
+		ips_memory_sample(track);
+	block = malloc(BLOCK);
+	assert_non_null(block);
+	memset(block, 1, BLOCK);
+	ips_memory_sample(other);
+	prof_stop(recording);
+	assert_answer(place->path, "SELECT DISTINCT name, value > 1000000 FROM counters",
+		      "resident_bytes|1\n");
+	assert_answer(place->path,
+		      "SELECT count(*) BETWEEN 1 AND 999 FROM counters WHERE track = 'worker'",
+		      "1\n");
+	assert_answer(place->path,
+		      "SELECT (SELECT value FROM counters WHERE track = 'other') >= 67108864 + "
+		      "min(value) "
+		      "FROM counters WHERE track = 'worker'",
+		      "1\n");
+	assert_int_equal(block[BLOCK - 1], 1);
+	free(block);
+}
+
 static void test_given_times_in_order_nest_and_others_are_counted(void **state)
 {
 	struct prof_place *place = *state;
@@ -735,6 +770,7 @@ int main(void)
 		CASE(test_a_flow_without_another_side_is_not_lost),
 		CASE(test_each_kind_of_event_reaches_the_file_alone),
 		CASE(test_instants_and_counters),
+		CASE(test_memory_of_the_process_is_sampled),
 		CASE(test_given_times_in_order_nest_and_others_are_counted),
 		CASE(test_begun_and_given_spans_may_share_a_track),
 		CASE(test_a_span_without_a_site_is_nothing_but_keeps_the_nesting),

@@ -137,6 +137,11 @@ both = [db.execute("SELECT count(*), sum(%s) FROM (SELECT * FROM (%s) EXCEPT SEL
     "SELECT rank, queue, key, rows, n_nan, least_std, greatest_std, last_ns FROM tensor_sums",
     "SELECT rank, queue, key, count(*), sum(n_nan), min(std), max(std), max(time_ns) FROM tensor_stats GROUP BY 1, 2, 3")]]
 assert both == [0, 0, 0], (report, both)
+# The process's memory was sampled, and the summary has the most of it.
+said = subprocess.run([program, report, "summary", "--json"], stdout=subprocess.PIPE, check=True).stdout
+(peak,) = db.execute("SELECT max(value) FROM counters WHERE name = 'resident_bytes'").fetchone()
+assert peak > 1 << 20, peak
+assert [row["value"] for row in json.loads(said)["rows"] if row["name"] == "peak_resident_bytes"] == [peak], peak
 print("%s: %d numbers" % (report, compared))
 PYTHON
 

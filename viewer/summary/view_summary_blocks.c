@@ -527,6 +527,9 @@ static void summary_block_recorded(struct view_blocks *blocks, const struct repo
 		view_blocks_fact(blocks, "dropped", VIEW_NORMAL, "none");
 	summary_add_count(blocks, "tensors", summary->tensors);
 	summary_add_count(blocks, "tensor rows", summary->tensor_rows);
+	if (summary->peak_resident_bytes > 0)
+		view_blocks_fact(blocks, "host memory", VIEW_NORMAL, "%s at most, of the process",
+				 fmt_bytes(text, (uint64_t)summary->peak_resident_bytes));
 	if (summary->database_bytes > 0)
 		view_blocks_fact(blocks, "database", VIEW_NORMAL, "%s",
 				 fmt_bytes(text, (uint64_t)summary->database_bytes));
