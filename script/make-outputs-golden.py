@@ -17,7 +17,7 @@ torch.set_default_dtype(torch.float64)
 weights = {key: torch.tensor(array.astype("f8"), requires_grad=True) for key, array in np.load(sys.argv[1]).items()}
 data = {key: torch.tensor(array) for key, array in np.load(sys.argv[2]).items()}
 x, kinds, places = data["x_train"].double(), data["y_train_kind"].long(), data["y_train_place"].double()
-counts = data["sample_weight_train"].double()
+counts, place_counts = data["sample_weight_train"].double(), data["sample_weight_train_place"].double()
 
 
 def dense(name, x):
@@ -31,7 +31,7 @@ for update in range(20):
     scores = dense("kind", first)
     place = dense("place", torch.cat([dense("second", first).tanh(), scores.softmax(1)], 1))
     kind_loss = (torch.nn.functional.cross_entropy(scores, kinds, reduction="none") * counts).mean()
-    place_loss = (((place - places) ** 2).mean(1) * counts).mean()
+    place_loss = (((place - places) ** 2).mean(1) * place_counts).mean()
     loss = kind_loss + 0.75 * place_loss
     print(f"{update} {loss.item():.6f} {kind_loss.item():.6f} {place_loss.item():.6f}")
     loss.backward()

@@ -127,6 +127,7 @@ static struct measured_rows part_rows(const struct train_measured *measured,
 {
 	const int64_t items = measured->items, count = model_shape_count(&output->shape);
 	const int64_t wanted = targets_per_item(&part->targets);
+	const int64_t each = max(measured->losses->weights, 1);
 	const struct loss_rows of_item = loss_rows_of(output);
 	const size_t room = model_align((size_t)(count * items));
 	float *outputs = measured->parts, *targets = outputs + 2 * room;
@@ -137,7 +138,8 @@ static struct measured_rows part_rows(const struct train_measured *measured,
 	take_part(targets, measured->targets.values + part->first, items, measured->targets.width,
 		  wanted);
 	for (int64_t r = 0; measured->targets.weights && r < items * of_item.positions; r++)
-		weights[r] = measured->targets.weights[r / of_item.positions];
+		weights[r] =
+			measured->targets.weights[r / of_item.positions * each + part->weight_at];
 	return (struct measured_rows){
 		.outputs = outputs,
 		.targets = {.values = targets,

@@ -105,8 +105,10 @@ struct loss_list {
 		float weight;
 		struct target_kind targets; /* this output's alone; none where nothing asks */
 		int64_t first;              /* their place among those of an item */
+		int weight_at;              /* where what weighs it is among the item's `weights` */
 	} items[MODEL_OUTPUTS];
 	int count;
+	int64_t weights; /* of an item, of several outputs */
 };
 
 _Static_assert(MODEL_OUTPUTS == TARGET_PARTS, "each output may have targets");

@@ -17,8 +17,8 @@
 struct target_kind {
 	int classes;   /* whole numbers from 0 up to below this; 0: values */
 	int64_t width; /* numbers of an item; 0: one class number */
-	/* Numbers of an item that weigh its rows (sample_weight): 1, or one for each position; 0:
-	 * every row weighs 1. */
+	/* Numbers of an item that weigh its rows (sample_weight): 1, or one for each position, or of
+	 * several outputs for each part; 0: every row weighs 1. */
 	int64_t weights;
 	/* Of several outputs, in the order of data.outputs: `width` values of an item are theirs,
 	 * one after the other. */

@@ -375,11 +375,7 @@ static enum status share_targets(struct loss_list *losses, const struct run_file
 		losses->items[0].targets = *kind;
 		return ST_OK;
 	}
-	if (kind->weights > 1)
-		return err_set(err, ST_INVALID,
-			       "%s: sample_weight has %lld numbers for each item: of a model of "
-			       "several outputs it has 1",
-			       run->path, (long long)kind->weights);
+	losses->weights = kind->weights;
 	for (int i = 0; i < kind->part_count && i < run->data.outputs.count; i++) {
 		const int o = named_output(run, model, i, err);
 		struct loss_part *part;
@@ -389,8 +385,9 @@ static enum status share_targets(struct loss_list *losses, const struct run_file
 		part = &losses->items[o];
 		part->targets = (struct target_kind){.classes = kind->parts[i].classes,
 						     .width = kind->parts[i].width,
-						     .weights = kind->weights};
+						     .weights = kind->weights > 0};
 		part->first = first;
+		part->weight_at = kind->weights > 1 ? i : 0;
 		first += targets_per_item(&part->targets);
 	}
 	return ST_OK;

@@ -7,16 +7,17 @@ cd "$work"
 awk 'BEGIN {
 	srand(7)
 	for (part = 0; part < 2; part++) {
-		n = 32; x = kind = place = counts = ""
+		n = 32; x = kind = place = counts = own = ""
 		for (i = 0; i < n; i++) {
 			for (j = 0; j < 6; j++) { v[j] = int(rand() * 17) / 8 - 1; x = x " " v[j] }
 			kind = kind " " (v[0] > 0.25 ? 0 : v[1] > 0 ? 1 : 2)
 			place = place " " v[2] * v[3] " " v[4] - v[0]
-			counts = counts " " i % 4 / 2
+			counts = counts " " i % 4 / 2; own = own " " i % 3
 		}
 		name = part ? "test" : "train"
 		print "x_" name " f4 " n ",6" x; print "y_" name "_kind i8 " n kind; print "y_" name "_place f4 " n ",2" place
 		print "sample_weight_" name " f4 " n counts > "/dev/stderr"
+		print "sample_weight_" name "_place f4 " n own > "/dev/stderr"
 	}
 }' 2>counts >arrays
 make_npz plain.npz <arrays
@@ -64,6 +65,11 @@ same --ipu '{"auto_select_ipus": 2}' --pipeline '{"stages": {"second": 1}}'
 same --ipu '{"auto_select_ipus": 2}' --pipeline '{"stages": "auto"}'
 # By position, in any order of targets, weights as they are by themselves.
 same --compile.loss '["sparse_categorical_crossentropy", "mse"]' --compile.loss_weights '[1, 0.75]' --data.outputs '["place", "kind"]'
+# Weights of all outputs are those of each.
+grep -v _place counts | cat arrays - | make_npz one.npz
+sed 's/_train /_train_kind /; s/_test /_test_kind /; p; s/_kind /_place /' <(grep -v _place counts) | cat arrays - | make_npz two.npz
+wanted=$(digest --data.path one.npz)
+same --data.path two.npz
 # Two replicas are the same on two machines of threads.
 two=(--ipu '{"auto_select_ipus": 2}')
 wanted=$(digest "${two[@]}")
@@ -122,6 +128,8 @@ refuse 'compile.metrics: unknown output "kin"' --compile.metrics '{"kin": "accur
 refuse 'compile.metrics.place[0]: the name "place_loss" is taken' --compile.metrics '{"place": [{"class_name": "MeanSquaredError", "config": {"name": "loss"}}]}'
 refuse 'compile.loss: no output has a loss' --compile.loss '[null, null]'
 refuse 'fit.class_weight: is for models of one output, and this one has 2' --fit.class_weight '{"0": 1, "1": 1, "2": 2}'
+grep _place counts | cat arrays - | make_npz half.npz
+refuse 'half.npz: there is no array "sample_weight_train_kind": give one of each output that data.outputs names, or sample_weight_train for those without' --data.path half.npz
 refuse 'data.one_hot: is for models of one output' --data.one_hot true
 refuse 'compile.loss: output "place": the loss sparse_categorical_crossentropy needs class numbers' --compile.loss sparse_categorical_crossentropy --compile.metrics null
 refuse 'data.outputs: names arrays of data.name npz, and this is mnist' --data.name mnist --data.path null

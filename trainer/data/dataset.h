@@ -45,7 +45,9 @@ struct dataset {
 
 	bool unlabelled; /* there are none of the two: the items can only be predicted */
 
-	const float *weights; /* [count, weight_width], see struct targets; NULL: none */
+	/* [count, weight_width], see struct targets; of several outputs one for each part. NULL:
+	 * none. */
+	const float *weights;
 	int64_t weight_width;
 
 	const struct dataset_resize *resize; /* NULL: items are given out as they are stored */

@@ -409,11 +409,19 @@ static void feed_gather_inputs(const struct dataset_feed *feed, const uint32_t *
 	memset(to + (size_t)count * feed->input_floats, 0, rest * feed->input_floats * sizeof(*to));
 }
 
+/* How many weights an item has: of its rows, or of several outputs' parts. */
+static int64_t weights_of(const struct dataset_feed *feed)
+{
+	const struct dataset *set = feed->params.set;
+
+	return set->part_count > 0 ? max(set->weight_width, 1) : feed->params.positions;
+}
+
 static void feed_gather_targets(const struct dataset_feed *feed, const uint32_t *items,
 				int64_t count, const struct feed_targets *to)
 {
 	const struct dataset *set = feed->params.set;
-	const int64_t positions = feed->params.positions, width = set->weight_width;
+	const int64_t positions = weights_of(feed), width = set->weight_width;
 	const size_t rest = feed->params.pad ? (size_t)(feed->params.batch - count) : 0;
 	const struct targets rows = rows_of(feed, to);
 
@@ -595,7 +603,7 @@ int64_t dataset_feed_targets(struct dataset_feed *feed, int replica, int64_t ste
 		       (size_t)count * feed->target_values * sizeof(*to->values));
 	if (to->weights)
 		memcpy(to->weights, place->targets.weights,
-		       (size_t)(count * feed->params.positions) * sizeof(*to->weights));
+		       (size_t)(count * weights_of(feed)) * sizeof(*to->weights));
 	feed_give_back(feed, place, FEED_TARGETS);
 	return count;
 }
@@ -614,7 +622,7 @@ static bool feed_new_targets(const struct dataset_feed *feed, struct feed_target
 		targets->values = mem_aligned(batch * feed->target_values, sizeof(float));
 	if (!feed->params.set->weights && !feed->params.class_weights && !feed->params.pad)
 		return targets->classes || targets->values;
-	targets->weights = mem_calloc(batch, (size_t)feed->params.positions * sizeof(float));
+	targets->weights = mem_calloc(batch, (size_t)weights_of(feed) * sizeof(float));
 	return targets->weights && (targets->classes || targets->values);
 }
 

@@ -572,7 +572,68 @@ static bool npz_has_targets(const struct npz_file *file, const char *y)
 	return npz_has_any(file, y, &names);
 }
 
-/* @w may be missing, and @y where the part may be @unlabelled. */
+/* The array that weighs output @i: its own, else @w, which is of all. NULL: there is none. */
+static const char *npz_weight(char own_name[NPZ_MEMBER_SIZE], const struct npz_file *file,
+			      const char *w, const struct npz_names *outputs, int i)
+{
+	if (npz_member(own_name, w, outputs->items[i]) && npz_has(file, own_name))
+		return own_name;
+	return npz_has(file, w) ? w : NULL;
+}
+
+/* What weighs the items of each output, one after the other in a row; each has a number. */
+static enum status npz_output_weights(struct dataset_array *out, const struct npz_file *file,
+				      const char *w, const struct npz_names *outputs,
+				      struct err *err)
+{
+	struct dataset_array parts[TARGET_PARTS] = {{0}};
+	enum status status = ST_OK;
+	char own_name[NPZ_MEMBER_SIZE];
+
+	for (int i = 0; i < outputs->count && status == ST_OK; i++) {
+		const char *name = npz_weight(own_name, file, w, outputs, i);
+
+		status = name ? npz_array(&parts[i], file, name, err)
+			      : err_set(err, ST_NOTFOUND,
+					"%s: there is no array \"%s_%s\": give one of each output "
+					"that data.outputs names, or %s for those without",
+					file->path, w, outputs->items[i], w);
+		if (status == ST_OK && npz_width(&parts[i]) != 1)
+			status = err_set(err, ST_FORMAT,
+					 "%s: %s has %lld numbers for each item: of a model of "
+					 "several outputs it has 1",
+					 file->path, name, (long long)npz_width(&parts[i]));
+	}
+	if (status == ST_OK)
+		status = npz_rows(out, file, outputs, parts, err);
+	for (int i = 0; i < outputs->count; i++)
+		dataset__array_free(&parts[i]);
+	return status;
+}
+
+/* @w may be missing. */
+static enum status npz_weigh(struct dataset *set, const struct npz_file *file, const char *w,
+			     struct err *err)
+{
+	const struct npz_names outputs = npz_output_names(file);
+	struct dataset_array weights = {0};
+	char own_name[NPZ_MEMBER_SIZE];
+	bool any = npz_has(file, w);
+	enum status status;
+
+	for (int i = 0; i < outputs.count && !any; i++)
+		any = npz_weight(own_name, file, w, &outputs, i);
+	if (!any)
+		return ST_OK;
+	status = outputs.count ? npz_output_weights(&weights, file, w, &outputs, err)
+			       : npz_array(&weights, file, w, err);
+	if (status == ST_OK)
+		status = dataset__weigh(set, w, &weights, err);
+	dataset__array_free(&weights);
+	return status;
+}
+
+/* Weights may be missing, and @y where the part may be @unlabelled. */
 static enum status npz_part(struct dataset *out, const struct npz_file *file, const char *x,
 			    const char *y, const char *w, bool unlabelled, struct err *err)
 {
@@ -585,7 +646,7 @@ static enum status npz_part(struct dataset *out, const struct npz_file *file, co
 					    .ignored = file->params->ignored,
 					    .limit = file->params->limit};
 	const struct npz_names names = npz_input_names(file), outputs = npz_output_names(file);
-	struct dataset_array inputs, targets = {0}, weights = {0};
+	struct dataset_array inputs, targets = {0};
 	struct target_part kinds[TARGET_PARTS] = {{0}};
 	enum status status;
 
@@ -600,12 +661,9 @@ static enum status npz_part(struct dataset *out, const struct npz_file *file, co
 		memcpy(out->parts, kinds, sizeof(kinds));
 		out->part_count = outputs.count;
 	}
-	if (status != ST_OK || out->unlabelled || !npz_has(file, w))
+	if (status != ST_OK || out->unlabelled)
 		return status;
-	status = npz_array(&weights, file, w, err);
-	if (status == ST_OK)
-		status = dataset__weigh(out, w, &weights, err);
-	dataset__array_free(&weights);
+	status = npz_weigh(out, file, w, err);
 	if (status != ST_OK)
 		dataset_close(out);
 	return status;
