@@ -356,7 +356,9 @@ static enum status order_apply(struct model *model, const struct order_key *keys
 	}
 	model->layers = layers;
 	model->params = params;
-	model->output_mask = place[model->output_mask];
+	for (int o = 0; o < model->output_count; o++)
+		if (model->outputs[o].mask)
+			model->outputs[o].mask = place[model->outputs[o].mask];
 	return ST_OK;
 }
 

@@ -134,6 +134,7 @@ struct model_output {
 	const char *name; /* the layer's, as losses and metrics call it */
 	struct model_shape shape;
 	int64_t first; /* its place in the row */
+	int mask;      /* the layer that tells which of its steps count; 0: all do */
 };
 
 /* Layers stand in the order of execution: after all of their inputs. The last one's output is the
@@ -143,19 +144,18 @@ struct model {
 	bool functional;
 	struct model_layer *layers;
 	int layer_count;
-	int output_mask; /* the layer that tells which steps of the output count; 0: all do */
 	struct model_row *rows;
 	int row_count;
 	struct model_param *params;
 	int param_count;
 	size_t weights; /* floats in all, alignment gaps included */
 	struct model_shape input;
-	const struct model_part *parts;     /* in the order of "input_layers" */
-	int part_count;                     /* 0: there is one input */
-	const struct model_output *outputs; /* in the order of "output_layers" */
-	int output_count;                   /* at least 1 */
-	int64_t batch; /* the micro-batch that the input layer asks for; 0: any */
-	void *memory;  /* the arena that owns all this */
+	const struct model_part *parts; /* in the order of "input_layers" */
+	int part_count;                 /* 0: there is one input */
+	struct model_output *outputs;   /* in the order of "output_layers" */
+	int output_count;               /* at least 1 */
+	int64_t batch;                  /* the micro-batch that the input layer asks for; 0: any */
+	void *memory;                   /* the arena that owns all this */
 };
 
 /* From the object that Keras's model.to_json() gives, its config alone, or {"application": NAME,

@@ -699,21 +699,21 @@ static void read_make_mask(struct model_reader *reader, const struct json_at *at
 	}
 }
 
-/* Padding is left out of the loss where the output still has a mask. */
-static void read_output_mask(struct model_reader *reader, const struct json_at *at, int output)
+/* Padding is left out of the loss where the output still has a mask; 0: it has not. */
+static int read_output_mask(struct model_reader *reader, const struct json_at *at, int output)
 {
 	struct model *model = reader->model;
 	const int mask = output == MODEL_INPUT ? MODEL_UNMASKED : reader->notes[output].mask;
 
 	if (mask == MODEL_UNMASKED)
-		return;
+		return 0;
 	if (model->layers[output].output.ndim > 2)
 		model_config_unsupported(at, reader->err,
 					 "the mask \"%s\" comes as far as the output, whose steps "
 					 "are of more than one dimension: a loss that leaves "
 					 "padding out is of (steps, numbers)",
 					 model->layers[mask].name);
-	model->output_mask = mask;
+	return mask;
 }
 
 /* Has @mask come into @layer, after the inputs that are its own; the input that it is, or 0. */
@@ -1244,17 +1244,10 @@ static void read_outputs(struct model_reader *reader, const struct model_scope *
 		first += model_shape_count(&outputs[i].shape);
 		if (!outputs[i].name)
 			err_nomem(reader->err);
-		if (scope->output_count == 1)
-			read_output_mask(reader, &scope->layers, source);
-		else if (source == MODEL_INPUT)
+		outputs[i].mask = read_output_mask(reader, &scope->layers, source);
+		if (scope->output_count > 1 && source == MODEL_INPUT)
 			json_fail(&scope->layers, reader->err,
 				  "the output \"%s\" is the model's input", outputs[i].name);
-		else if (reader->notes[source].mask != MODEL_UNMASKED)
-			model_config_unsupported(
-				&scope->layers, reader->err,
-				"the mask \"%s\" comes as far as \"%s\", one of several "
-				"outputs: that is not supported; sample_weight leaves items out",
-				model->layers[reader->notes[source].mask].name, outputs[i].name);
 	}
 	model->outputs = outputs;
 	model->output_count = scope->output_count;

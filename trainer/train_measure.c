@@ -50,8 +50,8 @@ static void measure_metrics(const struct train_measured *measured, const struct 
 		if (metric->output != output)
 			continue;
 		if (metric->kind == METRIC_OUTPUT_LOSS) {
-			states[0] = loss * (double)of->there;
-			states[1] = (double)of->there;
+			states[0] = loss * (double)measured->there;
+			states[1] = (double)measured->there;
 			continue;
 		}
 		metric_run(metric, of->outputs, metric->weighted ? &of->targets : &plain, of->there,
@@ -65,7 +65,7 @@ static double measure_one(const struct train_measured *measured)
 {
 	const struct loss_part *part = &measured->losses->items[0];
 	const struct loss_rows of_item = loss_rows_of(&measured->model->outputs[0]);
-	const struct measured_rows of = {
+	struct measured_rows of = {
 		.outputs = measured->outputs,
 		.logits = measured->logits,
 		.targets = measured->targets,
@@ -75,8 +75,10 @@ static double measure_one(const struct train_measured *measured)
 		.gradient = measured->gradient,
 		.each = measured->each,
 	};
-	const double loss = measure_loss(&of, &part->loss);
+	double loss;
 
+	of.targets.mask = measured->masks[0];
+	loss = measure_loss(&of, &part->loss);
 	if (of.gradient && part->weight != 1.0f)
 		kernel_scale(of.gradient, part->weight, (size_t)(of.rows * of.width));
 	if (measured->classes)
@@ -144,7 +146,8 @@ static struct measured_rows part_rows(const struct train_measured *measured,
 		.outputs = outputs,
 		.targets = {.values = targets,
 			    .width = wanted / of_item.positions,
-			    .weights = measured->targets.weights ? weights : NULL},
+			    .weights = measured->targets.weights ? weights : NULL,
+			    .mask = measured->masks[output - measured->model->outputs]},
 		.rows = items * of_item.positions,
 		.there = measured->there * of_item.positions,
 		.width = of_item.width,

@@ -17,10 +17,11 @@ struct train_measured {
 	const struct loss_list *losses;
 	const struct metric_list *metrics;
 	const float *outputs;
-	const float *logits;          /* NULL: the loss takes none */
-	struct targets targets;       /* of the items */
-	int64_t items, there;         /* there: without those of padding, which come last */
-	float *gradient;              /* as the outputs; NULL: not wanted */
+	const float *logits;               /* NULL: the loss takes none */
+	struct targets targets;            /* of the items, without masks */
+	const float *masks[MODEL_OUTPUTS]; /* NULL: all rows of the output count */
+	int64_t items, there;              /* there: without those of padding, which come last */
+	float *gradient;                   /* as the outputs; NULL: not wanted */
 	float *parts;                 /* train_measure_parts() floats; NULL where there are none */
 	struct class_counts *classes; /* NULL: nobody asks */
 	double *states;               /* of the metrics, written */

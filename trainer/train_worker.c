@@ -254,7 +254,8 @@ static void compute_loss(struct work *work, int slot)
 
 	measured.items = dataset_feed_targets(execution->feed, worker->replica->number,
 					      step_of(work), &measured.targets);
-	measured.targets.mask = stage_mask(work->stage->stage, slot);
+	for (int o = 0; o < session->model->output_count; o++)
+		measured.masks[o] = stage_mask(work->stage->stage, slot, o);
 	execution->losses[result_index(work)] = train_measure_run(&measured);
 	if (measured.each)
 		first_error(&worker->err,

@@ -178,7 +178,7 @@ enum status lower_model(struct ipu_graph *graph, const struct lower_request *low
 					 lowered->layout, err);
 	if (status != ST_OK)
 		return status;
-	lowering.labels = lowering.weights = lowering.mask = lowering.logits_layer = -1;
+	lowering.labels = lowering.weights = lowering.logits_layer = -1;
 	if (training && loss_takes_logits(&lowered->losses->items[0].loss, lowered->model))
 		lowering.logits_layer = model_final_activation(lowered->model);
 	failed = lower_all(&lowering) ||

@@ -53,11 +53,11 @@ struct lowering {
 	struct ipu_node *nodes;
 	size_t node_count, node_capacity;
 	int input, labels, weights; /* -1: none */
-	int mask;                   /* which rows of the model's output count; -1: all do */
 	struct lower_loss {
-		int backprop;      /* its gradient, kept for phase B */
-		int mask, counted; /* which rows count in it, -1: all do; and their sum */
-	} losses[MODEL_OUTPUTS];   /* those that are given */
+		int backprop;      /* the gradient, kept for phase B */
+		int rows;          /* which rows of the output count; -1: all do */
+		int mask, counted; /* which do in the loss, and their sum */
+	} losses[MODEL_OUTPUTS];   /* by output; gradients of those that are given */
 	int sums;                  /* AddN operations so far */
 	struct lower_layer *layers;
 	struct lower_param *params;

@@ -140,7 +140,7 @@ static int lower_ignored(struct lowering *lowering, int output, enum ipu_tensor_
 {
 	struct lower_loss *loss = &lowering->losses[output];
 	const struct lower_rows rows = rows_of(lowering, output);
-	const bool both = lowering->mask >= 0;
+	const bool both = loss->rows >= 0;
 	const struct ipu_op op = {
 		.kind = IPU_OP_ELEMENTWISE,
 		.name = loss_part_name(lowering, output, "ignore_class/NotEqual"),
@@ -153,24 +153,27 @@ static int lower_ignored(struct lowering *lowering, int output, enum ipu_tensor_
 	loss->mask = flat(lowering, kind, op.name, rows.count);
 	if (loss->mask < 0)
 		return -1;
-	return lower__node(lowering, &(struct ipu_node){.op = op,
-							.reads = (const int[]){lowering->labels,
-									       lowering->mask},
-							.read_count = 1 + both,
-							.writes = &loss->mask,
-							.write_count = 1,
-							.measure_only = true});
+	return lower__node(lowering,
+			   &(struct ipu_node){.op = op,
+					      .reads = (const int[]){lowering->labels, loss->rows},
+					      .read_count = 1 + both,
+					      .writes = &loss->mask,
+					      .write_count = 1,
+					      .measure_only = true});
 }
 
-/* What tells the rows that count, in float32. */
-static int lower_mask(struct lowering *lowering)
+/* What tells the rows of an output that count, in float32. */
+static int lower_rows_mask(struct lowering *lowering, int output)
 {
-	const int layer = lowering->from->model->output_mask;
+	const int layer = lowering->from->model->outputs[output].mask;
+	struct lower_loss *loss = &lowering->losses[output];
 
+	loss->rows = -1;
 	if (!layer)
 		return 0;
-	lowering->mask = as_float(lowering, lowering->layers[layer].output, "loss/mask/Cast");
-	return lowering->mask < 0 ? -1 : 0;
+	loss->rows = as_float(lowering, lowering->layers[layer].output,
+			      loss_part_name(lowering, output, "mask/Cast"));
+	return loss->rows < 0 ? -1 : 0;
 }
 
 /* Which of them the loss has left, and how many. */
@@ -185,10 +188,10 @@ static int lower_loss_mask(struct lowering *lowering, int output)
 				  .phase = IPU_PHASE_F,
 				  .stage = rows.stage,
 				  .reduce = {rows.count, 1}};
-	int failed = 0;
+	int failed = lower_rows_mask(lowering, output);
 
-	loss->mask = lowering->mask;
-	if (lowering->from->losses->items[output].loss.ignores)
+	loss->mask = loss->rows;
+	if (!failed && lowering->from->losses->items[output].loss.ignores)
 		failed = lower_ignored(lowering, output, kind);
 	if (failed || loss->mask < 0)
 		return failed;
@@ -292,8 +295,8 @@ static int lower_losses(struct lowering *lowering, int input)
 	int means[MODEL_OUTPUTS], count = 0;
 
 	for (int o = 0; o < losses->count; o++)
-		if (losses->items[o].given &&
-		    (lower_loss_mask(lowering, o) != 0 ||
+		if (lower_loss_mask(lowering, o) != 0 ||
+		    (losses->items[o].given &&
 		     lower_loss(lowering, o, input, &means[count++]) != 0))
 			return -1;
 	return losses->count > 1 ? lower_total(lowering, means, count) : 0;
@@ -371,12 +374,12 @@ static int lower_metric(struct lowering *lowering, const struct metric *metric, 
 						     .measure_only = true}) != 0)
 		return -1;
 	items = weighted(lowering, metric->output, op.name, items, metric->weighted,
-			 lowering->mask);
+			 lowering->losses[metric->output].rows);
 	if (items < 0)
 		return -1;
 	return lower_mean(lowering, metric->output, op.name,
 			  arena_printf(lowering->arena, "metrics/%s/result", metric->name), items,
-			  lowering->mask, &mean);
+			  lowering->losses[metric->output].rows, &mean);
 }
 
 int lower__loss_forward(struct lowering *lowering)
@@ -389,7 +392,7 @@ int lower__loss_forward(struct lowering *lowering)
 	if (!lowering->from->losses)
 		return 0;
 	input = as_float(lowering, loss_input(lowering), "loss/Cast");
-	if (input < 0 || lower_mask(lowering) != 0 || lower_losses(lowering, input) != 0)
+	if (input < 0 || lower_losses(lowering, input) != 0)
 		return -1;
 	if (!metrics || !metrics->count)
 		return 0;

@@ -222,9 +222,11 @@ const float *stage_logits(const struct stage *stage, int slot)
 						: stage_in_slot(stage, slot, stage->plan.logits);
 }
 
-const float *stage_mask(const struct stage *stage, int slot)
+const float *stage_mask(const struct stage *stage, int slot, int output)
 {
-	return stage->plan.mask == STAGE_NONE ? NULL : stage_value(stage, slot, stage->plan.mask);
+	const int mask = stage->plan.masks[output];
+
+	return mask == STAGE_NONE ? NULL : stage_value(stage, slot, mask);
 }
 
 float *stage_state(struct stage *stage, int layer, size_t *count)

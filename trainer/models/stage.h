@@ -137,7 +137,7 @@ const float *stage_output(const struct stage *stage, int slot);
 const float *stage_logits(const struct stage *stage, int slot);
 
 /* Which rows of the model's output count, 1 or 0 each; NULL: all do. */
-const float *stage_mask(const struct stage *stage, int slot);
+const float *stage_mask(const struct stage *stage, int slot, int output);
 
 /* What a stateful layer, by its position in the model, leaves for the next forward pass, of any
  * slot: zeros at first. *@count floats, 0: it is none. */

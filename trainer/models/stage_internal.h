@@ -99,7 +99,7 @@ struct stage_plan {
 	bool *reached; /* by position: the model's output depends on it */
 	bool *written; /* by position, while gradients are planned: its parameters have theirs */
 	int logits;    /* buffer, or STAGE_NONE */
-	int mask;      /* of the model's output: value, or STAGE_NONE */
+	int masks[MODEL_OUTPUTS]; /* values, by output, of the last stage; or STAGE_NONE */
 	int most_inputs;
 	size_t slot_floats, shared_floats, scratch_floats, state_floats;
 };

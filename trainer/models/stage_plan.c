@@ -103,8 +103,9 @@ static void border_cross(const struct stage_plan *plan, int border,
 
 	if (border == model->layer_count)
 		crossing->read[end] = crossing->live[end] = true;
-	else if (model->output_mask && model->output_mask < border)
-		crossing->read[model->output_mask + 1] = true;
+	for (int o = 0; o < model->output_count && border < model->layer_count; o++)
+		if (model->outputs[o].mask && model->outputs[o].mask < border)
+			crossing->read[model->outputs[o].mask + 1] = true;
 	for (int i = border; i < model->layer_count; i++) {
 		const struct model_layer *layer = &model->layers[i];
 
@@ -305,11 +306,13 @@ static void plan_outputs(struct stage_plan *plan)
 		tensor->value = plan->value_of[tensor->position + 1];
 		plan->values[tensor->value].held = true;
 	}
-	plan->mask = STAGE_NONE;
-	if (model->output_mask &&
-	    plan->params.first_layer + plan->params.layer_count == model->layer_count) {
-		plan->mask = plan->value_of[model->output_mask + 1];
-		plan->values[plan->mask].held = true;
+	for (int o = 0; o < model->output_count; o++) {
+		plan->masks[o] = STAGE_NONE;
+		if (!model->outputs[o].mask ||
+		    plan->params.first_layer + plan->params.layer_count < model->layer_count)
+			continue;
+		plan->masks[o] = plan->value_of[model->outputs[o].mask + 1];
+		plan->values[plan->masks[o]].held = true;
 	}
 }
 
