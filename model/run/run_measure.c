@@ -135,21 +135,40 @@ static void check_each(const struct json_at *at, bool metrics,
 	}
 }
 
-/* Of a model of several outputs: their names; how many. */
-static int names_of_outputs(const cJSON *model, const char *names[MODEL_OUTPUTS])
+/* The names of several outputs; those of a layer that is several of them are numbered. */
+struct output_names {
+	const char *items[MODEL_OUTPUTS];
+	char numbered[MODEL_OUTPUTS][160];
+	int count; /* 0: there is one output */
+};
+
+static void names_of_outputs(struct output_names *out, const cJSON *model)
 {
 	const cJSON *config = cJSON_GetObjectItemCaseSensitive(model, "config"), *item;
-	int count = 0;
+	const cJSON *list =
+		cJSON_GetObjectItemCaseSensitive(config ? config : model, "output_layers");
 
-	cJSON_ArrayForEach(
-		item, cJSON_GetObjectItemCaseSensitive(config ? config : model, "output_layers"))
+	out->count = 0;
+	cJSON_ArrayForEach(item, list)
 	{
-		const char *name = cJSON_GetStringValue(cJSON_GetArrayItem(item, 0));
+		const char *name = cJSON_GetStringValue(cJSON_GetArrayItem(item, 0)), *other;
+		int before = 0;
 
-		if (name && count < MODEL_OUTPUTS)
-			names[count++] = name;
+		if (!name || out->count == MODEL_OUTPUTS)
+			continue;
+		for (const cJSON *at = list->child; at != item; at = at->next) {
+			other = cJSON_GetStringValue(cJSON_GetArrayItem(at, 0));
+			before += other && !strcmp(other, name);
+		}
+		out->items[out->count] = name;
+		if (before) {
+			snprintf(out->numbered[out->count], sizeof(out->numbered[0]), "%s_%d", name,
+				 before);
+			out->items[out->count] = out->numbered[out->count];
+		}
+		out->count++;
 	}
-	return count > 1 ? count : 0;
+	out->count = out->count > 1 ? out->count : 0;
 }
 
 /* Names before the data are opened, which have arrays of them. */
@@ -157,27 +176,29 @@ static enum status check_outputs(const struct run_file *run, struct err *err)
 {
 	const struct json_at root = json_root(run->path, run->json);
 	const struct run_texts *named = &run->data.outputs;
-	const char *names[MODEL_OUTPUTS];
-	const int count = names_of_outputs(run->model, names);
+	struct output_names names;
 	struct str list = {0};
 	struct json_at within, at;
 	enum status status = ST_OK;
+	int count;
 
+	names_of_outputs(&names, run->model);
+	count = names.count;
 	for (int i = 0; i < named->count && count && status == ST_OK; i++) {
 		bool found = false;
 
 		for (int o = 0; o < count; o++)
-			found = found || !strcmp(names[o], named->items[i]);
+			found = found || !strcmp(names.items[o], named->items[i]);
 		run__value_find(&root, "data", "outputs", &within, &at);
 		if (!found)
-			status = json_unknown(&at, "output", named->items[i], names, (size_t)count,
-					      err);
+			status = json_unknown(&at, "output", named->items[i], names.items,
+					      (size_t)count, err);
 	}
 	if (status != ST_OK || named->count || !count ||
 	    (!run->fit.wanted && !run->evaluate.wanted))
 		return status;
 	for (int o = 0; o < count; o++)
-		str_addf(&list, "%s\"%s\"", o ? ", " : "", names[o]);
+		str_addf(&list, "%s\"%s\"", o ? ", " : "", names.items[o]);
 	status = list.failed ? err_nomem(err)
 			     : err_set(err, ST_INVALID,
 				       "%s: data.outputs: is missing: it names the outputs that "

@@ -163,6 +163,22 @@ cmp -s first.npz second.npz || fail 'the same weights predict otherwise'
 cmp -s first.npz third.npz || fail 'm.keras predicts otherwise'
 "$bin/ipu-plan" model run.json --ipu '{}' --fit.steps_per_epoch 4 >out 2>&1 || fail "ipu-plan without data: $(cat out)"
 
+# A layer that is called twice is two outputs.
+python3 - <<'PYTHON'
+import json
+run = json.load(open("run.json"))
+config = run["model"]["config"]
+config["layers"] = config["layers"][:2] + [{"class_name": "Dense", "name": "place", "config": {"name": "place", "units": 2}, "inbound_nodes": [[["x", 0, 0, {}]], [["double", 0, 0, {}]]]},
+    {"class_name": "Dense", "name": "double", "config": {"name": "double", "units": 6}, "inbound_nodes": [[["first", 0, 0, {}]]]}]
+config["output_layers"] = [["place", 0, 0], ["place", 1, 0]]
+run["compile"] = {"optimizer": "SGD", "loss": {"place": "mse", "place_1": "mae"}}
+run["data"]["outputs"] = ["place", "place_1"]
+json.dump(run, open("twice.json", "w"))
+PYTHON
+sed -n '/_place /{p; s/_place /_place_1 /p}; /^x_/p' arrays | make_npz twice.npz
+"$bin/ipu-train" twice.json --data.path twice.npz >out 2>&1 || fail "twice: $(cat out)"
+[ "$(head -n 1 log.csv)" = epoch,loss,place_loss,place_1_loss ] || fail "names of one layer: $(head -n 1 log.csv)"
+
 # refuse TEXT ARGUMENT...
 refuse() {
 	local text=$1 code=0
