@@ -6,6 +6,7 @@
  * call, output, other arguments. Keras 3 writes {"args": [...], "kwargs": {...}} of tensors that
  * know their ["conv", 0, 0].
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "common/mem.h"
@@ -683,13 +684,18 @@ static void graph_check_leads(const struct graph *graph, struct err *err)
 			graph->leads[call->inputs[j]] = true;
 	}
 	for (int i = 0; i < scope->call_count && !err_stuck(err); i++) {
+		const struct model_entry *entry = &scope->entries[scope->calls[i].entry];
 		struct json_at at = model__entry_at(scope, scope->calls[i].entry);
+		char number[24] = "";
 
+		if (entry->call_count > 1)
+			snprintf(number, sizeof(number), ", call %d,", i - entry->first_call);
 		if (!graph->leads[i])
 			json_fail(&at, err,
-				  "\"%s\" does not lead to the model's output, \"%s\"%s: "
+				  "\"%s\"%s does not lead to the model's output, \"%s\"%s: "
 				  "leave it out",
-				  graph_name(scope, i), graph_name(scope, scope->outputs[0]),
+				  graph_name(scope, i), number,
+				  graph_name(scope, scope->outputs[0]),
 				  scope->output_count > 1 ? ", or another" : "");
 	}
 }

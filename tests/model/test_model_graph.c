@@ -552,7 +552,7 @@ static const struct support_refusal refusals[] = {
 	{CHAIN(FLAT, DENSE("b", "2", "[[[\"a\", 0, 0, {}], [\"a\", 0, 0, {}]]]")), ST_INVALID,
 	 "\"b\" (Dense) takes 1 input, but 2 come in"},
 	{CHAIN(FLAT, DENSE("b", "2", "[[[\"a\", 0, 0, {}]], [[\"a\", 0, 0, {}]]]")), ST_INVALID,
-	 "\"b\" does not lead to the model's output"},
+	 "layers[2]: \"b\", call 1, does not lead to the model's output"},
 	{CHAIN(FLAT, DENSE("b", "2", "[[[\"b\", 1, 0, {}]], [[\"b\", 0, 0, {}]]]")), ST_INVALID,
 	 "cycle: \"b\" needs \"b\""},
 	{MODEL(INPUT("x") ", " FLAT

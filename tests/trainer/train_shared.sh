@@ -14,7 +14,7 @@ awk 'BEGIN {
 			for (s = 0; s < 6; s++) { left = left " " (7 * i + 5 * s + part) % 12; right = right " " (i * i + 3 * s) % 12 }
 			y = y " " (i + i % 4) % 3
 		}
-		print "x_" name "_left i4 32,6" left; print "x_" name "_right i4 32,6" right; print "y_" name " i4 32" y
+		print "x_" name " i4 32,6" left; print "x_" name "_left i4 32,6" left; print "x_" name "_right i4 32,6" right; print "y_" name " i4 32" y
 	}
 }' | make_npz pairs.npz
 train() { "$bin/ipu-train" "$run" --data.path pairs.npz "$@" >out 2>err || fail "$*: $(cat err)"; }
@@ -88,6 +88,51 @@ for file in m.keras m.h5 m.weights.h5; do
 	"$bin/ipu-train" "$run" --data.path pairs.npz --fit null --callbacks null "${model[@]}" --weights.load $file --predict.output second.npz >out 2>&1 || fail "$file: $(cat out)"
 	same first.npz second.npz
 done
+
+# A layer called eight times, as Keras 2 and as Keras 3 write it; a model called twice in one called twice in one called twice.
+python3 - <<'PYTHON' || fail 'no models'
+import json
+
+pick = lambda text: json.loads(text.replace("'", '"'))
+x = pick("{'class_name': 'InputLayer', 'name': 'x', 'config': {'name': 'x', 'batch_input_shape': [null, 6]}, 'inbound_nodes': []}")
+
+
+def dense(name, units, activation, calls):
+    return {"class_name": "Dense", "name": name, "config": {"name": name, "units": units, "activation": activation}, "inbound_nodes": calls}
+
+
+def call(name, number):
+    return [[name, number, 0, {}]]
+
+
+def call3(name, number):
+    return {"args": [{"class_name": "__keras_tensor__", "config": {"shape": [None, 6], "dtype": "float32", "keras_history": [name, number, 0]}}], "kwargs": {}}
+
+
+def functional(name, layers, output):
+    return {"class_name": "Functional", "name": name, "config": {"name": name, "layers": [x] + layers, "input_layers": [["x", 0, 0]], "output_layers": [output]}}
+
+
+def write(name, layers, last):
+    with open(name, "w") as file:
+        json.dump(functional("m", layers + [dense("out", 3, "softmax", [call(*last)])], ["out", 0, 0]), file)
+
+
+for name, form in ("eight.json", call), ("three.json", call3):
+    write(name, [dense("d", 6, "tanh", [form("x", 0)] + [form("d", k) for k in range(7)])], ("d", 7))
+layer, last = dense("d", 6, "tanh", [call("x", 0)]), ("d", 0)
+for name in "abc":
+    layer, last = functional(name, [layer], [*last, 0]) | {"inbound_nodes": [call("x", 0), call(name, 1)]}, (name, 2)
+write("nested.json", [layer], last)
+PYTHON
+for name in eight three nested; do
+	weights $name.npz --model $name.json --data.inputs null
+	same eight.npz $name.npz
+done
+# The names of the calls do not matter, their number does.
+sed 's/, \[\["d", 6, 0, {}\]\]//; s/"d", 7, 0/"d", 6, 0/' eight.json >seven.json
+weights seven.npz --model seven.json --data.inputs null
+! cmp -s eight.npz seven.npz || fail 'a call less changes nothing'
 
 # The device computes each call, and has the weights once.
 POPLAR_ENGINE_OPTIONS='{"autoReport.all": "true"}' weights report.npz --ipu '{}' --outfeed '{"activations": ["mix"], "gradients": ["mix"], "capture": "stats"}'
