@@ -506,7 +506,8 @@ static struct work update_of(struct train_worker *worker, int64_t run, int stage
 			     .stage = &worker->replica->stage[stage],
 			     .number = stage,
 			     .run = run,
-			     .within = -1};
+			     .within = -1,
+			     .keys = train_record_keys(worker, stage, IPS_UPDATE, run, -1)};
 }
 
 /*

@@ -79,4 +79,10 @@ cmp -s one.npz two.npz || fail "accumulated: other weights"
 asks "accumulated" "SELECT count(*), min(a.n = 2 * b.n), max(abs(2 * a.mean - b.mean) / (a.l1 / a.n)) < 1e-7
 	FROM ($mine) a JOIN ($whole) b USING (key, weight_update)" "$((updates * 6))|1|1"
 asks "rows of each replica" "SELECT min(replica), max(replica), count(*), count(step) FROM tensor_stats WHERE kind = 'gradient'" "0|1|$((2 * updates * 6))|0"
+
+# The norm of all gradients has the workers finish their gradients before anything else of the update.
+record two "${two[@]}" --compile.optimizer '{"class_name": "SGD", "config": {"global_clipnorm": 1.0}}'
+asks "rows of each replica, with a norm of all gradients" "SELECT replica, count(*), count(DISTINCT weight_update), min(phase), max(phase) FROM tensor_stats
+	WHERE kind = 'gradient' GROUP BY replica" "0|$((updates * 6))|$updates|U|U
+1|$((updates * 6))|$updates|U|U"
 echo ok
