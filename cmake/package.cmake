@@ -84,4 +84,12 @@ ipuscope_package(libipuscope-dev libdevel "recording, inspection, reports and tr
 what a program does, looking at its tensors, walking a report, and training a
 run file with callbacks."
 	DEPENDS ${dev_depends})
+foreach(implementation IN ITEMS openmpi mpich)
+	if(TARGET ranks-${implementation})
+		ipuscope_package(ipuscope-${implementation} science "training on several processes: ${implementation}"
+			"What ipu-train exchanges gradients with where mpirun or srun has started several
+of it."
+			DEPENDS "ipuscope (= ${version})")
+	endif()
+endforeach()
 include(CPack)

@@ -429,7 +429,7 @@ bool fs_xdg(char out[FS_PATH_SIZE], const char *variable, const char *fallback)
 	return false;
 }
 
-bool fs_shared(char out[FS_PATH_SIZE], const char *name)
+bool fs_beside_program(char out[FS_PATH_SIZE], const char *relative)
 {
 	char program[FS_PATH_SIZE], path[FS_PATH_SIZE];
 	const ssize_t length = readlink("/proc/self/exe", program, sizeof(program));
@@ -441,11 +441,19 @@ bool fs_shared(char out[FS_PATH_SIZE], const char *name)
 		return false;
 	program[length] = '\0';
 	folder = (int)(strrchr(program, '/') - program);
-	if (fs_path(path, "%.*s/%s/%s", folder, program, IPUSCOPE_SHARED, name) &&
-	    realpath(path, out))
+	if (fs_path(path, "%.*s/%s", folder, program, relative) && realpath(path, out))
 		return true;
 	out[0] = '\0';
 	return false;
+}
+
+bool fs_shared(char out[FS_PATH_SIZE], const char *name)
+{
+	char relative[FS_PATH_SIZE];
+
+	out[0] = '\0';
+	return fs_path(relative, "%s/%s", IPUSCOPE_SHARED, name) &&
+	       fs_beside_program(out, relative);
 }
 
 bool fs_path(char out[FS_PATH_SIZE], const char *format, ...)

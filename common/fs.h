@@ -73,6 +73,10 @@ void fs_list_free(struct fs_list *list); /* accepts a zeroed struct */
  * "/ipuscope". false where neither is set or it does not fit. Nothing is created. */
 bool fs_xdg(char out[FS_PATH_SIZE], const char *variable, const char *fallback);
 
+/* What lies at @relative, seen from the folder of this program: its place, without links. false
+ * where nothing is there. */
+bool fs_beside_program(char out[FS_PATH_SIZE], const char *relative);
+
 /* What is installed for this program, "examples" or "script/get-mnist": its place, without links,
  * found from where the program itself lies, so that an installed tree may be moved. false where it
  * is not there. */

@@ -228,9 +228,11 @@ static enum status tensor_init(struct outfeed_tensor *tensor,
 						     .activity = tensor->activity,
 						     .matrix = tensor->ndim >= 2,
 						     .neurons = (int64_t)tensor->neurons};
-	for (; rules && about.replica < replicas && status == ST_OK; about.replica++)
-		status = outfeed_health_tensor(outfeed->health,
-					       &tensor->replica[about.replica].health, &about, err);
+	for (int r = 0; rules && r < replicas && status == ST_OK; r++) {
+		about.replica = outfeed->params.first_replica + r;
+		status = outfeed_health_tensor(outfeed->health, &tensor->replica[r].health, &about,
+					       err);
+	}
 	if (status != ST_OK || !outfeed->params.recording)
 		return status;
 	outfeed_policy_explain(why, outfeed->params.policy, tensor->key, tensor->kind,
@@ -626,7 +628,10 @@ enum status outfeed_record(struct outfeed_tensor *tensor, const struct outfeed_m
 			   const void *values, size_t count, struct outfeed_stats *row,
 			   struct err *err)
 {
-	const int64_t replica = moment->keys.replica == IPS_NULL ? 0 : moment->keys.replica;
+	const int64_t replica =
+		!tensor || moment->keys.replica == IPS_NULL
+			? 0
+			: moment->keys.replica - tensor->outfeed->params.first_replica;
 	struct job job = {.tensor = tensor, .moment = moment, .values = values, .count = count};
 	enum status status = ST_OK;
 	struct outfeed_stats whole;

@@ -39,7 +39,7 @@ struct outfeed_params {
 	const struct outfeed_policy *policy; /* borrowed */
 	/* Copied, and recorded as used; NULL: none is asked. */
 	const struct outfeed_health_rules *rules;
-	int replicas;
+	int replicas, first_replica; /* as many, from the least that keys have */
 	/* Bytes that tensors may add to the recording, as outfeed_bytes() reckons them; 0 and
 	 * INT64_MAX: no end. What is left over when values have used up four fifths goes to
 	 * cheaper tiers. Hits and the first bad number are always written. */

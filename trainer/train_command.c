@@ -14,6 +14,7 @@
 #include "model/run/run_example.h"
 #include "trainer/train_compare.h"
 #include "trainer/train_job.h"
+#include "trainer/train_ranks.h"
 #include "trainer/train_supported.h"
 
 static const struct cli_option OPTIONS[] = {
@@ -259,9 +260,15 @@ static enum status run_request(struct train_job *job, const struct request *requ
 		train_supported_write(stdout);
 		return status;
 	}
+	if (!request->help && !request->print_run && !request->summary) {
+		status = train_job_join(job, err);
+		if (status != ST_OK)
+			return status;
+	}
 	status = run_example_find(path, request->run_path, err);
 	if (status == ST_OK)
 		status = train_job_load(job, path, request->count, request->words, err);
+	status = train_ranks_agree(job->ranks, status, &job->others, err);
 	if (status != ST_OK)
 		return status;
 	if (request->help)
@@ -308,6 +315,7 @@ int train_command(int argc, char **argv)
 	struct train_job job;
 	struct err err = {ST_OK, ""};
 	enum status status;
+	int code = 0;
 
 	if (argc > 1 && strcmp(argv[1], "compare") == 0)
 		return train_compare_command(argc - 1, argv + 1);
@@ -323,10 +331,11 @@ int train_command(int argc, char **argv)
 		catch_signals();
 		status = run_request(&job, &request, &err);
 	}
+	/* Said before this rank ends, since the launcher may end all when one has failed. */
+	if (status != ST_OK)
+		code = job.others && ranks_rank(job.ranks) > 0 ? 1 : cli_fail(&COMMAND, &err);
 	train_job_free(&job);
 	mem_free(request.words);
 	mem_free(request.command);
-	if (status != ST_OK)
-		return cli_fail(&COMMAND, &err);
-	return 0;
+	return code;
 }

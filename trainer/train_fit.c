@@ -16,6 +16,7 @@
 #include "trainer/train_health.h"
 #include "trainer/train_outfeed.h"
 #include "trainer/train_phase.h"
+#include "trainer/train_ranks.h"
 #include "trainer/train_record.h"
 #include "trainer/train_session.h"
 #include "trainer/train_generate.h"
@@ -30,6 +31,7 @@ struct fit {
 	struct train_backup backup;
 	int64_t done;                 /* executions of the epoch, before this process */
 	struct train_figures figures; /* of an epoch: training's, then validation's as "val_..." */
+	float *weights;               /* rank 0's, of the last epoch's end; NULL: this is rank 0 */
 	int validated;                /* figures of validation */
 	bool rated;                   /* the last figure is the learning rate */
 	struct ips_log *logs;         /* room for all of them */
@@ -43,14 +45,14 @@ static const float *host_weights(void *user)
 {
 	const struct fit *fit = user;
 
-	return fit->session->replica[0].weights;
+	return fit->weights ? fit->weights : fit->session->replica[0].weights;
 }
 
 static void host_set_weights(void *user, const float *weights)
 {
 	const struct fit *fit = user;
 
-	for (int r = 0; r < fit->session->layout->replicas; r++) {
+	for (int r = 0; r < fit->session->replicas; r++) {
 		memcpy(fit->session->replica[r].weights, weights,
 		       fit->session->model->weights * sizeof(*weights));
 		train_replica_round(fit->session, &fit->session->replica[r]);
@@ -131,6 +133,18 @@ static enum status name_figures(struct fit *fit, struct err *err)
 	return ST_OK;
 }
 
+/* Moving statistics are each replica's own; what callbacks are given is rank 0's on all ranks. */
+static enum status copy_weights(struct fit *fit, struct err *err)
+{
+	const size_t bytes = fit->session->model->weights * sizeof(*fit->weights);
+
+	fit->weights = mem_aligned(fit->session->model->weights + 1, sizeof(*fit->weights));
+	if (!fit->weights)
+		return err_nomem(err);
+	memcpy(fit->weights, fit->session->replica[0].weights, bytes);
+	return ST_OK;
+}
+
 static enum status fit_init(struct fit *fit, const struct train_fit_params *params,
 			    struct train_result *result, struct err *err)
 {
@@ -149,6 +163,8 @@ static enum status fit_init(struct fit *fit, const struct train_fit_params *para
 	if (arena_init(&fit->arena, 0) != 0)
 		return err_nomem(err);
 	status = name_figures(fit, err);
+	if (status == ST_OK && ranks_rank(fit->session->ranks) > 0)
+		status = copy_weights(fit, err);
 	if (status == ST_OK)
 		status = train_backup_open(&fit->backup, fit->session, params->callbacks,
 					   params->screen, err);
@@ -166,6 +182,7 @@ static void fit_fini(struct fit *fit)
 	train_phase_free(fit->phase);
 	train_async_free(fit->async);
 	train_backup_close(&fit->backup);
+	mem_free(fit->weights);
 	arena_fini(&fit->arena);
 }
 
@@ -252,13 +269,13 @@ static enum status run_executions(struct fit *fit, int64_t epoch, struct err *er
 
 		if (status == ST_OK)
 			status = train_health_check(fit->session, err);
-		if (status == ST_OK && !train_interrupted())
+		if (status == ST_OK && !train_session_interrupted(fit->session))
 			status = train_backup_write(&fit->backup, fit->phase, &fit->host, epoch,
 						    (i + 1) * layout->steps_per_execution,
 						    atomic_load(fit->params->stop), err);
 		if (status != ST_OK)
 			return status;
-		if (train_interrupted())
+		if (train_session_interrupted(fit->session))
 			return err_set(err, ST_INTERRUPTED, "interrupted in epoch %lld",
 				       (long long)epoch);
 	}
@@ -280,7 +297,7 @@ static enum status run_test(struct train_session *session, int64_t epoch,
 	     status == ST_OK && i < layout->evaluate_steps / layout->evaluate_steps_per_execution;
 	     i++) {
 		status = train_phase_execute(phase, epoch, err);
-		if (status == ST_OK && train_interrupted())
+		if (status == ST_OK && train_session_interrupted(session))
 			status = err_set(err, ST_INTERRUPTED, "interrupted in the evaluation");
 	}
 	train_phase_record(phase, epoch);
@@ -373,6 +390,8 @@ static enum status call_epoch(struct fit *fit, int64_t epoch, struct err *err)
 	if (status != ST_OK)
 		return status;
 	logs = logs_of(fit, &fit->figures);
+	train_ranks_weights(fit->session,
+			    fit->weights ? fit->weights : fit->session->replica[0].weights);
 	if (epoch < fit->session->run->fit.epochs)
 		status = generate(fit->params, err);
 	if (status == ST_OK)
@@ -425,7 +444,7 @@ static enum status predictions_new(struct predictions *out, const struct train_s
 
 	*out = (struct predictions){
 		.width = (size_t)(last->first + model_shape_count(&last->shape))};
-	if (!session->run->predict.output)
+	if (!session->run->predict.output || ranks_rank(session->ranks) > 0)
 		return ST_OK;
 	if (__builtin_mul_overflow((size_t)most, out->width, &count))
 		return err_nomem(err);
@@ -526,7 +545,7 @@ static enum status train_predict(struct train_session *session, struct train_scr
 		status = train_phase_execute(phase, IPS_NULL, err);
 		if (status == ST_OK)
 			append_outputs(&predictions, phase);
-		if (status == ST_OK && train_interrupted())
+		if (status == ST_OK && train_session_interrupted(session))
 			status = err_set(err, ST_INTERRUPTED, "interrupted in the prediction");
 	}
 	train_screen_end(screen, train_phase_device_step_ns(phase));

@@ -72,7 +72,9 @@ enum status train_health_check(const struct train_session *session, struct err *
 {
 	if (!train_stop_asked(&session->stop_early))
 		return ST_OK;
-	return err_set(err, ST_FAILED, "health.stop: %s", session->health.why);
+	return err_set(err, ST_FAILED, "health.stop: %s",
+		       session->health.why[0] != '\0' ? session->health.why
+						      : "a rule broken on another rank");
 }
 
 char *train_health_text(const int64_t broken[OUTFEED_HEALTH_RULES], const char *report)
@@ -128,7 +130,7 @@ enum status train_health_new(struct train_session *session, struct err *err)
 
 	if (classes < 2)
 		return ST_OK;
-	for (int r = 0; r < session->layout->replicas && status == ST_OK; r++)
+	for (int r = 0; r < session->replicas && status == ST_OK; r++)
 		status = class_counts_init(&session->replica[r].classes, classes, err);
 	return status;
 }
@@ -142,7 +144,7 @@ static void evaluate_classes(struct train_session *session, struct outfeed_healt
 
 	if (all->classes == 0)
 		return;
-	for (int r = 1; r < session->layout->replicas; r++) {
+	for (int r = 1; r < session->replicas; r++) {
 		class_counts_merge(all, &session->replica[r].classes);
 		class_counts_clear(&session->replica[r].classes);
 	}

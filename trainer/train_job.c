@@ -15,12 +15,14 @@
 #include "common/fs.h"
 #include "common/mem.h"
 #include "popvision/popvision.h"
+#include "profiler/prof_merge.h"
 #include "trainer/models/keras_file.h"
 #include "trainer/models/keras_save.h"
 #include "trainer/models/model_weights.h"
 #include "trainer/train_backup.h"
 #include "trainer/train_generate.h"
 #include "trainer/train_plan.h"
+#include "trainer/train_ranks.h"
 #include "trainer/train_health.h"
 #include "trainer/train_session.h"
 #include "trainer/train_screen.h"
@@ -38,11 +40,73 @@ void train_job_free(struct train_job *job)
 	train_session_free(job->session);
 	callbacks_fini(&job->callbacks);
 	plan_run_fini(&job->plan);
+	ranks_close(job->ranks);
 	dataset_close(&job->train_set);
 	dataset_close(&job->test_set);
 	keras_file_close(&job->weights);
 	train_options_free(&job->options);
 	str_free(&job->notices);
+}
+
+/* ---- ranks ----------------------------------------------------------------------------------- */
+
+enum status train_job_join(struct train_job *job, struct err *err)
+{
+	enum status status = ranks_open(&job->ranks, err);
+
+	if (ranks_rank(job->ranks) == 0)
+		return status;
+	job->screen.out = NULL;
+	job->generated = NULL;
+	job->callbacks.silent = true;
+	return status;
+}
+
+/* All ranks have found it well, or all end. */
+static enum status agree(struct train_job *job, enum status status, struct err *err)
+{
+	return train_ranks_agree(job->ranks, status, &job->others, err);
+}
+
+static enum status check_ranks(struct train_job *job, struct err *err)
+{
+	const struct plan_run *plan = &job->plan;
+	if (!job->ranks)
+		return ST_OK;
+	if (plan->layout->replicas < ranks_count(job->ranks))
+		return err_set(err, ST_INVALID,
+			       "%d ranks cannot share %d replica%s: start fewer, or give the run "
+			       "more replicas "
+			       "(--ipu.auto_select_ipus %d)",
+			       ranks_count(job->ranks), plan->layout->replicas,
+			       plan->layout->replicas == 1 ? "" : "s",
+			       ranks_count(job->ranks) * plan->layout->ipus_per_replica);
+	if (callbacks_backup(&job->callbacks) || plan->run->fit.resume)
+		return err_set(err, ST_UNSUPPORTED,
+			       "BackupAndRestore and fit.resume: not on several ranks; "
+			       "ModelCheckpoint saves "
+			       "weights there, and weights.load begins with them");
+	return ST_OK;
+}
+
+/* All ranks find the same. */
+static enum status check_same(const struct train_job *job, struct err *err)
+{
+	struct str same = {0};
+	enum status status;
+	char *text;
+
+	if (!job->ranks)
+		return ST_OK;
+	status = run_file_text(&text, job->plan.run, err);
+	if (status != ST_OK)
+		return status;
+	str_addf(&same, "%s %s %" PRId64 " %" PRId64, IPUSCOPE_VERSION, text, job->train_set.count,
+		 job->test_set.count);
+	cJSON_free(text);
+	status = same.failed ? err_nomem(err) : train_ranks_same(job->ranks, str_peek(&same), err);
+	str_free(&same);
+	return status;
 }
 
 /* ---- what is asked for ----------------------------------------------------------------------- */
@@ -132,6 +196,25 @@ static enum status write_json_files(struct train_job *job, struct err *err)
 	return status;
 }
 
+/* Rank 0's is the job's; the others' lie in it. */
+static enum status make_directory(struct train_job *job, struct err *err)
+{
+	const int rank = ranks_rank(job->ranks);
+	char first[FS_PATH_SIZE] = "";
+	enum status status = ST_OK;
+
+	if (rank == 0)
+		status = train_auto_directory(&job->options, job->directory, err);
+	memcpy(first, job->directory, sizeof(first));
+	ranks_broadcast(job->ranks, 0, first, sizeof(first));
+	if (rank == 0)
+		return status;
+	if (!fs_path(job->directory, "%s/rank%d", first, rank))
+		return err_set(err, ST_INVALID, "%s: the path is too long", first);
+	return first[0] == '\0' ? err_set(err, ST_FAILED, "rank 0 has no report")
+				: fs_make_dirs(job->directory, err);
+}
+
 static enum status open_report(struct train_job *job, struct err *err)
 {
 	struct ips_recording_params params;
@@ -141,13 +224,14 @@ static enum status open_report(struct train_job *job, struct err *err)
 
 	if (!job->options.any)
 		return ST_OK;
-	status = train_auto_directory(&job->options, job->directory, err);
+	status = make_directory(job, err);
 	if (status != ST_OK)
 		return status;
 	if (!fs_path(path, "%s/profile.db", job->directory))
 		return err_set(err, ST_INVALID, "%s: the path is too long", job->directory);
 	ips_recording_params_defaults(&params);
 	params.command = job->command;
+	params.rank = ranks_rank(job->ranks);
 	failed = ips_recording_open(&job->recording, path, &params, message, sizeof(message));
 	if (failed != 0)
 		return err_set(err, ST_INVALID, "%s", message);
@@ -324,8 +408,13 @@ enum status train_job_prepare(struct train_job *job, struct err *err)
 		status = train_generate_check(job->plan.run, job->plan.model, &job->train_set, err);
 	if (status == ST_OK)
 		status = check_replica(job, err);
-	if (status == ST_OK && job->options.any)
+	if (status == ST_OK && job->options.any && ranks_rank(job->ranks) == 0)
 		status = train_auto_check(&job->options, err);
+	if (status == ST_OK)
+		status = check_ranks(job, err);
+	status = agree(job, status, err);
+	if (status == ST_OK)
+		status = check_same(job, err);
 	return status != ST_OK || !job->screen.out ? status : show_run(job, err);
 }
 
@@ -406,7 +495,7 @@ static void announce(struct train_job *job)
 	char line[ERR_TEXT_SIZE + 64];
 	enum status status;
 
-	if (!job->plan.run->ipu.wanted)
+	if (!job->plan.run->ipu.wanted || ranks_rank(job->ranks) > 0)
 		return;
 	status = train_announce_open(&job->screen.announce, job->plan.run, job->plan.layout,
 				     job->command, job->directory, &err);
@@ -442,6 +531,7 @@ static enum status compile(struct train_job *job, struct err *err)
 	params.recording = job->recording;
 	params.values = train_values_of(job->plan.run, &job->callbacks, job->keep_outfeeds);
 	params.screen = &job->screen;
+	params.ranks = job->ranks;
 	params.broken = job->broken;
 	if (job->options.execution_profile)
 		params.trace_executions = job->options.execution_profile_program_run_count;
@@ -472,7 +562,7 @@ static enum status load_weights(struct train_job *job, struct err *err)
 
 	if (!path)
 		return ST_OK;
-	for (int r = 0; r < job->plan.layout->replicas; r++) {
+	for (int r = 0; r < job->session->replicas; r++) {
 		enum status status = model_weights_read(
 			job->plan.model, job->session->replica[r].weights, &job->weights,
 			job->plan.run->weights.by_name, &loaded, err);
@@ -494,6 +584,8 @@ static enum status save_weights(const struct train_job *job, struct err *err)
 	const float *weights = job->session->replica[0].weights;
 	enum status status = ST_OK;
 
+	if (ranks_rank(job->ranks) > 0)
+		return ST_OK;
 	if (run->weights.save)
 		status = keras_save_weights(job->plan.model, weights, run->weights.save, err);
 	if (status == ST_OK && run->weights.save_model)
@@ -533,6 +625,9 @@ static void report_weights(const struct train_job *job)
 	uint64_t number;
 	struct err err;
 
+	/* Moving statistics are each replica's own: the run's weights are the first one's. */
+	if (ranks_rank(job->ranks) > 0)
+		return;
 	if (model_weights_digest(&number, job->plan.model, job->session->replica[0].weights,
 				 &err) != ST_OK)
 		return;
@@ -586,6 +681,69 @@ static enum status close_report(struct train_job *job, enum status status, struc
 	return status;
 }
 
+/* Reports of all ranks, which lie in rank 0's, joined into @out. */
+static enum status merge_ranks(const char *out, const struct train_job *job, struct err *err)
+{
+	const size_t count = (size_t)ranks_count(job->ranks);
+	const struct prof_merge_params params = {.command = job->command};
+	struct prof_merge_source *sources = mem_calloc(count, sizeof(*sources));
+	char(*paths)[FS_PATH_SIZE] = mem_calloc(count, sizeof(*paths));
+	enum status status = sources && paths ? ST_OK : err_nomem(err);
+	struct fs_writer writer;
+
+	for (size_t r = 0; r < count && status == ST_OK; r++) {
+		if (!(r == 0 ? fs_path(paths[r], "%s/profile.db", job->directory)
+			     : fs_path(paths[r], "%s/rank%zu/profile.db", job->directory, r)))
+			status = err_set(err, ST_INVALID, "%s: the path is too long",
+					 job->directory);
+		sources[r].path = paths[r];
+	}
+	if (status == ST_OK)
+		status = fs_writer_open(&writer, out, err);
+	if (status == ST_OK) {
+		status = prof_merge(writer.temporary, sources, count, &params, err);
+		if (status == ST_OK)
+			status = fs_writer_close(&writer, err);
+		else
+			fs_writer_drop(&writer);
+	}
+	mem_free(sources);
+	mem_free(paths);
+	return status;
+}
+
+/* By rank 0, once all ranks have closed theirs. */
+static void join_reports(struct train_job *job, enum status status)
+{
+	struct err err = {ST_OK, ""};
+	char out[FS_PATH_SIZE];
+
+	status = agree(job, status == ST_INTERRUPTED ? ST_OK : status, &err);
+	if (status != ST_OK || !job->ranks || ranks_rank(job->ranks) > 0 || !job->options.any)
+		return;
+	status = fs_path(out, "%s/ranks.db", job->directory)
+			 ? merge_ranks(out, job, &err)
+			 : err_set(&err, ST_INVALID, "%s: the path is too long", job->directory);
+	if (status != ST_OK)
+		fprintf(stderr,
+			"ipu-train: the reports of %d ranks are not joined: %s (`ipu-report merge` "
+			"joins what "
+			"lies on one machine)\n",
+			ranks_count(job->ranks), err.text);
+	else if (job->screen.out)
+		fprintf(job->screen.out, "All %d ranks: %s (`ipu-view %s`)\n",
+			ranks_count(job->ranks), out, out);
+}
+
+/* What has failed here alone: the others would wait for this rank for ever. */
+static void leave_ranks(struct train_job *job, const struct err *err)
+{
+	if (!job->ranks)
+		return;
+	fprintf(stderr, "ipu-train: rank %d: %s\n", ranks_rank(job->ranks), err->text);
+	ranks_abort(job->ranks, 1);
+}
+
 /* Once the workers have ended. */
 static void show_health(const struct train_job *job)
 {
@@ -601,7 +759,7 @@ static void show_health(const struct train_job *job)
 enum status train_job_run(struct train_job *job, struct err *err)
 {
 	enum status status = compile(job, err);
-	bool begun;
+	bool begun, together;
 
 	if (status == ST_OK)
 		status = load_weights(job, err);
@@ -615,6 +773,8 @@ enum status train_job_run(struct train_job *job, struct err *err)
 		report_loss_scale(job);
 	}
 	begun = begun || job->out_of_memory;
+	together = status == ST_OK || status == ST_INTERRUPTED ||
+		   (job->session && job->session->together);
 	/* Workers record until they have ended. */
 	train_session_free(job->session);
 	job->session = NULL;
@@ -623,6 +783,11 @@ enum status train_job_run(struct train_job *job, struct err *err)
 		discard_report(job);
 	show_health(job);
 	status = close_report(job, status, err);
+	job->others = job->others || (together && ranks_rank(job->ranks) > 0);
+	if (together)
+		join_reports(job, status);
+	else
+		leave_ranks(job, err);
 	if (status == ST_OK && job->screen.out)
 		fprintf(job->screen.out, "Program ran successfully%s\n",
 			job->plan.run->ipu.wanted ? " (IPUs simulated)" : "");

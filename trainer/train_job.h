@@ -25,6 +25,8 @@ struct train_job {
 	struct dataset train_set, test_set;
 	struct keras_file weights; /* weights.load, until the replicas have it */
 	struct train_options options;
+	struct ranks *ranks; /* NULL: the process is alone */
+	bool others;         /* another rank has said what is wrong */
 	struct ips_recording *recording;
 	struct train_session *session;
 	struct train_result result;
@@ -38,6 +40,10 @@ struct train_job {
 
 void train_job_init(struct train_job *job, FILE *out, bool quiet);
 void train_job_free(struct train_job *job);
+
+/* Join the processes that a launcher of MPI has started with this one, if one has: then only rank 0
+ * shows anything and writes files beside the report. Before train_job_load(). */
+enum status train_job_join(struct train_job *job, struct err *err);
 
 /* What of a run file outfeeds understand. */
 extern const struct run_checks train_run_checks;

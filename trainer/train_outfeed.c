@@ -109,7 +109,7 @@ static enum status add_queue(struct train_session *session, int number, struct e
 	struct outfeed_queue_params params = {
 		.name = plan->name,
 		.mode = run->outfeed.last ? OUTFEED_LAST : OUTFEED_ALL,
-		.replicas = session->layout->replicas,
+		.replicas = session->replicas,
 		.wrapped = plan->wrapped,
 	};
 	enum status status;
@@ -135,7 +135,8 @@ static enum status register_all(struct train_session *session, struct err *err)
 		.say = train_health_print,
 		.hit = train_health_hit,
 		.user = session,
-		.replicas = session->layout->replicas,
+		.replicas = session->replicas,
+		.first_replica = session->first_replica,
 		.budget = train_tensors_budget(session, NULL),
 		.pool = session->pool,
 	};
@@ -298,7 +299,8 @@ static void add_source(const struct train_session *session, const struct train_o
 	if (out->source_count < OUTFEED_TRAIL)
 		out->sources[out->source_count++] = (struct outfeed_source){
 			&session->tensors.variable[param],
-			session->replica[place->keys.replica].weights + of->offset, of->count};
+			train_session_replica(session, place->keys.replica)->weights + of->offset,
+			of->count};
 }
 
 bool train_outfeed_due(const struct train_session *session, const struct train_outfeed_place *place)
@@ -307,7 +309,7 @@ bool train_outfeed_due(const struct train_session *session, const struct train_o
 
 	if (!session->outfeed || session->execution.mode != IPS_TRAIN)
 		return false;
-	stage = &session->replica[place->keys.replica].stage[place->keys.stage];
+	stage = &train_session_replica(session, place->keys.replica)->stage[place->keys.stage];
 	for (int i = stage->first_layer; i < stage->first_layer + stage->layer_count; i++)
 		for (int part = TRAIN_OUTPUT; part <= TRAIN_SCORES; part++)
 			if (is_due(*registered_of(session, OUTFEED_ACTIVATION, i, part),
@@ -320,7 +322,7 @@ bool train_outfeed_scores_due(const struct train_session *session,
 			      const struct train_outfeed_place *place)
 {
 	const struct train_stage *stage =
-		&session->replica[place->keys.replica].stage[place->keys.stage];
+		&train_session_replica(session, place->keys.replica)->stage[place->keys.stage];
 
 	if (!session->outfeed || session->execution.mode != IPS_TRAIN)
 		return false;
@@ -483,7 +485,7 @@ enum status train_outfeed_update(struct train_session *session,
 				 const struct train_outfeed_place *place, struct err *err)
 {
 	const struct model *model = session->model;
-	const struct train_replica *replica = &session->replica[place->keys.replica];
+	const struct train_replica *replica = train_session_replica(session, place->keys.replica);
 	const int slots = optimizer_slots(&session->optimizer);
 	enum status status = ST_OK;
 

@@ -16,6 +16,7 @@
 #include "trainer/train_health.h"
 #include "trainer/train_outfeed.h"
 #include "trainer/train_record.h"
+#include "trainer/train_ranks.h"
 #include "trainer/train_reduce.h"
 #include "trainer/train_session.h"
 
@@ -331,16 +332,22 @@ static enum status new_feed(struct train_phase *phase, struct err *err)
 	return status == ST_OK ? dataset_feed_new(&phase->feed, &params, err) : status;
 }
 
+size_t train_phase_output_floats(const struct train_phase *phase)
+{
+	const struct model *model = phase->session->model;
+
+	return (size_t)phase->session->run->data.batch_size *
+	       (size_t)model_shape_count(&model->layers[model->layer_count - 1].output);
+}
+
 static enum status new_results(struct train_phase *phase, struct err *err)
 {
 	const struct train_session *session = phase->session;
 	const struct run_layout *layout = session->layout;
-	const size_t batch = (size_t)session->run->data.batch_size;
 	const size_t places = (size_t)phase->steps_per_execution * (size_t)layout->replicas;
 	const size_t metrics = (size_t)phase->measure->metrics.count + 1;
 	const size_t states = (size_t)phase->measure->metrics.states + 1; /* never none */
 	const size_t runs = phase->mode == IPS_TRAIN ? (size_t)layout->updates_per_execution : 1;
-	const struct model_layer *last = &session->model->layers[session->model->layer_count - 1];
 
 	phase->losses = mem_calloc(places, sizeof(*phase->losses));
 	phase->penalties = mem_calloc(runs * (size_t)layout->stages, sizeof(*phase->penalties));
@@ -354,8 +361,8 @@ static enum status new_results(struct train_phase *phase, struct err *err)
 		return err_nomem(err);
 	if (phase->mode != IPS_PREDICT)
 		return ST_OK;
-	phase->outputs = mem_calloc(places * batch, (size_t)model_shape_count(&last->output) *
-							    sizeof(*phase->outputs));
+	phase->outputs =
+		mem_calloc(places, train_phase_output_floats(phase) * sizeof(*phase->outputs));
 	return !phase->outputs ? err_nomem(err) : ST_OK;
 }
 
@@ -365,7 +372,10 @@ static void share_weights(struct train_session *session)
 {
 	const struct train_replica *first = &session->replica[0];
 
-	for (int r = 1; r < session->layout->replicas; r++) {
+	train_ranks_weights(session, first->weights);
+	if (session->first_replica > 0)
+		train_replica_round(session, &session->replica[0]);
+	for (int r = 1; r < session->replicas; r++) {
 		memcpy(session->replica[r].weights, first->weights,
 		       session->model->weights * sizeof(*first->weights));
 		train_replica_round(session, &session->replica[r]);
@@ -421,7 +431,7 @@ void train_phase_free(struct train_phase *phase)
 static void reset_signals(struct train_session *session)
 {
 	train_stop_reset(&session->stop_early);
-	for (int r = 0; r < session->layout->replicas; r++) {
+	for (int r = 0; r < session->replicas; r++) {
 		for (int s = 0; s < session->layout->stages; s++) {
 			struct train_stage *stage = &session->replica[r].stage[s];
 
@@ -430,7 +440,7 @@ static void reset_signals(struct train_session *session)
 			atomic_store(&stage->backward_done.value, 0);
 		}
 	}
-	for (int r = 0; r < session->layout->replicas; r++) {
+	for (int r = 0; r < session->replicas; r++) {
 		atomic_store(&session->replica[r].steps_done, 0);
 		session->replica[r].runs_recorded = 0;
 	}
@@ -465,6 +475,7 @@ static void plan_execution(struct train_phase *phase, int64_t epoch)
 		.measure = phase->measure,
 	};
 	phase->judged = 0;
+	phase->gathered = false;
 	reset_signals(session);
 }
 
@@ -475,7 +486,7 @@ static int64_t runs_done(const struct train_session *session)
 {
 	int64_t least = session->execution.runs;
 
-	for (int r = 0; r < session->layout->replicas; r++) {
+	for (int r = 0; r < session->replicas; r++) {
 		const int64_t done = train_replica_runs_done(session, r);
 
 		least = min(done, least);
@@ -483,13 +494,16 @@ static int64_t runs_done(const struct train_session *session)
 	return least;
 }
 
-/* Asked while the execution may be cut short: its length is the main thread's alone. */
+/* Asked while the execution may be cut short: its length is the main thread's alone. What other
+ * ranks have done is known at its end. */
 int64_t train_phase_steps_done(const struct train_phase *phase)
 {
 	const struct train_session *session = phase->session;
 	int64_t least = INT64_MAX;
 
-	for (int r = 0; r < session->layout->replicas; r++) {
+	if (session->ranks)
+		return phase->gathered ? session->execution.steps : 0;
+	for (int r = 0; r < session->replicas; r++) {
 		const int64_t done =
 			atomic_load_explicit(&session->replica[r].steps_done, memory_order_acquire);
 
@@ -619,6 +633,7 @@ enum status train_phase_execute(struct train_phase *phase, int64_t epoch, struct
 {
 	struct train_session *session = phase->session;
 	struct ips_keys keys = IPS_KEYS_NULL;
+	enum status status;
 	int64_t start_ns;
 
 	plan_execution(phase, epoch);
@@ -634,6 +649,8 @@ enum status train_phase_execute(struct train_phase *phase, int64_t epoch, struct
 	train_signal_set(&session->go, session->executions + 1);
 	wait_for_workers(phase, session->executions + 1);
 	cut_short(session);
+	status = train_ranks_results(phase, first_failure(session, err), err);
+	phase->gathered = true;
 	train_health_losses(phase);
 	train_record_device(session, session->execution.runs);
 	train_record_runs(session, true);
@@ -646,5 +663,5 @@ enum status train_phase_execute(struct train_phase *phase, int64_t epoch, struct
 	if (phase->screen)
 		train_screen_executed(phase->screen,
 				      session->execution.steps * session->layout->replicas);
-	return first_failure(session, err);
+	return status == ST_OK ? first_failure(session, err) : status;
 }

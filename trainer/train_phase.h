@@ -31,6 +31,7 @@ struct train_phase {
 	double *values;  /* room for those of one step */
 	double *step;    /* and for the metrics' states of steps that belong together */
 	double *addends; /* the loss and states of all replicas, number by number */
+	bool gathered;   /* the execution's results of other ranks are there */
 	int64_t judged;  /* steps of the execution whose losses the health rules have seen */
 	/* Since train_phase_begin(), over replicas: Keras's running means and counts. */
 	double loss, weight; /* the sum of losses, and of what they weigh */
@@ -49,6 +50,9 @@ void train_phase_begin(struct train_phase *phase);
 
 /* Items that the batch of @step (of the present execution) has on @replica. */
 int64_t train_phase_items(const struct train_phase *phase, int64_t step, int64_t replica);
+
+/* Of a step's predictions on one replica: [batch, output]. */
+size_t train_phase_output_floats(const struct train_phase *phase);
 
 /* Write or read the running means, after train_phase_begin(). */
 void train_phase_keep(struct train_phase *phase, struct snapshot *snapshot);

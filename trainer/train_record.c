@@ -631,7 +631,7 @@ enum status train_record_runs(struct train_session *session, bool all)
 {
 	if (!session->recording)
 		return ST_OK;
-	for (int r = 0; r < session->layout->replicas; r++) {
+	for (int r = 0; r < session->replicas; r++) {
 		struct train_replica *replica = &session->replica[r];
 		const int64_t done =
 			all ? session->execution.runs : train_replica_runs_done(session, r);

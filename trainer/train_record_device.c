@@ -549,7 +549,7 @@ enum status train_record_device(struct train_session *session, int64_t runs)
 		return ST_OK;
 	runs = train_stop_claim(&session->stop_early, runs, &first);
 	for (int64_t run = first; run < runs; run++) {
-		for (int r = 0; r < session->layout->replicas; r++) {
+		for (int r = 0; r < session->replicas; r++) {
 			enum status status =
 				record_device_run(train__first_worker(session, r), run);
 

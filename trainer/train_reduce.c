@@ -3,6 +3,8 @@
  */
 #include "trainer/train_reduce.h"
 
+#include <string.h>
+
 #include "common/minmax.h"
 #include "common/tree.h"
 #include "trainer/kernels/kernel_half.h"
@@ -61,33 +63,61 @@ double train_tree_sum(const double *values, int count)
 	return train_tree_sum(values, left) + train_tree_sum(values + left, count - left);
 }
 
-/* Where a branch's sum of @n floats is: a single replica's own memory, or @room. */
-static const float *sum_branch(float *room, const struct train_replica *replicas, int count,
-			       size_t from, size_t n)
+/* Where the sum of @n floats of the branch of @count replicas at *@at is: in the branch's own
+ * values, or in @room. *@at goes on behind it. */
+static const float *sum_branch(float *room, const struct train_branch **at, int count, size_t from,
+			       size_t n)
 {
 	const int left = count > 1 ? tree_left(count) : 0;
 	const float *a, *b;
 	float other[TREE_BLOCK];
 
-	if (count == 1)
-		return replicas[0].accumulated + from;
-	a = sum_branch(room, replicas, left, from, n);
-	b = sum_branch(other, replicas + left, count - left, from, n);
+	if ((*at)->count == count)
+		return (*at)++->values + from;
+	a = sum_branch(room, at, left, from, n);
+	b = sum_branch(other, at, count - left, from, n);
 	for (size_t i = 0; i < n; i++)
 		room[i] = a[i] + b[i];
 	return room;
 }
 
-void train_tree_mean(float *mean, const struct train_replica *replicas, int count, size_t from,
-		     size_t n)
+void train_tree_sums(float *sum, const struct train_branch *branches, size_t from, size_t n,
+		     int count)
 {
-	for (size_t end = from + n; from < end; from += n) {
-		const float *sum;
-		float room[TREE_BLOCK];
+	for (size_t end = from + n; from < end; from += n, sum += n) {
+		const struct train_branch *at = branches;
+		const float *of;
 
 		n = min(end - from, TREE_BLOCK);
-		sum = sum_branch(room, replicas, count, from, n);
-		for (size_t i = 0; i < n; i++)
-			mean[from + i] = sum[i] / (float)count;
+		of = sum_branch(sum, &at, count, from, n);
+		if (of != sum)
+			memcpy(sum, of, n * sizeof(*sum));
 	}
+}
+
+void train_tree_divide(float *values, size_t n, int count)
+{
+	for (size_t i = 0; i < n; i++)
+		values[i] /= (float)count;
+}
+
+/* Of the branch of @count replicas at @from. */
+static int add_branches(struct train_branch *out, int found, int from, int count, int first,
+			int end)
+{
+	const int left = count > 1 ? tree_left(count) : 0;
+
+	if (from >= end || from + count <= first)
+		return found;
+	if (from >= first && from + count <= end) {
+		out[found] = (struct train_branch){.first = from, .count = count};
+		return found + 1;
+	}
+	found = add_branches(out, found, from, left, first, end);
+	return add_branches(out, found, from + left, count - left, first, end);
+}
+
+int train_tree_branches(struct train_branch *out, int count, int first, int end)
+{
+	return add_branches(out, 0, 0, count, first, end);
 }

@@ -43,9 +43,24 @@ void train_accumulate_last(const struct train_accumulation *how, float *sums, si
 /* Of @count (at least 1) numbers, by replica. */
 double train_tree_sum(const double *values, int count);
 
-/* @mean[from .. from + n - 1] = the mean of what @count replicas have accumulated there: the sum,
- * then one division. An element's bytes do not depend on @from and @n. */
-void train_tree_mean(float *mean, const struct train_replica *replicas, int count, size_t from,
-		     size_t n);
+/* What is known of a tree's branch: the values of a replica, or the sum of several. */
+struct train_branch {
+	int first, count; /* replicas */
+	const float *values;
+};
+
+/* sum[0 .. n - 1] = of the branch that @branches make up, in their order; of each its values from
+ * @from on. An element's bytes do not depend on @from and @n, nor on which branches were summed
+ * before. */
+void train_tree_sums(float *sum, const struct train_branch *branches, size_t from, size_t n,
+		     int count);
+
+/* values[0 .. n - 1] /= count. */
+void train_tree_divide(float *values, size_t n, int count);
+
+/* The greatest branches that lie within replicas @first to @end - 1 of @count, in order: at most
+ * TRAIN_BRANCHES of them into @out, without values; returns how many. */
+#define TRAIN_BRANCHES 64
+int train_tree_branches(struct train_branch *out, int count, int first, int end);
 
 #endif /* TRAIN_REDUCE_H */

@@ -303,14 +303,14 @@ void train_replica_round(const struct train_session *session, struct train_repli
 				    false, replica->weights, replica->halves);
 }
 
-enum status train_replica_init(struct train_session *session, int number, struct err *err)
+enum status train_replica_init(struct train_session *session, int index, struct err *err)
 {
-	struct train_replica *replica = &session->replica[number];
+	struct train_replica *replica = &session->replica[index];
 	enum status status = new_blocks(session, replica, err);
 
 	if (status != ST_OK)
 		return status;
-	replica->number = number;
+	replica->number = session->first_replica + index;
 	replica->interval = mem_calloc(most_works(session), sizeof(*replica->interval));
 	replica->device_track =
 		mem_calloc((size_t)session->layout->ipus_per_replica, sizeof(struct ips_track *));

@@ -12,6 +12,7 @@
 #include "model/layers/layer.h"
 #include "trainer/train_health.h"
 #include "trainer/train_outfeed.h"
+#include "trainer/train_ranks.h"
 #include "trainer/train_record.h"
 #include "trainer/train_tensors.h"
 
@@ -103,7 +104,7 @@ static enum status check_looking(const struct train_session *session, double hav
 static enum status check_memory(const struct train_session *session, struct err *err)
 {
 	const double have = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-	const double need = train_replica_bytes(session) * session->layout->replicas;
+	const double need = train_replica_bytes(session) * session->replicas;
 	const double values = train_tensors_retained(session);
 	char need_text[FMT_SIZE], have_text[FMT_SIZE];
 
@@ -173,7 +174,7 @@ static enum status new_barriers(struct train_session *session, struct err *err)
 		return err_nomem(err);
 	for (; session->barrier_count < stages; session->barrier_count++)
 		if (pthread_barrier_init(&session->barrier[session->barrier_count], NULL,
-					 (unsigned)session->layout->replicas) != 0)
+					 (unsigned)session->replicas) != 0)
 			return err_set(err, ST_FAILED, "cannot make a barrier");
 	if (optimizer_needs_whole_norm(&session->optimizer)) {
 		if (pthread_barrier_init(&session->norm_barrier, NULL,
@@ -198,9 +199,10 @@ static enum status build(struct train_session *session, struct err *err)
 		status = train_tensors_plan(session, session->recording != NULL, err);
 	if (status != ST_OK)
 		return status;
+	train_ranks_share(session);
 	session->workers_per_replica = layout->ipus_used;
-	session->worker_count = layout->replicas * session->workers_per_replica;
-	session->replica = mem_calloc((size_t)layout->replicas, sizeof(*session->replica));
+	session->worker_count = session->replicas * session->workers_per_replica;
+	session->replica = mem_calloc((size_t)session->replicas, sizeof(*session->replica));
 	session->worker = mem_calloc((size_t)session->worker_count, sizeof(*session->worker));
 	if (!session->replica || !session->worker)
 		return err_nomem(err);
@@ -214,8 +216,10 @@ static enum status build(struct train_session *session, struct err *err)
 		status = check_memory(session, err);
 	if (status == ST_OK)
 		status = new_barriers(session, err);
-	for (int r = 0; r < layout->replicas && status == ST_OK; r++)
+	for (int r = 0; r < session->replicas && status == ST_OK; r++)
 		status = train_replica_init(session, r, err);
+	if (status == ST_OK)
+		status = train_ranks_new(session, err);
 	if (status == ST_OK)
 		status = train_health_read(session, err);
 	if (status == ST_OK)
@@ -252,6 +256,7 @@ enum status train_session_new(struct train_session **out, const struct train_ses
 	session->trace_executions = params->trace_executions;
 	session->values = params->values;
 	session->report = params->report;
+	session->ranks = params->ranks;
 	session->part = 1;
 	session->screen = params->screen;
 	session->health.broken = params->broken;
@@ -264,6 +269,11 @@ enum status train_session_new(struct train_session **out, const struct train_ses
 	}
 	*out = session;
 	return ST_OK;
+}
+
+bool train_session_interrupted(const struct train_session *session)
+{
+	return session->ranks ? session->interrupted : train_interrupted();
 }
 
 static void stop_workers(struct train_session *session)
@@ -285,12 +295,13 @@ void train_session_free(struct train_session *session)
 	if (!session)
 		return;
 	stop_workers(session);
-	for (int r = 0; session->replica && r < session->layout->replicas; r++)
+	for (int r = 0; session->replica && r < session->replicas; r++)
 		train_replica_fini(session, &session->replica[r]);
 	for (int i = 0; i < session->barrier_count; i++)
 		pthread_barrier_destroy(&session->barrier[i]);
 	if (session->norm_meets)
 		pthread_barrier_destroy(&session->norm_barrier);
+	train_ranks_free(session);
 	train_outfeed_close(session, NULL);
 	train_tensors_fini(&session->tensors);
 	pool_free(session->pool);

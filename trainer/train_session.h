@@ -29,6 +29,7 @@
 #include "trainer/learn/measure_run.h"
 #include "trainer/learn/optimizer_run.h"
 #include "trainer/models/stage.h"
+#include "trainer/ranks/ranks.h"
 #include "trainer/train_screen.h"
 #include "trainer/train_stop.h"
 
@@ -215,6 +216,13 @@ struct train_session {
 	int64_t trace_executions; /* whose device timeline is recorded in full */
 	const char *report;       /* the folder of the recording; NULL: there is none */
 
+	struct ranks *ranks;         /* NULL: this process has all replicas */
+	int first_replica, replicas; /* that it has, of layout->replicas */
+	bool interrupted;            /* some rank was, before the last execution ended */
+	bool together;               /* all ranks know that the run fails */
+	struct train_branch *branch; /* by replica: see train_ranks.h */
+	struct train_exchange *exchange;
+
 	struct train_replica *replica;
 	struct train_worker *worker;
 	int worker_count, workers_per_replica;
@@ -252,7 +260,8 @@ struct train_session_params {
 	const char *report; /* the folder of the recording; NULL: none */
 	enum train_values values;
 	struct train_screen
-		*screen; /* has the log that broken health rules are told in; NULL: nowhere */
+		*screen;     /* has the log that broken health rules are told in; NULL: nowhere */
+	struct ranks *ranks; /* borrowed; NULL: the process is alone */
 	/* By rule: how often it was broken is added, to the end of the session. NULL: not asked. */
 	int64_t *broken;
 };
@@ -266,10 +275,20 @@ void train_session_free(struct train_session *session); /* accepts NULL */
 /* The device, where there is one, has memory for it. */
 bool train_session_fits(const struct train_session *session);
 
+/* Asked to end early: where there are ranks, all were, and after the same execution. */
+bool train_session_interrupted(const struct train_session *session);
+
+/* The replica of that number, which this process has. */
+static inline struct train_replica *train_session_replica(const struct train_session *session,
+							  int64_t number)
+{
+	return &session->replica[number - session->first_replica];
+}
+
 /* ---- replicas -------------------------------------------------------------------------------- */
 
-/* session->replica[number], zeroed before; with Keras's initial weights. */
-enum status train_replica_init(struct train_session *session, int number, struct err *err);
+/* session->replica[index], zeroed before; with Keras's initial weights. */
+enum status train_replica_init(struct train_session *session, int index, struct err *err);
 void train_replica_fini(const struct train_session *session, struct train_replica *replica);
 
 /* After any change of @replica's weights but a worker's update: layers that compute in half read a

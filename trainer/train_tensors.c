@@ -265,7 +265,7 @@ double train_tensors_retained(const struct train_session *session)
 				  (double)tensor->count * sizeof(float)) *
 				 (double)train_tensors_room(session, tensor->queue);
 	}
-	return bytes * session->layout->replicas;
+	return bytes * session->replicas;
 }
 
 /* ---- what is watched ------------------------------------------------------------------------- */
@@ -553,7 +553,7 @@ static double values_of(const struct train_session *session, enum outfeed_kind k
 void train_tensors_forecast(struct train_tensors_forecast *out, const struct train_session *session)
 {
 	const struct outfeed_choice full = {OUTFEED_FULL, 1, 0};
-	const int replicas = session->layout->replicas;
+	const int replicas = session->replicas;
 
 	*out = (struct train_tensors_forecast){0};
 	for (int i = 0; i < session->tensors.count; i++) {

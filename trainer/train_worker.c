@@ -14,6 +14,7 @@
 #include "trainer/learn/optimizer_run.h"
 #include "trainer/models/model_weights.h"
 #include "trainer/train_measure.h"
+#include "trainer/train_ranks.h"
 #include "trainer/train_reduce.h"
 #include "trainer/train_outfeed.h"
 #include "trainer/train_record.h"
@@ -448,18 +449,27 @@ static void wait_at(struct train_worker *worker, pthread_barrier_t *barrier)
 	worker->compute_ns -= (int64_t)clock_ns() - begin;
 }
 
+/* What has been exchanged since @begin is not compute either. */
+static void count_exchange(struct train_worker *worker, int64_t begin)
+{
+	const int64_t ns = (int64_t)clock_ns() - begin;
+
+	worker->exchange_ns += ns;
+	worker->compute_ns -= ns;
+}
+
 /* Wait for the other replicas of this stage. */
 static void meet(struct work *work)
 {
 	wait_at(work->worker, &work->worker->session->barrier[work->number]);
 }
 
-/* The mean over replicas; each replica does its share of the range. */
+/* The mean over replicas; each of this process does its share of the range. */
 static void reduce_replicas(struct work *work)
 {
 	struct train_session *session = work->worker->session;
-	const size_t replicas = (size_t)session->layout->replicas;
-	const size_t mine = (size_t)work->worker->replica->number;
+	const size_t replicas = (size_t)session->replicas;
+	const size_t mine = (size_t)(work->worker->replica->number - session->first_replica);
 	const size_t from = work->stage->first_weight + work->stage->weight_count * mine / replicas;
 	const size_t to =
 		work->stage->first_weight + work->stage->weight_count * (mine + 1) / replicas;
@@ -467,10 +477,21 @@ static void reduce_replicas(struct work *work)
 
 	meet(work);
 	begin = (int64_t)clock_ns();
-	train_tree_mean(session->reduced, session->replica, session->layout->replicas, from,
-			to - from);
-	work->worker->exchange_ns += (int64_t)clock_ns() - begin;
-	work->worker->compute_ns -= (int64_t)clock_ns() - begin;
+	if (session->exchange) {
+		train_ranks_sum(session, work->number, mine, replicas);
+	} else {
+		train_tree_sums(session->reduced + from, session->branch, from, to - from,
+				session->layout->replicas);
+		train_tree_divide(session->reduced + from, to - from, session->layout->replicas);
+	}
+	count_exchange(work->worker, begin);
+	meet(work);
+	if (!session->exchange)
+		return;
+	begin = (int64_t)clock_ns();
+	if (mine == 0)
+		train_ranks_reduce(session, work->number);
+	count_exchange(work->worker, begin);
 	meet(work);
 }
 
@@ -593,7 +614,7 @@ static void run_updates(struct train_worker *worker, int64_t run)
 
 /* ---- an execution ---------------------------------------------------------------------------- */
 
-/* The weights are the same for all micro-batches of a run, and in all replicas. */
+/* The weights are the same for all micro-batches of a run, and in all replicas and ranks. */
 static void note_penalties(struct train_worker *worker, int64_t run)
 {
 	struct train_session *session = worker->session;
@@ -617,7 +638,7 @@ static void run_pipeline(struct train_worker *worker, int64_t run)
 	const struct ipu_schedule *schedule = execution->schedule;
 	const int64_t works = schedule->first[schedule->ipus];
 
-	if (session->regularized && worker->replica->number == 0)
+	if (session->regularized && worker->replica == session->replica)
 		note_penalties(worker, run);
 	for (int i = schedule->first[worker->ipu]; i < schedule->first[worker->ipu + 1]; i++) {
 		const struct ipu_work *planned = &schedule->works[i];
@@ -644,14 +665,15 @@ static void run_pipeline(struct train_worker *worker, int64_t run)
 	run_updates(worker, run);
 }
 
+/* Ranks could decide differently: with them an execution goes to its end. */
 static bool goes_on(struct train_worker *worker, int64_t run)
 {
 	struct train_session *session = worker->session;
-	const bool leads = worker->replica->number == 0 &&
+	const bool leads = worker->replica == session->replica &&
 			   session->execution.schedule->device[0] == worker->ipu;
 
 	return train_stop_goes_on(&session->stop_early, run, leads,
-				  session->execution.mode == IPS_TRAIN);
+				  session->execution.mode == IPS_TRAIN && !session->ranks);
 }
 
 void *train_worker_main(void *argument)

@@ -89,26 +89,67 @@ static void test_gradients_are_summed_as_the_formulas_say(void **state)
 	static float accumulated[ARRAY_LEN(formulas)][COUNT];
 	static float mean[COUNT];
 	struct train_replica replicas[ARRAY_LEN(formulas)] = {{0}};
+	struct train_branch branches[ARRAY_LEN(formulas)];
 	struct rng rng;
 
 	(void)state;
 	rng_init(&rng, 2, 0, 0, 0);
 	for (size_t r = 0; r < ARRAY_LEN(formulas); r++) {
 		replicas[r].accumulated = accumulated[r];
+		branches[r] = (struct train_branch){(int)r, 1, accumulated[r]};
 		for (size_t i = 0; i < COUNT; i++)
 			accumulated[r][i] = number(&rng);
 	}
 	for (size_t n = 1; n <= ARRAY_LEN(formulas); n++) {
 		memset(mean, 0, sizeof(mean));
 		/* In two pieces, the way replicas share the work. */
-		train_tree_mean(mean, replicas, (int)n, MARGIN, 700);
-		train_tree_mean(mean, replicas, (int)n, MARGIN + 700, COUNT - 700 - 2 * MARGIN);
+		train_tree_sums(mean + MARGIN, branches, MARGIN, 700, (int)n);
+		train_tree_sums(mean + MARGIN + 700, branches, MARGIN + 700,
+				COUNT - 700 - 2 * MARGIN, (int)n);
+		train_tree_divide(mean, COUNT, (int)n);
 		for (size_t i = 0; i < COUNT; i++) {
 			const bool within = i >= MARGIN && i < COUNT - MARGIN;
 			const char *formula = formulas[n - 1];
 			float sum = float_of(&formula, replicas, i) / (float)n;
 
 			assert_memory_equal(&mean[i], within ? &sum : &(float){0}, sizeof(float));
+		}
+	}
+}
+
+/* Ranks with any ranges of the replicas sum what they have to branches; the tree over all of theirs
+ * is the whole tree. */
+static void test_branches_of_ranges_make_the_tree(void **state)
+{
+	static float values[MOST][COUNT], sums[MOST][COUNT];
+	struct train_branch replicas[MOST], branches[MOST];
+	float whole[COUNT], joined[COUNT];
+	struct rng rng;
+
+	(void)state;
+	rng_init(&rng, 4, 0, 0, 0);
+	for (int r = 0; r < MOST; r++) {
+		replicas[r] = (struct train_branch){r, 1, values[r]};
+		for (size_t i = 0; i < COUNT; i++)
+			values[r][i] = number(&rng);
+	}
+	for (int count = 1; count <= MOST; count++) {
+		train_tree_sums(whole, replicas, 0, COUNT, count);
+		for (int ranks = 1; ranks <= count; ranks++) {
+			int found = 0;
+
+			for (int rank = 0; rank < ranks; rank++)
+				found += train_tree_branches(branches + found, count,
+							     count * rank / ranks,
+							     count * (rank + 1) / ranks);
+			assert_in_range(found, ranks, count);
+			for (int b = 0; b < found; b++) {
+				train_tree_sums(sums[b], replicas + branches[b].first, 0, COUNT,
+						branches[b].count);
+				branches[b].values = sums[b];
+			}
+			train_tree_sums(joined, branches, 0, COUNT, count);
+			assert_memory_equal(joined, whole, sizeof(whole));
 		}
 	}
 }
@@ -143,6 +184,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_numbers_are_summed_as_the_formulas_say),
 		cmocka_unit_test(test_gradients_are_summed_as_the_formulas_say),
+		cmocka_unit_test(test_branches_of_ranges_make_the_tree),
 		cmocka_unit_test(test_ranges_are_branches),
 	};
 

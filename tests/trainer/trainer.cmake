@@ -13,7 +13,7 @@ ipuscope_add_test(NAME test_train_values SOURCES test_train_values.c ${PROJECT_S
 
 # The same bytes in many forms, and whole trainings: what other tests have under the sanitizers, too.
 foreach(test IN ITEMS train_examples train_identity train_identity_graph train_identity_layers train_identity_optimizer train_loss_scale train_confusion train_backup train_half train_outfeed_shapes train_watch
-		train_partition train_regularized train_gpt train_sequences device_conservation train_health train_learns)
+		train_partition train_regularized train_gpt train_sequences device_conservation train_health train_learns train_ranks)
 	ipuscope_add_script(NAME ${test} LABELS golden release)
 endforeach()
 foreach(test IN ITEMS

@@ -118,13 +118,19 @@ void callbacks_fini(struct callbacks *callbacks)
 
 /* ---- calling --------------------------------------------------------------------------------- */
 
+static bool is_silent(const struct callbacks *callbacks, const struct callback *one)
+{
+	return callbacks->silent && one->ops->writes;
+}
+
 /* Every callback that has @member is called with what follows. */
 #define CALLBACKS_CALL(callbacks, member, ...)                                                     \
 	do {                                                                                       \
 		for (int i_ = 0; i_ < (callbacks)->count; i_++) {                                  \
 			struct callback *one_ = &(callbacks)->items[i_];                           \
-			enum status status_ =                                                      \
-				one_->ops->member ? one_->ops->member(one_, __VA_ARGS__) : ST_OK;  \
+			enum status status_ = one_->ops->member && !is_silent(callbacks, one_)     \
+						      ? one_->ops->member(one_, __VA_ARGS__)       \
+						      : ST_OK;                                     \
                                                                                                    \
 			if (status_ != ST_OK)                                                      \
 				return status_;                                                    \
@@ -152,7 +158,7 @@ enum status callbacks_batch_end(const struct callbacks *callbacks, const struct 
 		struct callback *one = &callbacks->items[i];
 		enum status status;
 
-		if (!one->ops->batch_end ||
+		if (!one->ops->batch_end || is_silent(callbacks, one) ||
 		    (which != CALLBACK_ALL && one->ops->any_thread != (which == CALLBACK_RUNNING)))
 			continue;
 		status = one->ops->batch_end(one, host, mode, batch, logs, err);

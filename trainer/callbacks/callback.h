@@ -40,6 +40,7 @@ struct callback {
 /* Any may be NULL. @epoch is from 1; @batch is the last of the execution, or the step. */
 struct callback_ops {
 	const char *class_name;
+	bool writes;     /* a file: of several ranks the first one calls it */
 	bool moves_rate; /* so that an epoch's logs have the learning rate */
 	void (*read)(struct callback *callback, const struct json_at *config, struct err *err);
 	enum status (*train_begin)(struct callback *callback, const struct callback_host *host,
@@ -66,6 +67,7 @@ struct callbacks {
 	struct callback *items;
 	int count;
 	size_t capacity;
+	bool silent; /* this is not the rank that writes files */
 };
 
 /* The class of row @index of the table, in its order; NULL behind the last. */

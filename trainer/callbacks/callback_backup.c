@@ -43,6 +43,7 @@ static void backup_fini(struct callback *callback)
 
 const struct callback_ops callback_backup_and_restore = {
 	.class_name = "BackupAndRestore",
+	.writes = true,
 	.read = backup_read,
 	.fini = backup_fini,
 };

@@ -142,6 +142,7 @@ static void csv_fini(struct callback *callback)
 
 const struct callback_ops callback_csv_logger = {
 	.class_name = "CSVLogger",
+	.writes = true,
 	.read = csv_read,
 	.train_begin = csv_begin,
 	.epoch_end = csv_epoch,

@@ -210,6 +210,7 @@ static void checkpoint_fini(struct callback *callback)
 
 const struct callback_ops callback_model_checkpoint = {
 	.class_name = "ModelCheckpoint",
+	.writes = true,
 	.read = checkpoint_read,
 	.train_begin = checkpoint_begin,
 	.epoch_begin = checkpoint_epoch_begin,

@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# Ranks of MPI train to the bytes of one process: weights, logs and predictions, however the replicas are shared out; a rank that is
+# killed ends the others; what is wrong is said once. With each implementation that is installed; without any the test ends as skipped.
+. "$IPUSCOPE_SOURCE_DIR/tests/support/train_support.sh" || exit 1
+
+cd "$work"
+plugins=$(ls -d "$bin"/../lib*/ipuscope "$bin"/../lib/*/ipuscope 2>/dev/null | head -n 1 || true)
+launchers=()
+[ ! -e "$plugins/ranks-openmpi.so" ] || ! command -v mpirun.openmpi >/dev/null || launchers+=(openmpi)
+[ ! -e "$plugins/ranks-mpich.so" ] || ! command -v mpiexec.mpich >/dev/null || launchers+=(mpich)
+[ ${#launchers[@]} -gt 0 ] || { echo "skipped: neither Open MPI nor MPICH is installed"; exit 77; }
+
+# As the superuser and with more ranks than processors, as tests run.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
+ranks() { # LAUNCHER COUNT ARGUMENT...
+	local launcher=$1 count=$2
+	shift 2
+	case $launcher in
+	openmpi) mpirun.openmpi --oversubscribe --bind-to none -n "$count" "$bin/ipu-train" "$@" ;;
+	mpich) mpiexec.mpich -n "$count" "$bin/ipu-train" "$@" ;;
+	esac
+}
+
+# Moving statistics are each replica's own, a callback goes back to earlier weights, the norm is of all gradients.
+cat >normal.json <<'JSON'
+{"model": {"class_name": "Sequential", "config": {"name": "normal", "layers": [
+	{"class_name": "Flatten", "config": {"batch_input_shape": [null, 28, 28]}},
+	{"class_name": "Dense", "config": {"units": 24, "activation": "relu"}},
+	{"class_name": "BatchNormalization", "config": {}},
+	{"class_name": "Dense", "config": {"units": 10, "activation": "softmax"}}]}},
+ "compile": {"optimizer": {"class_name": "Adam", "config": {"learning_rate": 0.02, "global_clipnorm": 1.0}},
+	"loss": "sparse_categorical_crossentropy", "metrics": ["accuracy"], "steps_per_execution": 4},
+ "data": {"name": "mnist", "batch_size": 16}, "ipu": {"auto_select_ipus": 5}, "host": {"threads": 1},
+ "fit": {"epochs": 4, "steps_per_epoch": 40, "validation": true},
+ "evaluate": {"steps": 20}, "predict": {"steps": 20, "output": "predictions.npz"},
+ "callbacks": [{"class_name": "EarlyStopping", "config": {"monitor": "val_loss", "patience": 1, "restore_best_weights": true}},
+	{"class_name": "CSVLogger", "config": {"filename": "log.csv"}}]}
+JSON
+keep() { # NAME: what a run has left
+	mkdir "$1"
+	mv predictions.npz log.csv "$1"
+	grep -o 'XXH3 [0-9a-f]*' out >"$1/digest"
+}
+same() { diff -r "$1" "$2" >/dev/null || fail "$2 has other bytes than $1: $(diff -rq "$1" "$2")"; }
+
+"$bin/ipu-train" normal.json >out || fail "one process: exit code $?"
+keep one
+for launcher in "${launchers[@]}"; do
+	sweep 2 3 5
+	for count in "${swept[@]}"; do
+		ranks "$launcher" "$count" normal.json >out || fail "$launcher, $count ranks: exit code $?"
+		keep "$launcher-$count"
+		same one "$launcher-$count"
+		[ "$(grep -c 'Program ran successfully' out)" = 1 ] || fail "$launcher: not one rank speaks"
+	done
+done
+
+# Two stages a replica, three replicas on two ranks, under schedules whose stages end in other orders; one report of all of them.
+launcher=${launchers[0]}
+export POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true"}'
+sweep Grouped Interleaved 1f1b zb-h1
+for schedule in "${swept[@]}"; do
+	stages=(--ipu.auto_select_ipus 6 --pipeline.schedule "$schedule" --evaluate null --host.threads 1)
+	train 24 "${stages[@]}" >out || fail "$schedule: exit code $?"
+	grep -o 'XXH3 [0-9a-f]*' out >digest
+	rm -rf tf_report__*
+	ranks "$launcher" 2 "$run" --fit.epochs 1 --fit.steps_per_epoch 24 --compile.steps_per_execution 24 "${stages[@]}" >out ||
+		fail "$schedule, 2 ranks: exit code $?"
+	grep -o 'XXH3 [0-9a-f]*' out | cmp -s - digest || fail "$schedule: other weights on 2 ranks"
+	all=$(ls tf_report__*/ranks.db)
+	[ "$(sqlite3 "$all" "SELECT group_concat(rank || ':' || replicas, ' ') FROM
+		(SELECT rank, count(DISTINCT replica) AS replicas FROM bubbles WHERE clock = 'host' GROUP BY rank)")" = "0:1 1:2" ] ||
+		fail "$schedule: ranks.db does not have the replicas of both ranks"
+	rm -rf tf_report__*
+done
+unset POPLAR_ENGINE_OPTIONS
+
+# What is wrong is said by one of them.
+! ranks "$launcher" 3 normal.json --compile.loss nosuch >out 2>&1 || fail "a loss that there is not: exit code 0"
+[ "$(grep -c 'unknown loss' out)" = 1 ] || fail "a loss that there is not: $(cat out)"
+! ranks "$launcher" 6 normal.json >out 2>&1 || fail "more ranks than replicas: exit code 0"
+grep -q '6 ranks cannot share 5 replicas: start fewer, or give the run more replicas (--ipu.auto_select_ipus 6)' out ||
+	fail "more ranks than replicas: $(cat out)"
+
+# A rank that dies takes the others with it, and their recordings can be read.
+export POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true","autoReport.directory":"'"$work"'/killed"}'
+ranks "$launcher" 2 normal.json --fit.epochs 100000 --callbacks null --fit.validation null >out 2>&1 &
+launched=$!
+executed_by() { [ "$(sqlite3 -readonly killed/tf_report__*/"$1" "SELECT count(*) > 2 FROM executions" 2>/dev/null)" = 1 ]; }
+until_ executed_by profile.db
+until_ executed_by rank1/profile.db
+victim=$(sqlite3 -readonly killed/tf_report__*/rank1/profile.db "SELECT value FROM meta WHERE key = 'pid'")
+kill -KILL "$victim"
+! wait $launched || fail "a killed rank: exit code 0"
+for database in killed/tf_report__*/profile.db killed/tf_report__*/rank1/profile.db; do
+	"$bin/ipu-report" "$database" summary >out || fail "$database: $(cat out)"
+done
+
+# A program without the launcher's plugin says what to install.
+mkdir -p elsewhere/bin
+cp "$bin/ipu-train" elsewhere/bin
+! PMI_SIZE=2 elsewhere/bin/ipu-train normal.json >out 2>&1 || fail "no plugin: exit code 0"
+grep -q "built without it: install libmpich-dev and build again" out || fail "no plugin: $(cat out)"
+echo "ranks: ${launchers[*]}"

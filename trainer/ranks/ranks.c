@@ -1,0 +1,381 @@
+/*
+ * The launcher that has started this process, the plugin that belongs to it, and the thread that
+ * talks to it.
+ *
+ * Threading: one mutex guards the list of operations; the transport belongs to the thread alone.
+ */
+#include "trainer/ranks/ranks.h"
+
+#include <assert.h>
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/clock.h"
+#include "common/fs.h"
+#include "common/mem.h"
+#include "trainer/train_stop.h"
+
+#define RANKS_NAME       64
+#define RANKS_EAGER_NS   50000      /* as long an operation is looked after without a rest */
+#define RANKS_REST_NS    20000      /* between two looks at one that takes longer */
+#define RANKS_GIVE_UP_NS 5000000000 /* an interrupted run waits as long for the others */
+
+enum ranks_kind {
+	RANKS_CHANNELS,
+	RANKS_EXCHANGE,
+	RANKS_GATHER,
+	RANKS_BROADCAST,
+	RANKS_ABORT,
+	RANKS_FINISH
+};
+
+/* Lives on the stack of the thread that waits for it. */
+struct ranks_operation {
+	enum ranks_kind kind;
+	int channel; /* or what abort() gets, or how many channels */
+	const struct ranks_pieces *send, *receive;
+	void *data;
+	int words;
+	struct ranks_request request;
+	bool done;
+	int failed;
+	struct ranks_operation *next;
+};
+
+struct ranks {
+	void *library;
+	const struct ranks_transport *transport;
+	int rank, count;
+	char name[RANKS_NAME];
+	pthread_t thread;
+	bool started;
+	pthread_mutex_t lock;
+	pthread_cond_t posted, ended;
+	struct ranks_operation *queue, **last; /* posted, not yet begun */
+	bool ready, failed;                    /* the transport has started, or cannot */
+};
+
+/* What launchers set for those they start. */
+static const struct ranks_launcher {
+	const char *variable;
+	bool counts; /* its value is the number of processes */
+	const char *plugin, *name, *package;
+} launchers[] = {
+	{"OMPI_COMM_WORLD_SIZE", true, "ranks-openmpi.so", "Open MPI", "libopenmpi-dev"},
+	{"PMI_SIZE", true, "ranks-mpich.so", "MPICH", "libmpich-dev"},
+	{"PMIX_RANK", false, "ranks-openmpi.so", "Open MPI", "libopenmpi-dev"},
+};
+
+static const struct ranks_launcher *find_launcher(void)
+{
+	for (size_t i = 0; i < ARRAY_LEN(launchers); i++) {
+		const char *value = getenv(launchers[i].variable);
+
+		if (value)
+			return launchers[i].counts && atoi(value) < 2 ? NULL : &launchers[i];
+	}
+	return NULL;
+}
+
+/* ---- the thread ------------------------------------------------------------------------------ */
+
+/* Begin it; true: it is over already. */
+static bool begin(const struct ranks_transport *transport, struct ranks_operation *o)
+{
+	switch (o->kind) {
+	case RANKS_EXCHANGE:
+		transport->exchange(o->channel, o->send, o->receive, &o->request);
+		return false;
+	case RANKS_GATHER:
+		transport->gather(o->channel, o->receive, &o->request);
+		return false;
+	case RANKS_BROADCAST:
+		transport->broadcast(o->channel, o->data, o->words, &o->request);
+		return false;
+	case RANKS_CHANNELS:
+		o->failed = transport->channels(o->channel);
+		return true;
+	case RANKS_ABORT:
+		transport->abort(o->channel);
+		return true;
+	case RANKS_FINISH:
+		transport->finish();
+		return true;
+	}
+	return true;
+}
+
+static void end(struct ranks *ranks, struct ranks_operation *o)
+{
+	pthread_mutex_lock(&ranks->lock);
+	o->done = true;
+	pthread_cond_broadcast(&ranks->ended);
+	pthread_mutex_unlock(&ranks->lock);
+}
+
+/* What is posted, in its order; with @wait not before there is some. */
+static struct ranks_operation *take_posted(struct ranks *ranks, bool wait)
+{
+	struct ranks_operation *all;
+
+	pthread_mutex_lock(&ranks->lock);
+	while (wait && !ranks->queue)
+		pthread_cond_wait(&ranks->posted, &ranks->lock);
+	all = ranks->queue;
+	ranks->queue = NULL;
+	ranks->last = &ranks->queue;
+	pthread_mutex_unlock(&ranks->lock);
+	return all;
+}
+
+/* Look at what is under way; returns whether any has ended. */
+static bool look(struct ranks *ranks, struct ranks_operation **active)
+{
+	bool any = false;
+
+	while (*active) {
+		struct ranks_operation *o = *active;
+
+		if (!ranks->transport->done(&o->request)) {
+			active = &o->next;
+			continue;
+		}
+		*active = o->next; /* before its owner may go on and take it away */
+		end(ranks, o);
+		any = true;
+	}
+	return any;
+}
+
+/* A rank that is gone never answers. Who has been interrupted does not wait for ever. */
+static void check_interrupt(struct ranks *ranks, uint64_t *since)
+{
+	const uint64_t now = clock_ns();
+
+	if (!train_interrupted())
+		*since = now;
+	if (now - *since < RANKS_GIVE_UP_NS)
+		return;
+	fprintf(stderr,
+		"ipu-train: rank %d: interrupted, and the other ranks do not answer: giving up\n",
+		ranks->rank);
+	ranks->transport->abort(1);
+}
+
+static void *ranks_main(void *argument)
+{
+	struct ranks *ranks = argument;
+	struct ranks_operation *active = NULL;
+	uint64_t progress, since;
+	bool finished = false;
+
+	ranks->failed = ranks->transport->start(&ranks->rank, &ranks->count, ranks->name,
+						sizeof(ranks->name)) != 0;
+	pthread_mutex_lock(&ranks->lock);
+	ranks->ready = true;
+	pthread_cond_broadcast(&ranks->ended);
+	pthread_mutex_unlock(&ranks->lock);
+	progress = since = clock_ns();
+	while (!finished && !ranks->failed) {
+		struct ranks_operation *posted = take_posted(ranks, !active), *next;
+
+		if (!active)
+			since = clock_ns();
+		for (; posted; posted = next) {
+			next = posted->next;
+			finished = finished || posted->kind == RANKS_FINISH;
+			progress = clock_ns();
+			if (begin(ranks->transport, posted)) {
+				end(ranks, posted);
+			} else {
+				posted->next = active;
+				active = posted;
+			}
+		}
+		if (look(ranks, &active)) {
+			progress = clock_ns();
+		} else if (active && clock_ns() - progress < RANKS_EAGER_NS) {
+			sched_yield();
+		} else if (active) {
+			nanosleep(&(struct timespec){.tv_nsec = RANKS_REST_NS}, NULL);
+			check_interrupt(ranks, &since);
+		}
+	}
+	return NULL;
+}
+
+/* ---- what the others call -------------------------------------------------------------------- */
+
+static void post(struct ranks *ranks, struct ranks_operation *o)
+{
+	pthread_mutex_lock(&ranks->lock);
+	*ranks->last = o;
+	ranks->last = &o->next;
+	pthread_cond_signal(&ranks->posted);
+	while (!o->done)
+		pthread_cond_wait(&ranks->ended, &ranks->lock);
+	pthread_mutex_unlock(&ranks->lock);
+}
+
+int ranks_rank(const struct ranks *ranks)
+{
+	return ranks ? ranks->rank : 0;
+}
+
+int ranks_count(const struct ranks *ranks)
+{
+	return ranks ? ranks->count : 1;
+}
+
+const char *ranks_transport_name(const struct ranks *ranks)
+{
+	return ranks ? ranks->name : NULL;
+}
+
+int ranks_cut(const struct ranks *ranks, int count, int rank)
+{
+	return (int)((int64_t)count * rank / ranks_count(ranks));
+}
+
+enum status ranks_channels(struct ranks *ranks, int count, struct err *err)
+{
+	struct ranks_operation o = {.kind = RANKS_CHANNELS, .channel = count};
+
+	if (!ranks)
+		return ST_OK;
+	post(ranks, &o);
+	return o.failed ? err_set(err, ST_FAILED, "%s: cannot make %d communicators", ranks->name,
+				  count)
+			: ST_OK;
+}
+
+void ranks_exchange(struct ranks *ranks, int channel, const struct ranks_pieces *send,
+		    const struct ranks_pieces *receive)
+{
+	struct ranks_operation o = {
+		.kind = RANKS_EXCHANGE, .channel = channel, .send = send, .receive = receive};
+
+	assert(ranks);
+	post(ranks, &o);
+}
+
+void ranks_gather(struct ranks *ranks, int channel, const struct ranks_pieces *all)
+{
+	struct ranks_operation o = {.kind = RANKS_GATHER, .channel = channel, .receive = all};
+
+	if (ranks)
+		post(ranks, &o);
+}
+
+void ranks_broadcast(struct ranks *ranks, int channel, void *data, size_t bytes)
+{
+	struct ranks_operation o = {.kind = RANKS_BROADCAST,
+				    .channel = channel,
+				    .data = data,
+				    .words = (int)(bytes / sizeof(int32_t))};
+
+	assert(bytes % sizeof(int32_t) == 0 && bytes / sizeof(int32_t) <= INT32_MAX);
+	if (ranks)
+		post(ranks, &o);
+}
+
+void ranks_abort(struct ranks *ranks, int code)
+{
+	struct ranks_operation o = {.kind = RANKS_ABORT, .channel = code};
+
+	if (ranks)
+		post(ranks, &o);
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+/* Open MPI's own plugins look for its symbols among those of the whole program. */
+static enum status open_plugin(struct ranks *ranks, const struct ranks_launcher *launcher,
+			       struct err *err)
+{
+	static const char *const folders[] = {"../lib/ipuscope", IPUSCOPE_PLUGINS};
+	char relative[FS_PATH_SIZE], path[FS_PATH_SIZE];
+	bool found = false;
+
+	for (size_t i = 0; i < ARRAY_LEN(folders) && !found; i++)
+		found = fs_path(relative, "%s/%s", folders[i], launcher->plugin) &&
+			fs_beside_program(path, relative);
+	if (!found)
+		return err_set(
+			err, ST_UNSUPPORTED,
+			"started by %s's launcher, but this ipu-train is built without it: install "
+			"%s and build again",
+			launcher->name, launcher->package);
+	ranks->library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+	if (!ranks->library)
+		return err_set(err, ST_FAILED, "%s", dlerror());
+	ranks->transport = dlsym(ranks->library, RANKS_TRANSPORT_SYMBOL);
+	if (!ranks->transport || ranks->transport->version != RANKS_TRANSPORT_VERSION)
+		return err_set(err, ST_FAILED, "%s: of another version of ipuscope", path);
+	return ST_OK;
+}
+
+static enum status start(struct ranks *ranks, const struct ranks_launcher *launcher,
+			 struct err *err)
+{
+	if (pthread_create(&ranks->thread, NULL, ranks_main, ranks) != 0)
+		return err_set(err, ST_FAILED, "%s: cannot start a thread", launcher->name);
+	ranks->started = true;
+	pthread_mutex_lock(&ranks->lock);
+	while (!ranks->ready)
+		pthread_cond_wait(&ranks->ended, &ranks->lock);
+	pthread_mutex_unlock(&ranks->lock);
+	if (ranks->failed)
+		return err_set(err, ST_FAILED, "%s: MPI_Init_thread failed", launcher->name);
+	return ranks_channels(ranks, 1, err);
+}
+
+enum status ranks_open(struct ranks **out, struct err *err)
+{
+	const struct ranks_launcher *launcher = find_launcher();
+	enum status status;
+	struct ranks *ranks;
+
+	*out = NULL;
+	if (!launcher)
+		return ST_OK;
+	ranks = mem_calloc(1, sizeof(*ranks));
+	if (!ranks)
+		return err_nomem(err);
+	ranks->count = 1;
+	ranks->last = &ranks->queue;
+	pthread_mutex_init(&ranks->lock, NULL);
+	pthread_cond_init(&ranks->posted, NULL);
+	pthread_cond_init(&ranks->ended, NULL);
+	status = open_plugin(ranks, launcher, err);
+	if (status == ST_OK)
+		status = start(ranks, launcher, err);
+	if (status != ST_OK) {
+		ranks_close(ranks);
+		return status;
+	}
+	*out = ranks;
+	return ST_OK;
+}
+
+/* The library stays: MPI leaves threads and handlers behind that are still in it. */
+void ranks_close(struct ranks *ranks)
+{
+	struct ranks_operation o = {.kind = RANKS_FINISH};
+
+	if (!ranks)
+		return;
+	if (ranks->started && !ranks->failed)
+		post(ranks, &o);
+	if (ranks->started)
+		pthread_join(ranks->thread, NULL);
+	pthread_mutex_destroy(&ranks->lock);
+	pthread_cond_destroy(&ranks->posted);
+	pthread_cond_destroy(&ranks->ended);
+	mem_free(ranks);
+}

@@ -1,0 +1,39 @@
+/*
+ * The ranks of a run: processes that a launcher of MPI (mpirun, srun) has started together.
+ *
+ * One thread of its own talks to the transport, so that operations go on while the others compute.
+ * Any other thread posts an operation and waits for its end; operations of one channel are posted
+ * in the same order on all ranks, those of different channels in any. NULL stands everywhere for a
+ * process that is alone: rank 0 of 1, for which operations have nothing to do.
+ */
+#ifndef RANKS_H
+#define RANKS_H
+
+#include "common/err.h"
+#include "trainer/ranks/transport.h"
+
+struct ranks;
+
+/* NULL in *out: no launcher has started this process. The channel 0 is there. */
+enum status ranks_open(struct ranks **out, struct err *err);
+void ranks_close(struct ranks *ranks); /* all ranks do; accepts NULL */
+
+int ranks_rank(const struct ranks *ranks);
+int ranks_count(const struct ranks *ranks);
+const char *ranks_transport_name(const struct ranks *ranks); /* "Open MPI v4.1.4"; alone: NULL */
+
+/* By all ranks: channels 0 to @count - 1 are there. */
+enum status ranks_channels(struct ranks *ranks, int count, struct err *err);
+
+/* Of @count numbered things @rank has those from ranks_cut(rank) to before ranks_cut(rank + 1). */
+int ranks_cut(const struct ranks *ranks, int count, int rank);
+
+void ranks_exchange(struct ranks *ranks, int channel, const struct ranks_pieces *send,
+		    const struct ranks_pieces *receive);
+void ranks_gather(struct ranks *ranks, int channel, const struct ranks_pieces *all);
+void ranks_broadcast(struct ranks *ranks, int channel, void *data, size_t bytes); /* whole words */
+
+/* End all ranks at once. */
+void ranks_abort(struct ranks *ranks, int code);
+
+#endif /* RANKS_H */

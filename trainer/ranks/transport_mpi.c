@@ -1,0 +1,118 @@
+/*
+ * The transport over MPI: compiled once for each implementation.
+ *
+ * MPI_Ialltoallv and its kind rather than MPI_Iallreduce: an all-reduce adds up in an order of its
+ * own choice, here the order of sums is the program's.
+ */
+#include "trainer/ranks/transport.h"
+
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static MPI_Comm *communicators;
+static int communicator_count;
+
+_Static_assert(sizeof(MPI_Request) <= sizeof(uint64_t), "a request does not fit its handle");
+
+static void keep(MPI_Request request, struct ranks_request *out)
+{
+	out->handle = 0;
+	memcpy(&out->handle, &request, sizeof(request));
+}
+
+static int mpi_start(int *rank, int *count, char *name, size_t room)
+{
+	char version[MPI_MAX_LIBRARY_VERSION_STRING];
+	int provided, length;
+
+	if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS ||
+	    provided < MPI_THREAD_FUNNELED || MPI_Comm_rank(MPI_COMM_WORLD, rank) != MPI_SUCCESS ||
+	    MPI_Comm_size(MPI_COMM_WORLD, count) != MPI_SUCCESS ||
+	    MPI_Get_library_version(version, &length) != MPI_SUCCESS)
+		return 1;
+	version[strcspn(version, ",\n")] = '\0';
+	for (char *c = version; *c; c++)
+		if (*c == '\t')
+			*c = ' ';
+	snprintf(name, room, "%s", version);
+	return 0;
+}
+
+static int mpi_channels(int count)
+{
+	MPI_Comm *more = realloc(communicators, (size_t)count * sizeof(*more));
+
+	if (!more)
+		return 1;
+	communicators = more;
+	for (; communicator_count < count; communicator_count++)
+		if (MPI_Comm_dup(MPI_COMM_WORLD, &communicators[communicator_count]) != MPI_SUCCESS)
+			return 1;
+	return 0;
+}
+
+static void mpi_exchange(int channel, const struct ranks_pieces *send,
+			 const struct ranks_pieces *receive, struct ranks_request *out)
+{
+	MPI_Request request;
+
+	MPI_Ialltoallv(send->base, send->words, send->at, MPI_INT32_T, receive->base,
+		       receive->words, receive->at, MPI_INT32_T, communicators[channel], &request);
+	keep(request, out);
+}
+
+static void mpi_gather(int channel, const struct ranks_pieces *all, struct ranks_request *out)
+{
+	MPI_Request request;
+
+	MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_INT32_T, all->base, all->words, all->at, MPI_INT32_T,
+			communicators[channel], &request);
+	keep(request, out);
+}
+
+static void mpi_broadcast(int channel, void *data, int words, struct ranks_request *out)
+{
+	MPI_Request request;
+
+	MPI_Ibcast(data, words, MPI_INT32_T, 0, communicators[channel], &request);
+	keep(request, out);
+}
+
+static bool mpi_done(struct ranks_request *out)
+{
+	MPI_Request request;
+	int done = 0;
+
+	memcpy(&request, &out->handle, sizeof(request));
+	MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+	keep(request, out);
+	return done;
+}
+
+static void mpi_abort(int code)
+{
+	MPI_Abort(MPI_COMM_WORLD, code);
+}
+
+static void mpi_finish(void)
+{
+	for (int i = 0; i < communicator_count; i++)
+		MPI_Comm_free(&communicators[i]);
+	free(communicators);
+	MPI_Finalize();
+}
+
+extern const struct ranks_transport ipuscope_ranks_transport;
+__attribute__((visibility("default"))) const struct ranks_transport ipuscope_ranks_transport = {
+	.version = RANKS_TRANSPORT_VERSION,
+	.start = mpi_start,
+	.channels = mpi_channels,
+	.exchange = mpi_exchange,
+	.gather = mpi_gather,
+	.broadcast = mpi_broadcast,
+	.done = mpi_done,
+	.abort = mpi_abort,
+	.finish = mpi_finish,
+};

@@ -1,0 +1,417 @@
+/*
+ * Pieces of a stage's gradients and of an execution's results, and what is done with them.
+ *
+ * Ownership: the session's. Threading: as the header says.
+ */
+#include "trainer/train_ranks.h"
+
+#include <string.h>
+#include <xxhash.h>
+
+#include "common/mem.h"
+#include "common/minmax.h"
+#include "trainer/train_phase.h"
+#include "trainer/train_reduce.h"
+#include "trainer/train_session.h"
+
+/* By rank. */
+struct pieces {
+	int *words, *at;
+};
+
+struct train_exchange {
+	struct train_branch own[TRAIN_BRANCHES]; /* what this rank sends */
+	int own_count;
+	struct train_branch *all; /* what it gets, by rank */
+	int all_count;
+	float *send, *received;
+	struct pieces out, in, mean;
+};
+
+static size_t cut(const struct train_session *session, size_t count, int rank)
+{
+	return count * (size_t)rank / (size_t)ranks_count(session->ranks);
+}
+
+/* ---- replicas by rank ------------------------------------------------------------------------ */
+
+void train_ranks_share(struct train_session *session)
+{
+	const int replicas = session->layout->replicas, rank = ranks_rank(session->ranks);
+
+	session->first_replica = ranks_cut(session->ranks, replicas, rank);
+	session->replicas = ranks_cut(session->ranks, replicas, rank + 1) - session->first_replica;
+}
+
+/* ---- gradients ------------------------------------------------------------------------------- */
+
+static enum status pieces_new(struct pieces *out, int ranks, struct err *err)
+{
+	out->words = mem_calloc((size_t)ranks, sizeof(*out->words));
+	out->at = mem_calloc((size_t)ranks, sizeof(*out->at));
+	return !out->words || !out->at ? err_nomem(err) : ST_OK;
+}
+
+static void pieces_fini(struct pieces *pieces)
+{
+	mem_free(pieces->words);
+	mem_free(pieces->at);
+}
+
+static struct ranks_pieces pieces_of(const struct pieces *pieces, void *base)
+{
+	return (struct ranks_pieces){base, pieces->words, pieces->at};
+}
+
+/* Which branches each rank sends, and where a slice of them begins. */
+static void lay_out(const struct train_session *session, struct train_exchange *e, size_t weights)
+{
+	const int ranks = ranks_count(session->ranks), mine = ranks_rank(session->ranks);
+	const int replicas = session->layout->replicas;
+	const size_t slice = cut(session, weights, mine + 1) - cut(session, weights, mine);
+	struct train_branch branches[TRAIN_BRANCHES];
+	size_t in = 0;
+
+	for (int r = 0; r < ranks; r++) {
+		const size_t from = cut(session, weights, r), to = cut(session, weights, r + 1);
+		const int count = train_tree_branches(branches, replicas,
+						      ranks_cut(session->ranks, replicas, r),
+						      ranks_cut(session->ranks, replicas, r + 1));
+
+		e->out.words[r] = (int)((size_t)e->own_count * (to - from));
+		e->out.at[r] = (int)((size_t)e->own_count * from);
+		e->mean.words[r] = (int)(to - from);
+		e->mean.at[r] = (int)from;
+		e->in.words[r] = (int)((size_t)count * slice);
+		e->in.at[r] = (int)in;
+		for (int b = 0; b < count; b++, in += slice) {
+			e->all[e->all_count] = branches[b];
+			e->all[e->all_count++].values = e->received + in;
+		}
+	}
+}
+
+static int count_branches(const struct train_session *session)
+{
+	const int ranks = ranks_count(session->ranks), replicas = session->layout->replicas;
+	struct train_branch branches[TRAIN_BRANCHES];
+	int all = 0;
+
+	for (int r = 0; r < ranks; r++)
+		all += train_tree_branches(branches, replicas,
+					   ranks_cut(session->ranks, replicas, r),
+					   ranks_cut(session->ranks, replicas, r + 1));
+	return all;
+}
+
+static enum status exchange_new(struct train_exchange *e, const struct train_session *session,
+				size_t weights, struct err *err)
+{
+	const int ranks = ranks_count(session->ranks), all = count_branches(session);
+	const size_t slice = weights / (size_t)ranks + 1;
+
+	e->own_count =
+		train_tree_branches(e->own, session->layout->replicas, session->first_replica,
+				    session->first_replica + session->replicas);
+	if ((size_t)e->own_count * weights > INT32_MAX || (size_t)all * slice > INT32_MAX)
+		return err_set(err, ST_LIMIT,
+			       "a stage has %zu weights: more than %d cannot be exchanged between "
+			       "ranks; give "
+			       "the model more stages",
+			       weights, INT32_MAX);
+	e->all = mem_calloc((size_t)all, sizeof(*e->all));
+	e->send = mem_aligned((size_t)e->own_count * weights + 1, sizeof(float));
+	e->received = mem_aligned((size_t)all * slice + 1, sizeof(float));
+	if (!e->all || !e->send || !e->received || pieces_new(&e->out, ranks, err) != ST_OK ||
+	    pieces_new(&e->in, ranks, err) != ST_OK || pieces_new(&e->mean, ranks, err) != ST_OK)
+		return err_nomem(err);
+	lay_out(session, e, weights);
+	return ST_OK;
+}
+
+enum status train_ranks_new(struct train_session *session, struct err *err)
+{
+	const int stages = session->layout->stages;
+	enum status status = ranks_channels(session->ranks, stages + 1, err);
+
+	session->branch = mem_calloc((size_t)session->replicas, sizeof(*session->branch));
+	if (!session->branch)
+		return err_nomem(err);
+	for (int r = 0; r < session->replicas; r++)
+		session->branch[r] =
+			(struct train_branch){.first = session->first_replica + r,
+					      .count = 1,
+					      .values = session->replica[r].accumulated};
+	if (!session->ranks || status != ST_OK)
+		return status;
+	session->exchange = mem_calloc((size_t)stages, sizeof(*session->exchange));
+	if (!session->exchange)
+		return err_nomem(err);
+	for (int s = 0; s < stages && status == ST_OK; s++)
+		status = exchange_new(&session->exchange[s], session,
+				      session->replica[0].stage[s].weight_count, err);
+	return status;
+}
+
+void train_ranks_free(struct train_session *session)
+{
+	mem_free(session->branch);
+	for (int s = 0; session->exchange && s < session->layout->stages; s++) {
+		struct train_exchange *e = &session->exchange[s];
+
+		mem_free(e->all);
+		mem_free(e->send);
+		mem_free(e->received);
+		pieces_fini(&e->out);
+		pieces_fini(&e->in);
+		pieces_fini(&e->mean);
+	}
+	mem_free(session->exchange);
+}
+
+void train_ranks_sum(struct train_session *session, int stage, size_t share, size_t shares)
+{
+	const struct train_exchange *e = &session->exchange[stage];
+	const struct train_stage *of = &session->replica[0].stage[stage];
+	const size_t first = of->weight_count * share / shares;
+	const size_t last = of->weight_count * (share + 1) / shares;
+
+	for (int r = 0; r < ranks_count(session->ranks); r++) {
+		const size_t begin = cut(session, of->weight_count, r);
+		const size_t length = cut(session, of->weight_count, r + 1) - begin;
+		const size_t from = max(first, begin), to = min(last, begin + length);
+
+		for (int b = 0; b < e->own_count && from < to; b++)
+			train_tree_sums(
+				e->send + e->out.at[r] + (size_t)b * length + (from - begin),
+				session->branch + (e->own[b].first - session->first_replica),
+				of->first_weight + from, to - from, e->own[b].count);
+	}
+}
+
+void train_ranks_reduce(struct train_session *session, int stage)
+{
+	const struct train_exchange *e = &session->exchange[stage];
+	const struct ranks_pieces out = pieces_of(&e->out, e->send),
+				  in = pieces_of(&e->in, e->received);
+	float *reduced = session->reduced + session->replica[0].stage[stage].first_weight;
+	const struct ranks_pieces mean = pieces_of(&e->mean, reduced);
+	const int rank = ranks_rank(session->ranks), replicas = session->layout->replicas;
+	const size_t slice = (size_t)e->mean.words[rank];
+
+	ranks_exchange(session->ranks, stage + 1, &out, &in);
+	train_tree_sums(reduced + e->mean.at[rank], e->all, 0, slice, replicas);
+	train_tree_divide(reduced + e->mean.at[rank], slice, replicas);
+	ranks_gather(session->ranks, stage + 1, &mean);
+}
+
+/* ---- results --------------------------------------------------------------------------------- */
+
+/* What a rank says of itself at an execution's end, before its results. */
+enum {
+	SAYS_STOP,
+	SAYS_INTERRUPTED,
+	SAYS_STATUS,
+	SAYS
+};
+
+/* Results of replica @r in step @step, from or to @at; returns where the next ones are. */
+static double *copy_results(struct train_phase *phase, int64_t step, int64_t r, double *at, bool in)
+{
+	const int64_t place = step * phase->session->layout->replicas + r;
+	const int64_t states = phase->measure->metrics.states;
+	double *mine = phase->sums + place * states;
+
+	if (in)
+		phase->losses[place] = *at;
+	else
+		*at = phase->losses[place];
+	if (in)
+		memcpy(mine, at + 1, (size_t)states * sizeof(*at));
+	else
+		memcpy(at + 1, mine, (size_t)states * sizeof(*at));
+	return at + 1 + states;
+}
+
+static void copy_rank(struct train_phase *phase, int rank, double *at, bool in)
+{
+	const struct train_session *session = phase->session;
+	const int replicas = session->layout->replicas;
+
+	for (int64_t step = 0; step < session->execution.steps; step++)
+		for (int r = ranks_cut(session->ranks, replicas, rank);
+		     r < ranks_cut(session->ranks, replicas, rank + 1); r++)
+			at = copy_results(phase, step, r, at, in);
+}
+
+/* Outputs of a prediction, step by step: a rank's replicas lie together in each. */
+static enum status gather_outputs(struct train_phase *phase, struct pieces *pieces, struct err *err)
+{
+	const struct train_session *session = phase->session;
+	const int replicas = session->layout->replicas, ranks = ranks_count(session->ranks);
+	const size_t width = train_phase_output_floats(phase);
+
+	if (width * (size_t)replicas > INT32_MAX)
+		return err_set(err, ST_LIMIT,
+			       "a step's predictions are too large to be gathered from ranks");
+	for (int r = 0; r < ranks; r++) {
+		pieces->at[r] = (int)(width * (size_t)ranks_cut(session->ranks, replicas, r));
+		pieces->words[r] =
+			(int)(width * (size_t)ranks_cut(session->ranks, replicas, r + 1)) -
+			pieces->at[r];
+	}
+	for (int64_t step = 0; step < session->execution.steps; step++) {
+		const struct ranks_pieces all =
+			pieces_of(pieces, phase->outputs + (size_t)step * width * (size_t)replicas);
+
+		ranks_gather(session->ranks, 0, &all);
+	}
+	return ST_OK;
+}
+
+static enum status gather_results(struct train_phase *phase, enum status status,
+				  struct pieces *pieces, struct err *err)
+{
+	struct train_session *session = phase->session;
+	const int replicas = session->layout->replicas, ranks = ranks_count(session->ranks);
+	const int mine = ranks_rank(session->ranks);
+	const int64_t each =
+		phase->outputs ? 0
+			       : session->execution.steps * (1 + phase->measure->metrics.states);
+	const int64_t words = (each * replicas + (int64_t)SAYS * ranks) * 2;
+	struct ranks_pieces all;
+	double *values, *own;
+	int failed = -1;
+
+	if (words > INT32_MAX)
+		return err_set(err, ST_LIMIT,
+			       "the results of an execution are too many for ranks: use a "
+			       "smaller compile.steps_per_execution");
+	for (int r = 0; r < ranks; r++) {
+		const int64_t at =
+			each * ranks_cut(session->ranks, replicas, r) + (int64_t)SAYS * r;
+		const int64_t end =
+			each * ranks_cut(session->ranks, replicas, r + 1) + (int64_t)SAYS * (r + 1);
+
+		pieces->at[r] = (int)at * 2;
+		pieces->words[r] = (int)(end - at) * 2;
+	}
+	values = mem_calloc((size_t)words / 2, sizeof(*values));
+	if (!values)
+		return err_nomem(err);
+	own = values + pieces->at[mine] / 2;
+	own[SAYS_STOP] = train_stop_asked(&session->stop_early);
+	own[SAYS_INTERRUPTED] = train_interrupted();
+	own[SAYS_STATUS] = (double)status;
+	if (!phase->outputs)
+		copy_rank(phase, mine, own + SAYS, false);
+	all = pieces_of(pieces, values);
+	ranks_gather(session->ranks, 0, &all);
+	for (int r = 0; r < ranks; r++) {
+		double *said = values + pieces->at[r] / 2;
+
+		if (said[SAYS_STOP] != 0.0)
+			train_stop_ask(&session->stop_early);
+		session->interrupted = session->interrupted || said[SAYS_INTERRUPTED] != 0.0;
+		if (said[SAYS_STATUS] != (double)ST_OK && failed < 0)
+			failed = r;
+		if (!phase->outputs && r != mine)
+			copy_rank(phase, r, said + SAYS, true);
+	}
+	mem_free(values);
+	session->together = failed >= 0 || train_stop_asked(&session->stop_early);
+	if (failed >= 0 && status == ST_OK)
+		return err_set(err, ST_FAILED, "rank %d failed", failed);
+	return status;
+}
+
+enum status train_ranks_results(struct train_phase *phase, enum status status, struct err *err)
+{
+	struct pieces pieces = {0};
+
+	if (!phase->session->ranks)
+		return status;
+	if (pieces_new(&pieces, ranks_count(phase->session->ranks), err) != ST_OK)
+		status = ST_NOMEM;
+	else
+		status = gather_results(phase, status, &pieces, err);
+	if (status == ST_OK && phase->outputs)
+		status = gather_outputs(phase, &pieces, err);
+	pieces_fini(&pieces);
+	return status;
+}
+
+/* ---- all go on ------------------------------------------------------------------------------- */
+
+/* By rank, in all ranks: what each of them says. NULL: out of memory. */
+static uint64_t *gather_words(struct ranks *ranks, uint64_t word)
+{
+	const int count = ranks_count(ranks);
+	struct pieces pieces = {0};
+	uint64_t *words = mem_calloc((size_t)count, sizeof(*words));
+	struct err ignored;
+
+	if (words && pieces_new(&pieces, count, &ignored) == ST_OK) {
+		struct ranks_pieces all = pieces_of(&pieces, words);
+
+		for (int r = 0; r < count; r++) {
+			pieces.words[r] = 2;
+			pieces.at[r] = 2 * r;
+		}
+		words[ranks_rank(ranks)] = word;
+		ranks_gather(ranks, 0, &all);
+	} else {
+		mem_free(words);
+		words = NULL;
+	}
+	pieces_fini(&pieces);
+	return words;
+}
+
+enum status train_ranks_agree(struct ranks *ranks, enum status status, bool *others,
+			      struct err *err)
+{
+	uint64_t *statuses;
+	int failed = -1;
+
+	if (!ranks)
+		return status;
+	statuses = gather_words(ranks, status == ST_OK ? 0 : 1);
+	if (!statuses)
+		return err_nomem(err);
+	for (int r = 0; r < ranks_count(ranks) && failed < 0; r++)
+		failed = statuses[r] ? r : -1;
+	mem_free(statuses);
+	/* One line for what all ranks have found wrong: the first one's. */
+	*others = failed >= 0 && failed != ranks_rank(ranks);
+	if (failed >= 0 && status == ST_OK)
+		return err_set(err, ST_FAILED, "rank %d failed", failed);
+	return status;
+}
+
+enum status train_ranks_same(struct ranks *ranks, const char *text, struct err *err)
+{
+	uint64_t *digests;
+	int other = -1;
+
+	if (!ranks)
+		return ST_OK;
+	digests = gather_words(ranks, XXH3_64bits(text, strlen(text)));
+	if (!digests)
+		return err_nomem(err);
+	for (int r = 1; r < ranks_count(ranks) && other < 0; r++)
+		other = digests[r] != digests[0] ? r : -1;
+	mem_free(digests);
+	if (other < 0)
+		return ST_OK;
+	return err_set(
+		err, ST_INVALID,
+		"rank %d has another run than rank 0: all ranks need the same run file, options, "
+		"data and version of ipu-train",
+		other);
+}
+
+void train_ranks_weights(struct train_session *session, float *weights)
+{
+	ranks_broadcast(session->ranks, 0, weights, session->model->weights * sizeof(*weights));
+}

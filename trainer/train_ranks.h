@@ -1,0 +1,50 @@
+/*
+ * What a run spread over ranks exchanges: gradients, so that every rank has the same mean; results
+ * of an execution, so that every rank has those of all replicas; weights; and whether all go on.
+ *
+ * A rank has a range of the replicas. It sums what it has up to the greatest branches of the tree
+ * (common/tree.h) that are whole, sends each rank a slice of them, sums its own slice of all
+ * branches in the tree's order and sends the mean back: about as many bytes as a ring moves, in an
+ * order of sums that is the run's own. So the bytes are those of one process.
+ *
+ * Threading: train_ranks_sum() by any worker of the stage, train_ranks_reduce() by one of them
+ * between barriers; all else by the main thread, which is channel 0 (stage s: s + 1).
+ */
+#ifndef TRAIN_RANKS_H
+#define TRAIN_RANKS_H
+
+#include "trainer/ranks/ranks.h"
+
+struct train_session;
+struct train_phase;
+struct train_exchange; /* of one stage */
+
+/* session->replicas and its first; there are no more ranks than replicas. */
+void train_ranks_share(struct train_session *session);
+
+/* Channels, and session->exchange, one for each stage; nothing where the process is alone. */
+enum status train_ranks_new(struct train_session *session, struct err *err);
+void train_ranks_free(struct train_session *session);
+
+/* Worker @share of @shares: its share of what this rank sends of @stage's gradients. */
+void train_ranks_sum(struct train_session *session, int stage, size_t share, size_t shares);
+
+/* After all shares: @stage's range of session->reduced is the mean over all replicas. */
+void train_ranks_reduce(struct train_session *session, int stage);
+
+/* The execution's results of all replicas, and what any rank was asked: to stop, by an interrupt.
+ * @status: this rank's; ST_FAILED where another's is not ST_OK. */
+enum status train_ranks_results(struct train_phase *phase, enum status status, struct err *err);
+
+/* ST_OK where @status is on all ranks. A rank that is well itself gets ST_FAILED, and in @err which
+ * is not. *others: an earlier rank than this one says what is wrong. */
+enum status train_ranks_agree(struct ranks *ranks, enum status status, bool *others,
+			      struct err *err);
+
+/* All ranks have the same run and version: @text tells them apart. */
+enum status train_ranks_same(struct ranks *ranks, const char *text, struct err *err);
+
+/* The first replica's weights, rank 0's, to all ranks' first one. */
+void train_ranks_weights(struct train_session *session, float *weights);
+
+#endif /* TRAIN_RANKS_H */
