@@ -386,7 +386,8 @@ static enum status watch_tokens(struct train_session *session, struct err *err)
 	params.asked = OUTFEED_NAMED;
 	add_watched(&session->tensors, &params, 0, TRAIN_INPUT,
 		    batch * (size_t)model_shape_count(&model->input));
-	if (output->ndim < 2)
+	/* Losses of several outputs are no losses of tokens. */
+	if (output->ndim < 2 || model->output_count > 1)
 		return ST_OK;
 	shape = arena_alloc(&session->arena, MODEL_DIMS, sizeof(*shape));
 	if (!shape)
