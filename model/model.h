@@ -98,6 +98,7 @@ struct model_layer {
 	int64_t units; /* Dense */
 	bool use_bias;
 	bool causal_mask;          /* the call's use_causal_mask */
+	bool hands_state;          /* its call's states are read: see layer_states() */
 	bool makes_mask;           /* Masking, and an Embedding with mask_zero */
 	int64_t state;             /* numbers of an item that go from batch to batch */
 	bool inference;            /* the call's training is false: in fit(), too */

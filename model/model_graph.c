@@ -33,31 +33,44 @@ static bool is_nested(const struct model_entry *entry)
 }
 
 /* Keras counts what made a nested model as its call 0, so that calls in this one may begin at 1. */
-static int64_t call_numbers(struct model_entry *from, const struct json_at *call,
-			    const struct json_at *output, struct err *err)
+static struct model_reference call_numbers(const struct model_scope *scope, int entry,
+					   const struct json_at *call, const struct json_at *output,
+					   struct err *err)
 {
+	const struct model_reference none = {0, 0, 0};
+	struct model_entry *from = &scope->entries[entry];
 	const int64_t most = from->call_count - !is_nested(from);
-	int64_t number, other;
+	const int states =
+		from->kind == MODEL_ENTRY_LAYER ? layer_states(from->ops, from->config) : 0;
+	int64_t number, other = 0;
 
 	if (json_int(call, 0, INT64_MAX, &number, err) != ST_OK)
-		return 0;
+		return none;
 	if (number > most)
 		json_fail(call, err, "\"%s\" has %d call%s here: there is none of number %lld",
 			  from->name, from->call_count, from->call_count == 1 ? "" : "s",
 			  (long long)number);
-	else if (json_int(output, 0, INT64_MAX, &other, err) == ST_OK && other > 0)
+	else if (json_int(output, 0, INT64_MAX, &other, err) == ST_OK && other > 0 && !states)
 		model_config_unsupported(output, err,
 					 "\"%s\" has one output here: only number 0 is supported",
 					 from->name);
+	else if (other > states)
+		json_fail(output, err, "\"%s\" has outputs 0 to %d", from->name, states);
+	else if (other > 0 && from->call_count > 1)
+		model_config_unsupported(output, err,
+					 "\"%s\" is called more than once: its states cannot be "
+					 "read then",
+					 from->name);
 	from->most_number = max(from->most_number, number);
-	return number;
+	from->hands_state = from->hands_state || other > 0;
+	return (struct model_reference){entry, number, err_stuck(err) ? 0 : (int)other};
 }
 
 /* ["conv", 0, 0], as items at @at (more may follow). */
 static struct model_reference
 call_history(struct model_reader *reader, const struct model_scope *scope, const struct json_at *at)
 {
-	const struct model_reference none = {0, 0};
+	const struct model_reference none = {0, 0, 0};
 	struct json_at name_at, call, output;
 	struct err *err = reader->err;
 	const char *name, **known;
@@ -78,8 +91,7 @@ call_history(struct model_reader *reader, const struct model_scope *scope, const
 	}
 	found = model__names_find(&scope->names, name);
 	if (found)
-		return (struct model_reference){
-			*found, call_numbers(&scope->entries[*found], &call, &output, err)};
+		return call_numbers(scope, *found, &call, &output, err);
 	known = arena_alloc(&reader->scratch, (size_t)scope->count + 1, sizeof(*known));
 	if (!known) {
 		err_nomem(err);
@@ -178,6 +190,25 @@ static bool call_attention(const struct call *call, const struct json_at *at)
 	return true;
 }
 
+/* The state that a recurrent layer begins with: a tensor or a list of them. */
+static bool call_initial_state(const struct call *call, const struct json_at *at)
+{
+	const cJSON *node = at->node->child;
+
+	if (strcmp(at->key, "initial_state") != 0 || call->entry->kind != MODEL_ENTRY_LAYER ||
+	    !layer_takes_state(call->entry->ops))
+		return false;
+	if (call->keras3 || !cJSON_IsArray(node))
+		(call->keras3 ? call_argument : call_add)(call, at);
+	else
+		for (int i = 0; node && !err_stuck(call->err); node = node->next, i++) {
+			const struct json_at here = model__item(at, node, i);
+
+			call_add(call, &here);
+		}
+	return true;
+}
+
 /*
  * training: false, which fit() does not overrule. Keras 3 writes down the false that most layers'
  * call() has by itself, which fit() does overrule; the default of a normalisation of batches and of
@@ -209,7 +240,7 @@ static void call_kwargs(const struct call *call, const struct json_at *at)
 			continue;
 		}
 		if (call_is_empty(node) || call_attention(call, &here) ||
-		    call_inference(call, node))
+		    call_initial_state(call, &here) || call_inference(call, node))
 			continue;
 		model_config_unsupported(
 			&here, call->err,
@@ -440,6 +471,12 @@ static int call_ends(const struct call *call, const struct json_at *config, cons
 
 		call_add(call, &here);
 	}
+	for (int i = 0; i < reader->list_count && !err_stuck(call->err); i++)
+		if (reader->list[i].output > 0)
+			model_config_unsupported(&list, call->err,
+						 "a state as the model's output is not supported: "
+						 "\"%s\" has output 0",
+						 call->scope->entries[reader->list[i].entry].name);
 	return reader->list_count;
 }
 

@@ -353,8 +353,11 @@ static const struct model_shape *read_tensor_shape(const struct model_reader *re
 /* What comes into @call as its input @index: a layer's output or the model's input. */
 static int read_tensor(const struct model_scope *scope, const struct model_call *call, int index)
 {
-	return call->inputs[index] == MODEL_OUTSIDE ? scope->tensors[0]
-						    : scope->calls[call->inputs[index]].source;
+	if (call->inputs[index] == MODEL_OUTSIDE)
+		return scope->tensors[0];
+	/* A layer's states stand behind its output. */
+	return scope->calls[call->inputs[index]].source +
+	       (call->from ? call->from[index].output : 0);
 }
 
 /* Alike but, where @loose, for dimensions of 1 at the end: data of images of one channel come with
@@ -664,34 +667,73 @@ static bool read_mask_fits(const struct model_reader *reader, int mask,
 	       reader->model->layers[mask].output.dim[0] == shape->dim[0];
 }
 
-/* The layer NAME/mask beside the last one, which makes a mask of the same input. */
-static void read_make_mask(struct model_reader *reader, const struct json_at *at)
+/* The layer MAKER/PART, of one input, which is to be counted when it is whole. NULL: a failure. */
+static struct model_layer *read_beside(struct model_reader *reader, int maker, const char *part,
+				       const int *inputs, const struct json_at *at)
 {
 	struct model *model = reader->model;
-	struct model_layer *mask = read_new_layer(reader);
-	const struct model_layer *maker = &model->layers[model->layer_count - 1];
-	const char *name = arena_printf(reader->arena, "%s/mask", maker->name);
+	struct model_layer *beside = read_new_layer(reader);
+	const struct model_layer *of = &model->layers[maker];
+	const char *name = arena_printf(reader->arena, "%s/%s", of->name, part);
 
-	if (!mask || !name) {
+	if (!beside || !name || !inputs) {
 		err_nomem(reader->err);
-		return;
+		return NULL;
 	}
 	if (model__names_find(&reader->taken, name))
 		json_fail(at, reader->err, "two layers are named \"%s\": names must be unique",
 			  name);
 	else if (model__names_add(&reader->taken, name, 0))
 		err_nomem(reader->err);
-	*mask = (struct model_layer){
+	*beside = (struct model_layer){
 		.name = name,
 		.position = model->layer_count,
-		.inputs = maker->inputs,
+		.inputs = inputs,
 		.input_count = 1,
-		.input = maker->input,
+		.input = *read_tensor_shape(reader, inputs[0]),
 		.first_param = model->param_count,
-		.row = maker->row,
-		.home = maker->home,
-		.policy = maker->policy,
+		.row = of->row,
+		.home = of->home,
+		.policy = of->policy,
 	};
+	return err_stuck(reader->err) ? NULL : beside;
+}
+
+/* Parts of the row that the last layer, @maker, puts out: its output, which has @mask where its
+ * steps are the mask's, and its states. */
+static void read_make_states(struct model_reader *reader, int maker, int states, int mask,
+			     const struct json_at *at)
+{
+	static const char *const names[] = {"output", "h", "c"};
+	struct model *model = reader->model;
+	int *inputs = arena_alloc(reader->arena, 1, sizeof(*inputs));
+
+	if (inputs)
+		*inputs = maker;
+	for (int i = 0; i <= states && !err_stuck(reader->err); i++) {
+		struct model_layer *part = read_beside(reader, maker, names[i], inputs, at);
+
+		if (!part ||
+		    layer_state(model, &model->layers[maker], i, part, reader->err) != ST_OK)
+			return;
+		read_note(reader, part->position, part->position,
+			  i == 0 && read_mask_fits(reader, mask, &part->output) ? mask
+										: MODEL_UNMASKED);
+		model->layer_count++;
+	}
+}
+
+/* The layer NAME/mask beside the last one, which makes a mask of the same input. */
+static void read_make_mask(struct model_reader *reader, const struct json_at *at)
+{
+	struct model *model = reader->model;
+	const int position = model->layer_count - 1;
+	struct model_layer *mask =
+		read_beside(reader, position, "mask", model->layers[position].inputs, at);
+	const struct model_layer *maker = &model->layers[position];
+
+	if (!mask)
+		return;
 	if (!err_stuck(reader->err) && layer_mask(model, maker, mask, reader->err) == ST_OK) {
 		reader->notes[maker->position].mask = mask->position;
 		read_note(reader, mask->position, mask->position, MODEL_UNMASKED);
@@ -789,6 +831,7 @@ static void read_layer(struct model_reader *reader, const struct model_scope *sc
 		.row = entry->row,
 		.home = entry->home,
 		.causal_mask = call->causal_mask,
+		.hands_state = entry->hands_state,
 		.inference = scope->inference || call->inference,
 		.policy = entry->kind == MODEL_ENTRY_INPUT ? MODEL_POLICY_TEXT
 							   : model__read_policy(&config),
@@ -824,6 +867,11 @@ static void read_layer(struct model_reader *reader, const struct model_scope *sc
 	model->layer_count++;
 	if (layer->makes_mask && !err_stuck(reader->err))
 		read_make_mask(reader, at);
+	if (entry->hands_state && !err_stuck(reader->err)) {
+		read_make_states(reader, call->source, layer_states(entry->ops, entry->config),
+				 mask, at);
+		call->source++;
+	}
 }
 
 /* ---- nested models --------------------------------------------------------------------------- */

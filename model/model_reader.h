@@ -55,6 +55,7 @@ enum model_entry_kind {
 struct model_reference {
 	int entry;
 	int64_t number;
+	int output; /* 0, or a state that the layer hands on, from 1 */
 };
 
 /* A call of an entry: Keras's node. Calls of a scope stand in the order of their entries. */
@@ -77,6 +78,7 @@ struct model_entry {
 	int first_call, call_count;  /* among the scope's */
 	int64_t most_number;         /* the greatest that a reference to it has */
 	int first_layer;             /* that its first call has become; -1: it is not read yet */
+	bool hands_state;            /* something reads its states */
 	int row;
 };
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Train the networks of tests/golden/masks.json and of the mask_*.json beside it, in PyTorch.
+"""Train the networks of tests/golden/masks.json, mask_*.json and seq2seq.json in PyTorch.
 
     UPDATE_GOLDEN=1 ctest --test-dir build/release -R train_masks
 
@@ -19,9 +19,9 @@ import torch
 torch.set_default_dtype(torch.float64)
 weights = {key: torch.tensor(array.astype("f8"), requires_grad=True) for key, array in np.load(sys.argv[2]).items()}
 data = np.load(sys.argv[3])
-words, classes = torch.tensor(data["x_train"].astype("i8")), torch.tensor(data["y_train"].astype("i8"))
+words, classes = torch.tensor(data["x_train" if "x_train" in data else "x_train_to"].astype("i8")), torch.tensor(data["y_train"].astype("i8"))
 mask = words != 0
-left = {}
+left, last = {}, {}
 
 
 def of(layer, *names):
@@ -45,12 +45,21 @@ def simple(x, h, c, kernel, recurrent, bias):
     return (x @ kernel + h @ recurrent + bias).tanh(), c
 
 
-def scan(cell, layer, x, backwards=False, zeros=False, stateful=False):
-    """Outputs by the input's steps, and the last one worked out."""
+def gru_before(x, h, c, kernel, recurrent, bias):
+    """Without reset_after."""
+    z, r, a = (x @ kernel + bias).chunk(3, 1)
+    z2, r2, _ = (h @ recurrent).chunk(3, 1)
+    z = (z + z2).sigmoid()
+    return z * h + (1 - z) * (a + ((r + r2).sigmoid() * h) @ recurrent.chunk(3, 1)[2]).tanh(), c
+
+
+def scan(cell, layer, x, backwards=False, zeros=False, stateful=False, start=None, mask=mask):
+    """Outputs by the input's steps, and the last one worked out; the states go to `last`."""
     params = of(layer, "kernel", "recurrent_kernel", "bias")
     h = c = torch.zeros(len(x), params[1].shape[0])
     if stateful:
         h, c = left.get(layer, (h, c))
+    h, c = start or (h, c)
     steps = [None] * x.shape[1]
     for s in reversed(range(len(steps))) if backwards else range(len(steps)):
         here = mask[:, s, None]
@@ -58,6 +67,7 @@ def scan(cell, layer, x, backwards=False, zeros=False, stateful=False):
         h, c = torch.where(here, next_h, h), torch.where(here, next_c, c)
         steps[s] = torch.where(here, h, torch.zeros_like(h)) if zeros else h
     left[layer] = h.detach(), c.detach()
+    last[layer] = h, c
     return torch.stack(steps, 1), h
 
 
@@ -104,6 +114,21 @@ def mask_stateful():
     scores = scan(gru, "gru", scan(lstm, "lstm", x, stateful=True)[0], stateful=True)[0] @ kernel + bias
     weight = torch.tensor(data["sample_weight_train"].astype("f8"))[mask]
     return ((torch.nn.functional.cross_entropy(scores[mask], classes[mask], reduction="none") * weight).mean(),)
+
+
+def seq2seq():
+    """Loss and accuracy of the words that count."""
+    words_from = torch.tensor(data["x_train_from"].astype("i8"))
+    known = words_from != 0
+    x = of("from_words", "embeddings")[0][words_from]
+    scan(lstm, "encoder", x, mask=known)
+    read = scan(gru, "reader", x, mask=known)[0]
+    mean = (read * known[..., None]).sum(1) / known.sum(1, keepdim=True)
+    said = scan(lstm, "decoder", of("to_words", "embeddings")[0][words], start=last["encoder"])[0]
+    state = mean + last["reader"][0]
+    kernel, bias = of("out", "kernel", "bias")
+    scores = (scan(gru_before, "writer", said, start=(state, state))[0] @ kernel + bias)[mask]
+    return torch.nn.functional.cross_entropy(scores, classes[mask]), (scores.argmax(1) == classes[mask]).double().mean()
 
 
 def mask_ignored():

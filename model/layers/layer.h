@@ -115,6 +115,14 @@ const char *const *layer_names(int *count);
 enum status layer_mask(struct model *model, const struct model_layer *maker,
 		       struct model_layer *mask, struct err *err);
 
+/* How many states a layer of this config hands on beside its output; 0: return_state is not asked
+ * for, or it has none. Where layer->hands_state is set its output is one row of all. */
+int layer_states(const struct layer_ops *ops, const cJSON *config);
+bool layer_takes_state(const struct layer_ops *ops); /* may its call have an initial_state? */
+/* Make @part, whose input is such a layer's output, that layer's output (0) or state @index. */
+enum status layer_state(struct model *model, const struct model_layer *from, int index,
+			struct model_layer *part, struct err *err);
+
 /* Inputs that are no masks. */
 int layer_own_inputs(const struct model_layer *layer);
 

@@ -79,6 +79,8 @@ struct layer_recurrent {
 	bool backwards;    /* the first step looks at the input's last */
 	bool reversed;     /* sequences stand as the input's steps, not as they were worked out */
 	bool reset_before; /* of a GRU: reset_after false */
+	int starts;        /* inputs that are the state before the first step: h, c; 0: none */
+	bool hands;        /* the state after the last step stands behind the outputs */
 	bool stateful;     /* a batch begins with the state that the one before has left */
 	bool zeros;        /* masked steps put out zeros, not what the step before left */
 	enum model_activation activation, recurrent_activation;

@@ -14,6 +14,10 @@ void layer__set_activation(struct model_layer *layer, enum model_activation acti
 int64_t layer__activation_flops(const struct model_layer *layer, int64_t batch);
 void layer__activation_lower(struct layer_lowering *lowering);
 
+/* Make @part, whose input is one row, its numbers from @first on. */
+enum status layer_part(struct model *model, struct model_layer *part,
+		       const struct model_shape *shape, int64_t first, struct err *err);
+
 /* Options that every layer has, and its own. */
 enum status layer__check(const struct json_at *config, const struct model_option *own, size_t count,
 			 struct err *err);

@@ -151,27 +151,35 @@ static enum status repeat_vector_read(struct model *model, struct model_layer *l
 	return rearrange_end(layer, r, err);
 }
 
+enum status layer_part(struct model *model, struct model_layer *part,
+		       const struct model_shape *shape, int64_t first, struct err *err)
+{
+	struct layer_rearrange *r = model__alloc(model, 1, sizeof(*r));
+	int64_t stride = 1;
+
+	if (!r)
+		return err_nomem(err);
+	part->ops = &layer_input;
+	part->config = r;
+	r->ndim = shape->ndim;
+	for (int d = r->ndim - 1; d >= 0; d--) {
+		r->dim[d] = (struct layer_rearrange_dim){shape->dim[d], stride, 1, 0};
+		stride *= shape->dim[d];
+	}
+	r->dim[r->ndim - 1].first = first;
+	return rearrange_end(part, r, err);
+}
+
 /* A part of the model's input; its config was read before. */
 static enum status input_read(struct model *model, struct model_layer *layer,
 			      const struct json_at *config, struct err *err)
 {
-	struct layer_rearrange *r = model__alloc(model, 1, sizeof(*r));
 	const struct model_part *part = model->parts;
-	int64_t stride = 1;
 
 	(void)config;
-	layer->config = r;
-	if (!r)
-		return err_nomem(err);
 	while (strcmp(part->name, layer->name) != 0)
 		part++;
-	r->ndim = part->shape.ndim;
-	for (int d = r->ndim - 1; d >= 0; d--) {
-		r->dim[d] = (struct layer_rearrange_dim){part->shape.dim[d], stride, 1, 0};
-		stride *= part->shape.dim[d];
-	}
-	r->dim[r->ndim - 1].first = part->first;
-	return rearrange_end(layer, r, err);
+	return layer_part(model, layer, &part->shape, part->first, err);
 }
 
 /* ---- costs ----------------------------------------------------------------------------------- */

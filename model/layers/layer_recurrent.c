@@ -15,6 +15,10 @@
  * With a mask (1 or 0 a step, the second input) h and c stay as they are at a step of 0, whose
  * output is that h or, with zero_output_for_mask, zeros.
  *
+ * Where an initial state comes in (h, and c of an LSTM, behind the sequence) it is that before the
+ * first step. A layer whose states others read puts out one row an item: its outputs, then h and c
+ * after the last step; NAME/output, NAME/h and NAME/c are parts of it.
+ *
  * A stateful layer's h and c before the first step are what the last batch has left, item by item.
  *
  * W is [features, gates x units], U [units, gates x units]; b [gates x units], with reset_after
@@ -107,6 +111,34 @@ static void add_params(struct model *model, struct model_layer *layer, const str
 					    .high = 1.0};
 }
 
+static int states_of(const struct layer_ops *ops)
+{
+	return ops == &layer_lstm ? 2 : 1;
+}
+
+/* The state that comes in, and whether it is handed on. */
+static void read_states(struct model *model, struct model_layer *layer,
+			const struct json_at *config, struct err *err)
+{
+	struct layer_recurrent *r = layer->config;
+	const int states = states_of(layer->ops);
+
+	r->hands = layer->hands_state;
+	r->starts = layer_own_inputs(layer) - 1;
+	if (!err_stuck(err) && r->starts != 0 && r->starts != states)
+		json_fail(config, err, "%d initial state%s come%s in: %s has %d", r->starts,
+			  r->starts == 1 ? "" : "s", r->starts == 1 ? "s" : "",
+			  layer->ops->class_name, states);
+	for (int i = 1; i <= r->starts && !err_stuck(err); i++) {
+		const struct model_shape *shape = model_input_shape(model, layer, i);
+
+		if (shape->ndim != 1 || shape->dim[0] != layer->units)
+			json_fail(config, err,
+				  "an initial state must have %lld numbers, as many as units",
+				  (long long)layer->units);
+	}
+}
+
 static enum status recurrent_read(struct model *model, struct model_layer *layer,
 				  const struct json_at *config, struct err *err)
 {
@@ -123,7 +155,7 @@ static enum status recurrent_read(struct model *model, struct model_layer *layer
 		{"dropout", MODEL_ANY},
 		{"recurrent_dropout", MODEL_ANY},
 		{"return_sequences", MODEL_ANY},
-		{"return_state", MODEL_FALSE},
+		{"return_state", MODEL_ANY},
 		{"go_backwards", MODEL_ANY},
 		{"return_reversed", MODEL_ANY}, /* of a Bidirectional alone */
 		{"stateful", MODEL_ANY},
@@ -167,11 +199,48 @@ static enum status recurrent_read(struct model *model, struct model_layer *layer
 	if (r->stateful)
 		layer->state = layer->ops == &layer_lstm ? 2 * units : units;
 	r->reset_before = layer->ops == &layer_gru && !reset_after;
+	read_states(model, layer, config, err);
 	layer->output =
 		r->sequences ? (struct model_shape){.ndim = 2, .dim = {layer->input.dim[0], units}}
 			     : (struct model_shape){.ndim = 1, .dim = {units}};
+	/* One row: the parts are made of it. */
+	if (r->hands)
+		layer->output = (struct model_shape){
+			.ndim = 1,
+			.dim = {model_shape_count(&layer->output) + states_of(layer->ops) * units}};
 	add_params(model, layer, config, err);
 	return err->status;
+}
+
+bool layer_takes_state(const struct layer_ops *ops)
+{
+	return ops->read == recurrent_read;
+}
+
+int layer_states(const struct layer_ops *ops, const cJSON *config)
+{
+	return layer_takes_state(ops) && cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(
+						 config, "return_state"))
+		       ? states_of(ops)
+		       : 0;
+}
+
+enum status layer_state(struct model *model, const struct model_layer *from, int index,
+			struct model_layer *part, struct err *err)
+{
+	const struct layer_recurrent *r = from->config;
+	const int64_t outputs = (r->sequences ? from->input.dim[0] : 1) * from->units;
+
+	if (index > 0)
+		return layer_part(model, part,
+				  &(struct model_shape){.ndim = 1, .dim = {from->units}},
+				  outputs + (index - 1) * from->units, err);
+	return layer_part(
+		model, part,
+		r->sequences
+			? &(struct model_shape){.ndim = 2, .dim = {from->input.dim[0], from->units}}
+			: &(struct model_shape){.ndim = 1, .dim = {from->units}},
+		0, err);
 }
 
 /* ---- costs ----------------------------------------------------------------------------------- */
@@ -391,16 +460,19 @@ static void recurrent_lower(struct layer_lowering *lowering)
 #define RECURRENT_OPS(row, name)                                                                   \
 	.class_name = (name), .kind = LAYER_KIND_##row, .read = recurrent_read,                    \
 	.flops = recurrent_flops, .lower = recurrent_lower, .sequence = true,                      \
-	.reads_inputs = true, .masks = LAYER_MASKS_USED
+	.reads_inputs = true, .masks = LAYER_MASKS_USED, .least_inputs = 1
 
 const struct layer_ops layer_simple_rnn = {
 	RECURRENT_OPS(simple_rnn, "SimpleRNN"),
+	.most_inputs = 2,
 };
 
 const struct layer_ops layer_lstm = {
 	RECURRENT_OPS(lstm, "LSTM"),
+	.most_inputs = 3,
 };
 
 const struct layer_ops layer_gru = {
 	RECURRENT_OPS(gru, "GRU"),
+	.most_inputs = 2,
 };

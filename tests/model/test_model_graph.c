@@ -835,6 +835,59 @@ static void test_bad_graphs_are_refused_with_their_place(void **state)
 		support_assert_refused(&refusals[i], &mnist);
 }
 
+/* Of sequences (5, 2). */
+#define RNN(class_name, name, more, from)                                                          \
+	"{\"class_name\": \"" class_name "\", \"config\": {\"name\": \"" name                      \
+	"\", \"units\": 3" more "}, \"inbound_nodes\": [[" from "]]}"
+#define OUTPUT_OF(name, output) "[\"" name "\", 0, " output ", {}]"
+#define STATES(layers, ends)                                                                       \
+	MODEL("{\"class_name\": \"InputLayer\", \"config\": {\"batch_input_shape\": [null, 5, "    \
+	      "2], "                                                                               \
+	      "\"name\": \"x\"}, \"inbound_nodes\": []}, " layers,                                 \
+	      ends)
+#define ENCODER RNN("LSTM", "e", ", \"return_state\": true", OUTPUT_OF("x", "0")) ", "
+
+static void test_states_are_layers_of_their_own(void **state)
+{
+	static const char *const names[] = {"e", "e/output", "e/h", "e/c", "d"};
+	static const struct support_refusal bad[] = {
+		{STATES(ENCODER RNN("LSTM", "d", "", OUTPUT_OF("x", "0") ", " OUTPUT_OF("e", "1")),
+			ENDS("x", "d")),
+		 ST_INVALID, "1 initial state comes in: LSTM has 2"},
+		{STATES(ENCODER RNN("GRU", "d", "", OUTPUT_OF("x", "0") ", " OUTPUT_OF("e", "3")),
+			ENDS("x", "d")),
+		 ST_INVALID, "\"e\" has outputs 0 to 2"},
+		{STATES(RNN("GRU", "e", "", OUTPUT_OF("x", "0")) ", " RNN(
+				"GRU", "d", "", OUTPUT_OF("x", "0") ", " OUTPUT_OF("e", "1")),
+			ENDS("x", "d")),
+		 ST_UNSUPPORTED, "\"e\" has one output here"},
+		{STATES(RNN("GRU", "d", "", OUTPUT_OF("x", "0") ", " OUTPUT_OF("x", "0")),
+			ENDS("x", "d")),
+		 ST_INVALID, "an initial state must have 3 numbers"},
+		{STATES(RNN("LSTM", "e", ", \"return_state\": true", OUTPUT_OF("x", "0")),
+			"\"input_layers\": [[\"x\", 0, 0]], \"output_layers\": [[\"e\", 0, 2]]"),
+		 ST_UNSUPPORTED, "a state as the model's output is not supported: \"e\""},
+	};
+	struct model *m =
+		support_model(STATES(ENCODER RNN("LSTM", "d", ", \"return_state\": true",
+						 OUTPUT_OF("x", "0") ", " OUTPUT_OF(
+							 "e", "1") ", " OUTPUT_OF("e", "2")),
+				     ENDS("x", "d")),
+			      NULL);
+
+	(void)state;
+	assert_int_equal(m->layer_count, 5);
+	for (int i = 0; i < m->layer_count; i++)
+		assert_string_equal(m->layers[i].name, names[i]);
+	assert_int_equal(m->layers[0].output.dim[0], 9);
+	assert_int_equal(m->layers[4].inputs[1], 2);
+	assert_int_equal(m->layers[4].inputs[2], 3);
+	assert_int_equal(m->layers[4].output.dim[0], 3);
+	model_free(m);
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+		support_assert_refused(&bad[i], NULL);
+}
+
 static void test_names_of_tensorflow_2_1_name_their_replacement(void **state)
 {
 	static const struct {
@@ -984,6 +1037,7 @@ int main(void)
 		cmocka_unit_test(test_a_layer_called_again_has_the_same_parameters),
 		cmocka_unit_test(test_calls_keep_their_parameters_in_the_order_of_stages),
 		cmocka_unit_test(test_bad_graphs_are_refused_with_their_place),
+		cmocka_unit_test(test_states_are_layers_of_their_own),
 		cmocka_unit_test(test_names_of_tensorflow_2_1_name_their_replacement),
 		cmocka_unit_test(test_models_may_be_nested_but_not_for_ever),
 		cmocka_unit_test(test_thousands_of_layers_in_any_order),

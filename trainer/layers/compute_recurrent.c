@@ -11,8 +11,10 @@
  * What dropout and recurrent_dropout leave of an item's features and of its state is one mask each,
  * the same at all steps, kept as bytes; the masked numbers are made again for the backward pass.
  *
- * A stateful layer begins where its last pass ended. What it began with is kept as well: the first
- * step's product is of it, and no gradient goes further back.
+ * Where an initial state comes in it is the first step's. What is handed on stands behind the
+ * outputs in an item's row: the state after the last step. A stateful layer begins where its last
+ * pass ended. What it began with is kept as well: the first step's product is of it, and no
+ * gradient goes further back.
  *
  * With go_backwards step s looks at the input's step steps - 1 - s.
  */
@@ -64,12 +66,17 @@ static int64_t state_floats(const struct model_layer *layer)
 	return layer->units * (layer->ops->kind == LAYER_KIND_lstm ? 2 : 1);
 }
 
+static bool has_start(const struct layer_recurrent *r)
+{
+	return r->stateful || r->starts > 0;
+}
+
 static size_t kept_floats(const struct model_layer *layer, int64_t batch)
 {
 	const struct layer_recurrent *r = layer->config;
 	const int64_t steps = layer->input.dim[0] * layer->units * (r->gates + 2);
 
-	return (size_t)(batch * (steps + (r->stateful ? state_floats(layer) : 0)));
+	return (size_t)(batch * (steps + (has_start(r) ? state_floats(layer) : 0)));
 }
 
 static size_t recurrent_state(const struct model_layer *layer, int64_t batch)
@@ -153,9 +160,9 @@ static struct recurrent recurrent_of(const struct layer_pass *pass)
 	r.wide = r.units * r.kind.gates;
 	r.h = r.gates + r.batch * r.steps * r.wide;
 	r.more = r.h + r.batch * r.steps * r.units;
-	if (r.kind.stateful)
+	if (has_start(&r.kind))
 		r.start_h = r.more + r.batch * r.steps * r.units;
-	if (r.kind.stateful && r.cell == LAYER_KIND_lstm)
+	if (has_start(&r.kind) && r.cell == LAYER_KIND_lstm)
 		r.start_c = r.start_h + r.batch * r.units;
 	r.input = pass->inputs[0];
 	masks = (uint8_t *)(r.gates + kept_floats(layer, pass->batch));
@@ -510,24 +517,56 @@ static void recurrent_sums(const struct recurrent *r, const float *bias)
 		memcpy(r->sums + b * r->wide, bias, (size_t)r->wide * sizeof(*bias));
 }
 
+/* Numbers of an item's output, the states in it. */
+static int64_t output_each(const struct recurrent *r)
+{
+	return model_shape_count(&r->pass->layer->output);
+}
+
+/* Of an item's output: where the state after the last step stands, h and then c. */
+static int64_t output_state(const struct recurrent *r)
+{
+	return (r->kind.sequences ? r->steps : 1) * r->units;
+}
+
 static void output_body(const void *context, int64_t first, int64_t items)
 {
 	const struct recurrent *r = context;
+	const size_t bytes = (size_t)r->units * sizeof(float);
 	const int64_t steps = r->kind.sequences ? r->steps : 1;
 	const bool turn = r->kind.reversed && r->kind.sequences;
 
-	for (int64_t b = first; b < first + items; b++)
+	for (int64_t b = first; b < first + items; b++) {
+		const int64_t last = (b * r->steps + r->steps - 1) * r->units;
+		float *out = r->pass->output + b * output_each(r);
+
 		for (int64_t s = 0; s < steps; s++) {
 			const int64_t of = r->steps - steps + s;
-			float *y = r->pass->output +
-				   (b * steps + (turn ? time_of(r, s) : s)) * r->units;
+			float *y = out + (turn ? time_of(r, s) : s) * r->units;
 
 			if (r->kind.zeros && is_masked(r, b, of))
-				memset(y, 0, (size_t)r->units * sizeof(float));
+				memset(y, 0, bytes);
 			else
-				memcpy(y, r->h + (b * r->steps + of) * r->units,
-				       (size_t)r->units * sizeof(float));
+				memcpy(y, r->h + (b * r->steps + of) * r->units, bytes);
 		}
+		if (!r->kind.hands)
+			continue;
+		memcpy(out + output_state(r), r->h + last, bytes);
+		if (r->cell == LAYER_KIND_lstm)
+			memcpy(out + output_state(r) + r->units, r->more + last, bytes);
+	}
+}
+
+/* The initial state that comes in. */
+static void take_start(const struct recurrent *r)
+{
+	const size_t bytes = (size_t)(r->batch * r->units) * sizeof(float);
+
+	if (r->kind.starts == 0)
+		return;
+	memcpy(r->start_h, r->pass->inputs[1], bytes);
+	if (r->start_c)
+		memcpy(r->start_c, r->pass->inputs[2], bytes);
 }
 
 /* Take the items' state, an item's h and c beside each other, or @put it back. */
@@ -576,6 +615,7 @@ static void recurrent_forward(const struct layer_pass *pass)
 	decide_drops(&r);
 	drop_input(&r);
 	move_state(&r, false);
+	take_start(&r);
 	kernel_gemm(&input, &r.room);
 	for (r.step = 0; r.step < r.steps; r.step++) {
 		recurrent_sums(&r, second);
@@ -740,20 +780,19 @@ static void step_grad_body(const void *context, int64_t first, int64_t items)
 {
 	const struct recurrent *r = context;
 	const bool shown = r->kind.sequences || r->step == r->steps - 1;
-	const int64_t shown_steps = r->kind.sequences ? r->steps : 1;
 	void (*const work)(const struct cell_grad *c) = grad_function(r);
 
 	for (int64_t b = first; b < first + items; b++) {
 		const int64_t row = b * r->steps + r->step;
 		const int64_t at = r->kind.reversed ? time_of(r, r->step) : r->step;
-		const int64_t out = b * shown_steps + (r->kind.sequences ? at : 0);
+		const int64_t out = b * output_each(r) + (r->kind.sequences ? at * r->units : 0);
 		const struct cell_grad cell = {
 			.gates = r->gates + row * r->wide,
 			.h = r->h + row * r->units,
 			.more = r->more + row * r->units,
 			.h_before = state_before(r, b),
 			.more_before = more_before(r, b),
-			.dy = shown ? r->pass->grad_output + out * r->units : NULL,
+			.dy = shown ? r->pass->grad_output + out : NULL,
 			.x = r->x + (b * r->steps + time_of(r, r->step)) * r->wide,
 			.recurrent = r->recurrent + row * r->wide,
 			.dh = r->dh + b * r->units,
@@ -790,13 +829,50 @@ static void before_body(const void *context, int64_t first, int64_t items)
 	}
 }
 
+/* What the state that is handed on gets back, or nothing. */
+static void begin_grads(const struct recurrent *r)
+{
+	const size_t bytes = (size_t)r->units * sizeof(float);
+
+	for (int64_t b = 0; b < r->batch; b++) {
+		const float *dy = r->pass->grad_output + b * output_each(r) + output_state(r);
+		float *dh = r->dh + b * r->units, *dc = r->dc + b * r->units;
+
+		memset(dh, 0, bytes);
+		memset(dc, 0, bytes);
+		if (r->kind.hands)
+			memcpy(dh, dy, bytes);
+		if (r->kind.hands && r->cell == LAYER_KIND_lstm)
+			memcpy(dc, dy + r->units, bytes);
+	}
+}
+
+/* Is a gradient of the initial state wanted? */
+static bool wants_start(const struct recurrent *r)
+{
+	bool any = false;
+
+	for (int k = 1; k <= r->kind.starts; k++)
+		any = any || r->pass->grad_inputs[k];
+	return any;
+}
+
+static void put_start_grads(const struct recurrent *r)
+{
+	const size_t bytes = (size_t)(r->batch * r->units) * sizeof(float);
+
+	if (r->kind.starts > 0 && r->pass->grad_inputs[1])
+		memcpy(r->pass->grad_inputs[1], r->dh, bytes);
+	if (r->kind.starts > 1 && r->pass->grad_inputs[2])
+		memcpy(r->pass->grad_inputs[2], r->dc, bytes);
+}
+
 /* From the last step to the first: the gradients of all sums. */
 static void steps_backward(struct recurrent *r)
 {
 	const size_t floats = (size_t)(r->batch * r->units);
 
-	memset(r->dh, 0, floats * sizeof(*r->dh));
-	memset(r->dc, 0, floats * sizeof(*r->dc));
+	begin_grads(r);
 	for (r->step = r->steps - 1; r->step >= 0; r->step--) {
 		compute__share(r->pass->pool, r->batch, 16 * r->wide, step_grad_body, r);
 		if (!h_before(r, 0))
@@ -807,7 +883,7 @@ static void steps_backward(struct recurrent *r)
 			compute__share(r->pass->pool, r->batch, 2 * r->wide, step_grad_body, r);
 			r->resets = false;
 		}
-		if (r->step == 0)
+		if (r->step == 0 && !wants_start(r))
 			break;
 		multiply_back(r, 0, state_gates(r));
 		kernel_add(r->dh, r->sums, floats);
@@ -852,11 +928,12 @@ static void recurrent_backward(const struct layer_pass *pass)
 					  .openblas = pass->openblas};
 
 	compute__masks_backward(pass);
-	if (!compute__learns(pass) && !pass->grad_inputs[0])
+	if (!compute__learns(pass) && !pass->grad_inputs[0] && !wants_start(&r))
 		return;
 	drop_input(&r);
 	compute__share(pass->pool, r.batch, r.steps * r.units, before_body, &r);
 	steps_backward(&r);
+	put_start_grads(&r);
 	if (compute__learns(pass))
 		weights_backward(&r);
 	if (pass->grad_inputs[0])
