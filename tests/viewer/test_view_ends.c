@@ -200,6 +200,24 @@ static void test_recording_nudges_nobody_but_at_its_end(void **state)
 	close(watch);
 }
 
+/* By the clocks that it has. */
+static void test_up_to_when_it_is_written_is_said(void **state)
+{
+	struct live *live = *state;
+	struct view_rig *rig = &live->rig;
+
+	assert_line_shows(rig, "written", "up to host ");
+	assert_hides(rig, "(sim)");
+	ips_meta_set(live->recording, "clock_hz", "1000000000");
+	ips_append_execution(live->recording, &(struct ips_execution){IPS_TRAIN, 1, 0, 0, 8, 2, 0,
+								      9000, 1000, 2499000, 1});
+	record_some(live);
+	view_rig_close(rig);
+	view_rig_open(rig, rig->path, NULL, 100, 30);
+	assert_line_shows(rig, "written", "up to host ", ", device 2.5 ms (sim)");
+	end_run(live);
+}
+
 static void test_what_cannot_be_watched_is_not(void **state)
 {
 	(void)state;
@@ -217,6 +235,7 @@ int main(void)
 		CASE(test_so_does_one_that_is_asked_something_endless),
 		CASE(test_it_is_not_taken_again_before_its_log_is_gone_or_stays),
 		CASE(test_recording_nudges_nobody_but_at_its_end),
+		CASE(test_up_to_when_it_is_written_is_said),
 		cmocka_unit_test(test_what_cannot_be_watched_is_not),
 	};
 

@@ -36,8 +36,12 @@ static const struct view_help_word summary_words[] = {
 	{"ramp-up, -down", "the bubble before an IPU's first work, and after its last"},
 	{"imbalance", "the bubble while another stage takes longer"},
 	{"communication", "the bubble while the input is on its way"},
-	{"device", "the simulated IPUs; their times come from a cost model, not from a clock"},
-	{"host", "this machine, whose workers play the IPUs; measured"},
+	{"device",
+	 "the simulated IPUs; their time, from 0, comes from a cost model, not from a clock"},
+	{"host",
+	 "this machine, whose workers play the IPUs; its time is measured from the run's start"},
+	{"written", "of a run that goes on: up to when, by these two, the file has what is seen"},
+	{"local", "the time of day, here: when the run was started"},
 	{"training", "its arithmetic over all its time; the peak is of all IPUs that are attached"},
 	{"own cost", "what recording took of the run"},
 	{0}};
@@ -181,6 +185,7 @@ static const struct view_help_word timeline_words[] = {
 	{"idle", "of the window, the share in which the lane has no work"},
 	{"no run", "of the window, the share between runs of the device's programs (BSP)"},
 	{"Engine::run", "one call of the device's program: an execution of many steps"},
+	{"written", "Summary: up to when, by these two clocks, the file of a run that goes on is"},
 	{"DEVICE (sim)",
 	 "the simulated clock; its window shows the same executions as HOST, which is "
 	 "measured"},

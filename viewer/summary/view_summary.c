@@ -44,6 +44,15 @@ static const char summary_loss_sql[] =
 	"name = 'loss' AND mode = 'train' "
 	"ORDER BY last_time_ns DESC LIMIT 1";
 
+/* The end of the last execution, on the device. */
+static const char summary_device_sql[] =
+	"SELECT start_cycle + cycles FROM execution_rows ORDER BY row_id DESC LIMIT 1";
+
+static void summary_read_device(struct view_now *now, const struct prof_query *query)
+{
+	now->device_cycles = prof_column_int(query, 0);
+}
+
 static void summary_read_bubble(struct view_now *now, const struct prof_query *query)
 {
 	now->clock = prof_column_int(query, 0) ? "device" : "host";
@@ -80,7 +89,8 @@ static const struct {
 	void (*take)(struct view_now *now, const struct prof_query *query);
 } view_now_queries[] = {{summary_bubble_sql, summary_read_bubble},
 			{summary_latest_sql, summary_read_latest},
-			{summary_loss_sql, summary_read_loss}};
+			{summary_loss_sql, summary_read_loss},
+			{summary_device_sql, summary_read_device}};
 
 /* What the trainer that writes @path says of itself. */
 static void summary_now_progress(struct view_now *now, const char *path)
@@ -184,6 +194,22 @@ static const char *summary_when(char out[VIEW_WHEN_SIZE], int64_t step, int64_t 
 	return out;
 }
 
+/* Up to when what is seen was written, by the clocks' names (`?` has what they are). */
+static void summary_live_clocks(struct view_summary *screen)
+{
+	const int64_t cycles = screen->now.device_cycles;
+	const bool device = cycles > 0 && screen->machine.clock_hz > 0;
+	char host[FMT_SIZE], simulated[FMT_SIZE];
+
+	if (screen->summary.last_commit_ns <= 0)
+		return;
+	if (device)
+		fmt_ns(simulated, (int64_t)((double)cycles * 1e9 / screen->machine.clock_hz));
+	view_blocks_fact(&screen->blocks, "written", VIEW_NORMAL, "up to host %s%s%s%s",
+			 fmt_ns(host, screen->summary.last_commit_ns), device ? ", device " : "",
+			 device ? simulated : "", device ? " (sim)" : "");
+}
+
 static void summary_live_loss(struct view_summary *screen)
 {
 	const struct view_now *now = &screen->now;
@@ -244,6 +270,7 @@ void view__summary_live(struct view_summary *screen)
 	if (screen->summary.weight_updates > 0)
 		view_blocks_fact(blocks, "done", VIEW_NORMAL, "%s weight updates",
 				 fmt_count(done, screen->summary.weight_updates));
+	summary_live_clocks(screen);
 	if (now->runs > 0)
 		view_blocks_bar(blocks, "latest bubble", VIEW_BUBBLE, now->idle_fraction,
 				now->theory_idle_fraction, "%.1f%% %s, %lld runs",

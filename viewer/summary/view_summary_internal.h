@@ -36,6 +36,7 @@ struct view_now {
 	int latest_count;
 	double loss; /* the last that is known; NaN: none */
 	int64_t loss_step, loss_epoch;
+	int64_t device_cycles; /* at the end of the last execution; not positive: no device */
 };
 
 /* What is said of the run at a glance, and of insights what they find. */
