@@ -148,8 +148,9 @@ struct prof_bubble {
 	double idle_fraction, theory_idle_fraction;
 };
 
-/* The bubbles of the executions @first .. @last of @rank, on both clocks, as they are stored; where
- * there are more than @most, none, and *@more is true. The array is @arena's. */
+/* The bubbles of the executions @first .. @last of @rank, on both clocks, as they are stored, but
+ * those of one stage, which is no pipeline (older recordings have them); where there are more than
+ * @most, none, and *@more is true. The array is @arena's. */
 enum status prof_timeline_bubbles(struct prof_db *db, int64_t rank, int64_t first, int64_t last,
 				  int most, struct arena *arena, struct prof_bubble **out,
 				  int *count, bool *more, struct err *err);

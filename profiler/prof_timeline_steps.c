@@ -433,7 +433,8 @@ static enum status read_rows(struct prof_db *db, int64_t first, int64_t end,
 	struct prof_query *query;
 	enum status status = prof_query_open(
 		&query, db,
-		BUBBLE_COLUMNS "WHERE b.row_id >= :first AND b.row_id < :end ORDER BY b.row_id",
+		BUBBLE_COLUMNS "WHERE b.row_id >= :first AND b.row_id < :end AND b.stages IS NOT 1 "
+			       "ORDER BY b.row_id",
 		err);
 
 	if (status != ST_OK)

@@ -276,7 +276,8 @@ static const char sql_bubbles[] =
 	"clock || ifnull(' ' || mode, '') || ifnull(' replica ' || replica, '') || "
 	"ifnull(' rank ' || nullif(rank, 0), '') AS key, clock = 'host' AS measured, 1 AS better, "
 	"1 - 1.0 * total_busy_ns / nullif(total_ns, 0) AS bubble, mean_bubble_rate AS bubble_rate, "
-	"mean_bubble_over_ideal AS bubble_over_ideal, runs FROM @bubble_sums";
+	"mean_bubble_over_ideal AS bubble_over_ideal, runs FROM @bubble_sums "
+	"WHERE stages IS NOT 1";
 static const char sql_stages[] =
 	"SELECT row_number() OVER (ORDER BY clock, mode, stage, phase, replica, rank) AS place, "
 	"clock || ifnull(' ' || mode, '') || ifnull(' stage ' || stage, '') || "

@@ -26,7 +26,8 @@ const char report__insight_sql_bubbles[] =
 	"       1.0 * sum(total_ramp_up_ns + total_ramp_down_ns) / nullif(sum(total_ns), 0)\n"
 	"         AS ramp_share, 1 - 1.0 * sum(total_busy_ns) / nullif(sum(total_ns), 0)\n"
 	"         AS idle_share\n"
-	"FROM bubble_sums WHERE mode = 'train' GROUP BY clock, schedule, stages, microbatches";
+	"FROM bubble_sums WHERE stages IS NOT 1 AND mode = 'train' GROUP BY clock, schedule, "
+	"stages, microbatches";
 
 /* The first executions of the training: the others are as they are. */
 const char report__insight_sql_time[] =

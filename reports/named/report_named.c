@@ -158,7 +158,7 @@ static const char bubbles_mode_sql[] =
 	"       1.0 * total_imbalance_ns / nullif(total_ns, 0) AS imbalance,\n"
 	"       1.0 * total_communication_ns / nullif(total_ns, 0) AS communication,\n"
 	"       1.0 * total_makespan_ns / runs AS makespan_ns, oversubscribed_runs\n"
-	"FROM bubble_sums";
+	"FROM bubble_sums WHERE stages IS NOT 1";
 
 /* Several pipeline runs as one row; the four parts are of IPUs x makespan. */
 #define BUBBLE_MEANS(keys)                                                                         \
@@ -178,7 +178,7 @@ static const char bubbles_mode_sql[] =
 	"       sum(oversubscribed) AS oversubscribed_runs\n"                                      \
 	"FROM (SELECT *, busy_ns + ramp_up_ns + ramp_down_ns + imbalance_ns\n"                     \
 	"               + communication_ns AS total_ns\n"                                          \
-	"      FROM bubbles)\n"                                                                    \
+	"      FROM bubbles WHERE stages IS NOT 1)\n"                                              \
 	"GROUP BY " keys ", schedule, stages, microbatches"
 
 #define BUBBLE_TEXT                                                                                \

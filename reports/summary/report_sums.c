@@ -86,13 +86,15 @@ static enum status sums_timing(struct report_sums *sums, const struct prof_query
 
 /* ---- bubbles --------------------------------------------------------------------------------- */
 
-/* Busy and idle parts add up to IPUs x makespan. */
+/* Busy and idle parts add up to IPUs x makespan. One stage is no pipeline, and waits for none:
+ * older recordings have bubbles of one. */
 static const char sql_bubbles[] =
 	"SELECT clock, mode IS NULL OR mode = 'train', oversubscribed, idle_fraction, bubble_rate, "
 	"bubble_over_ideal, theory_idle_fraction, theory_bubble_rate, theory_bubble_over_ideal, "
 	"ramp_up_ns, ramp_down_ns, imbalance_ns, communication_ns, all_ns, runs, idle_fractions, "
 	"bubble_rates, bubbles_over_ideal, theory_idle_fractions, theory_bubble_rates, "
-	"theory_bubbles_over_ideal FROM bubble_sum_rows ORDER BY sum_id";
+	"theory_bubbles_over_ideal FROM bubble_sum_rows WHERE stages IS NOT 1 "
+	"ORDER BY sum_id";
 
 enum {
 	BUBBLE_CLOCK,

@@ -160,7 +160,8 @@ static enum status read_device(struct report_whatif *whatif, struct prof_db *db,
 			whatif, db,
 			"SELECT total_makespan_ns / runs, total_busy_ns / runs, "
 			"1 - 1.0 * total_busy_ns / total_ns, mean_bubble_rate, "
-			"mean_bubble_over_ideal FROM bubble_sums WHERE clock = 'device' AND "
+			"mean_bubble_over_ideal FROM bubble_sums WHERE stages IS NOT 1 AND clock = "
+			"'device' AND "
 			"mode = 'train' ORDER BY runs DESC LIMIT 1",
 			take_bubble, err);
 	whatif->assumptions = 1u << REPORT_WHATIF_NO_EXECUTION_HOST;

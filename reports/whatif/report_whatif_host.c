@@ -150,7 +150,8 @@ enum status report__whatif_host(struct report_whatif *whatif, struct prof_db *db
 			"SELECT 1.0 * total_makespan_ns / runs, 1.0 * total_busy_ns / runs, "
 			"1 - 1.0 * total_busy_ns / total_ns, mean_bubble_rate, "
 			"mean_bubble_over_ideal, oversubscribed_runs FROM bubble_sums WHERE "
-			"clock = 'host' AND mode = 'train' ORDER BY runs DESC LIMIT 1",
+			"stages IS NOT 1 AND clock = 'host' AND mode = 'train' ORDER BY runs DESC "
+			"LIMIT 1",
 			take_bubble, err);
 	return status == ST_OK ? compare(whatif, err) : status;
 }

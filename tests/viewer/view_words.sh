@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A word is one quantity: whatever is called bubble, waiting or idle on any screen of five runs, at four sizes, is what SQL says
-# of it, so that two screens never differ. The bubble is of all IPUs within weight updates, waiting of one IPU in executions, idle
+# A word is one quantity: whatever is called bubble, waiting or idle on any screen of five runs, at four sizes, in reports,
+# their JSON and the page, is what SQL says of it, so that two screens never differ. The bubble is of all IPUs within weight updates, waiting of one IPU in executions, idle
 # of a lane in the timeline's window.
 . "$IPUSCOPE_SOURCE_DIR/tests/support/view_trained.sh" || exit 1
 failures=0 compared=0
@@ -38,6 +38,17 @@ waiting="SELECT 1.0 * sum(idle_ns) / sum(compute_ns + exchange_ns + sync_ns + ho
 window="(SELECT min(start_ns) AS a, max(start_ns + dur_ns) AS b FROM spans WHERE clock = 'device')"
 idle="SELECT 1 - 1.0 * sum(dur_ns) / (b - a) AS share FROM spans, $window WHERE clock = 'device' AND depth = 0 GROUP BY track"
 
+# counted KEY QUERY COMMAND...: each number that the JSON which it prints has below the key is one of the query's.
+counted() {
+	local key=$1 rows=$2
+	shift 2
+	screen="$* ($key)"
+	"$@" >shown.json || fail "$screen"
+	# shellcheck disable=SC2046
+	known "$key" "$rows" $(sqlite3 :memory: "SELECT printf('%.9f', 100 * atom) FROM json_tree(readfile('shown.json'))
+		WHERE key = '$key' AND type IN ('real', 'integer')")
+}
+
 # looked COMMAND...: what it prints, without bars, blanks and folded lines being one; its figures are SQL's.
 looked() {
 	screen="$*"
@@ -62,21 +73,41 @@ recorded four --pipeline.stages '[0,1,1,2,3,3]' --pipeline.schedule Interleaved 
 recorded replicas --ipu.auto_select_ipus 4
 recorded one "${no_pipeline[@]}"
 recorded grouped --pipeline.schedule Sequential --ipu.auto_select_ipus 2
-for report in two four replicas one grouped; do
+# The bubble that was recorded of one stage before 1.0.0: nobody shows it.
+cp -r one one_before
+sqlite3 one_before/profile.db "INSERT INTO bubble_sum_rows(rank, clock, mode, replica, stages, microbatches, runs, makespan_ns, least_makespan_ns,
+		greatest_makespan_ns, busy_ns, ramp_up_ns, ramp_down_ns, imbalance_ns, communication_ns, all_ns, idle_fraction, bubble_rate, bubble_over_ideal,
+		theory_idle_fraction, theory_bubble_rate, theory_bubble_over_ideal, idle_fractions, bubble_rates, bubbles_over_ideal, theory_idle_fractions,
+		theory_bubble_rates, theory_bubbles_over_ideal)
+	SELECT 0, clock, 'train', 0, 1, 4, 8, 800, 100, 100, 496, 104, 100, 60, 40, 800, 3.04, 3.04, 5, 0, 0, 0, 8, 8, 8, 8, 8, 8 FROM (SELECT 0 AS clock UNION SELECT 1);
+	INSERT INTO bubble_rows(context_id, clock, schedule, stages, microbatches, makespan_ns, busy_ns, idle_fraction, bubble_rate, bubble_over_ideal,
+		ramp_up_ns, ramp_down_ns, imbalance_ns, communication_ns)
+	SELECT context_id, clock, NULL, 1, 4, 100, 62, 0.38, 0.38, 0.61, 13, 12, 8, 5 FROM stage_timing_rows WHERE clock = 1 GROUP BY context_id" ||
+	fail "the bubble of one stage is not recorded"
+[ "$(sqlite3 one_before/profile.db "SELECT count(*) > 1 FROM bubble_sums")" = 1 ] || fail "one_before has no bubble"
+for report in two four replicas one one_before grouped; do
 	before=$compared
 	for size in 80x24 100x30 120x40 200x60; do
 		for keys in 1 1G 2v 2vv 7 7vvv 7b; do
 			looked "$play" $size $keys "$report"
 		done
 	done
+	for keys in 3 4 5 5E 6 6vv 8 9 H 7v 7vv 7bb 7vvvbb; do
+		looked "$play" 160x50 $keys "$report"
+	done
 	looked "$bin/ipu-view" "$report" --view summary --text --width 100
-	for name in summary insights; do
+	for name in summary insights stages programs operations layers liveness metrics health; do
 		looked "$bin/ipu-report" "$report" $name
 	done
-	if [ $report = one ]; then
+	"$bin/ipu-report" "$report" export html --force -o page.html >said || fail "$report: the page"
+	looked sed -E 's/<[^>]*>/ /g; s/Bubble( of the (device|host) \((simulated|measured)\):)?/bubble/g; s/&[#a-z0-9]*;/ /g' page.html
+	counted idle_fraction "$bubble, replica" "$bin/ipu-report" "$report" bubbles --where "mode = 'train'" --json
+	counted bubble_rate "$rate, replica" "$bin/ipu-report" "$report" bubbles --where "mode = 'train'" --json
+	if [[ $report = one* ]]; then
 		# A run of one stage has no bubble, and its one IPU waits for no other.
-		[ $compared = $before ] || fail "one: $((compared - before)) percentages of a pipeline"
+		[ $compared = $before ] || fail "$report: $((compared - before)) percentages of a pipeline"
 	else
+		counted waiting_share "$waiting" "$bin/ipu-report" "$report" time-split --json
 		[ $compared -gt $((before + 5)) ] || fail "$report: only $((compared - before)) percentages were found"
 	fi
 	# Lanes of the device, which have one digit; the screen BSP has another word for what is between runs.

@@ -27,7 +27,8 @@ static const char summary_bubble_sql[] =
 	"SELECT clock, count(*), 1 - 1.0 * sum(busy_ns) / sum(busy_ns + ramp_up_ns + ramp_down_ns "
 	"+ "
 	"imbalance_ns + communication_ns), avg(theory_idle_fraction) FROM "
-	"(SELECT * FROM bubble_rows ORDER BY row_id DESC LIMIT 32) GROUP BY clock "
+	"(SELECT * FROM bubble_rows WHERE stages IS NOT 1 ORDER BY row_id DESC LIMIT 32) GROUP BY "
+	"clock "
 	"ORDER BY clock DESC LIMIT 1";
 
 /* Of the last rows each tensor's last one. */

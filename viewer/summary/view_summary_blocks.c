@@ -548,14 +548,11 @@ void view__summary_fill(struct view_summary *screen, const struct view_source *s
 	blocks->heads = 1 + screen->now.live;
 	view__summary_live(screen);
 	view__summary_glance(screen);
-	if (summary->stages != 1)
-		summary_block_bubble(blocks, &summary->bubble[1],
-				     "Pipeline bubble: device (simulated)");
+	summary_block_bubble(blocks, &summary->bubble[1], "Pipeline bubble: device (simulated)");
 	summary_block_stages(screen, 1);
 	summary_block_training(screen);
 	summary_block_health(screen);
-	if (summary->stages != 1)
-		summary_block_bubble(blocks, &summary->bubble[0], "Pipeline bubble: host");
+	summary_block_bubble(blocks, &summary->bubble[0], "Pipeline bubble: host");
 	summary_block_stages(screen, 0);
 	/* Results first, whatever the number of columns: what the run was is below them. */
 	blocks->later = blocks->count;

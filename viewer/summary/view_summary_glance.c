@@ -360,8 +360,7 @@ static void summary_glance_bubble(struct view_summary *screen)
 	struct view_place *place;
 	char idle[FMT_SIZE], theory[FMT_SIZE];
 
-	/* One stage is no pipeline, and waits for none. */
-	if (!bubble->known || isnan(bubble->idle_fraction) || screen->summary.stages == 1)
+	if (!bubble->known || isnan(bubble->idle_fraction))
 		return;
 	place = summary_glance_say(screen, "bubble", VIEW_BUBBLE, VIEW_TIMELINE,
 				   "%s (theory %s) on %s, mostly %s",

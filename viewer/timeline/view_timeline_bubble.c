@@ -46,7 +46,7 @@ const char *const view__cause_names[VIEW_CAUSES] = {"", "ramp-up", "ramp-down", 
 	"1.0 * sum(total_imbalance_ns) / sum(total_ns), "                                          \
 	"1.0 * sum(total_communication_ns) / sum(total_ns), max(greatest_makespan_ns), "           \
 	"sum(total_makespan_ns) / sum(runs)\n"                                                     \
-	"FROM bubble_sums WHERE clock = "
+	"FROM bubble_sums WHERE stages IS NOT 1 AND clock = "
 
 /* The means of training, where the run has any. */
 #define MODE " AND mode = (SELECT max(mode) FROM bubble_sums)"
