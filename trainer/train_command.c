@@ -71,6 +71,8 @@ static const struct cli_command COMMAND = {
 		    "values of all gradients, for `ipu-report REPORT export npz`\n"
 		    "ipu-train gpt --data.path book.txt --generate 'In the beginning'\tlearn a "
 		    "text, and go on with a few words\n"
+		    "mpirun -n 2 ipu-train keras-mnist --ipu.auto_select_ipus 4\tshare four "
+		    "replicas out over two processes (docs/distributed.md)\n"
 		    "ipu-train run.json --health.stop nonfinite\tend at the first number that is "
 		    "none\n",
 	.words = "FILE",
