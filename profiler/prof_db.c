@@ -177,6 +177,26 @@ static enum status check_kind(struct prof_db *db, struct err *err)
 	return ST_OK;
 }
 
+/* Columns that later versions have added at the end of a table or view: in a file without, a view
+ * of this connection's own has them, empty, under the same name. */
+static int add_columns(struct prof_db *db)
+{
+	static const struct {
+		const char *missing, *view;
+	} added[] = {
+		{"SELECT count(*) = 0 FROM pragma_table_info('tensors') WHERE name = 'dims'",
+		 "CREATE TEMP VIEW tensors AS SELECT *, NULL AS dims FROM main.tensors"},
+		{"SELECT count(*) = 0 FROM pragma_table_info('tensor_rows') WHERE name = 'dims'",
+		 "CREATE TEMP VIEW tensor_rows AS SELECT *, NULL AS dims FROM main.tensor_rows"},
+	};
+	int code = SQLITE_OK;
+
+	for (size_t i = 0; i < ARRAY_LEN(added) && code == SQLITE_OK; i++)
+		if (pragma_int(db, added[i].missing))
+			code = sqlite3_exec(db->handle, added[i].view, NULL, NULL, NULL);
+	return code;
+}
+
 enum status prof_db_open(struct prof_db **out, const char *path, struct err *err)
 {
 	char file[FS_PATH_SIZE];
@@ -202,7 +222,8 @@ enum status prof_db_open(struct prof_db **out, const char *path, struct err *err
 	}
 	status = code == SQLITE_OK ? check_kind(db, err) : tell_open(db, code, err);
 	if (status == ST_OK &&
-	    sqlite3_exec(db->handle, "PRAGMA query_only=1", NULL, NULL, NULL) != SQLITE_OK)
+	    (add_columns(db) != SQLITE_OK ||
+	     sqlite3_exec(db->handle, "PRAGMA query_only=1", NULL, NULL, NULL) != SQLITE_OK))
 		status = prof_sql_error(db->handle, SQLITE_ERROR, err, db->path);
 	if (status != ST_OK) {
 		prof_db_close(db);
@@ -266,7 +287,9 @@ void prof_db_read_through(struct prof_db *db)
 {
 	/* Where it fails all is as before, which is no less right. */
 	sqlite3_exec(db->handle, "PRAGMA mmap_size=0", NULL, NULL, NULL);
-	sqlite3_exec(db->handle, "PRAGMA temp_store=FILE", NULL, NULL, NULL);
+	sqlite3_exec(db->handle, "PRAGMA query_only=0; PRAGMA temp_store=FILE", NULL, NULL, NULL);
+	add_columns(db); /* SQLite has dropped what was temporary */
+	sqlite3_exec(db->handle, "PRAGMA query_only=1", NULL, NULL, NULL);
 }
 
 /* ---- facts ----------------------------------------------------------------------------------- */

@@ -329,7 +329,20 @@ static void create_names(struct merge *m)
 	"ifnull(kind, x'00') AS kind, ifnull(layer, x'00') AS layer, "                             \
 	"ifnull(stage, x'00') AS stage, ifnull(shape, x'00') AS shape, "                           \
 	"ifnull(dtype, x'00') AS dtype, ifnull(activity, x'00') AS activity, "                     \
-	"ifnull(dims, x'00') AS dims FROM src.tensor_rows"
+	"ifnull(dims, x'00') AS dims FROM temp.src_tensors"
+
+/* Recordings of before 1.0 may have no names of dimensions. */
+static void view_tensors(struct merge *m)
+{
+	const bool dims =
+		query_int(m, "SELECT count(*) FROM pragma_table_info('tensor_rows', 'src') "
+			     "WHERE name = 'dims'") > 0;
+
+	run_script(m, "DROP VIEW IF EXISTS temp.src_tensors");
+	run_script(m, dims ? "CREATE TEMP VIEW src_tensors AS SELECT * FROM src.tensor_rows"
+			   : "CREATE TEMP VIEW src_tensors AS SELECT *, NULL AS dims "
+			     "FROM src.tensor_rows");
+}
 
 static void intern_names(struct merge *m)
 {
@@ -358,6 +371,7 @@ static void intern_names(struct merge *m)
 		"ifnull(parameters, x'00') FROM src.health_rule_rows ORDER BY row_id",
 	};
 
+	view_tensors(m);
 	run_all(m, list, ARRAY_LEN(list));
 }
 

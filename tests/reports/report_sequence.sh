@@ -83,4 +83,13 @@ refused 'no values of "input" were kept at step 99' embeddings input --step 99
 report=decay
 refused '--head 2: attention_1_scores has 2, from 0' attention --head 2
 refused '--sample 2: loss_tokens has 2, from 0' token-losses --sample 2
+
+# A recording made before tensors had names of dimensions is read, merged and compared.
+cp decay/profile.db older.db
+sqlite3 older.db "DROP VIEW tensors; ALTER TABLE tensor_rows DROP COLUMN dims;
+	CREATE VIEW tensors AS SELECT queue, key, kind, layer, stage, shape, dtype, activity FROM tensor_rows"
+"$bin/ipu-report" older.db tensors --columns key,dims >out || fail "an older recording: tensors"
+"$bin/ipu-report" diff older.db older.db >out || fail "an older recording: diff"
+"$bin/ipu-report" merge older.db older.db --ranks order -o merged.db >out || fail "an older recording: merge"
+[ "$(sqlite3 merged.db 'SELECT count(*) > 0 AND count(dims) = 0 FROM tensors')" = 1 ] || fail "an older recording: its tensors are lost"
 echo ok
