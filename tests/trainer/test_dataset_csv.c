@@ -120,6 +120,7 @@ static void test_a_column_weighs_items(void **state)
 /* What is predicted alone needs no target: a test.csv without the column of train.csv. */
 static void test_what_is_predicted_has_no_target(void **state)
 {
+	char path[SUPPORT_PATH_SIZE + 16];
 	const struct dataset_table last = {0}, named = {.target = "b"};
 	struct sample_place *place = *state;
 	struct dataset_params params = {.name = "csv",
@@ -148,8 +149,6 @@ static void test_what_is_predicted_has_no_target(void **state)
 	/* Alone: in a folder, and as a file. */
 	sample_write(place, "test.csv", "a,c\n5,6\n", 8);
 	for (int i = 0; i < 2; i++) {
-		char path[SUPPORT_PATH_SIZE + 16];
-
 		snprintf(path, sizeof(path), i == 0 ? "%s" : "%s/test.csv", place->folder);
 		params.path = path;
 		assert_int_equal(dataset_open(&train, &test, &params, &err), ST_OK);

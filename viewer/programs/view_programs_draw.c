@@ -82,9 +82,10 @@ static void programs_describe_cycles(struct view_programs *screen, const struct 
 	/* Ranks may have done more updates than others. */
 	if (screen->ranks[side].all < 2 && screen->updates[side] > 0 && seconds < 9e8)
 		view_blocks_fact(blocks, "the run", VIEW_NORMAL,
-				 "%s simulated in %s weight updates",
+				 "%s simulated in %s weight update%s",
 				 fmt_ns(time, (int64_t)(seconds * 1e9)),
-				 fmt_count(count, screen->updates[side]));
+				 fmt_count(count, screen->updates[side]),
+				 screen->updates[side] == 1 ? "" : "s");
 }
 
 /* Names alike are told apart by what they are in, the outermost first. */

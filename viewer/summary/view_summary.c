@@ -269,8 +269,9 @@ void view__summary_live(struct view_summary *screen)
 	summary_live_progress(screen);
 	summary_live_left(screen);
 	if (screen->summary.weight_updates > 0)
-		view_blocks_fact(blocks, "done", VIEW_NORMAL, "%s weight updates",
-				 fmt_count(done, screen->summary.weight_updates));
+		view_blocks_fact(blocks, "done", VIEW_NORMAL, "%s weight update%s",
+				 fmt_count(done, screen->summary.weight_updates),
+				 screen->summary.weight_updates == 1 ? "" : "s");
 	summary_live_clocks(screen);
 	if (now->runs > 0)
 		view_blocks_bar(blocks, "latest bubble", VIEW_BUBBLE, now->idle_fraction,

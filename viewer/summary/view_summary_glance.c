@@ -213,15 +213,15 @@ static void summary_glance_run(struct view_summary *screen)
 
 	if (screen->now.live || summary->steps <= 0)
 		return;
-	summary_glance_say(screen, "run",
-			   state == VIEW_COMPLETE ? VIEW_GOOD
-			   : state == VIEW_KILLED ? VIEW_BAD
-						  : VIEW_WARN,
-			   VIEW_SCREENS, "%s%s %s epoch%s, %s weight updates in %s",
-			   view_state_text(state), state == VIEW_COMPLETE ? ":" : ";",
-			   fmt_count(epochs, summary->epochs), summary->epochs == 1 ? "" : "s",
-			   fmt_count(updates, summary->weight_updates),
-			   fmt_ns(took, summary->duration_ns));
+	summary_glance_say(
+		screen, "run",
+		state == VIEW_COMPLETE ? VIEW_GOOD
+		: state == VIEW_KILLED ? VIEW_BAD
+				       : VIEW_WARN,
+		VIEW_SCREENS, "%s%s %s epoch%s, %s weight update%s in %s", view_state_text(state),
+		state == VIEW_COMPLETE ? ":" : ";", fmt_count(epochs, summary->epochs),
+		summary->epochs == 1 ? "" : "s", fmt_count(updates, summary->weight_updates),
+		summary->weight_updates == 1 ? "" : "s", fmt_ns(took, summary->duration_ns));
 }
 
 static void summary_glance_loss(struct view_summary *screen)

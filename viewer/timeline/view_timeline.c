@@ -9,6 +9,7 @@
  */
 #include "viewer/timeline/view_timeline_internal.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -276,8 +277,11 @@ static void view_timeline_status(const void *state, const struct view_context *c
 	if (view__sums_lack_room(tl, context, out, size))
 		return;
 	if (tl->heading.height == 0 && tl->choice.by_cause && bubble->runs > 0) {
-		snprintf(out, size, "bubble %.1f %% (theory %.1f %%)", bubble->idle * 100,
-			 bubble->theory * 100);
+		if (isnan(bubble->theory))
+			snprintf(out, size, "bubble %.1f %%", bubble->idle * 100);
+		else
+			snprintf(out, size, "bubble %.1f %% (theory %.1f %%)", bubble->idle * 100,
+				 bubble->theory * 100);
 		return;
 	}
 	used = 0;

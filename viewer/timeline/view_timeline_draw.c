@@ -452,13 +452,14 @@ static void view_draw_bubble(const struct view_timeline *tl, struct view_pane *p
 {
 	const struct view_bubble *bubble = &tl->bubbles.shown[view__lead(tl)];
 	const bool wide = pane->rect.width - x >= 100, fills = tl->choice.by_cause;
-	char causes[VIEW_CAUSES][32], theory[32], text[64], number[FMT_SIZE];
+	char causes[VIEW_CAUSES][32], theory[32] = "", text[64], number[FMT_SIZE];
 	int room = pane->rect.width - x;
 
 	if (bubble->runs < 1 || isnan(bubble->idle))
 		return;
 	snprintf(text, sizeof(text), "bubble %.1f %%", bubble->idle * 100);
-	snprintf(theory, sizeof(theory), " (theory %.1f %%)", bubble->theory * 100);
+	if (!isnan(bubble->theory))
+		snprintf(theory, sizeof(theory), " (theory %.1f %%)", bubble->theory * 100);
 	for (int i = VIEW_CAUSE_RAMP_UP; i < VIEW_CAUSES; i++) {
 		snprintf(causes[i], sizeof(causes[i]), "%s %.1f%s",
 			 wide ? view__cause_names[i] : view_causes[i].brief, bubble->part[i] * 100,
