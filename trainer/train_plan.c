@@ -95,8 +95,11 @@ static enum status describe(struct run_data *out, const struct run_file *run, st
 /* Nothing of a session is there but what its tensors are planned from. */
 static enum status looking(double *bytes, const struct plan_run *plan, struct err *err)
 {
-	struct train_session session = {
-		.plan = plan, .run = plan->run, .layout = plan->layout, .model = plan->model};
+	struct train_session session = {.plan = plan,
+					.run = plan->run,
+					.layout = plan->layout,
+					.model = plan->model,
+					.replicas = plan->layout->replicas};
 	struct train_tensors_forecast forecast;
 	enum status status;
 
