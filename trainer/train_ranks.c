@@ -26,6 +26,7 @@ struct train_exchange {
 	int all_count;
 	float *send, *received;
 	struct pieces out, in, mean;
+	struct ips_site *exchange, *gather; /* of their spans */
 };
 
 static size_t cut(const struct train_session *session, size_t count, int rank)
@@ -126,7 +127,9 @@ static enum status exchange_new(struct train_exchange *e, const struct train_ses
 	    pieces_new(&e->in, ranks, err) != ST_OK || pieces_new(&e->mean, ranks, err) != ST_OK)
 		return err_nomem(err);
 	lay_out(session, e, weights);
-	return ST_OK;
+	e->exchange = ips_site_intern("mpi", "MPI_Ialltoallv", NULL);
+	e->gather = ips_site_intern("mpi", "MPI_Iallgatherv", NULL);
+	return e->exchange && e->gather ? ST_OK : err_nomem(err);
 }
 
 enum status train_ranks_new(struct train_session *session, struct err *err)
@@ -189,7 +192,33 @@ void train_ranks_sum(struct train_session *session, int stage, size_t share, siz
 	}
 }
 
-void train_ranks_reduce(struct train_session *session, int stage)
+/* Bytes that go to other ranks. */
+static int64_t bytes_sent(const struct train_session *session, const struct pieces *pieces,
+			  bool all)
+{
+	const int ranks = ranks_count(session->ranks), mine = ranks_rank(session->ranks);
+	int64_t words = 0;
+
+	for (int r = 0; r < ranks; r++)
+		words += r == mine ? 0 : pieces->words[all ? mine : r];
+	return words * (int64_t)sizeof(float);
+}
+
+static void begin_span(struct ips_track *track, struct ips_site *site, int64_t bytes)
+{
+	if (!track || !site)
+		return;
+	ips_span_begin(track, site);
+	ips_span_arg_int(track, "bytes", bytes);
+}
+
+static void end_span(struct ips_track *track, const struct ips_site *site)
+{
+	if (track && site)
+		ips_span_end(track);
+}
+
+void train_ranks_reduce(struct train_session *session, int stage, struct ips_track *track)
 {
 	const struct train_exchange *e = &session->exchange[stage];
 	const struct ranks_pieces out = pieces_of(&e->out, e->send),
@@ -199,10 +228,14 @@ void train_ranks_reduce(struct train_session *session, int stage)
 	const int rank = ranks_rank(session->ranks), replicas = session->layout->replicas;
 	const size_t slice = (size_t)e->mean.words[rank];
 
+	begin_span(track, e->exchange, bytes_sent(session, &e->out, false));
 	ranks_exchange(session->ranks, stage + 1, &out, &in);
+	end_span(track, e->exchange);
 	train_tree_sums(reduced + e->mean.at[rank], e->all, 0, slice, replicas);
 	train_tree_divide(reduced + e->mean.at[rank], slice, replicas);
+	begin_span(track, e->gather, bytes_sent(session, &e->mean, true));
 	ranks_gather(session->ranks, stage + 1, &mean);
+	end_span(track, e->gather);
 }
 
 /* ---- results --------------------------------------------------------------------------------- */

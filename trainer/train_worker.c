@@ -490,7 +490,8 @@ static void reduce_replicas(struct work *work)
 		return;
 	begin = (int64_t)clock_ns();
 	if (mine == 0)
-		train_ranks_reduce(session, work->number);
+		train_ranks_reduce(session, work->number,
+				   session->recording ? work->worker->track : NULL);
 	count_exchange(work->worker, begin);
 	meet(work);
 }

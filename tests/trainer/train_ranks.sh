@@ -71,6 +71,9 @@ for schedule in "${swept[@]}"; do
 	[ "$(sqlite3 "$all" "SELECT group_concat(rank || ':' || replicas, ' ') FROM
 		(SELECT rank, count(DISTINCT replica) AS replicas FROM bubbles WHERE clock = 'host' GROUP BY rank)")" = "0:1 1:2" ] ||
 		fail "$schedule: ranks.db does not have the replicas of both ranks"
+	# Rank 1 sums two replicas apart (the tree of three is (0 1) 2), so it sends as much again; each rank sends its half of the mean.
+	[ "$(sqlite3 "$all" "SELECT group_concat(rank || ':' || bytes, ' ') FROM (SELECT s.rank, sum(a.value) / (SELECT 4 * sum(params) FROM layers) AS bytes
+		FROM spans s JOIN span_args a USING (span_id) WHERE s.name = 'MPI_Ialltoallv' GROUP BY s.rank)")" = "0:1 1:2" ] || fail "$schedule: bytes"
 	rm -rf tf_report__*
 done
 unset POPLAR_ENGINE_OPTIONS

@@ -21,9 +21,9 @@
 #include "trainer/train_stop.h"
 
 #define RANKS_NAME       64
-#define RANKS_EAGER_NS   50000      /* as long an operation is looked after without a rest */
-#define RANKS_REST_NS    20000      /* between two looks at one that takes longer */
-#define RANKS_GIVE_UP_NS 5000000000 /* an interrupted run waits as long for the others */
+#define RANKS_EAGER_NS   50000       /* as long an operation is looked after without a rest */
+#define RANKS_REST_NS    20000       /* between two looks at one that takes longer */
+#define RANKS_GIVE_UP_NS 30000000000 /* an interrupted run waits as long for the others */
 
 enum ranks_kind {
 	RANKS_CHANNELS,
