@@ -36,6 +36,18 @@ static bool runs_database(const char *path, char database[FS_PATH_SIZE], int64_t
 	return true;
 }
 
+/* It is listed by another name: a link, or a folder that is here and beside the open report. */
+static bool runs_has(const struct view_runs *runs, const char *database)
+{
+	char listed[FS_PATH_SIZE];
+	int64_t ns;
+
+	for (size_t i = 0; i < runs->count; i++)
+		if (runs_database(runs->items[i].path, listed, &ns) && fs_is_same(listed, database))
+			return true;
+	return false;
+}
+
 /* What lies in @folder, but the report @open; the paths begin with @folder unless that is ".". */
 static enum status runs_gather(struct view_runs *runs, const char *folder, const char *open,
 			       struct err *err)
@@ -52,7 +64,8 @@ static enum status runs_gather(struct view_runs *runs, const char *folder, const
 		struct view_run run = {0};
 
 		if (!fs_path(path, "%s%s%s", here ? "" : folder, here ? "" : "/", list.names[i]) ||
-		    !runs_database(path, database, &run.when_ns) || fs_is_same(database, open))
+		    !runs_database(path, database, &run.when_ns) || fs_is_same(database, open) ||
+		    runs_has(runs, database))
 			continue;
 		run.path = arena_strdup(&runs->arena, path);
 		if (!run.path ||
@@ -102,8 +115,9 @@ static enum status runs_describe(struct view_runs *runs, struct view_run *run, s
 		schedule[0] = '\0';
 	snprintf(text, sizeof(text), "%.24s%s%.24s", model, schedule[0] ? ", " : "", schedule);
 	started = report_summary_started(run->when_ns, when);
-	run->text = arena_printf(&runs->arena, "%-19s  %-10.*s  %-24s  %s", started ? started : "-",
-				 (int)strcspn(state, ":"), state, text, runs_name(run->path));
+	/* The name before the model: it tells runs apart, and has room at 80 columns. */
+	run->text = arena_printf(&runs->arena, "%-19s  %-10.*s  %s  %s", started ? started : "-",
+				 (int)strcspn(state, ":"), state, runs_name(run->path), text);
 	return run->text ? ST_OK : err_nomem(err);
 }
 

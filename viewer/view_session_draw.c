@@ -292,9 +292,13 @@ static void view_draw_title(struct view_session *session)
 static void view_draw_prompt(const struct view_session *session, struct view_pane *pane)
 {
 	int x = view_text(pane, 0, 0, VIEW_KEY, view_prompts[session->prompt]);
-	const int room = pane->rect.width - x - 1;
+	int room = pane->rect.width - x - 1;
 
 	/* Of what is longer the end, where it is typed. What is proposed goes as soon as one types. */
+	if (view_text_width(session->input) > room) {
+		x += view_text(pane, x, 0, VIEW_DIM, "…");
+		room = pane->rect.width - x - 1;
+	}
 	x += view_text_cut(pane, x, 0, room, session->proposed ? VIEW_SELECTED : VIEW_NORMAL,
 			   view_text_tail(session->input, room));
 	view_put(pane, x, 0, VIEW_CURSOR, ' ');

@@ -807,9 +807,10 @@ void view_session_click(struct view_session *session, int x, int y)
 {
 	view__finish_job(session, 0);
 	session->pressed = false;
+	/* Where one types, names of screens would be typed; the line of keys is the prompt's. */
 	for (int i = 0; i < session->hit_count; i++)
-		if (session->hits[i].y == y && x >= session->hits[i].from &&
-		    x < session->hits[i].to) {
+		if ((session->prompt == VIEW_NO_PROMPT || y > 0) && session->hits[i].y == y &&
+		    x >= session->hits[i].from && x < session->hits[i].to) {
 			view_session_key(session, session->hits[i].key);
 			return;
 		}

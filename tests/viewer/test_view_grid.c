@@ -501,6 +501,27 @@ static void test_each_row_has_a_verdict(void **state)
 	view_grid_fini(&grid);
 }
 
+/* A moment that is later is no slower; a row that others have moved is the same. */
+static void test_moments_and_positions_are_no_durations(void **state)
+{
+	const struct row a = {"changed", 1, 1000, 0.5, 10, "x"},
+			 b = {"changed", 2, 2000, 0.5, 10, "x"};
+	struct report_table source = table_of(&a, 1), target = table_of(&b, 1), table;
+
+	(void)state;
+	source.columns[1].name = target.columns[1].name = "position";
+	source.columns[2].name = target.columns[2].name = "at_cycles";
+	assert_int_equal(view_grid_compare(&table, NULL, &source, &target, "name", NULL), ST_OK);
+	assert_string_equal(table.cells[table.column_count - 1].text, "changed");
+	report_table_free(&table);
+	target.cells[2].integer = source.cells[2].integer;
+	assert_int_equal(view_grid_compare(&table, NULL, &source, &target, "name", NULL), ST_OK);
+	assert_string_equal(table.cells[table.column_count - 1].text, "equal");
+	report_table_free(&table);
+	report_table_free(&source);
+	report_table_free(&target);
+}
+
 static void test_values_have_room_before_names(void **state)
 {
 	struct view_grid grid = {0};
@@ -1003,6 +1024,7 @@ int main(void)
 		cmocka_unit_test(test_two_reports_stand_side_by_side),
 		cmocka_unit_test(test_narrow_screens_reach_target_and_diff),
 		cmocka_unit_test(test_each_row_has_a_verdict),
+		cmocka_unit_test(test_moments_and_positions_are_no_durations),
 		cmocka_unit_test(test_only_what_differs),
 		cmocka_unit_test(test_values_have_room_before_names),
 		cmocka_unit_test(test_equal_keys_pair_up_in_order),

@@ -252,19 +252,20 @@ static struct report_cell join_diff(const struct report_cell *a, const struct re
 	return cell;
 }
 
-/* Numbers that each recording gives out anew say nothing. */
+/* Numbers that each recording gives out anew, and places in its order, say nothing. */
 static bool join_is_id(const struct join *join, const struct join_column *column)
 {
 	const char *name = join_column_name(join, column);
 	const size_t length = strlen(name);
 
-	return length > 3 && strcmp(name + length - 3, "_id") == 0;
+	return strcmp(name, "position") == 0 ||
+	       (length > 3 && strcmp(name + length - 3, "_id") == 0);
 }
 
 /* Is the column how long something takes, and not when it was? */
 static bool join_is_duration(const struct join *join, const struct join_column *column)
 {
-	static const char *const moments[] = {"time", "start", "end", "first", "last"};
+	static const char *const moments[] = {"time", "start", "end", "first", "last", "at_"};
 	const enum report_quantity quantity = join_quantity(join, column);
 	const char *name = join_column_name(join, column);
 

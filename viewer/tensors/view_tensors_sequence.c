@@ -229,6 +229,9 @@ struct view_rect view__sequence_sides(const struct view_tensor_values *values,
 			continue;
 		last = at.x;
 		report_token_text(&s->tokens, (double)s->of_columns[c], text);
+		/* Of "\\n" a backslash alone would be another token. */
+		if (text[0] == '\\' && text[1] && at.width < view_text_width(text))
+			str_copy(text, sizeof(text), "·");
 		view_text_cut(pane, area.x - pane->rect.x + at.x, area.y - pane->rect.y - 1,
 			      max(at.width, 1), VIEW_DIM, text);
 	}
@@ -238,7 +241,9 @@ struct view_rect view__sequence_sides(const struct view_tensor_values *values,
 /* ---- a text by its losses -------------------------------------------------------------------- */
 
 /* On the colour of its loss; without colours beside the number. Returns the row behind. */
-static int draw_text(const struct view_tensor_values *v, struct view_pane *pane, int y, int bottom)
+/* *@end: the first token that has no room. */
+static int draw_text(const struct view_tensor_values *v, struct view_pane *pane, int y, int bottom,
+		     int64_t *end)
 {
 	const struct view_tensor_sequence *s = &v->sequence;
 	const int64_t length = s->kept.shape[1];
@@ -251,6 +256,7 @@ static int draw_text(const struct view_tensor_values *v, struct view_pane *pane,
 
 	for (int64_t i = 0; i < length; i++)
 		most = max(most, losses[i]);
+	*end = v->token;
 	for (int64_t i = v->token; i < length && y < bottom; i++) {
 		const double part = most > 0.0f ? (double)(losses[i] / most) : 0.0;
 		const int shade = part > 0.0 ? min((int)(part * (VIEW_HEAT_STEPS - 1)) + 1,
@@ -280,6 +286,7 @@ static int draw_text(const struct view_tensor_values *v, struct view_pane *pane,
 					  shade),
 				  text);
 		x += width;
+		*end = i + 1;
 	}
 	return y + 1;
 }
@@ -363,12 +370,20 @@ void view__sequence_draw(const struct view_tensors *screen, struct view_pane *pa
 	} else if (s->kind == VIEW_SEQUENCE_ROWS && s->rows) {
 		draw_norms(s, pane, y);
 	} else if (s->by_position) {
-		view_textf(pane, 1, y++, VIEW_BOLD, "sample %lld of %lld", (long long)v->sample,
-			   (long long)s->kept.shape[0]);
+		const int heading = y++;
+		int64_t end;
+		int x;
+
 		/* The text goes before the curve where there is no room for both. */
-		if (draw_text(v, pane, y, bars) <= bars)
+		if (draw_text(v, pane, y, bars, &end) <= bars)
 			draw_positions(v, pane, bars);
 		else
-			draw_text(v, pane, y, pane->rect.height);
+			draw_text(v, pane, y, pane->rect.height, &end);
+		x = 1 + view_textf(pane, 1, heading, VIEW_BOLD, "sample %lld of %lld",
+				   (long long)v->sample, (long long)s->kept.shape[0]);
+		if (v->token > 0 || end < s->kept.shape[1])
+			view_textf(pane, x, heading, VIEW_NORMAL, ", tokens %lld to %lld of %lld",
+				   (long long)v->token, (long long)end - 1,
+				   (long long)s->kept.shape[1]);
 	}
 }
