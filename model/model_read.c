@@ -1292,6 +1292,11 @@ static void read_outputs(struct model_reader *reader, const struct model_scope *
 		first += model_shape_count(&outputs[i].shape);
 		if (!outputs[i].name)
 			err_nomem(reader->err);
+		for (int o = 0; o < i && !err_stuck(reader->err); o++)
+			if (!strcmp(outputs[o].name, outputs[i].name))
+				json_fail(&scope->layers, reader->err,
+					  "two outputs would be called \"%s\": rename the layer",
+					  outputs[i].name);
 		outputs[i].mask = read_output_mask(reader, &scope->layers, source);
 		if (scope->output_count > 1 && source == MODEL_INPUT)
 			json_fail(&scope->layers, reader->err,

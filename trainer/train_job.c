@@ -101,8 +101,9 @@ static enum status check_same(const struct train_job *job, struct err *err)
 	status = run_file_text(&text, job->plan.run, err);
 	if (status != ST_OK)
 		return status;
-	str_addf(&same, "%s %s %" PRId64 " %" PRId64, IPUSCOPE_VERSION, text, job->train_set.count,
-		 job->test_set.count);
+	str_addf(&same, "%s %s %" PRId64 " %" PRId64 " %" PRIx64 " %" PRIx64, IPUSCOPE_VERSION,
+		 text, job->train_set.count, job->test_set.count, dataset_digest(&job->train_set),
+		 dataset_digest(&job->test_set));
 	cJSON_free(text);
 	status = same.failed ? err_nomem(err) : train_ranks_same(job->ranks, str_peek(&same), err);
 	str_free(&same);

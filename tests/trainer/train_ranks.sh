@@ -34,7 +34,7 @@ cat >normal.json <<'JSON'
  "fit": {"epochs": 4, "steps_per_epoch": 40, "validation": true},
  "evaluate": {"steps": 20}, "predict": {"steps": 20, "output": "predictions.npz"},
  "callbacks": [{"class_name": "EarlyStopping", "config": {"monitor": "val_loss", "patience": 1, "restore_best_weights": true}},
-	{"class_name": "CSVLogger", "config": {"filename": "log.csv"}}]}
+	{"class_name": "CSVLogger", "config": {"filename": "log.csv", "append": true}}]}
 JSON
 keep() { # NAME: what a run has left
 	mkdir "$1"

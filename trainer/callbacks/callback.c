@@ -83,7 +83,7 @@ enum status callbacks_read(struct callbacks *out, const struct json_at *list, st
 	struct err own;
 
 	err = err_start(err, &own);
-	*out = (struct callbacks){0};
+	*out = (struct callbacks){.silent = out->silent};
 	for (int i = 0; list && !err_stuck(err) && json_item(list, i, &item); i++)
 		callback_read(out, &item, err);
 	if (err_stuck(err))

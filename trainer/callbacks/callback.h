@@ -73,7 +73,7 @@ struct callbacks {
 /* The class of row @index of the table, in its order; NULL behind the last. */
 const char *callback_class_name(int index);
 
-/* @list: [{class_name, config}, ...], or NULL. On failure nothing is left in @out. */
+/* @list: [{class_name, config}, ...], or NULL. On failure nothing is left in @out but `silent`. */
 enum status callbacks_read(struct callbacks *out, const struct json_at *list, struct err *err);
 void callbacks_fini(struct callbacks *callbacks); /* accepts a zeroed struct */
 
