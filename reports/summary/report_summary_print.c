@@ -150,6 +150,9 @@ static void print_missing(struct print *print)
 	if (!s->whole && !s->live && s->last_commit_ns > 0)
 		print_line(print, LABEL "what came after the last commit, at %s", "missing",
 			   fmt_ns(text, s->last_commit_ns));
+	else if (!s->whole && !s->live)
+		print_line(print, LABEL "what came after the last commit, which has no event",
+			   "missing");
 	if (s->absent)
 		print_line(print, LABEL "%s", "none of", s->absent);
 }

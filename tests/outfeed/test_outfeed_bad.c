@@ -324,9 +324,11 @@ static char *run_pipe(uint32_t seed, bool loose)
 	for (int micro = 0; micro < MICROS;) {
 		int least = MICROS;
 
-		for (int s = 0; s < STAGES; s++)
-			least = atomic_load(&pipe.done[s]) < least ? atomic_load(&pipe.done[s])
-								   : least;
+		for (int s = 0; s < STAGES; s++) {
+			const int done = atomic_load(&pipe.done[s]);
+
+			least = done < least ? done : least;
+		}
 		micro = least;
 		assert_int_equal(outfeed_settle(r->outfeed, order_of(micro, 0, 0), NULL), ST_OK);
 	}

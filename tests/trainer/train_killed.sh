@@ -26,3 +26,11 @@ for pause in 0.4 0.9 1.3; do
 	[ "$(sqlite3 "$report/profile.db" "SELECT value FROM meta WHERE key = 'state'")" = complete ] || fail "not complete after repair"
 	[ "$(sqlite3 "$report/profile.db" 'PRAGMA integrity_check')" = ok ] || fail "integrity after repair"
 done
+
+# On a busy machine the writer may die after it committed the schema and before the first event.
+rm -rf tf_report__*
+train 4 >out 2>&1 || fail "$(cat out)"
+report=$(ls -d tf_report__*)
+sqlite3 "$report/profile.db" "UPDATE meta_facts SET value = 'recording' WHERE key = 'state'; DELETE FROM overhead_rows; DELETE FROM overhead_sum_rows"
+"$bin/ipu-report" "$report" >summary.txt || fail "no summary of a run that was killed before its first event"
+grep -q 'what came after the last commit, which has no event' summary.txt || fail "the summary does not say what is missing: $(cat summary.txt)"
