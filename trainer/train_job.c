@@ -90,7 +90,7 @@ static enum status check_ranks(struct train_job *job, struct err *err)
 }
 
 /* All ranks find the same. */
-static enum status check_same(const struct train_job *job, struct err *err)
+static enum status check_same(struct train_job *job, struct err *err)
 {
 	struct str same = {0};
 	enum status status;
@@ -105,7 +105,8 @@ static enum status check_same(const struct train_job *job, struct err *err)
 		 text, job->train_set.count, job->test_set.count, dataset_digest(&job->train_set),
 		 dataset_digest(&job->test_set));
 	cJSON_free(text);
-	status = same.failed ? err_nomem(err) : train_ranks_same(job->ranks, str_peek(&same), err);
+	status = same.failed ? err_nomem(err)
+			     : train_ranks_same(job->ranks, str_peek(&same), &job->others, err);
 	str_free(&same);
 	return status;
 }
@@ -236,6 +237,8 @@ static enum status open_report(struct train_job *job, struct err *err)
 	failed = ips_recording_open(&job->recording, path, &params, message, sizeof(message));
 	if (failed != 0)
 		return err_set(err, ST_INVALID, "%s", message);
+	if (job->ranks)
+		ips_meta_set(job->recording, "mpi", ranks_transport_name(job->ranks));
 	return write_json_files(job, err);
 }
 

@@ -14,70 +14,49 @@
 #include "trainer/train_reduce.h"
 #include "trainer/train_session.h"
 
-/* By rank. */
-struct pieces {
-	int *words, *at;
-};
-
 struct train_exchange {
 	struct train_branch own[TRAIN_BRANCHES]; /* what this rank sends */
 	int own_count;
 	struct train_branch *all; /* what it gets, by rank */
 	int all_count;
 	float *send, *received;
-	struct pieces out, in, mean;
+	struct ranks_pieces out, in, mean;
 	struct ips_site *exchange, *gather; /* of their spans */
 };
 
-static size_t cut(const struct train_session *session, size_t count, int rank)
+/* The first of @rank's replicas. */
+static int first_replica(const struct train_session *session, int rank)
 {
-	return count * (size_t)rank / (size_t)ranks_count(session->ranks);
+	return (int)ranks_cut(session->ranks, (size_t)session->layout->replicas, rank);
 }
 
 /* ---- replicas by rank ------------------------------------------------------------------------ */
 
 void train_ranks_share(struct train_session *session)
 {
-	const int replicas = session->layout->replicas, rank = ranks_rank(session->ranks);
+	const int rank = ranks_rank(session->ranks);
 
-	session->first_replica = ranks_cut(session->ranks, replicas, rank);
-	session->replicas = ranks_cut(session->ranks, replicas, rank + 1) - session->first_replica;
+	session->first_replica = first_replica(session, rank);
+	session->replicas = first_replica(session, rank + 1) - session->first_replica;
 }
 
 /* ---- gradients ------------------------------------------------------------------------------- */
-
-static enum status pieces_new(struct pieces *out, int ranks, struct err *err)
-{
-	out->words = mem_calloc((size_t)ranks, sizeof(*out->words));
-	out->at = mem_calloc((size_t)ranks, sizeof(*out->at));
-	return !out->words || !out->at ? err_nomem(err) : ST_OK;
-}
-
-static void pieces_fini(struct pieces *pieces)
-{
-	mem_free(pieces->words);
-	mem_free(pieces->at);
-}
-
-static struct ranks_pieces pieces_of(const struct pieces *pieces, void *base)
-{
-	return (struct ranks_pieces){base, pieces->words, pieces->at};
-}
 
 /* Which branches each rank sends, and where a slice of them begins. */
 static void lay_out(const struct train_session *session, struct train_exchange *e, size_t weights)
 {
 	const int ranks = ranks_count(session->ranks), mine = ranks_rank(session->ranks);
 	const int replicas = session->layout->replicas;
-	const size_t slice = cut(session, weights, mine + 1) - cut(session, weights, mine);
+	const size_t slice = ranks_cut(session->ranks, weights, mine + 1) -
+			     ranks_cut(session->ranks, weights, mine);
 	struct train_branch branches[TRAIN_BRANCHES];
 	size_t in = 0;
 
 	for (int r = 0; r < ranks; r++) {
-		const size_t from = cut(session, weights, r), to = cut(session, weights, r + 1);
-		const int count = train_tree_branches(branches, replicas,
-						      ranks_cut(session->ranks, replicas, r),
-						      ranks_cut(session->ranks, replicas, r + 1));
+		const size_t from = ranks_cut(session->ranks, weights, r),
+			     to = ranks_cut(session->ranks, weights, r + 1);
+		const int count = train_tree_branches(branches, replicas, first_replica(session, r),
+						      first_replica(session, r + 1));
 
 		e->out.words[r] = (int)((size_t)e->own_count * (to - from));
 		e->out.at[r] = (int)((size_t)e->own_count * from);
@@ -99,15 +78,16 @@ static int count_branches(const struct train_session *session)
 	int all = 0;
 
 	for (int r = 0; r < ranks; r++)
-		all += train_tree_branches(branches, replicas,
-					   ranks_cut(session->ranks, replicas, r),
-					   ranks_cut(session->ranks, replicas, r + 1));
+		all += train_tree_branches(branches, replicas, first_replica(session, r),
+					   first_replica(session, r + 1));
 	return all;
 }
 
 static enum status exchange_new(struct train_exchange *e, const struct train_session *session,
-				size_t weights, struct err *err)
+				const struct train_stage *stage, struct err *err)
 {
+	const size_t weights = stage->weight_count;
+	float *reduced = session->reduced + stage->first_weight;
 	const int ranks = ranks_count(session->ranks), all = count_branches(session);
 	const size_t slice = weights / (size_t)ranks + 1;
 
@@ -123,8 +103,10 @@ static enum status exchange_new(struct train_exchange *e, const struct train_ses
 	e->all = mem_calloc((size_t)all, sizeof(*e->all));
 	e->send = mem_aligned((size_t)e->own_count * weights + 1, sizeof(float));
 	e->received = mem_aligned((size_t)all * slice + 1, sizeof(float));
-	if (!e->all || !e->send || !e->received || pieces_new(&e->out, ranks, err) != ST_OK ||
-	    pieces_new(&e->in, ranks, err) != ST_OK || pieces_new(&e->mean, ranks, err) != ST_OK)
+	if (!e->all || !e->send || !e->received ||
+	    ranks_pieces_new(&e->out, session->ranks, e->send, err) != ST_OK ||
+	    ranks_pieces_new(&e->in, session->ranks, e->received, err) != ST_OK ||
+	    ranks_pieces_new(&e->mean, session->ranks, reduced, err) != ST_OK)
 		return err_nomem(err);
 	lay_out(session, e, weights);
 	e->exchange = ips_site_intern("mpi", "MPI_Ialltoallv", NULL);
@@ -151,8 +133,8 @@ enum status train_ranks_new(struct train_session *session, struct err *err)
 	if (!session->exchange)
 		return err_nomem(err);
 	for (int s = 0; s < stages && status == ST_OK; s++)
-		status = exchange_new(&session->exchange[s], session,
-				      session->replica[0].stage[s].weight_count, err);
+		status = exchange_new(&session->exchange[s], session, &session->replica[0].stage[s],
+				      err);
 	return status;
 }
 
@@ -165,9 +147,9 @@ void train_ranks_free(struct train_session *session)
 		mem_free(e->all);
 		mem_free(e->send);
 		mem_free(e->received);
-		pieces_fini(&e->out);
-		pieces_fini(&e->in);
-		pieces_fini(&e->mean);
+		ranks_pieces_fini(&e->out);
+		ranks_pieces_fini(&e->in);
+		ranks_pieces_fini(&e->mean);
 	}
 	mem_free(session->exchange);
 }
@@ -180,8 +162,8 @@ void train_ranks_sum(struct train_session *session, int stage, size_t share, siz
 	const size_t last = of->weight_count * (share + 1) / shares;
 
 	for (int r = 0; r < ranks_count(session->ranks); r++) {
-		const size_t begin = cut(session, of->weight_count, r);
-		const size_t length = cut(session, of->weight_count, r + 1) - begin;
+		const size_t begin = ranks_cut(session->ranks, of->weight_count, r);
+		const size_t length = ranks_cut(session->ranks, of->weight_count, r + 1) - begin;
 		const size_t from = max(first, begin), to = min(last, begin + length);
 
 		for (int b = 0; b < e->own_count && from < to; b++)
@@ -193,7 +175,7 @@ void train_ranks_sum(struct train_session *session, int stage, size_t share, siz
 }
 
 /* Bytes that go to other ranks. */
-static int64_t bytes_sent(const struct train_session *session, const struct pieces *pieces,
+static int64_t bytes_sent(const struct train_session *session, const struct ranks_pieces *pieces,
 			  bool all)
 {
 	const int ranks = ranks_count(session->ranks), mine = ranks_rank(session->ranks);
@@ -221,20 +203,17 @@ static void end_span(struct ips_track *track, const struct ips_site *site)
 void train_ranks_reduce(struct train_session *session, int stage, struct ips_track *track)
 {
 	const struct train_exchange *e = &session->exchange[stage];
-	const struct ranks_pieces out = pieces_of(&e->out, e->send),
-				  in = pieces_of(&e->in, e->received);
-	float *reduced = session->reduced + session->replica[0].stage[stage].first_weight;
-	const struct ranks_pieces mean = pieces_of(&e->mean, reduced);
 	const int rank = ranks_rank(session->ranks), replicas = session->layout->replicas;
 	const size_t slice = (size_t)e->mean.words[rank];
+	float *mine = (float *)e->mean.base + e->mean.at[rank];
 
 	begin_span(track, e->exchange, bytes_sent(session, &e->out, false));
-	ranks_exchange(session->ranks, stage + 1, &out, &in);
+	ranks_exchange(session->ranks, stage + 1, &e->out, &e->in);
 	end_span(track, e->exchange);
-	train_tree_sums(reduced + e->mean.at[rank], e->all, 0, slice, replicas);
-	train_tree_divide(reduced + e->mean.at[rank], slice, replicas);
+	train_tree_sums(mine, e->all, 0, slice, replicas);
+	train_tree_divide(mine, slice, replicas);
 	begin_span(track, e->gather, bytes_sent(session, &e->mean, true));
-	ranks_gather(session->ranks, stage + 1, &mean);
+	ranks_gather(session->ranks, stage + 1, &e->mean);
 	end_span(track, e->gather);
 }
 
@@ -269,16 +248,16 @@ static double *copy_results(struct train_phase *phase, int64_t step, int64_t r, 
 static void copy_rank(struct train_phase *phase, int rank, double *at, bool in)
 {
 	const struct train_session *session = phase->session;
-	const int replicas = session->layout->replicas;
 
 	for (int64_t step = 0; step < session->execution.steps; step++)
-		for (int r = ranks_cut(session->ranks, replicas, rank);
-		     r < ranks_cut(session->ranks, replicas, rank + 1); r++)
+		for (int r = first_replica(session, rank); r < first_replica(session, rank + 1);
+		     r++)
 			at = copy_results(phase, step, r, at, in);
 }
 
 /* Outputs of a prediction, step by step: a rank's replicas lie together in each. */
-static enum status gather_outputs(struct train_phase *phase, struct pieces *pieces, struct err *err)
+static enum status gather_outputs(struct train_phase *phase, struct ranks_pieces *pieces,
+				  struct err *err)
 {
 	const struct train_session *session = phase->session;
 	const int replicas = session->layout->replicas, ranks = ranks_count(session->ranks);
@@ -288,22 +267,19 @@ static enum status gather_outputs(struct train_phase *phase, struct pieces *piec
 		return err_set(err, ST_LIMIT,
 			       "a step's predictions are too large to be gathered from ranks");
 	for (int r = 0; r < ranks; r++) {
-		pieces->at[r] = (int)(width * (size_t)ranks_cut(session->ranks, replicas, r));
+		pieces->at[r] = (int)(width * (size_t)first_replica(session, r));
 		pieces->words[r] =
-			(int)(width * (size_t)ranks_cut(session->ranks, replicas, r + 1)) -
-			pieces->at[r];
+			(int)(width * (size_t)first_replica(session, r + 1)) - pieces->at[r];
 	}
 	for (int64_t step = 0; step < session->execution.steps; step++) {
-		const struct ranks_pieces all =
-			pieces_of(pieces, phase->outputs + (size_t)step * width * (size_t)replicas);
-
-		ranks_gather(session->ranks, 0, &all);
+		pieces->base = phase->outputs + (size_t)step * width * (size_t)replicas;
+		ranks_gather(session->ranks, 0, pieces);
 	}
 	return ST_OK;
 }
 
 static enum status gather_results(struct train_phase *phase, enum status status,
-				  struct pieces *pieces, struct err *err)
+				  struct ranks_pieces *pieces, struct err *err)
 {
 	struct train_session *session = phase->session;
 	const int replicas = session->layout->replicas, ranks = ranks_count(session->ranks);
@@ -312,7 +288,6 @@ static enum status gather_results(struct train_phase *phase, enum status status,
 		phase->outputs ? 0
 			       : session->execution.steps * (1 + phase->measure->metrics.states);
 	const int64_t words = (each * replicas + (int64_t)SAYS * ranks) * 2;
-	struct ranks_pieces all;
 	double *values, *own;
 	int failed = -1;
 
@@ -321,10 +296,8 @@ static enum status gather_results(struct train_phase *phase, enum status status,
 			       "the results of an execution are too many for ranks: use a "
 			       "smaller compile.steps_per_execution");
 	for (int r = 0; r < ranks; r++) {
-		const int64_t at =
-			each * ranks_cut(session->ranks, replicas, r) + (int64_t)SAYS * r;
-		const int64_t end =
-			each * ranks_cut(session->ranks, replicas, r + 1) + (int64_t)SAYS * (r + 1);
+		const int64_t at = each * first_replica(session, r) + (int64_t)SAYS * r;
+		const int64_t end = each * first_replica(session, r + 1) + (int64_t)SAYS * (r + 1);
 
 		pieces->at[r] = (int)at * 2;
 		pieces->words[r] = (int)(end - at) * 2;
@@ -338,8 +311,8 @@ static enum status gather_results(struct train_phase *phase, enum status status,
 	own[SAYS_STATUS] = (double)status;
 	if (!phase->outputs)
 		copy_rank(phase, mine, own + SAYS, false);
-	all = pieces_of(pieces, values);
-	ranks_gather(session->ranks, 0, &all);
+	pieces->base = values;
+	ranks_gather(session->ranks, 0, pieces);
 	for (int r = 0; r < ranks; r++) {
 		double *said = values + pieces->at[r] / 2;
 
@@ -360,17 +333,17 @@ static enum status gather_results(struct train_phase *phase, enum status status,
 
 enum status train_ranks_results(struct train_phase *phase, enum status status, struct err *err)
 {
-	struct pieces pieces = {0};
+	struct ranks_pieces pieces = {0};
 
 	if (!phase->session->ranks)
 		return status;
-	if (pieces_new(&pieces, ranks_count(phase->session->ranks), err) != ST_OK)
+	if (ranks_pieces_new(&pieces, phase->session->ranks, NULL, err) != ST_OK)
 		status = ST_NOMEM;
 	else
 		status = gather_results(phase, status, &pieces, err);
 	if (status == ST_OK && phase->outputs)
 		status = gather_outputs(phase, &pieces, err);
-	pieces_fini(&pieces);
+	ranks_pieces_fini(&pieces);
 	return status;
 }
 
@@ -380,24 +353,22 @@ enum status train_ranks_results(struct train_phase *phase, enum status status, s
 static uint64_t *gather_words(struct ranks *ranks, uint64_t word)
 {
 	const int count = ranks_count(ranks);
-	struct pieces pieces = {0};
+	struct ranks_pieces pieces = {0};
 	uint64_t *words = mem_calloc((size_t)count, sizeof(*words));
 	struct err ignored;
 
-	if (words && pieces_new(&pieces, count, &ignored) == ST_OK) {
-		struct ranks_pieces all = pieces_of(&pieces, words);
-
+	if (words && ranks_pieces_new(&pieces, ranks, words, &ignored) == ST_OK) {
 		for (int r = 0; r < count; r++) {
 			pieces.words[r] = 2;
 			pieces.at[r] = 2 * r;
 		}
 		words[ranks_rank(ranks)] = word;
-		ranks_gather(ranks, 0, &all);
+		ranks_gather(ranks, 0, &pieces);
 	} else {
 		mem_free(words);
 		words = NULL;
 	}
-	pieces_fini(&pieces);
+	ranks_pieces_fini(&pieces);
 	return words;
 }
 
@@ -422,7 +393,7 @@ enum status train_ranks_agree(struct ranks *ranks, enum status status, bool *oth
 	return status;
 }
 
-enum status train_ranks_same(struct ranks *ranks, const char *text, struct err *err)
+enum status train_ranks_same(struct ranks *ranks, const char *text, bool *others, struct err *err)
 {
 	uint64_t *digests;
 	int other = -1;
@@ -437,6 +408,7 @@ enum status train_ranks_same(struct ranks *ranks, const char *text, struct err *
 	mem_free(digests);
 	if (other < 0)
 		return ST_OK;
+	*others = ranks_rank(ranks) > 0;
 	return err_set(
 		err, ST_INVALID,
 		"rank %d has another run than rank 0: all ranks need the same run file, options, "

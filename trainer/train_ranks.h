@@ -43,8 +43,8 @@ enum status train_ranks_results(struct train_phase *phase, enum status status, s
 enum status train_ranks_agree(struct ranks *ranks, enum status status, bool *others,
 			      struct err *err);
 
-/* All ranks have the same run and version: @text tells them apart. */
-enum status train_ranks_same(struct ranks *ranks, const char *text, struct err *err);
+/* All ranks have the same run and version: @text tells them apart. *others: rank 0 says it. */
+enum status train_ranks_same(struct ranks *ranks, const char *text, bool *others, struct err *err);
 
 /* The first replica's weights, rank 0's, to all ranks' first one. */
 void train_ranks_weights(struct train_session *session, float *weights);

@@ -15,9 +15,14 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl_va
 ranks() { # LAUNCHER COUNT ARGUMENT...
 	local launcher=$1 count=$2
 	shift 2
+	launch "$launcher" -n "$count" "$bin/ipu-train" "$@"
+}
+launch() { # LAUNCHER WORD...
+	local launcher=$1
+	shift
 	case $launcher in
-	openmpi) mpirun.openmpi --oversubscribe --bind-to none -n "$count" "$bin/ipu-train" "$@" ;;
-	mpich) mpiexec.mpich -n "$count" "$bin/ipu-train" "$@" ;;
+	openmpi) mpirun.openmpi --oversubscribe --bind-to none "$@" ;;
+	mpich) mpiexec.mpich "$@" ;;
 	esac
 }
 
@@ -74,6 +79,7 @@ for schedule in "${swept[@]}"; do
 	# Rank 1 sums two replicas apart (the tree of three is (0 1) 2), so it sends as much again; each rank sends its half of the mean.
 	[ "$(sqlite3 "$all" "SELECT group_concat(rank || ':' || bytes, ' ') FROM (SELECT s.rank, sum(a.value) / (SELECT 4 * sum(params) FROM layers) AS bytes
 		FROM spans s JOIN span_args a USING (span_id) WHERE s.name = 'MPI_Ialltoallv' GROUP BY s.rank)")" = "0:1 1:2" ] || fail "$schedule: bytes"
+	sqlite3 tf_report__*/rank1/profile.db "SELECT value FROM meta WHERE key = 'mpi'" | grep -E '^(Open MPI|MPICH)' >/dev/null || fail "$schedule: no meta mpi"
 	rm -rf tf_report__*
 done
 unset POPLAR_ENGINE_OPTIONS
@@ -84,6 +90,27 @@ unset POPLAR_ENGINE_OPTIONS
 ! ranks "$launcher" 6 normal.json >out 2>&1 || fail "more ranks than replicas: exit code 0"
 grep -q '6 ranks cannot share 5 replicas: start fewer, or give the run more replicas (--ipu.auto_select_ipus 6)' out ||
 	fail "more ranks than replicas: $(cat out)"
+
+# Ranks that do not have the same run, or not the same data, are told so by one line.
+one=(-n 1 "$bin/ipu-train" normal.json)
+! launch "$launcher" "${one[@]}" : "${one[@]}" --fit.seed 2 >out 2>&1 || fail "another seed: exit code 0"
+[ "$(grep -c 'rank 1 has another run than rank 0: all ranks need the same run file' out)" = 1 ] || fail "another seed: $(cat out)"
+for folder in here there; do
+	mkdir $folder
+	{ echo "a,b,label"; for ((i = 0; i < 16; i++)); do echo "$i,$((i * i)),$((i % 2))"; done; } >$folder/table.csv
+done
+sed -i 's/^3,9,/3,8,/' there/table.csv
+cat >table.json <<'JSON'
+{"model": {"class_name": "Sequential", "config": {"name": "table", "layers": [
+	{"class_name": "Dense", "config": {"units": 2, "activation": "softmax", "batch_input_shape": [null, 2]}}]}},
+ "compile": {"optimizer": "sgd", "loss": "sparse_categorical_crossentropy"},
+ "data": {"name": "csv", "path": "table.csv", "batch_size": 4}, "ipu": {"auto_select_ipus": 2}, "evaluate": null, "fit": {}}
+JSON
+one=("$bin/ipu-train" "$work/table.json")
+launch "$launcher" -n 1 -wdir "$work/here" "${one[@]}" : -n 1 -wdir "$work/here" "${one[@]}" >out 2>&1 || fail "the same data: $(cat out)"
+! launch "$launcher" -n 1 -wdir "$work/here" "${one[@]}" : -n 1 -wdir "$work/there" "${one[@]}" >out 2>&1 ||
+	fail "other data: exit code 0"
+[ "$(grep -c 'rank 1 has another run than rank 0: all ranks need the same run file, options, data' out)" = 1 ] || fail "other data: $(cat out)"
 
 # A rank that dies takes the others with it, and their recordings can be read.
 export POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true","autoReport.directory":"'"$work"'/killed"}'
@@ -104,4 +131,16 @@ mkdir -p elsewhere/bin
 cp "$bin/ipu-train" elsewhere/bin
 ! PMI_SIZE=2 elsewhere/bin/ipu-train normal.json >out 2>&1 || fail "no plugin: exit code 0"
 grep -q "built without it: install libmpich-dev and build again" out || fail "no plugin: $(cat out)"
+
+# So does one whose plugin cannot be opened, or is of another version.
+mkdir -p elsewhere/lib/ipuscope
+plugin=elsewhere/lib/ipuscope/ranks-mpich.so
+head -c 4096 "$0" >$plugin
+! PMI_SIZE=2 elsewhere/bin/ipu-train normal.json >out 2>&1 || fail "a plugin of other bytes: exit code 0"
+grep -q "ipu-train: .*$plugin: .*: build ipuscope again, or install it again" out || fail "a plugin of other bytes: $(cat out)"
+if command -v cc >/dev/null; then
+	echo 'const unsigned ipuscope_ranks_transport[16] = {~0u};' | cc -shared -fPIC -x c -o $plugin -
+	! PMI_SIZE=2 elsewhere/bin/ipu-train normal.json >out 2>&1 || fail "a plugin of another version: exit code 0"
+	grep -q "$plugin: of another version of ipuscope than ipu-train: install both again" out || fail "a plugin of another version: $(cat out)"
+fi
 echo "ranks: ${launchers[*]}"

@@ -237,9 +237,26 @@ const char *ranks_transport_name(const struct ranks *ranks)
 	return ranks ? ranks->name : NULL;
 }
 
-int ranks_cut(const struct ranks *ranks, int count, int rank)
+size_t ranks_cut(const struct ranks *ranks, size_t count, int rank)
 {
-	return (int)((int64_t)count * rank / ranks_count(ranks));
+	return count * (size_t)rank / (size_t)ranks_count(ranks);
+}
+
+enum status ranks_pieces_new(struct ranks_pieces *out, const struct ranks *ranks, void *base,
+			     struct err *err)
+{
+	const size_t count = (size_t)ranks_count(ranks);
+
+	out->base = base;
+	out->words = mem_calloc(count, sizeof(*out->words));
+	out->at = mem_calloc(count, sizeof(*out->at));
+	return !out->words || !out->at ? err_nomem(err) : ST_OK;
+}
+
+void ranks_pieces_fini(struct ranks_pieces *pieces)
+{
+	mem_free(pieces->words);
+	mem_free(pieces->at);
 }
 
 enum status ranks_channels(struct ranks *ranks, int count, struct err *err)
@@ -313,10 +330,14 @@ static enum status open_plugin(struct ranks *ranks, const struct ranks_launcher 
 			launcher->name, launcher->package);
 	ranks->library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
 	if (!ranks->library)
-		return err_set(err, ST_FAILED, "%s", dlerror());
+		return err_set(err, ST_FAILED, "%s: build ipuscope again, or install it again",
+			       dlerror());
 	ranks->transport = dlsym(ranks->library, RANKS_TRANSPORT_SYMBOL);
 	if (!ranks->transport || ranks->transport->version != RANKS_TRANSPORT_VERSION)
-		return err_set(err, ST_FAILED, "%s: of another version of ipuscope", path);
+		return err_set(
+			err, ST_FAILED,
+			"%s: of another version of ipuscope than ipu-train: install both again",
+			path);
 	return ST_OK;
 }
 

@@ -26,7 +26,12 @@ const char *ranks_transport_name(const struct ranks *ranks); /* "Open MPI v4.1.4
 enum status ranks_channels(struct ranks *ranks, int count, struct err *err);
 
 /* Of @count numbered things @rank has those from ranks_cut(rank) to before ranks_cut(rank + 1). */
-int ranks_cut(const struct ranks *ranks, int count, int rank);
+size_t ranks_cut(const struct ranks *ranks, size_t count, int rank);
+
+/* One empty piece for each rank, of the block at @base; zeroed before, so that fini is safe. */
+enum status ranks_pieces_new(struct ranks_pieces *out, const struct ranks *ranks, void *base,
+			     struct err *err);
+void ranks_pieces_fini(struct ranks_pieces *pieces);
 
 void ranks_exchange(struct ranks *ranks, int channel, const struct ranks_pieces *send,
 		    const struct ranks_pieces *receive);

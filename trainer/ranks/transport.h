@@ -19,8 +19,8 @@
 /* A block of memory in pieces, one for each rank: how many words of four bytes each has, and where
  * it begins. */
 struct ranks_pieces {
-	void *base;
-	const int *words, *at; /* by rank */
+	void *base;      /* borrowed */
+	int *words, *at; /* by rank */
 };
 
 /* An operation under way. */
@@ -32,7 +32,8 @@ struct ranks_transport {
 	uint32_t version;
 	/* Begin; the implementation's name and version go to @name. 0: well. */
 	int (*start)(int *rank, int *count, char *name, size_t room);
-	/* Channels 0 to @count - 1; operations of one channel are in the same order on all ranks. 0: well. */
+	/* Channels 0 to @count - 1; operations of one channel are in the same order on all ranks.
+	 * 0: well. */
 	int (*channels)(int count);
 	/* Piece r of @send goes to rank r, piece r of @receive comes from it. */
 	void (*exchange)(int channel, const struct ranks_pieces *send,
