@@ -64,6 +64,29 @@ static void test_columns_are_chosen_by_name(void **state)
 	close_both();
 }
 
+/* Other than by place: a test.csv whose columns stand otherwise; names twice and no name. */
+static void test_inputs_of_tests_go_by_name(void **state)
+{
+	const struct dataset_table weighed = {.weight = "w"};
+
+	(void)state;
+	assert_int_equal(parse("a,,c,b\n1,2,3,0\n4,5,6,1\n", "b,c,a,\n1,30,10,20\n", NULL), ST_OK);
+	assert_true(test.floats[0] == 10.0f && test.floats[1] == 20.0f && test.floats[2] == 30.0f);
+	assert_int_equal(test.labels[0], 1);
+	close_both();
+	assert_int_equal(parse("x,y,x,x\n1,2,3,0\n", "y,x,x,x\n20,10,30,0\n", NULL), ST_OK);
+	assert_true(test.floats[0] == 10.0f && test.floats[1] == 20.0f && test.floats[2] == 30.0f);
+	close_both();
+	assert_int_equal(parse("w,a,c,b\n1,2,3,0\n", "c,b,a\n30,0,20\n", &weighed), ST_OK);
+	assert_true(test.floats[0] == 20.0f && test.floats[1] == 30.0f);
+	close_both();
+	unlabelled = true;
+	assert_int_equal(parse("a,c,b\n1,2,x\n3,4,y\n", "c,a\n5,6\n", NULL), ST_OK);
+	assert_true(test.unlabelled && test.floats[0] == 6.0f && test.floats[1] == 5.0f);
+	close_both();
+	unlabelled = false;
+}
+
 static void test_targets_are_classes_values_or_words(void **state)
 {
 	(void)state;
@@ -190,6 +213,12 @@ static void test_what_is_wrong_is_named(void **state)
 		{"a,b\n1,cat\n", "a,b\n1,dog\n", NULL, "two.csv: \"dog\" is no class"},
 		{"a,b\n1,2\n", "a,b\n1,dog\n", NULL, "two.csv: the target \"dog\" is no number"},
 		{"a,b\n1,2\n", "a,c,b\n1,2,3\n", NULL, "two.csv: has 2 columns of inputs"},
+		{"a,b\n1,2\n", "a,c\n1,2\n", NULL,
+		 "two.csv: unlike one.csv: there is no column \"b\""},
+		{"alpha,b\n1,2\n", "alpa,b\n1,2\n", NULL,
+		 "one.csv: unlike two.csv: there is no column \"alpa\" in its first line (did you"},
+		{"a,b\n1,2\n", "c,b\n1,2\n", NULL,
+		 "two.csv: unlike one.csv: there is no column \"a\""},
 	};
 
 	(void)state;
@@ -237,6 +266,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_columns_are_chosen_by_name),
+		cmocka_unit_test(test_inputs_of_tests_go_by_name),
 		cmocka_unit_test(test_targets_are_classes_values_or_words),
 		cmocka_unit_test(test_scales_are_the_training_parts),
 		cmocka_unit_test(test_a_column_weighs_items),

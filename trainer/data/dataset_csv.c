@@ -143,44 +143,68 @@ static void read_header(struct csv *csv)
 	} while (next_in_line(csv));
 }
 
-static size_t look_for_column(const struct csv *csv, const char *name)
+/* The column @name before which are @before others of that name. */
+static size_t look_for_column(const struct csv *csv, const char *name, size_t before)
 {
 	for (size_t i = 0; i < csv->column_count; i++)
-		if (!strcmp(csv->columns[i].name, name))
+		if (!strcmp(csv->columns[i].name, name) && before-- == 0)
 			return i;
 	return CSV_NONE;
 }
 
-static size_t find_column(struct csv *csv, const char *key, const char *name)
+/* @who wants it: a key, or the part that has it too. */
+static size_t lack_column(struct csv *csv, const char *who, const char *name)
 {
-	const size_t found = look_for_column(csv, name);
-	const char **known, *near;
+	const char **known = mem_calloc(csv->column_count + 1, sizeof(*known)), *near;
 
-	if (found != CSV_NONE)
-		return found;
-	known = mem_calloc(csv->column_count + 1, sizeof(*known));
 	for (size_t i = 0; known && i < csv->column_count; i++)
 		known[i] = csv->columns[i].name;
 	near = known ? str_nearest(name, known, csv->column_count) : NULL;
 	err_set(csv->err, ST_INVALID, "%s: %s: there is no column \"%s\" in its first line%s%s%s",
-		csv->name, key, name, near ? " (did you mean \"" : "", near ? near : "",
+		csv->name, who, name, near ? " (did you mean \"" : "", near ? near : "",
 		near ? "\"?)" : "");
 	mem_free(known);
 	return 0;
+}
+
+static size_t find_column(struct csv *csv, const char *key, const char *name)
+{
+	const size_t found = look_for_column(csv, name, 0);
+
+	return found == CSV_NONE ? lack_column(csv, key, name) : found;
+}
+
+/* The like of @train's column @at: of columns of one name, the one in the same place among them. */
+static size_t look_for_like(const struct csv *csv, const struct csv *train, size_t at)
+{
+	const char *name = train->columns[at].name;
+	size_t before = 0;
+
+	for (size_t i = 0; i < at; i++)
+		before += !strcmp(train->columns[i].name, name);
+	return look_for_column(csv, name, before);
+}
+
+static void lack_like(struct csv *csv, const struct csv *other, const char *name)
+{
+	char who[FS_PATH_SIZE + 8];
+
+	snprintf(who, sizeof(who), "unlike %s", other->name);
+	lack_column(csv, who, name);
 }
 
 /* By its name, which is the key's or that of @train (NULL: there is none); else the last. */
 static void choose_target(struct csv *csv, const struct dataset_table *table,
 			  const struct csv *train)
 {
-	const char *name = table->target;
-
-	csv->target = csv->column_count - 1;
-	if (csv->lacks && !name && train)
-		name = train->columns[train->target].name;
-	if (name)
-		csv->target = csv->lacks ? look_for_column(csv, name)
-					 : find_column(csv, "data.target", name);
+	if (table->target)
+		csv->target = csv->lacks ? look_for_column(csv, table->target, 0)
+					 : find_column(csv, "data.target", table->target);
+	else
+		csv->target =
+			train ? look_for_like(csv, train, train->target) : csv->column_count - 1;
+	if (csv->target == CSV_NONE && !csv->lacks)
+		lack_like(csv, train, train->columns[train->target].name);
 }
 
 static void choose_weight(struct csv *csv, const struct dataset_table *table,
@@ -188,7 +212,7 @@ static void choose_weight(struct csv *csv, const struct dataset_table *table,
 {
 	csv->weight = CSV_NONE;
 	if (table->weight)
-		csv->weight = csv->lacks || train ? look_for_column(csv, table->weight)
+		csv->weight = csv->lacks || train ? look_for_column(csv, table->weight, 0)
 						  : find_column(csv, "data.weight", table->weight);
 	if (!err_stuck(csv->err) && csv->weight != CSV_NONE && csv->weight == csv->target)
 		err_set(csv->err, ST_INVALID, "%s: data.weight: \"%s\" is the target", csv->name,
@@ -209,15 +233,64 @@ static void choose_input(struct csv *csv, const char *name)
 	csv->columns[at].input = (int)csv->inputs++;
 }
 
-static void choose_columns(struct csv *csv, const struct dataset_table *table,
-			   const struct csv *train)
+static int by_name(const void *a, const void *b)
+{
+	const struct csv_column *const *left = a, *const *right = b;
+	const int names = strcmp((*left)->name, (*right)->name);
+
+	return names ? names : (*left > *right) - (*left < *right);
+}
+
+/* Columns that are neither target nor weight, by name; the caller's (mem_free). */
+static struct csv_column **sort_rest(struct csv *csv, size_t *count)
+{
+	struct csv_column **rest = mem_calloc(csv->column_count, sizeof(struct csv_column *));
+
+	*count = 0;
+	for (size_t i = 0; rest && i < csv->column_count; i++)
+		if (i != csv->target && i != csv->weight)
+			rest[(*count)++] = &csv->columns[i];
+	if (rest)
+		qsort(rest, *count, sizeof(struct csv_column *), by_name);
+	else
+		err_nomem(csv->err);
+	return rest;
+}
+
+/* Inputs are those of @train by name; of columns of one name, by their order among them. */
+static void choose_likes(struct csv *csv, struct csv *train)
+{
+	struct csv_column **here, **there;
+	size_t count, there_count;
+
+	here = sort_rest(csv, &count);
+	there = sort_rest(train, &there_count);
+	if (!err_stuck(csv->err) && count != there_count)
+		err_set(csv->err, ST_FORMAT, "%s: has %zu columns of inputs, %s has %zu", csv->name,
+			count, train->name, there_count);
+	for (size_t i = 0; i < count && !err_stuck(csv->err); i++) {
+		const int names = strcmp(here[i]->name, there[i]->name);
+
+		here[i]->input = there[i]->input;
+		if (names)
+			lack_like(names < 0 ? train : csv, names < 0 ? csv : train,
+				  names < 0 ? here[i]->name : there[i]->name);
+	}
+	csv->inputs = count;
+	mem_free(here);
+	mem_free(there);
+}
+
+static void choose_columns(struct csv *csv, const struct dataset_table *table, struct csv *train)
 {
 	choose_target(csv, table, train);
 	if (!err_stuck(csv->err))
 		choose_weight(csv, table, train);
 	for (int i = 0; i < table->column_count && !err_stuck(csv->err); i++)
 		choose_input(csv, table->columns[i]);
-	for (size_t i = 0; !table->columns && i < csv->column_count; i++)
+	if (!table->columns && train && !err_stuck(csv->err))
+		choose_likes(csv, train);
+	for (size_t i = 0; !table->columns && !train && i < csv->column_count; i++)
 		if (i != csv->target && i != csv->weight)
 			csv->columns[i].input = (int)csv->inputs++;
 	if (!err_stuck(csv->err) && csv->inputs == 0)
@@ -277,7 +350,7 @@ static void read_row(struct csv *csv)
 			csv->name, (long long)line, at, csv->column_count);
 }
 
-static void read_table(struct csv *csv, const struct dataset_table *table, const struct csv *train)
+static void read_table(struct csv *csv, const struct dataset_table *table, struct csv *train)
 {
 	if (memchr(csv->at, '\0', (size_t)(csv->end - csv->at))) {
 		err_set(csv->err, ST_FORMAT, "%s: is no text: it holds a 0 byte", csv->name);
@@ -506,9 +579,6 @@ static void read_parts(struct csv csv[2], const struct dataset_params *params,
 			"%s: data.scale: columns are scaled by the training part, and there is "
 			"none: give a folder with train.csv and test.csv",
 			csv[1].name);
-	else if (csv[0].rows > 0 && csv[1].rows > 0 && csv[0].inputs != csv[1].inputs)
-		err_set(err, ST_FORMAT, "%s: has %zu columns of inputs, %s has %zu", csv[1].name,
-			csv[1].inputs, csv[0].name, csv[0].inputs);
 }
 
 enum status dataset__csv_parse(struct dataset *train, struct dataset *test,
