@@ -30,10 +30,13 @@ struct model_box {
 /* ---- life ------------------------------------------------------------------------------------ */
 
 static void model_read(struct model_box *box, const struct json_at *at,
-		       const struct model_shape *input, struct err *err)
+		       const struct model_shape *input, bool ends, struct err *err)
 {
-	struct model_reader reader = {
-		.model = &box->model, .arena = &box->arena, .data = input, .err = err};
+	struct model_reader reader = {.model = &box->model,
+				      .arena = &box->arena,
+				      .data = input,
+				      .ends = ends,
+				      .err = err};
 
 	if (arena_init(&reader.scratch, 0)) {
 		err_nomem(err);
@@ -47,8 +50,8 @@ static void model_read(struct model_box *box, const struct json_at *at,
 	mem_free(reader.notes);
 }
 
-enum status model_new(struct model **out, const struct json_at *at, const struct model_shape *input,
-		      struct err *err)
+static enum status model_make(struct model **out, const struct json_at *at,
+			      const struct model_shape *input, bool ends, struct err *err)
 {
 	struct model_box *box = mem_calloc(1, sizeof(*box));
 	struct err own;
@@ -61,7 +64,7 @@ enum status model_new(struct model **out, const struct json_at *at, const struct
 		return err_nomem(err);
 	}
 	box->model.memory = box;
-	model_read(box, at, input, err);
+	model_read(box, at, input, ends, err);
 	if (err_stuck(err)) {
 		model_free(&box->model);
 		return err->status;
@@ -69,6 +72,17 @@ enum status model_new(struct model **out, const struct json_at *at, const struct
 	model_set_policy(&box->model, MODEL_POLICY_TEXT);
 	*out = &box->model;
 	return ST_OK;
+}
+
+enum status model_new(struct model **out, const struct json_at *at, const struct model_shape *input,
+		      struct err *err)
+{
+	return model_make(out, at, input, false, err);
+}
+
+enum status model_new_outputs(struct model **out, const struct json_at *at, struct err *err)
+{
+	return model_make(out, at, NULL, true, err);
 }
 
 void model_free(struct model *model)

@@ -165,6 +165,9 @@ struct model {
  * whose name is taken is called "NESTED/NAME". Errors name the place. */
 enum status model_new(struct model **out, const struct json_at *at, const struct model_shape *input,
 		      struct err *err);
+/* The same with nothing known but its outputs' names, for which no data's shape is needed; of an
+ * application not even those (output_count 0): it has one. */
+enum status model_new_outputs(struct model **out, const struct json_at *at, struct err *err);
 void model_free(struct model *model); /* accepts NULL */
 
 /* Bring layers and parameters into the order of their stages (@stage, by present position), so that

@@ -1186,6 +1186,8 @@ static void read_scope(struct model_reader *reader, struct model_scope *scope,
 	} else {
 		read_chain(reader, scope);
 	}
+	if (reader->ends)
+		return;
 	if (!err_stuck(reader->err) && !scope->outer && scope->input_count > 1)
 		read_parts(reader, scope, config);
 	if (!scope->outer)
@@ -1269,12 +1271,10 @@ static const char *read_output_name(const struct model_reader *reader,
 		      : arena_strdup(reader->arena, name);
 }
 
-/* What the model gives, as losses and metrics want to know it. */
-static void read_outputs(struct model_reader *reader, const struct model_scope *scope)
+static void read_output_names(struct model_reader *reader, const struct model_scope *scope)
 {
 	struct model *model = reader->model;
 	struct model_output *outputs;
-	int64_t first = 0;
 
 	if (err_stuck(reader->err))
 		return;
@@ -1282,14 +1282,7 @@ static void read_outputs(struct model_reader *reader, const struct model_scope *
 	if (!outputs)
 		err_nomem(reader->err);
 	for (int i = 0; i < scope->output_count && !err_stuck(reader->err); i++) {
-		const int source = scope->calls[scope->outputs[i]].source;
-
-		outputs[i] = (struct model_output){
-			.name = read_output_name(reader, scope, i),
-			.shape = *read_tensor_shape(reader, source),
-			.first = first,
-		};
-		first += model_shape_count(&outputs[i].shape);
+		outputs[i].name = read_output_name(reader, scope, i);
 		if (!outputs[i].name)
 			err_nomem(reader->err);
 		for (int o = 0; o < i && !err_stuck(reader->err); o++)
@@ -1297,13 +1290,29 @@ static void read_outputs(struct model_reader *reader, const struct model_scope *
 				json_fail(&scope->layers, reader->err,
 					  "two outputs would be called \"%s\": rename the layer",
 					  outputs[i].name);
+	}
+	model->outputs = outputs;
+	model->output_count = scope->output_count;
+}
+
+/* What the model gives, as losses and metrics want to know it. */
+static void read_outputs(struct model_reader *reader, const struct model_scope *scope)
+{
+	struct model *model = reader->model;
+	struct model_output *outputs = model->outputs;
+	int64_t first = 0;
+
+	for (int i = 0; i < scope->output_count && !err_stuck(reader->err); i++) {
+		const int source = scope->calls[scope->outputs[i]].source;
+
+		outputs[i].shape = *read_tensor_shape(reader, source);
+		outputs[i].first = first;
+		first += model_shape_count(&outputs[i].shape);
 		outputs[i].mask = read_output_mask(reader, &scope->layers, source);
 		if (scope->output_count > 1 && source == MODEL_INPUT)
 			json_fail(&scope->layers, reader->err,
 				  "the output \"%s\" is the model's input", outputs[i].name);
 	}
-	model->outputs = outputs;
-	model->output_count = scope->output_count;
 	if (!err_stuck(reader->err) && scope->output_count > 1)
 		read_join(reader, scope, outputs);
 }
@@ -1336,10 +1345,12 @@ static void read_config(struct model_reader *reader, const struct json_at *outer
 		return;
 	}
 	read_scope(reader, &scope, config);
-	if (!err_stuck(err) && !reader->model->layer_count)
+	if (!err_stuck(err) && !reader->ends && !reader->model->layer_count)
 		json_fail(&scope.layers, err, "a model needs at least one layer");
-	read_outputs(reader, &scope);
-	if (!err_stuck(err))
+	read_output_names(reader, &scope);
+	if (!err_stuck(err) && !reader->ends)
+		read_outputs(reader, &scope);
+	if (!err_stuck(err) && !reader->ends)
 		read_row_shapes(reader, &scope);
 	model__names_free(&scope.names);
 }
@@ -1403,7 +1414,8 @@ void model__read(struct model_reader *reader, const struct json_at *at)
 	if (json_object(at, err) != ST_OK)
 		return;
 	if (json_child(at, "application", &here)) {
-		read_whole_application(reader, at);
+		if (!reader->ends)
+			read_whole_application(reader, at);
 		return;
 	}
 	/* The config alone, as one writes it by hand. */

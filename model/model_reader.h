@@ -117,6 +117,7 @@ struct model_reader {
 	struct arena *arena;
 	struct arena scratch;
 	const struct model_shape *data; /* may be NULL */
+	bool ends; /* the names of outputs are all that is wanted: see model_new_outputs() */
 	bool input_known;
 	struct model_names taken, shared; /* layers' names; shared_object_ids */
 	int entries;                      /* so far, of all scopes, or their calls where more */

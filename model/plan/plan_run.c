@@ -179,13 +179,10 @@ static enum status check_inputs(const struct plan_run *plan, struct err *err)
 static enum status read_model(struct model **out, const struct run_file *run,
 			      const struct model_shape *item, struct err *err)
 {
-	const bool own_file = run->model_place[0] == '\0';
-	const struct json_at root = json_root(run->model_file, own_file ? run->model : run->json);
-	struct json_at at = root;
+	struct json_at root, at;
 
-	if (!own_file && !json_child(&root, run->model_place, &at))
-		return err_set(err, ST_INVALID, "%s: model: missing", run->path);
-	return model_new(out, &at, item, err);
+	return run_model_at(&root, &at, run, err) == ST_OK ? model_new(out, &at, item, err)
+							   : err->status;
 }
 
 enum status plan_run_data(struct run_data *out, const struct run_file *run, struct err *err)

@@ -769,6 +769,18 @@ bool run__value_find(const struct json_at *root, const char *section, const char
 	       json_child(within, key, out) && !json_is_null(out);
 }
 
+enum status run_model_at(struct json_at *root, struct json_at *out, const struct run_file *run,
+			 struct err *err)
+{
+	const bool own_file = run->model_place[0] == '\0';
+
+	*root = json_root(run->model_file, own_file ? run->model : run->json);
+	*out = *root;
+	if (!own_file && !json_child(root, run->model_place, out))
+		return err_set(err, ST_INVALID, "%s: model: missing", run->path);
+	return ST_OK;
+}
+
 enum model_policy run_policy(const struct run_file *run)
 {
 	static const enum model_policy policies[] = {

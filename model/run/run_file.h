@@ -385,6 +385,10 @@ struct run_poplar run_poplar_of(const struct run_file *run, char phase, int stag
  * schedule has by default; RUN_RECOMPUTE_NOTHING without a pipeline or ipu.allow_recompute. */
 enum run_recomputation run_recomputation(const struct run_file *run);
 
+/* Where the model stands, in a file of its own or in the run file: *@out points to *@root. */
+enum status run_model_at(struct json_at *root, struct json_at *out, const struct run_file *run,
+			 struct err *err);
+
 /* Does the run know its optimizer, losses and metrics by name? Whether they fit the model and the
  * data, run_measure() finds. */
 enum status run_check_compile(const struct run_file *run, struct err *err);

@@ -135,77 +135,37 @@ static void check_each(const struct json_at *at, bool metrics,
 	}
 }
 
-/* The names of several outputs; those of a layer that is several of them are numbered. */
-struct output_names {
-	const char *items[MODEL_OUTPUTS];
-	char numbered[MODEL_OUTPUTS][160];
-	int count; /* 0: there is one output */
-};
-
-static void names_of_outputs(struct output_names *out, const cJSON *model)
+static enum status read_outputs(struct model **out, const struct run_file *run, struct err *err)
 {
-	const cJSON *config = cJSON_GetObjectItemCaseSensitive(model, "config"), *item;
-	const cJSON *list =
-		cJSON_GetObjectItemCaseSensitive(config ? config : model, "output_layers");
+	struct json_at root, at;
 
-	out->count = 0;
-	cJSON_ArrayForEach(item, list)
-	{
-		const char *name = cJSON_GetStringValue(cJSON_GetArrayItem(item, 0)), *other;
-		int before = 0;
-
-		if (!name || out->count == MODEL_OUTPUTS)
-			continue;
-		for (const cJSON *at = list->child; at != item; at = at->next) {
-			other = cJSON_GetStringValue(cJSON_GetArrayItem(at, 0));
-			before += other && !strcmp(other, name);
-		}
-		out->items[out->count] = name;
-		if (before) {
-			snprintf(out->numbered[out->count], sizeof(out->numbered[0]), "%s_%d", name,
-				 before);
-			out->items[out->count] = out->numbered[out->count];
-		}
-		out->count++;
-	}
-	out->count = out->count > 1 ? out->count : 0;
+	*out = NULL;
+	return run_model_at(&root, &at, run, err) == ST_OK ? model_new_outputs(out, &at, err)
+							   : err->status;
 }
 
 /* Names before the data are opened, which have arrays of them. */
-static enum status check_outputs(const struct run_file *run, struct err *err)
+static void check_outputs(const struct run_file *run, struct err *err)
 {
 	const struct json_at root = json_root(run->path, run->json);
 	const struct run_texts *named = &run->data.outputs;
-	struct output_names names;
-	struct str list = {0};
+	struct model *model;
 	struct json_at within, at;
-	enum status status = ST_OK;
-	int count;
+	char names[256];
 
-	names_of_outputs(&names, run->model);
-	count = names.count;
-	for (int i = 0; i < named->count && count && status == ST_OK; i++) {
-		bool found = false;
-
-		for (int o = 0; o < count; o++)
-			found = found || !strcmp(names.items[o], named->items[i]);
+	if (read_outputs(&model, run, err) == ST_OK && model->output_count > 1) {
 		run__value_find(&root, "data", "outputs", &within, &at);
-		if (!found)
-			status = json_unknown(&at, "output", named->items[i], names.items,
-					      (size_t)count, err);
+		for (int i = 0; i < named->count && !err_stuck(err); i++)
+			if (find_output(model, named->items[i]) < 0)
+				unknown_output(&at, model, named->items[i], err);
+		if (!named->count && (run->fit.wanted || run->evaluate.wanted))
+			err_set(err, ST_INVALID,
+				"%s: data.outputs: is missing: it names the outputs that have "
+				"targets (y_train_NAME) of the model's %d: %s",
+				run->path, model->output_count,
+				output_names(model, names, sizeof(names)));
 	}
-	if (status != ST_OK || named->count || !count ||
-	    (!run->fit.wanted && !run->evaluate.wanted))
-		return status;
-	for (int o = 0; o < count; o++)
-		str_addf(&list, "%s\"%s\"", o ? ", " : "", names.items[o]);
-	status = list.failed ? err_nomem(err)
-			     : err_set(err, ST_INVALID,
-				       "%s: data.outputs: is missing: it names the outputs that "
-				       "have targets (y_train_NAME) of the model's %d: %s",
-				       run->path, count, str_peek(&list));
-	str_free(&list);
-	return status;
+	model_free(model);
 }
 
 enum status run_check_compile(const struct run_file *run, struct err *err)

@@ -187,6 +187,12 @@ refuse() {
 	[ $code -eq 2 ] && [ "$(wc -l <err)" -eq 1 ] && grep -qF -- "$text" err || fail "$*: expected \"$text\", got $code: $(cat err)"
 }
 refuse "data.outputs: is missing: it names the outputs that have targets (y_train_NAME) of the model's 2: \"kind\", \"place\"" --data.outputs null
+# What is wrong with the ends themselves, before data or data.outputs are looked at.
+ends() { refuse "model.config.output_layers$1" --model.config.output_layers "$2" --data.path nowhere.npz --data.outputs null; }
+ends ': names "kind" twice' '[["kind", 0, 0], ["kind", 0, 0]]'
+ends '[1][2]: "place" has one output here: only number 0 is supported' '[["kind", 0, 0], ["place", 0, 1]]'
+ends '[1][0]: unknown layer "plaice" (did you mean "place"?)' '[["kind", 0, 0], ["plaice", 0, 0]]'
+ends ': 17 of them are not supported: there must be at most 16' "[$(printf '["kind", 0, 0], %.0s' {1..16})[\"place\", 0, 0]]"
 refuse 'data.outputs: unknown output "plaice" (did you mean "place"?)' --data.outputs '["kind", "plaice"]'
 refuse 'data.outputs: the output "place" has a loss but no targets: name it too, and have y_train_place (the model'"'"'s outputs are "kind", "place")' --data.outputs kind
 refuse 'the output "place" has a metric but no targets' --data.outputs kind --compile.loss.place null
