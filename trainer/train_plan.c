@@ -39,11 +39,7 @@ _Static_assert((int)RUN_TOKENS_CHARACTERS == (int)DATASET_CHARACTERS &&
 
 struct dataset_params train_data_params(const struct run_file *run)
 {
-	int64_t ignored = 0;
-	/* A vector has a 1 at its class: there is none for what is no class. */
-	const bool ignores = !run->data.one_hot && run_ignored(run, &ignored);
-
-	return (struct dataset_params){
+	struct dataset_params params = {
 		.name = run->data.name,
 		.path = run->data.path,
 		.limit = run->data.limit,
@@ -66,12 +62,15 @@ struct dataset_params train_data_params(const struct run_file *run)
 		.threads = (unsigned)run->host.threads,
 		.cache_bytes = run->data.cache_bytes,
 		.validation_split = run->data.validation_split,
-		.ignores = ignores,
-		.ignored = ignored,
 		.no_train = !run->fit.wanted,
 		.no_test_targets = !run->evaluate.wanted && !run->fit.validation,
 		.resize = {run->data.resize[0], run->data.resize[1]},
 	};
+
+	/* A vector has a 1 at its class: there is none for what is no class. */
+	for (int i = 0; !run->data.one_hot && i <= params.output_count && i < TARGET_PARTS; i++)
+		params.ignored[i].any = run_ignored(run, i, &params.ignored[i].number);
+	return params;
 }
 
 static enum status describe(struct run_data *out, const struct run_file *run, struct err *err)

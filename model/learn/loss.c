@@ -316,6 +316,19 @@ static enum status loss_misfit(const struct loss *loss, const struct model_outpu
 		       output->name, loss_name(loss), why);
 }
 
+enum status loss_check_ignored(const struct loss *loss, const struct model_output *output,
+			       const struct target_kind *kind, struct err *err)
+{
+	const bool among = kind->ignored >= 0 && kind->ignored < loss_rows_of(output).width;
+
+	if (!kind->ignores || among || (loss->ignores && loss->ignore_class == kind->ignored))
+		return ST_OK;
+	return err_set(err, ST_INVALID,
+		       "rows of the class %lld, which compile.loss ignores, have no %s, since the "
+		       "output \"%s\" has no such class: ignore it here too",
+		       (long long)kind->ignored, loss_name(loss), output->name);
+}
+
 static enum status loss_check_classes(const struct loss *loss, const struct model_output *output,
 				      const struct target_kind *kind, struct err *err)
 {
@@ -329,7 +342,7 @@ static enum status loss_check_classes(const struct loss *loss, const struct mode
 			       "data.one_hot to false",
 			       loss_name(loss), (long long)kind->width);
 	if (targets_are_classes(kind, rows.positions) && rows.width >= kind->classes)
-		return ST_OK;
+		return loss_check_ignored(loss, output, kind, err);
 	if (targets_per_item(kind) == 1)
 		snprintf(why, sizeof(why), "with %d classes in the data it must be (None, %d)",
 			 kind->classes, kind->classes);

@@ -96,6 +96,10 @@ int64_t loss_positions(const struct model *model);
 enum status loss_check(const struct loss *loss, const struct model_output *output,
 		       const struct target_kind *kind, struct err *err);
 
+/* Can a loss that needs the class of a row be taken of all rows that it counts? */
+enum status loss_check_ignored(const struct loss *loss, const struct model_output *output,
+			       const struct target_kind *kind, struct err *err);
+
 /* What the model's outputs are compared with, in their order. The model's loss is the sum of
  * weight times the losses that are given. */
 struct loss_list {

@@ -345,19 +345,24 @@ static void metric_name(struct metric *out, const struct json_at *at, const char
 		model_option_text(&config, "name", &out->name, err);
 }
 
+/* Where the metric stands, before what is wrong with its loss. */
+static enum status metric_place(const struct json_at *at, struct err *err)
+{
+	char path[512];
+
+	json_path(at, path, sizeof(path));
+	return err_prefix(err, "%s: %s", at->file, path);
+}
+
 static enum status metric_get_loss(struct metric *out, const struct json_at *at, const char *given,
 				   const struct model_output *output,
 				   const struct target_kind *kind, struct err *err)
 {
-	char path[512];
-
 	if (loss_get(&out->loss, at, err) == ST_OK)
 		metric_name(out, at, given, loss_class_name(&out->loss), loss_name(&out->loss),
 			    err);
-	if (!err_stuck(err) && loss_check(&out->loss, output, kind, err) != ST_OK) {
-		json_path(at, path, sizeof(path));
-		err_prefix(err, "%s: %s", at->file, path);
-	}
+	if (!err_stuck(err) && loss_check(&out->loss, output, kind, err) != ST_OK)
+		metric_place(at, err);
 	return err->status;
 }
 
@@ -453,6 +458,9 @@ enum status metric_get(struct metric *out, const struct json_at *at,
 		metric_needs_config(out, at, err);
 	if (err_stuck(err) || metric_check(out, at, output, kind, err) != ST_OK)
 		return err->status;
+	if (out->kind == METRIC_PERPLEXITY &&
+	    loss_check_ignored(&out->loss, output, kind, err) != ST_OK)
+		return metric_place(at, err);
 	return metric_size(out, at, output, err);
 }
 

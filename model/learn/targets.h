@@ -27,6 +27,8 @@ struct target_kind {
 		int64_t width;
 	} parts[TARGET_PARTS];
 	int part_count; /* 0: the model has one output */
+	bool ignores;   /* rows may be of @ignored, a class that compile.loss leaves out */
+	int64_t ignored;
 };
 
 static inline int64_t targets_per_item(const struct target_kind *kind)

@@ -399,8 +399,8 @@ enum model_policy run_policy(const struct run_file *run);
 /* What compile.optimizer says. */
 enum status run_optimizer(struct optimizer *out, const struct run_file *run, struct err *err);
 
-/* Does compile's loss ignore a class? */
-bool run_ignored(const struct run_file *run, int64_t *class);
+/* Does compile's loss of the output data.outputs[@i] (of a model of one: 0) ignore a class? */
+bool run_ignored(const struct run_file *run, int i, int64_t *class);
 
 /* What @section's loss, or compile's, compares the outputs of @model with, where no data say it. */
 enum status run_targets(struct target_kind *out, const struct run_file *run, const char *section,

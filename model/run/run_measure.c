@@ -158,6 +158,10 @@ static void check_outputs(const struct run_file *run, struct err *err)
 		for (int i = 0; i < named->count && !err_stuck(err); i++)
 			if (find_output(model, named->items[i]) < 0)
 				unknown_output(&at, model, named->items[i], err);
+		for (int i = 1; i < named->count && !err_stuck(err); i++)
+			for (int k = 0; k < i && !err_stuck(err); k++)
+				if (!strcmp(named->items[i], named->items[k]))
+					json_fail(&at, err, "names \"%s\" twice", named->items[i]);
 		if (!named->count && (run->fit.wanted || run->evaluate.wanted))
 			err_set(err, ST_INVALID,
 				"%s: data.outputs: is missing: it names the outputs that have "
@@ -293,21 +297,27 @@ static int named_output(const struct run_file *run, const struct model *model, i
 	return found;
 }
 
-bool run_ignored(const struct run_file *run, int64_t *class)
+bool run_ignored(const struct run_file *run, int i, int64_t *class)
 {
 	const struct json_at root = json_root(run->path, run->json);
-	struct json_at within, at, item;
+	const struct run_texts *named = &run->data.outputs;
+	struct model *model = NULL;
+	struct json_at within, at, here;
 	bool found = false;
+	struct err err;
+	int o = 0;
 
 	if (!run__value_find(&root, "compile", "loss", &within, &at))
 		return false;
 	if (!is_by_name(&at) && !is_by_position(&at, false))
 		return ignores(&at, class);
-	item = at;
-	for (const cJSON *node = at.node->child; node && !found; node = node->next) {
-		item.node = node;
-		found = ignores(&item, class);
+	if (read_outputs(&model, run, &err) == ST_OK) {
+		if (i < named->count)
+			o = find_output(model, named->items[i]);
+		found = o >= 0 && o < model->output_count &&
+			of_output(&at, model, o, false, &here) && ignores(&here, class);
 	}
+	model_free(model);
 	return found;
 }
 
@@ -345,6 +355,7 @@ static enum status share_targets(struct loss_list *losses, const struct run_file
 				 const struct model *model, const struct target_kind *kind,
 				 struct err *err)
 {
+	struct loss_part *part;
 	int64_t first = 0;
 
 	if (model->output_count == 1 && kind->part_count)
@@ -353,13 +364,14 @@ static enum status share_targets(struct loss_list *losses, const struct run_file
 			       "has one: leave it out",
 			       run->path);
 	if (model->output_count == 1) {
-		losses->items[0].targets = *kind;
+		part = &losses->items[0];
+		part->targets = *kind;
+		part->targets.ignores = run_ignored(run, 0, &part->targets.ignored);
 		return ST_OK;
 	}
 	losses->weights = kind->weights;
 	for (int i = 0; i < kind->part_count && i < run->data.outputs.count; i++) {
 		const int o = named_output(run, model, i, err);
-		struct loss_part *part;
 
 		if (o < 0)
 			return ST_INVALID;
@@ -367,6 +379,7 @@ static enum status share_targets(struct loss_list *losses, const struct run_file
 		part->targets = (struct target_kind){.classes = kind->parts[i].classes,
 						     .width = kind->parts[i].width,
 						     .weights = kind->weights > 0};
+		part->targets.ignores = run_ignored(run, i, &part->targets.ignored);
 		part->first = first;
 		part->weight_at = kind->weights > 1 ? i : 0;
 		first += targets_per_item(&part->targets);

@@ -126,6 +126,45 @@ done
 sed -i 's/"mask_zero": true/"mask_zero": false/' short.json long.json
 [ "$(tags short)" != "$(tags long)" ] || fail 'padding counts nowhere, without a mask either'
 
+# Each output's loss ignores a class of its own, which may be none of the classes: whatever its number, the same weights and figures.
+# ignoring NAME TAGS PARTS: what stands at every third step's tag, and at every fourth step's part.
+ignoring() {
+	awk -v tags="$2" -v parts="$3" 'BEGIN {
+		for (i = 0; i < 32 * 6; i++) { x = x " " i % 9; t = t " " (i % 3 ? i % 9 % 4 : tags); p = p " " (i % 4 ? i % 9 % 2 : parts) }
+		print "x_train i4 32,6" x; print "y_train_tags i4 32,6" t; print "y_train_parts i4 32,6" p
+		print "x_test i4 32,6" x; print "y_test_tags i4 32,6" t; print "y_test_parts i4 32,6" p
+	}' | make_npz "$1.npz"
+	cat >"$1.json" <<JSON
+{"model": {"class_name": "Functional", "config": {"name": "m", "layers": [$(call InputLayer x ', "batch_input_shape": [null, 6]'),
+	$(call Embedding words ', "input_dim": 10, "output_dim": 6' x), $(call Dense tags ', "units": 4, "activation": "softmax"' words),
+	$(call Dense parts ', "units": 2, "activation": "softmax"' words)],
+	"input_layers": [["x", 0, 0]], "output_layers": [["tags", 0, 0], ["parts", 0, 0]]}},
+ "compile": {"optimizer": "Adam", "loss": {"tags": {"class_name": "SparseCategoricalCrossentropy", "config": {"ignore_class": $2}},
+	"parts": {"class_name": "SparseCategoricalCrossentropy", "config": {"ignore_class": $3}}}, "metrics": ["accuracy"], "steps_per_execution": 4},
+ "data": {"name": "npz", "path": "$1.npz", "batch_size": 8, "outputs": ["tags", "parts"]}, "fit": {"epochs": 3, "seed": 3, "validation": true}, "ipu": null,
+ "callbacks": [{"class_name": "CSVLogger", "config": {"filename": "$1.csv"}}]}
+JSON
+}
+ignoring one -1 255
+ignoring other 77 -5
+wanted=$(tags one)
+grep -q nan <<<"$wanted" && fail "a class that is ignored counts: $wanted"
+[ "$(tags other)" = "$wanted" ] || fail "other numbers are ignored: $(tags other), not $wanted"
+list='[{"class_name": "SparseCategoricalCrossentropy", "config": {"ignore_class": -1}}, {"class_name": "SparseCategoricalCrossentropy", "config": {"ignore_class": 255}}]'
+[ "$(tags one --compile.loss "$list" --data.outputs '["parts", "tags"]')" = "$wanted" ] || fail 'ignored by position: other figures'
+# unignored TEXT ARGUMENT...
+unignored() {
+	local text=$1 code=0
+	shift
+	"$bin/ipu-train" one.json "$@" >out 2>err || code=$?
+	[ $code -eq 2 ] && [ "$(wc -l <err)" -eq 1 ] && grep -qF -- "$text" err || fail "$*: expected \"$text\", got $code: $(cat err)"
+}
+none='rows of the class -1, which compile.loss ignores, have no sparse_categorical_crossentropy, since the output "tags" has no such class: ignore it here too'
+unignored "evaluate.loss: output \"tags\": $none" --evaluate '{"loss": "sparse_categorical_crossentropy"}'
+unignored "compile.metrics.tags: $none" --compile.metrics '{"tags": "sparse_categorical_crossentropy"}'
+unignored "compile.metrics.tags[1]: $none" --compile.metrics '{"tags": ["accuracy", "perplexity"]}'
+unignored "(layer \"parts\") does not fit the loss sparse_categorical_crossentropy: with 6 class numbers below 256" --compile.loss '[null, "sparse_categorical_crossentropy"]' --compile.metrics null
+
 # An output without a loss gets no gradient, and needs no targets.
 run --compile.loss.place null --compile.loss_weights null --compile.metrics '[["accuracy"], null]' --data.outputs kind
 [ "$(head -n 1 log.csv)" = 'epoch,loss,kind_loss,kind_accuracy' ] || fail "names without a place: $(head -n 1 log.csv)"
@@ -194,6 +233,7 @@ ends '[1][2]: "place" has one output here: only number 0 is supported' '[["kind"
 ends '[1][0]: unknown layer "plaice" (did you mean "place"?)' '[["kind", 0, 0], ["plaice", 0, 0]]'
 ends ': 17 of them are not supported: there must be at most 16' "[$(printf '["kind", 0, 0], %.0s' {1..16})[\"place\", 0, 0]]"
 refuse 'data.outputs: unknown output "plaice" (did you mean "place"?)' --data.outputs '["kind", "plaice"]'
+refuse 'data.outputs: names "kind" twice' --data.outputs '["kind", "place", "kind"]'
 refuse 'data.outputs: the output "place" has a loss but no targets: name it too, and have y_train_place (the model'"'"'s outputs are "kind", "place")' --data.outputs kind
 refuse 'the output "place" has a metric but no targets' --data.outputs kind --compile.loss.place null
 refuse 'compile.loss: unknown output "class" (one of: kind, place)' --compile.loss '{"class": "mse"}'

@@ -160,7 +160,7 @@ static int join_bound(const struct dataset_about *about, const struct dataset_ar
 	for (size_t i = 0; i < count; i++) {
 		const int64_t number = dataset__whole(targets->type, targets->bytes, i);
 
-		if (about->ignores && number == about->ignored)
+		if (about->ignored.any && number == about->ignored.number)
 			continue;
 		if (number < 0 || number >= CLASS_MOST)
 			return 0;

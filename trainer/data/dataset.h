@@ -90,6 +90,12 @@ struct dataset_texts {
 	int64_t vocabulary_size; /* numbers of labelled texts, the reserved ones in them; 0: all */
 };
 
+/* A number that is none of the classes, though it stands at a place of an item. */
+struct dataset_ignored {
+	bool any;
+	int64_t number;
+};
+
 struct dataset_params {
 	const char *name; /* "mnist" */
 	const char *path; /* NULL: $IPUSCOPE_DATA/NAME, Keras's place below ~/.keras/datasets, the
@@ -120,8 +126,7 @@ struct dataset_params {
 				half of the memory that is there */
 	bool shapes;         /* images are not decoded: all values are 0, see dataset_describe() */
 	double validation_split; /* the last part of the training items becomes the test part; 0 */
-	bool ignores;            /* a class number of a place may be @ignored: it is none */
-	int64_t ignored;
+	struct dataset_ignored ignored[TARGET_PARTS]; /* of each of @outputs; of one: the first */
 	bool pictures;        /* items that are not stored as bytes are refused */
 	bool no_train;        /* nothing is trained: the training part may be missing */
 	bool no_test_targets; /* nothing is evaluated: the test part's targets may be missing */

@@ -195,8 +195,7 @@ struct dataset_about {
 	int classes;              /* 0: the greatest class number + 1 */
 	bool tokens;              /* targets have one of the classes for each place of an item */
 	const char *const *names; /* of the classes, copied; may be NULL */
-	bool ignores;             /* at a place of an item @ignored is none of the classes */
-	int64_t ignored;
+	struct dataset_ignored ignored;
 	int64_t limit;
 };
 

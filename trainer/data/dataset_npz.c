@@ -522,8 +522,12 @@ static enum status npz_joined(struct dataset_array *out, const struct npz_file *
 				 ? npz_array(&parts[i], file, full, err)
 				 : err_set(err, ST_INVALID, "data.%ss[%d]: is too long",
 					   names->what, i);
-		if (kinds && status == ST_OK)
-			kinds[i] = dataset__target_part(about, &parts[i]);
+		if (kinds && status == ST_OK) {
+			struct dataset_about its = *about;
+
+			its.ignored = file->params->ignored[i];
+			kinds[i] = dataset__target_part(&its, &parts[i]);
+		}
 	}
 	if (status == ST_OK)
 		status = npz_rows(out, file, names, parts, err);
@@ -642,8 +646,7 @@ static enum status npz_part(struct dataset *out, const struct npz_file *file, co
 					    .targets = y,
 					    .classes = file->known->classes,
 					    .names = file->known->names,
-					    .ignores = file->params->ignores,
-					    .ignored = file->params->ignored,
+					    .ignored = file->params->ignored[0],
 					    .limit = file->params->limit};
 	const struct npz_names names = npz_input_names(file), outputs = npz_output_names(file);
 	struct dataset_array inputs, targets = {0};
