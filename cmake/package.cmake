@@ -51,7 +51,7 @@ ipuscope_package(ipuscope science "profiler and tensor inspection around a simul
 and records the device timeline, activations and gradients into one SQLite
 file per run: to look at in a terminal viewer, as reports, or with sqlite3.
 .
-This package has the commands ipu-train, ipu-view, ipu-report, ipu-plan and
+This package has the commands ipu-train, ipu-run, ipu-view, ipu-report, ipu-plan and
 ipu-monitor, examples, documents, and scripts that fetch data sets.")
 set(CPACK_DEBIAN_IPUSCOPE_PACKAGE_RECOMMENDS "curl | wget")
 set(CPACK_DEBIAN_IPUSCOPE_PACKAGE_SUGGESTS sqlite3)

@@ -92,7 +92,7 @@ static const struct cli_command COMMAND = {
 		"ipu-monitor; where it is not set, a folder of the user's own in TMPDIR or /tmp.",
 };
 
-#define OPTIONS_MOST 128
+#define OPTIONS_MOST 160
 
 /* The command with every key of a run file as an option: for the man page, the completions and
  * `RUN --help`. Texts are @arena's; without memory the keys are left out. */

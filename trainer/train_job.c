@@ -71,22 +71,45 @@ static enum status agree(struct train_job *job, enum status status, struct err *
 static enum status check_ranks(struct train_job *job, struct err *err)
 {
 	const struct plan_run *plan = &job->plan;
+	const int count = ranks_count(job->ranks);
+
 	if (!job->ranks)
 		return ST_OK;
-	if (plan->layout->replicas < ranks_count(job->ranks))
+	if (plan->layout->replicas < count)
 		return err_set(err, ST_INVALID,
 			       "%d ranks cannot share %d replica%s: start fewer, or give the run "
 			       "more replicas "
 			       "(--ipu.auto_select_ipus %d)",
-			       ranks_count(job->ranks), plan->layout->replicas,
+			       count, plan->layout->replicas,
 			       plan->layout->replicas == 1 ? "" : "s",
-			       ranks_count(job->ranks) * plan->layout->ipus_per_replica);
+			       count * plan->layout->ipus_per_replica);
+	if (plan->run->distribution.instances == RUN_INSTANCES_MPI &&
+	    plan->layout->replicas % count)
+		return err_set(
+			err, ST_INVALID,
+			"%s: distribution.instances: %d replicas do not divide among %d ranks: "
+			"start a number of ranks that divides them, or set it to null",
+			plan->run->path, plan->layout->replicas, count);
 	if (callbacks_backup(&job->callbacks) || plan->run->fit.resume)
 		return err_set(err, ST_UNSUPPORTED,
 			       "BackupAndRestore and fit.resume: not on several ranks; "
 			       "ModelCheckpoint saves "
 			       "weights there, and weights.load begins with them");
 	return ST_OK;
+}
+
+/* A run that is meant for several processes is not trained by one that nobody has launched. */
+static enum status check_launched(const struct train_job *job, struct err *err)
+{
+	const struct run_file *run = job->plan.run;
+
+	if (run->distribution.instances != RUN_INSTANCES_MPI || ranks_launched())
+		return ST_OK;
+	return err_set(
+		err, ST_INVALID,
+		"%s: distribution.instances: is \"mpi\", but no launcher has started the run: use "
+		"`ipu-run --num-instances 2 %s` or mpirun, or set it to null",
+		run->path, run->path);
 }
 
 /* All ranks find the same. */
@@ -526,6 +549,9 @@ static enum status compile(struct train_job *job, struct err *err)
 	const struct run_data data = train_data_of(&job->train_set, &job->test_set);
 	enum status status;
 
+	status = check_launched(job, err);
+	if (status != ST_OK)
+		return status;
 	show_compile(job, 0);
 	status = open_report(job, err);
 	if (status != ST_OK)

@@ -37,6 +37,14 @@ enum run_products {
 	RUN_PRODUCTS_OPENBLAS
 };
 
+#define RUN_IPUS_MOST 4096 /* that a run may attach */
+
+/* Who must have started the processes that train together. */
+enum run_instances {
+	RUN_INSTANCES_ANY = -1, /* null: nobody, or whoever has */
+	RUN_INSTANCES_MPI
+};
+
 enum run_dtype {
 	RUN_DTYPE_UNSAID = -1, /* null: as is natural */
 	RUN_FLOAT32,
@@ -227,6 +235,11 @@ struct run_file {
 		enum run_products products; /* default tiles */
 		double input_us;            /* to prepare a batch; NaN: not said */
 	} host;
+
+	struct {
+		int64_t replicas; /* of all processes; 0: not said */
+		enum run_instances instances;
+	} distribution;
 
 	struct {
 		bool wanted;              /* false: "ipu": null, trained on the CPU alone */

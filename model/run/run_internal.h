@@ -10,7 +10,7 @@
 #include "common/str.h"
 #include "model/run/run_file.h"
 
-#define RUN_KEYS_MOST 128 /* rows of the table at most */
+#define RUN_KEYS_MOST 160 /* rows of the table at most */
 
 /* The row of @path ("fit.epochs"), or NULL. */
 const struct run_key *run__key_find(const char *path);

@@ -264,6 +264,30 @@ static enum status run_too_few(struct run_rules *rules)
 			  layout->ipus_per_replica);
 }
 
+/* The IPUs that distribution.replicas take; ipu.auto_select_ipus may be those of one replica. */
+static enum status run_distributed_ipus(struct run_rules *rules)
+{
+	const int64_t replicas = rules->run->distribution.replicas;
+	const int64_t each = rules->layout->ipus_per_replica,
+		      said = rules->run->ipu.auto_select_ipus;
+	const int64_t ipus = replicas * each;
+
+	if (ipus > RUN_IPUS_MOST)
+		return run_refuse(
+			rules, "distribution.replicas",
+			"%lld replicas of %lld IPUs are %lld IPUs, and there are at most %d: "
+			"at most %lld replicas would do",
+			(long long)replicas, (long long)each, (long long)ipus, RUN_IPUS_MOST,
+			RUN_IPUS_MOST / (long long)each);
+	if (said > each && said != ipus)
+		str_addf(&rules->warnings,
+			 "ipu.auto_select_ipus: %lld is not followed: the %lld replicas of "
+			 "distribution.replicas take %lld IPUs, %lld each.\n",
+			 (long long)said, (long long)replicas, (long long)ipus, (long long)each);
+	rules->layout->ipus = (int)ipus;
+	return ST_OK;
+}
+
 static enum status run_rule_ipus(struct run_rules *rules)
 {
 	const struct run_file *run = rules->run;
@@ -277,12 +301,20 @@ static enum status run_rule_ipus(struct run_rules *rules)
 			return run_refuse(rules, "pipeline",
 					  "needs IPUs, but \"ipu\" is null: set pipeline to null "
 					  "too, or give ipu.auto_select_ipus");
-		return ST_OK;
+		return run->distribution.replicas <= 1
+			       ? ST_OK
+			       : run_refuse(rules, "distribution.replicas",
+					    "%lld replicas need IPUs, but \"ipu\" is null: give "
+					    "ipu, or "
+					    "set it to 1",
+					    (long long)run->distribution.replicas);
 	}
 
 	while (layout->ipus_per_replica < layout->ipus_used)
 		layout->ipus_per_replica *= 2;
 	layout->ipus = (int)run->ipu.auto_select_ipus;
+	if (run->distribution.replicas > 0 && run_distributed_ipus(rules) != ST_OK)
+		return rules->err->status;
 	layout->replicas = layout->ipus / layout->ipus_per_replica;
 	if (!layout->replicas)
 		return run_too_few(rules);

@@ -458,6 +458,27 @@ static const struct run_key run_keys[] = {
 		 "--measure-input finds what this machine takes. null: not counted. Changes no "
 		 "result."},
 
+	{.path = "distribution",
+	 .kind = RUN_KEY_SECTION,
+	 .fallback = "{}",
+	 .help = "Several processes that train together: see docs/distributed.md."},
+	{.path = "distribution.replicas",
+	 .kind = RUN_KEY_INT,
+	 .fallback = "null",
+	 .least = 1,
+	 .greatest = RUN_IPUS_MOST,
+	 AT(distribution.replicas),
+	 .help = "Replicas of all processes together, each with the IPUs that its stages need; "
+		 "null: as many as ipu.auto_select_ipus make."},
+	{.path = "distribution.instances",
+	 .kind = RUN_KEY_CHOICE,
+	 .fallback = "null",
+	 .choices = "mpi",
+	 .absent = RUN_INSTANCES_ANY,
+	 AT(distribution.instances),
+	 .help = "mpi: a launcher of MPI must have started the run (ipu-run, mpirun, srun), with a "
+		 "number of processes that divides the replicas; null: any number of processes."},
+
 	{.path = "ipu",
 	 .kind = RUN_KEY_SECTION,
 	 .fallback = "{}",
@@ -472,7 +493,7 @@ static const struct run_key run_keys[] = {
 	 .kind = RUN_KEY_INT,
 	 .fallback = "1",
 	 .least = 1,
-	 .greatest = 4096,
+	 .greatest = RUN_IPUS_MOST,
 	 AT(ipu.auto_select_ipus),
 	 .help = "IPUs to attach; what stages do not need is used for replicas."},
 	{.path = "ipu.tiles_per_ipu",

@@ -35,7 +35,7 @@ check() {
 	[ "$(wc -l <<<"$error")" -eq 1 ] || wrong "$name --no-such-option: not one line: $error"
 }
 
-for command in ipu-train ipu-plan ipu-report ipu-view ipu-monitor; do
+for command in ipu-train ipu-run ipu-plan ipu-report ipu-view ipu-monitor; do
 	check "$IPUSCOPE_BIN_DIR/$command" $command
 done
 check "$IPUSCOPE_BIN_DIR/ipu-train" "ipu-train compare" compare

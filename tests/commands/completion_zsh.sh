@@ -9,7 +9,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/functions" "$work/here" "$work/here/runs"
 touch "$work/here/runs/before.db"
-for command in ipu-train ipu-plan ipu-report ipu-view ipu-monitor; do
+for command in ipu-train ipu-run ipu-plan ipu-report ipu-view ipu-monitor; do
 	"$IPUSCOPE_BIN_DIR/$command" --completion zsh >"$work/functions/_$command" || exit 1
 done
 # Names of examples are asked of the program.

@@ -56,6 +56,29 @@ static void test_replicas_follow_the_mapping(void **state)
 	}
 }
 
+static void test_distributed_replicas_take_the_ipus_of_their_stages(void **state)
+{
+	struct run_set set;
+
+	(void)state;
+	run_set_lay_out(&set, THREE "--ipu.auto_select_ipus 4 --distribution.replicas 2", 60000,
+			10000);
+	assert_int_equal(set.status, ST_OK);
+	assert_int_equal(set.layout->replicas, 2);
+	assert_int_equal(set.layout->ipus, 8);
+	assert_null(set.layout->warnings);
+	run_set_clear(&set);
+	run_set_warns(THREE "--ipu.auto_select_ipus 16 --distribution.replicas 2",
+		      "ipu.auto_select_ipus: 16 is not followed: the 2 replicas of "
+		      "distribution.replicas take 8 IPUs, 4 each.\n");
+	run_set_refuses("--distribution.replicas 4096",
+			"run.json: distribution.replicas: 4096 replicas of 2 IPUs are 8192 IPUs, "
+			"and there are at most 4096: at most 2048 replicas would do");
+	run_set_refuses("--cpu --distribution.replicas 2",
+			"run.json: distribution.replicas: 2 replicas need IPUs, but \"ipu\" is "
+			"null: give ipu, or set it to 1");
+}
+
 static void test_the_layout_has_the_ipu_of_each_stage(void **state)
 {
 	struct run_set set;
@@ -350,6 +373,7 @@ static void test_no_memory_is_undone_everywhere(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_distributed_replicas_take_the_ipus_of_their_stages),
 		cmocka_unit_test(test_a_mapping_has_an_ipu_for_each_stage),
 		cmocka_unit_test(test_a_mapping_has_ipus_that_are_there),
 		cmocka_unit_test(test_replicas_follow_the_mapping),

@@ -84,6 +84,33 @@ for schedule in "${swept[@]}"; do
 done
 unset POPLAR_ENGINE_OPTIONS
 
+# ipu-run says the launcher's line, and what it runs trains to the same bytes.
+front() { "$bin/ipu-run" --mpi "$launcher" "$@"; }
+[ "$(front -n 4 --num-replicas 8 --host a,b --dry-run run.json --data.path "it's" 2>&1 | sed 's|[^ ]*/ipu-train|ipu-train|; s|ipu-run: [^ ]*||')" = \
+	" -n 4 $([ "$launcher" = openmpi ] && echo --host || echo -hosts) a:2,b:2 ipu-train run.json --data.path 'it'\\''s' --distribution.replicas 8 --distribution.instances mpi" ] ||
+	fail "ipu-run --dry-run: $(front -n 4 --num-replicas 8 --host a,b --dry-run run.json --data.path "it's" 2>&1)"
+global=
+[ "$launcher" != openmpi ] || global="--oversubscribe --bind-to none"
+short=(--callbacks null --fit.epochs 1 --fit.steps_per_epoch 24 --fit.validation null --evaluate null --predict null)
+front -n 2 --num-replicas 6 --mpi-global-args="$global" normal.json "${short[@]}" >out 2>err || fail "ipu-run: exit code $?: $(cat err)"
+"$bin/ipu-train" normal.json "${short[@]}" --distribution.replicas 6 >alone || fail "distribution.replicas: exit code $?"
+grep '^Weights' out | cmp -s - <(grep '^Weights' alone) || fail "ipu-run: other weights than one process"
+grep -q 'ipu.auto_select_ipus: 5 is not followed: the 6 replicas of distribution.replicas take 6 IPUs, 1 each' out || fail "ipu-run: $(cat out)"
+refused() { # PATTERN COMMAND...
+	local pattern=$1 code=0
+	shift
+	"$@" >out 2>&1 || code=$?
+	[ $code -ne 0 ] || fail "$*: exit code 0"
+	grep "$pattern" out >/dev/null || fail "$*: $(cat out)"
+}
+refused 'num-replicas: 8 do not divide among 3 instances: give a multiple of 3' front -n 3 --num-replicas 8 run.json
+refused 'num-instances: 3 do not divide among 2 hosts: give a multiple of 2' front -n 3 --host a,b run.json
+refused 'host: "a,,b" has a host without a name' front -n 3 --host a,,b run.json
+refused 'a run file is missing' front -n 2
+refused 'in PATH: install ' env PATH=/nowhere "$bin/ipu-run" run.json
+refused '5 replicas do not divide among 2 ranks: start a number of ranks that divides them' front -n 2 --mpi-global-args="$global" normal.json
+refused 'distribution.instances: is "mpi", but no launcher has started the run: use `ipu-run' "$bin/ipu-train" normal.json --distribution.instances mpi
+
 # What is wrong is said by one of them.
 ! ranks "$launcher" 3 normal.json --compile.loss nosuch >out 2>&1 || fail "a loss that there is not: exit code 0"
 [ "$(grep -c 'unknown loss' out)" = 1 ] || fail "a loss that there is not: $(cat out)"

@@ -73,13 +73,15 @@ static const struct ranks_launcher {
 
 static const struct ranks_launcher *find_launcher(void)
 {
-	for (size_t i = 0; i < ARRAY_LEN(launchers); i++) {
-		const char *value = getenv(launchers[i].variable);
-
-		if (value)
-			return launchers[i].counts && atoi(value) < 2 ? NULL : &launchers[i];
-	}
+	for (size_t i = 0; i < ARRAY_LEN(launchers); i++)
+		if (getenv(launchers[i].variable))
+			return &launchers[i];
 	return NULL;
+}
+
+bool ranks_launched(void)
+{
+	return find_launcher() != NULL;
 }
 
 /* ---- the thread ------------------------------------------------------------------------------ */
@@ -363,7 +365,7 @@ enum status ranks_open(struct ranks **out, struct err *err)
 	struct ranks *ranks;
 
 	*out = NULL;
-	if (!launcher)
+	if (!launcher || (launcher->counts && atoi(getenv(launcher->variable)) < 2))
 		return ST_OK;
 	ranks = mem_calloc(1, sizeof(*ranks));
 	if (!ranks)

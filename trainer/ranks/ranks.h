@@ -14,6 +14,9 @@
 
 struct ranks;
 
+/* A launcher has started this process, be it alone. */
+bool ranks_launched(void);
+
 /* NULL in *out: no launcher has started this process. The channel 0 is there. */
 enum status ranks_open(struct ranks **out, struct err *err);
 void ranks_close(struct ranks *ranks); /* all ranks do; accepts NULL */

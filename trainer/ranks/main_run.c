@@ -1,0 +1,286 @@
+/*
+ * The entry of the command ipu-run: PopRun's options, checked, as a line for a launcher of MPI,
+ * which takes this process's place. No transport, no processes of its own.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/cli.h"
+#include "common/fs.h"
+#include "common/mem.h"
+#include "common/minmax.h"
+#include "common/str.h"
+
+#define INSTANCES_MOST 4096
+#define OWN_WORDS      16 /* of the line at most, beside the user's */
+
+struct line {
+	int instances;
+	int replicas; /* 0: as the run file says */
+	const char *hosts, *launcher_options;
+	int mpi; /* of launchers[] */
+	bool dry;
+};
+
+/* In the order of --mpi's choices. */
+static const struct launcher {
+	const char *programs[3]; /* the first that is in PATH */
+	const char *hosts, *package;
+} launchers[] = {
+	{{"mpirun.openmpi", "mpirun", NULL}, "--host", "openmpi-bin"},
+	{{"mpiexec.mpich", "mpiexec.hydra", "mpiexec"}, "-hosts", "mpich"},
+};
+
+static const struct cli_option OPTIONS[] = {
+	{.name = "--num-instances",
+	 .letter = 'n',
+	 .argument = "N",
+	 .help = "Processes to start (default 1).",
+	 .field = CLI_RANGE(SIZE, struct line, instances, 1, INSTANCES_MOST)},
+	{.name = "--num-replicas",
+	 .argument = "N",
+	 .help = "Replicas of all instances together, a multiple of them: distribution.replicas. "
+		 "Default: as many as the run file has.",
+	 .field = CLI_RANGE(SIZE, struct line, replicas, 1, INSTANCES_MOST)},
+	{.name = "--host",
+	 .argument = "A,B",
+	 .help = "The machines, which get the same number of instances each; ipu-train lies in the "
+		 "same place on all. Default: this machine.",
+	 .field = CLI_FIELD(TEXT, struct line, hosts)},
+	{.name = "--mpi",
+	 .argument = "WHICH",
+	 .choices = "openmpi mpich",
+	 .help = "The implementation whose launcher is run (default openmpi).",
+	 .field = CLI_FIELD(CHOICE, struct line, mpi)},
+	{.name = "--mpi-global-args",
+	 .argument = "WORDS",
+	 .help = "More options for the launcher, split at blanks: '--oversubscribe --bind-to "
+		 "none'.",
+	 .field = CLI_FIELD(TEXT, struct line, launcher_options)},
+	{.name = "--dry-run",
+	 .help = "Print the launcher's line and stop.",
+	 .field = CLI_FIELD(SWITCH, struct line, dry)},
+};
+
+static const struct cli_command COMMAND = {
+	.name = "ipu-run",
+	.synopsis = "[OPTION ...] RUN [FLAG ...] [--key value ...]",
+	.summary = "train one run with several processes that MPI starts",
+	.about = "Starts ipu-train RUN as several instances with mpirun (Open MPI) or mpiexec "
+		 "(MPICH), "
+		 "and prints the line it runs. Options before RUN are ipu-run's, all behind it "
+		 "ipu-train's.\n\n"
+		 "The instances share the replicas out; the weights, losses and predictions are "
+		 "those "
+		 "of one process, byte by byte. Where Slurm starts the processes, take srun with "
+		 "ipu-train itself.",
+	.options = OPTIONS,
+	.option_count = ARRAY_LEN(OPTIONS),
+	.examples =
+		"ipu-run --num-instances 4 --num-replicas 8 keras-mnist --use-ipu\tfour processes "
+		"with two "
+		"replicas each, on this machine\n"
+		"ipu-run -n 4 --num-replicas 8 --host a,b run.json --host.threads 1\ttwo processes "
+		"on each of two machines\n",
+	.words = "FILE",
+	.names = "ipu-train --list",
+};
+
+static int count_hosts(const char *hosts)
+{
+	int count = 1;
+
+	for (const char *c = hosts; *c; c++)
+		count += *c == ',';
+	return count;
+}
+
+static enum status check(const struct line *line, struct err *err)
+{
+	const int hosts = line->hosts ? count_hosts(line->hosts) : 1;
+
+	if (line->replicas % line->instances)
+		return err_set(err, ST_INVALID,
+			       "--num-replicas: %d do not divide among %d instances: give a "
+			       "multiple of %d",
+			       line->replicas, line->instances, line->instances);
+	if (line->hosts && (line->hosts[0] == '\0' || strstr(line->hosts, ",,") ||
+			    line->hosts[0] == ',' || line->hosts[strlen(line->hosts) - 1] == ','))
+		return err_set(err, ST_INVALID, "--host: \"%s\" has a host without a name",
+			       line->hosts);
+	if (line->instances % hosts)
+		return err_set(
+			err, ST_INVALID,
+			"--num-instances: %d do not divide among %d hosts: give a multiple of %d",
+			line->instances, hosts, hosts);
+	return ST_OK;
+}
+
+static bool in_path(const char *program)
+{
+	const char *path = getenv("PATH");
+	char file[FS_PATH_SIZE];
+
+	for (size_t length; path && *path; path += length + (path[length] == ':')) {
+		length = strcspn(path, ":");
+		if (fs_path(file, "%.*s/%s", (int)length, path, program) && access(file, X_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+static const char *find_launcher(const struct launcher *launcher)
+{
+	for (size_t i = 0; i < ARRAY_LEN(launcher->programs); i++)
+		if (launcher->programs[i] && in_path(launcher->programs[i]))
+			return launcher->programs[i];
+	return NULL;
+}
+
+/* "a:2,b:2": how many each host gets. */
+static void name_hosts(struct str *out, const struct line *line)
+{
+	const int each = line->instances / count_hosts(line->hosts);
+
+	for (const char *at = line->hosts; *at;) {
+		const size_t length = strcspn(at, ",");
+
+		str_addf(out, "%s%.*s:%d", at == line->hosts ? "" : ",", (int)length, at, each);
+		at += length + (at[length] == ',');
+	}
+}
+
+/* As a shell reads it. */
+static void print_line(const char *const *words)
+{
+	fputs("ipu-run:", stderr);
+	for (; *words; words++) {
+		const bool plain = **words && !(*words)[strspn(*words, "abcdefghijklmnopqrstuvwxyz"
+								       "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+								       "0123456789_-+=:,./@%")];
+
+		fputs(plain ? " " : " '", stderr);
+		for (const char *c = *words; *c; c++)
+			fputs(*c == '\'' ? "'\\''" : (char[]){*c, '\0'}, stderr);
+		fputs(plain ? "" : "'", stderr);
+	}
+	fputc('\n', stderr);
+}
+
+/* The launcher's line into @words, which has room for it; @rest: RUN and what follows. @hosts and
+ * @options hold what words point to. */
+static void make_words(const char **words, const struct line *line, const char *program,
+		       const char *trainer, char **rest, int count, char *options, char *numbers[2],
+		       const char *hosts)
+{
+	char *left = NULL;
+
+	*words++ = program;
+	for (char *word = strtok_r(options, " \t", &left); word;
+	     word = strtok_r(NULL, " \t", &left))
+		*words++ = word;
+	*words++ = "-n";
+	*words++ = numbers[0];
+	if (line->hosts) {
+		*words++ = launchers[line->mpi].hosts;
+		*words++ = hosts;
+	}
+	*words++ = trainer;
+	for (int i = 0; i < count; i++)
+		*words++ = rest[i];
+	if (line->replicas) {
+		*words++ = "--distribution.replicas";
+		*words++ = numbers[1];
+	}
+	*words++ = "--distribution.instances";
+	*words++ = "mpi";
+}
+
+/* Does not return where the launcher runs. */
+static enum status run(const struct line *line, const char *program, const char *trainer,
+		       char **rest, int count, struct err *err)
+{
+	char *options = mem_strdup(line->launcher_options ? line->launcher_options : "");
+	const char **words = mem_calloc((options ? strlen(options) : 0) + (size_t)count + OWN_WORDS,
+					sizeof(*words));
+	char instances[16], replicas[16];
+	struct str hosts = {0};
+	enum status status = ST_OK;
+
+	if (line->hosts)
+		name_hosts(&hosts, line);
+	snprintf(instances, sizeof(instances), "%d", line->instances);
+	snprintf(replicas, sizeof(replicas), "%d", line->replicas);
+	if (!options || !words || hosts.failed) {
+		status = err_nomem(err);
+	} else {
+		make_words(words, line, program, trainer, rest, count, options,
+			   (char *[]){instances, replicas}, str_peek(&hosts));
+		print_line((const char *const *)words);
+		if (!line->dry) {
+			execvp(program, (char *const *)words);
+			status = err_set(err, ST_FAILED, "%s: %s", program, strerror(errno));
+		}
+	}
+	mem_free(options);
+	mem_free(words);
+	str_free(&hosts);
+	return status;
+}
+
+static enum status read_line(struct line *line, int argc, char **argv, char ***rest, int *count,
+			     struct err *err)
+{
+	struct cli_argument argument;
+	struct cli_walk walk;
+	enum status status;
+	bool more;
+
+	cli_begin(&walk, &COMMAND, argc, argv, false);
+	while ((status = cli_next(&walk, &argument, &more, err)) == ST_OK && more) {
+		if (!argument.option) {
+			*rest = argv + walk.at - 1;
+			*count = argc - walk.at + 1;
+			return ST_OK;
+		}
+		status = cli_set(&argument, line, err);
+		if (status != ST_OK)
+			return status;
+	}
+	return status != ST_OK ? status
+			       : err_set(err, ST_INVALID,
+					 "a run file is missing: `ipu-run --num-instances 2 RUN` "
+					 "(`ipu-train --list` lists examples)");
+}
+
+int main(int argc, char **argv)
+{
+	struct line line = {.instances = 1};
+	char trainer[FS_PATH_SIZE], **rest = NULL;
+	const char *program = NULL;
+	struct err err = {ST_OK, ""};
+	enum status status;
+	int count = 0;
+
+	if (argc > 1 && argv[1][0] == '-' && cli_standard(&COMMAND, argc, argv, stdout))
+		return cli_finish("ipu-run", 0);
+	status = read_line(&line, argc, argv, &rest, &count, &err);
+	if (status == ST_OK)
+		status = check(&line, &err);
+	if (status == ST_OK && !fs_beside_program(trainer, "ipu-train"))
+		status = err_set(&err, ST_FAILED,
+				 "ipu-train is not in ipu-run's folder: install it again");
+	if (status == ST_OK) {
+		program = find_launcher(&launchers[line.mpi]);
+		if (!program)
+			status = err_set(&err, ST_UNSUPPORTED,
+					 "%s is not in PATH: install %s, or choose another --mpi",
+					 launchers[line.mpi].programs[0],
+					 launchers[line.mpi].package);
+	}
+	if (status == ST_OK)
+		status = run(&line, program, trainer, rest, count, &err);
+	return status == ST_OK ? 0 : cli_fail(&COMMAND, &err);
+}
