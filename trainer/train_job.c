@@ -442,6 +442,8 @@ enum status train_job_prepare(struct train_job *job, struct err *err)
 	status = agree(job, status, err);
 	if (status == ST_OK)
 		status = check_same(job, err);
+	if (status == ST_OK)
+		ranks_watch(job->ranks, job->plan.run->distribution.timeout_s);
 	return status != ST_OK || !job->screen.out ? status : show_run(job, err);
 }
 

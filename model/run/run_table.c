@@ -478,6 +478,14 @@ static const struct run_key run_keys[] = {
 	 AT(distribution.instances),
 	 .help = "mpi: a launcher of MPI must have started the run (ipu-run, mpirun, srun), with a "
 		 "number of processes that divides the replicas; null: any number of processes."},
+	{.path = "distribution.timeout_s",
+	 .kind = RUN_KEY_INT,
+	 .fallback = "10",
+	 .least = 0,
+	 .greatest = 86400,
+	 AT(distribution.timeout_s),
+	 .help = "Seconds after which a process that sends no sign of life ends the run; 0: it is "
+		 "waited for."},
 
 	{.path = "ipu",
 	 .kind = RUN_KEY_SECTION,

@@ -139,18 +139,30 @@ launch "$launcher" -n 1 -wdir "$work/here" "${one[@]}" : -n 1 -wdir "$work/here"
 	fail "other data: exit code 0"
 [ "$(grep -c 'rank 1 has another run than rank 0: all ranks need the same run file, options, data' out)" = 1 ] || fail "other data: $(cat out)"
 
-# A rank that dies takes the others with it, and their recordings can be read.
-export POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true","autoReport.directory":"'"$work"'/killed"}'
-ranks "$launcher" 2 normal.json --fit.epochs 100000 --callbacks null --fit.validation null >out 2>&1 &
-launched=$!
-executed_by() { [ "$(sqlite3 -readonly killed/tf_report__*/"$1" "SELECT count(*) > 2 FROM executions" 2>/dev/null)" = 1 ]; }
-until_ executed_by profile.db
-until_ executed_by rank1/profile.db
-victim=$(sqlite3 -readonly killed/tf_report__*/rank1/profile.db "SELECT value FROM meta WHERE key = 'pid'")
-kill -KILL "$victim"
-! wait $launched || fail "a killed rank: exit code 0"
-for database in killed/tf_report__*/profile.db killed/tf_report__*/rank1/profile.db; do
-	"$bin/ipu-report" "$database" summary >out || fail "$database: $(cat out)"
+# A rank that dies takes the others with it, one that stops is missed by the next one; what they have recorded can be read, and finished.
+executed_by() { [ "$(sqlite3 -readonly lost/tf_report__*/"$1" "SELECT count(*) > 2 FROM executions" 2>/dev/null)" = 1 ]; }
+ended() { [ ! -e /proc/"$1" ] || grep '^State:.*Z' /proc/"$1"/status >/dev/null; }
+lose() { # LAUNCHER SIGNAL
+	rm -rf lost
+	POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true","autoReport.directory":"'"$work"'/lost"}' ranks "$1" 3 normal.json \
+		--fit.epochs 100000 --callbacks null --fit.validation null --distribution.timeout_s 1 >out 2>&1 &
+	launched=$!
+	until_ executed_by profile.db
+	until_ executed_by rank1/profile.db
+	victim=$(sqlite3 -readonly lost/tf_report__*/rank1/profile.db "SELECT value FROM meta WHERE key = 'pid'")
+	kill "-$2" "$victim"
+	! wait $launched || fail "$1, $2: exit code 0"
+	[ "$2" != STOP ] || grep 'rank 1 has sent no sign of life for 1 s (distribution.timeout_s): rank 2 ends the run on all ranks' out >/dev/null ||
+		fail "$1, $2: $(cat out)"
+	until_ ended "$victim"
+	for database in lost/tf_report__*/profile.db lost/tf_report__*/rank[12]/profile.db; do
+		"$bin/ipu-report" "$database" repair >out || fail "$1, $2, $database: $(cat out)"
+		"$bin/ipu-report" "$database" summary >out || fail "$1, $2, $database: $(cat out)"
+	done
+}
+for launcher in "${launchers[@]}"; do
+	sweep KILL STOP
+	for signal in "${swept[@]}"; do lose "$launcher" "$signal"; done
 done
 
 # A program without the launcher's plugin says what to install.

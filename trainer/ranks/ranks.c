@@ -2,7 +2,8 @@
  * The launcher that has started this process, the plugin that belongs to it, and the thread that
  * talks to it.
  *
- * Threading: one mutex guards the list of operations; the transport belongs to the thread alone.
+ * Threading: one mutex guards the list of operations; the transport and the watch over other ranks
+ * belong to the thread alone.
  */
 #include "trainer/ranks/ranks.h"
 
@@ -24,12 +25,15 @@
 #define RANKS_EAGER_NS   50000       /* as long an operation is looked after without a rest */
 #define RANKS_REST_NS    20000       /* between two looks at one that takes longer */
 #define RANKS_GIVE_UP_NS 30000000000 /* an interrupted run waits as long for the others */
+#define RANKS_BEATS      8           /* beats that may get lost before the time is over */
+#define RANKS_LEAVE_NS   1000000     /* between two looks of one that only waits to leave */
 
 enum ranks_kind {
-	RANKS_CHANNELS,
+	RANKS_CHANNEL,
 	RANKS_EXCHANGE,
 	RANKS_GATHER,
 	RANKS_BROADCAST,
+	RANKS_WATCH,
 	RANKS_ABORT,
 	RANKS_FINISH
 };
@@ -37,7 +41,7 @@ enum ranks_kind {
 /* Lives on the stack of the thread that waits for it. */
 struct ranks_operation {
 	enum ranks_kind kind;
-	int channel; /* or what abort() gets, or how many channels */
+	int channel; /* or what abort() gets, or the seconds of a watch */
 	const struct ranks_pieces *send, *receive;
 	void *data;
 	int words;
@@ -47,11 +51,30 @@ struct ranks_operation {
 	struct ranks_operation *next;
 };
 
+/* What a beat says. */
+enum {
+	RANKS_HERE,
+	RANKS_LEAVES
+};
+
+/* Signs of life: each rank sends them to the next one, and expects those of the one before. Times
+ * are the thread's own clock. */
+struct ranks_watch {
+	uint64_t timeout_ns; /* 0: nothing is watched */
+	uint64_t looked_ns, heard_ns;
+	int32_t said, heard;
+	struct ranks_request sending, receiving;
+	bool sends;         /* what was said is under way */
+	bool leaving, gone; /* this rank; the one before has said that it leaves */
+};
+
 struct ranks {
 	void *library;
 	const struct ranks_transport *transport;
 	int rank, count;
+	int channels;
 	char name[RANKS_NAME];
+	struct ranks_watch watch; /* the thread's */
 	pthread_t thread;
 	bool started;
 	pthread_mutex_t lock;
@@ -86,9 +109,79 @@ bool ranks_launched(void)
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
-/* Begin it; true: it is over already. */
-static bool begin(const struct ranks_transport *transport, struct ranks_operation *o)
+static void begin_watch(struct ranks *ranks, int timeout_s)
 {
+	struct ranks_watch *watch = &ranks->watch;
+
+	watch->timeout_ns = (uint64_t)timeout_s * 1000000000;
+	watch->looked_ns = watch->heard_ns = clock_ns();
+	ranks->transport->receive((ranks->rank + ranks->count - 1) % ranks->count, &watch->heard,
+				  &watch->receiving);
+}
+
+static void say(struct ranks *ranks, int32_t what)
+{
+	struct ranks_watch *watch = &ranks->watch;
+
+	watch->said = what;
+	watch->sends = true;
+	ranks->transport->send((ranks->rank + 1) % ranks->count, &watch->said, &watch->sending);
+}
+
+/* What the rank before has said since. */
+static void hear(struct ranks *ranks, uint64_t now)
+{
+	struct ranks_watch *watch = &ranks->watch;
+	const int before = (ranks->rank + ranks->count - 1) % ranks->count;
+
+	/* Who was stopped itself has not listened. */
+	if (now - watch->looked_ns > watch->timeout_ns / 2)
+		watch->heard_ns = now;
+	while (!watch->gone && ranks->transport->done(&watch->receiving)) {
+		watch->heard_ns = now;
+		watch->gone = watch->heard == RANKS_LEAVES;
+		if (!watch->gone)
+			ranks->transport->receive(before, &watch->heard, &watch->receiving);
+	}
+	watch->looked_ns = now;
+	if (watch->gone || now - watch->heard_ns < watch->timeout_ns)
+		return;
+	fprintf(stderr,
+		"ipu-train: rank %d has sent no sign of life for %d s (distribution.timeout_s): "
+		"rank %d "
+		"ends the run on all ranks\n",
+		before, (int)(watch->timeout_ns / 1000000000), ranks->rank);
+	ranks->transport->abort(1);
+}
+
+static uint64_t beat_ns(const struct ranks *ranks)
+{
+	return ranks->watch.timeout_ns / RANKS_BEATS;
+}
+
+/* Say and hear what is due; true: this rank wants to leave, and nobody misses it or is missed. */
+static bool beat(struct ranks *ranks)
+{
+	struct ranks_watch *watch = &ranks->watch;
+	const uint64_t now = clock_ns();
+
+	if (!watch->timeout_ns)
+		return watch->leaving;
+	if (!watch->leaving && now - watch->looked_ns < beat_ns(ranks))
+		return false;
+	hear(ranks, now);
+	if (watch->sends && ranks->transport->done(&watch->sending))
+		watch->sends = false;
+	if (!watch->sends && watch->said == RANKS_HERE)
+		say(ranks, watch->leaving ? RANKS_LEAVES : RANKS_HERE);
+	return watch->said == RANKS_LEAVES && !watch->sends && watch->gone;
+}
+
+/* Begin it; true: it is over already. */
+static bool begin(struct ranks *ranks, struct ranks_operation *o)
+{
+	const struct ranks_transport *transport = ranks->transport;
+
 	switch (o->kind) {
 	case RANKS_EXCHANGE:
 		transport->exchange(o->channel, o->send, o->receive, &o->request);
@@ -99,14 +192,17 @@ static bool begin(const struct ranks_transport *transport, struct ranks_operatio
 	case RANKS_BROADCAST:
 		transport->broadcast(o->channel, o->data, o->words, &o->request);
 		return false;
-	case RANKS_CHANNELS:
-		o->failed = transport->channels(o->channel);
+	case RANKS_CHANNEL:
+		o->failed = transport->channel(o->channel, &o->request);
+		return o->failed != 0;
+	case RANKS_WATCH:
+		begin_watch(ranks, o->channel);
 		return true;
 	case RANKS_ABORT:
 		transport->abort(o->channel);
 		return true;
 	case RANKS_FINISH:
-		transport->finish();
+		ranks->watch.leaving = true;
 		return true;
 	}
 	return true;
@@ -120,14 +216,22 @@ static void end(struct ranks *ranks, struct ranks_operation *o)
 	pthread_mutex_unlock(&ranks->lock);
 }
 
-/* What is posted, in its order; with @wait not before there is some. */
+/* What is posted, in its order; with @wait not before there is some, or a beat is due. */
 static struct ranks_operation *take_posted(struct ranks *ranks, bool wait)
 {
+	const uint64_t rest = ranks->watch.leaving ? RANKS_LEAVE_NS : beat_ns(ranks);
+	const uint64_t until = clock_ns() + rest;
+	const struct timespec time = {.tv_sec = (time_t)(until / 1000000000),
+				      .tv_nsec = (long)(until % 1000000000)};
 	struct ranks_operation *all;
 
 	pthread_mutex_lock(&ranks->lock);
-	while (wait && !ranks->queue)
-		pthread_cond_wait(&ranks->posted, &ranks->lock);
+	while (wait && !ranks->queue) {
+		if (!rest)
+			pthread_cond_wait(&ranks->posted, &ranks->lock);
+		else
+			wait = pthread_cond_timedwait(&ranks->posted, &ranks->lock, &time) == 0;
+	}
 	all = ranks->queue;
 	ranks->queue = NULL;
 	ranks->last = &ranks->queue;
@@ -174,7 +278,6 @@ static void *ranks_main(void *argument)
 	struct ranks *ranks = argument;
 	struct ranks_operation *active = NULL;
 	uint64_t progress, since;
-	bool finished = false;
 
 	ranks->failed = ranks->transport->start(&ranks->rank, &ranks->count, ranks->name,
 						sizeof(ranks->name)) != 0;
@@ -183,16 +286,15 @@ static void *ranks_main(void *argument)
 	pthread_cond_broadcast(&ranks->ended);
 	pthread_mutex_unlock(&ranks->lock);
 	progress = since = clock_ns();
-	while (!finished && !ranks->failed) {
+	while (!ranks->failed && !beat(ranks)) {
 		struct ranks_operation *posted = take_posted(ranks, !active), *next;
 
 		if (!active)
 			since = clock_ns();
 		for (; posted; posted = next) {
 			next = posted->next;
-			finished = finished || posted->kind == RANKS_FINISH;
 			progress = clock_ns();
-			if (begin(ranks->transport, posted)) {
+			if (begin(ranks, posted)) {
 				end(ranks, posted);
 			} else {
 				posted->next = active;
@@ -208,6 +310,8 @@ static void *ranks_main(void *argument)
 			check_interrupt(ranks, &since);
 		}
 	}
+	if (!ranks->failed)
+		ranks->transport->finish();
 	return NULL;
 }
 
@@ -263,14 +367,22 @@ void ranks_pieces_fini(struct ranks_pieces *pieces)
 
 enum status ranks_channels(struct ranks *ranks, int count, struct err *err)
 {
-	struct ranks_operation o = {.kind = RANKS_CHANNELS, .channel = count};
+	for (; ranks && ranks->channels < count; ranks->channels++) {
+		struct ranks_operation o = {.kind = RANKS_CHANNEL, .channel = ranks->channels};
 
-	if (!ranks)
-		return ST_OK;
-	post(ranks, &o);
-	return o.failed ? err_set(err, ST_FAILED, "%s: cannot make %d communicators", ranks->name,
-				  count)
-			: ST_OK;
+		post(ranks, &o);
+		if (o.failed)
+			return err_nomem(err);
+	}
+	return ST_OK;
+}
+
+void ranks_watch(struct ranks *ranks, int64_t timeout_s)
+{
+	struct ranks_operation o = {.kind = RANKS_WATCH, .channel = (int)timeout_s};
+
+	if (ranks && timeout_s > 0)
+		post(ranks, &o);
 }
 
 void ranks_exchange(struct ranks *ranks, int channel, const struct ranks_pieces *send,
@@ -361,6 +473,7 @@ static enum status start(struct ranks *ranks, const struct ranks_launcher *launc
 enum status ranks_open(struct ranks **out, struct err *err)
 {
 	const struct ranks_launcher *launcher = find_launcher();
+	pthread_condattr_t monotonic;
 	enum status status;
 	struct ranks *ranks;
 
@@ -373,7 +486,10 @@ enum status ranks_open(struct ranks **out, struct err *err)
 	ranks->count = 1;
 	ranks->last = &ranks->queue;
 	pthread_mutex_init(&ranks->lock, NULL);
-	pthread_cond_init(&ranks->posted, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&ranks->posted, &monotonic);
+	pthread_condattr_destroy(&monotonic);
 	pthread_cond_init(&ranks->ended, NULL);
 	status = open_plugin(ranks, launcher, err);
 	if (status == ST_OK)

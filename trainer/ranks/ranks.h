@@ -28,6 +28,11 @@ const char *ranks_transport_name(const struct ranks *ranks); /* "Open MPI v4.1.4
 /* By all ranks: channels 0 to @count - 1 are there. */
 enum status ranks_channels(struct ranks *ranks, int count, struct err *err);
 
+/* By all ranks: from now on a rank whose thread for the transport sends no sign of life for
+ * @timeout_s seconds ends the run on all of them, with a line that names it. 0: none is
+ * expected. */
+void ranks_watch(struct ranks *ranks, int64_t timeout_s);
+
 /* Of @count numbered things @rank has those from ranks_cut(rank) to before ranks_cut(rank + 1). */
 size_t ranks_cut(const struct ranks *ranks, size_t count, int rank);
 

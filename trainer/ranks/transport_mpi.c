@@ -40,16 +40,17 @@ static int mpi_start(int *rank, int *count, char *name, size_t room)
 	return 0;
 }
 
-static int mpi_channels(int count)
+static int mpi_channel(int number, struct ranks_request *out)
 {
-	MPI_Comm *more = realloc(communicators, (size_t)count * sizeof(*more));
+	MPI_Comm *more = realloc(communicators, ((size_t)number + 1) * sizeof(*more));
+	MPI_Request request;
 
 	if (!more)
 		return 1;
 	communicators = more;
-	for (; communicator_count < count; communicator_count++)
-		if (MPI_Comm_dup(MPI_COMM_WORLD, &communicators[communicator_count]) != MPI_SUCCESS)
-			return 1;
+	communicator_count = number + 1;
+	MPI_Comm_idup(MPI_COMM_WORLD, &communicators[number], &request);
+	keep(request, out);
 	return 0;
 }
 
@@ -77,6 +78,22 @@ static void mpi_broadcast(int channel, void *data, int words, struct ranks_reque
 	MPI_Request request;
 
 	MPI_Ibcast(data, words, MPI_INT32_T, 0, communicators[channel], &request);
+	keep(request, out);
+}
+
+static void mpi_send(int rank, const int32_t *word, struct ranks_request *out)
+{
+	MPI_Request request;
+
+	MPI_Isend(word, 1, MPI_INT32_T, rank, 0, MPI_COMM_WORLD, &request);
+	keep(request, out);
+}
+
+static void mpi_receive(int rank, int32_t *word, struct ranks_request *out)
+{
+	MPI_Request request;
+
+	MPI_Irecv(word, 1, MPI_INT32_T, rank, 0, MPI_COMM_WORLD, &request);
 	keep(request, out);
 }
 
@@ -108,10 +125,12 @@ extern const struct ranks_transport ipuscope_ranks_transport;
 __attribute__((visibility("default"))) const struct ranks_transport ipuscope_ranks_transport = {
 	.version = RANKS_TRANSPORT_VERSION,
 	.start = mpi_start,
-	.channels = mpi_channels,
+	.channel = mpi_channel,
 	.exchange = mpi_exchange,
 	.gather = mpi_gather,
 	.broadcast = mpi_broadcast,
+	.send = mpi_send,
+	.receive = mpi_receive,
 	.done = mpi_done,
 	.abort = mpi_abort,
 	.finish = mpi_finish,
