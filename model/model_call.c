@@ -23,14 +23,25 @@ const struct model_shape *model__tensor_shape(const struct model_reader *reader,
 	return reader->input_known ? &reader->model->input : reader->data;
 }
 
+static int read_call_output(const struct model_call *call, int output)
+{
+	return call->sources ? call->sources[output] : call->source + output;
+}
+
+int model__end(const struct model_scope *scope, int index)
+{
+	const struct model_end *end = &scope->outputs[index];
+
+	return read_call_output(&scope->calls[end->call], end->output);
+}
+
 /* What comes into @call as its input @index: a layer's output or the model's input. */
 int model__tensor(const struct model_scope *scope, const struct model_call *call, int index)
 {
 	if (call->inputs[index] == MODEL_OUTSIDE)
 		return scope->tensors[0];
-	/* A layer's states stand behind its output. */
-	return scope->calls[call->inputs[index]].source +
-	       (call->from ? call->from[index].output : 0);
+	return read_call_output(&scope->calls[call->inputs[index]],
+				call->from ? call->from[index].output : 0);
 }
 
 /* Alike but, where @loose, for dimensions of 1 at the end: data of images of one channel come with

@@ -376,7 +376,14 @@ static void read_nested(struct model_reader *reader, const struct model_scope *s
 	read_scope(reader, &inner, config);
 	model__names_free(&inner.names);
 	if (!err_stuck(reader->err))
-		call->source = inner.calls[inner.outputs[0]].source;
+		call->source = model__end(&inner, 0);
+	if (err_stuck(reader->err) || inner.output_count == 1)
+		return;
+	call->sources = arena_alloc(&reader->scratch, (size_t)inner.output_count, sizeof(int));
+	if (!call->sources)
+		err_nomem(reader->err);
+	for (int i = 0; call->sources && i < inner.output_count; i++)
+		call->sources[i] = model__end(&inner, i);
 }
 
 /* Build the application at @at. It stands at the place of its name: "layers[2].resnet50". False: a
@@ -557,17 +564,17 @@ static void read_chain(struct model_reader *reader, struct model_scope *scope)
 
 	if (err_stuck(reader->err))
 		return;
-	numbers = arena_alloc(&reader->scratch, 2 * (size_t)scope->count + 2, sizeof(*numbers));
+	numbers = arena_alloc(&reader->scratch, 2 * (size_t)scope->count + 1, sizeof(*numbers));
+	scope->outputs = arena_alloc(&reader->scratch, 1, sizeof(*scope->outputs));
 	scope->calls =
 		arena_alloc(&reader->scratch, (size_t)scope->count + 1, sizeof(*scope->calls));
-	if (!numbers || !scope->calls) {
+	if (!numbers || !scope->outputs || !scope->calls) {
 		err_nomem(reader->err);
 		return;
 	}
 	scope->order = numbers + scope->count;
-	scope->outputs = scope->order + scope->count;
 	scope->output_count = 1;
-	scope->outputs[0] = scope->count - 1;
+	scope->outputs[0] = (struct model_end){.call = scope->count - 1};
 	scope->call_count = scope->count;
 	for (int i = 0; i < scope->count && !err_stuck(reader->err); i++) {
 		struct model_entry *entry = &scope->entries[i];
@@ -587,6 +594,10 @@ static void read_chain(struct model_reader *reader, struct model_scope *scope)
 				  "\"%s\" (%s) takes at least %d inputs: that needs a functional "
 				  "model",
 				  entry->name, entry->class_name, entry->ops->least_inputs);
+		if (model__entry_outputs(entry) > 1)
+			json_fail(&at, reader->err,
+				  "\"%s\" has %d outputs: that needs a functional model",
+				  entry->name, model__entry_outputs(entry));
 	}
 }
 
@@ -681,7 +692,8 @@ static void read_scope(struct model_reader *reader, struct model_scope *scope,
 
 /* ---- outputs --------------------------------------------------------------------------------- */
 
-/* A Concatenate behind the model's own layers, which takes each output as one vector. */
+/* What stands behind the model's own layers: a Concatenate, which takes each of several outputs as
+ * one vector, or, where one output is not the last layer's, what hands it on. */
 static void read_join(struct model_reader *reader, const struct model_scope *scope,
 		      const struct model_output *outputs)
 {
@@ -698,14 +710,14 @@ static void read_join(struct model_reader *reader, const struct model_scope *sco
 	}
 	*join = (struct model_layer){
 		.name = name,
-		.ops = layer_find("Concatenate"),
+		.ops = layer_find(scope->output_count > 1 ? "Concatenate" : "Activation"),
 		.position = model->layer_count,
 		.inputs = inputs,
 		.input_count = scope->output_count,
 		.first_param = model->param_count,
 	};
 	for (int i = 0; i < scope->output_count; i++) {
-		inputs[i] = scope->calls[scope->outputs[i]].source;
+		inputs[i] = model__end(scope, i);
 		from = &model->layers[inputs[i]];
 		/* It takes no bits from an output that has them all. */
 		if (i == 0 || join->policy == MODEL_POLICY_MIXED ||
@@ -717,6 +729,8 @@ static void read_join(struct model_reader *reader, const struct model_scope *sco
 	}
 	join->output.ndim = 1;
 	join->input = outputs[0].shape;
+	if (scope->output_count == 1)
+		join->output = join->input;
 	model->layer_count++;
 	model__check_shape(&scope->layers, &join->output, reader->err);
 }
@@ -725,12 +739,12 @@ static void read_join(struct model_reader *reader, const struct model_scope *sco
 static const char *read_output_name(const struct model_reader *reader,
 				    const struct model_scope *scope, int output)
 {
-	const int entry = scope->calls[scope->outputs[output]].entry;
+	const int entry = scope->calls[scope->outputs[output].call].entry;
 	const char *name = scope->entries[entry].name;
 	int before = 0;
 
 	for (int i = 0; i < output; i++)
-		before += scope->calls[scope->outputs[i]].entry == entry;
+		before += scope->calls[scope->outputs[i].call].entry == entry;
 	return before ? arena_printf(reader->arena, "%s_%d", name, before)
 		      : arena_strdup(reader->arena, name);
 }
@@ -767,7 +781,7 @@ static void read_outputs(struct model_reader *reader, const struct model_scope *
 	int64_t first = 0;
 
 	for (int i = 0; i < scope->output_count && !err_stuck(reader->err); i++) {
-		const int source = scope->calls[scope->outputs[i]].source;
+		const int source = model__end(scope, i);
 
 		outputs[i].shape = *model__tensor_shape(reader, source);
 		outputs[i].first = first;
@@ -777,7 +791,8 @@ static void read_outputs(struct model_reader *reader, const struct model_scope *
 			json_fail(&scope->layers, reader->err,
 				  "the output \"%s\" is the model's input", outputs[i].name);
 	}
-	if (!err_stuck(reader->err) && scope->output_count > 1)
+	if (!err_stuck(reader->err) &&
+	    (scope->output_count > 1 || model__end(scope, 0) != model->layer_count - 1))
 		read_join(reader, scope, outputs);
 }
 

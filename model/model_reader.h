@@ -56,7 +56,8 @@ enum model_entry_kind {
 struct model_reference {
 	int entry;
 	int64_t number;
-	int output; /* 0, or a state that the layer hands on, from 1 */
+	int output; /* 0, or from 1 a state that the layer hands on, or a further output of a nested
+		       model */
 };
 
 /* A call of an entry: Keras's node. Calls of a scope stand in the order of their entries. */
@@ -68,6 +69,8 @@ struct model_call {
 	bool causal_mask; /* it has use_causal_mask */
 	bool inference;   /* it has training: false */
 	int source;       /* once it is read: the layer whose output it is, or MODEL_INPUT */
+	int *sources;     /* of a nested model of several outputs: those of each; NULL: states, if
+			     any, stand behind the source */
 };
 
 struct model_entry {
@@ -100,7 +103,11 @@ struct model_scope {
 	int call_count;
 	const int *inputs; /* calls of a functional model, as "input_layers" has them */
 	int input_count;
-	int *outputs; /* calls, as "output_layers" has them; at least one */
+	/* As "output_layers" has them; at least one. */
+	struct model_end {
+		int call;
+		int output; /* its number: see struct model_reference */
+	} * outputs;
 	int output_count;
 	struct model_names names; /* to entries */
 	int *order;               /* of execution: calls */
@@ -139,6 +146,8 @@ struct json_at model__item(const struct json_at *list, const cJSON *node, int in
 /* The entry's place; @layers must outlive it. */
 struct json_at model__entry_at(const struct model_scope *scope, int entry);
 
+/* How many outputs the nested model has. */
+int model__entry_outputs(const struct model_entry *entry);
 /* Calls of every entry of a functional model, and its inputs and output. */
 void model__read_calls(struct model_reader *reader, struct model_scope *scope,
 		       const struct json_at *config);
@@ -151,6 +160,8 @@ void model__sort(struct model_reader *reader, struct model_scope *scope);
 const struct model_shape *model__tensor_shape(const struct model_reader *reader, int tensor);
 /* What comes into @call as its input @index: a layer's output or the model's input. */
 int model__tensor(const struct model_scope *scope, const struct model_call *call, int index);
+/* What the scope's output @index is: the same. */
+int model__end(const struct model_scope *scope, int index);
 /* Of a model of several inputs, is @entry one, and so a layer? */
 bool model__is_part(const struct model_scope *scope, const struct model_entry *entry);
 /* Its InputLayers, from @config. */
