@@ -298,7 +298,7 @@ static void call_keras2(const struct call *call, const struct json_at *at)
 		}
 }
 
-/* Of a nested model: its "input_layers" or "output_layers", which may be ["input_1", 0, 0] alone. */
+/* Of a nested model: its "input_layers" or "output_layers"; ["input_1", 0, 0] alone is one. */
 static int call_model_ends(const struct model_entry *entry, const char *key)
 {
 	const cJSON *ends = cJSON_GetObjectItemCaseSensitive(entry->config, key);

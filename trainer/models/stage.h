@@ -128,8 +128,8 @@ void stage_set_scores(struct stage *stage, bool scores);
 void stage_forward(struct stage *stage, int slot, int64_t batch, uint64_t step, float *weights,
 		   stage_tap tap, void *user);
 
-/* May stage_forward_step() be called? Each layer does with a step what it does with all, or looks at
- * steps before it alone. */
+/* May stage_forward_step() be called? Each layer does with a step what it does with all, or looks
+ * at steps before it alone. */
 bool stage_by_steps(const struct model *model);
 
 /* Of a whole such model that does not learn, with params.unshared and a batch of 1: as
