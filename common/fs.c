@@ -267,6 +267,25 @@ static int fs_put_in_place(const struct fs_writer *writer)
 	return rename(writer->temporary, writer->target) ? errno : 0;
 }
 
+/* A name, too, is on the disk only when its folder is. What cannot be synced (a file system without
+ * that, a folder that may not be read) is no failure: the file is there. */
+static void fs_sync_folder(const char *path)
+{
+	char folder[FS_PATH_SIZE];
+	char *end;
+	int fd;
+
+	str_copy(folder, sizeof(folder), path);
+	end = strrchr(folder, '/');
+	if (end)
+		end[end == folder] = '\0';
+	fd = open(end ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	fsync(fd);
+	close(fd);
+}
+
 enum status fs_writer_close(struct fs_writer *writer, struct err *err)
 {
 	int number = 0;
@@ -278,6 +297,8 @@ enum status fs_writer_close(struct fs_writer *writer, struct err *err)
 	writer->fd = -1;
 	if (!number && writer->replaces)
 		number = fs_put_in_place(writer);
+	if (!number && writer->replaces && !writer->remade)
+		fs_sync_folder(writer->target);
 	if (!number)
 		return ST_OK;
 	if (writer->replaces)

@@ -17,6 +17,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/mem.h"
@@ -671,4 +672,36 @@ enum status outfeed_record(struct outfeed_tensor *tensor, const struct outfeed_m
 		status = status == ST_OK ? sent : status;
 	}
 	return status;
+}
+
+/* ---- going on -------------------------------------------------------------------------------- */
+
+static void replica_state(const struct outfeed_tensor *tensor, struct outfeed_replica *replica,
+			  outfeed_state_visit visit, void *user)
+{
+	int64_t counts[] = {replica->stretch, replica->skipped, replica->has_before};
+	char name[512];
+
+	snprintf(name, sizeof(name), "%d %s/%s", (int)tensor->kind, tensor->queue, tensor->key);
+	outfeed_health_tensor_state(replica->health, name, visit, user);
+	snprintf(name, sizeof(name), "%d %s/%s seen", (int)tensor->kind, tensor->queue,
+		 tensor->key);
+	if (!visit(user, name, counts, sizeof(counts)) ||
+	    !outfeed_health_are_counts(counts, ARRAY_LEN(counts)))
+		return;
+	replica->stretch = counts[0];
+	replica->skipped = counts[1] != 0;
+	snprintf(name, sizeof(name), "%d %s/%s before", (int)tensor->kind, tensor->queue,
+		 tensor->key);
+	replica->has_before =
+		counts[2] != 0 && replica->before &&
+		visit(user, name, replica->before, tensor->count * sizeof(*replica->before));
+}
+
+void outfeed_state(struct outfeed *outfeed, int index, outfeed_state_visit visit, void *user)
+{
+	for (size_t i = 0; i < outfeed->count; i++)
+		if (outfeed->tensors[i]->replica[index].health)
+			replica_state(outfeed->tensors[i], &outfeed->tensors[i]->replica[index],
+				      visit, user);
 }

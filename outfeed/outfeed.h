@@ -118,6 +118,10 @@ enum status outfeed_record(struct outfeed_tensor *tensor, const struct outfeed_m
 struct outfeed_health *outfeed_health_of(struct outfeed *outfeed);      /* NULL: none */
 struct ips_recording *outfeed_recording(const struct outfeed *outfeed); /* NULL: none */
 
+/* What is known of the tensors of replica @index, from 0, as outfeed_health.h has it: also the
+ * variables' last values. */
+void outfeed_state(struct outfeed *outfeed, int index, outfeed_state_visit visit, void *user);
+
 /* Everything of an order below @before has been recorded: if the first bad number is among it,
  * write it. */
 enum status outfeed_settle(struct outfeed *outfeed, uint64_t before, struct err *err);

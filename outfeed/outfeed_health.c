@@ -740,3 +740,79 @@ void outfeed_health_settle(struct outfeed_health *health)
 			check_start(health, t, rule);
 	pthread_mutex_unlock(&health->start);
 }
+
+/* ---- going on -------------------------------------------------------------------------------- */
+
+bool outfeed_health_are_counts(const int64_t *counts, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (counts[i] < 0 || counts[i] > INT64_C(1) << 48)
+			return false;
+	return true;
+}
+
+void outfeed_health_state(struct outfeed_health *health, outfeed_state_visit visit, void *user)
+{
+	const size_t ring = (size_t)health->loss_steps * sizeof(*health->losses);
+	struct start *first = &health->first;
+	int64_t counts[] = {health->loss_count,      health->any_loss,    health->broken_loss,
+			    health->broken_val_loss, health->stuck_steps, health->stuck_epochs,
+			    health->overfit_epochs,  health->imbalanced,  first->count,
+			    first->checked,          health->started};
+	int64_t where[] = {first->keys.epoch, first->keys.step};
+	double values[] = {health->best_epoch, health->best_val, first->sum[0],
+			   first->sum[1],      first->least[0],  first->least[1]};
+
+	if (!visit(user, "counts", counts, sizeof(counts)) ||
+	    !outfeed_health_are_counts(counts, ARRAY_LEN(counts)) ||
+	    !visit(user, "where", where, sizeof(where)) ||
+	    !visit(user, "values", values, sizeof(values)) ||
+	    !visit(user, "losses", health->losses, ring))
+		return;
+	health->loss_count = counts[0];
+	health->any_loss = counts[1] != 0;
+	health->broken_loss = counts[2];
+	health->broken_val_loss = counts[3];
+	health->stuck_steps = counts[4];
+	health->stuck_epochs = counts[5];
+	health->overfit_epochs = counts[6];
+	health->imbalanced = counts[7];
+	first->count = counts[8];
+	first->checked = counts[9] != 0;
+	health->started = counts[10] != 0;
+	first->keys = (struct ips_keys)IPS_KEYS_NULL;
+	first->keys.mode = IPS_TRAIN;
+	first->keys.epoch = where[0];
+	first->keys.step = where[1];
+	health->best_epoch = values[0];
+	health->best_val = values[1];
+	memcpy(first->sum, values + 2, sizeof(first->sum));
+	memcpy(first->least, values + 4, sizeof(first->least));
+}
+
+void outfeed_health_tensor_state(struct outfeed_health_tensor *tensor, const char *name,
+				 outfeed_state_visit visit, void *user)
+{
+	struct outfeed_health_row *before = &tensor->before;
+	struct {
+		int64_t counts[1 + CHECKS];
+		double start[2], before[6];
+	} state = {{tensor->rows},
+		   {tensor->start_variance, tensor->start_range},
+		   {before->min, before->max, before->mean, before->std, before->l1, before->l2}};
+
+	memcpy(state.counts + 1, tensor->broken, sizeof(tensor->broken));
+	if (!visit(user, name, &state, sizeof(state)) ||
+	    !outfeed_health_are_counts(state.counts, ARRAY_LEN(state.counts)))
+		return;
+	tensor->rows = state.counts[0];
+	memcpy(tensor->broken, state.counts + 1, sizeof(tensor->broken));
+	tensor->start_variance = state.start[0];
+	tensor->start_range = state.start[1];
+	before->min = state.before[0];
+	before->max = state.before[1];
+	before->mean = state.before[2];
+	before->std = state.before[3];
+	before->l1 = state.before[4];
+	before->l2 = state.before[5];
+}

@@ -160,4 +160,18 @@ void outfeed_health_classes(struct outfeed_health *health, const struct ips_keys
  * changes no hit. */
 void outfeed_health_settle(struct outfeed_health *health);
 
+/*
+ * What rules know of the past, so that a stopped training goes on with it: @visit writes or reads
+ * @bytes at @data, or says that there is nothing (of that size); then the rules begin anew. What
+ * cannot be is not believed. Not while rows or losses come.
+ */
+typedef bool (*outfeed_state_visit)(void *user, const char *name, void *data, size_t bytes);
+/* Of losses, epochs and classes. */
+void outfeed_health_state(struct outfeed_health *health, outfeed_state_visit visit, void *user);
+/* Of a tensor, whose state is called @name. */
+void outfeed_health_tensor_state(struct outfeed_health_tensor *tensor, const char *name,
+				 outfeed_state_visit visit, void *user);
+/* Are these counts, which only grow, from 0 on and far from the greatest? */
+bool outfeed_health_are_counts(const int64_t *counts, size_t count);
+
 #endif /* OUTFEED_HEALTH_H */

@@ -1,7 +1,8 @@
 /*
  * Backups of a training, and going on from one.
  *
- * Ownership: a struct train_backup owns its texts and the snapshot that is being read.
+ * Ownership: a struct train_backup owns its texts, and the snapshot that is being read with its
+ * bytes.
  */
 #include "trainer/train_backup.h"
 
@@ -19,6 +20,8 @@
 #include "trainer/data/snapshot.h"
 #include "trainer/learn/optimizer_run.h"
 #include "trainer/models/model_weights.h"
+#include "trainer/train_health.h"
+#include "trainer/train_ranks.h"
 
 #define BACKUP_FILE "latest.backup"
 
@@ -77,9 +80,9 @@ static enum status describe(char **out, const struct train_session *session,
 	cJSON_AddNumberToObject(root, "infeed.dtype", run->infeed.dtype);
 	part = cJSON_AddArrayToObject(root, "callbacks");
 	for (int i = 0; i < callbacks->count; i++)
-		if (callbacks->items[i].ops->keep)
+		if (callback_keeper(&callbacks->items[i]))
 			cJSON_AddItemToArray(
-				part, cJSON_CreateString(callbacks->items[i].ops->class_name));
+				part, cJSON_CreateString(callback_keeper(&callbacks->items[i])));
 	*out = cJSON_PrintUnformatted(root);
 	cJSON_Delete(root);
 	return *out ? ST_OK : err_nomem(err);
@@ -201,10 +204,9 @@ static void keep_loss_scale(struct train_session *session, struct snapshot *snap
 }
 
 /* What stateful layers leave for the next batch, of a replica. */
-static void keep_states(const struct train_session *session, int number, struct snapshot *snapshot)
+static void keep_states(const struct train_session *session, const struct train_replica *replica,
+			struct snapshot *snapshot)
 {
-	const struct train_replica *replica = &session->replica[number];
-
 	for (int s = 0; s < session->layout->stages; s++) {
 		const struct train_stage *stage = &replica->stage[s];
 
@@ -212,7 +214,7 @@ static void keep_states(const struct train_session *session, int number, struct 
 			size_t count;
 			float *state = stage_state(stage->stage, i, &count);
 
-			snapshot_prefix(snapshot, "state %d ", number);
+			snapshot_prefix(snapshot, "state %d ", replica->number);
 			if (count > 0)
 				snapshot_field(snapshot, session->model->layers[i].name, state,
 					       count * sizeof(*state));
@@ -221,34 +223,47 @@ static void keep_states(const struct train_session *session, int number, struct 
 	}
 }
 
-/* Replicas have the same weights but for moving statistics, and the same optimizer state. */
-static void keep_replica(struct train_session *session, int number, struct snapshot *snapshot)
+/* Replicas have the same weights as the first one, @first, but for moving statistics, and the same
+ * optimizer state, which the first one keeps for all. */
+static void keep_replica(struct train_session *session, struct train_replica *replica,
+			 const float *first, struct snapshot *snapshot)
 {
 	const struct model *model = session->model;
-	const struct train_replica *first = &session->replica[0];
-	struct train_replica *replica = &session->replica[number];
 	const size_t slots = (size_t)optimizer_slots(&session->optimizer);
-	bool own = number == 0 ||
-		   memcmp(replica->weights, first->weights, model->weights * sizeof(float)) != 0;
+	const bool reads = snapshot_reads(snapshot);
+	bool own = replica->number == 0 ||
+		   memcmp(replica->weights, first, model->weights * sizeof(float)) != 0;
 	char name[64];
 
-	snprintf(name, sizeof(name), "replica %d", number);
+	snprintf(name, sizeof(name), "replica %d", replica->number);
 	snapshot_flag(snapshot, name, &own);
-	if (own)
+	if (!own)
+		snprintf(name, sizeof(name), "replica 0");
+	if (own || reads)
 		model_weights_keep(model, replica->weights, name, snapshot);
-	for (size_t s = 0; number == 0 && s < slots; s++) {
+	for (size_t s = 0; (reads || replica->number == 0) && s < slots; s++) {
 		snprintf(name, sizeof(name), "slot %zu", s);
 		model_weights_keep(model, replica->slots + s * model->weights, name, snapshot);
 	}
-	if (!snapshot_reads(snapshot))
-		return;
-	if (!own)
-		memcpy(replica->weights, first->weights, model->weights * sizeof(float));
-	if (number > 0 && slots > 0)
-		memcpy(replica->slots, first->slots, slots * model->weights * sizeof(float));
-	train_replica_round(session, replica);
+	if (reads)
+		train_replica_round(session, replica);
 }
 
+/* What this process has of the replicas, and what its rules know of them. */
+static void keep_replicas(struct train_backup *backup, struct snapshot *snapshot)
+{
+	struct train_session *session = backup->session;
+	const float *first = backup->first ? backup->first : session->replica[0].weights;
+
+	for (int r = 0; r < session->replicas; r++)
+		keep_replica(session, &session->replica[r], first, snapshot);
+	for (int r = 0; r < session->replicas; r++)
+		keep_states(session, &session->replica[r], snapshot);
+	for (int r = 0; r < session->replicas; r++)
+		train_health_keep(session, r, snapshot);
+}
+
+/* What all ranks have alike. */
 static void keep_session(struct train_backup *backup, struct snapshot *snapshot)
 {
 	struct train_session *session = backup->session;
@@ -263,10 +278,6 @@ static void keep_session(struct train_backup *backup, struct snapshot *snapshot)
 	snapshot_integer(snapshot, "updates", &session->updates, 0, epochs * each);
 	keep_rate(session, snapshot);
 	keep_loss_scale(session, snapshot);
-	for (int r = 0; r < session->layout->replicas; r++)
-		keep_replica(session, r, snapshot);
-	for (int r = 0; r < session->layout->replicas; r++)
-		keep_states(session, r, snapshot);
 }
 
 static void keep_rest(const struct train_backup *backup, struct train_phase *phase,
@@ -334,11 +345,17 @@ static enum status prepare_folder(struct train_backup *backup, struct err *err)
 	return ST_OK;
 }
 
-/* What the report says of the one before it. */
-static void record_part(const struct train_backup *backup, const char *report)
+/* What the report says of the one before it: each rank's of the same rank's, where there was one of
+ * @ranks, else of the first one's. */
+static void record_part(const struct train_backup *backup, const char *first, int64_t ranks)
 {
 	const struct train_session *session = backup->session;
-	char number[24];
+	const int rank = ranks_rank(session->ranks);
+	char number[24], report[FS_PATH_SIZE];
+
+	if (rank == 0 || rank >= ranks || first[0] == '\0' ||
+	    !fs_path(report, "%s/rank%d", first, rank))
+		str_copy(report, sizeof(report), first);
 
 	snprintf(number, sizeof(number), "%" PRId64, session->part);
 	ips_meta_set(session->recording, "part", number);
@@ -369,10 +386,13 @@ static enum status read_session(struct train_backup *backup, struct train_screen
 	struct train_session *session = backup->session;
 	const char *identity = snapshot_text(backup->from, "run", NULL);
 	const char *report = snapshot_text(backup->from, "report", NULL);
+	int64_t ranks = 1;
 
+	snapshot_integer(backup->from, "ranks", &ranks, 1, INT32_MAX);
 	if (err_stuck(err) || compare(backup, identity, err) != ST_OK)
 		return err->status;
 	keep_session(backup, backup->from);
+	keep_replicas(backup, backup->from);
 	if (err_stuck(err))
 		return err->status;
 	if (backup->steps % session->layout->steps_per_execution != 0)
@@ -382,38 +402,71 @@ static enum status read_session(struct train_backup *backup, struct train_screen
 			       backup->path, backup->steps);
 	session->part++;
 	backup->last = session->steps[IPS_TRAIN];
-	record_part(backup, report);
+	record_part(backup, report, ranks);
 	if (screen->out)
 		print_part(backup, screen->out, report);
 	return ST_OK;
 }
 
-enum status train_backup_open(struct train_backup *out, struct train_session *session,
-			      const struct callbacks *callbacks, struct train_screen *screen,
-			      struct err *err)
+/* Rank 0: the file to go on from, if there is any, into backup->bytes. */
+static enum status find_backup(struct train_backup *backup, size_t *length, struct err *err)
 {
-	const char *resume = session->run->fit.resume;
-	enum status status = ST_OK;
+	const char *resume = backup->session->run->fit.resume;
+	enum status status = backup->wanted ? prepare_folder(backup, err) : ST_OK;
+
+	if (status != ST_OK)
+		return status;
+	/* The run's own is the later one: it went on from the other. */
+	if (backup->wanted && fs_exists(backup->target))
+		str_copy(backup->path, sizeof(backup->path), backup->target);
+	else if (!resume || !backup_path(backup->path, resume))
+		return ST_OK;
+	return fs_read(backup->path, SIZE_MAX / 2, &backup->bytes, length, err);
+}
+
+static enum status read_backup(struct train_backup *backup, size_t length,
+			       struct train_screen *screen, struct err *err)
+{
+	struct ranks *ranks = backup->session->ranks;
+	enum status status = train_ranks_share_bytes(ranks, &backup->bytes, &length, err);
+
+	if (status != ST_OK || !backup->bytes)
+		return status;
+	if (ranks_rank(ranks) > 0)
+		str_copy(backup->path, sizeof(backup->path), BACKUP_FILE);
+	status = snapshot_parse(&backup->from, backup->path, backup->bytes, length, err);
+	return status == ST_OK ? read_session(backup, screen, err) : status;
+}
+
+/* All ranks go on from the same backup, or none does. */
+static enum status agree(struct train_backup *backup, enum status status, struct err *err)
+{
+	bool others;
+
+	status = train_ranks_agree(backup->session->ranks, status, &others, err);
+	backup->session->together = backup->session->together || status != ST_OK;
+	return status;
+}
+
+enum status train_backup_open(struct train_backup *out, struct train_session *session,
+			      const struct callbacks *callbacks, float *first,
+			      struct train_screen *screen, struct err *err)
+{
+	enum status status;
+	size_t length = 0;
 
 	*out = (struct train_backup){.session = session,
 				     .callbacks = callbacks,
 				     .wanted = callbacks_backup(callbacks),
+				     .first = first,
 				     .epoch = 1};
-	if (!out->wanted && !resume)
+	if (!out->wanted && !session->run->fit.resume)
 		return ST_OK;
-	if (out->wanted)
-		status = prepare_folder(out, err);
-	if (status == ST_OK)
-		status = describe(&out->identity, session, callbacks, err);
-	if (status != ST_OK)
-		return status;
-	/* The run's own is the later one: it went on from the other. */
-	if (out->wanted && fs_exists(out->target))
-		str_copy(out->path, sizeof(out->path), out->target);
-	else if (!resume || !backup_path(out->path, resume))
-		return ST_OK;
-	status = snapshot_open(&out->from, out->path, err);
-	return status == ST_OK ? read_session(out, screen, err) : status;
+	status = describe(&out->identity, session, callbacks, err);
+	if (status == ST_OK && ranks_rank(session->ranks) == 0)
+		status = find_backup(out, &length, err);
+	status = agree(out, status, err);
+	return status == ST_OK ? agree(out, read_backup(out, length, screen, err), err) : status;
 }
 
 enum status train_backup_restore(struct train_backup *backup, struct train_phase *phase,
@@ -426,6 +479,8 @@ enum status train_backup_restore(struct train_backup *backup, struct train_phase
 	keep_rest(backup, phase, host, backup->from);
 	status = snapshot_close(backup->from);
 	backup->from = NULL;
+	mem_free(backup->bytes);
+	backup->bytes = NULL;
 	return status == ST_OK ? ST_OK : err_prefix(err, "going on from a backup");
 }
 
@@ -442,13 +497,61 @@ static bool is_due(const struct train_backup *backup, int64_t steps, bool ended)
 	       (every > 0 && (steps - backup->last) * backup->session->layout->replicas >= every);
 }
 
+static void append_part(void *user, const void *part, size_t bytes)
+{
+	snapshot_append(user, part, bytes);
+}
+
+/* By rank 0 of its own and what it gets from the others. */
+static enum status write_backup(struct train_backup *backup, struct train_phase *phase,
+				const struct callback_host *host, struct err *err)
+{
+	struct train_session *session = backup->session;
+	int64_t ranks = ranks_count(session->ranks);
+	char report[FS_PATH_SIZE] = "";
+	struct snapshot *snapshot;
+	enum status status;
+
+	if (session->report && !realpath(session->report, report))
+		str_copy(report, sizeof(report), session->report);
+	status = snapshot_create(&snapshot, backup->target, err);
+	if (status != ST_OK)
+		return status;
+	snapshot_text(snapshot, "run", backup->identity);
+	snapshot_text(snapshot, "report", report);
+	snapshot_integer(snapshot, "ranks", &ranks, 1, INT32_MAX);
+	keep_session(backup, snapshot);
+	keep_rest(backup, phase, host, snapshot);
+	keep_replicas(backup, snapshot);
+	/* The first failure sticks; the others are heard out. */
+	train_ranks_collect(session->ranks, NULL, 0, append_part, snapshot,
+			    err_stuck(err) ? NULL : err);
+	return snapshot_close(snapshot);
+}
+
+static enum status send_replicas(struct train_backup *backup, struct err *err)
+{
+	struct snapshot *snapshot;
+	enum status status = snapshot_create_part(&snapshot, err), sent;
+	const void *part = NULL;
+	size_t bytes = 0;
+
+	if (status == ST_OK) {
+		keep_replicas(backup, snapshot);
+		part = snapshot_part(snapshot, &bytes);
+		status = snapshot_err(snapshot)->status;
+	}
+	sent = train_ranks_collect(backup->session->ranks, part, bytes, NULL, NULL,
+				   status == ST_OK ? err : NULL);
+	snapshot_close(snapshot);
+	return status == ST_OK ? sent : status;
+}
+
 enum status train_backup_write(struct train_backup *backup, struct train_phase *phase,
 			       const struct callback_host *host, int64_t epoch, int64_t steps,
 			       bool stop, struct err *err)
 {
 	struct train_session *session = backup->session;
-	char report[FS_PATH_SIZE] = "";
-	struct snapshot *snapshot;
 	enum status status;
 	struct err own;
 
@@ -458,17 +561,10 @@ enum status train_backup_write(struct train_backup *backup, struct train_phase *
 	backup->stop = stop;
 	if (!is_due(backup, session->steps[IPS_TRAIN], steps == 0))
 		return ST_OK;
-	if (session->report && !realpath(session->report, report))
-		str_copy(report, sizeof(report), session->report);
 	ips_span_begin(session->main_track, ips_site_intern("callback", "BackupAndRestore", NULL));
-	status = snapshot_create(&snapshot, backup->target, err);
-	if (status == ST_OK) {
-		snapshot_text(snapshot, "run", backup->identity);
-		snapshot_text(snapshot, "report", report);
-		keep_session(backup, snapshot);
-		keep_rest(backup, phase, host, snapshot);
-		status = snapshot_close(snapshot);
-	}
+	train_ranks_weights(session, backup->first ? backup->first : session->replica[0].weights);
+	status = ranks_rank(session->ranks) == 0 ? write_backup(backup, phase, host, err)
+						 : send_replicas(backup, err);
 	ips_span_end(session->main_track);
 	backup->last = session->steps[IPS_TRAIN];
 	return status == ST_OK ? ST_OK : err_prefix(err, "BackupAndRestore");
@@ -477,6 +573,7 @@ enum status train_backup_write(struct train_backup *backup, struct train_phase *
 void train_backup_close(struct train_backup *backup)
 {
 	snapshot_close(backup->from);
+	mem_free(backup->bytes);
 	cJSON_free(backup->identity);
 	*backup = (struct train_backup){0};
 }

@@ -167,7 +167,7 @@ static enum status fit_init(struct fit *fit, const struct train_fit_params *para
 		status = copy_weights(fit, err);
 	if (status == ST_OK)
 		status = train_backup_open(&fit->backup, fit->session, params->callbacks,
-					   params->screen, err);
+					   fit->weights, params->screen, err);
 	fit->host.resumed = fit->backup.from;
 	if (status == ST_OK)
 		status = train_phase_new(&fit->phase, fit->session, IPS_TRAIN, params->screen, err);

@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <xxhash.h>
 
 #include "common/str.h"
 #include "trainer/train_outfeed.h"
@@ -152,6 +153,78 @@ static void evaluate_classes(struct train_session *session, struct outfeed_healt
 	outfeed_health_classes(rules, keys, ips_recording_now_ns(session->recording), figures.items,
 			       figures.imbalance, figures.misprediction);
 	class_counts_clear(all);
+}
+
+/* ---- backups --------------------------------------------------------------------------------- */
+
+#define ITEMS_MOST (INT64_C(1) << 48) /* so that no sum of counts overflows */
+
+static bool keep_field(void *user, const char *name, void *data, size_t bytes)
+{
+	struct snapshot *snapshot = user;
+
+	if (snapshot_reads(snapshot) && !snapshot_fits(snapshot, name, bytes))
+		return false;
+	snapshot_field(snapshot, name, data, bytes);
+	return !err_stuck(snapshot_err(snapshot));
+}
+
+static void keep_classes(struct class_counts *counts, struct snapshot *snapshot)
+{
+	const size_t each = 2 * (size_t)counts->classes * sizeof(*counts->targets);
+	int64_t sums[] = {counts->items, counts->predicted};
+
+	if (counts->classes == 0 || !keep_field(snapshot, "classes", counts->targets, each) ||
+	    !keep_field(snapshot, "class sums", sums, sizeof(sums)) || !snapshot_reads(snapshot))
+		return;
+	counts->items = sums[0];
+	counts->predicted = sums[1];
+	for (int64_t i = 0; i < 2 * counts->classes; i++)
+		if (counts->targets[i] < 0 || counts->targets[i] > ITEMS_MOST)
+			err_set(snapshot_err(snapshot), ST_INVALID,
+				"%s: a class has %" PRId64 " items", snapshot_path(snapshot),
+				counts->targets[i]);
+	if (sums[0] < 0 || sums[0] > ITEMS_MOST || sums[1] < 0 || sums[1] > sums[0])
+		err_set(snapshot_err(snapshot), ST_INVALID,
+			"%s: the classes have %" PRId64 " items", snapshot_path(snapshot), sums[0]);
+}
+
+/* As they are used: what others have counted is not what these would have. */
+static uint64_t digest_rules(const struct outfeed_health_rules *rules)
+{
+	char parameters[OUTFEED_HEALTH_TEXT];
+	struct str text = {0};
+	uint64_t digest;
+
+	for (int i = 0; i < OUTFEED_HEALTH_RULES; i++) {
+		const struct outfeed_health_rule *rule = &rules->rule[i];
+
+		outfeed_health_parameters(parameters, rules, (enum outfeed_health_id)i);
+		str_addf(&text, "%d %a %" PRId64 " %s\n", rule->enabled, rule->threshold,
+			 rule->patience, parameters);
+	}
+	digest = text.failed ? 0 : XXH3_64bits(text.text, text.length);
+	str_free(&text);
+	return digest;
+}
+
+void train_health_keep(struct train_session *session, int index, struct snapshot *snapshot)
+{
+	struct train_replica *replica = &session->replica[index];
+	const uint64_t digest = digest_rules(&session->health.rules);
+	uint64_t there = digest;
+
+	if (!train_outfeed_health(session))
+		return;
+	snapshot_prefix(snapshot, "health %d ", replica->number);
+	if (keep_field(snapshot, "rules", &there, sizeof(there)) && there == digest) {
+		keep_classes(&replica->classes, snapshot);
+		train_outfeed_state(session, index, keep_field, snapshot);
+		snapshot_prefix(snapshot, "health ");
+		if (replica->number == 0 || (snapshot_reads(snapshot) && index == 0))
+			outfeed_health_state(train_outfeed_health(session), keep_field, snapshot);
+	}
+	snapshot_prefix(snapshot, "%s", "");
 }
 
 /* ---- losses ---------------------------------------------------------------------------------- */

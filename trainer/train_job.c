@@ -90,11 +90,6 @@ static enum status check_ranks(struct train_job *job, struct err *err)
 			"%s: distribution.instances: %d replicas do not divide among %d ranks: "
 			"start a number of ranks that divides them, or set it to null",
 			plan->run->path, plan->layout->replicas, count);
-	if (callbacks_backup(&job->callbacks) || plan->run->fit.resume)
-		return err_set(err, ST_UNSUPPORTED,
-			       "BackupAndRestore and fit.resume: not on several ranks; "
-			       "ModelCheckpoint saves "
-			       "weights there, and weights.load begins with them");
 	return ST_OK;
 }
 
@@ -334,7 +329,7 @@ static enum status check_files(struct train_job *job, struct err *err)
 
 	if (run->weights.load)
 		status = model_weights_open(&job->weights, run->weights.load, err);
-	if (status == ST_OK)
+	if (status == ST_OK && ranks_rank(job->ranks) == 0)
 		status = train_backup_check(run, err);
 	if (status == ST_OK && run->weights.save)
 		status = keras_save_check(run->weights.save, NULL, err);
@@ -639,7 +634,7 @@ static enum status train(struct train_job *job, struct err *err)
 
 	if (status == ST_OK)
 		status = save_weights(job, err);
-	if (status == ST_OK)
+	if (status == ST_OK && ranks_rank(job->ranks) == 0)
 		train_backup_finish(&job->callbacks);
 	return status;
 }

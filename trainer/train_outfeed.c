@@ -189,6 +189,12 @@ enum status train_outfeed_close(struct train_session *session, struct err *err)
 	return status;
 }
 
+void train_outfeed_state(const struct train_session *session, int index, outfeed_state_visit visit,
+			 void *user)
+{
+	outfeed_state(session->outfeed->outfeed, index, visit, user);
+}
+
 struct outfeed_health *train_outfeed_health(const struct train_session *session)
 {
 	return !session->outfeed ? NULL : outfeed_health_of(session->outfeed->outfeed);

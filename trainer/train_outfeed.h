@@ -90,6 +90,10 @@ void train_outfeed_restart(const struct train_session *session); /* outfeed_rest
 enum status train_outfeed_callback(struct train_session *session, const char *queue,
 				   const char *callback, FILE *out, int64_t epoch, struct err *err);
 
+/* outfeed_state() of session->replica[@index]. */
+void train_outfeed_state(const struct train_session *session, int index, outfeed_state_visit visit,
+			 void *user);
+
 /* The rules of this session's tensors and losses; NULL: none are asked. */
 struct outfeed_health *train_outfeed_health(const struct train_session *session);
 

@@ -5,6 +5,7 @@
  */
 #include "trainer/train_ranks.h"
 
+#include <inttypes.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -414,6 +415,97 @@ enum status train_ranks_same(struct ranks *ranks, const char *text, bool *others
 		"rank %d has another run than rank 0: all ranks need the same run file, options, "
 		"data and version of ipu-train",
 		other);
+}
+
+/* ---- bytes ----------------------------------------------------------------------------------- */
+
+#define SHARED_BYTES (1u << 30) /* at once */
+
+enum status train_ranks_share_bytes(struct ranks *ranks, char **bytes, size_t *length,
+				    struct err *err)
+{
+	uint64_t *lengths, said;
+	size_t all, even;
+	char last[4] = {0};
+	bool others;
+
+	if (!ranks)
+		return ST_OK;
+	lengths = gather_words(ranks, *bytes ? *length + 1 : 0);
+	said = lengths ? lengths[0] : 1;
+	mem_free(lengths);
+	if (said == 0)
+		return ST_OK;
+	all = said - 1;
+	even = all / 4 * 4;
+	if (!*bytes)
+		*bytes = mem_alloc(all + 1);
+	if (train_ranks_agree(ranks, *bytes ? ST_OK : err_nomem(err), &others, err) != ST_OK)
+		return ST_FAILED;
+	*length = all;
+	for (size_t at = 0; at < even; at += SHARED_BYTES)
+		ranks_broadcast(ranks, 0, *bytes + at, min(even - at, (size_t)SHARED_BYTES));
+	memcpy(last, *bytes + even, all - even);
+	ranks_broadcast(ranks, 0, last, sizeof(last));
+	memcpy(*bytes + even, last, all - even);
+	return ST_OK;
+}
+
+/* Rank @from's @words, from the place of @out to that of rank 0's @in. */
+static void send_words(struct ranks *ranks, int from, int words, struct ranks_pieces *out,
+		       struct ranks_pieces *in)
+{
+	const int mine = ranks_rank(ranks);
+
+	out->words[0] = mine == from ? words : 0;
+	in->words[from] = mine == 0 ? words : 0;
+	ranks_exchange(ranks, 0, out, in);
+	out->words[0] = in->words[from] = 0;
+}
+
+enum status train_ranks_collect(struct ranks *ranks, const void *bytes, size_t length,
+				void (*take)(void *user, const void *bytes, size_t length),
+				void *user, struct err *err)
+{
+	const int count = ranks_count(ranks), mine = ranks_rank(ranks);
+	struct ranks_pieces out = {0}, in = {0};
+	enum status status = ST_NOMEM;
+	uint64_t *lengths, most = 0;
+	char *data = NULL;
+	bool others;
+
+	if (!ranks)
+		return ST_OK;
+	lengths = gather_words(ranks, length);
+	for (int r = 1; lengths && r < count; r++)
+		most = max(most, lengths[r]);
+	if (lengths && ranks_pieces_new(&out, ranks, NULL, err) == ST_OK &&
+	    ranks_pieces_new(&in, ranks, NULL, err) == ST_OK)
+		data = mem_alloc((mine == 0 ? (size_t)most : length) + sizeof(int32_t));
+	if (data)
+		status = most / 4 < INT32_MAX
+				 ? ST_OK
+				 : err_set(err, ST_LIMIT,
+					   "%" PRIu64 " bytes of a rank are too many", most);
+	else
+		err_nomem(err);
+	status = train_ranks_agree(ranks, status, &others, err);
+	if (status == ST_OK && mine > 0 && length > 0)
+		memcpy(data, bytes, length);
+	/* Where nothing is sent or got, another place: Open MPI takes equal ones for an exchange in
+	 * place. */
+	out.base = mine == 0 ? (void *)out.words : data;
+	in.base = mine == 0 ? data : (void *)in.words;
+	for (int r = 1; r < count && status == ST_OK; r++) {
+		send_words(ranks, r, (int)((lengths[r] + 3) / 4), &out, &in);
+		if (mine == 0)
+			take(user, data, (size_t)lengths[r]);
+	}
+	mem_free(data);
+	mem_free(lengths);
+	ranks_pieces_fini(&out);
+	ranks_pieces_fini(&in);
+	return status;
 }
 
 void train_ranks_weights(struct train_session *session, float *weights)

@@ -46,6 +46,16 @@ enum status train_ranks_agree(struct ranks *ranks, enum status status, bool *oth
 /* All ranks have the same run and version: @text tells them apart. *others: rank 0 says it. */
 enum status train_ranks_same(struct ranks *ranks, const char *text, bool *others, struct err *err);
 
+/* Rank 0's bytes to all ranks; *@bytes is the caller's (mem_free()). NULL, as on all others before:
+ * there are none. */
+enum status train_ranks_share_bytes(struct ranks *ranks, char **bytes, size_t *length,
+				    struct err *err);
+
+/* What each of the other ranks has is handed to rank 0's @take, in their order. */
+enum status train_ranks_collect(struct ranks *ranks, const void *bytes, size_t length,
+				void (*take)(void *user, const void *bytes, size_t length),
+				void *user, struct err *err);
+
 /* The first replica's weights, rank 0's, to all ranks' first one. */
 void train_ranks_weights(struct train_session *session, float *weights);
 

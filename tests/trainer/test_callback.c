@@ -434,6 +434,70 @@ static void test_a_program_built_earlier_knows_fewer_members(void **state)
 	sample_close(&s);
 }
 
+static const void *save_state(void *user, struct ips_trainer *trainer, size_t *bytes)
+{
+	(void)trainer;
+	*bytes = sizeof(double);
+	return user;
+}
+
+static int restore_state(void *user, struct ips_trainer *trainer, const void *state, size_t bytes)
+{
+	(void)trainer;
+	if (bytes != sizeof(double))
+		return 1;
+	memcpy(user, state, bytes);
+	return *(double *)user < 0.0; /* refused */
+}
+
+/* Two callbacks of a program, of which one keeps something, before and after. */
+static enum status keep_own(double before, double *after, struct err *err)
+{
+	static const char path[] = "test_callback.backup";
+	struct ips_callback own = {
+		.size = sizeof(own), .save = save_state, .restore = restore_state};
+	struct ips_callback plain = {.size = sizeof(plain)};
+	struct snapshot *snapshot;
+	struct sample s;
+	enum status status;
+	size_t length;
+	char *bytes;
+
+	for (int part = 0; part < 2; part++) {
+		sample_open(&s, "[]");
+		own.user = part == 0 ? &before : after;
+		assert_int_equal(callbacks_add(&s.callbacks, &plain, NULL, NULL), ST_OK);
+		assert_int_equal(callbacks_add(&s.callbacks, &own, NULL, NULL), ST_OK);
+		assert_null(callback_keeper(&s.callbacks.items[0]));
+		assert_non_null(callback_keeper(&s.callbacks.items[1]));
+		if (part == 0) {
+			assert_int_equal(snapshot_create(&snapshot, path, err), ST_OK);
+		} else {
+			assert_int_equal(fs_read(path, 4096, &bytes, &length, err), ST_OK);
+			assert_int_equal(snapshot_parse(&snapshot, path, bytes, length, err),
+					 ST_OK);
+		}
+		callbacks_keep(&s.callbacks, &s.host, snapshot);
+		status = snapshot_close(snapshot);
+		sample_close(&s);
+	}
+	mem_free(bytes);
+	unlink(path);
+	return status;
+}
+
+static void test_what_a_program_keeps_is_part_of_a_backup(void **state)
+{
+	double after = 0.0;
+	struct err err;
+
+	(void)state;
+	assert_int_equal(keep_own(0.25, &after, &err), ST_OK);
+	assert_true(after == 0.25);
+	assert_int_equal(keep_own(-1.0, &after, &err), ST_INVALID);
+	assert_contains(err.text, "a callback of the program refuses its state");
+}
+
 /* ---- the learning rate ----------------------------------------------------------------------- */
 
 /* The rates of epochs with these losses. */
@@ -551,6 +615,7 @@ int main(void)
 		cmocka_unit_test(test_checkpoints_count_batches_over_executions),
 		cmocka_unit_test(test_bad_options_are_refused_with_their_place),
 		cmocka_unit_test(test_a_program_built_earlier_knows_fewer_members),
+		cmocka_unit_test(test_what_a_program_keeps_is_part_of_a_backup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

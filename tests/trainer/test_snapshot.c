@@ -30,6 +30,21 @@ static void keep(struct snapshot *snapshot, struct sample *sample)
 	snapshot_field(snapshot, "values", sample->values, sizeof(sample->values));
 }
 
+/* The file's bytes, until the test ends. */
+static enum status open_file(struct snapshot **out, struct err *err)
+{
+	static char bytes[4096];
+	size_t length;
+	char *all;
+	enum status status = fs_read(path, sizeof(bytes), &all, &length, err);
+
+	if (status != ST_OK)
+		return status;
+	memcpy(bytes, all, length);
+	mem_free(all);
+	return snapshot_parse(out, path, bytes, length, err);
+}
+
 static void write_sample(void)
 {
 	struct sample sample = {-3, 0.1, true, {1, 2, 3, 4, 5}};
@@ -50,7 +65,7 @@ static void test_what_is_written_is_read(void **state)
 
 	(void)state;
 	write_sample();
-	assert_int_equal(snapshot_open(&snapshot, path, &err), ST_OK);
+	assert_int_equal(open_file(&snapshot, &err), ST_OK);
 	assert_true(snapshot_reads(snapshot));
 	keep(snapshot, &sample);
 	assert_string_equal(snapshot_text(snapshot, "text", NULL), "words");
@@ -67,7 +82,7 @@ static void fails(void (*read)(struct snapshot *), const char *part)
 	struct snapshot *snapshot;
 	struct err err;
 
-	assert_int_equal(snapshot_open(&snapshot, path, &err), ST_OK);
+	assert_int_equal(open_file(&snapshot, &err), ST_OK);
 	read(snapshot);
 	assert_int_equal(snapshot_close(snapshot), ST_INVALID);
 	assert_contains(err.text, path);
@@ -105,6 +120,41 @@ static void read_no_flag(struct snapshot *snapshot)
 static void read_no_text(struct snapshot *snapshot)
 {
 	snapshot_text(snapshot, "values", NULL);
+}
+
+/* What a part has of the fields, the whole has. */
+static void test_parts_are_appended(void **state)
+{
+	struct snapshot *snapshot, *part;
+	float values[3] = {7, 8, 9};
+	struct err err, other;
+	const void *fields, *lent;
+	int64_t number = 4;
+	size_t bytes;
+
+	(void)state;
+	assert_int_equal(snapshot_create_part(&part, &other), ST_OK);
+	snapshot_field(part, "values", values, sizeof(values));
+	bytes = 3;
+	snapshot_bytes(part, "bytes", "abc", &bytes);
+	fields = snapshot_part(part, &bytes);
+	assert_int_equal(snapshot_create(&snapshot, path, &err), ST_OK);
+	snapshot_integer(snapshot, "number", &number, 0, 9);
+	snapshot_append(snapshot, fields, bytes);
+	assert_int_equal(snapshot_close(snapshot), ST_OK);
+	assert_int_equal(snapshot_close(part), ST_OK);
+	memset(values, 0, sizeof(values));
+	assert_int_equal(open_file(&snapshot, &err), ST_OK);
+	assert_true(snapshot_fits(snapshot, "values", sizeof(values)));
+	assert_false(snapshot_fits(snapshot, "values", 4));
+	assert_false(snapshot_fits(snapshot, "none", 4));
+	snapshot_field(snapshot, "values", values, sizeof(values));
+	lent = snapshot_bytes(snapshot, "bytes", NULL, &bytes);
+	assert_int_equal(bytes, 3);
+	assert_memory_equal(lent, "abc", 3);
+	assert_int_equal(snapshot_close(snapshot), ST_OK);
+	assert_true(values[2] == 9.0f);
+	unlink(path);
 }
 
 static void test_fields_of_another_run_are_refused(void **state)
@@ -159,10 +209,10 @@ static void test_a_file_that_failed_is_not_there(void **state)
 	err_set(&err, ST_FAILED, "a caller's failure");
 	assert_int_equal(snapshot_close(snapshot), ST_FAILED);
 	/* The one before is as it was. */
-	assert_int_equal(snapshot_open(&snapshot, path, &err), ST_OK);
+	assert_int_equal(open_file(&snapshot, &err), ST_OK);
 	assert_int_equal(snapshot_close(snapshot), ST_OK);
 	unlink(path);
-	assert_int_equal(snapshot_open(&snapshot, path, &err), ST_NOTFOUND);
+	assert_int_equal(open_file(&snapshot, &err), ST_NOTFOUND);
 	assert_int_equal(snapshot_create(&snapshot, "nowhere/x", &err), ST_NOTFOUND);
 }
 
@@ -170,6 +220,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_is_written_is_read),
+		cmocka_unit_test(test_parts_are_appended),
 		cmocka_unit_test(test_fields_of_another_run_are_refused),
 		cmocka_unit_test(test_every_cut_and_every_changed_byte_is_an_error),
 		cmocka_unit_test(test_a_file_that_failed_is_not_there),

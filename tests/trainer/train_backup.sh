@@ -127,6 +127,35 @@ grep -q "continues.*$first\$" summary || fail "the summary does not say which: $
 "$bin/ipu-report" one.report | grep 'continues' >/dev/null && fail "a first part continues none"
 [ "$(sqlite3 -readonly two.report/profile.db "SELECT min(step) FROM metrics WHERE step IS NOT NULL")" = 16 ] || fail "its steps do not go on"
 
+# --- health rules: what has been broken for a while, losses, classes counted in half an epoch, the values before an update
+cat >rules.json <<'JSON'
+{"unchanged_tensor": {"threshold": 0.4, "patience": 7}, "vanishing": {"threshold": 0.02, "patience": 9},
+ "loss_not_decreasing": {"threshold": 0.6, "steps": 40}, "overfit": {"threshold": 0, "patience": 2},
+ "class_imbalance": {"threshold": 1, "misprediction": 0.01, "samples": 60, "patience": 3},
+ "exploding": {"threshold": 1.4, "patience": 61}, "update_ratio": {"threshold": 0.001, "patience": 5}}
+JSON
+watched() { # FOLDER ARGUMENT...
+	local folder=$1
+	shift
+	POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true", "autoReport.directory": "'"$folder"'"}' "$bin/ipu-train" run.json --health.rules rules.json \
+		--outfeed.capture '[{"tier": "stats"}]' "$@" >out 2>err
+}
+ask() { sqlite3 -readonly "$1"/tf_report__*/profile.db "$2"; }
+hits() { ask "$1" "SELECT rule, key, layer, mode, epoch, step, weight_update, microbatch, replica, value FROM health WHERE coalesce(step, 4 * weight_update + 3, 999) >= $2 AND coalesce(step, 4 * weight_update + 3, 0) < $3"; }
+half='[{"class_name": "BackupAndRestore", "config": {"backup_dir": "half", "save_freq": 8}}]'
+watched hits-whole "${cpu[@]}" || fail "watched: $(cat err)"
+! watched hits-one "${cpu[@]}" --callbacks "$half" --health.stop exploding || fail "no rule has ended it"
+[ -s half/latest.backup ] || fail "a run that a rule ended has left no backup"
+watched hits-two --callbacks "$half" || fail "watched, resumed: $(cat err)"
+after=$(ask hits-two "SELECT value FROM meta WHERE key = 'continues_after_step'")
+[ $((after % 64)) -gt 0 ] || fail "the backup is not of the middle of an epoch"
+hits hits-whole 0 999 | sort >hits
+{ hits hits-one 0 "$after" && hits hits-two 0 999; } | sort >parts
+cmp -s hits parts || fail "the rules of a resumed run find something else: $(diff hits parts)"
+for rule in class_imbalance exploding loss_not_decreasing overfit unchanged_tensor update_ratio vanishing; do
+	grep -q "^$rule|" hits || fail "$rule was never broken, so nothing was compared"
+done
+
 # --- what is refused, with the difference
 refuse() {
 	local code=$1 part=$2 status=0

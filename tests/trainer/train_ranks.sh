@@ -60,6 +60,30 @@ for launcher in "${launchers[@]}"; do
 	done
 done
 
+# A training goes on from its backup on any number of ranks, also where one of them was killed (or had come to its end by then).
+backup() { # MORE OPTIONS, as JSON: the callbacks, and a backup after each execution
+	python3 - "$1" <<'PYTHON'
+import json, sys
+print(json.dumps(json.load(open("normal.json"))["callbacks"] + [{"class_name": "BackupAndRestore", "config": {"backup_dir": "backup", "save_freq": 20, **json.loads(sys.argv[1])}}]))
+PYTHON
+}
+launcher=${launchers[0]} other=${launchers[-1]}
+rm -rf backup log.csv
+ranks "$launcher" 3 normal.json --fit.epochs 2 --callbacks "$(backup '{"delete_checkpoint": false}')" >out || fail "$launcher, 3 ranks of a part: exit code $?"
+ranks "$other" 2 normal.json --callbacks "$(backup '{"delete_checkpoint": false}')" >out 2>&1 &
+launched=$!
+before=$(stat -c %y backup/latest.backup)
+written() { [ "$(stat -c %y backup/latest.backup 2>/dev/null)" != "$before" ]; }
+until_ written
+for process in $launched $(pgrep -P $launched || true); do victim=$(pgrep -x ipu-train -P "$process" | tail -n 1) || continue; done
+[ -z "${victim:-}" ] || kill -KILL "$victim" 2>/dev/null || true
+wait $launched || true
+ranks "$launcher" 5 normal.json --callbacks "$(backup '{}')" >out || fail "$launcher, 5 ranks that go on: $(cat out)"
+grep -q '^Resumed from backup/latest.backup: .*; part 3' out || fail "$launcher, 5 ranks that go on: $(cat out)"
+keep resumed
+same one resumed
+[ -z "$(ls -A backup)" ] || fail "something is left of the backups: $(ls backup)"
+
 # Two stages a replica, three replicas on two ranks, under schedules whose stages end in other orders; one report of all of them.
 launcher=${launchers[0]}
 export POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true"}'

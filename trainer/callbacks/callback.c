@@ -199,13 +199,22 @@ enum status callbacks_train_end(const struct callbacks *callbacks, const struct 
 	CALLBACKS_CALL(callbacks, train_end, host, err);
 }
 
+const char *callback_keeper(const struct callback *callback)
+{
+	const struct callback_own *own = callback->state;
+
+	if (callback->ops == &callback_own_ops && (!own->own.save || !own->own.restore))
+		return NULL;
+	return callback->ops->keep ? callback->ops->class_name : NULL;
+}
+
 void callbacks_keep(const struct callbacks *callbacks, const struct callback_host *host,
 		    struct snapshot *snapshot)
 {
 	for (int i = 0; i < callbacks->count; i++) {
 		struct callback *one = &callbacks->items[i];
 
-		if (!one->ops->keep)
+		if (!callback_keeper(one) || is_silent(callbacks, one))
 			continue;
 		snapshot_prefix(snapshot, "callbacks[%d].%s.", i, one->ops->class_name);
 		one->ops->keep(one, host, snapshot);
@@ -284,6 +293,34 @@ static void own_outfeed(struct callback *callback, const struct ips_trainer_outf
 		own->own.outfeed(own->own.user, own->trainer, sent);
 }
 
+static void own_keep(struct callback *callback, const struct callback_host *host,
+		     struct snapshot *snapshot)
+{
+	const struct callback_own *own = callback->state;
+	struct err *err = snapshot_err(snapshot);
+	const void *lent = NULL;
+	size_t bytes = 0;
+	void *state;
+
+	(void)host;
+	if (err_stuck(err))
+		return;
+	if (!snapshot_reads(snapshot))
+		lent = own->own.save(own->own.user, own->trainer, &bytes);
+	bytes = lent ? bytes : 0;
+	lent = snapshot_bytes(snapshot, "state", lent, &bytes);
+	if (!lent || !snapshot_reads(snapshot))
+		return;
+	/* In the backup it lies anywhere. */
+	state = mem_alloc(bytes + 1);
+	if (!state)
+		err_nomem(err);
+	else if (own->own.restore(own->own.user, own->trainer, memcpy(state, lent, bytes), bytes))
+		err_set(err, ST_INVALID, "%s: a callback of the program refuses its state",
+			snapshot_path(snapshot));
+	mem_free(state);
+}
+
 static void own_fini(struct callback *callback)
 {
 	mem_free(callback->state);
@@ -298,6 +335,7 @@ static const struct callback_ops callback_own_ops = {
 	.batch_end = own_batch_end,
 	.outfeed = own_outfeed,
 	.any_thread = true,
+	.keep = own_keep,
 	.fini = own_fini,
 };
 

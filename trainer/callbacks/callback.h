@@ -95,6 +95,9 @@ struct callback_backup {
 };
 const struct callback_backup *callbacks_backup(const struct callbacks *callbacks);
 
+/* The class of one that has something to be kept; NULL: it has nothing. */
+const char *callback_keeper(const struct callback *callback);
+
 /* Write or read what all of them know; errors stick in the snapshot. */
 void callbacks_keep(const struct callbacks *callbacks, const struct callback_host *host,
 		    struct snapshot *snapshot);

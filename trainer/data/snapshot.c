@@ -3,8 +3,7 @@
  *
  *     magic, order mark; fields: length of the name, bytes, name, data; a length of 0; XXH3
  *
- * Threading: one. Ownership: a snapshot that reads owns the file's bytes, but for those of
- * snapshot_parse().
+ * Threading: one. Ownership: a snapshot that reads borrows the file's bytes, a part owns its own.
  */
 #include "trainer/data/snapshot.h"
 
@@ -36,11 +35,12 @@ struct snapshot {
 	struct err *err;
 	char prefix[256];
 	bool reads;
-	/* Writing. */
+	/* Writing; a part has no digest, and its fields in memory. */
 	struct fs_writer file;
 	XXH3_state_t *digest;
+	char *part;
+	size_t used, room;
 	/* Reading: fields lie from `first` to `end`, the next is looked for from `at` on. */
-	char *owned;
 	const char *bytes;
 	size_t first, at, end;
 };
@@ -75,6 +75,15 @@ static void put(struct snapshot *snapshot, const void *data, size_t bytes)
 {
 	if (err_stuck(snapshot->err) || bytes == 0)
 		return;
+	if (!snapshot->digest) {
+		if (mem_grow(&snapshot->part, &snapshot->room, snapshot->used + bytes, 1) != 0) {
+			err_nomem(snapshot->err);
+			return;
+		}
+		memcpy(snapshot->part + snapshot->used, data, bytes);
+		snapshot->used += bytes;
+		return;
+	}
 	XXH3_64bits_update(snapshot->digest, data, bytes);
 	fs_writer_put(&snapshot->file, data, bytes, snapshot->err);
 }
@@ -106,6 +115,28 @@ enum status snapshot_create(struct snapshot **out, const char *path, struct err 
 	return ST_OK;
 }
 
+enum status snapshot_create_part(struct snapshot **out, struct err *err)
+{
+	*out = mem_calloc(1, sizeof(**out));
+	err_start(err, err);
+	if (!*out)
+		return err_nomem(err);
+	(*out)->path = "backup";
+	(*out)->err = err;
+	return ST_OK;
+}
+
+const void *snapshot_part(const struct snapshot *snapshot, size_t *bytes)
+{
+	*bytes = snapshot->used;
+	return snapshot->part;
+}
+
+void snapshot_append(struct snapshot *snapshot, const void *part, size_t bytes)
+{
+	put(snapshot, part, bytes);
+}
+
 static void put_field(struct snapshot *snapshot, const char *name, const void *data, size_t bytes)
 {
 	const struct snapshot_entry entry = {.name = (uint32_t)strlen(name), .data = bytes};
@@ -135,11 +166,11 @@ enum status snapshot_close(struct snapshot *snapshot)
 
 	if (!snapshot)
 		return ST_OK;
-	if (!snapshot->reads)
+	if (snapshot->digest)
 		finish(snapshot);
 	status = snapshot->err->status;
 	XXH3_freeState(snapshot->digest);
-	mem_free(snapshot->owned);
+	mem_free(snapshot->part);
 	mem_free(snapshot);
 	return status;
 }
@@ -209,39 +240,20 @@ static enum status check(struct snapshot *snapshot, size_t length)
 		       snapshot->path);
 }
 
-static enum status parse(struct snapshot **out, const char *path, const void *bytes, char *owned,
-			 size_t length, struct err *err)
+enum status snapshot_parse(struct snapshot **out, const char *path, const void *bytes,
+			   size_t length, struct err *err)
 {
 	struct snapshot *snapshot = mem_calloc(1, sizeof(*snapshot));
 
 	*out = NULL;
 	err_start(err, err);
-	if (!snapshot) {
-		mem_free(owned);
+	if (!snapshot)
 		return err_nomem(err);
-	}
-	*snapshot = (struct snapshot){
-		.path = path, .err = err, .reads = true, .owned = owned, .bytes = bytes};
+	*snapshot = (struct snapshot){.path = path, .err = err, .reads = true, .bytes = bytes};
 	if (check(snapshot, length) != ST_OK)
 		return snapshot_close(snapshot);
 	*out = snapshot;
 	return ST_OK;
-}
-
-enum status snapshot_parse(struct snapshot **out, const char *path, const void *bytes,
-			   size_t length, struct err *err)
-{
-	return parse(out, path, bytes, NULL, length, err);
-}
-
-enum status snapshot_open(struct snapshot **out, const char *path, struct err *err)
-{
-	char *bytes;
-	size_t length;
-	enum status status = fs_read(path, SIZE_MAX / 2, &bytes, &length, err);
-
-	*out = NULL;
-	return status == ST_OK ? parse(out, path, bytes, bytes, length, err) : status;
 }
 
 /* Where the field lies; false: nowhere. Fields are asked for in the order in which they were
@@ -317,6 +329,32 @@ void snapshot_field(struct snapshot *snapshot, const char *name, void *data, siz
 		memcpy(data, from, bytes);
 }
 
+bool snapshot_fits(const struct snapshot *snapshot, const char *name, size_t bytes)
+{
+	char full[SNAPSHOT_NAME];
+	struct snapshot_entry entry;
+	size_t at;
+
+	if (err_stuck(snapshot->err) || !full_name(snapshot, name, full) ||
+	    !find(snapshot, full, &at))
+		return false;
+	entry = entry_at(snapshot, at);
+	return entry.data == bytes;
+}
+
+const void *snapshot_bytes(struct snapshot *snapshot, const char *name, const void *data,
+			   size_t *bytes)
+{
+	char full[SNAPSHOT_NAME];
+
+	if (err_stuck(snapshot->err) || !full_name(snapshot, name, full))
+		return NULL;
+	if (snapshot->reads)
+		return read_field(snapshot, full, bytes);
+	put_field(snapshot, full, data, *bytes);
+	return data;
+}
+
 void snapshot_integer(struct snapshot *snapshot, const char *name, int64_t *value, int64_t least,
 		      int64_t greatest)
 {
@@ -349,19 +387,12 @@ void snapshot_flag(struct snapshot *snapshot, const char *name, bool *value)
 
 const char *snapshot_text(struct snapshot *snapshot, const char *name, const char *text)
 {
-	char full[SNAPSHOT_NAME];
-	const char *from;
-	size_t bytes;
+	size_t bytes = text ? strlen(text) + 1 : 0;
+	const char *from = snapshot_bytes(snapshot, name, text, &bytes);
 
-	if (err_stuck(snapshot->err) || !full_name(snapshot, name, full))
-		return NULL;
-	if (!snapshot->reads) {
-		put_field(snapshot, full, text, strlen(text) + 1);
-		return text;
-	}
-	from = read_field(snapshot, full, &bytes);
 	if (from && (bytes == 0 || from[bytes - 1] != '\0' || strlen(from) + 1 != bytes)) {
-		err_set(snapshot->err, ST_INVALID, "%s: \"%s\" is no text", snapshot->path, full);
+		err_set(snapshot->err, ST_INVALID, "%s: \"%s%s\" is no text", snapshot->path,
+			snapshot->prefix, name);
 		from = NULL;
 	}
 	return from;

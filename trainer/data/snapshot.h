@@ -22,9 +22,13 @@ struct snapshot; /* opaque */
 /* For writing. @path and @err are borrowed; @err is not NULL. On failure *@out is NULL. */
 enum status snapshot_create(struct snapshot **out, const char *path, struct err *err);
 
-/* For reading: the whole file, or @bytes that the caller keeps, which @path is the name of. A
- * missing file is ST_NOTFOUND, what is no snapshot or is damaged ST_INVALID. */
-enum status snapshot_open(struct snapshot **out, const char *path, struct err *err);
+/* For writing fields into memory, which snapshot_append() puts into another snapshot. */
+enum status snapshot_create_part(struct snapshot **out, struct err *err);
+const void *snapshot_part(const struct snapshot *snapshot, size_t *bytes); /* until it is closed */
+void snapshot_append(struct snapshot *snapshot, const void *part, size_t bytes);
+
+/* For reading @bytes that the caller keeps, the file @path. What is no snapshot or is damaged is
+ * ST_INVALID. */
 enum status snapshot_parse(struct snapshot **out, const char *path, const void *bytes,
 			   size_t length, struct err *err);
 
@@ -41,6 +45,14 @@ void snapshot_prefix(struct snapshot *snapshot, const char *format, ...)
 
 /* Write @bytes of @data, or read them: a field that is absent or has another size is an error. */
 void snapshot_field(struct snapshot *snapshot, const char *name, void *data, size_t bytes);
+
+/* While reading: is there such a field, of that size? */
+bool snapshot_fits(const struct snapshot *snapshot, const char *name, size_t bytes);
+
+/* Write *@bytes of @data. Reading lends the field's, until the snapshot's bytes go; NULL where it
+ * failed. */
+const void *snapshot_bytes(struct snapshot *snapshot, const char *name, const void *data,
+			   size_t *bytes);
 
 /* A number; what is read is at least @least and at most @greatest, else it is an error. */
 void snapshot_integer(struct snapshot *snapshot, const char *name, int64_t *value, int64_t least,

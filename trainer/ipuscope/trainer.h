@@ -88,6 +88,11 @@ struct ips_trainer_outfeed {
  * mode LAST has the last enqueue then); with asynchronous callbacks while it runs, as soon as all
  * replicas have enqueued: then so many enqueues as outfeed.buffer_depth wait for it, and training
  * waits for the rest.
+ *
+ * save and restore, both or none: what the callback knows, as a part of the backups that
+ * BackupAndRestore makes. save lends *@bytes of it until it is called again. restore gets them,
+ * with the alignment of malloc(), after train_begin in a run that goes on from a backup; a result
+ * that is not 0 refuses them and ends the run.
  */
 struct ips_callback {
 	size_t size; /* sizeof(struct ips_callback) of the program */
@@ -101,6 +106,8 @@ struct ips_callback {
 			  int64_t batch, const struct ips_logs *logs);
 	void (*outfeed)(void *user, struct ips_trainer *trainer,
 			const struct ips_trainer_outfeed *sent);
+	const void *(*save)(void *user, struct ips_trainer *trainer, size_t *bytes);
+	int (*restore)(void *user, struct ips_trainer *trainer, const void *state, size_t bytes);
 };
 
 /* What a run came to; values that there are none of are NaN. */
