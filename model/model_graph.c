@@ -42,6 +42,8 @@ static struct model_reference call_numbers(const struct model_scope *scope, int 
 	const int64_t most = from->call_count - !is_nested(from);
 	const int states =
 		from->kind == MODEL_ENTRY_LAYER ? layer_states(from->ops, from->config) : 0;
+	const int further =
+		from->kind == MODEL_ENTRY_LAYER ? states : model__entry_outputs(from) - 1;
 	int64_t number, other = 0;
 
 	if (json_int(call, 0, INT64_MAX, &number, err) != ST_OK)
@@ -50,19 +52,19 @@ static struct model_reference call_numbers(const struct model_scope *scope, int 
 		json_fail(call, err, "\"%s\" has %d call%s here: there is none of number %lld",
 			  from->name, from->call_count, from->call_count == 1 ? "" : "s",
 			  (long long)number);
-	else if (json_int(output, 0, INT64_MAX, &other, err) == ST_OK && other > 0 && !states)
+	else if (json_int(output, 0, INT64_MAX, &other, err) == ST_OK && other > 0 && !further)
 		model_config_unsupported(output, err,
 					 "\"%s\" has one output here: only number 0 is supported",
 					 from->name);
-	else if (other > states)
-		json_fail(output, err, "\"%s\" has outputs 0 to %d", from->name, states);
-	else if (other > 0 && from->call_count > 1)
+	else if (other > further)
+		json_fail(output, err, "\"%s\" has outputs 0 to %d", from->name, further);
+	else if (other > 0 && states && from->call_count > 1)
 		model_config_unsupported(output, err,
 					 "\"%s\" is called more than once: its states cannot be "
 					 "read then",
 					 from->name);
 	from->most_number = max(from->most_number, number);
-	from->hands_state = from->hands_state || other > 0;
+	from->hands_state = from->hands_state || (other > 0 && states);
 	return (struct model_reference){entry, number, err_stuck(err) ? 0 : (int)other};
 }
 
@@ -296,15 +298,20 @@ static void call_keras2(const struct call *call, const struct json_at *at)
 		}
 }
 
-/* Of a nested model: its "input_layers", which may be ["input_1", 0, 0] alone. */
-static int call_model_inputs(const struct model_entry *entry)
+/* Of a nested model: its "input_layers" or "output_layers"; ["input_1", 0, 0] alone is one. */
+static int call_model_ends(const struct model_entry *entry, const char *key)
 {
-	const cJSON *inputs = cJSON_GetObjectItemCaseSensitive(entry->config, "input_layers");
+	const cJSON *ends = cJSON_GetObjectItemCaseSensitive(entry->config, key);
 
 	if (entry->kind != MODEL_ENTRY_MODEL || strcmp(entry->class_name, "Functional") != 0 ||
-	    !inputs || !inputs->child || cJSON_IsString(inputs->child))
+	    !ends || !ends->child || cJSON_IsString(ends->child))
 		return 1;
-	return cJSON_GetArraySize(inputs);
+	return cJSON_GetArraySize(ends);
+}
+
+int model__entry_outputs(const struct model_entry *entry)
+{
+	return call_model_ends(entry, "output_layers");
 }
 
 /* How many inputs does it take? */
@@ -317,7 +324,7 @@ static void call_check_count(const struct call *call, const struct json_at *at)
 		least = entry->ops->least_inputs;
 		most = entry->ops->most_inputs;
 	} else if (is_nested(entry)) {
-		least = most = call_model_inputs(entry);
+		least = most = call_model_ends(entry, "input_layers");
 	}
 	if (err_stuck(call->err) || (count >= least && count <= most))
 		return;
@@ -471,12 +478,6 @@ static int call_ends(const struct call *call, const struct json_at *config, cons
 
 		call_add(call, &here);
 	}
-	for (int i = 0; i < reader->list_count && !err_stuck(call->err); i++)
-		if (reader->list[i].output > 0)
-			model_config_unsupported(&list, call->err,
-						 "a state as the model's output is not supported: "
-						 "\"%s\" has output 0",
-						 call->scope->entries[reader->list[i].entry].name);
 	return reader->list_count;
 }
 
@@ -519,8 +520,7 @@ static struct model_reference *call_outputs(const struct call *call, struct mode
 					    const struct json_at *config)
 {
 	struct model_reader *reader = call->reader;
-	const int count =
-		call_ends(call, config, "output_layers", scope->outer ? 1 : MODEL_OUTPUTS);
+	const int count = call_ends(call, config, "output_layers", MODEL_OUTPUTS);
 	struct model_reference *references =
 		arena_alloc(&reader->scratch, (size_t)count + 1, sizeof(*references));
 
@@ -544,12 +544,13 @@ static void call_outputs_differ(const struct call *call, const struct model_scop
 		return;
 	for (int i = 0; i < scope->output_count && scope->output_count > 1; i++) {
 		const struct model_entry *entry =
-			&scope->entries[scope->calls[scope->outputs[i]].entry];
+			&scope->entries[scope->calls[scope->outputs[i].call].entry];
 
 		if (entry->kind == MODEL_ENTRY_INPUT)
 			json_fail(&at, call->err, "\"%s\" is an InputLayer", entry->name);
 		for (int k = 0; k < i && !err_stuck(call->err); k++)
-			if (scope->outputs[k] == scope->outputs[i])
+			if (scope->outputs[k].call == scope->outputs[i].call &&
+			    scope->outputs[k].output == scope->outputs[i].output)
 				json_fail(&at, call->err, "names \"%s\" twice", entry->name);
 	}
 }
@@ -575,7 +576,8 @@ void model__read_calls(struct model_reader *reader, struct model_scope *scope,
 			scope->calls[i].inputs[k] =
 				call_find(reader, scope, &scope->calls[i].from[k]);
 	for (int i = 0; i < scope->output_count && !err_stuck(err); i++)
-		scope->outputs[i] = call_find(reader, scope, &outputs[i]);
+		scope->outputs[i] = (struct model_end){call_find(reader, scope, &outputs[i]),
+						       outputs[i].output};
 	call_outputs_differ(&ends, scope, config);
 }
 
@@ -713,7 +715,7 @@ static void graph_check_leads(const struct graph *graph, struct err *err)
 	const struct model_scope *scope = graph->scope;
 
 	for (int i = 0; i < scope->output_count; i++)
-		graph->leads[scope->outputs[i]] = true;
+		graph->leads[scope->outputs[i].call] = true;
 	for (int i = scope->call_count - 1; i >= 0; i--) {
 		const struct model_call *call = &scope->calls[scope->order[i]];
 
@@ -732,7 +734,7 @@ static void graph_check_leads(const struct graph *graph, struct err *err)
 				  "\"%s\"%s does not lead to the model's output, \"%s\"%s: "
 				  "leave it out",
 				  graph_name(scope, i), number,
-				  graph_name(scope, scope->outputs[0]),
+				  graph_name(scope, scope->outputs[0].call),
 				  scope->output_count > 1 ? ", or another" : "");
 	}
 }

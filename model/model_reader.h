@@ -2,7 +2,8 @@
  * Reading a model: what its parts share. A model in the JSON is a list of layers, some of which may
  * be models themselves; each list is a scope of names and is read on its own (model_read.c). Which
  * outputs come into an entry (inbound_nodes of Keras 2 and 3), and the order of execution, are
- * model_graph.c's. Failures stick in the reader's `err`.
+ * model_graph.c's; what a call of an entry becomes is model_call.c's. Failures stick in the
+ * reader's `err`.
  *
  * Threading: one reader, one thread. Ownership: what the model keeps lies in its arena; what the
  * reading alone needs lies in the reader's `scratch`.
@@ -55,7 +56,8 @@ enum model_entry_kind {
 struct model_reference {
 	int entry;
 	int64_t number;
-	int output; /* 0, or a state that the layer hands on, from 1 */
+	int output; /* 0, or from 1 a state that the layer hands on, or a further output of a nested
+		       model */
 };
 
 /* A call of an entry: Keras's node. Calls of a scope stand in the order of their entries. */
@@ -67,6 +69,8 @@ struct model_call {
 	bool causal_mask; /* it has use_causal_mask */
 	bool inference;   /* it has training: false */
 	int source;       /* once it is read: the layer whose output it is, or MODEL_INPUT */
+	int *sources;     /* of a nested model of several outputs: those of each; NULL: states, if
+			     any, stand behind the source */
 };
 
 struct model_entry {
@@ -99,7 +103,11 @@ struct model_scope {
 	int call_count;
 	const int *inputs; /* calls of a functional model, as "input_layers" has them */
 	int input_count;
-	int *outputs; /* calls, as "output_layers" has them; at least one */
+	/* As "output_layers" has them; at least one. */
+	struct model_end {
+		int call;
+		int output; /* its number: see struct model_reference */
+	} * outputs;
 	int output_count;
 	struct model_names names; /* to entries */
 	int *order;               /* of execution: calls */
@@ -138,11 +146,38 @@ struct json_at model__item(const struct json_at *list, const cJSON *node, int in
 /* The entry's place; @layers must outlive it. */
 struct json_at model__entry_at(const struct model_scope *scope, int entry);
 
+/* How many outputs the nested model has. */
+int model__entry_outputs(const struct model_entry *entry);
 /* Calls of every entry of a functional model, and its inputs and output. */
 void model__read_calls(struct model_reader *reader, struct model_scope *scope,
 		       const struct json_at *config);
 /* Set scope->order: after all inputs, else as listed. Fails where there is none. */
 void model__sort(struct model_reader *reader, struct model_scope *scope);
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+/* The shape of @tensor, a layer's output or the model's input; NULL: not known so far. */
+const struct model_shape *model__tensor_shape(const struct model_reader *reader, int tensor);
+/* What comes into @call as its input @index: a layer's output or the model's input. */
+int model__tensor(const struct model_scope *scope, const struct model_call *call, int index);
+/* What the scope's output @index is: the same. */
+int model__end(const struct model_scope *scope, int index);
+/* Of a model of several inputs, is @entry one, and so a layer? */
+bool model__is_part(const struct model_scope *scope, const struct model_entry *entry);
+/* Its InputLayers, from @config. */
+void model__read_parts(struct model_reader *reader, struct model_scope *scope,
+		       const struct json_at *config);
+/* An InputLayer that is no layer of ours, and any other layer: @call's, at @at. */
+void model__read_input(struct model_reader *reader, const struct model_scope *scope,
+		       struct model_call *call, const struct json_at *at);
+void model__read_layer(struct model_reader *reader, const struct model_scope *scope,
+		       struct model_call *call, const struct json_at *at);
+/* Room for the next one, which model->layer_count counts when it is whole. NULL: no memory. */
+struct model_layer *model__new_layer(struct model_reader *reader);
+/* The layer that tells which steps of the model's output @output count; 0: all do. */
+int model__output_mask(struct model_reader *reader, const struct json_at *at, int output);
+
+/* ---- a model --------------------------------------------------------------------------------- */
 
 /* From the object at @at: a model, a config alone, or an application. */
 void model__read(struct model_reader *reader, const struct json_at *at);

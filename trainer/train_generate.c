@@ -20,6 +20,8 @@ struct generator {
 	int64_t length;      /* of a window */
 	int64_t width;       /* outputs of a token */
 	bool logits;         /* which are no probabilities yet */
+	bool by_steps;       /* what tokens before have made is kept: see stage_forward_step() */
+	int64_t known;       /* tokens of the window that the stage has seen, from its first */
 	double temperature;
 	struct rng rng;
 	int32_t *tokens; /* the prompt's, then what was added */
@@ -125,7 +127,9 @@ static int draw(struct generator *generator, const float *outputs)
 	return likeliest;
 }
 
-/* What may come next; of a causal model what stands behind the last token counts for nothing. */
+/* What may come next; of a causal model what stands behind the last token counts for nothing. While
+ * the window fills, a token more is a step more; when it is full it moves on, and all places with
+ * it. */
 static const float *run_model(struct generator *generator, float *weights)
 {
 	const int64_t length = generator->length;
@@ -135,7 +139,11 @@ static const float *run_model(struct generator *generator, float *weights)
 
 	for (int64_t i = 0; i < length; i++)
 		input[i] = i < used ? (float)window[i] : 0.0f;
-	stage_forward(generator->stage, 0, 1, 0, weights, NULL, NULL);
+	if (generator->by_steps && generator->known == used - 1)
+		stage_forward_step(generator->stage, 0, used - 1, weights);
+	else
+		stage_forward(generator->stage, 0, 1, 0, weights, NULL, NULL);
+	generator->known = used;
 	return stage_output(generator->stage, 0) + (used - 1) * generator->width;
 }
 
@@ -145,12 +153,14 @@ static enum status generator_new(struct generator *out, const struct train_sessi
 	const struct run_file *run = session->run;
 	const struct model *model = session->model;
 	const int last = model_final_activation(model);
+	const bool by_steps = stage_by_steps(model);
 	const struct stage_params params = {
 		.model = model,
 		.layer_count = model->layer_count,
 		.batch = 1,
 		.slots = 1,
 		.fixed_input = true,
+		.unshared = by_steps,
 		.seed = run->fit.seed,
 		.pool = session->pool,
 		.openblas = run->host.products == RUN_PRODUCTS_OPENBLAS,
@@ -162,6 +172,7 @@ static enum status generator_new(struct generator *out, const struct train_sessi
 		.set = session->train_set,
 		.length = model->input.dim[0],
 		.width = model->layers[model->layer_count - 1].output.dim[1],
+		.by_steps = by_steps,
 		.logits = last < 0 || model->layers[last].activation != MODEL_SOFTMAX,
 		.temperature = run->generate.temperature,
 	};

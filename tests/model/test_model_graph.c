@@ -847,6 +847,34 @@ static void test_bad_graphs_are_refused_with_their_place(void **state)
 	      ends)
 #define ENCODER RNN("LSTM", "e", ", \"return_state\": true", OUTPUT_OF("x", "0")) ", "
 
+/* An encoder alone, as one takes it out of a model to predict: its states are the outputs. */
+static void test_states_are_outputs(void **state)
+{
+#define ENDS_IN(outputs) "\"input_layers\": [[\"x\", 0, 0]], \"output_layers\": [" outputs "]"
+#define LSTM_ALONE       RNN("LSTM", "e", ", \"return_state\": true", OUTPUT_OF("x", "0"))
+	struct model *m =
+		support_model(STATES(LSTM_ALONE, ENDS_IN("[\"e\", 0, 2], [\"e\", 0, 1]")), NULL);
+	const int *inputs;
+
+	(void)state;
+	assert_int_equal(m->output_count, 2);
+	assert_string_equal(m->outputs[0].name, "e");
+	assert_string_equal(m->outputs[1].name, "e_1");
+	inputs = m->layers[m->layer_count - 1].inputs;
+	assert_string_equal(m->layers[inputs[0]].name, "e/c");
+	assert_string_equal(m->layers[inputs[1]].name, "e/h");
+	model_free(m);
+
+	/* One that is not the last layer is handed on. */
+	m = support_model(STATES(LSTM_ALONE, ENDS_IN("[\"e\", 0, 1]")), NULL);
+	assert_int_equal(m->output_count, 1);
+	assert_string_equal(m->layers[m->layer_count - 1].name, "outputs");
+	inputs = m->layers[m->layer_count - 1].inputs;
+	assert_string_equal(m->layers[inputs[0]].name, "e/h");
+	assert_int_equal(m->layers[m->layer_count - 1].output.dim[0], m->outputs[0].shape.dim[0]);
+	model_free(m);
+}
+
 static void test_states_are_layers_of_their_own(void **state)
 {
 	static const char *const names[] = {"e", "e/output", "e/h", "e/c", "d"};
@@ -865,8 +893,8 @@ static void test_states_are_layers_of_their_own(void **state)
 			ENDS("x", "d")),
 		 ST_INVALID, "an initial state must have 3 numbers"},
 		{STATES(RNN("LSTM", "e", ", \"return_state\": true", OUTPUT_OF("x", "0")),
-			"\"input_layers\": [[\"x\", 0, 0]], \"output_layers\": [[\"e\", 0, 2]]"),
-		 ST_UNSUPPORTED, "a state as the model's output is not supported: \"e\""},
+			"\"input_layers\": [[\"x\", 0, 0]], \"output_layers\": [[\"e\", 0, 3]]"),
+		 ST_INVALID, "\"e\" has outputs 0 to 2"},
 	};
 	struct model *m =
 		support_model(STATES(ENCODER RNN("LSTM", "d", ", \"return_state\": true",
@@ -1037,6 +1065,7 @@ int main(void)
 		cmocka_unit_test(test_a_layer_called_again_has_the_same_parameters),
 		cmocka_unit_test(test_calls_keep_their_parameters_in_the_order_of_stages),
 		cmocka_unit_test(test_bad_graphs_are_refused_with_their_place),
+		cmocka_unit_test(test_states_are_outputs),
 		cmocka_unit_test(test_states_are_layers_of_their_own),
 		cmocka_unit_test(test_names_of_tensorflow_2_1_name_their_replacement),
 		cmocka_unit_test(test_models_may_be_nested_but_not_for_ever),

@@ -10,6 +10,7 @@
 #include "common/mem.h"
 #include "support/layer_rig.h"
 #include "support/lowered.h"
+#include "trainer/models/stage.h"
 
 #define HEADS(options)                                                                             \
 	"[{'class_name': 'MultiHeadAttention', 'config': {'name': 'l', 'num_heads': 2, "           \
@@ -571,6 +572,99 @@ static void test_layers_become_device_operations(void **state)
 	math_model_close(&m);
 }
 
+/* ---- step by step ---------------------------------------------------------------------------- */
+
+#define AT(name) "[['" name "', 0, 0, {}]]"
+#define LAYER(class_name, name, config, from)                                                      \
+	"{'class_name': '" class_name "', 'name': '" name "', 'config': {'name': '" name           \
+	"'" config "}, 'inbound_nodes': [" from "]}"
+#define PLACES  LAYER("PositionEmbedding", "p", ", 'sequence_length': 70", AT("i"))
+#define PLACED  LAYER("Add", "s", "", "[['i', 0, 0, {}], ['p', 0, 0, {}]]")
+#define NORMAL  LAYER("LayerNormalization", "n", "", AT("s"))
+#define OPTIONS ", 'num_heads': 2, 'key_dim': 3"
+#define LOOKS(causal)                                                                              \
+	LAYER("MultiHeadAttention", "l", OPTIONS,                                                  \
+	      "[['n', 0, 0, {'value': ['n', 0, 0], 'use_causal_mask': " causal "}]]")
+#define JOINED LAYER("Add", "t", "", "[['s', 0, 0, {}], ['l', 0, 0, {}]]")
+#define DENSE  LAYER("Dense", "d", ", 'units': 5, 'activation': 'gelu'", AT("t"))
+#define MIXED                                                                                      \
+	LAYER("Attention", "a", "", "[['d', 0, 0, {}], ['t', 0, 0, {'use_causal_mask': true}]]")
+#define RELU LAYER("ReLU", "r", "", AT("a"))
+#define BLOCK(causal, last)                                                                        \
+	"[{'class_name': 'InputLayer', 'name': 'i', 'config': {'name': 'i', "                      \
+	"'batch_input_shape': [null, 70, 5]}, 'inbound_nodes': []}, " PLACES ", " PLACED           \
+	", " NORMAL                                                                                \
+	", " LOOKS(causal) ", " JOINED ", " DENSE ", " MIXED ", " RELU ", " last                   \
+			   "], 'input_layers': [['i', 0, 0]], 'output_layers': [['o', 0, 0]]"
+#define NEXT LAYER("Dense", "o", ", 'units': 4, 'activation': 'softmax'", AT("r"))
+
+/* A step more is the same bytes as all steps again, whatever stood there before. */
+static void test_a_step_more_is_the_same_bytes(void **state)
+{
+	enum {
+		ALL = 70, /* more than a block of queries */
+		FIRST = 3
+	};
+	struct math_model m;
+	struct stage_params p = {.batch = 1, .slots = 1};
+	struct stage *all, *each;
+	float *weights;
+
+	(void)state;
+	math_model_open(&m, BLOCK("true", NEXT), 2, (int64_t[]){ALL, WIDE});
+	assert_true(stage_by_steps(m.model));
+	p.model = m.model;
+	p.layer_count = m.model->layer_count;
+	weights = mem_aligned(m.model->weights, sizeof(float));
+	assert_non_null(weights);
+	math_fill(weights, m.model->weights, 5, -0.9f, 0.9f);
+	assert_int_equal(stage_new(&all, &p, NULL), ST_OK);
+	p.unshared = true;
+	assert_int_equal(stage_new(&each, &p, NULL), ST_OK);
+	math_fill(stage_input(all, 0), ALL * WIDE, 7, -1.0f, 1.0f);
+	math_fill(stage_input(each, 0), ALL * WIDE, 8, -1.0f, 1.0f);
+	memcpy(stage_input(each, 0), stage_input(all, 0), FIRST * WIDE * sizeof(float));
+	stage_forward(all, 0, 1, 0, weights, NULL, NULL);
+	stage_forward(each, 0, 1, 0, weights, NULL, NULL);
+	for (int64_t at = FIRST; at < ALL; at++) {
+		memcpy(stage_input(each, 0) + at * WIDE, stage_input(all, 0) + at * WIDE,
+		       WIDE * sizeof(float));
+		assert_memory_not_equal(stage_output(each, 0) + at * 4,
+					stage_output(all, 0) + at * 4, 4 * sizeof(float));
+		stage_forward_step(each, 0, at, weights);
+		assert_memory_equal(stage_output(each, 0), stage_output(all, 0),
+				    (size_t)(at + 1) * 4 * sizeof(float));
+	}
+	stage_free(all);
+	stage_free(each);
+	mem_free(weights);
+	math_model_close(&m);
+}
+
+static void test_models_that_look_ahead_have_no_steps(void **state)
+{
+	static const char *const texts[] = {
+		BLOCK("false", NEXT),
+		BLOCK("true",
+		      LAYER("Softmax", "q", "", AT("r")) ", " LAYER("Flatten", "o", "", AT("q"))),
+		BLOCK("true", LAYER("Conv1D", "o",
+				    ", 'filters': 4, 'kernel_size': 3, 'padding': "
+				    "'same'",
+				    AT("r"))),
+		BLOCK("true",
+		      LAYER("LSTM", "o", ", 'units': 4, 'return_sequences': true", AT("r"))),
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		struct math_model m;
+
+		math_model_open(&m, texts[i], 2, (int64_t[]){70, WIDE});
+		assert_false(stage_by_steps(m.model));
+		math_model_close(&m);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -582,6 +676,8 @@ int main(void)
 		cmocka_unit_test(test_what_is_looked_at_adds_up),
 		cmocka_unit_test(test_any_pool_gives_the_same_bytes),
 		cmocka_unit_test(test_memory_grows_with_the_sequence),
+		cmocka_unit_test(test_a_step_more_is_the_same_bytes),
+		cmocka_unit_test(test_models_that_look_ahead_have_no_steps),
 		cmocka_unit_test(test_what_cannot_be_done_is_refused_at_its_place),
 		cmocka_unit_test(test_layers_become_device_operations),
 	};

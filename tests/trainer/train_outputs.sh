@@ -126,6 +126,45 @@ done
 sed -i 's/"mask_zero": true/"mask_zero": false/' short.json long.json
 [ "$(tags short)" != "$(tags long)" ] || fail 'padding counts nowhere, without a mask either'
 
+# Several outputs of a nested model: the same network, of which PyTorch has told the losses. One of them that nothing reads changes nothing.
+python3 - <<'PYTHON'
+import copy, json
+run = json.load(open("run.json"))
+config = run["model"]["config"]
+x, first, kind, second, both, place = config["layers"]
+body = {"name": "body", "layers": [x, first, kind, second], "input_layers": [["x", 0, 0]], "output_layers": [["second", 0, 0], ["kind", 0, 0]]}
+outer = copy.deepcopy(x)
+outer["name"] = outer["config"]["name"] = "input"
+both["inbound_nodes"] = [[["body", 1, 0, {}], ["body", 1, 1, {}]]]
+config["layers"] = [outer, {"class_name": "Functional", "name": "body", "config": body, "inbound_nodes": [[["input", 0, 0, {}]]]}, both, place]
+config["input_layers"], config["output_layers"] = [["input", 0, 0]], [["body", 1, 1], ["place", 0, 0]]
+run["compile"].update(loss={"body": "sparse_categorical_crossentropy", "place": "mse"}, metrics={"body": ["accuracy"], "place": "mean_absolute_error"})
+run["data"]["outputs"] = ["body", "place"]
+json.dump(run, open("nested.json", "w"))
+body["layers"].append({"class_name": "Dense", "name": "unread", "config": {"name": "unread", "units": 4}, "inbound_nodes": [[["first", 0, 0, {}]]]})
+body["output_layers"].append(["unread", 0, 0])
+json.dump(run, open("unread.json", "w"))
+config["layers"] = config["layers"][:2]
+config["output_layers"] = [["body", 1, 1]]
+run["compile"].update(loss="sparse_categorical_crossentropy", metrics=["accuracy"], loss_weights=None)
+del run["data"]["outputs"]
+json.dump(run, open("alone.json", "w"))
+PYTHON
+sed 's/_kind/_body/' arrays counts | make_npz nested.npz
+run -q --data.path all.npz
+sed 's/kind/body/g' log.csv >wanted.csv
+for name in nested unread; do
+	"$bin/ipu-train" $name.json -q --data.path nested.npz || fail "$name: several outputs of a nested model"
+	cmp log.csv wanted.csv || fail "$name: other losses: $(diff log.csv wanted.csv)"
+done
+"$bin/ipu-train" unread.json -q --data.path nested.npz --gradient_accumulation '{"steps_per_replica": 1}' --ipu '{"auto_select_ipus": 2}' --pipeline '{"stages": {"place": 1}, "schedule": "1f1b"}' || fail 'unread on two stages'
+cmp log.csv wanted.csv || fail "unread on two stages: other losses"
+sed 's/_kind//' arrays | make_npz alone.npz
+"$bin/ipu-train" alone.json -q --data.path alone.npz --weights.save alone-w.npz || fail 'one output of a nested model of several'
+cut -d , -f 2 log.csv >alone.txt
+run -q --compile.loss.place null --compile.loss_weights null --compile.metrics '[["accuracy"], null]' --data.outputs kind
+cut -d , -f 2 log.csv | cmp - alone.txt || fail 'one output of a nested model of several: other losses'
+
 # Each output's loss ignores a class of its own, which may be none of the classes: whatever its number, the same weights and figures.
 # ignoring NAME TAGS PARTS: what stands at every third step's tag, and at every fourth step's part.
 ignoring() {

@@ -8,7 +8,7 @@
 
 #define CONV_PANEL_MOST 32 /* filters of a panel, in any body */
 #define CONV_ROWS_MOST  14 /* rows of a tile, in any body */
-#define CONV_FEW        3  /* rows of a product that does not copy B, at most */
+#define CONV_FEW        3  /* rows of a product that does not copy B, or its depth, at most */
 
 /*
  * C[pixel, filter] = sum over k of A[pixel, k] B[k, filter] for up to 14 pixels and one panel of
@@ -47,7 +47,7 @@ struct conv_sum_tile {
 
 /*
  * C[row, column] = sum over k of A[row, k] B[k, column] for so few rows that nothing of B would be
- * used twice: B goes by once, nearly in the order it lies in.
+ * used twice, or so few k that nothing of C would: it goes by once, nearly in the order it lies in.
  */
 struct conv_few {
 	const float *a;
@@ -103,7 +103,7 @@ struct conv_body {
 			  int64_t depth, int columns, float *b);
 	/* sums[columns] (+)= the sums of a packed panel's columns. */
 	void (*sums)(const float *b, int64_t depth, int columns, bool add, float *sums);
-	/* At most CONV_FEW rows; B as it is, and transposed. */
+	/* B as it is, and transposed (at most CONV_FEW rows). */
 	void (*few)(const struct conv_few *few);
 	void (*few_transposed)(const struct conv_few *few);
 	void (*depth_row)(const struct conv_depth_row *row);

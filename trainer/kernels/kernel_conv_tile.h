@@ -143,9 +143,11 @@ INLINE void tile_run(const struct conv_tile *t, const int rows, const int vector
 			}
 		}
 	}
+	__asm__("" : "+r"(t));
 	if (t->bias || t->relu)
 		tile_finish(acc, t, rows, vectors);
-	tile_store(acc, &out, rows, vectors);
+	const struct tile_out end = {t->c0, t->c1, t->c_pixel, t->columns};
+	tile_store(acc, &end, rows, vectors);
 }
 
 #define SUM_AHEAD 12 /* pixels: they may lie too far apart for the processor's own prefetching */
@@ -173,7 +175,9 @@ INLINE void sum_run(const struct conv_sum_tile *t, const int rows, const int vec
 			}
 		}
 	}
-	tile_store(acc, &out, rows, vectors);
+	__asm__("" : "+r"(t));
+	const struct tile_out end = {t->c, t->c + half * t->c_row, t->c_row, t->columns};
+	tile_store(acc, &end, rows, vectors);
 }
 
 /* ---- weights --------------------------------------------------------------------------------- */
@@ -322,9 +326,14 @@ static TARGET void conv_few(const struct conv_few *f)
 	for (; k + FEW_DEPTH <= f->depth; k += FEW_DEPTH)
 		for (int64_t row = 0; row < f->rows; row++)
 			few_row(f, row, k, FEW_DEPTH);
-	for (; k < f->depth; k++)
-		for (int64_t row = 0; row < f->rows; row++)
+	for (int64_t row = 0; row < f->rows; row++) {
+		if (f->depth - k == 1)
 			few_row(f, row, k, 1);
+		else if (f->depth - k == 2)
+			few_row(f, row, k, 2);
+		else if (f->depth - k == 3)
+			few_row(f, row, k, 3);
+	}
 }
 
 /* LANES columns, @columns of them there: their rows of B are turned around in registers. */

@@ -1,9 +1,9 @@
 /*
  * Matrix products: how they are cut into slices, and how a slice goes over the tiles.
  *
- * A slice is up to 256 rows by some panels of columns. The depth goes by in blocks of 256, so that
- * a block of B's panel stays in the innermost cache and A's block in the next one; the tiles' sums
- * go on from block to block in C, which changes no bit of them.
+ * A slice is up to 448 rows by some panels of columns. The depth goes by in even blocks of 512
+ * at most, so that a block of B's panel stays in the caches nearby and A's block in the second one;
+ * the tiles' sums go on from block to block in C, which changes no bit of them.
  *
  * Where B is transposed and A is the smaller, or A is transposed and C is narrow, C^T = op(B)^T
  * op(A)^T is computed instead, into the lane's memory, and turned around: the same multiplications
@@ -26,8 +26,8 @@
 #include <pthread.h>
 #endif
 
-#define GEMM_DEPTH  256 /* of a block: B's panel takes 32 KB with AVX-512, 16 KB with AVX2 */
-#define GEMM_ROWS   256 /* of a slice, at most */
+#define GEMM_DEPTH  512 /* of a block: B's panel takes 64 KB with AVX-512, 32 KB with AVX2 */
+#define GEMM_ROWS   448 /* of a slice, at most */
 #define GEMM_TURNED 64  /* columns of a slice that is turned around, at most */
 #define GEMM_NARROW 16  /* columns of C that leave much of a panel idle, at most */
 
@@ -36,10 +36,15 @@
 #define GEMM_APART  256
 #define GEMM_SPREAD 16
 
-/* Floats that stay in the second cache, and in the first. Panels of so small a B are read where
- * they lie, not copied. */
+/* Floats that stay in the second cache, and in the first; more than these come from memory. */
 #define GEMM_NEAR    (1 << 18)
 #define GEMM_NEAREST (1 << 13)
+#define GEMM_FAR     (1 << 21)
+
+/* So few rows read a panel of B where it lies, in blocks so deep: a copy would cost more than they
+ * gain from it. */
+#define GEMM_FEW_ROWS 42
+#define GEMM_SHALLOW  256
 
 /* Slices: multiply-adds that are worth one, and how many there are at most; of more work, larger
  * ones, so that many processors have some too. */
@@ -47,7 +52,9 @@
 #define GEMM_SLICES      16
 #define GEMM_LARGE_SLICE (1 << 22)
 #define GEMM_MANY_SLICES 64
-#define GEMM_FEW_SLICES  2 /* of few rows: each reads B in pieces as long as it is wide */
+/* Of few rows, where each slice reads B in pieces as long as it is wide. */
+#define GEMM_FEW_SLICES 2
+#define GEMM_WIDE       512 /* columns of such a slice that reads in place, at least */
 
 /* The product as its slices go over it: of the operands as they are, or of both turned around. */
 struct gemm_plan {
@@ -57,9 +64,11 @@ struct gemm_plan {
 	int64_t a_row, a_step; /* floats from row to row, from k to k; one of them is 1 */
 	const float *b;
 	int64_t b_row;
-	bool b_transposed;                                     /* stored [columns, depth] */
-	int64_t block;                                         /* of the depth */
-	int64_t row_pieces, column_pieces, column_units, unit; /* how it is cut */
+	bool b_transposed;                               /* stored [columns, depth] */
+	bool place;                                      /* B's panels are read where they lie */
+	bool stream;                                     /* and are fetched ahead */
+	int64_t block;                                   /* of the depth, at most */
+	int64_t row_pieces, column_pieces, column_units; /* how it is cut */
 };
 
 /* What a slice takes of it. */
@@ -90,9 +99,16 @@ size_t kernel_gemm_scratch(unsigned lanes)
 
 /* ---- how it is cut --------------------------------------------------------------------------- */
 
+/* The outer product of a few vectors: C goes by once, row by row. */
+static bool gemm_is_outer(const struct kernel_gemm *g)
+{
+	return g->transpose_a && !g->transpose_b && g->k <= CONV_FEW;
+}
+
 static bool gemm_is_few(const struct kernel_gemm *g)
 {
-	return g->m <= CONV_FEW && g->k > 0 && !(g->finish.relu && isfinite(g->finish.most));
+	return (g->m <= CONV_FEW || gemm_is_outer(g)) && g->k > 0 &&
+	       !(g->finish.relu && isfinite(g->finish.most));
 }
 
 /* Estimated cycles: a multiply-add of a vector is half of one, a float transposed on the way a
@@ -121,6 +137,25 @@ static void gemm_cut(int64_t *pieces, int64_t bound, int64_t wanted, int64_t oth
 		*pieces = conv__most(*pieces, conv__least(conv__ceil(wanted, others), bound));
 }
 
+/*
+ * A panel of B is copied for the rows that read it, so that it lies together. It is read in place
+ * where that is as good: where B stays in the second cache and its rows do not share few sets of
+ * the first, or for few rows. Those fetch the next panel ahead if B is larger. Rows that begin
+ * within a cache line are not worth it where B comes from memory: loads across two lines wait.
+ */
+static void gemm_place(struct gemm_plan *p)
+{
+	const int64_t floats = p->columns * p->depth;
+	const bool near = floats <= GEMM_NEAR;
+	const bool spread = p->b_row % GEMM_APART || p->depth * p->b_row <= GEMM_NEAREST;
+	const bool few = p->rows <= GEMM_FEW_ROWS &&
+			 (p->b_row == conv__line(p->b_row) || floats <= GEMM_FAR);
+
+	p->place = !p->b_transposed && (few || (near && spread));
+	p->stream = p->place && !near;
+	p->block = p->stream ? GEMM_SHALLOW : GEMM_DEPTH;
+}
+
 static struct gemm_plan gemm_plan(const struct kernel_gemm *g)
 {
 	struct gemm_plan p = {.turned = gemm_is_turned(g), .depth = g->k};
@@ -147,15 +182,19 @@ static struct gemm_plan gemm_plan(const struct kernel_gemm *g)
 		p.b_transposed = g->transpose_b;
 	}
 
+	gemm_place(&p);
 	most = conv__most(most, (int64_t)fmin(work / GEMM_LARGE_SLICE, GEMM_MANY_SLICES));
-	if (gemm_is_few(g) && !g->transpose_b)
+	if (gemm_is_few(g) && !gemm_is_outer(g) && !g->transpose_b)
 		most = conv__least(most, GEMM_FEW_SLICES);
+	else if (p.stream)
+		most = conv__least(most, conv__most(GEMM_FEW_SLICES, p.columns / GEMM_WIDE));
 	p.column_units = conv__ceil(p.columns, CONV_PANEL_MOST);
 	p.row_pieces = conv__ceil(p.rows, GEMM_ROWS);
 	p.column_pieces = p.turned ? conv__ceil(p.columns, GEMM_TURNED) : 1;
 	/* Columns first: rows of A are read where they lie, B's panels are copied by each slice. */
 	if (most > p.row_pieces * p.column_pieces) {
-		gemm_cut(&p.column_pieces, p.column_units / 2, most, p.row_pieces);
+		if (!gemm_is_outer(g))
+			gemm_cut(&p.column_pieces, p.column_units / 2, most, p.row_pieces);
 		gemm_cut(&p.row_pieces, p.rows / (2 * CONV_ROWS_MOST), most, p.column_pieces);
 	}
 	return p;
@@ -299,10 +338,7 @@ static void gemm_pack(const struct gemm_plan *p, int64_t column, int64_t first, 
 	const float *b =
 		p->b + (p->b_transposed ? column * p->b_row + first : first * p->b_row + column);
 
-	bool spread = p->b_row % GEMM_APART || p->depth * p->b_row <= GEMM_NEAREST;
-
-	if (!p->b_transposed && spread && p->columns * p->depth <= GEMM_NEAR &&
-	    g->columns % panel % g->body->lanes == 0) {
+	if (p->place && g->columns % panel % g->body->lanes == 0) {
 		g->b = b;
 		g->b_step = p->b_row;
 		g->b_panel = panel;
@@ -333,6 +369,20 @@ static void gemm_finish(const struct kernel_conv_finish *finish, int64_t column,
 	g->last_bias = memory;
 }
 
+/* Fetch the panel of B at @column, @first. One that begins within a cache line got that line with
+ * the panel before it. */
+static void gemm_fetch(const struct gemm_plan *p, int64_t column, int64_t first, int64_t depth)
+{
+	const struct conv_body *body = conv__body();
+	const float *b = p->b + first * p->b_row + column - 1;
+
+	for (int64_t k = 0; k < depth; k++) {
+		__builtin_prefetch(b + body->lanes);
+		__builtin_prefetch(b + body->panel);
+		b += p->b_row;
+	}
+}
+
 static void gemm_range_run(const struct gemm_plan *p, const struct gemm_range *r,
 			   const struct kernel_conv_finish *finish,
 			   const struct gemm_memory *memory, float *c, int64_t c_row)
@@ -340,14 +390,16 @@ static void gemm_range_run(const struct gemm_plan *p, const struct gemm_range *r
 	const struct conv_body *body = conv__body();
 	const int64_t tiles = conv__ceil(r->rows, body->rows);
 	const int64_t each = r->rows / tiles, rest = r->rows % tiles; /* nearly even tiles */
-	int64_t first = 0, depth;
+	const int64_t blocks = conv__most(1, conv__ceil(p->depth, p->block));
 
-	do {
+	for (int64_t block = 0, first = 0, depth; block < blocks; block++, first += depth) {
 		struct gemm_rows a;
 		int64_t columns;
 
-		depth = conv__least(GEMM_DEPTH, p->depth - first);
+		depth = conv__cut(p->depth, blocks, block + 1) - first;
 		columns = depth > 0 ? GEMM_DEPTH / depth * body->panel : r->columns;
+		if (p->stream)
+			columns = body->panel;
 		a = gemm_rows(p, r, first, depth, memory->rows);
 		for (int64_t column = 0; column < r->columns; column += columns) {
 			struct gemm_group g = {
@@ -360,6 +412,10 @@ static void gemm_range_run(const struct gemm_plan *p, const struct gemm_range *r
 			};
 
 			gemm_pack(p, r->column + column, first, memory->panel, &g);
+			if (p->stream && column + columns < r->columns)
+				gemm_fetch(p, r->column + column + columns, first, depth);
+			else if (p->stream && block + 1 < blocks)
+				gemm_fetch(p, r->column, first + depth, depth);
 			if (finish && first + depth == p->depth)
 				gemm_finish(finish, r->column + column, memory->bias, &g);
 			for (int64_t row = 0, next; row < r->rows; row = next) {
@@ -367,8 +423,7 @@ static void gemm_range_run(const struct gemm_plan *p, const struct gemm_range *r
 				gemm_tiles(&g, &a, row, next - row);
 			}
 		}
-		first += depth;
-	} while (first < p->depth);
+	}
 }
 
 static void gemm_finish_rows(const struct kernel_conv_finish *finish, const struct gemm_range *r,

@@ -35,7 +35,7 @@ void kernel_gemm(const struct kernel_gemm *gemm, const struct kernel_room *room)
  * writes a part of C, with the scratch of its lane, KERNEL_GEMM_LANE floats. The caller tells the
  * watch itself that all is known.
  */
-#define KERNEL_GEMM_LANE 95232
+#define KERNEL_GEMM_LANE 281632
 unsigned kernel_gemm_slices(const struct kernel_gemm *gemm);
 uint64_t kernel_gemm_work(const struct kernel_gemm *gemm); /* as in kernel_work.h */
 void kernel_gemm_slice(const struct kernel_gemm *gemm, unsigned slice, float *memory);

@@ -42,6 +42,10 @@ struct layer_pass {
 	 * nobody asks. */
 	struct kernel_watch *watch;
 	float *scores; /* forward: where compute_ops.scores() bytes go; NULL: nobody asks */
+	/* Forward of one item, see stage_forward_step(): attention works out its step @step_at
+	 * alone, and has those before it in `kept` and @output. */
+	bool one_step;
+	int64_t step_at;
 
 	/* backward only: */
 	float *grad_output;        /* [batch, output]; overwritten */

@@ -33,6 +33,7 @@ struct attention {
 	const struct layer_pass *pass;
 	struct layer_attention own;
 	int64_t batch, length, keys;
+	int64_t from;           /* the query that is worked out first */
 	const float *in[PARTS]; /* QUERY is scaled; CONTEXT is written */
 	float *grad[PARTS];
 	int64_t wide[PARTS]; /* floats of a row: of all heads */
@@ -160,6 +161,7 @@ static struct attention attention_of(const struct layer_pass *pass, bool backwar
 		}
 	}
 	a.room = (struct kernel_room){pass->pool, scratch};
+	a.from = pass->one_step ? pass->step_at : 0;
 	if (pass->layer->mask)
 		a.mask = pass->inputs[pass->layer->mask];
 	if (pass->layer->key_mask)
@@ -380,11 +382,13 @@ static void head_body(void *context, unsigned slice, unsigned lane)
 	for (int p = KEY; p <= VALUE && a->backward; p++)
 		for (int64_t j = 0; j < a->keys; j++)
 			memset(grad_at(&b, p, j), 0, (size_t)head_width(&b, p) * sizeof(float));
-	for (; b.first < a->length; b.first += b.rows) {
-		b.rows = min(a->length - b.first, ATTENTION_BLOCK);
+	for (b.first = a->from; b.first < a->length; b.first += b.rows) {
+		const int64_t block = b.first - b.first % ATTENTION_BLOCK;
+		const int64_t end = min(a->length, block + ATTENTION_BLOCK);
+
+		b.rows = a->pass->one_step ? 1 : end - b.first;
 		/* All keys may be alike where there is a mask. */
-		b.columns =
-			a->own.causal && !is_masked(a) ? min(a->keys, b.first + b.rows) : a->keys;
+		b.columns = a->own.causal && !is_masked(a) ? min(a->keys, end) : a->keys;
 		block_scores(&b);
 		if (a->backward) {
 			block_backward(&b);
@@ -395,12 +399,15 @@ static void head_body(void *context, unsigned slice, unsigned lane)
 		block_drop(&b, true, b.scores);
 		multiply_scores(&b, b.scores, VALUE,
 				(float *)(uintptr_t)part_at(&b, CONTEXT, b.first));
+		if (a->pass->one_step)
+			break;
 	}
 }
 
 static void run_heads(struct attention *a)
 {
-	const int64_t scores = a->batch * a->own.heads * a->length * a->keys;
+	const int64_t queries = a->pass->one_step ? 1 : a->length;
+	const int64_t scores = a->batch * a->own.heads * queries * a->keys;
 	const int64_t wide = a->own.key_dim + a->own.value_dim;
 
 	pool_share_lanes(a->pass->pool,
@@ -425,19 +432,19 @@ static int64_t features_of(const struct attention *a, int part)
 				: model_input_shape(pass->model, pass->layer, a->own.input[part]));
 }
 
-/* @y[rows, n] = @x[rows, k] times the part's kernel, and its bias. */
+/* @y[rows, n] = @x[rows, k] times the part's kernel, and its bias; of one step its row alone. */
 static void project(const struct attention *a, int part, const float *x, int64_t k, float *y,
 		    int64_t n)
 {
 	const struct layer_pass *pass = a->pass;
-	struct kernel_gemm gemm = {.m = a->rows[part],
+	struct kernel_gemm gemm = {.m = pass->one_step ? 1 : a->rows[part],
 				   .n = n,
 				   .k = k,
-				   .a = x,
+				   .a = x + a->from * k,
 				   .lda = k,
 				   .b = compute__weights(pass, kernel_of(a, part)),
 				   .ldb = n,
-				   .c = y,
+				   .c = y + a->from * n,
 				   .ldc = n,
 				   .openblas = pass->openblas};
 
@@ -493,7 +500,8 @@ static void attention_forward(const struct layer_pass *pass)
 
 		project(&a, p, pass->inputs[a.own.input[p]], features_of(&a, p), made, a.wide[p]);
 		if (p == QUERY)
-			kernel_scale(made, a.own.scale, (size_t)(a.rows[p] * a.wide[p]));
+			kernel_scale(made + a.from * a.wide[p], a.own.scale,
+				     (size_t)((pass->one_step ? 1 : a.rows[p]) * a.wide[p]));
 	}
 	run_heads(&a);
 	mask_rows(&a, pass->output);

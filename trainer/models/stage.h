@@ -128,6 +128,15 @@ void stage_set_scores(struct stage *stage, bool scores);
 void stage_forward(struct stage *stage, int slot, int64_t batch, uint64_t step, float *weights,
 		   stage_tap tap, void *user);
 
+/* May stage_forward_step() be called? Each layer does with a step what it does with all, or looks
+ * at steps before it alone. */
+bool stage_by_steps(const struct model *model);
+
+/* Of a whole such model that does not learn, with params.unshared and a batch of 1: as
+ * stage_forward() of the same item with other numbers at the step @at. Steps before it stand as
+ * they have been worked out, those behind it are as they were. The same bytes. */
+void stage_forward_step(struct stage *stage, int slot, int64_t at, float *weights);
+
 /* The model's output in @slot, from its forward until its backward (or next forward): of the last
  * stage. Of another stage: the first tensor that goes out. */
 const float *stage_output(const struct stage *stage, int slot);

@@ -233,6 +233,104 @@ void stage_forward(struct stage *stage, int slot, int64_t batch, uint64_t step, 
 	}
 }
 
+/* ---- a step ---------------------------------------------------------------------------------- */
+
+static bool is_of_steps(const struct model_shape *shape, int64_t steps)
+{
+	return shape->ndim > 0 && shape->dim[0] == steps;
+}
+
+static bool is_causal(const struct model_layer *layer)
+{
+	const struct layer_attention *own = layer->config;
+
+	return own->causal && !layer->mask && !layer->key_mask;
+}
+
+/* Does the layer see of other steps those before alone? */
+static bool is_by_step(const struct model_layer *layer)
+{
+	switch (layer->ops->kind) {
+	case LAYER_KIND_attention:
+	case LAYER_KIND_multi_head_attention:
+		return is_causal(layer);
+	case LAYER_KIND_embedding: /* a table's rows, or those of places */
+	case LAYER_KIND_position_embedding:
+	case LAYER_KIND_dropout:
+	case LAYER_KIND_elu:
+	case LAYER_KIND_leaky_relu:
+	case LAYER_KIND_relu:
+	case LAYER_KIND_rescaling:
+	case LAYER_KIND_add:
+	case LAYER_KIND_average:
+	case LAYER_KIND_maximum:
+	case LAYER_KIND_minimum:
+	case LAYER_KIND_multiply:
+	case LAYER_KIND_subtract:
+		return true;
+	case LAYER_KIND_activation: /* along the last axis, which must not be that of steps */
+	case LAYER_KIND_dense:
+	case LAYER_KIND_layer_normalization:
+	case LAYER_KIND_softmax:
+		return layer->input.ndim > 1;
+	default:
+		return layer->ops->pass_through;
+	}
+}
+
+bool stage_by_steps(const struct model *model)
+{
+	const int64_t steps = model->input.ndim > 0 ? model->input.dim[0] : 0;
+
+	for (int i = 0; i < model->layer_count; i++) {
+		const struct model_layer *layer = &model->layers[i];
+
+		if (!is_by_step(layer) || !is_of_steps(&layer->output, steps))
+			return false;
+		for (int k = 0; k < layer->input_count; k++)
+			if (!is_of_steps(model_input_shape(model, layer, k), steps))
+				return false;
+	}
+	return steps > 0;
+}
+
+/* All but attention sees a sequence of one step, which lies where it does among all. */
+static void run_step(struct run *run, const struct stage_layer *at, int64_t step)
+{
+	struct model_layer one = *at->layer;
+	struct layer_pass *pass = &run->pass;
+	const int64_t steps = one.output.dim[0];
+
+	run_show(run, at);
+	if (one.ops->kind != LAYER_KIND_attention &&
+	    one.ops->kind != LAYER_KIND_multi_head_attention) {
+		one.input.dim[0] = one.output.dim[0] = 1;
+		pass->layer = &one;
+		pass->output += step * (model_shape_count(&at->layer->output) / steps);
+		for (int k = 0; k < one.input_count; k++)
+			run->stage->inputs[k] +=
+				step *
+				((int64_t)run->stage->plan.values[at->links[k].value].each / steps);
+	}
+	run_layer(run, compute_of(at->layer)->forward);
+}
+
+void stage_forward_step(struct stage *stage, int slot, int64_t at, float *weights)
+{
+	struct run run = run_begin(stage, slot, weights);
+
+	assert(stage->plan.params.unshared && stage->micro[slot].batch == 1);
+	run.pass.one_step = true;
+	run.pass.step_at = at;
+	for (int i = 0; i < stage->plan.params.layer_count; i++) {
+		const struct stage_layer *layer = &stage->plan.layers[i];
+
+		/* Rows of places do not depend on what stands there. */
+		if (!layer->passes && layer->layer->ops->kind != LAYER_KIND_position_embedding)
+			run_step(&run, layer, at);
+	}
+}
+
 /* ---- backward -------------------------------------------------------------------------------- */
 
 struct run_sum {
