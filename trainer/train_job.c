@@ -90,6 +90,12 @@ static enum status check_ranks(struct train_job *job, struct err *err)
 			"%s: distribution.instances: %d replicas do not divide among %d ranks: "
 			"start a number of ranks that divides them, or set it to null",
 			plan->run->path, plan->layout->replicas, count);
+	if ((callbacks_backup(&job->callbacks) || plan->run->fit.resume) &&
+	    plan->run->pipeline.replicated_optimizer_state_sharding == RUN_YES)
+		return err_set(
+			err, ST_UNSUPPORTED,
+			"BackupAndRestore and fit.resume: a rank has a share of the optimizer "
+			"state alone: set pipeline.replicated_optimizer_state_sharding to false");
 	return ST_OK;
 }
 

@@ -492,7 +492,7 @@ enum status train_outfeed_update(struct train_session *session,
 {
 	const struct model *model = session->model;
 	const struct train_replica *replica = train_session_replica(session, place->keys.replica);
-	const int slots = optimizer_slots(&session->optimizer);
+	const int slots = session->sharded ? 0 : optimizer_slots(&session->optimizer);
 	enum status status = ST_OK;
 
 	if (!session->outfeed || !session->outfeed->updates)

@@ -14,6 +14,7 @@
 #include "trainer/train_phase.h"
 #include "trainer/train_reduce.h"
 #include "trainer/train_session.h"
+#include "trainer/train_shard.h"
 
 struct train_exchange {
 	struct train_branch own[TRAIN_BRANCHES]; /* what this rank sends */
@@ -43,19 +44,28 @@ void train_ranks_share(struct train_session *session)
 
 /* ---- gradients ------------------------------------------------------------------------------- */
 
+/* Where the slice of @stage that @rank sums begins: with sharded optimizer state, what its replicas
+ * update. */
+static size_t slice_at(const struct train_session *session, const struct train_stage *stage,
+		       int rank)
+{
+	return session->sharded ? train_shard_at(session, stage, first_replica(session, rank))
+				: ranks_cut(session->ranks, stage->weight_count, rank);
+}
+
 /* Which branches each rank sends, and where a slice of them begins. */
-static void lay_out(const struct train_session *session, struct train_exchange *e, size_t weights)
+static void lay_out(const struct train_session *session, struct train_exchange *e,
+		    const struct train_stage *stage)
 {
 	const int ranks = ranks_count(session->ranks), mine = ranks_rank(session->ranks);
 	const int replicas = session->layout->replicas;
-	const size_t slice = ranks_cut(session->ranks, weights, mine + 1) -
-			     ranks_cut(session->ranks, weights, mine);
+	const size_t slice = slice_at(session, stage, mine + 1) - slice_at(session, stage, mine);
 	struct train_branch branches[TRAIN_BRANCHES];
 	size_t in = 0;
 
 	for (int r = 0; r < ranks; r++) {
-		const size_t from = ranks_cut(session->ranks, weights, r),
-			     to = ranks_cut(session->ranks, weights, r + 1);
+		const size_t from = slice_at(session, stage, r),
+			     to = slice_at(session, stage, r + 1);
 		const int count = train_tree_branches(branches, replicas, first_replica(session, r),
 						      first_replica(session, r + 1));
 
@@ -89,8 +99,8 @@ static enum status exchange_new(struct train_exchange *e, const struct train_ses
 {
 	const size_t weights = stage->weight_count;
 	float *reduced = session->reduced + stage->first_weight;
-	const int ranks = ranks_count(session->ranks), all = count_branches(session);
-	const size_t slice = weights / (size_t)ranks + 1;
+	const int all = count_branches(session), mine = ranks_rank(session->ranks);
+	const size_t slice = slice_at(session, stage, mine + 1) - slice_at(session, stage, mine);
 
 	e->own_count =
 		train_tree_branches(e->own, session->layout->replicas, session->first_replica,
@@ -109,7 +119,7 @@ static enum status exchange_new(struct train_exchange *e, const struct train_ses
 	    ranks_pieces_new(&e->in, session->ranks, e->received, err) != ST_OK ||
 	    ranks_pieces_new(&e->mean, session->ranks, reduced, err) != ST_OK)
 		return err_nomem(err);
-	lay_out(session, e, weights);
+	lay_out(session, e, stage);
 	e->exchange = ips_site_intern("mpi", "MPI_Ialltoallv", NULL);
 	e->gather = ips_site_intern("mpi", "MPI_Iallgatherv", NULL);
 	return e->exchange && e->gather ? ST_OK : err_nomem(err);
@@ -163,8 +173,7 @@ void train_ranks_sum(struct train_session *session, int stage, size_t share, siz
 	const size_t last = of->weight_count * (share + 1) / shares;
 
 	for (int r = 0; r < ranks_count(session->ranks); r++) {
-		const size_t begin = ranks_cut(session->ranks, of->weight_count, r);
-		const size_t length = ranks_cut(session->ranks, of->weight_count, r + 1) - begin;
+		const size_t begin = (size_t)e->mean.at[r], length = (size_t)e->mean.words[r];
 		const size_t from = max(first, begin), to = min(last, begin + length);
 
 		for (int b = 0; b < e->own_count && from < to; b++)
@@ -201,6 +210,15 @@ static void end_span(struct ips_track *track, const struct ips_site *site)
 		ips_span_end(track);
 }
 
+void train_ranks_gather(struct train_session *session, int stage, struct ips_track *track)
+{
+	const struct train_exchange *e = &session->exchange[stage];
+
+	begin_span(track, e->gather, bytes_sent(session, &e->mean, true));
+	ranks_gather(session->ranks, stage + 1, &e->mean);
+	end_span(track, e->gather);
+}
+
 void train_ranks_reduce(struct train_session *session, int stage, struct ips_track *track)
 {
 	const struct train_exchange *e = &session->exchange[stage];
@@ -213,9 +231,8 @@ void train_ranks_reduce(struct train_session *session, int stage, struct ips_tra
 	end_span(track, e->exchange);
 	train_tree_sums(mine, e->all, 0, slice, replicas);
 	train_tree_divide(mine, slice, replicas);
-	begin_span(track, e->gather, bytes_sent(session, &e->mean, true));
-	ranks_gather(session->ranks, stage + 1, &e->mean);
-	end_span(track, e->gather);
+	if (!session->sharded || optimizer_needs_whole_norm(&session->optimizer))
+		train_ranks_gather(session, stage, track);
 }
 
 /* ---- results --------------------------------------------------------------------------------- */

@@ -30,9 +30,13 @@ void train_ranks_free(struct train_session *session);
 /* Worker @share of @shares: its share of what this rank sends of @stage's gradients. */
 void train_ranks_sum(struct train_session *session, int stage, size_t share, size_t shares);
 
-/* After all shares: @stage's range of session->reduced is the mean over all replicas. What goes out
- * and how long it takes are spans of @track (NULL: nothing is recorded). */
+/* After all shares: @stage's range of session->reduced is the mean over all replicas; with sharded
+ * optimizer state, unless a norm needs all, what this rank's replicas update. What goes out and how
+ * long it takes are spans of @track (NULL: nothing is recorded). */
 void train_ranks_reduce(struct train_session *session, int stage, struct ips_track *track);
+
+/* What each rank has of @stage's range of session->reduced goes to all. */
+void train_ranks_gather(struct train_session *session, int stage, struct ips_track *track);
 
 /* The execution's results of all replicas, and what any rank was asked: to stop, by an interrupt.
  * @status: this rank's; ST_FAILED where another's is not ST_OK. */

@@ -33,6 +33,16 @@ static int set_number(struct train_session *session, const char *key, int64_t va
 	return set_fact(session, key, text);
 }
 
+/* Of all replicas that this process has. */
+static int64_t optimizer_state_bytes(const struct train_session *session)
+{
+	size_t floats = 0;
+
+	for (int r = 0; r < session->replicas; r++)
+		floats += session->replica[r].slot_stride;
+	return (int64_t)(floats * sizeof(float)) * optimizer_slots(&session->optimizer);
+}
+
 /* What the target's name stands for is in the file too: who reads it knows no machines. */
 static int record_machine(struct train_session *session, const struct ipu_target *target)
 {
@@ -126,6 +136,9 @@ static int record_facts(struct train_session *session)
 	failed |= set_number(session, "gradient_accumulation", layout->accumulation);
 	failed |= set_number(session, "seed", (int64_t)run->fit.seed);
 	failed |= set_number(session, "workers", session->worker_count);
+	if (session->replica[0].slots)
+		failed |= set_number(session, "optimizer_state_bytes",
+				     optimizer_state_bytes(session));
 	failed |= set_number(session, "host_threads",
 			     (int64_t)pool_helpers(session->pool) + session->worker_count);
 	failed |= record_tokens(session);

@@ -12,6 +12,8 @@
 #include "trainer/learn/optimizer_run.h"
 #include "trainer/models/model_weights.h"
 #include "trainer/train_measure.h"
+#include "trainer/train_shard.h"
+#include "trainer/train_shard.h"
 
 #define RING_LEAST 4 /* gradients between two stages, so that one may be ahead of the other */
 
@@ -167,10 +169,11 @@ static enum status new_stage_buffers(const struct train_session *session,
 
 double train_replica_bytes(const struct train_session *session)
 {
-	const double blocks = 1.0 + (model_policy(session->model) != MODEL_POLICY_TEXT) +
-			      (trains(session) ? 1.0 + (session->layout->accumulation > 1) +
-							 optimizer_slots(&session->optimizer)
-					       : 0.0);
+	const double slots = (double)optimizer_slots(&session->optimizer) /
+			     (session->sharded ? session->layout->replicas : 1);
+	const double blocks =
+		1.0 + (model_policy(session->model) != MODEL_POLICY_TEXT) +
+		(trains(session) ? 1.0 + (session->layout->accumulation > 1) + slots : 0.0);
 	double bytes = blocks * (double)session->model->weights * sizeof(float);
 
 	for (int s = 0; s < session->layout->stages; s++) {
@@ -252,7 +255,6 @@ static enum status new_blocks(const struct train_session *session, struct train_
 			      struct err *err)
 {
 	const size_t weights = session->model->weights + 1;
-	const size_t slots = (size_t)optimizer_slots(&session->optimizer);
 
 	replica->weights = mem_aligned(weights, sizeof(float));
 	if (!replica->weights)
@@ -267,17 +269,31 @@ static enum status new_blocks(const struct train_session *session, struct train_
 	replica->accumulated = mem_aligned(weights, sizeof(float));
 	if (session->layout->accumulation > 1)
 		replica->fresh = mem_aligned(weights, sizeof(float));
-	if (slots > 0)
-		replica->slots = mem_aligned(weights * slots, sizeof(float));
 	if (optimizer_needs_whole_norm(&session->optimizer))
 		replica->squares =
 			mem_calloc((size_t)session->model->param_count + 1, sizeof(double));
 	if (!replica->accumulated || (!replica->fresh && session->layout->accumulation > 1) ||
-	    (!replica->slots && slots > 0) ||
 	    (!replica->squares && optimizer_needs_whole_norm(&session->optimizer)))
 		return err_nomem(err);
-	if (slots > 0)
-		optimizer_start(&session->optimizer, replica->slots, weights - 1);
+	return ST_OK;
+}
+
+/* Once its stages are known. */
+static enum status new_slots(const struct train_session *session, struct train_replica *replica,
+			     struct err *err)
+{
+	const size_t slots = (size_t)optimizer_slots(&session->optimizer);
+	enum status status;
+
+	if (!trains(session))
+		return ST_OK;
+	status = train_shard_new(session, replica, err);
+	if (status != ST_OK || slots == 0)
+		return status;
+	replica->slots = mem_aligned(replica->slot_stride * slots + 1, sizeof(float));
+	if (!replica->slots)
+		return err_nomem(err);
+	optimizer_start(&session->optimizer, replica->slots, replica->slot_stride);
 	return ST_OK;
 }
 
@@ -323,12 +339,14 @@ enum status train_replica_init(struct train_session *session, int index, struct 
 	train_replica_round(session, replica);
 	for (int s = 0; s < session->layout->stages && status == ST_OK; s++)
 		status = new_stage(session, replica, s, err);
-	return status;
+	return status == ST_OK ? new_slots(session, replica, err) : status;
 }
 
 static void free_stage(struct train_stage *stage)
 {
 	stage_free(stage->stage);
+	if (stage->own != stage->ranges)
+		mem_free(stage->own);
 	mem_free(stage->ranges);
 	mem_free(stage->loss_gradient);
 	mem_free(stage->parts);

@@ -13,6 +13,7 @@
 #include "trainer/train_health.h"
 #include "trainer/train_outfeed.h"
 #include "trainer/train_ranks.h"
+#include "trainer/train_shard.h"
 #include "trainer/train_record.h"
 #include "trainer/train_tensors.h"
 
@@ -195,6 +196,7 @@ static enum status build(struct train_session *session, struct err *err)
 	const struct run_layout *layout = session->layout;
 	enum status status = copy_plan(session, err);
 
+	session->sharded = status == ST_OK && train_shard_wanted(session);
 	if (status == ST_OK)
 		status = train_tensors_plan(session, session->recording != NULL, err);
 	if (status != ST_OK)

@@ -49,6 +49,8 @@ struct train_stage {
 	size_t first_weight, weight_count; /* its range of the parameter blocks */
 	struct optimizer_range *ranges;    /* what of it learns, in pieces */
 	size_t range_count;
+	struct optimizer_range *own; /* what this replica updates: see train_shard.h */
+	size_t own_count;
 	bool regularized;
 	int slots;            /* micro-batches in flight */
 	float *loss_gradient; /* last stage: by slot, loss_step apart: [batch, output] */
@@ -68,8 +70,9 @@ struct train_replica {
 	int number;
 	struct train_stage *stage; /* by stage */
 	float *weights, *accumulated, *fresh, *slots;
-	double *squares; /* by parameter, of gradients; NULL: no optimizer_needs_whole_norm() */
-	float *halves;   /* the weights as layers read them that compute in half; NULL: none does */
+	size_t slot_stride; /* floats of each slot */
+	double *squares;    /* by parameter, of gradients; NULL: no optimizer_needs_whole_norm() */
+	float *halves; /* the weights as layers read them that compute in half; NULL: none does */
 	struct ipu_interval *interval;   /* of the execution: by pipeline run, IPU, order of work */
 	_Atomic int64_t steps_done;      /* of the execution: their losses and metrics are there */
 	int64_t runs_recorded;           /* the main thread's */
@@ -205,6 +208,7 @@ struct train_session {
 	struct train_program program[TRAIN_MODES]; /* by enum ips_mode */
 	struct optimizer optimizer;
 	bool regularized;                 /* any stage is */
+	bool sharded;                     /* a replica has a share of the optimizer state */
 	const struct plan_device *device; /* NULL on the CPU alone */
 	struct pool *pool;
 	struct ips_recording *recording; /* NULL: off */

@@ -410,7 +410,8 @@ static enum status watch_tokens(struct train_session *session, struct err *err)
 	return ST_OK;
 }
 
-/* Of one variable: its gradient, its slots, itself. */
+/* Of one variable: its gradient, its slots (a replica that has a share of them has not all of any),
+ * itself. */
 static enum status watch_variable(struct train_session *session, int number, struct err *err)
 {
 	const struct model_param *param = &session->model->params[number];
@@ -428,7 +429,8 @@ static enum status watch_variable(struct train_session *session, int number, str
 			add_watched(tensors, &params, number, 0, param->count);
 	}
 	params.kind = OUTFEED_OPTIMIZER_STATE;
-	for (int s = 0; param->trainable && s < optimizer_slots(optimizer); s++) {
+	for (int s = 0; param->trainable && !session->sharded && s < optimizer_slots(optimizer);
+	     s++) {
 		params.key = arena_printf(&session->arena, "%s/%s/%s", optimizer_name(optimizer),
 					  optimizer_slot_name(optimizer, s), param->name);
 		if (!params.key)

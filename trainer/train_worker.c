@@ -16,6 +16,7 @@
 #include "trainer/train_measure.h"
 #include "trainer/train_ranks.h"
 #include "trainer/train_reduce.h"
+#include "trainer/train_shard.h"
 #include "trainer/train_outfeed.h"
 #include "trainer/train_record.h"
 
@@ -496,6 +497,25 @@ static void reduce_replicas(struct work *work)
 	meet(work);
 }
 
+/* Each replica has updated its share. */
+static void share_weights(struct work *work)
+{
+	struct train_session *session = work->worker->session;
+	const struct train_replica *replica = work->worker->replica;
+	int64_t begin = (int64_t)clock_ns();
+
+	train_shard_publish(session, replica, work->number);
+	count_exchange(work->worker, begin);
+	meet(work);
+	begin = (int64_t)clock_ns();
+	if (replica == session->replica)
+		train_ranks_gather(session, work->number,
+				   session->recording ? work->worker->track : NULL);
+	count_exchange(work->worker, begin);
+	meet(work);
+	train_shard_take(session, replica, work->number);
+}
+
 static void outfeed_update(struct work *work)
 {
 	const struct train_outfeed_place place = place_in_run(work);
@@ -599,9 +619,11 @@ static void run_updates(struct train_worker *worker, int64_t run)
 			norm = gradient_norm(worker, run);
 		applied = !optimizer->loss_scale_dynamic || isfinite(norm);
 		if (applied)
-			optimizer_run(optimizer, stage_pool(work.stage->stage), work.stage->ranges,
-				      work.stage->range_count, replica->weights, gradients,
-				      replica->slots, session->model->weights, update, norm);
+			optimizer_run(optimizer, stage_pool(work.stage->stage), work.stage->own,
+				      work.stage->own_count, replica->weights, gradients,
+				      replica->slots, replica->slot_stride, update, norm);
+		if (applied && session->sharded)
+			share_weights(&work);
 		outfeed_update(&work);
 		if (replica->halves)
 			model_round_weights(session->model, stage_pool(work.stage->stage),

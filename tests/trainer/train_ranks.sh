@@ -106,7 +106,30 @@ for schedule in "${swept[@]}"; do
 	sqlite3 tf_report__*/rank1/profile.db "SELECT value FROM meta WHERE key = 'mpi'" | grep -E '^(Open MPI|MPICH)' >/dev/null || fail "$schedule: no meta mpi"
 	rm -rf tf_report__*
 done
+
+# Optimizer state in shares, of which a replica has one: the same bytes with a third of the memory. Norms are of whole parameters.
+sweep '{"class_name": "Adam", "config": {"learning_rate": 0.01}}' '{"class_name": "Lamb", "config": {"learning_rate": 0.01}}' \
+	'{"class_name": "Adam", "config": {"learning_rate": 0.01, "clipnorm": 0.5}}' \
+	'{"class_name": "SGD", "config": {"momentum": 0.9, "global_clipnorm": 1.0}}'
+state() { sqlite3 "$1" "SELECT value FROM meta WHERE key = 'optimizer_state_bytes'"; }
+for optimizer in "${swept[@]}"; do
+	stages=(--distribution.replicas 3 --evaluate null --host.threads 1 --compile.optimizer "$optimizer")
+	train 24 "${stages[@]}" >out || fail "$optimizer: exit code $?"
+	whole=$(state tf_report__*/profile.db)
+	grep -o 'XXH3 [0-9a-f]*' out >digest
+	rm -rf tf_report__*
+	ranks "$launcher" 2 "$run" --fit.epochs 1 --fit.steps_per_epoch 24 --compile.steps_per_execution 24 "${stages[@]}" \
+		--pipeline.replicated_optimizer_state_sharding true >out || fail "$optimizer, sharded: exit code $?"
+	grep -o 'XXH3 [0-9a-f]*' out | cmp -s - digest || fail "$optimizer: other weights with sharded state"
+	# But for what lies between parameters, to the next line of memory.
+	shares=$((3 * ($(state tf_report__*/profile.db) + $(state tf_report__*/rank1/profile.db))))
+	[ $shares -le "$whole" ] && [ $((shares + 1024)) -ge "$whole" ] || fail "$optimizer: $shares bytes of state of $whole"
+	rm -rf tf_report__*
+done
 unset POPLAR_ENGINE_OPTIONS
+! ranks "$launcher" 2 "$run" "${stages[@]}" --fit.steps_per_epoch 24 --compile.steps_per_execution 24 --callbacks '[{"class_name": "BackupAndRestore", "config": {"backup_dir": "backup"}}]' --pipeline.replicated_optimizer_state_sharding true >out 2>&1 ||
+	fail "a backup of a share: exit code 0"
+grep 'a rank has a share of the optimizer state alone' out >/dev/null || fail "a backup of a share: $(cat out)"
 
 # ipu-run says the launcher's line, and what it runs trains to the same bytes.
 front() { "$bin/ipu-run" --mpi "$launcher" "$@"; }

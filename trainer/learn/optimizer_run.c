@@ -219,7 +219,9 @@ static enum status range_cut(struct optimizer_range **out, size_t *capacity, siz
 	for (size_t done = 0; done < whole.count; done += length) {
 		size_t left = whole.count - done;
 
-		(*out)[(*count)++] = (struct optimizer_range){whole.first + done, min(left, length),
+		(*out)[(*count)++] = (struct optimizer_range){.first = whole.first + done,
+							      .count = min(left, length),
+							      .kept = whole.first + done,
 							      .param = whole.param};
 	}
 	return ST_OK;
@@ -328,7 +330,8 @@ static void run_range(const struct optimizer_pass *pass, struct optimizer_range 
 
 		for (size_t i = 0; pass->slots && i < OPTIMIZER_SLOTS; i++)
 			if ((int)i < optimizer_slots(o))
-				piece.slots[i] = pass->slots + i * pass->stride + at;
+				piece.slots[i] =
+					pass->slots + i * pass->stride + range->kept + done;
 		if (clips) {
 			kernel_clip(clipped, piece.gradients, scale, value, piece.count);
 			piece.gradients = clipped;

@@ -26,7 +26,8 @@ enum optimizer_sum {
 /* A piece of the parameters' block, at most OPTIMIZER_PIECE floats of it. */
 struct optimizer_range {
 	size_t first, count;
-	int param; /* of the model; of several small ones that lie together, the first */
+	size_t kept; /* where its slots begin in each slot's block; where that has all, first */
+	int param;   /* of the model; of several small ones that lie together, the first */
 	double squares[OPTIMIZER_SUMS]; /* of the piece, then of its parameter */
 };
 
@@ -53,9 +54,9 @@ void optimizer_squares(struct pool *pool, struct optimizer_range *ranges, size_t
 
 /*
  * Update the weights of the ranges, shared out over @pool (may be NULL): the same bytes for any.
- * @weights, @gradients: the model's blocks. @slots: optimizer_slots() blocks of the same layout,
- * each @stride floats after the one before; NULL where there are none. @update from 0. @norm: of
- * all gradients, where the optimizer has a global_clipnorm.
+ * @weights, @gradients: the model's blocks. @slots: optimizer_slots() blocks, each @stride floats
+ * after the one before, in which a range's slots begin at range.kept; NULL where there are none.
+ * @update from 0. @norm: of all gradients, where the optimizer has a global_clipnorm.
  */
 void optimizer_run(const struct optimizer *optimizer, struct pool *pool,
 		   struct optimizer_range *ranges, size_t count, float *weights,

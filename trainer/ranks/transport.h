@@ -32,8 +32,8 @@ struct ranks_transport {
 	uint32_t version;
 	/* Begin; the implementation's name and version go to @name. 0: well. */
 	int (*start)(int *rank, int *count, char *name, size_t room);
-	/* By all ranks, one after the other: channel @number, the next, is there when the request is
-	 * done. Operations of one channel are in the same order on all ranks. 0: well. */
+	/* By all ranks, one after the other: channel @number, the next, is there when the request
+	 * is done. Operations of one channel are in the same order on all ranks. 0: well. */
 	int (*channel)(int number, struct ranks_request *out);
 	/* Piece r of @send goes to rank r, piece r of @receive comes from it. */
 	void (*exchange)(int channel, const struct ranks_pieces *send,

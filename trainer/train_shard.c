@@ -1,0 +1,118 @@
+/*
+ * Shares of what a stage learns, counted in floats of its optimizer ranges.
+ */
+#include "trainer/train_shard.h"
+
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/minmax.h"
+
+static size_t learnt(const struct train_stage *stage)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < stage->range_count; i++)
+		count += stage->ranges[i].count;
+	return count;
+}
+
+/* Where the shares of the replicas from @replica on begin, in floats that learn; where norms are
+ * those of whole parameters, with the next one. */
+static size_t cut(const struct train_session *session, const struct train_stage *stage, int replica)
+{
+	const size_t count = learnt(stage), replicas = (size_t)session->layout->replicas;
+	const size_t at =
+		count / replicas * (size_t)replica + count % replicas * (size_t)replica / replicas;
+	size_t begin = 0;
+
+	if (!optimizer_needs_norms(&session->optimizer))
+		return at;
+	for (size_t i = 0; i < stage->range_count; begin += stage->ranges[i++].count)
+		if (begin >= at && (i == 0 || stage->ranges[i].param != stage->ranges[i - 1].param))
+			return begin;
+	return count;
+}
+
+bool train_shard_wanted(const struct train_session *session)
+{
+	return session->ranks && session->run->fit.wanted && session->run->pipeline.wanted &&
+	       session->run->pipeline.replicated_optimizer_state_sharding == RUN_YES &&
+	       optimizer_slots(&session->optimizer) > 0;
+}
+
+/* The parts of the ranges from @first to before @end; their slots lie together from *@kept on. */
+static enum status own_ranges(struct train_stage *stage, size_t first, size_t end, size_t *kept,
+			      struct err *err)
+{
+	size_t begin = 0;
+
+	stage->own = mem_calloc(stage->range_count + 1, sizeof(*stage->own));
+	if (!stage->own)
+		return err_nomem(err);
+	for (size_t i = 0; i < stage->range_count; begin += stage->ranges[i++].count) {
+		const struct optimizer_range *range = &stage->ranges[i];
+		const size_t from = max(first, begin), to = min(end, begin + range->count);
+
+		if (from >= to)
+			continue;
+		stage->own[stage->own_count++] =
+			(struct optimizer_range){.first = range->first + (from - begin),
+						 .count = to - from,
+						 .kept = *kept,
+						 .param = range->param};
+		*kept += to - from;
+	}
+	return ST_OK;
+}
+
+enum status train_shard_new(const struct train_session *session, struct train_replica *replica,
+			    struct err *err)
+{
+	enum status status = ST_OK;
+	size_t kept = 0;
+
+	for (int s = 0; s < session->layout->stages && status == ST_OK; s++) {
+		struct train_stage *stage = &replica->stage[s];
+
+		if (session->sharded)
+			status = own_ranges(stage, cut(session, stage, replica->number),
+					    cut(session, stage, replica->number + 1), &kept, err);
+		else
+			stage->own = stage->ranges, stage->own_count = stage->range_count;
+	}
+	replica->slot_stride = session->sharded ? kept : session->model->weights;
+	return status;
+}
+
+size_t train_shard_at(const struct train_session *session, const struct train_stage *stage,
+		      int replica)
+{
+	const size_t at = cut(session, stage, replica);
+	size_t begin = 0;
+
+	for (size_t i = 0; i < stage->range_count && at > 0; begin += stage->ranges[i++].count)
+		if (at < begin + stage->ranges[i].count)
+			return stage->ranges[i].first + (at - begin) - stage->first_weight;
+	return at == 0 ? 0 : stage->weight_count;
+}
+
+void train_shard_publish(const struct train_session *session, const struct train_replica *replica,
+			 int stage)
+{
+	const struct train_stage *of = &replica->stage[stage];
+
+	for (size_t i = 0; i < of->own_count; i++)
+		memcpy(session->reduced + of->own[i].first, replica->weights + of->own[i].first,
+		       of->own[i].count * sizeof(float));
+}
+
+void train_shard_take(const struct train_session *session, const struct train_replica *replica,
+		      int stage)
+{
+	const struct train_stage *of = &replica->stage[stage];
+
+	for (size_t i = 0; i < of->range_count; i++)
+		memcpy(replica->weights + of->ranges[i].first,
+		       session->reduced + of->ranges[i].first, of->ranges[i].count * sizeof(float));
+}
