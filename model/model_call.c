@@ -466,13 +466,6 @@ static int read_layer_masks(struct model_reader *reader, struct model_layer *lay
 	const int mask = read_mask(reader, layer, 0, attends ? 1 : own, at);
 	const int keys = attends && own > 1 ? read_mask(reader, layer, 1, own, at) : mask;
 
-	if (mask != MODEL_UNMASKED && layer->ops->masks == LAYER_MASKS_LACKED)
-		model_config_unsupported(
-			at, reader->err,
-			"\"%s\": %s with a mask (\"%s\") is not supported: Keras 2 "
-			"counts padding, Keras 3 does not; LayerNormalization works "
-			"step by step",
-			layer->name, layer->ops->class_name, reader->model->layers[mask].name);
 	if (err_stuck(reader->err) || layer->ops->masks == LAYER_MASKS_END)
 		return MODEL_UNMASKED;
 	if (attends)

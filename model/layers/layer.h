@@ -77,8 +77,7 @@ enum layer_masks {
 	LAYER_MASKS_END,  /* the output has none */
 	LAYER_MASKS_PASS, /* the output has the same */
 	LAYER_MASKS_USED, /* it comes in as the last input; outputs of as many steps have it, too */
-	LAYER_MASKS_ATTEND, /* so do that of the queries, which the output has, and of the keys */
-	LAYER_MASKS_LACKED  /* Keras 3 looks at it: refused */
+	LAYER_MASKS_ATTEND /* so do that of the queries, which the output has, and of the keys */
 };
 
 struct compute_ops; /* trainer/layers/compute.h */

@@ -1,5 +1,6 @@
 /*
- * BatchNormalization over the last axis, as TensorFlow 2.6 computes it.
+ * BatchNormalization over the last axis, as TensorFlow 2.6 computes it; of a sequence with a mask,
+ * as Keras 3: moments are of the steps that count, and all are normalised by them.
  *
  * Training, with the micro-batch's mean and population variance over all other axes:
  *
@@ -54,6 +55,11 @@ static enum status norm_read(struct model *model, struct model_layer *layer,
 
 	if (layer__begin(model, layer, config, own, ARRAY_LEN(own), sizeof(*c), err) != ST_OK)
 		return err->status;
+	if (layer->mask && layer->input.ndim != 2)
+		return model_config_unsupported(
+			config, err,
+			"\"%s\": BatchNormalization with a mask is of (steps, channels) alone",
+			layer->name);
 	c = layer->config;
 	c->fused = layer->input.ndim == 3 || layer->input.ndim == 4;
 	layer__read_norm(model, layer, config, &c->norm, err);
@@ -134,7 +140,17 @@ static void norm_lower_forward(struct layer_lowering *lowering)
 				LAYER_INPUT | (lowering->keeps ? LAYER_KEPT : LAYER_BETWEEN) |
 					(learns ? layer__norm_params(&own->norm) : 0u),
 				LAYER_OUTPUT);
+	struct layer_op weigh = layer__map(
+		&(struct ipu_elements){.count = layer__lower_count(lowering),
+				       .operands = 1,
+				       .broadcast = layer_rows(lowering->layer, lowering->batch),
+				       .times = {[IPU_FN_ADD] = 1}},
+		LAYER_INPUT, LAYER_BETWEEN);
 
+	weigh.makes = layer__lower_count(lowering);
+	weigh.training_only = true;
+	if (learns && lowering->layer->mask)
+		layer__lower(lowering, NORM_NAME "/Mask/Mul", &weigh);
 	if (learns)
 		layer__lower_statistics(lowering, NORM_NAME,
 					layer_last_dim(&lowering->layer->input), true);
@@ -167,7 +183,7 @@ static void norm_lower(struct layer_lowering *lowering)
 
 const struct layer_ops layer_batch_normalization = {
 	.class_name = "BatchNormalization",
-	.masks = LAYER_MASKS_LACKED,
+	.masks = LAYER_MASKS_USED,
 	.kind = LAYER_KIND_batch_normalization,
 	.read = norm_read,
 	.flops = norm_flops,

@@ -513,6 +513,10 @@ static void test_what_cannot_be_done_is_refused_at_its_place(void **state)
 		{BATCH_NORM("'axis': [1, 3]"), "the last axis alone", ST_UNSUPPORTED},
 		{BATCH_NORM("'axis': 'x'"), "config.axis", ST_INVALID},
 		{BATCH_NORM("'axis': null"), "config.axis", ST_INVALID},
+		{"[{'class_name': 'Masking', 'config': {'name': 'm'}}, {'class_name': "
+		 "'BatchNormalization', 'config': {'name': 'n'}}]",
+		 "\"n\": BatchNormalization with a mask is of (steps, channels) alone",
+		 ST_UNSUPPORTED},
 		{BATCH_NORM("'momentum': 1.5"), "config.momentum: must be from 0 to 1", ST_INVALID},
 		{BATCH_NORM("'epsilon': -1"), "config.epsilon: must be 0 or greater", ST_INVALID},
 		{BATCH_NORM("'scale': 1"), "config.scale", ST_INVALID},

@@ -451,11 +451,6 @@ static void test_what_cannot_be_done_is_refused_at_its_place(void **state)
 		 ST_UNSUPPORTED},
 		{LAYER("GRU", ", 'recurrent_activation': 'softsign'"),
 		 "config.recurrent_activation", ST_UNSUPPORTED},
-		{"[{'class_name': 'Masking', 'config': {'name': 'm'}}, {'class_name': "
-		 "'BatchNormalization', 'config': {'name': 'n'}}, {'class_name': 'LSTM', "
-		 "'config': {'units': 3}}]",
-		 "\"n\": BatchNormalization with a mask (\"m/mask\") is not supported",
-		 ST_UNSUPPORTED},
 		{LAYER("LSTM", ", 'stateful': 2"), "config.stateful", ST_INVALID},
 		{LAYER("LSTM", ", 'dropout': 1.0"), "config.dropout: must be", ST_INVALID},
 		{LAYER("GRU", ", 'recurrent_dropout': -0.1"), "config.recurrent_dropout",

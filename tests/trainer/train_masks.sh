@@ -43,6 +43,7 @@ both='{"class_name": "Bidirectional", "config": {"name": "both", "layer": {"clas
 gru='{"class_name": "GRU", "config": {"name": "gru", "units": 4}}'
 mean='{"class_name": "LayerNormalization", "config": {"name": "norm"}}, {"class_name": "GlobalAveragePooling1D", "config": {"name": "mean"}}'
 model cells "$(embedding true), $both, $gru"
+model normal "$(embedding true), ${mean/LayerNormalization/BatchNormalization}"
 model blind "$(embedding false), $both, $gru"
 model mean "$(embedding true), $mean"
 model nine "$(masking 9), $gru"
@@ -93,6 +94,9 @@ same "$cells" cells words-9
 same "$cells" cells words-9 --host.threads 1
 same "$cells" cells words-6 --ipu null
 same "$(digest mean words-6)" mean words-9
+normal=$(digest normal words-6)
+same "$normal" normal words-9
+same "$normal" normal words-9 --host.threads 1 --ipu null
 for name in heads plain; do
 	same "$(digest $name-6 words-6)" $name-9 words-9
 	same "$(digest $name-6 words-6)" $name-6 words-6 --ipu null --host.threads 1
@@ -135,6 +139,22 @@ beside_torch() {
 	rm log.csv
 }
 beside_torch masks padded.npz loss
+
+# BatchNormalization of the steps that count, whose moving statistics are theirs.
+beside_torch mask_normal padded.npz loss
+"$bin/ipu-train" "$golden/mask_normal.json" -q --data.path padded.npz --callbacks null --weights.save normal.npz || fail 'mask_normal.json'
+python3 - normal.npz <<'PYTHON' >found || fail 'no moving statistics'
+import struct, sys, zipfile
+with zipfile.ZipFile(sys.argv[1]) as file:
+    names = file.namelist()
+    for layer in "first", "second":
+        for part in "mean", "variance":
+            array = file.read(next(name for name in names if f"{layer}/moving_{part}" in name))
+            array = array[10 + struct.unpack("<H", array[8:10])[0]:]
+            print(sum(struct.unpack(f"<{len(array) // 4}f", array)))
+PYTHON
+paste -d ' ' found <(sed -n 's/^moving //p' "$golden/mask_normal_losses.txt" | tr ' ' '\n') |
+	awk '{ off = $1 - $2; if (NF != 2 || off > 1e-4 || off < -1e-4) wrong = 1; n++ } END { exit wrong || n != 4 }' || fail "moving statistics: $(cat found)"
 
 # A mask as far as the loss: a class and a weight for each word. tokens STEPS CLASS FILE: CLASS stands at padding, and STEPS may be more.
 tokens() {

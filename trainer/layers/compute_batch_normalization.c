@@ -1,5 +1,6 @@
 /*
- * BatchNormalization over the last axis, as TensorFlow 2.6 computes it.
+ * BatchNormalization over the last axis, as TensorFlow 2.6 computes it; of a sequence with a mask,
+ * as Keras 3: moments are of the steps that count, and all are normalised by them.
  *
  * Training, with the micro-batch's mean and population variance over all other axes:
  *
@@ -16,7 +17,9 @@
  * worked out anew from x, so the output is never read again.
  */
 #include <math.h>
+#include <string.h>
 
+#include "common/minmax.h"
 #include "trainer/kernels/kernel_norm.h"
 #include "trainer/kernels/kernel_work.h"
 #include "trainer/layers/compute_internal.h"
@@ -33,6 +36,9 @@ struct norm_scratch {
 	double *a, *b;
 	float *constant, *slope;
 	float *kept;
+	/* Of a mask: rows of x and of dy that count, or that do not, and what they add up to. */
+	float *x, *dy;
+	double *sums;
 };
 
 static size_t norm_channels(const struct model_layer *layer)
@@ -53,10 +59,19 @@ static size_t norm_kept_bytes(const struct model *model, const struct model_laye
 	return 4 * norm_channels(layer) * sizeof(float);
 }
 
+static size_t norm_row_floats(const struct model_layer *layer, int64_t batch)
+{
+	return model_align((size_t)(batch * model_shape_count(&layer->input)));
+}
+
 static size_t norm_scratch_bytes(const struct model *model, const struct model_layer *layer,
 				 int64_t batch, unsigned lanes, bool training)
 {
 	size_t sums = 2 * norm_cut(layer, batch).slices * norm_channels(layer) * sizeof(double);
+
+	if (layer->mask)
+		sums += 2 * norm_channels(layer) * sizeof(double) +
+			2 * norm_row_floats(layer, batch) * sizeof(float);
 
 	(void)lanes;
 	(void)training;
@@ -74,6 +89,9 @@ static struct norm_scratch norm_scratch_of(const struct layer_pass *pass, unsign
 	s.constant = (float *)(void *)(s.b + slices * channels);
 	s.slope = s.constant + channels;
 	s.kept = s.slope + channels;
+	s.sums = (double *)(void *)(s.kept + 4 * channels);
+	s.x = (float *)(void *)(s.sums + 2 * channels);
+	s.dy = s.x + norm_row_floats(pass->layer, pass->batch);
 	return s;
 }
 
@@ -95,6 +113,8 @@ struct norm_work {
 	double *a, *b;
 	const float *constant, *slope; /* NULL: the moments have no gradient */
 	struct kernel_watch *watch;    /* of the output; NULL: nobody asks */
+	const float
+		*mask; /* by row: in the gradient, whether the moments are of it; NULL: of all */
 	bool add;
 };
 
@@ -197,6 +217,40 @@ static void norm_coefficients(const struct layer_pass *pass, const struct norm_k
 		own->norm.center ? compute__weights(pass, own->norm.scale)[channel] : 0.0f;
 }
 
+/* Bring rows of @from that count, or do not, together in @to; returns how many they are. */
+static int64_t norm_gather(const struct layer_pass *pass, const float *from, bool counts, float *to)
+{
+	const size_t channels = (size_t)layer_last_dim(&pass->layer->input);
+	const float *mask = pass->inputs[pass->layer->mask];
+	const int64_t rows = layer_rows(pass->layer, pass->batch);
+	int64_t count = 0;
+
+	for (int64_t i = 0; i < rows; i++)
+		if ((mask[i] != 0.0f) == counts)
+			memcpy(to + (size_t)count++ * channels, from + (size_t)i * channels,
+			       channels * sizeof(*to));
+	return count;
+}
+
+/* Moments of the micro-batch, into the first slice's; returns of how many rows. */
+static int64_t norm_moments(const struct layer_pass *pass, const struct norm_scratch *scratch,
+			    struct norm_work work)
+{
+	if (pass->layer->mask) {
+		const int64_t rows = norm_gather(pass, work.x, true, scratch->x);
+
+		memset(work.a, 0, (size_t)work.norm.channels * sizeof(*work.a));
+		memset(work.b, 0, (size_t)work.norm.channels * sizeof(*work.b));
+		if (rows == 0)
+			return 0;
+		work.cut = kernel_norm_cut(rows, work.norm.channels);
+		work.x = scratch->x;
+	}
+	pool_share(pass->pool, norm_passes(&work, 2), norm_moments_slice, &work, work.cut.slices);
+	kernel_norm_merge_moments(&work.cut, work.norm.channels, work.a, work.b);
+	return work.cut.rows;
+}
+
 static void norm_forward(const struct layer_pass *pass)
 {
 	struct kernel_norm_cut cut = norm_cut(pass->layer, pass->batch);
@@ -209,12 +263,12 @@ static void norm_forward(const struct layer_pass *pass)
 	work.out = pass->output;
 	work.watch = pass->watch;
 	if (norm_learns(pass)) {
-		pool_share(pass->pool, norm_passes(&work, 2), norm_moments_slice, &work,
-			   cut.slices);
-		kernel_norm_merge_moments(&cut, channels, work.a, work.b);
-		norm_learn_moving(pass, work.a, work.b, cut.rows);
+		/* Where none counts, mean and variance are 0. */
+		const int64_t rows = max(norm_moments(pass, &scratch, work), 1);
+
+		norm_learn_moving(pass, work.a, work.b, rows);
 		for (int64_t c = 0; c < channels; c++)
-			norm_coefficients(pass, &kept, c, work.a[c], work.b[c] / (double)cut.rows);
+			norm_coefficients(pass, &kept, c, work.a[c], work.b[c] / (double)rows);
 	} else {
 		for (int64_t c = 0; c < channels; c++)
 			norm_coefficients(pass, &kept, c, (double)norm_moving_mean(pass)[c],
@@ -237,13 +291,59 @@ static void norm_sums_slice(void *context, unsigned slice)
 			      w->b + slice * channels);
 }
 
+/* Rows of which the moments are get a part of their gradients. */
 static void norm_grad_slice(void *context, unsigned slice)
 {
 	const struct norm_work *w = context;
-	int64_t at = slice * w->cut.step * w->norm.channels;
+	const int64_t first = slice * w->cut.step;
+	const int64_t end = first + kernel_norm_slice_rows(&w->cut, slice);
 
-	kernel_norm_grad(&w->norm, w->constant, w->slope, w->x + at, w->dy + at, w->out + at,
-			 kernel_norm_slice_rows(&w->cut, slice), w->add);
+	for (int64_t row = first, next; row < end; row = next) {
+		const bool counts = !w->mask || w->mask[row] != 0.0f;
+		const int64_t at = row * w->norm.channels;
+
+		for (next = w->mask ? row + 1 : end;
+		     next < end && (w->mask[next] != 0.0f) == counts; next++)
+			;
+		kernel_norm_grad(&w->norm, counts ? w->constant : NULL, counts ? w->slope : NULL,
+				 w->x + at, w->dy + at, w->out + at, next - row, w->add);
+	}
+}
+
+static void norm_sums(const struct layer_pass *pass, struct norm_work *work)
+{
+	pool_share(pass->pool, norm_passes(work, 2), norm_sums_slice, work, work->cut.slices);
+	kernel_norm_merge_sums(work->cut.slices, work->norm.channels, work->a);
+	kernel_norm_merge_sums(work->cut.slices, work->norm.channels, work->b);
+}
+
+/* The same of the rows that count, then of the others, whose gradients are 0 where nobody looks at
+ * them: so padding is no matter of bytes. Returns how many count. */
+static int64_t norm_masked_sums(const struct layer_pass *pass, const struct norm_scratch *scratch,
+				struct norm_work work)
+{
+	const int64_t channels = work.norm.channels;
+	double *a = scratch->sums, *b = a + norm_channels(pass->layer);
+	int64_t rows[2];
+
+	memset(scratch->sums, 0, 2 * norm_channels(pass->layer) * sizeof(*a));
+	for (int part = 0; part < 2; part++) {
+		norm_gather(pass, pass->grad_output, part == 0, scratch->dy);
+		rows[part] = norm_gather(pass, pass->inputs[0], part == 0, scratch->x);
+		if (rows[part] == 0)
+			continue;
+		work.cut = kernel_norm_cut(rows[part], channels);
+		work.x = scratch->x;
+		work.dy = scratch->dy;
+		norm_sums(pass, &work);
+		for (int64_t c = 0; c < channels; c++) {
+			a[c] += work.a[c];
+			b[c] += work.b[c];
+		}
+	}
+	memcpy(work.a, a, (size_t)channels * sizeof(*a));
+	memcpy(work.b, b, (size_t)channels * sizeof(*b));
+	return rows[0];
 }
 
 /*
@@ -256,9 +356,12 @@ static void norm_learn(const struct layer_pass *pass, const struct norm_kept *ke
 	const struct layer_batch_norm *own = pass->layer->config;
 	double rows = (double)work->cut.rows;
 
-	pool_share(pass->pool, norm_passes(work, 2), norm_sums_slice, work, work->cut.slices);
-	kernel_norm_merge_sums(work->cut.slices, work->norm.channels, work->a);
-	kernel_norm_merge_sums(work->cut.slices, work->norm.channels, work->b);
+	if (pass->layer->mask && norm_learns(pass)) {
+		rows = (double)max(norm_masked_sums(pass, scratch, *work), 1);
+		work->mask = pass->inputs[pass->layer->mask];
+	} else {
+		norm_sums(pass, work);
+	}
 	for (int64_t c = 0; c < work->norm.channels; c++) {
 		double inverse = (double)kept->inverse[c];
 
@@ -282,6 +385,7 @@ static void norm_backward(const struct layer_pass *pass)
 	struct norm_kept kept = norm_kept_of(pass->layer, pass->kept);
 	struct norm_work work = norm_work(pass, &kept, &scratch);
 
+	compute__masks_backward(pass);
 	work.dy = pass->grad_output;
 	if (pass->layer->trainable)
 		norm_learn(pass, &kept, &scratch, &work);
