@@ -196,12 +196,21 @@ static int64_t bytes_sent(const struct train_session *session, const struct rank
 	return words * (int64_t)sizeof(float);
 }
 
-static void begin_span(struct ips_track *track, struct ips_site *site, int64_t bytes)
+/* What the report `communication` reads: see reports/named/report_communication.h. */
+static void begin_span(const struct train_session *session, struct ips_track *track,
+		       struct ips_site *site, const struct ranks_pieces *pieces, bool all)
 {
+	const int ranks = ranks_count(session->ranks);
+	int64_t words = 0;
+
 	if (!track || !site)
 		return;
+	for (int r = 0; r < ranks; r++)
+		words += pieces->words[r];
 	ips_span_begin(track, site);
-	ips_span_arg_int(track, "bytes", bytes);
+	ips_span_arg_int(track, "bytes", bytes_sent(session, pieces, all));
+	ips_span_arg_int(track, "size", words * (int64_t)sizeof(float));
+	ips_span_arg_int(track, "ranks", ranks);
 }
 
 static void end_span(struct ips_track *track, const struct ips_site *site)
@@ -214,7 +223,7 @@ void train_ranks_gather(struct train_session *session, int stage, struct ips_tra
 {
 	const struct train_exchange *e = &session->exchange[stage];
 
-	begin_span(track, e->gather, bytes_sent(session, &e->mean, true));
+	begin_span(session, track, e->gather, &e->mean, true);
 	ranks_gather(session->ranks, stage + 1, &e->mean);
 	end_span(track, e->gather);
 }
@@ -226,7 +235,7 @@ void train_ranks_reduce(struct train_session *session, int stage, struct ips_tra
 	const size_t slice = (size_t)e->mean.words[rank];
 	float *mine = (float *)e->mean.base + e->mean.at[rank];
 
-	begin_span(track, e->exchange, bytes_sent(session, &e->out, false));
+	begin_span(session, track, e->exchange, &e->out, false);
 	ranks_exchange(session->ranks, stage + 1, &e->out, &e->in);
 	end_span(track, e->exchange);
 	train_tree_sums(mine, e->all, 0, slice, replicas);

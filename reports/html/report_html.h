@@ -120,6 +120,7 @@ void html_bubble(struct report_html *page); /* its causes, each clock's as a bar
 void html_insights(struct report_html *page);
 void html_stages(struct report_html *page);
 void html_operations(struct report_html *page);
+void html_communication(struct report_html *page);
 void html_timeline(struct report_html *page); /* lanes and their longest spans */
 void html_sums(struct report_html *page);     /* of spans, by name */
 void html_facts(struct report_html *page);

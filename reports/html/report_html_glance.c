@@ -269,6 +269,11 @@ void html_operations(struct report_html *page)
 	html_report(page, "operations", 20);
 }
 
+void html_communication(struct report_html *page)
+{
+	html_report(page, "communication", 50);
+}
+
 void html_sums(struct report_html *page)
 {
 	html_report(page, "span-sums", 50);

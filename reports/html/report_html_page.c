@@ -11,6 +11,7 @@
 #include "common/fs.h"
 #include "common/mem.h"
 #include "common/str.h"
+#include "reports/named/report_communication.h"
 
 static const char page_style[] = {
 #include "report_html_css.h"
@@ -46,6 +47,7 @@ static const struct {
 	 html_stages},
 	{"operations", "Operations", NULL, "SELECT EXISTS (SELECT 1 FROM operations)", 0,
 	 html_operations},
+	{"communication", "Communication", NULL, REPORT_HAS_CALLS, 0, html_communication},
 	{"facts", "Facts and options", NULL, NULL, 0, html_facts},
 };
 

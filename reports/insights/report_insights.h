@@ -107,6 +107,10 @@ enum status report_insights_table(struct report_table *out, const struct report_
 	  "is most of it")                                                                         \
 	X(HOST_WAITS, "host_waits", 0.5, "of a worker's time in executions, waiting")              \
 	X(HOST_DATA, "host_data", 0.15, "of a worker's time, loading and sending data")            \
+	X(SLOW_RANK, "slow_rank", 0.1, "of all ranks' time, waiting for one of them")              \
+	X(BUCKET_BYTES, "bucket_bytes", 65536,                                                     \
+	  "bytes of an exchange between ranks: less is mostly the cost of beginning one")          \
+	X(EXPOSED, "exposed", 0.1, "of the ranks' time in exchanges")                              \
 	X(CPU, "cpu", 0.7, "processor time over time: less means waiting for a core")              \
 	X(CPU_TIME, "cpu_time_s", 0.1, "s of stage programs: less says nothing about the machine") \
 	X(RECOMPUTE, "recompute", 0.01, "of an IPU's memory in use that recomputation would free") \

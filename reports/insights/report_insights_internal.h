@@ -151,6 +151,8 @@ typedef enum status (*insight_fn)(struct insight_facts *facts, struct err *err);
 	X(recomputation, INSIGHT_MEMORY | INSIGHT_PIPELINE)                                        \
 	X(host_waits, INSIGHT_PIPELINE)                                                            \
 	X(host_data, INSIGHT_TRAINING)                                                             \
+	X(slow_rank, INSIGHT_ANYTHING)                                                             \
+	X(small_buckets, INSIGHT_TRAINING)                                                         \
 	X(busy_machine, INSIGHT_TRAINING)                                                          \
 	X(tiers_lowered, INSIGHT_ANYTHING)                                                         \
 	X(recording_cost, INSIGHT_ANYTHING)                                                        \

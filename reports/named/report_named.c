@@ -10,13 +10,9 @@
 
 #include "common/mem.h"
 #include "common/str.h"
+#include "reports/named/report_communication.h"
 #include "reports/named/report_operations.h"
 #include "reports/table/report_select.h"
-
-#define REPORT_NAMED(name, shows)                                                                  \
-	{                                                                                          \
-		(name), (shows), REPORT_NEEDS_DB, report_run_named                                 \
-	}
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 
@@ -651,7 +647,8 @@ static const struct report_named *const named_table[] = {
 	&report_named_programs,   &report_named_execution_trace,
 	&report_named_memory,     &report_named_liveness,
 	&report_named_tensors,    &report_named_tensor_epochs,
-	&report_named_health,     &report_named_overhead,
+	&report_named_health,     &report_named_communication,
+	&report_named_overhead,
 };
 
 const struct report_named *report_named_at(int at)

@@ -3,7 +3,7 @@
  * made of the contract's views, which columns text has, in which order, and what it means that
  * there are none.
  *
- * report_named.c defines and lists them.
+ * report_named.c lists them, and defines most.
  */
 #ifndef REPORT_NAMED_H
 #define REPORT_NAMED_H
@@ -25,6 +25,11 @@ struct report_named {
 	struct report_grouping groupings[REPORT_GROUPINGS]; /* the first unless asked otherwise */
 	const char *none;                                   /* said where there are no rows */
 };
+
+#define REPORT_NAMED(name, shows)                                                                  \
+	{                                                                                          \
+		(name), (shows), REPORT_NEEDS_DB, report_run_named                                 \
+	}
 
 /* What such an entry runs. */
 enum status report_run_named(const struct report_entry *entry, const struct report_request *request,

@@ -362,13 +362,13 @@ static void test_spans_have_tracks_and_children(void **state)
 	struct ips_report_spans *cursor, *children;
 
 	(void)state;
-	assert_int_equal(ips_report_track_count(sample.report), 3);
+	assert_int_equal(ips_report_track_count(sample.report), 4);
 	assert_string_equal(ips_report_track(sample.report, 0)->track, "worker 0");
 	assert_int_equal(ips_report_track(sample.report, 2)->clock, IPS_DEVICE);
 	assert_int_equal(ips_report_track(sample.report, 2)->ipu, 0);
-	assert_int_equal(count_spans(NULL), 4);
+	assert_int_equal(count_spans(NULL), 6);
 	filter.max_depth = 0;
-	assert_int_equal(count_spans(&filter), 3);
+	assert_int_equal(count_spans(&filter), 5);
 	filter.track = 0;
 	assert_int_equal(count_spans(&filter), 1);
 
@@ -401,10 +401,10 @@ static void test_what_is_not_there_is_said(void **state)
 	assert_non_null(strstr(message, "/no/such"));
 	assert_int_equal(ips_report_open(&report, sample.path, message, sizeof(message)), 0);
 	assert_string_equal(message, "");
-	filter.track = 3;
+	filter.track = 4;
 	assert_int_not_equal(
 		ips_report_spans_open(report, &cursor, &filter, message, sizeof(message)), 0);
-	assert_non_null(strstr(message, "track 3, where there are 3"));
+	assert_non_null(strstr(message, "track 4, where there are 4"));
 	assert_null(cursor);
 	assert_int_not_equal(
 		ips_report_span_children(report, &cursor, 1000, message, sizeof(message)), 0);

@@ -545,7 +545,7 @@ static void test_a_merged_file_is_merged_again(void **state)
 	assert_answer(place->out,
 		      "SELECT rank, count(*) FROM spans GROUP BY rank UNION ALL "
 		      "SELECT rank, count(*) FROM device_steps GROUP BY rank",
-		      "0|4\n1|4\n2|4\n0|1\n1|1\n2|1\n");
+		      "0|6\n1|6\n2|6\n0|1\n1|1\n2|1\n");
 	assert_answer(place->out, "SELECT track FROM tracks WHERE name LIKE '%IPU 0' ORDER BY 1",
 		      "rank 0/ipu 0\nrank 1/ipu 0\nrank 2/ipu 0\n");
 	assert_int_equal(

@@ -34,6 +34,7 @@ struct plan {
 	int64_t operation_cycles;     /* of the first operation */
 	int64_t tile_bytes, fifo_bytes;
 	bool nonfinite, broken, lowered, oversubscribed, spans, tensors;
+	int64_t exchange_bytes; /* between two ranks; 0: there is but one */
 };
 
 static const struct plan well = {
@@ -277,6 +278,27 @@ static void record_spans(struct ips_recording *r)
 	}
 }
 
+/* Of each weight update; rank 1 comes 3 ms later. */
+static void record_exchanges(struct ips_recording *r, const struct plan *plan)
+{
+	IPS_SITE(exchange, "mpi", "MPI_Allreduce");
+
+	for (int rank = 0; rank < 2; rank++) {
+		struct ips_track *track =
+			ips_track_open(r, rank ? "rank 1/exchange" : "exchange", NULL);
+
+		for (int i = 0; i < 10; i++) {
+			struct ips_keys keys = keys_of(i, 0, 0, 'U');
+
+			ips_track_set_keys(track, &keys);
+			ips_span_at(track, &exchange, (10 * i + 3 * rank) * MS,
+				    (rank ? 1 : 4) * MS);
+			ips_span_arg_int(track, "size", plan->exchange_bytes);
+			ips_span_arg_int(track, "ranks", 2);
+		}
+	}
+}
+
 static void execute(const char *path, const char *sql)
 {
 	sqlite3 *db;
@@ -309,10 +331,13 @@ static void record(const char *path, const struct plan *plan)
 		record_spans(r);
 	if (plan->tensors)
 		record_health(r, plan);
+	if (plan->exchange_bytes)
+		record_exchanges(r, plan);
 	if (ips_recording_close(r, message, sizeof(message)))
 		fail_msg("%s", message);
 	/* What recording costs is the machine's matter. */
-	execute(path, "UPDATE overhead_sum_rows SET write_ns = 0, record_ns_estimate = 0");
+	execute(path, "UPDATE overhead_sum_rows SET write_ns = 0, record_ns_estimate = 0;"
+		      "UPDATE track_rows SET rank = 1 WHERE track LIKE 'rank 1/%'");
 }
 
 /* ---- the cases ------------------------------------------------------------------------------- */
@@ -339,6 +364,8 @@ CHANGE(gaps, plan->gap_cycles = 1000000)
 CHANGE(slow_start, plan->first_ns = 300 * MS)
 CHANGE(host_idle, plan->host_idle = 700)
 CHANGE(host_data, plan->host_data = 200)
+CHANGE(small_exchanges, plan->exchange_bytes = 1000)
+CHANGE(great_exchanges, plan->exchange_bytes = 1 << 20)
 CHANGE(half_a_core, plan->cpu = 0.5)
 CHANGE(many_workers, plan->oversubscribed = true)
 CHANGE(no_device, plan->device = plan->trace = false)
@@ -390,6 +417,8 @@ static const struct {
 	{"host_data", "1", "host_io_share", 0.2, host_data, NULL},
 	{"host_data", "1", "host_io_share", 0.2, host_data,
 	 "INSERT INTO meta_facts VALUES ('decoding', 'as needed')"},
+	{"slow_rank", "1", "waited_ns", 30e6, great_exchanges, NULL},
+	{"small_buckets", NULL, "exposed_share", 50.0 / 185, small_exchanges, NULL},
 	{"busy_machine", NULL, "cpu_share", 0.5, half_a_core, NULL},
 	{"oversubscribed", NULL, NULL, 0, many_workers, NULL},
 	{"first_execution", "0", "first_ns", 3e8, slow_start, NULL},

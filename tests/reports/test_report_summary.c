@@ -97,7 +97,7 @@ static void test_numbers_are_those_of_the_sample(void **state)
 	assert_int_equal(s.tensors, 2);
 	assert_int_equal(s.tensor_rows, 16);
 	assert_int_equal(s.health_hits, 3);
-	assert_int_equal(s.spans, 4);
+	assert_int_equal(s.spans, 6);
 	assert_int_equal(s.dropped, 0);
 	assert_true(s.database_bytes > 0);
 	report_summary_free(&s);

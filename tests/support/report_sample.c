@@ -354,10 +354,12 @@ static void sample_spans(struct ips_recording *r)
 	IPS_SITE(sent, "pipeline", "activation");
 	IPS_SITE(queue, "queue", "queue depth");
 	IPS_SITE(epoch, "train", "epoch end");
+	IPS_SITE(gather, "mpi", "MPI_Iallgatherv");
 	struct ips_track *host = ips_track_open(r, "worker 0", NULL);
 	struct ips_track *other = ips_track_open(r, "worker 1", NULL);
 	struct ips_track_params params = {.name = "IPU 0", .ipu = 0, .clock = IPS_DEVICE};
 	struct ips_track *device = ips_track_open(r, "ipu 0", &params);
+	struct ips_track *exchange = ips_track_open(r, "exchange", NULL);
 	struct ips_keys keys = sample_keys(0, 0, 1, 'F');
 
 	ips_track_set_keys(host, &keys);
@@ -373,6 +375,15 @@ static void sample_spans(struct ips_recording *r)
 	ips_instant(host, &epoch);
 	ips_counter(host, &queue, 3);
 	ips_span_at(device, &forward, 0, 1353);
+	for (int i = 0; i < 2; i++) {
+		ips_track_set_keys(exchange,
+				   &(struct ips_keys){1, 0, i, IPS_NULL, IPS_NULL, IPS_NULL,
+						      IPS_NULL, 0, IPS_TRAIN, IPS_UPDATE});
+		ips_span_at(exchange, &gather, (1000 + 4000 * i) * US, 500 * US);
+		ips_span_arg_int(exchange, "bytes", 30000);
+		ips_span_arg_int(exchange, "size", 40000);
+		ips_span_arg_int(exchange, "ranks", 4);
+	}
 }
 
 static struct ips_recording *sample_open(const char *path)

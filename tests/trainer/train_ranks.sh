@@ -102,8 +102,24 @@ for schedule in "${swept[@]}"; do
 		fail "$schedule: ranks.db does not have the replicas of both ranks"
 	# Rank 1 sums two replicas apart (the tree of three is (0 1) 2), so it sends as much again; each rank sends its half of the mean.
 	[ "$(sqlite3 "$all" "SELECT group_concat(rank || ':' || bytes, ' ') FROM (SELECT s.rank, sum(a.value) / (SELECT 4 * sum(params) FROM layers) AS bytes
-		FROM spans s JOIN span_args a USING (span_id) WHERE s.name = 'MPI_Ialltoallv' GROUP BY s.rank)")" = "0:1 1:2" ] || fail "$schedule: bytes"
+		FROM spans s JOIN span_args a USING (span_id) WHERE s.name = 'MPI_Ialltoallv' AND a.name = 'bytes' GROUP BY s.rank)")" = "0:1 1:2" ] || fail "$schedule: bytes"
 	sqlite3 tf_report__*/rank1/profile.db "SELECT value FROM meta WHERE key = 'mpi'" | grep -E '^(Open MPI|MPICH)' >/dev/null || fail "$schedule: no meta mpi"
+	# The communication report: its numbers by other queries, in the sqlite3 shell. An update's exchanges meet, so the last to come
+	# has nobody to wait for; bus bandwidth is what goes over the wires, (n - 1) / n of what is there, by the time since all have come.
+	[ "$("$bin/ipu-report" "$all" communication --csv --by rank --columns rank,calls,bytes,exposed_ns | tail -n +2 | tr -d '\r')" = "$(sqlite3 -csv "$all" "
+		SELECT rank, count(*), sum(b.value), sum(dur_ns) FROM spans s JOIN span_args b ON b.span_id = s.span_id AND b.name = 'bytes'
+		WHERE category = 'mpi' GROUP BY rank ORDER BY rank")" ] || fail "$schedule: communication by rank"
+	[ "$("$bin/ipu-report" "$all" communication --csv --by straggler --where 'rank <> last_rank' --sort rank --columns rank,last_rank,calls,waited_ns |
+		tail -n +2 | tr -d '\r')" = "$(sqlite3 -csv "$all" "
+		SELECT a.rank, b.rank, count(*), sum(min(a.dur_ns, b.start_ns - a.start_ns)) FROM spans a JOIN spans b
+			ON b.category = 'mpi' AND (a.name, a.stage, a.weight_update) = (b.name, b.stage, b.weight_update)
+		WHERE a.category = 'mpi' AND a.start_ns < b.start_ns GROUP BY 1, 2 ORDER BY 1")" ] || fail "$schedule: stragglers"
+	[ "$("$bin/ipu-report" "$all" communication --csv --by bucket --sort name,stage --columns name,stage,busbw_gb_s | tail -n +2 | tr -d '\r' |
+		awk -F, '{ printf "%s %s %.9g\n", $1, $2, $3 }')" = "$(sqlite3 -csv "$all" "
+		SELECT a.name, a.stage, sum(z.value) / 2.0 / sum(a.dur_ns - min(a.dur_ns, max(0, b.start_ns - a.start_ns))) FROM spans a JOIN spans b
+			ON b.category = 'mpi' AND (a.name, a.stage, a.weight_update) = (b.name, b.stage, b.weight_update) AND a.rank <> b.rank
+			JOIN span_args z ON z.span_id = a.span_id AND z.name = 'size'
+		WHERE a.category = 'mpi' GROUP BY 1, 2 ORDER BY 1, 2" | awk -F, '{ printf "%s %s %.9g\n", $1, $2, $3 }')" ] || fail "$schedule: bus bandwidth"
 	rm -rf tf_report__*
 done
 

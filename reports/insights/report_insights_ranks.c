@@ -1,0 +1,128 @@
+/*
+ * Insights on processes that exchange through MPI: the rank that the others wait for, and buckets
+ * whose exchange is mostly the cost of beginning one.
+ *
+ * Threading: none. Ownership: texts are the insights' arena's, or literals.
+ */
+#include <inttypes.h>
+#include <math.h>
+
+#include "common/fmt.h"
+#include "reports/insights/report_insights_internal.h"
+#include "reports/named/report_communication.h"
+
+static enum status has_calls(struct insight_facts *facts, bool *has, struct err *err)
+{
+	int64_t any = 0;
+	enum status status = prof_db_number(facts->db, REPORT_HAS_CALLS, &any, err);
+
+	*has = any == 1;
+	return status;
+}
+
+/* The rank that most is waited for: what the others waited for it, of the time that all ranks have
+ * between their first and last exchange. */
+static const char sql_slow_rank[] = REPORT_EXCHANGES
+	"SELECT last_rank, sum(waited_ns) AS waited_ns, 1.0 * sum(waited_ns) / nullif((\n"
+	"         SELECT sum(length_ns) FROM (\n"
+	"           SELECT max(start_ns + dur_ns) - min(start_ns) AS length_ns\n"
+	"           FROM exchange GROUP BY track)), 0) AS waited_share,\n"
+	"       count(DISTINCT number || ' ' || name || ' ' || coalesce(weight_update, ''))\n"
+	"         AS times\n"
+	"FROM exchange WHERE meets AND last_rank <> rank\n"
+	"GROUP BY last_rank ORDER BY waited_ns DESC LIMIT 1";
+
+enum status report__insight_slow_rank(struct insight_facts *facts, struct err *err)
+{
+	struct report_table table = {0};
+	struct report_insight *insight;
+	char waited[FMT_SIZE], part[FMT_SIZE];
+	double share, ns;
+	int64_t rank;
+	bool has;
+	enum status status = has_calls(facts, &has, err);
+
+	if (status == ST_OK && has)
+		status = report_table_query(&table, facts->db, "insights", sql_slow_rank, 0, err);
+	if (status != ST_OK || !has)
+		return status;
+	rank = table.row_count ? report__insight_int(&table, 0, 0) : IPS_NULL;
+	ns = table.row_count ? report__insight_real(&table, 0, 1) : NAN;
+	share = table.row_count ? report__insight_real(&table, 0, 2) : NAN;
+	report_table_free(&table);
+	if (rank == IPS_NULL || !(share >= report_insight_limit(REPORT_LIMIT_SLOW_RANK)))
+		return ST_OK;
+	insight = report__insight_add(facts, "slow_rank", REPORT_INSIGHT_ADVICE);
+	if (!insight)
+		return err_nomem(err);
+	insight->view = "spans";
+	insight->sql = sql_slow_rank;
+	insight->subject_kind = "rank";
+	insight->subject = report__insight_text(facts, "%" PRId64, rank);
+	insight->keys = report__insight_text(facts, "category=mpi rank=%" PRId64, rank);
+	insight->share = share;
+	insight->sentence = report__insight_text(
+		facts,
+		"The other ranks wait for rank %" PRId64 ": %s in all, %s of the time of all ranks "
+		"between their first exchange and their last.",
+		rank, fmt_ns(waited, (int64_t)ns), fmt_percent(part, share));
+	report__insight_number(insight, "waited_ns", ns, REPORT_NS);
+	report__insight_number(insight, "waited_share", share, REPORT_FRACTION);
+	insight->remedy = "Fewer replicas or more processors for that rank; `ipu-report REPORT "
+			  "communication --by straggler` says who waited, `--by rank` how the "
+			  "ranks are loaded.";
+	return ST_OK;
+}
+
+/* Exchanges of weight updates by stage and bucket, where there are several. */
+static const char sql_small[] = REPORT_EXCHANGES
+	"SELECT avg(size) AS size_bytes, avg(transfer_ns) AS mean_ns,\n"
+	"       count(DISTINCT coalesce(stage, -1) || ' ' || coalesce(bucket, -1)) AS buckets,\n"
+	"       1.0 * sum(exposed_ns) / nullif((\n"
+	"         SELECT sum(length_ns) FROM (\n"
+	"           SELECT max(start_ns + dur_ns) - min(start_ns) AS length_ns\n"
+	"           FROM exchange GROUP BY track)), 0) AS exposed_share\n"
+	"FROM exchange WHERE size IS NOT NULL AND weight_update IS NOT NULL";
+
+enum status report__insight_small_buckets(struct insight_facts *facts, struct err *err)
+{
+	struct report_table table = {0};
+	struct report_insight *insight;
+	char size[FMT_SIZE], each[FMT_SIZE], part[FMT_SIZE];
+	double bytes, ns, buckets, share;
+	bool has;
+	enum status status = has_calls(facts, &has, err);
+
+	if (status == ST_OK && has)
+		status = report_table_query(&table, facts->db, "insights", sql_small, 0, err);
+	if (status != ST_OK || !has)
+		return status;
+	bytes = report__insight_real(&table, 0, 0);
+	ns = report__insight_real(&table, 0, 1);
+	buckets = report__insight_real(&table, 0, 2);
+	share = report__insight_real(&table, 0, 3);
+	report_table_free(&table);
+	if (!(bytes < report_insight_limit(REPORT_LIMIT_BUCKET_BYTES)) ||
+	    !(share >= report_insight_limit(REPORT_LIMIT_EXPOSED)))
+		return ST_OK;
+	insight = report__insight_add(facts, "small_buckets", REPORT_INSIGHT_ADVICE);
+	if (!insight)
+		return err_nomem(err);
+	insight->view = "spans";
+	insight->sql = sql_small;
+	insight->keys = "category=mpi";
+	insight->share = share;
+	insight->sentence = report__insight_text(
+		facts,
+		"An exchange between ranks has %s on average, so little that beginning it is most "
+		"of its %s; exchanges take %s of the ranks' time.",
+		fmt_bytes(size, (uint64_t)bytes), fmt_ns(each, (int64_t)ns),
+		fmt_percent(part, share));
+	report__insight_number(insight, "size_bytes", bytes, REPORT_BYTES);
+	report__insight_number(insight, "mean_ns", ns, REPORT_NS);
+	report__insight_number(insight, "buckets", buckets, REPORT_COUNT);
+	report__insight_number(insight, "exposed_share", share, REPORT_FRACTION);
+	insight->remedy = "Fewer and greater exchanges: a greater "
+			  "`gradient_accumulation.steps_per_replica`, or fewer stages.";
+	return ST_OK;
+}
