@@ -64,7 +64,7 @@ static struct model_reference call_numbers(const struct model_scope *scope, int 
 					 "read then",
 					 from->name);
 	from->most_number = max(from->most_number, number);
-	from->hands_state = from->hands_state || (other > 0 && states);
+	from->hands_state = from->hands_state || other > 0;
 	return (struct model_reference){entry, number, err_stuck(err) ? 0 : (int)other};
 }
 
@@ -192,13 +192,19 @@ static bool call_attention(const struct call *call, const struct json_at *at)
 	return true;
 }
 
+/* How many states a call of it may be given. */
+static int call_states(const struct model_entry *entry)
+{
+	return entry->kind == MODEL_ENTRY_LAYER ? layer_state_count(entry->ops)
+						: model__wrap_states(entry, false);
+}
+
 /* The state that a recurrent layer begins with: a tensor or a list of them. */
 static bool call_initial_state(const struct call *call, const struct json_at *at)
 {
 	const cJSON *node = at->node->child;
 
-	if (strcmp(at->key, "initial_state") != 0 || call->entry->kind != MODEL_ENTRY_LAYER ||
-	    !layer_takes_state(call->entry->ops))
+	if (strcmp(at->key, "initial_state") != 0 || !call_states(call->entry))
 		return false;
 	if (call->keras3 || !cJSON_IsArray(node))
 		(call->keras3 ? call_argument : call_add)(call, at);
@@ -311,6 +317,8 @@ static int call_model_ends(const struct model_entry *entry, const char *key)
 
 int model__entry_outputs(const struct model_entry *entry)
 {
+	if (entry->kind == MODEL_ENTRY_WRAPPER)
+		return 1 + model__wrap_leaves_two(entry) + model__wrap_states(entry, true);
 	return call_model_ends(entry, "output_layers");
 }
 
@@ -324,7 +332,8 @@ static void call_check_count(const struct call *call, const struct json_at *at)
 		least = entry->ops->least_inputs;
 		most = entry->ops->most_inputs;
 	} else if (is_nested(entry)) {
-		least = most = call_model_ends(entry, "input_layers");
+		least = call_model_ends(entry, "input_layers");
+		most = least + call_states(entry);
 	}
 	if (err_stuck(call->err) || (count >= least && count <= most))
 		return;

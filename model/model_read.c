@@ -427,7 +427,7 @@ static void read_call(struct model_reader *reader, const struct model_scope *sco
 		cJSON_Delete(built);
 		break;
 	case MODEL_ENTRY_WRAPPER:
-		if (model__wrap_build(&built, at, entry->class_name, entry->name, reader->arena,
+		if (model__wrap_build(&built, at, entry, call->input_count, reader->arena,
 				      reader->err) != ST_OK)
 			break;
 		place = (struct json_at){

@@ -185,10 +185,16 @@ void model__read(struct model_reader *reader, const struct json_at *at);
 /* ---- wrappers -------------------------------------------------------------------------------- */
 
 bool model__is_wrapper(const char *class_name);
-/* The functional model that the wrapper at @at, named @name, stands for: *@out is the caller's to
- * delete. Names that it needs come from @arena. */
-enum status model__wrap_build(cJSON **out, const struct json_at *at, const char *class_name,
-			      const char *name, struct arena *arena, struct err *err);
+/* States of both directions of a Bidirectional; 0: it is none, or where they are to be @handed on
+ * that its config does not ask for it. */
+int model__wrap_states(const struct model_entry *entry, bool handed);
+/* Does a Bidirectional leave its directions' outputs as two? */
+bool model__wrap_leaves_two(const struct model_entry *entry);
+/* The functional model that the wrapper at @at stands for in a call of @inputs: *@out is the
+ * caller's to delete. Names that it needs come from @arena. */
+enum status model__wrap_build(cJSON **out, const struct json_at *at,
+			      const struct model_entry *entry, int inputs, struct arena *arena,
+			      struct err *err);
 
 /* ---- shapes ---------------------------------------------------------------------------------- */
 

@@ -2,7 +2,8 @@
  * Wrappers of a layer: the nested model that each stands for, as JSON that the reader reads like
  * one of the file's own.
  *
- *	Bidirectional    NAME/forward_LAYER and NAME/backward_LAYER of the same input, and NAME/merge
+ *	Bidirectional    NAME/forward_LAYER and NAME/backward_LAYER of the same input, and NAME/merge;
+ *	                 states come in and go out as the first one's, then the other's
  *	TimeDistributed  the layer, named NAME, where it works along the last axis alone
  *
  * Threading: any. No state.
@@ -11,6 +12,8 @@
 
 #include "common/mem.h"
 #include "model/model_reader.h"
+
+#define DIRECTION_STATES 2 /* the most of one direction */
 
 static const char *const wrappers[] = {"Bidirectional", "TimeDistributed"};
 
@@ -42,13 +45,14 @@ static bool put(cJSON *object, const char *key, cJSON *item)
 	return false;
 }
 
-/* ["NAME", 0, 0] to the end of @list, with the arguments of a call where that is one. */
-static bool append_tensor(cJSON *list, const char *name, bool call)
+/* ["NAME", 0, @output] to the end of @list, with the arguments of a call where that is one. */
+static bool append_tensor(cJSON *list, const char *name, int output, bool call)
 {
 	cJSON *tensor = cJSON_CreateArray();
 
 	return append(list, tensor) && append(tensor, cJSON_CreateString(name)) &&
-	       append(tensor, cJSON_CreateNumber(0)) && append(tensor, cJSON_CreateNumber(0)) &&
+	       append(tensor, cJSON_CreateNumber(0)) &&
+	       append(tensor, cJSON_CreateNumber(output)) &&
 	       (!call || append(tensor, cJSON_CreateObject()));
 }
 
@@ -70,7 +74,7 @@ static bool add_layer(cJSON *layers, const char *class_name, cJSON *config, cons
 	if (!calls || (*from && !append(calls, call = cJSON_CreateArray())))
 		return false;
 	for (; *from; from++)
-		if (!append_tensor(call, *from, true))
+		if (!append_tensor(call, *from, 0, true))
 			return false;
 	return true;
 }
@@ -83,6 +87,10 @@ struct wrapped {
 	struct json_at layer;     /* the wrapped one, and its class, name and config */
 	const char *class_name, *name;
 	const cJSON *inside;
+	cJSON *layers, *ends[2]; /* what is made */
+	int starts;              /* of each direction: states that come in */
+	int states;              /* the same that go out */
+	bool two;                /* the directions' outputs stay as they are */
 	struct arena *arena;
 	struct err *err;
 };
@@ -200,12 +208,6 @@ static const char *merge_class(const struct wrapped *w)
 	const char *mode = modes[0];
 	struct json_at here;
 
-	if (json_child(&w->config, "merge_mode", &here) && json_is_null(&here)) {
-		model_config_unsupported(&here, w->err,
-					 "not supported: two outputs; with \"concat\" they stand "
-					 "beside each other in one");
-		return NULL;
-	}
 	model_option_text(&w->config, "merge_mode", &mode, w->err);
 	for (size_t i = 0; i < ARRAY_LEN(modes); i++)
 		if (!strcmp(mode, modes[i]))
@@ -223,18 +225,52 @@ static bool put_zeros(cJSON *config)
 	return put(config, "zero_output_for_mask", cJSON_CreateBool(cJSON_IsTrue(sequences)));
 }
 
-static bool add_directions(const struct wrapped *w, cJSON *layers, const char *name,
-			   const char *input, const char *merged)
+/* The layer @name of one direction, whose states come in behind @input from number @first on. */
+static bool add_direction(const struct wrapped *w, cJSON *config, const char *name,
+			  const char *input, int first)
 {
-	const char *merge = merge_class(w);
+	const char *from[2 + DIRECTION_STATES] = {input};
+
+	for (int i = 0; i < w->starts; i++) {
+		from[1 + i] = arena_printf(w->arena, "%s/state_%d", name, first + i);
+		if (!from[1 + i] || !append_tensor(w->ends[0], from[1 + i], 0, false) ||
+		    !add_layer(w->layers, "InputLayer", cJSON_CreateObject(), from[1 + i],
+			       &from[1 + DIRECTION_STATES])) {
+			cJSON_Delete(config);
+			return false;
+		}
+	}
+	return config && add_layer(w->layers, w->class_name, config, name, from) &&
+	       put_zeros(config);
+}
+
+/* What goes out: both merged, or each; then the states of each. */
+static bool add_ends(const struct wrapped *w, const char *merged, const char *const *both)
+{
+	if (!w->two && !append_tensor(w->ends[1], merged, 0, false))
+		return false;
+	for (int d = 0; w->two && d < 2; d++)
+		if (!append_tensor(w->ends[1], both[d], 0, false))
+			return false;
+	for (int d = 0; d < 2; d++)
+		for (int i = 0; i < w->states; i++)
+			if (!append_tensor(w->ends[1], both[d], 1 + i, false))
+				return false;
+	return true;
+}
+
+static bool add_directions(const struct wrapped *w, const char *name, const char *input)
+{
+	const char *merge = w->two ? NULL : merge_class(w);
 	const char *forward = arena_printf(w->arena, "%s/forward_%s", name, w->name);
 	const char *backward = arena_printf(w->arena, "%s/backward_%s", name, w->name);
+	const char *merged = arena_printf(w->arena, "%s/merge", name);
 	const cJSON *turned = cJSON_GetObjectItemCaseSensitive(w->inside, "go_backwards");
 	const cJSON *other = cJSON_GetObjectItemCaseSensitive(w->config.node, "backward_layer");
 	const cJSON *own = cJSON_GetObjectItemCaseSensitive(other, "config");
-	const char *const from[] = {input, NULL}, *const both[] = {forward, backward, NULL};
+	const char *const both[] = {forward, backward, NULL};
 	const bool turns = cJSON_IsTrue(turned);
-	cJSON *first, *second, *join;
+	cJSON *second, *join;
 
 	if (err_stuck(w->err))
 		return true;
@@ -246,45 +282,77 @@ static bool add_directions(const struct wrapped *w, cJSON *layers, const char *n
 					 name, w->class_name);
 		return true;
 	}
-	if (!forward || !backward)
-		return false;
-	first = inner_config(w, w->inside);
-	if (!first || !add_layer(layers, w->class_name, first, forward, from) || !put_zeros(first))
+	if (!forward || !backward || !merged ||
+	    !add_direction(w, inner_config(w, w->inside), forward, input, 0))
 		return false;
 	second = inner_config(w, own ? own : w->inside);
-	if (!second || !add_layer(layers, w->class_name, second, backward, from) ||
+	if (!add_direction(w, second, backward, input, w->starts) ||
 	    !put(second, "go_backwards", cJSON_CreateBool(!turns)) ||
-	    !put(second, "return_reversed", cJSON_CreateTrue()) || !put_zeros(second))
+	    !put(second, "return_reversed", cJSON_CreateTrue()))
 		return false;
-	join = cJSON_CreateObject();
-	return join && add_layer(layers, merge, join, merged, both);
+	join = w->two ? NULL : cJSON_CreateObject();
+	return add_ends(w, merged, both) &&
+	       (w->two || (join && add_layer(w->layers, merge, join, merged, both)));
 }
 
 /* ---- the model ------------------------------------------------------------------------------- */
 
-enum status model__wrap_build(cJSON **out, const struct json_at *at, const char *class_name,
-			      const char *name, struct arena *arena, struct err *err)
+int model__wrap_states(const struct model_entry *entry, bool handed)
 {
-	const bool bidirectional = !strcmp(class_name, wrappers[0]);
-	struct wrapped w = {.at = at, .arena = arena, .err = err};
-	const char *input = arena_printf(arena, "%s/input", name);
-	const char *output = bidirectional ? arena_printf(arena, "%s/merge", name) : name;
-	cJSON *model = cJSON_CreateObject(), *config, *layers, *ends[2];
+	const cJSON *layer = cJSON_GetObjectItemCaseSensitive(entry->config, "layer");
+	const char *name =
+		cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(layer, "class_name"));
+	const cJSON *config = cJSON_GetObjectItemCaseSensitive(layer, "config");
+	const struct layer_ops *ops;
+
+	if (entry->kind != MODEL_ENTRY_WRAPPER || !name ||
+	    strcmp(entry->class_name, wrappers[0]) != 0)
+		return 0;
+	ops = layer_find(model_legacy_present(name));
+	if (!ops)
+		return 0;
+	return 2 * (handed ? layer_states(ops, config) : layer_state_count(ops));
+}
+
+bool model__wrap_leaves_two(const struct model_entry *entry)
+{
+	return entry->kind == MODEL_ENTRY_WRAPPER && !strcmp(entry->class_name, wrappers[0]) &&
+	       cJSON_IsNull(cJSON_GetObjectItemCaseSensitive(entry->config, "merge_mode"));
+}
+
+enum status model__wrap_build(cJSON **out, const struct json_at *at,
+			      const struct model_entry *entry, int inputs, struct arena *arena,
+			      struct err *err)
+{
+	const int states = model__wrap_states(entry, false);
+	struct wrapped w = {.at = at,
+			    .arena = arena,
+			    .err = err,
+			    .starts = inputs > 1 ? states / 2 : 0,
+			    .states = entry->hands_state ? model__wrap_states(entry, true) / 2 : 0,
+			    .two = model__wrap_leaves_two(entry)};
+	const bool bidirectional = !strcmp(entry->class_name, wrappers[0]);
+	const char *name = entry->name, *input = arena_printf(arena, "%s/input", name);
+	cJSON *model = cJSON_CreateObject(), *config;
 	bool done;
 
 	*out = NULL;
+	if (inputs > 1 && inputs - 1 != states)
+		json_fail(at, err, "%d initial state%s in: \"%s\" has %d, of both directions",
+			  inputs - 1, inputs == 2 ? " comes" : "s come", name, states);
 	read_wrapped(&w);
 	config = cJSON_AddObjectToObject(model, "config");
-	layers = cJSON_AddArrayToObject(config, "layers");
-	ends[0] = cJSON_AddArrayToObject(config, "input_layers");
-	ends[1] = cJSON_AddArrayToObject(config, "output_layers");
-	done = input && output && layers && ends[0] && ends[1] &&
+	w.layers = cJSON_AddArrayToObject(config, "layers");
+	w.ends[0] = cJSON_AddArrayToObject(config, "input_layers");
+	w.ends[1] = cJSON_AddArrayToObject(config, "output_layers");
+	done = input && w.layers && w.ends[0] && w.ends[1] &&
 	       put(config, "name", cJSON_CreateString(name)) &&
-	       append_tensor(ends[0], input, false) && append_tensor(ends[1], output, false);
+	       append_tensor(w.ends[0], input, 0, false);
 	if (done && !err_stuck(err))
-		done = add_input(&w, layers, input) &&
-		       (bidirectional ? add_directions(&w, layers, name, input, output)
-				      : add_distributed(&w, layers, name, input));
+		done = add_input(&w, w.layers, input) &&
+		       (bidirectional ? add_directions(&w, name, input)
+				      : append_tensor(w.ends[1], name, 0, false) &&
+						add_distributed(&w, w.layers, name, input));
 	if (!done && !err_stuck(err))
 		err_nomem(err);
 	if (err_stuck(err))

@@ -158,6 +158,20 @@ def mask_normal():
     return (torch.nn.functional.cross_entropy(scores, classes),)
 
 
+def mask_states():
+    """States of each direction begin the like one of the next Bidirectional."""
+    x = of("e", "embeddings")[0][words]
+    ends = [scan(lstm, f"ends/{way}", x, way == "backward")[1] for way in ("forward", "backward")]
+    first, second = last["ends/forward"], last["ends/backward"]
+    again = scan(lstm, "again/forward", x, zeros=True, start=first)[0] + scan(lstm, "again/backward", x, True, True, start=second)[0]
+    kernel, bias = of("start", "kernel", "bias")
+    start = torch.cat(ends, 1) @ kernel + bias
+    two = [scan(gru, f"two/{way}", x, way == "backward", start=(start, start))[1] for way in ("forward", "backward")]
+    mean = (again * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
+    kernel, bias = of("out", "kernel", "bias")
+    return (torch.nn.functional.cross_entropy(torch.cat([mean, *two, first[0], second[1]], 1) @ kernel + bias, classes),)
+
+
 print(f"# PyTorch {torch.__version__}; made by script/make-mask-golden.py")
 for update in range(20):
     now = globals()[sys.argv[1]]()

@@ -117,7 +117,8 @@ enum status layer_mask(struct model *model, const struct model_layer *maker,
 /* How many states a layer of this config hands on beside its output; 0: return_state is not asked
  * for, or it has none. Where layer->hands_state is set its output is one row of all. */
 int layer_states(const struct layer_ops *ops, const cJSON *config);
-bool layer_takes_state(const struct layer_ops *ops); /* may its call have an initial_state? */
+/* How many it has, which its call may be given as initial_state; 0: it is no recurrent layer. */
+int layer_state_count(const struct layer_ops *ops);
 /* Make @part, whose input is such a layer's output, that layer's output (0) or state @index. */
 enum status layer_state(struct model *model, const struct model_layer *from, int index,
 			struct model_layer *part, struct err *err);

@@ -111,9 +111,11 @@ static void add_params(struct model *model, struct model_layer *layer, const str
 					    .high = 1.0};
 }
 
-static int states_of(const struct layer_ops *ops)
+int layer_state_count(const struct layer_ops *ops)
 {
-	return ops == &layer_lstm ? 2 : 1;
+	if (ops == &layer_lstm)
+		return 2;
+	return ops == &layer_gru || ops == &layer_simple_rnn;
 }
 
 /* The state that comes in, and whether it is handed on. */
@@ -121,7 +123,7 @@ static void read_states(struct model *model, struct model_layer *layer,
 			const struct json_at *config, struct err *err)
 {
 	struct layer_recurrent *r = layer->config;
-	const int states = states_of(layer->ops);
+	const int states = layer_state_count(layer->ops);
 
 	r->hands = layer->hands_state;
 	r->starts = layer_own_inputs(layer) - 1;
@@ -205,23 +207,18 @@ static enum status recurrent_read(struct model *model, struct model_layer *layer
 			     : (struct model_shape){.ndim = 1, .dim = {units}};
 	/* One row: the parts are made of it. */
 	if (r->hands)
-		layer->output = (struct model_shape){
-			.ndim = 1,
-			.dim = {model_shape_count(&layer->output) + states_of(layer->ops) * units}};
+		layer->output =
+			(struct model_shape){.ndim = 1,
+					     .dim = {model_shape_count(&layer->output) +
+						     layer_state_count(layer->ops) * units}};
 	add_params(model, layer, config, err);
 	return err->status;
 }
 
-bool layer_takes_state(const struct layer_ops *ops)
-{
-	return ops->read == recurrent_read;
-}
-
 int layer_states(const struct layer_ops *ops, const cJSON *config)
 {
-	return layer_takes_state(ops) && cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(
-						 config, "return_state"))
-		       ? states_of(ops)
+	return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(config, "return_state"))
+		       ? layer_state_count(ops)
 		       : 0;
 }
 

@@ -892,6 +892,13 @@ static void test_states_are_layers_of_their_own(void **state)
 		{STATES(RNN("GRU", "d", "", OUTPUT_OF("x", "0") ", " OUTPUT_OF("x", "0")),
 			ENDS("x", "d")),
 		 ST_INVALID, "an initial state must have 3 numbers"},
+		{STATES(ENCODER
+			"{\"class_name\": \"Bidirectional\", \"config\": {\"name\": \"d\", "
+			"\"layer\": {\"class_name\": \"LSTM\", \"config\": {\"units\": 3}}}, "
+			"\"inbound_nodes\": [[" OUTPUT_OF("x", "0") ", " OUTPUT_OF(
+				"e", "1") ", " OUTPUT_OF("e", "2") "]]}",
+			ENDS("x", "d")),
+		 ST_INVALID, "2 initial states come in: \"d\" has 4, of both directions"},
 		{STATES(RNN("LSTM", "e", ", \"return_state\": true", OUTPUT_OF("x", "0")),
 			"\"input_layers\": [[\"x\", 0, 0]], \"output_layers\": [[\"e\", 0, 3]]"),
 		 ST_INVALID, "\"e\" has outputs 0 to 2"},

@@ -151,7 +151,8 @@ static void test_what_cannot_be_done_is_refused_with_a_way_out(void **state)
 		enum status status;
 	} rows[] = {
 		{BOTH(DENSE, ""), "\"both\": Bidirectional of Dense", ST_UNSUPPORTED},
-		{BOTH(LSTM(""), ", 'merge_mode': null"), "merge_mode", ST_UNSUPPORTED},
+		{BOTH(LSTM(""), ", 'merge_mode': null"),
+		 "\"both\" has 2 outputs: that needs a functional model", ST_INVALID},
 		{BOTH(LSTM(""), ", 'merge_mode': 'max'"), "merge_mode", ST_INVALID},
 		{BOTH(LSTM(", 'unit': 2"), ""), "unit", ST_INVALID},
 		{BOTH("{'class_name': 'LSTM'}", ""), "config", ST_INVALID},

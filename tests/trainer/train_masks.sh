@@ -140,6 +140,8 @@ beside_torch() {
 }
 beside_torch masks padded.npz loss
 
+beside_torch mask_states padded.npz loss
+
 # BatchNormalization of the steps that count, whose moving statistics are theirs.
 beside_torch mask_normal padded.npz loss
 "$bin/ipu-train" "$golden/mask_normal.json" -q --data.path padded.npz --callbacks null --weights.save normal.npz || fail 'mask_normal.json'
