@@ -11,6 +11,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/fs.h"
@@ -223,7 +224,8 @@ static void read_source(struct merge *m, struct merge_file *file, struct prof_me
 
 	if (prof_db_open(&db, source->path, &m->err) != ST_OK)
 		return;
-	*source = (struct prof_merge_source){.path = source->path, .same_model = -1};
+	*source = (struct prof_merge_source){
+		.path = source->path, .same_model = -1, .after_rank = -1};
 	source->state = prof_db_state(db);
 	source->alive = prof_db_writer_alive(db);
 	source->failed = prof_db_meta(db, "failure", failure, sizeof(failure));
@@ -233,6 +235,15 @@ static void read_source(struct merge *m, struct merge_file *file, struct prof_me
 	file->epoch_ns = meta_int(db, "start_epoch_ns", 0);
 	source->has_clock = file->epoch_ns > 0 && file->epoch_ns < EPOCH_MOST;
 	file->path = mem_strdup(prof_db_path(db));
+	source->part = source->ranks > 1 ? 1 : max(meta_int(db, "part", 1), INT64_C(1));
+	file->after_step = meta_int(db, "continues_after_step", 0);
+	if (!realpath(prof_db_path(db), file->folder) || !strrchr(file->folder, '/'))
+		file->folder[0] = '\0';
+	else
+		*strrchr(file->folder, '/') = '\0';
+	if (source->part < 2 ||
+	    !prof_db_meta(db, "continues", file->continues, sizeof(file->continues)))
+		file->continues[0] = '\0';
 	prof_db_close(db);
 	if (!file->path)
 		err_nomem(&m->err);
@@ -576,7 +587,8 @@ static void align_clocks(struct merge *m)
 /* About one recording. Of a merged file they say nothing new: its own ranks' facts do. */
 #define OWN                                                                                        \
 	"('state', 'pid', 'process_start', 'start_epoch_ns', 'ticks_per_second', 'rank', "         \
-	"'command', 'repaired', 'schema_version')"
+	"'command', 'repaired', 'schema_version', "                                                \
+	"'part', 'continues', 'continues_after_step')"
 
 /* About the file that they are in. */
 #define OF_FILE                                                                                    \
@@ -650,6 +662,38 @@ static void copy_facts(struct merge *m)
 	}
 }
 
+/* Which source is the part of a training before which: they are told by the folders of their
+ * reports. All of one part, as ranks are, say so as a report of one would: by the first's. */
+static void write_parts(struct merge *m)
+{
+	struct str text = {0};
+	bool same = true;
+
+	for (size_t i = 0; i < m->count; i++) {
+		struct prof_merge_source *one = &m->sources[i];
+
+		same = same && one->part > 1 && one->part == m->sources[0].part;
+		for (size_t j = 0; j < m->count && one->after_rank < 0; j++)
+			if (j != i && m->files[i].continues[0] != '\0' &&
+			    m->sources[j].ranks == 1 &&
+			    !strcmp(m->files[i].continues, m->files[j].folder))
+				one->after_rank = m->sources[j].rank;
+		if (one->after_rank >= 0)
+			str_addf(&text, "%srank %" PRId64 " goes on after rank %" PRId64,
+				 text.length > 0 ? ", " : "", one->rank, one->after_rank);
+	}
+	if (text.failed)
+		err_nomem(&m->err);
+	else if (text.length > 0)
+		set_fact(m, "parts", text.text);
+	str_free(&text);
+	if (!same)
+		return;
+	set_fact_int(m, "part", m->sources[0].part);
+	set_fact(m, "continues", m->files[0].continues);
+	set_fact_int(m, "continues_after_step", m->files[0].after_step);
+}
+
 /* When the merged file's time 0 was. */
 static int64_t start_of(const struct merge *m)
 {
@@ -684,6 +728,7 @@ static void write_facts(struct merge *m)
 	set_fact_int(m, "ranks", ranks);
 	if (start_of(m) > 0)
 		set_fact_int(m, "start_epoch_ns", start_of(m));
+	write_parts(m);
 }
 
 /* ---- one source ------------------------------------------------------------------------------ */

@@ -52,6 +52,8 @@ struct prof_merge_source {
 	int64_t anchors;     /* moments it shares with the first source */
 	int64_t residual_ns; /* how much later than the first it meets them: the median */
 	int64_t greatest_ns; /* and the greatest, either way */
+	int64_t part;        /* of a training that went on from a backup: from 2; else 1 */
+	int64_t after_rank;  /* the rank of the part before, where that is merged too; -1 */
 	int64_t same_model;  /* rank whose compiled model it shares; -1: none */
 	bool own_model;      /* it has one of its own, unlike those before it */
 	int64_t spans;

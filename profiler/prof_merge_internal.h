@@ -10,6 +10,7 @@
 
 #include <sqlite3.h>
 
+#include "common/fs.h"
 #include "profiler/prof_merge.h"
 
 /* What is added to a source's numbers of rows. */
@@ -35,9 +36,12 @@ struct merge_model {
 
 /* What is known of a source before it is copied. */
 struct merge_file {
-	char *path;       /* of the database itself */
-	int64_t epoch_ns; /* where it has a clock */
-	int64_t recorded; /* its rank, as recorded */
+	char *path;                   /* of the database itself */
+	int64_t epoch_ns;             /* where it has a clock */
+	int64_t recorded;             /* its rank, as recorded */
+	char folder[FS_PATH_SIZE];    /* that it is in; "": unknown */
+	char continues[FS_PATH_SIZE]; /* the folder of the part of a training before it; "": none */
+	int64_t after_step;           /* of training, that the parts before had done */
 };
 
 struct merge {

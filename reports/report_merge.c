@@ -222,6 +222,16 @@ static void merge_print_notes(const struct prof_merge_source *source, FILE *out)
 			source->alive    ? "still being recorded: what was committed by now"
 			: source->failed ? "recording failed: what came after is missing"
 					 : "its writer died: open spans have no end");
+	if (source->after_rank >= 0)
+		fprintf(out,
+			"          part %" PRId64 " of a training: goes on after rank %" PRId64
+			"\n",
+			source->part, source->after_rank);
+	else if (source->part > 1)
+		fprintf(out,
+			"          part %" PRId64
+			" of a training; the part before is not among these\n",
+			source->part);
 	if (!source->has_clock)
 		fputs("          does not say when it started: placed at the start\n", out);
 }

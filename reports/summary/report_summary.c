@@ -61,6 +61,7 @@ static const struct {
 	{"replicas", 0, offsetof(struct report_summary, replicas)},
 	{"continues", offsetof(struct report_summary, continues), 0},
 	{"part", 0, offsetof(struct report_summary, part)},
+	{"parts", offsetof(struct report_summary, parts), 0},
 	{"continues_after_step", 0, offsetof(struct report_summary, after_step)},
 	{"ranks", 0, offsetof(struct report_summary, ranks)},
 	{"stages", 0, offsetof(struct report_summary, stages)},

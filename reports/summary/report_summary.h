@@ -93,7 +93,8 @@ struct report_summary {
 	const char *continues; /* the report of the run whose backup this one went on from */
 	int64_t part;          /* of a training that went on: from 2; IPS_NULL: it began here */
 	int64_t after_step;    /* the steps that the parts before had done; IPS_NULL */
-	int64_t ranks;         /* of a merged file; IPS_NULL: of none */
+	const char *parts; /* of a merged file: which rank goes on after which; NULL: none does */
+	int64_t ranks;     /* of a merged file; IPS_NULL: of none */
 	int64_t duration_ns, epochs, executions, steps, weight_updates, replicas, ipus, stages;
 	int64_t traced, untraced; /* executions with and without a timeline of the device */
 	double loss, accuracy;    /* of the last training epoch; NaN: unknown */

@@ -206,6 +206,8 @@ static void print_training(struct print *print)
 	if (s->part > 1 && s->continues && s->continues[0])
 		print_line(print, LABEL "%s", "continues",
 			   print_path(print, s->continues, 13, path));
+	if (s->parts)
+		print_line(print, LABEL "%s", "parts", s->parts);
 	if (s->ranks != IPS_NULL)
 		print_line(print, LABEL "%s: counts and means below are of all of them", "merged",
 			   print_of(a, s->ranks, "rank"));

@@ -89,6 +89,8 @@ static void rows_run(struct rows *rows, const struct report_summary *s)
 		rows_text(rows, "run", "continues", s->continues);
 		rows_integer(rows, "run", "continues_after_step", s->after_step);
 	}
+	if (s->parts)
+		rows_text(rows, "run", "parts", s->parts);
 	if (s->ranks != IPS_NULL)
 		rows_integer(rows, "run", "ranks", s->ranks);
 	rows_integer(rows, "run", "stages", s->stages);

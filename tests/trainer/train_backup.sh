@@ -152,6 +152,9 @@ after=$(ask hits-two "SELECT value FROM meta WHERE key = 'continues_after_step'"
 hits hits-whole 0 999 | sort >hits
 { hits hits-one 0 "$after" && hits hits-two 0 999; } | sort >parts
 cmp -s hits parts || fail "the rules of a resumed run find something else: $(diff hits parts)"
+"$bin/ipu-report" merge hits-one/tf_report__* hits-two/tf_report__* -o parts.db >out || fail "the parts are not merged"
+grep -q '^ *part 2 of a training: goes on after rank 0$' out || fail "merge does not say which part is which: $(cat out)"
+"$bin/ipu-report" parts.db | grep '^ *parts  *rank 1 goes on after rank 0$' >/dev/null || fail "the summary does not say which part is which"
 for rule in class_imbalance exploding loss_not_decreasing overfit unchanged_tensor update_ratio vanishing; do
 	grep -q "^$rule|" hits || fail "$rule was never broken, so nothing was compared"
 done

@@ -78,10 +78,15 @@ until_ written
 for process in $launched $(pgrep -P $launched || true); do victim=$(pgrep -x ipu-train -P "$process" | tail -n 1) || continue; done
 [ -z "${victim:-}" ] || kill -KILL "$victim" 2>/dev/null || true
 wait $launched || true
+export POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true"}'
 ranks "$launcher" 5 normal.json --callbacks "$(backup '{}')" >out || fail "$launcher, 5 ranks that go on: $(cat out)"
 grep -q '^Resumed from backup/latest.backup: .*; part 3' out || fail "$launcher, 5 ranks that go on: $(cat out)"
+unset POPLAR_ENGINE_OPTIONS
 keep resumed
 same one resumed
+[ "$(sqlite3 tf_report__*/ranks.db "SELECT group_concat(value, ' ') FROM (SELECT value FROM meta WHERE key = 'part' OR key GLOB 'merge.*.part' ORDER BY key)")" = "3 3 3 3 3 3" ] ||
+	fail "the ranks' report does not say that it is a part"
+rm -rf tf_report__*
 [ -z "$(ls -A backup)" ] || fail "something is left of the backups: $(ls backup)"
 
 # Two stages a replica, three replicas on two ranks, under schedules whose stages end in other orders; one report of all of them.

@@ -302,6 +302,8 @@ static void summary_block_run(struct view_summary *screen, enum view_state state
 		summary_add_fact(screen, "continues", SUMMARY_BLOCKS_NAME_WIDTH,
 				 summary->continues);
 	}
+	if (summary->parts)
+		summary_add_fact(screen, "parts", SUMMARY_BLOCKS_NAME_WIDTH, summary->parts);
 	if (summary->ranks > 1)
 		view_blocks_fact(blocks, "ranks", VIEW_NORMAL, "%s, counted and added up together",
 				 fmt_count(text, summary->ranks));
