@@ -1,7 +1,7 @@
 /*
- * view_play [--ascii] [--colours N] WIDTHxHEIGHT KEYS REPORT [TARGET]: press KEYS in a viewer
- * without a terminal and print the screen, which one in a terminal of N colours (0: none) must look
- * like.
+ * view_play [--ascii] [--each] [--colours N] WIDTHxHEIGHT KEYS REPORT [TARGET]: press KEYS in a
+ * viewer without a terminal and print the screen, which one in a terminal of N colours (0: none)
+ * must look like. --each: the screen after every key, a form feed behind it.
  *
  * KEYS: characters, and <Tab>, <Enter>, <Esc>, <Backspace>, <Up>, <<> ... as `?` calls them.
  *
@@ -32,7 +32,15 @@ static uint32_t key_called(const char *name, size_t length)
 	return VIEW_KEY_NONE;
 }
 
-static int press_all(struct view_session *session, const char *keys)
+static int print_screen(const struct view_session *session)
+{
+	struct err err = {0};
+
+	return view_canvas_print(&session->canvas, 0, session->canvas.height, stdout, &err) !=
+	       ST_OK;
+}
+
+static int press_all(struct view_session *session, const char *keys, bool each)
 {
 	while (*keys) {
 		const char *end = *keys == '<' ? strchr(keys, '>') : NULL;
@@ -50,8 +58,19 @@ static int press_all(struct view_session *session, const char *keys)
 		keys++;
 		view_session_key(session, key);
 		view_session_draw(session);
+		if (each && (print_screen(session) != 0 || putchar('\f') == EOF))
+			return 1;
 	}
-	return 0;
+	return each ? 0 : print_screen(session);
+}
+
+/* Does the key open another screen than the Summary? */
+static bool is_screen_key(char key)
+{
+	for (int i = VIEW_SUMMARY + 1; i < VIEW_SCREENS; i++)
+		if (view_screen((enum view_screen)i)->key == (unsigned char)key)
+			return key != '\0';
+	return false;
 }
 
 static int print_keys(const char *screen)
@@ -73,11 +92,13 @@ static int print_keys(const char *screen)
 }
 
 /* Take the options off; false: one is none of ours. */
-static bool take_options(int *argc, char ***argv, bool *ascii, int *colours)
+static bool take_options(int *argc, char ***argv, bool *ascii, bool *each, int *colours)
 {
 	for (; *argc > 1 && strncmp((*argv)[1], "--", 2) == 0; (*argc)--, (*argv)++) {
 		if (strcmp((*argv)[1], "--ascii") == 0) {
 			*ascii = true;
+		} else if (strcmp((*argv)[1], "--each") == 0) {
+			*each = true;
 		} else if (strcmp((*argv)[1], "--colours") == 0 && *argc > 2) {
 			*colours = atoi((*argv)[2]);
 			(*argc)--;
@@ -91,7 +112,7 @@ static bool take_options(int *argc, char ***argv, bool *ascii, int *colours)
 
 int main(int argc, char **argv)
 {
-	bool ascii = false;
+	bool ascii = false, each = false;
 	struct err err = {0};
 	static struct view_session session;
 	int width, height, code, colours = 0;
@@ -99,9 +120,9 @@ int main(int argc, char **argv)
 	cli_locale();
 	if (argc == 3 && strcmp(argv[1], "--keys") == 0)
 		return print_keys(argv[2]);
-	if (!take_options(&argc, &argv, &ascii, &colours) || argc < 4 || argc > 5 ||
+	if (!take_options(&argc, &argv, &ascii, &each, &colours) || argc < 4 || argc > 5 ||
 	    sscanf(argv[1], "%dx%d", &width, &height) != 2) {
-		fputs("usage: view_play [--ascii] [--colours N] WIDTHxHEIGHT KEYS REPORT "
+		fputs("usage: view_play [--ascii] [--each] [--colours N] WIDTHxHEIGHT KEYS REPORT "
 		      "[TARGET]\n",
 		      stderr);
 		return 2;
@@ -112,10 +133,10 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	session.canvas.colours = colours;
-	view_session_draw(&session);
-	code = press_all(&session, argv[2]);
-	if (code == 0)
-		code = view_canvas_print(&session.canvas, 0, height, stdout, &err) != ST_OK;
+	/* The Summary takes longer to load than most screens: not where the first key leaves it. */
+	if (!is_screen_key(argv[2][0]))
+		view_session_draw(&session);
+	code = press_all(&session, argv[2], each);
 	view_session_close(&session);
 	return code;
 }

@@ -56,6 +56,9 @@ becomes()
 	return 1
 }
 
+# played N: the screen after the Nth key, which `view_play --each` wrote into $work/played.
+played() { awk -v wanted="$1" 'BEGIN { RS = "\f" } NR == wanted' "$work/played"; }
+
 # Until two looks in a row are the same: for a start, and where nothing is known to wait for.
 settle()
 {

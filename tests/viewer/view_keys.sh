@@ -6,7 +6,7 @@ set -u
 . "${IPUSCOPE_SOURCE_DIR:?}/tests/support/view_terminal.sh"
 play=${IPUSCOPE_VIEW_PLAY:-./view_play}
 every=${1:-40}
-pressed= count=0 compared=0
+total=0 compared=0
 
 # tmux's name of the key that view_play calls $1.
 tmux_key()
@@ -28,17 +28,14 @@ tmux_key()
 
 same()
 {
-	local want
-	want=$("$play" --colours 256 80x24 "$pressed" "$work/run.db" | sed 's/ *$//')
 	compared=$((compared + 1))
-	becomes "$want" sed 's/ *$//' || fail "after $pressed the screen is another"
+	becomes "$(played $count)" sed 's/ *$//' || fail "after ${keys[*]:0:count} the screen is another"
 }
 
 press()
 {
 	# It would stop what a key before it has begun, on a busy machine alone.
 	[ "$1" = '<Esc>' ] && same
-	pressed=$pressed$1
 	"${tmux_[@]}" send-keys -t v -- "$(tmux_key "$1" | sed 's/^;$/\\;/')"
 	[ "$1" = '<Esc>' ] && sleep 0.05 # else it and the next key are one, as Alt is
 	count=$((count + 1))
@@ -50,21 +47,26 @@ for screen in 1:summary 2:insights 3:memory 4:liveness 5:programs 6:operations 7
 	"${tmux_[@]}" kill-session -t v 2>/dev/null
 	"${tmux_[@]}" new-session -d -s v -x 80 -y 24 "TERM=xterm-256color exec '$bin/ipu-view' '$work/run.db'"
 	see '? help' || break
-	pressed=
-	press "${screen%%:*}"
-	[ "$screen" = ::sql ] && press '<Esc>'
+	keys=("${screen%:*}")
+	[ "$screen" = ::sql ] && keys+=('<Esc>')
 	while IFS= read -r key; do
 		case $key in
 		# Those that leave, follow time or need a mouse.
 		q | Q | '<F10>' | '<wheel '* | F | Z | '<F5>' | r | '<Tab>' | '<Shift-Tab>' | '?' | '<F1>') continue ;;
 		esac
-		press "$key"
+		keys+=("$key")
 		case $key in
 		# A prompt or a list is open.
-		/ | '<F3>' | '\' | f | '<F4>' | o | m | "'" | y | W | '<Enter>') press '<Esc>' ;;
+		/ | '<F3>' | '\' | f | '<F4>' | o | m | "'" | y | W | '<Enter>') keys+=('<Esc>') ;;
 		esac
 	done < <("$play" --keys "${screen##*:}")
+	(IFS= && "$play" --each --colours 256 80x24 "${keys[*]}" "$work/run.db") | sed 's/ *$//' >"$work/played"
+	count=0
+	for key in "${keys[@]}"; do
+		press "$key"
+	done
+	total=$((total + count))
 	same
 done
-echo "$count keys pressed, $compared screens compared"
+echo "$total keys pressed, $compared screens compared"
 exit $((failures > 0))

@@ -19,7 +19,7 @@ reports=("$@")
 # One viewer, all its screens: $1 report, $2 size, $3 TERM, $4 UTF-8 or C, $5 colour.
 walk()
 {
-	local report=$1 size=$2 term=$3 locale=C color=$5 ascii=--ascii pressed= key want
+	local report=$1 size=$2 term=$3 locale=C color=$5 ascii=--ascii keys='123456789H?' pressed=0 want
 	local colours=8
 	[ "$4" = utf8 ] && locale=C.UTF-8 ascii=
 	[ "$term" = xterm-256color ] && colours=256
@@ -27,14 +27,14 @@ walk()
 	"${tmux_[@]}" kill-session -t v 2>/dev/null
 	"${tmux_[@]}" new-session -d -s v -x "${size%x*}" -y "${size#*x}" \
 		"LC_ALL=$locale TERM=$term exec '$bin/ipu-view' --color $color '$report'"
-	for key in 1 2 3 4 5 6 7 8 9 H '?'; do
-		pressed=$pressed$key
-		"${tmux_[@]}" send-keys -t v -l "$key"
-		# shellcheck disable=SC2086
-		want=$(LC_ALL=C.UTF-8 "$play" $ascii --colours $colours "$size" "$pressed" "$report" | sed -e 's/ *$//')
-		screens=$((screens + 1))
+	# shellcheck disable=SC2086
+	LC_ALL=C.UTF-8 "$play" --each $ascii --colours $colours "$size" "$keys" "$report" | sed -e 's/ *$//' >"$work/played"
+	while [ $pressed -lt ${#keys} ]; do
+		"${tmux_[@]}" send-keys -t v -l "${keys:pressed:1}"
+		pressed=$((pressed + 1)) screens=$((screens + 1))
+		want=$(played $pressed)
 		if ! becomes "$want" sed -e 's/ *$//' >"$work/differs"; then
-			echo "FAILED: $report at $size, TERM=$term, $4, color $color, keys $pressed:"
+			echo "FAILED: $report at $size, TERM=$term, $4, color $color, keys ${keys:0:pressed}:"
 			head -20 "$work/differs"
 			failures=$((failures + 1))
 		fi
