@@ -15,7 +15,7 @@ recorded() {
 }
 
 # figures WORD REGEX: the percentages behind the word in shown.txt, those of bars and folded lines too.
-figures() { grep -oE "$1 $2[0-9.]+ ?%" <shown.txt | grep -oE '[0-9.]+ ?%$' | tr -d ' %' || true; }
+figures() { grep -oE "$1 $2[0-9.]+ ?%" <shown.txt | grep -oE '[0-9.]+ ?%$' | tr -d ' %' | sort -u || true; }
 
 # known WORD QUERY VALUE...: each value is one of the query's, at as many digits as are shown.
 known() {
@@ -88,13 +88,11 @@ sqlite3 one_before/profile.db "INSERT INTO bubble_sum_rows(rank, clock, mode, re
 for report in two four replicas one one_before grouped; do
 	before=$compared
 	for size in 80x24 100x30 120x40 200x60; do
-		for keys in 1 1G 2v 2vv 7 7vvv 7b; do
-			looked "$play" $size $keys "$report"
-		done
+		looked "$play" --each $size 1G2vv7vvvb "$report"
+		looked "$play" $size 7b "$report"
 	done
-	for keys in 3 4 5 5E 6 6vv 8 9 H 7v 7vv 7bb 7vvvbb; do
-		looked "$play" 160x50 $keys "$report"
-	done
+	looked "$play" --each 160x50 345E6vv89H7vvvbb "$report"
+	looked "$play" --each 160x50 7bbvv "$report"
 	looked "$bin/ipu-view" "$report" --view summary --text --width 100
 	for name in summary insights stages programs operations layers liveness metrics health; do
 		looked "$bin/ipu-report" "$report" $name
