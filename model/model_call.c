@@ -533,11 +533,6 @@ void model__read_layer(struct model_reader *reader, const struct model_scope *sc
 	mask = read_layer_masks(reader, layer, inputs, at);
 	if (layer->ops->read(model, layer, &config, reader->err) == ST_OK)
 		model__check_shape(at, &layer->output, reader->err);
-	if (layer->state && first < layer->position)
-		model_config_unsupported(at, reader->err,
-					 "\"%s\" is another call of \"%s\", which is stateful: a "
-					 "state that calls share is not supported",
-					 layer->name, model->layers[first].name);
 	read_note(reader, layer->position, first,
 		  read_mask_fits(reader, mask, &layer->output) ? mask : MODEL_UNMASKED);
 	call->source = layer->position;

@@ -116,6 +116,17 @@ def mask_stateful():
     return ((torch.nn.functional.cross_entropy(scores[mask], classes[mask], reduction="none") * weight).mean(),)
 
 
+def mask_turns():
+    """Two calls of a stateful layer: the second begins where the first has ended, the next batch where the second has."""
+    x = of("e", "embeddings")[0][words]
+    first = scan(gru, "gru", x, stateful=True)[0]
+    second = scan(gru, "gru", first, stateful=True)[0]
+    kernel, bias = of("out", "kernel", "bias")
+    scores = (first + second) @ kernel + bias
+    weight = torch.tensor(data["sample_weight_train"].astype("f8"))[mask]
+    return ((torch.nn.functional.cross_entropy(scores[mask], classes[mask], reduction="none") * weight).mean(),)
+
+
 def seq2seq():
     """Loss and accuracy of the words that count."""
     words_from = torch.tensor(data["x_train_from"].astype("i8"))

@@ -118,7 +118,11 @@ static int add_layer(struct lowering *lowering, int position)
 	const size_t inputs = (size_t)layer->input_count;
 
 	of->output = of->kept = of->between = of->between_too = of->gradient = of->state = -1;
-	if (layer->state > 0) {
+	if (layer->state > 0 && model_layer_again(lowering->from->model, layer)) {
+		of->state =
+			lowering->layers[lowering->from->model->params[layer->first_param].layer]
+				.state;
+	} else if (layer->state > 0) {
 		of->state = lower__flat(lowering, position, IPU_TENSOR_STATE,
 					layer->half ? IPU_FLOAT16 : IPU_FLOAT32, "state",
 					lower__batch(lowering) * layer->state);

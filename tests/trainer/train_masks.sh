@@ -178,6 +178,7 @@ tokens 7 2 others.npz
 tokens 9 1 longer.npz
 beside_torch mask_tokens tokens.npz "loss accuracy crossentropy weighted"
 beside_torch mask_stateful tokens.npz loss
+beside_torch mask_turns tokens.npz loss
 
 # States that an encoder hands to a decoder.
 awk 'BEGIN {

@@ -155,4 +155,3 @@ refuse() {
 }
 refuse 'layer "table" is in stage 0, and "table_1", another call of it, in stage 1: calls share their weights' "${two[@]}" \
 	--pipeline '{"stages": [0,0,0,0,0,0,0,1,1,1,1,1,1,1,1,1]}'
-refuse '"gru_1" is another call of "gru", which is stateful' --model.config.layers.2.config.layers.2.config.stateful true

@@ -233,7 +233,7 @@ float *stage_state(struct stage *stage, int layer, size_t *count)
 {
 	const struct stage_layer *at = &stage->plan.layers[layer - stage->plan.params.first_layer];
 
-	*count = at->state_floats;
+	*count = model_layer_again(stage->plan.params.model, at->layer) ? 0 : at->state_floats;
 	return stage->states + at->state;
 }
 

@@ -149,7 +149,7 @@ const float *stage_logits(const struct stage *stage, int slot);
 const float *stage_mask(const struct stage *stage, int slot, int output);
 
 /* What a stateful layer, by its position in the model, leaves for the next forward pass, of any
- * slot: zeros at first. *@count floats, 0: it is none. */
+ * slot: zeros at first. *@count floats, 0: it is none, or another call of one that is. */
 float *stage_state(struct stage *stage, int layer, size_t *count);
 
 /*

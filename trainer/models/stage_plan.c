@@ -515,7 +515,13 @@ static void plan_working_memory(struct stage_plan *plan, struct stage_layer *at,
 		if (floats > plan->scratch_floats)
 			plan->scratch_floats = floats;
 	}
-	if (ops->state) {
+	if (ops->state && model_layer_again(p->model, at->layer)) {
+		/* Calls take turns: each begins where the one before has left the state. */
+		const int first = p->model->params[at->layer->first_param].layer;
+
+		at->state = plan->layers[first - p->first_layer].state;
+		at->state_floats = plan->layers[first - p->first_layer].state_floats;
+	} else if (ops->state) {
 		at->state = plan->state_floats;
 		at->state_floats = ops->state(at->layer, p->batch);
 		plan->state_floats += plan_bytes_floats(at->state_floats * sizeof(float));
