@@ -26,9 +26,7 @@ static const char sql_slow_rank[] = REPORT_EXCHANGES
 	"SELECT last_rank, sum(waited_ns) AS waited_ns, 1.0 * sum(waited_ns) / nullif((\n"
 	"         SELECT sum(length_ns) FROM (\n"
 	"           SELECT max(start_ns + dur_ns) - min(start_ns) AS length_ns\n"
-	"           FROM exchange GROUP BY track)), 0) AS waited_share,\n"
-	"       count(DISTINCT number || ' ' || name || ' ' || coalesce(weight_update, ''))\n"
-	"         AS times\n"
+	"           FROM exchange GROUP BY track)), 0) AS waited_share\n"
 	"FROM exchange WHERE meets AND last_rank <> rank\n"
 	"GROUP BY last_rank ORDER BY waited_ns DESC LIMIT 1";
 
@@ -68,7 +66,7 @@ enum status report__insight_slow_rank(struct insight_facts *facts, struct err *e
 		rank, fmt_ns(waited, (int64_t)ns), fmt_percent(part, share));
 	report__insight_number(insight, "waited_ns", ns, REPORT_NS);
 	report__insight_number(insight, "waited_share", share, REPORT_FRACTION);
-	insight->remedy = "Fewer replicas or more processors for that rank; `ipu-report REPORT "
+	insight->remedy = "Less work or more processors for that rank; `ipu-report REPORT "
 			  "communication --by straggler` says who waited, `--by rank` how the "
 			  "ranks are loaded.";
 	return ST_OK;

@@ -10,17 +10,16 @@
  */
 #include "reports/named/report_communication.h"
 
-/* Bytes by ns are GB/s. */
+/* Bytes by ns are GB/s; a barrier has no bytes. */
+#define OF_SIZED "nullif(sum(CASE WHEN size IS NOT NULL THEN transfer_ns END), 0)"
 #define CALLS(keys)                                                                                \
 	REPORT_EXCHANGES                                                                           \
 	"SELECT " keys ", max(ranks) AS ranks, count(*) AS calls, sum(bytes) AS bytes,\n"          \
 	"       avg(size) AS mean_size_bytes, sum(dur_ns) AS total_ns, avg(dur_ns) AS mean_ns,\n"  \
 	"       sum(exposed_ns) AS exposed_ns, sum(waited_ns) AS waited_ns,\n"                     \
 	"       sum(meets AND last_rank = rank) AS last_calls,\n"                                  \
-	"       1.0 * sum(size) / nullif(sum(CASE WHEN size IS NOT NULL THEN transfer_ns END),\n"  \
-	"         0) AS algbw_gb_s,\n"                                                             \
-	"       sum(size * bus) / nullif(sum(CASE WHEN size IS NOT NULL THEN transfer_ns END),\n"  \
-	"         0) AS busbw_gb_s\n"                                                              \
+	"       1.0 * nullif(sum(size), 0) / " OF_SIZED " AS algbw_gb_s,\n"                        \
+	"       1.0 * nullif(sum(size * bus), 0) / " OF_SIZED " AS busbw_gb_s\n"                   \
 	"FROM exchange GROUP BY " keys
 
 #define OF_CALL "stage,bucket,communicator,name"

@@ -12,5 +12,6 @@ ipuscope_add_test(NAME test_prof_trace SOURCES test_prof_trace.c support/prof_te
 	LIBS profiler ipu common PkgConfig::SQLITE LABELS unit)
 
 ipuscope_add_script(NAME header_examples LABELS golden)
+ipuscope_add_script(NAME mpi_layer LABELS golden release)
 # Sanitizers want to be linked into the foreign program too: as released only.
 ipuscope_add_script(NAME foreign_link LABELS golden release ARGS ${PROJECT_BINARY_DIR})

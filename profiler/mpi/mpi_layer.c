@@ -1,0 +1,492 @@
+/*
+ * libipuscope-mpi: what a program calls of MPI, as spans, by MPI's profiling interface: each MPI_X
+ * here records and calls PMPI_X. Compiled once for each implementation, as their binary interfaces
+ * differ.
+ *
+ * A span has what the report `communication` reads (reports/named/report_communication.h): `bytes`
+ * that the rank hands over, `ranks`, `peer` (in MPI_COMM_WORLD's or the communicator's numbers),
+ * `communicator` where it is not MPI_COMM_WORLD, and `size` where the call ends with the operation.
+ *
+ * Threading: a track for each thread that calls MPI. Ownership: the recording is the layer's, from
+ * MPI_Init to MPI_Finalize; a communicator's name is an attribute of it, freed with it.
+ */
+#include <errno.h>
+#include <ipuscope/mpi.h>
+#include <mpi.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LAYER_PATH 1024
+#define LAYER_NAME 48
+
+static struct ips_recording *recording;
+static _Thread_local struct ips_track *thread_track;
+static int world_rank, made, name_key = MPI_KEYVAL_INVALID;
+
+struct ips_recording *ips_mpi_recording(void)
+{
+	return recording;
+}
+
+/* ---- communicators --------------------------------------------------------------------------- */
+
+static int forget_name(MPI_Comm comm, int key, void *name, void *unused)
+{
+	(void)comm, (void)key, (void)unused;
+	free(name);
+	return MPI_SUCCESS;
+}
+
+/* All its ranks give a new communicator one name: that of its first rank, and a number there. */
+static void name_communicator(MPI_Comm comm)
+{
+	int between = 0, id[2] = {world_rank, 0};
+	char *name;
+
+	if (!recording || comm == MPI_COMM_NULL || PMPI_Comm_test_inter(comm, &between) || between)
+		return;
+	id[1] = ++made;
+	name = malloc(LAYER_NAME);
+	if (PMPI_Bcast(id, 2, MPI_INT, 0, comm) != MPI_SUCCESS || !name) {
+		free(name);
+		return;
+	}
+	snprintf(name, LAYER_NAME, "%d of rank %d", id[1], id[0]);
+	if (PMPI_Comm_set_attr(comm, name_key, name) != MPI_SUCCESS)
+		free(name);
+}
+
+/* NULL: MPI_COMM_WORLD, or one that nobody has seen being made. */
+static const char *name_of(MPI_Comm comm)
+{
+	char *name = NULL;
+	int found = 0;
+
+	if (comm == MPI_COMM_WORLD || PMPI_Comm_get_attr(comm, name_key, &name, &found) || !found)
+		return NULL;
+	return name;
+}
+
+/* ---- spans ----------------------------------------------------------------------------------- */
+
+static struct ips_track *track(void)
+{
+	if (!thread_track)
+		thread_track = ips_track_open(recording, "MPI", NULL);
+	return thread_track;
+}
+
+static void say(const char *what, int64_t value)
+{
+	if (value != IPS_NULL)
+		ips_span_arg_int(thread_track, what, value);
+}
+
+/* What a call moves; IPS_NULL: not known, not said. */
+struct moved {
+	MPI_Comm comm;
+	int64_t bytes, size, peer;
+};
+
+static void begin(struct ips_site *site)
+{
+	if (recording)
+		ips_span_begin(track(), site);
+}
+
+static void begin_moving(struct ips_site *site, struct moved moved)
+{
+	const char *name;
+	int ranks = 0;
+
+	if (!recording)
+		return;
+	PMPI_Comm_size(moved.comm, &ranks);
+	name = name_of(moved.comm);
+	ips_span_begin(track(), site);
+	say("bytes", moved.bytes);
+	say("ranks", ranks);
+	say("peer", moved.peer < 0 ? IPS_NULL : moved.peer); /* MPI_ANY_SOURCE, MPI_PROC_NULL */
+	if (name)
+		ips_span_arg_text(thread_track, "communicator", name);
+	/* Ranks cannot be told to have met in a communicator that has no name. */
+	if (ranks > 1 && (name || moved.comm == MPI_COMM_WORLD))
+		say("size", moved.size);
+}
+
+static void end(void)
+{
+	if (recording)
+		ips_span_end(thread_track);
+}
+
+#define SPAN(name, ...)                                                                            \
+	do {                                                                                       \
+		IPS_SITE(site, "mpi", #name);                                                      \
+		int code;                                                                          \
+                                                                                                   \
+		begin(&site);                                                                      \
+		code = P##name(__VA_ARGS__);                                                       \
+		end();                                                                             \
+		return code;                                                                       \
+	} while (0)
+
+#define SPAN_MOVING(name, comm, bytes, size, peer, ...)                                            \
+	do {                                                                                       \
+		IPS_SITE(site, "mpi", #name);                                                      \
+		int code;                                                                          \
+                                                                                                   \
+		begin_moving(&site, (struct moved){comm, bytes, size, peer});                      \
+		code = P##name(__VA_ARGS__);                                                       \
+		end();                                                                             \
+		return code;                                                                       \
+	} while (0)
+
+/* ---- counting -------------------------------------------------------------------------------- */
+
+static int64_t bytes_of(int64_t count, MPI_Datatype type)
+{
+	int size = 0;
+
+	return recording && PMPI_Type_size(type, &size) == MPI_SUCCESS ? count * size : 0;
+}
+
+static int rank_in(MPI_Comm comm)
+{
+	int rank = 0;
+
+	if (recording)
+		PMPI_Comm_rank(comm, &rank);
+	return rank;
+}
+
+static int ranks_of(MPI_Comm comm)
+{
+	int ranks = 0;
+
+	if (recording)
+		PMPI_Comm_size(comm, &ranks);
+	return ranks;
+}
+
+/* Of all ranks, or of those other than this one. */
+static int64_t sum_of(const int *counts, MPI_Comm comm, bool others)
+{
+	const int mine = rank_in(comm), ranks = ranks_of(comm);
+	int64_t sum = 0;
+
+	for (int r = 0; r < ranks; r++)
+		sum += others && r == mine ? 0 : counts[r];
+	return sum;
+}
+
+/* ---- point to point -------------------------------------------------------------------------- */
+
+#define SENDS(X) X(Send) X(Ssend) X(Bsend) X(Rsend)
+#define SEND(kind)                                                                                 \
+	IPS_API int MPI_##kind(const void *data, int count, MPI_Datatype type, int to, int tag,    \
+			       MPI_Comm comm)                                                      \
+	{                                                                                          \
+		SPAN_MOVING(MPI_##kind, comm, bytes_of(count, type), IPS_NULL, to, data, count,    \
+			    type, to, tag, comm);                                                  \
+	}
+SENDS(SEND)
+
+#define ISENDS(X) X(Isend) X(Issend) X(Ibsend) X(Irsend)
+#define ISEND(kind)                                                                                \
+	IPS_API int MPI_##kind(const void *data, int count, MPI_Datatype type, int to, int tag,    \
+			       MPI_Comm comm, MPI_Request *request)                                \
+	{                                                                                          \
+		SPAN_MOVING(MPI_##kind, comm, bytes_of(count, type), IPS_NULL, to, data, count,    \
+			    type, to, tag, comm, request);                                         \
+	}
+ISENDS(ISEND)
+
+IPS_API int MPI_Recv(void *data, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
+		     MPI_Status *status)
+{
+	SPAN_MOVING(MPI_Recv, comm, IPS_NULL, IPS_NULL, from, data, count, type, from, tag, comm,
+		    status);
+}
+
+IPS_API int MPI_Irecv(void *data, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
+		      MPI_Request *request)
+{
+	SPAN_MOVING(MPI_Irecv, comm, IPS_NULL, IPS_NULL, from, data, count, type, from, tag, comm,
+		    request);
+}
+
+IPS_API int MPI_Probe(int from, int tag, MPI_Comm comm, MPI_Status *status)
+{
+	SPAN_MOVING(MPI_Probe, comm, IPS_NULL, IPS_NULL, from, from, tag, comm, status);
+}
+
+IPS_API int MPI_Sendrecv(const void *data, int count, MPI_Datatype type, int to, int tag, void *in,
+			 int in_count, MPI_Datatype in_type, int from, int in_tag, MPI_Comm comm,
+			 MPI_Status *status)
+{
+	SPAN_MOVING(MPI_Sendrecv, comm, bytes_of(count, type), IPS_NULL, to, data, count, type, to,
+		    tag, in, in_count, in_type, from, in_tag, comm, status);
+}
+
+IPS_API int MPI_Sendrecv_replace(void *data, int count, MPI_Datatype type, int to, int tag,
+				 int from, int in_tag, MPI_Comm comm, MPI_Status *status)
+{
+	SPAN_MOVING(MPI_Sendrecv_replace, comm, bytes_of(count, type), IPS_NULL, to, data, count,
+		    type, to, tag, from, in_tag, comm, status);
+}
+
+IPS_API int MPI_Wait(MPI_Request *request, MPI_Status *status)
+{
+	SPAN(MPI_Wait, request, status);
+}
+
+IPS_API int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
+{
+	SPAN(MPI_Waitall, count, requests, statuses);
+}
+
+IPS_API int MPI_Waitany(int count, MPI_Request requests[], int *which, MPI_Status *status)
+{
+	SPAN(MPI_Waitany, count, requests, which, status);
+}
+
+IPS_API int MPI_Waitsome(int count, MPI_Request requests[], int *done, int which[],
+			 MPI_Status statuses[])
+{
+	SPAN(MPI_Waitsome, count, requests, done, which, statuses);
+}
+
+/* ---- collectives: each blocking, and begun to be waited for later ---------------------------- */
+
+/* Both of a kind: the one that ends with the operation, the one that begins it. */
+#define PAIR(name, later, parameters, comm, bytes, size, peer, ...)                                \
+	IPS_API int MPI_##name(UNPACK parameters)                                                  \
+	{                                                                                          \
+		SPAN_MOVING(MPI_##name, comm, bytes, size, peer, __VA_ARGS__);                     \
+	}                                                                                          \
+	IPS_API int MPI_##later(UNPACK parameters, MPI_Request *request)                           \
+	{                                                                                          \
+		SPAN_MOVING(MPI_##later, comm, bytes, IPS_NULL, peer, __VA_ARGS__, request);       \
+	}
+#define UNPACK(...) __VA_ARGS__
+
+PAIR(Barrier, Ibarrier, (MPI_Comm comm), comm, 0, 0, IPS_NULL, comm)
+
+PAIR(Bcast, Ibcast, (void *data, int count, MPI_Datatype type, int root, MPI_Comm comm), comm,
+     rank_in(comm) == root ? bytes_of(count, type) : 0, bytes_of(count, type), root, data, count,
+     type, root, comm)
+
+PAIR(Reduce, Ireduce,
+     (const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm),
+     comm, rank_in(comm) == root ? 0 : bytes_of(count, type), bytes_of(count, type), root, in, out,
+     count, type, op, root, comm)
+
+PAIR(Allreduce, Iallreduce,
+     (const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm), comm,
+     bytes_of(count, type), bytes_of(count, type), IPS_NULL, in, out, count, type, op, comm)
+
+PAIR(Reduce_scatter, Ireduce_scatter,
+     (const void *in, void *out, const int counts[], MPI_Datatype type, MPI_Op op, MPI_Comm comm),
+     comm, bytes_of(sum_of(counts, comm, true), type), bytes_of(sum_of(counts, comm, false), type),
+     IPS_NULL, in, out, counts, type, op, comm)
+
+PAIR(Reduce_scatter_block, Ireduce_scatter_block,
+     (const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm), comm,
+     bytes_of(count, type) * (ranks_of(comm) - 1), bytes_of(count, type) * ranks_of(comm), IPS_NULL,
+     in, out, count, type, op, comm)
+
+/* Scans and those below without a size have no bandwidth by nccl-tests' definitions. */
+PAIR(Scan, Iscan,
+     (const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm), comm,
+     bytes_of(count, type), IPS_NULL, IPS_NULL, in, out, count, type, op, comm)
+
+PAIR(Exscan, Iexscan,
+     (const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm), comm,
+     bytes_of(count, type), IPS_NULL, IPS_NULL, in, out, count, type, op, comm)
+
+/* With MPI_IN_PLACE the sender's count and type say nothing; a gather's parts are alike. */
+PAIR(Allgather, Iallgather,
+     (const void *in, int count, MPI_Datatype type, void *out, int out_count, MPI_Datatype out_type,
+      MPI_Comm comm),
+     comm, bytes_of(out_count, out_type), bytes_of(out_count, out_type) * ranks_of(comm), IPS_NULL,
+     in, count, type, out, out_count, out_type, comm)
+
+PAIR(Allgatherv, Iallgatherv,
+     (const void *in, int count, MPI_Datatype type, void *out, const int counts[], const int at[],
+      MPI_Datatype out_type, MPI_Comm comm),
+     comm, bytes_of(sum_of(counts, comm, false) - sum_of(counts, comm, true), out_type),
+     bytes_of(sum_of(counts, comm, false), out_type), IPS_NULL, in, count, type, out, counts, at,
+     out_type, comm)
+
+PAIR(Alltoall, Ialltoall,
+     (const void *in, int count, MPI_Datatype type, void *out, int out_count, MPI_Datatype out_type,
+      MPI_Comm comm),
+     comm, bytes_of(out_count, out_type) * (ranks_of(comm) - 1),
+     bytes_of(out_count, out_type) * ranks_of(comm), IPS_NULL, in, count, type, out, out_count,
+     out_type, comm)
+
+#define SENT(in, counts, type, out_counts, out_type, others)                                       \
+	((in) == MPI_IN_PLACE ? bytes_of(sum_of(out_counts, comm, others), out_type)               \
+			      : bytes_of(sum_of(counts, comm, others), type))
+PAIR(Alltoallv, Ialltoallv,
+     (const void *in, const int counts[], const int at[], MPI_Datatype type, void *out,
+      const int out_counts[], const int out_at[], MPI_Datatype out_type, MPI_Comm comm),
+     comm, SENT(in, counts, type, out_counts, out_type, true),
+     SENT(in, counts, type, out_counts, out_type, false), IPS_NULL, in, counts, at, type, out,
+     out_counts, out_at, out_type, comm)
+
+PAIR(Gather, Igather,
+     (const void *in, int count, MPI_Datatype type, void *out, int out_count, MPI_Datatype out_type,
+      int root, MPI_Comm comm),
+     comm, rank_in(comm) == root ? 0 : bytes_of(count, type), IPS_NULL, root, in, count, type, out,
+     out_count, out_type, root, comm)
+
+PAIR(Gatherv, Igatherv,
+     (const void *in, int count, MPI_Datatype type, void *out, const int counts[], const int at[],
+      MPI_Datatype out_type, int root, MPI_Comm comm),
+     comm, rank_in(comm) == root ? 0 : bytes_of(count, type), IPS_NULL, root, in, count, type, out,
+     counts, at, out_type, root, comm)
+
+PAIR(Scatter, Iscatter,
+     (const void *in, int count, MPI_Datatype type, void *out, int out_count, MPI_Datatype out_type,
+      int root, MPI_Comm comm),
+     comm, rank_in(comm) == root ? bytes_of(count, type) * (ranks_of(comm) - 1) : 0, IPS_NULL, root,
+     in, count, type, out, out_count, out_type, root, comm)
+
+PAIR(Scatterv, Iscatterv,
+     (const void *in, const int counts[], const int at[], MPI_Datatype type, void *out,
+      int out_count, MPI_Datatype out_type, int root, MPI_Comm comm),
+     comm, rank_in(comm) == root ? bytes_of(sum_of(counts, comm, true), type) : 0, IPS_NULL, root,
+     in, counts, at, type, out, out_count, out_type, root, comm)
+
+/* ---- making communicators -------------------------------------------------------------------- */
+
+#define MAKER(name, parameters, ...)                                                               \
+	IPS_API int MPI_##name(UNPACK parameters, MPI_Comm *out)                                   \
+	{                                                                                          \
+		IPS_SITE(site, "mpi", "MPI_" #name);                                               \
+		int code;                                                                          \
+                                                                                                   \
+		begin(&site);                                                                      \
+		code = PMPI_##name(__VA_ARGS__, out);                                              \
+		if (code == MPI_SUCCESS)                                                           \
+			name_communicator(*out);                                                   \
+		end();                                                                             \
+		return code;                                                                       \
+	}
+
+MAKER(Comm_dup, (MPI_Comm comm), comm)
+MAKER(Comm_split, (MPI_Comm comm, int colour, int key), comm, colour, key)
+MAKER(Comm_split_type, (MPI_Comm comm, int type, int key, MPI_Info info), comm, type, key, info)
+MAKER(Comm_create, (MPI_Comm comm, MPI_Group group), comm, group)
+MAKER(Comm_create_group, (MPI_Comm comm, MPI_Group group, int tag), comm, group, tag)
+MAKER(Cart_create,
+      (MPI_Comm comm, int dimensions, const int lengths[], const int periods[], int reorder), comm,
+      dimensions, lengths, periods, reorder)
+MAKER(Cart_sub, (MPI_Comm comm, const int remain[]), comm, remain)
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+/* Rank 0 names the directory, as the others' clocks may differ; each makes it where it runs. */
+static bool report_path(char *out, size_t size)
+{
+	char directory[LAYER_PATH] = "";
+	const char *asked = getenv("IPUSCOPE_MPI_REPORT");
+	time_t now = time(NULL);
+	struct tm local;
+	int length = 0;
+
+	if (world_rank == 0 && asked && *asked)
+		length = snprintf(directory, sizeof(directory), "%s", asked);
+	else if (world_rank == 0 && localtime_r(&now, &local))
+		length = snprintf(directory, sizeof(directory),
+				  "mpi_report__%04d-%02d-%02d__%02d-%02d-%02d__%ld",
+				  local.tm_year + 1900, local.tm_mon + 1, local.tm_mday,
+				  local.tm_hour, local.tm_min, local.tm_sec, (long)getpid());
+	if (length < 0 || (size_t)length >= sizeof(directory))
+		directory[0] = '\0';
+	if (PMPI_Bcast(directory, sizeof(directory), MPI_CHAR, 0, MPI_COMM_WORLD) != MPI_SUCCESS ||
+	    !directory[0]) {
+		fprintf(stderr,
+			"libipuscope-mpi: rank %d: no directory to record into: set "
+			"IPUSCOPE_MPI_REPORT to a shorter path\n",
+			world_rank);
+		return false;
+	}
+	if (mkdir(directory, 0777) != 0 && errno != EEXIST) {
+		fprintf(stderr, "libipuscope-mpi: %s: %s: nothing is recorded\n", directory,
+			strerror(errno));
+		return false;
+	}
+	length = snprintf(out, size, "%s/rank%d.db", directory, world_rank);
+	return length > 0 && (size_t)length < size;
+}
+
+static void start(void)
+{
+	char path[LAYER_PATH + 32], message[512] = "", version[MPI_MAX_LIBRARY_VERSION_STRING];
+	struct ips_recording_params params;
+	int length, ranks = 0;
+
+	PMPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
+	PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	if (!report_path(path, sizeof(path)))
+		return;
+	ips_recording_params_defaults(&params);
+	params.rank = world_rank;
+	if (ips_recording_open(&recording, path, &params, message, sizeof(message)) != 0) {
+		fprintf(stderr, "libipuscope-mpi: rank %d: %s: nothing is recorded\n", world_rank,
+			message);
+		return;
+	}
+	if (PMPI_Get_library_version(version, &length) == MPI_SUCCESS) {
+		version[strcspn(version, ",\n")] = '\0';
+		ips_meta_set(recording, "mpi", version);
+	}
+	snprintf(message, sizeof(message), "%d", ranks);
+	ips_meta_set(recording, "mpi_ranks", message);
+	PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget_name, &name_key, NULL);
+}
+
+IPS_API int MPI_Init(int *argc, char ***argv)
+{
+	const int code = PMPI_Init(argc, argv);
+
+	if (code == MPI_SUCCESS)
+		start();
+	return code;
+}
+
+IPS_API int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+	const int code = PMPI_Init_thread(argc, argv, required, provided);
+
+	if (code == MPI_SUCCESS)
+		start();
+	return code;
+}
+
+IPS_API int MPI_Abort(MPI_Comm comm, int code)
+{
+	ips_recording_flush(recording);
+	return PMPI_Abort(comm, code);
+}
+
+IPS_API int MPI_Finalize(void)
+{
+	struct ips_recording *closing = recording;
+	char message[512] = "";
+
+	recording = NULL;
+	thread_track = NULL;
+	if (ips_recording_close(closing, message, sizeof(message)) != 0)
+		fprintf(stderr, "libipuscope-mpi: rank %d: the report is incomplete: %s\n",
+			world_rank, message);
+	return PMPI_Finalize();
+}

@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# libipuscope-mpi, preloaded and linked: what a small program calls of MPI is in one report for each rank, beside its own spans, and
+# `ipu-report merge` and the report `communication` make of it what the program has done. With each implementation that is installed.
+set -euo pipefail
+bin=$IPUSCOPE_BIN_DIR source=$IPUSCOPE_SOURCE_DIR
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+fail() {
+	echo "FAILED: $*" >&2
+	exit 1
+}
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
+
+# asked DATABASE SQL EXPECTED: the rows as words.
+asked() {
+	local said
+	said=$(sqlite3 -separator : "$1" "$2" | tr '\n' ' ')
+	[ "$said" = "$3 " ] || fail "$how, $implementation: $2: $said"
+}
+
+# checked: what the program has done is what the reports of its four ranks have.
+checked() {
+	for rank in 0 1 2 3; do
+		[ "$(sqlite3 "report/rank$rank.db" "SELECT group_concat(value) FROM meta WHERE key IN ('mpi_ranks', 'rank', 'state') ORDER BY key")" \
+			= "4,$rank,complete" ] || fail "$how, $implementation: meta of rank $rank"
+	done
+	"$bin/ipu-report" merge report/rank*.db -o all.db >/dev/null
+	asked all.db "SELECT rank, name, count(*) FROM spans WHERE category = 'mpi' AND rank < 2 GROUP BY 1, 2" \
+		"0:MPI_Allreduce:5 0:MPI_Barrier:5 0:MPI_Bcast:5 0:MPI_Comm_split:1 0:MPI_Ibarrier:5 0:MPI_Recv:3 0:MPI_Wait:5 1:MPI_Allreduce:5 1:MPI_Barrier:5 1:MPI_Bcast:5 1:MPI_Comm_split:1 1:MPI_Ibarrier:5 1:MPI_Send:1 1:MPI_Wait:5"
+	asked all.db "SELECT s.name, a.name, a.value, count(*) FROM spans s JOIN span_args a USING (span_id)
+		WHERE s.name IN ('MPI_Allreduce', 'MPI_Send') GROUP BY 1, 2, 3" \
+		"MPI_Allreduce:bytes:4000:20 MPI_Allreduce:ranks:4:20 MPI_Allreduce:size:4000:20 MPI_Send:bytes:1000:3 MPI_Send:peer:0:3 MPI_Send:ranks:4:3"
+	asked all.db "SELECT rank, count(*) FROM spans WHERE name = 'own work' GROUP BY 1" "0:5 1:5 2:5 3:5"
+	# Two halves of the ranks, each with a communicator that both its ranks call alike.
+	asked all.db "SELECT group_concat(rank) FROM (SELECT DISTINCT value, rank FROM spans s JOIN span_args a USING (span_id)
+		WHERE a.name = 'communicator' AND s.name = 'MPI_Barrier' ORDER BY rank) GROUP BY value ORDER BY 1" "0,2 1,3"
+	# Of each operation one rank is the last to come; what does not end with its operation has no bandwidth.
+	"$bin/ipu-report" all.db communication --by bucket --sort name --csv --columns name,calls,last_calls | tr -d '\r' |
+		grep -E 'Allreduce|arrier' >said
+	[ "$(sort -u said | tr '\n' ' ')" = "MPI_Allreduce,20,5 MPI_Barrier,10,5 MPI_Ibarrier,10,0 " ] || fail "$how, $implementation: $(cat said)"
+	"$bin/ipu-report" all.db communication --by bucket --where "ranks = 4" --sort name --csv --columns name,algbw_gb_s,busbw_gb_s | tr -d '\r' |
+		awk -F, 'NR > 1 && $2 > 0 { printf "%s %.6f ", $1, $3 / $2 }' >said
+	[ "$(cat said)" = "MPI_Allreduce 1.500000 MPI_Bcast 1.000000 " ] || fail "$how, $implementation: bandwidths: $(cat said)"
+	rm -rf report all.db
+}
+
+tried=()
+for implementation in openmpi mpich; do
+	layer=$(ls "$bin"/../lib*/libipuscope-mpi-$implementation.so "$bin"/../lib/*/libipuscope-mpi-$implementation.so 2>/dev/null | head -n 1 || true)
+	library=$(ls "$bin"/../profiler/libipuscope.so "$bin"/../lib*/libipuscope.so 2>/dev/null | head -n 1 || true)
+	[ -e "$layer" ] && [ -e "$library" ] && command -v mpicc.$implementation mpiexec.$implementation >/dev/null || continue
+	case $implementation in
+	openmpi) launch=(mpiexec.openmpi --oversubscribe --bind-to none -n 4) ;;
+	mpich) launch=(mpiexec.mpich -n 4) ;;
+	esac
+	compile=(mpicc.$implementation -std=c11 -D_GNU_SOURCE "-I$source/profiler" "$source/tests/profiler/mpi_program.c")
+	found=("$library" "-Wl,-rpath,$(cd "${library%/*}" && pwd)")
+	"${compile[@]}" -o program "${found[@]}"
+	how=alone
+	"${launch[@]}" ./program || fail "$how, $implementation: exit code $?"
+	[ -z "$(ls -d mpi_report* 2>/dev/null)" ] || fail "a program without the layer has left a report"
+	how=preloaded
+	IPUSCOPE_MPI_REPORT=report "${launch[@]}" env "LD_PRELOAD=$layer" ./program || fail "$how, $implementation: exit code $?"
+	checked
+	how=linked
+	"${compile[@]}" -o program -Wl,--no-as-needed "$layer" "-Wl,-rpath,$(cd "${layer%/*}" && pwd)" "${found[@]}"
+	"${launch[@]}" ./program || fail "$how, $implementation: exit code $?"
+	mv mpi_report__* report
+	checked
+	tried+=("$implementation")
+done
+[ ${#tried[@]} -gt 0 ] || {
+	echo "skipped: no mpicc and mpiexec of Open MPI or MPICH"
+	exit 77
+}
+echo "libipuscope-mpi: ${tried[*]}"

@@ -1,0 +1,47 @@
+/*
+ * A program that calls MPI, for mpi_layer.sh: every rank but 0 sends 1,000 bytes to rank 0; then
+ * five times an all-reduce and a broadcast of 4,000 bytes and, in two halves, a barrier begun and
+ * one waited for. It has spans of its own beside them.
+ */
+#include <ipuscope/mpi.h>
+#include <mpi.h>
+
+#pragma weak ips_mpi_recording
+
+int main(int argc, char **argv)
+{
+	IPS_SITE(own, "tiny", "own work");
+	struct ips_track *track;
+	static char letters[1000];
+	static float mine[1000], sum[1000];
+	int rank, ranks;
+	MPI_Comm half;
+	MPI_Request request;
+
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	track = ips_track_open(ips_mpi_recording ? ips_mpi_recording() : NULL, "own", NULL);
+	for (int r = 1; r < ranks && rank == 0; r++)
+		MPI_Recv(letters, 1000, MPI_CHAR, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD,
+			 MPI_STATUS_IGNORE);
+	if (rank > 0)
+		MPI_Send(letters, 1000, MPI_CHAR, 0, 0, MPI_COMM_WORLD);
+	MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
+	for (int i = 0; i < 5; i++) {
+		ips_span_begin(track, &own);
+		for (int k = 0; k < 1000; k++)
+			mine[k] = (float)(rank + i);
+		ips_span_end(track);
+		MPI_Allreduce(mine, sum, 1000, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+		MPI_Bcast(sum, 1000, MPI_FLOAT, 1, MPI_COMM_WORLD);
+		MPI_Ibarrier(half, &request);
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
+		MPI_Barrier(half);
+		if (sum[0] != (float)(ranks * (ranks - 1) / 2 + ranks * i))
+			return 1;
+	}
+	MPI_Comm_free(&half);
+	MPI_Finalize();
+	return 0;
+}
