@@ -9,6 +9,7 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "common/clock.h"
 #include "common/mem.h"
 #include "common/minmax.h"
 #include "trainer/train_phase.h"
@@ -16,13 +17,26 @@
 #include "trainer/train_session.h"
 #include "trainer/train_shard.h"
 
+/* A range of a stage's gradients that is exchanged by itself. */
+struct train_bucket {
+	const struct train_session *session;
+	struct train_bucket_range range;
+	struct train_branch *all; /* what this rank gets, by rank */
+	int all_count;
+	float *received;
+	struct ranks_pieces out, in, mean;
+	struct ranks_reduction *reduction;
+	_Atomic int arrived; /* replicas of this rank */
+};
+
 struct train_exchange {
 	struct train_branch own[TRAIN_BRANCHES]; /* what this rank sends */
 	int own_count;
-	struct train_branch *all; /* what it gets, by rank */
-	int all_count;
-	float *send, *received;
-	struct ranks_pieces out, in, mean;
+	struct train_bucket *buckets; /* from the stage's end on */
+	int bucket_count;
+	float *send;
+	struct ranks_line line;
+	struct ranks_pieces weights; /* with sharded optimizer state: of the stage, updated */
 	struct ips_site *exchange, *gather; /* of their spans */
 };
 
@@ -44,40 +58,47 @@ void train_ranks_share(struct train_session *session)
 
 /* ---- gradients ------------------------------------------------------------------------------- */
 
-/* Where the slice of @stage that @rank sums begins: with sharded optimizer state, what its replicas
- * update. */
+/* Where, in @range of @stage, the slice that @rank sums begins: with sharded optimizer state, what
+ * its replicas update. */
 static size_t slice_at(const struct train_session *session, const struct train_stage *stage,
-		       int rank)
+		       const struct train_bucket_range *range, int rank)
 {
-	return session->sharded ? train_shard_at(session, stage, first_replica(session, rank))
-				: ranks_cut(session->ranks, stage->weight_count, rank);
+	size_t at;
+
+	if (!session->sharded)
+		return ranks_cut(session->ranks, range->count, rank);
+	at = train_shard_at(session, stage, first_replica(session, rank));
+	return min(max(at, range->first), range->first + range->count) - range->first;
 }
 
 /* Which branches each rank sends, and where a slice of them begins. */
-static void lay_out(const struct train_session *session, struct train_exchange *e,
+static void lay_out(const struct train_exchange *e, struct train_bucket *bucket,
 		    const struct train_stage *stage)
 {
+	const struct train_session *session = bucket->session;
 	const int ranks = ranks_count(session->ranks), mine = ranks_rank(session->ranks);
-	const int replicas = session->layout->replicas;
-	const size_t slice = slice_at(session, stage, mine + 1) - slice_at(session, stage, mine);
+	const struct train_bucket_range *range = &bucket->range;
+	const size_t slice =
+		slice_at(session, stage, range, mine + 1) - slice_at(session, stage, range, mine);
 	struct train_branch branches[TRAIN_BRANCHES];
 	size_t in = 0;
 
 	for (int r = 0; r < ranks; r++) {
-		const size_t from = slice_at(session, stage, r),
-			     to = slice_at(session, stage, r + 1);
-		const int count = train_tree_branches(branches, replicas, first_replica(session, r),
+		const size_t from = slice_at(session, stage, range, r),
+			     to = slice_at(session, stage, range, r + 1);
+		const int count = train_tree_branches(branches, session->layout->replicas,
+						      first_replica(session, r),
 						      first_replica(session, r + 1));
 
-		e->out.words[r] = (int)((size_t)e->own_count * (to - from));
-		e->out.at[r] = (int)((size_t)e->own_count * from);
-		e->mean.words[r] = (int)(to - from);
-		e->mean.at[r] = (int)from;
-		e->in.words[r] = (int)((size_t)count * slice);
-		e->in.at[r] = (int)in;
+		bucket->out.words[r] = (int)((size_t)e->own_count * (to - from));
+		bucket->out.at[r] = (int)((size_t)e->own_count * from);
+		bucket->mean.words[r] = (int)(to - from);
+		bucket->mean.at[r] = (int)from;
+		bucket->in.words[r] = (int)((size_t)count * slice);
+		bucket->in.at[r] = (int)in;
 		for (int b = 0; b < count; b++, in += slice) {
-			e->all[e->all_count] = branches[b];
-			e->all[e->all_count++].values = e->received + in;
+			bucket->all[bucket->all_count] = branches[b];
+			bucket->all[bucket->all_count++].values = bucket->received + in;
 		}
 	}
 }
@@ -94,41 +115,124 @@ static int count_branches(const struct train_session *session)
 	return all;
 }
 
+/* By the thread for the transport, when the branches of all ranks are there. */
+static void sum_slice(void *user)
+{
+	const struct train_bucket *bucket = user;
+	const int rank = ranks_rank(bucket->session->ranks);
+	const int replicas = bucket->session->layout->replicas;
+	const size_t slice = (size_t)bucket->mean.words[rank];
+	float *mine = (float *)bucket->mean.base + bucket->mean.at[rank];
+
+	train_tree_sums(mine, bucket->all, 0, slice, replicas);
+	train_tree_divide(mine, slice, replicas);
+}
+
+/* The first layer with weights in the range: its backward pass comes last. */
+static int layer_of(const struct model *model, const struct train_stage *stage,
+		    const struct train_bucket_range *range)
+{
+	const size_t from = stage->first_weight + range->first;
+	int layer = stage->first_layer + stage->layer_count;
+
+	for (int p = 0; p < model->param_count; p++)
+		if (model->params[p].offset < from + range->count &&
+		    model->params[p].offset + model->params[p].count > from)
+			layer = min(layer, model->params[p].layer);
+	return layer;
+}
+
+static enum status bucket_new(struct train_exchange *e, struct train_bucket *bucket,
+			      const struct train_stage *stage, struct err *err)
+{
+	const struct train_session *session = bucket->session;
+	const int all = count_branches(session), mine = ranks_rank(session->ranks);
+	const struct train_bucket_range *range = &bucket->range;
+	const size_t slice =
+		slice_at(session, stage, range, mine + 1) - slice_at(session, stage, range, mine);
+	const bool gathers = !session->sharded || optimizer_needs_whole_norm(&session->optimizer);
+	const struct ranks_reduction_params params = {.line = &e->line,
+						      .out = &bucket->out,
+						      .in = &bucket->in,
+						      .all = gathers ? &bucket->mean : NULL,
+						      .sum = sum_slice,
+						      .user = bucket};
+
+	if ((size_t)e->own_count * range->count > INT32_MAX || (size_t)all * slice > INT32_MAX)
+		return err_set(err, ST_LIMIT,
+			       "distribution.bucket_bytes: %zu weights of %d replicas cannot be "
+			       "exchanged at once: set it to less",
+			       range->count, session->layout->replicas);
+	bucket->all = mem_calloc((size_t)all, sizeof(*bucket->all));
+	bucket->received = mem_aligned((size_t)all * slice + 1, sizeof(float));
+	if (!bucket->all || !bucket->received ||
+	    ranks_pieces_new(&bucket->out, session->ranks,
+			     e->send + (size_t)e->own_count * range->first, err) != ST_OK ||
+	    ranks_pieces_new(&bucket->in, session->ranks, bucket->received, err) != ST_OK ||
+	    ranks_pieces_new(&bucket->mean, session->ranks,
+			     session->reduced + stage->first_weight + range->first, err) != ST_OK)
+		return err_nomem(err);
+	lay_out(e, bucket, stage);
+	return ranks_reduction_new(&bucket->reduction, &params, err);
+}
+
+static enum status weights_new(struct train_exchange *e, const struct train_session *session,
+			       const struct train_stage *stage, struct err *err)
+{
+	const struct train_bucket_range whole = {.count = stage->weight_count};
+
+	if (ranks_pieces_new(&e->weights, session->ranks, session->reduced + stage->first_weight,
+			     err) != ST_OK)
+		return ST_NOMEM;
+	if (stage->weight_count > INT32_MAX)
+		return err_set(err, ST_LIMIT,
+			       "a stage has %zu weights: more than %d cannot be shared out between "
+			       "ranks; give the model more stages",
+			       stage->weight_count, INT32_MAX);
+	for (int r = 0; r < ranks_count(session->ranks); r++) {
+		e->weights.at[r] = (int)slice_at(session, stage, &whole, r);
+		e->weights.words[r] =
+			(int)slice_at(session, stage, &whole, r + 1) - e->weights.at[r];
+	}
+	return ST_OK;
+}
+
 static enum status exchange_new(struct train_exchange *e, const struct train_session *session,
 				const struct train_stage *stage, struct err *err)
 {
 	const size_t weights = stage->weight_count;
-	float *reduced = session->reduced + stage->first_weight;
-	const int all = count_branches(session), mine = ranks_rank(session->ranks);
-	const size_t slice = slice_at(session, stage, mine + 1) - slice_at(session, stage, mine);
+	const size_t each = (size_t)session->run->distribution.bucket_bytes / sizeof(float);
+	const size_t count = max((weights + each - 1) / each, 1);
+	enum status status = ST_OK;
 
 	e->own_count =
 		train_tree_branches(e->own, session->layout->replicas, session->first_replica,
 				    session->first_replica + session->replicas);
-	if ((size_t)e->own_count * weights > INT32_MAX || (size_t)all * slice > INT32_MAX)
-		return err_set(err, ST_LIMIT,
-			       "a stage has %zu weights: more than %d cannot be exchanged between "
-			       "ranks; give "
-			       "the model more stages",
-			       weights, INT32_MAX);
-	e->all = mem_calloc((size_t)all, sizeof(*e->all));
 	e->send = mem_aligned((size_t)e->own_count * weights + 1, sizeof(float));
-	e->received = mem_aligned((size_t)all * slice + 1, sizeof(float));
-	if (!e->all || !e->send || !e->received ||
-	    ranks_pieces_new(&e->out, session->ranks, e->send, err) != ST_OK ||
-	    ranks_pieces_new(&e->in, session->ranks, e->received, err) != ST_OK ||
-	    ranks_pieces_new(&e->mean, session->ranks, reduced, err) != ST_OK)
-		return err_nomem(err);
-	lay_out(session, e, stage);
+	e->buckets = mem_calloc(count, sizeof(*e->buckets));
 	e->exchange = ips_site_intern("mpi", "MPI_Ialltoallv", NULL);
 	e->gather = ips_site_intern("mpi", "MPI_Iallgatherv", NULL);
-	return e->exchange && e->gather ? ST_OK : err_nomem(err);
+	if (!e->send || !e->buckets || !e->exchange || !e->gather)
+		return err_nomem(err);
+	for (; (size_t)e->bucket_count < count && status == ST_OK; e->bucket_count++) {
+		struct train_bucket *bucket = &e->buckets[e->bucket_count];
+		const size_t left = count - 1 - (size_t)e->bucket_count;
+		const size_t first = weights / count * left + weights % count * left / count;
+		const size_t end =
+			weights / count * (left + 1) + weights % count * (left + 1) / count;
+
+		bucket->session = session;
+		bucket->range = (struct train_bucket_range){.first = first, .count = end - first};
+		bucket->range.layer = layer_of(session->model, stage, &bucket->range);
+		status = bucket_new(e, bucket, stage, err);
+	}
+	return status == ST_OK ? weights_new(e, session, stage, err) : status;
 }
 
 enum status train_ranks_new(struct train_session *session, struct err *err)
 {
 	const int stages = session->layout->stages;
-	enum status status = ranks_channels(session->ranks, stages + 1, err);
+	enum status status = ranks_channels(session->ranks, 2 * stages + 1, err);
 
 	session->branch = mem_calloc((size_t)session->replicas, sizeof(*session->branch));
 	if (!session->branch)
@@ -143,10 +247,22 @@ enum status train_ranks_new(struct train_session *session, struct err *err)
 	session->exchange = mem_calloc((size_t)stages, sizeof(*session->exchange));
 	if (!session->exchange)
 		return err_nomem(err);
-	for (int s = 0; s < stages && status == ST_OK; s++)
+	for (int s = 0; s < stages && status == ST_OK; s++) {
+		session->exchange[s].line.channel = 1 + 2 * s;
 		status = exchange_new(&session->exchange[s], session, &session->replica[0].stage[s],
 				      err);
+	}
 	return status;
+}
+
+static void bucket_free(struct train_bucket *bucket)
+{
+	mem_free(bucket->all);
+	mem_free(bucket->received);
+	ranks_pieces_fini(&bucket->out);
+	ranks_pieces_fini(&bucket->in);
+	ranks_pieces_fini(&bucket->mean);
+	ranks_reduction_free(bucket->reduction);
 }
 
 void train_ranks_free(struct train_session *session)
@@ -155,33 +271,53 @@ void train_ranks_free(struct train_session *session)
 	for (int s = 0; session->exchange && s < session->layout->stages; s++) {
 		struct train_exchange *e = &session->exchange[s];
 
-		mem_free(e->all);
+		for (int b = 0; b < e->bucket_count; b++)
+			bucket_free(&e->buckets[b]);
+		mem_free(e->buckets);
 		mem_free(e->send);
-		mem_free(e->received);
-		ranks_pieces_fini(&e->out);
-		ranks_pieces_fini(&e->in);
-		ranks_pieces_fini(&e->mean);
+		ranks_pieces_fini(&e->weights);
 	}
 	mem_free(session->exchange);
 }
 
-void train_ranks_sum(struct train_session *session, int stage, size_t share, size_t shares)
+int train_ranks_buckets(const struct train_session *session, int stage)
 {
-	const struct train_exchange *e = &session->exchange[stage];
-	const struct train_stage *of = &session->replica[0].stage[stage];
-	const size_t first = of->weight_count * share / shares;
-	const size_t last = of->weight_count * (share + 1) / shares;
+	return session->exchange[stage].bucket_count;
+}
+
+const struct train_bucket_range *train_ranks_bucket(const struct train_session *session, int stage,
+						    int bucket)
+{
+	return &session->exchange[stage].buckets[bucket].range;
+}
+
+/* What this rank sends of the bucket: by rank, then by branch. */
+static void sum_branches(const struct train_session *session, const struct train_exchange *e,
+			 const struct train_bucket *bucket, size_t first_weight)
+{
+	float *to = bucket->out.base;
 
 	for (int r = 0; r < ranks_count(session->ranks); r++) {
-		const size_t begin = (size_t)e->mean.at[r], length = (size_t)e->mean.words[r];
-		const size_t from = max(first, begin), to = min(last, begin + length);
+		const size_t length = (size_t)bucket->mean.words[r];
+		const size_t at = first_weight + bucket->range.first + (size_t)bucket->mean.at[r];
 
-		for (int b = 0; b < e->own_count && from < to; b++)
+		for (int b = 0; b < e->own_count; b++, to += length)
 			train_tree_sums(
-				e->send + e->out.at[r] + (size_t)b * length + (from - begin),
-				session->branch + (e->own[b].first - session->first_replica),
-				of->first_weight + from, to - from, e->own[b].count);
+				to, session->branch + (e->own[b].first - session->first_replica),
+				at, length, e->own[b].count);
 	}
+}
+
+void train_ranks_arrive(struct train_session *session, int stage, int number)
+{
+	const struct train_exchange *e = &session->exchange[stage];
+	struct train_bucket *bucket = &e->buckets[number];
+
+	if (atomic_fetch_add(&bucket->arrived, 1) + 1 < session->replicas)
+		return;
+	atomic_store(&bucket->arrived, 0);
+	sum_branches(session, e, bucket, session->replica[0].stage[stage].first_weight);
+	ranks_reduce(session->ranks, bucket->reduction);
 }
 
 /* Bytes that go to other ranks. */
@@ -200,48 +336,73 @@ static int64_t bytes_sent(const struct train_session *session, const struct rank
 static void begin_span(const struct train_session *session, struct ips_track *track,
 		       struct ips_site *site, const struct ranks_pieces *pieces, bool all)
 {
-	const int ranks = ranks_count(session->ranks);
-	int64_t words = 0;
-
-	if (!track || !site)
+	if (!track)
 		return;
-	for (int r = 0; r < ranks; r++)
-		words += pieces->words[r];
 	ips_span_begin(track, site);
 	ips_span_arg_int(track, "bytes", bytes_sent(session, pieces, all));
-	ips_span_arg_int(track, "size", words * (int64_t)sizeof(float));
-	ips_span_arg_int(track, "ranks", ranks);
+	ips_span_arg_int(track, "ranks", ranks_count(session->ranks));
 }
 
-static void end_span(struct ips_track *track, const struct ips_site *site)
+/* A span that lasts as long as its operation has the size of it. */
+static void end_span(const struct train_session *session, struct ips_track *track,
+		     const struct ranks_pieces *pieces, uint64_t hidden_ns)
 {
-	if (track && site)
-		ips_span_end(track);
+	int64_t words = 0;
+
+	if (!track)
+		return;
+	for (int r = 0; r < ranks_count(session->ranks); r++)
+		words += pieces->words[r];
+	if (!hidden_ns)
+		ips_span_arg_int(track, "size", words * (int64_t)sizeof(float));
+	ips_span_end(track);
+}
+
+/* What goes on from @from to @to has been waited for since @waits. */
+static uint64_t note_hidden(struct ips_track *track, int bucket, uint64_t from, uint64_t to,
+			    uint64_t waits)
+{
+	const uint64_t until = min(to, waits), hidden = until > from ? until - from : 0;
+
+	if (!track)
+		return hidden;
+	ips_span_arg_int(track, "bucket", bucket);
+	ips_span_arg_int(track, "hidden_ns", (int64_t)hidden);
+	return hidden;
+}
+
+void train_ranks_wait(struct train_session *session, int stage, struct ips_track *track)
+{
+	const struct train_exchange *e = &session->exchange[stage];
+	const uint64_t waits = clock_ns();
+	uint64_t hidden;
+
+	for (int b = 0; b < e->bucket_count; b++) {
+		const struct train_bucket *bucket = &e->buckets[b];
+		const struct ranks_times *times;
+
+		begin_span(session, track, e->exchange, &bucket->out, false);
+		times = ranks_reduce_summed(session->ranks, bucket->reduction);
+		hidden = note_hidden(track, b, times->begun_ns, times->exchanged_ns, waits);
+		end_span(session, track, &bucket->out, hidden);
+		if (session->sharded && !optimizer_needs_whole_norm(&session->optimizer)) {
+			ranks_reduce_wait(session->ranks, bucket->reduction);
+			continue;
+		}
+		begin_span(session, track, e->gather, &bucket->mean, true);
+		ranks_reduce_wait(session->ranks, bucket->reduction);
+		hidden = note_hidden(track, b, times->summed_ns, times->ended_ns, waits);
+		end_span(session, track, &bucket->mean, hidden);
+	}
 }
 
 void train_ranks_gather(struct train_session *session, int stage, struct ips_track *track)
 {
 	const struct train_exchange *e = &session->exchange[stage];
 
-	begin_span(session, track, e->gather, &e->mean, true);
-	ranks_gather(session->ranks, stage + 1, &e->mean);
-	end_span(track, e->gather);
-}
-
-void train_ranks_reduce(struct train_session *session, int stage, struct ips_track *track)
-{
-	const struct train_exchange *e = &session->exchange[stage];
-	const int rank = ranks_rank(session->ranks), replicas = session->layout->replicas;
-	const size_t slice = (size_t)e->mean.words[rank];
-	float *mine = (float *)e->mean.base + e->mean.at[rank];
-
-	begin_span(session, track, e->exchange, &e->out, false);
-	ranks_exchange(session->ranks, stage + 1, &e->out, &e->in);
-	end_span(track, e->exchange);
-	train_tree_sums(mine, e->all, 0, slice, replicas);
-	train_tree_divide(mine, slice, replicas);
-	if (!session->sharded || optimizer_needs_whole_norm(&session->optimizer))
-		train_ranks_gather(session, stage, track);
+	begin_span(session, track, e->gather, &e->weights, true);
+	ranks_gather(session->ranks, e->line.channel + 1, &e->weights);
+	end_span(session, track, &e->weights, 0);
 }
 
 /* ---- results --------------------------------------------------------------------------------- */

@@ -7,8 +7,9 @@
  * branches in the tree's order and sends the mean back: about as many bytes as a ring moves, in an
  * order of sums that is the run's own. So the bytes are those of one process.
  *
- * Threading: train_ranks_sum() by any worker of the stage, train_ranks_reduce() by one of them
- * between barriers; all else by the main thread, which is channel 0 (stage s: s + 1).
+ * Threading: train_ranks_arrive() by any worker of the stage, train_ranks_wait() by one of them,
+ * the others at a barrier behind it; all else by the main thread, which is channel 0 (stage s: the
+ * two from 2 s + 1 on).
  */
 #ifndef TRAIN_RANKS_H
 #define TRAIN_RANKS_H
@@ -27,13 +28,26 @@ void train_ranks_share(struct train_session *session);
 enum status train_ranks_new(struct train_session *session, struct err *err);
 void train_ranks_free(struct train_session *session);
 
-/* Worker @share of @shares: its share of what this rank sends of @stage's gradients. */
-void train_ranks_sum(struct train_session *session, int stage, size_t share, size_t shares);
+/*
+ * A stage's gradients go out in buckets, from its end on, each as soon as all replicas of this rank
+ * have theirs: while the layers before still have their backward pass. The same range is a bucket
+ * on all ranks, and in each replica they are completed in their order.
+ */
+struct train_bucket_range {
+	size_t first, count; /* of the stage's weights */
+	int layer;           /* the last one whose backward pass writes into it */
+};
+int train_ranks_buckets(const struct train_session *session, int stage);
+const struct train_bucket_range *train_ranks_bucket(const struct train_session *session, int stage,
+						    int bucket);
 
-/* After all shares: @stage's range of session->reduced is the mean over all replicas; with sharded
- * optimizer state, unless a norm needs all, what this rank's replicas update. What goes out and how
- * long it takes are spans of @track (NULL: nothing is recorded). */
-void train_ranks_reduce(struct train_session *session, int stage, struct ips_track *track);
+/* A replica's gradients of @bucket are accumulated. Who comes last sends them. */
+void train_ranks_arrive(struct train_session *session, int stage, int bucket);
+
+/* After all replicas' arrivals: @stage's range of session->reduced is the mean over all replicas;
+ * with sharded optimizer state, unless a norm needs all, what this rank's replicas update. What is
+ * waited for are spans of @track (NULL: nothing is recorded), with what was hidden as hidden_ns. */
+void train_ranks_wait(struct train_session *session, int stage, struct ips_track *track);
 
 /* What each rank has of @stage's range of session->reduced goes to all. */
 void train_ranks_gather(struct train_session *session, int stage, struct ips_track *track);

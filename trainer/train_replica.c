@@ -143,6 +143,8 @@ static enum status new_stage_buffers(const struct train_session *session,
 	params.halves = replica->halves;
 	params.trace = !session->recording ? NULL : trace_layer;
 	params.trace_user = stage;
+	params.passed = !session->ranks ? NULL : train_worker_passed;
+	params.passed_user = stage;
 	status = stage_new(&stage->stage, &params, err);
 	if (status == ST_OK && number == session->layout->stages - 1)
 		status = new_parts(session, stage, err);

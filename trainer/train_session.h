@@ -42,6 +42,8 @@ enum train_site {
 	TRAIN_SITES
 };
 
+struct work; /* of a worker */
+
 /* A stage of one replica. */
 struct train_stage {
 	struct stage *stage;
@@ -64,6 +66,8 @@ struct train_stage {
 	struct ips_site *site[TRAIN_SITES];
 	struct ips_site **layer_site; /* by layer of the model */
 	struct ips_track *track;      /* of the worker that runs it */
+	struct work *sending; /* the backward pass whose gradients go out as they come; or NULL */
+	int sent;             /* buckets of this update */
 };
 
 struct train_replica {
@@ -314,5 +318,8 @@ double train_replica_bytes(const struct train_session *session);
 
 /* The thread's function; @argument is the struct train_worker. Ends when session->stop is set. */
 void *train_worker_main(void *argument);
+
+/* For stage_params.passed; @user is the struct train_stage. */
+void train_worker_passed(void *user, int layer);
 
 #endif /* TRAIN_SESSION_H */

@@ -353,19 +353,63 @@ static void outfeed_gradients(struct work *work, enum run_outfeed_optimizer mode
 		    &err);
 }
 
-/* The first micro-batch's gradients were written where they are added up. */
-static void accumulate(struct work *work)
+/* The first micro-batch's gradients were written where they are added up. @first: of the
+ * stage's. */
+static void accumulate(struct work *work, size_t first, size_t count)
 {
 	struct train_replica *replica = work->worker->replica;
 	const struct train_accumulation how = train_accumulation_of(work->worker->session->run);
-	float *sums = replica->accumulated + work->stage->first_weight;
-	const size_t count = work->stage->weight_count;
+	const size_t at = work->stage->first_weight + first;
 
 	if (work->within == 0)
-		train_accumulate_first(&how, sums, count);
+		train_accumulate_first(&how, replica->accumulated + at, count);
 	else
-		train_accumulate(&how, sums, replica->fresh + work->stage->first_weight, count,
+		train_accumulate(&how, replica->accumulated + at, replica->fresh + at, count,
 				 work->within);
+}
+
+static void accumulate_last(struct work *work, size_t first, size_t count)
+{
+	const struct train_session *session = work->worker->session;
+	const struct train_accumulation how = train_accumulation_of(session->run);
+
+	train_accumulate_last(
+		&how, work->worker->replica->accumulated + work->stage->first_weight + first, count,
+		session->layout->accumulation, work->worker->loss_scale.scale);
+}
+
+/* Gradients go to other ranks as the update's last backward pass writes them: not where something
+ * is added to them at its end, or where they are changed before they have been looked at. */
+static bool sends_early(const struct work *work)
+{
+	const struct train_session *session = work->worker->session;
+	const struct train_accumulation how = train_accumulation_of(session->run);
+
+	return session->exchange && !work->stage->regularized &&
+	       (session->layout->accumulation > 1 ||
+		(!how.half && work->worker->loss_scale.scale == 1.0));
+}
+
+static bool is_last(const struct work *work)
+{
+	return work->within == work->worker->session->execution.microbatches - 1;
+}
+
+/* The buckets whose layers are all at @layer or behind it. */
+static void send_buckets(struct work *work, int layer)
+{
+	struct train_session *session = work->worker->session;
+	struct train_stage *stage = work->stage;
+	const struct train_bucket_range *range;
+
+	for (; stage->sent < train_ranks_buckets(session, work->number); stage->sent++) {
+		range = train_ranks_bucket(session, work->number, stage->sent);
+		if (range->layer < layer)
+			return;
+		accumulate(work, range->first, range->count);
+		accumulate_last(work, range->first, range->count);
+		train_ranks_arrive(session, work->number, stage->sent);
+	}
 }
 
 /* Where the gradients of this micro-batch are written. */
@@ -388,7 +432,19 @@ static void complete_gradients(struct work *work)
 				     work->worker->replica->weights, gradients,
 				     work->worker->loss_scale.scale);
 	outfeed_gradients(work, RUN_AFTER_COMPUTE, gradients);
-	accumulate(work);
+	work->stage->sending = NULL;
+	if (is_last(work) && sends_early(work))
+		send_buckets(work, 0);
+	else
+		accumulate(work, 0, work->stage->weight_count);
+}
+
+void train_worker_passed(void *user, int layer)
+{
+	struct train_stage *stage = user;
+
+	if (stage->sending)
+		send_buckets(stage->sending, layer);
 }
 
 static void run_backward(struct work *work)
@@ -416,6 +472,8 @@ static void run_backward(struct work *work)
 	gradient = work->number == last
 			   ? work->stage->loss_gradient + (size_t)slot * work->stage->loss_step
 			   : work->stage->ring[work->sequence % work->stage->ring_count];
+	if (!splits && is_last(work) && sends_early(work))
+		work->stage->sending = work;
 	stage_backward(work->stage->stage, slot, worker->replica->weights, gradient,
 		       splits ? NULL : gradients_of(work), to_input);
 	if (!splits)
@@ -432,6 +490,8 @@ static void run_weights(struct work *work)
 	const int slot = (int)(work->sequence % work->stage->slots);
 
 	begin_work(work, IPS_WEIGHTS, TRAIN_SITE_WEIGHTS);
+	if (is_last(work) && sends_early(work))
+		work->stage->sending = work;
 	stage_backward_weights(work->stage->stage, slot, work->worker->replica->weights,
 			       gradients_of(work));
 	complete_gradients(work);
@@ -478,21 +538,28 @@ static void reduce_replicas(struct work *work)
 
 	meet(work);
 	begin = (int64_t)clock_ns();
-	if (session->exchange) {
-		train_ranks_sum(session, work->number, mine, replicas);
-	} else {
-		train_tree_sums(session->reduced + from, session->branch, from, to - from,
-				session->layout->replicas);
-		train_tree_divide(session->reduced + from, to - from, session->layout->replicas);
-	}
+	train_tree_sums(session->reduced + from, session->branch, from, to - from,
+			session->layout->replicas);
+	train_tree_divide(session->reduced + from, to - from, session->layout->replicas);
 	count_exchange(work->worker, begin);
 	meet(work);
-	if (!session->exchange)
-		return;
+}
+
+/* The same over all ranks. */
+static void reduce_ranks(struct work *work)
+{
+	struct train_session *session = work->worker->session;
+	int64_t begin = (int64_t)clock_ns();
+
+	for (; work->stage->sent < train_ranks_buckets(session, work->number); work->stage->sent++)
+		train_ranks_arrive(session, work->number, work->stage->sent);
+	work->stage->sent = 0;
+	count_exchange(work->worker, begin);
+	meet(work);
 	begin = (int64_t)clock_ns();
-	if (mine == 0)
-		train_ranks_reduce(session, work->number,
-				   session->recording ? work->worker->track : NULL);
+	if (work->worker->replica == session->replica)
+		train_ranks_wait(session, work->number,
+				 session->recording ? work->worker->track : NULL);
 	count_exchange(work->worker, begin);
 	meet(work);
 }
@@ -530,15 +597,16 @@ static const float *finish_gradients(struct work *work)
 {
 	struct train_session *session = work->worker->session;
 	struct train_replica *replica = work->worker->replica;
-	const struct train_accumulation how = train_accumulation_of(session->run);
 
-	train_accumulate_last(&how, replica->accumulated + work->stage->first_weight,
-			      work->stage->weight_count, session->layout->accumulation,
-			      work->worker->loss_scale.scale);
+	if (!sends_early(work))
+		accumulate_last(work, 0, work->stage->weight_count);
 	outfeed_gradients(work, RUN_BEFORE_APPLY, replica->accumulated);
 	if (session->layout->replicas == 1)
 		return replica->accumulated;
-	reduce_replicas(work);
+	if (session->exchange)
+		reduce_ranks(work);
+	else
+		reduce_replicas(work);
 	return session->reduced;
 }
 

@@ -239,7 +239,8 @@ struct run_file {
 	struct {
 		int64_t replicas; /* of all processes; 0: not said */
 		enum run_instances instances;
-		int64_t timeout_s; /* default 10; 0: for ever */
+		int64_t bucket_bytes; /* default a MiB */
+		int64_t timeout_s;    /* default 10; 0: for ever */
 	} distribution;
 
 	struct {

@@ -486,6 +486,14 @@ static const struct run_key run_keys[] = {
 	 AT(distribution.timeout_s),
 	 .help = "Seconds after which a process that sends no sign of life ends the run; 0: it is "
 		 "waited for."},
+	{.path = "distribution.bucket_bytes",
+	 .kind = RUN_KEY_INT,
+	 .fallback = "1048576",
+	 .least = 1024,
+	 .greatest = 67108864,
+	 AT(distribution.bucket_bytes),
+	 .help = "Gradients go to other processes in pieces of at most so many bytes, while the "
+		 "layers before them still have their backward pass. Changes no result."},
 
 	{.path = "ipu",
 	 .kind = RUN_KEY_SECTION,

@@ -53,7 +53,7 @@ keep one
 for launcher in "${launchers[@]}"; do
 	sweep 2 3 5
 	for count in "${swept[@]}"; do
-		ranks "$launcher" "$count" normal.json >out || fail "$launcher, $count ranks: exit code $?"
+		ranks "$launcher" "$count" normal.json --distribution.bucket_bytes 8192 >out || fail "$launcher, $count ranks: exit code $?"
 		keep "$launcher-$count"
 		same one "$launcher-$count"
 		[ "$(grep -c 'Program ran successfully' out)" = 1 ] || fail "$launcher: not one rank speaks"
@@ -110,7 +110,8 @@ for schedule in "${swept[@]}"; do
 		FROM spans s JOIN span_args a USING (span_id) WHERE s.name = 'MPI_Ialltoallv' AND a.name = 'bytes' GROUP BY s.rank)")" = "0:1 1:2" ] || fail "$schedule: bytes"
 	sqlite3 tf_report__*/rank1/profile.db "SELECT value FROM meta WHERE key = 'mpi'" | grep -E '^(Open MPI|MPICH)' >/dev/null || fail "$schedule: no meta mpi"
 	# The communication report: its numbers by other queries, in the sqlite3 shell. An update's exchanges meet, so the last to come
-	# has nobody to wait for; bus bandwidth is what goes over the wires, (n - 1) / n of what is there, by the time since all have come.
+	# has nobody to wait for (a call that was partly hidden has no size, and meets none);
+	# bus bandwidth is what goes over the wires, (n - 1) / n of what is there, by the time since all have come.
 	[ "$("$bin/ipu-report" "$all" communication --csv --by rank --columns rank,calls,bytes,exposed_ns | tail -n +2 | tr -d '\r')" = "$(sqlite3 -csv "$all" "
 		SELECT rank, count(*), sum(b.value), sum(dur_ns) FROM spans s JOIN span_args b ON b.span_id = s.span_id AND b.name = 'bytes'
 		WHERE category = 'mpi' GROUP BY rank ORDER BY rank")" ] || fail "$schedule: communication by rank"
@@ -118,12 +119,14 @@ for schedule in "${swept[@]}"; do
 		tail -n +2 | tr -d '\r')" = "$(sqlite3 -csv "$all" "
 		SELECT a.rank, b.rank, count(*), sum(min(a.dur_ns, b.start_ns - a.start_ns)) FROM spans a JOIN spans b
 			ON b.category = 'mpi' AND (a.name, a.stage, a.weight_update) = (b.name, b.stage, b.weight_update)
+			JOIN span_args y ON y.span_id = a.span_id AND y.name = 'size' JOIN span_args z ON z.span_id = b.span_id AND z.name = 'size'
 		WHERE a.category = 'mpi' AND a.start_ns < b.start_ns GROUP BY 1, 2 ORDER BY 1")" ] || fail "$schedule: stragglers"
 	[ "$("$bin/ipu-report" "$all" communication --csv --by bucket --sort name,stage --columns name,stage,busbw_gb_s | tail -n +2 | tr -d '\r' |
-		awk -F, '{ printf "%s %s %.9g\n", $1, $2, $3 }')" = "$(sqlite3 -csv "$all" "
-		SELECT a.name, a.stage, sum(z.value) / 2.0 / sum(a.dur_ns - min(a.dur_ns, max(0, b.start_ns - a.start_ns))) FROM spans a JOIN spans b
+		awk -F, '$3 != "" { printf "%s %s %.9g\n", $1, $2, $3 }')" = "$(sqlite3 -csv "$all" "
+		SELECT a.name, a.stage, sum(z.value) / 2.0 / sum(a.dur_ns - iif(y.value IS NULL, 0, min(a.dur_ns, max(0, b.start_ns - a.start_ns)))) FROM spans a JOIN spans b
 			ON b.category = 'mpi' AND (a.name, a.stage, a.weight_update) = (b.name, b.stage, b.weight_update) AND a.rank <> b.rank
 			JOIN span_args z ON z.span_id = a.span_id AND z.name = 'size'
+			LEFT JOIN span_args y ON y.span_id = b.span_id AND y.name = 'size'
 		WHERE a.category = 'mpi' GROUP BY 1, 2 ORDER BY 1, 2" | awk -F, '{ printf "%s %s %.9g\n", $1, $2, $3 }')" ] || fail "$schedule: bus bandwidth"
 	rm -rf tf_report__*
 done
@@ -140,8 +143,12 @@ for optimizer in "${swept[@]}"; do
 	grep -o 'XXH3 [0-9a-f]*' out >digest
 	rm -rf tf_report__*
 	ranks "$launcher" 2 "$run" --fit.epochs 1 --fit.steps_per_epoch 24 --compile.steps_per_execution 24 "${stages[@]}" \
-		--pipeline.replicated_optimizer_state_sharding true >out || fail "$optimizer, sharded: exit code $?"
+		--pipeline.replicated_optimizer_state_sharding true --distribution.bucket_bytes 16384 >out || fail "$optimizer, sharded: exit code $?"
 	grep -o 'XXH3 [0-9a-f]*' out | cmp -s - digest || fail "$optimizer: other weights with sharded state"
+	# Each update exchanges every bucket once; the rank's own wait is a span, what came before an argument of it.
+	[ "$(sqlite3 tf_report__*/ranks.db "SELECT min(n) = max(n) AND min(n) > 20 AND max(n) = (SELECT sum(b) FROM
+		(SELECT max(value) + 1 AS b FROM span_args JOIN spans USING (span_id) WHERE span_args.name = 'bucket' AND stage NOT NULL GROUP BY stage))
+		FROM (SELECT count(*) AS n FROM spans WHERE name = 'MPI_Ialltoallv' GROUP BY rank, weight_update)")" = 1 ] || fail "$optimizer: buckets"
 	# But for what lies between parameters, to the next line of memory.
 	shares=$((3 * ($(state tf_report__*/profile.db) + $(state tf_report__*/rank1/profile.db))))
 	[ $shares -le "$whole" ] && [ $((shares + 1024)) -ge "$whole" ] || fail "$optimizer: $shares bytes of state of $whole"

@@ -58,6 +58,10 @@ struct stage_tapped {
 /* Called in a forward pass after each layer that is looked at, in the layers' order. */
 typedef void (*stage_tap)(void *user, const struct stage_tapped *tapped);
 
+/* Called in a pass that writes gradients, between its layers: those of @layer's parameters, and of
+ * all layers' behind it, are there. */
+typedef void (*stage_passed)(void *user, int layer);
+
 /* Called around each layer's work, in both directions. */
 typedef void (*stage_trace)(void *user, int layer, bool begin);
 
@@ -87,6 +91,8 @@ struct stage_params {
 	const uint8_t *taps;
 	stage_trace trace; /* may be NULL */
 	void *trace_user;
+	stage_passed passed; /* may be NULL */
+	void *passed_user;
 	/* For tests, which compare the bytes: */
 	bool spread;   /* the pool's threads take part in a step however small it is */
 	bool unfused;  /* no ReLU is done by the layer before it */

@@ -441,6 +441,15 @@ static void run_begin_grad_input(const struct run *run, const float *grad_output
 	}
 }
 
+/* Before the layer at @at; the first call of a layer, the last one here, has its parameters. */
+static void run_passed(const struct run *run, int at)
+{
+	const struct stage_params *p = &run->stage->plan.params;
+
+	if (p->passed && at + 1 < p->layer_count)
+		p->passed(p->passed_user, p->first_layer + at + 1);
+}
+
 void stage_backward(struct stage *stage, int slot, float *weights, float *grad_output,
 		    float *gradients, float *grad_input)
 {
@@ -459,6 +468,8 @@ void stage_backward(struct stage *stage, int slot, float *weights, float *grad_o
 
 		bool any;
 
+		if (!later)
+			run_passed(&run, i);
 		if (at->unreached && !later)
 			run_clear_gradients(&run, at);
 		if (!at->backward)
@@ -489,6 +500,7 @@ void stage_backward_weights(struct stage *stage, int slot, float *weights, float
 	for (int i = stage->plan.params.layer_count - 1; i >= 0; i--) {
 		const struct stage_layer *at = &stage->plan.layers[i];
 
+		run_passed(&run, i);
 		if (at->unreached)
 			run_clear_gradients(&run, at);
 		if (!at->backward || !at->learns)

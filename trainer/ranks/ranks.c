@@ -31,6 +31,7 @@
 enum ranks_kind {
 	RANKS_CHANNEL,
 	RANKS_EXCHANGE,
+	RANKS_REDUCE,
 	RANKS_GATHER,
 	RANKS_BROADCAST,
 	RANKS_WATCH,
@@ -38,7 +39,7 @@ enum ranks_kind {
 	RANKS_FINISH
 };
 
-/* Lives on the stack of the thread that waits for it. */
+/* Lives on the stack of the thread that waits for it, or in a reduction. */
 struct ranks_operation {
 	enum ranks_kind kind;
 	int channel; /* or what abort() gets, or the seconds of a watch */
@@ -48,7 +49,16 @@ struct ranks_operation {
 	struct ranks_request request;
 	bool done;
 	int failed;
+	struct ranks_reduction *reduction;
 	struct ranks_operation *next;
+};
+
+struct ranks_reduction {
+	struct ranks_operation operation;
+	struct ranks_reduction_params params;
+	int64_t turn; /* of its line */
+	bool exchanged, gathers;
+	struct ranks_times times;
 };
 
 /* What a beat says. */
@@ -186,6 +196,10 @@ static bool begin(struct ranks *ranks, struct ranks_operation *o)
 	case RANKS_EXCHANGE:
 		transport->exchange(o->channel, o->send, o->receive, &o->request);
 		return false;
+	case RANKS_REDUCE:
+		transport->exchange(o->channel, o->reduction->params.out, o->reduction->params.in,
+				    &o->request);
+		return false;
 	case RANKS_GATHER:
 		transport->gather(o->channel, o->receive, &o->request);
 		return false;
@@ -239,6 +253,45 @@ static struct ranks_operation *take_posted(struct ranks *ranks, bool wait)
 	return all;
 }
 
+/* Gathers of a line begin in its order, whichever exchange has ended first. */
+static bool reduction_done(struct ranks *ranks, struct ranks_operation *o)
+{
+	struct ranks_reduction *r = o->reduction;
+	struct ranks_line *line = r->params.line;
+
+	if (r->gathers)
+		return ranks->transport->done(&o->request);
+	if (!r->exchanged) {
+		if (!ranks->transport->done(&o->request))
+			return false;
+		r->exchanged = true;
+		r->times.exchanged_ns = clock_ns();
+		r->params.sum(r->params.user);
+		pthread_mutex_lock(&ranks->lock);
+		r->times.summed_ns = clock_ns();
+		pthread_cond_broadcast(&ranks->ended);
+		pthread_mutex_unlock(&ranks->lock);
+	}
+	if (!r->params.all)
+		return true;
+	if (line->gather != r->turn)
+		return false;
+	line->gather++;
+	r->gathers = true;
+	ranks->transport->gather(line->channel + 1, r->params.all, &o->request);
+	return false;
+}
+
+static bool done(struct ranks *ranks, struct ranks_operation *o)
+{
+	if (o->kind != RANKS_REDUCE)
+		return ranks->transport->done(&o->request);
+	if (!reduction_done(ranks, o))
+		return false;
+	o->reduction->times.ended_ns = clock_ns();
+	return true;
+}
+
 /* Look at what is under way; returns whether any has ended. */
 static bool look(struct ranks *ranks, struct ranks_operation **active)
 {
@@ -247,7 +300,7 @@ static bool look(struct ranks *ranks, struct ranks_operation **active)
 	while (*active) {
 		struct ranks_operation *o = *active;
 
-		if (!ranks->transport->done(&o->request)) {
+		if (!done(ranks, o)) {
 			active = &o->next;
 			continue;
 		}
@@ -317,15 +370,27 @@ static void *ranks_main(void *argument)
 
 /* ---- what the others call -------------------------------------------------------------------- */
 
-static void post(struct ranks *ranks, struct ranks_operation *o)
+static void enqueue(struct ranks *ranks, struct ranks_operation *o)
 {
 	pthread_mutex_lock(&ranks->lock);
 	*ranks->last = o;
 	ranks->last = &o->next;
 	pthread_cond_signal(&ranks->posted);
+	pthread_mutex_unlock(&ranks->lock);
+}
+
+static void wait_for(struct ranks *ranks, const struct ranks_operation *o)
+{
+	pthread_mutex_lock(&ranks->lock);
 	while (!o->done)
 		pthread_cond_wait(&ranks->ended, &ranks->lock);
 	pthread_mutex_unlock(&ranks->lock);
+}
+
+static void post(struct ranks *ranks, struct ranks_operation *o)
+{
+	enqueue(ranks, o);
+	wait_for(ranks, o);
 }
 
 int ranks_rank(const struct ranks *ranks)
@@ -413,6 +478,47 @@ void ranks_broadcast(struct ranks *ranks, int channel, void *data, size_t bytes)
 	assert(bytes % sizeof(int32_t) == 0 && bytes / sizeof(int32_t) <= INT32_MAX);
 	if (ranks)
 		post(ranks, &o);
+}
+
+enum status ranks_reduction_new(struct ranks_reduction **out,
+				const struct ranks_reduction_params *params, struct err *err)
+{
+	*out = mem_calloc(1, sizeof(**out));
+	if (!*out)
+		return err_nomem(err);
+	(*out)->params = *params;
+	return ST_OK;
+}
+
+void ranks_reduction_free(struct ranks_reduction *reduction)
+{
+	mem_free(reduction);
+}
+
+void ranks_reduce(struct ranks *ranks, struct ranks_reduction *reduction)
+{
+	reduction->operation = (struct ranks_operation){.kind = RANKS_REDUCE,
+							.channel = reduction->params.line->channel,
+							.reduction = reduction};
+	reduction->turn = reduction->params.line->begun++;
+	reduction->exchanged = reduction->gathers = false;
+	reduction->times = (struct ranks_times){.begun_ns = clock_ns()};
+	enqueue(ranks, &reduction->operation);
+}
+
+const struct ranks_times *ranks_reduce_summed(struct ranks *ranks,
+					      struct ranks_reduction *reduction)
+{
+	pthread_mutex_lock(&ranks->lock);
+	while (!reduction->times.summed_ns)
+		pthread_cond_wait(&ranks->ended, &ranks->lock);
+	pthread_mutex_unlock(&ranks->lock);
+	return &reduction->times;
+}
+
+void ranks_reduce_wait(struct ranks *ranks, struct ranks_reduction *reduction)
+{
+	wait_for(ranks, &reduction->operation);
 }
 
 void ranks_abort(struct ranks *ranks, int code)

@@ -46,6 +46,34 @@ void ranks_exchange(struct ranks *ranks, int channel, const struct ranks_pieces 
 void ranks_gather(struct ranks *ranks, int channel, const struct ranks_pieces *all);
 void ranks_broadcast(struct ranks *ranks, int channel, void *data, size_t bytes); /* whole words */
 
+/*
+ * A sum over ranks that goes on while others compute: an exchange, then sum() by the thread for the
+ * transport, then a gather of what it has made, unless @all is NULL. Of one line they are begun in
+ * the same order on all ranks.
+ */
+struct ranks_line {
+	int channel;           /* of the exchanges; the next one is the gathers' */
+	int64_t begun, gather; /* how many: ranks.c's own */
+};
+struct ranks_reduction;
+struct ranks_reduction_params {
+	struct ranks_line *line;
+	const struct ranks_pieces *out, *in, *all;
+	void (*sum)(void *user);
+	void *user;
+};
+struct ranks_times {
+	uint64_t begun_ns, exchanged_ns, summed_ns, ended_ns; /* clock_ns() */
+};
+enum status ranks_reduction_new(struct ranks_reduction **out,
+				const struct ranks_reduction_params *params, struct err *err);
+void ranks_reduction_free(struct ranks_reduction *reduction); /* accepts NULL; not under way */
+void ranks_reduce(struct ranks *ranks, struct ranks_reduction *reduction); /* returns at once */
+/* Until sum() is over, with the times so far; until all is. */
+const struct ranks_times *ranks_reduce_summed(struct ranks *ranks,
+					      struct ranks_reduction *reduction);
+void ranks_reduce_wait(struct ranks *ranks, struct ranks_reduction *reduction);
+
 /* End all ranks at once. */
 void ranks_abort(struct ranks *ranks, int code);
 
