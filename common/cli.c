@@ -170,9 +170,13 @@ static enum status cli_value(struct cli_walk *walk, const struct cli_option *opt
 
 	if (!attached) {
 		/* "--out --json" is a forgotten value; "--out=--json" says that it is meant. */
-		if (!next || str_starts_with(next, "--"))
+		if (!next)
 			return err_set(err, ST_INVALID, "%s needs a value: %s", option->name,
 				       option->argument);
+		if (str_starts_with(next, "--"))
+			return err_set(err, ST_INVALID,
+				       "%s needs a value: %s (%s='%s' where that is it)",
+				       option->name, option->argument, option->name, next);
 		out->value = next;
 		walk->at++;
 	}

@@ -56,7 +56,7 @@ static const struct cli_option OPTIONS[] = {
 	 .field = CLI_FIELD(CHOICE, struct line, mpi)},
 	{.name = "--mpi-global-args",
 	 .argument = "WORDS",
-	 .help = "More options for the launcher, split at blanks: '--oversubscribe --bind-to "
+	 .help = "More options for the launcher, split at blanks: --mpi-global-args='--bind-to "
 		 "none'.",
 	 .field = CLI_FIELD(TEXT, struct line, launcher_options)},
 	{.name = "--dry-run",
