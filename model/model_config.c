@@ -15,8 +15,9 @@
 
 #define CONFIG_KEYS 64
 
-static enum status config_fail(const struct json_at *at, struct err *err, enum status status,
-			       const char *format, va_list args)
+__attribute__((format(printf, 4, 0))) static enum status
+config_fail(const struct json_at *at, struct err *err, enum status status, const char *format,
+	    va_list args)
 {
 	char text[ERR_TEXT_SIZE];
 

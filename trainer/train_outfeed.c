@@ -346,11 +346,11 @@ static enum status record_part(const struct train_session *session,
 {
 	struct value value;
 
-	if (!is_due(*registered_of(session, OUTFEED_ACTIVATION, layer, part), &place->keys))
+	if (!is_due(*registered_of(session, OUTFEED_ACTIVATION, layer, (int)part), &place->keys))
 		return ST_OK;
 	value.kind = OUTFEED_ACTIVATION;
 	value.number = layer;
-	value.slot = part;
+	value.slot = (int)part;
 	value.values = values;
 	value.count = count;
 	value.abs_max_known = false;

@@ -170,7 +170,7 @@ static void parts_of(int64_t size, int64_t most, struct parts *out)
 		out->count[out->ways] = ipu__ceil_div(size, part);
 		out->part[out->ways++] = part;
 	}
-	if (size <= most && out->part[out->ways - 1] > 1) {
+	if (size <= most && out->ways > 0 && out->part[out->ways - 1] > 1) {
 		out->count[out->ways] = size;
 		out->part[out->ways++] = 1;
 	}

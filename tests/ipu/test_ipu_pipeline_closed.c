@@ -182,7 +182,8 @@ static void test_closed_forms_are_the_simulation_wherever_they_are_claimed(void 
 			}
 		}
 		if (claims < 50)
-			fail_msg("%s claims only %d figures", ipu_schedule_name(kind), claims);
+			fail_msg("%s claims only %d figures",
+				 ipu_schedule_name((enum ipu_schedule_kind)kind), claims);
 	}
 }
 

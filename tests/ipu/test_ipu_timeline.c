@@ -64,11 +64,13 @@ static const struct ipu_transfer *transfer_of(const struct ipu_timeline *timelin
 }
 
 static const struct ipu_stage_cost by_hand[] = {
-	{.function = {[IPU_FUNCTION_F] = {100}, [IPU_FUNCTION_B] = {150}, [IPU_FUNCTION_U] = {30}},
+	{.function = {[IPU_FUNCTION_F] = {.cycles = 100},
+		      [IPU_FUNCTION_B] = {.cycles = 150},
+		      [IPU_FUNCTION_U] = {.cycles = 30}},
 	 .infeed_bytes = 5},
-	{.function = {[IPU_FUNCTION_F] = {200, .exchange = 60, .sync = 3},
-		      [IPU_FUNCTION_B] = {250},
-		      [IPU_FUNCTION_U] = {50}}},
+	{.function = {[IPU_FUNCTION_F] = {.cycles = 200, .exchange = 60, .sync = 3},
+		      [IPU_FUNCTION_B] = {.cycles = 250},
+		      [IPU_FUNCTION_U] = {.cycles = 50}}},
 };
 static const struct ipu_send one_send = {0, 1, 7};
 
@@ -176,8 +178,10 @@ static void test_out_of_lockstep_each_ipu_waits_for_its_input_alone(void **state
 static void test_the_ipus_of_a_host_link_share_it_those_of_other_replicas_too(void **state)
 {
 	static const struct ipu_stage_cost costs[] = {
-		{.function = {[IPU_FUNCTION_F] = {10}}, .infeed_bytes = 100},
-		{.function = {[IPU_FUNCTION_F] = {10}}, .infeed_bytes = 50, .outfeed_bytes = 8}};
+		{.function = {[IPU_FUNCTION_F] = {.cycles = 10}}, .infeed_bytes = 100},
+		{.function = {[IPU_FUNCTION_F] = {.cycles = 10}},
+		 .infeed_bytes = 50,
+		 .outfeed_bytes = 8}};
 	struct ipu_schedule *schedule = schedule_of(IPU_GROUPED, 2, 2, false, NULL);
 	struct ipu_target target = plain;
 	struct ipu_timeline_params params = {
@@ -236,13 +240,14 @@ static void test_one_ipu_waits_for_nobody(void **state)
 static void test_a_step_has_its_order(void **state)
 {
 	static const struct ipu_stage_cost costs[] = {
-		{.function = {[IPU_FUNCTION_F] = {100},
-			      [IPU_FUNCTION_B] = {100},
-			      [IPU_FUNCTION_R] = {90},
-			      [IPU_FUNCTION_PUSH] = {10},
-			      [IPU_FUNCTION_START] = {7}},
+		{.function = {[IPU_FUNCTION_F] = {.cycles = 100},
+			      [IPU_FUNCTION_B] = {.cycles = 100},
+			      [IPU_FUNCTION_R] = {.cycles = 90},
+			      [IPU_FUNCTION_PUSH] = {.cycles = 10},
+			      [IPU_FUNCTION_START] = {.cycles = 7}},
 		 .infeed_bytes = 5},
-		{.function = {[IPU_FUNCTION_F] = {1}, [IPU_FUNCTION_B] = {1}}, .outfeed_bytes = 3}};
+		{.function = {[IPU_FUNCTION_F] = {.cycles = 1}, [IPU_FUNCTION_B] = {.cycles = 1}},
+		 .outfeed_bytes = 3}};
 	static const struct {
 		enum ipu_function_phase function;
 		int microbatch;
@@ -280,7 +285,8 @@ static void test_a_step_has_its_order(void **state)
 static void test_io_tiles_stream_beside_the_programs(void **state)
 {
 	struct ipu_stage_cost cost = {
-		.function = {[IPU_FUNCTION_F] = {100}, [IPU_FUNCTION_B] = {200}},
+		.function =
+			{[IPU_FUNCTION_F] = {.cycles = 100}, [IPU_FUNCTION_B] = {.cycles = 200}},
 		.infeed_bytes = 150,
 		.outfeed_bytes = 10};
 	struct ipu_target target = plain;
@@ -314,9 +320,11 @@ static void test_io_tiles_stream_beside_the_programs(void **state)
 static void test_a_pipeline_with_io_tiles_streams_one_step_ahead(void **state)
 {
 	static const struct ipu_stage_cost costs[] = {
-		{.function = {[IPU_FUNCTION_F] = {100}, [IPU_FUNCTION_B] = {100}},
+		{.function =
+			 {[IPU_FUNCTION_F] = {.cycles = 100}, [IPU_FUNCTION_B] = {.cycles = 100}},
 		 .infeed_bytes = 50},
-		{.function = {[IPU_FUNCTION_F] = {100}, [IPU_FUNCTION_B] = {100}},
+		{.function =
+			 {[IPU_FUNCTION_F] = {.cycles = 100}, [IPU_FUNCTION_B] = {.cycles = 100}},
 		 .outfeed_bytes = 3}};
 	struct ipu_target target = plain;
 	struct ipu_schedule *schedule = schedule_of(IPU_GROUPED, 2, 4, true, NULL);
@@ -343,7 +351,8 @@ static void test_a_pipeline_with_io_tiles_streams_one_step_ahead(void **state)
 
 static void test_a_host_with_one_batch_ready_is_waited_for(void **state)
 {
-	struct ipu_stage_cost cost = {.function = {[IPU_FUNCTION_F] = {10}}, .infeed_bytes = 100};
+	struct ipu_stage_cost cost = {.function = {[IPU_FUNCTION_F] = {.cycles = 10}},
+				      .infeed_bytes = 100};
 	struct ipu_target target = plain;
 	struct ipu_schedule *schedule = schedule_of(IPU_SEQUENTIAL, 1, 3, false, NULL);
 	struct ipu_timeline_params params = {
@@ -375,9 +384,12 @@ static void test_a_host_with_one_batch_ready_is_waited_for(void **state)
 static void test_links_of_the_ladder(void **state)
 {
 	static const struct ipu_stage_cost costs[6] = {
-		{.function = {[IPU_FUNCTION_F] = {10}}}, {.function = {[IPU_FUNCTION_F] = {10}}},
-		{.function = {[IPU_FUNCTION_F] = {10}}}, {.function = {[IPU_FUNCTION_F] = {10}}},
-		{.function = {[IPU_FUNCTION_F] = {10}}}, {.function = {[IPU_FUNCTION_F] = {10}}}};
+		{.function = {[IPU_FUNCTION_F] = {.cycles = 10}}},
+		{.function = {[IPU_FUNCTION_F] = {.cycles = 10}}},
+		{.function = {[IPU_FUNCTION_F] = {.cycles = 10}}},
+		{.function = {[IPU_FUNCTION_F] = {.cycles = 10}}},
+		{.function = {[IPU_FUNCTION_F] = {.cycles = 10}}},
+		{.function = {[IPU_FUNCTION_F] = {.cycles = 10}}}};
 	static const struct {
 		struct ipu_send sends[2];
 		int count;
@@ -623,7 +635,7 @@ static void test_lanes_are_full_and_inputs_come_first_whatever_the_costs(void **
 static void test_impossible_costs_are_refused(void **state)
 {
 	struct ipu_schedule *schedule = schedule_of(IPU_SEQUENTIAL, 1, 1, true, NULL);
-	struct ipu_stage_cost cost = {.function = {[IPU_FUNCTION_F] = {-1}}};
+	struct ipu_stage_cost cost = {.function = {[IPU_FUNCTION_F] = {.cycles = -1}}};
 	const struct ipu_timeline_params params = {
 		.target = &plain, .schedule = schedule, .stages = &cost};
 	struct ipu_timeline *timeline;

@@ -26,13 +26,13 @@ static int setup(void **state)
 	const struct outfeed_params params = {.policy = &everything, .replicas = 8};
 
 	(void)state;
-	return outfeed_new(&recorder, &params, NULL);
+	return (int)outfeed_new(&recorder, &params, NULL);
 }
 
 static int teardown(void **state)
 {
 	(void)state;
-	return outfeed_close(recorder, NULL);
+	return (int)outfeed_close(recorder, NULL);
 }
 
 static struct outfeed_queue *queue_of(enum outfeed_mode mode, int replicas, bool wrapped)

@@ -301,8 +301,9 @@ static void test_reading_of_every_kind_is_allowed(void **state)
 	static const char *const fine[] = {
 		"SELECT 1",
 		"VALUES (1, 2), (3, 4)",
-		"WITH RECURSIVE c (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 9) SELECT * "
-		"FROM c",
+		("WITH RECURSIVE c (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 9) SELECT "
+		 "* "
+		 "FROM c"),
 		"SELECT name, sum(value) OVER (ORDER BY step), row_number() OVER () FROM metrics",
 		"SELECT count(*), avg(value), group_concat(name) FROM metrics GROUP BY mode",
 		"SELECT upper(name) || printf('%.3f', value) FROM metrics WHERE name LIKE 'l%'",

@@ -132,8 +132,8 @@ static void check_sums(const char *path)
 		"SELECT coalesce(sum(count), 0) FROM metric_sums",
 		"SELECT count(*) FROM metrics",
 		"SELECT stage, count, total_ns, last_end_ns FROM stage_sums ORDER BY stage",
-		"SELECT stage, count(*), sum(dur_ns), max(start_ns + dur_ns) FROM stage_timings "
-		"GROUP BY stage ORDER BY stage",
+		("SELECT stage, count(*), sum(dur_ns), max(start_ns + dur_ns) FROM stage_timings "
+		 "GROUP BY stage ORDER BY stage"),
 		"SELECT coalesce(sum(events), 0) FROM overhead_sums",
 		"SELECT coalesce(sum(events), 0) FROM overhead",
 	};

@@ -254,7 +254,7 @@ static void test_unknown_fields_of_every_table_become_null(void **state)
 
 		for (size_t i = 0; i < type->count; i++) {
 			char sql[256];
-			int kind = type->columns[i].kind;
+			enum prof_column_kind kind = type->columns[i].kind;
 
 			snprintf(sql, sizeof(sql), "SELECT count(*) FROM %s WHERE \"%s\" IS NULL",
 				 type->table, type->columns[i].name);

@@ -209,7 +209,7 @@ static void test_another_screen_does_not_wait_for_this_one(void **state)
 static void test_keys_wait_for_a_screen_that_is_read_for_the_first_time(void **state)
 {
 	struct view_rig *rig = open_slow(A_WHILE);
-	int way;
+	enum view_way way;
 
 	(void)state;
 	view_rig_key(rig, VIEW_KEY_ESCAPE);

@@ -415,20 +415,23 @@ static const struct loss_passes {
 	double (*from_outputs)(const struct loss_item *item);
 	loss_element *logit, *output; /* in the place of the two: the mean over elements */
 } loss_passes[LOSS_KINDS] = {
-	[LOSS_BINARY_CROSSENTROPY] = {binary_from_logits, binary_from_outputs},
+	[LOSS_BINARY_CROSSENTROPY] = {.from_logits = binary_from_logits,
+				      .from_outputs = binary_from_outputs},
 	[LOSS_BINARY_FOCAL_CROSSENTROPY] = {.logit = focal_logit, .output = focal_output},
-	[LOSS_CATEGORICAL_CROSSENTROPY] = {categorical_from_logits, categorical_from_outputs},
-	[LOSS_CATEGORICAL_FOCAL_CROSSENTROPY] = {categorical_focal_from_logits,
-						 categorical_focal_from_outputs},
-	[LOSS_CATEGORICAL_HINGE] = {NULL, categorical_hinge},
+	[LOSS_CATEGORICAL_CROSSENTROPY] = {.from_logits = categorical_from_logits,
+					   .from_outputs = categorical_from_outputs},
+	[LOSS_CATEGORICAL_FOCAL_CROSSENTROPY] = {.from_logits = categorical_focal_from_logits,
+						 .from_outputs = categorical_focal_from_outputs},
+	[LOSS_CATEGORICAL_HINGE] = {.from_outputs = categorical_hinge},
 	[LOSS_HINGE] = {.output = hinge_element},
 	[LOSS_HUBER] = {.output = huber_element},
-	[LOSS_KL_DIVERGENCE] = {NULL, kl_divergence},
+	[LOSS_KL_DIVERGENCE] = {.from_outputs = kl_divergence},
 	[LOSS_LOG_COSH] = {.output = log_cosh_element},
 	[LOSS_MEAN_ABSOLUTE_ERROR] = {.output = absolute_element},
-	[LOSS_MEAN_SQUARED_ERROR] = {NULL, squared_error},
+	[LOSS_MEAN_SQUARED_ERROR] = {.from_outputs = squared_error},
 	[LOSS_SQUARED_HINGE] = {.output = squared_hinge_element},
-	[LOSS_SPARSE_CATEGORICAL_CROSSENTROPY] = {sparse_from_logits, sparse_from_outputs},
+	[LOSS_SPARSE_CATEGORICAL_CROSSENTROPY] = {.from_logits = sparse_from_logits,
+						  .from_outputs = sparse_from_outputs},
 };
 
 bool loss_counts(const struct loss *loss, const struct targets *targets, int64_t row)

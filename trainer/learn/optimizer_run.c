@@ -195,14 +195,14 @@ static const struct optimizer_work {
 	void (*prepare)(struct optimizer_pass *pass);         /* or NULL */
 	void (*measure)(const struct optimizer_piece *piece); /* of all before any apply, or NULL */
 } optimizer_works[OPTIMIZER_KINDS] = {
-	[OPTIMIZER_ADAGRAD] = {adagrad_apply},
+	[OPTIMIZER_ADAGRAD] = {.apply = adagrad_apply},
 	[OPTIMIZER_ADAM] = {adam_apply, .prepare = means_prepare},
 	[OPTIMIZER_ADAMW] = {adam_apply, .prepare = means_prepare},
 	[OPTIMIZER_LAMB] = {lamb_apply, true, means_prepare, lamb_measure},
-	[OPTIMIZER_LION] = {lion_apply},
-	[OPTIMIZER_NADAM] = {nadam_apply, true, nadam_prepare},
-	[OPTIMIZER_RMSPROP] = {rmsprop_apply},
-	[OPTIMIZER_SGD] = {sgd_apply},
+	[OPTIMIZER_LION] = {.apply = lion_apply},
+	[OPTIMIZER_NADAM] = {nadam_apply, true, .prepare = nadam_prepare},
+	[OPTIMIZER_RMSPROP] = {.apply = rmsprop_apply},
+	[OPTIMIZER_SGD] = {.apply = sgd_apply},
 };
 
 /* ---- ranges ---------------------------------------------------------------------------------- */
