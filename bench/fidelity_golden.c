@@ -82,6 +82,7 @@ static void dense_layer(struct workload *workload, int64_t batch, int64_t in, in
 		struct ipu_op *op = next(workload, IPU_OP_MATMUL, dtype);
 
 		op->pass = (enum ipu_pass)pass;
+		op->trained = true;
 		op->matmul = products[pass];
 	}
 	scaled_add(workload, dtype, in * out);

@@ -27,7 +27,11 @@ static struct ipu_op *add(struct list *list, enum ipu_op_kind kind, const char *
 static void add_matmul(struct list *list, const char *name, int64_t repeats, int64_t m, int64_t k,
 		       int64_t n)
 {
-	add(list, IPU_OP_MATMUL, name, repeats)->matmul = (struct ipu_matmul){m, k, n};
+	struct ipu_op *op = add(list, IPU_OP_MATMUL, name, repeats);
+
+	op->pass = list->from->pass;
+	op->trained = list->from->trained;
+	op->matmul = (struct ipu_matmul){m, k, n};
 }
 
 static void add_map(struct list *list, const char *name, int64_t repeats,
@@ -122,6 +126,8 @@ static void add_weight_gradients(struct list *list, const struct cell_product *p
 	const int64_t times = (from->steps + steps - 1) / steps;
 
 	add_matmul(list, product->weights, times, deep, steps * from->batch, wide);
+	/* Of several steps at once it is no longer the forward product's gradient. */
+	list->ops[list->count - 1].trained = from->trained && (steps == 1 || product->at_once);
 	if (!product->at_once)
 		add_map(list, product->sum, times,
 			(struct ipu_elements){.count = deep * wide,
@@ -359,54 +365,42 @@ static int64_t inputs_of(const struct ipu_composite *from)
 	return from->batch * from->channels * from->field[0] * from->field[1];
 }
 
-/* popnn's group norm: sums and sums of squares of each item's groups, their deviations, then one
- * map over all elements; beta's and gamma's gradients are sums by channel. */
+/* Statistics of each item's groups, then one map over all elements; back, sums over the groups
+ * between two maps; beta's and gamma's gradients are sums by channel. GroupNormalization's lowering
+ * (layer_layer_normalization.c) has the same list: a test compares them. */
 static void groupnorm(struct list *list)
 {
 	const struct ipu_composite *from = list->from;
 	const int64_t count = inputs_of(from), groups = from->batch * from->groups;
+	const bool forward = from->pass == IPU_FORWARD;
+	struct ipu_elements each = {
+		.count = count, .operands = forward ? 1 : 2, .broadcast = from->channels};
 
 	switch (from->pass) {
 	case IPU_FORWARD:
-		add_reduce(list, "Mean", count, groups);
-		add_reduce(list, "Power", count, groups);
-		add_map(list, "InverseDeviation", 1,
+		add_reduce(list, "GroupNorm/Mean", count, groups);
+		add_reduce(list, "GroupNorm/PowerSum", count, groups);
+		add_map(list, "GroupNorm/Statistics", 1,
 			(struct ipu_elements){
 				.count = groups,
 				.operands = 2,
 				.times = {
-					[IPU_FN_ADD] = 3, [IPU_FN_SQRT] = 1, [IPU_FN_DIVIDE] = 1}});
-		add_map(list, "Whiten", 1,
-			(struct ipu_elements){.count = count,
-					      .operands = 1,
-					      .broadcast = 2 * groups,
-					      .times = {[IPU_FN_ADD] = 2}});
-		add_map(list, "Scale", 1,
-			(struct ipu_elements){.count = count,
-					      .operands = 1,
-					      .broadcast = 2 * from->channels,
-					      .times = {[IPU_FN_ADD] = 2}});
+					[IPU_FN_SQRT] = 1, [IPU_FN_DIVIDE] = 1, [IPU_FN_ADD] = 5}});
+		each.times[IPU_FN_ADD] = 4;
+		add_map(list, "GroupNorm", 1, each);
 		break;
 	case IPU_BACKWARD_DATA:
-		add_map(list, "Scale/Grad", 1,
-			(struct ipu_elements){.count = count,
-					      .operands = 1,
-					      .broadcast = from->channels,
-					      .times = {[IPU_FN_ADD] = 1}});
-		add_reduce(list, "Mean/Grad", count, groups);
-		add_reduce(list, "Power/Grad", count, groups);
-		add_map(list, "Whiten/Grad", 1,
-			(struct ipu_elements){.count = count,
-					      .operands = 2,
-					      .broadcast = 3 * groups,
-					      .times = {[IPU_FN_ADD] = 4}});
+		each.times[IPU_FN_ADD] = 4;
+		add_map(list, "GroupNorm/GradScaled", 1, each);
+		add_reduce(list, "GroupNorm/GradMoments", 2 * count, 2 * groups);
+		each.times[IPU_FN_ADD] = 7;
+		add_map(list, "GroupNorm/GradX", 1, each);
 		break;
 	default:
-		add_map(list, "Gamma/Mul", 1,
-			(struct ipu_elements){
-				.count = count, .operands = 2, .times = {[IPU_FN_ADD] = 1}});
-		add_reduce(list, "Gamma/Grad", count, from->channels);
-		add_reduce(list, "Beta/Grad", count, from->channels);
+		each.times[IPU_FN_ADD] = 3;
+		add_map(list, "GroupNorm/GradWhitened", 1, each);
+		add_reduce(list, "GroupNorm/GradGamma", count, from->channels);
+		add_reduce(list, "GroupNorm/GradBeta", count, from->channels);
 	}
 }
 

@@ -29,6 +29,7 @@ struct ipu_composite {
 	enum ipu_dtype dtype;
 	int64_t batch;
 	int64_t steps, features, units;    /* recurrent: sequence, width of inputs and of state */
+	bool trained;                      /* its gradients are wanted too */
 	bool reset_before;                 /* gru: the state is reset, then multiplied */
 	bool fixed_input;                  /* recurrent: the inputs' gradient is not wanted */
 	int64_t length, keys, heads, head; /* attention: queries, keys, heads and their width */

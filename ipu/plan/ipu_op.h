@@ -139,6 +139,7 @@ struct ipu_op {
 	/* It runs so many times, one after the other, as the steps of a recurrent layer; 0 is 1. */
 	int64_t repeats;
 	enum ipu_pass pass; /* of a layer's product; forward where it stands alone */
+	bool trained;       /* a layer's product, planned with those of its other passes */
 	union {
 		struct ipu_conv conv;
 		struct ipu_matmul matmul;

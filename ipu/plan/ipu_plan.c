@@ -157,7 +157,7 @@ static void op_numbers(const struct ipu_op *op, struct op_numbers *numbers)
 	case IPU_OP_MATMUL:
 		dimensions_add(numbers, (const int64_t[]){op->matmul.m, op->matmul.k, op->matmul.n},
 			       3);
-		number_add(numbers, op->pass);
+		number_add(numbers, op->pass * 2 + op->trained);
 		break;
 	case IPU_OP_ELEMENTWISE:
 		elements_numbers(&op->elements, numbers);
@@ -228,8 +228,7 @@ static void plan_sum(const struct ipu_target *target, struct ipu_plan *plan)
 	plan->tile_balance = busiest > 0 ? work / (busiest * (double)target->tiles) : NAN;
 }
 
-static void plan_make(const struct ipu_target *target, const struct ipu_op *op,
-		      const struct ipu_plan_options *options, struct ipu_plan *plan)
+static void plan_begin(struct ipu_plan *plan)
 {
 	*plan = (struct ipu_plan){.split_batch = 1,
 				  .split_field = 1,
@@ -237,7 +236,11 @@ static void plan_make(const struct ipu_target *target, const struct ipu_op *op,
 				  .split_out = 1,
 				  .split_kernel = 1,
 				  .serial_splits = 1};
-	plan_kinds[op->kind](target, op, options, plan);
+}
+
+static void plan_end(const struct ipu_target *target, const struct ipu_op *op,
+		     struct ipu_plan *plan)
+{
 	for (int i = 0; i < plan->phase_count; i++)
 		plan->phases[i].repeats *= max(op->repeats, 1);
 	plan->flops = ipu_op_flops(op);
@@ -284,12 +287,66 @@ void ipu_planner_free(struct ipu_planner *planner)
 	mem_free(planner);
 }
 
+static void key_of(const struct ipu_op *op, const struct ipu_plan_options *options,
+		   struct plan_key *key)
+{
+	struct op_numbers numbers;
+
+	op_numbers(op, &numbers);
+	*key = (struct plan_key){
+		options->available_memory_proportion, options->partials, op->kind, op->dtype, {0}};
+	memcpy(key->number, numbers.number, sizeof(key->number));
+}
+
+/* Where @key's plan hangs, or NULL would: the end of its bucket. */
+static struct plan_entry **entry_at(struct ipu_planner *planner, const struct plan_key *key)
+{
+	struct plan_entry **at = &planner->bucket[XXH3_64bits(key, sizeof(*key)) % PLAN_BUCKETS];
+
+	while (*at && memcmp(&(*at)->key, key, sizeof(*key)) != 0)
+		at = &(*at)->next;
+	return at;
+}
+
+/* Plans @op and what is planned with it; these lie beside it, to be asked for. */
+static enum status plan_new(struct ipu_planner *planner, const struct ipu_op *op,
+			    const struct ipu_plan_options *options, struct err *err)
+{
+	const bool layer = op->kind == IPU_OP_MATMUL && op->trained;
+	struct ipu_op ops[IPU_PASSES] = {*op};
+	struct ipu_plan plans[IPU_PASSES];
+
+	for (int i = 0; i < IPU_PASSES; i++)
+		plan_begin(&plans[i]);
+	if (layer)
+		ipu__plan_layer(&planner->target, op, options, ops, plans);
+	else
+		plan_kinds[op->kind](&planner->target, op, options, &plans[0]);
+	for (int i = 0; i < (layer ? IPU_PASSES : 1); i++) {
+		struct plan_entry **at, *entry;
+		struct plan_key key;
+
+		key_of(&ops[i], options, &key);
+		at = entry_at(planner, &key);
+		if (*at)
+			continue;
+		entry = mem_calloc(1, sizeof(*entry));
+		if (!entry)
+			return err_nomem(err);
+		plan_end(&planner->target, &ops[i], &plans[i]);
+		entry->key = key;
+		entry->plan = plans[i];
+		*at = entry;
+		planner->planned++;
+	}
+	return ST_OK;
+}
+
 enum status ipu_planner_plan(struct ipu_planner *planner, const struct ipu_op *op,
 			     const struct ipu_plan_options *options, const struct ipu_plan **out,
 			     struct err *err)
 {
 	struct ipu_plan_options defaults;
-	struct plan_entry **bucket, *entry;
 	struct op_numbers numbers;
 	struct plan_key key;
 	enum status status;
@@ -301,28 +358,14 @@ enum status ipu_planner_plan(struct ipu_planner *planner, const struct ipu_op *o
 		return status;
 	ipu_plan_options_defaults(&defaults);
 	options = options ? options : &defaults;
-	key = (struct plan_key){
-		options->available_memory_proportion, options->partials, op->kind, op->dtype, {0}};
-	memcpy(key.number, numbers.number, sizeof(key.number));
-	bucket = &planner->bucket[XXH3_64bits(&key, sizeof(key)) % PLAN_BUCKETS];
-	for (entry = *bucket; entry; entry = entry->next)
-		if (memcmp(&entry->key, &key, sizeof(key)) == 0)
-			break;
-	if (entry) {
+	key_of(op, options, &key);
+	if (*entry_at(planner, &key))
 		planner->cached++;
-		*out = &entry->plan;
-		return ST_OK;
-	}
-	entry = mem_calloc(1, sizeof(*entry));
-	if (!entry)
-		return err_nomem(err);
-	entry->key = key;
-	plan_make(&planner->target, op, options, &entry->plan);
-	entry->next = *bucket;
-	*bucket = entry;
-	planner->planned++;
-	*out = &entry->plan;
-	return ST_OK;
+	else
+		status = plan_new(planner, op, options, err);
+	if (status == ST_OK)
+		*out = &(*entry_at(planner, &key))->plan;
+	return status;
 }
 
 void ipu_planner_counts(const struct ipu_planner *planner, int64_t *planned, int64_t *cached)

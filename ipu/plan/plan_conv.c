@@ -154,30 +154,50 @@ static void fill_phase(const struct conv_choice *choice, enum conv_part part, st
 				     : ipu__whole(cost->bytes[part] / SEND_BYTES) * CODE_SEND;
 }
 
+static double limit_of(const struct ipu_target *target, const struct ipu_plan_options *options)
+{
+	return (double)target->bytes_per_tile * options->available_memory_proportion;
+}
+
+static void fill_plan(const struct conv_choice *choice, struct ipu_plan *plan)
+{
+	plan->method = choice->way.method;
+	plan->split_batch = choice->field.split[0];
+	plan->split_field = (int64_t)choice->field.split[1] * choice->field.split[2];
+	if (choice->form.flat) {
+		plan->split_batch = 1;
+		plan->split_field = choice->field.split[0];
+	}
+	plan->split_in = choice->cut.in;
+	plan->split_out = choice->cut.out * choice->cut.groups;
+	plan->split_kernel = choice->cut.kernel[0] * choice->cut.kernel[1];
+	plan->serial_splits = choice->cut.serial_in * choice->cut.serial_out;
+	plan->temporary_bytes = ipu__whole(choice->cost.memory);
+	plan->code_bytes = ipu__whole(choice->cost.sources) * CODE_SOURCE;
+	for (int p = 0; p < CONV_PARTS; p++)
+		fill_phase(choice, (enum conv_part)p, plan);
+}
+
 static void plan_product(const struct ipu_target *target, const struct ipu_op *op,
 			 const struct ipu_plan_options *options, struct ipu_plan *plan)
 {
 	struct conv_form forms[CONV_FORMS];
 	int count = ipu__conv_forms(op, options, forms);
-	double limit = (double)target->bytes_per_tile * options->available_memory_proportion;
 	struct conv_choice choice;
 
-	ipu__conv_search(target, forms, count, limit, &choice);
-	plan->method = choice.way.method;
-	plan->split_batch = choice.field.split[0];
-	plan->split_field = (int64_t)choice.field.split[1] * choice.field.split[2];
-	if (choice.form.flat) {
-		plan->split_batch = 1;
-		plan->split_field = choice.field.split[0];
-	}
-	plan->split_in = choice.cut.in;
-	plan->split_out = choice.cut.out * choice.cut.groups;
-	plan->split_kernel = choice.cut.kernel[0] * choice.cut.kernel[1];
-	plan->serial_splits = choice.cut.serial_in * choice.cut.serial_out;
-	plan->temporary_bytes = ipu__whole(choice.cost.memory);
-	plan->code_bytes = ipu__whole(choice.cost.sources) * CODE_SOURCE;
-	for (int p = 0; p < CONV_PARTS; p++)
-		fill_phase(&choice, (enum conv_part)p, plan);
+	ipu__conv_search(target, forms, count, limit_of(target, options), &choice);
+	fill_plan(&choice, plan);
+}
+
+void ipu__plan_layer(const struct ipu_target *target, const struct ipu_op *op,
+		     const struct ipu_plan_options *options, struct ipu_op ops[IPU_PASSES],
+		     struct ipu_plan plans[IPU_PASSES])
+{
+	struct conv_choice choices[IPU_PASSES];
+
+	ipu__conv_joint(target, op, options, limit_of(target, options), ops, choices);
+	for (int p = 0; p < IPU_PASSES; p++)
+		fill_plan(&choices[p], &plans[p]);
 }
 
 void ipu__plan_conv(const struct ipu_target *target, const struct ipu_op *op,

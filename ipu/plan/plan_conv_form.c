@@ -258,6 +258,7 @@ int ipu__conv_forms(const struct ipu_op *op, const struct ipu_plan_options *opti
 		base.dtype = dtype;
 		base.partials = partials;
 		base.move_in = op->pass != IPU_FORWARD;
+		base.move_out = op->pass == IPU_BACKWARD_WEIGHTS;
 		add(forms, &count, base);
 		base.out = op->matmul.n;
 		base.position[0] = op->matmul.m;

@@ -118,4 +118,9 @@ struct conv_choice {
 void ipu__conv_search(const struct ipu_target *target, const struct conv_form *forms, int count,
 		      double limit, struct conv_choice *best);
 
+/* Of a layer that learns: the products of its passes, one of which is @op, and their choices. */
+void ipu__conv_joint(const struct ipu_target *target, const struct ipu_op *op,
+		     const struct ipu_plan_options *options, double limit,
+		     struct ipu_op ops[IPU_PASSES], struct conv_choice choices[IPU_PASSES]);
+
 #endif /* PLAN_CONV_INTERNAL_H */

@@ -17,8 +17,9 @@
 #define CUTS_MOST   512  /* of one dimension */
 #define COARSE      64   /* beyond so many parts of so many elements, cuts go in steps of 1/64 */
 #define FIELDS_MOST 1024
-#define WAYS_MOST   16
+#define WAYS_MOST   24
 #define KERNEL_CUTS 4
+#define HMAC_PARTS  512 /* groups of input channels, at most */
 #define SERIAL_MOST 64
 #define SERIAL_SIDE 8 /* of both channels, where nothing fits */
 
@@ -121,15 +122,20 @@ static void amp_ways(const struct ipu_target *target, const struct conv_form *fo
 static void vector_ways(const struct ipu_target *target, const struct conv_form *form,
 			struct ways *ways)
 {
-	double lanes = (double)(target->vector_bytes / ipu_dtype_bytes(form->dtype));
-	double in = ceil((double)form->in / lanes) * lanes;
+	const double lanes = (double)(target->vector_bytes / ipu_dtype_bytes(form->dtype));
+	const double grain = form->dtype == IPU_FLOAT16 ? 2 : 1;
+	const double out = form->partials == IPU_FLOAT16 ? 2 : 1;
+	double last = 0;
 
-	if (form->in == 1)
-		in = 1;
-	for (double out = 1; out <= 16 && out < 4 * (double)form->out; out *= 4)
-		add_way(ways, (struct conv_way){.method = IPU_METHOD_HORIZONTAL_MAC,
-						.in_group = fmin(in, 64),
-						.out_group = out});
+	for (int64_t parts = 1; parts <= HMAC_PARTS; parts *= 2) {
+		const double in = ceil(ceil((double)form->in / (double)parts) / grain) * grain;
+
+		if (fabs(in - last) > 0)
+			add_way(ways, (struct conv_way){.method = IPU_METHOD_HORIZONTAL_MAC,
+							.in_group = in,
+							.out_group = out});
+		last = in;
+	}
 	if (form->depthwise && form->dtype == IPU_FLOAT16)
 		for (double chans = 4; chans <= (form->partials == IPU_FLOAT16 ? 16 : 4);
 		     chans *= 2)
@@ -449,6 +455,18 @@ static bool can_fit(const struct search *search, int64_t serial_in, int64_t seri
 	return ipu__conv_least_memory(form, search->way, &finest, positions, 1) <= search->limit;
 }
 
+/* Can the vector pipe be the faster, all of its lanes at work on all tiles? */
+static bool can_be_fastest(const struct search *search)
+{
+	const struct conv_form *form = search->form;
+	const double lanes = (double)(search->target->vector_bytes / ipu_dtype_bytes(form->dtype));
+	const double products = form->weights * (double)form->position[0] *
+				(double)form->position[1] * (double)form->position[2];
+
+	return search->way->method != IPU_METHOD_HORIZONTAL_MAC || !search->fits ||
+	       products / (lanes * (double)search->target->tiles) < search->best->cost.cycles;
+}
+
 /* Every form in every way, of one pair of serial splits; @forced: of as many as there can be, and
  * also where nothing can fit. */
 static void try_forms(struct search *search, const struct conv_form *forms, int count,
@@ -468,7 +486,7 @@ static void try_forms(struct search *search, const struct conv_form *forms, int 
 			out = groups_of(search->form->out, search->way->out_group, 1);
 			if (forced)
 				try_kernels(search, min(in, serial_in), min(out, serial_out));
-			else if (in >= serial_in && out >= serial_out &&
+			else if (in >= serial_in && out >= serial_out && can_be_fastest(search) &&
 				 can_fit(search, serial_in, serial_out))
 				try_kernels(search, serial_in, serial_out);
 		}

@@ -28,6 +28,11 @@ void ipu__plan_copy(const struct ipu_target *target, const struct ipu_op *op,
 void ipu__plan_slice(const struct ipu_target *target, const struct ipu_op *op,
 		     const struct ipu_plan_options *options, struct ipu_plan *plan);
 
+/* Of a layer that learns: the products of its passes, one of which is @op, and their plans. */
+void ipu__plan_layer(const struct ipu_target *target, const struct ipu_op *op,
+		     const struct ipu_plan_options *options, struct ipu_op ops[IPU_PASSES],
+		     struct ipu_plan plans[IPU_PASSES]);
+
 /* Append a phase; what would not fit in IPU_PHASES is a programmer's error. Phases of no cycles and
  * no bytes are left out. */
 void ipu__plan_add(struct ipu_plan *plan, const struct ipu_phase *phase);

@@ -425,6 +425,7 @@ static void attention_lower(struct layer_lowering *lowering)
 	unsigned there = 0;
 
 	from.pass = forward ? IPU_FORWARD : IPU_BACKWARD_DATA;
+	from.trained = !forward || lowering->keeps;
 	for (int pass = 0; pass < (forward ? 1 : 2); pass++) {
 		const int count = ipu_composite_ops(&from, ops);
 

@@ -419,6 +419,7 @@ static void recurrent_lower(struct layer_lowering *lowering)
 			: layer->ops == &layer_gru ? IPU_COMPOSITE_GRU
 						   : IPU_COMPOSITE_RNN,
 		.pass = forward ? IPU_FORWARD : IPU_BACKWARD_DATA,
+		.trained = !forward || lowering->keeps,
 		.dtype = layer->half ? IPU_FLOAT16 : IPU_FLOAT32,
 		.batch = lowering->batch,
 		.steps = layer->input.dim[0],

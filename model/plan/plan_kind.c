@@ -444,6 +444,7 @@ static enum status answer_kind(const struct kind_request *request, const struct 
 		struct kind_pass *pass = &passes[count];
 
 		of.pass = (enum ipu_pass)p;
+		of.trained = request->geometry.pass != IPU_FORWARD;
 		if (request->geometry.pass != IPU_PASSES && request->geometry.pass != p)
 			continue;
 		pass->name = plan_pass_names[p];

@@ -191,6 +191,93 @@ static bool has_phase(const struct ipu_plan *plan, const char *part)
 
 /* A convolution of one tap is a product of matrices, and costs the same but for the groups of
  * channels that the next convolution reads. */
+/* The passes of a layer of @batch rows. */
+static void layer_of(int64_t batch, int64_t inputs, int64_t units, enum ipu_dtype dtype,
+		     bool trained, struct ipu_op ops[IPU_PASSES])
+{
+	const struct ipu_matmul products[] = {
+		{batch, inputs, units}, {batch, units, inputs}, {inputs, batch, units}};
+
+	for (int p = 0; p < IPU_PASSES; p++)
+		ops[p] = (struct ipu_op){.kind = IPU_OP_MATMUL,
+					 .dtype = dtype,
+					 .pass = (enum ipu_pass)p,
+					 .trained = trained,
+					 .matmul = products[p]};
+}
+
+static int64_t layer_cycles(const char *name, int64_t tiles, const struct ipu_op ops[IPU_PASSES],
+			    struct ipu_plan plans[IPU_PASSES])
+{
+	int64_t cycles = 0;
+
+	for (int p = 0; p < IPU_PASSES; p++) {
+		plan_on(name, tiles, &ops[p], NULL, &plans[p]);
+		cycles += plans[p].cycles;
+	}
+	return cycles;
+}
+
+/* Weights lie where all passes use them: they are neither sent nor laid out anew, and of the update
+ * the gradient of the output alone is. */
+static void test_a_layer_is_planned_at_once(void **state)
+{
+	struct ipu_plan apart[IPU_PASSES], joint[IPU_PASSES];
+	struct ipu_op ops[IPU_PASSES];
+
+	(void)state;
+	layer_of(128, 768, 3072, IPU_FLOAT16, false, ops);
+	layer_cycles("ipu2", 0, ops, apart);
+	layer_of(16, 1000, 1000, IPU_FLOAT32, true, ops);
+	layer_cycles("ipu2", 0, ops, joint);
+	for (int p = 0; p < IPU_PASSES; p++)
+		assert_int_equal(joint[p].serial_splits, 1);
+	assert_int_equal(joint[IPU_FORWARD].split_out, 1);
+	assert_int_equal(joint[IPU_BACKWARD_DATA].split_field, joint[IPU_FORWARD].split_in);
+	assert_int_equal(joint[IPU_BACKWARD_DATA].split_in, joint[IPU_FORWARD].split_field);
+	assert_int_equal(joint[IPU_BACKWARD_WEIGHTS].split_field, joint[IPU_FORWARD].split_field);
+	assert_int_equal(joint[IPU_BACKWARD_WEIGHTS].split_out, joint[IPU_FORWARD].split_in);
+	assert_false(has_phase(&joint[IPU_BACKWARD_DATA], "PreArrange/OnTileCopy-0"));
+	assert_true(has_phase(&joint[IPU_BACKWARD_WEIGHTS], "PreArrange/OnTileCopy-0"));
+	assert_false(has_phase(&joint[IPU_BACKWARD_WEIGHTS], "PostArrange/OnTileCopy-0"));
+	/* Alone the update lays its result out, too. */
+	assert_true(has_phase(&apart[IPU_BACKWARD_DATA], "PreArrange/OnTileCopy-0"));
+	assert_true(has_phase(&apart[IPU_BACKWARD_WEIGHTS], "PostArrange/OnTileCopy-0"));
+}
+
+/* Of all passes together, what holds of one that is planned alone. */
+static void test_a_layer_is_never_slower_at_once(void **state)
+{
+	static const int64_t tiles[] = {16, 61, 736, 1472};
+	uint64_t random = 21;
+
+	(void)state;
+	for (int i = 0; i < RANDOM_OPS / 6; i++) {
+		const int64_t batch = size_of(&random, 9), inputs = size_of(&random, 11);
+		const int64_t units = size_of(&random, 11);
+		const enum ipu_dtype dtype = next(&random) % 2 == 0 ? IPU_FLOAT16 : IPU_FLOAT32;
+		int64_t before = INT64_MAX;
+
+		for (size_t t = 0; t < ARRAY_LEN(tiles); t++) {
+			struct ipu_plan apart[IPU_PASSES], joint[IPU_PASSES];
+			struct ipu_op ops[IPU_PASSES];
+			int64_t alone, together;
+			bool fits = true;
+
+			layer_of(batch, inputs, units, dtype, false, ops);
+			alone = layer_cycles("ipu2", tiles[t], ops, apart);
+			layer_of(batch, inputs, units, dtype, true, ops);
+			together = layer_cycles("ipu2", tiles[t], ops, joint);
+			for (int p = 0; p < IPU_PASSES; p++)
+				fits = fits && (double)apart[p].temporary_bytes <= 0.6 * 638976;
+			if (!fits)
+				continue;
+			assert_true(together <= alone && together <= before);
+			before = together;
+		}
+	}
+}
+
 static void test_one_tap_is_a_product(void **state)
 {
 	const struct ipu_plan_options options = {0.6, IPU_FLOAT16};
@@ -430,6 +517,8 @@ int main(void)
 		cmocka_unit_test(test_more_tiles_never_make_a_plan_slower),
 		cmocka_unit_test(test_splits_fit_the_tiles),
 		cmocka_unit_test(test_memory_is_kept_to_where_it_can_be),
+		cmocka_unit_test(test_a_layer_is_planned_at_once),
+		cmocka_unit_test(test_a_layer_is_never_slower_at_once),
 		cmocka_unit_test(test_one_tap_is_a_product),
 		cmocka_unit_test(test_passes_lay_out_what_they_need),
 		cmocka_unit_test(test_products_have_their_operands_free),

@@ -206,3 +206,51 @@ void lowered_check_evaluation(const struct model *model, int layer, int64_t batc
 
 	check(&lowering, lines);
 }
+
+void lowered_check_composite(const struct model *model, int layer, int64_t batch, char phase,
+			     const struct ipu_composite *from, const enum ipu_pass *passes,
+			     int count)
+{
+	static const bool all[] = {true};
+	struct layer_lowering lowering = {
+		.model = model,
+		.layer = &model->layers[layer],
+		.batch = batch,
+		.phase = phase,
+		.training = true,
+		.keeps = true,
+		.wanted = phase == 'F' ? NULL : all,
+	};
+	struct arena arena;
+	int at = 0;
+
+	assert_int_equal(arena_init(&arena, 0), 0);
+	lowering.arena = &arena;
+	lowering.layer->ops->lower(&lowering);
+	assert_false(lowering.failed);
+	for (int p = 0; p < count; p++) {
+		struct ipu_composite composite = *from;
+		struct ipu_op ops[IPU_COMPOSITE_OPS];
+		int made;
+
+		composite.pass = passes[p];
+		made = ipu_composite_ops(&composite, ops);
+		assert_true(made > 0);
+		for (int i = 0; i < made; i++) {
+			char wanted[LOWERED_TEXT] = "", text[LOWERED_TEXT] = "";
+
+			sizes_text(&ops[i], wanted);
+			for (; at < lowering.count; at++) {
+				text[0] = '\0';
+				sizes_text(&lowering.ops[at].op, text);
+				if (lowering.ops[at].op.kind == ops[i].kind &&
+				    strcmp(text, wanted) == 0)
+					break;
+			}
+			if (at == lowering.count)
+				fail_msg("%s%s is not among the layer's", ops[i].name, wanted);
+			at++;
+		}
+	}
+	arena_fini(&arena);
+}

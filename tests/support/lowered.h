@@ -19,6 +19,7 @@
 #ifndef SUPPORT_LOWERED_H
 #define SUPPORT_LOWERED_H
 
+#include "ipu/plan/ipu_composite.h"
 #include "model/layers/layer.h"
 
 #define LOWERED_TEXT 256
@@ -32,5 +33,11 @@ void lowered_check(const struct model *model, int layer, int64_t batch, char pha
 /* The same, of an evaluation. */
 void lowered_check_evaluation(const struct model *model, int layer, int64_t batch,
 			      const char *const *lines);
+
+/* What `ipu-plan op` adds up, pass after pass, stands among a layer's operations of @phase, in that
+ * order and with those sizes. */
+void lowered_check_composite(const struct model *model, int layer, int64_t batch, char phase,
+			     const struct ipu_composite *from, const enum ipu_pass *passes,
+			     int count);
 
 #endif /* SUPPORT_LOWERED_H */

@@ -192,6 +192,24 @@ static void test_it_becomes_device_operations(void **state)
 	math_model_close(&m);
 }
 
+static void test_the_planner_counts_the_same(void **state)
+{
+	static const enum ipu_pass forward[] = {IPU_FORWARD};
+	static const enum ipu_pass backward[] = {IPU_BACKWARD_WEIGHTS, IPU_BACKWARD_DATA};
+	const struct ipu_composite from = {.kind = IPU_COMPOSITE_GROUPNORM,
+					   .batch = 2,
+					   .channels = CHANNELS,
+					   .groups = 2,
+					   .field = {2, 3}};
+	struct math_model m;
+
+	(void)state;
+	math_model_open(&m, LAYER(", 'groups': 2"), 3, (int64_t[]){2, 3, CHANNELS});
+	lowered_check_composite(m.model, 0, 2, 'F', &from, forward, 1);
+	lowered_check_composite(m.model, 0, 2, 'B', &from, backward, 2);
+	math_model_close(&m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -200,6 +218,7 @@ int main(void)
 		cmocka_unit_test(test_any_pool_gives_the_same_bytes_and_nothing_is_allocated),
 		cmocka_unit_test(test_what_cannot_be_done_is_refused_at_its_place),
 		cmocka_unit_test(test_it_becomes_device_operations),
+		cmocka_unit_test(test_the_planner_counts_the_same),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

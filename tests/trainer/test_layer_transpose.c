@@ -273,6 +273,18 @@ static void test_it_becomes_a_convolution_the_other_way_round(void **state)
 		"l/BiasAdd/Grad reduce 1280>8: dy -> dp1",
 		"l/Conv2DTranspose/GradX conv f 2 1*8>3 8x10>4x5 k3x3 s2x2 d1x1: dy p0 -> dx",
 		NULL};
+	static const enum ipu_pass passes[] = {IPU_FORWARD, IPU_BACKWARD_WEIGHTS,
+					       IPU_BACKWARD_DATA};
+	const struct ipu_composite from = {.kind = IPU_COMPOSITE_CONV2DTRANSPOSE,
+					   .batch = 2,
+					   .groups = 1,
+					   .in_channels = CHANNELS,
+					   .out_channels = 8,
+					   .field = {HEIGHT, WIDTH},
+					   .out = {2 * HEIGHT, 2 * WIDTH},
+					   .kernel = {3, 3},
+					   .stride = {2, 2},
+					   .dilation = {1, 1}};
 	struct math_model m;
 
 	(void)state;
@@ -282,6 +294,8 @@ static void test_it_becomes_a_convolution_the_other_way_round(void **state)
 			3, (int64_t[]){HEIGHT, WIDTH, CHANNELS});
 	lowered_check(m.model, 0, 2, 'F', false, forward);
 	lowered_check(m.model, 0, 2, 'B', false, backward);
+	lowered_check_composite(m.model, 0, 2, 'F', &from, passes, 1);
+	lowered_check_composite(m.model, 0, 2, 'B', &from, &passes[1], 2);
 	/* Products of all inputs with the kernel, and a sum for each output. */
 	assert_int_equal(m.model->layers[0].ops->flops(&m.model->layers[0], 2),
 			 2 * (4 * 5 * 3) * 2 * 9 * 8 + 1280);
