@@ -31,6 +31,7 @@ struct conv_form {
 
 #define CONV_MOST  (INT64_C(1) << 60)
 #define CONV_FORMS 16
+#define HMAC_PARTS 512 /* groups of input channels of the horizontal MAC, at most */
 
 /* The forms of @op, a convolution or a matmul: how many. */
 int ipu__conv_forms(const struct ipu_op *op, const struct ipu_plan_options *options,

@@ -11,8 +11,6 @@
 
 #include "common/minmax.h"
 
-#define HMAC_PARTS 512
-
 /* A layer's sizes. */
 struct layer {
 	int64_t batch, inputs, units;

@@ -19,7 +19,6 @@
 #define FIELDS_MOST 1024
 #define WAYS_MOST   24
 #define KERNEL_CUTS 4
-#define HMAC_PARTS  512 /* groups of input channels, at most */
 #define SERIAL_MOST 64
 #define SERIAL_SIDE 8 /* of both channels, where nothing fits */
 
