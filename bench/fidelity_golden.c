@@ -66,7 +66,8 @@ static void conv_layer(struct workload *workload, const struct ipu_conv *conv, e
 		op->conv.pass = (enum ipu_pass)pass;
 	}
 	scaled_add(workload, dtype, weights);
-	workload->live_bytes = (double)((inputs + outputs + weights) * ipu_dtype_bytes(dtype));
+	workload->live_bytes =
+		(double)((2 * (inputs + outputs) + weights) * ipu_dtype_bytes(dtype));
 }
 
 static void dense_layer(struct workload *workload, int64_t batch, int64_t in, int64_t out,
@@ -86,7 +87,8 @@ static void dense_layer(struct workload *workload, int64_t batch, int64_t in, in
 		op->matmul = products[pass];
 	}
 	scaled_add(workload, dtype, in * out);
-	workload->live_bytes = (double)((batch * (in + out) + in * out) * ipu_dtype_bytes(dtype));
+	workload->live_bytes =
+		(double)((2 * batch * (in + out) + in * out) * ipu_dtype_bytes(dtype));
 }
 
 /* A's rows are channels and B's columns positions, as `ipu-plan matmul` has them. */

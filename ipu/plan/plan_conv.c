@@ -170,9 +170,9 @@ static void fill_plan(const struct conv_choice *choice, struct ipu_plan *plan)
 	}
 	plan->split_in = choice->cut.in;
 	plan->split_out = choice->cut.out * choice->cut.groups;
-	plan->split_kernel = choice->cut.kernel[0] * choice->cut.kernel[1];
+	plan->split_kernel = choice->cut.kernel;
 	plan->serial_splits = choice->cut.serial_in * choice->cut.serial_out;
-	plan->temporary_bytes = ipu__whole(choice->cost.memory);
+	plan->temporary_bytes = ipu__whole(choice->cost.temporary);
 	plan->code_bytes = ipu__whole(choice->cost.sources) * CODE_SOURCE;
 	for (int p = 0; p < CONV_PARTS; p++)
 		fill_phase(choice, (enum conv_part)p, plan);

@@ -33,7 +33,7 @@ static double share(int64_t channels, double group, int64_t serial, int64_t part
 static void vertex_share(const struct conv_form *form, const struct conv_way *way,
 			 const struct conv_cut *cut, struct ipu_vertex_share *out)
 {
-	double rows = ceil_div((double)form->kernel[0], (double)cut->kernel[0]);
+	double rows = ceil_div((double)form->kernel[0], (double)cut->kernel);
 
 	*out = (struct ipu_vertex_share){
 		.in_groups = share(form->in, way->in_group, cut->serial_in, cut->in),
@@ -42,7 +42,7 @@ static void vertex_share(const struct conv_form *form, const struct conv_way *wa
 					(double)cut->groups),
 		.taps_outer =
 			way->method == IPU_METHOD_AMP_NX1 ? ceil_div(rows, way->amp.height) : rows,
-		.taps_inner = ceil_div(ceil_div((double)form->kernel[1], (double)cut->kernel[1]),
+		.taps_inner = ceil_div((double)form->kernel[1],
 				       way->method == IPU_METHOD_SLIC ? IPU_SLIC_TAPS : 1),
 	};
 }
@@ -81,7 +81,7 @@ static void hold(const struct conv_form *form, const struct conv_way *way,
 		 const struct conv_cut *cut, const struct ipu_vertex_share *tile, double inputs,
 		 struct held *out)
 {
-	double rows = ceil_div((double)form->kernel[0], (double)cut->kernel[0]);
+	double rows = ceil_div((double)form->kernel[0], (double)cut->kernel);
 	double columns = tile->taps_inner * (way->method == IPU_METHOD_SLIC ? IPU_SLIC_TAPS : 1);
 	double groups = tile->conv_groups * way->conv_group;
 	double in = tile->in_groups * way->in_group * groups;
@@ -106,7 +106,7 @@ double ipu__conv_least_memory(const struct conv_form *form, const struct conv_wa
 
 static double depth_of(const struct conv_cut *cut)
 {
-	return (double)(cut->in * cut->kernel[0] * cut->kernel[1]);
+	return (double)(cut->in * cut->kernel);
 }
 
 double ipu__conv_least_cycles(const struct ipu_target *target, const struct conv_form *form,
@@ -254,19 +254,35 @@ static void serial_parts(const struct ipu_target *target, const struct conv_form
 			ipu__dynamic_slice(target, outputs * bytes_of(form->dtype));
 }
 
-/* Temporary bytes of a tile where they are most. What is laid out anew is there as it came and as
- * it is put, then while the vertex reads its own copy of it; partials that were made wait for those
- * that arrive to be summed. */
-static double most_held(const struct conv_form *form, const struct conv_cut *cut,
-			const struct held *held, const struct moved *moved, double depth)
+/* Bytes of a tile where they are most, @partials and @result beside all else. What is laid out anew
+ * is there as it came and as it is put, then while the vertex reads its own copy of it; partials
+ * that were made wait for those that arrive to be summed. */
+static double most_held(const struct conv_cut *cut, const struct held *held,
+			const struct moved *moved, double depth, double partials, double result)
 {
-	const double partials = held->outputs * bytes_of(form->partials);
-	const double result = ceil_div(held->outputs, depth) * bytes_of(form->dtype);
 	const double vertex = moved->before + held->in + held->weights + partials;
 	const double sums = depth > 1 ? 2 * partials : partials + result;
 	const double most = fmax(fmax(2 * moved->before, vertex), fmax(sums, 2 * moved->after));
 
-	return cut->serial_in > 1 ? most + partials : most;
+	/* Sums of the serial splits of the input channels are added up where they were reduced. */
+	return cut->serial_in > 1 ? most + ceil_div(partials, depth) : most;
+}
+
+/* What the planner counts; and what there is beside the result, which is a tensor of its own:
+ * partials of its type that nothing is done with are the result. */
+static void hold_most(const struct conv_form *form, const struct conv_cut *cut,
+		      const struct held *held, const struct moved *moved, double depth,
+		      struct conv_cost *cost)
+{
+	const double partials = held->outputs * bytes_of(form->partials);
+	const double result = ceil_div(held->outputs, depth) * bytes_of(form->dtype);
+	const bool is_result = depth <= 1 && form->partials == form->dtype && moved->after <= 0 &&
+			       cut->serial_in * cut->serial_out <= 1;
+
+	cost->memory = most_held(cut, held, moved, depth, partials, result);
+	cost->temporary = most_held(cut, held, &(struct moved){moved->before, 0}, depth,
+				    is_result ? 0 : partials, 0);
+	cost->temporary = fmax(cost->temporary, moved->after);
 }
 
 static double balance_of(const struct conv_form *form, const struct conv_way *way,
@@ -315,8 +331,11 @@ void ipu__conv_cost(const struct ipu_target *target, const struct conv_form *for
 	cost->balance = field->balance * balance_of(form, way, cut, &tile);
 	move_operands(target, form, way, cut, cost, &moved);
 
-	/* A share of each operand is on its tile from the start. */
-	in = held.in - floor(held.in / (double)cut->out);
+	/* A share of each operand is on its tile from the start: no element is on two tiles, however
+	 * many windows it is in. */
+	in = form->inputs * filled(form->in, way->in_group) * bytes /
+	     ((double)(cut->serial_in) * cost->tiles);
+	in = held.in - floor(fmin(in, held.in / (double)cut->out));
 	weights = held.weights - floor(held.weights / field->parts);
 	outputs = held.outputs;
 	cost->bytes[CONV_EXCHANGE] = in + weights;
@@ -325,7 +344,7 @@ void ipu__conv_cost(const struct ipu_target *target, const struct conv_form *for
 	cost->sources = (double)cut->out + field->parts;
 	cost->part[CONV_COMPUTE] = vertex_cycles(target, form, way, &tile);
 	reduction(target, form, depth, outputs, cost);
-	cost->memory = most_held(form, cut, &held, &moved, depth);
+	hold_most(form, cut, &held, &moved, depth, cost);
 
 	outputs = ceil_div(outputs, depth);
 	serial_parts(target, form, cut, outputs, cost);

@@ -60,8 +60,9 @@ struct conv_field {
 };
 
 struct conv_cut {
-	int64_t groups, in, out, kernel[2]; /* parts */
-	int64_t serial_in, serial_out;      /* one after the other */
+	int64_t groups, in, out;       /* parts */
+	int64_t kernel;                /* of the rows of taps */
+	int64_t serial_in, serial_out; /* one after the other */
 };
 
 enum conv_part {
@@ -89,7 +90,8 @@ bool ipu__conv_part_loops(enum conv_part part); /* once for each serial split? *
 
 struct conv_cost {
 	double cycles;            /* all in all, target->phase_cycles of each phase included */
-	double memory;            /* temporary bytes of a tile */
+	double memory;            /* bytes of a tile that are held to the limit */
+	double temporary;         /* of these beside the result */
 	double tiles, balance;    /* with work; mean share by the largest */
 	double part[CONV_PARTS];  /* cycles */
 	double bytes[CONV_PARTS]; /* received by a tile: exchanges */

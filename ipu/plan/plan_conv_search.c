@@ -25,7 +25,7 @@
 /* ---- what is tried --------------------------------------------------------------------------- */
 
 /* Parts that a dimension of @size may be cut in: of those with the same largest part only the
- * fewest and the fewest even. */
+ * fewest. */
 struct cuts {
 	int32_t part[CUTS_MOST];
 	int count;
@@ -40,18 +40,16 @@ static bool divides_tiles(int64_t parts)
 static void cuts_of(int64_t size, struct cuts *cuts)
 {
 	int64_t last = 0, last_part = 0;
-	bool even = false;
 
 	cuts->count = 0;
 	for (int64_t parts = 1; parts <= PARTS_MOST && parts <= size; parts++) {
 		int64_t part = ipu__ceil_div(size, parts);
 		bool coarse = parts > COARSE && part > COARSE && parts - last < last / COARSE + 1;
 
-		if (part == last_part && (even || parts % 2 != 0))
+		if (part == last_part)
 			continue;
 		if (coarse && !divides_tiles(parts))
 			continue;
-		even = parts % 2 == 0;
 		last_part = part;
 		last = parts;
 		assert(cuts->count < CUTS_MOST);
@@ -204,8 +202,9 @@ static void field_make(const struct ipu_target *target, const struct conv_form *
 	for (int i = 0; i < 2; i++)
 		out->inputs *= form->flat ? 1
 					  : input_size(form, i, size[1 + i],
-						       ceil((double)form->kernel[i] /
-							    (double)cut->kernel[i]));
+						       i == 0 ? ceil((double)form->kernel[0] /
+								     (double)cut->kernel)
+							      : (double)form->kernel[1]);
 	out->worker = out->positions;
 	if (way->method == IPU_METHOD_AMP_NX1)
 		out->worker = ipu__amp_nx1_worker(
@@ -354,8 +353,7 @@ static void try_field(struct search *search, const struct conv_cut *cut,
 /* All fields, from the finest: until no coarser one can be faster, or small enough. */
 static void try_fields(struct search *search, const struct conv_cut *cut)
 {
-	double others =
-		(double)(cut->groups * cut->in * cut->out * cut->kernel[0] * cut->kernel[1]);
+	double others = (double)(cut->groups * cut->in * cut->out * cut->kernel);
 	double tiles = (double)search->target->tiles;
 	int at = search->fields.count - 1;
 	bool tried = false;
@@ -381,7 +379,7 @@ static void try_fields(struct search *search, const struct conv_cut *cut)
 
 static void try_channels(struct search *search, struct conv_cut cut)
 {
-	int64_t tiles = search->target->tiles / (cut.kernel[0] * cut.kernel[1]);
+	int64_t tiles = search->target->tiles / cut.kernel;
 
 	for (int g = 0; g < search->groups.count; g++) {
 		cut.groups = search->groups.part[g];
@@ -415,24 +413,18 @@ static void try_kernels(struct search *search, int64_t serial_in, int64_t serial
 {
 	const struct conv_form *form = search->form;
 	struct conv_cut cut = {.serial_in = serial_in, .serial_out = serial_out};
-	struct cuts rows, columns;
+	struct cuts rows;
 
 	cuts_of(groups_of(form->groups, search->way->conv_group, 1), &search->groups);
 	cuts_of(groups_of(form->in, search->way->in_group, serial_in), &search->in);
 	cuts_of(groups_of(form->out, search->way->out_group, serial_out), &search->out);
 	cuts_of(form->kernel[0], &rows);
-	cuts_of(form->kernel[1], &columns);
-	for (int r = 0; r < rows.count; r++) {
-		for (int c = 0; c < columns.count; c++) {
-			cut.kernel[0] = rows.part[r];
-			cut.kernel[1] = columns.part[c];
-			if (cut.kernel[0] * cut.kernel[1] > search->target->tiles)
-				break;
-			if (is_between(r, rows.count) || is_between(c, columns.count))
-				continue;
-			fields_of(search->target, form, search->way, &cut, &search->fields);
-			try_channels(search, cut);
-		}
+	for (int r = 0; r < rows.count && rows.part[r] <= search->target->tiles; r++) {
+		cut.kernel = rows.part[r];
+		if (is_between(r, rows.count))
+			continue;
+		fields_of(search->target, form, search->way, &cut, &search->fields);
+		try_channels(search, cut);
 	}
 }
 
@@ -444,7 +436,7 @@ static bool can_fit(const struct search *search, int64_t serial_in, int64_t seri
 	const struct conv_cut finest = {.groups = tiles,
 					.in = tiles,
 					.out = tiles,
-					.kernel = {tiles, tiles},
+					.kernel = tiles,
 					.serial_in = serial_in,
 					.serial_out = serial_out};
 	double positions = 1;

@@ -472,15 +472,34 @@ static double received(const struct ipu_plan *plan, const char *part)
 	return 0;
 }
 
+/* No element is on two tiles: what several parts of the kernel read is sent to all but one. */
+static void test_windows_are_brought_together(void **state)
+{
+	const double gradient = 4.0 * 64 * 112 * 112 * 2;
+	struct ipu_plan plan;
+	struct ipu_op op;
+
+	(void)state;
+	conv_of(IPU_BACKWARD_DATA, 1, 4, 64, 112, 7, 2, &op);
+	op.dtype = IPU_FLOAT16;
+	plan_on("ipu2", 0, &op, NULL, &plan);
+	assert_int_equal(plan.split_out, 1);
+	assert_true(plan.split_kernel > 1);
+	assert_true(received(&plan, "Convolve/ExchangePre") * (double)plan.tiles_used >=
+		    (double)(plan.split_kernel - 1) * gradient);
+}
+
 /* Partials wait for those that arrive to be summed; what was laid out anew is there while the
  * vertex reads its own copy of it. */
 static void test_memory_counts_what_waits(void **state)
 {
 	int sums = 0, moves = 0;
+	struct ipu_plan plan;
+	struct ipu_op op;
 
 	(void)state;
 	for (int64_t channels = 16; channels <= 1024; channels *= 2) {
-		const struct ipu_op op = {
+		op = (struct ipu_op){
 			.kind = IPU_OP_CONV,
 			.name = "grad",
 			.dtype = IPU_FLOAT16,
@@ -495,7 +514,6 @@ static void test_memory_counts_what_waits(void **state)
 				 .stride = {1, 1},
 				 .dilation = {1, 1}},
 		};
-		struct ipu_plan plan;
 		double partials, moved;
 
 		plan_on("ipu2", 0, &op, NULL, &plan);
@@ -508,6 +526,12 @@ static void test_memory_counts_what_waits(void **state)
 		moves += moved > 0;
 	}
 	assert_true(sums > 0 && moves > 0);
+	/* Float32 partials that nothing is done with are the result, a tensor of its own. */
+	op = (struct ipu_op){.kind = IPU_OP_MATMUL, .matmul = {4096, 16, 4096}};
+	plan_on("ipu2", 0, &op, NULL, &plan);
+	assert_int_equal(plan.split_in * plan.serial_splits, 1);
+	assert_true(received(&plan, "Convolve/ExchangePre") > 0);
+	assert_true((double)plan.temporary_bytes < 4096.0 * 4096 * 4 / 1472);
 }
 
 int main(void)
@@ -522,6 +546,7 @@ int main(void)
 		cmocka_unit_test(test_one_tap_is_a_product),
 		cmocka_unit_test(test_passes_lay_out_what_they_need),
 		cmocka_unit_test(test_products_have_their_operands_free),
+		cmocka_unit_test(test_windows_are_brought_together),
 		cmocka_unit_test(test_a_kernel_as_large_as_its_field_is_a_product),
 		cmocka_unit_test(test_depthwise_convolutions_have_slic),
 		cmocka_unit_test(test_a_fractional_stride_skips_its_zeros),
