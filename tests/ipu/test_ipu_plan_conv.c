@@ -472,8 +472,8 @@ static double received(const struct ipu_plan *plan, const char *part)
 	return 0;
 }
 
-/* No element is on two tiles: the rows at the edges of windows are sent, though the output's channels
- * are not cut and weights are few. */
+/* No element is on two tiles: the rows at the edges of windows are sent, though the output's
+ * channels are not cut and weights are few. */
 static void test_windows_are_brought_together(void **state)
 {
 	struct ipu_plan plan;
