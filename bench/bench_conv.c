@@ -8,7 +8,8 @@
  *
  * Rounds take turns over threads, shapes, passes and the two libraries, so that a noisy machine
  * treats all alike. Printed are the least times as GFLOP/s, their ratio to oneDNN's, and what all
- * convolutions of each network take together. oneDNN has its weights and pixels in its own blocks
+ * convolutions of each network take together. The rates count the multiplications of plain sums,
+ * where Winograd's tiles do fewer, too. oneDNN has its weights and pixels in its own blocks
  * beforehand; ours has rows of pixels with all their channels, and copies weights in time.
  */
 #include <math.h>

@@ -10,6 +10,7 @@
 #include "common/mem.h"
 #include "support/math.h"
 #include "trainer/kernels/kernel_clones.h"
+#include "trainer/kernels/kernel_conv_internal.h"
 
 struct shape {
 	int64_t batch, height, width, channels, filters;
@@ -42,6 +43,10 @@ static const struct shape shapes[] = {
 	{2, 5, 5, 64, 130, {3, 3}, {1, 1}, {1, 1}, true, 1},
 	{30, 9, 9, 8, 24, {1, 3}, {1, 2}, {1, 1}, false, 1},
 	{2, 4, 4, 3, 2, {2, 1}, {4, 3}, {1, 1}, false, 1},
+	/* 3x3 of many channels: in Winograd's tiles, whole and in part, of kernels small and large */
+	{5, 12, 12, 16, 16, {3, 3}, {1, 1}, {1, 1}, true, 1},
+	{9, 13, 17, 18, 35, {3, 3}, {1, 1}, {1, 1}, false, 1},
+	{2, 8, 8, 140, 60, {3, 3}, {1, 1}, {1, 1}, true, 1},
 	/* depthwise */
 	{2, 9, 9, 16, 16, {3, 3}, {1, 1}, {1, 1}, true, 16},
 	{2, 9, 10, 35, 35, {3, 3}, {2, 2}, {1, 1}, true, 35},
@@ -222,6 +227,21 @@ static void plain_kernel(void *user, size_t x, size_t w, size_t y)
 	plain_add(p, w, (double)p->dy[y] * (double)p->x[x]);
 }
 
+/* In Winograd's tiles an element's rounding is of all that its tile reads, and these numbers are
+ * alike everywhere: as that of the element with the most products. */
+static void plain_spread(struct plain *plain, const struct problem *p, size_t count)
+{
+	const struct conv_view view = conv__forward_view(&p->c, NULL);
+	double most = 0.0;
+
+	if (!conv__winograd_pays(&view, p->c.filters, p->c.groups))
+		return;
+	for (size_t i = 0; i < count; i++)
+		most = fmax(most, plain->size[i]);
+	for (size_t i = 0; i < count; i++)
+		plain->size[i] = most;
+}
+
 static void plain_open(struct plain *plain, const struct problem *p, const float *dy, size_t count,
 		       product visit)
 {
@@ -230,6 +250,7 @@ static void plain_open(struct plain *plain, const struct problem *p, const float
 	plain->size = mem_calloc(count, sizeof(double));
 	assert_true(plain->sum && plain->size);
 	each_product(&p->c, visit, plain);
+	plain_spread(plain, p, count);
 }
 
 static void plain_close(struct plain *plain)
@@ -625,6 +646,60 @@ static void test_not_a_number_and_infinities_go_through(void **state)
 	kernel_conv_use(0);
 }
 
+/* A sum is no number, or infinite, where its products make it so, and nowhere else. */
+static void check_places(const float *got, const struct plain *plain, size_t count, double size,
+			 const char *what)
+{
+	for (size_t i = 0; i < count; i++) {
+		double wanted = plain->sum[i];
+
+		if (isfinite(wanted))
+			check_sum(got[i], wanted, size, what, 0, i);
+		else if (isnan(wanted) ? !isnan(got[i]) : (double)got[i] != wanted)
+			fail_msg("%s[%zu] is %g, not %g", what, i, (double)got[i], wanted);
+	}
+}
+
+/* Rows of tiles that read such numbers, and filters that have such weights, are summed plainly. */
+static void test_winograds_tiles_spread_nothing_that_is_no_number(void **state)
+{
+	static const struct shape shape = {3, 15, 19, 18, 70, {3, 3}, {1, 1}, {1, 1}, false, 1};
+	const struct kernel_conv_finish finish = {NULL, false, 0.0f, NULL};
+	const struct kernel_conv_relu none = {0};
+	struct plain plain;
+	struct problem p;
+	float *dy;
+
+	(void)state;
+	problem_open(&p, &shape, NULL);
+	dy = filled(p.outputs, 9, -1.0f, 1.0f);
+	p.x[5] = dy[p.outputs / 2] = NAN;
+	p.x[p.inputs - 9] = dy[7] = INFINITY;
+	plain_open(&plain, &p, dy, p.outputs, plain_forward);
+	kernel_conv_forward(&p.c, &p.room, p.x, p.w, &finish, p.y);
+	check_places(p.y, &plain, p.outputs, 162.0, "y");
+	plain_close(&plain);
+	plain_open(&plain, &p, dy, p.inputs, plain_input);
+	memset(p.dx, 0, p.inputs * sizeof(float));
+	kernel_conv_grad_input(&p.c, &p.room, dy, p.w, p.dx, true);
+	check_places(p.dx, &plain, p.inputs, 630.0, "dx");
+	plain_close(&plain);
+	plain_open(&plain, &p, dy, p.weights, plain_kernel);
+	kernel_conv_grad_kernel(&p.c, &p.room, p.x, dy, &none, p.dw, NULL);
+	check_places(p.dw, &plain, p.weights, 663.0, "dw");
+	plain_close(&plain);
+
+	/* A weight spoils all outputs of its filter and of no other. */
+	math_fill(p.x, p.inputs, 1, -1.0f, 1.0f);
+	p.w[40] = -INFINITY;
+	plain_open(&plain, &p, dy, p.outputs, plain_forward);
+	kernel_conv_forward(&p.c, &p.room, p.x, p.w, &finish, p.y);
+	check_places(p.y, &plain, p.outputs, 162.0, "y of weights");
+	plain_close(&plain);
+	mem_free(dy);
+	problem_close(&p);
+}
+
 static void test_the_portable_body_is_always_there(void **state)
 {
 	int last = 0;
@@ -652,6 +727,7 @@ int main(void)
 		cmocka_unit_test(test_an_image_does_not_know_of_others),
 		cmocka_unit_test(test_a_smaller_batch_needs_no_more_memory),
 		cmocka_unit_test(test_not_a_number_and_infinities_go_through),
+		cmocka_unit_test(test_winograds_tiles_spread_nothing_that_is_no_number),
 		cmocka_unit_test(test_the_portable_body_is_always_there),
 	};
 

@@ -9,7 +9,8 @@
  *
  * Input pixels are read where they lie (padded ones from a copy), weights are copied into panels as
  * wide as the registers hold, and a tile of pixels by filters is summed up in registers over the
- * whole depth: no matrix is made. See kernel_conv_tile.h.
+ * whole depth: no matrix is made. See kernel_conv_tile.h. Layers of 3 x 3 taps with many channels
+ * are done with fewer multiplications: see kernel_conv_winograd.c.
  *
  * Work is cut into slices by shape alone, and every sum runs in one order: the same bytes for any
  * number of threads. Nothing is allocated: the caller gives kernel_conv_scratch() bytes. Thread

@@ -116,6 +116,7 @@ VECTOR void vec_transpose(VEC r[LANES])
 }
 
 #include "trainer/kernels/kernel_conv_tile.h"
+#include "trainer/kernels/kernel_conv_winograd_tile.h"
 #include "trainer/kernels/kernel_depthwise_tile.h"
 
 static bool avx2_runs(void)
@@ -140,6 +141,11 @@ const struct conv_body conv__avx2 = {
 	.few_transposed = conv_few_transposed,
 	.depth_row = conv_depth_row,
 	.depth_sum = conv_depth_sum,
+	.spread_input = conv_spread_input,
+	.spread_gradient = conv_spread_gradient,
+	.collect = conv_collect,
+	.spread_kernel = conv_spread_kernel,
+	.collect_kernel = conv_collect_kernel,
 };
 
 #endif

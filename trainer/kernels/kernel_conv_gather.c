@@ -71,21 +71,22 @@ int64_t conv__gather_scratch(const struct conv_gather *gather, unsigned lanes)
 {
 	struct gather_plan p = gather_plan(gather);
 
+	if (conv__winograd_pays(&gather->view, gather->filters, gather->groups))
+		return conv__winograd_scratch(gather, lanes);
 	return conv__dense_floats(&gather->view) + conv__shared_floats(&gather->view) +
 	       p.lane * lanes;
 }
 
 /* ---- weights --------------------------------------------------------------------------------- */
 
-/* Filters @column .. of @group, as the tiles read them. */
-static void gather_pack(const struct gather_plan *p, int64_t group, int64_t column, int64_t columns,
-			float *b)
+void conv__gather_pack(const struct conv_gather *g, int64_t group, int64_t column, int64_t columns,
+		       float *b)
 {
-	const struct conv_gather *g = p->gather;
+	const struct conv_body *body = conv__body();
 	const struct conv_weights *w = &g->weights;
 	const struct conv_view *v = &g->view;
 	void (*pack)(const float *, int64_t, int64_t, int, float *) =
-		w->transpose ? p->body->transpose : p->body->pack;
+		w->transpose ? body->transpose : body->pack;
 	const float *from = w->w + group * g->group_weights + column * (w->transpose ? w->ld : 1);
 
 	for (int64_t i = 0; i < v->taps_y; i++) {
@@ -94,7 +95,7 @@ static void gather_pack(const struct gather_plan *p, int64_t group, int64_t colu
 				      j * w->step_x;
 
 			pack(from + tap * w->tap, w->ld, v->depth, (int)columns, b);
-			b += v->depth * p->body->panel;
+			b += v->depth * body->panel;
 		}
 	}
 }
@@ -242,12 +243,10 @@ static void gather_rows(const struct gather_plan *p, const struct conv_view *v,
 }
 
 static void gather_panels(const struct gather_plan *p, const struct conv_view *v,
-			  const struct conv_band *band, int64_t group, int64_t panel_slice,
+			  const struct conv_band *band, int64_t group, int64_t panel, int64_t last,
 			  int64_t line, int64_t end, float *b)
 {
 	const struct conv_gather *g = p->gather;
-	int64_t panel = panel_slice * p->slice_panels;
-	int64_t last = conv__least(panel + p->slice_panels, p->panels);
 	float *bias = b + p->panel;
 
 	for (; panel < last; panel++) {
@@ -256,7 +255,7 @@ static void gather_panels(const struct gather_plan *p, const struct conv_view *v
 		int64_t offset = group * g->group_out + column;
 		struct conv_tile tile = gather_tile(p, band, b, columns);
 
-		gather_pack(p, group, column, columns, b);
+		conv__gather_pack(g, group, column, columns, b);
 		if (g->finish.bias) {
 			memset(bias, 0, CONV_PANEL_MOST * sizeof(float));
 			memcpy(bias, g->finish.bias + offset, (size_t)columns * sizeof(float));
@@ -273,13 +272,31 @@ static void gather_slice(void *context, unsigned slice, unsigned lane)
 	int64_t line = slice % p->line_slices * p->slice_lines;
 	int64_t end = conv__least(line + p->slice_lines, p->lines);
 	int64_t group = rest / p->panel_slices;
+	int64_t panel = rest % p->panel_slices * p->slice_panels;
 	float *memory = p->memory + lane * p->lane;
 	struct conv_view view = p->gather->view;
 	struct conv_band band;
 
 	view.source += group * p->gather->group_source;
 	band = p->is_shared ? p->shared : conv__band(&view, line, end - line, memory);
-	gather_panels(p, &view, &band, group, rest % p->panel_slices, line, end, memory + p->band);
+	gather_panels(p, &view, &band, group, panel,
+		      conv__least(panel + p->slice_panels, p->panels), line, end, memory + p->band);
+}
+
+int64_t conv__gather_lines_scratch(const struct conv_gather *gather, int64_t lines)
+{
+	return conv__band_floats(&gather->view, lines) + gather_plan(gather).panel +
+	       CONV_PANEL_MOST;
+}
+
+void conv__gather_lines(const struct conv_gather *gather, int64_t panel, int64_t panels,
+			int64_t line, int64_t end, float *memory)
+{
+	struct gather_plan p = gather_plan(gather);
+	struct conv_band band = conv__band(&gather->view, line, end - line, memory);
+
+	gather_panels(&p, &gather->view, &band, 0, panel, panel + panels, line, end,
+		      memory + conv__band_floats(&gather->view, end - line));
 }
 
 void conv__gather(const struct conv_gather *gather, const struct kernel_room *room)
@@ -288,6 +305,10 @@ void conv__gather(const struct conv_gather *gather, const struct kernel_room *ro
 	struct conv_gather g = *gather;
 	struct gather_plan p;
 
+	if (conv__winograd_pays(&g.view, g.filters, g.groups)) {
+		conv__winograd(gather, room);
+		return;
+	}
 	conv__dense(&g.view, room->pool, room->scratch);
 	p = gather_plan(&g);
 	p.memory = shared + conv__shared_floats(&gather->view);

@@ -80,6 +80,38 @@ struct conv_depth_sum {
 	float *sums;
 };
 
+/*
+ * One tile of Winograd's pixels, spread to 36 numbers for each channel: see kernel_conv_winograd.c.
+ * Pixels outside of rows @first_y .. @end_y - 1 and the same columns of the tile count as 0.
+ */
+struct conv_spread {
+	const float *x;     /* the first pixel that is there */
+	int64_t row, pixel; /* floats from one to the next */
+	int first_y, end_y, first_x, end_x;
+	int64_t channels;
+	float *v;         /* whole vectors are stored */
+	int64_t position; /* floats from one of the 36 to the next */
+	/* Of a gradient: what struct kernel_conv_relu has, for the same pixels, and what its pixels
+	 * are added to; NULL: no ReLU, no sums. */
+	const float *y;
+	float most;
+	bool keep;
+	float *sums;
+};
+
+/* The 36 sums of a tile and a panel, and the up to 4 x 4 outputs that are made of them. */
+struct conv_collect {
+	const float *m; /* a panel's, whole */
+	int64_t position;
+	float *c;
+	int64_t row, pixel;
+	int rows, pixels, columns;
+	bool add;
+	const float *bias; /* a whole panel; NULL: none */
+	bool relu;
+	float most;
+};
+
 typedef void (*conv_tile_function)(const struct conv_tile *tile);
 typedef void (*conv_sum_function)(const struct conv_sum_tile *tile);
 
@@ -108,6 +140,14 @@ struct conv_body {
 	void (*few_transposed)(const struct conv_few *few);
 	void (*depth_row)(const struct conv_depth_row *row);
 	void (*depth_sum)(const struct conv_depth_sum *sum);
+	/* Of 6 x 6 pixels of an input, and of 4 x 4 of an output's gradient, which is dy. */
+	void (*spread_input)(const struct conv_spread *spread);
+	void (*spread_gradient)(const struct conv_spread *spread, float *dy);
+	void (*collect)(const struct conv_collect *collect);
+	/* u[36, depth, panel] from packed b[9, depth, panel], and w[9, depth, ...] from u. */
+	void (*spread_kernel)(const float *b, int64_t depth, float *u);
+	void (*collect_kernel)(const float *u, int64_t depth, int columns, float *w, int64_t tap,
+			       int64_t ld);
 };
 
 extern const struct conv_body conv__avx512, conv__avx2, conv__portable;
@@ -233,5 +273,45 @@ struct conv_gather conv__input_gather(const struct kernel_conv *conv, int64_t ph
 /* out[floats] = the sum of @count parts, @stride floats apart, from first to last. */
 void conv__add_parts(const float *parts, int64_t stride, int64_t count, int64_t floats, float *out);
 int64_t conv__sum_scratch(const struct kernel_conv *conv, unsigned lanes); /* floats */
+/* The panel of @gather's filters that begins at @column of @group, as the tiles read it. */
+void conv__gather_pack(const struct conv_gather *gather, int64_t group, int64_t column,
+		       int64_t columns, float *b);
+/* Output rows @line .. @end - 1 of some panels' filters, of the first group, on this thread; memory
+ * of conv__gather_lines_scratch() floats for as many rows or more. */
+int64_t conv__gather_lines_scratch(const struct conv_gather *gather, int64_t lines);
+void conv__gather_lines(const struct conv_gather *gather, int64_t panel, int64_t panels,
+			int64_t line, int64_t end, float *memory);
+
+/* ---- Winograd's way: kernel_conv_winograd.c -------------------------------------------------- */
+
+#define WINOGRAD_SIDE      4 /* outputs of a tile, each way */
+#define WINOGRAD_READ      6 /* pixels that it reads */
+#define WINOGRAD_POSITIONS (WINOGRAD_READ * WINOGRAD_READ)
+
+/* Tiles of a view's output: rows of them, over all images. */
+struct winograd_tiles {
+	int64_t across, down; /* of an image */
+	int64_t rows;         /* of all images */
+};
+
+struct winograd_tiles conv__winograd_tiles(const struct conv_view *view);
+/* Whether a layer is done so, by its shape alone, not by the batch. */
+bool conv__winograd_pays(const struct conv_view *view, int64_t filters, int64_t groups);
+/* Floats from tile to tile: whole vectors, and apart from the cache's sets. */
+int64_t conv__winograd_pitch(int64_t channels);
+/* Numbers that may be spread: whatever is summed up from them is finite. */
+bool conv__winograd_bears(uint32_t abs_max);
+/* Spreads row @row of @view's tiles to @v, @v_position floats from one of the 36 to the next.
+ * False: what is read there has to be summed plainly. */
+bool conv__winograd_spread(const struct conv_view *view, int64_t row, float *v, int64_t v_position);
+
+int64_t conv__winograd_scratch(const struct conv_gather *gather, unsigned lanes); /* floats */
+void conv__winograd(const struct conv_gather *gather, const struct kernel_room *room);
+
+int64_t conv__winograd_sum_scratch(const struct kernel_conv *conv, unsigned lanes); /* floats */
+/* The gradients of kernel and bias; false: they have to be summed plainly. */
+bool conv__winograd_sum(const struct kernel_conv *conv, const struct kernel_room *room,
+			const float *x, float *dy, const struct kernel_conv_relu *relu,
+			float *dkernel, float *dbias);
 
 #endif /* KERNEL_CONV_INTERNAL_H */

@@ -91,9 +91,12 @@ static struct sum_plan sum_plan(const struct kernel_conv *c)
 int64_t conv__sum_scratch(const struct kernel_conv *conv, unsigned lanes)
 {
 	struct sum_plan p = sum_plan(conv);
+	int64_t floats = conv__dense_floats(&p.view) + conv__shared_floats(&p.view) +
+			 p.lane * lanes + (p.part_count > 1 ? p.part_count * p.part : 0);
 
-	return conv__dense_floats(&p.view) + conv__shared_floats(&p.view) + p.lane * lanes +
-	       (p.part_count > 1 ? p.part_count * p.part : 0);
+	if (conv__winograd_pays(&p.view, conv->filters, conv->groups))
+		floats = conv__most(floats, conv__winograd_sum_scratch(conv, lanes));
+	return floats;
 }
 
 /* ---- a block of pixels ----------------------------------------------------------------------- */
@@ -292,6 +295,9 @@ void kernel_conv_grad_kernel(const struct kernel_conv *conv, const struct kernel
 		kernel_depthwise_grad_kernel(conv, room, x, dy, relu, dkernel, dbias);
 		return;
 	}
+	if (conv__winograd_pays(&p.view, conv->filters, conv->groups) &&
+	    conv__winograd_sum(conv, room, x, dy, relu, dkernel, dbias))
+		return;
 	p.relu = *relu;
 	p.most = isinf(relu->most) ? NAN : relu->most; /* nothing is at or above a NaN */
 	p.view.source = x;

@@ -1,0 +1,433 @@
+/*
+ * Convolutions of 3 x 3 taps with a quarter of the multiplications: Winograd's F(4x4, 3x3).
+ *
+ * The output is cut into tiles of 4 x 4 pixels. The 6 x 6 pixels that a tile reads and the kernel's
+ * 3 x 3 weights are each spread to 36 numbers, of which a channel's are multiplied one by one; what
+ * is summed up over the channels is collected to 16 outputs. So there are 36 matrix products in
+ * place of 144 multiplications, and the tiles of kernel_conv_tile.h do them. Sums have twice the
+ * rounding errors of plain ones (tests/trainer/test_kernel_conv.c), measured by all that the tile
+ * reads.
+ *
+ * A number that is none, or so large that a sum might overflow, would spoil all outputs of its
+ * tile. A row of tiles that reads one is summed plainly, and so are 32 filters of which one has
+ * such a weight: then each element is what the plain sum makes of it.
+ *
+ * A slice is some rows of tiles by some panels of filters. It spreads its pixels first, then one
+ * panel of weights at a time, where they are not so few that they are spread once for all slices.
+ */
+#include <string.h>
+
+#include "trainer/kernels/kernel_conv_internal.h"
+#include "trainer/kernels/kernel_work.h"
+
+#define WINOGRAD_TILES    56  /* of a slice, about: they pay for the weights that are spread */
+#define WINOGRAD_SLICES   8   /* wanted at least: then panels are shared out too */
+#define WINOGRAD_BLOCK    28  /* tiles whose products are in the L2 cache when collected */
+#define WINOGRAD_DEPTH    128 /* channels of a panel whose weights stay there */
+#define WINOGRAD_KERNEL   (1 << 20) /* floats of weights that are spread once for all slices */
+#define WINOGRAD_CHANNELS 16        /* and filters, at least: fewer do not pay for the spreading */
+#define WINOGRAD_MOST     0x4e800000u /* 2^30 */
+
+/* ---- tiles ----------------------------------------------------------------------------------- */
+
+struct winograd_tiles conv__winograd_tiles(const struct conv_view *v)
+{
+	struct winograd_tiles tiles = {
+		.across = conv__ceil(v->out_columns, WINOGRAD_SIDE),
+		.down = conv__ceil(v->out_rows, WINOGRAD_SIDE),
+	};
+
+	tiles.rows = v->images * tiles.down;
+	return tiles;
+}
+
+bool conv__winograd_pays(const struct conv_view *v, int64_t filters, int64_t groups)
+{
+	struct winograd_tiles tiles = conv__winograd_tiles(v);
+	int64_t image = tiles.across * tiles.down;
+
+	return groups == 1 && v->taps_y == 3 && v->taps_x == 3 && v->step_y == 1 &&
+	       v->step_x == 1 && v->dilation_y == 1 && v->dilation_x == 1 &&
+	       v->depth >= WINOGRAD_CHANNELS && filters >= WINOGRAD_CHANNELS && image >= 4 &&
+	       2 * WINOGRAD_POSITIONS * image <= 9 * v->out_rows * v->out_columns;
+}
+
+int64_t conv__winograd_pitch(int64_t channels)
+{
+	int64_t pitch = conv__line(channels);
+
+	return pitch % 64 ? pitch : pitch + 16;
+}
+
+bool conv__winograd_bears(uint32_t abs_max)
+{
+	return abs_max < WINOGRAD_MOST;
+}
+
+/* Which of a tile's @WINOGRAD_READ pixels from @from on are among @size. */
+static void winograd_inside(int64_t from, int64_t size, int *first, int *end)
+{
+	*first = (int)conv__least(conv__most(0, -from), WINOGRAD_READ);
+	*end = (int)conv__most(*first, conv__least(size - from, WINOGRAD_READ));
+}
+
+bool conv__winograd_spread(const struct conv_view *view, int64_t row, float *v, int64_t v_position)
+{
+	const struct winograd_tiles tiles = conv__winograd_tiles(view);
+	const struct conv_body *body = conv__body();
+	const int64_t pitch = conv__winograd_pitch(view->depth), line = view->columns * view->pitch;
+	const int64_t y = view->origin_y + row % tiles.down * WINOGRAD_SIDE;
+	struct conv_spread spread = {
+		.row = line,
+		.pixel = view->pitch,
+		.channels = view->depth,
+		.position = v_position,
+	};
+	const float *x;
+
+	winograd_inside(y, view->rows, &spread.first_y, &spread.end_y);
+	x = view->source + (row / tiles.down * view->rows + y + spread.first_y) * line;
+	if (!conv__winograd_bears(kernel_abs_max_rows(
+		    x, view->pitch, (spread.end_y - spread.first_y) * view->columns, view->depth)))
+		return false;
+	for (int64_t i = 0; i < tiles.across; i++) {
+		int64_t column = view->origin_x + i * WINOGRAD_SIDE;
+
+		winograd_inside(column, view->columns, &spread.first_x, &spread.end_x);
+		spread.x = x + (column + spread.first_x) * view->pitch;
+		spread.v = v + i * pitch;
+		body->spread_input(&spread);
+	}
+	return true;
+}
+
+/* ---- slices ---------------------------------------------------------------------------------- */
+
+struct winograd_plan {
+	const struct conv_gather *gather;
+	const struct conv_body *body;
+	struct winograd_tiles tiles;
+	int64_t slice_rows, row_slices;
+	int64_t panels, slice_panels, panel_slices;
+	int64_t depth;              /* channels whose weights are spread together */
+	int64_t block;              /* tiles that are multiplied together */
+	int64_t pitch, position;    /* of spread pixels */
+	int64_t packed, spread;     /* floats of a panel's weights: as they are, and spread */
+	int64_t pixels, work, lane; /* floats of spread pixels, and of the rest, of a lane */
+	float *memory;
+	float *shared;  /* pixels spread for all slices; NULL: each does its own */
+	int64_t kernel; /* floats of all weights, spread for all slices; 0: each does its own */
+	float *weights;
+};
+
+static struct winograd_plan winograd_plan(const struct conv_gather *g)
+{
+	struct winograd_plan p = {
+		.gather = g,
+		.body = conv__body(),
+		.tiles = conv__winograd_tiles(&g->view),
+		.pitch = conv__winograd_pitch(g->view.depth),
+	};
+	int64_t products;
+
+	p.slice_rows = conv__most(1, WINOGRAD_TILES / p.tiles.across);
+	p.slice_rows = conv__least(p.tiles.rows, p.slice_rows);
+	p.row_slices = conv__ceil(p.tiles.rows, p.slice_rows);
+	p.panels = conv__ceil(g->filters, p.body->panel);
+	p.panel_slices = conv__least(p.panels, conv__ceil(WINOGRAD_SLICES, p.row_slices));
+	p.slice_panels = conv__ceil(p.panels, p.panel_slices);
+	p.panel_slices = conv__ceil(p.panels, p.slice_panels);
+
+	p.depth = conv__least(g->view.depth, WINOGRAD_DEPTH);
+	p.block = p.slice_rows * p.tiles.across;
+	if (p.depth == g->view.depth)
+		p.block = conv__least(p.block, WINOGRAD_BLOCK);
+	p.position = p.slice_rows * p.tiles.across * p.pitch;
+	p.pixels = WINOGRAD_POSITIONS * p.position + conv__line(p.slice_rows);
+	p.packed = 9 * p.depth * p.body->panel;
+	p.spread = WINOGRAD_POSITIONS * p.depth * p.body->panel;
+	products = WINOGRAD_POSITIONS * p.block * p.body->panel;
+	p.work = conv__most(p.packed + p.spread + products + CONV_PANEL_MOST,
+			    conv__gather_lines_scratch(g, p.slice_rows * WINOGRAD_SIDE));
+	p.lane = p.pixels + p.work;
+	if (p.row_slices > 1 && p.depth == g->view.depth && p.panels * p.spread <= WINOGRAD_KERNEL)
+		p.kernel = p.panels * p.spread + conv__line(p.panels);
+	return p;
+}
+
+int64_t conv__winograd_scratch(const struct conv_gather *gather, unsigned lanes)
+{
+	struct winograd_plan p = winograd_plan(gather);
+
+	return p.pixels + p.kernel + p.lane * lanes;
+}
+
+/* The output's first line of a row of tiles; of the one after the last, their end. */
+static int64_t winograd_line(const struct winograd_plan *p, int64_t row)
+{
+	return row / p->tiles.down * p->gather->view.out_rows + row % p->tiles.down * WINOGRAD_SIDE;
+}
+
+static float *winograd_out(const struct winograd_plan *p, int64_t row)
+{
+	const struct conv_gather *g = p->gather;
+
+	return g->out + row / p->tiles.down * g->out_image +
+	       row % p->tiles.down * WINOGRAD_SIDE * g->out_row;
+}
+
+/* After a row's spread pixels: whether it is summed plainly. */
+static float *winograd_plain(const struct winograd_plan *p, float *pixels)
+{
+	return pixels + WINOGRAD_POSITIONS * p->position;
+}
+
+static void winograd_spread_row(const struct winograd_plan *p, int64_t first, int64_t row,
+				float *pixels)
+{
+	bool spread = conv__winograd_spread(&p->gather->view, row,
+					    pixels + (row - first) * p->tiles.across * p->pitch,
+					    p->position);
+
+	winograd_plain(p, pixels)[row - first] = spread ? 0.0f : 1.0f;
+}
+
+/* Whether the weights of a panel's neighbours can be spread: all bodies decide for as many filters
+ * as the widest panel has. */
+static bool winograd_bears(const struct winograd_plan *p, int64_t panel)
+{
+	const struct conv_gather *g = p->gather;
+	const struct conv_weights *w = &g->weights;
+	int64_t first = panel * p->body->panel / CONV_PANEL_MOST * CONV_PANEL_MOST;
+	int64_t columns = conv__least(CONV_PANEL_MOST, g->filters - first);
+	bool bears = true;
+
+	if (p->body->panel == CONV_PANEL_MOST)
+		return true;
+	for (int64_t tap = 0; bears && tap < 9; tap++) {
+		const float *from = w->w + tap * w->tap + first * (w->transpose ? w->ld : 1);
+
+		bears = conv__winograd_bears(
+			kernel_abs_max_rows(from, w->ld, w->transpose ? columns : g->view.depth,
+					    w->transpose ? g->view.depth : columns));
+	}
+	return bears;
+}
+
+struct winograd_range {
+	int64_t row, end;
+	int64_t column, columns; /* of the panel */
+	const float *plain;
+};
+
+static void winograd_choose(const struct winograd_plan *p, int64_t panel,
+			    struct winograd_range *range)
+{
+	range->column = panel * p->body->panel;
+	range->columns = conv__least(p->body->panel, p->gather->filters - range->column);
+}
+
+/* Channels @channel .. @end - 1 of one panel's weights; false: they cannot be spread. */
+static bool winograd_weights(const struct winograd_plan *p, const struct winograd_range *range,
+			     int64_t channel, int64_t end, float *packed, float *weights)
+{
+	struct conv_gather g = *p->gather;
+
+	g.weights.w += channel * (g.weights.transpose ? 1 : g.weights.ld);
+	g.view.depth = end - channel;
+	conv__gather_pack(&g, 0, range->column, range->columns, packed);
+	if (!conv__winograd_bears(
+		    kernel_abs_max(packed, (size_t)(9 * g.view.depth * p->body->panel))))
+		return false;
+	p->body->spread_kernel(packed, g.view.depth, weights);
+	return true;
+}
+
+/* The 36 products of @tiles tiles with @depth channels of one panel. */
+static void winograd_multiply(const struct winograd_plan *p, const float *pixels,
+			      const float *weights, int64_t depth, int64_t tiles, bool wide,
+			      bool add, float *products)
+{
+	int64_t pieces = conv__ceil(tiles, p->body->rows);
+
+	for (int64_t i = 0; i < WINOGRAD_POSITIONS; i++) {
+		for (int64_t piece = 0; piece < pieces; piece++) {
+			int64_t first = conv__cut(tiles, pieces, piece);
+			int64_t rows = conv__cut(tiles, pieces, piece + 1) - first;
+			int64_t half = (rows + 1) / 2, panel = p->body->panel;
+			const float *a = pixels + i * p->position + first * p->pitch;
+			float *c = products + (i * p->block + first) * panel;
+			struct conv_tile tile = {
+				.a0 = a,
+				.a1 = a + half * p->pitch,
+				.pixel = p->pitch,
+				.runs_y = 1,
+				.runs_x = 1,
+				.length = depth,
+				.b = weights + i * depth * panel,
+				.b_step = panel,
+				.c0 = c,
+				.c1 = c + half * panel,
+				.c_pixel = panel,
+				.columns = (int)(wide ? panel : p->body->lanes),
+				.add = add,
+			};
+
+			p->body->tile[wide][rows - 1](&tile);
+		}
+	}
+}
+
+/* Tiles @tile .. of the range's rows, as outputs. */
+static void winograd_collect(const struct winograd_plan *p, const struct winograd_range *range,
+			     int64_t tile, int64_t tiles, const float *products, const float *bias)
+{
+	const struct conv_gather *g = p->gather;
+	const struct conv_view *v = &g->view;
+	struct conv_collect collect = {
+		.position = p->block * p->body->panel,
+		.row = g->out_row,
+		.pixel = g->out_pixel,
+		.columns = (int)range->columns,
+		.add = g->add,
+		.bias = bias,
+		.relu = g->finish.relu,
+		.most = g->finish.most,
+	};
+
+	for (int64_t i = 0; i < tiles; i++) {
+		int64_t row = range->row + (tile + i) / p->tiles.across;
+		int64_t x = (tile + i) % p->tiles.across * WINOGRAD_SIDE;
+		int64_t y = row % p->tiles.down * WINOGRAD_SIDE;
+
+		if (range->plain[row - range->row] != 0.0f)
+			continue;
+		collect.m = products + i * p->body->panel;
+		collect.c = winograd_out(p, row) + x * g->out_pixel + range->column;
+		collect.rows = (int)conv__least(WINOGRAD_SIDE, v->out_rows - y);
+		collect.pixels = (int)conv__least(WINOGRAD_SIDE, v->out_columns - x);
+		p->body->collect(&collect);
+	}
+}
+
+/* Rows that cannot be spread, and what the others' outputs come to. */
+static void winograd_finish(const struct winograd_plan *p, const struct winograd_range *range,
+			    float *memory)
+{
+	const struct conv_gather *g = p->gather;
+	int64_t panel = range->column / p->body->panel;
+
+	for (int64_t row = range->row; row < range->end; row++) {
+		int64_t line = winograd_line(p, row), end = winograd_line(p, row + 1);
+		const float *out = winograd_out(p, row) + range->column;
+
+		if (range->plain[row - range->row] != 0.0f) {
+			conv__gather_lines(g, panel, 1, line, end, memory);
+			continue;
+		}
+		for (; g->finish.watch && line < end; line++, out += g->out_row)
+			kernel_watch_put(g->finish.watch,
+					 kernel_abs_max_rows(out, g->out_pixel, g->view.out_columns,
+							     range->columns));
+	}
+}
+
+/* False: nothing is stored, the weights cannot be spread. */
+static bool winograd_panel(const struct winograd_plan *p, const struct winograd_range *range,
+			   const float *pixels, float *memory)
+{
+	const struct conv_gather *g = p->gather;
+	int64_t tiles = (range->end - range->row) * p->tiles.across;
+	int64_t panel = range->column / p->body->panel;
+	float *weights = memory + p->packed, *products = weights + p->spread;
+	float *bias = products + WINOGRAD_POSITIONS * p->block * p->body->panel;
+
+	if (p->kernel)
+		weights = p->weights + panel * p->spread;
+	if (g->finish.bias) {
+		memset(bias, 0, CONV_PANEL_MOST * sizeof(float));
+		memcpy(bias, g->finish.bias + range->column,
+		       (size_t)range->columns * sizeof(float));
+	}
+	for (int64_t tile = 0; tile < tiles; tile += p->block) {
+		int64_t count = conv__least(p->block, tiles - tile);
+
+		/* Either all channels are spread at once, for all blocks, or there is one block. */
+		for (int64_t k = 0; k < g->view.depth; k += p->depth) {
+			int64_t end = conv__least(k + p->depth, g->view.depth);
+
+			if (!tile && !p->kernel &&
+			    !winograd_weights(p, range, k, end, memory, weights))
+				return false;
+			winograd_multiply(p, pixels + tile * p->pitch + k, weights, end - k, count,
+					  range->columns > p->body->lanes, k > 0, products);
+		}
+		winograd_collect(p, range, tile, count, products, g->finish.bias ? bias : NULL);
+	}
+	winograd_finish(p, range, memory);
+	return true;
+}
+
+static void winograd_slice(void *context, unsigned slice, unsigned lane)
+{
+	const struct winograd_plan *p = context;
+	int64_t panel = slice / p->row_slices * p->slice_panels;
+	int64_t last = conv__least(panel + p->slice_panels, p->panels);
+	float *memory = p->memory + lane * p->lane, *pixels = p->shared ? p->shared : memory;
+	struct winograd_range range = {.row = slice % p->row_slices * p->slice_rows};
+	bool bears;
+
+	range.end = conv__least(range.row + p->slice_rows, p->tiles.rows);
+	range.plain = winograd_plain(p, pixels);
+	for (int64_t row = range.row; !p->shared && row < range.end; row++)
+		winograd_spread_row(p, range.row, row, pixels);
+	for (; panel < last; panel++) {
+		winograd_choose(p, panel, &range);
+		bears = p->kernel ? p->weights[p->panels * p->spread + panel] != 0.0f
+				  : winograd_bears(p, panel);
+		if (!bears || !winograd_panel(p, &range, pixels, memory + p->pixels))
+			conv__gather_lines(p->gather, panel, 1, winograd_line(p, range.row),
+					   winograd_line(p, range.end), memory + p->pixels);
+	}
+}
+
+static void winograd_shared_slice(void *context, unsigned row)
+{
+	const struct winograd_plan *p = context;
+
+	winograd_spread_row(p, 0, row, p->shared);
+}
+
+static void winograd_kernel_slice(void *context, unsigned panel, unsigned lane)
+{
+	const struct winograd_plan *p = context;
+	struct winograd_range range = {.row = 0};
+	bool bears;
+
+	winograd_choose(p, panel, &range);
+	bears = winograd_bears(p, panel) &&
+		winograd_weights(p, &range, 0, p->depth, p->memory + lane * p->lane,
+				 p->weights + panel * p->spread);
+	p->weights[p->panels * p->spread + panel] = bears ? 1.0f : 0.0f;
+}
+
+void conv__winograd(const struct conv_gather *gather, const struct kernel_room *room)
+{
+	struct winograd_plan p = winograd_plan(gather);
+	const struct conv_view *v = &gather->view;
+
+	p.weights = (float *)room->scratch + p.pixels;
+	p.memory = p.weights + p.kernel;
+	if (p.kernel)
+		pool_share_lanes(room->pool, kernel_work_floats(3 * p.kernel),
+				 winograd_kernel_slice, &p, (unsigned)p.panels);
+	if (p.row_slices == 1 && p.panel_slices > 1) {
+		p.shared = room->scratch;
+		pool_share(room->pool, kernel_work_floats(2 * WINOGRAD_POSITIONS * p.position),
+			   winograd_shared_slice, &p, (unsigned)p.tiles.rows);
+	}
+	pool_share_lanes(room->pool,
+			 kernel_work_products(WINOGRAD_POSITIONS * p.tiles.rows * p.tiles.across *
+					      v->depth * gather->filters),
+			 winograd_slice, &p, (unsigned)(p.row_slices * p.panel_slices));
+}

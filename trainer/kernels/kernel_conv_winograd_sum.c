@@ -1,0 +1,279 @@
+/*
+ * The gradient of a 3 x 3 kernel by Winograd's tiles: see kernel_conv_winograd.c.
+ *
+ * The pixels that a tile reads and the gradients of its 4 x 4 outputs are each spread to 36
+ * numbers, whose products are summed up over all tiles and collected to 3 x 3 weights. A small
+ * kernel's gradient is summed up in parts, as in kernel_conv_sum.c: each slice takes some rows of
+ * tiles and all of the kernel. Of a large one each slice takes one panel of filters and some of the
+ * channels. A number that cannot be spread ends it all, and the sums are done plainly.
+ */
+#include <math.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "trainer/kernels/kernel_conv_internal.h"
+#include "trainer/kernels/kernel_work.h"
+
+#define SUM_PARTS    8         /* slices of tiles, at most */
+#define SUM_PART     64        /* tiles of a part at least */
+#define SUM_SMALL    (1 << 16) /* floats of a kernel that is summed up in parts */
+#define SUM_SLICES   8         /* slices of a large kernel, wanted */
+#define SUM_CHANNELS 128       /* of a slice, at most: their sums stay in the L2 cache */
+#define SUM_TILES    56        /* of a block, at most */
+#define SUM_BLOCK    (1 << 17) /* floats of a block's spread pixels, about */
+
+struct winograd_sum {
+	const struct kernel_conv *conv;
+	const struct conv_body *body;
+	struct conv_view view;
+	struct winograd_tiles tiles;
+	struct kernel_conv_relu relu;
+	float most; /* of the relu */
+	float *dy, *dkernel, *dbias;
+	int64_t panels, part_count, channel_slices;
+	int64_t kernel, part;                  /* floats: of the kernel, of a part */
+	int64_t block;                         /* rows of tiles */
+	int64_t pitch, position, dy_position;  /* of spread pixels, and of the gradient's */
+	int64_t pixels, gradients, sums, lane; /* floats */
+	float *memory, *parts;
+	atomic_bool plain;
+};
+
+static struct winograd_sum winograd_sum(const struct kernel_conv *c)
+{
+	struct winograd_sum p = {
+		.conv = c,
+		.body = conv__body(),
+		.view = conv__forward_view(c, NULL),
+		.kernel = 9 * c->channels * c->filters,
+		.part_count = 1,
+	};
+	int64_t tiles, channels, slice_panels = 1;
+
+	p.tiles = conv__winograd_tiles(&p.view);
+	p.panels = conv__ceil(c->filters, p.body->panel);
+	p.channel_slices = conv__least(conv__ceil(SUM_SLICES, p.panels),
+				       conv__ceil(c->channels, p.body->rows));
+	p.channel_slices = conv__most(p.channel_slices, conv__ceil(c->channels, SUM_CHANNELS));
+	if (p.kernel <= SUM_SMALL) {
+		int64_t least = conv__ceil(SUM_PART, p.tiles.across);
+
+		p.part_count = conv__least(SUM_PARTS, conv__ceil(p.tiles.rows, least));
+		p.channel_slices = 1;
+		slice_panels = p.panels;
+	}
+	p.part = conv__line(p.kernel) + conv__line(c->filters);
+
+	channels = conv__ceil(c->channels, p.channel_slices);
+	p.pitch = conv__winograd_pitch(channels);
+	tiles = conv__least(SUM_TILES, SUM_BLOCK / (WINOGRAD_POSITIONS * p.pitch));
+	p.block = conv__least(p.tiles.rows, conv__most(1, tiles / p.tiles.across));
+	p.position = p.block * p.tiles.across * p.pitch;
+	p.dy_position = p.block * p.tiles.across * p.body->panel;
+	p.pixels = WINOGRAD_POSITIONS * p.position;
+	p.gradients = WINOGRAD_POSITIONS * p.dy_position;
+	p.sums = WINOGRAD_POSITIONS * channels * p.body->panel;
+	p.lane = p.pixels + p.gradients + slice_panels * (p.sums + CONV_PANEL_MOST);
+	return p;
+}
+
+int64_t conv__winograd_sum_scratch(const struct kernel_conv *conv, unsigned lanes)
+{
+	struct winograd_sum p = winograd_sum(conv);
+
+	return p.lane * lanes + (p.part_count > 1 ? p.part_count * p.part : 0);
+}
+
+struct winograd_sum_range {
+	int64_t row, end, panel, panel_end, channel, channels;
+	float *dkernel, *dbias;
+};
+
+/* The gradients of @rows rows of tiles and one panel's filters; false: they cannot be spread. */
+static bool sum_spread_gradients(const struct winograd_sum *p, int64_t row, int64_t rows,
+				 int64_t column, int64_t columns, float *sums, float *gradients)
+{
+	const struct kernel_conv *c = p->conv;
+	struct conv_spread spread = {
+		.row = c->out_width * c->filters,
+		.pixel = c->filters,
+		.channels = columns,
+		.position = p->dy_position,
+		.most = p->most,
+		.keep = p->relu.keep,
+		.sums = sums,
+	};
+
+	for (int64_t end = row + rows; row < end; row++) {
+		int64_t y = row % p->tiles.down * WINOGRAD_SIDE;
+		int64_t first = (row / p->tiles.down * c->out_height + y) * c->out_width;
+
+		spread.end_y = (int)conv__least(WINOGRAD_SIDE, c->out_height - y);
+		if (!conv__winograd_bears(
+			    kernel_abs_max_rows(p->dy + first * c->filters + column, c->filters,
+						spread.end_y * c->out_width, columns)))
+			return false;
+		for (int64_t x = 0; x < c->out_width; x += WINOGRAD_SIDE) {
+			int64_t at = (first + x) * c->filters + column;
+
+			spread.end_x = (int)conv__least(WINOGRAD_SIDE, c->out_width - x);
+			spread.y = p->relu.y ? p->relu.y + at : NULL;
+			spread.v = gradients;
+			p->body->spread_gradient(&spread, p->dy + at);
+			gradients += p->body->panel;
+		}
+	}
+	return true;
+}
+
+/* The products of @tiles tiles, for one panel, are added to @sums. */
+static void sum_multiply(const struct winograd_sum *p, const struct winograd_sum_range *range,
+			 const float *pixels, const float *gradients, int64_t tiles, bool wide,
+			 bool add, float *sums)
+{
+	int64_t pieces = conv__ceil(range->channels, p->body->rows), panel = p->body->panel;
+
+	for (int64_t i = 0; i < WINOGRAD_POSITIONS; i++) {
+		for (int64_t piece = 0; piece < pieces; piece++) {
+			int64_t first = conv__cut(range->channels, pieces, piece);
+			int64_t rows = conv__cut(range->channels, pieces, piece + 1) - first;
+			struct conv_sum_tile tile = {
+				.a = pixels + i * p->position + first,
+				.images = 1,
+				.lines = 1,
+				.pixels = tiles,
+				.a_pixel = p->pitch,
+				.b = gradients + i * p->dy_position,
+				.b_step = panel,
+				.c = sums + (i * range->channels + first) * panel,
+				.c_row = panel,
+				.columns = (int)(wide ? panel : p->body->lanes),
+				.add = add,
+			};
+
+			p->body->sum[wide][rows - 1](&tile);
+		}
+	}
+}
+
+static void sum_range(struct winograd_sum *p, const struct winograd_sum_range *range, float *memory)
+{
+	const struct kernel_conv *c = p->conv;
+	float *gradients = memory + p->pixels, *sums = gradients + p->gradients;
+	float *biases = sums + (range->panel_end - range->panel) * p->sums;
+	struct conv_view view = p->view;
+
+	view.source += range->channel;
+	view.depth = range->channels;
+	memset(biases, 0,
+	       (size_t)((range->panel_end - range->panel) * CONV_PANEL_MOST) * sizeof(float));
+	for (int64_t row = range->row; row < range->end; row += p->block) {
+		int64_t rows = conv__least(p->block, range->end - row);
+
+		for (int64_t i = 0; i < rows; i++)
+			if (!conv__winograd_spread(&view, row + i,
+						   memory + i * p->tiles.across * p->pitch,
+						   p->position))
+				atomic_store_explicit(&p->plain, true, memory_order_relaxed);
+		for (int64_t panel = range->panel; panel < range->panel_end; panel++) {
+			int64_t column = panel * p->body->panel, at = panel - range->panel;
+			int64_t columns = conv__least(p->body->panel, c->filters - column);
+
+			if (!sum_spread_gradients(p, row, rows, column, columns,
+						  biases + at * CONV_PANEL_MOST, gradients))
+				atomic_store_explicit(&p->plain, true, memory_order_relaxed);
+			if (atomic_load_explicit(&p->plain, memory_order_relaxed))
+				return;
+			sum_multiply(p, range, memory, gradients, rows * p->tiles.across,
+				     columns > p->body->lanes, row > range->row,
+				     sums + at * p->sums);
+		}
+	}
+	for (int64_t panel = range->panel; panel < range->panel_end; panel++) {
+		int64_t column = panel * p->body->panel, at = panel - range->panel;
+		int64_t columns = conv__least(p->body->panel, c->filters - column);
+
+		p->body->collect_kernel(sums + at * p->sums, range->channels, (int)columns,
+					range->dkernel + range->channel * c->filters + column,
+					c->channels * c->filters, c->filters);
+		if (range->dbias && !range->channel)
+			memcpy(range->dbias + column, biases + at * CONV_PANEL_MOST,
+			       (size_t)columns * sizeof(float));
+	}
+}
+
+static void sum_part_slice(void *context, unsigned slice, unsigned lane)
+{
+	struct winograd_sum *p = context;
+	struct winograd_sum_range range = {
+		.row = conv__cut(p->tiles.rows, p->part_count, slice),
+		.end = conv__cut(p->tiles.rows, p->part_count, slice + 1),
+		.panel_end = p->panels,
+		.channels = p->conv->channels,
+		.dkernel = p->dkernel,
+		.dbias = p->dbias,
+	};
+
+	if (p->part_count > 1) {
+		range.dkernel = p->parts + slice * p->part;
+		range.dbias = range.dkernel + conv__line(p->kernel);
+	}
+	sum_range(p, &range, p->memory + lane * p->lane);
+}
+
+static void sum_kernel_slice(void *context, unsigned slice, unsigned lane)
+{
+	struct winograd_sum *p = context;
+	int64_t part = slice % p->channel_slices;
+	struct winograd_sum_range range = {
+		.end = p->tiles.rows,
+		.panel = slice / p->channel_slices,
+		.panel_end = slice / p->channel_slices + 1,
+		.channel = conv__cut(p->conv->channels, p->channel_slices, part),
+		.dkernel = p->dkernel,
+		.dbias = p->dbias,
+	};
+
+	range.channels = conv__cut(p->conv->channels, p->channel_slices, part + 1) - range.channel;
+	sum_range(p, &range, p->memory + lane * p->lane);
+}
+
+bool conv__winograd_sum(const struct kernel_conv *c, const struct kernel_room *room, const float *x,
+			float *dy, const struct kernel_conv_relu *relu, float *dkernel,
+			float *dbias)
+{
+	struct winograd_sum p = winograd_sum(c);
+	uint64_t work = kernel_work_products(WINOGRAD_POSITIONS * p.tiles.rows * p.tiles.across *
+					     c->channels * c->filters);
+
+	p.relu = *relu;
+	p.most = isinf(relu->most) ? NAN : relu->most; /* nothing is at or above a NaN */
+	p.view.source = x;
+	p.dy = dy;
+	p.dkernel = dkernel;
+	p.dbias = dbias;
+	p.memory = room->scratch;
+	p.parts = p.memory + p.lane * pool_lanes(room->pool);
+	if (p.kernel <= SUM_SMALL) {
+		pool_share_lanes(room->pool, work, sum_part_slice, &p, (unsigned)p.part_count);
+	} else {
+		/* Several slices read the same gradients. */
+		if (relu->keep) {
+			kernel_conv_grad_relu(
+				relu, room->pool, dy,
+				(size_t)(c->batch * c->out_height * c->out_width * c->filters));
+			p.relu.y = NULL;
+		}
+		pool_share_lanes(room->pool, work, sum_kernel_slice, &p,
+				 (unsigned)(p.panels * p.channel_slices));
+	}
+	if (atomic_load_explicit(&p.plain, memory_order_relaxed))
+		return false;
+	if (p.part_count > 1) {
+		conv__add_parts(p.parts, p.part, p.part_count, p.kernel, dkernel);
+		if (dbias)
+			conv__add_parts(p.parts + conv__line(p.kernel), p.part, p.part_count,
+					c->filters, dbias);
+	}
+	return true;
+}
