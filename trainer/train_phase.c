@@ -304,6 +304,8 @@ static enum status new_feed(struct train_phase *phase, struct err *err)
 		.set = set,
 		.batch = run->data.batch_size,
 		.replicas = layout->replicas,
+		.first_taken = session->first_replica,
+		.taken = session->replicas,
 		.shuffle = train ? run->data.shuffle : 0,
 		.seed = run->fit.seed,
 		.partial = !run->data.drop_remainder,

@@ -211,6 +211,28 @@ static void test_a_feed_ends_wherever_its_thread_is(void **state)
 	dataset_feed_free(NULL);
 }
 
+/* Of several processes each takes its own replicas' batches: others' must not fill the ring. */
+static void test_replicas_of_others_hold_up_nothing(void **state)
+{
+	struct dataset_feed_params params = params_of(&classes_set, 2);
+	float ahead[BATCH * ITEM], plain[BATCH * ITEM];
+	struct dataset_feed *feed, *all;
+
+	(void)state;
+	params.first_taken = params.taken = 1;
+	params.no_targets = true;
+	assert_int_equal(dataset_feed_new(&feed, &params, NULL), ST_OK);
+	params.depth = 0;
+	assert_int_equal(dataset_feed_new(&all, &params, NULL), ST_OK);
+	for (int64_t step = 4; step < 4 + STEPS; step++) {
+		assert_int_equal(dataset_feed_inputs(feed, 1, step, ahead), BATCH);
+		assert_int_equal(dataset_feed_inputs(all, 1, step, plain), BATCH);
+		assert_memory_equal(ahead, plain, sizeof(ahead));
+	}
+	dataset_feed_free(feed);
+	dataset_feed_free(all);
+}
+
 static void test_no_memory_is_undone(void **state)
 {
 	(void)state;
@@ -256,6 +278,7 @@ int main(void)
 		cmocka_unit_test(test_steps_and_replicas_take_the_order_s_batches),
 		cmocka_unit_test(test_passes_may_end_short_and_begin_anew),
 		cmocka_unit_test(test_a_feed_ends_wherever_its_thread_is),
+		cmocka_unit_test(test_replicas_of_others_hold_up_nothing),
 		cmocka_unit_test(test_no_memory_is_undone),
 		cmocka_unit_test(test_too_great_batches_are_refused),
 	};

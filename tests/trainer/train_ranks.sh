@@ -53,7 +53,7 @@ keep one
 for launcher in "${launchers[@]}"; do
 	sweep 2 3 5
 	for count in "${swept[@]}"; do
-		ranks "$launcher" "$count" normal.json --distribution.bucket_bytes 8192 >out || fail "$launcher, $count ranks: exit code $?"
+		ranks "$launcher" "$count" normal.json --distribution.bucket_bytes 8192 --data.prefetch 2 >out || fail "$launcher, $count ranks: exit code $?"
 		keep "$launcher-$count"
 		same one "$launcher-$count"
 		[ "$(grep -c 'Program ran successfully' out)" = 1 ] || fail "$launcher: not one rank speaks"

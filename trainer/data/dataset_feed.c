@@ -513,9 +513,10 @@ static void *feed_main(void *argument)
 {
 	struct dataset_feed *feed = argument;
 	const struct dataset_feed_params *params = &feed->params;
+	const int end = params->taken > 0 ? params->first_taken + params->taken : params->replicas;
 
 	for (int64_t i = params->skip; !params->steps || i < params->steps; i++)
-		for (int r = 0; r < params->replicas; r++)
+		for (int r = params->first_taken; r < end; r++)
 			if (!feed_fill(feed, r, params->first_step + i))
 				return NULL;
 	return NULL;

@@ -22,7 +22,8 @@ struct dataset_feed_params {
 	const struct dataset *set; /* borrowed */
 	int64_t batch;
 	int replicas;
-	int64_t shuffle; /* as dataset_order's, like seed and partial */
+	int first_taken, taken; /* of them, that are taken from; 0: all */
+	int64_t shuffle;        /* as dataset_order's, like seed and partial */
 	uint64_t seed;
 	bool partial;
 	int64_t pad;        /* the same; what is short is given out as a whole batch, filled up with
