@@ -216,6 +216,15 @@ static int64_t meta_rank(struct prof_db *db, const char *key, int64_t missing)
 	return rank < 0 || rank > RANK_MOST ? missing : rank;
 }
 
+/* How far its wall clock is ahead of rank 0's, where that is more than was known for certain. */
+static int64_t clock_ahead(struct prof_db *db)
+{
+	const int64_t ahead = meta_int(db, "clock_offset_ns", 0);
+	const int64_t bound = meta_int(db, "clock_bound_ns", 0);
+
+	return ahead < -bound || ahead > bound ? ahead : 0;
+}
+
 static void read_source(struct merge *m, struct merge_file *file, struct prof_merge_source *source)
 {
 	struct prof_db *db;
@@ -232,7 +241,7 @@ static void read_source(struct merge *m, struct merge_file *file, struct prof_me
 	file->recorded = meta_rank(db, "rank", 0);
 	last = meta_rank(db, "last_rank", file->recorded);
 	source->ranks = last < file->recorded ? 1 : (size_t)(last - file->recorded) + 1;
-	file->epoch_ns = meta_int(db, "start_epoch_ns", 0);
+	file->epoch_ns = meta_int(db, "start_epoch_ns", 0) - clock_ahead(db);
 	source->has_clock = file->epoch_ns > 0 && file->epoch_ns < EPOCH_MOST;
 	file->path = mem_strdup(prof_db_path(db));
 	source->part = source->ranks > 1 ? 1 : max(meta_int(db, "part", 1), INT64_C(1));
@@ -588,7 +597,8 @@ static void align_clocks(struct merge *m)
 #define OWN                                                                                        \
 	"('state', 'pid', 'process_start', 'start_epoch_ns', 'ticks_per_second', 'rank', "         \
 	"'command', 'repaired', 'schema_version', "                                                \
-	"'part', 'continues', 'continues_after_step')"
+	"'part', 'continues', 'continues_after_step', "                                            \
+	"'clock_offset_ns', 'clock_bound_ns', 'clock_offset_end_ns', 'clock_bound_end_ns')"
 
 /* About the file that they are in. */
 #define OF_FILE                                                                                    \

@@ -11,6 +11,7 @@
  * MPI_Init to MPI_Finalize; a communicator's name is an attribute of it, freed with it.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <ipuscope/mpi.h>
 #include <mpi.h>
 #include <stdbool.h>
@@ -24,8 +25,11 @@
 #define LAYER_PATH 1024
 #define LAYER_NAME 48
 
+#define CLOCK_ROUNDS 16
+
 static struct ips_recording *recording;
 static _Thread_local struct ips_track *thread_track;
+static bool naming; /* all ranks record */
 static int world_rank, made, name_key = MPI_KEYVAL_INVALID;
 
 struct ips_recording *ips_mpi_recording(void)
@@ -48,7 +52,7 @@ static void name_communicator(MPI_Comm comm)
 	int between = 0, id[2] = {world_rank, 0};
 	char *name;
 
-	if (!recording || comm == MPI_COMM_NULL || PMPI_Comm_test_inter(comm, &between) || between)
+	if (!naming || comm == MPI_COMM_NULL || PMPI_Comm_test_inter(comm, &between) || between)
 		return;
 	id[1] = ++made;
 	name = malloc(LAYER_NAME);
@@ -67,7 +71,8 @@ static const char *name_of(MPI_Comm comm)
 	char *name = NULL;
 	int found = 0;
 
-	if (comm == MPI_COMM_WORLD || PMPI_Comm_get_attr(comm, name_key, &name, &found) || !found)
+	if (!naming || comm == MPI_COMM_WORLD ||
+	    PMPI_Comm_get_attr(comm, name_key, &name, &found) || !found)
 		return NULL;
 	return name;
 }
@@ -393,6 +398,14 @@ MAKER(Cart_sub, (MPI_Comm comm, const int remain[]), comm, remain)
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
+static int64_t wall_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
 /* Rank 0 names the directory, as the others' clocks may differ; each makes it where it runs. */
 static bool report_path(char *out, size_t size)
 {
@@ -428,7 +441,34 @@ static bool report_path(char *out, size_t size)
 	return length > 0 && (size_t)length < size;
 }
 
-static void start(void)
+/*
+ * How far this rank's wall clock is ahead of rank 0's. Nobody leaves a barrier before the last has
+ * come: each rank's end is after rank 0's beginning, and rank 0's end after each beginning. What
+ * all rounds leave open is the bound.
+ */
+static void measure_clock(const char *offset_fact, const char *bound_fact)
+{
+	int64_t low = INT64_MIN, high = INT64_MAX;
+	char number[32];
+
+	for (int round = 0; round < CLOCK_ROUNDS; round++) {
+		int64_t at[2], first[2];
+
+		at[0] = wall_ns();
+		PMPI_Barrier(MPI_COMM_WORLD);
+		at[1] = wall_ns();
+		memcpy(first, at, sizeof(first));
+		PMPI_Bcast(first, 2, MPI_INT64_T, 0, MPI_COMM_WORLD);
+		low = at[0] - first[1] > low ? at[0] - first[1] : low;
+		high = at[1] - first[0] < high ? at[1] - first[0] : high;
+	}
+	snprintf(number, sizeof(number), "%" PRId64, world_rank == 0 ? 0 : low + (high - low) / 2);
+	ips_meta_set(recording, offset_fact, number);
+	snprintf(number, sizeof(number), "%" PRId64, world_rank == 0 ? 0 : (high - low + 1) / 2);
+	ips_meta_set(recording, bound_fact, number);
+}
+
+static void open_report(void)
 {
 	char path[LAYER_PATH + 32], message[512] = "", version[MPI_MAX_LIBRARY_VERSION_STRING];
 	struct ips_recording_params params;
@@ -451,7 +491,19 @@ static void start(void)
 	}
 	snprintf(message, sizeof(message), "%d", ranks);
 	ips_meta_set(recording, "mpi_ranks", message);
-	PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget_name, &name_key, NULL);
+}
+
+/* Whoever cannot record does with the others what all ranks have to do together. */
+static void start(void)
+{
+	int records, all = 0;
+
+	open_report();
+	records = recording != NULL;
+	PMPI_Allreduce(&records, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+	naming = all && PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget_name, &name_key,
+						NULL) == MPI_SUCCESS;
+	measure_clock("clock_offset_ns", "clock_bound_ns");
 }
 
 IPS_API int MPI_Init(int *argc, char ***argv)
@@ -483,6 +535,7 @@ IPS_API int MPI_Finalize(void)
 	struct ips_recording *closing = recording;
 	char message[512] = "";
 
+	measure_clock("clock_offset_end_ns", "clock_bound_end_ns");
 	recording = NULL;
 	thread_track = NULL;
 	if (ips_recording_close(closing, message, sizeof(message)) != 0)

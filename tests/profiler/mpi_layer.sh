@@ -32,6 +32,17 @@ checked() {
 		WHERE s.name IN ('MPI_Allreduce', 'MPI_Send') GROUP BY 1, 2, 3" \
 		"MPI_Allreduce:bytes:4000:20 MPI_Allreduce:ranks:4:20 MPI_Allreduce:size:4000:20 MPI_Send:bytes:1000:3 MPI_Send:peer:0:3 MPI_Send:ranks:4:3"
 	asked all.db "SELECT rank, count(*) FROM spans WHERE name = 'own work' GROUP BY 1" "0:5 1:5 2:5 3:5"
+	# The ranks have one clock here: what the layer has measured does not say otherwise. An offset that is beyond its bound moves a rank.
+	for rank in 0 1 2 3; do
+		asked "report/rank$rank.db" "SELECT count(*), min(o.value * o.value <= b.value * b.value) FROM meta o JOIN meta b
+			ON b.key = replace(o.key, 'offset', 'bound') WHERE o.key GLOB 'clock_offset*'" 2:1
+	done
+	before=$(sqlite3 all.db "SELECT sum(value * CASE key WHEN 'merge.1.shift_ns' THEN 1 ELSE -1 END) FROM meta WHERE key GLOB 'merge.[01].shift_ns'")
+	sqlite3 report/rank1.db "UPDATE meta_facts SET value = 5000000000 WHERE key = 'clock_offset_ns'"
+	"$bin/ipu-report" merge report/rank*.db -o moved.db >/dev/null
+	after=$(sqlite3 moved.db "SELECT sum(value * CASE key WHEN 'merge.1.shift_ns' THEN 1 ELSE -1 END) FROM meta WHERE key GLOB 'merge.[01].shift_ns'")
+	[ $((before - after)) = 5000000000 ] || fail "$how, $implementation: a clock 5 s ahead moved rank 1 from $before to $after"
+	rm moved.db
 	# Two halves of the ranks, each with a communicator that both its ranks call alike.
 	asked all.db "SELECT group_concat(rank) FROM (SELECT DISTINCT value, rank FROM spans s JOIN span_args a USING (span_id)
 		WHERE a.name = 'communicator' AND s.name = 'MPI_Barrier' ORDER BY rank) GROUP BY value ORDER BY 1" "0,2 1,3"
