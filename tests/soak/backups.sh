@@ -74,6 +74,15 @@ start() {
 	"${launch[@]}" "$bin/ipu-train" "$2.json" "${words[@]}" --callbacks "$(callbacks "${frequencies[$1 % 3]}")" >out 2>err &
 	started=$!
 }
+# A launcher whose rank was killed while it joined may wait for it for ever.
+leave() {
+	local i
+	for ((i = 0; i < 200; i++)); do
+		kill -0 "$started" 2>/dev/null || return 0
+		sleep 0.1
+	done
+	kill -9 "$started" 2>/dev/null || true
+}
 frequencies=(8 '"epoch"' 24)
 digest() { grep -a -o 'Weights: XXH3 [0-9a-f]*' out || true; }
 
@@ -94,7 +103,7 @@ for kind in scale weighted whole watched augmented replicas stateful; do
 			victim=$started
 			[ $kind != replicas ] || victim=$(pgrep -x ipu-train -P $started | shuf -n 1 || true)
 			[ $killed -lt "$kills" ] || victim= # let it come to its end
-			if [ -n "$victim" ] && kill -9 "$victim" 2>/dev/null && ! wait $started 2>/dev/null && [ -z "$(digest)" ]; then
+			if [ -n "$victim" ] && kill -9 "$victim" 2>/dev/null && leave && ! wait $started 2>/dev/null && [ -z "$(digest)" ]; then
 				killed=$((killed + 1))
 				continue
 			fi
