@@ -95,7 +95,8 @@ enum {
 	  "Looking closer", 'b', 0, 0, "break down",                                               \
 	  "Break down: memory by category, bubble by cause, by name")                              \
 	X(SELECT,                                                                                  \
-	  VIEW_ON_DATA & ~(VIEW_ON_SUMMARY | VIEW_ON_METRICS | VIEW_ON_SQL | VIEW_ON_WHATIF),      \
+	  VIEW_ON_DATA & ~(VIEW_ON_SUMMARY | VIEW_ON_METRICS | VIEW_ON_HEALTH | VIEW_ON_SQL |      \
+			   VIEW_ON_WHATIF),                                                        \
 	  "Looking closer", 'i', 0, 0, "IPU", "The next IPU or replica, and all of them")          \
 	X(MARK_ROW, VIEW_ON_MEMORY | VIEW_ON_LIVENESS | VIEW_ON_TIMELINE, "Looking closer", 'x',   \
 	  0, 0, "", "Select this tile or step beside others; measure time")                        \

@@ -5,9 +5,10 @@
  * news from a run that is recording; draw() then only draws: no query, no allocation, no change.
  * What a screen does not handle it hands back.
  *
- * Threading: open, close, draw, status, height, place, offers, focus and query run on the thread of
- * the terminal; everything that may take long (load, request, search, filter, type, go, table,
- * click) runs on the session's worker, one call at a time and never while one of the others runs.
+ * Threading: open, close, draw, word, status, height, place, offers, focus and query run on the
+ * thread of the terminal; everything that may take long (load, request, search, filter, type, go,
+ * table, click) runs on the session's worker, one call at a time and never while one of the others
+ * runs.
  * A call that takes long looks at view_cancelled() between its queries and returns ST_INTERRUPTED;
  * the query that runs is interrupted by itself and returns that.
  */
@@ -92,19 +93,12 @@ struct view_bar_key {
 	const char *bar;
 };
 
-/* What a request does on a screen, where the key table's word says less. */
-struct view_bar_word {
-	enum view_request request; /* VIEW_NONE: the end of the list */
-	const char *bar;
-};
-
 struct view_screen_ops {
 	const char *name, *title;
 	const char *brief; /* the title where there is little room, up to 4 letters */
 	uint32_t key;      /* that shows it */
 	unsigned where;    /* VIEW_ON_... */
 	uint64_t least_ns; /* between two loads for news */
-	const struct view_bar_word *words; /* at the foot; NULL: the key table's */
 
 	/* *@state is the screen's own; on failure NULL. Reads nothing yet. */
 	enum status (*open)(void **state, struct view_context *context, struct err *err);
@@ -118,6 +112,10 @@ struct view_screen_ops {
 	bool (*search)(void *state, struct view_context *context, const char *text, bool forward);
 	/* Show what matches @text only; "" shows all. NULL: it has no filter. */
 	void (*filter)(void *state, const char *text);
+	/* What the key does here now, for the line at the foot: "": nothing; NULL (and without the
+	 * function): what the key table says. */
+	const char *(*word)(const void *state, const struct view_context *context,
+			    enum view_request request);
 	/* What the status line says. */
 	void (*status)(const void *state, const struct view_context *context, char *out,
 		       size_t size);

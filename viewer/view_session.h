@@ -91,10 +91,11 @@ struct view_session {
 	bool undrawn;                    /* what was loaded has not been in a picture */
 	struct view_hit hits[VIEW_HITS]; /* of the last picture */
 	int hit_count;
-	int pressed_x, pressed_y;       /* the last click in a body */
-	bool pressed;                   /* the button of that is not let go yet */
-	bool state_shown;               /* the title has room for the state of the run */
-	const struct view_bar_key *bar; /* instead of the screen's keys; NULL: these */
+	int pressed_x, pressed_y;         /* the last click in a body */
+	bool pressed;                     /* the button of that is not let go yet */
+	bool state_shown;                 /* the title has room for the state of the run */
+	const struct view_bar_key *bar;   /* instead of the screen's keys; NULL: these */
+	const char *words[VIEW_REQUESTS]; /* what keys do on the screen; "": nothing */
 };
 
 /* Open @path, and, to compare it with, @target (NULL: none); nothing is read before the first

@@ -167,10 +167,10 @@ int view_popup_hit(const struct view_popup *popup, int x, int y)
 
 /* ---- the frame ------------------------------------------------------------------------------- */
 
-#define BAR_GAP       2
-#define STATE_COLUMNS 30
-#define NAME_LEAST    12 /* of the report's name; below it is left out */
-#define SHOW_WAIT_NS  (200 * UINT64_C(1000000))
+#define BAR_GAP      2
+#define STATE_SIZE   96
+#define NAME_LEAST   12 /* of the report's name; below it is left out */
+#define SHOW_WAIT_NS (200 * UINT64_C(1000000))
 
 static const char *const view_prompts[] = {[VIEW_SEARCH_PROMPT] = "/",
 					   [VIEW_WRITE_PROMPT] = "write to: ",
@@ -255,10 +255,21 @@ static void view_title_name(const struct view_session *session, char *out, size_
 		snprintf(out, size, "%s", session->source.name);
 }
 
-/* "recording, following" */
+/* Of both runs, where there are two. */
+static bool view_are_complete(const struct view_session *session)
+{
+	return session->source.state == VIEW_COMPLETE &&
+	       (!session->context.target || session->target.state == VIEW_COMPLETE);
+}
+
+/* "recording, following"; of two runs that part "S complete, T recording". */
 static const char *view_state_note(const struct view_session *session, char *out, size_t size)
 {
-	snprintf(out, size, "%s%s%s", view_state_text(session->source.state),
+	const bool part = session->context.target && session->target.state != session->source.state;
+
+	snprintf(out, size, "%s%s%s%s%s%s", part ? "S " : "",
+		 view_state_text(session->source.state), part ? ", T " : "",
+		 part ? view_state_text(session->target.state) : "",
 		 session->paused ? ", paused" : "", session->context.follow ? ", following" : "");
 	return out;
 }
@@ -268,7 +279,7 @@ static void view_draw_title(struct view_session *session)
 	static const enum view_glyph dot = VIEW_GLYPH_DOT;
 	struct view_pane pane = view_pane_at(&session->canvas, session->frame.title);
 	const int width = pane.rect.width;
-	char state[STATE_COLUMNS + 64], name[2 * sizeof(session->source.name) + 8];
+	char state[STATE_SIZE], name[2 * sizeof(session->source.name) + 8];
 	int x, room, used, least;
 
 	view_fill(&pane, 0, 0, width, VIEW_BAR);
@@ -328,7 +339,7 @@ static void view_draw_waiting(const struct view_session *session, struct view_pa
 static void view_draw_status(struct view_session *session)
 {
 	struct view_pane pane = view_pane_at(&session->canvas, session->frame.status);
-	char text[VIEW_MESSAGE_SIZE] = "", state[STATE_COLUMNS + 64];
+	char text[VIEW_MESSAGE_SIZE] = "", state[STATE_SIZE];
 	int x = 1;
 
 	if (session->prompt != VIEW_NO_PROMPT) {
@@ -349,7 +360,7 @@ static void view_draw_status(struct view_session *session)
 					   sizeof(text));
 	/* The title had no room for the state of the run. */
 	if (!session->state_shown &&
-	    (session->source.state != VIEW_COMPLETE || session->paused || session->context.follow))
+	    (!view_are_complete(session) || session->paused || session->context.follow))
 		x += view_text(&pane, x, 0, VIEW_WARN,
 			       view_state_note(session, state, sizeof(state)));
 	if (session->context.target && session->context.differ)
@@ -376,25 +387,22 @@ static bool view_key_is_pinned(enum view_request request)
 	return false;
 }
 
-static bool view_key_is_shown(const struct view_session *session, enum view_request request,
-			      bool pinned)
-{
-	const struct view_request_info *info = view_request_info(request);
-
-	return info->bar[0] &&
-	       (info->screens & view_screen_where(session->screen, &session->context)) &&
-	       view_key_is_pinned(request) == pinned;
-}
-
-/* What the key does here, in a word or two. */
+/* What the key does here now, in a word or two; "": nothing. */
 static const char *view_key_word(const struct view_session *session, enum view_request request)
 {
-	const struct view_bar_word *word = view__ops(session)->words;
+	const struct view_request_info *info = view_request_info(request);
+	const struct view_screen_ops *ops = view__ops(session);
+	const char *word = NULL;
+	struct view_place place;
 
-	for (; word && word->request != VIEW_NONE; word++)
-		if (word->request == request)
-			return word->bar;
-	return view_request_info(request)->bar;
+	if (!(info->screens & view_screen_where(session->screen, &session->context)) ||
+	    (request == VIEW_JOIN_REQUEST && !view__here(session, &place)))
+		return "";
+	/* Where there is nothing to look at, other screens and the help are there all the same. */
+	if (ops->word && session->fresh[session->screen] &&
+	    strcmp(info->group, VIEW_SCREENS_GROUP) != 0 && request != VIEW_CLOSE_REQUEST)
+		word = ops->word(session->state[session->screen], &session->context, request);
+	return word ? word : info->bar;
 }
 
 static int view_key_width(const struct view_session *session, enum view_request request)
@@ -403,7 +411,7 @@ static int view_key_width(const struct view_session *session, enum view_request 
 	char name[VIEW_KEY_NAME_SIZE];
 
 	return view_text_width(view_key_name(info->keys[0], name)) + 1 +
-	       view_text_width(view_key_word(session, request));
+	       view_text_width(session->words[request]);
 }
 
 /* The keys that are pinned, or the others, from @x on in at most @room columns. Returns where they
@@ -418,12 +426,12 @@ static int view_draw_some_keys(struct view_session *session, struct view_pane *p
 		const struct view_request_info *info = view_request_info((enum view_request)i);
 		const int from = x;
 
-		if (!view_key_is_shown(session, (enum view_request)i, pinned) ||
+		if (!session->words[i] || !session->words[i][0] ||
+		    view_key_is_pinned((enum view_request)i) != pinned ||
 		    x + view_key_width(session, (enum view_request)i) > end)
 			continue;
 		x += view_text(pane, x, 0, VIEW_KEY, view_key_name(info->keys[0], name));
-		x += 1 + view_text(pane, x + 1, 0, VIEW_DIM,
-				   view_key_word(session, (enum view_request)i));
+		x += 1 + view_text(pane, x + 1, 0, VIEW_DIM, session->words[i]);
 		view_note_hit(session, pane->rect.y, from, x, info->keys[0]);
 		x += BAR_GAP;
 	}
@@ -470,15 +478,19 @@ static void view_draw_keys(struct view_session *session)
 	struct view_pane pane = view_pane_at(&session->canvas, session->frame.keys);
 	int kept = 0, x;
 
-	/* A job may change whether there is typing: until it has ended the keys stay. */
-	if (!view_session_busy(session))
+	/* A job may change what keys do: until it has ended they stay. */
+	if (!view_session_busy(session)) {
 		session->bar = view_bar_of(session);
+		for (int i = 0; i < VIEW_REQUESTS; i++)
+			session->words[i] = view_key_word(session, (enum view_request)i);
+	}
 	if (session->bar) {
 		session_draw_bar(session, &pane);
 		return;
 	}
 	for (int i = VIEW_NONE + 1; i < VIEW_REQUESTS; i++)
-		if (view_key_is_shown(session, (enum view_request)i, true))
+		if (session->words[i] && session->words[i][0] &&
+		    view_key_is_pinned((enum view_request)i))
 			kept += view_key_width(session, (enum view_request)i) + BAR_GAP;
 	x = view_draw_some_keys(session, &pane, 1, pane.rect.width - 2 - kept, false);
 	view_draw_some_keys(session, &pane, x, pane.rect.width - 1 - x, true);

@@ -88,7 +88,7 @@ bool report_diff_regressed(const struct report_diff_row *row, double gate)
 {
 	const double fraction = report_diff_fraction(row);
 
-	if (row->better == REPORT_DIFF_NEITHER)
+	if (row->better == REPORT_DIFF_NEITHER || row->further)
 		return false;
 	/* What was a number and is none any more is worse than any number. */
 	if (row->source.known && isfinite(row->source.number) && row->target.known &&
@@ -226,8 +226,8 @@ bool report_diff_equal(const struct report_diff *diff)
 /*
  * A query over one run, whose tables begin with '@'. Its columns: the place of the row in its
  * section, the key, whether the first value was measured on the host, whether less (1) or more (2)
- * of the first value is better (enum report_diff_better), and the values, whose names say what they
- * are.
+ * of the first value is better (enum report_diff_better; so of each form of the bubble), and the
+ * values, whose names say what they are.
  */
 struct diff_section {
 	const char *name, *sql;
@@ -410,9 +410,11 @@ static enum status diff_pair(struct report_diff *diff, const char *section,
 			.quantity = column->quantity,
 			.measured = named[COLUMN_MEASURED].integer == 1 &&
 				    column->quantity != REPORT_COUNT,
-			.better = i == COLUMN_VALUES
+			/* The bubble's other forms go up and down with it. */
+			.better = i == COLUMN_VALUES || str_starts_with(name, "bubble")
 					  ? (enum report_diff_better)named[COLUMN_BETTER].integer
 					  : REPORT_DIFF_NEITHER,
+			.further = i > COLUMN_VALUES,
 			.in_source = source,
 			.in_target = target,
 		};

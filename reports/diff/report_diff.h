@@ -38,6 +38,7 @@ struct report_diff_row {
 	struct report_diff_value source, target;
 	bool in_source, in_target; /* is @key there at all? */
 	bool measured;             /* a time of the host, which is never the same twice */
+	bool further; /* another number of what the row before is of: gates look at that */
 };
 
 /* target - source; NaN where either is unknown or a text. */

@@ -282,20 +282,27 @@ void html_sums(struct report_html *page)
 void html_facts(struct report_html *page)
 {
 	const struct report_summary *s = &page->summary;
-	char started[FMT_SIZE];
+	char started[FMT_SIZE], memory[FMT_SIZE];
+	const struct {
+		const char *name, *value;
+	} facts[] = {{"file", s->path},
+		     {"command", s->command},
+		     {"state", s->state},
+		     {"started", report_summary_started(s->start_epoch_ns, started)},
+		     {"memory of the process on the host, at most",
+		      s->peak_resident_bytes > 0
+			      ? fmt_bytes(memory, (uint64_t)s->peak_resident_bytes)
+			      : NULL}};
+	const int count = ARRAY_LEN(facts);
 
 	html_add(page, "<div class=\"scroll\"><table class=\"facts\">\n");
-	for (int i = -4; i < s->option_count; i++) {
-		const char *name = i >= 0 ? s->options[i].name : NULL;
-		const char *value = i >= 0 ? s->options[i].value : NULL;
-		static const char *const names[] = {"file", "command", "state", "started"};
-		const char *const values[] = {s->path, s->command, s->state,
-					      report_summary_started(s->start_epoch_ns, started)};
-
+	for (int i = 0; i < count + s->option_count; i++) {
+		if (i == count - 1 && !facts[i].value)
+			continue;
 		html_add(page, "<tr><th class=\"l\">");
-		html_text(page, i >= 0 ? name : names[i + 4]);
+		html_text(page, i < count ? facts[i].name : s->options[i - count].name);
 		html_add(page, "</th><td class=\"l\">");
-		html_text(page, i >= 0 ? value : values[i + 4]);
+		html_text(page, i < count ? facts[i].value : s->options[i - count].value);
 		html_add(page, "</td></tr>\n");
 	}
 	html_add(page, "</table></div>\n");

@@ -40,7 +40,7 @@ prints() { { bash -c "$1" 2>&1 || true; } | sed 's/ *$//'; }
 # texts PICTURE: the texts of an SVG by their rows, without the lanes that the host measured.
 texts() {
 	sed -nE 's/^<text x="([0-9]+)" y="([0-9]+)"[^>]*>(.*)<\/text>$/\2 \1 \3/p' "$1" |
-		awk '$3 == "HOST" { exit } { print }'
+		awk '$3 == "host" { exit } { print }'
 }
 # picture FILE COMMAND: FILE of the source tree is what COMMAND prints.
 picture() {

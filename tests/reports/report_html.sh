@@ -68,6 +68,9 @@ order = re.findall(r'<section id="(\w+)"', text)
 assert order == ["glance", "pipeline", "metrics", "memory", "liveness", "tensors", "insights", "stages", "operations",
                  "facts"], order
 assert "<pre" not in text
+peak, unit = re.search(r"memory of the process on the host, at most</th><td class=\"l\">([\d.]+) ([kMG])B<", text).groups()
+resident = one("SELECT max(value) FROM counters WHERE name = 'resident_bytes'")
+assert abs(float(peak) * 1024 ** " kMG".index(unit) / resident - 1) < 0.01, (peak, unit, resident)
 cards = dict(re.findall(r'<div class="card[^"]*"><h3>([^<]*)</h3><b>([^<]*)</b>', text))
 idle = one("SELECT avg(idle_fraction) FROM bubbles WHERE clock = 'device' AND mode = 'train'")
 assert abs(float(cards["Bubble"].rstrip(" %")) - 100 * idle) < 0.006, (cards, idle)

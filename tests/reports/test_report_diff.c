@@ -242,6 +242,7 @@ static void test_each_row_has_a_verdict(void **state)
 	static const char *const words[] = {"faster",      "slower",     "better", "worse",
 					    "changed",     "same",       "equal",  "differs",
 					    "only source", "only target"};
+	int forms = 0;
 	struct report_diff diff;
 
 	(void)state;
@@ -253,7 +254,8 @@ static void test_each_row_has_a_verdict(void **state)
 			  "UPDATE metric_rows SET value = value + 1 WHERE step IS NULL;"
 			  "UPDATE layer_rows SET params = params + 1;"
 			  "UPDATE bubble_sum_rows SET all_ns = all_ns * 1000, busy_ns = busy_ns * "
-			  "1000 + 1 WHERE clock = 1;");
+			  "1000 + 1, bubble_rate = 2 * bubble_rate, bubble_over_ideal = "
+			  "bubble_over_ideal / 2 WHERE clock = 1;");
 	assert_int_equal(compare(&diff, NULL, NULL), ST_OK);
 	assert_verdict(&diff, "settings", "batch_size", "same");
 	assert_verdict(&diff, "settings", "schedule", "differs");
@@ -265,6 +267,19 @@ static void test_each_row_has_a_verdict(void **state)
 	assert_verdict(&diff, "bubbles", "device train replica 0", "same");
 	assert_verdict(&diff, "metrics", "train epoch 1 loss", "worse");
 	assert_verdict(&diff, "metrics", "evaluate accuracy", "better");
+	/* All forms of the bubble have one; the gate looks at the first. */
+	for (size_t i = 0; i < diff.count; i++) {
+		const struct report_diff_row *row = &diff.rows[i];
+		const bool rate = !strcmp(row->name, "bubble_rate");
+
+		if (strcmp(row->key, "device train replica 0") != 0 ||
+		    (!rate && strcmp(row->name, "bubble_over_ideal") != 0))
+			continue;
+		assert_string_equal(report_diff_verdict(row), rate ? "worse" : "better");
+		assert_false(report_diff_regressed(row, 0));
+		forms++;
+	}
+	assert_int_equal(forms, 2);
 	/* None is without one, and what is said to be alike is what is left out of differences. */
 	for (size_t i = 0; i < diff.count; i++) {
 		const char *verdict = report_diff_verdict(&diff.rows[i]);

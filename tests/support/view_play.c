@@ -6,6 +6,10 @@
  * KEYS: characters, and <Tab>, <Enter>, <Esc>, <Backspace>, <Up>, <<> ... as `?` calls them.
  *
  * view_play --keys SCREEN: the keys that do something there, one a line, as KEYS has them.
+ *
+ * view_play --hints WIDTHxHEIGHT KEYS REPORT [TARGET]: press each key that the line at the foot
+ * names after KEYS, in a viewer of its own, once and once more; prints those that change nothing,
+ * and what is said of them, and ends with 1 if there are any.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,7 +65,7 @@ static int press_all(struct view_session *session, const char *keys, bool each)
 		if (each && (print_screen(session) != 0 || putchar('\f') == EOF))
 			return 1;
 	}
-	return each ? 0 : print_screen(session);
+	return 0;
 }
 
 /* Does the key open another screen than the Summary? */
@@ -89,6 +93,99 @@ static int print_keys(const char *screen)
 		}
 	}
 	return at < 0;
+}
+
+/* ---- the keys at the foot -------------------------------------------------------------------- */
+
+struct hints {
+	const char *keys, *source, *target;
+	int width, height;
+};
+
+static bool hints_open(const struct hints *hints, struct view_session *session)
+{
+	struct err err = {0};
+
+	/* Not drawn before the keys: a screen that they leave is not read. */
+	if (view_session_open(session, hints->source, hints->target, false, &err) == ST_OK &&
+	    view_session_size(session, hints->width, hints->height, &err) == ST_OK) {
+		session->canvas.colours = 256;
+		return press_all(session, hints->keys, false) == 0;
+	}
+	fprintf(stderr, "%s\n", err.text);
+	return false;
+}
+
+static void hints_press(struct view_session *session, uint32_t key)
+{
+	view_session_key(session, key);
+	view_session_draw(session);
+}
+
+/* Did the key lead somewhere, or change a cell above the keys, be it a state's in the status? */
+static bool hints_acted(const struct view_session *session, const struct view_session *before,
+			const struct view_cell *cells)
+{
+	const int rows =
+		session->context.message[0] ? session->frame.status.y : session->frame.keys.y;
+	const size_t body = (size_t)(rows * session->canvas.width);
+
+	return session->quit || session->prompt != before->prompt ||
+	       session->popup.kind != before->popup.kind || session->screen != before->screen ||
+	       session->bar != before->bar ||
+	       memcmp(session->canvas.cells, cells, body * sizeof(*cells)) != 0;
+}
+
+/* @session: after the keys. The key at the foot does something in one more of them. */
+static bool hints_acts(const struct hints *hints, const struct view_session *session, uint32_t key)
+{
+	static struct view_session other, before;
+	const enum view_request request = view_request_of(key);
+	const size_t bytes = (size_t)(hints->width * hints->height) * sizeof(struct view_cell);
+	struct view_cell *cells = malloc(bytes);
+	bool acts = false;
+
+	if (cells && hints_open(hints, &other)) {
+		/* Not where it leads to already. */
+		if (request == VIEW_ZOOM_ALL_REQUEST)
+			hints_press(&other, '+');
+		for (int i = 0; i < 2 && !acts; i++) {
+			if (request == VIEW_LONGEST_GAP_REQUEST) {
+				hints_press(&other, VIEW_KEY_ESCAPE);
+				hints_press(&other, i == 0 ? 'g' : 'G');
+			}
+			memcpy(cells, other.canvas.cells, bytes);
+			before = other;
+			hints_press(&other, key);
+			acts = hints_acted(&other, &before, cells) ||
+			       /* What is looked for need not be there. */
+			       (strcmp(view_request_info(request)->group, "Timeline") == 0 &&
+				other.context.message[0]);
+		}
+		if (!acts)
+			printf("%dx%d %s: %s %s: %s\n", hints->width, hints->height, hints->keys,
+			       view_key_name(key, (char[VIEW_KEY_NAME_SIZE]){0}),
+			       session->words[request], other.context.message);
+		view_session_close(&other);
+	}
+	free(cells);
+	return acts;
+}
+
+static int press_hints(const struct hints *hints)
+{
+	static struct view_session session;
+	int failed = 0, pressed = 0;
+
+	if (!hints_open(hints, &session))
+		return 2;
+	for (int i = 0; i < session.hit_count && !session.bar; i++)
+		if (session.hits[i].y == session.frame.keys.y) {
+			pressed++;
+			failed += !hints_acts(hints, &session, session.hits[i].key);
+		}
+	view_session_close(&session);
+	return failed > 0 || pressed == 0;
 }
 
 /* Take the options off; false: one is none of ours. */
@@ -120,6 +217,9 @@ int main(int argc, char **argv)
 	cli_locale();
 	if (argc == 3 && strcmp(argv[1], "--keys") == 0)
 		return print_keys(argv[2]);
+	if (argc >= 5 && strcmp(argv[1], "--hints") == 0 &&
+	    sscanf(argv[2], "%dx%d", &width, &height) == 2)
+		return press_hints(&(struct hints){argv[3], argv[4], argv[5], width, height});
 	if (!take_options(&argc, &argv, &ascii, &each, &colours) || argc < 4 || argc > 5 ||
 	    sscanf(argv[1], "%dx%d", &width, &height) != 2) {
 		fputs("usage: view_play [--ascii] [--each] [--colours N] WIDTHxHEIGHT KEYS REPORT "
@@ -137,6 +237,8 @@ int main(int argc, char **argv)
 	if (!is_screen_key(argv[2][0]))
 		view_session_draw(&session);
 	code = press_all(&session, argv[2], each);
+	if (code == 0 && !each)
+		code = print_screen(&session);
 	view_session_close(&session);
 	return code;
 }

@@ -4,9 +4,9 @@ unmeasured() {
 	/^ .* ──/ { headed = 1 }
 	/^    (ramp-|imbalance |communication )/ && !headed { if (!above++) print "  ~"; next }
 	/^ [A-Z][^─]*: host( time)? ─/ { print; print "  ~"; hidden = 1; next }
-	/^[ ▶]?[ST]? ?HOST / { print substr($0, 1, index($0, "HOST") + 3) "          ~"; hidden = 2; next }
+	/^([ST] )?host / { print substr($0, 1, index($0, "host") + 3) "          ~"; hidden = 2; next }
 	hidden == 1 && /^( *$| [a-z])/ { hidden = 0 }
-	hidden == 2 && /^(──|T DEVICE| [a-z])/ { hidden = 0 }
+	hidden == 2 && /^(──|T device| [a-z])/ { hidden = 0 }
 	hidden { next }
 	/^[ ▶][a-z]+ +host / { next }
 	/^  (run|speed|step)   +/ { print "  " $1 " ~"; next }

@@ -123,7 +123,7 @@ static void test_the_key_of_the_screen_that_is_read_waits_for_it(void **state)
 	view_session_key(&rig->session, '7');
 	wait_until_idle(rig);
 	assert_hides(rig, "stopped");
-	assert_shows(rig, "DEVICE");
+	assert_shows(rig, "device (sim)");
 	close_slow(rig);
 }
 

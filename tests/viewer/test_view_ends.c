@@ -14,6 +14,7 @@
 #include "profiler/prof_internal.h"
 #include "profiler/prof_nudge.h"
 #include "support/support.h"
+#include "support/view_fixture.h"
 #include "support/view_rig.h"
 
 struct live {
@@ -110,6 +111,29 @@ static void test_a_run_that_is_followed_leaves_one_file(void **state)
 	end_run(live);
 	assert_one_plain_file(live);
 	assert_seen_complete(live);
+}
+
+/* Of two runs the title says which one goes on, whichever it is. */
+static void test_the_title_has_the_states_of_both(void **state)
+{
+	struct live *live = *state;
+	struct view_rig two = {0};
+	char other[SUPPORT_PATH_SIZE + 16];
+
+	snprintf(other, sizeof(other), "%s/other.db", live->rig.folder);
+	assert_true(view_fixture_write(other, 0));
+	view_rig_open(&two, other, live->rig.path, 140, 30);
+	assert_shows(&two, "S complete, T recording");
+	view_rig_size(&two, 40, 12); /* no room in the title */
+	assert_shows(&two, "S complete, T recording");
+	view_rig_close(&two);
+	view_rig_open(&two, live->rig.path, other, 140, 30);
+	assert_shows(&two, "S recording, T complete");
+	view_rig_close(&two);
+	view_rig_open(&two, other, other, 140, 30);
+	assert_hides(&two, "S complete");
+	view_rig_close(&two);
+	end_run(live);
 }
 
 static void test_so_does_one_whose_news_wait(void **state)
@@ -214,7 +238,7 @@ static void test_up_to_when_it_is_written_is_said(void **state)
 	record_some(live);
 	view_rig_close(rig);
 	view_rig_open(rig, rig->path, NULL, 100, 30);
-	assert_line_shows(rig, "written", "up to host ", ", device 2.5 ms (sim)");
+	assert_line_shows(rig, "written", "up to host ", ", device (sim) 2.5 ms");
 	end_run(live);
 }
 
@@ -231,6 +255,7 @@ int main(void)
 #define CASE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		CASE(test_a_run_that_is_followed_leaves_one_file),
+		CASE(test_the_title_has_the_states_of_both),
 		CASE(test_so_does_one_whose_news_wait),
 		CASE(test_so_does_one_that_is_asked_something_endless),
 		CASE(test_it_is_not_taken_again_before_its_log_is_gone_or_stays),

@@ -18,7 +18,7 @@ static void test_screens_open_by_number_and_tab(void **state)
 	view_rig_press(*state, "1");
 	assert_shows(*state, "Pipeline bubble");
 	view_rig_press(*state, "7");
-	assert_shows(*state, "DEVICE");
+	assert_shows(*state, "device (sim)");
 	view_rig_press(*state, "\t");
 	assert_shows(*state, "Dense_128/kernel:0_grad");
 	view_rig_press(*state, "H");
@@ -266,7 +266,7 @@ static void test_a_screen_is_written_but_never_over_a_file(void **state)
 	snprintf(command, sizeof(command), "7W\x15%s\r", path);
 	view_rig_press(f, command);
 	text = support_read_file(path, NULL);
-	assert_contains(text, "DEVICE");
+	assert_contains(text, "device (sim)");
 	free(text);
 }
 

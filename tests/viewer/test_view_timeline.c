@@ -131,7 +131,7 @@ static void test_device_times_are_cycles_where_the_clock_is_known(void **state)
 	timeline_of(rig)->facts.hertz = 2e9;
 	view_rig_press(rig, "t0g");
 	/* All of it is 4.08 ms of 2 GHz. */
-	assert_shows(rig, "DEVICE cycles");
+	assert_shows(rig, "device cycles");
 	view_rig_press(rig, "l");
 	assert_shows(rig, "8,160,000 cycles of 8,160,000 cycles");
 	view_rig_press(rig, "tl");

@@ -282,7 +282,7 @@ static void test_a_clock_that_is_known_counts_cycles(void **state)
 	struct view_rig *rig = *state;
 
 	view_rig_press(rig, "t0");
-	assert_shows(rig, "DEVICE cycles");
+	assert_shows(rig, "device cycles");
 	assert_shows(rig, "0,000,000");
 }
 
@@ -376,8 +376,8 @@ static void test_two_timelines_begin_at_the_same_update(void **state)
 	struct view_rig *rig = *state;
 	const struct view_timeline *tl = timeline_of(rig);
 
-	assert_shows(rig, "S DEVICE");
-	assert_shows(rig, "T DEVICE");
+	assert_shows(rig, "S device (sim)");
+	assert_shows(rig, "T device (sim)");
 	check_aligned(rig);
 	assert_int_equal(tl->target->beside.at.number, tl->beside.at.number);
 	view_rig_press(rig, "lll+l");

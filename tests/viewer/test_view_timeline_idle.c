@@ -262,11 +262,11 @@ static void test_marks_leave_numbers_whole(void **state)
 	view_rig_press(rig, "0++g");
 	rig->session.canvas.plain = true;
 	view_rig_press(rig, "r");
-	plain = line_with(rig, "DEVICE (sim)");
+	plain = line_with(rig, "device (sim)");
 	rig->session.canvas.plain = false;
 	for (int i = 0; i < 90; i++) {
 		view_rig_press(rig, i == 40 ? "x" : ".");
-		line = line_with(rig, "DEVICE (sim)");
+		line = line_with(rig, "device (sim)");
 		labels += check_labels(line, plain);
 		free(line);
 	}
@@ -281,7 +281,7 @@ static void test_ticks_are_round_in_cycles(void **state)
 
 	timeline_of(rig)->facts.hertz = 1.7e9;
 	view_rig_press(rig, "t0g");
-	line = line_with(rig, "DEVICE cycles");
+	line = line_with(rig, "device cycles");
 	assert_contains(line, "000,000");
 	assert_null(strstr(line, "001"));
 	assert_null(strstr(line, "999"));

@@ -111,7 +111,7 @@ settings=$XDG_CONFIG_HOME/ipuscope/view.json
 mkdir -p "${settings%/*}"
 echo '{"screen": "tensors", "ascii": true}' >"$settings"
 "$view" "$db" --text | grep 'Dense_128/kernel:0_grad' >/dev/null || fail "the settings' screen is not shown"
-"$view" "$db" --text --view timeline | grep DEVICE >/dev/null || fail "--view does not go before the settings"
+"$view" "$db" --text --view timeline | grep "device (sim)" >/dev/null || fail "--view does not go before the settings"
 "$view" "$db" --text --config none | grep 'Pipeline bubble' >/dev/null || fail "--config none reads settings"
 "$view" "$db" --text >"$work/out"
 LC_ALL=C grep -q '[^ -~]' "$work/out" && fail "the settings' ASCII is not drawn"

@@ -95,7 +95,7 @@ see "paused" && stands updates
 keys Z
 moves updates
 keys 7
-see "DEVICE" && stands edge
+see "device [(]sim" && stands edge
 keys F
 see "following" && moves edge
 most=0
@@ -127,7 +127,7 @@ writer=
 see "run has ended|complete"
 see "complete"
 keys 7
-see "DEVICE"
+see "device [(]sim"
 keys q
 see "ended 0"
 # One plain file; or, where the viewer was too busy to let go within the writer's second, all is in the file without its log.

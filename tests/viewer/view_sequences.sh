@@ -37,6 +37,14 @@ same 'tokens beside it' "$(sed -n '6,47p' map | cut -c1-6 | tr -d ' \n')" "$toke
 same 'dimensions' "$(sed -n 3p map)" ' step 7: float32 (2, 2, 32, 32)  [1, 0, :, :]  batch, heads, queries, keys'
 shows 80x24 'attention_1_sc<Enter><Enter>vvb' | grep -a '^ *\[0\]  *\[1\]' >/dev/null || fail 'b shows no numbers'
 
+# A causal map: the first row has one key, with shades by row each has its greatest in the darkest.
+darkest() { shows 200x50 "attention_1_sc<Enter><Enter>vv$1" | sed -n '6,47p' | grep -ac █; }
+same 'rows with the darkest shade' "$(darkest t) $(darkest tt)" "$(shows 200x50 'attention_1_sc<Enter><Enter>vv' | sed -n '6,47p' | grep -ac '[░▒▓█]') $(darkest '')"
+[ "$(darkest '')" -lt "$(darkest t)" ] || fail 'shades by row are those of one scale'
+# Of two runs there are numbers, and the foot says how they become a picture.
+two=$("$play" 80x24 '8/loss_tok<Enter><Enter>vv' run.db run.db)
+[[ $two == *Source*Target*Diff*'b picture'* ]] || fail "two runs: $two"
+
 # The text: each token with its loss where there are no colours.
 query="SELECT group_concat(trim(json_extract(value, '\$.token') || printf(' %.3g', json_extract(value, '\$.loss'))), ' ')
 	FROM json_each(readfile('asked.json'), '\$.rows')"

@@ -32,7 +32,7 @@ for term in xterm-256color xterm screen linux vt100; do
 			[ $bare = 1 ] && [ "$colours" != 0 ] && fail "$term $locale: colours with NO_COLOR"
 			[ $bare = 0 ] && [ $term != vt100 ] && [ "$colours" = 0 ] && fail "$term $locale: no colours"
 			keys 7
-			see "DEVICE"
+			see "device (sim)"
 			if [ $locale = C ]; then
 				screen | LC_ALL=C grep '[^ -~]' >/dev/null && fail "$term: not only ASCII in the locale C"
 			fi
@@ -78,7 +78,7 @@ view --mouse
 see "Pipeline bubble"
 [ "$(mouse)" = 1 ] || fail "no mouse though it was asked for"
 click_title 7
-see "DEVICE"
+see "device (sim)"
 # Press on the first lane and let go further on; then turn the wheel, from the whole run to a part of it.
 row=$(screen | grep -n 'Engine::run' | head -1 | cut -d: -f1)
 part() { screen | grep 'whole run .*\[.*\]' >/dev/null; }
@@ -106,7 +106,7 @@ see "Stopped"
 [ "$(mouse)" = 0 ] || fail "the mouse is reported while suspended"
 type_ "clear; fg; echo ended \$?"
 keys Enter
-see "DEVICE"
+see "device (sim)"
 [ "$(mouse)" = 1 ] || fail "no mouse after resuming"
 click_title 1
 see "Pipeline bubble"
@@ -136,7 +136,7 @@ fi
 mkdir -p "$XDG_CONFIG_HOME/ipuscope"
 echo '{"mouse": true, "screen": "timeline"}' >"$XDG_CONFIG_HOME/ipuscope/view.json"
 view
-see "DEVICE"
+see "device (sim)"
 [ "$(mouse)" = 1 ] || fail "the settings do not turn the mouse on"
 keys Q
 sane 0 "with settings"

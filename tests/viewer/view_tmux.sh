@@ -35,7 +35,7 @@ for size in 80x24 200x50; do
 	see "Pipeline bubble" || continue
 	as_saved 1 $size
 	keys 7
-	see "DEVICE"
+	see "device (sim)"
 	as_saved 7 $size
 	type_ "0g"
 	see "cursor 0.0"
@@ -67,7 +67,7 @@ start 80 24
 type_ "export TERM=vt100"
 keys Enter
 view --ascii --color never --view timeline
-see "DEVICE"
+see "device (sim)"
 type_ "0g++++"
 compare view_timeline_ascii
 screen | LC_ALL=C grep '[^ -~]' >/dev/null && fail "--ascii shows other characters"
@@ -77,17 +77,17 @@ sane 0 "quit on a vt100"
 # --- sizes -------------------------------------------------------------------------------------------
 start 80 24
 view --view timeline
-see "DEVICE"
+see "device (sim)"
 "${tmux_[@]}" resize-window -t v -x 20 -y 5
 see "too small"
 [ "$(screen | grep -c .)" = 1 ] || fail "a small screen shows more than one line"
 "${tmux_[@]}" resize-window -t v -x 100 -y 30
-see "DEVICE"
+see "device (sim)"
 for size in "40 10" "39 30" "150 9" "250 60" "1 1" "80 24"; do
 	"${tmux_[@]}" resize-window -t v -x "${size% *}" -y "${size#* }"
 	sleep 0.05
 done
-see "DEVICE"
+see "device (sim)"
 
 # --- suspend and resume ------------------------------------------------------------------------------
 keys C-z
@@ -95,7 +95,7 @@ see "Stopped"
 [ "$("${tmux_[@]}" display -p -t v '#{alternate_on}')" = 0 ] || fail "suspended on the alternate screen"
 type_ "clear; fg; echo ended \$?"
 keys Enter
-see "DEVICE"
+see "device (sim)"
 
 # --- ways out ----------------------------------------------------------------------------------------
 pid() { cat "$work/pid"; }

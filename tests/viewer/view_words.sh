@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A word is one quantity: whatever is called bubble, waiting or idle on any screen of five runs, at four sizes, in reports,
 # their JSON and the page, is what SQL says of it, so that two screens never differ. The bubble is of all IPUs within weight updates, waiting of one IPU in executions, idle
-# of a lane in the timeline's window.
+# of a lane in the timeline's window. And each key that the line at the foot names does something there.
 . "$IPUSCOPE_SOURCE_DIR/tests/support/view_trained.sh" || exit 1
 failures=0 compared=0
 
@@ -38,15 +38,39 @@ waiting="SELECT 1.0 * sum(idle_ns) / sum(compute_ns + exchange_ns + sync_ns + ho
 window="(SELECT min(start_ns) AS a, max(start_ns + dur_ns) AS b FROM spans WHERE clock = 'device')"
 idle="SELECT 1 - 1.0 * sum(dur_ns) / (b - a) AS share FROM spans, $window WHERE clock = 'device' AND depth = 0 GROUP BY track"
 
-# counted KEY QUERY COMMAND...: each number that the JSON which it prints has below the key is one of the query's.
+# counted KEY QUERY COMMAND...: each number that the JSON which it prints has below the key, or in a row whose name that is, is one of the query's.
 counted() {
 	local key=$1 rows=$2
 	shift 2
 	screen="$* ($key)"
 	"$@" >shown.json || fail "$screen"
 	# shellcheck disable=SC2046
-	known "$key" "$rows" $(sqlite3 :memory: "SELECT printf('%.9f', 100 * atom) FROM json_tree(readfile('shown.json'))
-		WHERE key = '$key' AND type IN ('real', 'integer')")
+	known "$key" "$rows" $(sqlite3 :memory: "WITH shown AS (SELECT * FROM json_tree(readfile('shown.json'))),
+			every AS (SELECT key, type, atom, parent FROM shown UNION ALL
+				SELECT n.key, n.type, n.atom, n.parent + 1000000 * shown.id FROM shown, json_tree(shown.atom) n WHERE shown.key = 'numbers' AND shown.atom IS NOT NULL)
+		SELECT printf('%.9f', 100 * v.atom) FROM every v LEFT JOIN every n ON n.parent = v.parent AND n.key = 'name'
+		WHERE v.type IN ('real', 'integer') AND (v.key = '$key' OR v.key = 'value' AND n.atom = '$key')")
+}
+
+# predicted: the bubbles of What if are of the times beside them, and the screen has those of the report.
+predicted() {
+	local wanted width
+	"$bin/ipu-report" "$report" what-if --json >shown.json || fail "$report: what-if"
+	[ "$(sqlite3 :memory: "SELECT count(*) FROM json_each(readfile('shown.json'), '$.rows') r WHERE r.value ->> 'idle_fraction' <>
+		1 - 1.0 * (r.value ->> 'busy_ns') / ((r.value ->> 'stages') * (r.value ->> 'makespan_ns'))
+		AND abs((r.value ->> 'idle_fraction') - 1 + 1.0 * (r.value ->> 'busy_ns') / ((r.value ->> 'stages') * (r.value ->> 'makespan_ns'))) > 1e-6")" = 0 ] ||
+		fail "$report: what-if: $(cat shown.json)"
+	wanted=$(sqlite3 :memory: "SELECT printf('%.2f', 100 * (value ->> 'idle_fraction')) FROM json_each(readfile('shown.json'), '$.rows')
+		WHERE value ->> 'idle_fraction' IS NOT NULL")
+	[ "$(wc -w <<<"$wanted")" -gt 0 ] || fail "$report: no bubble is predicted"
+	for width in 120 200; do
+		[ "$("$bin/ipu-view" "$report" --view whatif --text --width $width | grep -v '^ simulated' | grep -oE '[0-9.]+ %' | tr -d ' %')" = "$wanted" ] ||
+			fail "$report: What if at $width: $("$bin/ipu-view" "$report" --view whatif --text --width $width), not $wanted"
+	done
+	screen='what-if'
+	# shellcheck disable=SC2046
+	known idle_fraction "$bubble" $(sqlite3 :memory: "SELECT printf('%.9f', 100 * (value ->> 'idle_fraction')) FROM json_each(readfile('shown.json'), '$.rows')
+		WHERE value ->> 'kind' = 'measured' AND value ->> 'idle_fraction' IS NOT NULL")
 }
 
 # looked COMMAND...: what it prints, without bars, blanks and folded lines being one; its figures are SQL's.
@@ -101,6 +125,12 @@ for report in two four replicas one one_before grouped; do
 	looked sed -E 's/<[^>]*>/ /g; s/Bubble( of the (device|host) \((simulated|measured)\):)?/bubble/g; s/&[#a-z0-9]*;/ /g' page.html
 	counted idle_fraction "$bubble, replica" "$bin/ipu-report" "$report" bubbles --where "mode = 'train'" --json
 	counted bubble_rate "$rate, replica" "$bin/ipu-report" "$report" bubbles --where "mode = 'train'" --json
+	for name in summary insights; do
+		counted idle_fraction "$bubble" "$bin/ipu-report" "$report" $name --json
+		counted measured_idle_fraction "$bubble" "$bin/ipu-report" "$report" $name --json
+		counted bubble_rate "$rate" "$bin/ipu-report" "$report" $name --json
+		counted waiting_share "$waiting" "$bin/ipu-report" "$report" $name --json
+	done
 	if [[ $report = one* ]]; then
 		# A run of one stage has no bubble, and its one IPU waits for no other.
 		[ $compared = $before ] || fail "$report: $((compared - before)) percentages of a pipeline"
@@ -108,15 +138,39 @@ for report in two four replicas one one_before grouped; do
 		counted waiting_share "$waiting" "$bin/ipu-report" "$report" time-split --json
 		[ $compared -gt $((before + 5)) ] || fail "$report: only $((compared - before)) percentages were found"
 	fi
+	predicted
 	# Lanes of the device, which have one digit; the screen BSP has another word for what is between runs.
 	screen=timeline
 	for width in 80 200; do
-		lanes=$("$bin/ipu-view" "$report" --view timeline --text --width $width | sed -n '/^DEVICE/,/^HOST/p')
+		lanes=$("$bin/ipu-view" "$report" --view timeline --text --width $width | sed -n '/^device (sim)/,/^host/p')
 		# shellcheck disable=SC2046
 		known idle "$idle" $(grep -oE '[0-9.]+%$' <<<"$lanes" | tr -d %)
 	done
-	"$play" 120x40 7vvv "$report" | grep '^DEVICE' | grep 'no run *$' >/dev/null || fail "$report: BSP: $("$play" 120x40 7vvv "$report" | head -5)"
+	"$play" 120x40 7vvv "$report" | grep '^device (sim)' | grep 'no run *$' >/dev/null || fail "$report: BSP: $("$play" 120x40 7vvv "$report" | head -5)"
 done
+# hints KEYS...: at one of the sizes after the other.
+hints() {
+	for keys; do
+		sweep 80x24 100x30 120x40 200x60
+		for size in "${swept[@]}"; do
+			"$play" --hints "$size" "$keys" "${reports[@]}" >shown.txt || {
+				echo "FAILED: ${reports[*]}: keys at the foot that do nothing: $(cat shown.txt)" >&2
+				failures=$((failures + 1))
+			}
+		done
+	done
+}
+
+recorded cpu --ipu null --pipeline null
+screens=(1 2 3 4 5 6 7 8 9 H P ':<Esc>' '?')
+reports=(two)
+hints "${screens[@]}" 1j 2v 2vv 3v 3vv 3vvv '3<Enter>' '3<Enter>j' 4v 4vv 5E 5v 6v 6b '6<Enter>' 7v 7vv 7vvv 7b 7bb 8v 8vv 8vvv '8<Enter>' '8<Enter>vv' '8<Enter>vvvv' '9<Enter>' Hv HV Pj ':<Esc>v'
+reports=(one)
+hints "${screens[@]}" 3v 3vv 3vvv 4v 7vv
+reports=(cpu)
+hints 1 2 3 4 5 6 8 9 H P
+reports=(two four)
+hints "${screens[@]}" 3v 3vvv 4v 6v 7vv 8vv 9v
 for word in idle bubble waiting 'no run'; do
 	"$play" 200x60 '7?' two >shown.txt && "$play" 200x60 '1?' two >>shown.txt
 	grep -qE "^[ |]*$word  +" <(sed 's/[^ -~]/ /g' shown.txt) || fail "the help does not say what $word is"

@@ -492,6 +492,13 @@ static void grid_status_columns(const struct view_grid *grid, char *out, size_t 
 	snprintf(out, size, "%s%s", sideways, more);
 }
 
+const char *view_grid_word(const struct view_grid *grid, enum view_request request)
+{
+	if (request == VIEW_SORT_NEXT_REQUEST || request == VIEW_REVERSE_REQUEST)
+		return grid->count < 2 ? "" : NULL;
+	return request == VIEW_FILTER_REQUEST && grid->table.row_count == 0 ? "" : NULL;
+}
+
 void view_grid_status(const struct view_grid *grid, char *out, size_t size)
 {
 	char at[FMT_SIZE], count[FMT_SIZE], number[FMT_SIZE];

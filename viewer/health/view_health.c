@@ -300,10 +300,6 @@ static enum view_answer health_request(void *state, struct view_context *context
 							: VIEW_JOIN;
 	case VIEW_JOIN_REQUEST:
 		return VIEW_JOIN;
-	case VIEW_SELECT_REQUEST:
-		snprintf(context->message, sizeof(context->message),
-			 "rules are of all IPUs: b breaks hits down by stage");
-		return VIEW_DRAW;
 	default:
 		break;
 	}
@@ -542,8 +538,23 @@ static void health_query(const void *state, const struct view_context *context, 
 	}
 }
 
-static const struct view_bar_word health_words[] = {{VIEW_BREAKDOWN_REQUEST, "group"},
-						    {VIEW_NONE, NULL}};
+static const char *health_word(const void *state, const struct view_context *context,
+			       enum view_request request)
+{
+	const struct view_health *screen = state;
+
+	(void)context;
+	if (request == VIEW_BREAKDOWN_REQUEST)
+		return "group";
+	if (request == VIEW_ENTER_REQUEST && screen->way == VIEW_HEALTH_RULES)
+		return health_row_number(screen, "hits") > 0 ||
+				       health_row_number(screen, "hits_target") > 0
+			       ? NULL
+			       : "";
+	return request == VIEW_ENTER_REQUEST && screen->grid.count == 0
+		       ? ""
+		       : view_grid_word(&screen->grid, request);
+}
 
 const struct view_screen_ops view_health_ops = {
 	.name = "health",
@@ -551,7 +562,6 @@ const struct view_screen_ops view_health_ops = {
 	.brief = "Hlth",
 	.key = 'H',
 	.where = VIEW_ON_HEALTH,
-	.words = health_words,
 	.least_ns = 1000 * UINT64_C(1000000),
 	.open = health_open,
 	.close = health_close,
@@ -560,6 +570,7 @@ const struct view_screen_ops view_health_ops = {
 	.request = health_request,
 	.search = health_search,
 	.filter = health_filter,
+	.word = health_word,
 	.status = health_status,
 	.height = health_height,
 	.table = health_table,

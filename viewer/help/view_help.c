@@ -36,7 +36,7 @@ static const struct view_help_word summary_words[] = {
 	{"ramp-up, -down", "the bubble before an IPU's first work, and after its last"},
 	{"imbalance", "the bubble while another stage takes longer"},
 	{"communication", "the bubble while the input is on its way"},
-	{"device",
+	{"device (sim)",
 	 "the simulated IPUs; their time, from 0, comes from a cost model, not from a clock"},
 	{"host",
 	 "this machine, whose workers play the IPUs; its time is measured from the run's start"},
@@ -186,9 +186,9 @@ static const struct view_help_word timeline_words[] = {
 	{"no run", "of the window, the share between runs of the device's programs (BSP)"},
 	{"Engine::run", "one call of the device's program: an execution of many steps"},
 	{"written", "Summary: up to when, by these two clocks, the file of a run that goes on is"},
-	{"DEVICE (sim)",
-	 "the simulated clock; its window shows the same executions as HOST, which is "
-	 "measured"},
+	{"device (sim)",
+	 "the simulated clock; its window shows the same executions as that of host, which "
+	 "is measured"},
 	{"theory", "the bubble that the schedule has with these stages if sending cost nothing"},
 	{"up, down",
 	 "ramp-up and ramp-down: the bubble before an IPU's first work, after its last"},
@@ -229,8 +229,8 @@ static const struct view_help_key tensors_keys[] = {
 	{VIEW_VIEW_REQUEST, "Below: curve, histograms, values, rules broken, rows"},
 	{VIEW_STATISTIC_REQUEST, "Another statistic (std, mean ...); values: another time"},
 	{VIEW_BREAKDOWN_REQUEST, "Only gradients, another kind, all; values: as a picture"},
-	{VIEW_UNIT_REQUEST, "Curve: a logarithmic axis, and a linear one"},
-	{VIEW_SELECT_REQUEST, "Values: another slice of more than two axes"},
+	{VIEW_UNIT_REQUEST, "Curve: a logarithmic axis; attention: shades by row"},
+	{VIEW_SELECT_REQUEST, "The next replica, and all together"},
 	{0}};
 
 static const struct view_help_word metrics_words[] = {

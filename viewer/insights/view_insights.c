@@ -707,8 +707,42 @@ static void insights_close(void *state)
 	mem_free(screen);
 }
 
-static const struct view_bar_word insights_words[] = {
-	{VIEW_ENTER_REQUEST, "go there"}, {VIEW_BREAKDOWN_REQUEST, "kind"}, {VIEW_NONE, NULL}};
+/* Are some about one IPU, and others not? */
+static bool insights_parts_by_ipu(const struct view_insights *screen)
+{
+	struct view_place first, place;
+	bool known = false, parts = false;
+
+	for (int r = 0; r < 2; r++)
+		for (int i = 0; i < screen->found[r].count; i++, known = true) {
+			view__insight_place(&screen->found[r].items[i], &place);
+			if (!known)
+				first = place;
+			parts |= place.ipu != first.ipu;
+		}
+	return parts;
+}
+
+static const char *insights_word(const void *state, const struct view_context *context,
+				 enum view_request request)
+{
+	const struct view_insights *screen = state;
+	const bool all = screen->severity == VIEW_ALL_SEVERITIES && screen->ipu == IPS_NULL;
+
+	(void)context;
+	if (insights_is_unseen(screen, request) || screen->grid.table.row_count == 0)
+		return "";
+	switch (request) {
+	case VIEW_ENTER_REQUEST:
+		return "go there";
+	case VIEW_BREAKDOWN_REQUEST:
+		return all && screen->grid.table.row_count == 1 ? "" : "kind";
+	case VIEW_SELECT_REQUEST:
+		return insights_parts_by_ipu(screen) ? NULL : "";
+	default:
+		return view_grid_word(&screen->grid, request);
+	}
+}
 
 const struct view_screen_ops view_insights_ops = {
 	.name = "insights",
@@ -716,7 +750,6 @@ const struct view_screen_ops view_insights_ops = {
 	.brief = "Ins",
 	.key = '2',
 	.where = VIEW_ON_INSIGHTS,
-	.words = insights_words,
 	.least_ns = 2000 * UINT64_C(1000000),
 	.open = insights_open,
 	.close = insights_close,
@@ -725,6 +758,7 @@ const struct view_screen_ops view_insights_ops = {
 	.request = insights_request,
 	.search = insights_search,
 	.filter = insights_filter,
+	.word = insights_word,
 	.status = insights_status,
 	.height = insights_height,
 	.table = insights_table,

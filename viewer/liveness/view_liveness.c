@@ -700,8 +700,28 @@ static void liveness_close(void *state)
 	mem_free(live);
 }
 
-static const struct view_bar_word liveness_words[] = {
-	{VIEW_BREAKDOWN_REQUEST, "part"}, {VIEW_LONGEST_GAP_REQUEST, "peak"}, {VIEW_NONE, NULL}};
+static const char *liveness_word(const void *state, const struct view_context *context,
+				 enum view_request request)
+{
+	const struct view_liveness *live = state;
+
+	(void)context;
+	if (live->ipu_count == 0)
+		return "";
+	switch (request) {
+	case VIEW_SELECT_REQUEST:
+		return live->ipu_count > 1 ? NULL : "";
+	case VIEW_BREAKDOWN_REQUEST:
+		return live->show == VIEW_LIVE_CHART ? "" : "part";
+	case VIEW_SORT_NEXT_REQUEST:
+	case VIEW_REVERSE_REQUEST:
+		return live->show == VIEW_LIVE_CHART ? "" : view_grid_word(&live->grid, request);
+	case VIEW_LONGEST_GAP_REQUEST:
+		return "peak";
+	default:
+		return NULL;
+	}
+}
 
 const struct view_screen_ops view_liveness_ops = {
 	.name = "liveness",
@@ -709,7 +729,6 @@ const struct view_screen_ops view_liveness_ops = {
 	.brief = "Liv",
 	.key = '4',
 	.where = VIEW_ON_LIVENESS,
-	.words = liveness_words,
 	.least_ns = 2000 * UINT64_C(1000000),
 	.open = liveness_open,
 	.close = liveness_close,
@@ -718,6 +737,7 @@ const struct view_screen_ops view_liveness_ops = {
 	.request = live_request,
 	.search = liveness_search,
 	.filter = liveness_filter,
+	.word = liveness_word,
 	.status = liveness_status,
 	.height = liveness_height,
 	.table = view__live_table,

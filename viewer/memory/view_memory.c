@@ -802,8 +802,49 @@ static void memory_query(const void *state, const struct view_context *context, 
 		memory_query_tiles(screen, out);
 }
 
-static const struct view_bar_word memory_words[] = {
-	{VIEW_ENTER_REQUEST, "details"}, {VIEW_LONGEST_GAP_REQUEST, "fullest"}, {VIEW_NONE, NULL}};
+static const char *memory_word(const void *state, const struct view_context *context,
+			       enum view_request request)
+{
+	const struct view_memory *screen = state;
+	const struct view_memory_details *details = &screen->details;
+	const struct view_memory_line *line =
+		details->at < details->count ? &details->lines[details->at] : NULL;
+	const bool curve = screen->view == VIEW_MEMORY_CURVE,
+		   chip = screen->view == VIEW_MEMORY_CHIP;
+
+	(void)context;
+	if (screen->ipus == 0)
+		return "";
+	switch (request) {
+	case VIEW_ENTER_REQUEST:
+		if (screen->areas.details.height == 0)
+			return "";
+		return !details->active                             ? "details"
+		       : line && line->kind == VIEW_MEMORY_GROUP    ? "open"
+		       : line && line->kind == VIEW_MEMORY_VARIABLE ? "its tiles"
+								    : "";
+	case VIEW_BREAKDOWN_REQUEST: /* pictures of one number look the same */
+		return screen->chosen < 0 && !screen->subject.name[0] &&
+				       (chip || screen->view == VIEW_MEMORY_HISTOGRAM ||
+					screen->sides > 1)
+			       ? ""
+			       : NULL;
+	case VIEW_SELECT_REQUEST:
+		return screen->ipus > 1 ? NULL : "";
+	case VIEW_EXPAND_REQUEST:
+		return line && line->group >= 0 && !(details->open & 1u << line->group) ? NULL : "";
+	case VIEW_STATISTIC_REQUEST:
+		return "part";
+	case VIEW_ZOOM_IN_REQUEST:
+		return curve ? NULL : "";
+	case VIEW_ZOOM_ALL_REQUEST:
+		return curve || chip ? NULL : "";
+	case VIEW_LONGEST_GAP_REQUEST:
+		return "fullest";
+	default:
+		return NULL;
+	}
+}
 
 const struct view_screen_ops view_memory_ops = {
 	.name = "memory",
@@ -811,7 +852,6 @@ const struct view_screen_ops view_memory_ops = {
 	.brief = "Mem",
 	.key = '3',
 	.where = VIEW_ON_MEMORY,
-	.words = memory_words,
 	.least_ns = 1000 * UINT64_C(1000000),
 	.open = memory_open,
 	.close = memory_close,
@@ -820,6 +860,7 @@ const struct view_screen_ops view_memory_ops = {
 	.request = view__memory_request,
 	.search = memory_search,
 	.filter = memory_filter,
+	.word = memory_word,
 	.status = memory_status,
 	.height = memory_height,
 	.table = view__memory_table,

@@ -501,10 +501,33 @@ static enum view_answer metrics_click(void *state, struct view_context *context,
 	return VIEW_DRAW;
 }
 
-static const struct view_bar_word metrics_words[] = {{VIEW_ENTER_REQUEST, "curve"},
-						     {VIEW_BREAKDOWN_REQUEST, "smooth"},
-						     {VIEW_STATISTIC_REQUEST, "metric"},
-						     {VIEW_NONE, NULL}};
+static const char *metrics_word(const void *state, const struct view_context *context,
+				enum view_request request)
+{
+	const struct view_metrics *screen = state;
+	int ways = 0;
+
+	(void)context;
+	if (screen->grid.table.row_count == 0)
+		return "";
+	for (int x = 0; x < VIEW_METRICS_XS; x++)
+		ways += screen->has_x[x];
+	switch (request) {
+	case VIEW_ENTER_REQUEST:
+		return screen->large ? "list" : "curve";
+	case VIEW_VIEW_REQUEST:
+		return ways > 1 ? NULL : "";
+	case VIEW_BREAKDOWN_REQUEST:
+		return "smooth";
+	case VIEW_STATISTIC_REQUEST:
+		return screen->grid.count > 1 ? "metric" : "";
+	case VIEW_SORT_NEXT_REQUEST:
+	case VIEW_REVERSE_REQUEST:
+		return screen->large ? "" : view_grid_word(&screen->grid, request);
+	default:
+		return NULL;
+	}
+}
 
 const struct view_screen_ops view_metrics_ops = {
 	.name = "metrics",
@@ -512,7 +535,6 @@ const struct view_screen_ops view_metrics_ops = {
 	.brief = "Met",
 	.key = '9',
 	.where = VIEW_ON_METRICS,
-	.words = metrics_words,
 	.least_ns = 1000 * UINT64_C(1000000),
 	.open = metrics_open,
 	.close = metrics_close,
@@ -521,6 +543,7 @@ const struct view_screen_ops view_metrics_ops = {
 	.request = metrics_request,
 	.search = metrics_search,
 	.filter = metrics_filter,
+	.word = metrics_word,
 	.status = view__metrics_status,
 	.height = metrics_height,
 	.table = metrics_table,

@@ -367,13 +367,19 @@ static enum view_answer operations_change_parts(struct view_operations *screen,
 	return VIEW_LOAD;
 }
 
+/* Have the details more lines than room? */
+static bool operations_is_cut(const struct view_operations *screen)
+{
+	return screen->details.height > screen->lower.height;
+}
+
 /* The operations behind a sum; of an operation its details. */
 static enum view_answer operations_enter(struct view_operations *screen)
 {
 	struct str condition = {0};
 
 	if (screen->way == VIEW_BY_OPERATION) {
-		screen->closer = !screen->closer;
+		screen->closer = !screen->closer && operations_is_cut(screen);
 		return VIEW_LOAD;
 	}
 	if (view__operations_condition(screen, &condition, screen->inside_name,
@@ -624,8 +630,28 @@ static void operations_close(void *state)
 	mem_free(screen);
 }
 
-static const struct view_bar_word operations_words[] = {
-	{VIEW_SELECT_REQUEST, "stage"}, {VIEW_BREAKDOWN_REQUEST, "bars"}, {VIEW_NONE, NULL}};
+static const char *operations_word(const void *state, const struct view_context *context,
+				   enum view_request request)
+{
+	const struct view_operations *screen = state;
+
+	(void)context;
+	if (screen->grid.table.row_count == 0)
+		return "";
+	switch (request) {
+	case VIEW_ENTER_REQUEST:
+		return screen->way != VIEW_BY_OPERATION ? NULL
+		       : screen->closer                 ? "list"
+		       : operations_is_cut(screen)      ? "details"
+							: "";
+	case VIEW_BREAKDOWN_REQUEST:
+		return "bars";
+	case VIEW_SELECT_REQUEST:
+		return screen->last > 0 ? "stage" : "";
+	default:
+		return view_grid_word(&screen->grid, request);
+	}
+}
 
 const struct view_screen_ops view_operations_ops = {
 	.name = "operations",
@@ -633,7 +659,6 @@ const struct view_screen_ops view_operations_ops = {
 	.brief = "Ops",
 	.key = '6',
 	.where = VIEW_ON_OPERATIONS,
-	.words = operations_words,
 	.least_ns = 2000 * UINT64_C(1000000),
 	.open = operations_open,
 	.close = operations_close,
@@ -642,6 +667,7 @@ const struct view_screen_ops view_operations_ops = {
 	.request = operations_request,
 	.search = operations_search,
 	.filter = operations_filter,
+	.word = operations_word,
 	.status = operations_status,
 	.height = operations_height,
 	.table = operations_table,

@@ -636,6 +636,30 @@ static void programs_close(void *state)
 	mem_free(screen);
 }
 
+static const char *programs_word(const void *state, const struct view_context *context,
+				 enum view_request request)
+{
+	const struct view_programs *screen = state;
+	const struct view_program *node = view__programs_at(screen);
+	const bool opens = node && !screen->flat && node->first != VIEW_NO_PROGRAM;
+
+	(void)context;
+	if (!node)
+		return screen->filter[0] && request == VIEW_FILTER_REQUEST ? NULL : "";
+	switch (request) {
+	case VIEW_ENTER_REQUEST:
+		return screen->flat ? "in the tree" : !opens ? "" : node->open ? "close" : "open";
+	case VIEW_EXPAND_REQUEST:
+		return opens && !node->open ? NULL : "";
+	case VIEW_SELECT_REQUEST:
+		return screen->last_ipu > 0 ? NULL : "";
+	case VIEW_SORT_NEXT_REQUEST:
+		return screen->flat ? "" : NULL;
+	default:
+		return NULL;
+	}
+}
+
 const struct view_screen_ops view_programs_ops = {
 	.name = "programs",
 	.title = "Programs",
@@ -650,6 +674,7 @@ const struct view_screen_ops view_programs_ops = {
 	.request = programs_request,
 	.search = programs_search,
 	.filter = programs_filter,
+	.word = programs_word,
 	.status = programs_status,
 	.height = programs_height,
 	.table = programs_table,

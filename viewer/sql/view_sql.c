@@ -688,7 +688,23 @@ static enum view_answer sql_click(void *state, struct view_context *context, int
 	return view_grid_click(grid, rect.height, x - rect.x, y - rect.y);
 }
 
-static const struct view_bar_word sql_words[] = {{VIEW_ENTER_REQUEST, "edit"}, {VIEW_NONE, NULL}};
+static const char *sql_word(const void *state, const struct view_context *context,
+			    enum view_request request)
+{
+	const struct view_sql *screen = state;
+
+	(void)context;
+	switch (request) {
+	case VIEW_ENTER_REQUEST:
+		return screen->focus == VIEW_SQL_VIEWS ? "ask for it" : "edit";
+	case VIEW_VIEW_REQUEST:
+		return screen->focus == VIEW_SQL_VIEWS && !screen->ran ? "" : NULL;
+	case VIEW_QUERY_REQUEST:
+		return screen->ran ? NULL : "";
+	default:
+		return view_grid_word(sql_grid((struct view_sql *)screen), request);
+	}
+}
 
 const struct view_screen_ops view_sql_ops = {
 	.name = "sql",
@@ -696,7 +712,6 @@ const struct view_screen_ops view_sql_ops = {
 	.brief = "SQL",
 	.key = ':',
 	.where = VIEW_ON_SQL,
-	.words = sql_words,
 	.least_ns = 1000 * UINT64_C(1000000),
 	.open = sql_open,
 	.close = sql_close,
@@ -705,6 +720,7 @@ const struct view_screen_ops view_sql_ops = {
 	.request = sql_request,
 	.search = sql_search,
 	.filter = sql_filter,
+	.word = sql_word,
 	.status = view__sql_status,
 	.height = sql_height,
 	.table = sql_table,

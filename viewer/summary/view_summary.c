@@ -206,9 +206,9 @@ static void summary_live_clocks(struct view_summary *screen)
 		return;
 	if (device)
 		fmt_ns(simulated, (int64_t)((double)cycles * 1e9 / screen->machine.clock_hz));
-	view_blocks_fact(&screen->blocks, "written", VIEW_NORMAL, "up to host %s%s%s%s",
-			 fmt_ns(host, screen->summary.last_commit_ns), device ? ", device " : "",
-			 device ? simulated : "", device ? " (sim)" : "");
+	view_blocks_fact(&screen->blocks, "written", VIEW_NORMAL, "up to host %s%s%s",
+			 fmt_ns(host, screen->summary.last_commit_ns),
+			 device ? ", device (sim) " : "", device ? simulated : "");
 }
 
 static void summary_live_loss(struct view_summary *screen)
@@ -500,6 +500,20 @@ static void summary_query(const void *state, const struct view_context *context,
 		str_addf(out, "SELECT * FROM %s;\n", views[i]);
 }
 
+static const char *summary_word(const void *state, const struct view_context *context,
+				enum view_request request)
+{
+	const struct view_summary *screen = state;
+	struct view_place place;
+	const bool here = summary_place(screen, context, &place);
+
+	if (request == VIEW_ENTER_REQUEST && !here)
+		return "";
+	if (request == VIEW_DOWN_REQUEST && !here && !context->target)
+		return "to what opens";
+	return context->target ? view_grid_word(&screen->grid, request) : NULL;
+}
+
 const struct view_screen_ops view_summary_ops = {
 	.name = "summary",
 	.title = "Summary",
@@ -515,6 +529,7 @@ const struct view_screen_ops view_summary_ops = {
 	.search = summary_search,
 	.click = summary_click,
 	.filter = summary_filter,
+	.word = summary_word,
 	.status = summary_status,
 	.height = summary_height,
 	.table = summary_table,

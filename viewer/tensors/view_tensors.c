@@ -600,12 +600,17 @@ static enum view_answer tensors_list_request(struct view_tensors *screen,
 static enum view_answer tensors_turn_scale(struct view_tensors *screen,
 					   struct view_context *context)
 {
+	struct view_tensor_values *v = &screen->values;
 	const bool curve = screen->page == VIEW_TENSOR_CURVE && screen->list.count > 0;
+	const bool map = screen->page == VIEW_TENSOR_VALUES && v->sequence.headed;
 
+	v->by_row ^= map;
 	str_copy(context->message, sizeof(context->message),
-		 curve ? view_scale_turn(&screen->scale, &screen->y, &screen->spread)
-		       : "for the curve of a statistic (v)");
-	return curve ? VIEW_LOAD : VIEW_DRAW;
+		 curve       ? view_scale_turn(&screen->scale, &screen->y, &screen->spread)
+		 : !map      ? "for the curve of a statistic (v), and maps of attention"
+		 : v->by_row ? "shades: each row to its own greatest"
+			     : "shades: one scale for all rows");
+	return curve || map ? VIEW_LOAD : VIEW_DRAW;
 }
 
 static enum view_answer tensors_request(void *state, struct view_context *context,
@@ -769,8 +774,39 @@ static void tensors_close(void *state)
 	mem_free(screen);
 }
 
-static const struct view_bar_word tensors_words[] = {
-	{VIEW_BREAKDOWN_REQUEST, "kind"}, {VIEW_SELECT_REQUEST, "slice"}, {VIEW_NONE, NULL}};
+static const char *tensors_word(const void *state, const struct view_context *context,
+				enum view_request request)
+{
+	const struct view_tensors *screen = state;
+	const bool values = screen->opened && screen->page == VIEW_TENSOR_VALUES;
+	const bool rows = screen->opened && screen->page >= VIEW_TENSOR_RULES;
+
+	(void)context;
+	if (screen->list.table.row_count == 0)
+		return "";
+	switch (request) {
+	case VIEW_ENTER_REQUEST:
+		return screen->opened ? "" : NULL; /* it does what o does */
+	case VIEW_BREAKDOWN_REQUEST:
+		return values ? view__values_next(&screen->values) : screen->opened ? "" : "kind";
+	case VIEW_SELECT_REQUEST:
+		return screen->replicas > 1 ? "replica" : "";
+	case VIEW_UNIT_REQUEST:
+		return screen->page == VIEW_TENSOR_VALUES && screen->values.sequence.headed
+			       ? "shades"
+			       : NULL;
+	case VIEW_STATISTIC_REQUEST:
+		return rows ? "" : !values ? NULL : screen->values.both.count > 1 ? "time" : "";
+	case VIEW_SORT_NEXT_REQUEST:
+	case VIEW_REVERSE_REQUEST:
+	case VIEW_FILTER_REQUEST:
+		return !screen->opened || rows
+			       ? view_grid_word(rows ? &screen->grid : &screen->list, request)
+			       : "";
+	default:
+		return NULL;
+	}
+}
 
 const struct view_screen_ops view_tensors_ops = {
 	.name = "tensors",
@@ -778,7 +814,6 @@ const struct view_screen_ops view_tensors_ops = {
 	.brief = "Tens",
 	.key = '8',
 	.where = VIEW_ON_TENSORS,
-	.words = tensors_words,
 	.least_ns = 1000 * UINT64_C(1000000),
 	.open = tensors_open,
 	.close = tensors_close,
@@ -787,6 +822,7 @@ const struct view_screen_ops view_tensors_ops = {
 	.request = tensors_request,
 	.search = tensors_search,
 	.filter = tensors_filter,
+	.word = tensors_word,
 	.status = tensors_status,
 	.height = tensors_height,
 	.table = view__tensors_table,

@@ -163,6 +163,7 @@ struct view_tensor_values {
 	int shown_rows, shown_columns;
 	bool picture;          /* as heat maps: cells are the greatest of their share */
 	bool paged;            /* as a text, or as norms */
+	bool by_row;           /* a map of attention: each row has shades of its own */
 	int64_t sample, token; /* of that text, and the first of it on the screen */
 	struct view_tensor_sequence sequence;
 	struct view_tensor_matrix part[VIEW_TENSOR_SHARES];
@@ -288,6 +289,8 @@ enum status view__tensors_list_table(const struct view_tensors *screen,
 
 /* view_tensors_matrix.c */
 /* Reading the numbers */
+/* The shades of the picture are for its cells as they are now. */
+void view__matrix_scale(struct view_tensor_values *values);
 enum status view__matrix_load(struct view_tensors *screen, struct view_context *context,
 			      struct err *err);
 void view__values_draw(const struct view_tensors *screen, struct view_pane *pane);
@@ -323,6 +326,8 @@ enum status view__last_row(struct prof_db *db, const char *sql, int64_t *out, st
 enum status view__values_load(struct view_tensors *screen, struct view_context *context,
 			      struct err *err);
 enum view_answer view__values_request(struct view_tensors *screen, enum view_request request);
+/* What the values become with b: "picture"; "": none are kept. */
+const char *view__values_next(const struct view_tensor_values *values);
 void view__values_status(const struct view_tensors *screen, char *out, size_t size);
 /* NULL: there is none. */
 const struct view_tensor_capture *view__values_capture(const struct view_tensors *screen);

@@ -330,6 +330,11 @@ static void tensors_scale_over(struct view_axis *scale, const struct view_tensor
 	view_axis_finish(scale);
 }
 
+void view__matrix_scale(struct view_tensor_values *values)
+{
+	tensors_scale_over(&values->scale, values, VIEW_OF_SOURCE, VIEW_OF_TARGET);
+}
+
 enum status view__matrix_load(struct view_tensors *screen, struct view_context *context,
 			      struct err *err)
 {
@@ -347,7 +352,7 @@ enum status view__matrix_load(struct view_tensors *screen, struct view_context *
 		status = tensors_part_read(screen, context, side, err);
 	if (status == ST_OK)
 		status = tensors_diff_make(v, context->target && context->differ, err);
-	tensors_scale_over(&v->scale, v, VIEW_OF_SOURCE, VIEW_OF_TARGET);
+	view__matrix_scale(v);
 	tensors_scale_over(&v->diff_scale, v, VIEW_OF_DIFF, VIEW_OF_DIFF);
 	if (v->picture && v->equal) {
 		/* With D a picture has holes where both are equal. */

@@ -55,6 +55,9 @@ void view__sequence_choose(struct view_tensors *screen, const struct view_contex
 			s->kind = VIEW_SEQUENCE_ROWS;
 	}
 	prof_query_close(query);
+	/* Of two reports there are numbers beside each other, and no page. */
+	if (screen->id[!side] != IPS_NULL && view__sequence_has_page(v))
+		s->kind = VIEW_SEQUENCE_NONE;
 	v->paged = view__sequence_has_page(v);
 	if (s->kind != VIEW_SEQUENCE_NONE)
 		v->picture = !v->paged;
@@ -67,6 +70,20 @@ bool view__sequence_has_page(const struct view_tensor_values *values)
 }
 
 /* ---- loading --------------------------------------------------------------------------------- */
+
+/* Each row of the picture in shares of its greatest: of a causal map the first has but one key. */
+static void scale_rows(struct view_tensor_values *v, const struct view_tensor_matrix *matrix)
+{
+	for (int r = 0; r < v->shown_rows && matrix->cell; r++) {
+		double *row = matrix->cell + (int64_t)r * v->shown_columns, most = 0.0;
+
+		for (int c = 0; c < v->shown_columns; c++)
+			most = fmax(most, row[c]);
+		for (int c = 0; c < v->shown_columns && most > 0.0; c++)
+			row[c] /= most;
+	}
+	view__matrix_scale(v);
+}
 
 /* The whole slice is in the cells of a picture. */
 static enum status load_head(struct view_tensors *screen, const struct view_tensor_matrix *matrix,
@@ -158,7 +175,11 @@ enum status view__sequence_load(struct view_tensors *screen, struct view_context
 		if (status == ST_OK)
 			status = report_tokens_of(&s->of_columns, arena, db, &s->tokens, &beside,
 						  NULL, v->first[0], matrix->columns, err);
-		return status == ST_OK ? load_head(screen, matrix, err) : status;
+		if (status == ST_OK)
+			status = load_head(screen, matrix, err);
+		if (status == ST_OK && v->by_row && s->headed)
+			scale_rows(v, matrix);
+		return status;
 	}
 	if (status == ST_OK)
 		status = report_kept_read(&s->kept, arena, db, &at, err);
@@ -191,8 +212,10 @@ void view__sequence_draw_head(const struct view_tensor_values *values, struct vi
 	x += view_textf(pane, x, y, VIEW_BOLD, "sample %lld", (long long)values->first[0]);
 	if (first->ndim > 3)
 		x += view_textf(pane, x, y, VIEW_BOLD, ", head %lld", (long long)values->first[1]);
-	view_textf(pane, x, y, VIEW_NORMAL, ": entropy %.3g, distance %.3g, greatest %.3g",
-		   head->entropy, head->distance, head->greatest);
+	x += view_textf(pane, x, y, VIEW_NORMAL, ": entropy %.3g, distance %.3g, greatest %.3g",
+			head->entropy, head->distance, head->greatest);
+	if (values->by_row)
+		view_text(pane, x, y, VIEW_WARN, "; shades by row");
 }
 
 struct view_rect view__sequence_sides(const struct view_tensor_values *values,
@@ -364,9 +387,6 @@ void view__sequence_draw(const struct view_tensors *screen, struct view_pane *pa
 
 	if (s->note[0]) {
 		view_text_cut(pane, 1, y, pane->rect.width - 2, VIEW_WARN, s->note);
-	} else if (view__values_parts(v) != 1) {
-		view_text_cut(pane, 1, y, pane->rect.width - 2, VIEW_DIM,
-			      "Of one report alone: b shows the numbers.");
 	} else if (s->kind == VIEW_SEQUENCE_ROWS && s->rows) {
 		draw_norms(s, pane, y);
 	} else if (s->by_position) {

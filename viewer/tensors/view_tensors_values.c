@@ -467,10 +467,19 @@ enum view_answer view__values_request(struct view_tensors *screen, enum view_req
 	}
 }
 
+const char *view__values_next(const struct view_tensor_values *v)
+{
+	static const char *const pages[] = {"", "", "text", "norms"};
+
+	return v->both.count == 0                         ? ""
+	       : v->picture && view__sequence_has_page(v) ? pages[v->sequence.kind]
+	       : v->picture || v->paged                   ? "numbers"
+							  : "picture";
+}
+
 void view__values_status(const struct view_tensors *screen, char *out, size_t size)
 {
 	const struct view_tensor_values *v = &screen->values;
-	static const char *const pages[] = {"", "", "text", "norms"};
 	char replica[48];
 
 	view__replica_text(screen, replica, sizeof(replica));
@@ -484,7 +493,5 @@ void view__values_status(const struct view_tensors *screen, char *out, size_t si
 		 : tensors_first_matrix(v)->ndim <= 2                 ? ""
 		 : v->picture && tensors_first_matrix(v)->ndim > 3    ? ", j next slice, l sample"
 								   : ", j past the end next slice",
-		 v->picture && view__sequence_has_page(v) ? pages[v->sequence.kind]
-		 : v->picture || v->paged                 ? "numbers"
-							  : "picture");
+		 view__values_next(v));
 }

@@ -453,8 +453,18 @@ static void view_timeline_query(const void *state, const struct view_context *co
 		view_report_query(tl->target, "Target", context->target, out);
 }
 
-static const struct view_bar_word timeline_words[] = {{VIEW_ENTER_REQUEST, "details"},
-						      {VIEW_NONE, NULL}};
+static const char *timeline_word(const void *state, const struct view_context *context,
+				 enum view_request request)
+{
+	const struct view_timeline *tl = state;
+
+	(void)context;
+	if (tl->lane_count == 0 || (request == VIEW_SELECT_REQUEST && !view__lanes_have_ipu(tl)))
+		return "";
+	if (request == VIEW_ENTER_REQUEST)
+		return tl->under.wanted && tl->areas.details.height == 0 ? "" : "details";
+	return NULL;
+}
 
 const struct view_screen_ops view_timeline_ops = {
 	.name = "timeline",
@@ -462,7 +472,6 @@ const struct view_screen_ops view_timeline_ops = {
 	.brief = "Time",
 	.key = '7',
 	.where = VIEW_ON_TIMELINE,
-	.words = timeline_words,
 	.least_ns = 250 * UINT64_C(1000000),
 	.open = view_timeline_open,
 	.close = view_timeline_close,
@@ -474,6 +483,7 @@ const struct view_screen_ops view_timeline_ops = {
 	.drags = true,
 	.wheels = true,
 	.filter = view__timeline_filter,
+	.word = timeline_word,
 	.status = view_timeline_status,
 	.height = view_timeline_height,
 	.table = view_timeline_table,

@@ -362,9 +362,9 @@ static void view_draw_labels(const struct view_timeline *tl, struct view_pane *p
 				   tl->mark == 'S' ? "S "
 				   : tl->mark      ? "T "
 						   : "",
-				   c == 0   ? "HOST"
-				   : cycles ? "DEVICE cycles"
-					    : "DEVICE (sim)");
+				   c == 0   ? "host"
+				   : cycles ? "device cycles"
+					    : "device (sim)");
 	for (int i = 0; i < tl->lane_count; i++) {
 		const struct view_lane *lane = &tl->lanes[i];
 		const bool here = i == tl->cursor.lane && !pane->canvas->plain && tl->mark != 'T';

@@ -16,6 +16,7 @@ enum status view__timeline_load(struct view_timeline *tl, struct view_context *c
 /* The tracks of new data, or of another choice of lanes, as lanes. */
 void view__make_lanes(struct view_timeline *tl);
 bool view__lanes_request(struct view_timeline *tl, enum view_request request);
+bool view__lanes_have_ipu(const struct view_timeline *tl);
 void view__timeline_filter(void *state, const char *text);
 void view__filter_free(struct view_timeline *tl);
 /* The statement's condition, of a new filter or after news; how many spans the picture shows. */

@@ -452,7 +452,7 @@ static void view_select_next(struct view_timeline *tl)
 	struct view_chosen *choice = &tl->choice;
 	char text[32];
 
-	if (view_next_ipu(tl, -1) == IPS_NULL) {
+	if (!view__lanes_have_ipu(tl)) {
 		view_message(tl->context, "no lane is of an IPU", NULL);
 		return;
 	}
@@ -470,6 +470,11 @@ static void view_select_next(struct view_timeline *tl)
 	tl->relane = true;
 	view__only_text(tl, text, sizeof(text));
 	view_message(tl->context, text, NULL);
+}
+
+bool view__lanes_have_ipu(const struct view_timeline *tl)
+{
+	return view_next_ipu(tl, -1) != IPS_NULL;
 }
 
 bool view__lanes_request(struct view_timeline *tl, enum view_request request)

@@ -24,7 +24,7 @@
 
 #define MOST_PARTS   4  /* of a name */
 #define MOST_FLAME   24 /* rows of a lane */
-#define LABEL_LEAST  13 /* "DEVICE (sim)" */
+#define LABEL_LEAST  13 /* "device (sim)" */
 #define MOST_BSP     24 /* rows of a lane's picture of tiles */
 #define HEADING_FROM 12 /* rows of a body that has one */
 #define LEGEND_FROM  20 /* rows of a body whose heading has a legend */

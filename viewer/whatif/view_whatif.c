@@ -133,6 +133,11 @@ static const struct report_whatif_row *whatif_row(const struct view_whatif *scre
 							   : NULL;
 }
 
+static bool whatif_has_flags(const struct report_whatif_row *row)
+{
+	return row && row->prediction.flags[0] && !row->why_not[0];
+}
+
 static void whatif_draw_foot(const struct view_whatif *screen, struct view_pane *pane, int y)
 {
 	const struct report_whatif_row *row = whatif_row(screen);
@@ -202,7 +207,7 @@ static enum view_answer whatif_request(void *state, struct view_context *context
 
 	if (request != VIEW_ENTER_REQUEST)
 		return view_grid_request(&screen->grid, screen->table_height, request);
-	if (row && row->prediction.flags[0] && !row->why_not[0])
+	if (whatif_has_flags(row))
 		return VIEW_COPY;
 	view_message(context,
 		     !row              ? "nothing is under the cursor"
@@ -271,8 +276,16 @@ static enum view_answer whatif_click(void *state, struct view_context *context, 
 		       : VIEW_DRAW;
 }
 
-static const struct view_bar_word whatif_words[] = {{VIEW_ENTER_REQUEST, "flags"},
-						    {VIEW_NONE, NULL}};
+static const char *whatif_word(const void *state, const struct view_context *context,
+			       enum view_request request)
+{
+	const struct view_whatif *screen = state;
+
+	(void)context;
+	if (request == VIEW_ENTER_REQUEST)
+		return whatif_has_flags(whatif_row(screen)) ? "flags" : "";
+	return view_grid_word(&screen->grid, request);
+}
 
 const struct view_screen_ops view_whatif_ops = {
 	.name = "whatif",
@@ -280,7 +293,6 @@ const struct view_screen_ops view_whatif_ops = {
 	.brief = "If",
 	.key = 'P',
 	.where = VIEW_ON_WHATIF,
-	.words = whatif_words,
 	.least_ns = 30 * UINT64_C(1000000000),
 	.open = whatif_open,
 	.close = whatif_close,
@@ -289,6 +301,7 @@ const struct view_screen_ops view_whatif_ops = {
 	.request = whatif_request,
 	.search = whatif_search,
 	.filter = whatif_filter,
+	.word = whatif_word,
 	.status = whatif_status,
 	.height = whatif_height,
 	.table = whatif_table,
