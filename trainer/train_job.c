@@ -244,7 +244,7 @@ static enum status make_directory(struct train_job *job, struct err *err)
 static enum status open_report(struct train_job *job, struct err *err)
 {
 	struct ips_recording_params params;
-	char path[FS_PATH_SIZE], message[ERR_TEXT_SIZE];
+	char path[FS_PATH_SIZE], message[ERR_TEXT_SIZE], number[32];
 	enum status status;
 	int failed;
 
@@ -261,8 +261,13 @@ static enum status open_report(struct train_job *job, struct err *err)
 	failed = ips_recording_open(&job->recording, path, &params, message, sizeof(message));
 	if (failed != 0)
 		return err_set(err, ST_INVALID, "%s", message);
-	if (job->ranks)
+	if (job->ranks) {
 		ips_meta_set(job->recording, "mpi", ranks_transport_name(job->ranks));
+		snprintf(number, sizeof(number), "%" PRId64, job->clock.offset_ns);
+		ips_meta_set(job->recording, "clock_offset_ns", number);
+		snprintf(number, sizeof(number), "%" PRId64, job->clock.bound_ns);
+		ips_meta_set(job->recording, "clock_bound_ns", number);
+	}
 	return write_json_files(job, err);
 }
 
@@ -443,6 +448,8 @@ enum status train_job_prepare(struct train_job *job, struct err *err)
 	status = agree(job, status, err);
 	if (status == ST_OK)
 		status = check_same(job, err);
+	if (status == ST_OK)
+		status = train_ranks_clock(job->ranks, &job->clock, err);
 	if (status == ST_OK)
 		ranks_watch(job->ranks, job->plan.run->distribution.timeout_s);
 	return status != ST_OK || !job->screen.out ? status : show_run(job, err);

@@ -13,6 +13,7 @@
 #include "trainer/callbacks/callback.h"
 #include "trainer/models/keras_file.h"
 #include "trainer/train_fit.h"
+#include "trainer/train_ranks.h"
 #include "trainer/train_screen.h"
 
 struct train_job {
@@ -26,7 +27,8 @@ struct train_job {
 	struct keras_file weights; /* weights.load, until the replicas have it */
 	struct train_options options;
 	struct ranks *ranks; /* NULL: the process is alone */
-	bool others;         /* another rank has said what is wrong */
+	struct train_clock clock;
+	bool others; /* another rank has said what is wrong */
 	struct ips_recording *recording;
 	struct train_session *session;
 	struct train_result result;

@@ -17,6 +17,8 @@
 #include "trainer/train_session.h"
 #include "trainer/train_shard.h"
 
+#define CLOCK_ROUNDS 16
+
 /* A range of a stage's gradients that is exchanged by itself. */
 struct train_bucket {
 	const struct train_session *session;
@@ -579,6 +581,31 @@ enum status train_ranks_agree(struct ranks *ranks, enum status status, bool *oth
 	if (failed >= 0 && status == ST_OK)
 		return err_set(err, ST_FAILED, "rank %d failed", failed);
 	return status;
+}
+
+enum status train_ranks_clock(struct ranks *ranks, struct train_clock *out, struct err *err)
+{
+	int64_t low = INT64_MIN, high = INT64_MAX;
+
+	*out = (struct train_clock){0, 0};
+	for (int round = 0; ranks && round < CLOCK_ROUNDS; round++) {
+		const int64_t begin = clock_epoch_ns();
+		uint64_t *begins = gather_words(ranks, (uint64_t)begin);
+		const int64_t end = clock_epoch_ns();
+		uint64_t *ends = begins ? gather_words(ranks, (uint64_t)end) : NULL;
+
+		if (ends) {
+			low = max(low, begin - (int64_t)ends[0]);
+			high = min(high, end - (int64_t)begins[0]);
+		}
+		mem_free(begins);
+		mem_free(ends);
+		if (!ends)
+			return err_nomem(err);
+	}
+	if (ranks_rank(ranks) > 0)
+		*out = (struct train_clock){low + (high - low) / 2, (high - low + 1) / 2};
+	return ST_OK;
 }
 
 enum status train_ranks_same(struct ranks *ranks, const char *text, bool *others, struct err *err)

@@ -56,6 +56,13 @@ void train_ranks_gather(struct train_session *session, int stage, struct ips_tra
  * @status: this rank's; ST_FAILED where another's is not ST_OK. */
 enum status train_ranks_results(struct train_phase *phase, enum status status, struct err *err);
 
+/* How far this rank's wall clock is ahead of rank 0's, and how far that may be wrong: nobody has a
+ * gather's words before all have sent theirs. By all ranks. */
+struct train_clock {
+	int64_t offset_ns, bound_ns;
+};
+enum status train_ranks_clock(struct ranks *ranks, struct train_clock *out, struct err *err);
+
 /* ST_OK where @status is on all ranks. A rank that is well itself gets ST_FAILED, and in @err which
  * is not. *others: an earlier rank than this one says what is wrong. */
 enum status train_ranks_agree(struct ranks *ranks, enum status status, bool *others,

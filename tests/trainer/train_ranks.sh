@@ -109,6 +109,9 @@ for schedule in "${swept[@]}"; do
 	[ "$(sqlite3 "$all" "SELECT group_concat(rank || ':' || bytes, ' ') FROM (SELECT s.rank, sum(a.value) / (SELECT 4 * sum(params) FROM layers) AS bytes
 		FROM spans s JOIN span_args a USING (span_id) WHERE s.name = 'MPI_Ialltoallv' AND a.name = 'bytes' GROUP BY s.rank)")" = "0:1 1:2" ] || fail "$schedule: bytes"
 	sqlite3 tf_report__*/rank1/profile.db "SELECT value FROM meta WHERE key = 'mpi'" | grep -E '^(Open MPI|MPICH)' >/dev/null || fail "$schedule: no meta mpi"
+	# The ranks have one clock here, and what they have measured does not say otherwise.
+	[ "$(sqlite3 "$all" "SELECT count(*), min(o.value * o.value <= b.value * b.value) FROM meta o JOIN meta b ON b.key = replace(o.key, 'offset', 'bound')
+		WHERE o.key GLOB '*.clock_offset_ns'")" = "2|1" ] || fail "$schedule: clocks: $(sqlite3 "$all" "SELECT * FROM meta WHERE key GLOB '*clock_*'")"
 	# The communication report: its numbers by other queries, in the sqlite3 shell. An update's exchanges meet, so the last to come
 	# has nobody to wait for (a call that was partly hidden has no size, and meets none);
 	# bus bandwidth is what goes over the wires, (n - 1) / n of what is there, by the time since all have come.
