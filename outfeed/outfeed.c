@@ -684,14 +684,14 @@ static void replica_state(const struct outfeed_tensor *tensor, struct outfeed_re
 
 	snprintf(name, sizeof(name), "%d %s/%s", (int)tensor->kind, tensor->queue, tensor->key);
 	outfeed_health_tensor_state(replica->health, name, visit, user);
-	snprintf(name, sizeof(name), "%d %s/%s seen", (int)tensor->kind, tensor->queue,
+	snprintf(name, sizeof(name), "seen %d %s/%s", (int)tensor->kind, tensor->queue,
 		 tensor->key);
 	if (!visit(user, name, counts, sizeof(counts)) ||
 	    !outfeed_health_are_counts(counts, ARRAY_LEN(counts)))
 		return;
 	replica->stretch = counts[0];
 	replica->skipped = counts[1] != 0;
-	snprintf(name, sizeof(name), "%d %s/%s before", (int)tensor->kind, tensor->queue,
+	snprintf(name, sizeof(name), "before %d %s/%s", (int)tensor->kind, tensor->queue,
 		 tensor->key);
 	replica->has_before =
 		counts[2] != 0 && replica->before &&

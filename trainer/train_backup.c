@@ -356,7 +356,6 @@ static void record_part(const struct train_backup *backup, const char *first, in
 	if (rank == 0 || rank >= ranks || first[0] == '\0' ||
 	    !fs_path(report, "%s/rank%d", first, rank))
 		str_copy(report, sizeof(report), first);
-
 	snprintf(number, sizeof(number), "%" PRId64, session->part);
 	ips_meta_set(session->recording, "part", number);
 	ips_meta_set(session->recording, "continues", report);

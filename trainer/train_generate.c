@@ -173,6 +173,7 @@ static enum status generator_new(struct generator *out, const struct train_sessi
 		.length = model->input.dim[0],
 		.width = model->layers[model->layer_count - 1].output.dim[1],
 		.by_steps = by_steps,
+		.known = -1,
 		.logits = last < 0 || model->layers[last].activation != MODEL_SOFTMAX,
 		.temperature = run->generate.temperature,
 	};

@@ -57,6 +57,7 @@ enum status train_job_join(struct train_job *job, struct err *err)
 	if (ranks_rank(job->ranks) == 0)
 		return status;
 	job->screen.out = NULL;
+	job->screen.terminal = false;
 	job->generated = NULL;
 	job->callbacks.silent = true;
 	return status;
@@ -72,17 +73,18 @@ static enum status check_ranks(struct train_job *job, struct err *err)
 {
 	const struct plan_run *plan = &job->plan;
 	const int count = ranks_count(job->ranks);
+	const bool named = plan->run->distribution.replicas > 0;
 
 	if (!job->ranks)
 		return ST_OK;
 	if (plan->layout->replicas < count)
 		return err_set(err, ST_INVALID,
 			       "%d ranks cannot share %d replica%s: start fewer, or give the run "
-			       "more replicas "
-			       "(--ipu.auto_select_ipus %d)",
+			       "more replicas (--%s %d)",
 			       count, plan->layout->replicas,
 			       plan->layout->replicas == 1 ? "" : "s",
-			       count * plan->layout->ipus_per_replica);
+			       named ? "distribution.replicas" : "ipu.auto_select_ipus",
+			       named ? count : count * plan->layout->ipus_per_replica);
 	if (plan->run->distribution.instances == RUN_INSTANCES_MPI &&
 	    plan->layout->replicas % count)
 		return err_set(

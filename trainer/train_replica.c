@@ -13,7 +13,6 @@
 #include "trainer/models/model_weights.h"
 #include "trainer/train_measure.h"
 #include "trainer/train_shard.h"
-#include "trainer/train_shard.h"
 
 #define RING_LEAST 4 /* gradients between two stages, so that one may be ahead of the other */
 

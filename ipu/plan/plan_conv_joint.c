@@ -53,12 +53,6 @@ struct ways {
 	struct conv_way way[IPU_PASSES];
 };
 
-/* A cut of the layer: parts of its units and inputs, and what a tile has of them. */
-struct cut {
-	int64_t units, inputs;
-	double unit_share, input_share;
-};
-
 struct joint {
 	const struct ipu_target *target;
 	struct conv_form forms[IPU_PASSES];

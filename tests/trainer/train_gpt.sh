@@ -29,4 +29,12 @@ if command -v bible >/dev/null; then
 	awk -v single="$single" '/^Bits per token of the test set: / { bits = $NF } END { exit !(bits > 1 && bits < single - 0.2) }' out ||
 		fail "$single bits of single bytes, learnt: $(tail -5 out)"
 fi
+# A text that goes on from its first letter goes on from its first two, too.
+goes() {
+	"$bin/ipu-train" "$gpt" --data.path text.txt -q --ipu null --pipeline null --weights.load cpu.npz --fit null --evaluate null \
+		--generate "$1" --generate.length "$2" || fail "no text behind $1"
+}
+goes I 12 >first
+goes "$(head -c 2 first)" 11 >second
+cmp first second || fail "behind one letter: $(cat first), behind two: $(cat second)"
 echo ok

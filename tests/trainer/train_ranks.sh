@@ -50,6 +50,14 @@ same() { diff -r "$1" "$2" >/dev/null || fail "$2 has other bytes than $1: $(dif
 
 "$bin/ipu-train" normal.json >out || fail "one process: exit code $?"
 keep one
+# A launcher of PMIx may start one process, too.
+if [[ " ${launchers[*]} " = *' openmpi '* ]]; then
+	PMIX_RANK=0 "$bin/ipu-train" normal.json --ipu.auto_select_ipus 1 --gradient_accumulation '{"steps_per_replica": 4}' >out || fail "one process of PMIx: exit code $?"
+	keep pmix
+	"$bin/ipu-train" normal.json --ipu.auto_select_ipus 1 --gradient_accumulation '{"steps_per_replica": 4}' >out || fail "one replica: exit code $?"
+	keep replica
+	same replica pmix
+fi
 for launcher in "${launchers[@]}"; do
 	sweep 2 3 5
 	for count in "${swept[@]}"; do
@@ -183,6 +191,7 @@ refused() { # PATTERN COMMAND...
 }
 refused 'num-replicas: 8 do not divide among 3 instances: give a multiple of 3' front -n 3 --num-replicas 8 run.json
 refused 'num-instances: 3 do not divide among 2 hosts: give a multiple of 2' front -n 3 --host a,b run.json
+refused 'host: "a:1,b:2": each host gets the same number' front -n 3 --host a:1,b:2 run.json
 refused 'host: "a,,b" has a host without a name' front -n 3 --host a,,b run.json
 refused 'a run file is missing' front -n 2
 refused 'in PATH: install ' env PATH=/nowhere "$bin/ipu-run" run.json

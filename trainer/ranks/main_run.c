@@ -110,6 +110,11 @@ static enum status check(const struct line *line, struct err *err)
 			    line->hosts[0] == ',' || line->hosts[strlen(line->hosts) - 1] == ','))
 		return err_set(err, ST_INVALID, "--host: \"%s\" has a host without a name",
 			       line->hosts);
+	if (line->hosts && strchr(line->hosts, ':'))
+		return err_set(err, ST_INVALID,
+			       "--host: \"%s\": each host gets the same number of instances: leave "
+			       "its own out",
+			       line->hosts);
 	if (line->instances % hosts)
 		return err_set(
 			err, ST_INVALID,

@@ -600,7 +600,8 @@ enum status ranks_open(struct ranks **out, struct err *err)
 	status = open_plugin(ranks, launcher, err);
 	if (status == ST_OK)
 		status = start(ranks, launcher, err);
-	if (status != ST_OK) {
+	/* Not every launcher says before that there is one process. */
+	if (status != ST_OK || ranks->count < 2) {
 		ranks_close(ranks);
 		return status;
 	}

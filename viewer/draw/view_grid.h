@@ -139,10 +139,10 @@ enum view_answer view_grid_request(struct view_grid *grid, int height, enum view
 bool view_grid_search(struct view_grid *grid, struct view_context *context, int height,
 		      const char *text, bool forward);
 void view_grid_filter(struct view_grid *grid, const char *text);
-/* "row 3 of 120, filter conv, +2 columns: l, by cycles"; what is wrong with a filter, alone. */
 /* What keys of tables do, for the line at the foot: "" where there is too little to be ordered or
  * filtered; NULL: what they always do. */
 const char *view_grid_word(const struct view_grid *grid, enum view_request request);
+/* "row 3 of 120, filter conv, +2 columns: l, by cycles"; what is wrong with a filter, alone. */
 void view_grid_status(const struct view_grid *grid, char *out, size_t size);
 /* A row: becomes the cursor's. A heading: the order, and the other way round. */
 enum view_answer view_grid_click(struct view_grid *grid, int height, int x, int y);

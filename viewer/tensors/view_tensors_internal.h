@@ -288,9 +288,9 @@ enum status view__tensors_list_table(const struct view_tensors *screen,
 				     struct err *err);
 
 /* view_tensors_matrix.c */
-/* Reading the numbers */
 /* The shades of the picture are for its cells as they are now. */
 void view__matrix_scale(struct view_tensor_values *values);
+/* Reads the numbers. */
 enum status view__matrix_load(struct view_tensors *screen, struct view_context *context,
 			      struct err *err);
 void view__values_draw(const struct view_tensors *screen, struct view_pane *pane);
