@@ -72,7 +72,8 @@ for implementation in openmpi mpich; do
 	"${launch[@]}" ./program || fail "$how, $implementation: exit code $?"
 	[ -z "$(ls -d mpi_report* 2>/dev/null)" ] || fail "a program without the layer has left a report"
 	how=preloaded
-	IPUSCOPE_MPI_REPORT=report "${launch[@]}" env "LD_PRELOAD=$layer" ./program || fail "$how, $implementation: exit code $?"
+	# LD_PRELOAD ends a name at a space or colon; LD_LIBRARY_PATH at a colon alone.
+	IPUSCOPE_MPI_REPORT=report "${launch[@]}" env "LD_LIBRARY_PATH=$(cd "${layer%/*}" && pwd)" "LD_PRELOAD=${layer##*/}" ./program || fail "$how, $implementation: exit code $?"
 	checked
 	how=linked
 	"${compile[@]}" -o program -Wl,--no-as-needed "$layer" "-Wl,-rpath,$(cd "${layer%/*}" && pwd)" "${found[@]}"
