@@ -345,9 +345,8 @@ static void begin_span(const struct train_session *session, struct ips_track *tr
 	ips_span_arg_int(track, "ranks", ranks_count(session->ranks));
 }
 
-/* A span that lasts as long as its operation has the size of it. */
 static void end_span(const struct train_session *session, struct ips_track *track,
-		     const struct ranks_pieces *pieces, uint64_t hidden_ns)
+		     const struct ranks_pieces *pieces)
 {
 	int64_t words = 0;
 
@@ -355,46 +354,49 @@ static void end_span(const struct train_session *session, struct ips_track *trac
 		return;
 	for (int r = 0; r < ranks_count(session->ranks); r++)
 		words += pieces->words[r];
-	if (!hidden_ns)
-		ips_span_arg_int(track, "size", words * (int64_t)sizeof(float));
+	ips_span_arg_int(track, "size", words * (int64_t)sizeof(float));
 	ips_span_end(track);
 }
 
-/* What goes on from @from to @to has been waited for since @waits. */
-static uint64_t note_hidden(struct ips_track *track, int bucket, uint64_t from, uint64_t to,
-			    uint64_t waits)
+/* What goes on from @from to @to has been waited for since @waits, in the span since @begun:
+ * buckets before had their spans in between. */
+static void note_operation(struct ips_track *track, int bucket, uint64_t from, uint64_t to,
+			   uint64_t waits, uint64_t begun)
 {
-	const uint64_t until = min(to, waits), hidden = until > from ? until - from : 0;
+	const uint64_t until = min(to, waits);
 
 	if (!track)
-		return hidden;
+		return;
 	ips_span_arg_int(track, "bucket", bucket);
-	ips_span_arg_int(track, "hidden_ns", (int64_t)hidden);
-	return hidden;
+	ips_span_arg_int(track, "hidden_ns", until > from ? (int64_t)(until - from) : 0);
+	ips_span_arg_int(track, "before_ns", (int64_t)begun - (int64_t)from);
+	ips_span_arg_int(track, "length_ns", (int64_t)to - (int64_t)from);
 }
 
 void train_ranks_wait(struct train_session *session, int stage, struct ips_track *track)
 {
 	const struct train_exchange *e = &session->exchange[stage];
 	const uint64_t waits = clock_ns();
-	uint64_t hidden;
+	uint64_t begun;
 
 	for (int b = 0; b < e->bucket_count; b++) {
 		const struct train_bucket *bucket = &e->buckets[b];
 		const struct ranks_times *times;
 
+		begun = clock_ns();
 		begin_span(session, track, e->exchange, &bucket->out, false);
 		times = ranks_reduce_summed(session->ranks, bucket->reduction);
-		hidden = note_hidden(track, b, times->begun_ns, times->exchanged_ns, waits);
-		end_span(session, track, &bucket->out, hidden);
+		note_operation(track, b, times->begun_ns, times->exchanged_ns, waits, begun);
+		end_span(session, track, &bucket->out);
 		if (session->sharded && !optimizer_needs_whole_norm(&session->optimizer)) {
 			ranks_reduce_wait(session->ranks, bucket->reduction);
 			continue;
 		}
+		begun = clock_ns();
 		begin_span(session, track, e->gather, &bucket->mean, true);
 		ranks_reduce_wait(session->ranks, bucket->reduction);
-		hidden = note_hidden(track, b, times->summed_ns, times->ended_ns, waits);
-		end_span(session, track, &bucket->mean, hidden);
+		note_operation(track, b, times->summed_ns, times->ended_ns, waits, begun);
+		end_span(session, track, &bucket->mean);
 	}
 }
 
@@ -404,7 +406,7 @@ void train_ranks_gather(struct train_session *session, int stage, struct ips_tra
 
 	begin_span(session, track, e->gather, &e->weights, true);
 	ranks_gather(session->ranks, e->line.channel + 1, &e->weights);
-	end_span(session, track, &e->weights, 0);
+	end_span(session, track, &e->weights);
 }
 
 /* ---- results --------------------------------------------------------------------------------- */

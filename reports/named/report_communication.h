@@ -2,10 +2,11 @@
  * Calls of MPI as their spans have them, and which of them are one exchange of several ranks.
  *
  * A span of the category `mpi` says in its arguments: `bytes` (what the rank sends to others),
- * `size` (the data of the whole operation as nccl-tests count it; only of a span that lasts as long
- * as the operation), `ranks` (of the communicator), `bucket`, `communicator` (its name, where
- * stage and bucket do not say it), `waited_ns` (as long nobody did anything else; without it all of
- * the span).
+ * `size` (the data of the whole operation as nccl-tests count it; only where its length is known),
+ * `ranks` (of the communicator), `bucket`, `communicator` (its name, where stage and bucket do not
+ * say it). Where the span is only the wait for an operation that went on behind other work:
+ * `before_ns` (how long before the span the operation began), `length_ns` (the operation's; without
+ * both it is the span's), `hidden_ns` (of it, behind the backward pass).
  */
 #ifndef REPORT_COMMUNICATION_H
 #define REPORT_COMMUNICATION_H
@@ -20,7 +21,7 @@
 /* Begins a query: the table `exchange` has a row for each call of a rank. One operation of several
  * ranks is one of the same weight update, or else of the same number. last_rank: who came last of
  * those that met in it (of calls that nobody leaves before all have come); waited_ns: as long the
- * call waited for that rank; transfer_ns: the rest. */
+ * call waited for that rank; transfer_ns: the operation's length since that rank had come. */
 #define REPORT_EXCHANGES                                                                           \
 	"WITH spoken AS (\n"                                                                       \
 	"  SELECT s.span_id, s.rank, s.track, s.name, s.mode, s.epoch, s.execution,\n"             \
@@ -30,11 +31,14 @@
 	"         max(CASE a.name WHEN 'ranks' THEN a.value END) AS ranks,\n"                      \
 	"         max(CASE a.name WHEN 'bucket' THEN a.value END) AS bucket,\n"                    \
 	"         max(CASE a.name WHEN 'communicator' THEN a.value END) AS communicator,\n"        \
-	"         max(CASE a.name WHEN 'waited_ns' THEN a.value END) AS waited_ns\n"               \
+	"         max(CASE a.name WHEN 'hidden_ns' THEN a.value END) AS hidden_ns,\n"              \
+	"         max(CASE a.name WHEN 'before_ns' THEN a.value END) AS before_ns,\n"              \
+	"         max(CASE a.name WHEN 'length_ns' THEN a.value END) AS length_ns\n"               \
 	"  FROM spans s LEFT JOIN span_args a ON a.span_id = s.span_id\n"                          \
 	"  WHERE s.category = 'mpi' AND s.dur_ns IS NOT NULL GROUP BY s.span_id),\n"               \
 	"named AS (\n"                                                                             \
-	"  SELECT *, coalesce(waited_ns, dur_ns) AS exposed_ns,\n"                                 \
+	"  SELECT *, start_ns - coalesce(before_ns, 0) AS begun_ns,\n"                             \
+	"         coalesce(length_ns, dur_ns) AS took_ns,\n"                                       \
 	"         lower(substr(name, CASE WHEN name GLOB 'MPI_I[a-z]*' THEN 6 ELSE 5 END))\n"      \
 	"           AS kind\n"                                                                     \
 	"  FROM spoken),\n"                                                                        \
@@ -50,18 +54,18 @@
 	"                        weight_update ORDER BY start_ns, span_id) AS number\n"            \
 	"  FROM named),\n"                                                                         \
 	"met AS (\n"                                                                               \
-	"  SELECT *, max(start_ns) OVER w AS last_ns,\n"                                           \
-	"         first_value(rank) OVER (w ORDER BY start_ns DESC, rank) AS last_rank\n"          \
+	"  SELECT *, max(begun_ns) OVER w AS last_ns,\n"                                           \
+	"         first_value(rank) OVER (w ORDER BY begun_ns DESC, rank) AS last_rank\n"          \
 	"  FROM numbered\n"                                                                        \
 	"  WINDOW w AS (PARTITION BY name, stage, bucket, communicator, mode, execution,\n"        \
 	"                            weight_update, number, apart)),\n"                            \
 	"exchange AS (\n"                                                                          \
 	"  SELECT span_id, rank, track, name, mode, epoch, execution, weight_update, stage,\n"     \
 	"         bucket, communicator, number, start_ns, dur_ns, bytes, size, ranks, bus,\n"      \
-	"         exposed_ns, apart = 0 AS meets,\n"                                               \
+	"         dur_ns AS exposed_ns, hidden_ns, apart = 0 AS meets,\n"                          \
 	"         CASE apart WHEN 0 THEN last_rank END AS last_rank,\n"                            \
-	"         min(dur_ns, last_ns - start_ns) AS waited_ns,\n"                                 \
-	"         dur_ns - min(dur_ns, last_ns - start_ns) AS transfer_ns\n"                       \
+	"         max(0, min(dur_ns, last_ns - start_ns)) AS waited_ns,\n"                         \
+	"         took_ns - min(took_ns, last_ns - begun_ns) AS transfer_ns\n"                     \
 	"  FROM met)\n"
 
 extern const struct report_named report_named_communication;

@@ -121,24 +121,28 @@ for schedule in "${swept[@]}"; do
 	[ "$(sqlite3 "$all" "SELECT count(*), min(o.value * o.value <= b.value * b.value) FROM meta o JOIN meta b ON b.key = replace(o.key, 'offset', 'bound')
 		WHERE o.key GLOB '*.clock_offset_ns'")" = "2|1" ] || fail "$schedule: clocks: $(sqlite3 "$all" "SELECT * FROM meta WHERE key GLOB '*clock_*'")"
 	# The communication report: its numbers by other queries, in the sqlite3 shell. An update's exchanges meet, so the last to come
-	# has nobody to wait for (a call that was partly hidden has no size, and meets none);
-	# bus bandwidth is what goes over the wires, (n - 1) / n of what is there, by the time since all have come.
-	[ "$("$bin/ipu-report" "$all" communication --csv --by rank --columns rank,calls,bytes,exposed_ns | tail -n +2 | tr -d '\r')" = "$(sqlite3 -csv "$all" "
-		SELECT rank, count(*), sum(b.value), sum(dur_ns) FROM spans s JOIN span_args b ON b.span_id = s.span_id AND b.name = 'bytes'
-		WHERE category = 'mpi' GROUP BY rank ORDER BY rank")" ] || fail "$schedule: communication by rank"
-	[ "$("$bin/ipu-report" "$all" communication --csv --by straggler --where 'rank <> last_rank' --sort rank --columns rank,last_rank,calls,waited_ns |
-		tail -n +2 | tr -d '\r')" = "$(sqlite3 -csv "$all" "
-		SELECT a.rank, b.rank, count(*), sum(min(a.dur_ns, b.start_ns - a.start_ns)) FROM spans a JOIN spans b
-			ON b.category = 'mpi' AND (a.name, a.stage, a.weight_update) = (b.name, b.stage, b.weight_update)
-			JOIN span_args y ON y.span_id = a.span_id AND y.name = 'size' JOIN span_args z ON z.span_id = b.span_id AND z.name = 'size'
-		WHERE a.category = 'mpi' AND a.start_ns < b.start_ns GROUP BY 1, 2 ORDER BY 1")" ] || fail "$schedule: stragglers"
-	[ "$("$bin/ipu-report" "$all" communication --csv --by bucket --sort name,stage --columns name,stage,busbw_gb_s | tail -n +2 | tr -d '\r' |
-		awk -F, '$3 != "" { printf "%s %s %.9g\n", $1, $2, $3 }')" = "$(sqlite3 -csv "$all" "
-		SELECT a.name, a.stage, sum(z.value) / 2.0 / sum(a.dur_ns - iif(y.value IS NULL, 0, min(a.dur_ns, max(0, b.start_ns - a.start_ns)))) FROM spans a JOIN spans b
-			ON b.category = 'mpi' AND (a.name, a.stage, a.weight_update) = (b.name, b.stage, b.weight_update) AND a.rank <> b.rank
-			JOIN span_args z ON z.span_id = a.span_id AND z.name = 'size'
-			LEFT JOIN span_args y ON y.span_id = b.span_id AND y.name = 'size'
-		WHERE a.category = 'mpi' GROUP BY 1, 2 ORDER BY 1, 2" | awk -F, '{ printf "%s %s %.9g\n", $1, $2, $3 }')" ] || fail "$schedule: bus bandwidth"
+	# has nobody to wait for (an operation begins before the span that waits for it, with the backward pass still under way);
+	# bus bandwidth is what goes over the wires, (n - 1) / n of what is there, by the operation's length since all have come.
+	calls="WITH calls AS (SELECT rank, name, stage, weight_update, start_ns, dur_ns, start_ns - before_ns AS begun, length_ns, bytes, size, hidden_ns
+		FROM spans s JOIN (SELECT span_id, max(value) FILTER (WHERE name = 'bytes') AS bytes, max(value) FILTER (WHERE name = 'size') AS size,
+			max(value) FILTER (WHERE name = 'before_ns') AS before_ns, max(value) FILTER (WHERE name = 'length_ns') AS length_ns,
+			max(value) FILTER (WHERE name = 'hidden_ns') AS hidden_ns FROM span_args GROUP BY span_id) USING (span_id) WHERE category = 'mpi'),
+		pairs AS (SELECT a.*, b.rank AS other, b.begun AS after FROM calls a JOIN calls b
+			ON (a.name, a.stage, a.weight_update) = (b.name, b.stage, b.weight_update) AND a.rank <> b.rank)"
+	said() { "$bin/ipu-report" "$all" communication --csv "$@" | tail -n +2 | tr -d '\r'; }
+	[ "$(said --by rank --columns rank,calls,bytes,exposed_ns,hidden_ns)" = "$(sqlite3 -csv "$all" "$calls
+		SELECT rank, count(*), sum(bytes), sum(dur_ns), sum(hidden_ns) FROM calls GROUP BY rank ORDER BY rank")" ] || fail "$schedule: communication by rank"
+	[ "$(said --by update --sort rank,weight_update --columns rank,weight_update,hidden_ns,hidden_share | awk -F, '{ printf "%s %s %s %.9g\n", $1, $2, $3, $4 }')" = "$(
+		sqlite3 -csv "$all" "$calls SELECT rank, weight_update, sum(hidden_ns), 1.0 * sum(hidden_ns) / sum(hidden_ns + dur_ns) FROM calls
+		GROUP BY 1, 2 ORDER BY 1, 2" | awk -F, '{ printf "%s %s %s %.9g\n", $1, $2, $3, $4 }')" ] || fail "$schedule: hidden by update"
+	[ "$(sqlite3 "$all" "$calls SELECT min(hidden_ns BETWEEN 0 AND length_ns AND begun + hidden_ns <= start_ns), max(hidden_ns > 0) FROM calls")" = "1|1" ] ||
+		fail "$schedule: more is hidden than there is"
+	[ "$(said --by straggler --where 'rank <> last_rank' --sort rank --columns rank,last_rank,calls,waited_ns)" = "$(sqlite3 -csv "$all" "$calls
+		SELECT rank, other, count(*), sum(max(0, min(dur_ns, after - start_ns))) FROM pairs WHERE begun < after GROUP BY 1, 2 ORDER BY 1")" ] ||
+		fail "$schedule: stragglers"
+	[ "$(said --by bucket --sort name,stage --columns name,stage,busbw_gb_s | awk -F, '{ printf "%s %s %.9g\n", $1, $2, $3 }')" = "$(sqlite3 -csv "$all" "$calls
+		SELECT name, stage, sum(size) / 2.0 / sum(length_ns - min(length_ns, max(0, after - begun))) FROM pairs
+		GROUP BY 1, 2 ORDER BY 1, 2" | awk -F, '{ printf "%s %s %.9g\n", $1, $2, $3 }')" ] || fail "$schedule: bus bandwidth"
 	rm -rf tf_report__*
 done
 
