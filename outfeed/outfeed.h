@@ -39,7 +39,9 @@ struct outfeed_params {
 	const struct outfeed_policy *policy; /* borrowed */
 	/* Copied, and recorded as used; NULL: none is asked. */
 	const struct outfeed_health_rules *rules;
-	int replicas, first_replica; /* as many, from the least that keys have */
+	/* As many, from the least that keys have. A rule that no tensor breaks (of losses, epochs
+	 * and classes) is recorded and said where replica 0 is: all find it alike. */
+	int replicas, first_replica;
 	/* Bytes that tensors may add to the recording, as outfeed_bytes() reckons them; 0 and
 	 * INT64_MAX: no end. What is left over when values have used up four fifths goes to
 	 * cheaper tiers. Hits and the first bad number are always written. */

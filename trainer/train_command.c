@@ -335,7 +335,7 @@ int train_command(int argc, char **argv)
 	}
 	/* Said before this rank ends, since the launcher may end all when one has failed. */
 	if (status != ST_OK)
-		code = job.others && ranks_rank(job.ranks) > 0 ? 1 : cli_fail(&COMMAND, &err);
+		code = job.others ? status_exit_code(status) : cli_fail(&COMMAND, &err);
 	train_job_free(&job);
 	mem_free(request.words);
 	mem_free(request.command);

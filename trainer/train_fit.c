@@ -334,9 +334,9 @@ static enum status evaluate_epoch(struct fit *fit, int64_t epoch, struct err *er
 {
 	const int count = fit->session->program[IPS_TRAIN].measure.figures.count;
 
-	train_health_epoch(fit->session, epoch, fit->figures.values[0],
-			   fit->session->run->fit.validation ? &fit->figures.values[count] : NULL);
-	return train_health_check(fit->session, err);
+	return train_health_epoch(
+		fit->session, epoch, fit->figures.values[0],
+		fit->session->run->fit.validation ? &fit->figures.values[count] : NULL, err);
 }
 
 static enum status run_epoch(struct fit *fit, int64_t epoch, struct err *err)

@@ -8,8 +8,10 @@
 #include <math.h>
 #include <xxhash.h>
 
+#include "common/mem.h"
 #include "common/str.h"
 #include "trainer/train_outfeed.h"
+#include "trainer/train_ranks.h"
 #include "trainer/train_screen.h"
 
 /* ---- a rule broken --------------------------------------------------------------------------- */
@@ -64,18 +66,27 @@ void train_health_hit(void *user, const struct outfeed_hit *hit)
 	add_number(&why, hit->keys.step == IPS_NULL ? " in weight update " : ", weight update ",
 		   hit->keys.weight_update);
 	add_number(&why, " of epoch ", hit->keys.epoch);
-	str_copy(health->why, sizeof(health->why), why.failed ? "" : str_peek(&why));
+	str_copy(health->why, sizeof(health->why),
+		 why.failed ? outfeed_health_describe(hit->rule)->name : str_peek(&why));
 	str_free(&why);
 	train_stop_ask(&session->stop_early);
 }
 
-enum status train_health_check(const struct train_session *session, struct err *err)
+enum status train_health_check(struct train_session *session, struct err *err)
 {
-	if (!train_stop_asked(&session->stop_early))
+	enum status status = ST_OK;
+	bool others;
+
+	if (session->health.stop == 0)
 		return ST_OK;
-	return err_set(err, ST_FAILED, "health.stop: %s",
-		       session->health.why[0] != '\0' ? session->health.why
-						      : "a rule broken on another rank");
+	if (train_stop_asked(&session->stop_early))
+		status = err_set(err, ST_FAILED, "health.stop: %s", session->health.why);
+	status = train_ranks_agree(session->ranks, status, &others, err);
+	if (status != ST_OK) {
+		train_stop_ask(&session->stop_early);
+		session->together = true;
+	}
+	return status;
 }
 
 char *train_health_text(const int64_t broken[OUTFEED_HEALTH_RULES], const char *report)
@@ -136,23 +147,39 @@ enum status train_health_new(struct train_session *session, struct err *err)
 	return status;
 }
 
-/* All replicas' into the first's, which is told and begins anew. */
-static void evaluate_classes(struct train_session *session, struct outfeed_health *rules,
-			     const struct ips_keys *keys)
+static enum status add_ranks(struct ranks *ranks, struct class_counts *counts, struct err *err)
+{
+	int64_t sums[] = {counts->items, counts->predicted};
+	enum status status =
+		train_ranks_add(ranks, counts->targets, 2 * (size_t)counts->classes, err);
+
+	if (status == ST_OK)
+		status = train_ranks_add(ranks, sums, ARRAY_LEN(sums), err);
+	counts->items = sums[0];
+	counts->predicted = sums[1];
+	return status;
+}
+
+/* All replicas' into the first's, on each rank, which is told and begins anew. */
+static enum status evaluate_classes(struct train_session *session, struct outfeed_health *rules,
+				    const struct ips_keys *keys, struct err *err)
 {
 	struct class_counts *all = &session->replica[0].classes;
 	struct class_figures figures;
+	enum status status;
 
 	if (all->classes == 0)
-		return;
+		return ST_OK;
 	for (int r = 1; r < session->replicas; r++) {
 		class_counts_merge(all, &session->replica[r].classes);
 		class_counts_clear(&session->replica[r].classes);
 	}
+	status = add_ranks(session->ranks, all, err);
 	figures = class_counts_figures(all);
 	outfeed_health_classes(rules, keys, ips_recording_now_ns(session->recording), figures.items,
 			       figures.imbalance, figures.misprediction);
 	class_counts_clear(all);
+	return status;
 }
 
 /* ---- backups --------------------------------------------------------------------------------- */
@@ -266,15 +293,17 @@ void train_health_losses(struct train_phase *phase)
 	}
 }
 
-void train_health_epoch(struct train_session *session, int64_t epoch, double loss,
-			const double *val_loss)
+enum status train_health_epoch(struct train_session *session, int64_t epoch, double loss,
+			       const double *val_loss, struct err *err)
 {
 	struct outfeed_health *rules = train_outfeed_health(session);
 	const struct ips_keys keys = keys_of(epoch);
+	enum status status;
 
 	if (!rules)
-		return;
-	evaluate_classes(session, rules, &keys);
+		return ST_OK;
+	status = evaluate_classes(session, rules, &keys, err);
 	outfeed_health_epoch(rules, &keys, ips_recording_now_ns(session->recording), loss,
 			     !val_loss ? (double)NAN : *val_loss, val_loss != NULL);
+	return status == ST_OK ? train_health_check(session, err) : status;
 }

@@ -28,16 +28,18 @@ enum status train_health_new(struct train_session *session, struct err *err);
  */
 void train_health_losses(struct train_phase *phase);
 
-/* An epoch has ended, and its classes have been counted; @val_loss NULL: it was not validated. */
-void train_health_epoch(struct train_session *session, int64_t epoch, double loss,
-			const double *val_loss);
+/* An epoch has ended, and its classes have been counted; @val_loss NULL: it was not validated.
+ * Returns train_health_check(). */
+enum status train_health_epoch(struct train_session *session, int64_t epoch, double loss,
+			       const double *val_loss, struct err *err);
 
 /* Write or read what the rules know of session->replica[@index] and its targets; with the first one
  * also what they know of losses. Where the backup has nothing, or what other rules knew, they begin
  * anew. */
 void train_health_keep(struct train_session *session, int index, struct snapshot *snapshot);
 
-/* ST_FAILED, with the rule and where it was broken, when a rule of health.stop was. */
-enum status train_health_check(const struct train_session *session, struct err *err);
+/* ST_FAILED, with the rule and where it was broken, when a rule of health.stop was, on whichever
+ * rank: all ranks end. */
+enum status train_health_check(struct train_session *session, struct err *err);
 
 #endif /* TRAIN_HEALTH_H */

@@ -26,6 +26,7 @@
 #include "trainer/train_health.h"
 #include "trainer/train_session.h"
 #include "trainer/train_screen.h"
+#include "trainer/train_shard.h"
 #include "trainer/train_tensors.h"
 #include "trainer/train_values.h"
 
@@ -93,7 +94,7 @@ static enum status check_ranks(struct train_job *job, struct err *err)
 			"start a number of ranks that divides them, or set it to null",
 			plan->run->path, plan->layout->replicas, count);
 	if ((callbacks_backup(&job->callbacks) || plan->run->fit.resume) &&
-	    plan->run->pipeline.replicated_optimizer_state_sharding == RUN_YES)
+	    train_shard_wanted(job->ranks, plan->run, &plan->optimizer))
 		return err_set(
 			err, ST_UNSUPPORTED,
 			"BackupAndRestore and fit.resume: a rank has a share of the optimizer "
@@ -759,8 +760,9 @@ static void join_reports(struct train_job *job, enum status status)
 {
 	struct err err = {ST_OK, ""};
 	char out[FS_PATH_SIZE];
+	bool others;
 
-	status = agree(job, status == ST_INTERRUPTED ? ST_OK : status, &err);
+	status = train_ranks_agree(job->ranks, status, &others, &err);
 	if (status != ST_OK || !job->ranks || ranks_rank(job->ranks) > 0 || !job->options.any)
 		return;
 	status = fs_path(out, "%s/ranks.db", job->directory)
@@ -801,7 +803,7 @@ static void show_health(const struct train_job *job)
 enum status train_job_run(struct train_job *job, struct err *err)
 {
 	enum status status = compile(job, err);
-	bool begun, together;
+	bool begun, together, early;
 
 	if (status == ST_OK)
 		status = load_weights(job, err);
@@ -815,6 +817,8 @@ enum status train_job_run(struct train_job *job, struct err *err)
 		report_loss_scale(job);
 	}
 	begun = begun || job->out_of_memory;
+	early = status == ST_INTERRUPTED ||
+		(begun && job->session && train_stop_asked(&job->session->stop_early));
 	together = status == ST_OK || status == ST_INTERRUPTED ||
 		   (job->session && job->session->together);
 	/* Workers record until they have ended. */
@@ -827,7 +831,7 @@ enum status train_job_run(struct train_job *job, struct err *err)
 	status = close_report(job, status, err);
 	job->others = job->others || (together && ranks_rank(job->ranks) > 0);
 	if (together)
-		join_reports(job, status);
+		join_reports(job, early ? ST_OK : status);
 	else
 		leave_ranks(job, err);
 	if (status == ST_OK && job->screen.out)

@@ -28,7 +28,7 @@ struct train_job {
 	struct train_options options;
 	struct ranks *ranks; /* NULL: the process is alone */
 	struct train_clock clock;
-	bool others; /* another rank has said what is wrong */
+	bool others; /* rank 0 says what is wrong */
 	struct ips_recording *recording;
 	struct train_session *session;
 	struct train_result result;

@@ -12,12 +12,14 @@
 #include "common/clock.h"
 #include "common/mem.h"
 #include "common/minmax.h"
+#include "common/str.h"
 #include "trainer/train_phase.h"
 #include "trainer/train_reduce.h"
 #include "trainer/train_session.h"
 #include "trainer/train_shard.h"
 
 #define CLOCK_ROUNDS 16
+#define ADDED        4096 /* counts at once */
 
 /* A range of a stage's gradients that is exchanged by itself. */
 struct train_bucket {
@@ -409,11 +411,30 @@ void train_ranks_gather(struct train_session *session, int stage, struct ips_tra
 	end_span(session, track, &e->weights);
 }
 
+/* ---- what has failed ------------------------------------------------------------------------- */
+
+/* What rank @from has found wrong becomes all ranks' @err. @status: this rank's. */
+static enum status share_failure(struct ranks *ranks, int from, enum status status, struct err *err)
+{
+	struct err said = {.status = status};
+	struct ranks_pieces pieces = {0};
+
+	str_copy(said.text, sizeof(said.text), err->text[0] ? err->text : status_text(status));
+	if (ranks_pieces_new(&pieces, ranks, &said, err) == ST_OK) {
+		pieces.words[from] = sizeof(said) / sizeof(int32_t);
+		ranks_gather(ranks, 0, &pieces);
+		err_set(err, said.status, "%s", said.text);
+		if (from > 0)
+			err_prefix(err, "rank %d", from);
+	}
+	ranks_pieces_fini(&pieces);
+	return err->status;
+}
+
 /* ---- results --------------------------------------------------------------------------------- */
 
 /* What a rank says of itself at an execution's end, before its results. */
 enum {
-	SAYS_STOP,
 	SAYS_INTERRUPTED,
 	SAYS_STATUS,
 	SAYS
@@ -498,7 +519,6 @@ static enum status gather_results(struct train_phase *phase, enum status status,
 	if (!values)
 		return err_nomem(err);
 	own = values + pieces->at[mine] / 2;
-	own[SAYS_STOP] = train_stop_asked(&session->stop_early);
 	own[SAYS_INTERRUPTED] = train_interrupted();
 	own[SAYS_STATUS] = (double)status;
 	if (!phase->outputs)
@@ -508,8 +528,6 @@ static enum status gather_results(struct train_phase *phase, enum status status,
 	for (int r = 0; r < ranks; r++) {
 		double *said = values + pieces->at[r] / 2;
 
-		if (said[SAYS_STOP] != 0.0)
-			train_stop_ask(&session->stop_early);
 		session->interrupted = session->interrupted || said[SAYS_INTERRUPTED] != 0.0;
 		if (said[SAYS_STATUS] != (double)ST_OK && failed < 0)
 			failed = r;
@@ -517,10 +535,11 @@ static enum status gather_results(struct train_phase *phase, enum status status,
 			copy_rank(phase, r, said + SAYS, true);
 	}
 	mem_free(values);
-	session->together = failed >= 0 || train_stop_asked(&session->stop_early);
-	if (failed >= 0 && status == ST_OK)
-		return err_set(err, ST_FAILED, "rank %d failed", failed);
-	return status;
+	session->together = failed >= 0;
+	if (failed < 0)
+		return status;
+	train_stop_ask(&session->stop_early);
+	return share_failure(session->ranks, failed, status, err);
 }
 
 enum status train_ranks_results(struct train_phase *phase, enum status status, struct err *err)
@@ -541,20 +560,20 @@ enum status train_ranks_results(struct train_phase *phase, enum status status, s
 
 /* ---- all go on ------------------------------------------------------------------------------- */
 
-/* By rank, in all ranks: what each of them says. NULL: out of memory. */
-static uint64_t *gather_words(struct ranks *ranks, uint64_t word)
+/* By rank, in all ranks: the @each words that each of them has. NULL: out of memory. */
+static uint64_t *gather_rows(struct ranks *ranks, const void *row, size_t each)
 {
 	const int count = ranks_count(ranks);
 	struct ranks_pieces pieces = {0};
-	uint64_t *words = mem_calloc((size_t)count, sizeof(*words));
+	uint64_t *words = mem_calloc((size_t)count * each, sizeof(*words));
 	struct err ignored;
 
 	if (words && ranks_pieces_new(&pieces, ranks, words, &ignored) == ST_OK) {
 		for (int r = 0; r < count; r++) {
-			pieces.words[r] = 2;
-			pieces.at[r] = 2 * r;
+			pieces.words[r] = 2 * (int)each;
+			pieces.at[r] = 2 * (int)each * r;
 		}
-		words[ranks_rank(ranks)] = word;
+		memcpy(words + (size_t)ranks_rank(ranks) * each, row, each * sizeof(*words));
 		ranks_gather(ranks, 0, &pieces);
 	} else {
 		mem_free(words);
@@ -562,6 +581,30 @@ static uint64_t *gather_words(struct ranks *ranks, uint64_t word)
 	}
 	ranks_pieces_fini(&pieces);
 	return words;
+}
+
+static uint64_t *gather_words(struct ranks *ranks, uint64_t word)
+{
+	return gather_rows(ranks, &word, 1);
+}
+
+enum status train_ranks_add(struct ranks *ranks, int64_t *counts, size_t count, struct err *err)
+{
+	for (size_t at = 0, each; ranks && at < count; at += each) {
+		uint64_t *rows;
+
+		each = min(count - at, (size_t)ADDED);
+		rows = gather_rows(ranks, counts + at, each);
+		if (!rows)
+			return err_nomem(err);
+		for (size_t i = 0; i < each; i++)
+			counts[at + i] = 0;
+		for (int r = 0; r < ranks_count(ranks); r++)
+			for (size_t i = 0; i < each; i++)
+				counts[at + i] += (int64_t)rows[(size_t)r * each + i];
+		mem_free(rows);
+	}
+	return ST_OK;
 }
 
 enum status train_ranks_agree(struct ranks *ranks, enum status status, bool *others,
@@ -578,11 +621,9 @@ enum status train_ranks_agree(struct ranks *ranks, enum status status, bool *oth
 	for (int r = 0; r < ranks_count(ranks) && failed < 0; r++)
 		failed = statuses[r] ? r : -1;
 	mem_free(statuses);
-	/* One line for what all ranks have found wrong: the first one's. */
-	*others = failed >= 0 && failed != ranks_rank(ranks);
-	if (failed >= 0 && status == ST_OK)
-		return err_set(err, ST_FAILED, "rank %d failed", failed);
-	return status;
+	/* One line for what all ranks have found wrong. */
+	*others = failed >= 0 && ranks_rank(ranks) > 0;
+	return failed < 0 ? status : share_failure(ranks, failed, status, err);
 }
 
 enum status train_ranks_clock(struct ranks *ranks, struct train_clock *out, struct err *err)

@@ -52,8 +52,8 @@ void train_ranks_wait(struct train_session *session, int stage, struct ips_track
 /* What each rank has of @stage's range of session->reduced goes to all. */
 void train_ranks_gather(struct train_session *session, int stage, struct ips_track *track);
 
-/* The execution's results of all replicas, and what any rank was asked: to stop, by an interrupt.
- * @status: this rank's; ST_FAILED where another's is not ST_OK. */
+/* The execution's results of all replicas, and whether any rank was interrupted. @status: this
+ * rank's; where any is not ST_OK, the first such one, and its text, are all ranks'. */
 enum status train_ranks_results(struct train_phase *phase, enum status status, struct err *err);
 
 /* How far this rank's wall clock is ahead of rank 0's, and how far that may be wrong: nobody has a
@@ -63,10 +63,13 @@ struct train_clock {
 };
 enum status train_ranks_clock(struct ranks *ranks, struct train_clock *out, struct err *err);
 
-/* ST_OK where @status is on all ranks. A rank that is well itself gets ST_FAILED, and in @err which
- * is not. *others: an earlier rank than this one says what is wrong. */
+/* ST_OK where @status is on all ranks; else the first one's that is not, and its text, on all.
+ * *others: rank 0 says it. */
 enum status train_ranks_agree(struct ranks *ranks, enum status status, bool *others,
 			      struct err *err);
+
+/* Each of @counts becomes its sum over the ranks. */
+enum status train_ranks_add(struct ranks *ranks, int64_t *counts, size_t count, struct err *err);
 
 /* All ranks have the same run and version: @text tells them apart. *others: rank 0 says it. */
 enum status train_ranks_same(struct ranks *ranks, const char *text, bool *others, struct err *err);

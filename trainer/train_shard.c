@@ -34,11 +34,12 @@ static size_t cut(const struct train_session *session, const struct train_stage 
 	return count;
 }
 
-bool train_shard_wanted(const struct train_session *session)
+bool train_shard_wanted(const struct ranks *ranks, const struct run_file *run,
+			const struct optimizer *optimizer)
 {
-	return session->ranks && session->run->fit.wanted && session->run->pipeline.wanted &&
-	       session->run->pipeline.replicated_optimizer_state_sharding == RUN_YES &&
-	       optimizer_slots(&session->optimizer) > 0;
+	return ranks && run->fit.wanted && run->pipeline.wanted &&
+	       run->pipeline.replicated_optimizer_state_sharding == RUN_YES &&
+	       optimizer_slots(optimizer) > 0;
 }
 
 /* The parts of the ranges from @first to before @end; their slots lie together from *@kept on. */

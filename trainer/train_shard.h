@@ -17,7 +17,8 @@
 #include "trainer/train_session.h"
 
 /* What session->sharded is. */
-bool train_shard_wanted(const struct train_session *session);
+bool train_shard_wanted(const struct ranks *ranks, const struct run_file *run,
+			const struct optimizer *optimizer);
 
 /* What @replica updates of each of its stages, stage->own, and the floats of each slot that this
  * takes: without sharding all. */

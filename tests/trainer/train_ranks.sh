@@ -256,6 +256,45 @@ for launcher in "${launchers[@]}"; do
 	for signal in "${swept[@]}"; do lose "$launcher" "$signal"; done
 done
 
+# Rules on losses, epochs and classes are judged alike by all ranks: one of them says and records it, and all end in good order.
+launcher=${launchers[0]}
+export POPLAR_ENGINE_OPTIONS='{"autoReport.all":"true"}'
+for rule in loss_not_decreasing class_imbalance; do
+	stops=(normal.json --callbacks null --fit.epochs 1 --health.stop "[\"$rule\"]" --health.rules '{"loss_not_decreasing": {"threshold": 100},
+		"class_imbalance": {"threshold": 1, "misprediction": 0, "samples": 600}}')
+	! "$bin/ipu-train" "${stops[@]}" >out 2>&1 || fail "$rule: exit code 0"
+	grep "rule=$rule .*value" out >alone || fail "$rule: $(cat out)"
+	rm -rf tf_report__*
+	code=0
+	ranks "$launcher" 2 "${stops[@]}" >out 2>&1 || code=$?
+	[ $code -eq 1 ] && [ "$(grep -c "ipu-train: health.stop: rule $rule broken by" out)" = 1 ] && ! grep MPI_ABORT out >/dev/null || fail "$rule, 2 ranks: code $code: $(cat out)"
+	grep "rule=$rule .*value" out | cmp -s - alone || fail "$rule, 2 ranks: $(cat out)"
+	[ "$(sqlite3 tf_report__*/ranks.db "SELECT count(*) FROM health WHERE rule = '$rule'")" = 1 ] || fail "$rule: ranks.db does not have it once"
+	rm -rf tf_report__*
+done
+unset POPLAR_ENGINE_OPTIONS
+
+# What is wrong on another rank is said by rank 0, in that one's words.
+mkdir -p set/{train,test}/{a,b}
+for image in train/a/{0..7} train/b/{0..7} test/{a,b}/0; do cp "$IPUSCOPE_SOURCE_DIR/tests/fuzz/corpus/fuzz_image/rgb.png" set/$image.png; done
+truncate -s 60 set/train/b/7.png
+images=(table.json --model '{"class_name": "Sequential", "config": {"name": "m", "layers": [
+	{"class_name": "Flatten", "config": {"batch_input_shape": [null, 8, 8, 3]}}, {"class_name": "Dense", "config": {"units": 2, "activation": "softmax"}}]}}'
+	--data '{"name": "images", "path": "set", "resize": [8, 8], "batch_size": 8, "shuffle": false, "cache_bytes": 1000}')
+if ! "$bin/ipu-train" "${images[@]}" 2>&1 | grep 'needs libpng' >/dev/null; then
+	! ranks "$launcher" 2 "${images[@]}" >out 2>&1 || fail "a damaged image: exit code 0"
+	[ "$(grep -c 'ipu-train: rank 1: .*set/train/b/7.png: is a damaged PNG' out)" = 1 ] && [ "$(grep -c 'ipu-train:' out)" = 1 ] || fail "a damaged image: $(cat out)"
+fi
+
+# An interrupt is said once.
+ranks "$launcher" 2 normal.json --fit.epochs 100000 --callbacks null --fit.validation null >out 2>err &
+launched=$!
+trains() { grep 'Epoch 2' out >/dev/null; }
+until_ trains
+kill -INT $launched
+! wait $launched || fail "interrupted: exit code 0"
+[ "$(grep -c 'ipu-train: interrupted in epoch' err)" = 1 ] || fail "interrupted: $(cat err)"
+
 # A program without the launcher's plugin says what to install.
 mkdir -p elsewhere/bin
 cp "$bin/ipu-train" elsewhere/bin

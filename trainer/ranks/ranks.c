@@ -76,6 +76,7 @@ struct ranks_watch {
 	struct ranks_request sending, receiving;
 	bool sends;         /* what was said is under way */
 	bool leaving, gone; /* this rank; the one before has said that it leaves */
+	bool stopped;       /* this rank was, for a while */
 };
 
 struct ranks {
@@ -145,8 +146,10 @@ static void hear(struct ranks *ranks, uint64_t now)
 	const int before = (ranks->rank + ranks->count - 1) % ranks->count;
 
 	/* Who was stopped itself has not listened. */
-	if (now - watch->looked_ns > watch->timeout_ns / 2)
+	if (now - watch->looked_ns > watch->timeout_ns / 2) {
 		watch->heard_ns = now;
+		watch->stopped = true;
+	}
 	while (!watch->gone && ranks->transport->done(&watch->receiving)) {
 		watch->heard_ns = now;
 		watch->gone = watch->heard == RANKS_LEAVES;
@@ -156,11 +159,12 @@ static void hear(struct ranks *ranks, uint64_t now)
 	watch->looked_ns = now;
 	if (watch->gone || now - watch->heard_ns < watch->timeout_ns)
 		return;
-	fprintf(stderr,
-		"ipu-train: rank %d has sent no sign of life for %d s (distribution.timeout_s): "
-		"rank %d "
-		"ends the run on all ranks\n",
-		before, (int)(watch->timeout_ns / 1000000000), ranks->rank);
+	/* The others have ended the run of one that was stopped, and the launcher asks it to end. */
+	if (!watch->stopped || !train_interrupted())
+		fprintf(stderr,
+			"ipu-train: rank %d has sent no sign of life for %d s "
+			"(distribution.timeout_s): rank %d ends the run on all ranks\n",
+			before, (int)(watch->timeout_ns / 1000000000), ranks->rank);
 	ranks->transport->abort(1);
 }
 
@@ -311,12 +315,13 @@ static bool look(struct ranks *ranks, struct ranks_operation **active)
 	return any;
 }
 
-/* A rank that is gone never answers. Who has been interrupted does not wait for ever. */
+/* A rank that is gone never answers. Who has been interrupted does not wait for ever; where signs
+ * of life are watched, they tell a rank that is gone from a slow one. */
 static void check_interrupt(struct ranks *ranks, uint64_t *since)
 {
 	const uint64_t now = clock_ns();
 
-	if (!train_interrupted())
+	if (!train_interrupted() || ranks->watch.timeout_ns)
 		*since = now;
 	if (now - *since < RANKS_GIVE_UP_NS)
 		return;
