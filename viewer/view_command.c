@@ -35,6 +35,7 @@ struct view_arguments {
 	int width;                 /* 0: not given */
 	int mouse, ascii, follow;
 	const char *statement, *from, *to, *color, *theme, *config; /* NULL: not given */
+	struct view_opening tensor;
 
 	struct view_config settings;
 	char query[VIEW_PLACE_SQL]; /* "": none */
@@ -64,6 +65,29 @@ static const struct cli_option view_options[] = {
 	 .help = "What the screen sql begins with: a statement that reads, or - for the standard "
 		 "input. The first 100,000 rows.",
 	 .field = CLI_FIELD(TEXT, struct view_arguments, statement)},
+	{.name = "--tensor",
+	 .argument = "KEY",
+	 .help = "What the screen tensors begins with: this tensor, opened.",
+	 .field = CLI_FIELD(TEXT, struct view_arguments, tensor.key)},
+	{.name = "--page",
+	 .argument = "PAGE",
+	 .choices = "curve histograms values",
+	 .help = "Of --tensor. Default: its values where some were kept (of sequences a map, a "
+		 "text, norms), else the curve.",
+	 .field = CLI_FIELD(CHOICE, struct view_arguments, tensor.page)},
+	{.name = "--step",
+	 .argument = "STEP",
+	 .help = "Values of --tensor that were kept at this step (weights, gradients: weight "
+		 "update). Default: the last.",
+	 .field = CLI_FIELD(NUMBER, struct view_arguments, tensor.step)},
+	{.name = "--sample",
+	 .argument = "SAMPLE",
+	 .help = "Values of --tensor of this item of the batch, from 0. Default: 0.",
+	 .field = CLI_FIELD(SIZE, struct view_arguments, tensor.sample)},
+	{.name = "--head",
+	 .argument = "HEAD",
+	 .help = "Values of --tensor of this head of attention, from 0. Default: 0.",
+	 .field = CLI_FIELD(SIZE, struct view_arguments, tensor.head)},
 	{.name = "--width",
 	 .argument = "COLUMNS",
 	 .help = "Width of the text or picture, 40 to 1000. Default: the terminal's, else 100.",
@@ -144,6 +168,7 @@ static struct cli_command view_cli = {
 		"ipu-view run --view timeline --from 0 --to 400us --svg >run.svg\ta picture of the "
 		"first 400 us\n"
 		"ipu-view before after --view summary --text\tthe comparison, to paste\n"
+		"ipu-view run --tensor loss_tokens --text\tthe loss of each token that was kept\n"
 		"ipu-view run --csv --query 'SELECT layer, flops FROM layers'\ta statement's "
 		"rows\n",
 	.words = "FILE",
@@ -220,6 +245,22 @@ static enum status view_read_settings(struct view_arguments *out, struct err *er
 	return ST_OK;
 }
 
+static enum status view_check_tensor(struct view_arguments *out, struct err *err)
+{
+	const struct view_opening *tensor = &out->tensor;
+
+	if (tensor->key &&
+	    ((out->view != VIEW_UNSAID && out->view != VIEW_TENSORS) || out->statement))
+		return err_set(err, ST_INVALID, "--tensor goes only with --view tensors");
+	if (!tensor->key && (tensor->page != VIEW_UNSAID || tensor->step != IPS_NULL ||
+			     tensor->sample > 0 || tensor->head > 0))
+		return err_set(err, ST_INVALID,
+			       "--page, --step, --sample and --head go only with --tensor KEY");
+	if (tensor->key)
+		out->settings.screen = VIEW_TENSORS;
+	return ST_OK;
+}
+
 static enum status view_parse(struct view_arguments *out, int argc, char **argv, struct err *err)
 {
 	struct cli_walk walk;
@@ -231,6 +272,7 @@ static enum status view_parse(struct view_arguments *out, int argc, char **argv,
 				       .mouse = VIEW_UNSAID,
 				       .ascii = VIEW_UNSAID,
 				       .follow = VIEW_UNSAID,
+				       .tensor = {.page = VIEW_UNSAID, .step = IPS_NULL},
 				       .from_ns = INT64_MIN / 4,
 				       .to_ns = INT64_MAX / 4};
 	cli_begin(&walk, &view_cli, argc, argv, false);
@@ -261,7 +303,7 @@ static enum status view_parse(struct view_arguments *out, int argc, char **argv,
 			err_set(err, ST_INVALID, "--query goes only with --view sql");
 		out->settings.screen = VIEW_SQL;
 	}
-	return err->status;
+	return err->status == ST_OK ? view_check_tensor(out, err) : err->status;
 }
 
 /* When the spans of @clock (0 host, 1 device) begin and end; false: it has none. */
@@ -362,6 +404,7 @@ static int view_run(struct view_session *session, const struct view_arguments *a
 	session->context.ranged = arguments->from || arguments->to;
 	session->context.from_ns = arguments->from_ns;
 	session->context.to_ns = arguments->to_ns;
+	session->context.opening = arguments->tensor;
 	session->context.query = arguments->query[0] ? arguments->query : NULL;
 	session->theme = view_config_theme(config, getenv("COLORFGBG"));
 	if (view_is_batch(arguments)) {

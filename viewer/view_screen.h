@@ -26,6 +26,14 @@
 
 #define VIEW_MESSAGE_SIZE 256
 
+/* A tensor that the screen Tensors begins with. */
+struct view_opening {
+	const char *key; /* NULL: the list */
+	int page; /* enum view_tensor_page; -1: its values where some were kept, else curve */
+	int sample, head; /* of its values: along the first axis, and the second */
+	int64_t step;     /* of its values, or a weight update; IPS_NULL: the last */
+};
+
 struct view_context {
 	struct view_source *source;      /* the report; when comparing, the Source */
 	struct view_source *target;      /* NULL: one report is looked at */
@@ -41,6 +49,7 @@ struct view_context {
 	int leads;                       /* enum view_screen: where VIEW_LEAD goes to */
 	int about;                       /* enum view_screen: the screen the help is asked on */
 	const char *query;               /* a statement that SQL begins with, or NULL */
+	struct view_opening opening;     /* what Tensors begins with */
 	char message[VIEW_MESSAGE_SIZE]; /* a screen's answer to a request; shown once */
 	int64_t hit, hits;               /* of a search: the one found, from 1, of how many; 0: not
 					    counted */

@@ -59,6 +59,39 @@ largest=$(query=${query/ORDER_/DESC} && json embeddings) smallest=$(query=${quer
 sed -n 5p norms | tr -s ' ' | grep -aF -- " $largest $smallest" >/dev/null || fail "the largest is $largest, the smallest $smallest: $(cat norms)"
 same 'rows that never changed' "$(grep -ao '[0-9]* never changed' norms)" "$(report embeddings | grep -c unchanged) never changed"
 
+# On paper --tensor prints these pages, with the numbers of ipu-report.
+paper() { "$bin/ipu-view" run.db --tensor "$@" 2>&1; }
+same 'a map on paper' "$(paper attention_1_scores --sample 1 --head 1 --text | grep -a '^ sample ')" \
+	"$(shows 80x24 'attention_1_sc<Enter><Enter>vvjl' | grep -a '^ sample ')"
+same 'its tokens' "$(paper attention_1_scores --sample 1 --text | sed -n 4p | tr -d ' ')" "$tokens"
+same 'its rows' "$(paper attention_1_scores --sample 1 --head 1 --csv | tr -d '\r' | sed 's|"1, 1"|1 1|' | cut -d, -f4-)" \
+	"$(report attention attention_1 --sample 1 --head 1 --by score | cut -d, -f1,3,5 | sed 's/query,key,score/row,column,value/')"
+query="SELECT group_concat(trim(json_extract(value, '\$.token') || printf(' %.3g', json_extract(value, '\$.loss'))), ' ')
+	FROM json_each(readfile('asked.json'), '\$.rows')"
+same 'losses on paper' "$(paper loss_tokens --sample 1 --step 6 --text --width 200 | sed -n '4,5p' | tr -s ' \n' ' ' | sed 's/^ //; s/ $//')" \
+	"$(json token-losses --sample 1 --step 6 | tr -s ' ')"
+same 'losses as rows' "$(paper loss_tokens --sample 1 --csv | tr -d '\r')" "$(report token-losses --sample 1)"
+same 'norms as rows' "$(paper embedding/embeddings:0 --csv | tr -d '\r' | sort)" "$(report embeddings | sed 's/,[^,]*$//' | sort)"
+same 'norms on paper' "$(paper embedding/embeddings:0 --text | grep -aEc '^ +[0-9]+ .* [0-9.]+ +[0-9]+ ')" 64
+same 'numbers that are no page' "$(paper targets --csv | wc -l)" 65
+paper loss_tokens --svg | grep -aF '<svg' >/dev/null || fail 'no picture on paper'
+paper loss_tokens --page curve --text | grep -aF '[curve]' >/dev/null || fail 'no curve on paper'
+"$bin/ipu-view" run.db run.db --tensor loss_tokens --text | grep -a 'Source.*Target.*Diff' >/dev/null || fail 'no two runs on paper'
+# What is not there is one line, and nothing is printed.
+while read -r wanted line; do
+	got=$("$bin/ipu-view" run.db $line 2>&1 >printed)
+	[ $? = 2 ] && [[ $got == *"$wanted"* ]] && [ ! -s printed ] && [ "$(wc -l <<<"$got")" = 1 ] || fail "$line: $got"
+done <<'END'
+--tensor --tensor nope --text
+--sample --tensor loss_tokens --sample 2
+--head --tensor loss_tokens --head 1
+--step --tensor loss_tokens --step 99
+--page --tensor loss_tokens --page curve --sample 1
+curve --tensor loss_tokens --page curve --csv
+--tensor --sample 1
+tensors --tensor loss_tokens --view memory
+END
+
 # In a terminal of 256 colours the text stands as it is, and a picture of it has it too.
 query="SELECT group_concat(json_extract(value, '\$.token'), '') FROM json_each(readfile('asked.json'), '\$.rows')"
 text=$(json token-losses --sample 0)

@@ -100,6 +100,7 @@ void view__tensors_where(const struct view_tensors *screen, const char *key, con
 
 /* ---- drawing --------------------------------------------------------------------------------- */
 
+#define PAGE_ROWS               24 /* on paper, of curve and histograms */
 #define PAGE_TITLE(page, title) [VIEW_TENSOR_##page] = title,
 
 struct view_rect view__tensors_share(struct view_rect area, int count, int at)
@@ -506,6 +507,72 @@ static void tensors_list_differ(struct view_tensors *screen, const struct view_c
 		view_grid_go(&screen->list, screen->table.height, "key", screen->key, 0);
 }
 
+/* Is there what the command line asks for? The page would show something else. */
+static enum status tensors_check_opening(const struct view_tensors *screen,
+					 const struct view_opening *opening, struct err *err)
+{
+	const struct view_tensor_values *v = &screen->values;
+	const struct view_tensor_capture *capture = view__values_capture(screen);
+	const struct view_tensor_matrix *first = &v->part[v->part[VIEW_OF_SOURCE].ndim == 0];
+	const bool text = v->sequence.kind == VIEW_SEQUENCE_LOSSES && first->ndim == 2;
+	const int64_t step = !capture                    ? IPS_NULL
+			     : capture->step != IPS_NULL ? capture->step
+							 : capture->weight_update;
+	const struct {
+		const char *option;
+		int64_t at, count;
+	} axes[] = {{"--sample", opening->sample, text || first->ndim > 2 ? first->shape[0] : 1},
+		    {"--head", opening->head, first->ndim > 3 ? first->shape[1] : 1}};
+
+	if (screen->page != VIEW_TENSOR_VALUES)
+		return opening->step == IPS_NULL && opening->sample == 0 && opening->head == 0
+			       ? ST_OK
+			       : err_set(err, ST_INVALID,
+					 "--step, --sample and --head go only with --page values");
+	if (opening->step != IPS_NULL && step != opening->step)
+		return err_set(err, ST_NOTFOUND, "--step %lld: no values of %s were kept then",
+			       (long long)opening->step, opening->key);
+	for (size_t i = 0; i < ARRAY_LEN(axes); i++)
+		if (axes[i].at > 0 && (!capture || axes[i].at >= axes[i].count))
+			return err_set(err, ST_INVALID, "%s %lld: %s has %lld, from 0",
+				       axes[i].option, (long long)axes[i].at, opening->key,
+				       (long long)(capture ? axes[i].count : 0));
+	return ST_OK;
+}
+
+/* The page of the tensor that the command line names. */
+static enum status tensors_begin(struct view_tensors *screen, struct view_context *context,
+				 struct err *err)
+{
+	const struct view_opening *opening = &context->opening;
+	struct view_tensor_values *v = &screen->values;
+	enum status status;
+
+	if (!view_grid_go(&screen->list, 1, "key", opening->key, 0))
+		return err_set(err, ST_NOTFOUND,
+			       "--tensor %s: it is not recorded; --view tensors --csv has those "
+			       "that are",
+			       opening->key);
+	screen->opened = true;
+	tensors_areas(screen, context);
+	status = tensors_choose(screen, context, err);
+	v->wanted = opening->step;
+	v->first[0] = v->sample = opening->sample;
+	v->first[1] = opening->head;
+	screen->page =
+		opening->page < 0 ? VIEW_TENSOR_VALUES : (enum view_tensor_page)opening->page;
+	if (status == ST_OK)
+		status = tensors_load_page(screen, context, err);
+	if (status != ST_OK)
+		return status;
+	status = tensors_check_opening(screen, opening, err);
+	if (status == ST_OK && opening->page < 0 && v->both.count == 0) {
+		screen->page = VIEW_TENSOR_CURVE;
+		status = tensors_load_page(screen, context, err);
+	}
+	return status;
+}
+
 static enum status tensors_load(void *state, struct view_context *context, bool news,
 				struct err *err)
 {
@@ -516,6 +583,10 @@ static enum status tensors_load(void *state, struct view_context *context, bool 
 		status = view__tensors_list(screen, context, err);
 	if (status != ST_OK)
 		return status;
+	if (context->opening.key && !screen->begun) {
+		screen->begun = true;
+		return tensors_begin(screen, context, err);
+	}
 	tensors_list_differ(screen, context);
 	tensors_areas(screen, context);
 	if (!screen->opened)
@@ -708,8 +779,13 @@ static int tensors_height(const void *state, const struct view_context *context)
 	const struct view_tensors *screen = state;
 	const int64_t rows = min(screen->list.count, 1000);
 
-	(void)context;
-	return rows > 0 ? (int)rows + 1 + 14 : VIEW_NOTHING_ROWS;
+	if (rows < 1)
+		return VIEW_NOTHING_ROWS;
+	if (!screen->opened)
+		return (int)rows + 1 + 14;
+	return screen->page == VIEW_TENSOR_VALUES
+		       ? 1 + view__values_height(&screen->values, context->body.width)
+		       : PAGE_ROWS;
 }
 
 static enum view_answer tensors_click(void *state, struct view_context *context, int x, int y)

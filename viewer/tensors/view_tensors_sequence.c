@@ -11,9 +11,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/mem.h"
 #include "common/minmax.h"
 #include "common/str.h"
 #include "viewer/draw/view_heat.h"
+#include "viewer/draw/view_table.h"
 
 #define LABEL    6  /* columns of a token beside a map */
 #define NUMBERED 10 /* of a token with its loss */
@@ -394,9 +396,11 @@ void view__sequence_draw(const struct view_tensors *screen, struct view_pane *pa
 		int64_t end;
 		int x;
 
+		const int behind = draw_text(v, pane, y, bars, &end);
+
 		/* The text goes before the curve where there is no room for both. */
-		if (draw_text(v, pane, y, bars, &end) <= bars)
-			draw_positions(v, pane, bars);
+		if (behind <= bars)
+			draw_positions(v, pane, min(behind + 1, bars));
 		else
 			draw_text(v, pane, y, pane->rect.height, &end);
 		x = 1 + view_textf(pane, 1, heading, VIEW_BOLD, "sample %lld of %lld",
@@ -406,4 +410,58 @@ void view__sequence_draw(const struct view_tensors *screen, struct view_pane *pa
 				   (long long)v->token, (long long)end - 1,
 				   (long long)s->kept.shape[1]);
 	}
+}
+
+int64_t view__sequence_height(const struct view_tensor_sequence *s, int width)
+{
+	if (s->rows)
+		return s->kept.shape[0] + 2;
+	return s->by_position ? 1 + s->kept.shape[1] / max((width - 2) / NUMBERED, 1) + 1 + BARS + 1
+			      : 1;
+}
+
+/* ---- as rows --------------------------------------------------------------------------------- */
+
+static enum status token_cell(const struct report_tokens *tokens, double number,
+			      struct report_table *out, int64_t row, struct err *err)
+{
+	char text[REPORT_TOKEN_SIZE];
+
+	return view_table_text(out, row, 1, report_token_text(tokens, number, text), err);
+}
+
+enum status view__sequence_table(const struct view_tensor_values *v, struct report_table *out,
+				 struct err *err)
+{
+	static const struct report_column losses[] = {
+		{"position", REPORT_NUMBER}, {"token", REPORT_TEXT}, {"loss", REPORT_REAL}};
+	static const struct report_column norms[] = {{"row", REPORT_NUMBER},
+						     {"token", REPORT_TEXT},
+						     {"norm", REPORT_REAL},
+						     {"change", REPORT_REAL}};
+	const struct view_tensor_sequence *s = &v->sequence;
+	const int64_t count = s->rows ? s->kept.shape[0] : s->by_position ? s->kept.shape[1] : 0;
+	enum status status = s->kind == VIEW_SEQUENCE_ROWS
+				     ? view_table_new(out, "embeddings", norms,
+						      (int)ARRAY_LEN(norms), count, err)
+				     : view_table_new(out, "token-losses", losses,
+						      (int)ARRAY_LEN(losses), count, err);
+
+	for (int64_t i = 0; i < count && status == ST_OK; i++) {
+		const int64_t number = s->rows ? s->rows[i].row : i;
+
+		view_table_int(out, i, 0, number);
+		if (s->rows && (s->tokens.bytes || number < s->tokens.count))
+			status = token_cell(&s->tokens, (double)number, out, i, err);
+		else if (!s->rows && s->of_rows)
+			status = token_cell(&s->tokens, (double)s->of_rows[i], out, i, err);
+		view_table_real(out, i, 2,
+				s->rows ? s->rows[i].norm
+					: (double)s->kept.values[v->sample * count + i]);
+		if (s->rows)
+			view_table_real(out, i, 3, s->rows[i].change);
+	}
+	if (s->note[0] && status == ST_OK)
+		out->note = arena_strdup(&out->arena, s->note);
+	return status;
 }

@@ -335,7 +335,7 @@ static enum status tensors_values_table(const struct view_tensors *screen, bool 
 	}
 	str_free(&slice);
 	if (cells < all)
-		out->note = "the first 100,000 values of the picture";
+		out->note = "the first 100,000 values of the slice";
 	return status;
 }
 
@@ -344,17 +344,33 @@ static enum status tensors_values_table(const struct view_tensors *screen, bool 
 enum status view__tensors_table(void *state, struct view_context *context, struct report_table *out,
 				struct err *err)
 {
-	const struct view_tensors *screen = state;
+	struct view_tensors *screen = state;
+	struct view_tensor_values *v = &screen->values;
 	const bool compared = context->target != NULL;
-	enum status status;
+	enum status status = ST_OK;
 
+	if (screen->opened && screen->page == VIEW_TENSOR_CURVE && context->whole)
+		return err_set(
+			err, ST_INVALID,
+			"--tensor %s: a curve is printed as --text or --svg; its rows are in "
+			"the view tensor_stats (--query)",
+			screen->key);
 	if (screen->opened && screen->page >= VIEW_TENSOR_RULES)
 		return view_grid_table(&screen->grid, out, err);
 	if (screen->opened && screen->page == VIEW_TENSOR_HISTOGRAM)
 		status = tensors_histogram_table(screen, compared, out, err);
-	else if (screen->opened && screen->page == VIEW_TENSOR_VALUES)
-		status = tensors_values_table(screen, compared, out, err);
-	else
+	else if (screen->opened && screen->page == VIEW_TENSOR_VALUES && v->paged)
+		status = view__sequence_table(v, out, err);
+	else if (screen->opened && screen->page == VIEW_TENSOR_VALUES) {
+		/* A file has the whole slice, as a picture has. */
+		if (context->whole && !v->picture && view__values_capture(screen)) {
+			v->picture = true;
+			status = view__matrix_load(screen, context, err);
+			v->picture = false;
+		}
+		if (status == ST_OK)
+			status = tensors_values_table(screen, compared, out, err);
+	} else
 		return view__tensors_list_table(screen, context, out, err);
 	if (status != ST_OK) {
 		report_table_free(out);

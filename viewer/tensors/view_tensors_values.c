@@ -14,7 +14,10 @@
 #include "common/minmax.h"
 #include "common/str.h"
 
-#define TEXT_MOVE 16 /* tokens */
+#define TEXT_MOVE     16  /* tokens */
+#define PICTURE_ROWS  100 /* on paper; of more they share cells */
+#define ROUND_PICTURE 3   /* a head's numbers, tokens, the legend */
+#define ABOVE_VALUES  4   /* what they are of, a note, names, indexes */
 
 /* ---- captures -------------------------------------------------------------------------------- */
 
@@ -323,14 +326,17 @@ static void tensors_values_choose(struct view_tensors *screen, const struct view
 
 	if (values->wanted == IPS_NULL && row && values->at < 0)
 		values->wanted = row->step != IPS_NULL ? row->step : row->weight_update;
-	for (int i = values->both.count - 1; i >= 0 && values->at < 0; i--) {
-		const struct view_tensor_capture *capture = &values->both.list[i];
-		const int64_t at =
-			capture->step != IPS_NULL ? capture->step : capture->weight_update;
+	/* Steps of an evaluation come after those of a training and begin anew. */
+	for (int exact = 1; exact >= 0 && values->wanted != IPS_NULL; exact--)
+		for (int i = values->both.count - 1; i >= 0 && values->at < 0; i--) {
+			const struct view_tensor_capture *capture = &values->both.list[i];
+			const int64_t at =
+				capture->step != IPS_NULL ? capture->step : capture->weight_update;
 
-		if (values->wanted != IPS_NULL && at != IPS_NULL && at <= values->wanted)
-			values->at = i;
-	}
+			if (at == values->wanted ||
+			    (!exact && at != IPS_NULL && at < values->wanted))
+				values->at = i;
+		}
 	if (context->follow || values->at < 0 || values->at >= values->both.count)
 		values->at = values->both.count - 1;
 	values->wanted = IPS_NULL;
@@ -475,6 +481,15 @@ const char *view__values_next(const struct view_tensor_values *v)
 	       : v->picture && view__sequence_has_page(v) ? pages[v->sequence.kind]
 	       : v->picture || v->paged                   ? "numbers"
 							  : "picture";
+}
+
+int view__values_height(const struct view_tensor_values *v, int width)
+{
+	const int64_t rows = v->paged     ? view__sequence_height(&v->sequence, width)
+			     : v->picture ? min(v->rows, PICTURE_ROWS) + ROUND_PICTURE
+					  : v->rows;
+
+	return (int)min(rows, 1000000) + ABOVE_VALUES;
 }
 
 void view__values_status(const struct view_tensors *screen, char *out, size_t size)
