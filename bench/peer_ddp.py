@@ -54,6 +54,9 @@ def work(rank, network, size, seconds):
         samples.append(time.perf_counter() - begin)
     if rank == 0:
         print("%.4f" % (sorted(samples)[len(samples) // 2] * 1e3))
+    # Who leaves first closes connections that the other may still use.
+    dist.barrier()
+    dist.destroy_process_group()
 
 
 if __name__ == "__main__":
