@@ -196,7 +196,8 @@ static enum status build(struct train_session *session, struct err *err)
 	const struct run_layout *layout = session->layout;
 	enum status status = copy_plan(session, err);
 
-	session->sharded = status == ST_OK && train_shard_wanted(session->ranks, session->run, &session->optimizer);
+	session->sharded = status == ST_OK &&
+			   train_shard_wanted(session->ranks, session->run, &session->optimizer);
 	if (status == ST_OK)
 		status = train_tensors_plan(session, session->recording != NULL, err);
 	if (status != ST_OK)
