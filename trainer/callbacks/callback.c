@@ -1,7 +1,7 @@
 /*
- * The table of callbacks, calling them, and reading their options.
+ * The table of callbacks, calling them, and parsing their options.
  *
- * Threading: as the header says. Ownership: the list owns its callbacks and their state.
+ * Threading: see callback.h. Ownership: the list owns its callbacks and their state.
  */
 #include "trainer/callbacks/callback.h"
 
@@ -12,7 +12,7 @@
 #include "common/str.h"
 #include "model/model_config.h"
 
-/* A program's own. */
+/* State of a callback that a program added. */
 struct callback_own {
 	struct ips_callback own;
 	struct ips_trainer *trainer;
@@ -123,7 +123,7 @@ static bool is_silent(const struct callbacks *callbacks, const struct callback *
 	return callbacks->silent && one->ops->writes;
 }
 
-/* Every callback that has @member is called with what follows. */
+/* Call @member of every callback that has it with the arguments that follow. */
 #define CALLBACKS_CALL(callbacks, member, ...)                                                     \
 	do {                                                                                       \
 		for (int i_ = 0; i_ < (callbacks)->count; i_++) {                                  \
@@ -222,7 +222,7 @@ void callbacks_keep(const struct callbacks *callbacks, const struct callback_hos
 	snapshot_prefix(snapshot, "%s", "");
 }
 
-/* ---- a program's own ------------------------------------------------------------------------- */
+/* ---- callbacks of a program ------------------------------------------------------------------ */
 
 static enum status own_train_begin(struct callback *callback, const struct callback_host *host,
 				   struct err *err)
@@ -311,7 +311,7 @@ static void own_keep(struct callback *callback, const struct callback_host *host
 	lent = snapshot_bytes(snapshot, "state", lent, &bytes);
 	if (!lent || !snapshot_reads(snapshot))
 		return;
-	/* In the backup it lies anywhere. */
+	/* The backup's bytes are unaligned, so pass a copy. */
 	state = mem_alloc(bytes + 1);
 	if (!state)
 		err_nomem(err);
@@ -344,7 +344,7 @@ enum status callbacks_add(struct callbacks *callbacks, const struct ips_callback
 {
 	struct callback_own *state = mem_calloc(1, sizeof(*state));
 	struct callback *callback;
-	/* A program built against an older header knows fewer members: the rest stay NULL. */
+	/* A program built against an older header has fewer members: the rest stay NULL. */
 	size_t known = min(own->size, sizeof(state->own));
 
 	if (!state)
@@ -360,7 +360,7 @@ enum status callbacks_add(struct callbacks *callbacks, const struct ips_callback
 	return ST_OK;
 }
 
-/* ---- for the kinds --------------------------------------------------------------------------- */
+/* ---- helpers of the callbacks ---------------------------------------------------------------- */
 
 const double *callback_log(const struct ips_logs *logs, const char *name)
 {
@@ -376,7 +376,7 @@ bool callback_smaller_is_better(enum callback_mode mode, const char *monitor)
 
 	if (mode != CALLBACK_AUTO)
 		return mode == CALLBACK_MIN;
-	/* Keras's rule: whatever ends in acc, accuracy or auc should grow. */
+	/* Keras's rule: metrics that contain "acc" or end in "auc" should grow. */
 	return !(strstr(monitor, "acc") || (length >= 3 && !strcmp(monitor + length - 3, "auc")));
 }
 

@@ -14,18 +14,18 @@
 #include "model/model.h"
 #include "trainer/data/snapshot.h"
 
-/* What a callback may ask of the training. */
+/* Functions and data of the training that callbacks use. */
 struct callback_host {
 	void *user;
 	const struct model *model;
-	const struct ips_logs *logs; /* what an epoch's will be called; NULL: not known */
-	bool resumed; /* the training goes on from a backup: what is there already is kept */
-	const float *(*weights)(void *user);                   /* the first replica's */
+	const struct ips_logs *logs; /* names of an epoch's logs; NULL: unknown */
+	bool resumed;                /* training resumes from a backup: append to existing files */
+	const float *(*weights)(void *user);                   /* of the first replica */
 	void (*set_weights)(void *user, const float *weights); /* of all replicas */
-	void (*stop)(void *user);                              /* after the present execution */
+	void (*stop)(void *user);                              /* after the current execution */
 	double (*rate)(void *user);                /* the learning rate; NaN: it is a schedule */
-	void (*set_rate)(void *user, double rate); /* of the updates to come */
-	void (*say)(void *user, const char *text); /* a line for the screen */
+	void (*set_rate)(void *user, double rate); /* for the following updates */
+	void (*say)(void *user, const char *text); /* print a line */
 	/* What an OutfeedCallback called @name does with @queue at the end of an epoch; may be
 	 * NULL. */
 	enum status (*outfeed)(void *user, const char *queue, const char *name, int64_t epoch,
@@ -34,14 +34,14 @@ struct callback_host {
 
 struct callback {
 	const struct callback_ops *ops;
-	void *state; /* the kind's own */
+	void *state; /* private to the class */
 };
 
-/* Any may be NULL. @epoch is from 1; @batch is the last of the execution, or the step. */
+/* Any member may be NULL. @epoch is from 1; @batch is the last of the execution, or the step. */
 struct callback_ops {
 	const char *class_name;
-	bool writes;     /* a file: of several ranks the first one calls it */
-	bool moves_rate; /* so that an epoch's logs have the learning rate */
+	bool writes;     /* writes a file: only the first of several ranks calls it */
+	bool moves_rate; /* changes the learning rate, so an epoch's logs include it */
 	void (*read)(struct callback *callback, const struct json_at *config, struct err *err);
 	enum status (*train_begin)(struct callback *callback, const struct callback_host *host,
 				   struct err *err);
@@ -50,14 +50,14 @@ struct callback_ops {
 	enum status (*batch_end)(struct callback *callback, const struct callback_host *host,
 				 enum ips_mode mode, int64_t batch, const struct ips_logs *logs,
 				 struct err *err);
-	/* A value that a queue has sent. On any thread. */
+	/* Called with a value that a queue has sent. On any thread. */
 	void (*outfeed)(struct callback *callback, const struct ips_trainer_outfeed *sent);
 	bool any_thread; /* batch_end may be called while an execution runs */
 	enum status (*epoch_end)(struct callback *callback, const struct callback_host *host,
 				 int64_t epoch, const struct ips_logs *logs, struct err *err);
 	enum status (*train_end)(struct callback *callback, const struct callback_host *host,
 				 struct err *err);
-	/* Write or read what it knows of the epochs so far; after train_begin where it reads. */
+	/* Write or read the state of the epochs so far; when reading, called after train_begin. */
 	void (*keep)(struct callback *callback, const struct callback_host *host,
 		     struct snapshot *snapshot);
 	void (*fini)(struct callback *callback);
@@ -67,52 +67,53 @@ struct callbacks {
 	struct callback *items;
 	int count;
 	size_t capacity;
-	bool silent; /* this is not the rank that writes files */
+	bool silent; /* this rank is not the one that writes files */
 };
 
-/* The class of row @index of the table, in its order; NULL behind the last. */
+/* Return the class of row @index of the table; NULL after the last. */
 const char *callback_class_name(int index);
 
-/* @list: [{class_name, config}, ...], or NULL. On failure nothing is left in @out but `silent`. */
+/* Parse @list: [{class_name, config}, ...], or NULL. On failure @out is empty except for
+ * `silent`. */
 enum status callbacks_read(struct callbacks *out, const struct json_at *list, struct err *err);
 void callbacks_fini(struct callbacks *callbacks); /* accepts a zeroed struct */
 
-/* Is there an OutfeedCallback? Where the run file names none, every queue has the tutorial's. */
+/* Does the list have an OutfeedCallback? Without one, every queue gets the tutorial's default. */
 bool callbacks_show_outfeeds(const struct callbacks *callbacks);
 
-/* Does any change the learning rate? */
+/* Does any callback change the learning rate? */
 bool callbacks_move_rate(const struct callbacks *callbacks);
 
-/* A program's own (ipuscope/trainer.h); @own is copied. */
+/* Add a program's callback (ipuscope/trainer.h); @own is copied. */
 enum status callbacks_add(struct callbacks *callbacks, const struct ips_callback *own,
 			  struct ips_trainer *trainer, struct err *err);
 
-/* What the first BackupAndRestore says; NULL: there is none. The callbacks'. */
+/* Options of the first BackupAndRestore, owned by the callbacks; NULL: none. */
 struct callback_backup {
 	char *folder;
 	int64_t every; /* batches; 0: epochs */
-	bool deletes;  /* when the run has come to its end */
+	bool deletes;  /* delete the backup when the run has completed */
 };
 const struct callback_backup *callbacks_backup(const struct callbacks *callbacks);
 
-/* The class of one that has something to be kept; NULL: it has nothing. */
+/* Return the class name of a callback with state to back up; NULL: it has none. */
 const char *callback_keeper(const struct callback *callback);
 
-/* Write or read what all of them know; errors stick in the snapshot. */
+/* Write or read the state of all callbacks; errors stick in the snapshot. */
 void callbacks_keep(const struct callbacks *callbacks, const struct callback_host *host,
 		    struct snapshot *snapshot);
 
-/* Does any want the values that queues send? And show it one. */
+/* Does any callback receive the values that queues send? callbacks_outfeed() passes one on. */
 bool callbacks_dequeue_outfeeds(const struct callbacks *callbacks);
 void callbacks_outfeed(const struct callbacks *callbacks, const struct ips_trainer_outfeed *sent);
 
-/* Each calls what all of the callbacks have, in order, and stops at the first that fails. */
+/* Call this function of every callback, in order; stop at the first that fails. */
 enum status callbacks_train_begin(const struct callbacks *callbacks,
 				  const struct callback_host *host, struct err *err);
 enum status callbacks_epoch_begin(const struct callbacks *callbacks,
 				  const struct callback_host *host, int64_t epoch, struct err *err);
-/* Which callbacks' batch_end: with asynchronous callbacks those of any thread are called while an
- * execution runs, the others after it. */
+/* Which callbacks' batch_end to call: with asynchronous callbacks those of any thread are called
+ * while an execution runs, the others after it. */
 enum callback_which {
 	CALLBACK_ALL,
 	CALLBACK_RUNNING,
@@ -126,12 +127,12 @@ enum status callbacks_epoch_end(const struct callbacks *callbacks, const struct 
 enum status callbacks_train_end(const struct callbacks *callbacks, const struct callback_host *host,
 				struct err *err);
 
-/* ---- for the kinds --------------------------------------------------------------------------- */
+/* ---- helpers of the callbacks ---------------------------------------------------------------- */
 
-/* The value called @name; NULL: there is none. */
+/* Return the log @name, or NULL. */
 const double *callback_log(const struct ips_logs *logs, const char *name);
 
-/* Is smaller better? As Keras decides: by mode, or by the name where that is "auto". */
+/* Is a smaller value better? As Keras: by @mode, or if that is "auto" by the metric's name. */
 enum callback_mode {
 	CALLBACK_AUTO,
 	CALLBACK_MIN,
@@ -140,18 +141,18 @@ enum callback_mode {
 bool callback_smaller_is_better(enum callback_mode mode, const char *monitor);
 void callback_read_mode(const struct json_at *config, enum callback_mode *out, struct err *err);
 
-/* Options of a config; absent, null or after a failure, which sticks in @err, *out is left. Texts
- * are copied; mem_free() them. */
+/* Parse options of a config. If the option is absent or null, or after a failure, which sticks in
+ * @err, *out is unchanged. Texts are copied; free them with mem_free(). */
 void callback_read_text(const struct json_at *config, const char *key, char **out, struct err *err);
 void callback_read_real(const struct json_at *config, const char *key, double *out,
 			struct err *err);
 void callback_read_int(const struct json_at *config, const char *key, int64_t least, int64_t *out,
 		       struct err *err);
 
-/* "save_freq": "epoch" (0, also where it is absent), or a number of batches. */
+/* Parse "save_freq": "epoch" (0, the default), or a number of batches. */
 void callback_read_frequency(const struct json_at *config, int64_t *out, struct err *err);
 
-/* "X conditioned on metric `val_loss` which is not available. Available metrics are: ..." */
+/* Print "X conditioned on metric `val_loss` which is not available. Available metrics are: ..." */
 void callback_print_missing(const struct callback_host *host, const char *what, const char *monitor,
 			    const struct ips_logs *logs);
 

@@ -1,6 +1,6 @@
 /*
- * BackupAndRestore: what Keras's callback is told. The training loop makes the backups itself, when
- * all callbacks have been called: they are part of what is kept.
+ * BackupAndRestore: the options of Keras's callback. The training loop makes the backups itself
+ * after calling all callbacks, since their state is part of a backup.
  */
 #include <string.h>
 

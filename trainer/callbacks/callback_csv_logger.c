@@ -1,7 +1,7 @@
 /*
- * CSVLogger: one line per epoch with the epoch's number (from 0, as Keras writes it) and its logs.
+ * CSVLogger: one line per epoch with the epoch's number (from 0, as in Keras) and its logs.
  *
- * A line is on its way to the disk before the next epoch begins.
+ * A line is flushed before the next epoch begins.
  */
 #include <errno.h>
 #include <math.h>
@@ -102,7 +102,8 @@ static enum status csv_end(struct callback *callback, const struct callback_host
 	return failed ? csv_fail(csv, err) : ST_OK;
 }
 
-/* Lines that were written after the backup are written once more. */
+/* Truncate the file to its size at the backup: the epochs after it are trained and written
+ * again. */
 static void csv_keep(struct callback *callback, const struct callback_host *host,
 		     struct snapshot *snapshot)
 {

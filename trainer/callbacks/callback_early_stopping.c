@@ -1,8 +1,8 @@
 /*
- * EarlyStopping and TerminateOnNaN: end the training when a metric has stopped improving, or when
- * the loss is no number.
+ * EarlyStopping and TerminateOnNaN: stop training when a metric has stopped improving, or when the
+ * loss is not finite.
  *
- * Ownership: EarlyStopping's state holds a copy of the best weights where they are to be restored.
+ * Ownership: EarlyStopping's state owns a copy of the best weights if they are to be restored.
  */
 #include <math.h>
 #include <stdio.h>
@@ -19,8 +19,8 @@ struct early_stopping {
 	int64_t patience, start_from_epoch, waited;
 	enum callback_mode mode;
 	bool restore, verbose, warned;
-	double best;         /* NaN: there is none yet */
-	float *best_weights; /* NULL: none are kept */
+	double best;         /* NaN: none yet */
+	float *best_weights; /* NULL: not stored */
 	int64_t best_epoch, stopped_epoch;
 };
 
@@ -72,7 +72,7 @@ static enum status stopping_begin(struct callback *callback, const struct callba
 	return s->best_weights ? ST_OK : err_nomem(err);
 }
 
-/* A NaN never improves on anything; anything improves on nothing. */
+/* A NaN never improves; any number improves on a NaN @best. */
 static bool stopping_improves(const struct early_stopping *s, double value, double best)
 {
 	if (isnan(best))
@@ -110,7 +110,7 @@ static enum status stopping_epoch(struct callback *callback, const struct callba
 	if (stopping_improves(s, *value, s->best)) {
 		s->best = *value;
 		stopping_save(s, host, epoch);
-		/* The patience begins anew only where the baseline is beaten too. */
+		/* Reset the patience only if the value beats the baseline, too. */
 		if (isnan(s->baseline) || stopping_improves(s, *value, s->baseline))
 			s->waited = 0;
 	}

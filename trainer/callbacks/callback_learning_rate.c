@@ -1,7 +1,7 @@
 /*
- * ReduceLROnPlateau and LearningRateScheduler: the learning rate of the next epochs.
+ * ReduceLROnPlateau and LearningRateScheduler: set the learning rate of the next epochs.
  *
- * Both need an optimizer with a constant rate; a schedule of updates has its own.
+ * Both need an optimizer with a constant rate; a schedule computes its own.
  */
 #include <math.h>
 #include <stdio.h>
@@ -43,7 +43,7 @@ struct plateau {
 	int64_t patience, cooldown;
 	enum callback_mode mode;
 	bool verbose, warned;
-	double best; /* NaN: there is none yet */
+	double best; /* NaN: none yet */
 	int64_t waited, cooling;
 };
 
@@ -156,10 +156,10 @@ const struct callback_ops callback_reduce_lr_on_plateau = {
 
 /* ---- LearningRateScheduler ------------------------------------------------------------------- */
 
-/* In Keras a function of the epoch; here its table, since a run file holds no functions. */
+/* Keras's schedule is a function of the epoch; a run file holds its table instead. */
 struct scheduler {
 	struct {
-		int64_t epoch; /* from 0: the first that has the rate */
+		int64_t epoch; /* from 0: the first one with this rate */
 		double rate;
 	} * rows;
 	int count;

@@ -1,7 +1,7 @@
 /*
- * ModelCheckpoint: save the weights after each epoch, every so many batches, or when a metric is
- * better than ever. What is saved are the weights (.npz, .h5, .weights.h5), whatever
- * save_weights_only says: the model is the run file's.
+ * ModelCheckpoint: save the weights after each epoch, every few batches, or when a metric is better
+ * than before. Only weights are saved (.npz, .h5, .weights.h5), whatever save_weights_only says:
+ * the run file defines the model.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -22,7 +22,7 @@ struct checkpoint {
 	int64_t every; /* batches; 0: epochs */
 	int64_t seen;  /* batches since the last save */
 	int64_t epoch;
-	double best; /* NaN: there is none yet */
+	double best; /* NaN: none yet */
 };
 
 static void checkpoint_path(struct checkpoint *c, const struct json_at *config, struct err *err)
@@ -120,7 +120,7 @@ static enum status checkpoint_save(struct checkpoint *c, const struct callback_h
 	return status;
 }
 
-/* Is there all that the name needs? After batches there are no figures of the validation. */
+/* Check that the logs have every field of the name. After a batch they lack validation metrics. */
 static enum status checkpoint_check_name(const struct checkpoint *c, const struct ips_logs *logs,
 					 struct err *err)
 {
@@ -136,8 +136,8 @@ static enum status checkpoint_check_name(const struct checkpoint *c, const struc
 	return status;
 }
 
-/* Told before the first epoch and not after it: a name that has no value, and a folder that is not
- * there, unless its own name depends on the epoch. */
+/* Before the first epoch, report a name whose fields have no value, and a missing folder, unless
+ * the folder's name depends on the epoch. */
 static enum status checkpoint_begin(struct callback *callback, const struct callback_host *host,
 				    struct err *err)
 {
@@ -165,7 +165,7 @@ static enum status checkpoint_epoch_begin(struct callback *callback,
 	return ST_OK;
 }
 
-/* Batches come an execution at a time. */
+/* Called once per execution, so @batch advances by several batches. */
 static enum status checkpoint_batch(struct callback *callback, const struct callback_host *host,
 				    enum ips_mode mode, int64_t batch, const struct ips_logs *logs,
 				    struct err *err)

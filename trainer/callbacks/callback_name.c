@@ -1,5 +1,5 @@
 /*
- * Fields of a file name. No state.
+ * Formats the fields of a file name. No state.
  */
 #include "trainer/callbacks/callback_name.h"
 
@@ -12,13 +12,13 @@
 #include "trainer/callbacks/callback.h"
 
 #define FIELD_SIZE  64
-#define FIELD_DIGIT 40 /* the widest a field may be asked to be */
+#define FIELD_DIGIT 40 /* maximum width and precision of a field */
 
 struct field {
 	char name[FIELD_SIZE];
 	bool zero;
-	int width, precision; /* precision -1: none is given */
-	char conversion;      /* d, f, e, g; 0: none is given */
+	int width, precision; /* precision -1: not given */
+	char conversion;      /* d, f, e, g; 0: not given */
 };
 
 static int read_number(const char **text)
@@ -46,7 +46,7 @@ static bool read_format(struct field *field, const char *text)
 	return !*text && field->width <= FIELD_DIGIT && field->precision <= FIELD_DIGIT;
 }
 
-/* @text is behind "{"; returns what follows "}", NULL: it is no field. */
+/* Parse a field; @text is after "{". Return the text after "}", or NULL if it is no field. */
 static const char *read_field(struct field *field, const char *text)
 {
 	const char *end = strchr(text, '}');
@@ -83,14 +83,14 @@ enum status callback_name_check(const char *pattern, struct err *err)
 	return ST_OK;
 }
 
-static int put_whole(const struct field *field, long long value, char *out, size_t size)
+static int format_whole(const struct field *field, long long value, char *out, size_t size)
 {
 	if (field->zero)
 		return snprintf(out, size, "%0*lld", field->width, value);
 	return snprintf(out, size, "%*lld", field->width, value);
 }
 
-static int put_real(const struct field *field, double value, char *out, size_t size)
+static int format_real(const struct field *field, double value, char *out, size_t size)
 {
 	int precision = field->precision < 0 ? 6 : field->precision;
 
@@ -100,14 +100,14 @@ static int put_real(const struct field *field, double value, char *out, size_t s
 	case 'e':
 		return snprintf(out, size, "%*.*e", field->width, precision, value);
 	case 'd':
-		return put_whole(field, (long long)value, out, size);
+		return format_whole(field, (long long)value, out, size);
 	default:
 		return snprintf(out, size, "%*.*g", field->width, precision, value);
 	}
 }
 
-static enum status unknown_field(const struct field *field, const struct ips_logs *logs,
-				 struct err *err)
+static enum status report_unknown_field(const struct field *field, const struct ips_logs *logs,
+					struct err *err)
 {
 	char known[256] = "epoch";
 
@@ -140,11 +140,11 @@ enum status callback_name(const char *pattern, int64_t epoch, const struct ips_l
 			return err_set(err, ST_INVALID, "\"%s\" has a field that is none", pattern);
 		value = callback_log(logs, field.name);
 		if (!strcmp(field.name, "epoch"))
-			put = put_whole(&field, epoch, out + used, size - used);
+			put = format_whole(&field, epoch, out + used, size - used);
 		else if (value)
-			put = put_real(&field, *value, out + used, size - used);
+			put = format_real(&field, *value, out + used, size - used);
 		else
-			return unknown_field(&field, logs, err);
+			return report_unknown_field(&field, logs, err);
 		if (put < 0 || (size_t)put >= size - used)
 			return err_set(err, ST_INVALID, "the file's name is too long");
 		used += (size_t)put;

@@ -1,8 +1,8 @@
 /*
- * OutfeedCallback, the tutorial's: dequeues an outfeed queue at the end of every epoch and prints
- * what came.
+ * OutfeedCallback, as in the tutorial: dequeues an outfeed queue at the end of every epoch and
+ * prints its values.
  *
- * Ownership: its texts are its own.
+ * Ownership: the state owns its texts.
  */
 #include "common/mem.h"
 #include "trainer/callbacks/callback.h"

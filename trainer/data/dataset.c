@@ -1,9 +1,9 @@
 /*
- * A data set: found by its name in the places where it may lie, and made from the arrays of a file,
- * whose types, shapes and classes are checked.
+ * Data sets: looks a set up by name, searches the folders that may hold it, and builds it from the
+ * arrays of a file after checking their types, shapes and classes.
  *
- * Threading: an open data set is only read. Ownership: struct dataset_memory holds the arrays, the
- * names and the source's text.
+ * Threading: an open data set is read-only. Ownership: struct dataset_memory owns the arrays, the
+ * class names and the source's text.
  */
 #include "trainer/data/dataset_internal.h"
 
@@ -19,8 +19,8 @@
 #include "common/minmax.h"
 #include "common/str.h"
 
-#define ONE_HOT_MOST (1 << 20) /* numbers of an item: one stray one must not fill the memory */
-#define CLASS_MOST   (1 << 24) /* up to here float32 has each whole number */
+#define ONE_HOT_MOST (1 << 20) /* numbers of an item: bounds memory if one class number is stray */
+#define CLASS_MOST   (1 << 24) /* float32 represents every whole number up to here exactly */
 
 /* ---- from arrays to a part of a set ---------------------------------------------------------- */
 
@@ -28,7 +28,7 @@ struct dataset_memory {
 	void *inputs, *targets, *weights;
 	struct dataset_decoder *decoder;
 	char *source;
-	void *names; /* pointers, then what they point to */
+	void *names; /* the pointers, followed by the strings that they point to */
 };
 
 static void dataset_memory_free(struct dataset_memory *memory)
@@ -54,7 +54,7 @@ static enum status join_shape(struct dataset *out, const struct dataset_about *a
 			       about->source, about->inputs, inputs->ndim, DATASET_RANK + 1);
 	for (int i = 0; i < out->ndim; i++)
 		out->shape[i] = inputs->dim[i + 1];
-	/* Grey images have one channel, single values are vectors of one. */
+	/* Grey images get one channel; single values become vectors of length 1. */
 	if (out->ndim == 0 || (out->ndim == 2 && inputs->type == DATASET_U8))
 		out->shape[out->ndim++] = 1;
 	if (out->count > INT32_MAX)
@@ -63,7 +63,8 @@ static enum status join_shape(struct dataset *out, const struct dataset_about *a
 	return ST_OK;
 }
 
-/* @array's values as floats, its memory taken where it holds just that; NULL: no memory. */
+/* Return @array's values as floats; reuse its memory if they are float32 already. NULL: out of
+ * memory. */
 static float *join_floats(struct dataset_array *array)
 {
 	size_t count = dataset__array_count(array);
@@ -112,8 +113,8 @@ static bool is_bytes(const struct dataset *set)
 
 /* ---- targets --------------------------------------------------------------------------------- */
 
-static enum status join_class_bad(const struct dataset_about *about, size_t item, int64_t class,
-				  struct err *err)
+static enum status report_bad_class(const struct dataset_about *about, size_t item, int64_t class,
+				    struct err *err)
 {
 	if (about->classes)
 		return err_set(
@@ -142,7 +143,7 @@ static enum status join_classes(struct dataset *out, const struct dataset_about 
 		int64_t class = dataset__whole(targets->type, targets->bytes, i);
 
 		if (class < 0 || class >= bound)
-			return join_class_bad(about, i, class, err);
+			return report_bad_class(about, i, class, err);
 		labels[i] = (int32_t) class;
 		if (!about->classes && labels[i] >= out->classes)
 			out->classes = labels[i] + 1;
@@ -150,9 +151,11 @@ static enum status join_classes(struct dataset *out, const struct dataset_about 
 	return ST_OK;
 }
 
-/* The bound of whole numbers that may be the classes of an item's positions: all are at least 0,
- * and floats have them exactly; 0: they are not. */
-static int join_bound(const struct dataset_about *about, const struct dataset_array *targets)
+/*
+ * Return the exclusive upper bound of @targets as class numbers of an item's positions. Return 0 if
+ * they cannot be class numbers: one is negative or too large for an exact float32.
+ */
+static int class_bound(const struct dataset_about *about, const struct dataset_array *targets)
 {
 	const size_t count = dataset__array_count(targets);
 	int64_t most = 0;
@@ -173,7 +176,7 @@ struct target_part dataset__target_part(const struct dataset_about *about,
 					const struct dataset_array *array)
 {
 	const int64_t width = (int64_t)(dataset__array_count(array) / (size_t)array->dim[0]);
-	const int classes = dataset__type_whole(array->type) ? join_bound(about, array) : 0;
+	const int classes = dataset__type_whole(array->type) ? class_bound(about, array) : 0;
 
 	return (struct target_part){.classes = classes, .width = width == 1 && classes ? 0 : width};
 }
@@ -189,7 +192,7 @@ static enum status join_targets(struct dataset *out, const struct dataset_about 
 		out->width = 0;
 		return join_classes(out, about, targets, err);
 	}
-	out->classes = about->tokens ? about->classes : whole ? join_bound(about, targets) : 0;
+	out->classes = about->tokens ? about->classes : whole ? class_bound(about, targets) : 0;
 	out->values = memory->targets = join_floats(targets);
 	return out->values ? ST_OK : err_nomem(err);
 }
@@ -244,9 +247,8 @@ enum status dataset__join(struct dataset *out, const struct dataset_about *about
 	if (!memory)
 		return err_nomem(err);
 	out->memory = memory;
-	/*
-	 * The targets first: inputs are taken over, not copied, and stay the caller's on failure.
-	 */
+	/* Join the targets first: inputs are moved, not copied, and stay the caller's on
+	 * failure. */
 	memory->source = mem_strdup(about->source);
 	status = memory->source ? ST_OK : err_nomem(err);
 	if (status == ST_OK && !out->unlabelled)
@@ -299,7 +301,7 @@ void dataset_close(struct dataset *dataset)
 	*dataset = (struct dataset){0};
 }
 
-/* ---- the sets that are known ----------------------------------------------------------------- */
+/* ---- known sets ------------------------------------------------------------------------------ */
 
 static const char *const digit_names[] = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"};
 static const char *const fashion_names[] = {"T-shirt/top", "Trouser",   "Pullover", "Dress",
@@ -364,7 +366,7 @@ static const struct dataset_known known_sets[] = {
 	{.name = "images", .open = dataset__images_open},
 };
 
-/* The set of that name, by the labels that are asked for. */
+/* Look up @params->name; coarse labels replace the number of classes by that of their groups. */
 static enum status dataset_find(struct dataset_known *out, const struct dataset_params *params,
 				struct err *err)
 {
@@ -404,7 +406,7 @@ const char *dataset__script(char out[FS_PATH_SIZE], const char *name)
 	return out;
 }
 
-/* ---- places, in order ------------------------------------------------------------------------ */
+/* ---- search order ---------------------------------------------------------------------------- */
 
 static enum status dataset_open_path(struct dataset *train, struct dataset *test,
 				     const struct dataset_known *known, const char *path,
@@ -418,7 +420,7 @@ static enum status dataset_open_path(struct dataset *train, struct dataset *test
 	return known->folder(train, test, known, path, params->limit, err);
 }
 
-/* $IPUSCOPE_DATA/NAME; the variable's default is the folder that script/get-... fill. */
+/* $IPUSCOPE_DATA/NAME; the default is the XDG data folder, which script/get-... fill. */
 static bool dataset_data_folder(char out[FS_PATH_SIZE], const char *name)
 {
 	const char *base = getenv("IPUSCOPE_DATA");
@@ -457,7 +459,7 @@ static enum status dataset_open_any(struct dataset *train, struct dataset *test,
 			"data set \"%s\": which file? Give it with --data.path FILE.npz, or a "
 			"folder of .npy files",
 			known->name);
-	/* What is there but cannot be read is an error: nobody wants another set unasked. */
+	/* A set that exists but cannot be read is an error: do not fall back to another one. */
 	if (dataset_data_folder(path, known->name) && fs_exists(path))
 		return dataset_open_path(train, test, known, path, params, err);
 	for (const char *const *place = known->keras; *place; place++)
@@ -481,7 +483,7 @@ static void dataset_shape_text(const struct dataset *set, char *out, size_t size
 				       (long long)set->shape[i]);
 }
 
-static enum status dataset_parts_fit(struct dataset *train, struct dataset *test, struct err *err)
+static enum status dataset_check_parts(struct dataset *train, struct dataset *test, struct err *err)
 {
 	char one[128], other[128];
 
@@ -518,15 +520,15 @@ static enum status dataset_parts_fit(struct dataset *train, struct dataset *test
 		return err_set(err, ST_FORMAT,
 			       "%s: targets to train with and to test with differ in type or width",
 			       train->source);
-	/* Without a known number each part has its greatest class. */
+	/* Without a known number of classes, each part has counted up to its own greatest class. */
 	if (train->classes < test->classes)
 		train->classes = test->classes;
 	test->classes = train->classes;
 	return ST_OK;
 }
 
-/* The part that is @missing is empty, but of the same kind. */
-static void dataset_no_part(const struct dataset *there, struct dataset *missing)
+/* Make @missing an empty part of the same kind as @there. */
+static void dataset_empty_part(const struct dataset *there, struct dataset *missing)
 {
 	*missing = *there;
 	missing->count = 0;
@@ -553,7 +555,7 @@ static enum status dataset_resize(struct dataset *train, struct dataset *test,
 	return status;
 }
 
-/* As Keras's validation_split: the last items, before any shuffling. The test part borrows. */
+/* Keras's validation_split: the last items, before any shuffling. @test borrows @train's memory. */
 static enum status dataset_split(struct dataset *train, struct dataset *test, double split,
 				 struct err *err)
 {
@@ -594,7 +596,7 @@ static enum status dataset_finish(struct dataset *train, struct dataset *test,
 	const struct dataset *any = train->count ? train : test;
 
 	if (train->count && test->count) {
-		enum status status = dataset_parts_fit(train, test, err);
+		enum status status = dataset_check_parts(train, test, err);
 
 		if (status != ST_OK)
 			return status;
@@ -624,9 +626,9 @@ static enum status dataset_finish(struct dataset *train, struct dataset *test,
 	if (params->validation_split > 0.0)
 		return dataset_split(train, test, params->validation_split, err);
 	if (!train->count)
-		dataset_no_part(test, train);
+		dataset_empty_part(test, train);
 	else if (!test->count)
-		dataset_no_part(train, test);
+		dataset_empty_part(train, test);
 	return ST_OK;
 }
 

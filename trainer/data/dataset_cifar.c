@@ -1,8 +1,8 @@
 /*
- * CIFAR-10's and CIFAR-100's binary versions: records of a label and 32x32 red, green and blue
- * bytes, in data_batch_1.bin to data_batch_5.bin (those that are there) and test_batch.bin;
- * batches.meta.txt names the classes. CIFAR-100 is in train.bin and test.bin, its records begin
- * with the label of 20 groups before that of the 100 classes: Keras's label_mode "coarse" and
+ * The binary versions of CIFAR-10 and CIFAR-100: records of a label and 32x32 red, green and blue
+ * bytes, in data_batch_1.bin to data_batch_5.bin (as far as present) and test_batch.bin;
+ * batches.meta.txt names the classes. CIFAR-100 has train.bin and test.bin; its records begin with
+ * the label of one of 20 groups, then that of one of 100 classes: Keras's label_mode "coarse" and
  * "fine"; coarse_label_names.txt and fine_label_names.txt name them. Images become HWC.
  *
  * Threading: none. Source: the sets' own page, "Binary version".
@@ -141,7 +141,7 @@ static enum status cifar_join(struct dataset *out, const struct dataset_about *a
 	return status;
 }
 
-/* Of the files @stem1.bin to @stem<most>.bin those that are there; @most 0: @stem.bin alone. */
+/* Read the files @stem1.bin to @stem<most>.bin, as far as present; @most 0: @stem.bin alone. */
 static enum status cifar_part(struct dataset *out, const struct dataset_about *about,
 			      const struct dataset_cifar *kind, const char *folder,
 			      const char *stem, int most, struct err *err)
@@ -174,9 +174,9 @@ static enum status cifar_part(struct dataset *out, const struct dataset_about *a
 	return status;
 }
 
-/* ---- a folder of them ------------------------------------------------------------------------ */
+/* ---- folders --------------------------------------------------------------------------------- */
 
-/* The names, one a line, in @text, which is cut up. */
+/* Parse the names, one a line; modifies @text, which owns them. */
 static enum status cifar_names(char *text, size_t length, const char *path, int classes,
 			       const char *names[CIFAR_CLASSES], struct err *err)
 {
@@ -223,7 +223,7 @@ static enum status cifar_open_folder(struct dataset *train, struct dataset *test
 	return status;
 }
 
-/* Keras keeps the set as Python wrote it, which only Python can read. */
+/* Keras stores the set as Python pickles, which only Python can read. */
 static bool cifar_is_pickled(const struct dataset_cifar *kind, const char *folder)
 {
 	char path[FS_PATH_SIZE];
@@ -244,7 +244,7 @@ enum status dataset__cifar_open(struct dataset *train, struct dataset *test,
 				      .names = known->names,
 				      .limit = limit};
 
-	/* As the archive unpacks. */
+	/* Accept the archive unpacked below the folder. */
 	if (fs_path(inner, "%s/%s", folder, kind->unpacked) && fs_is_dir(inner))
 		folder = inner;
 	if (cifar_is_pickled(kind, folder)) {

@@ -1,11 +1,11 @@
 /*
- * Tables as comma-separated values: a line of column names, then an item a line. Which columns are
- * inputs, which is the target, which the weight of items and how inputs are scaled the run file
- * says. What is predicted alone may come without the target. A target whose values
- * are all whole numbers from 0 on is a class number; one with words has a class for each word, in
- * the order of their bytes; any other is a value.
+ * Tables of comma-separated values: a line of column names, then one item per line. The run file
+ * says which columns are inputs, which is the target, which holds the weights of items, and how
+ * inputs are scaled. A table for prediction alone may lack the target. A target whose values are
+ * all whole numbers from 0 on is a class number; a target with words has one class for each word,
+ * sorted by bytes; any other target is a value.
  *
- * Scales are those of the training part, so that what is tested is scaled alike.
+ * Both parts are scaled by statistics of the training part.
  *
  * Threading: none. Source: RFC 4180, with any of its line ends.
  */
@@ -21,11 +21,11 @@
 #include "common/str.h"
 
 #define CSV_COLUMNS_MOST 65536
-#define CSV_NONE         SIZE_MAX /* of columns */
+#define CSV_NONE         SIZE_MAX /* no column */
 
 struct csv_column {
 	char *name;
-	int input; /* its place among the inputs; -1: none */
+	int input; /* index among the inputs; -1: not an input */
 };
 
 struct csv {
@@ -36,9 +36,9 @@ struct csv {
 	struct csv_column *columns;
 	size_t column_count, column_room;
 	bool lacks;            /* the target and the weight may be missing */
-	size_t target, weight; /* their columns; CSV_NONE */
-	size_t inputs;         /* columns */
-	/* Rows so far: inputs beside each other, targets one after the other, each ended by 0. */
+	size_t target, weight; /* their columns, or CSV_NONE */
+	size_t inputs;         /* number of input columns */
+	/* Rows so far: the inputs row by row, and the targets as 0-terminated strings. */
 	float *values, *weights;
 	size_t value_count, value_room, weight_room, rows;
 	struct str targets;
@@ -75,7 +75,7 @@ static void read_quoted(struct csv *csv)
 		csv->name, (long long)begun);
 }
 
-/* The next field of the line, without blanks around it. */
+/* Read the next field of the line, without blanks around it. */
 static const char *read_field(struct csv *csv)
 {
 	const char *from;
@@ -99,7 +99,7 @@ static const char *read_field(struct csv *csv)
 	return str_peek(&csv->field);
 }
 
-/* Behind a field: true where another follows in the line. */
+/* Skip the separator after a field; return true if another field follows in the line. */
 static bool next_in_line(struct csv *csv)
 {
 	if (err_stuck(csv->err) || csv->at == csv->end)
@@ -143,8 +143,8 @@ static void read_header(struct csv *csv)
 	} while (next_in_line(csv));
 }
 
-/* The column @name before which are @before others of that name. */
-static size_t look_for_column(const struct csv *csv, const char *name, size_t before)
+/* Return the column @name that is preceded by @before columns of the same name, or CSV_NONE. */
+static size_t find_column(const struct csv *csv, const char *name, size_t before)
 {
 	for (size_t i = 0; i < csv->column_count; i++)
 		if (!strcmp(csv->columns[i].name, name) && before-- == 0)
@@ -152,8 +152,8 @@ static size_t look_for_column(const struct csv *csv, const char *name, size_t be
 	return CSV_NONE;
 }
 
-/* @who wants it: a key, or the part that has it too. */
-static size_t lack_column(struct csv *csv, const char *who, const char *name)
+/* @who asks for the column: a key, or the other part, which has it. */
+static size_t report_missing_column(struct csv *csv, const char *who, const char *name)
 {
 	const char **known = mem_calloc(csv->column_count + 1, sizeof(*known)), *near;
 
@@ -167,44 +167,46 @@ static size_t lack_column(struct csv *csv, const char *who, const char *name)
 	return 0;
 }
 
-static size_t find_column(struct csv *csv, const char *key, const char *name)
+static size_t require_column(struct csv *csv, const char *key, const char *name)
 {
-	const size_t found = look_for_column(csv, name, 0);
+	const size_t found = find_column(csv, name, 0);
 
-	return found == CSV_NONE ? lack_column(csv, key, name) : found;
+	return found == CSV_NONE ? report_missing_column(csv, key, name) : found;
 }
 
-/* The like of @train's column @at: of columns of one name, the one in the same place among them. */
-static size_t look_for_like(const struct csv *csv, const struct csv *train, size_t at)
+/* Return the counterpart of @train's column @at: same name, same rank among columns of that
+ * name. */
+static size_t find_counterpart(const struct csv *csv, const struct csv *train, size_t at)
 {
 	const char *name = train->columns[at].name;
 	size_t before = 0;
 
 	for (size_t i = 0; i < at; i++)
 		before += !strcmp(train->columns[i].name, name);
-	return look_for_column(csv, name, before);
+	return find_column(csv, name, before);
 }
 
-static void lack_like(struct csv *csv, const struct csv *other, const char *name)
+static void report_no_counterpart(struct csv *csv, const struct csv *other, const char *name)
 {
 	char who[FS_PATH_SIZE + 8];
 
 	snprintf(who, sizeof(who), "unlike %s", other->name);
-	lack_column(csv, who, name);
+	report_missing_column(csv, who, name);
 }
 
-/* By its name, which is the key's or that of @train (NULL: there is none); else the last. */
+/* Find the target by the key's name or by that of @train's (NULL: none); default: the last
+ * column. */
 static void choose_target(struct csv *csv, const struct dataset_table *table,
 			  const struct csv *train)
 {
 	if (table->target)
-		csv->target = csv->lacks ? look_for_column(csv, table->target, 0)
-					 : find_column(csv, "data.target", table->target);
+		csv->target = csv->lacks ? find_column(csv, table->target, 0)
+					 : require_column(csv, "data.target", table->target);
 	else
 		csv->target =
-			train ? look_for_like(csv, train, train->target) : csv->column_count - 1;
+			train ? find_counterpart(csv, train, train->target) : csv->column_count - 1;
 	if (csv->target == CSV_NONE && !csv->lacks)
-		lack_like(csv, train, train->columns[train->target].name);
+		report_no_counterpart(csv, train, train->columns[train->target].name);
 }
 
 static void choose_weight(struct csv *csv, const struct dataset_table *table,
@@ -212,8 +214,9 @@ static void choose_weight(struct csv *csv, const struct dataset_table *table,
 {
 	csv->weight = CSV_NONE;
 	if (table->weight)
-		csv->weight = csv->lacks || train ? look_for_column(csv, table->weight, 0)
-						  : find_column(csv, "data.weight", table->weight);
+		csv->weight = csv->lacks || train
+				      ? find_column(csv, table->weight, 0)
+				      : require_column(csv, "data.weight", table->weight);
 	if (!err_stuck(csv->err) && csv->weight != CSV_NONE && csv->weight == csv->target)
 		err_set(csv->err, ST_INVALID, "%s: data.weight: \"%s\" is the target", csv->name,
 			table->weight);
@@ -221,7 +224,7 @@ static void choose_weight(struct csv *csv, const struct dataset_table *table,
 
 static void choose_input(struct csv *csv, const char *name)
 {
-	const size_t at = find_column(csv, "data.columns", name);
+	const size_t at = require_column(csv, "data.columns", name);
 
 	if (err_stuck(csv->err))
 		return;
@@ -241,7 +244,7 @@ static int by_name(const void *a, const void *b)
 	return names ? names : (*left > *right) - (*left < *right);
 }
 
-/* Columns that are neither target nor weight, by name; the caller's (mem_free). */
+/* Return the columns that are neither target nor weight, sorted by name; free with mem_free(). */
 static struct csv_column **sort_rest(struct csv *csv, size_t *count)
 {
 	struct csv_column **rest = mem_calloc(csv->column_count, sizeof(struct csv_column *));
@@ -257,8 +260,8 @@ static struct csv_column **sort_rest(struct csv *csv, size_t *count)
 	return rest;
 }
 
-/* Inputs are those of @train by name; of columns of one name, by their order among them. */
-static void choose_likes(struct csv *csv, struct csv *train)
+/* Match inputs with those of @train by name, and by rank among columns of one name. */
+static void match_inputs(struct csv *csv, struct csv *train)
 {
 	struct csv_column **here, **there;
 	size_t count, there_count;
@@ -273,8 +276,8 @@ static void choose_likes(struct csv *csv, struct csv *train)
 
 		here[i]->input = there[i]->input;
 		if (names)
-			lack_like(names < 0 ? train : csv, names < 0 ? csv : train,
-				  names < 0 ? here[i]->name : there[i]->name);
+			report_no_counterpart(names < 0 ? train : csv, names < 0 ? csv : train,
+					      names < 0 ? here[i]->name : there[i]->name);
 	}
 	csv->inputs = count;
 	mem_free(here);
@@ -289,7 +292,7 @@ static void choose_columns(struct csv *csv, const struct dataset_table *table, s
 	for (int i = 0; i < table->column_count && !err_stuck(csv->err); i++)
 		choose_input(csv, table->columns[i]);
 	if (!table->columns && train && !err_stuck(csv->err))
-		choose_likes(csv, train);
+		match_inputs(csv, train);
 	for (size_t i = 0; !table->columns && !train && i < csv->column_count; i++)
 		if (i != csv->target && i != csv->weight)
 			csv->columns[i].input = (int)csv->inputs++;
@@ -388,7 +391,7 @@ struct csv_scale {
 	double shift, by;
 };
 
-static struct csv_scale scale_of(const struct csv *csv, size_t column, enum dataset_scale kind)
+static struct csv_scale compute_scale(const struct csv *csv, size_t column, enum dataset_scale kind)
 {
 	double sum = 0.0, squares = 0.0, least = INFINITY, most = -INFINITY, mean;
 	struct csv_scale scale = {0.0, 1.0};
@@ -415,11 +418,11 @@ static struct csv_scale scale_of(const struct csv *csv, size_t column, enum data
 	return scale;
 }
 
-/* Both parts by the scales of @train. */
+/* Scale both parts by the statistics of @train. */
 static void scale_inputs(struct csv *train, struct csv *test, enum dataset_scale kind)
 {
 	for (size_t c = 0; kind != DATASET_SCALE_NONE && c < train->inputs; c++) {
-		const struct csv_scale scale = scale_of(train, c, kind);
+		const struct csv_scale scale = compute_scale(train, c, kind);
 
 		for (int part = 0; part < 2; part++) {
 			const struct csv *csv = part == 0 ? train : test;
@@ -462,7 +465,7 @@ static int by_bytes(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The words of the targets, each once; the caller's (mem_free), pointing into them. */
+/* Return the distinct words of the targets, pointing into their text; free with mem_free(). */
 static const char **find_words(const struct csv *csv, int *count)
 {
 	const char **words = mem_calloc(csv->rows + 1, sizeof(*words));
@@ -481,9 +484,9 @@ static const char **find_words(const struct csv *csv, int *count)
 	return words;
 }
 
-/* One target as a class number or a value. */
-static void put_target(struct csv *csv, enum csv_target kind, const char *text,
-		       const struct dataset_about *about, uint8_t *out, size_t row)
+/* Store one target as a class number or a value. */
+static void store_target(struct csv *csv, enum csv_target kind, const char *text,
+			 const struct dataset_about *about, uint8_t *out, size_t row)
 {
 	double value = 0.0;
 	int64_t class;
@@ -513,8 +516,8 @@ static void put_target(struct csv *csv, enum csv_target kind, const char *text,
 		memcpy(out + row * sizeof(class), &class, sizeof(class));
 }
 
-/* The column of weights goes over into @out. */
-static void weigh(struct dataset *out, struct csv *csv)
+/* Move the column of weights to @out. */
+static void move_weights(struct dataset *out, struct csv *csv)
 {
 	struct dataset_array weights = {.type = DATASET_F32,
 					.ndim = 1,
@@ -526,8 +529,8 @@ static void weigh(struct dataset *out, struct csv *csv)
 	dataset__array_free(&weights);
 }
 
-static void join(struct dataset *out, struct csv *csv, enum csv_target kind,
-		 const struct dataset_about *about)
+static void join_table(struct dataset *out, struct csv *csv, enum csv_target kind,
+		       const struct dataset_about *about)
 {
 	const bool labelled = csv->target != CSV_NONE;
 	const size_t each = kind == CSV_VALUES ? sizeof(float) : sizeof(int64_t);
@@ -542,7 +545,7 @@ static void join(struct dataset *out, struct csv *csv, enum csv_target kind,
 	if (!targets.bytes)
 		err_nomem(csv->err);
 	for (size_t r = 0; labelled && r < csv->rows && !err_stuck(csv->err); r++) {
-		put_target(csv, kind, text, about, targets.bytes, r);
+		store_target(csv, kind, text, about, targets.bytes, r);
 		text += strlen(text) + 1;
 	}
 	inputs.bytes = (uint8_t *)csv->values;
@@ -552,7 +555,7 @@ static void join(struct dataset *out, struct csv *csv, enum csv_target kind,
 	dataset__array_free(&inputs);
 	dataset__array_free(&targets);
 	if (!err_stuck(csv->err) && labelled && csv->weight != CSV_NONE)
-		weigh(out, csv);
+		move_weights(out, csv);
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -610,7 +613,7 @@ enum status dataset__csv_parse(struct dataset *train, struct dataset *test,
 	for (int part = 0; part < 2 && !err_stuck(err); part++) {
 		about.source = csv[part].name;
 		if (csv[part].rows > 0)
-			join(part == 0 ? train : test, &csv[part], kind, &about);
+			join_table(part == 0 ? train : test, &csv[part], kind, &about);
 	}
 	if (err_stuck(err)) {
 		dataset_close(train);
@@ -622,7 +625,7 @@ enum status dataset__csv_parse(struct dataset *train, struct dataset *test,
 	return err->status;
 }
 
-/* Where the parts are; "" for one that is not. */
+/* Set the paths of the parts; "" for a missing one. */
 static enum status find_parts(char paths[2][FS_PATH_SIZE], const struct dataset_params *params,
 			      struct err *err)
 {

@@ -1,16 +1,16 @@
 /*
- * Handwritten-like digits, drawn: each digit has a few styles, each style a few strokes, each
- * stroke points that a smooth curve goes through. An image takes a style, moves its points a
- * little, bends the whole (elastic), slants, turns and scales it, and draws it with a pen of its
- * own width and ink.
+ * Synthetic digits that resemble handwriting. Each digit has a few styles, each style a few
+ * strokes, each stroke points that a smooth curve passes through. To draw an image: choose a style,
+ * jitter its points, distort the whole elastically, slant, rotate and scale it, and draw it with a
+ * pen of random width and ink.
  *
- * They are made on first use and kept as IDX files under the XDG cache, which is written file by
- * file, each whole or not at all, the checksums last; it is believed only where they fit, and made
- * anew otherwise. A limited set is drawn without the cache: it is small.
+ * The set is made on first use and stored as IDX files in the XDG cache. The files are written one
+ * by one, each atomically, the checksums last; if these do not match, the set is made again. A
+ * limited set is small, so it is drawn without the cache.
  *
- * Threading: images are drawn by a pool of their own, in slices that depend on nothing but their
- * numbers. An image depends on (part, number) alone. Only operations that IEEE 754 rounds exactly
- * are used, no library function but sqrtf: the same bytes on every machine.
+ * Threading: a pool draws the images, in slices that depend only on the images' numbers. An image
+ * depends on (part, number) alone. The code uses only operations that IEEE 754 rounds exactly, and
+ * no library function except sqrtf: the same bytes on every machine.
  */
 #include "trainer/data/dataset_internal.h"
 
@@ -40,8 +40,8 @@ struct digit_point {
 	float x, y;
 };
 
-/* Points in a box from (0, 0), left above, to (1, 1). A corner is where one stroke ends and the
- * next begins. */
+/* Points in a box from (0, 0), top left, to (1, 1). A corner is where one stroke ends and the next
+ * begins. */
 struct digit_stroke {
 	int count;
 	struct digit_point points[STROKE_POINTS];
@@ -49,7 +49,7 @@ struct digit_stroke {
 
 struct digit_style {
 	uint8_t digit;
-	uint8_t weight; /* how often, against the digit's other styles */
+	uint8_t weight; /* relative frequency among the digit's styles */
 	int strokes;
 	struct digit_stroke stroke[STYLE_STROKES];
 };
@@ -97,30 +97,30 @@ static const struct digit_style digit_styles[] = {
 };
 /* clang-format on */
 
-/* What one image does to its style. */
+/* Random parameters of one image. */
 struct digit_hand {
 	struct rng rng;
-	float wave[3][4];    /* of the bend: direction x, y, turns at 0, strength */
-	float across[3];     /* which way each wave pushes, as a turn */
+	float wave[3][4];    /* of the distortion: direction x, y, phase in turns, amplitude */
+	float across[3];     /* the direction in which each wave displaces, in turns */
 	float turn[2][2];    /* slant, rotation and proportions */
-	float radius, swing; /* of the pen, pixels; how it swells along a stroke */
+	float radius, swing; /* of the pen, pixels; relative variation along a stroke */
 	float edge, ink;
 };
 
 struct digit_path {
 	int count;
 	struct digit_point point[PATH_POINTS];
-	bool begins[PATH_POINTS]; /* no line from the point before */
+	bool begins[PATH_POINTS]; /* starts a stroke: no line from the previous point */
 };
 
-/* ---- chance and angles ----------------------------------------------------------------------- */
+/* ---- random numbers and angles --------------------------------------------------------------- */
 
 static float digit_between(struct rng *rng, float least, float most)
 {
 	return least + (most - least) * rng_uniform(rng);
 }
 
-/* Nearly normal, deviation 1, within 3.5: four uniforms. */
+/* Approximately normal, standard deviation 1, within 3.5: the sum of four uniforms. */
 static float digit_normal(struct rng *rng)
 {
 	float sum = rng_uniform(rng);
@@ -131,8 +131,8 @@ static float digit_normal(struct rng *rng)
 	return (sum - 2.0f) * 1.7320508f;
 }
 
-/* The sine of @turns (1 is the whole circle) by Bhaskara's fraction: right to 0.002, and alike
- * anywhere. */
+/* Sine of @turns (1 is the whole circle) by Bhaskara's approximation: error below 0.002, the same
+ * bits on every machine. */
 static float digit_sin(float turns)
 {
 	float sign = 1.0f, x, p;
@@ -152,7 +152,7 @@ static float digit_cos(float turns)
 	return digit_sin(turns + 0.25f);
 }
 
-/* ---- the hand -------------------------------------------------------------------------------- */
+/* ---- parameters of an image ------------------------------------------------------------------ */
 
 static void digit_hand_init(struct digit_hand *hand)
 {
@@ -199,7 +199,7 @@ static const struct digit_style *digit_pick_style(struct rng *rng, int digit)
 	return &digit_styles[0];
 }
 
-/* Bend, then slant, turn and stretch. */
+/* Distort, then slant, rotate and stretch. */
 static struct digit_point digit_warp(const struct digit_hand *hand, struct digit_point p)
 {
 	float x = p.x, y = p.y;
@@ -219,7 +219,7 @@ static struct digit_point digit_warp(const struct digit_hand *hand, struct digit
 
 /* ---- the path -------------------------------------------------------------------------------- */
 
-/* Catmull and Rom's curve from b to c, with a before and d after them. */
+/* Catmull-Rom spline from b to c; a precedes them, d follows. */
 static float digit_curve(float a, float b, float c, float d, float t)
 {
 	float u = t * t, v = u * t;
@@ -249,11 +249,11 @@ static void digit_add_stroke(struct digit_path *path, const struct digit_hand *h
 	}
 }
 
-/* The style's strokes with every point moved a little; strokes that touch stay together. */
+/* Trace the style's strokes with jittered points; strokes that touch stay connected. */
 static void digit_trace(struct digit_path *path, struct digit_hand *hand,
 			const struct digit_style *style)
 {
-	struct digit_point end = {0, 0}, moved = {0, 0}; /* of the stroke before */
+	struct digit_point end = {0, 0}, moved = {0, 0}; /* of the previous stroke */
 
 	for (int s = 0; s < style->strokes; s++) {
 		const struct digit_stroke *stroke = &style->stroke[s];
@@ -272,7 +272,7 @@ static void digit_trace(struct digit_path *path, struct digit_hand *hand,
 	}
 }
 
-/* Scale the path to the size of MNIST's digits (20 pixels of 28) and put it near the middle. */
+/* Scale the path to the size of MNIST's digits (20 of 28 pixels) and place it near the center. */
 static void digit_center(struct digit_path *path, struct digit_hand *hand)
 {
 	struct digit_point least = path->point[0], most = least;
@@ -303,8 +303,8 @@ static int digit_clamp(float v)
 	return v < 0.0f ? 0 : v > SIDE ? SIDE : (int)v;
 }
 
-/* Let the line from @a to @b, of half width @radius, deepen @cover: pixels inside the edge, at
- * most. */
+/* Draw the line from @a to @b with half width @radius: raise @cover to the distance inside the
+ * line's outer edge, in pixels. */
 static void digit_draw_line(float cover[SIDE][SIDE], struct digit_point a, struct digit_point b,
 			    float radius, float edge)
 {
@@ -336,7 +336,7 @@ static void digit_draw(const struct digit_path *path, const struct digit_hand *h
 {
 	memset(cover, 0, sizeof(float) * SIDE * SIDE);
 	for (int i = 0; i < path->count; i++) {
-		/* The pen presses differently along its way. */
+		/* The pen's pressure varies along its path. */
 		float radius =
 			hand->radius *
 			(1.0f + hand->swing * digit_sin(hand->wave[0][2] + 0.03f * (float)i));
@@ -364,8 +364,8 @@ static void digit_ink(struct digit_hand *hand, float cover[SIDE][SIDE],
 	}
 }
 
-/* Image @number of @part (0: training, 1: test); returns its label. Thread safe, the same bytes
- * always. */
+/* Draw image @number of @part (0: training, 1: test); return its label. Thread safe and
+ * deterministic. */
 static uint8_t digits_draw(int part, uint32_t number, uint8_t out[DATASET_DIGIT_BYTES])
 {
 	struct digit_hand hand;
@@ -385,7 +385,7 @@ static uint8_t digits_draw(int part, uint32_t number, uint8_t out[DATASET_DIGIT_
 
 /* ---- the set --------------------------------------------------------------------------------- */
 
-/* Counts up with every change of the images, so that an old cache is not taken for the new set. */
+/* Increment with every change of the images, so that an old cache is not used for the new set. */
 #define DIGITS_FOLDER "synthetic-digits-2"
 #define DIGITS_SOURCE "synthetic digits"
 #define DIGITS_HEADER (4 + 4 * (DATASET_RANK + 1)) /* bytes of an IDX header, at most */
@@ -464,7 +464,7 @@ static enum status digits_make(struct digits *digits, int64_t limit, struct err 
 	enum status status = ST_OK;
 	struct pool *pool = NULL;
 
-	/* Without helpers it takes longer, that is all. */
+	/* A pool is optional: without one, drawing only takes longer. */
 	if (processors > 1)
 		pool_new(&pool, processors - 1, NULL);
 	for (int part = 0; part < 2 && status == ST_OK; part++)
@@ -482,7 +482,7 @@ static uint64_t digits_sum(const struct dataset_array *array)
 	return XXH3_64bits(array->bytes, dataset__array_count(array));
 }
 
-/* The text of the file that vouches for the other four. */
+/* Format the text of the checksum file, which covers the other four files. */
 static void digits_sums(const struct digits *digits, char *out, size_t size)
 {
 	snprintf(out, size, "xxh3 %016" PRIx64 " %016" PRIx64 " %016" PRIx64 " %016" PRIx64 "\n",
@@ -490,7 +490,7 @@ static void digits_sums(const struct digits *digits, char *out, size_t size)
 		 digits_sum(&digits->images[1]), digits_sum(&digits->labels[1]));
 }
 
-/* The IDX header of unsigned bytes in @array's shape; its length. */
+/* Write the IDX header of unsigned bytes in @array's shape; return its length. */
 static size_t digits_header(const struct dataset_array *array, uint8_t out[DIGITS_HEADER])
 {
 	memcpy(out, (const uint8_t[]){0, 0, 0x08, (uint8_t)array->ndim}, 4);
@@ -500,7 +500,7 @@ static size_t digits_header(const struct dataset_array *array, uint8_t out[DIGIT
 	return 4 + 4 * (size_t)array->ndim;
 }
 
-/* Reads the bytes of @array, whose shape is known; false: the file is not as it was written. */
+/* Read the bytes of @array, whose shape is known; return false if the file is not as written. */
 static bool digits_read_file(struct dataset_array *array, const char *folder, const char *name)
 {
 	const size_t size = dataset__array_count(array);
@@ -601,7 +601,7 @@ static void digits_notice(const struct dataset_known *known, const struct datase
 	params->notice(params->user, text);
 }
 
-/* From the cache, or made and left there; @how becomes what the notice says. */
+/* Read the cache, or make the set and cache it; @how receives what the notice says. */
 static enum status digits_get(struct digits *digits, const struct dataset_params *params, char *how,
 			      size_t size, struct err *err)
 {

@@ -1,11 +1,11 @@
 /*
- * Batches: the order in which they take items, a permutation per pass keyed by (seed, pass); their
- * floats, gathered out of a data set; and the feed, which makes them ahead.
+ * Batches: the order in which they use items (a permutation per pass, keyed by (seed, pass)),
+ * gathering their floats from a data set, and the feed, which prepares them ahead.
  *
- * Threading: an order belongs to one thread at a time, a data set is only read. Of a feed one mutex
- * guards the order, the failure and what the places of the ring hold. Batches are gathered and
- * copied without it: a place belongs to the feeding thread while it is empty, and to the takers
- * while it is not.
+ * Threading: an order belongs to one thread at a time; a data set is read-only. A feed's mutex
+ * guards its order, its failure and the state of the ring's slots. Batches are gathered and copied
+ * without the mutex: the feeding thread owns a slot while it is empty, the consumers own it while
+ * it is filled.
  */
 #include "trainer/data/dataset_feed.h"
 
@@ -43,7 +43,7 @@ enum status dataset_order_new(struct dataset_order **out, const struct dataset_o
 		order->items[i] = mem_calloc((size_t)count, sizeof(*order->items[i]));
 		order->pass[i] = -1;
 	}
-	/* A buffer beyond the set holds all of it. */
+	/* A buffer larger than the set holds all of it. */
 	order->shuffle = shuffle >= count ? -1 : shuffle;
 	if (order->shuffle > 0)
 		order->buffer = mem_calloc((size_t)shuffle, sizeof(*order->buffer));
@@ -71,8 +71,8 @@ void dataset_order_free(struct dataset_order *order)
 	mem_free(order);
 }
 
-/* tf.data's rule: the buffer is filled in order; each output is drawn from it, and the next input
- * takes its place. */
+/* tf.data's rule: the buffer is filled in order; each output is drawn from it and replaced by the
+ * next input. */
 static void order_through_buffer(struct dataset_order *order, uint32_t *items, struct rng *rng)
 {
 	uint32_t *buffer = order->buffer;
@@ -159,8 +159,8 @@ size_t dataset_item_floats(const struct dataset *dataset)
 
 /*
  * value / 255, rounded once. With 1 / 255 = 257 / 65536 + 1 / (255 x 65536) the first product is
- * exact (at most 16 bits) and the sum's only rounding that counts is the last: a test compares all
- * 256 values with the division, which takes several times as long.
+ * exact (at most 16 bits), so that only the rounding of the sum matters. A test compares all 256
+ * values with the division, which takes several times as long.
  */
 KERNEL_CLONES static void gather_bytes(const uint8_t *restrict from, size_t count,
 				       float *restrict to)
@@ -198,7 +198,7 @@ void dataset_gather_inputs(const struct dataset *dataset, const uint32_t *items,
 	}
 }
 
-/* The class number at @place of an item. */
+/* Return the class number at position @place of an item. */
 static size_t class_at(const struct dataset *dataset, size_t item, size_t place)
 {
 	if (dataset->labels)
@@ -236,25 +236,26 @@ enum feed_part {
 	FEED_TARGETS = 2
 };
 
-/* Room for targets: one of the two, and what rows weigh. */
+/* Buffers for targets, one of the first two, and for the weights of rows. */
 struct feed_targets {
 	int32_t *classes;
 	float *values;
 	float *weights; /* NULL: 1 each */
 };
 
-/* A place of the ring. */
+/* A slot of the ring: the batch of one replica and step. */
 struct feed_place {
 	int64_t step; /* -1: empty */
-	int wanted;   /* parts that are still to be taken */
+	int wanted;   /* set of enum feed_part not consumed yet */
 	float *inputs;
 	struct feed_targets targets;
 };
 
-/* What each replica's takers have for themselves. */
+/* Buffers of one replica's consumers. */
 struct feed_taker {
 	struct feed_targets targets;
-	uint32_t *items[2]; /* without a thread: of the batch at hand, inputs' and targets' */
+	uint32_t *items
+		[2]; /* without a thread: items of the current batch, for inputs and for targets */
 };
 
 struct dataset_feed {
@@ -264,10 +265,10 @@ struct dataset_feed {
 	struct dataset_order *order;
 	struct feed_place *places; /* depth x replicas */
 	struct feed_taker *takers; /* replicas */
-	uint32_t *items;           /* the thread's */
-	struct pool *pool;         /* that decodes with it */
+	uint32_t *items;           /* of the batch that the thread prepares */
+	struct pool *pool;         /* that helps the thread to decode */
 	uint8_t *decoded;          /* the items of a batch, as bytes */
-	struct err failure;        /* the first item in order that could not be decoded */
+	struct err failure;        /* of the first item, in order, that could not be decoded */
 	pthread_mutex_t lock;
 	pthread_cond_t filled, emptied;
 	pthread_t thread;
@@ -300,8 +301,9 @@ int64_t dataset_feed_given(const struct dataset_feed *feed, int replica, int64_t
 	return feed->params.pad ? feed->params.batch : dataset_feed_items(feed, replica, step);
 }
 
-/* The batch's items, copied out of the order, which other threads ask too. */
-static int64_t feed_choose(struct dataset_feed *feed, int replica, int64_t step, uint32_t *items)
+/* Copy the batch's items out of the order, which other threads use too. */
+static int64_t feed_copy_items(struct dataset_feed *feed, int replica, int64_t step,
+			       uint32_t *items)
 {
 	const uint32_t *chosen;
 	int64_t count;
@@ -313,7 +315,8 @@ static int64_t feed_choose(struct dataset_feed *feed, int replica, int64_t step,
 	return count;
 }
 
-/* As Keras has it: the number, or the place of the greatest of a vector. */
+/* Return the class of a row as Keras determines it: the number, or the index of a vector's
+ * maximum. */
 static int64_t row_class(const struct targets *targets, int64_t row)
 {
 	const float *values = targets->values + row * targets->width;
@@ -328,7 +331,7 @@ static int64_t row_class(const struct targets *targets, int64_t row)
 	return at;
 }
 
-static struct targets rows_of(const struct dataset_feed *feed, const struct feed_targets *from)
+static struct targets target_rows(const struct dataset_feed *feed, const struct feed_targets *from)
 {
 	return (struct targets){.classes = from->classes,
 				.values = from->values,
@@ -340,7 +343,7 @@ struct feed_decoding {
 	struct dataset_feed *feed;
 	const uint32_t *items;
 	float *to;
-	_Atomic int64_t failed; /* the first of the batch's that is */
+	_Atomic int64_t failed; /* index in the batch of its first item that cannot be decoded */
 };
 
 static void decode_one(void *context, unsigned slice)
@@ -363,7 +366,7 @@ static void decode_one(void *context, unsigned slice)
 	gather_bytes(bytes, count, decoding->to + slice * count);
 }
 
-/* By the feed's thread. The batch's first failure is met once more, for its text. */
+/* Called by the feed's thread. Decodes the batch's first failed item again to get the message. */
 static void decode_inputs(struct dataset_feed *feed, const uint32_t *items, int64_t count,
 			  float *to)
 {
@@ -409,8 +412,9 @@ static void feed_gather_inputs(const struct dataset_feed *feed, const uint32_t *
 	memset(to + (size_t)count * feed->input_floats, 0, rest * feed->input_floats * sizeof(*to));
 }
 
-/* How many weights an item has: of its rows, or of several outputs' parts. */
-static int64_t weights_of(const struct dataset_feed *feed)
+/* Return the number of weights of an item: one for each row, or for each part of several
+ * outputs. */
+static int64_t item_weights(const struct dataset_feed *feed)
 {
 	const struct dataset *set = feed->params.set;
 
@@ -421,9 +425,9 @@ static void feed_gather_targets(const struct dataset_feed *feed, const uint32_t 
 				int64_t count, const struct feed_targets *to)
 {
 	const struct dataset *set = feed->params.set;
-	const int64_t positions = weights_of(feed), width = set->weight_width;
+	const int64_t positions = item_weights(feed), width = set->weight_width;
 	const size_t rest = feed->params.pad ? (size_t)(feed->params.batch - count) : 0;
-	const struct targets rows = rows_of(feed, to);
+	const struct targets rows = target_rows(feed, to);
 
 	dataset_gather_targets(set, items, count, to->classes, to->values);
 	if (rest > 0 && to->classes)
@@ -443,11 +447,11 @@ static void feed_gather_targets(const struct dataset_feed *feed, const uint32_t 
 	}
 }
 
-/* Each target has a weight: batches are not asked again. */
+/* Check once that each target's class has a weight; gathering a batch does not check again. */
 static enum status check_classes(const struct dataset_feed *feed, struct err *err)
 {
 	const struct feed_targets *to = &feed->takers[0].targets;
-	const struct targets rows = rows_of(feed, to);
+	const struct targets rows = target_rows(feed, to);
 
 	for (uint32_t item = 0; item < feed->params.set->count; item++) {
 		dataset_gather_targets(feed->params.set, &item, 1, to->classes, to->values);
@@ -474,7 +478,7 @@ static struct feed_place *feed_place(const struct dataset_feed *feed, int replic
 	return &feed->places[at * feed->params.replicas + replica];
 }
 
-/* Fill the place of @step; false: the feed ends. */
+/* Fill the slot of @step; return false when the feed is stopped. */
 static bool feed_fill(struct dataset_feed *feed, int replica, int64_t step)
 {
 	struct feed_place *place = feed_place(feed, replica, step);
@@ -489,7 +493,7 @@ static bool feed_fill(struct dataset_feed *feed, int replica, int64_t step)
 	if (stop)
 		return false;
 
-	count = feed_choose(feed, replica, step, feed->items);
+	count = feed_copy_items(feed, replica, step, feed->items);
 	if (feed->params.set->decoder) {
 		if (feed->params.decoding)
 			feed->params.decoding(feed->params.user, replica, step, count, false);
@@ -535,7 +539,7 @@ static struct feed_place *feed_wait(struct dataset_feed *feed, int replica, int6
 	return place;
 }
 
-static void feed_give_back(struct dataset_feed *feed, struct feed_place *place, enum feed_part part)
+static void feed_release(struct dataset_feed *feed, struct feed_place *place, enum feed_part part)
 {
 	pthread_mutex_lock(&feed->lock);
 	assert(place->wanted & (int)part);
@@ -559,7 +563,7 @@ bool dataset_feed_lags(struct dataset_feed *feed, int replica, int64_t step)
 	return lags;
 }
 
-/* ---- taking ---------------------------------------------------------------------------------- */
+/* ---- consumers ------------------------------------------------------------------------------- */
 
 int64_t dataset_feed_inputs(struct dataset_feed *feed, int replica, int64_t step, float *inputs)
 {
@@ -569,14 +573,14 @@ int64_t dataset_feed_inputs(struct dataset_feed *feed, int replica, int64_t step
 	if (!feed->params.depth) {
 		uint32_t *items = feed->takers[replica].items[0];
 
-		count = feed_choose(feed, replica, step, items);
+		count = feed_copy_items(feed, replica, step, items);
 		feed_gather_inputs(feed, items, count, inputs);
 		return dataset_feed_given(feed, replica, step);
 	}
 	count = dataset_feed_given(feed, replica, step);
 	place = feed_wait(feed, replica, step);
 	memcpy(inputs, place->inputs, (size_t)count * feed->input_floats * sizeof(*inputs));
-	feed_give_back(feed, place, FEED_INPUTS);
+	feed_release(feed, place, FEED_INPUTS);
 	return count;
 }
 
@@ -589,9 +593,9 @@ int64_t dataset_feed_targets(struct dataset_feed *feed, int replica, int64_t ste
 	int64_t count;
 
 	assert(!feed->params.no_targets);
-	*out = rows_of(feed, to);
+	*out = target_rows(feed, to);
 	if (!feed->params.depth) {
-		count = feed_choose(feed, replica, step, taker->items[1]);
+		count = feed_copy_items(feed, replica, step, taker->items[1]);
 		feed_gather_targets(feed, taker->items[1], count, to);
 		return dataset_feed_given(feed, replica, step);
 	}
@@ -604,8 +608,8 @@ int64_t dataset_feed_targets(struct dataset_feed *feed, int replica, int64_t ste
 		       (size_t)count * feed->target_values * sizeof(*to->values));
 	if (to->weights)
 		memcpy(to->weights, place->targets.weights,
-		       (size_t)(count * weights_of(feed)) * sizeof(*to->weights));
-	feed_give_back(feed, place, FEED_TARGETS);
+		       (size_t)(count * item_weights(feed)) * sizeof(*to->weights));
+	feed_release(feed, place, FEED_TARGETS);
 	return count;
 }
 
@@ -623,7 +627,7 @@ static bool feed_new_targets(const struct dataset_feed *feed, struct feed_target
 		targets->values = mem_aligned(batch * feed->target_values, sizeof(float));
 	if (!feed->params.set->weights && !feed->params.class_weights && !feed->params.pad)
 		return targets->classes || targets->values;
-	targets->weights = mem_calloc(batch, (size_t)weights_of(feed) * sizeof(float));
+	targets->weights = mem_calloc(batch, (size_t)item_weights(feed) * sizeof(float));
 	return targets->weights && (targets->classes || targets->values);
 }
 

@@ -1,9 +1,9 @@
 /*
  * Folders of files by class: PATH/CLASS/FILE, or PATH/train/CLASS/FILE and PATH/test/CLASS/FILE.
- * What is predicted alone may lie there without classes, PATH/test/FILE or PATH/FILE, in the order
- * of names; where nothing is trained, PATH is what is evaluated or predicted.
- * Classes are in the order of their names' bytes. Files of the classes are mixed, so that a split
- * or a limit has its share of each, in the same order on every machine.
+ * Files for prediction alone need no classes: PATH/test/FILE or PATH/FILE, in the order of names.
+ * If nothing is trained, PATH holds the test part. Classes are sorted by the bytes of their names.
+ * The files of the classes are interleaved, so that a split or a limit includes a share of each, in
+ * the same order on every machine.
  *
  * Threading: none.
  */
@@ -55,7 +55,7 @@ static void list_class(struct dataset_files *part, const char *folder, int label
 	fs_list_free(&names);
 }
 
-/* By how much of a class's files comes before each, so that every stretch has all classes. */
+/* Order by the fraction of the class's files that precede each, to spread every class evenly. */
 static int by_share(const void *left, const void *right)
 {
 	const struct dataset_file *a = left, *b = right;
@@ -85,7 +85,7 @@ static void list_part(struct dataset_files *part, const struct fs_list *labels,
 		qsort(part->files, part->count, sizeof(*part->files), by_share);
 }
 
-/* The folders of @folder, by name. */
+/* List the subfolders of @folder, by name. */
 static void list_labels(struct fs_list *labels, const char *folder, struct err *err)
 {
 	size_t kept = 0;
@@ -103,7 +103,7 @@ static void list_labels(struct fs_list *labels, const char *folder, struct err *
 	labels->count = kept;
 }
 
-/* The test part, whose labels are @others, has none but @labels. */
+/* Check that the test part's labels @others are all among @labels. */
 static void check_labels(const struct fs_list *labels, const struct fs_list *others,
 			 const char *folder, struct err *err)
 {
@@ -118,7 +118,7 @@ static void check_labels(const struct fs_list *labels, const struct fs_list *oth
 	}
 }
 
-/* Where the parts are; "" for one that is not. */
+/* Set the folders of the parts; "" for a missing one. */
 static void find_parts(struct dataset_folder *out, const struct dataset_params *params,
 		       struct err *err)
 {

@@ -1,9 +1,10 @@
 /*
- * IDX files: two zero bytes, the type, the number of dimensions, each dimension as four bytes
- * (greatest first), then the values. Only unsigned bytes are read. A gzipped file is told by its
- * first bytes.
+ * IDX files: two zero bytes, the type, the number of dimensions, each dimension as a big-endian
+ * 32-bit number, then the values. Only unsigned bytes are supported. A gzipped file is recognized
+ * by its first bytes.
  *
- * Threading: none. The header says how many bytes follow, and no more than those are unpacked.
+ * Threading: none. The header gives the number of values, and no more bytes than those are
+ * unpacked.
  */
 #include "trainer/data/dataset_internal.h"
 
@@ -75,9 +76,9 @@ enum status dataset__idx_parse(struct dataset_array *out, const char *name, cons
 	return status;
 }
 
-/* ---- a folder of them ------------------------------------------------------------------------ */
+/* ---- folders --------------------------------------------------------------------------------- */
 
-/* The file of @stem ("train-images") and @ndim under one of its usual names. */
+/* Find the file of @stem ("train-images") and @ndim under one of its usual names. */
 static enum status idx_find(char path[FS_PATH_SIZE], const char *folder, const char *stem, int ndim,
 			    struct err *err)
 {

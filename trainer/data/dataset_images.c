@@ -1,11 +1,10 @@
 /*
  * Folders of images by class, as Keras's image_dataset_from_directory() reads them: decoded, scaled
- * to one size as data.resize scales (see dataset_resize.c) and rounded to bytes again, a quarter of
- * what floats take. They are decoded at the start and kept so; where they are more than the memory
- * holds, they are decoded whenever a feed needs them.
+ * to one size as data.resize specifies (see dataset_resize.c) and rounded to bytes again, which
+ * need a quarter of the memory of floats. Images are decoded once at the start and cached. If they
+ * do not fit the memory, they are decoded whenever a feed needs them.
  *
- * Threading: files are decoded on several threads; each writes its own item. A decoder is only
- * read.
+ * Threading: several threads decode files; each writes its own item. A decoder is read-only.
  */
 #include "trainer/data/dataset_internal.h"
 
@@ -19,9 +18,9 @@
 #include "common/pool.h"
 #include "trainer/data/image.h"
 
-#define IMAGES_ROUND 256 /* files of a round, after which errors are looked for */
+#define IMAGES_ROUND 256 /* files decoded between two checks for errors */
 
-/* What becomes of a part's files. */
+/* How a part's files become items. */
 struct dataset_decoder {
 	char **paths; /* owned, [count] */
 	int64_t count, height, width, channels;
@@ -61,7 +60,7 @@ static void decode_file(struct image *out, const char *path, bool gray, struct e
 	mem_free(bytes);
 }
 
-/* @image in the decoder's size, values rounded to the nearest byte. */
+/* Scale @image to the decoder's size, rounding values to the nearest byte. */
 static void scale_image(const struct dataset_decoder *decoder, uint8_t *to,
 			const struct image *image, const char *path, struct err *err)
 {
@@ -127,7 +126,7 @@ void dataset__decoder_free(struct dataset_decoder *decoder)
 	mem_free(decoder);
 }
 
-/* The size of all: data.resize, else the first file's. */
+/* Set the size of all items: data.resize, else the first file's. */
 static void find_size(struct dataset_decoder *decoder, const struct dataset_params *params,
 		      struct err *err)
 {
@@ -150,7 +149,7 @@ static void find_size(struct dataset_decoder *decoder, const struct dataset_para
 			(long long)decoder->height, (long long)decoder->width, IMAGE_PIXELS_MOST);
 }
 
-/* Takes the paths of the first @params->limit of @files over. */
+/* Moves the paths of the first @params->limit of @files into the decoder. */
 static struct dataset_decoder *new_decoder(struct dataset_files *files,
 					   const struct dataset_params *params, struct err *err)
 {
@@ -174,7 +173,7 @@ static struct dataset_decoder *new_decoder(struct dataset_files *files,
 	return decoder;
 }
 
-/* Of names below @folder and sizes: the same whether items are kept or not. */
+/* Digest of the files' names below @folder and their sizes: independent of caching. */
 static uint64_t digest_files(const struct dataset_decoder *decoder, const char *folder)
 {
 	uint64_t digest = 1;
@@ -204,7 +203,7 @@ static void decode_item(void *context, unsigned slice)
 			&round->errors[slice]);
 }
 
-/* The first file in which something is wrong is named, on any number of threads. */
+/* Decode all items. Reports the first file in order that fails, for any number of threads. */
 static void decode_all(const struct dataset_decoder *decoder, uint8_t *bytes,
 		       const struct dataset_params *params, struct pool *pool, struct err *err)
 {
@@ -233,8 +232,8 @@ static void decode_all(const struct dataset_decoder *decoder, uint8_t *bytes,
 	mem_free(round);
 }
 
-/* What is kept is asked for only where the machine has it. */
-static uint8_t *ask_memory(const struct dataset_decoder *decoder, struct err *err)
+/* Allocate the cache only if the machine has that much memory available. */
+static uint8_t *allocate_cache(const struct dataset_decoder *decoder, struct err *err)
 {
 	const int64_t bytes = decoder->count * item_bytes(decoder), have = mem_available();
 	char need_text[FMT_SIZE], have_text[FMT_SIZE];
@@ -256,7 +255,7 @@ static uint8_t *ask_memory(const struct dataset_decoder *decoder, struct err *er
 	return memory;
 }
 
-/* *@cache: bytes that may still be kept. */
+/* *@cache: bytes that may still be cached. */
 static void open_part(struct dataset *out, const struct dataset_folder *folder,
 		      struct dataset_files *files, const struct dataset_params *params,
 		      struct pool *pool, int64_t *cache, struct err *err)
@@ -277,7 +276,7 @@ static void open_part(struct dataset *out, const struct dataset_folder *folder,
 	later = params->shapes || decoder->count * item_bytes(decoder) > *cache;
 	if (!later) {
 		*cache -= decoder->count * item_bytes(decoder);
-		array.bytes = ask_memory(decoder, err);
+		array.bytes = allocate_cache(decoder, err);
 	}
 	if (array.bytes)
 		decode_all(decoder, array.bytes, params, pool, err);

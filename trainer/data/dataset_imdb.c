@@ -1,13 +1,13 @@
 /*
- * Keras's imdb.npz: movie reviews as lists of word numbers, with a label each.
+ * Keras's imdb.npz: movie reviews as lists of word numbers, each with a label.
  *
- * Its arrays x_... hold objects: a pickle, which is a program for Python. Nothing of it is executed
- * here. Its opcodes are read one after the other; numbers that follow the beginning of a list
- * within the array's list are that item's, and whatever can be no part of lists of whole numbers is
- * refused. Memory grows with the numbers that are there.
+ * Its arrays x_... hold objects: a pickle, which is a program for Python. This reader executes none
+ * of it. It scans the opcodes: numbers after the start of a list within the array's list are that
+ * item's; any opcode that lists of whole numbers do not need is rejected. Memory grows with the
+ * numbers actually present.
  *
- * Numbers become those of keras.datasets.imdb.load_data(): 1 begins a review, words are 3 more than
- * in the file, those from vocabulary_size on are 2; filled up and cut at the beginning.
+ * Numbers become those of keras.datasets.imdb.load_data(): 1 starts a review, words are shifted by
+ * 3, and words from vocabulary_size on become 2. Reviews are padded and truncated at the beginning.
  *
  * Threading: none. Sources: Python's pickletools; NumPy's format description (numpy.lib.format).
  */
@@ -26,7 +26,7 @@ struct pickle {
 	struct dataset_stream *stream;
 	uint8_t bytes[4096];
 	size_t at, have;
-	/* Lists in the array's list so far: `begins` has where the numbers of each begin. */
+	/* Lists in the array's list so far; `begins` has the index of each list's first number. */
 	bool listed;
 	size_t *begins, items, items_room;
 	int32_t *numbers;
@@ -49,7 +49,7 @@ static uint8_t next_byte(struct pickle *pickle)
 	return err_stuck(pickle->err) ? 0 : pickle->bytes[pickle->at++];
 }
 
-/* @size bytes, little-endian. */
+/* Read a little-endian number of @size bytes. */
 static uint64_t next_number(struct pickle *pickle, int size)
 {
 	uint64_t number = 0;
@@ -82,7 +82,8 @@ static void begin_list(struct pickle *pickle)
 		pickle->begins[pickle->items++] = pickle->count;
 }
 
-/* Numbers before the lists are of the array's shape and type. */
+/* Add @number to the current list. Numbers before the first list belong to the array's shape and
+ * type and are ignored. */
 static void add_number(struct pickle *pickle, uint64_t number)
 {
 	if (err_stuck(pickle->err) || pickle->items == 0)
@@ -99,7 +100,7 @@ static void add_number(struct pickle *pickle, uint64_t number)
 		pickle->numbers[pickle->count++] = (int32_t)number;
 }
 
-static void refuse(struct pickle *pickle, uint8_t opcode)
+static void reject_opcode(struct pickle *pickle, uint8_t opcode)
 {
 	err_set(pickle->err, ST_UNSUPPORTED,
 		"%s: its pickle holds more than lists of whole numbers (opcode 0x%02x): "
@@ -130,7 +131,7 @@ static void read_pickle(struct pickle *pickle)
 			add_number(pickle, next_number(pickle, 4));
 			break;
 		case 0x80: /* the protocol */
-		case 'q':  /* what stands there is remembered as ... */
+		case 'q':  /* store the stack's top in the memo */
 			skip_bytes(pickle, 1);
 			break;
 		case 'r':
@@ -153,24 +154,24 @@ static void read_pickle(struct pickle *pickle)
 		case 'X':
 			skip_bytes(pickle, next_number(pickle, 4));
 			break;
-		case 'h': /* what is remembered comes again */
+		case 'h': /* push an object from the memo */
 		case 'j':
 			if (pickle->listed)
-				refuse(pickle, opcode);
+				reject_opcode(pickle, opcode);
 			skip_bytes(pickle, opcode == 'h' ? 1 : 4);
 			break;
 		default: /* marks, tuples, ends of lists, calls, constants */
 			if (!memchr("(e)t\x85\x86\x87"
 				    "aRbN\x88\x89\x94\x93",
 				    opcode, 15))
-				refuse(pickle, opcode);
+				reject_opcode(pickle, opcode);
 		}
 	}
 }
 
 /* ---- a part ---------------------------------------------------------------------------------- */
 
-/* The reviews of @pickle as [items, length] floats. */
+/* Store the reviews of @pickle as [items, length] floats. */
 static void fill_reviews(struct dataset_array *out, const struct pickle *pickle,
 			 const struct dataset_texts *texts)
 {
@@ -188,8 +189,9 @@ static void fill_reviews(struct dataset_array *out, const struct pickle *pickle,
 			item + 1 < pickle->items ? pickle->begins[item + 1] : pickle->count;
 
 		for (size_t i = 0; i < length; i++) {
-			const size_t back = length - i;           /* from the review's end */
-			int64_t number = back == end - first + 1; /* the start, or filled up */
+			const size_t back = length - i; /* distance from the review's end */
+			int64_t number =
+				back == end - first + 1; /* 1 starts the review, 0 pads it */
 
 			if (back <= end - first) {
 				number = pickle->numbers[end - back] + IMDB_FROM;
@@ -215,7 +217,7 @@ static void read_reviews(struct dataset_array *out, const struct dataset_csv *fi
 	if (dataset__npz_find(&zip, member, &entry, err) != ST_OK ||
 	    dataset__zip_member_open(&zip, &entry, place, &stream, err) != ST_OK)
 		return;
-	/* The .npy header says that objects follow; where it does not, the opcodes are wrong. */
+	/* Skip the .npy header; if the array does not hold objects, the opcodes will not parse. */
 	skip_bytes(&pickle, 8);
 	skip_bytes(&pickle, next_number(&pickle, 2));
 	read_pickle(&pickle);

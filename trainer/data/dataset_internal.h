@@ -1,5 +1,5 @@
 /*
- * What the data set's sources share: memory, streams, and the readers of single formats.
+ * Shared by the data set's sources: memory, streams, and the readers of the file formats.
  */
 #ifndef DATASET_INTERNAL_H
 #define DATASET_INTERNAL_H
@@ -9,12 +9,12 @@
 #include "common/fs.h"
 #include "trainer/data/dataset.h"
 
-#define DATASET_FILE_LIMIT  ((size_t)1 << 31)  /* bytes of a file we agree to read */
-#define DATASET_ARRAY_LIMIT ((int64_t)1 << 31) /* bytes of an array, unpacked */
-#define DATASET_PATH_SHOWN  4000               /* characters of a path in a source's text */
+#define DATASET_FILE_LIMIT  ((size_t)1 << 31)  /* bytes of a file, at most */
+#define DATASET_ARRAY_LIMIT ((int64_t)1 << 31) /* bytes of an unpacked array, at most */
+#define DATASET_PATH_SHOWN  4000 /* characters of a path in a source's text, at most */
 
-/* Types of values in files, little-endian: the enumerator's end, NumPy's name, bytes, and whether
- * they are whole numbers. */
+/* Types of values in files, little-endian: suffix of the enumerator, NumPy's name, bytes, and
+ * whether they are whole numbers. */
 #define DATASET_TYPE_MAP(X)                                                                        \
 	X(U8, "u1", 1, true)                                                                       \
 	X(BOOL, "b1", 1, true)                                                                     \
@@ -36,7 +36,7 @@ enum dataset_type {
 	DATASET_TYPES
 };
 
-/* One array as a file gave it. */
+/* One array read from a file. */
 struct dataset_array {
 	enum dataset_type type;
 	int ndim;
@@ -48,16 +48,16 @@ const char *dataset__type_name(enum dataset_type type);
 size_t dataset__type_size(enum dataset_type type);
 bool dataset__type_whole(enum dataset_type type);
 
-/* Values of an array that was read: it fits memory, so the product does too. */
+/* Number of values of an array that was read: it fits memory, so the product cannot overflow. */
 size_t dataset__array_count(const struct dataset_array *array);
 void dataset__array_free(struct dataset_array *array); /* accepts a zeroed struct */
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-/* @count values of @type as float32, rounded once. */
+/* Convert @count values of @type to float32, rounding once. */
 void dataset__to_floats(float *out, enum dataset_type type, const uint8_t *bytes, size_t count);
 
-/* Value @index of whole numbers; those beyond int64 are given as the nearest that is not. */
+/* Return whole number @index, clamped to the range of int64. */
 int64_t dataset__whole(enum dataset_type type, const uint8_t *bytes, size_t index);
 
 /* ---- reading packed bytes -------------------------------------------------------------------- */
@@ -68,15 +68,15 @@ enum dataset_packing {
 	DATASET_DEFLATE
 };
 
-/* Bytes that are unpacked as they are asked for, so that a small file cannot fill the memory. */
+/* A stream unpacks bytes on demand, so that a small file cannot fill the memory. */
 struct dataset_stream {
 	const char *name; /* for messages */
 	enum dataset_packing packing;
 	const uint8_t *in;
 	size_t left;
 	bool ended;
-	bool sums;         /* a zip member: its archive has the CRC to compare with */
-	unsigned long crc; /* of what was read, where it sums */
+	bool sums;         /* a zip member: compare with its archive's CRC */
+	unsigned long crc; /* of the bytes read so far, if `sums` */
 	z_stream inflate;
 };
 
@@ -85,23 +85,24 @@ enum status dataset__stream_open(struct dataset_stream *stream, const char *name
 				 struct err *err);
 void dataset__stream_close(struct dataset_stream *stream);
 
-/* Fewer than @size bytes (*@got) come only at the end. */
+/* Read @size bytes; *@got is less only at the end of the stream. */
 enum status dataset__stream_read(struct dataset_stream *stream, void *out, size_t size, size_t *got,
 				 struct err *err);
 
 /* ---- zip archives in memory, read member by member ------------------------------------------- */
 
-/* Set name, bytes and length; dataset__zip_open() sets the rest to the directory's first entry. */
+/* The caller sets name, bytes and length; dataset__zip_open() seeks to the directory's first
+ * entry. */
 struct dataset_zip {
 	const char *name; /* for messages */
 	const uint8_t *bytes;
 	size_t length;
-	size_t at, left; /* of the directory: where the next entry is, and bytes from there on */
+	size_t at, left; /* of the directory: offset of the next entry, and bytes from there on */
 	uint32_t entry, entries;
 };
 
 struct dataset_zip_member {
-	const char *name; /* in the archive's bytes, not ended by 0; NULL: there is no more */
+	const char *name; /* in the archive's bytes, not terminated; NULL: no more members */
 	size_t name_length;
 	uint32_t flags, method, crc, packed, unpacked, local;
 };
@@ -110,53 +111,53 @@ enum status dataset__zip_open(struct dataset_zip *zip, struct err *err);
 enum status dataset__zip_next(struct dataset_zip *zip, struct dataset_zip_member *out,
 			      struct err *err);
 
-/* A stream over @member's bytes; @name is for messages and borrowed. */
+/* Open a stream over @member's bytes; @name is for messages and borrowed. */
 enum status dataset__zip_member_open(const struct dataset_zip *zip,
 				     const struct dataset_zip_member *member, const char *name,
 				     struct dataset_stream *out, struct err *err);
 
 /* ---- formats --------------------------------------------------------------------------------- */
 
-/* An IDX file in memory, gzipped or not, of @ndim dimensions. */
+/* Parse an IDX file in memory, gzipped or not, of @ndim dimensions. */
 enum status dataset__idx_parse(struct dataset_array *out, const char *name, const void *bytes,
 			       size_t length, int ndim, struct err *err);
 
-/* The array @member ("x_train") of an .npz file in memory: any type, 1 to DATASET_RANK + 1
- * dimensions. ST_NOTFOUND: there is none of that name. */
+/* Parse the array @member ("x_train") of an .npz file in memory: any type, 1 to DATASET_RANK + 1
+ * dimensions. ST_NOTFOUND: no such member. */
 enum status dataset__npz_parse(struct dataset_array *out, const char *name, const void *bytes,
 			       size_t length, const char *member, struct err *err);
 
-/* The directory's entry for "@member.npy". ST_NOTFOUND: there is none. */
+/* Find the directory's entry for "@member.npy". ST_NOTFOUND: no such entry. */
 enum status dataset__npz_find(struct dataset_zip *zip, const char *member,
 			      struct dataset_zip_member *out, struct err *err);
 
-/* The header of an .npy array (all before the values): @out's type and dimensions. */
+/* Read the header of an .npy array (everything before the values): @out's type and dimensions. */
 enum status dataset__npy_header(struct dataset_stream *stream, struct dataset_array *out,
 				struct err *err);
 
-/* How CIFAR-10 and CIFAR-100 are laid out. */
+/* The file layouts of CIFAR-10 and CIFAR-100. */
 struct dataset_cifar {
 	const char *title;
 	int classes;
-	int labels, label;        /* bytes of labels before a record's pixels, and which counts */
+	int labels, label; /* bytes of labels before a record's pixels; index of the used one */
 	const char *train, *test; /* names of files, without .bin */
-	int batches;              /* files to train with, which are numbered; 0: one */
-	const char *names;        /* the file of classes' names */
-	const char *unpacked;     /* the folder in the archive */
-	const char *pickle;       /* a file of the version for Python */
+	int batches;          /* number of numbered training files; 0: one file without a number */
+	const char *names;    /* the file of class names */
+	const char *unpacked; /* the folder in the archive */
+	const char *pickle;   /* a file of the version for Python */
 };
-const struct dataset_cifar *dataset__cifar(int classes); /* 10, 100, or its 20 groups */
+const struct dataset_cifar *dataset__cifar(int classes); /* 10, 100, or 20: CIFAR-100's groups */
 
-/* Their binary records in memory: images as HWC. Both arrays are written from item @first on and
- * must have room. */
+/* Parse their binary records in memory; images become HWC. Both arrays are written from item @first
+ * on and must have room. */
 #define DATASET_CIFAR_SIDE  32
 #define DATASET_CIFAR_BYTES (3 * DATASET_CIFAR_SIDE * DATASET_CIFAR_SIDE)
 enum status dataset__cifar_parse(struct dataset_array *images, struct dataset_array *labels,
 				 int64_t first, const struct dataset_cifar *kind, const char *name,
 				 const void *bytes, size_t length, struct err *err);
 
-/* Tables in memory, the second for the test part; bytes NULL: there is none. Of @params the table,
- * the limit and no_test_targets count. On failure nothing is left to close. */
+/* Parse tables in memory, the second for the test part; bytes NULL: no such part. Of @params only
+ * the table, the limit and no_test_targets are used. On failure nothing is left to close. */
 struct dataset_csv {
 	const char *name;
 	const char *bytes;
@@ -166,59 +167,59 @@ enum status dataset__csv_parse(struct dataset *train, struct dataset *test,
 			       const struct dataset_params *params,
 			       const struct dataset_csv parts[2], struct err *err);
 
-/* A text in memory, which a 0 follows, as windows of characters or bytes. On failure nothing is
+/* Parse a 0-terminated text in memory into windows of characters or bytes. On failure nothing is
  * left to close. */
 enum status dataset__text_parse(struct dataset *out, const struct dataset_texts *texts,
 				int64_t limit, const struct dataset_csv *text, struct err *err);
 
-/* A part of Keras's imdb.npz in memory: its lists @x with the labels @y. */
+/* Parse one part of Keras's imdb.npz in memory: its lists @x with the labels @y. */
 enum status dataset__imdb_parse(struct dataset *out, const struct dataset_texts *texts,
 				int64_t limit, const struct dataset_csv *file, const char *x,
 				const char *y, struct err *err);
 
-/* Read an array whose dimensions are set, and see that nothing follows. Memory is asked for only
- * where the packed bytes can hold that much. On failure the array has no bytes. */
+/* Read an array whose dimensions are set, and check that nothing follows. Allocate memory only if
+ * the packed bytes can hold that much. On failure the array has no bytes. */
 enum status dataset__array_read(struct dataset_array *array, struct dataset_stream *stream,
 				struct err *err);
 
 /* ---- sources --------------------------------------------------------------------------------- */
 
-/* Which part is a file or folder that names none: 0, what is trained on; 1, where nothing is
- * trained, what is evaluated or predicted. */
+/* The part that a single file or folder provides: 0, the training part; 1, the test part, if
+ * nothing is trained. */
 int dataset__only_part(const struct dataset_params *params);
 
-/* What is known of a part besides its arrays. */
+/* Facts about a part besides its arrays. */
 struct dataset_about {
 	const char *source;       /* copied */
-	const char *inputs;       /* what messages call them: "images", "x_train" */
+	const char *inputs;       /* the inputs' name in messages: "images", "x_train" */
 	const char *targets;      /* "labels", "y_train" */
 	int classes;              /* 0: the greatest class number + 1 */
-	bool tokens;              /* targets have one of the classes for each place of an item */
+	bool tokens;              /* targets hold one class number for each position of an item */
 	const char *const *names; /* of the classes, copied; may be NULL */
 	struct dataset_ignored ignored;
 	int64_t limit;
 };
 
-/* What of whole numbers or values @array is, as targets of their own: see struct target_part. */
+/* Classify @array as the targets of one output: class numbers or values; see struct target_part. */
 struct target_part dataset__target_part(const struct dataset_about *about,
 					const struct dataset_array *array);
 
-/* What a part's items weigh, of any shape of an item; @weights' memory is taken over on success. */
+/* Set the weights of a part's items, of any shape of an item; moves @weights' memory on success. */
 enum status dataset__weigh(struct dataset *set, const char *name, struct dataset_array *weights,
 			   struct err *err);
 
-/* Join inputs and targets, which are taken over on success; checks counts, shapes and classes.
- * Targets without dimensions: the set is unlabelled. */
+/* Join inputs and targets after checking counts, shapes and classes; moves both on success. Targets
+ * without dimensions: the set is unlabelled. */
 enum status dataset__join(struct dataset *out, const struct dataset_about *about,
 			  struct dataset_array *inputs, struct dataset_array *targets,
 			  struct err *err);
 
-/* The files of one part, mixed by class. */
+/* The files of one part, interleaved by class. */
 struct dataset_files {
-	char folder[FS_PATH_SIZE]; /* empty: there is no such part */
-	bool unlabelled;           /* its files are of no class */
+	char folder[FS_PATH_SIZE]; /* empty: no such part */
+	bool unlabelled;           /* its files have no class */
 	struct dataset_file {
-		int64_t at, of; /* its place among the files of its class, and how many those are */
+		int64_t at, of; /* index among the files of its class, and their number */
 		int label;
 		char *path; /* owned */
 	} * files;
@@ -227,7 +228,7 @@ struct dataset_files {
 
 struct dataset_folder {
 	struct fs_list labels;
-	struct dataset_files parts[2]; /* to train and to test with */
+	struct dataset_files parts[2]; /* training and test */
 };
 
 /* Which files of a class's folder are items. */
@@ -236,56 +237,56 @@ struct dataset_wanted {
 	const char *text; /* "*.txt", for messages */
 };
 
-/* The folder @params->path of folders by class, or train and test with such folders; each part has
- * a file. On failure nothing is left to free. */
+/* List the folder @params->path of folders by class, or its subfolders train and test with such
+ * folders. Each part that exists has at least one file. On failure nothing is left to free. */
 enum status dataset__folder_list(struct dataset_folder *out, const struct dataset_params *params,
 				 const struct dataset_wanted *wanted, struct err *err);
 void dataset__folder_free(struct dataset_folder *folder);
 
-/* The first files of @part, as many as @inputs has items, joined with their classes. @what: what
- * messages call the inputs. */
+/* Join @inputs with the classes of the first files of @part, one file for each item. @what: the
+ * inputs' name in messages. */
 enum status dataset__folder_join(struct dataset *out, const struct dataset_folder *folder,
 				 const struct dataset_files *part, const char *what, int64_t limit,
 				 struct dataset_array *inputs, struct err *err);
 
-/* The bytes of item @item of a decoder's into @to. Thread safe. */
+/* Decode item @item into the bytes @to. Thread safe. */
 enum status dataset__decode(const struct dataset_decoder *decoder, int64_t item, uint8_t *to,
 			    struct err *err);
 void dataset__decoder_free(struct dataset_decoder *decoder); /* accepts NULL */
 
-/* @set, which was joined without bytes, has @decoder's items, and owns it. */
+/* Give @set, which was joined without bytes, the items of @decoder; @set becomes its owner. */
 void dataset__decode_later(struct dataset *set, struct dataset_decoder *decoder);
 
-/* A known set: its name, what its classes are called and what opens its folder. */
+/* A known set: its name, its class names and the function that opens its folder. */
 struct dataset_known {
 	const char *name;
 	int classes;
 	int64_t shape[3];          /* of an item, as published */
 	int64_t count, test_count; /* items, as published */
 	const char *const *names;
-	/* A folder in the set's own layout; NULL: it is not kept in folders. */
+	/* Opens a folder in the set's own layout; NULL: the set has no such layout. */
 	enum status (*folder)(struct dataset *train, struct dataset *test,
 			      const struct dataset_known *known, const char *folder, int64_t limit,
 			      struct err *err);
-	int groups;         /* of classes, whose labels data.label_mode coarse takes; 0: none */
+	int groups;         /* of classes: the labels of data.label_mode coarse; 0: none */
 	const char *layout; /* of such a folder, for messages */
-	/* Below ~/.keras/datasets, in the order in which they are tried; ended by NULL. */
+	/* Names below ~/.keras/datasets, tried in this order; ended by NULL. */
 	const char *keras[4];
-	/* Opens params->path, whatever it is; NULL: the above does. */
+	/* Opens params->path, whatever it is; NULL: use the members above. */
 	enum status (*open)(struct dataset *train, struct dataset *test,
 			    const struct dataset_known *known, const struct dataset_params *params,
 			    struct err *err);
-	/* The default where nothing is found; NULL where a path must be given. */
+	/* The default if no files are found; NULL: a path must be given. */
 	enum status (*synthetic)(struct dataset *train, struct dataset *test,
 				 const struct dataset_known *known,
 				 const struct dataset_params *params, struct err *err);
-	/* How to get the real set: the script that fetches it, or NULL, and the words behind its
-	 * place. */
+	/* How to get the real set: the script that fetches it (or NULL), and the words that follow
+	 * its path. */
 	const char *script, *remedy;
 };
 
-/* The script @name as a message calls it: where it is installed, else its place in the source; ""
- * for NULL. */
+/* Return the path of script @name for a message: the installed one, else that in the source tree;
+ * "" for NULL. */
 const char *dataset__script(char out[FS_PATH_SIZE], const char *name);
 
 enum status dataset__idx_open(struct dataset *train, struct dataset *test,
@@ -319,19 +320,19 @@ enum status dataset__pictures_open(struct dataset *train, struct dataset *test,
 
 /* ---- resizing -------------------------------------------------------------------------------- */
 
-/* Plan the resizing of @set's items, which must be images; @set takes it over and tells the new
- * shape. Nothing happens where they have that size already. */
+/* Plan the resizing of @set's items, which must be images. @set owns the plan and gets the new
+ * shape. Does nothing if the items have that size already. */
 enum status dataset__resize_set(struct dataset *set, int64_t height, int64_t width,
 				struct err *err);
 
-/* One item, bytes (value / 255 first) or floats. Thread safe. */
+/* Resize one item, of bytes (scaled to value / 255 first) or floats. Thread safe. */
 void dataset__resize_bytes(const struct dataset_resize *resize, const uint8_t *from, float *to);
 void dataset__resize_floats(const struct dataset_resize *resize, const float *from, float *to);
 
-/* Floats of a stored item. */
+/* Return the number of values of a stored item. */
 size_t dataset__stored_floats(const struct dataset *set);
 
-/* value / 255, rounded once: see dataset_feed.c. */
+/* Factors for value / 255, rounded once: see dataset_feed.c. */
 #define DATASET_BYTE_HIGH (257.0f / 65536.0f)
 #define DATASET_BYTE_LOW  (1.0f / (255.0f * 65536.0f))
 

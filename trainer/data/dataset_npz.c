@@ -1,11 +1,11 @@
 /*
- * NumPy's .npz: a zip archive of .npy arrays; or a folder of them. Each member, stored or deflated,
- * is unpacked to the size its .npy header states, and no further.
+ * NumPy's .npz, a zip archive of .npy arrays, or a folder of .npy files. Each member, stored or
+ * deflated, is unpacked to the size in its .npy header and no further.
  *
- * The central directory at the file's end says where members lie and how long they are; the local
- * headers are believed for the length of their names alone. Every offset is checked against the
- * file before use. An .npy begins with magic, version, length, then a Python dictionary such as
- * {'descr': '<f4', 'fortran_order': False, 'shape': (60000, 28, 28), }.
+ * The central directory at the file's end gives the members' offsets and sizes; of the local
+ * headers only the lengths of names and extra fields are used. Every offset is checked against the
+ * file's size before use. An .npy begins with magic, version, length, then a Python dictionary such
+ * as {'descr': '<f4', 'fortran_order': False, 'shape': (60000, 28, 28), }.
  *
  * Threading: none. Sources: PKWARE's APPNOTE.TXT; NumPy's format description (numpy.lib.format).
  */
@@ -22,7 +22,7 @@
 #define ZIP_COMMENT_MOST 65535
 #define ZIP_ENTRY_SIZE   46
 #define ZIP_LOCAL_SIZE   30
-#define ZIP_BEYOND       0xffffffffu /* the number stands in a zip64 record */
+#define ZIP_BEYOND       0xffffffffu /* the value is in a zip64 record */
 #define NPY_HEADER_MOST  4096
 #define NPZ_MEMBER_SIZE  256
 
@@ -38,7 +38,7 @@ static uint32_t zip_u32(const uint8_t *at)
 	return zip_u16(at) | zip_u16(at + 2) << 16;
 }
 
-/* The record at the end, behind which only a comment of the length it states may come. */
+/* Find the end record; only a comment of the length that it states may follow it. */
 static const uint8_t *zip_find_end(const struct dataset_zip *zip)
 {
 	size_t least = 0;
@@ -163,7 +163,7 @@ enum status dataset__zip_member_open(const struct dataset_zip *zip,
 
 /* ---- the header of an .npy ------------------------------------------------------------------- */
 
-/* Where the value of @key begins in the dictionary; NULL: it is not there. */
+/* Return the start of the value of @key in the dictionary, or NULL. */
 static const char *npy_value(const char *text, const char *key)
 {
 	const char *at = strstr(text, key);
@@ -177,7 +177,7 @@ static const char *npy_value(const char *text, const char *key)
 	return at + strspn(at, " ");
 }
 
-/* "(60000, 28, 28)", "(60000,)"; false: malformed. *@ndim may be more than @out holds. */
+/* Parse "(60000, 28, 28)", "(60000,)"; false: malformed. *@ndim may exceed the room in @out. */
 static bool npy_shape(const char *at, struct dataset_array *out, int *ndim)
 {
 	*ndim = 0;
@@ -207,7 +207,7 @@ static bool npy_shape(const char *at, struct dataset_array *out, int *ndim)
 	}
 }
 
-/* "'<f4'": the byte order, then one of the types. */
+/* Parse "'<f4'": the byte order, then one of the types. */
 static enum status npy_type(const char *descr, const char *name, struct dataset_array *out,
 			    struct err *err)
 {
@@ -253,7 +253,7 @@ static enum status npy_dictionary(const char *text, const char *name, struct dat
 		return status;
 	if (!npy_shape(shape, out, &ndim))
 		return err_set(err, ST_FORMAT, "%s: its shape is malformed", name);
-	/* The two orders of a vector are the same. */
+	/* Fortran and C order are the same for a vector. */
 	if (!str_starts_with(fortran, "False") && ndim != 1)
 		return err_set(err, ST_UNSUPPORTED,
 			       "%s: is in Fortran order; numpy.ascontiguousarray() changes that",
@@ -311,7 +311,7 @@ enum status dataset__npy_header(struct dataset_stream *stream, struct dataset_ar
 	return npy_dictionary(text, stream->name, out, err);
 }
 
-/* The whole of an .npy. */
+/* Read an .npy: header and values. */
 static enum status npy_array(struct dataset_stream *stream, struct dataset_array *out,
 			     struct err *err)
 {
@@ -347,7 +347,7 @@ enum status dataset__npz_find(struct dataset_zip *zip, const char *member,
 
 /* ---- the array ------------------------------------------------------------------------------- */
 
-/* Where the array has been read to its end, the stream's checksum is the whole member's. */
+/* Once the array has been read to its end, the stream's checksum covers the whole member. */
 enum status dataset__npz_parse(struct dataset_array *out, const char *name, const void *bytes,
 			       size_t length, const char *member, struct err *err)
 {
@@ -422,18 +422,18 @@ static enum status npz_array(struct dataset_array *out, const struct npz_file *f
 
 /* ---- several inputs, or outputs -------------------------------------------------------------- */
 
-/* Values of an item. */
+/* Return the number of values of an item. */
 static int64_t npz_width(const struct dataset_array *array)
 {
 	return (int64_t)dataset__array_count(array) / array->dim[0];
 }
 
-/* What comes together: "input" and the names of data.inputs, or the same of outputs. */
+/* A group of arrays that are concatenated: "input" with the names of data.inputs, or outputs. */
 struct npz_names {
 	const char *what;
 	const char *const *items;
 	int count;
-	bool images; /* bytes are images, from 0 to 1 as batches give them out */
+	bool images; /* bytes are images: scale them to [0, 1], as batches do */
 };
 
 static struct npz_names npz_input_names(const struct npz_file *file)
@@ -458,7 +458,7 @@ static void npz_floats(float *out, const struct dataset_array *array, int64_t it
 		out[i] /= 255.0f;
 }
 
-/* One array of floats, an item's values of all @parts in each row. */
+/* Concatenate @parts into one array of floats: a row holds an item's values of all parts. */
 static enum status npz_rows(struct dataset_array *out, const struct npz_file *file,
 			    const struct npz_names *names, const struct dataset_array *parts,
 			    struct err *err)
@@ -500,8 +500,8 @@ static bool npz_member(char out[NPZ_MEMBER_SIZE], const char *x, const char *inp
 	return snprintf(out, NPZ_MEMBER_SIZE, "%s_%s", x, input) < NPZ_MEMBER_SIZE;
 }
 
-/* The array @member, or of several those of all @names joined; @kinds: what each is as targets of
- * @about, NULL: nobody asks. */
+/* Read the array @member, or with several names their arrays, concatenated. @kinds receives the
+ * kind of each array as targets of @about; NULL: not needed. */
 static enum status npz_joined(struct dataset_array *out, const struct npz_file *file,
 			      const char *member, const struct npz_names *names,
 			      const struct dataset_about *about, struct target_part *kinds,
@@ -551,7 +551,7 @@ static bool npz_has(const struct npz_file *file, const char *member)
 	return dataset__npz_find(&zip, member, &entry, NULL) != ST_NOTFOUND;
 }
 
-/* Has the part @member, or of several the first one's? */
+/* Does the file have @member, or with several names the first one's array? */
 static bool npz_has_any(const struct npz_file *file, const char *member,
 			const struct npz_names *names)
 {
@@ -576,7 +576,7 @@ static bool npz_has_targets(const struct npz_file *file, const char *y)
 	return npz_has_any(file, y, &names);
 }
 
-/* The array that weighs output @i: its own, else @w, which is of all. NULL: there is none. */
+/* Return the name of the weights of output @i: its own array, else the common @w. NULL: neither. */
 static const char *npz_weight(char own_name[NPZ_MEMBER_SIZE], const struct npz_file *file,
 			      const char *w, const struct npz_names *outputs, int i)
 {
@@ -585,7 +585,8 @@ static const char *npz_weight(char own_name[NPZ_MEMBER_SIZE], const struct npz_f
 	return npz_has(file, w) ? w : NULL;
 }
 
-/* What weighs the items of each output, one after the other in a row; each has a number. */
+/* Read the weights of each output, concatenated in a row; an item has one number for each
+ * output. */
 static enum status npz_output_weights(struct dataset_array *out, const struct npz_file *file,
 				      const char *w, const struct npz_names *outputs,
 				      struct err *err)
@@ -615,9 +616,9 @@ static enum status npz_output_weights(struct dataset_array *out, const struct np
 	return status;
 }
 
-/* @w may be missing. */
-static enum status npz_weigh(struct dataset *set, const struct npz_file *file, const char *w,
-			     struct err *err)
+/* Read the weights of items; @w may be missing. */
+static enum status npz_read_weights(struct dataset *set, const struct npz_file *file, const char *w,
+				    struct err *err)
 {
 	const struct npz_names outputs = npz_output_names(file);
 	struct dataset_array weights = {0};
@@ -637,7 +638,7 @@ static enum status npz_weigh(struct dataset *set, const struct npz_file *file, c
 	return status;
 }
 
-/* Weights may be missing, and @y where the part may be @unlabelled. */
+/* Read one part. Weights are optional, and so is @y if @unlabelled allows it. */
 static enum status npz_part(struct dataset *out, const struct npz_file *file, const char *x,
 			    const char *y, const char *w, bool unlabelled, struct err *err)
 {
@@ -666,7 +667,7 @@ static enum status npz_part(struct dataset *out, const struct npz_file *file, co
 	}
 	if (status != ST_OK || out->unlabelled)
 		return status;
-	status = npz_weigh(out, file, w, err);
+	status = npz_read_weights(out, file, w, err);
 	if (status != ST_OK)
 		dataset_close(out);
 	return status;

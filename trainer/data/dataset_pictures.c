@@ -1,12 +1,12 @@
 /*
- * Synthetic pictures in the place of CIFAR-10: 32x32 colour images of ten shapes, each of a size,
- * place, slant and pair of colours of its own, before a background that changes in brightness and
- * under noise.
+ * Synthetic pictures as a substitute for CIFAR-10: 32x32 colour images of ten shapes, each with a
+ * random size, position, slant and pair of colours, on a background with a gradient of brightness,
+ * plus noise.
  *
- * They are drawn whenever the set is opened, which takes less time than reading as many bytes from
- * a disk would: nothing is kept. Threading: drawn by a pool of their own, in slices that depend on
- * nothing but their numbers. Only operations that IEEE 754 rounds exactly are used: the same bytes
- * on every machine.
+ * They are drawn each time the set is opened, which is faster than reading as many bytes from a
+ * disk; nothing is cached. Threading: a pool draws them, in slices that depend only on the images'
+ * numbers. The code uses only operations that IEEE 754 rounds exactly: the same bytes on every
+ * machine.
  */
 #include "trainer/data/dataset_internal.h"
 
@@ -29,7 +29,7 @@ static const int64_t picture_counts[2] = {50000, 10000};
 
 /* ---- shapes ---------------------------------------------------------------------------------- */
 
-/* How far (u, v) lies outside of a shape about (0, 0), below 0 within; sizes are about 1. */
+/* Distance of (u, v) from a shape centred at (0, 0), negative inside; sizes are about 1. */
 static inline float shape_disc(float u, float v)
 {
 	return sqrtf(u * u + v * v) - 0.9f;
@@ -80,7 +80,7 @@ static inline float shape_moon(float u, float v)
 	return max(disc, bite);
 }
 
-/* The distance from the nearest multiple of @period. */
+/* Signed distance from the nearest multiple of @period. */
 static inline float shape_fold(float u, float period)
 {
 	return u - period * floorf(u / period + 0.5f);
@@ -112,16 +112,16 @@ static inline float shape_dots(float u, float v)
 
 /* ---- one picture ----------------------------------------------------------------------------- */
 
-/* What is drawn: chosen once for a picture. */
+/* Random parameters of one picture. */
 struct picture {
-	float x, y, cosine, sine; /* where the shape is, and its slant over its radius */
-	float sharpness;          /* pixels of one unit: edges are a pixel wide */
+	float x, y, cosine, sine; /* the shape's centre, and its rotation divided by its radius */
+	float sharpness;          /* pixels per unit: edges are one pixel wide */
 	float shape[3], ground[3];
-	float light_x, light_y; /* how the background's brightness changes */
+	float light_x, light_y; /* gradient of the background's brightness */
 	uint32_t noise;
 };
 
-/* How much of each pixel the shape covers. */
+/* Compute the fraction of each pixel that the shape covers. */
 #define COVER(shape)                                                                               \
 	KERNEL_CLONES static void cover_##shape(const struct picture *picture,                     \
 						float *restrict out)                               \
@@ -159,7 +159,7 @@ static const struct shape_row {
 	{"dots", cover_dots},
 };
 
-/* One colour plane: shape and background mixed, noise from a hash of the place. */
+/* Draw one colour plane: blend shape and background, add noise from a hash of the position. */
 KERNEL_CLONES static void picture_plane(const struct picture *picture, const float *restrict cover,
 					int plane, uint8_t *restrict out)
 {
@@ -186,7 +186,7 @@ static float picture_between(struct rng *rng, float least, float most)
 	return least + (most - least) * rng_uniform(rng);
 }
 
-/* Colours that can be told apart in at least one plane. */
+/* Choose two colours that differ clearly in at least one plane. */
 static void picture_colours(struct picture *picture, struct rng *rng)
 {
 	float apart;
@@ -238,7 +238,7 @@ static uint8_t picture_draw(int part, uint32_t number, uint8_t *out)
 	return (uint8_t) class;
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- the set --------------------------------------------------------------------------------- */
 
 struct picture_work {
 	int part;
@@ -310,7 +310,7 @@ enum status dataset__pictures_open(struct dataset *train, struct dataset *test,
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		names[i] = shape_rows[i].name;
-	/* Without helpers it takes longer, that is all. */
+	/* A pool is optional: without one, drawing only takes longer. */
 	if (processors > 1)
 		pool_new(&pool, processors - 1, NULL);
 	status = picture_part(train, 0, &about, pool, err);

@@ -1,14 +1,14 @@
 /*
- * Images of another size, bilinear as tf.image.resize(images, size) is: pixels have their centres
- * at the half (half_pixel_centers), no antialiasing, float32 throughout.
+ * Bilinear resizing of images, as tf.image.resize(images, size): pixel centres at half-integers
+ * (half_pixel_centers), no antialiasing, float32 throughout.
  *
- * Output pixel i of n from an axis of m pixels lies at x = (i + 0.5) (m / n) - 0.5, between
+ * Output pixel i of n from an axis of m pixels is at x = (i + 0.5) (m / n) - 0.5, between
  * max(floor x, 0) and min(ceil x, m - 1), and is a + (b - a) (x - floor x); first along rows, then
- * between two of them. Source: TensorFlow's resize_bilinear_op and image_resizer_state.h.
+ * between two rows. Source: TensorFlow's resize_bilinear_op and image_resizer_state.h.
  *
- * Threading: a plan is only read. An image is done in strips of columns whose two rows lie on the
- * stack: each source row is brought to the new width once, and the rest of the work, between rows,
- * is over neighbouring floats.
+ * Threading: a plan is read-only. An image is processed in strips of columns whose two current rows
+ * are on the stack: each source row is interpolated to the new width once; the interpolation
+ * between rows then runs over contiguous floats.
  */
 #include "trainer/data/dataset_internal.h"
 
@@ -21,7 +21,7 @@
 #define RESIZE_STRIP 768   /* floats of an output row in one strip */
 #define RESIZE_MOST  65536 /* pixels of a side */
 
-/* Of an axis, for each output: the two it lies between, and how far from the lower. */
+/* For each output of an axis: the two inputs it lies between, and its distance from the lower. */
 struct resize_axis {
 	int32_t *lower, *upper;
 	float *lerp;
@@ -30,12 +30,12 @@ struct resize_axis {
 struct dataset_resize {
 	int64_t in_height, in_width, channels, out_height, out_width;
 	struct resize_axis rows;    /* by output row */
-	struct resize_axis columns; /* by float of an output row: channels are laid out too */
+	struct resize_axis columns; /* by float of an output row, channels included */
 };
 
 /* ---- the plan -------------------------------------------------------------------------------- */
 
-/* Each output pixel @channels times, its places counted in floats. */
+/* Plan each output pixel @channels times; indices count floats. */
 static void resize_plan_axis(struct resize_axis *axis, int64_t in, int64_t out, int64_t channels)
 {
 	const float scale = (float)in / (float)out;
@@ -92,7 +92,8 @@ static enum status resize_check(const struct dataset *set, int64_t height, int64
 		return err_set(err, ST_INVALID,
 			       "data.resize: %lld x %lld: sides are from 1 to %d pixels",
 			       (long long)height, (long long)width, RESIZE_MOST);
-	/* Both fit 32 bits: at most 2^16, and an array of DATASET_ARRAY_LIMIT bytes. */
+	/* Both products fit 32 bits: sides are at most 2^16, an array at most
+	 * DATASET_ARRAY_LIMIT bytes. */
 	if (height * width > INT32_MAX / set->shape[2] || set->shape[1] * set->shape[2] > INT32_MAX)
 		return err_set(err, ST_LIMIT,
 			       "data.resize: images of %lld x %lld and %lld channels are too large",
@@ -137,7 +138,7 @@ size_t dataset__stored_floats(const struct dataset *set)
 	return (size_t)(resize->in_height * resize->in_width * resize->channels);
 }
 
-/* ---- the work -------------------------------------------------------------------------------- */
+/* ---- resizing -------------------------------------------------------------------------------- */
 
 static void resize_row_bytes(const struct resize_axis *columns, size_t first, size_t count,
 			     const uint8_t *row, float *to)
@@ -170,10 +171,10 @@ KERNEL_CLONES static void resize_between(const float *restrict top, const float 
 		to[j] = top[j] + (bottom[j] - top[j]) * lerp;
 }
 
-/* Two source rows at the new width, and which they are. */
+/* Two source rows interpolated to the new width, and their indices. */
 struct resize_strip {
 	const struct dataset_resize *resize;
-	const uint8_t *bytes; /* one of the two */
+	const uint8_t *bytes; /* either this or `floats` is set */
 	const float *floats;
 	size_t first, count;
 	int32_t row[2];
@@ -184,7 +185,7 @@ static const float *resize_row(struct resize_strip *strip, int32_t row)
 {
 	const struct dataset_resize *resize = strip->resize;
 	size_t at = (size_t)row * (size_t)(resize->in_width * resize->channels);
-	/* Neighbours differ in the last bit. */
+	/* Adjacent rows differ in the last bit of their index, so they use different buffers. */
 	float *to = strip->values[row & 1];
 
 	if (strip->row[row & 1] == row)

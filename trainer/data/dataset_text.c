@@ -1,16 +1,16 @@
 /*
- * Texts as numbers. A text file is a language-modelling set: windows of sequence_length tokens,
- * whose targets are the tokens that follow each; windows do not overlap. A folder of folders has a
- * class for each of them, and each .txt file in it is an item.
+ * Texts as numbers. A text file is a language-modelling set: windows of sequence_length tokens that
+ * do not overlap; the targets are the same windows shifted by one token. A folder of folders has
+ * one class for each subfolder, and each .txt file in it is an item.
  *
- * Tokens are bytes, characters or words. The numbers of a file's characters are their places among
- * all that it has, in the order of their bytes, which is that of their code points; a file's bytes
- * are their own numbers. Labelled texts have Keras's reserved numbers (those of its imdb), then the
- * tokens of the training part, the most frequent first; items are filled and cut at their
- * beginning, as pad_sequences() does it. Words are those of Keras's TextVectorization: in lower
- * case and without punctuation, both of ASCII alone, so that no locale matters.
+ * Tokens are bytes, characters or words. A file's characters are numbered by their rank among all
+ * characters of the file, sorted by bytes, which is the order of code points; a file's bytes are
+ * their own numbers. Labelled texts have Keras's reserved numbers (those of its imdb), then the
+ * tokens of the training part, the most frequent first; items are padded and truncated at their
+ * beginning, as pad_sequences() does. Words are those of Keras's TextVectorization: lower case,
+ * punctuation removed, both for ASCII only, so that the locale does not matter.
  *
- * Items of the classes are mixed, so that a split or a limit has its share of each.
+ * Items of the classes are interleaved, so that a split or a limit includes a share of each.
  *
  * Threading: none.
  */
@@ -27,7 +27,7 @@
 
 #define TEXT_TOKENS_MOST ((size_t)1 << 29)
 
-/* Numbers of labelled texts that are no token. */
+/* Reserved numbers of labelled texts. */
 enum {
 	TEXT_PAD,
 	TEXT_START,
@@ -48,7 +48,7 @@ struct text_reader {
 };
 
 struct text_token {
-	const char *text; /* until the next one is read */
+	const char *text; /* valid until the next one is read */
 	size_t length;
 };
 
@@ -91,7 +91,7 @@ static void report_no_character(const struct text_reader *reader)
 		reader->name, (long long)line, (unsigned)(unsigned char)*reader->at);
 }
 
-/* false: the text's end, or an error. */
+/* Read the next token; false: the text's end, or an error. */
 static bool read_token(struct text_reader *reader, struct text_token *out)
 {
 	if (reader->tokens == DATASET_WORDS)
@@ -109,14 +109,14 @@ static bool read_token(struct text_reader *reader, struct text_token *out)
 /* ---- vocabularies ---------------------------------------------------------------------------- */
 
 struct text_entry {
-	size_t text; /* where in `texts`; ended by 0 */
+	size_t text; /* offset in `texts` of a 0-terminated string */
 	int64_t count;
 	int32_t number;
 };
 
 struct vocabulary {
 	struct str texts;
-	struct text_entry *entries; /* in the order in which they were met */
+	struct text_entry *entries; /* in the order of first occurrence */
 	size_t count, room;
 	struct map map;
 };
@@ -137,7 +137,7 @@ static size_t find_entry(const struct vocabulary *vocabulary, const struct text_
 	return at;
 }
 
-/* The entry of @token, counted once more; a new one where there is none. */
+/* Count one more occurrence of @token, adding an entry for a new one; return its entry. */
 static size_t count_token(struct vocabulary *vocabulary, const struct text_token *token,
 			  struct err *err)
 {
@@ -171,7 +171,7 @@ static void vocabulary_fini(struct vocabulary *vocabulary)
 }
 
 struct ranked {
-	int64_t rank; /* the smaller comes first */
+	int64_t rank; /* ascending */
 	const char *text;
 	size_t entry;
 };
@@ -183,8 +183,9 @@ static int by_rank(const void *left, const void *right)
 	return a->rank != b->rank ? SORTED_BY(a, b, rank) : strcmp(a->text, b->text);
 }
 
-/* Number the entries from @first on, by their bytes, or before that by how often they were met;
- * those from @most on are TEXT_UNKNOWN. The texts in their order, the caller's (mem_free). */
+/* Number the entries from @first on, sorted by bytes, or if @frequent by descending frequency
+ * first. Numbers from @most on become TEXT_UNKNOWN. Returns the texts in that order; free with
+ * mem_free(). */
 static const char **number_entries(struct vocabulary *vocabulary, int32_t first, int64_t most,
 				   bool frequent)
 {
@@ -209,10 +210,10 @@ static const char **number_entries(struct vocabulary *vocabulary, int32_t first,
 	return names;
 }
 
-/* ---- a text, token by token ------------------------------------------------------------------ */
+/* ---- token sequences ------------------------------------------------------------------------- */
 
 struct sequence {
-	uint32_t *entries; /* of the vocabulary, UINT32_MAX: of none; bytes are themselves */
+	uint32_t *entries; /* of the vocabulary; UINT32_MAX: not in it */
 	size_t count, room;
 };
 
@@ -228,7 +229,7 @@ static void add_to_sequence(struct sequence *sequence, size_t entry, struct err 
 		sequence->entries[sequence->count++] = (uint32_t)entry;
 }
 
-/* Read @bytes, which a 0 follows, behind @sequence; @counts: tokens that are new are added. */
+/* Append the tokens of the 0-terminated @text to @sequence; @counts: add and count tokens. */
 static void read_sequence(struct sequence *sequence, struct vocabulary *vocabulary, bool counts,
 			  enum dataset_tokens tokens, const struct dataset_csv *text,
 			  struct err *err)
@@ -259,7 +260,7 @@ static void read_sequence(struct sequence *sequence, struct vocabulary *vocabula
 
 /* ---- windows of one text --------------------------------------------------------------------- */
 
-/* Every byte by name: a text of itself. */
+/* Name every byte by the string that consists of it. */
 static const char **name_bytes(char texts[256][2])
 {
 	const char **names = mem_calloc(256, sizeof(*names));
@@ -272,7 +273,7 @@ static const char **name_bytes(char texts[256][2])
 	return names;
 }
 
-/* Both arrays of all windows: number t of the one is number t - 1 of the other. */
+/* Fill both arrays of windows: number t of the inputs is number t - 1 of the targets. */
 static void fill_windows(struct dataset_array arrays[2], const struct sequence *sequence,
 			 const struct vocabulary *vocabulary, bool bytes, struct err *err)
 {
@@ -354,7 +355,7 @@ enum status dataset__text_parse(struct dataset *out, const struct dataset_texts 
 
 /* ---- folders of texts by label --------------------------------------------------------------- */
 
-/* The texts of a part's files as tokens. */
+/* The tokens of a part's files. */
 struct text_part {
 	const struct dataset_files *files;
 	struct text_range {
@@ -391,12 +392,12 @@ static void read_part(struct text_part *part, struct vocabulary *vocabulary, boo
 	}
 }
 
-/* The start and the tokens, of which the last @length count; what is missing stands before. */
+/* Store TEXT_START and the item's tokens, of both the last @length; pad at the beginning. */
 static void fill_item(float *out, size_t length, const struct text_range *item,
 		      const struct sequence *sequence, const struct vocabulary *vocabulary)
 {
 	for (size_t i = 0; i < length; i++) {
-		const size_t back = length - i; /* from the item's end */
+		const size_t back = length - i; /* distance from the item's end */
 		const uint32_t entry = back <= item->count
 					       ? sequence->entries[item->first + item->count - back]
 					       : UINT32_MAX;

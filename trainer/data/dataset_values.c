@@ -1,9 +1,9 @@
 /*
- * Values in files: bytes that are stored, gzipped or deflated, unpacked as they are asked for; and
- * what becomes of their types.
+ * Values in files: streams of stored, gzipped or deflated bytes, unpacked on demand; and the
+ * conversion of their types.
  *
  * Threading: a stream belongs to one thread. Ownership: the packed bytes are borrowed. Files are
- * little-endian, values are put together byte by byte: any machine.
+ * little-endian; values are assembled byte by byte, which works on any machine.
  */
 #include "trainer/data/dataset_internal.h"
 
@@ -32,7 +32,7 @@ enum status dataset__stream_open(struct dataset_stream *stream, const char *name
 				 enum dataset_packing packing, const void *bytes, size_t length,
 				 struct err *err)
 {
-	/* zlib's words: 16 more for the gzip frame, below 0 for none. */
+	/* zlib's convention: add 16 for a gzip frame; a negative number means no frame. */
 	int window = packing == DATASET_GZIP ? 16 + MAX_WBITS : -MAX_WBITS;
 
 	*stream = (struct dataset_stream){
@@ -66,7 +66,7 @@ static enum status dataset_stream_inflate(struct dataset_stream *stream, uint8_t
 		uInt room = size - *got < UINT_MAX ? (uInt)(size - *got) : UINT_MAX;
 		int code;
 
-		/* zlib only reads what next_in points to. */
+		/* zlib does not modify the bytes at next_in. */
 		z->next_in = (Bytef *)(uintptr_t)stream->in;
 		z->avail_in = in;
 		z->next_out = out + *got;
@@ -112,7 +112,7 @@ enum status dataset__stream_read(struct dataset_stream *stream, void *out, size_
 
 /* ---- arrays ---------------------------------------------------------------------------------- */
 
-/* Bytes that the rest of @stream can unpack to at most: deflate packs 1032 to 1 and no better. */
+/* Bytes that the rest of @stream can unpack to at most: deflate's greatest ratio is 1032 to 1. */
 static uint64_t dataset_stream_most(const struct dataset_stream *stream)
 {
 	return stream->packing == DATASET_STORED ? stream->left
@@ -159,7 +159,7 @@ enum status dataset__array_read(struct dataset_array *array, struct dataset_stre
 	if (status == ST_OK && got < wanted)
 		status = err_set(err, ST_FORMAT, "%s: is truncated: %zu of %zu values are there",
 				 stream->name, got / size, wanted / size);
-	/* Reading on also brings the checksum at a gzip file's end to be checked. */
+	/* Reading past the end also makes zlib check a gzip file's checksum. */
 	if (status == ST_OK)
 		status = dataset__stream_read(stream, &rest, 1, &more, err);
 	if (status == ST_OK && (more || stream->left))
@@ -232,7 +232,7 @@ static inline float value_u(const uint8_t *bytes, size_t size)
 	return (float)value_bits(bytes, size);
 }
 
-/* The sign bit weighs -2^(n-1). */
+/* Sign-extend: the sign bit has the value -2^(n-1). */
 static inline int64_t value_signed(uint64_t bits, size_t size)
 {
 	uint64_t sign = (uint64_t)1 << (8 * size - 1);
@@ -299,7 +299,7 @@ int64_t dataset__whole(enum dataset_type type, const uint8_t *bytes, size_t inde
 	}
 }
 
-/* ---- many ------------------------------------------------------------------------------------ */
+/* ---- arrays of values ------------------------------------------------------------------------ */
 
 #define VALUES(end, expression)                                                                    \
 	static void values_##end(float *out, const uint8_t *bytes, size_t count)                   \

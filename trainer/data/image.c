@@ -1,8 +1,9 @@
 /*
- * PNG by libpng, JPEG by libjpeg(-turbo), from memory to memory.
+ * Decodes PNG with libpng and JPEG with libjpeg(-turbo), from memory to memory.
  *
- * Both libraries leave by longjmp() on an error: what must outlive that is in a struct that the
- * caller of setjmp() holds. Sizes are checked before anything is asked for by them.
+ * Both libraries longjmp() on an error, so data that must survive is in a struct owned by the
+ * caller of the function that calls setjmp(). Sizes are checked before memory is allocated for
+ * them.
  *
  * Threading: see image.h.
  */
@@ -14,13 +15,13 @@
 #include <string.h>
 
 #include <jpeglib.h>
-/* After it, whose types it uses. */
+/* Needs the types of jpeglib.h. */
 #include <jerror.h>
 
 #include "common/mem.h"
 #include "common/minmax.h"
 
-#define JPEG_SCANS_MOST 100 /* of a progressive file: each goes over the whole image */
+#define JPEG_SCANS_MOST 100 /* of a progressive file: each scan visits the whole image */
 #define PNG_CHUNK_MOST  ((size_t)1 << 23)
 
 struct reader {
@@ -30,8 +31,8 @@ struct reader {
 	const uint8_t *at;
 	size_t left;
 	struct err *err;
-	int passes; /* of a PNG that are left; one for each level of an interlaced one */
-	size_t row; /* its bytes */
+	int passes; /* remaining passes of a PNG; one for each level of an interlaced one */
+	size_t row; /* bytes of a row */
 	jmp_buf leave;
 };
 
@@ -96,7 +97,7 @@ static void png_decode(struct reader *reader, png_structp png, png_infop info)
 
 	if (setjmp(reader->leave))
 		return;
-	/* Larger ones get a line of ours. */
+	/* Disable libpng's limits on sides: start_image() reports larger images. */
 	png_set_user_limits(png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
 	png_set_chunk_malloc_max(png, PNG_CHUNK_MOST);
 	png_set_read_fn(png, reader, png_next);
@@ -152,8 +153,8 @@ static void jpeg_leave(j_common_ptr jpeg)
 	longjmp(reader->leave, 1);
 }
 
-/* What a library makes up for missing data is its own. Bytes between two parts, which cameras leave
- * there, harm nothing. */
+/* Treat warnings as errors: what a library substitutes for missing data depends on the library.
+ * Extraneous bytes between two segments, which some cameras write, are harmless. */
 static void jpeg_message(j_common_ptr jpeg, int level)
 {
 	if (level < 0 && jpeg->err->msg_code != JWRN_EXTRANEOUS_DATA)
@@ -219,9 +220,9 @@ static void read_jpeg(struct reader *reader)
 	jpeg_destroy_decompress(&from.jpeg);
 }
 
-/* ---- either ---------------------------------------------------------------------------------- */
+/* ---- both formats ---------------------------------------------------------------------------- */
 
-/* One channel from three, or three from one; in place where it can be. */
+/* Convert three channels to one, in place, or one to three. */
 static enum status change_channels(struct image *image, int channels, struct err *err)
 {
 	const size_t count = (size_t)image->height * (size_t)image->width;

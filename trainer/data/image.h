@@ -1,11 +1,10 @@
 /*
- * Images of files: PNG and JPEG as rows of pixels, grey or red, green and blue.
+ * Decoded image files: PNG and JPEG as rows of pixels, grey or RGB.
  *
- * The same bytes on every machine: of a PNG the values that it stores (16 bits: the upper 8; an
- * alpha channel is dropped, gamma is not applied); of a JPEG the slow integer transform, and
- * neighbouring pixels share their colour where it is stored at half the size, since smoothing
- * differs between libraries. Grey values of colours are (299 R + 587 G + 114 B) / 1000, rounded;
- * a JPEG that stores them has them already.
+ * The bytes are the same on every machine. A PNG's values are used as stored (of 16 bits the upper
+ * 8; alpha is dropped, gamma is not applied). A JPEG is decoded with the slow integer transform,
+ * and subsampled colour is replicated, since smoothing differs between libraries. A colour's grey
+ * value is (299 R + 587 G + 114 B) / 1000, rounded; a JPEG's stored luma is used directly.
  */
 #ifndef IMAGE_H
 #define IMAGE_H
@@ -17,7 +16,7 @@
 #include "common/err.h"
 
 #define IMAGE_SIDE_MOST   65536
-#define IMAGE_PIXELS_MOST (1 << 26) /* of any size: what a hostile header can ask for */
+#define IMAGE_PIXELS_MOST (1 << 26) /* bounds the memory that a hostile header can request */
 
 struct image {
 	int64_t height, width;
@@ -25,11 +24,10 @@ struct image {
 	uint8_t *bytes; /* [height, width, channels], owned (mem_free) */
 };
 
-/* May this program read them? Else an error that says how to get one that does. */
+/* Can this program decode images? If not, the error says how to get one that can. */
 enum status image_usable(const char *name, struct err *err);
 
-/* The file in memory, whichever of the two it is. On failure nothing is left to free. Thread
- * safe. */
+/* Decode the PNG or JPEG file in memory. On failure nothing is left to free. Thread safe. */
 enum status image_decode(struct image *out, bool gray, const char *name, const void *bytes,
 			 size_t length, struct err *err);
 

@@ -1,5 +1,5 @@
 /*
- * A build without libpng and libjpeg: images are refused, with the ways out.
+ * Replaces image.c in a build without libpng and libjpeg: rejects images with a hint.
  */
 #include "trainer/data/image.h"
 

@@ -1,7 +1,7 @@
 /*
  * Weights in NumPy's .npz.
  *
- * Threading: none. Ownership: the npz owns its file's bytes, unless they were given.
+ * Threading: none. Ownership: the npz owns its file's bytes, unless the caller provided them.
  */
 #include "trainer/data/npz.h"
 
@@ -14,8 +14,8 @@
 #include "common/minmax.h"
 #include "trainer/data/dataset_internal.h"
 
-#define NPZ_FILE_LIMIT ((size_t)4 << 30) /* bytes: where zip64 begins */
-#define NPZ_CHUNK      8192              /* bytes that are unpacked at a time */
+#define NPZ_FILE_LIMIT ((size_t)4 << 30) /* bytes: larger archives need zip64 */
+#define NPZ_CHUNK      8192              /* bytes unpacked at a time */
 
 struct npz {
 	const char *path;
@@ -32,7 +32,7 @@ static void npz_format_place(const struct npz *npz, const char *name, char *out,
 	snprintf(out, size, "%.*s: \"%.512s\"", DATASET_PATH_SHOWN, npz->path, name);
 }
 
-/* A stream that stands on the first value. */
+/* Open a stream positioned at the first value. */
 static enum status npz_values(const struct npz *npz, int index, const char *place,
 			      struct dataset_stream *stream, struct dataset_array *array,
 			      struct err *err)
@@ -109,7 +109,7 @@ static enum status npz_directory(struct npz *npz, struct err *err)
 	}
 }
 
-/* Takes @owned over, whatever happens. */
+/* Takes ownership of @owned, also on failure. */
 static enum status npz_new(struct npz **out, const char *path, const void *bytes, size_t length,
 			   char *owned, struct err *err)
 {
@@ -168,7 +168,7 @@ const struct npz_array *npz_arrays(const struct npz *npz, int *count)
 	return npz->arrays;
 }
 
-/* The rest of @stream is @count values of @type and nothing more. */
+/* Read @count values of @type, and check that the stream ends there. */
 static enum status npz_floats(struct dataset_stream *stream, enum dataset_type type, float *out,
 			      size_t count, struct err *err)
 {

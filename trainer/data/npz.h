@@ -1,8 +1,8 @@
 /*
  * NumPy's .npz as a set of named arrays of floats, for weights.
  *
- * The file is read whole; arrays are unpacked one at a time, straight to where they belong. What a
- * file states is checked before it is believed: a small file cannot make the reader ask for much
+ * The file is read whole; arrays are unpacked one at a time, directly to their destination. Sizes
+ * that the file states are checked before use: a small file cannot make the reader allocate much
  * memory.
  */
 #ifndef NPZ_H
@@ -15,26 +15,26 @@
 
 #define NPZ_DIMS 8
 
-struct npz; /* opaque; of one thread */
+struct npz; /* opaque; for one thread */
 
 struct npz_array {
-	const char *name; /* without ".npy"; the npz's */
+	const char *name; /* without ".npy"; owned by the npz */
 	int ndim;
 	int64_t dim[NPZ_DIMS];
 };
 
-/* From @path, or from @bytes that the caller keeps, which @path is the name of. Reads the headers
- * of all arrays: each must be float16, float32 or float64, little-endian, in C order. */
+/* Open @path, or parse borrowed @bytes, for which @path is only a name. Reads the headers of all
+ * arrays: each must be float16, float32 or float64, little-endian, in C order. */
 enum status npz_open(struct npz **out, const char *path, struct err *err);
 enum status npz_parse(struct npz **out, const char *path, const void *bytes, size_t length,
 		      struct err *err);
 void npz_close(struct npz *npz); /* accepts NULL */
 
-/* In the file's order. */
+/* Return the arrays in the file's order. */
 const struct npz_array *npz_arrays(const struct npz *npz, int *count);
 
-/* The values of array @index as float32: @count must be theirs. On failure part of @out may be
- * written. */
+/* Read the @count values of array @index as float32; @count must be its size. On failure part of
+ * @out may be written. */
 enum status npz_read(const struct npz *npz, int index, float *out, size_t count, struct err *err);
 
 #endif /* NPZ_H */

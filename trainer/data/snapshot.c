@@ -3,7 +3,8 @@
  *
  *     magic, order mark; fields: length of the name, bytes, name, data; a length of 0; XXH3
  *
- * Threading: one. Ownership: a snapshot that reads borrows the file's bytes, a part owns its own.
+ * Threading: one thread. Ownership: a snapshot for reading borrows the file's bytes; a part owns
+ * its bytes.
  */
 #include "trainer/data/snapshot.h"
 
@@ -17,7 +18,7 @@
 
 #define SNAPSHOT_MAGIC "ipuscope snapshot 1"
 #define SNAPSHOT_ORDER 0x01020304u
-#define SNAPSHOT_NAME  4096 /* bytes of a name, prefix and 0 in it */
+#define SNAPSHOT_NAME  4096 /* bytes of a name, including prefix and terminating 0 */
 
 struct snapshot_head {
 	char magic[20];
@@ -25,7 +26,7 @@ struct snapshot_head {
 };
 
 struct snapshot_entry {
-	uint32_t name; /* bytes; 0: the end */
+	uint32_t name; /* bytes; 0: last entry */
 	uint32_t unused;
 	uint64_t data; /* bytes */
 };
@@ -35,12 +36,12 @@ struct snapshot {
 	struct err *err;
 	char prefix[256];
 	bool reads;
-	/* Writing; a part has no digest, and its fields in memory. */
+	/* Writing; a part has no digest and collects its fields in memory. */
 	struct fs_writer file;
 	XXH3_state_t *digest;
 	char *part;
 	size_t used, room;
-	/* Reading: fields lie from `first` to `end`, the next is looked for from `at` on. */
+	/* Reading: fields extend from `first` to `end`; the search for the next starts at `at`. */
 	const char *bytes;
 	size_t first, at, end;
 };
@@ -71,7 +72,7 @@ void snapshot_prefix(struct snapshot *snapshot, const char *format, ...)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static void put(struct snapshot *snapshot, const void *data, size_t bytes)
+static void write_bytes(struct snapshot *snapshot, const void *data, size_t bytes)
 {
 	if (err_stuck(snapshot->err) || bytes == 0)
 		return;
@@ -110,7 +111,7 @@ enum status snapshot_create(struct snapshot **out, const char *path, struct err 
 		mem_free(snapshot);
 		return err->status;
 	}
-	put(snapshot, &head, sizeof(head));
+	write_bytes(snapshot, &head, sizeof(head));
 	*out = snapshot;
 	return ST_OK;
 }
@@ -134,16 +135,16 @@ const void *snapshot_part(const struct snapshot *snapshot, size_t *bytes)
 
 void snapshot_append(struct snapshot *snapshot, const void *part, size_t bytes)
 {
-	put(snapshot, part, bytes);
+	write_bytes(snapshot, part, bytes);
 }
 
-static void put_field(struct snapshot *snapshot, const char *name, const void *data, size_t bytes)
+static void write_field(struct snapshot *snapshot, const char *name, const void *data, size_t bytes)
 {
 	const struct snapshot_entry entry = {.name = (uint32_t)strlen(name), .data = bytes};
 
-	put(snapshot, &entry, sizeof(entry));
-	put(snapshot, name, entry.name);
-	put(snapshot, data, bytes);
+	write_bytes(snapshot, &entry, sizeof(entry));
+	write_bytes(snapshot, name, entry.name);
+	write_bytes(snapshot, data, bytes);
 }
 
 static void finish(struct snapshot *snapshot)
@@ -151,9 +152,9 @@ static void finish(struct snapshot *snapshot)
 	const struct snapshot_entry last = {0};
 	uint64_t digest;
 
-	put(snapshot, &last, sizeof(last));
+	write_bytes(snapshot, &last, sizeof(last));
 	digest = XXH3_64bits_digest(snapshot->digest);
-	put(snapshot, &digest, sizeof(digest));
+	write_bytes(snapshot, &digest, sizeof(digest));
 	if (err_stuck(snapshot->err))
 		fs_writer_drop(&snapshot->file);
 	else
@@ -190,7 +191,7 @@ static size_t entry_bytes(const struct snapshot_entry *entry)
 	return sizeof(*entry) + entry->name + (size_t)entry->data;
 }
 
-/* Whoever changes a file can make its digest fit, so each length is compared with what is left. */
+/* A forged file can have a matching digest, so check each length against the bytes left. */
 static bool fields_fit(struct snapshot *snapshot, size_t length)
 {
 	size_t at = snapshot->first;
@@ -213,7 +214,7 @@ static bool fields_fit(struct snapshot *snapshot, size_t length)
 	}
 }
 
-static enum status check(struct snapshot *snapshot, size_t length)
+static enum status check_file(struct snapshot *snapshot, size_t length)
 {
 	struct snapshot_head head;
 	uint64_t digest;
@@ -250,15 +251,15 @@ enum status snapshot_parse(struct snapshot **out, const char *path, const void *
 	if (!snapshot)
 		return err_nomem(err);
 	*snapshot = (struct snapshot){.path = path, .err = err, .reads = true, .bytes = bytes};
-	if (check(snapshot, length) != ST_OK)
+	if (check_file(snapshot, length) != ST_OK)
 		return snapshot_close(snapshot);
 	*out = snapshot;
 	return ST_OK;
 }
 
-/* Where the field lies; false: nowhere. Fields are asked for in the order in which they were
- * written, mostly. */
-static bool find(const struct snapshot *snapshot, const char *name, size_t *out)
+/* Find a field's offset; false: absent. Fields are usually read in the order in which they were
+ * written, so the search starts after the last one read and wraps around. */
+static bool find_field(const struct snapshot *snapshot, const char *name, size_t *out)
 {
 	const size_t length = strlen(name);
 	size_t at = snapshot->at;
@@ -289,13 +290,13 @@ static bool full_name(const struct snapshot *snapshot, const char *name, char ou
 	return false;
 }
 
-/* The field's bytes; NULL: it is not there. */
+/* Return the field's bytes, or NULL if it is absent, which is an error. */
 static const char *read_field(struct snapshot *snapshot, const char *name, size_t *bytes)
 {
 	struct snapshot_entry entry;
 	size_t at;
 
-	if (!find(snapshot, name, &at)) {
+	if (!find_field(snapshot, name, &at)) {
 		err_set(snapshot->err, ST_INVALID,
 			"%s: the backup has no \"%s\": it is of another run", snapshot->path, name);
 		return NULL;
@@ -317,7 +318,7 @@ void snapshot_field(struct snapshot *snapshot, const char *name, void *data, siz
 	if (err_stuck(snapshot->err) || !full_name(snapshot, name, full))
 		return;
 	if (!snapshot->reads) {
-		put_field(snapshot, full, data, bytes);
+		write_field(snapshot, full, data, bytes);
 		return;
 	}
 	from = read_field(snapshot, full, &there);
@@ -336,7 +337,7 @@ bool snapshot_fits(const struct snapshot *snapshot, const char *name, size_t byt
 	size_t at;
 
 	if (err_stuck(snapshot->err) || !full_name(snapshot, name, full) ||
-	    !find(snapshot, full, &at))
+	    !find_field(snapshot, full, &at))
 		return false;
 	entry = entry_at(snapshot, at);
 	return entry.data == bytes;
@@ -351,7 +352,7 @@ const void *snapshot_bytes(struct snapshot *snapshot, const char *name, const vo
 		return NULL;
 	if (snapshot->reads)
 		return read_field(snapshot, full, bytes);
-	put_field(snapshot, full, data, *bytes);
+	write_field(snapshot, full, data, *bytes);
 	return data;
 }
 
