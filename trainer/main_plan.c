@@ -1,5 +1,6 @@
 /*
- * The entry of the command ipu-plan, whose questions about a run need the trainer's data sets.
+ * The entry point of ipu-plan. It links the trainer because some questions about a run need its
+ * data sets.
  */
 #include "common/cli.h"
 #include "model/plan/plan_command.h"

@@ -1,5 +1,5 @@
 /*
- * The entry of the command ipu-train.
+ * The entry point of ipu-train.
  */
 #include "common/cli.h"
 #include "trainer/train_command.h"

@@ -1,7 +1,7 @@
 /*
- * Backups of a training, and going on from one.
+ * Backups of a training, and resuming from one.
  *
- * Ownership: a struct train_backup owns its texts, and the snapshot that is being read with its
+ * Ownership: a struct train_backup owns its texts, the snapshot being read, and the snapshot's
  * bytes.
  */
 #include "trainer/train_backup.h"
@@ -25,7 +25,7 @@
 
 #define BACKUP_FILE "latest.backup"
 
-/* ---- what a backup is of --------------------------------------------------------------------- */
+/* ---- identity of a run ----------------------------------------------------------------------- */
 
 static void add_copy(cJSON *to, const char *key, const cJSON *from)
 {
@@ -50,10 +50,10 @@ static void add_data(cJSON *to, const struct train_session *session)
 	cJSON_AddBoolToObject(to, "pad_remainder", run->data.pad_remainder);
 }
 
-/* What has to be the same for the bytes to be the same. Schedules, stages, threads and the length
- * of executions change none. *@out is the caller's (cJSON_free()). */
-static enum status describe(char **out, const struct train_session *session,
-			    const struct callbacks *callbacks, struct err *err)
+/* Describe everything that the resulting bytes depend on. Schedules, stages, threads and the length
+ * of executions do not change them. The caller frees *@out with cJSON_free(). */
+static enum status describe_run(char **out, const struct train_session *session,
+				const struct callbacks *callbacks, struct err *err)
 {
 	const struct run_file *run = session->run;
 	const struct run_layout *layout = session->layout;
@@ -88,8 +88,8 @@ static enum status describe(char **out, const struct train_session *session,
 	return *out ? ST_OK : err_nomem(err);
 }
 
-/* The place of the first difference, appended to @path; *@a and *@b are what stands there, NULL:
- * nothing. false: there is none. Depth is limited by the parser's. */
+/* Find the first difference and append its path to @path; *@a and *@b receive the differing values,
+ * NULL: absent. Return false if they are equal. The parser limits the depth. */
 static bool find_difference(const cJSON **a, const cJSON **b, struct str *path)
 {
 	const size_t length = strlen(str_peek(path));
@@ -129,8 +129,8 @@ static bool find_difference(const cJSON **a, const cJSON **b, struct str *path)
 	return false;
 }
 
-/* "null" and the like; long ones are cut. */
-static void value_text(const cJSON *value, char out[64])
+/* Format a value ("null" and so on), truncating a long one. */
+static void format_value(const cJSON *value, char out[64])
 {
 	char *text = value ? cJSON_PrintUnformatted(value) : NULL;
 
@@ -138,7 +138,8 @@ static void value_text(const cJSON *value, char out[64])
 	cJSON_free(text);
 }
 
-static enum status compare(const struct train_backup *backup, const char *there, struct err *err)
+static enum status compare_run(const struct train_backup *backup, const char *there,
+			       struct err *err)
 {
 	const cJSON *a, *b;
 	cJSON *saved = NULL, *wanted = NULL;
@@ -152,8 +153,8 @@ static enum status compare(const struct train_backup *backup, const char *there,
 	a = saved;
 	b = wanted;
 	if (status == ST_OK && find_difference(&a, &b, &path)) {
-		value_text(a, before);
-		value_text(b, now);
+		format_value(a, before);
+		format_value(b, now);
 		status = err_set(err, ST_INVALID,
 				 "%s: is the backup of another run: %s is %s there, %s here; use "
 				 "another backup_dir, or delete the backup",
@@ -165,9 +166,9 @@ static enum status compare(const struct train_backup *backup, const char *there,
 	return status;
 }
 
-/* ---- what is kept ---------------------------------------------------------------------------- */
+/* ---- saved state ----------------------------------------------------------------------------- */
 
-static void keep_rate(struct train_session *session, struct snapshot *snapshot)
+static void sync_rate(struct train_session *session, struct snapshot *snapshot)
 {
 	struct schedule *schedule = &session->optimizer.learning_rate;
 	double rate;
@@ -185,8 +186,8 @@ static void keep_rate(struct train_session *session, struct snapshot *snapshot)
 			snapshot_path(snapshot), rate);
 }
 
-/* Of a dynamic LossScaleOptimizer; all workers have the same. */
-static void keep_loss_scale(struct train_session *session, struct snapshot *snapshot)
+/* The state of a dynamic LossScaleOptimizer, which is the same for all workers. */
+static void sync_loss_scale(struct train_session *session, struct snapshot *snapshot)
 {
 	struct train_loss_scale *scale = &session->worker[0].loss_scale;
 
@@ -203,8 +204,8 @@ static void keep_loss_scale(struct train_session *session, struct snapshot *snap
 		session->worker[i].loss_scale = *scale;
 }
 
-/* What stateful layers leave for the next batch, of a replica. */
-static void keep_states(const struct train_session *session, const struct train_replica *replica,
+/* The state that a replica's stateful layers pass to the next batch. */
+static void sync_states(const struct train_session *session, const struct train_replica *replica,
 			struct snapshot *snapshot)
 {
 	for (int s = 0; s < session->layout->stages; s++) {
@@ -223,9 +224,9 @@ static void keep_states(const struct train_session *session, const struct train_
 	}
 }
 
-/* Replicas have the same weights as the first one, @first, but for moving statistics, and the same
- * optimizer state, which the first one keeps for all. */
-static void keep_replica(struct train_session *session, struct train_replica *replica,
+/* Replicas have the weights of the first one, @first, except for moving statistics, and the same
+ * optimizer state, so only the first one's is saved. */
+static void sync_replica(struct train_session *session, struct train_replica *replica,
 			 const float *first, struct snapshot *snapshot)
 {
 	const struct model *model = session->model;
@@ -249,22 +250,22 @@ static void keep_replica(struct train_session *session, struct train_replica *re
 		train_replica_round(session, replica);
 }
 
-/* What this process has of the replicas, and what its rules know of them. */
-static void keep_replicas(struct train_backup *backup, struct snapshot *snapshot)
+/* This process's replicas, and the state of their health rules. */
+static void sync_replicas(struct train_backup *backup, struct snapshot *snapshot)
 {
 	struct train_session *session = backup->session;
 	const float *first = backup->first ? backup->first : session->replica[0].weights;
 
 	for (int r = 0; r < session->replicas; r++)
-		keep_replica(session, &session->replica[r], first, snapshot);
+		sync_replica(session, &session->replica[r], first, snapshot);
 	for (int r = 0; r < session->replicas; r++)
-		keep_states(session, &session->replica[r], snapshot);
+		sync_states(session, &session->replica[r], snapshot);
 	for (int r = 0; r < session->replicas; r++)
 		train_health_keep(session, r, snapshot);
 }
 
-/* What all ranks have alike. */
-static void keep_session(struct train_backup *backup, struct snapshot *snapshot)
+/* State that is the same on all ranks. */
+static void sync_session(struct train_backup *backup, struct snapshot *snapshot)
 {
 	struct train_session *session = backup->session;
 	const int64_t epochs = session->run->fit.epochs, each = session->layout->steps_per_epoch;
@@ -276,11 +277,11 @@ static void keep_session(struct train_backup *backup, struct snapshot *snapshot)
 	snapshot_integer(snapshot, "steps", &session->steps[IPS_TRAIN], 0, epochs * each);
 	snapshot_integer(snapshot, "evaluated", &session->steps[IPS_EVALUATE], 0, INT64_MAX / 4);
 	snapshot_integer(snapshot, "updates", &session->updates, 0, epochs * each);
-	keep_rate(session, snapshot);
-	keep_loss_scale(session, snapshot);
+	sync_rate(session, snapshot);
+	sync_loss_scale(session, snapshot);
 }
 
-static void keep_rest(const struct train_backup *backup, struct train_phase *phase,
+static void sync_rest(const struct train_backup *backup, struct train_phase *phase,
 		      const struct callback_host *host, struct snapshot *snapshot)
 {
 	if (backup->steps > 0)
@@ -288,9 +289,9 @@ static void keep_rest(const struct train_backup *backup, struct train_phase *pha
 	callbacks_keep(backup->callbacks, host, snapshot);
 }
 
-/* ---- going on -------------------------------------------------------------------------------- */
+/* ---- resuming -------------------------------------------------------------------------------- */
 
-/* A folder of backups, or one backup. */
+/* @place is a folder of backups or a backup. */
 static bool backup_path(char out[FS_PATH_SIZE], const char *place)
 {
 	return fs_path(out, fs_is_dir(place) ? "%s/" BACKUP_FILE : "%s", place);
@@ -310,7 +311,7 @@ enum status train_backup_check(const struct run_file *run, struct err *err)
 		       run->fit.resume);
 }
 
-/* Temporaries of processes that were killed while they wrote. */
+/* Remove temporary files of processes that were killed while writing. */
 static void remove_leftovers(const char *folder)
 {
 	DIR *all = opendir(folder);
@@ -345,8 +346,8 @@ static enum status prepare_folder(struct train_backup *backup, struct err *err)
 	return ST_OK;
 }
 
-/* What the report says of the one before it: each rank's of the same rank's, where there was one of
- * @ranks, else of the first one's. */
+/* Record in the report which one it continues: that of the same rank if the earlier run had @ranks
+ * with it, else the first rank's. */
 static void record_part(const struct train_backup *backup, const char *first, int64_t ranks)
 {
 	const struct train_session *session = backup->session;
@@ -388,10 +389,10 @@ static enum status read_session(struct train_backup *backup, struct train_screen
 	int64_t ranks = 1;
 
 	snapshot_integer(backup->from, "ranks", &ranks, 1, INT32_MAX);
-	if (err_stuck(err) || compare(backup, identity, err) != ST_OK)
+	if (err_stuck(err) || compare_run(backup, identity, err) != ST_OK)
 		return err->status;
-	keep_session(backup, backup->from);
-	keep_replicas(backup, backup->from);
+	sync_session(backup, backup->from);
+	sync_replicas(backup, backup->from);
 	if (err_stuck(err))
 		return err->status;
 	if (backup->steps % session->layout->steps_per_execution != 0)
@@ -407,7 +408,7 @@ static enum status read_session(struct train_backup *backup, struct train_screen
 	return ST_OK;
 }
 
-/* Rank 0: the file to go on from, if there is any, into backup->bytes. */
+/* On rank 0: read the file to resume from, if any, into backup->bytes. */
 static enum status find_backup(struct train_backup *backup, size_t *length, struct err *err)
 {
 	const char *resume = backup->session->run->fit.resume;
@@ -415,7 +416,7 @@ static enum status find_backup(struct train_backup *backup, size_t *length, stru
 
 	if (status != ST_OK)
 		return status;
-	/* The run's own is the later one: it went on from the other. */
+	/* Prefer the run's own backup: it is later, since the run resumed from the other one. */
 	if (backup->wanted && fs_exists(backup->target))
 		str_copy(backup->path, sizeof(backup->path), backup->target);
 	else if (!resume || !backup_path(backup->path, resume))
@@ -437,7 +438,7 @@ static enum status read_backup(struct train_backup *backup, size_t length,
 	return status == ST_OK ? read_session(backup, screen, err) : status;
 }
 
-/* All ranks go on from the same backup, or none does. */
+/* Agree on the status: all ranks resume from the same backup, or none does. */
 static enum status agree(struct train_backup *backup, enum status status, struct err *err)
 {
 	bool others;
@@ -461,7 +462,7 @@ enum status train_backup_open(struct train_backup *out, struct train_session *se
 				     .epoch = 1};
 	if (!out->wanted && !session->run->fit.resume)
 		return ST_OK;
-	status = describe(&out->identity, session, callbacks, err);
+	status = describe_run(&out->identity, session, callbacks, err);
 	if (status == ST_OK && ranks_rank(session->ranks) == 0)
 		status = find_backup(out, &length, err);
 	status = agree(out, status, err);
@@ -475,7 +476,7 @@ enum status train_backup_restore(struct train_backup *backup, struct train_phase
 
 	if (!backup->from)
 		return ST_OK;
-	keep_rest(backup, phase, host, backup->from);
+	sync_rest(backup, phase, host, backup->from);
 	status = snapshot_close(backup->from);
 	backup->from = NULL;
 	mem_free(backup->bytes);
@@ -483,7 +484,7 @@ enum status train_backup_restore(struct train_backup *backup, struct train_phase
 	return status == ST_OK ? ST_OK : err_prefix(err, "going on from a backup");
 }
 
-/* ---- making one ------------------------------------------------------------------------------ */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static bool is_due(const struct train_backup *backup, int64_t steps, bool ended)
 {
@@ -491,7 +492,8 @@ static bool is_due(const struct train_backup *backup, int64_t steps, bool ended)
 
 	if (!backup->wanted)
 		return false;
-	/* After batches there is one at each epoch's end too: callbacks have learnt something. */
+	/* With save_freq in batches, write one at each epoch's end too: callbacks' state has
+	 * changed. */
 	return ended ||
 	       (every > 0 && (steps - backup->last) * backup->session->layout->replicas >= every);
 }
@@ -501,7 +503,7 @@ static void append_part(void *user, const void *part, size_t bytes)
 	snapshot_append(user, part, bytes);
 }
 
-/* By rank 0 of its own and what it gets from the others. */
+/* On rank 0: write its own state and that of the other ranks. */
 static enum status write_backup(struct train_backup *backup, struct train_phase *phase,
 				const struct callback_host *host, struct err *err)
 {
@@ -519,10 +521,10 @@ static enum status write_backup(struct train_backup *backup, struct train_phase 
 	snapshot_text(snapshot, "run", backup->identity);
 	snapshot_text(snapshot, "report", report);
 	snapshot_integer(snapshot, "ranks", &ranks, 1, INT32_MAX);
-	keep_session(backup, snapshot);
-	keep_rest(backup, phase, host, snapshot);
-	keep_replicas(backup, snapshot);
-	/* The first failure sticks; the others are heard out. */
+	sync_session(backup, snapshot);
+	sync_rest(backup, phase, host, snapshot);
+	sync_replicas(backup, snapshot);
+	/* The first failure sticks; still receive the other ranks' parts. */
 	train_ranks_collect(session->ranks, NULL, 0, append_part, snapshot,
 			    err_stuck(err) ? NULL : err);
 	return snapshot_close(snapshot);
@@ -536,7 +538,7 @@ static enum status send_replicas(struct train_backup *backup, struct err *err)
 	size_t bytes = 0;
 
 	if (status == ST_OK) {
-		keep_replicas(backup, snapshot);
+		sync_replicas(backup, snapshot);
 		part = snapshot_part(snapshot, &bytes);
 		status = snapshot_err(snapshot)->status;
 	}

@@ -1,7 +1,7 @@
 /*
- * Every network is trained in a process of its own, one after the other: what takes too long is
- * killed, and what takes all memory takes it from nobody else. The child sends its figures through
- * a pipe; the parent prints the table row by row and draws the picture at the end.
+ * Each network is trained in a child process, one after the other: a child that takes too long is
+ * killed, and one that exhausts the memory does not affect the others. The child sends its figures
+ * through a pipe; the parent prints the table row by row and draws the picture at the end.
  *
  * Threading: the parent has one thread. Ownership: struct comparison owns its rows and lists.
  */
@@ -33,7 +33,7 @@
 struct compare_line {
 	int steps, seconds;
 	const char *batches, *networks, *svg;
-	int word_count; /* flags and keys for each run */
+	int word_count; /* flags and keys passed to each run */
 	char **words;
 };
 
@@ -108,13 +108,13 @@ static void compare_parse(struct compare_line *line, int argc, char **argv, stru
 		fs_check_write(line->svg, err);
 }
 
-/* ---- one network, in a process of its own ---------------------------------------------------- */
+/* ---- one network in a child process ---------------------------------------------------------- */
 
-/* What a training sends, as it stands in memory: the reader is the same program. */
+/* The result of a training, sent as raw bytes: the reader is the same program. */
 struct figures {
 	int64_t params, flops;  /* of the model; of a batch's forward pass */
-	double host_ns, ipu_ns; /* a training step; NaN: there is no IPU */
-	char reason[192];       /* why there are none; "": there are */
+	double host_ns, ipu_ns; /* per training step; ipu_ns NaN: no IPU */
+	char reason[192];       /* why the figures are missing; "": they are valid */
 };
 
 struct row {
@@ -156,7 +156,7 @@ static void train_row(struct figures *out, const struct compare_line *line, cons
 	if (status == ST_OK)
 		status = train_job_run(&job, &err);
 	*out = (struct figures){.host_ns = job.result.step_ns, .ipu_ns = NAN};
-	/* Further clauses are details: which variables are largest, what would fit. */
+	/* Cut the error at the first semicolon: details follow, such as the largest variables. */
 	if (status != ST_OK)
 		str_copy(out->reason, min(sizeof(out->reason), strcspn(err.text, ";") + 1),
 			 err.text);
@@ -164,7 +164,7 @@ static void train_row(struct figures *out, const struct compare_line *line, cons
 		out->params += (int64_t)job.plan.model->params[i].count;
 	for (int i = 0; status == ST_OK && i < job.plan.model->layer_count; i++)
 		out->flops += model_layer_flops(job.plan.model, i, job.plan.run->data.batch_size);
-	/* The device's own part: few steps would not tell what the host adds to an execution. */
+	/* The device's part only: a few steps do not show what the host adds to an execution. */
 	if (status == ST_OK && job.plan.device)
 		out->ipu_ns = (double)job.plan.device->timeline[IPS_TRAIN]->cycles /
 			      (double)job.plan.layout->accumulation /
@@ -172,7 +172,7 @@ static void train_row(struct figures *out, const struct compare_line *line, cons
 	train_job_free(&job);
 }
 
-/* The child's @out into the parent's, or the reason why it sent none. */
+/* Read the child's figures into @out, or set the reason why it sent none. */
 static void receive(struct figures *out, int fd, pid_t child, int seconds)
 {
 	const uint64_t end_ns = clock_ns() + (uint64_t)seconds * UINT64_C(1000000000);
@@ -219,7 +219,7 @@ static enum status measure_row(struct row *row, const struct compare_line *line,
 
 		close(ends[0]);
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		unsetenv("POPLAR_ENGINE_OPTIONS"); /* a recording is not what is compared */
+		unsetenv("POPLAR_ENGINE_OPTIONS"); /* do not measure a recording */
 		train_row(&row->is, line, row);
 		sent = write(ends[1], &row->is, sizeof(row->is));
 		_exit(sent == (ssize_t)sizeof(row->is) ? 0 : 1);
@@ -235,10 +235,10 @@ static enum status measure_row(struct row *row, const struct compare_line *line,
 struct comparison {
 	struct row *rows;
 	int count;
-	char *networks, *batches; /* whose words the rows point to */
+	char *networks, *batches; /* split lists; the rows point into `networks`' table names */
 };
 
-/* The network that @word names, with the table's lifetime; NULL: a failure. */
+/* Return the table's name of the network @word, or NULL after an error. */
 static const char *find_network(const char *word, struct err *err)
 {
 	int count;
@@ -261,7 +261,7 @@ static const char *find_network(const char *word, struct err *err)
 	return NULL;
 }
 
-/* A row for each network and batch; keys that no run takes are refused here. */
+/* Make a row for each network and batch; check the given keys with the first row's run file. */
 static void make_rows(struct comparison *out, const struct compare_line *line, struct err *err)
 {
 	struct str all = {0};
@@ -329,7 +329,7 @@ static void print_row(const struct row *row)
 		printf(" %14.1f %7.0f\n", is->ipu_ns * 1e-3, is->host_ns / is->ipu_ns);
 }
 
-/* As the tutorial has it: all of them, one after the other. */
+/* Print the sum over all networks, as in the tutorial. */
 static void print_total(const struct comparison *comparison, int steps)
 {
 	double host_ns = 0, ipu_ns = 0;
@@ -364,11 +364,12 @@ static int by_intensity(const void *left, const void *right)
 	const double x = -intensity(&(*a)->is), y = -intensity(&(*b)->is);
 	const int order = SORTED_ORDER(x, y);
 
-	/* Rows stand in one array: as they were made, where nothing else tells them apart. */
+	/* Rows are elements of one array, so equal ones keep their original order. */
 	return order != 0 ? order : (*a > *b) - (*a < *b);
 }
 
-/* Bars of the ratio on a logarithmic axis, the greatest intensity on top; each has its figures. */
+/* Draw the ratios as bars on a logarithmic axis, the greatest intensity on top, with their
+ * figures. */
 static void draw_bars(FILE *out, const struct row *const *rows, int count)
 {
 	double least = 0, most = 1, scale;
@@ -445,7 +446,7 @@ static void write_picture(const struct comparison *comparison, const char *path,
 	mem_free(rows);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 static void compare(const struct compare_line *line, struct err *err)
 {

@@ -1,6 +1,6 @@
 /*
- * The command `ipu-train compare`: the networks of keras.applications, a few training steps each,
- * on this machine beside the simulated IPU.
+ * The command `ipu-train compare`: trains the networks of keras.applications for a few steps each
+ * and compares this machine with the simulated IPU.
  */
 #ifndef TRAIN_COMPARE_H
 #define TRAIN_COMPARE_H
@@ -9,7 +9,7 @@
 
 extern const struct cli_command train_compare_cli;
 
-/* Behind main(): @argv[0] is the word "compare". Returns the exit code. */
+/* Called by main(): @argv[0] is the word "compare". Return the exit code. */
 int train_compare_command(int argc, char **argv);
 
 #endif /* TRAIN_COMPARE_H */

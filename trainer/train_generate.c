@@ -1,7 +1,8 @@
 /*
  * Text from a trained model, token by token.
  *
- * Threading: the main thread, while the workers rest. Ownership: a generator lives for one text.
+ * Threading: the main thread, while the workers are idle. Ownership: a generator lives for one
+ * text.
  */
 #include "trainer/train_generate.h"
 
@@ -17,19 +18,19 @@
 struct generator {
 	const struct dataset *set;
 	struct stage *stage; /* the whole model */
-	int64_t length;      /* of a window */
-	int64_t width;       /* outputs of a token */
-	bool logits;         /* which are no probabilities yet */
-	bool by_steps;       /* what tokens before have made is kept: see stage_forward_step() */
-	int64_t known;       /* tokens of the window that the stage has seen, from its first */
+	int64_t length;      /* of a window, in tokens */
+	int64_t width;       /* outputs for each token */
+	bool logits;         /* outputs are logits, not probabilities */
+	bool by_steps;       /* reuse the results of earlier tokens: see stage_forward_step() */
+	int64_t known;       /* tokens from the window's start that the stage has processed */
 	double temperature;
 	struct rng rng;
-	int32_t *tokens; /* the prompt's, then what was added */
+	int32_t *tokens; /* the prompt's, then the generated ones */
 	int64_t count;
-	double *weights; /* by token: how likely it is drawn */
+	double *weights; /* relative probability of each token */
 };
 
-/* The token that @text begins with: the one of the longest name; -1: there is none. */
+/* Return the token with the longest name that @text begins with; -1: none. */
 static int find_token(const struct dataset *set, const char *text)
 {
 	size_t longest = 0;
@@ -81,7 +82,7 @@ enum status train_generate_check(const struct run_file *run, const struct model 
 	return ST_OK;
 }
 
-/* What the likeliest has the weight 1 of. */
+/* Compute the weights of tokens relative to the likeliest, whose weight is 1. */
 static void weigh(struct generator *generator, const float *outputs)
 {
 	const int classes = generator->set->classes;
@@ -100,7 +101,7 @@ static void weigh(struct generator *generator, const float *outputs)
 	}
 }
 
-/* -1: the outputs are not finite. */
+/* Choose the next token; -1: the outputs are not finite. */
 static int draw(struct generator *generator, const float *outputs)
 {
 	const int classes = generator->set->classes;
@@ -127,9 +128,9 @@ static int draw(struct generator *generator, const float *outputs)
 	return likeliest;
 }
 
-/* What may come next; of a causal model what stands behind the last token counts for nothing. While
- * the window fills, a token more is a step more; when it is full it moves on, and all places with
- * it. */
+/* Return the outputs for the last token; in a causal model the zeros behind it have no influence.
+ * While the window fills, a new token takes one step. Once it is full it slides, which changes all
+ * positions. */
 static const float *run_model(struct generator *generator, float *weights)
 {
 	const int64_t length = generator->length;

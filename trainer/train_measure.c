@@ -1,7 +1,7 @@
 /*
- * What is measured of a micro-batch, output by output.
+ * The measurements of a micro-batch, output by output.
  *
- * Threading: one thread. Ownership: all is the caller's.
+ * Threading: one thread. Ownership: the caller owns all memory.
  */
 #include "trainer/train_measure.h"
 
@@ -18,8 +18,8 @@ struct measured_rows {
 	float *gradient, *each;
 };
 
-/* The gradient is of the whole batch, as Keras has it; shown is the mean over what is there. Where
- * not all rows count, those of padding do not. */
+/* The gradient is of the whole batch, as in Keras; the returned loss is the mean over the items
+ * present. If not all rows count, those of padding do not. */
 static double measure_loss(const struct measured_rows *of, const struct loss *loss)
 {
 	const bool all = !of->targets.mask && !loss->ignores;
@@ -36,7 +36,7 @@ static double measure_loss(const struct measured_rows *of, const struct loss *lo
 	return value;
 }
 
-/* The metrics of output @output, whose own loss is @loss. */
+/* Compute the metrics of output @output, whose loss is @loss. */
 static void measure_metrics(const struct train_measured *measured, const struct measured_rows *of,
 			    int output, double loss)
 {
@@ -87,23 +87,23 @@ static double measure_one(const struct train_measured *measured)
 	return part->weight != 1.0f ? loss * (double)part->weight : loss;
 }
 
-/* ---- several --------------------------------------------------------------------------------- */
+/* ---- several outputs ------------------------------------------------------------------------- */
 
-/* Items of @count floats out of rows that are @stride apart. */
-static void take_part(float *to, const float *from, int64_t items, int64_t stride, int64_t count)
+/* Copy @count floats of each item out of rows that are @stride apart. */
+static void gather_part(float *to, const float *from, int64_t items, int64_t stride, int64_t count)
 {
 	for (int64_t i = 0; i < items; i++)
 		memcpy(to + i * count, from + i * stride, (size_t)count * sizeof(*to));
 }
 
-static void put_part(float *to, const float *from, int64_t items, int64_t stride, int64_t count)
+static void scatter_part(float *to, const float *from, int64_t items, int64_t stride, int64_t count)
 {
 	for (int64_t i = 0; i < items; i++)
 		memcpy(to + i * stride, from + i * count, (size_t)count * sizeof(*to));
 }
 
-/* What a row of the joined outputs, or of their targets, has. */
-static int64_t joined_width(const struct model *model)
+/* Return the width of a row of the joined outputs, or of their targets. */
+static int64_t row_width(const struct model *model)
 {
 	const struct model_output *last = &model->outputs[model->output_count - 1];
 
@@ -118,11 +118,11 @@ size_t train_measure_parts(const struct model *model, int64_t batch)
 		return 0;
 	for (int o = 0; o < model->output_count; o++)
 		most = max(most, model_shape_count(&model->outputs[o].shape));
-	/* Outputs, gradients, targets, and what rows weigh: none is more than the outputs. */
+	/* Outputs, gradients, targets and weights of rows: each at most as large as the outputs. */
 	return 4 * model_align((size_t)(most * batch));
 }
 
-/* Copy out what @part compares; its gradients are to be put back. */
+/* Copy out the inputs of @part's loss; the caller copies its gradients back. */
 static struct measured_rows part_rows(const struct train_measured *measured,
 				      const struct loss_part *part,
 				      const struct model_output *output)
@@ -135,10 +135,10 @@ static struct measured_rows part_rows(const struct train_measured *measured,
 	float *outputs = measured->parts, *targets = outputs + 2 * room;
 	float *weights = outputs + 3 * room;
 
-	take_part(outputs, measured->outputs + output->first, items, joined_width(measured->model),
-		  count);
-	take_part(targets, measured->targets.values + part->first, items, measured->targets.width,
-		  wanted);
+	gather_part(outputs, measured->outputs + output->first, items, row_width(measured->model),
+		    count);
+	gather_part(targets, measured->targets.values + part->first, items, measured->targets.width,
+		    wanted);
 	for (int64_t r = 0; measured->targets.weights && r < items * of_item.positions; r++)
 		weights[r] =
 			measured->targets.weights[r / of_item.positions * each + part->weight_at];
@@ -178,22 +178,22 @@ static double measure_part(const struct train_measured *measured, int o)
 	if (of.gradient && part->given) {
 		if (part->weight != 1.0f)
 			kernel_scale(of.gradient, part->weight, (size_t)(measured->items * count));
-		put_part(measured->gradient + output->first, of.gradient, measured->items,
-			 joined_width(measured->model), count);
+		scatter_part(measured->gradient + output->first, of.gradient, measured->items,
+			     row_width(measured->model), count);
 	}
 	return loss * (double)part->weight;
 }
 
 double train_measure_run(const struct train_measured *measured)
 {
-	const size_t row = (size_t)joined_width(measured->model);
+	const size_t row = (size_t)row_width(measured->model);
 	double loss = 0.0;
 
 	for (int64_t i = 0; i < measured->metrics->states; i++)
 		measured->states[i] = 0.0;
 	if (measured->model->output_count == 1)
 		return measure_one(measured);
-	/* What has no loss gets no gradient. */
+	/* Outputs without a loss have a zero gradient. */
 	if (measured->gradient)
 		memset(measured->gradient, 0,
 		       (size_t)measured->items * row * sizeof(*measured->gradient));

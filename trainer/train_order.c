@@ -1,5 +1,5 @@
 /*
- * Numbers in a mixed base: update, micro-batch, direction, tensor. As the header says.
+ * Mixed-radix numbers: update, micro-batch, direction, tensor. See the header.
  */
 #include "trainer/train_order.h"
 
@@ -14,7 +14,8 @@ static uint64_t tensors(const struct train_order *order)
 	return variables > layers ? variables : layers;
 }
 
-/* Of a micro-batch: forward, then backward. Of an update: gradients, then slots and variables. */
+/* Within a micro-batch: forward, then backward. Within an update: gradients, then slots and
+ * variables. */
 static uint64_t position(const struct train_order_place *place)
 {
 	const enum outfeed_kind first =

@@ -1,10 +1,10 @@
 /*
- * The session's tensors in the recorder, and the path of their values, from a worker's place to the
- * order of execution. As the header says.
+ * The session's tensors in the recorder, and the path of their values from a worker to the order of
+ * execution. See the header.
  *
  * One registry: for each value of a training (the output of a layer, the gradient of a parameter, a
- * slot, a variable) the tensors that are recorded of it, whether a queue sends them or they are
- * watched. Ownership: all is the session's arena's, but recorder and queues.
+ * slot, a variable) the tensors recorded from it, whether a queue sends them or they are watched.
+ * Ownership: the session's arena owns everything except the recorder and queues.
  */
 #include "trainer/train_outfeed.h"
 
@@ -17,26 +17,26 @@
 #include "trainer/train_order.h"
 #include "trainer/train_tensors.h"
 
-/* A tensor that is recorded of a value. */
+/* A tensor recorded from a value. */
 struct registered {
 	struct outfeed_tensor *tensor;
-	bool sent;               /* by a queue; else it is watched */
+	bool sent;               /* by a queue; otherwise it is watched */
 	struct registered *next; /* of the same value */
 };
 
 struct train_outfeed {
 	struct outfeed *outfeed;
-	struct outfeed_queue **queues; /* as the plan's; NULL: off */
+	struct outfeed_queue **queues; /* in the plan's order; NULL: off */
 	int queue_count;
 	struct registered **registry; /* by value: see registered_of() */
 	bool updates;                 /* any variable or slot is recorded */
-	float *tokens;                /* by replica: of a micro-batch; NULL: not asked for */
+	float *tokens; /* losses of a micro-batch's tokens, by replica; NULL: not needed */
 };
 
 /* ---- the registry ---------------------------------------------------------------------------- */
 
-/* Parts of forward passes by layer, then by parameter gradients, variables, and slots one after the
- * other. */
+/* Return the registry's entry. Parts of forward passes come first, by part and layer, then
+ * parameter gradients, variables, and slots, each by parameter. */
 static struct registered **registered_of(const struct train_session *session,
 					 enum outfeed_kind kind, int number, int slot)
 {
@@ -91,7 +91,7 @@ static enum status register_tensor(struct train_session *session, const struct t
 	return ST_OK;
 }
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- life cycle ------------------------------------------------------------------------------ */
 
 static bool rules_wanted(const struct train_session *session)
 {
@@ -212,7 +212,7 @@ static struct train_order order_of(const struct train_session *session)
 	};
 }
 
-/* While workers go on, the updates of the last run that is done may not be. */
+/* While workers are running, the updates of the last completed run may still be pending. */
 void train_outfeed_finalize(struct train_session *session, int64_t runs, bool ended)
 {
 	const struct train_order order = order_of(session);
@@ -236,7 +236,7 @@ void train_outfeed_finalize(struct train_session *session, int64_t runs, bool en
 
 /* ---- the path of a value --------------------------------------------------------------------- */
 
-/* A value: what it is, where it lies, and what it was computed from. */
+/* A value: its indices, its memory, and the values it was computed from. */
 struct value {
 	enum outfeed_kind kind;
 	int number, slot;
@@ -256,10 +256,10 @@ static bool is_due(const struct registered *registered, const struct ips_keys *k
 	return false;
 }
 
-/* Record @value of all its tensors. Time that is spent on watching is the recording's. */
-static enum status record(const struct train_session *session,
-			  const struct train_outfeed_place *place, const struct value *value,
-			  struct err *err)
+/* Record @value in all its tensors. Time spent on watched tensors counts as recording overhead. */
+static enum status record_value(const struct train_session *session,
+				const struct train_outfeed_place *place, const struct value *value,
+				struct err *err)
 {
 	const struct train_order order = order_of(session);
 	const struct train_order_place at = {
@@ -296,7 +296,7 @@ static enum status record(const struct train_session *session,
 	return status;
 }
 
-/* The variable of @param, as a source. */
+/* Add the variable of @param as a source. */
 static void add_source(const struct train_session *session, const struct train_outfeed_place *place,
 		       int param, struct value *out)
 {
@@ -339,7 +339,7 @@ bool train_outfeed_scores_due(const struct train_session *session,
 	return false;
 }
 
-/* A part of a forward pass, of which nothing more is known. */
+/* Record a part of a forward pass without sources or a known maximum. */
 static enum status record_part(const struct train_session *session,
 			       const struct train_outfeed_place *place, enum train_part part,
 			       int layer, const float *values, size_t count, struct err *err)
@@ -356,7 +356,7 @@ static enum status record_part(const struct train_session *session,
 	value.abs_max_known = false;
 	value.abs_max = 0;
 	value.source_count = 0;
-	return record(session, place, &value, err);
+	return record_value(session, place, &value, err);
 }
 
 enum status train_outfeed_input(struct train_session *session,
@@ -426,7 +426,7 @@ enum status train_outfeed_activation(struct train_session *session,
 	value.abs_max_known = tapped->abs_max_known;
 	value.abs_max = tapped->abs_max;
 	value.source_count = 0;
-	/* What passes its input on has come from where that came from. */
+	/* A layer that passes its input on has the sources of that input. */
 	for (int i = 0; i < tapped->input_count && origin == tapped->layer; i++) {
 		const int from = train_tensors_origin(model, layer->inputs[i]);
 
@@ -435,16 +435,16 @@ enum status train_outfeed_activation(struct train_session *session,
 				&session->tensors.output[from + 1], tapped->inputs[i].values,
 				tapped->inputs[i].count};
 	}
-	/* Another stage's variables are another worker's. */
+	/* Variables of another stage belong to another worker: do not read them here. */
 	if (origin != MODEL_INPUT && session->layout->stage[origin] == (int)place->keys.stage) {
 		layer = &model->layers[origin];
 		for (int p = layer->first_param; p < layer->first_param + layer->param_count; p++)
 			add_source(session, place, p, &value);
 	}
-	return record(session, place, &value, err);
+	return record_value(session, place, &value, err);
 }
 
-/* A gradient, a slot or a variable. */
+/* Record a gradient, a slot or a variable. */
 static enum status record_variable(const struct train_session *session,
 				   const struct train_outfeed_place *place, enum outfeed_kind kind,
 				   int number, int slot, const float *values, struct err *err)
@@ -464,7 +464,7 @@ static enum status record_variable(const struct train_session *session,
 	value.source_count = 0;
 	if (kind == OUTFEED_GRADIENT && !first->sent)
 		add_source(session, place, number, &value);
-	return record(session, place, &value, err);
+	return record_value(session, place, &value, err);
 }
 
 enum status train_outfeed_gradients(struct train_session *session,
@@ -551,7 +551,7 @@ void train_outfeed_restart(const struct train_session *session)
 		outfeed_restart(session->outfeed->queues[q]);
 }
 
-/* The tutorial's line, and why. */
+/* Print the tutorial's line, and why nothing was enqueued. */
 static void show_no_queue(const struct train_session *session, const char *queue,
 			  const char *callback, FILE *out)
 {

@@ -1,9 +1,9 @@
 /*
- * What a training session sends back to look at: the tensors of its registry (train_tensors.h) in
- * the recorder and its queues, and the path that their values take.
+ * The tensors that a training session records: those of its registry (train_tensors.h) in the
+ * recorder and its queues, and the path of their values.
  *
- * Threads: made and freed by the main thread while the workers rest. A worker records the tensors
- * of its own stages.
+ * Threads: the main thread creates and frees it while the workers are idle. A worker records the
+ * tensors of its stages.
  */
 #ifndef TRAIN_OUTFEED_H
 #define TRAIN_OUTFEED_H
@@ -13,80 +13,80 @@
 #include "outfeed/outfeed_queue.h"
 #include "trainer/train_session.h"
 
-/* Where a worker is. */
+/* The position of a worker in the execution. */
 struct train_outfeed_place {
 	struct ips_keys keys;
 	int64_t update;     /* of the whole run */
 	int64_t microbatch; /* of its pipeline run; the accumulation count in a weight update */
 };
 
-/* Make session->outfeed from session->tensors; NULL where nothing is recorded. */
+/* Create session->outfeed from session->tensors; NULL if nothing is recorded. */
 enum status train_outfeed_new(struct train_session *session, struct err *err);
 
-/* Write what is left. */
+/* Write the remaining rows and free session->outfeed. */
 enum status train_outfeed_close(struct train_session *session, struct err *err);
 
-/* ---- values on their way --------------------------------------------------------------------- */
+/* ---- recording values ------------------------------------------------------------------------ */
 
 /* Is anything recorded in the forward pass at @place? */
 bool train_outfeed_due(const struct train_session *session,
 		       const struct train_outfeed_place *place);
 
-/* Is what attention looks at? */
+/* Are attention scores recorded in the forward pass at @place? */
 bool train_outfeed_scores_due(const struct train_session *session,
 			      const struct train_outfeed_place *place);
 
-/* What comes into the model. */
+/* Record the model's input. */
 enum status train_outfeed_input(struct train_session *session,
 				const struct train_outfeed_place *place, const float *values,
 				size_t count, struct err *err);
 
-/* Where the losses of the micro-batch's tokens go, from loss_run() to train_outfeed_losses(); NULL:
- * nobody asks. */
+/* Return the buffer for the losses of the micro-batch's tokens, written by loss_run() and passed to
+ * train_outfeed_losses(); NULL: not recorded. */
 float *train_outfeed_tokens(const struct train_session *session,
 			    const struct train_outfeed_place *place);
-/* @tokens: overwritten. @count: of the rows that are there. */
+/* Record losses and targets. @tokens is overwritten. @count: rows without padding. */
 enum status train_outfeed_losses(struct train_session *session,
 				 const struct train_outfeed_place *place,
 				 const struct targets *targets, float *tokens, int64_t count,
 				 struct err *err);
 
-/* The output of a layer in a forward pass, and what it looked at. */
+/* Record the output of a layer in a forward pass, and its attention scores. */
 enum status train_outfeed_activation(struct train_session *session,
 				     const struct train_outfeed_place *place,
 				     const struct stage_tapped *tapped, struct err *err);
 
-/* Of a stage's variables, in reverse order, as the tutorial's optimizer does. @mode: what
- * @gradients are; those of the other mode are not recorded. */
+/* Record the gradients of a stage's variables, in reverse order, as the tutorial's optimizer does.
+ * @mode: the kind of @gradients; those of the other mode are not recorded. */
 enum status train_outfeed_gradients(struct train_session *session,
 				    const struct train_outfeed_place *place,
 				    enum run_outfeed_optimizer mode, const float *gradients,
 				    struct err *err);
 
-/* The variables and slots of a stage after its update. */
+/* Record the variables and slots of a stage after its update. */
 enum status train_outfeed_update(struct train_session *session,
 				 const struct train_outfeed_place *place, struct err *err);
 
-/* By the main thread: @runs pipeline runs of the execution under way are done in all replicas;
- * @ended: and their updates too. Rows that can be known only then are written, and those that a
- * signal has asked for (train_flush()). A failure is kept in session->looking. */
+/* Called by the main thread: @runs pipeline runs of the current execution are complete on all
+ * replicas; @ended: their updates, too. Write the rows that can be determined only then, and those
+ * that a signal has requested (train_flush()). A failure is stored in session->looking. */
 void train_outfeed_finalize(struct train_session *session, int64_t runs, bool ended);
 
 /* ---- queues ---------------------------------------------------------------------------------- */
 
-/* NULL: there is none of this name. */
+/* Return the queue @name, or NULL. */
 struct outfeed_queue *train_outfeed_queue(const struct train_session *session, const char *name);
 
-/* Read an enqueue of each queue that has one, the oldest; @visit NULL: it is let go. @running:
- * while workers enqueue, so queues of the mode LAST wait for the end. false: there was none. */
+/* Visit the oldest enqueue of each queue that has one; @visit NULL: discard it. @running: workers
+ * are enqueuing, so queues of the mode LAST wait for the end. Return false if there was none. */
 bool train_outfeed_next(const struct train_session *session, bool running, outfeed_visit visit,
 			void *user);
 void train_outfeed_abandon(const struct train_session *session); /* outfeed_abandon() of all */
 void train_outfeed_restart(const struct train_session *session); /* outfeed_restart() of all */
 
-/* An OutfeedCallback called @callback for @queue, at the end of an epoch: prints, appends rows, and
- * dequeues. A queue that there is none of, or that was never enqueued, says why. @out NULL: rows
- * alone. */
+/* Run an OutfeedCallback called @callback for @queue at the end of an epoch: print, append rows,
+ * and dequeue. For an unknown queue, or one that was never enqueued, print why. @out NULL:
+ * append rows only. */
 enum status train_outfeed_callback(struct train_session *session, const char *queue,
 				   const char *callback, FILE *out, int64_t epoch, struct err *err);
 
@@ -94,7 +94,7 @@ enum status train_outfeed_callback(struct train_session *session, const char *qu
 void train_outfeed_state(const struct train_session *session, int index, outfeed_state_visit visit,
 			 void *user);
 
-/* The rules of this session's tensors and losses; NULL: none are asked. */
+/* Return the rules of this session's tensors and losses; NULL: no rules. */
 struct outfeed_health *train_outfeed_health(const struct train_session *session);
 
 #endif /* TRAIN_OUTFEED_H */

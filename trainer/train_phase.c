@@ -1,8 +1,8 @@
 /*
- * Executions: planned, handed to the workers, waited for, cut short where the run is to stop; and
- * what they came to: each step's loss and metrics, and Keras's running means of them.
+ * Executions: planning one, starting the workers, waiting for them, cutting it short if the run is
+ * to stop; and its results: each step's loss and metrics, and Keras's running means.
  *
- * Threading: the main thread's, between executions; train_phase_step() reads what the workers have
+ * Threading: the main thread, between executions; train_phase_step() reads what the workers have
  * finished.
  */
 #include "trainer/train_phase.h"
@@ -20,11 +20,11 @@
 #include "trainer/train_reduce.h"
 #include "trainer/train_session.h"
 
-#define LOOK_MS 50 /* how often the main thread looks at what the workers have done */
+#define LOOK_MS 50 /* period in which the main thread polls the workers' progress */
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-/* What the regularisers added to each loss of @step; the weights change with the pipeline run. */
+/* Return the regularisers' part of each loss of @step; weights change with each pipeline run. */
 static double penalty_of(const struct train_phase *phase, int64_t step)
 {
 	const struct train_session *session = phase->session;
@@ -38,7 +38,7 @@ static double penalty_of(const struct train_phase *phase, int64_t step)
 	return sum;
 }
 
-/* Batches weigh the same where all are whole. */
+/* Return the weight of a batch: its items, or 1 if all batches are whole. */
 static int64_t weight_of(const struct train_phase *phase, int64_t step, int64_t replica)
 {
 	const struct run_file *run = phase->session->run;
@@ -108,8 +108,8 @@ int64_t train_phase_items(const struct train_phase *phase, int64_t step, int64_t
 				  phase->session->execution.first_step + step);
 }
 
-/* Where a number (0: the loss, then the metrics' states) of @replica waits to be summed over
- * replicas. */
+/* Return the entry of @replica for a number (0: the loss, then the metrics' states) that is summed
+ * over replicas. */
 static double *addend_of(const struct train_phase *phase, int64_t number, int64_t replica)
 {
 	return phase->addends + number * phase->session->layout->replicas + replica;
@@ -124,7 +124,7 @@ static void add_addends(struct train_phase *phase)
 		phase->states[i] += train_tree_sum(addend_of(phase, i + 1, 0), replicas);
 }
 
-/* Keras weighs a batch's loss with its items: a short one counts for as many as it has. */
+/* Weight a batch's loss by its items, as Keras does. */
 static void add_step(struct train_phase *phase, int64_t step)
 {
 	const int64_t replicas = phase->session->layout->replicas;
@@ -156,7 +156,7 @@ static void add_results(struct train_phase *phase)
 	}
 }
 
-/* One result for each pipeline run and replica, and all weigh the same. */
+/* Add one result for each pipeline run and replica, all with the same weight. */
 static void add_accumulated(struct train_phase *phase)
 {
 	struct train_session *session = phase->session;
@@ -203,8 +203,8 @@ static void update_figures(struct train_phase *phase)
 	}
 }
 
-/* The results of the execution that has just ended: rows, means and figures. */
-static void phase_gather(struct train_phase *phase)
+/* Turn the results of the execution that has just ended into rows, means and figures. */
+static void collect_results(struct train_phase *phase)
 {
 	if (phase->mode != IPS_PREDICT && train_phase_together(phase) > 1)
 		add_accumulated(phase);
@@ -245,11 +245,11 @@ void train_phase_record(const struct train_phase *phase, int64_t epoch)
 					       phase->states + metrics->items[m].first_state);
 }
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- life cycle ------------------------------------------------------------------------------ */
 
 IPS_SITE(DECODE, "data", "decode");
 
-/* On the feed's thread. */
+/* Called by the feed's thread. */
 static void record_decoding(void *user, int replica, int64_t step, int64_t items, bool ends)
 {
 	const struct train_phase *phase = user;
@@ -268,8 +268,8 @@ static void record_decoding(void *user, int replica, int64_t step, int64_t items
 	ips_span_arg_int(track, "images", items);
 }
 
-/* Steps made ahead where the run file leaves it open: resized and decoded images are worth a
- * thread, and a pipeline's first stage is ahead of the last, which takes the targets. */
+/* Return the default number of steps prepared ahead: a thread is worthwhile for resized and decoded
+ * images. It covers a pipeline, whose first stage is ahead of the last, which reads the targets. */
 static int feed_depth(const struct train_session *session, const struct dataset *set)
 {
 	if (session->run->data.prefetch >= 0)
@@ -277,7 +277,7 @@ static int feed_depth(const struct train_session *session, const struct dataset 
 	return !set->resize && !set->decoder ? 0 : 1 + session->layout->stages;
 }
 
-/* A pass of its own for each epoch, unless its steps are given. */
+/* Create the feed: one pass for each epoch, unless the run file gives the steps. */
 static enum status new_feed(struct train_phase *phase, struct err *err)
 {
 	const struct train_session *session = phase->session;
@@ -348,7 +348,7 @@ static enum status new_results(struct train_phase *phase, struct err *err)
 	const struct run_layout *layout = session->layout;
 	const size_t places = (size_t)phase->steps_per_execution * (size_t)layout->replicas;
 	const size_t metrics = (size_t)phase->measure->metrics.count + 1;
-	const size_t states = (size_t)phase->measure->metrics.states + 1; /* never none */
+	const size_t states = (size_t)phase->measure->metrics.states + 1; /* never 0 */
 	const size_t runs = phase->mode == IPS_TRAIN ? (size_t)layout->updates_per_execution : 1;
 
 	phase->losses = mem_calloc(places, sizeof(*phase->losses));
@@ -368,9 +368,9 @@ static enum status new_results(struct train_phase *phase, struct err *err)
 	return !phase->outputs ? err_nomem(err) : ST_OK;
 }
 
-/* As on the IPU, another program's weights come from the host, which has the first replica's:
- * moving statistics are each replica's own while it trains. */
-static void share_weights(struct train_session *session)
+/* As on the IPU, where the weights of another program come from the host, which has the first
+ * replica's: while training, each replica has its own moving statistics. */
+static void broadcast_weights(struct train_session *session)
 {
 	const struct train_replica *first = &session->replica[0];
 
@@ -406,7 +406,7 @@ enum status train_phase_new(struct train_phase **out, struct train_session *sess
 		return status;
 	}
 	if (mode != IPS_TRAIN)
-		share_weights(session);
+		broadcast_weights(session);
 	*out = phase;
 	return ST_OK;
 }
@@ -483,7 +483,7 @@ static void plan_execution(struct train_phase *phase, int64_t epoch)
 
 /* ---- while it runs --------------------------------------------------------------------------- */
 
-/* Pipeline runs that every replica has done. */
+/* Return the pipeline runs that every replica has completed. */
 static int64_t runs_done(const struct train_session *session)
 {
 	int64_t least = session->execution.runs;
@@ -496,8 +496,8 @@ static int64_t runs_done(const struct train_session *session)
 	return least;
 }
 
-/* Asked while the execution may be cut short: its length is the main thread's alone. What other
- * ranks have done is known at its end. */
+/* Does not read the execution's length, which only the main thread may while it can be cut short.
+ * The progress of other ranks is known only at the end. */
 int64_t train_phase_steps_done(const struct train_phase *phase)
 {
 	const struct train_session *session = phase->session;
@@ -514,8 +514,9 @@ int64_t train_phase_steps_done(const struct train_phase *phase)
 	return least;
 }
 
-/* Write as far ahead as the workers will come until the next look, so that little is left to do
- * when they have ended, and little keeps an interrupt waiting. @before: runs done at the last. */
+/* Record as far ahead as the workers are expected to get until the next poll, so that little
+ * remains when they end, and an interrupt waits little. @before: runs completed at the last
+ * poll. */
 static int64_t record_ahead(struct train_session *session, int64_t before)
 {
 	const int64_t done = runs_done(session);
@@ -550,7 +551,7 @@ static void wait_for_workers(struct train_phase *phase, int64_t number)
 	}
 }
 
-/* An interrupted training execution is as long as what all workers have done of it. */
+/* Shorten an interrupted training execution to the runs that all workers have completed. */
 static void cut_short(struct train_session *session)
 {
 	struct train_execution *execution = &session->execution;
@@ -562,7 +563,7 @@ static void cut_short(struct train_session *session)
 	execution->steps = runs * execution->microbatches;
 }
 
-/* A recording that failed is reported when it is closed; training goes on. */
+/* A failed recording is reported when it is closed; training continues. */
 bool train_recording_failed(const struct train_session *session)
 {
 	return session->recording && ips_recording_status(session->recording, NULL, 0) != 0;
@@ -583,7 +584,7 @@ static enum status first_failure(struct train_session *session, struct err *err)
 	return ST_OK;
 }
 
-/* The bar over the device's lanes; the host's is a span of the main track. */
+/* Record the span above the device's lanes; the host's span is on the main track. */
 static void record_engine_run(struct train_session *session)
 {
 	const struct train_execution *execution = &session->execution;
@@ -660,7 +661,7 @@ enum status train_phase_execute(struct train_phase *phase, int64_t epoch, struct
 	ips_span_end(session->main_track);
 	train_record_execution(session, start_ns, ips_recording_now_ns(session->recording));
 	record_engine_run(session);
-	phase_gather(phase);
+	collect_results(phase);
 	advance(phase);
 	if (phase->screen)
 		train_screen_executed(phase->screen,

@@ -1,5 +1,5 @@
 /*
- * What planning asks of the side that trains. No state.
+ * What planning needs from the trainer. No state.
  */
 #include "trainer/train_plan.h"
 
@@ -11,7 +11,7 @@
 #include "trainer/train_job.h"
 #include "trainer/train_tensors.h"
 
-/* For so long batches are prepared to see what one takes. */
+/* How long batches are prepared to measure the time of one. */
 #define INPUT_NS UINT64_C(200000000)
 
 struct run_data train_data_of(const struct dataset *train, const struct dataset *test)
@@ -67,7 +67,7 @@ struct dataset_params train_data_params(const struct run_file *run)
 		.resize = {run->data.resize[0], run->data.resize[1]},
 	};
 
-	/* A vector has a 1 at its class: there is none for what is no class. */
+	/* One-hot vectors cannot represent a number that is no class. */
 	for (int i = 0; !run->data.one_hot && i <= params.output_count && i < TARGET_PARTS; i++)
 		params.ignored[i].any = run_ignored(run, i, &params.ignored[i].number);
 	return params;
@@ -91,8 +91,8 @@ static enum status describe(struct run_data *out, const struct run_file *run, st
 	return ST_OK;
 }
 
-/* Nothing of a session is there but what its tensors are planned from. */
-static enum status looking(double *bytes, const struct plan_run *plan, struct err *err)
+/* Plan the tensors with a session that has only the members that this needs. */
+static enum status forecast_report(double *bytes, const struct plan_run *plan, struct err *err)
 {
 	struct train_session session = {.plan = plan,
 					.run = plan->run,
@@ -117,7 +117,7 @@ static enum status looking(double *bytes, const struct plan_run *plan, struct er
 	return status;
 }
 
-/* One batch after another for a while, as the run takes them, with no thread beside. */
+/* Prepare one batch after another for INPUT_NS, as the run would, without a feed thread. */
 static enum status prepare(double *us, struct dataset_feed *feed, float *inputs)
 {
 	const uint64_t begin = clock_ns();
@@ -169,5 +169,5 @@ static enum status measure_input(double *us, const struct run_file *run, struct 
 
 const struct plan_trainer train_plan = {.checks = &train_run_checks,
 					.describe = describe,
-					.looking = looking,
+					.looking = forecast_report,
 					.measure_input = measure_input};

@@ -1,6 +1,5 @@
 /*
- * What planning asks of the side that trains: the data of a run, and what looking at its tensors
- * will take.
+ * What planning needs from the trainer: the data of a run, and the cost of inspecting its tensors.
  */
 #ifndef TRAIN_PLAN_H
 #define TRAIN_PLAN_H
@@ -12,7 +11,7 @@
 
 struct run_data train_data_of(const struct dataset *train, const struct dataset *test);
 
-/* What the section "data" of @run asks for; `notice` and `user` are the caller's to set. */
+/* Convert the section "data" of @run; the caller sets `notice`, `progress` and `user`. */
 struct dataset_params train_data_params(const struct run_file *run);
 
 extern const struct plan_trainer train_plan;

@@ -1,7 +1,7 @@
 /*
  * The public trainer: a job behind a handle.
  *
- * Threading and ownership: as ipuscope/trainer.h says.
+ * Threading and ownership: see ipuscope/trainer.h.
  */
 #include <ipuscope/trainer.h>
 
@@ -16,9 +16,9 @@
 
 struct ips_trainer {
 	struct train_job job;
-	char *command; /* what the report says was run */
+	char *command; /* the command that the report records */
 	bool ran;
-	pthread_t thread;                 /* that runs it */
+	pthread_t thread;                 /* that called ips_trainer_run() */
 	struct ips_trainer_array *arrays; /* of the last dequeue */
 };
 
@@ -49,7 +49,7 @@ static enum status join_words(struct ips_trainer *trainer, const char *run_path,
 	return ST_OK;
 }
 
-/* ST_INVALID: the argument @name is NULL and must not be. */
+/* Return ST_INVALID: the argument @name must not be NULL. */
 static int public_null(const char *name, char *message, size_t size)
 {
 	struct err err = {ST_OK, ""};

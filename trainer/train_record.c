@@ -1,8 +1,8 @@
 /*
  * The host's part of a recording: facts, layers, operations, tracks and call sites before the first
- * step; works, bubbles, executions and metrics while it runs.
+ * step; works, bubbles, executions and metrics during the run.
  *
- * Threading: as train_record.h says of each; what a worker records is its own.
+ * Threading: see each function in train_record.h; a worker records only its own rows.
  */
 #include "trainer/train_record.h"
 
@@ -33,7 +33,7 @@ static int set_number(struct train_session *session, const char *key, int64_t va
 	return set_fact(session, key, text);
 }
 
-/* Of all replicas that this process has. */
+/* Return the bytes for all replicas of this process. */
 static int64_t optimizer_state_bytes(const struct train_session *session)
 {
 	size_t floats = 0;
@@ -43,7 +43,7 @@ static int64_t optimizer_state_bytes(const struct train_session *session)
 	return (int64_t)(floats * sizeof(float)) * optimizer_slots(&session->optimizer);
 }
 
-/* What the target's name stands for is in the file too: who reads it knows no machines. */
+/* Record the target's properties besides its name: readers have no table of machines. */
 static int record_machine(struct train_session *session, const struct ipu_target *target)
 {
 	int failed = 0;
@@ -61,7 +61,7 @@ static int record_machine(struct train_session *session, const struct ipu_target
 	return failed;
 }
 
-/* Where the numbers of tokens are to be found, and of a text what they stand for. */
+/* Record the key of the tensor with token numbers, and for a text the tokens' names. */
 static int record_tokens(struct train_session *session)
 {
 	const char *key = train_tensors_tokens(session);
@@ -92,7 +92,7 @@ static int record_tokens(struct train_session *session)
 	return failed;
 }
 
-/* "mean_squared_error", of several outputs "class: sparse_categorical_crossentropy, box: ..." */
+/* "mean_squared_error", with several outputs "class: sparse_categorical_crossentropy, box: ..." */
 static int set_losses(struct train_session *session)
 {
 	const struct loss_list *losses = &session->program[IPS_TRAIN].measure.losses;
@@ -384,7 +384,7 @@ enum status train_record_data(struct train_session *session, enum ips_mode mode,
 	return ST_OK;
 }
 
-/* ---- while it runs --------------------------------------------------------------------------- */
+/* ---- during the run -------------------------------------------------------------------------- */
 
 int64_t train__global_ipu(const struct train_session *session, int replica, int ipu)
 {
@@ -400,8 +400,8 @@ struct train_worker *train__first_worker(struct train_session *session, int repl
 
 /* ---- works ----------------------------------------------------------------------------------- */
 
-/* The device's works and operations and the recording's rows have the same letters, so that a phase
- * goes from one to the other as it is. */
+/* Phases have the same letters in the device's works and operations as in the recording's rows, so
+ * they are passed without conversion. */
 _Static_assert((int)IPU_PHASE_F == (int)IPS_FORWARD && (int)IPU_PHASE_B == (int)IPS_BACKWARD &&
 		       (int)IPU_PHASE_W == (int)IPS_WEIGHTS &&
 		       (int)IPU_PHASE_R == (int)IPS_RECOMPUTATION &&
@@ -620,7 +620,7 @@ enum status train__append_bubble(const struct train_worker *worker, int64_t run,
 		.oversubscribed = clock == IPS_HOST ? session->oversubscribed : IPS_NULL,
 	};
 
-	/* One stage is no pipeline: what its IPU waits for is no bubble. */
+	/* One stage is no pipeline: its idle time is no bubble. */
 	if (session->layout->stages < 2)
 		return ST_OK;
 	row.keys.stage = row.keys.ipu = IPS_NULL;

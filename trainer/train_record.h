@@ -1,6 +1,6 @@
 /*
- * From the training loop to the rows of the database. Everything here does nothing without a
- * recording.
+ * Writes the rows of the database for the training loop. Without a recording, these functions do
+ * nothing.
  */
 #ifndef TRAIN_RECORD_H
 #define TRAIN_RECORD_H
@@ -8,53 +8,54 @@
 #include "ipu/compile/ipu_trace.h"
 #include "trainer/train_session.h"
 
-/* Facts, layers, operations, tracks and call sites: once, before the first execution. */
+/* Record facts, layers, operations, tracks and call sites: once, before the first execution. */
 enum status train_record_start(struct train_session *session, struct err *err);
 
-/* The lane of what the feeds of @mode decode; nothing without a recording. */
+/* Create the lane for the decoding of @mode's feeds; nothing without a recording. */
 enum status train_record_data(struct train_session *session, enum ips_mode mode, struct err *err);
 
-/* The keys of a work of @worker; @microbatch -1 for none. */
+/* Return the keys of a work item of @worker; @microbatch -1 for none. */
 struct ips_keys train_record_keys(const struct train_worker *worker, int stage, char phase,
 				  int64_t run, int64_t microbatch);
 
-/* A stage has done its phase. */
+/* Record that a stage has completed its phase. */
 enum status train_record_work(struct train_worker *worker, const struct ips_keys *keys,
 			      int64_t start_ns, int64_t end_ns, int64_t cpu_ns);
 
 /*
- * The device's rows of the present execution, up to pipeline run @runs. They are a plan, so the
- * main thread writes them ahead of the workers; not beyond where an interrupt ends the execution.
+ * Record the device's rows of the current execution, up to pipeline run @runs. They are planned, so
+ * the main thread writes them ahead of the workers, but not beyond the run after which an interrupt
+ * ends the execution.
  */
 enum status train_record_device(struct train_session *session, int64_t runs);
 
-/* The host's bubbles of the pipeline runs that have ended since the last call; @all: of all that
- * the execution has (the workers have finished). By the main thread. */
+/* Record the host's bubbles of the pipeline runs that have ended since the last call; @all: of all
+ * runs of the execution (the workers have finished). Called by the main thread. */
 enum status train_record_runs(struct train_session *session, bool all);
 
-/* An execution has ended. */
+/* Record an execution that has ended. */
 enum status train_record_execution(struct train_session *session, int64_t start_ns, int64_t end_ns);
 
-/* @execution, @step IPS_NULL: a metric of the epoch. */
+/* Record a metric; @execution, @step IPS_NULL: of the epoch. */
 enum status train_record_metric(struct train_session *session, enum ips_mode mode, int64_t epoch,
 				int64_t execution, int64_t step, const char *name, double value);
 
-/* The epoch's confusion matrix, rows by target: a tensor of the queue "metrics". */
+/* Record the epoch's confusion matrix, rows by target, as a tensor of the queue "metrics". */
 enum status train_record_confusion(struct train_session *session, enum ips_mode mode, int64_t epoch,
 				   const struct metric *metric, const double *counts);
 
-/* ---- between the files that write rows ------------------------------------------------------- */
+/* ---- shared by the files that write rows ----------------------------------------------------- */
 
-/* IPU @ipu of a replica, counted over all replicas; IPS_NULL without a device. */
+/* Return the index over all replicas of IPU @ipu of a replica; IPS_NULL without a device. */
 int64_t train__global_ipu(const struct train_session *session, int replica, int ipu);
 
-/* The first worker of a replica speaks for it. */
+/* Return the first worker of a replica, which writes the replica's rows. */
 struct train_worker *train__first_worker(struct train_session *session, int replica);
 
-/* The device's memory: variables and their tiles, each tile's categories, liveness. */
+/* Record the device's memory: variables and their tiles, each tile's categories, liveness. */
 enum status train__append_memory(const struct train_session *session);
 
-/* The bubble of pipeline run @run. */
+/* Record the bubble of pipeline run @run. */
 enum status train__append_bubble(const struct train_worker *worker, int64_t run,
 				 enum ips_clock clock, const struct plan_bubble *bubble);
 

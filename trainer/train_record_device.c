@@ -1,7 +1,7 @@
 /*
  * The device's part of a recording: its timeline, its execution trace and its memory.
  *
- * Threading: the main thread's. The timeline is a plan, written ahead of the workers.
+ * Threading: the main thread. The timeline is planned, so it is written ahead of the workers.
  */
 #include "trainer/train_record.h"
 
@@ -11,11 +11,11 @@
 
 #include "common/mem.h"
 
-#define ROWS 512 /* that are handed over at once */
+#define ROWS 512 /* appended at once */
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* Rows of one table that wait to be handed over. */
+/* Buffered rows of one table. */
 struct rows {
 	struct ips_recording *recording;
 	enum ips_table table;
@@ -24,7 +24,7 @@ struct rows {
 	int failed;
 };
 
-static void rows_hand_over(struct rows *rows)
+static void rows_flush(struct rows *rows)
 {
 	if (rows->count > 0)
 		rows->failed |= ips_append(rows->recording, rows->table, rows->items, rows->count);
@@ -34,14 +34,14 @@ static void rows_hand_over(struct rows *rows)
 static void rows_add(struct rows *rows, const void *row)
 {
 	if (rows->count == ROWS)
-		rows_hand_over(rows);
+		rows_flush(rows);
 	memcpy(rows->items + rows->count * rows->size, row, rows->size);
 	rows->count++;
 }
 
 /* ---- variables ------------------------------------------------------------------------------- */
 
-/* "(32, 128)", as Keras prints it. */
+/* Format "(32, 128)", as Keras prints it. */
 static const char *shape_text(const struct ipu_tensor *tensor, struct arena *arena)
 {
 	const char *text = "(";
@@ -89,9 +89,9 @@ static void add_variable_tiles(struct rows *rows, const struct ipu_variable *var
 
 /* ---- tiles ----------------------------------------------------------------------------------- */
 
-/* Tiles that have the same of a category in a region are one row. */
-static void extend(struct rows *rows, struct ips_tile_memory *row, int64_t tile, int64_t bytes,
-		   int64_t capacity)
+/* Merge consecutive tiles with the same bytes of a category in a region into one row. */
+static void merge_tile(struct rows *rows, struct ips_tile_memory *row, int64_t tile, int64_t bytes,
+		       int64_t capacity)
 {
 	if (row->bytes == bytes && row->capacity == capacity) {
 		row->more_tiles++;
@@ -121,8 +121,8 @@ static void add_tiles(struct rows *rows, const struct ipu_memory *memory, int ip
 		ipu_memory_regions(memory, ipu, tile, bytes);
 		for (int c = 0; c < IPU_MEMORY_CATEGORIES; c++)
 			for (int r = 0; r < IPU_MEMORY_REGIONS; r++)
-				extend(rows, &row[c][r], tile, bytes[c][r],
-				       ipu_memory_tile_limit(memory, tile));
+				merge_tile(rows, &row[c][r], tile, bytes[c][r],
+					   ipu_memory_tile_limit(memory, tile));
 	}
 	for (int c = 0; c < IPU_MEMORY_CATEGORIES; c++)
 		for (int r = 0; r < IPU_MEMORY_REGIONS; r++)
@@ -132,7 +132,7 @@ static void add_tiles(struct rows *rows, const struct ipu_memory *memory, int ip
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-/* After the last step there is what always lives. */
+/* Append a row for each step, and one after the last for what is always live. */
 static void add_steps(struct rows *rows, const struct ipu_memory_ipu *of, int ipu)
 {
 	struct ips_liveness row = {.ipu = ipu, .always_live_bytes = of->always_live_bytes};
@@ -149,7 +149,7 @@ static void add_steps(struct rows *rows, const struct ipu_memory_ipu *of, int ip
 	rows_add(rows, &row);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- all tables ------------------------------------------------------------------------------ */
 
 static int append_all(const struct ipu_memory *memory, struct rows rows[4])
 {
@@ -167,7 +167,7 @@ static int append_all(const struct ipu_memory *memory, struct rows rows[4])
 		add_steps(&rows[3], &memory->ipus[i], i);
 	}
 	for (int i = 0; i < 4; i++) {
-		rows_hand_over(&rows[i]);
+		rows_flush(&rows[i]);
 		failed |= rows[i].failed;
 	}
 	arena_fini(&shapes);
@@ -203,17 +203,17 @@ enum status train__append_memory(const struct train_session *session)
 struct trace {
 	const struct train_session *session;
 	int64_t trace_id;
-	int64_t ipu, steps; /* of the present IPU, so far */
+	int64_t ipu, steps; /* the current IPU, and its steps so far */
 	int failed;
 };
 
-/* Each part of a mode's pipeline run is a trace. */
+/* Return the trace's id; each part of a mode's pipeline run is a trace. */
 static int64_t part_trace(enum ips_mode mode, int part)
 {
 	return (int64_t)mode * IPU_TRACE_PARTS + part;
 }
 
-/* @step: all but what is the trace's. */
+/* Append @step after setting the members that belong to the trace. */
 static void append_step(struct trace *trace, struct ips_device_step *step)
 {
 	if (step->ipu != trace->ipu)
@@ -311,7 +311,7 @@ static enum status append_traces(const struct train_session *session)
 	return failed == 0 ? ST_OK : ST_FAILED;
 }
 
-/* ---- its runs -------------------------------------------------------------------------------- */
+/* ---- runs of a trace ------------------------------------------------------------------------- */
 
 static int append_repeats(struct train_worker *worker, int64_t run, int64_t start_cycle, int number)
 {
@@ -341,8 +341,9 @@ static int append_repeats(struct train_worker *worker, int64_t run, int64_t star
 	return failed;
 }
 
-/* Pipeline run @run of the present execution into the execution trace, from @start_cycle on the
- * device's clock; the steps of its mode once, before the first such row. By the main thread. */
+/* Append pipeline run @run of the current execution to the execution trace, starting at
+ * @start_cycle of the device's clock; before a mode's first run, append its steps. Called by the
+ * main thread. */
 static enum status append_device_run(struct train_worker *worker, int64_t run, int64_t start_cycle)
 {
 	struct train_session *session = worker->session;
@@ -365,7 +366,7 @@ static enum status append_device_run(struct train_worker *worker, int64_t run, i
 struct replay {
 	struct train_worker *worker;
 	const struct ipu_target *target;
-	int64_t run, origin; /* cycles: where the pipeline run starts */
+	int64_t run, origin; /* origin: cycle at which the pipeline run starts */
 };
 
 static int64_t device_ns(const struct replay *replay, int64_t cycle)
@@ -381,7 +382,7 @@ static struct ips_site *site_at(struct ips_site **place, const char *category, c
 	return *place;
 }
 
-/* Operations, and what moves data between them. */
+/* Return the site of an operation, or of the program that moves data between operations. */
 static struct ips_site *part_site(const struct train_session *session, const struct ipu_step *step)
 {
 	const struct plan_device *device = session->device;
@@ -396,7 +397,7 @@ static struct ips_site *part_site(const struct train_session *session, const str
 	return site_at(&session->device_site.node[step->node], "operation", name, name);
 }
 
-/* Of the same operation, or of the same move of data. */
+/* Do both steps belong to the same operation, or to the same move of data? */
 static bool same_part(const struct ipu_program *programs, const struct ipu_step *a,
 		      const struct ipu_step *b)
 {
@@ -476,9 +477,10 @@ static const char *transfer_name(const struct plan_device *device,
 	return transfer->kind == IPU_TRANSFER_SYNC ? "Sync (External)" : name;
 }
 
-/* Where an IPU has nothing to do it draws nothing, so that a bubble looks like one: of a sync the
- * wait for the others is left out, the trace's steps have it. */
-static int64_t drawn_from(const struct train_session *session, const struct ipu_transfer *transfer)
+/* Return the start of a transfer's span. An idle IPU has no span, so that a bubble is visible: omit
+ * the part of a sync that waits for other IPUs; the trace's steps include it. */
+static int64_t visible_start(const struct train_session *session,
+			     const struct ipu_transfer *transfer)
 {
 	const int64_t sync =
 		ipu_sync_cycles(&session->device->target, session->execution.schedule->ipus);
@@ -490,7 +492,7 @@ static int64_t drawn_from(const struct train_session *session, const struct ipu_
 	return transfer->start_cycle;
 }
 
-/* What the IPU does between its programs. What goes on beside them has a lane of its own. */
+/* Record a transfer between programs. Overlapped stream copies have a separate lane. */
 static void replay_transfer(const struct replay *replay, const struct ipu_transfer *transfer)
 {
 	struct train_worker *worker = replay->worker;
@@ -500,7 +502,7 @@ static void replay_transfer(const struct replay *replay, const struct ipu_transf
 	struct ips_track *io = worker->replica->io_track[transfer->ipu];
 	struct ips_track *track = streams && io ? io : worker->replica->device_track[transfer->ipu];
 	struct ips_keys keys = train_record_keys(worker, 0, 0, replay->run, transfer->microbatch);
-	const int64_t start_ns = device_ns(replay, drawn_from(worker->session, transfer));
+	const int64_t start_ns = device_ns(replay, visible_start(worker->session, transfer));
 	const int64_t end_ns = device_ns(replay, transfer->start_cycle + transfer->cycles);
 
 	if (end_ns == start_ns)

@@ -10,7 +10,7 @@
 #include "trainer/kernels/kernel_half.h"
 #include "trainer/kernels/kernel_vector.h"
 
-#define TREE_BLOCK 512 /* floats of a branch that are summed at a time: they stay in the cache */
+#define TREE_BLOCK 512 /* floats of a branch summed at a time: they fit the cache */
 
 /* ---- micro-batches --------------------------------------------------------------------------- */
 
@@ -63,8 +63,8 @@ double train_tree_sum(const double *values, int count)
 	return train_tree_sum(values, left) + train_tree_sum(values + left, count - left);
 }
 
-/* Where the sum of @n floats of the branch of @count replicas at *@at is: in the branch's own
- * values, or in @room. *@at goes on behind it. */
+/* Return the sum of @n floats from @from on of the branch of @count replicas at *@at: in the
+ * branch's own values if it is known as a whole, else in @room. Advances *@at past the branch. */
 static const float *sum_branch(float *room, const struct train_branch **at, int count, size_t from,
 			       size_t n)
 {
@@ -101,7 +101,7 @@ void train_tree_divide(float *values, size_t n, int count)
 		values[i] /= (float)count;
 }
 
-/* Of the branch of @count replicas at @from. */
+/* Add the known branches of the branch of @count replicas that begins at @from. */
 static int add_branches(struct train_branch *out, int found, int from, int count, int first,
 			int end)
 {

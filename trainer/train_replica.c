@@ -1,7 +1,7 @@
 /*
- * A replica's blocks and its stages: all that a worker touches, allocated once.
+ * A replica's blocks and stages: all memory that a worker uses, allocated once.
  *
- * Ownership: the session's; a replica that was made in part can be let go too.
+ * Ownership: the session owns it; a partly initialized replica can be freed too.
  */
 #include "trainer/train_session.h"
 
@@ -14,7 +14,7 @@
 #include "trainer/train_measure.h"
 #include "trainer/train_shard.h"
 
-#define RING_LEAST 4 /* gradients between two stages, so that one may be ahead of the other */
+#define RING_LEAST 4 /* gradients between two stages, so that one may run ahead of the other */
 
 static const char *const STAGE_PHASES[] = {
 	[TRAIN_SITE_FORWARD] = "forward",
@@ -83,7 +83,8 @@ static int stage_slots(const struct train_session *session, int number)
 
 	if (trains(session))
 		slots = ipu_schedule_live(session->program[IPS_TRAIN].schedule, number);
-	/* Forward alone: the next stage copies one output while this one makes others. */
+	/* Without a backward pass, the next stage copies one output while this one writes
+	 * others. */
 	for (int mode = IPS_TRAIN + 1; mode < TRAIN_MODES; mode++) {
 		const struct ipu_schedule *schedule = session->program[mode].schedule;
 		int flight;
@@ -116,7 +117,7 @@ static struct stage_params stage_params_of(const struct train_session *session, 
 	};
 }
 
-/* For what is measured of each of several outputs. */
+/* Allocate the buffer for copies of each of several outputs. */
 static enum status new_parts(const struct train_session *session, struct train_stage *stage,
 			     struct err *err)
 {
@@ -236,7 +237,7 @@ static enum status new_stage(struct train_session *session, struct train_replica
 	return status == ST_OK ? new_stage_buffers(session, replica, number, err) : status;
 }
 
-/* Intervals of the longest execution; without a recording none are kept. */
+/* Return the intervals of the longest execution; 1 without a recording, which needs none. */
 static size_t most_works(const struct train_session *session)
 {
 	size_t most = 1;
@@ -279,7 +280,7 @@ static enum status new_blocks(const struct train_session *session, struct train_
 	return ST_OK;
 }
 
-/* Once its stages are known. */
+/* Call after the stages have been initialized. */
 static enum status new_slots(const struct train_session *session, struct train_replica *replica,
 			     struct err *err)
 {

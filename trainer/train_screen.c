@@ -1,7 +1,8 @@
 /*
- * The lines of training: progress of compilation, a bar that is drawn over on a terminal, figures
- * of an epoch; tables as Keras prints them, with fixed columns and fields cut to fit; and what
- * ipu-monitor is told: where the report is, the device, the phase and the steps that are done.
+ * The lines printed during training: the progress of compilation, a bar that is redrawn on a
+ * terminal, the figures of an epoch; tables as Keras prints them, with fixed columns and truncated
+ * fields; and the announcement that ipu-monitor reads: the report's path, the device, the phase and
+ * the completed steps.
  */
 #include "trainer/train_screen.h"
 
@@ -20,8 +21,8 @@
 #include "model/plan/plan_run.h"
 
 #define EPOCH_BAR    30
-#define BAR_LEAST    10 /* cells, where figures need the room */
-#define SCREEN_LEAST 40 /* columns: a narrower terminal wraps */
+#define BAR_LEAST    10 /* cells, if figures need the room */
+#define SCREEN_LEAST 40 /* columns: lines wrap on a narrower terminal */
 #define COMPILE_BAR  50
 #define COMPILE_TEXT                                                                               \
 	60 /* columns beside it: "[] 2% Step: Pre-Planning Operations [Elapsed: ...]" */
@@ -31,8 +32,8 @@
 
 /* ---- announcements --------------------------------------------------------------------------- */
 
-/* In another folder nobody would find a relative path. */
-static void find_report(char out[FS_PATH_SIZE], const char *directory)
+/* ipu-monitor may run in another folder: make the path absolute. */
+static void resolve_report(char out[FS_PATH_SIZE], const char *directory)
 {
 	if (directory[0] == '\0' || !realpath(directory, out))
 		out[0] = '\0';
@@ -55,7 +56,7 @@ enum status train_announce_open(struct train_announce *announce, const struct ru
 	what.clock_mhz = llround(target.clock_hz * 1e-6);
 	str_copy(what.command, sizeof(what.command), !command ? "" : command);
 	str_copy(what.target, sizeof(what.target), target.name);
-	find_report(what.report, directory);
+	resolve_report(what.report, directory);
 	return prof_announce_open(&announce->out, &what, err);
 }
 
@@ -79,13 +80,13 @@ void train_announce_device(struct train_announce *announce, const struct plan_de
 			busy += (double)(timeline->split[ipu].compute +
 					 timeline->split[ipu].exchange);
 		all = (double)timeline->cycles * (double)runs + (double)device->host_cycles;
-		/* IPUs that are attached to fill a power of two do nothing. */
+		/* IPUs that are attached only to reach a power of two are idle. */
 		busy *= (double)runs / (double)layout->ipus_per_replica;
 		announce->utilisation[mode] = all > 0 ? fmin(1, busy / all) : 0;
 	}
 }
 
-/* A part of the run begins: an epoch of @epochs, or (both 0) the evaluation or prediction. */
+/* Announce a new part of the run: an epoch of @epochs, or (both 0) the evaluation or prediction. */
 static void announce_begin(struct train_announce *announce, enum ips_mode mode, int64_t epoch,
 			   int64_t epochs)
 {
@@ -103,7 +104,7 @@ static void announce_begin(struct train_announce *announce, enum ips_mode mode, 
 	};
 }
 
-/* A part of the run begins: an epoch of @epochs, or (both 0) the evaluation or prediction. */
+/* Announce the completed steps of the current part. */
 static void announce_steps(struct train_announce *announce, int64_t done, int64_t steps)
 {
 	announce->progress.step = done;
@@ -123,8 +124,8 @@ void train_screen_init(struct train_screen *screen, FILE *out, bool quiet)
 
 #define CLEAR "\033[2K\r"
 
-/* What is drawn over must not wrap: figures that there is no room for are left out. */
-static void put_bar(const struct train_screen *screen)
+/* Print the bar. It must not wrap, so omit the last figures if there is no room for them. */
+static void print_bar(const struct train_screen *screen)
 {
 	const int room = min(cli_width(screen->out) - 1, TRAIN_SCREEN_BAR);
 	int length = (int)strlen(screen->bar);
@@ -140,16 +141,16 @@ static void put_bar(const struct train_screen *screen)
 	fflush(screen->out);
 }
 
-/* Draw over the terminal's last line. */
+/* Replace the terminal's last line. */
 static void draw_over(struct train_screen *screen, const char *line)
 {
 	pthread_mutex_lock(&screen->lock);
 	str_copy(screen->bar, sizeof(screen->bar), line);
-	put_bar(screen);
+	print_bar(screen);
 	pthread_mutex_unlock(&screen->lock);
 }
 
-/* In place of the bar; nothing is drawn over it any more. */
+/* Replace the bar by its final line. */
 static void end_bar(struct train_screen *screen, const char *line)
 {
 	pthread_mutex_lock(&screen->lock);
@@ -174,7 +175,7 @@ void train_screen_say(struct train_screen *screen, FILE *out, const char *line)
 	fprintf(out, "%s\n", line);
 	fflush(out);
 	if (over)
-		put_bar(screen);
+		print_bar(screen);
 	pthread_mutex_unlock(&screen->lock);
 }
 
@@ -189,10 +190,10 @@ void train_screen_leave(struct train_screen *screen)
 
 /* ---- compile progress ------------------------------------------------------------------------ */
 
-/* Stage texts and weights of the bar that TensorFlow for IPU draws. */
+/* Texts of the stages and percentages of TensorFlow for IPU's progress bar. */
 static const struct {
 	const char *text;
-	int percent; /* done when it begins */
+	int percent; /* completed when the step begins */
 } COMPILE_STEPS[] = {
 	{"Step: Hlo Optimizations", 0},  {"Step: Pre-Planning Operations", 2},
 	{"Step: Graph Construction", 4}, {"Step: Graph Compilation", 40},
@@ -262,7 +263,8 @@ void train_screen_decoded(struct train_screen *screen, int64_t done, int64_t fil
 
 /* ---- epochs ---------------------------------------------------------------------------------- */
 
-static void begin(struct train_screen *screen, int64_t steps, const struct train_figures *figures)
+static void begin_steps(struct train_screen *screen, int64_t steps,
+			const struct train_figures *figures)
 {
 	screen->steps = steps;
 	screen->done = 0;
@@ -274,7 +276,7 @@ void train_screen_epoch(struct train_screen *screen, int64_t epoch, int64_t epoc
 			const struct train_figures *figures)
 {
 	announce_begin(&screen->announce, IPS_TRAIN, epoch, epochs);
-	begin(screen, steps, figures);
+	begin_steps(screen, steps, figures);
 	if (screen->out)
 		fprintf(screen->out, "Epoch %lld/%lld\n", (long long)epoch, (long long)epochs);
 }
@@ -283,10 +285,10 @@ void train_screen_evaluate(struct train_screen *screen, enum ips_mode mode, int6
 			   const struct train_figures *figures)
 {
 	announce_begin(&screen->announce, mode, 0, 0);
-	begin(screen, steps, figures);
+	begin_steps(screen, steps, figures);
 }
 
-/* Keras's units: whole seconds, milliseconds or microseconds per step. */
+/* Format in Keras's units: whole seconds, milliseconds or microseconds per step. */
 static void per_step(double ns, char *out, size_t size)
 {
 	if (!(ns > 0))
@@ -299,7 +301,7 @@ static void per_step(double ns, char *out, size_t size)
 		snprintf(out, size, "%.0fus/step", ns * 1e-3);
 }
 
-/* C may print a sign before nan; Python does not. */
+/* Format without the sign that C may print before nan; Python prints none. */
 static void format_figure(char out[FIELD], const struct train_figures *figures, int i)
 {
 	if (isnan(figures->values[i]))
@@ -369,7 +371,7 @@ void train_screen_executed(struct train_screen *screen, int64_t steps)
 		announce_steps(&screen->announce, screen->done, screen->steps);
 }
 
-/* Add " - TEXT" to a line of at most @width columns, or begin another; *@column is its end. */
+/* Add " - TEXT" to a line of at most @width columns, or start a new line; *@column is its end. */
 static void add_part(struct str *line, int *column, int width, const char *text)
 {
 	const int length = (int)strlen(text);
@@ -383,8 +385,8 @@ static void add_part(struct str *line, int *column, int width, const char *text)
 	}
 }
 
-/* Keras's line, as wide as the terminal (80 columns elsewhere): the bar gives way to the figures,
- * down to BAR_LEAST cells, then they go on below. */
+/* Print Keras's line, as wide as the terminal (80 columns if it is none): the bar shrinks to make
+ * room for the figures, down to BAR_LEAST cells; then they continue on the next line. */
 void train_screen_end(struct train_screen *screen, double device_step_ns)
 {
 	const double elapsed = (double)((int64_t)clock_ns() - screen->start_ns);
@@ -405,7 +407,7 @@ void train_screen_end(struct train_screen *screen, double device_step_ns)
 	snprintf(text, sizeof(text), "%lld/%lld [] - %.0fs %s", (long long)screen->done,
 		 (long long)screen->steps, elapsed * 1e-9, step);
 	bar = width - (int)strlen(text) - (int)strlen(str_peek(&shown));
-	bar = max(BAR_LEAST, min(bar / 10 * 10, EPOCH_BAR)); /* the same from epoch to epoch */
+	bar = max(BAR_LEAST, min(bar / 10 * 10, EPOCH_BAR)); /* a stable width over epochs */
 	bar_cells(cells, bar, screen->done, screen->steps);
 	str_addf(&line, "%lld/%lld [%s] - %.0fs %s", (long long)screen->done,
 		 (long long)screen->steps, cells, elapsed * 1e-9, step);
@@ -439,7 +441,7 @@ static void print_rule(const struct table *table, char character)
 	putc('\n', table->out);
 }
 
-/* Keras's print_row(): each field is cut to its column, with a blank before the next. */
+/* As Keras's print_row(): each field is truncated to its column, with a blank before the next. */
 static void print_row(const struct table *table, char fields[COLUMNS][FIELD])
 {
 	char line[LINE_MOST] = "";
@@ -475,7 +477,7 @@ static void print_head(const struct table *table, const char *name, const char *
 
 /* ---- the model ------------------------------------------------------------------------------- */
 
-/* A chain is shown without its connections. */
+/* Is the model a chain of layers, shown without the column of connections? */
 static bool is_chain(const struct model *model)
 {
 	if (!model->functional)
@@ -573,7 +575,7 @@ static void print_sequential_stages(FILE *out, const struct model *model, const 
 	}
 }
 
-/* A nested model is announced before the first of its layers. */
+/* Print a nested model's name before the first of its layers. */
 static void announce_nested(const struct table *table, const struct model *model, int position)
 {
 	const struct model_layer *layer = &model->layers[position];

@@ -1,12 +1,13 @@
 /*
- * A training session: everything that lives from the first step to the last.
+ * A training session: all objects that live from the first step to the last.
  *
- * One worker per simulated IPU of each replica (one in all on the CPU alone). A replica has its own
- * weights; a stage has buffers for the micro-batches in flight. All of it is allocated here, once.
+ * There is one worker per simulated IPU of each replica (only one without simulated IPUs). A
+ * replica has its own weights; a stage has buffers for the micro-batches in flight. All of it is
+ * allocated here, once.
  *
- * Who writes what while an execution runs: a stage's own buffers, and its range of the replica's
- * blocks, belong to the worker of that stage; `reduced` is shared out by replica between two
- * barriers; the main thread touches nothing until all workers have finished.
+ * Write access while an execution runs: the worker of a stage writes the stage's buffers and its
+ * range of the replica's blocks; `reduced` is divided among the replicas between two barriers; the
+ * main thread writes none of this until all workers have finished.
  */
 #ifndef TRAIN_SESSION_H
 #define TRAIN_SESSION_H
@@ -33,7 +34,7 @@
 #include "trainer/train_screen.h"
 #include "trainer/train_stop.h"
 
-/* Works of a stage, as spans name them. */
+/* Works of a stage, by the names of their spans. */
 enum train_site {
 	TRAIN_SITE_FORWARD,
 	TRAIN_SITE_BACKWARD,
@@ -49,25 +50,25 @@ struct train_stage {
 	struct stage *stage;
 	int first_layer, layer_count;
 	size_t first_weight, weight_count; /* its range of the parameter blocks */
-	struct optimizer_range *ranges;    /* what of it learns, in pieces */
+	struct optimizer_range *ranges;    /* its trainable ranges */
 	size_t range_count;
-	struct optimizer_range *own; /* what this replica updates: see train_shard.h */
+	struct optimizer_range *own; /* ranges that this replica updates: see train_shard.h */
 	size_t own_count;
 	bool regularized;
 	int slots;            /* micro-batches in flight */
-	float *loss_gradient; /* last stage: by slot, loss_step apart: [batch, output] */
-	size_t loss_step;     /* floats; whole lines */
+	float *loss_gradient; /* last stage: for each slot, loss_step apart: [batch, output] */
+	size_t loss_step;     /* floats; whole cache lines */
 	float *parts;         /* train_measure_parts(); NULL: none */
 	float **ring;         /* gradients of its output, written by the next stage */
-	int ring_count;       /* as many may be in flight */
+	int ring_count;       /* bounds the gradients in flight */
 	struct train_signal forward_done;  /* micro-batches of this execution */
 	struct train_signal forward_taken; /* outputs that the next stage has copied */
 	struct train_signal backward_done;
 	struct ips_site *site[TRAIN_SITES];
 	struct ips_site **layer_site; /* by layer of the model */
 	struct ips_track *track;      /* of the worker that runs it */
-	struct work *sending; /* the backward pass whose gradients go out as they come; or NULL */
-	int sent;             /* buckets of this update */
+	struct work *sending; /* the backward pass whose gradients are sent as computed; or NULL */
+	int sent;             /* buckets of this update sent so far */
 };
 
 struct train_replica {
@@ -76,23 +77,23 @@ struct train_replica {
 	float *weights, *accumulated, *fresh, *slots;
 	size_t slot_stride; /* floats of each slot */
 	double *squares;    /* by parameter, of gradients; NULL: no optimizer_needs_whole_norm() */
-	float *halves; /* the weights as layers read them that compute in half; NULL: none does */
-	struct ipu_interval *interval;   /* of the execution: by pipeline run, IPU, order of work */
-	_Atomic int64_t steps_done;      /* of the execution: their losses and metrics are there */
-	int64_t runs_recorded;           /* the main thread's */
-	struct class_counts classes;     /* of the epoch's targets; empty: nobody asks */
+	float *halves; /* rounded weights for layers that compute in half; NULL: no such layers */
+	struct ipu_interval *interval; /* of the execution: by pipeline run, IPU, order of work */
+	_Atomic int64_t steps_done;    /* of the execution: their losses and metrics are complete */
+	int64_t runs_recorded;         /* used by the main thread only */
+	struct class_counts classes;   /* of the epoch's targets; empty: not needed */
 	struct ips_track **device_track; /* by local IPU */
-	struct ips_track **io_track;     /* by local IPU: of its I/O tiles; NULL entries: none */
+	struct ips_track **io_track;     /* by local IPU: of its I/O tiles; entries may be NULL */
 };
 
-/* What is measured, in training or in evaluation. */
+/* The measurements of training, or of evaluation. */
 struct train_measure {
 	struct loss_list losses;
 	struct metric_list metrics;
-	struct train_figures figures; /* of both, the main thread's */
+	struct train_figures figures; /* of both, used by the main thread only */
 };
 
-/* What one Engine::run does; written by the main thread while the workers rest. */
+/* One Engine::run; written by the main thread while the workers are idle. */
 struct train_execution {
 	enum ips_mode mode;
 	int64_t epoch, execution, first_step, steps;
@@ -107,16 +108,16 @@ struct train_execution {
 	double *losses;    /* steps x replicas, without penalties */
 	double *penalties; /* runs x stages: of the weights' regularisers */
 	double *sums;      /* steps x replicas x states of the metrics */
-	float *outputs;    /* steps x replicas x [batch, output]; NULL: not wanted */
+	float *outputs;    /* steps x replicas x [batch, output]; NULL: not needed */
 	const struct train_measure *measure;
 };
 
-/* What an Engine::run of a mode runs, and what is measured of it. */
+/* The program of a mode's Engine::run, and its measurements. */
 struct train_program {
-	const struct ipu_schedule *schedule; /* the plan's; NULL: the run does without this mode */
+	const struct ipu_schedule *schedule; /* of the plan; NULL: the run does not use this mode */
 	struct plan_bubble device_bubble;
 	struct ipu_trace_part trace_part[IPU_TRACE_PARTS]; /* of its device timeline */
-	int trace_part_count;                              /* 0: its steps are not recorded yet */
+	int trace_part_count;                              /* 0: its steps have not been recorded */
 	struct train_measure measure;
 	int64_t steps_per_execution;
 };
@@ -126,21 +127,21 @@ _Static_assert((int)RUN_TRAIN == (int)IPS_TRAIN && (int)RUN_EVALUATE == (int)IPS
 		       (int)RUN_PREDICT == (int)IPS_PREDICT,
 	       "modes of plans and of recordings are the same");
 
-/* Of the device's lanes; each NULL until it is first used. */
+/* Sites of the device's lanes; each NULL until it is first used. */
 struct train_sites {
 	struct ips_site **node;    /* operations */
 	struct ips_site **move;    /* by program that moves data */
-	struct ips_site **program; /* transfers, and functions that are no phase */
+	struct ips_site **program; /* transfers, and functions that belong to no phase */
 };
 
-/* What there is of a layer in a forward pass; `slot` of an activation. The last three are of the
- * model, and recorded of its first and last layer. */
+/* Values of a forward pass that can be recorded; the `slot` of an activation. The last three belong
+ * to the model, and are registered with its first and last layer. */
 enum train_part {
 	TRAIN_OUTPUT,
-	TRAIN_SCORES,  /* what attention looks at */
+	TRAIN_SCORES,  /* of attention */
 	TRAIN_INPUT,   /* of the model */
-	TRAIN_TARGETS, /* class numbers of its tokens */
-	TRAIN_LOSSES,  /* of its tokens */
+	TRAIN_TARGETS, /* class numbers of the output's tokens */
+	TRAIN_LOSSES,  /* of the output's tokens */
 	TRAIN_PARTS
 };
 
@@ -149,23 +150,24 @@ struct train_tensor {
 	struct outfeed_tensor_params params;
 	struct outfeed_choice choice;
 	size_t count; /* elements of a value */
-	int queue;    /* of outfeed_plan, that it belongs to; -1: it is watched */
-	bool final;   /* here the queue is enqueued */
-	bool sent;    /* the queue's filters let it pass, and it comes before what enqueues */
-	int number;   /* the layer; of all but activations the parameter */
+	int queue;    /* index in outfeed_plan; -1: it is watched */
+	bool final;   /* this tensor completes an enqueue */
+	bool sent;    /* the queue's filters accept it, and it precedes the final one */
+	int number;   /* the layer of an activation; otherwise the parameter */
 	int slot;     /* of optimizer state; of activations enum train_part; else 0 */
 };
 
 struct train_tensors {
-	struct outfeed_policy policy; /* the run file's, with what is watched; the session's */
-	struct train_tensor *items;   /* in the order in which they are registered */
+	struct outfeed_policy
+		policy; /* the run file's, and the watched kinds; owned by the session */
+	struct train_tensor *items; /* in the order of registration */
 	int count;
-	bool *used; /* by rule of the policy: it fits some tensor of the run; NULL: unknown */
-	struct outfeed_tensor_params *output;   /* by layer and 1: the first is the model's input */
+	bool *used; /* by rule of the policy: it matches a tensor of the run; NULL: unknown */
+	struct outfeed_tensor_params *output;   /* by layer + 1: the first is the model's input */
 	struct outfeed_tensor_params *variable; /* by parameter */
 };
 
-/* Who takes the values that queues send, not only what they say of them. */
+/* Which thread dequeues the values that queues send, if any. */
 enum train_values {
 	TRAIN_VALUES_NONE,
 	TRAIN_VALUES_EXECUTION, /* callbacks, after each execution */
@@ -174,9 +176,9 @@ enum train_values {
 };
 
 struct train_health {
-	struct outfeed_health_rules rules; /* the run file's; none enabled if not wanted */
+	struct outfeed_health_rules rules; /* of the run file; none enabled without "health" */
 	unsigned stop;                     /* bit 1 << enum outfeed_health_id: a hit ends the run */
-	char why[256];   /* such a hit's; written before stop_early is asked, read after */
+	char why[256]; /* the message of such a hit; written before stop_early is set, read after */
 	int64_t *broken; /* train_session_params.broken */
 };
 
@@ -185,8 +187,8 @@ struct train_session;
 /* How the loss is scaled: see model/learn/optimizer.h. */
 struct train_loss_scale {
 	double scale;
-	int64_t finite;  /* updates in a row whose gradients were finite */
-	int64_t skipped; /* updates left out, of the whole training */
+	int64_t finite;  /* consecutive updates whose gradients were finite */
+	int64_t skipped; /* updates skipped in the whole training */
 };
 
 struct train_worker {
@@ -196,15 +198,15 @@ struct train_worker {
 	pthread_t thread;
 	bool started;
 	struct train_signal finished; /* executions */
-	_Atomic int64_t runs_done;    /* of the execution: its works' intervals are all there */
+	_Atomic int64_t runs_done;    /* of the execution: its works' intervals are complete */
 	struct ips_track *track;
-	int64_t compute_ns, exchange_ns, sync_ns, host_io_ns; /* of the present execution */
+	int64_t compute_ns, exchange_ns, sync_ns, host_io_ns; /* of the current execution */
 	struct train_loss_scale loss_scale;                   /* the same in all workers */
 	struct err err; /* the first failure of an outfeed or the recording's rows */
 };
 
 struct train_session {
-	const struct plan_run *plan; /* what the next three, programs and device are of */
+	const struct plan_run *plan; /* owns the next three, programs and device */
 	const struct run_file *run;
 	const struct run_layout *layout;
 	const struct model *model;
@@ -212,21 +214,21 @@ struct train_session {
 	struct train_program program[TRAIN_MODES]; /* by enum ips_mode */
 	struct optimizer optimizer;
 	bool regularized;                 /* any stage is */
-	bool sharded;                     /* a replica has a share of the optimizer state */
-	const struct plan_device *device; /* NULL on the CPU alone */
+	bool sharded;                     /* each replica has a share of the optimizer state */
+	const struct plan_device *device; /* NULL without simulated IPUs */
 	struct pool *pool;
 	struct ips_recording *recording; /* NULL: off */
 	struct ips_track *main_track;    /* Engine::run on the host */
 	struct ips_track *engine_track;  /* and on the device */
-	/* Of the feeds that decode, by mode: each has a thread. NULL until there is one. */
+	/* Of the feeds that decode, by mode: each has a thread. NULL until it is created. */
 	struct ips_track *data_track[TRAIN_MODES];
 	struct train_sites device_site;
-	int64_t trace_executions; /* whose device timeline is recorded in full */
-	const char *report;       /* the folder of the recording; NULL: there is none */
+	int64_t trace_executions; /* executions whose device timeline is recorded in full */
+	const char *report;       /* the folder of the recording; NULL: none */
 
 	struct ranks *ranks;         /* NULL: this process has all replicas */
-	int first_replica, replicas; /* that it has, of layout->replicas */
-	bool interrupted;            /* some rank was, before the last execution ended */
+	int first_replica, replicas; /* of this process, out of layout->replicas */
+	bool interrupted;            /* any rank was, before the last execution ended */
 	bool together;               /* all ranks know that the run fails */
 	struct train_branch *branch; /* by replica: see train_ranks.h */
 	struct train_exchange *exchange;
@@ -237,25 +239,25 @@ struct train_session {
 	float *reduced;
 	pthread_barrier_t *barrier; /* by stage, of its replicas */
 	int barrier_count;
-	pthread_barrier_t norm_barrier; /* of all workers; made where norm_meets */
+	pthread_barrier_t norm_barrier; /* of all workers; valid if norm_meets */
 	bool norm_meets;
 
 	enum train_values values;
 	struct run_queues outfeed_plan;
 	uint8_t *taps; /* by layer: enum stage_look */
 	struct train_tensors tensors;
-	struct train_outfeed *outfeed; /* NULL: nothing is looked at */
-	struct err looking;            /* the main thread's first failure in that */
+	struct train_outfeed *outfeed; /* NULL: no tensors are recorded */
+	struct err looking;            /* the main thread's first failure in recording them */
 
 	struct train_execution execution;
-	struct train_stop stop_early; /* of the present execution */
+	struct train_stop stop_early; /* of the current execution */
 	struct train_health health;
-	struct train_screen *screen; /* has the log that broken rules are told in; NULL: nowhere */
-	struct train_signal go;      /* executions begun; -1 in `stop` ends the workers */
+	struct train_screen *screen; /* has the log for broken rules; NULL: no log */
+	struct train_signal go;      /* executions begun; with `stop` set it ends the workers */
 	_Atomic bool stop;
 	int64_t executions, updates, steps[TRAIN_MODES]; /* so far; steps by mode */
-	int64_t device_cycle;                            /* where the next execution starts */
-	int64_t part; /* 1, or of a run that goes on from a backup: one more than that one's */
+	int64_t device_cycle;                            /* at which the next execution starts */
+	int64_t part; /* 1; in a run that resumes from a backup one more than in that run */
 	bool oversubscribed;
 	struct arena arena;
 };
@@ -267,26 +269,26 @@ struct train_session_params {
 	int64_t trace_executions;
 	const char *report; /* the folder of the recording; NULL: none */
 	enum train_values values;
-	struct train_screen
-		*screen;     /* has the log that broken health rules are told in; NULL: nowhere */
-	struct ranks *ranks; /* borrowed; NULL: the process is alone */
-	/* By rule: how often it was broken is added, to the end of the session. NULL: not asked. */
+	struct train_screen *screen; /* has the log for broken health rules; NULL: no log */
+	struct ranks *ranks;         /* borrowed; NULL: one process */
+	/* By rule: incremented whenever it is broken, until the end of the session. NULL: not
+	 * needed. */
 	int64_t *broken;
 };
 
-/* The workers start and wait. @params is copied, what it points to is borrowed. A session that
- * does not fit into the device's memory is recorded but cannot execute: it has no workers. */
+/* Start the workers, which wait. @params is copied; its pointers are borrowed. A session that does
+ * not fit the device's memory is recorded but cannot execute: it has no workers. */
 enum status train_session_new(struct train_session **out, const struct train_session_params *params,
 			      struct err *err);
 void train_session_free(struct train_session *session); /* accepts NULL */
 
-/* The device, where there is one, has memory for it. */
+/* Does the session fit the memory of the device, if there is one? */
 bool train_session_fits(const struct train_session *session);
 
-/* Asked to end early: where there are ranks, all were, and after the same execution. */
+/* Was an early end requested? All ranks give the same answer after the same execution. */
 bool train_session_interrupted(const struct train_session *session);
 
-/* The replica of that number, which this process has. */
+/* Return replica @number, which must be one of this process. */
 static inline struct train_replica *train_session_replica(const struct train_session *session,
 							  int64_t number)
 {
@@ -295,20 +297,20 @@ static inline struct train_replica *train_session_replica(const struct train_ses
 
 /* ---- replicas -------------------------------------------------------------------------------- */
 
-/* session->replica[index], zeroed before; with Keras's initial weights. */
+/* Initialize the zeroed session->replica[index], with Keras's initial weights. */
 enum status train_replica_init(struct train_session *session, int index, struct err *err);
 void train_replica_fini(const struct train_session *session, struct train_replica *replica);
 
-/* After any change of @replica's weights but a worker's update: layers that compute in half read a
- * rounded copy. No worker may be at work. */
+/* Call after any change of @replica's weights except a worker's update: layers that compute in half
+ * read a rounded copy. All workers must be idle. */
 void train_replica_round(const struct train_session *session, struct train_replica *replica);
 
-/* Pipeline runs of the execution that all workers of @replica have done but for the update: their
- * intervals are there. */
+/* Return the pipeline runs of the execution that all workers of @replica have completed except for
+ * the update: their intervals are valid. */
 int64_t train_replica_runs_done(const struct train_session *session, int replica);
 
-/* What one will take, before any is made: schedules and what is compiled must be there. INFINITY:
- * beyond what can be counted. */
+/* Return the bytes that a replica needs, before one is created; needs schedules and the compiled
+ * programs. INFINITY: beyond what can be counted. */
 double train_replica_bytes(const struct train_session *session);
 
 /* ---- workers --------------------------------------------------------------------------------- */
@@ -316,7 +318,8 @@ double train_replica_bytes(const struct train_session *session);
 /* The worker of one simulated IPU runs the stages placed on it, micro-batch by micro-batch, in the
  * order that the schedule gives. */
 
-/* The thread's function; @argument is the struct train_worker. Ends when session->stop is set. */
+/* The thread's function; @argument is the struct train_worker. Returns when session->stop is
+ * set. */
 void *train_worker_main(void *argument);
 
 /* For stage_params.passed; @user is the struct train_stage. */

@@ -1,7 +1,7 @@
 /*
- * Numbers that grow, and their waiters: an atomic that is looked at first, a mutex and a condition
- * for those who sleep. Stopping in good order: what a signal handler sets, and the decision that
- * the leading worker takes for all before each run.
+ * Signals: increasing numbers and their waiters, which first poll an atomic, then sleep on a
+ * condition. Orderly stop: the flag that a signal handler sets, and the leading worker's decision
+ * for all workers before each run.
  */
 #include "trainer/train_stop.h"
 
@@ -11,7 +11,7 @@
 
 #define LOOKS 2000 /* about 20 us of pauses */
 
-/* ---- numbers that grow ----------------------------------------------------------------------- */
+/* ---- signals --------------------------------------------------------------------------------- */
 
 void train_signal_init(struct train_signal *signal, bool may_spin)
 {
@@ -28,9 +28,8 @@ void train_signal_fini(struct train_signal *signal)
 	pthread_mutex_destroy(&signal->lock);
 }
 
-/*
- * Sequentially consistent on both sides: either the setter sees the waiter or the waiter the value.
- */
+/* Sequentially consistent on both sides: either the setter sees the waiter or the waiter sees the
+ * value. */
 void train_signal_set(struct train_signal *signal, int64_t value)
 {
 	atomic_store(&signal->value, value);
@@ -148,7 +147,7 @@ void train_stop_reset(struct train_stop *stop)
 
 static void decide(struct train_stop *stop, int64_t run, bool may)
 {
-	/* The first run is always done: an execution has at least one. */
+	/* The first run is always completed: an execution has at least one. */
 	if (run > 0 && may && (train_interrupted() || train_stop_asked(stop))) {
 		pthread_mutex_lock(&stop->lock);
 		if (run >= stop->claimed)

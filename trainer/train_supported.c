@@ -1,6 +1,6 @@
 /*
- * Headings, and the rows of the tables below them. Threading: none. Ownership: names are the
- * tables'.
+ * Prints headings and the rows of the tables below them. Threading: none. Ownership: the tables own
+ * the names.
  */
 #include "trainer/train_supported.h"
 
@@ -17,8 +17,8 @@
 
 #define WIDTH 80
 
-/* Row @index of a table: its name, and in *@function what else it goes by (or NULL). NULL behind
- * the last row. */
+/* Return the name in row @index of a table, or NULL after the last row. *@function receives its
+ * alternative name, if any. */
 typedef const char *(*supported_row)(int index, const char **function);
 
 static const char *layer_row(int index, const char **function)

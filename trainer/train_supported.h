@@ -1,14 +1,14 @@
 /*
- * What a run file may name: the layers, losses, optimizers, schedules, metrics, callbacks and
- * applications that there are.
+ * The names that a run file may use: the supported layers, losses, optimizers, schedules, metrics,
+ * callbacks and applications.
  */
 #ifndef TRAIN_SUPPORTED_H
 #define TRAIN_SUPPORTED_H
 
 #include <stdio.h>
 
-/* Every row of the tables, under a heading for each kind, in lines of at most 80 columns. Losses
- * and metrics go by their class or by the function in brackets. */
+/* Print every row of the tables under a heading for each kind, in lines of at most 80 columns.
+ * Losses and metrics are named by their class, with the function's name in brackets. */
 void train_supported_write(FILE *out);
 
 #endif /* TRAIN_SUPPORTED_H */

@@ -1,5 +1,5 @@
 /*
- * The registry of tensors, from the run file's queues and rules. As the header says.
+ * Plans the registry of tensors from the run file's queues and rules. See the header.
  */
 #include "trainer/train_tensors.h"
 
@@ -14,10 +14,10 @@
 #include "model/layers/layer.h"
 #include "model/layers/layer_config.h"
 
-#define WATCH "watch" /* the queue of what no queue sends */
-#define INPUT "input" /* what comes into the model */
+#define WATCH "watch" /* the queue of tensors that no queue sends */
+#define INPUT "input" /* the model's input */
 
-/* ---- what tensors are ------------------------------------------------------------------------ */
+/* ---- properties of tensors ------------------------------------------------------------------- */
 
 int train_tensors_origin(const struct model *model, int layer)
 {
@@ -26,7 +26,7 @@ int train_tensors_origin(const struct model *model, int layer)
 	return layer;
 }
 
-/* What makes the output of @layer active. */
+/* Return when values of the output of @layer count as active. */
 static enum outfeed_activity activity_of(const struct model *model, int layer)
 {
 	static const enum outfeed_activity activities[MODEL_ACTIVATIONS] = {
@@ -45,7 +45,7 @@ static enum outfeed_activity activity_of(const struct model *model, int layer)
 	return activities[model->layers[origin].activation];
 }
 
-/* Is the output of @layer (or MODEL_INPUT) numbers of rows, which an Embedding looks up? */
+/* Does an Embedding use the output of @layer (or MODEL_INPUT) as row numbers? */
 static bool is_looked_up(const struct model *model, int layer)
 {
 	for (int i = 0; i < model->layer_count; i++)
@@ -70,7 +70,7 @@ const char *train_tensors_tokens(const struct train_session *session)
 	return NULL;
 }
 
-/* What the dimensions of a layer's output are, by their number. */
+/* Return the names of the dimensions of a layer's output. */
 static const char *output_dims(const struct model *model, int layer,
 			       const struct model_shape *shape)
 {
@@ -105,7 +105,7 @@ static const char *variable_dims(const struct model *model, const struct model_p
 	}
 }
 
-/* The output of a layer; MODEL_INPUT: what comes into the model. */
+/* Describe the output of a layer; MODEL_INPUT: the model's input. */
 static enum status describe_output(struct outfeed_tensor_params *out, struct train_session *session,
 				   int number, struct err *err)
 {
@@ -132,7 +132,7 @@ static enum status describe_output(struct outfeed_tensor_params *out, struct tra
 	return ST_OK;
 }
 
-/* All that a tensor may be, and that the trail of a bad number may name. */
+/* Describe all values that can be recorded or named in the trail of a bad number. */
 static enum status describe_model(struct train_session *session, struct err *err)
 {
 	const struct model *model = session->model;
@@ -170,7 +170,7 @@ static size_t output_count(const struct train_session *session, int layer)
 	       (size_t)model_shape_count(&session->model->layers[layer].output);
 }
 
-/* ---- what queues send ------------------------------------------------------------------------ */
+/* ---- tensors sent by queues ------------------------------------------------------------------ */
 
 static struct train_tensor *add_sent_tensor(struct train_session *session, int queue,
 					    const struct outfeed_tensor_params *what,
@@ -185,7 +185,7 @@ static struct train_tensor *add_sent_tensor(struct train_session *session, int q
 	return tensor;
 }
 
-/* Gradients in reverse order, as the tutorial's optimizer adds them. */
+/* Add gradients in reverse order, as the tutorial's optimizer does. */
 static void add_queues(struct train_session *session)
 {
 	const struct run_queues *plan = &session->outfeed_plan;
@@ -220,7 +220,7 @@ static void add_queues(struct train_session *session)
 	}
 }
 
-/* Of an execution, by each replica. */
+/* Return the enqueues of an execution by each replica. */
 static int64_t enqueues_of(const struct train_session *session, const struct run_queue *queue)
 {
 	const struct run_layout *layout = session->layout;
@@ -230,9 +230,9 @@ static int64_t enqueues_of(const struct train_session *session, const struct run
 		       : layout->steps_per_execution;
 }
 
-/* A ring is as deep as the device's. A worker of several stages may have a micro-batch's gradients
- * of one, and not yet those of another that it had before: it gets room for all that it may be
- * ahead of itself, within a pipeline run. */
+/* A ring is as deep as the device's. A worker of several stages may have enqueued a micro-batch's
+ * gradients of one stage before those of an earlier micro-batch of another stage, so the ring gets
+ * room for the micro-batches of a pipeline run. */
 int64_t train_tensors_room(const struct train_session *session, int number)
 {
 	const struct run_queue *queue = &session->outfeed_plan.queues[number];
@@ -268,7 +268,7 @@ double train_tensors_retained(const struct train_session *session)
 	return bytes * session->replicas;
 }
 
-/* ---- what is watched ------------------------------------------------------------------------- */
+/* ---- watched tensors ------------------------------------------------------------------------- */
 
 static bool is_output_sent(const struct train_session *session, int layer)
 {
@@ -281,7 +281,7 @@ static bool is_output_sent(const struct train_session *session, int layer)
 	return false;
 }
 
-/* A rule that fits nothing is most likely misspelt. */
+/* Mark the rules that match a tensor: a rule that matches none is probably misspelt. */
 static void mark_rules(const struct train_tensors *tensors, const char *key, enum outfeed_kind kind,
 		       enum outfeed_asked asked)
 {
@@ -295,7 +295,7 @@ static void mark_rules(const struct train_tensors *tensors, const char *key, enu
 	}
 }
 
-/* The tensor's tier; `off`: it is not recorded. */
+/* Add a tensor unless its tier is `off`; return the tier. */
 static enum outfeed_tier add_watched(struct train_tensors *tensors,
 				     const struct outfeed_tensor_params *params, int number,
 				     int slot, size_t count)
@@ -331,7 +331,7 @@ static void watch_outputs(struct train_session *session)
 	}
 }
 
-/* What attention looks at, where rules name it. */
+/* Watch attention scores that rules name. */
 static enum status watch_scores(struct train_session *session, struct err *err)
 {
 	const struct model *model = session->model;
@@ -370,8 +370,8 @@ static enum status watch_scores(struct train_session *session, struct err *err)
 	return ST_OK;
 }
 
-/* Of the model, where rules name it: what comes in; and of an output for each token, what it is
- * compared with, and the loss. */
+/* Watch values of the whole model that rules name: its input; and if its output has one row for
+ * each token, the targets and losses of tokens. */
 static enum status watch_tokens(struct train_session *session, struct err *err)
 {
 	const struct model *model = session->model;
@@ -379,14 +379,15 @@ static enum status watch_tokens(struct train_session *session, struct err *err)
 	const struct model_shape *output = &model->layers[model->layer_count - 1].output;
 	const size_t batch = (size_t)session->run->data.batch_size;
 	const int last = model->layer_count - 1;
-	struct target_kind kind = {.classes = 1, .width = rows.positions}; /* of data to come */
+	struct target_kind kind = {.classes = 1,
+				   .width = rows.positions}; /* assumed without data */
 	struct outfeed_tensor_params params = session->tensors.output[0];
 	int64_t *shape;
 
 	params.asked = OUTFEED_NAMED;
 	add_watched(&session->tensors, &params, 0, TRAIN_INPUT,
 		    batch * (size_t)model_shape_count(&model->input));
-	/* Losses of several outputs are no losses of tokens. */
+	/* The losses of several outputs are not losses of tokens. */
 	if (output->ndim < 2 || model->output_count > 1)
 		return ST_OK;
 	shape = arena_alloc(&session->arena, MODEL_DIMS, sizeof(*shape));
@@ -410,8 +411,8 @@ static enum status watch_tokens(struct train_session *session, struct err *err)
 	return ST_OK;
 }
 
-/* Of one variable: its gradient, its slots (a replica that has a share of them has not all of any),
- * itself. */
+/* Watch a variable's gradient, its slots (unless sharded: a replica then has only a part of each),
+ * and the variable. */
 static enum status watch_variable(struct train_session *session, int number, struct err *err)
 {
 	const struct model_param *param = &session->model->params[number];
@@ -523,7 +524,7 @@ void train_tensors_fini(struct train_tensors *tensors)
 
 /* ---- forecast -------------------------------------------------------------------------------- */
 
-/* Bytes of a tensor's own rows, from dbstat over reports of the examples. */
+/* Bytes of the rows that describe a tensor, from dbstat over reports of the examples. */
 #define TENSOR_ROWS 180.0
 
 int64_t train_tensors_budget(const struct train_session *session, bool *disk)
@@ -541,7 +542,7 @@ int64_t train_tensors_budget(const struct train_session *session, bool *disk)
 	return less ? (int64_t)half : budget;
 }
 
-/* How often one replica has a value of it. */
+/* Return the number of values of a tensor of @kind on one replica. */
 static double values_of(const struct train_session *session, enum outfeed_kind kind)
 {
 	const double steps =
@@ -570,7 +571,7 @@ void train_tensors_forecast(struct train_tensors_forecast *out, const struct tra
 			continue;
 		out->tensors++;
 		out->bytes += TENSOR_ROWS + replicas * values * bytes;
-		/* What a ring holds is written at the end. */
+		/* The values in a ring are written at the end. */
 		if (choice->tier == OUTFEED_LAST_N)
 			out->bytes +=
 				replicas * fmin(values, (double)choice->last) *

@@ -1,7 +1,7 @@
 /*
- * Values of outfeed queues given to callbacks: which queues are wanted, and when their values are
- * taken, finished and let go. The thread of asynchronous callbacks looks for steps that all
- * replicas have done, takes their values, and calls batch_end.
+ * Passes values of outfeed queues to callbacks: which queues are wanted, and when their values are
+ * dequeued, finished and released. The thread of asynchronous callbacks polls for steps that all
+ * replicas have completed, dequeues their values, and calls batch_end.
  */
 #include "trainer/train_values.h"
 
@@ -21,7 +21,7 @@
 
 bool train_values_running(const struct run_file *run)
 {
-	/* Accumulated outfeeds have nothing to look at before a pipeline run has ended. */
+	/* Accumulated outfeeds have no values before the end of a pipeline run. */
 	return run->fit.asynchronous_callbacks && !run->pipeline.accumulate_outfeed;
 }
 
@@ -32,12 +32,12 @@ enum train_values train_values_of(const struct run_file *run, const struct callb
 		return TRAIN_VALUES_EPOCH;
 	if (!callbacks_dequeue_outfeeds(callbacks))
 		return TRAIN_VALUES_NONE;
-	/* The last is known when all have come. */
+	/* With LAST the value is known only after all enqueues. */
 	return train_values_running(run) && !run->outfeed.last ? TRAIN_VALUES_RUNNING
 							       : TRAIN_VALUES_EXECUTION;
 }
 
-static void show(void *user, const struct outfeed_value *value)
+static void deliver_value(void *user, const struct outfeed_value *value)
 {
 	const struct ips_trainer_outfeed sent = {
 		.queue = value->queue,
@@ -54,13 +54,15 @@ static void show(void *user, const struct outfeed_value *value)
 	callbacks_outfeed(user, &sent);
 }
 
-/* Show @callbacks (NULL: nobody) what has arrived; while workers enqueue (@running) at most one
- * enqueue of each queue, so that none waits for another. false: there was nothing. */
+/* Pass arrived values to @callbacks (NULL: discard them). While workers enqueue (@running) dequeue
+ * at most one enqueue of each queue, so that no queue waits for another. Return false if there was
+ * nothing. */
 static bool values_dequeue(struct train_session *session, const struct callbacks *callbacks,
 			   bool running)
 {
 	return session->values != TRAIN_VALUES_NONE &&
-	       train_outfeed_next(session, running, callbacks ? show : NULL, (void *)callbacks);
+	       train_outfeed_next(session, running, callbacks ? deliver_value : NULL,
+				  (void *)callbacks);
 }
 
 void train_values_finish(struct train_session *session, const struct callbacks *callbacks)
@@ -71,8 +73,8 @@ void train_values_finish(struct train_session *session, const struct callbacks *
 		train_outfeed_restart(session);
 }
 
-/* There is no thread to take values while an execution runs: nobody waits for one. */
-static void values_let_go(struct train_session *session)
+/* Without a thread that dequeues while an execution runs, workers must not wait for room. */
+static void abandon_values(struct train_session *session)
 {
 	if (session->values == TRAIN_VALUES_RUNNING)
 		train_outfeed_abandon(session);
@@ -92,7 +94,7 @@ struct train_async {
 	const struct callback_host *host;
 	struct ips_log *logs;
 	double *values;
-	int64_t called; /* steps of the execution */
+	int64_t called; /* steps of the execution delivered so far */
 	_Atomic bool ended;
 	bool started;
 	pthread_t thread;
@@ -118,15 +120,15 @@ static void call_step(struct train_async *async, int64_t step)
 	}
 }
 
-/* After a failure nobody is called any more, but workers must not wait for ever. */
+/* After a failure values are discarded, so that workers do not block on a full queue. */
 static bool async_dequeue(struct train_async *async)
 {
 	return values_dequeue(async->phase->session,
 			      async->err.status == ST_OK ? async->callbacks : NULL, true);
 }
 
-/* Workers may be waiting for room in a queue; for the results of a step nobody does. */
-static int64_t longer(const struct train_async *async, int64_t wait_ns)
+/* Double the wait. Workers may wait for room in a queue, but never for a step's results. */
+static int64_t next_wait(const struct train_async *async, int64_t wait_ns)
 {
 	const int64_t most = async->phase->session->values == TRAIN_VALUES_RUNNING ? WAIT_VALUES_NS
 										   : WAIT_MOST_NS;
@@ -140,7 +142,7 @@ static void *async_main(void *argument)
 	int64_t wait_ns = WAIT_LEAST_NS;
 
 	for (;;) {
-		/* In this order: all that was done before the end is seen after it. */
+		/* Read `ended` first: what workers did before it was set is visible after this. */
 		const bool ended = atomic_load_explicit(&async->ended, memory_order_acquire);
 		const struct timespec pause = {0, wait_ns};
 		bool any = async_dequeue(async);
@@ -155,12 +157,12 @@ static void *async_main(void *argument)
 			return NULL;
 		} else {
 			nanosleep(&pause, NULL);
-			wait_ns = longer(async, wait_ns);
+			wait_ns = next_wait(async, wait_ns);
 		}
 	}
 }
 
-/* The execution is laid out, the workers still rest. */
+/* Called when the execution is planned and the workers are still idle. */
 static void async_start(void *user)
 {
 	struct train_async *async = user;
@@ -171,7 +173,7 @@ static void async_start(void *user)
 	failed = pthread_create(&async->thread, NULL, async_main, async);
 	async->started = failed == 0;
 	if (failed != 0)
-		values_let_go(async->phase->session);
+		abandon_values(async->phase->session);
 	if (failed != 0 && async->err.status == ST_OK)
 		err_set(&async->err, ST_FAILED, "asynchronous callbacks: cannot start a thread: %s",
 			strerror(failed));

@@ -1,6 +1,6 @@
 /*
  * A worker's works: forward, backward and weight update of a stage for one micro-batch, each
- * recorded and timed, and the loop of an execution that runs them in the schedule's order.
+ * recorded and timed, and the loop that runs the works of an execution in the schedule's order.
  */
 #include "trainer/train_session.h"
 
@@ -20,7 +20,7 @@
 #include "trainer/train_outfeed.h"
 #include "trainer/train_record.h"
 
-/* One work in hand. */
+/* The current work. */
 struct work {
 	struct train_worker *worker;
 	struct train_stage *stage;
@@ -30,7 +30,7 @@ struct work {
 	int64_t sequence; /* micro-batch of the execution: run x microbatches + within */
 	struct ips_keys keys;
 	int64_t start_ns, start_cpu_ns;
-	size_t interval; /* where it goes among those of the execution */
+	size_t interval; /* index among the intervals of the execution */
 };
 
 static struct train_stage *stage_of(const struct work *work, int number)
@@ -38,7 +38,7 @@ static struct train_stage *stage_of(const struct work *work, int number)
 	return &work->worker->replica->stage[number];
 }
 
-static void first_error(struct err *into, enum status status, const struct err *err)
+static void keep_first_error(struct err *into, enum status status, const struct err *err)
 {
 	if (status == ST_OK || into->status != ST_OK)
 		return;
@@ -48,7 +48,7 @@ static void first_error(struct err *into, enum status status, const struct err *
 		err_set(into, status, "recording: %s", status_text(status));
 }
 
-/* Waiting lies outside: what is timed is work. */
+/* Start the clock. Called after waiting, so that only work is timed. */
 static void begin_work(struct work *work, char phase, enum train_site site)
 {
 	struct train_worker *worker = work->worker;
@@ -65,9 +65,8 @@ static void begin_work(struct work *work, char phase, enum train_site site)
 	work->start_ns = ips_recording_now_ns(session->recording);
 }
 
-/*
- * Recorded before the neighbours are told, so that whoever sees the signal sees the interval too.
- */
+/* Called before the neighbours are signalled, so that a thread that sees the signal also sees the
+ * interval. */
 static void end_work(struct work *work)
 {
 	struct train_worker *worker = work->worker;
@@ -92,15 +91,14 @@ static void end_work(struct work *work)
 		interval->start_ns = work->start_ns;
 		interval->dur_ns = end_ns - work->start_ns;
 	}
-	first_error(&worker->err,
-		    train_record_work(worker, &work->keys, work->start_ns, end_ns,
-				      (int64_t)clock_thread_cpu_ns() - work->start_cpu_ns),
-		    &err);
+	keep_first_error(&worker->err,
+			 train_record_work(worker, &work->keys, work->start_ns, end_ns,
+					   (int64_t)clock_thread_cpu_ns() - work->start_cpu_ns),
+			 &err);
 }
 
-/*
- * An arrow to or from the neighbour's span of the same micro-batch, where the execution is traced.
- */
+/* If the execution is traced, record an arrow to or from the neighbour's span of the same
+ * micro-batch. */
 static void draw_flow(struct work *work, struct ips_site *site, bool out, int from_stage)
 {
 	const struct train_session *session = work->worker->session;
@@ -140,11 +138,11 @@ static void tap_activation(void *user, const struct stage_tapped *tapped)
 	const struct train_outfeed_place place = place_in_run(work);
 	struct err err = {ST_OK, ""};
 
-	first_error(&work->worker->err, train_outfeed_activation(session, &place, tapped, &err),
-		    &err);
+	keep_first_error(&work->worker->err,
+			 train_outfeed_activation(session, &place, tapped, &err), &err);
 }
 
-/* As the mode counts them, over all executions. */
+/* Return the step as the mode counts them, over all executions. */
 static int64_t step_of(const struct work *work)
 {
 	return work->worker->session->execution.first_step + work->sequence;
@@ -156,9 +154,10 @@ static int64_t items_of(const struct work *work)
 				  work->worker->replica->number, step_of(work));
 }
 
-/* The inputs as the IPU has them when what was sent has become floats again: what data.resize made
- * of bytes is rounded to bytes; what are bytes, or numbers of @rows, stays. */
-static void sent_as(enum run_dtype dtype, bool rows, float *inputs, size_t count)
+/* Round the inputs to the values that the IPU computes after converting the received data to
+ * floats: for uint8, values resized from bytes are rounded to bytes again. Bytes, and numbers of
+ * @rows, stay exact. */
+static void quantize_inputs(enum run_dtype dtype, bool rows, float *inputs, size_t count)
 {
 	if (dtype == RUN_FLOAT16 && !rows)
 		kernel_round_half(inputs, inputs, count);
@@ -168,8 +167,8 @@ static void sent_as(enum run_dtype dtype, bool rows, float *inputs, size_t count
 
 IPS_SITE(DATA_WAIT, "data", "wait for data");
 
-/* What is not decoded yet is waited for; what cannot be decoded ends the run. */
-static int64_t take_inputs(struct work *work, float *inputs)
+/* Read the inputs, waiting if they are not decoded yet; stop the run if decoding failed. */
+static int64_t read_inputs(struct work *work, float *inputs)
 {
 	struct train_worker *worker = work->worker;
 	struct train_session *session = worker->session;
@@ -185,14 +184,14 @@ static int64_t take_inputs(struct work *work, float *inputs)
 	if (lags)
 		ips_span_end(worker->track);
 	if (dataset_feed_failure(feed, &err) != ST_OK) {
-		first_error(&worker->err, err.status, &err);
+		keep_first_error(&worker->err, err.status, &err);
 		train_stop_ask(&session->stop_early);
 	}
 	return items;
 }
 
-/* The first stage takes images from the data set, the others their neighbour's output. What it
- * waits for them is the host's time. */
+/* The first stage reads images from the data set, the others their neighbour's output. Reading
+ * counts as host I/O. */
 static void receive_input(struct work *work, int slot)
 {
 	struct stage *stage = work->stage->stage;
@@ -201,10 +200,11 @@ static void receive_input(struct work *work, int slot)
 
 	if (work->number == 0) {
 		float *inputs = stage_input(stage, slot);
-		const int64_t items = take_inputs(work, inputs);
+		const int64_t items = read_inputs(work, inputs);
 
-		sent_as(session->run->infeed.dtype, model_input_is_rows(session->model), inputs,
-			(size_t)(items * model_shape_count(&session->model->input)));
+		quantize_inputs(session->run->infeed.dtype, model_input_is_rows(session->model),
+				inputs,
+				(size_t)(items * model_shape_count(&session->model->input)));
 		work->worker->host_io_ns += (int64_t)clock_ns() - begin;
 		work->worker->compute_ns -= (int64_t)clock_ns() - begin;
 	} else {
@@ -217,7 +217,7 @@ static void receive_input(struct work *work, int slot)
 	}
 }
 
-/* Where the results of this step go among those of the execution. */
+/* Return the index of this step's results among those of the execution. */
 static int64_t result_index(const struct work *work)
 {
 	return work->sequence * work->worker->session->layout->replicas +
@@ -260,11 +260,11 @@ static void compute_loss(struct work *work, int slot)
 		measured.masks[o] = stage_mask(work->stage->stage, slot, o);
 	execution->losses[result_index(work)] = train_measure_run(&measured);
 	if (measured.each)
-		first_error(&worker->err,
-			    train_outfeed_losses(session, &place, &measured.targets, measured.each,
-						 measured.there * loss_positions(session->model),
-						 &err),
-			    &err);
+		keep_first_error(
+			&worker->err,
+			train_outfeed_losses(session, &place, &measured.targets, measured.each,
+					     measured.there * loss_positions(session->model), &err),
+			&err);
 	if (measured.gradient && worker->loss_scale.scale != 1.0)
 		kernel_scale(measured.gradient, (float)worker->loss_scale.scale,
 			     stage_output_count(work->stage->stage));
@@ -281,7 +281,7 @@ static void copy_prediction(struct work *work, int slot)
 	       (size_t)items_of(work) * item * sizeof(float));
 }
 
-/* The last stage's forward: whoever polls the replica's steps finds the results there. */
+/* Compute the results of the last stage's forward, and publish them to pollers of steps_done. */
 static void compute_results(struct work *work, int slot)
 {
 	if (work->worker->session->execution.mode == IPS_PREDICT)
@@ -298,10 +298,10 @@ static void record_input(struct work *work, const struct train_outfeed_place *pl
 	const size_t item = (size_t)model_shape_count(&session->model->input);
 	struct err err = {ST_OK, ""};
 
-	first_error(&work->worker->err,
-		    train_outfeed_input(session, place, stage_input(work->stage->stage, slot),
-					(size_t)items_of(work) * item, &err),
-		    &err);
+	keep_first_error(&work->worker->err,
+			 train_outfeed_input(session, place, stage_input(work->stage->stage, slot),
+					     (size_t)items_of(work) * item, &err),
+			 &err);
 }
 
 static void run_forward(struct work *work)
@@ -315,7 +315,7 @@ static void run_forward(struct work *work)
 	if (work->number > 0)
 		train_signal_wait(&stage_of(work, work->number - 1)->forward_done,
 				  work->sequence + 1);
-	/* Without a backward pass nothing else keeps a fast stage from overwriting its output. */
+	/* Without a backward pass nothing else stops a fast stage from overwriting its output. */
 	if (session->execution.mode != IPS_TRAIN && work->number < last)
 		train_signal_wait(&work->stage->forward_taken,
 				  work->sequence + 1 - work->stage->slots);
@@ -348,13 +348,14 @@ static void outfeed_gradients(struct work *work, enum run_outfeed_optimizer mode
 	const struct train_outfeed_place place = place_in_run(work);
 	struct err err = {ST_OK, ""};
 
-	first_error(&work->worker->err,
-		    train_outfeed_gradients(work->worker->session, &place, mode, gradients, &err),
-		    &err);
+	keep_first_error(
+		&work->worker->err,
+		train_outfeed_gradients(work->worker->session, &place, mode, gradients, &err),
+		&err);
 }
 
-/* The first micro-batch's gradients were written where they are added up. @first: of the
- * stage's. */
+/* The first micro-batch's gradients are written directly to the sums. @first: offset within the
+ * stage's weights. */
 static void accumulate(struct work *work, size_t first, size_t count)
 {
 	struct train_replica *replica = work->worker->replica;
@@ -378,8 +379,8 @@ static void accumulate_last(struct work *work, size_t first, size_t count)
 		session->layout->accumulation, work->worker->loss_scale.scale);
 }
 
-/* Gradients go to other ranks as the update's last backward pass writes them: not where something
- * is added to them at its end, or where they are changed before they have been looked at. */
+/* Can gradients be sent to other ranks while the update's last backward pass writes them? Not if
+ * something is added to them at its end, or if they change before they have been recorded. */
 static bool sends_early(const struct work *work)
 {
 	const struct train_session *session = work->worker->session;
@@ -395,7 +396,7 @@ static bool is_last(const struct work *work)
 	return work->within == work->worker->session->execution.microbatches - 1;
 }
 
-/* The buckets whose layers are all at @layer or behind it. */
+/* Send the buckets whose layers are all @layer or later ones. */
 static void send_buckets(struct work *work, int layer)
 {
 	struct train_session *session = work->worker->session;
@@ -412,7 +413,7 @@ static void send_buckets(struct work *work, int layer)
 	}
 }
 
-/* Where the gradients of this micro-batch are written. */
+/* Return the block that receives the gradients of this micro-batch. */
 static float *gradients_of(const struct work *work)
 {
 	const struct train_replica *replica = work->worker->replica;
@@ -420,7 +421,7 @@ static float *gradients_of(const struct work *work)
 	return work->within == 0 ? replica->accumulated : replica->fresh;
 }
 
-/* The stage's gradients of this micro-batch are there. */
+/* Process the complete gradients of this micro-batch. */
 static void complete_gradients(struct work *work)
 {
 	const struct train_session *session = work->worker->session;
@@ -484,7 +485,7 @@ static void run_backward(struct work *work)
 	train_signal_set(&work->stage->backward_done, work->sequence + 1);
 }
 
-/* What run_backward() left for later; nobody waits for it but the update. */
+/* Compute the weight gradients that run_backward() deferred; only the update waits for them. */
 static void run_weights(struct work *work)
 {
 	const int slot = (int)(work->sequence % work->stage->slots);
@@ -500,7 +501,7 @@ static void run_weights(struct work *work)
 
 /* ---- weight update --------------------------------------------------------------------------- */
 
-/* The time counts as sync, not as compute. */
+/* Count the wait as sync, not as compute. */
 static void wait_at(struct train_worker *worker, pthread_barrier_t *barrier)
 {
 	const int64_t begin = (int64_t)clock_ns();
@@ -510,7 +511,7 @@ static void wait_at(struct train_worker *worker, pthread_barrier_t *barrier)
 	worker->compute_ns -= (int64_t)clock_ns() - begin;
 }
 
-/* What has been exchanged since @begin is not compute either. */
+/* Count the time since @begin as exchange, not as compute. */
 static void count_exchange(struct train_worker *worker, int64_t begin)
 {
 	const int64_t ns = (int64_t)clock_ns() - begin;
@@ -520,12 +521,12 @@ static void count_exchange(struct train_worker *worker, int64_t begin)
 }
 
 /* Wait for the other replicas of this stage. */
-static void meet(struct work *work)
+static void wait_for_replicas(struct work *work)
 {
 	wait_at(work->worker, &work->worker->session->barrier[work->number]);
 }
 
-/* The mean over replicas; each of this process does its share of the range. */
+/* Compute the mean over replicas; each replica of this process reduces its share of the range. */
 static void reduce_replicas(struct work *work)
 {
 	struct train_session *session = work->worker->session;
@@ -536,16 +537,16 @@ static void reduce_replicas(struct work *work)
 		work->stage->first_weight + work->stage->weight_count * (mine + 1) / replicas;
 	int64_t begin;
 
-	meet(work);
+	wait_for_replicas(work);
 	begin = (int64_t)clock_ns();
 	train_tree_sums(session->reduced + from, session->branch, from, to - from,
 			session->layout->replicas);
 	train_tree_divide(session->reduced + from, to - from, session->layout->replicas);
 	count_exchange(work->worker, begin);
-	meet(work);
+	wait_for_replicas(work);
 }
 
-/* The same over all ranks. */
+/* Compute the mean over the replicas of all ranks. */
 static void reduce_ranks(struct work *work)
 {
 	struct train_session *session = work->worker->session;
@@ -555,17 +556,17 @@ static void reduce_ranks(struct work *work)
 		train_ranks_arrive(session, work->number, work->stage->sent);
 	work->stage->sent = 0;
 	count_exchange(work->worker, begin);
-	meet(work);
+	wait_for_replicas(work);
 	begin = (int64_t)clock_ns();
 	if (work->worker->replica == session->replica)
 		train_ranks_wait(session, work->number,
 				 session->recording ? work->worker->track : NULL);
 	count_exchange(work->worker, begin);
-	meet(work);
+	wait_for_replicas(work);
 }
 
-/* Each replica has updated its share. */
-static void share_weights(struct work *work)
+/* Each replica has updated its share: exchange the shares. */
+static void exchange_shares(struct work *work)
 {
 	struct train_session *session = work->worker->session;
 	const struct train_replica *replica = work->worker->replica;
@@ -573,13 +574,13 @@ static void share_weights(struct work *work)
 
 	train_shard_publish(session, replica, work->number);
 	count_exchange(work->worker, begin);
-	meet(work);
+	wait_for_replicas(work);
 	begin = (int64_t)clock_ns();
 	if (replica == session->replica)
 		train_ranks_gather(session, work->number,
 				   session->recording ? work->worker->track : NULL);
 	count_exchange(work->worker, begin);
-	meet(work);
+	wait_for_replicas(work);
 	train_shard_take(session, replica, work->number);
 }
 
@@ -588,11 +589,11 @@ static void outfeed_update(struct work *work)
 	const struct train_outfeed_place place = place_in_run(work);
 	struct err err = {ST_OK, ""};
 
-	first_error(&work->worker->err, train_outfeed_update(work->worker->session, &place, &err),
-		    &err);
+	keep_first_error(&work->worker->err,
+			 train_outfeed_update(work->worker->session, &place, &err), &err);
 }
 
-/* The update's gradients: accumulated, and reduced over replicas. */
+/* Return the update's gradients: accumulated, and reduced over replicas. */
 static const float *finish_gradients(struct work *work)
 {
 	struct train_session *session = work->worker->session;
@@ -621,8 +622,8 @@ static struct work update_of(struct train_worker *worker, int64_t run, int stage
 }
 
 /*
- * The norm of all gradients of the model, for global_clipnorm and a dynamic scale of the loss: the
- * worker finishes those of all its stages, and waits until the others have done the same.
+ * Return the norm of all gradients of the model, for global_clipnorm and a dynamic loss scale: the
+ * worker finishes the gradients of all its stages, then waits for the other workers.
  */
 static double gradient_norm(struct train_worker *worker, int64_t run)
 {
@@ -646,10 +647,10 @@ static double gradient_norm(struct train_worker *worker, int64_t run)
 	return sqrt(sum);
 }
 
-/* A scale that goes on halving would reach 0, and the weights be divided by it. */
+/* Bounds repeated halving: a scale of 0 would divide the gradients by 0. */
 #define LOSS_SCALE_LEAST 0x1p-126
 
-/* After an update that was applied, or left out since a gradient was not finite. */
+/* Call after an update that was applied, or skipped because a gradient was not finite. */
 static void adapt_loss_scale(const struct optimizer *optimizer, struct train_loss_scale *scale,
 			     bool applied)
 {
@@ -691,7 +692,7 @@ static void run_updates(struct train_worker *worker, int64_t run)
 				      work.stage->own_count, replica->weights, gradients,
 				      replica->slots, replica->slot_stride, update, norm);
 		if (applied && session->sharded)
-			share_weights(&work);
+			exchange_shares(&work);
 		outfeed_update(&work);
 		if (replica->halves)
 			model_round_weights(session->model, stage_pool(work.stage->stage),
@@ -705,8 +706,8 @@ static void run_updates(struct train_worker *worker, int64_t run)
 
 /* ---- an execution ---------------------------------------------------------------------------- */
 
-/* The weights are the same for all micro-batches of a run, and in all replicas and ranks. */
-static void note_penalties(struct train_worker *worker, int64_t run)
+/* The weights are the same for all micro-batches of a run, and on all replicas and ranks. */
+static void compute_penalties(struct train_worker *worker, int64_t run)
 {
 	struct train_session *session = worker->session;
 	const int stages = session->layout->stages;
@@ -730,7 +731,7 @@ static void run_pipeline(struct train_worker *worker, int64_t run)
 	const int64_t works = schedule->first[schedule->ipus];
 
 	if (session->regularized && worker->replica == session->replica)
-		note_penalties(worker, run);
+		compute_penalties(worker, run);
 	for (int i = schedule->first[worker->ipu]; i < schedule->first[worker->ipu + 1]; i++) {
 		const struct ipu_work *planned = &schedule->works[i];
 		struct work work = {
@@ -756,8 +757,8 @@ static void run_pipeline(struct train_worker *worker, int64_t run)
 	run_updates(worker, run);
 }
 
-/* Ranks could decide differently: with them an execution goes to its end. */
-static bool goes_on(struct train_worker *worker, int64_t run)
+/* Ranks could decide differently, so with ranks an execution always runs to its end. */
+static bool should_continue(struct train_worker *worker, int64_t run)
 {
 	struct train_session *session = worker->session;
 	const bool leads = worker->replica == session->replica &&
@@ -778,7 +779,8 @@ void *train_worker_main(void *argument)
 			return NULL;
 		worker->compute_ns = worker->exchange_ns = 0;
 		worker->sync_ns = worker->host_io_ns = 0;
-		for (int64_t run = 0; run < session->execution.runs && goes_on(worker, run); run++)
+		for (int64_t run = 0; run < session->execution.runs && should_continue(worker, run);
+		     run++)
 			run_pipeline(worker, run);
 		train_signal_set(&worker->finished, execution);
 	}

@@ -38,7 +38,8 @@ static bool auto_name(char out[FS_PATH_SIZE], const char *parent, int64_t epoch_
 	return fs_path(out, "%s/tf_report__%s.%03d__%ld", parent, stamp, ms, (long)getpid());
 }
 
-/* The length of the shortest leading part of @path that does not exist yet; 0: all of it does. */
+/* Return the length of the shortest leading part of @path that does not exist yet; 0: all
+ * exists. */
 static size_t auto_missing(const char *path)
 {
 	char part[FS_PATH_SIZE];
@@ -55,9 +56,9 @@ static size_t auto_missing(const char *path)
 	return 0;
 }
 
-/* Take back what fs_make_dirs() made of @path beyond its first @from bytes, deepest first. Only
- * empty folders go. */
-static void auto_undo(const char *path, size_t from)
+/* Remove the folders that fs_make_dirs() created in @path beyond its first @from bytes, deepest
+ * first, if they are empty. */
+static void auto_remove(const char *path, size_t from)
 {
 	char part[FS_PATH_SIZE];
 
@@ -67,7 +68,7 @@ static void auto_undo(const char *path, size_t from)
 			continue;
 		part[i] = '\0';
 		if (rmdir(part))
-			(void)0; /* never made, or somebody else uses it by now */
+			(void)0; /* never created, or in use by another process */
 	}
 }
 
@@ -99,7 +100,7 @@ enum status train_auto_directory(const struct train_options *options, char direc
 	if (status == ST_OK)
 		return ST_OK;
 
-	auto_undo(parent, missing);
+	auto_remove(parent, missing);
 	directory[0] = '\0';
 	err_prefix(err, "autoReport.directory");
 	if (err)
@@ -114,13 +115,13 @@ enum status train_auto_check(const struct train_options *options, struct err *er
 	enum status status = train_auto_directory(options, directory, err);
 
 	if (status == ST_OK && rmdir(directory) == 0)
-		auto_undo(options->directory, missing);
+		auto_remove(options->directory, missing);
 	return status;
 }
 
 /* ---- framework.json -------------------------------------------------------------------------- */
 
-/* The number that follows @key in /proc/cpuinfo; 0: unknown. */
+/* Return the number that follows @key in /proc/cpuinfo; 0: unknown. */
 static double auto_cpuinfo(const char *key)
 {
 	FILE *file = fopen("/proc/cpuinfo", "re");
@@ -138,7 +139,7 @@ static double auto_cpuinfo(const char *key)
 	return value;
 }
 
-/* The nominal clock where the kernel knows it, else the present one. 0: unknown. */
+/* Return the nominal clock if the kernel reports it, else the current one. 0: unknown. */
 static double auto_cpu_ghz(void)
 {
 	static const char *const files[] = {
@@ -166,7 +167,7 @@ static void auto_system(struct jsonw *w)
 	char ghz[32];
 
 	if (uname(&name))
-		(void)0; /* stays empty: the keys are there all the same */
+		(void)0; /* the values stay empty; the keys are written anyway */
 	snprintf(ghz, sizeof(ghz), "%.2f", auto_cpu_ghz());
 
 	jsonw_key(w, "System Information");

@@ -1,5 +1,5 @@
 /*
- * Reading POPLAR_ENGINE_OPTIONS: one table of options, one walk over the given ones.
+ * Parses POPLAR_ENGINE_OPTIONS: a table of options, and one pass over the given values.
  *
  * Threading: no state. Ownership: the caller's struct owns the texts (train_options_free).
  */
@@ -32,7 +32,7 @@
 #define ACCEPTED_TEXT(name, type, fallback, help)                                                  \
 	ACCEPTED(name, TRAIN_OPTION_TEXT, type, fallback, help)
 
-/* Sorted by group as the documentation has them; the first one is what `all` is about. */
+/* Grouped as in Poplar's documentation; the first entry must be autoReport.all (OPTION_ALL). */
 static const struct train_option_entry option_table[] = {
 	{.name = "autoReport.all",
 	 .type = "bool",
@@ -205,12 +205,12 @@ struct option_value {
 	bool boolean;
 	int64_t integer;
 	double real;
-	const char *text; /* the JSON tree's */
+	const char *text; /* borrowed from the JSON tree */
 };
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-/* What was given, as people wrote it. */
+/* Format a given value for a message. */
 static const char *option_shown(const cJSON *node, char *out, size_t size)
 {
 	if (cJSON_IsString(node))
@@ -227,7 +227,7 @@ static const char *option_shown(const cJSON *node, char *out, size_t size)
 	return out;
 }
 
-static enum status option_refuse(const struct train_option_entry *entry, const cJSON *node,
+static enum status option_reject(const struct train_option_entry *entry, const cJSON *node,
 				 const char *wanted, struct err *err)
 {
 	char shown[256];
@@ -258,7 +258,7 @@ static enum status option_bool(const struct train_option_entry *entry, const cJS
 			return ST_OK;
 		}
 	}
-	return option_refuse(entry, node, "true or false", err);
+	return option_reject(entry, node, "true or false", err);
 }
 
 static enum status option_int(const struct train_option_entry *entry, const cJSON *node,
@@ -276,11 +276,11 @@ static enum status option_int(const struct train_option_entry *entry, const cJSO
 		good = true;
 	}
 	if (!good)
-		return option_refuse(entry, node, "a whole number", err);
+		return option_reject(entry, node, "a whole number", err);
 
 	if (value < entry->least) {
 		snprintf(wanted, sizeof(wanted), "at least %" PRId64, entry->least);
-		return option_refuse(entry, node, wanted, err);
+		return option_reject(entry, node, wanted, err);
 	}
 	out->integer = value;
 	return ST_OK;
@@ -294,20 +294,20 @@ static enum status option_real(const struct train_option_entry *entry, const cJS
 	out->real = good ? node->valuedouble : 0;
 	if (cJSON_IsString(node))
 		good = str_to_double(node->valuestring, &out->real);
-	return good ? ST_OK : option_refuse(entry, node, "a number", err);
+	return good ? ST_OK : option_reject(entry, node, "a number", err);
 }
 
 static enum status option_text(const struct train_option_entry *entry, const cJSON *node,
 			       struct option_value *out, struct err *err)
 {
 	if (cJSON_IsNumber(node)) {
-		/* "int|auto": a number is as good as its text. */
+		/* "int|auto": a number is accepted in place of its text. */
 		out->real = node->valuedouble;
 		out->text = NULL;
 		return ST_OK;
 	}
 	if (!cJSON_IsString(node))
-		return option_refuse(entry, node, "a text", err);
+		return option_reject(entry, node, "a text", err);
 	out->text = node->valuestring;
 	return ST_OK;
 }
@@ -328,7 +328,7 @@ static enum status option_choice(const struct train_option_entry *entry, const c
 		}
 	}
 	snprintf(wanted, sizeof(wanted), "one of %s", entry->type);
-	return option_refuse(entry, node, wanted, err);
+	return option_reject(entry, node, wanted, err);
 }
 
 typedef enum status (*option_read_fn)(const struct train_option_entry *entry, const cJSON *node,
@@ -340,7 +340,7 @@ static const option_read_fn option_read[] = {
 	[TRAIN_OPTION_CHOICE] = option_choice,
 };
 
-/* ---- walking the object ---------------------------------------------------------------------- */
+/* ---- parsing the object ---------------------------------------------------------------------- */
 
 static int option_find(const char *name)
 {
@@ -386,7 +386,7 @@ static enum status options_read(const cJSON *root, struct option_value values[OP
 	return ST_OK;
 }
 
-/* ---- what follows from the values ------------------------------------------------------------ */
+/* ---- storing the values ---------------------------------------------------------------------- */
 
 static enum status option_store(const struct train_option_entry *entry,
 				const struct option_value *value, struct train_options *out,
@@ -434,7 +434,7 @@ static enum status options_store(struct train_options *out,
 	return ST_OK;
 }
 
-/* ---- texts ----------------------------------------------------------------------------------- */
+/* ---- normalised text and notes --------------------------------------------------------------- */
 
 static void option_write(struct jsonw *w, const struct train_option_entry *entry,
 			 const struct option_value *value)
@@ -470,7 +470,7 @@ static enum status options_write(struct train_options *out,
 	return ST_OK;
 }
 
-/* Is the report of @entry asked for? */
+/* Is the report of @entry requested? */
 static bool option_is_on(const struct train_options *options,
 			 const struct train_option_entry *entry)
 {
@@ -487,7 +487,7 @@ static void notes_list(struct str *list, const char *name)
 	str_addf(list, "%s%s", list->length ? ", " : "", name);
 }
 
-/* Several options may ask for the same file: was it named by one before row @end? */
+/* Several options can request the same file: has one before row @end named it? */
 static bool option_file_named(const struct train_options *options, int end)
 {
 	for (int i = 0; i < end; i++)
@@ -497,8 +497,8 @@ static bool option_file_named(const struct train_options *options, int end)
 	return false;
 }
 
-/* Was it asked for something that makes no difference? profile.db has the lowered variables with
- * any report: turning them off leaves nothing out. */
+/* Was the option given without any effect? profile.db contains the lowered variables with any
+ * report, so disabling them omits nothing. */
 static bool option_is_idle(const struct train_options *options,
 			   const struct train_option_entry *entry, const struct option_value *value)
 {
@@ -543,7 +543,7 @@ static enum status options_note(struct train_options *out,
 	return ST_OK;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- life cycle ------------------------------------------------------------------------------ */
 
 static void options_defaults(struct train_options *out)
 {
