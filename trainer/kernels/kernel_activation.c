@@ -1,5 +1,5 @@
 /*
- * Activation functions: each formula once for an element, then the loops over them.
+ * Activation functions: one formula per element, then the loops that apply it.
  */
 #include "trainer/kernels/kernel_activation.h"
 
@@ -11,9 +11,9 @@
 #define ACTIVATION_SELU_SCALE 1.05070098735548049342f
 #define ACTIVATION_SELU_ALPHA 1.67326324235437728482f
 #define ACTIVATION_SQRT_HALF  0.70710678118654752440f
-#define ACTIVATION_MISH_MOST  20.0f /* tanh(softplus(x)) is 1 from here on */
+#define ACTIVATION_MISH_MOST  20.0f /* tanh(softplus(x)) rounds to 1 from here on */
 
-/* ---- an element ------------------------------------------------------------------------------ */
+/* ---- one element ----------------------------------------------------------------------------- */
 
 KERNEL_INLINE float alpha_elu_of(float x, float alpha)
 {
@@ -22,7 +22,7 @@ KERNEL_INLINE float alpha_elu_of(float x, float alpha)
 	return x > 0.0f ? x : below;
 }
 
-/* Below 0 the slope is alpha exp(x) = y + alpha. */
+/* For x < 0 the slope is alpha exp(x) = y + alpha. */
 KERNEL_INLINE float alpha_elu_slope(float y, float alpha)
 {
 	float below = y + alpha;
@@ -55,7 +55,7 @@ KERNEL_INLINE float gelu_of(float x)
 	return 0.5f * x * (1.0f + elementary_erff(x * ACTIVATION_SQRT_HALF));
 }
 
-/* Phi(x) + x phi(x), the normal distribution's; 0.3989... is 1 / sqrt(2 pi). */
+/* Phi(x) + x phi(x) of the standard normal distribution; 0.3989... is 1 / sqrt(2 pi). */
 KERNEL_INLINE float gelu_slope(float x)
 {
 	float density = 0.39894228040143267794f * elementary_expf(-0.5f * x * x);
@@ -91,7 +91,7 @@ KERNEL_INLINE float leaky_relu_slope(float y)
 }
 
 /*
- * With e = exp(x) and n = e (e + 2), tanh(log(1 + e)) is n / (n + 2), and the derivative of that
+ * With e = exp(x) and n = e (e + 2), tanh(log(1 + e)) is n / (n + 2); its derivative is
  * 4 e (e + 1) / (n + 2)^2.
  */
 KERNEL_INLINE float mish_of(float x)
@@ -240,7 +240,7 @@ KERNEL_INLINE float tanh_slope(float y)
 			dx[i] = dy[i] * name##_slope(y[i]);                                        \
 	}
 
-/* ACTIVATION_##reads(name) is the second of each. */
+/* ACTIVATION_##reads(name) defines the gradient's loop. */
 #define ACTIVATION_LOOPS(name, reads) ACTIVATION_FORWARD(name) ACTIVATION_##reads(name)
 KERNEL_ACTIVATION_MAP(ACTIVATION_LOOPS)
 
@@ -257,7 +257,7 @@ void kernel_bounded_relu(const float *x, float *y, float most, size_t count)
 KERNEL_CLONES
 void kernel_bounded_relu_grad(const float *y, const float *dy, float *dx, float most, size_t count)
 {
-	/* An infinite y is not at the bound where there is none: no number compares with NaN. */
+	/* Without a bound use NaN, which compares false: an infinite y then passes dy through. */
 	float bound = isinf(most) ? NAN : most;
 
 	KERNEL_INDEPENDENT

@@ -1,9 +1,9 @@
 /*
  * Activation functions, element by element, and their gradients.
  *
- * Plain functions on pointers and sizes, one thread each. Results may lie on an operand exactly (y
- * on x, dx on dy); nothing else may overlap. Compiled for several instruction sets with the same
- * bytes in all. NaN goes through, forward and backward.
+ * Plain functions on pointers and sizes, single-threaded. A result may be stored over an operand
+ * (y over x, dx over dy); other overlaps are not allowed. Compiled for several instruction sets,
+ * all with the same bytes. NaN propagates, forward and backward.
  */
 #ifndef KERNEL_ACTIVATION_H
 #define KERNEL_ACTIVATION_H
@@ -12,17 +12,17 @@
 
 /*
  * kernel_NAME(x, y, count): y = NAME(x). kernel_NAME_grad(x, y, dy, dx, count): dx = dy NAME'(x).
- * Each reads one of x and y, and the other may be NULL: OUTPUT where the slope is told from y,
- * INPUT where it takes x. Formulas are those of TensorFlow 2.6:
+ * Each gradient reads x or y, and the other may be NULL: OUTPUT computes the slope from y, INPUT
+ * from x. The formulas are those of TensorFlow 2.6:
  *
- *	elu		x, below 0 exp(x) - 1
+ *	elu		x; exp(x) - 1 if x < 0
  *	exponential	exp(x)
  *	gelu		x (1 + erf(x / sqrt 2)) / 2
- *	hard_sigmoid	0.2 x + 0.5, held in 0 .. 1 (Keras 3: relu6(x + 3) / 6, which is not ours)
- *	leaky_relu	x, below 0 0.2 x
+ *	hard_sigmoid	0.2 x + 0.5, clipped to 0 .. 1 (Keras 3 has relu6(x + 3) / 6, not used here)
+ *	leaky_relu	x; 0.2 x if x < 0
  *	mish		x tanh(log(1 + exp(x)))
- *	relu6		x held in 0 .. 6
- *	selu		1.0507 x, below 0 1.0507 * 1.67326 (exp(x) - 1)
+ *	relu6		x, clipped to 0 .. 6
+ *	selu		1.0507 x; 1.0507 * 1.67326 (exp(x) - 1) if x < 0
  *	sigmoid		1 / (1 + exp(-x))
  *	softplus	log(1 + exp(x))
  *	softsign	x / (1 + |x|)
@@ -53,10 +53,10 @@ KERNEL_ACTIVATION_MAP(KERNEL_ACTIVATION_DECLARE)
 
 /* y = min(max(x, 0), most); most may be INFINITY. */
 void kernel_bounded_relu(const float *x, float *y, float most, size_t count);
-/* dx = dy where 0 < y < most (most = INFINITY: 0 < y), else 0. */
+/* dx = dy if 0 < y < most (most = INFINITY: 0 < y), else 0. */
 void kernel_bounded_relu_grad(const float *y, const float *dy, float *dx, float most, size_t count);
 
-/* Keras's ReLU: x up to @most where x > threshold, slope (x - threshold) elsewhere. */
+/* Keras's ReLU: min(x, most) if x > threshold, else slope (x - threshold). */
 struct kernel_relu_shape {
 	float threshold, slope, most; /* most: may be INFINITY */
 };
@@ -65,7 +65,7 @@ void kernel_shaped_relu(const float *x, float *y, const struct kernel_relu_shape
 void kernel_shaped_relu_grad(const float *x, const float *dy, float *dx,
 			     const struct kernel_relu_shape *shape, size_t count);
 
-/* y = x, below 0 alpha (exp(x) - 1); the slope is told from y (alpha > 0) and alpha. */
+/* y = x; alpha (exp(x) - 1) if x < 0. The gradient is computed from y and alpha (alpha > 0). */
 void kernel_alpha_elu(const float *x, float *y, float alpha, size_t count);
 void kernel_alpha_elu_grad(const float *y, const float *dy, float *dx, float alpha, size_t count);
 

@@ -1,9 +1,9 @@
 /*
- * One source, several instruction sets, chosen when the program is loaded.
+ * Function clones: one source compiled for several instruction sets, selected at load time.
  *
  * Only for loops whose elements are independent: with -ffp-contract=off the wider instructions do
- * the same operations in the same order. Off under sanitizers, whose runtime is not ready yet when
- * the loader asks which variant to take.
+ * the same operations in the same order. Disabled under sanitizers, whose runtime is not
+ * initialized when the loader resolves the clones.
  */
 #ifndef KERNEL_CLONES_H
 #define KERNEL_CLONES_H
@@ -32,11 +32,11 @@
 #define KERNEL_CLONES
 #endif
 
-/* For what such a loop calls: compiled anew in each variant. */
+/* For functions that such a loop calls: compiled again in each clone. */
 #define KERNEL_INLINE static inline __attribute__((always_inline))
 
-/* Before a loop whose turns do not depend on each other, whatever its pointers say: an output that
- * is one of the inputs, element by element, then costs nothing. */
+/* Precedes a loop whose iterations are independent whatever the compiler assumes about aliasing. An
+ * output stored over an input, element by element, then costs no runtime check. */
 #if defined(__GNUC__) && !defined(__clang__)
 #define KERNEL_INDEPENDENT _Pragma("GCC ivdep")
 #elif defined(__clang__)

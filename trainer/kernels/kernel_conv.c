@@ -1,5 +1,5 @@
 /*
- * Convolutions: which body computes the tiles, the forward pass and the input's gradient.
+ * Convolutions: selection of the body that computes tiles, the forward pass, the input's gradient.
  */
 #include "trainer/kernels/kernel_conv.h"
 
@@ -122,14 +122,14 @@ void kernel_conv_forward(const struct kernel_conv *conv, const struct kernel_roo
 /* ---- the input's gradient -------------------------------------------------------------------- */
 
 /*
- * One way (y or x) of a phase: with a stride s, input rows phase, phase + s, ... read the same
- * taps: those with (phase + pad - i dilation) divisible by s. Input row phase + t s reads output
- * row t + (phase + pad - i dilation) / s; with the taps taken backwards that is a convolution of
- * the gradient with steps of 1. (Stride or dilation is 1.)
+ * One axis (y or x) of a phase. With stride s, the input rows phase, phase + s, ... read the same
+ * taps: those whose (phase + pad - i dilation) is divisible by s. Input row phase + t s reads
+ * output row t + (phase + pad - i dilation) / s. With the taps in reverse order this is a
+ * convolution of the gradient with stride 1. (Stride or dilation is 1.)
  */
 struct conv_phase {
 	int64_t taps, dilation, origin, out; /* of the view */
-	int64_t first, step;                 /* of the kernel's taps */
+	int64_t first, step;                 /* indexes of the kernel's taps */
 };
 
 static struct conv_phase conv_phase(int64_t phase, int64_t size, int64_t taps, int64_t stride,
@@ -190,7 +190,7 @@ struct conv_gather conv__input_gather(const struct kernel_conv *c, int64_t phase
 		.group_out = c->channels / c->groups,
 	};
 
-	/* Pixels that no output has seen: nothing is summed. */
+	/* No output reads these pixels: nothing is summed. */
 	if (!g.view.depth)
 		g.view.taps_y = g.view.taps_x = 1;
 	if (c->stride_y == 1 && c->stride_x == 1) {
@@ -201,12 +201,12 @@ struct conv_gather conv__input_gather(const struct kernel_conv *c, int64_t phase
 	return g;
 }
 
-/* Pixels that no output has seen: those of a phase without taps. */
+/* Clears pixels that no output reads: those of a phase without taps. */
 struct conv_clear {
 	const struct kernel_conv *conv;
 	float *dx;
 	int64_t y, x; /* the phase */
-	int64_t rows; /* of it, of all images */
+	int64_t rows; /* of the phase, over all images */
 };
 
 #define CLEAR_SLICES 16
@@ -286,9 +286,9 @@ size_t kernel_conv_scratch(const struct kernel_conv *conv, unsigned lanes, bool 
 	return (size_t)most * sizeof(float);
 }
 
-/* ---- after the sums -------------------------------------------------------------------------- */
+/* ---- the ReLU's gradient --------------------------------------------------------------------- */
 
-#define RELU_GRAIN 65536 /* floats of a slice */
+#define RELU_GRAIN 65536 /* floats per slice */
 
 struct relu_work {
 	const struct kernel_conv_relu *relu;

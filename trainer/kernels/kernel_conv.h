@@ -1,19 +1,19 @@
 /*
- * Two-dimensional convolutions, NHWC, and their gradients, by kernels of our own.
+ * Two-dimensional convolutions in NHWC layout, and their gradients.
  *
  * y[n, oy, ox, f] = sum over (i, j, c) of
  *     x[n, oy stride_y + i dilation_y - pad_top, ox stride_x + j dilation_x - pad_left, c]
  *     kernel[i, j, c, f]
- * where x is 0 outside of the image (TensorFlow's correlation). With groups, filter f of group g
- * sees the channels of group g alone, and the kernel's third side is channels / groups.
+ * where x is 0 outside the image (TensorFlow's correlation). With groups, filter f of group g reads
+ * the channels of group g only, and the kernel's third dimension is channels / groups.
  *
- * Input pixels are read where they lie (padded ones from a copy), weights are copied into panels as
- * wide as the registers hold, and a tile of pixels by filters is summed up in registers over the
- * whole depth: no matrix is made. See kernel_conv_tile.h. Layers of 3 x 3 taps with many channels
- * are done with fewer multiplications: see kernel_conv_winograd.c.
+ * Input pixels are read in place (padded ones from a copy). Weights are copied into panels as wide
+ * as the registers, and a tile of pixels by filters is accumulated in registers over the whole
+ * depth, without an im2col matrix. See kernel_conv_tile.h. Layers of 3 x 3 taps with many channels
+ * use fewer multiplications: see kernel_conv_winograd.c.
  *
- * Work is cut into slices by shape alone, and every sum runs in one order: the same bytes for any
- * number of threads. Nothing is allocated: the caller gives kernel_conv_scratch() bytes. Thread
+ * Slices depend on the shape only, and every sum has one order: the bytes are the same for any
+ * number of threads. Nothing is allocated: the caller provides kernel_conv_scratch() bytes. Thread
  * safe.
  */
 #ifndef KERNEL_CONV_H
@@ -32,58 +32,58 @@ struct kernel_conv {
 	int64_t out_height, out_width, filters;
 	int64_t kernel_height, kernel_width;
 	int64_t stride_y, stride_x;
-	int64_t dilation_y, dilation_x; /* one of stride and dilation is 1, each way */
+	int64_t dilation_y, dilation_x; /* per axis, stride or dilation is 1 */
 	int64_t pad_top, pad_left;      /* less than the dilated kernel */
 	int64_t groups;                 /* divides channels and filters */
 };
 
-/* What is done to a sum before it is stored: + bias, then min(max(y, 0), most), NaN kept. */
+/* Applied to a sum before it is stored: + bias, then min(max(y, 0), most); NaN propagates. */
 struct kernel_conv_finish {
 	const float *bias; /* [filters]; NULL: none */
 	bool relu;
-	float most; /* of the relu; INFINITY: no bound */
-	/* Is told of all of the output, and that it is all; NULL: nobody asks. */
+	float most; /* upper bound of the ReLU; INFINITY: no bound */
+	/* Receives all of the output, and is marked complete; NULL: not wanted. */
 	struct kernel_watch *watch;
 };
 
-/* Who lends a hand, and the working memory: kernel_conv_scratch() bytes on a 64-byte line. */
+/* The thread pool, and working memory: kernel_conv_scratch() bytes aligned to 64 bytes. */
 struct kernel_room {
 	struct pool *pool;
 	void *scratch;
 };
 
-/* Bytes for any of the functions below, for this batch and any smaller one. */
+/* Bytes that suffice for any of the functions below, for this batch and any smaller one. */
 size_t kernel_conv_scratch(const struct kernel_conv *conv, unsigned lanes, bool training);
 
 void kernel_conv_forward(const struct kernel_conv *conv, const struct kernel_room *room,
 			 const float *x, const float *kernel,
 			 const struct kernel_conv_finish *finish, float *y);
 
-/* dx from dy; with @add it is added to what is there. */
+/* Compute dx from dy; with @add, add to the existing dx. */
 void kernel_conv_grad_input(const struct kernel_conv *conv, const struct kernel_room *room,
 			    const float *dy, const float *kernel, float *dx, bool add);
 
-/* A ReLU behind the sums: what its gradient is known by. */
+/* A ReLU that follows the sums, and what its gradient is computed from. */
 struct kernel_conv_relu {
-	const float *y; /* the finished output; NULL: there is no ReLU */
-	float most;     /* its upper bound; INFINITY: none */
-	bool keep;      /* dy is overwritten with the gradient of the sums, for grad_input() */
+	const float *y; /* the finished output; NULL: no ReLU */
+	float most;     /* its upper bound; INFINITY: no bound */
+	bool keep;      /* overwrite dy with the gradient of the sums, for grad_input() */
 };
 
-/* dkernel, and the sums of dy by filter in @dbias where that is not NULL. dy is that of the
- * finished output; it is changed with @relu->keep only. */
+/* Compute dkernel and, if @dbias is not NULL, the sums of dy by filter. dy is the gradient of the
+ * finished output; it is modified only with @relu->keep. */
 void kernel_conv_grad_kernel(const struct kernel_conv *conv, const struct kernel_room *room,
 			     const float *x, float *dy, const struct kernel_conv_relu *relu,
 			     float *dkernel, float *dbias);
 
-/* dy = 0 where the finished output is at a bound of its ReLU; a NaN of it lets dy through. */
+/* dy = 0 if the finished output is at a bound of its ReLU; a NaN output passes dy through. */
 void kernel_conv_grad_relu(const struct kernel_conv_relu *relu, struct pool *pool, float *dy,
 			   size_t count);
 
 /* The bodies of the tiles, fastest first: "avx512", "avx2", "portable"; NULL beyond the last. */
 const char *kernel_conv_body(int index);
-/* Use body @index from now on; false where this processor cannot run it. For tests and benchmarks,
- * while no convolution runs; scratch asked for before is void. */
+/* Use body @index from now on; false if this processor cannot run it. For tests and benchmarks,
+ * while no convolution runs. Scratch sizes returned earlier become invalid. */
 bool kernel_conv_use(int index);
 
 #endif /* KERNEL_CONV_H */

@@ -1,5 +1,5 @@
 /*
- * The convolution's tiles with AVX2 and FMA: 6 pixels by 16 filters, 12 of the 16 registers are
+ * The convolution's tiles with AVX2 and FMA: 6 pixels by 16 filters. 12 of the 16 registers hold
  * sums.
  */
 #include "common/cpu.h"
@@ -85,7 +85,7 @@ VECTOR VEC vec_inside(VEC x, VEC y, VEC most)
 	return _mm256_andnot_ps(outside, x);
 }
 
-/* Pairs of floats, pairs of pairs, then halves of the vectors. */
+/* Interleave floats, then pairs of floats, then halves of the vectors. */
 VECTOR void vec_transpose(VEC r[LANES])
 {
 	VEC t[LANES];

@@ -1,5 +1,5 @@
 /*
- * The convolution's tiles with AVX-512: 14 pixels by 32 filters, 28 of the 32 registers are sums.
+ * The convolution's tiles with AVX-512: 14 pixels by 32 filters. 28 of the 32 registers hold sums.
  */
 #include "common/cpu.h"
 #include "trainer/kernels/kernel_conv_internal.h"
@@ -83,7 +83,7 @@ VECTOR VEC vec_inside(VEC x, VEC y, VEC most)
 	return _mm512_mask_mov_ps(x, outside, vec_zero());
 }
 
-/* Pairs of floats, pairs of pairs, then quarters of the vectors. */
+/* Interleave floats, then pairs of floats, then quarters of the vectors. */
 VECTOR void vec_transpose(VEC r[LANES])
 {
 	VEC t[LANES];

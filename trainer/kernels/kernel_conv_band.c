@@ -1,15 +1,15 @@
 /*
- * Where the pixels of a convolution lie: in place, or in a copy with the border's zeros.
+ * The location of a convolution's pixels: in place, or in a copy that includes the border's zeros.
  *
- * A copy is made for some output rows at a time, so that it stays in the cache. Pure.
+ * A copy holds some output rows at a time, so that it stays in the cache. No state.
  */
 #include <string.h>
 
 #include "trainer/kernels/kernel_conv_internal.h"
 #include "trainer/kernels/kernel_work.h"
 
-/* Floats: pixels so far apart fall into one set of an L1 cache of 48 KiB in 12 ways, or of 32 KiB
- * in 8. */
+/* Distance in floats at which pixels map to the same set of an L1 cache of 48 KiB and 12 ways, or
+ * of 32 KiB and 8. */
 #define BAND_SET 1024
 
 void conv__flatten(struct conv_view *v, int64_t columns)
@@ -43,7 +43,7 @@ static bool band_is_copied(const struct conv_view *v)
 
 /* ---- pixels far apart ------------------------------------------------------------------------ */
 
-#define DENSE_PIXELS 2048 /* more are copied slice by slice */
+#define DENSE_PIXELS 2048 /* above that, each slice copies its own */
 #define DENSE_GAP    16   /* floats */
 #define DENSE_SLICES 16
 
@@ -102,9 +102,9 @@ void conv__dense(struct conv_view *v, struct pool *pool, float *memory)
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
-/* How a copy is laid out: a single tap has only those pixels copied that it reads. */
+/* Layout of a copy. With a single tap, only the pixels that it reads are copied. */
 struct band_copy {
-	int64_t step_y, step_x; /* of the source, from copied pixel to copied pixel */
+	int64_t step_y, step_x; /* in the source, between copied pixels */
 	int64_t columns, pitch;
 };
 
@@ -141,7 +141,7 @@ int64_t conv__band_floats(const struct conv_view *v, int64_t lines)
 	if (!band_is_copied(v))
 		return 0;
 	lines = conv__least(lines, v->images * v->out_rows);
-	/* Each image that the rows touch brings a halo of its own. */
+	/* Each image that the rows touch adds its own halo. */
 	rows = v->taps_y == 1 ? lines
 			      : lines * v->step_y + images * ((v->taps_y - 1) * v->dilation_y + 1);
 	return conv__line(rows * copy.columns * copy.pitch);
@@ -202,7 +202,7 @@ static void band_fill(const struct conv_view *v, const struct band_copy *copy, i
 	}
 }
 
-/* Taps that lie one after the other become one run. */
+/* Merge taps that are adjacent in memory into one run. */
 static void band_runs(const struct conv_view *v, struct conv_band *band)
 {
 	band->runs_y = v->taps_y;
@@ -233,7 +233,7 @@ static struct conv_band band_in_place(const struct conv_view *v, int64_t line)
 	int64_t row = v->origin_y + band.first_row * v->step_y;
 
 	band.next = band.image - band.first_row * band.line;
-	/* Without depth nothing is read. */
+	/* Without depth nothing is read, and the source may be NULL. */
 	if (v->depth)
 		band.base +=
 			((band.first_image * v->rows + row) * v->columns + v->origin_x) * v->pitch;
@@ -280,9 +280,9 @@ struct conv_band conv__band(const struct conv_view *view, int64_t line, int64_t 
 	return conv__band_shape(view, line, lines, memory);
 }
 
-/* ---- copies for all slices ------------------------------------------------------------------- */
+/* ---- copies shared by all slices ------------------------------------------------------------- */
 
-#define SHARED_FLOATS (1 << 19) /* larger ones are copied slice by slice */
+#define SHARED_FLOATS (1 << 19) /* above that, each slice copies its own */
 #define SHARED_SLICES 16
 
 int64_t conv__shared_floats(const struct conv_view *v)

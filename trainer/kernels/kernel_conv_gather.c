@@ -1,37 +1,38 @@
 /*
- * Convolutions as sums over what an output pixel reads: the forward pass, and the input's gradient.
+ * Convolutions as sums over what an output pixel reads: the forward pass and the input's gradient.
  *
- * A slice is some output rows by some panels of filters. It copies one panel of weights at a time
- * (into its lane's memory, where the panel stays in the cache), and goes over its rows with it.
+ * A slice is a range of output rows by a range of filter panels. It copies one panel of weights at
+ * a time (into its lane's memory, where the panel stays in the cache) and computes its rows with
+ * it.
  */
 #include <string.h>
 
 #include "trainer/kernels/kernel_conv_internal.h"
 #include "trainer/kernels/kernel_work.h"
 
-#define GATHER_SLICES 32        /* of rows, wanted */
-#define GATHER_TILES  24        /* of a slice at least: they pay for the copied weights */
-#define GATHER_LEAST  8         /* slices wanted at least: then panels are shared out too */
-#define GATHER_SHARED 4         /* slices of panels that share one copy of the pixels, at least */
-#define GATHER_BAND   (1 << 18) /* floats of a slice's copied pixels, about */
+#define GATHER_SLICES 32        /* target number of row slices */
+#define GATHER_TILES  24        /* minimum tiles of a slice, to amortize copying the weights */
+#define GATHER_LEAST  8         /* target minimum of slices; below that, panels are split too */
+#define GATHER_SHARED 4         /* minimum panel slices that share one copy of the pixels */
+#define GATHER_BAND   (1 << 18) /* floats of a slice's copied pixels, approximately */
 
 struct gather_plan {
 	const struct conv_gather *gather;
 	const struct conv_body *body;
 	float *memory;
 	int64_t lane;                               /* floats */
-	int64_t band, panel;                        /* of which */
+	int64_t band, panel;                        /* floats of the lane's parts */
 	int64_t lines, slice_lines, line_slices;    /* output rows */
-	int64_t panels, slice_panels, panel_slices; /* of a group */
+	int64_t panels, slice_panels, panel_slices; /* per group */
 	struct conv_band shared;
-	bool is_shared; /* slices read one band */
+	bool is_shared; /* all slices read one band */
 	bool pairs;     /* a tile holds two short rows */
 };
 
-/* Output rows that pay for a slice. */
+/* Minimum output rows that are worth a slice. */
 static int64_t gather_least_lines(const struct gather_plan *p, const struct conv_view *v)
 {
-	int64_t tiles = conv__ceil(v->out_columns, p->body->rows); /* of a row */
+	int64_t tiles = conv__ceil(v->out_columns, p->body->rows); /* per row */
 	int64_t least = p->pairs ? 2 * GATHER_TILES : conv__ceil(GATHER_TILES, tiles);
 	int64_t lines = conv__most(conv__ceil(p->lines, GATHER_SLICES), least);
 	int64_t row = conv__band_floats(v, 2) - conv__band_floats(v, 1);
@@ -60,7 +61,7 @@ static struct gather_plan gather_plan(const struct conv_gather *g)
 	p.slice_panels = conv__ceil(p.panels, p.panel_slices);
 	p.panel_slices = conv__ceil(p.panels, p.slice_panels);
 
-	/* A slice has less than twice the least; all that is more for a larger batch too. */
+	/* A slice has less than twice the minimum; this also covers any smaller batch. */
 	p.band = conv__band_floats(v, conv__least(p.lines, 2 * least));
 	p.panel = v->taps_y * v->taps_x * v->depth * p.body->panel;
 	p.lane = p.band + p.panel + CONV_PANEL_MOST;
@@ -102,7 +103,7 @@ void conv__gather_pack(const struct conv_gather *g, int64_t group, int64_t colum
 
 /* ---- tiles ----------------------------------------------------------------------------------- */
 
-/* Everything of a tile but its pixels. */
+/* All fields of a tile except those that depend on its pixels. */
 static struct conv_tile gather_tile(const struct gather_plan *p, const struct conv_band *band,
 				    const float *b, int64_t columns)
 {
@@ -138,7 +139,7 @@ static void gather_pixels(const struct gather_plan *p, struct conv_tile *tile, c
 	p->body->tile[wide][pixels - 1](tile);
 }
 
-/* One output row, cut into nearly even tiles. */
+/* Compute one output row, cut into tiles of nearly equal size. */
 static void gather_row(const struct gather_plan *p, struct conv_tile *tile, const float *a,
 		       float *c, int64_t pixels)
 {
@@ -158,9 +159,9 @@ static float *gather_out(const struct conv_gather *g, int64_t line)
 	       line % g->view.out_rows * g->out_row;
 }
 
-/* Whether taps in the border's rows may be left out. A tile leaves out those that none of its rows
- * needs, which depends on the body: the zeros that other bodies multiply give no sum another value
- * only where all weights are finite. */
+/* Whether taps in the border's rows may be skipped. A tile skips the taps that none of its rows
+ * needs, and the tile's size depends on the body. Other bodies multiply these weights by zeros,
+ * which leaves the sum unchanged only if all weights are finite. */
 static bool gather_may_clip(const struct gather_plan *p, const struct conv_band *band,
 			    const float *b)
 {
@@ -173,7 +174,7 @@ static bool gather_may_clip(const struct gather_plan *p, const struct conv_band 
 	return kernel_abs_max(b, (size_t)p->panel) < KERNEL_NONFINITE_BITS;
 }
 
-/* Taps in the border's rows, of all of rows @line .. @line + @lines - 1, are left out. */
+/* Skip the taps that fall into the border for all of rows @line .. @line + @lines - 1. */
 static struct conv_tile gather_clip(const struct gather_plan *p, const struct conv_band *band,
 				    const struct conv_tile *whole, int64_t line, int64_t lines,
 				    int64_t *skip)
@@ -197,7 +198,7 @@ static struct conv_tile gather_clip(const struct gather_plan *p, const struct co
 	return tile;
 }
 
-/* Rows @line .. @end - 1 of a panel have just been stored, and are in the innermost cache. */
+/* Watch rows @line .. @end - 1 of a panel, which were just stored and are still in the L1 cache. */
 static void gather_watch(const struct gather_plan *p, const struct conv_tile *tile, int64_t offset,
 			 int64_t line, int64_t end)
 {

@@ -64,8 +64,8 @@ VECTOR void vec_store_part(float *p, VEC v, int count)
 		p[i] = v.lane[i];
 }
 
-/* One rounding, as the vector instructions have it; where the processor cannot, the C library does
- * it in software. */
+/* One rounding, as the vector instructions do. On processors without FMA the C library computes it
+ * in software. */
 VECTOR VEC vec_fma(VEC a, VEC b, VEC c)
 {
 	for (int i = 0; i < LANES; i++)

@@ -1,10 +1,10 @@
 /*
  * The gradients of a convolution's kernel and bias: sums over all pixels of all images.
  *
- * A small kernel's gradient is summed up in parts: each slice takes some rows of output pixels and
- * all of the kernel, in memory of its own, and the parts are added from first to last. A large
- * kernel's is cut itself: each slice takes some of it, and all pixels. Either way pixels go by in
- * blocks that stay in the cache.
+ * The gradient of a small kernel is summed in parts: each slice handles some rows of output pixels
+ * and the whole kernel, in its own memory, and the parts are added from first to last. A large
+ * kernel is itself cut: each slice handles a piece of it and all pixels. Either way the pixels are
+ * processed in blocks that stay in the cache.
  */
 #include <math.h>
 #include <string.h>
@@ -15,43 +15,43 @@
 #include "trainer/kernels/kernel_depthwise.h"
 
 #define SUM_PIXELS 256       /* of a block, about: the packed gradient stays in the L1 cache */
-#define SUM_PARTS  16        /* slices of pixels, at most */
-#define SUM_PART   512       /* pixels of a part at least */
-#define SUM_SMALL  (1 << 16) /* floats of a kernel that is summed up in parts */
-#define SUM_LARGE  (1 << 18) /* the same where there are SUM_MANY pixels */
+#define SUM_PARTS  16        /* maximum pixel slices */
+#define SUM_PART   512       /* minimum pixels of a part */
+#define SUM_SMALL  (1 << 16) /* maximum floats of a kernel that is summed in parts */
+#define SUM_LARGE  (1 << 18) /* the same with at least SUM_MANY pixels */
 #define SUM_MANY   8192
-#define SUM_SLICES 8    /* slices of a large kernel, wanted */
-#define SUM_ADD    4096 /* floats of a slice of the parts' sum */
+#define SUM_SLICES 8    /* target slices of a large kernel */
+#define SUM_ADD    4096 /* floats per slice when parts are added */
 
 struct sum_plan {
 	const struct kernel_conv *conv;
 	const struct conv_body *body;
 	struct conv_view view;
 	struct kernel_conv_relu relu;
-	float most; /* of the relu */
+	float most; /* upper bound of the ReLU */
 	float *dy, *dkernel, *dbias;
 	float *memory, *parts;
 	int64_t lane, band;         /* floats */
 	int64_t lines, block;       /* output rows: all, and of a block */
 	int64_t part_count, part;   /* part: floats; part_count 1: no parts */
-	int64_t unit;               /* output rows that no part divides */
-	int64_t filters, panels;    /* of a group */
-	int64_t depth;              /* of the kernel's rows, of a group */
-	int64_t run_pieces, pieces; /* of a run; of all runs */
+	int64_t unit;               /* output rows that must stay within one part */
+	int64_t filters, panels;    /* per group */
+	int64_t depth;              /* rows of the kernel, per group */
+	int64_t run_pieces, pieces; /* per run; of all runs */
 	int64_t piece_slices;
 	struct conv_band shared;
-	bool is_shared; /* slices read one band */
+	bool is_shared; /* all slices read one band */
 };
 
 static int64_t sum_block(const struct conv_view *v, int64_t pixels)
 {
 	int64_t lines = conv__most(1, pixels / v->out_columns);
 
-	/* Whole images, or rows of one. */
+	/* Whole images, or rows of one image. */
 	return lines > v->out_rows ? lines / v->out_rows * v->out_rows : lines;
 }
 
-/* How many parts there are: no more for a smaller batch. */
+/* The number of parts; a smaller batch never has more. */
 static int64_t sum_parts(const struct sum_plan *p)
 {
 	int64_t least = conv__ceil(conv__ceil(SUM_PART, p->view.out_columns), p->unit);
@@ -101,15 +101,15 @@ int64_t conv__sum_scratch(const struct kernel_conv *conv, unsigned lanes)
 
 /* ---- a block of pixels ----------------------------------------------------------------------- */
 
-/* Output rows that go by together: of one image, or of whole ones. */
+/* Output rows that are processed together: rows of one image, or whole images. */
 struct sum_block {
 	int64_t images, lines, columns;
-	int64_t first, pixels; /* of all images' */
-	const float *b;        /* one panel's gradient */
+	int64_t first, pixels; /* counted over all images */
+	const float *b;        /* the gradient of one panel */
 	bool add;
 };
 
-/* The gradient's columns of one panel, one after the other. */
+/* Pack the gradient's columns of one panel. */
 static void sum_pack(const struct sum_plan *p, struct sum_block *block, int columns, int64_t offset,
 		     float *b)
 {
@@ -126,7 +126,7 @@ static void sum_pack(const struct sum_plan *p, struct sum_block *block, int colu
 		p->body->pack(p->dy + first, p->conv->filters, block->pixels, columns, b);
 }
 
-/* Piece @piece of the kernel's rows. */
+/* Sum piece @piece of the kernel's rows. */
 static void sum_piece(const struct sum_plan *p, const struct conv_band *band,
 		      const struct sum_block *block, int64_t piece, int64_t columns, float *c)
 {
@@ -153,7 +153,7 @@ static void sum_piece(const struct sum_plan *p, const struct conv_band *band,
 	p->body->sum[columns > p->body->lanes][rows - 1](&tile);
 }
 
-/* How many rows of the output go by at @line together, at most up to @end. */
+/* The block of output rows that starts at @line and ends at @end at the latest. */
 static struct sum_block sum_block_at(const struct sum_plan *p, int64_t line, int64_t end, bool add)
 {
 	const struct conv_view *v = &p->view;
@@ -182,7 +182,7 @@ struct sum_range {
 	int64_t panel, panel_end, piece, piece_end;
 };
 
-/* Rows @line .. @end of the output, and the range of the kernel, into @dkernel and @dbias. */
+/* Sum output rows @line .. @end - 1 for @range of the kernel into @dkernel and @dbias. */
 static void sum_lines(const struct sum_plan *p, const struct sum_range *range, int64_t line,
 		      int64_t end, float *memory, float *dkernel, float *dbias)
 {
@@ -269,7 +269,7 @@ static void sum_add_slice(void *context, unsigned slice)
 				p->conv->filters, p->dbias);
 }
 
-/* Many slices read all of dy where the kernel is large: it is changed before them. */
+/* For a large kernel several slices read all of dy: apply the ReLU's gradient before them. */
 static void sum_relu(struct sum_plan *p, const struct kernel_room *room)
 {
 	const struct kernel_conv *c = p->conv;
@@ -299,7 +299,7 @@ void kernel_conv_grad_kernel(const struct kernel_conv *conv, const struct kernel
 	    conv__winograd_sum(conv, room, x, dy, relu, dkernel, dbias))
 		return;
 	p.relu = *relu;
-	p.most = isinf(relu->most) ? NAN : relu->most; /* nothing is at or above a NaN */
+	p.most = isinf(relu->most) ? NAN : relu->most; /* no value compares >= NaN */
 	p.view.source = x;
 	p.dy = dy;
 	p.dkernel = dkernel;

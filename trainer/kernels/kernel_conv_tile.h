@@ -1,21 +1,19 @@
 /*
- * The tiles of the convolution, for one kind of vector: included by kernel_conv_BODY.c, which
- * defines
+ * The tiles of the convolution, for one vector type: included by kernel_conv_BODY.c, which defines
  *
- *	VEC, LANES      a vector of floats, and how many
- *	ROWS            the most rows of a tile: all their sums stay in registers
- *	PIXELS          the same of a depthwise one
- *	STEPS           an enum: steps of the depth in a turn of the loop
- *	TARGET          the attribute that allows the instructions
+ *	VEC, LANES      a vector of floats, and its length
+ *	ROWS            maximum rows of a tile: all their sums stay in registers
+ *	PIXELS          maximum pixels of a depthwise tile
+ *	STEPS           an enum: steps of the depth per loop iteration
+ *	TARGET          the attribute that enables the instructions
  *	vec_zero, vec_load, vec_store, vec_load_part, vec_store_part, vec_all, vec_fma, vec_add,
  *	vec_max, vec_min
- *	vec_inside      (x, y, most): x, but 0 where y <= 0 or y >= most
+ *	vec_inside      (x, y, most): x, but 0 if y <= 0 or y >= most
  *	vec_transpose   of LANES vectors
  *
- * Each step of the depth loads two vectors of B, spreads one float of A for each row, and does two
- * multiplications with it: the multipliers are busy in every cycle, and of A and B only what is
- * needed is read, in place. vec_max(a, b) and vec_min(a, b) give b where one of them is not a
- * number.
+ * Each step of the depth loads two vectors of B, broadcasts one float of A per row, and does two
+ * fused multiply-adds with it. The multipliers are busy in every cycle, and A and B are read in
+ * place, without excess. vec_max(a, b) and vec_min(a, b) return b if either operand is NaN.
  */
 #define PANEL  (2 * LANES)
 #define INLINE static inline __attribute__((always_inline)) TARGET
@@ -36,8 +34,8 @@ INLINE void tile_step(VEC acc[ROWS][2], const float *a0, const float *a1, int64_
 	}
 }
 
-/* Where a tile's sums are stored: its first half of rows (rounded up), and the others. Only the
- * last vector of a row may be a part of one. */
+/* The output of a tile's sums: the first half of the rows (rounded up), and the others. Only the
+ * last vector of a row may be partial. */
 struct tile_out {
 	float *c0, *c1;
 	int64_t row;
@@ -150,7 +148,7 @@ INLINE void tile_run(const struct conv_tile *t, const int rows, const int vector
 	tile_store(acc, &end, rows, vectors);
 }
 
-#define SUM_AHEAD 12 /* pixels: they may lie too far apart for the processor's own prefetching */
+#define SUM_AHEAD 12 /* pixels to prefetch: the hardware prefetcher misses large strides */
 
 INLINE void sum_run(const struct conv_sum_tile *t, const int rows, const int vectors)
 {
@@ -182,7 +180,7 @@ INLINE void sum_run(const struct conv_sum_tile *t, const int rows, const int vec
 
 /* ---- weights --------------------------------------------------------------------------------- */
 
-#define PACK_AHEAD 16 /* rows: they lie too far apart for the processor's own prefetching */
+#define PACK_AHEAD 16 /* rows to prefetch: the hardware prefetcher misses large strides */
 
 INLINE VEC pack_load(const float *w, int64_t count)
 {
@@ -204,7 +202,8 @@ static TARGET void conv_pack(const float *w, int64_t ld, int64_t depth, int colu
 	}
 }
 
-/* LANES columns, @columns of them there, become rows @b_row apart: @part stores no more of them. */
+/* Transpose LANES columns (@columns of them exist) to rows @b_row apart; @part stores @columns
+ * only. */
 INLINE void pack_columns(const float *w, int64_t ld, int64_t depth, int columns, float *b,
 			 int64_t b_row, const bool part)
 {
@@ -268,7 +267,7 @@ static TARGET void conv_pack_relu(float *dy, const float *y, float most, bool ke
 	}
 }
 
-/* Two rows at a time: the sums of even and of odd rows are added last. */
+/* Sum even and odd rows separately, and add the two sums last. */
 static TARGET void conv_sums(const float *b, int64_t depth, int columns, bool add, float *sums)
 {
 	VEC even[2] = {vec_zero(), vec_zero()}, odd[2] = {vec_zero(), vec_zero()};
@@ -293,9 +292,9 @@ static TARGET void conv_sums(const float *b, int64_t depth, int columns, bool ad
 
 /* ---- few rows -------------------------------------------------------------------------------- */
 
-#define FEW_DEPTH 4 /* rows of B that go by together */
+#define FEW_DEPTH 4 /* rows of B that are processed together */
 
-/* The next @depth multiplications of one row's sums. */
+/* Add the next @depth products to one row's sums. */
 INLINE void few_row(const struct conv_few *f, int64_t row, int64_t k, const int depth)
 {
 	const float *b = f->b + k * f->b_row;
@@ -336,7 +335,7 @@ static TARGET void conv_few(const struct conv_few *f)
 	}
 }
 
-/* LANES columns, @columns of them there: their rows of B are turned around in registers. */
+/* LANES columns (@columns of them exist): their rows of B are transposed in registers. */
 INLINE void few_columns(const struct conv_few *f, const float *b, float *c, int columns,
 			const int rows)
 {

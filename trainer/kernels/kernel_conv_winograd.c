@@ -1,31 +1,32 @@
 /*
  * Convolutions of 3 x 3 taps with a quarter of the multiplications: Winograd's F(4x4, 3x3).
  *
- * The output is cut into tiles of 4 x 4 pixels. The 6 x 6 pixels that a tile reads and the kernel's
- * 3 x 3 weights are each spread to 36 numbers, of which a channel's are multiplied one by one; what
- * is summed up over the channels is collected to 16 outputs. So there are 36 matrix products in
- * place of 144 multiplications, and the tiles of kernel_conv_tile.h do them. Sums have twice the
- * rounding errors of plain ones (tests/trainer/test_kernel_conv.c), measured by all that the tile
- * reads.
+ * The output is cut into tiles of 4 x 4 pixels. The 6 x 6 pixels that a tile reads and the
+ * kernel's 3 x 3 weights are each transformed to 36 values. These are multiplied per channel and
+ * summed over the channels; the inverse transform turns the 36 sums into 16 outputs. This takes 36
+ * matrix products instead of 144 multiplications, computed by the tiles of kernel_conv_tile.h. The
+ * rounding errors are twice those of direct sums (tests/trainer/test_kernel_conv.c), relative to
+ * all that the tile reads.
  *
- * A number that is none, or so large that a sum might overflow, would spoil all outputs of its
- * tile. A row of tiles that reads one is summed plainly, and so are 32 filters of which one has
- * such a weight: then each element is what the plain sum makes of it.
+ * A NaN, an infinity, or a value so large that a sum might overflow would spoil all outputs of its
+ * tile. A row of tiles that reads such a value is summed directly, and so is a panel of 32 filters
+ * that has such a weight: each element then is exactly the direct sum.
  *
- * A slice is some rows of tiles by some panels of filters. It spreads its pixels first, then one
- * panel of weights at a time, where they are not so few that they are spread once for all slices.
+ * A slice is a range of tile rows by a range of filter panels. It transforms its pixels first,
+ * then one panel of weights at a time, unless the weights are so few that they are transformed
+ * once for all slices.
  */
 #include <string.h>
 
 #include "trainer/kernels/kernel_conv_internal.h"
 #include "trainer/kernels/kernel_work.h"
 
-#define WINOGRAD_TILES    56  /* of a slice, about: they pay for the weights that are spread */
-#define WINOGRAD_SLICES   8   /* wanted at least: then panels are shared out too */
-#define WINOGRAD_BLOCK    28  /* tiles whose products are in the L2 cache when collected */
-#define WINOGRAD_DEPTH    128 /* channels of a panel whose weights stay there */
-#define WINOGRAD_KERNEL   (1 << 20) /* floats of weights that are spread once for all slices */
-#define WINOGRAD_CHANNELS 16        /* and filters, at least: fewer do not pay for the spreading */
+#define WINOGRAD_TILES    56  /* per slice, about: amortizes the transform of the weights */
+#define WINOGRAD_SLICES   8   /* target minimum; below that, panels are split too */
+#define WINOGRAD_BLOCK    28  /* tiles whose products are still in the L2 cache when transformed */
+#define WINOGRAD_DEPTH    128 /* channels of a panel whose weights stay in the L2 cache */
+#define WINOGRAD_KERNEL   (1 << 20) /* maximum floats of weights transformed once for all slices */
+#define WINOGRAD_CHANNELS 16        /* minimum channels and filters: fewer do not pay off */
 #define WINOGRAD_MOST     0x4e800000u /* 2^30 */
 
 /* ---- tiles ----------------------------------------------------------------------------------- */
@@ -64,7 +65,8 @@ bool conv__winograd_bears(uint32_t abs_max)
 	return abs_max < WINOGRAD_MOST;
 }
 
-/* Which of a tile's @WINOGRAD_READ pixels from @from on are among @size. */
+/* The range of a tile's WINOGRAD_READ pixels, starting at @from, that lies within 0 .. @size -
+ * 1. */
 static void winograd_inside(int64_t from, int64_t size, int *first, int *end)
 {
 	*first = (int)conv__least(conv__most(0, -from), WINOGRAD_READ);
@@ -109,14 +111,14 @@ struct winograd_plan {
 	struct winograd_tiles tiles;
 	int64_t slice_rows, row_slices;
 	int64_t panels, slice_panels, panel_slices;
-	int64_t depth;              /* channels whose weights are spread together */
+	int64_t depth;              /* channels whose weights are transformed together */
 	int64_t block;              /* tiles that are multiplied together */
-	int64_t pitch, position;    /* of spread pixels */
-	int64_t packed, spread;     /* floats of a panel's weights: as they are, and spread */
-	int64_t pixels, work, lane; /* floats of spread pixels, and of the rest, of a lane */
+	int64_t pitch, position;    /* of transformed pixels */
+	int64_t packed, spread;     /* floats of a panel's weights: packed, and transformed */
+	int64_t pixels, work, lane; /* floats of transformed pixels, of the rest, of a lane */
 	float *memory;
-	float *shared;  /* pixels spread for all slices; NULL: each does its own */
-	int64_t kernel; /* floats of all weights, spread for all slices; 0: each does its own */
+	float *shared;  /* pixels transformed for all slices; NULL: each slice does its own */
+	int64_t kernel; /* floats of all weights, transformed for all slices; 0: per slice */
 	float *weights;
 };
 
@@ -162,7 +164,7 @@ int64_t conv__winograd_scratch(const struct conv_gather *gather, unsigned lanes)
 	return p.pixels + p.kernel + p.lane * lanes;
 }
 
-/* The output's first line of a row of tiles; of the one after the last, their end. */
+/* The first output line of a row of tiles; for the row after the last, the end of the lines. */
 static int64_t winograd_line(const struct winograd_plan *p, int64_t row)
 {
 	return row / p->tiles.down * p->gather->view.out_rows + row % p->tiles.down * WINOGRAD_SIDE;
@@ -176,7 +178,7 @@ static float *winograd_out(const struct winograd_plan *p, int64_t row)
 	       row % p->tiles.down * WINOGRAD_SIDE * g->out_row;
 }
 
-/* After a row's spread pixels: whether it is summed plainly. */
+/* The flags behind the transformed pixels: for each row, whether it is summed directly. */
 static float *winograd_plain(const struct winograd_plan *p, float *pixels)
 {
 	return pixels + WINOGRAD_POSITIONS * p->position;
@@ -192,8 +194,8 @@ static void winograd_spread_row(const struct winograd_plan *p, int64_t first, in
 	winograd_plain(p, pixels)[row - first] = spread ? 0.0f : 1.0f;
 }
 
-/* Whether the weights of a panel's neighbours can be spread: all bodies decide for as many filters
- * as the widest panel has. */
+/* Whether the weights of the panel and its neighbours can be transformed. All bodies decide for as
+ * many filters as the widest panel has, so that their results agree. */
 static bool winograd_bears(const struct winograd_plan *p, int64_t panel)
 {
 	const struct conv_gather *g = p->gather;
@@ -227,7 +229,8 @@ static void winograd_choose(const struct winograd_plan *p, int64_t panel,
 	range->columns = conv__least(p->body->panel, p->gather->filters - range->column);
 }
 
-/* Channels @channel .. @end - 1 of one panel's weights; false: they cannot be spread. */
+/* Transform channels @channel .. @end - 1 of one panel's weights; false if they are out of
+ * range. */
 static bool winograd_weights(const struct winograd_plan *p, const struct winograd_range *range,
 			     int64_t channel, int64_t end, float *packed, float *weights)
 {
@@ -243,7 +246,7 @@ static bool winograd_weights(const struct winograd_plan *p, const struct winogra
 	return true;
 }
 
-/* The 36 products of @tiles tiles with @depth channels of one panel. */
+/* Compute the 36 products of @tiles tiles with @depth channels of one panel. */
 static void winograd_multiply(const struct winograd_plan *p, const float *pixels,
 			      const float *weights, int64_t depth, int64_t tiles, bool wide,
 			      bool add, float *products)
@@ -278,7 +281,7 @@ static void winograd_multiply(const struct winograd_plan *p, const float *pixels
 	}
 }
 
-/* Tiles @tile .. of the range's rows, as outputs. */
+/* Transform the products of tiles @tile .. @tile + @tiles - 1 of the range into outputs. */
 static void winograd_collect(const struct winograd_plan *p, const struct winograd_range *range,
 			     int64_t tile, int64_t tiles, const float *products, const float *bias)
 {
@@ -310,7 +313,7 @@ static void winograd_collect(const struct winograd_plan *p, const struct winogra
 	}
 }
 
-/* Rows that cannot be spread, and what the others' outputs come to. */
+/* Sum the rows that cannot be transformed directly, and report the others' outputs to the watch. */
 static void winograd_finish(const struct winograd_plan *p, const struct winograd_range *range,
 			    float *memory)
 {
@@ -332,7 +335,7 @@ static void winograd_finish(const struct winograd_plan *p, const struct winograd
 	}
 }
 
-/* False: nothing is stored, the weights cannot be spread. */
+/* Return false, with nothing stored, if the weights cannot be transformed. */
 static bool winograd_panel(const struct winograd_plan *p, const struct winograd_range *range,
 			   const float *pixels, float *memory)
 {
@@ -352,7 +355,8 @@ static bool winograd_panel(const struct winograd_plan *p, const struct winograd_
 	for (int64_t tile = 0; tile < tiles; tile += p->block) {
 		int64_t count = conv__least(p->block, tiles - tile);
 
-		/* Either all channels are spread at once, for all blocks, or there is one block. */
+		/* Either all channels are transformed at once for all blocks, or there is one
+		 * block. */
 		for (int64_t k = 0; k < g->view.depth; k += p->depth) {
 			int64_t end = conv__least(k + p->depth, g->view.depth);
 

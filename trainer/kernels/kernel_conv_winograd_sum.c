@@ -1,11 +1,12 @@
 /*
  * The gradient of a 3 x 3 kernel by Winograd's tiles: see kernel_conv_winograd.c.
  *
- * The pixels that a tile reads and the gradients of its 4 x 4 outputs are each spread to 36
- * numbers, whose products are summed up over all tiles and collected to 3 x 3 weights. A small
- * kernel's gradient is summed up in parts, as in kernel_conv_sum.c: each slice takes some rows of
- * tiles and all of the kernel. Of a large one each slice takes one panel of filters and some of the
- * channels. A number that cannot be spread ends it all, and the sums are done plainly.
+ * The pixels that a tile reads and the gradients of its 4 x 4 outputs are each transformed to 36
+ * values, whose products are summed over all tiles and transformed to 3 x 3 weights. The gradient
+ * of a small kernel is summed in parts, as in kernel_conv_sum.c: each slice handles some rows of
+ * tiles and the whole kernel. For a large kernel each slice handles one panel of filters and a
+ * range of the channels. If any value cannot be transformed, everything is summed directly
+ * instead.
  */
 #include <math.h>
 #include <stdatomic.h>
@@ -14,13 +15,13 @@
 #include "trainer/kernels/kernel_conv_internal.h"
 #include "trainer/kernels/kernel_work.h"
 
-#define SUM_PARTS    8         /* slices of tiles, at most */
-#define SUM_PART     64        /* tiles of a part at least */
-#define SUM_SMALL    (1 << 16) /* floats of a kernel that is summed up in parts */
-#define SUM_SLICES   8         /* slices of a large kernel, wanted */
-#define SUM_CHANNELS 128       /* of a slice, at most: their sums stay in the L2 cache */
-#define SUM_TILES    56        /* of a block, at most */
-#define SUM_BLOCK    (1 << 17) /* floats of a block's spread pixels, about */
+#define SUM_PARTS    8         /* maximum slices of tiles */
+#define SUM_PART     64        /* minimum tiles of a part */
+#define SUM_SMALL    (1 << 16) /* maximum floats of a kernel that is summed in parts */
+#define SUM_SLICES   8         /* target slices of a large kernel */
+#define SUM_CHANNELS 128       /* maximum per slice: their sums stay in the L2 cache */
+#define SUM_TILES    56        /* maximum per block */
+#define SUM_BLOCK    (1 << 17) /* floats of a block's transformed pixels, about */
 
 struct winograd_sum {
 	const struct kernel_conv *conv;
@@ -28,12 +29,12 @@ struct winograd_sum {
 	struct conv_view view;
 	struct winograd_tiles tiles;
 	struct kernel_conv_relu relu;
-	float most; /* of the relu */
+	float most; /* upper bound of the ReLU */
 	float *dy, *dkernel, *dbias;
 	int64_t panels, part_count, channel_slices;
 	int64_t kernel, part;                  /* floats: of the kernel, of a part */
 	int64_t block;                         /* rows of tiles */
-	int64_t pitch, position, dy_position;  /* of spread pixels, and of the gradient's */
+	int64_t pitch, position, dy_position;  /* of transformed pixels, and of the gradient's */
 	int64_t pixels, gradients, sums, lane; /* floats */
 	float *memory, *parts;
 	atomic_bool plain;
@@ -89,7 +90,7 @@ struct winograd_sum_range {
 	float *dkernel, *dbias;
 };
 
-/* The gradients of @rows rows of tiles and one panel's filters; false: they cannot be spread. */
+/* Transform the gradients of @rows rows of tiles and one panel; false if they are out of range. */
 static bool sum_spread_gradients(const struct winograd_sum *p, int64_t row, int64_t rows,
 				 int64_t column, int64_t columns, float *sums, float *gradients)
 {
@@ -126,7 +127,7 @@ static bool sum_spread_gradients(const struct winograd_sum *p, int64_t row, int6
 	return true;
 }
 
-/* The products of @tiles tiles, for one panel, are added to @sums. */
+/* Add the products of @tiles tiles, for one panel, to @sums. */
 static void sum_multiply(const struct winograd_sum *p, const struct winograd_sum_range *range,
 			 const float *pixels, const float *gradients, int64_t tiles, bool wide,
 			 bool add, float *sums)
@@ -247,7 +248,7 @@ bool conv__winograd_sum(const struct kernel_conv *c, const struct kernel_room *r
 					     c->channels * c->filters);
 
 	p.relu = *relu;
-	p.most = isinf(relu->most) ? NAN : relu->most; /* nothing is at or above a NaN */
+	p.most = isinf(relu->most) ? NAN : relu->most; /* no value compares >= NaN */
 	p.view.source = x;
 	p.dy = dy;
 	p.dkernel = dkernel;
@@ -257,7 +258,7 @@ bool conv__winograd_sum(const struct kernel_conv *c, const struct kernel_room *r
 	if (p.kernel <= SUM_SMALL) {
 		pool_share_lanes(room->pool, work, sum_part_slice, &p, (unsigned)p.part_count);
 	} else {
-		/* Several slices read the same gradients. */
+		/* Several slices read the same gradients: apply the ReLU's gradient before them. */
 		if (relu->keep) {
 			kernel_conv_grad_relu(
 				relu, room->pool, dy,

@@ -1,10 +1,10 @@
 /*
- * Winograd's transforms of tiles, for one kind of vector: included after kernel_conv_tile.h.
+ * Winograd's transforms of tiles, for one vector type: included after kernel_conv_tile.h.
  *
- * A row of 6 pixels d, 3 weights w and 4 outputs y are polynomials, which are multiplied by their
- * values at the points 0, A, -A, B, -B and infinity. Each transform is done down the columns, then
- * along the rows. Points of like magnitude need the same even and odd parts. 5/8 and 3/2 lose
- * fewer digits than the usual 1 and 2, and their products up to the fourth degree are exact.
+ * A row of 6 pixels d, 3 weights w and 4 outputs y are polynomials, multiplied by way of their
+ * values at the points 0, A, -A, B, -B and infinity. Each transform runs down the columns, then
+ * along the rows. Points of equal magnitude share their even and odd parts. 5/8 and 3/2 lose fewer
+ * digits than the usual 1 and 2, and their products up to the fourth degree are exact.
  */
 #define POINT_A  0.625f
 #define POINT_B  1.5f
@@ -12,7 +12,7 @@
 #define SQUARE_B (POINT_B * POINT_B)
 #define CUBE_A   (SQUARE_A * POINT_A)
 #define CUBE_B   (SQUARE_B * POINT_B)
-/* One by the product of a point's distances from the others. */
+/* The reciprocal of the product of a point's distances from the others. */
 #define WEIGHT_0 (1.0f / (SQUARE_A * SQUARE_B))
 #define WEIGHT_A (1.0f / (2.0f * SQUARE_A * (SQUARE_A - SQUARE_B)))
 #define WEIGHT_B (1.0f / (2.0f * SQUARE_B * (SQUARE_B - SQUARE_A)))
@@ -28,7 +28,7 @@ INLINE VEC vec_step(VEC x, float by, VEC y)
 	return vec_fma(vec_all(by), y, x);
 }
 
-/* 6 pixels to 6. */
+/* Transform 6 pixels to 6 values. */
 INLINE void spread_pixels(const VEC d[6], VEC v[6])
 {
 	VEC even_a = vec_step(d[4], -SQUARE_B, d[2]), odd_a = vec_step(d[3], -SQUARE_B, d[1]);
@@ -42,7 +42,7 @@ INLINE void spread_pixels(const VEC d[6], VEC v[6])
 	v[5] = vec_step(vec_step(d[5], -(SQUARE_A + SQUARE_B), d[3]), SQUARE_A * SQUARE_B, d[1]);
 }
 
-/* 4 outputs' gradients to 6. */
+/* Transform the gradients of 4 outputs to 6 values. */
 INLINE void spread_outputs(const VEC y[4], VEC v[6])
 {
 	VEC even_a = vec_step(y[0], SQUARE_A, y[2]), even_b = vec_step(y[0], SQUARE_B, y[2]);
@@ -57,7 +57,7 @@ INLINE void spread_outputs(const VEC y[4], VEC v[6])
 	v[5] = y[3];
 }
 
-/* 3 weights to 6. */
+/* Transform 3 weights to 6 values. */
 INLINE void spread_weights(const VEC w[3], VEC u[6])
 {
 	VEC even_a = vec_scale(vec_step(w[0], SQUARE_A, w[2]), WEIGHT_A);
@@ -71,7 +71,7 @@ INLINE void spread_weights(const VEC w[3], VEC u[6])
 	u[5] = w[2];
 }
 
-/* 6 sums to 4 outputs. */
+/* Transform 6 sums to 4 outputs. */
 INLINE void collect_outputs(const VEC m[6], VEC y[4])
 {
 	VEC even_a = vec_add(m[1], m[2]), odd_a = vec_step(m[1], -1.0f, m[2]);
@@ -83,7 +83,7 @@ INLINE void collect_outputs(const VEC m[6], VEC y[4])
 	y[3] = vec_step(vec_step(m[5], CUBE_B, odd_b), CUBE_A, odd_a);
 }
 
-/* 6 sums to the gradients of 3 weights. */
+/* Transform 6 sums to the gradients of 3 weights. */
 INLINE void collect_weights(const VEC m[6], VEC w[3])
 {
 	VEC even_a = vec_scale(vec_add(m[1], m[2]), WEIGHT_A);

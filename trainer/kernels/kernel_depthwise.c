@@ -1,7 +1,7 @@
 /*
  * Depthwise convolutions: rows of pixels by blocks of channels. See the header.
  *
- * The rows are kernel_depthwise_tile.h's where each channel has one filter.
+ * With one filter per channel, kernel_depthwise_tile.h computes the rows.
  */
 #include "trainer/kernels/kernel_depthwise.h"
 
@@ -11,15 +11,15 @@
 #include "trainer/kernels/kernel_conv_internal.h"
 #include "trainer/kernels/kernel_work.h"
 
-#define DEPTH_SLICES 32    /* wanted */
-#define DEPTH_LEAST  16384 /* outputs of a slice at least */
+#define DEPTH_SLICES 32    /* target */
+#define DEPTH_LEAST  16384 /* minimum outputs of a slice */
 #define DEPTH_PARTS  16    /* of the kernel's gradient */
-#define DEPTH_ADD    4096  /* floats of a slice of the parts' sum */
+#define DEPTH_ADD    4096  /* floats per slice when parts are added */
 
 struct depth_gather {
-	struct conv_gather g; /* its filters are those of all channels */
+	struct conv_gather g; /* its filters count all channels' */
 	int64_t multiplier;
-	bool reduce; /* depth runs over the filters of a channel: the input's gradient */
+	bool reduce; /* sum over the filters of a channel: the input's gradient */
 	int64_t lines, slice_lines, lane;
 	float *memory;
 };
@@ -39,7 +39,7 @@ static float depth_finish(const struct conv_depth_row *r, float sum, int64_t cha
 	return sum;
 }
 
-/* Several filters for a channel: c[channel, m] from a[channel]. */
+/* With several filters per channel: compute c[channel, m] from a[channel]. */
 static void depth_row_spread(const struct conv_depth_row *r)
 {
 	for (int64_t p = 0; p < r->pixels; p++) {
@@ -68,7 +68,7 @@ static float depth_filters(const struct conv_depth_row *r, const float *a, const
 	return sum;
 }
 
-/* And backwards: c[channel] from all of a[channel, m]. */
+/* The reverse: compute c[channel] from all a[channel, m]. */
 static void depth_row_reduce(const struct conv_depth_row *r)
 {
 	for (int64_t p = 0; p < r->pixels; p++) {
@@ -101,7 +101,7 @@ static void depth_plan(struct depth_gather *d)
 	d->lane = conv__band_floats(v, d->slice_lines);
 }
 
-/* The rows of a slice that is watched, looked at one by one while they are hot. */
+/* Update the watch of a slice row by row, while the row is in the cache. */
 static void depth_watch(const struct depth_gather *d, const struct conv_depth_row *row,
 			uint32_t *most)
 {
@@ -156,7 +156,7 @@ static void depth_slice(void *context, unsigned slice, unsigned lane)
 		kernel_watch_put(g->finish.watch, most);
 }
 
-/* A multiply-add reads a float. */
+/* Each multiply-add reads one float. */
 static uint64_t depth_work(const struct conv_view *v, int64_t filters)
 {
 	return kernel_work_floats(v->images * v->out_rows * v->out_columns * v->taps_y * v->taps_x *
@@ -269,7 +269,7 @@ static struct depth_sum depth_sum(const struct kernel_conv *conv)
 	return s;
 }
 
-/* One tap where a channel has several filters. */
+/* One tap, with several filters per channel. */
 static void depth_sum_spread(const struct conv_depth_sum *s, const float *x, int64_t multiplier,
 			     float *sums)
 {

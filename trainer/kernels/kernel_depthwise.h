@@ -1,11 +1,11 @@
 /*
- * Depthwise convolutions, NHWC: every channel has filters of its own.
+ * Depthwise convolutions, NHWC: every channel has its own filters.
  *
- * struct kernel_conv describes them with groups = channels; a channel's multiplier is
- * filters / channels, filter f sees channel f / multiplier, and the kernel is
+ * struct kernel_conv describes them with groups = channels. A channel's multiplier is
+ * filters / channels, filter f reads channel f / multiplier, and the kernel is
  * [kernel height, kernel width, channels, multiplier]. Each image row is computed in blocks of
- * channels, straight from where the pixels lie. dy is always overwritten where there is a ReLU. The
- * promises are those of kernel_conv.h, which calls these itself where every channel is a group.
+ * channels, reading the pixels in place. With a ReLU dy is always overwritten. The guarantees are
+ * those of kernel_conv.h, which calls these functions if every channel is a group.
  */
 #ifndef KERNEL_DEPTHWISE_H
 #define KERNEL_DEPTHWISE_H

@@ -1,6 +1,6 @@
 /*
- * Depthwise rows for one kind of vector: included by kernel_conv_BODY.c after kernel_conv_tile.h,
- * whose names it uses. PIXELS pixels by two vectors of channels are summed up in registers.
+ * Depthwise rows for one vector type: included by kernel_conv_BODY.c after kernel_conv_tile.h,
+ * whose names it uses. PIXELS pixels by two vectors of channels are accumulated in registers.
  */
 INLINE VEC depth_load(const float *p, int count)
 {
@@ -22,7 +22,7 @@ INLINE void depth_store(const struct conv_depth_row *r, VEC sum, int64_t channel
 		vec_store_part(c, sum, count);
 }
 
-/* @pixels pixels by @vectors vectors of channels, the last of @count. */
+/* @pixels pixels by @vectors vectors of channels, the last one of @count lanes. */
 INLINE void depth_block(const struct conv_depth_row *r, int64_t pixel, int64_t channel, int count,
 			const int pixels, const int vectors)
 {
@@ -86,7 +86,7 @@ static TARGET void conv_depth_row(const struct conv_depth_row *r)
 		depth_pixels(r, pixel, 1);
 }
 
-/* sums[taps, filters] += x dy over the row, for @taps taps side by side. */
+/* sums[taps, filters] += x dy over the row, for @taps adjacent taps. */
 INLINE void depth_sum_block(const struct conv_depth_sum *s, const float *x, int64_t f, float *sums,
 			    int count, const int taps)
 {

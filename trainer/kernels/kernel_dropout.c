@@ -1,7 +1,7 @@
 /*
- * Dropout. The ten rounds run over the blocks of a group side by side, each word in a 64-bit lane,
- * where its product needs no unpacking: in plain C, and with AVX-512, whose 32-bit multiplication
- * to 64 bits compilers do not find. Both give the same bytes.
+ * Dropout. The ten rounds run over the blocks of a group in parallel, each word in a 64-bit lane,
+ * so that its product needs no unpacking: in plain C, and with AVX-512, because compilers do not
+ * emit its 32-bit multiplication to 64 bits. Both give the same bytes.
  */
 #include "trainer/kernels/kernel_dropout.h"
 
@@ -25,7 +25,7 @@
 #define DROPOUT_W0     0x9e3779b9u
 #define DROPOUT_W1     0xbb67ae85u
 
-/* The words of blocks @block .. in the order in which elements take them. */
+/* The words of DROPOUT_BLOCKS blocks from @block on, in the order of the elements that use them. */
 KERNEL_INLINE void dropout_group(const struct rng *stream, uint32_t block,
 				 uint32_t words[KERNEL_DROPOUT_GROUP])
 {
@@ -39,7 +39,7 @@ KERNEL_INLINE void dropout_group(const struct rng *stream, uint32_t block,
 		c3[j] = stream->counter[3];
 	}
 	for (int round = 0; round < DROPOUT_ROUNDS; round++) {
-		/* What is above a lane's 32 bits is not read again. */
+		/* The bits of a lane above its lower 32 are not used again. */
 		for (int j = 0; j < DROPOUT_BLOCKS; j++) {
 			uint64_t p0 = (uint64_t)DROPOUT_M0 * (uint32_t)c0[j];
 			uint64_t p1 = (uint64_t)DROPOUT_M1 * (uint32_t)c2[j];
@@ -78,14 +78,14 @@ static void dropout_plain(const struct rng *stream, uint32_t threshold, uint32_t
 
 #define DROPOUT_512     __attribute__((target("avx512f,avx512bw,avx512vl")))
 #define DROPOUT_VECTORS (DROPOUT_BLOCKS / 8)
-#define DROPOUT_XOR     0x96 /* the truth table of three operands' exclusive or */
+#define DROPOUT_XOR     0x96 /* truth table of the exclusive or of three operands */
 
 DROPOUT_512 static inline void dropout_wide_start(const struct rng *stream, uint32_t block,
 						  __m512i c[4][DROPOUT_VECTORS])
 {
 	const __m512i lanes = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7);
 
-	/* The block number wraps at 32 bits: what is above them in a lane is not read. */
+	/* The block number wraps at 32 bits: the upper bits of a lane are not used. */
 	for (uint32_t v = 0; v < DROPOUT_VECTORS; v++) {
 		c[0][v] = _mm512_add_epi64(_mm512_set1_epi64(block + 8 * v), lanes);
 		for (int word = 1; word < 4; word++)
@@ -114,7 +114,7 @@ DROPOUT_512 static inline void dropout_wide_round(__m512i c[4][DROPOUT_VECTORS],
 DROPOUT_512 static void dropout_wide(const struct rng *stream, uint32_t threshold, uint32_t block,
 				     size_t groups, uint8_t *mask)
 {
-	/* The lower halves of the lanes of two vectors. */
+	/* Selects the lower halves of the lanes of two vectors. */
 	const __m512i lower =
 		_mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
 	const __m512i least = _mm512_set1_epi32((int)threshold);

@@ -1,12 +1,11 @@
 /*
- * Elementary functions of one float, written so that loops over them become vector code. Those of
- * doubles are in common/elementary.h.
+ * Elementary functions of one float, written so that the compiler vectorizes loops over them. For
+ * doubles see common/elementary.h.
  *
- * Argument reductions and polynomials (weighted minimax fits; the widths of their intervals are
- * beside them) in plain operations of fixed order: the same bytes in every instruction set. Errors
- * are at most 2.5 units in the last place against the exact value, as
- * tests/trainer/test_kernel_activation.c measures them. NaN gives NaN; infinities give
- * the limits. No state.
+ * Argument reductions and polynomials (weighted minimax fits on the interval noted beside them)
+ * use plain operations in fixed order: the same bytes with every instruction set. Errors are at
+ * most 2.5 units in the last place against the exact value, measured by
+ * tests/trainer/test_kernel_activation.c. NaN gives NaN; infinities give the limits. No state.
  */
 #ifndef KERNEL_ELEMENTARY_H
 #define KERNEL_ELEMENTARY_H
@@ -17,7 +16,7 @@
 
 #include "trainer/kernels/kernel_clones.h"
 
-/* Added to a small number, it leaves the nearest integer in the lowest bits. */
+/* Adding this to a small number leaves the nearest integer in the lowest bits. */
 #define ELEMENTARY_ROUND  0x1.8p23f
 #define ELEMENTARY_LOG2E  0x1.715476p+0f
 #define ELEMENTARY_LN2_HI 0x1.62e4p-1f /* 15 bits: its product with an exponent is exact */
@@ -31,7 +30,7 @@ KERNEL_INLINE uint32_t elementary_bits(float x)
 	return bits;
 }
 
-/* 2^exponent for -126 .. 127. */
+/* 2^exponent, for exponents -126 .. 127. */
 KERNEL_INLINE float elementary_power(int32_t exponent)
 {
 	uint32_t bits = (uint32_t)(exponent + 127) << 23;
@@ -41,13 +40,13 @@ KERNEL_INLINE float elementary_power(int32_t exponent)
 	return power;
 }
 
-/* x = exponent ln 2 + what is returned, of absolute value at most ln 2 / 2. */
+/* Reduce x = exponent ln 2 + r. Return r, whose absolute value is at most ln 2 / 2. */
 KERNEL_INLINE float elementary_reduce(float x, int32_t *exponent)
 {
 	float shifted = x * ELEMENTARY_LOG2E + ELEMENTARY_ROUND;
 	float whole = shifted - ELEMENTARY_ROUND;
 
-	/* Of a NaN the lowest bits are what they are; the result is NaN all the same. */
+	/* For NaN the lowest bits are arbitrary; the result is NaN regardless. */
 	*exponent = (int32_t)(elementary_bits(shifted) << 10) >> 10;
 	return x - whole * ELEMENTARY_LN2_HI - whole * ELEMENTARY_LN2_LO;
 }
@@ -67,12 +66,12 @@ KERNEL_INLINE float elementary_expf(float x)
 	p = p * r + 0x1.fffffcp-2f;
 	p = 1.0f + (r + r * r * p);
 
-	/* In two steps, for results below and above the range of one power. */
+	/* Scale in two steps: the result may be below or above the range of one power. */
 	half = exponent >> 1;
 	return p * elementary_power(half) * elementary_power(exponent - half);
 }
 
-/* exp(x) - 1 for x <= 0, exact to the last places near 0 too. */
+/* exp(x) - 1 for x <= 0, accurate to the last places near 0 too. */
 KERNEL_INLINE float elementary_expm1f_negative(float x)
 {
 	int32_t exponent;
@@ -91,7 +90,7 @@ KERNEL_INLINE float elementary_expm1f_negative(float x)
 	return power * p + (power - 1.0f);
 }
 
-/* 1 / (1 + exp(-x)); exp is taken of the negative side only, so that nothing overflows. */
+/* 1 / (1 + exp(-x)). Evaluate exp() for a negative argument only, so that it cannot overflow. */
 KERNEL_INLINE float elementary_sigmoidf(float x)
 {
 	float e = elementary_expf(-fabsf(x));
@@ -141,7 +140,7 @@ KERNEL_INLINE float elementary_erff(float x)
 	return a < 0.95f ? x + x * small : large;
 }
 
-/* log(1 + x) for x in 0 .. 1: twice the area tangent of x / (2 + x). */
+/* log(1 + x) for x in 0 .. 1: twice the area hyperbolic tangent of x / (2 + x). */
 KERNEL_INLINE float elementary_log1pf_share(float x)
 {
 	float s = x / (2.0f + x), z = s * s, p;

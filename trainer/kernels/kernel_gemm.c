@@ -1,14 +1,15 @@
 /*
- * Matrix products: how they are cut into slices, and how a slice goes over the tiles.
+ * Matrix products: how they are cut into slices, and how a slice iterates over tiles.
  *
- * A slice is up to 448 rows by some panels of columns. The depth goes by in even blocks of 512
- * at most, so that a block of B's panel stays in the caches nearby and A's block in the second one;
- * the tiles' sums go on from block to block in C, which changes no bit of them.
+ * A slice is up to 448 rows by some panels of columns. The depth is processed in equal blocks of
+ * at most 512, so that a block of B's panel stays in the near caches and A's block in the L2
+ * cache. The tiles continue their sums in C from block to block, which does not change a bit of
+ * them.
  *
- * Where B is transposed and A is the smaller, or A is transposed and C is narrow, C^T = op(B)^T
- * op(A)^T is computed instead, into the lane's memory, and turned around: the same multiplications
- * in the same order, but what has to be transposed on the way is A and C, not B, and vectors run
- * along C's columns.
+ * If B is transposed and A is the smaller one, or A is transposed and C is narrow, C^T = op(B)^T
+ * op(A)^T is computed into the lane's memory and then transposed. The multiplications and their
+ * order are the same, but A and C are transposed on the way instead of B, and vectors run along
+ * C's columns.
  */
 #include "trainer/kernels/kernel_gemm.h"
 
@@ -26,37 +27,37 @@
 #include <pthread.h>
 #endif
 
-#define GEMM_DEPTH  512 /* of a block: B's panel takes 64 KB with AVX-512, 32 KB with AVX2 */
-#define GEMM_ROWS   448 /* of a slice, at most */
-#define GEMM_TURNED 64  /* columns of a slice that is turned around, at most */
-#define GEMM_NARROW 16  /* columns of C that leave much of a panel idle, at most */
+#define GEMM_DEPTH  512 /* of a block: B's panel is 64 KB with AVX-512, 32 KB with AVX2 */
+#define GEMM_ROWS   448 /* maximum per slice */
+#define GEMM_TURNED 64  /* maximum columns of a slice whose product is transposed */
+#define GEMM_NARROW 16  /* maximum columns of a C that leaves much of a panel idle */
 
-/* Rows a multiple of so many floats apart share few sets of the cache; copied, they are so many
- * more than their length apart. */
+/* Rows whose distance is a multiple of GEMM_APART floats share few cache sets. Their copies are
+ * GEMM_SPREAD floats further apart than their length. */
 #define GEMM_APART  256
 #define GEMM_SPREAD 16
 
-/* Floats that stay in the second cache, and in the first; more than these come from memory. */
+/* Floats that fit the L2 and the L1 cache; more than GEMM_FAR come from memory. */
 #define GEMM_NEAR    (1 << 18)
 #define GEMM_NEAREST (1 << 13)
 #define GEMM_FAR     (1 << 21)
 
-/* So few rows read a panel of B where it lies, in blocks so deep: a copy would cost more than they
- * gain from it. */
+/* Up to GEMM_FEW_ROWS rows read a panel of B in place, in blocks of GEMM_SHALLOW depth: a copy
+ * would cost more than it gains. */
 #define GEMM_FEW_ROWS 42
 #define GEMM_SHALLOW  256
 
-/* Slices: multiply-adds that are worth one, and how many there are at most; of more work, larger
- * ones, so that many processors have some too. */
+/* Slices: minimum multiply-adds of one, and their maximum number. With more work slices are larger
+ * and more numerous, so that many processors are busy. */
 #define GEMM_SLICE       (1 << 19)
 #define GEMM_SLICES      16
 #define GEMM_LARGE_SLICE (1 << 22)
 #define GEMM_MANY_SLICES 64
-/* Of few rows, where each slice reads B in pieces as long as it is wide. */
+/* With few rows: each slice reads B in pieces as long as the slice is wide. */
 #define GEMM_FEW_SLICES 2
-#define GEMM_WIDE       512 /* columns of such a slice that reads in place, at least */
+#define GEMM_WIDE       512 /* minimum columns of such a slice that reads in place */
 
-/* The product as its slices go over it: of the operands as they are, or of both turned around. */
+/* The product as its slices compute it: of the operands as given, or of both transposed. */
 struct gemm_plan {
 	bool turned;
 	int64_t rows, columns, depth;
@@ -65,13 +66,13 @@ struct gemm_plan {
 	const float *b;
 	int64_t b_row;
 	bool b_transposed;                               /* stored [columns, depth] */
-	bool place;                                      /* B's panels are read where they lie */
-	bool stream;                                     /* and are fetched ahead */
-	int64_t block;                                   /* of the depth, at most */
-	int64_t row_pieces, column_pieces, column_units; /* how it is cut */
+	bool place;                                      /* B's panels are read in place */
+	bool stream;                                     /* and prefetched */
+	int64_t block;                                   /* maximum depth of a block */
+	int64_t row_pieces, column_pieces, column_units; /* number of pieces per dimension */
 };
 
-/* What a slice takes of it. */
+/* The part of the product that a slice computes. */
 struct gemm_range {
 	int64_t row, rows, column, columns;
 };
@@ -97,9 +98,9 @@ size_t kernel_gemm_scratch(unsigned lanes)
 	return (size_t)lanes * KERNEL_GEMM_LANE * sizeof(float);
 }
 
-/* ---- how it is cut --------------------------------------------------------------------------- */
+/* ---- planning -------------------------------------------------------------------------------- */
 
-/* The outer product of a few vectors: C goes by once, row by row. */
+/* Whether it is the outer product of a few vectors: C is streamed once, row by row. */
 static bool gemm_is_outer(const struct kernel_gemm *g)
 {
 	return g->transpose_a && !g->transpose_b && g->k <= CONV_FEW;
@@ -111,8 +112,8 @@ static bool gemm_is_few(const struct kernel_gemm *g)
 	       !(g->finish.relu && isfinite(g->finish.most));
 }
 
-/* Estimated cycles: a multiply-add of a vector is half of one, a float transposed on the way a
- * quarter (64 shuffles for 16 x 16 of them). */
+/* Estimated cycles: half a cycle per multiply-add of a vector, a quarter per float transposed on
+ * the way (64 shuffles for 16 x 16 floats). */
 static bool gemm_is_turned(const struct kernel_gemm *g)
 {
 	int64_t lanes = conv__body()->lanes;
@@ -128,9 +129,7 @@ static bool gemm_is_turned(const struct kernel_gemm *g)
 	       !gemm_is_few(g) && turned < straight;
 }
 
-/*
- * Cut a side into more pieces, up to @bound, until there are @wanted with those of the other side.
- */
+/* Cut a dimension into more pieces, at most @bound, until the product with @others is @wanted. */
 static void gemm_cut(int64_t *pieces, int64_t bound, int64_t wanted, int64_t others)
 {
 	if (*pieces * others < wanted)
@@ -138,10 +137,10 @@ static void gemm_cut(int64_t *pieces, int64_t bound, int64_t wanted, int64_t oth
 }
 
 /*
- * A panel of B is copied for the rows that read it, so that it lies together. It is read in place
- * where that is as good: where B stays in the second cache and its rows do not share few sets of
- * the first, or for few rows. Those fetch the next panel ahead if B is larger. Rows that begin
- * within a cache line are not worth it where B comes from memory: loads across two lines wait.
+ * By default a panel of B is copied for the rows that read it, so that it is contiguous. It is
+ * read in place if that is as fast: if B fits the L2 cache and its rows do not share few L1 sets,
+ * or for few rows. Few rows prefetch the next panel if B is larger. Rows that are not aligned to
+ * cache lines are excluded if B comes from memory: loads across two lines stall.
  */
 static void gemm_place(struct gemm_plan *p)
 {
@@ -191,7 +190,7 @@ static struct gemm_plan gemm_plan(const struct kernel_gemm *g)
 	p.column_units = conv__ceil(p.columns, CONV_PANEL_MOST);
 	p.row_pieces = conv__ceil(p.rows, GEMM_ROWS);
 	p.column_pieces = p.turned ? conv__ceil(p.columns, GEMM_TURNED) : 1;
-	/* Columns first: rows of A are read where they lie, B's panels are copied by each slice. */
+	/* Columns first: rows of A are read in place, but each slice copies B's panels. */
 	if (most > p.row_pieces * p.column_pieces) {
 		if (!gemm_is_outer(g))
 			gemm_cut(&p.column_pieces, p.column_units / 2, most, p.row_pieces);
@@ -239,8 +238,8 @@ struct gemm_rows {
 };
 
 /*
- * Rows that lie a multiple of some kilobytes apart share few sets of the cache and many pages: they
- * are copied once for all panels. So are, of a transposed A, the block's.
+ * Rows at a multiple of some kilobytes share few cache sets and touch many pages: they are copied
+ * once for all panels. The same applies to a transposed A's rows of the block.
  */
 static struct gemm_rows gemm_rows(const struct gemm_plan *p, const struct gemm_range *r,
 				  int64_t first, int64_t depth, float *memory)
@@ -250,7 +249,7 @@ static struct gemm_rows gemm_rows(const struct gemm_plan *p, const struct gemm_r
 		.row = p->a_row,
 		.step = p->a_step,
 	};
-	bool along = p->a_step == 1; /* the depth lies together */
+	bool along = p->a_step == 1; /* the depth is contiguous */
 	int64_t apart = along ? p->a_row : p->a_step, lines = along ? r->rows : depth;
 	int64_t length = along ? depth : r->rows, pitch = conv__line(length) + GEMM_SPREAD;
 
@@ -264,19 +263,19 @@ static struct gemm_rows gemm_rows(const struct gemm_plan *p, const struct gemm_r
 	return rows;
 }
 
-/* Some panels of B and C beside each other, in a block of the depth. */
+/* Adjacent panels of B and C, within a block of the depth. */
 struct gemm_group {
 	const struct conv_body *body;
 	const float *b;
-	int64_t b_step, b_panel, depth; /* floats from k to k, from panel to panel; k's */
+	int64_t b_step, b_panel, depth; /* floats from k to k, from panel to panel; number of k */
 	float *c;                       /* the range's first row */
 	int64_t c_row, columns;
 	bool add, relu;
 	float most;
-	const float *bias, *last_bias; /* of the columns, of the last panel's; NULL: none (yet) */
+	const float *bias, *last_bias; /* of the columns, of the last panel; NULL: none (yet) */
 };
 
-/* @rows rows of all panels of the group. */
+/* Compute @rows rows of all panels of the group. */
 static void gemm_tiles(const struct gemm_group *g, const struct gemm_rows *a, int64_t row,
 		       int64_t rows)
 {
@@ -330,7 +329,7 @@ static void gemm_tiles(const struct gemm_group *g, const struct gemm_rows *a, in
 	}
 }
 
-/* The group's panels of B at @column, from @first of the depth on: where they lie, or copied. */
+/* Set the group's panels of B at @column, from depth @first on: in place, or copied. */
 static void gemm_pack(const struct gemm_plan *p, int64_t column, int64_t first, float *memory,
 		      struct gemm_group *g)
 {
@@ -353,7 +352,7 @@ static void gemm_pack(const struct gemm_plan *p, int64_t column, int64_t first, 
 			(int)conv__least(panel, g->columns - i), memory + i * g->depth);
 }
 
-/* The finish of a sum belongs to the last block of the depth. A panel's bias is read whole. */
+/* Sums are finished in the last block of the depth. Tiles read a whole panel of bias: pad it. */
 static void gemm_finish(const struct kernel_conv_finish *finish, int64_t column, float *memory,
 			struct gemm_group *g)
 {
@@ -369,8 +368,8 @@ static void gemm_finish(const struct kernel_conv_finish *finish, int64_t column,
 	g->last_bias = memory;
 }
 
-/* Fetch the panel of B at @column, @first. One that begins within a cache line got that line with
- * the panel before it. */
+/* Prefetch the panel of B at @column, @first. If it begins within a cache line, that line was
+ * fetched with the preceding panel. */
 static void gemm_fetch(const struct gemm_plan *p, int64_t column, int64_t first, int64_t depth)
 {
 	const struct conv_body *body = conv__body();
@@ -389,7 +388,7 @@ static void gemm_range_run(const struct gemm_plan *p, const struct gemm_range *r
 {
 	const struct conv_body *body = conv__body();
 	const int64_t tiles = conv__ceil(r->rows, body->rows);
-	const int64_t each = r->rows / tiles, rest = r->rows % tiles; /* nearly even tiles */
+	const int64_t each = r->rows / tiles, rest = r->rows % tiles; /* nearly equal tiles */
 	const int64_t blocks = conv__most(1, conv__ceil(p->depth, p->block));
 
 	for (int64_t block = 0, first = 0, depth; block < blocks; block++, first += depth) {
@@ -465,8 +464,8 @@ bool kernel_gemm_has_openblas(void)
 	return true;
 }
 
-/* OpenBLAS's own threads are switched off once: ours share the slices out. Any number of our
- * threads may call it at once. */
+/* Disable OpenBLAS's own threads, once: our pool runs the slices. Any number of our threads may
+ * call OpenBLAS concurrently. */
 static void openblas_one_thread(void)
 {
 	openblas_set_num_threads(1);

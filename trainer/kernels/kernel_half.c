@@ -1,7 +1,7 @@
 /*
- * Rounding through half precision: conversion instructions there and back, or integers.
+ * Rounding to half precision: with conversion instructions there and back, or integer arithmetic.
  *
- * Threading: any number of callers; the choice of a body is atomic.
+ * Threading: any number of callers; the selection of a body is atomic.
  */
 #include "trainer/kernels/kernel_half.h"
 
@@ -27,8 +27,8 @@ struct half_body {
 #define HALF_SIGN     0x80000000u
 #define HALF_INFINITY 0x7f800000u
 #define HALF_QUIET    0x00400000u
-#define HALF_DROPPED  0x00001fffu /* the 13 bits of a float's mantissa that half has not */
-#define HALF_OVERFLOW 0x477ff000u /* 65520: halfway from the greatest to the next step */
+#define HALF_DROPPED  0x00001fffu /* the 13 mantissa bits of a float that half does not have */
+#define HALF_OVERFLOW 0x477ff000u /* 65520: halfway from the greatest half to the next step */
 #define HALF_NORMAL   0x38800000u /* 2^-14 */
 
 static float half_float(uint32_t bits)
@@ -56,9 +56,9 @@ static float half_round(float value)
 		bits = (bits | HALF_QUIET) & ~HALF_DROPPED;
 	else if (bits >= HALF_OVERFLOW)
 		bits = HALF_INFINITY;
-	else if (bits >= HALF_NORMAL) /* just under a half step, and the odd ones a bit more */
+	else if (bits >= HALF_NORMAL) /* add just under half a step, and one more for odd values */
 		bits = (bits + (HALF_DROPPED >> 1) + (bits >> 13 & 1)) & ~HALF_DROPPED;
-	else /* from 1/2 to 1 a float's own steps are 2^-24 */
+	else /* from 1/2 to 1 the steps of a float are 2^-24 */
 		bits = half_bits(half_float(bits) + 0.5f - 0.5f);
 	return half_float(bits | sign);
 }
@@ -74,7 +74,7 @@ static bool half_always(void)
 	return true;
 }
 
-/* Compilers make vectors of this one. */
+/* The compiler vectorizes this loop. */
 void kernel_round_bfloat16(float *to, const float *from, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -115,7 +115,7 @@ __attribute__((target("avx,f16c"))) static void half_f16c(float *to, const float
 
 #endif
 
-/* ---- the choice ------------------------------------------------------------------------------ */
+/* ---- selection ------------------------------------------------------------------------------- */
 
 static const struct half_body half_bodies[] = {
 #if defined(__x86_64__)

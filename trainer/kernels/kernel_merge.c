@@ -1,5 +1,5 @@
 /*
- * Element by element from two arrays: loops that the compiler vectorises.
+ * Element-wise operations on two arrays: loops that the compiler vectorizes.
  */
 #include "trainer/kernels/kernel_merge.h"
 
@@ -8,7 +8,7 @@
 
 #include "trainer/kernels/kernel_clones.h"
 
-#define MERGE_ROWS 64 /* that are summed before their sum is added: errors grow less */
+#define MERGE_ROWS 64 /* rows summed separately, then added: errors grow more slowly */
 
 KERNEL_INLINE float merge_greater(float a, float b)
 {

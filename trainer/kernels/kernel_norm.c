@@ -1,9 +1,9 @@
 /*
- * Normalisation by channel: the sums. Loops that the compiler vectorises over channels; see the
+ * Normalization by channel: the sums, as loops that the compiler vectorizes over channels. See the
  * header for the arithmetic.
  *
- * Few channels are worked on as many: groups of rows side by side, as one wide row. Many channels
- * are summed in strips, whose sums stay in the innermost cache.
+ * If there are few channels, several rows are processed side by side as one wide row. Many channels
+ * are summed in strips, whose sums stay in the L1 cache.
  */
 #include "trainer/kernels/kernel_norm.h"
 
@@ -13,11 +13,11 @@
 #include "trainer/kernels/kernel_clones.h"
 #include "trainer/kernels/kernel_norm_internal.h"
 
-#define NORM_RUN    64    /* rows whose sum is in float; a multiple of NORM_ROWS */
-#define NORM_ROWS   4     /* rows in one turn of a loop */
-#define NORM_FIRST  256   /* K is the mean of the first of so many rows, */
-#define NORM_FEWEST 8     /* but of this many where there are */
-#define NORM_GRAIN  32768 /* floats that pay for a slice of their own */
+#define NORM_RUN    64    /* rows summed in float; a multiple of NORM_ROWS */
+#define NORM_ROWS   4     /* rows per loop iteration */
+#define NORM_FIRST  256   /* K is the mean of the first 1/256 of the rows, */
+#define NORM_FEWEST 8     /* but of at least this many, if they exist */
+#define NORM_GRAIN  32768 /* minimum floats that are worth a slice */
 
 /* ---- slices ---------------------------------------------------------------------------------- */
 
@@ -42,18 +42,18 @@ int64_t kernel_norm_slice_rows(const struct kernel_norm_cut *cut, unsigned slice
 
 /* ---- sums by channel ------------------------------------------------------------------------- */
 
-/* The columns that are summed at a time: `tiles` copies of the channels, or a strip of them. */
+/* The columns that are summed together: `tiles` copies of the channels, or a strip of them. */
 struct norm_strip {
 	const float *x, *dy;
 	int64_t stride; /* floats from row to row */
 	int64_t columns;
-	float low, high; /* of a ReLU: see norm_gate() */
+	float low, high; /* bounds of a ReLU: see norm_gate() */
 	float shift[NORM_WIDE], scale[NORM_WIDE], offset[NORM_WIDE];
 	float a[NORM_WIDE], b[NORM_WIDE]; /* sums of a run */
 	double sum_a[NORM_WIDE], sum_b[NORM_WIDE];
 };
 
-/* Add @rows rows of the strip, from its float @at, to a and b: 1 or NORM_ROWS. */
+/* Add @rows rows of the strip, from float @at on, to a and b. */
 typedef void (*norm_rows)(struct norm_strip *strip, int64_t at, int64_t rows, int64_t columns);
 
 NORM_INLINE void norm_moment_rows_of(struct norm_strip *s, const float *x, int64_t columns,
@@ -142,7 +142,7 @@ static void norm_flush(struct norm_strip *s, int64_t columns)
 	}
 }
 
-/* Sums of @count rows of @channels channels, into the first of sum_a and sum_b. */
+/* Sum @count rows of @channels channels into the first @channels entries of sum_a and sum_b. */
 static void norm_sum(struct norm_strip *s, norm_rows add, int64_t count, int64_t channels,
 		     int64_t tiles)
 {
@@ -167,7 +167,7 @@ static void norm_sum(struct norm_strip *s, norm_rows add, int64_t count, int64_t
 	}
 }
 
-/* The mean of the first rows. */
+/* Set @shift to the mean of the first rows. */
 KERNEL_CLONES
 static void norm_shift(float *restrict shift, const float *restrict x, int64_t stride, int64_t rows,
 		       int64_t channels)
@@ -184,7 +184,7 @@ static void norm_shift(float *restrict shift, const float *restrict x, int64_t s
 		shift[j] /= (float)rows;
 }
 
-/* What the sums of x - shift and (x - shift)^2 say of x. */
+/* Derive the moments of x from the sums of x - shift and (x - shift)^2. */
 KERNEL_CLONES
 static void norm_finish(const struct norm_strip *restrict s, double rows, int64_t channels,
 			double *restrict mean, double *restrict squares)
@@ -263,8 +263,8 @@ void kernel_norm_merge_sums(unsigned slices, int64_t channels, double *sums)
 	}
 }
 
-/* What is to be added to the first slice's mean to get that of all rows: differences stay small
- * where the mean is great. */
+/* Compute the offset of the mean of all rows from the first slice's mean: differences stay small
+ * even if the mean is large. */
 KERNEL_CLONES
 static void norm_mean_offset(const struct kernel_norm_cut *cut, int64_t stride, int64_t columns,
 			     const double *restrict mean, double *restrict offset)

@@ -1,14 +1,15 @@
 /*
- * Normalisation by channel (batch) and by row (layer): moments, the normalising pass, gradients.
+ * Normalization by channel (batch) and by row (layer): moments, the normalizing pass, gradients.
  *
- * x is [rows, channels], densely packed; a channel's values lie `channels` floats apart. Functions
- * work on the rows they are given, on one thread; a caller cuts the rows with kernel_norm_cut(),
- * whose borders depend on the shape alone, and merges what the slices found in their order.
+ * x is [rows, channels], densely packed; a channel's values are `channels` floats apart. Functions
+ * process the rows that they are given, on one thread. A caller cuts the rows with
+ * kernel_norm_cut(), whose borders depend on the shape only, and merges the slices' results in
+ * order.
  *
- * Moments survive a mean far greater than the deviation. A slice sums x - K and (x - K)^2, K being
- * the mean of its first rows: by (mean - K)^2 <= variance * n / m for the mean K of m values among
- * n, at most a factor n / m of precision is lost, and n / m is 256 at most. Sums run in float over
- * 64 rows, then in double. A NaN or an infinity makes its channel NaN.
+ * Moments stay accurate if the mean is far greater than the deviation. A slice sums x - K and (x -
+ * K)^2, where K is the mean of its first rows: since (mean - K)^2 <= variance * n / m for the mean
+ * K of m values among n, at most a factor n / m of precision is lost, and n / m is at most 256.
+ * Sums run in float over 64 rows, then in double. A NaN or an infinity makes its channel NaN.
  */
 #ifndef KERNEL_NORM_H
 #define KERNEL_NORM_H
@@ -16,32 +17,32 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define KERNEL_NORM_SLICES 64 /* the most slices of a cut */
+#define KERNEL_NORM_SLICES 64 /* maximum slices of a cut */
 
 struct kernel_norm_cut {
-	int64_t rows, step; /* slice s is rows s * step and the following */
-	unsigned slices;    /* never more for fewer rows */
+	int64_t rows, step; /* slice s begins at row s * step */
+	unsigned slices;    /* fewer rows never give more slices */
 };
 
 struct kernel_norm_cut kernel_norm_cut(int64_t rows, int64_t channels);
-/* How many rows slice @slice has. */
+/* The number of rows of slice @slice. */
 int64_t kernel_norm_slice_rows(const struct kernel_norm_cut *cut, unsigned slice);
 
 /* ---- by channel ------------------------------------------------------------------------------ */
 
-/* Of one slice: @mean[channels], and @squares[channels] = sum (x - mean)^2. rows >= 1. */
+/* The moments of one slice: @mean[channels], @squares[channels] = sum (x - mean)^2. rows >= 1. */
 void kernel_norm_moments(const float *x, int64_t rows, int64_t channels, double *mean,
 			 double *squares);
 
-/* Slices' moments [slices, channels] become those of all rows (population variance), in the first
- * slice's place. Chan, Golub and LeVeque's rule for joining two samples, for all at once. */
+/* Merge the slices' moments [slices, channels] into those of all rows (population variance), stored
+ * in the first slice. The rule of Chan, Golub and LeVeque, for all slices at once. */
 void kernel_norm_merge_moments(const struct kernel_norm_cut *cut, int64_t channels, double *mean,
 			       double *squares);
 
-/* Sums of slices [slices, channels] are added in their order, in the first one's place. */
+/* Add the slices' sums [slices, channels] in order, into the first slice. */
 void kernel_norm_merge_sums(unsigned slices, int64_t channels, double *sums);
 
-/* y = (x - mean) scale + offset, then min(max(y, 0), most) where there is a ReLU. */
+/* y = (x - mean) scale + offset, then min(max(y, 0), most) if there is a ReLU. */
 struct kernel_norm {
 	int64_t channels;
 	const float *mean, *scale, *offset; /* by channel */
@@ -49,27 +50,27 @@ struct kernel_norm {
 	float most; /* INFINITY: no upper bound */
 };
 
-/* Returns the greatest magnitude in y where it is @watched (see kernel_watch.h), else 0. */
+/* Return the greatest magnitude in y if @watched (see kernel_watch.h), else 0. */
 uint32_t kernel_norm_apply(const struct kernel_norm *norm, const float *x, float *y, int64_t rows,
 			   bool watched);
 
 /*
- * With g = dy where the ReLU was open (0 < y < most; a NaN lets through), which is worked out from
- * @x anew and is the very decision of kernel_norm_apply(), or dy without one:
- * @sums[channels] = sum g, @products[channels] = sum g (x - mean).
+ * @sums[channels] = sum g, @products[channels] = sum g (x - mean). Without a ReLU g = dy. With one,
+ * g = dy if the ReLU was open (0 < y < most; NaN counts as open), else 0. y is recomputed from @x,
+ * exactly as in kernel_norm_apply().
  */
 void kernel_norm_grad_sums(const struct kernel_norm *norm, const float *x, const float *dy,
 			   int64_t rows, double *sums, double *products);
 
-/* dx = scale (g - constant - slope (x - mean)), both by channel; added to @dx where @add. @dx may
- * be @dy. @constant and @slope NULL: dx = scale g. */
+/* dx = scale (g - constant - slope (x - mean)), both by channel; with @add, added to @dx. @dx may
+ * be @dy. If @constant and @slope are NULL: dx = scale g. */
 void kernel_norm_grad(const struct kernel_norm *norm, const float *constant, const float *slope,
 		      const float *x, const float *dy, float *dx, int64_t rows, bool add);
 
 /* ---- by row ---------------------------------------------------------------------------------- */
 
 /* y = (x - mean) / sqrt(variance + epsilon) gamma + beta with the moments of each row, which are
- * left in @mean[rows] and @inverse[rows] (1 / sqrt()). @gamma, @beta may be NULL: 1 and 0. */
+ * stored in @mean[rows] and @inverse[rows] (1 / sqrt()). @gamma, @beta may be NULL: 1 and 0. */
 void kernel_norm_rows(const float *x, float *y, int64_t rows, int64_t channels, float epsilon,
 		      const float *gamma, const float *beta, float *mean, float *inverse);
 

@@ -1,5 +1,5 @@
 /*
- * Normalisation by channel: the passes that write each element. Loops that the compiler vectorises.
+ * Normalization by channel: the passes that write each element, loops that the compiler vectorizes.
  */
 #include <assert.h>
 
@@ -9,10 +9,10 @@
 #include "trainer/kernels/kernel_norm_internal.h"
 #include "trainer/kernels/kernel_watch.h"
 
-/* Wide rows, and the coefficients for each of their columns: the caller's where one copy of the
- * channels is wide enough. */
+/* Wide rows, and the coefficients of each of their columns: the caller's own arrays if one copy of
+ * the channels is wide enough. */
 struct norm_wide {
-	int64_t rows, columns, rest; /* rest: columns of a last row */
+	int64_t rows, columns, rest; /* rest: columns of an incomplete last row */
 	const float *mean, *scale, *offset, *constant, *slope;
 	float low, high, most;
 	float tiled[5][NORM_WIDE];
@@ -44,7 +44,7 @@ static void norm_wide_of(struct norm_wide *w, const struct kernel_norm *norm, co
 	w->slope = norm_widen(w->tiled[4], slope, norm->channels, tiles);
 }
 
-/* Returns the greatest magnitude where that is @watched. */
+/* Return the greatest magnitude if @watched, else 0. */
 NORM_INLINE uint32_t norm_apply_row(const struct norm_wide *w, const float *x, float *y,
 				    int64_t columns, bool relu, bool watched)
 {
@@ -102,10 +102,10 @@ uint32_t kernel_norm_apply(const struct kernel_norm *norm, const float *x, float
 	return (norm->relu ? norm_apply_relu : norm_apply)(&w, x, y);
 }
 
-/* What a variant of the gradient does: constant wherever it is inlined. */
+/* What a variant of the gradient computes: a compile-time constant in each variant. */
 enum norm_grad_flags {
 	NORM_RELU = 1,
-	NORM_MOMENTS = 2, /* the moments are the batch's, so that they have a gradient too */
+	NORM_MOMENTS = 2, /* the moments are the batch's, so they have a gradient too */
 	NORM_ADD = 4,
 	NORM_VARIANTS = 8
 };

@@ -1,7 +1,7 @@
 /*
- * What the passes of normalisation by channel share: wide rows, and a ReLU's gate.
+ * Shared by the passes of normalization by channel: wide rows, and a ReLU's gate.
  *
- * Few channels are worked on as many: `tiles` groups of rows side by side, as one wide row.
+ * If there are few channels, `tiles` rows are processed side by side as one wide row.
  */
 #ifndef KERNEL_NORM_INTERNAL_H
 #define KERNEL_NORM_INTERNAL_H
@@ -12,11 +12,11 @@
 
 #include "trainer/kernels/kernel_norm.h"
 
-#define NORM_WIDE 512 /* columns of a wide row or of a strip, at most */
+#define NORM_WIDE 512 /* maximum columns of a wide row or of a strip */
 
 #define NORM_INLINE static inline __attribute__((always_inline))
 
-/* How many copies of the channels stand in a wide row. */
+/* The number of copies of the channels in a wide row. */
 static inline int64_t norm_tiles(int64_t channels)
 {
 	return channels < NORM_WIDE ? NORM_WIDE / channels : 1;
@@ -29,9 +29,9 @@ static inline void norm_tile(float *values, int64_t channels, int64_t tiles)
 }
 
 /*
- * What a ReLU lets through of dy, from what came into it. Bounds for 0 < y < most: low is 0, high
- * the greatest float below most (or infinity, which is let through); without a ReLU they are
- * infinities that nothing is beyond.
+ * The gradient @dy that a ReLU passes for its input @y. The bounds express 0 < y < most: low is 0,
+ * high the greatest float below most (or infinity, which passes). Without a ReLU the bounds are
+ * infinities, which exclude nothing.
  */
 NORM_INLINE float norm_gate(float y, float dy, float low, float high)
 {

@@ -1,13 +1,13 @@
 /*
- * Normalisation by row. Sums over a row run in LANES partial sums, folded in a fixed order: the
- * same bytes in every variant of the loops.
+ * Normalization by row. A row's sums are LANES partial sums, added in a fixed order: the same bytes
+ * with every clone of the loops.
  */
 #include <math.h>
 
 #include "trainer/kernels/kernel_clones.h"
 #include "trainer/kernels/kernel_norm.h"
 
-#define LANES 64 /* partial sums: several vectors, so that one does not wait for the last */
+#define LANES 64 /* partial sums: several vectors, to hide the latency of additions */
 #define FOLD  8
 
 struct rows_sums {
@@ -87,7 +87,7 @@ void kernel_norm_rows(const float *x, float *y, int64_t rows, int64_t channels, 
 		struct rows_sums s;
 		double off, variance;
 
-		/* The mean's own rounding is found by the second pass and taken out. */
+		/* The second pass measures the mean's rounding error and removes it. */
 		rows_spread(x, channels, about, &s);
 		off = rows_fold(s.a) / (double)channels;
 		variance = rows_fold(s.b) / (double)channels - off * off;

@@ -1,5 +1,5 @@
 /*
- * Weight updates: loops that the compiler vectorises, one for each set of slots.
+ * Weight updates: loops that the compiler vectorizes, one per set of slots.
  */
 #include "trainer/kernels/kernel_optimizer.h"
 

@@ -1,9 +1,9 @@
 /*
- * Weight updates, element by element, in one pass over the memory. The formulas are told in
- * model/learn/optimizer.h.
+ * Weight updates, element by element, in one pass over the memory. See model/learn/optimizer.h for
+ * the formulas.
  *
- * Plain functions on pointers and sizes, one thread each; nothing overlaps. Bytes are the same for
- * every instruction set. NaN and infinities go through. Slots that are not wanted are NULL.
+ * Plain functions on pointers and sizes, single-threaded; nothing overlaps. The bytes are the same
+ * with every instruction set. NaN and infinities propagate. Unused slots are NULL.
  */
 #ifndef KERNEL_OPTIMIZER_H
 #define KERNEL_OPTIMIZER_H
@@ -25,17 +25,17 @@ struct kernel_rmsprop {
 	float rate, rho, momentum, epsilon;
 };
 
-/* Without @sums epsilon is added to the root, with them to what the root is taken of. @means: of
- * the gradient, where it is centered. */
+/* Without @sums (momentum) epsilon is added to the root, with @sums to the radicand. @means: the
+ * mean gradient, if centered. */
 void kernel_rmsprop(float *weights, const float *gradients, float *squares, float *sums,
 		    float *means, const struct kernel_rmsprop *p, size_t count);
 
 struct kernel_adam {
-	float rate; /* corrected for both means' start at 0 */
+	float rate; /* corrected for the bias of both means, which start at 0 */
 	float beta_1, beta_2, epsilon;
 };
 
-/* @greatest: of the squares' mean, for amsgrad. */
+/* @greatest: maximum of the mean squares, for amsgrad; else NULL. */
 void kernel_adam(float *weights, const float *gradients, float *means, float *squares,
 		 float *greatest, const struct kernel_adam *p, size_t count);
 
@@ -47,13 +47,13 @@ void kernel_adagrad(float *weights, const float *gradients, float *sums, float r
 void kernel_lion(float *weights, const float *gradients, float *means, float rate, float beta_1,
 		 float beta_2, size_t count);
 
-/* Adam's means of gradients and of their squares. */
+/* Update Adam's means of the gradients and of their squares. */
 void kernel_moments(const float *gradients, float *means, float *squares, float beta_1,
 		    float beta_2, size_t count);
 
 /*
- * step = (from_mean m + from_gradient g) / (sqrt(from_square v) + epsilon) + decay w: Nadam's and
- * Lamb's.
+ * step = (from_mean m + from_gradient g) / (sqrt(from_square v) + epsilon) + decay w, for Nadam and
+ * Lamb.
  */
 struct kernel_moment_step {
 	float from_mean, from_gradient, from_square, epsilon, decay;
@@ -62,7 +62,7 @@ void kernel_moment_step(float *steps, const float *weights, const float *gradien
 			const float *means, const float *squares,
 			const struct kernel_moment_step *p, size_t count);
 
-/* The gradient times @scale, then within +-@most; NaN stays. */
+/* clipped = the gradient times @scale, clipped to -@most .. @most; NaN stays. */
 void kernel_clip(float *clipped, const float *gradients, float scale, float most, size_t count);
 
 #endif /* KERNEL_OPTIMIZER_H */

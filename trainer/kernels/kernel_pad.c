@@ -1,5 +1,5 @@
 /*
- * Zeros around images: copies row by row.
+ * Zero padding of images: copies row by row.
  */
 #include "trainer/kernels/kernel_pad.h"
 
@@ -8,14 +8,14 @@
 #include "trainer/kernels/kernel_vector.h"
 #include "trainer/kernels/kernel_work.h"
 
-#define PAD_GRAIN 32768 /* floats of a slice, about */
+#define PAD_GRAIN 32768 /* floats per slice, about */
 
 struct pad_work {
 	const struct kernel_pad *pad;
 	const float *from;
 	float *to;
 	bool add;
-	int64_t rows, step; /* of all images; of a slice */
+	int64_t rows, step; /* over all images; per slice */
 };
 
 static void pad_share(struct pad_work *w, struct pool *pool, pool_slice slice, int64_t height,

@@ -1,8 +1,8 @@
 /*
- * Pooling over windows: loops over channels that the compiler vectorises.
+ * Pooling over windows: loops over channels that the compiler vectorizes.
  *
- * Windows of 2x2 and 3x3 cells that lie in the image are worked on all cells at once; any other is
- * folded cell by cell into its output, which stays in the innermost cache.
+ * Windows of 2x2 and 3x3 cells that lie inside the image are computed from all cells at once.
+ * Others are accumulated cell by cell in their output, which stays in the L1 cache.
  */
 #include "trainer/kernels/kernel_pool.h"
 
@@ -12,7 +12,7 @@
 #include "trainer/kernels/kernel_pool_internal.h"
 
 #define POOL_INLINE static inline __attribute__((always_inline))
-#define POOL_BYTE   256 /* cells that a byte can name */
+#define POOL_BYTE   256 /* cells that a byte can index */
 
 static int64_t pool_least(int64_t a, int64_t b)
 {
@@ -36,7 +36,7 @@ size_t kernel_pool_argmax_size(const struct kernel_pool *pool)
 
 /* ---- windows --------------------------------------------------------------------------------- */
 
-/* A window's cells inside the image: [from, to) of the pool, at pixel (row, column) for cell 0. */
+/* A window's cells inside the image: [from, to) per axis; cell 0 is at pixel (row, column). */
 struct pool_window {
 	int64_t row, column;
 	int64_t row_from, row_to, column_from, column_to;
@@ -57,8 +57,8 @@ static void pool_window_columns(const struct kernel_pool *p, int64_t out_column,
 	w->column_to = pool_least(p->pool_width, p->width - w->column);
 }
 
-/* Of an output row whose windows reach over all rows of the pool: the columns [*from, *to) whose
- * windows are whole. */
+/* For an output row whose windows contain all rows of the pool: the columns [*from, *to) whose
+ * windows are complete. */
 static void pool_whole_columns(const struct kernel_pool *p, int64_t *from, int64_t *to)
 {
 	*from = pool_least(p->out_width, (p->left + p->stride_width - 1) / p->stride_width);
@@ -69,7 +69,8 @@ static void pool_whole_columns(const struct kernel_pool *p, int64_t *from, int64
 }
 
 /*
- * Offsets of the cells of a whole window from its first; returns how many, 0: not a size of ours.
+ * Set the offsets of a complete window's cells from its first; return their number, 0 if no kernel
+ * exists for the pool size.
  */
 static int pool_offsets(const struct kernel_pool *p, int64_t offsets[9])
 {
@@ -85,13 +86,13 @@ static int pool_offsets(const struct kernel_pool *p, int64_t offsets[9])
 
 /* ---- maximum --------------------------------------------------------------------------------- */
 
-/* Is x to take the place of the greatest so far? A NaN is, and keeps it. */
+/* Whether x replaces the maximum so far. A NaN does, and is not replaced itself. */
 POOL_INLINE bool pool_beats(float x, float most)
 {
 	return !(x <= most) & (most == most);
 }
 
-/* Fold cell @at into what is in y; the first of a window is put there. */
+/* Accumulate cell @at in y; the first cell of a window is stored. */
 KERNEL_CLONES
 static void pool_max_cell(const float *x, float *y, uint8_t *argmax, int64_t channels, uint8_t at,
 			  bool first)
@@ -199,7 +200,7 @@ static void pool_average_window(const struct kernel_pool *p, const struct pool_w
 
 /* ---- forward --------------------------------------------------------------------------------- */
 
-/* What one kind of pooling does with a run of whole windows, and with one of any kind. */
+/* The functions of one kind of pooling: for a run of complete windows, and for any window. */
 struct pool_kind {
 	void (*run)(const struct pool_run *run); /* NULL: not in runs */
 	void (*window)(const struct kernel_pool *pool, const struct pool_window *window,

@@ -1,11 +1,11 @@
 /*
- * Pooling of NHWC images over windows, and over whole images; and the gradients.
+ * Pooling of NHWC images over windows and over whole images, and the gradients.
  *
- * Functions work on a range of rows, on one thread, so that a caller can share rows out: forward
- * on rows of the output, which number batch * out_height, backward on rows of the input, batch *
- * height. Backward gathers: each value of dx is written once, as the sum over the windows that it
- * lies in, in row-major order of the windows; a value in no window gets 0. With @add it is added
- * to what is there. Results do not depend on how rows are shared out.
+ * Functions process a range of rows on one thread, so that a caller can distribute rows. Forward
+ * functions count the output's rows, batch * out_height; backward functions the input's, batch *
+ * height. Backward gathers: each value of dx is written once, as the sum over the windows that
+ * contain it, in row-major order of the windows; a value in no window gets 0. With @add the sum is
+ * added to dx. Results do not depend on how rows are distributed.
  */
 #ifndef KERNEL_POOL_H
 #define KERNEL_POOL_H
@@ -15,8 +15,8 @@
 #include <stdint.h>
 
 /* x is [batch, height, width, channels], y [batch, out_height, out_width, channels]. Window (i, j)
- * begins at row i * stride_height - top and column j * stride_width - left; it is cut at the
- * image's borders, and every one has at least one cell inside. */
+ * begins at row i * stride_height - top and column j * stride_width - left. It is cut at the
+ * image's borders, and has at least one cell inside. */
 struct kernel_pool {
 	int64_t height, width, channels;
 	int64_t out_height, out_width;
@@ -26,15 +26,15 @@ struct kernel_pool {
 };
 
 /*
- * y = the window's maximum; a NaN wins. @argmax (NULL: not wanted) gets the place of the first
- * greatest cell in row-major order (of the first NaN where there is one): kh * pool_width + kw in
- * the uncut window, in the layout of y, each kernel_pool_argmax_size() bytes.
+ * y = the window's maximum; NaN wins. @argmax (may be NULL) receives the index of the first
+ * greatest cell in row-major order (of the first NaN if there is one): kh * pool_width + kw in the
+ * uncut window, in the layout of y, kernel_pool_argmax_size() bytes each.
  */
 void kernel_pool_max(const struct kernel_pool *pool, const float *x, float *y, void *argmax,
 		     int64_t row, int64_t rows);
 size_t kernel_pool_argmax_size(const struct kernel_pool *pool);
 
-/* dy goes to the cell that argmax names. */
+/* dx = dy at the cell that @argmax selected, else 0. */
 void kernel_pool_max_grad(const struct kernel_pool *pool, const void *argmax, const float *dy,
 			  float *dx, int64_t row, int64_t rows, bool add);
 
@@ -46,14 +46,15 @@ void kernel_pool_average_grad(const struct kernel_pool *pool, const float *dy, f
 
 /* ---- over whole images ----------------------------------------------------------------------- */
 
-/* x is [cells, channels], of which `stride` floats lie from row to row. */
+/* x is [cells, channels], with `stride` floats from cell to cell. */
 void kernel_pool_mean_all(const float *x, int64_t stride, int64_t cells, int64_t channels,
 			  float *y);
 void kernel_pool_mean_all_grad(const float *dy, float *dx, int64_t stride, int64_t cells,
 			       int64_t channels, bool add);
 
-/* The maximum; a NaN wins. Its gradient is shared evenly by all cells that equal it, as that of
- * TensorFlow's reduce_max; a NaN equals nothing and makes all of them NaN. */
+/* The maximum; NaN wins. The gradient is divided evenly among all cells equal to the maximum,
+ * as for TensorFlow's reduce_max. If the maximum is NaN no cell equals it, and all gradients
+ * are NaN. */
 void kernel_pool_max_all(const float *x, int64_t stride, int64_t cells, int64_t channels, float *y);
 void kernel_pool_max_all_grad(const float *x, const float *y, const float *dy, float *dx,
 			      int64_t stride, int64_t cells, int64_t channels, bool add);

@@ -1,14 +1,14 @@
 /*
- * Pooling over whole images. Sums run in float over RUN cells, then in double; channels are worked
- * on in strips whose sums stay in the innermost cache.
+ * Pooling over whole images. Sums run in float over ALL_RUN cells, then in double; channels are
+ * processed in strips whose sums stay in the L1 cache.
  */
 #include <string.h>
 
 #include "trainer/kernels/kernel_clones.h"
 #include "trainer/kernels/kernel_pool.h"
 
-#define ALL_STRIP 512 /* channels at a time, at most */
-#define ALL_RUN   64  /* cells whose sum is in float */
+#define ALL_STRIP 512 /* maximum channels per strip */
+#define ALL_RUN   64  /* cells summed in float */
 
 static int64_t all_least(int64_t a, int64_t b)
 {
@@ -86,7 +86,8 @@ static void all_shares(const float *restrict x, const float *restrict y, const f
 		share[c] = dy[c] / share[c];
 }
 
-/* Multiplied, so that no equal cell at all (infinity times 0) is a NaN everywhere. */
+/* Multiply rather than select: if no cell equals y, 0 times the infinite share is NaN
+ * everywhere. */
 KERNEL_CLONES
 static void all_spread(const float *restrict x, const float *restrict y,
 		       const float *restrict share, float *restrict dx, int64_t stride,

@@ -1,6 +1,6 @@
 /*
- * The inner loops of maximum pooling, for AVX-512, AVX2 and in plain C. Comparing, choosing and
- * adding are exact or rounded once in all of them, so the bytes are the same.
+ * The inner loops of maximum pooling, for AVX-512, AVX2 and in plain C. Comparisons, selections and
+ * additions are exact or rounded once in all of them, so the bytes are the same.
  */
 #include "trainer/kernels/kernel_pool_internal.h"
 
@@ -32,7 +32,7 @@ POOL_INLINE void plain_max(const struct pool_run *r, int64_t window, int64_t c, 
 	for (int k = 1; k < cells; k++) {
 		float value = x[r->offsets[k]];
 
-		/* A NaN takes the place, and keeps it. */
+		/* A NaN becomes the maximum, and stays it. */
 		if (!(value <= most) && most == most) {
 			most = value;
 			at = (uint8_t)k;
@@ -97,7 +97,7 @@ static bool wide_runs(void)
 	return cpu_has_avx512();
 }
 
-/* The lanes from @c on that there are. */
+/* Mask of the lanes from @c on, at most 16, that are below @channels. */
 POOL_512 POOL_INLINE __mmask16 wide_lanes(int64_t c, int64_t channels)
 {
 	int64_t left = channels - c;
@@ -209,7 +209,7 @@ static bool half_runs(void)
 	return cpu_has_avx2();
 }
 
-/* The lowest bytes of eight integers. */
+/* Store the lowest bytes of eight integers. */
 POOL_256 POOL_INLINE void half_store_bytes(uint8_t *out, __m256i values)
 {
 	const __m256i lowest =
@@ -307,7 +307,7 @@ POOL_256 static void half_spread(const float *dy, const uint8_t *argmax, float *
 
 #endif /* POOL_X86 */
 
-/* ---- choosing -------------------------------------------------------------------------------- */
+/* ---- selection ------------------------------------------------------------------------------- */
 
 static const struct pool_body pool_bodies[] = {
 #ifdef POOL_X86

@@ -1,5 +1,5 @@
 /*
- * Gradients of pooling: every pixel of the input gathers from the windows that it lies in.
+ * Gradients of pooling: each pixel of the input gathers from the windows that contain it.
  */
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 /* ---- one pixel ------------------------------------------------------------------------------- */
 
-/* dx = (or +=, with @add) the shares' sum. */
+/* dx = (with @add: +=) the sum of the shares. */
 typedef void (*pool_gather)(const struct pool_share *shares, int count, float *dx, int64_t channels,
 			    bool add);
 
@@ -40,12 +40,12 @@ static void pool_gather_average(const struct pool_share *shares, int count, floa
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* Windows [from, to) of a side that cover one of its cells. */
+/* The windows [from, to) along one axis that contain a cell. */
 struct pool_cover {
 	int64_t from, to;
 };
 
-/* Of cell @at, counted from the first cell of the first window, from the cover of one before it. */
+/* Advance @cover to cell @at, counted from the first window's first cell; @at must not decrease. */
 static void pool_cover(struct pool_cover *cover, int64_t at, int64_t pool, int64_t stride,
 		       int64_t windows)
 {
@@ -67,7 +67,7 @@ struct pool_back {
 	const struct kernel_pool *pool;
 	pool_gather gather;
 	const float *dy;
-	const void *argmax; /* NULL: means */
+	const void *argmax; /* NULL: average pooling */
 	bool wide, add;
 };
 
@@ -129,7 +129,8 @@ static void pool_back_row(const struct pool_back *b, int64_t image, int64_t row,
 	}
 }
 
-/* Windows that neither overlap nor leave gaps nor are cut: each is read once for the whole row. */
+/* Whether windows do not overlap, leave gaps or get cut: each is then read once for the whole
+ * row. */
 static bool pool_is_tiled(const struct pool_back *b)
 {
 	const struct kernel_pool *p = b->pool;

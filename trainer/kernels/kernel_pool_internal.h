@@ -1,5 +1,5 @@
 /*
- * The inner loops of maximum pooling: one body for each instruction set, the same bytes from all.
+ * The inner loops of maximum pooling: one body per instruction set, all with the same bytes.
  */
 #ifndef KERNEL_POOL_INTERNAL_H
 #define KERNEL_POOL_INTERNAL_H
@@ -7,27 +7,28 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Windows side by side, all inside the image. */
+/* Adjacent windows, all inside the image. */
 struct pool_run {
 	const float *x; /* the first cell of the first window */
 	float *y;
-	uint8_t *argmax; /* NULL: not wanted */
-	int64_t count;   /* of windows */
+	uint8_t *argmax; /* may be NULL */
+	int64_t count;   /* windows */
 	int64_t step;    /* floats from window to window */
 	int64_t channels;
 	const int64_t *offsets; /* of a window's cells from its first, in floats */
 };
 
-/* A window that a pixel lies in: where its output is, and which of its cells the pixel is. */
+/* A window that contains a pixel: the location of its output, and the pixel's index in the
+ * window. */
 struct pool_share {
 	const float *dy;
-	const uint8_t *argmax; /* of maxima whose cells a byte can name */
-	const uint32_t *wide;  /* of other maxima */
+	const uint8_t *argmax; /* for maxima whose cells a byte can index */
+	const uint32_t *wide;  /* for other maxima */
 	uint32_t cell;
-	float factor; /* of means: 1 / cells inside the image */
+	float factor; /* for means: 1 / cells inside the image */
 };
 
-#define POOL_SHARES 4 /* the most windows gathered from at once */
+#define POOL_SHARES 4 /* maximum windows gathered from at once */
 
 struct pool_body {
 	const char *name;
@@ -35,18 +36,18 @@ struct pool_body {
 	/* y and argmax of windows of 4 and of 9 cells. */
 	void (*max_4)(const struct pool_run *run);
 	void (*max_9)(const struct pool_run *run);
-	/* dx = (or +=, with @add) the sum of the shares that name this cell, in their order. */
+	/* dx = (with @add: +=) the sum of the shares whose argmax is this cell, in order. */
 	void (*gather)(const struct pool_share *shares, int count, float *dx, int64_t channels,
 		       bool add);
-	/* A row of windows side by side, whose cells in this row are @cell and the following
-	 * @width: dx[windows, width, channels] from dy and argmax[windows, channels]. */
+	/* A row of adjacent windows, whose cells in this row are @cell .. @cell + @width - 1:
+	 * dx[windows, width, channels] from dy and argmax[windows, channels]. */
 	void (*spread)(const float *dy, const uint8_t *argmax, float *dx, int64_t windows,
 		       int64_t width, int64_t channels, uint32_t cell);
 };
 
-/* From the widest to the portable one, which is the last and runs everywhere. */
+/* All bodies, widest first; the portable one is the last and runs everywhere. */
 const struct pool_body *pool__bodies(int *count);
-/* The first that runs here. */
+/* The first body that runs on this processor. */
 const struct pool_body *pool__body(void);
 
 #endif /* KERNEL_POOL_INTERNAL_H */

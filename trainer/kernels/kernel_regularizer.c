@@ -1,5 +1,5 @@
 /*
- * Sums in lanes that are added at the end, so that the compiler may vectorise them.
+ * Sums in lanes that are added at the end, so that the compiler may vectorize them.
  */
 #include "trainer/kernels/kernel_regularizer.h"
 
@@ -60,7 +60,7 @@ static void regularize_both(float *restrict gradients, const float *restrict wei
 {
 	for (size_t i = 0; i < count; i++) {
 		float w = weights[i];
-		/* w itself where it is 0 or NaN */
+		/* Keep w itself if it is 0 or NaN. */
 		float sign = w > 0.0f ? linear : w < 0.0f ? -linear : w;
 
 		gradients[i] += sign + square * w;

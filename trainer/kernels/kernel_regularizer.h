@@ -1,9 +1,9 @@
 /*
- * Sums over weights and what they add to gradients. The formulas are told in
- * trainer/learn/optimizer_run.h.
+ * Regularizers: sums over weights, and their gradients. See trainer/learn/optimizer_run.h for the
+ * formulas.
  *
- * One thread each; nothing overlaps. Sums are taken in double, in an order that depends on @count
- * alone: the same bytes for every instruction set. NaN and infinities go through.
+ * Single-threaded; nothing overlaps. Sums are computed in double, in an order that depends only on
+ * @count: the same bytes with every instruction set. NaN and infinities propagate.
  */
 #ifndef KERNEL_REGULARIZER_H
 #define KERNEL_REGULARIZER_H

@@ -7,8 +7,7 @@
 #include "trainer/kernels/kernel_elementary.h"
 
 #define SOFTMAX_LANES 16
-#define SOFTMAX_BLOCK                                                                              \
-	1024 /* elements whose exponentials are taken in one loop: rows may be short */
+#define SOFTMAX_BLOCK 1024 /* elements per loop over exponentials: rows may be short */
 
 KERNEL_INLINE float softmax_lanes(const float lanes[SOFTMAX_LANES])
 {
@@ -24,7 +23,7 @@ KERNEL_INLINE float softmax_sum(const float *x, int64_t columns)
 	float lanes[SOFTMAX_LANES] = {0};
 	int64_t j = 0;
 
-	/* The same additions, without the lanes that stay 0. */
+	/* The same additions as below, without the lanes that stay 0. */
 	if (columns < SOFTMAX_LANES) {
 		for (; j < columns; j++)
 			lanes[0] += x[j];
@@ -51,7 +50,7 @@ KERNEL_INLINE float softmax_dot(const float *x, const float *y, int64_t columns)
 	return softmax_lanes(lanes);
 }
 
-/* The greatest; a NaN may be passed over, and makes the row NaN by itself. */
+/* The maximum. It may miss a NaN, which makes the row NaN in any case. */
 KERNEL_INLINE float softmax_most(const float *x, int64_t columns)
 {
 	float lanes[SOFTMAX_LANES];

@@ -2,9 +2,9 @@
  * Softmax and its logarithm over the last axis, and their gradients.
  *
  * Computed as exp(x - max) / sum and x - max - log(sum). A NaN or a +infinity in a row makes the
- * whole row NaN (infinity minus infinity), as in TensorFlow; -infinity gives 0, a row of nothing
- * else NaN. Sums are taken in sixteen lanes, column by column, and the lanes are added from the
- * first to the last: the same bytes everywhere. One thread.
+ * whole row NaN (infinity minus infinity), as in TensorFlow; -infinity gives 0, and a row of only
+ * -infinity gives NaN. Sums are computed in sixteen lanes, column by column, and the lanes are
+ * added from first to last: the same bytes everywhere. Single-threaded.
  */
 #ifndef KERNEL_SOFTMAX_H
 #define KERNEL_SOFTMAX_H

@@ -1,5 +1,5 @@
 /*
- * Element by element: loops that the compiler vectorises. See the header for the promises.
+ * Element-wise loops that the compiler vectorizes. See the header for the guarantees.
  */
 #include "trainer/kernels/kernel_vector.h"
 

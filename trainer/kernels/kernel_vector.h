@@ -1,9 +1,9 @@
 /*
- * Element by element: bias, ReLU, sums.
+ * Element-wise operations: bias, ReLU, sums.
  *
- * Plain functions on pointers and sizes, one thread each; nothing overlaps unless said. Compiled
- * for several instruction sets where the system allows it: every element's operations and their
- * order are the same in all, so the bytes are too. NaN and infinities go through.
+ * Plain functions on pointers and sizes, single-threaded; nothing overlaps unless noted. Compiled
+ * for several instruction sets if the system allows it. Every element's operations and their order
+ * are the same in all of them, so the bytes are too. NaN and infinities propagate.
  */
 #ifndef KERNEL_VECTOR_H
 #define KERNEL_VECTOR_H
@@ -13,11 +13,11 @@
 
 /* y[rows, columns] (rows @stride apart) += bias[columns]. */
 void kernel_bias(float *y, int64_t stride, int64_t rows, int64_t columns, const float *bias);
-/* The same, then max(y, 0) with NaN kept; @bias may be NULL. */
+/* The same, then max(y, 0); NaN propagates. @bias may be NULL. */
 void kernel_bias_relu(float *y, int64_t stride, int64_t rows, int64_t columns, const float *bias);
 
 void kernel_relu(const float *x, float *y, size_t count); /* x may be y */
-/* dy = 0 where the ReLU's output @y is 0 or less; a NaN of @y lets dy through. */
+/* dy = 0 if the ReLU's output @y is 0 or less; a NaN in @y passes dy through. */
 void kernel_relu_grad(const float *y, float *dy, size_t count);
 
 /* sums[columns] = the sum over rows of x[rows, columns], from the first row to the last. */
@@ -26,9 +26,8 @@ void kernel_column_sums(const float *x, int64_t stride, int64_t rows, int64_t co
 void kernel_add(float *sum, const float *x, size_t count); /* sum += x */
 void kernel_scale(float *x, float factor, size_t count);   /* x *= factor */
 
-/* With numbers that repeat every @period elements (at least 1; long ones are fast), from the first:
- * y = x scale + offset, and y = (x - mean) / deviation. @offset and @mean may be NULL: none. y may
- * be x. */
+/* y = x scale + offset, and y = (x - mean) / deviation. The coefficients repeat every @period
+ * elements (at least 1; long periods are fast). @offset and @mean may be NULL: 0. y may be x. */
 void kernel_affine(const float *x, float *y, size_t count, const float *scale, const float *offset,
 		   size_t period);
 void kernel_standardize(const float *x, float *y, size_t count, const float *mean,

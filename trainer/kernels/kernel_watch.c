@@ -1,5 +1,5 @@
 /*
- * Magnitudes: loops over bits, which the compiler vectorises. See the header.
+ * Magnitudes: loops over bits, which the compiler vectorizes. See the header.
  */
 #include "trainer/kernels/kernel_watch.h"
 
@@ -7,7 +7,7 @@
 #include "trainer/kernels/kernel_work.h"
 
 #define WATCH_STRIP 32    /* columns */
-#define WATCH_GRAIN 32768 /* floats that pay for a slice of their own */
+#define WATCH_GRAIN 32768 /* floats per slice */
 
 KERNEL_INLINE uint32_t watch_abs_max(const float *x, size_t count)
 {
@@ -18,7 +18,7 @@ KERNEL_INLINE uint32_t watch_abs_max(const float *x, size_t count)
 	return most;
 }
 
-/* A strip of rows: maxima by column stay in registers. */
+/* A strip of columns: their maxima stay in registers. */
 KERNEL_INLINE uint32_t watch_strip(const float *x, int64_t stride, int64_t rows)
 {
 	uint32_t most[WATCH_STRIP] = {0}, all = 0;

@@ -1,9 +1,9 @@
 /*
- * The greatest magnitude in a layer's output, found while the output is still in the cache.
+ * The greatest magnitude in a layer's output, computed while the output is still in the cache.
  *
- * As the bits of a float without its sign, which order as the magnitudes do: infinity is
- * KERNEL_NONFINITE_BITS, a NaN is above, 0 is 0 or nothing at all. A maximum does not depend on the
- * order in which it is taken, so slices of work put theirs in from any thread.
+ * Stored as the bits of a float without its sign, which sort like the magnitudes: infinity is
+ * KERNEL_NONFINITE_BITS, a NaN is greater, 0 means zero or no value. A maximum does not depend on
+ * the order of its operands, so slices of work may report theirs from any thread.
  */
 #ifndef KERNEL_WATCH_H
 #define KERNEL_WATCH_H
@@ -18,13 +18,13 @@
 
 #define KERNEL_NONFINITE_BITS 0x7f800000u
 
-/* Begins as zero bytes. */
+/* Initialize with zero bytes. */
 struct kernel_watch {
 	atomic_uint most;
-	bool known; /* all of the output has been put in; by the thread that has run the slices */
+	bool known; /* complete; set by the thread that ran the slices */
 };
 
-/* The greater of @most and the magnitude of @x: a step of a loop. */
+/* The greater of @most and the magnitude of @x, for use in a loop. */
 static inline __attribute__((always_inline)) uint32_t kernel_greatest(uint32_t most, float x)
 {
 	uint32_t bits;
@@ -35,7 +35,7 @@ static inline __attribute__((always_inline)) uint32_t kernel_greatest(uint32_t m
 }
 
 uint32_t kernel_abs_max(const float *x, size_t count);
-/* Of @rows x @columns, rows @stride apart. */
+/* Of @rows rows of @columns floats, @stride apart. */
 uint32_t kernel_abs_max_rows(const float *x, int64_t stride, int64_t rows, int64_t columns);
 
 static inline void kernel_watch_put(struct kernel_watch *watch, uint32_t most)
@@ -48,7 +48,7 @@ static inline void kernel_watch_put(struct kernel_watch *watch, uint32_t most)
 		;
 }
 
-/* What is known, or else what a pass over all of the output finds, shared out through @pool. */
+/* Return the greatest magnitude: the known one, or else computed from @x in parallel on @pool. */
 uint32_t kernel_watch_most(struct kernel_watch *watch, struct pool *pool, const float *x,
 			   size_t count);
 

@@ -1,18 +1,18 @@
 /*
- * What work costs by its shape: estimates for pool_share(), in ns on one thread.
+ * The cost of work by its shape: estimates for pool_share(), in ns on one thread.
  *
- * They tell work that is too small to be shared out, so they are of operands in a core's own cache
- * and of a fast processor (AVX-512 at 3 GHz); elsewhere work takes longer and is shared out later
- * than it could be. Measured as bench_mlp and bench_conv do: 60 to 100 multiply-adds and 20 to 35
- * floats a ns.
+ * Their purpose is to find work that is too small to distribute. They therefore assume operands in
+ * a core's own cache and a fast processor (AVX-512 at 3 GHz); on others work takes longer and is
+ * distributed later than it could be. Measured by bench_mlp and bench_conv: 60 to 100
+ * multiply-adds and 20 to 35 floats per ns.
  */
 #ifndef KERNEL_WORK_H
 #define KERNEL_WORK_H
 
 #include <stdint.h>
 
-#define KERNEL_WORK_PRODUCTS 64 /* multiply-adds of a matrix product or a convolution in a ns */
-#define KERNEL_WORK_FLOATS   24 /* floats that a plain loop reads or writes in a ns */
+#define KERNEL_WORK_PRODUCTS 64 /* multiply-adds of a matrix product or a convolution per ns */
+#define KERNEL_WORK_FLOATS   24 /* floats that a plain loop reads or writes per ns */
 
 static inline uint64_t kernel_work_products(int64_t multiply_adds)
 {

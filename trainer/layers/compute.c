@@ -1,5 +1,5 @@
 /*
- * The table of how layers compute, and their parameters. No state.
+ * The table of the layers' compute functions, and access to their parameters. No state.
  */
 #include "trainer/layers/compute.h"
 
@@ -7,7 +7,7 @@
 
 #include "trainer/layers/compute_internal.h"
 
-/* Kinds that compute alike are declared again, the same. */
+/* Several kinds may share one row, which is then declared more than once. */
 #define COMPUTE_EXTERN(kind, name, compute) extern const struct compute_ops compute_##compute;
 LAYER_MAP(COMPUTE_EXTERN)
 #undef COMPUTE_EXTERN

@@ -1,8 +1,7 @@
 /*
- * Activations: one table of how each computes, over a whole pass. A layer of its own, and part of
- * others.
+ * Activations: one table of how each computes, over a whole pass; as a layer or as part of others.
  *
- * Rows are shared out in slices whose borders depend on the shape only. Thread safe.
+ * Rows are distributed in slices whose borders depend on the shape only. Thread safe.
  */
 #include <string.h>
 #include <math.h>
@@ -14,8 +13,8 @@
 #include "trainer/layers/compute_internal.h"
 
 struct activation_row {
-	/* Over elements, or over rows of the last axis where an element's value depends on them
-	 * all; NULL: the input as it is. */
+	/* By element, or by rows of the last axis if a value depends on the whole row; NULL:
+	 * identity. */
 	void (*each)(const float *x, float *y, size_t count);
 	void (*each_grad)(const float *x, const float *y, const float *dy, float *dx, size_t count);
 	void (*rows)(const float *x, float *y, int64_t rows, int64_t columns);
@@ -100,7 +99,8 @@ static void activation_backward_body(const void *context, int64_t first, int64_t
 		memcpy(w->out + at, w->dy + at, (size_t)(rows * w->columns) * sizeof(float));
 }
 
-/* The rows that make slices: single elements where they do not depend on each other. */
+/* Set the columns and return the number of rows to distribute: elements, if they are
+ * independent. */
 static int64_t activation_split(struct activation_work *work, int64_t rows, int64_t columns)
 {
 	bool single = !work->row->rows;
@@ -174,7 +174,7 @@ float *compute__activation_sums(const struct layer_pass *pass)
 	return pass->output;
 }
 
-/* ---- layers that are an activation ----------------------------------------------------------- */
+/* ---- activation layers ----------------------------------------------------------------------- */
 
 static int64_t activation_columns(const struct model_layer *layer)
 {

@@ -1,10 +1,10 @@
 /*
- * MultiHeadAttention and Attention: model/layers/layer_attention.c has the formulas.
+ * MultiHeadAttention and Attention: see model/layers/layer_attention.c for the formulas.
  *
- * A head of an item is one thread's, block after block of ATTENTION_BLOCK queries: scores of a
- * block are made, used and forgotten, so that memory grows with the sequence and not with its
- * square; the backward pass makes them again. Gradients of keys and values are added up block by
- * block from the first: the same bytes for any pool.
+ * One thread computes a head of an item, in blocks of ATTENTION_BLOCK queries. The scores of a
+ * block are computed, used and discarded, so that memory grows linearly with the sequence instead
+ * of quadratically; the backward pass recomputes them. Gradients of keys and values are summed
+ * block by block from the first: the same bytes for any pool.
  */
 #include <math.h>
 #include <string.h>
@@ -20,7 +20,7 @@
 
 #define ATTENTION_BLOCK 64 /* queries */
 
-/* Queries, keys, values, and what is made of them: [batch, length or keys, heads, width]. */
+/* Queries, keys, values, and the result: [batch, length or keys, heads, width]. */
 enum {
 	QUERY,
 	KEY,
@@ -33,16 +33,16 @@ struct attention {
 	const struct layer_pass *pass;
 	struct layer_attention own;
 	int64_t batch, length, keys;
-	int64_t from;           /* the query that is worked out first */
+	int64_t from;           /* the first query to compute */
 	const float *in[PARTS]; /* QUERY is scaled; CONTEXT is written */
 	float *grad[PARTS];
-	int64_t wide[PARTS]; /* floats of a row: of all heads */
+	int64_t wide[PARTS]; /* floats of a row, over all heads */
 	int64_t rows[PARTS]; /* of the micro-batch */
-	float *lanes;        /* lane_floats() of each lane */
-	float *more;         /* an input's gradient, to be added to another part of it */
+	float *lanes;        /* lane_floats() per lane */
+	float *more;         /* an input's gradient, to be added to another part's */
 	struct kernel_room room;
-	const float *mask, *key_mask; /* [batch, length], [batch, keys]: 0 does not count; NULL */
-	struct rng stream;            /* of what is dropped */
+	const float *mask, *key_mask; /* [batch, length], [batch, keys]: 0 is masked; may be NULL */
+	struct rng stream;            /* for dropout */
 	bool drops, backward;
 };
 
@@ -71,7 +71,7 @@ static size_t part_floats(const struct attention *a, int part)
 	return model_align((size_t)(a->rows[part] * a->wide[part]));
 }
 
-/* Floats of a block's scores; a row of them in what random numbers count by. */
+/* Floats of a block's scores; and below, the random numbers reserved for a row of them. */
 static size_t score_floats(const struct attention *a)
 {
 	return model_align((size_t)(ATTENTION_BLOCK * a->keys));
@@ -87,7 +87,8 @@ static size_t sum_floats(const struct attention *a)
 	return model_align((size_t)(a->keys * max(a->own.key_dim, a->own.value_dim)));
 }
 
-/* Scores, their gradient, what is to be added to gradients, a mask, and a product's own. */
+/* Scores, their gradient, a dropout mask, sums to be added to gradients, and the product's
+ * scratch. */
 static size_t lane_floats(const struct attention *a)
 {
 	return KERNEL_GEMM_LANE + 3 * score_floats(a) + sum_floats(a);
@@ -177,7 +178,7 @@ static bool is_masked(const struct attention *a)
 	return a->mask || a->key_mask;
 }
 
-/* Attention's outputs, or gradients of them, for queries that do not count: none. */
+/* Zero the outputs of Attention, or their gradients, for masked queries. */
 static void mask_rows(const struct attention *a, float *rows)
 {
 	for (int64_t i = 0; a->mask && !a->own.projects && i < a->rows[QUERY]; i++)
@@ -186,12 +187,12 @@ static void mask_rows(const struct attention *a, float *rows)
 			       (size_t)a->wide[CONTEXT] * sizeof(*rows));
 }
 
-/* ---- a head ---------------------------------------------------------------------------------- */
+/* ---- one head -------------------------------------------------------------------------------- */
 
 /* A block of queries of one head of one item. */
 struct block {
 	const struct attention *a;
-	int64_t item, head, first, rows, columns; /* queries; keys that they may see */
+	int64_t item, head, first, rows, columns; /* queries; keys that they may attend to */
 	float *scores, *slopes, *sums, *memory;
 	uint8_t *mask;
 };
@@ -221,7 +222,7 @@ static void multiply_head(const struct block *b, struct kernel_gemm gemm)
 		kernel_gemm_slice(&gemm, slice, b->memory);
 }
 
-/* @out[rows, columns] = a block's rows @left times all keys' @right. */
+/* @out[rows, columns] = a block's rows @left times the transpose of all keys' @right. */
 static void multiply_keys(const struct block *b, const float *left, int part, const float *right,
 			  float *out)
 {
@@ -251,7 +252,7 @@ static void multiply_scores(const struct block *b, const float *scores, int part
 					      .ldc = b->a->wide[part]});
 }
 
-/* The gradient of @part gets @scores, transposed, times a block's rows @right. */
+/* Add the transpose of @scores times a block's rows @right to the gradient of @part. */
 static void add_scores(const struct block *b, const float *scores, const float *right, int part)
 {
 	const int64_t width = head_width(b, part);
@@ -270,7 +271,7 @@ static void add_scores(const struct block *b, const float *scores, const float *
 		kernel_add(grad_at(b, part, j), b->sums + j * width, (size_t)width);
 }
 
-/* Has the query of row @row keys to look at? One of MultiHeadAttention must count itself, too. */
+/* Whether row @row has keys to attend to. In MultiHeadAttention the query must be unmasked, too. */
 static bool row_counts(const struct block *b, int64_t row)
 {
 	const struct attention *a = b->a;
@@ -285,8 +286,8 @@ static bool row_counts(const struct block *b, int64_t row)
 	return false;
 }
 
-/* Scores of keys that do not count are none; all are alike where there is nothing to look at, which
- * has no slope. */
+/* Masked keys get no score. A row without keys to attend to gets equal scores, whose gradient is 0:
+ * see mask_slopes(). */
 static void mask_scores(const struct block *b)
 {
 	const struct attention *a = b->a;
@@ -311,7 +312,7 @@ static void mask_slopes(const struct block *b)
 			memset(b->slopes + i * b->columns, 0, (size_t)b->columns * sizeof(float));
 }
 
-/* The softmax of scores; keys behind the query count nothing where it is causal. */
+/* Compute the softmax of the scores; with causal attention keys after the query get 0. */
 static void block_scores(const struct block *b)
 {
 	multiply_keys(b, part_at(b, QUERY, b->first), QUERY, part_at(b, KEY, 0), b->scores);
@@ -322,7 +323,8 @@ static void block_scores(const struct block *b)
 	kernel_softmax(b->scores, b->scores, b->rows, b->columns);
 }
 
-/* Decisions are numbered by item, head, query and key. */
+/* Apply dropout to @x; with @decide draw the mask first. Numbers are keyed by item, head, query,
+ * key. */
 static void block_drop(const struct block *b, bool decide, float *x)
 {
 	const struct attention *a = b->a;
@@ -351,7 +353,7 @@ static void block_backward(const struct block *b)
 	add_scores(b, b->slopes, part_at(b, QUERY, b->first), KEY);
 }
 
-/* Keys that the block has left out, behind its last query, have got nothing. */
+/* Copy the scores for the caller. Keys after the block's last query were not computed: 0. */
 static void show_scores(const struct block *b)
 {
 	const struct attention *a = b->a;
@@ -387,7 +389,7 @@ static void head_body(void *context, unsigned slice, unsigned lane)
 		const int64_t end = min(a->length, block + ATTENTION_BLOCK);
 
 		b.rows = a->pass->one_step ? 1 : end - b.first;
-		/* All keys may be alike where there is a mask. */
+		/* With a mask a row may spread its scores evenly over all keys. */
 		b.columns = a->own.causal && !is_masked(a) ? min(a->keys, end) : a->keys;
 		block_scores(&b);
 		if (a->backward) {
@@ -417,7 +419,7 @@ static void run_heads(struct attention *a)
 
 /* ---- projections ----------------------------------------------------------------------------- */
 
-/* By part: its kernel's number; the bias follows. */
+/* The index of a part's kernel among the parameters; its bias follows. */
 static int kernel_of(const struct attention *a, int part)
 {
 	return part * (1 + a->pass->layer->use_bias);
@@ -432,7 +434,7 @@ static int64_t features_of(const struct attention *a, int part)
 				: model_input_shape(pass->model, pass->layer, a->own.input[part]));
 }
 
-/* @y[rows, n] = @x[rows, k] times the part's kernel, and its bias; of one step its row alone. */
+/* @y[rows, n] = @x[rows, k] times the part's kernel, plus its bias; with one_step only that row. */
 static void project(const struct attention *a, int part, const float *x, int64_t k, float *y,
 		    int64_t n)
 {
@@ -453,7 +455,7 @@ static void project(const struct attention *a, int part, const float *x, int64_t
 	kernel_gemm(&gemm, &a->room);
 }
 
-/* The gradients of a projection of @x [rows, k] to dy [rows, n]; dx where it is not NULL. */
+/* The gradients of a projection of @x[rows, k], from @dy[rows, n]; @dx may be NULL. */
 static void project_back(const struct attention *a, int part, const float *x, float *dx, int64_t k,
 			 const float *dy, int64_t n)
 {
@@ -510,7 +512,7 @@ static void attention_forward(const struct layer_pass *pass)
 			features_of(&a, CONTEXT));
 }
 
-/* Parts of one input add up in the order of query, key and value. */
+/* If several parts read one input, their gradients are added in the order query, key, value. */
 static void inputs_backward(const struct attention *a)
 {
 	const struct layer_pass *pass = a->pass;

@@ -1,20 +1,21 @@
 /*
- * BatchNormalization over the last axis, as TensorFlow 2.6 computes it; of a sequence with a mask,
- * as Keras 3: moments are of the steps that count, and all are normalised by them.
+ * BatchNormalization over the last axis, as TensorFlow 2.6 computes it. With a mask, as Keras 3:
+ * the moments are those of the unmasked steps, and all steps are normalized by them.
  *
  * Training, with the micro-batch's mean and population variance over all other axes:
  *
  *	y = gamma (x - mean) / sqrt(variance + epsilon) + beta
  *	moving = moving momentum + micro-batch's (1 - momentum)
  *
- * For inputs of rank 4 and 5 (the batch counted), TensorFlow takes its fused kernel: the moving
- * variance then learns from the unbiased variance (n / (n - 1)), and epsilon is at least 1.001e-5.
- * Other ranks learn from the population variance. Inference normalises by the moving statistics; so
- * does a layer that is not trainable or is called with training: false, in training too.
+ * For inputs of rank 4 and 5 (including the batch) TensorFlow uses its fused kernel: the moving
+ * variance is then updated with the unbiased variance (n / (n - 1)), and epsilon is at least
+ * 1.001e-5. For other ranks it is updated with the population variance. Inference normalizes by
+ * the moving statistics; so does training, if the layer is not trainable or is called with
+ * training: false.
  *
- * Kept from forward to backward is what the output was made by, so that a change of the weights in
- * between does no harm. A ReLU that follows is done in the normalising pass; what it let through is
- * worked out anew from x, so the output is never read again.
+ * The coefficients that produced the output are kept from forward to backward, so that a change of
+ * the weights in between does no harm. A ReLU that follows is applied in the normalizing pass;
+ * backward recomputes what it let through from x, so the output is never read again.
  */
 #include <math.h>
 #include <string.h>
@@ -26,17 +27,17 @@
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* What the output was made by: by channel, each on lines of its own. */
+/* The coefficients that produced the output, by channel; each array on its own cache lines. */
 struct norm_kept {
 	float *mean, *scale, *offset, *inverse;
 };
 
-/* Sums by slice and channel; constants of the gradient; what inference has for norm_kept. */
+/* Sums by slice and channel; coefficients of the gradient; inference's memory for norm_kept. */
 struct norm_scratch {
 	double *a, *b;
 	float *constant, *slope;
 	float *kept;
-	/* Of a mask: rows of x and of dy that count, or that do not, and what they add up to. */
+	/* With a mask: the unmasked (or masked) rows of x and of dy, and their sums. */
 	float *x, *dy;
 	double *sums;
 };
@@ -112,9 +113,8 @@ struct norm_work {
 	float *out; /* y or dx */
 	double *a, *b;
 	const float *constant, *slope; /* NULL: the moments have no gradient */
-	struct kernel_watch *watch;    /* of the output; NULL: nobody asks */
-	const float
-		*mask; /* by row: in the gradient, whether the moments are of it; NULL: of all */
+	struct kernel_watch *watch;    /* of the output; NULL: not wanted */
+	const float *mask; /* by row: in the gradient, whether the moments include it; NULL: all */
 	bool add;
 };
 
@@ -135,7 +135,7 @@ static struct norm_work norm_work(const struct layer_pass *pass, const struct no
 	};
 }
 
-/* Of @tensors that are read or written. */
+/* The cost of reading or writing @tensors tensors. */
 static uint64_t norm_passes(const struct norm_work *w, int64_t tensors)
 {
 	return kernel_work_floats(tensors * w->cut.rows * w->norm.channels);
@@ -163,7 +163,7 @@ static void norm_apply_slice(void *context, unsigned slice)
 		kernel_watch_put(w->watch, most);
 }
 
-/* Batch statistics: those of a layer that learns. */
+/* Whether to use batch statistics: in training, for a layer that learns. */
 static bool norm_learns(const struct layer_pass *pass)
 {
 	return pass->training && layer_batch_norm_learns(pass->layer);
@@ -202,7 +202,7 @@ static void norm_learn_moving(const struct layer_pass *pass, const double *mean,
 	}
 }
 
-/* What x is to be normalised by, from one channel's mean and variance. */
+/* Compute the coefficients that normalize x from one channel's mean and variance. */
 static void norm_coefficients(const struct layer_pass *pass, const struct norm_kept *kept,
 			      int64_t channel, double mean, double variance)
 {
@@ -217,7 +217,7 @@ static void norm_coefficients(const struct layer_pass *pass, const struct norm_k
 		own->norm.center ? compute__weights(pass, own->norm.scale)[channel] : 0.0f;
 }
 
-/* Bring rows of @from that count, or do not, together in @to; returns how many they are. */
+/* Copy the unmasked rows of @from (@counts), or the masked ones, to @to; return their number. */
 static int64_t norm_gather(const struct layer_pass *pass, const float *from, bool counts, float *to)
 {
 	const size_t channels = (size_t)layer_last_dim(&pass->layer->input);
@@ -232,7 +232,7 @@ static int64_t norm_gather(const struct layer_pass *pass, const float *from, boo
 	return count;
 }
 
-/* Moments of the micro-batch, into the first slice's; returns of how many rows. */
+/* Compute the micro-batch's moments into the first slice; return their number of rows. */
 static int64_t norm_moments(const struct layer_pass *pass, const struct norm_scratch *scratch,
 			    struct norm_work work)
 {
@@ -263,7 +263,7 @@ static void norm_forward(const struct layer_pass *pass)
 	work.out = pass->output;
 	work.watch = pass->watch;
 	if (norm_learns(pass)) {
-		/* Where none counts, mean and variance are 0. */
+		/* If all rows are masked, mean and variance are 0. */
 		const int64_t rows = max(norm_moments(pass, &scratch, work), 1);
 
 		norm_learn_moving(pass, work.a, work.b, rows);
@@ -291,7 +291,7 @@ static void norm_sums_slice(void *context, unsigned slice)
 			      w->b + slice * channels);
 }
 
-/* Rows of which the moments are get a part of their gradients. */
+/* Rows that the moments include receive the moments' gradient, too. */
 static void norm_grad_slice(void *context, unsigned slice)
 {
 	const struct norm_work *w = context;
@@ -317,8 +317,9 @@ static void norm_sums(const struct layer_pass *pass, struct norm_work *work)
 	kernel_norm_merge_sums(work->cut.slices, work->norm.channels, work->b);
 }
 
-/* The same of the rows that count, then of the others, whose gradients are 0 where nobody looks at
- * them: so padding is no matter of bytes. Returns how many count. */
+/* The same for the unmasked rows, then for the masked ones. The gradients of the latter are 0 if
+ * nothing reads them, so the amount of padding changes no bytes. Return the number of unmasked
+ * rows. */
 static int64_t norm_masked_sums(const struct layer_pass *pass, const struct norm_scratch *scratch,
 				struct norm_work work)
 {
@@ -347,8 +348,8 @@ static int64_t norm_masked_sums(const struct layer_pass *pass, const struct norm
 }
 
 /*
- * With n = (x - mean) inverse: the gradient of gamma is sum dy n, that of beta sum dy, that of x
- * gamma inverse (dy - mean of dy - n times the mean of dy n).
+ * With n = (x - mean) inverse: the gradient of gamma is sum dy n, that of beta is sum dy, that of
+ * x is gamma inverse (dy - mean of dy - n times the mean of dy n).
  */
 static void norm_learn(const struct layer_pass *pass, const struct norm_kept *kept,
 		       const struct norm_scratch *scratch, struct norm_work *work)
@@ -372,7 +373,7 @@ static void norm_learn(const struct layer_pass *pass, const struct norm_kept *ke
 		scratch->constant[c] = (float)(work->a[c] / rows);
 		scratch->slope[c] = (float)(work->b[c] * (inverse * inverse) / rows);
 	}
-	if (!norm_learns(pass)) /* the statistics are no function of this batch */
+	if (!norm_learns(pass)) /* the statistics do not depend on this batch */
 		return;
 	work->constant = scratch->constant;
 	work->slope = scratch->slope;

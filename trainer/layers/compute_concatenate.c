@@ -1,13 +1,13 @@
 /*
- * Concatenate: the channels of several inputs, one after the other.
+ * Concatenate: the channels of several inputs, in order.
  */
 #include <string.h>
 
 #include "trainer/kernels/kernel_vector.h"
 #include "trainer/layers/compute_internal.h"
 
-/* What an input has of an output row. The layer that joins a model's outputs has one row of an
- * item, whatever their shapes are. */
+/* An input's columns of an output row. The layer that joins a model's outputs has one row per item,
+ * whatever their shapes. */
 static int64_t concatenate_columns(const struct layer_pass *pass, int input)
 {
 	const struct model_shape *output = &pass->layer->output;
@@ -16,7 +16,7 @@ static int64_t concatenate_columns(const struct layer_pass *pass, int input)
 	       (model_shape_count(output) / layer_last_dim(output));
 }
 
-/* The rows of one input, @columns wide, at @column of the output. */
+/* Copy rows of one input to column @column of the output. */
 static void concatenate_rows(const struct layer_pass *pass, int input, int64_t column,
 			     int64_t first, int64_t rows)
 {

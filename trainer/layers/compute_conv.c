@@ -1,5 +1,5 @@
 /*
- * Convolutions: their passes, and activations after the sums. No state.
+ * Convolutions: their passes, and the activations that follow the sums. No state.
  */
 #include "trainer/layers/compute_conv.h"
 

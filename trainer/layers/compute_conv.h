@@ -1,5 +1,5 @@
 /*
- * What the convolutions share: how their sums are made, and what comes after the sums.
+ * Shared by the convolution layers: how their sums are computed, and what follows the sums.
  */
 #ifndef COMPUTE_CONV_H
 #define COMPUTE_CONV_H
@@ -7,7 +7,7 @@
 #include "trainer/kernels/kernel_conv.h"
 #include "trainer/layers/compute_internal.h"
 
-/* How the sums are made, and their gradients: kernel_conv_forward() and the like. */
+/* The kernels that compute the sums and their gradients: kernel_conv_forward() and the like. */
 struct compute_conv_kernels {
 	void (*forward)(const struct kernel_conv *conv, const struct kernel_room *room,
 			const float *x, const float *kernel,
@@ -20,24 +20,25 @@ struct compute_conv_kernels {
 	size_t (*scratch)(const struct kernel_conv *conv, unsigned lanes, bool training);
 };
 
-/* The window over a batch of the layer's input; a transposed one's over the output. */
+/* The convolution over a batch of the layer's input; a transposed layer's is over its output. */
 struct kernel_conv compute__conv_kernel(const struct model_layer *layer, int64_t channels,
 					int64_t filters, int64_t batch);
 
 /*
- * The passes and the scratch of a layer whose parameters are its window's kernel and, after it, the
- * bias: rows of its compute_ops. Its `own` are the kernels.
+ * The passes and scratch of a layer whose parameters are the kernel and, after it, the bias. They
+ * belong into its compute_ops, whose `own` points to the kernels.
  */
 void compute__conv_forward(const struct layer_pass *pass);
 void compute__conv_backward(const struct layer_pass *pass);
 size_t compute__conv_scratch(const struct model *model, const struct model_layer *layer,
 			     int64_t batch, unsigned lanes, bool training);
 
-/* The part of the activation that is done where sums are stored, and the rest of it. */
+/* The part of the activation that is applied when sums are stored, and the rest of it. */
 struct kernel_conv_finish compute__conv_finish(const struct layer_pass *pass, int bias);
-float *compute__conv_sums(const struct layer_pass *pass); /* where the sums go */
+float *compute__conv_sums(const struct layer_pass *pass); /* destination of the sums */
 void compute__conv_activate(const struct layer_pass *pass);
-/* The activation's gradient on pass->grad_output, but for what a ReLU leaves to the kernels. */
+/* Apply the activation's gradient to pass->grad_output; a ReLU's gradient is left to the
+ * kernels. */
 struct kernel_conv_relu compute__conv_gradient(const struct layer_pass *pass);
 size_t compute__conv_outputs(const struct layer_pass *pass); /* floats */
 

@@ -1,7 +1,7 @@
 /*
  * Conv2D: y = activation(x * W + b); W is [kernel height, width, channels / groups, filters].
  *
- * Bias and ReLU, its own or that of a layer that follows, are done where sums are stored.
+ * The bias and a ReLU (its own or a following layer's) are applied when sums are stored.
  */
 #include "trainer/layers/compute_conv.h"
 

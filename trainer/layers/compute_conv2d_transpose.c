@@ -1,6 +1,6 @@
 /*
  * Conv2DTranspose and Conv1DTranspose: the passes of the convolution from the output to the input,
- * the other way round. A bias and an activation follow in a pass of their own.
+ * in reverse. Bias and activation follow in separate passes.
  */
 #include "trainer/kernels/kernel_vector.h"
 #include "trainer/layers/compute_conv.h"
@@ -38,7 +38,7 @@ static void transposed_forward(const struct layer_pass *pass)
 	compute__activate(pass, pass->layer->activation, sums, pixels, pass->layer->units);
 }
 
-/* Filters @first and those after it. */
+/* The bias gradients of filters @first .. @first + @filters - 1. */
 static void bias_grad_body(const void *context, int64_t first, int64_t filters)
 {
 	const struct layer_pass *pass = context;
@@ -59,7 +59,7 @@ static void transposed_backward(const struct layer_pass *pass)
 	if (!pass->skip_activation)
 		compute__activate_grad(pass->pool, pass->layer->activation, pass->kept,
 				       pass->output, pass->grad_output, pixels, pass->layer->units);
-	/* Without a ReLU the kernel writes nothing to what it has for its output's gradient. */
+	/* Without a ReLU the kernel does not write to its output gradient, here the inputs. */
 	if (compute__learns(pass))
 		kernel_conv_grad_kernel(&conv, &room, pass->grad_output, (float *)pass->inputs[0],
 					&none, compute__gradients(pass, KERNEL), NULL);

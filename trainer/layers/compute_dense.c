@@ -1,8 +1,8 @@
 /*
  * Dense: y = activation(x W + b) over the last axis; W is [inputs, units].
  *
- * Bias and ReLU are done to a tile of the forward product before it is stored; the two products of
- * the backward pass share one run of the pool.
+ * Bias and ReLU are applied to a tile of the forward product before it is stored. The two products
+ * of the backward pass run in one pool job.
  */
 #include <limits.h>
 #include <math.h>
@@ -13,7 +13,7 @@
 #include "trainer/kernels/kernel_work.h"
 #include "trainer/layers/compute_internal.h"
 
-#define DENSE_SUM_GRAIN 256 /* columns of a slice of the bias gradient's sum */
+#define DENSE_SUM_GRAIN 256 /* columns per slice of the bias gradient */
 
 static size_t dense_scratch(const struct model *model, const struct model_layer *layer,
 			    int64_t batch, unsigned lanes, bool training)
@@ -55,8 +55,8 @@ static void dense_forward(const struct layer_pass *pass)
 		compute__activate(pass, layer->activation, sums, s.rows, s.units);
 }
 
-/* Slices: first those of the kernel's gradient, then those of the input's, then of the bias's.
- * What nobody wants has none. */
+/* Slices: first those of the kernel's gradient, then the input's, then the bias's. A gradient that
+ * is not wanted has no slices. */
 struct dense_backward_work {
 	struct kernel_gemm kernel, input;
 	unsigned kernel_slices, input_slices;

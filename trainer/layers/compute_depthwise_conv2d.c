@@ -1,5 +1,5 @@
 /*
- * DepthwiseConv2D: each channel has depth_multiplier filters of its own; the kernel is
+ * DepthwiseConv2D: each channel has depth_multiplier filters; the kernel is
  * [kernel height, width, channels, depth_multiplier].
  */
 #include "trainer/kernels/kernel_depthwise.h"

@@ -1,9 +1,10 @@
 /*
- * Dropout and SpatialDropout2D: inverted, as TensorFlow's. In training each decision keeps what it
- * stands for with probability 1 - rate, times 1 / (1 - rate); elsewhere nothing happens.
+ * Dropout and SpatialDropout2D: inverted, as in TensorFlow. In training a value, or a group of
+ * values that share a decision, is kept with probability 1 - rate and scaled by 1 / (1 - rate).
+ * Otherwise the layer is the identity.
  *
- * Decisions are numbered over the micro-batch and come from the random numbers of (seed, layer,
- * step, replica), so they do not depend on threads. They are kept as a byte each for the backward
+ * Decisions are numbered over the micro-batch and drawn from the random numbers of (seed, layer,
+ * step, replica), so they do not depend on threads. They are kept, one byte each, for the backward
  * pass.
  */
 #include <string.h>
@@ -31,7 +32,7 @@ struct dropout_work {
 	uint32_t threshold;
 	float scale;
 	uint8_t *mask;
-	bool decide; /* the mask is made in the same pass */
+	bool decide; /* draw the mask in the same pass */
 	const float *x;
 	float *y;
 };
@@ -53,7 +54,7 @@ static void dropout_each_body(const void *context, int64_t first, int64_t count)
 	kernel_dropout_apply(w->x + first, w->mask + first, w->scale, w->y + first, (size_t)count);
 }
 
-/* Rows of the inner dimensions, all of an outer one's under the same decisions. */
+/* Rows of the inner dimensions; all rows of one outer index share their decisions. */
 static void dropout_rows_body(const void *context, int64_t first, int64_t rows)
 {
 	const struct dropout_work *w = context;
@@ -64,7 +65,7 @@ static void dropout_rows_body(const void *context, int64_t first, int64_t rows)
 				     w->scale, w->y + row * inner, (size_t)inner);
 }
 
-/* One decision for all that follows the outer dimensions. */
+/* One decision per outer index. */
 static void dropout_items_body(const void *context, int64_t first, int64_t items)
 {
 	const struct dropout_work *w = context;
@@ -80,7 +81,7 @@ static void dropout_items_body(const void *context, int64_t first, int64_t items
 	}
 }
 
-/* Forward, rows make up the output. */
+/* In the forward pass the rows make up the output. */
 static void dropout_share(const struct layer_pass *pass, bool forward, int64_t rows,
 			  int64_t columns, compute_body body, const struct dropout_work *w)
 {
@@ -90,7 +91,7 @@ static void dropout_share(const struct layer_pass *pass, bool forward, int64_t r
 		compute__share(pass->pool, rows, columns, body, w);
 }
 
-/* Forward it is decided what is dropped. */
+/* The forward pass draws the mask. */
 static void dropout_run(const struct layer_pass *pass, const float *x, float *y, bool forward)
 {
 	const struct layer_dropout *c = pass->layer->config;

@@ -1,5 +1,5 @@
 /*
- * What layers that work element by element share: slices, and numbers per channel.
+ * Shared by element-wise layers: slices, and coefficients per channel.
  *
  * Thread safe. Slices depend on the shape only.
  */
@@ -7,14 +7,14 @@
 #include "trainer/kernels/kernel_work.h"
 #include "trainer/layers/compute_internal.h"
 
-#define ELEMENTS_HOT  4096 /* floats that stay in the innermost cache */
-#define ELEMENTS_WORK 6    /* one is read, worked on and written in the time of so many floats */
+#define ELEMENTS_HOT  4096 /* floats that stay in the L1 cache */
+#define ELEMENTS_WORK 6    /* cost of an element: reading, computing and writing, in floats */
 
 struct elements_work {
 	compute_body body;
 	const void *context;
 	int64_t rows, step;
-	/* Of a forward pass that is watched: */
+	/* For a watched forward pass: */
 	struct kernel_watch *watch;
 	const float *output;
 	int64_t columns;
@@ -28,7 +28,7 @@ static void elements_slice(void *context, unsigned slice)
 	w->body(w->context, first, min(left, w->step));
 }
 
-/* Part by part, and each is looked at while it is hot. */
+/* Process the slice in parts, and scan each part while it is in the cache. */
 static void elements_watched_slice(void *context, unsigned slice)
 {
 	const struct elements_work *w = context;

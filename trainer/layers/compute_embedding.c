@@ -1,15 +1,15 @@
 /*
- * Embedding: rows of a table. A number that is no row's gives NaN, which health rules find.
+ * Embedding: rows of a table. An index outside the table gives NaN, which health rules detect.
  *
- * Slices of the gradient are columns of the table, each of which one thread sums in the items'
- * order.
+ * Slices of the gradient are columns of the table; one thread sums each of them in the order of the
+ * items.
  */
 #include <math.h>
 #include <string.h>
 
 #include "trainer/layers/compute_internal.h"
 
-/* -1: there is no such row. */
+/* Return the row, or -1 if it does not exist. */
 static int64_t row_of(const struct layer_pass *pass, float number)
 {
 	const int64_t rows = pass->model->params[pass->layer->first_param].shape.dim[0];

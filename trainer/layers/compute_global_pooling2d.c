@@ -1,25 +1,25 @@
 /*
- * GlobalAveragePooling2D and GlobalMaxPooling2D: one value a channel, from whole NHWC images.
+ * GlobalAveragePooling2D and GlobalMaxPooling2D: one value per channel, from whole NHWC images.
  *
- * Slices are groups of images, and strips of channels of large ones. The gradient of a maximum is
- * shared evenly by the cells that have it, as TensorFlow's reduce_max does (MaxPooling2D gives it
- * to the first).
+ * Slices are groups of images, or strips of channels if images are large. The gradient of a maximum
+ * is divided evenly among the cells that have it, as TensorFlow's reduce_max does (MaxPooling2D
+ * gives it to the first).
  */
 #include "common/minmax.h"
 #include "trainer/kernels/kernel_pool.h"
 #include "trainer/kernels/kernel_work.h"
 #include "trainer/layers/compute_internal.h"
 
-#define GLOBAL_GRAIN 16384 /* floats that pay for a slice of their own */
+#define GLOBAL_GRAIN 16384 /* minimum floats that are worth a slice */
 #define GLOBAL_STRIP 512   /* channels of a strip */
 
 struct global_work {
 	const struct layer_pass *pass;
-	/* One image's part: from its floats @x and its pooled values @y on. */
+	/* Compute one image's part, from offset @x of the input and @y of the pooled values. */
 	void (*part)(const struct global_work *work, int64_t x, int64_t y, int64_t channels);
 	int64_t cells, channels;
-	int64_t images; /* in a group */
-	int64_t strip;  /* channels in a strip */
+	int64_t images; /* per group */
+	int64_t strip;  /* channels per strip */
 	unsigned strips;
 };
 
@@ -89,7 +89,7 @@ static void max_grad_part(const struct global_work *w, int64_t x, int64_t y, int
 				 w->cells, channels, global_adds(w->pass));
 }
 
-/* The mask of the item whose floats begin at @x; *@count: how many steps count. */
+/* The mask of the item whose floats begin at @x; *@count: number of unmasked steps. */
 static const float *part_mask(const struct global_work *w, int64_t x, float *count)
 {
 	const float *mask =

@@ -1,11 +1,11 @@
 /*
- * GroupNormalization: an item's channels in groups, each by the mean and population variance of all
- * of its positions. y = gamma (x - mean) inverse + beta, with inverse = 1 / sqrt(variance +
- * epsilon).
+ * GroupNormalization: an item's channels in groups, each normalized by the mean and population
+ * variance over all of its positions. y = gamma (x - mean) inverse + beta, with inverse = 1 /
+ * sqrt(variance + epsilon).
  *
- * A slice is an item, so that sums have one order: moments and sums by channel first, as for
- * batches, then over the channels of a group. The groups' means and inverses are kept. Gradients of
- * gamma and beta are summed item by item, and over the items in their order.
+ * One thread computes an item, so that sums have one order: moments and sums by channel first, as
+ * in batch normalization, then over the channels of a group. The groups' means and inverses are
+ * kept. Gradients of gamma and beta are summed per item, and then over the items in order.
  */
 #include <math.h>
 
@@ -15,12 +15,13 @@
 
 struct groups {
 	const struct layer_pass *pass;
-	int64_t rows, channels, groups, each; /* positions of an item; channels of a group */
+	int64_t rows, channels, groups,
+		each; /* rows: positions of an item; each: channels of a group */
 	float epsilon;
 	const float *gamma, *beta; /* NULL: 1 and 0 */
 	float *moments;            /* [batch, 2, groups]: means, inverses */
-	double *sums;              /* [2, batch, channels]: of slices */
-	float *numbers;            /* [batch, 4, channels]: of slices */
+	double *sums;              /* [2, batch, channels], written by slices */
+	float *numbers;            /* [batch, 4, channels], written by slices */
 };
 
 static size_t groups_moments_bytes(const struct model *model, const struct model_layer *layer,
@@ -32,7 +33,7 @@ static size_t groups_moments_bytes(const struct model *model, const struct model
 	return 2 * model_align((size_t)(batch * own->groups)) * sizeof(float);
 }
 
-/* Sums and numbers by item and channel; the moments, which only a training pass keeps. */
+/* Sums and coefficients by item and channel, and the moments, which only a training pass keeps. */
 static size_t groups_scratch_bytes(const struct model *model, const struct model_layer *layer,
 				   int64_t batch, unsigned lanes, bool training)
 {
@@ -68,8 +69,8 @@ static struct groups groups_of(const struct layer_pass *pass)
 	};
 }
 
-/* Of the item: its groups' means and inverses from its channels' moments, which all have the same
- * weight: the variance is the mean of theirs, and that of their means. */
+/* Derive an item's group means and inverses from its channels' moments. All channels have the same
+ * weight: the variance is the mean of theirs plus the variance of their means. */
 static void item_moments(const struct groups *g, const double *mean, const double *squares,
 			 float *out)
 {
@@ -124,7 +125,7 @@ static void groups_forward(const struct layer_pass *pass)
 
 /* ---- backward -------------------------------------------------------------------------------- */
 
-/* dx = scale dy - constant - slope (x - mean), numbers by channel. */
+/* dx = scale dy - constant - slope (x - mean), with coefficients by channel. */
 KERNEL_CLONES
 static void item_grad(const float *x, const float *dy, float *dx, int64_t rows, int64_t channels,
 		      const float *restrict mean, const float *restrict scale,
@@ -154,7 +155,7 @@ static void backward_body(const void *context, int64_t first, int64_t items)
 		double *products = sums + g->pass->batch * g->channels;
 		float *mean = g->numbers + 4 * b * g->channels, *scale = mean + g->channels;
 		float *constant = scale + g->channels, *slope = constant + g->channels;
-		/* Without a ReLU the sums are not scaled; what is read must be there. */
+		/* Without a ReLU scale and offset are copied but not used: any array will do. */
 		const struct kernel_norm norm = {
 			.channels = g->channels, .mean = mean, .scale = mean, .offset = mean};
 

@@ -1,9 +1,9 @@
 /*
- * LayerNormalization over the last axis: every row by its own mean and population variance, in
+ * LayerNormalization over the last axis: each row by its own mean and population variance, in
  * training and inference alike. y = gamma (x - mean) / sqrt(variance + epsilon) + beta.
  *
- * Rows' means and inverse deviations are kept from forward to backward. Gradients of gamma and beta
- * are summed slice by slice, and over the slices in their order.
+ * The rows' means and inverse deviations are kept from forward to backward. Gradients of gamma and
+ * beta are summed per slice, and then over the slices in order.
  */
 #include "common/minmax.h"
 #include "trainer/kernels/kernel_norm.h"
@@ -23,7 +23,7 @@ static size_t rows_moments_bytes(const struct model *model, const struct model_l
 	return 2 * model_align((size_t)layer_rows(layer, batch)) * sizeof(float);
 }
 
-/* Sums by slice and channel, or the moments where none are kept: what trains evaluates, too. */
+/* Sums by slice and channel, or the moments if none are kept: a training stage also evaluates. */
 static size_t rows_scratch_bytes(const struct model *model, const struct model_layer *layer,
 				 int64_t batch, unsigned lanes, bool training)
 {
@@ -35,7 +35,7 @@ static size_t rows_scratch_bytes(const struct model *model, const struct model_l
 	return training ? max(sums, moments) : moments;
 }
 
-#define ROWS_HOT 4096 /* floats that stay in the innermost cache */
+#define ROWS_HOT 4096 /* floats that stay in the L1 cache */
 
 struct rows_work {
 	const struct layer_pass *pass;

@@ -1,12 +1,12 @@
 /*
- * Masking, and the mask itself: model/layers/layer_masking.c. A step is an item's row of features;
- * the mask of numbers of words has rows of one.
+ * Masking, and the mask itself: see model/layers/layer_masking.c. A step is an item's row of
+ * features; for word indexes (rank 1) a row has one feature.
  */
 #include <string.h>
 
 #include "trainer/layers/compute_internal.h"
 
-/* Features of a step: of all dimensions behind the steps'. */
+/* Features of a step: the product of all dimensions after the steps'. */
 static int64_t features_of(const struct layer_pass *pass)
 {
 	const struct model_shape *input = &pass->layer->input;

@@ -1,8 +1,8 @@
 /*
- * Layers that make one output of several inputs of its shape, element by element: Add, Subtract,
- * Multiply, Average, Maximum, Minimum.
+ * Layers that merge several inputs of one shape element by element: Add, Subtract, Multiply,
+ * Average, Maximum, Minimum.
  *
- * Multiply also takes a gate: one input of shape (1, ..., 1, C) that scales the channels of the
+ * Multiply also accepts a gate: one input of shape (1, ..., 1, C) that scales the channels of the
  * other. Sums over a gate's positions run in an order that depends on shapes only.
  */
 #include <assert.h>
@@ -13,13 +13,13 @@
 #include "trainer/kernels/kernel_merge.h"
 #include "trainer/layers/compute_internal.h"
 
-#define MERGE_TILE 1024 /* elements that lie in the nearest cache while inputs are gone through */
+#define MERGE_TILE 1024 /* elements that stay in the L1 cache while the inputs are read in turn */
 
 /* ---- inputs of one shape --------------------------------------------------------------------- */
 
 typedef void (*merge_pair)(const float *a, const float *b, float *y, size_t count);
 
-/* A kind: what is done to the inputs from the first to the last, and how it is undone. */
+/* A kind: the operation, applied to the inputs from first to last, and its gradient. */
 struct merge_kind {
 	enum layer_kind kind;
 	merge_pair kernel;
@@ -37,7 +37,7 @@ static size_t merge_tile(int64_t at, int64_t end)
 	return (size_t)min(end - at, MERGE_TILE);
 }
 
-/* The last of the inputs, with what follows it. */
+/* Merge the last input, and apply what follows (a ReLU, the mean's factor). */
 static void merge_last(const struct merge_work *w, const float *before, int64_t at, size_t count)
 {
 	const struct layer_pass *pass = w->pass;
@@ -54,7 +54,7 @@ static void merge_last(const struct merge_work *w, const float *before, int64_t 
 }
 
 /*
- * In between results are in a tile: an output may lie on the first input, which may be read again.
+ * Intermediate results are in a tile: the output may be the first input, which may be read again.
  */
 static void merge_forward_body(const void *context, int64_t first, int64_t count)
 {
@@ -81,8 +81,8 @@ static bool merge_adds(const struct layer_pass *pass, int input)
 	return pass->add && pass->add[input];
 }
 
-/* Add, Subtract, Average: the gradient as it is, or times a number. The first input's may lie on
- * it, and is then left as it is. */
+/* Add, Subtract, Average: the gradient, or a multiple of it. The first input's gradient may be the
+ * output's buffer, which then stays as it is. */
 static void merge_linear_body(const void *context, int64_t first, int64_t count)
 {
 	const struct merge_work *w = context;
@@ -133,7 +133,7 @@ static void merge_multiply_body(const void *context, int64_t first, int64_t coun
 	}
 }
 
-/* Maximum, Minimum: the gradient goes to the input that was taken. */
+/* Maximum, Minimum: the gradient goes to the input that was selected. */
 static void merge_choice_body(const void *context, int64_t first, int64_t count)
 {
 	const struct merge_work *w = context;
@@ -161,7 +161,7 @@ static void merge_choice_body(const void *context, int64_t first, int64_t count)
 
 /* ---- a gate ---------------------------------------------------------------------------------- */
 
-/* An item has @positions of @channels; a slice's rows are blocks of an item's channels. */
+/* An item has @positions x @channels; the rows of a slice are blocks of an item's channels. */
 struct merge_gate {
 	const struct layer_pass *pass;
 	int gate;
@@ -183,7 +183,7 @@ static struct merge_gate merge_gate(const struct layer_pass *pass)
 	};
 }
 
-/* Where block @row begins in the image and in the gate; returns its columns. */
+/* Set the offsets of block @row in the image and in the gate; return its columns. */
 static int64_t merge_gate_block(const struct merge_gate *g, int64_t row, int64_t *image,
 				int64_t *gate)
 {
@@ -292,7 +292,7 @@ static void merge_backward(const struct layer_pass *pass)
 			       work.kind->backward, &work);
 }
 
-/* What all of them have; where each may write stands in its row. */
+/* Common to all rows; each row says where its passes may write. */
 #define MERGE_PASSES .forward = merge_forward, .backward = merge_backward, .adds = true
 
 const struct compute_ops compute_add = {

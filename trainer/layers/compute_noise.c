@@ -1,15 +1,16 @@
 /*
- * GaussianNoise, GaussianDropout and AlphaDropout: model/layers/layer_noise.c has the formulas.
+ * GaussianNoise, GaussianDropout and AlphaDropout: see model/layers/layer_noise.c for the
+ * formulas.
  *
- * An element's random number is named by its place in the micro-batch: block i / 2 of the stream,
- * the first or the second half. What it was multiplied by is kept for the backward pass.
+ * An element's random number is keyed by its index i in the micro-batch: the first or second half
+ * of the stream's block i / 2. The element's factor is kept for the backward pass.
  */
 #include <string.h>
 
 #include "common/rng.h"
 #include "trainer/layers/compute_internal.h"
 
-#define NOISE_EACH 2 /* elements of a block of random numbers */
+#define NOISE_EACH 2 /* elements per block of random numbers */
 
 _Static_assert(COMPUTE_GRAIN % NOISE_EACH == 0, "slices begin where blocks do");
 

@@ -2,8 +2,8 @@
  * Keras's preprocessing layer Normalization: y = (x - mean) / max(sqrt(variance), 1e-7) per
  * channel.
  *
- * Mean and variance are given in the config, or they are parameters that do not learn (with count,
- * which only Keras's adapt() would read) and come with loaded weights.
+ * Mean and variance come from the config, or they are non-trainable parameters (together with
+ * count, which only Keras's adapt() reads) that loaded weights provide.
  */
 #include <math.h>
 
@@ -35,7 +35,7 @@ static void normalization_body(const void *context, int64_t first, int64_t rows)
 			   (size_t)compute__pattern(w->channels));
 }
 
-/* The patterns of the numbers that are given, or of the parameters as they are now. */
+/* Build the patterns from the config's numbers, or from the current parameters. */
 static void normalization_patterns(const struct layer_pass *pass, struct normalization_work *w)
 {
 	const struct layer_normalization *c = pass->layer->config;

@@ -1,7 +1,7 @@
 /*
- * PReLU: x where it is above 0, else alpha x; alpha repeats along the rows of its own length.
+ * PReLU: x if x > 0, else alpha x; the alphas repeat along rows of their number.
  *
- * A sum for an alpha goes through the rows from the first to the last, whoever takes it.
+ * An alpha's sum runs over the rows from first to last, on one thread.
  */
 #include "trainer/layers/compute_internal.h"
 
@@ -30,7 +30,7 @@ static void forward_body(const void *context, int64_t first, int64_t rows)
 	}
 }
 
-/* The gradients of alphas @first and those after it. */
+/* The gradients of alphas @first .. @first + @alphas - 1. */
 static void alpha_body(const void *context, int64_t first, int64_t alphas)
 {
 	const struct layer_pass *pass = context;

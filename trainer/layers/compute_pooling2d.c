@@ -1,16 +1,16 @@
 /*
  * MaxPooling2D and AveragePooling2D: windows over NHWC images, with TensorFlow's paddings.
  *
- * Sizes are layer_config.h's; a mean is over the cells inside the image. A maximum's place is kept
- * as a byte from forward to backward, so that neither input nor output is read again. Slices are
- * rows.
+ * layer_config.h defines the sizes; a mean is over the cells inside the image. The index of a
+ * maximum is kept, usually as a byte, from forward to backward, so that neither input nor output
+ * is read again. Slices are ranges of rows.
  */
 #include "common/minmax.h"
 #include "trainer/kernels/kernel_pool.h"
 #include "trainer/kernels/kernel_work.h"
 #include "trainer/layers/compute_internal.h"
 
-#define POOLING_GRAIN 16384 /* floats of the input that pay for a slice of their own */
+#define POOLING_GRAIN 16384 /* minimum floats of the input that are worth a slice */
 
 static struct kernel_pool pooling_of(const struct model_layer *layer)
 {
@@ -37,7 +37,7 @@ struct pooling_work {
 	int64_t rows, step;
 };
 
-/* Rows of @floats floats of the input each; sets how many slices there are. */
+/* Set up work on rows of @floats input floats each; set the number of slices. */
 static struct pooling_work pooling_work(const struct layer_pass *pass, int64_t rows, int64_t floats,
 					unsigned *slices)
 {
@@ -49,7 +49,7 @@ static struct pooling_work pooling_work(const struct layer_pass *pass, int64_t r
 	return work;
 }
 
-/* Each float of the output comes from all of its window, or goes there. */
+/* The cost: each output float is computed from its whole window, or distributed to it. */
 static uint64_t pooling_reads(const struct layer_pass *pass)
 {
 	const struct layer_pool *p = pass->layer->config;
@@ -94,7 +94,7 @@ static bool pooling_adds(const struct layer_pass *pass)
 	return pass->add && pass->add[0];
 }
 
-/* Of the rows that the slice has just written. */
+/* Report the rows that the slice has just written to the watch. */
 static void pooling_watch(const struct pooling_work *w, unsigned slice)
 {
 	int64_t line = w->pool.out_width * w->pool.channels;

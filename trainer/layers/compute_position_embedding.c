@@ -1,6 +1,6 @@
 /*
- * PositionEmbedding: the same rows for every item. The table's gradient is summed item by item in
- * their order.
+ * PositionEmbedding: the same rows for every item. The table's gradient is summed over the items in
+ * order.
  */
 #include <string.h>
 

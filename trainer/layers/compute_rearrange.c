@@ -1,21 +1,21 @@
 /*
- * Cropping1D and 2D, UpSampling1D, Permute and RepeatVector: each number of the output is
- * one of the input, and gradients go back to where numbers came from.
+ * Cropping1D and 2D, UpSampling1D, Permute and RepeatVector: each output value is a copy of an
+ * input value, and its gradient is added to that input's.
  *
- * Slices are items: an input's gradient is summed by one thread, in the output's order.
+ * Slices are ranges of items: one thread sums an input's gradient, in the output's order.
  */
 #include <string.h>
 
 #include "trainer/kernels/kernel_vector.h"
 #include "trainer/layers/compute_internal.h"
 
-/* Of @d: where the input's index stands that the output's index @at has. */
+/* The input's offset, along dimension @d, for index @at of the output. */
 static int64_t source_of(const struct layer_rearrange_dim *d, int64_t at)
 {
 	return (at / d->repeat + d->first) * d->stride;
 }
 
-/* Rows of the output's last dimension, each with the place of its first number in the input. */
+/* Call @body for each row of the output's last dimension, with the input's offset of the row. */
 static void each_row(const struct layer_rearrange *r, int64_t rows,
 		     void (*body)(void *context, int64_t row, int64_t source), void *context)
 {

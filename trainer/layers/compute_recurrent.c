@@ -1,22 +1,23 @@
 /*
- * SimpleRNN, LSTM and GRU: model/layers/layer_recurrent.c has the formulas.
+ * SimpleRNN, LSTM and GRU: see model/layers/layer_recurrent.c for the formulas.
  *
- * The inputs' products of all steps are one; then a step is a product with what the step before
- * left, and a cell's functions, item by item. What the steps left is kept: gates, h, and c of an
- * LSTM, the recurrent part a' of a GRU or, where it resets before its product, the state r h that
- * was multiplied. The backward pass goes from the last step to the first, and then makes the
- * gradients of weights in products over all steps. Products have one order of sums, and everything
- * else is an item's own: the same bytes for any pool.
+ * The input's products of all steps are one product. Each step is then a product with the previous
+ * step's state, followed by the cell's functions, item by item. The results of the steps are kept:
+ * the gates, h, and c (LSTM), the recurrent part a' (GRU), or the multiplied state r h (a GRU that
+ * resets before its product). The backward pass runs from the last step to the first, and then
+ * computes the gradients of weights as products over all steps. Products have one order of sums,
+ * and all else is per item: the same bytes for any pool.
  *
- * What dropout and recurrent_dropout leave of an item's features and of its state is one mask each,
- * the same at all steps, kept as bytes; the masked numbers are made again for the backward pass.
+ * dropout and recurrent_dropout have one mask each per item, for its features and for its state,
+ * which is the same at all steps. The masks are kept as bytes; the backward pass applies them
+ * again.
  *
- * Where an initial state comes in it is the first step's. What is handed on stands behind the
- * outputs in an item's row: the state after the last step. A stateful layer begins where its last
- * pass ended. What it began with is kept as well: the first step's product is of it, and no
- * gradient goes further back.
+ * An initial state given as an input is the first step's state. A state that the layer returns is
+ * stored after the outputs in an item's row: the state after the last step. A stateful layer
+ * starts from the end of its previous pass. The state it started with is kept as well, because the
+ * first step's product reads it; no gradient flows further back.
  *
- * With go_backwards step s looks at the input's step steps - 1 - s.
+ * With go_backwards step s reads the input's step steps - 1 - s.
  */
 #include <string.h>
 
@@ -32,35 +33,36 @@ enum {
 	BIAS
 };
 
-/* A pass: sizes, and where its arrays stand. */
+/* A pass: sizes, and pointers to its arrays. */
 struct recurrent {
 	const struct layer_pass *pass;
 	struct layer_recurrent kind;
 	enum layer_kind cell;
-	int64_t batch, steps, features, units, wide; /* wide: of all gates */
+	int64_t batch, steps, features, units, wide; /* wide: units of all gates */
 	/* Kept, [batch, steps, ...]: */
-	float *gates; /* wide; as the cell's functions left them */
+	float *gates; /* wide; after the cell's functions */
 	float *h;     /* units */
 	float *more;  /* units */
-	/* What the first step begins with, [batch, units]; NULL: zeros. Kept, too. */
+	/* The state before the first step, [batch, units], also kept; NULL: zeros. */
 	float *start_h, *start_c;
-	/* Kept, what stays of [batch, features] and [batch, units]; NULL: all. */
+	/* Kept: dropout masks of [batch, features] and [batch, units]; NULL: no dropout. */
 	uint8_t *input_mask, *state_mask;
-	const float *mask; /* [batch, steps], the input's: 0 where the state stays; NULL: none */
-	/* Scratch, [batch, steps, wide]: products of the input, in its order; backward their gradients,
-	 * and those of the recurrent products, in the steps' order. */
+	const float *mask; /* [batch, steps], of the input: 0 skips the step; NULL: no mask */
+	/* Scratch, [batch, steps, wide]: the input's products, in the input's order, and in
+	 * backward their gradients; the gradients of the recurrent products, in the order of the
+	 * steps. */
 	float *x, *recurrent;
-	float *before;      /* [batch, steps, units]: h of the step before, under its mask */
-	float *dropped;     /* [batch, steps, features]: the input under its mask */
-	const float *input; /* that, or the input as it is */
+	float *before;      /* [batch, steps, units]: h of the previous step after dropout */
+	float *dropped;     /* [batch, steps, features]: the input after dropout */
+	const float *input; /* dropped, or the input itself */
 	float *sums;        /* [batch, wide]: a step's recurrent product; backward [batch, units] */
-	float *dh, *dc;     /* [batch, units]: from the step behind */
+	float *dh, *dc;     /* [batch, units]: from the following step */
 	struct kernel_room room;
-	int64_t step; /* in work */
-	bool resets;  /* its first half, of a GRU that resets before its product */
+	int64_t step; /* the current step */
+	bool resets;  /* first half of a step, for a GRU that resets before its product */
 };
 
-/* Numbers of a state: h, and c of an LSTM. */
+/* Floats of an item's state: h, and c of an LSTM. */
 static int64_t state_floats(const struct model_layer *layer)
 {
 	return layer->units * (layer->ops->kind == LAYER_KIND_lstm ? 2 : 1);
@@ -97,7 +99,7 @@ static size_t recurrent_kept(const struct model *model, const struct model_layer
 	return kept_floats(layer, batch) * sizeof(float) + (size_t)(batch * bytes);
 }
 
-/* Floats of each array of the scratch. */
+/* Floats of the arrays of the scratch. */
 static size_t wide_floats(const struct model_layer *layer, int64_t batch)
 {
 	const struct layer_recurrent *r = layer->config;
@@ -175,19 +177,19 @@ static struct recurrent recurrent_of(const struct layer_pass *pass)
 	return r;
 }
 
-/* The input's step that step @s looks at. */
+/* The input's step that step @s reads. */
 static int64_t time_of(const struct recurrent *r, int64_t s)
 {
 	return r->kind.backwards ? r->steps - 1 - s : s;
 }
 
-/* Is step @s of the item one that does not count? */
+/* Whether step @s of the item is masked. */
 static bool is_masked(const struct recurrent *r, int64_t item, int64_t s)
 {
 	return r->mask && r->mask[item * r->steps + time_of(r, s)] == 0.0f;
 }
 
-/* ---- what is dropped ------------------------------------------------------------------------- */
+/* ---- dropout --------------------------------------------------------------------------------- */
 
 static void decide_drops(const struct recurrent *r)
 {
@@ -206,7 +208,8 @@ static void decide_drops(const struct recurrent *r)
 				    (size_t)(r->batch * r->units), r->state_mask);
 }
 
-/* The masks of items @first to @items over all steps of @from, to @to, which may be @from. */
+/* Apply the masks of items @first .. @first + @items - 1 to all steps of @from; @to may be
+ * @from. */
 static void drop_features(const struct recurrent *r, const float *from, float *to, int64_t first,
 			  int64_t items)
 {
@@ -242,7 +245,7 @@ static void drop_state(const struct recurrent *r, const float *from, float *to, 
 			     to, (size_t)r->units);
 }
 
-/* The gradient of the state before a step: where that is masked, the state was not dropped. */
+/* The gradient of the state before a step. A masked step did not apply dropout to the state. */
 static void drop_state_grad_body(const void *context, int64_t first, int64_t items)
 {
 	const struct recurrent *r = context;
@@ -252,7 +255,7 @@ static void drop_state_grad_body(const void *context, int64_t first, int64_t ite
 			drop_state(r, r->dh + b * r->units, r->dh + b * r->units, b);
 }
 
-/* h of the step before; NULL: zeros. */
+/* h of the previous step; NULL: zeros. */
 static const float *h_before(const struct recurrent *r, int64_t item)
 {
 	if (r->step > 0)
@@ -260,7 +263,7 @@ static const float *h_before(const struct recurrent *r, int64_t item)
 	return r->start_h ? r->start_h + item * r->units : NULL;
 }
 
-/* What the step before left in r->more: c of an LSTM. */
+/* r->more of the previous step: c of an LSTM. */
 static const float *more_before(const struct recurrent *r, int64_t item)
 {
 	if (r->step > 0)
@@ -268,7 +271,7 @@ static const float *more_before(const struct recurrent *r, int64_t item)
 	return r->start_c ? r->start_c + item * r->units : NULL;
 }
 
-/* The state before a step, of all items. */
+/* Apply dropout to the items' states before a step. */
 static void drop_state_body(const void *context, int64_t first, int64_t items)
 {
 	const struct recurrent *r = context;
@@ -277,7 +280,7 @@ static void drop_state_body(const void *context, int64_t first, int64_t items)
 		drop_state(r, h_before(r, b), r->before + (b * r->steps + r->step) * r->units, b);
 }
 
-/* h of the step before, as it is multiplied; its rows are state_apart() numbers apart. */
+/* h of the previous step, as the product reads it; rows are state_apart() floats apart. */
 static const float *state_before(const struct recurrent *r, int64_t item)
 {
 	const float *h = h_before(r, item);
@@ -292,7 +295,7 @@ static int64_t state_apart(const struct recurrent *r)
 
 /* ---- products -------------------------------------------------------------------------------- */
 
-/* sums = @h U + bias of @gates gates from @first on; rows of @h are @apart numbers apart. */
+/* sums = @h U + bias, for @gates gates from @first on; rows of @h are @apart floats apart. */
 static void multiply_state(const struct recurrent *r, const float *h, int64_t apart, int64_t first,
 			   int64_t gates, const float *bias)
 {
@@ -312,7 +315,7 @@ static void multiply_state(const struct recurrent *r, const float *h, int64_t ap
 	kernel_gemm(&gemm, &r->room);
 }
 
-/* sums = dS U^T, of a step's gradients of the recurrent products of these gates. */
+/* sums = dS U^T, from the gradients of a step's recurrent products of these gates. */
 static void multiply_back(const struct recurrent *r, int64_t first, int64_t gates)
 {
 	const int64_t at = first * r->units;
@@ -331,7 +334,7 @@ static void multiply_back(const struct recurrent *r, int64_t first, int64_t gate
 	kernel_gemm(&gemm, &r->room);
 }
 
-/* dW[of, these gates] = A^T dS over all rows; @to is the whole matrix. */
+/* dW[@of, these gates] = A^T dS over all rows; @to is the whole matrix. */
 static void multiply_columns(const struct recurrent *r, const float *a, int64_t of,
 			     const float *grad, float *to, int64_t first, int64_t gates)
 {
@@ -351,7 +354,7 @@ static void multiply_columns(const struct recurrent *r, const float *a, int64_t 
 	kernel_gemm(&gemm, &r->room);
 }
 
-/* Gates whose recurrent product is of the state itself. */
+/* The number of gates whose recurrent product reads the state itself. */
 static int64_t state_gates(const struct recurrent *r)
 {
 	return r->kind.gates - r->kind.reset_before;
@@ -359,7 +362,7 @@ static int64_t state_gates(const struct recurrent *r)
 
 /* ---- forward --------------------------------------------------------------------------------- */
 
-/* One item at one step: its sums, what the step before left (NULL: zeros), where results go. */
+/* One item at one step: its sums, the previous step's state (NULL: zeros), and the results. */
 struct cell {
 	const float *x, *sums; /* [wide] */
 	const float *h_before, *more_before;
@@ -368,7 +371,7 @@ struct cell {
 	enum model_activation activation, recurrent_activation;
 };
 
-/* @count gates from @first on: their sums, then the recurrent activation. */
+/* Add the sums of @count gates from @first on, then apply the recurrent activation. */
 static void open_gates(const struct cell *c, int64_t first, int64_t count)
 {
 	for (int64_t j = first; j < first + count; j++)
@@ -405,7 +408,7 @@ static void lstm_cell(const struct cell *c)
 		c->h[j] = c->gates[3 * u + j] * c->h[j];
 }
 
-/* What a GRU keeps of the state before, and what it takes of the candidate. */
+/* Combine the previous state and the candidate of a GRU, weighted by the update gate. */
 static void mix_cell(const struct cell *c)
 {
 	float *add = c->gates + 2 * c->units;
@@ -428,7 +431,7 @@ static void gru_cell(const struct cell *c)
 	mix_cell(c);
 }
 
-/* The gates of a GRU that resets before its product, and r h. */
+/* For a GRU that resets before its product: the gates, and r h. */
 static void reset_cell(const struct cell *c)
 {
 	const int64_t u = c->units;
@@ -438,7 +441,7 @@ static void reset_cell(const struct cell *c)
 		c->more[j] = c->h_before ? c->gates[u + j] * c->h_before[j] : 0.0f;
 }
 
-/* The rest of it, once there is the product of r h. */
+/* The second half, after the product of r h. */
 static void candidate_cell(const struct cell *c)
 {
 	const int64_t u = c->units;
@@ -460,7 +463,7 @@ static void (*cell_function(const struct recurrent *r))(const struct cell *c)
 	}
 }
 
-/* A masked step leaves what the step before left. */
+/* A masked step copies the previous step's state. */
 static void hold_state(const struct recurrent *r, int64_t item)
 {
 	const int64_t row = item * r->steps + r->step;
@@ -503,7 +506,7 @@ static void step_body(const void *context, int64_t first, int64_t items)
 	}
 }
 
-/* The recurrent product of a step, with a GRU's second bias; before the first there may be no h. */
+/* The recurrent product of a step, plus a GRU's second bias. The first step may have no state. */
 static void recurrent_sums(const struct recurrent *r, const float *bias)
 {
 	if (h_before(r, 0)) {
@@ -517,13 +520,13 @@ static void recurrent_sums(const struct recurrent *r, const float *bias)
 		memcpy(r->sums + b * r->wide, bias, (size_t)r->wide * sizeof(*bias));
 }
 
-/* Numbers of an item's output, the states in it. */
+/* Floats of an item's output, including returned states. */
 static int64_t output_each(const struct recurrent *r)
 {
 	return model_shape_count(&r->pass->layer->output);
 }
 
-/* Of an item's output: where the state after the last step stands, h and then c. */
+/* The offset, in an item's output, of the state after the last step: h, then c. */
 static int64_t output_state(const struct recurrent *r)
 {
 	return (r->kind.sequences ? r->steps : 1) * r->units;
@@ -557,7 +560,7 @@ static void output_body(const void *context, int64_t first, int64_t items)
 	}
 }
 
-/* The initial state that comes in. */
+/* Copy the initial state from the inputs. */
 static void take_start(const struct recurrent *r)
 {
 	const size_t bytes = (size_t)(r->batch * r->units) * sizeof(float);
@@ -569,7 +572,7 @@ static void take_start(const struct recurrent *r)
 		memcpy(r->start_c, r->pass->inputs[2], bytes);
 }
 
-/* Take the items' state, an item's h and c beside each other, or @put it back. */
+/* Load the state of a stateful layer (h and c contiguous per item), or with @put store it. */
 static void move_state(const struct recurrent *r, bool put)
 {
 	const size_t bytes = (size_t)r->units * sizeof(float);
@@ -635,18 +638,18 @@ static void recurrent_forward(const struct layer_pass *pass)
 
 /* ---- backward -------------------------------------------------------------------------------- */
 
-/* One item at one step: gradients of its sums from that of h; @dh and @dc become what the step
- * before gets beside the recurrent product's part. */
+/* One item at one step: computes the gradients of its sums from that of h. @dh and @dc become the
+ * previous step's gradients, without the recurrent product's part. */
 struct cell_grad {
 	const float *gates, *h, *more, *h_before, *more_before;
-	const float *dy; /* NULL: the output does not show this step */
+	const float *dy; /* NULL: this step is not part of the output */
 	float *x, *recurrent, *dh, *dc;
 	const float *sums;
 	int64_t units;
 	enum model_activation activation, recurrent_activation;
 };
 
-/* Gradients of results become those of sums, @count from @first on. */
+/* Turn the gradients of @count gates from @first on into those of their sums. */
 static void gate_grad(const struct cell_grad *c, int64_t first, int64_t count)
 {
 	compute__activate_elements_grad(c->recurrent_activation, c->gates + first, c->x + first,
@@ -673,7 +676,8 @@ static void lstm_grad(const struct cell_grad *c)
 {
 	const int64_t u = c->units;
 	const float *in = c->gates, *forget = in + u, *add = in + 2 * u, *out = in + 3 * u;
-	float *bent = c->recurrent, *dc = c->recurrent + u; /* until it is written */
+	float *bent = c->recurrent,
+	      *dc = c->recurrent + u; /* temporary, until recurrent is written */
 
 	compute__activate_elements(c->activation, c->more, bent, (size_t)u);
 	for (int64_t j = 0; j < u; j++) {
@@ -698,7 +702,7 @@ static void lstm_grad(const struct cell_grad *c)
 	memcpy(c->recurrent, c->x, (size_t)(4 * u) * sizeof(*c->x));
 }
 
-/* The gradients of a GRU's update gate and candidate; dh that the state before gets directly. */
+/* The gradients of a GRU's update gate and candidate, and the part of dh that passes directly. */
 static void mix_grad(const struct cell_grad *c)
 {
 	const int64_t u = c->units;
@@ -728,7 +732,7 @@ static void gru_grad(const struct cell_grad *c)
 	memcpy(c->recurrent, c->x, (size_t)(2 * u) * sizeof(*c->x));
 }
 
-/* Of a GRU that resets before its product: what the candidate's product does not reach. */
+/* For a GRU that resets before its product: the part that does not need the product's gradient. */
 static void candidate_grad(const struct cell_grad *c)
 {
 	const int64_t u = c->units;
@@ -738,7 +742,7 @@ static void candidate_grad(const struct cell_grad *c)
 	memcpy(c->recurrent, c->x, (size_t)(3 * u) * sizeof(*c->x));
 }
 
-/* The rest of it, from the gradient of r h. */
+/* The second half, from the gradient of r h. */
 static void reset_grad(const struct cell_grad *c)
 {
 	const int64_t u = c->units;
@@ -763,7 +767,7 @@ static void (*grad_function(const struct recurrent *r))(const struct cell_grad *
 	}
 }
 
-/* A masked step hands all gradients on to the state before, and none to its sums. */
+/* A masked step passes all gradients to the previous state, and none to its sums. */
 static void hold_grad(const struct recurrent *r, const struct cell_grad *c)
 {
 	const size_t bytes = (size_t)r->wide * sizeof(float);
@@ -810,7 +814,7 @@ static void step_grad_body(const void *context, int64_t first, int64_t items)
 	}
 }
 
-/* h of the step before, row by row: what recurrent products were of. */
+/* Collect h of the previous step by row: the operand of the recurrent products. */
 static void before_body(const void *context, int64_t first, int64_t items)
 {
 	const struct recurrent *r = context;
@@ -829,7 +833,7 @@ static void before_body(const void *context, int64_t first, int64_t items)
 	}
 }
 
-/* What the state that is handed on gets back, or nothing. */
+/* Initialize dh and dc with the gradients of a returned state, or with zeros. */
 static void begin_grads(const struct recurrent *r)
 {
 	const size_t bytes = (size_t)r->units * sizeof(float);
@@ -847,7 +851,7 @@ static void begin_grads(const struct recurrent *r)
 	}
 }
 
-/* Is a gradient of the initial state wanted? */
+/* Whether the gradient of an initial state is wanted. */
 static bool wants_start(const struct recurrent *r)
 {
 	bool any = false;
@@ -867,7 +871,7 @@ static void put_start_grads(const struct recurrent *r)
 		memcpy(r->pass->grad_inputs[2], r->dc, bytes);
 }
 
-/* From the last step to the first: the gradients of all sums. */
+/* Compute the gradients of all sums, from the last step to the first. */
 static void steps_backward(struct recurrent *r)
 {
 	const size_t floats = (size_t)(r->batch * r->units);

@@ -1,8 +1,8 @@
 /*
  * ReLU with its bound, slope and threshold; LeakyReLU; ELU with its alpha.
  *
- * A ReLU with neither slope nor threshold is told from its output and may be done by the layer
- * before; with either of them its input is read again.
+ * The gradient of a ReLU without slope and threshold is computed from its output, and the preceding
+ * layer may apply such a ReLU. With a slope or a threshold the input is read again.
  */
 #include "trainer/kernels/kernel_activation.h"
 #include "trainer/layers/compute_internal.h"

@@ -1,5 +1,5 @@
 /*
- * Rescaling: y = x scale + offset, each a number or one per channel.
+ * Rescaling: y = x scale + offset, each one number or one per channel.
  */
 #include "trainer/kernels/kernel_vector.h"
 #include "trainer/layers/compute_internal.h"

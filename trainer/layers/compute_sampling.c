@@ -1,10 +1,10 @@
 /*
- * Layers whose output's pixels are sampled from the input's: struct layer_sampling has the
+ * Layers whose output's pixels are sampled from the input's: see struct layer_sampling for the
  * formulas.
  *
- * What an item draws is named by its place in the micro-batch: block i of the stream. It is drawn
- * again for the backward pass, where each pixel's gradient goes back to those that it was made of.
- * Slices of that are items: an input's gradient is summed by one thread, in the output's order.
+ * An item's random numbers are keyed by its index i in the micro-batch: block i of the stream. The
+ * backward pass draws them again, and adds each pixel's gradient to those of its source pixels. Its
+ * slices are ranges of items: one thread sums an input's gradient, in the output's order.
  */
 #include <string.h>
 
@@ -14,7 +14,7 @@
 #include "trainer/kernels/kernel_vector.h"
 #include "trainer/layers/compute_internal.h"
 
-/* How an item is sampled: u = at[0] (y + 0.5) + at[1] (x + 0.5) + at[2], by way. */
+/* How an item is sampled, per axis: u = at[0] (y + 0.5) + at[1] (x + 0.5) + at[2]. */
 struct sampling_map {
 	float at[LAYER_WAYS][LAYER_WAYS + 1];
 	int64_t first[LAYER_WAYS]; /* of the window */
@@ -27,7 +27,7 @@ struct sampling {
 	int64_t in[LAYER_WAYS], out[LAYER_WAYS], channels;
 };
 
-/* False: the output is the input. */
+/* Return false if the output equals the input. */
 static bool sampling_begin(struct sampling *w, const struct layer_pass *pass)
 {
 	const struct model_layer *layer = pass->layer;
@@ -44,7 +44,7 @@ static bool sampling_begin(struct sampling *w, const struct layer_pass *pass)
 	return true;
 }
 
-/* Rows of @by around the middle of the window, and around that of the output. */
+/* Set the map to matrix @by, relative to the centers of the window and of the output. */
 static void set_around_middle(struct sampling_map *map, const struct sampling *w,
 			      const double by[LAYER_WAYS][LAYER_WAYS])
 {
@@ -59,7 +59,7 @@ static void set_around_middle(struct sampling_map *map, const struct sampling *w
 	}
 }
 
-/* The map of @item. */
+/* Draw the map of @item. */
 static struct sampling_map map_of(const struct sampling *w, int64_t item)
 {
 	const struct layer_sampling *s = &w->s;
@@ -111,20 +111,20 @@ static struct sampling_map map_of(const struct sampling *w, int64_t item)
 	return map;
 }
 
-/* ---- a pixel --------------------------------------------------------------------------------- */
+/* ---- pixels ---------------------------------------------------------------------------------- */
 
 #define CORNERS 4
 #define OUTSIDE (-1)
 
-/* Where the pixels are that one of the output is made of, as floats of the item, and how far it is
- * from the first row to the second, and from the first column. */
+/* The source pixels of an output pixel, as float offsets in the item, and the fraction from the
+ * first row to the second and from the first column to the second. */
 struct sampling_tap {
 	int count; /* 1 or CORNERS: top left, top right, bottom left, bottom right */
 	int64_t at[CORNERS];
 	float way[LAYER_WAYS];
 };
 
-/* Index @i of a window of @size, as what lies outside is found. */
+/* Map index @i to a window of @size; @fill says how indexes outside are mapped. */
 KERNEL_INLINE int64_t index_in(enum layer_fill fill, int64_t i, int64_t size)
 {
 	int64_t rest;
@@ -145,7 +145,7 @@ KERNEL_INLINE int64_t index_in(enum layer_fill fill, int64_t i, int64_t size)
 	return i < 0 ? 0 : size - 1;
 }
 
-/* Along one way: two rows or columns, and how far it is from the first to the second. */
+/* Along one axis: two rows or columns, and the fraction from the first to the second. */
 struct sampling_along {
 	int64_t index[2];
 	float way;
@@ -183,7 +183,7 @@ KERNEL_INLINE struct sampling_tap tap_of(const struct sampling *w, const struct 
 	return tap;
 }
 
-/* Of corner i, channel c is from[i][c step[i]]. */
+/* Channel c of corner i is from[i][c step[i]]. */
 KERNEL_INLINE void forward_channels(const struct sampling_tap *tap,
 				    const float *const from[CORNERS], const int64_t step[CORNERS],
 				    int64_t channels, float *restrict y)
@@ -209,7 +209,7 @@ KERNEL_INLINE void forward_pixel(const struct sampling *w, const struct sampling
 	int64_t step[CORNERS];
 	bool all = true;
 
-	/* Outside there is one value for all channels. */
+	/* Outside the window all channels have one value. */
 	for (int i = 0; i < tap->count; i++) {
 		step[i] = tap->at[i] != OUTSIDE;
 		from[i] = step[i] ? x + tap->at[i] : &w->s.fill_value;
@@ -239,7 +239,7 @@ KERNEL_INLINE void backward_pixel(const struct sampling *w, const struct samplin
 	}
 }
 
-/* Row @y of the output: from an item's input, or back to it. */
+/* Compute row @y of the output from an item's input, or add its gradient back. */
 KERNEL_INLINE void each_pixel(const struct sampling *w, const struct sampling_map *map, int64_t y,
 			      bool forward, const float *from, float *to)
 {
@@ -274,7 +274,7 @@ KERNEL_CLONES static void backward_row(const struct sampling *w, const struct sa
 
 /* ---- passes ---------------------------------------------------------------------------------- */
 
-/* Rows of the output, of one item after the other. */
+/* Rows of the output, counted over the items. */
 static void forward_body(const void *context, int64_t first, int64_t rows)
 {
 	const struct sampling *w = context;
@@ -312,7 +312,7 @@ static void backward_body(const void *context, int64_t first, int64_t items)
 	}
 }
 
-/* What hands its gradient on, too. */
+/* The gradient if the output equals the input. */
 static void pass_on_body(const void *context, int64_t first, int64_t count)
 {
 	const struct layer_pass *pass = context;

@@ -2,7 +2,7 @@
  * SeparableConv2D: a depthwise convolution without bias, then a 1 x 1 convolution over its
  * channels with bias and activation.
  *
- * What lies between the two is kept for the backward pass; its gradient is scratch.
+ * The intermediate result between the two is kept for the backward pass; its gradient is scratch.
  */
 #include "common/minmax.h"
 #include "trainer/kernels/kernel_depthwise.h"
@@ -11,7 +11,7 @@
 struct separable {
 	struct kernel_conv depthwise, pointwise;
 	struct kernel_room room;
-	float *between, *grad; /* what lies between the two, and its gradient */
+	float *between, *grad; /* the intermediate result, and its gradient */
 };
 
 static struct separable separable_of(const struct model_layer *layer, int64_t batch)
@@ -40,14 +40,14 @@ static struct separable separable_of(const struct model_layer *layer, int64_t ba
 	return s;
 }
 
-/* Floats of what lies between, whole cache lines. */
+/* Floats of the intermediate result, in whole cache lines. */
 static size_t separable_floats(const struct model_layer *layer, int64_t batch)
 {
 	return model_align(
 		(size_t)(layer_conv_pixels(layer, batch) * layer_separable_between(layer)));
 }
 
-/* Floats that the activation keeps, before what lies between. */
+/* Floats that the activation keeps, stored before the intermediate result. */
 static size_t separable_first(const struct model *model, const struct model_layer *layer,
 			      int64_t batch)
 {

@@ -1,5 +1,5 @@
 /*
- * ZeroPadding2D: zeros around images.
+ * ZeroPadding2D: zero padding of images.
  */
 #include "trainer/kernels/kernel_pad.h"
 #include "trainer/layers/compute_internal.h"

@@ -1,5 +1,5 @@
 /*
- * Counting targets and mispredictions by class.
+ * Counts of targets and mispredictions by class.
  */
 #include "trainer/learn/classes.h"
 
@@ -34,7 +34,7 @@ void class_counts_clear(struct class_counts *counts)
 	counts->predicted = 0;
 }
 
-/* The class of item @i, or -1. */
+/* The class of item @i, or -1 if it has none. */
 static int64_t class_of(const struct class_counts *counts, const struct targets *targets, int64_t i)
 {
 	const float *values;

@@ -1,5 +1,5 @@
 /*
- * Losses at work. No state: all is on the caller's memory.
+ * Evaluation of losses. No state: everything is in the caller's memory.
  */
 #include "trainer/learn/measure_run.h"
 
@@ -17,15 +17,15 @@
 /* ---- losses ---------------------------------------------------------------------------------- */
 
 struct loss_item {
-	const float *x; /* [width]: logits, or outputs where the loss is not from logits */
+	const float *x; /* [width]: logits, or outputs if the loss is not from logits */
 	int64_t width;
 	int32_t label;
-	const float *y; /* the targets of the row, @y_step apart: 0 where there is one for all */
-	int64_t y_step; /* 0 or 1 */
+	const float *y; /* the row's targets, @y_step apart */
+	int64_t y_step; /* 1; 0: one target for all outputs */
 	const struct loss *loss;
 	float smoothing; /* of labels */
 	float share;     /* of the row in the mean: its weight / rows */
-	float *gradient; /* of x; NULL: not wanted */
+	float *gradient; /* with respect to x; NULL: not wanted */
 };
 
 static float loss_clip(float p)
@@ -33,13 +33,13 @@ static float loss_clip(float p)
 	return p < LOSS_LEAST ? LOSS_LEAST : p > LOSS_GREATEST ? LOSS_GREATEST : p;
 }
 
-/* false for NaN: it goes through. */
+/* false for NaN, which propagates. */
 static bool loss_clipped(float p)
 {
 	return p < LOSS_LEAST || p > LOSS_GREATEST;
 }
 
-/* exp(x - the greatest), whose sum is returned; kept in the gradient where there is one. */
+/* Return the sum of exp(x - max); store the exponentials in the gradient, if there is one. */
 static float loss_exponentials(const struct loss_item *item, float *most)
 {
 	const float *x = item->x;
@@ -60,7 +60,7 @@ static float loss_exponentials(const struct loss_item *item, float *most)
 
 /* ---- sparse_categorical_crossentropy --------------------------------------------------------- */
 
-/* log(sum(exp(x))) - x[label], the greatest taken out first. */
+/* log(sum(exp(x))) - x[label], with the maximum subtracted first. */
 static double sparse_from_logits(const struct loss_item *item)
 {
 	float most, sum = loss_exponentials(item, &most);
@@ -73,7 +73,7 @@ static double sparse_from_logits(const struct loss_item *item)
 	return elementary_log((double)sum) - ((double)item->x[item->label] - (double)most);
 }
 
-/* The logarithms of the clipped go through the softmax again: so they are normalised. */
+/* Keras applies softmax to the logarithms of the clipped outputs, which normalizes them. */
 static double sparse_from_outputs(const struct loss_item *item)
 {
 	float right = loss_clip(item->x[item->label]), sum = 0.0f;
@@ -112,7 +112,7 @@ static double categorical_from_logits(const struct loss_item *item)
 	return value;
 }
 
-/* With q = p / sum p and g the gradient of q, that of p is (g - sum g q) / sum p. */
+/* With q = p / sum p and g the gradient with respect to q, that of p is (g - sum g q) / sum p. */
 static double categorical_from_outputs(const struct loss_item *item)
 {
 	double value = 0.0;
@@ -194,9 +194,9 @@ static double squared_error(const struct loss_item *item)
 	return value / (double)item->width;
 }
 
-/* ---- means of what each output alone gives --------------------------------------------------- */
+/* ---- means of element-wise losses ------------------------------------------------------------ */
 
-/* The value at output @x with target @y, and its slope by x. */
+/* The value for output @x and target @y, and its derivative by x. */
 typedef double loss_element(const struct loss *loss, double x, double y, double *slope);
 
 static double mean_of_elements(const struct loss_item *item, loss_element *element)
@@ -249,7 +249,7 @@ static double log_cosh_element(const struct loss *loss, double x, double y, doub
 	return fabs(apart) + elementary_log1p(e) - M_LN2;
 }
 
-/* 1 - y p where it is above 0; NaN is kept. */
+/* max(1 - y p, 0); NaN propagates. */
 static double hinge_margin(double x, double y, double *label)
 {
 	*label = y == 0.0 ? -1.0 : y;
@@ -274,7 +274,7 @@ static double squared_hinge_element(const struct loss *loss, double x, double y,
 	return margin * margin;
 }
 
-/* Of a probability away from 0 and 1: (1 - q)^gamma times the crossentropy. */
+/* For a clipped probability: (1 - q)^gamma times the crossentropy. */
 static double focal_of(const struct loss *loss, double p, double y, double *slope)
 {
 	const double yes = p + (double)LOSS_EPSILON, no = 1.0 - p + (double)LOSS_EPSILON;
@@ -308,7 +308,7 @@ static double focal_logit(const struct loss *loss, double x, double y, double *s
 	return value;
 }
 
-/* ---- losses of a whole row ------------------------------------------------------------------- */
+/* ---- losses of whole rows -------------------------------------------------------------------- */
 
 static double kl_divergence(const struct loss_item *item)
 {
@@ -327,7 +327,7 @@ static double kl_divergence(const struct loss_item *item)
 	return value;
 }
 
-/* The greatest output beside the right one gets what the right one loses. */
+/* The gradient raises the greatest wrong output and lowers the right one. */
 static double categorical_hinge(const struct loss_item *item)
 {
 	double right = 0.0, most = -INFINITY, value;
@@ -351,7 +351,7 @@ static double categorical_hinge(const struct loss_item *item)
 	return value;
 }
 
-/* The value of one class's probability, and its slope by it. */
+/* The value for one class's probability, and its derivative by it. */
 static double categorical_focal(const struct loss_item *item, int64_t j, double q, double *slope)
 {
 	const struct loss *loss = item->loss;
@@ -366,8 +366,8 @@ static double categorical_focal(const struct loss_item *item, int64_t j, double 
 }
 
 /*
- * By an output of sum s, q = p / s: (slope - flow) / s. By a logit, q = exp x / s:
- * q (slope - flow). flow is the sum of q times slope.
+ * The derivative by an output of sum s, with q = p / s, is (slope - flow) / s. By a logit, with
+ * q = exp x / s, it is q (slope - flow). flow is the sum of q times slope.
  */
 static double categorical_focal_row(const struct loss_item *item, bool from_logits)
 {
@@ -409,11 +409,11 @@ static double categorical_focal_from_outputs(const struct loss_item *item)
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-/* The loss of a row. */
+/* The functions that compute a row's loss. */
 static const struct loss_passes {
-	double (*from_logits)(const struct loss_item *item); /* NULL: there is no such form */
+	double (*from_logits)(const struct loss_item *item); /* NULL: no such form */
 	double (*from_outputs)(const struct loss_item *item);
-	loss_element *logit, *output; /* in the place of the two: the mean over elements */
+	loss_element *logit, *output; /* alternative to the two above: the mean over elements */
 } loss_passes[LOSS_KINDS] = {
 	[LOSS_BINARY_CROSSENTROPY] = {.from_logits = binary_from_logits,
 				      .from_outputs = binary_from_outputs},
@@ -452,7 +452,7 @@ bool loss_counts(const struct loss *loss, const struct targets *targets, int64_t
 	return label != loss->ignore_class;
 }
 
-/* A metric that ignores no class may come upon the one that the loss ignores: not a number. */
+/* A metric that ignores no class may meet the class that the loss ignores: the result is NaN. */
 static bool loss_has_class(const struct loss_item *item)
 {
 	return item->label >= 0 && item->label < item->width;

@@ -1,6 +1,6 @@
 /*
- * Metrics at work: means over rows, and what is made of counts over all of them. No state: all is
- * on the caller's memory.
+ * Evaluation of metrics: means over rows, and results of counts over all rows. No state: everything
+ * is in the caller's memory.
  */
 #include <float.h>
 #include <math.h>
@@ -15,8 +15,8 @@ struct metric_item {
 	const struct metric *metric;
 	const float *p; /* [width]: outputs */
 	int64_t width;
-	const float *y; /* targets, @y_step apart; of a class number: one float */
-	int64_t y_step; /* 0: one for all outputs */
+	const float *y; /* targets, @y_step apart; a class number is one float */
+	int64_t y_step; /* 1; 0: one target for all outputs */
 	double weight;
 };
 
@@ -63,7 +63,7 @@ static double metric_sparse(const struct metric_item *item)
 	return metric_same((float)metric_greatest(item->p, item->width), item->y[0]);
 }
 
-/* TensorFlow's in_top_k: it stops looking where more than k are above. */
+/* TensorFlow's in_top_k, which stops once more than k outputs are greater. */
 static double metric_in_top_k(const struct metric_item *item, int64_t label)
 {
 	int64_t above = 0;
@@ -101,7 +101,7 @@ static double (*const metric_items[METRIC_KINDS])(const struct metric_item *item
 	[METRIC_SPARSE_TOP_K] = metric_sparse_top_k,
 };
 
-/* Keras's divide_no_nan where all that came weighs nothing. */
+/* Like Keras's divide_no_nan, return 0 if the weights sum to 0. */
 static double mean_result(const struct metric *metric, const double *states)
 {
 	if (states[1] > 0.0 || states[1] < 0.0)
@@ -147,7 +147,7 @@ static double recall_result(const struct metric *metric, const double *counts)
 	return ratio(counts[COUNT_RIGHT], counts[COUNT_THERE]);
 }
 
-/* The class of an item's target; -1: none of them. */
+/* The class of an item's target; -1: none. */
 static int64_t class_of(const struct metric_item *item)
 {
 	const double label = (double)item->y[0];
@@ -157,7 +157,7 @@ static int64_t class_of(const struct metric_item *item)
 	return label >= 0.0 && label < (double)item->metric->classes ? (int64_t)label : -1;
 }
 
-/* Rows of COUNT_..., a class each. Where no threshold is given the greatest output is predicted. */
+/* Rows of COUNT_..., one per class. Without a threshold the greatest output is the prediction. */
 static void count_classes(const struct metric_item *item, double *counts)
 {
 	const bool greatest = isnan(item->metric->threshold);
@@ -174,7 +174,7 @@ static void count_classes(const struct metric_item *item, double *counts)
 	}
 }
 
-/* F1 of a class is 2 right / (said + there). */
+/* The F1 of a class is 2 right / (said + there). */
 static double f1_result(const struct metric *metric, const double *counts)
 {
 	double right = 0.0, both = 0.0, there = 0.0, mean = 0.0, weighted = 0.0;
@@ -194,7 +194,7 @@ static double f1_result(const struct metric *metric, const double *counts)
 	return metric->average == METRIC_MACRO ? mean : ratio(weighted, there);
 }
 
-/* A confusion matrix: rows are the targets' classes, columns the predicted ones. */
+/* Update a confusion matrix: rows are the targets' classes, columns the predicted ones. */
 static void count_confusions(const struct metric_item *item, double *counts)
 {
 	const int64_t label = class_of(item), said = metric_greatest(item->p, item->width);
@@ -203,7 +203,7 @@ static void count_confusions(const struct metric_item *item, double *counts)
 		counts[label * item->metric->classes + said] += item->weight;
 }
 
-/* Of each class that came or was predicted: both, over either. */
+/* Mean over the classes that occur or are predicted: intersection over union. */
 static double iou_result(const struct metric *metric, const double *counts)
 {
 	const int64_t classes = metric->classes;
@@ -222,7 +222,7 @@ static double iou_result(const struct metric *metric, const double *counts)
 	return ratio(sum, (double)valid);
 }
 
-/* What is right, of all. */
+/* The fraction of the counts on the diagonal. */
 static double diagonal_result(const struct metric *metric, const double *counts)
 {
 	double right = 0.0, all = 0.0;
@@ -236,7 +236,7 @@ static double diagonal_result(const struct metric *metric, const double *counts)
 
 /* ---- AUC ------------------------------------------------------------------------------------- */
 
-/* Keras's thresholds: a little below 0, i / (count - 1), a little above 1. */
+/* Keras's thresholds: slightly below 0, i / (count - 1), slightly above 1. */
 static float auc_threshold(const struct metric *metric, int64_t i)
 {
 	if (i == 0)
@@ -246,7 +246,7 @@ static float auc_threshold(const struct metric *metric, int64_t i)
 	return (float)((double)i / (double)(metric->thresholds - 1));
 }
 
-/* How many thresholds are below @p; NaN is above none. */
+/* The number of thresholds below @p; 0 for NaN. */
 static int64_t auc_above(const struct metric *metric, float p)
 {
 	const int64_t most = metric->thresholds;
@@ -263,7 +263,8 @@ static int64_t auc_above(const struct metric *metric, float p)
 	return at;
 }
 
-/* Outputs by how many thresholds they are above: of negative targets, then of positive ones. */
+/* Count outputs by the number of thresholds below them: of negative targets, then of positive
+ * ones. */
 static void count_thresholds(const struct metric_item *item, double *counts)
 {
 	const int64_t bins = item->metric->thresholds + 1;
@@ -273,13 +274,13 @@ static void count_thresholds(const struct metric_item *item, double *counts)
 		       auc_above(item->metric, item->p[j])] += item->weight;
 }
 
-/* What is above a threshold. */
+/* The counts above a threshold. */
 struct auc_point {
 	double right, wrong; /* true and false positives */
 };
 
-/* The area between two thresholds of the curve of precision over recall, by Davis and Goadrich:
- * true positives between them grow in proportion to what is predicted. */
+/* The area between two thresholds of the precision-recall curve, by Davis and Goadrich: between
+ * them true positives grow in proportion to predicted positives. */
 static double auc_pr_step(struct auc_point low, struct auc_point high, double there)
 {
 	const double said_low = low.right + low.wrong, said_high = high.right + high.wrong;

@@ -1,6 +1,6 @@
 /*
- * Optimizers and regularisers at work. No state of their own: slots are the caller's. A parameter
- * is shared out in slices that depend on its length alone.
+ * Running optimizers and regularizers. No state: the caller owns the slots. Slices of a parameter
+ * depend on its length only.
  */
 #include "trainer/learn/optimizer_run.h"
 
@@ -15,9 +15,9 @@
 #include "trainer/kernels/kernel_regularizer.h"
 #include "trainer/kernels/kernel_work.h"
 
-#define OPTIMIZER_BLOCK   1024  /* weights that are updated at a time: they stay in the cache */
+#define OPTIMIZER_BLOCK   1024  /* weights updated at a time: they stay in the cache */
 #define REGULARIZER_SLICE 65536 /* floats */
-#define REGULARIZER_SUMS  64    /* slices whose sums are held at a time */
+#define REGULARIZER_SUMS  64    /* slices per pool job, whose sums are stored */
 
 /* ---- optimizers ------------------------------------------------------------------------------ */
 
@@ -32,12 +32,12 @@ struct optimizer_pass {
 	double rate;
 	int64_t update;
 	double norm;           /* of all gradients */
-	float decay;           /* what this pass takes away from each weight before its work */
-	double mean_1, mean_2; /* 1 - beta^t: what a mean that starts at 0 has been given */
+	float decay;           /* times the weight, subtracted from it before the update */
+	double mean_1, mean_2; /* 1 - beta^t: bias correction of means that start at 0 */
 	double product;        /* Nadam's U_t */
 };
 
-/* What a slice works on, at most OPTIMIZER_BLOCK weights of a range. */
+/* What one call works on: at most OPTIMIZER_BLOCK weights of a range, or a whole range. */
 struct optimizer_piece {
 	const struct optimizer_pass *pass;
 	struct optimizer_range *range;
@@ -89,7 +89,7 @@ static void lion_apply(const struct optimizer_piece *piece)
 		    (float)o->beta_1, (float)o->beta_2, piece->count);
 }
 
-/* The betas are rounded to float32 before anything is made of them, as everywhere. */
+/* The betas are rounded to float32 before use, as everywhere. */
 static void means_prepare(struct optimizer_pass *pass)
 {
 	const struct optimizer *o = pass->optimizer;
@@ -120,7 +120,7 @@ static double nadam_momentum(const struct optimizer *o, double t)
 	return (double)(float)o->beta_1 * (1.0 - 0.5 * elementary_pow(0.96, t));
 }
 
-/* What is below 1e-20 counts for nothing beside 1, so no more factors are needed. */
+/* Stop at 1e-20: such a product is negligible beside 1, so further factors do not matter. */
 static void nadam_prepare(struct optimizer_pass *pass)
 {
 	means_prepare(pass);
@@ -150,7 +150,7 @@ static void nadam_apply(const struct optimizer_piece *piece)
 	kernel_sgd(piece->weights, steps, (float)pass->rate, piece->count);
 }
 
-/* ---- Lamb: two passes, since its step has the norm of the whole parameter's step ------------- */
+/* ---- Lamb: two passes, since its step needs norms over the whole parameter ------------------- */
 
 static void lamb_step(const struct optimizer_piece *piece, float *steps)
 {
@@ -191,9 +191,10 @@ static void lamb_apply(const struct optimizer_piece *piece)
 
 static const struct optimizer_work {
 	void (*apply)(const struct optimizer_piece *piece);
-	bool by_block; /* apply works on OPTIMIZER_BLOCK weights at most */
-	void (*prepare)(struct optimizer_pass *pass);         /* or NULL */
-	void (*measure)(const struct optimizer_piece *piece); /* of all before any apply, or NULL */
+	bool by_block; /* apply handles at most OPTIMIZER_BLOCK weights */
+	void (*prepare)(struct optimizer_pass *pass); /* or NULL */
+	void (*measure)(
+		const struct optimizer_piece *piece); /* on all pieces before any apply; or NULL */
 } optimizer_works[OPTIMIZER_KINDS] = {
 	[OPTIMIZER_ADAGRAD] = {.apply = adagrad_apply},
 	[OPTIMIZER_ADAM] = {adam_apply, .prepare = means_prepare},
@@ -207,7 +208,8 @@ static const struct optimizer_work {
 
 /* ---- ranges ---------------------------------------------------------------------------------- */
 
-/* Pieces as equal as lines of memory allow: their borders depend on the parameters alone. */
+/* Cut @whole into pieces as equal as cache lines allow; their borders depend on the parameters
+ * only. */
 static enum status range_cut(struct optimizer_range **out, size_t *capacity, size_t *count,
 			     struct optimizer_range whole, struct err *err)
 {
@@ -273,7 +275,7 @@ void optimizer_start(const struct optimizer *optimizer, float *slots, size_t str
 		slots[i] = start;
 }
 
-/* Each parameter's sum over its ranges, which follow each other, to all of them. */
+/* Store each parameter's sum over its ranges, which are adjacent, in all of them. */
 static void share_sum(struct optimizer_range *ranges, size_t count, enum optimizer_sum which)
 {
 	for (size_t first = 0, end; first < count; first = end) {
@@ -295,7 +297,7 @@ static void square_slice(void *context, unsigned slice)
 		kernel_square_sum(pass->gradients + range->first, range->count);
 }
 
-/* A norm that is no number makes all gradients none, as in TensorFlow. */
+/* A norm that is not finite makes all gradients NaN, as in TensorFlow. */
 static float clip_scale(double most, double norm)
 {
 	if (!isfinite(norm))
@@ -303,7 +305,7 @@ static float clip_scale(double most, double norm)
 	return norm > most ? (float)(most / norm) : 1.0f;
 }
 
-/* Lead @work over a range, whole or in blocks, with its gradients clipped. */
+/* Call @work on a range, as a whole or in blocks, with its gradients clipped. */
 static void run_range(const struct optimizer_pass *pass, struct optimizer_range *range,
 		      void (*work)(const struct optimizer_piece *piece))
 {
@@ -358,7 +360,7 @@ static void apply_slice(void *context, unsigned slice)
 	run_range(pass, &pass->ranges[slice], optimizer_works[pass->optimizer->kind].apply);
 }
 
-/* @floats: that a weight's update reads and writes. */
+/* @floats: the floats read and written per weight. */
 static void share_pass(struct optimizer_pass *pass, struct pool *pool,
 		       void (*slice)(void *context, unsigned slice), int floats)
 {
@@ -417,7 +419,7 @@ void optimizer_run(const struct optimizer *optimizer, struct pool *pool,
 	share_pass(&pass, pool, apply_slice, floats);
 }
 
-/* ---- regularisers ---------------------------------------------------------------------------- */
+/* ---- regularizers ---------------------------------------------------------------------------- */
 
 struct regularizer_work {
 	const float *weights;
@@ -468,7 +470,7 @@ static void regularizer_sum_slice(void *context, unsigned slice)
 	work->sums[slice] = sum;
 }
 
-/* Sums of slices are added from the first to the last, some at a time. */
+/* Add the slices' sums from first to last, REGULARIZER_SUMS at a time. */
 static double regularizer_param(struct pool *pool, const struct model_param *param,
 				const float *weights)
 {

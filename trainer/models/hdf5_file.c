@@ -1,8 +1,8 @@
 /*
- * HDF5 files of weights through libhdf5's core driver, which keeps a file in memory.
+ * HDF5 files of weights, using libhdf5's core driver, which keeps a file in memory.
  *
- * Threading: none. Ownership: a file's bytes are the library's. Source: the HDF5 reference manual,
- * 1.10; the layout of lists of texts is that of keras/src/legacy/saving/legacy_h5_format.py.
+ * Threading: none. Ownership: the library owns a file's bytes. Source: the HDF5 reference manual,
+ * 1.10; the layout of string lists is that of keras/src/legacy/saving/legacy_h5_format.py.
  */
 #include "trainer/models/hdf5_file.h"
 
@@ -18,14 +18,14 @@
 #define HDF5_STEP       ((size_t)1 << 20) /* bytes by which a new file grows */
 #define HDF5_TEXT_MOST  ((size_t)64 << 20)
 #define HDF5_NAMES_MOST 65536
-#define HDF5_CHUNK_MOST ((uint64_t)1 << 28) /* bytes of a packed block, unpacked */
-#define HDF5_PACKED     1032                /* deflate packs so many to 1 and no better */
-#define HDF5_KEY_MOST   64512               /* bytes of an attribute: Keras's own limit */
+#define HDF5_CHUNK_MOST ((uint64_t)1 << 28) /* maximum bytes of a compressed chunk, unpacked */
+#define HDF5_PACKED     1032                /* maximum compression ratio of deflate */
+#define HDF5_KEY_MOST   64512               /* maximum bytes of an attribute: Keras's own limit */
 
 struct hdf5 {
-	hid_t id, access; /* access: how links are followed */
+	hid_t id, access; /* access: link access properties */
 	char *name;
-	size_t length; /* bytes of what was read */
+	size_t length; /* bytes of the file that was parsed */
 };
 
 static const char *hdf5_place(const char *place)
@@ -33,7 +33,7 @@ static const char *hdf5_place(const char *place)
 	return *place ? place : "/";
 }
 
-/* What is at @place of the file is not what it has to be. */
+/* Report that the object at @place of the file is invalid. */
 static enum status hdf5_damaged(const struct hdf5 *file, const char *place, const char *what,
 				struct err *err)
 {
@@ -65,14 +65,14 @@ static enum status hdf5_new(struct hdf5 **out, const char *name, const void *byt
 		return err_nomem(err);
 	}
 	H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-	H5PLset_loading_state(0); /* no filter is loaded because a file names it */
+	H5PLset_loading_state(0); /* never load filter plugins that a file requests */
 	file->length = length;
 	file->access = H5Pcreate(H5P_LINK_ACCESS);
 	H5Pset_elink_cb(file->access, hdf5_refuse_link, NULL);
 	driver = H5Pcreate(H5P_FILE_ACCESS);
 	H5Pset_fapl_core(driver, HDF5_STEP, 0);
 	if (bytes) {
-		/* The library only reads it. */
+		/* The library does not modify the image. */
 		H5Pset_file_image(driver, (void *)(uintptr_t)bytes, length);
 		file->id = H5Fopen("memory", H5F_ACC_RDONLY, driver);
 	} else {
@@ -110,9 +110,9 @@ void hdf5_close(struct hdf5 *file)
 	mem_free(file);
 }
 
-/* ---- texts ----------------------------------------------------------------------------------- */
+/* ---- strings --------------------------------------------------------------------------------- */
 
-/* The group or array at @place; below 0: there is none. */
+/* Open the group or array at @place; the result is negative if it does not exist. */
 static hid_t hdf5_open_object(const struct hdf5 *file, const char *place)
 {
 	return H5Oopen(file->id, hdf5_place(place), file->access);
@@ -138,10 +138,10 @@ bool hdf5_has_attribute(const struct hdf5 *file, const char *place, const char *
 	return has;
 }
 
-/* An attribute of texts as it stands in the file: blocks of `size` bytes, or pointers. */
+/* A string attribute as stored in the file: blocks of `size` bytes, or pointers. */
 struct hdf5_attribute {
 	hid_t id, type, space;
-	bool loose; /* each text has a length of its own */
+	bool loose; /* strings of variable length */
 	size_t size;
 	hssize_t count;
 	char *block;
@@ -182,7 +182,7 @@ static enum status hdf5_attribute_open(const struct hdf5 *file, const char *plac
 	if (a->id >= 0)
 		a->space = H5Aget_space(a->id);
 	snprintf(text, sizeof(text), "its attribute \"%.64s\" is no text", key);
-	/* An empty list has no type of text: NumPy makes it of floats. */
+	/* An empty list has no string type: NumPy stores it as floats. */
 	if (a->space >= 0 && H5Sget_simple_extent_npoints(a->space) == 0)
 		return ST_OK;
 	if (a->type < 0 || a->space < 0 || H5Tget_class(a->type) != H5T_STRING)
@@ -203,13 +203,13 @@ static enum status hdf5_attribute_open(const struct hdf5 *file, const char *plac
 	if (H5Aread(a->id, a->type, a->block) < 0) {
 		memset(a->block, 0, ((size_t)a->count + 1) * a->size);
 		hdf5_damaged(file, place, text, err);
-		err->status = ST_FAILED; /* of the library, not of a check */
+		err->status = ST_FAILED; /* the library failed, not a check of ours */
 		return ST_FAILED;
 	}
 	return ST_OK;
 }
 
-/* Text @index of the attribute and its length. */
+/* Return string @index of the attribute, and its length. */
 static const char *hdf5_attribute_text(const struct hdf5_attribute *a, size_t index, size_t *length)
 {
 	const char *text = a->block + index * a->size;
@@ -246,8 +246,8 @@ enum status hdf5_text(const struct hdf5 *file, const char *place, const char *ke
 	return status;
 }
 
-/* One block: pointers first, texts behind them. @texts holds them one after the other, each with
- * its 0. */
+/* Build the list as one allocation: the pointers, followed by the strings. @texts holds the
+ * strings, each with its terminating 0. */
 static enum status hdf5_list(struct hdf5_texts *out, const struct str *texts, int count,
 			     struct err *err)
 {
@@ -366,7 +366,7 @@ static void hdf5_array_close(struct hdf5_array *a)
 		H5Oclose(a->id);
 }
 
-/* A packed block is unpacked whole. */
+/* Whether a chunk is within the limit: compressed chunks are unpacked whole. */
 static bool hdf5_chunk_fits(const struct hdf5_array *a, int ndim)
 {
 	uint64_t bytes = H5Tget_size(a->type);
@@ -479,7 +479,7 @@ enum status hdf5_put_group(struct hdf5 *file, const char *place, struct err *err
 	return ST_OK;
 }
 
-/* Writes an attribute, and closes @type and @space. */
+/* Write an attribute, and close @type and @space. */
 static enum status hdf5_put_attribute(struct hdf5 *file, const char *place, const char *key,
 				      hid_t type, hid_t space, const void *block, struct err *err)
 {
@@ -500,7 +500,7 @@ static enum status hdf5_put_attribute(struct hdf5 *file, const char *place, cons
 	return put < 0 ? hdf5_failed(file, place, err) : ST_OK;
 }
 
-/* The text lies outside of the object's header, so that it may be long. */
+/* A string of variable length is stored outside the object's header, so that it may be long. */
 enum status hdf5_put_text(struct hdf5 *file, const char *place, const char *key, const char *text,
 			  struct err *err)
 {
@@ -568,7 +568,7 @@ enum status hdf5_put(struct hdf5 *file, const char *place, const struct hdf5_sha
 	for (int i = 0; i < shape->ndim; i++)
 		dim[i] = (hsize_t)shape->dim[i];
 	H5Pset_create_intermediate_group(way, 1);
-	H5Pset_obj_track_times(made, 0); /* the same values, the same bytes */
+	H5Pset_obj_track_times(made, 0); /* so that equal values give equal bytes */
 	space = shape->ndim ? H5Screate_simple(shape->ndim, dim, NULL) : H5Screate(H5S_SCALAR);
 	id = H5Dcreate2(file->id, place, H5T_IEEE_F32LE, space, way, made, H5P_DEFAULT);
 	if (id >= 0) {

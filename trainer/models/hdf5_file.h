@@ -1,13 +1,14 @@
 /*
- * HDF5 files of weights, in memory: groups, texts beside them, and arrays of floats.
+ * HDF5 files of weights, in memory: groups, string attributes, and arrays of floats.
  *
- * A file is read from its bytes and made as bytes, so that what is inside an archive needs no file
- * of its own and what is written appears whole. The library's own messages are silenced: errors
- * name the file and the place in it. What a file states is checked before it is believed: sizes of
- * texts, numbers of entries, packed blocks; links to other files are not followed.
+ * A file is parsed from bytes and written to bytes, so that a member of an archive needs no
+ * temporary file, and output files appear complete. The library's own messages are silenced:
+ * errors name the file and the path in it. The functions check what a file claims before they use
+ * it (sizes of strings, numbers of entries, compressed chunks); they do not follow links to other
+ * files.
  *
- * Places are paths within the file, "" or "/" the root. One thread at a time. Built
- * only with libhdf5: see keras_hdf5.h.
+ * A place is a path within the file; "" or "/" is the root. One thread at a time. Built only with
+ * libhdf5: see keras_hdf5.h.
  */
 #ifndef HDF5_FILE_H
 #define HDF5_FILE_H
@@ -23,7 +24,7 @@
 struct hdf5; /* opaque */
 
 struct hdf5_texts {
-	char **items; /* one block: mem_free(items) */
+	char **items; /* one allocation: mem_free(items) */
 	int count;
 };
 
@@ -32,10 +33,10 @@ struct hdf5_shape {
 	int64_t dim[HDF5_DIMS];
 };
 
-/* @bytes may go when this returns. @name is for messages, and copied. */
+/* Open a file in memory. @bytes may be freed after the call. @name is for messages, and copied. */
 enum status hdf5_parse(struct hdf5 **out, const char *name, const void *bytes, size_t length,
 		       struct err *err);
-/* A new one, empty. */
+/* Create an empty file. */
 enum status hdf5_create(struct hdf5 **out, const char *name, struct err *err);
 void hdf5_close(struct hdf5 *file); /* accepts NULL */
 
@@ -44,36 +45,36 @@ void hdf5_close(struct hdf5 *file); /* accepts NULL */
 bool hdf5_has_group(const struct hdf5 *file, const char *place);
 bool hdf5_has_attribute(const struct hdf5 *file, const char *place, const char *key);
 
-/* The text @key beside the group @place; *@out is the caller's (mem_free). */
+/* Read the string attribute @key of the group @place; free *@out with mem_free(). */
 enum status hdf5_text(const struct hdf5 *file, const char *place, const char *key, char **out,
 		      struct err *err);
-/* A list of texts, which Keras cuts into KEY0, KEY1 ... where it is long. ST_NOTFOUND: neither is
- * there. */
+/* Read a list of strings, which Keras splits into KEY0, KEY1 ... if it is long. ST_NOTFOUND:
+ * neither KEY nor KEY0 exists. */
 enum status hdf5_texts(const struct hdf5 *file, const char *place, const char *key,
 		       struct hdf5_texts *out, struct err *err);
-/* The names in the group @place, in order. */
+/* List the names in the group @place, in order. */
 enum status hdf5_names(const struct hdf5 *file, const char *place, struct hdf5_texts *out,
 		       struct err *err);
 
-/* The array at @place. It must be of floats: 16, 32 or 64 bits. */
+/* The shape of the array at @place. Its elements must be floats of 16, 32 or 64 bits. */
 enum status hdf5_shape(const struct hdf5 *file, const char *place, struct hdf5_shape *out,
 		       struct err *err);
-/* Its values as float32: @count must be theirs. */
+/* Read the array's values as float32; @count must be their number. */
 enum status hdf5_read(const struct hdf5 *file, const char *place, float *out, size_t count,
 		      struct err *err);
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* Groups on the way to @place are made where they are missing. */
+/* Create the group, and missing groups on the path to @place. */
 enum status hdf5_put_group(struct hdf5 *file, const char *place, struct err *err);
 enum status hdf5_put_text(struct hdf5 *file, const char *place, const char *key, const char *text,
 			  struct err *err);
-/* As Keras does: a list that is too long for an object's header is cut into KEY0, KEY1 ... */
+/* Like Keras, split a list that is too long for an object's header into KEY0, KEY1 ... */
 enum status hdf5_put_texts(struct hdf5 *file, const char *place, const char *key,
 			   const char *const *items, int count, struct err *err);
 enum status hdf5_put(struct hdf5 *file, const char *place, const struct hdf5_shape *shape,
 		     const float *values, struct err *err);
-/* The file's bytes: *@out is the caller's (mem_free). The same content gives the same bytes. */
+/* Return the file's bytes; free *@out with mem_free(). The same content gives the same bytes. */
 enum status hdf5_bytes(struct hdf5 *file, char **out, size_t *length, struct err *err);
 
 #endif /* HDF5_FILE_H */

@@ -1,5 +1,5 @@
 /*
- * What a file of a model is, by its first bytes or, of an archive, by its members.
+ * Detection of a model file's format, by its first bytes or, for an archive, by its members.
  *
  * Threading: none. Sources: the formats' own descriptions (onnx.proto, saved_model.proto, the
  * FlatBuffers file identifier of TensorFlow Lite, PyTorch's serialization notes, safetensors).
@@ -18,7 +18,7 @@
 
 #define KERAS_FILE_LIMIT ((size_t)4 << 30)
 
-/* ---- files of others ------------------------------------------------------------------------- */
+/* ---- files of other programs ----------------------------------------------------------------- */
 
 struct foreign {
 	size_t at, length;
@@ -91,7 +91,8 @@ static enum status refuse_foreign(const struct keras_file *file, struct err *err
 
 /* ---- archives -------------------------------------------------------------------------------- */
 
-/* The member @name, of which @ending alone has to fit where @name is NULL. ST_NOTFOUND: none. */
+/* Find the member @name or, if that is NULL, the first whose name ends in @ending; or
+ * ST_NOTFOUND. */
 static enum status find_member(const struct keras_file *file, const char *name, const char *ending,
 			       struct dataset_zip *zip, struct dataset_zip_member *member,
 			       struct err *err)
@@ -115,7 +116,7 @@ static enum status find_member(const struct keras_file *file, const char *name, 
 	return status == ST_OK ? ST_NOTFOUND : status;
 }
 
-/* What an archive is says one of its members. */
+/* Set the kind of an archive, determined by its members. */
 static enum status archive_kind(struct keras_file *file, struct err *err)
 {
 	struct dataset_zip_member member;
@@ -131,7 +132,7 @@ static enum status archive_kind(struct keras_file *file, struct err *err)
 	return ST_OK;
 }
 
-/* Has it a directory at its end? */
+/* Check that the archive has a central directory at its end. */
 static enum status check_archive(const struct keras_file *file, struct err *err)
 {
 	struct dataset_zip zip = {
@@ -140,7 +141,7 @@ static enum status check_archive(const struct keras_file *file, struct err *err)
 	return dataset__zip_open(&zip, err);
 }
 
-/* The bytes of the member @name of a .keras. */
+/* Read the member @name of a .keras file. */
 static enum status read_member(const struct keras_file *file, const char *name, char **out,
 			       size_t *length, struct err *err)
 {
@@ -180,7 +181,7 @@ static enum status read_member(const struct keras_file *file, const char *name, 
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* It begins so, or has it at 512, 1024, ... behind what others put before. */
+/* The signature is at offset 0, or at 512, 1024, 2048 ... after a user block. */
 static bool is_hdf5(const char *bytes, size_t length)
 {
 	static const char sign[8] = {'\x89', 'H', 'D', 'F', '\r', '\n', '\x1a', '\n'};
@@ -252,8 +253,8 @@ enum status keras_file_try(struct keras_file *file, struct err *err)
 
 /* ---- models ---------------------------------------------------------------------------------- */
 
-/* The Python code in a Lambda layer's config holds \u0000, which no text of ours can. The layer is
- * refused by its name all the same, so these become U+FFFD. */
+/* The Python code in a Lambda layer's config contains \u0000, which our strings cannot hold.
+ * Replace it by U+FFFD, so that the layer is refused by its name rather than for its text. */
 static void replace_code(char *text, size_t length)
 {
 	static const char lambda[] = "\"Lambda\"", nul[] = "\\u0000";

@@ -1,6 +1,6 @@
 /*
- * Files of models and weights, recognised by what they hold: Keras's JSON, .npz, HDF5 and .keras.
- * What others write is named in the error, with the way from there.
+ * Files of models and weights, detected by content: Keras's JSON, .npz, HDF5 and .keras. The error
+ * for a file of another program names its format and says how to convert it.
  */
 #ifndef KERAS_FILE_H
 #define KERAS_FILE_H
@@ -11,7 +11,7 @@
 #include "common/err.h"
 
 enum keras_kind {
-	KERAS_TEXT,   /* JSON, or what has no sign of its own */
+	KERAS_TEXT,   /* JSON, or any file without a known signature */
 	KERAS_ARRAYS, /* .npz, or a zip archive of other things */
 	KERAS_HDF5,   /* .h5, .weights.h5 */
 	KERAS_ARCHIVE /* .keras */
@@ -22,26 +22,26 @@ struct keras_file {
 	enum keras_kind kind;
 	char *bytes; /* owned */
 	size_t length;
-	char *hdf5; /* the HDF5 within that libhdf5 survives; NULL: not tried. Of a .keras owned */
+	char *hdf5; /* the contained HDF5, once tested; owned if kind is KERAS_ARCHIVE */
 	size_t hdf5_length;
 };
 
-/* Read the file whole. A file of another program is ST_UNSUPPORTED. */
+/* Read the whole file. A file of another program is ST_UNSUPPORTED. */
 enum status keras_file_open(struct keras_file *out, const char *path, struct err *err);
 void keras_file_close(struct keras_file *file); /* accepts a zeroed struct */
 
-/* Find the HDF5 within, for file->hdf5, and try it (keras_hdf5_try()): before any thread runs.
- * Later calls do nothing. */
+/* Locate the contained HDF5, test it with keras_hdf5_try() and set file->hdf5. Call this before any
+ * thread runs; later calls do nothing. */
 enum status keras_file_try(struct keras_file *file, struct err *err);
 
-/* The JSON of a run file or a model at @path, out of whatever it is kept in: *@out is the caller's
- * (cJSON_Delete). */
+/* Read the JSON of a run file or a model at @path, in any of the formats; free *@out with
+ * cJSON_Delete(). */
 enum status keras_file_json(cJSON **out, const char *path, struct err *err);
 
-/* The same of a file that was read. */
+/* The same for an open file. */
 enum status keras_file_config(cJSON **out, struct keras_file *file, struct err *err);
 
-/* A file in memory, which keeps @bytes as its own: on failure too. */
+/* Open a file in memory. Takes ownership of @bytes, even on failure. */
 enum status keras_file_from(struct keras_file *out, const char *path, char *bytes, size_t length,
 			    struct err *err);
 

@@ -1,13 +1,13 @@
 /*
- * Keras's HDF5 files and a model's parameters: which array is which.
+ * Keras's HDF5 files and a model's parameters: which array belongs to which parameter.
  *
- * A file is a list of groups of arrays, whatever its layout: found first, then matched with the
- * model's layers, then read array by array. Threading: none. Ownership: an open source owns its
- * file and the arena of all names.
+ * In either layout a file is a list of groups of arrays. The groups are listed first, then matched
+ * with the model's layers, then read array by array. Threading: none. Ownership: an open source
+ * owns its file and the arena of all names.
  *
- * libhdf5 follows some damaged numbers out of its memory (1.10.8: lengths in the global heap),
- * which no check of ours comes before. So a child process reads the whole file first, and only what
- * it survives is read here.
+ * libhdf5 uses some damaged numbers as offsets outside its memory (1.10.8: lengths in the global
+ * heap), and no check of ours can run before it does. So a child process reads the whole file
+ * first; this process reads only what the child survived.
  */
 #include "trainer/models/keras_hdf5.h"
 
@@ -26,23 +26,23 @@
 #include "trainer/models/hdf5_file.h"
 
 #define KERAS_ARRAYS_MOST 65536
-#define KERAS_DEPTH       64 /* groups in one another */
+#define KERAS_DEPTH       64 /* maximum nesting of groups */
 #define KERAS_PLACE_SIZE  4096
-#define KERAS_TRIAL_BYTES ((rlim_t)1 << 30) /* beside what the file needs */
-#define KERAS_TRIAL_S     300               /* of the processor's time, for gigabytes too */
+#define KERAS_TRIAL_BYTES ((rlim_t)1 << 30) /* in addition to what the file needs */
+#define KERAS_TRIAL_S     300               /* of processor time, enough for gigabytes */
 
 struct keras_group {
-	const char *name; /* the layer's, or its home */
-	int first, count; /* of the arrays */
-	int *params;      /* the parameter of each; NULL: not known */
+	const char *name; /* the layer's name, or its home */
+	int first, count; /* range of arrays */
+	int *params;      /* the parameter of each array; NULL: unknown */
 };
 
 struct keras_source {
 	struct hdf5 *file;
 	struct arena arena;
 	struct npz_array *arrays;
-	const char **places; /* of the arrays */
-	const char **names;  /* of the arrays, as the file has them */
+	const char **places; /* path of each array */
+	const char **names;  /* name of each array, as in the file */
 	size_t arrays_room, places_room, names_room, groups_room;
 	struct keras_group *groups;
 	int count, group_count, visited;
@@ -62,7 +62,7 @@ static void source_free(struct keras_source *s)
 	mem_free(s);
 }
 
-/* ---- what is in the file --------------------------------------------------------------------- */
+/* ---- the file's contents --------------------------------------------------------------------- */
 
 static void add_group(struct keras_source *s, const char *name)
 {
@@ -78,7 +78,7 @@ static void add_group(struct keras_source *s, const char *name)
 		err_nomem(s->err);
 }
 
-/* The array at @place, called @name, of the last group. */
+/* Add the array at @place, named @name, to the last group. */
 static void add_array(struct keras_source *s, const char *place, const char *name)
 {
 	struct hdf5_shape shape;
@@ -117,7 +117,8 @@ static bool join(struct keras_source *s, char out[KERAS_PLACE_SIZE], const char 
 	return false;
 }
 
-/* Is it the state of a layer's random numbers: a group of Keras 3, an array of TensorFlow 2.4? */
+/* Whether it is the state of a layer's random generator: a group (Keras 3), an array (TensorFlow
+ * 2.4). */
 static bool is_generator(const char *name)
 {
 	const char *slash = strrchr(name, '/'), *last = slash ? slash + 1 : name;
@@ -126,7 +127,7 @@ static bool is_generator(const char *name)
 	       str_starts_with(last, "StateVar:");
 }
 
-/* Keras 1 and 2: named lists below @base. */
+/* Keras 1 and 2: collect the named lists below @base. */
 static void find_named(struct keras_source *s, const char *base)
 {
 	struct hdf5_texts layers, weights;
@@ -150,7 +151,7 @@ static void find_named(struct keras_source *s, const char *base)
 	mem_free(layers.items);
 }
 
-/* Children of a layer in the order of its weights; all others by their names, behind. */
+/* The rank of a layer's child in the order of the layer's weights; unknown names come last. */
 static int child_rank(const char *name)
 {
 	static const char *const order[] = {"cell",           "layer",       "forward_layer",
@@ -166,14 +167,14 @@ static int child_rank(const char *name)
 
 static bool is_list(const char *name)
 {
-	/* The latter is TensorFlow 2.12's. */
+	/* The second name is that of TensorFlow 2.12. */
 	return !strcmp(name, "layers") || !strcmp(name, "_layer_checkpoint_dependencies");
 }
 
 static void find_counted(struct keras_source *s, const char *place, const char *home, bool in_list,
 			 int depth);
 
-/* vars/0, vars/1 ... of @place. */
+/* Collect vars/0, vars/1 ... of @place. */
 static void find_vars(struct keras_source *s, const char *place)
 {
 	char vars[KERAS_PLACE_SIZE], at[KERAS_PLACE_SIZE], number[16];
@@ -190,7 +191,7 @@ static void find_vars(struct keras_source *s, const char *place)
 	mem_free(names.items);
 }
 
-/* @names of @place, of rank @rank alone. */
+/* Collect those of @names in @place that have rank @rank. */
 static void find_children(struct keras_source *s, const char *place, const char *home,
 			  const struct hdf5_texts *names, bool in_list, int rank, int depth)
 {
@@ -212,7 +213,7 @@ static void find_children(struct keras_source *s, const char *place, const char 
 	}
 }
 
-/* Keras 3: groups by the layers' classes. @in_list: the children of @place are layers. */
+/* Keras 3: collect groups by the layers' classes. @in_list: the children of @place are layers. */
 static void find_counted(struct keras_source *s, const char *place, const char *home, bool in_list,
 			 int depth)
 {
@@ -231,7 +232,7 @@ static void find_counted(struct keras_source *s, const char *place, const char *
 	mem_free(names.items);
 }
 
-/* An HDF5 file of something else: the first names in it tell what. */
+/* Refuse an HDF5 file of another program; the first names in it show what it is. */
 static void find_nothing(struct keras_source *s, const char *name)
 {
 	struct hdf5_texts names = {0};
@@ -249,7 +250,7 @@ static void find_nothing(struct keras_source *s, const char *name)
 	mem_free(names.items);
 }
 
-/* Returns the layout. */
+/* Collect all groups and arrays; return the layout. */
 static enum keras_layout find_all(struct keras_source *s, const char *name)
 {
 	static const char *const bases[] = {"model_weights", ""};
@@ -268,10 +269,10 @@ static enum keras_layout find_all(struct keras_source *s, const char *name)
 	return KERAS_LAYOUT_3;
 }
 
-/* ---- whether libhdf5 survives it ------------------------------------------------------------- */
+/* ---- the test whether libhdf5 survives the file ---------------------------------------------- */
 
-/* Texts of a list may all point to one long one, which the library would copy as often. Sanitizers
- * need all addresses there are. */
+/* Limit the address space: the strings of a list may all refer to one long string, which the
+ * library would copy for each. Not under sanitizers, which reserve most of the address space. */
 static void limit_memory(size_t length)
 {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -293,7 +294,8 @@ static void limit_memory(size_t length)
 #endif
 }
 
-/* All that is ever read of a file, for nothing. false: the library gave up on it. */
+/* Read everything that is ever read of a file, and discard it. Return false if the library
+ * failed. */
 static bool try_all(const char *name, const void *bytes, size_t length)
 {
 	struct err err = {ST_OK, ""};
@@ -342,7 +344,7 @@ enum status keras_hdf5_try(const char *name, const void *bytes, size_t length, s
 			dup2(silence, STDERR_FILENO);
 		setrlimit(RLIMIT_CPU, &time);
 		setrlimit(RLIMIT_CORE, &none);
-		/* A child that waits for a lock uses no processor time. */
+		/* A child that is blocked on a lock uses no processor time. */
 		signal(SIGALRM, SIG_DFL);
 		alarm(2 * KERAS_TRIAL_S);
 		limit_memory(length);
@@ -357,10 +359,10 @@ enum status keras_hdf5_try(const char *name, const void *bytes, size_t length, s
 	return err_set(err, ST_FORMAT, "%s: is damaged: libhdf5 does not read all of it", name);
 }
 
-/* ---- which parameters they are --------------------------------------------------------------- */
+/* ---- matching arrays and parameters ---------------------------------------------------------- */
 
-/* The parameters of the layers of @row or, where @layer is not below 0, of that one alone, in the
- * order of Keras's get_weights(): those that learn first. Returns how many. */
+/* List the parameters of the layers of @row or, if @layer >= 0, of that layer only, in the order of
+ * Keras's get_weights(): trainable ones first. Return their number. */
 static int params_of(const struct model *model, int row, int layer, int *out)
 {
 	int count = 0;
@@ -401,7 +403,7 @@ static bool is_called(const char *name, const char *short_name)
 	return strlen(short_name) == length && !strncmp(at, short_name, length);
 }
 
-/* Is @layer one of the parts of the path @name? */
+/* Whether @layer is one of the components of the path @name. */
 static bool is_within(const char *name, const char *layer)
 {
 	const size_t length = strlen(layer);
@@ -412,7 +414,7 @@ static bool is_within(const char *name, const char *layer)
 	return false;
 }
 
-/* The one of @params that is called as the file's array; -1: none, or several. */
+/* Find the one of @params that has the array's name; -1: none, or several. */
 static int find_param(const struct model *model, const char *name, const int *params, int count)
 {
 	const bool nested = count > 0 && model->params[params[0]].layer !=
@@ -432,7 +434,7 @@ static int find_param(const struct model *model, const char *name, const int *pa
 	return found;
 }
 
-/* The group's arrays are @params: by their names where all have one, else by their order. */
+/* Match the group's arrays with @params: by name if every array has a match, else by order. */
 static bool match_group(struct keras_source *s, const struct model *model,
 			struct keras_group *group, const int *params, int count)
 {
@@ -457,7 +459,7 @@ static bool match_group(struct keras_source *s, const struct model *model,
 	return true;
 }
 
-/* The layers that have weights, one after the other, as load_weights() does. */
+/* Match groups with the layers that have weights in order, as load_weights() does. */
 static bool match_in_order(struct keras_source *s, const struct model *model, int *params)
 {
 	int row = 0;
@@ -587,10 +589,10 @@ enum status keras_hdf5_usable(const char *name, struct err *err)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* What stands between a layer and its arrays. */
+/* The path components between a layer and its arrays. */
 static const struct cell_row {
 	const char *class_name;
-	const char *name;  /* in Keras 2's names */
+	const char *name;  /* in Keras 2's variable names */
 	const char *child; /* in Keras 3's groups */
 } cells[] = {
 	{"SimpleRNN", "simple_rnn_cell/", "/cell"},

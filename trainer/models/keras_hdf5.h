@@ -1,13 +1,13 @@
 /*
- * What Keras keeps in HDF5, in memory: models with weights (.h5), weights (.h5, .weights.h5).
+ * Keras's HDF5 files, in memory: models with weights (.h5), weights (.h5, .weights.h5).
  *
- * Two layouts are read and written. Keras 1 and 2, and .h5 of Keras 3: a group for each layer,
- * named by the attributes layer_names and weight_names, below model_weights where a model_config
- * stands beside it. Keras 3's .weights.h5, also within .keras: groups by the layers' classes
- * (struct model_layer.home) with arrays vars/0, vars/1 ... Sources: keras/src/legacy/saving/
+ * Two layouts are read and written. Keras 1 and 2, and .h5 of Keras 3: one group per layer, listed
+ * by the attributes layer_names and weight_names, below model_weights if the file has a
+ * model_config. Keras 3's .weights.h5, also within .keras: groups by the layers' classes (struct
+ * model_layer.home) with arrays vars/0, vars/1 ... Sources: keras/src/legacy/saving/
  * legacy_h5_format.py, keras/src/saving/saving_lib.py.
  *
- * Without libhdf5 all of it is ST_UNSUPPORTED, and says so.
+ * Without libhdf5 all functions return ST_UNSUPPORTED, with a message that says so.
  */
 #ifndef KERAS_HDF5_H
 #define KERAS_HDF5_H
@@ -16,27 +16,27 @@
 #include "trainer/models/weights_source.h"
 
 /*
- * A process of its own reads all that the functions below read, since libhdf5 crashes on damaged
- * files; ST_FORMAT where it does. To be called before any other thread runs: a lock that another
- * thread holds stays locked in the child.
+ * Test a file: a child process reads all that the functions below read, since libhdf5 crashes on
+ * some damaged files; ST_FORMAT if it does. Call this before any other thread runs: a lock held by
+ * another thread would stay locked in the child.
  */
 enum status keras_hdf5_try(const char *name, const void *bytes, size_t length, struct err *err);
 
-/* Both below read only what keras_hdf5_try() has found good. */
+/* The two functions below read only files that keras_hdf5_try() accepted. */
 
-/* The text of model_config: *@out is the caller's (mem_free). @name is the file's, for messages. */
+/* Return the text of model_config; free *@out with mem_free(). @name: the file's, for messages. */
 enum status keras_hdf5_config(char **out, const char *name, const void *bytes, size_t length,
 			      struct err *err);
 
 /*
- * The arrays of the file under the names of @model's parameters. Layers go by name, their arrays by
- * name or else by order; where names do not fit and not @by_name, all go by order as in Keras. What
- * belongs nowhere keeps the file's name. On failure nothing is left in @out.
+ * Open the file's arrays under the names of @model's parameters. Layers are matched by name, their
+ * arrays by name or else by order. If layer names do not match, and not @by_name, everything is
+ * matched by order, as in Keras. Unmatched arrays keep the file's names. On failure @out is empty.
  */
 enum status keras_hdf5_open(struct weights_source *out, const struct model *model, const char *name,
 			    const void *bytes, size_t length, bool by_name, struct err *err);
 
-/* ST_UNSUPPORTED without libhdf5. @name: the file that asks. */
+/* ST_UNSUPPORTED without libhdf5. @name: the file that needs it. */
 enum status keras_hdf5_usable(const char *name, struct err *err);
 
 enum keras_layout {
@@ -44,8 +44,8 @@ enum keras_layout {
 	KERAS_LAYOUT_3  /* .weights.h5 */
 };
 
-/* All parameters as an HDF5 file: *@out is the caller's (mem_free). @config: the model's JSON,
- * which makes it a whole model (KERAS_LAYOUT_2 alone); NULL: weights. */
+/* Write all parameters as an HDF5 file; free *@out with mem_free(). @config: the model's JSON,
+ * which makes the file a whole model (KERAS_LAYOUT_2 only); NULL: weights. */
 enum status keras_hdf5_write(char **out, size_t *length, const struct model *model,
 			     const float *weights, enum keras_layout layout, const char *config,
 			     const char *name, struct err *err);

@@ -1,5 +1,5 @@
 /*
- * A build without libhdf5: Keras's HDF5 files are refused, with the ways out.
+ * A build without libhdf5: refuse Keras's HDF5 files, with the alternatives.
  */
 #include "trainer/models/keras_hdf5.h"
 

@@ -1,5 +1,5 @@
 /*
- * Models and weights into the files that Keras has for them.
+ * Writing models and weights to Keras's file formats.
  *
  * Threading: none. Sources: keras/src/saving/saving_lib.py (the members of a .keras).
  */
@@ -64,7 +64,8 @@ enum status keras_save_weights(const struct model *model, const float *weights, 
 	return status;
 }
 
-/* What Keras's loaders look for beside class_name and config. *@out is cJSON_free()'s. */
+/* Add the fields that Keras's loaders need beside class_name and config. Free *@out with
+ * cJSON_free(). */
 static enum status config_text(char **out, const struct model *model, const cJSON *json,
 			       struct err *err)
 {
@@ -97,7 +98,7 @@ static enum status config_text(char **out, const struct model *model, const cJSO
 static enum status write_archive(const char *path, const char *config, const char *weights,
 				 size_t length, struct err *err)
 {
-	/* No time: the same weights give the same bytes. Keras reads neither. */
+	/* A fixed date, so that the same weights give the same bytes. Keras reads neither field. */
 	static const char metadata[] =
 		"{\"keras_version\": \"3.0.0\", \"date_saved\": \"1980-01-01@00:00:00\"}";
 	struct npz_writer writer;

@@ -1,7 +1,7 @@
 /*
- * Saving a model as Keras does. The ending of the file's name says how: .keras and .h5 for a model
- * with its weights, .weights.h5, .h5 and any other (.npz) for weights alone. Whole or not at all;
- * the same weights give the same bytes.
+ * Saving a model as Keras does. The extension selects the format: .keras and .h5 for a model with
+ * its weights; .weights.h5, .h5 or any other (.npz) for weights only. A file is written completely
+ * or not at all; the same weights give the same bytes.
  */
 #ifndef KERAS_SAVE_H
 #define KERAS_SAVE_H
@@ -10,15 +10,15 @@
 
 #include "model/model.h"
 
-/* What keras_save_weights() and keras_save_model() would refuse of @path, before there is anything
- * to write. @json: the model's, of one that is to be saved; NULL: weights. */
+/* Check @path before there is anything to write: fail as keras_save_weights() or keras_save_model()
+ * would. @json: the JSON of a model to be saved; NULL: weights. */
 enum status keras_save_check(const char *path, const cJSON *json, struct err *err);
 
-/* .weights.h5 or .h5; others are .npz. */
+/* Save as .weights.h5 or .h5, by extension; all others are .npz. */
 enum status keras_save_weights(const struct model *model, const float *weights, const char *path,
 			       struct err *err);
 
-/* @json: as model_new() read it, but no application by name. */
+/* @json: as model_new() read it, but not an application by name. */
 enum status keras_save_model(const struct model *model, const cJSON *json, const float *weights,
 			     const char *path, struct err *err);
 

@@ -1,7 +1,7 @@
 /*
- * Initial and rounded values, and weights in .npz files.
+ * Initial values, rounded copies, and weights in .npz files.
  *
- * Threading: none but the pool's; slices depend on the parameters' sizes alone.
+ * Threading: only the pool's; slices depend on the parameters' sizes only.
  */
 #include "trainer/models/model_weights.h"
 
@@ -24,7 +24,7 @@
 #include "trainer/kernels/kernel_half.h"
 #include "trainer/kernels/kernel_work.h"
 
-#define POLICY_GRAIN 65536 /* floats of a slice */
+#define POLICY_GRAIN 65536 /* floats per slice */
 
 /* ---- initial values -------------------------------------------------------------------------- */
 
@@ -37,7 +37,7 @@ static float init_truncated(struct rng *rng)
 	return value;
 }
 
-/* The product of two vectors, whose numbers are @stride apart. */
+/* The dot product of two vectors whose elements are @stride apart. */
 static double product_of(const float *a, const float *b, size_t length, size_t stride)
 {
 	double sum = 0.0;
@@ -48,8 +48,8 @@ static double product_of(const float *a, const float *b, size_t length, size_t s
 }
 
 /*
- * Keras's Orthogonal: the Q of a normal matrix whose R has a diagonal above 0, by Gram and
- * Schmidt. Of a matrix that is wider than high the rows are orthonormal, else the columns.
+ * Keras's Orthogonal: the Q of a normal matrix whose R has a positive diagonal, by Gram-Schmidt. If
+ * the matrix is wider than high its rows are orthonormal, else its columns.
  */
 static void init_orthogonal(const struct model_init *init, float *values, size_t count,
 			    struct rng *rng)
@@ -121,8 +121,8 @@ void model_init_weights(const struct model *model, float *weights, uint64_t seed
 		const struct model_layer *layer = &model->layers[param->layer];
 		struct rng rng;
 
-		/* The parameter's place in its layer stands where replicas do: all replicas begin
-		 * with the same weights. */
+		/* The parameter's index in its layer takes the replica's position in the key: all
+		 * replicas start with the same weights. */
 		rng_init(&rng, seed, rng_stream(layer->name), 0,
 			 (uint32_t)(i - layer->first_param));
 		model_init_fill(&param->init, weights + param->offset, param->count, &rng);
@@ -208,8 +208,8 @@ void model_weights_keep(const struct model *model, float *weights, const char *w
 
 /* ---- the digest ------------------------------------------------------------------------------ */
 
-#define DIGEST_BLOCK 1024        /* values at a time */
-#define DIGEST_NAN   0x7fc00000u /* which bits a NaN has depends on the processor */
+#define DIGEST_BLOCK 1024        /* values per update */
+#define DIGEST_NAN   0x7fc00000u /* canonical: a NaN's bits depend on the processor */
 
 static int digest_order(const void *a, const void *b)
 {
@@ -262,8 +262,8 @@ struct weights_reader {
 	const struct npz_array *arrays;
 	int count;
 	const char *path;
-	int *from;                /* by parameter: the array, or -1 */
-	struct model_names names; /* to parameters */
+	int *from;                /* by parameter: index of its array, or -1 */
+	struct model_names names; /* maps names to parameters */
 	struct err *err;
 };
 
@@ -287,7 +287,7 @@ static void weights_param_text(const struct model_param *param, char *out, size_
 	weights_array_text(&array, out, size);
 }
 
-/* The parameter of this name, ":0" or not; -1: none. */
+/* Find the parameter with this name, with or without ":0"; -1: none. */
 static int weights_find(const struct weights_reader *reader, const char *name)
 {
 	char full[1024];

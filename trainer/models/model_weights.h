@@ -1,11 +1,11 @@
 /*
- * The values of a model's parameters: those that Keras begins with, the rounded copy that layers
- * which compute in half read, and weights in files.
+ * The values of a model's parameters: Keras's initial values, the rounded copy for layers that
+ * compute in half precision, and weights in files.
  *
- * Files are NumPy's .npz, one float32 array per variable, named as Keras names it
- * ("Dense_128/kernel:0"), or Keras's own: .h5, .weights.h5, .keras (keras_file.h). numpy.load()
- * reads what is saved; what numpy.savez() and savez_compressed() write of a Keras model's weights
- * loads.
+ * Files are NumPy's .npz, one float32 array per variable, named as in Keras
+ * ("Dense_128/kernel:0"), or Keras's own formats: .h5, .weights.h5, .keras (keras_file.h).
+ * numpy.load() reads the saved .npz files; files that numpy.savez() and savez_compressed() write
+ * of a Keras model's weights can be loaded.
  */
 #ifndef MODEL_WEIGHTS_H
 #define MODEL_WEIGHTS_H
@@ -18,61 +18,63 @@
 
 /* ---- in memory ------------------------------------------------------------------------------- */
 
-/* Draw @count values as @init says. */
+/* Draw @count values from the initializer @init. */
 void model_init_fill(const struct model_init *init, float *values, size_t count, struct rng *rng);
 
-/* Keras's initial values (kernel: GlorotUniform, bias: zeros), keyed by (seed, layer name). */
+/* Set Keras's initial values (kernel: GlorotUniform, bias: zeros), keyed by (seed, layer name). */
 void model_init_weights(const struct model *model, float *weights, uint64_t seed);
 
 /*
- * Write the parameters that are half, of layers @first_layer .. @first_layer + @layer_count - 1,
- * into @halves, each value rounded to the nearest float16. Both blocks have the model's layout;
- * what is not half is left alone. With @learning only those that learn: what an update has changed.
+ * Round the half-precision parameters of layers @first_layer .. @first_layer + @layer_count - 1
+ * into @halves, each value to the nearest float16. Both blocks have the model's layout; other
+ * parameters are not written. With @learning only trainable parameters: those that an update has
+ * changed.
  */
 void model_round_weights(const struct model *model, struct pool *pool, int first_layer,
 			 int layer_count, bool learning, const float *weights, float *halves);
 
 /* ---- in files -------------------------------------------------------------------------------- */
 
-/* Write all parameters, moving statistics included: whole or not at all. The same weights give the
- * same bytes. At most 4 GiB (ST_LIMIT). */
+/* Write all parameters, including moving statistics: completely or not at all. The same weights
+ * give the same bytes. At most 4 GiB (ST_LIMIT). */
 enum status model_weights_save(const struct model *model, const float *weights, const char *path,
 			       struct err *err);
 
 /*
- * Read by name; the order in the file does not matter, and ":0" may be missing. Every variable of
- * the model must be there and nothing else; with @by_name those that are there are read and all
- * others left alone. A wrong shape is an error either way. *@loaded: how many were read; may be
- * NULL. Files hold float16, float32 or float64. Errors name the file and the variable; only a
- * damaged file (its checksums do not fit) leaves part of @weights written.
+ * Read weights by name, in any order; ":0" may be missing. The file must have every variable of
+ * the model and no others. With @by_name, variables that only one of them has are skipped. A wrong
+ * shape is always an error. *@loaded: the number of variables read; may be NULL. Files contain
+ * float16, float32 or float64. Errors name the file and the variable; only a damaged file (wrong
+ * checksum) leaves part of @weights overwritten.
  */
 enum status model_weights_load(const struct model *model, float *weights, const char *path,
 			       bool by_name, int *loaded, struct err *err);
 
 /*
- * One number for all weights, to compare runs with: XXH3 (64 bits) of the values of all parameters,
- * in the order of their names' bytes, one after the other, each as the little-endian bytes of a
- * float32. A NaN counts as 0x7fc00000 whatever its bits. Names and shapes are not in it, nor is how
- * layers were shared out to stages.
+ * A digest of all weights, to compare runs: XXH3 (64 bits) of the values of all parameters, in the
+ * byte order of their names, concatenated, each as the little-endian bytes of a float32. Any NaN
+ * counts as 0x7fc00000. Names and shapes are not included, nor is the assignment of layers to
+ * stages.
  */
 enum status model_weights_digest(uint64_t *out, const struct model *model, const float *weights,
 				 struct err *err);
 
 struct snapshot;
-/* Write or read all parameters, each a field "WHAT/NAME": wherever a model's stages lay them. */
+/* Write or read all parameters, each as a field "WHAT/NAME", independent of the layout of
+ * stages. */
 void model_weights_keep(const struct model *model, float *weights, const char *what,
 			struct snapshot *snapshot);
 
 struct keras_file;
-/* Read the file at @path: a file of weights, as far as that is seen without a model. Before any
- * thread runs (keras_file_try()); on failure nothing is left in @out. */
+/* Read the file at @path and check, as far as possible without a model, that it has weights. Call
+ * this before any thread runs (keras_file_try()); on failure @out is empty. */
 enum status model_weights_open(struct keras_file *out, const char *path, struct err *err);
-/* model_weights_load() from a file that was read. */
+/* model_weights_load() from an open file. */
 enum status model_weights_read(const struct model *model, float *weights, struct keras_file *file,
 			       bool by_name, int *loaded, struct err *err);
 
 struct npz;
-/* model_weights_load() from an open archive, which @path is the name of. */
+/* model_weights_load() from an open archive, whose name is @path. */
 enum status model_weights_from(const struct model *model, float *weights, const struct npz *npz,
 			       const char *path, bool by_name, int *loaded, struct err *err);
 

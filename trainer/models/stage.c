@@ -1,5 +1,5 @@
 /*
- * A pipeline stage: its life, and what others may look at.
+ * A pipeline stage: creation, destruction, and access to its tensors.
  *
  * Threading: one thread at a time. Ownership: the stage owns its plan and its memory, and borrows
  * model and pool.
@@ -29,8 +29,8 @@ static enum status stage_limit(const struct stage_params *p, struct err *err)
 		       count * (double)p->batch * (double)p->slots * 4e-9);
 }
 
-/* Matrix products count rows in an int, and layers are asked about their memory before it is
- * summed up. */
+/* Whether tensors are within bounds. Matrix products count rows in an int; and layers compute their
+ * memory sizes before the sizes are summed. */
 static bool stage_rows_fit(const struct stage_params *p)
 {
 	for (int i = 0; i < p->layer_count; i++) {
@@ -61,7 +61,7 @@ static enum status stage_check(const struct stage_params *p, struct err *err)
 	return stage_rows_fit(p) ? ST_OK : stage_limit(p, err);
 }
 
-/* Floats of the whole block; false: too large. */
+/* Sum up the floats of the whole block; false: too large. */
 static bool stage_total(const struct stage_plan *plan, size_t *total)
 {
 	return !__builtin_mul_overflow(plan->slot_floats, (size_t)plan->params.slots, total) &&
@@ -95,7 +95,7 @@ static enum status stage_no_memory(const struct stage_params *p, enum status sta
 		       (double)floats * 4e-9, (long long)p->batch, p->slots);
 }
 
-/* Systems give out more than there is, and end the program that touches it. */
+/* Systems overcommit memory, and kill the program that touches more than exists. */
 static bool stage_fits_machine(size_t floats)
 {
 	long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
@@ -172,7 +172,7 @@ void stage_free(struct stage *stage)
 	mem_free(stage);
 }
 
-/* ---- looking in ------------------------------------------------------------------------------ */
+/* ---- access ---------------------------------------------------------------------------------- */
 
 float *stage__slot(const struct stage *stage, int slot)
 {

@@ -1,9 +1,9 @@
 /*
- * What the parts of a stage share: the plan, which says where each tensor and each gradient lies
+ * Shared by a stage's files: the plan, which holds the location of each tensor and each gradient
  * and what each layer does in both directions.
  *
- * stage.c makes and frees stages, stage_plan.c plans them, stage_run.c does the work. A plan is
- * read-only once it is made; all of it lies in its arena.
+ * stage.c creates and frees stages, stage_plan.c plans them, stage_run.c runs them. A plan is
+ * read-only after its creation; all of it is in its arena.
  */
 #ifndef STAGE_INTERNAL_H
 #define STAGE_INTERNAL_H
@@ -12,20 +12,20 @@
 #include "trainer/layers/compute.h"
 #include "trainer/models/stage.h"
 
-/* The most floats of a stage: 256 TB, so that layers may count bytes without care. */
+/* Maximum floats of a stage: 256 TB, so that layers may count bytes without overflow checks. */
 #define STAGE_FLOATS ((size_t)1 << 46)
-#define STAGE_NONE   (-1) /* in place of an index */
+#define STAGE_NONE   (-1) /* no index */
 
-/* What a buffer's offset counts from. */
+/* The base of a buffer's offset. */
 enum stage_area {
-	STAGE_SHARED, /* within one pass, or where there is one slot alone until its backward */
-	STAGE_SLOT,   /* of one slot, from its forward to its backward */
+	STAGE_SHARED, /* within one pass; with a single slot, until its backward pass */
+	STAGE_SLOT,   /* in the slot, from its forward to its backward pass */
 	STAGE_GRAD_OUTPUT,
 	STAGE_GRAD_INPUT, /* the caller's; may be NULL */
 	STAGE_AREAS
 };
 
-/* Time runs over the layers of the stage, forward and then backward: layer i works at i and at
+/* Time counts the layers of the stage, forward and then backward: layer i runs at times i and
  * 2 * layers - 1 - i. */
 struct stage_buffer {
 	enum stage_area area;
@@ -34,16 +34,16 @@ struct stage_buffer {
 	int first, last; /* times at which it is in use, for STAGE_SHARED */
 };
 
-/* A tensor: made by a layer of the stage, or come in. Layers that pass on make none. */
+/* A tensor: made by a layer of the stage, or incoming. Layers that pass through make none. */
 struct stage_value {
-	size_t each; /* floats of an item */
+	size_t each; /* floats per item */
 	int buffer, gradient;
 	int last;     /* the last layer in the stage that reads it; STAGE_NONE */
-	bool wanted;  /* something that learns comes before: it needs a gradient */
+	bool wanted;  /* needs a gradient: a trainable layer comes before */
 	bool held;    /* the next stage or the caller reads it */
 	int until;    /* the last time a backward pass reads it; STAGE_NONE */
-	bool written; /* while gradients are planned: there is one already */
-	bool watched; /* a tap asks for the greatest magnitude in it */
+	bool written; /* used while planning gradients: its gradient has a writer */
+	bool watched; /* a tap requests its greatest magnitude */
 };
 
 /* A tensor between stages. */
@@ -64,8 +64,8 @@ struct stage_border {
 struct stage_link {
 	int value;
 	int gradient; /* buffer; STAGE_NONE: not wanted */
-	int partial;  /* the layer writes here and it is added; STAGE_NONE: it writes itself */
-	bool add;     /* the layer adds to what is there */
+	int partial;  /* buffer that the layer writes and that is then added; STAGE_NONE: none */
+	bool add;     /* the layer adds to the gradient */
 };
 
 struct stage_layer {
@@ -74,15 +74,15 @@ struct stage_layer {
 	int output;                 /* value */
 	int kept, logits, scores;   /* buffers, or STAGE_NONE */
 	size_t state, state_floats; /* in stage.states */
-	int partial;    /* the same: a further call's gradients of the parameters, to be added */
-	int held;       /* buffer: its output's gradient until its weights', where split */
-	bool passes;    /* nothing to do: its output is its input */
+	int partial;    /* buffer: a repeated call's parameter gradients; or STAGE_NONE */
+	int held;       /* buffer: its output's gradient until stage_backward_weights(), if split */
+	bool passes;    /* no computation: its output is its input */
 	bool learns;    /* has trainable parameters */
 	bool backward;  /* has a backward pass */
-	bool unreached; /* learns, but no gradient comes: its gradients are 0 */
+	bool unreached; /* trainable, but no gradient reaches it: its gradients are 0 */
 	bool skip_activation;
 	bool tapped;
-	bool relu; /* does the ReLU behind it too */
+	bool relu; /* also applies the following ReLU */
 	float relu_most;
 };
 
@@ -95,39 +95,39 @@ struct stage_plan {
 	struct stage_buffer *buffers;
 	int buffer_count;
 	struct stage_border in, out;
-	int *value_of; /* by position + 1 in the model; STAGE_NONE: not here */
+	int *value_of; /* by position + 1 in the model; STAGE_NONE: not in this stage */
 	bool *reached; /* by position: the model's output depends on it */
-	bool *written; /* by position, while gradients are planned: its parameters have theirs */
+	bool *written; /* by position, while planning gradients: its parameters' have a writer */
 	int logits;    /* buffer, or STAGE_NONE */
-	int masks[MODEL_OUTPUTS]; /* values, by output, of the last stage; or STAGE_NONE */
+	int masks[MODEL_OUTPUTS]; /* of the last stage, by output: values, or STAGE_NONE */
 	int most_inputs;
 	size_t slot_floats, shared_floats, scratch_floats, state_floats;
 };
 
-/* ST_LIMIT, without a message: the stage's floats are beyond what can be counted. On failure there
- * is nothing to undo. */
+/* ST_LIMIT, without a message: the stage's floats exceed STAGE_FLOATS. On failure *@plan needs no
+ * cleanup. */
 enum status stage__plan(struct stage_plan *plan, const struct stage_params *params,
 			struct err *err);
 void stage__plan_fini(struct stage_plan *plan);
 
-/* What a slot holds at present. */
+/* The micro-batch that a slot holds. */
 struct stage_micro {
 	int64_t batch;
 	uint64_t step;
 };
 
-/* Where the areas are during a pass, and what a layer is shown. */
+/* The stage's memory, and the arrays that a layer's pass refers to. */
 struct stage {
 	struct stage_plan plan;
 	float *block; /* the slots, the shared area, then the layers' working memory */
 	float *shared;
 	float *scratch;
-	float *states; /* what goes from one micro-batch to the next, of all layers; NULL: nothing */
+	float *states;                /* the layers' states from one micro-batch to the next */
 	struct stage_micro *micro;    /* by slot */
-	bool inference;               /* forward passes are none of training */
-	bool scores;                  /* they keep what attention looks at */
-	struct kernel_watch *watches; /* by value: of the forward pass at work */
-	const float **inputs;         /* by input of the layer at work */
+	bool inference;               /* forward passes run in inference mode */
+	bool scores;                  /* forward passes store attention scores */
+	struct kernel_watch *watches; /* by value: of the current forward pass */
+	const float **inputs;         /* by input of the current layer */
 	float **grad_inputs;
 	bool *add;
 };

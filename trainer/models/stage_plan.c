@@ -1,21 +1,21 @@
 /*
- * The plan of a stage: which tensors there are, which flow in and out, what is fused or done in
- * place, what must be held for a backward pass, where each gradient lies and who writes or adds to
- * it, and the offsets of all buffers.
+ * The plan of a stage: its tensors, which of them cross its borders, what is fused or done in
+ * place, what a backward pass needs, the location of each gradient and which layers write or add
+ * to it, and the offsets of all buffers.
  *
- * Layers that pass their input on make no tensor, so "who reads it" is always asked of tensors.
- * What flows between stages, and what the model's output depends on, is asked of the whole model,
- * so that the stages on the two sides of a border agree.
+ * Layers that pass their input through make no tensor, so readers are counted per tensor. What
+ * crosses a border, and what the model's output depends on, is determined from the whole model, so
+ * that the stages on both sides of a border agree.
  *
- * A tensor's gradient is written by its last reader and added to by those before it, in this order
- * whatever the cut into stages: sums of floats depend on it.
+ * The last reader of a tensor writes its gradient and earlier readers add to it, in this order for
+ * any cut into stages: sums of floats depend on it.
  *
- * Buffers lie one after the other in a slot, by lifetime in the shared area. That is first fit by
- * size: the largest buffer first, each at the lowest offset where none that is in use at the same
- * time lies. Ties go by number, so that a plan is always the same. Quadratic in the buffers, of
- * which there are a few per layer.
+ * Buffers in a slot are contiguous; those in the shared area are placed by lifetime. That is first
+ * fit by size: the largest buffer first, each at the lowest offset that no buffer in use at the
+ * same time occupies. Ties are resolved by number, so that plans are deterministic. Quadratic in
+ * the number of buffers, a few per layer.
  *
- * Threading: none. Ownership: all in the plan's arena.
+ * Threading: none. Ownership: everything is in the plan's arena.
  */
 #include <stdlib.h>
 
@@ -26,13 +26,13 @@
 
 /* ---- buffers --------------------------------------------------------------------------------- */
 
-/* In the plan's arena, cleared; NULL: no memory. @count may be 0. */
+/* Allocate zeroed memory in the plan's arena; NULL: out of memory. @count may be 0. */
 static void *plan_alloc(struct stage_plan *plan, size_t count, size_t size)
 {
 	return arena_alloc(&plan->arena, count + 1, size);
 }
 
-/* Floats of a batch of @each, rounded up to whole lines. */
+/* Floats of a batch with @each floats per item, rounded up to whole cache lines. */
 static size_t plan_floats(const struct stage_plan *plan, size_t each)
 {
 	size_t floats;
@@ -43,8 +43,8 @@ static size_t plan_floats(const struct stage_plan *plan, size_t each)
 	return model_align(floats);
 }
 
-/* A new buffer in use from @first to @last; its index. Sizes beyond the limit stand as
- * STAGE_FLOATS, which the sums refuse. */
+/* Add a buffer in use from @first to @last; return its index. A size beyond the limit is stored as
+ * STAGE_FLOATS, which the sums reject. */
 static int plan_buffer(struct stage_plan *plan, enum stage_area area, size_t floats, int first,
 		       int last)
 {
@@ -55,7 +55,7 @@ static int plan_buffer(struct stage_plan *plan, enum stage_area area, size_t flo
 
 /* ---- borders --------------------------------------------------------------------------------- */
 
-/* The layer that makes what comes out at @position: passing layers make nothing. */
+/* The layer that makes the tensor at @position: follow layers that pass their input through. */
 static int plan_root(const struct model *model, int position)
 {
 	while (position != MODEL_INPUT && model->layers[position].ops->pass_through)
@@ -63,13 +63,13 @@ static int plan_root(const struct model *model, int position)
 	return position;
 }
 
-/* The layer that makes what comes out at @position: passing layers make nothing. */
+/* The shape of the tensor at @position. */
 static const struct model_shape *plan_shape(const struct model *model, int position)
 {
 	return position == MODEL_INPUT ? &model->input : &model->layers[position].output;
 }
 
-/* Find the layers that the model's output depends on. false: no memory. */
+/* Find the layers that the model's output depends on. false: out of memory. */
 static bool plan_reached(struct stage_plan *plan)
 {
 	const struct model *model = plan->params.model;
@@ -88,10 +88,10 @@ static bool plan_reached(struct stage_plan *plan)
 	return true;
 }
 
-/* What crosses a border, by position + 1. */
+/* The tensors that cross a border, by position + 1. */
 struct border_crossing {
-	bool *read; /* made before it and read behind it */
-	bool *live; /* by a layer that the model's output depends on */
+	bool *read; /* made before the border and read behind it */
+	bool *live; /* read by a layer that the model's output depends on */
 	int count;
 };
 
@@ -130,13 +130,14 @@ static void border_tensor(const struct stage_plan *plan, struct stage_border *bo
 
 	border->tensors[border->count++] =
 		(struct stage_tensor){.position = position, .offset = begin, .live = live};
-	/* Beyond the limit the sum stays there. */
+	/* Once beyond the limit, the sum stays there. */
 	border->floats = floats >= STAGE_FLOATS || begin >= STAGE_FLOATS
 				 ? STAGE_FLOATS
 				 : begin + each * (size_t)plan->params.batch;
 }
 
-/* List what crosses the border before layer @border; its values are not set. false: no memory. */
+/* List the tensors that cross the border before layer @border, without values. false: out of
+ * memory. */
 static bool plan_border(struct stage_plan *plan, int border, struct stage_border *out)
 {
 	size_t positions = (size_t)plan->params.model->layer_count + 1;
@@ -174,7 +175,7 @@ static int plan_value(struct stage_plan *plan, int position)
 	return plan->value_count++;
 }
 
-/* Their buffers come first, as they lie in the block. */
+/* Incoming tensors get the first buffers, in the order of the block. */
 static void plan_inputs(struct stage_plan *plan)
 {
 	for (int i = 0; i < plan->in.count; i++) {
@@ -189,7 +190,7 @@ static void plan_inputs(struct stage_plan *plan)
 	}
 }
 
-/* Who reads what comes out of each layer, over the whole model. */
+/* The readers of each layer's output, over the whole model. */
 struct plan_uses {
 	int *count, *user; /* by position */
 };
@@ -224,8 +225,8 @@ static unsigned plan_watch_of(const struct stage_plan *plan, const struct model_
 	       (layer->ops->outfeed != MODEL_NO_OUTFEED ? STAGE_LOOK : 0u);
 }
 
-/* A ReLU that alone reads the layer, in the same stage, is done in the layer's own pass: there is
- * no output of the layer's own then, to look at. */
+/* If a ReLU in the same stage is the layer's only reader, the layer's own pass applies it. The
+ * layer then has no output of its own that a tap could see. */
 static void plan_fuse(struct stage_plan *plan, const struct plan_uses *uses, struct stage_layer *at)
 {
 	const struct stage_params *p = &plan->params;
@@ -256,7 +257,7 @@ static void plan_links(struct stage_plan *plan, struct stage_layer *at, int inde
 		plan->most_inputs = at->layer->input_count;
 }
 
-/* What each layer reads and makes. false: no memory. */
+/* Determine what each layer reads and makes. false: out of memory. */
 static bool plan_layers(struct stage_plan *plan)
 {
 	const struct stage_params *p = &plan->params;
@@ -316,7 +317,7 @@ static void plan_outputs(struct stage_plan *plan)
 	}
 }
 
-/* ---- who takes part in a backward pass ------------------------------------------------------- */
+/* ---- participation in the backward pass ------------------------------------------------------ */
 
 static bool plan_learns(const struct model *model, const struct model_layer *layer)
 {
@@ -326,7 +327,7 @@ static bool plan_learns(const struct model *model, const struct model_layer *lay
 	return false;
 }
 
-/* Find where something that learns comes before. */
+/* Find the tensors that have a trainable layer before them. */
 static bool plan_wanted(struct stage_plan *plan)
 {
 	const struct stage_params *p = &plan->params;
@@ -351,7 +352,8 @@ static bool plan_wanted(struct stage_plan *plan)
 	return true;
 }
 
-/* A layer has a backward pass where a gradient reaches it and something wants one from it. */
+/* A layer has a backward pass if a gradient reaches it and one of its inputs or parameters wants
+ * one. */
 static void plan_backward_passes(struct stage_plan *plan)
 {
 	const struct stage_params *p = &plan->params;
@@ -364,13 +366,13 @@ static void plan_backward_passes(struct stage_plan *plan)
 	}
 }
 
-/* When layer @index has its backward pass. */
+/* The time of layer @index's backward pass. */
 static int plan_backward_time(const struct stage_plan *plan, int index)
 {
 	return 2 * plan->params.layer_count - 1 - index;
 }
 
-/* From the last layer to the first: what is found last is read last. */
+/* Set the last time a backward pass reads each value: iterate in the order of the passes. */
 static void plan_until(struct stage_plan *plan)
 {
 	for (int i = plan->params.layer_count - 1; i >= 0; i--) {
@@ -389,9 +391,9 @@ static void plan_until(struct stage_plan *plan)
 /* ---- threads --------------------------------------------------------------------------------- */
 
 /*
- * A training step of less work, in ns as kernel_work.h counts them, is one thread's. Steps of
- * bench_train at batches of 8 to 128 (Xeon, Sapphire Rapids, virtual machine): two threads need
- * half of one's time and 60 to 130 us more.
+ * A training step with less work (in ns as counted by kernel_work.h) runs on one thread. Measured
+ * with bench_train at batches of 8 to 128 (Xeon, Sapphire Rapids, virtual machine): two threads
+ * need half the time of one, plus 60 to 130 us.
  */
 #define PLAN_SHARED_STEP 250000
 
@@ -411,7 +413,7 @@ static uint64_t plan_layer_work(const struct stage_plan *plan, const struct stag
 		wanted = wanted || plan->values[at->links[k].value].wanted;
 	for (int i = 0; i < at->layer->param_count && at->learns; i++)
 		weights += (int64_t)p->model->params[at->layer->first_param + i].count;
-	/* A weight and its gradient are read, the weight is written. */
+	/* A weight and its gradient are read, and the weight is written. */
 	return pass * (1u + at->learns + wanted) + kernel_work_floats(3 * weights);
 }
 
@@ -428,7 +430,8 @@ static void plan_threads(struct stage_plan *plan)
 
 /* ---- buffers --------------------------------------------------------------------------------- */
 
-/* A softmax or sigmoid with a kernel of its own does not leave its input anywhere. */
+/* Keep the input of the final softmax or sigmoid; one within a layer with a kernel needs a
+ * buffer. */
 static void plan_logits(struct stage_plan *plan, struct stage_layer *at)
 {
 	struct stage_value *input = &plan->values[at->links[0].value];
@@ -444,7 +447,7 @@ static void plan_logits(struct stage_plan *plan, struct stage_layer *at)
 	input->held = true;
 }
 
-/* May layer @index write its output over its first input? */
+/* Whether layer @index may write its output over its first input. */
 static bool plan_in_place(const struct stage_plan *plan, const struct stage_layer *at, int index)
 {
 	const struct stage_value *input = &plan->values[at->links[0].value];
@@ -459,8 +462,8 @@ static bool plan_in_place(const struct stage_plan *plan, const struct stage_laye
 	return true;
 }
 
-/* @buffer is to be there until the backward pass at @time. The next forward pass may come before,
- * unless there is one slot alone. */
+/* Extend the lifetime of @buffer to the backward pass at @time. The next forward pass may come
+ * earlier, unless there is a single slot. */
 static void plan_extend(const struct stage_plan *plan, struct stage_buffer *buffer, int time)
 {
 	if (plan->params.slots > 1 || plan->params.split)
@@ -516,7 +519,8 @@ static void plan_working_memory(struct stage_plan *plan, struct stage_layer *at,
 			plan->scratch_floats = floats;
 	}
 	if (ops->state && model_layer_again(p->model, at->layer)) {
-		/* Calls take turns: each begins where the one before has left the state. */
+		/* A repeated call shares the state: each call starts where the previous one
+		 * ended. */
 		const int first = p->model->params[at->layer->first_param].layer;
 
 		at->state = plan->layers[first - p->first_layer].state;
@@ -547,8 +551,8 @@ static void plan_buffers(struct stage_plan *plan)
 
 /* ---- the backward pass ----------------------------------------------------------------------- */
 
-/* Gradients that flow between stages lie in the callers' blocks. What only passes through begins
- * as a copy. */
+/* Gradients that cross borders are in the caller's blocks. For a tensor that only passes through
+ * the stage, the gradient starts as a copy. */
 static void plan_border_gradients(struct stage_plan *plan)
 {
 	for (int i = 0; i < plan->in.count; i++) {
@@ -574,7 +578,7 @@ static void plan_border_gradients(struct stage_plan *plan)
 	}
 }
 
-/* Does the layer read the tensor twice? Its gradients must not be the same buffer then. */
+/* Whether the layer reads the tensor twice; the two gradients then need different buffers. */
 static bool plan_repeats(const struct stage_layer *at, int input)
 {
 	for (int k = 0; k < at->layer->input_count; k++)
@@ -583,7 +587,7 @@ static bool plan_repeats(const struct stage_layer *at, int input)
 	return false;
 }
 
-/* May the first input's gradient take the place of the output's? */
+/* Whether the first input's gradient may use the buffer of the output's gradient. */
 static bool plan_grad_in_place(const struct stage_plan *plan, const struct stage_layer *at,
 			       int input)
 {
@@ -626,8 +630,8 @@ static void plan_link_backward(struct stage_plan *plan, const struct stage_layer
 	link->gradient = value->gradient;
 }
 
-/* The last call of a layer writes its parameters' gradients, those before add to them, in this
- * order whatever the schedule: the first call comes last. */
+/* If a layer is called several times, its last call writes the parameters' gradients and earlier
+ * calls add to them, in this order for any schedule: the first call comes last. */
 static void plan_parameters(struct stage_plan *plan, struct stage_layer *at, int time)
 {
 	const struct model_layer *layer = at->layer;
@@ -685,7 +689,7 @@ static bool memory_append(size_t *total, struct stage_buffer *buffer)
 	return !__builtin_add_overflow(*total, buffer->floats, total) && *total < STAGE_FLOATS;
 }
 
-/* What comes in has its place already. */
+/* Incoming tensors already have their offsets. */
 static bool memory_offset_slot(struct stage_plan *plan)
 {
 	plan->slot_floats = model_align(plan->in.floats);
@@ -709,7 +713,7 @@ static bool memory_together(const struct stage_buffer *a, const struct stage_buf
 	return a->first <= b->last && b->first <= a->last;
 }
 
-/* Put @buffer in among the @count that have a place, which are in the order of their offsets. */
+/* Insert @buffer among the @count placed buffers, which are sorted by offset. */
 static void memory_fit(struct stage_buffer **placed, int count, struct stage_buffer *buffer)
 {
 	size_t offset = 0;
@@ -740,7 +744,7 @@ static enum status memory_offset_shared(struct stage_plan *plan)
 
 	if (!items || !placed)
 		return ST_NOMEM;
-	/* While the sum of all is in bounds, no offset can be out of them. */
+	/* If the sum of all sizes is within bounds, so is every offset. */
 	for (int i = 0; i < plan->buffer_count; i++) {
 		if (plan->buffers[i].area != STAGE_SHARED)
 			continue;
@@ -765,7 +769,7 @@ static enum status memory_offset_shared(struct stage_plan *plan)
 	return ST_OK;
 }
 
-/* Give offsets to the buffers of the slots and of the shared area. ST_LIMIT: too large. */
+/* Assign offsets in the slots and in the shared area. ST_LIMIT: too large. */
 static enum status plan_offsets(struct stage_plan *plan)
 {
 	if (plan->in.floats >= STAGE_FLOATS || plan->state_floats >= STAGE_FLOATS ||
@@ -775,7 +779,7 @@ static enum status plan_offsets(struct stage_plan *plan)
 	return memory_offset_shared(plan);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- the whole plan -------------------------------------------------------------------------- */
 
 static bool plan_allocate(struct stage_plan *plan)
 {
@@ -788,8 +792,8 @@ static bool plan_allocate(struct stage_plan *plan)
 	positions = (size_t)p->model->layer_count + 1;
 	plan->layers = plan_alloc(plan, layers, sizeof(*plan->layers));
 	plan->values = plan_alloc(plan, values, sizeof(*plan->values));
-	/* A tensor and a gradient each, what is kept, the logits, scores, what is held for the
-	 * weights, a further call's gradients of those, and parts of gradients. */
+	/* Tensors and their gradients; per layer the kept memory, logits, scores, the gradient held
+	 * for the weights, and a repeated call's gradients; per link a partial gradient. */
 	plan->buffers = plan_alloc(plan, 2 * values + 5 * layers + links, sizeof(*plan->buffers));
 	plan->written = plan_alloc(plan, positions, sizeof(*plan->written));
 	plan->value_of = plan_alloc(plan, positions, sizeof(*plan->value_of));

@@ -1,8 +1,8 @@
 /*
- * A stage at work: the walk over its layers, forward and back.
+ * Running a stage: the iteration over its layers, forward and backward.
  *
- * Pointers are made from the plan's buffers as the walk goes. Threading: one thread at a time; the
- * layers share their work out through the pool. Nothing is allocated.
+ * Pointers are derived from the plan's buffers during the iteration. Threading: one thread at a
+ * time; the layers distribute their work through the pool. Nothing is allocated.
  */
 #include <assert.h>
 #include <string.h>
@@ -12,14 +12,14 @@
 #include "trainer/kernels/kernel_work.h"
 #include "trainer/models/stage_internal.h"
 
-#define RUN_ADD_GRAIN 32768 /* floats of a sum that pay for a slice of their own */
+#define RUN_ADD_GRAIN 32768 /* minimum floats of a sum that are worth a slice */
 
-/* A pass on its way. */
+/* A pass in progress. */
 struct run {
 	struct stage *stage;
 	float *base[STAGE_AREAS];
-	struct layer_pass pass; /* what all layers are told */
-	stage_tap tap;          /* forward; NULL: nobody looks */
+	struct layer_pass pass; /* the current layer's pass */
+	stage_tap tap;          /* forward; NULL: no taps */
 	void *tap_user;
 };
 
@@ -72,13 +72,13 @@ static size_t run_floats(const struct run *run, int value)
 
 /* ---- poison ---------------------------------------------------------------------------------- */
 
-/* All bits set are not a number. */
+/* Overwrite @values with NaN: all bits set. */
 static void run_spoil(float *values, size_t count)
 {
 	memset(values, 0xff, count * sizeof(*values));
 }
 
-/* Before a forward pass nothing in the shared area is a value. */
+/* Before a forward pass the shared area holds no values. */
 static void run_poison_begin(const struct run *run)
 {
 	const struct stage_plan *plan = &run->stage->plan;
@@ -87,7 +87,7 @@ static void run_poison_begin(const struct run *run)
 		run_spoil(run->stage->shared, plan->shared_floats + plan->scratch_floats);
 }
 
-/* In a slot: before a forward pass nothing but the input is a value, after a backward nothing. */
+/* In a slot only the input is valid before a forward pass, and nothing after a backward pass. */
 static void run_poison_slot(const struct run *run, size_t from)
 {
 	const struct stage_plan *plan = &run->stage->plan;
@@ -96,7 +96,7 @@ static void run_poison_slot(const struct run *run, size_t from)
 		run_spoil(run->base[STAGE_SLOT] + from, plan->slot_floats - from);
 }
 
-/* After the layer at @time: what nobody reads any more, and what the layer worked with. */
+/* After the layer at @time: overwrite buffers that are not read again, and the layer's scratch. */
 static void run_poison_dead(const struct run *run, int time)
 {
 	const struct stage_plan *plan = &run->stage->plan;
@@ -109,9 +109,9 @@ static void run_poison_dead(const struct run *run, int time)
 	run_spoil(run->stage->scratch, plan->scratch_floats);
 }
 
-/* ---- a layer --------------------------------------------------------------------------------- */
+/* ---- one layer ------------------------------------------------------------------------------- */
 
-/* Where the layer puts the greatest magnitude in its output; NULL: nobody asks. */
+/* The watch of the layer's output; NULL: not wanted. */
 static struct kernel_watch *run_watch(const struct run *run, const struct stage_layer *at)
 {
 	if (!run->tap || !run->stage->plan.values[at->output].watched)
@@ -119,7 +119,7 @@ static struct kernel_watch *run_watch(const struct run *run, const struct stage_
 	return &run->stage->watches[at->output];
 }
 
-/* What the layer is told in both directions. */
+/* Set the fields of the pass that both directions need. */
 static void run_show(struct run *run, const struct stage_layer *at)
 {
 	struct layer_pass *pass = &run->pass;
@@ -150,10 +150,10 @@ static void run_layer(const struct run *run, void (*work)(const struct layer_pas
 		p->trace(p->trace_user, layer, false);
 }
 
-/* ---- looking on ------------------------------------------------------------------------------ */
+/* ---- taps ------------------------------------------------------------------------------------ */
 
-/* A ReLU that the layer before has done never had its input; what is done in place has not got it
- * any more. */
+/* The layer's input after its forward pass, or NULL. The input of a fused ReLU was never stored;
+ * that of a layer that runs in place is overwritten. */
 static const float *run_input_left(const struct run *run, const struct stage_layer *at, int input)
 {
 	const struct stage_value *values = run->stage->plan.values;
@@ -233,7 +233,7 @@ void stage_forward(struct stage *stage, int slot, int64_t batch, uint64_t step, 
 	}
 }
 
-/* ---- a step ---------------------------------------------------------------------------------- */
+/* ---- single steps ---------------------------------------------------------------------------- */
 
 static bool is_of_steps(const struct model_shape *shape, int64_t steps)
 {
@@ -247,14 +247,14 @@ static bool is_causal(const struct model_layer *layer)
 	return own->causal && !layer->mask && !layer->key_mask;
 }
 
-/* Does the layer see of other steps those before alone? */
+/* Whether a step of the layer's output depends on this step and earlier ones only. */
 static bool is_by_step(const struct model_layer *layer)
 {
 	switch (layer->ops->kind) {
 	case LAYER_KIND_attention:
 	case LAYER_KIND_multi_head_attention:
 		return is_causal(layer);
-	case LAYER_KIND_embedding: /* a table's rows, or those of places */
+	case LAYER_KIND_embedding: /* rows of a table, by index or by position */
 	case LAYER_KIND_position_embedding:
 	case LAYER_KIND_dropout:
 	case LAYER_KIND_elu:
@@ -268,7 +268,7 @@ static bool is_by_step(const struct model_layer *layer)
 	case LAYER_KIND_multiply:
 	case LAYER_KIND_subtract:
 		return true;
-	case LAYER_KIND_activation: /* along the last axis, which must not be that of steps */
+	case LAYER_KIND_activation: /* over the last axis, which must not be the steps' */
 	case LAYER_KIND_dense:
 	case LAYER_KIND_layer_normalization:
 	case LAYER_KIND_softmax:
@@ -294,7 +294,8 @@ bool stage_by_steps(const struct model *model)
 	return steps > 0;
 }
 
-/* All but attention sees a sequence of one step, which lies where it does among all. */
+/* Layers other than attention run on a sequence of one step, at its offset in the whole
+ * sequence. */
 static void run_step(struct run *run, const struct stage_layer *at, int64_t step)
 {
 	struct model_layer one = *at->layer;
@@ -325,7 +326,7 @@ void stage_forward_step(struct stage *stage, int slot, int64_t at, float *weight
 	for (int i = 0; i < stage->plan.params.layer_count; i++) {
 		const struct stage_layer *layer = &stage->plan.layers[i];
 
-		/* Rows of places do not depend on what stands there. */
+		/* Position embeddings do not depend on the input. */
 		if (!layer->passes && layer->layer->ops->kind != LAYER_KIND_position_embedding)
 			run_step(&run, layer, at);
 	}
@@ -355,7 +356,7 @@ static void run_add(const struct run *run, float *sum, const float *part, size_t
 		   (unsigned)((count + RUN_ADD_GRAIN - 1) / RUN_ADD_GRAIN));
 }
 
-/* Where the gradients of the layer's inputs go; false: nobody wants any. */
+/* Set the destinations of the input gradients; false: none is wanted. */
 static bool run_show_gradients(struct run *run, const struct stage_layer *at)
 {
 	bool any = false;
@@ -384,7 +385,7 @@ static void run_add_partials(const struct run *run, const struct stage_layer *at
 	}
 }
 
-/* A further call's gradients of the parameters are added to those that later calls have made. */
+/* Run the backward pass; add a repeated call's parameter gradients to those of later calls. */
 static void run_layer_back(struct run *run, const struct stage_layer *at)
 {
 	const struct model_param *params = run->pass.model->params + at->layer->first_param;
@@ -416,8 +417,9 @@ static void run_clear_gradients(const struct run *run, const struct stage_layer 
 	}
 }
 
-/* What comes in has a gradient before the first layer adds to it: of what goes out too, the one
- * that comes from behind; 0 where the model's output does not depend on it. */
+/* Initialize gradients of incoming tensors before the first layer adds to them: with the outgoing
+ * gradient for tensors that also leave the stage, with 0 if the model's output does not depend on
+ * them. */
 static void run_begin_grad_input(const struct run *run, const float *grad_output)
 {
 	const struct stage_plan *plan = &run->stage->plan;
@@ -441,7 +443,8 @@ static void run_begin_grad_input(const struct run *run, const float *grad_output
 	}
 }
 
-/* Before the layer at @at; the first call of a layer, the last one here, has its parameters. */
+/* Report that layers after @at are done. A layer's first call, done last, completes its
+ * parameters. */
 static void run_passed(const struct run *run, int at)
 {
 	const struct stage_params *p = &run->stage->plan.params;
@@ -489,8 +492,8 @@ void stage_backward(struct stage *stage, int slot, float *weights, float *grad_o
 		run_poison_slot(&run, 0);
 }
 
-/* Each layer that learns does its backward pass on what it was given the first time, for its
- * parameters alone. */
+/* Each trainable layer repeats its backward pass on the gradient that was held, for its parameters
+ * only. */
 void stage_backward_weights(struct stage *stage, int slot, float *weights, float *gradients)
 {
 	struct run run = run_begin(stage, slot, weights);

@@ -1,5 +1,5 @@
 /*
- * Named arrays that weights are read from, whatever file they are in.
+ * Named arrays from which weights are read, independent of the file format.
  */
 #ifndef WEIGHTS_SOURCE_H
 #define WEIGHTS_SOURCE_H
@@ -9,7 +9,7 @@
 struct weights_source {
 	const struct npz_array *arrays;
 	int count;
-	const void *file; /* what read() and close() are given */
+	const void *file; /* argument of read() and close() */
 	enum status (*read)(const void *file, int index, float *out, size_t count, struct err *err);
 	void (*close)(const void *file);
 };
