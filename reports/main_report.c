@@ -1,5 +1,5 @@
 /*
- * ipu-report: what a run recorded, as text, CSV or JSON.
+ * ipu-report: print what a run recorded, as text, CSV or JSON.
  */
 #include <signal.h>
 
@@ -8,8 +8,8 @@
 
 int main(int argc, char **argv)
 {
-	/* A file that may grow no further is an error to tell and to clear up after, as a full disk
-	 * is. */
+	/* A write beyond the file size limit must fail with EFBIG, like a full disk, instead of
+	 * killing the process: then the error is reported and the partial file removed. */
 	signal(SIGXFSZ, SIG_IGN);
 	return cli_finish("ipu-report", report_command(argc, argv));
 }

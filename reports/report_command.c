@@ -1,7 +1,7 @@
 /*
- * The command ipu-report: arguments, the database, and the report asked for.
+ * The ipu-report command: parse arguments, open the database, run the selected report.
  *
- * Threading: none. Ownership: the database is open for one report. Prints, as the front end does.
+ * Threading: none. Ownership: the database is open for one report. Prints to standard output.
  */
 #include "reports/report_command.h"
 
@@ -34,10 +34,10 @@ enum {
 	OPTIONS
 };
 
-/* The command line, taken apart. */
+/* The parsed command line. */
 struct command_line {
 	const char *words[2];      /* REPORT, NAME */
-	char newest[FS_PATH_SIZE]; /* of REPORT where none is given */
+	char newest[FS_PATH_SIZE]; /* default for REPORT */
 	int word_count;
 	bool csv, json;
 	int64_t limit;
@@ -103,18 +103,18 @@ static const struct cli_option command_options[] = {
 			       .field = CLI_FIELD(TEXT, struct command_line, reevaluate)},
 };
 
-/* What an option is for. */
+/* Which entries an option applies to. */
 static const struct {
-	const char *entry; /* this one only; NULL: any */
-	bool selects;      /* only those made of rows */
+	const char *entry; /* this entry only; NULL: any */
+	bool selects;      /* only entries made of rows */
 } option_entries[ARRAY_LEN(command_options)] = {
 	[OPTION_COLUMNS] = {.selects = true}, [OPTION_SORT] = {.selects = true},
 	[OPTION_WHERE] = {.selects = true},   [OPTION_BY] = {.selects = true},
 	[OPTION_SQL] = {.selects = true},     [OPTION_REEVALUATE] = {.entry = "health"},
 };
 
-/* What may follow REPORT; a view whose word a report has is not said twice. */
-static const char *command_second(size_t at)
+/* Completion of the word after REPORT. Skip a view whose name a report has: the report wins. */
+static const char *complete_second(size_t at)
 {
 	const struct report_entry *entry, *meant;
 	enum report_group group;
@@ -126,7 +126,7 @@ static const char *command_second(size_t at)
 	return NULL;
 }
 
-static const struct cli_command *command_verb(size_t at)
+static const struct cli_command *complete_verb(size_t at)
 {
 	int count;
 	const struct report_verb *verbs = report_verbs(&count);
@@ -166,15 +166,15 @@ static const struct cli_command command_report = {
 		    "ipu-report run.db export npz\tCaptured tensors, for numpy.\n"
 		    "ipu-report run.db what-if\tEvery schedule beside the run's own.\n",
 	.words = "FILE",
-	.second = command_second,
-	.verb = command_verb,
+	.second = complete_second,
+	.verb = complete_verb,
 	.details = "ENVIRONMENT\nNO_COLOR: no bold headings. CLICOLOR_FORCE: bold headings even "
 		   "where the output is not a terminal.",
 };
 
 /* ---- help ------------------------------------------------------------------------------------ */
 
-static void help_entry(const struct report_entry *entry, struct str *text)
+static void add_entry_help(const struct report_entry *entry, struct str *text)
 {
 	char by[256];
 
@@ -186,8 +186,8 @@ static void help_entry(const struct report_entry *entry, struct str *text)
 	str_add(text, "\n\n");
 }
 
-/* cli_standard(), whose page names every report beside its own details. */
-static bool command_help(int argc, char **argv, FILE *out)
+/* cli_standard() with a list of all reports added to the page's details. */
+static bool print_help(int argc, char **argv, FILE *out)
 {
 	struct cli_command described = command_report;
 	const struct report_entry *entry;
@@ -197,7 +197,7 @@ static bool command_help(int argc, char **argv, FILE *out)
 
 	str_add(&details, "REPORTS\n");
 	for (int i = 0; (entry = report_entry_at(i, &group)) && group == REPORT_GROUP_REPORTS; i++)
-		help_entry(entry, &details);
+		add_entry_help(entry, &details);
 	str_add(&details, command_report.details);
 	if (!details.failed)
 		described.details = str_peek(&details);
@@ -208,8 +208,7 @@ static bool command_help(int argc, char **argv, FILE *out)
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
-static enum status command_where(struct report_choice *choice, const char *condition,
-				 struct err *err)
+static enum status add_where(struct report_choice *choice, const char *condition, struct err *err)
 {
 	if (choice->where_count == REPORT_WHERES)
 		return err_set(err, ST_LIMIT, "--where: more than %d conditions", REPORT_WHERES);
@@ -217,18 +216,18 @@ static enum status command_where(struct report_choice *choice, const char *condi
 	return ST_OK;
 }
 
-static enum status command_option(struct command_line *line, const struct cli_argument *argument,
-				  struct err *err)
+static enum status set_option(struct command_line *line, const struct cli_argument *argument,
+			      struct err *err)
 {
 	const ptrdiff_t at = argument->option - command_options;
 
 	line->given[at] = true;
 	if (at == OPTION_WHERE)
-		return command_where(&line->choice, argument->value, err);
+		return add_where(&line->choice, argument->value, err);
 	return cli_set(argument, line, err);
 }
 
-static enum status command_parse(struct command_line *line, int argc, char **argv, struct err *err)
+static enum status parse_command(struct command_line *line, int argc, char **argv, struct err *err)
 {
 	struct cli_argument argument;
 	struct cli_walk walk;
@@ -242,7 +241,7 @@ static enum status command_parse(struct command_line *line, int argc, char **arg
 		if (status != ST_OK || !more)
 			break;
 		if (argument.option)
-			status = command_option(line, &argument, err);
+			status = set_option(line, &argument, err);
 		else if (line->word_count < (int)ARRAY_LEN(line->words))
 			line->words[line->word_count++] = argument.value;
 		else
@@ -259,8 +258,8 @@ static enum status command_parse(struct command_line *line, int argc, char **arg
 
 /* ---- which report ---------------------------------------------------------------------------- */
 
-/* Options that are not for @entry. */
-static enum status command_check_entry(const struct command_line *line,
+/* Reject options that do not apply to @entry. */
+static enum status check_entry_options(const struct command_line *line,
 				       const struct report_entry *entry, struct err *err)
 {
 	const bool chooses = report_choice_selects(&line->choice) || line->choice.sql;
@@ -282,9 +281,9 @@ static enum status command_check_entry(const struct command_line *line,
 	return ST_OK;
 }
 
-/* Find out what is asked for: the entry, and the path in line->words[0]. */
-static enum status command_resolve(struct command_line *line, const struct report_entry **entry,
-				   struct err *err)
+/* Resolve the entry, and store the report's path in line->words[0]. */
+static enum status resolve_entry(struct command_line *line, const struct report_entry **entry,
+				 struct err *err)
 {
 	enum status status;
 	char what[128];
@@ -293,7 +292,7 @@ static enum status command_resolve(struct command_line *line, const struct repor
 	    report_entry_find(entry, line->words[0], NULL) == ST_OK) {
 		if ((*entry)->needs == REPORT_NEEDS_NOTHING)
 			return ST_OK;
-		/* What is written to must be named. */
+		/* An entry that writes to the report requires an explicit path. */
 		if ((*entry)->needs == REPORT_NEEDS_PATH) {
 			snprintf(what, sizeof(what),
 				 "%.32s is the name of a report: write REPORT before it",
@@ -312,14 +311,14 @@ static enum status command_resolve(struct command_line *line, const struct repor
 	}
 	status = report_entry_find(entry, line->word_count > 1 ? line->words[1] : "summary", err);
 	if (status == ST_OK)
-		status = command_check_entry(line, *entry, err);
+		status = check_entry_options(line, *entry, err);
 	if (status != ST_OK || (*entry)->needs == REPORT_NEEDS_NOTHING)
 		return status;
 	return report_find_check(line->words[0], command_report.name, err);
 }
 
-static enum status command_run(const struct report_entry *entry, struct report_request *request,
-			       struct err *err)
+static enum status run_entry(const struct report_entry *entry, struct report_request *request,
+			     struct err *err)
 {
 	struct ips_report *report;
 	enum status status;
@@ -348,11 +347,11 @@ int report_command(int argc, char **argv)
 
 	if (verb)
 		return verb->run(argc, argv);
-	if (command_help(argc, argv, stdout))
+	if (print_help(argc, argv, stdout))
 		return 0;
-	status = command_parse(&line, argc, argv, &err);
+	status = parse_command(&line, argc, argv, &err);
 	if (status == ST_OK)
-		status = command_resolve(&line, &entry, &err);
+		status = resolve_entry(&line, &entry, &err);
 	if (status != ST_OK)
 		return cli_fail(&command_report, &err);
 
@@ -367,6 +366,6 @@ int report_command(int argc, char **argv)
 							 : REPORT_AS_TEXT,
 					     line.width, line.color),
 	};
-	status = command_run(entry, &request, &err);
+	status = run_entry(entry, &request, &err);
 	return status == ST_OK ? 0 : cli_fail(&command_report, &err);
 }

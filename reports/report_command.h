@@ -1,10 +1,10 @@
 /*
- * The command ipu-report.
+ * The ipu-report command.
  */
 #ifndef REPORT_COMMAND_H
 #define REPORT_COMMAND_H
 
-/* Everything behind main(): returns the exit code. */
+/* Run the command with main()'s arguments. Return the exit code. */
 int report_command(int argc, char **argv);
 
 #endif /* REPORT_COMMAND_H */

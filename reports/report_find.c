@@ -1,5 +1,5 @@
 /*
- * Looking for report directories. Threading: none. Ownership: paths are copied.
+ * Find report directories. Threading: none. Ownership: paths are copied.
  */
 #include "reports/report_find.h"
 
@@ -14,8 +14,8 @@
 
 #define PREFIX "tf_report__"
 
-/* The time of the last change of the database in @path; false: there is none. */
-static bool find_time(const char *path, int64_t *ns)
+/* Modification time of the database in @path; false if it has none. */
+static bool database_time(const char *path, int64_t *ns)
 {
 	char database[FS_PATH_SIZE];
 	struct stat info;
@@ -38,9 +38,10 @@ bool report_find_newest(const char *directory, char out[FS_PATH_SIZE])
 		int64_t ns;
 
 		if (!str_starts_with(entry->d_name, PREFIX) ||
-		    !fs_path(path, "%s/%s", directory, entry->d_name) || !find_time(path, &ns))
+		    !fs_path(path, "%s/%s", directory, entry->d_name) || !database_time(path, &ns))
 			continue;
-		/* Names carry the time of their start: they decide where files are equally old. */
+		/* Names contain the start time: they break ties between equal modification
+		 * times. */
 		if (ns > newest || (ns == newest && strcmp(path, out) > 0)) {
 			newest = ns;
 			str_copy(out, FS_PATH_SIZE, path);
@@ -72,15 +73,16 @@ enum status report_find_default(const char *command, FILE *notes, char out[FS_PA
 	return ST_OK;
 }
 
-/* Is @word a report directory by its name, and when was its database written? */
-static bool find_word(const char *word, int64_t *ns)
+/* Return true if @word is named like a report directory and has a database; @ns: its modification
+ * time. */
+static bool parse_report_word(const char *word, int64_t *ns)
 {
 	const char *slash = strrchr(word, '/');
 
-	/* A shell completes a folder's name with a slash. */
+	/* Shell completion appends a slash to a folder's name. */
 	while (slash && !slash[1] && slash > word)
 		slash = memrchr(word, '/', (size_t)(slash - word));
-	return str_starts_with(slash ? slash + 1 : word, PREFIX) && find_time(word, ns);
+	return str_starts_with(slash ? slash + 1 : word, PREFIX) && database_time(word, ns);
 }
 
 void report_find_choose(int *argc, char **argv, int most, const char *command, FILE *notes)
@@ -89,7 +91,7 @@ void report_find_choose(int *argc, char **argv, int most, const char *command, F
 	int64_t ns, newest_ns = IPS_NULL;
 
 	for (int i = 1; i < *argc; i++) {
-		if (!find_word(argv[i], &ns))
+		if (!parse_report_word(argv[i], &ns))
 			continue;
 		count++;
 		if (ns > newest_ns || (ns == newest_ns && strcmp(argv[i], argv[newest]) > 0)) {
@@ -101,7 +103,7 @@ void report_find_choose(int *argc, char **argv, int most, const char *command, F
 		return;
 	fprintf(notes, "%s: the newest of %d reports: %s\n", command, count, argv[newest]);
 	for (int i = 1; i < *argc; i++)
-		if (i == newest || !find_word(argv[i], &ns))
+		if (i == newest || !parse_report_word(argv[i], &ns))
 			argv[left++] = argv[i];
 	*argc = left;
 	argv[left] = NULL;
@@ -109,7 +111,7 @@ void report_find_choose(int *argc, char **argv, int most, const char *command, F
 
 enum status report_find_check_output(const char *path, const char *file, struct err *err)
 {
-	/* What belongs to a database while it is written, or was when its writer died. */
+	/* SQLite's side files while a database is being written, or after its writer was killed. */
 	static const char *const endings[] = {"", "-wal", "-shm", "-journal"};
 	const char *inside = fs_is_dir(path) ? "/profile.db" : "";
 	char own[FS_PATH_SIZE];

@@ -1,6 +1,6 @@
 /*
- * See report_interrupt.h. Threading: the handler runs on any thread and touches atomics only.
- * Ownership: nothing.
+ * See report_interrupt.h. Threading: the handler may run on any thread and touches atomics only.
+ * Ownership: none.
  */
 #include "reports/report_interrupt.h"
 
@@ -36,12 +36,12 @@ static void on_signal(int number)
 
 void report_interrupt_catch(void)
 {
-	/* Without SA_RESTART: who waits for input on a pipe is to notice. */
+	/* Without SA_RESTART, so that a blocking read from a pipe returns. */
 	const struct sigaction action = {.sa_handler = on_signal};
 	struct sigaction before;
 
 	asked = 0;
-	/* nohup(1) stays in force. */
+	/* Keep SIGHUP ignored under nohup(1). */
 	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
 		if (signals[i] != SIGHUP ||
 		    (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN))

@@ -1,19 +1,19 @@
 /*
- * Ctrl-C while a verb writes a file: the first signal asks the work to end and to leave nothing
- * behind, another one ends the program.
+ * Ctrl-C while a verb writes a file: the first signal asks the verb to stop and clean up, a second
+ * one ends the program.
  *
- * timeout(1) sends its signal twice at once, to the program and to its group: what comes within a
- * third of a second of the first counts as the same. For the main thread; signals are the
- * process's.
+ * timeout(1) sends its signal twice at once, to the program and to its process group: signals
+ * within a third of a second of the first count as the same one. Call from the main thread; signal
+ * handlers belong to the process.
  */
 #ifndef REPORT_INTERRUPT_H
 #define REPORT_INTERRUPT_H
 
 #include <stdbool.h>
 
-/* From now on SIGINT, SIGTERM and SIGHUP ask. */
+/* Install the handler for SIGINT, SIGTERM and SIGHUP. */
 void report_interrupt_catch(void);
-/* Has anybody asked? */
+/* Return true once a signal has arrived. */
 bool report_interrupt_asked(void);
 
 #endif /* REPORT_INTERRUPT_H */

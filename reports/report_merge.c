@@ -1,8 +1,8 @@
 /*
- * The verb `merge`: its command line, where the merged file goes, and what is said of it.
+ * The verb `merge`: parse its command line, write the merged file, print a summary.
  *
- * Threading: none. Ownership: the sources' array lives as long as the command. The file is made
- * beside its place and then renamed: whole or not at all.
+ * Threading: none. Ownership: the sources' array lives as long as the command. The file is written
+ * to a temporary name and then renamed: the target is complete or untouched.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -58,7 +58,7 @@ static const struct cli_option merge_options[] = {
 	 .field = CLI_FIELD(CHOICE, struct merge_line, params.align)},
 };
 
-/* Choices are numbered as they are listed. */
+/* Choices are numbered in the order of the options' lists. */
 _Static_assert(PROF_MERGE_RANKS_AUTO == 0 && PROF_MERGE_RANKS_KEEP == 1 &&
 		       PROF_MERGE_RANKS_ORDER == 2 && PROF_MERGE_ALIGN_WALL == 0 &&
 		       PROF_MERGE_ALIGN_STEPS == 1 && PROF_MERGE_ALIGN_NONE == 2,
@@ -86,7 +86,7 @@ const struct cli_command report_merge_cli = {
 	.words = "FILE",
 };
 
-/* ---- the line -------------------------------------------------------------------------------- */
+/* ---- the command line ------------------------------------------------------------------------ */
 
 static enum status merge_parse(struct merge_line *line, int argc, char **argv, struct err *err)
 {
@@ -136,7 +136,7 @@ static enum status merge_check_file(const struct merge_line *line, struct err *e
 			return err_set(err, ST_INVALID, "%s: is a device or pipe, not a file",
 				       line->file);
 	}
-	/* It would be taken for the new file's. */
+	/* SQLite would replay a leftover -wal file into the new database. */
 	if (fs_path(log, "%s-wal", line->file) && fs_exists(log))
 		return err_set(err, ST_INVALID,
 			       "%s: belongs to a recording that is not finished (`ipu-report %s "
@@ -160,7 +160,7 @@ static enum status merge_check(const struct merge_line *line, struct err *err)
 	return status == ST_OK ? merge_check_file(line, err) : status;
 }
 
-/* ---- watching -------------------------------------------------------------------------------- */
+/* ---- progress -------------------------------------------------------------------------------- */
 
 struct merge_progress {
 	bool shown, drawn;
@@ -183,9 +183,9 @@ static bool merge_on_progress(void *user, size_t source, const char *what)
 	return !report_interrupt_asked();
 }
 
-/* ---- what was found -------------------------------------------------------------------------- */
+/* ---- summary --------------------------------------------------------------------------------- */
 
-static const char *merge_state(const struct prof_merge_source *source)
+static const char *merge_state_text(const struct prof_merge_source *source)
 {
 	if (source->state == PROF_COMPLETE)
 		return source->ranks > 1 ? "merged" : "complete";
@@ -200,7 +200,7 @@ static void merge_print_source(const struct prof_merge_source *source, bool firs
 	char anchors[FMT_SIZE];
 
 	fprintf(out, "rank %-4" PRId64 " %s\n", source->rank, source->path);
-	fprintf(out, "          %s, %s spans, shifted by %s\n", merge_state(source),
+	fprintf(out, "          %s, %s spans, shifted by %s\n", merge_state_text(source),
 		fmt_count(spans, source->spans), fmt_ns(shift, source->shift_ns));
 	if (source->anchors > 0)
 		fprintf(out, "          residual %s (greatest %s), anchors: %s\n",
@@ -257,7 +257,7 @@ static void merge_print(const struct merge_line *line, FILE *out)
 		      out);
 }
 
-/* ---- the work -------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static enum status merge_write(struct merge_line *line, struct err *err)
 {
@@ -267,7 +267,7 @@ static enum status merge_write(struct merge_line *line, struct err *err)
 	struct fs_writer writer;
 	enum status status;
 
-	report_interrupt_catch(); /* before there is anything to take away */
+	report_interrupt_catch(); /* before a temporary file exists that an interrupt would leave */
 	status = fs_writer_open(&writer, line->file, err);
 	if (status != ST_OK)
 		return status;

@@ -1,5 +1,5 @@
 /*
- * The array of named reports, and those of them that are no query: `list` and `repair`.
+ * The registry of named reports, and the reports that are not queries: `list` and `repair`.
  *
  * Threading: constant data only. Ownership: a table lives for one call.
  */
@@ -21,7 +21,7 @@
 #define NAMES_MAX   256
 #define VIEW_PREFIX "view:"
 
-/* Reports that are programs of their own. */
+/* Reports implemented as functions, not as one query. */
 static const struct report_entry entry_table[] = {
 	{"summary", "the run at a glance", REPORT_NEEDS_DB, report_run_summary},
 	{"insights", "what is wrong, what would be faster, and what to do", REPORT_NEEDS_DB,
@@ -53,7 +53,7 @@ const struct report_entry *report_entry_at(int at, enum report_group *group)
 	return at < (int)ARRAY_LEN(view_entries) ? &view_entries[at] : NULL;
 }
 
-static enum status entry_unknown(const char *name, bool only_views, struct err *err)
+static enum status report_unknown_entry(const char *name, bool only_views, struct err *err)
 {
 	const char *names[NAMES_MAX], *near;
 	const char *kind = only_views ? "view" : "report";
@@ -81,7 +81,7 @@ enum status report_entry_find(const struct report_entry **out, const char *name,
 	for (int i = 0; (*out = report_entry_at(i, &group)); i++)
 		if (!strcmp((*out)->name, word) && (!only_views || group == REPORT_GROUP_VIEWS))
 			return ST_OK;
-	return entry_unknown(word, only_views, err);
+	return report_unknown_entry(word, only_views, err);
 }
 
 bool report_entry_selects(const struct report_entry *entry)
@@ -170,7 +170,7 @@ static void list_row(struct report_table *table, const char *name, const char *k
 	table->row_count++;
 }
 
-/* A view whose word a report has is reached by another. */
+/* Name under which an entry can be selected: a view shadowed by a report needs its prefix. */
 static const char *list_name(struct report_table *table, const struct report_entry *entry)
 {
 	const struct report_entry *meant;

@@ -1,5 +1,5 @@
 /*
- * Every named report, in one array.
+ * The registry of all named reports.
  */
 #ifndef REPORT_REGISTRY_H
 #define REPORT_REGISTRY_H
@@ -14,16 +14,16 @@
 #include "reports/table/report_render.h"
 
 struct report_request {
-	const char *path;   /* as given */
-	struct prof_db *db; /* NULL for an entry without one */
+	const char *path;   /* as given on the command line */
+	struct prof_db *db; /* NULL if the entry needs no database */
 	struct report_render_params render;
-	const char *reevaluate; /* of the report `health`: see report_health_rules(); or NULL */
+	const char *reevaluate; /* for the report `health`: see report_health_rules(); or NULL */
 	struct report_choice choice;
-	int64_t limit; /* rows; 0: all; REPORT_LIMIT_DEFAULT: as the format has it */
+	int64_t limit; /* rows; 0: all; REPORT_LIMIT_DEFAULT: the format's default */
 	FILE *out;
 };
 #define REPORT_LIMIT_DEFAULT INT64_MIN
-#define REPORT_TEXT_LIMIT    1000 /* rows of a text table unless asked otherwise */
+#define REPORT_TEXT_LIMIT    1000 /* default row limit of a text table */
 
 enum report_needs {
 	REPORT_NEEDS_DB,
@@ -43,17 +43,17 @@ enum report_group {
 	REPORT_GROUP_VIEWS
 };
 
-/* The entries one after the other, by group; NULL past the end. */
+/* Return entry @at in the order of groups, or NULL past the end. */
 const struct report_entry *report_entry_at(int at, enum report_group *group);
 
 /*
- * The entry called @name; unknown: ST_NOTFOUND with the nearest.
+ * Look up the entry @name. Unknown: ST_NOTFOUND with the nearest name.
  *
- * A word that is a report's and a view's means the report. "view:NAME" always means the view.
+ * If a report and a view share a name, the report wins. "view:NAME" always selects the view.
  */
 enum status report_entry_find(const struct report_entry **out, const char *name, struct err *err);
 
-/* What the entries run. */
+/* The functions that the entries run. */
 enum status report_run_summary(const struct report_entry *entry,
 			       const struct report_request *request, struct err *err);
 enum status report_run_insights(const struct report_entry *entry,
@@ -66,10 +66,10 @@ enum status report_run_reevaluate(const struct report_request *request, struct e
 enum status report_run_view(const struct report_entry *entry, const struct report_request *request,
 			    struct err *err);
 
-/* Does this entry know --columns, --sort, --where and --sql? */
+/* Return true if the entry supports --columns, --sort, --where and --sql. */
 bool report_entry_selects(const struct report_entry *entry);
 
-/* Write or, where --sql asks for that, print a query as @request has it. */
+/* Write the rows of a query or, with --sql, print the query itself, as @request asks. */
 struct report_source;
 enum status report_run_source(const struct report_source *source,
 			      const struct report_request *request, struct err *err);

@@ -1,6 +1,6 @@
 /*
- * The array of verbs, and what their tables look like. Threading: constant data only. Ownership:
- * literals.
+ * The registry of verbs, and the render parameters of their tables. Threading: constant data only.
+ * Ownership: literals.
  */
 #include "reports/report_verbs.h"
 

@@ -1,6 +1,6 @@
 /*
- * The verbs of ipu-report: words that are commands of their own, with options, --help, man page and
- * completions of their own.
+ * The verbs of ipu-report: subcommands, each with its own options, --help, man page and
+ * completions.
  *
  * `ipu-report VERB ...`; `ipu-report REPORT VERB ...` means `ipu-report VERB REPORT ...`.
  */
@@ -13,19 +13,19 @@
 struct report_verb {
 	const char *name;
 	const struct cli_command *command; /* called "ipu-report VERB" */
-	/* Behind main(): @argv[0] is the verb, @argv[1] what follows. Returns the exit code. */
+	/* Run the verb: @argv[0] is the verb, its arguments follow. Return the exit code. */
 	int (*run)(int argc, char **argv);
-	bool several; /* reports: tf_report__* is not a choice among them */
+	bool several; /* accepts several reports, so tf_report__* is not narrowed to the newest */
 };
 
 const struct report_verb *report_verbs(int *count);
 
-/* The verb that the command line asks for, or NULL. @argv then begins with the verb, and *@argc
- * counts from it: a REPORT written before the verb comes after it. Of several reports, where only
- * one can be meant, the newest is left. */
+/* Find the verb on the command line, or return NULL. Afterwards @argv starts with the verb and
+ * *@argc counts from it; a REPORT written before the verb is moved behind it. If the verb reads one
+ * report and several are given, only the newest remains. */
 const struct report_verb *report_verb_take(int *argc, char ***argv);
 
-/* Options of those that print tables, for the fields width and color of @line. */
+/* Options of verbs that print tables. @line needs the fields width and color. */
 #define REPORT_OPTION_WIDTH(line)                                                                  \
 	{                                                                                          \
 		.name = "--width", .argument = "COLUMNS",                                          \
@@ -39,7 +39,7 @@ const struct report_verb *report_verb_take(int *argc, char ***argv);
 			"never.",                                                                  \
 		.field = CLI_FIELD(TEXT, line, color)                                              \
 	}
-/* How tables look on standard output with these; @width -1 and @color NULL: not given. */
+/* Render parameters for standard output; @width -1 and @color NULL mean not given. */
 struct report_render_params report_verb_render(enum report_format format, int width,
 					       const char *color);
 

@@ -1,5 +1,5 @@
 /*
- * What the reports share among themselves: cells of queries, and texts in columns.
+ * Helpers shared by the reports: cells of queries, and text in columns.
  */
 #ifndef REPORT_INTERNAL_H
 #define REPORT_INTERNAL_H
@@ -16,54 +16,55 @@
 #include "reports/table/report_render.h"
 #include "reports/table/report_table.h"
 
-/* What the column's name, and where that says nothing its type, make of a number. */
+/* Quantity of a column, derived from its name or else from its type. */
 enum report_quantity report__quantity(const char *column, enum prof_type type);
 
-/* The columns of an open query; *@out and the names are @arena's. */
+/* The columns of an open query; *@out and the names are allocated in @arena. */
 enum status report__columns(const struct prof_query *query, struct arena *arena,
 			    struct report_column **out, int *count, struct err *err);
 
-/* The cell under the query's cursor. Its text lives until the next step. */
+/* The cell in @column of the query's current row. Its text is valid until the next step. */
 void report__cell(const struct prof_query *query, int column, struct report_cell *out);
 
-/* The rows of an open, bound query, which it closes. *@more: the limit cut it. */
+/* Read the rows of an open, bound query and close it. *@more: @limit cut them off. */
 enum status report__table_rows(struct report_table *out, struct prof_query *query, const char *name,
 			       int64_t limit, bool *more, struct err *err);
 
-/* Is @db still being written, so that a long read would keep its log from being emptied? */
+/* Return true while @db is being written. A long read would then keep SQLite from checkpointing its
+ * log. */
 bool report__is_live(struct prof_db *db);
 
-/* What a recording lacks that did not come to its end, as a sentence; NULL: it is whole. */
+/* A sentence on what an unfinished recording lacks, or NULL if it is complete. */
 #define REPORT_UNFINISHED_SIZE 640
 const char *report__unfinished(struct prof_db *db, char out[REPORT_UNFINISHED_SIZE]);
 
-/* The cell as a member of an object. Integers beyond 2^53 are texts; a real that is not finite is
- * null with a sibling NAME_nonfinite. */
+/* Write the cell as a member of an object. Integers beyond 2^53 become strings; a non-finite real
+ * becomes null with a sibling NAME_nonfinite. */
 void report__json_cell(struct jsonw *w, const char *name, const struct report_cell *cell);
 
-/* report_table_query() that says whether the limit cut it, and sets no note. */
+/* Like report_table_query(), but return in *@more whether the limit cut rows, and set no note. */
 enum status report__table_query(struct report_table *out, struct prof_db *db, const char *name,
 				const char *sql, int64_t limit, bool *more, struct err *err);
 
-/* Terminal columns of @text: wide characters take two. */
+/* Width of @text in terminal columns: wide characters count as two. */
 int report__width(const char *text);
 
-/* The length in bytes of what of @text fits into @columns. */
+/* Length in bytes of the longest prefix of @text that fits into @columns. */
 int report__cut(const char *text, int columns);
 
-/* The words of @text after @label, which stands once, in lines of at most @width columns (0: one
- * line), indented. */
+/* Print @label once, then the words of @text, indented and wrapped to @width columns (0: one
+ * line). */
 void report__fold(FILE *out, const char *label, const char *text, int width);
 
-/* The health of a run, into a summary whose arena is there. */
+/* Fill the health part of a summary whose arena is initialized. */
 struct report_summary;
 enum status report__summary_health(struct report_summary *out, struct prof_db *db, struct err *err);
-/* The state of the file, first; and what is missing, the other parts being filled. */
+/* Fill the state of the file (call it first), and the missing parts (call it last). */
 enum status report__summary_state(struct report_summary *out, struct prof_db *db, struct err *err);
 enum status report__summary_missing(struct report_summary *out, struct prof_db *db,
 				    struct err *err);
 
-/* A table as text for people. */
+/* Render a table as text. */
 enum status report__text(const struct report_table *table,
 			 const struct report_render_params *params, FILE *out, struct err *err);
 

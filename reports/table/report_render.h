@@ -1,9 +1,9 @@
 /*
- * Writing a table as text for people, CSV (RFC 4180), or JSON (an envelope: tool, version,
- * schema_version, report, rows). Same table in, same bytes out.
+ * Write a table as text, CSV (RFC 4180), or JSON (an envelope: tool, version, schema_version,
+ * report, rows). The output is deterministic: the same table gives the same bytes.
  *
- * CSV: lines end in CR LF; NULL is an empty field, an empty text is "". JSON: one row per line;
- * whole numbers beyond 2^53 are texts; what is not finite is null, with a sibling
+ * CSV: lines end in CR LF; NULL is an empty field, an empty string is "". JSON: one row per line;
+ * integers beyond 2^53 are strings; a non-finite number is null, with a sibling
  * "<name>_nonfinite": "inf".
  */
 #ifndef REPORT_RENDER_H
@@ -24,27 +24,26 @@ enum report_format {
 
 struct report_render_params {
 	enum report_format format;
-	int width;        /* columns of text; 0: as wide as needed */
+	int width;        /* terminal columns of text; 0: unlimited */
 	const char *tool; /* for the envelope: "ipu-report" */
-	bool terminal;    /* CSV: the stream is one, which control characters would steer */
-	bool bold;        /* text: headings in bold (the stream is a terminal that wants it) */
+	bool terminal;    /* CSV: the stream is a terminal, so replace control characters */
+	bool bold;        /* text: print headings in bold */
 };
 
 enum status report_render(const struct report_table *table,
 			  const struct report_render_params *params, FILE *out, struct err *err);
 
-/* One cell as text: what tables, the viewer and details show. At most @size - 1 bytes. */
+/* Format one cell as text, for tables, the viewer and details. At most @size - 1 bytes. */
 const char *report_cell_text(const struct report_cell *cell, enum report_quantity quantity,
 			     char *out, int size);
 
-/* A difference as it can be printed: 0 where no digit of it would be seen, below half a ns and half
- * a hundredth of a percent. */
+/* Round a difference that would print as 0 to 0: below half a ns or half a hundredth of a
+ * percent. */
 double report_amount_shown(double amount, enum report_quantity quantity);
 
 /*
- * The same a row at a time, for CSV and JSON of any length. begin, rows, end; then the struct may
- * be dropped. Whatever begin and rows return, end must be called; it returns the first failure of
- * all.
+ * Write CSV or JSON of any length, one row at a time: begin, rows, end. Call end whatever begin and
+ * rows returned; it returns the first failure of all. Afterwards the struct may be discarded.
  */
 struct report_stream {
 	FILE *out;
@@ -52,19 +51,19 @@ struct report_stream {
 	int column_count;
 	enum report_format format;
 	int64_t rows;
-	struct str lines; /* not written yet */
+	struct str lines; /* buffered output */
 	bool terminal;    /* as in the params */
-	bool hold;        /* write nothing before report_stream_flush() or the end */
+	bool hold;        /* buffer everything until report_stream_flush() or the end */
 	enum status status;
 };
 
 void report_stream_begin(struct report_stream *stream, const char *name,
 			 const struct report_column *columns, int column_count,
 			 const struct report_render_params *params, FILE *out);
-/* false: failed, or nobody reads any more; no need to go on. */
+/* Return false if writing failed or the reader is gone; the caller may stop. */
 bool report_stream_row(struct report_stream *stream, const struct report_cell *cells);
 void report_stream_flush(struct report_stream *stream);
-/* @note: "412 rows of 3,000" or NULL; JSON has it beside the rows, CSV has no place for it. */
+/* @note: "412 rows of 3,000" or NULL. JSON has it beside the rows; CSV omits it. */
 enum status report_stream_end(struct report_stream *stream, const char *note, struct err *err);
 
 #endif /* REPORT_RENDER_H */

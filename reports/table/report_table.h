@@ -1,8 +1,8 @@
 /*
  * A report's result: named, typed columns and rows of cells. Computed once, then rendered.
  *
- * The table and all its texts live in an arena of its own. Cells keep full precision; how a number
- * is shown is the renderer's matter and follows from the column's quantity.
+ * The table and all its texts live in the table's arena. Cells keep full precision; the renderer
+ * formats a number by its column's quantity.
  */
 #ifndef REPORT_TABLE_H
 #define REPORT_TABLE_H
@@ -39,16 +39,16 @@ struct report_cell {
 	const char *text;
 };
 
-/* Empty where @text is NULL, @value IPS_NULL or NaN. */
+/* Return an empty cell if @text is NULL, or @value is IPS_NULL or NaN. */
 struct report_cell report_cell_of_text(const char *text);
 struct report_cell report_cell_of_int(int64_t value);
 struct report_cell report_cell_of_real(double value);
 
-/* Which columns text leaves out where there is no room. */
+/* Which columns text drops if the table is too wide. */
 enum report_fit {
-	REPORT_FIT_KEYS, /* those that say least beside step and stage, then the last ones */
-	REPORT_FIT_LAST, /* the last ones */
-	REPORT_FIT_NONE  /* none: they were asked for */
+	REPORT_FIT_KEYS, /* the least informative keys first, then from the last column on */
+	REPORT_FIT_LAST, /* from the last column on */
+	REPORT_FIT_NONE  /* none: the user selected the columns */
 };
 
 struct report_table {
@@ -64,18 +64,18 @@ struct report_table {
 
 void report_table_free(struct report_table *table); /* accepts a zeroed table */
 
-/* All rows (at most @limit; 0: all) of the query behind @sql. Quantities follow from column names
- * (..._ns, ..._bytes, cycles, ..._fraction) and types. */
+/* Read the rows (at most @limit; 0: all) of the query @sql. Quantities are derived from column
+ * names (..._ns, ..._bytes, cycles, ..._fraction) and types. */
 enum status report_table_query(struct report_table *out, struct prof_db *db, const char *name,
 			       const char *sql, int64_t limit, struct err *err);
 
-/* The same with a bound on what the rows take, too (bytes; 0: none), and without a note: *@more, a
- * bound left some out. */
+/* Like report_table_query(), but also bound the memory of the rows (@most bytes; 0: unbounded), and
+ * set no note. *@more: a bound cut rows. */
 enum status report_table_query_most(struct report_table *out, struct prof_db *db, const char *name,
 				    const char *sql, int64_t limit, size_t most, bool *more,
 				    struct err *err);
 
-/* A view of the contract by name; unknown: ST_NOTFOUND with the nearest. */
+/* Read a view of the contract by name. Unknown: ST_NOTFOUND with the nearest name. */
 enum status report_table_view(struct report_table *out, struct prof_db *db, const char *view,
 			      int64_t limit, struct err *err);
 

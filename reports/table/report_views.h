@@ -1,6 +1,6 @@
-/*
- * The views of the contract as reports: their names, what a row is, and the queries behind them.
- */
+*The views of the contract as reports : their names, what a row is,
+	and their queries.*The views of the contract as reports : their names, what a row is,
+	and the queries behind them.* /
 #ifndef REPORT_VIEWS_H
 #define REPORT_VIEWS_H
 
@@ -12,8 +12,8 @@
 #include "profiler/prof_db.h"
 #include "reports/table/report_render.h"
 
-/* X(view, the table whose rows it shows, what a row is, how to read on from :at, the column that
- * :at is a value of or NULL). */
+/* X(view, the table that holds its rows, what a row is, SQL to resume at :at, the column that :at
+ * is a value of, or NULL). */
 #define REPORT_SKIP " LIMIT -1 OFFSET :at"
 #define REPORT_VIEW_MAP(X)                                                                         \
 	X(meta, meta_facts, "facts about the run", REPORT_SKIP, NULL)                              \
@@ -63,22 +63,21 @@
 	X(tensor_sums, tensor_sums, "each tensor's statistics: first, last, range", REPORT_SKIP,   \
 	  NULL)
 
-struct report_view {
+		struct report_view {
 	const char *name, *usage;
 	const char *sql;       /* all rows */
-	const char *sql_count; /* how many */
-	/* From row :at on; where key is set :at is the first value of that column, else a number of
-	 * rows to skip. For reading a growing file in short transactions. */
+	const char *sql_count; /* number of rows */
+	/* Rows from :at on. If key is set, :at is the first value of that column, otherwise a
+	 * number of rows to skip. Used to read a growing file in short transactions. */
 	const char *sql_from, *key;
 };
 
 const struct report_view *report_views(int *count);
 const struct report_view *report_view_find(const char *name); /* NULL: none */
 
-/* Write all rows of @view (at most @limit; 0: all), one at a time: memory does not grow with the
- * rows. While the file is being written it is read in short transactions; rows that arrive
- * meanwhile may or may not be among them. Not for text, which needs the whole table to find its
- * columns. */
+/* Stream all rows of @view (at most @limit; 0: all): memory does not grow with the rows. A file
+ * that is being written is read in short transactions; rows that arrive meanwhile may or may not be
+ * included. CSV and JSON only: text needs the whole table to size its columns. */
 enum status report_view_stream(const struct report_view *view, struct prof_db *db,
 			       const struct report_render_params *params, int64_t limit, FILE *out,
 			       struct err *err);
