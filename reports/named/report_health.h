@@ -1,11 +1,10 @@
 /*
- * A recorded run judged again by health rules of other thresholds.
+ * Evaluate health rules with other thresholds on a recorded run.
  *
- * The rows that the run recorded of its tensors, steps and epochs go through the same state machine
- * that judged them while it ran (outfeed/outfeed_health.h). With the run's own rules the hits are
- * the same; the time of a loss's hit is when it was recorded. What a tier did not record cannot be
- * judged again, and classes are not recorded: their hits are taken over where their value is above
- * the threshold.
+ * The recorded rows of tensors, steps and epochs go through the state machine that evaluated them
+ * during the run (outfeed/outfeed_health.h). With the run's own rules the hits are the same; the
+ * time of a loss's hit is when the loss was recorded. Values that a tier did not record cannot be
+ * evaluated. Classes are not recorded: their hits are copied if their value is above the threshold.
  *
  * Threading: none. Memory grows with tensors and hits, not with rows.
  */
@@ -16,13 +15,13 @@
 #include "profiler/prof_db.h"
 #include "reports/table/report_table.h"
 
-/* The rules that @file says: the run's own, changed by what it names, as health.rules in a run file
- * does. "recorded": the run's own; "default": the defaults. A run that recorded no rules has the
- * defaults. */
+/* Read the rules from @file: the run's own rules, overridden by what the file names, as
+ * health.rules in a run file does. "recorded": the run's own rules; "default": the defaults. For a
+ * run that recorded no rules the defaults are its own. */
 enum status report_health_rules(struct outfeed_health_rules *out, struct prof_db *db,
 				const char *file, struct err *err);
 
-/* The hits, as the view `health` has them, in order of time. On failure @out is empty. */
+/* Return the hits in the form of the view `health`, ordered by time. On failure @out is empty. */
 enum status report_health_hits(struct report_table *out, struct prof_db *db,
 			       const struct outfeed_health_rules *rules, struct err *err);
 

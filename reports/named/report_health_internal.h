@@ -1,6 +1,5 @@
-/*
- * A run on its way through the health rules.
- */
+*State of the re -
+	evaluation of a run's health rules. *A run on its way through the health rules.* /
 #ifndef REPORT_HEALTH_INTERNAL_H
 #define REPORT_HEALTH_INTERNAL_H
 
@@ -8,14 +7,14 @@
 #include "common/arena.h"
 #include "reports/named/report_health.h"
 
-/* A tensor of a replica of a process; texts are the arena's, NULL where the file has NULL. */
-struct health_tensor {
+		/* A tensor of one replica of one process; texts belong to the arena and are NULL as in the file. */
+		struct health_tensor {
 	const char *queue, *key, *layer;
 	int64_t rank, replica, stage;
-	struct outfeed_health_tensor *state; /* NULL: of no kind that rules know */
+	struct outfeed_health_tensor *state; /* NULL: a kind without rules */
 };
 
-/* The rules of one process. */
+/* The state machine of one process. */
 struct health_process {
 	struct health_judgement *judgement;
 	int64_t rank;
@@ -23,9 +22,9 @@ struct health_process {
 };
 
 struct health_found {
-	struct outfeed_hit hit; /* its texts are the arena's */
+	struct outfeed_hit hit; /* texts belong to the arena */
 	int64_t rank;
-	int64_t order; /* among hits of the same time */
+	int64_t order; /* breaks ties of equal times */
 };
 
 struct health_judgement {
@@ -34,16 +33,16 @@ struct health_judgement {
 	struct arena arena;
 	struct health_process **processes;
 	size_t process_count, process_capacity;
-	struct health_tensor *tensors; /* a hit's tensor_id is an index */
+	struct health_tensor *tensors; /* indexed by a hit's tensor_id */
 	size_t tensor_count, tensor_capacity;
-	struct map map; /* of the tensors */
+	struct map map; /* index of the tensors */
 	struct health_found *hits;
 	size_t hit_count, hit_capacity;
-	bool failed; /* memory is short */
+	bool failed; /* out of memory */
 };
 
-/* Judge all that @judgement->db has recorded; the hits are in it, in order of time. Afterwards
- * report__health_fini(), whatever came out. */
+/* Evaluate the rules on all rows of @judgement->db and collect the hits, ordered by time. Call
+ * report__health_fini() afterwards, also on failure. */
 enum status report__health_judge(struct health_judgement *judgement, struct err *err);
 void report__health_fini(struct health_judgement *judgement);
 

@@ -1,9 +1,8 @@
 /*
- * The named reports that are one query each: a definition says what it shows, how its rows are
- * made of the contract's views, which columns text has, in which order, and what it means that
- * there are none.
+ * The named reports that are one query each. A definition gives the report's name, its query over
+ * the contract's views, the default columns and order of text, and the note for an empty result.
  *
- * report_named.c lists them, and defines most.
+ * report_named.c lists all definitions and contains most.
  */
 #ifndef REPORT_NAMED_H
 #define REPORT_NAMED_H
@@ -12,18 +11,18 @@
 
 #define REPORT_GROUPINGS 5
 
-/* One way of making a report's rows. */
+/* One way to group a report's rows. */
 struct report_grouping {
-	const char *by;      /* as --by names it; NULL: there is but one way */
-	const char *sql;     /* every column, every row */
-	const char *columns; /* those of text in 80 columns */
-	const char *sort;    /* NULL: as the rows come */
+	const char *by;      /* name for --by; NULL: the only grouping */
+	const char *sql;     /* query with all columns and rows */
+	const char *columns; /* default columns of text, for 80 columns */
+	const char *sort;    /* NULL: the query's order */
 };
 
 struct report_named {
-	struct report_entry entry;                          /* first: the registry knows no more */
-	struct report_grouping groupings[REPORT_GROUPINGS]; /* the first unless asked otherwise */
-	const char *none;                                   /* said where there are no rows */
+	struct report_entry entry;                          /* must be first: entries are cast */
+	struct report_grouping groupings[REPORT_GROUPINGS]; /* the first one is the default */
+	const char *none;                                   /* note for an empty result */
 };
 
 #define REPORT_NAMED(name, shows)                                                                  \
@@ -31,14 +30,14 @@ struct report_named {
 		(name), (shows), REPORT_NEEDS_DB, report_run_named                                 \
 	}
 
-/* What such an entry runs. */
+/* The run function of such an entry. */
 enum status report_run_named(const struct report_entry *entry, const struct report_request *request,
 			     struct err *err);
 
-/* The groupings as one text, "operation layer stage phase"; "" where there is but one. */
+/* List the groupings in @out, "operation layer stage phase"; "" if there is only one. */
 const char *report_named_groupings(const struct report_named *named, char *out, size_t size);
 
-/* One after the other; NULL past the end. */
+/* Return report @at, or NULL past the end. */
 const struct report_named *report_named_at(int at);
 
 #endif /* REPORT_NAMED_H */

@@ -1,8 +1,8 @@
 /*
- * Writing tables: a whole one in one of the formats; CSV and JSON a row at a time; and the views of
- * a database through the latter.
+ * Render tables: a whole table in one of the formats, CSV and JSON one row at a time, and views of
+ * a database through that stream.
  *
- * Threading: none. Ownership: a stream owns its scratch line until its end; tables and files are
+ * Threading: none. Ownership: a stream owns its buffer until its end; tables and files are
  * borrowed.
  */
 #include "reports/table/report_render.h"
@@ -21,11 +21,11 @@
 #include "reports/table/report_internal.h"
 #include "reports/table/report_views.h"
 
-#define EXACT       9007199254740992 /* 2^53: beyond, readers with doubles would round */
-#define WRITE_BYTES 65536            /* gathered before they are written */
-#define SLICE_ROWS  4096             /* rows of one read transaction on a file being written */
+#define EXACT       9007199254740992 /* 2^53: larger integers lose digits in readers with doubles */
+#define WRITE_BYTES 65536            /* buffer before a write */
+#define SLICE_ROWS  4096             /* rows per read transaction on a file being written */
 
-/* ---- texts of cells -------------------------------------------------------------------------- */
+/* ---- CSV and JSON cells ---------------------------------------------------------------------- */
 
 static const char *nonfinite_text(double value)
 {
@@ -131,9 +131,9 @@ static void csv_begin(struct report_stream *stream, const char *name,
 	str_add(&stream->lines, "\r\n");
 }
 
-/* As for tables of text: what @line has from @from on must not steer the terminal it goes to. A
- * file gets the bytes as they were recorded. */
-static void csv_clean(struct str *line, size_t from)
+/* Replace control characters in @line from @from on, as in text tables, so that they cannot control
+ * the terminal. Output to a file keeps the recorded bytes. */
+static void csv_replace_controls(struct str *line, size_t from)
 {
 	for (size_t i = from; i < line->length; i++) {
 		unsigned char *at = (unsigned char *)line->text + i;
@@ -155,7 +155,7 @@ static void csv_row(struct report_stream *stream, const struct report_cell *cell
 		csv_cell(&stream->lines, &cells[i]);
 	}
 	if (stream->terminal)
-		csv_clean(&stream->lines, from);
+		csv_replace_controls(&stream->lines, from);
 	str_add(&stream->lines, "\r\n");
 }
 
@@ -180,7 +180,7 @@ static void json_begin(struct report_stream *stream, const char *name,
 	jsonw_int(&w, PROF_SCHEMA_VERSION);
 	jsonw_key(&w, "report");
 	jsonw_text(&w, name);
-	/* The rows follow as texts of their own: the object is closed at the end. */
+	/* The rows are appended as text; json_end() closes the object. */
 	str_add(&stream->lines, ",\"rows\":[");
 }
 
@@ -293,15 +293,15 @@ struct view_pass {
 	struct arena arena; /* columns and one row of cells */
 	struct report_column *columns;
 	struct report_cell *cells;
-	int column_count, key_column; /* -1: counted */
+	int column_count, key_column; /* -1: no key column, @at counts rows */
 	struct report_stream stream;
-	int64_t at; /* the key after the last row's, or the rows read */
-	bool cut;   /* the limit ended it */
+	int64_t at; /* the last row's key + 1, or the number of rows read */
+	bool cut;   /* stopped by the limit */
 	bool live;  /* the file is being written */
 };
 
-static enum status pass_begin(struct view_pass *pass, const struct prof_query *query,
-			      struct err *err)
+static enum status pass_open(struct view_pass *pass, const struct prof_query *query,
+			     struct err *err)
 {
 	enum status status =
 		report__columns(query, &pass->arena, &pass->columns, &pass->column_count, err);
@@ -317,7 +317,7 @@ static enum status pass_begin(struct view_pass *pass, const struct prof_query *q
 			pass->key_column = i;
 	report_stream_begin(&pass->stream, pass->view->name, pass->columns, pass->column_count,
 			    pass->params, pass->out);
-	/* Whoever reads our output may be slow, and a snapshot must not wait for that. */
+	/* Buffer the slice: a slow reader of our output must not prolong the transaction. */
 	pass->stream.hold = pass->live;
 	return ST_OK;
 }
@@ -330,7 +330,7 @@ static bool pass_row(struct view_pass *pass, const struct prof_query *query)
 	return report_stream_row(&pass->stream, pass->cells);
 }
 
-/* Read on: on a live file a slice only. *@more: there may be further ones. */
+/* Read the next slice (the whole view unless the file is live). *@more: call again. */
 static enum status pass_slice(struct view_pass *pass, bool *more, struct err *err)
 {
 	struct prof_query *query;
@@ -342,7 +342,7 @@ static enum status pass_slice(struct view_pass *pass, bool *more, struct err *er
 		return status;
 	prof_query_int(query, ":at", pass->at);
 	if (!pass->columns)
-		status = pass_begin(pass, query, err);
+		status = pass_open(pass, query, err);
 	while (prof_query_next(query, &status, err)) {
 		pass->cut = pass->limit > 0 && pass->stream.rows >= pass->limit;
 		if (pass->cut || !pass_row(pass, query))
@@ -362,7 +362,7 @@ bool report__is_live(struct prof_db *db)
 	return prof_db_state(db) != PROF_COMPLETE && prof_db_writer_alive(db);
 }
 
-static enum status pass_end(struct view_pass *pass, struct err *err)
+static enum status pass_close(struct view_pass *pass, struct err *err)
 {
 	char sentence[REPORT_UNFINISHED_SIZE];
 	const char *unfinished = report__unfinished(pass->db, sentence);
@@ -395,7 +395,7 @@ enum status report_view_stream(const struct report_view *view, struct prof_db *d
 		status = pass_slice(&pass, &more, err);
 
 	if (pass.columns) {
-		ended = pass_end(&pass, status == ST_OK ? err : NULL);
+		ended = pass_close(&pass, status == ST_OK ? err : NULL);
 		if (status == ST_OK)
 			status = ended;
 	}
@@ -403,7 +403,7 @@ enum status report_view_stream(const struct report_view *view, struct prof_db *d
 	return status;
 }
 
-/* ---- recordings that did not come to their end ----------------------------------------------- */
+/* ---- unfinished recordings ------------------------------------------------------------------- */
 
 const char *report__unfinished(struct prof_db *db, char out[REPORT_UNFINISHED_SIZE])
 {
@@ -456,9 +456,9 @@ enum status report_render(const struct report_table *table,
 
 /* ---- one cell -------------------------------------------------------------------------------- */
 
-/* Text of the recorded program must not steer the terminal: control characters (C1 too, which are
- * two bytes in UTF-8) become '?', blanks of any kind a blank. */
-static void cell_clean(char *text)
+/* Recorded text must not control the terminal: control characters (also C1, two bytes in UTF-8)
+ * become '?', white space becomes a blank. */
+static void replace_controls(char *text)
 {
 	for (unsigned char *at = (unsigned char *)text; *at; at++) {
 		if (*at == '\n' || *at == '\t' || *at == '\r')
@@ -503,13 +503,13 @@ static void cell_integer(int64_t value, enum report_quantity quantity, char out[
 	snprintf(out, FMT_SIZE, "%" PRId64, value);
 }
 
-/* Of parts of the smallest unit. */
+/* Units of fractional values: the smallest unit of each quantity. */
 static const char *const cell_units[] = {
 	[REPORT_NS] = "ns", [REPORT_BYTES] = "B", [REPORT_BOOL] = NULL};
 
 static void cell_real(double value, enum report_quantity quantity, char out[FMT_SIZE])
 {
-	/* Means of times and sizes are read as such. */
+	/* Means of integer quantities are formatted like the quantity. */
 	bool whole = quantity == REPORT_NS || quantity == REPORT_BYTES ||
 		     quantity == REPORT_COUNT || quantity == REPORT_CYCLES;
 
@@ -539,7 +539,7 @@ const char *report_cell_text(const struct report_cell *cell, enum report_quantit
 	switch (cell->type) {
 	case PROF_TEXT:
 		str_copy(out, (size_t)size, cell->text);
-		cell_clean(out);
+		replace_controls(out);
 		return out;
 	case PROF_INT:
 		cell_integer(cell->integer, quantity, number);

@@ -1,7 +1,8 @@
 /*
- * The choice of columns, rows and order around a report's query, and running it.
+ * Build and run the statement that selects columns, rows and order of a report's query.
  *
- * Threading: none. Ownership: a selection lives for one call; its names and texts are its arena's.
+ * Threading: none. Ownership: a selection lives for one call; its names and texts belong to its
+ * arena.
  */
 #include "reports/table/report_select.h"
 
@@ -18,19 +19,19 @@
 #define BLANKS    " \t\r\n"
 #define NAME_SIZE 128
 
-/* A choice, as far as it has been read. */
+/* A choice with its names resolved. */
 struct selection {
 	const struct report_source *source;
 	const char *sql;           /* all columns and rows of the source */
-	struct report_names names; /* of its columns */
-	int *columns;              /* of the names, in order */
+	struct report_names names; /* names of those columns */
+	int *columns;              /* selected columns, as indices into names */
 	struct report_order {
-		int column; /* of the names */
+		int column; /* index into names */
 		bool descending;
 	} * order;
 	const char *where[REPORT_WHERES]; /* SQL */
 	int column_count, order_count, where_count;
-	bool wrapped;  /* anything stands around the source's query */
+	bool wrapped;  /* the source's query needs an outer SELECT */
 	int64_t limit; /* 0: all */
 	struct arena arena;
 };
@@ -60,7 +61,7 @@ enum status report__no_column(const struct report_names *names, const char *opti
 	return status;
 }
 
-static enum status name_find(int *out, const struct report_names *names, const char *option,
+static enum status find_name(int *out, const struct report_names *names, const char *option,
 			     const char *name, struct err *err)
 {
 	for (*out = 0; *out < names->count; ++*out)
@@ -69,8 +70,8 @@ static enum status name_find(int *out, const struct report_names *names, const c
 	return report__no_column(names, option, name, err);
 }
 
-/* The next name of the list *@at, without the blanks around it. */
-static void name_next(const char **at, char out[NAME_SIZE])
+/* Parse the next name of the list *@at, without surrounding blanks. */
+static void next_name(const char **at, char out[NAME_SIZE])
 {
 	size_t length;
 
@@ -82,8 +83,8 @@ static void name_next(const char **at, char out[NAME_SIZE])
 	*at += length + ((*at)[length] == ',');
 }
 
-/* No more names than this. */
-static size_t name_count(const char *list)
+/* Upper bound of the number of names in @list. */
+static size_t max_names(const char *list)
 {
 	size_t count = 1;
 
@@ -99,7 +100,7 @@ enum status report__choose_columns(int **out, int *count, const struct report_na
 	char name[NAME_SIZE];
 
 	*count = 0;
-	*out = arena_alloc(arena, all ? (size_t)names->count : name_count(list), sizeof(**out));
+	*out = arena_alloc(arena, all ? (size_t)names->count : max_names(list), sizeof(**out));
 	if (!*out)
 		return err_nomem(err);
 	for (; all && *count < names->count; ++*count)
@@ -107,8 +108,8 @@ enum status report__choose_columns(int **out, int *count, const struct report_na
 	while (!all && *list) {
 		enum status status;
 
-		name_next(&list, name);
-		status = name_find(&(*out)[*count], names, "--columns", name, err);
+		next_name(&list, name);
+		status = find_name(&(*out)[*count], names, "--columns", name, err);
 		if (status != ST_OK)
 			return status;
 		for (int i = 0; i < *count; i++)
@@ -119,8 +120,8 @@ enum status report__choose_columns(int **out, int *count, const struct report_na
 	return *count ? ST_OK : err_set(err, ST_INVALID, "--columns: no column named");
 }
 
-/* Append the order @list to the selection's, without columns that it has. NULL: nothing. */
-static enum status select_order(struct selection *s, const char *list, struct err *err)
+/* Append the order @list to the selection's, except columns it already has. NULL: no order. */
+static enum status append_order(struct selection *s, const char *list, struct err *err)
 {
 	char name[NAME_SIZE];
 
@@ -131,9 +132,9 @@ static enum status select_order(struct selection *s, const char *list, struct er
 		enum status status;
 		bool known = false;
 
-		name_next(&list, name);
+		next_name(&list, name);
 		order->descending = name[0] == '-';
-		status = name_find(&order->column, &s->names, "--sort",
+		status = find_name(&order->column, &s->names, "--sort",
 				   name + (name[0] == '-' || name[0] == '+'), err);
 		if (status != ST_OK)
 			return status;
@@ -144,7 +145,7 @@ static enum status select_order(struct selection *s, const char *list, struct er
 	return ST_OK;
 }
 
-/* ---- reading the choice ---------------------------------------------------------------------- */
+/* ---- resolving the choice -------------------------------------------------------------------- */
 
 static void add_name(struct str *sql, const char *name)
 {
@@ -156,8 +157,8 @@ static void add_name(struct str *sql, const char *name)
 	str_addf(sql, "%s\"", name);
 }
 
-/* Rows in memory as SQL sees them: VALUES of parameters, which select_open() binds. */
-static enum status select_rows_sql(struct selection *s, struct err *err)
+/* Express rows in memory as SQL: VALUES of parameters, which open_selection() binds. */
+static enum status build_rows_sql(struct selection *s, struct err *err)
 {
 	const struct report_table *table = s->source->rows;
 	struct str sql = {0};
@@ -167,7 +168,7 @@ static enum status select_rows_sql(struct selection *s, struct err *err)
 		add_name(&sql, table->columns[i].name);
 	}
 	str_add(&sql, "\nFROM (VALUES ");
-	/* VALUES has a row at least: of an empty table one that the limit leaves out. */
+	/* VALUES requires at least one row; LIMIT 0 removes it for an empty table. */
 	for (int64_t row = 0; row < table->row_count || row == 0; row++)
 		for (int i = 0; i < table->column_count; i++)
 			str_addf(&sql, "%s:r%" PRId64 "c%d", i ? ", " : row ? "), (" : "(", row, i);
@@ -177,8 +178,8 @@ static enum status select_rows_sql(struct selection *s, struct err *err)
 	return s->sql ? ST_OK : err_nomem(err);
 }
 
-/* The columns of the source: those of its query. */
-static enum status select_names(struct selection *s, struct prof_db *db, struct err *err)
+/* Read the column names of the source's query. */
+static enum status read_names(struct selection *s, struct prof_db *db, struct err *err)
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, s->sql, err);
@@ -200,8 +201,8 @@ static enum status select_names(struct selection *s, struct prof_db *db, struct 
 	return status;
 }
 
-static enum status select_read(struct selection *s, const struct report_choice *choice,
-			       struct prof_db *db, bool as_text, struct err *err)
+static enum status resolve_selection(struct selection *s, const struct report_choice *choice,
+				     struct prof_db *db, bool as_text, struct err *err)
 {
 	const char *columns = choice->columns, *sort = s->source->sort;
 	enum status status = ST_OK;
@@ -210,9 +211,9 @@ static enum status select_read(struct selection *s, const struct report_choice *
 		columns = s->source->columns;
 	s->sql = s->source->sql;
 	if (!s->sql)
-		status = select_rows_sql(s, err);
+		status = build_rows_sql(s, err);
 	if (status == ST_OK)
-		status = select_names(s, db, err);
+		status = read_names(s, db, err);
 	if (status == ST_OK)
 		status = report__choose_columns(&s->columns, &s->column_count, &s->names,
 						columns ? columns : "all", &s->arena, err);
@@ -220,42 +221,42 @@ static enum status select_read(struct selection *s, const struct report_choice *
 		status = report__where(&s->where[s->where_count++], &s->names, choice->where[i],
 				       &s->arena, err);
 	s->order = arena_alloc(&s->arena,
-			       1 + name_count(choice->sort ? choice->sort : "") +
-				       name_count(sort ? sort : ""),
+			       1 + max_names(choice->sort ? choice->sort : "") +
+				       max_names(sort ? sort : ""),
 			       sizeof(*s->order));
 	if (status == ST_OK && !s->order)
 		status = err_nomem(err);
-	/* Rows that the order asked for leaves equal are in the source's own. */
+	/* The source's order breaks ties of the selected one. */
 	if (status == ST_OK)
-		status = select_order(s, choice->sort, err);
+		status = append_order(s, choice->sort, err);
 	if (status == ST_OK)
-		status = select_order(s, sort, err);
+		status = append_order(s, sort, err);
 	s->wrapped = columns || s->where_count || s->order_count;
 	return status;
 }
 
-static void select_end(struct selection *s)
+static void free_selection(struct selection *s)
 {
 	arena_fini(&s->arena);
 }
 
-static enum status select_begin(struct selection *s, const struct report_source *source,
-				const struct report_choice *choice, struct prof_db *db,
-				bool as_text, int64_t limit, struct err *err)
+static enum status init_selection(struct selection *s, const struct report_source *source,
+				  const struct report_choice *choice, struct prof_db *db,
+				  bool as_text, int64_t limit, struct err *err)
 {
 	enum status status;
 
 	*s = (struct selection){.source = source, .limit = limit};
 	if (arena_init(&s->arena, 0))
 		return err_nomem(err);
-	status = select_read(s, choice, db, as_text, err);
+	status = resolve_selection(s, choice, db, as_text, err);
 	if (status != ST_OK)
-		select_end(s);
+		free_selection(s);
 	return status;
 }
 
-/* The statement; at most @limit rows of it, 0: all. */
-static void select_sql(const struct selection *s, struct str *sql, int64_t limit)
+/* Build the statement with at most @limit rows, 0: all. */
+static void build_sql(const struct selection *s, struct str *sql, int64_t limit)
 {
 	if (!s->wrapped && !limit) {
 		str_add(sql, s->sql);
@@ -277,7 +278,7 @@ static void select_sql(const struct selection *s, struct str *sql, int64_t limit
 		str_addf(sql, "\nLIMIT %" PRId64, limit);
 }
 
-static void select_bind(struct prof_query *query, const struct report_table *rows)
+static void bind_rows(struct prof_query *query, const struct report_table *rows)
 {
 	char parameter[48];
 
@@ -295,31 +296,32 @@ static void select_bind(struct prof_query *query, const struct report_table *row
 		}
 }
 
-/* One row more than asked for tells whether there are more: SQLite then need not sort all. */
-static enum status select_open(const struct selection *s, struct prof_query **out,
-			       struct prof_db *db, struct err *err)
+/* Select one row more than the limit to detect further rows; with a LIMIT, SQLite need not sort
+ * all. */
+static enum status open_selection(const struct selection *s, struct prof_query **out,
+				  struct prof_db *db, struct err *err)
 {
 	struct str sql = {0};
 	enum status status;
 
 	*out = NULL;
-	select_sql(s, &sql, s->limit && s->limit < INT64_MAX ? s->limit + 1 : 0);
+	build_sql(s, &sql, s->limit && s->limit < INT64_MAX ? s->limit + 1 : 0);
 	status = sql.failed ? err_nomem(err) : prof_query_open(out, db, str_peek(&sql), err);
 	str_free(&sql);
 	if (status == ST_OK && s->source->rows)
-		select_bind(*out, s->source->rows);
+		bind_rows(*out, s->source->rows);
 	return status;
 }
 
-/* ---- what is said beside the rows ------------------------------------------------------------ */
+/* ---- notes ----------------------------------------------------------------------------------- */
 
-static void note_add(struct str *note, const char *text)
+static void append_note(struct str *note, const char *text)
 {
 	str_addf(note, "%s%s", note->length ? "\n" : "", text);
 }
 
-/* Columns that text leaves out of itself. */
-static void note_columns(struct str *note, const struct selection *s)
+/* List the columns that text omits by default. */
+static void note_hidden_columns(struct str *note, const struct selection *s)
 {
 	bool any = false;
 
@@ -331,7 +333,7 @@ static void note_columns(struct str *note, const struct selection *s)
 		if (shown)
 			continue;
 		if (!any)
-			note_add(note, "More columns: ");
+			append_note(note, "More columns: ");
 		str_addf(note, "%s%s", any ? ", " : "", s->names.names[i]);
 		any = true;
 	}
@@ -339,24 +341,24 @@ static void note_columns(struct str *note, const struct selection *s)
 		str_add(note, " (--columns all).");
 }
 
-/* "No bubbles: the run had no pipeline ..." of a run of ours; of another, whose reasons are not
- * known: @elsewhere in place of ours. */
-static void note_none(struct str *note, const char *none, const char *elsewhere)
+/* Add @none ("No bubbles: the run had no pipeline ..."). For an imported recording, replace the
+ * reason after the colon with @elsewhere. */
+static void note_empty(struct str *note, const char *none, const char *elsewhere)
 {
 	const char *colon = strchr(none, ':');
 	char text[256];
 
 	if (!elsewhere || !colon) {
-		note_add(note, none);
+		append_note(note, none);
 		return;
 	}
 	snprintf(text, sizeof(text), "%.*s: %s", (int)(colon - none), none, elsewhere);
-	note_add(note, text);
+	append_note(note, text);
 }
 
-/* @rows were written; @more: the limit ended it. */
-static void select_note(const struct selection *s, struct prof_db *db, int64_t rows, bool more,
-			struct str *note)
+/* Note on a result of @rows rows; @more: the limit cut it. */
+static void add_notes(const struct selection *s, struct prof_db *db, int64_t rows, bool more,
+		      struct str *note)
 {
 	char count[FMT_SIZE], sentence[REPORT_UNFINISHED_SIZE];
 	const char *unfinished;
@@ -366,15 +368,15 @@ static void select_note(const struct selection *s, struct prof_db *db, int64_t r
 		str_addf(note, "the first %s rows; there are more", count);
 	}
 	if (!rows && s->where_count)
-		note_add(note, "No row is as --where asks.");
+		append_note(note, "No row is as --where asks.");
 	else if (!rows && s->source->none)
-		note_none(note, s->source->none, prof_origin_none(prof_db_origin(db)));
+		note_empty(note, s->source->none, prof_origin_none(prof_db_origin(db)));
 	unfinished = report__unfinished(db, sentence);
 	if (unfinished)
-		note_add(note, unfinished);
+		append_note(note, unfinished);
 }
 
-/* ---- a row at a time ------------------------------------------------------------------------- */
+/* ---- streaming ------------------------------------------------------------------------------- */
 
 static enum status stream_rows(const struct selection *s, struct prof_query *query,
 			       struct report_stream *stream, struct report_cell *cells, bool *more,
@@ -417,7 +419,7 @@ static enum status stream_query(struct selection *s, struct prof_db *db, struct 
 		return err_nomem(err);
 	report_stream_begin(&stream, s->source->name, columns, count, params, out);
 	status = stream_rows(s, query, &stream, cells, &more, err);
-	select_note(s, db, stream.rows, more, &note);
+	add_notes(s, db, stream.rows, more, &note);
 	ended = report_stream_end(&stream, note.length ? str_peek(&note) : NULL,
 				  status == ST_OK ? err : NULL);
 	str_free(&note);
@@ -426,10 +428,10 @@ static enum status stream_query(struct selection *s, struct prof_db *db, struct 
 
 /* ---- the interface --------------------------------------------------------------------------- */
 
-/* @table was read through @s. */
-static enum status select_finish(const struct selection *s, const struct report_choice *choice,
-				 struct prof_db *db, bool as_text, bool more,
-				 struct report_table *table, struct err *err)
+/* Set fit and note of @table, which was read through @s. */
+static enum status finish_table(const struct selection *s, const struct report_choice *choice,
+				struct prof_db *db, bool as_text, bool more,
+				struct report_table *table, struct err *err)
 {
 	struct str note = {0};
 	bool failed;
@@ -438,9 +440,9 @@ static enum status select_finish(const struct selection *s, const struct report_
 		table->fit = REPORT_FIT_NONE;
 	else if (s->source->columns)
 		table->fit = REPORT_FIT_LAST;
-	select_note(s, db, table->row_count, more, &note);
+	add_notes(s, db, table->row_count, more, &note);
 	if (as_text && !choice->columns && table->row_count)
-		note_columns(&note, s);
+		note_hidden_columns(&note, s);
 	if (note.length)
 		table->note = arena_strdup(&table->arena, str_peek(&note));
 	failed = note.failed || (note.length && !table->note);
@@ -458,17 +460,17 @@ enum status report_select_table(struct report_table *out, const struct report_so
 	bool more;
 
 	*out = (struct report_table){0};
-	status = select_begin(&s, source, choice, db, as_text, limit, err);
+	status = init_selection(&s, source, choice, db, as_text, limit, err);
 	if (status != ST_OK)
 		return status;
-	status = select_open(&s, &query, db, err);
+	status = open_selection(&s, &query, db, err);
 	if (status == ST_OK)
 		status = report__table_rows(out, query, source->name, limit, &more, err);
 	if (status == ST_OK)
-		status = select_finish(&s, choice, db, as_text, more, out, err);
+		status = finish_table(&s, choice, db, as_text, more, out, err);
 	if (status != ST_OK)
 		report_table_free(out);
-	select_end(&s);
+	free_selection(&s);
 	return status;
 }
 
@@ -499,15 +501,15 @@ enum status report_select_write(const struct report_source *source,
 
 	if (params->format == REPORT_AS_TEXT || report__is_live(db))
 		return write_table(source, choice, db, params, limit, out, err);
-	status = select_begin(&s, source, choice, db, false, limit, err);
+	status = init_selection(&s, source, choice, db, false, limit, err);
 	if (status != ST_OK)
 		return status;
-	status = select_open(&s, &query, db, err);
+	status = open_selection(&s, &query, db, err);
 	if (status == ST_OK) {
 		status = stream_query(&s, db, query, params, out, err);
 		prof_query_close(query);
 	}
-	select_end(&s);
+	free_selection(&s);
 	return status;
 }
 
@@ -517,16 +519,16 @@ enum status report_select_print(const struct report_source *source,
 {
 	struct str sql = {0};
 	struct selection s;
-	enum status status = select_begin(&s, source, choice, db, as_text, limit, err);
+	enum status status = init_selection(&s, source, choice, db, as_text, limit, err);
 
 	if (status != ST_OK)
 		return status;
-	select_sql(&s, &sql, limit);
+	build_sql(&s, &sql, limit);
 	if (sql.failed)
 		status = err_nomem(err);
 	else if (fprintf(out, "%s;\n", str_peek(&sql)) < 0 || fflush(out))
 		status = err_set(err, ST_IO, "write: %s", strerror(errno));
 	str_free(&sql);
-	select_end(&s);
+	free_selection(&s);
 	return status;
 }

@@ -1,7 +1,7 @@
 /*
- * A report's result in memory: cells copied out of one query.
+ * A report's result in memory: cells copied from one query.
  *
- * Threading: none. Ownership: a table owns its arena and with it everything it shows.
+ * Threading: none. Ownership: a table owns its arena, and the arena all cells and texts.
  */
 #include "reports/table/report_table.h"
 
@@ -37,7 +37,7 @@ struct report_cell report_cell_of_real(double value)
 	return (struct report_cell){.type = isnan(value) ? PROF_NULL : PROF_REAL, .real = value};
 }
 
-/* ---- what a column's name says --------------------------------------------------------------- */
+/* ---- quantities of columns ------------------------------------------------------------------- */
 
 enum name_match {
 	NAME_IS,
@@ -50,7 +50,7 @@ static const struct {
 	enum name_match match;
 	enum report_quantity quantity;
 } quantity_rules[] = {
-	/* Points in time: exact, so that rows can be told apart. */
+	/* Points in time are shown exactly, so that rows can be distinguished. */
 	{"start_ns", NAME_IS, REPORT_COUNT},
 	{"time_ns", NAME_IS, REPORT_COUNT},
 	{"start_cycle", NAME_IS, REPORT_COUNT},
@@ -105,9 +105,9 @@ static const struct {
 	{"call_target", NAME_IS, REPORT_NUMBER},
 };
 
-/* "sum(dur_ns)" is about dur_ns: the part between the brackets, without a table's "s.". count() is
- * a number of its own. */
-static void quantity_argument(const char *name, char *out, size_t size)
+/* Strip an aggregate function: "sum(s.dur_ns)" has the quantity of dur_ns. count() keeps its
+ * name. */
+static void strip_aggregate(const char *name, char *out, size_t size)
 {
 	const char *open = strchr(name, '('), *dot;
 
@@ -121,7 +121,7 @@ static void quantity_argument(const char *name, char *out, size_t size)
 		memmove(out, dot + 1, strlen(dot + 1) + 1);
 }
 
-static bool quantity_matches(const char *name, const char *text, enum name_match match)
+static bool name_matches(const char *name, const char *text, enum name_match match)
 {
 	size_t length = strlen(name), tail = strlen(text);
 
@@ -152,9 +152,9 @@ enum report_quantity report__quantity(const char *column, enum prof_type type)
 
 	if (type == PROF_TEXT || type == PROF_BLOB)
 		return quantity_of_type(type);
-	quantity_argument(column, name, sizeof(name));
+	strip_aggregate(column, name, sizeof(name));
 	for (size_t i = 0; i < ARRAY_LEN(quantity_rules); i++)
-		if (quantity_matches(name, quantity_rules[i].text, quantity_rules[i].match))
+		if (name_matches(name, quantity_rules[i].text, quantity_rules[i].match))
 			return quantity_rules[i].quantity;
 	return quantity_of_type(type);
 }
@@ -205,12 +205,12 @@ void report__cell(const struct prof_query *query, int column, struct report_cell
 	}
 }
 
-/* The rows being read: cells on the heap while their number is not known. */
+/* Rows while they are read: cells are on the heap because their number is unknown. */
 struct table_rows {
 	struct report_cell *cells;
 	size_t capacity;
 	int64_t count;
-	size_t most; /* bytes of cells and texts; 0: not bounded */
+	size_t most; /* bound of the bytes of cells and texts; 0: unbounded */
 };
 
 static bool table_is_full(const struct report_table *table, const struct table_rows *rows,
@@ -222,8 +222,8 @@ static bool table_is_full(const struct report_table *table, const struct table_r
 	       (rows->most > 0 && table->arena.total + cells * sizeof(*rows->cells) >= rows->most);
 }
 
-static enum status table_row(struct report_table *table, struct table_rows *rows,
-			     const struct prof_query *query, struct err *err)
+static enum status read_row(struct report_table *table, struct table_rows *rows,
+			    const struct prof_query *query, struct err *err)
 {
 	size_t columns = (size_t)table->column_count, at = (size_t)rows->count * columns;
 
@@ -233,7 +233,7 @@ static enum status table_row(struct report_table *table, struct table_rows *rows
 		struct report_cell *cell = &rows->cells[at + (size_t)i];
 
 		report__cell(query, i, cell);
-		/* Its size, which the cell itself does not tell from a number. */
+		/* A blob's cell holds its size as an integer. */
 		if (prof_column_type(query, i) == PROF_BLOB)
 			table->columns[i].quantity = REPORT_BYTES;
 		if (cell->type == PROF_TEXT) {
@@ -246,9 +246,9 @@ static enum status table_row(struct report_table *table, struct table_rows *rows
 	return ST_OK;
 }
 
-/* *@more: the limit ended it. */
-static enum status table_read(struct report_table *table, struct prof_query *query, int64_t limit,
-			      struct table_rows *rows, bool *more, struct err *err)
+/* Read all rows; *@more: a bound stopped it. */
+static enum status read_rows(struct report_table *table, struct prof_query *query, int64_t limit,
+			     struct table_rows *rows, bool *more, struct err *err)
 {
 	enum status status;
 	bool row;
@@ -262,14 +262,14 @@ static enum status table_read(struct report_table *table, struct prof_query *que
 			*more = true;
 			return ST_OK;
 		}
-		status = table_row(table, rows, query, err);
+		status = read_row(table, rows, query, err);
 		if (status != ST_OK)
 			return status;
 	}
 }
 
-/* A column whose name says nothing is what its first value is. */
-static void table_quantities(struct report_table *table)
+/* If a column's name implies no quantity, use the type of its first value. */
+static void infer_quantities(struct report_table *table)
 {
 	for (int i = 0; i < table->column_count; i++) {
 		struct report_column *column = &table->columns[i];
@@ -288,8 +288,8 @@ static void table_quantities(struct report_table *table)
 	}
 }
 
-static enum status table_finish(struct report_table *table, const struct table_rows *rows,
-				struct err *err)
+static enum status store_rows(struct report_table *table, const struct table_rows *rows,
+			      struct err *err)
 {
 	size_t cells = (size_t)rows->count * (size_t)table->column_count;
 
@@ -300,7 +300,7 @@ static enum status table_finish(struct report_table *table, const struct table_r
 	if (!table->cells)
 		return err_nomem(err);
 	memcpy(table->cells, rows->cells, cells * sizeof(*table->cells));
-	table_quantities(table);
+	infer_quantities(table);
 	return ST_OK;
 }
 
@@ -323,11 +323,11 @@ static enum status table_rows_most(struct report_table *out, struct prof_query *
 		status =
 			report__columns(query, &out->arena, &out->columns, &out->column_count, err);
 	if (status == ST_OK)
-		status = table_read(out, query, limit, &rows, more, err);
-	/* Closed before anything else is done: a reader must not hold its snapshot. */
+		status = read_rows(out, query, limit, &rows, more, err);
+	/* Close the query first: it holds a snapshot of the database. */
 	prof_query_close(query);
 	if (status == ST_OK)
-		status = table_finish(out, &rows, err);
+		status = store_rows(out, &rows, err);
 	mem_free(rows.cells);
 	if (status != ST_OK)
 		report_table_free(out);

@@ -1,11 +1,11 @@
 /*
- * A table as text for people: aligned columns that fit the width where they can.
+ * Render a table as text: aligned columns, fitted to the width if possible.
  *
- * A report's own columns are shown where they have any value: "-" in every row says nothing.
- * Too wide, a table gives up in this order: columns without any value, the length of headings
- * (broken at '_'), columns that say the same in every row, the ends of long texts, columns from the
- * least important on. What is left out is said in the note below. Numbers are never cut: a table
- * whose columns were asked for by name may remain wider than asked.
+ * Default columns without any value are hidden. A table that is too wide is shrunk in this order:
+ * hide columns without any value, break headings at '_', move columns with the same value in every
+ * row to the note, cut long texts, drop columns from the least important on. The note below lists
+ * what was left out. Numbers are never cut: if the user selected the columns, the table may remain
+ * wider than the width.
  *
  * Threading: none. Ownership: the layout lives for one call.
  */
@@ -20,14 +20,14 @@
 #include "common/utf8.h"
 
 #define GAP         2  /* blanks between columns */
-#define TEXT_MIN    12 /* columns that a cut text keeps */
+#define TEXT_MIN    12 /* minimum width of a cut text */
 #define CELL_SIZE   4096
 #define FOLD_INDENT 2
-#define HEAD_ROWS   8 /* lines of a broken heading */
+#define HEAD_ROWS   8 /* maximum lines of a broken heading */
 
 struct text_column {
-	int head, cells; /* widest heading line, widest cell */
-	int width;       /* as printed */
+	int head, cells; /* width of the widest heading line and of the widest cell */
+	int width;       /* printed width */
 	bool shown, is_text, has_value, constant;
 };
 
@@ -36,7 +36,7 @@ struct text_layout {
 	struct text_column *columns;
 	bool broken; /* headings are broken at '_' */
 	struct str note, line;
-	bool failed; /* a line could not be put together */
+	bool failed; /* out of memory while building a line */
 };
 
 static int text_columns(const char *text, const char *end)
@@ -107,7 +107,7 @@ static const char *text_of(const struct report_table *table, int64_t row, int co
 
 /* ---- measuring ------------------------------------------------------------------------------- */
 
-static void text_measure(struct text_layout *layout, int i)
+static void measure_column(struct text_layout *layout, int i)
 {
 	const struct report_table *table = layout->table;
 	struct text_column *column = &layout->columns[i];
@@ -132,7 +132,7 @@ static void text_measure(struct text_layout *layout, int i)
 	column->width = max(column->head, column->cells);
 }
 
-static int text_total(const struct text_layout *layout)
+static int total_width(const struct text_layout *layout)
 {
 	int total = 0;
 
@@ -142,9 +142,9 @@ static int text_total(const struct text_layout *layout)
 	return total;
 }
 
-/* ---- giving up width ------------------------------------------------------------------------- */
+/* ---- fitting the width ----------------------------------------------------------------------- */
 
-static void text_drop_empty(struct text_layout *layout)
+static void drop_empty_columns(struct text_layout *layout)
 {
 	bool any = false;
 
@@ -160,9 +160,9 @@ static void text_drop_empty(struct text_layout *layout)
 		str_add(&layout->note, ".\n");
 }
 
-/* The end of the piece of heading that starts at @text: after a '_', or all of it. Pieces are
- * joined while they fit @width. */
-static size_t text_piece(const char *text, int width)
+/* Length of the next line of the heading @text: as many '_'-terminated pieces as fit @width, at
+ * least one. */
+static size_t heading_piece(const char *text, int width)
 {
 	size_t end = 0;
 
@@ -177,7 +177,7 @@ static size_t text_piece(const char *text, int width)
 	return end;
 }
 
-static void text_break_headings(struct text_layout *layout)
+static void break_headings(struct text_layout *layout)
 {
 	layout->broken = true;
 	for (int i = 0; i < layout->table->column_count; i++) {
@@ -186,7 +186,7 @@ static void text_break_headings(struct text_layout *layout)
 
 		column->head = 0;
 		while (*name) {
-			size_t length = text_piece(name, column->cells);
+			size_t length = heading_piece(name, column->cells);
 
 			if ((int)length > column->head)
 				column->head = (int)length;
@@ -196,12 +196,12 @@ static void text_break_headings(struct text_layout *layout)
 	}
 }
 
-static void text_fold_constants(struct text_layout *layout, int width)
+static void fold_constant_columns(struct text_layout *layout, int width)
 {
 	char text[CELL_SIZE];
 	bool any = false;
 
-	for (int i = 0; i < layout->table->column_count && text_total(layout) > width; i++) {
+	for (int i = 0; i < layout->table->column_count && total_width(layout) > width; i++) {
 		struct text_column *column = &layout->columns[i];
 
 		if (!column->shown || !column->constant || column->cells > 32)
@@ -216,9 +216,9 @@ static void text_fold_constants(struct text_layout *layout, int width)
 		str_add(&layout->note, ".\n");
 }
 
-static void text_cut_texts(struct text_layout *layout, int width)
+static void shrink_texts(struct text_layout *layout, int width)
 {
-	for (int total = text_total(layout); total > width; total--) {
+	for (int total = total_width(layout); total > width; total--) {
 		struct text_column *widest = NULL;
 
 		for (int i = 0; i < layout->table->column_count; i++) {
@@ -235,8 +235,8 @@ static void text_cut_texts(struct text_layout *layout, int width)
 	}
 }
 
-/* Hide column @i because there is no room. */
-static void text_squeeze(struct text_layout *layout, int i, bool *any)
+/* Hide column @i for lack of width. */
+static void hide_column(struct text_layout *layout, int i, bool *any)
 {
 	layout->columns[i].shown = false;
 	str_addf(&layout->note, "%s%s",
@@ -244,9 +244,9 @@ static void text_squeeze(struct text_layout *layout, int i, bool *any)
 	*any = true;
 }
 
-static void text_drop_columns(struct text_layout *layout, int width)
+static void drop_columns(struct text_layout *layout, int width)
 {
-	/* These say least, beside step and stage. */
+	/* Least informative first. */
 	static const char *const first[] = {
 		"rank",
 		"execution",
@@ -271,19 +271,19 @@ static void text_drop_columns(struct text_layout *layout, int width)
 	bool any = false;
 
 	for (size_t n = 0; n < names; n++)
-		for (int i = 0; i < count && text_total(layout) > width; i++)
+		for (int i = 0; i < count && total_width(layout) > width; i++)
 			if (layout->columns[i].shown &&
 			    !strcmp(layout->table->columns[i].name, first[n]))
-				text_squeeze(layout, i, &any);
-	for (int i = count - 1; i > 0 && text_total(layout) > width; i--)
+				hide_column(layout, i, &any);
+	for (int i = count - 1; i > 0 && total_width(layout) > width; i--)
 		if (layout->columns[i].shown)
-			text_squeeze(layout, i, &any);
+			hide_column(layout, i, &any);
 	if (any)
 		str_add(&layout->note, " (--width 0 shows them, so does --columns).\n");
 }
 
-/* Give texts their full width again, as far as there is room. */
-static void text_restore_texts(struct text_layout *layout, int width)
+/* After columns were dropped, widen cut texts into the freed width. */
+static void restore_texts(struct text_layout *layout, int width)
 {
 	for (int i = 0; i < layout->table->column_count; i++) {
 		struct text_column *column = &layout->columns[i];
@@ -291,34 +291,34 @@ static void text_restore_texts(struct text_layout *layout, int width)
 		if (column->is_text)
 			column->width = max(column->head, column->cells);
 	}
-	text_cut_texts(layout, width);
+	shrink_texts(layout, width);
 }
 
-static void text_fit(struct text_layout *layout, int width)
+static void fit_width(struct text_layout *layout, int width)
 {
 	bool keep = layout->table->fit == REPORT_FIT_NONE;
 
 	if (width && layout->table->fit == REPORT_FIT_LAST)
-		text_drop_empty(layout);
-	if (!width || text_total(layout) <= width)
+		drop_empty_columns(layout);
+	if (!width || total_width(layout) <= width)
 		return;
 	if (layout->table->fit == REPORT_FIT_KEYS)
-		text_drop_empty(layout);
-	if (text_total(layout) > width)
-		text_break_headings(layout);
-	if (text_total(layout) > width && !keep)
-		text_fold_constants(layout, width);
-	text_cut_texts(layout, width);
-	if (text_total(layout) > width && !keep) {
-		text_drop_columns(layout, width);
-		text_restore_texts(layout, width);
+		drop_empty_columns(layout);
+	if (total_width(layout) > width)
+		break_headings(layout);
+	if (total_width(layout) > width && !keep)
+		fold_constant_columns(layout, width);
+	shrink_texts(layout, width);
+	if (total_width(layout) > width && !keep) {
+		drop_columns(layout, width);
+		restore_texts(layout, width);
 	}
 }
 
 /* ---- printing -------------------------------------------------------------------------------- */
 
-/* Gather a line, then print it without blanks at its end. */
-static void text_line(struct text_layout *layout, FILE *out)
+/* Print the collected line without trailing blanks. */
+static void print_line(struct text_layout *layout, FILE *out)
 {
 	struct str *line = &layout->line;
 	size_t length = line->length;
@@ -330,8 +330,8 @@ static void text_line(struct text_layout *layout, FILE *out)
 	str_clear(line);
 }
 
-/* A wide character may not fit where one column is left: a blank then. */
-static void text_cut(struct str *line, const char *text, int width)
+/* Cut @text to @width columns with "...". Pad with a blank if a wide character does not fit. */
+static void put_cut(struct str *line, const char *text, int width)
 {
 	const int bytes = report__cut(text, width - 3);
 
@@ -339,7 +339,7 @@ static void text_cut(struct str *line, const char *text, int width)
 	str_addf(line, "...%*s", width - 3 - text_columns(text, text + bytes), "");
 }
 
-static void text_put(struct str *line, const struct text_column *column, const char *text,
+static void put_cell(struct str *line, const struct text_column *column, const char *text,
 		     bool first)
 {
 	int width = report__width(text), pad = column->width - width;
@@ -347,7 +347,7 @@ static void text_put(struct str *line, const struct text_column *column, const c
 	if (!first)
 		str_addf(line, "%*s", GAP, "");
 	if (pad < 0) {
-		text_cut(line, text, column->width);
+		put_cut(line, text, column->width);
 		return;
 	}
 	if (!column->is_text)
@@ -357,10 +357,9 @@ static void text_put(struct str *line, const struct text_column *column, const c
 		str_addf(line, "%*s", pad, "");
 }
 
-/*
- * Line @at of the heading @name, when all headings together have @lines: they stand at the bottom.
- */
-static void text_heading(const struct text_layout *layout, int i, int at, int lines,
+/* Line @at of column @i's heading. All headings together have @lines lines and are aligned at the
+ * bottom. */
+static void heading_line(const struct text_layout *layout, int i, int at, int lines,
 			 char out[CELL_SIZE])
 {
 	const char *name = layout->table->columns[i].name, *piece[HEAD_ROWS];
@@ -370,7 +369,7 @@ static void text_heading(const struct text_layout *layout, int i, int at, int li
 	while (*name && count < HEAD_ROWS) {
 		piece[count] = name;
 		length[count] = layout->broken && count < HEAD_ROWS - 1
-					? text_piece(name, layout->columns[i].width)
+					? heading_piece(name, layout->columns[i].width)
 					: strlen(name);
 		name += length[count++];
 	}
@@ -380,7 +379,7 @@ static void text_heading(const struct text_layout *layout, int i, int at, int li
 		str_copy(out, length[at] < CELL_SIZE ? length[at] + 1 : CELL_SIZE, piece[at]);
 }
 
-static int text_heading_lines(const struct text_layout *layout)
+static int heading_lines(const struct text_layout *layout)
 {
 	int lines = 1;
 
@@ -391,16 +390,16 @@ static int text_heading_lines(const struct text_layout *layout)
 		if (!layout->columns[i].shown)
 			continue;
 		for (; *name && count < HEAD_ROWS; count++)
-			name += text_piece(name, layout->columns[i].width);
+			name += heading_piece(name, layout->columns[i].width);
 		if (count > lines)
 			lines = count;
 	}
 	return lines;
 }
 
-static void text_headings(struct text_layout *layout, bool bold, FILE *out)
+static void print_headings(struct text_layout *layout, bool bold, FILE *out)
 {
-	int lines = text_heading_lines(layout);
+	int lines = heading_lines(layout);
 	char text[CELL_SIZE];
 
 	for (int at = 0; at < lines; at++) {
@@ -409,17 +408,17 @@ static void text_headings(struct text_layout *layout, bool bold, FILE *out)
 		for (int i = 0; i < layout->table->column_count; i++) {
 			if (!layout->columns[i].shown)
 				continue;
-			text_heading(layout, i, at, lines, text);
-			text_put(&layout->line, &layout->columns[i], text, first);
+			heading_line(layout, i, at, lines, text);
+			put_cell(&layout->line, &layout->columns[i], text, first);
 			first = false;
 		}
 		fputs(bold ? "\033[1m" : "", out);
-		text_line(layout, out);
+		print_line(layout, out);
 		fputs(bold ? "\033[0m" : "", out);
 	}
 }
 
-static void text_rule(struct text_layout *layout, FILE *out)
+static void print_rule(struct text_layout *layout, FILE *out)
 {
 	bool first = true;
 
@@ -432,10 +431,10 @@ static void text_rule(struct text_layout *layout, FILE *out)
 			str_add(&layout->line, "-");
 		first = false;
 	}
-	text_line(layout, out);
+	print_line(layout, out);
 }
 
-static void text_rows(struct text_layout *layout, FILE *out)
+static void print_rows(struct text_layout *layout, FILE *out)
 {
 	char text[CELL_SIZE];
 
@@ -445,16 +444,16 @@ static void text_rows(struct text_layout *layout, FILE *out)
 		for (int i = 0; i < layout->table->column_count; i++) {
 			if (!layout->columns[i].shown)
 				continue;
-			text_put(&layout->line, &layout->columns[i],
+			put_cell(&layout->line, &layout->columns[i],
 				 text_of(layout->table, row, i, text), first);
 			first = false;
 		}
-		text_line(layout, out);
+		print_line(layout, out);
 	}
 }
 
-/* Words of @text in lines of @width (0: as they are). */
-static void text_wrap(const char *text, int width, FILE *out)
+/* Print @text wrapped to lines of @width (0: unwrapped). */
+static void print_wrapped(const char *text, int width, FILE *out)
 {
 	int column = 0;
 
@@ -477,7 +476,7 @@ static void text_wrap(const char *text, int width, FILE *out)
 	}
 }
 
-static void text_notes(struct text_layout *layout, int width, FILE *out)
+static void print_notes(struct text_layout *layout, int width, FILE *out)
 {
 	const char *note = layout->table->note;
 
@@ -486,19 +485,20 @@ static void text_notes(struct text_layout *layout, int width, FILE *out)
 	if (note || layout->note.length)
 		fputc('\n', out);
 	if (note) {
-		text_wrap(note, width, out);
+		print_wrapped(note, width, out);
 		fputc('\n', out);
 	}
-	text_wrap(str_peek(&layout->note), width, out);
+	print_wrapped(str_peek(&layout->note), width, out);
 }
 
-static enum status text_print(struct text_layout *layout, const struct report_render_params *params,
-			      FILE *out, struct err *err)
+static enum status print_table(struct text_layout *layout,
+			       const struct report_render_params *params, FILE *out,
+			       struct err *err)
 {
-	text_headings(layout, params->bold, out);
-	text_rule(layout, out);
-	text_rows(layout, out);
-	text_notes(layout, params->width, out);
+	print_headings(layout, params->bold, out);
+	print_rule(layout, out);
+	print_rows(layout, out);
+	print_notes(layout, params->width, out);
 
 	if (layout->failed || layout->note.failed)
 		return err_nomem(err);
@@ -517,9 +517,9 @@ enum status report__text(const struct report_table *table,
 	if (!layout.columns)
 		return err_nomem(err);
 	for (int i = 0; i < table->column_count; i++)
-		text_measure(&layout, i);
-	text_fit(&layout, params->width);
-	status = text_print(&layout, params, out, err);
+		measure_column(&layout, i);
+	fit_width(&layout, params->width);
+	status = print_table(&layout, params, out, err);
 	str_free(&layout.note);
 	str_free(&layout.line);
 	mem_free(layout.columns);

@@ -1,5 +1,5 @@
 /*
- * The views of the contract: one row each.
+ * The table of the contract's views.
  *
  * Threading: constant data only. Ownership: literals.
  */
@@ -12,7 +12,7 @@
 #include "common/str.h"
 #include "reports/table/report_internal.h"
 
-/* Without ORDER BY: rows are append-only and come as they were written. */
+/* No ORDER BY: rows are append-only and come in the order they were written. */
 #define SELECT(view) "SELECT * FROM " #view
 
 static const struct report_view view_table[] = {
@@ -20,7 +20,7 @@ static const struct report_view view_table[] = {
 	{.name = #view,                                                                            \
 	 .usage = (what),                                                                          \
 	 .sql = SELECT(view),                                                                      \
-	 .sql_count = "SELECT count(*) FROM " #table, /* without the view\'s joins */              \
+	 .sql_count = "SELECT count(*) FROM " #table, /* avoids the view\'s joins */               \
 	 .sql_from = SELECT(view) from,                                                            \
 	 .key = (key_column)},
 	REPORT_VIEW_MAP(VIEW_ROW)

@@ -1,15 +1,15 @@
 /*
  * --where: a condition in SQL over the columns of a report.
  *
- * SQLite parses it (prof_expression_check()), which also refuses all that is no expression. Before
- * that, brackets must pair up and comments are refused, so that its text can stand in brackets of a
- * longer statement; and ns('1 ms'), bytes('64 kB') and percent('20 %') become their numbers, so
- * that the statement runs in any sqlite3.
+ * SQLite parses the condition (prof_expression_check()) and rejects anything but an expression.
+ * Before that, this file checks that brackets are balanced and rejects comments, so that the text
+ * can be put in brackets of a longer statement. It also replaces ns('1 ms'), bytes('64 kB') and
+ * percent('20 %') by their numbers, so that the statement runs in any sqlite3.
  *
- * In 0.9.0 a condition was `column OP value` of a language of its own, with `~` for globs
- * and units behind numbers. Such a condition is refused with the SQL that stands for it.
+ * In 0.9.0 a condition was `column OP value` in a separate language, with `~` for globs and units
+ * behind numbers. Such a condition is rejected, and the error gives the equivalent SQL.
  *
- * Threading: none. Ownership: texts are the caller's arena's.
+ * Threading: none. Ownership: results belong to the caller's arena.
  */
 #include <ctype.h>
 #include <math.h>
@@ -50,7 +50,7 @@ static const struct unit_function {
 	{"percent", REPORT_FRACTION, "percent('20 %')"},
 };
 
-static const struct unit_function *unit_function_find(const char *name, size_t length)
+static const struct unit_function *find_unit_function(const char *name, size_t length)
 {
 	for (size_t i = 0; i < ARRAY_LEN(unit_functions); i++)
 		if (strlen(unit_functions[i].name) == length &&
@@ -59,8 +59,9 @@ static const struct unit_function *unit_function_find(const char *name, size_t l
 	return NULL;
 }
 
-/* "1.5 ms", a number and a unit of @quantity, of the first @length bytes of @text. */
-static bool unit_number(double *out, const char *text, size_t length, enum report_quantity quantity)
+/* Parse the first @length bytes of @text as a number with a unit of @quantity, like "1.5 ms". */
+static bool parse_unit_number(double *out, const char *text, size_t length,
+			      enum report_quantity quantity)
 {
 	char number[64];
 
@@ -81,15 +82,15 @@ static bool unit_number(double *out, const char *text, size_t length, enum repor
 	return false;
 }
 
-/* ---- reading a condition --------------------------------------------------------------------- */
+/* ---- parsing a condition --------------------------------------------------------------------- */
 
 static bool is_word(char c)
 {
 	return isalnum((unsigned char)c) || c == '_' || (unsigned char)c >= 0x80;
 }
 
-/* Length of the quoted text at @text, with its quotes, which are doubled within; 0: it does not
- * end. */
+/* Length of the quoted text at @text including its quotes (inner quotes are doubled), or 0 if it is
+ * unterminated. */
 static size_t quoted_length(const char *text)
 {
 	const char close = *text == '[' ? ']' : *text;
@@ -100,11 +101,11 @@ static size_t quoted_length(const char *text)
 	return end ? (size_t)(end - text) + 1 : 0;
 }
 
-/* The call of @function whose name has just been read: its number in its place, kept apart from
- * what would make one token with it ("1.2", or the comment "--2"). *@at: behind the name, then
- * behind the call. */
-static enum status add_unit_call(struct str *sql, const struct unit_function *function,
-				 const char **at, struct err *err)
+/* Replace a call of @function by its number, separated from neighbours that would merge with it
+ * into another token ("1.2", or the comment "--2"). *@at points behind the function's name, and
+ * afterwards behind the call. */
+static enum status replace_unit_call(struct str *sql, const struct unit_function *function,
+				     const char **at, struct err *err)
 {
 	const char *text = *at + strspn(*at, BLANKS) + 1, *end;
 	size_t length = 0;
@@ -116,7 +117,7 @@ static enum status add_unit_call(struct str *sql, const struct unit_function *fu
 		length = quoted_length(text);
 	end = text + length + strspn(text + length, BLANKS);
 	if (length < 2 || *end != ')' ||
-	    !unit_number(&value, text + 1, length - 2, function->quantity))
+	    !parse_unit_number(&value, text + 1, length - 2, function->quantity))
 		return err_set(err, ST_INVALID, "%s() is written as %s", function->name,
 			       function->example);
 	*at = end + 1;
@@ -134,8 +135,8 @@ static enum status add_unit_call(struct str *sql, const struct unit_function *fu
 	return ST_OK;
 }
 
-/* Check what SQLite would let pass, and replace what it does not know. */
-static enum status where_read(struct str *sql, const char *text, struct err *err)
+/* Copy the condition to @sql: reject what SQLite would accept, replace the unit functions. */
+static enum status parse_condition(struct str *sql, const char *text, struct err *err)
 {
 	int depth = 0;
 
@@ -153,12 +154,12 @@ static enum status where_read(struct str *sql, const char *text, struct err *err
 
 			while (is_word(at[length]))
 				length++;
-			function = unit_function_find(at, length);
+			function = find_unit_function(at, length);
 			if (function && at[length + strspn(at + length, BLANKS)] == '(') {
 				enum status status;
 
 				at += length;
-				status = add_unit_call(sql, function, &at, err);
+				status = replace_unit_call(sql, function, &at, err);
 				if (status != ST_OK)
 					return status;
 				continue;
@@ -179,9 +180,9 @@ static enum status where_read(struct str *sql, const char *text, struct err *err
 	return sql->failed ? err_nomem(err) : ST_OK;
 }
 
-/* ---- conditions as they were written before -------------------------------------------------- */
+/* ---- conditions of 0.9.0 --------------------------------------------------------------------- */
 
-/* Longer ones before what they begin with. */
+/* Longer operators before their prefixes. */
 static const struct {
 	const char *written, *sql;
 } old_operators[] = {
@@ -194,21 +195,21 @@ static const struct {
 	int value;
 } truths[] = {{"yes", 1}, {"no", 0}, {"true", 1}, {"false", 0}};
 
-/* What a unit behind a value of this column means. */
-static enum report_quantity old_quantity(const char *column)
+/* Quantity of a unit behind a value of this column. */
+static enum report_quantity old_unit_quantity(const char *column)
 {
 	const size_t length = strlen(column);
 
-	/* Points in time are written in ns, too. */
+	/* Points in time are written in ns, too, though they are shown as counts. */
 	if (length > 3 && !strcmp(column + length - 3, "_ns"))
 		return REPORT_NS;
 	return report__quantity(column, PROF_NULL);
 }
 
-/* @value of @column as SQL; false: it was none before either. */
-static bool old_value(struct str *sql, const char *column, const char *value)
+/* Translate @value of @column to SQL; false if it was invalid in 0.9.0, too. */
+static bool translate_old_value(struct str *sql, const char *column, const char *value)
 {
-	const enum report_quantity quantity = old_quantity(column);
+	const enum report_quantity quantity = old_unit_quantity(column);
 	double number;
 
 	if (value[0] == '\'' || (str_to_double(value, &number) && !isnan(number))) {
@@ -222,7 +223,7 @@ static bool old_value(struct str *sql, const char *column, const char *value)
 		}
 	for (size_t i = 0; i < ARRAY_LEN(unit_functions); i++)
 		if (unit_functions[i].quantity == quantity &&
-		    unit_number(&number, value, strlen(value), quantity)) {
+		    parse_unit_number(&number, value, strlen(value), quantity)) {
 			str_addf(sql, "%s('%s')", unit_functions[i].name, value);
 			return true;
 		}
@@ -235,8 +236,9 @@ static bool old_value(struct str *sql, const char *column, const char *value)
 	return true;
 }
 
-/* `column OP value` of the old language, as SQL; false: it is not. */
-static bool old_condition(struct str *sql, const struct report_names *names, const char *text)
+/* Translate `column OP value` of 0.9.0 to SQL; false if @text has another form. */
+static bool translate_old_condition(struct str *sql, const struct report_names *names,
+				    const char *text)
 {
 	const char *at = text + strspn(text, BLANKS);
 	size_t length = strcspn(at, BLANKS "=!<>~");
@@ -256,7 +258,7 @@ static bool old_condition(struct str *sql, const struct report_names *names, con
 			value[length - 1] = '\0';
 		str_addf(sql, "%s %s ", column, old_operators[i].sql);
 		if (!strstr(old_operators[i].sql, "GLOB"))
-			return *value && old_value(sql, column, value);
+			return *value && translate_old_value(sql, column, value);
 		if (value[0] == '\'')
 			str_add(sql, value);
 		else
@@ -266,16 +268,17 @@ static bool old_condition(struct str *sql, const struct report_names *names, con
 	return false;
 }
 
-/* @err says why @text is no condition. Say it better: with the SQL for it, where it is a condition
- * of 0.9.0, or with the column that is nearest to an unknown one. */
-static enum status where_explain(const struct report_names *names, const char *text,
-				 struct err *err)
+/* Improve the error in @err for the condition @text: give the SQL of a condition of 0.9.0, or the
+ * known column nearest to an unknown one. */
+static enum status explain_condition(const struct report_names *names, const char *text,
+				     struct err *err)
 {
 	struct str old = {0}, sql = {0};
 	char name[TOKEN_SIZE];
 	enum status status;
 
-	if (old_condition(&old, names, text) && where_read(&sql, str_peek(&old), NULL) == ST_OK &&
+	if (translate_old_condition(&old, names, text) &&
+	    parse_condition(&sql, str_peek(&old), NULL) == ST_OK &&
 	    prof_expression_check(str_peek(&sql), names->names, (size_t)names->count, NULL) ==
 		    ST_OK) {
 		status = err_set(err, ST_INVALID, "--where: \"%s\" is not SQL: write \"%s\"", text,
@@ -283,7 +286,7 @@ static enum status where_explain(const struct report_names *names, const char *t
 	} else if (str_starts_with(err->text, NO_COLUMN)) {
 		const char *at = err->text + strlen(NO_COLUMN);
 
-		/* Newer SQLites quote the name, and say more. */
+		/* Newer versions of SQLite quote the name and append more text. */
 		at += *at == '"';
 		str_copy(name, min(strcspn(at, "\" ") + 1, sizeof(name)), at);
 		status = report__no_column(names, "--where", name, err);
@@ -300,13 +303,13 @@ enum status report__where(const char **out, const struct report_names *names, co
 {
 	struct err local = {0}, *why = err ? err : &local;
 	struct str sql = {0};
-	enum status status = where_read(&sql, text, why);
+	enum status status = parse_condition(&sql, text, why);
 
 	if (status == ST_OK)
 		status = prof_expression_check(str_peek(&sql), names->names, (size_t)names->count,
 					       why);
 	if (status == ST_INVALID)
-		status = where_explain(names, text, why);
+		status = explain_condition(names, text, why);
 	*out = status == ST_OK ? arena_strdup(arena, str_peek(&sql)) : NULL;
 	if (status == ST_OK && !*out)
 		status = err_nomem(why);
