@@ -1,5 +1,6 @@
 /*
- * The report `health --reevaluate`: which rules, and its hits as a table. See report_health.h.
+ * The report `health --reevaluate`: read the rules, return the hits as a table. See
+ * report_health.h.
  */
 #include "reports/named/report_health.h"
 
@@ -14,7 +15,7 @@
 #include "reports/table/report_internal.h"
 #include "reports/report_registry.h"
 
-/* ---- which rules ----------------------------------------------------------------------------- */
+/* ---- rules ----------------------------------------------------------------------------------- */
 
 static enum status read_parameters(struct outfeed_health_rules *rules, enum outfeed_health_id id,
 				   const char *parameters, struct err *err)
@@ -35,9 +36,9 @@ static enum status read_parameters(struct outfeed_health_rules *rules, enum outf
 	return status;
 }
 
-/* One rule as recorded; those of other programs are passed over. */
-static enum status read_recorded(struct outfeed_health_rules *rules, const struct prof_query *query,
-				 struct err *err)
+/* Apply one recorded rule; rules of other programs are ignored. */
+static enum status apply_recorded_rule(struct outfeed_health_rules *rules,
+				       const struct prof_query *query, struct err *err)
 {
 	const char *name = prof_column_text(query, 0), *parameters = prof_column_text(query, 4);
 	const double threshold = prof_column_real(query, 1);
@@ -54,8 +55,8 @@ static enum status read_recorded(struct outfeed_health_rules *rules, const struc
 	return !parameters ? ST_OK : read_parameters(rules, id, parameters, err);
 }
 
-static enum status recorded_rules(struct outfeed_health_rules *rules, struct prof_db *db,
-				  struct err *err)
+static enum status read_recorded_rules(struct outfeed_health_rules *rules, struct prof_db *db,
+				       struct err *err)
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(
@@ -63,7 +64,7 @@ static enum status recorded_rules(struct outfeed_health_rules *rules, struct pro
 		"SELECT rule, threshold, patience, enabled, parameters FROM health_rules", err);
 
 	while (prof_query_next(query, &status, err))
-		status = read_recorded(rules, query, err);
+		status = apply_recorded_rule(rules, query, err);
 	prof_query_close(query);
 	return status;
 }
@@ -78,7 +79,7 @@ enum status report_health_rules(struct outfeed_health_rules *out, struct prof_db
 	outfeed_health_defaults(out);
 	if (strcmp(file, "default") == 0)
 		return ST_OK;
-	status = recorded_rules(out, db, err);
+	status = read_recorded_rules(out, db, err);
 	if (status != ST_OK || strcmp(file, "recorded") == 0)
 		return status;
 	status = json_load(&tree, file, err);
@@ -110,7 +111,7 @@ static enum status table_init(struct report_table *out, const char *name,
 	return ST_OK;
 }
 
-/* As the view `health` has them. */
+/* The columns of the view `health`. */
 static const struct report_column hit_columns[] = {
 	{"rule", REPORT_TEXT},
 	{"queue", REPORT_TEXT},
@@ -131,7 +132,7 @@ static const struct report_column hit_columns[] = {
 	{"threshold", REPORT_REAL},
 };
 
-static const char *own_text(struct arena *arena, const char *text, bool *failed)
+static const char *copy_text(struct arena *arena, const char *text, bool *failed)
 {
 	char *copy = !text ? NULL : arena_strdup(arena, text);
 
@@ -139,7 +140,7 @@ static const char *own_text(struct arena *arena, const char *text, bool *failed)
 	return copy;
 }
 
-/* false: memory is short. */
+/* Return false if out of memory. */
 static bool fill_hit(struct report_cell *row, const struct health_judgement *j,
 		     const struct health_found *found, struct arena *arena)
 {
@@ -153,11 +154,11 @@ static bool fill_hit(struct report_cell *row, const struct health_judgement *j,
 	bool failed = false;
 	const struct report_cell cells[] = {
 		report_cell_of_text(outfeed_health_describe(hit->rule)->name),
-		report_cell_of_text(own_text(arena, tensor ? tensor->queue : NULL, &failed)),
-		report_cell_of_text(own_text(arena, hit->key, &failed)),
-		report_cell_of_text(own_text(arena, hit->layer, &failed)),
+		report_cell_of_text(copy_text(arena, tensor ? tensor->queue : NULL, &failed)),
+		report_cell_of_text(copy_text(arena, hit->key, &failed)),
+		report_cell_of_text(copy_text(arena, hit->layer, &failed)),
 		report_cell_of_int(tensor ? tensor->stage : IPS_NULL),
-		report_cell_of_text(own_text(arena, keys->phase ? phase : NULL, &failed)),
+		report_cell_of_text(copy_text(arena, keys->phase ? phase : NULL, &failed)),
 		report_cell_of_int(found->rank),
 		report_cell_of_text(modes[keys->mode]),
 		report_cell_of_int(keys->epoch),
@@ -221,7 +222,7 @@ static enum status rules_table(struct report_table *out, const struct outfeed_he
 		row[1] = report_cell_of_real(rule->threshold);
 		row[2] = report_cell_of_int(rule->patience);
 		row[3] = report_cell_of_int(rule->enabled);
-		row[4] = report_cell_of_text(own_text(&out->arena, parameters, &failed));
+		row[4] = report_cell_of_text(copy_text(&out->arena, parameters, &failed));
 		if (failed) {
 			report_table_free(out);
 			status = err_nomem(err);
@@ -232,9 +233,9 @@ static enum status rules_table(struct report_table *out, const struct outfeed_he
 
 /* ---- the report ------------------------------------------------------------------------------ */
 
-/* What JSON says beside the hits: the rules, as --reevaluate takes them. */
-static enum status rules_note(struct report_table *table, const struct outfeed_health_rules *rules,
-			      struct err *err)
+/* Set the note of JSON: the rules, in the form that --reevaluate reads. */
+static enum status add_rules_note(struct report_table *table,
+				  const struct outfeed_health_rules *rules, struct err *err)
 {
 	struct str text = {0};
 	struct jsonw w;
@@ -261,8 +262,8 @@ static enum status rules_note(struct report_table *table, const struct outfeed_h
 	return table->note ? ST_OK : err_nomem(err);
 }
 
-static enum status cut_rows(struct report_table *table, const struct report_request *request,
-			    struct err *err)
+static enum status apply_limit(struct report_table *table, const struct report_request *request,
+			       struct err *err)
 {
 	const bool text = request->render.format == REPORT_AS_TEXT;
 	char shown[FMT_SIZE], whole[FMT_SIZE];
@@ -306,9 +307,9 @@ enum status report_run_reevaluate(const struct report_request *request, struct e
 	if (status != ST_OK)
 		return status;
 	if (request->render.format == REPORT_AS_JSON)
-		status = rules_note(&table, &rules, err);
+		status = add_rules_note(&table, &rules, err);
 	if (status == ST_OK)
-		status = cut_rows(&table, request, err);
+		status = apply_limit(&table, request, err);
 	if (status == ST_OK)
 		status = report_render(&table, &request->render, request->out, err);
 	report_table_free(&table);

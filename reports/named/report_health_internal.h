@@ -1,5 +1,6 @@
-*State of the re -
-	evaluation of a run's health rules. *A run on its way through the health rules.* /
+/*
+ * State of the re-evaluation of a run's health rules.
+ */
 #ifndef REPORT_HEALTH_INTERNAL_H
 #define REPORT_HEALTH_INTERNAL_H
 
@@ -7,8 +8,8 @@
 #include "common/arena.h"
 #include "reports/named/report_health.h"
 
-		/* A tensor of one replica of one process; texts belong to the arena and are NULL as in the file. */
-		struct health_tensor {
+/* A tensor of one replica of one process; texts belong to the arena and are NULL as in the file. */
+struct health_tensor {
 	const char *queue, *key, *layer;
 	int64_t rank, replica, stage;
 	struct outfeed_health_tensor *state; /* NULL: a kind without rules */

@@ -1,5 +1,5 @@
 /*
- * Feeding recorded rows to the health rules. See report_health.h.
+ * Evaluate health rules on recorded rows. See report_health.h.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 /* ---- hits ------------------------------------------------------------------------------------ */
 
-static const char *keep_text(struct health_judgement *j, const char *text)
+static const char *copy_text(struct health_judgement *j, const char *text)
 {
 	char *copy = !text ? NULL : arena_strdup(&j->arena, text);
 
@@ -31,12 +31,12 @@ static void add_hit(struct health_judgement *j, int64_t rank, const struct outfe
 	}
 	found = &j->hits[j->hit_count];
 	*found = (struct health_found){*hit, rank, (int64_t)j->hit_count};
-	found->hit.key = keep_text(j, hit->key);
-	found->hit.layer = keep_text(j, hit->layer);
+	found->hit.key = copy_text(j, hit->key);
+	found->hit.layer = copy_text(j, hit->layer);
 	j->hit_count++;
 }
 
-static void take_hit(void *user, const struct outfeed_hit *hit)
+static void on_hit(void *user, const struct outfeed_hit *hit)
 {
 	const struct health_process *process = user;
 
@@ -52,10 +52,10 @@ static int compare_hits(const void *a, const void *b)
 
 /* ---- processes and tensors ------------------------------------------------------------------- */
 
-static enum status find_process(struct health_judgement *j, int64_t rank,
-				struct health_process **out, struct err *err)
+static enum status get_process(struct health_judgement *j, int64_t rank,
+			       struct health_process **out, struct err *err)
 {
-	struct outfeed_health_params params = {.rules = j->rules, .hit = take_hit};
+	struct outfeed_health_params params = {.rules = j->rules, .hit = on_hit};
 	struct health_process *process;
 	enum status status;
 
@@ -93,7 +93,7 @@ static bool same_tensor(const struct health_tensor *a, const struct health_tenso
 	       same_text(a->queue, b->queue);
 }
 
-static uint64_t hash_of(const struct health_tensor *tensor)
+static uint64_t tensor_hash(const struct health_tensor *tensor)
 {
 	const int64_t numbers[] = {tensor->rank, tensor->replica};
 
@@ -101,7 +101,7 @@ static uint64_t hash_of(const struct health_tensor *tensor)
 			tensor->key);
 }
 
-/* How many axes "(2, 3)" has, and how long the last one is. */
+/* Number of axes of a shape like "(2, 3)"; @last: size of the last axis. */
 static int shape_axes(const char *shape, int64_t *last)
 {
 	int axes = 0;
@@ -122,9 +122,10 @@ static int shape_axes(const char *shape, int64_t *last)
 	return axes;
 }
 
-/* Shape and activity are the tensor's alone, not in its rows. */
-static enum status read_about(struct health_judgement *j, const struct health_tensor *tensor,
-			      struct outfeed_health_about_tensor *about, struct err *err)
+/* Read shape and activity, which are stored with the tensor, not in its rows. */
+static enum status read_tensor_details(struct health_judgement *j,
+				       const struct health_tensor *tensor,
+				       struct outfeed_health_about_tensor *about, struct err *err)
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, j->db,
@@ -164,34 +165,33 @@ static enum status add_tensor(struct health_judgement *j, const struct health_te
 		return err_nomem(err);
 	tensor = &j->tensors[j->tensor_count];
 	*tensor = *wanted;
-	tensor->queue = keep_text(j, wanted->queue);
-	tensor->key = keep_text(j, wanted->key);
-	tensor->layer = keep_text(j, wanted->layer);
+	tensor->queue = copy_text(j, wanted->queue);
+	tensor->key = copy_text(j, wanted->key);
+	tensor->layer = copy_text(j, wanted->layer);
 	if (j->failed)
 		return err_nomem(err);
 	if (kind && outfeed_kind_of(&about.kind, kind)) {
-		status = read_about(j, tensor, &about, err);
+		status = read_tensor_details(j, tensor, &about, err);
 		if (status == ST_OK)
-			status = find_process(j, tensor->rank, &process, err);
+			status = get_process(j, tensor->rank, &process, err);
 		if (status == ST_OK)
 			status =
 				outfeed_health_tensor(process->health, &tensor->state, &about, err);
 	}
-	if (status == ST_OK && map_add(&j->map, hash_of(tensor), j->tensor_count) != 0)
+	if (status == ST_OK && map_add(&j->map, tensor_hash(tensor), j->tensor_count) != 0)
 		status = err_nomem(err);
 	if (status == ST_OK)
 		j->tensor_count++;
 	return status;
 }
 
-static enum status find_tensor(struct health_judgement *j, const struct health_tensor *wanted,
-			       const char *kind, struct outfeed_health_tensor **out,
-			       struct err *err)
+static enum status get_tensor(struct health_judgement *j, const struct health_tensor *wanted,
+			      const char *kind, struct outfeed_health_tensor **out, struct err *err)
 {
 	enum status status = ST_OK;
 	size_t at;
 
-	MAP_FIND(at, &j->map, hash_of(wanted), same_tensor(&j->tensors[at], wanted));
+	MAP_FIND(at, &j->map, tensor_hash(wanted), same_tensor(&j->tensors[at], wanted));
 	if (at == MAP_NONE) {
 		at = j->tensor_count;
 		status = add_tensor(j, wanted, kind, err);
@@ -202,7 +202,7 @@ static enum status find_tensor(struct health_judgement *j, const struct health_t
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* The columns of every query below begin with these. */
+/* The first columns of every query below. */
 #define KEYS "rank, mode, epoch, execution, step, time_ns, "
 enum {
 	AT_RANK,
@@ -230,7 +230,7 @@ static struct ips_keys read_keys(const struct prof_query *query)
 	return keys;
 }
 
-/* Rows come as they were written: the view's joins are all from the left. */
+/* Rows come in the order they were written: the view has only left joins. */
 #define STATS_SQL                                                                                  \
 	"SELECT " KEYS "weight_update, microbatch, replica, phase, queue, key, kind, layer, "      \
 	"stage, n, n_nan, n_pos_inf, n_neg_inf, n_zero, n_changed, abs_max, min, max, mean, "      \
@@ -262,7 +262,7 @@ enum {
 	AT_RATIO
 };
 
-/* A damaged file may hold anything; sums of counts must not overflow. */
+/* A damaged file may hold any number; sums of counts must not overflow. */
 static int64_t read_count(const struct prof_query *query, int column)
 {
 	const int64_t count = prof_column_int(query, column);
@@ -270,7 +270,7 @@ static int64_t read_count(const struct prof_query *query, int column)
 	return count >= 0 && count <= COUNT_MOST ? count : IPS_NULL;
 }
 
-/* Infinities of both signs; IPS_NULL: unknown. */
+/* Number of infinities of both signs; IPS_NULL: unknown. */
 static int64_t read_inf(const struct prof_query *query)
 {
 	const int64_t positive = read_count(query, AT_POS_INF);
@@ -279,7 +279,7 @@ static int64_t read_inf(const struct prof_query *query)
 	return positive == IPS_NULL || negative == IPS_NULL ? IPS_NULL : positive + negative;
 }
 
-/* The file has the greatest of the finite values, the rules want that of all. */
+/* The file has the maximum of the finite values; the rules expect that of all values. */
 static double read_abs_max(const struct prof_query *query, int64_t n_nan, int64_t n_inf)
 {
 	if (n_nan > 0)
@@ -316,8 +316,8 @@ static struct outfeed_health_row read_row(const struct prof_query *query)
 	return row;
 }
 
-static enum status judge_row(struct health_judgement *j, const struct prof_query *query,
-			     struct err *err)
+static enum status evaluate_row(struct health_judgement *j, const struct prof_query *query,
+				struct err *err)
 {
 	const struct health_tensor wanted = {
 		.queue = prof_column_text(query, AT_QUEUE),
@@ -329,19 +329,19 @@ static enum status judge_row(struct health_judgement *j, const struct prof_query
 	};
 	const struct outfeed_health_row row = read_row(query);
 	struct outfeed_health_tensor *state;
-	enum status status = find_tensor(j, &wanted, prof_column_text(query, AT_KIND), &state, err);
+	enum status status = get_tensor(j, &wanted, prof_column_text(query, AT_KIND), &state, err);
 
 	if (status == ST_OK && state)
 		outfeed_health_row(state, &row);
 	return status;
 }
 
-static enum status judge_step(struct health_judgement *j, const struct prof_query *query,
-			      struct err *err)
+static enum status evaluate_step(struct health_judgement *j, const struct prof_query *query,
+				 struct err *err)
 {
 	const struct ips_keys keys = read_keys(query);
 	struct health_process *process;
-	enum status status = find_process(j, prof_column_int(query, AT_RANK), &process, err);
+	enum status status = get_process(j, prof_column_int(query, AT_RANK), &process, err);
 
 	if (status == ST_OK)
 		outfeed_health_loss(process->health, &keys, prof_column_int(query, AT_TIME),
@@ -349,13 +349,13 @@ static enum status judge_step(struct health_judgement *j, const struct prof_quer
 	return status;
 }
 
-/* The loss, whether it was validated, and that loss, after the keys. */
-static enum status judge_epoch(struct health_judgement *j, const struct prof_query *query,
-			       struct err *err)
+/* Columns after the keys: the loss, whether there was a validation, and its loss. */
+static enum status evaluate_epoch(struct health_judgement *j, const struct prof_query *query,
+				  struct err *err)
 {
 	const struct ips_keys keys = read_keys(query);
 	struct health_process *process;
-	enum status status = find_process(j, prof_column_int(query, AT_RANK), &process, err);
+	enum status status = get_process(j, prof_column_int(query, AT_RANK), &process, err);
 
 	if (status == ST_OK)
 		outfeed_health_epoch(process->health, &keys, prof_column_int(query, AT_TIME),
@@ -365,9 +365,9 @@ static enum status judge_epoch(struct health_judgement *j, const struct prof_que
 	return status;
 }
 
-/* What cannot be judged again. */
-static enum status judge_classes(struct health_judgement *j, const struct prof_query *query,
-				 struct err *err)
+/* Copy hits of class imbalance: classes are not recorded, so they cannot be evaluated. */
+static enum status copy_class_hits(struct health_judgement *j, const struct prof_query *query,
+				   struct err *err)
 {
 	const struct outfeed_health_rule *rule = &j->rules->rule[OUTFEED_HEALTH_class_imbalance];
 	const double value = prof_column_real(query, AT_KEYS);
@@ -390,11 +390,11 @@ static const struct {
 	enum status (*judge)(struct health_judgement *j, const struct prof_query *query,
 			     struct err *err);
 } passes[] = {
-	{STATS_SQL, judge_row},
+	{STATS_SQL, evaluate_row},
 	{"SELECT " KEYS "value FROM metrics WHERE mode = 'train' AND name = 'loss' "
 	 "AND step IS NOT NULL",
-	 judge_step},
-	/* A validation is an evaluation that belongs to an epoch. */
+	 evaluate_step},
+	/* A validation is recorded as an evaluation that belongs to an epoch. */
 	{"SELECT m.rank, m.mode, m.epoch, m.execution, m.step, m.time_ns, m.value, "
 	 "v.epoch IS NOT NULL, v.value FROM metrics m LEFT JOIN "
 	 "(SELECT rank, epoch, value FROM metrics WHERE mode = 'evaluate' AND name = 'loss' AND "
@@ -402,11 +402,11 @@ static const struct {
 	 "ON v.rank = m.rank AND v.epoch = m.epoch "
 	 "WHERE m.mode = 'train' AND m.name = 'loss' AND m.step IS NULL AND "
 	 "m.execution IS NULL AND m.epoch IS NOT NULL",
-	 judge_epoch},
-	{"SELECT " KEYS "value, key FROM health WHERE rule = 'class_imbalance'", judge_classes},
+	 evaluate_epoch},
+	{"SELECT " KEYS "value, key FROM health WHERE rule = 'class_imbalance'", copy_class_hits},
 };
 
-static enum status judge_pass(struct health_judgement *j, size_t pass, struct err *err)
+static enum status run_pass(struct health_judgement *j, size_t pass, struct err *err)
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, j->db, passes[pass].sql, err);
@@ -425,7 +425,7 @@ enum status report__health_judge(struct health_judgement *j, struct err *err)
 	enum status status = ST_OK;
 
 	for (size_t i = 0; i < ARRAY_LEN(passes) && status == ST_OK; i++)
-		status = judge_pass(j, i, err);
+		status = run_pass(j, i, err);
 	for (size_t i = 0; i < j->process_count && status == ST_OK; i++)
 		outfeed_health_settle(j->processes[i]->health);
 	if (status == ST_OK && j->failed)

@@ -1,5 +1,5 @@
 /*
- * The named reports that are one query each, and running one.
+ * The named reports that are one query each, and the function that runs them.
  *
  * Threading: constant data only. Ownership: definitions are literals.
  */
@@ -16,7 +16,8 @@
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 
-/* Of the rank's process: a merged file has what differs from rank 0's under a key of the rank. */
+/* A fact on the row's rank: a merged file stores what differs from rank 0 under a key of the
+ * rank. */
 #define FACT_OF_RANK(fact)                                                                         \
 	"(SELECT CAST(value AS REAL) FROM meta\n"                                                  \
 	"               WHERE key IN ('" fact "', 'merge.' || e.rank || '." fact "')\n"            \
@@ -49,8 +50,8 @@ static const struct report_named report_named_runs = {
 
 /* ---- metrics --------------------------------------------------------------------------------- */
 
-/* As Keras prints them: the loss first, those of validation last. round tells several evaluations
- * apart. */
+/* In Keras's order: the loss first, metrics of validation last. round separates several
+ * evaluations. */
 static const char metrics_epoch_sql[] =
 	"SELECT m.rank, m.mode, m.epoch, m.execution, e.steps, e.total_ns AS dur_ns,\n"
 	"       1.0 * e.total_ns / nullif(e.steps, 0) AS step_ns, m.loss, m.metrics\n"
@@ -156,7 +157,7 @@ static const char bubbles_mode_sql[] =
 	"       1.0 * total_makespan_ns / runs AS makespan_ns, oversubscribed_runs\n"
 	"FROM bubble_sums WHERE stages IS NOT 1";
 
-/* Several pipeline runs as one row; the four parts are of IPUs x makespan. */
+/* Several pipeline runs as one row; the four causes are shares of IPUs x makespan. */
 #define BUBBLE_MEANS(keys)                                                                         \
 	"SELECT " keys ", schedule, stages, microbatches,\n"                                       \
 	"       count(*) AS runs,\n"                                                               \
@@ -215,8 +216,8 @@ static const char operation_sql[] =
 	"       " ONCE_TFLOPS " AS tflops, " ONCE_PEAK_SHARE " AS peak_share\n"
 	"FROM " REPORT_OPERATIONS;
 
-/* Several operations as one row, as often as a weight update executes them; tile_balance is the
- * mean over cycles. */
+/* Several operations as one row, weighted by their executions in a weight update; tile_balance is
+ * the mean over cycles. */
 #define UPDATE_TFLOPS     REPORT_TFLOPS("update_flops", "update_cycles")
 #define UPDATE_PEAK_SHARE REPORT_PEAK_SHARE("update_flops", "update_cycles")
 #define OPERATION_SUMS(key)                                                                        \
@@ -280,11 +281,12 @@ static const struct report_named report_named_layers = {
 
 /* ---- programs -------------------------------------------------------------------------------- */
 
-/* A program is in the tree once: below its parent. Its place is the way from the root, in digits
- * that sort as numbers. The cycles of a leaf are of its runs in the first weight update that has a
- * trace (where no training ran it: the first execution of the other mode), in one replica, as all
- * do the same; those of a node are of all below it. max() alone: the columns beside it are of the
- * row that it is of, and "train" is the greatest mode. */
+/* A program occurs once in the tree: below its parent. `place` is its path from the root, in digits
+ * that sort as numbers. The cycles of a leaf are those of its runs in the first traced weight
+ * update of one replica (all replicas do the same); if no training ran it, in the first traced
+ * execution of the other mode. The cycles of a node are the sum over its subtree. With a bare
+ * max(), SQLite takes the other columns from the row of the maximum, and "train" is the greatest
+ * mode. */
 static const char programs_sql[] =
 	"WITH RECURSIVE\n"
 	"tree(program_id, depth, place) AS (\n"
@@ -330,8 +332,8 @@ static const struct report_named report_named_programs = {
 
 /* ---- execution-trace ------------------------------------------------------------------------- */
 
-/* Tile balances are means over the cycles of compute. The parallel efficiency counts all tiles of
- * an IPU: it is the share of their cycles in which they compute. */
+/* Tile balances are means over the cycles of compute. The parallel efficiency is the share of the
+ * cycles of all tiles of an IPU in which they compute. */
 static const char trace_execution_sql[] =
 	"SELECT rank, mode, epoch, execution, replica, ipu, sum(cycles) AS cycles,\n"
 	"       1.0 * sum(balanced) / nullif(sum(cycles), 0) AS parallel_efficiency,\n"
@@ -451,8 +453,8 @@ static const struct report_named report_named_time_split = {
 
 /* ---- span-sums ------------------------------------------------------------------------------- */
 
-/* Spans by @keys. Own time: without the spans directly inside, which are subtracted from the row of
- * the span around them, so that every moment of a lane counts once. */
+/* Spans grouped by @keys. self_ns excludes directly nested spans: they are subtracted from the row
+ * of their parent, so that the time of a lane is counted once. */
 #define SPAN_SUMS(keys, of_span, of_parent)                                                        \
 	"SELECT " keys ", spans, self_ns,\n"                                                       \
 	"       1.0 * self_ns / nullif(sum(self_ns) OVER (PARTITION BY clock), 0)\n"               \
@@ -487,7 +489,7 @@ static const struct report_named report_named_span_sums = {
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* A tile is out of memory where it needs more than it has, or the planner said so. */
+/* A tile is out of memory if it needs more than its capacity, or if the planner reported it. */
 static const char memory_ipu_sql[] =
 	"SELECT ipu, count(*) AS tiles, sum(bytes) AS bytes, sum(capacity) AS capacity,\n"
 	"       1.0 * sum(bytes) / nullif(sum(capacity), 0) AS used_share,\n"
@@ -547,7 +549,7 @@ static const struct report_named report_named_memory = {
 
 /* ---- liveness -------------------------------------------------------------------------------- */
 
-/* max() alone: the columns beside it are of the row that it is of. */
+/* With a bare max(), SQLite takes the other columns from the row of the maximum. */
 static const char liveness_peak_sql[] =
 	"SELECT l.ipu, l.live_bytes AS peak_bytes, l.always_live_bytes,\n"
 	"       l.not_always_live_bytes, l.program_step, l.program_steps, l.program_id,\n"
@@ -594,7 +596,7 @@ static const struct report_named report_named_liveness = {
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
-/* max() alone: the columns beside it are of the row that it is of. */
+/* With a bare max(), SQLite takes the other columns from the row of the maximum. */
 static const char tensors_sql[] =
 	"SELECT t.queue, t.key, t.kind, t.layer, t.stage, t.shape, t.dtype, t.activity, t.dims,\n"
 	"       r.tier, r.every, coalesce(s.rows, 0) AS rows, s.last_ns, s.epoch, s.step,\n"
@@ -638,7 +640,7 @@ static const struct report_named report_named_health = {
 	"watched.",
 };
 
-/* In the order of `ipu-report list`. */
+/* In the order of the output of `ipu-report list`. */
 static const struct report_named *const named_table[] = {
 	&report_named_runs,       &report_named_metrics,
 	&report_named_stages,     &report_named_bubbles,
@@ -656,7 +658,7 @@ const struct report_named *report_named_at(int at)
 	return at >= 0 && at < (int)ARRAY_LEN(named_table) ? named_table[at] : NULL;
 }
 
-/* ---- running one ----------------------------------------------------------------------------- */
+/* ---- running a named report ------------------------------------------------------------------ */
 
 const char *report_named_groupings(const struct report_named *named, char *out, size_t size)
 {
@@ -674,8 +676,8 @@ const char *report_named_groupings(const struct report_named *named, char *out, 
 	return out;
 }
 
-static enum status named_grouping(const struct report_grouping **out,
-				  const struct report_named *named, const char *by, struct err *err)
+static enum status find_grouping(const struct report_grouping **out,
+				 const struct report_named *named, const char *by, struct err *err)
 {
 	char all[256];
 
@@ -699,7 +701,7 @@ enum status report_run_named(const struct report_entry *entry, const struct repo
 {
 	const struct report_named *named = (const struct report_named *)entry;
 	const struct report_grouping *grouping;
-	enum status status = named_grouping(&grouping, named, request->choice.by, err);
+	enum status status = find_grouping(&grouping, named, request->choice.by, err);
 	struct report_source source;
 
 	if (status != ST_OK)

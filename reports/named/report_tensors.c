@@ -1,7 +1,7 @@
 /*
- * Tensor statistics by ranges of rows. See report_tensors.h.
+ * Read tensor statistics by ranges of rows. See report_tensors.h.
  *
- * Threading: none. Ownership: what is handed out is the caller's.
+ * Threading: none. Ownership: the caller owns the rows.
  */
 #include "reports/named/report_tensors.h"
 
@@ -13,7 +13,7 @@
 
 #define RANGES_MOST 256
 
-/* SQL names cannot be bound: each column has its statement. */
+/* SQLite cannot bind column names: each column has its statement. */
 #define COLUMN_MAP(X)                                                                              \
 	X(mean)                                                                                    \
 	X(std)                                                                                     \
@@ -60,7 +60,7 @@ enum status report_ranges(int64_t last, int64_t most, int64_t least, report_rang
 
 	if (last < 1)
 		return ST_OK;
-	if (last == INT64_MAX) /* of a damaged file: no number is beyond it */
+	if (last == INT64_MAX) /* of a damaged file: last + 1 must not overflow */
 		last--;
 	if (last <= most)
 		return take(user, 1, last + 1, err);
@@ -69,7 +69,8 @@ enum status report_ranges(int64_t last, int64_t most, int64_t least, report_rang
 	ranges = max(2, ranges);
 	each = most / ranges;
 	for (int64_t i = 0; i < ranges && status == ST_OK; i++) {
-		/* The last one ends with the last row; a double is exact enough for the others. */
+		/* The last range ends with the last row; a double is exact enough for the
+		 * others. */
 		const double part = (double)i / (double)(ranges - 1);
 		const int64_t from = i == ranges - 1 ? last - each + 1
 						     : 1 + (int64_t)((double)(last - each) * part);
@@ -88,7 +89,7 @@ struct reading {
 	int column;
 };
 
-static enum status take_row(struct report_tensor_rows *out, const struct prof_query *query,
+static enum status read_row(struct report_tensor_rows *out, const struct prof_query *query,
 			    struct err *err)
 {
 	if (mem_grow(&out->row, &out->capacity, (size_t)out->count + 1, sizeof(*out->row)))
@@ -108,7 +109,7 @@ static enum status take_row(struct report_tensor_rows *out, const struct prof_qu
 	return ST_OK;
 }
 
-static enum status take_range(void *user, int64_t from, int64_t to, struct err *err)
+static enum status read_range(void *user, int64_t from, int64_t to, struct err *err)
 {
 	const struct reading *reading = user;
 	struct prof_query *query;
@@ -121,7 +122,7 @@ static enum status take_range(void *user, int64_t from, int64_t to, struct err *
 	if (reading->rank != IPS_NULL)
 		prof_query_int(query, ":rank", reading->rank);
 	while (prof_query_next(query, &status, err))
-		status = take_row(reading->out, query, err);
+		status = read_row(reading->out, query, err);
 	prof_query_close(query);
 	reading->out->looked += to - from;
 	return status;
@@ -151,11 +152,11 @@ enum status report_tensor_rows_read(struct report_tensor_rows *out, struct prof_
 				err);
 	if (status == ST_OK)
 		status = prof_db_number(db, "SELECT count(*) FROM tensor_rows", &tensors, err);
-	/* A range holds what is recorded of all tensors in a step, twice. */
+	/* At least two steps' rows per range, over all tensors. */
 	if (status != ST_OK)
 		return status;
 	out->all = rows;
-	return report_ranges(rows, most, 2 * tensors + 1, take_range, &reading, err);
+	return report_ranges(rows, most, 2 * tensors + 1, read_range, &reading, err);
 }
 
 void report_tensor_rows_free(struct report_tensor_rows *rows)

@@ -1,6 +1,6 @@
 /*
- * The summary of a run: one struct, filled with a handful of bounded queries, for ipu-report,
- * ipu-view and the end of script/demo.
+ * The summary of a run: one struct, filled by a few bounded queries, for ipu-report, ipu-view and
+ * the end of script/demo.
  */
 #ifndef REPORT_SUMMARY_H
 #define REPORT_SUMMARY_H
@@ -19,39 +19,39 @@ struct report_stage {
 	int64_t stage, ipu;
 	const char *layers; /* "flatten, Dense_256" */
 	int64_t forward_ns[2], backward_ns[2],
-		update_ns[2]; /* sums, training; [0] host, [1] device */
-	int64_t count;        /* micro-batches of F, host clock */
+		update_ns[2]; /* sums over training; [0] host, [1] device */
+	int64_t count;        /* forward micro-batches, host clock */
 };
 
 struct report_bubble_mean {
 	bool known;
 	int64_t runs;
-	double idle_fraction; /* the bubble: of all runs together, the sum of its causes */
-	double bubble_rate, bubble_over_ideal; /* means of the runs, as are those of theory */
+	double idle_fraction;                  /* the bubble over all runs: the sum of its causes */
+	double bubble_rate, bubble_over_ideal; /* means over runs, like the theory below */
 	double theory_idle_fraction, theory_bubble_rate, theory_bubble_over_ideal;
-	double ramp_up, ramp_down, imbalance, communication; /* shares of ipus x makespan */
+	double ramp_up, ramp_down, imbalance, communication; /* shares of IPUs x makespan */
 };
 
-/* What training computes beside what its simulated IPUs could: of all that were attached. NaN:
- * unknown, as of a recording without a device. */
+/* FLOP/s of training and the peak of all simulated IPUs. NaN: unknown, e.g. a recording without a
+ * device. */
 struct report_arithmetic {
 	double flops_s, peak_flops_s;
 };
 
-/* The last that is known of an execution that did not end, or has not yet. */
+/* The last known progress of an execution that has not ended. */
 struct report_reached {
 	bool known;
 	int64_t epoch, execution, weight_update, step;
 };
 
-/* A rule that was broken. IPS_NULL and NULL: not known, here and below. */
+/* A broken rule. Here and below, IPS_NULL and NULL mean unknown. */
 struct report_broken {
-	const char *rule, *key; /* of the first hit: the tensor, the layer, "loss" */
+	const char *rule, *key; /* key of the first hit: the tensor, the layer, "loss" */
 	int64_t hits, first_ns, epoch, weight_update, step;
 };
 
-/* Where bad numbers began: the earliest of the trail that has any, which may be a weight or an
- * input that nobody looked at before first_nonfinite met what was computed from it. */
+/* The origin of non-finite values: the earliest non-finite tensor of the trail. It may be a weight
+ * or an input that no rule watched before first_nonfinite found a value computed from it. */
 #define REPORT_FIRST_BAD                                                                           \
 	"WITH met AS (SELECT * FROM first_nonfinite ORDER BY time_ns LIMIT 1)\n"                   \
 	"SELECT key, layer, phase, epoch, weight_update, step, microbatch, replica, stage, "       \
@@ -65,7 +65,7 @@ struct report_broken {
 	"t.n_nan + t.n_pos_inf + t.n_neg_inf > 0\n"                                                \
 	") ORDER BY position LIMIT 1"
 
-/* The first bad number, as REPORT_FIRST_BAD has it; element -1: unknown. */
+/* The first non-finite value, as selected by REPORT_FIRST_BAD; element -1: unknown. */
 struct report_bad {
 	bool known;
 	const char *key, *layer, *phase, *value;
@@ -80,39 +80,39 @@ struct report_summary {
 	const char *path, *command;
 	enum prof_origin origin;
 	const char *state;   /* "complete", "recording", "killed: the writer died", ... */
-	const char *failure; /* why the writer gave up (a full disk); NULL: it did not */
-	bool whole;          /* the file has the end that its writer gave it */
-	bool live;           /* it is being written */
+	const char *failure; /* why the writer gave up (e.g. a full disk); NULL: it did not */
+	bool whole;          /* the writer completed the file */
+	bool live;           /* the file is being written */
 	struct report_reached reached;
-	const char *absent;     /* "spans, metrics": what an unfinished or empty file has none of */
-	int64_t last_commit_ns; /* what came later is missing unless the file is whole */
+	const char *absent;     /* "spans, metrics": empty tables of an unfinished or empty file */
+	int64_t last_commit_ns; /* later data is missing unless the file is whole */
 	const char *model, *schedule, *target, *cost_model;
-	const char *dataset; /* these texts are NULL where meta says nothing */
+	const char *dataset; /* NULL if meta does not have it, like the texts above */
 	int64_t batch_size, gradient_accumulation, host_threads; /* IPS_NULL: unknown */
 	int64_t start_epoch_ns;                                  /* IPS_NULL: unknown */
-	const char *continues; /* the report of the run whose backup this one went on from */
-	int64_t part;          /* of a training that went on: from 2; IPS_NULL: it began here */
-	int64_t after_step;    /* the steps that the parts before had done; IPS_NULL */
-	const char *parts; /* of a merged file: which rank goes on after which; NULL: none does */
-	int64_t ranks;     /* of a merged file; IPS_NULL: of none */
+	const char *continues; /* the report of the run whose backup this run continued */
+	int64_t part;          /* from 2: part of a continued training; else IPS_NULL */
+	int64_t after_step;    /* steps done by the parts before; IPS_NULL: none */
+	const char *parts;     /* of a merged file: which rank continues which; NULL: none does */
+	int64_t ranks;         /* of a merged file; IPS_NULL: not merged */
 	int64_t duration_ns, epochs, executions, steps, weight_updates, replicas, ipus, stages;
-	int64_t traced, untraced; /* executions with and without a timeline of the device */
+	int64_t traced, untraced; /* executions with and without a device timeline */
 	double loss, accuracy;    /* of the last training epoch; NaN: unknown */
 	double evaluate_loss, evaluate_accuracy;
-	bool loss_nan, evaluate_loss_nan;    /* recorded, and no number */
+	bool loss_nan, evaluate_loss_nan;    /* recorded as NaN */
 	struct report_bubble_mean bubble[2]; /* [0] host, [1] device (simulated) */
 	struct report_arithmetic arithmetic;
 	bool oversubscribed;
 	struct report_stage *stage;
 	int64_t spans, events, dropped, database_bytes, tensors, tensor_rows, health_hits;
-	int64_t peak_resident_bytes;  /* of the process, as sampled; IPS_NULL: it was not */
-	int64_t rules;                /* health rules that were in force */
+	int64_t peak_resident_bytes;  /* of the process; IPS_NULL: not sampled */
+	int64_t rules;                /* number of enabled health rules */
 	struct report_broken *broken; /* in the order of their first hits */
 	int broken_count;
 	struct report_bad bad;
-	int64_t lowered, lowered_ns; /* tensors kept less than asked for, and from when */
-	const char *lowered_why;     /* NULL: none is */
-	int64_t record_ns, write_ns; /* what recording took of the run; its writer's thread beside;
+	int64_t lowered, lowered_ns; /* tensors with a lowered tier, and the first time */
+	const char *lowered_why;     /* NULL: none */
+	int64_t record_ns, write_ns; /* cost of recording in the run, and in its writer thread;
 				     IPS_NULL: unknown, as of an imported trace */
 	double overhead_fraction;    /* record_ns over the run's time; NaN: unknown */
 	struct report_fact *options; /* engine options and the like, from meta */
@@ -120,19 +120,19 @@ struct report_summary {
 	struct arena arena; /* owns all texts and arrays */
 };
 
-/* When the run began, by the local clock: "2026-11-22 08:41:53"; NULL: unknown. */
+/* Format the run's start in local time: "2026-11-22 08:41:53"; NULL: unknown. */
 const char *report_summary_started(int64_t start_epoch_ns, char out[FMT_SIZE]);
 
-/* From the writer's sums: its time does not grow with the rows. */
+/* Fill @out. Reads the writer's sums, so the time does not grow with the rows. */
 enum status report_summary_get(struct report_summary *out, struct prof_db *db, struct err *err);
 void report_summary_free(struct report_summary *summary); /* accepts a zeroed struct */
 
-/* The summary as text for people, at most @width columns (0: 80). */
+/* Print the summary as text, at most @width columns (0: 80). */
 enum status report_summary_print(const struct report_summary *summary, int width, FILE *out,
 				 struct err *err);
 
-/* The same numbers as a table (section, name, clock, stage, value), for CSV and JSON; its texts are
- * the summary's, which must outlive it. */
+/* The same numbers as a table (section, name, clock, stage, value), for CSV and JSON. Its texts
+ * belong to the summary, which must outlive the table. */
 enum status report_summary_table(struct report_table *out, const struct report_summary *summary,
 				 struct err *err);
 

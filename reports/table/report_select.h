@@ -1,10 +1,10 @@
-*Select columns,
-	rows and order of a report that is a query.**A choice holds text from a command line
-    : column names,
-	and conditions in SQL,
-	which are checked *before they become part of a statement.An unknown column or
-		a wrong condition is ST_INVALID with *the nearest name,
-	before anything is written.* /
+/*
+ * Select columns, rows and order of a report that is a query.
+ *
+ * A choice holds text from a command line: column names, and conditions in SQL, which are checked
+ * before they become part of a statement. An unknown column or a wrong condition is ST_INVALID with
+ * the nearest name, before anything is written.
+ */
 #ifndef REPORT_SELECT_H
 #define REPORT_SELECT_H
 
@@ -20,7 +20,7 @@
 
 #define REPORT_WHERES 16
 
-		struct report_choice {
+struct report_choice {
 	const char *columns;              /* "a,b,c" or "all"; NULL: the report's default */
 	const char *sort;                 /* "-cycles,name"; NULL: the report's default */
 	const char *where[REPORT_WHERES]; /* conditions, joined with AND; docs/reports.md */

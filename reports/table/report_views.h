@@ -1,6 +1,6 @@
-*The views of the contract as reports : their names, what a row is,
-	and their queries.*The views of the contract as reports : their names, what a row is,
-	and the queries behind them.* /
+/*
+ * The views of the contract as reports: their names, what a row is, and their queries.
+ */
 #ifndef REPORT_VIEWS_H
 #define REPORT_VIEWS_H
 
@@ -63,7 +63,7 @@
 	X(tensor_sums, tensor_sums, "each tensor's statistics: first, last, range", REPORT_SKIP,   \
 	  NULL)
 
-		struct report_view {
+struct report_view {
 	const char *name, *usage;
 	const char *sql;       /* all rows */
 	const char *sql_count; /* number of rows */
