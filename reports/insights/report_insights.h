@@ -1,10 +1,10 @@
 /*
- * What a recorded run is worth changing for: sentences with numbers, and what to do.
+ * Insights on a recorded run: sentences with numbers, and what to change.
  *
- * Each insight is looked for by one function, in the data it needs and in nothing else
- * (INSIGHT_MAP of report_insights_internal.h lists them); what is a lot is a threshold in the table
- * of limits. Queries are bounded: sums, templates of the device's traces, the first rows of what
- * grows with the run. docs/insights.md says where each figure comes from.
+ * One function detects each insight from the facts it needs (INSIGHT_MAP of
+ * report_insights_internal.h lists them); thresholds are in the table of limits. Queries are
+ * bounded: sums, templates of the device's traces, the first rows of tables that grow with the run.
+ * docs/insights.md documents the source of each figure.
  *
  * Threading: none. Ownership: the struct's arena holds its texts and array.
  */
@@ -20,9 +20,9 @@
 #include "reports/table/report_table.h"
 
 enum report_insight_severity {
-	REPORT_INSIGHT_PROBLEM, /* the run is wrong, or its recording is not whole */
-	REPORT_INSIGHT_ADVICE,  /* it could be faster, or smaller */
-	REPORT_INSIGHT_NOTE,    /* to be known when the figures are read */
+	REPORT_INSIGHT_PROBLEM, /* the run is wrong, or its recording is incomplete */
+	REPORT_INSIGHT_ADVICE,  /* the run could be faster or smaller */
+	REPORT_INSIGHT_NOTE,    /* affects how the figures are read */
 	REPORT_INSIGHT_SEVERITIES
 };
 
@@ -36,7 +36,7 @@ struct report_insight_number {
 
 #define REPORT_INSIGHT_NUMBERS 6
 
-/* What the remedy would change, measured and predicted; NaN: not known. */
+/* Effect of the remedy: [0] measured, [1] predicted; NaN: unknown. */
 struct report_insight_gain {
 	double step_ns[2]; /* of one micro-batch, on the clock of the sentence */
 	double idle_fraction[2];
@@ -46,39 +46,39 @@ struct report_insight_gain {
 struct report_insight {
 	const char *id; /* a stable word, "ramps" */
 	enum report_insight_severity severity;
-	const char *subject_kind, *subject; /* "stage", "1"; of the whole run "run", NULL */
+	const char *subject_kind, *subject; /* "stage", "1"; "run", NULL for the whole run */
 	const char *sentence;
-	const char *remedy; /* with keys of the run file; NULL: there is nothing to do */
+	const char *remedy; /* with keys of the run file; NULL: nothing to do */
 	struct report_insight_number numbers[REPORT_INSIGHT_NUMBERS];
 	int number_count;
 	struct report_insight_gain gain;
-	double share;     /* of the time (or memory) that is at stake, 0 .. 1; 0: not estimated */
-	const char *view; /* where its rows are; NULL: nowhere */
-	const char *keys; /* which of them: "clock=device stage=1"; "" all */
+	double share;     /* affected share of the time or memory, 0 .. 1; 0: not estimated */
+	const char *view; /* the view that shows the rows; NULL: none */
+	const char *keys; /* which rows of it: "clock=device stage=1"; "" all */
 	const char *sql;  /* the query behind its numbers */
 };
 
 struct report_insights {
-	struct report_insight *items; /* problems, advice, notes; by share within these */
+	struct report_insight *items; /* ordered by severity, then by share */
 	int count, capacity;
-	const char *not_looked; /* what the recording has no data for, or NULL */
+	const char *not_looked; /* insights that lack data in this recording, or NULL */
 	struct arena arena;
 };
 
 enum status report_insights_get(struct report_insights *out, struct prof_db *db, struct err *err);
 void report_insights_free(struct report_insights *insights); /* accepts a zeroed struct */
 
-/* As text for people, at most @width columns (0: 80). */
+/* Print as text, at most @width columns (0: 80). */
 enum status report_insights_print(const struct report_insights *insights, int width, FILE *out,
 				  struct err *err);
 
-/* As rows, for CSV, JSON and choices. Texts are copied. */
+/* Return the insights as rows, for CSV, JSON and choices. Texts are copied. */
 enum status report_insights_table(struct report_table *out, const struct report_insights *insights,
 				  struct err *err);
 
-/* ---- the tables behind it -------------------------------------------------------------------- */
+/* ---- the tables ------------------------------------------------------------------------------ */
 
-/* What is a lot. */
+/* Thresholds. */
 #define REPORT_INSIGHT_LIMIT_MAP(X)                                                                \
 	X(TILE_USED, "tile_used", 0.9, "of a tile: the next larger batch may not fit")             \
 	X(RAMP_IDLE, "ramp_idle", 0.1, "of a pipeline's time, idle in ramps by theory")            \

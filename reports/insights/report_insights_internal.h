@@ -1,7 +1,7 @@
 /*
- * What the files of the insights share: the facts that are read once, and adding an insight.
+ * Shared by the files of the insights: the facts, which are read once, and adding an insight.
  *
- * report_insights_facts.c reads, report_insights_<topic>.c look.
+ * report_insights_facts.c reads the facts, report_insights_<topic>.c detect insights.
  */
 #ifndef REPORT_INSIGHTS_INTERNAL_H
 #define REPORT_INSIGHTS_INTERNAL_H
@@ -12,119 +12,119 @@
 #include "reports/summary/report_summary.h"
 #include "reports/whatif/report_whatif.h"
 
-/* What what-if takes; a file that says more is not believed. */
+/* The limit of what-if; a larger number in a file is ignored. */
 #define INSIGHT_MICROBATCHES_MAX (1 << 20)
 
-/* What an insight cannot do without; bits. */
+/* Requirements of an insight; bits. */
 enum insight_needs {
 	INSIGHT_ANYTHING = 0,
 	INSIGHT_TRAINING = 1 << 0, /* a run of ipu-train */
 	INSIGHT_PIPELINE = 1 << 1, /* more than one stage */
 	INSIGHT_DEVICE = 1 << 2,   /* simulated times */
 	INSIGHT_TRACE = 1 << 3,    /* device steps of a training execution */
-	INSIGHT_WHATIF = 1 << 4,   /* the engine of what-if can be asked */
+	INSIGHT_WHATIF = 1 << 4,   /* the what-if engine is available */
 	INSIGHT_MEMORY = 1 << 5,   /* memory of tiles */
-	INSIGHT_FOREIGN = 1 << 6,  /* spans, and no run of ipu-train */
+	INSIGHT_FOREIGN = 1 << 6,  /* spans of a program other than ipu-train */
 	INSIGHT_NEEDS = 7
 };
 
-/* The run file's own words, where they say something. */
+/* Options of the run file that insights refer to. */
 struct insight_options {
 	bool known;
-	int64_t steps_per_execution; /* 0: "epoch"; IPS_NULL: not said */
+	int64_t steps_per_execution; /* 0: "epoch"; IPS_NULL: not set */
 	int64_t prefetch_depth, io_tiles;
-	bool recompute, trains; /* trains: it asks for training */
-	bool decodes;           /* images are decoded as they are needed */
+	bool recompute, trains; /* trains: the run file asks for training */
+	bool decodes;           /* images are decoded on demand */
 };
 
-/* A stage's training on one clock. */
+/* Training of a stage on one clock. */
 struct insight_stage {
 	int64_t stage, ipu; /* ipu IPS_NULL: none */
 	double work_ns, update_ns, cpu_ns;
 	int64_t microbatches;
 };
 
-/* Shares of an IPU's time in training, on one clock. */
+/* Shares of an IPU's training time on one clock. */
 struct insight_time {
 	int64_t ipu; /* IPS_NULL: the host without IPUs */
 	double compute, exchange, sync, host_io, idle;
-	double total_ns; /* of the rows read */
+	double total_ns; /* over the rows read */
 };
 
-/* Cycles of the training's trace, all IPUs and steps of an execution or more. */
+/* Cycles of the training's trace, over all IPUs and steps of at least one execution. */
 struct insight_trace {
 	double begin, middle, end; /* of stream copies */
-	double compute, balanced;  /* of compute sets with a known balance; the same times it */
+	double compute, balanced;  /* of compute sets with a known balance; balanced: x balance */
 	double all;
 };
 
 struct insight_memory {
 	int64_t ipu, tile, bytes, capacity; /* the fullest tile */
-	int64_t tiles, tiles_over;          /* those that need more than they have */
-	int64_t peak_bytes, peak_step;      /* of its liveness; IPS_NULL */
-	int64_t always_live;                /* of the peak */
+	int64_t tiles, tiles_over;          /* tiles_over: tiles that exceed their memory */
+	int64_t peak_bytes, peak_step;      /* of its liveness; IPS_NULL: unknown */
+	int64_t always_live;                /* part of the peak */
 	const char *peak_program;           /* NULL: unknown */
-	int64_t recompute_bytes;            /* FIFOs hold that, and would not with recomputation */
+	int64_t recompute_bytes;            /* in FIFOs that recomputation would avoid */
 };
 
 struct insight_facts {
 	struct prof_db *db;
 	struct report_summary summary;
 	struct insight_options options;
-	int has;                      /* enum insight_needs */
-	struct report_whatif *whatif; /* NULL: it cannot be asked, or was not */
+	int has;                      /* available enum insight_needs */
+	struct report_whatif *whatif; /* NULL: unavailable, or not opened yet */
 	bool whatif_asked;
 
-	struct insight_stage *stage[2]; /* [1] device */
+	struct insight_stage *stage[2]; /* [0] host, [1] device */
 	int stage_count[2];
 	struct insight_time *time[2];
 	int time_count[2];
 	struct insight_trace trace;
-	struct insight_memory *memory; /* by IPU of the first replica */
+	struct insight_memory *memory; /* by IPU, first replica only */
 	int memory_count;
-	struct report_insights *out; /* its arena owns all of these */
+	struct report_insights *out; /* its arena owns all arrays */
 };
 
-/* ---- reading --------------------------------------------------------------------------------- */
+/* ---- reading facts --------------------------------------------------------------------------- */
 
 enum status report__insight_facts(struct insight_facts *facts, struct prof_db *db, struct err *err);
 void report__insight_facts_free(struct insight_facts *facts);
 enum status report__insight_memory(struct insight_facts *facts, struct err *err);
 
 /* Open what-if, once. It plans the run again, which takes most of the time of all insights, so only
- * pipelines and insights that need it ask. */
+ * pipelines and insights that need it call this. */
 enum status report__insight_whatif(struct insight_facts *facts, struct err *err);
 
-/* Queries that are shown as well as run. */
+/* Queries whose text is also shown to the user. */
 extern const char report__insight_sql_time[], report__insight_sql_trace[],
 	report__insight_sql_stages[], report__insight_sql_bubbles[];
 
-/* Cells of a table: NaN, IPS_NULL and NULL where there is no such value. */
+/* Cells of a table; NaN, IPS_NULL or NULL if the cell has no such value. */
 double report__insight_real(const struct report_table *table, int64_t row, int column);
 int64_t report__insight_int(const struct report_table *table, int64_t row, int column);
 const char *report__insight_word(const struct report_table *table, int64_t row, int column);
 
-/* ---- adding ---------------------------------------------------------------------------------- */
+/* ---- adding an insight ----------------------------------------------------------------------- */
 
-/* A new insight, its gain unknown; NULL: no memory. Valid until the next. */
+/* Add an insight with unknown gain; NULL: out of memory. Valid until the next call. */
 struct report_insight *report__insight_add(struct insight_facts *facts, const char *id,
 					   enum report_insight_severity severity);
 void report__insight_number(struct report_insight *insight, const char *name, double value,
 			    enum report_quantity quantity);
 
-/* Texts of the insights' arena. NULL: no memory; the sentence must be checked at the end. */
+/* Format a text in the insights' arena. NULL: out of memory; the sentence is checked at the end. */
 const char *report__insight_text(struct insight_facts *facts, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Measured beside what @change would give. false: it is not legal, does not fit the memory, or is
- * not known. */
+/* Predict the run with @change. Return false if the change is illegal, does not fit into memory, or
+ * cannot be predicted. */
 bool report__insight_predict(struct insight_facts *facts, const struct report_whatif_change *change,
 			     struct report_whatif_prediction *out);
 void report__insight_gain(struct report_insight *insight,
 			  const struct report_whatif_prediction *measured,
 			  const struct report_whatif_prediction *predicted);
 
-/* ---- looking: each adds nothing where there is nothing to say -------------------------------- */
+/* ---- detectors: each adds an insight only if it applies -------------------------------------- */
 
 typedef enum status (*insight_fn)(struct insight_facts *facts, struct err *err);
 

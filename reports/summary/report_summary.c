@@ -1,6 +1,6 @@
 /*
- * The summary of a run, asked of the database with one query per part; what grows with the run is
- * summed by report_sums.c.
+ * Fill the summary of a run with one query per part. report_sums.c reads the sums over rows whose
+ * number grows with the run.
  *
  * Threading: none. Ownership: the summary's arena holds its texts and arrays.
  */
@@ -20,32 +20,32 @@
 #include "reports/table/report_internal.h"
 #include "reports/report_registry.h"
 
-/* ---- asking ---------------------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------------------- */
 
 typedef enum status (*summary_row_fn)(struct report_summary *out, const struct prof_query *query,
 				      struct err *err);
 
-/* Call @take for each row of @sql. */
-static enum status summary_each(struct report_summary *out, struct prof_db *db, const char *sql,
-				summary_row_fn take, struct err *err)
+/* Call @read for each row of @sql. */
+static enum status for_each_row(struct report_summary *out, struct prof_db *db, const char *sql,
+				summary_row_fn read, struct err *err)
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, sql, err);
 
 	while (prof_query_next(query, &status, err))
-		status = take(out, query, err);
+		status = read(out, query, err);
 	prof_query_close(query);
 	return status;
 }
 
-static int64_t summary_or_zero(const struct prof_query *query, int column)
+static int64_t column_or_zero(const struct prof_query *query, int column)
 {
 	return prof_column_type(query, column) == PROF_NULL ? 0 : prof_column_int(query, column);
 }
 
 /* ---- meta ------------------------------------------------------------------------------------ */
 
-/* Facts with a place of their own in the summary; the others are listed. */
+/* Facts with a field in the summary; all others are listed as options. */
 static const struct {
 	const char *key;
 	size_t text;   /* offset of a text, or 0 */
@@ -69,18 +69,18 @@ static const struct {
 	{"gradient_accumulation", 0, offsetof(struct report_summary, gradient_accumulation)},
 	{"host_threads", 0, offsetof(struct report_summary, host_threads)},
 	{"start_epoch_ns", 0, offsetof(struct report_summary, start_epoch_ns)},
-	{"architecture", 0, 0}, /* this and the next three: what the target's name says */
+	{"architecture", 0, 0}, /* this and the next three are implied by the target's name */
 	{"tiles_per_ipu", 0, 0},
 	{"bytes_per_tile", 0, 0},
 	{"sync_cycles", 0, 0},
-	{"peak_flops_per_cycle", 0, 0}, /* in arithmetic */
+	{"peak_flops_per_cycle", 0, 0}, /* part of report_arithmetic */
 	{"state", 0, 0},
 	{"failure", 0, 0},
 	{"run", 0, 0}, /* the whole run file: app.json and the view show it */
 };
 
-static enum status summary_fact(struct report_summary *out, const char *key, const char *value,
-				struct err *err)
+static enum status apply_fact(struct report_summary *out, const char *key, const char *value,
+			      struct err *err)
 {
 	for (size_t i = 0; i < ARRAY_LEN(summary_facts); i++) {
 		char *text;
@@ -106,7 +106,7 @@ static enum status summary_fact(struct report_summary *out, const char *key, con
 		out->oversubscribed = !strcmp(value, "1") || !strcmp(value, "true");
 		return ST_OK;
 	}
-	/* What a merge says of each rank: many, and in meta. */
+	/* A merge stores many facts per rank; they are not listed. */
 	if (str_starts_with(key, "merge."))
 		return ST_OK;
 	out->options[out->option_count].name = arena_strdup(&out->arena, key);
@@ -117,7 +117,7 @@ static enum status summary_fact(struct report_summary *out, const char *key, con
 	return ST_OK;
 }
 
-static enum status summary_meta(struct report_summary *out, struct prof_db *db, struct err *err)
+static enum status read_meta(struct report_summary *out, struct prof_db *db, struct err *err)
 {
 	struct report_table table;
 	enum status status = report_table_query(&table, db, "meta",
@@ -131,15 +131,15 @@ static enum status summary_meta(struct report_summary *out, struct prof_db *db, 
 	for (int64_t row = 0; row < table.row_count && status == ST_OK; row++) {
 		const struct report_cell *cells = table.cells + row * table.column_count;
 
-		/* A foreign program may have stored anything: only texts are facts to list. */
+		/* Another program may have stored any type: list text values only. */
 		if (cells[0].type == PROF_TEXT && cells[1].type == PROF_TEXT)
-			status = summary_fact(out, cells[0].text, cells[1].text, err);
+			status = apply_fact(out, cells[0].text, cells[1].text, err);
 	}
 	report_table_free(&table);
 	return status;
 }
 
-static void summary_file(struct report_summary *out)
+static void measure_file(struct report_summary *out)
 {
 	static const char *const endings[] = {"", "-wal"};
 	const char *inside = fs_is_dir(out->path) ? "/profile.db" : "";
@@ -159,22 +159,22 @@ static const char sql_executions[] =
 	"count(DISTINCT CASE WHEN mode = 'train' THEN epoch END), max(last_end_ns), "
 	"sum(traced), sum(untraced) FROM execution_sums";
 
-static enum status summary_executions(struct report_summary *out, const struct prof_query *query,
-				      struct err *err)
+static enum status read_executions(struct report_summary *out, const struct prof_query *query,
+				   struct err *err)
 {
 	(void)err;
-	out->executions = summary_or_zero(query, 0);
-	out->steps = summary_or_zero(query, 1);
-	out->weight_updates = summary_or_zero(query, 2);
-	out->epochs = summary_or_zero(query, 3);
-	out->duration_ns = summary_or_zero(query, 4);
-	out->traced = summary_or_zero(query, 5);
-	out->untraced = summary_or_zero(query, 6);
+	out->executions = column_or_zero(query, 0);
+	out->steps = column_or_zero(query, 1);
+	out->weight_updates = column_or_zero(query, 2);
+	out->epochs = column_or_zero(query, 3);
+	out->duration_ns = column_or_zero(query, 4);
+	out->traced = column_or_zero(query, 5);
+	out->untraced = column_or_zero(query, 6);
 	return ST_OK;
 }
 
-/* A replica's FLOP in a weight update, and the time of one from its beginning to the next one's,
- * whatever the IPUs did in it: so waiting counts. */
+/* FLOP of one replica's weight update over the mean time from one update's start to the next. That
+ * time includes waiting. */
 static const char sql_arithmetic[] =
 	"SELECT flops * updates / cycles * " REPORT_CLOCK_HZ ",\n"
 	"       " REPORT_PEAK_FLOP_CYCLE " * " REPORT_CLOCK_HZ "\n"
@@ -182,8 +182,8 @@ static const char sql_arithmetic[] =
 	"     (SELECT sum(updates) AS updates, nullif(sum(total_cycles), 0) AS cycles\n"
 	"      FROM execution_sums WHERE mode = 'train')";
 
-static enum status summary_arithmetic(struct report_summary *out, const struct prof_query *query,
-				      struct err *err)
+static enum status read_arithmetic(struct report_summary *out, const struct prof_query *query,
+				   struct err *err)
 {
 	(void)err;
 	out->arithmetic.flops_s = prof_column_real(query, 0) * (double)max(out->replicas, 1);
@@ -191,9 +191,10 @@ static enum status summary_arithmetic(struct report_summary *out, const struct p
 	return ST_OK;
 }
 
-/* The value of a mode's last epoch: the epoch's own row where there is one, else its last. */
-static enum status summary_metric(struct prof_db *db, const char *mode, const char *name,
-				  double *out, bool *nan, struct err *err)
+/* Last value of a metric in a mode: the last epoch's per-epoch value if recorded, otherwise its
+ * last per-step value. */
+static enum status read_metric(struct prof_db *db, const char *mode, const char *name, double *out,
+			       bool *nan, struct err *err)
 {
 	static const char sql[] =
 		"SELECT last_value FROM metric_sums WHERE mode = :mode AND name LIKE :name "
@@ -214,19 +215,19 @@ static enum status summary_metric(struct prof_db *db, const char *mode, const ch
 	return status;
 }
 
-static enum status summary_metrics(struct report_summary *out, struct prof_db *db, struct err *err)
+static enum status read_metrics(struct report_summary *out, struct prof_db *db, struct err *err)
 {
 	bool nan;
-	enum status status = summary_metric(db, "train", "loss", &out->loss, &out->loss_nan, err);
+	enum status status = read_metric(db, "train", "loss", &out->loss, &out->loss_nan, err);
 
 	if (status == ST_OK)
-		status = summary_metric(db, "train", "%accuracy", &out->accuracy, &nan, err);
+		status = read_metric(db, "train", "%accuracy", &out->accuracy, &nan, err);
 	if (status == ST_OK)
-		status = summary_metric(db, "evaluate", "loss", &out->evaluate_loss,
-					&out->evaluate_loss_nan, err);
+		status = read_metric(db, "evaluate", "loss", &out->evaluate_loss,
+				     &out->evaluate_loss_nan, err);
 	if (status == ST_OK)
-		status = summary_metric(db, "evaluate", "%accuracy", &out->evaluate_accuracy, &nan,
-					err);
+		status = read_metric(db, "evaluate", "%accuracy", &out->evaluate_accuracy, &nan,
+				     err);
 	return status;
 }
 
@@ -236,7 +237,7 @@ static const char sql_stage_layers[] =
 	"SELECT stage, layer FROM layers WHERE stage IS NOT NULL GROUP BY stage, layer "
 	"ORDER BY stage, min(position)";
 
-static struct report_stage *summary_find_stage(struct report_summary *out, int64_t stage)
+static struct report_stage *find_stage(struct report_summary *out, int64_t stage)
 {
 	for (int64_t i = 0; i < out->stages; i++)
 		if (out->stage[i].stage == stage)
@@ -244,10 +245,10 @@ static struct report_stage *summary_find_stage(struct report_summary *out, int64
 	return NULL;
 }
 
-static enum status summary_stage_layer(struct report_summary *out, const struct prof_query *query,
-				       struct err *err)
+static enum status append_stage_layer(struct report_summary *out, const struct prof_query *query,
+				      struct err *err)
 {
-	struct report_stage *stage = summary_find_stage(out, prof_column_int(query, 0));
+	struct report_stage *stage = find_stage(out, prof_column_int(query, 0));
 	const char *layer = prof_column_text(query, 1);
 	const char *joined;
 
@@ -264,9 +265,8 @@ static enum status summary_stage_layer(struct report_summary *out, const struct 
 static const char sql_stages_of_layers[] =
 	"SELECT DISTINCT stage FROM layers WHERE stage IS NOT NULL";
 
-/* Stages that have layers, whether they ran or not. */
-static enum status summary_layer_stages(struct report_sums *sums, struct prof_db *db,
-					struct err *err)
+/* Add all stages that have layers, whether they ran or not. */
+static enum status add_layer_stages(struct report_sums *sums, struct prof_db *db, struct err *err)
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, sql_stages_of_layers, err);
@@ -280,10 +280,10 @@ static enum status summary_layer_stages(struct report_sums *sums, struct prof_db
 	return status;
 }
 
-static enum status summary_stages(struct report_summary *out, struct prof_db *db,
-				  struct report_sums *sums, struct err *err)
+static enum status read_stages(struct report_summary *out, struct prof_db *db,
+			       struct report_sums *sums, struct err *err)
 {
-	enum status status = summary_layer_stages(sums, db, err);
+	enum status status = add_layer_stages(sums, db, err);
 
 	if (status != ST_OK)
 		return status;
@@ -303,12 +303,12 @@ static enum status summary_stages(struct report_summary *out, struct prof_db *db
 			stage->update_ns[clock] = sum->update_ns[clock];
 		}
 	}
-	return summary_each(out, db, sql_stage_layers, summary_stage_layer, err);
+	return for_each_row(out, db, sql_stage_layers, append_stage_layer, err);
 }
 
 /* ---- the bubble ------------------------------------------------------------------------------ */
 
-static void summary_bubble(struct report_summary *out, const struct report_bubble_sum *sum,
+static void compute_bubble(struct report_summary *out, const struct report_bubble_sum *sum,
 			   struct report_bubble_mean *bubble)
 {
 	double mean[REPORT_BUBBLE_MEANS], share[REPORT_BUBBLE_TIMES], all = 0;
@@ -342,7 +342,7 @@ static void summary_bubble(struct report_summary *out, const struct report_bubbl
 
 /* ---- recording ------------------------------------------------------------------------------- */
 
-/* Rows are numbered from 1 and never go: the last number is their count. */
+/* Rows are numbered from 1 and never deleted, so the last number is the count. */
 static const char sql_recording[] =
 	"SELECT (SELECT max(span_id) FROM span_rows), "
 	"sum(events), sum(dropped), sum(record_ns_estimate), sum(write_ns), max(time_ns), "
@@ -352,37 +352,37 @@ static const char sql_recording[] =
 	"track_id FROM track_rows) AND site_id IN (SELECT site_id FROM sites s JOIN strings n ON "
 	"n.string_id = s.name_id WHERE n.value = '" IPS_RESIDENT_BYTES "')) FROM overhead_sums";
 
-static enum status summary_recording(struct report_summary *out, const struct prof_query *query,
-				     struct err *err)
+static enum status read_recording(struct report_summary *out, const struct prof_query *query,
+				  struct err *err)
 {
-	int64_t last = summary_or_zero(query, 5);
+	int64_t last = column_or_zero(query, 5);
 
 	(void)err;
-	out->spans = summary_or_zero(query, 0);
-	out->events = summary_or_zero(query, 1);
-	out->dropped = summary_or_zero(query, 2);
-	out->record_ns = summary_or_zero(query, 3);
-	out->write_ns = summary_or_zero(query, 4);
-	out->tensors = summary_or_zero(query, 6);
-	out->tensor_rows = summary_or_zero(query, 7);
-	out->health_hits = summary_or_zero(query, 8);
+	out->spans = column_or_zero(query, 0);
+	out->events = column_or_zero(query, 1);
+	out->dropped = column_or_zero(query, 2);
+	out->record_ns = column_or_zero(query, 3);
+	out->write_ns = column_or_zero(query, 4);
+	out->tensors = column_or_zero(query, 6);
+	out->tensor_rows = column_or_zero(query, 7);
+	out->health_hits = column_or_zero(query, 8);
 	out->peak_resident_bytes = prof_column_int(query, 9);
 	out->last_commit_ns = last;
-	/* A killed run has no end; its last commit is the last that is known of it. */
+	/* A killed run has no end time; use its last commit. */
 	if (last > out->duration_ns)
 		out->duration_ns = last;
-	/* The writer's thread works beside the run: its time is not a share of it. */
+	/* Exclude write_ns: the writer thread runs concurrently with the run. */
 	out->overhead_fraction =
 		out->duration_ns > 0 ? (double)out->record_ns / (double)out->duration_ns : NAN;
 	return ST_OK;
 }
 
-/* Of a trace: how long it is, and not how long its import took. */
+/* For an imported trace: its duration, not the duration of the import. */
 static const char sql_trace[] = "SELECT max(CAST(value AS INTEGER)) FROM meta WHERE key = "
 				"'trace_duration_ns' OR key GLOB 'merge.*.trace_duration_ns'";
 
-static enum status summary_trace(struct report_summary *out, const struct prof_query *query,
-				 struct err *err)
+static enum status read_trace(struct report_summary *out, const struct prof_query *query,
+			      struct err *err)
 {
 	(void)err;
 	if (prof_column_int(query, 0) != IPS_NULL)
@@ -392,12 +392,11 @@ static enum status summary_trace(struct report_summary *out, const struct prof_q
 	return ST_OK;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- the summary ----------------------------------------------------------------------------- */
 
-/*
- * Meta may know of more than was recorded (stages that never ran); else what was recorded counts.
- */
-static void summary_counts(struct report_summary *out)
+/* Derive counts that meta lacks from what was recorded. Meta may count more: stages that never
+ * ran. */
+static void derive_counts(struct report_summary *out)
 {
 	if (out->ipus != IPS_NULL && out->replicas != IPS_NULL)
 		return;
@@ -411,35 +410,35 @@ static void summary_counts(struct report_summary *out)
 		out->replicas = out->stages ? 1 : 0;
 }
 
-static enum status summary_fill(struct report_summary *out, struct prof_db *db,
+static enum status fill_summary(struct report_summary *out, struct prof_db *db,
 				struct report_sums *sums, struct err *err)
 {
 	enum status status = report__summary_state(out, db, err);
 
 	if (status == ST_OK)
-		status = summary_meta(out, db, err);
+		status = read_meta(out, db, err);
 	if (status == ST_OK)
-		status = summary_each(out, db, sql_executions, summary_executions, err);
+		status = for_each_row(out, db, sql_executions, read_executions, err);
 	if (status == ST_OK)
-		status = summary_each(out, db, sql_arithmetic, summary_arithmetic, err);
+		status = for_each_row(out, db, sql_arithmetic, read_arithmetic, err);
 	if (status == ST_OK)
-		status = summary_metrics(out, db, err);
+		status = read_metrics(out, db, err);
 	if (status == ST_OK)
 		status = report_sums_read(sums, db, err);
 	if (status == ST_OK)
-		status = summary_stages(out, db, sums, err);
+		status = read_stages(out, db, sums, err);
 	if (status == ST_OK)
-		status = summary_each(out, db, sql_recording, summary_recording, err);
+		status = for_each_row(out, db, sql_recording, read_recording, err);
 	if (status == ST_OK && out->origin == PROF_FROM_TRACE)
-		status = summary_each(out, db, sql_trace, summary_trace, err);
+		status = for_each_row(out, db, sql_trace, read_trace, err);
 	if (status == ST_OK)
 		status = report__summary_health(out, db, err);
 	if (status != ST_OK)
 		return status;
 	for (int clock = 0; clock < 2; clock++)
-		summary_bubble(out, &sums->bubble[clock], &out->bubble[clock]);
-	summary_file(out);
-	summary_counts(out);
+		compute_bubble(out, &sums->bubble[clock], &out->bubble[clock]);
+	measure_file(out);
+	derive_counts(out);
 	return report__summary_missing(out, db, err);
 }
 
@@ -470,7 +469,7 @@ enum status report_summary_get(struct report_summary *out, struct prof_db *db, s
 		*out = (struct report_summary){0};
 		return err_nomem(err);
 	}
-	status = summary_fill(out, db, &sums, err);
+	status = fill_summary(out, db, &sums, err);
 	report_sums_free(&sums);
 	if (status != ST_OK)
 		report_summary_free(out);

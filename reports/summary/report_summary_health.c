@@ -1,8 +1,8 @@
 /*
- * The part of the summary that says whether the run was sound: rules broken, the first bad number,
- * tensors that are kept less than was asked for.
+ * The health part of the summary: broken rules, the first non-finite value, and tensors whose tier
+ * was lowered.
  *
- * Threading: none. Ownership: texts and arrays are the summary's arena's.
+ * Threading: none. Ownership: texts and arrays belong to the summary's arena.
  */
 #include <math.h>
 #include <string.h>
@@ -11,8 +11,8 @@
 #include "reports/table/report_internal.h"
 #include "reports/summary/report_summary.h"
 
-/* Of each rule that was broken its first hit, of the rank that had it first: with min() SQLite
- * takes the other columns from there. */
+/* The first hit of each broken rule, of the rank that had it first: with a bare min(), SQLite takes
+ * the other columns from the row of the minimum. */
 static const char sql_broken[] =
 	"SELECT rule, sum(hits), min(time_ns), coalesce(key, layer), epoch, weight_update, step "
 	"FROM health_sums GROUP BY rule ORDER BY 3, 1";
@@ -22,13 +22,15 @@ static const char sql_counts[] =
 	"FROM (SELECT min(time_ns) AS time_ns, why FROM tensor_tiers WHERE time_ns IS NOT NULL "
 	"GROUP BY queue, key)";
 
-static int64_t number_of(const struct report_cell *cell)
+static int64_t cell_number(const struct report_cell *cell)
 {
 	return cell->type == PROF_INT ? cell->integer : IPS_NULL;
 }
 
-/* @table lives no longer than the query; NULL: there is none, or no memory (@failed). */
-static const char *text_of(struct report_summary *out, const struct report_cell *cell, bool *failed)
+/* Copy a text into the summary's arena (@cell is valid only until the table is freed). NULL: not a
+ * text, or out of memory (@failed). */
+static const char *copy_cell_text(struct report_summary *out, const struct report_cell *cell,
+				  bool *failed)
 {
 	const char *text;
 
@@ -39,7 +41,7 @@ static const char *text_of(struct report_summary *out, const struct report_cell 
 	return text;
 }
 
-static bool take_broken(struct report_summary *out, const struct report_table *table)
+static bool read_broken_rules(struct report_summary *out, const struct report_table *table)
 {
 	bool failed = false;
 
@@ -51,19 +53,19 @@ static bool take_broken(struct report_summary *out, const struct report_table *t
 		const struct report_cell *cells = table->cells + i * table->column_count;
 
 		out->broken[i] = (struct report_broken){
-			.rule = text_of(out, &cells[0], &failed),
-			.hits = number_of(&cells[1]),
-			.first_ns = number_of(&cells[2]),
-			.key = text_of(out, &cells[3], &failed),
-			.epoch = number_of(&cells[4]),
-			.weight_update = number_of(&cells[5]),
-			.step = number_of(&cells[6]),
+			.rule = copy_cell_text(out, &cells[0], &failed),
+			.hits = cell_number(&cells[1]),
+			.first_ns = cell_number(&cells[2]),
+			.key = copy_cell_text(out, &cells[3], &failed),
+			.epoch = cell_number(&cells[4]),
+			.weight_update = cell_number(&cells[5]),
+			.step = cell_number(&cells[6]),
 		};
 	}
 	return !failed;
 }
 
-static bool take_bad(struct report_summary *out, const struct report_table *table)
+static bool read_first_nonfinite(struct report_summary *out, const struct report_table *table)
 {
 	const struct report_cell *cells = table->cells;
 	bool failed = false;
@@ -72,33 +74,33 @@ static bool take_bad(struct report_summary *out, const struct report_table *tabl
 		return true;
 	out->bad = (struct report_bad){
 		.known = true,
-		.key = text_of(out, &cells[0], &failed),
-		.layer = text_of(out, &cells[1], &failed),
-		.phase = text_of(out, &cells[2], &failed),
-		.epoch = number_of(&cells[3]),
-		.weight_update = number_of(&cells[4]),
-		.step = number_of(&cells[5]),
-		.microbatch = number_of(&cells[6]),
-		.replica = number_of(&cells[7]),
-		.stage = number_of(&cells[8]),
-		.time_ns = number_of(&cells[9]),
-		.element = cells[10].type == PROF_INT ? number_of(&cells[10]) : -1,
-		.value = text_of(out, &cells[11], &failed),
+		.key = copy_cell_text(out, &cells[0], &failed),
+		.layer = copy_cell_text(out, &cells[1], &failed),
+		.phase = copy_cell_text(out, &cells[2], &failed),
+		.epoch = cell_number(&cells[3]),
+		.weight_update = cell_number(&cells[4]),
+		.step = cell_number(&cells[5]),
+		.microbatch = cell_number(&cells[6]),
+		.replica = cell_number(&cells[7]),
+		.stage = cell_number(&cells[8]),
+		.time_ns = cell_number(&cells[9]),
+		.element = cells[10].type == PROF_INT ? cell_number(&cells[10]) : -1,
+		.value = copy_cell_text(out, &cells[11], &failed),
 	};
 	return !failed;
 }
 
-static bool take_counts(struct report_summary *out, const struct report_table *table)
+static bool read_counts(struct report_summary *out, const struct report_table *table)
 {
 	const struct report_cell *cells = table->cells;
 	bool failed = false;
 
 	if (table->row_count == 0)
 		return true;
-	out->rules = number_of(&cells[0]);
-	out->lowered = number_of(&cells[1]);
-	out->lowered_ns = number_of(&cells[2]);
-	out->lowered_why = text_of(out, &cells[3], &failed);
+	out->rules = cell_number(&cells[0]);
+	out->lowered = cell_number(&cells[1]);
+	out->lowered_ns = cell_number(&cells[2]);
+	out->lowered_why = copy_cell_text(out, &cells[3], &failed);
 	return !failed;
 }
 
@@ -108,9 +110,9 @@ enum status report__summary_health(struct report_summary *out, struct prof_db *d
 		const char *sql;
 		bool (*take)(struct report_summary *out, const struct report_table *table);
 	} parts[] = {
-		{sql_broken, take_broken},
-		{REPORT_FIRST_BAD, take_bad},
-		{sql_counts, take_counts},
+		{sql_broken, read_broken_rules},
+		{REPORT_FIRST_BAD, read_first_nonfinite},
+		{sql_counts, read_counts},
 	};
 	enum status status = ST_OK;
 

@@ -1,8 +1,8 @@
 /*
- * The part of the summary that says how whole the file is: its state, why writing ended where it
- * failed, how far an execution came that did not end, and what there are no rows of.
+ * The part of the summary on completeness: the state of the file, why writing failed, the last
+ * progress of an execution that did not end, and tables without rows.
  *
- * Threading: none. Ownership: texts are the summary's arena's.
+ * Threading: none. Ownership: texts belong to the summary's arena.
  */
 #include <math.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 /* ---- the state ------------------------------------------------------------------------------- */
 
-static enum status missing_failure(struct report_summary *out, struct prof_db *db, struct err *err)
+static enum status read_failure(struct report_summary *out, struct prof_db *db, struct err *err)
 {
 	char failure[512];
 
@@ -58,7 +58,7 @@ enum status report__summary_state(struct report_summary *out, struct prof_db *db
 	out->path = arena_strdup(&out->arena, prof_db_path(db));
 	if (!out->path)
 		return err_nomem(err);
-	status = missing_failure(out, db, err);
+	status = read_failure(out, db, err);
 	if (status != ST_OK)
 		return status;
 	if (complete) {
@@ -70,10 +70,11 @@ enum status report__summary_state(struct report_summary *out, struct prof_db *db
 	return out->state ? ST_OK : err_nomem(err);
 }
 
-/* ---- what is missing ------------------------------------------------------------------------- */
+/* ---- missing data ---------------------------------------------------------------------------- */
 
-/* Where the host was last, unless that execution has ended: they are numbered in order. Rows of the
- * device, which may be ahead, stand between those of the host: some rows back one is found. */
+/* The host's last position. Compared with the last ended execution: executions are numbered in
+ * order. Rows of the device, which may be ahead, are interleaved with those of the host, hence the
+ * search over the last rows. */
 static const char sql_reached[] =
 	"SELECT c.epoch, c.execution, c.weight_update, c.step FROM "
 	"(SELECT row_id, clock, context_id FROM stage_timing_rows ORDER BY row_id DESC "
@@ -81,9 +82,9 @@ static const char sql_reached[] =
 	"ORDER BY s.row_id DESC LIMIT 1";
 static const char sql_ended[] = "SELECT execution FROM execution_rows ORDER BY row_id DESC LIMIT 1";
 
-/* The row of @sql, its first @count columns; *@found false: there is none. */
-static enum status missing_row(struct prof_db *db, const char *sql, int64_t *out, int count,
-			       bool *found, struct err *err)
+/* Read the first @count columns of the first row of @sql; *@found false: no row. */
+static enum status read_one_row(struct prof_db *db, const char *sql, int64_t *out, int count,
+				bool *found, struct err *err)
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, sql, err);
@@ -95,22 +96,23 @@ static enum status missing_row(struct prof_db *db, const char *sql, int64_t *out
 	return status;
 }
 
-static enum status missing_reached(struct report_summary *out, struct prof_db *db, struct err *err)
+static enum status find_reached(struct report_summary *out, struct prof_db *db, struct err *err)
 {
 	struct report_reached *reached = &out->reached;
-	int64_t place[4] = {0}, ended = IPS_NULL; /* below all: none */
+	int64_t position[4] = {0}, ended = IPS_NULL; /* IPS_NULL is less than every number */
 	bool known, some;
-	enum status status = missing_row(db, sql_reached, place, 4, &known, err);
+	enum status status = read_one_row(db, sql_reached, position, 4, &known, err);
 
 	if (status == ST_OK)
-		status = missing_row(db, sql_ended, &ended, 1, &some, err);
-	if (status != ST_OK || !known || place[1] <= ended)
+		status = read_one_row(db, sql_ended, &ended, 1, &some, err);
+	if (status != ST_OK || !known || position[1] <= ended)
 		return status;
-	*reached = (struct report_reached){true, place[0], place[1], place[2], place[3]};
+	*reached =
+		(struct report_reached){true, position[0], position[1], position[2], position[3]};
 	return ST_OK;
 }
 
-static enum status missing_parts(struct report_summary *out, struct err *err)
+static enum status list_absent(struct report_summary *out, struct err *err)
 {
 	const struct {
 		const char *name;
@@ -144,8 +146,8 @@ enum status report__summary_missing(struct report_summary *out, struct prof_db *
 	enum status status = ST_OK;
 
 	if (!out->whole)
-		status = missing_reached(out, db, err);
+		status = find_reached(out, db, err);
 	if (status == ST_OK && (empty || !out->whole))
-		status = missing_parts(out, err);
+		status = list_absent(out, err);
 	return status;
 }

@@ -1,8 +1,8 @@
 /*
- * The summary of a run as text for people. Host figures are measured; device figures are simulated
- * and say so wherever they stand.
+ * Print the summary of a run as text. Host figures are measured; device figures are simulated, and
+ * each of their headings says so.
  *
- * Threading: none. Ownership: the summary stays the caller's.
+ * Threading: none. Ownership: the caller owns the summary.
  */
 #include "reports/summary/report_summary.h"
 
@@ -30,7 +30,7 @@ struct print {
 	bool failed;
 };
 
-/* One line, cut to the width. */
+/* Print one line, cut to the width. */
 static void print_line(struct print *print, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
@@ -57,12 +57,12 @@ static void print_line(struct print *print, const char *format, ...)
 		fprintf(print->out, "%.*s...\n", report__cut(text, print->width - 3), text);
 }
 
-static const char *print_text(const char *text)
+static const char *text_or_dash(const char *text)
 {
 	return text ? text : "-";
 }
 
-static const char *print_count(char out[FMT_SIZE], int64_t value)
+static const char *format_count(char out[FMT_SIZE], int64_t value)
 {
 	if (value == IPS_NULL)
 		return "-";
@@ -70,18 +70,18 @@ static const char *print_count(char out[FMT_SIZE], int64_t value)
 }
 
 /* "1 epoch", "2 epochs" */
-static const char *print_of(char out[2 * FMT_SIZE], int64_t value, const char *thing)
+static const char *format_count_of(char out[2 * FMT_SIZE], int64_t value, const char *thing)
 {
 	char count[FMT_SIZE];
 
-	snprintf(out, 2 * FMT_SIZE, "%.40s %.40s%s", print_count(count, value), thing,
+	snprintf(out, 2 * FMT_SIZE, "%.40s %.40s%s", format_count(count, value), thing,
 		 value == 1 ? "" : "s");
 	return out;
 }
 
-/* A path is known by its end: cut at its start. */
-static const char *print_path(const struct print *print, const char *path, int columns,
-			      char out[4096])
+/* Shorten a path at its start: its end identifies it. */
+static const char *shorten_path(const struct print *print, const char *path, int columns,
+				char out[4096])
 {
 	int width = report__width(path), room = print->width - columns;
 
@@ -91,21 +91,21 @@ static const char *print_path(const struct print *print, const char *path, int c
 	return out;
 }
 
-struct place {
+struct position {
 	const char *name;
 	int64_t value;
 };
 
-/* "epoch 1, step 7": what is known. */
-static const char *print_places(char out[160], const struct place *places, size_t count)
+/* Format the known positions: ", epoch 1, step 7". */
+static const char *format_positions(char out[160], const struct position *positions, size_t count)
 {
 	size_t length = 0;
 
 	out[0] = '\0';
 	for (size_t i = 0; i < count; i++)
-		if (places[i].value != IPS_NULL && length < 120)
+		if (positions[i].value != IPS_NULL && length < 120)
 			length += (size_t)snprintf(out + length, 160 - length, ", %.16s %" PRId64,
-						   places[i].name, places[i].value);
+						   positions[i].name, positions[i].value);
 	return out;
 }
 
@@ -122,7 +122,7 @@ const char *report_summary_started(int64_t start_epoch_ns, char out[FMT_SIZE])
 	return out;
 }
 
-static void print_when(struct print *print)
+static void print_start(struct print *print)
 {
 	const struct report_summary *s = print->summary;
 	char duration[FMT_SIZE], stamp[FMT_SIZE];
@@ -133,20 +133,20 @@ static void print_when(struct print *print)
 		   s->origin == PROF_FROM_TRACE ? ", an imported trace" : " (host)");
 }
 
-/* What a file that is not whole, or is empty, does not say. */
+/* Print the missing parts of a file that is unfinished or empty. */
 static void print_missing(struct print *print)
 {
 	const struct report_summary *s = print->summary;
 	const struct report_reached *at = &s->reached;
-	const struct place places[] = {{"epoch", at->epoch},
-				       {"execution", at->execution},
-				       {"weight update", at->weight_update},
-				       {"step", at->step}};
+	const struct position positions[] = {{"epoch", at->epoch},
+					     {"execution", at->execution},
+					     {"weight update", at->weight_update},
+					     {"step", at->step}};
 	char text[FMT_SIZE], where[160];
 
 	if (at->known)
 		print_line(print, LABEL "%s; not ended", "reached",
-			   print_places(where, places, ARRAY_LEN(places)) + 2);
+			   format_positions(where, positions, ARRAY_LEN(positions)) + 2);
 	if (!s->whole && !s->live && s->last_commit_ns > 0)
 		print_line(print, LABEL "what came after the last commit, at %s", "missing",
 			   fmt_ns(text, s->last_commit_ns));
@@ -157,14 +157,14 @@ static void print_missing(struct print *print)
 		print_line(print, LABEL "%s", "none of", s->absent);
 }
 
-static void print_head(struct print *print)
+static void print_header(struct print *print)
 {
 	const struct report_summary *s = print->summary;
 	char path[4096];
 
 	print_line(print, "Report");
-	print_line(print, LABEL "%s", "file", print_path(print, s->path, 13, path));
-	print_line(print, LABEL "%s", "command", print_text(s->command));
+	print_line(print, LABEL "%s", "file", shorten_path(print, s->path, 13, path));
+	print_line(print, LABEL "%s", "command", text_or_dash(s->command));
 	if (str_starts_with(s->state, "killed") || str_starts_with(s->state, "failed")) {
 		if (s->failure)
 			print_line(print, LABEL "failed: %s", "state", s->failure);
@@ -173,11 +173,11 @@ static void print_head(struct print *print)
 				   LABEL "killed: the writer died before the file was complete.",
 				   "state");
 		print_line(print, LABEL "`ipu-report %s repair` finishes the file.", "",
-			   print_path(print, s->path, 52, path));
+			   shorten_path(print, s->path, 52, path));
 	} else {
 		print_line(print, LABEL "%s", "state", s->state);
 	}
-	print_when(print);
+	print_start(print);
 	print_missing(print);
 }
 
@@ -187,50 +187,52 @@ static void print_training(struct print *print)
 	char a[2 * FMT_SIZE], b[2 * FMT_SIZE], c[2 * FMT_SIZE], d[2 * FMT_SIZE];
 	char path[4096];
 
-	/* Another program's recording has spans only. */
+	/* A recording of another program has spans only. */
 	if (!s->model && !s->stages && !s->executions)
 		return;
 	fputc('\n', print->out);
 	print_line(print, "Training");
 	print_line(print, LABEL "%s; batch size %s, gradient accumulation %s", "model",
-		   print_text(s->model), print_count(a, s->batch_size),
-		   print_count(b, s->gradient_accumulation));
-	print_line(print, LABEL "%s", "data", print_text(s->dataset));
+		   text_or_dash(s->model), format_count(a, s->batch_size),
+		   format_count(b, s->gradient_accumulation));
+	print_line(print, LABEL "%s", "data", text_or_dash(s->dataset));
 	if (s->stages > 1 || s->replicas > 1)
 		print_line(print, LABEL "%s on %s, %s; schedule %s", "pipeline",
-			   print_of(a, s->stages, "stage"), print_of(b, s->ipus, "IPU"),
-			   print_of(c, s->replicas, "replica"), print_text(s->schedule));
+			   format_count_of(a, s->stages, "stage"),
+			   format_count_of(b, s->ipus, "IPU"),
+			   format_count_of(c, s->replicas, "replica"), text_or_dash(s->schedule));
 	if (s->part > 1)
 		print_line(print, LABEL "%s of a training; it goes on after step %s", "part",
-			   print_count(a, s->part), print_count(b, s->after_step));
+			   format_count(a, s->part), format_count(b, s->after_step));
 	if (s->part > 1 && s->continues && s->continues[0])
 		print_line(print, LABEL "%s", "continues",
-			   print_path(print, s->continues, 13, path));
+			   shorten_path(print, s->continues, 13, path));
 	if (s->parts)
 		print_line(print, LABEL "%s", "parts", s->parts);
 	if (s->ranks != IPS_NULL)
 		print_line(print, LABEL "%s: counts and means below are of all of them", "merged",
-			   print_of(a, s->ranks, "rank"));
+			   format_count_of(a, s->ranks, "rank"));
 	if (s->ipus > 0)
 		print_line(print, LABEL "%s, %s, simulated (%s)", "device",
-			   print_of(a, s->ipus, "IPU"), print_text(s->target),
-			   print_text(s->cost_model));
+			   format_count_of(a, s->ipus, "IPU"), text_or_dash(s->target),
+			   text_or_dash(s->cost_model));
 	if (s->arithmetic.flops_s > 0 && s->arithmetic.peak_flops_s > 0)
 		print_line(print, LABEL "%s of %s (%s of the peak), simulated", "arithmetic",
 			   fmt_flops(a, s->arithmetic.flops_s),
 			   fmt_flops(b, s->arithmetic.peak_flops_s),
 			   fmt_percent(c, s->arithmetic.flops_s / s->arithmetic.peak_flops_s));
-	print_line(print, LABEL "%s%s", "host", print_of(a, s->host_threads, "thread"),
+	print_line(print, LABEL "%s%s", "host", format_count_of(a, s->host_threads, "thread"),
 		   s->oversubscribed ? "; oversubscribed: host times include waiting for a core"
 				     : "");
-	print_line(print, LABEL "%s, %s, %s, %s", "ran", print_of(a, s->epochs, "epoch"),
-		   print_of(b, s->executions, "execution"), print_of(c, s->steps, "step"),
-		   print_of(d, s->weight_updates, "weight update"));
+	print_line(print, LABEL "%s, %s, %s, %s", "ran", format_count_of(a, s->epochs, "epoch"),
+		   format_count_of(b, s->executions, "execution"),
+		   format_count_of(c, s->steps, "step"),
+		   format_count_of(d, s->weight_updates, "weight update"));
 	if (s->ipus > 0 && s->traced > 0 && s->untraced > 0)
 		print_line(print,
 			   LABEL "device lanes hold %s of %s executions; stage_timings has all",
-			   "timeline", print_count(a, s->traced),
-			   print_count(b, s->traced + s->untraced));
+			   "timeline", format_count(a, s->traced),
+			   format_count(b, s->traced + s->untraced));
 }
 
 static void print_metric(struct print *print, const char *label, double loss, bool nan,
@@ -249,9 +251,9 @@ static void print_metric(struct print *print, const char *label, double loss, bo
 
 /* ---- stages ---------------------------------------------------------------------------------- */
 
-static const char *print_ns(char out[FMT_SIZE], int64_t ns)
+static const char *format_ns_or_dash(char out[FMT_SIZE], int64_t ns)
 {
-	/* A sum of nothing recorded, not of nothing spent. */
+	/* 0 means that nothing was recorded. */
 	return ns ? fmt_ns(out, ns) : "-";
 }
 
@@ -261,10 +263,13 @@ static void print_stage(struct print *print, const struct report_stage *stage)
 
 	snprintf(ipu, sizeof(ipu), "%" PRId64, stage->ipu);
 	print_line(print, "  %5" PRId64 " %4s %8s %9s%9s%9s %9s%9s%9s", stage->stage,
-		   stage->ipu == IPS_NULL ? "-" : ipu, print_count(count, stage->count),
-		   print_ns(n[0], stage->forward_ns[0]), print_ns(n[1], stage->backward_ns[0]),
-		   print_ns(n[2], stage->update_ns[0]), print_ns(n[3], stage->forward_ns[1]),
-		   print_ns(n[4], stage->backward_ns[1]), print_ns(n[5], stage->update_ns[1]));
+		   stage->ipu == IPS_NULL ? "-" : ipu, format_count(count, stage->count),
+		   format_ns_or_dash(n[0], stage->forward_ns[0]),
+		   format_ns_or_dash(n[1], stage->backward_ns[0]),
+		   format_ns_or_dash(n[2], stage->update_ns[0]),
+		   format_ns_or_dash(n[3], stage->forward_ns[1]),
+		   format_ns_or_dash(n[4], stage->backward_ns[1]),
+		   format_ns_or_dash(n[5], stage->update_ns[1]));
 }
 
 static void print_stages(struct print *print)
@@ -291,8 +296,8 @@ static void print_stages(struct print *print)
 
 /* ---- the bubble ------------------------------------------------------------------------------ */
 
-static const char *print_share(char out[FMT_SIZE], const struct report_bubble_mean *bubble,
-			       double share)
+static const char *format_share(char out[FMT_SIZE], const struct report_bubble_mean *bubble,
+				double share)
 {
 	return bubble->known ? fmt_percent(out, share) : "-";
 }
@@ -321,8 +326,8 @@ static void print_bubble_rows(struct print *print)
 
 			memcpy(&measured, (const char *)bubble + rows[i].measured, sizeof(double));
 			memcpy(&theory, (const char *)bubble + rows[i].theory, sizeof(double));
-			shown[2 * clock] = print_share(text[2 * clock], bubble, measured);
-			shown[2 * clock + 1] = print_share(text[2 * clock + 1], bubble, theory);
+			shown[2 * clock] = format_share(text[2 * clock], bubble, measured);
+			shown[2 * clock + 1] = format_share(text[2 * clock + 1], bubble, theory);
 		}
 		print_line(print, "  %-18s %12s %12s   %12s %12s", rows[i].name, shown[0], shown[1],
 			   shown[2], shown[3]);
@@ -355,7 +360,7 @@ static void print_bubble_parts(struct print *print)
 				memcpy(&share, (const char *)bubble + rows[i].share,
 				       sizeof(double));
 			together[clock] += share;
-			shown[clock] = print_share(text[clock], bubble, share);
+			shown[clock] = format_share(text[clock], bubble, share);
 		}
 		print_line(print, "    %-16s %12s %12s   %12s",
 			   i < ARRAY_LEN(rows) ? rows[i].name : "in all", shown[0], "", shown[1]);
@@ -373,7 +378,7 @@ static void print_bubble(struct print *print)
 	print_line(
 		print,
 		"Bubble of all pipeline runs (host %s, device %s); the other two are their means",
-		print_count(a, s->bubble[0].runs), print_count(b, s->bubble[1].runs));
+		format_count(a, s->bubble[0].runs), format_count(b, s->bubble[1].runs));
 	print_line(print, "  %-18s %25s   %25s", "", "host, measured", "device, simulated");
 	print_line(print, "  %-18s %12s %12s   %12s %12s", "", "run", "theory", "run", "theory");
 	print_bubble_rows(print);
@@ -385,23 +390,23 @@ static void print_bubble(struct print *print)
 static void print_broken(struct print *print, const struct report_broken *broken)
 {
 	const bool stepped = broken->step != IPS_NULL;
-	const struct place places[] = {
+	const struct position positions[] = {
 		{"epoch", broken->epoch},
 		{stepped ? "step" : "weight update",
 		 stepped ? broken->step : broken->weight_update},
 	};
 	char hits[2 * FMT_SIZE], where[160];
 
-	print_line(print, "  %-22s %s; first %s%s", print_text(broken->rule),
-		   print_of(hits, broken->hits, "hit"), print_text(broken->key),
-		   print_places(where, places, ARRAY_LEN(places)));
+	print_line(print, "  %-22s %s; first %s%s", text_or_dash(broken->rule),
+		   format_count_of(hits, broken->hits, "hit"), text_or_dash(broken->key),
+		   format_positions(where, positions, ARRAY_LEN(positions)));
 }
 
-static void print_bad(struct print *print)
+static void print_first_nonfinite(struct print *print)
 {
 	const struct report_bad *bad = &print->summary->bad;
 	const bool stepped = bad->step != IPS_NULL;
-	const struct place places[] = {
+	const struct position positions[] = {
 		{"epoch", bad->epoch},
 		{stepped ? "step" : "weight update", stepped ? bad->step : bad->weight_update},
 		{"stage", bad->stage},
@@ -411,13 +416,14 @@ static void print_bad(struct print *print)
 
 	if (bad->element >= 0)
 		snprintf(element, sizeof(element), "[%" PRId64 "]", bad->element);
-	print_line(print, "  %-22s %s in %s%s", "first bad number", print_text(bad->value),
-		   print_text(bad->key), element);
+	print_line(print, "  %-22s %s in %s%s", "first bad number", text_or_dash(bad->value),
+		   text_or_dash(bad->key), element);
 	print_line(print, "  %-22s at %s%s, phase %s", "", fmt_ns(at, bad->time_ns),
-		   print_places(where, places, ARRAY_LEN(places)), print_text(bad->phase));
+		   format_positions(where, positions, ARRAY_LEN(positions)),
+		   text_or_dash(bad->phase));
 }
 
-/* Nothing where no rule was asked and nothing is wrong. */
+/* Print nothing if no rule was enabled and nothing is wrong. */
 static void print_health(struct print *print)
 {
 	const struct report_summary *s = print->summary;
@@ -426,16 +432,16 @@ static void print_health(struct print *print)
 	if (s->rules <= 0 && s->broken_count == 0 && !s->bad.known && s->lowered <= 0)
 		return;
 	fputc('\n', print->out);
-	print_line(print, "Health: %s in force, %s broken", print_of(a, s->rules, "rule"),
-		   s->broken_count == 0 ? "none" : print_count(b, s->broken_count));
+	print_line(print, "Health: %s in force, %s broken", format_count_of(a, s->rules, "rule"),
+		   s->broken_count == 0 ? "none" : format_count(b, s->broken_count));
 	for (int i = 0; i < s->broken_count; i++)
 		print_broken(print, &s->broken[i]);
 	if (s->bad.known)
-		print_bad(print);
+		print_first_nonfinite(print);
 	if (s->lowered > 0)
 		print_line(print, "  %-22s %s from %s on: %s", "tiers lowered",
-			   print_of(a, s->lowered, "tensor"), fmt_ns(b, s->lowered_ns),
-			   print_text(s->lowered_why));
+			   format_count_of(a, s->lowered, "tensor"), fmt_ns(b, s->lowered_ns),
+			   text_or_dash(s->lowered_why));
 }
 
 /* ---- recording ------------------------------------------------------------------------------- */
@@ -448,10 +454,10 @@ static void print_recording(struct print *print)
 	fputc('\n', print->out);
 	print_line(print, "Recording");
 	print_line(print, LABEL "%s spans of %s events, %s dropped%s", "events",
-		   print_count(a, s->spans), print_count(b, s->events), print_count(c, s->dropped),
-		   s->dropped ? " (spans are missing)" : "");
+		   format_count(a, s->spans), format_count(b, s->events),
+		   format_count(c, s->dropped), s->dropped ? " (spans are missing)" : "");
 	print_line(print, LABEL "%s with %s rows of statistics", "tensors",
-		   print_count(a, s->tensors), print_count(b, s->tensor_rows));
+		   format_count(a, s->tensors), format_count(b, s->tensor_rows));
 	if (s->peak_resident_bytes > 0)
 		print_line(print, LABEL "%s at most, of the process on the host", "memory",
 			   fmt_bytes(a, (uint64_t)s->peak_resident_bytes));
@@ -483,7 +489,7 @@ enum status report_summary_print(const struct report_summary *summary, int width
 
 	if (print.width < 8)
 		print.width = 8;
-	print_head(&print);
+	print_header(&print);
 	print_training(&print);
 	print_metric(&print, "trained", summary->loss, summary->loss_nan, summary->accuracy);
 	print_metric(&print, "evaluated", summary->evaluate_loss, summary->evaluate_loss_nan,

@@ -1,7 +1,7 @@
 /*
- * The summary of a run as rows, for CSV and JSON: the same numbers as the text, in full precision.
+ * The summary of a run as rows for CSV and JSON: the same numbers as the text, in full precision.
  *
- * Threading: none. Ownership: the rows are the table's, the texts the summary's.
+ * Threading: none. Ownership: the table owns the rows, the summary the texts.
  */
 #include "reports/summary/report_summary.h"
 
@@ -18,7 +18,7 @@ enum {
 	ROW_COLUMNS
 };
 
-/* Counts on its first pass, when cells is NULL; fills on its second. */
+/* Rows being added: the first pass only counts (cells is NULL), the second fills the cells. */
 struct rows {
 	struct report_cell *cells;
 	int64_t count;
@@ -208,7 +208,7 @@ static void rows_bad(struct rows *rows, const struct report_bad *bad)
 	rows_text(rows, section, "value", bad->value);
 }
 
-/* A rule that was broken is a row: its name, and how often. */
+/* Each broken rule is a row: its name and the number of hits. */
 static void rows_health(struct rows *rows, const struct report_summary *s)
 {
 	rows_integer(rows, "health", "rules_enabled", s->rules);

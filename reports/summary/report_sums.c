@@ -1,5 +1,5 @@
 /*
- * What the writer has summed, added up over its groups.
+ * Add up the writer's sums over their groups.
  *
  * Threading: none. Ownership: the sums own their array of stages.
  */
@@ -13,8 +13,8 @@
 typedef enum status (*sums_row_fn)(struct report_sums *sums, const struct prof_query *query,
 				   struct err *err);
 
-/* Rows of a broken file may hold anything: a sum stays where it would overflow. */
-static void sums_count(int64_t *sum, int64_t value)
+/* Add @value. Rows of a damaged file may hold any number: skip it if the sum would overflow. */
+static void add_bounded(int64_t *sum, int64_t value)
 {
 	if (value == IPS_NULL)
 		return;
@@ -54,8 +54,8 @@ enum {
 	TIMING_NS
 };
 
-static enum status sums_timing(struct report_sums *sums, const struct prof_query *query,
-			       struct err *err)
+static enum status add_timing(struct report_sums *sums, const struct prof_query *query,
+			      struct err *err)
 {
 	const int device = prof_column_int(query, TIMING_CLOCK) != 0;
 	const int64_t ns = prof_column_int(query, TIMING_NS);
@@ -74,20 +74,20 @@ static enum status sums_timing(struct report_sums *sums, const struct prof_query
 	if (ipu != IPS_NULL && (stage->ipu == IPS_NULL || ipu < stage->ipu))
 		stage->ipu = ipu;
 	if (*phase == IPS_FORWARD && !device)
-		sums_count(&stage->count, prof_column_int(query, TIMING_COUNT));
+		add_bounded(&stage->count, prof_column_int(query, TIMING_COUNT));
 	if (*phase == IPS_FORWARD)
-		sums_count(&stage->forward_ns[device], ns);
+		add_bounded(&stage->forward_ns[device], ns);
 	else if (*phase == IPS_UPDATE)
-		sums_count(&stage->update_ns[device], ns);
+		add_bounded(&stage->update_ns[device], ns);
 	else
-		sums_count(&stage->backward_ns[device], ns); /* B, W, and F done again: R */
+		add_bounded(&stage->backward_ns[device], ns); /* B, W and R (recomputation) */
 	return ST_OK;
 }
 
 /* ---- bubbles --------------------------------------------------------------------------------- */
 
-/* Busy and idle parts add up to IPUs x makespan. One stage is no pipeline, and waits for none:
- * older recordings have bubbles of one. */
+/* Busy and idle parts add up to IPUs x makespan. Skip single stages, which are no pipeline: older
+ * recordings have bubbles of them. */
 static const char sql_bubbles[] =
 	"SELECT clock, mode IS NULL OR mode = 'train', oversubscribed, idle_fraction, bubble_rate, "
 	"bubble_over_ideal, theory_idle_fraction, theory_bubble_rate, theory_bubble_over_ideal, "
@@ -107,23 +107,23 @@ enum {
 	BUBBLE_KNOWN
 };
 
-static enum status sums_bubble(struct report_sums *sums, const struct prof_query *query,
-			       struct err *err)
+static enum status add_bubble(struct report_sums *sums, const struct prof_query *query,
+			      struct err *err)
 {
 	struct report_bubble_sum *bubble = &sums->bubble[prof_column_int(query, BUBBLE_CLOCK) != 0];
 
 	(void)err;
 	if (prof_column_int(query, BUBBLE_TRAINING) != 1)
 		return ST_OK;
-	sums_count(&bubble->runs, prof_column_int(query, BUBBLE_RUNS));
+	add_bounded(&bubble->runs, prof_column_int(query, BUBBLE_RUNS));
 	for (int i = 0; i < REPORT_BUBBLE_MEANS; i++)
 		if (prof_column_type(query, BUBBLE_MEAN + i) != PROF_NULL) {
 			bubble->mean[i] += prof_column_real(query, BUBBLE_MEAN + i);
-			sums_count(&bubble->known[i], prof_column_int(query, BUBBLE_KNOWN + i));
+			add_bounded(&bubble->known[i], prof_column_int(query, BUBBLE_KNOWN + i));
 		}
 	for (int i = 0; i < REPORT_BUBBLE_TIMES; i++)
-		sums_count(&bubble->time_ns[i], prof_column_int(query, BUBBLE_TIME + i));
-	sums_count(&bubble->total_ns, prof_column_int(query, BUBBLE_TOTAL));
+		add_bounded(&bubble->time_ns[i], prof_column_int(query, BUBBLE_TIME + i));
+	add_bounded(&bubble->total_ns, prof_column_int(query, BUBBLE_TOTAL));
 	if (prof_column_int(query, BUBBLE_OVERSUBSCRIBED) > 0)
 		bubble->oversubscribed = true;
 	return ST_OK;
@@ -131,14 +131,14 @@ static enum status sums_bubble(struct report_sums *sums, const struct prof_query
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static enum status sums_each(struct report_sums *sums, struct prof_db *db, const char *sql,
-			     sums_row_fn take, struct err *err)
+static enum status for_each_row(struct report_sums *sums, struct prof_db *db, const char *sql,
+				sums_row_fn add_row, struct err *err)
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, sql, err);
 
 	while (prof_query_next(query, &status, err))
-		status = take(sums, query, err);
+		status = add_row(sums, query, err);
 	prof_query_close(query);
 	return status;
 }
@@ -148,9 +148,9 @@ enum status report_sums_read(struct report_sums *sums, struct prof_db *db, struc
 	enum status status;
 
 	*sums = (struct report_sums){0};
-	status = sums_each(sums, db, sql_bubbles, sums_bubble, err);
+	status = for_each_row(sums, db, sql_bubbles, add_bubble, err);
 	if (status == ST_OK)
-		status = sums_each(sums, db, sql_timings, sums_timing, err);
+		status = for_each_row(sums, db, sql_timings, add_timing, err);
 	return status;
 }
 
