@@ -1,7 +1,7 @@
 /*
- * Looking for insights: every row of the table whose data the recording has, then their order.
+ * Detect insights: run every detector whose facts the recording has, then order the results.
  *
- * Threading: none. Ownership: the insights' arena.
+ * Threading: none. Ownership: all memory belongs to the insights' arena.
  */
 #include "reports/insights/report_insights.h"
 
@@ -17,7 +17,7 @@
 static const struct {
 	const char *id;
 	int needs;
-	insight_fn look;
+	insight_fn detect;
 } insight_table[] = {
 #define INSIGHT_ROW(id, needs) {#id, (needs), report__insight_##id},
 	INSIGHT_MAP(INSIGHT_ROW)
@@ -58,7 +58,7 @@ const char *report_insight_severity(enum report_insight_severity severity)
 	return words[severity];
 }
 
-/* ---- adding ---------------------------------------------------------------------------------- */
+/* ---- adding an insight ----------------------------------------------------------------------- */
 
 struct report_insight *report__insight_add(struct insight_facts *facts, const char *id,
 					   enum report_insight_severity severity)
@@ -128,15 +128,15 @@ void report__insight_gain(struct report_insight *insight,
 	insight->share = 1 - predicted->step_ns / measured->step_ns;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- all insights ---------------------------------------------------------------------------- */
 
-/* Problems first; then what is most at stake; then the table's order, which an insertion keeps. */
+/* Order by severity, then by share, then by position in the table (insertion sort is stable). */
 static bool insight_before(const struct report_insight *a, const struct report_insight *b)
 {
 	return a->severity != b->severity ? a->severity < b->severity : a->share > b->share;
 }
 
-static void insights_order(struct report_insights *out)
+static void sort_insights(struct report_insights *out)
 {
 	for (int i = 1; i < out->count; i++) {
 		const struct report_insight moved = out->items[i];
@@ -148,9 +148,10 @@ static void insights_order(struct report_insights *out)
 	}
 }
 
-/* What is looked for in runs of ours alone is not what another's recording lacks. */
-static enum status insights_not_looked(struct report_insights *out, enum prof_origin origin,
-				       const int *missing, struct err *err)
+/* List the insights that lack data. Only for runs of ipu-train: a recording of another program
+ * lacks most by nature. */
+static enum status list_undetected(struct report_insights *out, enum prof_origin origin,
+				   const int *missing, struct err *err)
 {
 	struct str text = {0};
 	enum status status = ST_OK;
@@ -169,7 +170,7 @@ static enum status insights_not_looked(struct report_insights *out, enum prof_or
 	return status;
 }
 
-static enum status insights_look(struct insight_facts *facts, struct err *err)
+static enum status run_detectors(struct insight_facts *facts, struct err *err)
 {
 	int missing[INSIGHT_NEEDS] = {0};
 	enum status status = ST_OK;
@@ -183,15 +184,15 @@ static enum status insights_look(struct insight_facts *facts, struct err *err)
 		if (lacks)
 			missing[first]++;
 		else
-			status = insight_table[i].look(facts, err);
+			status = insight_table[i].detect(facts, err);
 	}
 	if (status == ST_OK)
-		status = insights_not_looked(facts->out, facts->summary.origin, missing, err);
+		status = list_undetected(facts->out, facts->summary.origin, missing, err);
 	return status;
 }
 
-/* Texts that could not be had. */
-static bool insights_whole(const struct report_insights *out)
+/* Return false if a text could not be allocated. */
+static bool texts_allocated(const struct report_insights *out)
 {
 	for (int i = 0; i < out->count; i++)
 		if (!out->items[i].sentence || !out->items[i].keys)
@@ -211,15 +212,15 @@ enum status report_insights_get(struct report_insights *out, struct prof_db *db,
 	}
 	status = report__insight_facts(&facts, db, err);
 	if (status == ST_OK)
-		status = insights_look(&facts, err);
-	if (status == ST_OK && !insights_whole(out))
+		status = run_detectors(&facts, err);
+	if (status == ST_OK && !texts_allocated(out))
 		status = err_nomem(err);
 	report__insight_facts_free(&facts);
 	if (status != ST_OK) {
 		report_insights_free(out);
 		return status;
 	}
-	insights_order(out);
+	sort_insights(out);
 	return ST_OK;
 }
 

@@ -1,7 +1,7 @@
 /*
- * Insights on the simulated device: what its time goes into besides the pipeline's waits.
+ * Insights on the simulated device: where its time goes besides waiting in the pipeline.
  *
- * Threading: none. Ownership: texts are the insights' arena's, or literals.
+ * Threading: none. Ownership: texts belong to the insights' arena, or are literals.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -34,7 +34,8 @@ static void set_ipu(struct insight_facts *facts, struct report_insight *insight,
 
 /* ---- between executions ---------------------------------------------------------------------- */
 
-/* The first executions, one after the other: from start to start is cycles, and the host's part. */
+/* The first executions in sequence: the time from start to start is the cycles plus the host's
+ * part. */
 static const char sql_gaps[] =
 	"SELECT count(*) AS executions, max(start_cycle) AS last_start_cycle,\n"
 	"       min(start_cycle) AS first_start_cycle, sum(cycles) AS cycles,\n"
@@ -47,7 +48,7 @@ static const char sql_gaps[] =
 	"WHERE cycles IS NOT NULL";
 
 struct gaps {
-	double executions, gap, cycles, steps, an_epoch, hz; /* gap, cycles: of one execution */
+	double executions, gap, cycles, steps, an_epoch, hz; /* gap, cycles: mean per execution */
 };
 
 static bool gaps_known(const struct gaps *gaps)
@@ -111,7 +112,7 @@ enum status report__insight_engine_run(struct insight_facts *facts, struct err *
 	return ST_OK;
 }
 
-/* ---- where an IPU's time goes ---------------------------------------------------------------- */
+/* ---- time of an IPU -------------------------------------------------------------------------- */
 
 static const char *stream_remedy(const struct insight_facts *facts, bool waits)
 {
@@ -207,8 +208,8 @@ enum status report__insight_communication(struct insight_facts *facts, struct er
 
 /* ---- weight updates -------------------------------------------------------------------------- */
 
-static const struct insight_stage *most_updating(const struct insight_facts *facts, int clock,
-						 double *share)
+static const struct insight_stage *find_most_updating(const struct insight_facts *facts, int clock,
+						      double *share)
 {
 	const struct insight_stage *most = NULL;
 
@@ -225,9 +226,9 @@ static const struct insight_stage *most_updating(const struct insight_facts *fac
 	return most;
 }
 
-/* The fewest more micro-batches that pay, where that can be predicted: adding gradients up costs
- * time too. false: none do. */
-static bool update_remedy(struct insight_facts *facts, struct report_insight *insight)
+/* Find the smallest increase of micro-batches that pays, if it can be predicted: accumulating
+ * gradients costs time, too. Return false if none pays. */
+static bool suggest_microbatches(struct insight_facts *facts, struct report_insight *insight)
 {
 	const int64_t now =
 		facts->summary.gradient_accumulation > 0 ? facts->summary.gradient_accumulation : 1;
@@ -269,7 +270,7 @@ enum status report__insight_weight_update(struct insight_facts *facts, struct er
 	struct report_insight *insight;
 	char share[FMT_SIZE];
 	double part;
-	const struct insight_stage *most = most_updating(facts, clock, &part);
+	const struct insight_stage *most = find_most_updating(facts, clock, &part);
 
 	if (!most || part < report_insight_limit(REPORT_LIMIT_WEIGHT_UPDATE))
 		return ST_OK;
@@ -287,7 +288,7 @@ enum status report__insight_weight_update(struct insight_facts *facts, struct er
 		facts, "Updating weights is %s of the work of stage %" PRId64 " (%s).",
 		fmt_percent(share, part), most->stage, clock ? "simulated" : "on the host");
 	report__insight_number(insight, "update_share", part, REPORT_FRACTION);
-	if (clock ? !update_remedy(facts, insight) : true)
+	if (clock ? !suggest_microbatches(facts, insight) : true)
 		insight->remedy = "A larger `--data.batch_size`: fewer updates for as many "
 				  "samples, which the learning rate must suit.";
 	return ST_OK;

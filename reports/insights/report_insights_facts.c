@@ -1,9 +1,9 @@
 /*
- * What the insights look at, read once: the summary, sums of stages, shares of time, the trace's
+ * The facts of the insights, read once: the summary, sums of stages, shares of time, the trace's
  * cycles, the run file, and the inputs of what-if.
  *
- * What grows with the run is read from sums, or its first rows alone: a training does the same
- * again and again. Threading: none. Ownership: arrays are the insights' arena's.
+ * Tables that grow with the run are read through sums, or only their first rows: a training repeats
+ * the same work. Threading: none. Ownership: arrays belong to the insights' arena.
  */
 #include <math.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "common/str.h"
 #include "reports/insights/report_insights_internal.h"
 
-/* Both by stage and clock; W and R are work as F and B are. */
+/* By stage and clock. W and R count as work, like F and B. */
 const char report__insight_sql_stages[] =
 	"SELECT clock, stage, min(ipu) AS ipu,\n"
 	"       sum(total_ns) FILTER (WHERE phase <> 'U') AS work_ns,\n"
@@ -29,7 +29,7 @@ const char report__insight_sql_bubbles[] =
 	"FROM bubble_sums WHERE stages IS NOT 1 AND mode = 'train' GROUP BY clock, schedule, "
 	"stages, microbatches";
 
-/* The first executions of the training: the others are as they are. */
+/* The first executions of the training represent the others. */
 const char report__insight_sql_time[] =
 	"SELECT clock, ipu, sum(compute_ns) AS compute_ns, sum(exchange_ns) AS exchange_ns,\n"
 	"       sum(sync_ns) AS sync_ns, sum(host_io_ns) AS host_io_ns, sum(idle_ns) AS idle_ns\n"
@@ -38,7 +38,7 @@ const char report__insight_sql_time[] =
 	"                                           LIMIT 5000) WHERE mode = 'train')\n"
 	"GROUP BY clock, ipu ORDER BY clock, ipu";
 
-/* Templates, as often as the first runs did them: device_steps would multiply them out. */
+/* Templates weighted by the number of runs; device_steps would expand each run. */
 const char report__insight_sql_trace[] =
 	"SELECT t.value AS type, sum(d.cycles * r.runs) AS cycles,\n"
 	"       sum(CASE WHEN d.active_tile_balance IS NOT NULL\n"
@@ -92,9 +92,9 @@ static double or_zero(double value)
 	return isnan(value) ? 0 : value;
 }
 
-/* ---- the parts ------------------------------------------------------------------------------- */
+/* ---- reading the parts ----------------------------------------------------------------------- */
 
-static int clock_of(const struct report_table *table, int64_t row)
+static int row_clock(const struct report_table *table, int64_t row)
 {
 	const char *clock = report__insight_word(table, row, 0);
 
@@ -110,7 +110,7 @@ static enum status read_stages(struct insight_facts *facts, const struct report_
 			return ST_NOMEM;
 	}
 	for (int64_t row = 0; row < table->row_count; row++) {
-		const int clock = clock_of(table, row);
+		const int clock = row_clock(table, row);
 
 		facts->stage[clock][facts->stage_count[clock]++] = (struct insight_stage){
 			.stage = report__insight_int(table, row, 1),
@@ -133,7 +133,7 @@ static enum status read_times(struct insight_facts *facts, const struct report_t
 			return ST_NOMEM;
 	}
 	for (int64_t row = 0; row < table->row_count; row++) {
-		const int clock = clock_of(table, row);
+		const int clock = row_clock(table, row);
 		double part[5], total = 0;
 
 		for (int i = 0; i < 5; i++) {
@@ -227,20 +227,20 @@ static enum status read_parts(struct insight_facts *facts, struct err *err)
 	return status;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- all facts ------------------------------------------------------------------------------- */
 
 enum status report__insight_whatif(struct insight_facts *facts, struct err *err)
 {
 	if (facts->whatif_asked)
 		return ST_OK;
 	facts->whatif_asked = true;
-	/* A run that cannot be planned again is no failure. */
+	/* A run that cannot be planned again is no error. */
 	if (report_whatif_open(&facts->whatif, facts->db, REPORT_WHATIF_DEVICE, NULL) == ST_NOMEM)
 		return err_nomem(err);
 	return ST_OK;
 }
 
-static int facts_has(const struct insight_facts *facts)
+static int available_facts(const struct insight_facts *facts)
 {
 	const struct report_summary *s = &facts->summary;
 	const bool trained = s->origin == PROF_FROM_TRAINER;
@@ -276,7 +276,7 @@ enum status report__insight_facts(struct insight_facts *facts, struct prof_db *d
 	if (status == ST_OK && facts->summary.stages > 1)
 		status = report__insight_whatif(facts, err);
 	if (status == ST_OK)
-		facts->has = facts_has(facts);
+		facts->has = available_facts(facts);
 	return status;
 }
 

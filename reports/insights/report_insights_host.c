@@ -1,7 +1,7 @@
 /*
- * Insights on the host's clock: what the workers wait for, and what makes the figures unsure.
+ * Insights on the host's clock: what the workers wait for, and what makes the figures unreliable.
  *
- * Threading: none. Ownership: texts are the insights' arena's, or literals.
+ * Threading: none. Ownership: texts belong to the insights' arena, or are literals.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -33,8 +33,9 @@ static void set_ipu(struct insight_facts *facts, struct report_insight *insight,
 	insight->keys = report__insight_text(facts, "clock=host ipu=%" PRId64, ipu);
 }
 
-/* The stage with most work, and its share of all stages' work. */
-static const struct insight_stage *slowest(const struct insight_facts *facts, double *share)
+/* The stage with the most work, and its share of all stages' work. */
+static const struct insight_stage *find_slowest_stage(const struct insight_facts *facts,
+						      double *share)
 {
 	const struct insight_stage *most = NULL;
 	double all = 0;
@@ -61,7 +62,7 @@ enum status report__insight_host_waits(struct insight_facts *facts, struct err *
 	for (int i = 0; i < facts->time_count[0]; i++)
 		if (!most || facts->time[0][i].idle > most->idle)
 			most = &facts->time[0][i];
-	stage = slowest(facts, &share);
+	stage = find_slowest_stage(facts, &share);
 	if (!most || !stage || most->idle < report_insight_limit(REPORT_LIMIT_HOST_WAITS))
 		return ST_OK;
 	insight = add_host(facts, "host_waits", REPORT_INSIGHT_NOTE, "time_split",
@@ -175,7 +176,7 @@ enum status report__insight_oversubscribed(struct insight_facts *facts, struct e
 	return ST_OK;
 }
 
-/* Rows are written as executions end: the first of the training is among the first. */
+/* Rows are written as executions end, so the first training execution is among the first rows. */
 static const char sql_first[] =
 	"SELECT (SELECT dur_ns FROM (SELECT mode, execution, dur_ns FROM executions LIMIT 1000)\n"
 	"        WHERE mode = 'train' ORDER BY execution LIMIT 1) AS first_ns,\n"

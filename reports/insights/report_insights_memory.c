@@ -1,7 +1,7 @@
 /*
- * Insights on the tiles' memory: out of it, near its end, its peak, and what recomputation frees.
+ * Insights on tile memory: exceeded, nearly exhausted, its peak, and what recomputation frees.
  *
- * Threading: none. Ownership: arrays are the insights' arena's.
+ * Threading: none. Ownership: arrays belong to the insights' arena.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -28,7 +28,7 @@ static const char sql_peak[] =
 	"      FROM liveness GROUP BY ipu) l\n"
 	"LEFT JOIN programs p ON p.program_id = l.program_id ORDER BY l.ipu";
 
-/* What waits in FIFOs but a stage's inputs, and what layers draw at random. */
+/* Bytes in FIFOs except inputs of stages and random draws of layers: recomputation keeps these. */
 static const char sql_fifos[] =
 	"SELECT v.ipu, sum(v.bytes) AS bytes\n"
 	"FROM variables v LEFT JOIN layers l ON l.layer = v.layer\n"
@@ -40,8 +40,8 @@ static const char sql_fifos[] =
 	"    'RandomCrop', 'RandomRotation', 'RandomTranslation', 'RandomZoom')\n"
 	"GROUP BY v.ipu";
 
-/* Instructions of the stages' forward functions, which would be there once more, with the words
- * that docs/cost-model.md has for each. */
+/* Code size of the stages' forward functions, which recomputation duplicates; words per instruction
+ * as in docs/cost-model.md. */
 static const char sql_replay[] =
 	"WITH RECURSIVE f(program_id, type, name) AS (\n"
 	"  SELECT program_id, type, name FROM programs\n"
@@ -55,7 +55,7 @@ static const char sql_replay[] =
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static struct insight_memory *memory_of(struct insight_facts *facts, int64_t ipu)
+static struct insight_memory *find_memory(struct insight_facts *facts, int64_t ipu)
 {
 	for (int i = 0; i < facts->memory_count; i++)
 		if (facts->memory[i].ipu == ipu)
@@ -88,7 +88,7 @@ static enum status read_peak(struct insight_facts *facts, const struct report_ta
 {
 	for (int64_t row = 0; row < table->row_count; row++) {
 		struct insight_memory *memory =
-			memory_of(facts, report__insight_int(table, row, 0));
+			find_memory(facts, report__insight_int(table, row, 0));
 		const char *program = report__insight_word(table, row, 2);
 
 		if (!memory)
@@ -109,7 +109,7 @@ static enum status read_fifos(struct insight_facts *facts, const struct report_t
 {
 	for (int64_t row = 0; row < table->row_count; row++) {
 		struct insight_memory *memory =
-			memory_of(facts, report__insight_int(table, row, 0));
+			find_memory(facts, report__insight_int(table, row, 0));
 
 		if (memory)
 			memory->recompute_bytes = report__insight_int(table, row, 1);
@@ -136,14 +136,14 @@ enum status report__insight_memory(struct insight_facts *facts, struct err *err)
 	return status;
 }
 
-/* ---- looking --------------------------------------------------------------------------------- */
+/* ---- insights -------------------------------------------------------------------------------- */
 
 static const char *ipu_text(struct insight_facts *facts, const struct insight_memory *memory)
 {
 	return report__insight_text(facts, "%" PRId64, memory->ipu);
 }
 
-/* What this run could do against too little memory, from its own options. */
+/* A remedy for too little memory that this run's options leave open. */
 static const char *memory_remedy(const struct insight_facts *facts,
 				 const struct insight_memory *memory)
 {
@@ -192,7 +192,8 @@ enum status report__insight_out_of_memory(struct insight_facts *facts, struct er
 		insight->sentence = report__insight_text(
 			facts,
 			"%s of IPU %" PRId64 " %s more memory than the %s that a tile has: tile "
-			"%" PRId64 ", the fullest, %s too much (simulated). The device would not "
+			"%" PRId64
+			", the find_fullest, %s too much (simulated). The device would not "
 			"take this program.",
 			memory->tiles_over == 1
 				? "1 tile"
@@ -212,47 +213,49 @@ enum status report__insight_out_of_memory(struct insight_facts *facts, struct er
 	return ST_OK;
 }
 
-static double used(const struct insight_memory *memory)
+static double used_fraction(const struct insight_memory *memory)
 {
 	return (double)memory->bytes / (double)memory->capacity;
 }
 
-static const struct insight_memory *fullest(const struct insight_facts *facts)
+static const struct insight_memory *find_fullest(const struct insight_facts *facts)
 {
 	const struct insight_memory *most = &facts->memory[0];
 
 	for (int i = 1; i < facts->memory_count; i++)
-		if (used(&facts->memory[i]) > used(most))
+		if (used_fraction(&facts->memory[i]) > used_fraction(most))
 			most = &facts->memory[i];
 	return most;
 }
 
 enum status report__insight_tile_memory(struct insight_facts *facts, struct err *err)
 {
-	const struct insight_memory *memory = fullest(facts);
+	const struct insight_memory *memory = find_fullest(facts);
 	struct report_insight *insight;
 	char share[FMT_SIZE], rest[FMT_SIZE];
 
-	if (used(memory) < report_insight_limit(REPORT_LIMIT_TILE_USED) || memory->tiles_over > 0)
+	if (used_fraction(memory) < report_insight_limit(REPORT_LIMIT_TILE_USED) ||
+	    memory->tiles_over > 0)
 		return ST_OK;
 	insight = add_memory(facts, "tile_memory", REPORT_INSIGHT_ADVICE, memory);
 	if (!insight)
 		return err_nomem(err);
-	insight->share = used(memory);
+	insight->share = used_fraction(memory);
 	insight->sentence = report__insight_text(
 		facts,
-		"The fullest tile, %" PRId64 " of IPU %" PRId64 ", has %s of its memory in use and "
+		"The find_fullest tile, %" PRId64 " of IPU %" PRId64
+		", has %s of its memory in use and "
 		"%s left (simulated; gaps and alignment are not counted).",
-		memory->tile, memory->ipu, fmt_percent(share, used(memory)),
+		memory->tile, memory->ipu, fmt_percent(share, used_fraction(memory)),
 		fmt_bytes(rest, (uint64_t)(memory->capacity - memory->bytes)));
-	report__insight_number(insight, "used_share", used(memory), REPORT_FRACTION);
+	report__insight_number(insight, "used_share", used_fraction(memory), REPORT_FRACTION);
 	insight->remedy = memory_remedy(facts, memory);
 	return ST_OK;
 }
 
 enum status report__insight_memory_peak(struct insight_facts *facts, struct err *err)
 {
-	const struct insight_memory *memory = fullest(facts);
+	const struct insight_memory *memory = find_fullest(facts);
 	struct report_insight *insight;
 	char tile[FMT_SIZE], share[FMT_SIZE], peak[FMT_SIZE], always[FMT_SIZE];
 
@@ -262,15 +265,15 @@ enum status report__insight_memory_peak(struct insight_facts *facts, struct err 
 	insight = add_memory(facts, "memory_peak", REPORT_INSIGHT_NOTE, memory);
 	if (!insight)
 		return err_nomem(err);
-	insight->share = used(memory);
-	report__insight_number(insight, "used_share", used(memory), REPORT_FRACTION);
+	insight->share = used_fraction(memory);
+	report__insight_number(insight, "used_share", used_fraction(memory), REPORT_FRACTION);
 	if (memory->peak_bytes == IPS_NULL) {
 		insight->sentence = report__insight_text(
 			facts,
-			"The fullest tile of IPU %" PRId64 ", %" PRId64 ", uses %s, %s of "
+			"The find_fullest tile of IPU %" PRId64 ", %" PRId64 ", uses %s, %s of "
 			"what it has (simulated).",
 			memory->ipu, memory->tile, fmt_bytes(tile, (uint64_t)memory->bytes),
-			fmt_percent(share, used(memory)));
+			fmt_percent(share, used_fraction(memory)));
 		return ST_OK;
 	}
 	insight->view = "liveness";
@@ -281,18 +284,20 @@ enum status report__insight_memory_peak(struct insight_facts *facts, struct err 
 	insight->sentence = report__insight_text(
 		facts,
 		"Memory is at its peak on IPU %" PRId64 " in program step %" PRId64 "%s%.200s: %s, "
-		"of which %s always live; its fullest tile uses %s of what it has (simulated).",
+		"of which %s always live; its find_fullest tile uses %s of what it has "
+		"(simulated).",
 		memory->ipu, memory->peak_step, memory->peak_program ? ", " : "",
 		memory->peak_program ? memory->peak_program : "",
 		fmt_bytes(peak, (uint64_t)memory->peak_bytes),
-		fmt_bytes(always, (uint64_t)memory->always_live), fmt_percent(share, used(memory)));
+		fmt_bytes(always, (uint64_t)memory->always_live),
+		fmt_percent(share, used_fraction(memory)));
 	return ST_OK;
 }
 
 /* ---- recomputation --------------------------------------------------------------------------- */
 
-/* Before anything ran: as pipeline.device_mapping has it by default. */
-static int64_t ipu_of_stage(const struct insight_facts *facts, int64_t stage)
+/* If the stage never ran: the default of pipeline.device_mapping. */
+static int64_t stage_ipu(const struct insight_facts *facts, int64_t stage)
 {
 	for (int64_t i = 0; i < facts->summary.stages; i++)
 		if (facts->summary.stage[i].stage == stage &&
@@ -301,14 +306,14 @@ static int64_t ipu_of_stage(const struct insight_facts *facts, int64_t stage)
 	return stage;
 }
 
-/* The code of the replays on @memory's IPU: of all of its tiles. */
+/* Code size of the replays on all tiles of @memory's IPU. */
 static double replay_bytes(const struct insight_facts *facts, const struct report_table *table,
 			   const struct insight_memory *memory)
 {
 	double bytes = 0;
 
 	for (int64_t row = 0; row < table->row_count; row++)
-		if (ipu_of_stage(facts, report__insight_int(table, row, 0)) == memory->ipu)
+		if (stage_ipu(facts, report__insight_int(table, row, 0)) == memory->ipu)
 			bytes += report__insight_real(table, row, 1) * (double)memory->tiles;
 	return bytes;
 }
@@ -317,7 +322,7 @@ static enum status add_recomputation(struct insight_facts *facts,
 				     const struct insight_memory *memory, double code,
 				     struct err *err)
 {
-	const bool wanted = used(memory) >= report_insight_limit(REPORT_LIMIT_TILE_USED);
+	const bool wanted = used_fraction(memory) >= report_insight_limit(REPORT_LIMIT_TILE_USED);
 	const double saved = (double)memory->recompute_bytes - code;
 	struct report_insight *insight;
 	char fifo[FMT_SIZE], rest[FMT_SIZE], share[FMT_SIZE], extra[FMT_SIZE];
@@ -351,7 +356,7 @@ static enum status add_recomputation(struct insight_facts *facts,
 	return ST_OK;
 }
 
-/* A schedule that reads activations once more, for W, lets none go. */
+/* Return false for schedules that read activations again in W: they cannot release any. */
 static bool schedule_recomputes(const struct insight_facts *facts)
 {
 	enum ipu_schedule_kind kind;

@@ -1,7 +1,7 @@
 /*
- * Insights on the pipeline, simulated: its ramps, its split, its schedule, IPUs that stand idle.
+ * Insights on the simulated pipeline: its ramps, its split, its schedule, idle IPUs.
  *
- * Threading: none. Ownership: texts are the insights' arena's, or literals.
+ * Threading: none. Ownership: texts belong to the insights' arena, or are literals.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -30,8 +30,8 @@ static struct report_insight *add_pipeline(struct insight_facts *facts, const ch
 
 /* ---- ramps ----------------------------------------------------------------------------------- */
 
-/* Micro-batches of a round: the schedule's period. 0: a schedule without ramps, or unknown. */
-static int64_t round_of(const struct insight_facts *facts)
+/* Micro-batches of a round: the schedule's period. 0: no ramps, or unknown schedule. */
+static int64_t round_size(const struct insight_facts *facts)
 {
 	enum ipu_schedule_kind kind;
 
@@ -44,7 +44,7 @@ static int64_t round_of(const struct insight_facts *facts)
 		.kind = kind, .stages = (int)facts->summary.stages, .training = true});
 }
 
-/* Of stages that are alike, where F, B and W take the same time. */
+/* Theoretical idle fraction for equal stages in which F, B and W take the same time. */
 static double ramp_idle(const struct insight_facts *facts, int64_t microbatches)
 {
 	const int64_t stages = facts->summary.stages;
@@ -70,7 +70,7 @@ static double ramp_idle(const struct insight_facts *facts, int64_t microbatches)
 	return bubble.idle_fraction;
 }
 
-/* Four times as many, in whole rounds; one that steps_per_execution is a multiple of is better. */
+/* Suggest about four times as many, in whole rounds; prefer a divisor of steps_per_execution. */
 static int64_t more_microbatches(const struct insight_facts *facts, int64_t now, int64_t round)
 {
 	const int64_t steps = facts->options.known ? facts->options.steps_per_execution : 0;
@@ -86,8 +86,8 @@ static int64_t more_microbatches(const struct insight_facts *facts, int64_t now,
 	return best ? best : (4 * now + round - 1) / round * round;
 }
 
-static void ramps_remedy(struct insight_facts *facts, struct report_insight *insight, int64_t now,
-			 int64_t round)
+static void suggest_more_microbatches(struct insight_facts *facts, struct report_insight *insight,
+				      int64_t now, int64_t round)
 {
 	const int64_t more = more_microbatches(facts, now, round);
 	const struct report_whatif_change change = {.microbatches = more};
@@ -114,7 +114,7 @@ static void ramps_remedy(struct insight_facts *facts, struct report_insight *ins
 enum status report__insight_ramps(struct insight_facts *facts, struct err *err)
 {
 	const struct report_summary *s = &facts->summary;
-	const int64_t now = s->gradient_accumulation, round = round_of(facts);
+	const int64_t now = s->gradient_accumulation, round = round_size(facts);
 	const int64_t stages = facts->summary.stages;
 	struct report_insight *insight;
 	char share[FMT_SIZE], here[FMT_SIZE], rounds[96] = "";
@@ -130,7 +130,7 @@ enum status report__insight_ramps(struct insight_facts *facts, struct err *err)
 	insight = add_pipeline(facts, "ramps", "bubbles", report__insight_sql_bubbles);
 	if (!insight)
 		return err_nomem(err);
-	/* What could be won at most, not what theory says of stages that are all alike. */
+	/* The measured ramps, not the theory for equal stages: the upper bound of the gain. */
 	insight->share = s->bubble[1].known ? s->bubble[1].ramp_up + s->bubble[1].ramp_down : idle;
 	fmt_percent(here, insight->share);
 	if (round > 1)
@@ -160,14 +160,15 @@ enum status report__insight_ramps(struct insight_facts *facts, struct err *err)
 		report__insight_number(insight, "ramp_share",
 				       s->bubble[1].ramp_up + s->bubble[1].ramp_down,
 				       REPORT_FRACTION);
-	ramps_remedy(facts, insight, now, round);
+	suggest_more_microbatches(facts, insight, now, round);
 	return ST_OK;
 }
 
 /* ---- the split ------------------------------------------------------------------------------- */
 
-/* The slowest and the mean work of a micro-batch, ns. */
-static const struct insight_stage *slowest_stage(const struct insight_facts *facts, double *mean)
+/* Return the slowest stage; @mean: mean work of a stage, ns. */
+static const struct insight_stage *find_slowest_stage(const struct insight_facts *facts,
+						      double *mean)
 {
 	const struct insight_stage *most = NULL;
 	double all = 0;
@@ -183,7 +184,7 @@ static const struct insight_stage *slowest_stage(const struct insight_facts *fac
 	return most;
 }
 
-static const char *layers_of(const struct insight_facts *facts, int64_t stage)
+static const char *stage_layers(const struct insight_facts *facts, int64_t stage)
 {
 	for (int64_t i = 0; i < facts->summary.stages; i++)
 		if (facts->summary.stage[i].stage == stage && facts->summary.stage[i].layers)
@@ -191,7 +192,7 @@ static const char *layers_of(const struct insight_facts *facts, int64_t stage)
 	return "its layers";
 }
 
-/* Many layers: the first of them. */
+/* Shorten a long list of layers. */
 static const char *layers_text(struct insight_facts *facts, const char *layers)
 {
 	char cut[64];
@@ -200,7 +201,7 @@ static const char *layers_text(struct insight_facts *facts, const char *layers)
 	return report__insight_text(facts, "%s%s", cut, strlen(layers) > strlen(cut) ? "..." : "");
 }
 
-/* The first layer of the prediction's split begins stage 0, as it must. */
+/* The split without its first layer, which always begins stage 0. */
 static const char *split_text(const struct report_whatif_prediction *predicted)
 {
 	const char *comma = strchr(predicted->split, ',');
@@ -208,8 +209,8 @@ static const char *split_text(const struct report_whatif_prediction *predicted)
 	return comma ? comma + 1 : predicted->split;
 }
 
-static void split_remedy(struct insight_facts *facts, struct report_insight *insight,
-			 const struct report_whatif_prediction *predicted)
+static void suggest_split(struct insight_facts *facts, struct report_insight *insight,
+			  const struct report_whatif_prediction *predicted)
 {
 	report__insight_gain(insight, report_whatif_measured(facts->whatif), predicted);
 	insight->remedy = report__insight_text(facts,
@@ -225,7 +226,7 @@ enum status report__insight_slow_stage(struct insight_facts *facts, struct err *
 	struct report_insight *insight;
 	char work[FMT_SIZE], more[FMT_SIZE];
 	double mean, imbalance;
-	const struct insight_stage *most = slowest_stage(facts, &mean);
+	const struct insight_stage *most = find_slowest_stage(facts, &mean);
 	bool better;
 
 	if (!most || most->microbatches <= 0 || !(mean > 0))
@@ -247,25 +248,25 @@ enum status report__insight_slow_stage(struct insight_facts *facts, struct err *
 		facts,
 		"Stage %" PRId64 " (%s) is the slowest: %s for each micro-batch, %s more than the "
 		"mean of the %d stages (simulated). The others wait for it.%s",
-		most->stage, layers_text(facts, layers_of(facts, most->stage)),
+		most->stage, layers_text(facts, stage_layers(facts, most->stage)),
 		fmt_ns(work, sat_real(most->work_ns / (double)most->microbatches)),
 		fmt_percent(more, imbalance), facts->stage_count[1],
 		better || !facts->whatif ? ""
 					 : " No other cut of the layers, in their order, is much "
-					   "faster.");
+					   "relative_gain.");
 	report__insight_number(insight, "stage_ns", most->work_ns / (double)most->microbatches,
 			       REPORT_NS);
 	report__insight_number(insight, "imbalance", imbalance, REPORT_FRACTION);
 	insight->share = 1 - mean / most->work_ns;
 	if (better)
-		split_remedy(facts, insight, &predicted);
+		suggest_split(facts, insight, &predicted);
 	return ST_OK;
 }
 
 /* ---- the schedule ---------------------------------------------------------------------------- */
 
-static double faster(const struct insight_facts *facts,
-		     const struct report_whatif_prediction *predicted)
+static double relative_gain(const struct insight_facts *facts,
+			    const struct report_whatif_prediction *predicted)
 {
 	return 1 - predicted->step_ns / report_whatif_measured(facts->whatif)->step_ns;
 }
@@ -289,7 +290,7 @@ enum status report__insight_other_schedule(struct insight_facts *facts, struct e
 		best = predicted;
 		name = names[i];
 	}
-	if (!name || faster(facts, &best) < report_insight_limit(REPORT_LIMIT_GAIN))
+	if (!name || relative_gain(facts, &best) < report_insight_limit(REPORT_LIMIT_GAIN))
 		return ST_OK;
 	insight = add_pipeline(facts, "other_schedule", "bubbles", report__insight_sql_bubbles);
 	if (!insight)
@@ -303,7 +304,7 @@ enum status report__insight_other_schedule(struct insight_facts *facts, struct e
 		"step where %s takes %s: %s less (simulated).",
 		name, fmt_ns(then, (int64_t)best.step_ns), ipu_schedule_name(measured->schedule),
 		fmt_ns(now, (int64_t)measured->step_ns), fmt_percent(gain, insight->share));
-	report__insight_number(insight, "faster", insight->share, REPORT_FRACTION);
+	report__insight_number(insight, "relative_gain", insight->share, REPORT_FRACTION);
 	insight->remedy = report__insight_text(facts, "`--pipeline.schedule %s`.", name);
 	return ST_OK;
 }
@@ -316,7 +317,8 @@ enum status report__insight_one_ipu(struct insight_facts *facts, struct err *err
 	struct report_insight *insight;
 	char now[FMT_SIZE], then[FMT_SIZE];
 
-	if (!report__insight_predict(facts, &change, &predicted) || faster(facts, &predicted) < 0)
+	if (!report__insight_predict(facts, &change, &predicted) ||
+	    relative_gain(facts, &predicted) < 0)
 		return ST_OK;
 	insight = add_pipeline(facts, "one_ipu", "bubbles", report__insight_sql_bubbles);
 	if (!insight)
@@ -328,7 +330,7 @@ enum status report__insight_one_ipu(struct insight_facts *facts, struct err *err
 		"each step where %d IPUs take %s (simulated).",
 		fmt_ns(then, (int64_t)predicted.step_ns), measured->stages,
 		fmt_ns(now, (int64_t)measured->step_ns));
-	report__insight_number(insight, "faster", insight->share, REPORT_FRACTION);
+	report__insight_number(insight, "relative_gain", insight->share, REPORT_FRACTION);
 	insight->remedy = report__insight_text(
 		facts,
 		"`--pipeline null --ipu.auto_select_ipus 1`; with `--ipu.auto_select_ipus %d` that "
@@ -337,7 +339,7 @@ enum status report__insight_one_ipu(struct insight_facts *facts, struct err *err
 	return ST_OK;
 }
 
-/* ---- IPUs that stand idle -------------------------------------------------------------------- */
+/* ---- idle IPUs ------------------------------------------------------------------------------- */
 
 enum status report__insight_idle_ipu(struct insight_facts *facts, struct err *err)
 {
