@@ -1,8 +1,8 @@
 /*
  * The import from end to end. See report_import.h.
  *
- * The database is made under a temporary name beside its place and renamed when it is complete, so
- * that nothing half-made is ever seen there.
+ * The database is written under a temporary name beside the output and renamed when complete, so
+ * that no partial file is ever visible there.
  */
 #include "reports/import/report_import.h"
 
@@ -17,7 +17,7 @@
 #include "reports/import/report_import_internal.h"
 
 #define COMMIT_MS     500u
-#define KEPT_BELOW_NS ((int64_t)60 * 1000000000) /* a trace that begins before keeps its times */
+#define KEPT_BELOW_NS ((int64_t)60 * 1000000000) /* traces that begin earlier keep their times */
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
@@ -59,8 +59,8 @@ enum status report__import_progress(struct import *import, int permille, struct 
 		       : err_set(err, status, "%s: %s", import->input.name, status_text(status));
 }
 
-/* Reading is taken for half of the work. */
-static enum status reading(void *user, uint64_t done, struct err *err)
+/* Progress callback of on_read_progress, which counts as half of the work. */
+static enum status on_read_progress(void *user, uint64_t done, struct err *err)
 {
 	struct import *import = user;
 	uint64_t size = import->input.size;
@@ -69,7 +69,7 @@ static enum status reading(void *user, uint64_t done, struct err *err)
 		import, size == 0 || done > size ? -1 : (int)(done * 500 / size), err);
 }
 
-static enum status take_other(void *user, bool too_large, uint64_t offset, struct err *err)
+static enum status on_other_element(void *user, bool too_large, uint64_t offset, struct err *err)
 {
 	struct import *import = user;
 
@@ -118,14 +118,14 @@ static void import_fini(struct import *import)
 	report__import_input_close(&import->input);
 }
 
-/* ---- reading --------------------------------------------------------------------------------- */
+/* ---- on_read_progress --------------------------------------------------------------------------------- */
 
 static enum status read_trace(struct import *import, struct err *err)
 {
 	const struct import_scan_calls calls = {.event = report__import_on_event,
-						.other = take_other,
+						.other = on_other_element,
 						.value = report__import_on_value,
-						.progress = reading,
+						.progress = on_read_progress,
 						.user = import};
 	struct import_scan *scan = &import->scan;
 	struct report_import_counts *counts = import->counts;
@@ -157,8 +157,8 @@ static enum status read_trace(struct import *import, struct err *err)
 	return ST_OK;
 }
 
-/* Where times are on some clock of long ago, they count from the first. */
-static void set_base(struct import *import)
+/* Choose the base time: times on a clock with an old origin are made relative to the first one. */
+static void choose_base(struct import *import)
 {
 	struct report_import_counts *counts = import->counts;
 
@@ -180,7 +180,7 @@ static void on_commit(void *user, const struct ips_commit *commit)
 	*(struct ips_commit *)user = *commit;
 }
 
-/* What the file has is what was counted. */
+/* Compare the database's row counts with the import's. */
 static enum status check_written(const struct import *import, const struct ips_commit *told,
 				 struct err *err)
 {
@@ -228,7 +228,7 @@ static enum status write_database(struct import *import, const char *path, struc
 	return status == ST_OK ? check_written(import, &told, err) : status;
 }
 
-/* A database has files beside it while it is written. */
+/* Remove SQLite's side files of @path, and with @itself the database. */
 static void remove_files(const char *path, bool itself)
 {
 	static const char *const endings[] = {"-wal", "-shm", "-journal", ""};
@@ -240,27 +240,27 @@ static void remove_files(const char *path, bool itself)
 	}
 }
 
-static enum status refuse(const char *output, struct err *err)
+static enum status fail_exists(const char *output, struct err *err)
 {
 	return err_set(err, ST_INVALID, "%s: is there already (--force replaces it)", output);
 }
 
-static enum status move_there(const char *temporary, const char *output, bool force,
-			      struct err *err)
+static enum status move_to_output(const char *temporary, const char *output, bool force,
+				  struct err *err)
 {
-	/* The log of what is replaced must not be taken for the new file's. */
+	/* SQLite would replay the replaced file's -wal into the new one. */
 	if (force)
 		remove_files(output, false);
 	if (renameat2(AT_FDCWD, temporary, AT_FDCWD, output, force ? 0 : RENAME_NOREPLACE) == 0)
 		return ST_OK;
 	if (errno == EEXIST)
-		return refuse(output, err);
+		return fail_exists(output, err);
 	if (errno == EINVAL && !fs_exists(output) && rename(temporary, output) == 0)
 		return ST_OK;
 	return err_set(err, ST_IO, "%s: cannot write: %s", output, strerror(errno));
 }
 
-/* Before any work is done. */
+/* Check the output before any work is done. */
 static enum status check_output(const struct report_import_params *params, struct err *err)
 {
 	if (fs_is_dir(params->output))
@@ -270,7 +270,7 @@ static enum status check_output(const struct report_import_params *params, struc
 		return err_set(err, ST_INVALID, "%s: is the trace itself; write another file",
 			       params->output);
 	if (!params->force && fs_exists(params->output))
-		return refuse(params->output, err);
+		return fail_exists(params->output, err);
 	return fs_check_write(params->output, err);
 }
 
@@ -301,10 +301,10 @@ enum status report_import(const struct report_import_params *params,
 	if (status == ST_OK)
 		status = report__import_pair(import, &why);
 	if (status == ST_OK) {
-		set_base(import);
+		choose_base(import);
 		status = write_database(import, temporary, &why);
 		if (status == ST_OK)
-			status = move_there(temporary, params->output, params->force, &why);
+			status = move_to_output(temporary, params->output, params->force, &why);
 		if (status != ST_OK)
 			remove_files(temporary, true);
 	}

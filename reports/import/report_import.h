@@ -1,15 +1,16 @@
 /*
- * Import: a Chrome trace (JSON, also gzipped) becomes a profile.db.
+ * Import a Chrome trace (JSON, optionally gzipped) into a profile.db.
  *
- * The trace is read once, front to back, by the calling thread; events are put in order of time by
- * a sort whose runs go to an unnamed file beside the output, and are recorded through the
- * profiler's public interface. Memory does not grow with the number of events; it grows with the
- * number of different names, threads and open spans, all of which have limits.
+ * The calling thread reads the trace once, front to back. A sorter orders the events by time; its
+ * runs go to an unnamed file beside the output. The events are then recorded through the profiler's
+ * public interface. Memory grows with the number of different names, threads and open spans, which
+ * are all limited, but not with the number of events.
  *
- * Every event is accounted for: it became a part of a span, an instant, a sample, a flow or a name,
- * or it is counted under the reason why not. docs/import.md has the table.
+ * Every event is accounted for: it became part of a span, an instant, a sample, a flow or a name,
+ * or it is counted under the reason it was dropped. docs/import.md has the table.
  *
- * Threading: one import at a time per output; it starts a thread for sorting and the recording's.
+ * Threading: one import at a time per output. An import starts a thread for each sorter, and the
+ * recording's.
  */
 #ifndef REPORT_IMPORT_H
 #define REPORT_IMPORT_H
@@ -31,7 +32,7 @@
 	X(FLOW, "sides of flows")                                                                  \
 	X(NAME, "names and order of processes and threads")
 
-/* Why an event became nothing. */
+/* Why an event was dropped. */
 #define REPORT_IMPORT_LEFT_MAP(X)                                                                  \
 	X(PHASE, "of a phase without a place here")                                                \
 	X(NO_PHASE, "without a phase (ph)")                                                        \
@@ -50,7 +51,7 @@
 	X(TOO_DEEP, "begun within 4096 others that are open")                                      \
 	X(TOO_MANY, "on one track too many")
 
-/* What was changed about events that were taken; these are counts of their own. */
+/* Changes to imported events; counted separately. */
 #define REPORT_IMPORT_NOTE_MAP(X)                                                                  \
 	X(OVERLAP, "spans that overlap others of their thread, on tracks \"... (overlap N)\"")     \
 	X(UNFINISHED, "spans without an end, drawn to the end of what encloses them")              \
@@ -81,15 +82,15 @@ struct report_import_counts {
 	uint64_t phases[128];                  /* events by phase; [0]: none or not ASCII */
 	uint64_t used[REPORT_IMPORT_USES];     /* by use */
 	uint64_t left[REPORT_IMPORT_LEFTS];    /* by reason */
-	uint64_t left_at[REPORT_IMPORT_LEFTS]; /* byte of the first such event, where known */
+	uint64_t left_at[REPORT_IMPORT_LEFTS]; /* byte offset of the first such event, if known */
 	uint64_t left_phases[128];             /* of left[PHASE] */
 	uint64_t notes[REPORT_IMPORT_NOTES];
 	uint64_t spans, instants, counters, flows; /* rows written */
 	uint64_t tracks;
-	int64_t first_ns, last_ns; /* of the trace, on its own clock */
-	int64_t base_ns;           /* what was subtracted */
-	bool broken;        /* the file breaks off or is malformed; all before it was taken */
-	uint64_t broken_at; /* its byte */
+	int64_t first_ns, last_ns; /* range of times on the trace's clock */
+	int64_t base_ns;           /* subtracted from all times */
+	bool broken;        /* the file is truncated or malformed; all before that was imported */
+	uint64_t broken_at; /* byte offset of the defect */
 	char why[REPORT_IMPORT_WHY];
 };
 
@@ -97,16 +98,16 @@ struct report_import_params {
 	const char *trace;   /* a path, or "-": standard input */
 	const char *output;  /* the database */
 	bool force;          /* replace @output */
-	const char *command; /* kept in meta; may be NULL */
-	/* Called now and then with the share of the work done, in 1/1000, -1: unknown. Not ST_OK
+	const char *command; /* stored in meta; may be NULL */
+	/* Called periodically with the progress in 1/1000, or -1 if unknown. Any status but ST_OK
 	 * ends the import with that status. May be NULL. */
 	enum status (*progress)(void *user, int permille, uint64_t events);
 	void *user;
-	uint64_t sort_bytes; /* of memory for sorting; 0: the default */
+	uint64_t sort_bytes; /* memory for sorting; 0: the default */
 };
 
-/* On failure nothing is left at @output (nor replaced). A broken trace is no failure, unless
- * nothing of it could be read. */
+/* Run an import. On failure nothing is left at @output, and nothing is replaced. A broken trace is
+ * an error only if none of it could be read. */
 enum status report_import(const struct report_import_params *params,
 			  struct report_import_counts *counts, struct err *err);
 

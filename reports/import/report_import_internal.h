@@ -1,9 +1,10 @@
 /*
- * What the parts of one import share: the tables of names, threads and processes, the sorters, the
- * counts. In order of use: report_import_events.c makes records of events, report_import_track.c
- * tracks of threads, report_import_record.c spans of begins and ends, and the recording.
+ * Shared by the parts of an import: the tables of names, threads and processes, the sorters, the
+ * counts. In order of use: report_import_events.c converts events to records,
+ * report_import_track.c maps threads to tracks, report_import_record.c pairs begins and ends into
+ * spans and records everything.
  *
- * One thread, the caller's (the sorters and the recording have their own).
+ * Threading: the caller's thread only (the sorters and the recording have their own).
  */
 #ifndef REPORT_IMPORT_INTERNAL_H
 #define REPORT_IMPORT_INTERNAL_H
@@ -17,25 +18,25 @@
 
 #define IMPORT_MOST_SITES  ((size_t)1 << 18)
 #define IMPORT_MOST_TRACKS ((size_t)8192)
-#define IMPORT_MOST_OPEN   4096              /* spans open within one another */
-#define IMPORT_MOST_FLOWS  ((size_t)1 << 20) /* flows under way */
+#define IMPORT_MOST_OPEN   4096              /* nested open spans */
+#define IMPORT_MOST_FLOWS  ((size_t)1 << 20) /* open flows */
 #define IMPORT_MOST_META   256
 #define IMPORT_SORT_BYTES  ((size_t)64 << 20)
-#define IMPORT_TIME_MOST   ((int64_t)1 << 61) /* ns, either way, of what is believed */
+#define IMPORT_TIME_MOST   ((int64_t)1 << 61) /* ns; a time beyond +- this is invalid */
 
 struct import_site {
 	struct ips_site *site;
-	int64_t step; /* of "ProfilerStep#12": 12, which holds for what it encloses */
+	int64_t step; /* of "ProfilerStep#12": 12, inherited by nested spans */
 };
 
 struct import_process {
-	char *name, *labels; /* NULL: not told */
+	char *name, *labels; /* NULL: not given */
 	int64_t sort;
 };
 
 enum import_thread_kind {
 	IMPORT_THREAD,  /* of a process */
-	IMPORT_PROCESS, /* what is said of a process as a whole */
+	IMPORT_PROCESS, /* events of a process as a whole */
 	IMPORT_GLOBAL,  /* of the whole trace */
 	IMPORT_ASYNC    /* asynchronous spans of a category */
 };
@@ -47,19 +48,19 @@ struct import_lane {
 		int64_t start_ns, end_ns, step;
 	} * open;
 	size_t count, capacity;
-	uint64_t async; /* the asynchronous id whose spans are on it */
+	uint64_t async; /* the asynchronous id whose spans are on this lane */
 };
 
 struct import_thread {
 	enum import_thread_kind kind;
-	bool used; /* has anything that is drawn */
+	bool used; /* has at least one record */
 	uint32_t process;
-	char *name;           /* NULL: not told */
-	char *shown;          /* what our own traces show it as; NULL: its name */
-	int64_t ipu;          /* what they say of it; else IPS_NULL */
-	enum ips_clock clock; /* the same; else IPS_HOST */
-	const char *what;     /* tid or category as written */
-	char *track;          /* unique; of its first lane */
+	char *name;           /* NULL: not given */
+	char *shown;          /* display name in traces exported by ipuscope; NULL: its name */
+	int64_t ipu;          /* in traces exported by ipuscope; else IPS_NULL */
+	enum ips_clock clock; /* in traces exported by ipuscope; else IPS_HOST */
+	const char *what;     /* tid or category as written in the trace */
+	char *track;          /* unique name of its first lane */
 	int64_t sort;
 	struct import_lane *lanes;
 	size_t lane_count, lane_capacity;
@@ -71,7 +72,7 @@ struct import_thread {
 	size_t next_count, next_capacity;
 };
 
-/* A table of texts as written, and what is known of each. */
+/* A table of interned texts with an item for each. */
 #define IMPORT_TABLE(type)                                                                         \
 	struct {                                                                                   \
 		struct import_intern table;                                                        \
@@ -89,15 +90,15 @@ struct import {
 	IMPORT_TABLE(struct import_thread) threads;
 	struct import_sorter *main, *pairs;
 	uint64_t pairs_put, records;
-	int64_t first_ns, last_ns; /* of all times; first > last: none yet */
-	bool own;                  /* made by us: times are from the run's start */
-	int64_t epoch_ns;          /* of ts 0 on the wall clock, IPS_NULL: unknown */
+	int64_t first_ns, last_ns; /* range of all times; first > last: no time yet */
+	bool own;                  /* exported by ipuscope: times count from the run's start */
+	int64_t epoch_ns;          /* wall clock time of ts 0; IPS_NULL: unknown */
 	struct import_meta {
 		char *key, *value;
 	} meta[IMPORT_MOST_META];
 	size_t meta_count;
 	struct str scratch;
-	char *text; /* of IMPORT_SITE_SIZE */
+	char *text; /* buffer of IMPORT_SITE_SIZE */
 	struct ips_recording *recording;
 	struct import_flows *flows;
 	struct import_intern track_names;
@@ -106,7 +107,7 @@ struct import {
 	uint64_t recorded;
 };
 
-#define IMPORT_TEXT_SIZE 4097                   /* a name and its end; longer ones are cut */
+#define IMPORT_TEXT_SIZE 4097                   /* a name and its 0; longer names are cut */
 #define IMPORT_SITE_SIZE (3 * IMPORT_TEXT_SIZE) /* category, name and operation */
 
 static inline void import_used(struct import *import, enum report_import_use use)
@@ -121,15 +122,15 @@ static inline void import_note(struct import *import, enum report_import_note no
 {
 	import->counts->notes[note]++;
 }
-/* The same, at a byte of the file. */
+/* Like import_left(), and store the byte offset of the first such event. */
 void report__import_left_at(struct import *import, enum report_import_left left, uint64_t offset);
 
-/* report_import_events.c: what the scan calls, with the import as the user */
+/* report_import_events.c: callback of the scan; @user is the import */
 enum status report__import_on_event(void *user, const struct import_event *event, struct err *err);
-/* A part of the trace lies at @ns .. @ns + @dur. */
+/* Extend the range of the trace to include @ns .. @ns + @dur. */
 void report__import_extend(struct import *import, int64_t ns, int64_t dur);
 
-/* report_import_names.c: indices; IMPORT_NO_ID: too many, or no memory (@err says so) */
+/* report_import_names.c: return indices; IMPORT_NO_ID: too many, or out of memory (set in @err) */
 uint32_t report__import_site(struct import *import, const struct import_event *event,
 			     const char *series, struct err *err);
 uint32_t report__import_thread(struct import *import, enum import_thread_kind kind,
@@ -145,26 +146,26 @@ enum status report__import_on_value(void *user, const struct import_token *key,
 				    const struct import_token *value, struct err *err);
 enum status report__import_meta_write(struct import *import, struct err *err);
 
-/* report_import_record.c: what `pairs` holds goes to `main` */
+/* report_import_record.c: pair the halves in `pairs` and put the spans into `main` */
 enum status report__import_pair(struct import *import, struct err *err);
 
 /* report_import_track.c */
 void report__import_tracks_fini(struct import *import);
-/* Order and name the tracks of the threads that are used; open the first lane of each. */
+/* Order and name the tracks of all used threads; open the first lane of each. */
 enum status report__import_tracks_open(struct import *import, struct err *err);
-/* One more, for what overlaps on @thread; NULL with ST_OK: there are too many. */
+/* Add a lane to @thread for overlapping spans; NULL with ST_OK: too many tracks. */
 enum status report__import_track_more(struct import *import, struct import_thread *thread,
 				      struct import_lane **out, struct err *err);
 
-/* report_import_record.c: `main` is recorded */
+/* report_import_record.c: record everything in `main` */
 enum status report__import_record(struct import *import, struct err *err);
 
-/* report_import_record.c: flows under way, by key */
+/* report_import_record.c: open flows, by key */
 struct import_flows;
 bool report__import_flows_init(struct import *import);
 void report__import_flows_fini(struct import *import);
 
-/* The progress of the later parts; also asks whether to go on. */
+/* Report the progress of the later phases; fails if the user cancelled. */
 enum status report__import_progress(struct import *import, int permille, struct err *err);
 
 #endif /* REPORT_IMPORT_INTERNAL_H */

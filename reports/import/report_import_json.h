@@ -1,10 +1,10 @@
 /*
- * JSON as import reads it: values within a stretch of text that may end anywhere.
+ * An incremental JSON reader: parses values in a text that may end anywhere.
  *
- * A reader that comes to the end of its text before the value is complete says `more`: the caller
- * gets more text and begins the value again. Lenient where traces are known to be wrong and the
- * meaning is clear (control characters in strings, unknown escapes, NaN, a comma too many); strict
- * about brackets and quotes. No recursion.
+ * If the text ends within a value, the reader sets `more`: the caller supplies more text and parses
+ * the value again from its start. The reader tolerates known errors of trace writers whose meaning
+ * is clear (control characters in strings, unknown escapes, NaN, superfluous commas); it is strict
+ * about brackets and quotes. It does not recurse.
  *
  * The text must be followed by JSON_PADDING readable bytes, the first of which is 0.
  */
@@ -16,12 +16,12 @@
 #include <stdint.h>
 
 #define IMPORT_PADDING 64
-#define IMPORT_DEPTH   1024 /* brackets within brackets of one value */
+#define IMPORT_DEPTH   1024 /* maximum nesting of one value */
 
 struct import_reader {
 	const char *at, *end;
 	bool more;       /* the text ends within the value */
-	const char *why; /* what is wrong at `at`; NULL: nothing */
+	const char *why; /* error at `at`; NULL: none */
 };
 
 enum import_kind {
@@ -29,9 +29,9 @@ enum import_kind {
 	IMPORT_NULL,
 	IMPORT_FALSE,
 	IMPORT_TRUE,
-	IMPORT_NUMBER, /* the token, unchecked; also NaN and Infinity */
-	IMPORT_TEXT,   /* between the quotes, not unescaped */
-	IMPORT_OBJECT, /* with its brackets */
+	IMPORT_NUMBER, /* the unvalidated token; also NaN and Infinity */
+	IMPORT_TEXT,   /* the text between the quotes, still escaped */
+	IMPORT_OBJECT, /* including its brackets */
 	IMPORT_ARRAY
 };
 
@@ -39,42 +39,44 @@ struct import_token {
 	const char *at;
 	size_t length;
 	enum import_kind kind;
-	bool escaped; /* a text with backslashes */
+	bool escaped; /* the text contains backslashes */
 };
 
-/* Skip blanks; the character there, 0 (and `more`) at the end. */
+/* Skip blanks; return the next character, or 0 (and set `more`) at the end. */
 char report__import_peek(struct import_reader *reader);
-/* A value of any kind, blanks before it skipped. False: `more`, or `why` and the place in `at`. */
+/* Parse a value of any kind after skipping blanks. False: `more`, or `why` with its position in
+ * `at`. */
 bool report__import_value(struct import_reader *reader, struct import_token *out);
-/* A text, which must be one. */
+/* Parse a value that must be a text. */
 bool report__import_text(struct import_reader *reader, struct import_token *out);
 /*
- * The members of an object: `at` stands behind "{" or a value. *@key is set and `at` is behind the
- * colon; false with neither `more` nor `why`: it stands behind "}".
+ * Parse the next key of an object; `at` must be behind "{" or a value. Sets *@key and leaves `at`
+ * behind the colon. False with neither `more` nor `why`: the object ended, `at` is behind "}".
  */
 bool report__import_member(struct import_reader *reader, struct import_token *key);
 
 bool report__import_is(const struct import_token *token, const char *text);
 
-/* ---- what tokens say ------------------------------------------------------------------------- */
+/* ---- values of tokens ------------------------------------------------------------------------ */
 
-/* Microseconds as ns, exactly, rounded to the nearest where there are more than 3 decimals: of a
- * number, or a text that is one. */
+/* Convert microseconds to ns exactly; more than 3 decimals are rounded to the nearest ns. Accepts a
+ * number, or a text that contains one. */
 enum import_time {
 	IMPORT_TIME_GOOD,
-	IMPORT_TIME_NONE, /* absent, null, NaN, or no number */
+	IMPORT_TIME_NONE, /* absent, null, NaN, or not a number */
 	IMPORT_TIME_RANGE
 };
 enum import_time report__import_time(const struct import_token *token, int64_t *ns);
 
 /*
- * A number token: as an integer where it is one, else as a real (*@is_int false). False: neither.
+ * Convert a number token to an integer if it is one, otherwise to a real (*@is_int false). Return
+ * false if it is neither.
  */
 bool report__import_number(const struct import_token *token, bool *is_int, int64_t *i, double *r);
 
-/* Unescape a text (other kinds are copied as they are) as valid UTF-8, at most @size - 1 bytes and
- * 0-terminated; what is not UTF-8, and the character 0, become U+FFFD. Returns the length;
- * *@mended, *@cut (may be NULL) are set where it was wrong or too long, else left alone. */
+/* Unescape a text (other kinds are copied unchanged) to valid UTF-8, at most @size - 1 bytes and
+ * 0-terminated; invalid UTF-8 and the character 0 become U+FFFD. Return the length. *@mended and
+ * *@cut (may be NULL) are set if the text was invalid or too long, otherwise left unchanged. */
 size_t report__import_unescape(const struct import_token *token, char *out, size_t size,
 			       bool *mended, bool *cut);
 

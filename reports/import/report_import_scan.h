@@ -1,9 +1,10 @@
 /*
- * A trace, front to back: its bytes, its events with their arguments, and its other top-level
- * values, out of a window that slides over the text. One event must fit into the window's greatest
- * size; what is larger is skipped as a stream and told.
+ * Scan a trace front to back: its bytes, its events with their arguments, and its other top-level
+ * values, through a window that slides over the text. An event must fit into the window's maximum
+ * size; a larger one is skipped and reported.
  *
- * One thread. Tokens point into the text; those given to the calls are valid within them.
+ * Threading: one thread. Tokens point into the window; those passed to a callback are valid only
+ * during the call.
  */
 #ifndef REPORT_IMPORT_SCAN_H
 #define REPORT_IMPORT_SCAN_H
@@ -19,15 +20,15 @@
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
 
-/* A file, a pipe or standard input, decompressed where it is gzip. The path is borrowed. */
+/* A file, a pipe or standard input, decompressed if it is gzip. The path is borrowed. */
 struct import_input {
 	const char *name;
 	int fd;
-	uint64_t size, taken;     /* bytes of the file, 0: unknown; of it read */
+	uint64_t size, taken;     /* bytes of the file (0: unknown), and bytes read */
 	struct import_gzip *gzip; /* NULL: plain */
-	unsigned char head[2];    /* read to find out */
+	unsigned char head[2];    /* first bytes, read to detect gzip */
 	size_t head_at, head_bytes;
-	bool cut; /* the compressed data are damaged or end early: then the text ends there */
+	bool cut; /* the compressed data are damaged or truncated: treated as the text's end */
 };
 
 enum status report__import_input_open(struct import_input *input, const char *path,
@@ -35,14 +36,14 @@ enum status report__import_input_open(struct import_input *input, const char *pa
 void report__import_input_close(
 	struct import_input *input); /* accepts a zeroed struct with fd -1 */
 
-/* Up to @size bytes; *@got 0: the end. */
+/* Read up to @size bytes; *@got 0: end of file. */
 enum status report__import_input_read(struct import_input *input, char *to, size_t size,
 				      size_t *got, struct err *err);
 
-/* ---- strings as numbers ---------------------------------------------------------------------- */
+/* ---- interned strings ------------------------------------------------------------------------ */
 
-/* Byte strings as numbers from 0, each once, in order of arrival. The strings are the table's; they
- * stay where they are until fini. */
+/* Map byte strings to ids from 0 in order of arrival. The table owns the strings; their addresses
+ * are stable until fini. */
 #define IMPORT_NO_ID UINT32_MAX
 
 struct import_intern {
@@ -56,12 +57,12 @@ struct import_intern {
 };
 
 void report__import_intern_fini(struct import_intern *table); /* accepts a zeroed struct */
-/* The id of @length bytes at @text, which become known where there are fewer than @most. *@fresh:
- * they are new. IMPORT_NO_ID: unknown beyond @most, or (*@fresh true) no memory. */
+/* Return the id of @length bytes at @text, adding them if there are fewer than @most strings.
+ * *@fresh: they were added. IMPORT_NO_ID: @most is reached, or (*@fresh true) out of memory. */
 uint32_t report__import_intern(struct import_intern *table, const char *text, size_t length,
 			       size_t most, bool *fresh);
 
-/* A quick hash, not one against enemies: collisions cost time only. @seed chains several. */
+/* A fast hash, not collision-resistant: collisions only cost time. @seed chains several hashes. */
 static inline uint64_t import_hash(uint64_t seed, const void *bytes, size_t length)
 {
 	const unsigned char *at = bytes;
@@ -81,17 +82,18 @@ static inline uint64_t import_hash(uint64_t seed, const void *bytes, size_t leng
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
-/* The arguments of an event as they travel in a record: struct import_arg, one after another, each
- * at a multiple of 8 bytes. The buffer is the caller's. */
-#define IMPORT_ARG_TEXT 4096 /* bytes of a text; what is longer is cut */
-/* Room for all of one event; those beyond are left out. Two halves of a span make one record. */
+/* Serialized arguments of an event within a record: struct import_arg, one after another, each at a
+ * multiple of 8 bytes. The caller owns the buffer. */
+#define IMPORT_ARG_TEXT 4096 /* maximum bytes of a text; longer ones are cut */
+/* Maximum size of all arguments of one event; more are dropped. Both halves of a span must fit into
+ * one record. */
 #define IMPORT_ARGS_SIZE ((size_t)30 << 10)
 
 enum import_arg_type {
 	IMPORT_ARG_INT,
 	IMPORT_ARG_REAL,
 	IMPORT_ARG_NULL,
-	IMPORT_ARG_STRING /* followed by `i` bytes and a 0, filled up to a multiple of 8 */
+	IMPORT_ARG_STRING /* followed by `i` bytes and a 0, padded to a multiple of 8 */
 };
 
 struct import_arg {
@@ -105,7 +107,7 @@ struct import_arg {
 
 struct import_args {
 	size_t used;
-	uint32_t left; /* values cut or left out */
+	uint32_t left; /* number of values cut or dropped */
 	unsigned char bytes[IMPORT_ARGS_SIZE] __attribute__((aligned(8)));
 };
 
@@ -126,7 +128,7 @@ void report__import_args_put(struct import_args *args, uint32_t name,
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-/* Names of arguments that mean something here; they are the first of their table. */
+/* Argument names with a meaning for the import; they are the first of the table. */
 #define IMPORT_NAME_MAP(X)                                                                         \
 	X(EPOCH, "epoch")                                                                          \
 	X(EXECUTION, "execution")                                                                  \
@@ -157,19 +159,19 @@ enum import_name {
 #define IMPORT_NAME_ENUM(name, text) IMPORT_NAME_##name,
 	IMPORT_NAME_MAP(IMPORT_NAME_ENUM) IMPORT_NAMES
 };
-#define IMPORT_NAME_KEYS (IMPORT_NAME_PHASE + 1) /* those of struct ips_keys */
+#define IMPORT_NAME_KEYS (IMPORT_NAME_PHASE + 1) /* names of fields of struct ips_keys */
 
-/* Names of arguments by number: as written in the trace, and as valid text. */
+/* Argument names by id: as written in the trace, and as valid UTF-8. */
 struct import_names {
 	struct import_intern table;
 	const char **clean;
-	uint32_t *next; /* which came after each, as far as seen: traces repeat themselves */
+	uint32_t *next; /* predicted successor of each name: traces repeat the same sequences */
 	size_t capacity, next_capacity;
 	uint32_t last;
-	bool failed; /* no memory */
+	bool failed; /* out of memory */
 };
 bool report__import_names_init(
-	struct import_names *names); /* false: no memory; fini all the same */
+	struct import_names *names); /* false: out of memory; call fini all the same */
 void report__import_names_fini(struct import_names *names);
 
 enum import_field {
@@ -192,19 +194,19 @@ enum import_field {
 };
 
 struct import_event {
-	uint64_t offset; /* of the event in the file */
+	uint64_t offset; /* byte offset of the event in the file */
 	struct import_token fields[IMPORT_FIELDS];
-	struct import_token operation; /* the argument of that name, where it is a text */
-	uint32_t others;               /* fields that are none of the above */
+	struct import_token operation; /* the argument "operation", if it is a text */
+	uint32_t others;               /* number of other fields */
 	struct import_args args;
 };
 
-/* Which field comes after which, as far as seen: traces repeat themselves. Start with {0}. */
+/* Predicted successor of each field: traces repeat the same sequences. Initialize with {0}. */
 struct import_guess {
 	unsigned char next[IMPORT_FIELDS + 1];
 };
 
-/* The object at reader->at. False: `more`, `why`, or (with neither) no memory. */
+/* Parse the object at reader->at. False: `more`, `why`, or (with neither) out of memory. */
 bool report__import_event(struct import_reader *reader, struct import_names *names,
 			  struct import_guess *guess, struct import_event *out);
 
@@ -212,16 +214,16 @@ bool report__import_event(struct import_reader *reader, struct import_names *nam
 
 #define IMPORT_WINDOW     ((size_t)1 << 20)
 #define IMPORT_EVENT_MOST ((size_t)16 << 20)
-#define IMPORT_VALUE_MOST ((size_t)64 << 10) /* of a top-level value that is kept */
+#define IMPORT_VALUE_MOST ((size_t)64 << 10) /* maximum size of a stored top-level value */
 
 struct import_scan_calls {
 	enum status (*event)(void *user, const struct import_event *event, struct err *err);
-	/* An element of the events that cannot be one: no object, or larger than is read. */
+	/* An element of the events that is not an object, or too large. */
 	enum status (*other)(void *user, bool too_large, uint64_t offset, struct err *err);
-	/* A top-level value; @value NULL: too long to be kept. */
+	/* A top-level value; @value NULL: too long. */
 	enum status (*value)(void *user, const struct import_token *key,
 			     const struct import_token *value, struct err *err);
-	/* Now and then; @done of the file's bytes. */
+	/* Called periodically; @done: bytes of the file read. */
 	enum status (*progress)(void *user, uint64_t done, struct err *err);
 	void *user;
 };
@@ -235,24 +237,24 @@ struct import_scan {
 	struct import_reader reader;
 	char *window;
 	size_t capacity;
-	uint64_t offset; /* in the text, of window[0] */
-	bool ended;      /* the window holds the text's end */
-	bool found;      /* events, be they none */
-	/* how the text ended: NULL where it should */
+	uint64_t offset; /* offset of window[0] in the text */
+	bool ended;      /* the window contains the text's end */
+	bool found;      /* the list of events was found, even if empty */
+	/* why and where the text is malformed; NULL: it is not */
 	const char *broken;
 	uint64_t broken_at;
 };
 
-/* false: no memory. fini all the same. */
+/* Return false if out of memory; call fini all the same. */
 bool report__import_scan_init(struct import_scan *scan, struct import_input *input,
 			      const struct import_scan_calls *calls);
 void report__import_scan_fini(struct import_scan *scan);
 
-/* Read all. A text that breaks off or is malformed ends the scan with ST_OK and `broken`; other
- * failures are those of the calls, of reading and of memory. */
+/* Scan the whole text. A truncated or malformed text ends the scan with ST_OK and sets `broken`;
+ * other errors come from callbacks, reading and allocation. */
 enum status report__import_scan(struct import_scan *scan, struct err *err);
 
-/* Bytes of the text before the window's present place. */
+/* Byte offset of the reader in the text. */
 uint64_t report__import_scan_at(const struct import_scan *scan);
 
 #endif /* REPORT_IMPORT_SCAN_H */

@@ -1,11 +1,11 @@
 /*
- * Records in order, more of them than memory holds.
+ * An external sort of records.
  *
- * Records are put into a buffer; a full buffer is sorted by a thread of the sorter's own and goes
- * to an unnamed file as a run, while the next buffer fills. Reading merges the runs. What fits in
- * one buffer never sees a file.
+ * Records are put into a buffer. When it is full, the sorter's thread sorts it and writes it to an
+ * unnamed file as a run, while the next buffer fills. Reading merges the runs. If all records fit
+ * into one buffer, no file is created.
  *
- * One thread puts and then reads. The records are the sorter's.
+ * Threading: one thread puts and then reads. The sorter owns the records.
  */
 #ifndef REPORT_IMPORT_SORT_H
 #define REPORT_IMPORT_SORT_H
@@ -15,26 +15,26 @@
 
 #include "common/err.h"
 
-/* A part of an event, on its way into the database. Followed by its arguments
- * (report_import_scan.h) up to @bytes. */
+/* A part of an event before it is recorded. Its arguments (report_import_scan.h) follow, up to
+ * @bytes. */
 struct import_record {
 	int64_t time_ns;
-	int64_t dur_ns;  /* of a span; -1: to the end of what encloses it */
-	uint64_t value;  /* a sample's bits; the hash of a flow's, a pair's or an asynchronous id */
-	uint64_t number; /* of the event, in order of the file */
+	int64_t dur_ns;  /* of a span; -1: until the end of the enclosing span */
+	uint64_t value;  /* a sample's bits, or the hash of a flow's, pair's or asynchronous id */
+	uint64_t number; /* position of the event in the file */
 	uint32_t thread; /* index */
 	uint32_t site;   /* index */
-	uint32_t bytes;  /* of all, a multiple of 8 */
+	uint32_t bytes;  /* total size, a multiple of 8 */
 	uint8_t kind;    /* enum import_record_kind */
 	uint8_t async;   /* within asynchronous spans: 1 + depth, at most 255; else 0 */
-	uint8_t unfinished; /* a begin whose end never came */
-	uint8_t paired;     /* stands for a begin and, unless unfinished, its end */
+	uint8_t unfinished; /* a begin without an end */
+	uint8_t paired;     /* made from a begin and, unless unfinished, its end */
 };
 _Static_assert(sizeof(struct import_record) == 48, "records are packed by hand");
 
-#define IMPORT_RECORD_LIMIT ((size_t)64 << 10) /* bytes of a record */
+#define IMPORT_RECORD_LIMIT ((size_t)64 << 10) /* maximum bytes of a record */
 
-/* At one time, records come in this order. */
+/* Order of records with the same time. */
 enum import_record_kind {
 	IMPORT_RECORD_FLOW_NEXT, /* ends at the next span */
 	IMPORT_RECORD_SPAN,
@@ -43,32 +43,32 @@ enum import_record_kind {
 	IMPORT_RECORD_FLOW_START,
 	IMPORT_RECORD_FLOW_STEP,
 	IMPORT_RECORD_FLOW_END,
-	/* halves of spans, which are paired first */
+	/* halves of spans, still to be paired */
 	IMPORT_RECORD_BEGIN,
 	IMPORT_RECORD_STOP
 };
 
-/* Less than 0: @a comes first. Total: the number decides at last. */
+/* Return less than 0 if @a comes first. A total order: the number breaks ties. */
 typedef int (*import_order)(const struct import_record *a, const struct import_record *b);
 int report__import_by_time(const struct import_record *a, const struct import_record *b);
-/* The halves of one pair lie together (value), in order of time. */
+/* Groups the halves of a pair (by value), in order of time. */
 int report__import_by_pair(const struct import_record *a, const struct import_record *b);
 
 struct import_sorter; /* opaque */
 
-/* @beside: a path whose folder takes the file of runs. @memory: bytes of both buffers. */
+/* @beside: a path in the folder for the file of runs. @memory: total bytes of both buffers. */
 enum status report__import_sorter_new(struct import_sorter **out, import_order order,
 				      const char *beside, size_t memory, struct err *err);
 void report__import_sorter_free(struct import_sorter *sorter); /* accepts NULL */
 
-/* Room for a record of @bytes (at most the limit, a multiple of 8), for the caller to fill before
- * the next call. */
+/* Reserve a record of @bytes (at most the limit, a multiple of 8). The caller fills it before the
+ * next call. */
 enum status report__import_sorter_put(struct import_sorter *sorter, size_t bytes,
 				      struct import_record **out, struct err *err);
 
-/* No more puts. */
+/* End putting, start reading. */
 enum status report__import_sorter_turn(struct import_sorter *sorter, struct err *err);
-/* The next record, valid until the next call; *@out NULL: there are no more. */
+/* Return the next record, valid until the next call; *@out NULL: no more. */
 enum status report__import_sorter_next(struct import_sorter *sorter,
 				       const struct import_record **out, struct err *err);
 

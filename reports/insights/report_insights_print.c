@@ -1,7 +1,7 @@
 /*
- * The insights as text for people, as rows, and as the report `insights`.
+ * The insights as text, as rows, and as the report `insights`.
  *
- * Threading: none. Ownership: texts of a table are its arena's.
+ * Threading: none. Ownership: texts of a table belong to its arena.
  */
 #include <errno.h>
 #include <math.h>
@@ -18,7 +18,7 @@
 #include "reports/table/report_select.h"
 
 #define WIDTH_DEFAULT 80
-#define WIDTH_MOST    100 /* longer lines are hard to read */
+#define WIDTH_MOST    100 /* readability limit */
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
@@ -43,8 +43,8 @@ static void add_pair(struct str *text, const char *name, const double pair[2],
 	str_addf(text, "%s%s %s -> %s", text->length ? "; " : "", name, a, b);
 }
 
-static void print_one(FILE *out, const struct report_insight *insight, int width,
-		      struct str *expected)
+static void print_insight(FILE *out, const struct report_insight *insight, int width,
+			  struct str *expected)
 {
 	const struct report_insight_gain *gain = &insight->gain;
 	char head[256];
@@ -65,7 +65,7 @@ static void print_one(FILE *out, const struct report_insight *insight, int width
 		report__fold(out, "  Simulated:", str_peek(expected), width);
 }
 
-static void print_head(FILE *out, const struct report_insights *insights)
+static void print_counts(FILE *out, const struct report_insights *insights)
 {
 	static const char *const many[REPORT_INSIGHT_SEVERITIES] = {"problems", "pieces of advice",
 								    "notes"};
@@ -93,14 +93,14 @@ enum status report_insights_print(const struct report_insights *insights, int wi
 	if (width <= 0)
 		width = WIDTH_DEFAULT;
 	width = min(width, WIDTH_MOST);
-	print_head(out, insights);
+	print_counts(out, insights);
 	for (int i = 0; i < insights->count; i++) {
 		const struct report_insight *insight = &insights->items[i];
 
 		if ((int)insight->severity != last)
 			fprintf(out, "\n%s\n", heads[insight->severity]);
 		last = (int)insight->severity;
-		print_one(out, insight, width, &expected);
+		print_insight(out, insight, width, &expected);
 	}
 	if (insights->not_looked) {
 		fputs("\nNot looked for, as the recording lacks it\n", out);
@@ -212,7 +212,7 @@ static bool fill_row(struct arena *arena, struct report_cell *row,
 	row[COLUMN_ID] = text_cell(arena, insight->id, &failed);
 	row[COLUMN_SUBJECT_KIND] = text_cell(arena, insight->subject_kind, &failed);
 	row[COLUMN_SUBJECT] = text_cell(arena, insight->subject, &failed);
-	/* Of many nothing is estimated: that is not nothing at stake. */
+	/* 0 means not estimated: NULL in the table. */
 	row[COLUMN_SHARE] = real_cell(insight->share > 0 ? insight->share : (double)NAN);
 	row[COLUMN_SENTENCE] = text_cell(arena, insight->sentence, &failed);
 	row[COLUMN_REMEDY] = text_cell(arena, insight->remedy, &failed);
@@ -259,7 +259,7 @@ enum status report_insights_table(struct report_table *out, const struct report_
 
 /* ---- the report ------------------------------------------------------------------------------ */
 
-/* Only those that the choice leaves, in its order. */
+/* Keep only the chosen insights, in the order of the choice. */
 static enum status choose_insights(struct report_insights *insights,
 				   const struct report_source *source,
 				   const struct report_request *request, int64_t limit,
@@ -285,7 +285,7 @@ static enum status choose_insights(struct report_insights *insights,
 	return chosen ? ST_OK : err_nomem(err);
 }
 
-/* The query behind each, with what it is behind of. */
+/* Print the query of each insight under its id. */
 static enum status print_sql(const struct report_insights *insights, FILE *out, struct err *err)
 {
 	for (int i = 0; i < insights->count; i++)

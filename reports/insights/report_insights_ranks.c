@@ -1,8 +1,8 @@
 /*
  * Insights on processes that exchange through MPI: the rank that the others wait for, and buckets
- * whose exchange is mostly the cost of beginning one.
+ * too small for their fixed cost.
  *
- * Threading: none. Ownership: texts are the insights' arena's, or literals.
+ * Threading: none. Ownership: texts belong to the insights' arena, or are literals.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -20,8 +20,8 @@ static enum status has_calls(struct insight_facts *facts, bool *has, struct err 
 	return status;
 }
 
-/* The rank that most is waited for: what the others waited for it, of the time that all ranks have
- * between their first and last exchange. */
+/* The rank with the longest total wait of the others, and that wait as a share of the time of all
+ * ranks between their first and last exchange. */
 static const char sql_slow_rank[] = REPORT_EXCHANGES
 	"SELECT last_rank, sum(waited_ns) AS waited_ns, 1.0 * sum(waited_ns) / nullif((\n"
 	"         SELECT sum(length_ns) FROM (\n"
@@ -72,7 +72,7 @@ enum status report__insight_slow_rank(struct insight_facts *facts, struct err *e
 	return ST_OK;
 }
 
-/* Exchanges of weight updates by stage and bucket, where there are several. */
+/* Exchanges of weight updates by stage and bucket. */
 static const char sql_small[] = REPORT_EXCHANGES
 	"SELECT avg(size) AS size_bytes, avg(transfer_ns) AS mean_ns,\n"
 	"       count(DISTINCT coalesce(stage, -1) || ' ' || coalesce(bucket, -1)) AS buckets,\n"

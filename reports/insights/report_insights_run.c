@@ -1,7 +1,7 @@
 /*
- * Insights on the recording itself, and on whether the run was sound.
+ * Insights on the recording itself, and on the health of the run.
  *
- * Threading: none. Ownership: texts are the insights' arena's, or literals.
+ * Threading: none. Ownership: texts belong to the insights' arena, or are literals.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -28,9 +28,9 @@ static const char sql_tiers[] =
 	"SELECT queue, key, min(time_ns) AS time_ns, why FROM tensor_tiers\n"
 	"WHERE time_ns IS NOT NULL GROUP BY queue, key";
 
-/* "epoch 1, step 7": what is known. */
-static const char *place_text(struct insight_facts *facts, int64_t epoch, int64_t weight_update,
-			      int64_t step)
+/* Format the known positions: "epoch 1, step 7". */
+static const char *position_text(struct insight_facts *facts, int64_t epoch, int64_t weight_update,
+				 int64_t step)
 {
 	char a[48] = "", b[48] = "";
 
@@ -45,7 +45,7 @@ static const char *place_text(struct insight_facts *facts, int64_t epoch, int64_
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-/* What an unfinished file lacks. */
+/* Describe what an unfinished file lacks. */
 static const char *missing_text(struct insight_facts *facts)
 {
 	char at[FMT_SIZE];
@@ -62,9 +62,9 @@ static const char *repair_text(struct insight_facts *facts)
 				    facts->summary.path);
 }
 
-static enum status add_run(struct insight_facts *facts, const char *id,
-			   enum report_insight_severity severity, const char *sql,
-			   struct report_insight **out, struct err *err)
+static enum status add_run_insight(struct insight_facts *facts, const char *id,
+				   enum report_insight_severity severity, const char *sql,
+				   struct report_insight **out, struct err *err)
 {
 	*out = report__insight_add(facts, id, severity);
 	if (!*out)
@@ -81,7 +81,8 @@ enum status report__insight_writer_failed(struct insight_facts *facts, struct er
 
 	if (s->whole || s->live || !s->failure)
 		return ST_OK;
-	if (add_run(facts, "writer_failed", REPORT_INSIGHT_PROBLEM, sql_meta, &insight, err))
+	if (add_run_insight(facts, "writer_failed", REPORT_INSIGHT_PROBLEM, sql_meta, &insight,
+			    err))
 		return ST_NOMEM;
 	insight->share = 1;
 	insight->sentence = report__insight_text(facts, "Writing failed: %.300s; %s.", s->failure,
@@ -98,14 +99,14 @@ enum status report__insight_killed(struct insight_facts *facts, struct err *err)
 
 	if (s->whole || s->live || s->failure || prof_db_state(facts->db) == PROF_COMPLETE)
 		return ST_OK;
-	if (add_run(facts, "killed", REPORT_INSIGHT_PROBLEM, sql_meta, &insight, err))
+	if (add_run_insight(facts, "killed", REPORT_INSIGHT_PROBLEM, sql_meta, &insight, err))
 		return ST_NOMEM;
 	insight->share = 1;
 	insight->sentence = report__insight_text(
 		facts, "The recording's writer died before the file was complete%s%s: %s.",
 		s->reached.known ? ", in " : "",
-		s->reached.known ? place_text(facts, s->reached.epoch, s->reached.weight_update,
-					      s->reached.step)
+		s->reached.known ? position_text(facts, s->reached.epoch, s->reached.weight_update,
+						 s->reached.step)
 				 : "",
 		missing_text(facts));
 	report__insight_number(insight, "last_commit_ns", (double)s->last_commit_ns, REPORT_NS);
@@ -121,7 +122,7 @@ enum status report__insight_still_recording(struct insight_facts *facts, struct 
 
 	if (!s->live)
 		return ST_OK;
-	if (add_run(facts, "still_recording", REPORT_INSIGHT_NOTE, sql_meta, &insight, err))
+	if (add_run_insight(facts, "still_recording", REPORT_INSIGHT_NOTE, sql_meta, &insight, err))
 		return ST_NOMEM;
 	insight->sentence = report__insight_text(
 		facts, "The run goes on: this is of what was committed until %s.",
@@ -137,7 +138,7 @@ enum status report__insight_repaired(struct insight_facts *facts, struct err *er
 
 	if (s->whole || s->live || prof_db_state(facts->db) != PROF_COMPLETE)
 		return ST_OK;
-	if (add_run(facts, "repaired", REPORT_INSIGHT_NOTE, sql_meta, &insight, err))
+	if (add_run_insight(facts, "repaired", REPORT_INSIGHT_NOTE, sql_meta, &insight, err))
 		return ST_NOMEM;
 	insight->sentence =
 		report__insight_text(facts, "The file was finished after its writer %s%.300s: %s.",
@@ -147,8 +148,8 @@ enum status report__insight_repaired(struct insight_facts *facts, struct err *er
 	return ST_OK;
 }
 
-/* What a recording without times has; NULL: nothing. */
-static const char *nothing_but(const struct report_summary *s)
+/* Name what a recording without times contains; NULL: nothing. */
+static const char *name_contents(const struct report_summary *s)
 {
 	const bool metrics = s->loss_nan || !isnan(s->loss) || !isnan(s->accuracy);
 
@@ -160,14 +161,14 @@ static const char *nothing_but(const struct report_summary *s)
 enum status report__insight_nothing(struct insight_facts *facts, struct err *err)
 {
 	const struct report_summary *s = &facts->summary;
-	const char *some = nothing_but(s);
+	const char *some = name_contents(s);
 	struct report_insight *insight;
 
 	if (s->spans > 0 || s->executions > 0 || facts->memory_count > 0 ||
 	    facts->stage_count[0] > 0 || facts->stage_count[1] > 0)
 		return ST_OK;
-	if (add_run(facts, "nothing", REPORT_INSIGHT_NOTE,
-		    "SELECT count(*) AS executions FROM executions", &insight, err))
+	if (add_run_insight(facts, "nothing", REPORT_INSIGHT_NOTE,
+			    "SELECT count(*) AS executions FROM executions", &insight, err))
 		return ST_NOMEM;
 	insight->sentence = "Nothing was recorded of a run: no span, no execution, no stage.";
 	insight->remedy = "Run `ipu-train` with POPLAR_ENGINE_OPTIONS='{\"autoReport.all\": "
@@ -180,7 +181,7 @@ enum status report__insight_nothing(struct insight_facts *facts, struct err *err
 				    "where its time goes.";
 	if (!some)
 		return ST_OK;
-	/* Whose trainer hands over its tensors knows how to record, and is not ours to run. */
+	/* A recording of another trainer's tensors: do not advise running ipu-train. */
 	insight->sentence = report__insight_text(
 		facts, "%s were recorded, and no times: no span, no execution, no stage.", some);
 	return ST_OK;
@@ -197,7 +198,8 @@ enum status report__insight_lost_events(struct insight_facts *facts, struct err 
 
 	if (s->dropped <= 0)
 		return ST_OK;
-	if (add_run(facts, "lost_events", REPORT_INSIGHT_PROBLEM, sql_overhead, &insight, err))
+	if (add_run_insight(facts, "lost_events", REPORT_INSIGHT_PROBLEM, sql_overhead, &insight,
+			    err))
 		return ST_NOMEM;
 	insight->view = "overhead";
 	insight->share = (double)s->dropped / all;
@@ -226,7 +228,8 @@ enum status report__insight_recording_cost(struct insight_facts *facts, struct e
 	if (!(s->overhead_fraction > report_insight_limit(REPORT_LIMIT_RECORDING)) ||
 	    (double)s->duration_ns < 1e9 * report_insight_limit(REPORT_LIMIT_RECORDING_RUN))
 		return ST_OK;
-	if (add_run(facts, "recording_cost", REPORT_INSIGHT_ADVICE, sql_overhead, &insight, err))
+	if (add_run_insight(facts, "recording_cost", REPORT_INSIGHT_ADVICE, sql_overhead, &insight,
+			    err))
 		return ST_NOMEM;
 	insight->view = "overhead";
 	insight->share = s->overhead_fraction;
@@ -254,7 +257,8 @@ enum status report__insight_tiers_lowered(struct insight_facts *facts, struct er
 
 	if (s->lowered <= 0)
 		return ST_OK;
-	if (add_run(facts, "tiers_lowered", REPORT_INSIGHT_ADVICE, sql_tiers, &insight, err))
+	if (add_run_insight(facts, "tiers_lowered", REPORT_INSIGHT_ADVICE, sql_tiers, &insight,
+			    err))
 		return ST_NOMEM;
 	insight->view = "tensor_tiers";
 	insight->subject_kind = "tensors";
@@ -289,7 +293,8 @@ enum status report__insight_first_nonfinite(struct insight_facts *facts, struct 
 		return ST_OK;
 	if (bad->element >= 0)
 		snprintf(element, sizeof(element), ", element %" PRId64, bad->element);
-	if (add_run(facts, "first_nonfinite", REPORT_INSIGHT_PROBLEM, sql_nonfinite, &insight, err))
+	if (add_run_insight(facts, "first_nonfinite", REPORT_INSIGHT_PROBLEM, sql_nonfinite,
+			    &insight, err))
 		return ST_NOMEM;
 	insight->view = "nonfinite_trail";
 	insight->subject_kind = "tensor";
@@ -301,7 +306,7 @@ enum status report__insight_first_nonfinite(struct insight_facts *facts, struct 
 		"that is computed from it is worthless.",
 		bad->value ? bad->value : "one", bad->key ? bad->key : "a tensor",
 		bad->layer ? " of layer " : "", bad->layer ? bad->layer : "", element,
-		place_text(facts, bad->epoch, bad->weight_update, bad->step),
+		position_text(facts, bad->epoch, bad->weight_update, bad->step),
 		bad->phase ? ", phase " : "", bad->phase ? bad->phase : "");
 	report__insight_number(insight, "time_ns", (double)bad->time_ns, REPORT_NS);
 	insight->remedy =
@@ -327,8 +332,8 @@ enum status report__insight_loss_nonfinite(struct insight_facts *facts, struct e
 	const bool found = status == ST_OK && table.row_count > 0 && !facts->summary.bad.known;
 
 	if (found)
-		status = add_run(facts, "loss_nonfinite", REPORT_INSIGHT_PROBLEM, sql, &insight,
-				 err);
+		status = add_run_insight(facts, "loss_nonfinite", REPORT_INSIGHT_PROBLEM, sql,
+					 &insight, err);
 	if (found && status == ST_OK) {
 		insight->view = "metrics";
 		insight->keys = "mode=train name=loss";
@@ -338,8 +343,8 @@ enum status report__insight_loss_nonfinite(struct insight_facts *facts, struct e
 		insight->sentence = report__insight_text(
 			facts, "The loss of the training is %s at its end (%s).",
 			isnan(report__insight_real(&table, 0, 4)) ? "NaN" : "infinite",
-			place_text(facts, report__insight_int(&table, 0, 2), IPS_NULL,
-				   report__insight_int(&table, 0, 3)));
+			position_text(facts, report__insight_int(&table, 0, 2), IPS_NULL,
+				      report__insight_int(&table, 0, 3)));
 		report__insight_number(insight, "epoch", report__insight_real(&table, 0, 2),
 				       REPORT_NUMBER);
 		insight->remedy =
@@ -353,7 +358,7 @@ enum status report__insight_loss_nonfinite(struct insight_facts *facts, struct e
 	return status;
 }
 
-/* As docs/health.md has them: of any trainer, and what is said of ours. */
+/* As in docs/health.md: for any trainer, and with options of ipu-train. */
 static const struct {
 	const char *rule, *remedy, *ours;
 } rule_remedies[] = {
@@ -407,8 +412,8 @@ enum status report__insight_rule_broken(struct insight_facts *facts, struct err 
 
 		if (!broken->rule || (s->bad.known && !strcmp(broken->rule, "nonfinite")))
 			continue;
-		if (add_run(facts, "rule_broken", REPORT_INSIGHT_PROBLEM, sql_health, &insight,
-			    err))
+		if (add_run_insight(facts, "rule_broken", REPORT_INSIGHT_PROBLEM, sql_health,
+				    &insight, err))
 			return ST_NOMEM;
 		insight->view = "health";
 		insight->keys = report__insight_text(facts, "rule=%.64s", broken->rule);
@@ -418,7 +423,7 @@ enum status report__insight_rule_broken(struct insight_facts *facts, struct err 
 			facts, "The health rule %.64s was broken %s time%s, first by %.200s (%s).",
 			broken->rule, fmt_count(hits, broken->hits), broken->hits == 1 ? "" : "s",
 			broken->key ? broken->key : "the run",
-			place_text(facts, broken->epoch, broken->weight_update, broken->step));
+			position_text(facts, broken->epoch, broken->weight_update, broken->step));
 		report__insight_number(insight, "hits", (double)broken->hits, REPORT_COUNT);
 		report__insight_number(insight, "first_ns", (double)broken->first_ns, REPORT_NS);
 		insight->remedy = rule_remedy(facts, broken->rule);
@@ -428,8 +433,8 @@ enum status report__insight_rule_broken(struct insight_facts *facts, struct err 
 
 /* ---- other programs -------------------------------------------------------------------------- */
 
-/* Level 12 has every span that is shorter than an hour in a few rows, by the call site with most
- * time in each. Of the track with most time, what covers it innermost. */
+/* The innermost call site that covers most of the track with the most busy time. Level 12 has every
+ * span shorter than an hour in a few rows, each naming the call site with the most time in it. */
 static const char sql_hot[] =
 	"SELECT t.name AS track, n.value AS name, l.site_ns, a.busy_ns, l.depth\n"
 	"FROM (SELECT track_id, depth, site_id, sum(site_ns) AS site_ns FROM span_levels\n"
@@ -451,8 +456,9 @@ enum status report__insight_hot_span(struct insight_facts *facts, struct err *er
 
 	if (status == ST_OK && table.row_count > 0)
 		part = report__insight_real(&table, 0, 2) / report__insight_real(&table, 0, 3);
-	if (part > report_insight_limit(REPORT_LIMIT_SPAN)) /* as the query has it */
-		status = add_run(facts, "hot_span", REPORT_INSIGHT_NOTE, sql_hot, &insight, err);
+	if (part > report_insight_limit(REPORT_LIMIT_SPAN)) /* same bound as in the query */
+		status = add_run_insight(facts, "hot_span", REPORT_INSIGHT_NOTE, sql_hot, &insight,
+					 err);
 	if (insight) {
 		const char *track = report__insight_word(&table, 0, 0);
 		const char *name = report__insight_word(&table, 0, 1);
