@@ -1,7 +1,7 @@
 /*
- * The verb `import`: its command line, its progress, and what it says at the end.
+ * The verb `import`: parse its command line, show progress, print a summary.
  *
- * Threading: a signal sets a flag that the import asks for. Prints, as the front end does.
+ * Threading: a signal sets a flag that the import polls. Prints to standard output.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 #include "reports/report_interrupt.h"
 #include "reports/report_verbs.h"
 
-#define PROGRESS_NS 100000000u /* between two lines on the terminal */
+#define PROGRESS_NS 100000000u /* interval of progress lines */
 
 struct import_line {
 	const char *trace, *output;
@@ -75,7 +75,7 @@ const struct cli_command report_import_cli = {
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
-static enum status import_parse(struct import_line *line, int argc, char **argv, struct err *err)
+static enum status parse_line(struct import_line *line, int argc, char **argv, struct err *err)
 {
 	struct cli_argument argument;
 	struct cli_walk walk;
@@ -106,7 +106,7 @@ static enum status import_parse(struct import_line *line, int argc, char **argv,
 	return status;
 }
 
-/* "../x/trace.json.gz" makes "trace.db". */
+/* Derive the output from the trace's name: "../x/trace.json.gz" gives "trace.db". */
 static bool default_output(const char *trace, char out[FS_PATH_SIZE])
 {
 	static const char *const endings[] = {".gz", ".json"};
@@ -154,7 +154,7 @@ static void end_progress(const struct progress *progress)
 		fprintf(stderr, "\r\033[K");
 }
 
-/* ---- the end --------------------------------------------------------------------------------- */
+/* ---- summary --------------------------------------------------------------------------------- */
 
 static void print_count(uint64_t count, const char *words)
 {
@@ -228,8 +228,8 @@ static void print_notes(const struct report_import_counts *counts)
 	}
 }
 
-static void print_end(const struct import_line *line, const struct report_import_counts *counts,
-		      double seconds)
+static void print_summary(const struct import_line *line, const struct report_import_counts *counts,
+			  double seconds)
 {
 	char bytes[FMT_SIZE];
 
@@ -267,7 +267,7 @@ int report_import_command(int argc, char **argv)
 
 	if (cli_standard(&report_import_cli, argc, argv, stdout))
 		return 0;
-	status = import_parse(&line, argc, argv, &err);
+	status = parse_line(&line, argc, argv, &err);
 	if (status == ST_OK && !line.output) {
 		line.output = output;
 		if (!default_output(line.trace, output))
@@ -288,7 +288,7 @@ int report_import_command(int argc, char **argv)
 	if (status != ST_OK)
 		return cli_fail(&report_import_cli, &err);
 	if (!line.quiet)
-		print_end(&line, &counts, (double)(clock_ns() - started) / 1e9);
+		print_summary(&line, &counts, (double)(clock_ns() - started) / 1e9);
 	print_broken(&line, &counts);
 	return 0;
 }

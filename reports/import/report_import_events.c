@@ -1,10 +1,10 @@
 /*
- * From an event to a record: what each phase means; and what a trace says about itself, which are
- * names and order of processes and threads (events of phase M), and the top-level values beside the
- * events, which go to the table of facts as `trace.KEY`.
+ * Convert events to records, by phase. Also what a trace tells metadata_kind itself: names and order of
+ * processes and threads (events of phase M), and top-level values beside the events, which are
+ * stored in meta as `trace.KEY`.
  *
- * What has its counterpart elsewhere in the file (begins and ends, flows) becomes a record as it is
- * and is matched when all is known; those events are counted then. Everything else is counted here.
+ * Events with a counterpart elsewhere in the file (begins and ends, flows) become records as they
+ * are; they are matched and counted after sorting. All other events are counted here.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -42,7 +42,7 @@ static enum status set_text(char **to, const struct import_arg *arg, struct err 
 	return ST_OK;
 }
 
-enum about {
+enum metadata_kind {
 	PROCESS_NAME,
 	PROCESS_LABELS,
 	PROCESS_SORT,
@@ -52,7 +52,7 @@ enum about {
 
 static const struct {
 	const char *name;
-	enum about about;
+	enum metadata_kind metadata_kind;
 	enum import_name arg;
 } metadata[] = {
 	{"process_name", PROCESS_NAME, IMPORT_NAME_NAME},
@@ -62,8 +62,8 @@ static const struct {
 	{"thread_sort_index", THREAD_SORT, IMPORT_NAME_SORT_INDEX},
 };
 
-/* Our own traces tell the track beside the name that is shown, unless it was parted into lanes, and
- * the clock. */
+/* Traces exported by ipuscope have the track beside the displayed name, unless the track was split
+ * into lanes, and the clock. */
 static enum status name_thread(struct import_thread *thread, const struct import_event *event,
 			       const struct import_arg *name, struct err *err)
 {
@@ -83,10 +83,11 @@ static enum status name_thread(struct import_thread *thread, const struct import
 	return status == ST_OK ? set_text(&thread->name, track, err) : status;
 }
 
-static enum status tell(struct import *import, const struct import_event *event, enum about about,
-			const struct import_arg *arg, struct err *err)
+static enum status apply_metadata(struct import *import, const struct import_event *event,
+				  enum metadata_kind metadata_kind, const struct import_arg *arg,
+				  struct err *err)
 {
-	bool of_thread = about == THREAD_NAME || about == THREAD_SORT;
+	bool of_thread = metadata_kind == THREAD_NAME || metadata_kind == THREAD_SORT;
 	uint32_t id =
 		of_thread ? report__import_thread(import, IMPORT_THREAD, event, err)
 			  : report__import_process(import, &event->fields[IMPORT_FIELD_PID], err);
@@ -97,7 +98,7 @@ static enum status tell(struct import *import, const struct import_event *event,
 		return err->status;
 	}
 	import_used(import, REPORT_IMPORT_NAME);
-	switch (about) {
+	switch (metadata_kind) {
 	case PROCESS_NAME:
 		return set_text(&import->processes.items[id].name, arg, err);
 	case PROCESS_LABELS:
@@ -126,7 +127,7 @@ enum status report__import_metadata(struct import *import, const struct import_e
 		if (arg &&
 		    (arg->type == IMPORT_ARG_INT ||
 		     (arg->type == IMPORT_ARG_STRING && metadata[i].arg != IMPORT_NAME_SORT_INDEX)))
-			return tell(import, event, metadata[i].about, arg, err);
+			return apply_metadata(import, event, metadata[i].metadata_kind, arg, err);
 	}
 	report__import_left_at(import, REPORT_IMPORT_LEFT_METADATA, event->offset);
 	return ST_OK;
@@ -134,8 +135,8 @@ enum status report__import_metadata(struct import *import, const struct import_e
 
 /* ---- top-level values ------------------------------------------------------------------------ */
 
-static enum status keep(struct import *import, const char *head, const struct import_token *key,
-			const struct import_token *value, struct err *err)
+static enum status add_meta(struct import *import, const char *head, const struct import_token *key,
+			    const struct import_token *value, struct err *err)
 {
 	struct import_meta *meta = &import->meta[import->meta_count];
 	char name[256];
@@ -152,8 +153,8 @@ static enum status keep(struct import *import, const char *head, const struct im
 	return !meta->key || !meta->value ? err_nomem(err) : ST_OK;
 }
 
-/* Kineto's times are from this wall-clock time on. */
-static void take_epoch(struct import *import, const struct import_token *value)
+/* In traces of Kineto, times count from this wall-clock time. */
+static void parse_epoch(struct import *import, const struct import_token *value)
 {
 	bool is_int;
 	double r;
@@ -164,8 +165,8 @@ static void take_epoch(struct import *import, const struct import_token *value)
 		import->epoch_ns = ns;
 }
 
-/* The facts of a run that was exported: when it began. */
-static void take_run(struct import *import, const struct import_token *object)
+/* Read the facts of an exported run: its start. */
+static void parse_run_start(struct import *import, const struct import_token *object)
 {
 	struct import_reader reader = {.at = object->at + 1, .end = object->at + object->length};
 	struct import_token member, value;
@@ -173,13 +174,13 @@ static void take_run(struct import *import, const struct import_token *object)
 	while (report__import_member(&reader, &member) && report__import_value(&reader, &value)) {
 		value.kind = value.kind == IMPORT_TEXT ? IMPORT_NUMBER : value.kind;
 		if (report__import_is(&member, "start_epoch_ns") && value.length > 0)
-			take_epoch(import, &value);
+			parse_epoch(import, &value);
 	}
 }
 
-/* An object's members are facts of their own. */
-static enum status keep_members(struct import *import, const struct import_token *key,
-				const struct import_token *object, struct err *err)
+/* Store the members of an object as separate facts. */
+static enum status add_object_meta(struct import *import, const struct import_token *key,
+				   const struct import_token *object, struct err *err)
 {
 	struct import_reader reader = {.at = object->at + 1, .end = object->at + object->length};
 	struct import_token member, value;
@@ -189,12 +190,12 @@ static enum status keep_members(struct import *import, const struct import_token
 	report__import_unescape(key, head + 1, sizeof(head) - 1, NULL, NULL);
 	while (status == ST_OK && report__import_member(&reader, &member) &&
 	       report__import_value(&reader, &value)) {
-		/* What our own export says of itself and of the run. */
+		/* Facts of ipuscope's export on itself and on the run. */
 		if (report__import_is(&member, "tool") && report__import_is(&value, "ipu-report"))
 			import->own = true;
 		if (report__import_is(&member, "meta") && value.kind == IMPORT_OBJECT)
-			take_run(import, &value);
-		status = keep(import, head, &member, &value, err);
+			parse_run_start(import, &value);
+		status = add_meta(import, head, &member, &value, err);
 	}
 	return status;
 }
@@ -209,13 +210,13 @@ enum status report__import_on_value(void *user, const struct import_token *key,
 		return ST_OK;
 	}
 	if (report__import_is(key, "baseTimeNanoseconds"))
-		take_epoch(import, value);
+		parse_epoch(import, value);
 	if (value->kind == IMPORT_OBJECT)
-		return keep_members(import, key, value, err);
-	return keep(import, "", key, value, err);
+		return add_object_meta(import, key, value, err);
+	return add_meta(import, "", key, value, err);
 }
 
-/* ---- the table of facts ---------------------------------------------------------------------- */
+/* ---- meta ------------------------------------------------------------------------------------ */
 
 static int set_int(struct import *import, const char *key, int64_t value)
 {
@@ -225,10 +226,10 @@ static int set_int(struct import *import, const char *key, int64_t value)
 	return ips_meta_set(import->recording, key, text);
 }
 
-/* When the recording began, as far as the trace says. */
+/* Store the start of the recording, if the trace has it. */
 static int set_epoch(struct import *import)
 {
-	const int64_t least = (int64_t)1000000000 * 1000000000; /* in 2001 */
+	const int64_t least = (int64_t)1000000000 * 1000000000; /* ns since 1970: in 2001 */
 	int64_t base = import->counts->base_ns;
 
 	if (import->epoch_ns != IPS_NULL)
@@ -238,7 +239,7 @@ static int set_epoch(struct import *import)
 	return ips_meta_set(import->recording, "start_epoch_ns", NULL);
 }
 
-/* What processes say of themselves beside their names. */
+/* Store the labels of processes. */
 static int set_labels(struct import *import)
 {
 	int code = 0;
@@ -286,7 +287,7 @@ enum status report__import_meta_write(struct import *import, struct err *err)
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-#define FAMILY_THREAD 1 /* seeds of hashes, so that families never meet */
+#define FAMILY_THREAD 1 /* seeds of hashes, so that ids of different families never match */
 #define FAMILY_NEST   2
 #define FAMILY_OLD    3
 #define FAMILY_FLOW   4
@@ -305,9 +306,9 @@ void report__import_extend(struct import *import, int64_t ns, int64_t dur)
 		import->last_ns = ns + dur;
 }
 
-/* An index is missing: memory is short (then @err says so), or there are too many threads. */
-static enum status no_index(struct import *import, const struct import_event *event,
-			    const struct err *err)
+/* Handle a missing index: out of memory (set in @err), or too many threads, which is counted. */
+static enum status count_no_index(struct import *import, const struct import_event *event,
+				  const struct err *err)
 {
 	if (err->status == ST_OK)
 		report__import_left_at(import, REPORT_IMPORT_LEFT_TOO_MANY, event->offset);
@@ -316,7 +317,7 @@ static enum status no_index(struct import *import, const struct import_event *ev
 
 /* ---- parts of records ------------------------------------------------------------------------ */
 
-/* The time of @event; false: there is none, and that is counted. */
+/* Read the time of @event; false: missing or out of range, which is counted. */
 static bool read_time(struct import *import, const struct import_event *event, int64_t *ns)
 {
 	enum import_time time = report__import_time(&event->fields[IMPORT_FIELD_TS], ns);
@@ -330,10 +331,10 @@ static bool read_time(struct import *import, const struct import_event *event, i
 	return false;
 }
 
-/* A record in the sorter with @args bytes of the arguments of @event. */
-static enum status put(struct import *import, struct import_sorter *sorter,
-		       const struct import_event *event, size_t args,
-		       const struct import_record *record, struct err *err)
+/* Put a record with the first @args bytes of the event's arguments into the sorter. */
+static enum status put_record(struct import *import, struct import_sorter *sorter,
+			      const struct import_event *event, size_t args,
+			      const struct import_record *record, struct err *err)
 {
 	size_t size = sizeof(*record) + args;
 	struct import_record *out;
@@ -351,12 +352,12 @@ static enum status put(struct import *import, struct import_sorter *sorter,
 	return ST_OK;
 }
 
-/* A record without arguments. */
+/* Put a record without arguments. */
 static enum status put_point(struct import *import, const struct import_event *event,
 			     const struct import_record *record, struct err *err)
 {
 	report__import_extend(import, record->time_ns, 0);
-	return put(import, import->main, event, 0, record, err);
+	return put_record(import, import->main, event, 0, record, err);
 }
 
 static uint64_t hash_token(uint64_t hash, const struct import_token *token)
@@ -364,7 +365,7 @@ static uint64_t hash_token(uint64_t hash, const struct import_token *token)
 	return import_hash(hash, token->at, token->kind == IMPORT_ABSENT ? 0 : token->length);
 }
 
-/* What tells an asynchronous event or a flow from others: category, id and scope. 0: no id. */
+/* Hash the identity of an asynchronous event or a flow: category, id and scope. 0: no id. */
 static uint64_t hash_id(const struct import_event *event, uint64_t family)
 {
 	const struct import_token *id = &event->fields[IMPORT_FIELD_ID];
@@ -375,7 +376,7 @@ static uint64_t hash_id(const struct import_event *event, uint64_t family)
 		return 0;
 	hash = hash_token(hash, &event->fields[IMPORT_FIELD_SCOPE]);
 	hash = hash_token(hash, id->kind == IMPORT_ABSENT ? id2 : id);
-	/* {"local": ...}: of its process alone */
+	/* {"local": ...}: unique within its process only */
 	if (id->kind == IMPORT_ABSENT &&
 	    memmem(id2->at, id2->length, "\"local\"", sizeof("\"local\"") - 1))
 		hash = hash_token(hash, &event->fields[IMPORT_FIELD_PID]);
@@ -403,20 +404,21 @@ static enum status read_complete(struct import *import, struct import_event *eve
 	}
 	record.thread = report__import_thread(import, IMPORT_THREAD, event, err);
 	if (record.thread == IMPORT_NO_ID)
-		return no_index(import, event, err);
+		return count_no_index(import, event, err);
 	record.site = report__import_site(import, event, NULL, err);
 	if (record.site == IMPORT_NO_ID)
-		return no_index(import, event, err);
+		return count_no_index(import, event, err);
 	import->counts->notes[REPORT_IMPORT_NOTE_NO_DURATION] += time == IMPORT_TIME_NONE;
 	if (event->fields[IMPORT_FIELD_ID].kind != IMPORT_ABSENT)
 		report__import_args_put(&event->args, IMPORT_NAME_ID,
 					&event->fields[IMPORT_FIELD_ID]);
 	report__import_extend(import, record.time_ns, record.dur_ns);
 	import_used(import, REPORT_IMPORT_SPAN);
-	return put(import, import->main, event, event->args.used, &record, err);
+	return put_record(import, import->main, event, event->args.used, &record, err);
 }
 
-/* A begin or an end, to be paired within @pair. An end without a name fits every begin. */
+/* Put a begin or an end; halves with the same @pair are matched. An end without a name matches any
+ * begin. */
 static enum status put_half(struct import *import, struct import_event *event,
 			    enum import_thread_kind kind, uint64_t pair, struct err *err)
 {
@@ -431,17 +433,17 @@ static enum status put_half(struct import *import, struct import_event *event,
 		return ST_OK;
 	record.thread = report__import_thread(import, kind, event, err);
 	if (record.thread == IMPORT_NO_ID)
-		return no_index(import, event, err);
+		return count_no_index(import, event, err);
 	if (!stops || event->fields[IMPORT_FIELD_NAME].kind != IMPORT_ABSENT) {
 		record.site = report__import_site(import, event, NULL, err);
 		if (record.site == IMPORT_NO_ID)
-			return no_index(import, event, err);
+			return count_no_index(import, event, err);
 	}
 	if (pair == 0)
 		record.value = import_hash(FAMILY_THREAD, &record.thread, sizeof(record.thread));
 	report__import_extend(import, record.time_ns, 0);
 	import->pairs_put++;
-	return put(import, import->pairs, event, event->args.used, &record, err);
+	return put_record(import, import->pairs, event, event->args.used, &record, err);
 }
 
 static enum status read_half(struct import *import, struct import_event *event, struct err *err)
@@ -466,8 +468,8 @@ static enum status read_nestable(struct import *import, struct import_event *eve
 	return read_async(import, event, FAMILY_NEST, err);
 }
 
-static enum status read_old_async(struct import *import, struct import_event *event,
-				  struct err *err)
+static enum status read_legacy_async(struct import *import, struct import_event *event,
+				     struct err *err)
 {
 	return read_async(import, event, hash_token(FAMILY_OLD, &event->fields[IMPORT_FIELD_NAME]),
 			  err);
@@ -484,13 +486,13 @@ static enum status put_instant(struct import *import, struct import_event *event
 		return ST_OK;
 	record.thread = report__import_thread(import, kind, event, err);
 	if (record.thread == IMPORT_NO_ID)
-		return no_index(import, event, err);
+		return count_no_index(import, event, err);
 	record.site = report__import_site(import, event, NULL, err);
 	if (record.site == IMPORT_NO_ID)
-		return no_index(import, event, err);
+		return count_no_index(import, event, err);
 	report__import_extend(import, record.time_ns, 0);
 	import_used(import, REPORT_IMPORT_INSTANT);
-	return put(import, import->main, event, event->args.used, &record, err);
+	return put_record(import, import->main, event, event->args.used, &record, err);
 }
 
 static enum status read_instant(struct import *import, struct import_event *event, struct err *err)
@@ -517,7 +519,7 @@ static bool is_number(const struct import_arg *arg, double *out)
 	return (arg->type == IMPORT_ARG_INT || arg->type == IMPORT_ARG_REAL) && isfinite(*out);
 }
 
-/* One sample; @alone: the counter has one series, which then goes by the counter's name. */
+/* Put one sample; @alone: the counter's only series, which is named like the counter. */
 static enum status put_sample(struct import *import, const struct import_event *event,
 			      const struct import_record *head, uint32_t name, bool alone,
 			      double value, struct err *err)
@@ -532,7 +534,7 @@ static enum status put_sample(struct import *import, const struct import_event *
 	return put_point(import, event, &record, err);
 }
 
-/* What our own traces write where JSON has no number: null, and beside it the word. */
+/* Parse a non-finite value of ipuscope's export: JSON has null, and a sibling the word. */
 static bool is_nonfinite(const struct import_arg *arg, double *out)
 {
 	const char *text = import_arg_text(arg);
@@ -543,7 +545,7 @@ static bool is_nonfinite(const struct import_arg *arg, double *out)
 	return strcmp(text, "nan") == 0 || strcmp(text + (text[0] == '-'), "inf") == 0;
 }
 
-/* Every argument that is a number is a series. */
+/* Every numeric argument is a series. */
 static enum status read_counter(struct import *import, struct import_event *event, struct err *err)
 {
 	struct import_record record = {.kind = IMPORT_RECORD_SAMPLE};
@@ -556,7 +558,7 @@ static enum status read_counter(struct import *import, struct import_event *even
 		return ST_OK;
 	record.thread = report__import_thread(import, IMPORT_THREAD, event, err);
 	if (record.thread == IMPORT_NO_ID)
-		return no_index(import, event, err);
+		return count_no_index(import, event, err);
 	for (size_t at = 0; at < event->args.used; at += import_arg_size(arg)) {
 		arg = (const struct import_arg *)(const void *)(event->args.bytes + at);
 		others +=
@@ -602,10 +604,10 @@ static enum status read_flow(struct import *import, struct import_event *event, 
 	record.value = hash_token(record.value, &event->fields[IMPORT_FIELD_NAME]) | 1;
 	record.thread = report__import_thread(import, IMPORT_THREAD, event, err);
 	if (record.thread == IMPORT_NO_ID)
-		return no_index(import, event, err);
+		return count_no_index(import, event, err);
 	record.site = report__import_site(import, event, NULL, err);
 	if (record.site == IMPORT_NO_ID)
-		return no_index(import, event, err);
+		return count_no_index(import, event, err);
 	return put_point(import, event, &record, err);
 }
 
@@ -618,12 +620,12 @@ static enum status read_metadata(struct import *import, struct import_event *eve
 
 static enum status (*const phases[128])(struct import *import, struct import_event *event,
 					struct err *err) = {
-	['X'] = read_complete,      ['B'] = read_half,      ['E'] = read_half,
-	['b'] = read_nestable,      ['e'] = read_nestable,  ['n'] = read_async_instant,
-	['S'] = read_old_async,     ['F'] = read_old_async, ['T'] = read_async_instant,
-	['p'] = read_async_instant, ['i'] = read_instant,   ['I'] = read_instant,
-	['R'] = read_instant,       ['C'] = read_counter,   ['s'] = read_flow,
-	['t'] = read_flow,          ['f'] = read_flow,      ['M'] = read_metadata,
+	['X'] = read_complete,      ['B'] = read_half,         ['E'] = read_half,
+	['b'] = read_nestable,      ['e'] = read_nestable,     ['n'] = read_async_instant,
+	['S'] = read_legacy_async,  ['F'] = read_legacy_async, ['T'] = read_async_instant,
+	['p'] = read_async_instant, ['i'] = read_instant,      ['I'] = read_instant,
+	['R'] = read_instant,       ['C'] = read_counter,      ['s'] = read_flow,
+	['t'] = read_flow,          ['f'] = read_flow,         ['M'] = read_metadata,
 };
 
 enum status report__import_on_event(void *user, const struct import_event *given, struct err *err)
@@ -633,7 +635,7 @@ enum status report__import_on_event(void *user, const struct import_event *given
 	const struct import_token *ph = &event->fields[IMPORT_FIELD_PH];
 	unsigned char phase = 0;
 
-	(void)given; /* the scan's own, which arguments are added to */
+	(void)given; /* the scan's event itself, used because arguments are added to it */
 	if (ph->kind == IMPORT_TEXT && ph->length == 1)
 		phase = (unsigned char)*ph->at & 0x7f;
 	import->counts->events++;

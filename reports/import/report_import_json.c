@@ -1,10 +1,9 @@
 /*
- * Values within a stretch of JSON, and what they say: times, numbers, texts. See
- * report_import_json.h.
+ * Parse JSON values, and convert tokens to times, numbers and texts. See report_import_json.h.
  *
- * Written by hand because the libraries at hand either build a tree (cJSON, 39 MB/s) or want the
- * whole text in memory; docs/design.md compares them. The time goes into strings, so these are
- * looked through 16 bytes at a time where the processor can.
+ * Hand-written because the available libraries either build a tree (cJSON, 39 MB/s) or need the
+ * whole text in memory; docs/design.md compares them. Most time is spent in strings, so these are
+ * scanned 16 bytes at a time if the processor supports it.
  */
 #include "reports/import/report_import_json.h"
 
@@ -25,8 +24,8 @@ static bool fail(struct import_reader *reader, const char *at, const char *why)
 	return false;
 }
 
-/* The text is at its end, or a 0 byte is in it. */
-static bool stop(struct import_reader *reader, const char *at, const char *why)
+/* Handle the end of the text, or a wrong character or 0 byte in it. */
+static bool fail_or_more(struct import_reader *reader, const char *at, const char *why)
 {
 	if (at >= reader->end) {
 		reader->more = true;
@@ -47,13 +46,13 @@ char report__import_peek(struct import_reader *reader)
 	return *reader->at;
 }
 
-/* The first quote or backslash from @at on; beyond the end there is none that counts. */
+/* Find the first quote or backslash from @at on. A result at or beyond @end means none. */
 static const char *find_quote(const char *at, const char *end)
 {
 #if defined(__SSE2__)
 	const __m128i quote = _mm_set1_epi8('"'), slash = _mm_set1_epi8('\\');
 
-	/* Reads within the padding. */
+	/* May read up to 15 bytes beyond @end, within the padding. */
 	for (; at < end; at += 16) {
 		__m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)at);
 		int mask = _mm_movemask_epi8(
@@ -70,7 +69,7 @@ static const char *find_quote(const char *at, const char *end)
 #endif
 }
 
-/* @at is behind the opening quote; the closing quote, or NULL: more is needed. */
+/* Find the closing quote; @at is behind the opening one. NULL: the text ends first. */
 static const char *string_end(const char *at, const char *end, bool *escaped)
 {
 	for (;;) {
@@ -89,7 +88,7 @@ bool report__import_text(struct import_reader *reader, struct import_token *out)
 	const char *close;
 
 	if (report__import_peek(reader) != '"')
-		return stop(reader, reader->at, "a text in quotes is expected");
+		return fail_or_more(reader, reader->at, "a text in quotes is expected");
 	*out = (struct import_token){.at = reader->at + 1, .kind = IMPORT_TEXT};
 	close = string_end(out->at, reader->end, &out->escaped);
 	if (!close) {
@@ -101,10 +100,10 @@ bool report__import_text(struct import_reader *reader, struct import_token *out)
 	return true;
 }
 
-/* Behind the bracket that closes the one at reader->at. */
+/* Skip to behind the bracket that closes the one at reader->at. */
 static bool skip_nested(struct import_reader *reader)
 {
-	uint64_t objects[IMPORT_DEPTH / 64] = {0}; /* a bit per level: it is an object */
+	uint64_t objects[IMPORT_DEPTH / 64] = {0}; /* a bit per level: the level is an object */
 	const char *at = reader->at;
 	bool escaped;
 	int depth = 0;
@@ -131,7 +130,7 @@ static bool skip_nested(struct import_reader *reader)
 			if ((c == '}') != ((objects[depth / 64] & bit) != 0))
 				return fail(reader, at, "the wrong bracket closes");
 		} else if (c == 0) {
-			return stop(reader, at, "a byte 0");
+			return fail_or_more(reader, at, "a byte 0");
 		}
 		at++;
 	} while (depth > 0);
@@ -144,8 +143,8 @@ static const unsigned char bare_ends[256] = {
 	[','] = 1, [':'] = 1,  ['['] = 1,  [']'] = 1,  ['{'] = 1, ['}'] = 1,
 };
 
-/* null, true, false, or anything that may be a number. */
-static bool bare_word(struct import_reader *reader, struct import_token *out)
+/* Parse null, true, false, or anything that may be a number. */
+static bool parse_bare_word(struct import_reader *reader, struct import_token *out)
 {
 	const char *at = reader->at;
 
@@ -179,7 +178,7 @@ bool report__import_value(struct import_reader *reader, struct import_token *out
 	if (c == '"')
 		return report__import_text(reader, out);
 	if (c != '{' && c != '[')
-		return reader->more ? false : bare_word(reader, out);
+		return reader->more ? false : parse_bare_word(reader, out);
 	*out = (struct import_token){.at = reader->at};
 	out->kind = c == '{' ? IMPORT_OBJECT : IMPORT_ARRAY;
 	if (!skip_nested(reader))
@@ -207,7 +206,7 @@ bool report__import_member(struct import_reader *reader, struct import_token *ke
 	if (!report__import_text(reader, key))
 		return false;
 	if (report__import_peek(reader) != ':')
-		return stop(reader, reader->at, "a colon is expected");
+		return fail_or_more(reader, reader->at, "a colon is expected");
 	reader->at++;
 	return true;
 }
@@ -219,21 +218,21 @@ bool report__import_is(const struct import_token *token, const char *text)
 	return token->length == length && memcmp(token->at, text, length) == 0;
 }
 
-/* ---- what tokens say: times, numbers, texts -------------------------------------------------- */
+/* ---- values of tokens: times, numbers, texts ------------------------------------------------- */
 
-#define EXPONENT_LIMIT 10000 /* beyond it everything is 0 or out of range */
-#define NS_DIGITS      19    /* of the greatest int64 */
-#define US_TO_NS       3     /* powers of ten */
+#define EXPONENT_LIMIT 10000 /* any larger exponent gives 0 or out of range */
+#define NS_DIGITS      19    /* digits of INT64_MAX */
+#define US_TO_NS       3     /* power of ten */
 
-/* A decimal number taken apart: digits (with a point somewhere), and the power of ten of what
- * stands before the point. */
+/* A parsed decimal number: its digits (which may contain a point), and the number of digits before
+ * the point. */
 struct decimal {
 	bool negative;
-	const char *digits, *end; /* from the first that is not 0; a point may lie between */
-	int whole;                /* how many of them, or of zeros after them, precede the point */
+	const char *digits, *end; /* from the first non-zero digit; may contain a point */
+	int whole;                /* digits before the point, exponent included; may exceed them */
 };
 
-static bool take_exponent(const char *at, const char *end, int *out)
+static bool parse_exponent(const char *at, const char *end, int *out)
 {
 	bool negative = false;
 	int value = 0;
@@ -252,7 +251,7 @@ static bool take_exponent(const char *at, const char *end, int *out)
 	return true;
 }
 
-static bool take_decimal(const char *at, const char *end, struct decimal *out)
+static bool parse_decimal(const char *at, const char *end, struct decimal *out)
 {
 	int exponent = 0, whole = 0, digits = 0;
 	bool point = false;
@@ -278,14 +277,14 @@ static bool take_decimal(const char *at, const char *end, struct decimal *out)
 	out->end = at;
 	if (digits == 0)
 		return false;
-	if (at < end && ((*at != 'e' && *at != 'E') || !take_exponent(at + 1, end, &exponent)))
+	if (at < end && ((*at != 'e' && *at != 'E') || !parse_exponent(at + 1, end, &exponent)))
 		return false;
 	out->whole = whole + exponent;
 	return true;
 }
 
-/* The first @count digits, zeros where there are no more; the next one rounds. */
-static bool take_digits(const struct decimal *decimal, int count, uint64_t *out)
+/* Read the first @count digits, padded with zeros; the following digit rounds. */
+static bool round_digits(const struct decimal *decimal, int count, uint64_t *out)
 {
 	const char *at = decimal->digits;
 	uint64_t value = 0;
@@ -320,9 +319,9 @@ enum import_time report__import_time(const struct import_token *token, int64_t *
 	*ns = 0;
 	if (token->kind != IMPORT_NUMBER && token->kind != IMPORT_TEXT)
 		return IMPORT_TIME_NONE;
-	if (!take_decimal(token->at, token->at + token->length, &decimal))
+	if (!parse_decimal(token->at, token->at + token->length, &decimal))
 		return IMPORT_TIME_NONE;
-	if (!take_digits(&decimal, decimal.whole + US_TO_NS, &value) ||
+	if (!round_digits(&decimal, decimal.whole + US_TO_NS, &value) ||
 	    !to_signed(value, decimal.negative, ns))
 		return IMPORT_TIME_RANGE;
 	return IMPORT_TIME_GOOD;
@@ -330,8 +329,8 @@ enum import_time report__import_time(const struct import_token *token, int64_t *
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-/* Few digits and a small power: one exact division or product. */
-static bool short_real(const struct decimal *decimal, double *out)
+/* Convert few digits with a small power of ten by one exact division or product. */
+static bool exact_real(const struct decimal *decimal, double *out)
 {
 	static const double powers[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
 					1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
@@ -354,7 +353,7 @@ static bool short_real(const struct decimal *decimal, double *out)
 	return true;
 }
 
-static bool long_real(const struct import_token *token, double *out)
+static bool parse_real(const struct import_token *token, double *out)
 {
 	char text[512], *end;
 
@@ -385,7 +384,7 @@ bool report__import_number(const struct import_token *token, bool *is_int, int64
 	*r = 0;
 	if (token->kind != IMPORT_NUMBER)
 		return false;
-	if (!take_decimal(token->at, token->at + token->length, &decimal)) {
+	if (!parse_decimal(token->at, token->at + token->length, &decimal)) {
 		*r = *token->at == '-' ? -INFINITY : INFINITY;
 		if (report__import_is(token, "NaN") || report__import_is(token, "nan"))
 			*r = NAN;
@@ -395,12 +394,12 @@ bool report__import_number(const struct import_token *token, bool *is_int, int64
 			return false;
 		return true;
 	}
-	if (is_whole(token) && take_digits(&decimal, decimal.whole, &value) &&
+	if (is_whole(token) && round_digits(&decimal, decimal.whole, &value) &&
 	    to_signed(value, decimal.negative, i)) {
 		*is_int = true;
 		return true;
 	}
-	return short_real(&decimal, r) || long_real(token, r);
+	return exact_real(&decimal, r) || parse_real(token, r);
 }
 
 /* ---- texts ----------------------------------------------------------------------------------- */
@@ -442,8 +441,8 @@ static void put_code(struct text_out *out, uint32_t code)
 	out->length += count;
 }
 
-/* Four hexadecimal digits; UINT32_MAX: they are not. */
-static uint32_t take_hex(const char *at, const char *end)
+/* Parse four hexadecimal digits; UINT32_MAX: invalid. */
+static uint32_t parse_hex(const char *at, const char *end)
 {
 	uint32_t value = 0;
 
@@ -462,10 +461,10 @@ static uint32_t take_hex(const char *at, const char *end)
 	return value;
 }
 
-/* @at is behind "\u". */
+/* Decode a \u escape; @at is behind "\u". */
 static const char *put_unicode(struct text_out *out, const char *at, const char *end)
 {
-	uint32_t code = take_hex(at, end), low;
+	uint32_t code = parse_hex(at, end), low;
 
 	if (code == UINT32_MAX) {
 		put_code(out, 0xfffd);
@@ -474,7 +473,7 @@ static const char *put_unicode(struct text_out *out, const char *at, const char 
 	}
 	at += 4;
 	if (code >= 0xd800 && code < 0xdc00 && end - at >= 6 && at[0] == '\\' && at[1] == 'u') {
-		low = take_hex(at + 2, end);
+		low = parse_hex(at + 2, end);
 		if (low >= 0xdc00 && low <= 0xdfff) {
 			code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
 			at += 6;
@@ -484,7 +483,7 @@ static const char *put_unicode(struct text_out *out, const char *at, const char 
 	return at;
 }
 
-/* @at is behind the backslash. An escape that is none stands for its character. */
+/* Decode an escape; @at is behind the backslash. An unknown escape is copied with its backslash. */
 static const char *put_escape(struct text_out *out, const char *at, const char *end)
 {
 	static const char names[] = "bfnrt", codes[] = "\b\f\n\r\t";
@@ -508,7 +507,7 @@ static const char *put_escape(struct text_out *out, const char *at, const char *
 	return at + 1;
 }
 
-/* One character of UTF-8 of more than a byte, or U+FFFD for a byte that begins none. */
+/* Copy a multi-byte UTF-8 character, or U+FFFD for a byte that starts none. */
 static const char *put_character(struct text_out *out, const char *at, const char *end)
 {
 	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};

@@ -1,13 +1,13 @@
 /*
- * Byte strings as numbers; call sites, processes and threads of a trace, each once, by what is
- * written in it.
+ * Interned strings, and the tables of call sites, processes and threads of a trace, keyed by their
+ * text in the trace.
  */
 #include <string.h>
 
 #include "common/mem.h"
 #include "reports/import/report_import_internal.h"
 
-/* ---- strings as numbers ---------------------------------------------------------------------- */
+/* ---- interned strings ------------------------------------------------------------------------ */
 
 void report__import_intern_fini(struct import_intern *table)
 {
@@ -65,7 +65,7 @@ static void add_token(struct str *key, const struct import_token *token)
 		str_add_bytes(key, token->at, token->length);
 }
 
-/* The index of the scratch text in @table; *@fresh: its item is new and cleared. */
+/* Intern the scratch text in @table; *@fresh: its item is new and zeroed. */
 #define INTERN(import, list, most, fresh, err)                                                     \
 	intern(import, &(list).table, &(list).items, &(list).capacity, sizeof(*(list).items),      \
 	       most, fresh, err)
@@ -93,8 +93,9 @@ static uint32_t intern(struct import *import, struct import_intern *table, void 
 
 /* ---- call sites ------------------------------------------------------------------------------ */
 
-/* A token as valid text, in import->text + @at; the place behind its 0. */
-static size_t clean(struct import *import, const struct import_token *token, size_t at, size_t size)
+/* Write a token as valid UTF-8 to import->text + @at; return the offset behind its 0. */
+static size_t unescape_at(struct import *import, const struct import_token *token, size_t at,
+			  size_t size)
 {
 	bool mended = false;
 	size_t length = 0;
@@ -106,7 +107,7 @@ static size_t clean(struct import *import, const struct import_token *token, siz
 	return at + length + 1;
 }
 
-static int64_t step_of(const char *name)
+static int64_t parse_step(const char *name)
 {
 	long long step;
 
@@ -116,7 +117,7 @@ static int64_t step_of(const char *name)
 	return step;
 }
 
-/* A sample's series has its name behind the counter's. */
+/* Append a sample's series to the counter's name. */
 static void add_series(char *name, size_t size, const char *series)
 {
 	size_t length = strlen(name);
@@ -128,28 +129,29 @@ static void add_series(char *name, size_t size, const char *series)
 	str_copy(name + length, size - length, series);
 }
 
-static bool make_site(struct import *import, const struct import_event *event, const char *series,
-		      struct import_site *site)
+static bool create_site(struct import *import, const struct import_event *event, const char *series,
+			struct import_site *site)
 {
-	size_t name = clean(import, &event->fields[IMPORT_FIELD_CAT], 0, IMPORT_TEXT_SIZE);
-	size_t operation = clean(import, &event->fields[IMPORT_FIELD_NAME], name, IMPORT_TEXT_SIZE);
+	size_t name = unescape_at(import, &event->fields[IMPORT_FIELD_CAT], 0, IMPORT_TEXT_SIZE);
+	size_t operation =
+		unescape_at(import, &event->fields[IMPORT_FIELD_NAME], name, IMPORT_TEXT_SIZE);
 	const char *text = import->text;
 
 	if (series) {
 		add_series(import->text + name, IMPORT_TEXT_SIZE, series);
 		operation = name + strlen(text + name) + 1;
 	}
-	clean(import, &event->operation, operation, IMPORT_TEXT_SIZE);
+	unescape_at(import, &event->operation, operation, IMPORT_TEXT_SIZE);
 	if (text[name] == 0)
 		str_copy(import->text + name, IMPORT_TEXT_SIZE, "(no name)");
-	site->step = step_of(text + name);
+	site->step = parse_step(text + name);
 	site->site =
 		ips_site_intern(text, text + name,
 				event->operation.kind == IMPORT_ABSENT ? NULL : text + operation);
 	return site->site != NULL;
 }
 
-/* All that comes after the table is full has one site. */
+/* The shared site of all names after the table is full. */
 static uint32_t other_site(struct import *import, bool *fresh, struct err *err)
 {
 	uint32_t id;
@@ -186,7 +188,7 @@ uint32_t report__import_site(struct import *import, const struct import_event *e
 	if (id == IMPORT_NO_ID && !fresh)
 		return other_site(import, &fresh, err);
 	if (fresh && id != IMPORT_NO_ID &&
-	    !make_site(import, event, series, &import->sites.items[id])) {
+	    !create_site(import, event, series, &import->sites.items[id])) {
 		err_nomem(err);
 		return IMPORT_NO_ID;
 	}
@@ -205,10 +207,10 @@ uint32_t report__import_process(struct import *import, const struct import_token
 	return INTERN(import, import->processes, IMPORT_MOST_TRACKS, &fresh, err);
 }
 
-/* The track that an event is on, by its kind: a thread's has pid and tid, a process's the pid,
- * asynchronous spans have the category instead of the thread. */
-static void thread_key(struct import *import, enum import_thread_kind kind,
-		       const struct import_event *event)
+/* Build the key of an event's track in the scratch text, by kind: pid and tid of a thread, the pid
+ * of a process, pid and category of asynchronous spans. */
+static void build_thread_key(struct import *import, enum import_thread_kind kind,
+			     const struct import_event *event)
 {
 	struct str *key = &import->scratch;
 	const char kinds[] = {(char)('0' + kind), 0};
@@ -236,7 +238,7 @@ uint32_t report__import_thread(struct import *import, enum import_thread_kind ki
 	if (kind == IMPORT_THREAD && event->fields[IMPORT_FIELD_TID].kind == IMPORT_ABSENT)
 		kind = event->fields[IMPORT_FIELD_PID].kind == IMPORT_ABSENT ? IMPORT_GLOBAL
 									     : IMPORT_PROCESS;
-	thread_key(import, kind, event);
+	build_thread_key(import, kind, event);
 	id = INTERN(import, import->threads, IMPORT_MOST_TRACKS, &fresh, err);
 	if (!fresh || id == IMPORT_NO_ID)
 		return id;

@@ -1,17 +1,17 @@
 /*
- * Records in order of time become a recording.
+ * Record sorted records.
  *
- * Pairs: the halves of spans come by pair (a thread; a category and id), in order of time: each
- * pair needs a stack and nothing of another. An end without a name ends the innermost begin; one
- * with a name the innermost of that name, and those within it, which are unfinished. Begins that
- * never end last to the end of what encloses them.
+ * Pairs: the halves of spans are sorted by pair (a thread; or a category and id), then by time, so
+ * each pair needs a stack and no state of other pairs. An end without a name ends the innermost
+ * begin. One with a name ends the innermost begin of that name, and begins nested in it, which are
+ * then unfinished. Begins without an end last until the end of the enclosing span.
  *
- * Flows under way: ids are used again in long traces, and tracks are recorded side by side, so
- * every arrow gets a number of its own.
+ * Open flows: long traces reuse ids, and tracks are recorded concurrently, so every arrow gets a
+ * unique number.
  *
- * Spans of a track nest. One that overlaps the end of an open one goes to the thread's next track
- * that has room for it, the first time to a new one. Asynchronous spans of one id stay together: a
- * track belongs to the id of its outermost span while that is open.
+ * Spans of a track nest. A span that overlaps the end of an open one goes to the thread's next lane
+ * that has room for it, or to a new one. Asynchronous spans of one id stay together: a lane belongs
+ * to the id of its outermost span while that is open.
  */
 #include <string.h>
 
@@ -22,12 +22,12 @@
 
 /* ---- pairs ----------------------------------------------------------------------------------- */
 
-/* Begun, not ended: copies of records with their arguments, in a stack of bytes. */
+/* Open begins: copies of records with their arguments, in a stack of bytes. */
 struct pair_stack {
 	uint64_t pair;
 	unsigned char *bytes;
 	size_t used, capacity;
-	size_t *at; /* where each begins */
+	size_t *at; /* offset of each */
 	size_t count, at_capacity;
 };
 
@@ -52,8 +52,8 @@ static enum status push(struct import *import, struct pair_stack *stack,
 	return ST_OK;
 }
 
-/* The innermost begin becomes a span that ends at @end_ns (IPS_NULL: with what encloses it), with
- * the arguments of @end too (may be NULL). */
+/* Convert the innermost begin to a span that ends at @end_ns (IPS_NULL: with the enclosing span),
+ * and append the arguments of @end (may be NULL). */
 static enum status pop(struct import *import, struct pair_stack *stack, int64_t end_ns,
 		       const struct import_record *end, struct err *err)
 {
@@ -98,8 +98,8 @@ static bool same_name(const struct import *import, uint32_t a, uint32_t b)
 	       strcmp(import->sites.items[a].site->name, import->sites.items[b].site->name) == 0;
 }
 
-static enum status end_one(struct import *import, struct pair_stack *stack,
-			   const struct import_record *end, struct err *err)
+static enum status end_span(struct import *import, struct pair_stack *stack,
+			    const struct import_record *end, struct err *err)
 {
 	size_t match = stack->count;
 	enum status status = ST_OK;
@@ -139,7 +139,7 @@ enum status report__import_pair(struct import *import, struct err *err)
 		if (status == ST_OK && record->kind == IMPORT_RECORD_BEGIN)
 			status = push(import, &stack, record, err);
 		else if (status == ST_OK)
-			status = end_one(import, &stack, record, err);
+			status = end_span(import, &stack, record, err);
 		if (status == ST_OK && ++done % 65536 == 0)
 			status = report__import_progress(import, -1, err);
 	}
@@ -154,10 +154,10 @@ enum status report__import_pair(struct import *import, struct err *err)
 
 /* ---- flows ----------------------------------------------------------------------------------- */
 
-/* The key is the hash, and what is known of it the item: its link, and whether a start began it. */
+/* Maps a flow's hash to its link number and a bit: the link was begun by a flow start. */
 struct import_flows {
 	struct map map;
-	size_t starts; /* of them begun by a start */
+	size_t starts; /* open links begun by a start */
 	uint64_t last_link;
 };
 
@@ -216,19 +216,19 @@ static uint64_t link_begin(struct import *import, uint64_t key, bool start, bool
 
 /* ---- recording ------------------------------------------------------------------------------- */
 
-#define LOOK_EVERY 16384 /* records between looks at progress and failure */
+#define CHECK_EVERY 16384 /* records between checks for progress and failure */
 
 /* ---- lanes ----------------------------------------------------------------------------------- */
 
-/* What ended before @ns leaves the stack. */
+/* Pop spans that ended before @ns. */
 static void close_until(struct import_lane *lane, int64_t ns)
 {
 	while (lane->count > 0 && lane->open[lane->count - 1].end_ns <= ns)
 		lane->count--;
 }
 
-/* Whether there is place on top of what is open. */
-static bool has_place(struct import_lane *lane, const struct import_record *record, int64_t end_ns)
+/* Return true if the lane has room for a span until @end_ns. */
+static bool has_room(struct import_lane *lane, const struct import_record *record, int64_t end_ns)
 {
 	close_until(lane, record->time_ns);
 	if (lane->count == 0)
@@ -236,31 +236,31 @@ static bool has_place(struct import_lane *lane, const struct import_record *reco
 	return record->async == 0 && lane->open[lane->count - 1].end_ns >= end_ns;
 }
 
-/* The same for what is within an asynchronous span: on top of that. */
-static bool has_inner_place(struct import_lane *lane, const struct import_record *record,
-			    int64_t end_ns)
+/* The same for a span nested in an asynchronous span. */
+static bool has_inner_room(struct import_lane *lane, const struct import_record *record,
+			   int64_t end_ns)
 {
 	close_until(lane, record->time_ns);
 	return lane->count > 0 && lane->async == record->value &&
 	       lane->open[lane->count - 1].end_ns >= end_ns;
 }
 
-/* The track for a span; *@out NULL with ST_OK: there are too many. */
+/* Find a lane for a span; *@out NULL with ST_OK: too many tracks. */
 static enum status find_lane(struct import *import, struct import_thread *thread,
 			     const struct import_record *record, struct import_lane **out,
 			     struct err *err)
 {
-	/* Without an end it has that of what encloses it. */
+	/* A span without an end ends with the enclosing one. */
 	int64_t end_ns = record->time_ns + max(0, record->dur_ns);
 
 	for (size_t i = 0; i < thread->lane_count && record->async > 1; i++) {
 		*out = &thread->lanes[i];
-		if (has_inner_place(*out, record, end_ns))
+		if (has_inner_room(*out, record, end_ns))
 			return ST_OK;
 	}
 	for (size_t i = 0; i < thread->lane_count; i++) {
 		*out = &thread->lanes[i];
-		if (has_place(*out, record, end_ns)) {
+		if (has_room(*out, record, end_ns)) {
 			import->counts->notes[REPORT_IMPORT_NOTE_OVERLAP] +=
 				i > 0 && record->async == 0;
 			return ST_OK;
@@ -277,7 +277,7 @@ static const struct import_arg *arg_at(const struct import_record *record, size_
 	return (const struct import_arg *)(const void *)((const unsigned char *)record + at);
 }
 
-static bool take_mode(const struct import_arg *arg, struct ips_keys *keys)
+static bool parse_mode(const struct import_arg *arg, struct ips_keys *keys)
 {
 	static const char *const modes[] = {"train", "evaluate", "predict"};
 
@@ -288,7 +288,7 @@ static bool take_mode(const struct import_arg *arg, struct ips_keys *keys)
 	return keys->mode != IPS_MODE_NULL;
 }
 
-static bool take_phase(const struct import_arg *arg, struct ips_keys *keys)
+static bool parse_phase(const struct import_arg *arg, struct ips_keys *keys)
 {
 	const char *text = import_arg_text(arg);
 
@@ -298,8 +298,8 @@ static bool take_phase(const struct import_arg *arg, struct ips_keys *keys)
 	return true;
 }
 
-/* Whether @arg says when and where, as our own traces do. */
-static bool take_key(const struct import_arg *arg, struct ips_keys *keys)
+/* Store @arg in @keys if it is a key, as in traces exported by ipuscope. */
+static bool parse_key(const struct import_arg *arg, struct ips_keys *keys)
 {
 	static const size_t fields[] = {
 		[IMPORT_NAME_EPOCH] = offsetof(struct ips_keys, epoch),
@@ -313,17 +313,17 @@ static bool take_key(const struct import_arg *arg, struct ips_keys *keys)
 	};
 
 	if (arg->name == IMPORT_NAME_MODE && arg->type == IMPORT_ARG_STRING)
-		return take_mode(arg, keys);
+		return parse_mode(arg, keys);
 	if (arg->name == IMPORT_NAME_PHASE && arg->type == IMPORT_ARG_STRING)
-		return take_phase(arg, keys);
+		return parse_phase(arg, keys);
 	if (arg->name >= ARRAY_LEN(fields) || arg->type != IMPORT_ARG_INT || arg->value.i < 0)
 		return false;
 	memcpy((char *)keys + fields[arg->name], &arg->value.i, sizeof(arg->value.i));
 	return true;
 }
 
-/* The keys that the arguments tell; *@others: how many arguments are none. */
-static struct ips_keys keys_of(const struct import_record *record, size_t *others)
+/* Read the keys from the arguments; *@others: number of other arguments. */
+static struct ips_keys read_keys(const struct import_record *record, size_t *others)
 {
 	struct ips_keys keys = IPS_KEYS_NULL;
 	const struct import_arg *arg;
@@ -331,13 +331,13 @@ static struct ips_keys keys_of(const struct import_record *record, size_t *other
 	*others = 0;
 	for (size_t at = sizeof(*record); at < record->bytes; at += import_arg_size(arg)) {
 		arg = arg_at(record, at);
-		if (arg->name >= IMPORT_NAME_KEYS || !take_key(arg, &keys))
+		if (arg->name >= IMPORT_NAME_KEYS || !parse_key(arg, &keys))
 			++*others;
 	}
 	return keys;
 }
 
-static void put_arg(struct ips_track *track, const char *name, const struct import_arg *arg)
+static void record_arg(struct ips_track *track, const char *name, const struct import_arg *arg)
 {
 	switch ((enum import_arg_type)arg->type) {
 	case IMPORT_ARG_INT:
@@ -355,16 +355,16 @@ static void put_arg(struct ips_track *track, const char *name, const struct impo
 	}
 }
 
-static void put_args(struct import *import, struct ips_track *track,
-		     const struct import_record *record)
+static void record_args(struct import *import, struct ips_track *track,
+			const struct import_record *record)
 {
 	const struct import_arg *arg;
 	struct ips_keys keys = IPS_KEYS_NULL;
 
 	for (size_t at = sizeof(*record); at < record->bytes; at += import_arg_size(arg)) {
 		arg = arg_at(record, at);
-		if (arg->name >= IMPORT_NAME_KEYS || !take_key(arg, &keys))
-			put_arg(track, import->scan.names.clean[arg->name], arg);
+		if (arg->name >= IMPORT_NAME_KEYS || !parse_key(arg, &keys))
+			record_arg(track, import->scan.names.clean[arg->name], arg);
 	}
 	if (record->unfinished)
 		ips_span_arg_int(track, import->scan.names.clean[IMPORT_NAME_UNFINISHED], 1);
@@ -377,8 +377,9 @@ static struct ips_site *site_at(const struct import *import, uint32_t site)
 	return import->sites.items[site].site;
 }
 
-/* Flows that end at the next span end here. */
-static void end_next(struct import *import, struct import_thread *thread, struct ips_track *track)
+/* End flows that bind to the thread's next span. */
+static void end_waiting_flows(struct import *import, struct import_thread *thread,
+			      struct ips_track *track)
 {
 	for (size_t i = 0; i < thread->next_count; i++)
 		ips_flow_in(track, site_at(import, thread->next[i].site), thread->next[i].link);
@@ -387,7 +388,7 @@ static void end_next(struct import *import, struct import_thread *thread, struct
 	thread->next_count = 0;
 }
 
-/* The span becomes the innermost open one of its lane; *@dur_ns: how long it is drawn. */
+/* Push the span onto its lane; *@dur_ns: its recorded duration. */
 static bool open_span(struct import *import, struct import_lane *lane,
 		      const struct import_record *record, int64_t *step, int64_t *dur_ns)
 {
@@ -408,7 +409,7 @@ static bool open_span(struct import *import, struct import_lane *lane,
 	return true;
 }
 
-static enum status no_track(struct import *import, const struct import_record *record)
+static enum status count_no_track(struct import *import, const struct import_record *record)
 {
 	if (record->paired) {
 		import->counts->used[REPORT_IMPORT_BEGIN]--;
@@ -434,18 +435,18 @@ static enum status record_span(struct import *import, const struct import_record
 	if (status != ST_OK)
 		return status;
 	if (!lane)
-		return no_track(import, record);
+		return count_no_track(import, record);
 	if (!open_span(import, lane, record, &step, &dur_ns))
 		return err_nomem(err);
-	keys = keys_of(record, &others);
+	keys = read_keys(record, &others);
 	if (keys.step == IPS_NULL && step != IPS_NULL)
 		keys.step = step;
 	ips_track_set_keys(lane->track, &keys);
 	ips_span_at(lane->track, site_at(import, record->site),
 		    record->time_ns - import->counts->base_ns, dur_ns);
 	if (others > 0 || record->unfinished)
-		put_args(import, lane->track, record);
-	end_next(import, thread, lane->track);
+		record_args(import, lane->track, record);
+	end_waiting_flows(import, thread, lane->track);
 	import->counts->spans++;
 	return ST_OK;
 }
@@ -458,7 +459,7 @@ static enum status record_instant(struct import *import, const struct import_rec
 	struct import_thread *thread = &import->threads.items[record->thread];
 	struct ips_track *track = thread->lanes[0].track;
 	size_t others;
-	const struct ips_keys keys = keys_of(record, &others);
+	const struct ips_keys keys = read_keys(record, &others);
 
 	(void)err;
 	import->counts->notes[REPORT_IMPORT_NOTE_POINT_ARGS] += others > 0;
@@ -485,9 +486,9 @@ static enum status record_sample(struct import *import, const struct import_reco
 
 /* ---- flows ----------------------------------------------------------------------------------- */
 
-/* The track with the innermost span that is open at @ns, its end included: of those on several
- * tracks, which cross, the last that began, else the first that ends. NULL: none is. */
-static struct import_lane *lane_around(struct import_thread *thread, int64_t ns)
+/* Find the lane of the innermost span open at @ns (inclusive of its end). If lanes overlap, the
+ * span that started last wins, then the one that ends first. NULL: no span is open. */
+static struct import_lane *find_open_lane(struct import_thread *thread, int64_t ns)
 {
 	struct import_lane *best = NULL;
 	struct import_open top, best_top = {INT64_MIN, INT64_MAX, 0};
@@ -513,7 +514,7 @@ static enum status flow_start(struct import *import, const struct import_record 
 			      struct err *err)
 {
 	struct import_lane *lane =
-		lane_around(&import->threads.items[record->thread], record->time_ns);
+		find_open_lane(&import->threads.items[record->thread], record->time_ns);
 	uint64_t link;
 	bool lost;
 
@@ -537,12 +538,12 @@ static enum status flow_start(struct import *import, const struct import_record 
 	return ST_OK;
 }
 
-/* A step ends one arrow and begins the next. */
+/* End an arrow; a step also begins the next one. */
 static enum status flow_end(struct import *import, const struct import_record *record,
 			    struct err *err)
 {
 	struct import_lane *lane =
-		lane_around(&import->threads.items[record->thread], record->time_ns);
+		find_open_lane(&import->threads.items[record->thread], record->time_ns);
 	uint64_t link;
 	bool lost;
 
@@ -590,17 +591,18 @@ static enum status flow_next(struct import *import, const struct import_record *
 	return ST_OK;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- all records ----------------------------------------------------------------------------- */
 
-static enum status (*const kinds[])(struct import *import, const struct import_record *record,
-				    struct err *err) = {
+static enum status (*const record_functions[])(struct import *import,
+					       const struct import_record *record,
+					       struct err *err) = {
 	[IMPORT_RECORD_FLOW_NEXT] = flow_next,    [IMPORT_RECORD_SPAN] = record_span,
 	[IMPORT_RECORD_INSTANT] = record_instant, [IMPORT_RECORD_SAMPLE] = record_sample,
 	[IMPORT_RECORD_FLOW_START] = flow_start,  [IMPORT_RECORD_FLOW_STEP] = flow_end,
 	[IMPORT_RECORD_FLOW_END] = flow_end,
 };
 
-static enum status look(struct import *import, struct err *err)
+static enum status check_progress(struct import *import, struct err *err)
 {
 	char why[ERR_TEXT_SIZE];
 	int code = ips_recording_status(import->recording, why, sizeof(why));
@@ -611,7 +613,7 @@ static enum status look(struct import *import, struct err *err)
 	return report__import_progress(import, permille, err);
 }
 
-/* Sides of flows that wait for what never came. */
+/* Count flow starts without an end, and flow ends without a following span. */
 static void count_open_flows(struct import *import)
 {
 	uint64_t open = flows_open(import);
@@ -632,9 +634,9 @@ enum status report__import_record(struct import *import, struct err *err)
 		status = report__import_sorter_next(import->main, &record, err);
 		if (status != ST_OK || !record)
 			break;
-		status = kinds[record->kind](import, record, err);
-		if (status == ST_OK && ++import->recorded % LOOK_EVERY == 0)
-			status = look(import, err);
+		status = record_functions[record->kind](import, record, err);
+		if (status == ST_OK && ++import->recorded % CHECK_EVERY == 0)
+			status = check_progress(import, err);
 	}
 	if (status == ST_OK)
 		count_open_flows(import);
