@@ -1,7 +1,7 @@
 /*
  * The verb `export`: its formats and its command line.
  *
- * Threading: none. Ownership: the database is open for one export. Prints, as the front end does.
+ * Threading: none. Ownership: the database is open for one export. Prints to standard output.
  */
 #include "reports/export/report_export.h"
 
@@ -47,7 +47,7 @@ const struct report_export *report_exports(int *count)
 	return export_table;
 }
 
-static enum status export_find(const struct report_export **out, const char *name, struct err *err)
+static enum status find_format(const struct report_export **out, const char *name, struct err *err)
 {
 	const char *names[ARRAY_LEN(export_table)], *near;
 	struct str all = {0};
@@ -71,9 +71,9 @@ static enum status export_find(const struct report_export **out, const char *nam
 	return !*out ? ST_INVALID : ST_OK;
 }
 
-/* Where the file goes, or why it cannot go there. */
-static enum status export_check_file(const struct report_export *format, const char *report,
-				     const char *path, bool force, struct err *err)
+/* Check that the file can be written. */
+static enum status check_file(const struct report_export *format, const char *report,
+			      const char *path, bool force, struct err *err)
 {
 	struct stat info;
 	enum status status;
@@ -89,20 +89,20 @@ static enum status export_check_file(const struct report_export *format, const c
 		return status;
 	if (!force && fs_exists(path))
 		return err_set(err, ST_INVALID, "%s: is there already (--force replaces it)", path);
-	/* Opening a pipe would wait for its reader. */
+	/* Reject a pipe: opening it would wait for its reader. */
 	if (!stat(path, &info) && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
 		return err_set(err, ST_INVALID, "%s: is a device or pipe, not a file%s", path,
 			       format->text ? " (-o - writes to the standard output)" : "");
 	return ST_OK;
 }
 
-/* ---- watching -------------------------------------------------------------------------------- */
+/* ---- progress -------------------------------------------------------------------------------- */
 
 #define PROGRESS_NS 200000000
 
 struct report_progress {
 	bool shown; /* on a terminal */
-	bool drawn; /* there is a line to take away */
+	bool drawn; /* a line is on the terminal */
 	uint64_t next_ns;
 };
 
@@ -125,13 +125,13 @@ enum status report_export_tick(const struct report_export_request *request, int6
 	return ST_OK;
 }
 
-static void export_progress_begin(struct report_progress *progress)
+static void begin_progress(struct report_progress *progress)
 {
 	*progress = (struct report_progress){.shown = isatty(STDERR_FILENO) != 0,
 					     .next_ns = clock_ns() + 5 * PROGRESS_NS};
 }
 
-static void export_progress_end(const struct report_progress *progress)
+static void end_progress(const struct report_progress *progress)
 {
 	if (progress->drawn)
 		fputs("\r\033[K", stderr);
@@ -141,7 +141,7 @@ enum status report_export_tell(const struct report_export_request *request, cons
 			       const char *what, const char *notes, struct err *err)
 {
 	if (request->progress)
-		export_progress_end(request->progress);
+		end_progress(request->progress);
 	fprintf(request->out, "%s%s%s\n%s", strcmp(path, "-") == 0 ? "" : path,
 		strcmp(path, "-") == 0 ? "" : ": ", what, notes);
 	if (request->unfinished)
@@ -154,13 +154,13 @@ enum status report_export_tell(const struct report_export_request *request, cons
 
 struct export_line {
 	const char *words[2];      /* REPORT, FORMAT */
-	char newest[FS_PATH_SIZE]; /* of REPORT where none is given */
+	char newest[FS_PATH_SIZE]; /* default for REPORT */
 	int word_count;
 	const char *file, *keys;
 	bool force, steps;
 	const char *clock; /* NULL: both */
 	int64_t from_ns, to_ns, execution, weight_update;
-	const struct cli_option *given[REPORT_EXPORT_OPTIONS]; /* those of formats, by bit */
+	const struct cli_option *given[REPORT_EXPORT_OPTIONS]; /* options of formats, by bit */
 };
 
 enum {
@@ -221,7 +221,7 @@ static const struct cli_option export_options[] = {
 			  .field = CLI_FIELD(SWITCH, struct export_line, steps)},
 };
 
-static const char *export_second(size_t at)
+static const char *complete_format(size_t at)
 {
 	return at < ARRAY_LEN(export_table) ? export_table[at].name : NULL;
 }
@@ -265,10 +265,10 @@ const struct cli_command report_export_cli = {
 		"ipu-report run.db export npz -o out.npz --keys 'Dense_128*'\tCaptured "
 		"tensors of a layer, for numpy.\n",
 	.words = "FILE",
-	.second = export_second,
+	.second = complete_format,
 };
 
-/* Which formats understand an option; -1: all. */
+/* The bit of an option that only some formats support; -1: all do. */
 static const int export_bits[] = {
 	[OPTION_OUTPUT] = -1,
 	[OPTION_FORCE] = -1,
@@ -282,8 +282,8 @@ static const int export_bits[] = {
 };
 _Static_assert(ARRAY_LEN(export_bits) == ARRAY_LEN(export_options), "bits out of step");
 
-static enum status export_option(struct export_line *line, const struct cli_argument *argument,
-				 struct err *err)
+static enum status set_option(struct export_line *line, const struct cli_argument *argument,
+			      struct err *err)
 {
 	const int bit = export_bits[argument->option - export_options];
 
@@ -292,7 +292,7 @@ static enum status export_option(struct export_line *line, const struct cli_argu
 	return cli_set(argument, line, err);
 }
 
-static enum status export_parse(struct export_line *line, int argc, char **argv, struct err *err)
+static enum status parse_line(struct export_line *line, int argc, char **argv, struct err *err)
 {
 	struct cli_argument argument;
 	struct cli_walk walk;
@@ -306,7 +306,7 @@ static enum status export_parse(struct export_line *line, int argc, char **argv,
 	cli_begin(&walk, &report_export_cli, argc, argv, false);
 	while ((status = cli_next(&walk, &argument, &more, err)) == ST_OK && more) {
 		if (argument.option)
-			status = export_option(line, &argument, err);
+			status = set_option(line, &argument, err);
 		else if (line->word_count < (int)ARRAY_LEN(line->words))
 			line->words[line->word_count++] = argument.value;
 		else
@@ -322,9 +322,9 @@ static enum status export_parse(struct export_line *line, int argc, char **argv,
 	return status;
 }
 
-/* Every option that was given is one of the format's. */
-static enum status export_check_options(const struct export_line *line,
-					const struct report_export *format, struct err *err)
+/* Check that the format supports every given option. */
+static enum status check_options(const struct export_line *line, const struct report_export *format,
+				 struct err *err)
 {
 	struct str others = {0};
 	enum status status = ST_OK;
@@ -344,7 +344,7 @@ static enum status export_check_options(const struct export_line *line,
 	return status;
 }
 
-static enum status export_write(const struct export_line *line, const struct report_export *format,
+static enum status write_export(const struct export_line *line, const struct report_export *format,
 				const char *file, struct err *err)
 {
 	struct report_progress progress;
@@ -369,22 +369,22 @@ static enum status export_write(const struct export_line *line, const struct rep
 	request.db = report_public_db(report);
 	request.live = ips_report_info(report)->state == IPS_REPORT_RECORDING;
 	request.unfinished = report__unfinished(request.db, unfinished);
-	report_interrupt_catch(); /* before there is a file to take away */
-	export_progress_begin(&progress);
+	report_interrupt_catch(); /* before a temporary file exists that an interrupt would leave */
+	begin_progress(&progress);
 	status = format->run(&request, file, err);
-	export_progress_end(&progress);
+	end_progress(&progress);
 	ips_report_close(report);
 	return status;
 }
 
-static enum status export_run(struct export_line *line, struct err *err)
+static enum status run_export(struct export_line *line, struct err *err)
 {
 	const struct report_export *format;
 	const char *file;
 	enum status status;
 
 	if (!line->word_count || (line->word_count == 1 && !fs_exists(line->words[0]) &&
-				  export_find(&format, line->words[0], NULL) == ST_OK)) {
+				  find_format(&format, line->words[0], NULL) == ST_OK)) {
 		line->words[1] = line->words[0];
 		line->words[0] = line->newest;
 		status = report_find_default("ipu-report export", stderr, line->newest, err);
@@ -393,14 +393,14 @@ static enum status export_run(struct export_line *line, struct err *err)
 	}
 	status = report_find_check(line->words[0], "ipu-report export", err);
 	if (status == ST_OK)
-		status = export_find(&format, line->words[1], err);
+		status = find_format(&format, line->words[1], err);
 	if (status == ST_OK)
-		status = export_check_options(line, format, err);
+		status = check_options(line, format, err);
 	if (status != ST_OK)
 		return status;
 	file = line->file ? line->file : format->file;
-	status = export_check_file(format, line->words[0], file, line->force, err);
-	return status == ST_OK ? export_write(line, format, file, err) : status;
+	status = check_file(format, line->words[0], file, line->force, err);
+	return status == ST_OK ? write_export(line, format, file, err) : status;
 }
 
 int report_export_command(int argc, char **argv)
@@ -411,8 +411,8 @@ int report_export_command(int argc, char **argv)
 
 	if (cli_standard(&report_export_cli, argc, argv, stdout))
 		return 0;
-	status = export_parse(&line, argc, argv, &err);
+	status = parse_line(&line, argc, argv, &err);
 	if (status == ST_OK)
-		status = export_run(&line, &err);
+		status = run_export(&line, &err);
 	return status == ST_OK ? 0 : cli_fail(&report_export_cli, &err);
 }

@@ -1,7 +1,8 @@
 /*
- * `export FORMAT`: what a run recorded, as a file for other programs.
+ * `export FORMAT`: write what a run recorded to a file for other programs.
  *
- * Threading: none. A file is written beside its place and then renamed: whole or not at all.
+ * Threading: none. A file is written to a temporary name and then renamed: it is complete or
+ * absent.
  */
 #ifndef REPORT_EXPORT_H
 #define REPORT_EXPORT_H
@@ -12,7 +13,7 @@
 #include "common/err.h"
 #include "profiler/prof_db.h"
 
-/* What some formats understand and others do not. */
+/* Options that only some formats support. */
 enum report_export_option {
 	REPORT_EXPORT_KEYS,
 	REPORT_EXPORT_STEPS,
@@ -26,7 +27,7 @@ enum report_export_option {
 struct report_progress;
 
 struct report_export_request {
-	const char *path; /* of the report, as given */
+	const char *path; /* of the report, as given on the command line */
 	struct prof_db *db;
 	const char *keys; /* a shell pattern of tensor keys; NULL: all */
 	bool steps;
@@ -34,25 +35,26 @@ struct report_export_request {
 	int64_t execution;                /* IPS_NULL: all */
 	int64_t weight_update;            /* IPS_NULL: the format's choice */
 	int clock;                        /* -1: both, or the format's choice */
-	bool live;                        /* it is being recorded */
-	const char *unfinished;           /* what it lacks, a sentence; NULL: it is whole */
-	struct report_progress *progress; /* NULL: nobody watches or interrupts */
-	FILE *out;                        /* for people: what was written */
+	bool live;                        /* the run is being recorded */
+	const char *unfinished;           /* sentence on missing data; NULL: none is missing */
+	struct report_progress *progress; /* NULL: no progress, no interruption */
+	FILE *out;                        /* for messages */
 };
 
 struct report_export {
 	const char *name, *usage;
-	const char *file; /* where it goes unless the request says otherwise */
-	unsigned options; /* a bit for each of enum report_export_option that it understands */
+	const char *file; /* default output */
+	unsigned options; /* a bit for each supported enum report_export_option */
 	bool text;        /* may go to the standard output */
-	/* Write to @path ("-": the standard output), and say to request->out what was written. */
+	/* Write to @path ("-": the standard output), and report to request->out what was
+	 * written. */
 	enum status (*run)(const struct report_export_request *request, const char *path,
 			   struct err *err);
 };
 
 const struct report_export *report_exports(int *count);
 
-/* NumPy's .npz: an array per captured tensor. */
+/* NumPy's .npz: one array per captured tensor. */
 enum status report_export_npz(const struct report_export_request *request, const char *path,
 			      struct err *err);
 
@@ -60,35 +62,35 @@ enum status report_export_npz(const struct report_export_request *request, const
 enum status report_export_chrome(const struct report_export_request *request, const char *path,
 				 struct err *err);
 
-/* speedscope's own file: the spans of each track. */
+/* speedscope's own format: the spans of each track. */
 enum status report_export_speedscope(const struct report_export_request *request, const char *path,
 				     struct err *err);
 
-/* Folded stacks: "track;outer;inner ns", a line for each stack of spans, with its own time. */
+/* Folded stacks: one line "track;outer;inner ns" per stack of spans, with its self time. */
 enum status report_export_folded(const struct report_export_request *request, const char *path,
 				 struct err *err);
 
-/* PyTorch's schedule CSV: a line for each IPU of a pipeline, a cell for each piece of work. */
+/* PyTorch's schedule CSV: one line per IPU of a pipeline, one cell per action. */
 enum status report_export_torch_csv(const struct report_export_request *request, const char *path,
 				    struct err *err);
 
-/* graph.json, execution.json and debug.cbor into the folder @path, made where it is missing; of the
- * replica that the run was asked for. */
+/* graph.json, execution.json and debug.cbor in the folder @path, which is created if missing; of
+ * the replica that the run selected. */
 enum status report_export_popvision(const struct report_export_request *request, const char *path,
 				    struct err *err);
 
-/* One page of HTML: charts and tables, without scripts or network. */
+/* One HTML page: charts and tables, without scripts or network access. */
 enum status report_export_html(const struct report_export_request *request, const char *path,
 			       struct err *err);
 
-/* ---- for formats ----------------------------------------------------------------------------- */
+/* ---- helpers of the formats ------------------------------------------------------------------ */
 
-/* @done of @total (0: unknown) are written. ST_INTERRUPTED when somebody wants it to end: called
- * often from the first byte on, or never. */
+/* Report progress: @done of @total (0: unknown). Fails with ST_INTERRUPTED if the user cancelled;
+ * formats call it often from the first byte on. */
 enum status report_export_tick(const struct report_export_request *request, int64_t done,
 			       int64_t total, struct err *err);
 
-/* What became of @path: "PATH: WHAT", and a line of its own for each note. */
+/* Report the result: "PATH: WHAT", then the lines of @notes. */
 enum status report_export_tell(const struct report_export_request *request, const char *path,
 			       const char *what, const char *notes, struct err *err);
 

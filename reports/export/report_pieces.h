@@ -1,9 +1,9 @@
 /*
- * Pieces of JSON for interned things: what a row of strings, sites or contexts becomes in an
- * export, made once and kept while it is near.
+ * A cache of JSON fragments for interned rows (strings, sites, contexts), rendered once per block.
  *
- * Memory is bounded: ids are cut into blocks, and a block that was not used lately makes room for
- * the next. One thread per cache, which lives no longer than its database handle.
+ * Memory is bounded: ids are divided into blocks, and a new block evicts the one in its slot.
+ *
+ * Threading: one thread per cache. A cache must not outlive its database handle.
  */
 #ifndef REPORT_PIECES_H
 #define REPORT_PIECES_H
@@ -16,7 +16,7 @@
 #include "profiler/prof_db.h"
 
 #define REPORT_PIECES_SHIFT  8
-#define REPORT_PIECES_IDS    (1 << REPORT_PIECES_SHIFT) /* of a block */
+#define REPORT_PIECES_IDS    (1 << REPORT_PIECES_SHIFT) /* ids per block */
 #define REPORT_PIECES_BLOCKS 64
 
 struct report_piece {
@@ -25,19 +25,19 @@ struct report_piece {
 };
 
 struct report_pieces_block {
-	int64_t number, last; /* of its ids, the greatest that was there */
-	uint64_t round;       /* when it was read */
+	int64_t number, last; /* block number; the greatest id that had a row */
+	uint64_t round;       /* value of pieces->round when it was read */
 	size_t at[REPORT_PIECES_IDS + 1];
 	struct str text;
 };
 
 struct report_pieces {
 	struct prof_db *db;
-	/* The id and what it takes, :first <= id <= :last, in order of id. */
+	/* Selects the id and the rendered columns, :first <= id <= :last, ordered by id. */
 	const char *sql;
 	void (*render)(const struct prof_query *query, struct str *out);
 	struct report_pieces_block *blocks;
-	uint64_t round; /* raised by the user where rows may have come */
+	uint64_t round; /* incremented by the user when rows may have been added */
 };
 
 enum status report_pieces_init(struct report_pieces *pieces, struct prof_db *db, const char *sql,
@@ -45,10 +45,10 @@ enum status report_pieces_init(struct report_pieces *pieces, struct prof_db *db,
 			       struct err *err);
 void report_pieces_fini(struct report_pieces *pieces); /* accepts a zeroed one */
 
-/* Not in memory yet. */
+/* Load the block of @id. */
 enum status report__pieces_load(struct report_pieces *pieces, int64_t id, struct err *err);
 
-/* The piece of @id, which lives until the next call. Empty: NULL, or there is no such row. */
+/* Return the piece of @id, valid until the next call. Empty if @id is NULL or has no row. */
 static inline enum status report_pieces_get(struct report_pieces *pieces, int64_t id,
 					    struct report_piece *out, struct err *err)
 {
@@ -72,11 +72,11 @@ static inline enum status report_pieces_get(struct report_pieces *pieces, int64_
 
 /* ---- renderers ------------------------------------------------------------------------------- */
 
-/* The members of an object, without its braces. Columns after the id become members named like the
- * columns; NULL ones are left out. */
+/* Render the columns after the id as members of an object, without braces. Members are named like
+ * the columns; NULL ones are omitted. */
 void report_pieces_members(const struct prof_query *query, struct str *out);
 
-/* Add what an object writer made, without the braces around it. */
+/* Strip the braces around what an object writer appended from @from on. */
 void report_pieces_bare(struct str *out, size_t from);
 
 #endif /* REPORT_PIECES_H */

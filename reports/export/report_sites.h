@@ -1,7 +1,7 @@
 /*
- * The call sites of a recording, by id: what exports that share names among spans number them by.
+ * The call sites of a recording, by id, for exports whose spans refer to a shared list of names.
  *
- * Memory grows with the call sites, not with the spans.
+ * Memory grows with the number of call sites, not of spans.
  */
 #ifndef REPORT_SITES_H
 #define REPORT_SITES_H
@@ -19,16 +19,15 @@ struct report_site {
 };
 
 struct report_sites {
-	struct arena arena; /* of the texts */
-	struct report_site
-		*items; /* in order of id; the last stands for those that are not there */
+	struct arena arena;        /* of the texts */
+	struct report_site *items; /* ordered by id; the last one stands for unknown ids */
 	size_t count, capacity;
 };
 
 enum status report_sites_read(struct report_sites *sites, struct prof_db *db, struct err *err);
 void report_sites_free(struct report_sites *sites); /* accepts a zeroed one */
 
-/* The place of @site_id in items. */
+/* Index of @site_id in items. */
 size_t report_sites_find(const struct report_sites *sites, int64_t site_id);
 
 #endif /* REPORT_SITES_H */

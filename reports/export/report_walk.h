@@ -1,16 +1,16 @@
 /*
- * The spans of a recording, track by track, in order of start, properly nested: what every export
- * of them reads.
+ * Iterate over the spans of a recording, track by track, ordered by start, properly nested: the
+ * input of every export of spans.
  *
- * Ranges of rows are read, never a join, each in a read transaction of its own, so that a run that
- * is being recorded is not held up; what it records after the walk began is left out. Memory does
- * not grow with the spans.
+ * The walk reads ranges of rows without joins, each range in a separate read transaction, so that a
+ * running recording is not blocked. Rows recorded after the walk began are left out. Memory does
+ * not grow with the number of spans.
  *
- * Recordings nest. Where a file says otherwise (it was made by others, or is damaged), a span that
- * does not fit is put on a further lane of its track, and counted. An open span ends with the
- * recording; what ended later, inside an open one, is taken as open too.
+ * Recordings nest. In a file that does not (of another program, or damaged), a span that does not
+ * fit goes to a further lane of its track and is counted. An open span ends with the recording; a
+ * span nested in an open one that ends later is treated as open, too.
  *
- * One thread per walk. Ownership: tracks and texts are the walk's.
+ * Threading: one thread per walk. Ownership: the walk owns tracks and texts.
  */
 #ifndef REPORT_WALK_H
 #define REPORT_WALK_H
@@ -27,17 +27,17 @@
 #include "reports/export/report_export.h"
 #include "reports/export/report_pieces.h"
 
-#define REPORT_WALK_LANES 64 /* of one track */
+#define REPORT_WALK_LANES 64 /* per track */
 
 struct report_walk_span {
 	int64_t span_id, site_id, start_ns, dur_ns, context_id;
 	size_t depth; /* on its lane */
-	int lane;     /* 0: the track's own */
+	int lane;     /* 0: the track's main lane */
 	bool open;
-	struct report_piece arguments; /* of its own, as members of an object */
+	struct report_piece arguments; /* the span's arguments, as members of an object */
 };
 
-/* A span that goes on. */
+/* An enclosing span. */
 struct report_walk_around {
 	int64_t site_id, end_ns;
 	bool open;
@@ -54,23 +54,23 @@ struct report_walk {
 	struct prof_db *db;
 	struct arena arena;
 	struct prof_track *tracks;
-	const struct prof_track **by_id; /* the same, in order of track_id */
+	const struct prof_track **by_id; /* tracks ordered by track_id */
 	int track_count;
-	int64_t last_span;          /* the greatest id when the walk began */
-	int64_t end_ns[2];          /* of the recording, on each clock */
-	int64_t execution_ns[2][2]; /* first and last ns of the one asked for, on each clock */
+	int64_t last_span;          /* greatest id when the walk began */
+	int64_t end_ns[2];          /* end of the recording, on each clock */
+	int64_t execution_ns[2][2]; /* range of the selected execution, on each clock */
 	struct report_pieces executions;
-	/* Of the track being read. */
+	/* State of the current track. */
 	const struct prof_track *track;
 	const struct report_walk_taker *taker;
 	struct report_walk_lane lanes[REPORT_WALK_LANES];
 	bool has_arguments;
-	struct prof_query *arguments; /* of the range being read; NULL: none follow */
+	struct prof_query *arguments; /* of the current range; NULL: none left */
 	int64_t argument_span;
 	struct str text;
 	struct report_walk_counts {
-		int64_t spans, open; /* handed out, and of them open */
-		int64_t moved, lost; /* to further lanes; of which there are not enough */
+		int64_t spans, open; /* passed to the taker; open: part of these */
+		int64_t moved, lost; /* moved to further lanes; lost: no lane was left */
 	} counts;
 };
 
@@ -78,25 +78,26 @@ enum status report_walk_open(struct report_walk *walk, const struct report_expor
 			     struct err *err);
 void report_walk_close(struct report_walk *walk); /* accepts a zeroed one */
 
-/* Is the track asked for? */
+/* Return true if the request selects the track. */
 bool report_walk_wants(const struct report_walk *walk, const struct prof_track *track);
 
-/* NULL: none, or none that is asked for. */
+/* Look up a track. NULL: unknown, or not selected. */
 const struct prof_track *report_walk_track(const struct report_walk *walk, int64_t track_id);
 
-/* Is a time of a row asked for, and its context? */
+/* Return in *@has whether the request selects a row by its time and context. */
 enum status report_walk_has(struct report_walk *walk, int64_t from_ns, int64_t to_ns,
 			    int64_t context_id, bool *has, struct err *err);
 
-/* Is a moment asked for that has no context? With --execution: while it went on. */
+/* Return true if the request selects a point in time without a context. With --execution: if it
+ * lies within the execution. */
 bool report_walk_point(const struct report_walk *walk, int clock, int64_t time_ns);
 
-/* Whom the spans of @track are handed to, parents before children. */
+/* Callbacks for the spans of a track, parents before children. */
 struct report_walk_taker {
 	enum status (*enter)(void *user, const struct prof_track *track,
 			     const struct report_walk_span *span, struct err *err);
-	/* The span, of some length, is over: after its children, before what follows on @lane.
-	 * NULL: nobody asks. */
+	/* A span of nonzero length ended: after its children, before the next span on @lane. May be
+	 * NULL. */
 	enum status (*leave)(void *user, const struct prof_track *track,
 			     const struct report_walk_around *span, int lane, struct err *err);
 	void *user;
@@ -105,12 +106,11 @@ struct report_walk_taker {
 enum status report_walk_spans(struct report_walk *walk, const struct prof_track *track,
 			      const struct report_walk_taker *taker, struct err *err);
 
-/* Say what became of @path, as report_export_tell(), with notes on what the walk met before
- * @notes. */
+/* Like report_export_tell(), with notes on irregularities of the walk before @notes. */
 enum status report_walk_tell(const struct report_walk *walk, const char *path, const char *what,
 			     const char *notes, struct err *err);
 
-/* Add a line "COUNT WHAT" where @count is not 0. */
+/* Add a line "COUNT WHAT" if @count is not 0. */
 void report_walk_note(struct str *notes, int64_t count, const char *one, const char *many);
 
 #endif /* REPORT_WALK_H */

@@ -1,5 +1,5 @@
 /*
- * Reading a trace: its bytes, events and other values. See report_import_scan.h.
+ * Scan a trace: its bytes, events and other values. See report_import_scan.h.
  */
 #include "reports/import/report_import_scan.h"
 
@@ -20,7 +20,7 @@
 
 struct import_gzip {
 	z_stream stream;
-	bool ended; /* a member is complete */
+	bool ended; /* the current member is complete */
 	unsigned char buffer[GZIP_BUFFER];
 };
 
@@ -55,8 +55,8 @@ static enum status open_gzip(struct import_input *input, struct err *err)
 	return ST_OK;
 }
 
-/* Two bytes tell gzip from text. */
-static enum status look_at_head(struct import_input *input, struct err *err)
+/* Detect gzip by the first two bytes. */
+static enum status detect_gzip(struct import_input *input, struct err *err)
 {
 	while (input->head_bytes < sizeof(input->head)) {
 		size_t got = 0;
@@ -92,7 +92,7 @@ enum status report__import_input_open(struct import_input *input, const char *pa
 	if (fstat(input->fd, &info) == 0 && S_ISDIR(info.st_mode))
 		status = err_set(err, ST_INVALID, "%s: is a folder; name the trace in it", path);
 	else
-		status = look_at_head(input, err);
+		status = detect_gzip(input, err);
 	if (status == ST_OK && S_ISREG(info.st_mode) && info.st_size > 0)
 		input->size = (uint64_t)info.st_size;
 	if (status != ST_OK)
@@ -111,7 +111,7 @@ void report__import_input_close(struct import_input *input)
 	input->fd = -1;
 }
 
-/* More compressed bytes where there are none left; *@end: there are none. */
+/* Read compressed bytes if none are left; *@end: end of file. */
 static enum status fill_gzip(struct import_input *input, bool *end, struct err *err)
 {
 	struct import_gzip *gzip = input->gzip;
@@ -128,7 +128,7 @@ static enum status fill_gzip(struct import_input *input, bool *end, struct err *
 	return status;
 }
 
-/* Members follow one another, as `cat a.gz b.gz` makes them. */
+/* Decompress. Members may follow one another, as in `cat a.gz b.gz`. */
 static enum status read_gzip(struct import_input *input, char *to, size_t size, size_t *got,
 			     struct err *err)
 {
@@ -181,7 +181,7 @@ enum status report__import_input_read(struct import_input *input, char *to, size
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
-/* false: a text. */
+/* Return false for a text. */
 static bool put_number(struct import_arg *arg, const struct import_token *token)
 {
 	bool is_int;
@@ -194,7 +194,7 @@ static bool put_number(struct import_arg *arg, const struct import_token *token)
 	arg->type = IMPORT_ARG_NULL;
 	if (token->kind == IMPORT_NULL)
 		return true;
-	/* NaN would become NULL in the database: it stays as the word. */
+	/* NaN would become NULL in the database, so store the word. */
 	if (!report__import_number(token, &is_int, &arg->value.i, &r) || isnan(r))
 		return false;
 	arg->type = is_int ? IMPORT_ARG_INT : IMPORT_ARG_REAL;
@@ -230,8 +230,8 @@ void report__import_args_put(struct import_args *args, uint32_t name,
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-#define NAME_SIZE  1024      /* of an argument's name; longer ones are cut */
-#define MOST_NAMES (1 << 16) /* different ones */
+#define NAME_SIZE  1024      /* maximum size of an argument's name; longer ones are cut */
+#define MOST_NAMES (1 << 16) /* maximum number of different names */
 
 static const struct {
 	const char *name;
@@ -255,7 +255,7 @@ static bool is_name(const struct import_names *names, uint32_t id, const struct 
 	return name->length == token->length && memcmp(name->text, token->at, token->length) == 0;
 }
 
-/* A new name in valid text; false: no memory. */
+/* Store a new name as valid UTF-8; false: out of memory. */
 static bool add_name(struct import_names *names, uint32_t id, const struct import_token *token)
 {
 	const size_t count = names->table.count;
@@ -325,7 +325,7 @@ static bool is_field(const struct import_token *key, int field)
 	       memcmp(key->at, fields[field].name, key->length) == 0;
 }
 
-/* The field of this name, which came after @last; IMPORT_FIELDS: none. */
+/* Look up the field @key, which followed @last; IMPORT_FIELDS: unknown. */
 static int find_field(struct import_guess *guess, int last, const struct import_token *key)
 {
 	int field = guess->next[last];
@@ -341,8 +341,8 @@ static int find_field(struct import_guess *guess, int last, const struct import_
 	return IMPORT_FIELDS;
 }
 
-static bool take_args(struct import_reader *reader, struct import_names *names,
-		      struct import_event *event)
+static bool parse_args(struct import_reader *reader, struct import_names *names,
+		       struct import_event *event)
 {
 	struct import_token key, value;
 
@@ -371,7 +371,7 @@ static bool take_args(struct import_reader *reader, struct import_names *names,
 	return !reader->more && !reader->why;
 }
 
-/* Fields of the event that are kept as arguments of the span. */
+/* Append event fields that are stored as arguments of the span. */
 static void add_fields(struct import_event *event)
 {
 	static const struct {
@@ -401,7 +401,7 @@ bool report__import_event(struct import_reader *reader, struct import_names *nam
 	while (report__import_member(reader, &key)) {
 		field = find_field(guess, field, &key);
 		if (field == IMPORT_FIELD_ARGS) {
-			if (!take_args(reader, names, out))
+			if (!parse_args(reader, names, out))
 				return false;
 			continue;
 		}
@@ -464,7 +464,7 @@ static enum status grow_window(struct import_scan *scan, struct err *err)
 	return ST_OK;
 }
 
-/* Drop what lies before reader.at and read on. At the end of the text only `ended` changes. */
+/* Discard the window before reader.at and read more. At the end of the text only set `ended`. */
 static enum status refill(struct import_scan *scan, struct err *err)
 {
 	struct import_reader *reader = &scan->reader;
@@ -491,7 +491,7 @@ static enum status refill(struct import_scan *scan, struct err *err)
 	return status;
 }
 
-/* Blanks, then the next character; 0: the text ends. */
+/* Skip blanks; return the next character, or 0 at the end of the text. */
 static enum status peek(struct import_scan *scan, char *out, struct err *err)
 {
 	for (;;) {
@@ -506,42 +506,42 @@ static enum status peek(struct import_scan *scan, char *out, struct err *err)
 	}
 }
 
-static enum status broken(struct import_scan *scan, const char *why)
+static enum status set_broken(struct import_scan *scan, const char *why)
 {
-	scan->broken = why;
+	scan->set_broken = why;
 	scan->broken_at = report__import_scan_at(scan);
 	return ST_OK;
 }
 
-/* ---- what is too large for the window -------------------------------------------------------- */
+/* ---- values larger than the window ----------------------------------------------------------- */
 
-/* A value goes by, without being kept: @depth brackets or a text are open. */
-struct passing {
+/* State of skipping a value: nesting depth, and whether a text or an escape is open. */
+struct skipping {
 	int64_t depth;
 	bool text, escape;
 };
 
-/* Go on in the window; true: the value is over. */
-static bool pass_window(struct import_reader *reader, struct passing *passing)
+/* Skip in the window; true: the value ended. */
+static bool skip_in_window(struct import_reader *reader, struct skipping *skipping)
 {
 	for (; reader->at < reader->end; reader->at++) {
 		char c = *reader->at;
 
-		if (passing->escape) {
-			passing->escape = false;
-		} else if (passing->text) {
-			passing->escape = c == '\\';
-			passing->text = c != '"';
+		if (skipping->escape) {
+			skipping->escape = false;
+		} else if (skipping->text) {
+			skipping->escape = c == '\\';
+			skipping->text = c != '"';
 		} else if (c == '"') {
-			passing->text = true;
+			skipping->text = true;
 			continue;
 		} else if (c == '{' || c == '[') {
-			passing->depth++;
+			skipping->depth++;
 			continue;
 		} else if (c == '}' || c == ']') {
-			passing->depth--;
+			skipping->depth--;
 		}
-		if (passing->depth == 0 && !passing->text) {
+		if (skipping->depth == 0 && !skipping->text) {
 			reader->at++;
 			return true;
 		}
@@ -549,18 +549,18 @@ static bool pass_window(struct import_reader *reader, struct passing *passing)
 	return false;
 }
 
-/* The value at reader.at, which is an object, an array or a text. */
-static enum status pass(struct import_scan *scan, struct err *err)
+/* Skip the value at reader.at, which is an object, an array or a text. */
+static enum status skip_value(struct import_scan *scan, struct err *err)
 {
-	struct passing passing = {0, false, false};
+	struct skipping skipping = {0, false, false};
 
-	while (!pass_window(&scan->reader, &passing)) {
+	while (!skip_in_window(&scan->reader, &skipping)) {
 		enum status status = refill(scan, err);
 
 		if (status != ST_OK)
 			return status;
 		if (scan->ended && scan->reader.at == scan->reader.end)
-			return broken(scan, "the text ends within a value");
+			return set_broken(scan, "the text ends within a value");
 	}
 	return ST_OK;
 }
@@ -569,26 +569,26 @@ static enum status pass(struct import_scan *scan, struct err *err)
 
 enum outcome {
 	WHOLE,     /* parsed */
-	TOO_LARGE, /* larger than @most: reader.at is where it begins */
+	TOO_LARGE, /* larger than @most: reader.at is at its start */
 	BROKEN
 };
 
-/* A try to parse has failed: bring more text, or say that there is none. *@again: try again. */
-static enum status after_failure(struct import_scan *scan, const char *start, size_t most,
-				 enum outcome *outcome, bool *again, struct err *err)
+/* After a failed parse: read more text, or fail at its end. *@again: parse again. */
+static enum status continue_or_fail(struct import_scan *scan, const char *start, size_t most,
+				    enum outcome *outcome, bool *again, struct err *err)
 {
 	struct import_reader *reader = &scan->reader;
 
 	*again = false;
 	*outcome = BROKEN;
 	if (reader->why)
-		return broken(scan, reader->why);
+		return set_broken(scan, reader->why);
 	if (!reader->more)
 		return err_nomem(err);
 	reader->at = start;
 	if (scan->ended) {
 		reader->at = reader->end;
-		return broken(scan, "the text ends here, within a value");
+		return set_broken(scan, "the text ends here, within a value");
 	}
 	if ((size_t)(reader->end - start) >= most) {
 		reader->more = false;
@@ -599,7 +599,7 @@ static enum status after_failure(struct import_scan *scan, const char *start, si
 	return refill(scan, err);
 }
 
-static enum status take_event(struct import_scan *scan, enum outcome *outcome, struct err *err)
+static enum status parse_event(struct import_scan *scan, enum outcome *outcome, struct err *err)
 {
 	enum status status = ST_OK;
 	bool again = true;
@@ -611,13 +611,13 @@ static enum status take_event(struct import_scan *scan, enum outcome *outcome, s
 		*outcome = WHOLE;
 		if (report__import_event(&scan->reader, &scan->names, &scan->guess, &scan->event))
 			return ST_OK;
-		status = after_failure(scan, start, IMPORT_EVENT_MOST, outcome, &again, err);
+		status = continue_or_fail(scan, start, IMPORT_EVENT_MOST, outcome, &again, err);
 	}
 	return status;
 }
 
-static enum status take_value(struct import_scan *scan, size_t most, struct import_token *out,
-			      enum outcome *outcome, struct err *err)
+static enum status parse_value(struct import_scan *scan, size_t most, struct import_token *out,
+			       enum outcome *outcome, struct err *err)
 {
 	enum status status = ST_OK;
 	bool again = true;
@@ -628,14 +628,14 @@ static enum status take_value(struct import_scan *scan, size_t most, struct impo
 		*outcome = WHOLE;
 		if (report__import_value(&scan->reader, out))
 			return ST_OK;
-		status = after_failure(scan, start, most, outcome, &again, err);
+		status = continue_or_fail(scan, start, most, outcome, &again, err);
 	}
 	return status;
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-static enum status one_event(struct import_scan *scan, char first, struct err *err)
+static enum status handle_event(struct import_scan *scan, char first, struct err *err)
 {
 	const struct import_scan_calls *calls = scan->calls;
 	uint64_t offset = report__import_scan_at(scan);
@@ -644,31 +644,32 @@ static enum status one_event(struct import_scan *scan, char first, struct err *e
 	enum status status;
 
 	if (first == '{')
-		status = take_event(scan, &outcome, err);
+		status = parse_event(scan, &outcome, err);
 	else
-		status = take_value(scan, IMPORT_EVENT_MOST, &token, &outcome, err);
+		status = parse_value(scan, IMPORT_EVENT_MOST, &token, &outcome, err);
 	if (status != ST_OK || outcome == BROKEN)
 		return status;
 	if (outcome == TOO_LARGE && (first == '{' || first == '[' || first == '"')) {
-		status = pass(scan, err);
+		status = skip_value(scan, err);
 	} else if (outcome == TOO_LARGE) {
-		return broken(scan, "a word that is no value");
+		return set_broken(scan, "a word that is no value");
 	} else if (first == '{') {
 		return calls->event(calls->user, &scan->event, err);
 	}
-	if (status != ST_OK || scan->broken)
+	if (status != ST_OK || scan->set_broken)
 		return status;
 	return calls->other(calls->user, outcome == TOO_LARGE, offset, err);
 }
 
-/* Behind "[". The closing bracket is optional where @alone: nothing follows the array. */
-static enum status take_events(struct import_scan *scan, bool alone, struct err *err)
+/* Read the events behind "[". If nothing follows the array (@alone), its closing bracket is
+ * optional. */
+static enum status parse_events(struct import_scan *scan, bool alone, struct err *err)
 {
 	enum status status = ST_OK;
 	char c;
 
 	scan->found = true;
-	while (status == ST_OK && !scan->broken) {
+	while (status == ST_OK && !scan->set_broken) {
 		status = peek(scan, &c, err);
 		if (status != ST_OK)
 			return status;
@@ -679,20 +680,20 @@ static enum status take_events(struct import_scan *scan, bool alone, struct err 
 		if (c == 0 && scan->reader.at >= scan->reader.end)
 			return alone && !scan->input->cut
 				       ? ST_OK
-				       : broken(scan, "the text ends here, among the events");
+				       : set_broken(scan, "the text ends here, among the events");
 		if (c == ',')
 			scan->reader.at++;
 		else
-			status = one_event(scan, c, err);
+			status = handle_event(scan, c, err);
 	}
 	return status;
 }
 
 /* ---- the top level --------------------------------------------------------------------------- */
 
-/* The member whose key is @key (in memory of its own); reader.at is at its value. */
-static enum status take_member(struct import_scan *scan, const struct import_token *key,
-			       struct err *err)
+/* Read the value of the member @key (copied out of the window); reader.at is at the value. */
+static enum status parse_member(struct import_scan *scan, const struct import_token *key,
+				struct err *err)
 {
 	const struct import_scan_calls *calls = scan->calls;
 	struct import_token token;
@@ -705,24 +706,24 @@ static enum status take_member(struct import_scan *scan, const struct import_tok
 		return status;
 	if (c == '[' && report__import_is(key, "traceEvents")) {
 		scan->reader.at++;
-		return take_events(scan, false, err);
+		return parse_events(scan, false, err);
 	}
-	status = take_value(scan, IMPORT_VALUE_MOST, &token, &outcome, err);
+	status = parse_value(scan, IMPORT_VALUE_MOST, &token, &outcome, err);
 	if (status != ST_OK || outcome == BROKEN)
 		return status;
 	if (outcome == WHOLE)
 		return calls->value(calls->user, key, &token, err);
-	status = pass(scan, err);
+	status = skip_value(scan, err);
 	return status != ST_OK ? status : calls->value(calls->user, key, NULL, err);
 }
 
-/* Behind "{". */
-static enum status take_object(struct import_scan *scan, struct err *err)
+/* Read the members behind "{". */
+static enum status parse_object(struct import_scan *scan, struct err *err)
 {
 	enum status status = ST_OK;
 	char name[256], c;
 
-	while (status == ST_OK && !scan->broken) {
+	while (status == ST_OK && !scan->set_broken) {
 		struct import_token key;
 		enum outcome outcome;
 
@@ -738,35 +739,35 @@ static enum status take_object(struct import_scan *scan, struct err *err)
 			continue;
 		}
 		if (c == 0 && scan->reader.at >= scan->reader.end)
-			return broken(scan, "the text ends here, before the closing }");
+			return set_broken(scan, "the text ends here, before the closing }");
 		if (c != '"')
-			return broken(scan, "a key in quotes or } is expected");
-		status = take_value(scan, IMPORT_VALUE_MOST, &key, &outcome, err);
-		if (status != ST_OK || scan->broken)
+			return set_broken(scan, "a key in quotes or } is expected");
+		status = parse_value(scan, IMPORT_VALUE_MOST, &key, &outcome, err);
+		if (status != ST_OK || scan->set_broken)
 			return status;
 		if (outcome == TOO_LARGE)
-			return broken(scan, "a key of more than 64 KiB");
+			return set_broken(scan, "a key of more than 64 KiB");
 		key.length = report__import_unescape(&key, name, sizeof(name), NULL, NULL);
 		key.at = name;
 		status = peek(scan, &c, err);
 		if (status == ST_OK && c != ':')
-			return broken(scan, "a colon is expected");
+			return set_broken(scan, "a colon is expected");
 		scan->reader.at++;
 		if (status == ST_OK)
-			status = take_member(scan, &key, err);
+			status = parse_member(scan, &key, err);
 	}
 	return status;
 }
 
-static enum status take_top(struct import_scan *scan, char first, struct err *err)
+static enum status parse_top(struct import_scan *scan, char first, struct err *err)
 {
 	scan->reader.at++;
 	if (first == '[')
-		return take_events(scan, true, err);
-	return take_object(scan, err);
+		return parse_events(scan, true, err);
+	return parse_object(scan, err);
 }
 
-static void skip_mark(struct import_scan *scan)
+static void skip_byte_order_mark(struct import_scan *scan)
 {
 	if (scan->reader.end - scan->reader.at >= 3 &&
 	    memcmp(scan->reader.at, "\xef\xbb\xbf", 3) == 0)
@@ -780,7 +781,7 @@ enum status report__import_scan(struct import_scan *scan, struct err *err)
 	char c = 0;
 
 	if (status == ST_OK) {
-		skip_mark(scan);
+		skip_byte_order_mark(scan);
 		status = peek(scan, &c, err);
 	}
 	if (status != ST_OK)
@@ -791,13 +792,13 @@ enum status report__import_scan(struct import_scan *scan, struct err *err)
 		return err_set(err, ST_FORMAT,
 			       "%s: byte %llu: is no Chrome trace: that begins with { or [", name,
 			       (unsigned long long)report__import_scan_at(scan));
-	status = take_top(scan, c, err);
-	if (status != ST_OK || scan->broken)
+	status = parse_top(scan, c, err);
+	if (status != ST_OK || scan->set_broken)
 		return status;
 	status = peek(scan, &c, err);
 	if (status == ST_OK && scan->reader.at < scan->reader.end)
-		return broken(scan, "text after the end of the trace");
+		return set_broken(scan, "text after the end of the trace");
 	if (status == ST_OK && scan->input->cut)
-		return broken(scan, "the compressed data end here, early or damaged");
+		return set_broken(scan, "the compressed data end here, early or damaged");
 	return status;
 }

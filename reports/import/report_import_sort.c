@@ -1,8 +1,9 @@
 /*
  * The external sort. See report_import_sort.h.
  *
- * Two buffers: the caller fills one, the thread sorts and writes the other. `lock` guards
- * `waiting`, `stop` and the thread's failure; a buffer belongs to whoever `waiting` says.
+ * There are two buffers: the caller fills one while the thread sorts and writes the other. `lock`
+ * guards `waiting`, `stop` and `failure`. `waiting` is the thread's buffer; the other is the
+ * caller's.
  */
 #include "reports/import/report_import_sort.h"
 
@@ -19,13 +20,13 @@
 #include "common/mem.h"
 #include "common/sorted.h"
 
-#define RUN_READ  ((size_t)256 << 10) /* bytes of each run in memory when they are merged */
+#define RUN_READ  ((size_t)256 << 10) /* bytes of each run in memory while merging */
 #define RUN_WRITE ((size_t)1 << 20)
 
 _Static_assert(RUN_READ >= 2 * IMPORT_RECORD_LIMIT, "a run's window holds a whole record");
 
 struct sort_key {
-	uint64_t major; /* what decides nearly always, at hand */
+	uint64_t major; /* leading key, nearly always decisive: avoids reading the record */
 	const struct import_record *record;
 };
 
@@ -37,15 +38,15 @@ struct sort_buffer {
 };
 
 struct sort_run {
-	off_t at, end; /* in the file; what is still to be read */
+	off_t at, end; /* unread range in the file */
 	unsigned char *window;
-	size_t from, to; /* in the window */
+	size_t from, to; /* unread range in the window */
 };
 
 struct import_sorter {
 	import_order order;
 	const char *beside;
-	size_t size; /* of a buffer */
+	size_t size; /* bytes of a buffer */
 	struct sort_buffer buffers[2];
 	int current;
 	/* the file */
@@ -60,11 +61,11 @@ struct import_sorter {
 	bool threaded;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	struct sort_buffer *waiting; /* the thread's; NULL: it is idle */
+	struct sort_buffer *waiting; /* the thread's buffer; NULL: the thread is idle */
 	bool stop;
 	struct err failure;
 	/* reading */
-	size_t next_key; /* of the only buffer */
+	size_t next_key; /* in the only buffer, if nothing was merged */
 	size_t *heap, heap_count;
 	bool begun;
 };
@@ -75,7 +76,7 @@ int report__import_by_time(const struct import_record *a, const struct import_re
 {
 	int order = SORTED_BY(a, b, time_ns, kind);
 
-	/* The longest first; without an end is the longest. */
+	/* The longest first, so that enclosing spans precede; -1 (no end) is the longest. */
 	if (order == 0)
 		order = SORTED_ORDER((uint64_t)b->dur_ns, (uint64_t)a->dur_ns);
 	return order != 0 ? order : SORTED_BY(a, b, number);
@@ -86,7 +87,7 @@ int report__import_by_pair(const struct import_record *a, const struct import_re
 	return SORTED_BY(a, b, value, time_ns, number);
 }
 
-static int by_record(const void *a, const void *b, void *user)
+static int compare_keys(const void *a, const void *b, void *user)
 {
 	const struct sort_key *x = a, *y = b;
 	const struct import_sorter *sorter = user;
@@ -94,7 +95,7 @@ static int by_record(const void *a, const void *b, void *user)
 	return x->major != y->major ? SORTED_BY(x, y, major) : sorter->order(x->record, y->record);
 }
 
-static uint64_t major_of(const struct import_sorter *sorter, const struct import_record *record)
+static uint64_t leading_key(const struct import_sorter *sorter, const struct import_record *record)
 {
 	if (sorter->order == report__import_by_pair)
 		return record->value;
@@ -108,16 +109,16 @@ static void sort_buffer(struct import_sorter *sorter, struct sort_buffer *buffer
 	bool sorted = true;
 
 	for (size_t i = 0; i < buffer->count; i++) {
-		buffer->keys[i].major = major_of(sorter, buffer->keys[i].record);
-		sorted = sorted &&
-			 (i == 0 || by_record(&buffer->keys[i - 1], &buffer->keys[i], sorter) < 0);
+		buffer->keys[i].major = leading_key(sorter, buffer->keys[i].record);
+		sorted = sorted && (i == 0 || compare_keys(&buffer->keys[i - 1], &buffer->keys[i],
+							   sorter) < 0);
 	}
 	if (!sorted)
-		qsort_r(buffer->keys, buffer->count, sizeof(*buffer->keys), by_record, sorter);
+		qsort_r(buffer->keys, buffer->count, sizeof(*buffer->keys), compare_keys, sorter);
 }
 
-/* A file that nobody sees and that is gone with us. */
-static enum status open_file(struct import_sorter *sorter, struct err *err)
+/* Create the file of runs. It is unlinked at once, so it disappears with the process. */
+static enum status create_file(struct import_sorter *sorter, struct err *err)
 {
 	char path[FS_PATH_SIZE];
 
@@ -134,7 +135,7 @@ static enum status open_file(struct import_sorter *sorter, struct err *err)
 	return !sorter->write ? err_nomem(err) : ST_OK;
 }
 
-static enum status write_out(struct import_sorter *sorter, struct err *err)
+static enum status flush_write(struct import_sorter *sorter, struct err *err)
 {
 	size_t done = 0;
 
@@ -158,7 +159,7 @@ static enum status write_out(struct import_sorter *sorter, struct err *err)
 static enum status write_run(struct import_sorter *sorter, struct sort_buffer *buffer,
 			     struct err *err)
 {
-	enum status status = open_file(sorter, err);
+	enum status status = create_file(sorter, err);
 	off_t at = sorter->file_end;
 
 	if (status == ST_OK && mem_grow(&sorter->runs, &sorter->run_capacity, sorter->run_count + 1,
@@ -168,12 +169,12 @@ static enum status write_run(struct import_sorter *sorter, struct sort_buffer *b
 		const struct import_record *record = buffer->keys[i].record;
 
 		if (sorter->write_used + record->bytes > RUN_WRITE)
-			status = write_out(sorter, err);
+			status = flush_write(sorter, err);
 		memcpy(sorter->write + sorter->write_used, record, record->bytes);
 		sorter->write_used += record->bytes;
 	}
 	if (status == ST_OK)
-		status = write_out(sorter, err);
+		status = flush_write(sorter, err);
 	if (status == ST_OK)
 		sorter->runs[sorter->run_count++] =
 			(struct sort_run){.at = at, .end = sorter->file_end};
@@ -227,7 +228,7 @@ enum status report__import_sorter_new(struct import_sorter **out, import_order o
 	return ST_OK;
 }
 
-static void end_thread(struct import_sorter *sorter)
+static void stop_thread(struct import_sorter *sorter)
 {
 	if (!sorter->threaded)
 		return;
@@ -239,7 +240,7 @@ static void end_thread(struct import_sorter *sorter)
 	sorter->threaded = false;
 }
 
-static void drop_buffer(struct sort_buffer *buffer)
+static void free_buffer(struct sort_buffer *buffer)
 {
 	mem_free(buffer->bytes);
 	mem_free(buffer->keys);
@@ -250,9 +251,9 @@ void report__import_sorter_free(struct import_sorter *sorter)
 {
 	if (!sorter)
 		return;
-	end_thread(sorter);
+	stop_thread(sorter);
 	for (size_t i = 0; i < ARRAY_LEN(sorter->buffers); i++)
-		drop_buffer(&sorter->buffers[i]);
+		free_buffer(&sorter->buffers[i]);
 	for (size_t i = 0; i < sorter->run_count; i++)
 		mem_free(sorter->runs[i].window);
 	if (sorter->fd >= 0)
@@ -267,8 +268,8 @@ void report__import_sorter_free(struct import_sorter *sorter)
 
 /* ---- putting --------------------------------------------------------------------------------- */
 
-/* Hand the full buffer over, once the thread is through with the other. */
-static enum status hand_over(struct import_sorter *sorter, struct err *err)
+/* Hand the full buffer to the thread, after waiting until the thread has finished the other. */
+static enum status submit_buffer(struct import_sorter *sorter, struct err *err)
 {
 	enum status status;
 
@@ -299,7 +300,7 @@ enum status report__import_sorter_put(struct import_sorter *sorter, size_t bytes
 	enum status status;
 
 	if (buffer->used + bytes > sorter->size) {
-		status = hand_over(sorter, err);
+		status = submit_buffer(sorter, err);
 		if (status != ST_OK)
 			return status;
 		buffer = &sorter->buffers[sorter->current];
@@ -317,7 +318,7 @@ enum status report__import_sorter_put(struct import_sorter *sorter, size_t bytes
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* The run's next record; NULL: it has no more. What is in the window must be whole. */
+/* Return the run's next record, or NULL at its end. The window must hold the whole record. */
 static const struct import_record *run_record(const struct sort_run *run)
 {
 	return run->from == run->to
@@ -325,7 +326,7 @@ static const struct import_record *run_record(const struct sort_run *run)
 		       : (const struct import_record *)(const void *)(run->window + run->from);
 }
 
-/* Make sure that the window holds a whole record, where there is one. */
+/* Fill the window so that it holds the whole next record, if there is one. */
 static enum status fill_run(struct import_sorter *sorter, struct sort_run *run, struct err *err)
 {
 	size_t have = run->to - run->from;
@@ -408,22 +409,22 @@ enum status report__import_sorter_turn(struct import_sorter *sorter, struct err 
 		return ST_OK;
 	}
 	if (sorter->buffers[sorter->current].count > 0)
-		status = hand_over(sorter, err);
-	end_thread(sorter);
+		status = submit_buffer(sorter, err);
+	stop_thread(sorter);
 	if (status == ST_OK && sorter->failure.status != ST_OK) {
 		status = sorter->failure.status;
 		if (err)
 			*err = sorter->failure;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(sorter->buffers); i++)
-		drop_buffer(&sorter->buffers[i]);
+		free_buffer(&sorter->buffers[i]);
 	mem_free(sorter->write);
 	sorter->write = NULL;
 	return status == ST_OK ? begin_merge(sorter, err) : status;
 }
 
-/* Leave the record that the last call lent. */
-static enum status leave_record(struct import_sorter *sorter, struct err *err)
+/* Advance past the record that the last call returned. */
+static enum status advance_run(struct import_sorter *sorter, struct err *err)
 {
 	struct sort_run *run = &sorter->runs[sorter->heap[0]];
 	enum status status;
@@ -451,7 +452,7 @@ enum status report__import_sorter_next(struct import_sorter *sorter,
 		return ST_OK;
 	}
 	if (sorter->begun && sorter->heap_count > 0)
-		status = leave_record(sorter, err);
+		status = advance_run(sorter, err);
 	sorter->begun = true;
 	if (status == ST_OK && sorter->heap_count > 0)
 		*out = run_record(&sorter->runs[sorter->heap[0]]);

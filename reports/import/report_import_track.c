@@ -1,9 +1,9 @@
 /*
- * Tracks of threads: which come first, what they are called, how they are opened.
+ * Tracks of threads: their order, their names, and opening them.
  *
- * A thread's track is called as the thread; with the process before it where several threads have
- * that name. Tracks are opened in the order that the trace asks for, which is the order in which
- * they are shown.
+ * A thread's track is named like the thread, prefixed with the process if several threads share the
+ * name. Tracks are opened in the order that the trace requests, which is the order in which they
+ * are displayed.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,26 +13,26 @@
 #include "common/sorted.h"
 #include "reports/import/report_import_internal.h"
 
-#define RING_SLOTS 524288u /* of all tracks together, as long as they are few */
+#define RING_SLOTS 524288u /* total of all tracks, within the limits per track below */
 #define RING_MOST  16384u
 #define RING_LEAST 128u
 
-/* Numbers in their order, before other texts in order of arrival. */
-static int64_t number_of(const char *text)
+/* Sort key: numbers in their order, before other texts in order of arrival. */
+static int64_t number_or_last(const char *text)
 {
 	long long value;
 
 	return str_to_int(text, &value) ? value : INT64_MAX;
 }
 
-static const char *pid_of(const struct import *import, const struct import_thread *thread)
+static const char *process_pid(const struct import *import, const struct import_thread *thread)
 {
 	return thread->process == IMPORT_NO_ID
 		       ? ""
 		       : import->processes.table.strings[thread->process].text;
 }
 
-static int by_place(const void *a, const void *b, void *user)
+static int compare_tracks(const void *a, const void *b, void *user)
 {
 	static const struct import_process nameless;
 	const struct import *import = user;
@@ -47,45 +47,46 @@ static int by_place(const void *a, const void *b, void *user)
 	if (order == 0)
 		order = SORTED_BY(p, q, sort);
 	if (order == 0)
-		order = SORTED_ORDER(number_of(pid_of(import, x)), number_of(pid_of(import, y)));
+		order = SORTED_ORDER(number_or_last(process_pid(import, x)),
+				     number_or_last(process_pid(import, y)));
 	if (order == 0)
 		order = SORTED_BY(x, y, process, sort, kind);
 	if (order == 0)
-		order = SORTED_ORDER(number_of(x->what), number_of(y->what));
+		order = SORTED_ORDER(number_or_last(x->what), number_or_last(y->what));
 	return order != 0 ? order : SORTED_ORDER(*(const uint32_t *)a, *(const uint32_t *)b);
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-static void process_name(const struct import *import, const struct import_thread *thread,
-			 struct str *out)
+static void add_process_name(const struct import *import, const struct import_thread *thread,
+			     struct str *out)
 {
-	const char *pid = pid_of(import, thread), *name = NULL;
+	const char *pid = process_pid(import, thread), *name = NULL;
 
 	if (thread->process != IMPORT_NO_ID)
 		name = import->processes.items[thread->process].name;
 	if (name && name[0] != 0)
 		str_add(out, name);
-	else if (number_of(pid) == INT64_MAX)
+	else if (number_or_last(pid) == INT64_MAX)
 		str_add(out, pid);
 	else
 		str_addf(out, "process %s", pid);
 }
 
-static void thread_name(const struct import *import, const struct import_thread *thread,
-			struct str *out)
+static void add_thread_name(const struct import *import, const struct import_thread *thread,
+			    struct str *out)
 {
 	switch (thread->kind) {
 	case IMPORT_THREAD:
 		if (thread->name && thread->name[0] != 0)
 			str_add(out, thread->name);
-		else if (number_of(thread->what) == INT64_MAX)
+		else if (number_or_last(thread->what) == INT64_MAX)
 			str_add(out, thread->what);
 		else
 			str_addf(out, "thread %s", thread->what);
 		break;
 	case IMPORT_PROCESS:
-		process_name(import, thread, out);
+		add_process_name(import, thread, out);
 		break;
 	case IMPORT_GLOBAL:
 		str_add(out, "trace");
@@ -96,8 +97,8 @@ static void thread_name(const struct import *import, const struct import_thread 
 	}
 }
 
-/* A text as written may be no UTF-8. */
-static char *clean_name(const struct str *name)
+/* Convert to valid UTF-8. */
+static char *to_utf8(const struct str *name)
 {
 	const struct import_token token = {
 		.at = str_peek(name), .length = name->length, .kind = IMPORT_NUMBER};
@@ -109,7 +110,8 @@ static char *clean_name(const struct str *name)
 	return out;
 }
 
-/* Make @name one that no other track has; false: no memory. It is the caller's. */
+/* Copy @base to @out with a suffix that makes it unique among tracks; false: out of memory. The
+ * caller owns @out. */
 static bool unique_name(struct import *import, const char *base, char **out)
 {
 	bool fresh = false;
@@ -131,7 +133,7 @@ static bool unique_name(struct import *import, const char *base, char **out)
 	return *out != NULL;
 }
 
-/* How many threads go by each name: *@shared[i] of the thread at list[i]. */
+/* Count the threads that share a name: @shared[i] for the thread list[i]. */
 static bool count_names(struct import *import, const uint32_t *list, size_t count, uint32_t *shared)
 {
 	struct import_intern table = {0};
@@ -141,14 +143,14 @@ static bool count_names(struct import *import, const uint32_t *list, size_t coun
 
 	for (size_t i = 0; i < count && good; i++) {
 		str_clear(&name);
-		thread_name(import, &import->threads.items[list[i]], &name);
+		add_thread_name(import, &import->threads.items[list[i]], &name);
 		ids[i] = report__import_intern(&table, str_peek(&name), name.length, SIZE_MAX,
 					       &fresh);
 		good = !name.failed && ids[i] != IMPORT_NO_ID;
 		if (good)
 			shared[ids[i]]++;
 	}
-	/* From names to threads; counts are of names that came no later than the thread. */
+	/* Convert counts by name id to counts by thread. */
 	for (size_t i = count; i-- > 0 && good;)
 		ids[i] = shared[ids[i]];
 	if (good)
@@ -166,11 +168,11 @@ static bool name_track(struct import *import, struct import_thread *thread, bool
 	bool good;
 
 	if (shared && thread->kind != IMPORT_PROCESS && thread->kind != IMPORT_GLOBAL) {
-		process_name(import, thread, &name);
+		add_process_name(import, thread, &name);
 		str_add(&name, ": ");
 	}
-	thread_name(import, thread, &name);
-	clean = clean_name(&name);
+	add_thread_name(import, thread, &name);
+	clean = to_utf8(&name);
 	good = clean && unique_name(import, clean, &thread->track);
 	mem_free(clean);
 	str_free(&name);
@@ -189,8 +191,8 @@ static enum status add_lane(struct import *import, struct import_thread *thread,
 		.clock = thread->clock,
 		.ring_slots = import->ring_slots,
 	};
-	int64_t pid = number_of(pid_of(import, thread));
-	int64_t tid = thread->kind == IMPORT_THREAD ? number_of(thread->what) : INT64_MAX;
+	int64_t pid = number_or_last(process_pid(import, thread));
+	int64_t tid = thread->kind == IMPORT_THREAD ? number_or_last(thread->what) : INT64_MAX;
 	struct import_lane *lane;
 
 	if (mem_grow(&thread->lanes, &thread->lane_capacity, thread->lane_count + 1,
@@ -250,7 +252,7 @@ enum status report__import_tracks_open(struct import *import, struct err *err)
 			list[count++] = (uint32_t)i;
 	}
 	if (status == ST_OK) {
-		qsort_r(list, count, sizeof(*list), by_place, import);
+		qsort_r(list, count, sizeof(*list), compare_tracks, import);
 		if (!count_names(import, list, count, shared))
 			status = err_nomem(err);
 	}
