@@ -1,9 +1,9 @@
 /*
- * Two runs beside each other: a table of sections, each a query over one run. The second run's file
- * is attached to the first one's, and SQLite aligns the rows of both by their keys; interrupting
- * the first handle ends it.
+ * Compare two runs: a table of sections, each a query over one run. The second run's file is
+ * attached to the first one's connection, and SQLite aligns the rows of both by their keys.
+ * Interrupting the first handle cancels the comparison.
  *
- * Threading: none. Ownership: all texts of a comparison are its arena's.
+ * Threading: none. Ownership: all texts of a comparison belong to its arena.
  */
 #include "reports/diff/report_diff.h"
 
@@ -18,9 +18,9 @@
 #include "reports/named/report_operations.h"
 #include "reports/table/report_table.h"
 
-#define TARGET "target" /* the schema that the second run is attached as */
+#define TARGET "target" /* schema name of the attached second run */
 
-/* ---- what a row says ------------------------------------------------------------------------- */
+/* ---- evaluating a row ------------------------------------------------------------------------ */
 
 double report_diff_amount(const struct report_diff_row *row)
 {
@@ -90,18 +90,18 @@ bool report_diff_regressed(const struct report_diff_row *row, double gate)
 
 	if (row->better == REPORT_DIFF_NEITHER || row->further)
 		return false;
-	/* What was a number and is none any more is worse than any number. */
+	/* A number that became non-finite is worse than any number. */
 	if (row->source.known && isfinite(row->source.number) && row->target.known &&
 	    !isfinite(row->target.number))
 		return true;
 	return row->better == REPORT_DIFF_LOWER ? fraction > gate : -fraction > gate;
 }
 
-/* ---- in a line ------------------------------------------------------------------------------- */
+/* ---- summary line ---------------------------------------------------------------------------- */
 
-/* The first row of @section whose key begins with @key; NULL: none. */
-static const struct report_diff_row *glance_row(const struct report_diff *diff, const char *section,
-						const char *key)
+/* Find the first row of @section whose key begins with @key; NULL: none. */
+static const struct report_diff_row *find_row(const struct report_diff *diff, const char *section,
+					      const char *key)
 {
 	for (size_t i = 0; i < diff->count; i++)
 		if (!strcmp(diff->rows[i].section, section) &&
@@ -110,13 +110,13 @@ static const struct report_diff_row *glance_row(const struct report_diff *diff, 
 	return NULL;
 }
 
-static bool glance_both(const struct report_diff_row *row)
+static bool both_known(const struct report_diff_row *row)
 {
 	return row && row->source.known && row->target.known;
 }
 
-/* "device 12.8 % faster": of the source's time. */
-static void glance_time(struct str *line, const char *what, const struct report_diff_row *row)
+/* Add "device 12.8 % faster", as a share of the source's time. */
+static void add_time_change(struct str *line, const char *what, const struct report_diff_row *row)
 {
 	const double source = row->source.number, target = row->target.number;
 	const double times = fmax(source, target) / fmin(source, target);
@@ -133,30 +133,31 @@ static void glance_time(struct str *line, const char *what, const struct report_
 		str_addf(line, "%s %.3g times %s, ", what, times, verdict);
 }
 
-/* How long a step takes: on the device where both have one, else on the host; or a trace. */
-static void glance_speed(struct str *line, const struct report_diff *diff, bool *device)
+/* Add the change of the step time: of the device if both have it, else of the host, or of a
+ * trace. */
+static void add_speed_change(struct str *line, const struct report_diff *diff, bool *device)
 {
-	const struct report_diff_row *step = glance_row(diff, "totals", "device step");
-	const struct report_diff_row *host = glance_row(diff, "totals", "host step");
-	const struct report_diff_row *trace = glance_row(diff, "totals", "trace");
+	const struct report_diff_row *step = find_row(diff, "totals", "device step");
+	const struct report_diff_row *host = find_row(diff, "totals", "host step");
+	const struct report_diff_row *trace = find_row(diff, "totals", "trace");
 
-	*device = glance_both(step);
+	*device = both_known(step);
 	if (*device)
-		glance_time(line, "device", step);
-	else if (glance_both(host))
-		glance_time(line, "host", host);
-	else if (glance_both(trace))
-		glance_time(line, "trace", trace);
+		add_time_change(line, "device", step);
+	else if (both_known(host))
+		add_time_change(line, "host", host);
+	else if (both_known(trace))
+		add_time_change(line, "trace", trace);
 	if (step && step->source.known != step->target.known)
 		str_addf(line, "no device in the %s, ", step->source.known ? "target" : "source");
 }
 
-static void glance_bubble(struct str *line, const struct report_diff *diff, bool device)
+static void add_bubble_change(struct str *line, const struct report_diff *diff, bool device)
 {
 	const struct report_diff_row *bubble =
-		glance_row(diff, "bubbles", device ? "device train" : "host train");
+		find_row(diff, "bubbles", device ? "device train" : "host train");
 
-	if (!glance_both(bubble))
+	if (!both_known(bubble))
 		return;
 	if (fabs(bubble->target.number - bubble->source.number) < 0.0005)
 		str_addf(line, "bubble as before, %.1f %%, ", bubble->target.number * 100);
@@ -165,8 +166,9 @@ static void glance_bubble(struct str *line, const struct report_diff *diff, bool
 			 bubble->target.number * 100);
 }
 
-/* What did not come to its end has no weights to be compared; its numbers may be. */
-static void glance_numbers(struct str *line, const struct report_diff *diff)
+/* Add whether the weights, or else the numbers, are equal. An unfinished run has no final
+ * weights. */
+static void add_equality(struct str *line, const struct report_diff *diff)
 {
 	static const char *const names[] = {"source", "target"};
 	bool whole = true;
@@ -189,23 +191,23 @@ static void glance_numbers(struct str *line, const struct report_diff *diff)
 
 const char *report_diff_glance(const struct report_diff *diff, char out[REPORT_GLANCE_SIZE])
 {
-	const struct report_diff_row *schedule = glance_row(diff, "settings", "schedule");
-	const struct report_diff_row *model = glance_row(diff, "totals", "model");
+	const struct report_diff_row *schedule = find_row(diff, "settings", "schedule");
+	const struct report_diff_row *model = find_row(diff, "totals", "model");
 	struct str line = {0};
 	bool device = false;
 
-	if (glance_both(model) && !report_diff_same(model))
+	if (both_known(model) && !report_diff_same(model))
 		str_add(&line, "another model, ");
-	else if (glance_both(schedule) && schedule->target.text && !report_diff_same(schedule))
+	else if (both_known(schedule) && schedule->target.text && !report_diff_same(schedule))
 		str_addf(&line, "%s: ",
 			 strcmp(schedule->target.text, "none") == 0 ? "no pipeline"
 								    : schedule->target.text);
-	glance_speed(&line, diff, &device);
-	glance_bubble(&line, diff, device);
-	glance_numbers(&line, diff);
+	add_speed_change(&line, diff, &device);
+	add_bubble_change(&line, diff, device);
+	add_equality(&line, diff);
 	str_copy(out, REPORT_GLANCE_SIZE, line.failed ? "" : str_peek(&line));
 	str_free(&line);
-	/* What comes last has nothing behind it. */
+	/* Trim separators at the end. */
 	for (size_t n = strlen(out); n > 0 && strchr(", :", out[n - 1]); n--)
 		out[n - 1] = '\0';
 	return out;
@@ -224,12 +226,12 @@ bool report_diff_equal(const struct report_diff *diff)
 /* ---- sections -------------------------------------------------------------------------------- */
 
 /*
- * A query over one run, whose tables begin with '@'. Its columns: the place of the row in its
- * section, the key, whether the first value was measured on the host, whether less (1) or more (2)
- * of the first value is better (enum report_diff_better; so of each form of the bubble), and the
- * values, whose names say what they are.
+ * A query over one run; its tables begin with '@'. Columns: the row's position in its section, the
+ * key, whether the first value was measured on the host, whether less (1) or more (2) of the first
+ * value is better (enum report_diff_better; also applies to each form of the bubble), and the
+ * values, named by their columns.
  */
-struct diff_section {
+struct compare_section {
 	const char *name, *sql;
 };
 
@@ -246,7 +248,7 @@ static const char sql_settings[] = PLACE
 	"json_tree(CASE WHEN json_valid(m.value) THEN m.value ELSE 'null' END) j "
 	"WHERE m.key = 'run' AND j.atom IS NOT NULL)";
 
-/* The first execution of training, which warms up, is left out where there are others. */
+/* Exclude the first execution of training, a warm-up, if there are others. */
 static const char sql_totals[] =
 	PLACE "'host step' AS key, 1 AS measured, 1 AS better, coalesce("
 	      "(SELECT 1.0 * sum(dur_ns) / sum(steps) FROM @executions WHERE mode = 'train' AND "
@@ -256,7 +258,7 @@ static const char sql_totals[] =
 static const char sql_device[] =
 	"SELECT 1 AS place, 'device step' AS key, 0 AS measured, 1 AS better, "
 	"1.0 * sum(cycles) / sum(steps) AS mean_cycles FROM @executions WHERE mode = 'train'";
-/* Tiles are added up once: a recording has a hundred thousand rows of them. */
+/* Sum up tiles only once: a recording has a hundred thousand rows of them. */
 static const char sql_sizes[] =
 	"WITH tiles AS MATERIALIZED (SELECT ipu, sum(bytes) AS b FROM @tile_memory "
 	"GROUP BY ipu, tile) "
@@ -264,7 +266,7 @@ static const char sql_sizes[] =
 	"FROM (SELECT sum(b) AS b FROM tiles GROUP BY ipu) "
 	"UNION ALL SELECT 2, 'fullest tile', 0, 1, max(b) FROM tiles "
 	"UNION ALL SELECT 3, 'code', 0, 1, sum(code_bytes) FROM @operations";
-/* Of an import: how long the trace is. */
+/* For an imported trace: its duration. */
 static const char sql_trace[] = "SELECT 1 AS place, 'trace' AS key, 1 AS measured, 1 AS better, "
 				"CAST(value AS INTEGER) AS duration_ns FROM @meta "
 				"WHERE key = 'trace_duration_ns'";
@@ -318,7 +320,7 @@ static const char sql_health[] =
 	"rule || ifnull(' ' || key, '') AS key, 0 AS measured, 1 AS better, count(*) AS hits "
 	"FROM @health GROUP BY rule, key";
 
-static const struct diff_section diff_sections[] = {
+static const struct compare_section diff_sections[] = {
 	{"settings", sql_settings}, {"totals", sql_totals},         {"totals", sql_device},
 	{"totals", sql_trace},      {"totals", sql_sizes},          {"totals", sql_model},
 	{"bubbles", sql_bubbles},   {"stages", sql_stages},         {"time_split", sql_split},
@@ -340,11 +342,11 @@ const char *const *report_diff_sections(size_t *count)
 /* ---- alignment ------------------------------------------------------------------------------- */
 
 /*
- * SQLite pairs the rows of both runs by their keys: the rows of a pair, the source's first, follow
- * each other and have the source's place as `pair`. A key that a run has several times, as a metric
- * of several evaluations, is told apart by its number. Pairs are in the order of the source's rows,
- * and after them come the target's own. (A FULL JOIN would be quadratic: SQLite 3.40 makes no index
- * for it.)
+ * SQLite pairs the rows of both runs by their keys. The rows of a pair are adjacent, the source's
+ * first, and have the source's place as `pair`. If a run has a key several times (e.g. a metric of
+ * several evaluations), `nth` numbers them. Pairs are in the order of the source's rows, followed
+ * by rows of the target alone. (A FULL JOIN would be quadratic: SQLite 3.40 builds no index for
+ * it.)
  */
 static const char sql_align[] =
 	"SELECT *, min(place) FILTER (WHERE side = 0) OVER (PARTITION BY key, nth) AS pair FROM (\n"
@@ -370,9 +372,9 @@ struct report_diff_row *report__diff_add(struct report_diff *diff)
 	return &diff->rows[diff->count++];
 }
 
-/* The value of @cell in the comparison's words. */
-static enum status diff_value(struct report_diff *diff, const struct report_cell *cell,
-			      struct report_diff_value *out, struct err *err)
+/* Convert a cell to a value. */
+static enum status convert_value(struct report_diff *diff, const struct report_cell *cell,
+				 struct report_diff_value *out, struct err *err)
 {
 	*out = (struct report_diff_value){.known = cell->type != PROF_NULL, .number = NAN};
 	if (cell->type == PROF_INT)
@@ -384,10 +386,10 @@ static enum status diff_value(struct report_diff *diff, const struct report_cell
 	return ST_OK;
 }
 
-/* A row of the comparison for each value of a pair of rows of @table; one of them may be NULL. */
-static enum status diff_pair(struct report_diff *diff, const char *section,
-			     const struct report_table *table, const struct report_cell *source,
-			     const struct report_cell *target, struct err *err)
+/* Add a row for each value of a pair of rows of @table; one of the pair may be NULL. */
+static enum status add_pair(struct report_diff *diff, const char *section,
+			    const struct report_table *table, const struct report_cell *source,
+			    const struct report_cell *target, struct err *err)
 {
 	const struct report_cell *named = source ? source : target;
 	const int64_t nth = named[table->column_count - 2].integer;
@@ -410,7 +412,7 @@ static enum status diff_pair(struct report_diff *diff, const char *section,
 			.quantity = column->quantity,
 			.measured = named[COLUMN_MEASURED].integer == 1 &&
 				    column->quantity != REPORT_COUNT,
-			/* The bubble's other forms go up and down with it. */
+			/* All forms of the bubble have the same direction. */
 			.better = i == COLUMN_VALUES || str_starts_with(name, "bubble")
 					  ? (enum report_diff_better)named[COLUMN_BETTER].integer
 					  : REPORT_DIFF_NEITHER,
@@ -419,15 +421,15 @@ static enum status diff_pair(struct report_diff *diff, const char *section,
 			.in_target = target,
 		};
 		if (source)
-			status = diff_value(diff, &source[i], &row->source, err);
+			status = convert_value(diff, &source[i], &row->source, err);
 		if (target && status == ST_OK)
-			status = diff_value(diff, &target[i], &row->target, err);
+			status = convert_value(diff, &target[i], &row->target, err);
 	}
 	return status;
 }
 
-/* @sql with the tables of the schema @schema. */
-static void add_of_schema(struct str *out, const char *sql, const char *schema)
+/* Append @sql with the tables of @schema in place of '@'. */
+static void append_with_schema(struct str *out, const char *sql, const char *schema)
 {
 	for (const char *at; (at = strchr(sql, '@')); sql = at + 1) {
 		str_add_bytes(out, sql, (size_t)(at - sql));
@@ -436,15 +438,15 @@ static void add_of_schema(struct str *out, const char *sql, const char *schema)
 	str_add(out, sql);
 }
 
-static enum status diff_section(struct report_diff *diff, const struct diff_section *section,
-				struct prof_db *db, struct err *err)
+static enum status compare_section(struct report_diff *diff, const struct compare_section *section,
+				   struct prof_db *db, struct err *err)
 {
 	struct str a = {0}, b = {0}, sql = {0};
 	struct report_table table = {0};
 	enum status status = ST_OK;
 
-	add_of_schema(&a, section->sql, "main");
-	add_of_schema(&b, section->sql, TARGET);
+	append_with_schema(&a, section->sql, "main");
+	append_with_schema(&b, section->sql, TARGET);
 	str_addf(&sql, sql_align, str_peek(&a), str_peek(&b));
 	if (a.failed || b.failed || sql.failed)
 		status = err_nomem(err);
@@ -458,11 +460,11 @@ static enum status diff_section(struct report_diff *diff, const struct diff_sect
 				    next[COLUMN_SIDE].integer == 1 &&
 				    next[table.column_count - 1].type != PROF_NULL;
 
-		status = diff_pair(diff, section->name, &table, in_source ? cells : NULL,
-				   paired      ? next
-				   : in_source ? NULL
-					       : cells,
-				   err);
+		status = add_pair(diff, section->name, &table, in_source ? cells : NULL,
+				  paired      ? next
+				  : in_source ? NULL
+					      : cells,
+				  err);
 		row += paired;
 	}
 	str_free(&a);
@@ -472,10 +474,10 @@ static enum status diff_section(struct report_diff *diff, const struct diff_sect
 	return status;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- the comparison -------------------------------------------------------------------------- */
 
-/* Is @name one of the words of @list ("totals,stages"; NULL: all are)? */
-static bool diff_wanted(const char *list, const char *name)
+/* Return true if @name is in @list ("totals,stages"; NULL: all). */
+static bool section_selected(const char *list, const char *name)
 {
 	const size_t length = strlen(name);
 
@@ -485,7 +487,7 @@ static bool diff_wanted(const char *list, const char *name)
 	return !list;
 }
 
-static enum status diff_check(const char *list, struct err *err)
+static enum status check_sections(const char *list, struct err *err)
 {
 	for (const char *at = list; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
 		char word[64];
@@ -505,7 +507,7 @@ static enum status diff_check(const char *list, struct err *err)
 	return ST_OK;
 }
 
-static enum status diff_weights(struct report_diff *out, struct prof_db *db, const char **digest,
+static enum status read_weights(struct report_diff *out, struct prof_db *db, const char **digest,
 				struct err *err)
 {
 	struct prof_query *query;
@@ -523,7 +525,7 @@ static enum status diff_weights(struct report_diff *out, struct prof_db *db, con
 enum status report_diff_get(struct report_diff *out, struct prof_db *source, struct prof_db *target,
 			    const char *sections, struct err *err)
 {
-	enum status status = diff_check(sections, err);
+	enum status status = check_sections(sections, err);
 
 	*out = (struct report_diff){0};
 	if (status != ST_OK)
@@ -533,20 +535,20 @@ enum status report_diff_get(struct report_diff *out, struct prof_db *source, str
 	for (int i = 0; i < 2; i++)
 		if (prof_db_look(i == 0 ? source : target, &out->state[i], &out->alive[i], NULL) !=
 		    ST_OK)
-			out->state[i] = PROF_COMPLETE; /* nothing is said of it */
-	status = diff_weights(out, source, &out->weights[0], err);
+			out->state[i] = PROF_COMPLETE; /* unknown: do not mention it */
+	status = read_weights(out, source, &out->weights[0], err);
 	if (status == ST_OK)
-		status = diff_weights(out, target, &out->weights[1], err);
+		status = read_weights(out, target, &out->weights[1], err);
 	if (status == ST_OK) {
 		status = prof_db_attach(source, target, TARGET, err);
 		for (size_t i = 0; status == ST_OK && i < ARRAY_LEN(diff_sections); i++)
-			if (diff_wanted(sections, diff_sections[i].name))
-				status = diff_section(out, &diff_sections[i], source, err);
+			if (section_selected(sections, diff_sections[i].name))
+				status = compare_section(out, &diff_sections[i], source, err);
 		prof_db_detach(source, TARGET);
 	}
-	if (status == ST_OK && diff_wanted(sections, "tensors"))
+	if (status == ST_OK && section_selected(sections, "tensors"))
 		status = report__diff_part(out, source, target, err);
-	if (status == ST_OK && diff_wanted(sections, "spans"))
+	if (status == ST_OK && section_selected(sections, "spans"))
 		status = report__diff_spans(out, source, target, err);
 	if (status != ST_OK)
 		report_diff_free(out);

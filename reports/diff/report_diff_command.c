@@ -1,8 +1,8 @@
 /*
- * The verb `diff`: two runs beside each other as text, CSV and JSON, and a gate for scripts.
+ * The verb `diff`: compare two runs as text, CSV or JSON, with a gate for scripts.
  *
- * Threading: none. Ownership: both databases are open for one comparison, whose texts are used as
- * they are. Prints, as the front end does.
+ * Threading: none. Ownership: both databases are open for one comparison, which owns the texts.
+ * Prints to standard output.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -19,25 +19,25 @@
 #include "reports/report_verbs.h"
 #include "reports/table/report_internal.h"
 
-/* How a comparison is shown, and what counts as worse. */
+/* How a comparison is shown, and what the gate accepts. */
 struct diff_print {
-	const char *source, *target; /* paths, as given */
-	const char *unfinished[2];   /* what each lacks, a sentence; NULL: it is whole */
-	double gate;                 /* share of the larger value; negative: none */
-	bool ignore_host;            /* what was measured on the host passes the gate */
-	bool all;                    /* rows that are the same too */
-	int64_t limit;               /* rows of a section of text; 0: all */
+	const char *source, *target; /* paths, as given on the command line */
+	const char *unfinished[2];   /* sentences on missing data; NULL: none is missing */
+	double gate;                 /* share of the larger value; negative: no gate */
+	bool ignore_host;            /* the gate ignores host measurements */
+	bool all;                    /* also show equal rows */
+	int64_t limit;               /* rows per section of text; 0: all */
 	struct report_render_params render;
 };
 
-/* Is @row worse by more than the gate? */
-static bool diff_gated(const struct report_diff_row *row, const struct diff_print *how)
+/* Return true if @row exceeds the gate. */
+static bool exceeds_gate(const struct report_diff_row *row, const struct diff_print *how)
 {
 	return how->gate >= 0 && !(how->ignore_host && row->measured) &&
 	       report_diff_regressed(row, how->gate);
 }
 
-static struct report_cell cell_value(const struct report_diff_value *value)
+static struct report_cell to_cell(const struct report_diff_value *value)
 {
 	if (!value->known)
 		return (struct report_cell){.type = PROF_NULL};
@@ -95,7 +95,7 @@ static const struct report_column all_columns[ALL_COLUMNS] = {
 	[ALL_VERDICT] = {"verdict", REPORT_TEXT},
 };
 
-static void all_part(const struct report_diff_part *part, struct report_cell *cells)
+static void fill_part_row(const struct report_diff_part *part, struct report_cell *cells)
 {
 	cells[ALL_SECTION] = report_cell_of_text("first_difference");
 	cells[ALL_KEY] = report_cell_of_text(part->key);
@@ -116,18 +116,18 @@ static void all_part(const struct report_diff_part *part, struct report_cell *ce
 	cells[ALL_VERDICT] = report_cell_of_text("changed");
 }
 
-static void all_row(const struct report_diff_row *row, const struct diff_print *how,
-		    struct report_cell *cells)
+static void fill_row(const struct report_diff_row *row, const struct diff_print *how,
+		     struct report_cell *cells)
 {
 	cells[ALL_SECTION] = report_cell_of_text(row->section);
 	cells[ALL_KEY] = report_cell_of_text(row->key);
 	cells[ALL_NAME] = report_cell_of_text(row->name);
-	cells[ALL_SOURCE] = cell_value(&row->source);
-	cells[ALL_TARGET] = cell_value(&row->target);
+	cells[ALL_SOURCE] = to_cell(&row->source);
+	cells[ALL_TARGET] = to_cell(&row->target);
 	cells[ALL_DIFF] = report_cell_of_real(report_diff_amount(row));
 	cells[ALL_FRACTION] = report_cell_of_real(report_diff_fraction(row));
 	cells[ALL_MEASURED] = report_cell_of_int(row->measured);
-	cells[ALL_REGRESSED] = report_cell_of_int(diff_gated(row, how));
+	cells[ALL_REGRESSED] = report_cell_of_int(exceeds_gate(row, how));
 	cells[ALL_VERDICT] = report_cell_of_text(report_diff_verdict(row));
 }
 
@@ -141,7 +141,7 @@ static enum status write_table(const struct report_diff *diff, const struct diff
 	if (diff->part.known) {
 		struct report_cell cells[ALL_COLUMNS] = {0};
 
-		all_part(&diff->part, cells);
+		fill_part_row(&diff->part, cells);
 		more = report_stream_row(&stream, cells);
 	}
 	for (size_t i = 0; more && i < diff->count; i++) {
@@ -149,7 +149,7 @@ static enum status write_table(const struct report_diff *diff, const struct diff
 
 		if (!how->all && report_diff_same(&diff->rows[i]))
 			continue;
-		all_row(&diff->rows[i], how, cells);
+		fill_row(&diff->rows[i], how, cells);
 		more = report_stream_row(&stream, cells);
 	}
 	return report_stream_end(&stream, NULL, err);
@@ -176,10 +176,10 @@ static struct report_column text_columns[TEXT_COLUMNS] = {
 	[TEXT_VERDICT] = {"verdict", REPORT_TEXT}, [TEXT_WORSE] = {"gate", REPORT_TEXT},
 };
 
-/* A number in its own unit, as a text that stands where numbers do. */
-static enum status text_cell(struct arena *arena, const struct report_cell *cell,
-			     enum report_quantity quantity, struct report_cell *out,
-			     struct err *err)
+/* Format a number with its unit, as a text cell. */
+static enum status format_cell(struct arena *arena, const struct report_cell *cell,
+			       enum report_quantity quantity, struct report_cell *out,
+			       struct err *err)
 {
 	struct report_cell whole = *cell;
 	char text[256];
@@ -197,25 +197,26 @@ static enum status text_cell(struct arena *arena, const struct report_cell *cell
 	return out->text ? ST_OK : err_nomem(err);
 }
 
-static enum status text_row(struct arena *arena, const struct report_diff_row *row,
-			    const struct diff_print *how, struct report_cell *cells,
-			    struct err *err)
+static enum status format_row(struct arena *arena, const struct report_diff_row *row,
+			      const struct diff_print *how, struct report_cell *cells,
+			      struct err *err)
 {
-	const struct report_cell values[] = {cell_value(&row->source), cell_value(&row->target),
+	const struct report_cell values[] = {to_cell(&row->source), to_cell(&row->target),
 					     report_cell_of_real(report_diff_amount(row))};
 	enum status status = ST_OK;
 
 	cells[TEXT_KEY] = report_cell_of_text(row->key);
 	cells[TEXT_NAME] = report_cell_of_text(row->name);
 	for (size_t i = 0; status == ST_OK && i < ARRAY_LEN(values); i++)
-		status = text_cell(arena, &values[i], row->quantity, &cells[TEXT_SOURCE + i], err);
+		status =
+			format_cell(arena, &values[i], row->quantity, &cells[TEXT_SOURCE + i], err);
 	cells[TEXT_PERCENT] = report_cell_of_real(report_diff_fraction(row));
 	cells[TEXT_VERDICT] = report_cell_of_text(report_diff_verdict(row));
-	cells[TEXT_WORSE] = report_cell_of_text(diff_gated(row, how) ? "worse" : NULL);
+	cells[TEXT_WORSE] = report_cell_of_text(exceeds_gate(row, how) ? "worse" : NULL);
 	return status;
 }
 
-static int row_compare(const void *a, const void *b)
+static int compare_rows(const void *a, const void *b)
 {
 	const struct report_diff_row *x = *(const struct report_diff_row *const *)a;
 	const struct report_diff_row *y = *(const struct report_diff_row *const *)b;
@@ -227,15 +228,15 @@ static int row_compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The rows of a section that are to be shown; those that differ most, where they are too many. */
+/* The displayed rows of a section; if there are too many, those that differ most. */
 struct text_section {
 	const char *name;
 	const struct report_diff_row **rows;
 	size_t count, shown;
 };
 
-static enum status section_gather(struct text_section *section, const struct report_diff *diff,
-				  const struct diff_print *how, struct err *err)
+static enum status collect_section(struct text_section *section, const struct report_diff *diff,
+				   const struct diff_print *how, struct err *err)
 {
 	section->rows = mem_calloc(diff->count + 1, sizeof(*section->rows));
 	if (!section->rows)
@@ -247,12 +248,12 @@ static enum status section_gather(struct text_section *section, const struct rep
 	section->shown = section->count;
 	if (how->limit > 0 && section->count > (size_t)how->limit) {
 		section->shown = (size_t)how->limit;
-		qsort(section->rows, section->count, sizeof(*section->rows), row_compare);
+		qsort(section->rows, section->count, sizeof(*section->rows), compare_rows);
 	}
 	return ST_OK;
 }
 
-static enum status section_print(const struct text_section *section, const struct diff_print *how,
+static enum status print_section(const struct text_section *section, const struct diff_print *how,
 				 FILE *out, struct err *err)
 {
 	struct report_table table = {.name = section->name,
@@ -268,8 +269,8 @@ static enum status section_print(const struct text_section *section, const struc
 	if (!table.cells)
 		status = err_nomem(err);
 	for (size_t i = 0; status == ST_OK && i < section->shown; i++)
-		status = text_row(&table.arena, section->rows[i], how,
-				  table.cells + i * (size_t)table.column_count, err);
+		status = format_row(&table.arena, section->rows[i], how,
+				    table.cells + i * (size_t)table.column_count, err);
 	if (section->count > section->shown)
 		table.note = arena_printf(&table.arena,
 					  "The %zu that differ most of %zu (--limit 0: all).",
@@ -282,7 +283,7 @@ static enum status section_print(const struct text_section *section, const struc
 	return status;
 }
 
-static void part_where(const struct report_diff_part *part, FILE *out)
+static void print_part_position(const struct report_diff_part *part, FILE *out)
 {
 	const struct {
 		const char *name;
@@ -310,7 +311,7 @@ static void print_part(const struct report_diff *diff, FILE *out)
 		if (part->kind && part->layer)
 			fprintf(out, " (%s of %s)", part->kind, part->layer);
 		fprintf(out, "\n");
-		part_where(part, out);
+		print_part_position(part, out);
 		fprintf(out, "  %-7s %.17g in the source, %.17g in the target\n",
 			part->column ? part->column : "value", part->source, part->target);
 		fprintf(out, "%s of %s rows of tensors and metrics that both have differ.\n",
@@ -365,9 +366,9 @@ static enum status write_text(const struct report_diff *diff, const struct diff_
 	for (size_t i = 0; status == ST_OK && i < count; i++) {
 		struct text_section section = {.name = names[i]};
 
-		status = section_gather(&section, diff, how, err);
+		status = collect_section(&section, diff, how, err);
 		if (status == ST_OK && section.count > 0) {
-			status = section_print(&section, how, out, err);
+			status = print_section(&section, how, out, err);
 			printed++;
 		}
 		mem_free(section.rows);
@@ -380,7 +381,7 @@ static enum status write_text(const struct report_diff *diff, const struct diff_
 }
 
 #define LIMIT_DEFAULT 20
-#define NAMED_MAX     3 /* regressions that the closing line names */
+#define NAMED_MAX     3 /* regressions named in the error */
 
 enum {
 	OPTION_GATE,
@@ -458,8 +459,8 @@ const struct cli_command report_diff_cli = {
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
-/* "5%", "5" and "0.5 %" alike. */
-static enum status diff_gate(const char *text, double *out, struct err *err)
+/* Parse a percentage: "5%", "5" and "0.5 %" are accepted. */
+static enum status parse_gate(const char *text, double *out, struct err *err)
 {
 	char number[64];
 	size_t length = strlen(text);
@@ -477,14 +478,14 @@ static enum status diff_gate(const char *text, double *out, struct err *err)
 	return ST_OK;
 }
 
-static enum status diff_option(struct diff_line *line, const struct cli_argument *argument,
-			       struct err *err)
+static enum status set_option(struct diff_line *line, const struct cli_argument *argument,
+			      struct err *err)
 {
 	struct diff_print *how = &line->how;
 
 	switch (argument->option - diff_options) {
 	case OPTION_GATE:
-		return diff_gate(argument->value, &how->gate, err);
+		return parse_gate(argument->value, &how->gate, err);
 	case OPTION_CSV:
 	case OPTION_JSON:
 		if (how->render.format != REPORT_AS_TEXT)
@@ -498,7 +499,7 @@ static enum status diff_option(struct diff_line *line, const struct cli_argument
 	return ST_OK;
 }
 
-static enum status diff_parse(struct diff_line *line, int argc, char **argv, struct err *err)
+static enum status parse_line(struct diff_line *line, int argc, char **argv, struct err *err)
 {
 	struct cli_argument argument;
 	struct cli_walk walk;
@@ -509,7 +510,7 @@ static enum status diff_parse(struct diff_line *line, int argc, char **argv, str
 	cli_begin(&walk, &report_diff_cli, argc, argv, false);
 	while ((status = cli_next(&walk, &argument, &more, err)) == ST_OK && more) {
 		if (argument.option)
-			status = diff_option(line, &argument, err);
+			status = set_option(line, &argument, err);
 		else if (line->word_count < (int)ARRAY_LEN(line->words))
 			line->words[line->word_count++] = argument.value;
 		else
@@ -526,11 +527,11 @@ static enum status diff_parse(struct diff_line *line, int argc, char **argv, str
 	return status;
 }
 
-/* ---- the work -------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
-/* ST_FAILED, and what is worse, where the gate is exceeded. */
-static enum status diff_check_gate(const struct report_diff *diff, const struct diff_print *how,
-				   struct err *err)
+/* Return ST_FAILED with the regressions if the gate is exceeded. */
+static enum status check_gate(const struct report_diff *diff, const struct diff_print *how,
+			      struct err *err)
 {
 	struct str names = {0};
 	size_t worse = 0;
@@ -538,7 +539,7 @@ static enum status diff_check_gate(const struct report_diff *diff, const struct 
 	for (size_t i = 0; i < diff->count; i++) {
 		const struct report_diff_row *row = &diff->rows[i];
 
-		if (!diff_gated(row, how))
+		if (!exceeds_gate(row, how))
 			continue;
 		if (worse++ < NAMED_MAX)
 			str_addf(&names, "%s%s %s by %.3g %%", worse > 1 ? ", " : "", row->key,
@@ -551,8 +552,8 @@ static enum status diff_check_gate(const struct report_diff *diff, const struct 
 	return worse > 0 ? ST_FAILED : ST_OK;
 }
 
-static enum status diff_show(const struct diff_line *line, struct prof_db *source,
-			     struct prof_db *target, struct err *err)
+static enum status print_diff(const struct diff_line *line, struct prof_db *source,
+			      struct prof_db *target, struct err *err)
 {
 	struct report_diff diff;
 	enum status status = report_diff_get(&diff, source, target, line->sections, err);
@@ -564,12 +565,12 @@ static enum status diff_show(const struct diff_line *line, struct prof_db *sourc
 	else
 		status = write_table(&diff, &line->how, stdout, err);
 	if (status == ST_OK)
-		status = diff_check_gate(&diff, &line->how, err);
+		status = check_gate(&diff, &line->how, err);
 	report_diff_free(&diff);
 	return status;
 }
 
-static enum status diff_run(struct diff_line *line, struct err *err)
+static enum status run_diff(struct diff_line *line, struct err *err)
 {
 	struct ips_report *reports[2] = {NULL, NULL};
 	char unfinished[2][REPORT_UNFINISHED_SIZE];
@@ -587,8 +588,8 @@ static enum status diff_run(struct diff_line *line, struct err *err)
 		line->how.unfinished[i] =
 			report__unfinished(report_public_db(reports[i]), unfinished[i]);
 	if (status == ST_OK)
-		status = diff_show(line, report_public_db(reports[0]), report_public_db(reports[1]),
-				   err);
+		status = print_diff(line, report_public_db(reports[0]),
+				    report_public_db(reports[1]), err);
 	ips_report_close(reports[0]);
 	ips_report_close(reports[1]);
 	return status;
@@ -602,8 +603,8 @@ int report_diff_command(int argc, char **argv)
 
 	if (cli_standard(&report_diff_cli, argc, argv, stdout))
 		return 0;
-	status = diff_parse(&line, argc, argv, &err);
+	status = parse_line(&line, argc, argv, &err);
 	if (status == ST_OK)
-		status = diff_run(&line, &err);
+		status = run_diff(&line, &err);
 	return status == ST_OK ? 0 : cli_fail(&report_diff_cli, &err);
 }

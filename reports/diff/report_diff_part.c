@@ -1,12 +1,12 @@
 /*
- * Where two runs part: the rows of tensors, captures and metrics of both, in order of execution,
- * walked side by side.
+ * Find where two runs diverge: iterate over the rows of tensors, captures and metrics of both in
+ * order of execution.
  *
- * Rows are sorted by SQLite to the moment they belong to (execution, step, weight update after its
- * steps) and by name; of one moment's differences the first in execution counts: forward in the
- * order of the layers, then the loss, then backward in their reverse, then updates.
+ * SQLite sorts the rows by point of execution (execution, step, a weight update after its steps)
+ * and name. Among differences at the same point, the earliest in execution wins: forward in the
+ * order of the layers, the loss, backward in reverse order, updates.
  *
- * Threading: none. Ownership: texts of the result are the comparison's arena's.
+ * Threading: none. Ownership: texts of the result belong to the comparison's arena.
  */
 #include "reports/diff/report_diff.h"
 
@@ -17,9 +17,9 @@
 #include "common/sorted.h"
 #include "reports/diff/report_diff_internal.h"
 
-/* ---- rows side by side ----------------------------------------------------------------------- */
+/* ---- pairing rows ---------------------------------------------------------------------------- */
 
-/* The columns that each of the queries begins with, which sort them. */
+/* The first columns of each query: the sort keys. */
 enum {
 	BY_EXECUTION,
 	BY_STEP,
@@ -32,7 +32,7 @@ enum {
 	BY_PHASE,
 	BY_CHUNK,
 	SORTED,
-	/* When and where, as in the views; what; and the layer's place in the model. */
+	/* Keys as in the views; kind; the layer and its position in the model. */
 	AT_MODE = SORTED,
 	AT_EPOCH,
 	AT_UPDATE,
@@ -72,19 +72,19 @@ static const char sql_metrics[] =
 	"NULL, NULL, m.value FROM metric_rows m LEFT JOIN strings n ON n.string_id = m.name_id "
 	"WHERE m.step IS NOT NULL" SQL_SORTED;
 
-/* What is walked: the two queries, and how their values are compared. */
+/* Iteration over two queries, one per run. */
 struct walk {
 	struct report_diff *diff;
 	const char *what;
 	struct prof_query *query[2]; /* source, target */
 	bool row[2];
-	int64_t best[3]; /* the moment of the part that is kept: BY_EXECUTION to BY_UPDATE */
-	double order;    /* its place within that moment */
-	size_t bytes;    /* of a capture, before what differs in the piece before us */
+	int64_t best[3]; /* sort keys of the stored part: BY_EXECUTION to BY_UPDATE */
+	double order;    /* its order at that point, see walk_order() */
+	size_t bytes;    /* of a capture: equal bytes in its chunks so far */
 	struct err *err;
 };
 
-static int walk_compare(const struct walk *walk)
+static int compare_sort_keys(const struct walk *walk)
 {
 	for (int i = 0; i < SORTED; i++) {
 		int order;
@@ -105,7 +105,8 @@ static int walk_compare(const struct walk *walk)
 	return 0;
 }
 
-/* A place within a moment: forward by position, losses, backward by position reversed, updates. */
+/* Order within a point of execution: forward by position, losses, backward by reverse position,
+ * updates. */
 static double walk_order(const struct prof_query *query)
 {
 	static const char phases[] = "FLBWU";
@@ -124,8 +125,8 @@ static double walk_order(const struct prof_query *query)
 	return (at ? (double)(at - phases) : 0) + (letter == IPS_FORWARD ? place : 1 - place) / 2;
 }
 
-/* Is the row before us earlier in execution than the part that is kept? */
-static bool walk_earlier(const struct walk *walk)
+/* Return true if the current row precedes the stored part in execution. */
+static bool precedes_part(const struct walk *walk)
 {
 	if (!walk->diff->part.known)
 		return true;
@@ -138,7 +139,7 @@ static bool walk_earlier(const struct walk *walk)
 	return walk_order(walk->query[0]) < walk->order;
 }
 
-static const char *walk_text(struct walk *walk, int column, bool *failed)
+static const char *copy_text(struct walk *walk, int column, bool *failed)
 {
 	const char *text = prof_column_text(walk->query[0], column);
 	const char *copy = text ? arena_strdup(&walk->diff->arena, text) : NULL;
@@ -147,15 +148,15 @@ static const char *walk_text(struct walk *walk, int column, bool *failed)
 	return copy;
 }
 
-/* Keep the row before us as the part, if it is the earliest. @column: of the values, or -1. */
-static enum status walk_part(struct walk *walk, int column, int64_t element, double source,
-			     double target)
+/* Store the current row as the part if it is the earliest. @column: of the values, or -1. */
+static enum status store_part(struct walk *walk, int column, int64_t element, double source,
+			      double target)
 {
 	const struct prof_query *query = walk->query[0];
 	struct report_diff_part *part = &walk->diff->part;
 	bool failed = false;
 
-	if (!walk_earlier(walk))
+	if (!precedes_part(walk))
 		return ST_OK;
 	for (int i = 0; i < 3; i++)
 		walk->best[i] = prof_column_int(query, i);
@@ -163,11 +164,11 @@ static enum status walk_part(struct walk *walk, int column, int64_t element, dou
 	*part = (struct report_diff_part){
 		.known = true,
 		.what = walk->what,
-		.key = walk_text(walk, BY_KEY, &failed),
-		.layer = walk_text(walk, AT_LAYER, &failed),
-		.kind = walk_text(walk, AT_KIND, &failed),
-		.mode = walk_text(walk, AT_MODE, &failed),
-		.phase = !strcmp(walk->what, "metric") ? NULL : walk_text(walk, BY_PHASE, &failed),
+		.key = copy_text(walk, BY_KEY, &failed),
+		.layer = copy_text(walk, AT_LAYER, &failed),
+		.kind = copy_text(walk, AT_KIND, &failed),
+		.mode = copy_text(walk, AT_MODE, &failed),
+		.phase = !strcmp(walk->what, "metric") ? NULL : copy_text(walk, BY_PHASE, &failed),
 		.epoch = prof_column_int(query, AT_EPOCH),
 		.weight_update = prof_column_int(query, AT_UPDATE),
 		.step = prof_column_int(query, AT_STEP),
@@ -186,9 +187,9 @@ static enum status walk_part(struct walk *walk, int column, int64_t element, dou
 
 /* ---- statistics and metrics ------------------------------------------------------------------ */
 
-/* What a tensor that both runs have says over all its rows. */
+/* Sums over all rows of a tensor that both runs have. */
 struct tensor_sum {
-	const char *key; /* "key (queue)": cut, the key is what remains */
+	const char *key; /* "key (queue)": the key comes first, since the end may be cut */
 	int64_t compared, parted;
 	double l2[2], bad[2]; /* sums; source, target */
 };
@@ -198,7 +199,7 @@ struct tensor_sums {
 	size_t count, capacity;
 };
 
-static struct tensor_sum *sums_find(struct tensor_sums *sums, struct walk *walk)
+static struct tensor_sum *get_tensor_sum(struct tensor_sums *sums, struct walk *walk)
 {
 	const char *key = arena_printf(&walk->diff->arena, "%s (%s)",
 				       prof_column_text(walk->query[0], BY_KEY),
@@ -213,8 +214,8 @@ static struct tensor_sum *sums_find(struct tensor_sums *sums, struct walk *walk)
 	return &sums->at[sums->count++];
 }
 
-/* The first value that both know and have different; -1: none. */
-static int walk_differs(const struct walk *walk)
+/* Return the first value that differs and that both runs have; -1: none. */
+static int find_difference(const struct walk *walk)
 {
 	const int count = prof_column_count(walk->query[0]);
 
@@ -228,10 +229,10 @@ static int walk_differs(const struct walk *walk)
 	return -1;
 }
 
-static enum status walk_values(struct walk *walk, struct tensor_sums *sums)
+static enum status compare_values(struct walk *walk, struct tensor_sums *sums)
 {
-	const int column = walk_differs(walk);
-	struct tensor_sum *sum = sums ? sums_find(sums, walk) : NULL;
+	const int column = find_difference(walk);
+	struct tensor_sum *sum = sums ? get_tensor_sum(sums, walk) : NULL;
 
 	if (sums && !sum)
 		return err_nomem(walk->err);
@@ -248,13 +249,13 @@ static enum status walk_values(struct walk *walk, struct tensor_sums *sums)
 	}
 	if (column < 0)
 		return ST_OK;
-	return walk_part(walk, column, IPS_NULL, prof_column_real(walk->query[0], column),
-			 prof_column_real(walk->query[1], column));
+	return store_part(walk, column, IPS_NULL, prof_column_real(walk->query[0], column),
+			  prof_column_real(walk->query[1], column));
 }
 
 /* ---- captures -------------------------------------------------------------------------------- */
 
-/* IEEE 754 binary16. */
+/* Convert IEEE 754 binary16. */
 static double half_value(uint16_t bits)
 {
 	const int exponent = bits >> 10 & 31, fraction = bits & 1023;
@@ -265,7 +266,7 @@ static double half_value(uint16_t bits)
 	return bits & 0x8000 ? -value : value;
 }
 
-static double captured(const unsigned char *data, size_t at, size_t width)
+static double capture_value(const unsigned char *data, size_t at, size_t width)
 {
 	float value;
 	uint16_t half;
@@ -278,7 +279,7 @@ static double captured(const unsigned char *data, size_t at, size_t width)
 	return (double)value;
 }
 
-static enum status walk_captures(struct walk *walk, struct tensor_sums *sums)
+static enum status compare_captures(struct walk *walk, struct tensor_sums *sums)
 {
 	const char *dtype = prof_column_text(walk->query[0], VALUES);
 	const size_t width = dtype && !strcmp(dtype, "float16") ? sizeof(uint16_t) : sizeof(float);
@@ -299,41 +300,41 @@ static enum status walk_captures(struct walk *walk, struct tensor_sums *sums)
 	if (!data[0] || !data[1] || at + width > size[0] || at + width > size[1])
 		return ST_OK;
 	walk->diff->parted++;
-	return walk_part(walk, -1, (int64_t)(walk->bytes / width), captured(data[0], at, width),
-			 captured(data[1], at, width));
+	return store_part(walk, -1, (int64_t)(walk->bytes / width),
+			  capture_value(data[0], at, width), capture_value(data[1], at, width));
 }
 
-/* ---- the walk -------------------------------------------------------------------------------- */
+/* ---- iteration ------------------------------------------------------------------------------- */
 
-static enum status walk_next(struct walk *walk, int side)
+static enum status next_row(struct walk *walk, int side)
 {
 	return prof_query_step(walk->query[side], &walk->row[side], walk->err);
 }
 
-/* Rows of both sides as they pair up. */
+/* Pair the rows of both sides. */
 static enum status walk_pairs(struct walk *walk, struct tensor_sums *sums,
 			      enum status (*compare)(struct walk *walk, struct tensor_sums *sums))
 {
-	enum status status = walk_next(walk, 0);
+	enum status status = next_row(walk, 0);
 
 	if (status == ST_OK)
-		status = walk_next(walk, 1);
+		status = next_row(walk, 1);
 	while (status == ST_OK && (walk->row[0] || walk->row[1])) {
-		const int order = !walk->row[0] ? 1 : !walk->row[1] ? -1 : walk_compare(walk);
+		const int order = !walk->row[0] ? 1 : !walk->row[1] ? -1 : compare_sort_keys(walk);
 
 		walk->diff->only_source += order < 0;
 		walk->diff->only_target += order > 0;
 		if (order == 0)
 			status = compare(walk, sums);
 		if (status == ST_OK && order <= 0)
-			status = walk_next(walk, 0);
+			status = next_row(walk, 0);
 		if (status == ST_OK && order >= 0)
-			status = walk_next(walk, 1);
+			status = next_row(walk, 1);
 	}
 	return status;
 }
 
-static enum status walk_run(struct walk *walk, struct prof_db *source, struct prof_db *target,
+static enum status run_walk(struct walk *walk, struct prof_db *source, struct prof_db *target,
 			    const char *what, const char *sql, struct tensor_sums *sums,
 			    enum status (*compare)(struct walk *walk, struct tensor_sums *sums))
 {
@@ -351,8 +352,8 @@ static enum status walk_run(struct walk *walk, struct prof_db *source, struct pr
 	return status;
 }
 
-static enum status part_rows(struct report_diff *diff, const struct tensor_sums *sums,
-			     struct err *err)
+static enum status add_tensor_rows(struct report_diff *diff, const struct tensor_sums *sums,
+				   struct err *err)
 {
 	for (size_t i = 0; i < sums->count; i++) {
 		const struct tensor_sum *sum = &sums->at[i];
@@ -394,13 +395,15 @@ enum status report__diff_part(struct report_diff *diff, struct prof_db *source,
 	struct tensor_sums sums = {0};
 	enum status status;
 
-	status = walk_run(&walk, source, target, "capture", sql_captures, NULL, walk_captures);
+	status = run_walk(&walk, source, target, "capture", sql_captures, NULL, compare_captures);
 	if (status == ST_OK)
-		status = walk_run(&walk, source, target, "tensor", sql_stats, &sums, walk_values);
+		status =
+			run_walk(&walk, source, target, "tensor", sql_stats, &sums, compare_values);
 	if (status == ST_OK)
-		status = walk_run(&walk, source, target, "metric", sql_metrics, NULL, walk_values);
+		status = run_walk(&walk, source, target, "metric", sql_metrics, NULL,
+				  compare_values);
 	if (status == ST_OK)
-		status = part_rows(diff, &sums, err);
+		status = add_tensor_rows(diff, &sums, err);
 	mem_free(sums.at);
 	return status;
 }

@@ -1,7 +1,7 @@
 /*
- * The spans of a recording, track by track. See report_walk.h.
+ * Iterate over the spans of a recording, track by track. See report_walk.h.
  *
- * Threading: none. Ownership: a walk has its tracks, stacks and caches until it is closed.
+ * Threading: none. Ownership: a walk owns its tracks, stacks and caches until it is closed.
  */
 #include "reports/export/report_walk.h"
 
@@ -17,14 +17,14 @@
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static int by_track_id(const void *a, const void *b)
+static int compare_track_ids(const void *a, const void *b)
 {
 	const struct prof_track *const *x = a, *const *y = b;
 
 	return SORTED_BY(*x, *y, track_id);
 }
 
-static enum status walk_tracks(struct report_walk *walk, struct err *err)
+static enum status read_tracks(struct report_walk *walk, struct err *err)
 {
 	enum status status = prof_timeline_tracks(walk->db, &walk->arena, &walk->tracks,
 						  &walk->track_count, err);
@@ -36,12 +36,12 @@ static enum status walk_tracks(struct report_walk *walk, struct err *err)
 		return err_nomem(err);
 	for (int i = 0; i < walk->track_count; i++)
 		walk->by_id[i] = &walk->tracks[i];
-	qsort(walk->by_id, (size_t)walk->track_count, sizeof(*walk->by_id), by_track_id);
+	qsort(walk->by_id, (size_t)walk->track_count, sizeof(*walk->by_id), compare_track_ids);
 	return ST_OK;
 }
 
-/* When the recording ended, as far as it says. */
-static enum status walk_ends(struct report_walk *walk, struct err *err)
+/* Find the end of the recording on each clock. */
+static enum status find_ends(struct report_walk *walk, struct err *err)
 {
 	int64_t committed;
 	enum status status =
@@ -57,8 +57,8 @@ static enum status walk_ends(struct report_walk *walk, struct err *err)
 	return status;
 }
 
-/* When the execution that is asked for went on. */
-static enum status walk_execution(struct report_walk *walk, struct err *err)
+/* Find the time range of the selected execution. */
+static enum status find_execution(struct report_walk *walk, struct err *err)
 {
 	const int64_t execution = walk->request->execution;
 	struct prof_query *query;
@@ -103,15 +103,15 @@ enum status report_walk_open(struct report_walk *walk, const struct report_expor
 	*walk = (struct report_walk){.request = request, .db = request->db};
 	if (arena_init(&walk->arena, 0) != 0)
 		return err_nomem(err);
-	/* First the rows, then the tracks: no row is without its track. */
+	/* Read the last row before the tracks, so that no row lacks its track. */
 	status = prof_db_number(walk->db, "SELECT max(span_id) FROM span_rows", &walk->last_span,
 				err);
 	if (status == ST_OK)
-		status = walk_tracks(walk, err);
+		status = read_tracks(walk, err);
 	if (status == ST_OK)
-		status = walk_ends(walk, err);
+		status = find_ends(walk, err);
 	if (status == ST_OK)
-		status = walk_execution(walk, err);
+		status = find_execution(walk, err);
 	if (status == ST_OK)
 		status = report_pieces_init(&walk->executions, walk->db,
 					    "SELECT context_id, execution FROM contexts WHERE "
@@ -134,7 +134,7 @@ void report_walk_close(struct report_walk *walk)
 	*walk = (struct report_walk){0};
 }
 
-/* ---- what is asked for ----------------------------------------------------------------------- */
+/* ---- selection ------------------------------------------------------------------------------- */
 
 bool report_walk_wants(const struct report_walk *walk, const struct prof_track *track)
 {
@@ -181,11 +181,11 @@ bool report_walk_point(const struct report_walk *walk, int clock, int64_t time_n
 
 /* ---- nesting --------------------------------------------------------------------------------- */
 
-static enum status lane_push(struct report_walk_lane *lane, const struct report_walk_span *span,
+static enum status push_span(struct report_walk_lane *lane, const struct report_walk_span *span,
 			     struct err *err)
 {
 	lane->last_ns = span->start_ns;
-	/* Nothing is inside what takes no time. */
+	/* Nothing nests in a span of length 0. */
 	if (span->dur_ns == 0)
 		return ST_OK;
 	if (mem_grow(&lane->around, &lane->capacity, lane->count + 1, sizeof(*lane->around)) != 0)
@@ -195,8 +195,8 @@ static enum status lane_push(struct report_walk_lane *lane, const struct report_
 	return ST_OK;
 }
 
-/* What ends at @ns or before is over. */
-static enum status lane_leave(struct report_walk *walk, int number, int64_t ns, struct err *err)
+/* Pop spans that end at or before @ns. */
+static enum status leave_spans(struct report_walk *walk, int number, int64_t ns, struct err *err)
 {
 	struct report_walk_lane *lane = &walk->lanes[number];
 	enum status status = ST_OK;
@@ -210,8 +210,9 @@ static enum status lane_leave(struct report_walk *walk, int number, int64_t ns, 
 	return status;
 }
 
-/* Does the span nest into what is on the lane? It fits into an open one, and is then open too. */
-static bool lane_takes(const struct report_walk_lane *lane, struct report_walk_span *span)
+/* Return true if the span nests in the lane's open spans. If it exceeds an unfinished one, cut it
+ * to that end and mark it as unfinished, too. */
+static bool fits_lane(const struct report_walk_lane *lane, struct report_walk_span *span)
 {
 	const struct report_walk_around *top;
 
@@ -227,9 +228,9 @@ static bool lane_takes(const struct report_walk_lane *lane, struct report_walk_s
 	return true;
 }
 
-/* Choose the span's lane. */
-static enum status walk_place(struct report_walk *walk, struct report_walk_span *span,
-			      struct err *err)
+/* Assign a lane to the span. */
+static enum status assign_lane(struct report_walk *walk, struct report_walk_span *span,
+			       struct err *err)
 {
 	enum status status;
 
@@ -238,14 +239,14 @@ static enum status walk_place(struct report_walk *walk, struct report_walk_span 
 
 		if (span->start_ns < lane->last_ns)
 			continue;
-		status = lane_leave(walk, span->lane, span->start_ns, err);
+		status = leave_spans(walk, span->lane, span->start_ns, err);
 		if (status != ST_OK)
 			return status;
-		if (!lane_takes(lane, span))
+		if (!fits_lane(lane, span))
 			continue;
 		span->depth = lane->count;
 		walk->counts.moved += span->lane > 0;
-		return lane_push(lane, span, err);
+		return push_span(lane, span, err);
 	}
 	walk->counts.lost++;
 	return ST_OK;
@@ -253,7 +254,7 @@ static enum status walk_place(struct report_walk *walk, struct report_walk_span 
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
-static enum status arguments_step(struct report_walk *walk, struct err *err)
+static enum status next_argument(struct report_walk *walk, struct err *err)
 {
 	enum status status = ST_OK;
 
@@ -269,7 +270,7 @@ static enum status arguments_step(struct report_walk *walk, struct err *err)
 	return status;
 }
 
-static enum status arguments_open(struct report_walk *walk, int64_t first, int64_t last,
+static enum status open_arguments(struct report_walk *walk, int64_t first, int64_t last,
 				  struct err *err)
 {
 	enum status status = prof_query_open(
@@ -283,10 +284,10 @@ static enum status arguments_open(struct report_walk *walk, int64_t first, int64
 		return status;
 	prof_query_int(walk->arguments, ":first", first);
 	prof_query_int(walk->arguments, ":last", last);
-	return arguments_step(walk, err);
+	return next_argument(walk, err);
 }
 
-/* What an argument must not be called: these are the keys of a span. */
+/* Return true for the keys of a span; an argument of that name is prefixed with "arg.". */
 static bool is_key(const char *name)
 {
 	static const char *const keys[] = {"mode",  "epoch",      "execution", "weight_update",
@@ -299,8 +300,8 @@ static bool is_key(const char *name)
 	return false;
 }
 
-/* The argument under the cursor, as a member. */
-static void argument_add(struct report_walk *walk)
+/* Append the cursor's argument as a member. */
+static void append_argument(struct report_walk *walk)
 {
 	const char *name = prof_column_text(walk->arguments, 1);
 	char key[256];
@@ -320,8 +321,8 @@ static void argument_add(struct report_walk *walk)
 	report_pieces_bare(&walk->text, from);
 }
 
-static enum status arguments_of(struct report_walk *walk, struct report_walk_span *span,
-				struct err *err)
+static enum status collect_arguments(struct report_walk *walk, struct report_walk_span *span,
+				     struct err *err)
 {
 	enum status status = ST_OK;
 
@@ -331,8 +332,8 @@ static enum status arguments_of(struct report_walk *walk, struct report_walk_spa
 	str_clear(&walk->text);
 	while (status == ST_OK && walk->argument_span <= span->span_id) {
 		if (walk->argument_span == span->span_id)
-			argument_add(walk);
-		status = arguments_step(walk, err);
+			append_argument(walk);
+		status = next_argument(walk, err);
 	}
 	span->arguments = (struct report_piece){str_peek(&walk->text), walk->text.length};
 	return status == ST_OK && walk->text.failed ? err_nomem(err) : status;
@@ -355,8 +356,8 @@ static void read_span(const struct prof_query *query, struct report_walk_span *s
 	};
 }
 
-/* Times that a damaged file may have are made such that nothing overflows. */
-static void mend_span(const struct report_walk *walk, struct report_walk_span *span)
+/* Clamp the times of a damaged file so that nothing overflows. */
+static void clamp_span(const struct report_walk *walk, struct report_walk_span *span)
 {
 	const int64_t most = INT64_MAX / 4, end = walk->end_ns[walk->track->clock != IPS_HOST];
 
@@ -369,22 +370,22 @@ static void mend_span(const struct report_walk *walk, struct report_walk_span *s
 		span->dur_ns = span->dur_ns < 0 ? 0 : most;
 }
 
-static enum status take_span(struct report_walk *walk, struct report_walk_span *span,
-			     struct err *err)
+static enum status handle_span(struct report_walk *walk, struct report_walk_span *span,
+			       struct err *err)
 {
 	enum status status;
 	bool has;
 
-	mend_span(walk, span);
+	clamp_span(walk, span);
 	status = report_walk_has(walk, span->start_ns, span->start_ns + span->dur_ns,
 				 span->context_id, &has, err);
 	if (status != ST_OK || !has)
 		return status;
-	status = walk_place(walk, span, err);
+	status = assign_lane(walk, span, err);
 	if (status != ST_OK || span->lane == REPORT_WALK_LANES)
 		return status;
 	if (walk->has_arguments)
-		status = arguments_of(walk, span, err);
+		status = collect_arguments(walk, span, err);
 	walk->counts.spans++;
 	walk->counts.open += span->open;
 	return status == ST_OK ? walk->taker->enter(walk->taker->user, walk->track, span, err)
@@ -407,12 +408,12 @@ static enum status read_range(struct report_walk *walk, const struct range *rang
 	prof_query_int(query, ":last", range->last_row);
 	prof_query_int(query, ":track", walk->track->track_id);
 	if (walk->has_arguments)
-		status = arguments_open(walk, range->first_row, range->last_row, err);
+		status = open_arguments(walk, range->first_row, range->last_row, err);
 	while (prof_query_next(query, &status, err)) {
 		read_span(query, &span);
 		if (span.start_ns >= walk->request->to_ns)
 			break;
-		status = take_span(walk, &span, err);
+		status = handle_span(walk, &span, err);
 	}
 	prof_query_close(walk->arguments);
 	walk->arguments = NULL;
@@ -421,7 +422,7 @@ static enum status read_range(struct report_walk *walk, const struct range *rang
 	return status;
 }
 
-/* The rows of the track that follow @range; *@found false: none before the walk began. */
+/* Find the next range of the track's rows after @range; *@found false: no more. */
 static enum status next_range(const struct report_walk *walk, struct range *range, bool *found,
 			      struct err *err)
 {
@@ -477,11 +478,11 @@ enum status report_walk_spans(struct report_walk *walk, const struct prof_track 
 						    walk->last_span, err);
 	}
 	for (int i = 0; i < REPORT_WALK_LANES && status == ST_OK; i++)
-		status = lane_leave(walk, i, INT64_MAX, err);
+		status = leave_spans(walk, i, INT64_MAX, err);
 	return status;
 }
 
-/* ---- what is said ---------------------------------------------------------------------------- */
+/* ---- report to the user ---------------------------------------------------------------------- */
 
 void report_walk_note(struct str *notes, int64_t count, const char *one, const char *many)
 {
@@ -491,8 +492,8 @@ void report_walk_note(struct str *notes, int64_t count, const char *one, const c
 		str_addf(notes, "%s %s\n", fmt_count(text, count), count == 1 ? one : many);
 }
 
-/* Rows of the file that no zone lists, of which the walk therefore did not know. */
-static enum status walk_unlisted(const struct report_walk *walk, int64_t *out, struct err *err)
+/* Count the rows that no zone lists: the walk cannot find these. */
+static enum status count_unlisted(const struct report_walk *walk, int64_t *out, struct err *err)
 {
 	const struct report_export_request *request = walk->request;
 	enum status status;
@@ -511,7 +512,7 @@ enum status report_walk_tell(const struct report_walk *walk, const char *path, c
 {
 	struct str all = {0};
 	int64_t unlisted;
-	enum status status = walk_unlisted(walk, &unlisted, err);
+	enum status status = count_unlisted(walk, &unlisted, err);
 
 	report_walk_note(&all, walk->counts.open, "span was open: it ends with the recording",
 			 "spans were open: they end with the recording");

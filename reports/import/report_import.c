@@ -59,7 +59,7 @@ enum status report__import_progress(struct import *import, int permille, struct 
 		       : err_set(err, status, "%s: %s", import->input.name, status_text(status));
 }
 
-/* Progress callback of on_read_progress, which counts as half of the work. */
+/* Progress callback of reading, which counts as half of the work. */
 static enum status on_read_progress(void *user, uint64_t done, struct err *err)
 {
 	struct import *import = user;
@@ -118,7 +118,7 @@ static void import_fini(struct import *import)
 	report__import_input_close(&import->input);
 }
 
-/* ---- on_read_progress --------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static enum status read_trace(struct import *import, struct err *err)
 {

@@ -1,6 +1,6 @@
 /*
- * Convert events to records, by phase. Also what a trace tells metadata_kind itself: names and order of
- * processes and threads (events of phase M), and top-level values beside the events, which are
+ * Convert events to records, by phase. Also read what a trace tells about itself: names and order
+ * of processes and threads (events of phase M), and top-level values beside the events, which are
  * stored in meta as `trace.KEY`.
  *
  * Events with a counterpart elsewhere in the file (begins and ends, flows) become records as they

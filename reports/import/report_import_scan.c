@@ -508,7 +508,7 @@ static enum status peek(struct import_scan *scan, char *out, struct err *err)
 
 static enum status set_broken(struct import_scan *scan, const char *why)
 {
-	scan->set_broken = why;
+	scan->broken = why;
 	scan->broken_at = report__import_scan_at(scan);
 	return ST_OK;
 }
@@ -656,7 +656,7 @@ static enum status handle_event(struct import_scan *scan, char first, struct err
 	} else if (first == '{') {
 		return calls->event(calls->user, &scan->event, err);
 	}
-	if (status != ST_OK || scan->set_broken)
+	if (status != ST_OK || scan->broken)
 		return status;
 	return calls->other(calls->user, outcome == TOO_LARGE, offset, err);
 }
@@ -669,7 +669,7 @@ static enum status parse_events(struct import_scan *scan, bool alone, struct err
 	char c;
 
 	scan->found = true;
-	while (status == ST_OK && !scan->set_broken) {
+	while (status == ST_OK && !scan->broken) {
 		status = peek(scan, &c, err);
 		if (status != ST_OK)
 			return status;
@@ -723,7 +723,7 @@ static enum status parse_object(struct import_scan *scan, struct err *err)
 	enum status status = ST_OK;
 	char name[256], c;
 
-	while (status == ST_OK && !scan->set_broken) {
+	while (status == ST_OK && !scan->broken) {
 		struct import_token key;
 		enum outcome outcome;
 
@@ -743,7 +743,7 @@ static enum status parse_object(struct import_scan *scan, struct err *err)
 		if (c != '"')
 			return set_broken(scan, "a key in quotes or } is expected");
 		status = parse_value(scan, IMPORT_VALUE_MOST, &key, &outcome, err);
-		if (status != ST_OK || scan->set_broken)
+		if (status != ST_OK || scan->broken)
 			return status;
 		if (outcome == TOO_LARGE)
 			return set_broken(scan, "a key of more than 64 KiB");
@@ -793,7 +793,7 @@ enum status report__import_scan(struct import_scan *scan, struct err *err)
 			       "%s: byte %llu: is no Chrome trace: that begins with { or [", name,
 			       (unsigned long long)report__import_scan_at(scan));
 	status = parse_top(scan, c, err);
-	if (status != ST_OK || scan->set_broken)
+	if (status != ST_OK || scan->broken)
 		return status;
 	status = peek(scan, &c, err);
 	if (status == ST_OK && scan->reader.at < scan->reader.end)

@@ -192,8 +192,7 @@ enum status report__insight_out_of_memory(struct insight_facts *facts, struct er
 		insight->sentence = report__insight_text(
 			facts,
 			"%s of IPU %" PRId64 " %s more memory than the %s that a tile has: tile "
-			"%" PRId64
-			", the find_fullest, %s too much (simulated). The device would not "
+			"%" PRId64 ", the fullest, %s too much (simulated). The device would not "
 			"take this program.",
 			memory->tiles_over == 1
 				? "1 tile"
@@ -243,8 +242,7 @@ enum status report__insight_tile_memory(struct insight_facts *facts, struct err 
 	insight->share = used_fraction(memory);
 	insight->sentence = report__insight_text(
 		facts,
-		"The find_fullest tile, %" PRId64 " of IPU %" PRId64
-		", has %s of its memory in use and "
+		"The fullest tile, %" PRId64 " of IPU %" PRId64 ", has %s of its memory in use and "
 		"%s left (simulated; gaps and alignment are not counted).",
 		memory->tile, memory->ipu, fmt_percent(share, used_fraction(memory)),
 		fmt_bytes(rest, (uint64_t)(memory->capacity - memory->bytes)));
@@ -270,7 +268,7 @@ enum status report__insight_memory_peak(struct insight_facts *facts, struct err 
 	if (memory->peak_bytes == IPS_NULL) {
 		insight->sentence = report__insight_text(
 			facts,
-			"The find_fullest tile of IPU %" PRId64 ", %" PRId64 ", uses %s, %s of "
+			"The fullest tile of IPU %" PRId64 ", %" PRId64 ", uses %s, %s of "
 			"what it has (simulated).",
 			memory->ipu, memory->tile, fmt_bytes(tile, (uint64_t)memory->bytes),
 			fmt_percent(share, used_fraction(memory)));
@@ -284,7 +282,7 @@ enum status report__insight_memory_peak(struct insight_facts *facts, struct err 
 	insight->sentence = report__insight_text(
 		facts,
 		"Memory is at its peak on IPU %" PRId64 " in program step %" PRId64 "%s%.200s: %s, "
-		"of which %s always live; its find_fullest tile uses %s of what it has "
+		"of which %s always live; its fullest tile uses %s of what it has "
 		"(simulated).",
 		memory->ipu, memory->peak_step, memory->peak_program ? ", " : "",
 		memory->peak_program ? memory->peak_program : "",

@@ -253,7 +253,7 @@ enum status report__insight_slow_stage(struct insight_facts *facts, struct err *
 		fmt_percent(more, imbalance), facts->stage_count[1],
 		better || !facts->whatif ? ""
 					 : " No other cut of the layers, in their order, is much "
-					   "relative_gain.");
+					   "faster.");
 	report__insight_number(insight, "stage_ns", most->work_ns / (double)most->microbatches,
 			       REPORT_NS);
 	report__insight_number(insight, "imbalance", imbalance, REPORT_FRACTION);
@@ -304,7 +304,7 @@ enum status report__insight_other_schedule(struct insight_facts *facts, struct e
 		"step where %s takes %s: %s less (simulated).",
 		name, fmt_ns(then, (int64_t)best.step_ns), ipu_schedule_name(measured->schedule),
 		fmt_ns(now, (int64_t)measured->step_ns), fmt_percent(gain, insight->share));
-	report__insight_number(insight, "relative_gain", insight->share, REPORT_FRACTION);
+	report__insight_number(insight, "faster", insight->share, REPORT_FRACTION);
 	insight->remedy = report__insight_text(facts, "`--pipeline.schedule %s`.", name);
 	return ST_OK;
 }
@@ -330,7 +330,7 @@ enum status report__insight_one_ipu(struct insight_facts *facts, struct err *err
 		"each step where %d IPUs take %s (simulated).",
 		fmt_ns(then, (int64_t)predicted.step_ns), measured->stages,
 		fmt_ns(now, (int64_t)measured->step_ns));
-	report__insight_number(insight, "relative_gain", insight->share, REPORT_FRACTION);
+	report__insight_number(insight, "faster", insight->share, REPORT_FRACTION);
 	insight->remedy = report__insight_text(
 		facts,
 		"`--pipeline null --ipu.auto_select_ipus 1`; with `--ipu.auto_select_ipus %d` that "
