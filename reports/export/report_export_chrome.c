@@ -2,15 +2,16 @@
  * `export chrome`: a recording as Chrome's trace JSON, for Perfetto, chrome://tracing and
  * speedscope.
  *
- * B and E are the ends of spans and device steps, s and f those of flows; i are instants, C counter
- * samples; M names the lanes. Times are microseconds with the ns as decimals, from the run's start.
- * Spans of a lane are in order of start, parents before children. What the views have is there:
- * args are called as their columns.
+ * Events: B and E bound spans and device steps, s and f bound flows, i are instants, C are counter
+ * samples, M names the lanes. Times are microseconds from the run's start, with the ns as decimals.
+ * Spans of a lane are ordered by start, parents before children. The trace is as complete as the
+ * views; args are named like their columns.
  *
- * A clock of a rank is a process, a track is a thread. Threads are numbered: a track's lane 0 by
- * its track_id, the further ones of a track that does not nest above it, device steps after all.
+ * A process stands for a clock of a rank, a thread for a track. Thread ids: lane 0 of a track has
+ * its track_id; further lanes of a track that does not nest have greater ids, device steps the
+ * greatest.
  *
- * Threading: none. Ownership: an export has its sink, walk and caches.
+ * Threading: none. Ownership: an export owns its sink, walk and caches.
  */
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +24,7 @@
 #include "reports/export/report_walk.h"
 #include "reports/table/report_internal.h"
 
-#define CHROME_LANE 1000000 /* between the numbers of lanes of a track */
+#define CHROME_LANE 1000000 /* distance of the thread ids of a track's lanes */
 
 enum chrome_kind {
 	CHROME_SPANS,
@@ -43,13 +44,13 @@ struct chrome_export {
 	int64_t counter_tracks;
 	bool begun; /* an event was written */
 	int64_t counts[CHROME_KINDS];
-	int64_t loose_flows; /* whose spans are not there */
-	int64_t loose_steps; /* without a time */
+	int64_t loose_flows; /* flows without a span at an end */
+	int64_t loose_steps; /* steps without a time */
 };
 
 /* ---- events and lanes ------------------------------------------------------------------------ */
 
-#define SORT_GROUP 10000 /* places of the lanes of one IPU */
+#define SORT_GROUP 10000 /* sort positions per IPU */
 
 static int64_t chrome_pid(int64_t rank, int clock)
 {
@@ -68,12 +69,12 @@ static int64_t chrome_sort(int64_t ipu, int64_t place)
 	return group * SORT_GROUP + place % SORT_GROUP;
 }
 
-static void chrome_event(struct chrome_export *chrome, char phase, int64_t pid, int64_t tid)
+static void begin_event(struct chrome_export *chrome, char phase, int64_t pid, int64_t tid)
 {
 	static const char begin[] = ",\n{\"ph\":\"X\",\"pid\":";
 	struct report_sink *sink = &chrome->sink;
 	char *at = report_sink_room(sink);
-	/* What is written first has nothing before it. */
+	/* The first event has no comma before it. */
 	const size_t skipped = chrome->begun ? 0 : 2, length = sizeof(begin) - 1 - skipped;
 
 	memcpy(at, begin + skipped, length);
@@ -85,10 +86,10 @@ static void chrome_event(struct chrome_export *chrome, char phase, int64_t pid, 
 	report_sink_int(sink, tid);
 }
 
-static void chrome_metadata(struct chrome_export *chrome, int64_t pid, int64_t tid,
-			    const char *name, struct str *args)
+static void write_metadata(struct chrome_export *chrome, int64_t pid, int64_t tid, const char *name,
+			   struct str *args)
 {
-	chrome_event(chrome, 'M', pid, tid);
+	begin_event(chrome, 'M', pid, tid);
 	report_sink_text(&chrome->sink, ",\"name\":\"");
 	report_sink_text(&chrome->sink, name);
 	report_sink_text(&chrome->sink, "\",\"args\":");
@@ -99,18 +100,17 @@ static void chrome_metadata(struct chrome_export *chrome, int64_t pid, int64_t t
 	str_free(args);
 }
 
-static void chrome_thread(struct chrome_export *chrome, int64_t pid, int64_t tid, int64_t sort,
-			  struct str *args)
+static void write_thread_name(struct chrome_export *chrome, int64_t pid, int64_t tid, int64_t sort,
+			      struct str *args)
 {
 	struct str index = {0};
 
-	chrome_metadata(chrome, pid, tid, "thread_name", args);
+	write_metadata(chrome, pid, tid, "thread_name", args);
 	str_addf(&index, "{\"sort_index\":%lld}", (long long)sort);
-	chrome_metadata(chrome, pid, tid, "thread_sort_index", &index);
+	write_metadata(chrome, pid, tid, "thread_sort_index", &index);
 }
 
-static void chrome_piece(struct chrome_export *chrome, const struct report_piece *piece,
-			 bool *comma)
+static void write_piece(struct chrome_export *chrome, const struct report_piece *piece, bool *comma)
 {
 	if (piece->length == 0)
 		return;
@@ -122,22 +122,22 @@ static void chrome_piece(struct chrome_export *chrome, const struct report_piece
 
 /* ---- points in time -------------------------------------------------------------------------- */
 
-/* Of instants, counter samples and flows a slice of rows is read in a transaction of its own; what
- * came after the export began is left out. */
+/* Instants, counter samples and flows are read in slices of rows, each in a separate transaction.
+ * Rows added after the export began are left out. */
 
 #define SLICE 16384
 
 struct points {
-	const char *last; /* asks for the greatest row */
-	const char *sql;  /* at most :count rows, :after < row_id <= :last, the row_id first */
+	const char *last; /* selects the greatest row_id */
+	const char *sql;  /* at most :count rows, :after < row_id <= :last; row_id first */
 	enum chrome_kind kind;
 	enum status (*put)(struct chrome_export *chrome, const struct prof_query *query,
 			   struct err *err);
 };
 
-/* Read on after row *@at, to which it is moved. */
-static enum status put_slice(struct chrome_export *chrome, const struct points *points,
-			     int64_t last, int64_t *at, struct err *err)
+/* Write the slice after row *@at, and advance *@at. */
+static enum status write_slice(struct chrome_export *chrome, const struct points *points,
+			       int64_t last, int64_t *at, struct err *err)
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, chrome->request->db, points->sql, err);
@@ -159,14 +159,14 @@ static enum status put_slice(struct chrome_export *chrome, const struct points *
 	return status;
 }
 
-static enum status put_points(struct chrome_export *chrome, const struct points *points,
-			      struct err *err)
+static enum status write_points(struct chrome_export *chrome, const struct points *points,
+				struct err *err)
 {
 	int64_t last, at = -INT64_MAX;
 	enum status status = prof_db_number(chrome->request->db, points->last, &last, err);
 
 	while (status == ST_OK && at < last) {
-		status = put_slice(chrome, points, last, &at, err);
+		status = write_slice(chrome, points, last, &at, err);
 		if (status == ST_OK)
 			status = report_export_tick(chrome->request, chrome->counts[points->kind],
 						    last, err);
@@ -176,8 +176,8 @@ static enum status put_points(struct chrome_export *chrome, const struct points 
 
 /* ---- instants -------------------------------------------------------------------------------- */
 
-static enum status put_instant(struct chrome_export *chrome, const struct prof_query *query,
-			       struct err *err)
+static enum status write_instant(struct chrome_export *chrome, const struct prof_query *query,
+				 struct err *err)
 {
 	const int64_t time_ns = prof_column_int(query, 3), context_id = prof_column_int(query, 4);
 	const struct prof_track *track =
@@ -195,43 +195,43 @@ static enum status put_instant(struct chrome_export *chrome, const struct prof_q
 		status = report_pieces_get(&chrome->contexts, context_id, &context, err);
 	if (status != ST_OK)
 		return status;
-	chrome_event(chrome, 'i', chrome_pid(track->rank, track->clock), chrome_tid(track, 0));
+	begin_event(chrome, 'i', chrome_pid(track->rank, track->clock), chrome_tid(track, 0));
 	comma = true;
-	chrome_piece(chrome, &site, &comma);
+	write_piece(chrome, &site, &comma);
 	report_sink_text(&chrome->sink, ",\"s\":\"t\",\"ts\":");
 	report_sink_us(&chrome->sink, time_ns);
 	report_sink_text(&chrome->sink, ",\"args\":{");
 	comma = false;
-	chrome_piece(chrome, &context, &comma);
+	write_piece(chrome, &context, &comma);
 	report_sink_text(&chrome->sink, "}}");
 	chrome->counts[CHROME_INSTANTS]++;
 	return chrome->sink.status;
 }
 
-static enum status chrome_instants(struct chrome_export *chrome, struct err *err)
+static enum status write_instants(struct chrome_export *chrome, struct err *err)
 {
 	static const struct points points = {
 		"SELECT max(row_id) FROM instant_rows",
 		"SELECT row_id, track_id, site_id, time_ns, context_id FROM instant_rows "
 		"WHERE row_id > :after AND row_id <= :last ORDER BY row_id LIMIT :count",
 		CHROME_INSTANTS,
-		put_instant,
+		write_instant,
 	};
 
-	return put_points(chrome, &points, err);
+	return write_points(chrome, &points, err);
 }
 
 /* ---- counters -------------------------------------------------------------------------------- */
 
-static void put_json(struct chrome_export *chrome, struct str *text)
+static void write_json(struct chrome_export *chrome, struct str *text)
 {
 	report_sink_add(&chrome->sink, str_peek(text), text->length);
 	if (text->failed)
 		report_sink_fail(&chrome->sink, err_nomem(chrome->sink.err));
 }
 
-/* {"value":1} or, not finite, null and a word for it. SQLite has no NaN: it is stored as NULL. */
-static void put_value(struct chrome_export *chrome, const struct prof_query *query)
+/* Write {"value":1}, or null and a word for a non-finite value. SQLite stores NaN as NULL. */
+static void write_value(struct chrome_export *chrome, const struct prof_query *query)
 {
 	const struct report_cell cell = {.type = PROF_REAL, .real = prof_column_real(query, 4)};
 	struct jsonw w;
@@ -241,11 +241,11 @@ static void put_value(struct chrome_export *chrome, const struct prof_query *que
 	jsonw_begin_object(&w);
 	report__json_cell(&w, "value", &cell);
 	jsonw_end_object(&w);
-	put_json(chrome, &chrome->text);
+	write_json(chrome, &chrome->text);
 }
 
-/* Readers know a counter by its process and name: tracks with counters of one name differ in id. */
-static void put_id(struct chrome_export *chrome, const struct prof_track *track)
+/* Readers identify a counter by process and name; the id separates tracks with equal names. */
+static void write_id(struct chrome_export *chrome, const struct prof_track *track)
 {
 	struct jsonw w;
 
@@ -253,11 +253,11 @@ static void put_id(struct chrome_export *chrome, const struct prof_track *track)
 	jsonw_init_str(&w, &chrome->text, 0);
 	jsonw_text(&w, track->track);
 	report_sink_text(&chrome->sink, ",\"id\":");
-	put_json(chrome, &chrome->text);
+	write_json(chrome, &chrome->text);
 }
 
-static enum status put_counter(struct chrome_export *chrome, const struct prof_query *query,
-			       struct err *err)
+static enum status write_counter(struct chrome_export *chrome, const struct prof_query *query,
+				 struct err *err)
 {
 	const struct prof_track *track =
 		report_walk_track(&chrome->walk, prof_column_int(query, 1));
@@ -271,41 +271,41 @@ static enum status put_counter(struct chrome_export *chrome, const struct prof_q
 	status = report_pieces_get(&chrome->sites, prof_column_int(query, 2), &site, err);
 	if (status != ST_OK)
 		return status;
-	chrome_event(chrome, 'C', chrome_pid(track->rank, track->clock), chrome_tid(track, 0));
-	chrome_piece(chrome, &site, &comma);
+	begin_event(chrome, 'C', chrome_pid(track->rank, track->clock), chrome_tid(track, 0));
+	write_piece(chrome, &site, &comma);
 	if (chrome->counter_tracks > 1)
-		put_id(chrome, track);
+		write_id(chrome, track);
 	report_sink_text(&chrome->sink, ",\"ts\":");
 	report_sink_us(&chrome->sink, time_ns);
 	report_sink_text(&chrome->sink, ",\"args\":");
-	put_value(chrome, query);
+	write_value(chrome, query);
 	report_sink_text(&chrome->sink, "}");
 	chrome->counts[CHROME_COUNTERS]++;
 	return chrome->sink.status;
 }
 
-static enum status chrome_counters(struct chrome_export *chrome, struct err *err)
+static enum status write_counters(struct chrome_export *chrome, struct err *err)
 {
 	static const struct points points = {
 		"SELECT max(row_id) FROM counter_rows",
 		"SELECT row_id, track_id, site_id, time_ns, value FROM counter_rows "
 		"WHERE row_id > :after AND row_id <= :last ORDER BY row_id LIMIT :count",
 		CHROME_COUNTERS,
-		put_counter,
+		write_counter,
 	};
 	enum status status = prof_db_number(
 		chrome->request->db, "SELECT count(DISTINCT track_id) FROM zones WHERE kind = 2",
 		&chrome->counter_tracks, err);
 
-	return status == ST_OK ? put_points(chrome, &points, err) : status;
+	return status == ST_OK ? write_points(chrome, &points, err) : status;
 }
 
 /* ---- flows ----------------------------------------------------------------------------------- */
 
 /*
- * A flow leaves a span in its last ns and enters one in its first. Readers pair a start with an end
- * after it: of spans that overlap (a call that goes on beside what it launched) the flow leaves
- * when the other begins, and enters later than that where it has to.
+ * A flow leaves a span in the span's last ns and enters one in its first. Readers pair a start with
+ * a later end. If the spans overlap (a call that continues beside what it launched), the flow
+ * leaves when the other span begins, or, if that began first, enters it later.
  */
 static void flow_times(const struct prof_query *query, int64_t *out_ns, int64_t *in_ns)
 {
@@ -320,13 +320,13 @@ static void flow_times(const struct prof_query *query, int64_t *out_ns, int64_t 
 		*in_ns = to_dur_ns == IPS_NULL ? *out_ns : min(*out_ns, to_ns + to_dur_ns);
 }
 
-static void put_end(struct chrome_export *chrome, const struct prof_track *track, char phase,
-		    int64_t time_ns, int64_t id, const struct report_piece *name)
+static void write_flow_end(struct chrome_export *chrome, const struct prof_track *track, char phase,
+			   int64_t time_ns, int64_t id, const struct report_piece *name)
 {
 	bool comma = true;
 
-	chrome_event(chrome, phase, chrome_pid(track->rank, track->clock), chrome_tid(track, 0));
-	chrome_piece(chrome, name, &comma);
+	begin_event(chrome, phase, chrome_pid(track->rank, track->clock), chrome_tid(track, 0));
+	write_piece(chrome, name, &comma);
 	report_sink_text(&chrome->sink, phase == 'f' ? ",\"bp\":\"e\",\"id\":" : ",\"id\":");
 	report_sink_int(&chrome->sink, id);
 	report_sink_text(&chrome->sink, ",\"ts\":");
@@ -334,9 +334,9 @@ static void put_end(struct chrome_export *chrome, const struct prof_track *track
 	report_sink_text(&chrome->sink, "}");
 }
 
-/* Is the end whose columns begin at @column asked for? */
-static enum status end_has(struct chrome_export *chrome, const struct prof_query *query, int column,
-			   bool *has, struct err *err)
+/* Return in *@has whether the request selects the end whose columns begin at @column. */
+static enum status flow_end_selected(struct chrome_export *chrome, const struct prof_query *query,
+				     int column, bool *has, struct err *err)
 {
 	const int64_t start_ns = prof_column_int(query, column + 1);
 	int64_t dur_ns = prof_column_int(query, column + 2);
@@ -350,17 +350,17 @@ static enum status end_has(struct chrome_export *chrome, const struct prof_query
 			       prof_column_int(query, column + 3), has, err);
 }
 
-static enum status put_flow(struct chrome_export *chrome, const struct prof_query *query,
-			    struct err *err)
+static enum status write_flow(struct chrome_export *chrome, const struct prof_query *query,
+			      struct err *err)
 {
 	const int64_t id = prof_column_int(query, 0);
 	struct report_piece name;
 	int64_t out_ns, in_ns;
 	bool from, to;
-	enum status status = end_has(chrome, query, 2, &from, err);
+	enum status status = flow_end_selected(chrome, query, 2, &from, err);
 
 	if (status == ST_OK)
-		status = end_has(chrome, query, 6, &to, err);
+		status = flow_end_selected(chrome, query, 6, &to, err);
 	if (status == ST_OK)
 		status = report_pieces_get(&chrome->names, prof_column_int(query, 1), &name, err);
 	if (status != ST_OK)
@@ -370,15 +370,15 @@ static enum status put_flow(struct chrome_export *chrome, const struct prof_quer
 	if (!from || !to)
 		return ST_OK;
 	flow_times(query, &out_ns, &in_ns);
-	put_end(chrome, report_walk_track(&chrome->walk, prof_column_int(query, 2)), 's', out_ns,
-		id, &name);
-	put_end(chrome, report_walk_track(&chrome->walk, prof_column_int(query, 6)), 'f', in_ns, id,
-		&name);
+	write_flow_end(chrome, report_walk_track(&chrome->walk, prof_column_int(query, 2)), 's',
+		       out_ns, id, &name);
+	write_flow_end(chrome, report_walk_track(&chrome->walk, prof_column_int(query, 6)), 'f',
+		       in_ns, id, &name);
 	chrome->counts[CHROME_FLOWS]++;
 	return chrome->sink.status;
 }
 
-static enum status chrome_flows(struct chrome_export *chrome, struct err *err)
+static enum status write_flows(struct chrome_export *chrome, struct err *err)
 {
 	static const struct points points = {
 		"SELECT max(row_id) FROM flow_rows",
@@ -388,24 +388,24 @@ static enum status chrome_flows(struct chrome_export *chrome, struct err *err)
 		"LEFT JOIN span_rows b ON b.span_id = f.to_span_id "
 		"WHERE f.row_id > :after AND f.row_id <= :last ORDER BY f.row_id LIMIT :count",
 		CHROME_FLOWS,
-		put_flow,
+		write_flow,
 	};
 
-	return put_points(chrome, &points, err);
+	return write_points(chrome, &points, err);
 }
 
 /* ---- steps of the device --------------------------------------------------------------------- */
 
-/* A lane for each IPU, beside the spans of its programs. Steps are read through their view, which
- * multiplies the recorded traces out, in one transaction: only traced executions have any. */
+/* A lane per IPU, beside the spans of its programs. Steps are read from their view, which expands
+ * the recorded traces, in one transaction: only traced executions have any. */
 
-#define STEPS_TID   1000000000 /* of the first lane */
-#define STEPS_PLACE 9999       /* after the tracks of the IPU */
-#define TICK_STEPS  16384
+#define STEPS_TID      1000000000 /* thread id of the first lane */
+#define STEPS_POSITION 9999       /* sort position, after the tracks of the IPU */
+#define TICK_STEPS     16384
 
 struct step_lane {
 	int64_t rank, ipu, tid, end_ns;
-	int number; /* of the IPU's, from 0 */
+	int number; /* among the IPU's lanes, from 0 */
 };
 
 struct step_lanes {
@@ -413,7 +413,7 @@ struct step_lanes {
 	size_t count, capacity;
 };
 
-/* The columns that become args, behind those that are read here. */
+/* Columns from STEPS_ARGS on become args. */
 #define STEPS                                                                                      \
 	"SELECT rank, ipu, start_ns, dur_ns, type, mode, epoch, execution, weight_update, step, "  \
 	"microbatch, replica, ipu, stage, phase, operation, name AS program, program_id, "         \
@@ -421,7 +421,7 @@ struct step_lanes {
 	"WHERE :execution IS NULL OR execution = :execution"
 #define STEPS_ARGS 5
 
-static void name_lane(struct chrome_export *chrome, const struct step_lane *lane)
+static void name_step_lane(struct chrome_export *chrome, const struct step_lane *lane)
 {
 	struct str args = {0}, name = {0};
 	struct jsonw w;
@@ -440,14 +440,15 @@ static void name_lane(struct chrome_export *chrome, const struct step_lane *lane
 	jsonw_end_object(&w);
 	args.failed |= name.failed;
 	str_free(&name);
-	chrome_thread(chrome, chrome_pid(lane->rank, IPS_DEVICE), lane->tid,
-		      chrome_sort(lane->ipu, STEPS_PLACE), &args);
+	write_thread_name(chrome, chrome_pid(lane->rank, IPS_DEVICE), lane->tid,
+			  chrome_sort(lane->ipu, STEPS_POSITION), &args);
 }
 
-/* The first lane of the IPU that is free at @start_ns. Steps follow one another: as a rule there is
- * one. */
-static enum status lane_for(struct chrome_export *chrome, struct step_lanes *lanes, int64_t rank,
-			    int64_t ipu, int64_t start_ns, size_t *out, struct err *err)
+/* Find the first lane of the IPU that is free at @start_ns. Steps are sequential, so usually one
+ * lane suffices. */
+static enum status find_step_lane(struct chrome_export *chrome, struct step_lanes *lanes,
+				  int64_t rank, int64_t ipu, int64_t start_ns, size_t *out,
+				  struct err *err)
 {
 	int number = 0;
 
@@ -464,11 +465,11 @@ static enum status lane_for(struct chrome_export *chrome, struct step_lanes *lan
 	*out = lanes->count++;
 	lanes->items[*out] = (struct step_lane){
 		.rank = rank, .ipu = ipu, .tid = STEPS_TID + (int64_t)*out, .number = number};
-	name_lane(chrome, &lanes->items[*out]);
+	name_step_lane(chrome, &lanes->items[*out]);
 	return ST_OK;
 }
 
-static void put_step_text(struct chrome_export *chrome, const char *text)
+static void write_step_text(struct chrome_export *chrome, const char *text)
 {
 	struct jsonw w;
 
@@ -480,8 +481,8 @@ static void put_step_text(struct chrome_export *chrome, const char *text)
 		report_sink_fail(&chrome->sink, err_nomem(chrome->sink.err));
 }
 
-/* Whole numbers and texts; what is NULL is left out. */
-static void put_step_args(struct chrome_export *chrome, const struct prof_query *query)
+/* Write integers and texts; omit NULL. */
+static void write_step_args(struct chrome_export *chrome, const struct prof_query *query)
 {
 	struct report_sink *sink = &chrome->sink;
 	const char *comma = "\"";
@@ -498,31 +499,31 @@ static void put_step_args(struct chrome_export *chrome, const struct prof_query 
 		if (type == PROF_INT)
 			report_sink_int(sink, prof_column_int(query, i));
 		else
-			put_step_text(chrome, prof_column_text(query, i));
+			write_step_text(chrome, prof_column_text(query, i));
 		comma = ",\"";
 	}
 	report_sink_text(sink, "}");
 }
 
-/* One end of a step. Steps lie end to end on a lane: of one that takes no time the end has the
- * arguments too, by which readers tell it from the end of the step before. */
-static void put_step_end(struct chrome_export *chrome, const struct step_lane *lane, char phase,
-			 int64_t time_ns, const struct prof_query *query)
+/* Write one end of a step. Steps touch on a lane. For a step of length 0 the end has the arguments,
+ * too, so that readers can distinguish it from the end of the previous step. */
+static void write_step_end(struct chrome_export *chrome, const struct step_lane *lane, char phase,
+			   int64_t time_ns, const struct prof_query *query)
 {
 	const char *type = prof_column_text(query, 4);
 
-	chrome_event(chrome, phase, chrome_pid(lane->rank, IPS_DEVICE), lane->tid);
+	begin_event(chrome, phase, chrome_pid(lane->rank, IPS_DEVICE), lane->tid);
 	report_sink_text(&chrome->sink, ",\"cat\":\"device_step\",\"name\":");
-	put_step_text(chrome, !type ? "" : type);
+	write_step_text(chrome, !type ? "" : type);
 	report_sink_text(&chrome->sink, ",\"ts\":");
 	report_sink_us(&chrome->sink, time_ns);
 	if (phase == 'B' || prof_column_int(query, 3) == 0)
-		put_step_args(chrome, query);
+		write_step_args(chrome, query);
 	report_sink_text(&chrome->sink, "}");
 }
 
-static enum status put_step(struct chrome_export *chrome, struct step_lanes *lanes,
-			    const struct prof_query *query, struct err *err)
+static enum status write_step(struct chrome_export *chrome, struct step_lanes *lanes,
+			      const struct prof_query *query, struct err *err)
 {
 	const int64_t start_ns = prof_column_int(query, 2), dur_ns = prof_column_int(query, 3);
 	const int64_t rank = prof_column_int(query, 0);
@@ -536,17 +537,17 @@ static enum status put_step(struct chrome_export *chrome, struct step_lanes *lan
 	}
 	if (start_ns >= chrome->request->to_ns || start_ns + dur_ns < chrome->request->from_ns)
 		return ST_OK;
-	status = lane_for(chrome, lanes, rank, prof_column_int(query, 1), start_ns, &at, err);
+	status = find_step_lane(chrome, lanes, rank, prof_column_int(query, 1), start_ns, &at, err);
 	if (status != ST_OK)
 		return status;
 	lanes->items[at].end_ns = start_ns + dur_ns;
-	put_step_end(chrome, &lanes->items[at], 'B', start_ns, query);
-	put_step_end(chrome, &lanes->items[at], 'E', start_ns + dur_ns, query);
+	write_step_end(chrome, &lanes->items[at], 'B', start_ns, query);
+	write_step_end(chrome, &lanes->items[at], 'E', start_ns + dur_ns, query);
 	chrome->counts[CHROME_STEPS]++;
 	return sink->status;
 }
 
-static enum status chrome_steps(struct chrome_export *chrome, struct err *err)
+static enum status write_steps(struct chrome_export *chrome, struct err *err)
 {
 	const struct report_export_request *request = chrome->request;
 	int64_t *count = &chrome->counts[CHROME_STEPS];
@@ -559,7 +560,7 @@ static enum status chrome_steps(struct chrome_export *chrome, struct err *err)
 	status = prof_query_open(&query, request->db, STEPS, err);
 	prof_query_int(query, ":execution", request->execution);
 	while (prof_query_next(query, &status, err)) {
-		status = put_step(chrome, &lanes, query, err);
+		status = write_step(chrome, &lanes, query, err);
 		if (status == ST_OK && *count % TICK_STEPS == 0)
 			status = report_export_tick(request, *count, 0, err);
 	}
@@ -568,7 +569,7 @@ static enum status chrome_steps(struct chrome_export *chrome, struct err *err)
 	return status;
 }
 
-/* ---- spans, and the whole -------------------------------------------------------------------- */
+/* ---- kinds of events ------------------------------------------------------------------------- */
 
 static const struct {
 	const char *key, *one;
@@ -583,7 +584,7 @@ _Static_assert(ARRAY_LEN(kind_names) == CHROME_KINDS, "kind table out of step");
 
 /* ---- lanes ----------------------------------------------------------------------------------- */
 
-/* What the view `tracks` has of a track. */
+/* Name a track's lane, with the columns of the view `tracks`. */
 static void name_track(struct chrome_export *chrome, const struct prof_track *track, int lane)
 {
 	const char *name = !track->name ? track->track : track->name;
@@ -607,11 +608,11 @@ static void name_track(struct chrome_export *chrome, const struct prof_track *tr
 	jsonw_end_object(&w);
 	args.failed |= further.failed;
 	str_free(&further);
-	chrome_thread(chrome, chrome_pid(track->rank, track->clock), chrome_tid(track, lane),
-		      chrome_sort(track->ipu, track->track_id), &args);
+	write_thread_name(chrome, chrome_pid(track->rank, track->clock), chrome_tid(track, lane),
+			  chrome_sort(track->ipu, track->track_id), &args);
 }
 
-/* The process of the track, unless one before it has named it. */
+/* Name the process of the track, unless an earlier track did. */
 static void name_process(struct chrome_export *chrome, int at)
 {
 	const struct report_walk *walk = &chrome->walk;
@@ -628,12 +629,12 @@ static void name_process(struct chrome_export *chrome, int at)
 		str_addf(&args, "{\"name\":\"%s, rank %lld\"}", name, (long long)track->rank);
 	else
 		str_addf(&args, "{\"name\":\"%s\"}", name);
-	chrome_metadata(chrome, pid, 0, "process_name", &args);
+	write_metadata(chrome, pid, 0, "process_name", &args);
 	str_addf(&index, "{\"sort_index\":%lld}", (long long)pid);
-	chrome_metadata(chrome, pid, 0, "process_sort_index", &index);
+	write_metadata(chrome, pid, 0, "process_sort_index", &index);
 }
 
-static void name_all(struct chrome_export *chrome)
+static void name_tracks(struct chrome_export *chrome)
 {
 	const struct report_walk *walk = &chrome->walk;
 
@@ -648,26 +649,26 @@ static void name_all(struct chrome_export *chrome)
 /* ---- spans ----------------------------------------------------------------------------------- */
 
 /*
- * A span is a B and an E. As an X, with its length, its end and what touches it would be sums that
- * readers make in floating point, and come out one after the other; written out, they are the same
- * number. One that takes no time is an X, whose end is its start: an E there could be taken for the
- * end of another.
+ * A span is written as B and E, not as X with a duration: readers would compute the end of an X in
+ * floating point, and touching spans could come out in sequence or overlapping; as B and E they
+ * have the same number. A span of length 0 is written as X, because its E could be paired with
+ * another B.
  */
 struct span_lane {
 	struct chrome_export *chrome;
-	struct str heads[3]; /* events up to their pid and tid */
-	int lane;            /* that they are of; -1: none yet */
-	int named;           /* lanes of the track that have a name */
+	struct str heads[3]; /* events up to pid and tid, by enum span_phase */
+	int lane;            /* lane of the heads; -1: none yet */
+	int named;           /* number of named lanes of the track */
 };
 
 enum span_phase {
 	SPAN_BEGIN,
 	SPAN_END,
-	SPAN_MOMENT /* of no time */
+	SPAN_MOMENT /* a span of length 0 */
 };
 
-/* The lane is another one than the last event's. */
-static void turn_to(struct span_lane *lane, const struct prof_track *track, int number)
+/* Rebuild the heads for another lane than the last event's. */
+static void select_lane(struct span_lane *lane, const struct prof_track *track, int number)
 {
 	static const char phases[] = {[SPAN_BEGIN] = 'B', [SPAN_END] = 'E', [SPAN_MOMENT] = 'X'};
 
@@ -684,10 +685,10 @@ static void turn_to(struct span_lane *lane, const struct prof_track *track, int 
 	}
 }
 
-/* An event up to its time. */
-static enum status put_head(struct span_lane *lane, const struct prof_track *track, int number,
-			    enum span_phase phase, int64_t site_id, int64_t time_ns,
-			    struct err *err)
+/* Write an event up to its time. */
+static enum status write_head(struct span_lane *lane, const struct prof_track *track, int number,
+			      enum span_phase phase, int64_t site_id, int64_t time_ns,
+			      struct err *err)
 {
 	static const struct report_piece unknown = {"\"name\":\"(unknown)\"", 18};
 	struct report_sink *sink = &lane->chrome->sink;
@@ -699,7 +700,7 @@ static enum status put_head(struct span_lane *lane, const struct prof_track *tra
 	if (site.length == 0)
 		site = unknown;
 	if (lane->lane != number)
-		turn_to(lane, track, number);
+		select_lane(lane, track, number);
 	report_sink_add(sink, str_peek(&lane->heads[phase]), lane->heads[phase].length);
 	report_sink_add(sink, site.bytes, site.length);
 	report_sink_text(sink, ",\"ts\":");
@@ -707,8 +708,8 @@ static enum status put_head(struct span_lane *lane, const struct prof_track *tra
 	return sink->status;
 }
 
-static enum status put_span_args(struct chrome_export *chrome, const struct report_walk_span *span,
-				 struct err *err)
+static enum status write_span_args(struct chrome_export *chrome,
+				   const struct report_walk_span *span, struct err *err)
 {
 	static const struct report_piece open = {"\"open\":1", 8};
 	struct report_piece operation, context;
@@ -720,11 +721,11 @@ static enum status put_span_args(struct chrome_export *chrome, const struct repo
 	if (status != ST_OK)
 		return status;
 	report_sink_text(&chrome->sink, ",\"args\":{");
-	chrome_piece(chrome, &context, &comma);
-	chrome_piece(chrome, &operation, &comma);
+	write_piece(chrome, &context, &comma);
+	write_piece(chrome, &operation, &comma);
 	if (span->open)
-		chrome_piece(chrome, &open, &comma);
-	chrome_piece(chrome, &span->arguments, &comma);
+		write_piece(chrome, &open, &comma);
+	write_piece(chrome, &span->arguments, &comma);
 	report_sink_text(&chrome->sink, "}}");
 	return chrome->sink.status;
 }
@@ -735,11 +736,11 @@ static enum status enter_span(void *user, const struct prof_track *track,
 	struct span_lane *lane = user;
 	const enum span_phase phase = span->dur_ns > 0 ? SPAN_BEGIN : SPAN_MOMENT;
 	enum status status =
-		put_head(lane, track, span->lane, phase, span->site_id, span->start_ns, err);
+		write_head(lane, track, span->lane, phase, span->site_id, span->start_ns, err);
 
 	if (phase == SPAN_MOMENT)
 		report_sink_text(&lane->chrome->sink, ",\"dur\":0");
-	return status == ST_OK ? put_span_args(lane->chrome, span, err) : status;
+	return status == ST_OK ? write_span_args(lane->chrome, span, err) : status;
 }
 
 static enum status leave_span(void *user, const struct prof_track *track,
@@ -747,13 +748,13 @@ static enum status leave_span(void *user, const struct prof_track *track,
 {
 	struct span_lane *lane = user;
 	enum status status =
-		put_head(lane, track, number, SPAN_END, span->site_id, span->end_ns, err);
+		write_head(lane, track, number, SPAN_END, span->site_id, span->end_ns, err);
 
 	report_sink_text(&lane->chrome->sink, "}");
 	return status;
 }
 
-static enum status put_spans(struct chrome_export *chrome, struct err *err)
+static enum status write_spans(struct chrome_export *chrome, struct err *err)
 {
 	struct report_walk *walk = &chrome->walk;
 	struct span_lane lane = {.chrome = chrome};
@@ -775,8 +776,8 @@ static enum status put_spans(struct chrome_export *chrome, struct err *err)
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-/* What the run says of itself, and how much of it is here. */
-static enum status put_facts(struct chrome_export *chrome, struct err *err)
+/* Write the run's meta and the numbers of events. */
+static enum status write_meta(struct chrome_export *chrome, struct err *err)
 {
 	struct prof_query *query;
 	struct str text = {0};
@@ -806,28 +807,28 @@ static enum status put_facts(struct chrome_export *chrome, struct err *err)
 	return status;
 }
 
-static enum status put_all(struct chrome_export *chrome, struct err *err)
+static enum status write_all(struct chrome_export *chrome, struct err *err)
 {
 	static enum status (*const parts[])(struct chrome_export * chrome, struct err * err) = {
-		put_spans, chrome_flows, chrome_instants, chrome_counters, chrome_steps,
+		write_spans, write_flows, write_instants, write_counters, write_steps,
 	};
 	enum status status = ST_OK;
 
 	report_sink_text(&chrome->sink, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
-	name_all(chrome);
+	name_tracks(chrome);
 	for (size_t i = 0; i < ARRAY_LEN(parts) && status == ST_OK; i++)
 		status = parts[i](chrome, err);
 	report_sink_text(&chrome->sink, "\n],\"otherData\":");
 	if (status == ST_OK)
-		status = put_facts(chrome, err);
+		status = write_meta(chrome, err);
 	report_sink_text(&chrome->sink, "}\n");
 	return status;
 }
 
-/* ---- what is said ---------------------------------------------------------------------------- */
+/* ---- report to the user ---------------------------------------------------------------------- */
 
-static enum status log_chrome(const struct chrome_export *chrome, const char *path, uint64_t bytes,
-			      struct err *err)
+static enum status report_result(const struct chrome_export *chrome, const char *path,
+				 uint64_t bytes, struct err *err)
 {
 	struct str what = {0}, notes = {0};
 	char text[FMT_SIZE];
@@ -901,9 +902,9 @@ enum status report_export_chrome(const struct report_export_request *request, co
 	if (status == ST_OK)
 		status = report_sink_open(&chrome.sink, path, err);
 	if (status == ST_OK)
-		status = report_sink_close(&chrome.sink, put_all(&chrome, err));
+		status = report_sink_close(&chrome.sink, write_all(&chrome, err));
 	if (status == ST_OK)
-		status = log_chrome(&chrome, path, chrome.sink.bytes, err);
+		status = report_result(&chrome, path, chrome.sink.bytes, err);
 	close_caches(&chrome);
 	report_walk_close(&chrome.walk);
 	return status;

@@ -1,9 +1,9 @@
 /*
- * `export folded`: stacks of spans and the time spent in each alone, for flame graphs.
+ * `export folded`: stacks of spans with their self time, for flame graphs.
  *
- * Stacks are a tree: a node for each distinct one, found by its parent and name through a hash
- * table. Memory grows with the distinct stacks, not with the spans; lines come in the order in
- * which stacks were first met, track by track. Threading: none. Ownership: an export has its tree.
+ * Stacks form a tree with a node per distinct stack, looked up by parent and name in a hash table.
+ * Memory grows with the number of distinct stacks, not of spans. Lines are in the order in which
+ * the stacks first occur, track by track. Threading: none. Ownership: an export owns its tree.
  */
 #include <string.h>
 
@@ -15,7 +15,7 @@
 #include "reports/export/report_walk.h"
 
 #define NONE       SIZE_MAX
-#define DEPTH_MOST 4096 /* names in a line; deeper spans count for the one they are in */
+#define DEPTH_MOST 4096 /* maximum names in a line; deeper spans count for their ancestor there */
 
 struct node {
 	size_t parent; /* NONE: a track */
@@ -24,7 +24,7 @@ struct node {
 };
 
 struct path {
-	size_t *nodes; /* of the spans around, by depth */
+	size_t *nodes; /* nodes of the enclosing spans, by depth */
 	size_t capacity;
 };
 
@@ -35,16 +35,16 @@ struct folded {
 	struct report_sites sites;
 	struct node *nodes;
 	size_t count, capacity;
-	struct map map; /* of the nodes */
+	struct map map; /* index of the nodes */
 	struct path paths[REPORT_WALK_LANES];
-	size_t track; /* the node of the track being read */
+	size_t track; /* node of the current track */
 	int64_t lines;
 };
 
 /* ---- the tree -------------------------------------------------------------------------------- */
 
-static enum status node_of(struct folded *folded, size_t parent, const char *name, size_t *out,
-			   struct err *err)
+static enum status get_node(struct folded *folded, size_t parent, const char *name, size_t *out,
+			    struct err *err)
 {
 	const uint64_t hash = map_text(MAP_SEED ^ parent, name);
 	const struct node *nodes = folded->nodes;
@@ -79,7 +79,7 @@ static enum status enter_span(void *user, const struct prof_track *track,
 		return err_nomem(err);
 	if (span->depth >= DEPTH_MOST)
 		return ST_OK;
-	status = node_of(folded, parent, !name ? "" : name, &node, err);
+	status = get_node(folded, parent, !name ? "" : name, &node, err);
 	if (status != ST_OK)
 		return status;
 	path->nodes[depth] = node;
@@ -91,8 +91,8 @@ static enum status enter_span(void *user, const struct prof_track *track,
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-/* A name within a line: what separates there is replaced. */
-static void put_name(struct report_sink *sink, const char *name)
+/* Write a name within a line, with separators replaced. */
+static void write_name(struct report_sink *sink, const char *name)
 {
 	for (; *name != '\0'; name++) {
 		const unsigned char c = (unsigned char)*name;
@@ -102,7 +102,7 @@ static void put_name(struct report_sink *sink, const char *name)
 	}
 }
 
-static void put_node(struct folded *folded, size_t at)
+static void write_node(struct folded *folded, size_t at)
 {
 	size_t names[DEPTH_MOST + 1], count = 0;
 
@@ -111,7 +111,7 @@ static void put_node(struct folded *folded, size_t at)
 	for (size_t node = at; node != NONE; node = folded->nodes[node].parent)
 		names[count++] = node;
 	while (count > 0) {
-		put_name(&folded->sink, folded->nodes[names[--count]].name);
+		write_name(&folded->sink, folded->nodes[names[--count]].name);
 		report_sink_text(&folded->sink, count > 0 ? ";" : " ");
 	}
 	report_sink_int(&folded->sink, folded->nodes[at].self_ns);
@@ -119,7 +119,7 @@ static void put_node(struct folded *folded, size_t at)
 	folded->lines++;
 }
 
-static enum status put_all(struct folded *folded, struct err *err)
+static enum status write_all(struct folded *folded, struct err *err)
 {
 	const struct report_walk_taker taker = {enter_span, NULL, folded};
 	struct report_walk *walk = &folded->walk;
@@ -128,16 +128,16 @@ static enum status put_all(struct folded *folded, struct err *err)
 	for (int i = 0; i < walk->track_count && status == ST_OK; i++) {
 		if (!report_walk_wants(walk, &walk->tracks[i]))
 			continue;
-		status = node_of(folded, NONE, walk->tracks[i].track, &folded->track, err);
+		status = get_node(folded, NONE, walk->tracks[i].track, &folded->track, err);
 		if (status == ST_OK)
 			status = report_walk_spans(walk, &walk->tracks[i], &taker, err);
 	}
 	for (size_t i = 0; i < folded->count && status == ST_OK; i++)
-		put_node(folded, i);
+		write_node(folded, i);
 	return status;
 }
 
-static enum status log_folded(const struct folded *folded, const char *path, struct err *err)
+static enum status report_result(const struct folded *folded, const char *path, struct err *err)
 {
 	char lines[FMT_SIZE], spans[FMT_SIZE];
 	struct str what = {0};
@@ -163,9 +163,9 @@ enum status report_export_folded(const struct report_export_request *request, co
 	if (status == ST_OK)
 		status = report_sink_open(&folded.sink, path, err);
 	if (status == ST_OK)
-		status = report_sink_close(&folded.sink, put_all(&folded, err));
+		status = report_sink_close(&folded.sink, write_all(&folded, err));
 	if (status == ST_OK)
-		status = log_folded(&folded, path, err);
+		status = report_result(&folded, path, err);
 	for (int i = 0; i < REPORT_WALK_LANES; i++)
 		mem_free(folded.paths[i].nodes);
 	mem_free(folded.nodes);

@@ -1,7 +1,7 @@
 /*
  * `export npz`: captured tensors as NumPy arrays.
  *
- * Values go from the database to the file a piece at a time: memory does not grow with them.
+ * Values are copied from the database to the file piece by piece: memory does not grow with them.
  * Threading: none. Ownership: the reader and the writer live for one export.
  */
 #include <errno.h>
@@ -26,7 +26,7 @@ struct npz_export {
 	int64_t bytes;
 };
 
-static bool npz_wanted(const struct npz_export *export, const struct outfeed_array *array)
+static bool npz_selected(const struct npz_export *export, const struct outfeed_array *array)
 {
 	const char *pattern = export->request->keys;
 
@@ -34,7 +34,7 @@ static bool npz_wanted(const struct npz_export *export, const struct outfeed_arr
 	       fnmatch(pattern, array->name, 0) == 0;
 }
 
-static enum status npz_take(void *user, const void *data, size_t bytes, struct err *err)
+static enum status npz_write_data(void *user, const void *data, size_t bytes, struct err *err)
 {
 	struct npz_export *export = user;
 	enum status status = report_export_tick(export->request, export->arrays, 0, err);
@@ -42,7 +42,7 @@ static enum status npz_take(void *user, const void *data, size_t bytes, struct e
 	return status == ST_OK ? npz_writer_data(&export->writer, data, bytes) : status;
 }
 
-static enum status npz_values(struct npz_export *export, int index, struct err *err)
+static enum status npz_write_values(struct npz_export *export, int index, struct err *err)
 {
 	static const enum npz_type types[OUTFEED_DTYPES] = {
 		[OUTFEED_FLOAT32] = NPZ_FLOAT32,
@@ -56,7 +56,8 @@ static enum status npz_values(struct npz_export *export, int index, struct err *
 	memcpy(member.dim, array->shape, (size_t)array->ndim * sizeof(member.dim[0]));
 	status = npz_writer_begin(&export->writer, &member, (uint64_t)array->bytes);
 	if (status == ST_OK)
-		status = outfeed_captures_read(export->captures, index, npz_take, export, err);
+		status =
+			outfeed_captures_read(export->captures, index, npz_write_data, export, err);
 	if (status == ST_OK)
 		status = npz_writer_end(&export->writer);
 	export->arrays++;
@@ -74,7 +75,7 @@ static bool npz_has_steps(const struct npz_export *export, int index, int64_t co
 	return false;
 }
 
-static enum status npz_put_steps(struct npz_export *export, int index, int64_t count)
+static enum status npz_write_step_values(struct npz_export *export, int index, int64_t count)
 {
 	enum status status = ST_OK;
 
@@ -94,8 +95,8 @@ static enum status npz_put_steps(struct npz_export *export, int index, int64_t c
 	return status;
 }
 
-/* NAME@step, where any is known; -1: this one is not. */
-static enum status npz_steps(struct npz_export *export, int index, struct err *err)
+/* Write NAME@step if any step is known; -1 stands for an unknown one. */
+static enum status npz_write_steps(struct npz_export *export, int index, struct err *err)
 {
 	const struct outfeed_array *array = outfeed_captures_at(export->captures, index);
 	const int64_t count = array->shape[0];
@@ -111,7 +112,7 @@ static enum status npz_steps(struct npz_export *export, int index, struct err *e
 	member.name = name;
 	status = npz_writer_begin(&export->writer, &member, 8 * (uint64_t)count);
 	if (status == ST_OK)
-		status = npz_put_steps(export, index, count);
+		status = npz_write_step_values(export, index, count);
 	if (status == ST_OK)
 		status = npz_writer_end(&export->writer);
 	mem_free(name);
@@ -120,14 +121,14 @@ static enum status npz_steps(struct npz_export *export, int index, struct err *e
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-/* There is something to write. */
+/* Check that there is an array to write. */
 static enum status npz_check(const struct npz_export *export, struct err *err)
 {
 	const int count = outfeed_captures_count(export->captures);
 	const struct report_export_request *request = export->request;
 
 	for (int i = 0; i < count; i++)
-		if (npz_wanted(export, outfeed_captures_at(export->captures, i)))
+		if (npz_selected(export, outfeed_captures_at(export->captures, i)))
 			return ST_OK;
 	if (count > 0)
 		return err_set(err, ST_NOTFOUND,
@@ -153,16 +154,17 @@ static enum status npz_write(struct npz_export *export, const char *path, struct
 	if (status != ST_OK)
 		return status;
 	for (int i = 0; i < count && status == ST_OK; i++) {
-		if (!npz_wanted(export, outfeed_captures_at(export->captures, i)))
+		if (!npz_selected(export, outfeed_captures_at(export->captures, i)))
 			continue;
-		status = npz_values(export, i, err);
+		status = npz_write_values(export, i, err);
 		if (status == ST_OK && export->request->steps)
-			status = npz_steps(export, i, err);
+			status = npz_write_steps(export, i, err);
 	}
 	return npz_writer_close(&export->writer, status);
 }
 
-static enum status npz_tell(const struct npz_export *export, const char *path, struct err *err)
+static enum status npz_report_result(const struct npz_export *export, const char *path,
+				     struct err *err)
 {
 	const int64_t incomplete = outfeed_captures_incomplete(export->captures);
 	FILE *out = export->request->out;
@@ -173,7 +175,7 @@ static enum status npz_tell(const struct npz_export *export, const char *path, s
 	for (int i = 0; i < outfeed_captures_count(export->captures); i++) {
 		const struct outfeed_array *array = outfeed_captures_at(export->captures, i);
 
-		if (array->uneven && npz_wanted(export, array))
+		if (array->uneven && npz_selected(export, array))
 			fprintf(out,
 				"%s: replicas were captured at different steps: in order of time, "
 				"without an axis of replicas\n",
@@ -201,7 +203,7 @@ enum status report_export_npz(const struct report_export_request *request, const
 	if (status == ST_OK)
 		status = npz_write(&export, path, err);
 	if (status == ST_OK)
-		status = npz_tell(&export, path, err);
+		status = npz_report_result(&export, path, err);
 	outfeed_captures_close(export.captures);
 	return status;
 }

@@ -1,5 +1,5 @@
 /*
- * `export popvision`: the files that PopVision reads, of a run that is recorded, into a folder.
+ * `export popvision`: write the files that PopVision reads into a folder, from a recorded run.
  *
  * Threading: none. Ownership: a database is open for one call.
  */
@@ -10,12 +10,12 @@
 #include "popvision/popvision.h"
 #include "reports/export/report_export.h"
 
-/* The replica that the run was asked for; options that say none, or no number, ask for all. */
+/* The replica that the run's options select; if they select none, all replicas. */
 static int64_t recorded_replica(struct ips_report *report)
 {
 	int64_t replica;
 
-	/* Options are kept as they were given: numbers may be texts. */
+	/* Options are stored as given: a number may be a text. */
 	if (prof_db_number(report_public_db(report),
 			   "SELECT CAST(json_extract(value, '$.\"profiler.replicaToProfile\"') AS "
 			   "INTEGER) FROM meta WHERE key = 'engine_options' AND json_valid(value)",
@@ -25,8 +25,8 @@ static int64_t recorded_replica(struct ips_report *report)
 	return replica;
 }
 
-/* What the files have nothing of, in lines. */
-static enum status empty_notes(struct prof_db *db, const char **notes, struct err *err)
+/* Notes on files without content, as lines. */
+static enum status missing_notes(struct prof_db *db, const char **notes, struct err *err)
 {
 	static const char *const by_lack[] = {
 		"",
@@ -51,7 +51,7 @@ static enum status write_all(struct ips_report *report, const struct report_expo
 {
 	const int64_t replica = recorded_replica(report);
 	const char *notes = "";
-	enum status status = empty_notes(report_public_db(report), &notes, err);
+	enum status status = missing_notes(report_public_db(report), &notes, err);
 	struct str what = {0};
 	const char *name;
 
@@ -90,7 +90,7 @@ enum status report_export_popvision(const struct report_export_request *request,
 	if (status == ST_OK)
 		status = write_all(report, request, path, err);
 	if (status != ST_OK && made)
-		rmdir(path); /* stays where a file is in it */
+		rmdir(path); /* fails if a file is in it, which then stays */
 	ips_report_close(report);
 	return status;
 }

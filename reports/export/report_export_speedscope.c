@@ -1,9 +1,9 @@
 /*
- * `export speedscope`: the spans as speedscope's own file: an evented profile for each track, whole
- * ns, names shared.
+ * `export speedscope`: the spans in speedscope's format: an evented profile per track, times in ns,
+ * shared names.
  *
- * A further lane of a track that does not nest is a profile of its own, read in a pass of its own.
- * Threading: none. Ownership: an export has its sink, walk and sites.
+ * A further lane of a track that does not nest is a separate profile, written in a separate pass.
+ * Threading: none. Ownership: an export owns its sink, walk and sites.
  */
 #include "common/fmt.h"
 #include "common/mem.h"
@@ -16,14 +16,14 @@ struct scope {
 	struct report_sink sink;
 	struct report_walk walk;
 	struct report_sites sites;
-	struct str text; /* scratch */
-	int lane;        /* that is being written, and the last that was met */
-	int last_lane;
+	struct str text;        /* scratch */
+	int lane;               /* lane being written */
+	int last_lane;          /* greatest lane of the track so far */
 	int64_t events, end_ns; /* of the profile */
 	int64_t spans, profiles;
 };
 
-static void put_text(struct scope *scope, const char *text)
+static void write_json_text(struct scope *scope, const char *text)
 {
 	struct jsonw w;
 
@@ -37,7 +37,7 @@ static void put_text(struct scope *scope, const char *text)
 
 /* ---- profiles -------------------------------------------------------------------------------- */
 
-static void profile_begin(struct scope *scope, const struct prof_track *track)
+static void begin_profile(struct scope *scope, const struct prof_track *track)
 {
 	struct str name = {0};
 
@@ -48,12 +48,12 @@ static void profile_begin(struct scope *scope, const struct prof_track *track)
 		str_add(&name, " (simulated)");
 	report_sink_text(&scope->sink, scope->profiles++ > 0 ? ",\n" : "\n");
 	report_sink_text(&scope->sink, "{\"type\":\"evented\",\"name\":");
-	put_text(scope, str_peek(&name));
+	write_json_text(scope, str_peek(&name));
 	report_sink_text(&scope->sink, ",\"unit\":\"nanoseconds\",\"startValue\":0,\"events\":[");
 	str_free(&name);
 }
 
-static void put_event(struct scope *scope, char type, int64_t at, int64_t site_id)
+static void write_event(struct scope *scope, char type, int64_t at, int64_t site_id)
 {
 	struct report_sink *sink = &scope->sink;
 
@@ -71,17 +71,17 @@ static enum status enter_span(void *user, const struct prof_track *track,
 {
 	struct scope *scope = user;
 
-	(void)err; /* the sink's */
+	(void)err; /* errors are stored in the sink */
 	if (span->lane > scope->last_lane)
 		scope->last_lane = span->lane;
 	if (span->lane != scope->lane)
 		return ST_OK;
-	/* A track without spans is no profile. */
+	/* A track without spans gets no profile. */
 	if (scope->events == 0)
-		profile_begin(scope, track);
-	put_event(scope, 'O', span->start_ns, span->site_id);
+		begin_profile(scope, track);
+	write_event(scope, 'O', span->start_ns, span->site_id);
 	if (span->dur_ns == 0)
-		put_event(scope, 'C', span->start_ns, span->site_id);
+		write_event(scope, 'C', span->start_ns, span->site_id);
 	scope->spans++;
 	return scope->sink.status;
 }
@@ -94,11 +94,11 @@ static enum status leave_span(void *user, const struct prof_track *track,
 	(void)track;
 	(void)err;
 	if (lane == scope->lane)
-		put_event(scope, 'C', span->end_ns, span->site_id);
+		write_event(scope, 'C', span->end_ns, span->site_id);
 	return scope->sink.status;
 }
 
-static enum status put_track(struct scope *scope, const struct prof_track *track, struct err *err)
+static enum status write_track(struct scope *scope, const struct prof_track *track, struct err *err)
 {
 	const struct report_walk_taker taker = {enter_span, leave_span, scope};
 	struct report_walk_counts counts;
@@ -109,7 +109,7 @@ static enum status put_track(struct scope *scope, const struct prof_track *track
 		scope->events = 0;
 		counts = scope->walk.counts;
 		status = report_walk_spans(&scope->walk, track, &taker, err);
-		/* What the first pass has counted is not counted again. */
+		/* Only the first pass counts. */
 		if (scope->lane > 0)
 			scope->walk.counts = counts;
 		if (scope->events == 0)
@@ -123,17 +123,17 @@ static enum status put_track(struct scope *scope, const struct prof_track *track
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-static void put_frames(struct scope *scope)
+static void write_frames(struct scope *scope)
 {
 	report_sink_text(&scope->sink, ",\"shared\":{\"frames\":[");
 	for (size_t i = 0; i < scope->sites.count; i++) {
 		const struct report_site *site = &scope->sites.items[i];
 
 		report_sink_text(&scope->sink, i > 0 ? ",\n{\"name\":" : "\n{\"name\":");
-		put_text(scope, site->name);
+		write_json_text(scope, site->name);
 		if (site->file) {
 			report_sink_text(&scope->sink, ",\"file\":");
-			put_text(scope, site->file);
+			write_json_text(scope, site->file);
 		}
 		if (site->line > 0) {
 			report_sink_text(&scope->sink, ",\"line\":");
@@ -144,7 +144,7 @@ static void put_frames(struct scope *scope)
 	report_sink_text(&scope->sink, "\n]}");
 }
 
-static enum status put_all(struct scope *scope, struct err *err)
+static enum status write_all(struct scope *scope, struct err *err)
 {
 	enum status status = ST_OK;
 	char model[256];
@@ -152,19 +152,20 @@ static enum status put_all(struct scope *scope, struct err *err)
 	report_sink_text(&scope->sink,
 			 "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\","
 			 "\"exporter\":\"ipu-report " IPUSCOPE_VERSION "\",\"name\":");
-	put_text(scope,
-		 prof_db_meta(scope->request->db, "model", model, sizeof(model)) ? model : "run");
+	write_json_text(scope, prof_db_meta(scope->request->db, "model", model, sizeof(model))
+				       ? model
+				       : "run");
 	report_sink_text(&scope->sink, ",\"activeProfileIndex\":0");
-	put_frames(scope);
+	write_frames(scope);
 	report_sink_text(&scope->sink, ",\"profiles\":[");
 	for (int i = 0; i < scope->walk.track_count && status == ST_OK; i++)
 		if (report_walk_wants(&scope->walk, &scope->walk.tracks[i]))
-			status = put_track(scope, &scope->walk.tracks[i], err);
+			status = write_track(scope, &scope->walk.tracks[i], err);
 	report_sink_text(&scope->sink, "\n]}\n");
 	return status;
 }
 
-static enum status log_speedscope(const struct scope *scope, const char *path, struct err *err)
+static enum status report_result(const struct scope *scope, const char *path, struct err *err)
 {
 	char spans[FMT_SIZE], profiles[FMT_SIZE], bytes[FMT_SIZE];
 	struct str what = {0};
@@ -190,9 +191,9 @@ enum status report_export_speedscope(const struct report_export_request *request
 	if (status == ST_OK)
 		status = report_sink_open(&scope.sink, path, err);
 	if (status == ST_OK)
-		status = report_sink_close(&scope.sink, put_all(&scope, err));
+		status = report_sink_close(&scope.sink, write_all(&scope, err));
 	if (status == ST_OK)
-		status = log_speedscope(&scope, path, err);
+		status = report_result(&scope, path, err);
 	str_free(&scope.text);
 	report_sites_free(&scope.sites);
 	report_walk_close(&scope.walk);

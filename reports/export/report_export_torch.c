@@ -1,10 +1,10 @@
 /*
- * `export torch-csv`: the order of work of a pipeline run as PyTorch writes its schedules: a line
- * for each rank, cells such as 2F0: stage, action, micro-batch. Actions: F forward, B backward; a
- * backward in two parts is I (of inputs) and W (of weights). Recomputation and weight update are no
- * actions of PyTorch's.
+ * `export torch-csv`: the order of work of a pipeline run in PyTorch's schedule format: one line
+ * per rank, cells such as 2F0: stage, action, micro-batch. Actions: F forward, B backward; a split
+ * backward is I (inputs) and W (weights). PyTorch has no actions for recomputation and weight
+ * update.
  *
- * Read by torch.distributed.pipelining as the format "compute_only". Threading: none.
+ * torch.distributed.pipelining reads it as the format "compute_only". Threading: none.
  */
 #include "common/fmt.h"
 #include "reports/export/report_sink.h"
@@ -14,9 +14,9 @@ struct torch_csv {
 	const struct report_export_request *request;
 	struct report_sink sink;
 	int clock;
-	bool training;                 /* a weight update; else an execution */
-	int64_t rank, replica, number; /* of the weight update or execution */
-	bool split;                    /* its backward is */
+	bool training;                 /* a weight update; otherwise an execution */
+	int64_t rank, replica, number; /* number: of the weight update or execution */
+	bool split;                    /* the backward pass is split */
 	int64_t lines, cells;
 };
 
@@ -29,9 +29,9 @@ static const char *clock_name(int clock)
 	return clock == IPS_HOST ? "host" : "device";
 }
 
-/* ---- which run ------------------------------------------------------------------------------- */
+/* ---- selecting the run ----------------------------------------------------------------------- */
 
-/* The first run that fits, on @clock. */
+/* Find the first matching run on @clock. */
 static enum status find_run(struct torch_csv *csv, int clock, bool *found, struct err *err)
 {
 	struct prof_query *query;
@@ -60,7 +60,7 @@ static enum status find_run(struct torch_csv *csv, int clock, bool *found, struc
 	return status;
 }
 
-/* The device's clock is what a schedule is about; the host's stands in where there is none. */
+/* Prefer the device's clock, which shows the schedule; fall back to the host's. */
 static enum status choose_run(struct torch_csv *csv, struct err *err)
 {
 	const struct report_export_request *request = csv->request;
@@ -117,7 +117,7 @@ static enum status find_split(struct torch_csv *csv, struct err *err)
 	return status;
 }
 
-static enum status put_lines(struct torch_csv *csv, struct err *err)
+static enum status write_lines(struct torch_csv *csv, struct err *err)
 {
 	struct prof_query *query;
 	int64_t ipu = IPS_NULL;
@@ -145,7 +145,7 @@ static enum status put_lines(struct torch_csv *csv, struct err *err)
 	return status;
 }
 
-static enum status log_torch(const struct torch_csv *csv, const char *path, struct err *err)
+static enum status report_result(const struct torch_csv *csv, const char *path, struct err *err)
 {
 	char cells[FMT_SIZE];
 	struct str what = {0};
@@ -173,6 +173,6 @@ enum status report_export_torch_csv(const struct report_export_request *request,
 		status = report_sink_open(&csv.sink, path, err);
 	if (status != ST_OK)
 		return status;
-	status = report_sink_close(&csv.sink, put_lines(&csv, err));
-	return status == ST_OK ? log_torch(&csv, path, err) : status;
+	status = report_sink_close(&csv.sink, write_lines(&csv, err));
+	return status == ST_OK ? report_result(&csv, path, err) : status;
 }

@@ -1,7 +1,7 @@
 /*
- * Pieces of JSON for interned things. See report_pieces.h.
+ * A cache of JSON fragments for interned rows. See report_pieces.h.
  *
- * Threading: none. Ownership: a cache has its blocks; the database is borrowed.
+ * Threading: none. Ownership: a cache owns its blocks; the database is borrowed.
  */
 #include "reports/export/report_pieces.h"
 

@@ -1,8 +1,7 @@
 /*
- * Where an export goes. See report_sink.h.
+ * The output of an export. See report_sink.h.
  *
- * Threading: none. Ownership: a sink has its buffer, its compressor and its file until it is
- * closed.
+ * Threading: none. Ownership: a sink owns its buffer, compressor and file until it is closed.
  */
 #include "reports/export/report_sink.h"
 
@@ -12,15 +11,15 @@
 
 #include "common/mem.h"
 
-#define GZIP_LEVEL 3         /* most of what can be had; beyond it, time is what grows */
-#define GZIP_BITS  (15 + 16) /* the greatest window, and a header of gzip's */
+#define GZIP_LEVEL 3         /* higher levels cost much time for little size */
+#define GZIP_BITS  (15 + 16) /* zlib's windowBits: largest window, gzip header */
 
 struct report_sink_gzip {
 	z_stream stream;
 	unsigned char out[65536];
 };
 
-/* ---- the end of the line --------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 void report_sink_fail(struct report_sink *sink, enum status status)
 {
@@ -39,7 +38,7 @@ static void sink_write(struct report_sink *sink, const void *bytes, size_t lengt
 		report_sink_fail(sink, err_set(sink->err, ST_IO, "write: %s", strerror(errno)));
 }
 
-/* Compress what the buffer has; @flush is zlib's. */
+/* Compress the buffer; @flush is zlib's. */
 static void sink_deflate(struct report_sink *sink, int flush)
 {
 	struct report_sink_gzip *gzip = sink->gzip;
@@ -81,7 +80,7 @@ void report_sink_long(struct report_sink *sink, const char *bytes, size_t length
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
-static enum status sink_open_gzip(struct report_sink *sink, struct err *err)
+static enum status sink_init_gzip(struct report_sink *sink, struct err *err)
 {
 	sink->gzip = mem_calloc(1, sizeof(*sink->gzip));
 	if (!sink->gzip)
@@ -115,7 +114,7 @@ enum status report_sink_open(struct report_sink *sink, const char *path, struct 
 	if (!sink->buffer)
 		return err_nomem(err);
 	if (length > 3 && strcmp(path + length - 3, ".gz") == 0)
-		status = sink_open_gzip(sink, err);
+		status = sink_init_gzip(sink, err);
 	if (status == ST_OK && !sink->standard)
 		status = fs_writer_open(&sink->file, path, err);
 	if (status != ST_OK)
@@ -131,7 +130,7 @@ enum status report_sink_close(struct report_sink *sink, enum status status)
 	}
 	if (status == ST_OK)
 		report_sink_flush(sink);
-	/* What failed first is what is told: a write that fails ends the rest. */
+	/* Report the first error: a failed write aborts the rest. */
 	if (sink->status != ST_OK)
 		status = sink->status;
 	if (status == ST_OK && sink->standard && fflush(stdout) != 0)
@@ -146,7 +145,7 @@ enum status report_sink_close(struct report_sink *sink, enum status status)
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-/* The digits of @value so that they end before @end; returns where they begin. */
+/* Write the digits of @value so that they end before @end; return their start. */
 static char *digits_before(char *end, uint64_t value)
 {
 	static const char pairs[] = "00010203040506070809101112131415161718192021222324"

@@ -1,22 +1,22 @@
 /*
  * The call sites of a recording. See report_sites.h.
  *
- * Threading: none. Ownership: the array and its texts are the list's.
+ * Threading: none. Ownership: the list owns the array and its texts.
  */
 #include "reports/export/report_sites.h"
 
 #include "common/mem.h"
 #include "common/sorted.h"
 
-static const char *site_text(struct report_sites *sites, const struct prof_query *query, int column)
+static const char *copy_text(struct report_sites *sites, const struct prof_query *query, int column)
 {
 	const char *text = prof_column_text(query, column);
 
 	return !text ? NULL : arena_strdup(&sites->arena, text);
 }
 
-static enum status sites_add(struct report_sites *sites, const struct report_site *site,
-			     struct err *err)
+static enum status add_site(struct report_sites *sites, const struct report_site *site,
+			    struct err *err)
 {
 	if (mem_grow(&sites->items, &sites->capacity, sites->count + 1, sizeof(*sites->items)) != 0)
 		return err_nomem(err);
@@ -24,20 +24,20 @@ static enum status sites_add(struct report_sites *sites, const struct report_sit
 	return ST_OK;
 }
 
-static enum status sites_row(struct report_sites *sites, const struct prof_query *query,
+static enum status read_site(struct report_sites *sites, const struct prof_query *query,
 			     struct err *err)
 {
 	const struct report_site site = {
 		.site_id = prof_column_int(query, 0),
 		.line = prof_column_int(query, 3),
-		.name = site_text(sites, query, 1),
-		.file = site_text(sites, query, 2),
+		.name = copy_text(sites, query, 1),
+		.file = copy_text(sites, query, 2),
 	};
 
 	if ((!site.name && prof_column_type(query, 1) != PROF_NULL) ||
 	    (!site.file && prof_column_type(query, 2) != PROF_NULL))
 		return err_nomem(err);
-	return sites_add(sites, &site, err);
+	return add_site(sites, &site, err);
 }
 
 enum status report_sites_read(struct report_sites *sites, struct prof_db *db, struct err *err)
@@ -56,9 +56,9 @@ enum status report_sites_read(struct report_sites *sites, struct prof_db *db, st
 				 "ORDER BY s.site_id",
 				 err);
 	while (prof_query_next(query, &status, err))
-		status = sites_row(sites, query, err);
+		status = read_site(sites, query, err);
 	prof_query_close(query);
-	return status == ST_OK ? sites_add(sites, &other, err) : status;
+	return status == ST_OK ? add_site(sites, &other, err) : status;
 }
 
 void report_sites_free(struct report_sites *sites)
@@ -73,7 +73,7 @@ size_t report_sites_find(const struct report_sites *sites, int64_t site_id)
 	const size_t last = sites->count - 1;
 	size_t low;
 
-	/* As a rule nothing is missing. */
+	/* Usually ids are contiguous from 1. */
 	if (site_id > 0 && site_id <= (int64_t)last && sites->items[site_id - 1].site_id == site_id)
 		return (size_t)site_id - 1;
 	SORTED_FIRST(low, 0, last, sites->items[low].site_id < site_id);
