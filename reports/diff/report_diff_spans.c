@@ -1,8 +1,8 @@
 /*
- * Two runs' spans by name: how many, and how long in all.
+ * Compare two runs' spans by name: number and total time.
  *
- * Rows are read once each and added up by call site; SQLite would sort them all to group them.
- * Threading: none. Ownership: texts of the result are the comparison's arena's.
+ * Each row is read once and added to its call site's sums; a GROUP BY in SQLite would sort all
+ * rows. Threading: none. Ownership: texts of the result belong to the comparison's arena.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,10 +12,10 @@
 #include "reports/diff/report_diff_internal.h"
 #include "reports/import/report_import_scan.h"
 
-#define SITES_MAX (1 << 22) /* of a damaged file */
+#define SITES_MAX (1 << 22) /* bound for damaged files */
 #define STEP_NAME "ProfilerStep#"
 
-/* A name on a clock, of both runs. */
+/* Sums of a name on a clock, in both runs. */
 struct span_sum {
 	const char *key;
 	bool host;
@@ -24,20 +24,20 @@ struct span_sum {
 
 struct span_sums {
 	struct report_diff *diff;
-	struct import_intern keys; /* those of .at by their number */
+	struct import_intern keys; /* a key's id is the index into at */
 	struct span_sum *at;
 	size_t capacity;
 };
 
-/* What the spans of one run add up to, by site and clock. */
+/* Sums of a call site on a clock, in one run. */
 struct site_sum {
 	double count, total_ns;
 };
 
 struct site_sums {
-	struct site_sum *at; /* 2 x site_id + clock */
+	struct site_sum *at; /* index: 2 x site_id + clock */
 	size_t capacity;
-	struct site_sum outermost[2]; /* of depth 0, by clock */
+	struct site_sum outermost[2]; /* spans of depth 0, by clock */
 };
 
 static const char sql_spans[] =
@@ -48,8 +48,7 @@ static const char sql_sites[] =
 	"LEFT JOIN strings g ON g.string_id = s.category_id "
 	"LEFT JOIN strings n ON n.string_id = s.name_id ORDER BY s.site_id";
 
-static enum status sites_add(struct site_sums *sums, const struct prof_query *query,
-			     struct err *err)
+static enum status add_span(struct site_sums *sums, const struct prof_query *query, struct err *err)
 {
 	const int64_t site = prof_column_int(query, 0);
 	const int clock = prof_column_int(query, 1) == 1;
@@ -71,19 +70,19 @@ static enum status sites_add(struct site_sums *sums, const struct prof_query *qu
 	return ST_OK;
 }
 
-static enum status sites_read(struct site_sums *sums, struct prof_db *db, struct err *err)
+static enum status sum_spans(struct site_sums *sums, struct prof_db *db, struct err *err)
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, sql_spans, err);
 
 	while (prof_query_next(query, &status, err))
-		status = sites_add(sums, query, err);
+		status = add_span(sums, query, err);
 	prof_query_close(query);
 	return status;
 }
 
-/* The sums of @key, made where they are new; NULL: no memory. */
-static struct span_sum *spans_find(struct span_sums *sums, const char *key, bool host)
+/* Return the sums of @key, adding them if missing; NULL: out of memory. */
+static struct span_sum *get_span_sum(struct span_sums *sums, const char *key, bool host)
 {
 	bool fresh;
 	const uint32_t id =
@@ -99,14 +98,14 @@ static struct span_sum *spans_find(struct span_sums *sums, const char *key, bool
 	return sums->at[id].key ? &sums->at[id] : NULL;
 }
 
-static enum status spans_add(struct span_sums *sums, const char *key, size_t clock, int side,
-			     const struct site_sum *add, struct err *err)
+static enum status add_sum(struct span_sums *sums, const char *key, size_t clock, int side,
+			   const struct site_sum *add, struct err *err)
 {
 	struct span_sum *sum;
 
 	if (add->count == 0)
 		return ST_OK;
-	sum = spans_find(sums, key, clock == 0);
+	sum = get_span_sum(sums, key, clock == 0);
 	if (!sum)
 		return err_nomem(err);
 	sum->count[side] += add->count;
@@ -116,9 +115,9 @@ static enum status spans_add(struct span_sums *sums, const char *key, size_t clo
 
 static const char *const clock_names[] = {"host", "device"};
 
-/* A profiler's steps are one name, as they are repetitions of one thing; else the name, all of it:
- * the names of templates part late. */
-static void spans_key(struct str *key, size_t clock, const char *category, const char *name)
+/* Build the key of a call site. The steps of a profiler share one key, since they repeat the same
+ * work; other names are kept in full, since names of templates may differ only at the end. */
+static void build_key(struct str *key, size_t clock, const char *category, const char *name)
 {
 	str_clear(key);
 	str_addf(key, "%s%s%s ", clock_names[clock], category && *category ? " " : "",
@@ -129,9 +128,9 @@ static void spans_key(struct str *key, size_t clock, const char *category, const
 		str_add(key, name ? name : "?");
 }
 
-/* A site of one run under its name. @side: 0 source, 1 target. */
-static enum status spans_name(struct span_sums *sums, const struct site_sums *sites,
-			      const struct prof_query *query, int side, struct err *err)
+/* Add a site's sums of one run under its key. @side: 0 source, 1 target. */
+static enum status add_site(struct span_sums *sums, const struct site_sums *sites,
+			    const struct prof_query *query, int side, struct err *err)
 {
 	const int64_t site = prof_column_int(query, 0);
 	const char *category = prof_column_text(query, 1), *name = prof_column_text(query, 2);
@@ -143,18 +142,18 @@ static enum status spans_name(struct span_sums *sums, const struct site_sums *si
 
 		if (site < 0 || at >= sites->capacity)
 			continue;
-		spans_key(&key, clock, category, name);
-		status = key.failed ? err_nomem(err)
-				    : spans_add(sums, str_peek(&key), clock, side, &sites->at[at],
-						err);
+		build_key(&key, clock, category, name);
+		status = key.failed
+				 ? err_nomem(err)
+				 : add_sum(sums, str_peek(&key), clock, side, &sites->at[at], err);
 	}
 	str_free(&key);
 	return status;
 }
 
-/* "host, outermost": the whole of a run, of which alone more is worse. */
-static enum status spans_outermost(struct span_sums *sums, const struct site_sums *sites, int side,
-				   struct err *err)
+/* Add "host, outermost": the total of a run, the only sum for which more is worse. */
+static enum status add_outermost(struct span_sums *sums, const struct site_sums *sites, int side,
+				 struct err *err)
 {
 	enum status status = ST_OK;
 
@@ -162,30 +161,30 @@ static enum status spans_outermost(struct span_sums *sums, const struct site_sum
 		char key[32];
 
 		snprintf(key, sizeof(key), "%s, outermost", clock_names[clock]);
-		status = spans_add(sums, key, clock, side, &sites->outermost[clock], err);
+		status = add_sum(sums, key, clock, side, &sites->outermost[clock], err);
 	}
 	return status;
 }
 
-static enum status spans_read(struct span_sums *sums, struct prof_db *db, int side, struct err *err)
+static enum status read_spans(struct span_sums *sums, struct prof_db *db, int side, struct err *err)
 {
 	struct site_sums sites = {0};
 	struct prof_query *query = NULL;
-	enum status status = sites_read(&sites, db, err);
+	enum status status = sum_spans(&sites, db, err);
 
 	if (status == ST_OK)
-		status = spans_outermost(sums, &sites, side, err);
+		status = add_outermost(sums, &sites, side, err);
 	if (status == ST_OK)
 		status = prof_query_open(&query, db, sql_sites, err);
 	while (prof_query_next(query, &status, err))
-		status = spans_name(sums, &sites, query, side, err);
+		status = add_site(sums, &sites, query, side, err);
 	prof_query_close(query);
 	mem_free(sites.at);
 	return status;
 }
 
-static enum status spans_row(struct report_diff *diff, const struct span_sum *sum, const char *name,
-			     enum report_quantity quantity, const double value[2], struct err *err)
+static enum status add_row(struct report_diff *diff, const struct span_sum *sum, const char *name,
+			   enum report_quantity quantity, const double value[2], struct err *err)
 {
 	struct report_diff_row *row = report__diff_add(diff);
 
@@ -212,16 +211,16 @@ enum status report__diff_spans(struct report_diff *diff, struct prof_db *source,
 			       struct prof_db *target, struct err *err)
 {
 	struct span_sums sums = {.diff = diff};
-	enum status status = spans_read(&sums, source, 0, err);
+	enum status status = read_spans(&sums, source, 0, err);
 
 	if (status == ST_OK)
-		status = spans_read(&sums, target, 1, err);
+		status = read_spans(&sums, target, 1, err);
 	for (size_t i = 0; status == ST_OK && i < sums.keys.count; i++) {
-		status = spans_row(diff, &sums.at[i], "total_ns", REPORT_NS, sums.at[i].total_ns,
-				   err);
+		status =
+			add_row(diff, &sums.at[i], "total_ns", REPORT_NS, sums.at[i].total_ns, err);
 		if (status == ST_OK)
-			status = spans_row(diff, &sums.at[i], "count", REPORT_COUNT,
-					   sums.at[i].count, err);
+			status = add_row(diff, &sums.at[i], "count", REPORT_COUNT, sums.at[i].count,
+					 err);
 	}
 	mem_free(sums.at);
 	report__import_intern_fini(&sums.keys);

@@ -1,7 +1,7 @@
 /*
- * Line and area charts as inline SVG, and curves of bounded length for them.
+ * Line and area charts as inline SVG, and curves of bounded length.
  *
- * Threading: none. Ownership: the points stay the caller's.
+ * Threading: none. Ownership: the caller owns the points.
  */
 #include "reports/html/report_html.h"
 
@@ -14,7 +14,7 @@
 #define PLOT_BOTTOM (HTML_CHART_HEIGHT - 32.0)
 #define TICKS_X     6
 #define TICKS_Y     4
-#define GREATEST    1e300 /* beyond, a difference would overflow */
+#define GREATEST    1e300 /* larger values would overflow a difference */
 
 const char *html_format_real(char out[FMT_SIZE], double value)
 {
@@ -48,7 +48,7 @@ double html_tick_step(double low, double high, int count, bool bytes)
 	power = pow(10, floor(log10(least / unit)));
 	while (power * round < least / unit && round < 10)
 		round = round < 2 ? 2 : round < 5 ? 5 : 10;
-	/* 1,000 kB is no round number of bytes, 1 MB is. */
+	/* 1,000 kB is not a round number of bytes, 1 MB is. */
 	return bytes && power * round > 999 ? unit * 1024 : unit * power * round;
 }
 
@@ -60,7 +60,7 @@ void html_curve_begin(struct html_curve *curve)
 	curve->per = 1;
 }
 
-static void point_join(struct html_point *point, const struct html_point *next)
+static void merge_points(struct html_point *point, const struct html_point *next)
 {
 	if (next->finite > 0) {
 		point->low = point->finite ? fmin(point->low, next->low) : next->low;
@@ -71,11 +71,11 @@ static void point_join(struct html_point *point, const struct html_point *next)
 	point->finite += next->finite;
 }
 
-static void curve_halve(struct html_curve *curve)
+static void merge_pairs(struct html_curve *curve)
 {
 	for (size_t i = 0; i < HTML_POINTS / 2; i++) {
 		curve->points[i] = curve->points[2 * i];
-		point_join(&curve->points[i], &curve->points[2 * i + 1]);
+		merge_points(&curve->points[i], &curve->points[2 * i + 1]);
 	}
 	curve->count = HTML_POINTS / 2;
 	curve->per *= 2;
@@ -92,11 +92,11 @@ void html_curve_add_range(struct html_curve *curve, double x, double y, double l
 					 .finite = finite};
 
 	if (curve->count > 0 && curve->points[curve->count - 1].held < curve->per) {
-		point_join(&curve->points[curve->count - 1], &value);
+		merge_points(&curve->points[curve->count - 1], &value);
 		return;
 	}
 	if (curve->count == HTML_POINTS) {
-		curve_halve(curve);
+		merge_pairs(curve);
 		html_curve_add_range(curve, x, y, low, high);
 		return;
 	}
@@ -134,7 +134,7 @@ struct range {
 	double low, high;
 };
 
-static void range_take(struct range *range, double value)
+static void extend_range(struct range *range, double value)
 {
 	if (!isfinite(value))
 		return;
@@ -142,8 +142,8 @@ static void range_take(struct range *range, double value)
 	range->high = fmax(range->high, value);
 }
 
-/* An empty range has something to show all the same. */
-static void range_close(struct range *range)
+/* Widen an empty range so that it can be drawn. */
+static void widen_empty_range(struct range *range)
 {
 	if (range->low > range->high)
 		*range = (struct range){0, 1};
@@ -162,31 +162,31 @@ static void chart_ranges(const struct html_chart *chart, struct range *x, struct
 		const struct html_series *series = &chart->series[s];
 
 		for (size_t i = 0; i < series->count; i++) {
-			range_take(x, series->x[i]);
-			range_take(y, series->low ? series->low[i] : series->y[i]);
-			range_take(y, series->high ? series->high[i] : series->y[i]);
+			extend_range(x, series->x[i]);
+			extend_range(y, series->low ? series->low[i] : series->y[i]);
+			extend_range(y, series->high ? series->high[i] : series->y[i]);
 		}
 	}
 	if (chart->from_zero)
-		range_take(y, 0);
-	range_close(x);
-	range_close(y);
+		extend_range(y, 0);
+	widen_empty_range(x);
+	widen_empty_range(y);
 }
 
-static double place_x(const struct range *range, double value)
+static double position_x(const struct range *range, double value)
 {
 	return PLOT_LEFT +
 	       (value - range->low) / (range->high - range->low) * (PLOT_RIGHT - PLOT_LEFT);
 }
 
-static double place_y(const struct range *range, double value)
+static double position_y(const struct range *range, double value)
 {
 	return PLOT_BOTTOM -
 	       (value - range->low) / (range->high - range->low) * (PLOT_BOTTOM - PLOT_TOP);
 }
 
-static void chart_axes(struct report_html *page, const struct html_chart *chart,
-		       const struct range *x, const struct range *y)
+static void draw_axes(struct report_html *page, const struct html_chart *chart,
+		      const struct range *x, const struct range *y)
 {
 	const bool bytes = chart->format_y == html_format_bytes;
 	const double step_x = html_tick_step(x->low, x->high, TICKS_X, false);
@@ -195,8 +195,8 @@ static void chart_axes(struct report_html *page, const struct html_chart *chart,
 
 	for (double at = ceil(y->low / step_y), n = 0; at * step_y <= y->high && n <= 3 * TICKS_Y;
 	     at++, n++) {
-		const double value = at * step_y + 0.0; /* 0 has no sign */
-		const double down = place_y(y, value);
+		const double value = at * step_y + 0.0; /* turns -0 into 0 */
+		const double down = position_y(y, value);
 
 		html_addf(page, "<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/>", PLOT_LEFT, down,
 			  PLOT_RIGHT);
@@ -206,59 +206,61 @@ static void chart_axes(struct report_html *page, const struct html_chart *chart,
 	for (double at = ceil(x->low / step_x), n = 0; at * step_x <= x->high && n <= 3 * TICKS_X;
 	     at++, n++)
 		html_addf(page, "<text class=\"mid\" x=\"%.1f\" y=\"%.1f\">%s</text>\n",
-			  place_x(x, at * step_x), PLOT_BOTTOM + 14,
+			  position_x(x, at * step_x), PLOT_BOTTOM + 14,
 			  chart->format_x(text, at * step_x + 0.0));
 	html_addf(page, "<text class=\"end\" x=\"%.1f\" y=\"%.1f\">", PLOT_RIGHT, PLOT_BOTTOM + 28);
 	html_text(page, chart->x_name);
 	html_add(page, "</text>\n");
 }
 
-static void series_band(struct report_html *page, const struct html_series *series, int colour,
-			const struct range *x, const struct range *y)
+static void draw_band(struct report_html *page, const struct html_series *series, int colour,
+		      const struct range *x, const struct range *y)
 {
 	for (size_t i = 0; i < series->count; i++) {
-		const double left = place_x(x, series->x[i]);
+		const double left = position_x(x, series->x[i]);
 
 		if (isfinite(series->low[i]) && series->high[i] > series->low[i])
 			html_addf(page, "<path class=\"band s%d\" d=\"M%.1f %.1fV%.1f\"/>", colour,
-				  left, place_y(y, series->low[i]), place_y(y, series->high[i]));
+				  left, position_y(y, series->low[i]),
+				  position_y(y, series->high[i]));
 	}
 	html_add(page, "\n");
 }
 
-static void series_area(struct report_html *page, const struct html_series *series, int colour,
-			const struct range *x, const struct range *y)
+static void draw_area(struct report_html *page, const struct html_series *series, int colour,
+		      const struct range *x, const struct range *y)
 {
 	if (series->count == 0)
 		return;
-	html_addf(page, "<path class=\"area s%d\" d=\"M%.1f %.1f", colour, place_x(x, series->x[0]),
-		  place_y(y, 0));
+	html_addf(page, "<path class=\"area s%d\" d=\"M%.1f %.1f", colour,
+		  position_x(x, series->x[0]), position_y(y, 0));
 	for (size_t i = 0; i < series->count; i++) {
 		const double next = i + 1 < series->count ? series->x[i + 1] : series->x[i] + 1;
 
-		html_addf(page, "V%.1fH%.1f", place_y(y, isfinite(series->y[i]) ? series->y[i] : 0),
-			  fmin(place_x(x, next), PLOT_RIGHT));
+		html_addf(page, "V%.1fH%.1f",
+			  position_y(y, isfinite(series->y[i]) ? series->y[i] : 0),
+			  fmin(position_x(x, next), PLOT_RIGHT));
 	}
-	html_addf(page, "V%.1fZ\"/>\n", place_y(y, 0));
+	html_addf(page, "V%.1fZ\"/>\n", position_y(y, 0));
 }
 
-static void series_line(struct report_html *page, const struct html_series *series, int colour,
-			const struct range *x, const struct range *y)
+static void draw_line(struct report_html *page, const struct html_series *series, int colour,
+		      const struct range *x, const struct range *y)
 {
 	bool pen = false;
 
 	html_addf(page, "<path class=\"line s%d\" d=\"", colour);
 	for (size_t i = 0; i < series->count; i++) {
 		if (isfinite(series->y[i]))
-			/* A point between two gaps is seen as a dot. */
+			/* "h.1" makes a point between two gaps visible as a dot. */
 			html_addf(page, pen ? "L%.1f %.1f" : "M%.1f %.1fh.1",
-				  place_x(x, series->x[i]), place_y(y, series->y[i]));
+				  position_x(x, series->x[i]), position_y(y, series->y[i]));
 		pen = isfinite(series->y[i]);
 	}
 	html_add(page, "\"/>\n");
 }
 
-static void chart_legend(struct report_html *page, const struct html_chart *chart)
+static void draw_legend(struct report_html *page, const struct html_chart *chart)
 {
 	html_add(page, "<figcaption>");
 	html_text(page, chart->title);
@@ -276,22 +278,22 @@ void html_chart(struct report_html *page, const struct html_chart *chart)
 
 	chart_ranges(chart, &x, &y);
 	html_add(page, "<figure>");
-	chart_legend(page, chart);
+	draw_legend(page, chart);
 	html_addf(page, "<svg class=\"chart\" viewBox=\"0 0 %d %d\" role=\"img\">\n<title>",
 		  HTML_CHART_WIDTH, HTML_CHART_HEIGHT);
 	html_text(page, chart->title);
 	html_add(page, "</title>\n");
-	chart_axes(page, chart, &x, &y);
+	draw_axes(page, chart, &x, &y);
 	for (int s = 0; s < chart->count; s++) {
 		const struct html_series *series = &chart->series[s];
 		const int colour = s % HTML_SERIES_COLOURS;
 
 		if (series->low)
-			series_band(page, series, colour, &x, &y);
+			draw_band(page, series, colour, &x, &y);
 		if (series->area)
-			series_area(page, series, colour, &x, &y);
+			draw_area(page, series, colour, &x, &y);
 		else
-			series_line(page, series, colour, &x, &y);
+			draw_line(page, series, colour, &x, &y);
 	}
 	html_add(page, "</svg></figure>\n");
 }

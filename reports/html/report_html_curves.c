@@ -1,7 +1,7 @@
 /*
  * Curves over the run: metrics, and statistics of the outfed tensors.
  *
- * One pass over the rows each; what is kept is bounded by the greatest number of curves.
+ * One pass over the rows each; memory is bounded by the maximum number of curves.
  * Threading: none. Ownership: the curves live for one section.
  */
 #include "reports/html/report_html.h"
@@ -18,8 +18,8 @@
 #define TENSORS_MAX 24
 #define NAME_SIZE   160
 
-/* A damaged file may hold anything. */
-static const char *column_text(const struct prof_query *query, int column)
+/* Return "?" for NULL, which a damaged file may contain. */
+static const char *text_or_unknown(const struct prof_query *query, int column)
 {
 	const char *text = prof_column_text(query, column);
 
@@ -38,14 +38,14 @@ struct metric_curves {
 	int count, left_out;
 };
 
-/* Of steps; the values of whole epochs have no step and are in the table. */
+/* Metrics of steps; values of whole epochs have no step and are in the table. */
 static const char sql_metrics[] =
 	"SELECT coalesce(mode, '') || ' ' || coalesce(name, ''), step, value FROM metrics "
 	"WHERE step IS NOT NULL ORDER BY name <> 'loss', mode <> 'train', time_ns, step";
 static const char sql_epochs[] =
 	"SELECT mode, epoch, name, value FROM metrics WHERE step IS NULL ORDER BY time_ns, name";
 
-static struct metric_curve *metric_find(struct metric_curves *curves, const char *name)
+static struct metric_curve *get_metric_curve(struct metric_curves *curves, const char *name)
 {
 	for (int i = 0; i < curves->count; i++)
 		if (!strncmp(curves->at[i].name, name, NAME_SIZE - 1))
@@ -59,14 +59,14 @@ static struct metric_curve *metric_find(struct metric_curves *curves, const char
 	return &curves->at[curves->count++];
 }
 
-static enum status metrics_read(struct metric_curves *curves, struct report_html *page)
+static enum status read_metrics(struct metric_curves *curves, struct report_html *page)
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, page->db, sql_metrics, page->err);
 	int64_t rows = 0;
 
 	while (html_tick(page, ++rows) && prof_query_next(query, &status, page->err)) {
-		struct metric_curve *curve = metric_find(curves, column_text(query, 0));
+		struct metric_curve *curve = get_metric_curve(curves, text_or_unknown(query, 0));
 
 		if (curve)
 			html_curve_add(&curve->curve, prof_column_real(query, 1),
@@ -76,7 +76,7 @@ static enum status metrics_read(struct metric_curves *curves, struct report_html
 	return status;
 }
 
-static void metric_draw(struct report_html *page, struct metric_curve *metric)
+static void draw_metric(struct report_html *page, struct metric_curve *metric)
 {
 	struct html_series series;
 	char title[NAME_SIZE + 40];
@@ -102,9 +102,9 @@ void html_metrics(struct report_html *page)
 	if (!curves.at)
 		html_check(page, err_nomem(page->err));
 	else
-		html_check(page, metrics_read(&curves, page));
+		html_check(page, read_metrics(&curves, page));
 	for (int i = 0; page->status == ST_OK && i < curves.count; i++)
-		metric_draw(page, &curves.at[i]);
+		draw_metric(page, &curves.at[i]);
 	if (curves.left_out > 0)
 		html_note(page, "Values of further metrics, not drawn: %d.", curves.left_out);
 	if (page->status == ST_OK)
@@ -118,7 +118,7 @@ struct tensor_curve {
 	int64_t tensor_id;
 	char title[NAME_SIZE];
 	struct html_curve mean, std;
-	int64_t bad, first_bad; /* rows with NaN or infinity, and the first one's step */
+	int64_t bad, first_bad; /* rows with NaN or infinity, and the step of the first */
 };
 
 struct tensor_curves {
@@ -127,7 +127,7 @@ struct tensor_curves {
 	int64_t left_out; /* tensors without a chart */
 };
 
-/* First those with bad numbers, then by how far their deviation went: greatest over least. */
+/* Tensors with non-finite values first, then by the ratio of the greatest to the least std. */
 static const char sql_tensors[] =
 	"SELECT t.tensor_id, coalesce(key, '?') || ' (' || coalesce(kind, 'tensor') || "
 	"coalesce(' of ' || layer, '') || ')', s.moved FROM tensor_rows t "
@@ -141,7 +141,7 @@ static const char sql_stats[] =
 	"FROM tensor_stat_rows s LEFT JOIN contexts c ON c.context_id = s.context_id "
 	"WHERE s.mean IS NOT NULL OR s.n_nan + s.n_pos_inf + s.n_neg_inf > 0 ORDER BY s.row_id";
 
-static enum status tensors_list(struct tensor_curves *curves, struct prof_db *db, struct err *err)
+static enum status select_tensors(struct tensor_curves *curves, struct prof_db *db, struct err *err)
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, sql_tensors, err);
@@ -158,10 +158,10 @@ static enum status tensors_list(struct tensor_curves *curves, struct prof_db *db
 		moved = prof_column_real(query, 2);
 		if (isfinite(moved))
 			snprintf(curve->title, sizeof(curve->title),
-				 "%.120s: std up to %.3g times its least", column_text(query, 1),
-				 moved);
+				 "%.120s: std up to %.3g times its least",
+				 text_or_unknown(query, 1), moved);
 		else
-			str_copy(curve->title, sizeof(curve->title), column_text(query, 1));
+			str_copy(curve->title, sizeof(curve->title), text_or_unknown(query, 1));
 		html_curve_begin(&curve->mean);
 		html_curve_begin(&curve->std);
 		curves->count++;
@@ -170,7 +170,7 @@ static enum status tensors_list(struct tensor_curves *curves, struct prof_db *db
 	return status;
 }
 
-static void tensor_add(struct tensor_curve *curve, const struct prof_query *query)
+static void add_tensor_row(struct tensor_curve *curve, const struct prof_query *query)
 {
 	const double x = prof_column_real(query, 1);
 
@@ -181,7 +181,7 @@ static void tensor_add(struct tensor_curve *curve, const struct prof_query *quer
 		curve->first_bad = prof_column_int(query, 1);
 }
 
-static enum status tensors_read(struct tensor_curves *curves, struct report_html *page)
+static enum status read_tensors(struct tensor_curves *curves, struct report_html *page)
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, page->db, sql_stats, page->err);
@@ -190,13 +190,13 @@ static enum status tensors_read(struct tensor_curves *curves, struct report_html
 	while (html_tick(page, ++rows) && prof_query_next(query, &status, page->err)) {
 		for (int i = 0; i < curves->count; i++)
 			if (curves->at[i].tensor_id == prof_column_int(query, 0))
-				tensor_add(&curves->at[i], query);
+				add_tensor_row(&curves->at[i], query);
 	}
 	prof_query_close(query);
 	return status;
 }
 
-static void tensor_draw(struct report_html *page, struct tensor_curve *curve)
+static void draw_tensor(struct report_html *page, struct tensor_curve *curve)
 {
 	struct html_series series[2];
 
@@ -220,12 +220,12 @@ void html_tensors(struct report_html *page)
 
 	if (!curves.at)
 		html_check(page, err_nomem(page->err));
-	else if (html_check(page, tensors_list(&curves, page->db, page->err)))
-		html_check(page, tensors_read(&curves, page));
+	else if (html_check(page, select_tensors(&curves, page->db, page->err)))
+		html_check(page, read_tensors(&curves, page));
 	for (int i = 0; page->status == ST_OK && i < curves.count; i++) {
 		if (curves.at[i].mean.count == 0)
 			continue;
-		tensor_draw(page, &curves.at[i]);
+		draw_tensor(page, &curves.at[i]);
 		drawn++;
 	}
 	if (curves.left_out > 0)

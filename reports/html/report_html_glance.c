@@ -1,8 +1,8 @@
 /*
- * What a page begins and ends with: cards of what one asks first, the causes of the bubble as one
- * bar, insights, stages, sums, and at the end the facts.
+ * The sections without charts: cards with the key figures, the causes of the bubble as a bar,
+ * insights, stages, sums, and the facts at the end.
  *
- * Threading: none. Ownership: the summary and the insights are the page's.
+ * Threading: none. Ownership: the page owns the summary and the insights.
  */
 #include "reports/html/report_html.h"
 
@@ -17,7 +17,7 @@
 
 /* ---- cards ----------------------------------------------------------------------------------- */
 
-/* @good: 1 good, -1 bad, 0 neither. @more: what stands below the value, NULL: nothing. */
+/* @good: 1 good, -1 bad, 0 neutral. @more: text below the value, or NULL. */
 static void card(struct report_html *page, const char *title, int good, const char *value,
 		 const char *more)
 {
@@ -145,7 +145,7 @@ static void card_health(struct report_html *page)
 	}
 }
 
-/* Problems, else advice, else notes: how many, and the first of them. */
+/* The number of insights of the most severe kind, and the first one. */
 static void card_insights(struct report_html *page)
 {
 	static const char *const words[REPORT_INSIGHT_SEVERITIES][2] = {
@@ -213,7 +213,7 @@ void html_bubble(struct report_html *page)
 
 /* ---- insights -------------------------------------------------------------------------------- */
 
-/* A sentence each, and what to do about it. */
+/* One item per insight: its sentence and its remedy. */
 void html_insights(struct report_html *page)
 {
 	html_add(page, "<ul class=\"insights\">\n");
@@ -234,7 +234,7 @@ void html_insights(struct report_html *page)
 
 /* ---- reports as tables ----------------------------------------------------------------------- */
 
-/* The first rows of the report @name, with its text's columns. */
+/* The first rows of the report @name, with the default columns of text. */
 static void html_report(struct report_html *page, const char *name, int64_t limit)
 {
 	const struct report_choice choice = {0};

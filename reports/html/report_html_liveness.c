@@ -10,7 +10,7 @@
 
 #include "common/mem.h"
 
-#define IPUS_MAX 16 /* curves of a page */
+#define IPUS_MAX 16 /* charts of a page */
 
 static const char sql_ipus[] = "SELECT DISTINCT ipu FROM liveness ORDER BY ipu";
 static const char sql_liveness[] =
@@ -21,7 +21,7 @@ struct liveness {
 	struct html_curve always, all;
 };
 
-static enum status liveness_read(struct liveness *live, struct prof_db *db, int64_t ipu,
+static enum status read_liveness(struct liveness *live, struct prof_db *db, int64_t ipu,
 				 struct err *err)
 {
 	struct prof_query *query;
@@ -40,8 +40,8 @@ static enum status liveness_read(struct liveness *live, struct prof_db *db, int6
 	return status;
 }
 
-/* A peak counts as what it was, not as the mean of its surroundings. */
-static void liveness_series(struct html_curve *curve, const char *name, struct html_series *out)
+/* Draw the maximum of a point, not its mean: peaks must not be smoothed. */
+static void make_peak_series(struct html_curve *curve, const char *name, struct html_series *out)
 {
 	html_curve_series(curve, name, true, out);
 	out->y = out->high;
@@ -49,14 +49,14 @@ static void liveness_series(struct html_curve *curve, const char *name, struct h
 	out->area = true;
 }
 
-static void liveness_chart(struct report_html *page, struct liveness *live, int64_t ipu)
+static void draw_liveness(struct report_html *page, struct liveness *live, int64_t ipu)
 {
 	struct html_series series[2];
 	char title[80];
 
 	snprintf(title, sizeof(title), "IPU %" PRId64 ": live bytes by program step", ipu);
-	liveness_series(&live->all, "not always live", &series[0]);
-	liveness_series(&live->always, "always live", &series[1]);
+	make_peak_series(&live->all, "not always live", &series[0]);
+	make_peak_series(&live->always, "always live", &series[1]);
 	html_chart(page, &(struct html_chart){.title = title,
 					      .x_name = "program step",
 					      .format_x = html_format_count,
@@ -66,9 +66,9 @@ static void liveness_chart(struct report_html *page, struct liveness *live, int6
 					      .count = ARRAY_LEN(series)});
 }
 
-/* The IPUs of the curves: their number, at most IPUS_MAX. */
-static enum status liveness_ipus(struct prof_db *db, int64_t ipus[IPUS_MAX], int *count,
-				 struct err *err)
+/* Read the IPUs to draw, at most IPUS_MAX. */
+static enum status read_ipus(struct prof_db *db, int64_t ipus[IPUS_MAX], int *count,
+			     struct err *err)
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, sql_ipus, err);
@@ -91,9 +91,9 @@ void html_liveness(struct report_html *page)
 	if (!live)
 		html_check(page, err_nomem(page->err));
 	if (live)
-		html_check(page, liveness_ipus(page->db, ipus, &count, page->err));
+		html_check(page, read_ipus(page->db, ipus, &count, page->err));
 	for (int i = 0; live && i < count && page->status == ST_OK; i++)
-		if (html_check(page, liveness_read(live, page->db, ipus[i], page->err)))
-			liveness_chart(page, live, ipus[i]);
+		if (html_check(page, read_liveness(live, page->db, ipus[i], page->err)))
+			draw_liveness(page, live, ipus[i]);
 	mem_free(live);
 }

@@ -1,7 +1,7 @@
 /*
- * Memory of the tiles: each as a square of a heat map, and the categories.
+ * Tile memory: a heat map with one square per tile, and the categories.
  *
- * Threading: none. Ownership: nothing is kept.
+ * Threading: none. Ownership: none.
  */
 #include "reports/html/report_html.h"
 
@@ -13,7 +13,7 @@
 #define TILES_ACROSS REPORT_FLOOR_ACROSS
 #define TILE_SIZE    11
 #define TILES_MAX    65536
-#define HEATS        10 /* steps of colour up to the fullest tile; one more is out of memory */
+#define HEATS        10 /* colours up to the fullest tile; one more for out of memory */
 
 /* ---- heat map -------------------------------------------------------------------------------- */
 
@@ -27,23 +27,23 @@ static const char sql_greatest[] =
 
 struct heat {
 	struct report_html *page;
-	int64_t ipu; /* being drawn; IPS_NULL: none */
+	int64_t ipu; /* current IPU; IPS_NULL: none */
 	int ipus, beyond;
-	int height;       /* of a map: rows of tiles */
+	int height;       /* rows of tiles of a map */
 	int64_t greatest; /* bytes of the fullest tile, at least 1 */
 	bool open;
 };
 
-static void heat_end(struct heat *heat)
+static void end_map(struct heat *heat)
 {
 	if (heat->open)
 		html_add(heat->page, "</svg></figure>\n");
 	heat->open = false;
 }
 
-static void heat_begin(struct heat *heat, int64_t ipu)
+static void begin_map(struct heat *heat, int64_t ipu)
 {
-	heat_end(heat);
+	end_map(heat);
 	heat->ipu = ipu;
 	heat->open = heat->ipus++ < IPUS_MAX;
 	if (!heat->open)
@@ -54,7 +54,7 @@ static void heat_begin(struct heat *heat, int64_t ipu)
 		  ipu, TILES_ACROSS * TILE_SIZE, heat->height * TILE_SIZE);
 }
 
-static void heat_tile(struct heat *heat, int64_t tile, int64_t bytes, int64_t capacity)
+static void draw_tile(struct heat *heat, int64_t tile, int64_t bytes, int64_t capacity)
 {
 	const bool beyond = capacity > 0 && bytes > capacity;
 	const double share = (double)bytes / (double)heat->greatest;
@@ -79,7 +79,7 @@ static void heat_tile(struct heat *heat, int64_t tile, int64_t bytes, int64_t ca
 	html_add(heat->page, "</title></rect>\n");
 }
 
-static void heat_legend(const struct heat *heat)
+static void draw_legend(const struct heat *heat)
 {
 	char text[FMT_SIZE];
 
@@ -93,7 +93,7 @@ static void heat_legend(const struct heat *heat)
 		  HEATS, TILES_ACROSS);
 }
 
-static enum status heat_measure(struct heat *heat)
+static enum status measure_heat(struct heat *heat)
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, heat->page->db, sql_greatest, heat->page->err);
@@ -109,17 +109,17 @@ static enum status heat_measure(struct heat *heat)
 	return status;
 }
 
-static enum status heat_draw(struct heat *heat)
+static enum status draw_heat(struct heat *heat)
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, heat->page->db, sql_tiles, heat->page->err);
 
 	while (heat->page->status == ST_OK && prof_query_next(query, &status, heat->page->err)) {
 		if (heat->ipus == 0)
-			heat_legend(heat);
+			draw_legend(heat);
 		if (prof_column_int(query, 0) != heat->ipu)
-			heat_begin(heat, prof_column_int(query, 0));
-		heat_tile(heat, prof_column_int(query, 1), prof_column_int(query, 2),
+			begin_map(heat, prof_column_int(query, 0));
+		draw_tile(heat, prof_column_int(query, 1), prof_column_int(query, 2),
 			  prof_column_int(query, 3));
 	}
 	prof_query_close(query);
@@ -135,9 +135,9 @@ void html_memory(struct report_html *page)
 {
 	struct heat heat = {.page = page, .ipu = IPS_NULL};
 
-	if (!html_check(page, heat_measure(&heat)) || !html_check(page, heat_draw(&heat)))
+	if (!html_check(page, measure_heat(&heat)) || !html_check(page, draw_heat(&heat)))
 		return;
-	heat_end(&heat);
+	end_map(&heat);
 	if (heat.ipus > IPUS_MAX)
 		html_note(page, "The first %d of %d IPUs.", IPUS_MAX, heat.ipus);
 	if (heat.beyond > 0)

@@ -1,5 +1,5 @@
 /*
- * `export html`: one self-contained page about a run; needs no network, and no scripts to be read.
+ * `export html`: a self-contained page about a run, readable without network and scripts.
  *
  * Threading: none. Ownership: the page lives for one call.
  */
@@ -20,11 +20,11 @@ static const char page_script[] = {
 #include "report_html_js.h"
 };
 
-/* The page's sections, in order: what one looks at first. A run that has nothing for a section has
- * no such section. @ours: of runs of ipu-train alone; -1: of others alone. */
+/* The page's sections in order of importance. A section is omitted if the run has no data for it.
+ * @ours: 1 only for runs of ipu-train, -1 only for recordings of other programs, 0 both. */
 static const struct {
-	const char *id, *title, *around; /* the class of the element around it, or NULL */
-	const char *has;                 /* SQL: is there anything? NULL: always */
+	const char *id, *title, *around; /* class of the enclosing element, or NULL */
+	const char *has;                 /* SQL that returns 1 if there are data; NULL: always */
 	int ours;
 	void (*write)(struct report_html *page);
 } page_sections[] = {
@@ -51,7 +51,7 @@ static const struct {
 	{"facts", "Facts and options", NULL, NULL, 0, html_facts},
 };
 
-static void page_head(struct report_html *page, const bool *has)
+static void write_head(struct report_html *page, const bool *has)
 {
 	char model[FS_PATH_SIZE];
 
@@ -81,7 +81,7 @@ static void page_head(struct report_html *page, const bool *has)
 	html_add(page, "</nav>\n");
 }
 
-static void page_section(struct report_html *page, size_t i)
+static void write_section(struct report_html *page, size_t i)
 {
 	html_addf(page, "<section id=\"%s\">\n<h2>%s</h2>\n", page_sections[i].id,
 		  page_sections[i].title);
@@ -91,7 +91,7 @@ static void page_section(struct report_html *page, size_t i)
 	html_add(page, page_sections[i].around ? "</div>\n</section>\n" : "</section>\n");
 }
 
-static enum status page_has(struct report_html *page, bool *has)
+static enum status find_sections(struct report_html *page, bool *has)
 {
 	const int other = page->summary.origin == PROF_FROM_TRAINER ? -1 : 1;
 	enum status status = ST_OK;
@@ -106,18 +106,18 @@ static enum status page_has(struct report_html *page, bool *has)
 	return status;
 }
 
-static void page_write(struct report_html *page)
+static void write_page(struct report_html *page)
 {
 	bool has[ARRAY_LEN(page_sections)] = {false};
 
 	if (!html_check(page, report_summary_get(&page->summary, page->db, page->err)) ||
 	    !html_check(page, report_insights_get(&page->insights, page->db, page->err)) ||
-	    !html_check(page, page_has(page, has)))
+	    !html_check(page, find_sections(page, has)))
 		return;
-	page_head(page, has);
+	write_head(page, has);
 	for (size_t i = 0; i < ARRAY_LEN(page_sections) && html_tick(page, 0); i++)
 		if (has[i])
-			page_section(page, i);
+			write_section(page, i);
 	html_add(page, "<script>\n");
 	html_add(page, page_script);
 	html_add(page, "</script>\n</body>\n</html>\n");
@@ -128,7 +128,7 @@ enum status report_html_write(const struct report_export_request *request, struc
 {
 	struct report_html page = {.request = request, .db = request->db, .out = out, .err = err};
 
-	page_write(&page);
+	write_page(&page);
 	report_summary_free(&page.summary);
 	report_insights_free(&page.insights);
 	return page.status;

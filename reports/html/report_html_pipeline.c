@@ -1,7 +1,7 @@
 /*
- * The pipeline of a few weight updates as a Gantt chart, simulated and measured, and its bubbles.
+ * A Gantt chart of a few weight updates of the pipeline, simulated and measured, and the bubbles.
  *
- * The picture is complete without scripts; report_html.js zooms it by the numbers in data-*.
+ * The chart is complete without scripts; report_html.js zooms it using the numbers in data-*.
  * Threading: none. Ownership: the pieces of work live for one section.
  */
 #include "reports/html/report_html.h"
@@ -15,8 +15,8 @@
 #include "common/minmax.h"
 #include "common/sorted.h"
 
-#define LOOK_ROWS    40000 /* stage timings looked at: bounded, whatever the file's size */
-#define WORKS_MAX    1500  /* of a clock's picture */
+#define ROWS_MAX     40000 /* stage timings read: a bound independent of the file's size */
+#define WORKS_MAX    1500  /* pieces of work per chart */
 #define UPDATES_MAX  3
 #define LANES_MAX    64
 #define CHART_LEFT   64
@@ -35,9 +35,9 @@ struct works {
 	size_t count, capacity;
 };
 
-/* ---- which work ------------------------------------------------------------------------------ */
+/* ---- selecting the work ---------------------------------------------------------------------- */
 
-/* The clock at first: the rows of both stand in the file as they came. */
+/* Column 0 is the clock: rows of both clocks are interleaved in the file. */
 static const char sql_works[] =
 	"SELECT s.clock, c.weight_update, c.step, c.microbatch, c.replica, c.ipu, c.stage, "
 	"c.phase, "
@@ -46,7 +46,7 @@ static const char sql_works[] =
 	"WHERE s.row_id <= :rows AND c.mode = 'train' AND c.weight_update IS NOT NULL "
 	"AND c.phase IS NOT NULL ORDER BY s.row_id";
 
-static enum status works_add(struct works *works, const struct prof_query *query, struct err *err)
+static enum status add_work(struct works *works, const struct prof_query *query, struct err *err)
 {
 	const char *phase = prof_column_text(query, 7);
 	struct work work = {
@@ -61,7 +61,7 @@ static enum status works_add(struct works *works, const struct prof_query *query
 		.start_ns = prof_column_int(query, 8),
 		.dur_ns = prof_column_int(query, 9),
 	};
-	const int64_t most = INT64_MAX / 4; /* of what a damaged file may hold */
+	const int64_t most = INT64_MAX / 4; /* bound for damaged files */
 
 	if (work.start_ns < 0 || work.start_ns > most || work.dur_ns < 0 || work.dur_ns > most)
 		return ST_OK;
@@ -71,27 +71,27 @@ static enum status works_add(struct works *works, const struct prof_query *query
 	return ST_OK;
 }
 
-static enum status works_read(struct works *works, struct prof_db *db, struct err *err)
+static enum status read_works(struct works *works, struct prof_db *db, struct err *err)
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, sql_works, err);
 
-	prof_query_int(query, ":rows", LOOK_ROWS);
+	prof_query_int(query, ":rows", ROWS_MAX);
 	while (prof_query_next(query, &status, err))
-		status = works_add(works, query, err);
+		status = add_work(works, query, err);
 	prof_query_close(query);
 	return status;
 }
 
-static int work_compare(const void *a, const void *b)
+static int compare_works(const void *a, const void *b)
 {
 	const struct work *x = a, *y = b;
 
 	return SORTED_BY(x, y, device, update, start_ns, ipu, stage, phase);
 }
 
-/* The work of the clock @device in the updates @first to @last, which are sorted. */
-static struct works works_range(const struct works *all, bool device, int64_t first, int64_t last)
+/* The work on one clock in the updates @first to @last; borrows from @all, which is sorted. */
+static struct works select_range(const struct works *all, bool device, int64_t first, int64_t last)
 {
 	struct works part = {0};
 
@@ -107,11 +107,11 @@ static struct works works_range(const struct works *all, bool device, int64_t fi
 	return part;
 }
 
-/* The updates to show: from the second one on, since the first waits for all to begin; as many as
- * are legible. false: there are none. */
-static bool works_updates(const struct works *all, bool device, int64_t *first, int64_t *last)
+/* Choose the updates to draw: from the second one on, because the first includes start-up; as many
+ * as are legible. Return false if there are none. */
+static bool choose_updates(const struct works *all, bool device, int64_t *first, int64_t *last)
 {
-	const struct works part = works_range(all, device, INT64_MIN + 1, INT64_MAX);
+	const struct works part = select_range(all, device, INT64_MIN + 1, INT64_MAX);
 
 	if (part.count == 0)
 		return false;
@@ -120,17 +120,17 @@ static bool works_updates(const struct works *all, bool device, int64_t *first, 
 		(*first)++;
 	*last = *first;
 	while (*last - *first + 1 < UPDATES_MAX && *last + 1 < part.at[part.count - 1].update &&
-	       works_range(all, device, *first, *last + 1).count <= WORKS_MAX)
+	       select_range(all, device, *first, *last + 1).count <= WORKS_MAX)
 		(*last)++;
 	return true;
 }
 
-/* ---- the picture ----------------------------------------------------------------------------- */
+/* ---- the chart ------------------------------------------------------------------------------- */
 
 struct gantt {
 	struct report_html *page;
 	struct works works;
-	int64_t lanes[LANES_MAX]; /* IPUs, in order */
+	int64_t lanes[LANES_MAX]; /* IPUs, in ascending order */
 	int lane_count;
 	int64_t from_ns, until_ns;
 };
@@ -142,7 +142,7 @@ static int compare_numbers(const void *a, const void *b)
 	return SORTED_ORDER(x, y);
 }
 
-static int gantt_lane(const struct gantt *gantt, int64_t ipu)
+static int find_lane(const struct gantt *gantt, int64_t ipu)
 {
 	for (int i = 0; i < gantt->lane_count; i++)
 		if (gantt->lanes[i] == ipu)
@@ -150,13 +150,13 @@ static int gantt_lane(const struct gantt *gantt, int64_t ipu)
 	return -1;
 }
 
-static void gantt_measure(struct gantt *gantt)
+static void measure_gantt(struct gantt *gantt)
 {
 	gantt->from_ns = INT64_MAX;
 	for (size_t i = 0; i < gantt->works.count; i++) {
 		const struct work *work = &gantt->works.at[i];
 
-		if (gantt_lane(gantt, work->ipu) < 0 && gantt->lane_count < LANES_MAX)
+		if (find_lane(gantt, work->ipu) < 0 && gantt->lane_count < LANES_MAX)
 			gantt->lanes[gantt->lane_count++] = work->ipu;
 		if (work->start_ns < gantt->from_ns)
 			gantt->from_ns = work->start_ns;
@@ -174,8 +174,8 @@ static double gantt_x(const struct gantt *gantt, int64_t ns)
 				    (double)(gantt->until_ns - gantt->from_ns) * CHART_WIDTH;
 }
 
-/* The lane of an IPU: idle wherever no work is drawn over it. */
-static void gantt_lane_draw(const struct gantt *gantt, int lane)
+/* Draw the lane of an IPU as idle; work is drawn over it. */
+static void draw_lane(const struct gantt *gantt, int lane)
 {
 	const int y = lane * LANE_HEIGHT;
 
@@ -192,7 +192,7 @@ static void gantt_lane_draw(const struct gantt *gantt, int lane)
 		html_addf(gantt->page, "IPU %" PRId64 "</text>\n", gantt->lanes[lane]);
 }
 
-static void gantt_title(const struct gantt *gantt, const struct work *work)
+static void write_title(const struct gantt *gantt, const struct work *work)
 {
 	char at[FMT_SIZE], dur[FMT_SIZE];
 	const struct {
@@ -212,9 +212,9 @@ static void gantt_title(const struct gantt *gantt, const struct work *work)
 		  fmt_ns(at, work->start_ns));
 }
 
-static void gantt_work(const struct gantt *gantt, const struct work *work)
+static void draw_work(const struct gantt *gantt, const struct work *work)
 {
-	const int lane = gantt_lane(gantt, work->ipu);
+	const int lane = find_lane(gantt, work->ipu);
 	const double x = gantt_x(gantt, work->start_ns);
 	const double width = gantt_x(gantt, work->start_ns + work->dur_ns) - x;
 	char label[32];
@@ -231,14 +231,14 @@ static void gantt_work(const struct gantt *gantt, const struct work *work)
 		  work->start_ns - gantt->from_ns, work->dur_ns,
 		  work->phase == '?' ? 'X' : work->phase, x, lane * LANE_HEIGHT + 2,
 		  max(0.4, width), LANE_HEIGHT - 4);
-	gantt_title(gantt, work);
+	write_title(gantt, work);
 	html_addf(gantt->page, "</rect><text class=\"mid\" x=\"%.2f\" y=\"%d\"%s>%s</text></g>\n",
 		  x + width / 2, lane * LANE_HEIGHT + LANE_HEIGHT / 2 + 4,
 		  width < (double)strlen(label) * LETTER_WIDTH ? " visibility=\"hidden\"" : "",
 		  label);
 }
 
-static void gantt_axis(const struct gantt *gantt)
+static void draw_axis(const struct gantt *gantt)
 {
 	const double span = (double)(gantt->until_ns - gantt->from_ns);
 	const double step = html_tick_step(0, span, 8, false);
@@ -252,11 +252,11 @@ static void gantt_axis(const struct gantt *gantt)
 	html_add(gantt->page, "</g>\n");
 }
 
-static void gantt_draw(struct gantt *gantt, const char *title)
+static void draw_gantt(struct gantt *gantt, const char *title)
 {
 	struct report_html *page = gantt->page;
 
-	gantt_measure(gantt);
+	measure_gantt(gantt);
 	html_add(page, "<figure class=\"gantt\"><figcaption>");
 	html_text(page, title);
 	html_addf(page,
@@ -265,17 +265,17 @@ static void gantt_draw(struct gantt *gantt, const char *title)
 		  CHART_LEFT + CHART_WIDTH + 24, gantt->lane_count * LANE_HEIGHT + 22, CHART_LEFT,
 		  CHART_WIDTH, gantt->until_ns - gantt->from_ns);
 	for (int lane = 0; lane < gantt->lane_count; lane++)
-		gantt_lane_draw(gantt, lane);
+		draw_lane(gantt, lane);
 	for (size_t i = 0; i < gantt->works.count && page->status == ST_OK; i++)
-		gantt_work(gantt, &gantt->works.at[i]);
-	gantt_axis(gantt);
+		draw_work(gantt, &gantt->works.at[i]);
+	draw_axis(gantt);
 	html_add(page, "</svg></figure>\n");
 }
 
-static void pipeline_clock(struct report_html *page, const struct works *all, bool device,
-			   int64_t first, int64_t last)
+static void draw_clock(struct report_html *page, const struct works *all, bool device,
+		       int64_t first, int64_t last)
 {
-	struct gantt gantt = {.page = page, .works = works_range(all, device, first, last)};
+	struct gantt gantt = {.page = page, .works = select_range(all, device, first, last)};
 	const char *clock = device ? "Device (simulated)" : "Host (measured)";
 	char title[160];
 
@@ -288,10 +288,10 @@ static void pipeline_clock(struct report_html *page, const struct works *all, bo
 	else
 		snprintf(title, sizeof(title), "%s, weight updates %" PRId64 " to %" PRId64, clock,
 			 first, last);
-	gantt_draw(&gantt, title);
+	draw_gantt(&gantt, title);
 }
 
-static void pipeline_legend(struct report_html *page)
+static void draw_legend(struct report_html *page)
 {
 	html_add(page,
 		 "<p class=\"legend\">"
@@ -310,18 +310,18 @@ void html_pipeline(struct report_html *page)
 	struct works works = {0};
 	int64_t first, last;
 
-	if (!html_check(page, works_read(&works, page->db, page->err)))
+	if (!html_check(page, read_works(&works, page->db, page->err)))
 		goto out;
 	if (works.count > 0)
-		qsort(works.at, works.count, sizeof(*works.at), work_compare);
-	if (!works_updates(&works, true, &first, &last) &&
-	    !works_updates(&works, false, &first, &last)) {
+		qsort(works.at, works.count, sizeof(*works.at), compare_works);
+	if (!choose_updates(&works, true, &first, &last) &&
+	    !choose_updates(&works, false, &first, &last)) {
 		html_note(page, "No weight update of a pipeline was recorded.");
 		goto out;
 	}
-	pipeline_legend(page);
-	pipeline_clock(page, &works, true, first, last);
-	pipeline_clock(page, &works, false, first, last);
+	draw_legend(page);
+	draw_clock(page, &works, true, first, last);
+	draw_clock(page, &works, false, first, last);
 	html_bubble(page);
 out:
 	mem_free(works.at);

@@ -1,6 +1,6 @@
 /*
- * The timeline of a recording that has no pipeline: its lanes with their longest spans, in the
- * colours of their names.
+ * The timeline of a recording without a pipeline: its lanes with their longest spans, coloured by
+ * name.
  *
  * Threading: none. Ownership: the spans live for one section.
  */
@@ -14,9 +14,9 @@
 #include "common/minmax.h"
 #include "common/str.h"
 
-#define SPANS_MAX    2000 /* of a picture: the longest */
+#define SPANS_MAX    2000 /* per chart: the longest */
 #define LANES_MAX    40
-#define ROWS_MAX     6 /* of a lane: spans within spans */
+#define ROWS_MAX     6 /* per lane: nesting levels */
 #define CHART_LEFT   150
 #define CHART_WIDTH  914
 #define ROW_HEIGHT   18
@@ -27,7 +27,7 @@
 struct lane {
 	int64_t track;
 	char name[96];
-	int rows, top; /* rows of spans; where they begin, in pixels */
+	int rows, top; /* rows of spans; y of the first, in pixels */
 };
 
 struct timeline {
@@ -38,7 +38,7 @@ struct timeline {
 	int64_t from_ns, until_ns;
 };
 
-/* The longest spans first, so that the longest are those that are drawn. */
+/* The inner query selects the longest spans, the outer one orders them by lane. */
 static const char sql_spans[] =
 	"SELECT s.track_id, t.track, s.depth, n.value, s.start_ns, s.dur_ns FROM "
 	"(SELECT * FROM span_rows WHERE dur_ns > 0 AND depth < :rows AND track_id IN "
@@ -47,7 +47,7 @@ static const char sql_spans[] =
 	"JOIN track_rows t ON t.track_id = s.track_id JOIN sites i ON i.site_id = s.site_id "
 	"JOIN strings n ON n.string_id = i.name_id ORDER BY s.track_id, s.depth, s.start_ns";
 
-static struct lane *lane_of(struct timeline *timeline, int64_t track)
+static struct lane *find_lane(struct timeline *timeline, int64_t track)
 {
 	for (int i = 0; i < timeline->lane_count; i++)
 		if (timeline->lanes[i].track == track)
@@ -55,11 +55,11 @@ static struct lane *lane_of(struct timeline *timeline, int64_t track)
 	return NULL;
 }
 
-static void lane_add(struct timeline *timeline, const struct prof_query *query)
+static void add_to_lane(struct timeline *timeline, const struct prof_query *query)
 {
 	const int64_t track = prof_column_int(query, 0), start_ns = prof_column_int(query, 4);
 	const char *name = prof_column_text(query, 1);
-	struct lane *lane = lane_of(timeline, track);
+	struct lane *lane = find_lane(timeline, track);
 
 	if (!lane && timeline->lane_count == LANES_MAX)
 		return;
@@ -79,9 +79,9 @@ static double timeline_x(const struct timeline *timeline, int64_t ns)
 				    (double)(timeline->until_ns - timeline->from_ns) * CHART_WIDTH;
 }
 
-static void timeline_span(struct timeline *timeline, const struct prof_query *query)
+static void draw_span(struct timeline *timeline, const struct prof_query *query)
 {
-	const struct lane *lane = lane_of(timeline, prof_column_int(query, 0));
+	const struct lane *lane = find_lane(timeline, prof_column_int(query, 0));
 	const int64_t start_ns = prof_column_int(query, 4), dur_ns = prof_column_int(query, 5);
 	const char *name = prof_column_text(query, 3);
 	const double x = timeline_x(timeline, start_ns);
@@ -110,7 +110,7 @@ static void timeline_span(struct timeline *timeline, const struct prof_query *qu
 	html_add(page, "</text></g>\n");
 }
 
-static void timeline_frame(struct timeline *timeline)
+static void draw_frame(struct timeline *timeline)
 {
 	struct report_html *page = timeline->page;
 	const double span = (double)(timeline->until_ns - timeline->from_ns);
@@ -128,7 +128,7 @@ static void timeline_frame(struct timeline *timeline)
 		const char *name = lane->name;
 		size_t letters = 0, skip;
 
-		/* Names part late: their ends stay. */
+		/* Show the ends of long names: names often differ only there. */
 		for (const char *c = name; *c; c++)
 			letters += ((unsigned char)*c & 0xc0) != 0x80;
 		skip = letters > NAME_COLUMNS ? letters - NAME_COLUMNS + 1 : 0;
@@ -150,7 +150,7 @@ static void timeline_frame(struct timeline *timeline)
 	html_add(page, "</g>\n");
 }
 
-static enum status timeline_rows(struct timeline *timeline,
+static enum status for_each_span(struct timeline *timeline,
 				 void (*row)(struct timeline *timeline,
 					     const struct prof_query *query))
 {
@@ -162,7 +162,7 @@ static enum status timeline_rows(struct timeline *timeline,
 	prof_query_int(query, ":clock", timeline->device);
 	prof_query_int(query, ":most", SPANS_MAX);
 	while (page->status == ST_OK && prof_query_next(query, &status, page->err)) {
-		const int64_t most = INT64_MAX / 4; /* of what a damaged file may hold */
+		const int64_t most = INT64_MAX / 4; /* bound for damaged files */
 		const int64_t depth = prof_column_int(query, 2);
 
 		if (depth >= 0 && depth < ROWS_MAX && prof_column_int(query, 4) >= -most &&
@@ -184,14 +184,15 @@ void html_timeline(struct report_html *page)
 					      .device = device,
 					      .from_ns = INT64_MAX,
 					      .until_ns = INT64_MIN};
-		if (!html_check(page, timeline_rows(timeline, lane_add)) || !timeline->lane_count)
+		if (!html_check(page, for_each_span(timeline, add_to_lane)) ||
+		    !timeline->lane_count)
 			continue;
 		for (int i = 0; i < timeline->lane_count; i++) {
 			timeline->lanes[i].top = timeline->height + LANE_GAP;
 			timeline->height += timeline->lanes[i].rows * ROW_HEIGHT + LANE_GAP;
 		}
-		timeline_frame(timeline);
-		html_check(page, timeline_rows(timeline, timeline_span));
+		draw_frame(timeline);
+		html_check(page, for_each_span(timeline, draw_span));
 		html_add(page, "</svg></figure>\n");
 		if (timeline->lane_count == LANES_MAX)
 			html_note(page, "The first %d lanes with spans.", LANES_MAX);

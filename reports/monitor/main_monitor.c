@@ -1,5 +1,5 @@
 /*
- * ipu-monitor: the simulated IPUs and who has them.
+ * ipu-monitor: show the simulated IPUs and the runs attached to them.
  */
 #include "common/cli.h"
 #include "reports/monitor/report_monitor.h"

@@ -15,8 +15,8 @@
 
 /* ---- heat: docs/monitor.md, "Temperatures and power" ----------------------------------------- */
 
-/* Published power of an IPU at work: of its card or machine, divided by its IPUs. A Bow calls its
- * board M2000 too. */
+/* Published power draw of one IPU under load: of its card or machine, divided by its IPUs. A Bow
+ * board is called M2000, too. */
 static const struct report_monitor_kind monitor_kinds[] = {
 	{"ipu1", "ipu1", "C2", 150},
 	{"ipu2", "ipu2", "M2000", 375},
@@ -24,10 +24,10 @@ static const struct report_monitor_kind monitor_kinds[] = {
 	{"c600", "ipu21", "C600", 185},
 };
 
-#define IDLE_PART       0.16 /* of the busy power */
+#define IDLE_PART       0.16 /* share of the busy power */
 #define AMBIENT_C       25.0
-#define DIE_C_WATT      0.14   /* above the ambient, of the IPU's own power */
-#define BOARD_C_WATT    0.0413 /* of its board's */
+#define DIE_C_WATT      0.14   /* degrees above ambient per watt of the IPU */
+#define BOARD_C_WATT    0.0413 /* degrees above ambient per watt of the board */
 #define WARM_UP_SECONDS 20.0
 
 static const struct report_monitor_kind *monitor_kind(const char *target)
@@ -38,8 +38,9 @@ static const struct report_monitor_kind *monitor_kind(const char *target)
 	return &monitor_kinds[1];
 }
 
-/* The power at which the metal has arrived: idle, and nearer to the present one by the minute. */
-static double monitor_felt_watts(const struct report_monitor_device *device, int64_t now_ms)
+/* Power that determines the temperature: rises from idle to the current power with a time
+ * constant. */
+static double effective_watts(const struct report_monitor_device *device, int64_t now_ms)
 {
 	const double idle = IDLE_PART * device->kind->busy_watts;
 	double seconds;
@@ -61,7 +62,7 @@ static void monitor_heat_board(struct report_monitor *monitor, int first)
 		double own;
 
 		device->watts = idle + (device->kind->busy_watts - idle) * device->utilisation;
-		own = monitor_felt_watts(device, monitor->now_ms);
+		own = effective_watts(device, monitor->now_ms);
 		device->die_c = AMBIENT_C + DIE_C_WATT * own;
 		watts += device->watts;
 		felt += own;
@@ -137,9 +138,9 @@ void report_monitor_free(struct report_monitor *monitor)
 	*monitor = (struct report_monitor){0};
 }
 
-/* ---- places ---------------------------------------------------------------------------------- */
+/* ---- locations ------------------------------------------------------------------------------- */
 
-/* Of the block that is reserved for benchmarks of networks: nobody's. */
+/* From the block reserved for network benchmarks (198.18.0.0/15), which belongs to no host. */
 void report_monitor_address(int id, char *out, size_t size)
 {
 	const int machine = id / REPORT_MONITOR_MACHINE;

@@ -1,7 +1,7 @@
 /*
- * The command ipu-monitor: arguments, one look or many, exit codes.
+ * The ipu-monitor command: arguments, one snapshot or many, exit codes.
  *
- * Threading: one thread. This is a front end: it prints.
+ * Threading: one thread. Prints to standard output.
  */
 #include <errno.h>
 #include <signal.h>
@@ -21,7 +21,7 @@ struct monitor_request {
 	const char *color;
 	bool json, watch, colour, screen;
 	double seconds;
-	struct str notes; /* of the last look */
+	struct str notes; /* of the last snapshot */
 };
 
 static const struct cli_option monitor_options[] = {
@@ -81,11 +81,11 @@ static const struct cli_command monitor_cli = {
 
 struct monitor_words {
 	const char *seconds;
-	bool watched; /* the last argument was --watch */
+	bool watched; /* the previous argument was --watch */
 };
 
-static enum status monitor_take(struct monitor_request *request, struct monitor_words *words,
-				const struct cli_argument *argument, struct err *err)
+static enum status parse_argument(struct monitor_request *request, struct monitor_words *words,
+				  const struct cli_argument *argument, struct err *err)
 {
 	const bool watched = words->watched;
 
@@ -99,8 +99,8 @@ static enum status monitor_take(struct monitor_request *request, struct monitor_
 	return ST_OK;
 }
 
-static enum status monitor_parse(struct monitor_request *request, int argc, char **argv,
-				 struct err *err)
+static enum status parse_line(struct monitor_request *request, int argc, char **argv,
+			      struct err *err)
 {
 	struct monitor_words words = {NULL, false};
 	struct cli_walk walk;
@@ -110,7 +110,7 @@ static enum status monitor_parse(struct monitor_request *request, int argc, char
 
 	cli_begin(&walk, &monitor_cli, argc, argv, false);
 	while ((status = cli_next(&walk, &argument, &more, err)) == ST_OK && more)
-		if ((status = monitor_take(request, &words, &argument, err)) != ST_OK)
+		if ((status = parse_argument(request, &words, &argument, err)) != ST_OK)
 			return status;
 	if (status == ST_OK && words.seconds &&
 	    (!str_to_double(words.seconds, &request->seconds) ||
@@ -121,10 +121,10 @@ static enum status monitor_parse(struct monitor_request *request, int argc, char
 	return status;
 }
 
-/* ---- a look ---------------------------------------------------------------------------------- */
+/* ---- a snapshot ------------------------------------------------------------------------------ */
 
-static enum status monitor_read(struct monitor_request *request, struct report_monitor *out,
-				struct err *err)
+static enum status read_snapshot(struct monitor_request *request, struct report_monitor *out,
+				 struct err *err)
 {
 	struct prof_announcements runs;
 	enum status status;
@@ -139,9 +139,9 @@ static enum status monitor_read(struct monitor_request *request, struct report_m
 	return status;
 }
 
-static enum status monitor_write(const struct monitor_request *request,
-				 const struct report_monitor *monitor, struct str *out,
-				 struct err *err)
+static enum status write_snapshot(const struct monitor_request *request,
+				  const struct report_monitor *monitor, struct str *out,
+				  struct err *err)
 {
 	struct jsonw w;
 
@@ -151,20 +151,20 @@ static enum status monitor_write(const struct monitor_request *request,
 		return jsonw_end(&w, err);
 	}
 	report_monitor_text(monitor, request->colour, out);
-	/* On a screen that is drawn over there is no other place for them. */
+	/* On the alternate screen, stderr would be overdrawn. */
 	if (request->screen)
 		str_add(out, str_peek(&request->notes));
 	return ST_OK;
 }
 
-static enum status monitor_draw(void *user, struct str *out, struct err *err)
+static enum status draw_snapshot(void *user, struct str *out, struct err *err)
 {
 	struct monitor_request *request = user;
 	struct report_monitor monitor = {0};
-	enum status status = monitor_read(request, &monitor, err);
+	enum status status = read_snapshot(request, &monitor, err);
 
 	if (status == ST_OK)
-		status = monitor_write(request, &monitor, out, err);
+		status = write_snapshot(request, &monitor, out, err);
 	if (status == ST_OK && out->failed)
 		status = err_nomem(err);
 	report_monitor_free(&monitor);
@@ -173,10 +173,10 @@ static enum status monitor_draw(void *user, struct str *out, struct err *err)
 	return status;
 }
 
-static enum status monitor_once(struct monitor_request *request, struct err *err)
+static enum status print_once(struct monitor_request *request, struct err *err)
 {
 	struct str out = {0};
-	enum status status = monitor_draw(request, &out, err);
+	enum status status = draw_snapshot(request, &out, err);
 
 	if (status == ST_OK && (fputs(str_peek(&out), stdout) < 0 || fflush(stdout) != 0))
 		status = err_set(err, ST_IO, "write: %s", strerror(errno));
@@ -184,12 +184,12 @@ static enum status monitor_once(struct monitor_request *request, struct err *err
 	return status;
 }
 
-static enum status monitor_watch(struct monitor_request *request, int *number, struct err *err)
+static enum status watch_snapshots(struct monitor_request *request, int *number, struct err *err)
 {
 	const struct report_watch watch = {
 		.seconds = request->seconds,
 		.screen = request->screen,
-		.draw = monitor_draw,
+		.draw = draw_snapshot,
 		.user = request,
 	};
 
@@ -208,14 +208,14 @@ int report_monitor_command(int argc, char **argv)
 
 	if (cli_standard(&monitor_cli, argc, argv, stdout))
 		return 0;
-	status = monitor_parse(&request, argc, argv, &err);
+	status = parse_line(&request, argc, argv, &err);
 	request.screen = request.watch && !request.json && report_watch_screen();
 	if (status == ST_OK)
-		status = request.watch ? monitor_watch(&request, &number, &err)
-				       : monitor_once(&request, &err);
+		status = request.watch ? watch_snapshots(&request, &number, &err)
+				       : print_once(&request, &err);
 	str_free(&request.notes);
 	if (status != ST_OK)
 		return cli_fail(&monitor_cli, &err);
-	/* Ctrl-C is a way to leave; other signals are told to the parent as shells do. */
+	/* Ctrl-C is a normal exit; report other signals to the parent as shells do. */
 	return number == 0 || number == SIGINT ? 0 : 128 + number;
 }

@@ -1,6 +1,6 @@
 /*
- * The JSON of ipu-monitor. Devices have the attributes of gc-info, each a text as gc-inventory
- * writes them; processes have numbers.
+ * The JSON output of ipu-monitor. Devices have the attributes of gc-info, each a string in the form
+ * of gc-inventory; processes have numbers.
  *
  * Threading: none.
  */
@@ -11,9 +11,9 @@
 #include "common/mem.h"
 #include "reports/monitor/report_monitor.h"
 
-/* A key and a printed text, which fits. */
-__attribute__((format(printf, 3, 4))) static void
-monitor_attribute(struct jsonw *w, const char *key, const char *format, ...)
+/* Add a key with a formatted text of less than 128 bytes. */
+__attribute__((format(printf, 3, 4))) static void add_attribute(struct jsonw *w, const char *key,
+								const char *format, ...)
 {
 	char text[128];
 	va_list args;
@@ -24,42 +24,42 @@ monitor_attribute(struct jsonw *w, const char *key, const char *format, ...)
 	jsonw_key_text(w, key, text);
 }
 
-static void monitor_json_place(struct jsonw *w, const struct report_monitor_device *device)
+static void add_location(struct jsonw *w, const struct report_monitor_device *device)
 {
 	char text[64];
 
-	monitor_attribute(w, "id", "%d", device->id);
+	add_attribute(w, "id", "%d", device->id);
 	jsonw_key_text(w, "target", "Fabric");
 	report_monitor_address(device->id, text, sizeof(text));
 	jsonw_key_text(w, "ipu-m host", text);
-	monitor_attribute(w, "board ipu index", "%d", report_monitor_ipu(device->id));
+	add_attribute(w, "board ipu index", "%d", report_monitor_ipu(device->id));
 	report_monitor_serial(device->id, text, sizeof(text));
 	jsonw_key_text(w, "board serial number", text);
 	jsonw_key_text(w, "board type", device->kind->board);
 	jsonw_key_text(w, "ipu architecture", device->kind->architecture);
-	monitor_attribute(w, "clock", "%" PRId64 "MHz", device->clock_mhz);
+	add_attribute(w, "clock", "%" PRId64 "MHz", device->clock_mhz);
 }
 
-static void monitor_json_device(struct jsonw *w, const struct report_monitor_device *device)
+static void add_device(struct jsonw *w, const struct report_monitor_device *device)
 {
 	const struct prof_announcement *run = device->run;
 
 	jsonw_begin_object(w);
-	monitor_json_place(w, device);
-	monitor_attribute(w, "average die temp", "%.1f C", device->die_c);
-	monitor_attribute(w, "average board temp", "%.1f C", device->board_c);
-	monitor_attribute(w, "ipu power", "%.1f W", device->watts);
-	monitor_attribute(w, "total board power", "%.1f W", device->board_watts);
-	monitor_attribute(w, "ipu utilisation", "%.2f%%", 100 * device->utilisation);
+	add_location(w, device);
+	add_attribute(w, "average die temp", "%.1f C", device->die_c);
+	add_attribute(w, "average board temp", "%.1f C", device->board_c);
+	add_attribute(w, "ipu power", "%.1f W", device->watts);
+	add_attribute(w, "total board power", "%.1f W", device->board_watts);
+	add_attribute(w, "ipu utilisation", "%.2f%%", 100 * device->utilisation);
 	if (run) {
 		jsonw_key_text(w, "user executable", run->command);
 		jsonw_key_text(w, "user name", run->user);
-		monitor_attribute(w, "user process id", "%" PRId64, run->pid);
+		add_attribute(w, "user process id", "%" PRId64, run->pid);
 	}
 	jsonw_end_object(w);
 }
 
-static void monitor_json_progress(struct jsonw *w, const struct report_progress *progress)
+static void add_progress(struct jsonw *w, const struct report_progress *progress)
 {
 	const struct {
 		const char *key;
@@ -82,8 +82,8 @@ static void monitor_json_progress(struct jsonw *w, const struct report_progress 
 	jsonw_key_real(w, "utilisation", progress->utilisation);
 }
 
-static void monitor_json_run(struct jsonw *w, const struct report_monitor *monitor,
-			     const struct prof_announcement *run)
+static void add_run(struct jsonw *w, const struct report_monitor *monitor,
+		    const struct prof_announcement *run)
 {
 	const int64_t ms = monitor->now_ms - run->started_ms;
 
@@ -103,7 +103,7 @@ static void monitor_json_run(struct jsonw *w, const struct report_monitor *monit
 	jsonw_key_bool(w, "shared", report_monitor_shared(monitor, run));
 	jsonw_key_int(w, "replicas", run->replicas);
 	jsonw_key_int(w, "stages", run->stages);
-	monitor_json_progress(w, &run->progress);
+	add_progress(w, &run->progress);
 	jsonw_key_text(w, "report", run->report[0] ? run->report : NULL);
 	jsonw_end_object(w);
 }
@@ -124,12 +124,12 @@ void report_monitor_json(const struct report_monitor *monitor, struct jsonw *w)
 	jsonw_key(w, "devices");
 	jsonw_begin_array(w);
 	for (int i = 0; i < monitor->count; i++)
-		monitor_json_device(w, &monitor->devices[i]);
+		add_device(w, &monitor->devices[i]);
 	jsonw_end_array(w);
 	jsonw_key(w, "processes");
 	jsonw_begin_array(w);
 	for (int i = 0; i < monitor->runs.count; i++)
-		monitor_json_run(w, monitor, &monitor->runs.items[i]);
+		add_run(w, monitor, &monitor->runs.items[i]);
 	jsonw_end_array(w);
 	jsonw_end_object(w);
 }

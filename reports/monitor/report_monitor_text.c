@@ -1,8 +1,8 @@
 /*
- * The tables of ipu-monitor, laid out as gc-monitor prints them: the widths of its columns, texts
- * in their middle, a rule between IPU-Ms. Always ASCII.
+ * The tables of ipu-monitor in the layout of gc-monitor: the same column widths, centred texts, a
+ * rule between IPU-Ms. Always ASCII.
  *
- * Threading: none. Ownership: text is appended to the caller's.
+ * Threading: none. Ownership: text is appended to the caller's string.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -60,7 +60,7 @@ static const struct monitor_column process_title[] = {{NULL, 139}, {"IPU", 24}, 
 
 /* ---- boxes ----------------------------------------------------------------------------------- */
 
-static void monitor_rule(struct str *out, const struct monitor_column *columns, size_t count)
+static void add_rule(struct str *out, const struct monitor_column *columns, size_t count)
 {
 	static const char dashes[] = "------------------------------------------------------------"
 				     "------------------------------------------------------------"
@@ -71,8 +71,8 @@ static void monitor_rule(struct str *out, const struct monitor_column *columns, 
 	str_add(out, "+\n");
 }
 
-/* In the middle of @width, cut where it is longer. */
-static void monitor_cell(struct str *out, const char *text, int width)
+/* Centre @text in @width columns, cut with "..." if it is longer. */
+static void add_cell(struct str *out, const char *text, int width)
 {
 	char clean[CELL_SIZE];
 	const struct report_cell cell = {.type = PROF_TEXT, .text = text};
@@ -90,27 +90,27 @@ static void monitor_cell(struct str *out, const char *text, int width)
 	str_addf(out, "|%*s%s%*s", left, "", clean, width - length - left, "");
 }
 
-/* @cells NULL: the heads. */
-static void monitor_row(struct str *out, const struct monitor_column *columns, size_t count,
-			const char *const *cells)
+/* @cells NULL: the headings. */
+static void add_row(struct str *out, const struct monitor_column *columns, size_t count,
+		    const char *const *cells)
 {
 	for (size_t i = 0; i < count; i++)
-		monitor_cell(out, cells ? cells[i] : columns[i].head, columns[i].width);
+		add_cell(out, cells ? cells[i] : columns[i].head, columns[i].width);
 	str_add(out, "|\n");
 }
 
-static void monitor_title(struct str *out, const struct monitor_column *columns, size_t count,
-			  const char *const *cells, bool colour)
+static void add_title(struct str *out, const struct monitor_column *columns, size_t count,
+		      const char *const *cells, bool colour)
 {
-	monitor_rule(out, columns, count);
+	add_rule(out, columns, count);
 	str_add(out, colour ? BOLD : "");
-	monitor_row(out, columns, count, cells);
+	add_row(out, columns, count, cells);
 	str_add(out, colour ? PLAIN : "");
 }
 
 /* ---- IPUs ------------------------------------------------------------------------------------ */
 
-static void monitor_device(struct str *out, const struct report_monitor_device *device)
+static void add_device(struct str *out, const struct report_monitor_device *device)
 {
 	char address[64], serial[64], id[16], ipu[16];
 	const char *cells[DEVICE_COLUMNS] = {
@@ -129,30 +129,30 @@ static void monitor_device(struct str *out, const struct report_monitor_device *
 	report_monitor_serial(device->id, serial, sizeof(serial));
 	snprintf(id, sizeof(id), "%d", device->id);
 	snprintf(ipu, sizeof(ipu), "%d", report_monitor_ipu(device->id));
-	monitor_row(out, device_columns, DEVICE_COLUMNS, cells);
+	add_row(out, device_columns, DEVICE_COLUMNS, cells);
 }
 
-static void monitor_devices(struct str *out, const struct report_monitor *monitor, bool colour)
+static void add_devices(struct str *out, const struct report_monitor *monitor, bool colour)
 {
 	char partition[96];
 	const char *title[] = {device_title[0].head, partition};
 
 	snprintf(partition, sizeof(partition), "Partition: %s [active] has %d reconfigurable IPUs",
 		 REPORT_MONITOR_PARTITION, monitor->count);
-	monitor_title(out, device_title, ARRAY_LEN(device_title), title, colour);
-	monitor_rule(out, device_columns, DEVICE_COLUMNS);
-	monitor_row(out, device_columns, DEVICE_COLUMNS, NULL);
+	add_title(out, device_title, ARRAY_LEN(device_title), title, colour);
+	add_rule(out, device_columns, DEVICE_COLUMNS);
+	add_row(out, device_columns, DEVICE_COLUMNS, NULL);
 	for (int i = 0; i < monitor->count; i++) {
 		if (i % REPORT_MONITOR_MACHINE == 0)
-			monitor_rule(out, device_columns, DEVICE_COLUMNS);
-		monitor_device(out, &monitor->devices[i]);
+			add_rule(out, device_columns, DEVICE_COLUMNS);
+		add_device(out, &monitor->devices[i]);
 	}
-	monitor_rule(out, device_columns, DEVICE_COLUMNS);
+	add_rule(out, device_columns, DEVICE_COLUMNS);
 }
 
 /* ---- processes ------------------------------------------------------------------------------- */
 
-static void monitor_time(char *out, size_t size, int64_t ms)
+static void format_duration(char *out, size_t size, int64_t ms)
 {
 	const int64_t s = ms > 0 ? ms / 1000 : 0;
 
@@ -166,9 +166,9 @@ static void monitor_time(char *out, size_t size, int64_t ms)
 		snprintf(out, size, "%" PRId64 "d%02dh", s / 86400, (int)(s / 3600 % 24));
 }
 
-static void monitor_process(struct str *out, const struct report_monitor *monitor,
-			    const struct prof_announcement *run,
-			    const struct report_monitor_device *device)
+static void add_process(struct str *out, const struct report_monitor *monitor,
+			const struct prof_announcement *run,
+			const struct report_monitor_device *device)
 {
 	char text[PROCESS_COLUMNS][32];
 	const char *cells[PROCESS_COLUMNS];
@@ -178,17 +178,17 @@ static void monitor_process(struct str *out, const struct report_monitor *monito
 	cells[PROCESS_COMMAND] = run->command;
 	cells[PROCESS_USER] = run->user;
 	snprintf(text[PROCESS_PID], sizeof(text[0]), "%" PRId64, run->pid);
-	monitor_time(text[PROCESS_TIME], sizeof(text[0]), monitor->now_ms - run->started_ms);
+	format_duration(text[PROCESS_TIME], sizeof(text[0]), monitor->now_ms - run->started_ms);
 	snprintf(text[PROCESS_ID], sizeof(text[0]), "%d%s", device->id,
 		 device->users > 1 ? "*" : "");
 	snprintf(text[PROCESS_CLOCK], sizeof(text[0]), "%" PRId64 "MHz", run->clock_mhz);
 	snprintf(text[PROCESS_DIE], sizeof(text[0]), "%.1f C", device->die_c);
 	snprintf(text[PROCESS_BOARD], sizeof(text[0]), "%.1f C", device->board_c);
 	snprintf(text[PROCESS_POWER], sizeof(text[0]), "%.1f W", device->board_watts);
-	monitor_row(out, process_columns, PROCESS_COLUMNS, cells);
+	add_row(out, process_columns, PROCESS_COLUMNS, cells);
 }
 
-static void monitor_processes(struct str *out, const struct report_monitor *monitor, bool colour)
+static void add_processes(struct str *out, const struct report_monitor *monitor, bool colour)
 {
 	char partition[96];
 	const char *title[] = {partition, process_title[1].head, process_title[2].head};
@@ -196,29 +196,29 @@ static void monitor_processes(struct str *out, const struct report_monitor *moni
 	if (monitor->runs.count == 0) {
 		snprintf(partition, sizeof(partition), "No attached processes in partition %s",
 			 REPORT_MONITOR_PARTITION);
-		monitor_title(out, device_none, ARRAY_LEN(device_none), title, colour);
-		monitor_rule(out, device_none, ARRAY_LEN(device_none));
+		add_title(out, device_none, ARRAY_LEN(device_none), title, colour);
+		add_rule(out, device_none, ARRAY_LEN(device_none));
 		return;
 	}
 	snprintf(partition, sizeof(partition), "Attached processes in partition %s",
 		 REPORT_MONITOR_PARTITION);
-	monitor_title(out, process_title, ARRAY_LEN(process_title), title, colour);
-	monitor_rule(out, process_columns, PROCESS_COLUMNS);
-	monitor_row(out, process_columns, PROCESS_COLUMNS, NULL);
-	monitor_rule(out, process_columns, PROCESS_COLUMNS);
+	add_title(out, process_title, ARRAY_LEN(process_title), title, colour);
+	add_rule(out, process_columns, PROCESS_COLUMNS);
+	add_row(out, process_columns, PROCESS_COLUMNS, NULL);
+	add_rule(out, process_columns, PROCESS_COLUMNS);
 	for (int i = 0; i < monitor->runs.count; i++) {
 		const struct prof_announcement *run = &monitor->runs.items[i];
 
 		for (int64_t id = run->first_id; id < run->first_id + run->ipus; id++)
-			monitor_process(out, monitor, run, &monitor->devices[id]);
+			add_process(out, monitor, run, &monitor->devices[id]);
 	}
-	monitor_rule(out, process_columns, PROCESS_COLUMNS);
+	add_rule(out, process_columns, PROCESS_COLUMNS);
 }
 
-/* ---- below ----------------------------------------------------------------------------------- */
+/* ---- progress of the runs -------------------------------------------------------------------- */
 
 /* "1653623: training, epoch 2/3, step 120/500; ipu-view /home/..." */
-static void monitor_follow(struct str *out, const struct prof_announcement *run)
+static void add_progress(struct str *out, const struct prof_announcement *run)
 {
 	const struct report_progress *progress = &run->progress;
 	const struct report_cell cell = {.type = PROF_TEXT, .text = run->report};
@@ -245,8 +245,8 @@ static bool monitor_any_shared(const struct report_monitor *monitor)
 
 void report_monitor_text(const struct report_monitor *monitor, bool colour, struct str *out)
 {
-	monitor_devices(out, monitor, colour);
-	monitor_processes(out, monitor, colour);
+	add_devices(out, monitor, colour);
+	add_processes(out, monitor, colour);
 	if (monitor->runs.count > 0)
 		str_add(out, "Temp and Power are simulated, as is all of the partition.\n");
 	else
@@ -254,5 +254,5 @@ void report_monitor_text(const struct report_monitor *monitor, bool colour, stru
 	if (monitor_any_shared(monitor))
 		str_add(out, "* more than one run has this IPU\n");
 	for (int i = 0; i < monitor->runs.count; i++)
-		monitor_follow(out, &monitor->runs.items[i]);
+		add_progress(out, &monitor->runs.items[i]);
 }

@@ -1,6 +1,6 @@
 /*
- * The loop behind --watch. Signals are taken between two drawings, so that the terminal is restored
- * in one place. Threading and ownership: as the header says.
+ * The loop behind --watch. Signals are received between two drawings, so that the terminal is
+ * restored at a single point. Threading and ownership: see report_watch.h.
  */
 #include "reports/monitor/report_watch.h"
 
@@ -16,7 +16,7 @@
 
 #include "common/mem.h"
 
-/* The alternate screen, long lines cut instead of wrapped, no cursor. */
+/* Alternate screen, no wrapping of long lines, no cursor. */
 #define SCREEN_ENTER "\033[?1049h\033[?7l\033[?25l"
 #define SCREEN_LEAVE "\033[?7h\033[?25h\033[?1049l"
 
@@ -27,14 +27,14 @@ bool report_watch_screen(void)
 	return term && term[0] && strcmp(term, "dumb") != 0 && isatty(STDOUT_FILENO) == 1;
 }
 
-static int watch_rows(void)
+static int terminal_rows(void)
 {
 	struct winsize size;
 
 	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 1 ? size.ws_row : 24;
 }
 
-static int watch_lines(const char *text)
+static int count_lines(const char *text)
 {
 	int lines = 0;
 
@@ -43,11 +43,11 @@ static int watch_lines(const char *text)
 	return lines;
 }
 
-/* What a low terminal has no room for goes at the top: what changes stands at the end. */
-static void watch_draw(const char *text)
+/* If the terminal has too few rows, omit the top: the changing part is at the end. */
+static void draw_text(const char *text)
 {
-	const int rows = watch_rows();
-	int skip = watch_lines(text) - rows;
+	const int rows = terminal_rows();
+	int skip = count_lines(text) - rows;
 
 	fputs("\033[H", stdout);
 	if (skip > 0) {
@@ -60,7 +60,7 @@ static void watch_draw(const char *text)
 	fputs("\033[J", stdout);
 }
 
-static enum status watch_show(const struct report_watch *watch, struct str *frame, struct err *err)
+static enum status draw_frame(const struct report_watch *watch, struct str *frame, struct err *err)
 {
 	enum status status;
 
@@ -71,7 +71,7 @@ static enum status watch_show(const struct report_watch *watch, struct str *fram
 	if (status != ST_OK)
 		return status;
 	if (watch->screen)
-		watch_draw(str_peek(frame));
+		draw_text(str_peek(frame));
 	else
 		fputs(str_peek(frame), stdout);
 	if (fflush(stdout) != 0)
@@ -79,7 +79,7 @@ static enum status watch_show(const struct report_watch *watch, struct str *fram
 	return ST_OK;
 }
 
-static void watch_put(const struct report_watch *watch, const char *control)
+static void write_control(const struct report_watch *watch, const char *control)
 {
 	if (!watch->screen)
 		return;
@@ -87,16 +87,16 @@ static void watch_put(const struct report_watch *watch, const char *control)
 	fflush(stdout);
 }
 
-/* Ctrl-Z: the shell gets its own screen. */
-static void watch_stop(const struct report_watch *watch)
+/* Ctrl-Z: restore the shell's screen while stopped. */
+static void suspend(const struct report_watch *watch)
 {
-	watch_put(watch, SCREEN_LEAVE);
+	write_control(watch, SCREEN_LEAVE);
 	raise(SIGSTOP);
-	watch_put(watch, SCREEN_ENTER);
+	write_control(watch, SCREEN_ENTER);
 }
 
-/* The signal that came within the pause; 0: none. */
-static int watch_wait(const struct report_watch *watch, const sigset_t *signals)
+/* Wait for the interval or a signal. Return the terminating signal, or 0. */
+static int wait_for_signal(const struct report_watch *watch, const sigset_t *signals)
 {
 	const double whole = floor(watch->seconds);
 	const struct timespec pause = {.tv_sec = (time_t)whole,
@@ -104,30 +104,30 @@ static int watch_wait(const struct report_watch *watch, const sigset_t *signals)
 	const int number = sigtimedwait(signals, NULL, &pause);
 
 	if (number == SIGTSTP)
-		watch_stop(watch);
+		suspend(watch);
 	return number == SIGINT || number == SIGTERM || number == SIGHUP ? number : 0;
 }
 
 enum status report_watch_run(const struct report_watch *watch, int *number, struct err *err)
 {
-	static const int taken[] = {SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGWINCH};
+	static const int handled[] = {SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGWINCH};
 	struct sigaction action;
 	struct str frame = {0};
 	enum status status;
 	sigset_t signals, before;
 
 	sigemptyset(&signals);
-	/* In the background and under nohup some are to be ignored. */
-	for (size_t i = 0; i < ARRAY_LEN(taken); i++)
-		if (sigaction(taken[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
-			sigaddset(&signals, taken[i]);
+	/* Respect signals that are ignored, as in the background or under nohup(1). */
+	for (size_t i = 0; i < ARRAY_LEN(handled); i++)
+		if (sigaction(handled[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
+			sigaddset(&signals, handled[i]);
 	sigprocmask(SIG_BLOCK, &signals, &before);
 	*number = 0;
-	watch_put(watch, SCREEN_ENTER);
+	write_control(watch, SCREEN_ENTER);
 	do
-		status = watch_show(watch, &frame, err);
-	while (status == ST_OK && (*number = watch_wait(watch, &signals)) == 0);
-	watch_put(watch, SCREEN_LEAVE);
+		status = draw_frame(watch, &frame, err);
+	while (status == ST_OK && (*number = wait_for_signal(watch, &signals)) == 0);
+	write_control(watch, SCREEN_LEAVE);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	str_free(&frame);
 	return status;

@@ -1,8 +1,9 @@
 /*
- * Showing a text again and again: drawn over itself on a terminal's alternate screen, one after the
- * other elsewhere.
+ * Display a text repeatedly: in place on a terminal's alternate screen, otherwise one after the
+ * other.
  *
- * Threading: one thread, whose process has no other: the signals that end it are blocked meanwhile.
+ * Threading: one thread, in a single-threaded process: the terminating signals are blocked
+ * meanwhile.
  */
 #ifndef REPORT_WATCH_H
 #define REPORT_WATCH_H
@@ -13,7 +14,7 @@
 #include "common/str.h"
 
 struct report_watch {
-	double seconds; /* between two */
+	double seconds; /* interval */
 	bool screen;    /* standard output is a terminal to draw on */
 	/* Fill the empty @out. */
 	enum status (*draw)(void *user, struct str *out, struct err *err);
@@ -23,11 +24,11 @@ struct report_watch {
 #define REPORT_WATCH_LEAST 0.1
 #define REPORT_WATCH_MOST  86400.0
 
-/* Until a signal comes, or a failure; the terminal is restored. *@number: SIGINT, SIGTERM or
- * SIGHUP; 0 with a failure. */
+/* Run until a signal arrives or an error occurs; the terminal is restored. *@number: SIGINT,
+ * SIGTERM or SIGHUP; 0 after an error. */
 enum status report_watch_run(const struct report_watch *watch, int *number, struct err *err);
 
-/* Can standard output be drawn on? */
+/* Return true if standard output can be drawn on. */
 bool report_watch_screen(void);
 
 #endif /* REPORT_WATCH_H */

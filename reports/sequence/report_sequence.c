@@ -1,5 +1,5 @@
 /*
- * Reading kept values of sequences, and sums over them. As the header says.
+ * Read captured values of sequences and compute statistics. See report_sequence.h.
  */
 #include "reports/sequence/report_sequence.h"
 
@@ -14,7 +14,7 @@
 
 #define NEAR_ROWS 4096
 
-/* ---- a kept value ---------------------------------------------------------------------------- */
+/* ---- a captured value ------------------------------------------------------------------------ */
 
 static const char kept_sql[] =
 	"SELECT p.row_id, p.tensor_id, p.context_id, p.dtype, p.shape, t.key, t.dims, "
@@ -36,7 +36,7 @@ static void bind(struct prof_query *query, const char *name, int64_t value)
 		prof_query_int(query, name, value);
 }
 
-/* "(32, 128)"; false: no shape, or too much of it. */
+/* Parse "(32, 128)"; false: too many axes or values. */
 static bool read_shape(struct report_kept *out, const char *text)
 {
 	out->ndim = 0;
@@ -219,8 +219,8 @@ enum status report_tokens_read(struct report_tokens *out, struct arena *arena, s
 	return status;
 }
 
-/* A name with what would steer a terminal, and what is no UTF-8, spelt out. */
-static void spell(const char *name, size_t length, char out[REPORT_TOKEN_SIZE])
+/* Copy a name, with control characters and invalid UTF-8 escaped. */
+static void escape_name(const char *name, size_t length, char out[REPORT_TOKEN_SIZE])
 {
 	size_t to = 0;
 
@@ -252,9 +252,9 @@ const char *report_token_text(const struct report_tokens *tokens, double number,
 			      '\0'};
 
 	if (tokens->bytes && number >= 0 && number < 256)
-		spell(byte, 1, out);
+		escape_name(byte, 1, out);
 	else if (number >= 0 && number < tokens->count)
-		spell(tokens->names[(int)number], strlen(tokens->names[(int)number]), out);
+		escape_name(tokens->names[(int)number], strlen(tokens->names[(int)number]), out);
 	else
 		snprintf(out, REPORT_TOKEN_SIZE, "%.0f", number);
 	return out;
@@ -289,7 +289,7 @@ enum status report_tokens_of(const float **out, struct arena *arena, struct prof
 	return ST_OK;
 }
 
-/* ---- what is said of them -------------------------------------------------------------------- */
+/* ---- statistics ------------------------------------------------------------------------------ */
 
 struct report_head report_head_of(const float *scores, int64_t count, int64_t stride,
 				  int64_t queries, int64_t keys)
@@ -326,7 +326,7 @@ static double row_norm(const float *values, const float *first, int64_t columns)
 	return sqrt(sum);
 }
 
-/* As values were first kept; @out is @kept where that was then. */
+/* Read the first capture of the tensor; @out is @kept if that is the first. */
 static enum status read_first(struct report_kept *out, struct arena *arena, struct prof_db *db,
 			      const struct report_kept *kept, struct err *err)
 {

@@ -1,8 +1,7 @@
 /*
- * The verbs `attention`, `token-losses` and `embeddings`: their command lines, and what they print.
+ * The verbs `attention`, `token-losses` and `embeddings`: their command lines, and printing.
  *
- * Threading: none. Ownership: the database is open while one is printed. Prints, as the front end
- * does.
+ * Threading: none. Ownership: the database is open while one is printed. Prints to standard output.
  */
 #include <math.h>
 #include <stdio.h>
@@ -163,7 +162,7 @@ static enum status parse(struct sequence_line *line, const struct cli_command *c
 		if (status != ST_OK)
 			return status;
 	}
-	/* A word alone is a report's name where there is such a file. */
+	/* A single word is the report if such a file exists, otherwise the key. */
 	if (line->word_count == 1 && !fs_exists(line->words[0])) {
 		line->words[1] = line->words[0];
 		line->words[0] = NULL;
@@ -173,13 +172,13 @@ static enum status parse(struct sequence_line *line, const struct cli_command *c
 	return status;
 }
 
-/* ---- what they share ------------------------------------------------------------------------- */
+/* ---- common parts ---------------------------------------------------------------------------- */
 
 struct sequence {
 	const struct sequence_line *line;
 	struct prof_db *db;
 	struct report_render_params render;
-	struct report_table table; /* its arena has all */
+	struct report_table table; /* its arena owns everything */
 	struct report_tokens tokens;
 	struct report_kept kept;
 };
@@ -201,12 +200,12 @@ static enum status table_new(struct sequence *s, const char *name,
 	return ST_OK;
 }
 
-static struct report_cell *row_next(struct report_table *table)
+static struct report_cell *next_row(struct report_table *table)
 {
 	return table->cells + table->row_count++ * table->column_count;
 }
 
-/* The token at @at of @numbers; empty where they are not known. */
+/* The token at @at of @numbers; empty if @numbers is NULL. */
 static struct report_cell token_cell(struct sequence *s, const float *numbers, int64_t at)
 {
 	char text[REPORT_TOKEN_SIZE];
@@ -226,8 +225,8 @@ static enum status check_within(const struct sequence *s, const char *option, in
 		       s->kept.key, (long long)count);
 }
 
-/* "attention_0_scores, step 15: (2, 2, 32, 32): batch, heads, queries, keys" */
-static void print_about(const struct sequence *s)
+/* Print "attention_0_scores, step 15: (2, 2, 32, 32): batch, heads, queries, keys". */
+static void print_header(const struct sequence *s)
 {
 	printf("%s, %s %lld: %s%s%s\n", s->kept.key, s->kept.by_update ? "weight update" : "step",
 	       (long long)s->kept.step, s->kept.shape_text, s->kept.dims ? ": " : "",
@@ -248,7 +247,7 @@ static enum status read_kept(struct sequence *s, const char *dims, struct err *e
 
 /* ---- attention ------------------------------------------------------------------------------- */
 
-/* Cells of at most @width columns: a share of the keys each, of which the greatest counts. */
+/* Print a map of at most @width columns; each shows the maximum of its share of the keys. */
 static void print_map(const struct sequence *s, const float *map, int64_t queries, int64_t keys,
 		      const float *of_queries, const float *of_keys)
 {
@@ -300,7 +299,7 @@ static enum status head_rows(struct sequence *s, int64_t heads, int64_t queries,
 	for (int64_t h = 0; h < heads && status == ST_OK; h++) {
 		const struct report_head head = report_head_of(sample + h * queries * keys, 1,
 							       queries * keys, queries, keys);
-		struct report_cell *row = row_next(&s->table);
+		struct report_cell *row = next_row(&s->table);
 
 		row[0] = report_cell_of_int(h);
 		row[1] = report_cell_of_real(head.entropy);
@@ -322,7 +321,7 @@ static enum status score_rows(struct sequence *s, const float *map, int64_t quer
 		table_new(s, "attention", columns, (int)ARRAY_LEN(columns), queries * keys, err);
 
 	for (int64_t i = 0; i < queries * keys && status == ST_OK; i++) {
-		struct report_cell *row = row_next(&s->table);
+		struct report_cell *row = next_row(&s->table);
 
 		row[0] = report_cell_of_int(i / keys);
 		row[1] = token_cell(s, of_queries, i / keys);
@@ -333,7 +332,7 @@ static enum status score_rows(struct sequence *s, const float *map, int64_t quer
 	return status;
 }
 
-/* "attention_0" means "attention_0_scores", where there is such a one alone. */
+/* Read the scores; "attention_0" stands for "attention_0_scores" if that exists. */
 static enum status read_scores(struct sequence *s, struct err *err)
 {
 	static const char dims[] = "%queries, keys";
@@ -379,7 +378,7 @@ static enum status attention(struct sequence *s, struct err *err)
 		return status;
 	map = kept->values + (line->sample * heads + line->head) * queries * keys;
 	if (s->render.format == REPORT_AS_TEXT && !line->by) {
-		print_about(s);
+		print_header(s);
 		printf("sample %d, head %d: a line for each query, a column for each key\n\n",
 		       line->sample, line->head);
 		print_map(s, map, queries, keys, of_queries, of_keys);
@@ -391,7 +390,7 @@ static enum status attention(struct sequence *s, struct err *err)
 
 /* ---- token-losses ---------------------------------------------------------------------------- */
 
-/* From dark to bright red, of the 256 colours. */
+/* From dark to bright red, in the 256-colour palette. */
 static const int loss_colours[] = {16, 52, 88, 124, 160, 196};
 
 static void print_text(const struct sequence *s, const float *losses, const float *targets,
@@ -430,7 +429,7 @@ static enum status token_rows(struct sequence *s, const float *losses, const flo
 		table_new(s, "token-losses", columns, (int)ARRAY_LEN(columns), length, err);
 
 	for (int64_t i = 0; i < length && status == ST_OK; i++) {
-		struct report_cell *row = row_next(&s->table);
+		struct report_cell *row = next_row(&s->table);
 
 		row[0] = report_cell_of_int(i);
 		row[1] = token_cell(s, targets, i);
@@ -439,7 +438,7 @@ static enum status token_rows(struct sequence *s, const float *losses, const flo
 	return status;
 }
 
-/* Of all that was kept, or of one step: the mean at each position. */
+/* Mean at each position, over all captures or those of one step. */
 static enum status position_rows(struct sequence *s, int64_t length, struct err *err)
 {
 	static const struct report_column columns[] = {
@@ -470,7 +469,7 @@ static enum status position_rows(struct sequence *s, int64_t length, struct err 
 		return err_set(err, status, "%s", none.text);
 	status = table_new(s, "token-losses", columns, (int)ARRAY_LEN(columns), length, err);
 	for (int64_t i = 0; i < length && status == ST_OK; i++) {
-		struct report_cell *row = row_next(&s->table);
+		struct report_cell *row = next_row(&s->table);
 
 		row[0] = report_cell_of_int(i);
 		row[1] = report_cell_of_real(sums[i] / (double)count);
@@ -508,7 +507,7 @@ static enum status losses(struct sequence *s, struct err *err)
 		return status;
 	values = kept->values + line->sample * length;
 	if (s->render.format == REPORT_AS_TEXT) {
-		print_about(s);
+		print_header(s);
 		if (s->render.bold && targets)
 			print_text(s, values, targets, length);
 	}
@@ -517,9 +516,9 @@ static enum status losses(struct sequence *s, struct err *err)
 
 /* ---- embeddings ------------------------------------------------------------------------------ */
 
-static void norm_row(struct sequence *s, const struct report_row *norm, const char *which)
+static void add_norm_row(struct sequence *s, const struct report_row *norm, const char *which)
 {
-	struct report_cell *row = row_next(&s->table);
+	struct report_cell *row = next_row(&s->table);
 	const float number = (float)norm->row;
 
 	row[0] = report_cell_of_int(norm->row);
@@ -546,18 +545,18 @@ static enum status embedding_rows(struct sequence *s, struct report_row *norms, 
 	if (status != ST_OK)
 		return status;
 	for (int64_t r = 0; r < rows && !text; r++)
-		norm_row(s, &norms[r], norms[r].change == 0.0 ? "unchanged" : NULL);
+		add_norm_row(s, &norms[r], norms[r].change == 0.0 ? "unchanged" : NULL);
 	if (!text)
 		return ST_OK;
 	for (int64_t r = 0; r < rows; r++) {
 		if (norms[r].change == 0.0 && still++ < most)
-			norm_row(s, &norms[r], "unchanged");
+			add_norm_row(s, &norms[r], "unchanged");
 	}
 	report_rows_sort(norms, rows);
 	for (int64_t r = 0; r < most; r++)
-		norm_row(s, &norms[r], "largest");
+		add_norm_row(s, &norms[r], "largest");
 	for (int64_t r = max(rows - most, most); r < rows; r++)
-		norm_row(s, &norms[r], "smallest");
+		add_norm_row(s, &norms[r], "smallest");
 	if (isnan(norms[0].change))
 		s->table.note = "Values were kept once: which rows change is not known.";
 	else
@@ -576,7 +575,7 @@ static enum status embeddings(struct sequence *s, struct err *err)
 	if (status == ST_OK)
 		status = report_rows_of(&norms, &s->table.arena, s->db, &s->kept, err);
 	if (status == ST_OK && s->render.format == REPORT_AS_TEXT)
-		print_about(s);
+		print_header(s);
 	return status == ST_OK ? embedding_rows(s, norms, s->kept.shape[0], err) : status;
 }
 

@@ -1,7 +1,7 @@
 /*
- * What a recording says of its run, and a prediction as a whole.
+ * Read a recording for what-if, and predict a change.
  *
- * Threading: read by one thread, then unchanged. Ownership: one arena, and the plan.
+ * Threading: read by one thread, then constant. Ownership: an arena, and the plan.
  */
 #include "reports/whatif/report_whatif.h"
 
@@ -14,7 +14,7 @@
 #include "common/str.h"
 #include "reports/whatif/report_whatif_internal.h"
 
-/* A recording is not trusted: beyond it is refused. */
+/* Upper bound of plausible cycles: a recording may be damaged. */
 #define CYCLES_MAX (INT64_C(1) << 50)
 
 static const char *const assumption_texts[] = {
@@ -63,7 +63,7 @@ enum status report__whatif_rows(struct report_whatif *whatif, struct prof_db *db
 
 /* ---- the recorded run ------------------------------------------------------------------------ */
 
-/* The fact @key, or NULL. */
+/* Read the fact @key, or NULL. */
 static enum status read_fact(struct report_whatif *whatif, struct prof_db *db, const char *key,
 			     const char **out, struct err *err)
 {
@@ -105,9 +105,9 @@ static enum status read_run(struct report_whatif *whatif, struct prof_db *db, st
 	return status;
 }
 
-/* ---- what was measured ----------------------------------------------------------------------- */
+/* ---- the measured run ------------------------------------------------------------------------ */
 
-static enum status take_execution(struct report_whatif *whatif, const struct prof_query *query,
+static enum status read_execution(struct report_whatif *whatif, const struct prof_query *query,
 				  struct err *err)
 {
 	const int64_t cycles = prof_column_int(query, 0), updates = prof_column_int(query, 1);
@@ -118,7 +118,7 @@ static enum status take_execution(struct report_whatif *whatif, const struct pro
 	return ST_OK;
 }
 
-static enum status take_bubble(struct report_whatif *whatif, const struct prof_query *query,
+static enum status read_bubble(struct report_whatif *whatif, const struct prof_query *query,
 			       struct err *err)
 {
 	struct report_whatif_prediction *measured = &whatif->measured;
@@ -132,7 +132,7 @@ static enum status take_bubble(struct report_whatif *whatif, const struct prof_q
 	return ST_OK;
 }
 
-/* Measured times beside what the plan of the same run says. */
+/* Read the measured device times, and compare them with the plan of the same run. */
 static enum status read_device(struct report_whatif *whatif, struct prof_db *db, struct err *err)
 {
 	struct report_whatif_prediction *measured = &whatif->measured;
@@ -151,7 +151,7 @@ static enum status read_device(struct report_whatif *whatif, struct prof_db *db,
 		whatif, db,
 		"SELECT cycles, updates FROM executions WHERE mode = 'train' AND "
 		"cycles > 0 AND updates > 0 LIMIT 1",
-		take_execution, err);
+		read_execution, err);
 	if (status == ST_OK && measured->run_ns == 0)
 		status = err_set(err, ST_NOTFOUND,
 				 "no execution of a training was finished: nothing to go by");
@@ -163,14 +163,14 @@ static enum status read_device(struct report_whatif *whatif, struct prof_db *db,
 			"mean_bubble_over_ideal FROM bubble_sums WHERE stages IS NOT 1 AND clock = "
 			"'device' AND "
 			"mode = 'train' ORDER BY runs DESC LIMIT 1",
-			take_bubble, err);
+			read_bubble, err);
 	whatif->assumptions = 1u << REPORT_WHATIF_NO_EXECUTION_HOST;
 	if (llabs(planned_ns - measured->run_ns) > 1)
 		whatif->assumptions |= 1u << REPORT_WHATIF_PLAN_DIFFERS;
 	return status;
 }
 
-/* ---- what both clocks say of a plan ---------------------------------------------------------- */
+/* ---- common to both clocks ------------------------------------------------------------------- */
 
 static void set_shape(struct report_whatif_prediction *out, const struct plan_run *plan)
 {
@@ -191,9 +191,9 @@ static void set_rates(struct report_whatif_prediction *out)
 			      (double)out->replicas / ((double)out->run_ns * 1e-9);
 }
 
-/* The layers that begin stages, where they are not those of the recorded run. */
-static enum status say_split(struct report_whatif_prediction *out, const struct plan_run *was,
-			     const struct plan_run *plan, struct err *err)
+/* Describe the split by the layers that begin stages, if it differs from the recorded one. */
+static enum status describe_split(struct report_whatif_prediction *out, const struct plan_run *was,
+				  const struct plan_run *plan, struct err *err)
 {
 	const struct model *model = plan->model;
 	struct str text = {0};
@@ -214,7 +214,7 @@ static enum status say_split(struct report_whatif_prediction *out, const struct 
 	return failed ? err_nomem(err) : ST_OK;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- opening and predicting ------------------------------------------------------------------ */
 
 static enum status read_all(struct report_whatif *whatif, struct prof_db *db, struct err *err)
 {
@@ -284,7 +284,7 @@ static enum status predict(struct report_whatif_prediction *out, const struct re
 		return status;
 	set_rates(out);
 	out->assumptions |= whatif->assumptions;
-	return say_split(out, &whatif->plan, plan, err);
+	return describe_split(out, &whatif->plan, plan, err);
 }
 
 enum status report_whatif_predict(struct report_whatif_prediction *out,

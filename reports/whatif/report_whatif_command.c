@@ -1,8 +1,8 @@
 /*
- * The verb `what-if`: its command line, and the changes that are looked at when none is asked for.
+ * The verb `what-if`: its command line, and printing predictions.
  *
- * Threading: none. Ownership: the database is open while inputs are read. Prints, as the front end
- * does.
+ * Threading: none. Ownership: the database is open while inputs are read. Prints to standard
+ * output.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #include "reports/report_verbs.h"
 #include "reports/whatif/report_whatif_table.h"
 
-#define STAGES_MOST 256 /* as pipeline.device_mapping can have */
+#define STAGES_MOST 256 /* limit of pipeline.device_mapping */
 
 struct whatif_line {
 	const char *path, *clock, *columns, *color;
@@ -119,9 +119,10 @@ const struct cli_command report_whatif_cli = {
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
-/* A key of the run file, or a flag of its own, with what follows: the run file knows how many. */
-static void take_words(struct whatif_line *line, int argc, char **argv, int from,
-		       struct cli_walk *walk)
+/* Collect a key or flag of the run file and the words after it: only the run file knows how many
+ * arguments it has. */
+static void collect_words(struct whatif_line *line, int argc, char **argv, int from,
+			  struct cli_walk *walk)
 {
 	struct report_whatif_change *change = &line->change;
 
@@ -149,7 +150,7 @@ static enum status parse(struct whatif_line *line, int argc, char **argv, struct
 		if (argument.option)
 			status = cli_set(&argument, line, err);
 		else if (argument.name)
-			take_words(line, argc, argv, from, &walk);
+			collect_words(line, argc, argv, from, &walk);
 		else if (line->path)
 			status = err_set(err, ST_INVALID,
 					 "one word too many: \"%s\" (REPORT is enough)",
@@ -164,25 +165,25 @@ static enum status parse(struct whatif_line *line, int argc, char **argv, struct
 	return status;
 }
 
-/* ---- what is looked at ----------------------------------------------------------------------- */
+/* ---- predictions ----------------------------------------------------------------------------- */
 
 struct rows {
 	const struct report_whatif *whatif;
 	struct report_whatif_row *row;
 	int count;
-	const char *unfinished; /* what the recording lacks; NULL: it is whole */
+	const char *unfinished; /* a sentence on missing data; NULL: none is missing */
 };
 
-/* --chunks belongs to a schedule, and is no change by itself. */
-static bool asks_nothing(const struct report_whatif_change *change)
+/* Return true if no change was given. --chunks only modifies a schedule. */
+static bool is_unchanged(const struct report_whatif_change *change)
 {
 	return !change->schedule && change->microbatches == 0 && change->replicas == 0 &&
 	       !change->target && change->stages == 0 && !change->split && change->count == 0;
 }
 
-static enum status look(struct rows *rows, const struct whatif_line *line, struct err *err)
+static enum status predict_rows(struct rows *rows, const struct whatif_line *line, struct err *err)
 {
-	const bool all = asks_nothing(&line->change);
+	const bool all = is_unchanged(&line->change);
 	enum status status = ST_OK;
 
 	for (bool more = true; more && status == ST_OK && (all || rows->count < 1);) {
@@ -198,7 +199,7 @@ static enum status look(struct rows *rows, const struct whatif_line *line, struc
 
 /* ---- printing -------------------------------------------------------------------------------- */
 
-static void print_below(const struct rows *rows, int width)
+static void print_notes(const struct rows *rows, int width)
 {
 	uint32_t assumptions = 0;
 	bool legal = true;
@@ -242,7 +243,7 @@ static enum status print(const struct rows *rows, const struct whatif_line *line
 	status = report_render(&table, &params, stdout, err);
 	report_table_free(&table);
 	if (status == ST_OK && text)
-		print_below(rows, params.width);
+		print_notes(rows, params.width);
 	return status;
 }
 
@@ -287,7 +288,7 @@ static enum status run(const struct whatif_line *line, struct err *err)
 
 	rows.whatif = whatif;
 	if (status == ST_OK)
-		status = look(&rows, line, err);
+		status = predict_rows(&rows, line, err);
 	if (status == ST_OK)
 		status = print(&rows, line, err);
 	report_whatif_close(whatif);

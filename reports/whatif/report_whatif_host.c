@@ -1,8 +1,7 @@
 /*
- * The host clock: the mean times of stages as they were measured, on as many cores as there are
- * IPUs.
+ * The host clock: rearrange the measured mean times of stages, assuming a core per IPU.
  *
- * Threading: any once read. Ownership: the inputs' arena.
+ * Threading: any thread after reading. Ownership: the recording's arena.
  */
 #include <math.h>
 
@@ -12,8 +11,8 @@
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static enum status take_times(struct report_whatif *whatif, struct report_sums *sums,
-			      struct err *err)
+static enum status read_stage_times(struct report_whatif *whatif, struct report_sums *sums,
+				    struct err *err)
 {
 	struct whatif_host *host = &whatif->host;
 	const size_t stages = (size_t)whatif->plan.layout->stages;
@@ -40,7 +39,7 @@ static enum status take_times(struct report_whatif *whatif, struct report_sums *
 	return ST_OK;
 }
 
-static enum status take_run(struct report_whatif *whatif, const struct prof_query *query,
+static enum status read_run(struct report_whatif *whatif, const struct prof_query *query,
 			    struct err *err)
 {
 	struct report_whatif_prediction *measured = &whatif->measured;
@@ -50,7 +49,7 @@ static enum status take_run(struct report_whatif *whatif, const struct prof_quer
 	return ST_OK;
 }
 
-static enum status take_bubble(struct report_whatif *whatif, const struct prof_query *query,
+static enum status read_bubble(struct report_whatif *whatif, const struct prof_query *query,
 			       struct err *err)
 {
 	struct report_whatif_prediction *measured = &whatif->measured;
@@ -66,9 +65,9 @@ static enum status take_bubble(struct report_whatif *whatif, const struct prof_q
 	return ST_OK;
 }
 
-/* What such a plan would take if no IPU waited but for its input. */
-static enum status theory(struct ipu_bubble *out, const struct plan_run *plan,
-			  const struct whatif_host *host, bool *halved, struct err *err)
+/* The theoretical bubble of a plan: no IPU waits except for its input. */
+static enum status compute_theory(struct ipu_bubble *out, const struct plan_run *plan,
+				  const struct whatif_host *host, bool *halved, struct err *err)
 {
 	const struct run_layout *layout = plan->layout;
 	const struct ipu_schedule_params params = {
@@ -96,14 +95,14 @@ static enum status theory(struct ipu_bubble *out, const struct plan_run *plan,
 	return status;
 }
 
-/* How far the measured run is from theory. */
-static enum status compare(struct report_whatif *whatif, struct err *err)
+/* Compare the measured run with theory. */
+static enum status compare_with_theory(struct report_whatif *whatif, struct err *err)
 {
 	struct whatif_host *host = &whatif->host;
 	struct report_whatif_prediction *measured = &whatif->measured;
 	struct ipu_bubble ideal;
 	bool halved = false;
-	enum status status = theory(&ideal, &whatif->plan, host, &halved, err);
+	enum status status = compute_theory(&ideal, &whatif->plan, host, &halved, err);
 
 	if (status != ST_OK)
 		return status;
@@ -132,7 +131,7 @@ enum status report__whatif_host(struct report_whatif *whatif, struct prof_db *db
 	enum status status = report_sums_read(&sums, db, err);
 
 	if (status == ST_OK)
-		status = take_times(whatif, &sums, err);
+		status = read_stage_times(whatif, &sums, err);
 	report_sums_free(&sums);
 	if (status == ST_OK)
 		status = report__whatif_rows(
@@ -140,7 +139,7 @@ enum status report__whatif_host(struct report_whatif *whatif, struct prof_db *db
 			"SELECT sum(dur_ns) * 1.0 / sum(updates) FROM executions "
 			"WHERE mode = 'train' AND updates > 0 AND dur_ns > 0 "
 			"HAVING sum(updates) > 0",
-			take_run, err);
+			read_run, err);
 	if (status == ST_OK && whatif->measured.run_ns < 1)
 		status = err_set(err, ST_NOTFOUND,
 				 "no execution of a training was finished: nothing to go by");
@@ -152,13 +151,13 @@ enum status report__whatif_host(struct report_whatif *whatif, struct prof_db *db
 			"mean_bubble_over_ideal, oversubscribed_runs FROM bubble_sums WHERE "
 			"stages IS NOT 1 AND clock = 'host' AND mode = 'train' ORDER BY runs DESC "
 			"LIMIT 1",
-			take_bubble, err);
-	return status == ST_OK ? compare(whatif, err) : status;
+			read_bubble, err);
+	return status == ST_OK ? compare_with_theory(whatif, err) : status;
 }
 
 /* ---- predicting ------------------------------------------------------------------------------ */
 
-/* Stages are those that were measured. */
+/* Return true if the plan has the measured stages. */
 static bool same_stages(const struct plan_run *was, const struct plan_run *plan)
 {
 	bool same = was->layout->stages == plan->layout->stages &&
@@ -183,12 +182,12 @@ enum status report__whatif_host_predict(struct report_whatif_prediction *out,
 	if (!same_stages(&whatif->plan, plan))
 		return err_set(err, ST_INVALID,
 			       "--split: the host's times are not known by layer (--clock device)");
-	status = theory(&ideal, plan, host, &halved, err);
+	status = compute_theory(&ideal, plan, host, &halved, err);
 	if (status != ST_OK)
 		return status;
 	if (halved)
 		out->assumptions |= 1u << REPORT_WHATIF_HOST_HALF;
-	/* As far from theory as the run was. */
+	/* Assume the same ratio to theory as measured. */
 	out->makespan_ns = llround((double)ideal.makespan_ns * host->waits);
 	out->busy_ns = ideal.busy_ns;
 	out->bubble_rate = 1 - (1 - ideal.bubble_rate) / host->waits;

@@ -1,5 +1,5 @@
 /*
- * What the files of what-if share.
+ * Shared by the files of what-if.
  */
 #ifndef REPORT_WHATIF_INTERNAL_H
 #define REPORT_WHATIF_INTERNAL_H
@@ -8,11 +8,11 @@
 #include "model/plan/plan_run.h"
 #include "reports/whatif/report_whatif.h"
 
-/* Means of the host clock, ns, by stage; and what a run takes beside its pipeline. */
+/* Mean times of the host clock, ns, by stage; and the time of a run outside its pipeline. */
 struct whatif_host {
 	double *forward, *backward, update;
-	double waits;   /* the measured makespan over the theoretical one */
-	double rest_ns; /* of a run: neither F nor B nor waits between them */
+	double waits;   /* measured makespan over theoretical makespan */
+	double rest_ns; /* time of a run outside F, B and the waits between them */
 	bool oversubscribed;
 };
 
@@ -20,30 +20,30 @@ struct report_whatif {
 	enum report_whatif_clock clock;
 	struct report_whatif_prediction measured;
 	const char *name;     /* of the recording, for messages */
-	const char *text;     /* the run file as it was run */
-	struct run_data data; /* that it was run on */
-	struct plan_run plan; /* of the run as it was */
+	const char *text;     /* the recorded run file */
+	struct run_data data; /* the data set it was run on */
+	struct plan_run plan; /* of the recorded run */
 	struct whatif_host host;
-	uint32_t assumptions; /* of every prediction */
+	uint32_t assumptions; /* common to all predictions */
 	struct arena arena;
 };
 
-/* One row of a query. */
+/* Call @read for each row of a query. */
 typedef enum status (*whatif_row_fn)(struct report_whatif *whatif, const struct prof_query *query,
 				     struct err *err);
 enum status report__whatif_rows(struct report_whatif *whatif, struct prof_db *db, const char *sql,
 				whatif_row_fn take, struct err *err);
 
-/* Plan the run file with @change. The plan is the caller's (plan_run_fini()), on failure too.
- * *@suited: steps and executions had to be others. @flags: as in the prediction. */
+/* Plan the run file with @change. The caller frees the plan (plan_run_fini()), also on failure.
+ * *@suited: numbers of steps and executions had to be changed. @flags: as in the prediction. */
 enum status report__whatif_plan(struct plan_run *plan, const struct report_whatif *whatif,
 				const struct report_whatif_change *change, bool *suited,
 				char flags[REPORT_WHATIF_FLAGS_SIZE], struct err *err);
 
-/* The figures of a plan. */
+/* Fill in the figures of a plan. */
 void report__whatif_figures(struct report_whatif_prediction *out, const struct plan_run *plan);
 
-/* The host's clock: what it measured, and a prediction of such a plan. */
+/* Host clock: read the measurements, and predict a plan from them. */
 enum status report__whatif_host(struct report_whatif *whatif, struct prof_db *db, struct err *err);
 enum status report__whatif_host_predict(struct report_whatif_prediction *out,
 					const struct report_whatif *whatif,

@@ -1,8 +1,8 @@
 /*
- * The recorded run file, patched and planned again.
+ * Patch the recorded run file and plan it again.
  *
- * Named changes become words of a command line, as ipu-train takes them; then the run file's own
- * reader, rules and planner do all the rest. Threading: none. Ownership: words last for a call.
+ * Named changes are converted to words of ipu-train's command line; the run file's parser, rules
+ * and planner do the rest. Threading: none. Ownership: words live for one call.
  */
 #include <stdarg.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #include "reports/whatif/report_whatif_internal.h"
 
 #define CHUNKS_DEFAULT 2
-/* As pipeline.device_mapping can have; the rules of the run refuse greater numbers. */
+/* Limit of pipeline.device_mapping; the rules of the run reject larger numbers. */
 #define STAGES_MOST 256
 
 /* ---- words ----------------------------------------------------------------------------------- */
@@ -62,7 +62,7 @@ static bool has_word(const struct words *words, const char *word)
 
 /* ---- the split ------------------------------------------------------------------------------- */
 
-/* "0,0,1" as a list; how many stages it has, at most STAGES_MOST. */
+/* Add "0,0,1" as a list; return its number of stages, at most STAGES_MOST. */
 static int add_numbers(struct words *words, const char *split)
 {
 	long most = 0;
@@ -73,7 +73,7 @@ static int add_numbers(struct words *words, const char *split)
 	return (int)min(most, STAGES_MOST - 1L) + 1;
 }
 
-/* The layers that begin stages, as {layer: stage}. */
+/* Add the layers that begin stages, as {layer: stage}. */
 static int add_names(struct words *words, const char *split)
 {
 	cJSON *stages = cJSON_CreateObject();
@@ -90,8 +90,8 @@ static int add_names(struct words *words, const char *split)
 	return count;
 }
 
-/* Stages dealt to @ipus in turn, @chunks to each: 0, 1, 0, 1. */
-static void add_dealt(struct words *words, int ipus, int chunks)
+/* Add stages assigned to @ipus round-robin, @chunks to each: 0, 1, 0, 1. */
+static void add_round_robin(struct words *words, int ipus, int chunks)
 {
 	struct str list = {0};
 
@@ -105,8 +105,9 @@ static void add_dealt(struct words *words, int ipus, int chunks)
 	str_free(&list);
 }
 
-/* Chunks of the model for each IPU; 0: each stage has one of its own. */
-static int chunks_of(const struct report_whatif *whatif, const struct report_whatif_change *change)
+/* Number of model chunks per IPU; 0: one stage per IPU. */
+static int chunks_per_ipu(const struct report_whatif *whatif,
+			  const struct report_whatif_change *change)
 {
 	const char *name = ipu_schedule_name(IPU_1F1B_INTERLEAVED);
 	const bool asked = change->schedule && !strcmp(change->schedule, name);
@@ -118,12 +119,12 @@ static int chunks_of(const struct report_whatif *whatif, const struct report_wha
 	return CHUNKS_DEFAULT;
 }
 
-/* Stages as @change has them; returns how many IPUs they take, or 0: as recorded. */
+/* Add the stages of @change; return the number of IPUs they need, or 0: as recorded. */
 static int add_split(struct words *words, const struct report_whatif *whatif,
 		     const struct report_whatif_change *change)
 {
 	const struct run_layout *layout = whatif->plan.layout;
-	const int chunks = chunks_of(whatif, change);
+	const int chunks = chunks_per_ipu(whatif, change);
 	const char *split = change->split;
 	const bool automatic = !split || !strcmp(split, "auto");
 	int stages = change->stages > 0 ? change->stages : layout->stages;
@@ -131,7 +132,7 @@ static int add_split(struct words *words, const struct report_whatif *whatif,
 	if (chunks > 0 && automatic) {
 		if (change->stages == 0)
 			stages = layout->ipus_used;
-		add_dealt(words, stages, chunks);
+		add_round_robin(words, stages, chunks);
 		return stages;
 	}
 	if (!split && change->stages == 0)
@@ -152,7 +153,7 @@ static int add_split(struct words *words, const struct report_whatif *whatif,
 	return add_names(words, split);
 }
 
-/* ---- a command line -------------------------------------------------------------------------- */
+/* ---- the command line ------------------------------------------------------------------------ */
 
 static void add_change(struct words *words, const struct report_whatif *whatif,
 		       const struct report_whatif_change *change)
@@ -160,7 +161,7 @@ static void add_change(struct words *words, const struct report_whatif *whatif,
 	const struct run_layout *layout = whatif->plan.layout;
 	int ipus, each = 1;
 
-	/* No rule of health changes a plan; those in a file of their own are not here. */
+	/* Health rules do not affect a plan, and a file of rules may not exist here. */
 	add_text(words, "--health", "null");
 	ipus = layout ? add_split(words, whatif, change) : 0;
 	if (change->schedule)
@@ -188,9 +189,9 @@ static int64_t round_up(int64_t value, int64_t unit)
 	return (value + unit - 1) / unit * unit;
 }
 
-/* Steps of training for as many weight updates an execution as there were. */
-static void suit_training(struct words *words, const struct report_whatif *whatif,
-			  const struct run_file *run)
+/* Set the steps of training so that an execution has as many weight updates as recorded. */
+static void adjust_training(struct words *words, const struct report_whatif *whatif,
+			    const struct run_file *run)
 {
 	const int64_t updates = whatif->plan.layout->updates_per_execution;
 	const int64_t micro = run->accumulation.wanted ? run->accumulation.steps_per_replica : 1;
@@ -208,9 +209,9 @@ static void drop_forward(struct words *words)
 	add_text(words, "--predict", "null");
 }
 
-/* The evaluation and prediction that the run had, in executions that @layout can have. */
-static void suit_forward(struct words *words, const struct report_whatif *whatif,
-			 const struct run_layout *layout)
+/* Keep the run's evaluation and prediction, with executions that @layout supports. */
+static void adjust_forward(struct words *words, const struct report_whatif *whatif,
+			   const struct run_layout *layout)
 {
 	const struct run_file *run = whatif->plan.run;
 	const struct run_layout *was = whatif->plan.layout;
@@ -247,25 +248,25 @@ static enum status build(struct plan_run *plan, const struct report_whatif *what
 	return status == ST_OK ? plan_run_build(plan, &whatif->data, false, err) : status;
 }
 
-/* Take steps that suit the change, unless it is they that are asked for. */
-static enum status build_suited(struct plan_run *plan, const struct report_whatif *whatif,
-				struct words *words, struct err *err)
+/* Plan with adjusted numbers of steps. The caller has checked that the user did not set them. */
+static enum status build_adjusted(struct plan_run *plan, const struct report_whatif *whatif,
+				  struct words *words, struct err *err)
 {
 	const struct run_file *was = whatif->plan.run;
 	struct plan_run forward = {0};
 	enum status status;
 	int count;
 
-	suit_training(words, whatif, plan->run);
+	adjust_training(words, whatif, plan->run);
 	count = words->count;
 	drop_forward(words);
 	status = build(plan, whatif, words, err);
 	if (status != ST_OK ||
 	    (!was->evaluate.wanted && !was->fit.validation && !was->predict.wanted))
 		return status;
-	/* The stages are known now, and so is what the others can have. */
+	/* The layout is known now; try to keep evaluation and prediction. */
 	words->count = count;
-	suit_forward(words, whatif, plan->layout);
+	adjust_forward(words, whatif, plan->layout);
 	if (build(&forward, whatif, words, NULL) != ST_OK) {
 		plan_run_fini(&forward);
 		words->count = count;
@@ -277,7 +278,7 @@ static enum status build_suited(struct plan_run *plan, const struct report_whati
 	return ST_OK;
 }
 
-/* The words as one would type them, but for those on health, which change no plan. */
+/* Write the words as shell arguments, except the health option, which does not affect a plan. */
 static void write_flags(char flags[REPORT_WHATIF_FLAGS_SIZE], const struct words *words)
 {
 	struct str text = {0};
@@ -318,7 +319,7 @@ enum status report__whatif_plan(struct plan_run *plan, const struct report_whati
 		given = given || has_word(&words, steps[i]);
 	status = build(plan, whatif, &words, err);
 	if (status == ST_INVALID && plan->run && whatif->plan.layout && !given) {
-		status = build_suited(plan, whatif, &words, err);
+		status = build_adjusted(plan, whatif, &words, err);
 		*suited = status == ST_OK;
 	}
 	if (status == ST_OK && whatif->clock == REPORT_WHATIF_DEVICE)

@@ -74,18 +74,18 @@ static const struct {
 };
 _Static_assert(ARRAY_LEN(whatif_columns) == COLUMNS, "columns out of step");
 
-static struct report_cell of_text(const char *text)
+static struct report_cell to_text_cell(const char *text)
 {
 	return (struct report_cell){.type = text && *text ? PROF_TEXT : PROF_NULL, .text = text};
 }
 
-static struct report_cell of_number(int64_t value)
+static struct report_cell to_number_cell(int64_t value)
 {
 	return (struct report_cell){.type = value > 0 ? PROF_INT : PROF_NULL, .integer = value};
 }
 
-/* One after the other, a blank between. */
-static const char *assumptions_text(struct arena *arena, uint32_t assumptions)
+/* Join the texts of the assumptions. */
+static const char *join_assumptions(struct arena *arena, uint32_t assumptions)
 {
 	const char *text = "";
 
@@ -97,37 +97,37 @@ static const char *assumptions_text(struct arena *arena, uint32_t assumptions)
 	return text;
 }
 
-/* What was asked for. */
+/* Fill the cells that describe the change. */
 static void fill_change(struct report_cell cells[COLUMNS],
 			const struct report_whatif_prediction *from)
 {
 	cells[COLUMN_SCHEDULE] =
-		of_text(from->pipelined ? ipu_schedule_name(from->schedule) : "none");
-	cells[COLUMN_STAGES] = of_number(from->stages);
-	cells[COLUMN_MICRO_BATCHES] = of_number(from->microbatches);
-	cells[COLUMN_REPLICAS] = of_number(from->replicas);
-	cells[COLUMN_TARGET] = of_text(from->target);
+		to_text_cell(from->pipelined ? ipu_schedule_name(from->schedule) : "none");
+	cells[COLUMN_STAGES] = to_number_cell(from->stages);
+	cells[COLUMN_MICRO_BATCHES] = to_number_cell(from->microbatches);
+	cells[COLUMN_REPLICAS] = to_number_cell(from->replicas);
+	cells[COLUMN_TARGET] = to_text_cell(from->target);
 }
 
 static void fill_figures(struct report_cell cells[COLUMNS],
 			 const struct report_whatif_prediction *from,
 			 const struct report_whatif_prediction *measured)
 {
-	cells[COLUMN_WEIGHT_UPDATE] = of_number(from->run_ns);
-	cells[COLUMN_STEP] = of_number(llround(from->step_ns));
-	cells[COLUMN_OPTIMIZER] = of_number(from->update_ns);
-	cells[COLUMN_SAMPLES] = of_number(llround(from->samples_second));
+	cells[COLUMN_WEIGHT_UPDATE] = to_number_cell(from->run_ns);
+	cells[COLUMN_STEP] = to_number_cell(llround(from->step_ns));
+	cells[COLUMN_OPTIMIZER] = to_number_cell(from->update_ns);
+	cells[COLUMN_SAMPLES] = to_number_cell(llround(from->samples_second));
 	cells[COLUMN_SPEEDUP] =
 		report_cell_of_real(from->samples_second / measured->samples_second);
-	cells[COLUMN_MAKESPAN] = of_number(from->makespan_ns);
-	cells[COLUMN_BUSY] = of_number(from->busy_ns);
+	cells[COLUMN_MAKESPAN] = to_number_cell(from->makespan_ns);
+	cells[COLUMN_BUSY] = to_number_cell(from->busy_ns);
 	cells[COLUMN_IDLE] = report_cell_of_real(from->idle_fraction);
 	cells[COLUMN_RATE] = report_cell_of_real(from->bubble_rate);
 	cells[COLUMN_OVER_IDEAL] = report_cell_of_real(from->bubble_over_ideal);
 	cells[COLUMN_SLOWEST] = (struct report_cell){.type = PROF_INT, .integer = from->slowest};
-	cells[COLUMN_SLOWEST_NS] = of_number(from->slowest_ns);
-	cells[COLUMN_MEMORY_IPU] = of_number(from->memory_ipu_bytes);
-	cells[COLUMN_MEMORY_TILE] = of_number(from->memory_tile_bytes);
+	cells[COLUMN_SLOWEST_NS] = to_number_cell(from->slowest_ns);
+	cells[COLUMN_MEMORY_IPU] = to_number_cell(from->memory_ipu_bytes);
+	cells[COLUMN_MEMORY_TILE] = to_number_cell(from->memory_tile_bytes);
 	if (from->memory_ipu_bytes > 0)
 		cells[COLUMN_MEMORY_FITS] =
 			(struct report_cell){.type = PROF_INT, .integer = from->memory_fits};
@@ -141,26 +141,26 @@ static int fill_row(struct report_cell cells[COLUMNS], struct arena *arena,
 	const char *why = arena_strdup(arena, row->why_not);
 	const char *flags = arena_strdup(arena, from->flags);
 	const char *change = arena_strdup(arena, row->change);
-	const char *assumptions = assumptions_text(arena, from->assumptions);
+	const char *assumptions = join_assumptions(arena, from->assumptions);
 
 	memset(cells, 0, COLUMNS * sizeof(*cells));
 	if (!split || !why || !flags || !change || !assumptions)
 		return -1;
-	cells[COLUMN_KIND] = of_text(row->measured ? "measured" : "predicted");
-	cells[COLUMN_CHANGE] = of_text(change);
+	cells[COLUMN_KIND] = to_text_cell(row->measured ? "measured" : "predicted");
+	cells[COLUMN_CHANGE] = to_text_cell(change);
 	fill_change(cells, from);
 	if (!*why)
 		fill_figures(cells, from, &first->prediction);
-	cells[COLUMN_SPLIT] = of_text(split);
-	cells[COLUMN_FLAGS] = of_text(flags);
-	cells[COLUMN_WHY_NOT] = of_text(why);
-	cells[COLUMN_ASSUMPTIONS] = of_text(assumptions);
+	cells[COLUMN_SPLIT] = to_text_cell(split);
+	cells[COLUMN_FLAGS] = to_text_cell(flags);
+	cells[COLUMN_WHY_NOT] = to_text_cell(why);
+	cells[COLUMN_ASSUMPTIONS] = to_text_cell(assumptions);
 	return 0;
 }
 
-/* ---- what is looked at ----------------------------------------------------------------------- */
+/* ---- default changes ------------------------------------------------------------------------- */
 
-/* The changes of one key after the other; false: there are no more. */
+/* Return change @at of the default list; false: no more. */
 static bool change_at(struct report_whatif_change *out,
 		      const struct report_whatif_prediction *measured, int at)
 {
@@ -179,7 +179,7 @@ static bool change_at(struct report_whatif_change *out,
 			out->microbatches = batches[i];
 			return true;
 		}
-	/* The host has measured the stages that there were, on the machine that it is. */
+	/* The host clock is limited to the measured stages and machine. */
 	if (!measured->target)
 		return false;
 	if (measured->pipelined && at-- == 0) {
@@ -231,7 +231,7 @@ enum status report_whatif_row_at(struct report_whatif_row *out, const struct rep
 	status = report_whatif_predict(&out->prediction, whatif, &change, &why);
 	if (status == ST_OK || status == ST_NOMEM)
 		return status == ST_OK ? ST_OK : err_nomem(err);
-	/* A change that is not legal is a row that says why. */
+	/* An illegal change becomes a row with the reason. */
 	out->prediction = *measured;
 	out->prediction.assumptions = 0;
 	if (change.schedule)
@@ -248,9 +248,9 @@ enum status report_whatif_row_at(struct report_whatif_row *out, const struct rep
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-/* Which columns, in which order. */
-static enum status choose(int **out, int *count, const char *columns, struct arena *arena,
-			  struct err *err)
+/* Select the columns and their order. */
+static enum status select_columns(int **out, int *count, const char *columns, struct arena *arena,
+				  struct err *err)
 {
 	const char *names[COLUMNS];
 	const struct report_names all = {names, COLUMNS};
@@ -269,12 +269,12 @@ static enum status choose(int **out, int *count, const char *columns, struct are
 	return ST_OK;
 }
 
-static enum status fill(struct report_table *out, const struct report_whatif_row *rows, int count,
-			const char *columns, struct err *err)
+static enum status fill_table(struct report_table *out, const struct report_whatif_row *rows,
+			      int count, const char *columns, struct err *err)
 {
 	struct report_cell cells[COLUMNS];
 	int *chosen;
-	enum status status = choose(&chosen, &out->column_count, columns, &out->arena, err);
+	enum status status = select_columns(&chosen, &out->column_count, columns, &out->arena, err);
 
 	if (status != ST_OK)
 		return status;
@@ -303,7 +303,7 @@ enum status report_whatif_table(struct report_table *out, const struct report_wh
 	*out = (struct report_table){.name = "what-if"};
 	if (arena_init(&out->arena, 0))
 		return err_nomem(err);
-	status = fill(out, rows, count, columns, err);
+	status = fill_table(out, rows, count, columns, err);
 	if (status != ST_OK)
 		report_table_free(out);
 	return status;
