@@ -234,7 +234,7 @@ static void plain_spread(struct plain *plain, const struct problem *p, size_t co
 	const struct conv_view view = conv__forward_view(&p->c, NULL);
 	double most = 0.0;
 
-	if (!conv__winograd_pays(&view, p->c.filters, p->c.groups))
+	if (!conv__winograd_applies(&view, p->c.filters, p->c.groups))
 		return;
 	for (size_t i = 0; i < count; i++)
 		most = fmax(most, plain->size[i]);

@@ -104,10 +104,10 @@ KERNEL_INLINE float mish_of(float x)
 
 KERNEL_INLINE float mish_slope(float x)
 {
-	float held = x > ACTIVATION_MISH_MOST ? ACTIVATION_MISH_MOST : x;
-	float e = elementary_expf(held), n = e * (e + 2.0f), share = 1.0f / (n + 2.0f);
+	float clipped = x > ACTIVATION_MISH_MOST ? ACTIVATION_MISH_MOST : x;
+	float e = elementary_expf(clipped), n = e * (e + 2.0f), share = 1.0f / (n + 2.0f);
 
-	return n * share + held * (4.0f * e * (e + 1.0f) * share * share);
+	return n * share + clipped * (4.0f * e * (e + 1.0f) * share * share);
 }
 
 KERNEL_INLINE float bounded_relu_of(float x, float most)
@@ -117,7 +117,7 @@ KERNEL_INLINE float bounded_relu_of(float x, float most)
 	return y > most ? most : y;
 }
 
-KERNEL_INLINE float bounded_relu_back(float y, float dy, float most)
+KERNEL_INLINE float bounded_relu_grad(float y, float dy, float most)
 {
 	float dx = y <= 0.0f ? 0.0f : dy;
 
@@ -131,7 +131,7 @@ KERNEL_INLINE float relu6_of(float x)
 
 KERNEL_INLINE float relu6_slope(float y)
 {
-	return bounded_relu_back(y, 1.0f, 6.0f);
+	return bounded_relu_grad(y, 1.0f, 6.0f);
 }
 
 KERNEL_INLINE float selu_of(float x)
@@ -262,7 +262,7 @@ void kernel_bounded_relu_grad(const float *y, const float *dy, float *dx, float 
 
 	KERNEL_INDEPENDENT
 	for (size_t i = 0; i < count; i++)
-		dx[i] = bounded_relu_back(y[i], dy[i], bound);
+		dx[i] = bounded_relu_grad(y[i], dy[i], bound);
 }
 
 KERNEL_CLONES

@@ -22,18 +22,18 @@ static const struct conv_body *const conv_bodies[] = {
 	&conv__portable,
 };
 
-static _Atomic(const struct conv_body *) conv_chosen;
+static _Atomic(const struct conv_body *) conv_selected;
 
 const struct conv_body *conv__body(void)
 {
-	const struct conv_body *body = atomic_load_explicit(&conv_chosen, memory_order_relaxed);
+	const struct conv_body *body = atomic_load_explicit(&conv_selected, memory_order_relaxed);
 	size_t i = 0;
 
 	if (body)
 		return body;
 	while (!conv_bodies[i]->runs())
 		i++;
-	atomic_store_explicit(&conv_chosen, conv_bodies[i], memory_order_relaxed);
+	atomic_store_explicit(&conv_selected, conv_bodies[i], memory_order_relaxed);
 	return conv_bodies[i];
 }
 
@@ -47,7 +47,7 @@ bool kernel_conv_use(int index)
 {
 	if (!kernel_conv_body(index) || !conv_bodies[index]->runs())
 		return false;
-	atomic_store_explicit(&conv_chosen, conv_bodies[index], memory_order_relaxed);
+	atomic_store_explicit(&conv_selected, conv_bodies[index], memory_order_relaxed);
 	return true;
 }
 
@@ -216,9 +216,9 @@ static void conv_clear_slice(void *context, unsigned slice)
 	const struct conv_clear *p = context;
 	const struct kernel_conv *c = p->conv;
 	int64_t image_rows = conv__ceil(c->height - p->y, c->stride_y);
-	int64_t end = conv__cut(p->rows, CLEAR_SLICES, slice + 1);
+	int64_t end = conv__piece(p->rows, CLEAR_SLICES, slice + 1);
 
-	for (int64_t i = conv__cut(p->rows, CLEAR_SLICES, slice); i < end; i++) {
+	for (int64_t i = conv__piece(p->rows, CLEAR_SLICES, slice); i < end; i++) {
 		int64_t row = i / image_rows * c->height + p->y + i % image_rows * c->stride_y;
 		float *dx = p->dx + row * c->width * c->channels;
 
@@ -274,13 +274,13 @@ size_t kernel_conv_scratch(const struct kernel_conv *conv, unsigned lanes, bool 
 	if (kernel_is_depthwise(conv))
 		return kernel_depthwise_scratch(conv, lanes, training);
 	if (training)
-		most = conv__most(most, conv__sum_scratch(conv, lanes));
+		most = max(most, conv__sum_scratch(conv, lanes));
 	for (int64_t y = 0; training && y < conv->stride_y; y++) {
 		for (int64_t x = 0; x < conv->stride_x; x++) {
 			struct conv_gather g = conv__input_gather(conv, y, x);
 
 			if (g.view.out_rows && g.view.out_columns && g.view.depth)
-				most = conv__most(most, conv__gather_scratch(&g, lanes));
+				most = max(most, conv__gather_scratch(&g, lanes));
 		}
 	}
 	return (size_t)most * sizeof(float);

@@ -20,7 +20,7 @@ void conv__flatten(struct conv_view *v, int64_t columns)
 	    v->origin_x || v->out_rows != v->rows || v->out_columns != v->columns || !pixels)
 		return;
 	v->images = 1;
-	v->columns = v->out_columns = conv__least(columns, pixels);
+	v->columns = v->out_columns = min(columns, pixels);
 	v->rows = v->out_rows = conv__ceil(pixels, v->columns);
 	v->last_columns = pixels - (v->rows - 1) * v->columns;
 }
@@ -57,7 +57,7 @@ int64_t conv__dense_floats(const struct conv_view *v)
 {
 	int64_t pixels = v->images * v->out_rows * v->out_columns;
 
-	return band_is_sparse(v) ? conv__least(pixels, DENSE_PIXELS) * (v->pitch + DENSE_GAP) : 0;
+	return band_is_sparse(v) ? min(pixels, DENSE_PIXELS) * (v->pitch + DENSE_GAP) : 0;
 }
 
 struct band_dense {
@@ -70,9 +70,9 @@ static void band_dense_slice(void *context, unsigned slice)
 	const struct band_dense *d = context;
 	const struct conv_view *v = d->view;
 	int64_t lines = v->images * v->out_rows, width = v->pitch + DENSE_GAP;
-	int64_t end = conv__cut(lines, DENSE_SLICES, slice + 1);
+	int64_t end = conv__piece(lines, DENSE_SLICES, slice + 1);
 
-	for (int64_t line = conv__cut(lines, DENSE_SLICES, slice); line < end; line++) {
+	for (int64_t line = conv__piece(lines, DENSE_SLICES, slice); line < end; line++) {
 		int64_t row =
 			line / v->out_rows * v->rows + v->origin_y + line % v->out_rows * v->step_y;
 		const float *from = v->source + (row * v->columns + v->origin_x) * v->pitch;
@@ -135,16 +135,16 @@ static int64_t band_rows(const struct conv_view *v, int64_t lines)
 int64_t conv__band_floats(const struct conv_view *v, int64_t lines)
 {
 	struct band_copy copy = band_copy(v);
-	int64_t images = conv__least(v->images, (lines + v->out_rows - 2) / v->out_rows + 1);
+	int64_t images = min(v->images, (lines + v->out_rows - 2) / v->out_rows + 1);
 	int64_t rows;
 
 	if (!band_is_copied(v))
 		return 0;
-	lines = conv__least(lines, v->images * v->out_rows);
+	lines = min(lines, v->images * v->out_rows);
 	/* Each image that the rows touch adds its own halo. */
 	rows = v->taps_y == 1 ? lines
 			      : lines * v->step_y + images * ((v->taps_y - 1) * v->dilation_y + 1);
-	return conv__line(rows * copy.columns * copy.pitch);
+	return conv__whole_lines(rows * copy.columns * copy.pitch);
 }
 
 static void band_copy_row(const struct conv_view *v, const struct band_copy *copy, int64_t image,
@@ -161,9 +161,9 @@ static void band_copy_row(const struct conv_view *v, const struct band_copy *cop
 	if (image == v->images - 1 && row == v->rows - 1 && v->last_columns < v->out_columns)
 		width = v->last_columns;
 	if (v->origin_x < 0)
-		begin = conv__least(conv__ceil(-v->origin_x, copy->step_x), copy->columns);
+		begin = min(conv__ceil(-v->origin_x, copy->step_x), copy->columns);
 	end = v->origin_x < width ? conv__ceil(width - v->origin_x, copy->step_x) : begin;
-	end = conv__most(begin, conv__least(end, copy->columns));
+	end = max(begin, min(end, copy->columns));
 
 	memset(out, 0, (size_t)(begin * copy->pitch) * sizeof(float));
 	memset(out + end * copy->pitch, 0,
@@ -190,7 +190,7 @@ static void band_fill(const struct conv_view *v, const struct band_copy *copy, i
 {
 	while (lines > 0) {
 		int64_t image = line / v->out_rows, first = line % v->out_rows;
-		int64_t here = conv__least(lines, v->out_rows - first);
+		int64_t here = min(lines, v->out_rows - first);
 		int64_t row = v->origin_y + first * v->step_y;
 
 		for (int64_t i = 0; i < band_rows(v, here); i++) {
@@ -256,7 +256,7 @@ static struct conv_band band_copied(const struct conv_view *v, int64_t line, int
 		.tap_x = v->dilation_x * copy.pitch,
 	};
 
-	band.next = band_rows(v, conv__least(lines, v->out_rows - band.first_row)) * width;
+	band.next = band_rows(v, min(lines, v->out_rows - band.first_row)) * width;
 	return band;
 }
 
@@ -287,7 +287,7 @@ struct conv_band conv__band(const struct conv_view *view, int64_t line, int64_t 
 
 int64_t conv__shared_floats(const struct conv_view *v)
 {
-	return conv__least(conv__band_floats(v, v->images * v->out_rows), SHARED_FLOATS);
+	return min(conv__band_floats(v, v->images * v->out_rows), SHARED_FLOATS);
 }
 
 struct band_shared {
@@ -301,9 +301,9 @@ static void band_shared_slice(void *context, unsigned slice)
 	const struct conv_view *v = s->view;
 	struct band_copy copy = band_copy(v);
 	int64_t rows = band_rows(v, v->out_rows), width = copy.columns * copy.pitch;
-	int64_t end = conv__cut(v->images * rows, SHARED_SLICES, slice + 1);
+	int64_t end = conv__piece(v->images * rows, SHARED_SLICES, slice + 1);
 
-	for (int64_t row = conv__cut(v->images * rows, SHARED_SLICES, slice); row < end; row++)
+	for (int64_t row = conv__piece(v->images * rows, SHARED_SLICES, slice); row < end; row++)
 		band_copy_row(v, &copy, row / rows, v->origin_y + row % rows * copy.step_y,
 			      s->memory + row * width);
 }

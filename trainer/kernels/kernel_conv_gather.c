@@ -34,12 +34,12 @@ static int64_t gather_least_lines(const struct gather_plan *p, const struct conv
 {
 	int64_t tiles = conv__ceil(v->out_columns, p->body->rows); /* per row */
 	int64_t least = p->pairs ? 2 * GATHER_TILES : conv__ceil(GATHER_TILES, tiles);
-	int64_t lines = conv__most(conv__ceil(p->lines, GATHER_SLICES), least);
+	int64_t lines = max(conv__ceil(p->lines, GATHER_SLICES), least);
 	int64_t row = conv__band_floats(v, 2) - conv__band_floats(v, 1);
 
 	if (row > 0)
-		lines = conv__most(1, conv__least(lines, GATHER_BAND / row));
-	return conv__least(lines, p->lines);
+		lines = max(1, min(lines, GATHER_BAND / row));
+	return min(lines, p->lines);
 }
 
 static struct gather_plan gather_plan(const struct conv_gather *g)
@@ -57,12 +57,12 @@ static struct gather_plan gather_plan(const struct conv_gather *g)
 	p.line_slices = conv__ceil(p.lines, p.slice_lines);
 
 	p.panels = conv__ceil(g->filters, p.body->panel);
-	p.panel_slices = conv__least(p.panels, conv__ceil(GATHER_LEAST, p.line_slices));
+	p.panel_slices = min(p.panels, conv__ceil(GATHER_LEAST, p.line_slices));
 	p.slice_panels = conv__ceil(p.panels, p.panel_slices);
 	p.panel_slices = conv__ceil(p.panels, p.slice_panels);
 
 	/* A slice has less than twice the minimum; this also covers any smaller batch. */
-	p.band = conv__band_floats(v, conv__least(p.lines, 2 * least));
+	p.band = conv__band_floats(v, min(p.lines, 2 * least));
 	p.panel = v->taps_y * v->taps_x * v->depth * p.body->panel;
 	p.lane = p.band + p.panel + CONV_PANEL_MOST;
 	return p;
@@ -72,7 +72,7 @@ int64_t conv__gather_scratch(const struct conv_gather *gather, unsigned lanes)
 {
 	struct gather_plan p = gather_plan(gather);
 
-	if (conv__winograd_pays(&gather->view, gather->filters, gather->groups))
+	if (conv__winograd_applies(&gather->view, gather->filters, gather->groups))
 		return conv__winograd_scratch(gather, lanes);
 	return conv__dense_floats(&gather->view) + conv__shared_floats(&gather->view) +
 	       p.lane * lanes;
@@ -87,7 +87,7 @@ void conv__gather_pack(const struct conv_gather *g, int64_t group, int64_t colum
 	const struct conv_weights *w = &g->weights;
 	const struct conv_view *v = &g->view;
 	void (*pack)(const float *, int64_t, int64_t, int, float *) =
-		w->transpose ? body->transpose : body->pack;
+		w->transpose ? body->pack_transposed : body->pack;
 	const float *from = w->w + group * g->group_weights + column * (w->transpose ? w->ld : 1);
 
 	for (int64_t i = 0; i < v->taps_y; i++) {
@@ -146,10 +146,10 @@ static void gather_row(const struct gather_plan *p, struct conv_tile *tile, cons
 	int64_t tiles = conv__ceil(pixels, p->body->rows);
 
 	for (int64_t i = 0; i < tiles; i++) {
-		int64_t first = conv__cut(pixels, tiles, i);
+		int64_t first = conv__piece(pixels, tiles, i);
 
 		gather_pixels(p, tile, a + first * tile->pixel, c + first * tile->c_pixel,
-			      conv__cut(pixels, tiles, i + 1) - first);
+			      conv__piece(pixels, tiles, i + 1) - first);
 	}
 }
 
@@ -189,10 +189,10 @@ static struct conv_tile gather_clip(const struct gather_plan *p, const struct co
 		int64_t above = row < 0 ? conv__ceil(-row, v->dilation_y) : 0;
 		int64_t below = row < v->rows ? conv__ceil(v->rows - row, v->dilation_y) : 0;
 
-		first = conv__least(first, above);
-		end = conv__most(end, conv__least(below, v->taps_y));
+		first = min(first, above);
+		end = max(end, min(below, v->taps_y));
 	}
-	tile.runs_y = conv__most(end - first, 0);
+	tile.runs_y = max(end - first, 0);
 	*skip = first * band->tap_y;
 	tile.b += first * band->runs_x * band->length * p->body->panel;
 	return tile;
@@ -206,7 +206,7 @@ static void gather_watch(const struct gather_plan *p, const struct conv_tile *ti
 	const struct conv_view *v = &g->view;
 
 	for (; g->finish.watch && line < end; line++)
-		kernel_watch_put(
+		kernel_watch_update(
 			g->finish.watch,
 			kernel_abs_max_rows(gather_out(g, line) + offset, g->out_pixel,
 					    line == p->lines - 1 ? v->last_columns : v->out_columns,
@@ -252,7 +252,7 @@ static void gather_panels(const struct gather_plan *p, const struct conv_view *v
 
 	for (; panel < last; panel++) {
 		int64_t column = panel * p->body->panel;
-		int64_t columns = conv__least(p->body->panel, g->filters - column);
+		int64_t columns = min(p->body->panel, g->filters - column);
 		int64_t offset = group * g->group_out + column;
 		struct conv_tile tile = gather_tile(p, band, b, columns);
 
@@ -271,7 +271,7 @@ static void gather_slice(void *context, unsigned slice, unsigned lane)
 	const struct gather_plan *p = context;
 	int64_t rest = slice / p->line_slices;
 	int64_t line = slice % p->line_slices * p->slice_lines;
-	int64_t end = conv__least(line + p->slice_lines, p->lines);
+	int64_t end = min(line + p->slice_lines, p->lines);
 	int64_t group = rest / p->panel_slices;
 	int64_t panel = rest % p->panel_slices * p->slice_panels;
 	float *memory = p->memory + lane * p->lane;
@@ -280,8 +280,8 @@ static void gather_slice(void *context, unsigned slice, unsigned lane)
 
 	view.source += group * p->gather->group_source;
 	band = p->is_shared ? p->shared : conv__band(&view, line, end - line, memory);
-	gather_panels(p, &view, &band, group, panel,
-		      conv__least(panel + p->slice_panels, p->panels), line, end, memory + p->band);
+	gather_panels(p, &view, &band, group, panel, min(panel + p->slice_panels, p->panels), line,
+		      end, memory + p->band);
 }
 
 int64_t conv__gather_lines_scratch(const struct conv_gather *gather, int64_t lines)
@@ -306,7 +306,7 @@ void conv__gather(const struct conv_gather *gather, const struct kernel_room *ro
 	struct conv_gather g = *gather;
 	struct gather_plan p;
 
-	if (conv__winograd_pays(&g.view, g.filters, g.groups)) {
+	if (conv__winograd_applies(&g.view, g.filters, g.groups)) {
 		conv__winograd(gather, room);
 		return;
 	}

@@ -4,6 +4,7 @@
 #ifndef KERNEL_CONV_INTERNAL_H
 #define KERNEL_CONV_INTERNAL_H
 
+#include "common/minmax.h"
 #include "trainer/kernels/kernel_conv.h"
 
 #define CONV_PANEL_MOST 32 /* filters of a panel, maximum over the bodies */
@@ -84,7 +85,7 @@ struct conv_depth_sum {
  * One Winograd tile, transformed to 36 values per channel: see kernel_conv_winograd.c. Pixels
  * outside rows @first_y .. @end_y - 1 and columns @first_x .. @end_x - 1 of the tile count as 0.
  */
-struct conv_spread {
+struct conv_transform {
 	const float *x;     /* the first pixel that exists */
 	int64_t row, pixel; /* strides in floats */
 	int first_y, end_y, first_x, end_x;
@@ -100,7 +101,7 @@ struct conv_spread {
 };
 
 /* The 36 sums of a tile and a panel, and the up to 4 x 4 outputs computed from them. */
-struct conv_collect {
+struct conv_inverse {
 	const float *m; /* a whole panel */
 	int64_t position;
 	float *c;
@@ -125,10 +126,10 @@ struct conv_body {
 	conv_sum_function sum[2][CONV_ROWS_MOST];
 	/* b[k][panel] = w[k ld + column], or w[column ld + k] if transposed; 0 beyond @columns. */
 	void (*pack)(const float *w, int64_t ld, int64_t depth, int columns, float *b);
-	void (*transpose)(const float *w, int64_t ld, int64_t depth, int columns, float *b);
+	void (*pack_transposed)(const float *w, int64_t ld, int64_t depth, int columns, float *b);
 	/* c[column c_row + row] = w[row ld + column] */
-	void (*turn)(const float *w, int64_t ld, int64_t rows, int64_t columns, float *c,
-		     int64_t c_row);
+	void (*transpose)(const float *w, int64_t ld, int64_t rows, int64_t columns, float *c,
+			  int64_t c_row);
 	/* pack() of a ReLU's gradient: 0 if @y is at a bound. With @keep the result is also written
 	 * to @dy. */
 	void (*pack_relu)(float *dy, const float *y, float most, bool keep, int64_t ld,
@@ -141,30 +142,20 @@ struct conv_body {
 	void (*depth_row)(const struct conv_depth_row *row);
 	void (*depth_sum)(const struct conv_depth_sum *sum);
 	/* Winograd transforms: 6 x 6 pixels of an input, 4 x 4 of an output's gradient (dy). */
-	void (*spread_input)(const struct conv_spread *spread);
-	void (*spread_gradient)(const struct conv_spread *spread, float *dy);
-	void (*collect)(const struct conv_collect *collect);
+	void (*transform_input)(const struct conv_transform *spread);
+	void (*transform_gradient)(const struct conv_transform *spread, float *dy);
+	void (*inverse)(const struct conv_inverse *inverse);
 	/* u[36, depth, panel] from packed b[9, depth, panel], and w[9, depth, ...] from u. */
-	void (*spread_kernel)(const float *b, int64_t depth, float *u);
-	void (*collect_kernel)(const float *u, int64_t depth, int columns, float *w, int64_t tap,
+	void (*transform_kernel)(const float *b, int64_t depth, float *u);
+	void (*inverse_kernel)(const float *u, int64_t depth, int columns, float *w, int64_t tap,
 			       int64_t ld);
 };
 
 extern const struct conv_body conv__avx512, conv__avx2, conv__portable;
 const struct conv_body *conv__body(void); /* the one in use */
 
-static inline int64_t conv__least(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
-static inline int64_t conv__most(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
-
 /* Round @floats up to whole cache lines. */
-static inline int64_t conv__line(int64_t floats)
+static inline int64_t conv__whole_lines(int64_t floats)
 {
 	return (floats + 15) / 16 * 16;
 }
@@ -175,11 +166,11 @@ static inline int64_t conv__ceil(int64_t a, int64_t b)
 }
 
 /* The begin of piece @index of @pieces nearly equal pieces of @length. */
-static inline int64_t conv__cut(int64_t length, int64_t pieces, int64_t index)
+static inline int64_t conv__piece(int64_t length, int64_t pieces, int64_t index)
 {
 	int64_t each = length / pieces, rest = length % pieces;
 
-	return index * each + conv__least(index, rest);
+	return index * each + min(index, rest);
 }
 
 /*
@@ -298,14 +289,15 @@ struct winograd_tiles {
 
 struct winograd_tiles conv__winograd_tiles(const struct conv_view *view);
 /* Whether a layer uses Winograd: depends on its shape, not on the batch. */
-bool conv__winograd_pays(const struct conv_view *view, int64_t filters, int64_t groups);
+bool conv__winograd_applies(const struct conv_view *view, int64_t filters, int64_t groups);
 /* Floats from tile to tile: whole vectors, padded so that tiles map to different cache sets. */
 int64_t conv__winograd_pitch(int64_t channels);
 /* Whether values of this magnitude may be transformed: all sums of them stay finite. */
-bool conv__winograd_bears(uint32_t abs_max);
+bool conv__winograd_in_range(uint32_t abs_max);
 /* Transform row @row of @view's tiles into @v, @v_position floats between two of the 36 values.
  * Return false if the values must be summed directly instead. */
-bool conv__winograd_spread(const struct conv_view *view, int64_t row, float *v, int64_t v_position);
+bool conv__winograd_transform(const struct conv_view *view, int64_t row, float *v,
+			      int64_t v_position);
 
 int64_t conv__winograd_scratch(const struct conv_gather *gather, unsigned lanes); /* floats */
 void conv__winograd(const struct conv_gather *gather, const struct kernel_room *room);

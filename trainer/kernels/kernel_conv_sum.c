@@ -45,7 +45,7 @@ struct sum_plan {
 
 static int64_t sum_block(const struct conv_view *v, int64_t pixels)
 {
-	int64_t lines = conv__most(1, pixels / v->out_columns);
+	int64_t lines = max(1, pixels / v->out_columns);
 
 	/* Whole images, or rows of one image. */
 	return lines > v->out_rows ? lines / v->out_rows * v->out_rows : lines;
@@ -59,7 +59,7 @@ static int64_t sum_parts(const struct sum_plan *p)
 
 	if (floats > SUM_LARGE || (floats > SUM_SMALL && p->lines * p->view.out_columns < SUM_MANY))
 		return 1;
-	return conv__least(SUM_PARTS, conv__ceil(units, least));
+	return min(SUM_PARTS, conv__ceil(units, least));
 }
 
 static struct sum_plan sum_plan(const struct kernel_conv *c)
@@ -81,10 +81,10 @@ static struct sum_plan sum_plan(const struct kernel_conv *c)
 	p.block = sum_block(&p.view, pixels);
 	p.unit = p.block >= p.view.out_rows ? p.view.out_rows : 1;
 	p.part_count = sum_parts(&p);
-	p.part = conv__line(p.depth * c->filters) + conv__line(c->filters);
+	p.part = conv__whole_lines(p.depth * c->filters) + conv__whole_lines(c->filters);
 
 	p.band = conv__band_floats(&p.view, p.block);
-	p.lane = p.band + conv__most(p.block * p.view.out_columns, SUM_PIXELS) * p.body->panel;
+	p.lane = p.band + max(p.block * p.view.out_columns, SUM_PIXELS) * p.body->panel;
 	return p;
 }
 
@@ -94,8 +94,8 @@ int64_t conv__sum_scratch(const struct kernel_conv *conv, unsigned lanes)
 	int64_t floats = conv__dense_floats(&p.view) + conv__shared_floats(&p.view) +
 			 p.lane * lanes + (p.part_count > 1 ? p.part_count * p.part : 0);
 
-	if (conv__winograd_pays(&p.view, conv->filters, conv->groups))
-		floats = conv__most(floats, conv__winograd_sum_scratch(conv, lanes));
+	if (conv__winograd_applies(&p.view, conv->filters, conv->groups))
+		floats = max(floats, conv__winograd_sum_scratch(conv, lanes));
 	return floats;
 }
 
@@ -131,8 +131,8 @@ static void sum_piece(const struct sum_plan *p, const struct conv_band *band,
 		      const struct sum_block *block, int64_t piece, int64_t columns, float *c)
 {
 	int64_t run = piece / p->run_pieces, part = piece % p->run_pieces;
-	int64_t first = conv__cut(band->length, p->run_pieces, part);
-	int64_t rows = conv__cut(band->length, p->run_pieces, part + 1) - first;
+	int64_t first = conv__piece(band->length, p->run_pieces, part);
+	int64_t rows = conv__piece(band->length, p->run_pieces, part + 1) - first;
 	struct conv_sum_tile tile = {
 		.a = band->base + run / band->runs_x * band->tap_y +
 		     run % band->runs_x * band->tap_x + first,
@@ -157,7 +157,7 @@ static void sum_piece(const struct sum_plan *p, const struct conv_band *band,
 static struct sum_block sum_block_at(const struct sum_plan *p, int64_t line, int64_t end, bool add)
 {
 	const struct conv_view *v = &p->view;
-	int64_t lines = conv__least(p->block, end - line);
+	int64_t lines = min(p->block, end - line);
 	struct sum_block block = {
 		.images = 1,
 		.columns = line == p->lines - 1 ? v->last_columns : v->out_columns,
@@ -165,7 +165,7 @@ static struct sum_block sum_block_at(const struct sum_plan *p, int64_t line, int
 		.add = add,
 	};
 
-	block.lines = conv__least(lines, v->out_rows - line % v->out_rows);
+	block.lines = min(lines, v->out_rows - line % v->out_rows);
 	if (lines > v->out_rows) {
 		block.images = lines / v->out_rows;
 		block.lines = v->out_rows;
@@ -199,7 +199,7 @@ static void sum_lines(const struct sum_plan *p, const struct sum_range *range, i
 			band = conv__band(&view, line, block.images * block.lines, memory);
 		for (int64_t panel = range->panel; panel < range->panel_end; panel++) {
 			int64_t column = panel * p->body->panel;
-			int64_t columns = conv__least(p->body->panel, p->filters - column);
+			int64_t columns = min(p->body->panel, p->filters - column);
 			int64_t offset = range->group * p->filters + column;
 
 			sum_pack(p, &block, (int)columns, offset, memory + p->band);
@@ -219,14 +219,14 @@ static void sum_part_slice(void *context, unsigned slice, unsigned lane)
 {
 	const struct sum_plan *p = context;
 	int64_t units = p->lines / p->unit;
-	int64_t line = conv__cut(units, p->part_count, slice) * p->unit;
-	int64_t end = conv__cut(units, p->part_count, slice + 1) * p->unit;
+	int64_t line = conv__piece(units, p->part_count, slice) * p->unit;
+	int64_t end = conv__piece(units, p->part_count, slice + 1) * p->unit;
 	float *part = p->parts + slice * p->part;
 	struct sum_range range = {.panel_end = p->panels, .piece_end = p->pieces};
 
 	for (; range.group < p->conv->groups; range.group++)
 		sum_lines(p, &range, line, end, p->memory + lane * p->lane, part,
-			  part + conv__line(p->depth * p->conv->filters));
+			  part + conv__whole_lines(p->depth * p->conv->filters));
 }
 
 static void sum_kernel_slice(void *context, unsigned slice, unsigned lane)
@@ -236,8 +236,8 @@ static void sum_kernel_slice(void *context, unsigned slice, unsigned lane)
 	struct sum_range range = {
 		.group = rest / p->panels,
 		.panel = rest % p->panels,
-		.piece = conv__cut(p->pieces, p->piece_slices, part),
-		.piece_end = conv__cut(p->pieces, p->piece_slices, part + 1),
+		.piece = conv__piece(p->pieces, p->piece_slices, part),
+		.piece_end = conv__piece(p->pieces, p->piece_slices, part + 1),
 	};
 
 	range.panel_end = range.panel + 1;
@@ -263,9 +263,9 @@ static void sum_add_slice(void *context, unsigned slice)
 
 	if (first < count)
 		conv__add_parts(p->parts + first, p->part, p->part_count,
-				conv__least(SUM_ADD, count - first), p->dkernel + first);
+				min(SUM_ADD, count - first), p->dkernel + first);
 	else if (p->dbias)
-		conv__add_parts(p->parts + conv__line(count), p->part, p->part_count,
+		conv__add_parts(p->parts + conv__whole_lines(count), p->part, p->part_count,
 				p->conv->filters, p->dbias);
 }
 
@@ -295,7 +295,7 @@ void kernel_conv_grad_kernel(const struct kernel_conv *conv, const struct kernel
 		kernel_depthwise_grad_kernel(conv, room, x, dy, relu, dkernel, dbias);
 		return;
 	}
-	if (conv__winograd_pays(&p.view, conv->filters, conv->groups) &&
+	if (conv__winograd_applies(&p.view, conv->filters, conv->groups) &&
 	    conv__winograd_sum(conv, room, x, dy, relu, dkernel, dbias))
 		return;
 	p.relu = *relu;
@@ -321,7 +321,7 @@ void kernel_conv_grad_kernel(const struct kernel_conv *conv, const struct kernel
 			   (unsigned)(conv__ceil(p.depth * conv->filters, SUM_ADD) + 1));
 		return;
 	}
-	p.piece_slices = conv__least(p.pieces, conv__ceil(SUM_SLICES, p.panels * conv->groups));
+	p.piece_slices = min(p.pieces, conv__ceil(SUM_SLICES, p.panels * conv->groups));
 	pool_share_lanes(room->pool, work, sum_kernel_slice, &p,
 			 (unsigned)(conv->groups * p.panels * p.piece_slices));
 }

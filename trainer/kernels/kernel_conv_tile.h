@@ -225,14 +225,15 @@ INLINE void pack_columns(const float *w, int64_t ld, int64_t depth, int columns,
 	}
 }
 
-static TARGET void conv_transpose(const float *w, int64_t ld, int64_t depth, int columns, float *b)
+static TARGET void conv_pack_transposed(const float *w, int64_t ld, int64_t depth, int columns,
+					float *b)
 {
 	pack_columns(w, ld, depth, columns, b, PANEL, false);
 	pack_columns(w + LANES * ld, ld, depth, columns - LANES, b + LANES, PANEL, false);
 }
 
-static TARGET void conv_turn(const float *w, int64_t ld, int64_t rows, int64_t columns, float *c,
-			     int64_t c_row)
+static TARGET void conv_transpose(const float *w, int64_t ld, int64_t rows, int64_t columns,
+				  float *c, int64_t c_row)
 {
 	int64_t row = 0;
 
@@ -345,16 +346,16 @@ INLINE void few_columns(const struct conv_few *f, const float *b, float *c, int 
 	for (int row = 0; row < rows; row++)
 		sums[row] = vec_zero();
 	for (int64_t k = 0; k < f->depth; k += LANES) {
-		int count = (int)conv__least(LANES, f->depth - k);
-		VEC turned[LANES];
+		int count = (int)min(LANES, f->depth - k);
+		VEC transposed[LANES];
 
 #pragma GCC unroll 16
 		for (int i = 0; i < LANES; i++) {
-			turned[i] = i < columns ? pack_load(b + i * f->b_row + k, f->depth - k)
-						: vec_zero();
+			transposed[i] = i < columns ? pack_load(b + i * f->b_row + k, f->depth - k)
+						    : vec_zero();
 			__builtin_prefetch(b + i * f->b_row + k + 8 * LANES);
 		}
-		vec_transpose(turned);
+		vec_transpose(transposed);
 #pragma GCC unroll 16
 		for (int i = 0; i < LANES; i++) {
 			if (i >= count)
@@ -363,7 +364,7 @@ INLINE void few_columns(const struct conv_few *f, const float *b, float *c, int 
 			for (int row = 0; row < rows; row++)
 				sums[row] =
 					vec_fma(vec_all(f->a[row * f->a_row + (k + i) * f->a_step]),
-						turned[i], sums[row]);
+						transposed[i], sums[row]);
 		}
 	}
 #pragma GCC unroll 3
@@ -379,7 +380,7 @@ static TARGET void conv_few_transposed(const struct conv_few *f)
 {
 	for (int64_t column = 0; column < f->columns; column += LANES) {
 		const float *b = f->b + column * f->b_row;
-		int columns = (int)conv__least(LANES, f->columns - column);
+		int columns = (int)min(LANES, f->columns - column);
 
 		if (f->rows == 1)
 			few_columns(f, b, f->c + column, columns, 1);

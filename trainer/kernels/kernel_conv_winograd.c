@@ -42,7 +42,7 @@ struct winograd_tiles conv__winograd_tiles(const struct conv_view *v)
 	return tiles;
 }
 
-bool conv__winograd_pays(const struct conv_view *v, int64_t filters, int64_t groups)
+bool conv__winograd_applies(const struct conv_view *v, int64_t filters, int64_t groups)
 {
 	struct winograd_tiles tiles = conv__winograd_tiles(v);
 	int64_t image = tiles.across * tiles.down;
@@ -55,31 +55,32 @@ bool conv__winograd_pays(const struct conv_view *v, int64_t filters, int64_t gro
 
 int64_t conv__winograd_pitch(int64_t channels)
 {
-	int64_t pitch = conv__line(channels);
+	int64_t pitch = conv__whole_lines(channels);
 
 	return pitch % 64 ? pitch : pitch + 16;
 }
 
-bool conv__winograd_bears(uint32_t abs_max)
+bool conv__winograd_in_range(uint32_t abs_max)
 {
 	return abs_max < WINOGRAD_MOST;
 }
 
 /* The range of a tile's WINOGRAD_READ pixels, starting at @from, that lies within 0 .. @size -
  * 1. */
-static void winograd_inside(int64_t from, int64_t size, int *first, int *end)
+static void winograd_clip(int64_t from, int64_t size, int *first, int *end)
 {
-	*first = (int)conv__least(conv__most(0, -from), WINOGRAD_READ);
-	*end = (int)conv__most(*first, conv__least(size - from, WINOGRAD_READ));
+	*first = (int)min(max(0, -from), WINOGRAD_READ);
+	*end = (int)max(*first, min(size - from, WINOGRAD_READ));
 }
 
-bool conv__winograd_spread(const struct conv_view *view, int64_t row, float *v, int64_t v_position)
+bool conv__winograd_transform(const struct conv_view *view, int64_t row, float *v,
+			      int64_t v_position)
 {
 	const struct winograd_tiles tiles = conv__winograd_tiles(view);
 	const struct conv_body *body = conv__body();
 	const int64_t pitch = conv__winograd_pitch(view->depth), line = view->columns * view->pitch;
 	const int64_t y = view->origin_y + row % tiles.down * WINOGRAD_SIDE;
-	struct conv_spread spread = {
+	struct conv_transform transform = {
 		.row = line,
 		.pixel = view->pitch,
 		.channels = view->depth,
@@ -87,18 +88,19 @@ bool conv__winograd_spread(const struct conv_view *view, int64_t row, float *v, 
 	};
 	const float *x;
 
-	winograd_inside(y, view->rows, &spread.first_y, &spread.end_y);
-	x = view->source + (row / tiles.down * view->rows + y + spread.first_y) * line;
-	if (!conv__winograd_bears(kernel_abs_max_rows(
-		    x, view->pitch, (spread.end_y - spread.first_y) * view->columns, view->depth)))
+	winograd_clip(y, view->rows, &transform.first_y, &transform.end_y);
+	x = view->source + (row / tiles.down * view->rows + y + transform.first_y) * line;
+	if (!conv__winograd_in_range(kernel_abs_max_rows(
+		    x, view->pitch, (transform.end_y - transform.first_y) * view->columns,
+		    view->depth)))
 		return false;
 	for (int64_t i = 0; i < tiles.across; i++) {
 		int64_t column = view->origin_x + i * WINOGRAD_SIDE;
 
-		winograd_inside(column, view->columns, &spread.first_x, &spread.end_x);
-		spread.x = x + (column + spread.first_x) * view->pitch;
-		spread.v = v + i * pitch;
-		body->spread_input(&spread);
+		winograd_clip(column, view->columns, &transform.first_x, &transform.end_x);
+		transform.x = x + (column + transform.first_x) * view->pitch;
+		transform.v = v + i * pitch;
+		body->transform_input(&transform);
 	}
 	return true;
 }
@@ -114,7 +116,7 @@ struct winograd_plan {
 	int64_t depth;              /* channels whose weights are transformed together */
 	int64_t block;              /* tiles that are multiplied together */
 	int64_t pitch, position;    /* of transformed pixels */
-	int64_t packed, spread;     /* floats of a panel's weights: packed, and transformed */
+	int64_t packed, transform;  /* floats of a panel's weights: packed, and transformed */
 	int64_t pixels, work, lane; /* floats of transformed pixels, of the rest, of a lane */
 	float *memory;
 	float *shared;  /* pixels transformed for all slices; NULL: each slice does its own */
@@ -132,28 +134,29 @@ static struct winograd_plan winograd_plan(const struct conv_gather *g)
 	};
 	int64_t products;
 
-	p.slice_rows = conv__most(1, WINOGRAD_TILES / p.tiles.across);
-	p.slice_rows = conv__least(p.tiles.rows, p.slice_rows);
+	p.slice_rows = max(1, WINOGRAD_TILES / p.tiles.across);
+	p.slice_rows = min(p.tiles.rows, p.slice_rows);
 	p.row_slices = conv__ceil(p.tiles.rows, p.slice_rows);
 	p.panels = conv__ceil(g->filters, p.body->panel);
-	p.panel_slices = conv__least(p.panels, conv__ceil(WINOGRAD_SLICES, p.row_slices));
+	p.panel_slices = min(p.panels, conv__ceil(WINOGRAD_SLICES, p.row_slices));
 	p.slice_panels = conv__ceil(p.panels, p.panel_slices);
 	p.panel_slices = conv__ceil(p.panels, p.slice_panels);
 
-	p.depth = conv__least(g->view.depth, WINOGRAD_DEPTH);
+	p.depth = min(g->view.depth, WINOGRAD_DEPTH);
 	p.block = p.slice_rows * p.tiles.across;
 	if (p.depth == g->view.depth)
-		p.block = conv__least(p.block, WINOGRAD_BLOCK);
+		p.block = min(p.block, WINOGRAD_BLOCK);
 	p.position = p.slice_rows * p.tiles.across * p.pitch;
-	p.pixels = WINOGRAD_POSITIONS * p.position + conv__line(p.slice_rows);
+	p.pixels = WINOGRAD_POSITIONS * p.position + conv__whole_lines(p.slice_rows);
 	p.packed = 9 * p.depth * p.body->panel;
-	p.spread = WINOGRAD_POSITIONS * p.depth * p.body->panel;
+	p.transform = WINOGRAD_POSITIONS * p.depth * p.body->panel;
 	products = WINOGRAD_POSITIONS * p.block * p.body->panel;
-	p.work = conv__most(p.packed + p.spread + products + CONV_PANEL_MOST,
-			    conv__gather_lines_scratch(g, p.slice_rows * WINOGRAD_SIDE));
+	p.work = max(p.packed + p.transform + products + CONV_PANEL_MOST,
+		     conv__gather_lines_scratch(g, p.slice_rows * WINOGRAD_SIDE));
 	p.lane = p.pixels + p.work;
-	if (p.row_slices > 1 && p.depth == g->view.depth && p.panels * p.spread <= WINOGRAD_KERNEL)
-		p.kernel = p.panels * p.spread + conv__line(p.panels);
+	if (p.row_slices > 1 && p.depth == g->view.depth &&
+	    p.panels * p.transform <= WINOGRAD_KERNEL)
+		p.kernel = p.panels * p.transform + conv__whole_lines(p.panels);
 	return p;
 }
 
@@ -179,70 +182,71 @@ static float *winograd_out(const struct winograd_plan *p, int64_t row)
 }
 
 /* The flags behind the transformed pixels: for each row, whether it is summed directly. */
-static float *winograd_plain(const struct winograd_plan *p, float *pixels)
+static float *winograd_direct_flags(const struct winograd_plan *p, float *pixels)
 {
 	return pixels + WINOGRAD_POSITIONS * p->position;
 }
 
-static void winograd_spread_row(const struct winograd_plan *p, int64_t first, int64_t row,
-				float *pixels)
+static void winograd_transform_row(const struct winograd_plan *p, int64_t first, int64_t row,
+				   float *pixels)
 {
-	bool spread = conv__winograd_spread(&p->gather->view, row,
-					    pixels + (row - first) * p->tiles.across * p->pitch,
-					    p->position);
+	bool transform = conv__winograd_transform(
+		&p->gather->view, row, pixels + (row - first) * p->tiles.across * p->pitch,
+		p->position);
 
-	winograd_plain(p, pixels)[row - first] = spread ? 0.0f : 1.0f;
+	winograd_direct_flags(p, pixels)[row - first] = transform ? 0.0f : 1.0f;
 }
 
 /* Whether the weights of the panel and its neighbours can be transformed. All bodies decide for as
  * many filters as the widest panel has, so that their results agree. */
-static bool winograd_bears(const struct winograd_plan *p, int64_t panel)
+static bool winograd_panel_in_range(const struct winograd_plan *p, int64_t panel)
 {
 	const struct conv_gather *g = p->gather;
 	const struct conv_weights *w = &g->weights;
 	int64_t first = panel * p->body->panel / CONV_PANEL_MOST * CONV_PANEL_MOST;
-	int64_t columns = conv__least(CONV_PANEL_MOST, g->filters - first);
-	bool bears = true;
+	int64_t columns = min(CONV_PANEL_MOST, g->filters - first);
+	bool in_range = true;
 
 	if (p->body->panel == CONV_PANEL_MOST)
 		return true;
-	for (int64_t tap = 0; bears && tap < 9; tap++) {
+	for (int64_t tap = 0; in_range && tap < 9; tap++) {
 		const float *from = w->w + tap * w->tap + first * (w->transpose ? w->ld : 1);
 
-		bears = conv__winograd_bears(
+		in_range = conv__winograd_in_range(
 			kernel_abs_max_rows(from, w->ld, w->transpose ? columns : g->view.depth,
 					    w->transpose ? g->view.depth : columns));
 	}
-	return bears;
+	return in_range;
 }
 
 struct winograd_range {
 	int64_t row, end;
 	int64_t column, columns; /* of the panel */
-	const float *plain;
+	const float *direct;
 };
 
-static void winograd_choose(const struct winograd_plan *p, int64_t panel,
-			    struct winograd_range *range)
+static void winograd_select_panel(const struct winograd_plan *p, int64_t panel,
+				  struct winograd_range *range)
 {
 	range->column = panel * p->body->panel;
-	range->columns = conv__least(p->body->panel, p->gather->filters - range->column);
+	range->columns = min(p->body->panel, p->gather->filters - range->column);
 }
 
 /* Transform channels @channel .. @end - 1 of one panel's weights; false if they are out of
  * range. */
-static bool winograd_weights(const struct winograd_plan *p, const struct winograd_range *range,
-			     int64_t channel, int64_t end, float *packed, float *weights)
+static bool winograd_transform_weights(const struct winograd_plan *p,
+				       const struct winograd_range *range, int64_t channel,
+				       int64_t end, float *packed, float *weights)
 {
 	struct conv_gather g = *p->gather;
 
 	g.weights.w += channel * (g.weights.transpose ? 1 : g.weights.ld);
 	g.view.depth = end - channel;
 	conv__gather_pack(&g, 0, range->column, range->columns, packed);
-	if (!conv__winograd_bears(
+	if (!conv__winograd_in_range(
 		    kernel_abs_max(packed, (size_t)(9 * g.view.depth * p->body->panel))))
 		return false;
-	p->body->spread_kernel(packed, g.view.depth, weights);
+	p->body->transform_kernel(packed, g.view.depth, weights);
 	return true;
 }
 
@@ -255,8 +259,8 @@ static void winograd_multiply(const struct winograd_plan *p, const float *pixels
 
 	for (int64_t i = 0; i < WINOGRAD_POSITIONS; i++) {
 		for (int64_t piece = 0; piece < pieces; piece++) {
-			int64_t first = conv__cut(tiles, pieces, piece);
-			int64_t rows = conv__cut(tiles, pieces, piece + 1) - first;
+			int64_t first = conv__piece(tiles, pieces, piece);
+			int64_t rows = conv__piece(tiles, pieces, piece + 1) - first;
 			int64_t half = (rows + 1) / 2, panel = p->body->panel;
 			const float *a = pixels + i * p->position + first * p->pitch;
 			float *c = products + (i * p->block + first) * panel;
@@ -282,12 +286,13 @@ static void winograd_multiply(const struct winograd_plan *p, const float *pixels
 }
 
 /* Transform the products of tiles @tile .. @tile + @tiles - 1 of the range into outputs. */
-static void winograd_collect(const struct winograd_plan *p, const struct winograd_range *range,
-			     int64_t tile, int64_t tiles, const float *products, const float *bias)
+static void winograd_store_outputs(const struct winograd_plan *p,
+				   const struct winograd_range *range, int64_t tile, int64_t tiles,
+				   const float *products, const float *bias)
 {
 	const struct conv_gather *g = p->gather;
 	const struct conv_view *v = &g->view;
-	struct conv_collect collect = {
+	struct conv_inverse inverse = {
 		.position = p->block * p->body->panel,
 		.row = g->out_row,
 		.pixel = g->out_pixel,
@@ -303,13 +308,13 @@ static void winograd_collect(const struct winograd_plan *p, const struct winogra
 		int64_t x = (tile + i) % p->tiles.across * WINOGRAD_SIDE;
 		int64_t y = row % p->tiles.down * WINOGRAD_SIDE;
 
-		if (range->plain[row - range->row] != 0.0f)
+		if (range->direct[row - range->row] != 0.0f)
 			continue;
-		collect.m = products + i * p->body->panel;
-		collect.c = winograd_out(p, row) + x * g->out_pixel + range->column;
-		collect.rows = (int)conv__least(WINOGRAD_SIDE, v->out_rows - y);
-		collect.pixels = (int)conv__least(WINOGRAD_SIDE, v->out_columns - x);
-		p->body->collect(&collect);
+		inverse.m = products + i * p->body->panel;
+		inverse.c = winograd_out(p, row) + x * g->out_pixel + range->column;
+		inverse.rows = (int)min(WINOGRAD_SIDE, v->out_rows - y);
+		inverse.pixels = (int)min(WINOGRAD_SIDE, v->out_columns - x);
+		p->body->inverse(&inverse);
 	}
 }
 
@@ -324,14 +329,15 @@ static void winograd_finish(const struct winograd_plan *p, const struct winograd
 		int64_t line = winograd_line(p, row), end = winograd_line(p, row + 1);
 		const float *out = winograd_out(p, row) + range->column;
 
-		if (range->plain[row - range->row] != 0.0f) {
+		if (range->direct[row - range->row] != 0.0f) {
 			conv__gather_lines(g, panel, 1, line, end, memory);
 			continue;
 		}
 		for (; g->finish.watch && line < end; line++, out += g->out_row)
-			kernel_watch_put(g->finish.watch,
-					 kernel_abs_max_rows(out, g->out_pixel, g->view.out_columns,
-							     range->columns));
+			kernel_watch_update(g->finish.watch,
+					    kernel_abs_max_rows(out, g->out_pixel,
+								g->view.out_columns,
+								range->columns));
 	}
 }
 
@@ -342,31 +348,32 @@ static bool winograd_panel(const struct winograd_plan *p, const struct winograd_
 	const struct conv_gather *g = p->gather;
 	int64_t tiles = (range->end - range->row) * p->tiles.across;
 	int64_t panel = range->column / p->body->panel;
-	float *weights = memory + p->packed, *products = weights + p->spread;
+	float *weights = memory + p->packed, *products = weights + p->transform;
 	float *bias = products + WINOGRAD_POSITIONS * p->block * p->body->panel;
 
 	if (p->kernel)
-		weights = p->weights + panel * p->spread;
+		weights = p->weights + panel * p->transform;
 	if (g->finish.bias) {
 		memset(bias, 0, CONV_PANEL_MOST * sizeof(float));
 		memcpy(bias, g->finish.bias + range->column,
 		       (size_t)range->columns * sizeof(float));
 	}
 	for (int64_t tile = 0; tile < tiles; tile += p->block) {
-		int64_t count = conv__least(p->block, tiles - tile);
+		int64_t count = min(p->block, tiles - tile);
 
 		/* Either all channels are transformed at once for all blocks, or there is one
 		 * block. */
 		for (int64_t k = 0; k < g->view.depth; k += p->depth) {
-			int64_t end = conv__least(k + p->depth, g->view.depth);
+			int64_t end = min(k + p->depth, g->view.depth);
 
 			if (!tile && !p->kernel &&
-			    !winograd_weights(p, range, k, end, memory, weights))
+			    !winograd_transform_weights(p, range, k, end, memory, weights))
 				return false;
 			winograd_multiply(p, pixels + tile * p->pitch + k, weights, end - k, count,
 					  range->columns > p->body->lanes, k > 0, products);
 		}
-		winograd_collect(p, range, tile, count, products, g->finish.bias ? bias : NULL);
+		winograd_store_outputs(p, range, tile, count, products,
+				       g->finish.bias ? bias : NULL);
 	}
 	winograd_finish(p, range, memory);
 	return true;
@@ -376,20 +383,20 @@ static void winograd_slice(void *context, unsigned slice, unsigned lane)
 {
 	const struct winograd_plan *p = context;
 	int64_t panel = slice / p->row_slices * p->slice_panels;
-	int64_t last = conv__least(panel + p->slice_panels, p->panels);
+	int64_t last = min(panel + p->slice_panels, p->panels);
 	float *memory = p->memory + lane * p->lane, *pixels = p->shared ? p->shared : memory;
 	struct winograd_range range = {.row = slice % p->row_slices * p->slice_rows};
-	bool bears;
+	bool in_range;
 
-	range.end = conv__least(range.row + p->slice_rows, p->tiles.rows);
-	range.plain = winograd_plain(p, pixels);
+	range.end = min(range.row + p->slice_rows, p->tiles.rows);
+	range.direct = winograd_direct_flags(p, pixels);
 	for (int64_t row = range.row; !p->shared && row < range.end; row++)
-		winograd_spread_row(p, range.row, row, pixels);
+		winograd_transform_row(p, range.row, row, pixels);
 	for (; panel < last; panel++) {
-		winograd_choose(p, panel, &range);
-		bears = p->kernel ? p->weights[p->panels * p->spread + panel] != 0.0f
-				  : winograd_bears(p, panel);
-		if (!bears || !winograd_panel(p, &range, pixels, memory + p->pixels))
+		winograd_select_panel(p, panel, &range);
+		in_range = p->kernel ? p->weights[p->panels * p->transform + panel] != 0.0f
+				     : winograd_panel_in_range(p, panel);
+		if (!in_range || !winograd_panel(p, &range, pixels, memory + p->pixels))
 			conv__gather_lines(p->gather, panel, 1, winograd_line(p, range.row),
 					   winograd_line(p, range.end), memory + p->pixels);
 	}
@@ -399,20 +406,20 @@ static void winograd_shared_slice(void *context, unsigned row)
 {
 	const struct winograd_plan *p = context;
 
-	winograd_spread_row(p, 0, row, p->shared);
+	winograd_transform_row(p, 0, row, p->shared);
 }
 
 static void winograd_kernel_slice(void *context, unsigned panel, unsigned lane)
 {
 	const struct winograd_plan *p = context;
 	struct winograd_range range = {.row = 0};
-	bool bears;
+	bool in_range;
 
-	winograd_choose(p, panel, &range);
-	bears = winograd_bears(p, panel) &&
-		winograd_weights(p, &range, 0, p->depth, p->memory + lane * p->lane,
-				 p->weights + panel * p->spread);
-	p->weights[p->panels * p->spread + panel] = bears ? 1.0f : 0.0f;
+	winograd_select_panel(p, panel, &range);
+	in_range = winograd_panel_in_range(p, panel) &&
+		   winograd_transform_weights(p, &range, 0, p->depth, p->memory + lane * p->lane,
+					      p->weights + panel * p->transform);
+	p->weights[p->panels * p->transform + panel] = in_range ? 1.0f : 0.0f;
 }
 
 void conv__winograd(const struct conv_gather *gather, const struct kernel_room *room)

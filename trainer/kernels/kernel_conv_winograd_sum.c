@@ -37,7 +37,7 @@ struct winograd_sum {
 	int64_t pitch, position, dy_position;  /* of transformed pixels, and of the gradient's */
 	int64_t pixels, gradients, sums, lane; /* floats */
 	float *memory, *parts;
-	atomic_bool plain;
+	atomic_bool direct;
 };
 
 static struct winograd_sum winograd_sum(const struct kernel_conv *c)
@@ -53,22 +53,22 @@ static struct winograd_sum winograd_sum(const struct kernel_conv *c)
 
 	p.tiles = conv__winograd_tiles(&p.view);
 	p.panels = conv__ceil(c->filters, p.body->panel);
-	p.channel_slices = conv__least(conv__ceil(SUM_SLICES, p.panels),
-				       conv__ceil(c->channels, p.body->rows));
-	p.channel_slices = conv__most(p.channel_slices, conv__ceil(c->channels, SUM_CHANNELS));
+	p.channel_slices =
+		min(conv__ceil(SUM_SLICES, p.panels), conv__ceil(c->channels, p.body->rows));
+	p.channel_slices = max(p.channel_slices, conv__ceil(c->channels, SUM_CHANNELS));
 	if (p.kernel <= SUM_SMALL) {
 		int64_t least = conv__ceil(SUM_PART, p.tiles.across);
 
-		p.part_count = conv__least(SUM_PARTS, conv__ceil(p.tiles.rows, least));
+		p.part_count = min(SUM_PARTS, conv__ceil(p.tiles.rows, least));
 		p.channel_slices = 1;
 		slice_panels = p.panels;
 	}
-	p.part = conv__line(p.kernel) + conv__line(c->filters);
+	p.part = conv__whole_lines(p.kernel) + conv__whole_lines(c->filters);
 
 	channels = conv__ceil(c->channels, p.channel_slices);
 	p.pitch = conv__winograd_pitch(channels);
-	tiles = conv__least(SUM_TILES, SUM_BLOCK / (WINOGRAD_POSITIONS * p.pitch));
-	p.block = conv__least(p.tiles.rows, conv__most(1, tiles / p.tiles.across));
+	tiles = min(SUM_TILES, SUM_BLOCK / (WINOGRAD_POSITIONS * p.pitch));
+	p.block = min(p.tiles.rows, max(1, tiles / p.tiles.across));
 	p.position = p.block * p.tiles.across * p.pitch;
 	p.dy_position = p.block * p.tiles.across * p.body->panel;
 	p.pixels = WINOGRAD_POSITIONS * p.position;
@@ -91,11 +91,11 @@ struct winograd_sum_range {
 };
 
 /* Transform the gradients of @rows rows of tiles and one panel; false if they are out of range. */
-static bool sum_spread_gradients(const struct winograd_sum *p, int64_t row, int64_t rows,
-				 int64_t column, int64_t columns, float *sums, float *gradients)
+static bool sum_transform_gradients(const struct winograd_sum *p, int64_t row, int64_t rows,
+				    int64_t column, int64_t columns, float *sums, float *gradients)
 {
 	const struct kernel_conv *c = p->conv;
-	struct conv_spread spread = {
+	struct conv_transform transform = {
 		.row = c->out_width * c->filters,
 		.pixel = c->filters,
 		.channels = columns,
@@ -109,18 +109,18 @@ static bool sum_spread_gradients(const struct winograd_sum *p, int64_t row, int6
 		int64_t y = row % p->tiles.down * WINOGRAD_SIDE;
 		int64_t first = (row / p->tiles.down * c->out_height + y) * c->out_width;
 
-		spread.end_y = (int)conv__least(WINOGRAD_SIDE, c->out_height - y);
-		if (!conv__winograd_bears(
+		transform.end_y = (int)min(WINOGRAD_SIDE, c->out_height - y);
+		if (!conv__winograd_in_range(
 			    kernel_abs_max_rows(p->dy + first * c->filters + column, c->filters,
-						spread.end_y * c->out_width, columns)))
+						transform.end_y * c->out_width, columns)))
 			return false;
 		for (int64_t x = 0; x < c->out_width; x += WINOGRAD_SIDE) {
 			int64_t at = (first + x) * c->filters + column;
 
-			spread.end_x = (int)conv__least(WINOGRAD_SIDE, c->out_width - x);
-			spread.y = p->relu.y ? p->relu.y + at : NULL;
-			spread.v = gradients;
-			p->body->spread_gradient(&spread, p->dy + at);
+			transform.end_x = (int)min(WINOGRAD_SIDE, c->out_width - x);
+			transform.y = p->relu.y ? p->relu.y + at : NULL;
+			transform.v = gradients;
+			p->body->transform_gradient(&transform, p->dy + at);
 			gradients += p->body->panel;
 		}
 	}
@@ -136,8 +136,8 @@ static void sum_multiply(const struct winograd_sum *p, const struct winograd_sum
 
 	for (int64_t i = 0; i < WINOGRAD_POSITIONS; i++) {
 		for (int64_t piece = 0; piece < pieces; piece++) {
-			int64_t first = conv__cut(range->channels, pieces, piece);
-			int64_t rows = conv__cut(range->channels, pieces, piece + 1) - first;
+			int64_t first = conv__piece(range->channels, pieces, piece);
+			int64_t rows = conv__piece(range->channels, pieces, piece + 1) - first;
 			struct conv_sum_tile tile = {
 				.a = pixels + i * p->position + first,
 				.images = 1,
@@ -169,21 +169,21 @@ static void sum_range(struct winograd_sum *p, const struct winograd_sum_range *r
 	memset(biases, 0,
 	       (size_t)((range->panel_end - range->panel) * CONV_PANEL_MOST) * sizeof(float));
 	for (int64_t row = range->row; row < range->end; row += p->block) {
-		int64_t rows = conv__least(p->block, range->end - row);
+		int64_t rows = min(p->block, range->end - row);
 
 		for (int64_t i = 0; i < rows; i++)
-			if (!conv__winograd_spread(&view, row + i,
-						   memory + i * p->tiles.across * p->pitch,
-						   p->position))
-				atomic_store_explicit(&p->plain, true, memory_order_relaxed);
+			if (!conv__winograd_transform(&view, row + i,
+						      memory + i * p->tiles.across * p->pitch,
+						      p->position))
+				atomic_store_explicit(&p->direct, true, memory_order_relaxed);
 		for (int64_t panel = range->panel; panel < range->panel_end; panel++) {
 			int64_t column = panel * p->body->panel, at = panel - range->panel;
-			int64_t columns = conv__least(p->body->panel, c->filters - column);
+			int64_t columns = min(p->body->panel, c->filters - column);
 
-			if (!sum_spread_gradients(p, row, rows, column, columns,
-						  biases + at * CONV_PANEL_MOST, gradients))
-				atomic_store_explicit(&p->plain, true, memory_order_relaxed);
-			if (atomic_load_explicit(&p->plain, memory_order_relaxed))
+			if (!sum_transform_gradients(p, row, rows, column, columns,
+						     biases + at * CONV_PANEL_MOST, gradients))
+				atomic_store_explicit(&p->direct, true, memory_order_relaxed);
+			if (atomic_load_explicit(&p->direct, memory_order_relaxed))
 				return;
 			sum_multiply(p, range, memory, gradients, rows * p->tiles.across,
 				     columns > p->body->lanes, row > range->row,
@@ -192,9 +192,9 @@ static void sum_range(struct winograd_sum *p, const struct winograd_sum_range *r
 	}
 	for (int64_t panel = range->panel; panel < range->panel_end; panel++) {
 		int64_t column = panel * p->body->panel, at = panel - range->panel;
-		int64_t columns = conv__least(p->body->panel, c->filters - column);
+		int64_t columns = min(p->body->panel, c->filters - column);
 
-		p->body->collect_kernel(sums + at * p->sums, range->channels, (int)columns,
+		p->body->inverse_kernel(sums + at * p->sums, range->channels, (int)columns,
 					range->dkernel + range->channel * c->filters + column,
 					c->channels * c->filters, c->filters);
 		if (range->dbias && !range->channel)
@@ -207,8 +207,8 @@ static void sum_part_slice(void *context, unsigned slice, unsigned lane)
 {
 	struct winograd_sum *p = context;
 	struct winograd_sum_range range = {
-		.row = conv__cut(p->tiles.rows, p->part_count, slice),
-		.end = conv__cut(p->tiles.rows, p->part_count, slice + 1),
+		.row = conv__piece(p->tiles.rows, p->part_count, slice),
+		.end = conv__piece(p->tiles.rows, p->part_count, slice + 1),
 		.panel_end = p->panels,
 		.channels = p->conv->channels,
 		.dkernel = p->dkernel,
@@ -217,7 +217,7 @@ static void sum_part_slice(void *context, unsigned slice, unsigned lane)
 
 	if (p->part_count > 1) {
 		range.dkernel = p->parts + slice * p->part;
-		range.dbias = range.dkernel + conv__line(p->kernel);
+		range.dbias = range.dkernel + conv__whole_lines(p->kernel);
 	}
 	sum_range(p, &range, p->memory + lane * p->lane);
 }
@@ -230,12 +230,13 @@ static void sum_kernel_slice(void *context, unsigned slice, unsigned lane)
 		.end = p->tiles.rows,
 		.panel = slice / p->channel_slices,
 		.panel_end = slice / p->channel_slices + 1,
-		.channel = conv__cut(p->conv->channels, p->channel_slices, part),
+		.channel = conv__piece(p->conv->channels, p->channel_slices, part),
 		.dkernel = p->dkernel,
 		.dbias = p->dbias,
 	};
 
-	range.channels = conv__cut(p->conv->channels, p->channel_slices, part + 1) - range.channel;
+	range.channels =
+		conv__piece(p->conv->channels, p->channel_slices, part + 1) - range.channel;
 	sum_range(p, &range, p->memory + lane * p->lane);
 }
 
@@ -268,12 +269,12 @@ bool conv__winograd_sum(const struct kernel_conv *c, const struct kernel_room *r
 		pool_share_lanes(room->pool, work, sum_kernel_slice, &p,
 				 (unsigned)(p.panels * p.channel_slices));
 	}
-	if (atomic_load_explicit(&p.plain, memory_order_relaxed))
+	if (atomic_load_explicit(&p.direct, memory_order_relaxed))
 		return false;
 	if (p.part_count > 1) {
 		conv__add_parts(p.parts, p.part, p.part_count, p.kernel, dkernel);
 		if (dbias)
-			conv__add_parts(p.parts + conv__line(p.kernel), p.part, p.part_count,
+			conv__add_parts(p.parts + conv__whole_lines(p.kernel), p.part, p.part_count,
 					c->filters, dbias);
 	}
 	return true;

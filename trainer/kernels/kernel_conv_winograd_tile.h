@@ -29,7 +29,7 @@ INLINE VEC vec_step(VEC x, float by, VEC y)
 }
 
 /* Transform 6 pixels to 6 values. */
-INLINE void spread_pixels(const VEC d[6], VEC v[6])
+INLINE void transform_pixels(const VEC d[6], VEC v[6])
 {
 	VEC even_a = vec_step(d[4], -SQUARE_B, d[2]), odd_a = vec_step(d[3], -SQUARE_B, d[1]);
 	VEC even_b = vec_step(d[4], -SQUARE_A, d[2]), odd_b = vec_step(d[3], -SQUARE_A, d[1]);
@@ -43,7 +43,7 @@ INLINE void spread_pixels(const VEC d[6], VEC v[6])
 }
 
 /* Transform the gradients of 4 outputs to 6 values. */
-INLINE void spread_outputs(const VEC y[4], VEC v[6])
+INLINE void transform_outputs(const VEC y[4], VEC v[6])
 {
 	VEC even_a = vec_step(y[0], SQUARE_A, y[2]), even_b = vec_step(y[0], SQUARE_B, y[2]);
 	VEC odd_a = vec_step(vec_scale(y[1], POINT_A), CUBE_A, y[3]);
@@ -58,7 +58,7 @@ INLINE void spread_outputs(const VEC y[4], VEC v[6])
 }
 
 /* Transform 3 weights to 6 values. */
-INLINE void spread_weights(const VEC w[3], VEC u[6])
+INLINE void transform_weights(const VEC w[3], VEC u[6])
 {
 	VEC even_a = vec_scale(vec_step(w[0], SQUARE_A, w[2]), WEIGHT_A);
 	VEC even_b = vec_scale(vec_step(w[0], SQUARE_B, w[2]), WEIGHT_B);
@@ -72,7 +72,7 @@ INLINE void spread_weights(const VEC w[3], VEC u[6])
 }
 
 /* Transform 6 sums to 4 outputs. */
-INLINE void collect_outputs(const VEC m[6], VEC y[4])
+INLINE void inverse_outputs(const VEC m[6], VEC y[4])
 {
 	VEC even_a = vec_add(m[1], m[2]), odd_a = vec_step(m[1], -1.0f, m[2]);
 	VEC even_b = vec_add(m[3], m[4]), odd_b = vec_step(m[3], -1.0f, m[4]);
@@ -84,7 +84,7 @@ INLINE void collect_outputs(const VEC m[6], VEC y[4])
 }
 
 /* Transform 6 sums to the gradients of 3 weights. */
-INLINE void collect_weights(const VEC m[6], VEC w[3])
+INLINE void inverse_weights(const VEC m[6], VEC w[3])
 {
 	VEC even_a = vec_scale(vec_add(m[1], m[2]), WEIGHT_A);
 	VEC even_b = vec_scale(vec_add(m[3], m[4]), WEIGHT_B);
@@ -95,12 +95,12 @@ INLINE void collect_weights(const VEC m[6], VEC w[3])
 	w[2] = vec_step(vec_step(m[5], SQUARE_B, even_b), SQUARE_A, even_a);
 }
 
-INLINE bool spread_has(const struct conv_spread *s, int y, int x)
+INLINE bool transform_has(const struct conv_transform *s, int y, int x)
 {
 	return y >= s->first_y && y < s->end_y && x >= s->first_x && x < s->end_x;
 }
 
-INLINE void spread_input(const struct conv_spread *s, const bool whole)
+INLINE void transform_input(const struct conv_transform *s, const bool whole)
 {
 	const int first_y = whole ? 0 : s->first_y, first_x = whole ? 0 : s->first_x;
 
@@ -113,19 +113,19 @@ INLINE void spread_input(const struct conv_spread *s, const bool whole)
 
 #pragma GCC unroll 6
 			for (int y = 0; y < 6; y++)
-				line[y] = whole || spread_has(s, y, x)
+				line[y] = whole || transform_has(s, y, x)
 						  ? pack_load(s->x + (y - first_y) * s->row +
 								      (x - first_x) * s->pixel + c,
 							      s->channels - c)
 						  : vec_zero();
-			spread_pixels(line, column);
+			transform_pixels(line, column);
 #pragma GCC unroll 6
 			for (int y = 0; y < 6; y++)
 				down[y][x] = column[y];
 		}
 #pragma GCC unroll 6
 		for (int y = 0; y < 6; y++) {
-			spread_pixels(down[y], line);
+			transform_pixels(down[y], line);
 #pragma GCC unroll 6
 			for (int x = 0; x < 6; x++)
 				vec_store(s->v + (y * 6 + x) * s->position + c, line[x]);
@@ -133,21 +133,21 @@ INLINE void spread_input(const struct conv_spread *s, const bool whole)
 	}
 }
 
-static TARGET void conv_spread_input(const struct conv_spread *s)
+static TARGET void conv_transform_input(const struct conv_transform *s)
 {
 	if (s->first_y == 0 && s->end_y == 6 && s->first_x == 0 && s->end_x == 6)
-		spread_input(s, true);
+		transform_input(s, true);
 	else
-		spread_input(s, false);
+		transform_input(s, false);
 }
 
-INLINE VEC spread_dy(const struct conv_spread *s, float *dy, int64_t at, int64_t count)
+INLINE VEC transform_dy(const struct conv_transform *s, float *dy, int64_t at, int64_t count)
 {
 	return s->y ? pack_relu(dy + at, s->y + at, s->most, s->keep, count)
 		    : pack_load(dy + at, count);
 }
 
-static TARGET void conv_spread_gradient(const struct conv_spread *s, float *dy)
+static TARGET void conv_transform_gradient(const struct conv_transform *s, float *dy)
 {
 	for (int64_t c = 0; c < s->channels; c += LANES) {
 		int64_t count = s->channels - c;
@@ -159,13 +159,14 @@ static TARGET void conv_spread_gradient(const struct conv_spread *s, float *dy)
 
 #pragma GCC unroll 4
 			for (int y = 0; y < 4; y++) {
-				line[y] = spread_has(s, y, x)
-						  ? spread_dy(s, dy, y * s->row + x * s->pixel + c,
-							      count)
-						  : vec_zero();
+				line[y] =
+					transform_has(s, y, x)
+						? transform_dy(s, dy, y * s->row + x * s->pixel + c,
+							       count)
+						: vec_zero();
 				sum = vec_add(sum, line[y]);
 			}
-			spread_outputs(line, column);
+			transform_outputs(line, column);
 #pragma GCC unroll 6
 			for (int y = 0; y < 6; y++)
 				down[y][x] = column[y];
@@ -176,7 +177,7 @@ static TARGET void conv_spread_gradient(const struct conv_spread *s, float *dy)
 		for (int y = 0; y < 6; y++) {
 			VEC row[6];
 
-			spread_outputs(down[y], row);
+			transform_outputs(down[y], row);
 #pragma GCC unroll 6
 			for (int x = 0; x < 6; x++)
 				vec_store(s->v + (y * 6 + x) * s->position + c, row[x]);
@@ -184,7 +185,7 @@ static TARGET void conv_spread_gradient(const struct conv_spread *s, float *dy)
 	}
 }
 
-INLINE void collect_store(const struct conv_collect *p, float *c, VEC y, int64_t count,
+INLINE void inverse_store(const struct conv_inverse *p, float *c, VEC y, int64_t count,
 			  const VEC *bias)
 {
 	if (p->add)
@@ -199,7 +200,7 @@ INLINE void collect_store(const struct conv_collect *p, float *c, VEC y, int64_t
 		vec_store_part(c, y, (int)count);
 }
 
-static TARGET void conv_collect(const struct conv_collect *p)
+static TARGET void conv_inverse(const struct conv_inverse *p)
 {
 	for (int64_t f = 0; f < p->columns; f += LANES) {
 		VEC across[6][4], bias = p->bias ? vec_load(p->bias + f) : vec_zero();
@@ -211,7 +212,7 @@ static TARGET void conv_collect(const struct conv_collect *p)
 #pragma GCC unroll 6
 			for (int y = 0; y < 6; y++)
 				m[y] = vec_load(p->m + (y * 6 + x) * p->position + f);
-			collect_outputs(m, across[x]);
+			inverse_outputs(m, across[x]);
 		}
 #pragma GCC unroll 4
 		for (int y = 0; y < 4; y++) {
@@ -222,18 +223,18 @@ static TARGET void conv_collect(const struct conv_collect *p)
 #pragma GCC unroll 6
 			for (int x = 0; x < 6; x++)
 				m[x] = across[x][y];
-			collect_outputs(m, out);
+			inverse_outputs(m, out);
 #pragma GCC unroll 4
 			for (int x = 0; x < 4; x++)
 				if (x < p->pixels)
-					collect_store(p, p->c + y * p->row + x * p->pixel + f,
+					inverse_store(p, p->c + y * p->row + x * p->pixel + f,
 						      out[x], p->columns - f,
 						      p->bias ? &bias : NULL);
 		}
 	}
 }
 
-static TARGET void conv_spread_kernel(const float *b, int64_t depth, float *u)
+static TARGET void conv_transform_kernel(const float *b, int64_t depth, float *u)
 {
 	const int64_t tap = depth * PANEL;
 
@@ -247,7 +248,7 @@ static TARGET void conv_spread_kernel(const float *b, int64_t depth, float *u)
 #pragma GCC unroll 3
 			for (int y = 0; y < 3; y++)
 				w[y] = vec_load(b + (y * 3 + x) * tap + i);
-			spread_weights(w, column);
+			transform_weights(w, column);
 #pragma GCC unroll 6
 			for (int y = 0; y < 6; y++)
 				down[y][x] = column[y];
@@ -256,7 +257,7 @@ static TARGET void conv_spread_kernel(const float *b, int64_t depth, float *u)
 		for (int y = 0; y < 6; y++) {
 			VEC row[6];
 
-			spread_weights(down[y], row);
+			transform_weights(down[y], row);
 #pragma GCC unroll 6
 			for (int x = 0; x < 6; x++)
 				vec_store(u + (y * 6 + x) * tap + i, row[x]);
@@ -264,7 +265,7 @@ static TARGET void conv_spread_kernel(const float *b, int64_t depth, float *u)
 	}
 }
 
-static TARGET void conv_collect_kernel(const float *u, int64_t depth, int columns, float *w,
+static TARGET void conv_inverse_kernel(const float *u, int64_t depth, int columns, float *w,
 				       int64_t tap, int64_t ld)
 {
 	for (int64_t i = 0; i < depth * PANEL; i += LANES) {
@@ -281,7 +282,7 @@ static TARGET void conv_collect_kernel(const float *u, int64_t depth, int column
 #pragma GCC unroll 6
 			for (int y = 0; y < 6; y++)
 				m[y] = vec_load(u + (y * 6 + x) * depth * PANEL + i);
-			collect_weights(m, across[x]);
+			inverse_weights(m, across[x]);
 		}
 #pragma GCC unroll 3
 		for (int y = 0; y < 3; y++) {
@@ -290,7 +291,7 @@ static TARGET void conv_collect_kernel(const float *u, int64_t depth, int column
 #pragma GCC unroll 6
 			for (int x = 0; x < 6; x++)
 				m[x] = across[x][y];
-			collect_weights(m, out);
+			inverse_weights(m, out);
 #pragma GCC unroll 3
 			for (int x = 0; x < 3; x++) {
 				if (count >= LANES)

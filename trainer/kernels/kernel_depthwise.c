@@ -40,7 +40,7 @@ static float depth_finish(const struct conv_depth_row *r, float sum, int64_t cha
 }
 
 /* With several filters per channel: compute c[channel, m] from a[channel]. */
-static void depth_row_spread(const struct conv_depth_row *r)
+static void depth_row_expand(const struct conv_depth_row *r)
 {
 	for (int64_t p = 0; p < r->pixels; p++) {
 		for (int64_t f = 0; f < r->channels; f++) {
@@ -89,7 +89,7 @@ static int64_t depth_slice_lines(const struct conv_view *v, int64_t lines, int64
 {
 	int64_t least = conv__ceil(DEPTH_LEAST, v->out_columns * channels);
 
-	return conv__least(lines, conv__most(least, conv__ceil(lines, slices)));
+	return min(lines, max(least, conv__ceil(lines, slices)));
 }
 
 static void depth_plan(struct depth_gather *d)
@@ -120,7 +120,7 @@ static void depth_slice(void *context, unsigned slice, unsigned lane)
 	const struct conv_view *v = &g->view;
 	const struct conv_weights *w = &g->weights;
 	int64_t line = slice * d->slice_lines;
-	int64_t end = conv__least(line + d->slice_lines, d->lines);
+	int64_t end = min(line + d->slice_lines, d->lines);
 	struct conv_band band = conv__band(v, line, end - line, d->memory + lane * d->lane);
 	struct conv_depth_row row = {
 		.pixel = band.pixel,
@@ -149,11 +149,11 @@ static void depth_slice(void *context, unsigned slice, unsigned lane)
 		else if (d->reduce)
 			depth_row_reduce(&row);
 		else
-			depth_row_spread(&row);
+			depth_row_expand(&row);
 		depth_watch(d, &row, &most);
 	}
 	if (g->finish.watch)
-		kernel_watch_put(g->finish.watch, most);
+		kernel_watch_update(g->finish.watch, most);
 }
 
 /* Each multiply-add reads one float. */
@@ -263,14 +263,14 @@ static struct depth_sum depth_sum(const struct kernel_conv *conv)
 	s.lines = conv->batch * conv->out_height;
 	s.part_lines = depth_slice_lines(&s.view, s.lines, DEPTH_PARTS, conv->filters);
 	s.part_count = conv__ceil(s.lines, s.part_lines);
-	s.part = conv__line(conv->kernel_height * conv->kernel_width * conv->filters) +
-		 conv__line(conv->filters);
+	s.part = conv__whole_lines(conv->kernel_height * conv->kernel_width * conv->filters) +
+		 conv__whole_lines(conv->filters);
 	s.lane = conv__band_floats(&s.view, s.part_lines);
 	return s;
 }
 
 /* One tap, with several filters per channel. */
-static void depth_sum_spread(const struct conv_depth_sum *s, const float *x, int64_t multiplier,
+static void depth_sum_expand(const struct conv_depth_sum *s, const float *x, int64_t multiplier,
 			     float *sums)
 {
 	for (int64_t p = 0; p < s->pixels; p++)
@@ -309,7 +309,7 @@ static void depth_sum_line(const struct depth_sum *s, const struct conv_band *ba
 	}
 	for (int64_t i = 0; i < c->kernel_height; i++)
 		for (int64_t j = 0; j < c->kernel_width; j++)
-			depth_sum_spread(&sum, a + i * band->tap_y + j * band->tap_x, s->multiplier,
+			depth_sum_expand(&sum, a + i * band->tap_y + j * band->tap_x, s->multiplier,
 					 part + (i * c->kernel_width + j) * c->filters);
 }
 
@@ -318,9 +318,9 @@ static void depth_part_slice(void *context, unsigned slice, unsigned lane)
 	const struct depth_sum *s = context;
 	const struct kernel_conv *c = s->conv;
 	int64_t line = slice * s->part_lines, row = c->out_width * c->filters;
-	int64_t end = conv__least(line + s->part_lines, s->lines);
+	int64_t end = min(line + s->part_lines, s->lines);
 	float *part = s->parts + slice * s->part;
-	float *bias = part + conv__line(c->kernel_height * c->kernel_width * c->filters);
+	float *bias = part + conv__whole_lines(c->kernel_height * c->kernel_width * c->filters);
 	struct conv_band band = conv__band(&s->view, line, end - line, s->memory + lane * s->lane);
 
 	memset(part, 0, (size_t)s->part * sizeof(float));
@@ -341,9 +341,9 @@ static void depth_add_slice(void *context, unsigned slice)
 
 	if (first < count)
 		conv__add_parts(s->parts + first, s->part, s->part_count,
-				conv__least(DEPTH_ADD, count - first), s->dkernel + first);
+				min(DEPTH_ADD, count - first), s->dkernel + first);
 	else if (s->dbias)
-		conv__add_parts(s->parts + conv__line(count), s->part, s->part_count,
+		conv__add_parts(s->parts + conv__whole_lines(count), s->part, s->part_count,
 				s->conv->filters, s->dbias);
 }
 
@@ -378,14 +378,13 @@ size_t kernel_depthwise_scratch(const struct kernel_conv *conv, unsigned lanes, 
 	if (training) {
 		struct depth_sum s = depth_sum(conv);
 
-		most = conv__most(most,
-				  s.lane * lanes + conv__least(DEPTH_PARTS, s.lines) * s.part);
+		most = max(most, s.lane * lanes + min(DEPTH_PARTS, s.lines) * s.part);
 	}
 	for (int64_t y = 0; training && y < conv->stride_y; y++) {
 		for (int64_t x = 0; x < conv->stride_x; x++) {
 			struct depth_gather d = depth_input(conv, y, x);
 
-			most = conv__most(most, d.lane * lanes);
+			most = max(most, d.lane * lanes);
 		}
 	}
 	return (size_t)most * sizeof(float);

@@ -80,8 +80,8 @@ static void dropout_plain(const struct rng *stream, uint32_t threshold, uint32_t
 #define DROPOUT_VECTORS (DROPOUT_BLOCKS / 8)
 #define DROPOUT_XOR     0x96 /* truth table of the exclusive or of three operands */
 
-DROPOUT_512 static inline void dropout_wide_start(const struct rng *stream, uint32_t block,
-						  __m512i c[4][DROPOUT_VECTORS])
+DROPOUT_512 static inline void dropout_avx512_start(const struct rng *stream, uint32_t block,
+						    __m512i c[4][DROPOUT_VECTORS])
 {
 	const __m512i lanes = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7);
 
@@ -93,8 +93,8 @@ DROPOUT_512 static inline void dropout_wide_start(const struct rng *stream, uint
 	}
 }
 
-DROPOUT_512 static inline void dropout_wide_round(__m512i c[4][DROPOUT_VECTORS], uint32_t k0,
-						  uint32_t k1)
+DROPOUT_512 static inline void dropout_avx512_round(__m512i c[4][DROPOUT_VECTORS], uint32_t k0,
+						    uint32_t k1)
 {
 	const __m512i m0 = _mm512_set1_epi64(DROPOUT_M0), m1 = _mm512_set1_epi64(DROPOUT_M1);
 	const __m512i key0 = _mm512_set1_epi64(k0), key1 = _mm512_set1_epi64(k1);
@@ -111,8 +111,8 @@ DROPOUT_512 static inline void dropout_wide_round(__m512i c[4][DROPOUT_VECTORS],
 	}
 }
 
-DROPOUT_512 static void dropout_wide(const struct rng *stream, uint32_t threshold, uint32_t block,
-				     size_t groups, uint8_t *mask)
+DROPOUT_512 static void dropout_avx512(const struct rng *stream, uint32_t threshold, uint32_t block,
+				       size_t groups, uint8_t *mask)
 {
 	/* Selects the lower halves of the lanes of two vectors. */
 	const __m512i lower =
@@ -123,9 +123,9 @@ DROPOUT_512 static void dropout_wide(const struct rng *stream, uint32_t threshol
 		__m512i c[4][DROPOUT_VECTORS];
 		uint32_t k0 = stream->key[0], k1 = stream->key[1];
 
-		dropout_wide_start(stream, block, c);
+		dropout_avx512_start(stream, block, c);
 		for (int round = 0; round < DROPOUT_ROUNDS; round++) {
-			dropout_wide_round(c, k0, k1);
+			dropout_avx512_round(c, k0, k1);
 			k0 += DROPOUT_W0;
 			k1 += DROPOUT_W1;
 		}
@@ -149,7 +149,7 @@ static void dropout_groups(const struct rng *stream, uint32_t threshold, uint32_
 {
 #ifdef DROPOUT_X86
 	if (cpu_has_avx512()) {
-		dropout_wide(stream, threshold, block, groups, mask);
+		dropout_avx512(stream, threshold, block, groups, mask);
 		return;
 	}
 #endif

@@ -27,20 +27,20 @@
 #include <pthread.h>
 #endif
 
-#define GEMM_DEPTH  512 /* of a block: B's panel is 64 KB with AVX-512, 32 KB with AVX2 */
-#define GEMM_ROWS   448 /* maximum per slice */
-#define GEMM_TURNED 64  /* maximum columns of a slice whose product is transposed */
-#define GEMM_NARROW 16  /* maximum columns of a C that leaves much of a panel idle */
+#define GEMM_DEPTH      512 /* of a block: B's panel is 64 KB with AVX-512, 32 KB with AVX2 */
+#define GEMM_ROWS       448 /* maximum per slice */
+#define GEMM_TRANSPOSED 64  /* maximum columns of a slice whose product is transposed */
+#define GEMM_NARROW     16  /* maximum columns of a C that leaves much of a panel idle */
 
-/* Rows whose distance is a multiple of GEMM_APART floats share few cache sets. Their copies are
+/* Rows whose distance is a multiple of GEMM_DISTANCE floats share few cache sets. Their copies are
  * GEMM_SPREAD floats further apart than their length. */
-#define GEMM_APART  256
-#define GEMM_SPREAD 16
+#define GEMM_DISTANCE 256
+#define GEMM_SPREAD   16
 
-/* Floats that fit the L2 and the L1 cache; more than GEMM_FAR come from memory. */
-#define GEMM_NEAR    (1 << 18)
-#define GEMM_NEAREST (1 << 13)
-#define GEMM_FAR     (1 << 21)
+/* Floats that fit the L2 and the L1 cache; more than GEMM_CACHED_FLOATS come from memory. */
+#define GEMM_L2_FLOATS     (1 << 18)
+#define GEMM_L1_FLOATS     (1 << 13)
+#define GEMM_CACHED_FLOATS (1 << 21)
 
 /* Up to GEMM_FEW_ROWS rows read a panel of B in place, in blocks of GEMM_SHALLOW depth: a copy
  * would cost more than it gains. */
@@ -59,14 +59,14 @@
 
 /* The product as its slices compute it: of the operands as given, or of both transposed. */
 struct gemm_plan {
-	bool turned;
+	bool transposed;
 	int64_t rows, columns, depth;
 	const float *a;
 	int64_t a_row, a_step; /* floats from row to row, from k to k; one of them is 1 */
 	const float *b;
 	int64_t b_row;
 	bool b_transposed;                               /* stored [columns, depth] */
-	bool place;                                      /* B's panels are read in place */
+	bool in_place;                                   /* B's panels are read in place */
 	bool stream;                                     /* and prefetched */
 	int64_t block;                                   /* maximum depth of a block */
 	int64_t row_pieces, column_pieces, column_units; /* number of pieces per dimension */
@@ -79,7 +79,7 @@ struct gemm_range {
 
 /* The scratch of a lane. */
 struct gemm_memory {
-	float *panel, *rows, *turned, *bias;
+	float *panel, *rows, *transposed, *bias;
 };
 
 static struct gemm_memory gemm_memory(float *memory)
@@ -87,8 +87,8 @@ static struct gemm_memory gemm_memory(float *memory)
 	struct gemm_memory m = {.panel = memory};
 
 	m.rows = m.panel + GEMM_DEPTH * CONV_PANEL_MOST;
-	m.turned = m.rows + GEMM_ROWS * (GEMM_DEPTH + GEMM_SPREAD);
-	m.bias = m.turned + GEMM_ROWS * GEMM_TURNED;
+	m.transposed = m.rows + GEMM_ROWS * (GEMM_DEPTH + GEMM_SPREAD);
+	m.bias = m.transposed + GEMM_ROWS * GEMM_TRANSPOSED;
 	assert(m.bias + CONV_PANEL_MOST <= memory + KERNEL_GEMM_LANE);
 	return m;
 }
@@ -114,26 +114,26 @@ static bool gemm_is_few(const struct kernel_gemm *g)
 
 /* Estimated cycles: half a cycle per multiply-add of a vector, a quarter per float transposed on
  * the way (64 shuffles for 16 x 16 floats). */
-static bool gemm_is_turned(const struct kernel_gemm *g)
+static bool gemm_is_transposed(const struct kernel_gemm *g)
 {
 	int64_t lanes = conv__body()->lanes;
 	double m = (double)g->m, n = (double)g->n, k = (double)g->k;
 	double straight = 0.5 * m * (double)conv__ceil(g->n, lanes) * k;
-	double turned = 0.5 * n * (double)conv__ceil(g->m, lanes) * k + 0.25 * m * n;
+	double transposed = 0.5 * n * (double)conv__ceil(g->m, lanes) * k + 0.25 * m * n;
 
 	if (g->transpose_b)
 		straight += 0.25 * n * k;
 	if (!g->transpose_a)
-		turned += 0.25 * m * k;
+		transposed += 0.25 * m * k;
 	return (g->transpose_b || (g->transpose_a && g->n <= GEMM_NARROW)) && !g->openblas &&
-	       !gemm_is_few(g) && turned < straight;
+	       !gemm_is_few(g) && transposed < straight;
 }
 
 /* Cut a dimension into more pieces, at most @bound, until the product with @others is @wanted. */
-static void gemm_cut(int64_t *pieces, int64_t bound, int64_t wanted, int64_t others)
+static void gemm_split(int64_t *pieces, int64_t bound, int64_t wanted, int64_t others)
 {
 	if (*pieces * others < wanted)
-		*pieces = conv__most(*pieces, conv__least(conv__ceil(wanted, others), bound));
+		*pieces = max(*pieces, min(conv__ceil(wanted, others), bound));
 }
 
 /*
@@ -142,26 +142,26 @@ static void gemm_cut(int64_t *pieces, int64_t bound, int64_t wanted, int64_t oth
  * or for few rows. Few rows prefetch the next panel if B is larger. Rows that are not aligned to
  * cache lines are excluded if B comes from memory: loads across two lines stall.
  */
-static void gemm_place(struct gemm_plan *p)
+static void gemm_choose_access(struct gemm_plan *p)
 {
 	const int64_t floats = p->columns * p->depth;
-	const bool near = floats <= GEMM_NEAR;
-	const bool spread = p->b_row % GEMM_APART || p->depth * p->b_row <= GEMM_NEAREST;
+	const bool fits_l2 = floats <= GEMM_L2_FLOATS;
+	const bool spread = p->b_row % GEMM_DISTANCE || p->depth * p->b_row <= GEMM_L1_FLOATS;
 	const bool few = p->rows <= GEMM_FEW_ROWS &&
-			 (p->b_row == conv__line(p->b_row) || floats <= GEMM_FAR);
+			 (p->b_row == conv__whole_lines(p->b_row) || floats <= GEMM_CACHED_FLOATS);
 
-	p->place = !p->b_transposed && (few || (near && spread));
-	p->stream = p->place && !near;
+	p->in_place = !p->b_transposed && (few || (fits_l2 && spread));
+	p->stream = p->in_place && !fits_l2;
 	p->block = p->stream ? GEMM_SHALLOW : GEMM_DEPTH;
 }
 
 static struct gemm_plan gemm_plan(const struct kernel_gemm *g)
 {
-	struct gemm_plan p = {.turned = gemm_is_turned(g), .depth = g->k};
+	struct gemm_plan p = {.transposed = gemm_is_transposed(g), .depth = g->k};
 	double work = (double)g->m * (double)g->n * (double)g->k;
 	int64_t most = (int64_t)fmin(work / GEMM_SLICE, GEMM_SLICES);
 
-	if (p.turned) {
+	if (p.transposed) {
 		p.rows = g->n;
 		p.columns = g->m;
 		p.a = g->b;
@@ -181,20 +181,20 @@ static struct gemm_plan gemm_plan(const struct kernel_gemm *g)
 		p.b_transposed = g->transpose_b;
 	}
 
-	gemm_place(&p);
-	most = conv__most(most, (int64_t)fmin(work / GEMM_LARGE_SLICE, GEMM_MANY_SLICES));
+	gemm_choose_access(&p);
+	most = max(most, (int64_t)fmin(work / GEMM_LARGE_SLICE, GEMM_MANY_SLICES));
 	if (gemm_is_few(g) && !gemm_is_outer(g) && !g->transpose_b)
-		most = conv__least(most, GEMM_FEW_SLICES);
+		most = min(most, GEMM_FEW_SLICES);
 	else if (p.stream)
-		most = conv__least(most, conv__most(GEMM_FEW_SLICES, p.columns / GEMM_WIDE));
+		most = min(most, max(GEMM_FEW_SLICES, p.columns / GEMM_WIDE));
 	p.column_units = conv__ceil(p.columns, CONV_PANEL_MOST);
 	p.row_pieces = conv__ceil(p.rows, GEMM_ROWS);
-	p.column_pieces = p.turned ? conv__ceil(p.columns, GEMM_TURNED) : 1;
+	p.column_pieces = p.transposed ? conv__ceil(p.columns, GEMM_TRANSPOSED) : 1;
 	/* Columns first: rows of A are read in place, but each slice copies B's panels. */
 	if (most > p.row_pieces * p.column_pieces) {
 		if (!gemm_is_outer(g))
-			gemm_cut(&p.column_pieces, p.column_units / 2, most, p.row_pieces);
-		gemm_cut(&p.row_pieces, p.rows / (2 * CONV_ROWS_MOST), most, p.column_pieces);
+			gemm_split(&p.column_pieces, p.column_units / 2, most, p.row_pieces);
+		gemm_split(&p.row_pieces, p.rows / (2 * CONV_ROWS_MOST), most, p.column_pieces);
 	}
 	return p;
 }
@@ -220,12 +220,12 @@ static struct gemm_range gemm_range(const struct gemm_plan *p, int64_t slice)
 	if (p->row_pieces * p->column_pieces == 1)
 		return r;
 	r = (struct gemm_range){
-		.row = conv__cut(p->rows, p->row_pieces, row),
-		.column = conv__cut(p->column_units, p->column_pieces, column) * CONV_PANEL_MOST,
+		.row = conv__piece(p->rows, p->row_pieces, row),
+		.column = conv__piece(p->column_units, p->column_pieces, column) * CONV_PANEL_MOST,
 	};
-	r.rows = conv__cut(p->rows, p->row_pieces, row + 1) - r.row;
-	r.columns = conv__cut(p->column_units, p->column_pieces, column + 1) * CONV_PANEL_MOST;
-	r.columns = conv__least(r.columns, p->columns) - r.column;
+	r.rows = conv__piece(p->rows, p->row_pieces, row + 1) - r.row;
+	r.columns = conv__piece(p->column_units, p->column_pieces, column + 1) * CONV_PANEL_MOST;
+	r.columns = min(r.columns, p->columns) - r.column;
 	return r;
 }
 
@@ -251,9 +251,9 @@ static struct gemm_rows gemm_rows(const struct gemm_plan *p, const struct gemm_r
 	};
 	bool along = p->a_step == 1; /* the depth is contiguous */
 	int64_t apart = along ? p->a_row : p->a_step, lines = along ? r->rows : depth;
-	int64_t length = along ? depth : r->rows, pitch = conv__line(length) + GEMM_SPREAD;
+	int64_t length = along ? depth : r->rows, pitch = conv__whole_lines(length) + GEMM_SPREAD;
 
-	if (apart % (2 * GEMM_APART) || lines < 2 || r->columns <= CONV_PANEL_MOST)
+	if (apart % (2 * GEMM_DISTANCE) || lines < 2 || r->columns <= CONV_PANEL_MOST)
 		return rows;
 	for (int64_t i = 0; i < lines; i++)
 		memcpy(memory + i * pitch, rows.a + i * apart, (size_t)length * sizeof(float));
@@ -310,7 +310,7 @@ static void gemm_tiles(const struct gemm_group *g, const struct gemm_rows *a, in
 	};
 
 	for (int64_t column = 0; column < g->columns; column += panel) {
-		int columns = (int)conv__least(panel, g->columns - column);
+		int columns = (int)min(panel, g->columns - column);
 
 		if (a->step == 1) {
 			tile.columns = columns;
@@ -337,7 +337,7 @@ static void gemm_pack(const struct gemm_plan *p, int64_t column, int64_t first, 
 	const float *b =
 		p->b + (p->b_transposed ? column * p->b_row + first : first * p->b_row + column);
 
-	if (p->place && g->columns % panel % g->body->lanes == 0) {
+	if (p->in_place && g->columns % panel % g->body->lanes == 0) {
 		g->b = b;
 		g->b_step = p->b_row;
 		g->b_panel = panel;
@@ -347,9 +347,9 @@ static void gemm_pack(const struct gemm_plan *p, int64_t column, int64_t first, 
 	g->b_step = panel;
 	g->b_panel = g->depth * panel;
 	for (int64_t i = 0; i < g->columns; i += panel)
-		(p->b_transposed ? g->body->transpose : g->body->pack)(
+		(p->b_transposed ? g->body->pack_transposed : g->body->pack)(
 			b + (p->b_transposed ? i * p->b_row : i), p->b_row, g->depth,
-			(int)conv__least(panel, g->columns - i), memory + i * g->depth);
+			(int)min(panel, g->columns - i), memory + i * g->depth);
 }
 
 /* Sums are finished in the last block of the depth. Tiles read a whole panel of bias: pad it. */
@@ -370,7 +370,7 @@ static void gemm_finish(const struct kernel_conv_finish *finish, int64_t column,
 
 /* Prefetch the panel of B at @column, @first. If it begins within a cache line, that line was
  * fetched with the preceding panel. */
-static void gemm_fetch(const struct gemm_plan *p, int64_t column, int64_t first, int64_t depth)
+static void gemm_prefetch(const struct gemm_plan *p, int64_t column, int64_t first, int64_t depth)
 {
 	const struct conv_body *body = conv__body();
 	const float *b = p->b + first * p->b_row + column - 1;
@@ -389,13 +389,13 @@ static void gemm_range_run(const struct gemm_plan *p, const struct gemm_range *r
 	const struct conv_body *body = conv__body();
 	const int64_t tiles = conv__ceil(r->rows, body->rows);
 	const int64_t each = r->rows / tiles, rest = r->rows % tiles; /* nearly equal tiles */
-	const int64_t blocks = conv__most(1, conv__ceil(p->depth, p->block));
+	const int64_t blocks = max(1, conv__ceil(p->depth, p->block));
 
 	for (int64_t block = 0, first = 0, depth; block < blocks; block++, first += depth) {
 		struct gemm_rows a;
 		int64_t columns;
 
-		depth = conv__cut(p->depth, blocks, block + 1) - first;
+		depth = conv__piece(p->depth, blocks, block + 1) - first;
 		columns = depth > 0 ? GEMM_DEPTH / depth * body->panel : r->columns;
 		if (p->stream)
 			columns = body->panel;
@@ -406,15 +406,15 @@ static void gemm_range_run(const struct gemm_plan *p, const struct gemm_range *r
 				.depth = depth,
 				.c = c + column,
 				.c_row = c_row,
-				.columns = conv__least(columns, r->columns - column),
+				.columns = min(columns, r->columns - column),
 				.add = first > 0,
 			};
 
 			gemm_pack(p, r->column + column, first, memory->panel, &g);
 			if (p->stream && column + columns < r->columns)
-				gemm_fetch(p, r->column + column + columns, first, depth);
+				gemm_prefetch(p, r->column + column + columns, first, depth);
 			else if (p->stream && block + 1 < blocks)
-				gemm_fetch(p, r->column, first + depth, depth);
+				gemm_prefetch(p, r->column, first + depth, depth);
 			if (finish && first + depth == p->depth)
 				gemm_finish(finish, r->column + column, memory->bias, &g);
 			for (int64_t row = 0, next; row < r->rows; row = next) {
@@ -513,10 +513,10 @@ static void gemm_slice(const struct kernel_gemm *g, const struct gemm_plan *p, i
 	assert(!(g->finish.bias || g->finish.relu) || !(g->transpose_a || g->transpose_b));
 	if (g->openblas) {
 		openblas_run(g, &r);
-	} else if (p->turned) {
-		gemm_range_run(p, &r, NULL, &memory, memory.turned, GEMM_TURNED);
-		conv__body()->turn(memory.turned, GEMM_TURNED, r.rows, r.columns,
-				   g->c + r.column * g->ldc + r.row, g->ldc);
+	} else if (p->transposed) {
+		gemm_range_run(p, &r, NULL, &memory, memory.transposed, GEMM_TRANSPOSED);
+		conv__body()->transpose(memory.transposed, GEMM_TRANSPOSED, r.rows, r.columns,
+					g->c + r.column * g->ldc + r.row, g->ldc);
 	} else if (gemm_is_few(g)) {
 		gemm_few(p, &r, c, g->ldc);
 		gemm_finish_rows(&g->finish, &r, c, g->ldc);
@@ -524,8 +524,8 @@ static void gemm_slice(const struct kernel_gemm *g, const struct gemm_plan *p, i
 		gemm_range_run(p, &r, &g->finish, &memory, c, g->ldc);
 	}
 	if (g->finish.watch)
-		kernel_watch_put(g->finish.watch,
-				 kernel_abs_max_rows(c, g->ldc, r.rows, r.columns));
+		kernel_watch_update(g->finish.watch,
+				    kernel_abs_max_rows(c, g->ldc, r.rows, r.columns));
 }
 
 void kernel_gemm_slice(const struct kernel_gemm *gemm, unsigned slice, float *memory)

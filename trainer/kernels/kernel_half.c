@@ -69,7 +69,7 @@ static void half_portable(float *to, const float *from, size_t count)
 		to[i] = half_round(from[i]);
 }
 
-static bool half_always(void)
+static bool half_portable_runs(void)
 {
 	return true;
 }
@@ -122,10 +122,10 @@ static const struct half_body half_bodies[] = {
 	{"AVX-512", cpu_has_avx512, half_avx512},
 	{"F16C", cpu_has_f16c, half_f16c},
 #endif
-	{"portable", half_always, half_portable},
+	{"portable", half_portable_runs, half_portable},
 };
 
-static _Atomic(const struct half_body *) half_chosen;
+static _Atomic(const struct half_body *) half_selected;
 
 const char *kernel_half_body(int index)
 {
@@ -137,17 +137,17 @@ bool kernel_half_use(int index)
 {
 	if (!kernel_half_body(index) || !half_bodies[index].runs())
 		return false;
-	atomic_store_explicit(&half_chosen, &half_bodies[index], memory_order_relaxed);
+	atomic_store_explicit(&half_selected, &half_bodies[index], memory_order_relaxed);
 	return true;
 }
 
 void kernel_round_half(float *to, const float *from, size_t count)
 {
-	const struct half_body *body = atomic_load_explicit(&half_chosen, memory_order_relaxed);
+	const struct half_body *body = atomic_load_explicit(&half_selected, memory_order_relaxed);
 
 	for (int i = 0; !body; i++)
 		if (half_bodies[i].runs())
 			body = &half_bodies[i];
-	atomic_store_explicit(&half_chosen, body, memory_order_relaxed);
+	atomic_store_explicit(&half_selected, body, memory_order_relaxed);
 	body->round(to, from, count);
 }

@@ -18,7 +18,7 @@ struct norm_wide {
 	float tiled[5][NORM_WIDE];
 };
 
-static const float *norm_widen(float *tiled, const float *values, int64_t channels, int64_t tiles)
+static const float *norm_repeat(float *tiled, const float *values, int64_t channels, int64_t tiles)
 {
 	if (!values || tiles == 1)
 		return values;
@@ -27,8 +27,8 @@ static const float *norm_widen(float *tiled, const float *values, int64_t channe
 	return tiled;
 }
 
-static void norm_wide_of(struct norm_wide *w, const struct kernel_norm *norm, const float *constant,
-			 const float *slope, int64_t rows)
+static void norm_wide_init(struct norm_wide *w, const struct kernel_norm *norm,
+			   const float *constant, const float *slope, int64_t rows)
 {
 	int64_t tiles = norm_tiles(norm->channels);
 
@@ -37,11 +37,11 @@ static void norm_wide_of(struct norm_wide *w, const struct kernel_norm *norm, co
 	w->rest = rows % tiles * norm->channels;
 	w->most = norm->most;
 	norm_bounds(norm, &w->low, &w->high);
-	w->mean = norm_widen(w->tiled[0], norm->mean, norm->channels, tiles);
-	w->scale = norm_widen(w->tiled[1], norm->scale, norm->channels, tiles);
-	w->offset = norm_widen(w->tiled[2], norm->offset, norm->channels, tiles);
-	w->constant = norm_widen(w->tiled[3], constant, norm->channels, tiles);
-	w->slope = norm_widen(w->tiled[4], slope, norm->channels, tiles);
+	w->mean = norm_repeat(w->tiled[0], norm->mean, norm->channels, tiles);
+	w->scale = norm_repeat(w->tiled[1], norm->scale, norm->channels, tiles);
+	w->offset = norm_repeat(w->tiled[2], norm->offset, norm->channels, tiles);
+	w->constant = norm_repeat(w->tiled[3], constant, norm->channels, tiles);
+	w->slope = norm_repeat(w->tiled[4], slope, norm->channels, tiles);
 }
 
 /* Return the greatest magnitude if @watched, else 0. */
@@ -96,7 +96,7 @@ uint32_t kernel_norm_apply(const struct kernel_norm *norm, const float *x, float
 {
 	struct norm_wide w;
 
-	norm_wide_of(&w, norm, NULL, NULL, rows);
+	norm_wide_init(&w, norm, NULL, NULL, rows);
 	if (watched)
 		return (norm->relu ? norm_apply_relu_watched : norm_apply_watched)(&w, x, y);
 	return (norm->relu ? norm_apply_relu : norm_apply)(&w, x, y);
@@ -177,6 +177,6 @@ void kernel_norm_grad(const struct kernel_norm *norm, const float *constant, con
 	struct norm_wide w;
 
 	assert(!constant == !slope);
-	norm_wide_of(&w, norm, constant, slope, rows);
+	norm_wide_init(&w, norm, constant, slope, rows);
 	norm_grad_variants[flags](&w, x, dy, dx);
 }

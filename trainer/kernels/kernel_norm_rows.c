@@ -44,7 +44,7 @@ static float rows_mean(const float *x, int64_t channels)
 
 /* Sums of x - about and (x - about)^2. */
 KERNEL_CLONES
-static void rows_spread(const float *x, int64_t channels, float about, struct rows_sums *out)
+static void rows_deviations(const float *x, int64_t channels, float about, struct rows_sums *out)
 {
 	struct rows_sums s = {{0}, {0}};
 	int64_t j = 0;
@@ -88,7 +88,7 @@ void kernel_norm_rows(const float *x, float *y, int64_t rows, int64_t channels, 
 		double off, variance;
 
 		/* The second pass measures the mean's rounding error and removes it. */
-		rows_spread(x, channels, about, &s);
+		rows_deviations(x, channels, about, &s);
 		off = rows_fold(s.a) / (double)channels;
 		variance = rows_fold(s.b) / (double)channels - off * off;
 		variance = variance < 0.0 ? 0.0 : variance;

@@ -153,9 +153,9 @@ static void adam_plain(float *restrict weights, const float *restrict gradients,
 }
 
 KERNEL_CLONES
-static void adam_greatest(float *restrict weights, const float *restrict gradients,
-			  float *restrict means, float *restrict squares, float *restrict greatest,
-			  const struct kernel_adam *p, size_t count)
+static void adam_amsgrad(float *restrict weights, const float *restrict gradients,
+			 float *restrict means, float *restrict squares, float *restrict greatest,
+			 const struct kernel_adam *p, size_t count)
 {
 	const float rate = p->rate, epsilon = p->epsilon;
 	const float rest_1 = 1.0f - p->beta_1, rest_2 = 1.0f - p->beta_2;
@@ -176,7 +176,7 @@ void kernel_adam(float *weights, const float *gradients, float *means, float *sq
 		 float *greatest, const struct kernel_adam *p, size_t count)
 {
 	if (greatest)
-		adam_greatest(weights, gradients, means, squares, greatest, p, count);
+		adam_amsgrad(weights, gradients, means, squares, greatest, p, count);
 	else
 		adam_plain(weights, gradients, means, squares, p, count);
 }

@@ -8,21 +8,12 @@
 
 #include <string.h>
 
+#include "common/minmax.h"
 #include "trainer/kernels/kernel_clones.h"
 #include "trainer/kernels/kernel_pool_internal.h"
 
 #define POOL_INLINE static inline __attribute__((always_inline))
 #define POOL_BYTE   256 /* cells that a byte can index */
-
-static int64_t pool_least(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
-static int64_t pool_most(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
 
 static bool pool_is_wide(const struct kernel_pool *pool)
 {
@@ -45,27 +36,27 @@ struct pool_window {
 static void pool_window_rows(const struct kernel_pool *p, int64_t out_row, struct pool_window *w)
 {
 	w->row = out_row * p->stride_height - p->top;
-	w->row_from = pool_most(0, -w->row);
-	w->row_to = pool_least(p->pool_height, p->height - w->row);
+	w->row_from = max(0, -w->row);
+	w->row_to = min(p->pool_height, p->height - w->row);
 }
 
 static void pool_window_columns(const struct kernel_pool *p, int64_t out_column,
 				struct pool_window *w)
 {
 	w->column = out_column * p->stride_width - p->left;
-	w->column_from = pool_most(0, -w->column);
-	w->column_to = pool_least(p->pool_width, p->width - w->column);
+	w->column_from = max(0, -w->column);
+	w->column_to = min(p->pool_width, p->width - w->column);
 }
 
 /* For an output row whose windows contain all rows of the pool: the columns [*from, *to) whose
  * windows are complete. */
-static void pool_whole_columns(const struct kernel_pool *p, int64_t *from, int64_t *to)
+static void pool_complete_columns(const struct kernel_pool *p, int64_t *from, int64_t *to)
 {
-	*from = pool_least(p->out_width, (p->left + p->stride_width - 1) / p->stride_width);
+	*from = min(p->out_width, (p->left + p->stride_width - 1) / p->stride_width);
 	*to = (p->width + p->left - p->pool_width) / p->stride_width + 1;
 	if (p->width + p->left < p->pool_width || *to < *from)
 		*to = *from;
-	*to = pool_least(*to, p->out_width);
+	*to = min(*to, p->out_width);
 }
 
 /*
@@ -87,7 +78,7 @@ static int pool_offsets(const struct kernel_pool *p, int64_t offsets[9])
 /* ---- maximum --------------------------------------------------------------------------------- */
 
 /* Whether x replaces the maximum so far. A NaN does, and is not replaced itself. */
-POOL_INLINE bool pool_beats(float x, float most)
+POOL_INLINE bool pool_replaces(float x, float most)
 {
 	return !(x <= most) & (most == most);
 }
@@ -99,11 +90,11 @@ static void pool_max_cell(const float *x, float *y, uint8_t *argmax, int64_t cha
 {
 	KERNEL_INDEPENDENT
 	for (int64_t c = 0; c < channels; c++) {
-		bool beats = first | pool_beats(x[c], y[c]);
+		bool replaces = first | pool_replaces(x[c], y[c]);
 
-		y[c] = beats ? x[c] : y[c];
+		y[c] = replaces ? x[c] : y[c];
 		if (argmax)
-			argmax[c] = beats ? at : argmax[c];
+			argmax[c] = replaces ? at : argmax[c];
 	}
 }
 
@@ -111,7 +102,7 @@ static void pool_max_cell_wide(const float *x, float *y, uint32_t *argmax, int64
 			       uint32_t at, bool first)
 {
 	for (int64_t c = 0; c < channels; c++) {
-		if (!first && !pool_beats(x[c], y[c]))
+		if (!first && !pool_replaces(x[c], y[c]))
 			continue;
 		y[c] = x[c];
 		argmax[c] = at;
@@ -227,32 +218,32 @@ static void pool_rows(const struct kernel_pool *p, const struct pool_kind *kind,
 	size_t size = kernel_pool_argmax_size(p);
 
 	pool_offsets(p, offsets);
-	pool_whole_columns(p, &from, &to);
+	pool_complete_columns(p, &from, &to);
 	for (int64_t r = row; r < row + rows; r++) {
 		const float *image = x + r / p->out_height * (p->height * p->width * p->channels);
 		float *out = y + r * line;
-		char *named = argmax ? argmax + (size_t)(r * line) * size : NULL;
+		char *indexes = argmax ? argmax + (size_t)(r * line) * size : NULL;
 		struct pool_window w;
 		struct pool_run run;
 
 		pool_window_rows(p, r % p->out_height, &w);
 		if (!kind->run || w.row_to - w.row_from < p->pool_height || from == to) {
-			pool_windows(p, kind, &w, image, out, named, 0, p->out_width);
+			pool_windows(p, kind, &w, image, out, indexes, 0, p->out_width);
 			continue;
 		}
-		pool_windows(p, kind, &w, image, out, named, 0, from);
+		pool_windows(p, kind, &w, image, out, indexes, 0, from);
 		run = (struct pool_run){
 			.x = image +
 			     (w.row * p->width + from * p->stride_width - p->left) * p->channels,
 			.y = out + from * p->channels,
-			.argmax = named ? (uint8_t *)named + from * p->channels : NULL,
+			.argmax = indexes ? (uint8_t *)indexes + from * p->channels : NULL,
 			.count = to - from,
 			.step = p->stride_width * p->channels,
 			.channels = p->channels,
 			.offsets = offsets,
 		};
 		kind->run(&run);
-		pool_windows(p, kind, &w, image, out, named, to, p->out_width);
+		pool_windows(p, kind, &w, image, out, indexes, to, p->out_width);
 	}
 }
 

@@ -4,16 +4,12 @@
  */
 #include <string.h>
 
+#include "common/minmax.h"
 #include "trainer/kernels/kernel_clones.h"
 #include "trainer/kernels/kernel_pool.h"
 
 #define ALL_STRIP 512 /* maximum channels per strip */
 #define ALL_RUN   64  /* cells summed in float */
-
-static int64_t all_least(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
 
 /* ---- mean ------------------------------------------------------------------------------------ */
 
@@ -32,13 +28,13 @@ static void all_add(const float *restrict x, int64_t stride, int64_t cells, int6
 void kernel_pool_mean_all(const float *x, int64_t stride, int64_t cells, int64_t channels, float *y)
 {
 	for (int64_t from = 0; from < channels; from += ALL_STRIP) {
-		int64_t count = all_least(channels - from, ALL_STRIP);
+		int64_t count = min(channels - from, ALL_STRIP);
 		double sums[ALL_STRIP] = {0};
 		float run[ALL_STRIP];
 
 		for (int64_t i = 0; i < cells; i += ALL_RUN)
-			all_add(x + i * stride + from, stride, all_least(cells - i, ALL_RUN), count,
-				run, sums);
+			all_add(x + i * stride + from, stride, min(cells - i, ALL_RUN), count, run,
+				sums);
 		for (int64_t c = 0; c < count; c++)
 			y[from + c] = (float)(sums[c] / (double)cells);
 	}
@@ -66,9 +62,9 @@ void kernel_pool_max_all(const float *restrict x, int64_t stride, int64_t cells,
 	for (int64_t i = 1; i < cells; i++) {
 		for (int64_t c = 0; c < channels; c++) {
 			float value = x[i * stride + c];
-			bool beats = !(value <= y[c]) & (y[c] == y[c]);
+			bool replaces = !(value <= y[c]) & (y[c] == y[c]);
 
-			y[c] = beats ? value : y[c];
+			y[c] = replaces ? value : y[c];
 		}
 	}
 }
@@ -89,9 +85,9 @@ static void all_shares(const float *restrict x, const float *restrict y, const f
 /* Multiply rather than select: if no cell equals y, 0 times the infinite share is NaN
  * everywhere. */
 KERNEL_CLONES
-static void all_spread(const float *restrict x, const float *restrict y,
-		       const float *restrict share, float *restrict dx, int64_t stride,
-		       int64_t cells, int64_t channels, bool add)
+static void all_distribute(const float *restrict x, const float *restrict y,
+			   const float *restrict share, float *restrict dx, int64_t stride,
+			   int64_t cells, int64_t channels, bool add)
 {
 	for (int64_t i = 0; i < cells; i++) {
 		for (int64_t c = 0; c < channels; c++) {
@@ -108,9 +104,9 @@ void kernel_pool_max_all_grad(const float *x, const float *y, const float *dy, f
 	float share[ALL_STRIP];
 
 	for (int64_t from = 0; from < channels; from += ALL_STRIP) {
-		int64_t count = all_least(channels - from, ALL_STRIP);
+		int64_t count = min(channels - from, ALL_STRIP);
 
 		all_shares(x + from, y + from, dy + from, share, stride, cells, count);
-		all_spread(x + from, y + from, share, dx + from, stride, cells, count, add);
+		all_distribute(x + from, y + from, share, dx + from, stride, cells, count, add);
 	}
 }

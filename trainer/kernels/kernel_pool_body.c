@@ -92,20 +92,20 @@ static void plain_spread(const float *dy, const uint8_t *argmax, float *dx, int6
 
 #define POOL_512 __attribute__((target("avx512f,avx512bw,avx512vl")))
 
-static bool wide_runs(void)
+static bool avx512_runs(void)
 {
 	return cpu_has_avx512();
 }
 
 /* Mask of the lanes from @c on, at most 16, that are below @channels. */
-POOL_512 POOL_INLINE __mmask16 wide_lanes(int64_t c, int64_t channels)
+POOL_512 POOL_INLINE __mmask16 avx512_lanes(int64_t c, int64_t channels)
 {
 	int64_t left = channels - c;
 
 	return (__mmask16)(left < 16 ? (1u << left) - 1 : 0xffff);
 }
 
-POOL_512 POOL_INLINE void wide_max(const struct pool_run *r, int cells)
+POOL_512 POOL_INLINE void avx512_max(const struct pool_run *r, int cells)
 {
 	for (int64_t i = 0; i < r->count; i++) {
 		const float *x = r->x + i * r->step;
@@ -113,18 +113,18 @@ POOL_512 POOL_INLINE void wide_max(const struct pool_run *r, int cells)
 		uint8_t *argmax = r->argmax ? r->argmax + i * r->channels : NULL;
 
 		for (int64_t c = 0; c < r->channels; c += 16) {
-			__mmask16 lanes = wide_lanes(c, r->channels);
+			__mmask16 lanes = avx512_lanes(c, r->channels);
 			__m512 most = _mm512_maskz_loadu_ps(lanes, x + c);
 			__m512i at = _mm512_setzero_si512();
 
 			for (int k = 1; k < cells; k++) {
 				__m512 value = _mm512_maskz_loadu_ps(lanes, x + r->offsets[k] + c);
 				__mmask16 number = _mm512_cmp_ps_mask(most, most, _CMP_ORD_Q);
-				__mmask16 beats =
+				__mmask16 replaces =
 					_mm512_mask_cmp_ps_mask(number, value, most, _CMP_NLE_UQ);
 
-				most = _mm512_mask_mov_ps(most, beats, value);
-				at = _mm512_mask_mov_epi32(at, beats, _mm512_set1_epi32(k));
+				most = _mm512_mask_mov_ps(most, replaces, value);
+				at = _mm512_mask_mov_epi32(at, replaces, _mm512_set1_epi32(k));
 			}
 			_mm512_mask_storeu_ps(y + c, lanes, most);
 			if (argmax)
@@ -133,37 +133,37 @@ POOL_512 POOL_INLINE void wide_max(const struct pool_run *r, int cells)
 	}
 }
 
-POOL_512 static void wide_max_4(const struct pool_run *run)
+POOL_512 static void avx512_max_4(const struct pool_run *run)
 {
-	wide_max(run, 4);
+	avx512_max(run, 4);
 }
 
-POOL_512 static void wide_max_9(const struct pool_run *run)
+POOL_512 static void avx512_max_9(const struct pool_run *run)
 {
-	wide_max(run, 9);
+	avx512_max(run, 9);
 }
 
-POOL_512 POOL_INLINE __m512 wide_share(const float *dy, const uint8_t *argmax, uint32_t cell,
-				       __mmask16 lanes)
+POOL_512 POOL_INLINE __m512 avx512_share(const float *dy, const uint8_t *argmax, uint32_t cell,
+					 __mmask16 lanes)
 {
 	__m128i at = _mm_maskz_loadu_epi8(lanes, argmax);
-	__mmask16 named = _mm_mask_cmpeq_epi8_mask(lanes, at, _mm_set1_epi8((char)cell));
+	__mmask16 selected = _mm_mask_cmpeq_epi8_mask(lanes, at, _mm_set1_epi8((char)cell));
 
-	return _mm512_maskz_loadu_ps(named, dy);
+	return _mm512_maskz_loadu_ps(selected, dy);
 }
 
-POOL_512 POOL_INLINE void wide_gather_of(const struct pool_share *shares, int count, float *dx,
-					 int64_t channels, bool add)
+POOL_512 POOL_INLINE void avx512_gather_of(const struct pool_share *shares, int count, float *dx,
+					   int64_t channels, bool add)
 {
 	for (int64_t c = 0; c < channels; c += 16) {
-		__mmask16 lanes = wide_lanes(c, channels);
+		__mmask16 lanes = avx512_lanes(c, channels);
 		__m512 sum = _mm512_setzero_ps();
 
 		if (add)
 			sum = _mm512_maskz_loadu_ps(lanes, dx + c);
 		for (int i = 0; i < count; i++) {
-			__m512 dy = wide_share(shares[i].dy + c, shares[i].argmax + c,
-					       shares[i].cell, lanes);
+			__m512 dy = avx512_share(shares[i].dy + c, shares[i].argmax + c,
+						 shares[i].cell, lanes);
 
 			sum = add || i ? _mm512_add_ps(sum, dy) : dy;
 		}
@@ -171,30 +171,30 @@ POOL_512 POOL_INLINE void wide_gather_of(const struct pool_share *shares, int co
 	}
 }
 
-POOL_512 static void wide_gather(const struct pool_share *shares, int count, float *dx,
-				 int64_t channels, bool add)
+POOL_512 static void avx512_gather(const struct pool_share *shares, int count, float *dx,
+				   int64_t channels, bool add)
 {
 	if (count == 1 && !add)
-		wide_gather_of(shares, 1, dx, channels, false);
+		avx512_gather_of(shares, 1, dx, channels, false);
 	else if (count == 2 && !add)
-		wide_gather_of(shares, 2, dx, channels, false);
+		avx512_gather_of(shares, 2, dx, channels, false);
 	else if (count == 4 && !add)
-		wide_gather_of(shares, 4, dx, channels, false);
+		avx512_gather_of(shares, 4, dx, channels, false);
 	else
-		wide_gather_of(shares, count, dx, channels, add);
+		avx512_gather_of(shares, count, dx, channels, add);
 }
 
-POOL_512 static void wide_spread(const float *dy, const uint8_t *argmax, float *dx, int64_t windows,
-				 int64_t width, int64_t channels, uint32_t cell)
+POOL_512 static void avx512_spread(const float *dy, const uint8_t *argmax, float *dx,
+				   int64_t windows, int64_t width, int64_t channels, uint32_t cell)
 {
 	for (int64_t i = 0; i < windows; i++, dy += channels, argmax += channels) {
 		for (int64_t c = 0; c < channels; c += 16) {
-			__mmask16 lanes = wide_lanes(c, channels);
+			__mmask16 lanes = avx512_lanes(c, channels);
 
 			for (int64_t k = 0; k < width; k++)
-				_mm512_mask_storeu_ps(
-					dx + k * channels + c, lanes,
-					wide_share(dy + c, argmax + c, cell + (uint32_t)k, lanes));
+				_mm512_mask_storeu_ps(dx + k * channels + c, lanes,
+						      avx512_share(dy + c, argmax + c,
+								   cell + (uint32_t)k, lanes));
 		}
 		dx += width * channels;
 	}
@@ -204,13 +204,13 @@ POOL_512 static void wide_spread(const float *dy, const uint8_t *argmax, float *
 
 #define POOL_256 __attribute__((target("avx2")))
 
-static bool half_runs(void)
+static bool avx2_runs(void)
 {
 	return cpu_has_avx2();
 }
 
 /* Store the lowest bytes of eight integers. */
-POOL_256 POOL_INLINE void half_store_bytes(uint8_t *out, __m256i values)
+POOL_256 POOL_INLINE void avx2_store_bytes(uint8_t *out, __m256i values)
 {
 	const __m256i lowest =
 		_mm256_setr_epi8(0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 0, 4,
@@ -222,7 +222,7 @@ POOL_256 POOL_INLINE void half_store_bytes(uint8_t *out, __m256i values)
 	memcpy(out + 4, &high, sizeof(high));
 }
 
-POOL_256 POOL_INLINE void half_max(const struct pool_run *r, int cells)
+POOL_256 POOL_INLINE void avx2_max(const struct pool_run *r, int cells)
 {
 	for (int64_t i = 0; i < r->count; i++) {
 		const float *x = r->x + i * r->step;
@@ -234,42 +234,42 @@ POOL_256 POOL_INLINE void half_max(const struct pool_run *r, int cells)
 
 			for (int k = 1; k < cells; k++) {
 				__m256 value = _mm256_loadu_ps(x + r->offsets[k] + c);
-				__m256 beats =
+				__m256 replaces =
 					_mm256_and_ps(_mm256_cmp_ps(value, most, _CMP_NLE_UQ),
 						      _mm256_cmp_ps(most, most, _CMP_ORD_Q));
 
-				most = _mm256_blendv_ps(most, value, beats);
+				most = _mm256_blendv_ps(most, value, replaces);
 				at = _mm256_blendv_epi8(at, _mm256_set1_epi32(k),
-							_mm256_castps_si256(beats));
+							_mm256_castps_si256(replaces));
 			}
 			_mm256_storeu_ps(r->y + i * r->channels + c, most);
 			if (r->argmax)
-				half_store_bytes(r->argmax + i * r->channels + c, at);
+				avx2_store_bytes(r->argmax + i * r->channels + c, at);
 		}
 		for (; c < r->channels; c++)
 			plain_max(r, i, c, cells);
 	}
 }
 
-POOL_256 static void half_max_4(const struct pool_run *run)
+POOL_256 static void avx2_max_4(const struct pool_run *run)
 {
-	half_max(run, 4);
+	avx2_max(run, 4);
 }
 
-POOL_256 static void half_max_9(const struct pool_run *run)
+POOL_256 static void avx2_max_9(const struct pool_run *run)
 {
-	half_max(run, 9);
+	avx2_max(run, 9);
 }
 
-POOL_256 POOL_INLINE __m256 half_share(const float *dy, const uint8_t *argmax, uint32_t cell)
+POOL_256 POOL_INLINE __m256 avx2_share(const float *dy, const uint8_t *argmax, uint32_t cell)
 {
 	__m256i at = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)argmax));
-	__m256i named = _mm256_cmpeq_epi32(at, _mm256_set1_epi32((int32_t)cell));
+	__m256i selected = _mm256_cmpeq_epi32(at, _mm256_set1_epi32((int32_t)cell));
 
-	return _mm256_and_ps(_mm256_loadu_ps(dy), _mm256_castsi256_ps(named));
+	return _mm256_and_ps(_mm256_loadu_ps(dy), _mm256_castsi256_ps(selected));
 }
 
-POOL_256 static void half_gather(const struct pool_share *shares, int count, float *dx,
+POOL_256 static void avx2_gather(const struct pool_share *shares, int count, float *dx,
 				 int64_t channels, bool add)
 {
 	int64_t c = 0;
@@ -279,7 +279,7 @@ POOL_256 static void half_gather(const struct pool_share *shares, int count, flo
 
 		for (int i = 0; i < count; i++) {
 			__m256 dy =
-				half_share(shares[i].dy + c, shares[i].argmax + c, shares[i].cell);
+				avx2_share(shares[i].dy + c, shares[i].argmax + c, shares[i].cell);
 
 			sum = add || i ? _mm256_add_ps(sum, dy) : dy;
 		}
@@ -289,7 +289,7 @@ POOL_256 static void half_gather(const struct pool_share *shares, int count, flo
 		plain_gather_one(shares, count, dx, c, add);
 }
 
-POOL_256 static void half_spread(const float *dy, const uint8_t *argmax, float *dx, int64_t windows,
+POOL_256 static void avx2_spread(const float *dy, const uint8_t *argmax, float *dx, int64_t windows,
 				 int64_t width, int64_t channels, uint32_t cell)
 {
 	for (int64_t i = 0; i < windows; i++, dy += channels, argmax += channels) {
@@ -298,7 +298,7 @@ POOL_256 static void half_spread(const float *dy, const uint8_t *argmax, float *
 			int64_t c = 0;
 
 			for (; c + 8 <= channels; c += 8)
-				_mm256_storeu_ps(dx + c, half_share(dy + c, argmax + c, at));
+				_mm256_storeu_ps(dx + c, avx2_share(dy + c, argmax + c, at));
 			for (; c < channels; c++)
 				dx[c] = argmax[c] == at ? dy[c] : 0.0f;
 		}
@@ -311,8 +311,8 @@ POOL_256 static void half_spread(const float *dy, const uint8_t *argmax, float *
 
 static const struct pool_body pool_bodies[] = {
 #ifdef POOL_X86
-	{"AVX-512", wide_runs, wide_max_4, wide_max_9, wide_gather, wide_spread},
-	{"AVX2", half_runs, half_max_4, half_max_9, half_gather, half_spread},
+	{"AVX-512", avx512_runs, avx512_max_4, avx512_max_9, avx512_gather, avx512_spread},
+	{"AVX2", avx2_runs, avx2_max_4, avx2_max_9, avx2_gather, avx2_spread},
 #endif
 	{"portable", plain_runs, plain_max_4, plain_max_9, plain_gather, plain_spread},
 };

@@ -46,8 +46,8 @@ struct pool_cover {
 };
 
 /* Advance @cover to cell @at, counted from the first window's first cell; @at must not decrease. */
-static void pool_cover(struct pool_cover *cover, int64_t at, int64_t pool, int64_t stride,
-		       int64_t windows)
+static void pool_advance(struct pool_cover *cover, int64_t at, int64_t pool, int64_t stride,
+			 int64_t windows)
 {
 	while (cover->to < windows && cover->to * stride <= at)
 		cover->to++;
@@ -63,7 +63,7 @@ static int64_t pool_inside(int64_t first, int64_t pool, int64_t length)
 	return to - from;
 }
 
-struct pool_back {
+struct pool_grad {
 	const struct kernel_pool *pool;
 	pool_gather gather;
 	const float *dy;
@@ -71,7 +71,7 @@ struct pool_back {
 	bool wide, add;
 };
 
-static struct pool_share pool_share_of(const struct pool_back *b, int64_t image, int64_t row,
+static struct pool_share pool_share_of(const struct pool_grad *b, int64_t image, int64_t row,
 				       int64_t column, int64_t i, int64_t j)
 {
 	const struct kernel_pool *p = b->pool;
@@ -92,7 +92,7 @@ static struct pool_share pool_share_of(const struct pool_back *b, int64_t image,
 	return share;
 }
 
-static void pool_back_pixel(const struct pool_back *b, int64_t image, int64_t row, int64_t column,
+static void pool_grad_pixel(const struct pool_grad *b, int64_t image, int64_t row, int64_t column,
 			    struct pool_cover rows, struct pool_cover columns, float *dx)
 {
 	struct pool_share shares[POOL_SHARES];
@@ -116,22 +116,22 @@ static void pool_back_pixel(const struct pool_back *b, int64_t image, int64_t ro
 		memset(dx, 0, (size_t)channels * sizeof(*dx));
 }
 
-static void pool_back_row(const struct pool_back *b, int64_t image, int64_t row,
+static void pool_grad_row(const struct pool_grad *b, int64_t image, int64_t row,
 			  struct pool_cover rows, float *dx)
 {
 	const struct kernel_pool *p = b->pool;
 	struct pool_cover columns = {0, 0};
 
 	for (int64_t column = 0; column < p->width; column++) {
-		pool_cover(&columns, column + p->left, p->pool_width, p->stride_width,
-			   p->out_width);
-		pool_back_pixel(b, image, row, column, rows, columns, dx + column * p->channels);
+		pool_advance(&columns, column + p->left, p->pool_width, p->stride_width,
+			     p->out_width);
+		pool_grad_pixel(b, image, row, column, rows, columns, dx + column * p->channels);
 	}
 }
 
 /* Whether windows do not overlap, leave gaps or get cut: each is then read once for the whole
  * row. */
-static bool pool_is_tiled(const struct pool_back *b)
+static bool pool_is_tiled(const struct pool_grad *b)
 {
 	const struct kernel_pool *p = b->pool;
 
@@ -141,7 +141,7 @@ static bool pool_is_tiled(const struct pool_back *b)
 	       p->out_width * p->pool_width <= p->width;
 }
 
-static void pool_back_tiles(const struct pool_back *b, int64_t image, int64_t row, float *dx)
+static void pool_grad_tiles(const struct pool_grad *b, int64_t image, int64_t row, float *dx)
 {
 	const struct kernel_pool *p = b->pool;
 	int64_t i = row / p->pool_height, used = p->out_width * p->pool_width * p->channels;
@@ -156,7 +156,7 @@ static void pool_back_tiles(const struct pool_back *b, int64_t image, int64_t ro
 	memset(dx + used, 0, (size_t)(p->width * p->channels - used) * sizeof(*dx));
 }
 
-static void pool_back_rows(const struct pool_back *b, float *dx, int64_t first, int64_t count)
+static void pool_grad_rows(const struct pool_grad *b, float *dx, int64_t first, int64_t count)
 {
 	const struct kernel_pool *p = b->pool;
 	bool tiled = pool_is_tiled(b);
@@ -167,11 +167,11 @@ static void pool_back_rows(const struct pool_back *b, float *dx, int64_t first, 
 		struct pool_cover rows = {0, 0};
 
 		if (tiled) {
-			pool_back_tiles(b, image, row, line);
+			pool_grad_tiles(b, image, row, line);
 			continue;
 		}
-		pool_cover(&rows, row + p->top, p->pool_height, p->stride_height, p->out_height);
-		pool_back_row(b, image, row, rows, line);
+		pool_advance(&rows, row + p->top, p->pool_height, p->stride_height, p->out_height);
+		pool_grad_row(b, image, row, rows, line);
 	}
 }
 
@@ -179,20 +179,20 @@ void kernel_pool_max_grad(const struct kernel_pool *pool, const void *argmax, co
 			  float *dx, int64_t row, int64_t rows, bool add)
 {
 	bool wide = kernel_pool_argmax_size(pool) > 1;
-	struct pool_back back = {.pool = pool,
+	struct pool_grad grad = {.pool = pool,
 				 .gather = wide ? pool_gather_wide : pool__body()->gather,
 				 .dy = dy,
 				 .argmax = argmax,
 				 .wide = wide,
 				 .add = add};
 
-	pool_back_rows(&back, dx, row, rows);
+	pool_grad_rows(&grad, dx, row, rows);
 }
 
 void kernel_pool_average_grad(const struct kernel_pool *pool, const float *dy, float *dx,
 			      int64_t row, int64_t rows, bool add)
 {
-	struct pool_back back = {.pool = pool, .gather = pool_gather_average, .dy = dy, .add = add};
+	struct pool_grad grad = {.pool = pool, .gather = pool_gather_average, .dy = dy, .add = add};
 
-	pool_back_rows(&back, dx, row, rows);
+	pool_grad_rows(&grad, dx, row, rows);
 }

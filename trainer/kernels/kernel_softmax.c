@@ -51,7 +51,7 @@ KERNEL_INLINE float softmax_dot(const float *x, const float *y, int64_t columns)
 }
 
 /* The maximum. It may miss a NaN, which makes the row NaN in any case. */
-KERNEL_INLINE float softmax_most(const float *x, int64_t columns)
+KERNEL_INLINE float softmax_max(const float *x, int64_t columns)
 {
 	float lanes[SOFTMAX_LANES];
 	int64_t j = 0;
@@ -78,7 +78,7 @@ KERNEL_CLONES
 static void softmax_rows(const float *x, float *y, int64_t rows, int64_t columns)
 {
 	for (int64_t i = 0; i < rows; i++) {
-		float most = softmax_most(x + i * columns, columns);
+		float most = softmax_max(x + i * columns, columns);
 
 		KERNEL_INDEPENDENT
 		for (int64_t j = i * columns; j < (i + 1) * columns; j++)
@@ -108,7 +108,7 @@ KERNEL_CLONES
 void kernel_log_softmax(const float *x, float *y, int64_t rows, int64_t columns)
 {
 	for (int64_t i = 0; i < rows; i++, x += columns, y += columns) {
-		float most = softmax_most(x, columns), lanes[SOFTMAX_LANES] = {0}, sum;
+		float most = softmax_max(x, columns), lanes[SOFTMAX_LANES] = {0}, sum;
 		int64_t j = 0;
 
 		for (; j + SOFTMAX_LANES <= columns; j += SOFTMAX_LANES)

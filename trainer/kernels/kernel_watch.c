@@ -69,8 +69,8 @@ static void watch_slice(void *context, unsigned slice)
 	const struct watch_work *w = context;
 	size_t begin = (size_t)slice * WATCH_GRAIN, left = w->count - begin;
 
-	kernel_watch_put(w->watch,
-			 kernel_abs_max(w->x + begin, left < WATCH_GRAIN ? left : WATCH_GRAIN));
+	kernel_watch_update(w->watch,
+			    kernel_abs_max(w->x + begin, left < WATCH_GRAIN ? left : WATCH_GRAIN));
 }
 
 uint32_t kernel_watch_most(struct kernel_watch *watch, struct pool *pool, const float *x,

@@ -38,7 +38,7 @@ uint32_t kernel_abs_max(const float *x, size_t count);
 /* Of @rows rows of @columns floats, @stride apart. */
 uint32_t kernel_abs_max_rows(const float *x, int64_t stride, int64_t rows, int64_t columns);
 
-static inline void kernel_watch_put(struct kernel_watch *watch, uint32_t most)
+static inline void kernel_watch_update(struct kernel_watch *watch, uint32_t most)
 {
 	unsigned old = atomic_load_explicit(&watch->most, memory_order_relaxed);
 

@@ -39,7 +39,7 @@ struct attention {
 	int64_t wide[PARTS]; /* floats of a row, over all heads */
 	int64_t rows[PARTS]; /* of the micro-batch */
 	float *lanes;        /* lane_floats() per lane */
-	float *more;         /* an input's gradient, to be added to another part's */
+	float *partial;      /* an input's gradient, to be added to another part's */
 	struct kernel_room room;
 	const float *mask, *key_mask; /* [batch, length], [batch, keys]: 0 is masked; may be NULL */
 	struct rng stream;            /* for dropout */
@@ -146,7 +146,7 @@ static struct attention attention_of(const struct layer_pass *pass, bool backwar
 	attention_sizes(pass->model, pass->layer, pass->batch, &a);
 	a.lanes = scratch;
 	scratch += pool_lanes(pass->pool) * lane_floats(&a);
-	a.more = scratch;
+	a.partial = scratch;
 	scratch += input_floats(pass->model, pass->layer, pass->batch);
 	for (int p = 0; p < PARTS; p++) {
 		if (p == CONTEXT && !a.own.projects) {
@@ -167,7 +167,7 @@ static struct attention attention_of(const struct layer_pass *pass, bool backwar
 		a.mask = pass->inputs[pass->layer->mask];
 	if (pass->layer->key_mask)
 		a.key_mask = pass->inputs[pass->layer->key_mask];
-	a.drops = compute__varies(pass) && a.own.drop.threshold > 0;
+	a.drops = compute__is_random(pass) && a.own.drop.threshold > 0;
 	rng_init(&a.stream, pass->seed, rng_stream(pass->layer->name) ^ a.own.seed, pass->step,
 		 pass->replica);
 	return a;
@@ -272,7 +272,7 @@ static void add_scores(const struct block *b, const float *scores, const float *
 }
 
 /* Whether row @row has keys to attend to. In MultiHeadAttention the query must be unmasked, too. */
-static bool row_counts(const struct block *b, int64_t row)
+static bool row_attends(const struct block *b, int64_t row)
 {
 	const struct attention *a = b->a;
 	const int64_t query = b->first + row;
@@ -295,7 +295,7 @@ static void mask_scores(const struct block *b)
 	for (int64_t i = 0; i < b->rows && is_masked(a); i++) {
 		float *scores = b->scores + i * b->columns;
 
-		if (!row_counts(b, i)) {
+		if (!row_attends(b, i)) {
 			memset(scores, 0, (size_t)b->columns * sizeof(*scores));
 			continue;
 		}
@@ -308,7 +308,7 @@ static void mask_scores(const struct block *b)
 static void mask_slopes(const struct block *b)
 {
 	for (int64_t i = 0; i < b->rows && is_masked(b->a); i++)
-		if (!row_counts(b, i))
+		if (!row_attends(b, i))
 			memset(b->slopes + i * b->columns, 0, (size_t)b->columns * sizeof(float));
 }
 
@@ -354,7 +354,7 @@ static void block_backward(const struct block *b)
 }
 
 /* Copy the scores for the caller. Keys after the block's last query were not computed: 0. */
-static void show_scores(const struct block *b)
+static void copy_scores(const struct block *b)
 {
 	const struct attention *a = b->a;
 	const int64_t row = (b->item * a->own.heads + b->head) * a->length + b->first;
@@ -397,7 +397,7 @@ static void head_body(void *context, unsigned slice, unsigned lane)
 			continue;
 		}
 		if (a->pass->scores)
-			show_scores(&b);
+			copy_scores(&b);
 		block_drop(&b, true, b.scores);
 		multiply_scores(&b, b.scores, VALUE,
 				(float *)(uintptr_t)part_at(&b, CONTEXT, b.first));
@@ -498,11 +498,12 @@ static void attention_forward(const struct layer_pass *pass)
 	struct attention a = attention_of(pass, false);
 
 	for (int p = QUERY; p <= VALUE && a.own.projects; p++) {
-		float *made = (float *)(uintptr_t)a.in[p];
+		float *projected = (float *)(uintptr_t)a.in[p];
 
-		project(&a, p, pass->inputs[a.own.input[p]], features_of(&a, p), made, a.wide[p]);
+		project(&a, p, pass->inputs[a.own.input[p]], features_of(&a, p), projected,
+			a.wide[p]);
 		if (p == QUERY)
-			kernel_scale(made + a.from * a.wide[p], a.own.scale,
+			kernel_scale(projected + a.from * a.wide[p], a.own.scale,
 				     (size_t)((pass->one_step ? 1 : a.rows[p]) * a.wide[p]));
 	}
 	run_heads(&a);
@@ -523,7 +524,7 @@ static void inputs_backward(const struct attention *a)
 		const int64_t features = features_of(a, p);
 		const size_t count = (size_t)(a->rows[p] * features);
 		float *dx = pass->grad_inputs[input];
-		float *here = dx && written[input] ? a->more : dx;
+		float *here = dx && written[input] ? a->partial : dx;
 
 		if (a->own.projects)
 			project_back(a, p, pass->inputs[input], here, features, a->grad[p],

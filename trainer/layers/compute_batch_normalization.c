@@ -136,7 +136,7 @@ static struct norm_work norm_work(const struct layer_pass *pass, const struct no
 }
 
 /* The cost of reading or writing @tensors tensors. */
-static uint64_t norm_passes(const struct norm_work *w, int64_t tensors)
+static uint64_t norm_cost(const struct norm_work *w, int64_t tensors)
 {
 	return kernel_work_floats(tensors * w->cut.rows * w->norm.channels);
 }
@@ -160,11 +160,11 @@ static void norm_apply_slice(void *context, unsigned slice)
 						kernel_norm_slice_rows(&w->cut, slice), w->watch);
 
 	if (w->watch)
-		kernel_watch_put(w->watch, most);
+		kernel_watch_update(w->watch, most);
 }
 
 /* Whether to use batch statistics: in training, for a layer that learns. */
-static bool norm_learns(const struct layer_pass *pass)
+static bool norm_uses_batch(const struct layer_pass *pass)
 {
 	return pass->training && layer_batch_norm_learns(pass->layer);
 }
@@ -183,22 +183,22 @@ static float *norm_moving_variance(const struct layer_pass *pass)
 	return compute__weights(pass, own->norm.scale + own->norm.center + 1);
 }
 
-static float norm_move(float moving, double batch, double momentum)
+static float norm_moving_average(float moving, double batch, double momentum)
 {
 	return (float)((double)moving * momentum + batch * (1.0 - momentum));
 }
 
 /* @mean and @squares are of @rows rows. */
-static void norm_learn_moving(const struct layer_pass *pass, const double *mean,
-			      const double *squares, int64_t rows)
+static void norm_update_moving(const struct layer_pass *pass, const double *mean,
+			       const double *squares, int64_t rows)
 {
 	const struct layer_batch_norm *own = pass->layer->config;
 	float *moving_mean = norm_moving_mean(pass), *moving = norm_moving_variance(pass);
 	double count = (double)(own->fused && rows > 1 ? rows - 1 : rows);
 
 	for (int64_t c = 0; c < layer_last_dim(&pass->layer->input); c++) {
-		moving_mean[c] = norm_move(moving_mean[c], mean[c], own->momentum);
-		moving[c] = norm_move(moving[c], squares[c] / count, own->momentum);
+		moving_mean[c] = norm_moving_average(moving_mean[c], mean[c], own->momentum);
+		moving[c] = norm_moving_average(moving[c], squares[c] / count, own->momentum);
 	}
 }
 
@@ -217,8 +217,9 @@ static void norm_coefficients(const struct layer_pass *pass, const struct norm_k
 		own->norm.center ? compute__weights(pass, own->norm.scale)[channel] : 0.0f;
 }
 
-/* Copy the unmasked rows of @from (@counts), or the masked ones, to @to; return their number. */
-static int64_t norm_gather(const struct layer_pass *pass, const float *from, bool counts, float *to)
+/* Copy the unmasked rows of @from (@unmasked), or the masked ones, to @to; return their number. */
+static int64_t norm_gather(const struct layer_pass *pass, const float *from, bool unmasked,
+			   float *to)
 {
 	const size_t channels = (size_t)layer_last_dim(&pass->layer->input);
 	const float *mask = pass->inputs[pass->layer->mask];
@@ -226,7 +227,7 @@ static int64_t norm_gather(const struct layer_pass *pass, const float *from, boo
 	int64_t count = 0;
 
 	for (int64_t i = 0; i < rows; i++)
-		if ((mask[i] != 0.0f) == counts)
+		if ((mask[i] != 0.0f) == unmasked)
 			memcpy(to + (size_t)count++ * channels, from + (size_t)i * channels,
 			       channels * sizeof(*to));
 	return count;
@@ -246,7 +247,7 @@ static int64_t norm_moments(const struct layer_pass *pass, const struct norm_scr
 		work.cut = kernel_norm_cut(rows, work.norm.channels);
 		work.x = scratch->x;
 	}
-	pool_share(pass->pool, norm_passes(&work, 2), norm_moments_slice, &work, work.cut.slices);
+	pool_share(pass->pool, norm_cost(&work, 2), norm_moments_slice, &work, work.cut.slices);
 	kernel_norm_merge_moments(&work.cut, work.norm.channels, work.a, work.b);
 	return work.cut.rows;
 }
@@ -262,11 +263,11 @@ static void norm_forward(const struct layer_pass *pass)
 
 	work.out = pass->output;
 	work.watch = pass->watch;
-	if (norm_learns(pass)) {
+	if (norm_uses_batch(pass)) {
 		/* If all rows are masked, mean and variance are 0. */
 		const int64_t rows = max(norm_moments(pass, &scratch, work), 1);
 
-		norm_learn_moving(pass, work.a, work.b, rows);
+		norm_update_moving(pass, work.a, work.b, rows);
 		for (int64_t c = 0; c < channels; c++)
 			norm_coefficients(pass, &kept, c, work.a[c], work.b[c] / (double)rows);
 	} else {
@@ -274,7 +275,7 @@ static void norm_forward(const struct layer_pass *pass)
 			norm_coefficients(pass, &kept, c, (double)norm_moving_mean(pass)[c],
 					  (double)norm_moving_variance(pass)[c]);
 	}
-	pool_share(pass->pool, norm_passes(&work, 2), norm_apply_slice, &work, cut.slices);
+	pool_share(pass->pool, norm_cost(&work, 2), norm_apply_slice, &work, cut.slices);
 	if (pass->watch)
 		pass->watch->known = true;
 }
@@ -299,20 +300,21 @@ static void norm_grad_slice(void *context, unsigned slice)
 	const int64_t end = first + kernel_norm_slice_rows(&w->cut, slice);
 
 	for (int64_t row = first, next; row < end; row = next) {
-		const bool counts = !w->mask || w->mask[row] != 0.0f;
+		const bool unmasked = !w->mask || w->mask[row] != 0.0f;
 		const int64_t at = row * w->norm.channels;
 
 		for (next = w->mask ? row + 1 : end;
-		     next < end && (w->mask[next] != 0.0f) == counts; next++)
+		     next < end && (w->mask[next] != 0.0f) == unmasked; next++)
 			;
-		kernel_norm_grad(&w->norm, counts ? w->constant : NULL, counts ? w->slope : NULL,
-				 w->x + at, w->dy + at, w->out + at, next - row, w->add);
+		kernel_norm_grad(&w->norm, unmasked ? w->constant : NULL,
+				 unmasked ? w->slope : NULL, w->x + at, w->dy + at, w->out + at,
+				 next - row, w->add);
 	}
 }
 
 static void norm_sums(const struct layer_pass *pass, struct norm_work *work)
 {
-	pool_share(pass->pool, norm_passes(work, 2), norm_sums_slice, work, work->cut.slices);
+	pool_share(pass->pool, norm_cost(work, 2), norm_sums_slice, work, work->cut.slices);
 	kernel_norm_merge_sums(work->cut.slices, work->norm.channels, work->a);
 	kernel_norm_merge_sums(work->cut.slices, work->norm.channels, work->b);
 }
@@ -351,13 +353,13 @@ static int64_t norm_masked_sums(const struct layer_pass *pass, const struct norm
  * With n = (x - mean) inverse: the gradient of gamma is sum dy n, that of beta is sum dy, that of
  * x is gamma inverse (dy - mean of dy - n times the mean of dy n).
  */
-static void norm_learn(const struct layer_pass *pass, const struct norm_kept *kept,
-		       const struct norm_scratch *scratch, struct norm_work *work)
+static void norm_param_gradients(const struct layer_pass *pass, const struct norm_kept *kept,
+				 const struct norm_scratch *scratch, struct norm_work *work)
 {
 	const struct layer_batch_norm *own = pass->layer->config;
 	double rows = (double)work->cut.rows;
 
-	if (pass->layer->mask && norm_learns(pass)) {
+	if (pass->layer->mask && norm_uses_batch(pass)) {
 		rows = (double)max(norm_masked_sums(pass, scratch, *work), 1);
 		work->mask = pass->inputs[pass->layer->mask];
 	} else {
@@ -373,7 +375,7 @@ static void norm_learn(const struct layer_pass *pass, const struct norm_kept *ke
 		scratch->constant[c] = (float)(work->a[c] / rows);
 		scratch->slope[c] = (float)(work->b[c] * (inverse * inverse) / rows);
 	}
-	if (!norm_learns(pass)) /* the statistics do not depend on this batch */
+	if (!norm_uses_batch(pass)) /* the statistics do not depend on this batch */
 		return;
 	work->constant = scratch->constant;
 	work->slope = scratch->slope;
@@ -389,12 +391,12 @@ static void norm_backward(const struct layer_pass *pass)
 	compute__masks_backward(pass);
 	work.dy = pass->grad_output;
 	if (pass->layer->trainable)
-		norm_learn(pass, &kept, &scratch, &work);
+		norm_param_gradients(pass, &kept, &scratch, &work);
 	if (!pass->grad_inputs[0])
 		return;
 	work.out = pass->grad_inputs[0];
 	work.add = pass->add && pass->add[0];
-	pool_share(pass->pool, norm_passes(&work, 3), norm_grad_slice, &work, cut.slices);
+	pool_share(pass->pool, norm_cost(&work, 3), norm_grad_slice, &work, cut.slices);
 }
 
 const struct compute_ops compute_batch_normalization = {

@@ -32,12 +32,12 @@ struct dropout_work {
 	uint32_t threshold;
 	float scale;
 	uint8_t *mask;
-	bool decide; /* draw the mask in the same pass */
+	bool draw; /* draw the mask in the same pass */
 	const float *x;
 	float *y;
 };
 
-static void dropout_decide_body(const void *context, int64_t first, int64_t count)
+static void dropout_draw_body(const void *context, int64_t first, int64_t count)
 {
 	const struct dropout_work *w = context;
 
@@ -49,8 +49,8 @@ static void dropout_each_body(const void *context, int64_t first, int64_t count)
 {
 	const struct dropout_work *w = context;
 
-	if (w->decide)
-		dropout_decide_body(w, first, count);
+	if (w->draw)
+		dropout_draw_body(w, first, count);
 	kernel_dropout_apply(w->x + first, w->mask + first, w->scale, w->y + first, (size_t)count);
 }
 
@@ -100,7 +100,7 @@ static void dropout_run(const struct layer_pass *pass, const float *x, float *y,
 		.threshold = c->drop.threshold,
 		.scale = c->drop.scale,
 		.mask = pass->kept,
-		.decide = forward,
+		.draw = forward,
 		.x = x,
 		.y = y,
 	};
@@ -114,7 +114,7 @@ static void dropout_run(const struct layer_pass *pass, const float *x, float *y,
 		return;
 	}
 	if (forward)
-		compute__share(pass->pool, s->outer * s->inner, 1, dropout_decide_body, &w);
+		compute__share(pass->pool, s->outer * s->inner, 1, dropout_draw_body, &w);
 	if (s->inner == 1)
 		dropout_share(pass, forward, s->outer, s->shared, dropout_items_body, &w);
 	else
@@ -125,7 +125,7 @@ static bool dropout_drops(const struct layer_pass *pass)
 {
 	const struct layer_dropout *c = pass->layer->config;
 
-	return compute__varies(pass) && c->drop.threshold;
+	return compute__is_random(pass) && c->drop.threshold;
 }
 
 static int64_t dropout_count(const struct layer_pass *pass)

@@ -45,7 +45,7 @@ static void elements_watched_slice(void *context, unsigned slice)
 		seen = kernel_abs_max(w->output + at * w->columns, (size_t)(rows * w->columns));
 		most = max(seen, most);
 	}
-	kernel_watch_put(w->watch, most);
+	kernel_watch_update(w->watch, most);
 }
 
 static void elements_run(struct pool *pool, struct elements_work *work, int64_t columns,

@@ -76,15 +76,16 @@ static void item_moments(const struct groups *g, const double *mean, const doubl
 {
 	for (int64_t group = 0; group < g->groups; group++) {
 		const double *m = mean + group * g->each, *s = squares + group * g->each;
-		double middle = 0.0, variance = 0.0;
+		double group_mean = 0.0, variance = 0.0;
 
 		for (int64_t c = 0; c < g->each; c++)
-			middle += m[c];
-		middle /= (double)g->each;
+			group_mean += m[c];
+		group_mean /= (double)g->each;
 		for (int64_t c = 0; c < g->each; c++)
-			variance += s[c] / (double)g->rows + (m[c] - middle) * (m[c] - middle);
+			variance +=
+				s[c] / (double)g->rows + (m[c] - group_mean) * (m[c] - group_mean);
 		variance /= (double)g->each;
-		out[group] = (float)middle;
+		out[group] = (float)group_mean;
 		out[g->groups + group] = (float)(1.0 / sqrt(variance + (double)g->epsilon));
 	}
 }

@@ -18,7 +18,7 @@ void compute__share_output(const struct layer_pass *pass, int64_t rows, int64_t 
 			   compute_body body, const void *context);
 
 /* Whether the layer applies randomness (dropout, noise). */
-static inline bool compute__varies(const struct layer_pass *pass)
+static inline bool compute__is_random(const struct layer_pass *pass)
 {
 	return pass->training && !pass->layer->inference;
 }

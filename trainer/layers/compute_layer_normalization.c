@@ -77,8 +77,8 @@ static void rows_forward_slice(void *context, unsigned slice)
 		kernel_norm_rows(w->pass->inputs[0] + row * w->channels, y, rows, w->channels,
 				 w->epsilon, w->gamma, w->beta, w->mean + row, w->inverse + row);
 		if (w->pass->watch)
-			kernel_watch_put(w->pass->watch,
-					 kernel_abs_max(y, (size_t)(rows * w->channels)));
+			kernel_watch_update(w->pass->watch,
+					    kernel_abs_max(y, (size_t)(rows * w->channels)));
 	}
 }
 

@@ -14,7 +14,7 @@ static int64_t features_of(const struct layer_pass *pass)
 	return input->ndim == 1 ? 1 : model_shape_count(input) / input->dim[0];
 }
 
-static bool counts(const float *x, int64_t features, float value)
+static bool is_unmasked(const float *x, int64_t features, float value)
 {
 	for (int64_t j = 0; j < features; j++)
 		if (x[j] != value)
@@ -30,11 +30,11 @@ static void forward_body(const void *context, int64_t first, int64_t rows)
 
 	for (int64_t row = first; row < first + rows; row++) {
 		const float *x = pass->inputs[0] + row * features;
-		const bool is_left = counts(x, features, c->value);
+		const bool unmasked = is_unmasked(x, features, c->value);
 
 		if (c->alone)
-			pass->output[row] = is_left ? 1.0f : 0.0f;
-		else if (is_left)
+			pass->output[row] = unmasked ? 1.0f : 0.0f;
+		else if (unmasked)
 			memcpy(pass->output + row * features, x, (size_t)features * sizeof(*x));
 		else
 			memset(pass->output + row * features, 0, (size_t)features * sizeof(*x));
@@ -50,7 +50,7 @@ static void grad_body(const void *context, int64_t first, int64_t rows)
 	for (int64_t row = first; row < first + rows; row++) {
 		float *dx = pass->grad_inputs[0] + row * features;
 
-		if (!c->alone && counts(pass->inputs[0] + row * features, features, c->value))
+		if (!c->alone && is_unmasked(pass->inputs[0] + row * features, features, c->value))
 			memcpy(dx, pass->grad_output + row * features,
 			       (size_t)features * sizeof(*dx));
 		else

@@ -38,16 +38,16 @@ static size_t merge_tile(int64_t at, int64_t end)
 }
 
 /* Merge the last input, and apply what follows (a ReLU, the mean's factor). */
-static void merge_last(const struct merge_work *w, const float *before, int64_t at, size_t count)
+static void merge_last(const struct merge_work *w, const float *merged, int64_t at, size_t count)
 {
 	const struct layer_pass *pass = w->pass;
 	const float *last = pass->inputs[w->inputs - 1] + at;
 
 	if (pass->relu) {
-		kernel_merge_add_relu(before, last, pass->output + at, pass->relu_most, count);
+		kernel_merge_add_relu(merged, last, pass->output + at, pass->relu_most, count);
 		return;
 	}
-	w->kind->kernel(before, last, pass->output + at, count);
+	w->kind->kernel(merged, last, pass->output + at, count);
 	if (pass->layer->ops->kind == LAYER_KIND_average)
 		kernel_merge_pass(pass->output + at, 1.0f / (float)w->inputs, pass->output + at,
 				  false, count);
@@ -206,9 +206,9 @@ static void merge_gate_forward_body(const void *context, int64_t first, int64_t 
 		kernel_merge_gate(pass->inputs[!g->gate] + image, pass->inputs[g->gate] + gate,
 				  pass->output + image, false, g->positions, columns, g->channels);
 		if (pass->watch)
-			kernel_watch_put(pass->watch,
-					 kernel_abs_max_rows(pass->output + image, g->channels,
-							     g->positions, columns));
+			kernel_watch_update(pass->watch,
+					    kernel_abs_max_rows(pass->output + image, g->channels,
+								g->positions, columns));
 	}
 }
 

@@ -24,11 +24,11 @@ static size_t noise_kept(const struct model *model, const struct model_layer *la
 	return (size_t)(batch * model_shape_count(&layer->output)) * sizeof(float);
 }
 
-static bool noise_here(const struct layer_pass *pass)
+static bool noise_applies(const struct layer_pass *pass)
 {
 	const struct layer_noise *c = pass->layer->config;
 
-	return compute__varies(pass) && c->rate > 0.0;
+	return compute__is_random(pass) && c->rate > 0.0;
 }
 
 static void forward_body(const void *context, int64_t first, int64_t count)
@@ -62,7 +62,7 @@ static void noise_forward(const struct layer_pass *pass)
 {
 	const int64_t count = pass->batch * model_shape_count(&pass->layer->output);
 
-	if (noise_here(pass))
+	if (noise_applies(pass))
 		compute__share_output(pass, count, 1, forward_body, pass);
 	else
 		compute__activate(pass, MODEL_LINEAR, pass->inputs[0], count, 1);
@@ -74,7 +74,7 @@ static void backward_body(const void *context, int64_t first, int64_t count)
 	const float *factors = pass->kept, *dy = pass->grad_output;
 	float *dx = pass->grad_inputs[0];
 
-	if (noise_here(pass) && pass->layer->ops->kind != LAYER_KIND_gaussian_noise)
+	if (noise_applies(pass) && pass->layer->ops->kind != LAYER_KIND_gaussian_noise)
 		for (int64_t i = first; i < first + count; i++)
 			dx[i] = dy[i] * factors[i];
 	else if (dx != dy)

@@ -50,7 +50,7 @@ static struct pooling_work pooling_work(const struct layer_pass *pass, int64_t r
 }
 
 /* The cost: each output float is computed from its whole window, or distributed to it. */
-static uint64_t pooling_reads(const struct layer_pass *pass)
+static uint64_t pooling_cost(const struct layer_pass *pass)
 {
 	const struct layer_pool *p = pass->layer->config;
 
@@ -73,7 +73,7 @@ static void pooling_forward(const struct layer_pass *pass, pool_slice slice)
 		pooling_work(pass, pass->batch * pool->out_height,
 			     pool->stride_height * pool->width * pool->channels, &slices);
 
-	pool_share(pass->pool, pooling_reads(pass), slice, &work, slices);
+	pool_share(pass->pool, pooling_cost(pass), slice, &work, slices);
 	if (pass->watch)
 		pass->watch->known = true;
 }
@@ -86,7 +86,7 @@ static void pooling_backward(const struct layer_pass *pass, pool_slice slice)
 						pool->width * pool->channels, &slices);
 
 	if (pass->grad_inputs[0])
-		pool_share(pass->pool, pooling_reads(pass), slice, &work, slices);
+		pool_share(pass->pool, pooling_cost(pass), slice, &work, slices);
 }
 
 static bool pooling_adds(const struct layer_pass *pass)
@@ -100,9 +100,9 @@ static void pooling_watch(const struct pooling_work *w, unsigned slice)
 	int64_t line = w->pool.out_width * w->pool.channels;
 
 	if (w->pass->watch)
-		kernel_watch_put(w->pass->watch,
-				 kernel_abs_max(w->pass->output + slice * w->step * line,
-						(size_t)(pooling_count(w, slice) * line)));
+		kernel_watch_update(w->pass->watch,
+				    kernel_abs_max(w->pass->output + slice * w->step * line,
+						   (size_t)(pooling_count(w, slice) * line)));
 }
 
 static void max_forward_slice(void *context, unsigned slice)

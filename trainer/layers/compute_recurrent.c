@@ -42,7 +42,7 @@ struct recurrent {
 	/* Kept, [batch, steps, ...]: */
 	float *gates; /* wide; after the cell's functions */
 	float *h;     /* units */
-	float *more;  /* units */
+	float *extra; /* units */
 	/* The state before the first step, [batch, units], also kept; NULL: zeros. */
 	float *start_h, *start_c;
 	/* Kept: dropout masks of [batch, features] and [batch, units]; NULL: no dropout. */
@@ -161,24 +161,24 @@ static struct recurrent recurrent_of(const struct layer_pass *pass)
 
 	r.wide = r.units * r.kind.gates;
 	r.h = r.gates + r.batch * r.steps * r.wide;
-	r.more = r.h + r.batch * r.steps * r.units;
+	r.extra = r.h + r.batch * r.steps * r.units;
 	if (has_start(&r.kind))
-		r.start_h = r.more + r.batch * r.steps * r.units;
+		r.start_h = r.extra + r.batch * r.steps * r.units;
 	if (has_start(&r.kind) && r.cell == LAYER_KIND_lstm)
 		r.start_c = r.start_h + r.batch * r.units;
 	r.input = pass->inputs[0];
 	masks = (uint8_t *)(r.gates + kept_floats(layer, pass->batch));
-	if (compute__varies(pass) && r.kind.drop.threshold) {
+	if (compute__is_random(pass) && r.kind.drop.threshold) {
 		r.input_mask = masks;
 		r.input = r.dropped;
 	}
-	if (compute__varies(pass) && r.kind.recurrent_drop.threshold)
+	if (compute__is_random(pass) && r.kind.recurrent_drop.threshold)
 		r.state_mask = masks + (r.input_mask ? r.batch * r.features : 0);
 	return r;
 }
 
 /* The input's step that step @s reads. */
-static int64_t time_of(const struct recurrent *r, int64_t s)
+static int64_t input_step(const struct recurrent *r, int64_t s)
 {
 	return r->kind.backwards ? r->steps - 1 - s : s;
 }
@@ -186,12 +186,12 @@ static int64_t time_of(const struct recurrent *r, int64_t s)
 /* Whether step @s of the item is masked. */
 static bool is_masked(const struct recurrent *r, int64_t item, int64_t s)
 {
-	return r->mask && r->mask[item * r->steps + time_of(r, s)] == 0.0f;
+	return r->mask && r->mask[item * r->steps + input_step(r, s)] == 0.0f;
 }
 
 /* ---- dropout --------------------------------------------------------------------------------- */
 
-static void decide_drops(const struct recurrent *r)
+static void draw_masks(const struct recurrent *r)
 {
 	const struct layer_pass *pass = r->pass;
 	const uint32_t stream = rng_stream(pass->layer->name) ^ r->kind.seed;
@@ -263,11 +263,11 @@ static const float *h_before(const struct recurrent *r, int64_t item)
 	return r->start_h ? r->start_h + item * r->units : NULL;
 }
 
-/* r->more of the previous step: c of an LSTM. */
-static const float *more_before(const struct recurrent *r, int64_t item)
+/* r->extra of the previous step: c of an LSTM. */
+static const float *extra_before(const struct recurrent *r, int64_t item)
 {
 	if (r->step > 0)
-		return r->more + (item * r->steps + r->step - 1) * r->units;
+		return r->extra + (item * r->steps + r->step - 1) * r->units;
 	return r->start_c ? r->start_c + item * r->units : NULL;
 }
 
@@ -280,7 +280,7 @@ static void drop_state_body(const void *context, int64_t first, int64_t items)
 		drop_state(r, h_before(r, b), r->before + (b * r->steps + r->step) * r->units, b);
 }
 
-/* h of the previous step, as the product reads it; rows are state_apart() floats apart. */
+/* h of the previous step, as the product reads it; rows are state_stride() floats apart. */
 static const float *state_before(const struct recurrent *r, int64_t item)
 {
 	const float *h = h_before(r, item);
@@ -288,15 +288,15 @@ static const float *state_before(const struct recurrent *r, int64_t item)
 	return h && r->state_mask ? r->before + (item * r->steps + r->step) * r->units : h;
 }
 
-static int64_t state_apart(const struct recurrent *r)
+static int64_t state_stride(const struct recurrent *r)
 {
 	return r->step == 0 && !r->state_mask ? r->units : r->steps * r->units;
 }
 
 /* ---- products -------------------------------------------------------------------------------- */
 
-/* sums = @h U + bias, for @gates gates from @first on; rows of @h are @apart floats apart. */
-static void multiply_state(const struct recurrent *r, const float *h, int64_t apart, int64_t first,
+/* sums = @h U + bias, for @gates gates from @first on; rows of @h are @stride floats apart. */
+static void multiply_state(const struct recurrent *r, const float *h, int64_t stride, int64_t first,
 			   int64_t gates, const float *bias)
 {
 	const int64_t at = first * r->units;
@@ -304,7 +304,7 @@ static void multiply_state(const struct recurrent *r, const float *h, int64_t ap
 					 .n = gates * r->units,
 					 .k = r->units,
 					 .a = h,
-					 .lda = apart,
+					 .lda = stride,
 					 .b = compute__weights(r->pass, RECURRENT) + at,
 					 .ldb = r->wide,
 					 .c = r->sums + at,
@@ -365,14 +365,14 @@ static int64_t state_gates(const struct recurrent *r)
 /* One item at one step: its sums, the previous step's state (NULL: zeros), and the results. */
 struct cell {
 	const float *x, *sums; /* [wide] */
-	const float *h_before, *more_before;
-	float *gates, *h, *more;
+	const float *h_before, *extra_before;
+	float *gates, *h, *extra;
 	int64_t units;
 	enum model_activation activation, recurrent_activation;
 };
 
 /* Add the sums of @count gates from @first on, then apply the recurrent activation. */
-static void open_gates(const struct cell *c, int64_t first, int64_t count)
+static void compute_gates(const struct cell *c, int64_t first, int64_t count)
 {
 	for (int64_t j = first; j < first + count; j++)
 		c->gates[j] = c->x[j] + c->sums[j];
@@ -384,7 +384,7 @@ static void simple_cell(const struct cell *c)
 {
 	for (int64_t j = 0; j < c->units; j++) {
 		c->gates[j] = c->x[j] + c->sums[j];
-		c->more[j] = 0.0f;
+		c->extra[j] = 0.0f;
 	}
 	compute__activate_elements(c->activation, c->gates, c->gates, (size_t)c->units);
 	memcpy(c->h, c->gates, (size_t)c->units * sizeof(*c->h));
@@ -395,15 +395,15 @@ static void lstm_cell(const struct cell *c)
 	const int64_t u = c->units;
 	float *add = c->gates + 2 * u;
 
-	open_gates(c, 0, 2 * u);
-	open_gates(c, 3 * u, u);
+	compute_gates(c, 0, 2 * u);
+	compute_gates(c, 3 * u, u);
 	for (int64_t j = 0; j < u; j++)
 		add[j] = c->x[2 * u + j] + c->sums[2 * u + j];
 	compute__activate_elements(c->activation, add, add, (size_t)u);
 	for (int64_t j = 0; j < u; j++)
-		c->more[j] = (c->more_before ? c->gates[u + j] * c->more_before[j] : 0.0f) +
-			     c->gates[j] * add[j];
-	compute__activate_elements(c->activation, c->more, c->h, (size_t)u);
+		c->extra[j] = (c->extra_before ? c->gates[u + j] * c->extra_before[j] : 0.0f) +
+			      c->gates[j] * add[j];
+	compute__activate_elements(c->activation, c->extra, c->h, (size_t)u);
 	for (int64_t j = 0; j < u; j++)
 		c->h[j] = c->gates[3 * u + j] * c->h[j];
 }
@@ -423,10 +423,10 @@ static void gru_cell(const struct cell *c)
 {
 	const int64_t u = c->units;
 
-	open_gates(c, 0, 2 * u);
+	compute_gates(c, 0, 2 * u);
 	for (int64_t j = 0; j < u; j++) {
-		c->more[j] = c->sums[2 * u + j];
-		c->gates[2 * u + j] = c->x[2 * u + j] + c->gates[u + j] * c->more[j];
+		c->extra[j] = c->sums[2 * u + j];
+		c->gates[2 * u + j] = c->x[2 * u + j] + c->gates[u + j] * c->extra[j];
 	}
 	mix_cell(c);
 }
@@ -436,9 +436,9 @@ static void reset_cell(const struct cell *c)
 {
 	const int64_t u = c->units;
 
-	open_gates(c, 0, 2 * u);
+	compute_gates(c, 0, 2 * u);
 	for (int64_t j = 0; j < u; j++)
-		c->more[j] = c->h_before ? c->gates[u + j] * c->h_before[j] : 0.0f;
+		c->extra[j] = c->h_before ? c->gates[u + j] * c->h_before[j] : 0.0f;
 }
 
 /* The second half, after the product of r h. */
@@ -464,19 +464,19 @@ static void (*cell_function(const struct recurrent *r))(const struct cell *c)
 }
 
 /* A masked step copies the previous step's state. */
-static void hold_state(const struct recurrent *r, int64_t item)
+static void repeat_state(const struct recurrent *r, int64_t item)
 {
 	const int64_t row = item * r->steps + r->step;
 	const size_t bytes = (size_t)r->units * sizeof(float);
-	float *h = r->h + row * r->units, *more = r->more + row * r->units;
+	float *h = r->h + row * r->units, *extra = r->extra + row * r->units;
 
 	memset(r->gates + row * r->wide, 0, (size_t)r->wide * sizeof(float));
 	memset(h, 0, bytes);
-	memset(more, 0, bytes);
+	memset(extra, 0, bytes);
 	if (h_before(r, item))
 		memcpy(h, h_before(r, item), bytes);
-	if (more_before(r, item))
-		memcpy(more, more_before(r, item), bytes);
+	if (extra_before(r, item))
+		memcpy(extra, extra_before(r, item), bytes);
 }
 
 static void step_body(const void *context, int64_t first, int64_t items)
@@ -487,20 +487,20 @@ static void step_body(const void *context, int64_t first, int64_t items)
 	for (int64_t b = first; b < first + items; b++) {
 		const int64_t row = b * r->steps + r->step;
 		const struct cell cell = {
-			.x = r->x + (b * r->steps + time_of(r, r->step)) * r->wide,
+			.x = r->x + (b * r->steps + input_step(r, r->step)) * r->wide,
 			.sums = r->sums + b * r->wide,
 			.h_before = state_before(r, b),
-			.more_before = more_before(r, b),
+			.extra_before = extra_before(r, b),
 			.gates = r->gates + row * r->wide,
 			.h = r->h + row * r->units,
-			.more = r->more + row * r->units,
+			.extra = r->extra + row * r->units,
 			.units = r->units,
 			.activation = r->kind.activation,
 			.recurrent_activation = r->kind.recurrent_activation,
 		};
 
 		if (is_masked(r, b, r->step))
-			hold_state(r, b);
+			repeat_state(r, b);
 		else
 			work(&cell);
 	}
@@ -512,7 +512,7 @@ static void recurrent_sums(const struct recurrent *r, const float *bias)
 	if (h_before(r, 0)) {
 		if (r->state_mask)
 			compute__share(r->pass->pool, r->batch, r->units, drop_state_body, r);
-		multiply_state(r, state_before(r, 0), state_apart(r), 0, state_gates(r), bias);
+		multiply_state(r, state_before(r, 0), state_stride(r), 0, state_gates(r), bias);
 		return;
 	}
 	memset(r->sums, 0, (size_t)(r->batch * r->wide) * sizeof(*r->sums));
@@ -537,7 +537,7 @@ static void output_body(const void *context, int64_t first, int64_t items)
 	const struct recurrent *r = context;
 	const size_t bytes = (size_t)r->units * sizeof(float);
 	const int64_t steps = r->kind.sequences ? r->steps : 1;
-	const bool turn = r->kind.reversed && r->kind.sequences;
+	const bool reverse = r->kind.reversed && r->kind.sequences;
 
 	for (int64_t b = first; b < first + items; b++) {
 		const int64_t last = (b * r->steps + r->steps - 1) * r->units;
@@ -545,7 +545,7 @@ static void output_body(const void *context, int64_t first, int64_t items)
 
 		for (int64_t s = 0; s < steps; s++) {
 			const int64_t of = r->steps - steps + s;
-			float *y = out + (turn ? time_of(r, s) : s) * r->units;
+			float *y = out + (reverse ? input_step(r, s) : s) * r->units;
 
 			if (r->kind.zeros && is_masked(r, b, of))
 				memset(y, 0, bytes);
@@ -556,12 +556,12 @@ static void output_body(const void *context, int64_t first, int64_t items)
 			continue;
 		memcpy(out + output_state(r), r->h + last, bytes);
 		if (r->cell == LAYER_KIND_lstm)
-			memcpy(out + output_state(r) + r->units, r->more + last, bytes);
+			memcpy(out + output_state(r) + r->units, r->extra + last, bytes);
 	}
 }
 
 /* Copy the initial state from the inputs. */
-static void take_start(const struct recurrent *r)
+static void copy_start(const struct recurrent *r)
 {
 	const size_t bytes = (size_t)(r->batch * r->units) * sizeof(float);
 
@@ -573,7 +573,7 @@ static void take_start(const struct recurrent *r)
 }
 
 /* Load the state of a stateful layer (h and c contiguous per item), or with @put store it. */
-static void move_state(const struct recurrent *r, bool put)
+static void transfer_state(const struct recurrent *r, bool put)
 {
 	const size_t bytes = (size_t)r->units * sizeof(float);
 	float *state = r->pass->state;
@@ -587,7 +587,7 @@ static void move_state(const struct recurrent *r, bool put)
 		state += r->units;
 		if (!r->start_c)
 			continue;
-		memcpy(put ? state : r->start_c + b * r->units, put ? r->more + last : state,
+		memcpy(put ? state : r->start_c + b * r->units, put ? r->extra + last : state,
 		       bytes);
 		state += r->units;
 	}
@@ -615,10 +615,10 @@ static void recurrent_forward(const struct layer_pass *pass)
 					  .finish = {.bias = bias},
 					  .openblas = pass->openblas};
 
-	decide_drops(&r);
+	draw_masks(&r);
 	drop_input(&r);
-	move_state(&r, false);
-	take_start(&r);
+	transfer_state(&r, false);
+	copy_start(&r);
 	kernel_gemm(&input, &r.room);
 	for (r.step = 0; r.step < r.steps; r.step++) {
 		recurrent_sums(&r, second);
@@ -627,13 +627,13 @@ static void recurrent_forward(const struct layer_pass *pass)
 			compute__share(pass->pool, r.batch, 8 * r.wide, step_body, &r);
 			r.resets = false;
 			if (h_before(&r, 0))
-				multiply_state(&r, r.more + r.step * r.units, r.steps * r.units, 2,
+				multiply_state(&r, r.extra + r.step * r.units, r.steps * r.units, 2,
 					       1, NULL);
 		}
 		compute__share(pass->pool, r.batch, 16 * r.wide, step_body, &r);
 	}
 	compute__share(pass->pool, r.batch, r.steps * r.units, output_body, &r);
-	move_state(&r, true);
+	transfer_state(&r, true);
 }
 
 /* ---- backward -------------------------------------------------------------------------------- */
@@ -641,7 +641,7 @@ static void recurrent_forward(const struct layer_pass *pass)
 /* One item at one step: computes the gradients of its sums from that of h. @dh and @dc become the
  * previous step's gradients, without the recurrent product's part. */
 struct cell_grad {
-	const float *gates, *h, *more, *h_before, *more_before;
+	const float *gates, *h, *extra, *h_before, *extra_before;
 	const float *dy; /* NULL: this step is not part of the output */
 	float *x, *recurrent, *dh, *dc;
 	const float *sums;
@@ -676,23 +676,23 @@ static void lstm_grad(const struct cell_grad *c)
 {
 	const int64_t u = c->units;
 	const float *in = c->gates, *forget = in + u, *add = in + 2 * u, *out = in + 3 * u;
-	float *bent = c->recurrent,
+	float *activated = c->recurrent,
 	      *dc = c->recurrent + u; /* temporary, until recurrent is written */
 
-	compute__activate_elements(c->activation, c->more, bent, (size_t)u);
+	compute__activate_elements(c->activation, c->extra, activated, (size_t)u);
 	for (int64_t j = 0; j < u; j++) {
 		const float dh = c->dh[j] + (c->dy ? c->dy[j] : 0.0f);
 
-		c->x[3 * u + j] = dh * bent[j];
+		c->x[3 * u + j] = dh * activated[j];
 		dc[j] = dh * out[j];
 		c->dh[j] = 0.0f;
 	}
-	compute__activate_elements_grad(c->activation, bent, dc, (size_t)u);
+	compute__activate_elements_grad(c->activation, activated, dc, (size_t)u);
 	for (int64_t j = 0; j < u; j++) {
 		const float all = c->dc[j] + dc[j];
 
 		c->x[j] = all * add[j];
-		c->x[u + j] = all * (c->more_before ? c->more_before[j] : 0.0f);
+		c->x[u + j] = all * (c->extra_before ? c->extra_before[j] : 0.0f);
 		c->x[2 * u + j] = all * in[j];
 		c->dc[j] = all * forget[j];
 	}
@@ -725,7 +725,7 @@ static void gru_grad(const struct cell_grad *c)
 
 	mix_grad(c);
 	for (int64_t j = 0; j < u; j++) {
-		c->x[u + j] = c->x[2 * u + j] * c->more[j];
+		c->x[u + j] = c->x[2 * u + j] * c->extra[j];
 		c->recurrent[2 * u + j] = c->x[2 * u + j] * c->gates[u + j];
 	}
 	gate_grad(c, u, u);
@@ -768,7 +768,7 @@ static void (*grad_function(const struct recurrent *r))(const struct cell_grad *
 }
 
 /* A masked step passes all gradients to the previous state, and none to its sums. */
-static void hold_grad(const struct recurrent *r, const struct cell_grad *c)
+static void pass_grad(const struct recurrent *r, const struct cell_grad *c)
 {
 	const size_t bytes = (size_t)r->wide * sizeof(float);
 
@@ -783,21 +783,21 @@ static void hold_grad(const struct recurrent *r, const struct cell_grad *c)
 static void step_grad_body(const void *context, int64_t first, int64_t items)
 {
 	const struct recurrent *r = context;
-	const bool shown = r->kind.sequences || r->step == r->steps - 1;
+	const bool in_output = r->kind.sequences || r->step == r->steps - 1;
 	void (*const work)(const struct cell_grad *c) = grad_function(r);
 
 	for (int64_t b = first; b < first + items; b++) {
 		const int64_t row = b * r->steps + r->step;
-		const int64_t at = r->kind.reversed ? time_of(r, r->step) : r->step;
+		const int64_t at = r->kind.reversed ? input_step(r, r->step) : r->step;
 		const int64_t out = b * output_each(r) + (r->kind.sequences ? at * r->units : 0);
 		const struct cell_grad cell = {
 			.gates = r->gates + row * r->wide,
 			.h = r->h + row * r->units,
-			.more = r->more + row * r->units,
+			.extra = r->extra + row * r->units,
 			.h_before = state_before(r, b),
-			.more_before = more_before(r, b),
-			.dy = shown ? r->pass->grad_output + out : NULL,
-			.x = r->x + (b * r->steps + time_of(r, r->step)) * r->wide,
+			.extra_before = extra_before(r, b),
+			.dy = in_output ? r->pass->grad_output + out : NULL,
+			.x = r->x + (b * r->steps + input_step(r, r->step)) * r->wide,
 			.recurrent = r->recurrent + row * r->wide,
 			.dh = r->dh + b * r->units,
 			.dc = r->dc + b * r->units,
@@ -808,7 +808,7 @@ static void step_grad_body(const void *context, int64_t first, int64_t items)
 		};
 
 		if (is_masked(r, b, r->step))
-			hold_grad(r, &cell);
+			pass_grad(r, &cell);
 		else
 			work(&cell);
 	}
@@ -852,7 +852,7 @@ static void begin_grads(const struct recurrent *r)
 }
 
 /* Whether the gradient of an initial state is wanted. */
-static bool wants_start(const struct recurrent *r)
+static bool wants_start_grads(const struct recurrent *r)
 {
 	bool any = false;
 
@@ -861,7 +861,7 @@ static bool wants_start(const struct recurrent *r)
 	return any;
 }
 
-static void put_start_grads(const struct recurrent *r)
+static void store_start_grads(const struct recurrent *r)
 {
 	const size_t bytes = (size_t)(r->batch * r->units) * sizeof(float);
 
@@ -887,7 +887,7 @@ static void steps_backward(struct recurrent *r)
 			compute__share(r->pass->pool, r->batch, 2 * r->wide, step_grad_body, r);
 			r->resets = false;
 		}
-		if (r->step == 0 && !wants_start(r))
+		if (r->step == 0 && !wants_start_grads(r))
 			break;
 		multiply_back(r, 0, state_gates(r));
 		kernel_add(r->dh, r->sums, floats);
@@ -906,7 +906,7 @@ static void weights_backward(const struct recurrent *r)
 	multiply_columns(r, r->before, r->units, r->recurrent, compute__gradients(pass, RECURRENT),
 			 0, state_gates(r));
 	if (r->kind.reset_before)
-		multiply_columns(r, r->more, r->units, r->recurrent,
+		multiply_columns(r, r->extra, r->units, r->recurrent,
 				 compute__gradients(pass, RECURRENT), 2, 1);
 	if (!pass->layer->use_bias)
 		return;
@@ -932,12 +932,12 @@ static void recurrent_backward(const struct layer_pass *pass)
 					  .openblas = pass->openblas};
 
 	compute__masks_backward(pass);
-	if (!compute__learns(pass) && !pass->grad_inputs[0] && !wants_start(&r))
+	if (!compute__learns(pass) && !pass->grad_inputs[0] && !wants_start_grads(&r))
 		return;
 	drop_input(&r);
 	compute__share(pass->pool, r.batch, r.steps * r.units, before_body, &r);
 	steps_backward(&r);
-	put_start_grads(&r);
+	store_start_grads(&r);
 	if (compute__learns(pass))
 		weights_backward(&r);
 	if (pass->grad_inputs[0])

@@ -37,7 +37,7 @@ static bool sampling_begin(struct sampling *w, const struct layer_pass *pass)
 		w->in[way] = layer_side(&layer->input, way);
 		w->out[way] = layer_side(&layer->output, way);
 	}
-	if (!layer_sampling_now(layer, compute__varies(pass), &w->s))
+	if (!layer_sampling_now(layer, compute__is_random(pass), &w->s))
 		return false;
 	rng_init(&w->stream, pass->seed, rng_stream(layer->name) ^ w->s.seed, pass->step,
 		 pass->replica);
@@ -243,14 +243,14 @@ KERNEL_INLINE void backward_pixel(const struct sampling *w, const struct samplin
 KERNEL_INLINE void each_pixel(const struct sampling *w, const struct sampling_map *map, int64_t y,
 			      bool forward, const float *from, float *to)
 {
-	const bool turned = map->at[LAYER_Y][LAYER_X] != 0.0f;
+	const bool rotated = map->at[LAYER_Y][LAYER_X] != 0.0f;
 	struct sampling_along row = along_of(w, map, LAYER_Y, y, 0);
 
 	for (int64_t x = 0; x < w->out[LAYER_X]; x++) {
 		const struct sampling_along column = along_of(w, map, LAYER_X, y, x);
 		struct sampling_tap tap;
 
-		if (turned)
+		if (rotated)
 			row = along_of(w, map, LAYER_Y, y, x);
 		tap = tap_of(w, &row, &column);
 		if (forward)
@@ -313,7 +313,7 @@ static void backward_body(const void *context, int64_t first, int64_t items)
 }
 
 /* The gradient if the output equals the input. */
-static void pass_on_body(const void *context, int64_t first, int64_t count)
+static void identity_grad_body(const void *context, int64_t first, int64_t count)
 {
 	const struct layer_pass *pass = context;
 	float *dx = pass->grad_inputs[0] + first;
@@ -347,7 +347,7 @@ static void sampling_backward(const struct layer_pass *pass)
 			       backward_body, &w);
 	else
 		compute__share(pass->pool, pass->batch * model_shape_count(&pass->layer->output), 1,
-			       pass_on_body, pass);
+			       identity_grad_body, pass);
 }
 
 const struct compute_ops compute_sampling = {

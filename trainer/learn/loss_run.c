@@ -185,11 +185,11 @@ static double squared_error(const struct loss_item *item)
 	double value = 0.0;
 
 	for (int64_t j = 0; j < item->width; j++) {
-		float apart = item->x[j] - item->y[j * item->y_step];
+		float difference = item->x[j] - item->y[j * item->y_step];
 
-		value += (double)apart * (double)apart;
+		value += (double)difference * (double)difference;
 		if (item->gradient)
-			item->gradient[j] = apart * share;
+			item->gradient[j] = difference * share;
 	}
 	return value / (double)item->width;
 }
@@ -228,25 +228,25 @@ static double absolute_element(const struct loss *loss, double x, double y, doub
 
 static double huber_element(const struct loss *loss, double x, double y, double *slope)
 {
-	const double apart = x - y;
+	const double difference = x - y;
 
-	if (fabs(apart) > loss->delta) {
-		*slope = loss->delta * sign_of(apart);
-		return loss->delta * (fabs(apart) - 0.5 * loss->delta);
+	if (fabs(difference) > loss->delta) {
+		*slope = loss->delta * sign_of(difference);
+		return loss->delta * (fabs(difference) - 0.5 * loss->delta);
 	}
-	*slope = apart;
-	return 0.5 * apart * apart;
+	*slope = difference;
+	return 0.5 * difference * difference;
 }
 
 /* log cosh x = |x| + log(1 + exp(-2 |x|)) - log 2 */
 static double log_cosh_element(const struct loss *loss, double x, double y, double *slope)
 {
-	const double apart = x - y;
-	const double e = (double)elementary_expf(-2.0f * fabsf((float)apart));
+	const double difference = x - y;
+	const double e = (double)elementary_expf(-2.0f * fabsf((float)difference));
 
 	(void)loss;
-	*slope = sign_of(apart) * (1.0 - e) / (1.0 + e);
-	return fabs(apart) + elementary_log1p(e) - M_LN2;
+	*slope = sign_of(difference) * (1.0 - e) / (1.0 + e);
+	return fabs(difference) + elementary_log1p(e) - M_LN2;
 }
 
 /* max(1 - y p, 0); NaN propagates. */

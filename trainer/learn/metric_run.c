@@ -46,9 +46,9 @@ static double metric_binary(const struct metric_item *item)
 	int64_t right = 0;
 
 	for (int64_t j = 0; j < item->width; j++) {
-		float said = item->p[j] > item->metric->threshold ? 1.0f : 0.0f;
+		float predicted = item->p[j] > item->metric->threshold ? 1.0f : 0.0f;
 
-		right += metric_same(said, item->y[j * item->y_step]);
+		right += metric_same(predicted, item->y[j * item->y_step]);
 	}
 	return (double)right / (double)item->width;
 }
@@ -118,33 +118,33 @@ static double ratio(double part, double whole)
 }
 
 enum {
-	COUNT_RIGHT, /* true positives */
-	COUNT_SAID,  /* predicted positives */
-	COUNT_THERE  /* positives */
+	COUNT_TRUE_POSITIVE,
+	COUNT_PREDICTED,
+	COUNT_ACTUAL
 };
 
 static void count_positives(const struct metric_item *item, double *counts)
 {
 	for (int64_t j = 0; j < item->width; j++) {
-		const bool said = item->p[j] > item->metric->threshold;
-		const bool there = item->y[j * item->y_step] != 0.0f;
+		const bool predicted = item->p[j] > item->metric->threshold;
+		const bool actual = item->y[j * item->y_step] != 0.0f;
 
-		counts[COUNT_RIGHT] += said && there ? item->weight : 0.0;
-		counts[COUNT_SAID] += said ? item->weight : 0.0;
-		counts[COUNT_THERE] += there ? item->weight : 0.0;
+		counts[COUNT_TRUE_POSITIVE] += predicted && actual ? item->weight : 0.0;
+		counts[COUNT_PREDICTED] += predicted ? item->weight : 0.0;
+		counts[COUNT_ACTUAL] += actual ? item->weight : 0.0;
 	}
 }
 
 static double precision_result(const struct metric *metric, const double *counts)
 {
 	(void)metric;
-	return ratio(counts[COUNT_RIGHT], counts[COUNT_SAID]);
+	return ratio(counts[COUNT_TRUE_POSITIVE], counts[COUNT_PREDICTED]);
 }
 
 static double recall_result(const struct metric *metric, const double *counts)
 {
 	(void)metric;
-	return ratio(counts[COUNT_RIGHT], counts[COUNT_THERE]);
+	return ratio(counts[COUNT_TRUE_POSITIVE], counts[COUNT_ACTUAL]);
 }
 
 /* The class of an item's target; -1: none. */
@@ -161,46 +161,46 @@ static int64_t class_of(const struct metric_item *item)
 static void count_classes(const struct metric_item *item, double *counts)
 {
 	const bool greatest = isnan(item->metric->threshold);
-	const int64_t said = metric_greatest(item->p, item->width);
+	const int64_t best = metric_greatest(item->p, item->width);
 	const int64_t label = item->y_step > 0 ? -1 : class_of(item);
 
 	for (int64_t c = 0; c < item->width; c++, counts += 3) {
-		const bool here = greatest ? c == said : item->p[c] > item->metric->threshold;
-		const bool there = item->y_step > 0 ? item->y[c] != 0.0f : c == label;
+		const bool predicted = greatest ? c == best : item->p[c] > item->metric->threshold;
+		const bool actual = item->y_step > 0 ? item->y[c] != 0.0f : c == label;
 
-		counts[COUNT_RIGHT] += here && there ? item->weight : 0.0;
-		counts[COUNT_SAID] += here ? item->weight : 0.0;
-		counts[COUNT_THERE] += there ? item->weight : 0.0;
+		counts[COUNT_TRUE_POSITIVE] += predicted && actual ? item->weight : 0.0;
+		counts[COUNT_PREDICTED] += predicted ? item->weight : 0.0;
+		counts[COUNT_ACTUAL] += actual ? item->weight : 0.0;
 	}
 }
 
-/* The F1 of a class is 2 right / (said + there). */
+/* The F1 of a class is 2 true positives / (predicted + actual). */
 static double f1_result(const struct metric *metric, const double *counts)
 {
-	double right = 0.0, both = 0.0, there = 0.0, mean = 0.0, weighted = 0.0;
+	double right = 0.0, both = 0.0, actual = 0.0, mean = 0.0, weighted = 0.0;
 
 	for (int64_t c = 0; c < metric->classes; c++, counts += 3) {
-		const double sum = counts[COUNT_SAID] + counts[COUNT_THERE];
-		const double f1 = ratio(2.0 * counts[COUNT_RIGHT], sum);
+		const double sum = counts[COUNT_PREDICTED] + counts[COUNT_ACTUAL];
+		const double f1 = ratio(2.0 * counts[COUNT_TRUE_POSITIVE], sum);
 
-		right += counts[COUNT_RIGHT];
+		right += counts[COUNT_TRUE_POSITIVE];
 		both += sum;
-		there += counts[COUNT_THERE];
+		actual += counts[COUNT_ACTUAL];
 		mean += f1 / (double)metric->classes;
-		weighted += f1 * counts[COUNT_THERE];
+		weighted += f1 * counts[COUNT_ACTUAL];
 	}
 	if (metric->average == METRIC_MICRO)
 		return ratio(2.0 * right, both);
-	return metric->average == METRIC_MACRO ? mean : ratio(weighted, there);
+	return metric->average == METRIC_MACRO ? mean : ratio(weighted, actual);
 }
 
 /* Update a confusion matrix: rows are the targets' classes, columns the predicted ones. */
 static void count_confusions(const struct metric_item *item, double *counts)
 {
-	const int64_t label = class_of(item), said = metric_greatest(item->p, item->width);
+	const int64_t label = class_of(item), predicted = metric_greatest(item->p, item->width);
 
-	if (label >= 0 && label < item->metric->classes && said < item->metric->classes)
-		counts[label * item->metric->classes + said] += item->weight;
+	if (label >= 0 && label < item->metric->classes && predicted < item->metric->classes)
+		counts[label * item->metric->classes + predicted] += item->weight;
 }
 
 /* Mean over the classes that occur or are predicted: intersection over union. */
@@ -281,21 +281,23 @@ struct auc_point {
 
 /* The area between two thresholds of the precision-recall curve, by Davis and Goadrich: between
  * them true positives grow in proportion to predicted positives. */
-static double auc_pr_step(struct auc_point low, struct auc_point high, double there)
+static double auc_pr_step(struct auc_point low, struct auc_point high, double actual)
 {
-	const double said_low = low.right + low.wrong, said_high = high.right + high.wrong;
-	const double slope = ratio(low.right - high.right, said_low - said_high);
-	const double intercept = high.right - slope * said_high;
-	const double part = said_low > 0.0 && said_high > 0.0 ? said_low / said_high : 1.0;
+	const double predicted_low = low.right + low.wrong,
+		     predicted_high = high.right + high.wrong;
+	const double slope = ratio(low.right - high.right, predicted_low - predicted_high);
+	const double intercept = high.right - slope * predicted_high;
+	const double part =
+		predicted_low > 0.0 && predicted_high > 0.0 ? predicted_low / predicted_high : 1.0;
 
-	return ratio(slope * (low.right - high.right + intercept * elementary_log(part)), there);
+	return ratio(slope * (low.right - high.right + intercept * elementary_log(part)), actual);
 }
 
-static double auc_roc_step(struct auc_point low, struct auc_point high, double there,
-			   double not_there)
+static double auc_roc_step(struct auc_point low, struct auc_point high, double actual,
+			   double not_actual)
 {
-	return (ratio(low.wrong, not_there) - ratio(high.wrong, not_there)) *
-	       (ratio(low.right, there) + ratio(high.right, there)) / 2.0;
+	return (ratio(low.wrong, not_actual) - ratio(high.wrong, not_actual)) *
+	       (ratio(low.right, actual) + ratio(high.right, actual)) / 2.0;
 }
 
 static double auc_result(const struct metric *metric, const double *counts)
@@ -303,18 +305,18 @@ static double auc_result(const struct metric *metric, const double *counts)
 	const int64_t bins = metric->thresholds + 1;
 	const double *negatives = counts, *positives = counts + bins;
 	struct auc_point high = {0.0, 0.0}, low;
-	double there = 0.0, not_there = 0.0, area = 0.0;
+	double actual = 0.0, not_actual = 0.0, area = 0.0;
 
 	for (int64_t b = 0; b < bins; b++) {
-		there += positives[b];
-		not_there += negatives[b];
+		actual += positives[b];
+		not_actual += negatives[b];
 	}
 	for (int64_t t = metric->thresholds - 1; t >= 0; t--, high = low) {
 		low = (struct auc_point){high.right + positives[t + 1],
 					 high.wrong + negatives[t + 1]};
 		if (t < metric->thresholds - 1)
-			area += metric->pr ? auc_pr_step(low, high, there)
-					   : auc_roc_step(low, high, there, not_there);
+			area += metric->pr ? auc_pr_step(low, high, actual)
+					   : auc_roc_step(low, high, actual, not_actual);
 	}
 	return area;
 }

@@ -276,7 +276,7 @@ void optimizer_start(const struct optimizer *optimizer, float *slots, size_t str
 }
 
 /* Store each parameter's sum over its ranges, which are adjacent, in all of them. */
-static void share_sum(struct optimizer_range *ranges, size_t count, enum optimizer_sum which)
+static void sum_by_param(struct optimizer_range *ranges, size_t count, enum optimizer_sum which)
 {
 	for (size_t first = 0, end; first < count; first = end) {
 		double sum = 0.0;
@@ -361,8 +361,8 @@ static void apply_slice(void *context, unsigned slice)
 }
 
 /* @floats: the floats read and written per weight. */
-static void share_pass(struct optimizer_pass *pass, struct pool *pool,
-		       void (*slice)(void *context, unsigned slice), int floats)
+static void run_pass(struct optimizer_pass *pass, struct pool *pool,
+		     void (*slice)(void *context, unsigned slice), int floats)
 {
 	int64_t all = 0;
 
@@ -376,8 +376,8 @@ void optimizer_squares(struct pool *pool, struct optimizer_range *ranges, size_t
 {
 	struct optimizer_pass pass = {.ranges = ranges, .count = count, .gradients = gradients};
 
-	share_pass(&pass, pool, square_slice, 1);
-	share_sum(ranges, count, OPTIMIZER_GRADIENT);
+	run_pass(&pass, pool, square_slice, 1);
+	sum_by_param(ranges, count, OPTIMIZER_GRADIENT);
 	for (size_t i = 0; i < count; i++)
 		squares[ranges[i].param] = ranges[i].squares[OPTIMIZER_GRADIENT];
 }
@@ -407,16 +407,16 @@ void optimizer_run(const struct optimizer *optimizer, struct pool *pool,
 	if (work->prepare)
 		work->prepare(&pass);
 	if (optimizer->clipnorm > 0.0) {
-		share_pass(&pass, pool, square_slice, 1);
-		share_sum(ranges, count, OPTIMIZER_GRADIENT);
+		run_pass(&pass, pool, square_slice, 1);
+		sum_by_param(ranges, count, OPTIMIZER_GRADIENT);
 	}
 	if (work->measure) {
-		share_pass(&pass, pool, measure_slice, floats);
-		share_sum(ranges, count, OPTIMIZER_WEIGHT);
-		share_sum(ranges, count, OPTIMIZER_STEP);
+		run_pass(&pass, pool, measure_slice, floats);
+		sum_by_param(ranges, count, OPTIMIZER_WEIGHT);
+		sum_by_param(ranges, count, OPTIMIZER_STEP);
 		pass.decay = 0.0f;
 	}
-	share_pass(&pass, pool, apply_slice, floats);
+	run_pass(&pass, pool, apply_slice, floats);
 }
 
 /* ---- regularizers ---------------------------------------------------------------------------- */
@@ -429,7 +429,7 @@ struct regularizer_work {
 	double sums[REGULARIZER_SUMS];
 };
 
-static bool regularizer_here(const struct model_param *param, int first_layer, int layer_count)
+static bool regularizer_applies(const struct model_param *param, int first_layer, int layer_count)
 {
 	return (param->l1 > 0.0f || param->l2 > 0.0f) && param->layer >= first_layer &&
 	       param->layer < first_layer + layer_count;
@@ -450,7 +450,7 @@ static unsigned regularizer_slices(size_t count)
 bool regularizer_any(const struct model *model, int first_layer, int layer_count)
 {
 	for (int i = 0; i < model->param_count; i++)
-		if (regularizer_here(&model->params[i], first_layer, layer_count))
+		if (regularizer_applies(&model->params[i], first_layer, layer_count))
 			return true;
 	return false;
 }
@@ -500,7 +500,7 @@ double regularizer_penalty(struct pool *pool, const struct model *model, int fir
 	double penalty = 0.0;
 
 	for (int i = 0; i < model->param_count; i++)
-		if (regularizer_here(&model->params[i], first_layer, layer_count))
+		if (regularizer_applies(&model->params[i], first_layer, layer_count))
 			penalty += regularizer_param(pool, &model->params[i], weights);
 	return penalty;
 }
@@ -528,7 +528,7 @@ void regularizer_gradient(struct pool *pool, const struct model *model, int firs
 			.l2 = param->l2 * (float)loss_scale,
 		};
 
-		if (param->trainable && regularizer_here(param, first_layer, layer_count))
+		if (param->trainable && regularizer_applies(param, first_layer, layer_count))
 			pool_share(pool, kernel_work_floats(3 * (int64_t)param->count),
 				   regularizer_gradient_slice, &work,
 				   regularizer_slices(param->count));

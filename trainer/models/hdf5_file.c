@@ -34,8 +34,8 @@ static const char *hdf5_place(const char *place)
 }
 
 /* Report that the object at @place of the file is invalid. */
-static enum status hdf5_damaged(const struct hdf5 *file, const char *place, const char *what,
-				struct err *err)
+static enum status hdf5_read_failed(const struct hdf5 *file, const char *place, const char *what,
+				    struct err *err)
 {
 	return err_set(err, ST_FORMAT, "%s: %.512s: %s", file->name, hdf5_place(place), what);
 }
@@ -141,7 +141,7 @@ bool hdf5_has_attribute(const struct hdf5 *file, const char *place, const char *
 /* A string attribute as stored in the file: blocks of `size` bytes, or pointers. */
 struct hdf5_attribute {
 	hid_t id, type, space;
-	bool loose; /* strings of variable length */
+	bool variable; /* strings of variable length */
 	size_t size;
 	hssize_t count;
 	char *block;
@@ -149,7 +149,7 @@ struct hdf5_attribute {
 
 static void hdf5_attribute_close(struct hdf5_attribute *a)
 {
-	if (a->block && a->loose)
+	if (a->block && a->variable)
 		H5Dvlen_reclaim(a->type, a->space, H5P_DEFAULT, a->block);
 	mem_free(a->block);
 	if (a->space >= 0)
@@ -163,7 +163,7 @@ static void hdf5_attribute_close(struct hdf5_attribute *a)
 static bool hdf5_attribute_fits(const struct hdf5_attribute *a)
 {
 	return a->count >= 0 && a->count <= HDF5_NAMES_MOST && a->size > 0 &&
-	       (a->loose || a->size <= HDF5_TEXT_MOST / (size_t)max(a->count, 1));
+	       (a->variable || a->size <= HDF5_TEXT_MOST / (size_t)max(a->count, 1));
 }
 
 static enum status hdf5_attribute_open(const struct hdf5 *file, const char *place, const char *key,
@@ -174,7 +174,7 @@ static enum status hdf5_attribute_open(const struct hdf5 *file, const char *plac
 
 	*a = (struct hdf5_attribute){.id = -1, .type = -1, .space = -1};
 	if (object < 0)
-		return hdf5_damaged(file, place, "is not there", err);
+		return hdf5_read_failed(file, place, "is not there", err);
 	a->id = H5Aopen(object, key, H5P_DEFAULT);
 	H5Oclose(object);
 	if (a->id >= 0)
@@ -186,13 +186,13 @@ static enum status hdf5_attribute_open(const struct hdf5 *file, const char *plac
 	if (a->space >= 0 && H5Sget_simple_extent_npoints(a->space) == 0)
 		return ST_OK;
 	if (a->type < 0 || a->space < 0 || H5Tget_class(a->type) != H5T_STRING)
-		return hdf5_damaged(file, place, text, err);
-	a->loose = H5Tis_variable_str(a->type) > 0;
+		return hdf5_read_failed(file, place, text, err);
+	a->variable = H5Tis_variable_str(a->type) > 0;
 	a->size = H5Tget_size(a->type);
 	a->count = H5Sget_simple_extent_npoints(a->space);
 	snprintf(text, sizeof(text), "its attribute \"%.64s\" is larger than the limit", key);
 	if (!hdf5_attribute_fits(a)) {
-		hdf5_damaged(file, place, text, err);
+		hdf5_read_failed(file, place, text, err);
 		err->status = ST_LIMIT;
 		return ST_LIMIT;
 	}
@@ -202,7 +202,7 @@ static enum status hdf5_attribute_open(const struct hdf5 *file, const char *plac
 	snprintf(text, sizeof(text), "its attribute \"%.64s\" cannot be read: it is damaged", key);
 	if (H5Aread(a->id, a->type, a->block) < 0) {
 		memset(a->block, 0, ((size_t)a->count + 1) * a->size);
-		hdf5_damaged(file, place, text, err);
+		hdf5_read_failed(file, place, text, err);
 		err->status = ST_FAILED; /* the library failed, not a check of ours */
 		return ST_FAILED;
 	}
@@ -214,7 +214,7 @@ static const char *hdf5_attribute_text(const struct hdf5_attribute *a, size_t in
 {
 	const char *text = a->block + index * a->size;
 
-	if (a->loose) {
+	if (a->variable) {
 		memcpy(&text, a->block + index * a->size, sizeof(text));
 		*length = text ? strlen(text) : 0;
 	} else {
@@ -233,7 +233,7 @@ enum status hdf5_text(const struct hdf5 *file, const char *place, const char *ke
 
 	*out = NULL;
 	if (status == ST_OK && a.count != 1)
-		status = hdf5_damaged(file, place, "a text has to be one", err);
+		status = hdf5_read_failed(file, place, "a text has to be one", err);
 	if (status == ST_OK) {
 		text = hdf5_attribute_text(&a, 0, &length);
 		*out = length < HDF5_TEXT_MOST ? mem_calloc(length + 1, 1) : NULL;
@@ -281,7 +281,7 @@ static enum status hdf5_texts_of(const struct hdf5 *file, const char *place, con
 		const char *text = hdf5_attribute_text(&a, (size_t)i, &length);
 
 		if (texts->length + length > HDF5_TEXT_MOST || ++*count > HDF5_NAMES_MOST)
-			status = hdf5_damaged(file, place, "has too many names", err);
+			status = hdf5_read_failed(file, place, "has too many names", err);
 		else if (length)
 			str_add_bytes(texts, text, length);
 		str_add_bytes(texts, "", 1);
@@ -328,15 +328,15 @@ enum status hdf5_names(const struct hdf5 *file, const char *place, struct hdf5_t
 
 	*out = (struct hdf5_texts){0};
 	if (group < 0 || H5Gget_info(group, &info) < 0)
-		status = hdf5_damaged(file, place, "is no group that can be read", err);
+		status = hdf5_read_failed(file, place, "is no group that can be read", err);
 	else if (info.nlinks > HDF5_NAMES_MOST)
-		status = hdf5_damaged(file, place, "has too many entries", err);
+		status = hdf5_read_failed(file, place, "has too many entries", err);
 	for (hsize_t i = 0; status == ST_OK && i < info.nlinks; i++) {
 		char name[1024];
 
 		if (H5Lget_name_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, i, name,
 				       sizeof(name), H5P_DEFAULT) < 0)
-			status = hdf5_damaged(file, place, "its names cannot be read", err);
+			status = hdf5_read_failed(file, place, "its names cannot be read", err);
 		else
 			str_add_bytes(&texts, name, strlen(name) + 1);
 	}
@@ -351,13 +351,13 @@ enum status hdf5_names(const struct hdf5 *file, const char *place, struct hdf5_t
 /* ---- arrays ---------------------------------------------------------------------------------- */
 
 struct hdf5_array {
-	hid_t id, type, space, made;
+	hid_t id, type, space, creation;
 };
 
 static void hdf5_array_close(struct hdf5_array *a)
 {
-	if (a->made >= 0)
-		H5Pclose(a->made);
+	if (a->creation >= 0)
+		H5Pclose(a->creation);
 	if (a->space >= 0)
 		H5Sclose(a->space);
 	if (a->type >= 0)
@@ -372,9 +372,9 @@ static bool hdf5_chunk_fits(const struct hdf5_array *a, int ndim)
 	uint64_t bytes = H5Tget_size(a->type);
 	hsize_t chunk[HDF5_DIMS] = {0};
 
-	if (H5Pget_layout(a->made) != H5D_CHUNKED)
+	if (H5Pget_layout(a->creation) != H5D_CHUNKED)
 		return true;
-	if (H5Pget_chunk(a->made, HDF5_DIMS, chunk) != ndim)
+	if (H5Pget_chunk(a->creation, HDF5_DIMS, chunk) != ndim)
 		return false;
 	for (int i = 0; i < ndim; i++) {
 		if (chunk[i] < 1 || chunk[i] > HDF5_CHUNK_MOST / bytes)
@@ -394,35 +394,35 @@ static enum status hdf5_array_open(const struct hdf5 *file, const char *place, s
 	*shape = (struct hdf5_shape){0};
 	a->id = hdf5_open_object(file, place);
 	if (a->id < 0 || H5Iget_type(a->id) != H5I_DATASET)
-		return hdf5_damaged(file, place, "there is no such array", err);
+		return hdf5_read_failed(file, place, "there is no such array", err);
 	a->type = H5Dget_type(a->id);
 	a->space = H5Dget_space(a->id);
-	a->made = H5Dget_create_plist(a->id);
-	if (a->type < 0 || a->space < 0 || a->made < 0)
-		return hdf5_damaged(file, place, "cannot be read: it is damaged", err);
+	a->creation = H5Dget_create_plist(a->id);
+	if (a->type < 0 || a->space < 0 || a->creation < 0)
+		return hdf5_read_failed(file, place, "cannot be read: it is damaged", err);
 	if (H5Tget_class(a->type) != H5T_FLOAT)
 		return err_set(err, ST_UNSUPPORTED, "%s: %.512s: holds no floats: weights are",
 			       file->name, place);
 	if (H5Sget_simple_extent_type(a->space) == H5S_NULL)
-		return hdf5_damaged(file, place, "is empty", err);
+		return hdf5_read_failed(file, place, "is empty", err);
 	shape->ndim = H5Sget_simple_extent_ndims(a->space);
 	if (shape->ndim < 0 || shape->ndim > HDF5_DIMS)
-		return hdf5_damaged(file, place, "has more dimensions than 8", err);
+		return hdf5_read_failed(file, place, "has more dimensions than 8", err);
 	H5Sget_simple_extent_dims(a->space, dim, NULL);
 	for (int i = 0; i < shape->ndim; i++) {
 		if (dim[i] > most / count)
-			return hdf5_damaged(file, place,
-					    "its dimensions are beyond what the file can hold",
-					    err);
+			return hdf5_read_failed(file, place,
+						"its dimensions are beyond what the file can hold",
+						err);
 		count *= dim[i] ? dim[i] : 1;
 		shape->dim[i] = (int64_t)dim[i];
 	}
-	if (H5Pget_external_count(a->made) != 0 || H5Pget_layout(a->made) == H5D_VIRTUAL)
+	if (H5Pget_external_count(a->creation) != 0 || H5Pget_layout(a->creation) == H5D_VIRTUAL)
 		return err_set(err, ST_UNSUPPORTED,
 			       "%s: %.512s: its values lie in another file, which is not followed",
 			       file->name, place);
 	if (!hdf5_chunk_fits(a, shape->ndim))
-		return hdf5_damaged(file, place, "its packed blocks are beyond the limit", err);
+		return hdf5_read_failed(file, place, "its packed blocks are beyond the limit", err);
 	return ST_OK;
 }
 
@@ -444,20 +444,21 @@ enum status hdf5_read(const struct hdf5 *file, const char *place, float *out, si
 	enum status status = hdf5_array_open(file, place, &a, &shape, err);
 
 	if (status == ST_OK && H5Sget_simple_extent_npoints(a.space) != (hssize_t)count)
-		status = hdf5_damaged(file, place, "has another number of values", err);
+		status = hdf5_read_failed(file, place, "has another number of values", err);
 	if (status == ST_OK &&
 	    H5Dread(a.id, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, out) < 0)
-		status = hdf5_damaged(file, place,
-				      "its values cannot be read: the file is truncated, damaged "
-				      "or packed by an unknown filter",
-				      err);
+		status = hdf5_read_failed(
+			file, place,
+			"its values cannot be read: the file is truncated, damaged "
+			"or packed by an unknown filter",
+			err);
 	hdf5_array_close(&a);
 	return status;
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static enum status hdf5_failed(const struct hdf5 *file, const char *place, struct err *err)
+static enum status hdf5_write_failed(const struct hdf5 *file, const char *place, struct err *err)
 {
 	return err_set(err, ST_FAILED, "%s: %.512s: libhdf5 did not write it", file->name,
 		       hdf5_place(place));
@@ -465,16 +466,16 @@ static enum status hdf5_failed(const struct hdf5 *file, const char *place, struc
 
 enum status hdf5_put_group(struct hdf5 *file, const char *place, struct err *err)
 {
-	hid_t way, group;
+	hid_t links, group;
 
 	if (hdf5_has_group(file, place))
 		return ST_OK;
-	way = H5Pcreate(H5P_LINK_CREATE);
-	H5Pset_create_intermediate_group(way, 1);
-	group = H5Gcreate2(file->id, place, way, H5P_DEFAULT, H5P_DEFAULT);
-	H5Pclose(way);
+	links = H5Pcreate(H5P_LINK_CREATE);
+	H5Pset_create_intermediate_group(links, 1);
+	group = H5Gcreate2(file->id, place, links, H5P_DEFAULT, H5P_DEFAULT);
+	H5Pclose(links);
 	if (group < 0)
-		return hdf5_failed(file, place, err);
+		return hdf5_write_failed(file, place, err);
 	H5Gclose(group);
 	return ST_OK;
 }
@@ -497,7 +498,7 @@ static enum status hdf5_put_attribute(struct hdf5 *file, const char *place, cons
 	H5Tclose(type);
 	if (object >= 0)
 		H5Oclose(object);
-	return put < 0 ? hdf5_failed(file, place, err) : ST_OK;
+	return put < 0 ? hdf5_write_failed(file, place, err) : ST_OK;
 }
 
 /* A string of variable length is stored outside the object's header, so that it may be long. */
@@ -561,24 +562,25 @@ enum status hdf5_put_texts(struct hdf5 *file, const char *place, const char *key
 enum status hdf5_put(struct hdf5 *file, const char *place, const struct hdf5_shape *shape,
 		     const float *values, struct err *err)
 {
-	hid_t way = H5Pcreate(H5P_LINK_CREATE), made = H5Pcreate(H5P_DATASET_CREATE), space, id;
+	hid_t links = H5Pcreate(H5P_LINK_CREATE), creation = H5Pcreate(H5P_DATASET_CREATE), space,
+	      id;
 	hsize_t dim[HDF5_DIMS];
 	herr_t put = -1;
 
 	for (int i = 0; i < shape->ndim; i++)
 		dim[i] = (hsize_t)shape->dim[i];
-	H5Pset_create_intermediate_group(way, 1);
-	H5Pset_obj_track_times(made, 0); /* so that equal values give equal bytes */
+	H5Pset_create_intermediate_group(links, 1);
+	H5Pset_obj_track_times(creation, 0); /* so that equal values give equal bytes */
 	space = shape->ndim ? H5Screate_simple(shape->ndim, dim, NULL) : H5Screate(H5S_SCALAR);
-	id = H5Dcreate2(file->id, place, H5T_IEEE_F32LE, space, way, made, H5P_DEFAULT);
+	id = H5Dcreate2(file->id, place, H5T_IEEE_F32LE, space, links, creation, H5P_DEFAULT);
 	if (id >= 0) {
 		put = H5Dwrite(id, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values);
 		H5Dclose(id);
 	}
 	H5Sclose(space);
-	H5Pclose(made);
-	H5Pclose(way);
-	return put < 0 ? hdf5_failed(file, place, err) : ST_OK;
+	H5Pclose(creation);
+	H5Pclose(links);
+	return put < 0 ? hdf5_write_failed(file, place, err) : ST_OK;
 }
 
 enum status hdf5_bytes(struct hdf5 *file, char **out, size_t *length, struct err *err)
@@ -589,11 +591,12 @@ enum status hdf5_bytes(struct hdf5 *file, char **out, size_t *length, struct err
 	H5Fflush(file->id, H5F_SCOPE_GLOBAL);
 	size = H5Fget_file_image(file->id, NULL, 0);
 	if (size <= 0)
-		return hdf5_failed(file, "", err);
+		return hdf5_write_failed(file, "", err);
 	*out = mem_alloc((size_t)size);
 	if (!*out)
 		return err_nomem(err);
 	*length = (size_t)size;
-	return H5Fget_file_image(file->id, *out, *length) == size ? ST_OK
-								  : hdf5_failed(file, "", err);
+	return H5Fget_file_image(file->id, *out, *length) == size
+		       ? ST_OK
+		       : hdf5_write_failed(file, "", err);
 }

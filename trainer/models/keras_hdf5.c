@@ -128,7 +128,7 @@ static bool is_generator(const char *name)
 }
 
 /* Keras 1 and 2: collect the named lists below @base. */
-static void find_named(struct keras_source *s, const char *base)
+static void collect_named(struct keras_source *s, const char *base)
 {
 	struct hdf5_texts layers, weights;
 	char group[KERAS_PLACE_SIZE], place[KERAS_PLACE_SIZE];
@@ -171,11 +171,11 @@ static bool is_list(const char *name)
 	return !strcmp(name, "layers") || !strcmp(name, "_layer_checkpoint_dependencies");
 }
 
-static void find_counted(struct keras_source *s, const char *place, const char *home, bool in_list,
-			 int depth);
+static void collect_numbered(struct keras_source *s, const char *place, const char *home,
+			     bool in_list, int depth);
 
 /* Collect vars/0, vars/1 ... of @place. */
-static void find_vars(struct keras_source *s, const char *place)
+static void collect_vars(struct keras_source *s, const char *place)
 {
 	char vars[KERAS_PLACE_SIZE], at[KERAS_PLACE_SIZE], number[16];
 	struct hdf5_texts names;
@@ -192,8 +192,8 @@ static void find_vars(struct keras_source *s, const char *place)
 }
 
 /* Collect those of @names in @place that have rank @rank. */
-static void find_children(struct keras_source *s, const char *place, const char *home,
-			  const struct hdf5_texts *names, bool in_list, int rank, int depth)
+static void collect_children(struct keras_source *s, const char *place, const char *home,
+			     const struct hdf5_texts *names, bool in_list, int rank, int depth)
 {
 	char child[KERAS_PLACE_SIZE], inner[KERAS_PLACE_SIZE];
 
@@ -209,13 +209,13 @@ static void find_children(struct keras_source *s, const char *place, const char 
 			return;
 		if (in_list)
 			add_group(s, inner);
-		find_counted(s, child, list || in_list ? inner : home, list, depth + 1);
+		collect_numbered(s, child, list || in_list ? inner : home, list, depth + 1);
 	}
 }
 
 /* Keras 3: collect groups by the layers' classes. @in_list: the children of @place are layers. */
-static void find_counted(struct keras_source *s, const char *place, const char *home, bool in_list,
-			 int depth)
+static void collect_numbered(struct keras_source *s, const char *place, const char *home,
+			     bool in_list, int depth)
 {
 	struct hdf5_texts names;
 
@@ -224,16 +224,16 @@ static void find_counted(struct keras_source *s, const char *place, const char *
 	if (err_stuck(s->err))
 		return;
 	if (depth > 0 && !in_list)
-		find_vars(s, place);
+		collect_vars(s, place);
 	if (err_stuck(s->err) || hdf5_names(s->file, place, &names, s->err) != ST_OK)
 		return;
 	for (int rank = 0; rank <= child_rank(""); rank++)
-		find_children(s, place, home, &names, in_list, rank, depth);
+		collect_children(s, place, home, &names, in_list, rank, depth);
 	mem_free(names.items);
 }
 
 /* Refuse an HDF5 file of another program; the first names in it show what it is. */
-static void find_nothing(struct keras_source *s, const char *name)
+static void refuse_contents(struct keras_source *s, const char *name)
 {
 	struct hdf5_texts names = {0};
 	struct str some = {0};
@@ -251,21 +251,21 @@ static void find_nothing(struct keras_source *s, const char *name)
 }
 
 /* Collect all groups and arrays; return the layout. */
-static enum keras_layout find_all(struct keras_source *s, const char *name)
+static enum keras_layout collect_all(struct keras_source *s, const char *name)
 {
 	static const char *const bases[] = {"model_weights", ""};
 
 	for (size_t i = 0; i < ARRAY_LEN(bases); i++)
 		if (hdf5_has_attribute(s->file, bases[i], "layer_names") ||
 		    hdf5_has_attribute(s->file, bases[i], "layer_names0")) {
-			find_named(s, bases[i]);
+			collect_named(s, bases[i]);
 			return KERAS_LAYOUT_2;
 		}
 	if (hdf5_has_group(s->file, "layers") ||
 	    hdf5_has_group(s->file, "_layer_checkpoint_dependencies"))
-		find_counted(s, "", "", false, 0);
+		collect_numbered(s, "", "", false, 0);
 	else
-		find_nothing(s, name);
+		refuse_contents(s, name);
 	return KERAS_LAYOUT_3;
 }
 
@@ -296,7 +296,7 @@ static void limit_memory(size_t length)
 
 /* Read everything that is ever read of a file, and discard it. Return false if the library
  * failed. */
-static bool try_all(const char *name, const void *bytes, size_t length)
+static bool read_all(const char *name, const void *bytes, size_t length)
 {
 	struct err err = {ST_OK, ""};
 	struct keras_source s = {.err = &err};
@@ -311,7 +311,7 @@ static bool try_all(const char *name, const void *bytes, size_t length)
 	if (err.status == ST_FAILED || err.status == ST_NOMEM)
 		return false;
 	err.status = ST_OK;
-	find_all(&s, name);
+	collect_all(&s, name);
 	if (err.status == ST_FAILED || err.status == ST_NOMEM)
 		return false;
 	for (int i = 0; i < s.count; i++) {
@@ -348,7 +348,7 @@ enum status keras_hdf5_try(const char *name, const void *bytes, size_t length, s
 		signal(SIGALRM, SIG_DFL);
 		alarm(2 * KERAS_TRIAL_S);
 		limit_memory(length);
-		_exit(try_all(name, bytes, length) ? 0 : 1);
+		_exit(read_all(name, bytes, length) ? 0 : 1);
 	}
 	while (waitpid(child, &state, 0) < 0)
 		if (errno != EINTR)
@@ -395,7 +395,7 @@ static int find_row(const struct model *model, const char *name)
 }
 
 /* "block/conv1/kernel:0" is a "kernel". */
-static bool is_called(const char *name, const char *short_name)
+static bool has_short_name(const char *name, const char *short_name)
 {
 	const char *slash = strrchr(name, '/'), *at = slash ? slash + 1 : name;
 	const size_t length = strcspn(at, ":");
@@ -424,7 +424,7 @@ static int find_param(const struct model *model, const char *name, const int *pa
 	for (int i = 0; i < count; i++) {
 		const struct model_param *param = &model->params[params[i]];
 
-		if (!is_called(name, param->short_name) ||
+		if (!has_short_name(name, param->short_name) ||
 		    (nested && !is_within(name, model->layers[param->layer].name)))
 			continue;
 		if (found >= 0)
@@ -535,7 +535,7 @@ enum status keras_hdf5_open(struct weights_source *out, const struct model *mode
 	}
 	s->err = err;
 	if (hdf5_parse(&s->file, name, bytes, length, err) == ST_OK) {
-		layout = find_all(s, name);
+		layout = collect_all(s, name);
 		if (!err_stuck(err))
 			match_all(s, model, layout, by_name);
 	}
@@ -700,7 +700,7 @@ static void write_named(struct keras_writer *w, const char *config)
 		write_row(w, base, i, params, names);
 }
 
-static void write_counted(struct keras_writer *w)
+static void write_numbered(struct keras_writer *w)
 {
 	const struct model *model = w->model;
 	int *params = arena_alloc(&w->arena, (size_t)model->param_count + 1, sizeof(*params));
@@ -742,7 +742,7 @@ enum status keras_hdf5_write(char **out, size_t *length, const struct model *mod
 		if (layout == KERAS_LAYOUT_2)
 			write_named(&w, config);
 		else
-			write_counted(&w);
+			write_numbered(&w);
 		if (!err_stuck(err))
 			hdf5_bytes(w.file, out, length, err);
 		hdf5_close(w.file);

@@ -24,7 +24,7 @@
 #include "trainer/kernels/kernel_half.h"
 #include "trainer/kernels/kernel_work.h"
 
-#define POLICY_GRAIN 65536 /* floats per slice */
+#define ROUND_GRAIN 65536 /* floats per slice */
 
 /* ---- initial values -------------------------------------------------------------------------- */
 
@@ -131,18 +131,18 @@ void model_init_weights(const struct model *model, float *weights, uint64_t seed
 
 /* ---- the rounded copy ------------------------------------------------------------------------ */
 
-struct policy_round {
+struct round_work {
 	const float *from;
 	float *to;
 	size_t count;
 };
 
-static void policy_round_slice(void *context, unsigned slice)
+static void round_slice(void *context, unsigned slice)
 {
-	const struct policy_round *r = context;
-	const size_t begin = (size_t)slice * POLICY_GRAIN, left = r->count - begin;
+	const struct round_work *r = context;
+	const size_t begin = (size_t)slice * ROUND_GRAIN, left = r->count - begin;
 
-	kernel_round_half(r->to + begin, r->from + begin, min(left, POLICY_GRAIN));
+	kernel_round_half(r->to + begin, r->from + begin, min(left, ROUND_GRAIN));
 }
 
 void model_round_weights(const struct model *model, struct pool *pool, int first_layer,
@@ -153,15 +153,15 @@ void model_round_weights(const struct model *model, struct pool *pool, int first
 
 		for (int p = layer->first_param; p < layer->first_param + layer->param_count; p++) {
 			const struct model_param *param = &model->params[p];
-			struct policy_round round = {.from = weights + param->offset,
-						     .to = halves + param->offset,
-						     .count = param->count};
+			struct round_work round = {.from = weights + param->offset,
+						   .to = halves + param->offset,
+						   .count = param->count};
 
 			if (param->half && (param->trainable || !learning))
-				pool_share(pool, kernel_work_floats(2 * (int64_t)param->count),
-					   policy_round_slice, &round,
-					   (unsigned)((param->count + POLICY_GRAIN - 1) /
-						      POLICY_GRAIN));
+				pool_share(
+					pool, kernel_work_floats(2 * (int64_t)param->count),
+					round_slice, &round,
+					(unsigned)((param->count + ROUND_GRAIN - 1) / ROUND_GRAIN));
 		}
 	}
 }
@@ -300,7 +300,8 @@ static int weights_find(const struct weights_reader *reader, const char *name)
 	return found ? *found : -1;
 }
 
-static enum status weights_extra(const struct weights_reader *reader, const struct npz_array *array)
+static enum status weights_report_unknown(const struct weights_reader *reader,
+					  const struct npz_array *array)
 {
 	const struct model *model = reader->model;
 	const char **known = mem_calloc((size_t)model->param_count + 1, sizeof(*known));
@@ -326,10 +327,10 @@ static enum status weights_match(struct weights_reader *reader, int index, bool 
 	const struct npz_array *array = &reader->arrays[index];
 	int at = weights_find(reader, array->name);
 	const struct model_param *param;
-	char there[256], wanted[256];
+	char found[256], wanted[256];
 
 	if (at < 0)
-		return by_name ? ST_OK : weights_extra(reader, array);
+		return by_name ? ST_OK : weights_report_unknown(reader, array);
 	param = &reader->model->params[at];
 	if (reader->from[at] >= 0)
 		return err_set(reader->err, ST_INVALID, "%s: \"%s\" is there twice", reader->path,
@@ -338,10 +339,10 @@ static enum status weights_match(struct weights_reader *reader, int index, bool 
 	if (array->ndim == param->shape.ndim &&
 	    !memcmp(array->dim, param->shape.dim, (size_t)array->ndim * sizeof(array->dim[0])))
 		return ST_OK;
-	weights_array_text(array, there, sizeof(there));
+	weights_array_text(array, found, sizeof(found));
 	weights_param_text(param, wanted, sizeof(wanted));
 	return err_set(reader->err, ST_INVALID, "%s: \"%s\" has the shape %s, but %s in the model",
-		       reader->path, param->name, there, wanted);
+		       reader->path, param->name, found, wanted);
 }
 
 static enum status weights_check_missing(const struct weights_reader *reader)

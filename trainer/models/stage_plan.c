@@ -56,7 +56,7 @@ static int plan_buffer(struct stage_plan *plan, enum stage_area area, size_t flo
 /* ---- borders --------------------------------------------------------------------------------- */
 
 /* The layer that makes the tensor at @position: follow layers that pass their input through. */
-static int plan_root(const struct model *model, int position)
+static int plan_source(const struct model *model, int position)
 {
 	while (position != MODEL_INPUT && model->layers[position].ops->pass_through)
 		position = model->layers[position].inputs[0];
@@ -70,7 +70,7 @@ static const struct model_shape *plan_shape(const struct model *model, int posit
 }
 
 /* Find the layers that the model's output depends on. false: out of memory. */
-static bool plan_reached(struct stage_plan *plan)
+static bool plan_find_reached(struct stage_plan *plan)
 {
 	const struct model *model = plan->params.model;
 
@@ -99,7 +99,7 @@ static void border_cross(const struct stage_plan *plan, int border,
 			 struct border_crossing *crossing)
 {
 	const struct model *model = plan->params.model;
-	int end = plan_root(model, border - 1) + 1;
+	int end = plan_source(model, border - 1) + 1;
 
 	if (border == model->layer_count)
 		crossing->read[end] = crossing->live[end] = true;
@@ -110,7 +110,7 @@ static void border_cross(const struct stage_plan *plan, int border,
 		const struct model_layer *layer = &model->layers[i];
 
 		for (int k = 0; k < layer->input_count; k++) {
-			int root = plan_root(model, layer->inputs[k]);
+			int root = plan_source(model, layer->inputs[k]);
 
 			if (root >= border)
 				continue;
@@ -217,7 +217,7 @@ static bool plan_count_uses(struct stage_plan *plan, struct plan_uses *uses)
 	return true;
 }
 
-static unsigned plan_watch_of(const struct stage_plan *plan, const struct model_layer *layer)
+static unsigned plan_taps_of(const struct stage_plan *plan, const struct model_layer *layer)
 {
 	const uint8_t *taps = plan->params.taps;
 
@@ -247,7 +247,8 @@ static void plan_fuse(struct stage_plan *plan, const struct plan_uses *uses, str
 static void plan_links(struct stage_plan *plan, struct stage_layer *at, int index)
 {
 	for (int k = 0; k < at->layer->input_count; k++) {
-		int value = plan->value_of[plan_root(plan->params.model, at->layer->inputs[k]) + 1];
+		int value =
+			plan->value_of[plan_source(plan->params.model, at->layer->inputs[k]) + 1];
 
 		at->links[k] = (struct stage_link){
 			.value = value, .gradient = STAGE_NONE, .partial = STAGE_NONE};
@@ -274,7 +275,7 @@ static bool plan_layers(struct stage_plan *plan)
 		at->kept = at->logits = at->scores = at->partial = STAGE_NONE;
 		at->passes = at->passes || layer->ops->pass_through;
 		at->skip_activation = layer->position == final;
-		at->tapped = plan_watch_of(plan, layer) != 0;
+		at->tapped = plan_taps_of(plan, layer) != 0;
 		at->links = plan_alloc(plan, (size_t)layer->input_count, sizeof(*at->links));
 		if (!at->links)
 			return false;
@@ -290,10 +291,10 @@ static bool plan_layers(struct stage_plan *plan)
 	return true;
 }
 
-static void plan_watched(struct stage_plan *plan)
+static void plan_find_watched(struct stage_plan *plan)
 {
 	for (int i = 0; i < plan->params.layer_count; i++)
-		if (plan_watch_of(plan, plan->layers[i].layer) & STAGE_ABS_MAX)
+		if (plan_taps_of(plan, plan->layers[i].layer) & STAGE_ABS_MAX)
 			plan->values[plan->layers[i].output].watched = true;
 }
 
@@ -328,7 +329,7 @@ static bool plan_learns(const struct model *model, const struct model_layer *lay
 }
 
 /* Find the tensors that have a trainable layer before them. */
-static bool plan_wanted(struct stage_plan *plan)
+static bool plan_find_wanted(struct stage_plan *plan)
 {
 	const struct stage_params *p = &plan->params;
 	int end = p->first_layer + p->layer_count;
@@ -373,7 +374,7 @@ static int plan_backward_time(const struct stage_plan *plan, int index)
 }
 
 /* Set the last time a backward pass reads each value: iterate in the order of the passes. */
-static void plan_until(struct stage_plan *plan)
+static void plan_last_reads(struct stage_plan *plan)
 {
 	for (int i = plan->params.layer_count - 1; i >= 0; i--) {
 		const struct stage_layer *at = &plan->layers[i];
@@ -508,7 +509,7 @@ static void plan_working_memory(struct stage_plan *plan, struct stage_layer *at,
 			plan_extend(plan, &plan->buffers[at->kept],
 				    plan_backward_time(plan, index));
 	}
-	if (ops->scores && plan_watch_of(plan, at->layer) & STAGE_SCORES) {
+	if (ops->scores && plan_taps_of(plan, at->layer) & STAGE_SCORES) {
 		floats = plan_bytes_floats(ops->scores(p->model, at->layer, p->batch));
 		at->scores = plan_buffer(plan, STAGE_SHARED, floats, index, index);
 	}
@@ -579,7 +580,7 @@ static void plan_border_gradients(struct stage_plan *plan)
 }
 
 /* Whether the layer reads the tensor twice; the two gradients then need different buffers. */
-static bool plan_repeats(const struct stage_layer *at, int input)
+static bool plan_reads_twice(const struct stage_layer *at, int input)
 {
 	for (int k = 0; k < at->layer->input_count; k++)
 		if (k != input && at->links[k].value == at->links[input].value)
@@ -622,7 +623,7 @@ static void plan_link_backward(struct stage_plan *plan, const struct stage_layer
 		return;
 	if (!value->written)
 		plan_first_gradient(plan, at, input, time);
-	else if (compute_of(at->layer)->adds && !plan_repeats(at, input))
+	else if (compute_of(at->layer)->adds && !plan_reads_twice(at, input))
 		link->add = true;
 	else
 		link->partial =
@@ -708,13 +709,13 @@ static int memory_larger_first(const void *a, const void *b)
 	return order != 0 ? order : SORTED_BY(left, right, number);
 }
 
-static bool memory_together(const struct stage_buffer *a, const struct stage_buffer *b)
+static bool memory_overlaps(const struct stage_buffer *a, const struct stage_buffer *b)
 {
 	return a->first <= b->last && b->first <= a->last;
 }
 
 /* Insert @buffer among the @count placed buffers, which are sorted by offset. */
-static void memory_fit(struct stage_buffer **placed, int count, struct stage_buffer *buffer)
+static void memory_insert(struct stage_buffer **placed, int count, struct stage_buffer *buffer)
 {
 	size_t offset = 0;
 	int at = count;
@@ -722,7 +723,7 @@ static void memory_fit(struct stage_buffer **placed, int count, struct stage_buf
 	for (int i = 0; i < count; i++) {
 		size_t end = placed[i]->offset + placed[i]->floats;
 
-		if (!memory_together(placed[i], buffer))
+		if (!memory_overlaps(placed[i], buffer))
 			continue;
 		if (offset + buffer->floats <= placed[i]->offset)
 			break;
@@ -762,7 +763,7 @@ static enum status memory_offset_shared(struct stage_plan *plan)
 	for (int i = 0; i < count; i++) {
 		struct stage_buffer *buffer = items[i].buffer;
 
-		memory_fit(placed, i, buffer);
+		memory_insert(placed, i, buffer);
 		if (buffer->offset + buffer->floats > plan->shared_floats)
 			plan->shared_floats = buffer->offset + buffer->floats;
 	}
@@ -809,19 +810,19 @@ static enum status plan_make(struct stage_plan *plan, struct err *err)
 	const struct stage_params *p = &plan->params;
 	enum status status;
 
-	if (!plan_reached(plan) || !plan_border(plan, p->first_layer, &plan->in) ||
+	if (!plan_find_reached(plan) || !plan_border(plan, p->first_layer, &plan->in) ||
 	    !plan_border(plan, p->first_layer + p->layer_count, &plan->out) || !plan_allocate(plan))
 		return err_nomem(err);
 	plan->logits = STAGE_NONE;
 	plan_inputs(plan);
 	if (!plan_layers(plan))
 		return err_nomem(err);
-	plan_watched(plan);
+	plan_find_watched(plan);
 	plan_outputs(plan);
-	if (!plan_wanted(plan))
+	if (!plan_find_wanted(plan))
 		return err_nomem(err);
 	plan_backward_passes(plan);
-	plan_until(plan);
+	plan_last_reads(plan);
 	plan_threads(plan);
 	plan_buffers(plan);
 	plan_backward(plan);

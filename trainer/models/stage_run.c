@@ -73,7 +73,7 @@ static size_t run_floats(const struct run *run, int value)
 /* ---- poison ---------------------------------------------------------------------------------- */
 
 /* Overwrite @values with NaN: all bits set. */
-static void run_spoil(float *values, size_t count)
+static void run_fill_nan(float *values, size_t count)
 {
 	memset(values, 0xff, count * sizeof(*values));
 }
@@ -84,7 +84,7 @@ static void run_poison_begin(const struct run *run)
 	const struct stage_plan *plan = &run->stage->plan;
 
 	if (plan->params.poison)
-		run_spoil(run->stage->shared, plan->shared_floats + plan->scratch_floats);
+		run_fill_nan(run->stage->shared, plan->shared_floats + plan->scratch_floats);
 }
 
 /* In a slot only the input is valid before a forward pass, and nothing after a backward pass. */
@@ -93,7 +93,7 @@ static void run_poison_slot(const struct run *run, size_t from)
 	const struct stage_plan *plan = &run->stage->plan;
 
 	if (plan->params.poison)
-		run_spoil(run->base[STAGE_SLOT] + from, plan->slot_floats - from);
+		run_fill_nan(run->base[STAGE_SLOT] + from, plan->slot_floats - from);
 }
 
 /* After the layer at @time: overwrite buffers that are not read again, and the layer's scratch. */
@@ -105,8 +105,8 @@ static void run_poison_dead(const struct run *run, int time)
 		return;
 	for (int i = 0; i < plan->buffer_count; i++)
 		if (plan->buffers[i].area == STAGE_SHARED && plan->buffers[i].last == time)
-			run_spoil(run_pointer(run, i), plan->buffers[i].floats);
-	run_spoil(run->stage->scratch, plan->scratch_floats);
+			run_fill_nan(run_pointer(run, i), plan->buffers[i].floats);
+	run_fill_nan(run->stage->scratch, plan->scratch_floats);
 }
 
 /* ---- one layer ------------------------------------------------------------------------------- */
@@ -120,7 +120,7 @@ static struct kernel_watch *run_watch(const struct run *run, const struct stage_
 }
 
 /* Set the fields of the pass that both directions need. */
-static void run_show(struct run *run, const struct stage_layer *at)
+static void run_set_pass(struct run *run, const struct stage_layer *at)
 {
 	struct layer_pass *pass = &run->pass;
 
@@ -154,7 +154,8 @@ static void run_layer(const struct run *run, void (*work)(const struct layer_pas
 
 /* The layer's input after its forward pass, or NULL. The input of a fused ReLU was never stored;
  * that of a layer that runs in place is overwritten. */
-static const float *run_input_left(const struct run *run, const struct stage_layer *at, int input)
+static const float *run_surviving_input(const struct run *run, const struct stage_layer *at,
+					int input)
 {
 	const struct stage_value *values = run->stage->plan.values;
 	const int value = at->links[input].value;
@@ -177,7 +178,7 @@ static void run_tap(const struct run *run, const struct stage_layer *at)
 	       tapped.input_count < STAGE_TAP_INPUTS) {
 		const int k = tapped.input_count++;
 
-		tapped.inputs[k] = (struct stage_tap_input){run_input_left(run, at, k),
+		tapped.inputs[k] = (struct stage_tap_input){run_surviving_input(run, at, k),
 							    run_floats(run, at->links[k].value)};
 	}
 	if (run->stage->scores && at->scores != STAGE_NONE) {
@@ -224,7 +225,7 @@ void stage_forward(struct stage *stage, int slot, int64_t batch, uint64_t step, 
 		const struct stage_layer *at = &stage->plan.layers[i];
 
 		if (!at->passes) {
-			run_show(&run, at);
+			run_set_pass(&run, at);
 			run_layer(&run, compute_of(at->layer)->forward);
 		}
 		if (at->tapped && tap)
@@ -248,7 +249,7 @@ static bool is_causal(const struct model_layer *layer)
 }
 
 /* Whether a step of the layer's output depends on this step and earlier ones only. */
-static bool is_by_step(const struct model_layer *layer)
+static bool is_stepwise(const struct model_layer *layer)
 {
 	switch (layer->ops->kind) {
 	case LAYER_KIND_attention:
@@ -285,7 +286,7 @@ bool stage_by_steps(const struct model *model)
 	for (int i = 0; i < model->layer_count; i++) {
 		const struct model_layer *layer = &model->layers[i];
 
-		if (!is_by_step(layer) || !is_of_steps(&layer->output, steps))
+		if (!is_stepwise(layer) || !is_of_steps(&layer->output, steps))
 			return false;
 		for (int k = 0; k < layer->input_count; k++)
 			if (!is_of_steps(model_input_shape(model, layer, k), steps))
@@ -302,7 +303,7 @@ static void run_step(struct run *run, const struct stage_layer *at, int64_t step
 	struct layer_pass *pass = &run->pass;
 	const int64_t steps = one.output.dim[0];
 
-	run_show(run, at);
+	run_set_pass(run, at);
 	if (one.ops->kind != LAYER_KIND_attention &&
 	    one.ops->kind != LAYER_KIND_multi_head_attention) {
 		one.input.dim[0] = one.output.dim[0] = 1;
@@ -357,7 +358,7 @@ static void run_add(const struct run *run, float *sum, const float *part, size_t
 }
 
 /* Set the destinations of the input gradients; false: none is wanted. */
-static bool run_show_gradients(struct run *run, const struct stage_layer *at)
+static bool run_set_gradients(struct run *run, const struct stage_layer *at)
 {
 	bool any = false;
 
@@ -386,7 +387,7 @@ static void run_add_partials(const struct run *run, const struct stage_layer *at
 }
 
 /* Run the backward pass; add a repeated call's parameter gradients to those of later calls. */
-static void run_layer_back(struct run *run, const struct stage_layer *at)
+static void run_layer_backward(struct run *run, const struct stage_layer *at)
 {
 	const struct model_param *params = run->pass.model->params + at->layer->first_param;
 	float *sum = run->pass.gradients, *part = run_pointer(run, at->partial);
@@ -445,7 +446,7 @@ static void run_begin_grad_input(const struct run *run, const float *grad_output
 
 /* Report that layers after @at are done. A layer's first call, done last, completes its
  * parameters. */
-static void run_passed(const struct run *run, int at)
+static void run_report_passed(const struct run *run, int at)
 {
 	const struct stage_params *p = &run->stage->plan.params;
 
@@ -472,19 +473,19 @@ void stage_backward(struct stage *stage, int slot, float *weights, float *grad_o
 		bool any;
 
 		if (!later)
-			run_passed(&run, i);
+			run_report_passed(&run, i);
 		if (at->unreached && !later)
 			run_clear_gradients(&run, at);
 		if (!at->backward)
 			continue;
-		any = run_show_gradients(&run, at);
+		any = run_set_gradients(&run, at);
 		if (at->learns && later)
 			memcpy(run_pointer(&run, at->held), run.pass.grad_output,
 			       run_floats(&run, at->output) * sizeof(float));
 		if (!any && (!at->learns || later))
 			continue;
-		run_show(&run, at);
-		run_layer_back(&run, at);
+		run_set_pass(&run, at);
+		run_layer_backward(&run, at);
 		run_add_partials(&run, at);
 		run_poison_dead(&run, 2 * count - 1 - i);
 	}
@@ -503,7 +504,7 @@ void stage_backward_weights(struct stage *stage, int slot, float *weights, float
 	for (int i = stage->plan.params.layer_count - 1; i >= 0; i--) {
 		const struct stage_layer *at = &stage->plan.layers[i];
 
-		run_passed(&run, i);
+		run_report_passed(&run, i);
 		if (at->unreached)
 			run_clear_gradients(&run, at);
 		if (!at->backward || !at->learns)
@@ -513,10 +514,10 @@ void stage_backward_weights(struct stage *stage, int slot, float *weights, float
 			stage->add[k] = false;
 		}
 		run.pass.grad_output = run_pointer(&run, at->held);
-		run_show(&run, at);
-		run_layer_back(&run, at);
+		run_set_pass(&run, at);
+		run_layer_backward(&run, at);
 		if (stage->plan.params.poison)
-			run_spoil(stage->scratch, stage->plan.scratch_floats);
+			run_fill_nan(stage->scratch, stage->plan.scratch_floats);
 	}
 	run_poison_slot(&run, 0);
 }
