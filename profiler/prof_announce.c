@@ -1,12 +1,12 @@
 /*
- * Announcements: the text of one, their folder, and announcing the run of this process.
+ * Announcements: their text, their folder, and announcing the run of this process.
  *
- * The folder is opened with care, and everything is done relative to it, without following links;
- * another process may write at the same time. One table of keys writes and reads the text.
+ * The folder is opened with checks, and all files are accessed relative to it, without following
+ * links; another process may write at the same time. One table of keys drives writing and parsing.
  *
- * Threading: one thread an announcement; that a process has one at a time is an atomic flag.
- * Ownership: the announcement owns its folder's descriptor and its text, which is reused;
- * descriptors are otherwise the caller's, and texts are copied.
+ * Threading: one thread per announcement; an atomic flag limits a process to one at a time.
+ * Ownership: the announcement owns its folder's descriptor and its text buffer, which is reused;
+ * other descriptors belong to the caller, and texts are copied.
  */
 #include "profiler/prof_announce.h"
 
@@ -32,10 +32,10 @@
 #include "common/sorted.h"
 #include "profiler/prof_process.h"
 
-/* ---- the text: one table of keys writes and reads it ----------------------------------------- */
+/* ---- the text: one table of keys drives writing and parsing ---------------------------------- */
 
-#define IPUS_MOST 4096 /* of one run that are believed */
-#define VERSION   1    /* of the file: another is not understood */
+#define IPUS_MOST 4096 /* of one run; more are rejected */
+#define VERSION   1    /* of the file; others are rejected */
 
 static const char *const announce_states[REPORT_RUN_STATES] = {
 	[REPORT_RUN_COMPILING] = "compiling",
@@ -51,7 +51,7 @@ const char *report_run_state_text(enum report_run_state state)
 
 enum announce_kind {
 	ANNOUNCE_INT,
-	ANNOUNCE_TEXT, /* null: "" */
+	ANNOUNCE_TEXT, /* "" is written as null */
 	ANNOUNCE_STATE,
 	ANNOUNCE_FRACTION
 };
@@ -59,9 +59,9 @@ enum announce_kind {
 #define AT(field)                                                                                  \
 	.offset = offsetof(struct prof_announcement, field),                                       \
 	.size = sizeof(((struct prof_announcement *)0)->field)
-#define MOST ((int64_t)1 << 53) /* JSON's whole numbers are exact so far */
+#define MOST ((int64_t)1 << 53) /* JSON's integers are exact up to here */
 
-/* @least and @greatest: of whole numbers. */
+/* @least and @greatest: bounds of integers. */
 static const struct announce_key {
 	const char *key;
 	enum announce_kind kind;
@@ -90,7 +90,7 @@ static const struct announce_key {
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static void announce_put(struct jsonw *w, const struct announce_key *key, const void *field)
+static void announce_write_key(struct jsonw *w, const struct announce_key *key, const void *field)
 {
 	const char *text = field;
 
@@ -118,7 +118,8 @@ static void announce_format(const struct prof_announcement *run, struct str *out
 	jsonw_begin_object(&w);
 	jsonw_key_int(&w, "version", VERSION);
 	for (size_t i = 0; i < ARRAY_LEN(announce_keys); i++)
-		announce_put(&w, &announce_keys[i], (const char *)run + announce_keys[i].offset);
+		announce_write_key(&w, &announce_keys[i],
+				   (const char *)run + announce_keys[i].offset);
 	jsonw_end_object(&w);
 	if (jsonw_end(&w, NULL) != ST_OK)
 		out->failed = true;
@@ -162,8 +163,8 @@ static enum status announce_read_fraction(const struct json_at *at, double *out,
 	return status;
 }
 
-static enum status announce_read(const struct json_at *root, const struct announce_key *key,
-				 void *field, struct err *err)
+static enum status announce_read_key(const struct json_at *root, const struct announce_key *key,
+				     void *field, struct err *err)
 {
 	struct json_at at;
 
@@ -194,8 +195,8 @@ static enum status announce_read_all(struct prof_announcement *out, const struct
 	if (status == ST_OK)
 		status = json_int(&at, VERSION, VERSION, &version, err);
 	for (size_t i = 0; i < ARRAY_LEN(announce_keys) && status == ST_OK; i++)
-		status = announce_read(root, &announce_keys[i],
-				       (char *)out + announce_keys[i].offset, err);
+		status = announce_read_key(root, &announce_keys[i],
+					   (char *)out + announce_keys[i].offset, err);
 	return status;
 }
 
@@ -219,11 +220,11 @@ static enum status announce_parse(struct prof_announcement *out, const char *tex
 
 #define FOLDER     "ipuscope"
 #define FILE_LIMIT (64 << 10) /* bytes of an announcement */
-#define RUN_LIMIT  4096       /* announcements that are looked at */
+#define RUN_LIMIT  4096       /* announcements that are read */
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* Open folder @name in @at, which must be ours and nobody else's. */
+/* Open folder @name in @at, which must belong to this user alone. */
 static enum status folder_open(int *fd, int at, const char *name, const char *shown,
 			       struct err *err)
 {
@@ -240,9 +241,9 @@ static enum status folder_open(int *fd, int at, const char *name, const char *sh
 	return err_set(err, ST_INVALID, "%s: must be yours alone and have mode 0700", shown);
 }
 
-/* The folder @name in @base, made where it is to be written to and is not there. */
-static enum status folder_below(int *fd, int base, const char *name, const char *path, bool make,
-				struct err *err)
+/* Open the folder @name in @base; create it if @make. */
+static enum status folder_open_below(int *fd, int base, const char *name, const char *path,
+				     bool make, struct err *err)
 {
 	if (make && mkdirat(base, name, 0700) != 0 && errno != EEXIST)
 		return err_set(err, ST_INVALID, "%s: cannot be made: %s", path, strerror(errno));
@@ -250,9 +251,8 @@ static enum status folder_below(int *fd, int base, const char *name, const char 
 }
 
 /*
- * $XDG_RUNTIME_DIR/ipuscope, or ipuscope-UID in the system's temporary folder, where everyone may
- * write: what stands there under that name is believed where it is a folder (no link) of ours with
- * mode 0700.
+ * Open $XDG_RUNTIME_DIR/ipuscope, or ipuscope-UID in the system's temporary folder. Everyone may
+ * write to the latter, so an entry of that name must be a folder (no link) of ours with mode 0700.
  */
 static enum status announce_folder(int *fd, bool make, struct err *err)
 {
@@ -265,13 +265,12 @@ static enum status announce_folder(int *fd, bool make, struct err *err)
 	if (fs_xdg(path, "XDG_RUNTIME_DIR", NULL)) {
 		str_copy(base, strlen(path) - strlen(FOLDER), path);
 		status = folder_open(&at, -1, base, base, err);
-		/* One that is promised and not there is worth a word, not only to who wants to
-		 * write. */
+		/* If the variable names a folder that does not exist, readers report it, too. */
 		if (status == ST_NOTFOUND)
 			return err_set(err, ST_INVALID, "XDG_RUNTIME_DIR: %s is not there", base);
 		if (status != ST_OK)
 			return status;
-		status = folder_below(fd, at, FOLDER, path, make, err);
+		status = folder_open_below(fd, at, FOLDER, path, make, err);
 		close(at);
 		return status;
 	}
@@ -284,14 +283,14 @@ static enum status announce_folder(int *fd, bool make, struct err *err)
 	if (at < 0)
 		return err_set(err, ST_INVALID, "%s: cannot be opened: %s", temporary,
 			       strerror(errno));
-	status = folder_below(fd, at, name, path, make, err);
+	status = folder_open_below(fd, at, name, path, make, err);
 	close(at);
 	return status;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* "123.json" and "123.tmp": the process, else 0. */
+/* Return the process id of a name like "123.json" (@end is ".json" or ".tmp"), otherwise 0. */
 static int64_t folder_pid(const char *name, const char *end)
 {
 	const size_t digits = strspn(name, "0123456789");
@@ -301,7 +300,8 @@ static int64_t folder_pid(const char *name, const char *end)
 	return strtoll(name, NULL, 10);
 }
 
-static enum status folder_get(int fd, char *text, size_t *length, const char *name, struct err *err)
+static enum status folder_read_text(int fd, char *text, size_t *length, const char *name,
+				    struct err *err)
 {
 	struct stat info;
 	ssize_t got = 1;
@@ -333,7 +333,7 @@ static enum status folder_read(struct prof_announcement *out, int folder, const 
 		status =
 			err_set(err, ST_INVALID, "%s: cannot be opened: %s", name, strerror(errno));
 	if (status == ST_OK)
-		status = folder_get(fd, text, &length, name, err);
+		status = folder_read_text(fd, text, &length, name, err);
 	if (status == ST_OK)
 		status = announce_parse(out, text, length, name, err);
 	if (status == ST_OK && out->pid != folder_pid(name, ".json"))
@@ -345,9 +345,9 @@ static enum status folder_read(struct prof_announcement *out, int folder, const 
 	return status;
 }
 
-/* One file; only a lack of memory is a failure. */
-static enum status folder_take(struct prof_announcements *out, int folder, const char *name,
-			       bool tidy, struct str *notes, struct err *err)
+/* Add the announcement in one file; only lack of memory is a failure. */
+static enum status folder_add(struct prof_announcements *out, int folder, const char *name,
+			      bool tidy, struct str *notes, struct err *err)
 {
 	struct err why = {ST_OK, ""};
 	struct prof_announcement run;
@@ -356,7 +356,7 @@ static enum status folder_take(struct prof_announcements *out, int folder, const
 	if (status == ST_NOMEM)
 		return err_nomem(err);
 	if (status != ST_OK) {
-		/* Gone since the folder was listed: that is how runs end. */
+		/* A file removed since the folder was listed: its run has ended. */
 		if (status != ST_NOTFOUND && notes)
 			str_addf(notes, "%s\n", why.text);
 		return ST_OK;
@@ -372,14 +372,14 @@ static enum status folder_take(struct prof_announcements *out, int folder, const
 	return ST_OK;
 }
 
-static int folder_compare(const void *left, const void *right)
+static int compare_announcements(const void *left, const void *right)
 {
 	const struct prof_announcement *a = left, *b = right;
 
 	return SORTED_BY(a, b, started_ms, pid);
 }
 
-/* A writer that was killed between its temporary and the renaming. */
+/* Remove the temporary file of a writer that was killed before renaming it. */
 static void folder_tidy_temporary(int folder, const char *name)
 {
 	const int64_t pid = folder_pid(name, ".tmp");
@@ -404,13 +404,13 @@ static enum status announce_list(struct prof_announcements *out, int folder, boo
 	}
 	while (status == ST_OK && out->count < RUN_LIMIT && (entry = readdir(dir))) {
 		if (folder_pid(entry->d_name, ".json") > 0)
-			status = folder_take(out, folder, entry->d_name, tidy, notes, err);
+			status = folder_add(out, folder, entry->d_name, tidy, notes, err);
 		else if (tidy)
 			folder_tidy_temporary(folder, entry->d_name);
 	}
 	closedir(dir);
 	if (out->count > 1)
-		qsort(out->items, (size_t)out->count, sizeof(*out->items), folder_compare);
+		qsort(out->items, (size_t)out->count, sizeof(*out->items), compare_announcements);
 	return status;
 }
 
@@ -424,7 +424,7 @@ enum status prof_announcements_read(struct prof_announcements *out, bool tidy, s
 	status = announce_folder(&folder, false, err);
 	if (status != ST_OK)
 		return status;
-	/* Whoever begins to announce has the lock: a file is not taken away in its first moment. */
+	/* A process that begins to announce holds the lock: do not remove its file meanwhile. */
 	tidy = tidy && flock(folder, LOCK_EX | LOCK_NB) == 0;
 	status = announce_list(out, folder, tidy, notes, err);
 	close(folder);
@@ -441,9 +441,9 @@ void prof_announcements_free(struct prof_announcements *list)
 
 /* ---- announcing ------------------------------------------------------------------------------ */
 
-#define PAUSE_NS   (250 * UINT64_C(1000000)) /* between two writings */
-#define LOCK_LOOKS 20                        /* 5 ms apart: a lock that stays is not waited for */
-#define MACHINE    16                        /* IPUs that runs are spread over, at least */
+#define PAUSE_NS   (250 * UINT64_C(1000000)) /* between two writes */
+#define LOCK_TRIES 20                        /* 5 ms apart, then continue without the lock */
+#define MACHINE    16                        /* IPUs of the smallest machine for several runs */
 
 struct prof_announce {
 	struct prof_announcement run;
@@ -455,7 +455,7 @@ struct prof_announce {
 
 static atomic_flag announced = ATOMIC_FLAG_INIT;
 
-/* ---- places ---------------------------------------------------------------------------------- */
+/* ---- assigning IPUs -------------------------------------------------------------------------- */
 
 static int64_t power_of_two(int64_t least, int64_t number)
 {
@@ -469,7 +469,7 @@ int64_t prof_announce_machine(int64_t ipus)
 	return power_of_two(4, ipus);
 }
 
-static int place_runs(const struct prof_announcements *others, int64_t first, int64_t end)
+static int count_runs(const struct prof_announcements *others, int64_t first, int64_t end)
 {
 	int runs = 0;
 
@@ -485,10 +485,10 @@ int64_t prof_announce_place(const struct prof_announcements *others, int64_t ipu
 {
 	const int64_t block = power_of_two(1, ipus), machine = power_of_two(MACHINE, ipus);
 	int64_t best = 0;
-	int least = place_runs(others, 0, ipus);
+	int least = count_runs(others, 0, ipus);
 
 	for (int64_t first = block; first < machine && least > 0; first += block) {
-		const int runs = place_runs(others, first, first + ipus);
+		const int runs = count_runs(others, first, first + ipus);
 
 		if (runs < least) {
 			least = runs;
@@ -511,7 +511,7 @@ static bool announce_save(struct prof_announce *announce)
 	done = write(fd, announce->text.text, announce->text.length) ==
 	       (ssize_t)announce->text.length;
 	done = close(fd) == 0 && done;
-	/* Not synced: it is of no use once the machine is down. */
+	/* Not synced: the file is useless after a crash of the machine. */
 	done = done && renameat(announce->folder, announce->temporary, announce->folder,
 				announce->name) == 0;
 	if (!done)
@@ -532,7 +532,7 @@ static enum status announce_write(struct prof_announce *announce, struct err *er
 	return ST_OK;
 }
 
-/* ---- beginning ------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static void announce_user(char *out, size_t size)
 {
@@ -558,16 +558,16 @@ static void announce_describe(struct prof_announce *announce, const struct prof_
 	snprintf(announce->temporary, sizeof(announce->temporary), "%lld.tmp", (long long)pid);
 }
 
-/* Two runs that begin at once would take the same IPUs: without the lock they may. */
+/* Two runs that start at once could get the same IPUs; without the lock they still may. */
 static void announce_lock(int folder)
 {
 	const struct timespec pause = {.tv_nsec = 5000000};
 
-	for (int i = 0; i < LOCK_LOOKS && flock(folder, LOCK_EX | LOCK_NB) != 0; i++)
+	for (int i = 0; i < LOCK_TRIES && flock(folder, LOCK_EX | LOCK_NB) != 0; i++)
 		nanosleep(&pause, NULL);
 }
 
-static enum status announce_first(struct prof_announce *announce, struct err *err)
+static enum status announce_assign(struct prof_announce *announce, struct err *err)
 {
 	struct prof_announcements others = {0};
 	enum status status;
@@ -609,7 +609,7 @@ enum status prof_announce_open(struct prof_announce **out, const struct prof_ann
 	announce_describe(announce, run);
 	status = announce_folder(&announce->folder, true, err);
 	if (status == ST_OK)
-		status = announce_first(announce, err);
+		status = announce_assign(announce, err);
 	if (status == ST_OK)
 		*out = announce;
 	else
@@ -617,7 +617,7 @@ enum status prof_announce_open(struct prof_announce **out, const struct prof_ann
 	return status;
 }
 
-/* ---- going on, ending ------------------------------------------------------------------------ */
+/* ---- progress, closing ----------------------------------------------------------------------- */
 
 void prof_announce_progress(struct prof_announce *announce, const struct report_progress *progress)
 {

@@ -1,9 +1,8 @@
 /*
  * Tick calibration. See prof_clock.h.
  *
- * The slope is ns per tick in 32.32 fixed point and stays below 2^32 (at most 1 ns a tick, so a
- * counter of at least 1 GHz; slower ones are bounded there by slope_of()), which keeps the products
- * in 64 bits.
+ * The slope is ns per tick in 32.32 fixed point and stays below 2^32 (at most 1 ns per tick, i.e. a
+ * counter of at least 1 GHz; slope_of() clamps slower ones), which keeps the products in 64 bits.
  */
 #include "profiler/prof_clock.h"
 
@@ -12,13 +11,14 @@
 #include "common/clock.h"
 #include "profiler/ipuscope/profiler.h"
 
-#define SETTLE_NS 1000000u
+#define CALIBRATE_NS 1000000u
 
 struct pair {
 	uint64_t ticks, ns;
 };
 
-/* The reading with the least distance between the two ticks around it, of a few. */
+/* Of five readings, return the one with the shortest distance between the ticks before and
+ * after. */
 static struct pair read_pair(void)
 {
 	struct pair best = {0, 0};
@@ -81,12 +81,12 @@ static double measured(const struct prof_clock *clock, struct pair pair)
 	return (double)(pair.ns - clock->start_mono_ns) / (double)(pair.ticks - clock->start_ticks);
 }
 
-void prof_clock_settle(struct prof_clock *clock)
+void prof_clock_calibrate(struct prof_clock *clock)
 {
 	struct pair pair = read_pair();
 
-	while (pair.ns - clock->start_mono_ns < SETTLE_NS) {
-		const struct timespec wait = {0, SETTLE_NS / 4};
+	while (pair.ns - clock->start_mono_ns < CALIBRATE_NS) {
+		const struct timespec wait = {0, CALIBRATE_NS / 4};
 
 		nanosleep(&wait, NULL);
 		pair = read_pair();
@@ -102,7 +102,7 @@ void prof_clock_refine(struct prof_clock *clock)
 	int64_t shown = prof_clock_ns(clock, pair.ticks);
 	int64_t right = (int64_t)(pair.ns - clock->start_mono_ns);
 	double slope = measured(clock, pair);
-	/* Lead back within 100 ms, bending the line by 1 % at most: always forward. */
+	/* Converge within 100 ms, but change the slope by at most 1 %: time stays monotonic. */
 	double bend = (double)(right - shown) / 1e8;
 
 	if (bend > 0.01)

@@ -1,10 +1,11 @@
 /*
- * From processor ticks to ns since the run's start.
+ * Conversion of processor ticks to ns since the run's start.
  *
  * The time stamp counter is compared with CLOCK_MONOTONIC when the recording opens and again at
- * every commit. Each comparison starts a new line that begins where the old one stood, so time
- * never jumps; its slope leads back to the monotonic clock within about a commit. The writer's
- * thread owns it; prof_clock_now() reads constants only and may be called from any thread.
+ * every commit. Each comparison starts a new line segment at the end of the previous one, so time
+ * never jumps; its slope converges to the monotonic clock within about a commit. The writer's
+ * thread owns the struct; prof_clock_now() reads constants only and may be called from any
+ * thread.
  */
 #ifndef PROF_CLOCK_H
 #define PROF_CLOCK_H
@@ -15,18 +16,18 @@ struct prof_clock {
 	uint64_t start_mono_ns; /* CLOCK_MONOTONIC at time 0 */
 	uint64_t start_ticks;
 	int64_t start_epoch_ns; /* the wall clock at time 0 */
-	/* the present line: ns = base_ns + (ticks - base_ticks) * slope / 2^32 */
+	/* the current segment: ns = base_ns + (ticks - base_ticks) * slope / 2^32 */
 	uint64_t base_ticks;
 	int64_t base_ns;
 	uint64_t slope;
 	double ticks_per_second;
-	double stamp_ns; /* what reading the counter costs */
+	double stamp_ns; /* cost of reading the counter */
 };
 
 void prof_clock_start(struct prof_clock *clock);
-/* Compare again. The first call ends the calibration and waits until 1 ms has passed since the
- * start. */
-void prof_clock_settle(struct prof_clock *clock);
+/* End the calibration: compare again, at the earliest 1 ms after the start. Call it once, before
+ * prof_clock_refine(), which starts a new segment. */
+void prof_clock_calibrate(struct prof_clock *clock);
 void prof_clock_refine(struct prof_clock *clock);
 int64_t prof_clock_now(const struct prof_clock *clock);
 

@@ -1,6 +1,6 @@
 /*
- * The log copier. See prof_copier.h. `busy` hands the connection over: 0 the writer may look at
- * `left`, 1 the thread is copying.
+ * The log copier. See prof_copier.h. `busy` passes the connection between the threads: 0 = the
+ * writer may read `copied`, 1 = the thread is copying.
  */
 #include "profiler/prof_copier.h"
 
@@ -9,9 +9,9 @@
 
 #include "common/mem.h"
 
-#define START_PAGES 1024 /* 16 MiB: copying begins */
-#define MANY_PAGES  8192 /* 128 MiB: copying does not keep up */
-#define FEW_PAGES   256  /* 4 MiB: then the writer copies the rest itself */
+#define START_PAGES 1024 /* 16 MiB: start copying */
+#define MANY_PAGES  8192 /* 128 MiB: the copier does not keep up */
+#define FEW_PAGES   256  /* 4 MiB: few enough for the writer to copy on its own thread */
 
 struct prof_copier {
 	sqlite3 *db;
@@ -33,7 +33,8 @@ static void *copier_main(void *user)
 		if (__atomic_load_n(&copier->stop, __ATOMIC_ACQUIRE) != 0)
 			return NULL;
 		/*
-		 * What a reader holds back is copied another time; failures the writer meets, too.
+		 * Frames that a reader holds back are copied next time; on a failure the writer
+		 * gets the same error.
 		 */
 		if (sqlite3_wal_checkpoint_v2(copier->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &pages,
 					      &copied) == SQLITE_OK)

@@ -1,5 +1,5 @@
 /*
- * The read side: opening, questions, a cache of statements. See prof_db.h.
+ * The read side: opening, queries, a cache of statements. See prof_db.h.
  *
  * One thread per handle, except prof_db_interrupt(). The handle owns its connection and the cached
  * statements; a query owns its statement while it is open.
@@ -26,9 +26,9 @@ struct prof_query {
 	struct prof_db *db;
 	sqlite3_stmt *statement;
 	char *sql;
-	bool busy; /* handed out */
+	bool busy; /* in use by a caller */
 	uint64_t used;
-	struct err failure; /* of a bind: told at the next step */
+	struct err failure; /* of a bind: reported at the next step */
 };
 
 static const char *const view_names[] = {
@@ -52,7 +52,7 @@ const char *const *prof_view_names(size_t *count)
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* The database that @path means. */
+/* Resolve @path to the path of a database. */
 static enum status resolve(const char *path, char out[FS_PATH_SIZE], struct err *err)
 {
 	struct stat info;
@@ -74,7 +74,7 @@ static enum status resolve(const char *path, char out[FS_PATH_SIZE], struct err 
 	return S_ISREG(info.st_mode) ? ST_OK : err_set(err, ST_FORMAT, "%s: not a file", path);
 }
 
-/* Open the file for reading by the URI parameters @query. Attached files need the flag, too. */
+/* Open the file with the URI parameters @query. Attaching needs SQLITE_OPEN_URI, too. */
 static int connect_to(struct prof_db *db, const char *query)
 {
 	const int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
@@ -92,14 +92,14 @@ static int connect_to(struct prof_db *db, const char *query)
 	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	sqlite3_limit(db->handle, SQLITE_LIMIT_ATTACHED, 0);
-	/* The first look at the file: it may need the log's index. */
+	/* The first access to the file, which may need the log's index. */
 	return sqlite3_exec(db->handle,
 			    "PRAGMA mmap_size=268435456; PRAGMA temp_store=MEMORY;"
 			    "SELECT count(*) FROM sqlite_schema",
 			    NULL, NULL, NULL);
 }
 
-/* A file in WAL mode without a log, where no log may be made: nobody can be writing it. */
+/* For a file in WAL mode without a log, in a folder where none can be created: it has no writer. */
 static int connect_immutable(struct prof_db *db)
 {
 	char wal[FS_PATH_SIZE + 8];
@@ -111,7 +111,7 @@ static int connect_immutable(struct prof_db *db)
 	return connect_to(db, "immutable=1");
 }
 
-static enum status tell_open(struct prof_db *db, int code, struct err *err)
+static enum status report_open_failure(struct prof_db *db, int code, struct err *err)
 {
 	char wal[FS_PATH_SIZE + 8];
 
@@ -149,7 +149,7 @@ static int64_t pragma_int(struct prof_db *db, const char *sql)
 	return value;
 }
 
-static enum status tell_foreign(const struct prof_db *db, struct err *err)
+static enum status report_foreign(const struct prof_db *db, struct err *err)
 {
 	struct stat info;
 
@@ -161,12 +161,12 @@ static enum status tell_foreign(const struct prof_db *db, struct err *err)
 	return err_set(err, ST_FORMAT, "%s: a database, but not one of ipuscope", db->path);
 }
 
-static enum status check_kind(struct prof_db *db, struct err *err)
+static enum status check_version(struct prof_db *db, struct err *err)
 {
 	int64_t version;
 
 	if (pragma_int(db, "PRAGMA application_id") != PROF_APPLICATION_ID)
-		return tell_foreign(db, err);
+		return report_foreign(db, err);
 	version = pragma_int(db, "PRAGMA user_version");
 	if (version != PROF_SCHEMA_VERSION)
 		return err_set(
@@ -177,8 +177,8 @@ static enum status check_kind(struct prof_db *db, struct err *err)
 	return ST_OK;
 }
 
-/* Columns that later versions have added at the end of a table or view: in a file without, a view
- * of this connection's own has them, empty, under the same name. */
+/* Later versions have added columns at the end of a table or view. For a file without them, create
+ * a temporary view of the same name that has them, NULL. */
 static int add_columns(struct prof_db *db)
 {
 	static const struct {
@@ -220,7 +220,7 @@ enum status prof_db_open(struct prof_db **out, const char *path, struct err *err
 		if (connect_immutable(db) == SQLITE_OK)
 			code = SQLITE_OK;
 	}
-	status = code == SQLITE_OK ? check_kind(db, err) : tell_open(db, code, err);
+	status = code == SQLITE_OK ? check_version(db, err) : report_open_failure(db, code, err);
 	if (status == ST_OK &&
 	    (add_columns(db) != SQLITE_OK ||
 	     sqlite3_exec(db->handle, "PRAGMA query_only=1", NULL, NULL, NULL) != SQLITE_OK))
@@ -241,7 +241,7 @@ enum status prof_db_attach(struct prof_db *db, const struct prof_db *other, cons
 
 	if (!db || !other)
 		return err_set(err, ST_BUSY, "the run is being closed: a moment");
-	/* As it was opened: where no log may be made, as a file that nobody writes. */
+	/* Attach it as it was opened: immutable if no log can be created. */
 	immutable = sqlite3_uri_boolean(sqlite3_db_filename(other->handle, "main"), "immutable", 0);
 	sqlite3_limit(db->handle, SQLITE_LIMIT_ATTACHED, 1);
 	code = prof_sql_attach(db->handle, other->path, immutable ? "immutable=1" : "mode=ro",
@@ -252,7 +252,7 @@ enum status prof_db_attach(struct prof_db *db, const struct prof_db *other, cons
 
 void prof_db_detach(struct prof_db *db, const char *name)
 {
-	/* An interruption is meant for queries: left attached, the file could not be attached again. */
+	/* Retry if interrupted: interrupts are meant for queries, and @name must become free. */
 	while (prof_sql_detach(db->handle, name) == SQLITE_INTERRUPT)
 		;
 }
@@ -285,17 +285,17 @@ const char *prof_db_path(const struct prof_db *db)
 
 void prof_db_read_through(struct prof_db *db)
 {
-	/* Where it fails all is as before, which is no less right. */
+	/* A failure leaves the settings unchanged, which is correct, too. */
 	sqlite3_exec(db->handle, "PRAGMA mmap_size=0", NULL, NULL, NULL);
 	sqlite3_exec(db->handle, "PRAGMA query_only=0; PRAGMA temp_store=FILE", NULL, NULL, NULL);
-	add_columns(db); /* SQLite has dropped what was temporary */
+	add_columns(db); /* setting temp_store drops temporary views */
 	sqlite3_exec(db->handle, "PRAGMA query_only=1", NULL, NULL, NULL);
 }
 
-/* ---- facts ----------------------------------------------------------------------------------- */
+/* ---- metadata -------------------------------------------------------------------------------- */
 
-/* The row of a fact into @out. */
-static enum status meta_take(const struct prof_query *query, char *out, size_t size,
+/* Copy the value in the current row to @out. */
+static enum status copy_meta(const struct prof_query *query, char *out, size_t size,
 			     struct err *err)
 {
 	const bool null = sqlite3_column_type(query->statement, 0) == SQLITE_NULL;
@@ -322,7 +322,7 @@ enum status prof_db_meta_get(struct prof_db *db, const char *key, char *out, siz
 	prof_query_text(query, ":key", key);
 	status = prof_query_step(query, &row, err);
 	if (status == ST_OK)
-		status = row ? meta_take(query, out, size, err)
+		status = row ? copy_meta(query, out, size, err)
 			     : err_set(err, ST_NOTFOUND, "%s: no %s", db->path, key);
 	prof_query_close(query);
 	return status;
@@ -333,7 +333,7 @@ bool prof_db_meta(struct prof_db *db, const char *key, char *out, size_t size)
 	return prof_db_meta_get(db, key, out, size, NULL) == ST_OK;
 }
 
-/* A merged file has facts of its later ranks as merge.RANK.KEY. */
+/* A merged file has the metadata of its later ranks as merge.RANK.KEY. */
 static const char sql_origin[] =
 	"SELECT max(key IN ('run', 'schedule') OR key GLOB 'merge.*.run' "
 	"           OR (key = 'command' AND value GLOB 'ipu-train*')), max(key = 'source') "
@@ -361,8 +361,8 @@ const char *prof_origin_none(enum prof_origin origin)
 	return origin == PROF_FROM_TRAINER ? NULL : words[origin];
 }
 
-/* Of the process that @host, @pid and @start name. */
-static bool process_lives(const char *host, const char *pid, const char *start)
+/* Return whether the process with the recorded @host, @pid and @start runs. */
+static bool is_process_alive(const char *host, const char *pid, const char *start)
 {
 	char here[PROF_HOST_SIZE];
 
@@ -391,7 +391,8 @@ enum status prof_db_look(struct prof_db *db, enum prof_state *state, bool *alive
 		*state = PROF_COMPLETE;
 	else if (strcmp(values[0], "closing") == 0)
 		*state = PROF_CLOSING;
-	*alive = known && *state != PROF_COMPLETE && process_lives(values[1], values[2], values[3]);
+	*alive = known && *state != PROF_COMPLETE &&
+		 is_process_alive(values[1], values[2], values[3]);
 	return ST_OK;
 }
 
@@ -498,9 +499,9 @@ enum status prof_query_open(struct prof_query **out, struct prof_db *db, const c
 	return status;
 }
 
-/* The parameter's number; an unknown name is kept for the next step. 0 too where there is no query,
- * since it could not be opened. */
-static int parameter(struct prof_query *query, const char *name)
+/* Return the parameter's index; 0 without a query, or for an unknown name, which the next step
+ * reports. */
+static int find_parameter(struct prof_query *query, const char *name)
 {
 	int index = query ? sqlite3_bind_parameter_index(query->statement, name) : 0;
 
@@ -509,7 +510,7 @@ static int parameter(struct prof_query *query, const char *name)
 	return index;
 }
 
-static void keep_failure(struct prof_query *query, int code)
+static void set_failure(struct prof_query *query, int code)
 {
 	if (code != SQLITE_OK && query->failure.status == ST_OK)
 		prof_sql_error(query->db->handle, code, &query->failure, "bind");
@@ -517,29 +518,29 @@ static void keep_failure(struct prof_query *query, int code)
 
 void prof_query_int(struct prof_query *query, const char *name, int64_t value)
 {
-	int index = parameter(query, name);
+	int index = find_parameter(query, name);
 
 	if (index > 0)
-		keep_failure(query, value == IPS_NULL
-					    ? sqlite3_bind_null(query->statement, index)
-					    : sqlite3_bind_int64(query->statement, index, value));
+		set_failure(query, value == IPS_NULL
+					   ? sqlite3_bind_null(query->statement, index)
+					   : sqlite3_bind_int64(query->statement, index, value));
 }
 
 void prof_query_real(struct prof_query *query, const char *name, double value)
 {
-	int index = parameter(query, name);
+	int index = find_parameter(query, name);
 
 	if (index > 0)
-		keep_failure(query, sqlite3_bind_double(query->statement, index, value));
+		set_failure(query, sqlite3_bind_double(query->statement, index, value));
 }
 
 void prof_query_text(struct prof_query *query, const char *name, const char *value)
 {
-	int index = parameter(query, name);
+	int index = find_parameter(query, name);
 
 	if (index > 0)
-		keep_failure(query, sqlite3_bind_text(query->statement, index, value, -1,
-						      SQLITE_TRANSIENT));
+		set_failure(query, sqlite3_bind_text(query->statement, index, value, -1,
+						     SQLITE_TRANSIENT));
 }
 
 enum status prof_query_step(struct prof_query *query, bool *row, struct err *err)
@@ -655,7 +656,7 @@ int64_t prof_column_int(const struct prof_query *query, int column)
 {
 	const int64_t value = sqlite3_column_int64(query->statement, column);
 
-	/* NULL reads as 0: most values need no second question. */
+	/* SQLite returns 0 for NULL, so only a 0 needs the check. */
 	return value == 0 && is_null(query, column) ? IPS_NULL : value;
 }
 

@@ -1,7 +1,7 @@
 /*
- * A database handle from the inside, for the files that make up the read side.
+ * The database handle, for the source files of the read side.
  *
- * Threading and ownership as prof_db.h says.
+ * Threading and ownership as in prof_db.h.
  */
 #ifndef PROF_DB_INTERNAL_H
 #define PROF_DB_INTERNAL_H
@@ -19,11 +19,11 @@ struct prof_db {
 	char *path;
 	uint64_t uses;
 	struct prof_query *cache[PROF_CACHE_SIZE];
-	struct prof_guard *guard; /* NULL: what it is asked is ours */
+	struct prof_guard *guard; /* NULL: the statements are ours, unguarded */
 };
 
-/* The status and words of @code, where a guarded handle stopped a statement: true. Else @err is
- * untouched. */
+/* If a guarded handle stopped a statement with the SQLite result @code, set *@status and @err and
+ * return true. Otherwise leave both unchanged. */
 bool prof__guard_error(struct prof_db *db, int code, enum status *status, struct err *err);
 void prof__guard_free(struct prof_db *db); /* accepts a handle without one */
 

@@ -1,12 +1,12 @@
 /*
- * One expression that a person writes as a condition on rows. See prof_expression_check() in
+ * Checks an expression that a user writes as a condition on rows. See prof_expression_check() in
  * prof_db.h.
  *
- * SQLite parses the expression in a database in memory whose only table has the given columns and
- * no rows, so nothing of a recording can be named. An authorizer allows those columns and a list of
- * functions. The list has pure functions only, and none whose result can be much longer than its
- * arguments: replace() within replace() would grow without bound. An expression has no loop, so the
- * bounds on its length and depth bound the steps that one row takes, too.
+ * SQLite parses the expression in an in-memory database whose only table has the given columns and
+ * no rows, so no data of a recording is reachable. An authorizer allows those columns and a list of
+ * pure functions, none of whose results can be much longer than its arguments: replace() within
+ * replace() would grow without bound. An expression has no loop, so the bounds on its length and
+ * depth also bound the steps per row.
  *
  * Threading: none. Ownership: the database lives for one call.
  */
@@ -23,7 +23,7 @@
 #define EXPRESSION_DEPTH 100
 #define EXPRESSION_BYTES 8192
 
-/* Sorted for bsearch. GLOB, LIKE, -> and ->> are functions to SQLite. */
+/* Sorted for bsearch(). SQLite treats GLOB, LIKE, -> and ->> as functions. */
 /* clang-format off */
 static const char *const pure_functions[] = {
 	"->", "->>", "abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "ceil",
@@ -35,11 +35,11 @@ static const char *const pure_functions[] = {
 };
 /* clang-format on */
 
-/* What the authorizer compares with, and what it refused. */
+/* The authorizer's state: the allowed columns, and the name of what it refused. */
 struct expression_guard {
 	const char *const *columns;
 	size_t column_count;
-	int selects; /* one is ours, every other one is a subquery */
+	int selects; /* the first is ours, every other is a subquery */
 	char refused[160];
 };
 
@@ -56,7 +56,7 @@ static bool is_column(const struct expression_guard *guard, const char *name)
 	return false;
 }
 
-/* The authorizer: @a and @b are what SQLite's documentation says of @action. */
+/* The authorizer: for @a and @b see SQLite's documentation of @action. */
 static int authorize_expression(void *user, int action, const char *a, const char *b,
 				const char *schema, const char *inside)
 {
@@ -66,7 +66,7 @@ static int authorize_expression(void *user, int action, const char *a, const cha
 	(void)inside;
 	if (action == SQLITE_SELECT && guard->selects++ == 0)
 		return SQLITE_OK;
-	/* SQLite asks for the column "" of a table of which it needs no column. */
+	/* SQLite asks for the column "" of a table if the statement uses none of its columns. */
 	if (action == SQLITE_READ && a && !strcmp(a, EXPRESSION_TABLE) && b &&
 	    (!*b || is_column(guard, b)))
 		return SQLITE_OK;
@@ -86,7 +86,7 @@ static int authorize_expression(void *user, int action, const char *a, const cha
 	return SQLITE_DENY;
 }
 
-/* A database in memory with the table of @guard's columns. */
+/* Open an in-memory database with a table of @guard's columns. */
 static enum status open_columns(sqlite3 **out, const struct expression_guard *guard,
 				struct err *err)
 {
@@ -116,7 +116,7 @@ static enum status open_columns(sqlite3 **out, const struct expression_guard *gu
 	str_add(&sql, ")");
 	status = sql.failed ? err_nomem(err) : prof_sql_run(*out, str_peek(&sql), err);
 	str_free(&sql);
-	/* "x" is a column, and never a text: a misspelt one must not go unnoticed. */
+	/* "x" is always a column, never a text: a misspelt name must be an error. */
 	sqlite3_db_config(*out, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
 	for (size_t i = 0; i < ARRAY_LEN(limits); i++)
 		sqlite3_limit(*out, limits[i].id, limits[i].most);
@@ -165,8 +165,8 @@ enum status prof_expression_check(const char *text, const char *const *columns, 
 
 	if (status == ST_OK)
 		sqlite3_set_authorizer(handle, authorize_expression, &guard);
-	/* Alone, so that nothing closes the brackets which are put around it; and within them, so
-	 * that it is no more than an expression. */
+	/* Once without parentheses, so that the text cannot close those put around it later, and
+	 * once within parentheses, so that it is a single expression. */
 	if (status == ST_OK)
 		status = prepare_expression(handle, &guard, "", text, "", err);
 	if (status == ST_OK)

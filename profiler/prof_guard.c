@@ -1,13 +1,12 @@
 /*
- * Statements that people write: what they may name, how long they run and what memory they take.
- * See prof_db_guard() in prof_db.h.
+ * Statements that users write: what they may access, how long they run and how much memory they
+ * allocate. See prof_db_guard() in prof_db.h.
  *
- * Three walls, each enough by itself for the file's sake: the handle is opened for reading only,
- * SQLite's defensive settings are on, and an authorizer lets through reading alone, by lists of
- * what is allowed: actions, functions, pragmas, tables. Lists of what is forbidden would miss what
- * a newer SQLite brings.
+ * Three barriers, each sufficient to protect the file: the handle is opened read-only, SQLite's
+ * defensive settings are on, and an authorizer allows reading only, with allow lists of actions,
+ * functions, pragmas and tables. Deny lists would miss features of a newer SQLite.
  *
- * Threading: as the handle's. The bound on memory is SQLite's own and the process's: it stands
+ * Threading: as the handle's. The bound on memory is SQLite's, for the whole process: it applies
  * while a guarded handle is open. Ownership: the handle owns its guard.
  */
 #include <stdio.h>
@@ -21,29 +20,29 @@
 #include "profiler/prof_db_internal.h"
 
 #define MEMORY_BYTES   (INT64_C(128) << 20)
-#define STEPS_PER_LOOK 1000 /* of SQLite's machine, between two looks whether to go on */
+#define STEPS_PER_POLL 1000 /* virtual machine steps of SQLite between two calls of `cancelled` */
 #define DENIED_SIZE    128
-#define PRAGMA_TABLE   "pragma_" /* in front of a pragma's name: what it tells as a table */
+#define PRAGMA_TABLE   "pragma_" /* prefix of a pragma's name as a table-valued function */
 
 /* A table or view of the file's schema. */
 struct guard_table {
 	const char *name;
-	bool module; /* makes its rows: code that a damaged file reaches */
+	bool module; /* a virtual table: a damaged file could reach its module's code */
 };
 
 struct prof_guard {
 	struct prof_guard_params params;
-	int64_t hard_before, soft_before; /* bounds on memory */
-	char denied[DENIED_SIZE];         /* what the authorizer last refused */
+	int64_t hard_before, soft_before; /* memory limits to restore */
+	char denied[DENIED_SIZE];         /* name of what the authorizer last refused */
 	struct arena names;
-	struct guard_table *tables; /* in the order of their names */
+	struct guard_table *tables; /* sorted by name */
 	size_t table_count;
 };
 
-/* ---- what is allowed: sorted for bsearch ----------------------------------------------------- */
+/* ---- allow lists, sorted for bsearch() ------------------------------------------------------- */
 
-/* Functions of the library that read nothing but their arguments. load_extension() is one of the
- * library's own, too, and not here. */
+/* SQLite's functions that read nothing but their arguments. load_extension() is one of SQLite's
+ * own, too, and not in the list. */
 /* clang-format off */
 static const char *const functions[] = {
 	"->", "->>", "abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "avg",
@@ -64,8 +63,8 @@ static const char *const functions[] = {
 };
 /* clang-format on */
 
-/* Pragmas that only tell, by the names of their tables. Those marked take an argument that names
- * what is asked about; with one, the others would change something. */
+/* Read-only pragmas, by the names of their tables. The argument of the marked ones names the object
+ * of the query; an argument of the others would set a value. */
 static const struct prof_pragma {
 	const char *table;
 	bool argument;
@@ -82,14 +81,14 @@ static const struct prof_pragma {
 	{PRAGMA_TABLE "user_version", false},
 };
 
-/* Tables of the library's own. Beside these and the pragmas' a statement reads what the file's
- * schema names, and no other module's table. */
+/* SQLite's built-in tables. A statement may read these, those of the pragmas above and those that
+ * the file's schema names, but no table of another module. */
 static const char *const library_tables[] = {
 	"json_each",     "json_tree",          "sqlite_master",
 	"sqlite_schema", "sqlite_temp_master", "sqlite_temp_schema",
 };
 
-/* What is said of SQLite's actions. */
+/* Names of SQLite's actions, for messages. */
 static const struct {
 	int action;
 	const char *name;
@@ -150,9 +149,9 @@ static bool is_pragma_allowed(const char *name, const char *argument)
 	return found && (found->argument || !argument);
 }
 
-/* Without a @column a name that is no table's is one that the statement itself gives, by WITH:
- * prof_db_guard() has dropped the modules of others, but SQLite makes those of pragmas when they
- * are named. */
+/* A name that is no table, with an empty @column, is a common table expression of the statement:
+ * prof_db_guard() has dropped all other modules, but SQLite registers pragma modules on first
+ * use. */
 static bool is_table_allowed(const struct prof_guard *guard, const char *name, const char *column)
 {
 	const struct guard_table *found;
@@ -171,7 +170,7 @@ static bool is_table_allowed(const struct prof_guard *guard, const char *name, c
 	       sqlite3_strnicmp(name, PRAGMA_TABLE, sizeof(PRAGMA_TABLE) - 1) != 0;
 }
 
-/* @table: what a change is of; the schema's own is changed by whatever makes or drops something. */
+/* @table: the table that is changed; every CREATE or DROP changes a table of the schema's own. */
 static const char *action_name(int action, const char *table)
 {
 	if ((action == SQLITE_INSERT || action == SQLITE_UPDATE || action == SQLITE_DELETE) &&
@@ -184,7 +183,7 @@ static const char *action_name(int action, const char *table)
 	return "this";
 }
 
-/* The authorizer: @a and @b are what SQLite's documentation says of @action. */
+/* The authorizer: for @a and @b see SQLite's documentation of @action. */
 static int authorize(void *user, int action, const char *a, const char *b, const char *schema,
 		     const char *inside)
 {
@@ -218,7 +217,7 @@ static int authorize(void *user, int action, const char *a, const char *b, const
 	}
 }
 
-static int go_on(void *user)
+static int is_cancelled(void *user)
 {
 	const struct prof_guard *guard = user;
 
@@ -227,8 +226,8 @@ static int go_on(void *user)
 
 /* ---- the guard ------------------------------------------------------------------------------- */
 
-/* Nothing that a person writes needs more, and within one step SQLite cannot be stopped. */
-static void limit(sqlite3 *handle)
+/* No statement of a user needs more. SQLite cannot be interrupted within one step. */
+static void set_limits(sqlite3 *handle)
 {
 	static const struct {
 		int id, most;
@@ -245,10 +244,9 @@ static void limit(sqlite3 *handle)
 		sqlite3_limit(handle, limits[i].id, limits[i].most);
 }
 
-/* SQLite declares a table of the library's own when it is first named, which the authorizer would
- * refuse: so those that are allowed are declared before it stands, and the modules of all others
- * are dropped. */
-static bool keep_library_tables(sqlite3 *handle)
+/* SQLite declares a built-in table when a statement first names it, which the authorizer would
+ * refuse. So declare the allowed ones before the authorizer is set, and drop all other modules. */
+static bool declare_library_tables(sqlite3 *handle)
 {
 	const char *kept[ARRAY_LEN(library_tables) + ARRAY_LEN(pragmas) + 1] = {NULL};
 	size_t count = 0;
@@ -262,7 +260,7 @@ static bool keep_library_tables(sqlite3 *handle)
 		char sql[96];
 
 		snprintf(sql, sizeof(sql), "SELECT 1 FROM %s", kept[i]);
-		/* Where it fails the table cannot be read, and nothing else is lost. */
+		/* If this fails, the table cannot be read; nothing else depends on it. */
 		sqlite3_prepare_v2(handle, sql, -1, &statement, NULL);
 		sqlite3_finalize(statement);
 	}
@@ -303,7 +301,7 @@ static enum status list_tables(struct prof_guard *guard, struct prof_db *db, str
 	return status;
 }
 
-static bool configure(sqlite3 *handle)
+static bool set_options(sqlite3 *handle)
 {
 	static const struct {
 		int option, value;
@@ -344,7 +342,7 @@ enum status prof_db_guard(struct prof_db *db, const struct prof_guard_params *pa
 	if (guard->params.memory_bytes <= 0)
 		guard->params.memory_bytes = MEMORY_BYTES;
 	status = list_tables(guard, db, err);
-	if (status == ST_OK && (!keep_library_tables(db->handle) || !configure(db->handle) ||
+	if (status == ST_OK && (!declare_library_tables(db->handle) || !set_options(db->handle) ||
 				sqlite3_set_authorizer(db->handle, authorize, guard) != SQLITE_OK))
 		status = err_set(err, ST_UNSUPPORTED, "%s: this SQLite cannot be kept from writing",
 				 db->path);
@@ -352,8 +350,8 @@ enum status prof_db_guard(struct prof_db *db, const struct prof_guard_params *pa
 		free_guard(guard);
 		return status;
 	}
-	limit(db->handle);
-	sqlite3_progress_handler(db->handle, STEPS_PER_LOOK, go_on, guard);
+	set_limits(db->handle);
+	sqlite3_progress_handler(db->handle, STEPS_PER_POLL, is_cancelled, guard);
 	guard->soft_before = sqlite3_soft_heap_limit64(-1);
 	guard->hard_before =
 		sqlite3_hard_heap_limit64(sqlite3_memory_used() + guard->params.memory_bytes);

@@ -7,11 +7,11 @@
 #include "common/mem.h"
 #include "common/minmax.h"
 
-#define NS_PER_ROW 500    /* of a table, for an index of one or two columns (measured: about 400) */
+#define NS_PER_ROW 500    /* estimate for an index of 1 or 2 columns (measured: about 400) */
 #define LEAST_ROWS 500000 /* smaller tables are scanned in a tenth of a second */
 
-/* What joins by key and the arrows of a span look up, the most useful first. Nothing in this
- * repository needs an index: reports and views read ranges of rows. */
+/* For joins by key and for the flows of a span, the most useful first. No query of this repository
+ * needs an index: reports and views read ranges of rows. */
 static const struct {
 	const char *create, *last_row;
 } indexes[] = {

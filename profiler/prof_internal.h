@@ -1,11 +1,11 @@
 /*
- * A recording from the inside: lanes (tracks with their rings and what the writer knows of them)
- * and the writer. Only for the write side.
+ * The recording's internals: lanes (tracks with their rings and the writer's state of them) and
+ * the writer. Only for the write side.
  *
- * Threads: a lane's `ring` and `producer` belong to its producing thread, its `writer` part and
- * everything in struct prof_writer to the writer's thread, except as said. ips_recording.lock
- * guards the list of lanes, the tensors' ids, the flush tickets, the turns and the first failure.
- * No other lock is taken while it is held.
+ * Threads: a lane's `ring` and the producer's members belong to its producing thread, the
+ * writer's members and everything in struct prof_writer to the writer's thread, except as noted.
+ * ips_recording.lock guards the list of lanes, the tensors' ids, the flush tickets, the turns and
+ * the first failure. No other lock is acquired while it is held.
  */
 #ifndef PROF_INTERNAL_H
 #define PROF_INTERNAL_H
@@ -26,7 +26,7 @@
 #include "profiler/prof_sums.h"
 
 #define PROF_PAGE_BYTES 16384 /* of the database */
-#define PROF_LANE_ROWS  8192u /* rows a lane gathers before they go to the database */
+#define PROF_LANE_ROWS  8192u /* rows that a lane buffers before they are inserted */
 #define PROF_ARG_TEXT   64u   /* bytes of a text argument */
 #define PROF_KEYS_SLOTS 3u    /* slots that a struct ips_keys takes after its event */
 #define PROF_TEXT_SLOTS 2u
@@ -40,10 +40,10 @@ enum {
 	PROF_ARG_INT,
 	PROF_ARG_REAL,
 	PROF_ARG_TEXT_TYPE,
-	PROF_ARG_LONG_TEXT /* bits: a pointer to a text of its own, freed when it is written */
+	PROF_ARG_LONG_TEXT /* bits: a pointer to a heap text, freed when it is written */
 };
-#define PROF_AT                                                                                    \
-	1u /* what an instant, a sample or a side of a flow says: `ticks` is a given time in ns */
+/* Flag of an instant, a sample or a side of a flow: `ticks` is a given time in ns. */
+#define PROF_AT 1u
 
 enum {
 	PROF_ZONE_SPANS,
@@ -52,7 +52,7 @@ enum {
 	PROF_ZONES
 };
 
-/* A span that is in the lane's buffer (@value is its index) or already has its id. Id 0: none. */
+/* A span in the lane's buffer (@value is its index), or one that already has its id. Id 0: none. */
 struct prof_ref {
 	int64_t value;
 	bool here;
@@ -61,7 +61,7 @@ struct prof_ref {
 struct prof_open_span {
 	struct prof_ref span; /* of a ghost (no call site): its parent's */
 	int64_t start_ns;
-	int64_t end_ns; /* INT64_MAX: begun, its end is to come */
+	int64_t end_ns; /* INT64_MAX: begun, end not known yet */
 	uint32_t site;  /* 0: a ghost */
 	int32_t depth;
 	int32_t finest; /* level of its zone; 0 while it is in the lane's buffer */
@@ -110,7 +110,7 @@ struct prof_sample {
 	uint32_t site;
 };
 
-/* An array of the writer's that grows and is emptied at each flush. */
+/* A growing array of the writer, cleared at each flush. */
 #define PROF_LIST(type)                                                                            \
 	struct {                                                                                   \
 		type *items;                                                                       \
@@ -118,28 +118,28 @@ struct prof_sample {
 	}
 
 struct prof_lane {
-	struct ips_track ring; /* first: the public pointer is the lane's */
+	struct ips_track ring; /* first: the public pointer points to it */
 	struct ips_recording *recording;
 	struct prof_lane *next;
 	int64_t track_id, ipu, pid, tid;
-	bool waits; /* for room in the ring */
+	bool waits; /* blocks while the ring is full */
 	enum ips_clock clock;
 	char *track, *name, *parent;
 
-	/* the producer's */
+	/* producer */
 	struct ips_keys keys;
-	bool keys_wait;     /* keys that the ring has not taken yet */
+	bool keys_wait;     /* keys not yet written to the ring */
 	uint64_t memory_ns; /* when the process's memory was sampled last */
 	uint64_t handed;    /* slots whose turn is set (prof_track.c) */
 
-	/* the writer's */
+	/* writer */
 	_Alignas(64) uint64_t tail;
 	uint64_t dropped_told, tail_told;
 	bool known;            /* its row is written */
 	int64_t last_ns;       /* start of the last span, or its end */
 	int64_t last_point_ns; /* of the last instant or sample */
 	int64_t context;
-	struct prof_ref target; /* what arguments and flows belong to; id 0: nothing */
+	struct prof_ref target; /* owner of following arguments and flows; id 0: none */
 	PROF_LIST(struct prof_open_span) stack;
 	PROF_LIST(struct prof_span_row) spans;
 	PROF_LIST(struct prof_span_end) ends;
@@ -149,7 +149,7 @@ struct prof_lane {
 	PROF_LIST(struct prof_instant) instants;
 	PROF_LIST(struct prof_sample) samples;
 	struct prof_levels levels; /* spans that ended before their zone was written */
-	struct prof_levels late;   /* those that ended after */
+	struct prof_levels late;   /* spans that ended after it */
 	struct prof_counters counters;
 };
 
@@ -158,7 +158,7 @@ struct prof_writer {
 	struct prof_clock clock;
 	bool in_transaction;
 	int64_t rank;
-	uint64_t leave_ns; /* how long the end waits for readers to let go; tests wait longer */
+	uint64_t leave_ns; /* time the finish waits for readers to close; tests wait longer */
 	/* statements */
 	sqlite3_stmt *begin, *commit, *spans_many, *spans_one, *end_span;
 	struct prof_insert strings, sites, contexts, tracks, args, flows, instants, samples, zones;
@@ -169,9 +169,9 @@ struct prof_writer {
 	struct prof_texts texts;
 	struct prof_contexts recent_contexts;
 	struct prof_recent open_flows;
-	uint64_t one_sided[2], forgotten; /* flows without their in and their out side; those no
-					     longer waited for */
-	unsigned char *sites_seen;        /* by site id */
+	/* flows without their in and their out side; flows whose other side is no longer awaited */
+	uint64_t one_sided[2], forgotten;
+	unsigned char *sites_seen; /* by site id */
 	size_t sites_capacity;
 	int64_t last_context, last_span, last_row[PROF_ZONES];
 	/* totals */
@@ -180,16 +180,16 @@ struct prof_writer {
 	/* since the last commit */
 	uint64_t keys, keys_told; /* changes of keys */
 	uint64_t events_told, rows_told, pages_told, write_ns;
-	uint64_t threads;                   /* that recorded something */
-	uint64_t last_commit_ns, commit_ns; /* when it began, how long to the next */
+	uint64_t threads;                   /* number that recorded something */
+	uint64_t last_commit_ns, commit_ns; /* when it began, interval to the next */
 	int wal_pages;
 	struct prof_copier *copier; /* may be NULL */
 	struct err err;
 };
 
-#define PROF_TURNS 64u /* set at one time */
+#define PROF_TURNS 64u /* most turns pending at one time */
 
-/* The slots of @lane before @end are the next to be drained. */
+/* The slots of @lane before @end are drained next. */
 struct prof_turn {
 	struct prof_lane *lane;
 	uint64_t end;
@@ -198,17 +198,17 @@ struct prof_turn {
 struct ips_recording {
 	struct ips_recording_params params;
 	char *command, *path;
-	unsigned generation; /* of the process; a forked child has another */
+	unsigned generation; /* of the process; differs in a forked child */
 	struct prof_writer writer;
 	struct prof_queue queue;
-	/* Not yet told, ns: what the whole run waited, and what its threads spent beside each other
-	 * (atomic). */
+	/* Not yet reported, ns (atomic): time the whole run waited, and time its threads spent in
+	 * parallel. */
 	int64_t waited_ns, spent_ns;
 	pthread_t thread, standby;
-	sem_t take_over; /* the thread has ended; the standby's turn if `starved` */
+	sem_t take_over; /* posted when the thread has ended; the standby writes if `starved` */
 	bool starved;
 	sem_t wake;
-	int nudged;       /* atomic: a wake-up is under way */
+	int nudged;       /* atomic: a wake-up is pending */
 	int stop, failed; /* atomic */
 	pthread_mutex_t lock;
 	pthread_cond_t flushed;
@@ -221,36 +221,37 @@ struct ips_recording {
 	uint64_t turns_set, turns_taken;
 };
 
-/* prof_track.c: room for an event of @slots slots, waited for; false: it will never come, and that
- * is counted as a loss */
+/* prof_track.c: wait for room for an event of @slots slots; false: there will never be room, and
+ * the event is counted as dropped */
 bool prof__track_wait(struct ips_track *track, uint64_t slots);
-bool prof__track_has_room(struct ips_track *track, uint64_t slots); /* or counted as a loss */
+bool prof__track_has_room(struct ips_track *track, uint64_t slots); /* false: counted as dropped */
 void prof__track_drop(struct ips_track *track);
 
 /* prof_record.c */
 void prof__lane_free(struct prof_lane *lane);
-bool prof__is_child(const struct ips_recording *recording); /* a forked child: hands off */
+bool prof__is_child(const struct ips_recording *recording); /* a forked child: must not touch it */
 void prof__wake(void *recording);                           /* never blocks */
 
-/* prof_track.c: the order of draining where nobody but us records (params.alone) */
-/* On the producer's thread: what @lane has published is next. Waits while too many are set. */
-void prof__turn_set(struct prof_lane *lane);
-/* On the writer's thread; false: none is set. */
-bool prof__turn_take(struct ips_recording *recording, struct prof_turn *out);
+/* prof_track.c: the order of draining if recording is all the program does (params.alone) */
+/* On the producer's thread: queue what @lane has published as the next turn. Blocks if the turns
+ * are full. */
+void prof__turn_push(struct prof_lane *lane);
+/* On the writer's thread; false: no turn is pending. */
+bool prof__turn_pop(struct ips_recording *recording, struct prof_turn *out);
 
 /* prof_lane.c: on the writer's thread */
-/* At most @most events before the slot @end, which an event begins at or will. */
+/* Drain at most @most events before the slot @end, which is the begin of an event. */
 enum status prof__lane_drain(struct prof_writer *writer, struct prof_lane *lane, uint64_t end,
 			     size_t most);
 void prof__lane_discard(struct prof_lane *lane);
 
-/* The id of a span, of which those in the lane's buffer are from @base on. */
+/* Return the id of a span; the spans in the lane's buffer get the ids from @base on. */
 static inline int64_t prof_span_id(struct prof_ref span, int64_t base)
 {
 	return span.here ? base + span.value : span.value;
 }
 
-/* What row @id says of its parent: how far back it is; 0: none. */
+/* Distance from row @id back to its parent; 0: no parent. */
 static inline int64_t prof_span_back(const struct prof_span_row *row, int64_t id, int64_t base)
 {
 	const int64_t parent = prof_span_id(row->parent, base);
@@ -259,8 +260,8 @@ static inline int64_t prof_span_back(const struct prof_span_row *row, int64_t id
 }
 
 enum status prof__lane_flush(struct prof_writer *writer, struct prof_lane *lane);
-void prof__lane_free_texts(struct prof_lane *lane);  /* long texts that wait are on the heap */
-bool prof__lane_waits(const struct prof_lane *lane); /* there is something to flush */
+void prof__lane_free_texts(struct prof_lane *lane);  /* frees long texts not yet written */
+bool prof__lane_waits(const struct prof_lane *lane); /* rows are buffered */
 
 /* prof_writer.c */
 void *prof__writer_main(void *recording);
@@ -270,28 +271,28 @@ enum status prof__writer_text(struct prof_writer *writer, const char *text, int6
 enum status prof__writer_site(struct prof_writer *writer, struct ips_site *site, uint32_t *id);
 enum status prof__writer_context(struct prof_writer *writer, const struct ips_keys *keys,
 				 bool needed, int64_t *id);
-/* One row of what recording costs since the last such row; @dropped in all. */
+/* Insert one row with the cost of recording since the last such row; @dropped is the total. */
 enum status prof__writer_overhead(struct ips_recording *recording, uint64_t dropped);
-/* Writing ends for good; writer->err says why. */
+/* Stop writing permanently; writer->err has the reason. */
 void prof__writer_fail(struct ips_recording *recording, enum status status);
 
 /* prof_writer_open.c */
 enum status prof__writer_open(struct prof_writer *writer, const char *path,
 			      const struct ips_recording_params *params, struct err *err);
 void prof__writer_close(struct prof_writer *writer); /* accepts a zeroed struct */
-/* A fact of `meta`, in the transaction that is open or one of its own. */
-enum status prof__writer_fact(struct prof_writer *writer, const char *key, const char *value,
+/* Insert a `meta` value, in the open transaction or one of its own. */
+enum status prof__writer_meta(struct prof_writer *writer, const char *key, const char *value,
 			      struct err *err);
-/* After the thread has ended: indexes, states, leaving WAL. */
+/* After the thread has ended: build indexes, set the state, leave WAL mode. */
 enum status prof__writer_finish(struct ips_recording *recording, uint64_t begun);
 
 const char *prof__phase_text(int64_t phase); /* NULL where unknown */
 
 /* prof_sums.c */
-/* Add @row of @table (its public struct), that has just been written, to the sums of its kind. */
+/* Add @row of @table (its public struct), just written, to the sums of its kind. */
 enum status prof__sums_row(struct prof_writer *writer, unsigned table, const void *row);
 enum status prof__sums_add(struct prof_writer *writer, enum prof_sum_kind kind, const void *row);
-/* Write the sums that changed, in the transaction that is open. */
+/* Write the changed sums in the open transaction. */
 enum status prof__sums_flush(struct prof_writer *writer);
 void prof__sums_fini(struct prof_writer *writer); /* accepts a zeroed struct */
 

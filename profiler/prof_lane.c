@@ -1,15 +1,15 @@
 /*
  * A track on the writer's side: from ring slots to rows of the database.
  *
- * Draining decodes events, keeps the stack of open spans, and gathers rows in the lane's own
- * arrays. A span is known by its place in the array until it has an id (struct prof_ref). Flushing
- * writes the arrays: spans get their ids, in order of begin, so the rows of one track lie together
- * and one zone row describes them; references into the arrays become ids.
+ * Draining decodes events, maintains the stack of open spans, and buffers rows in the lane's own
+ * arrays. Until a span has an id, its index in the array identifies it (struct prof_ref).
+ * Flushing writes the arrays: spans get their ids in order of begin, so the rows of one track are
+ * contiguous and one zone row describes them; references into the arrays become ids.
  *
- * Nesting: on one track spans are in order of start and a span ends no later than its parent.
- * Spans with given times (ips_span_at) sit on the same stack, with their end known; those that
- * would break the order are dropped and counted. Where such spans and begun spans share a track, a
- * begin or end is moved to the end of the given spans before it.
+ * Nesting: on one track spans are in order of start, and a span ends no later than its parent.
+ * Spans with given times (ips_span_at) are pushed on the same stack, with their end known; those
+ * that would violate the order are dropped and counted. If such spans and begun spans share a
+ * track, a begin or end is moved to the end of the given spans before it.
  *
  * On the writer's thread.
  */
@@ -20,10 +20,10 @@
 #include "profiler/prof_internal.h"
 #include "profiler/prof_site.h"
 
-#define PUSH(list) push(&(list).items, &(list).capacity, &(list).count, sizeof(*(list).items))
+#define PUSH(list) append(&(list).items, &(list).capacity, &(list).count, sizeof(*(list).items))
 
-/* Grow by one element, cleared; false: no memory. */
-static bool push(void *items, size_t *capacity, size_t *count, size_t size)
+/* Append one zeroed element; false if out of memory. */
+static bool append(void *items, size_t *capacity, size_t *count, size_t size)
 {
 	unsigned char *base;
 
@@ -37,12 +37,12 @@ static bool push(void *items, size_t *capacity, size_t *count, size_t size)
 
 /* ---- spans ----------------------------------------------------------------------------------- */
 
-static struct prof_open_span *top_of(struct prof_lane *lane)
+static struct prof_open_span *top_span(struct prof_lane *lane)
 {
 	return lane->stack.count == 0 ? NULL : &lane->stack.items[lane->stack.count - 1];
 }
 
-/* Never before @last: the clock's line may have been bent since. */
+/* Convert @ticks, but never to a time before *@last: the clock's slope may have changed since. */
 static int64_t time_of(const struct prof_writer *writer, uint64_t ticks, int64_t *last)
 {
 	int64_t ns = prof_clock_ns(&writer->clock, ticks);
@@ -53,12 +53,12 @@ static int64_t time_of(const struct prof_writer *writer, uint64_t ticks, int64_t
 	return ns;
 }
 
-/* Spans with given times that lie on top of the stack are over; begun ones stay. The time, moved
+/* Pop the spans with given times from the top of the stack, down to a begun one. Return @ns, moved
  * past their ends. */
 static int64_t pop_given(struct prof_lane *lane, int64_t ns)
 {
-	for (struct prof_open_span *top = top_of(lane); top && top->end_ns != INT64_MAX;
-	     top = top_of(lane)) {
+	for (struct prof_open_span *top = top_span(lane); top && top->end_ns != INT64_MAX;
+	     top = top_span(lane)) {
 		if (top->end_ns > ns)
 			ns = top->end_ns;
 		lane->stack.count--;
@@ -70,7 +70,7 @@ static int64_t pop_given(struct prof_lane *lane, int64_t ns)
 static enum status push_span(struct prof_writer *writer, struct prof_lane *lane, uint32_t site,
 			     int64_t start_ns, int64_t end_ns)
 {
-	const struct prof_open_span *above = top_of(lane);
+	const struct prof_open_span *above = top_span(lane);
 	const struct prof_ref parent = !above ? (struct prof_ref){0, false} : above->span;
 	const int32_t depth = !above ? -1 : above->depth;
 	struct prof_open_span *top;
@@ -78,7 +78,7 @@ static enum status push_span(struct prof_writer *writer, struct prof_lane *lane,
 
 	if (!PUSH(lane->stack))
 		return err_nomem(&writer->err);
-	top = top_of(lane);
+	top = top_span(lane);
 	top->start_ns = start_ns;
 	top->end_ns = end_ns;
 	top->site = site;
@@ -100,7 +100,7 @@ static enum status push_span(struct prof_writer *writer, struct prof_lane *lane,
 	return ST_OK;
 }
 
-/* The span @top has ended: its row, or an update of it, its levels. */
+/* End the span @top: set the duration in its row or update the row, and add it to the levels. */
 static enum status end_span(struct prof_writer *writer, struct prof_lane *lane,
 			    const struct prof_open_span *top, int64_t dur_ns)
 {
@@ -145,7 +145,7 @@ static enum status on_end(struct prof_writer *writer, struct prof_lane *lane,
 			  const struct ips_slot *slot)
 {
 	int64_t ns = pop_given(lane, time_of(writer, slot->ticks, &lane->last_ns));
-	const struct prof_open_span *top = top_of(lane);
+	const struct prof_open_span *top = top_span(lane);
 	enum status status = ST_OK;
 
 	if (!top)
@@ -153,7 +153,7 @@ static enum status on_end(struct prof_writer *writer, struct prof_lane *lane,
 	if (top->site != 0)
 		status = end_span(writer, lane, top, ns - top->start_ns);
 	lane->stack.count--;
-	top = top_of(lane);
+	top = top_span(lane);
 	lane->target = !top ? (struct prof_ref){0, false} : top->span;
 	return status;
 }
@@ -162,13 +162,13 @@ static enum status on_at(struct prof_writer *writer, struct prof_lane *lane,
 			 const struct ips_slot *slot)
 {
 	int64_t start_ns = (int64_t)slot->ticks, dur_ns = (int64_t)slot->value;
-	const struct prof_open_span *top = top_of(lane);
+	const struct prof_open_span *top = top_span(lane);
 	enum status status;
 	uint32_t site;
 
 	while (top && top->end_ns <= start_ns) {
 		lane->stack.count--;
-		top = top_of(lane);
+		top = top_span(lane);
 	}
 	if (start_ns < lane->last_ns || (top && start_ns + dur_ns > top->end_ns)) {
 		writer->dropped_here++;
@@ -180,12 +180,12 @@ static enum status on_at(struct prof_writer *writer, struct prof_lane *lane,
 	if (status == ST_OK)
 		status = push_span(writer, lane, site, start_ns, start_ns + dur_ns);
 	if (status == ST_OK)
-		status = end_span(writer, lane, top_of(lane), dur_ns);
+		status = end_span(writer, lane, top_span(lane), dur_ns);
 	return status;
 }
 
-/* Of an instant or a sample, which may say its time itself. */
-static int64_t point_time(const struct prof_writer *writer, struct prof_lane *lane,
+/* Return the time of an instant or a sample, which may be a given one. */
+static int64_t event_time(const struct prof_writer *writer, struct prof_lane *lane,
 			  const struct ips_slot *slot)
 {
 	if (slot->kind >> PROF_KIND_BITS != PROF_AT)
@@ -208,7 +208,7 @@ static enum status on_instant(struct prof_writer *writer, struct prof_lane *lane
 	if (!PUSH(lane->instants))
 		return err_nomem(&writer->err);
 	instant = &lane->instants.items[lane->instants.count - 1];
-	instant->time_ns = point_time(writer, lane, slot);
+	instant->time_ns = event_time(writer, lane, slot);
 	instant->context = lane->context;
 	instant->site = site;
 	return ST_OK;
@@ -227,7 +227,7 @@ static enum status on_counter(struct prof_writer *writer, struct prof_lane *lane
 	if (!PUSH(lane->samples))
 		return err_nomem(&writer->err);
 	sample = &lane->samples.items[lane->samples.count - 1];
-	sample->time_ns = point_time(writer, lane, slot);
+	sample->time_ns = event_time(writer, lane, slot);
 	sample->site = site;
 	memcpy(&sample->value, &slot->value, sizeof(sample->value));
 	prof_counters_add(&lane->counters, site, sample->time_ns, sample->value);
@@ -265,14 +265,14 @@ static enum status on_argument(struct prof_writer *writer, struct prof_lane *lan
 	return ST_OK;
 }
 
-/* What is open at @ns: given spans that ended before are over. */
+/* Set the target to the span open at @ns; pop given spans that ended before. */
 static void target_at(struct prof_lane *lane, int64_t ns)
 {
-	const struct prof_open_span *top = top_of(lane);
+	const struct prof_open_span *top = top_span(lane);
 
 	while (top && top->end_ns < ns) {
 		lane->stack.count--;
-		top = top_of(lane);
+		top = top_span(lane);
 	}
 	lane->target = !top ? (struct prof_ref){0, false} : top->span;
 }
@@ -301,7 +301,7 @@ static enum status on_flow(struct prof_writer *writer, struct prof_lane *lane,
 static const struct {
 	enum status (*run)(struct prof_writer *writer, struct prof_lane *lane,
 			   const struct ips_slot *slot);
-	bool counts; /* among the events that a program records */
+	bool counts; /* as an event that the program recorded */
 } event_ops[] = {
 	[IPS_EVENT_BEGIN] = {on_begin, true},       [IPS_EVENT_END] = {on_end, true},
 	[IPS_EVENT_INSTANT] = {on_instant, true},   [IPS_EVENT_COUNTER] = {on_counter, true},
@@ -313,7 +313,7 @@ _Static_assert(ARRAY_LEN(event_ops) == IPS_EVENT_FLOW_IN + 1, "event table out o
 
 /* ---- draining -------------------------------------------------------------------------------- */
 
-static uint64_t slots_of(const struct ips_slot *slot)
+static uint64_t slot_count(const struct ips_slot *slot)
 {
 	unsigned event = slot->kind & 0xff;
 
@@ -333,15 +333,15 @@ static bool is_full(const struct prof_lane *lane)
 	       lane->counters.count >= PROF_LANE_ROWS;
 }
 
-/* One event; *@slots is how many slots it took. An event of several slots is put together in a row
- * first, because it may lie across the ring's end. */
+/* Decode one event; *@slots is its number of slots. An event of several slots is copied to a
+ * contiguous array first, because it may wrap around the ring's end. */
 static enum status decode(struct prof_writer *writer, struct prof_lane *lane, uint64_t *slots)
 {
 	const struct ips_slot *slot = &lane->ring.slots[lane->tail & lane->ring.mask];
 	struct ips_slot joined[1 + PROF_KEYS_SLOTS];
 	unsigned event = slot->kind & 0xff;
 
-	*slots = slots_of(slot);
+	*slots = slot_count(slot);
 	if (*slots > 1) {
 		for (uint64_t i = 0; i < *slots; i++)
 			joined[i] = lane->ring.slots[(lane->tail + i) & lane->ring.mask];
@@ -351,7 +351,7 @@ static enum status decode(struct prof_writer *writer, struct prof_lane *lane, ui
 	return event_ops[event].run(writer, lane, slot);
 }
 
-static void set_free(struct prof_lane *lane)
+static void publish_consumed(struct prof_lane *lane)
 {
 	__atomic_store_n(&lane->ring.consumed, lane->tail, __ATOMIC_RELEASE);
 }
@@ -367,11 +367,11 @@ enum status prof__lane_drain(struct prof_writer *writer, struct prof_lane *lane,
 		status = decode(writer, lane, &slots);
 		lane->tail += slots;
 		if (i % 256 == 255)
-			set_free(lane);
+			publish_consumed(lane);
 		if (status == ST_OK && is_full(lane))
 			status = prof__lane_flush(writer, lane);
 	}
-	set_free(lane);
+	publish_consumed(lane);
 	return status;
 }
 
@@ -384,20 +384,20 @@ void prof__lane_discard(struct prof_lane *lane)
 
 		if (slot->kind == (IPS_EVENT_ARGUMENT | PROF_ARG_LONG_TEXT << PROF_KIND_BITS))
 			mem_free((void *)(uintptr_t)slot->value);
-		lane->tail += slots_of(slot);
+		lane->tail += slot_count(slot);
 	}
-	set_free(lane);
+	publish_consumed(lane);
 }
 
 /* ---- spans ----------------------------------------------------------------------------------- */
 
-/* Failures stick: the first is in writer->err, and with it nothing below is written any more. */
+/* Errors are sticky: writer->err holds the first one, after which nothing below is written. */
 static bool ok(const struct prof_writer *writer)
 {
 	return writer->err.status == ST_OK;
 }
 
-/* The cells of the next row of @insert; after a failure some that go nowhere. */
+/* Return the cells of the next row of @insert; after a failure, cells that are never written. */
 static struct prof_cell *next_row(struct prof_writer *writer, struct prof_insert *insert)
 {
 	struct prof_cell *cells = insert->cells;
@@ -466,7 +466,8 @@ static void insert_spans(struct prof_writer *writer, struct prof_lane *lane, int
 		else
 			prof_sql_execute(statement, &writer->err, "insert spans");
 	}
-	/* SQLite numbers the rows; the numbers given to parents and arguments rely on it. */
+	/* SQLite assigns the ids; the ids computed for parents and arguments rely on their
+	 * order. */
 	if (ok(writer) && sqlite3_last_insert_rowid(writer->db) != base + (int64_t)count - 1)
 		err_set(&writer->err, ST_FAILED, "another program has written to the database");
 }
@@ -486,8 +487,8 @@ static void insert_zone(struct prof_writer *writer, const struct prof_lane *lane
 	prof_cell_int(&cells[6], finest);
 }
 
-/* References into the buffer become ids; open spans remember their zone's finest level. */
-static void resolve_all(struct prof_lane *lane, int64_t base, int finest)
+/* Replace references into the buffer by ids; set the finest level of their zone in open spans. */
+static void resolve_spans(struct prof_lane *lane, int64_t base, int finest)
 {
 	for (size_t i = 0; i < lane->stack.count; i++) {
 		struct prof_open_span *open = &lane->stack.items[i];
@@ -499,7 +500,7 @@ static void resolve_all(struct prof_lane *lane, int64_t base, int finest)
 	lane->target = (struct prof_ref){prof_span_id(lane->target, base), false};
 }
 
-/* The spans, their zone, and what they bring to the levels. */
+/* Write the spans, their zone, and their increments of the levels. */
 static void flush_spans(struct prof_writer *writer, struct prof_lane *lane, int64_t base)
 {
 	size_t count = lane->spans.count;
@@ -517,7 +518,7 @@ static void flush_spans(struct prof_writer *writer, struct prof_lane *lane, int6
 	last_ns = lane->spans.items[count - 1].start_ns;
 	prof_levels_flush(&lane->levels);
 	finest = prof_levels_finest(&lane->levels, last_ns - first_ns);
-	resolve_all(lane, base, finest);
+	resolve_spans(lane, base, finest);
 	insert_zone(writer, lane, PROF_ZONE_SPANS, first_ns, last_ns, base, writer->last_span,
 		    finest);
 	if (finest > 0) {
@@ -577,7 +578,7 @@ static void flush_args(struct prof_writer *writer, struct prof_lane *lane, int64
 		prof_cell_int(&cells[1], name);
 		set_value(&cells[2], arg);
 	}
-	/* The rows point to texts of the lane, which frees them after this flush. */
+	/* The rows point to texts that the lane frees after this flush. */
 	if (ok(writer))
 		prof_insert_flush(&writer->args, &writer->err);
 }
@@ -594,7 +595,7 @@ struct flow_key {
 	uint64_t site, id;
 };
 
-/* A waiting side of a flow is stored under its key as its span's id, negative for the out side. */
+/* The first side of a flow is stored under its key as its span id, negated for the out side. */
 static void flush_flow(struct prof_writer *writer, const struct prof_flow *flow, int64_t span_id)
 {
 	const struct flow_key key = {prof_site_id(flow->site), flow->id};
@@ -663,7 +664,7 @@ static void flush_samples(struct prof_writer *writer, struct prof_lane *lane)
 		    writer->last_row[PROF_ZONE_COUNTERS], IPS_NULL);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- flushing a lane ------------------------------------------------------------------------- */
 
 bool prof__lane_waits(const struct prof_lane *lane)
 {
@@ -673,7 +674,7 @@ bool prof__lane_waits(const struct prof_lane *lane)
 	       lane->dropped_told != __atomic_load_n(&lane->ring.dropped, __ATOMIC_RELAXED);
 }
 
-static void empty(struct prof_lane *lane)
+static void clear_lane(struct prof_lane *lane)
 {
 	prof__lane_free_texts(lane);
 	lane->spans.count = 0;
@@ -713,6 +714,6 @@ enum status prof__lane_flush(struct prof_writer *writer, struct prof_lane *lane)
 	if (ok(writer))
 		prof__insert_counters(&writer->counter_levels, lane->track_id, &lane->counters,
 				      &writer->err);
-	empty(lane);
+	clear_lane(lane);
 	return writer->err.status;
 }

@@ -1,5 +1,5 @@
 /*
- * Levels: buckets, their roll-up, their increments, their rows. See prof_levels.h.
+ * Levels: buckets, their roll-up, increments and rows. See prof_levels.h.
  */
 #include "profiler/prof_levels.h"
 
@@ -17,7 +17,7 @@ void prof_levels_fini(struct prof_levels *levels)
 	memset(levels, 0, sizeof(*levels));
 }
 
-/* Add to @site's share; the least of four makes way and leaves its time to the newcomer. */
+/* Add to @site's share. The least of the four shares is evicted; the new site inherits its slot. */
 static void share_add(struct prof_share *shares, uint32_t site, int64_t ns)
 {
 	struct prof_share *least = &shares[0];
@@ -73,8 +73,8 @@ static void emit(struct prof_levels *levels, uint32_t depth, int level,
 	increment->level = level;
 }
 
-/* Make @bucket the one of number @index; what it gathered for another must have left. */
-static void turn_to(struct prof_bucket *bucket, int64_t index)
+/* Make @bucket the one with number @index; its previous contents must have been flushed. */
+static void switch_bucket(struct prof_bucket *bucket, int64_t index)
 {
 	if (bucket->index == index)
 		return;
@@ -87,9 +87,9 @@ static bool is_empty(const struct prof_bucket *bucket)
 	return bucket->count == 0 && bucket->busy_ns == 0;
 }
 
-/* Bucket @low of @depth gives up what it holds: to the database and to the level above. Where the
- * bucket above is another one, that gives first, and so on upwards. */
-static void give(struct prof_levels *levels, uint32_t depth, int low)
+/* Flush bucket @low of @depth: emit its increment and add it to the next coarser level. If the open
+ * bucket there has another number, flush that one first, and so on upwards. */
+static void flush_bucket(struct prof_levels *levels, uint32_t depth, int low)
 {
 	struct prof_bucket *buckets = levels->depths[depth];
 	int high = low;
@@ -103,7 +103,7 @@ static void give(struct prof_levels *levels, uint32_t depth, int low)
 		merge_shares(bucket->whole, bucket->part);
 		emit(levels, depth, l, bucket);
 		if (l + 1 < PROF_LEVELS) {
-			turn_to(&buckets[l + 1], bucket->index >> 2);
+			switch_bucket(&buckets[l + 1], bucket->index >> 2);
 			buckets[l + 1].busy_ns += bucket->busy_ns;
 			buckets[l + 1].count += bucket->count;
 			merge_shares(buckets[l + 1].part, bucket->part);
@@ -114,23 +114,23 @@ static void give(struct prof_levels *levels, uint32_t depth, int low)
 	}
 }
 
-static void give_all_below(struct prof_levels *levels, uint32_t depth, int level)
+static void flush_below(struct prof_levels *levels, uint32_t depth, int level)
 {
 	for (int l = 0; l < level; l++) {
 		if (!is_empty(&levels->depths[depth][l]))
-			give(levels, depth, l);
+			flush_bucket(levels, depth, l);
 	}
 }
 
-static void put(struct prof_levels *levels, uint32_t depth, int level, int64_t index, int64_t ns,
-		int64_t count, uint32_t site)
+static void add_to_bucket(struct prof_levels *levels, uint32_t depth, int level, int64_t index,
+			  int64_t ns, int64_t count, uint32_t site)
 {
 	struct prof_bucket *bucket = &levels->depths[depth][level];
 
 	if (bucket->index != index) {
 		if (!is_empty(bucket))
-			give(levels, depth, level);
-		turn_to(bucket, index);
+			flush_bucket(levels, depth, level);
+		switch_bucket(bucket, index);
 	}
 	bucket->busy_ns += ns;
 	bucket->count += count;
@@ -164,19 +164,21 @@ void prof_levels_add(struct prof_levels *levels, uint32_t depth, int64_t start_n
 	if (depth >= levels->depth_count && !grow_depths(levels, depth))
 		return;
 	if (level > 0)
-		give_all_below(levels, depth, level);
+		flush_below(levels, depth, level);
 	while (start_ns >> shift < end_ns >> shift) {
 		int64_t edge = ((start_ns >> shift) + 1) << shift;
 
-		put(levels, depth, level, start_ns >> shift, edge - start_ns, count, site);
+		add_to_bucket(levels, depth, level, start_ns >> shift, edge - start_ns, count,
+			      site);
 		start_ns = edge;
 		count = 0;
 	}
 	if (start_ns < end_ns || count > 0)
-		put(levels, depth, level, start_ns >> shift, end_ns - start_ns, count, site);
+		add_to_bucket(levels, depth, level, start_ns >> shift, end_ns - start_ns, count,
+			      site);
 }
 
-static int by_place(const void *a, const void *b)
+static int compare_increments(const void *a, const void *b)
 {
 	const struct prof_increment *x = a, *y = b;
 
@@ -186,7 +188,7 @@ static int by_place(const void *a, const void *b)
 void prof_levels_flush(struct prof_levels *levels)
 {
 	for (size_t depth = 0; depth < levels->depth_count; depth++)
-		give_all_below(levels, (uint32_t)depth, PROF_LEVELS);
+		flush_below(levels, (uint32_t)depth, PROF_LEVELS);
 }
 
 int prof_levels_finest(const struct prof_levels *levels, int64_t length_ns)
@@ -208,12 +210,12 @@ int prof_levels_finest(const struct prof_levels *levels, int64_t length_ns)
 	return level;
 }
 
-static bool same_place(const struct prof_increment *a, const struct prof_increment *b)
+static bool same_bucket(const struct prof_increment *a, const struct prof_increment *b)
 {
 	return a->level == b->level && a->bucket == b->bucket && a->depth == b->depth;
 }
 
-void prof_levels_keep(struct prof_levels *levels, int finest)
+void prof_levels_compact(struct prof_levels *levels, int finest)
 {
 	struct prof_increment *all = levels->increments, *last = NULL;
 	size_t kept = 0;
@@ -223,10 +225,10 @@ void prof_levels_keep(struct prof_levels *levels, int finest)
 			all[kept++] = all[i];
 	}
 	if (kept > 1)
-		qsort(all, kept, sizeof(*all), by_place);
+		qsort(all, kept, sizeof(*all), compare_increments);
 	levels->count = 0;
 	for (size_t i = 0; i < kept; i++) {
-		if (!last || !same_place(last, &all[i])) {
+		if (!last || !same_bucket(last, &all[i])) {
 			last = &all[levels->count++];
 			*last = all[i];
 			continue;
@@ -257,7 +259,7 @@ static void samples_merge(struct prof_samples *into, const struct prof_samples *
 	into->count += from->count;
 }
 
-static void samples_turn_to(struct prof_samples *samples, int64_t index)
+static void switch_samples(struct prof_samples *samples, int64_t index)
 {
 	if (samples->index == index)
 		return;
@@ -265,7 +267,7 @@ static void samples_turn_to(struct prof_samples *samples, int64_t index)
 	samples->index = index;
 }
 
-static void samples_give(struct prof_counters *counters, struct prof_series *series, int low)
+static void flush_samples(struct prof_counters *counters, struct prof_series *series, int low)
 {
 	struct prof_samples *levels = series->levels;
 	int high = low;
@@ -282,14 +284,14 @@ static void samples_give(struct prof_counters *counters, struct prof_series *ser
 		counters->increments[counters->count++] =
 			(struct prof_sample_increment){series->site, l, levels[l]};
 		if (l + 1 < PROF_LEVELS) {
-			samples_turn_to(&levels[l + 1], levels[l].index >> 2);
+			switch_samples(&levels[l + 1], levels[l].index >> 2);
 			samples_merge(&levels[l + 1], &levels[l]);
 		}
 		levels[l] = (struct prof_samples){levels[l].index, 0, 0.0, 0.0, 0.0};
 	}
 }
 
-static struct prof_series *series_of(struct prof_counters *counters, uint32_t site)
+static struct prof_series *get_series(struct prof_counters *counters, uint32_t site)
 {
 	for (size_t i = 0; i < counters->series_count; i++) {
 		if (counters->series[i].site == site)
@@ -307,7 +309,7 @@ static struct prof_series *series_of(struct prof_counters *counters, uint32_t si
 
 void prof_counters_add(struct prof_counters *counters, uint32_t site, int64_t time_ns, double value)
 {
-	struct prof_series *series = isnan(value) ? NULL : series_of(counters, site);
+	struct prof_series *series = isnan(value) ? NULL : get_series(counters, site);
 	struct prof_samples *samples,
 		sample = {time_ns >> PROF_LEVEL_SHIFT, 1, value, value, value};
 
@@ -315,8 +317,8 @@ void prof_counters_add(struct prof_counters *counters, uint32_t site, int64_t ti
 		return;
 	samples = &series->levels[0];
 	if (samples->index != sample.index && samples->count > 0)
-		samples_give(counters, series, 0);
-	samples_turn_to(samples, sample.index);
+		flush_samples(counters, series, 0);
+	switch_samples(samples, sample.index);
 	samples_merge(samples, &sample);
 }
 
@@ -325,7 +327,7 @@ void prof_counters_flush(struct prof_counters *counters)
 	for (size_t i = 0; i < counters->series_count; i++) {
 		for (int l = 0; l < PROF_LEVELS; l++) {
 			if (counters->series[i].levels[l].count > 0)
-				samples_give(counters, &counters->series[i], l);
+				flush_samples(counters, &counters->series[i], l);
 		}
 	}
 }
@@ -335,7 +337,7 @@ void prof_counters_flush(struct prof_counters *counters)
 enum status prof__insert_levels(struct prof_insert *rows, int64_t track_id,
 				struct prof_levels *levels, int finest, struct err *err)
 {
-	prof_levels_keep(levels, finest);
+	prof_levels_compact(levels, finest);
 	if (levels->failed)
 		return err_nomem(err);
 	for (size_t i = 0; i < levels->count; i++) {

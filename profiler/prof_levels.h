@@ -1,16 +1,16 @@
 /*
- * The pre-aggregated levels of one track, as they grow.
+ * The pre-aggregated levels of one track, computed incrementally.
  *
- * Spans of one depth of a track never overlap and end in order, so per depth and level one open
- * bucket is enough. A span enters the finest level of which it covers fewer than PROF_LONG buckets;
- * what an open bucket gathered goes to the next coarser level when the bucket closes and at each
- * commit, so the coarse levels cost nothing per span. What leaves a bucket is an increment: the
- * database adds them up, so a bucket may leave in many parts and in any order.
+ * Spans of one depth of a track never overlap and end in order, so one open bucket per depth and
+ * level is enough. A span enters the finest level of which it covers fewer than PROF_LONG buckets.
+ * When a bucket closes, and at each commit, its contents are added to the next coarser level, so
+ * coarse levels cost nothing per span. A bucket emits increments, which the database adds up, so it
+ * may be emitted in many parts and in any order.
  *
- * Levels at which buckets hold few spans are not worth their rows: readers take the spans instead.
- * So each batch of spans (a zone) has a finest level, and increments of finer ones are thrown away.
+ * Levels whose buckets hold few spans are not stored: readers read the spans instead. So each batch
+ * of spans (a zone) has a finest level, and increments of finer levels are discarded.
  *
- * One thread (the writer). Increments wait in arrays owned here until they are taken.
+ * One thread (the writer). Increments are collected in arrays owned here until they are written.
  */
 #ifndef PROF_LEVELS_H
 #define PROF_LEVELS_H
@@ -24,17 +24,17 @@
 
 #define PROF_LEVELS      13
 #define PROF_LEVEL_SHIFT 16 /* of level 0 */
-#define PROF_LONG        4  /* buckets that make a span long */
+#define PROF_LONG        4  /* number of buckets that makes a span long */
 #define PROF_LONG_SHIFT  2
-#define PROF_DENSE       4  /* spans in a bucket, on average, that make a level worth its rows */
-#define PROF_CROWD       64 /* spans that one bucket must not leave to its readers */
+#define PROF_DENSE       4  /* mean number of spans per bucket that makes a level worth storing */
+#define PROF_CROWD       64 /* number of spans in one bucket that readers must not have to read */
 
 static inline int prof_level_shift(int level)
 {
 	return PROF_LEVEL_SHIFT + 2 * level;
 }
 
-/* The finest level whose buckets take a span of @dur_ns; PROF_LEVELS: none. The span is long at the
+/* Return the finest level that a span of @dur_ns enters; PROF_LEVELS: none. The span is long at the
  * level before it (-1: at none). */
 static inline int prof_level_enter(int64_t dur_ns)
 {
@@ -60,7 +60,7 @@ struct prof_bucket {
 	struct prof_share whole[PROF_SHARES]; /* since the bucket opened */
 };
 
-/* What a bucket adds to its row. The share is absolute. */
+/* The amounts that a bucket adds to its row. The share is absolute. */
 struct prof_increment {
 	int64_t bucket, busy_ns, count;
 	struct prof_share share;
@@ -77,18 +77,20 @@ struct prof_levels {
 };
 
 void prof_levels_fini(struct prof_levels *levels);
-/* Add a span to its levels from @finest on. */
+/* Add a span to its levels, starting at @finest. */
 void prof_levels_add(struct prof_levels *levels, uint32_t depth, int64_t start_ns, int64_t dur_ns,
 		     uint32_t site, int finest);
-/* Let all open buckets give their increments. */
+/* Emit the increments of all open buckets. */
 void prof_levels_flush(struct prof_levels *levels);
-/* The finest level that is worth its rows, for spans whose starts lie within @length_ns: buckets
- * are dense or crowded, or the coarsest readers would meet many such zones in one bucket. */
+/* Return the finest level worth storing for spans whose starts lie within @length_ns: its buckets
+ * are dense or crowded, or readers at the coarsest level would meet many such zones in one
+ * bucket. */
 int prof_levels_finest(const struct prof_levels *levels, int64_t length_ns);
-/* Keep the increments from level @finest on, one per bucket, by level, bucket and depth. */
-void prof_levels_keep(struct prof_levels *levels, int finest);
+/* Retain the increments from level @finest on, one per bucket, sorted by level, bucket and
+ * depth. */
+void prof_levels_compact(struct prof_levels *levels, int finest);
 
-/* The same for counters: one series per call site of a track; points instead of spans. */
+/* The same for counters: one series per call site of a track; samples instead of spans. */
 struct prof_samples {
 	int64_t index, count;
 	double least, greatest, total;
@@ -143,11 +145,11 @@ void prof_counters_flush(struct prof_counters *counters);
 	"least = min(least, excluded.least), greatest = max(greatest, excluded.greatest), "        \
 	"total = total + excluded.total"
 
-/* What @levels has gathered, from level @finest on, as rows of PROF_INSERT_LEVEL; then it has
- * nothing. */
+/* Insert the increments of @levels from level @finest on as rows of PROF_INSERT_LEVEL, then clear
+ * them. */
 enum status prof__insert_levels(struct prof_insert *rows, int64_t track_id,
 				struct prof_levels *levels, int finest, struct err *err);
-/* The same for counters and PROF_INSERT_COUNTER_LEVEL; open buckets are closed first. */
+/* The same for counters and PROF_INSERT_COUNTER_LEVEL; open buckets are flushed first. */
 enum status prof__insert_counters(struct prof_insert *rows, int64_t track_id,
 				  struct prof_counters *counters, struct err *err);
 

@@ -1,6 +1,6 @@
 /*
- * Texts in a map of common/map.h. The table of recent keys is open addressing with linear probing,
- * a power of two and at most half full, for it forgets by generations.
+ * Texts use the map of common/map.h. The table of recent keys has its own open addressing (linear
+ * probing, a power of two, at most half full), because it discards whole generations.
  */
 #include "profiler/prof_map.h"
 
@@ -42,7 +42,7 @@ void prof_texts_fini(struct prof_texts *texts)
 	memset(texts, 0, sizeof(*texts));
 }
 
-/* ---- recent keys: a slot is a state (0 free, 1 used, 2 removed), a value, the key ------------ */
+/* ---- recent keys: a slot is a value, a state, the key ---------------------------------------- */
 
 struct slot_head {
 	int64_t value;
@@ -66,7 +66,8 @@ static struct slot_head *slot_at(const struct prof_recent *recent,
 	return (struct slot_head *)(void *)(table->slots + i * slot_size(recent));
 }
 
-/* The slot of @key, or where it would go (*@found says which); NULL for an empty table. */
+/* Return the slot of @key, or the free slot for it (*@found tells which); NULL for an empty
+ * table. */
 static struct slot_head *find(const struct prof_recent *recent,
 			      const struct prof_recent_table *table, const void *key, bool *found)
 {
@@ -122,7 +123,7 @@ bool prof_recent_get(struct prof_recent *recent, const void *key, int64_t *value
 		return false;
 	*value = slot->value;
 	if (prof_recent_put(recent, key, *value)) {
-		/* Put may have dropped the old generation, and the slot with it. */
+		/* prof_recent_put() may have freed the old generation and this slot. */
 		slot = find(recent, &recent->old, key, &found);
 		if (found) {
 			slot->state = SLOT_REMOVED;
@@ -145,7 +146,7 @@ static void forget_old(struct prof_recent *recent, const void *keep)
 	memset(&recent->young, 0, sizeof(recent->young));
 }
 
-/* Make room; removed slots are swept out. */
+/* Grow or rehash the young table; removed slots are dropped. */
 static bool young_grow(struct prof_recent *recent)
 {
 	struct prof_recent_table bigger = {NULL, 0, 0, 0};
@@ -215,7 +216,7 @@ bool prof_recent_remove(struct prof_recent *recent, const void *key)
 
 struct prof_context_set {
 	uint64_t hashes[CONTEXT_WAYS];
-	int64_t ids[CONTEXT_WAYS]; /* 0: free; ascending with age, newest greatest */
+	int64_t ids[CONTEXT_WAYS]; /* 0: free; the newest entry has the greatest id */
 	struct ips_keys keys[CONTEXT_WAYS];
 };
 

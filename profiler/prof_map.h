@@ -1,8 +1,8 @@
 /*
- * Three hash tables of the writer: texts with their ids, recent keys with a value, and recent
- * contexts.
+ * Three hash tables of the writer: texts with ids, recently used keys with a value, and recently
+ * used contexts.
  *
- * One thread at a time. Both own what they hold; *_fini() accepts a zeroed struct.
+ * One thread at a time. Each owns its contents; *_fini() accepts a zeroed struct.
  */
 #ifndef PROF_MAP_H
 #define PROF_MAP_H
@@ -14,21 +14,21 @@
 #include "common/map.h"
 #include "profiler/ipuscope/profiler.h"
 
-/* Every text once; ids count from 1 in order of arrival. */
+/* Interned texts; ids count from 1 in order of insertion. */
 struct prof_texts {
 	struct map map;
 	char **items; /* map.count of them */
 	size_t capacity;
 };
 
-/* The id of @text; *@fresh true when it was new. 0: out of memory. */
+/* Return the id of @text, and in *@fresh whether it was inserted; 0 if out of memory. */
 uint32_t prof_texts_add(struct prof_texts *texts, const char *text, bool *fresh);
 void prof_texts_fini(struct prof_texts *texts);
 
 /*
- * A bounded memory of recent keys: two generations of at most @generation keys; when the younger is
- * full, the older is forgotten (each of its keys is told to @forget, may be NULL). Found keys of
- * the older generation move to the younger.
+ * A bounded cache of recent keys: two generations of at most @generation keys. When the younger
+ * generation is full, the older one is discarded (@forget, may be NULL, is called for each of its
+ * keys). A key found in the older generation moves to the younger.
  */
 struct prof_recent {
 	size_t key_size, generation;
@@ -48,15 +48,15 @@ bool prof_recent_put(struct prof_recent *recent, const void *key,
 		     int64_t value); /* false: no memory */
 bool prof_recent_remove(struct prof_recent *recent, const void *key);
 
-/* The few thousand combinations of keys seen last: sets of four, of which the oldest makes way. One
- * allocation, small enough for a processor's cache. */
+/* The few thousand key combinations used last: a 4-way set-associative cache that evicts the oldest
+ * entry of a set. One allocation, small enough for a processor's cache. */
 struct prof_contexts {
 	struct prof_context_set *sets;
 };
 
 bool prof_contexts_init(struct prof_contexts *contexts); /* false: no memory */
 void prof_contexts_fini(struct prof_contexts *contexts);
-/* The id of @keys; where they are not known they become known as @fresh. */
+/* Return the id of @keys; if they are not cached, insert them with the id @fresh. */
 int64_t prof_contexts_add(struct prof_contexts *contexts, const struct ips_keys *keys,
 			  int64_t fresh);
 

@@ -1,11 +1,11 @@
 /*
  * Merging: the sources one after the other, each in one transaction. See prof_merge.h.
  *
- * This file reads the sources' ranks and clocks, keeps once what all share (strings, call sites,
+ * This file reads the sources' ranks and clocks, stores once what all share (strings, call sites,
  * tensors, rules), renames tracks and writes `meta`; prof_merge_rows.c copies the rows. At most two
  * sources are attached at a time, so SQLite's limit of attached files does not limit a merge.
  *
- * The merged file is made without a journal: nobody else sees it before it is whole.
+ * The merged file is written without a journal: no other process opens it before it is complete.
  */
 #include "profiler/prof_merge.h"
 
@@ -24,12 +24,12 @@
 #include "profiler/prof_sql.h"
 
 #define INDEX_MS     ((int64_t)30 * 60 * 1000)
-#define TICK         100000     /* instructions of SQLite's between two calls of the progress */
+#define TICK         100000     /* SQLite instructions between two calls of the progress handler */
 #define VALUE_BYTES  (64 << 20) /* of a value; pieces of captures have 1 MiB */
 #define NUMBERS_MOST (INT64_C(1) << 60)
 #define EPOCH_MOST   (INT64_C(1) << 62) /* ns: in the year 2116 */
 #define RANK_MOST    999999
-#define BUSY_MS      5000 /* the greatest wait for a writer that finishes */
+#define BUSY_MS      5000 /* longest wait for a writer that is finishing */
 
 /* ---- statements ------------------------------------------------------------------------------ */
 
@@ -42,7 +42,7 @@ static int on_tick(void *user)
 	return m->stopped;
 }
 
-/* A failure with SQLite's result @code. */
+/* Set the error for SQLite's result @code. */
 static void fail(struct merge *m, int code)
 {
 	if (m->stopped)
@@ -114,14 +114,14 @@ static void run_all(struct merge *m, const char *const *list, size_t count)
 		prof__merge_run(m, list[i]);
 }
 
-/* Run @sql, some statements without names. */
+/* Run the statements of @sql, which have no parameters. */
 static void run_script(struct merge *m, const char *sql)
 {
 	if (prof__merge_ok(m))
 		prof_sql_run(m->db, sql, &m->err);
 }
 
-/* The number that @sql gives; IPS_NULL: none. */
+/* Return the number that @sql returns; IPS_NULL if none. */
 static int64_t query_int(struct merge *m, const char *sql)
 {
 	sqlite3_stmt *statement = prof__merge_prepare(m, sql);
@@ -135,7 +135,7 @@ static int64_t query_int(struct merge *m, const char *sql)
 
 /* ---- the files ------------------------------------------------------------------------------- */
 
-/* A view or virtual table in the place of a table would be a program to run. */
+/* A view or virtual table instead of a table would make the merge execute its code. */
 static void check_tables(struct merge *m, const char *name)
 {
 	char sql[256];
@@ -149,7 +149,7 @@ static void check_tables(struct merge *m, const char *name)
 		err_set(&m->err, ST_FORMAT, "its tables are not those of a recording");
 }
 
-/* Attach @path for reading as @name (src, ref); its tables must be tables. */
+/* Attach @path read-only as @name (src, ref), and check its tables. */
 static void attach(struct merge *m, const char *path, const char *name)
 {
 	char wal[FS_PATH_SIZE + 8];
@@ -159,7 +159,7 @@ static void attach(struct merge *m, const char *path, const char *name)
 		return;
 	code = prof_sql_attach(m->db, path, "mode=ro", name);
 	snprintf(wal, sizeof(wal), "%s-wal", path);
-	/* As prof_db_open(): no log may be made here, and there is none. */
+	/* As prof_db_open(): if no log can be created here, and none exists. */
 	if (((code & 0xff) == SQLITE_CANTOPEN || (code & 0xff) == SQLITE_READONLY) &&
 	    !fs_exists(wal))
 		code = prof_sql_attach(m->db, path, "immutable=1", name);
@@ -216,7 +216,7 @@ static int64_t meta_rank(struct prof_db *db, const char *key, int64_t missing)
 	return rank < 0 || rank > RANK_MOST ? missing : rank;
 }
 
-/* How far its wall clock is ahead of rank 0's, where that is more than was known for certain. */
+/* Return the offset of its wall clock from rank 0's; 0 if it is within the measured bound. */
 static int64_t clock_ahead(struct prof_db *db)
 {
 	const int64_t ahead = meta_int(db, "clock_offset_ns", 0);
@@ -288,7 +288,7 @@ static void assign_ranks(struct merge *m)
 	}
 }
 
-/* The first rank of the source becomes its rank here, the others (merged before) follow. */
+/* Map the source's first rank to its rank in the merged file; further ranks (of a merge) follow. */
 static void map_ranks(struct merge *m)
 {
 	char sql[256];
@@ -307,10 +307,10 @@ static void map_ranks(struct merge *m)
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* Strings, call sites, tensors and rules, which are kept once for all sources, are gathered in
- * temporary tables with a unique key, and go to the merged file at the end. For the current source
- * there are maps from its ids to the common ones. x'00' stands for NULL, as NULLs are all different
- * for a unique key. */
+/* Strings, call sites, tensors and rules are stored once for all sources. They are collected in
+ * temporary tables with a unique key and copied to the merged file at the end. For the current
+ * source there are maps from its ids to the common ones. x'00' stands for NULL, because a unique
+ * key treats all NULLs as different. */
 static void create_names(struct merge *m)
 {
 	run_script(
@@ -351,7 +351,7 @@ static void create_names(struct merge *m)
 	"ifnull(dtype, x'00') AS dtype, ifnull(activity, x'00') AS activity, "                     \
 	"ifnull(dims, x'00') AS dims FROM temp.src_tensors"
 
-/* Recordings of before 1.0 may have no names of dimensions. */
+/* Recordings from before 1.0 may have no names of dimensions. */
 static void view_tensors(struct merge *m)
 {
 	const bool dims =
@@ -415,13 +415,13 @@ static void write_names(struct merge *m)
 	run_all(m, list, ARRAY_LEN(list));
 }
 
-/* A track's name without the rank that an earlier merge put before it. */
+/* A track's name without the rank that an earlier merge prepended. */
 #define UNRANKED(column)                                                                           \
 	"CASE WHEN %d AND t." column " LIKE 'rank ' || t.rank || '/%%' "                           \
 	"THEN substr(t." column ", length('rank ' || t.rank || '/') + 1) "                         \
 	"ELSE coalesce(t." column ", '') END"
 
-/* How many tracks of all sources have each name. */
+/* Count, over all sources, the tracks with each name. */
 static void count_track_names(struct merge *m)
 {
 	char sql[512];
@@ -435,7 +435,7 @@ static void count_track_names(struct merge *m)
 	prof__merge_run(m, sql);
 }
 
-/* Names that tracks of several ranks have get their rank before them, in each. */
+/* If tracks of several ranks have the same name, the rank is prepended to each. */
 static void copy_tracks(struct merge *m)
 {
 	static const char *const list[] = {
@@ -466,31 +466,32 @@ static void copy_tracks(struct merge *m)
 
 /* ---- clocks ---------------------------------------------------------------------------------- */
 
-/* How far each source's host times are moved. Recordings say when they started by their host's wall
- * clock, which may be wrong by seconds where hosts differ. Processes of one job meet at every
- * execution: what is left between the starts of executions with equal numbers is the clocks' error,
- * its median being little disturbed by those that one of them reached late. */
+/* Compute how far each source's host times are shifted. A recording stores its start by its host's
+ * wall clock, which may be wrong by seconds if hosts differ. Processes of one job synchronize at
+ * every execution: the remaining difference between the starts of executions with equal numbers is
+ * the clocks' error. Its median is robust against executions that one process reached late. */
 
-/* Moments of a source: the starts of its first rank's executions by number... */
+/* Anchors of a source: the starts of its first rank's executions, by number... */
 #define EXECUTIONS(schema)                                                                         \
 	"SELECT mode, epoch, execution AS number, min(start_ns) AS ns FROM " schema                \
 	".execution_rows WHERE start_ns IS NOT NULL AND execution IS NOT NULL AND "                \
 	"rank = (SELECT min(rank) FROM " schema ".execution_rows) GROUP BY 1, 2, 3"
 
-/* ...or, where there are none in common, the first span of each step on the host clock. */
+/* ...or, if none are in common, the first span of each step on the host clock. */
 #define STEPS(schema)                                                                              \
 	"SELECT c.mode, NULL AS epoch, c.step AS number, min(s.start_ns) AS ns FROM " schema       \
 	".span_rows s JOIN " schema ".contexts c ON c.context_id = s.context_id JOIN " schema      \
 	".track_rows t ON t.track_id = s.track_id WHERE t.clock = 0 AND c.step IS NOT NULL AND "   \
 	"c.rank = (SELECT min(rank) FROM " schema ".track_rows) GROUP BY 1, 2, 3"
 
-/* Differences beyond 2^61 are not what a recorder writes. */
+/* No recorder writes differences beyond 2^61. */
 #define COMMON(moments)                                                                            \
 	"INSERT INTO temp.anchors SELECT b.ns - a.ns FROM (" moments("ref") ") a JOIN (" moments(  \
 		"src") ") b ON b.number = a.number AND b.mode IS a.mode AND b.epoch IS a.epoch "   \
 		       "WHERE b.ns - a.ns BETWEEN -(1 << 61) AND 1 << 61"
 
-/* The anchors of the current source and the first one, as differences of recorded times. */
+/* Find the common anchors of the current source and the first one, as differences of recorded
+ * times. */
 static void find_anchors(struct merge *m)
 {
 	static const char count[] = "SELECT count(*) FROM temp.anchors";
@@ -502,7 +503,7 @@ static void find_anchors(struct merge *m)
 	m->source->anchors = query_int(m, count);
 }
 
-/* What is left after the shifts, between @reference and the current source. */
+/* Measure what remains, after the shifts, between @reference and the current source. */
 static void measure_residual(struct merge *m, const struct prof_merge_source *reference)
 {
 	struct prof_merge_source *source = m->source;
@@ -554,7 +555,7 @@ static void shift_by_wall_clock(struct merge *m)
 	}
 }
 
-/* The earliest start becomes 0; what has no clock starts there. */
+/* Make the earliest start 0; sources without a clock start there. */
 static void start_at_zero(struct merge *m, bool all)
 {
 	int64_t least = INT64_MAX;
@@ -583,29 +584,29 @@ static void align_clocks(struct merge *m)
 	start_at_zero(m, true);
 }
 
-/* ---- facts ----------------------------------------------------------------------------------- */
+/* ---- metadata -------------------------------------------------------------------------------- */
 
-/* A fact of `meta` that all sources agree on stays as it is. What is about one recording, and what
- * differs from the first source's, is kept as merge.RANK.KEY. */
+/* A key of `meta` with the same value in all sources stays unchanged. Keys of one recording, and
+ * values that differ from the first source's, are stored as merge.RANK.KEY. */
 
 #define EARLIER                                                                                    \
 	"SELECT substr(key, 7, instr(substr(key, 7), '.') - 1) AS rank, "                          \
 	"substr(key, 7 + instr(substr(key, 7), '.')) AS fact, value "                              \
 	"FROM src.meta_facts WHERE key GLOB 'merge.[0-9]*.?*'"
 
-/* About one recording. Of a merged file they say nothing new: its own ranks' facts do. */
+/* Keys of one recording. A merged source's own are ignored in favour of those of its ranks. */
 #define OWN                                                                                        \
 	"('state', 'pid', 'process_start', 'start_epoch_ns', 'ticks_per_second', 'rank', "         \
 	"'command', 'repaired', 'schema_version', "                                                \
 	"'part', 'continues', 'continues_after_step', "                                            \
 	"'clock_offset_ns', 'clock_bound_ns', 'clock_offset_end_ns', 'clock_bound_end_ns')"
 
-/* About the file that they are in. */
+/* Keys of the database file itself. */
 #define OF_FILE                                                                                    \
 	"('indexes', 'page_bytes', 'last_rank', 'ranks', 'merge_align', 'sqlite_version', "        \
 	"'library_version')"
 
-static void set_fact(struct merge *m, const char *key, const char *value)
+static void set_meta(struct merge *m, const char *key, const char *value)
 {
 	sqlite3_stmt *statement =
 		prof__merge_prepare(m, "INSERT OR REPLACE INTO main.meta_facts VALUES (?1, ?2)");
@@ -618,17 +619,17 @@ static void set_fact(struct merge *m, const char *key, const char *value)
 	sqlite3_finalize(statement);
 }
 
-static void set_fact_int(struct merge *m, const char *key, int64_t value)
+static void set_meta_int(struct merge *m, const char *key, int64_t value)
 {
 	char text[32];
 
 	snprintf(text, sizeof(text), "%" PRId64, value);
-	set_fact(m, key, text);
+	set_meta(m, key, text);
 }
 
-/* What differs is compared with the first source's facts, so it is copied before they are added
- * to. */
-static void copy_facts(struct merge *m)
+/* Differing values are found by comparison with the first source's, so copy them before new keys
+ * are added. */
+static void copy_meta(struct merge *m)
 {
 	const struct prof_merge_source *source = m->source;
 	const struct {
@@ -655,7 +656,7 @@ static void copy_facts(struct merge *m)
 			   "SELECT key, value FROM src.meta_facts WHERE key NOT IN " OWN
 			   " AND key NOT IN " OF_FILE " AND key NOT GLOB 'merge.*'");
 	if (source->ranks > 1) {
-		/* What earlier merges said of their ranks, under the ranks that they have now. */
+		/* The metadata of earlier merges' ranks, under their new ranks. */
 		prof__merge_run(m, "INSERT OR REPLACE INTO main.meta_facts "
 				   "SELECT 'merge.' || r.new || '.' || e.fact, "
 				   "iif(e.fact = 'shift_ns', e.value + :shift, e.value) "
@@ -664,16 +665,16 @@ static void copy_facts(struct merge *m)
 		return;
 	}
 	snprintf(key, sizeof(key), "merge.%" PRId64 ".source", source->rank);
-	set_fact(m, key, source->path);
+	set_meta(m, key, source->path);
 	for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
 		snprintf(key, sizeof(key), "merge.%" PRId64 ".%s", source->rank, numbers[i].fact);
 		if (numbers[i].value != IPS_NULL)
-			set_fact_int(m, key, numbers[i].value);
+			set_meta_int(m, key, numbers[i].value);
 	}
 }
 
-/* Which source is the part of a training before which: they are told by the folders of their
- * reports. All of one part, as ranks are, say so as a report of one would: by the first's. */
+/* Find which source continues which training: the folders of their reports identify them. If all
+ * are of the same part (ranks of one run), write the metadata of a part, from the first source. */
 static void write_parts(struct merge *m)
 {
 	struct str text = {0};
@@ -695,17 +696,17 @@ static void write_parts(struct merge *m)
 	if (text.failed)
 		err_nomem(&m->err);
 	else if (text.length > 0)
-		set_fact(m, "parts", text.text);
+		set_meta(m, "parts", text.text);
 	str_free(&text);
 	if (!same)
 		return;
-	set_fact_int(m, "part", m->sources[0].part);
-	set_fact(m, "continues", m->files[0].continues);
-	set_fact_int(m, "continues_after_step", m->files[0].after_step);
+	set_meta_int(m, "part", m->sources[0].part);
+	set_meta(m, "continues", m->files[0].continues);
+	set_meta_int(m, "continues_after_step", m->files[0].after_step);
 }
 
-/* When the merged file's time 0 was. */
-static int64_t start_of(const struct merge *m)
+/* Return the wall clock at the merged file's time 0. */
+static int64_t start_epoch(const struct merge *m)
 {
 	for (size_t i = 0; i < m->count; i++) {
 		if (m->sources[i].has_clock)
@@ -714,7 +715,7 @@ static int64_t start_of(const struct merge *m)
 	return 0;
 }
 
-static void write_facts(struct merge *m)
+static void write_meta(struct merge *m)
 {
 	static const char *const aligns[] = {"wall", "steps", "none"};
 	int64_t least = INT64_MAX, greatest = 0, ranks = 0;
@@ -727,23 +728,23 @@ static void write_facts(struct merge *m)
 		greatest = max(last, greatest);
 		ranks += (int64_t)source->ranks;
 	}
-	set_fact(m, "state", "complete");
-	set_fact(m, "merge_align", aligns[m->params->align]);
-	set_fact(m, "sqlite_version", sqlite3_libversion());
+	set_meta(m, "state", "complete");
+	set_meta(m, "merge_align", aligns[m->params->align]);
+	set_meta(m, "sqlite_version", sqlite3_libversion());
 	if (m->params->command)
-		set_fact(m, "command", m->params->command);
-	set_fact_int(m, "schema_version", PROF_SCHEMA_VERSION);
-	set_fact_int(m, "rank", least);
-	set_fact_int(m, "last_rank", greatest);
-	set_fact_int(m, "ranks", ranks);
-	if (start_of(m) > 0)
-		set_fact_int(m, "start_epoch_ns", start_of(m));
+		set_meta(m, "command", m->params->command);
+	set_meta_int(m, "schema_version", PROF_SCHEMA_VERSION);
+	set_meta_int(m, "rank", least);
+	set_meta_int(m, "last_rank", greatest);
+	set_meta_int(m, "ranks", ranks);
+	if (start_epoch(m) > 0)
+		set_meta_int(m, "start_epoch_ns", start_epoch(m));
 	write_parts(m);
 }
 
 /* ---- one source ------------------------------------------------------------------------------ */
 
-/* How much to add to a source's numbers: the first keeps its own, the next go on after. */
+/* Compute the offset of a source's ids: the first source keeps its own, later ones follow. */
 static void find_base(struct merge *m, enum merge_base which, const char *table, const char *column)
 {
 	int64_t least, greatest, last;
@@ -786,7 +787,7 @@ static void find_bases(struct merge *m)
 		const char *sql;
 		int64_t *first;
 	} firsts[] = {
-		/* The first source's ids may be of any size. */
+		/* The first source's ids may have any value. */
 		{"SELECT coalesce(max(span_id) + 1, -(1 << 62)) FROM main.span_rows",
 		 &m->first_span},
 		{"SELECT coalesce(max(row_id), 0) + 1 FROM main.instant_rows", &m->first_instant},
@@ -807,7 +808,7 @@ static void merge_rows(struct merge *m)
 	} steps[] = {
 		{"numbers", find_bases}, {"ranks", map_ranks},       {"names", intern_names},
 		{"tracks", copy_tracks}, {"rows", prof__merge_copy}, {"levels", prof__merge_levels},
-		{"facts", copy_facts},
+		{"facts", copy_meta},
 	};
 
 	run_script(m, "BEGIN");
@@ -838,7 +839,7 @@ static void merge_source(struct merge *m)
 	prof_sql_detach(m->db, "src");
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- merging --------------------------------------------------------------------------------- */
 
 static void read_all_sources(struct merge *m)
 {
@@ -862,7 +863,7 @@ static void finish(struct merge *m)
 	m->source = NULL;
 	run_script(m, "BEGIN");
 	write_names(m);
-	write_facts(m);
+	write_meta(m);
 	run_script(m, "COMMIT");
 	if (!prof__merge_ok(m))
 		return;
@@ -890,7 +891,7 @@ enum status prof_merge(const char *out, struct prof_merge_source *sources, size_
 		merge_source(&m);
 	if (prof__merge_ok(&m))
 		finish(&m);
-	/* Closing writes nothing more: the file is as it was committed. */
+	/* Closing writes nothing more: all is committed. */
 	if (sqlite3_close(m.db) != SQLITE_OK && prof__merge_ok(&m))
 		err_set(&m.err, ST_FAILED, "%s: cannot be closed", out);
 	for (size_t i = 0; m.files && i < count; i++)

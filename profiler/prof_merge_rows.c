@@ -1,13 +1,14 @@
 /*
- * Merging: the rows of a source, and the zones and levels that they give. See prof_merge.h.
+ * Merging: the rows of a source, and the zones and levels computed from them. See prof_merge.h.
  *
- * Tables are copied by one INSERT ... SELECT each, made of their columns and of the rules below,
- * which say what happens to a column: most rules are by name, as a name means the same everywhere.
+ * Each table is copied by one INSERT ... SELECT, generated from its columns and the rules below,
+ * which say how a column is converted. Most rules apply to a column name, because a name means
+ * the same in all tables.
  *
- * Zones and levels are made anew from the rows just copied, as buckets of time do not shift and no
- * source needs to be believed. One walk over a table finds its zones: rows of one track behind each
- * other, at most as many as the recorder writes at once. Each zone's rows go to the levels of their
- * track on the way, as the recorder's lanes do it.
+ * Zones and levels are computed from the rows just copied, because time buckets cannot be shifted
+ * and the sources' own need not be trusted. One scan of a table finds its zones: consecutive rows
+ * of one track, at most as many as the recorder writes at once. The scan adds each zone's rows to
+ * the levels of their track, as the recorder's lanes do.
  */
 #include <string.h>
 
@@ -21,19 +22,19 @@
 
 #define TIME_MOST   (INT64_C(1) << 61)
 #define DEPTH_MOST  65535
-#define STATES_MOST 16384 /* depths and series whose open buckets are kept: 32 MB */
+#define STATES_MOST 16384 /* depths and series with open buckets in memory: 32 MB */
 
 /* ---- rules ----------------------------------------------------------------------------------- */
 
 enum rule {
 	RULE_PLAIN,
-	RULE_OWN, /* SQLite numbers the rows anew */
+	RULE_OWN, /* omitted: SQLite assigns new row ids */
 	RULE_BASE,
 	RULE_RANK,
-	RULE_CONTEXT, /* a context, or the one that says the rank alone */
+	RULE_CONTEXT, /* a context; if NULL, the context with the rank alone */
 	RULE_MAP,     /* looked up in a map of ids */
 	RULE_HOST,    /* a time of the host clock */
-	RULE_CLOCK,   /* a time of the clock that the row names */
+	RULE_CLOCK,   /* a time of the clock in the row's column `clock` */
 	RULE_TRACK    /* a time of its track's clock */
 };
 
@@ -44,7 +45,7 @@ struct column_rule {
 	const char *with; /* the base's name, or the map */
 };
 
-/* The first that fits counts. */
+/* The first matching rule applies. */
 static const struct column_rule rules[] = {
 	{"health_rows", "row_id", RULE_BASE, ":health"},
 	{"health_sum_rows", "first_row", RULE_BASE, ":health"},
@@ -68,7 +69,7 @@ static const struct column_rule rules[] = {
 	{NULL, "sum_id", RULE_OWN, NULL},
 	{NULL, "rank", RULE_RANK, NULL},
 	{"contexts", "context_id", RULE_BASE, ":context"},
-	{"span_rows", "context_id", RULE_BASE, ":context"}, /* the track says the rank */
+	{"span_rows", "context_id", RULE_BASE, ":context"}, /* the track has the rank */
 	{"instant_rows", "context_id", RULE_BASE, ":context"},
 	{NULL, "context_id", RULE_CONTEXT, NULL},
 	{NULL, "track_id", RULE_BASE, ":track"},
@@ -95,7 +96,7 @@ static const struct column_rule rules[] = {
 	{NULL, "last_end_ns", RULE_CLOCK, NULL},
 };
 
-/* What was compiled: no rank in it, so one copy where sources have the same. */
+/* The compiled model. It has no rank: sources with equal models share one copy. */
 static const char *const model_tables[] = {
 	"layer_rows",         "operation_rows",   "plan_rows",
 	"program_rows",       "compute_set_rows", "variable_rows",
@@ -137,7 +138,7 @@ static const char *const row_tables[] = {
 
 /* ---- the statements -------------------------------------------------------------------------- */
 
-/* The values of @table's columns in the merged file, with the joins that they need. */
+/* SQL of a copy: column names, their values in the merged file, the joins for these. */
 struct copy {
 	struct str names, values, joins;
 	int maps;
@@ -206,7 +207,7 @@ static void add_column(struct copy *copy, const char *table, const char *column,
 	}
 }
 
-/* After a failure the copy's texts may be short; they are to be freed all the same. */
+/* After a failure the texts may be incomplete; the caller must free them nevertheless. */
 static void copy_make(struct merge *m, struct copy *copy, const char *table)
 {
 	sqlite3_stmt *columns = prof__merge_prepare(
@@ -223,7 +224,8 @@ static void copy_make(struct merge *m, struct copy *copy, const char *table)
 		err_nomem(&m->err);
 }
 
-/* In the order of row ids: a table's own order, which the planner keeps for the outer loop. */
+/* Rows are copied in order of row ids, the table's own order, which the planner's outer loop
+ * uses. */
 static void copy_table(struct merge *m, const char *table)
 {
 	struct str sql = {0};
@@ -267,7 +269,7 @@ static void digest_row(uint64_t digest[2], sqlite3_stmt *row)
 	}
 }
 
-/* Of the rows as they would be copied with the current bases, names by their common ids. */
+/* Digest the rows as they would be copied with the current bases; names by their merged ids. */
 static void digest_table(struct merge *m, const char *table, uint64_t digest[2], int64_t *rows)
 {
 	sqlite3_stmt *statement;
@@ -291,7 +293,7 @@ static void digest_table(struct merge *m, const char *table, uint64_t digest[2],
 	copy_free(&copy);
 }
 
-/* One that is there already is not copied again; its numbers are those of the first copy. */
+/* Copy the model unless an equal one is in the merged file: then use the ids of that copy. */
 static void copy_model(struct merge *m)
 {
 	static const enum merge_base of_model[] = {MERGE_PROGRAM, MERGE_VARIABLE, MERGE_IPU};
@@ -335,7 +337,7 @@ void prof__merge_copy(struct merge *m)
 		copy_table(m, row_tables[i]);
 		if (i != 0)
 			continue;
-		/* After the contexts: the one of rows that have none. */
+		/* After the contexts: add the one for rows that have none. */
 		prof__merge_run(m, "INSERT INTO main.contexts (rank) VALUES (:rank)");
 		m->rank_context = sqlite3_last_insert_rowid(m->db);
 	}
@@ -343,7 +345,7 @@ void prof__merge_copy(struct merge *m)
 
 /* ---- zones and levels ------------------------------------------------------------------------ */
 
-/* What a track's open buckets hold, kept from one of its zones to the next. */
+/* The open buckets of a track, retained from one of its zones to the next. */
 struct track_state {
 	int64_t track_id;
 	struct prof_levels levels;
@@ -354,14 +356,14 @@ struct zone {
 	int64_t track_id, first_ns, first_row, last_ns, last_row;
 };
 
-struct making {
+struct level_builder {
 	struct merge *m;
 	struct prof_insert zones, sparse_zones, longs, levels, counter_levels;
 	struct track_state *tracks;
 	size_t count, capacity;
 	struct map by_id; /* of tracks */
 	size_t states;    /* depths and series that they have */
-	struct zone zone; /* the one being read */
+	struct zone zone; /* being read */
 	struct track_state *track;
 };
 
@@ -370,61 +372,63 @@ static int64_t clamp_ns(int64_t value)
 	return value < -TIME_MOST ? -TIME_MOST : min(TIME_MOST, value);
 }
 
-/* The cells of the next row of @insert; NULL after a failure. */
-static struct prof_cell *next_row(struct making *make, struct prof_insert *insert)
+/* Return the cells of the next row of @insert; NULL after a failure. */
+static struct prof_cell *next_row(struct level_builder *builder, struct prof_insert *insert)
 {
 	struct prof_cell *cells;
 
-	if (!prof__merge_ok(make->m) || prof_insert_row(insert, &cells, &make->m->err) != ST_OK)
+	if (!prof__merge_ok(builder->m) ||
+	    prof_insert_row(insert, &cells, &builder->m->err) != ST_OK)
 		return NULL;
 	return cells;
 }
 
-/* Tracks lose their open buckets, of which they write the rest anew: what a file says of its tracks
- * and depths does not make memory grow. */
-static void forget_tracks(struct making *make)
+/* Discard the open buckets of all tracks; later rows of these buckets add further increments. So
+ * memory is bounded whatever number of tracks and depths a file has. */
+static void discard_tracks(struct level_builder *builder)
 {
-	for (size_t i = 0; i < make->count; i++) {
-		prof_levels_fini(&make->tracks[i].levels);
-		prof_counters_fini(&make->tracks[i].counters);
+	for (size_t i = 0; i < builder->count; i++) {
+		prof_levels_fini(&builder->tracks[i].levels);
+		prof_counters_fini(&builder->tracks[i].counters);
 	}
-	map_clear(&make->by_id);
-	make->count = 0;
-	make->states = 0;
+	map_clear(&builder->by_id);
+	builder->count = 0;
+	builder->states = 0;
 }
 
-/* NULL: no memory. */
-static struct track_state *find_track(struct making *make, int64_t track_id)
+/* Find or add a track; NULL if out of memory. */
+static struct track_state *get_track(struct level_builder *builder, int64_t track_id)
 {
 	size_t at;
 
-	MAP_FIND(at, &make->by_id, (uint64_t)track_id, make->tracks[at].track_id == track_id);
+	MAP_FIND(at, &builder->by_id, (uint64_t)track_id, builder->tracks[at].track_id == track_id);
 	if (at != MAP_NONE)
-		return &make->tracks[at];
-	if (mem_grow(&make->tracks, &make->capacity, make->count + 1, sizeof(*make->tracks)) != 0 ||
-	    map_add(&make->by_id, (uint64_t)track_id, make->count) != 0) {
-		err_nomem(&make->m->err);
+		return &builder->tracks[at];
+	if (mem_grow(&builder->tracks, &builder->capacity, builder->count + 1,
+		     sizeof(*builder->tracks)) != 0 ||
+	    map_add(&builder->by_id, (uint64_t)track_id, builder->count) != 0) {
+		err_nomem(&builder->m->err);
 		return NULL;
 	}
-	make->states++;
-	make->tracks[make->count] = (struct track_state){.track_id = track_id};
-	return &make->tracks[make->count++];
+	builder->states++;
+	builder->tracks[builder->count] = (struct track_state){.track_id = track_id};
+	return &builder->tracks[builder->count++];
 }
 
-static void add_long(struct making *make, int level, int64_t start_ns, int64_t span_id)
+static void add_long(struct level_builder *builder, int level, int64_t start_ns, int64_t span_id)
 {
-	struct prof_cell *cells = next_row(make, &make->longs);
+	struct prof_cell *cells = next_row(builder, &builder->longs);
 
 	if (!cells)
 		return;
-	prof_cell_int(&cells[0], make->zone.track_id);
+	prof_cell_int(&cells[0], builder->zone.track_id);
 	prof_cell_int(&cells[1], level);
 	prof_cell_int(&cells[2], start_ns);
 	prof_cell_int(&cells[3], span_id);
 }
 
-/* Open spans, and what no recorder writes, are in no level. */
-static void add_span(struct making *make, sqlite3_stmt *row, int64_t start_ns)
+/* Spans that are open or have values no recorder writes are in no level. */
+static void add_span(struct level_builder *builder, sqlite3_stmt *row, int64_t start_ns)
 {
 	const int64_t site = sqlite3_column_int64(row, 3), depth = sqlite3_column_int64(row, 4);
 	const int64_t dur_ns = sqlite3_column_int64(row, 5);
@@ -434,17 +438,18 @@ static void add_span(struct making *make, sqlite3_stmt *row, int64_t start_ns)
 	    depth < 0 || depth > DEPTH_MOST)
 		return;
 	level = prof_level_enter(dur_ns);
-	prof_levels_add(&make->track->levels, (uint32_t)depth, start_ns, dur_ns, (uint32_t)site, 0);
+	prof_levels_add(&builder->track->levels, (uint32_t)depth, start_ns, dur_ns, (uint32_t)site,
+			0);
 	if (level > 0)
-		add_long(make, level - 1, start_ns, sqlite3_column_int64(row, 0));
+		add_long(builder, level - 1, start_ns, sqlite3_column_int64(row, 0));
 }
 
-/* All rows of the zone were read: it is written, and what it adds to its track's levels. */
-static void end_zone(struct making *make, int kind)
+/* After the last row of a zone: write the zone and the increments of its track's levels. */
+static void end_zone(struct level_builder *builder, int kind)
 {
-	const struct zone *zone = &make->zone;
-	struct track_state *track = make->track;
-	struct merge *m = make->m;
+	const struct zone *zone = &builder->zone;
+	struct track_state *track = builder->track;
+	struct merge *m = builder->m;
 	int64_t finest = IPS_NULL;
 	struct prof_cell *cells;
 
@@ -454,13 +459,13 @@ static void end_zone(struct making *make, int kind)
 		prof_levels_flush(&track->levels);
 		finest = prof_levels_finest(&track->levels, zone->last_ns - zone->first_ns);
 		if (prof__merge_ok(m))
-			prof__insert_levels(&make->levels, zone->track_id, &track->levels,
+			prof__insert_levels(&builder->levels, zone->track_id, &track->levels,
 					    (int)finest, &m->err);
 	} else if (kind == PROF_ZONE_COUNTERS && prof__merge_ok(m)) {
-		prof__insert_counters(&make->counter_levels, zone->track_id, &track->counters,
+		prof__insert_counters(&builder->counter_levels, zone->track_id, &track->counters,
 				      &m->err);
 	}
-	cells = next_row(make, &make->zones);
+	cells = next_row(builder, &builder->zones);
 	if (cells) {
 		prof_cell_int(&cells[0], kind);
 		prof_cell_int(&cells[1], zone->track_id);
@@ -470,7 +475,7 @@ static void end_zone(struct making *make, int kind)
 		prof_cell_int(&cells[5], zone->last_row);
 		prof_cell_int(&cells[6], finest);
 	}
-	cells = finest > 0 ? next_row(make, &make->sparse_zones) : NULL;
+	cells = finest > 0 ? next_row(builder, &builder->sparse_zones) : NULL;
 	if (cells) {
 		prof_cell_int(&cells[0], zone->track_id);
 		prof_cell_int(&cells[1], finest);
@@ -481,88 +486,89 @@ static void end_zone(struct making *make, int kind)
 	}
 }
 
-/* The zone of the next row, @row of @track_id at @ns, is another one. */
-static void begin_zone(struct making *make, int64_t track_id, int64_t ns, int64_t row)
+/* Begin a new zone with the next row: @row of @track_id at @ns. */
+static void begin_zone(struct level_builder *builder, int64_t track_id, int64_t ns, int64_t row)
 {
-	if (make->track)
-		make->states +=
-			make->track->levels.depth_count + make->track->counters.series_count;
-	if (make->states > STATES_MOST)
-		forget_tracks(make);
-	make->zone = (struct zone){track_id, ns, row, ns, row};
-	make->track = find_track(make, track_id);
-	if (make->track)
-		make->states -=
-			make->track->levels.depth_count + make->track->counters.series_count;
+	if (builder->track)
+		builder->states +=
+			builder->track->levels.depth_count + builder->track->counters.series_count;
+	if (builder->states > STATES_MOST)
+		discard_tracks(builder);
+	builder->zone = (struct zone){track_id, ns, row, ns, row};
+	builder->track = get_track(builder, track_id);
+	if (builder->track)
+		builder->states -=
+			builder->track->levels.depth_count + builder->track->counters.series_count;
 }
 
-/* @sql gives row, track and time, and what the kind needs, in the order of rows. */
-static void walk(struct making *make, int kind, const char *sql)
+/* @sql returns row, track and time, then the columns that @kind needs, in order of rows. */
+static void build_zones(struct level_builder *builder, int kind, const char *sql)
 {
-	struct zone *zone = &make->zone;
-	struct merge *m = make->m;
+	struct zone *zone = &builder->zone;
+	struct merge *m = builder->m;
 	sqlite3_stmt *rows = prof__merge_prepare(m, sql);
 
-	make->track = NULL;
+	builder->track = NULL;
 	while (prof__merge_step(m, rows)) {
 		int64_t row = sqlite3_column_int64(rows, 0), track = sqlite3_column_int64(rows, 1);
 		int64_t ns = clamp_ns(sqlite3_column_int64(rows, 2));
 
-		if (!make->track || zone->track_id != track || ns < zone->last_ns ||
+		if (!builder->track || zone->track_id != track || ns < zone->last_ns ||
 		    row != zone->last_row + 1 || row - zone->first_row >= PROF_LANE_ROWS) {
-			end_zone(make, kind);
-			begin_zone(make, track, ns, row);
+			end_zone(builder, kind);
+			begin_zone(builder, track, ns, row);
 		}
 		zone->last_ns = ns;
 		zone->last_row = row;
-		if (!make->track)
+		if (!builder->track)
 			break;
 		if (kind == PROF_ZONE_SPANS)
-			add_span(make, rows, ns);
+			add_span(builder, rows, ns);
 		else if (kind == PROF_ZONE_COUNTERS && sqlite3_column_type(rows, 4) != SQLITE_NULL)
-			prof_counters_add(&make->track->counters,
+			prof_counters_add(&builder->track->counters,
 					  (uint32_t)sqlite3_column_int64(rows, 3), ns,
 					  sqlite3_column_double(rows, 4));
 	}
 	sqlite3_finalize(rows);
-	end_zone(make, kind);
+	end_zone(builder, kind);
 }
 
 void prof__merge_levels(struct merge *m)
 {
-	struct making make = {.m = m};
+	struct level_builder builder = {.m = m};
 	const struct {
 		struct prof_insert *insert;
 		const char *head;
 		size_t columns;
 		const char *tail;
 	} inserts[] = {
-		{&make.zones, PROF_INSERT_ZONE, 7, NULL},
-		{&make.sparse_zones, PROF_INSERT_SPARSE_ZONE, 6, NULL},
-		{&make.longs, PROF_INSERT_LONG, 4, NULL},
-		{&make.levels, PROF_INSERT_LEVEL, 8, PROF_INSERT_LEVEL_TAIL},
-		{&make.counter_levels, PROF_INSERT_COUNTER_LEVEL, 8,
+		{&builder.zones, PROF_INSERT_ZONE, 7, NULL},
+		{&builder.sparse_zones, PROF_INSERT_SPARSE_ZONE, 6, NULL},
+		{&builder.longs, PROF_INSERT_LONG, 4, NULL},
+		{&builder.levels, PROF_INSERT_LEVEL, 8, PROF_INSERT_LEVEL_TAIL},
+		{&builder.counter_levels, PROF_INSERT_COUNTER_LEVEL, 8,
 		 PROF_INSERT_COUNTER_LEVEL_TAIL},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(inserts) && prof__merge_ok(m); i++)
 		prof_insert_init(inserts[i].insert, m->db, inserts[i].head, inserts[i].columns,
 				 inserts[i].tail, &m->err);
-	walk(&make, PROF_ZONE_SPANS,
-	     "SELECT span_id, track_id, start_ns, site_id, depth, dur_ns FROM main.span_rows "
-	     "WHERE span_id >= :first_span ORDER BY span_id");
-	walk(&make, PROF_ZONE_INSTANTS,
-	     "SELECT row_id, track_id, time_ns FROM main.instant_rows "
-	     "WHERE row_id >= :first_instant ORDER BY row_id");
-	walk(&make, PROF_ZONE_COUNTERS,
-	     "SELECT row_id, track_id, time_ns, site_id, value FROM main.counter_rows "
-	     "WHERE row_id >= :first_counter ORDER BY row_id");
+	build_zones(
+		&builder, PROF_ZONE_SPANS,
+		"SELECT span_id, track_id, start_ns, site_id, depth, dur_ns FROM main.span_rows "
+		"WHERE span_id >= :first_span ORDER BY span_id");
+	build_zones(&builder, PROF_ZONE_INSTANTS,
+		    "SELECT row_id, track_id, time_ns FROM main.instant_rows "
+		    "WHERE row_id >= :first_instant ORDER BY row_id");
+	build_zones(&builder, PROF_ZONE_COUNTERS,
+		    "SELECT row_id, track_id, time_ns, site_id, value FROM main.counter_rows "
+		    "WHERE row_id >= :first_counter ORDER BY row_id");
 	for (size_t i = 0; i < ARRAY_LEN(inserts); i++) {
 		if (prof__merge_ok(m))
 			prof_insert_flush(inserts[i].insert, &m->err);
 		prof_insert_fini(inserts[i].insert);
 	}
-	forget_tracks(&make);
-	mem_free(make.tracks);
-	map_fini(&make.by_id);
+	discard_tracks(&builder);
+	mem_free(builder.tracks);
+	map_fini(&builder.by_id);
 }

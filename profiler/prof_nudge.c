@@ -10,7 +10,7 @@
 
 void prof_nudge_send(const char *path)
 {
-	/* A file that cannot be touched has readers that look by themselves. */
+	/* If the touch fails, readers still notice at their next poll. */
 	(void)utimensat(AT_FDCWD, path, NULL, 0);
 }
 

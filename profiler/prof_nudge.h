@@ -1,12 +1,14 @@
 /*
- * The writer asks the readers of its file to look now: it is about to make it a plain file, for
- * which they must let go, or has just done so. Between such moments readers look when they like.
+ * Nudges: the writer notifies the readers of its file when it is about to turn the file into a
+ * plain (non-WAL) file, for which they must close it, and when it has done so. Otherwise readers
+ * poll.
  *
- * A nudge is a change of the file's times, which no write of SQLite's makes and inotify(7) tells
- * apart from writes: recording at full speed wakes nobody. Where the file system knows no inotify
- * (a network's, another host's writes), readers notice at their next look, and the writer waits.
+ * A nudge changes the timestamps of the file. SQLite's writes do not do this, and inotify(7)
+ * distinguishes it from writes, so recording at full speed wakes no reader. On file systems
+ * without inotify (network mounts, writes of another host) readers notice at their next poll, and
+ * the writer waits for that.
  *
- * Threading: any. Ownership: a watch is a file descriptor of the caller's.
+ * Threading: any. Ownership: a watch is a file descriptor that the caller owns and closes.
  */
 #ifndef PROF_NUDGE_H
 #define PROF_NUDGE_H
@@ -15,10 +17,11 @@
 
 void prof_nudge_send(const char *path);
 
-/* Readable, for poll(2), after a nudge of the database @path. -1: there is no way to tell. */
+/* Return a descriptor that poll(2) reports readable after a nudge of the database @path; -1 if the
+ * file cannot be watched. */
 int prof_nudge_watch(const char *path);
 
-/* Whether there was a nudge since the last call. @watch: -1 is false. */
+/* Return whether a nudge arrived since the last call; false if @watch is -1. */
 bool prof_nudge_taken(int watch);
 
 #endif /* PROF_NUDGE_H */

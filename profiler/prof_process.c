@@ -11,7 +11,7 @@
 
 #include "common/minmax.h"
 
-/* The first line of a small file, without its end; "" where it cannot be read. */
+/* Read the first line of a small file, without its newline; "" if it cannot be read. */
 static void read_line(const char *path, char *out, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -29,7 +29,8 @@ int64_t prof_process_start(int64_t pid)
 
 	snprintf(path, sizeof(path), "/proc/%lld/stat", (long long)pid);
 	read_line(path, text, sizeof(text));
-	/* The name in brackets may hold anything; state is field 3, the start time is field 22. */
+	/* The name in parentheses may hold any character; state is field 3, the start time field
+	 * 22. */
 	field = strrchr(text, ')');
 	if (!field || field[1] == 0 || field[2] == 'Z' || field[2] == 'X')
 		return 0;
@@ -42,7 +43,7 @@ int64_t prof_process_resident(void)
 {
 	char text[128], *field;
 
-	/* Pages in all, then those that are resident. */
+	/* Fields: total pages, resident pages. */
 	read_line("/proc/self/statm", text, sizeof(text));
 	field = strchr(text, ' ');
 	return !field ? 0 : strtoll(field + 1, NULL, 10) * sysconf(_SC_PAGESIZE);

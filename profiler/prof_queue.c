@@ -12,14 +12,14 @@
 #define CHUNK_BYTES ((size_t)256 * 1024)
 #define LEAST_CHUNK ((size_t)4096)
 #define MAX_SPARES  8u
-#define OWN_CHUNKS  2u /* one that is filled while the writer has the other */
+#define OWN_CHUNKS  2u /* one is filled while the writer drains the other */
 
 static size_t rounded(size_t size)
 {
 	return (size + 15) / 16 * 16;
 }
 
-/* NULL: no memory. */
+/* Return NULL if out of memory. */
 static struct prof_chunk *new_chunk(size_t capacity)
 {
 	struct prof_chunk *chunk = mem_alloc(sizeof(*chunk) + capacity);
@@ -81,7 +81,7 @@ static const char *text_at(const unsigned char *row, size_t offset)
 	return text;
 }
 
-/* The bytes outside the struct that column @column of @row needs; 0: none. */
+/* Bytes that column @column of @row occupies outside the struct. */
 static size_t outside_size(const struct prof_column *column, const unsigned char *row)
 {
 	const char *text;
@@ -129,7 +129,7 @@ static void copy_record(unsigned char *out, unsigned table, size_t size, const u
 	}
 }
 
-/* Room for @size bytes at the end of the list; NULL: no memory. Lock held. */
+/* Reserve @size bytes at the end of the list; NULL if out of memory. The lock is held. */
 static unsigned char *reserve(struct prof_queue *queue, size_t size)
 {
 	struct prof_chunk *chunk = queue->last;

@@ -1,14 +1,14 @@
 /*
- * Rows on their way to the writer: a bounded queue of chunks.
+ * The queue of rows for the writer: a bounded list of chunks.
  *
- * Any number of appending threads, one taking thread. Rows are copied together with their texts and
- * blobs, so the caller's memory is free at once; the pointers in a queued struct lead into its
- * chunk. A full queue makes appending wait; nothing is dropped. States: open; full (appends wait);
- * stopped with a status (appends return it at once, also those that wait). What is queued can be
- * taken in every state. Two chunks are there from the start: nothing is allocated while less than
- * one is appended between the writer's takes.
+ * Any number of threads append, one thread takes. Rows are copied together with their texts and
+ * blobs, so the caller may free its memory at once; the pointers in a queued struct point into
+ * its chunk. If the queue is full, appending blocks; rows are never dropped. States: open; full
+ * (appends block); stopped with a status (appends return it at once, blocked ones too). Queued
+ * rows can be taken in every state. Two chunks are preallocated: appending allocates nothing as
+ * long as less than one chunk is appended between two takes.
  *
- * Locking: the queue's own mutex, which is never held while another is taken.
+ * Locking: the queue's own mutex; no other lock is acquired while it is held.
  */
 #ifndef PROF_QUEUE_H
 #define PROF_QUEUE_H
@@ -26,10 +26,10 @@ struct prof_chunk {
 	_Alignas(16) unsigned char data[];
 };
 
-/* Before every row in a chunk. */
+/* Precedes every row in a chunk. */
 struct prof_record {
 	uint32_t table, reserved;
-	uint64_t size; /* of this and the row with all that belongs to it */
+	uint64_t size; /* of this header, the row, its texts and blobs */
 };
 
 struct prof_queue {
@@ -41,16 +41,16 @@ struct prof_queue {
 	enum status stopped;   /* ST_OK: open */
 };
 
-/* ST_OK or ST_NOMEM, then with nothing to undo. */
+/* Return ST_OK, or ST_NOMEM with everything released. */
 enum status prof_queue_init(struct prof_queue *queue, uint64_t limit);
 void prof_queue_fini(struct prof_queue *queue);
 
-/* Append @count rows of @table. @wake is called (with @user) before waiting and when the queue is
- * a quarter full. */
+/* Append @count rows of @table. @wake is called with @user before blocking and when the queue is
+ * more than a quarter full. */
 enum status prof_queue_put(struct prof_queue *queue, unsigned table, const void *rows, size_t count,
 			   void (*wake)(void *user), void *user);
 
-/* All chunks, oldest first, or NULL; each goes back by prof_queue_release(). */
+/* Remove all chunks, oldest first, or return NULL; return each with prof_queue_release(). */
 struct prof_chunk *prof_queue_take(struct prof_queue *queue);
 void prof_queue_release(struct prof_queue *queue, struct prof_chunk *chunk);
 

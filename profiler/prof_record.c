@@ -1,8 +1,8 @@
 /*
- * Recordings: the public calls that are not on the hot path.
+ * Recordings: the public functions that are not on the hot path.
  *
  * Threads and locks: see prof_internal.h. A recording belongs to the process that opened it; in a
- * forked child every call here does nothing and returns 0.
+ * forked child every function here does nothing and returns 0.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 #define LEAST_SLOTS 16u
 #define MOST_SLOTS  (1u << 26)
 
-static unsigned generation; /* counts the forks that led to this process */
+static unsigned generation; /* number of forks that led to this process */
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
 static void count_fork(void)
@@ -54,8 +54,8 @@ void ips_recording_params_defaults(struct ips_recording_params *params)
 	params->row_queue_bytes = (uint64_t)64 * 1024 * 1024;
 }
 
-/* A message that a user sees is the text, or for want of one the status in words. */
-static int tell(const struct err *err, char *message, size_t size)
+/* Copy @err's text to @message, or the text of its status if it has none; return the status. */
+static int report_error(const struct err *err, char *message, size_t size)
 {
 	if (message && size > 0)
 		str_copy(message, size,
@@ -76,7 +76,7 @@ static void remove_files(const char *path)
 	}
 }
 
-/* Claim @path: from here on the file is ours to remove. */
+/* Create @path exclusively: from here on we may remove the file. */
 static enum status create_file(const char *path, struct err *err)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -188,10 +188,10 @@ int ips_recording_open(struct ips_recording **out, const char *path,
 	pthread_once(&fork_once, watch_forks);
 	if (!path || path[0] == 0) {
 		err_set(&err, ST_INVALID, "a recording needs a path");
-		return tell(&err, message, size);
+		return report_error(&err, message, size);
 	}
 	if (recording_new(&recording, path, params, &err) != ST_OK)
-		return tell(&err, message, size);
+		return report_error(&err, message, size);
 	if (create_file(path, &err) == ST_OK) {
 		if (recording_start(recording, &err) == ST_OK) {
 			ips_recording_spent(recording, (int64_t)(clock_ns() - begun), 1);
@@ -204,7 +204,7 @@ int ips_recording_open(struct ips_recording **out, const char *path,
 	}
 	fini_threading(recording);
 	recording_free(recording);
-	return tell(&err, message, size);
+	return report_error(&err, message, size);
 }
 
 int ips_recording_close(struct ips_recording *recording, char *message, size_t size)
@@ -217,7 +217,7 @@ int ips_recording_close(struct ips_recording *recording, char *message, size_t s
 	if (!recording)
 		return 0;
 	if (prof__is_child(recording)) {
-		/* The database is the parent's: its handle is left alone. */
+		/* The database belongs to the parent: leave its handle alone. */
 		recording_free(recording);
 		return 0;
 	}
@@ -231,7 +231,7 @@ int ips_recording_close(struct ips_recording *recording, char *message, size_t s
 	err = recording->failure;
 	fini_threading(recording);
 	recording_free(recording);
-	return err.status == ST_OK ? 0 : tell(&err, message, size);
+	return err.status == ST_OK ? 0 : report_error(&err, message, size);
 }
 
 int ips_recording_status(struct ips_recording *recording, char *message, size_t size)
@@ -245,7 +245,7 @@ int ips_recording_status(struct ips_recording *recording, char *message, size_t 
 	pthread_mutex_lock(&recording->lock);
 	err = recording->failure;
 	pthread_mutex_unlock(&recording->lock);
-	return err.status == ST_OK ? 0 : tell(&err, message, size);
+	return err.status == ST_OK ? 0 : report_error(&err, message, size);
 }
 
 int ips_recording_flush(struct ips_recording *recording)
@@ -291,8 +291,8 @@ const char *ips_status_text(int status)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* Columns that the database does not leave empty. */
-static bool is_whole(const struct prof_row_type *type, const unsigned char *row)
+/* Return whether all NOT NULL columns have a value. */
+static bool has_needed_values(const struct prof_row_type *type, const unsigned char *row)
 {
 	for (size_t i = 0; i < type->count; i++) {
 		int64_t value;
@@ -317,7 +317,7 @@ int ips_append(struct ips_recording *recording, enum ips_table table, const void
 		return ST_INVALID;
 	type = &prof_row_types[table];
 	for (size_t i = 0; i < count; i++) {
-		if (!is_whole(type, (const unsigned char *)rows + i * type->size))
+		if (!has_needed_values(type, (const unsigned char *)rows + i * type->size))
 			return ST_INVALID;
 	}
 	return (int)prof_queue_put(&recording->queue, (unsigned)table, rows, count, prof__wake,
@@ -326,16 +326,16 @@ int ips_append(struct ips_recording *recording, enum ips_table table, const void
 
 int ips_meta_set(struct ips_recording *recording, const char *key, const char *value)
 {
-	static const char *const ours[] = {"state", "schema_version", "pid", "host",
-					   "process_start"};
+	static const char *const reserved[] = {"state", "schema_version", "pid", "host",
+					       "process_start"};
 	const struct prof_meta_row row = {key, value};
 
 	if (!recording || prof__is_child(recording))
 		return 0;
 	if (!key || key[0] == 0)
 		return ST_INVALID;
-	for (size_t i = 0; i < ARRAY_LEN(ours); i++) {
-		if (strcmp(key, ours[i]) == 0)
+	for (size_t i = 0; i < ARRAY_LEN(reserved); i++) {
+		if (strcmp(key, reserved[i]) == 0)
 			return ST_INVALID;
 	}
 	return (int)prof_queue_put(&recording->queue, PROF_TABLE_META, &row, 1, prof__wake,
@@ -362,7 +362,7 @@ int64_t ips_tensor_add(struct ips_recording *recording, const struct ips_tensor 
 	if (row.tensor_id == 0)
 		return IPS_NULL;
 	row.tensor = *tensor;
-	/* A failed recording still has ids: rows are refused one by one, with the reason. */
+	/* After a failure ids are still valid: appending rows returns the reason. */
 	if (fresh)
 		prof_queue_put(&recording->queue, PROF_TABLE_TENSOR, &row, 1, prof__wake,
 			       recording);
@@ -436,7 +436,7 @@ static bool name_taken(const struct ips_recording *recording, const char *track)
 	return false;
 }
 
-/* Make the track's name unique; false: no memory. Lock held. */
+/* Make the track's name unique; return false if out of memory. The lock is held. */
 static bool lane_rename(const struct ips_recording *recording, struct prof_lane *lane,
 			const char *track)
 {

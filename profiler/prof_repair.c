@@ -1,5 +1,5 @@
 /*
- * Repair: the orderly end that a killed writer could not give. See prof_repair.h. One thread.
+ * Repair: the finish that a killed writer could not do. See prof_repair.h. One thread.
  */
 #include "profiler/prof_repair.h"
 
@@ -39,7 +39,7 @@ static enum status finish(sqlite3 *db, bool complete, struct err *err)
 	code = sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_TRUNCATE, &pages, &copied);
 	if (code != SQLITE_OK && (code & 0xff) != SQLITE_BUSY)
 		return prof_sql_error(db, code, err, "copy the write-ahead log");
-	/* A reader that stays keeps the log in place: empty, and harmless. */
+	/* If a reader has the file open, an empty, harmless log remains. */
 	sqlite3_exec(db, "PRAGMA journal_mode=DELETE", NULL, NULL, NULL);
 	return ST_OK;
 }

@@ -1,6 +1,7 @@
 /*
- * The descriptors of the appended tables, of the lists of columns in ipuscope/profiler.h, and the
- * schema: tables and views made of the descriptors, then schema.sql, which is embedded. No threads.
+ * The descriptors of the appended tables, generated from the lists of columns in
+ * ipuscope/profiler.h, and the schema: tables and views generated from the descriptors, followed by
+ * schema.sql, which is embedded. No threads.
  */
 #include "profiler/prof_rows.h"
 
@@ -142,7 +143,7 @@ enum status prof_schema_create(sqlite3 *db, struct err *err)
 	enum status status;
 
 	for (size_t i = 0; i < PROF_TABLES; i++) {
-		if (i != PROF_TABLE_META) /* a table without row ids: in schema.sql */
+		if (i != PROF_TABLE_META) /* a WITHOUT ROWID table: in schema.sql */
 			add_table(&sql, &prof_row_types[i]);
 	}
 	str_add(&sql, schema_sql);

@@ -1,7 +1,7 @@
 /*
- * What the appended rows look like: one descriptor per table, made from the lists of columns in
- * ipuscope/profiler.h, used for copying rows into the queue, for the INSERT statements, and for
- * making the tables and views. Constant data.
+ * Descriptors of the appended rows: one per table, generated from the lists of columns in
+ * ipuscope/profiler.h. They drive copying rows into the queue, the INSERT statements, and the
+ * creation of tables and views. Constant data.
  */
 #ifndef PROF_ROWS_H
 #define PROF_ROWS_H
@@ -14,7 +14,7 @@
 
 struct sqlite3;
 
-/* The tables of the public list, then the library's own. */
+/* The tables of the public list, then the library's internal ones. */
 enum {
 	PROF_TABLE_TENSOR = IPS_TABLES,
 	PROF_TABLE_META,
@@ -29,8 +29,8 @@ enum prof_column_kind {
 	PROF_COLUMN_TEXT,
 	PROF_COLUMN_NAME,    /* a text, stored as string_id */
 	PROF_COLUMN_MODE,    /* an enum ips_mode, stored as text */
-	PROF_COLUMN_KEYS,    /* struct ips_keys, stored as context_id; all unknown: NULL */
-	PROF_COLUMN_CONTEXT, /* the same where context_id may not be NULL */
+	PROF_COLUMN_KEYS,    /* struct ips_keys, stored as context_id; NULL if all are unknown */
+	PROF_COLUMN_CONTEXT, /* the same, but context_id may not be NULL */
 	PROF_COLUMN_RANK,    /* the recording's */
 	PROF_COLUMN_BLOB     /* its size is the int64_t field at `size_offset` */
 };
@@ -43,9 +43,8 @@ struct prof_column {
 
 struct prof_row_type {
 	const char *table;
-	const char
-		*view; /* that shows the table as it is; NULL: none does, schema.sql has others */
-	size_t size;   /* of the struct */
+	const char *view; /* the unchanged table; NULL: none, or one in schema.sql */
+	size_t size;      /* of the struct */
 	const struct prof_column *columns;
 	size_t count;
 };
@@ -65,7 +64,7 @@ extern const struct prof_row_type prof_row_types[PROF_TABLES];
 
 const char *prof_mode_text(int64_t mode); /* NULL where unknown */
 
-/* Make the tables and views in an empty database, within the transaction that is open. */
+/* Create the tables and views in an empty database, within the open transaction. */
 enum status prof_schema_create(struct sqlite3 *db, struct err *err);
 
 #endif /* PROF_ROWS_H */

@@ -1,8 +1,8 @@
 /*
  * Call sites, for the whole process.
  *
- * One mutex guards the table of interned sites and the counter. Interned sites are never freed:
- * slots in rings point to them, and so may the program for as long as it runs.
+ * One mutex guards the table of interned sites and the id counter. Interned sites are never freed:
+ * slots in rings point to them, and the program may keep pointers as long as it runs.
  */
 #include "profiler/prof_site.h"
 
@@ -47,7 +47,7 @@ static bool is_site(const struct ips_site *site, const char *category, const cha
 	       same_text(site->operation, operation);
 }
 
-/* The site and its texts in one block. */
+/* Allocate the site and its texts in one block. */
 static struct ips_site *site_new(const char *category, const char *name, const char *operation)
 {
 	size_t category_size = strlen(category) + 1, name_size = strlen(name) + 1;

@@ -1,5 +1,5 @@
 /*
- * Call sites: interned ones, and the numbers that all recordings of a process share.
+ * Call sites: interned sites, and the ids that all recordings of a process share.
  */
 #ifndef PROF_SITE_H
 #define PROF_SITE_H
@@ -8,7 +8,7 @@
 
 #include "profiler/ipuscope/profiler.h"
 
-/* The number of @site, from 1; given at the first call. Any thread. */
+/* Return the id of @site, from 1; the first call assigns it. Any thread. */
 uint32_t prof_site_id(struct ips_site *site);
 
 #endif /* PROF_SITE_H */

@@ -22,7 +22,7 @@ static const struct {
 	{SQLITE_AUTH, ST_UNSUPPORTED},
 };
 
-/* What the system said. SQLite does not keep it for a failed COMMIT: then it is still in errno. */
+/* Return the system's errno. SQLite does not record it for a failed COMMIT; use errno then. */
 static int system_error(sqlite3 *db)
 {
 	int system = !db ? 0 : sqlite3_system_errno(db);
@@ -81,7 +81,7 @@ enum status prof_sql_execute(sqlite3_stmt *statement, struct err *err, const cha
 	return ST_OK;
 }
 
-/* "HEAD VALUES (?,?),(?,?) TAIL": no value is ever part of the text. */
+/* Prepare "HEAD VALUES (?,?),(?,?) TAIL"; values are always bound, never part of the text. */
 static enum status prepare_values(sqlite3_stmt **out, sqlite3 *db, const char *head, size_t columns,
 				  size_t rows, const char *tail, struct err *err)
 {
@@ -212,7 +212,7 @@ char *prof_sql_uri(const char *path, const char *query)
 {
 	struct str uri = {0};
 
-	/* "//" begins an authority in a URI: an absolute path follows an empty one. */
+	/* "//" begins the authority of a URI: before an absolute path it is empty. */
 	str_add(&uri, path[0] == '/' ? "file://" : "file:");
 	for (const char *p = path; *p != 0; p++) {
 		if (strchr("%?#", *p))

@@ -1,8 +1,8 @@
 /*
- * The write side's thin layer over SQLite: a connection, prepared inserts of many rows.
+ * The write side's thin layer over SQLite: a connection, prepared many-row inserts.
  *
- * One thread at a time. A failed call leaves its reason in @err; the transaction is then void and
- * is rolled back by the caller.
+ * One thread at a time. A failed call sets @err; the transaction is then void and the caller rolls
+ * it back.
  */
 #ifndef PROF_SQL_H
 #define PROF_SQL_H
@@ -16,15 +16,15 @@
 #include "profiler/ipuscope/profiler.h"
 
 #define PROF_BATCH 64 /* rows of one many-row INSERT */
-#define PROF_FEW   8  /* of one for what is left of a batch */
+#define PROF_FEW   8  /* rows of the INSERT for the rest of a batch */
 
-/* The status and words of SQLite's result code @code for what was being done (@what). */
+/* Set @err from SQLite's result code @code and its message; @what names the operation. */
 enum status prof_sql_error(sqlite3 *db, int code, struct err *err, const char *what);
 
 /* Run statements without results. */
 enum status prof_sql_run(sqlite3 *db, const char *sql, struct err *err);
 
-/* A value of a row that waits in a batch. Texts and blobs are the caller's until the flush. */
+/* A value of a row in a batch. Texts and blobs must stay valid until the flush. */
 struct prof_cell {
 	enum {
 		PROF_CELL_NULL,
@@ -48,28 +48,30 @@ struct prof_insert {
 	uint64_t total; /* rows inserted */
 };
 
-/* The row id of the last row, where this alone adds rows and SQLite numbers them. */
+/* The id of the last row, if only this insert adds rows and SQLite assigns the ids. */
 static inline int64_t prof_insert_last(const struct prof_insert *insert)
 {
 	return (int64_t)(insert->total + insert->rows);
 }
 
-/* @head and @tail surround the VALUES: "INSERT INTO t (a, b)", "ON CONFLICT ..." (may be NULL). */
+/* @head and @tail enclose the VALUES: "INSERT INTO t (a, b)", "ON CONFLICT ..." (may be NULL). */
 enum status prof_insert_init(struct prof_insert *insert, sqlite3 *db, const char *head,
 			     size_t columns, const char *tail, struct err *err);
 void prof_insert_fini(struct prof_insert *insert);
-/* The cells of the next row, all to be filled; flushes first when the batch is full. */
+/* Return the cells of the next row; the caller must fill all. Flushes first if the batch is
+ * full. */
 enum status prof_insert_row(struct prof_insert *insert, struct prof_cell **cells, struct err *err);
 enum status prof_insert_flush(struct prof_insert *insert, struct err *err);
 
 /*
- * "file:PATH?QUERY" with what is special in URIs escaped; the caller's (mem_free). NULL: no memory.
+ * Return "file:PATH?QUERY" with the special characters of URIs escaped; the caller frees it with
+ * mem_free(). NULL if out of memory.
  */
 char *prof_sql_uri(const char *path, const char *query);
 
 /*
- * Attach the database at @path, opened by the URI parameters @query ("mode=ro"), as @name; detach
- * it. They return SQLite's code. The connection must take URIs (SQLITE_OPEN_URI).
+ * Attach the database at @path as @name, opened with the URI parameters @query ("mode=ro"), and
+ * detach it. Both return SQLite's result code. The connection must accept URIs (SQLITE_OPEN_URI).
  */
 int prof_sql_attach(sqlite3 *db, const char *path, const char *query, const char *name);
 int prof_sql_detach(sqlite3 *db, const char *name);
@@ -85,7 +87,7 @@ static inline void prof_cell_int(struct prof_cell *cell, int64_t value)
 
 static inline void prof_cell_real(struct prof_cell *cell, double value)
 {
-	cell->type = PROF_CELL_REAL; /* SQLite makes NULL of NaN */
+	cell->type = PROF_CELL_REAL; /* SQLite stores NaN as NULL */
 	cell->value.r = value;
 }
 

@@ -1,6 +1,6 @@
 /*
- * Sums: by what the rows of each kind are grouped, what a row adds to its group, and writing the
- * groups that changed. See prof_sums.h. On the writer's thread.
+ * Sums: the keys by which rows of each kind are grouped, what a row adds to its group, and writing
+ * the changed groups. See prof_sums.h. On the writer's thread.
  */
 #include "profiler/prof_sums.h"
 
@@ -13,7 +13,7 @@
 
 /* ---- sums ------------------------------------------------------------------------------------ */
 
-/* A sum stays where it would overflow. */
+/* A sum that would overflow stays unchanged. */
 static void add(union prof_sum_value *sum, int64_t value)
 {
 	int64_t out;
@@ -32,20 +32,20 @@ static void add_real(union prof_sum_value *sum, double value)
 		sum->r = isnan(sum->r) ? value : sum->r + value;
 }
 
-static void least(union prof_sum_value *sum, int64_t value)
+static void set_least(union prof_sum_value *sum, int64_t value)
 {
 	if (value != IPS_NULL && (sum->i == IPS_NULL || value < sum->i))
 		sum->i = value;
 }
 
-static void greatest(union prof_sum_value *sum, int64_t value)
+static void set_greatest(union prof_sum_value *sum, int64_t value)
 {
 	if (value > sum->i)
 		sum->i = value;
 }
 
-/* IPS_NULL where a part is unknown, or where it would overflow. */
-static int64_t plus(int64_t a, int64_t b)
+/* Return IPS_NULL if an operand is unknown or the sum overflows. */
+static int64_t add_or_null(int64_t a, int64_t b)
 {
 	int64_t out;
 
@@ -104,10 +104,10 @@ static void stage_add(struct prof_writer *writer, union prof_sum_value *sum, con
 	(void)writer;
 	add(&sum[STAGE_COUNT], 1);
 	add(&sum[STAGE_TOTAL], timing->dur_ns);
-	least(&sum[STAGE_LEAST], timing->dur_ns);
-	greatest(&sum[STAGE_GREATEST], timing->dur_ns);
-	least(&sum[STAGE_FIRST], timing->start_ns);
-	greatest(&sum[STAGE_LAST], plus(timing->start_ns, timing->dur_ns));
+	set_least(&sum[STAGE_LEAST], timing->dur_ns);
+	set_greatest(&sum[STAGE_GREATEST], timing->dur_ns);
+	set_least(&sum[STAGE_FIRST], timing->start_ns);
+	set_greatest(&sum[STAGE_LAST], add_or_null(timing->start_ns, timing->dur_ns));
 	add(&sum[STAGE_CPU], timing->cpu_ns);
 }
 
@@ -123,9 +123,9 @@ enum {
 	BUBBLE_RAMP_DOWN,
 	BUBBLE_IMBALANCE,
 	BUBBLE_COMMUNICATION,
-	BUBBLE_ALL, /* the five before */
+	BUBBLE_ALL, /* sum of the five before */
 	BUBBLE_OVERSUBSCRIBED,
-	BUBBLE_SUMS, /* of each fraction, and how many were known */
+	BUBBLE_SUMS, /* of each fraction; then the number of known values */
 	BUBBLE_KNOWN = BUBBLE_SUMS + 6,
 	BUBBLE_VALUES = BUBBLE_KNOWN + 6
 };
@@ -187,16 +187,17 @@ static void bubble_add(struct prof_writer *writer, union prof_sum_value *sum, co
 	(void)writer;
 	add(&sum[BUBBLE_RUNS], 1);
 	add(&sum[BUBBLE_MAKESPAN], b->makespan_ns);
-	least(&sum[BUBBLE_LEAST], b->makespan_ns);
-	greatest(&sum[BUBBLE_GREATEST], b->makespan_ns);
+	set_least(&sum[BUBBLE_LEAST], b->makespan_ns);
+	set_greatest(&sum[BUBBLE_GREATEST], b->makespan_ns);
 	add(&sum[BUBBLE_BUSY], b->busy_ns);
 	add(&sum[BUBBLE_RAMP_UP], b->ramp_up_ns);
 	add(&sum[BUBBLE_RAMP_DOWN], b->ramp_down_ns);
 	add(&sum[BUBBLE_IMBALANCE], b->imbalance_ns);
 	add(&sum[BUBBLE_COMMUNICATION], b->communication_ns);
 	add(&sum[BUBBLE_ALL],
-	    plus(plus(plus(b->busy_ns, b->ramp_up_ns), plus(b->ramp_down_ns, b->imbalance_ns)),
-		 b->communication_ns));
+	    add_or_null(add_or_null(add_or_null(b->busy_ns, b->ramp_up_ns),
+				    add_or_null(b->ramp_down_ns, b->imbalance_ns)),
+			b->communication_ns));
 	add(&sum[BUBBLE_OVERSUBSCRIBED],
 	    b->oversubscribed == IPS_NULL ? IPS_NULL : b->oversubscribed > 0);
 	for (size_t i = 0; i < ARRAY_LEN(fractions); i++) {
@@ -234,8 +235,8 @@ static void execution_add(struct prof_writer *writer, union prof_sum_value *sum,
 	add(&sum[2], execution->updates);
 	add(&sum[3], execution->traced == 1);
 	add(&sum[4], execution->traced == 0);
-	least(&sum[5], execution->start_ns);
-	greatest(&sum[6], plus(execution->start_ns, execution->dur_ns));
+	set_least(&sum[5], execution->start_ns);
+	set_greatest(&sum[6], add_or_null(execution->start_ns, execution->dur_ns));
 	add(&sum[7], execution->dur_ns);
 	add(&sum[8], execution->cycles);
 }
@@ -277,8 +278,8 @@ static enum status metric_key(struct prof_writer *writer, const void *row, int64
 	return prof__writer_text(writer, metric->name, &key[1]);
 }
 
-/* What says all of an epoch or of an evaluation, then the later moment. The epoch does not decide:
- * an evaluation after the training has none. */
+/* A metric of a whole epoch or evaluation is preferred, then the later one. The epoch does not
+ * decide: an evaluation after the training has none. */
 static bool is_later(const struct ips_metric *a, const union prof_sum_value *b)
 {
 	if ((a->execution == IPS_NULL) != (b[METRIC_EXECUTION].i == IPS_NULL))
@@ -302,7 +303,7 @@ static void metric_add(struct prof_writer *writer, union prof_sum_value *sum, co
 		sum[METRIC_VALUE].r = value;
 	}
 	add(&sum[METRIC_COUNT], 1);
-	sum[METRIC_LEAST].r = fmin(sum[METRIC_LEAST].r, value); /* of numbers, where one is NaN */
+	sum[METRIC_LEAST].r = fmin(sum[METRIC_LEAST].r, value); /* fmin() ignores a NaN */
 	sum[METRIC_GREATEST].r = fmax(sum[METRIC_GREATEST].r, value);
 }
 
@@ -333,12 +334,12 @@ static void health_add(struct prof_writer *writer, union prof_sum_value *sum, co
 	const int64_t before = sum[HEALTH_TIME].i;
 
 	add(&sum[HEALTH_HITS], 1);
-	least(&sum[HEALTH_TIME], health->time_ns);
+	set_least(&sum[HEALTH_TIME], health->time_ns);
 	if (sum[HEALTH_ROW].i == IPS_NULL || sum[HEALTH_TIME].i != before)
 		sum[HEALTH_ROW].i = prof_insert_last(&writer->rows[IPS_TABLE_health]);
 }
 
-/* ---- what recording cost --------------------------------------------------------------------- */
+/* ---- overhead of recording ------------------------------------------------------------------- */
 
 static const struct prof_sum_column overhead_columns[] = {
 	{"commits", PROF_SUM_INT},
@@ -365,7 +366,7 @@ static void overhead_add(struct prof_writer *writer, union prof_sum_value *sum, 
 
 	(void)writer;
 	add(&sum[0], 1);
-	greatest(&sum[1], cost->time_ns);
+	set_greatest(&sum[1], cost->time_ns);
 	add(&sum[2], cost->events);
 	add(&sum[3], cost->rows);
 	add(&sum[4], cost->bytes);
@@ -386,7 +387,7 @@ enum {
 	TENSOR_LAST,
 	TENSOR_FIRST_ROW,
 	TENSOR_LAST_ROW,
-	TENSOR_REALS /* the least and the greatest of each */
+	TENSOR_REALS /* minimum and maximum of each */
 };
 
 static const struct prof_sum_column tensor_columns[] = {
@@ -462,16 +463,16 @@ const struct prof_sum_type prof_sum_types[PROF_SUM_KINDS] = {
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 
-static uint64_t hash_of(const int64_t *key)
+static uint64_t hash_key(const int64_t *key)
 {
 	return map_bytes(MAP_SEED, key, PROF_SUM_KEYS * sizeof(*key));
 }
 
-static struct prof_sum_group *group_of(const struct prof_sums *sums, const int64_t *key)
+static struct prof_sum_group *find_group(const struct prof_sums *sums, const int64_t *key)
 {
 	size_t at;
 
-	MAP_FIND(at, &sums->map, hash_of(key),
+	MAP_FIND(at, &sums->map, hash_key(key),
 		 memcmp(sums->groups[at].key, key, sizeof(sums->groups->key)) == 0);
 	return at == MAP_NONE ? NULL : &sums->groups[at];
 }
@@ -482,7 +483,7 @@ static struct prof_sum_group *group_new(struct prof_sums *sums, const struct pro
 	struct prof_sum_group *group;
 
 	if (mem_grow(&sums->groups, &sums->capacity, sums->count + 1, sizeof(*group)) != 0 ||
-	    map_add(&sums->map, hash_of(key), sums->count) != 0)
+	    map_add(&sums->map, hash_key(key), sums->count) != 0)
 		return NULL;
 	group = &sums->groups[sums->count];
 	memcpy(group->key, key, sizeof(group->key));
@@ -517,7 +518,8 @@ static enum status prepare(struct prof_writer *writer, struct prof_sums *sums,
 	return status;
 }
 
-static void fill(struct prof_cell *cell, enum prof_sum_column_kind kind, union prof_sum_value value)
+static void set_cell(struct prof_cell *cell, enum prof_sum_column_kind kind,
+		     union prof_sum_value value)
 {
 	switch (kind) {
 	case PROF_SUM_INT:
@@ -548,10 +550,10 @@ static enum status write_group(struct prof_writer *writer, struct prof_sums *sum
 	prof_cell_int(&cells[0], sums->forgotten + index + 1);
 	prof_cell_int(&cells[1], writer->rank);
 	for (size_t i = 0; i < type->keys; i++)
-		fill(&cells[2 + i], type->columns[i].kind,
-		     (union prof_sum_value){.i = group->key[i]});
+		set_cell(&cells[2 + i], type->columns[i].kind,
+			 (union prof_sum_value){.i = group->key[i]});
 	for (size_t i = type->keys; i < type->keys + type->values; i++)
-		fill(&cells[2 + i], type->columns[i].kind, group->value[i - type->keys]);
+		set_cell(&cells[2 + i], type->columns[i].kind, group->value[i - type->keys]);
 	return ST_OK;
 }
 
@@ -572,8 +574,8 @@ static enum status flush(struct prof_writer *writer, struct prof_sums *sums,
 	return status == ST_OK ? prof_insert_flush(&sums->insert, &writer->err) : status;
 }
 
-static enum status forget(struct prof_writer *writer, struct prof_sums *sums,
-			  const struct prof_sum_type *type)
+static enum status discard_groups(struct prof_writer *writer, struct prof_sums *sums,
+				  const struct prof_sum_type *type)
 {
 	enum status status = flush(writer, sums, type);
 
@@ -583,7 +585,7 @@ static enum status forget(struct prof_writer *writer, struct prof_sums *sums,
 	return status;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- interface ------------------------------------------------------------------------------- */
 
 enum status prof__sums_add(struct prof_writer *writer, enum prof_sum_kind kind, const void *row)
 {
@@ -594,10 +596,10 @@ enum status prof__sums_add(struct prof_writer *writer, enum prof_sum_kind kind, 
 	enum status status = type->key(writer, row, key);
 
 	if (status == ST_OK)
-		group = group_of(sums, key);
+		group = find_group(sums, key);
 	if (status == ST_OK && !group) {
 		if (type->forget && sums->count == PROF_SUM_GROUPS)
-			status = forget(writer, sums, type);
+			status = discard_groups(writer, sums, type);
 		if (status == ST_OK) {
 			group = group_new(sums, type, key);
 			status = !group ? err_nomem(&writer->err) : ST_OK;

@@ -1,11 +1,12 @@
 /*
- * Sums of appended rows: what a report says of a whole run, kept while its rows are written.
+ * Sums of appended rows, maintained while the rows are written: the totals that reports show for
+ * a whole run.
  *
- * Each kind has groups (a stage's forwards, a metric, ...), found by their keys, and a row per
- * group in a table of its own. Those that changed are written with the commit of the rows they sum,
- * so sums and rows agree at any moment. Sums here are those since the group came, so a row is
- * replaced, not added to; groups of which there may be many are forgotten at PROF_SUM_GROUPS, and
- * begin a second row when they come again: readers add rows of the same keys.
+ * Each kind has groups (a stage's forwards, a metric, ...), identified by their keys, and one row
+ * per group in a table of its own. Changed groups are written in the commit of the rows they sum,
+ * so sums and rows always agree. A group holds its sums since it was created, so its row is
+ * replaced, not incremented. Kinds that may have many groups discard them at PROF_SUM_GROUPS; a
+ * group that appears again afterwards starts a second row: readers add rows of the same keys.
  *
  * One thread (the writer), which owns them.
  */
@@ -19,7 +20,7 @@
 #include "common/map.h"
 #include "profiler/prof_sql.h"
 
-#define PROF_SUM_GROUPS 4096u /* of stages, bubbles, epochs: then written and forgotten */
+#define PROF_SUM_GROUPS 4096u /* of stages, bubbles, epochs: then written and discarded */
 #define PROF_SUM_KEYS   6
 #define PROF_SUM_VALUES 29
 
@@ -34,7 +35,7 @@ enum prof_sum_kind {
 	PROF_SUM_KINDS
 };
 
-/* X(statistic): the reals of a tensor's rows whose least and greatest are kept. */
+/* X(statistic): the reals of a tensor's rows whose minimum and maximum are recorded. */
 #define PROF_SUM_TENSOR_MAP(X)                                                                     \
 	X(mean)                                                                                    \
 	X(std)                                                                                     \
@@ -49,7 +50,7 @@ enum prof_sum_kind {
 
 struct prof_writer;
 
-/* IPS_NULL and NaN: nothing known yet. */
+/* IPS_NULL and NaN: no value yet. */
 union prof_sum_value {
 	int64_t i;
 	double r;
@@ -68,7 +69,7 @@ struct prof_sums {
 	struct map map;    /* of the groups */
 	uint32_t *changed; /* groups to write */
 	size_t changed_count, changed_capacity;
-	int64_t forgotten; /* groups: the first one here has sum_id forgotten + 1 */
+	int64_t forgotten; /* discarded groups: the first one here has sum_id forgotten + 1 */
 };
 
 enum prof_sum_column_kind {
@@ -87,15 +88,15 @@ struct prof_sum_type {
 	const char *table;
 	const struct prof_sum_column *columns; /* after sum_id and rank: keys, then values */
 	size_t keys, values;
-	bool forget; /* groups may be many */
-	/* The group that @row (a row's public struct) belongs to. */
+	bool forget; /* there may be many groups: discard them at PROF_SUM_GROUPS */
+	/* Compute the keys of the group that @row (a row's public struct) belongs to. */
 	enum status (*key)(struct prof_writer *writer, const void *row, int64_t *key);
 	void (*add)(struct prof_writer *writer, union prof_sum_value *sum, const void *row);
 };
 
 extern const struct prof_sum_type prof_sum_types[PROF_SUM_KINDS];
 
-/* What an overhead row adds. */
+/* An overhead row, to be added to its sum. */
 struct prof_sum_overhead {
 	int64_t time_ns, events, rows, bytes, dropped, record_ns, write_ns;
 };

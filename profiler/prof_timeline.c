@@ -1,13 +1,13 @@
 /*
- * The timeline, by range: tracks, the bars of a window, one span with all that is known of it,
- * which span lies at a place, and the next one with a name. See prof_timeline.h.
+ * The timeline, by range: tracks, the bars of a window, one span with its details, the span at a
+ * position, and the next span with a name. See prof_timeline.h.
  *
- * What covers an instant: nesting makes it the last span that began before it and that span's
- * ancestors. What is open at the end of the file: the last span of a track and its ancestors.
- * With these two chains, the levels, the long spans and ranges of rows there is nothing to search
- * for. Every picture is read in one read transaction.
+ * Spans nest, so the spans that cover an instant are the last span that began before it and that
+ * span's ancestors; the spans open at the end of the file are the last span of a track and its
+ * ancestors. With these two chains, the levels, the long spans and ranges of rows, no search is
+ * needed. Every picture is read in one read transaction.
  *
- * One thread per database handle. Results are the caller's arena's.
+ * One thread per database handle. The caller's arena owns the results.
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -49,13 +49,13 @@ struct window {
 	int level; /* -1: rows */
 };
 
-/* Whether no bucket of the window's level holds the span. */
+/* Return whether no bucket of the window's level contains the span. */
 static bool is_outside(const struct window *window, const struct prof_bar *bar)
 {
 	return window->level < 0 || bar->open || prof_level_enter(bar->dur_ns) > window->level;
 }
 
-/* Whether the span's zone leaves the window's level to its rows. */
+/* Set *@sparse if the span's zone has no buckets at the window's level: readers read its rows. */
 static enum status is_sparse(struct prof_db *db, const struct window *window,
 			     const struct prof_bar *bar, bool *sparse, struct err *err)
 {
@@ -77,7 +77,7 @@ static enum status is_sparse(struct prof_db *db, const struct window *window,
 	return status;
 }
 
-/* What covers the left edge. A span that only touches it does not. */
+/* Add the spans that cover the left edge. A span that only ends there does not. */
 static enum status add_left_edge(struct prof_db *db, const struct window *window, struct bars *bars,
 				 struct err *err)
 {
@@ -105,7 +105,7 @@ static enum status add_left_edge(struct prof_db *db, const struct window *window
 	return status;
 }
 
-/* Open spans that begin within the window: buckets and long spans do not have them. */
+/* Add open spans that begin within the window: they are not in buckets or long_spans. */
 static enum status add_open(struct prof_db *db, const struct window *window, struct bars *bars,
 			    struct err *err)
 {
@@ -196,7 +196,8 @@ static enum status add_buckets(struct prof_db *db, const struct window *window, 
 }
 
 /*
- * Rows of one zone that start within the window; beside buckets, those that are in no other table.
+ * Add the rows of one zone that start within the window; at a level, those that are not in
+ * long_spans.
  */
 static enum status add_zone(struct prof_db *db, const struct window *window,
 			    struct prof_timeline_zone zone, struct bars *bars, struct err *err)
@@ -232,7 +233,7 @@ static enum status add_zone(struct prof_db *db, const struct window *window,
 	"SELECT first_row, last_row, last_ns FROM sparse_zones WHERE finest = :kind "              \
 	"AND track_id = :track AND first_ns < :to ORDER BY first_ns DESC, first_row DESC"
 
-/* Rows of the zones that @sql lists, latest first. */
+/* Add the rows of the zones that @sql lists, latest first. */
 static enum status add_rows(struct prof_db *db, const struct window *window, const char *sql,
 			    int kind, struct bars *bars, struct err *err)
 {
@@ -260,7 +261,7 @@ int prof_timeline_order(const struct prof_bar *a, const struct prof_bar *b)
 	return SORTED_BY(a, b, depth, start_ns, span_id);
 }
 
-static int by_place(const void *a, const void *b)
+static int compare_bars(const void *a, const void *b)
 {
 	return prof_timeline_order(a, b);
 }
@@ -275,14 +276,14 @@ int prof_timeline_level(int64_t window_ns, int columns)
 	return level;
 }
 
-static enum status hand_out(struct bars *bars, struct arena *arena, struct prof_bar **out,
-			    int *count, struct err *err)
+static enum status copy_bars(struct bars *bars, struct arena *arena, struct prof_bar **out,
+			     int *count, struct err *err)
 {
 	if (bars->count == 0)
 		return ST_OK;
 	if (bars->count > INT32_MAX)
 		return err_set(err, ST_LIMIT, "too many spans in the window");
-	qsort(bars->items, bars->count, sizeof(*bars->items), by_place);
+	qsort(bars->items, bars->count, sizeof(*bars->items), compare_bars);
 	*out = arena_alloc(arena, bars->count, sizeof(**out));
 	if (!*out)
 		return err_nomem(err);
@@ -327,7 +328,7 @@ enum status prof_timeline_bars_at(struct prof_db *db, int64_t track_id, int leve
 	status = collect(db, &window, &bars, err);
 	prof__timeline_end(db);
 	if (status == ST_OK)
-		status = hand_out(&bars, arena, out, count, err);
+		status = copy_bars(&bars, arena, out, count, err);
 	mem_free(bars.items);
 	return status;
 }
@@ -342,8 +343,8 @@ enum status prof_timeline_bars(struct prof_db *db, int64_t track_id, int64_t fro
 
 /* ---- tracks ---------------------------------------------------------------------------------- */
 
-static char *keep_text(struct arena *arena, const struct prof_query *query, int column,
-		       bool *failed)
+static char *copy_column(struct arena *arena, const struct prof_query *query, int column,
+			 bool *failed)
 {
 	const char *text = prof_column_text(query, column);
 	char *copy = !text ? NULL : arena_strdup(arena, text);
@@ -353,7 +354,7 @@ static char *keep_text(struct arena *arena, const struct prof_query *query, int 
 	return copy;
 }
 
-/* From the track's last span and its ancestors: the depth, and the last time. */
+/* Compute the track's depth and last time from its last span and that span's ancestors. */
 static enum status measure_end(struct prof_db *db, struct prof_track *track, struct err *err)
 {
 	int64_t span_id;
@@ -424,9 +425,9 @@ static enum status list_tracks(struct prof_db *db, struct arena *arena, struct p
 		track->rank = prof_column_int(query, 1);
 		track->ipu = prof_column_int(query, 2);
 		track->clock = (int)prof_column_int(query, 3);
-		track->track = keep_text(arena, query, 4, &failed);
-		track->name = keep_text(arena, query, 5, &failed);
-		track->parent = keep_text(arena, query, 6, &failed);
+		track->track = copy_column(arena, query, 4, &failed);
+		track->name = copy_column(arena, query, 5, &failed);
+		track->parent = copy_column(arena, query, 6, &failed);
 		++*count;
 	}
 	prof_query_close(query);
@@ -518,12 +519,12 @@ static enum status read_span(const struct prof_query *query, struct arena *arena
 	out->ipu = prof_column_int(query, 12);
 	out->stage = prof_column_int(query, 13);
 	out->phase = !phase ? 0 : phase[0];
-	out->track = keep_text(arena, query, 15, &failed);
-	out->clock = keep_text(arena, query, 16, &failed);
-	out->category = keep_text(arena, query, 17, &failed);
-	out->name = keep_text(arena, query, 18, &failed);
-	out->operation = keep_text(arena, query, 19, &failed);
-	out->mode = keep_text(arena, query, 20, &failed);
+	out->track = copy_column(arena, query, 15, &failed);
+	out->clock = copy_column(arena, query, 16, &failed);
+	out->category = copy_column(arena, query, 17, &failed);
+	out->name = copy_column(arena, query, 18, &failed);
+	out->operation = copy_column(arena, query, 19, &failed);
+	out->mode = copy_column(arena, query, 20, &failed);
 	return failed ? err_nomem(err) : ST_OK;
 }
 
@@ -575,17 +576,17 @@ enum status prof_timeline_site(struct prof_db *db, int64_t site_id, struct arena
 	if (status == ST_OK && !row)
 		status = err_set(err, ST_NOTFOUND, "no call site %lld", (long long)site_id);
 	if (status == ST_OK) {
-		*category = keep_text(arena, query, 0, &failed);
-		*name = keep_text(arena, query, 1, &failed);
+		*category = copy_column(arena, query, 0, &failed);
+		*name = copy_column(arena, query, 1, &failed);
 	}
 	prof_query_close(query);
 	return failed ? err_nomem(err) : status;
 }
 
-/* ---- by place -------------------------------------------------------------------------------- */
+/* ---- by position ----------------------------------------------------------------------------- */
 
-static enum status find_at(struct prof_db *db, int64_t track_id, int64_t time_ns, int depth,
-			   int64_t *out, struct err *err)
+static enum status find_covering(struct prof_db *db, int64_t track_id, int64_t time_ns, int depth,
+				 int64_t *out, struct err *err)
 {
 	int64_t span_id;
 	int below = INT_MAX;
@@ -618,7 +619,7 @@ enum status prof_timeline_at(struct prof_db *db, int64_t track_id, int64_t time_
 	status = prof__timeline_begin(db, err);
 	if (status != ST_OK)
 		return status;
-	status = find_at(db, track_id, time_ns, depth, span_id, err);
+	status = find_covering(db, track_id, time_ns, depth, span_id, err);
 	prof__timeline_end(db);
 	return status;
 }
@@ -626,16 +627,16 @@ enum status prof_timeline_at(struct prof_db *db, int64_t track_id, int64_t time_
 /* ---- searching ------------------------------------------------------------------------------- */
 
 struct search {
-	unsigned char *sites; /* by id: 1 where the name matches; NULL: every site does */
+	unsigned char *sites; /* by id: 1 if the name matches; NULL: every site matches */
 	size_t site_count;
-	int64_t low_site, high_site; /* of those that match */
+	int64_t low_site, high_site; /* range of the matching ones */
 	int64_t time_ns;
 	bool forward;
 	int64_t best_ns, best_id; /* IPS_NULL: none yet */
-	int64_t budget;           /* spans that may be looked at; < 0: any number */
+	int64_t budget;           /* spans that may be read; < 0: any number */
 };
 
-/* The call sites whose names contain @text; *@any false: there are none. */
+/* Find the call sites whose names contain @text; *@any is false if there are none. */
 static enum status match_sites(struct prof_db *db, const char *text, struct search *search,
 			       bool *any, struct err *err)
 {
@@ -674,7 +675,7 @@ static bool site_matches(const struct search *search, int64_t site_id)
 	       ((size_t)site_id < search->site_count && search->sites[site_id] != 0);
 }
 
-/* Whether a span that starts at @start_ns would be beyond the best one so far. */
+/* Return whether a span that starts at @start_ns is farther away than the best match so far. */
 static bool is_worse(const struct search *search, int64_t start_ns)
 {
 	if (search->best_id == IPS_NULL)
@@ -682,14 +683,14 @@ static bool is_worse(const struct search *search, int64_t start_ns)
 	return search->forward ? start_ns >= search->best_ns : start_ns <= search->best_ns;
 }
 
-/* Most rows are passed over inside the statement, which costs a third of handing them out. */
+/* The statement skips most rows, which costs a third of returning them. */
 #define ROWS_BETWEEN                                                                               \
 	"SELECT span_id, start_ns, site_id FROM span_rows WHERE span_id BETWEEN :first AND :last " \
 	"AND site_id BETWEEN :low AND :high ORDER BY span_id"
 #define ROWS_AFTER  ROWS_BETWEEN
 #define ROWS_BEFORE ROWS_BETWEEN " DESC"
 
-/* Look through one zone; *@done: no later zone of the track can have a better one. */
+/* Search one zone; *@done is set if no later zone of the track can have a better match. */
 static enum status search_zone(struct prof_db *db, struct prof_timeline_zone zone,
 			       struct search *search, bool *done, struct err *err)
 {

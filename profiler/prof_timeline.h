@@ -1,9 +1,9 @@
 /*
- * The timeline, by range: lanes, what to draw for a window of time, and what lies under a cursor.
+ * The timeline, by range: tracks, the bars to draw for a window of time, and the span at a
+ * position.
  *
- * Reads zones, levels and ranges of rows only: the cost of a picture depends on its columns, never
- * on the size of the file. The same for a file that is being written, was cut short, or is
- * complete.
+ * Reads zones, levels and ranges of rows only: the cost of a picture depends on its columns,
+ * never on the size of the file. Works on files that are being written, truncated, or complete.
  */
 #ifndef PROF_TIMELINE_H
 #define PROF_TIMELINE_H
@@ -22,17 +22,16 @@ struct prof_track {
 	const char *track, *name, *parent;
 };
 
-/* All tracks, device first, then by rank, ipu, name. The array is @arena's. */
+/* All tracks, device first, then by rank, ipu, name. @arena owns the array. */
 enum status prof_timeline_tracks(struct prof_db *db, struct arena *arena, struct prof_track **out,
 				 int *count, struct err *err);
 
 /* One bar: a span, or a bucket of many. */
 struct prof_bar {
-	int64_t start_ns,
-		dur_ns;         /* clipped to nothing: as recorded; an open span ends at @now_ns */
-	int64_t span_id;        /* IPS_NULL: a bucket */
-	int64_t site_id;        /* of the span, or the one with most time in the bucket */
-	int64_t busy_ns, count; /* a bucket's contents; for a span its length and 1 */
+	int64_t start_ns, dur_ns;  /* not clipped; an open span ends at @now_ns */
+	int64_t span_id;           /* IPS_NULL: a bucket */
+	int64_t site_id;           /* of the span, or the site with most time in the bucket */
+	int64_t busy_ns, count;    /* a bucket's totals; for a span its duration and 1 */
 	int64_t stage, microbatch; /* IPS_NULL: unknown, or a bucket */
 	int64_t step, weight_update, execution;
 	int depth;
@@ -40,19 +39,19 @@ struct prof_bar {
 	bool open;
 };
 
-/* The level that a window is read at: the coarsest whose buckets are no wider than one of @columns
+/* Return the level for a window: the coarsest whose buckets are no wider than one of @columns
  * cells; -1: spans. */
 int prof_timeline_level(int64_t window_ns, int columns);
 
 /*
- * The bars of @track_id that overlap [@from_ns, @to_ns), as fine as @columns cells can show;
- * ordered by depth, then start. The array is @arena's. @now_ns stands in for the end of open spans.
+ * Return the bars of @track_id that overlap [@from_ns, @to_ns), as fine as @columns cells can show;
+ * ordered by depth, then start. @arena owns the array. Open spans end at @now_ns.
  */
 enum status prof_timeline_bars(struct prof_db *db, int64_t track_id, int64_t from_ns, int64_t to_ns,
 			       int columns, int64_t now_ns, struct arena *arena,
 			       struct prof_bar **out, int *count, struct err *err);
 
-/* The same at a given level. The bars of a window are those of its parts, each once. */
+/* The same at a given level. The bars of a window are the union of those of its parts. */
 enum status prof_timeline_bars_at(struct prof_db *db, int64_t track_id, int level, int64_t from_ns,
 				  int64_t to_ns, int64_t now_ns, struct arena *arena,
 				  struct prof_bar **out, int *count, struct err *err);
@@ -60,7 +59,7 @@ enum status prof_timeline_bars_at(struct prof_db *db, int64_t track_id, int leve
 /* The order of bars: by depth, then start, then span_id. */
 int prof_timeline_order(const struct prof_bar *a, const struct prof_bar *b);
 
-/* Everything about one span, for the details pane. Texts are @arena's; NULL where unknown. */
+/* One span with all its details. @arena owns the texts; NULL if unknown. */
 struct prof_span {
 	int64_t span_id, parent_id, track_id, start_ns, dur_ns; /* dur_ns IPS_NULL: open */
 	int64_t epoch, execution, weight_update, step, microbatch, replica, ipu, stage;
@@ -72,37 +71,36 @@ struct prof_span {
 enum status prof_timeline_span(struct prof_db *db, int64_t span_id, struct arena *arena,
 			       struct prof_span *out, struct err *err);
 
-/* The span of @track_id at depth <= @depth that is deepest at @time_ns; IPS_NULL: none. */
+/* Find the deepest span of @track_id with depth <= @depth at @time_ns; IPS_NULL: none. */
 enum status prof_timeline_at(struct prof_db *db, int64_t track_id, int64_t time_ns, int depth,
 			     int64_t *span_id, struct err *err);
 
-/* The next (@forward) or previous span of @track_id (or, IPS_NULL, of any track of @clock; -1:
- * any) whose name contains @text (letter case ignored; NULL: any), counted from @time_ns exclusive.
- * IPS_NULL: none. Looks at call sites first, so that what nobody recorded is not searched for. */
+/* Find the next (@forward) or previous span of @track_id (or, IPS_NULL, of any track of @clock; -1:
+ * any clock) whose name contains @text (case-insensitive; NULL: any), from @time_ns exclusive.
+ * IPS_NULL: none. Searches the call sites first, so an unrecorded name costs no search of spans. */
 enum status prof_timeline_find(struct prof_db *db, int64_t track_id, int clock, const char *text,
 			       int64_t time_ns, bool forward, int64_t *span_id, struct err *err);
 
-/* Which of the spans of @span's track whose names contain @text it is, from 1, and how many they
- * are; 0 of 0 where the track has more than @most spans, which are not counted. */
+/* Among the spans of @span's track whose names contain @text, return the position of @span, from 1,
+ * and their number; 0 and 0 if the track has more than @most spans, which are not counted. */
 struct prof_span;
 enum status prof_timeline_hits(struct prof_db *db, const struct prof_span *span, const char *text,
 			       int64_t most, int64_t *hit, int64_t *hits, struct err *err);
 
-/* As prof_timeline_find(), looking at about *@budget spans at most (whole zones), which it lowers
- * by what it looked at in vain; at 0 the search ended before it was through.
- * *@budget < 0: no limit. */
+/* As prof_timeline_find(), but reads about *@budget spans at most (whole zones) and subtracts those
+ * it read without a match; at 0 the search ended before its end. *@budget < 0: no limit. */
 enum status prof_timeline_find_near(struct prof_db *db, int64_t track_id, int clock,
 				    const char *text, int64_t time_ns, bool forward,
 				    int64_t *budget, int64_t *span_id, struct err *err);
 
-/* The texts of a call site: *@name and *@category are @arena's. */
+/* Read the texts of a call site; @arena owns *@name and *@category. */
 enum status prof_timeline_site(struct prof_db *db, int64_t site_id, struct arena *arena,
 			       const char **category, const char **name, struct err *err);
 
 /* ---- the device's steps (prof_timeline_steps.c) ---------------------------------------------- */
 
-/* A step as its trace has it: the same in every run of the trace. IPS_NULL, NaN and NULL where
- * unknown. Texts are the arena's. */
+/* A step of a trace, the same in every run of it. IPS_NULL, NaN and NULL if unknown. The arena owns
+ * the texts. */
 struct prof_step {
 	int64_t ipu;                 /* from the run's first_ipu */
 	int64_t start_cycle, cycles; /* from the run's start_cycle */
@@ -118,24 +116,24 @@ struct prof_trace {
 	int64_t trace_id;
 	double clock_hz;         /* NaN: unknown */
 	const char *name;        /* NULL: no such trace */
-	struct prof_step *steps; /* by ipu, then start_cycle; the arena's */
+	struct prof_step *steps; /* by ipu, then start_cycle; owned by the arena */
 	int count;
-	int64_t cycles; /* from a run's start to its last step's end */
+	int64_t cycles; /* from a run's start to the end of its last step */
 };
 
 enum status prof_timeline_trace(struct prof_db *db, int64_t trace_id, struct arena *arena,
 				struct prof_trace *out, struct err *err);
 
-/* One time that a trace ran, on the IPUs of one replica. */
+/* One run of a trace, on the IPUs of one replica. */
 struct prof_run {
 	int64_t run_id, trace_id, rank, execution, weight_update, first_step, first_microbatch;
 	int64_t replica, first_ipu, start_cycle;
 };
 
-/* The runs of @rank that may overlap cycles [@from, @to), in the order they are stored; where there
- * are more than @most, one of every *@stride, spread evenly (*@stride 1: all). Found by bisection:
- * runs are stored in order of rank, execution, weight update, replica and cycle. The array is
- * @arena's. */
+/* Return the runs of @rank that may overlap cycles [@from, @to), in storage order; if there are
+ * more than @most, one of every *@stride, evenly spaced (*@stride 1: all). Found by bisection:
+ * runs are stored in order of rank, execution, weight update, replica and cycle. @arena owns the
+ * array. */
 enum status prof_timeline_runs(struct prof_db *db, int64_t rank, int64_t from, int64_t to, int most,
 			       struct arena *arena, struct prof_run **out, int *count,
 			       int64_t *stride, struct err *err);
@@ -148,27 +146,27 @@ struct prof_bubble {
 	double idle_fraction, theory_idle_fraction;
 };
 
-/* The bubbles of the executions @first .. @last of @rank, on both clocks, as they are stored, but
- * those of one stage, which is no pipeline (older recordings have them); where there are more than
- * @most, none, and *@more is true. The array is @arena's. */
+/* Return the bubbles of the executions @first .. @last of @rank, on both clocks, in storage order,
+ * without those of one stage, which is no pipeline (older recordings have them). If there are more
+ * than @most, return none and set *@more. @arena owns the array. */
 enum status prof_timeline_bubbles(struct prof_db *db, int64_t rank, int64_t first, int64_t last,
 				  int most, struct arena *arena, struct prof_bubble **out,
 				  int *count, bool *more, struct err *err);
 
 /* ---- counters (prof_timeline_counters.c) ----------------------------------------------------- */
 
-/* A series of samples: what a track says of one counter. Texts are the arena's. */
+/* A series of samples: one counter on one track. The arena owns the texts. */
 struct prof_counter {
 	int64_t track_id, site_id, rank; /* rank IPS_NULL: NULL */
 	int clock;                       /* 0 host, 1 device */
 	const char *track, *name;
 };
 
-/* The first @most that have samples, by track_id, then site_id. The array is @arena's. */
+/* Return the first @most series with samples, by track_id, then site_id. @arena owns the array. */
 enum status prof_timeline_counters(struct prof_db *db, int most, struct arena *arena,
 				   struct prof_counter **out, int *count, struct err *err);
 
-/* What a cell of a window has of a counter. NaN are not counted. */
+/* The samples of a counter in one cell of a window. NaN are not counted. */
 struct prof_samples_cell {
 	int64_t count;
 	double least, greatest, total;
@@ -176,13 +174,14 @@ struct prof_samples_cell {
 	int64_t last_ns;
 };
 
-/* The samples in [@from_ns, @to_ns), in its @columns @cells, which are the caller's. Buckets that
- * the window's ends cut are counted whole. */
+/* Fill @cells (the caller's, @columns of them) with the samples in [@from_ns, @to_ns). Buckets at
+ * the window's ends are counted whole. */
 enum status prof_timeline_samples(struct prof_db *db, const struct prof_counter *counter,
 				  int64_t from_ns, int64_t to_ns, int columns,
 				  struct prof_samples_cell *cells, struct err *err);
 
-/* The last sample at @time_ns or before: @out's last (and of those with it); count 0: none. */
+/* Return the last sample at @time_ns or before in @out->last; @out->count 0: none. Its other
+ * members describe some samples before it. */
 enum status prof_timeline_sample_at(struct prof_db *db, const struct prof_counter *counter,
 				    int64_t time_ns, struct prof_samples_cell *out,
 				    struct err *err);

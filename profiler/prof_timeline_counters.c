@@ -1,11 +1,11 @@
 /*
- * Counters by range: which there are, and their samples in the cells of a window. See
+ * Counters by range: the list of series, and their samples in the cells of a window. See
  * prof_timeline.h.
  *
- * A window is read from the buckets that fit its cells, or, where even the finest are wider, from
- * the rows of the zones it touches.
+ * A window is read from the buckets that fit its cells, or, if even the finest are wider, from the
+ * rows of the zones it overlaps.
  *
- * One thread per database handle. Texts are the caller's arena's.
+ * One thread per database handle. The caller's arena owns the texts.
  */
 #include "profiler/prof_timeline_internal.h"
 
@@ -16,9 +16,9 @@
 #include "common/sorted.h"
 #include "profiler/prof_levels.h"
 
-/* ---- which there are ------------------------------------------------------------------------- */
+/* ---- series ---------------------------------------------------------------------------------- */
 
-/* The series after (@track_id, @site_id): a step in the index, not a scan. */
+/* The series after (@track_id, @site_id): a seek in the index, not a scan. */
 #define SERIES_AFTER                                                                               \
 	"SELECT c.track_id, c.site_id, t.clock, t.rank, t.track, n.value FROM (SELECT track_id, "  \
 	"site_id FROM counter_levels WHERE (track_id, site_id) > (:track, :site) ORDER BY "        \
@@ -95,7 +95,7 @@ struct sampling {
 	int columns;
 };
 
-/* @count samples of @total, at @time_ns or about it: of a damaged file any number. */
+/* Add @count samples of sum @total, at or around @time_ns; a damaged file may have any values. */
 static void add_samples(const struct sampling *at, int64_t time_ns, int64_t count, double least,
 			double greatest, double total)
 {
@@ -160,7 +160,7 @@ static bool is_sample_before(struct prof_db *db, int64_t row, int64_t time_ns, e
 	return *status == ST_OK && at_ns != IPS_NULL && at_ns < time_ns;
 }
 
-/* Of the zone's rows, in order of time, the first at @time_ns or later. */
+/* Among the zone's rows, sorted by time, find the first at @time_ns or later. */
 static enum status first_sample(struct prof_db *db, struct prof_timeline_zone zone, int64_t time_ns,
 				int64_t *out, struct err *err)
 {
@@ -195,7 +195,7 @@ static enum status add_sample_zone(const struct sampling *at, struct prof_timeli
 	return status;
 }
 
-/* Zones of kind 2 (PROF_ZONE_COUNTERS), latest first. */
+/* Add the rows of the overlapping zones of kind 2 (PROF_ZONE_COUNTERS), latest first. */
 static enum status add_sample_rows(const struct sampling *at, struct err *err)
 {
 	struct prof_query *query;
@@ -239,7 +239,7 @@ enum status prof_timeline_samples(struct prof_db *db, const struct prof_counter 
 	return status;
 }
 
-/* The last of the finest buckets up to @bucket that has samples; IPS_NULL: none. */
+/* Find the last of the finest buckets up to @bucket that has samples; IPS_NULL: none. */
 static enum status last_bucket(struct prof_db *db, const struct prof_counter *counter,
 			       int64_t bucket, int64_t *out, struct err *err)
 {
@@ -271,7 +271,7 @@ enum status prof_timeline_sample_at(struct prof_db *db, const struct prof_counte
 	*out = (struct prof_samples_cell){0};
 	if (status != ST_OK)
 		return status;
-	/* The samples of the moment's own bucket may all come after it: then one before. */
+	/* All samples of the bucket at @time_ns may come after it: then try the bucket before. */
 	for (int tries = 0; tries < 2 && status == ST_OK && out->count == 0; tries++) {
 		struct sampling at = {db, counter, 0, 0, out, 1};
 

@@ -1,5 +1,5 @@
 /*
- * Rows of spans, for the timeline: by id, by time, and upwards. See prof_timeline_internal.h.
+ * Rows of spans, for the timeline: by id, by time, and by ancestry. See prof_timeline_internal.h.
  *
  * One thread per database handle.
  */
@@ -70,7 +70,7 @@ static void read_span(const struct prof_query *query, int64_t now_ns, struct pro
 	out->parent_id = back <= 0 || back >= bar->span_id ? IPS_NULL : bar->span_id - back;
 }
 
-/* From the columns @first on: stage, microbatch, step, weight_update, phase, execution. */
+/* Read from column @first on: stage, microbatch, step, weight_update, phase, execution. */
 static void read_context(const struct prof_query *query, int first,
 			 struct prof_timeline_context *out)
 {
@@ -138,7 +138,7 @@ enum status prof__timeline_read_lean(struct prof_db *db, const struct prof_query
 	return status;
 }
 
-/* The row @span_id; *@found false: there is none. */
+/* Read the row @span_id; *@found is false if it does not exist. */
 static enum status get_row(struct prof_db *db, int64_t span_id, int64_t now_ns,
 			   struct prof_timeline_row *out, bool *found, struct err *err)
 {

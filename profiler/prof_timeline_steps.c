@@ -1,15 +1,15 @@
 /*
- * The device's steps by range, and bubbles by execution. See prof_timeline.h.
+ * Device steps by range, and bubbles by execution. See prof_timeline.h.
  *
- * Steps are traces (templates) and the runs that repeat them. Runs are stored in order of (rank,
- * execution, weight update, replica, cycle). Start cycles alone go back where the next replica's
- * part of a pipeline run begins; but whole pipeline runs are in order of time, so that bisection by
- * time lands in the right one, and bisection by keys finds its ends.
+ * Steps are stored as traces (templates) and the runs that repeat them. Runs are stored in order
+ * of (rank, execution, weight update, replica, cycle). Start cycles are not sorted across
+ * replicas of one pipeline run; but whole pipeline runs are sorted by time, so bisection by time
+ * finds the right one, and bisection by keys finds its bounds.
  *
- * Rows of bubbles are stored in order of rank and execution; within an execution those of both
- * clocks and all replicas come as they were known, so an execution is read as a whole.
+ * Rows of bubbles are stored in order of rank and execution. Within an execution, those of both
+ * clocks and all replicas are stored as they were computed, so an execution is read as a whole.
  *
- * One thread per database handle. Results are the caller's arena's.
+ * One thread per database handle. The caller's arena owns the results.
  */
 #include <math.h>
 
@@ -20,10 +20,10 @@
 	"SELECT row_id, trace_id, rank, execution, weight_update, first_step, first_microbatch, "  \
 	"replica, first_ipu, start_cycle FROM device_run_rows "
 
-/* Of replicas in one pipeline run, whose parts are looked for one by one. */
+/* Of one pipeline run, whose parts are found one by one. */
 #define MOST_REPLICAS 4096
 
-static char *keep_text(struct arena *arena, const char *text, bool *failed)
+static char *copy_text(struct arena *arena, const char *text, bool *failed)
 {
 	char *copy = !text ? NULL : arena_strdup(arena, text);
 
@@ -64,14 +64,14 @@ static bool read_step(const struct prof_query *query, struct arena *arena, struc
 		.active_tile_balance = prof_column_real(query, 12),
 		.phase = !phase ? 0 : phase[0],
 	};
-	out->type = keep_text(arena, prof_column_text(query, 13), &failed);
-	out->name = keep_text(arena, prof_column_text(query, 14), &failed);
-	out->operation = keep_text(arena, prof_column_text(query, 15), &failed);
+	out->type = copy_text(arena, prof_column_text(query, 13), &failed);
+	out->name = copy_text(arena, prof_column_text(query, 14), &failed);
+	out->operation = copy_text(arena, prof_column_text(query, 15), &failed);
 	return !failed;
 }
 
-static enum status read_trace_facts(struct prof_db *db, struct arena *arena, struct prof_trace *out,
-				    struct err *err)
+static enum status read_trace_header(struct prof_db *db, struct arena *arena,
+				     struct prof_trace *out, struct err *err)
 {
 	struct prof_query *query;
 	bool failed = false;
@@ -84,7 +84,7 @@ static enum status read_trace_facts(struct prof_db *db, struct arena *arena, str
 		const char *name = prof_column_text(query, 1);
 
 		out->clock_hz = prof_column_real(query, 0);
-		out->name = keep_text(arena, !name ? "" : name, &failed);
+		out->name = copy_text(arena, !name ? "" : name, &failed);
 	}
 	prof_query_close(query);
 	return failed ? err_nomem(err) : status;
@@ -124,7 +124,7 @@ enum status prof_timeline_trace(struct prof_db *db, int64_t trace_id, struct are
 	status = prof__timeline_begin(db, err);
 	if (status != ST_OK)
 		return status;
-	status = read_trace_facts(db, arena, out, err);
+	status = read_trace_header(db, arena, out, err);
 	if (status == ST_OK)
 		status = prof__timeline_number(
 			db, "SELECT count(*) FROM device_step_rows WHERE trace_id = :id", trace_id,
@@ -142,12 +142,12 @@ enum status prof_timeline_trace(struct prof_db *db, int64_t trace_id, struct are
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 
-/* What is looked for: the first row that is not before it. NULL sorts first, as IPS_NULL. */
+/* Key of a bisection for the first row that is not before it. NULL sorts first, as IPS_NULL. */
 struct run_key {
 	int64_t rank, execution, weight_update, replica, cycle;
 	enum {
 		BY_TIME, /* rank, cycle */
-		BY_RUN,  /* all but the cycle, which is greater than any */
+		BY_RUN,  /* all but the cycle, taken as infinite */
 		BY_PART  /* all */
 	} by;
 };
@@ -183,7 +183,7 @@ static void read_run(const struct prof_query *query, struct prof_run *out)
 	};
 }
 
-/* The run @row; *@found false: there is none. */
+/* Read the run @row; *@found is false if it does not exist. */
 static enum status get_run(struct prof_db *db, int64_t row, struct prof_run *out, bool *found,
 			   struct err *err)
 {
@@ -213,7 +213,7 @@ static bool is_run_before(struct prof_db *db, int64_t row, const struct run_key 
 	return found && is_before(&run, key);
 }
 
-/* Of the rows [@low, @high), the first that is not before @key; @high: none. */
+/* Find the first row of [@low, @high) that is not before @key; @high if there is none. */
 static enum status bisect(struct prof_db *db, const struct run_key *key, int64_t low, int64_t high,
 			  int64_t *out, struct err *err)
 {
@@ -227,7 +227,7 @@ struct run_range {
 	int64_t first, end; /* rows */
 };
 
-/* Whole pipeline runs: from the one that holds cycle @from to the one before @to. */
+/* Find whole pipeline runs: from the one that contains cycle @from to the last before @to. */
 static enum status find_range(struct prof_db *db, int64_t rank, int64_t from, int64_t to,
 			      struct run_range *out, struct err *err)
 {
@@ -262,8 +262,8 @@ static enum status find_range(struct prof_db *db, int64_t rank, int64_t from, in
 	return status;
 }
 
-/* The part of one pipeline run's rows [@range] that a replica after the one at its first row
- * begins with: *@next; and of that replica, the rows that cycles [@from, @to) may touch. */
+/* Of one pipeline run, whose rows are @range, find the rows of the replica at @range.first that may
+ * overlap cycles [@from, @to), and in *@next the first row of the next replica. */
 static enum status find_part(struct prof_db *db, struct run_range range, int64_t from, int64_t to,
 			     struct run_range *part, int64_t *next, struct err *err)
 {
@@ -289,7 +289,7 @@ static enum status find_part(struct prof_db *db, struct run_range range, int64_t
 	return status;
 }
 
-/* The rows of @range, every @stride-th, that begin before @to. */
+/* Read every @stride-th row of @range that begins before @to. */
 static enum status read_runs(struct prof_db *db, struct run_range range, int64_t to, int64_t stride,
 			     struct prof_run *runs, int most, int *count, struct err *err)
 {
@@ -297,7 +297,7 @@ static enum status read_runs(struct prof_db *db, struct run_range range, int64_t
 
 	for (int64_t row = range.first, n = 0; row < range.end && status == ST_OK && *count < most;
 	     row += stride, n++) {
-		/* Spread within the stride, so that no replica is left out by its beat. */
+		/* Vary the offset within the stride, so that no replica is skipped periodically. */
 		const int64_t at = row + (stride > 1 ? n * 7919 % stride : 0);
 		bool found;
 
@@ -309,7 +309,7 @@ static enum status read_runs(struct prof_db *db, struct run_range range, int64_t
 	return status;
 }
 
-/* A pipeline run of very many parts (an evaluation): of each replica what the window shows. */
+/* For a pipeline run of very many parts (an evaluation): read the window's runs per replica. */
 static enum status read_parts(struct prof_db *db, struct run_range range, int64_t from, int64_t to,
 			      int most, struct prof_run *runs, int *count, int64_t *stride,
 			      struct err *err)
@@ -372,7 +372,7 @@ enum status prof_timeline_runs(struct prof_db *db, int64_t rank, int64_t from, i
 	"b.imbalance_ns, b.communication_ns, b.idle_fraction, b.theory_idle_fraction "             \
 	"FROM bubble_rows b LEFT JOIN contexts c ON c.context_id = b.context_id "
 
-/* Whether the row is of a rank before @rank, or of an earlier execution of it. */
+/* Return whether the row has a rank before @rank, or @rank and an earlier execution. */
 static bool bubble_is_before(struct prof_db *db, int64_t row, int64_t rank, int64_t execution,
 			     enum status *status, struct err *err)
 {
@@ -396,9 +396,9 @@ static bool bubble_is_before(struct prof_db *db, int64_t row, int64_t rank, int6
 	return before;
 }
 
-/* The first row of @rank with @execution or a later one: *@out; @rows + 1: none. */
-static enum status first_of(struct prof_db *db, int64_t rank, int64_t execution, int64_t rows,
-			    int64_t *out, struct err *err)
+/* Find the first row of @rank with @execution or a later one; @rows + 1 if there is none. */
+static enum status first_bubble(struct prof_db *db, int64_t rank, int64_t execution, int64_t rows,
+				int64_t *out, struct err *err)
 {
 	enum status status = ST_OK;
 
@@ -463,9 +463,9 @@ enum status prof_timeline_bubbles(struct prof_db *db, int64_t rank, int64_t firs
 	status = prof_db_number(db, "SELECT ifnull(max(row_id), 0) FROM bubble_rows", &rows, err);
 	rows = prof__within(rows, 0, PROF_TIME_MOST);
 	if (status == ST_OK)
-		status = first_of(db, rank, first, rows, &low, err);
+		status = first_bubble(db, rank, first, rows, &low, err);
 	if (status == ST_OK)
-		status = first_of(db, rank, last + 1, rows, &high, err);
+		status = first_bubble(db, rank, last + 1, rows, &high, err);
 	*more = high - low > most;
 	if (status == ST_OK && !*more) {
 		*out = arena_alloc(arena, (size_t)(high - low) + 1, sizeof(**out));

@@ -1,18 +1,17 @@
 /*
  * The producing side of tracks.
  *
- * A ring holds `mask + 1` slots; `head`, `published` and `consumed` count slots for ever. Free
- * slots are those before consumed + capacity. Each open span keeps one of them for its end, so head
- * + open + n <= consumed + capacity is the condition for an event of n slots (n = 2 for a begin:
- * itself and the end to come). `limit` is at most consumed + capacity as last seen; it is often
- * less, so that ips_track_make_room() is visited now and then and can wake the writer in good time,
- * and it is 0 while keys wait for room, because nothing may be recorded before them. In a recording
- * that is alone it is at most where the next turn is to be set, which does not depend on the
- * writer.
+ * A ring holds `mask + 1` slots; `head`, `published` and `consumed` count slots from the start and
+ * never wrap. Free slots are those before consumed + capacity. Each open span reserves one of them
+ * for its end, so an event of n slots fits if head + open + n <= consumed + capacity (n = 2 for a
+ * begin: itself and its end). `limit` is at most the last known consumed + capacity. It is often
+ * less, so that ips_track_make_room() is called now and then and can wake the writer in time. It is
+ * 0 while keys wait for room, because no event may be recorded before them. If params.alone is set,
+ * it is at most the position of the next turn, which does not depend on the writer.
  *
- * Turns: in a recording that is all that the program does, rings are drained half by half in the
- * order in which the program filled the halves. The same events then give the same rows, however
- * the threads happen to run. ips_recording.lock guards the turns.
+ * Turns: in a recording that is all the program does, rings are drained half by half, in the order
+ * in which the program filled the halves. The same events then give the same rows, independent of
+ * thread scheduling. ips_recording.lock guards the turns.
  */
 #include <string.h>
 #include <time.h>
@@ -28,7 +27,7 @@
 
 /* ---- turns ----------------------------------------------------------------------------------- */
 
-static bool set_turn(struct ips_recording *recording, struct prof_turn turn)
+static bool push_turn(struct ips_recording *recording, struct prof_turn turn)
 {
 	bool room;
 
@@ -40,7 +39,7 @@ static bool set_turn(struct ips_recording *recording, struct prof_turn turn)
 	return room;
 }
 
-void prof__turn_set(struct prof_lane *lane)
+void prof__turn_push(struct prof_lane *lane)
 {
 	const struct timespec pause = {0, 100000};
 	const struct prof_turn turn = {lane, lane->ring.head};
@@ -48,14 +47,14 @@ void prof__turn_set(struct prof_lane *lane)
 	if (turn.end == lane->handed)
 		return;
 	lane->handed = turn.end;
-	while (!set_turn(lane->recording, turn) && !prof__is_child(lane->recording)) {
+	while (!push_turn(lane->recording, turn) && !prof__is_child(lane->recording)) {
 		prof__wake(lane->recording);
 		nanosleep(&pause, NULL);
 	}
 	prof__wake(lane->recording);
 }
 
-bool prof__turn_take(struct ips_recording *recording, struct prof_turn *out)
+bool prof__turn_pop(struct ips_recording *recording, struct prof_turn *out)
 {
 	bool any;
 
@@ -90,7 +89,7 @@ static void publish(struct ips_track *track, uint64_t slots)
 	__atomic_store_n(&track->published, track->head, __ATOMIC_RELEASE);
 }
 
-/* Copy @size bytes into the slots after the event's first. */
+/* Copy @size bytes into the slots after the first one of the event. */
 static void put_bytes(struct ips_track *track, const void *bytes, size_t size)
 {
 	const char *from = bytes;
@@ -104,8 +103,8 @@ static void put_bytes(struct ips_track *track, const void *bytes, size_t size)
 	}
 }
 
-/* Waiting keys go into the ring first. Whether there is room for them and @slots more. */
-static bool take_room(struct ips_track *track, uint64_t slots)
+/* Return whether there is room for pending keys and @slots more; if so, write the keys. */
+static bool reserve_room(struct ips_track *track, uint64_t slots)
 {
 	struct prof_lane *lane = lane_of(track);
 	uint64_t capacity = track->mask + 1, full, soft;
@@ -114,7 +113,7 @@ static bool take_room(struct ips_track *track, uint64_t slots)
 	full = __atomic_load_n(&track->consumed, __ATOMIC_ACQUIRE) + capacity;
 	if (lane->recording->params.alone) {
 		if (track->head + track->open + keys + slots > lane->handed + capacity / 2)
-			prof__turn_set(lane);
+			prof__turn_push(lane);
 	} else if (full - track->head <= capacity / 2) {
 		prof__wake(lane->recording);
 	}
@@ -142,8 +141,8 @@ bool prof__track_wait(struct ips_track *track, uint64_t slots)
 		prof__track_drop(track);
 		return false;
 	}
-	while (track->head + track->open + slots > track->limit && !take_room(track, slots)) {
-		/* A ring full of reserves alone would never drain. */
+	while (track->head + track->open + slots > track->limit && !reserve_room(track, slots)) {
+		/* A ring that holds only reserved slots would never be drained. */
 		if (track->head == __atomic_load_n(&track->consumed, __ATOMIC_ACQUIRE) ||
 		    prof__is_child(recording)) {
 			prof__track_drop(track);
@@ -159,14 +158,14 @@ int ips_track_make_room(struct ips_track *track, uint64_t slots)
 {
 	if (lane_of(track)->waits)
 		return prof__track_wait(track, slots);
-	if (track->skipping != 0 || !take_room(track, slots)) {
+	if (track->skipping != 0 || !reserve_room(track, slots)) {
 		prof__track_drop(track);
 		return 0;
 	}
 	return 1;
 }
 
-/* Room for an event of @slots slots that keeps none in reserve. */
+/* Return whether there is room for an event of @slots slots that reserves none. */
 bool prof__track_has_room(struct ips_track *track, uint64_t slots)
 {
 	if (track->skipping == 0 && track->head + track->open + slots <= track->limit)
@@ -194,7 +193,7 @@ void ips_track_set_keys(struct ips_track *track, const struct ips_keys *keys)
 		return;
 	lane->keys = *keys;
 	lane->keys_wait = true;
-	if (track->skipping != 0 || !take_room(track, 0))
+	if (track->skipping != 0 || !reserve_room(track, 0))
 		track->limit = 0;
 }
 
@@ -251,7 +250,7 @@ void ips_flow_in(struct ips_track *track, struct ips_site *site, uint64_t id)
 		put_event(track, site, IPS_EVENT_FLOW_IN, id);
 }
 
-/* An argument's name travels where other events have their call site. */
+/* The slot of an argument has its name in the member that holds the call site of other events. */
 static void put_argument(struct ips_track *track, const char *name, uint64_t type, uint64_t bits,
 			 uint64_t more)
 {
@@ -288,7 +287,7 @@ void ips_span_arg_text(struct ips_track *track, const char *static_name, const c
 	if (value)
 		str_copy(text, sizeof(text), value);
 	put_bytes(track, text, PROF_ARG_TEXT);
-	/* bits: 1 where there is a text at all */
+	/* bits: 0 for a NULL text */
 	put_argument(track, static_name, PROF_ARG_TEXT_TYPE, value != NULL, PROF_TEXT_SLOTS);
 }
 
@@ -312,10 +311,10 @@ void ips_span_at(struct ips_track *track, struct ips_site *site, int64_t start_n
 	publish(track, 1);
 }
 
-/* ---- events that come with their times ------------------------------------------------------- */
+/* ---- events with given times ----------------------------------------------------------------- */
 
-static void put(struct ips_track *track, struct ips_site *site, uint64_t kind, uint64_t value,
-		int64_t time_ns)
+static void put_at(struct ips_track *track, struct ips_site *site, uint64_t kind, uint64_t value,
+		   int64_t time_ns)
 {
 	struct ips_slot *slot;
 
@@ -338,7 +337,7 @@ static void put(struct ips_track *track, struct ips_site *site, uint64_t kind, u
 
 void ips_instant_at(struct ips_track *track, struct ips_site *site, int64_t time_ns)
 {
-	put(track, site, IPS_EVENT_INSTANT, 0, time_ns);
+	put_at(track, site, IPS_EVENT_INSTANT, 0, time_ns);
 }
 
 void ips_counter_at(struct ips_track *track, struct ips_site *site, int64_t time_ns, double value)
@@ -346,17 +345,17 @@ void ips_counter_at(struct ips_track *track, struct ips_site *site, int64_t time
 	uint64_t bits;
 
 	memcpy(&bits, &value, sizeof(bits));
-	put(track, site, IPS_EVENT_COUNTER, bits, time_ns);
+	put_at(track, site, IPS_EVENT_COUNTER, bits, time_ns);
 }
 
 void ips_flow_out_at(struct ips_track *track, struct ips_site *site, uint64_t id, int64_t time_ns)
 {
-	put(track, site, IPS_EVENT_FLOW_OUT, id, time_ns);
+	put_at(track, site, IPS_EVENT_FLOW_OUT, id, time_ns);
 }
 
 void ips_flow_in_at(struct ips_track *track, struct ips_site *site, uint64_t id, int64_t time_ns)
 {
-	put(track, site, IPS_EVENT_FLOW_IN, id, time_ns);
+	put_at(track, site, IPS_EVENT_FLOW_IN, id, time_ns);
 }
 
 void ips_span_arg_long_text(struct ips_track *track, const char *static_name, const char *value)

@@ -1,21 +1,22 @@
 /*
  * The writer: one thread that turns rings and queued rows into commits.
  *
- * It sleeps until it is woken (a ring half full, the queue a quarter full, a flush, the end) or a
- * commit is due, drains what is there, and commits at least every commit_ms when there is anything:
- * few large batches disturb the program less than many small ones. The write-ahead log is copied
- * into the database beside it (prof_copier.h); readers are never waited for. The first failure ends
- * writing for good: what is recorded from then on is thrown away, and waiting threads are told.
+ * It sleeps until it is woken (a ring is half full, the queue a quarter full, a flush, the close)
+ * or a commit is due. Then it drains rings and queue, and commits at least every commit_ms if
+ * there is anything to commit: few large batches disturb the program less than many small ones.
+ * The write-ahead log is copied into the database concurrently (prof_copier.h); the writer never
+ * waits for readers. The first failure ends writing permanently: everything recorded afterwards
+ * is discarded, and waiting threads get the status.
  *
- * Strings, call sites and contexts are written once each, before the rows that refer to them. Texts
- * of waiting rows are their chunk's: a chunk is flushed before it is given back.
+ * Strings, call sites and contexts are written once each, before the rows that refer to them.
+ * Buffered rows point to texts in their chunk, so a chunk is flushed before it is released.
  *
- * Writing gives way to the program: its thread is nice. Where no core is ever idle that would make
- * commits late, so the first round that mostly waited hands over, for good, to a standby thread of
- * the program's own priority.
+ * The writer yields to the program: its thread has a high nice value. If no core is ever idle,
+ * that would delay commits. So after the first round that mostly waited for a core, it hands
+ * over, permanently, to a standby thread with the program's own priority.
  *
  * The writer's thread (one of the two at a time) owns struct prof_writer from prof__writer_main()
- * until it ends; before and after that the thread that opens and closes the recording does.
+ * until it ends; before and after that, the thread that opens and closes the recording does.
  */
 #include <string.h>
 #include <sys/resource.h>
@@ -66,7 +67,7 @@ enum status prof__writer_text(struct prof_writer *writer, const char *text, int6
 		return status;
 	prof_cell_int(&cells[0], *id);
 	prof_cell_text(&cells[1], text);
-	/* At once: the text may be gone before the batch is full. */
+	/* Flush at once: the text may be freed before the batch is full. */
 	return prof_insert_flush(&writer->strings, &writer->err);
 }
 
@@ -150,7 +151,7 @@ static enum status write_context(struct prof_writer *writer, const struct ips_ke
 	return ST_OK;
 }
 
-static bool is_none(const struct ips_keys *keys)
+static bool all_unknown(const struct ips_keys *keys)
 {
 	return keys->epoch == IPS_NULL && keys->execution == IPS_NULL &&
 	       keys->weight_update == IPS_NULL && keys->step == IPS_NULL &&
@@ -158,16 +159,16 @@ static bool is_none(const struct ips_keys *keys)
 	       keys->stage == IPS_NULL && !prof_mode_text(keys->mode) && keys->phase == 0;
 }
 
-/* *@id 0: no context. */
+/* *@id is 0 if all keys are unknown. */
 enum status prof__writer_context(struct prof_writer *writer, const struct ips_keys *keys,
 				 bool needed, int64_t *id)
 {
 	struct ips_keys key;
 
 	*id = 0;
-	if (!needed && is_none(keys))
+	if (!needed && all_unknown(keys))
 		return ST_OK;
-	memset(&key, 0, sizeof(key)); /* the padding counts for the hash */
+	memset(&key, 0, sizeof(key)); /* the hash includes the padding */
 	key.epoch = keys->epoch;
 	key.execution = keys->execution;
 	key.weight_update = keys->weight_update;
@@ -193,7 +194,7 @@ static enum status prepare_rows(struct prof_writer *writer, unsigned table)
 	struct str head = {0};
 	enum status status;
 
-	/* Rows with an id of the caller's replace an older one with the same id. */
+	/* A row whose id the caller assigns replaces an older one with the same id. */
 	str_addf(&head, "INSERT OR REPLACE INTO %s (", type->table);
 	for (size_t i = 0; i < type->count; i++)
 		str_addf(&head, "%s%s", i == 0 ? "" : ", ", type->columns[i].name);
@@ -298,20 +299,18 @@ static enum status write_chunk(struct prof_writer *writer, const struct prof_chu
 		status = write_row(writer, record.table, chunk->data + at + sizeof(record));
 		at += record.size;
 	}
-	/* The texts of waiting rows are the chunk's. */
+	/* The chunk owns the texts of the buffered rows. */
 	return status == ST_OK ? flush_rows(writer) : status;
 }
 
 /* ---- commits --------------------------------------------------------------------------------- */
 
-#define EVENTS_AT_ONCE  4096u      /* between looks at the time */
-#define KEYS_NS         10.0       /* at the call site, of a change of keys (an estimate) */
-#define ROW_NS          150.0      /* of an appended row (an estimate, from one profile) */
-#define WRITER_NICE     19         /* gives way to the program */
-#define FIRST_COMMIT_NS 4000000u   /* the first commits come early, then ever later */
-#define ALONE_EVENTS    (1u << 19) /* of a commit that nobody waits for */
-
-/* ---- commits --------------------------------------------------------------------------------- */
+#define EVENTS_AT_ONCE  4096u      /* drained between two checks of the time */
+#define KEYS_NS         10.0       /* cost of a change of keys at the call site (estimate) */
+#define ROW_NS          150.0      /* cost of an appended row (estimate, from one profile) */
+#define WRITER_NICE     19         /* yields to the program */
+#define FIRST_COMMIT_NS 4000000u   /* interval of the first commit; doubled at each one */
+#define ALONE_EVENTS    (1u << 19) /* per commit if no reader waits for it (params.alone) */
 
 static uint64_t file_bytes(const char *path)
 {
@@ -327,7 +326,7 @@ static uint64_t database_bytes(struct prof_writer *writer)
 	return file_bytes(path) + file_bytes(sqlite3_filename_wal(path));
 }
 
-/* What recording took of the run: its threads record beside each other, and wait together. */
+/* The run's time that recording took: threads record in parallel, and wait together. */
 static int64_t record_ns(struct ips_recording *recording, uint64_t events, uint64_t rows)
 {
 	struct prof_writer *writer = &recording->writer;
@@ -397,7 +396,7 @@ static enum status flush_dictionaries(struct prof_writer *writer)
 	return status;
 }
 
-/* The list of lanes as it is now; *@count of them are safe to walk. */
+/* Return the current head of the list of lanes; the first *@count are safe to iterate. */
 static struct prof_lane *first_lane(struct ips_recording *recording, int64_t *count)
 {
 	struct prof_lane *lane;
@@ -409,7 +408,7 @@ static struct prof_lane *first_lane(struct ips_recording *recording, int64_t *co
 	return lane;
 }
 
-/* The next of @left lanes; the last one's link may be changing. */
+/* Return the next lane if there are @left from @lane on; the last one's link may be changing. */
 static struct prof_lane *next_lane(const struct prof_lane *lane, int64_t left)
 {
 	return left > 1 ? lane->next : NULL;
@@ -435,7 +434,7 @@ static enum status flush_lanes(struct ips_recording *recording, uint64_t *droppe
 	return status;
 }
 
-static bool has_anything(struct ips_recording *recording)
+static bool has_pending(struct ips_recording *recording)
 {
 	int64_t left;
 
@@ -450,7 +449,7 @@ static bool has_anything(struct ips_recording *recording)
 	return false;
 }
 
-static void tell_commit(struct ips_recording *recording, uint64_t dropped)
+static void report_commit(struct ips_recording *recording, uint64_t dropped)
 {
 	struct prof_writer *writer = &recording->writer;
 	struct ips_commit *told = &writer->told;
@@ -466,7 +465,7 @@ static void tell_commit(struct ips_recording *recording, uint64_t dropped)
 		recording->params.on_commit(recording->params.user, told);
 }
 
-static uint64_t shorter(uint64_t a, uint64_t b)
+static uint64_t smaller(uint64_t a, uint64_t b)
 {
 	return min(a, b);
 }
@@ -479,8 +478,8 @@ static enum status commit(struct ips_recording *recording)
 
 	writer->last_commit_ns = started;
 	writer->commit_ns =
-		shorter(writer->commit_ns * 2, (uint64_t)recording->params.commit_ms * 1000000u);
-	if (!has_anything(recording))
+		smaller(writer->commit_ns * 2, (uint64_t)recording->params.commit_ms * 1000000u);
+	if (!has_pending(recording))
 		return ST_OK;
 	status = prof__writer_begin(writer);
 	if (status == ST_OK)
@@ -498,7 +497,7 @@ static enum status commit(struct ips_recording *recording)
 	if (status != ST_OK)
 		return status;
 	writer->in_transaction = false;
-	tell_commit(recording, dropped);
+	report_commit(recording, dropped);
 	prof_copier_run(writer->copier, writer->db, writer->wal_pages);
 	prof_clock_refine(&writer->clock);
 	return ST_OK;
@@ -506,14 +505,15 @@ static enum status commit(struct ips_recording *recording)
 
 /* ---- failure --------------------------------------------------------------------------------- */
 
-/* Why, in the file. It fits on a full disk, too: where in the log the rows were that have just been
- * taken back; where the commit before left no room there, from the log's beginning. */
-static void tell_failure(struct prof_writer *writer)
+/* Record the reason in the file. It fits on a full disk, too: in the log's space of the rows that
+ * were just rolled back; if the previous commit filled the log, at the log's start after a
+ * checkpoint. */
+static void record_failure(struct prof_writer *writer)
 {
-	if (prof__writer_fact(writer, "failure", writer->err.text, NULL) == ST_OK)
+	if (prof__writer_meta(writer, "failure", writer->err.text, NULL) == ST_OK)
 		return;
 	sqlite3_wal_checkpoint_v2(writer->db, NULL, SQLITE_CHECKPOINT_RESTART, NULL, NULL);
-	prof__writer_fact(writer, "failure", writer->err.text, NULL);
+	prof__writer_meta(writer, "failure", writer->err.text, NULL);
 }
 
 void prof__writer_fail(struct ips_recording *recording, enum status status)
@@ -525,25 +525,25 @@ void prof__writer_fail(struct ips_recording *recording, enum status status)
 	writer->in_transaction = false;
 	writer->err.status = status;
 	if (writer->db)
-		tell_failure(writer);
+		record_failure(writer);
 	pthread_mutex_lock(&recording->lock);
 	if (recording->failure.status == ST_OK) {
 		recording->failure = writer->err;
 		err_prefix(&recording->failure, "%s", recording->path);
 	}
-	/* Whoever hears of the failure finds the queue stopped. */
+	/* A thread that sees the failure must find the queue stopped. */
 	prof_queue_stop(&recording->queue, status);
 	__atomic_store_n(&recording->failed, 1, __ATOMIC_RELEASE);
 	pthread_cond_broadcast(&recording->flushed);
 	pthread_mutex_unlock(&recording->lock);
 }
 
-static void discard(struct ips_recording *recording)
+static void discard_all(struct ips_recording *recording)
 {
 	struct prof_turn turn;
 	int64_t left;
 
-	while (prof__turn_take(recording, &turn))
+	while (prof__turn_pop(recording, &turn))
 		continue;
 	for (struct prof_lane *lane = first_lane(recording, &left); left > 0;
 	     lane = next_lane(lane, left), left--)
@@ -558,7 +558,7 @@ static void discard(struct ips_recording *recording)
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
-/* When the next commit begins: somewhat early, since draining takes time. */
+/* Return when the next commit begins: at 3/4 of the interval, because draining takes time. */
 static uint64_t commit_at(const struct ips_recording *recording)
 {
 	return recording->writer.last_commit_ns + recording->writer.commit_ns / 4 * 3;
@@ -597,8 +597,8 @@ static enum status drain_rows(struct ips_recording *recording, uint64_t *work)
 	return status;
 }
 
-/* Rows do not wait until full rings are empty: what few rows say (a rule broken, the first bad
- * number) is wanted most where a run is killed. */
+/* Appended rows do not wait until full rings are empty: rare rows (a violated rule, the first
+ * non-finite number) matter most if a run is killed. */
 static enum status commit_rows_if_due(struct ips_recording *recording, uint64_t *work)
 {
 	enum status status = ST_OK;
@@ -608,8 +608,8 @@ static enum status commit_rows_if_due(struct ips_recording *recording, uint64_t 
 	return status == ST_OK ? commit_if_due(recording) : status;
 }
 
-/* One piece of what @lane has before @end. */
-static enum status drain_piece(struct ips_recording *recording, struct prof_lane *lane,
+/* Drain one batch of @lane before @end. */
+static enum status drain_batch(struct ips_recording *recording, struct prof_lane *lane,
 			       uint64_t end, uint64_t *work)
 {
 	const uint64_t before = lane->tail;
@@ -619,7 +619,7 @@ static enum status drain_piece(struct ips_recording *recording, struct prof_lane
 	return status == ST_OK ? commit_rows_if_due(recording, work) : status;
 }
 
-/* Take from every ring what is there now, a piece at a time. *@work: how many slots came. */
+/* Drain what every ring holds now, in batches. *@work counts slots. */
 static enum status drain_lanes(struct ips_recording *recording, uint64_t *work)
 {
 	enum status status = ST_OK;
@@ -631,22 +631,22 @@ static enum status drain_lanes(struct ips_recording *recording, uint64_t *work)
 		uint64_t end = __atomic_load_n(&lane->ring.published, __ATOMIC_ACQUIRE);
 
 		while (lane->tail != end && lane->tail < most && status == ST_OK) {
-			status = drain_piece(recording, lane, end, work);
+			status = drain_batch(recording, lane, end, work);
 			end = __atomic_load_n(&lane->ring.published, __ATOMIC_ACQUIRE);
 		}
 	}
 	return status;
 }
 
-/* The same in the order of the turns that are set. */
+/* The same in the order of the pending turns. */
 static enum status drain_turns(struct ips_recording *recording, uint64_t *work)
 {
 	enum status status = ST_OK;
 	struct prof_turn turn;
 
-	while (status == ST_OK && prof__turn_take(recording, &turn)) {
+	while (status == ST_OK && prof__turn_pop(recording, &turn)) {
 		while (turn.lane->tail < turn.end && status == ST_OK)
-			status = drain_piece(recording, turn.lane, turn.end, work);
+			status = drain_batch(recording, turn.lane, turn.end, work);
 	}
 	return status;
 }
@@ -661,7 +661,7 @@ static uint64_t flush_ticket(struct ips_recording *recording)
 	return ticket;
 }
 
-static void flush_is_done(struct ips_recording *recording, uint64_t ticket)
+static void finish_flush(struct ips_recording *recording, uint64_t ticket)
 {
 	pthread_mutex_lock(&recording->lock);
 	recording->flush_done = ticket;
@@ -669,7 +669,7 @@ static void flush_is_done(struct ips_recording *recording, uint64_t ticket)
 	pthread_mutex_unlock(&recording->lock);
 }
 
-/* One round; *@work: how much there was. */
+/* Do one round; *@work counts the slots and rows drained. */
 static enum status work_round(struct ips_recording *recording, bool last, uint64_t *work)
 {
 	uint64_t ticket = flush_ticket(recording), started = clock_ns();
@@ -684,7 +684,7 @@ static enum status work_round(struct ips_recording *recording, bool last, uint64
 		status = commit(recording);
 	recording->writer.write_ns += clock_ns() - started;
 	if (status == ST_OK && ticket != recording->flush_done)
-		flush_is_done(recording, ticket);
+		finish_flush(recording, ticket);
 	return status;
 }
 
@@ -702,8 +702,7 @@ static void sleep_until_woken(struct ips_recording *recording)
 }
 
 /*
- * Whether a round of @wall_ns was mostly waiting for a core, and commits are in danger of being
- * late.
+ * Return whether a round of @wall_ns mostly waited for a core, so that commits may become late.
  */
 static bool is_starved(const struct ips_recording *recording, uint64_t wall_ns, uint64_t cpu_ns)
 {
@@ -711,7 +710,7 @@ static bool is_starved(const struct ips_recording *recording, uint64_t wall_ns, 
 	       wall_ns > (uint64_t)recording->params.commit_ms * 1000000u / 2;
 }
 
-/* Write until the recording stops; false: starved before (only if @gives_way). */
+/* Write until the recording stops; false: starved before that (only if @gives_way). */
 static bool write_rounds(struct ips_recording *recording, bool gives_way)
 {
 	bool last = false;
@@ -721,7 +720,7 @@ static bool write_rounds(struct ips_recording *recording, bool gives_way)
 
 		last = __atomic_load_n(&recording->stop, __ATOMIC_ACQUIRE) != 0;
 		if (recording->failed != 0) {
-			discard(recording);
+			discard_all(recording);
 		} else {
 			enum status status = work_round(recording, last, &work);
 
@@ -741,17 +740,17 @@ void *prof__writer_main(void *user)
 {
 	struct ips_recording *recording = user;
 
-	/* Of this thread only, on Linux: a worker that wakes up goes first. */
+	/* On Linux this sets the priority of the calling thread only. */
 	if (!recording->params.alone)
 		setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), WRITER_NICE);
 	recording->writer.commit_ns =
-		shorter(FIRST_COMMIT_NS, (uint64_t)recording->params.commit_ms * 1000000u);
+		smaller(FIRST_COMMIT_NS, (uint64_t)recording->params.commit_ms * 1000000u);
 	recording->starved = !write_rounds(recording, !recording->params.alone);
 	sem_post(&recording->take_over);
 	return NULL;
 }
 
-/* A thread cannot take its niceness back, so one of the program's priority stands by. */
+/* A thread cannot lower its nice value again, so a thread with the program's priority stands by. */
 void *prof__standby_main(void *user)
 {
 	struct ips_recording *recording = user;

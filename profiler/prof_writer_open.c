@@ -1,6 +1,6 @@
 /*
- * The writer's beginning and end: the database with its schema and statements, and how it is left,
- * with indexes, complete, and without a write-ahead log where no reader holds it.
+ * Opening and finishing the writer: the database with its schema and statements; at the end
+ * indexes, the final state, and a file without a write-ahead log if no reader holds it.
  *
  * On the thread that opens and closes the recording, while the writer's threads do not run.
  */
@@ -20,8 +20,8 @@
 #include "profiler/prof_process.h"
 
 #define FLOWS_KEPT   65536u
-#define INDEX_SHARE  50          /* indexes take at most this part of the recording's time */
-#define LEAVE_WAL_NS 1000000000u /* the longest wait for readers at the end */
+#define INDEX_SHARE  50          /* building indexes takes at most 1/50 of the recording's time */
+#define LEAVE_WAL_NS 1000000000u /* longest wait for readers at the end */
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
@@ -33,8 +33,8 @@ static int on_wal(void *user, sqlite3 *db, const char *name, int pages)
 	return SQLITE_OK;
 }
 
-/* What journal mode @sql leads to. */
-static bool journal_is(sqlite3 *db, const char *sql, const char *wanted)
+/* Set the journal mode with @sql, and return whether it is @wanted now. */
+static bool set_journal_mode(sqlite3 *db, const char *sql, const char *wanted)
 {
 	sqlite3_stmt *statement;
 	bool is = false;
@@ -49,7 +49,7 @@ static bool journal_is(sqlite3 *db, const char *sql, const char *wanted)
 	return sqlite3_finalize(statement) == SQLITE_OK && is;
 }
 
-/* How a commit is kept: by a log that readers read too, or (@alone) not at all. */
+/* Use a write-ahead log that readers can read, or, if @alone, no journal. */
 static enum status set_journal(struct prof_writer *writer, bool alone, struct err *err)
 {
 	if (alone)
@@ -57,7 +57,7 @@ static enum status set_journal(struct prof_writer *writer, bool alone, struct er
 				    "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; "
 				    "PRAGMA locking_mode=EXCLUSIVE",
 				    err);
-	if (!journal_is(writer->db, "PRAGMA journal_mode=WAL", "wal"))
+	if (!set_journal_mode(writer->db, "PRAGMA journal_mode=WAL", "wal"))
 		return err_set(err, sqlite3_errcode(writer->db) == SQLITE_FULL ? ST_NOSPACE : ST_IO,
 			       "cannot keep a write-ahead log here (%s); record on a local disk",
 			       sqlite3_errmsg(writer->db));
@@ -175,7 +175,7 @@ static enum status prepare_inserts(struct prof_writer *writer, struct err *err)
 	return status;
 }
 
-enum status prof__writer_fact(struct prof_writer *writer, const char *key, const char *value,
+enum status prof__writer_meta(struct prof_writer *writer, const char *key, const char *value,
 			      struct err *err)
 {
 	sqlite3_stmt *statement;
@@ -192,16 +192,17 @@ enum status prof__writer_fact(struct prof_writer *writer, const char *key, const
 	return status;
 }
 
-static enum status set_fact_int(struct prof_writer *writer, const char *key, int64_t value,
+static enum status set_meta_int(struct prof_writer *writer, const char *key, int64_t value,
 				struct err *err)
 {
 	char text[32];
 
 	snprintf(text, sizeof(text), "%lld", (long long)value);
-	return prof__writer_fact(writer, key, text, err);
+	return prof__writer_meta(writer, key, text, err);
 }
 
-static enum status first_facts(struct prof_writer *writer, const char *command, struct err *err)
+static enum status write_initial_meta(struct prof_writer *writer, const char *command,
+				      struct err *err)
 {
 	char host[PROF_HOST_SIZE];
 	const struct {
@@ -216,19 +217,19 @@ static enum status first_facts(struct prof_writer *writer, const char *command, 
 		{"page_bytes", PROF_PAGE_BYTES},
 		{"rank", writer->rank},
 	};
-	enum status status = prof__writer_fact(writer, "state", "recording", err);
+	enum status status = prof__writer_meta(writer, "state", "recording", err);
 
 	for (size_t i = 0; i < ARRAY_LEN(numbers) && status == ST_OK; i++)
-		status = set_fact_int(writer, numbers[i].key, numbers[i].value, err);
+		status = set_meta_int(writer, numbers[i].key, numbers[i].value, err);
 	prof_process_host(host);
 	if (status == ST_OK)
-		status = prof__writer_fact(writer, "host", host, err);
+		status = prof__writer_meta(writer, "host", host, err);
 	if (status == ST_OK)
-		status = prof__writer_fact(writer, "library_version", IPUSCOPE_VERSION, err);
+		status = prof__writer_meta(writer, "library_version", IPUSCOPE_VERSION, err);
 	if (status == ST_OK)
-		status = prof__writer_fact(writer, "sqlite_version", sqlite3_libversion(), err);
+		status = prof__writer_meta(writer, "sqlite_version", sqlite3_libversion(), err);
 	if (status == ST_OK && command)
-		status = prof__writer_fact(writer, "command", command, err);
+		status = prof__writer_meta(writer, "command", command, err);
 	return status;
 }
 
@@ -260,9 +261,9 @@ enum status prof__writer_open(struct prof_writer *writer, const char *path,
 		status = prepare_statements(writer, err);
 	if (status == ST_OK)
 		status = prepare_inserts(writer, err);
-	prof_clock_settle(&writer->clock);
+	prof_clock_calibrate(&writer->clock);
 	if (status == ST_OK)
-		status = first_facts(writer, params->command, err);
+		status = write_initial_meta(writer, params->command, err);
 	if (status == ST_OK)
 		status = prof_sql_run(writer->db, "COMMIT", err);
 	if (status == ST_OK && !params->alone)
@@ -271,7 +272,7 @@ enum status prof__writer_open(struct prof_writer *writer, const char *path,
 	return status;
 }
 
-/* Statements go before the database. */
+/* Finalize the statements before closing the database. */
 static void close_database(struct prof_writer *writer)
 {
 	struct prof_insert *const inserts[] = {
@@ -313,10 +314,10 @@ void prof__writer_close(struct prof_writer *writer)
 
 static enum status set_state(struct prof_writer *writer, const char *state)
 {
-	return prof__writer_fact(writer, "state", state, &writer->err);
+	return prof__writer_meta(writer, "state", state, &writer->err);
 }
 
-/* Fold the log in and become one plain file, unless a reader stays for longer than is waited. */
+/* Checkpoint the log and make the database one plain file, unless a reader holds it too long. */
 static void leave_wal(struct prof_writer *writer)
 {
 	uint64_t deadline = clock_ns() + writer->leave_ns;
@@ -324,13 +325,14 @@ static void leave_wal(struct prof_writer *writer)
 	int pages, copied;
 
 	sqlite3_busy_timeout(writer->db, 0);
-	/* All is on the disk then, and what is left to be written is the mode, in one page. */
+	/* If all frames are in the database and synced, only the mode is left to write, in one
+	 * page. */
 	if (sqlite3_wal_checkpoint_v2(writer->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &pages,
 				      &copied) == SQLITE_OK &&
 	    pages == copied)
 		sqlite3_exec(writer->db, "PRAGMA synchronous=OFF", NULL, NULL, NULL);
 	for (;;) {
-		if (journal_is(writer->db, "PRAGMA journal_mode=DELETE", "delete"))
+		if (set_journal_mode(writer->db, "PRAGMA journal_mode=DELETE", "delete"))
 			return;
 		if (clock_ns() >= deadline)
 			break;
@@ -339,14 +341,14 @@ static void leave_wal(struct prof_writer *writer)
 	sqlite3_wal_checkpoint_v2(writer->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, &pages, &copied);
 }
 
-/* Flows whose two sides both came and did not meet, at most: one of them was forgotten before the
- * other came. A side whose other side never came has lost nothing. */
+/* Upper bound of flows whose sides were both recorded but not matched, because the first one was
+ * discarded before the second came. A side whose other side was never recorded is no loss. */
 static uint64_t lost_flows(const struct prof_writer *writer)
 {
 	return min(writer->forgotten, min(writer->one_sided[0], writer->one_sided[1]));
 }
 
-/* What the last commit itself cost, and the flows that were lost. */
+/* Write the cost of the last commit and the number of lost flows. */
 static enum status write_last_overhead(struct ips_recording *recording)
 {
 	struct prof_writer *writer = &recording->writer;
@@ -369,7 +371,7 @@ static enum status write_last_overhead(struct ips_recording *recording)
 	return status;
 }
 
-/* The program waits for this end: the last row of all says how long, since @begun. */
+/* The program waits for the finish: write its duration since @begun as the last overhead row. */
 static enum status write_end(struct ips_recording *recording, uint64_t begun)
 {
 	struct prof_writer *writer = &recording->writer;
@@ -400,7 +402,7 @@ enum status prof__writer_finish(struct ips_recording *recording, uint64_t begun)
 	int64_t budget_ms;
 	bool all;
 
-	/* Its connection would hold the log in place. */
+	/* The copier's connection would prevent leaving WAL mode. */
 	prof_copier_free(writer->copier);
 	writer->copier = NULL;
 	status = write_last_overhead(recording);
@@ -408,14 +410,14 @@ enum status prof__writer_finish(struct ips_recording *recording, uint64_t begun)
 		status = set_state(writer, "closing");
 	prof_nudge_send(recording->path);
 	if (status == ST_OK)
-		status = set_fact_int(writer, "ticks_per_second",
+		status = set_meta_int(writer, "ticks_per_second",
 				      (int64_t)writer->clock.ticks_per_second, &writer->err);
 	if (status == ST_OK) {
 		budget_ms = prof_clock_now(&writer->clock) / 1000000 / INDEX_SHARE;
 		if (budget_ms > recording->params.finish_ms)
 			budget_ms = recording->params.finish_ms;
 		all = prof_index_build(writer->db, budget_ms, NULL, NULL);
-		status = prof__writer_fact(writer, "indexes", all ? "all" : "some", &writer->err);
+		status = prof__writer_meta(writer, "indexes", all ? "all" : "some", &writer->err);
 	}
 	if (status == ST_OK)
 		status = write_end(recording, begun);
