@@ -1,15 +1,15 @@
 /*
  * The recorder: the registry of tensors, and the path of a recorded value.
  *
- * A tensor is registered once, by outfeed_tensor_add(), whether a queue sends it or a rule watches
- * it; that is a property of the tensor (outfeed_tensor.sent, .choice). Every value takes one path,
- * outfeed_record(): the passes that its tier asks for, the first bad number, the rules, its rows,
- * its queue.
+ * outfeed_tensor_add() registers a tensor once, whether a queue sends it or a rule watches it; both
+ * are properties of the tensor (outfeed_tensor.sent, .choice). Every value goes through
+ * outfeed_record(): the passes that its tier needs, the first non-finite number, the rules, its
+ * rows, its queue.
  *
- * A tensor owns a state per replica, each on cache lines of its own, so replicas record at once.
- * All that recording needs is allocated when a tensor is added. Tensors are the recorder's; texts
- * are copied, the recording is the caller's. Threading: a tensor and replica belong to the calling
- * thread.
+ * A tensor owns a state per replica, each on cache lines of its own, so replicas record
+ * concurrently. All memory for recording is allocated when a tensor is added. The recorder owns the
+ * tensors; texts are copied, the recording is the caller's. Threading: a tensor and replica belong
+ * to the calling thread.
  */
 #include "outfeed/outfeed.h"
 
@@ -24,9 +24,9 @@
 #include "common/minmax.h"
 #include "outfeed/outfeed_internal.h"
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- creating and freeing -------------------------------------------------------------------- */
 
-#define TRACK_SLOTS 4096 /* of the track of instants: hundreds of hits between two commits */
+#define TRACK_SLOTS 4096 /* of the track of instants: for hundreds of hits between two commits */
 
 static void replicas_free(struct outfeed_tensor *tensor)
 {
@@ -171,7 +171,7 @@ static enum status copy_tensor_params(struct outfeed_tensor *tensor,
 	return ST_OK;
 }
 
-/* All memory that a step would need. */
+/* Allocate all memory that a step needs. */
 static enum status replica_init(struct outfeed_replica *replica,
 				const struct outfeed_tensor *tensor, struct err *err)
 {
@@ -280,15 +280,14 @@ enum outfeed_tier outfeed_tensor_tier(const struct outfeed_tensor *tensor)
 
 /* ---- measuring ------------------------------------------------------------------------------- */
 
-/* A value on its path. */
+/* A value being recorded. */
 struct job {
 	struct outfeed_tensor *tensor;
 	struct outfeed_replica *replica;
 	const struct outfeed_moment *moment;
 	const void *values;
 	size_t count;
-	enum outfeed_tier
-		tier; /* at which it is recorded; OFF: its queue or its caller has it alone */
+	enum outfeed_tier tier; /* to record it at; OFF: only for its queue or the caller */
 	struct outfeed_measure measure;
 };
 
@@ -398,7 +397,7 @@ static void before_piece(void *user, const float *values, size_t at, size_t coun
 		memcpy(before + at, values, count * sizeof(*values));
 }
 
-/* What happened since the last value: with `every`, several updates. */
+/* Measure the changes since the previous value: with `every`, of several updates. */
 static void measure_changes(struct job *job)
 {
 	struct outfeed_replica *replica = job->replica;
@@ -417,7 +416,7 @@ static void measure_changes(struct job *job)
 	job->measure.update_ratio = outfeed_change_ratio(&change.sums, job->count);
 }
 
-/* The passes over memory that the tier asks for; @whole: the whole statistics at any tier. */
+/* Do the passes over memory that the tier needs; @whole: the whole statistics at any tier. */
 static void measure_value(struct job *job, bool whole)
 {
 	struct outfeed_measure *out = &job->measure;
@@ -426,7 +425,7 @@ static void measure_value(struct job *job, bool whole)
 	out->inactive = out->update_ratio = (double)NAN;
 	out->n_changed = IPS_NULL;
 	measure_values(job);
-	/* A NaN is not active, but neither is it what a dead or flat neuron gives. */
+	/* A NaN is not active, but it does not mean that the neuron is dead or flat. */
 	if (job->tier >= OUTFEED_COUNTS && out->stats.n_nan == 0)
 		measure_neurons(job);
 	if (job->tier >= OUTFEED_STATS)
@@ -456,9 +455,9 @@ static uint32_t abs_max_bits(const struct outfeed_stats *stats)
 	return bits;
 }
 
-/* Forget what the tier would not have known, so that rules and rows see the same whoever asked for
- * the whole statistics. */
-static void narrow(struct outfeed_measure *measure, enum outfeed_tier tier)
+/* Discard what the tier does not measure, so that rules and rows do not depend on whether the whole
+ * statistics were needed elsewhere. */
+static void reduce_to_tier(struct outfeed_measure *measure, enum outfeed_tier tier)
 {
 	const struct outfeed_stats all = measure->stats;
 
@@ -482,7 +481,7 @@ static void narrow(struct outfeed_measure *measure, enum outfeed_tier tier)
 
 /* ---- rules and rows -------------------------------------------------------------------------- */
 
-static double abs_max_of(const struct outfeed_measure *measure)
+static double known_abs_max(const struct outfeed_measure *measure)
 {
 	if (measure->known == OUTFEED_HEALTH)
 		return outfeed__float(measure->abs_max);
@@ -491,7 +490,7 @@ static double abs_max_of(const struct outfeed_measure *measure)
 	return is_bad(measure) ? (double)INFINITY : measure->stats.abs_max;
 }
 
-/* Does the value matter to a rule? */
+/* Check the rules; return whether the value matters to one. */
 static bool check_rules(const struct job *job)
 {
 	const struct outfeed_measure *measure = &job->measure;
@@ -505,7 +504,7 @@ static bool check_rules(const struct job *job)
 		.n_inf = counted ? stats->n_pos_inf + stats->n_neg_inf : IPS_NULL,
 		.n_zero = counted ? stats->n_zero : IPS_NULL,
 		.n_changed = measure->n_changed,
-		.abs_max = abs_max_of(measure),
+		.abs_max = known_abs_max(measure),
 		.min = stats->min,
 		.max = stats->max,
 		.mean = stats->mean,
@@ -519,11 +518,12 @@ static bool check_rules(const struct job *job)
 	return job->replica->health && outfeed_health_row(job->replica->health, &row);
 }
 
-/* Of a tensor that is broken for ever at tier `health`: so many rows, and then at powers of two. */
+/* Consecutive rows of a broken tensor at tier `health`; after them only at powers of two. */
 #define STRETCH_ROWS 64
 
-/* Tier `health`: a row only where the value is bad (then with all statistics) or matters to a rule;
- * but not for ever. The value that mends a stretch of which a row was left out gets one. */
+/* Tier `health`: append a row only if the value is bad (then with all statistics) or matters to a
+ * rule, but not for an unlimited number. The value that ends a stretch with omitted rows gets
+ * one. */
 static int record_health(struct job *job)
 {
 	struct outfeed_replica *replica = job->replica;
@@ -545,7 +545,7 @@ static int record_health(struct job *job)
 	return outfeed__append_stats(job->tensor, job->moment, &job->measure);
 }
 
-/* A broken recording keeps no rule from being checked. Returns the recording's first failure. */
+/* Rules are checked even if the recording has failed. Return the recording's first failure. */
 static int record_rows(struct job *job)
 {
 	struct outfeed_tensor *tensor = job->tensor;
@@ -565,8 +565,8 @@ static int record_rows(struct job *job)
 	return status;
 }
 
-/* The ring and the frames are the settling thread's too. */
-static int remember(struct job *job)
+/* Store the value in ring and frames, which the settling thread reads, too. */
+static int store_history(struct job *job)
 {
 	struct outfeed_replica *replica = job->replica;
 	int status;
@@ -583,7 +583,7 @@ static int remember(struct job *job)
 	return status;
 }
 
-static int first_failure(int first, int second)
+static int first_status(int first, int second)
 {
 	return first != 0 ? first : second;
 }
@@ -591,13 +591,13 @@ static int first_failure(int first, int second)
 static int record_at_tier(struct job *job)
 {
 	struct outfeed_replica *replica = job->replica;
-	int status = remember(job);
+	int status = store_history(job);
 
-	status = first_failure(status, record_rows(job));
-	/* A rule that this value has broken asks for the ring with the value in it. */
+	status = first_status(status, record_rows(job));
+	/* If this value violated a rule, the ring is written, the value included. */
 	if (job->tier == OUTFEED_LAST_N && replica->frames) {
 		pthread_mutex_lock(&replica->lock);
-		status = first_failure(status, outfeed__ring_flush(job->tensor, &replica->ring));
+		status = first_status(status, outfeed__ring_flush(job->tensor, &replica->ring));
 		pthread_mutex_unlock(&replica->lock);
 	}
 	return status;
@@ -605,8 +605,8 @@ static int record_at_tier(struct job *job)
 
 /* ---- the path of a value --------------------------------------------------------------------- */
 
-static bool due_at(const struct outfeed_tensor *tensor, enum outfeed_tier tier,
-		   const struct ips_keys *keys)
+static bool is_due_at(const struct outfeed_tensor *tensor, enum outfeed_tier tier,
+		      const struct ips_keys *keys)
 {
 	int64_t count;
 
@@ -622,7 +622,7 @@ bool outfeed_due(const struct outfeed_tensor *tensor, const struct ips_keys *key
 {
 	if (tensor && tensor->sent)
 		return outfeed__sends(tensor->sent);
-	return tensor && due_at(tensor, outfeed__tier(tensor), keys);
+	return tensor && is_due_at(tensor, outfeed__tier(tensor), keys);
 }
 
 enum status outfeed_record(struct outfeed_tensor *tensor, const struct outfeed_moment *moment,
@@ -640,7 +640,7 @@ enum status outfeed_record(struct outfeed_tensor *tensor, const struct outfeed_m
 	if (!tensor || (tensor->sent && !outfeed__sends(tensor->sent)))
 		return ST_OK;
 	job.tier = outfeed__tier(tensor);
-	job.tier = due_at(tensor, job.tier, &moment->keys) ? job.tier : OUTFEED_OFF;
+	job.tier = is_due_at(tensor, job.tier, &moment->keys) ? job.tier : OUTFEED_OFF;
 	if (job.tier == OUTFEED_OFF && !row && !tensor->sent)
 		return ST_OK;
 	if (row)
@@ -661,7 +661,7 @@ enum status outfeed_record(struct outfeed_tensor *tensor, const struct outfeed_m
 	if (tensor->outfeed->params.recording && is_bad(&job.measure))
 		outfeed__bad_add(tensor, replica, moment, &job.measure, values, count);
 	if (job.tier != OUTFEED_OFF) {
-		narrow(&job.measure, job.tier);
+		reduce_to_tier(&job.measure, job.tier);
 		status = outfeed__failed(tensor->outfeed, record_at_tier(&job), err);
 	}
 	if (tensor->sent) {
@@ -674,7 +674,7 @@ enum status outfeed_record(struct outfeed_tensor *tensor, const struct outfeed_m
 	return status;
 }
 
-/* ---- going on -------------------------------------------------------------------------------- */
+/* ---- saved state ----------------------------------------------------------------------------- */
 
 static void replica_state(const struct outfeed_tensor *tensor, struct outfeed_replica *replica,
 			  outfeed_state_visit visit, void *user)

@@ -1,14 +1,14 @@
 /*
- * The first number that is not finite, and the tensors that led to it.
+ * The first number that is not finite, and the trail of tensors that led to it.
  *
- * The least of (order, replica, tensor) wins, whichever thread meets it when; it is written when
- * outfeed_settle() knows that nothing earlier can come. The trail is made of what was recorded
- * before it in the order of execution, by the same replica, every tensor once, as it then was: from
- * the frames that each tensor and replica keeps. They stop at the candidate, and reach back
- * OUTFEED_FRAMES values, so the trail is the same for any schedule in which no thread is further
- * ahead.
+ * The candidate with the least (order, replica, tensor) wins, whichever thread finds it and when.
+ * It is written when outfeed_settle() knows that no earlier one can come. The trail has what the
+ * same replica recorded before it in the order of execution, each tensor once, as it was then. It
+ * is built from the frames that each tensor and replica retains. They end at the candidate and go
+ * back OUTFEED_FRAMES values, so the trail is the same for any schedule in which no thread is
+ * further ahead.
  *
- * Threading: candidates from any thread; settling from one.
+ * Threading: any thread adds candidates; one thread settles.
  */
 #include <math.h>
 #include <string.h>
@@ -59,8 +59,8 @@ static bool is_earlier(const struct outfeed_bad *bad, const struct outfeed_tenso
 	return tensor->index < bad->first.tensor->index;
 }
 
-/* The tensors that the value was computed from; one that was never added has no row of `tensors`
- * yet. */
+/* Add the tensors that the value was computed from. A tensor that was never added has no row of
+ * `tensors` yet; it gets one here. */
 static void add_causes(struct outfeed_candidate *out, struct outfeed *outfeed,
 		       const struct outfeed_moment *moment)
 {
@@ -142,7 +142,7 @@ void outfeed__bad_remember(const struct outfeed *outfeed, struct outfeed_replica
 
 /* ---- the trail ------------------------------------------------------------------------------- */
 
-/* A tensor as it was last recorded before the bad number. */
+/* A tensor as it was last recorded before the non-finite number. */
 struct step {
 	struct outfeed_frame frame;
 	struct outfeed_stats stats;
@@ -175,7 +175,7 @@ static void insert_step(struct trail *trail, const struct step *step)
 	trail->steps[at] = *step;
 }
 
-/* The last value before @order. */
+/* Find the last value before @order. */
 static bool find_step(struct step *out, struct outfeed_replica *replica, uint64_t order)
 {
 	bool found = false;
@@ -206,7 +206,7 @@ static bool is_cause(const struct outfeed_candidate *first, int64_t tensor_id)
 	return false;
 }
 
-static void gather_trail(struct trail *trail, const struct outfeed *outfeed, uint64_t order)
+static void build_trail(struct trail *trail, const struct outfeed *outfeed, uint64_t order)
 {
 	const struct outfeed_candidate *first = &outfeed->bad.first;
 	struct step step;
@@ -229,7 +229,7 @@ static int append_trail_row(struct ips_recording *recording, struct ips_nonfinit
 	return ips_append_nonfinite_trail(recording, row);
 }
 
-/* Positions count down: the bad tensor is 0, then its causes, then what came before them. */
+/* Positions count down: the bad tensor is 0, then its causes, then earlier tensors. */
 static int append_trail(struct ips_recording *recording, const struct outfeed_candidate *first,
 			struct trail *trail)
 {
@@ -289,12 +289,12 @@ int outfeed__bad_settle(struct outfeed *outfeed, uint64_t before)
 		pthread_mutex_unlock(&bad->lock);
 		return 0;
 	}
-	/* From here on nobody changes it any more. */
+	/* From here on no thread changes bad->first. */
 	bad->written = true;
 	atomic_store_explicit(&bad->order, 0, memory_order_relaxed);
 	pthread_mutex_unlock(&bad->lock);
 
-	gather_trail(&trail, outfeed, order);
+	build_trail(&trail, outfeed, order);
 	status = ips_append_first_nonfinite(
 		recording, &(struct ips_first_nonfinite){.keys = bad->first.keys,
 							 .tensor_id = bad->first.tensor->tensor_id,

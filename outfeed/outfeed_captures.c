@@ -1,8 +1,8 @@
 /*
- * The reader of kept values: which captures a database holds, stacked into arrays, and their
+ * The reader of captured values: which captures a database has, stacked into arrays, and their
  * values. See outfeed_captures.h.
  *
- * The reader trusts nothing in the file: it takes sizes from the rows' data, and counts captures
+ * The reader trusts nothing in the file: it derives sizes from the rows' data, and counts captures
  * whose pieces do not fit together as incomplete. One thread per reader. It owns its index and a
  * buffer for one piece.
  */
@@ -18,11 +18,11 @@
 #include "outfeed/outfeed_captures_internal.h"
 
 #define SLICE_ROWS 2000 /* of one read transaction */
-#define LANES      4096 /* replicas of a tensor at the most */
+#define LANES      4096 /* most replicas of a tensor */
 
 /* ---- the index: shapes ----------------------------------------------------------------------- */
 
-/* Read the number at *@at and move *@at behind it. false: there is none, or it does not fit. */
+/* Parse the number at *@at and advance *@at past it. false: no number, or overflow. */
 static bool shape_number(const char **at, int64_t *out)
 {
 	int64_t value = 0;
@@ -94,7 +94,7 @@ static bool shape_equal(const struct captures_shape *a, const struct captures_sh
 	       memcmp(a->dim, b->dim, (size_t)a->ndim * sizeof(a->dim[0])) == 0;
 }
 
-/* Find or add @shape. *@out is -1 where the tensor has OUTFEED_SHAPES others. */
+/* Find or add @shape. *@out is -1 if the tensor has OUTFEED_SHAPES others. */
 static enum status find_shape(struct captures_tensor *tensor, const struct captures_shape *shape,
 			      int32_t *out, struct err *err)
 {
@@ -116,8 +116,8 @@ static enum status find_shape(struct captures_tensor *tensor, const struct captu
 
 /* ---- the index: tensors ---------------------------------------------------------------------- */
 
-static enum status add_captured(struct outfeed_captures *captures, const struct prof_query *query,
-				struct err *err)
+static enum status add_tensor(struct outfeed_captures *captures, const struct prof_query *query,
+			      struct err *err)
 {
 	const char *queue = prof_column_text(query, 1), *key = prof_column_text(query, 2);
 	struct captures_tensor *tensor;
@@ -132,7 +132,7 @@ static enum status add_captured(struct outfeed_captures *captures, const struct 
 	return !tensor->queue || !tensor->key ? err_nomem(err) : ST_OK;
 }
 
-static enum status read_captured(struct outfeed_captures *captures, struct err *err)
+static enum status read_tensors(struct outfeed_captures *captures, struct err *err)
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(
@@ -140,13 +140,13 @@ static enum status read_captured(struct outfeed_captures *captures, struct err *
 		"SELECT tensor_id, queue, key FROM tensor_rows ORDER BY tensor_id", err);
 
 	while (prof_query_next(query, &status, err))
-		status = add_captured(captures, query, err);
+		status = add_tensor(captures, query, err);
 	prof_query_close(query);
 	return status;
 }
 
-/* NULL: there is none. */
-static struct captures_tensor *find_captured(const struct outfeed_captures *captures, int64_t id)
+/* Return NULL if there is none. */
+static struct captures_tensor *find_tensor(const struct outfeed_captures *captures, int64_t id)
 {
 	const size_t at =
 		sorted_place(captures->tensors, captures->tensor_count, sizeof(*captures->tensors),
@@ -157,9 +157,9 @@ static struct captures_tensor *find_captured(const struct outfeed_captures *capt
 		       : NULL;
 }
 
-/* Find or add a replica. *@out is NULL where the tensor has LANES others. */
-static enum status find_capture_lane(struct captures_tensor *tensor, int64_t rank, int64_t replica,
-				     struct captures_lane **out, struct err *err)
+/* Find or add a replica. *@out is NULL if the tensor has LANES others. */
+static enum status get_lane(struct captures_tensor *tensor, int64_t rank, int64_t replica,
+			    struct captures_lane **out, struct err *err)
 {
 	for (size_t i = 0; i < tensor->lane_count; i++) {
 		*out = &tensor->lanes[i];
@@ -185,7 +185,7 @@ struct piece {
 	const char *dtype, *shape;
 };
 
-static void break_off(struct captures_tensor *tensor, struct captures_lane *lane)
+static void abandon_capture(struct captures_tensor *tensor, struct captures_lane *lane)
 {
 	tensor->incomplete++;
 	lane->row_count = lane->start;
@@ -196,13 +196,13 @@ static void begin_capture(struct captures_tensor *tensor, struct captures_lane *
 			  const struct piece *piece)
 {
 	if (lane->state == CAPTURES_OPEN)
-		break_off(tensor, lane);
+		abandon_capture(tensor, lane);
 	lane->state = CAPTURES_OPEN;
 	lane->start = lane->row_count;
 	lane->received = lane->next = 0;
 	lane->step = piece->step;
 	if (!captures__shape(&lane->shape, piece->dtype, piece->shape))
-		break_off(tensor, lane);
+		abandon_capture(tensor, lane);
 }
 
 static enum status end_capture(struct captures_tensor *tensor, struct captures_lane *lane,
@@ -214,7 +214,7 @@ static enum status end_capture(struct captures_tensor *tensor, struct captures_l
 	if (status != ST_OK)
 		return status;
 	if (shape < 0) {
-		break_off(tensor, lane);
+		abandon_capture(tensor, lane);
 		return ST_OK;
 	}
 	if (mem_grow(&lane->captures, &lane->capacity, lane->count + 1, sizeof(*lane->captures)) !=
@@ -237,10 +237,10 @@ static enum status add_to_lane(struct captures_tensor *tensor, struct captures_l
 		begin_capture(tensor, lane, piece);
 	else if (lane->state == CAPTURES_IDLE ||
 		 (lane->state == CAPTURES_SKIP && piece->chunk < lane->next))
-		break_off(tensor, lane); /* one without its beginning */
+		abandon_capture(tensor, lane); /* its first piece is missing */
 	if (lane->state == CAPTURES_OPEN && (piece->chunk != lane->next || piece->bytes < 0 ||
 					     piece->bytes > lane->shape.bytes - lane->received))
-		break_off(tensor, lane);
+		abandon_capture(tensor, lane);
 	lane->next = piece->chunk < INT64_MAX ? piece->chunk + 1 : INT64_MAX;
 	if (lane->state != CAPTURES_OPEN)
 		return ST_OK;
@@ -251,10 +251,10 @@ static enum status add_to_lane(struct captures_tensor *tensor, struct captures_l
 	return lane->received == lane->shape.bytes ? end_capture(tensor, lane, err) : ST_OK;
 }
 
-static enum status add_capture_piece(struct outfeed_captures *captures, const struct piece *piece,
-				     struct err *err)
+static enum status add_piece(struct outfeed_captures *captures, const struct piece *piece,
+			     struct err *err)
 {
-	struct captures_tensor *tensor = find_captured(captures, piece->tensor_id);
+	struct captures_tensor *tensor = find_tensor(captures, piece->tensor_id);
 	struct captures_lane *lane;
 	enum status status;
 
@@ -262,7 +262,7 @@ static enum status add_capture_piece(struct outfeed_captures *captures, const st
 		captures->incomplete += piece->chunk == 0;
 		return ST_OK;
 	}
-	status = find_capture_lane(tensor, piece->rank, piece->replica, &lane, err);
+	status = get_lane(tensor, piece->rank, piece->replica, &lane, err);
 	if (status != ST_OK)
 		return status;
 	if (!lane) {
@@ -272,13 +272,13 @@ static enum status add_capture_piece(struct outfeed_captures *captures, const st
 	return add_to_lane(tensor, lane, piece, err);
 }
 
-/* The size of the row's data where the row states the same size, else -1. Data of no bytes may be
+/* The size of the row's data if the row states the same size, otherwise -1. Data of no bytes may be
  * NULL. */
 #define TRUE_SIZE                                                                                  \
 	"CASE WHEN typeof(p.bytes) = 'integer' AND p.bytes = CASE typeof(p.data) "                 \
 	"WHEN 'blob' THEN length(p.data) WHEN 'null' THEN 0 ELSE -1 END THEN p.bytes ELSE -1 END"
 
-/* Read pieces after *@at and move *@at to the last one. *@more false: there were none. */
+/* Read pieces after *@at and advance *@at to the last one. *@more is false if there were none. */
 static enum status read_slice(struct outfeed_captures *captures, int64_t *at, bool *more,
 			      struct err *err)
 {
@@ -297,29 +297,29 @@ static enum status read_slice(struct outfeed_captures *captures, int64_t *at, bo
 	while (prof_query_next(query, &status, err)) {
 		*more = true;
 		*at = prof_column_int(query, 0);
-		status = add_capture_piece(captures,
-					   &(struct piece){.row_id = *at,
-							   .tensor_id = prof_column_int(query, 1),
-							   .rank = prof_column_int(query, 2),
-							   .replica = prof_column_int(query, 3),
-							   .step = prof_column_int(query, 4),
-							   .bytes = prof_column_int(query, 5),
-							   .chunk = prof_column_int(query, 6),
-							   .dtype = prof_column_text(query, 7),
-							   .shape = prof_column_text(query, 8)},
-					   err);
+		status = add_piece(captures,
+				   &(struct piece){.row_id = *at,
+						   .tensor_id = prof_column_int(query, 1),
+						   .rank = prof_column_int(query, 2),
+						   .replica = prof_column_int(query, 3),
+						   .step = prof_column_int(query, 4),
+						   .bytes = prof_column_int(query, 5),
+						   .chunk = prof_column_int(query, 6),
+						   .dtype = prof_column_text(query, 7),
+						   .shape = prof_column_text(query, 8)},
+				   err);
 	}
 	prof_query_close(query);
 	return status;
 }
 
-/* The array of rows grows no more, so captures may point into it. */
-static void close_lane(struct captures_tensor *tensor, struct captures_lane *lane)
+/* The array of rows does not grow any more, so captures may point into it. */
+static void resolve_rows(struct captures_tensor *tensor, struct captures_lane *lane)
 {
 	const int64_t *row = lane->row;
 
 	if (lane->state == CAPTURES_OPEN)
-		break_off(tensor, lane);
+		abandon_capture(tensor, lane);
 	for (size_t i = 0; i < lane->count; i++) {
 		lane->captures[i].row = row;
 		row += lane->captures[i].rows;
@@ -328,15 +328,15 @@ static void close_lane(struct captures_tensor *tensor, struct captures_lane *lan
 
 static enum status read_index(struct outfeed_captures *captures, struct err *err)
 {
-	enum status status = read_captured(captures, err);
-	int64_t at = INT64_MIN + 1; /* IPS_NULL is none */
+	enum status status = read_tensors(captures, err);
+	int64_t at = INT64_MIN + 1; /* IPS_NULL means no row */
 	bool more = true;
 
 	while (status == ST_OK && more)
 		status = read_slice(captures, &at, &more, err);
 	for (size_t i = 0; i < captures->tensor_count; i++)
 		for (size_t j = 0; j < captures->tensors[i].lane_count; j++)
-			close_lane(&captures->tensors[i], &captures->tensors[i].lanes[j]);
+			resolve_rows(&captures->tensors[i], &captures->tensors[i].lanes[j]);
 	return status;
 }
 
@@ -357,7 +357,7 @@ static int compare_rows(const void *a, const void *b)
 	return SORTED_ORDER(p->row[0], q->row[0]);
 }
 
-/* Captures of @shape in all replicas; *@lanes: replicas that have any. */
+/* Count the captures of @shape in all replicas; *@lanes is the number of replicas that have any. */
 static size_t count_all(const struct captures_tensor *tensor, int32_t shape, size_t *lanes)
 {
 	size_t all = 0;
@@ -375,8 +375,8 @@ static size_t count_all(const struct captures_tensor *tensor, int32_t shape, siz
 	return all;
 }
 
-/* Stack the captures of @shape with an axis of @lanes replicas. false: replicas differ in their
- * number of captures or in their steps. */
+/* Stack the captures of @shape with an axis of @lanes replicas. Return false if replicas differ in
+ * their number of captures or in their steps. */
 static bool stack_replicas(struct captures_array *array, int32_t shape, size_t count, size_t lanes)
 {
 	const struct captures_tensor *tensor = array->tensor;
@@ -403,7 +403,7 @@ static bool stack_replicas(struct captures_array *array, int32_t shape, size_t c
 	return true;
 }
 
-static void list_by_time(struct captures_array *array, int32_t shape)
+static void stack_by_time(struct captures_array *array, int32_t shape)
 {
 	const struct captures_tensor *tensor = array->tensor;
 	size_t at = 0;
@@ -418,7 +418,7 @@ static void list_by_time(struct captures_array *array, int32_t shape)
 	qsort(array->captures, at, sizeof(array->captures[0]), compare_rows);
 }
 
-/* @count > 0 captures of @lanes replicas. */
+/* Stack @count > 0 captures of @lanes replicas. */
 static enum status fill_array(struct captures_array *array, int32_t shape, size_t count,
 			      size_t lanes, struct err *err)
 {
@@ -429,7 +429,7 @@ static enum status fill_array(struct captures_array *array, int32_t shape, size_
 		return err_nomem(err);
 	shown->uneven = !stack_replicas(array, shape, count, lanes);
 	if (shown->uneven)
-		list_by_time(array, shape);
+		stack_by_time(array, shape);
 	shown->replicas = shown->uneven ? 1 : (int)lanes;
 	shown->dtype = array->shape->dtype;
 	shown->shape[shown->ndim++] = (int64_t)count / shown->replicas;
@@ -465,7 +465,7 @@ static enum status add_array(struct outfeed_captures *captures,
 	return fill_array(array, shape, count, lanes, err);
 }
 
-/* The commonest; of several the first. */
+/* Return the most frequent shape; if several are, the first. */
 static int32_t main_shape(const struct captures_tensor *tensor)
 {
 	size_t most = 0, lanes;
@@ -505,7 +505,7 @@ static enum status stack_arrays(struct outfeed_captures *captures, struct err *e
 	return status;
 }
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- opening and closing --------------------------------------------------------------------- */
 
 enum status outfeed_captures_open(struct outfeed_captures **out, struct prof_db *db,
 				  struct err *err)
@@ -592,7 +592,7 @@ int64_t outfeed_captures_step(const struct outfeed_captures *captures, int index
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-/* A piece of a capture, copied out of the database, since its reader may be slow. */
+/* A piece of a capture, copied from the database, because the sink may be slow. */
 struct piece_buffer {
 	char *bytes;
 	size_t size, capacity;
@@ -629,7 +629,7 @@ static enum status row_open(struct prof_query **out, struct prof_db *db, const c
 	return status;
 }
 
-/* The piece of row @row_id, of at most @room bytes. */
+/* Read the piece in row @row_id, of at most @room bytes. */
 static enum status piece_read(struct piece_buffer *piece, struct prof_db *db, int64_t row_id,
 			      int64_t room, struct err *err)
 {

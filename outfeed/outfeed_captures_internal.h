@@ -1,14 +1,14 @@
 /*
- * The index of kept values: which rows of capture_rows make up which capture of which array.
+ * The index of captured values: which rows of capture_rows belong to which capture of which array.
  *
- * One thread per index. All is owned by struct outfeed_captures.
+ * One thread per index. struct outfeed_captures owns everything.
  */
 #ifndef OUTFEED_CAPTURES_INTERNAL_H
 #define OUTFEED_CAPTURES_INTERNAL_H
 
 #include "outfeed/outfeed_captures.h"
 
-/* What captures of one array have in common. */
+/* Common properties of the captures of one array. */
 struct captures_shape {
 	enum outfeed_dtype dtype;
 	int ndim;
@@ -16,32 +16,32 @@ struct captures_shape {
 	int64_t bytes; /* of one capture */
 };
 
-/* "(32, 128)" of "float32" as a shape; false: it is none that can be. */
+/* Parse @shape ("(32, 128)") and @dtype ("float32"); false if they are invalid. */
 bool captures__shape(struct captures_shape *out, const char *dtype, const char *shape);
 
-/* One whole capture: its pieces are row[0 .. rows - 1] of capture_rows. */
+/* One complete capture: its pieces are row[0 .. rows - 1] of capture_rows. */
 struct captures_one {
-	const int64_t *row; /* a lane's */
+	const int64_t *row; /* owned by its lane */
 	int64_t rows;
 	int64_t step; /* or weight update; IPS_NULL */
 	int32_t shape;
 };
 
-/* A replica of a tensor: its captures come one after the other. */
+/* A replica of a tensor: its captures are recorded one after the other. */
 struct captures_lane {
 	int64_t rank, replica;
 	int64_t *row;
 	size_t row_count, row_capacity;
-	struct captures_one *captures; /* their `row` is set when all are known */
+	struct captures_one *captures; /* `row` is set when all are indexed */
 	size_t count, capacity;
-	/* The capture that is being put together: of `shape`, its pieces from row[start] on. */
+	/* The capture being assembled: of `shape`, its pieces start at row[start]. */
 	enum {
 		CAPTURES_IDLE,
 		CAPTURES_OPEN,
-		CAPTURES_SKIP /* what follows is of a broken one */
+		CAPTURES_SKIP /* following pieces belong to a broken capture */
 	} state;
 	size_t start;
-	int64_t received, next, step; /* next: the number of the next piece */
+	int64_t received, next, step; /* next: number of the next piece */
 	struct captures_shape shape;
 };
 
@@ -72,7 +72,7 @@ struct outfeed_captures {
 	int64_t incomplete; /* of tensors without an array or identity */
 };
 
-/* Names for all arrays. */
+/* Set the names of all arrays. */
 enum status captures__names(struct outfeed_captures *captures, struct err *err);
 
 #endif /* OUTFEED_CAPTURES_INTERNAL_H */

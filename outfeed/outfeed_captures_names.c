@@ -13,7 +13,7 @@
 #define NAME_SIZE   1024
 #define NAME_ROUNDS 8
 
-/* @text as a safe name: valid UTF-8, no control characters, no way out of a folder. */
+/* Make a safe name of @text: valid UTF-8, no control characters, no path out of the folder. */
 static void clean_name(char out[NAME_SIZE], const char *text)
 {
 	const unsigned char *at = (const unsigned char *)text;
@@ -28,7 +28,7 @@ static void clean_name(char out[NAME_SIZE], const char *text)
 			at++;
 		} else if (starts && (*at == '/' || (at[0] == '.' && at[1] == '.' &&
 						     (at[2] == '/' || at[2] == 0)))) {
-			/* "/x" and "../x" lead out of a folder. */
+			/* "/x" and "../x" would leave the folder. */
 			out[used++] = '_';
 			at += *at == '/' ? 1 : 2;
 		} else {
@@ -82,7 +82,7 @@ static int compare_names(const void *a, const void *b)
 	const struct captures_array *q = *(struct captures_array *const *)b;
 	const int order = strcmp(p->name, q->name);
 
-	/* Arrays lie in one block: the first keeps its name. */
+	/* Arrays are in one block, so this keeps the first one's name. */
 	return order != 0 ? order : SORTED_ORDER((uintptr_t)p, (uintptr_t)q);
 }
 
@@ -92,7 +92,7 @@ static enum status name_array(struct captures_array *array, bool with_queue, str
 	struct str name = {0};
 
 	name_clean(&name, array, with_queue);
-	/* The main array of a tensor stands before its others. */
+	/* The main array of a tensor precedes its others. */
 	for (const struct captures_array *at = array; !array->main; at--) {
 		if (at->main) {
 			main = at->shape;
@@ -108,7 +108,7 @@ static enum status name_array(struct captures_array *array, bool with_queue, str
 	return ST_OK;
 }
 
-/* The arrays of one key, sorted by queue. */
+/* Name the arrays of one key, sorted by queue. */
 static enum status name_key(struct captures_array *const *sorted, size_t count, struct err *err)
 {
 	const bool shared = strcmp(sorted[0]->tensor->queue, sorted[count - 1]->tensor->queue) != 0;
@@ -119,9 +119,9 @@ static enum status name_key(struct captures_array *const *sorted, size_t count, 
 	return status;
 }
 
-/* One round of making equal names differ; *@again: some were equal. */
-static enum status name_apart(struct captures_array **sorted, size_t count, bool *again,
-			      struct err *err)
+/* Do one round of making equal names different; *@again: some were equal. */
+static enum status make_names_unique(struct captures_array **sorted, size_t count, bool *again,
+				     struct err *err)
 {
 	size_t first = 0;
 
@@ -157,7 +157,7 @@ static enum status name_arrays(struct captures_array **sorted, size_t count, str
 		status = name_key(sorted + first, last - first, err);
 	}
 	for (int round = 0; round < NAME_ROUNDS && status == ST_OK && again; round++)
-		status = name_apart(sorted, count, &again, err);
+		status = make_names_unique(sorted, count, &again, err);
 	if (status == ST_OK && again)
 		return err_set(err, ST_FORMAT, "captured tensors have names that are all alike");
 	return status;

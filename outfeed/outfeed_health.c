@@ -1,10 +1,10 @@
 /*
- * The health rules at work: each checks rows of tensors, losses, epochs or classes, and reports a
- * hit when it is broken. See outfeed_health.h for threads.
+ * Evaluation of the health rules: rows of tensors, losses, epochs or classes are checked, and a hit
+ * is reported when a rule is violated. See outfeed_health.h for threads.
  *
- * A row is checked by all checks of its tensor; a rule is hit when one of them has found it broken
- * for `patience` rows in a row. Nothing is allocated after a tensor has been added. What tensors
- * keep of their first updates is read and written under a lock.
+ * All checks of a tensor are applied to each of its rows; a rule is hit when one of its checks has
+ * found it broken for `patience` rows in a row. Nothing is allocated after a tensor has been added.
+ * A lock guards what tensors retain of their first updates.
  */
 #include "outfeed/outfeed_health.h"
 
@@ -18,14 +18,14 @@
 /* ---- states ---------------------------------------------------------------------------------- */
 
 enum verdict {
-	UNKNOWN, /* not checked: neither breaks nor mends */
+	UNKNOWN, /* not checked: neither breaks nor mends the rule */
 	SOUND,
 	BROKEN
 };
 
 struct finding {
 	enum verdict verdict;
-	double value, threshold; /* of a broken one */
+	double value, threshold; /* if broken */
 };
 
 #define CHECKS 11 /* of the rows of tensors */
@@ -34,17 +34,17 @@ struct outfeed_health_tensor {
 	struct outfeed_health *health;
 	struct outfeed_health_tensor *next;
 	struct outfeed_health_about_tensor about; /* its texts are owned */
-	int64_t rows;                             /* seen so far */
-	int64_t broken[CHECKS];                   /* rows in a row */
-	struct outfeed_health_row before;         /* where rows > 0 */
+	int64_t rows;                             /* checked so far */
+	int64_t broken[CHECKS];                   /* consecutive broken rows */
+	struct outfeed_health_row before;         /* the previous row, if rows > 0 */
 
-	/* Of the first row, of a kernel or its gradient; under the health's `start` lock. NaN: not
-	 * known yet. */
+	/* From the first row, of a kernel or its gradient; guarded by the health's `start` lock.
+	 * NaN: unknown so far. */
 	double start_variance, start_range;
 };
 
-/* The losses of the first steps, for poor_initialization: of those before its last `patience`
- * steps, and of these. */
+/* The losses of the first steps, for poor_initialization: [0] of the steps before its last
+ * `patience` steps, [1] of these. */
 struct start {
 	int64_t count;
 	double sum[2], least[2];
@@ -58,22 +58,22 @@ struct outfeed_health {
 	void (*hit)(void *user, const struct outfeed_hit *hit);
 	void *user;
 	pthread_mutex_t hits;  /* hits are reported one at a time */
-	pthread_mutex_t start; /* what tensors keep of their first updates */
+	pthread_mutex_t start; /* guards what tensors retain of their first updates */
 	struct outfeed_health_tensor *tensors, **end;
-	/* A row of a later update has been seen, so that all first ones are there. */
+	/* A row of a later update was checked, so all rows of the first updates are complete. */
 	atomic_bool started;
 
-	/* Of the thread of losses. */
+	/* Used by the thread of losses. */
 	double *losses;                 /* the last ones, a ring of parameter "steps" */
-	int64_t loss_count, loss_steps; /* in the ring's present run of finite ones; its size */
+	int64_t loss_count, loss_steps; /* consecutive finite losses in the ring; its size */
 	bool any_loss;
-	int64_t broken_loss, broken_val_loss; /* not finite: in a row */
+	int64_t broken_loss, broken_val_loss; /* consecutive non-finite ones */
 	int64_t stuck_steps, stuck_epochs, overfit_epochs, imbalanced;
 	double best_epoch, best_val; /* NaN: none yet */
 	struct start first;
 };
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- creating and freeing -------------------------------------------------------------------- */
 
 enum status outfeed_health_new(struct outfeed_health **out,
 			       const struct outfeed_health_params *params, struct err *err)
@@ -177,7 +177,7 @@ static void report_hit(struct outfeed_health *health, const struct outfeed_hit *
 	pthread_mutex_unlock(&health->hits);
 }
 
-/* Count a verdict in @broken: is it the one that breaks the rule, the @patience-th in a row? */
+/* Count a verdict in @broken; return whether it is the @patience-th broken one in a row. */
 static bool is_onset(int64_t *broken, enum verdict verdict, int64_t patience)
 {
 	if (verdict == SOUND)
@@ -193,11 +193,11 @@ struct question {
 	const struct outfeed_health_row *row;
 };
 
-/* The spread of equal values that were rounded to float on their way: relative to the greatest. */
+/* Relative spread of equal values that were rounded to float. */
 #define EQUAL 1e-6
 
-/* The part of the values that are zero; NaN: unknown. A row without counts has the greatest |x|
- * alone: it shows whether all are zero, and nothing else. */
+/* Return the fraction of zero values; NaN: unknown. A row without counts has only the greatest |x|,
+ * which shows whether all values are zero. */
 static double zero_part(const struct outfeed_health_row *row)
 {
 	if (row->n == IPS_NULL || row->n == 0)
@@ -207,15 +207,15 @@ static double zero_part(const struct outfeed_health_row *row)
 	return row->abs_max == 0 ? 1 : NAN;
 }
 
-/* Does a row without counts show that not all values are zero? */
+/* Return whether a row without counts shows that not all values are zero. */
 static bool is_not_zero(const struct outfeed_health_row *row)
 {
 	return row->n_zero == IPS_NULL && row->abs_max != 0 &&
 	       !(isnan(row->abs_max) && row->n_nan != IPS_NULL);
 }
 
-static int64_t age_of(const struct outfeed_health_tensor *tensor,
-		      const struct outfeed_health_row *row)
+static int64_t update_of(const struct outfeed_health_tensor *tensor,
+			 const struct outfeed_health_row *row)
 {
 	if (row->keys.weight_update != IPS_NULL)
 		return row->keys.weight_update;
@@ -224,10 +224,10 @@ static int64_t age_of(const struct outfeed_health_tensor *tensor,
 	return tensor->rows;
 }
 
-/* Does the row belong to the first updates? Rule poor_initialization reads no others. */
+/* Return whether the row is of the first updates. Rule poor_initialization reads no others. */
 static bool is_early(const struct question *q)
 {
-	return (double)age_of(q->tensor, q->row) < q->rule->parameter[OUTFEED_POOR_STEPS];
+	return (double)update_of(q->tensor, q->row) < q->rule->parameter[OUTFEED_POOR_STEPS];
 }
 
 static struct finding check_nonfinite(const struct question *q)
@@ -237,7 +237,7 @@ static struct finding check_nonfinite(const struct question *q)
 
 		return found(bad > q->rule->threshold, bad, q->rule->threshold);
 	}
-	/* The row has no counts, but one bad value makes the greatest |x| bad. */
+	/* The row has no counts, but one non-finite value makes the greatest |x| non-finite. */
 	return found(!isfinite(q->row->abs_max), q->row->abs_max, q->rule->threshold);
 }
 
@@ -254,7 +254,7 @@ static struct finding check_exploding(const struct question *q)
 
 static struct finding check_vanishing(const struct question *q)
 {
-	double finite = (double)q->row->n, mean; /* a damaged recording may say any counts */
+	double finite = (double)q->row->n, mean; /* a damaged recording may have any counts */
 
 	if (q->row->n_nan != IPS_NULL && q->row->n_inf != IPS_NULL)
 		finite -= (double)q->row->n_nan + (double)q->row->n_inf;
@@ -264,7 +264,7 @@ static struct finding check_vanishing(const struct question *q)
 	return found(mean < q->rule->threshold && mean > 0, mean, q->rule->threshold);
 }
 
-/* Neurons of an activation: dead or flat ones. */
+/* For activations: the fraction of dead or flat neurons. */
 static struct finding check_inactive(const struct question *q)
 {
 	if (isnan(q->row->inactive))
@@ -278,7 +278,7 @@ static struct finding check_dead(const struct question *q)
 
 	if (q->tensor->about.activity != OUTFEED_RELU)
 		return unknown;
-	/* In few cases a sound neuron is often 0 in all of them. */
+	/* With few cases, a healthy neuron is often 0 in all of them. */
 	if (neurons > 0 && q->row->n != IPS_NULL &&
 	    (double)(q->row->n / neurons) < q->rule->parameter[OUTFEED_DEAD_CASES])
 		return unknown;
@@ -293,9 +293,9 @@ static struct finding check_saturated(const struct question *q)
 	return check_inactive(q);
 }
 
-/* A kernel whose values are still equal after an update: its neurons cannot become different, as
- * they get equal gradients or none. One that learns from there (zeros before a softmax) differs
- * after its first update. */
+/* A kernel whose values are still equal after an update: its neurons cannot become different,
+ * because they get equal gradients or none. A kernel that does learn from equal values (zeros
+ * before a softmax) differs after its first update. */
 static struct finding check_constant_kernel(const struct question *q)
 {
 	double variance;
@@ -306,7 +306,7 @@ static struct finding check_constant_kernel(const struct question *q)
 	return found(q->row->std <= EQUAL * q->row->abs_max, variance, 0);
 }
 
-/* A kernel that gets no gradient at all in the first updates: nothing comes through to it. */
+/* A kernel whose gradients are all zero in the first updates: no gradient reaches it. */
 static struct finding check_silent_kernel(const struct question *q)
 {
 	double zeros = zero_part(q->row);
@@ -318,8 +318,8 @@ static struct finding check_silent_kernel(const struct question *q)
 
 static struct finding check_unchanged_variable(const struct question *q)
 {
-	/* Values below the absolute tolerance, as squares of small gradients (Adam's v) are, change
-	 * together where none does alone. */
+	/* Values below the absolute tolerance, such as squares of small gradients (Adam's v), may
+	 * change on average although no single one counts as changed. */
 	const bool moves = q->row->update_ratio > q->rule->threshold;
 
 	if (q->row->n_changed == IPS_NULL)
@@ -327,8 +327,8 @@ static struct finding check_unchanged_variable(const struct question *q)
 	return found(q->row->n_changed == 0 && !moves, 0, 0);
 }
 
-/* The greatest relative difference between two rows' values. Differences up to @atol count as none.
- * NaN: a value is unknown. */
+/* Return the greatest relative difference between the values of two rows. Differences up to @atol
+ * are ignored. NaN: a value is unknown. */
 static double difference_of(const struct outfeed_health_row *a, const struct outfeed_health_row *b,
 			    double atol)
 {
@@ -368,7 +368,7 @@ static struct finding check_all_zero(const struct question *q)
 
 	if (!isnan(zeros))
 		return found(zeros >= q->rule->threshold, zeros, q->rule->threshold);
-	/* Some values are not zero: sound, if the threshold asks for all. */
+	/* Some values are not zero: sound, if the threshold requires all to be zero. */
 	if (is_not_zero(q->row) && q->rule->threshold >= 1)
 		return found(false, 0, q->rule->threshold);
 	return unknown;
@@ -382,7 +382,7 @@ static struct finding check_update_ratio(const struct question *q)
 		return unknown;
 	if (ratio > q->rule->threshold)
 		return found(true, ratio, q->rule->threshold);
-	/* Rule unchanged_tensor reports a tensor that does not change at all. */
+	/* Rule unchanged_tensor reports tensors that do not change at all. */
 	return found(ratio < small && ratio > 0, ratio, small);
 }
 
@@ -392,12 +392,12 @@ static struct finding check_update_ratio(const struct question *q)
 #define FLOWS      (KIND(ACTIVATION) | KIND(GRADIENT))
 #define OF(rule)   OUTFEED_HEALTH_##rule
 
-/* The ways to break a rule by a row of a tensor; some rules have two. */
+/* The checks of rows of tensors; some rules have two. */
 static const struct {
 	enum outfeed_health_id rule;
 	unsigned kinds; /* bit 1 << enum outfeed_kind */
-	bool matrices;  /* no biases */
-	bool at_once;   /* whatever the rule's patience */
+	bool matrices;  /* biases are skipped */
+	bool at_once;   /* ignores the rule's patience */
 	struct finding (*check)(const struct question *q);
 } checks[] = {
 	{OF(nonfinite), ALL_KINDS, false, false, check_nonfinite},
@@ -418,8 +418,8 @@ _Static_assert(ARRAY_LEN(checks) == CHECKS, "a count for each check");
 
 #define RANGE_STD 3.29 /* from the 5th to the 95th percentile of a normal distribution */
 
-/* Keep what poor_initialization needs when the first losses are there. */
-static void keep_start(struct outfeed_health_tensor *tensor, const struct outfeed_health_row *row)
+/* Store what poor_initialization needs once the first losses are known. */
+static void store_start(struct outfeed_health_tensor *tensor, const struct outfeed_health_row *row)
 {
 	struct outfeed_health *health = tensor->health;
 	const struct question q = {&health->rules.rule[OF(poor_initialization)], tensor, row};
@@ -429,7 +429,7 @@ static void keep_start(struct outfeed_health_tensor *tensor, const struct outfee
 	    (kind != OUTFEED_WEIGHT && kind != OUTFEED_GRADIENT))
 		return;
 	/* Replicas and stages are never two updates apart. */
-	if (age_of(tensor, row) >= 2 &&
+	if (update_of(tensor, row) >= 2 &&
 	    !atomic_load_explicit(&health->started, memory_order_relaxed))
 		atomic_store_explicit(&health->started, true, memory_order_release);
 	if (tensor->rows > 0 || isnan(row->std) || !is_early(&q))
@@ -471,7 +471,7 @@ bool outfeed_health_row(struct outfeed_health_tensor *tensor, const struct outfe
 							 .threshold = finding.threshold});
 		matters |= finding.verdict == BROKEN || (finding.verdict == SOUND && before > 0);
 	}
-	keep_start(tensor, row);
+	store_start(tensor, row);
 	tensor->before = *row;
 	tensor->rows++;
 	return matters;
@@ -482,14 +482,14 @@ bool outfeed_health_row(struct outfeed_health_tensor *tensor, const struct outfe
 /* A loss counts as lower than another if it is lower by more than rounding. */
 #define LOWER (1 - 1e-6)
 
-/* A hit that belongs to no tensor. */
-static struct outfeed_hit hit_of(const char *key, const struct ips_keys *keys, int64_t time_ns)
+/* Return a hit without a tensor. */
+static struct outfeed_hit make_hit(const char *key, const struct ips_keys *keys, int64_t time_ns)
 {
 	return (struct outfeed_hit){
 		.tensor_id = IPS_NULL, .key = key, .keys = *keys, .time_ns = time_ns};
 }
 
-/* Count a finding of a rule that no tensor is about, and report it where it breaks the rule. */
+/* Count a finding of a rule without a tensor, and report a hit if it breaks the rule. */
 static void check_rule(struct outfeed_health *health, enum outfeed_health_id id, int64_t *broken,
 		       int64_t patience, struct outfeed_hit hit, struct finding finding)
 {
@@ -501,8 +501,8 @@ static void check_rule(struct outfeed_health *health, enum outfeed_health_id id,
 	report_hit(health, &hit);
 }
 
-static void check_finite(struct outfeed_health *health, int64_t *broken, struct outfeed_hit hit,
-			 double loss)
+static void check_loss_finite(struct outfeed_health *health, int64_t *broken,
+			      struct outfeed_hit hit, double loss)
 {
 	const struct outfeed_health_rule *rule = &health->rules.rule[OF(nonfinite)];
 
@@ -511,7 +511,8 @@ static void check_finite(struct outfeed_health *health, int64_t *broken, struct 
 			   found(!isfinite(loss), loss, 0));
 }
 
-/* The range of the losses in the ring, relative to the greatest. NaN: all are below @floor. */
+/* Return the range of the losses in the ring, relative to the greatest; NaN: all are below
+ * @floor. */
 static double loss_spread(const struct outfeed_health *health, double floor)
 {
 	double least = INFINITY, greatest = -INFINITY, size;
@@ -532,7 +533,7 @@ static void check_steps(struct outfeed_health *health, struct outfeed_hit hit, d
 	if (!rule->enabled)
 		return;
 	if (!isfinite(loss)) {
-		health->loss_count = 0; /* nonfinite's; begin again */
+		health->loss_count = 0; /* rule nonfinite reports it; start again */
 		health->stuck_steps = 0;
 		return;
 	}
@@ -540,14 +541,14 @@ static void check_steps(struct outfeed_health *health, struct outfeed_hit hit, d
 	if (health->loss_count < health->loss_steps)
 		return;
 
-	/* Over steps the window is the rule's patience: `patience` itself counts epochs. */
+	/* For steps the window replaces the rule's patience: `patience` itself counts epochs. */
 	spread = loss_spread(health, rule->parameter[OUTFEED_LOSS_FLOOR]);
 	if (!isnan(spread))
 		check_rule(health, OF(loss_not_decreasing), &health->stuck_steps, 1, hit,
 			   found(spread <= rule->threshold, spread, rule->threshold));
 }
 
-/* For poor_initialization: the losses of its last `patience` steps beside those before. */
+/* For poor_initialization: add a loss to those of its last `patience` steps or to those before. */
 static void add_first_loss(struct outfeed_health *health, const struct ips_keys *keys,
 			   int64_t time_ns, double loss)
 {
@@ -570,10 +571,10 @@ static void add_first_loss(struct outfeed_health *health, const struct ips_keys 
 void outfeed_health_loss(struct outfeed_health *health, const struct ips_keys *keys,
 			 int64_t time_ns, double loss)
 {
-	const struct outfeed_hit hit = hit_of("loss", keys, time_ns);
+	const struct outfeed_hit hit = make_hit("loss", keys, time_ns);
 
 	health->any_loss = true;
-	check_finite(health, &health->broken_loss, hit, loss);
+	check_loss_finite(health, &health->broken_loss, hit, loss);
 	check_steps(health, hit, loss);
 	add_first_loss(health, keys, time_ns, loss);
 }
@@ -601,8 +602,8 @@ static void check_overfit(struct outfeed_health *health, struct outfeed_hit hit,
 	const struct outfeed_health_rule *rule = &health->rules.rule[OF(overfit)];
 	const double excess = (val_loss - loss) / loss, best = health->best_val;
 
-	/* A validation loss that still falls is higher since training is ahead of it: that is
-	 * learning. */
+	/* A validation loss that still falls may be higher because training is ahead of it: that is
+	 * learning, not overfitting. */
 	health->best_val = fmin(best, val_loss);
 	if (rule->enabled && loss > 0 && isfinite(excess))
 		check_rule(health, OF(overfit), &health->overfit_epochs, rule->patience, hit,
@@ -613,16 +614,16 @@ static void check_overfit(struct outfeed_health *health, struct outfeed_hit hit,
 void outfeed_health_epoch(struct outfeed_health *health, const struct ips_keys *keys,
 			  int64_t time_ns, double loss, double val_loss, bool validated)
 {
-	const struct outfeed_hit hit = hit_of("loss", keys, time_ns);
-	const struct outfeed_hit val_hit = hit_of("val_loss", keys, time_ns);
+	const struct outfeed_hit hit = make_hit("loss", keys, time_ns);
+	const struct outfeed_hit val_hit = make_hit("val_loss", keys, time_ns);
 
-	/* The epoch's steps were checked, where there were any. */
+	/* If there were losses of steps, they were checked already. */
 	if (!health->any_loss)
-		check_finite(health, &health->broken_loss, hit, loss);
+		check_loss_finite(health, &health->broken_loss, hit, loss);
 	check_epochs(health, hit, loss);
 	if (!validated)
 		return;
-	check_finite(health, &health->broken_val_loss, val_hit, val_loss);
+	check_loss_finite(health, &health->broken_val_loss, val_hit, val_loss);
 	check_overfit(health, val_hit, loss, val_loss);
 }
 
@@ -631,22 +632,22 @@ void outfeed_health_classes(struct outfeed_health *health, const struct ips_keys
 			    double misprediction)
 {
 	const struct outfeed_health_rule *rule = &health->rules.rule[OF(class_imbalance)];
-	/* A class whose predictions are unknown counts as predicted badly. */
+	/* A class whose predictions are unknown counts as badly predicted. */
 	const bool badly = !(misprediction <= rule->parameter[OUTFEED_CLASS_MISPREDICTION]);
 
 	if (!rule->enabled || isnan(imbalance) ||
 	    (double)samples < rule->parameter[OUTFEED_CLASS_SAMPLES])
 		return;
 	check_rule(health, OF(class_imbalance), &health->imbalanced, rule->patience,
-		   hit_of("classes", keys, time_ns),
+		   make_hit("classes", keys, time_ns),
 		   found(imbalance > rule->threshold && badly, imbalance, rule->threshold));
 }
 
 /* ---- the first updates ----------------------------------------------------------------------- */
 
-/* The last `patience` of the first steps are compared with the steps before. true: their losses
- * have neither a lower least one nor a lower mean. */
-static bool losses_stay(const struct start *first, const struct outfeed_health_rule *rule)
+/* Compare the last `patience` of the first steps with the steps before. Return true if neither the
+ * minimum nor the mean of their losses is lower. */
+static bool losses_stagnate(const struct start *first, const struct outfeed_health_rule *rule)
 {
 	double late = (double)rule->patience;
 	double early = rule->parameter[OUTFEED_POOR_STEPS] - late;
@@ -673,8 +674,8 @@ static void report_start(struct outfeed_health *health, const struct outfeed_hea
 	report_hit(health, &hit);
 }
 
-/* The least and the greatest value of the tensors of @one's replica, from @one (its first) on.
- * Zeros, which have rules of their own, do not count. NULL: none. */
+/* Find the least and the greatest value of the tensors of @one's replica, starting at @one (its
+ * first). Zeros are skipped: they have rules of their own. NULL: none. */
 static const struct outfeed_health_tensor *
 find_least(const struct outfeed_health_tensor *one, bool gradients, double *least, double *greatest)
 {
@@ -696,7 +697,7 @@ find_least(const struct outfeed_health_tensor *one, bool gradients, double *leas
 	return found_one;
 }
 
-/* At most one hit for kernels and one for gradients: all tensors of a replica share its loss. */
+/* Report at most one hit for kernels and one for gradients: a replica's tensors share its loss. */
 static void check_start(struct outfeed_health *health, const struct outfeed_health_tensor *one,
 			const struct outfeed_health_rule *rule)
 {
@@ -731,7 +732,7 @@ void outfeed_health_settle(struct outfeed_health *health)
 	    (double)first->count < rule->parameter[OUTFEED_POOR_STEPS])
 		return;
 	first->checked = true;
-	if (!losses_stay(first, rule))
+	if (!losses_stagnate(first, rule))
 		return;
 
 	pthread_mutex_lock(&health->start);
@@ -741,7 +742,7 @@ void outfeed_health_settle(struct outfeed_health *health)
 	pthread_mutex_unlock(&health->start);
 }
 
-/* ---- going on -------------------------------------------------------------------------------- */
+/* ---- saved state ----------------------------------------------------------------------------- */
 
 bool outfeed_health_are_counts(const int64_t *counts, size_t count)
 {

@@ -1,12 +1,12 @@
 /*
- * Health rules: the thresholds, and the state machine that finds which are broken.
+ * Health rules: the thresholds, and the state machine that detects violations.
  *
- * It sees rows, never tensors, so that a recorded run can be checked again with other thresholds
- * and gives the same hits as when it ran with them. A rule that is broken is hit once, when it has
- * been so for `patience` rows in a row, and again only after it has been mended in between.
+ * It reads rows, never tensors, so a recorded run can be checked again with other thresholds, with
+ * the same hits as if it had run with them. A rule is hit once, when it has been violated for
+ * `patience` rows in a row, and again only after it was satisfied in between.
  *
- * Threads: each tensor's state is fed by one thread at a time; losses, epochs, classes and settling
- * by one thread, which may run beside those. Hits of several threads are handed on one at a time.
+ * Threads: one thread at a time feeds each tensor's state. One thread feeds losses, epochs and
+ * classes and settles, also concurrently with those. Hits are reported one at a time.
  */
 #ifndef OUTFEED_HEALTH_H
 #define OUTFEED_HEALTH_H
@@ -38,9 +38,9 @@ enum outfeed_health_id {
 	OUTFEED_HEALTH_RULES
 };
 
-#define OUTFEED_HEALTH_PARAMETERS 3 /* the most that a rule has beside its threshold */
+#define OUTFEED_HEALTH_PARAMETERS 3 /* most parameters of a rule, besides its threshold */
 
-/* Where a rule's parameters are in outfeed_health_rule.parameter. */
+/* Indices of a rule's parameters in outfeed_health_rule.parameter. */
 enum {
 	OUTFEED_DEAD_CASES = 0,
 	OUTFEED_POOR_RANGE = 0,
@@ -54,7 +54,7 @@ enum {
 };
 
 /*
- * A rule as it is used. What each parameter is, and where its default comes from: docs/health.md.
+ * The settings of a rule. docs/health.md explains each parameter and the source of its default.
  */
 struct outfeed_health_rule {
 	bool enabled;
@@ -67,10 +67,10 @@ struct outfeed_health_rules {
 	struct outfeed_health_rule rule[OUTFEED_HEALTH_RULES];
 };
 
-/* What a rule is, for people: constant. */
+/* Description of a rule: constant. */
 struct outfeed_health_about {
-	const char *name, *why; /* `why`: what it finds, and the source of the default */
-	const char *parameter[OUTFEED_HEALTH_PARAMETERS]; /* names; NULL: no more */
+	const char *name, *why; /* `why`: what it detects, and the source of the default */
+	const char *parameter[OUTFEED_HEALTH_PARAMETERS]; /* names; NULL: end */
 	struct outfeed_health_rule fallback;
 };
 const struct outfeed_health_about *outfeed_health_describe(enum outfeed_health_id id);
@@ -78,26 +78,28 @@ bool outfeed_health_find(enum outfeed_health_id *out, const char *name);
 
 void outfeed_health_defaults(struct outfeed_health_rules *out);
 /*
- * Change what @at names: {"vanishing": {"threshold": 1e-9, "patience": 5, "enabled": true},
- * "overfit": false}. A rule may be true or false alone. Errors name the place and the nearest word.
+ * Change the rules that @at names: {"vanishing": {"threshold": 1e-9, "patience": 5, "enabled":
+ * true}, "overfit": false}. A rule may also be just true or false. Errors name the position and the
+ * nearest name.
  */
 enum status outfeed_health_read(struct outfeed_health_rules *rules, const struct json_at *at,
 				struct err *err);
-/* Would it be read, of the defaults? The same errors. */
+/* Return the errors that outfeed_health_read() would, starting from the defaults. */
 enum status outfeed_health_check(const struct json_at *at, struct err *err);
 /*
- * The parameters of a rule as JSON, {"steps": 10, "floor": 1e-07}, as the recording keeps them and
- * outfeed_health_read() takes them beside threshold, patience and enabled. "{}" where it has none.
+ * Write the parameters of a rule as JSON, {"steps": 10, "floor": 1e-07}, as the recording stores
+ * them and outfeed_health_read() accepts them beside threshold, patience and enabled. "{}" if it
+ * has none.
  */
 #define OUTFEED_HEALTH_TEXT 160
 void outfeed_health_parameters(char out[OUTFEED_HEALTH_TEXT],
 			       const struct outfeed_health_rules *rules, enum outfeed_health_id id);
 
-/* A rule broken. Texts are valid until the call returns. */
+/* A violated rule. Texts are valid until the call returns. */
 struct outfeed_hit {
 	enum outfeed_health_id rule;
-	int64_t tensor_id;       /* IPS_NULL: of no tensor */
-	const char *key, *layer; /* key "loss", "val_loss", "classes" where there is no tensor */
+	int64_t tensor_id;       /* IPS_NULL: not of a tensor */
+	const char *key, *layer; /* without a tensor, key is "loss", "val_loss" or "classes" */
 	struct ips_keys keys;
 	int64_t time_ns;
 	double value, threshold;
@@ -116,9 +118,9 @@ enum status outfeed_health_new(struct outfeed_health **out,
 			       const struct outfeed_health_params *params, struct err *err);
 void outfeed_health_free(struct outfeed_health *health); /* accepts NULL */
 
-/* The state of a tensor of one replica; owned by @health. Its texts are copied. @matrix: it has two
- * axes or more, so it is no bias. @neurons: its last axis, 0: unknown; then dead_relu takes any
- * number of cases for enough. */
+/* Create the state of a tensor of one replica; owned by @health. Its texts are copied. @matrix: it
+ * has two axes or more, so it is no bias. @neurons: length of its last axis, 0: unknown; then
+ * dead_relu does not require a minimum number of cases. */
 struct outfeed_health_about_tensor {
 	int64_t tensor_id, replica;
 	const char *key, *layer;
@@ -130,48 +132,49 @@ struct outfeed_health_about_tensor {
 enum status outfeed_health_tensor(struct outfeed_health *health, struct outfeed_health_tensor **out,
 				  const struct outfeed_health_about_tensor *about, struct err *err);
 
-/* One look at a tensor. What a tier does not know is IPS_NULL or NaN, and no rule that needs it is
- * asked. `abs_max`: of all values, so not finite where any is not (that is all that the tier
- * `health` knows, with n); it is unknown where it is NaN and n_nan and n_inf are known. */
+/* The measurements of one value of a tensor. Values that its tier does not measure are IPS_NULL
+ * or NaN, and rules that need them are skipped. `abs_max`: of all values, so non-finite if any is
+ * (tier `health` measures only this and n); it is unknown if it is NaN and n_nan and n_inf are
+ * known. */
 struct outfeed_health_row {
 	struct ips_keys keys;
 	int64_t time_ns;
 	int64_t n, n_nan, n_inf, n_zero, n_changed;
 	double abs_max, min, max, mean, std, l1, l2, inactive, update_ratio;
 };
-/* true: the row is one of those that a rule finds broken, or the first one that mends it. With
- * these alone (and not the sound ones between) the same rules give the same hits again, so a tier
- * that does not record every row must record them. */
+/* Return true if some rule finds the row in violation, or the row is the first that satisfies it
+ * again. These rows alone (without the others between) give the same hits with the same rules, so a
+ * tier that does not record every row must record them. */
 bool outfeed_health_row(struct outfeed_health_tensor *tensor, const struct outfeed_health_row *row);
 
-/* The loss of a step (mean over replicas), in order of steps. */
+/* Check the loss of a step (mean over replicas), in order of steps. */
 void outfeed_health_loss(struct outfeed_health *health, const struct ips_keys *keys,
 			 int64_t time_ns, double loss);
-/* An epoch's; @val_loss NaN: there was no validation. */
+/* Check an epoch's losses; @val_loss NaN: no validation. */
 void outfeed_health_epoch(struct outfeed_health *health, const struct ips_keys *keys,
 			  int64_t time_ns, double loss, double val_loss, bool validated);
-/* Of the targets so far: samples, the commonest class over the rarest (NaN: too few to say), and
- * the greatest part of a class that was predicted wrong (NaN: unknown, then the imbalance alone
- * decides). */
+/* Check the targets so far: number of samples, the most frequent class over the rarest (NaN: too
+ * few samples), and the greatest fraction of a class that was mispredicted (NaN: unknown, then
+ * the imbalance alone decides). */
 void outfeed_health_classes(struct outfeed_health *health, const struct ips_keys *keys,
 			    int64_t time_ns, int64_t samples, double imbalance,
 			    double misprediction);
-/* Rules across tensors (poor_initialization); now and then, and at the end. When it is called
- * changes no hit. */
+/* Check rules across tensors (poor_initialization); call it from time to time, and at the end. The
+ * times of the calls do not change the hits. */
 void outfeed_health_settle(struct outfeed_health *health);
 
 /*
- * What rules know of the past, so that a stopped training goes on with it: @visit writes or reads
- * @bytes at @data, or says that there is nothing (of that size); then the rules begin anew. What
- * cannot be is not believed. Not while rows or losses come.
+ * The rules' state, so that a stopped training can continue with it: @visit writes or reads @bytes
+ * at @data, or returns false if there is no such entry (of that size); then the rules start anew.
+ * Invalid values are ignored. Not while rows or losses are checked.
  */
 typedef bool (*outfeed_state_visit)(void *user, const char *name, void *data, size_t bytes);
-/* Of losses, epochs and classes. */
+/* State of losses, epochs and classes. */
 void outfeed_health_state(struct outfeed_health *health, outfeed_state_visit visit, void *user);
-/* Of a tensor, whose state is called @name. */
+/* State of a tensor, stored as @name. */
 void outfeed_health_tensor_state(struct outfeed_health_tensor *tensor, const char *name,
 				 outfeed_state_visit visit, void *user);
-/* Are these counts, which only grow, from 0 on and far from the greatest? */
+/* Return whether these are valid counts: not negative and far from overflow. */
 bool outfeed_health_are_counts(const int64_t *counts, size_t count);
 
 #endif /* OUTFEED_HEALTH_H */

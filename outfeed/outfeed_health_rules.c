@@ -2,8 +2,8 @@
  * The table of health rules, and reading changes of it. Constant data and pure functions: any
  * thread.
  *
- * Where defaults come from: "SageMaker" is the documentation of Amazon SageMaker Debugger's
- * built-in rules; the others' reasons are in docs/health.md.
+ * Sources of the defaults: "SageMaker" is the documentation of Amazon SageMaker Debugger's built-in
+ * rules; docs/health.md explains the others.
  */
 #include "outfeed/outfeed_health.h"
 
@@ -14,7 +14,7 @@
 
 #include "common/mem.h"
 
-#define STEPS_GREATEST 10000 /* losses that are kept to be compared */
+#define STEPS_GREATEST 10000 /* losses that can be retained for comparison */
 
 #define RULE(name) [OUTFEED_HEALTH_##name]
 
@@ -86,7 +86,7 @@ static const struct outfeed_health_about rules_about[OUTFEED_HEALTH_RULES] = {
 		 {true, 10, 1, {0.7, 500}}},
 };
 
-/* What parameters may be, where that is more than a number from 0 on. */
+/* Parameters that must be integers, and their bounds; others are any numbers from 0 on. */
 static const struct whole {
 	enum outfeed_health_id rule;
 	int parameter;
@@ -155,7 +155,7 @@ static enum status read_parameter(struct outfeed_health_rule *rule, enum outfeed
 	return read_real(&rule->parameter[parameter], at, err);
 }
 
-/* One key of a rule, known to be one that it has. */
+/* Read one key of a rule, already checked to be valid. */
 static enum status read_key(struct outfeed_health_rule *rule, enum outfeed_health_id id,
 			    const struct json_at *at, struct err *err)
 {
@@ -245,7 +245,7 @@ enum status outfeed_health_check(const struct json_at *at, struct err *err)
 	return outfeed_health_read(&rules, at, err);
 }
 
-/* Few digits, as long as they read back the same, with a point in every locale. */
+/* Format with the fewest digits that parse to the same value, with a point in every locale. */
 static void format_number(char *out, size_t size, double value)
 {
 	for (int digits = 15; digits <= 17; digits++) {

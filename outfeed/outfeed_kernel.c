@@ -1,8 +1,7 @@
 /*
- * The portable variant of the loops, in plain C for every processor, and which of the variants
- * runs.
+ * The portable variant of the loops, in plain C for every processor, and the choice of a variant.
  *
- * The choice is one atomic index, kept once it was found; any thread.
+ * The choice is one atomic index, determined once; any thread.
  */
 #include "outfeed/outfeed_kernel.h"
 
@@ -30,7 +29,7 @@ static const struct outfeed_kernel *const kernels[] = {
 	&portable,
 };
 
-/* Index of the variant in use plus one; 0: not yet chosen. Choosing twice gives the same. */
+/* Index of the variant in use plus one; 0: not yet chosen. Concurrent choices are equal. */
 static _Atomic int chosen;
 
 const struct outfeed_kernel *outfeed_kernel_get(void)

@@ -1,10 +1,10 @@
 /*
- * The loops of the statistics with AVX2 and what came with it (FMA, BMI2, F16C): a vector is half a
- * row.
+ * The loops of the statistics with AVX2 and the extensions of its generation (FMA, BMI2, F16C): a
+ * vector is half a row.
  *
- * Sums go over a strip of values once for each half of the lanes: then all sums stay in the 16
- * registers, and the second half finds the strip in the first-level cache. Arithmetic is their
- * limit, not memory: so a strip is first taken to have no zeros.
+ * Sums process a strip of values once for each half of the lanes: then all sums stay in the 16
+ * registers, and the second half reads the strip from the first-level cache. Arithmetic is the
+ * bottleneck, not memory: so a strip is first assumed to have no zeros.
  */
 #include "common/cpu.h"
 #include "outfeed/outfeed_kernel.h"
@@ -23,7 +23,7 @@
 #define VD     __m256d
 #define MASK   __m256i
 #define PLAIN  true
-/* So few values that what the first half waits for from memory is soon made up by the second. */
+/* Short, so that the second half soon makes up for the first half's waits for memory. */
 #define STRIP ((size_t)128)
 
 static bool has_avx2(void)
@@ -32,7 +32,7 @@ static bool has_avx2(void)
 }
 
 #define INLINE static inline __attribute__((always_inline)) TARGET
-/* A function that gives @value. */
+/* Define a function that returns @value. */
 #define VECTOR(type, name, parameters, value)                                                      \
 	INLINE type name parameters                                                                \
 	{                                                                                          \
@@ -60,16 +60,16 @@ VECTOR(VI, vi_bits, (VF x), _mm256_castps_si256(x))
 VECTOR(VI, vi_and, (VI a, VI b), _mm256_and_si256(a, b))
 VECTOR(VI, vi_add, (VI a, VI b), _mm256_add_epi32(a, b))
 VECTOR(VI, vi_sub, (VI a, VI b), _mm256_sub_epi32(a, b))
-/* Unsigned, as vi_max(). */
+/* Unsigned, like vi_max(). */
 VECTOR(VI, vi_min, (VI a, VI b), _mm256_min_epu32(a, b))
 VECTOR(VI, vi_max, (VI a, VI b), _mm256_max_epu32(a, b))
-/* -1 where negative, else 0. */
+/* -1 if negative, otherwise 0. */
 VECTOR(VI, vi_sign, (VI x), _mm256_srai_epi32(x, 31))
 VECTOR(VI, vi_exponent, (VI x), _mm256_srli_epi32(x, 23))
 VECTOR(MASK, vi_equal, (VI a, VI b), _mm256_cmpeq_epi32(a, b))
 /* Signed. */
 VECTOR(MASK, vi_greater, (VI a, VI b), _mm256_cmpgt_epi32(a, b))
-/* @n, and 1 more where @which. */
+/* @n, plus 1 in the elements of @which. */
 VECTOR(VI, vi_count, (VI n, MASK which), _mm256_sub_epi32(n, which))
 STORE(vi_store, (uint32_t *p, VI x), _mm256_storeu_si256((__m256i *)p, x))
 VECTOR(bool, vi_any, (VI x), !_mm256_testz_si256(x, x))
@@ -77,7 +77,7 @@ VECTOR(bool, vi_any_zero, (VI x),
 	_mm256_movemask_epi8(_mm256_cmpeq_epi32(x, _mm256_setzero_si256())) != 0)
 VECTOR(VD, vd_all, (double x), _mm256_set1_pd(x))
 VECTOR(VD, vd_load, (const double *p), _mm256_loadu_pd(p))
-/* Floats as doubles. */
+/* Load floats as doubles. */
 VECTOR(VD, vd_wide, (const float *p), _mm256_cvtps_pd(_mm_loadu_ps(p)))
 STORE(vd_store, (double *p, VD x), _mm256_storeu_pd(p, x))
 VECTOR(VD, vd_add, (VD a, VD b), _mm256_add_pd(a, b))
@@ -87,11 +87,11 @@ VECTOR(VD, vd_fma, (VD a, VD b, VD c), _mm256_fmadd_pd(a, b, c))
 VECTOR(VD, vd_abs, (VD x), _mm256_andnot_pd(_mm256_set1_pd(-0.0), x))
 /* clang-format on */
 
-/* Store the floats of @keep, drawn together; how many. */
+/* Store the floats of @keep contiguously; return their number. */
 INLINE size_t vf_compact(float *out, VF x, MASK keep)
 {
 	unsigned which = (unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(keep));
-	/* A byte for each value to keep, then the numbers of these bytes, drawn together. */
+	/* A byte for each value to keep, then the indices of these bytes, contiguous. */
 	uint64_t bytes = _pdep_u64(which, 0x0101010101010101) * 0xff;
 	uint64_t order = _pext_u64(0x0706050403020100, bytes);
 	__m256i from = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128((long long)order));
@@ -116,7 +116,7 @@ INLINE uint32_t vi_total(VI x)
 	return (uint32_t)_mm_cvtsi128_si32(four);
 }
 
-/* The greatest, unsigned. */
+/* The greatest element, unsigned. */
 INLINE uint32_t vi_most(VI x)
 {
 	__m128i four = _mm_max_epu32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
@@ -126,7 +126,7 @@ INLINE uint32_t vi_most(VI x)
 	return (uint32_t)_mm_cvtsi128_si32(four);
 }
 
-/* How many are equal, or finitely apart and not beyond @limit. */
+/* Count elements that are equal, or whose finite distance is at most @limit. */
 INLINE uint32_t vd_count_close(VD a, VD b, VD distance, VD limit)
 {
 	__m256d infinity = _mm256_set1_pd((double)INFINITY);

@@ -1,5 +1,5 @@
 /*
- * The loops of the statistics with AVX-512 (the foundation alone): a vector is a whole row.
+ * The loops of the statistics with AVX-512 (the foundation only): a vector is a whole row.
  */
 #include "common/cpu.h"
 #include "outfeed/outfeed_kernel.h"
@@ -21,7 +21,7 @@
 #define STRIP  SIZE_MAX
 
 #define INLINE static inline __attribute__((always_inline)) TARGET
-/* A function that gives @value. */
+/* Define a function that returns @value. */
 #define VECTOR(type, name, parameters, value)                                                      \
 	INLINE type name parameters                                                                \
 	{                                                                                          \
@@ -49,28 +49,28 @@ VECTOR(VI, vi_bits, (VF x), _mm512_castps_si512(x))
 VECTOR(VI, vi_and, (VI a, VI b), _mm512_and_si512(a, b))
 VECTOR(VI, vi_add, (VI a, VI b), _mm512_add_epi32(a, b))
 VECTOR(VI, vi_sub, (VI a, VI b), _mm512_sub_epi32(a, b))
-/* Unsigned, as vi_max(). */
+/* Unsigned, like vi_max(). */
 VECTOR(VI, vi_min, (VI a, VI b), _mm512_min_epu32(a, b))
 VECTOR(VI, vi_max, (VI a, VI b), _mm512_max_epu32(a, b))
-/* -1 where negative, else 0. */
+/* -1 if negative, otherwise 0. */
 VECTOR(VI, vi_sign, (VI x), _mm512_srai_epi32(x, 31))
 VECTOR(VI, vi_exponent, (VI x), _mm512_srli_epi32(x, 23))
 VECTOR(MASK, vi_equal, (VI a, VI b), _mm512_cmpeq_epi32_mask(a, b))
 /* Signed. */
 VECTOR(MASK, vi_greater, (VI a, VI b), _mm512_cmpgt_epi32_mask(a, b))
-/* @n, and 1 more where @which. */
+/* @n, plus 1 in the elements of @which. */
 VECTOR(VI, vi_count, (VI n, MASK which), _mm512_mask_sub_epi32(n, which, n, _mm512_set1_epi32(-1)))
 STORE(vi_store, (uint32_t *p, VI x), _mm512_storeu_si512(p, x))
 STORE(vi_store_short, (uint16_t *p, VI x),
 	_mm256_storeu_si256((__m256i *)p, _mm512_cvtepi32_epi16(x)))
 VECTOR(uint32_t, vi_total, (VI x), (uint32_t)_mm512_reduce_add_epi32(x))
-/* The greatest, unsigned. */
+/* The greatest element, unsigned. */
 VECTOR(uint32_t, vi_most, (VI x), _mm512_reduce_max_epu32(x))
 VECTOR(bool, vi_any, (VI x), _mm512_test_epi32_mask(x, x) != 0)
 VECTOR(bool, vi_any_zero, (VI x), _mm512_testn_epi32_mask(x, x) != 0)
 VECTOR(VD, vd_all, (double x), _mm512_set1_pd(x))
 VECTOR(VD, vd_load, (const double *p), _mm512_loadu_pd(p))
-/* Floats as doubles. */
+/* Load floats as doubles. */
 VECTOR(VD, vd_wide, (const float *p), _mm512_cvtps_pd(_mm256_loadu_ps(p)))
 STORE(vd_store, (double *p, VD x), _mm512_storeu_pd(p, x))
 VECTOR(VD, vd_add, (VD a, VD b), _mm512_add_pd(a, b))
@@ -80,14 +80,14 @@ VECTOR(VD, vd_fma, (VD a, VD b, VD c), _mm512_fmadd_pd(a, b, c))
 VECTOR(VD, vd_abs, (VD x), _mm512_abs_pd(x))
 /* clang-format on */
 
-/* Store the floats of @keep, drawn together; how many. */
+/* Store the floats of @keep contiguously; return their number. */
 INLINE size_t vf_compact(float *out, VF x, MASK keep)
 {
 	_mm512_storeu_ps(out, _mm512_maskz_compress_ps(keep, x));
 	return (size_t)__builtin_popcount(keep);
 }
 
-/* How many are equal, or finitely apart and not beyond @limit. */
+/* Count elements that are equal, or whose finite distance is at most @limit. */
 INLINE uint32_t vd_count_close(VD a, VD b, VD distance, VD limit)
 {
 	__mmask8 close = _mm512_cmp_pd_mask(distance, limit, _CMP_LE_OQ);

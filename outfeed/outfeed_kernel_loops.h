@@ -1,25 +1,25 @@
 /*
- * The loops of the statistics' kernels, for one kind of vector: included by each of
+ * The loops of the statistics' kernels, for one kind of vector: included by each
  * outfeed_kernel_BODY.c, which defines
  *
  *	KERNEL, NAME    the declaration of the variant, and its name
  *	RUNS            does this processor have the instructions?
- *	TARGET          the attribute that allows them
- *	INLINE          a function that is always inlined, with it: going from 512-bit vectors to
- *			old SSE instructions and back costs more than what is called
+ *	TARGET          the attribute that enables them
+ *	INLINE          a function that is always inlined, with it: switching between 512-bit
+ *			vectors and old SSE instructions costs more than the called function
  *
- * and, where it has vectors:
+ * and, if it has vectors:
  *
- *	LANES           floats in a vector: ROW, or a part of it
+ *	LANES           floats in a vector: ROW, or a divisor of it
  *	VF, VI, VD      vectors of LANES floats, LANES 32-bit integers, and half as many doubles
- *	MASK            what comparing floats or integers gives
- *	PLAIN           counting is dear, so strips are first taken to have no zeros
- *	STRIP           values that are summed in one part of the lanes before the next one's turn
+ *	MASK            the result of comparing floats or integers
+ *	PLAIN           counting is expensive, so strips are first assumed to have no zeros
+ *	STRIP           values that are summed in one part of the lanes before the next part
  *	vf_*, vi_*, vd_*  see the bodies
  *
- * A variant is its vectors; what is left over, and all of the portable one, is done lane by lane.
- * Minimum and maximum are `x < m ? x : m` and `x > m ? x : m` everywhere, which is what the vector
- * instructions with operands (x, m) compute.
+ * A variant processes whole vectors; the remaining values, and all of the portable variant, are
+ * processed lane by lane. Minimum and maximum are `x < m ? x : m` and `x > m ? x : m` everywhere,
+ * which is what the vector instructions with operands (x, m) compute.
  *
  * Pure functions on the caller's data: any thread.
  */
@@ -41,9 +41,9 @@
 #define MAGNITUDE 0x7fffffff
 #define INFINITE  0x7f800000
 
-/* The hardware's own prefetcher stops at every page, and cannot keep memory busy beside much
- * arithmetic: ask for lines so many floats ahead, into the second-level cache. (Into the first, the
- * few buffers of its misses would be the limit.) */
+/* The hardware prefetcher stops at every page, and cannot keep memory busy beside much
+ * arithmetic: prefetch lines this many floats ahead, into the second-level cache. (For the
+ * first-level cache its few miss buffers would be the bottleneck.) */
 #define AHEAD             2048
 #define PREFETCH(address) __builtin_prefetch((address), 0, 2)
 
@@ -72,7 +72,7 @@ INLINE uint32_t magnitude_of(float x)
 /* ---- lanes ----------------------------------------------------------------------------------- */
 
 struct lanes {
-	/* Aligned, or whole-vector stores would straddle cache lines and stall the loads after. */
+	/* Aligned: otherwise vector stores straddle cache lines and stall the following loads. */
 	_Alignas(64) double sum[ROW];
 	double squares[ROW], l1[ROW];
 	float min[ROW], max[ROW];
@@ -82,7 +82,7 @@ struct lanes {
 
 INLINE void lanes_start(struct lanes *lanes)
 {
-	memset(lanes, 0, sizeof(*lanes)); /* +0 is all zeros */
+	memset(lanes, 0, sizeof(*lanes)); /* +0 has all bits zero */
 	for (int i = 0; i < ROW; i++) {
 		lanes->min[i] = INFINITY;
 		lanes->max[i] = -INFINITY;
@@ -104,11 +104,11 @@ INLINE double fold(double *lane)
 INLINE void lane_sums(struct lanes *lanes, size_t i, float x)
 {
 	double d = (double)x;
-	/* Zero minus one is the greatest number of all, so zeros are never the least. */
+	/* Zero minus one is the greatest integer, so zeros are never the least. */
 	uint32_t bits = magnitude_of(x) - 1;
 
 	lanes->sum[i] += d;
-	lanes->squares[i] += d * d; /* exact: fusing it with the sum changes nothing */
+	lanes->squares[i] += d * d; /* exact product: fusing it with the sum changes nothing */
 	lanes->l1[i] += fabs(d);
 	lanes->min[i] = x < lanes->min[i] ? x : lanes->min[i];
 	lanes->max[i] = x > lanes->max[i] ? x : lanes->max[i];
@@ -117,19 +117,19 @@ INLINE void lane_sums(struct lanes *lanes, size_t i, float x)
 	lanes->negatives[i] += x < 0;
 }
 
-/* Memory to ask for: so many bytes further for each row. */
+/* Memory to prefetch: @step bytes further for each row. */
 struct ahead {
 	const char *next;
 	size_t step;
 };
 
 #ifdef LANES
-/* So many zeros in a strip make some in the next one likely. */
+/* This many zeros in a strip make zeros in the next one likely. */
 #define SOME 3
 
-/* What is counted has no order: LANES lanes for all. */
+/* Counts do not depend on the order: LANES lanes suffice. */
 struct counted {
-	VI least; /* magnitude minus 1: of zeros that is the greatest number of all */
+	VI least; /* magnitude minus 1: for zeros the greatest integer */
 	VI zeros, negatives;
 };
 
@@ -143,8 +143,8 @@ INLINE void count_any(struct counted *c, VF x)
 	c->negatives = vi_count(c->negatives, vf_less(x, vf_all(0)));
 }
 
-/* The same where there are no zeros, so signs are bits; but least is the magnitude itself, and 0 if
- * there are some. */
+/* The same if there are no zeros, so the sign bit suffices. Here least is the magnitude itself: 0
+ * if there are zeros nevertheless. */
 INLINE void count_plain(struct counted *c, VF x)
 {
 	VI bits = vi_bits(x);
@@ -153,7 +153,8 @@ INLINE void count_plain(struct counted *c, VF x)
 	c->negatives = vi_sub(c->negatives, vi_sign(bits));
 }
 
-/* @count values, whole rows, into the lanes from @at on: so few that all sums stay in registers. */
+/* Add @count values, whole rows, to the lanes from @at on: few enough for all sums to stay in
+ * registers. */
 INLINE void part_sums(const float *values, size_t count, struct lanes *l, int at,
 		      struct counted *counted, bool plain, const struct ahead *ahead)
 {
@@ -204,9 +205,9 @@ INLINE void all_sums(const float *values, size_t count, struct lanes *l, struct 
 		part_sums(values, count, l, at, counted, plain, ahead);
 }
 
-/* A strip; @zeros: are there some likely, and then, were there any? A strip that was taken to have
- * none and has some is counted once more, and the strip after it as if it had some too if there
- * were several. */
+/* Sum a strip. *@zeros: on entry, whether zeros are likely; on return, whether they are in the next
+ * strip. A strip that was assumed to have none but has some is counted again; the next strip is
+ * assumed to have zeros if there were several. */
 INLINE void strip_sums(const float *values, size_t count, struct lanes *l, struct counted *counted,
 		       bool *zeros, const struct ahead *ahead)
 {
@@ -429,14 +430,14 @@ TARGET static uint32_t abs_max(const float *values, size_t count)
 	return most;
 }
 
-/* ---- values into others ---------------------------------------------------------------------- */
+/* ---- conversions ----------------------------------------------------------------------------- */
 
 TARGET static size_t compact(float *out, const float *values, size_t count)
 {
 	size_t kept = 0, at = 0;
 
 #ifdef LANES
-	/* Whole vectors are stored, since at most @at values came before. */
+	/* Storing whole vectors is safe: at most @at values were stored before. */
 	for (; at + LANES <= count; at += LANES) {
 		VF x = vf_load(values + at);
 		VI size = vi_and(vi_bits(x), vi_all(MAGNITUDE));
@@ -452,9 +453,9 @@ TARGET static size_t compact(float *out, const float *values, size_t count)
 }
 
 /*
- * The 15 bits of a half, moved to a float's place, are a float 2^112 times too small, and an exact
- * product mends that, denormals included (as floats they are denormal too). Only the greatest
- * exponent stays behind: 2^16 and up, where infinity and NaN belong.
+ * The 15 bits of a half, moved to a float's position, are a float 2^112 times too small. An exact
+ * product corrects that, denormals included (as floats they are denormal too). Only the greatest
+ * exponent needs more: from 2^16 on, values must become infinity or NaN.
  */
 INLINE float lane_widen(uint16_t half)
 {
@@ -464,7 +465,7 @@ INLINE float lane_widen(uint16_t half)
 	memcpy(&x, &bits, sizeof(x));
 	x *= 0x1p112f;
 	memcpy(&bits, &x, sizeof(bits));
-	/* Mantissas stay; a NaN is made quiet, as the processor's own conversion does. */
+	/* The mantissa stays; a NaN is made quiet, as the processor's own conversion does. */
 	bits |= x >= 0x1p16f ? INFINITE : 0;
 	bits |= x > 0x1p16f ? 0x00400000 : 0;
 	bits |= sign;
@@ -514,8 +515,8 @@ TARGET static void keys(uint16_t *out, const float *values, size_t count)
 
 /* ---- neurons --------------------------------------------------------------------------------- */
 
-/* Plain loops that compilers vectorise. Four rows at a time, so that the counts are fetched and
- * stored once for four values. */
+/* Plain loops that compilers vectorize. Four rows at a time, so that counts are loaded and stored
+ * once for four values. */
 INLINE void active_rows(uint32_t *restrict active, const float *restrict values, size_t rows,
 			size_t columns, float low, float high)
 {
@@ -556,13 +557,13 @@ INLINE uint32_t lane_change(struct lanes *lanes, size_t i, float before, float a
 	lanes->sum[i] += distance;
 	lanes->l1[i] += size;
 	/*
-	 * Equal infinities are apart by NaN, unequal ones by infinity, which no tolerance covers.
+	 * Equal infinities have the distance NaN, unequal ones infinity, which no tolerance covers.
 	 */
 	return before != after && !(distance <= ATOL + RTOL * size && distance < (double)INFINITY);
 }
 
 #ifdef LANES
-/* Half a vector of lanes: sums are added to *@sum and *@size; how many have changed. */
+/* For half a vector of lanes, add to *@sum and *@size; return the number of changed values. */
 INLINE uint32_t vector_changed(const float *before, const float *after, VD *sum, VD *size)
 {
 	VD b = vd_wide(before), a = vd_wide(after), magnitude = vd_abs(b);
@@ -609,7 +610,7 @@ INLINE size_t vector_change(struct outfeed_change *out, float *before, const flo
 }
 #endif
 
-/* A NaN that came about in a sum has the bytes of NAN, whichever operand it came from. */
+/* Normalize a NaN that a sum produced to the bytes of NAN, independent of its operands. */
 INLINE double one_nan(double x)
 {
 	return isnan(x) ? (double)NAN : x;

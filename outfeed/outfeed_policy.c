@@ -1,7 +1,7 @@
 /*
- * The words for tiers, kinds and types, reading outfeed.capture, and the rule that fits a tensor.
+ * The names of tiers, kinds and types, reading outfeed.capture, and matching rules with tensors.
  *
- * Threading and ownership: as the header says.
+ * Threading and ownership: as in the header.
  */
 #include "outfeed/outfeed_policy.h"
 
@@ -15,7 +15,7 @@
 #define EVERY_MOST 1000000000
 #define LAST_MOST  1000000
 
-/* ---- words ----------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static const char *const tier_texts[] = {
 	[OUTFEED_OFF] = "off",     [OUTFEED_HEALTH] = "health", [OUTFEED_COUNTS] = "counts",
@@ -49,8 +49,8 @@ static const char *const activity_texts[] = {
 };
 _Static_assert(ARRAY_LEN(activity_texts) == OUTFEED_ACTIVITIES, "table out of step");
 
-/* Index of @text, or -1. */
-static int index_of(const char *const *texts, size_t count, const char *text)
+/* Return the index of @text, or -1. */
+static int find_text(const char *const *texts, size_t count, const char *text)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (texts[i] && strcmp(texts[i], text) == 0)
@@ -86,7 +86,7 @@ const char *outfeed_activity_text(enum outfeed_activity activity)
 
 bool outfeed_activity_of(enum outfeed_activity *out, const char *text)
 {
-	int index = index_of(activity_texts, ARRAY_LEN(activity_texts), text);
+	int index = find_text(activity_texts, ARRAY_LEN(activity_texts), text);
 
 	if (index < 0)
 		return false;
@@ -96,7 +96,7 @@ bool outfeed_activity_of(enum outfeed_activity *out, const char *text)
 
 bool outfeed_kind_of(enum outfeed_kind *out, const char *text)
 {
-	int index = index_of(kind_texts, ARRAY_LEN(kind_texts), text);
+	int index = find_text(kind_texts, ARRAY_LEN(kind_texts), text);
 
 	if (index < 0)
 		return false;
@@ -106,7 +106,7 @@ bool outfeed_kind_of(enum outfeed_kind *out, const char *text)
 
 bool outfeed_tier_of(enum outfeed_tier *out, const char *text)
 {
-	int index = index_of(tier_texts, ARRAY_LEN(tier_texts), text);
+	int index = find_text(tier_texts, ARRAY_LEN(tier_texts), text);
 
 	if (index < 0)
 		return false;
@@ -125,7 +125,7 @@ static enum status unknown_tier(const struct json_at *at, const char *text, stru
 	return json_unknown(at, "tier", text, known, OUTFEED_TIERS, err);
 }
 
-/* "stats", "last 20". */
+/* Read "stats" or "last 20". */
 static enum status read_tier(const struct json_at *at, struct outfeed_rule *out, struct err *err)
 {
 	const char *text;
@@ -185,7 +185,7 @@ static enum status read_pattern(const struct json_at *at, struct outfeed_rule *o
 typedef enum status (*read_one)(const struct json_at *at, struct outfeed_rule *out,
 				struct err *err);
 
-/* A text, or a list of them. */
+/* Read a text, or a list of them. */
 static enum status read_texts(const struct json_at *at, struct outfeed_rule *out, read_one read,
 			      struct err *err)
 {
@@ -315,8 +315,8 @@ enum status outfeed_policy_check(const struct json_at *at, struct err *err)
 
 /* ---- choosing -------------------------------------------------------------------------------- */
 
-static bool fits(const struct outfeed_rule *rule, const char *key, enum outfeed_kind kind,
-		 enum outfeed_asked asked)
+static bool matches_tensor(const struct outfeed_rule *rule, const char *key, enum outfeed_kind kind,
+			   enum outfeed_asked asked)
 {
 	if ((rule->queued_only && asked != OUTFEED_SENT) ||
 	    (rule->kinds != 0 && (rule->kinds & 1u << kind) == 0))
@@ -327,12 +327,12 @@ static bool fits(const struct outfeed_rule *rule, const char *key, enum outfeed_
 	return rule->tensor_count == 0 && asked != OUTFEED_NAMED;
 }
 
-/* The first rule that fits; NULL: none. */
-static const struct outfeed_rule *find_fitting(const struct outfeed_policy *policy, const char *key,
-					       enum outfeed_kind kind, enum outfeed_asked asked)
+/* Return the first matching rule, or NULL. */
+static const struct outfeed_rule *find_rule(const struct outfeed_policy *policy, const char *key,
+					    enum outfeed_kind kind, enum outfeed_asked asked)
 {
 	for (int i = 0; i < policy->count; i++)
-		if (fits(&policy->rules[i], key, kind, asked))
+		if (matches_tensor(&policy->rules[i], key, kind, asked))
 			return &policy->rules[i];
 	return NULL;
 }
@@ -340,7 +340,7 @@ static const struct outfeed_rule *find_fitting(const struct outfeed_policy *poli
 struct outfeed_choice outfeed_policy_choose(const struct outfeed_policy *policy, const char *key,
 					    enum outfeed_kind kind, enum outfeed_asked asked)
 {
-	const struct outfeed_rule *rule = find_fitting(policy, key, kind, asked);
+	const struct outfeed_rule *rule = find_rule(policy, key, kind, asked);
 
 	if (rule)
 		return (struct outfeed_choice){rule->tier, rule->every, rule->last};
@@ -355,7 +355,7 @@ struct outfeed_choice outfeed_policy_choose(const struct outfeed_policy *policy,
 void outfeed_policy_explain(char out[OUTFEED_POLICY_TEXT], const struct outfeed_policy *policy,
 			    const char *key, enum outfeed_kind kind, enum outfeed_asked asked)
 {
-	const struct outfeed_rule *rule = find_fitting(policy, key, kind, asked);
+	const struct outfeed_rule *rule = find_rule(policy, key, kind, asked);
 
 	if (rule && rule->queued_only)
 		str_copy(out, OUTFEED_POLICY_TEXT, "outfeed.capture");

@@ -1,7 +1,7 @@
 /*
  * Outfeed queues: which tensors they send, and the table of the tutorial's OutfeedCallback.
  *
- * A queue owns copies of all texts and what came of its tensors; the tensors are the recorder's.
+ * A queue owns copies of all texts and the summaries of its tensors; the recorder owns the tensors.
  */
 #include "outfeed/outfeed_queue.h"
 
@@ -15,7 +15,7 @@
 #include "common/tree.h"
 #include "outfeed/outfeed_queue_internal.h"
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- creating and freeing -------------------------------------------------------------------- */
 
 static enum status queue_init(struct outfeed_queue *queue,
 			      const struct outfeed_queue_params *params, struct err *err)
@@ -93,7 +93,7 @@ void outfeed_queue_free(struct outfeed_queue *queue)
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
-/* A tensor that the filters let pass. */
+/* Add a tensor that passed the filters. */
 static enum status add_queued(struct outfeed_queue *queue, struct outfeed_tensor **out,
 			      const struct outfeed_tensor_params *params, struct err *err)
 {
@@ -156,7 +156,7 @@ enum status outfeed_queue_add(struct outfeed_queue *queue, struct outfeed_tensor
 		return ST_OK;
 	}
 	queue->final = true;
-	/* A final layer enqueues what the dictionary holds, even where its own key is refused. */
+	/* A final layer enqueues all tensors collected so far, even if its own key is refused. */
 	if (tensor->kind != OUTFEED_ACTIVATION)
 		return ST_OK;
 	if (queue->placed && queue->wrapped) {
@@ -180,9 +180,9 @@ bool outfeed_queue_enqueued(const struct outfeed_queue *queue)
 	return false;
 }
 
-/* ---- the callback: what came of a tensor ----------------------------------------------------- */
+/* ---- the callback: summaries ----------------------------------------------------------------- */
 
-/* A row of the table: numpy's mean, std, min and max of all that was recorded, bad values
+/* A row of the table: numpy's mean, std, min and max of all recorded values, non-finite ones
  * included. */
 struct row {
 	const struct outfeed_tensor *tensor;
@@ -225,7 +225,7 @@ static void fill_numbers(struct row *row, const struct outfeed_stats *stats)
 		row->mean = row->std = row->min = row->max = (double)NAN;
 }
 
-/* false: nothing came since the last time. */
+/* Return false if nothing was enqueued since the last call. */
 static bool summarize(struct row *row, const struct outfeed_sent *sent)
 {
 	const struct outfeed_queue *queue = sent->queue;
@@ -253,7 +253,7 @@ static bool summarize(struct row *row, const struct outfeed_sent *sent)
 
 /* ---- the callback: the table ----------------------------------------------------------------- */
 
-/* "%.6f" as Python prints it: nan has no sign. */
+/* Print "%.6f" as Python does: nan has no sign. */
 static void print_column(FILE *out, double value)
 {
 	char text[360] = "nan";
@@ -263,7 +263,7 @@ static void print_column(FILE *out, double value)
 	fprintf(out, "%-12s ", text);
 }
 
-/* Characters, so that the columns stand under each other for any name. */
+/* Return the number of characters, so that columns align for any name. */
 static int text_width(const char *text)
 {
 	int width = 0;
@@ -288,7 +288,7 @@ static void print_table(FILE *out, const struct row *rows, size_t count, int64_t
 		const struct row *row = &rows[i];
 		const char *key = row->tensor->key;
 
-		/* printf pads by bytes: add those that are no characters. */
+		/* printf() pads by bytes: add the bytes that are not characters. */
 		fprintf(out, "%-5zu %-*s ", i, width + (int)strlen(key) - text_width(key), key);
 		print_column(out, row->mean);
 		print_column(out, row->std);
@@ -299,7 +299,7 @@ static void print_table(FILE *out, const struct row *rows, size_t count, int64_t
 	}
 }
 
-static void print_nothing(FILE *out, const struct outfeed_queue *queue)
+static void print_empty(FILE *out, const struct outfeed_queue *queue)
 {
 	fprintf(out, "No data enqueued\n");
 	if (queue->count == 0 && queue->refused > 0)
@@ -357,7 +357,7 @@ enum status outfeed_callback(struct outfeed_queue *queue, const char *callback, 
 	if (out && count > 0)
 		print_table(out, rows, count, epoch);
 	else if (out)
-		print_nothing(out, queue);
+		print_empty(out, queue);
 	for (size_t i = 0; i < count && recording && status == 0; i++)
 		status = append_epoch(recording, &rows[i], callback, mode, epoch);
 	mem_free(rows);

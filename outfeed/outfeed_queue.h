@@ -1,17 +1,17 @@
 /*
- * Outfeed queues: what layers and the optimizer send back to the host for inspection.
+ * Outfeed queues: layers and the optimizer send tensors back to the host for inspection.
  *
- * A queue sends tensors of the recorder's registry, all known before training starts, and each
- * value that outfeed_record() gets of them is an enqueue. A tensor whose key contains none of the
- * filters is refused (MaybeOutfeedQueue's rule: case-sensitive substring; no filters: all pass; an
- * empty list: none). Values are reduced to statistics when recorded: a row of `tensor_stats` each,
- * and a running summary per tensor since the last dequeue, which is what the callback prints.
+ * A queue sends tensors of the recorder's registry, all of which are added before training
+ * starts. Each value passed to outfeed_record() is an enqueue. A tensor whose key contains none
+ * of the filters is refused (MaybeOutfeedQueue's rule: case-sensitive substring; no filters: all
+ * pass; an empty list: none pass). Values are reduced to statistics when recorded: a row of
+ * `tensor_stats` each, and a running summary per tensor since the last dequeue, which the
+ * callback prints.
  *
- * Values themselves are retained only where somebody reads them: outfeed_retain().
+ * Values themselves are retained only if a reader needs them: outfeed_retain().
  *
- * Threads: tensors are added by one thread before any is recorded; one tensor and replica is
- * recorded by one thread at a time; print while no one records. One thread reads values, also while
- * others record.
+ * Threads: one thread adds tensors before any is recorded; one thread at a time records a tensor
+ * and replica; print while no thread records. One thread reads values, also while others record.
  */
 #ifndef OUTFEED_QUEUE_H
 #define OUTFEED_QUEUE_H
@@ -38,36 +38,37 @@ struct outfeed_queue_params {
 
 struct outfeed_queue;
 
-/* @outfeed records what is enqueued; borrowed, to be closed before or after. */
+/* @outfeed records what is enqueued; it is borrowed and may be closed before or after the queue. */
 enum status outfeed_queue_new(struct outfeed_queue **out, struct outfeed *outfeed,
 			      const struct outfeed_queue_params *params, struct err *err);
-/* Accepts NULL. None of its tensors is recorded any more. */
+/* Accepts NULL. Its tensors must not be recorded any more. */
 void outfeed_queue_free(struct outfeed_queue *queue);
 
-/* Register a tensor that the queue sends: outfeed_tensor_add(), at any tier. *@out is NULL when the
- * filters refuse it. @tensor: what it is; its queue and `asked` are set here. @final: an Outfeed
- * layer, a MaybeOutfeed with final_outfeed, or an optimizer: the place that enqueues. Several plain
- * Outfeed layers on one queue: ST_INVALID (a queue is enqueued in one place). */
+/* Register a tensor that the queue sends: outfeed_tensor_add(), at any tier. *@out is NULL if the
+ * filters refuse it. @tensor describes it; its queue and `asked` are set here. @final: it belongs
+ * to an Outfeed layer, a MaybeOutfeed with final_outfeed, or an optimizer, which enqueue. Several
+ * plain Outfeed layers on one queue are ST_INVALID (a queue is enqueued in one place). */
 enum status outfeed_queue_add(struct outfeed_queue *queue, struct outfeed_tensor **out,
 			      const struct outfeed_tensor_params *tensor, bool final,
 			      struct err *err);
 
-/* Has anything been sent since the queue was made? */
+/* Return whether anything was sent since the queue was created. */
 bool outfeed_queue_enqueued(const struct outfeed_queue *queue);
 
 /*
- * Retain values from now on, with room for @enqueues of each tensor (of an OUTFEED_LAST queue: for
- * one, the last). After all tensors are added, before any is recorded; nothing is allocated later.
+ * Retain values from now on, with room for @enqueues of each tensor (for an OUTFEED_LAST queue,
+ * for the last one). Call it after all tensors are added and before any is recorded; nothing is
+ * allocated later.
  *
- * @waits: they are read while others record, so a thread that finds no room waits for it, as the
- * device does. Room for a single enqueue never locks up where all that one thread records of an
- * enqueue comes before what it records of the next; else room must be for as many more as a thread
- * may be ahead of itself. Without @waits more enqueues than there is room for are ST_LIMIT.
+ * @waits: values are read while others record, so a thread that finds no room blocks, as the
+ * device does. Room for a single enqueue cannot deadlock if each thread records all its tensors
+ * of one enqueue before those of the next; otherwise add as many as a thread may be ahead of
+ * itself. Without @waits, more enqueues than there is room for are ST_LIMIT.
  */
 enum status outfeed_retain(struct outfeed_queue *queue, int64_t enqueues, bool waits,
 			   struct err *err);
 
-/* One value as it was enqueued. */
+/* One enqueued value. */
 struct outfeed_value {
 	const char *queue, *key, *layer; /* layer NULL: none */
 	enum outfeed_kind kind;
@@ -80,20 +81,20 @@ struct outfeed_value {
 };
 typedef void (*outfeed_visit)(void *user, const struct outfeed_value *value);
 
-/* Read the next enqueue that has arrived whole, from all replicas: @visit sees its values, replica
- * by replica, tensors as they were added (NULL: nobody does). Then its room is free again. Of an
- * OUTFEED_LAST queue the last one, while no one records. false: there is none. */
+/* Read the next enqueue that is complete in all replicas: call @visit (may be NULL) for its values,
+ * replica by replica, tensors in the order they were added. Then its room is free again. Of an
+ * OUTFEED_LAST queue read the last one, while no thread records. Return false if there is none. */
 bool outfeed_next(struct outfeed_queue *queue, outfeed_visit visit, void *user);
 
-/* Nobody reads values any more: threads that wait for room go on, and values without room are lost.
- * Any thread. */
+/* No thread reads values any more: unblock threads that wait for room; values without room are
+ * lost. Any thread. */
 void outfeed_abandon(struct outfeed_queue *queue);
 
-/* Begin anew with all room, while no one records: values that nobody has read are gone. */
+/* Free all room, while no thread records: values that were not read are lost. */
 void outfeed_restart(struct outfeed_queue *queue);
 
-/* What came of one tensor, stacked: [enqueues,] [replicas,] and the shape of a value; enqueues of
- * OUTFEED_ALL alone, replicas where there are several. */
+/* The enqueues of one tensor, stacked: [enqueues,] [replicas,] and the shape of a value. Only
+ * OUTFEED_ALL has the axis of enqueues, only several replicas have the other. */
 struct outfeed_array {
 	const char *key, *layer;
 	enum outfeed_kind kind;
@@ -105,11 +106,11 @@ struct outfeed_array {
 
 /*
  * IPUOutfeedQueue.dequeue(): everything since the last dequeue or restart, as one array per
- * tensor in the order in which they were added; *@count 0 where nothing came. Arrays are the
- * queue's, until the next dequeue; values until the restart. @wait: the caller's is the thread that
- * runs the device, so a queue that was never enqueued is ST_INVALID; false: another thread, which
- * gets what has arrived (of OUTFEED_LAST nothing: while others record no value is known to be the
- * last). Of a queue that retains values without waiting.
+ * tensor, in the order in which tensors were added; *@count 0 if nothing was enqueued. The queue
+ * owns the arrays until the next dequeue and the values until the restart. @wait: the caller is
+ * the thread that runs the device, so a queue that was never enqueued is ST_INVALID. false:
+ * another thread, which gets what has arrived (of OUTFEED_LAST nothing: while others record, no
+ * value is known to be the last). The queue must retain values without waiting.
  */
 enum status outfeed_dequeue(struct outfeed_queue *queue, bool wait,
 			    const struct outfeed_array **out, int *count, struct err *err);
@@ -117,8 +118,8 @@ enum status outfeed_dequeue(struct outfeed_queue *queue, bool wait,
 /*
  * The OutfeedCallback at the end of an epoch: print the keys, stacked shapes and the table of
  * summary statistics as the tutorial does (docs/design.md), append rows to `tensor_epochs`, and
- * start a new summary. Keys print in order of registration. @epoch from 1. @out may be NULL (rows
- * only).
+ * start a new summary. Keys are printed in order of registration. @epoch from 1. @out may be NULL
+ * (rows only).
  */
 enum status outfeed_callback(struct outfeed_queue *queue, const char *callback, enum ips_mode mode,
 			     int64_t epoch, FILE *out, struct err *err);

@@ -1,14 +1,13 @@
 /*
- * What queues send: summaries of enqueued values, and the values themselves until somebody reads
- * them.
+ * What queues send: summaries of enqueued values, and the values themselves until they are read.
  *
- * A tensor has room for so many enqueues, each with all replicas beside each other: what is
- * dequeued lies stacked as it is handed out. Enqueue number n goes to place (n - base) modulo the
- * room; an enqueue has arrived when every tensor of every replica has been written.
+ * A tensor has room for a fixed number of enqueues, each with all replicas side by side, so
+ * values are stored as outfeed_dequeue() returns them. Enqueue number n has position (n - base)
+ * modulo the room; an enqueue has arrived when every tensor of every replica has been written.
  *
- * Threads: one tensor and replica is written by one thread at a time. One thread reads; `written`
- * hands a value to it, `freed` hands the place back. A thread that finds no room sleeps under the
- * lock.
+ * Threads: one thread at a time writes a tensor and replica. One thread reads; `written`
+ * publishes a value to it, `freed` releases the position. A thread that finds no room waits on
+ * the condition variable.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -25,7 +24,7 @@ bool outfeed__sends(const struct outfeed_sent *sent)
 	return !sent->late && sent->queue->final;
 }
 
-/* false: there is no room, and none will be made. */
+/* Wait for room; false if there is none and will be none. */
 static bool wait_for_room(struct outfeed_retained *retained, int64_t number)
 {
 	bool room;
@@ -41,8 +40,8 @@ static bool wait_for_room(struct outfeed_retained *retained, int64_t number)
 	return room;
 }
 
-/* The place of the first replica; the others follow. */
-static size_t place_of_enqueue(const struct outfeed_queue *queue, int64_t number)
+/* Return the position of the first replica's value; those of the others follow. */
+static size_t position_of(const struct outfeed_queue *queue, int64_t number)
 {
 	if (queue->mode == OUTFEED_LAST)
 		return 0;
@@ -50,7 +49,7 @@ static size_t place_of_enqueue(const struct outfeed_queue *queue, int64_t number
 	       (size_t)queue->replicas;
 }
 
-/* A value that finds no room is lost: its enqueue does not count. */
+/* Store a value. Without room it is lost, and its enqueue does not count. */
 static enum status retain_value(struct outfeed_sent *sent, const struct ips_keys *keys,
 				int64_t replica, const void *values, size_t bytes, struct err *err)
 {
@@ -58,7 +57,7 @@ static enum status retain_value(struct outfeed_sent *sent, const struct ips_keys
 	struct outfeed_retained *retained = &queue->retained;
 	struct outfeed_summary *summary = &sent->summaries[replica];
 	const int64_t number = atomic_load_explicit(&summary->written, memory_order_relaxed);
-	const size_t place = place_of_enqueue(queue, number) + (size_t)replica;
+	const size_t place = position_of(queue, number) + (size_t)replica;
 	unsigned char *to = sent->values + place * sent->size;
 
 	if (queue->mode == OUTFEED_ALL && !wait_for_room(retained, number))
@@ -133,7 +132,7 @@ void outfeed_abandon(struct outfeed_queue *queue)
 	pthread_mutex_unlock(&queue->retained.lock);
 }
 
-/* How many enqueues, from the first, have arrived whole. */
+/* Return the number of enqueues, from the first, that have arrived completely. */
 static int64_t count_arrived(const struct outfeed_queue *queue)
 {
 	int64_t least = INT64_MAX;
@@ -192,7 +191,7 @@ bool outfeed_next(struct outfeed_queue *queue, outfeed_visit visit, void *user)
 		return false;
 	if (queue->mode == OUTFEED_LAST)
 		retained->next = count - 1;
-	place = place_of_enqueue(queue, retained->next);
+	place = position_of(queue, retained->next);
 	for (int r = 0; visit && r < queue->replicas; r++)
 		for (size_t i = 0; i < queue->count; i++)
 			if (queue->sent[i]->values)
@@ -207,8 +206,8 @@ bool outfeed_next(struct outfeed_queue *queue, outfeed_visit visit, void *user)
 	return true;
 }
 
-static void stack(const struct outfeed_sent *sent, int64_t first, int64_t count,
-		  struct outfeed_array *out)
+static void describe_stack(const struct outfeed_sent *sent, int64_t first, int64_t count,
+			   struct outfeed_array *out)
 {
 	const struct outfeed_queue *queue = sent->queue;
 	const struct outfeed_tensor *tensor = sent->tensor;
@@ -218,7 +217,7 @@ static void stack(const struct outfeed_sent *sent, int64_t first, int64_t count,
 		.layer = tensor->layer,
 		.kind = tensor->kind,
 		.dtype = tensor->dtype,
-		.values = sent->values + place_of_enqueue(queue, first) * sent->size,
+		.values = sent->values + position_of(queue, first) * sent->size,
 	};
 	if (queue->mode == OUTFEED_ALL)
 		out->shape[out->ndim++] = count;
@@ -246,12 +245,13 @@ enum status outfeed_dequeue(struct outfeed_queue *queue, bool wait,
 		return err_set(err, ST_INVALID,
 			       "outfeed queue \"%s\": it is dequeued before anything was enqueued",
 			       queue->name);
-	/* Other threads may write the last one's place at any time. */
+	/* Other threads may overwrite the last value at any time. */
 	if (came <= retained->dequeued || (queue->mode == OUTFEED_LAST && !wait))
 		return ST_OK;
 	for (size_t i = 0; i < queue->count; i++)
 		if (queue->sent[i]->values)
-			stack(queue->sent[i], first, came - first, &retained->arrays[(*count)++]);
+			describe_stack(queue->sent[i], first, came - first,
+				       &retained->arrays[(*count)++]);
 	retained->dequeued = came;
 	return ST_OK;
 }

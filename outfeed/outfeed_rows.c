@@ -1,11 +1,11 @@
 /*
- * What the recorder writes: rows of the recording within the budget, rings of the last values, and
- * lines for people.
+ * The output of the recorder: rows of the recording within the budget, rings of the last values,
+ * and lines for people.
  *
  * Nothing is allocated after a tensor has been added. Threading: any thread; a tensor and replica
- * belong to the calling one, a ring to who holds the replica's lock. Lines, instants, hits and
- * lowering are under the recorder's lock; bytes of the budget are counted in one atomic.
- * outfeed_flush() only counts, so it is safe in a signal handler.
+ * belong to the calling one, a ring to the holder of the replica's lock. The recorder's lock
+ * guards lines, instants, hits and lowering; one atomic counts the bytes of the budget.
+ * outfeed_flush() only increments a counter, so it is safe in a signal handler.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -25,8 +25,8 @@ enum status outfeed__failed(struct outfeed *outfeed, int status, struct err *err
 
 	if (status == 0)
 		return ST_OK;
-	message[0] = '\0'; /* here, since clearing all of it would cost every recorded value */
-	/* A recording that has failed stays so: one report is enough, if somebody hears it. */
+	message[0] = '\0'; /* here: clearing all of it would slow down every recorded value */
+	/* A failed recording stays failed: report it once, if the caller takes a message. */
 	if (ips_recording_status(outfeed->params.recording, message, sizeof(message)) != 0 &&
 	    (!err ? atomic_load(&outfeed->failed) : atomic_exchange(&outfeed->failed, true)))
 		return ST_OK;
@@ -50,7 +50,7 @@ void outfeed__line_add(struct outfeed_line *line, const char *format, ...)
 		line->length += (size_t)length < left ? (size_t)length : left - 1;
 }
 
-/* Every part is NAME=VALUE, for grep; what is not known is left out. */
+/* Every part is NAME=VALUE, for grep; unknown values are omitted. */
 void outfeed__line_add_place(struct outfeed_line *line, const char *key, const char *layer,
 			     const struct ips_keys *keys)
 {
@@ -89,12 +89,13 @@ void outfeed__report(struct outfeed *outfeed, struct ips_site *site, const struc
 /* ---- the budget ------------------------------------------------------------------------------ */
 
 /*
- * Each tier may spend up to a part of the budget, the dearer the smaller, so that something is left
- * for the cheaper ones when values have used up theirs. The first tensor that finds the part of its
- * tier spent lowers all tensors of that tier, for good: one line, one instant, a row per tensor.
+ * Each tier may spend up to a fraction of the budget, expensive tiers a smaller one, so that
+ * something remains for cheaper tiers when values have used up theirs. The first tensor that finds
+ * its tier's fraction spent lowers all tensors of that tier, permanently: one line, one instant, a
+ * row per tensor.
  */
 static const struct {
-	enum outfeed_tier below; /* what it becomes where its part is spent */
+	enum outfeed_tier below; /* the next tier when its fraction is spent */
 	double part;             /* of the budget */
 } tiers[OUTFEED_TIERS] = {
 	[OUTFEED_OFF] = {OUTFEED_OFF, 1},           [OUTFEED_HEALTH] = {OUTFEED_HEALTH, 1},
@@ -103,16 +104,16 @@ static const struct {
 	[OUTFEED_FULL] = {OUTFEED_HISTOGRAM, 0.8},
 };
 
-/* What rows take in the database, bytes, its share of contexts and of pages' free space counted:
- * measured, and held to by test_outfeed_budget.c. */
+/* Bytes of rows in the database, including their share of contexts and of free space in pages:
+ * measured, and checked by test_outfeed_budget.c. */
 #define STATS_ROW   115.0
 #define COUNTS_ROW  45.0
 #define BIN_ROW     33.0
 #define CAPTURE_ROW 64.0
-#define PAGES       1.01 /* what values take more in pages than in memory */
+#define PAGES       1.01 /* size of values in pages relative to memory */
 
-/* Bins of a histogram that is not known yet: of @count values of both signs about 0, where the
- * least is about a @count-th of the usual, 2 (log2(count) + 2), cut to whole bins. */
+/* Estimate the bins of a histogram not yet computed: for @count values of both signs about 0, whose
+ * least is about 1/@count of the usual one, 2 (log2(count) + 2), rounded to whole bins. */
 static int expected_bins(size_t count)
 {
 	int exponent;
@@ -156,9 +157,9 @@ double outfeed_memory(const struct outfeed_choice *choice, enum outfeed_kind kin
 	return bytes * replicas;
 }
 
-/* Lower all tensors of @tier, once. A failure of the recording shows with the next row. */
-static void lower(struct outfeed *outfeed, enum outfeed_tier tier,
-		  const struct outfeed_moment *moment)
+/* Lower all tensors of @tier, once. Appending the next row reports a failure of the recording. */
+static void lower_tier(struct outfeed *outfeed, enum outfeed_tier tier,
+		       const struct outfeed_moment *moment)
 {
 	const char *from = outfeed_tier_text(tier), *to = outfeed_tier_text(tiers[tier].below);
 	struct outfeed_line why = {.length = 0}, line = {.length = 0};
@@ -194,8 +195,8 @@ static void lower(struct outfeed *outfeed, enum outfeed_tier tier,
 	pthread_mutex_unlock(&outfeed->lock);
 }
 
-/* Below tier `health` there is nothing: its values go on without rows, which one line says. */
-static void report_spent_up(struct outfeed *outfeed, const struct outfeed_moment *moment)
+/* There is no tier below `health`: its values get no more rows, which one line reports. */
+static void report_budget_spent(struct outfeed *outfeed, const struct outfeed_moment *moment)
 {
 	struct outfeed_line line = {.length = 0};
 	char budget[FMT_SIZE];
@@ -212,9 +213,10 @@ static void report_spent_up(struct outfeed *outfeed, const struct outfeed_moment
 	pthread_mutex_unlock(&outfeed->lock);
 }
 
-/* false: the budget does not allow it, and all tensors of @tier are lowered. */
-static bool spend(struct outfeed_tensor *tensor, enum outfeed_tier tier,
-		  const struct outfeed_moment *moment, double bytes)
+/* Charge @bytes. Return false, with all tensors of @tier lowered, if the budget does not allow
+ * it. */
+static bool charge(struct outfeed_tensor *tensor, enum outfeed_tier tier,
+		   const struct outfeed_moment *moment, double bytes)
 {
 	struct outfeed *outfeed = tensor->outfeed;
 	const int64_t more = (int64_t)ceil(bytes), budget = outfeed->params.budget;
@@ -222,7 +224,7 @@ static bool spend(struct outfeed_tensor *tensor, enum outfeed_tier tier,
 
 	if (budget == 0 || budget == INT64_MAX || !outfeed->params.recording)
 		return true;
-	/* Never spend more than there is, not even for an instant: it would lower others. */
+	/* Never exceed the budget, not even temporarily: that would lower other tensors. */
 	spent = atomic_load_explicit(&outfeed->spent, memory_order_relaxed);
 	while ((double)spent + (double)more <= tiers[tier].part * (double)budget)
 		if (atomic_compare_exchange_weak_explicit(&outfeed->spent, &spent, spent + more,
@@ -230,9 +232,9 @@ static bool spend(struct outfeed_tensor *tensor, enum outfeed_tier tier,
 							  memory_order_relaxed))
 			return true;
 	if (tier != tiers[tier].below)
-		lower(outfeed, tier, moment);
+		lower_tier(outfeed, tier, moment);
 	else if (!atomic_exchange(&outfeed->spent_up, true))
-		report_spent_up(outfeed, moment);
+		report_budget_spent(outfeed, moment);
 	return false;
 }
 
@@ -243,7 +245,7 @@ enum outfeed_tier outfeed__afford(struct outfeed_tensor *tensor, enum outfeed_ti
 
 	for (choice.tier = tier;
 	     choice.tier > OUTFEED_HEALTH &&
-	     !spend(tensor, choice.tier, moment, outfeed_bytes(&choice, count, tensor->dtype));
+	     !charge(tensor, choice.tier, moment, outfeed_bytes(&choice, count, tensor->dtype));
 	     choice.tier = tiers[choice.tier].below)
 		;
 	return choice.tier;
@@ -254,7 +256,7 @@ bool outfeed__afford_health(struct outfeed_tensor *tensor, const struct outfeed_
 {
 	const struct outfeed_choice choice = {.tier = whole ? OUTFEED_STATS : OUTFEED_COUNTS};
 
-	return spend(tensor, OUTFEED_HEALTH, moment, outfeed_bytes(&choice, count, tensor->dtype));
+	return charge(tensor, OUTFEED_HEALTH, moment, outfeed_bytes(&choice, count, tensor->dtype));
 }
 
 /* ---- tensors and their statistics ------------------------------------------------------------ */
@@ -332,7 +334,7 @@ static void histogram_piece(void *user, const float *values, size_t at, size_t c
 
 #define BIN_ROWS 32 /* appended at once */
 
-/* The budget was charged for the bins that were expected: correct it by the difference. */
+/* The budget was charged for the estimated number of bins: correct it by the difference. */
 int outfeed__append_histogram(const struct outfeed_tensor *tensor,
 			      const struct outfeed_moment *moment, const void *values, size_t count)
 {
@@ -368,8 +370,8 @@ int outfeed__append_histogram(const struct outfeed_tensor *tensor,
 
 /* ---- captures -------------------------------------------------------------------------------- */
 
-/* With its texts a piece fits into one of the chunks of 256 KiB that the recording keeps and uses
- * again, so it is not allocated. */
+/* With its texts a piece fits into one of the chunks of 256 KiB that the recording reuses, so it
+ * needs no allocation. */
 #define CAPTURE_PIECE ((size_t)255 * 1024)
 
 int outfeed__append_capture(const struct outfeed_tensor *tensor, const struct ips_keys *keys,
@@ -386,7 +388,7 @@ int outfeed__append_capture(const struct outfeed_tensor *tensor, const struct ip
 
 	memcpy(shape, tensor->shape, sizeof(shape));
 	if (count != tensor->count) {
-		/* A last batch may be shorter by whole cases; anything else has no shape. */
+		/* A last batch may have fewer whole cases; otherwise the shape is unknown. */
 		const size_t rest = ndim > 0 && shape[0] > 0 ? tensor->count / (size_t)shape[0] : 0;
 		const bool cases = rest > 0 && count % rest == 0;
 
@@ -442,7 +444,7 @@ void outfeed__ring_push(const struct outfeed_tensor *tensor, struct outfeed_ring
 	ring->held += ring->held < ring->size;
 }
 
-/* An entry is written once: a ring that was written is empty. */
+/* An entry is written once: the ring is empty afterwards. */
 int outfeed__ring_flush(struct outfeed_tensor *tensor, struct outfeed_ring *ring)
 {
 	static const struct outfeed_choice full = {.tier = OUTFEED_FULL};
@@ -459,9 +461,9 @@ int outfeed__ring_flush(struct outfeed_tensor *tensor, struct outfeed_ring *ring
 		const struct outfeed_moment moment = {.keys = entry->keys,
 						      .time_ns = entry->time_ns};
 
-		if (!spend(tensor, OUTFEED_LAST_N, &moment,
-			   outfeed_bytes(&full, entry->count, tensor->dtype) -
-				   outfeed_bytes(&tensor->choice, entry->count, tensor->dtype)))
+		if (!charge(tensor, OUTFEED_LAST_N, &moment,
+			    outfeed_bytes(&full, entry->count, tensor->dtype) -
+				    outfeed_bytes(&tensor->choice, entry->count, tensor->dtype)))
 			break;
 		status = outfeed__append_capture(tensor, &entry->keys,
 						 ring->values + (size_t)at * value_bytes(tensor),
@@ -530,7 +532,7 @@ int outfeed__append_rules(struct outfeed *outfeed)
 	return status;
 }
 
-/* A failure of the recording shows with the next row of a tensor. */
+/* Appending a tensor's next row reports a failure of the recording. */
 void outfeed__hit(void *user, const struct outfeed_hit *hit)
 {
 	struct outfeed *outfeed = user;
@@ -552,11 +554,11 @@ void outfeed__hit(void *user, const struct outfeed_hit *hit)
 		goto known;
 	ips_append_health(outfeed->params.recording, &row);
 	hits = ++outfeed->hits[hit->rule];
-	/* A network of many layers breaks a rule in all of them: the first lines say it. */
+	/* A network of many layers violates a rule in all of them: a few lines suffice. */
 	if (hits <= OUTFEED_LINES) {
 		outfeed__line_add(&line, "[HEALTH] rule=%s", rule);
 		outfeed__line_add_place(&line, hit->key, hit->layer, &hit->keys);
-		/* A NaN's sign says nothing. */
+		/* The sign of a NaN has no meaning. */
 		outfeed__line_add(&line, " value=%g threshold=%g",
 				  isnan(hit->value) ? (double)NAN : hit->value, hit->threshold);
 	} else if (hits == OUTFEED_LINES + 1) {

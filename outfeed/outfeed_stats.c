@@ -1,5 +1,5 @@
 /*
- * What is measured of a tensor's values, over the kernels: see outfeed_stats.h.
+ * Measurements of a tensor's values, on top of the kernels: see outfeed_stats.h.
  *
  * Pure functions on the caller's data: any thread.
  */
@@ -40,24 +40,24 @@ void outfeed_pieces(enum outfeed_dtype dtype, const void *values, size_t count, 
 
 /*
  * Lanes are folded to a block's row, blocks to a slice's, slices to the tensor's, merged by Chan's
- * formula. A block is summed about 0 and, where that would lose digits (a mean far from 0 beside
- * the deviation), about its own mean once more, from the first-level cache. A block with NaN or
- * infinities is counted and its finite values are summed without them.
+ * formula. A block is summed about 0 and, if that would lose digits (a mean far from 0 relative to
+ * the deviation), again about its own mean, from the first-level cache. For a block with NaN or
+ * infinities, these are counted and the finite values are summed without them.
  */
 
-/* Values that are summed at once. With it and a copy of it in the first-level cache, second looks
- * are cheap; and what is done once for a block is little beside it. */
+/* Values that are summed at once. A block and a copy of it fit into the first-level cache, so a
+ * second pass is cheap; and the fixed cost per block is small relative to it. */
 #define BLOCK 8192
 
-/* Blocks are merged to slices, and slices to the row: the same tree, so the same bytes, whether one
- * thread goes through it or several. */
+/* Blocks are merged to slices, and slices to the row: one thread and several use the same tree, so
+ * they give the same bytes. */
 #define SLICE ((size_t)16 * BLOCK)
 #define ROUND 64
 
 #define ROW 16 /* of the kernels */
 
-/* Where the squares' sum is so much greater than m2 (a mean of 128 deviations), the difference has
- * lost 14 of 53 bits: take it again about the mean. */
+/* If the sum of squares exceeds m2 by this factor (a mean of 128 deviations), the difference has
+ * lost 14 of 53 bits: compute it again about the mean. */
 #define LOST 0x1p-14
 
 void outfeed_stats_init(struct outfeed_stats *stats)
@@ -72,7 +72,7 @@ void outfeed_stats_init(struct outfeed_stats *stats)
 					.abs_max = NAN};
 }
 
-/* Memory to ask for while a block is summed: see outfeed_kernel.h. */
+/* Memory to prefetch while a block is summed: see outfeed_kernel.h. */
 struct ahead {
 	const void *next;
 	size_t step;
@@ -80,14 +80,14 @@ struct ahead {
 
 static double least_nonzero(const struct outfeed_sums *sums)
 {
-	uint32_t bits = sums->least + 1; /* no value but zeros: 0 */
+	uint32_t bits = sums->least + 1; /* 0 if all values are zeros */
 	float value;
 
 	memcpy(&value, &bits, sizeof(value));
 	return bits == 0 ? (double)NAN : (double)value;
 }
 
-/* The row of a block. False, and @stats void, where a value is not finite. */
+/* Compute the row of a block. Return false, with @stats undefined, if a value is not finite. */
 static bool finite_block(struct outfeed_stats *stats, const float *values, size_t count,
 			 const struct ahead *ahead)
 {
@@ -102,7 +102,8 @@ static bool finite_block(struct outfeed_stats *stats, const float *values, size_
 	stats->n_zero = sums.zeros;
 	stats->n_neg = sums.negatives;
 	stats->n_pos = stats->n - stats->n_zero - stats->n_neg;
-	/* Zeros of both signs are equal, so the order decides which one wins: make it positive. */
+	/* Zeros of both signs are equal, so their order decides which one wins: make it
+	 * positive. */
 	stats->min = (double)sums.min + 0.0;
 	stats->max = (double)sums.max + 0.0;
 	stats->abs_min_nonzero = least_nonzero(&sums);
@@ -119,7 +120,7 @@ static bool finite_block(struct outfeed_stats *stats, const float *values, size_
 	return true;
 }
 
-/* Count what is not finite, and give the rest of the block to finite_block(). */
+/* Count the non-finite values, and pass the rest of the block to finite_block(). */
 static void mixed_block(struct outfeed_stats *stats, const float *values, size_t count)
 {
 	const struct outfeed_kernel *kernel = outfeed_kernel_get();
@@ -139,15 +140,15 @@ static void mixed_block(struct outfeed_stats *stats, const float *values, size_t
 	stats->n_pos += counts.pos_inf;
 }
 
-/* Where values come from: one of the two is NULL. */
+/* The values of a tensor: one of the two pointers is NULL. */
 struct source {
 	const float *values;
 	const uint16_t *halves;
 	size_t count; /* of all */
 };
 
-/* What comes after the block at @at: the next one, if there is one. */
-static struct ahead ahead_of(const struct source *source, size_t at)
+/* Return the memory to prefetch during the block at @at: the next block, if there is one. */
+static struct ahead prefetch_after(const struct source *source, size_t at)
 {
 	bool last = source->count - at <= BLOCK;
 	size_t next = last ? at : at + BLOCK;
@@ -167,7 +168,7 @@ static void add_block(struct outfeed_stats *stats, const float *values, size_t c
 	outfeed_stats_merge(stats, &block);
 }
 
-/* The row of up to SLICE values from @at on. */
+/* Compute the row of up to SLICE values from @at on. */
 static void slice_row(struct outfeed_stats *row, const struct source *source, size_t at,
 		      size_t count)
 {
@@ -176,7 +177,7 @@ static void slice_row(struct outfeed_stats *row, const struct source *source, si
 	outfeed_stats_init(row);
 	for (size_t end = at + count; at < end; at += BLOCK) {
 		size_t size = min(end - at, BLOCK);
-		struct ahead ahead = ahead_of(source, at);
+		struct ahead ahead = prefetch_after(source, at);
 
 		if (!source->halves) {
 			add_block(row, source->values + at, size, &ahead);
@@ -209,10 +210,10 @@ void outfeed_stats_add_half(struct outfeed_stats *stats, const uint16_t *halves,
 	add_slices(stats, &(struct source){.halves = halves, .count = count});
 }
 
-/* Slices that go to the pool at a time. */
+/* Slices that are passed to the pool together. */
 struct round {
 	struct source source;
-	size_t at, count; /* the first slice's values; values of all */
+	size_t at, count; /* index of the first value; values of all slices */
 	struct outfeed_stats rows[ROUND];
 };
 
@@ -241,12 +242,12 @@ void outfeed_stats_add_pool(struct outfeed_stats *stats, const float *values, si
 	}
 }
 
-static double least_of(double a, double b)
+static double min_known(double a, double b)
 {
 	return isnan(a) || b < a ? b : a;
 }
 
-static double greatest_of(double a, double b)
+static double max_known(double a, double b)
 {
 	return isnan(a) || b > a ? b : a;
 }
@@ -281,10 +282,10 @@ void outfeed_stats_merge(struct outfeed_stats *into, const struct outfeed_stats 
 	into->n_zero += from->n_zero;
 	into->n_neg += from->n_neg;
 	into->n_pos += from->n_pos;
-	into->min = least_of(into->min, from->min);
-	into->max = greatest_of(into->max, from->max);
-	into->abs_min_nonzero = least_of(into->abs_min_nonzero, from->abs_min_nonzero);
-	into->abs_max = greatest_of(into->abs_max, from->abs_max);
+	into->min = min_known(into->min, from->min);
+	into->max = max_known(into->max, from->max);
+	into->abs_min_nonzero = min_known(into->abs_min_nonzero, from->abs_min_nonzero);
+	into->abs_max = max_known(into->abs_max, from->abs_max);
 }
 
 int64_t outfeed_stats_finite(const struct outfeed_stats *stats)
@@ -323,7 +324,7 @@ uint32_t outfeed_scan_abs_max(const float *values, size_t count)
 	return outfeed_kernel_get()->abs_max(values, count);
 }
 
-/* A block at a time: it is still in the first-level cache where a second look is needed. */
+/* Count block by block: a block is still in the first-level cache if a second pass is needed. */
 static void count_block(struct outfeed_stats *out, const float *values, size_t count)
 {
 	const struct outfeed_kernel *kernel = outfeed_kernel_get();
@@ -393,11 +394,11 @@ double outfeed_change_ratio(const struct outfeed_change *change, size_t count)
 
 /* ---- neurons --------------------------------------------------------------------------------- */
 
-/* The width of a row in which vectors are used well. */
+/* The length of a row that uses vectors well. */
 #define NARROW 256
 
 /* Active: above @low and not above @high. Both are floats, so "below" a bound is "not above" the
- * float before it. */
+ * previous float. */
 static const struct {
 	float low, high;
 } bounds[] = {
@@ -407,7 +408,7 @@ static const struct {
 };
 _Static_assert(ARRAY_LEN(bounds) == OUTFEED_ACTIVITIES, "table out of step");
 
-/* Few neurons make short rows: take @together cases as one row, and add up its columns. */
+/* Few neurons make short rows: process @together cases as one row, and add up its columns. */
 static void add_narrow(uint32_t *active, const float *values, size_t rows, size_t together,
 		       size_t neurons, float low, float high)
 {
@@ -455,13 +456,13 @@ double outfeed_neurons_inactive(const uint32_t *active, uint64_t cases, size_t n
 
 #define TABLES 8
 
-/* Keys at a time: so few that finding the next ones, and their memory, goes on beside counting. */
+/* Keys computed at a time: few, so that computing the next ones overlaps with counting. */
 #define KEYS 256
 
-/* Below this, eight tables cost more to clear and add up than they save. */
+/* Below this number of values, eight tables cost more to clear and add up than they save. */
 #define FEW 512
 
-static int64_t *bin_place(struct outfeed_histogram *histogram, int key)
+static int64_t *bin_at(struct outfeed_histogram *histogram, int key)
 {
 	int bin = key % OUTFEED_KEY_NEGATIVE;
 
@@ -476,10 +477,10 @@ static void add_few(struct outfeed_histogram *histogram, const float *values, si
 
 	outfeed_kernel_get()->keys(keys, values, count);
 	for (size_t i = 0; i < count; i++)
-		(*bin_place(histogram, keys[i]))++;
+		(*bin_at(histogram, keys[i]))++;
 }
 
-static void count_keys(uint32_t (*tables)[OUTFEED_KEYS], const uint16_t *keys, size_t count)
+static void tally_keys(uint32_t (*tables)[OUTFEED_KEYS], const uint16_t *keys, size_t count)
 {
 	size_t i = 0;
 
@@ -491,7 +492,7 @@ static void count_keys(uint32_t (*tables)[OUTFEED_KEYS], const uint16_t *keys, s
 		tables[0][keys[i]]++;
 }
 
-/* Up to OUTFEED_KERNEL_MOST values, so that no count overflows. */
+/* Add up to OUTFEED_KERNEL_MOST values, so that no count overflows. */
 static void add_many(struct outfeed_histogram *histogram, const float *values, size_t count)
 {
 	uint32_t tables[TABLES][OUTFEED_KEYS];
@@ -502,7 +503,7 @@ static void add_many(struct outfeed_histogram *histogram, const float *values, s
 		size_t size = min(count - at, KEYS);
 
 		outfeed_kernel_get()->keys(keys, values + at, size);
-		count_keys(tables, keys, size);
+		tally_keys(tables, keys, size);
 	}
 	for (size_t t = 1; t < TABLES; t++) {
 		for (int key = 0; key < OUTFEED_KEYS; key++)
@@ -510,7 +511,7 @@ static void add_many(struct outfeed_histogram *histogram, const float *values, s
 	}
 	for (int key = 0; key < OUTFEED_KEYS; key++) {
 		if (tables[0][key] != 0)
-			*bin_place(histogram, key) += tables[0][key];
+			*bin_at(histogram, key) += tables[0][key];
 	}
 }
 

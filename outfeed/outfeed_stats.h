@@ -1,13 +1,13 @@
 /*
- * What is measured of a tensor's values: passes over memory, without a recorder.
+ * Measurements of a tensor's values: passes over memory, independent of the recorder.
  *
- * The statistics: counts are exact. Moments are over the finite values: taken per block of 8,192
+ * The statistics: counts are exact. Moments are over the finite values: computed per block of 8,192
  * elements about the block's own mean and merged pairwise (Chan et al. 1979), so a mean of 1e4 with
- * a deviation of 1e-3 and a bad first element both survive. `std` is the population's (divided by
- * n), as numpy's default. Merging rows is exact in counts and stable in moments.
+ * a deviation of 1e-3 and a non-finite first element are both handled. `std` is the population's
+ * (divided by n), as numpy's default. Merging rows is exact in counts and stable in moments.
  *
- * Pure functions on the caller's data: any thread. Same input, same bytes, on every machine and
- * with every variant of the kernels.
+ * Pure functions on the caller's data: any thread. The same input gives the same bytes, on every
+ * machine and with every variant of the kernels.
  */
 #ifndef OUTFEED_STATS_H
 #define OUTFEED_STATS_H
@@ -20,8 +20,8 @@
 
 /* ---- pieces ---------------------------------------------------------------------------------- */
 
-/* Call @piece with the values as floats, piece by piece, in order. Floats are one piece; halves are
- * widened. @at: the index of the piece's first value. */
+/* Call @piece with the values as floats, piece by piece, in order. Floats are passed in one piece;
+ * halves are converted. @at: the index of the piece's first value. */
 typedef void (*outfeed_piece)(void *user, const float *values, size_t at, size_t count);
 void outfeed_pieces(enum outfeed_dtype dtype, const void *values, size_t count, outfeed_piece piece,
 		    void *user);
@@ -29,22 +29,22 @@ void outfeed_pieces(enum outfeed_dtype dtype, const void *values, size_t count, 
 /* ---- the statistics row ---------------------------------------------------------------------- */
 
 struct outfeed_stats {
-	int64_t n, n_nan, n_pos_inf, n_neg_inf, n_zero, n_neg,
-		n_pos;         /* n_neg, n_pos: infinities too */
-	double min, max;       /* finite values; NaN when there are none */
+	int64_t n, n_nan, n_pos_inf, n_neg_inf, n_zero;
+	int64_t n_neg, n_pos;  /* including infinities */
+	double min, max;       /* finite values; NaN if there are none */
 	double mean, m2;       /* m2: sum of squared distances from the mean */
 	double l1, l2_squared; /* sums over finite values */
 	double abs_min_nonzero, abs_max;
 };
 
-void outfeed_stats_init(struct outfeed_stats *stats); /* nothing seen: counts 0, values NaN */
+void outfeed_stats_init(struct outfeed_stats *stats); /* empty: counts 0, values NaN */
 void outfeed_stats_add(struct outfeed_stats *stats, const float *values, size_t count);
 
-/* The same for IEEE binary16, as the floats that the halves are: the same bytes as for those. */
+/* The same for IEEE binary16: the same bytes as for the halves converted to floats. */
 void outfeed_stats_add_half(struct outfeed_stats *stats, const uint16_t *halves, size_t count);
 
-/* The same shared out to @pool (NULL: none), the same bytes as outfeed_stats_add() for any number
- * of threads. Slices have 131,072 values, so that less is not worth a pool. Never allocates. */
+/* The same on the threads of @pool (NULL: none); the same bytes as outfeed_stats_add() for any
+ * number of threads. Slices have 131,072 values; fewer are not worth a pool. Never allocates. */
 void outfeed_stats_add_pool(struct outfeed_stats *stats, const float *values, size_t count,
 			    struct pool *pool);
 
@@ -52,15 +52,15 @@ void outfeed_stats_add_pool(struct outfeed_stats *stats, const float *values, si
 void outfeed_stats_merge(struct outfeed_stats *into, const struct outfeed_stats *from);
 
 int64_t outfeed_stats_finite(const struct outfeed_stats *stats);
-double outfeed_stats_std(const struct outfeed_stats *stats); /* NaN when nothing finite */
+double outfeed_stats_std(const struct outfeed_stats *stats); /* NaN if there are no finite values */
 double outfeed_stats_l2(const struct outfeed_stats *stats);
 
-/* The whole row of a value of either type; @pool (NULL: none) helps with floats. */
+/* Compute the whole row of a value of either type; @pool (NULL: none) is used for floats. */
 void outfeed_stats_read(struct outfeed_stats *out, enum outfeed_dtype dtype, const void *values,
 			size_t count, struct pool *pool);
 
-/* The columns n .. abs_max of a row, which `tensor_stats` and `nonfinite_trail` have in common:
- * @stats as far as it is known; without counts these are NULL but for n. */
+/* Set the columns n .. abs_max of a row, common to `tensor_stats` and `nonfinite_trail`, from
+ * @stats. Without @counted the counts other than n are NULL. */
 #define OUTFEED_FILL_COLUMNS(row, stats, counted)                                                  \
 	do {                                                                                       \
 		(row)->n = (stats)->n;                                                             \
@@ -84,74 +84,74 @@ void outfeed_stats_read(struct outfeed_stats *out, enum outfeed_dtype dtype, con
 
 #define OUTFEED_NONFINITE_BITS 0x7f800000u
 
-/* The greatest |x| as the bits of a float, which order as the numbers do; from
+/* Return the greatest |x| as the bits of a float, which sort as the numbers do. From
  * OUTFEED_NONFINITE_BITS on some value is not finite (a NaN's payload may make it greater). 0: all
  * are zero, or there are none. */
 uint32_t outfeed_scan_abs_max(const float *values, size_t count);
 
-/* n and the counts of @out; its other members say "nothing seen" (outfeed_stats_init()). */
+/* Set n and the counts of @out; its other members are empty (outfeed_stats_init()). */
 void outfeed_scan_counts(struct outfeed_stats *out, const float *values, size_t count);
 
-/* Index of the first value that is not finite; @count: there is none. */
+/* Return the index of the first value that is not finite; @count if there is none. */
 size_t outfeed_scan_first_nonfinite(const float *values, size_t count);
 
-/* IEEE binary16 to float, exactly (NaN stays NaN). */
+/* Convert IEEE binary16 to float, exactly (NaN stays NaN). */
 void outfeed_scan_widen(float *out, const uint16_t *halves, size_t count);
 
 /* ---- changes: a variable before and after an update ------------------------------------------ */
 
 struct outfeed_change {
 	int64_t n_changed;
-	double sum_change; /* of |after - before|; NaN and infinities go through */
+	double sum_change; /* of |after - before|; NaN and infinities propagate */
 	double sum_before; /* of |before| */
 };
 
-/* Compare, and copy @after over @before, which do not overlap. A value has changed where it is not
- * numpy.isclose(after, before), reckoned in double: |after - before| > 1e-8 + 1e-5 |before|, or
+/* Compare, and copy @after to @before, which must not overlap. A value has changed if not
+ * numpy.isclose(after, before), computed in double: |after - before| > 1e-8 + 1e-5 |before|, or
  * either is NaN, or one is an infinity that the other is not. */
 void outfeed_change_scan(struct outfeed_change *out, float *before, const float *after,
 			 size_t count);
 
-/* The mean of |change| over the mean of |before| + 1e-9 (SageMaker's WeightUpdateRatio and its
- * epsilon); NaN where all that was before is 0 (a bias that has just been made), or @count is 0. */
+/* Return the mean of |change| over the mean of |before| + 1e-9 (SageMaker's WeightUpdateRatio and
+ * its epsilon); NaN if all values before are 0 (a new bias), or @count is 0. */
 double outfeed_change_ratio(const struct outfeed_change *change, size_t count);
 
 /* ---- neurons of an activation ---------------------------------------------------------------- */
 
 /*
- * A neuron is a position along the last axis of the tensor; its cases are all the others (batch and
- * space). It is inactive when less than 1 % of its cases are active. Active is, by the activation
- * that made the values:
+ * A neuron is a position along the last axis of the tensor; the other axes (batch and space) are
+ * its cases. It is inactive if less than 1 % of its cases are active. Whether a case is active
+ * depends on the activation function:
  *
  *	relu     x > 0
  *	tanh     |x| < tanh(9.4999), which in float is 1: x is neither 1 nor -1
  *	sigmoid  sigmoid(-23) < x < sigmoid(16.99999), in float 0x1.c3527ep-34 and 0x1.fffffep-1,
  *		 the last number below 1
  *
- * NaN is not active. The bounds are the defaults of SageMaker Debugger's rule SaturatedActivation,
- * a tanh beyond +-9.4999 and a sigmoid outside (-23, 16.99999). The rule compares them with the
- * input of the activation. This code compares with the output, so the bounds went through the
- * activation and were rounded to float. Near 1 floats are too coarse for more: a tanh is 1 from an
- * input of about 9.01 on, a sigmoid 0x1.fffffep-1 from about 16.23 on, so both are found saturated
- * a little earlier than by the rule. Rounded to half precision they are 1 from about 4.51 (tanh)
- * and 8.32 (sigmoid) on.
+ * NaN is not active. The bounds are the defaults of SageMaker Debugger's rule
+ * SaturatedActivation, a tanh beyond +-9.4999 and a sigmoid outside (-23, 16.99999). The rule
+ * compares them with the input of the activation. This code compares with the output, so the
+ * bounds were passed through the activation and rounded to float. Near 1 the resolution of floats
+ * is too coarse: a tanh is 1 from an input of about 9.01 on, a sigmoid 0x1.fffffep-1 from about
+ * 16.23 on, so both are found saturated a little earlier than by the rule. Rounded to half
+ * precision they are 1 from about 4.51 (tanh) and 8.32 (sigmoid) on.
  */
 
-/* @values: [cases, neurons]. Adds to @active, by neuron, the cases in which it is active;
- * @activity is not OUTFEED_NO_ACTIVITY. */
+/* @values: [cases, neurons]. Add to @active, by neuron, the number of active cases; @activity is
+ * not OUTFEED_NO_ACTIVITY. */
 void outfeed_neurons_add(uint32_t *active, enum outfeed_activity activity, const float *values,
 			 size_t cases, size_t neurons);
 
-/* The fraction of @neurons that are inactive over @cases; NaN where there are none. */
+/* Return the fraction of @neurons that are inactive over @cases; NaN if there are none. */
 double outfeed_neurons_inactive(const uint32_t *active, uint64_t cases, size_t neurons);
 
 /* ---- histograms of signs and binary exponents ------------------------------------------------ */
 
 /*
- * Exact at every scale, with bins for what has no exponent. Bin 0: zeros of both signs. Bin b from
- * 1 to 255: positive values whose biased exponent is b - 1 (bin 1: denormals), so from 2^(b - 128)
- * up to below 2^(b - 127); -b: the negative ones. 256 and -256: infinities. 257: NaN. Merging is
- * adding. float16 values have the bins of the floats they are.
+ * Exact at every scale, with bins for values without an exponent. Bin 0: zeros of both signs. Bin b
+ * from 1 to 255: positive values with the biased exponent b - 1 (bin 1: denormals), so from
+ * 2^(b - 128) to below 2^(b - 127); -b: the negative ones. 256 and -256: infinities. 257: NaN.
+ * Histograms are merged by addition. float16 values have the bins of the equal floats.
  */
 #define OUTFEED_BIN_LEAST    (-256)
 #define OUTFEED_BIN_GREATEST 257
@@ -166,9 +166,9 @@ void outfeed_histogram_add(struct outfeed_histogram *histogram, const float *val
 void outfeed_histogram_merge(struct outfeed_histogram *into, const struct outfeed_histogram *from);
 
 /*
- * The borders of @bin:
+ * The bounds of @bin:
  *
- *	positive     low <= x < high; bin 1, from 0 on, has no 0 in it
+ *	positive     low <= x < high; bin 1, whose low is 0, contains no 0
  *	negative     low < x <= high
  *	zero         0, 0
  *	256, -256    both the infinity of its sign

@@ -1,9 +1,9 @@
 /*
- * The handles of the public outfeed; tests/outfeed/test_outfeed_public.c begins calls by hand.
+ * The handles of the public outfeed; tests/outfeed/test_outfeed_public.c begins calls directly.
  *
- * Locks: `settling` is held by the thread that settles, feeds losses or registers; `lock`, taken
- * after it, guards the calls under way and the first failure. The program is called back under
- * `settling` and locks of the recorder.
+ * Locks: `settling` is held by the thread that settles, checks losses or registers tensors;
+ * `lock`, acquired after it, guards the running calls and the first failure. The program's
+ * callbacks run with `settling` and locks of the recorder held.
  */
 #ifndef PUBLIC_INTERNAL_H
 #define PUBLIC_INTERNAL_H
@@ -15,7 +15,7 @@
 #include "common/err.h"
 #include "outfeed/outfeed.h"
 
-/* A call of ips_outfeed_record() under way; on its thread's stack. */
+/* A running call of ips_outfeed_record(); on its thread's stack. */
 struct call {
 	uint64_t order;
 	struct call *older, *newer;
@@ -26,13 +26,13 @@ struct ips_outfeed_tensor {
 	struct outfeed_tensor *tensor;
 	char *queue, *key;
 	size_t count; /* elements of a value */
-	size_t row;   /* and of an item of its first axis; of a number: 1 */
+	size_t row;   /* elements of an item of its first axis; 1 for a scalar */
 };
 
 struct ips_outfeed {
-	struct ips_outfeed_params params; /* texts are not kept */
+	struct ips_outfeed_params params; /* without its texts */
 	struct ips_recording *recording;
-	struct outfeed_policy policy; /* the recorder borrows it */
+	struct outfeed_policy policy; /* borrowed by the recorder */
 	struct outfeed *recorder;
 	struct ips_outfeed_tensor **tensors;
 	size_t count, capacity;
@@ -40,7 +40,7 @@ struct ips_outfeed {
 	pthread_mutex_t settling, lock;
 	uint64_t next; /* order of the next call */
 	struct call *oldest, *newest;
-	struct err first; /* failure; its status ST_OK: none */
+	struct err first; /* first failure; status ST_OK: none */
 };
 
 #endif /* PUBLIC_INTERNAL_H */

@@ -1,13 +1,13 @@
 /*
- * The public library of tensors: a recorder, its tensors, values and losses, and kept values read
- * back, behind handles.
+ * The public library of tensors: a recorder, its tensors, values and losses, and captured values
+ * read back, behind handles.
  *
- * The order of execution is the order in which calls begin. The first bad number can be written
- * when every call that began before its own has ended. So calls under way are a list in the order
- * they began; what is older than the oldest of them is settled by whichever call finds it so: with
- * one thread at the end of the very call.
+ * The order of execution is the order in which calls begin. The first non-finite number can be
+ * written when every call that began before its own has ended. So running calls are in a list, in
+ * the order they began; a call that ends settles everything older than the oldest of them: with one
+ * thread, at the end of the same call.
  *
- * Threading and ownership: as ipuscope/outfeed.h and public_internal.h say.
+ * Threading and ownership: as in ipuscope/outfeed.h and public_internal.h.
  */
 #include "outfeed/public_internal.h"
 
@@ -39,8 +39,8 @@ _Static_assert(IPS_OUTFEED_NDIM_MAX == OUTFEED_NDIM_MAX, "dimensions of the head
 
 #define REPLICAS_MOST 1048576
 
-/* @status as the public functions return it, with its text in @message (may be NULL). */
-static int answer(enum status status, const struct err *err, char *message, size_t size)
+/* Return @status as the public functions do, with its text in @message (may be NULL). */
+static int return_status(enum status status, const struct err *err, char *message, size_t size)
 {
 	if (message && size > 0)
 		str_copy(message, size,
@@ -50,30 +50,30 @@ static int answer(enum status status, const struct err *err, char *message, size
 	return (int)status;
 }
 
-/* The argument @name is NULL and must not be. */
-static int answer_null(const char *name, char *message, size_t size)
+/* Report that the argument @name is NULL and must not be. */
+static int return_null(const char *name, char *message, size_t size)
 {
 	struct err err = {ST_OK, ""};
 
-	return answer(err_set(&err, ST_INVALID, "%s: is NULL", name), &err, message, size);
+	return return_status(err_set(&err, ST_INVALID, "%s: is NULL", name), &err, message, size);
 }
 
-/* Without a message; the first failure is kept. */
-static int answer_later(struct ips_outfeed *outfeed, enum status status, const struct err *err)
+/* For functions without a message: store the first failure. */
+static int return_and_store(struct ips_outfeed *outfeed, enum status status, const struct err *err)
 {
 	if (status == ST_OK)
 		return 0;
 	pthread_mutex_lock(&outfeed->lock);
 	if (outfeed->first.status == ST_OK) {
 		outfeed->first.status = status;
-		answer(status, err, outfeed->first.text, sizeof(outfeed->first.text));
+		return_status(status, err, outfeed->first.text, sizeof(outfeed->first.text));
 	}
 	pthread_mutex_unlock(&outfeed->lock);
 	return (int)status;
 }
 
 /*
- * A program built against an older header knows fewer members: the rest of @own stay as they are.
+ * A program built with an older header passes fewer members: the rest of @own stay unchanged.
  */
 static enum status copy_sized(void *own, size_t own_size, const void *given, size_t size,
 			      const char *start, struct err *err)
@@ -87,7 +87,7 @@ static enum status copy_sized(void *own, size_t own_size, const void *given, siz
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* A JSON text; or a word (@words), which stands for itself in quotes. */
+/* Parse a JSON text; or, if @words, a word, which becomes a JSON string. */
 static enum status parse_text(cJSON **out, const char *text, const char *name, bool words,
 			      struct err *err)
 {
@@ -134,7 +134,7 @@ static enum status read_health(struct outfeed_health_rules *out, const char *tex
 	return status;
 }
 
-static void hit(void *user, const struct outfeed_hit *hit)
+static void forward_hit(void *user, const struct outfeed_hit *hit)
 {
 	struct ips_outfeed *outfeed = user;
 	const struct ips_outfeed_hit own = {
@@ -152,7 +152,7 @@ static void hit(void *user, const struct outfeed_hit *hit)
 		outfeed->params.hit(outfeed->params.user, &own);
 }
 
-static void say(void *user, const char *line)
+static void forward_line(void *user, const char *line)
 {
 	const struct ips_outfeed *outfeed = user;
 
@@ -169,8 +169,8 @@ static enum status open_recorder(struct ips_outfeed *outfeed, struct err *err)
 		.rules = own->without_health ? NULL : &rules,
 		.replicas = own->replicas,
 		.budget = own->budget == 0 ? INT64_MAX : own->budget,
-		.say = !own->say ? NULL : say,
-		.hit = hit,
+		.say = !own->say ? NULL : forward_line,
+		.hit = forward_hit,
 		.user = outfeed,
 	};
 	enum status status;
@@ -186,7 +186,7 @@ static enum status open_recorder(struct ips_outfeed *outfeed, struct err *err)
 	return status == ST_OK ? outfeed_new(&outfeed->recorder, &params, err) : status;
 }
 
-static enum status outfeed_end(struct ips_outfeed *outfeed, struct err *err)
+static enum status release(struct ips_outfeed *outfeed, struct err *err)
 {
 	const enum status status = outfeed_close(outfeed->recorder, err);
 
@@ -210,11 +210,11 @@ int ips_outfeed_open(struct ips_outfeed **out, struct ips_recording *recording,
 	struct ips_outfeed *outfeed;
 
 	if (!out)
-		return answer_null("out", message, size);
+		return return_null("out", message, size);
 	*out = NULL;
 	outfeed = mem_calloc(1, sizeof(*outfeed));
 	if (!outfeed)
-		return answer(err_nomem(&err), &err, message, size);
+		return return_status(err_nomem(&err), &err, message, size);
 	outfeed->params = ips_outfeed_defaults();
 	outfeed->recording = recording;
 	pthread_mutex_init(&outfeed->settling, NULL);
@@ -228,10 +228,10 @@ int ips_outfeed_open(struct ips_outfeed **out, struct ips_recording *recording,
 		outfeed->params.capture = outfeed->params.health = NULL;
 		*out = outfeed;
 	} else {
-		outfeed_end(outfeed, NULL);
+		release(outfeed, NULL);
 		mem_free(outfeed);
 	}
-	return answer(status, &err, message, size);
+	return return_status(status, &err, message, size);
 }
 
 int ips_outfeed_close(struct ips_outfeed *outfeed, char *message, size_t size)
@@ -240,14 +240,14 @@ int ips_outfeed_close(struct ips_outfeed *outfeed, char *message, size_t size)
 	enum status status;
 
 	if (!outfeed)
-		return answer(ST_OK, &err, message, size);
-	status = outfeed_end(outfeed, &err);
+		return return_status(ST_OK, &err, message, size);
+	status = release(outfeed, &err);
 	if (outfeed->first.status != ST_OK) {
 		status = outfeed->first.status;
 		err = outfeed->first;
 	}
 	mem_free(outfeed);
-	return answer(status, &err, message, size);
+	return return_status(status, &err, message, size);
 }
 
 int ips_outfeed_status(struct ips_outfeed *outfeed, char *message, size_t size)
@@ -259,7 +259,7 @@ int ips_outfeed_status(struct ips_outfeed *outfeed, char *message, size_t size)
 		err = outfeed->first;
 		pthread_mutex_unlock(&outfeed->lock);
 	}
-	return answer(err.status, &err, message, size);
+	return return_status(err.status, &err, message, size);
 }
 
 /* ---- tensors --------------------------------------------------------------------------------- */
@@ -320,7 +320,7 @@ static enum status tensor_new(struct ips_outfeed *outfeed, struct ips_outfeed_te
 		.ndim = own->ndim,
 		.dtype = (enum outfeed_dtype)own->dtype,
 		.activity = (enum outfeed_activity)own->activity,
-		.asked = OUTFEED_SENT, /* what is registered is sent */
+		.asked = OUTFEED_SENT, /* registered tensors are always sent */
 	};
 
 	tensor->outfeed = outfeed;
@@ -374,10 +374,10 @@ int ips_outfeed_tensor(struct ips_outfeed *outfeed, struct ips_outfeed_tensor **
 	enum status status;
 
 	if (!out)
-		return answer_null("out", message, size);
+		return return_null("out", message, size);
 	*out = NULL;
 	if (!params)
-		return answer_null("params", message, size);
+		return return_null("params", message, size);
 	status = copy_sized(&own, sizeof(own), params, params->size, "ips_outfeed_tensor_defaults",
 			    &err);
 	if (!own.queue)
@@ -387,7 +387,7 @@ int ips_outfeed_tensor(struct ips_outfeed *outfeed, struct ips_outfeed_tensor **
 		status = add_public_tensor(outfeed, out, &own, &err);
 		pthread_mutex_unlock(&outfeed->settling);
 	}
-	return answer(status, &err, message, size);
+	return return_status(status, &err, message, size);
 }
 
 /* ---- recording ------------------------------------------------------------------------------- */
@@ -420,8 +420,8 @@ static void end_call(struct ips_outfeed *outfeed, struct call *call)
 	pthread_mutex_unlock(&outfeed->lock);
 }
 
-/* All of an order below this has been recorded. */
-static uint64_t settled_below(struct ips_outfeed *outfeed)
+/* Everything of an order below the returned one has been recorded. */
+static uint64_t completed_below(struct ips_outfeed *outfeed)
 {
 	uint64_t order;
 
@@ -431,19 +431,19 @@ static uint64_t settled_below(struct ips_outfeed *outfeed)
 	return order;
 }
 
-/* Where another thread settles, what this one has added waits for the next call or the close. */
+/* If another thread is settling, what this one has added waits for the next call or the close. */
 static enum status settle_calls(struct ips_outfeed *outfeed, struct err *err)
 {
 	enum status status;
 
 	if (pthread_mutex_trylock(&outfeed->settling) != 0)
 		return ST_OK;
-	status = outfeed_settle(outfeed->recorder, settled_below(outfeed), err);
+	status = outfeed_settle(outfeed->recorder, completed_below(outfeed), err);
 	pthread_mutex_unlock(&outfeed->settling);
 	return status;
 }
 
-/* The recorder has a state for each replica. */
+/* Check the arguments; the recorder has a state for each replica. */
 static enum status check_value(const struct ips_outfeed_tensor *tensor, const struct ips_keys *keys,
 			       const void *values, size_t count, struct err *err)
 {
@@ -486,7 +486,7 @@ int ips_outfeed_record(struct ips_outfeed_tensor *tensor, const struct ips_keys 
 		moment.keys.replica = 0;
 	status = check_value(tensor, &moment.keys, values, count, &err);
 	if (status != ST_OK)
-		return answer_later(tensor->outfeed, status, &err);
+		return return_and_store(tensor->outfeed, status, &err);
 	begin_call(tensor->outfeed, &call);
 	moment.time_ns = ips_recording_now_ns(tensor->outfeed->recording);
 	moment.order = call.order;
@@ -496,12 +496,12 @@ int ips_outfeed_record(struct ips_outfeed_tensor *tensor, const struct ips_keys 
 	end_call(tensor->outfeed, &call);
 	if (status == ST_OK)
 		status = settle_calls(tensor->outfeed, &err);
-	return answer_later(tensor->outfeed, status, &err);
+	return return_and_store(tensor->outfeed, status, &err);
 }
 
 /* ---- losses ---------------------------------------------------------------------------------- */
 
-/* @keys with a mode. */
+/* Return @keys with a mode. */
 static struct ips_keys keys_with_mode(const struct ips_keys *keys)
 {
 	struct ips_keys own = IPS_KEYS_NULL;
@@ -545,7 +545,7 @@ int ips_outfeed_loss(struct ips_outfeed *outfeed, const struct ips_keys *keys, d
 		outfeed_health_loss(health, &own, row.time_ns, loss);
 		pthread_mutex_unlock(&outfeed->settling);
 	}
-	return answer_later(outfeed, append_metric(outfeed, &row, &err), &err);
+	return return_and_store(outfeed, append_metric(outfeed, &row, &err), &err);
 }
 
 int ips_outfeed_epoch(struct ips_outfeed *outfeed, const struct ips_keys *keys, double loss,
@@ -578,10 +578,10 @@ int ips_outfeed_epoch(struct ips_outfeed *outfeed, const struct ips_keys *keys, 
 		row.value = *val_loss;
 		status = append_metric(outfeed, &row, &err);
 	}
-	return answer_later(outfeed, status, &err);
+	return return_and_store(outfeed, status, &err);
 }
 
-/* Counts, of which no class has more wrong ones than there were. */
+/* Check the counts: no class may have more wrong samples than samples. */
 static enum status check_classes(const int64_t *seen, const int64_t *wrong, int classes,
 				 struct err *err)
 {
@@ -613,9 +613,9 @@ int ips_outfeed_classes(struct ips_outfeed *outfeed, const struct ips_keys *keys
 		return 0;
 	status = check_classes(seen, wrong, classes, &err);
 	if (status != ST_OK)
-		return answer_later(outfeed, status, &err);
+		return return_and_store(outfeed, status, &err);
 	for (int c = 0; c < classes; c++) {
-		if (seen[c] == 0) /* one that never came does not count */
+		if (seen[c] == 0) /* a class without samples is ignored */
 			continue;
 		samples += seen[c];
 		least = min(seen[c], least);
@@ -718,12 +718,12 @@ void ips_outfeed_stats_merge(struct ips_tensor_stats *into, const struct ips_ten
 	fill_stats_row(into, &stats);
 }
 
-/* ---- kept values read back ------------------------------------------------------------------- */
+/* ---- captured values ------------------------------------------------------------------------- */
 
 struct ips_captures {
 	struct prof_db *db;
 	struct outfeed_captures *captures;
-	struct ips_captures_array *arrays; /* of all of them */
+	struct ips_captures_array *arrays; /* descriptions of all arrays */
 	int count;
 };
 
@@ -765,19 +765,19 @@ int ips_captures_open(struct ips_captures **out, const char *path, char *message
 	enum status status;
 
 	if (!out)
-		return answer_null("out", message, size);
+		return return_null("out", message, size);
 	*out = NULL;
 	if (!path)
-		return answer_null("path", message, size);
+		return return_null("path", message, size);
 	captures = mem_calloc(1, sizeof(*captures));
 	if (!captures)
-		return answer(err_nomem(&err), &err, message, size);
+		return return_status(err_nomem(&err), &err, message, size);
 	status = open_captures(captures, path, &err);
 	if (status == ST_OK)
 		*out = captures;
 	else
 		ips_captures_close(captures);
-	return answer(status, &err, message, size);
+	return return_status(status, &err, message, size);
 }
 
 void ips_captures_close(struct ips_captures *captures)
@@ -802,13 +802,13 @@ const struct ips_captures_array *ips_captures_at(const struct ips_captures *capt
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static enum status no_array(const struct ips_captures *captures, int index, struct err *err)
+static enum status report_no_array(const struct ips_captures *captures, int index, struct err *err)
 {
 	return err_set(err, ST_INVALID, "%s: array %d, where there are %d",
 		       prof_db_path(captures->db), index, captures->count);
 }
 
-static enum status copy_out(void *user, const void *data, size_t bytes, struct err *err)
+static enum status copy_to_buffer(void *user, const void *data, size_t bytes, struct err *err)
 {
 	unsigned char **at = user;
 
@@ -825,14 +825,14 @@ static enum status read_items(struct ips_captures *captures, int index, int64_t 
 	unsigned char *at = buffer;
 
 	if (!array)
-		return no_array(captures, index, err);
+		return report_no_array(captures, index, err);
 	if (first < 0 || count < 0 || first > array->shape[0] || count > array->shape[0] - first)
 		return err_set(err, ST_INVALID,
 			       "%s: array \"%s\": %lld items from %lld on, where there are %lld",
 			       prof_db_path(captures->db), array->name, (long long)count,
 			       (long long)first, (long long)array->shape[0]);
-	return outfeed_captures_read_part(captures->captures, index, first, count, copy_out, &at,
-					  err);
+	return outfeed_captures_read_part(captures->captures, index, first, count, copy_to_buffer,
+					  &at, err);
 }
 
 int ips_captures_read(struct ips_captures *captures, int index, int64_t first, int64_t count,
@@ -842,11 +842,11 @@ int ips_captures_read(struct ips_captures *captures, int index, int64_t first, i
 	enum status status;
 
 	if (!captures)
-		return answer_null("captures", message, size);
+		return return_null("captures", message, size);
 	if (!buffer && count > 0)
-		return answer_null("buffer", message, size);
+		return return_null("buffer", message, size);
 	status = read_items(captures, index, first, count, buffer, &err);
-	return answer(status, &err, message, size);
+	return return_status(status, &err, message, size);
 }
 
 int ips_captures_keys(struct ips_captures *captures, int index, struct ips_keys *keys,
@@ -856,11 +856,11 @@ int ips_captures_keys(struct ips_captures *captures, int index, struct ips_keys 
 	enum status status;
 
 	if (!captures)
-		return answer_null("captures", message, size);
+		return return_null("captures", message, size);
 	if (!keys)
-		return answer_null("keys", message, size);
+		return return_null("keys", message, size);
 	status = !ips_captures_at(captures, index)
-			 ? no_array(captures, index, &err)
+			 ? report_no_array(captures, index, &err)
 			 : outfeed_captures_keys(captures->captures, index, keys, &err);
-	return answer(status, &err, message, size);
+	return return_status(status, &err, message, size);
 }

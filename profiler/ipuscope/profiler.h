@@ -28,13 +28,14 @@
  * Off: with a NULL recording or track every call does nothing and costs one predictable branch.
  *
  * Threads: a track has one producing thread at a time. Everything else may be called from any
- * thread. Spans, instants and counters never wait: when a track's ring is full they are dropped and
- * counted (view `overhead`). Rows (ips_append_*) are never dropped: they wait for room.
+ * thread. Spans, instants and counters never block: when a track's ring is full they are dropped
+ * and counted (view `overhead`). Rows (ips_append_*) are never dropped: they block until there is
+ * room.
  *
- * Times are ns from the run's start (ips_recording_open). Host times are taken as raw processor
- * ticks and converted by the writer.
+ * Times are ns from the run's start (ips_recording_open). Host times are recorded as raw
+ * processor ticks and converted by the writer.
  *
- * Functions that can fail return 0 or a positive status; ips_status_text() says it in words.
+ * Functions that can fail return 0 or a positive status; ips_status_text() returns its text.
  */
 #ifndef IPUSCOPE_PROFILER_H
 #define IPUSCOPE_PROFILER_H
@@ -48,7 +49,7 @@ extern "C" {
 
 #define IPS_API __attribute__((visibility("default")))
 
-/* "Not applicable or unknown" in an integer field; becomes NULL. In a text field it is the null
+/* "Not applicable or unknown" in an integer field; stored as NULL. In a text field use the null
  * pointer, in a real field NaN. */
 #define IPS_NULL INT64_MIN
 
@@ -63,17 +64,17 @@ enum ips_mode {
 	IPS_PREDICT = 3
 };
 
-/* What a stage does with a micro-batch or its weights, by the letters of the column `phase`; 0:
- * unknown. */
+/* The phase of a stage's work on a micro-batch or its weights, by the letters of the column
+ * `phase`; 0: unknown. */
 enum ips_phase {
 	IPS_FORWARD = 'F',
-	IPS_BACKWARD = 'B', /* where it is split, what leads to the gradient of the inputs */
-	IPS_WEIGHTS = 'W',  /* and what leads to that of the weights */
+	IPS_BACKWARD = 'B', /* if it is split, the part that computes the gradient of the inputs */
+	IPS_WEIGHTS = 'W',  /* and the part that computes that of the weights */
 	IPS_RECOMPUTATION = 'R',
 	IPS_UPDATE = 'U'
 };
 
-/* When and where. Start from IPS_KEYS_NULL and set what is known. */
+/* Keys: when and where. Start from IPS_KEYS_NULL and set the known members. */
 struct ips_keys {
 	int64_t epoch;         /* from 1 */
 	int64_t execution;     /* from 0 over the run */
@@ -94,11 +95,11 @@ struct ips_keys {
 
 struct ips_recording; /* opaque */
 
-/* What a commit has made durable against the death of this process. Totals since the start. */
+/* What a commit has made safe against the death of this process. Totals since the start. */
 struct ips_commit {
 	uint64_t number;                          /* from 1 */
 	uint64_t spans, instants, counters, rows; /* in the file */
-	uint64_t dropped; /* lost to full rings, or of times that contradict those before */
+	uint64_t dropped; /* lost because rings were full, or times contradicted earlier ones */
 	uint64_t bytes;   /* of the database and its write-ahead log */
 };
 
@@ -106,52 +107,52 @@ struct ips_recording_params {
 	const char *command;      /* stored in meta; NULL: unknown */
 	int64_t rank;             /* of this process in a group, from 0 */
 	uint32_t ring_slots;      /* of 32 bytes, for each track; rounded up to a power of two */
-	uint32_t commit_ms;       /* greatest time between commits */
-	uint32_t finish_ms;       /* greatest time ips_recording_close() spends on indexes, which
-				   * is also at most a fiftieth of the recording's */
-	uint64_t row_queue_bytes; /* rows waiting for the writer; beyond, ips_append_* waits */
+	uint32_t commit_ms;       /* longest time between commits */
+	uint32_t finish_ms;       /* longest time ips_recording_close() spends on indexes, which is
+				   * also at most a fiftieth of the recording's */
+	uint64_t row_queue_bytes; /* limit of queued rows; beyond it, ips_append_* blocks */
 	/* Called on the writer's thread after each commit; must not call back into this library. */
 	void (*on_commit)(void *user, const struct ips_commit *commit);
 	void *user;
-	int alone; /* 1: the recording is all that the program does. Nobody reads the file
-		    * meanwhile, and a crash may leave it damaged: without a write-ahead log it
-		    * is written once, not twice, and the writer does not give way. What one
-		    * thread records on tracks of ips_track_open_foreign() gives the same rows
-		    * every time. */
+	int alone; /* 1: recording is all that the program does. No process may read the file
+		    * meanwhile, and a crash may leave it damaged: without a write-ahead log it is
+		    * written once, not twice, and the writer does not yield. Events that one thread
+		    * records on tracks of ips_track_open_foreign() give the same rows in every
+		    * run. */
 };
 
 /* The defaults: no command, rank 0, 65,536 slots, 100 ms, 5,000 ms, 64 MiB, no callback. */
 IPS_API void ips_recording_params_defaults(struct ips_recording_params *params);
 
 /* Create the database @path, which must not exist. @params may be NULL (defaults). On failure *@out
- * is NULL, nothing is left behind, and the reason is in @message (of @size bytes; may be NULL). */
+ * is NULL, no file is left, and @message (of @size bytes; may be NULL) has the reason. */
 IPS_API int ips_recording_open(struct ips_recording **out, const char *path,
 			       const struct ips_recording_params *params, char *message,
 			       size_t size);
 
-/* Commit all that was recorded, finish the file, free the recording and its tracks. Accepts NULL.
+/* Commit everything recorded, finish the file, free the recording and its tracks. Accepts NULL.
  * No other thread may use the recording any more. Returns 0, or the first failure of the whole
- * recording (a full disk, for one): then the file is readable but incomplete. The reason is copied
+ * recording (such as a full disk): then the file is readable but incomplete. The reason is copied
  * to @message (may be NULL). */
 IPS_API int ips_recording_close(struct ips_recording *recording, char *message, size_t size);
 
-/* 0 while all is well, else the status of the failure that ended writing; its text in @message. */
+/* Return 0, or the status of the failure that ended writing, with its text in @message. */
 IPS_API int ips_recording_status(struct ips_recording *recording, char *message, size_t size);
 
 /* Wait until everything recorded before the call is committed. Blocks. */
 IPS_API int ips_recording_flush(struct ips_recording *recording);
 
 /*
- * Tell that the program itself spent @ns for the recording, on sums over what it records or on
- * files beside it: the view `overhead` counts it among what recording took of the run. @whole: the
- * whole run waited; 0: one of the threads that record, which go on beside each other. Any thread.
+ * Report that the program itself spent @ns for the recording, on sums over recorded values or on
+ * files beside it: the view `overhead` adds it to the cost of recording. @whole 1: the whole run
+ * waited; 0: one of the recording threads, which run in parallel, spent it. Any thread.
  */
 IPS_API void ips_recording_spent(struct ips_recording *recording, int64_t ns, int whole);
 
-/* ns since the run's start, now. 0 for NULL. */
+/* Current time in ns since the run's start. 0 for NULL. */
 IPS_API int64_t ips_recording_now_ns(const struct ips_recording *recording);
 
-/* Store a fact about the run in `meta`; replaces an older value. */
+/* Store @value under @key in `meta`; replaces an older value. */
 IPS_API int ips_meta_set(struct ips_recording *recording, const char *key, const char *value);
 
 IPS_API const char *ips_status_text(int status);
@@ -159,21 +160,21 @@ IPS_API const char *ips_status_text(int status);
 /* ---- call sites ------------------------------------------------------------------------------ */
 
 /*
- * One place of the program that records; all its spans share it. Static or interned, never freed.
+ * A place in the program that records; all its spans share it. Static or interned, never freed.
  */
 struct ips_site {
 	const char *category, *name;
 	const char *operation; /* the planned operation it belongs to, or NULL */
 	const char *file;
 	uint32_t line;
-	uint32_t id; /* the library's, 0 at first */
+	uint32_t id; /* set by the library, 0 at first */
 };
 
 #define IPS_SITE(variable, category, name)                                                         \
 	static struct ips_site variable = {category, name, NULL, __FILE__, __LINE__, 0}
 
-/* A call site whose name is known at run time only. Equal arguments give the same site. NULL only
- * when out of memory (and recording with a NULL site does nothing). @operation may be NULL. */
+/* Return a call site whose name is known at run time only. Equal arguments return the same site.
+ * NULL only if out of memory (recording with a NULL site does nothing). @operation may be NULL. */
 IPS_API struct ips_site *ips_site_intern(const char *category, const char *name,
 					 const char *operation);
 
@@ -181,17 +182,17 @@ IPS_API struct ips_site *ips_site_intern(const char *category, const char *name,
 
 struct ips_track_params {
 	const char *name;   /* shown; NULL: the track's unique name */
-	const char *parent; /* the unique name of the lane it is drawn under, or NULL */
+	const char *parent; /* the unique name of the track it is drawn under, or NULL */
 	int64_t ipu;        /* simulated IPU, or IPS_NULL */
 	enum ips_clock clock;
 	uint32_t ring_slots; /* 0: the recording's default */
 };
 
-/* The part of a track that the inline functions below need; fields are the library's own. */
+/* The part of a track that the inline functions below need; its members are private. */
 struct ips_slot {
 	uint64_t ticks;
 	struct ips_site *site;
-	uint64_t kind; /* enum ips_event and, above bit 8, what it says */
+	uint64_t kind; /* enum ips_event and, above bit 8, its flags or type */
 	uint64_t value;
 };
 
@@ -199,8 +200,8 @@ struct ips_track {
 	struct ips_slot *slots;
 	uint64_t mask;
 	uint64_t head;     /* next slot to write; the producer's */
-	uint64_t limit;    /* head may go as far as this without looking at `consumed` */
-	uint64_t open;     /* spans begun and not ended: each keeps a slot in reserve for its end */
+	uint64_t limit;    /* head may advance to it without reading `consumed` */
+	uint64_t open;     /* spans begun and not ended: each reserves a slot for its end */
 	uint64_t skipping; /* depth within a dropped span */
 	uint64_t published __attribute__((aligned(64))); /* slots before it are complete */
 	uint64_t dropped;                                /* events lost; read by the writer */
@@ -219,28 +220,29 @@ enum ips_event {
 	IPS_EVENT_FLOW_IN
 };
 
-/* A lane, owned by the recording. @track is unique in the run ("(2)" and so on is added otherwise).
- * @params may be NULL: a host track. NULL when @recording is NULL or memory is short. */
+/* Open a track, owned by the recording. @track is made unique in the run (by appending "(2)" and so
+ * on). @params may be NULL: a host track. NULL if @recording is NULL or memory is short. */
 IPS_API struct ips_track *ips_track_open(struct ips_recording *recording, const char *track,
 					 const struct ips_track_params *params);
 
-/* Give @events more slots room; false: dropped and counted. For the inline functions. */
+/* Make room for @slots more slots; 0: the event was dropped and counted. For the inline
+ * functions. */
 IPS_API int ips_track_make_room(struct ips_track *track, uint64_t slots);
 
-/* The system's monotonic clock, ns: what stands for ticks where this header knows no counter of the
- * processor. For the inline functions. */
+/* The system's monotonic clock, ns: used instead of ticks on processors whose counter this header
+ * does not support. For the inline functions. */
 IPS_API uint64_t ips_monotonic_ns(void);
 
 static inline uint64_t ips_ticks(void)
 {
 #if defined(__x86_64__)
-	return __builtin_ia32_rdtsc(); /* __rdtsc() without its header, the largest there is */
+	return __builtin_ia32_rdtsc(); /* __rdtsc() without its header, which is very large */
 #else
 	return ips_monotonic_ns();
 #endif
 }
 
-/* Begin a span on the calling thread's track. Spans of a track nest. */
+/* Begin a span on @track. Spans of a track nest. */
 static inline void ips_span_begin(struct ips_track *track, struct ips_site *site)
 {
 	struct ips_slot *slot;
@@ -263,7 +265,7 @@ static inline void ips_span_begin(struct ips_track *track, struct ips_site *site
 	__atomic_store_n(&track->published, track->head, __ATOMIC_RELEASE);
 }
 
-/* End the innermost span. Its room was kept when it began, so an end is never lost. */
+/* End the innermost span. Its slot was reserved when it began, so an end is never lost. */
 static inline void ips_span_end(struct ips_track *track)
 {
 	struct ips_slot *slot;
@@ -284,49 +286,50 @@ static inline void ips_span_end(struct ips_track *track)
 	__atomic_store_n(&track->published, track->head, __ATOMIC_RELEASE);
 }
 
-/* The keys of all that follows on this track, until set again. NULL: none. */
+/* Set the keys of everything recorded on this track until the next call. NULL: no keys. */
 IPS_API void ips_track_set_keys(struct ips_track *track, const struct ips_keys *keys);
 
 IPS_API void ips_instant(struct ips_track *track, struct ips_site *site);
 IPS_API void ips_counter(struct ips_track *track, struct ips_site *site, double value);
 
-/* The memory of this process that is resident, in bytes, as a sample of the counter of this name on
- * @track: at most five a second, however often it is called. From /proc/self/statm, some
- * microseconds; where there is none, nothing. */
+/* Record the resident memory of this process, in bytes, as a sample of the counter of this name on
+ * @track: at most five a second, however often it is called. Reads /proc/self/statm, which takes
+ * some microseconds; does nothing on systems without it. */
 #define IPS_RESIDENT_BYTES "resident_bytes"
 IPS_API void ips_memory_sample(struct ips_track *track);
 
-/* An argument of the innermost open span (or of the last ips_span_at()); given twice, the later
- * value stays. Text is cut at 64 bytes. */
+/* Add an argument to the innermost open span (or the last ips_span_at()). If given twice, the later
+ * value replaces the first. Text is truncated to 64 bytes. */
 IPS_API void ips_span_arg_int(struct ips_track *track, const char *static_name, int64_t value);
 IPS_API void ips_span_arg_real(struct ips_track *track, const char *static_name, double value);
 IPS_API void ips_span_arg_text(struct ips_track *track, const char *static_name, const char *value);
 
-/* An arrow from the innermost open span of one track to that of another: the same @id (any number
- * unique for @site) on both sides. An id whose other side never comes makes no row; at
- * most 65,536 wait for theirs. */
+/* A flow: an arrow from the innermost open span of one track to that of another. Both sides have
+ * the same @id (any number unique for @site). An id whose other side never comes makes no row; at
+ * most 65,536 sides are waited for. */
 IPS_API void ips_flow_out(struct ips_track *track, struct ips_site *site, uint64_t id);
 IPS_API void ips_flow_in(struct ips_track *track, struct ips_site *site, uint64_t id);
 
 /*
- * A span whose times are given: for the device clock. On one track spans come in order of start, a
- * parent before its children (nesting is by containment). One that starts before its predecessor,
- * or that overlaps the end of an enclosing span, is dropped and counted. Unlike ips_span_begin()
- * this waits for room in the ring. @start_ns, @dur_ns >= 0.
+ * Record a span with given times, for the device clock. On one track spans must come in order of
+ * start, a parent before its children (nesting is by containment). A span that starts before its
+ * predecessor, or that overlaps the end of an enclosing span, is dropped and counted. Unlike
+ * ips_span_begin() this blocks while the ring is full. @start_ns, @dur_ns >= 0.
  */
 IPS_API void ips_span_at(struct ips_track *track, struct ips_site *site, int64_t start_ns,
 			 int64_t dur_ns);
 
-/* A track of another program's thread, for what was measured elsewhere: @pid and @tid (or IPS_NULL)
- * are that thread's. Recording on it always waits for room in the ring, and drops nothing. */
+/* Open a track for another program's thread, for events measured elsewhere: @pid and @tid (or
+ * IPS_NULL) are that thread's. Recording on it blocks while the ring is full, and drops nothing. */
 IPS_API struct ips_track *ips_track_open_foreign(struct ips_recording *recording, const char *track,
 						 const struct ips_track_params *params, int64_t pid,
 						 int64_t tid);
 
-/* What happened at a given time, for what was measured elsewhere; times >= 0. Instants and samples
- * of one track come in order of time (one that does not is moved to the one before); a side of a
- * flow belongs to the innermost of the spans with given times that are open then, their ends
- * included, and comes before spans that begin later. They wait for room in the ring. */
+/* Record an event at a given time, for events measured elsewhere; times >= 0. Instants and
+ * samples of one track must come in order of time (an earlier one is moved to its predecessor's
+ * time). A side of a flow belongs to the innermost span with given times that is open at that
+ * time, its end included, and must be recorded before spans that begin later. All block while the
+ * ring is full. */
 IPS_API void ips_instant_at(struct ips_track *track, struct ips_site *site, int64_t time_ns);
 IPS_API void ips_counter_at(struct ips_track *track, struct ips_site *site, int64_t time_ns,
 			    double value);
@@ -334,16 +337,16 @@ IPS_API void ips_flow_out_at(struct ips_track *track, struct ips_site *site, uin
 			     int64_t time_ns);
 IPS_API void ips_flow_in_at(struct ips_track *track, struct ips_site *site, uint64_t id,
 			    int64_t time_ns);
-/* As ips_span_arg_text(), of any length (the text is copied to the heap). */
+/* As ips_span_arg_text(), for text of any length (copied to the heap). */
 IPS_API void ips_span_arg_long_text(struct ips_track *track, const char *static_name,
 				    const char *value);
 
 /* ---- rows: one typed append per table of the contract ---------------------------------------- */
 
 /*
- * The lists of columns: X(t, kind, name, what it is) for each, in order. They make the structs
- * below, the tables of the database, the views that show a table as it is, and the sections of
- * docs/schema.md on these. @t is passed on. What has no value is IPS_NULL, NaN or NULL; texts are
+ * The lists of columns: X(t, kind, name, description) for each, in order. They generate the structs
+ * below, the tables of the database, the views that show a table unchanged, and the sections of
+ * docs/schema.md on these. @t is passed on. Missing values are IPS_NULL, NaN or NULL; texts are
  * copied. The kinds, and their members in the struct:
  *
  *	ID       int64_t, the caller's number of the row
@@ -351,13 +354,13 @@ IPS_API void ips_span_arg_long_text(struct ips_track *track, const char *static_
  *	NEEDED   int64_t, never IPS_NULL
  *	REAL     double
  *	TEXT     const char *
- *	CLASS    const char *, which is a word of C++ as a column's name
- *	NAME     const char *; the table has its number
+ *	CLASS    const char *; the column's name `class` is a keyword of C++
+ *	NAME     const char *; the table stores its string_id
  *	MODE     int64_t, an enum ips_mode
- *	KEYS     struct ips_keys; all unknown: NULL
+ *	KEYS     struct ips_keys; NULL if all are unknown
  *	CONTEXT  struct ips_keys, needed
- *	RANK     none: the recording's
- *	BLOB     const void *, with as many bytes as the column `bytes` says
+ *	RANK     no member: the recording's rank
+ *	BLOB     const void *; its size is the column `bytes`
  */
 
 #define IPS_COLUMNS_execution(X, t)                                                                \
@@ -386,7 +389,7 @@ IPS_API void ips_span_arg_long_text(struct ips_track *track, const char *static_
 	X(t, INT, trainable_params, "numbers of parameters; 0 of a layer's further calls")         \
 	X(t, INT, flops, "floating point operations of one forward of a micro-batch")
 
-/* IPS_FACTS_operation: the columns of an operation but its name. */
+/* IPS_FACTS_operation: the columns of an operation except its name. */
 #define IPS_FACTS_operation(X, t)                                                                  \
 	X(t, TEXT, layer, "the layer it came from; NULL: none")                                    \
 	X(t, TEXT, kind, "`matmul`, `elementwise`, ...")                                           \
@@ -444,11 +447,11 @@ IPS_API void ips_span_arg_long_text(struct ips_track *track, const char *static_
 	X(t, REAL, mean_cycles, "over its tiles")
 
 /*
- * The execution trace of a device that does the same again and again (a simulator; a device whose
- * program is traced once): the trace and its steps, once, before the first run of it; then only a
- * row per run. The view `device_steps` has a row for every step of every run, its times shifted by
- * the run's start and converted to ns with the trace's clock. A device that never does the same
- * twice has one trace per run.
+ * The execution trace of a device that repeats the same steps (a simulator; a device whose program
+ * is traced once). Append the trace and its steps once, before its first run; then only one row per
+ * run. The view `device_steps` has a row for every step of every run, with times shifted by the
+ * run's start and converted to ns with the trace's clock. A device that never repeats its steps has
+ * one trace per run.
  */
 #define IPS_COLUMNS_device_trace(X, t)                                                             \
 	X(t, ID, trace_id, "the caller's, unique in the recording")                                \
@@ -481,7 +484,7 @@ IPS_API void ips_span_arg_long_text(struct ips_track *track, const char *static_
 	X(t, INT, bytes_in, "exchanged by this IPU; NULL: unknown")                                \
 	X(t, INT, bytes_out, "exchanged by this IPU; NULL: unknown")
 
-/* One run of a trace: by one replica, on IPUs from first_ipu on. */
+/* One run of a trace, by one replica, on the IPUs from first_ipu on. */
 #define IPS_COLUMNS_device_run(X, t)                                                               \
 	X(t, NEEDED, trace_id, "of the trace")                                                     \
 	X(t, RANK, rank, "of the recording")                                                       \
@@ -686,8 +689,8 @@ IPS_API void ips_span_arg_long_text(struct ips_track *track, const char *static_
 	X(t, INT, host_io_ns, "input and output")                                                  \
 	X(t, INT, idle_ns, "nothing to do")
 
-/* How much of a tensor is kept from a moment on: first when it is registered (keys and time NULL),
- * again when that changes. */
+/* The tier of a tensor from a time on: the first when it is registered (keys and time NULL),
+ * another one whenever it changes. */
 #define IPS_COLUMNS_tensor_tier(X, t)                                                              \
 	X(t, KEYS, keys, "when and where")                                                         \
 	X(t, NEEDED, tensor_id, "from ips_tensor_add()")                                           \
@@ -697,7 +700,7 @@ IPS_API void ips_span_arg_long_text(struct ips_track *track, const char *static_
 	X(t, INT, time_ns, "from when; NULL: from the start")                                      \
 	X(t, TEXT, why, "the rule of the run file, or what lowered it")
 
-/* A tensor on the way to the first bad number, as it then was: what is not known is IPS_NULL or
+/* A tensor that led to the first non-finite number, as it was then; unknown values are IPS_NULL or
  * NaN. */
 #define IPS_COLUMNS_nonfinite_trail(X, t)                                                          \
 	X(t, KEYS, keys, "when and where")                                                         \
@@ -778,7 +781,7 @@ struct ips_tensor {
 	int64_t stage;
 	const char *shape, *dtype;
 	const char *activity; /* of an activation that can be dead or flat: relu, tanh, sigmoid */
-	const char *dims;     /* what its dimensions are: "batch, tokens, features" */
+	const char *dims;     /* names of its dimensions: "batch, tokens, features" */
 };
 
 enum ips_table {
@@ -788,16 +791,16 @@ enum ips_table {
 	IPS_TABLES
 };
 
-/* Append @count rows of @table's struct, as an array. Waits while the queue is full; fails only
- * when writing has failed (the status of ips_recording_status()), memory is short, or a row lacks
- * what its table needs (invalid request: then none is appended). Those fields are: the clock
- * everywhere, start_ns and dur_ns of stage timings, tensor_id of statistics, histograms, captures,
- * tiers and trails, trace_id of device steps and runs. A program, variable or device trace with the
- * id of an earlier one replaces it. NULL: 0. */
+/* Append @count rows of @table's struct, an array. Blocks while the queue is full. Fails only if
+ * writing has failed (the status of ips_recording_status()), memory is short, or a row lacks a
+ * field that its table requires (invalid request: then no row is appended). The required fields
+ * are: the clock everywhere, start_ns and dur_ns of stage timings, tensor_id of statistics,
+ * histograms, captures, tiers and trails, trace_id of device steps and runs. A program, variable
+ * or device trace replaces an earlier one with the same id. Returns 0 for a NULL recording. */
 IPS_API int ips_append(struct ips_recording *recording, enum ips_table table, const void *rows,
 		       size_t count);
 
-/* ips_append_metric(recording, &row) and so on: ips_append() for one row, with its type checked. */
+/* ips_append_metric(recording, &row) and so on: ips_append() of one row, with its type checked. */
 #define IPS_APPEND_ONE(name, type)                                                                 \
 	static inline int ips_append_##name(struct ips_recording *recording,                       \
 					    const struct type *row)                                \
@@ -807,8 +810,8 @@ IPS_API int ips_append(struct ips_recording *recording, enum ips_table table, co
 IPS_TABLE_MAP(IPS_APPEND_ONE)
 #undef IPS_APPEND_ONE
 
-/* Register an outfed tensor; the id is for the rows above. The same queue and key give the same id.
- * Returns IPS_NULL for a NULL recording or when memory is short. */
+/* Register an outfed tensor; the rows above refer to its id. Equal queue and key return the same
+ * id. Returns IPS_NULL for a NULL recording or if memory is short. */
 IPS_API int64_t ips_tensor_add(struct ips_recording *recording, const struct ips_tensor *tensor);
 
 #ifdef __cplusplus
@@ -850,13 +853,13 @@ static inline void ips_scope_leave(struct ips_track **track)
 #endif
 
 /*
- * Versions. A program that was built with this header runs right with every later libipuscope of
- * the same soname (libipuscope.so.0). The soname's number is raised by the change after which that
- * no longer holds: a function or the value of an enum is gone or means something else, a function's
- * parameters are others, a struct that the program allocates or that inline functions here look
- * into has another layout, but for members at the end of one that carries its size. What is only
- * added keeps the number. ipuscope/outfeed.h, ipuscope/report.h and ipuscope/trainer.h go by the
- * same rule, each library with a number of its own.
+ * Versions. A program compiled with this header works with every later libipuscope of the same
+ * soname (libipuscope.so.0). The number in the soname is raised by any change that breaks this: a
+ * function or an enum value is removed or changes its meaning, a function's parameters change, or a
+ * struct that the program allocates or that inline functions here access changes its layout, except
+ * for members added at the end of a struct that carries its size. Additions keep the number.
+ * ipuscope/outfeed.h, ipuscope/report.h and ipuscope/trainer.h follow the same rule, each library
+ * with a number of its own.
  */
 
 #endif /* IPUSCOPE_PROFILER_H */
