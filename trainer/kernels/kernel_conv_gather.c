@@ -2,8 +2,7 @@
  * Convolutions as sums over what an output pixel reads: the forward pass and the input's gradient.
  *
  * A slice is a range of output rows by a range of filter panels. It copies one panel of weights at
- * a time (into its lane's memory, where the panel stays in the cache) and computes its rows with
- * it.
+ * a time into its lane's memory, where the panel stays in the cache, and computes its rows.
  */
 #include <string.h>
 

@@ -268,9 +268,8 @@ int64_t conv__sum_scratch(const struct kernel_conv *conv, unsigned lanes); /* fl
 /* Pack the panel of @gather's filters that begins at @column of @group. */
 void conv__gather_pack(const struct conv_gather *gather, int64_t group, int64_t column,
 		       int64_t columns, float *b);
-/* Compute output rows @line .. @end - 1 of panels @panel .. @panel + @panels - 1 of the first
- * group, on this thread. @memory: conv__gather_lines_scratch() floats for at least that many
- * rows. */
+/* Compute output rows @line .. @end - 1 of @panels panels from @panel on, of the first group, on
+ * this thread. @memory: conv__gather_lines_scratch() floats for at least as many rows. */
 int64_t conv__gather_lines_scratch(const struct conv_gather *gather, int64_t lines);
 void conv__gather_lines(const struct conv_gather *gather, int64_t panel, int64_t panels,
 			int64_t line, int64_t end, float *memory);

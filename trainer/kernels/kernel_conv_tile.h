@@ -202,8 +202,7 @@ static TARGET void conv_pack(const float *w, int64_t ld, int64_t depth, int colu
 	}
 }
 
-/* Transpose LANES columns (@columns of them exist) to rows @b_row apart; @part stores @columns
- * only. */
+/* Transpose LANES columns, of which @columns exist, to rows @b_row apart; @part stores only those. */
 INLINE void pack_columns(const float *w, int64_t ld, int64_t depth, int columns, float *b,
 			 int64_t b_row, const bool part)
 {

@@ -65,8 +65,7 @@ bool conv__winograd_in_range(uint32_t abs_max)
 	return abs_max < WINOGRAD_MOST;
 }
 
-/* The range of a tile's WINOGRAD_READ pixels, starting at @from, that lies within 0 .. @size -
- * 1. */
+/* The range of a tile's WINOGRAD_READ pixels from @from on that are in 0 .. @size - 1. */
 static void winograd_clip(int64_t from, int64_t size, int *first, int *end)
 {
 	*first = (int)min(max(0, -from), WINOGRAD_READ);
@@ -232,8 +231,7 @@ static void winograd_select_panel(const struct winograd_plan *p, int64_t panel,
 	range->columns = min(p->body->panel, p->gather->filters - range->column);
 }
 
-/* Transform channels @channel .. @end - 1 of one panel's weights; false if they are out of
- * range. */
+/* Transform channels @channel .. @end - 1 of a panel's weights; false if they are out of range. */
 static bool winograd_transform_weights(const struct winograd_plan *p,
 				       const struct winograd_range *range, int64_t channel,
 				       int64_t end, float *packed, float *weights)
@@ -361,8 +359,7 @@ static bool winograd_panel(const struct winograd_plan *p, const struct winograd_
 	for (int64_t tile = 0; tile < tiles; tile += p->block) {
 		int64_t count = min(p->block, tiles - tile);
 
-		/* Either all channels are transformed at once for all blocks, or there is one
-		 * block. */
+		/* Either all channels are transformed at once, or there is only one block. */
 		for (int64_t k = 0; k < g->view.depth; k += p->depth) {
 			int64_t end = min(k + p->depth, g->view.depth);
 

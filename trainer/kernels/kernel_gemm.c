@@ -3,8 +3,7 @@
  *
  * A slice is up to 448 rows by some panels of columns. The depth is processed in equal blocks of
  * at most 512, so that a block of B's panel stays in the near caches and A's block in the L2
- * cache. The tiles continue their sums in C from block to block, which does not change a bit of
- * them.
+ * cache. The tiles continue their sums in C from block to block, which changes no bit.
  *
  * If B is transposed and A is the smaller one, or A is transposed and C is narrow, C^T = op(B)^T
  * op(A)^T is computed into the lane's memory and then transposed. The multiplications and their

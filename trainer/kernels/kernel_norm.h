@@ -2,14 +2,13 @@
  * Normalization by channel (batch) and by row (layer): moments, the normalizing pass, gradients.
  *
  * x is [rows, channels], densely packed; a channel's values are `channels` floats apart. Functions
- * process the rows that they are given, on one thread. A caller cuts the rows with
- * kernel_norm_cut(), whose borders depend on the shape only, and merges the slices' results in
- * order.
+ * process the given rows, on one thread. A caller cuts the rows with kernel_norm_cut(), whose
+ * borders depend on the shape only, and merges the slices' results in order.
  *
- * Moments stay accurate if the mean is far greater than the deviation. A slice sums x - K and (x -
- * K)^2, where K is the mean of its first rows: since (mean - K)^2 <= variance * n / m for the mean
- * K of m values among n, at most a factor n / m of precision is lost, and n / m is at most 256.
- * Sums run in float over 64 rows, then in double. A NaN or an infinity makes its channel NaN.
+ * Moments stay accurate if the mean is far greater than the deviation. A slice sums x - K and
+ * (x - K)^2, where K is the mean of its first rows: since (mean - K)^2 <= variance * n / m for the
+ * mean K of m values among n, at most a factor n / m of precision is lost, and n / m is at most
+ * 256. Sums run in float over 64 rows, then in double. A NaN or an infinity makes its channel NaN.
  */
 #ifndef KERNEL_NORM_H
 #define KERNEL_NORM_H

@@ -129,8 +129,7 @@ static void pool_grad_row(const struct pool_grad *b, int64_t image, int64_t row,
 	}
 }
 
-/* Whether windows do not overlap, leave gaps or get cut: each is then read once for the whole
- * row. */
+/* Whether windows neither overlap, leave gaps nor get cut: each is read once for the whole row. */
 static bool pool_is_tiled(const struct pool_grad *b)
 {
 	const struct kernel_pool *p = b->pool;

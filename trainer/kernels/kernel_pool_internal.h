@@ -18,8 +18,7 @@ struct pool_run {
 	const int64_t *offsets; /* of a window's cells from its first, in floats */
 };
 
-/* A window that contains a pixel: the location of its output, and the pixel's index in the
- * window. */
+/* A window that contains a pixel: the window's output, and the pixel's index in the window. */
 struct pool_share {
 	const float *dy;
 	const uint8_t *argmax; /* for maxima whose cells a byte can index */

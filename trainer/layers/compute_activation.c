@@ -13,8 +13,7 @@
 #include "trainer/layers/compute_internal.h"
 
 struct activation_row {
-	/* By element, or by rows of the last axis if a value depends on the whole row; NULL:
-	 * identity. */
+	/* By element, or by rows of the last axis if a value depends on them; NULL: identity. */
 	void (*each)(const float *x, float *y, size_t count);
 	void (*each_grad)(const float *x, const float *y, const float *dy, float *dx, size_t count);
 	void (*rows)(const float *x, float *y, int64_t rows, int64_t columns);

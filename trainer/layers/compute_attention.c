@@ -87,8 +87,7 @@ static size_t sum_floats(const struct attention *a)
 	return model_align((size_t)(a->keys * max(a->own.key_dim, a->own.value_dim)));
 }
 
-/* Scores, their gradient, a dropout mask, sums to be added to gradients, and the product's
- * scratch. */
+/* Scores, their gradient, a dropout mask, sums for gradients, and the product's scratch. */
 static size_t lane_floats(const struct attention *a)
 {
 	return KERNEL_GEMM_LANE + 3 * score_floats(a) + sum_floats(a);
@@ -323,8 +322,7 @@ static void block_scores(const struct block *b)
 	kernel_softmax(b->scores, b->scores, b->rows, b->columns);
 }
 
-/* Apply dropout to @x; with @decide draw the mask first. Numbers are keyed by item, head, query,
- * key. */
+/* Apply dropout to @x; with @decide draw the mask, keyed by item, head, query and key, first. */
 static void block_drop(const struct block *b, bool decide, float *x)
 {
 	const struct attention *a = b->a;

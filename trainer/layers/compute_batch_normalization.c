@@ -320,8 +320,7 @@ static void norm_sums(const struct layer_pass *pass, struct norm_work *work)
 }
 
 /* The same for the unmasked rows, then for the masked ones. The gradients of the latter are 0 if
- * nothing reads them, so the amount of padding changes no bytes. Return the number of unmasked
- * rows. */
+ * nothing reads them, so padding changes no bytes. Return the number of unmasked rows. */
 static int64_t norm_masked_sums(const struct layer_pass *pass, const struct norm_scratch *scratch,
 				struct norm_work work)
 {

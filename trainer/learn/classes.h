@@ -11,9 +11,8 @@
 #include "common/err.h"
 #include "model/learn/targets.h"
 
-/* Items per class, on average, from which imbalance can be reported: 50 drawn at random are hardly
- * ever fewer than 25 or more than 80. For 10 classes that is 500, SageMaker Debugger's number of
- * samples. */
+/* Minimum items per class, on average, to report imbalance: of 50 drawn at random hardly ever fewer
+ * than 25 or more than 80 come. For 10 classes that is 500, SageMaker Debugger's sample count. */
 #define CLASS_ITEMS_LEAST 50
 
 struct class_counts {
@@ -29,9 +28,8 @@ void class_counts_clear(struct class_counts *counts);
 
 /* Add the items of a batch. @outputs [batch, width]: the index of the greatest is the prediction
  * (the first of equals; NaN is skipped). @targets: class numbers, also as single values, or
- * vectors of `width` whose greatest is the class. Masked items, and items without a class in 0 ..
- * classes - 1, are not counted. If @width is not the number of classes (a single output) there is
- * no prediction. */
+ * vectors of `width` whose greatest is the class. Masked items and items of no class are not
+ * counted. If @width is not the number of classes (a single output) there is no prediction. */
 void class_counts_add(struct class_counts *counts, const float *outputs,
 		      const struct targets *targets, int64_t batch, int64_t width);
 void class_counts_merge(struct class_counts *into, const struct class_counts *from);

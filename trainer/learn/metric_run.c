@@ -263,8 +263,7 @@ static int64_t auc_above(const struct metric *metric, float p)
 	return at;
 }
 
-/* Count outputs by the number of thresholds below them: of negative targets, then of positive
- * ones. */
+/* Count outputs by the thresholds below them: of negative targets, then of positive ones. */
 static void count_thresholds(const struct metric_item *item, double *counts)
 {
 	const int64_t bins = item->metric->thresholds + 1;

@@ -208,8 +208,7 @@ static const struct optimizer_work {
 
 /* ---- ranges ---------------------------------------------------------------------------------- */
 
-/* Cut @whole into pieces as equal as cache lines allow; their borders depend on the parameters
- * only. */
+/* Cut @whole into pieces as equal as cache lines allow, by the parameters' sizes only. */
 static enum status range_cut(struct optimizer_range **out, size_t *capacity, size_t *count,
 			     struct optimizer_range whole, struct err *err)
 {

@@ -117,8 +117,7 @@ static bool join(struct keras_source *s, char out[KERAS_PLACE_SIZE], const char 
 	return false;
 }
 
-/* Whether it is the state of a layer's random generator: a group (Keras 3), an array (TensorFlow
- * 2.4). */
+/* Whether it is a random generator's state: a group (Keras 3) or an array (TensorFlow 2.4). */
 static bool is_generator(const char *name)
 {
 	const char *slash = strrchr(name, '/'), *last = slash ? slash + 1 : name;
@@ -294,8 +293,7 @@ static void limit_memory(size_t length)
 #endif
 }
 
-/* Read everything that is ever read of a file, and discard it. Return false if the library
- * failed. */
+/* Read all that is ever read of a file, and discard it. Return false if the library failed. */
 static bool read_all(const char *name, const void *bytes, size_t length)
 {
 	struct err err = {ST_OK, ""};

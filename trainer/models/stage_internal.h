@@ -104,8 +104,7 @@ struct stage_plan {
 	size_t slot_floats, shared_floats, scratch_floats, state_floats;
 };
 
-/* ST_LIMIT, without a message: the stage's floats exceed STAGE_FLOATS. On failure *@plan needs no
- * cleanup. */
+/* ST_LIMIT, without a message: more floats than STAGE_FLOATS. On failure *@plan is cleaned up. */
 enum status stage__plan(struct stage_plan *plan, const struct stage_params *params,
 			struct err *err);
 void stage__plan_fini(struct stage_plan *plan);

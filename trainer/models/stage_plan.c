@@ -136,8 +136,7 @@ static void border_tensor(const struct stage_plan *plan, struct stage_border *bo
 				 : begin + each * (size_t)plan->params.batch;
 }
 
-/* List the tensors that cross the border before layer @border, without values. false: out of
- * memory. */
+/* List the tensors that cross the border before layer @border. false: out of memory. */
 static bool plan_border(struct stage_plan *plan, int border, struct stage_border *out)
 {
 	size_t positions = (size_t)plan->params.model->layer_count + 1;
@@ -353,8 +352,7 @@ static bool plan_find_wanted(struct stage_plan *plan)
 	return true;
 }
 
-/* A layer has a backward pass if a gradient reaches it and one of its inputs or parameters wants
- * one. */
+/* A layer has a backward pass if a gradient reaches it and an input or a parameter wants one. */
 static void plan_backward_passes(struct stage_plan *plan)
 {
 	const struct stage_params *p = &plan->params;
@@ -431,8 +429,7 @@ static void plan_threads(struct stage_plan *plan)
 
 /* ---- buffers --------------------------------------------------------------------------------- */
 
-/* Keep the input of the final softmax or sigmoid; one within a layer with a kernel needs a
- * buffer. */
+/* Keep the input of the final softmax or sigmoid; that of a layer with a kernel needs a buffer. */
 static void plan_logits(struct stage_plan *plan, struct stage_layer *at)
 {
 	struct stage_value *input = &plan->values[at->links[0].value];
@@ -520,8 +517,7 @@ static void plan_working_memory(struct stage_plan *plan, struct stage_layer *at,
 			plan->scratch_floats = floats;
 	}
 	if (ops->state && model_layer_again(p->model, at->layer)) {
-		/* A repeated call shares the state: each call starts where the previous one
-		 * ended. */
+		/* A repeated call shares the state, and starts where the previous one ended. */
 		const int first = p->model->params[at->layer->first_param].layer;
 
 		at->state = plan->layers[first - p->first_layer].state;

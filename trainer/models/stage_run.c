@@ -295,8 +295,7 @@ bool stage_by_steps(const struct model *model)
 	return steps > 0;
 }
 
-/* Layers other than attention run on a sequence of one step, at its offset in the whole
- * sequence. */
+/* Run one step. Layers other than attention run on a sequence of one step, at its offset. */
 static void run_step(struct run *run, const struct stage_layer *at, int64_t step)
 {
 	struct model_layer one = *at->layer;
@@ -418,9 +417,8 @@ static void run_clear_gradients(const struct run *run, const struct stage_layer 
 	}
 }
 
-/* Initialize gradients of incoming tensors before the first layer adds to them: with the outgoing
- * gradient for tensors that also leave the stage, with 0 if the model's output does not depend on
- * them. */
+/* Initialize gradients of incoming tensors before the first layer adds to them: the outgoing
+ * gradient if the tensor also leaves the stage, 0 if the model's output does not depend on it. */
 static void run_begin_grad_input(const struct run *run, const float *grad_output)
 {
 	const struct stage_plan *plan = &run->stage->plan;
@@ -493,8 +491,7 @@ void stage_backward(struct stage *stage, int slot, float *weights, float *grad_o
 		run_poison_slot(&run, 0);
 }
 
-/* Each trainable layer repeats its backward pass on the gradient that was held, for its parameters
- * only. */
+/* Each trainable layer repeats its backward pass, on the held gradient, for its parameters only. */
 void stage_backward_weights(struct stage *stage, int slot, float *weights, float *gradients)
 {
 	struct run run = run_begin(stage, slot, weights);
