@@ -202,7 +202,8 @@ static TARGET void conv_pack(const float *w, int64_t ld, int64_t depth, int colu
 	}
 }
 
-/* Transpose LANES columns, of which @columns exist, to rows @b_row apart; @part stores only those. */
+/* Transpose LANES columns, @columns of which exist, to rows @b_row apart; @part: store only
+ * those. */
 INLINE void pack_columns(const float *w, int64_t ld, int64_t depth, int columns, float *b,
 			 int64_t b_row, const bool part)
 {

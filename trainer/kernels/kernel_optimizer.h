@@ -52,7 +52,9 @@ void kernel_moments(const float *gradients, float *means, float *squares, float 
 		    float beta_2, size_t count);
 
 /*
- * Nadam and Lamb: step = (from_mean m + from_gradient g) / (sqrt(from_square v) + epsilon) + decay w
+ * For Nadam and Lamb:
+ *
+ *	step = (from_mean m + from_gradient g) / (sqrt(from_square v) + epsilon) + decay w
  */
 struct kernel_moment_step {
 	float from_mean, from_gradient, from_square, epsilon, decay;

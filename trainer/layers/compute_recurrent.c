@@ -48,8 +48,8 @@ struct recurrent {
 	/* Kept: dropout masks of [batch, features] and [batch, units]; NULL: no dropout. */
 	uint8_t *input_mask, *state_mask;
 	const float *mask; /* [batch, steps], of the input: 0 skips the step; NULL: no mask */
-	/* Scratch, [batch, steps, wide]: the input's products, in the input's order (backward: their
-	 * gradients); the gradients of the recurrent products, in the order of the steps. */
+	/* Scratch, [batch, steps, wide]: the input's products, in the input's order (backward:
+	 * their gradients); the gradients of the recurrent products, in the order of the steps. */
 	float *x, *recurrent;
 	float *before;      /* [batch, steps, units]: h of the previous step after dropout */
 	float *dropped;     /* [batch, steps, features]: the input after dropout */
