@@ -184,12 +184,35 @@ static const struct model_param *find(const struct model *model, const char *lay
 	return NULL;
 }
 
+/* The copy holds each parameter of the policy rounded to its type, and nothing else. */
+static void check_rounded(const struct blocks *b)
+{
+	int rounded = 0;
+
+	memset(b->halves, 0, b->bytes);
+	model_round_weights(b->model, NULL, 0, b->model->layer_count, false, b->weights, b->halves);
+	for (int i = 0; i < b->model->param_count; i++) {
+		const struct model_param *p = &b->model->params[i];
+
+		rounded += p->half || p->bfloat16;
+		for (size_t j = p->offset; j < p->offset + p->count; j++) {
+			float expected = 0.0f;
+
+			if (p->half)
+				kernel_round_half(&expected, &b->weights[j], 1);
+			else if (p->bfloat16)
+				kernel_round_bfloat16(&expected, &b->weights[j], 1);
+			assert_memory_equal(&b->halves[j], &expected, sizeof(float));
+		}
+	}
+	assert_int_equal(rounded, 2 + 3 + 2);
+}
+
 static void test_kernels_and_biases_are_rounded_and_nothing_else(void **state)
 {
 	static const char *const whole[] = {"mean", "variance",    "count",          "gamma",
 					    "beta", "moving_mean", "moving_variance"};
 	struct blocks b;
-	int halves = 0;
 
 	(void)state;
 	blocks_open(&b, many);
@@ -201,20 +224,9 @@ static void test_kernels_and_biases_are_rounded_and_nothing_else(void **state)
 	assert_true(find(b.model, "half", "bias")->half);
 	assert_false(find(b.model, "whole", "kernel")->half);
 
-	model_round_weights(b.model, NULL, 0, b.model->layer_count, false, b.weights, b.halves);
-	for (int i = 0; i < b.model->param_count; i++) {
-		const struct model_param *p = &b.model->params[i];
-
-		halves += p->half;
-		for (size_t j = p->offset; j < p->offset + p->count; j++) {
-			float rounded = 0.0f;
-
-			if (p->half)
-				kernel_round_half(&rounded, &b.weights[j], 1);
-			assert_memory_equal(&b.halves[j], &rounded, sizeof(float));
-		}
-	}
-	assert_int_equal(halves, 2 + 3 + 2);
+	check_rounded(&b);
+	model_set_policy(b.model, MODEL_POLICY_MIXED_BFLOAT16);
+	check_rounded(&b);
 	blocks_close(&b);
 }
 

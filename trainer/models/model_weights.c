@@ -135,6 +135,7 @@ struct round_work {
 	const float *from;
 	float *to;
 	size_t count;
+	void (*round)(float *to, const float *from, size_t count);
 };
 
 static void round_slice(void *context, unsigned slice)
@@ -142,7 +143,7 @@ static void round_slice(void *context, unsigned slice)
 	const struct round_work *r = context;
 	const size_t begin = (size_t)slice * ROUND_GRAIN, left = r->count - begin;
 
-	kernel_round_half(r->to + begin, r->from + begin, min(left, ROUND_GRAIN));
+	r->round(r->to + begin, r->from + begin, min(left, ROUND_GRAIN));
 }
 
 void model_round_weights(const struct model *model, struct pool *pool, int first_layer,
@@ -155,9 +156,11 @@ void model_round_weights(const struct model *model, struct pool *pool, int first
 			const struct model_param *param = &model->params[p];
 			struct round_work round = {.from = weights + param->offset,
 						   .to = halves + param->offset,
-						   .count = param->count};
+						   .count = param->count,
+						   .round = param->half ? kernel_round_half
+									: kernel_round_bfloat16};
 
-			if (param->half && (param->trainable || !learning))
+			if ((param->half || param->bfloat16) && (param->trainable || !learning))
 				pool_share(
 					pool, kernel_work_floats(2 * (int64_t)param->count),
 					round_slice, &round,

@@ -1,6 +1,6 @@
 /*
- * The values of a model's parameters: Keras's initial values, the rounded copy for layers that
- * compute in half precision, and weights in files.
+ * The values of a model's parameters: Keras's initial values, the rounded copy for layers of mixed
+ * policies, and weights in files.
  *
  * Files are NumPy's .npz, one float32 array per variable, named as in Keras
  * ("Dense_128/kernel:0"), or Keras's own formats: .h5, .weights.h5, .keras (keras_file.h).
@@ -25,10 +25,9 @@ void model_init_fill(const struct model_init *init, float *values, size_t count,
 void model_init_weights(const struct model *model, float *weights, uint64_t seed);
 
 /*
- * Round the half-precision parameters of layers @first_layer .. @first_layer + @layer_count - 1
- * into @halves, each value to the nearest float16. Both blocks have the model's layout; other
- * parameters are not written. With @learning only trainable parameters: those that an update has
- * changed.
+ * Round the parameters of mixed policies, of @layer_count layers from @first_layer on, into @halves,
+ * each value to the nearest float16 or bfloat16. Both blocks have the model's layout; other
+ * parameters are not written. With @learning only trainable ones: those that an update has changed.
  */
 void model_round_weights(const struct model *model, struct pool *pool, int first_layer,
 			 int layer_count, bool learning, const float *weights, float *halves);
