@@ -25,9 +25,10 @@ void model_init_fill(const struct model_init *init, float *values, size_t count,
 void model_init_weights(const struct model *model, float *weights, uint64_t seed);
 
 /*
- * Round the parameters of mixed policies, of @layer_count layers from @first_layer on, into @halves,
- * each value to the nearest float16 or bfloat16. Both blocks have the model's layout; other
- * parameters are not written. With @learning only trainable ones: those that an update has changed.
+ * Round the parameters of mixed policies, of @layer_count layers from @first_layer on, into
+ * @halves, each value to the nearest float16 or bfloat16. Both blocks have the model's layout;
+ * other parameters are not written. With @learning only trainable ones: those that an update has
+ * changed.
  */
 void model_round_weights(const struct model *model, struct pool *pool, int first_layer,
 			 int layer_count, bool learning, const float *weights, float *halves);
