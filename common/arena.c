@@ -1,8 +1,8 @@
 /*
  * Bump allocation in chained blocks.
  *
- * A block's header takes the first 64 bytes, so that what follows is as aligned as the block. What
- * is handed out is aligned to 64 bytes from 64 bytes on, to 16 below, and texts not at all.
+ * The header occupies the first 64 bytes of a block, so the payload is as aligned as the block.
+ * Allocations of 64 bytes or more are aligned to 64, smaller ones to 16, strings not at all.
  *
  * Threading: none; an arena belongs to one thread at a time. Ownership: the arena owns its blocks.
  */
@@ -95,9 +95,9 @@ void arena_fini(struct arena *arena)
 	*arena = (struct arena){0};
 }
 
-/* Join all blocks into one as large as they were together; where that fails, the newest (which is
- * the largest but for single large requests) stays. */
-static void arena_join(struct arena *arena)
+/* Join all blocks into one of their total capacity. If out of memory, keep only the newest, which
+ * is the largest unless a single large request made an older one larger. */
+static void arena_join_blocks(struct arena *arena)
 {
 	struct arena_block *joined;
 	size_t capacity = 0;
@@ -118,14 +118,14 @@ static void arena_join(struct arena *arena)
 void arena_reset(struct arena *arena)
 {
 	if (arena->block && arena->block->older)
-		arena_join(arena);
+		arena_join_blocks(arena);
 	if (arena->block)
 		ASAN_POISON_MEMORY_REGION(arena_bytes(arena->block), arena->block->capacity);
 	arena->used = 0;
 	arena->total = 0;
 }
 
-static int arena_chain(struct arena *arena, size_t bytes)
+static int arena_add_block(struct arena *arena, size_t bytes)
 {
 	size_t capacity = arena->block ? arena->block->capacity : ARENA_LEAST_BLOCK / 2;
 	struct arena_block *block;
@@ -146,7 +146,7 @@ static int arena_chain(struct arena *arena, size_t bytes)
 	return 0;
 }
 
-static void *arena_take(struct arena *arena, size_t bytes, size_t alignment)
+static void *arena_reserve(struct arena *arena, size_t bytes, size_t alignment)
 {
 	size_t start;
 	char *p;
@@ -157,7 +157,7 @@ static void *arena_take(struct arena *arena, size_t bytes, size_t alignment)
 	start = (arena->used + alignment - 1) & ~(alignment - 1);
 	if (!arena->block || start > arena->block->capacity ||
 	    bytes > arena->block->capacity - start) {
-		if (arena_chain(arena, bytes))
+		if (arena_add_block(arena, bytes))
 			return NULL;
 		start = 0;
 	}
@@ -179,11 +179,11 @@ void *arena_alloc(struct arena *arena, size_t count, size_t size)
 	if (__builtin_mul_overflow(count, size, &bytes))
 		return NULL;
 
-	/* An empty request still gets a place of its own. */
+	/* An empty request still returns a distinct pointer. */
 	if (!bytes)
 		bytes = 1;
-	p = arena_take(arena, bytes,
-		       bytes < ARENA_ALIGN_LARGE ? ARENA_ALIGN_SMALL : ARENA_ALIGN_LARGE);
+	p = arena_reserve(arena, bytes,
+			  bytes < ARENA_ALIGN_LARGE ? ARENA_ALIGN_SMALL : ARENA_ALIGN_LARGE);
 	if (p)
 		memset(p, 0, bytes);
 	return p;
@@ -192,7 +192,7 @@ void *arena_alloc(struct arena *arena, size_t count, size_t size)
 char *arena_strdup(struct arena *arena, const char *text)
 {
 	size_t size = strlen(text) + 1;
-	char *copy = arena_take(arena, size, 1);
+	char *copy = arena_reserve(arena, size, 1);
 
 	if (copy)
 		memcpy(copy, text, size);
@@ -209,7 +209,7 @@ char *arena_printf(struct arena *arena, const char *format, ...)
 	va_copy(again, args);
 	length = vsnprintf(NULL, 0, format, args);
 	if (length >= 0)
-		text = arena_take(arena, (size_t)length + 1, 1);
+		text = arena_reserve(arena, (size_t)length + 1, 1);
 	if (text)
 		vsnprintf(text, (size_t)length + 1, format, again);
 	va_end(again);

@@ -1,9 +1,9 @@
 /*
- * Bump allocation for what dies together: per-step scratch, query results, parsed models.
+ * Bump allocator for objects that share a lifetime: per-step scratch, query results, parsed models.
  *
- * Blocks are 64-byte aligned. With an initial capacity the first block is made at once and reused
- * for ever; further blocks are chained when it is full and joined into one at the next reset, so
- * a steady state allocates nothing. Not thread safe. Under AddressSanitizer freed space is
+ * Blocks are 64-byte aligned. An initial capacity allocates the first block at once; it is reused
+ * until arena_fini(). A full block chains another one. The next reset joins all blocks into one,
+ * so a steady state allocates nothing. Not thread safe. Under AddressSanitizer freed space is
  * poisoned.
  */
 #ifndef COMMON_ARENA_H
@@ -20,12 +20,12 @@ struct arena {
 	size_t peak;               /* greatest total ever, bytes */
 };
 
-/* @capacity may be 0. Returns 0 or -1 (no memory; nothing to undo). */
+/* @capacity may be 0. Return 0, or -1 if out of memory (nothing to undo). */
 int arena_init(struct arena *arena, size_t capacity);
 void arena_fini(struct arena *arena);
-void arena_reset(struct arena *arena); /* everything handed out is gone */
+void arena_reset(struct arena *arena); /* frees every allocation; keeps the memory */
 
-void *arena_alloc(struct arena *arena, size_t count, size_t size); /* cleared; NULL: no memory */
+void *arena_alloc(struct arena *arena, size_t count, size_t size); /* zeroed; NULL: out of memory */
 char *arena_strdup(struct arena *arena, const char *text);
 char *arena_printf(struct arena *arena, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

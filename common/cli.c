@@ -1,5 +1,5 @@
 /*
- * The command line of every command: parsing, --help and man pages from one table.
+ * Command lines of all programs: parsing, --help and man pages from one table.
  *
  * Threading: none. Ownership: arguments and tables are borrowed.
  */
@@ -23,10 +23,10 @@
 #include "common/str.h"
 
 #define CLI_WIDTH     80
-#define CLI_COLUMN    26 /* where the options' texts begin */
-#define CLI_NEAR_LIST 64 /* options looked at for a suggestion */
+#define CLI_COLUMN    26 /* where the help texts of options begin */
+#define CLI_NEAR_LIST 64 /* most names compared for a suggestion */
 
-/* What every command understands. */
+/* The options of every command. */
 static const struct cli_option cli_standards[] = {
 	{.name = "--help", .letter = 'h', .help = "Print this text."},
 	{.name = "--version", .help = "Print the version."},
@@ -77,7 +77,7 @@ static const struct cli_option *cli_find_letter(const struct cli_command *comman
 	return NULL;
 }
 
-/* Is @text an option, and not a word, "-" or a negative number? */
+/* Return whether @text is an option: not a word, "-" or a negative number. */
 static bool cli_is_option(const char *text)
 {
 	return text[0] == '-' && text[1] != '\0' && !isdigit((unsigned char)text[1]) &&
@@ -86,22 +86,22 @@ static bool cli_is_option(const char *text)
 
 /* ---- words of a list "auto always never" ----------------------------------------------------- */
 
-/* The next word of *@list: its length, or 0 at the end. *@list then points at the word. */
-static size_t cli_word(const char **list)
+/* Advance *@list to its next word; return the length of the word, 0 at the end. */
+static size_t cli_next_word(const char **list)
 {
 	*list += strspn(*list, " ");
 	return strcspn(*list, " ");
 }
 
-static enum status cli_refuse_choice(const struct cli_option *option, const char *value,
-				     struct err *err)
+static enum status cli_unknown_choice(const struct cli_option *option, const char *value,
+				      struct err *err)
 {
 	char copy[1024];
 	const char *words[CLI_NEAR_LIST], *near;
 	char *rest = NULL;
 	size_t count = 0, length = strlen(option->choices);
 
-	/* Lists that a table makes end with a blank. */
+	/* Lists generated from a table end with a blank. */
 	while (length > 0 && option->choices[length - 1] == ' ')
 		length--;
 	str_copy(copy, sizeof(copy), option->choices);
@@ -125,10 +125,10 @@ static enum status cli_check_choice(const struct cli_option *option, const char 
 
 	if (!list)
 		return ST_OK;
-	for (; (length = cli_word(&list)) > 0; list += length)
+	for (; (length = cli_next_word(&list)) > 0; list += length)
 		if (strlen(value) == length && !memcmp(list, value, length))
 			return ST_OK;
-	return cli_refuse_choice(option, value, err);
+	return cli_unknown_choice(option, value, err);
 }
 
 /* ---- parsing --------------------------------------------------------------------------------- */
@@ -140,7 +140,8 @@ void cli_begin(struct cli_walk *walk, const struct cli_command *command, int arg
 		.command = command, .argc = argc, .argv = argv, .at = 1, .open = open};
 }
 
-static enum status cli_refuse_option(const struct cli_walk *walk, const char *name, struct err *err)
+static enum status cli_unknown_option(const struct cli_walk *walk, const char *name,
+				      struct err *err)
 {
 	const char *names[CLI_NEAR_LIST], *near;
 	const struct cli_option *row;
@@ -155,9 +156,9 @@ static enum status cli_refuse_option(const struct cli_walk *walk, const char *na
 	return err_set(err, ST_INVALID, "unknown option %s (--help lists them)", name);
 }
 
-/* The value of @option: @attached ("--x=value"), else the next word. */
-static enum status cli_value(struct cli_walk *walk, const struct cli_option *option,
-			     const char *attached, struct cli_argument *out, struct err *err)
+/* Fill @out with @option and its value: @attached ("--x=value"), else the next word. */
+static enum status cli_parse_value(struct cli_walk *walk, const struct cli_option *option,
+				   const char *attached, struct cli_argument *out, struct err *err)
 {
 	const char *next = walk->at < walk->argc ? walk->argv[walk->at] : NULL;
 
@@ -169,7 +170,7 @@ static enum status cli_value(struct cli_walk *walk, const struct cli_option *opt
 				: ST_OK;
 
 	if (!attached) {
-		/* "--out --json" is a forgotten value; "--out=--json" says that it is meant. */
+		/* "--out --json" is a forgotten value; "--out=--json" is explicit. */
 		if (!next)
 			return err_set(err, ST_INVALID, "%s needs a value: %s", option->name,
 				       option->argument);
@@ -183,9 +184,9 @@ static enum status cli_value(struct cli_walk *walk, const struct cli_option *opt
 	return cli_check_choice(option, out->value, err);
 }
 
-/* An option that is not in the table, where those are welcome. */
-static enum status cli_open_value(struct cli_walk *walk, const char *text, const char *attached,
-				  struct cli_argument *out, struct err *err)
+/* An option outside the table, in a walk that accepts those. */
+static enum status cli_parse_unknown(struct cli_walk *walk, const char *text, const char *attached,
+				     struct cli_argument *out, struct err *err)
 {
 	const char *next = walk->at < walk->argc ? walk->argv[walk->at] : NULL;
 
@@ -206,8 +207,8 @@ static enum status cli_open_value(struct cli_walk *walk, const char *text, const
 	return ST_OK;
 }
 
-static enum status cli_long(struct cli_walk *walk, const char *text, struct cli_argument *out,
-			    struct err *err)
+static enum status cli_parse_long(struct cli_walk *walk, const char *text, struct cli_argument *out,
+				  struct err *err)
 {
 	size_t length = strcspn(text, "=");
 	const char *attached = text[length] ? text + length + 1 : NULL;
@@ -215,23 +216,23 @@ static enum status cli_long(struct cli_walk *walk, const char *text, struct cli_
 	char name[CLI_NAME_SIZE];
 
 	if (option)
-		return cli_value(walk, option, attached, out, err);
+		return cli_parse_value(walk, option, attached, out, err);
 	if (walk->open)
-		return cli_open_value(walk, text, attached, out, err);
+		return cli_parse_unknown(walk, text, attached, out, err);
 
 	str_copy(name, min(length + 1, sizeof(name)), text);
-	return cli_refuse_option(walk, name, err);
+	return cli_unknown_option(walk, name, err);
 }
 
-/* "-c VALUE", "-cVALUE" or a switch. */
-static enum status cli_short(struct cli_walk *walk, const char *text, struct cli_argument *out,
-			     struct err *err)
+/* Parse "-c VALUE", "-cVALUE" or a switch. */
+static enum status cli_parse_short(struct cli_walk *walk, const char *text,
+				   struct cli_argument *out, struct err *err)
 {
 	const struct cli_option *option = cli_find_letter(walk->command, text[1]);
 
 	if (!option || (!option->argument && text[2]))
-		return cli_refuse_option(walk, text, err);
-	return cli_value(walk, option, text[2] ? text + 2 : NULL, out, err);
+		return cli_unknown_option(walk, text, err);
+	return cli_parse_value(walk, option, text[2] ? text + 2 : NULL, out, err);
 }
 
 enum status cli_next(struct cli_walk *walk, struct cli_argument *out, bool *more, struct err *err)
@@ -254,13 +255,13 @@ enum status cli_next(struct cli_walk *walk, struct cli_argument *out, bool *more
 		return ST_OK;
 	}
 	if (text[1] == '-')
-		return cli_long(walk, text, out, err);
-	return cli_short(walk, text, out, err);
+		return cli_parse_long(walk, text, out, err);
+	return cli_parse_short(walk, text, out, err);
 }
 
 /* ---- help ------------------------------------------------------------------------------------ */
 
-/* Columns of a text of @length bytes: its characters. */
+/* Columns of @text: its characters in @length bytes of UTF-8. */
 static size_t cli_columns(const char *text, size_t length)
 {
 	size_t columns = 0;
@@ -270,8 +271,8 @@ static size_t cli_columns(const char *text, size_t length)
 	return columns;
 }
 
-/* Print @text wrapped at the width, lines after the first indented by @indent; the cursor stands at
- * @column. Line feeds within are kept. Ends with a line feed. */
+/* Print @text wrapped at CLI_WIDTH with a final line feed; lines after the first are indented by
+ * @indent. The cursor is at @column. Line feeds in @text are kept. */
 static void cli_wrap(FILE *out, const char *text, size_t indent, size_t column)
 {
 	bool first = true;
@@ -324,9 +325,9 @@ static void cli_help_option(FILE *out, const struct cli_option *option)
 }
 
 /* Call @show for each "command\texplanation" line. */
-static void cli_each_example(const char *examples, FILE *out,
-			     void (*show)(FILE *out, const char *command, int length,
-					  const char *why))
+static void cli_for_each_example(const char *examples, FILE *out,
+				 void (*show)(FILE *out, const char *command, int length,
+					      const char *why))
 {
 	while (examples && *examples) {
 		size_t length = strcspn(examples, "\n");
@@ -368,14 +369,14 @@ void cli_help(const struct cli_command *command, FILE *out)
 
 	if (command->examples) {
 		fprintf(out, "\nExamples:\n");
-		cli_each_example(command->examples, out, cli_help_example);
+		cli_for_each_example(command->examples, out, cli_help_example);
 	}
 	fprintf(out, "\nExit codes: 0 done, 1 the work failed, 2 the request was wrong.\n");
 }
 
 /* ---- manual page ----------------------------------------------------------------------------- */
 
-/* Escape for roff; at the start of a line a point or quote would be a request. */
+/* Escape for roff: a point or quote that begins a line would be a request. */
 static void cli_roff(FILE *out, const char *text, size_t length)
 {
 	bool start = true;
@@ -395,7 +396,7 @@ static void cli_roff(FILE *out, const char *text, size_t length)
 	}
 }
 
-/* Is the first line of @text a title like FILES, with text below it? */
+/* Return whether the first line of @text is a title like FILES with text below it. */
 static bool cli_is_title(const char *text, size_t length, size_t *title)
 {
 	*title = 0;
@@ -404,7 +405,7 @@ static bool cli_is_title(const char *text, size_t length, size_t *title)
 	return *title > 0 && *title < length && text[*title] == '\n';
 }
 
-/* Paragraphs split by blank lines; one that begins with a title begins a section. */
+/* Paragraphs are separated by blank lines; one that begins with a title starts a section. */
 static void cli_man_paragraphs(FILE *out, const char *text)
 {
 	bool first = true;
@@ -462,7 +463,7 @@ static void cli_man(const struct cli_command *command, FILE *out)
 	const struct cli_option *row;
 	char page[CLI_NAME_SIZE];
 
-	/* "ipu-report diff" is on the page ipu-report-diff: a page's name has no blank. */
+	/* The page of "ipu-report diff" is ipu-report-diff: page names contain no blank. */
 	str_copy(page, sizeof(page), command->name);
 	for (char *p = page; *p; p++)
 		*p = *p == ' ' ? '-' : *p;
@@ -486,7 +487,7 @@ static void cli_man(const struct cli_command *command, FILE *out)
 		cli_man_option(out, row);
 	if (command->examples) {
 		fputs(".SH EXAMPLES\n", out);
-		cli_each_example(command->examples, out, cli_man_example);
+		cli_for_each_example(command->examples, out, cli_man_example);
 	}
 	fputs(".SH \"EXIT STATUS\"\n"
 	      ".TP\n0\nDone.\n"
@@ -496,22 +497,22 @@ static void cli_man(const struct cli_command *command, FILE *out)
 	if (command->details) {
 		size_t title;
 
-		/* Without a title of its own the text would fall to the exit codes. */
+		/* Without a heading the text would belong to EXIT STATUS. */
 		if (!cli_is_title(command->details, strlen(command->details), &title))
 			fputs(".SH NOTES\n", out);
 		cli_man_paragraphs(out, command->details);
 	}
 }
 
-/* ---- what every command understands ---------------------------------------------------------- */
+/* ---- standard options ------------------------------------------------------------------------ */
 
 static void cli_version(const struct cli_command *command, FILE *out)
 {
 	fprintf(out, "%s %s\n", command->name, IPUSCOPE_VERSION);
 }
 
-static bool cli_show(const struct cli_command *command, const struct cli_option *standard,
-		     const char *value, FILE *out)
+static bool cli_run_standard(const struct cli_command *command, const struct cli_option *standard,
+			     const char *value, FILE *out)
 {
 	static void (*const shows[])(const struct cli_command *, FILE *) = {cli_help, cli_version,
 									    NULL, cli_man};
@@ -539,13 +540,13 @@ bool cli_standard(const struct cli_command *command, int argc, char **argv, FILE
 	struct cli_walk walk;
 	bool more;
 
-	/* Mistakes are not looked at: `--colr --help` is asking for help. */
+	/* Ignore errors: `--colr --help` asks for help. */
 	cli_begin(&walk, command, argc, argv, true);
 	do {
 		enum status status = cli_next(&walk, &argument, &more, NULL);
 
 		if (more && status == ST_OK && cli_is_standard(argument.option) &&
-		    cli_show(command, argument.option, argument.value, out))
+		    cli_run_standard(command, argument.option, argument.value, out))
 			return true;
 	} while (more);
 	return false;
@@ -580,7 +581,7 @@ bool cli_colour(FILE *stream, const char *when)
 	if (when && !strcmp(when, "never"))
 		return false;
 
-	/* Both conventions: set but empty counts as not set. */
+	/* Both conventions treat an empty variable as unset. */
 	if (no_color && *no_color)
 		return false;
 	if (force && *force && strcmp(force, "0") != 0)
@@ -610,8 +611,8 @@ enum status cli_number(const char *name, const char *value, int64_t least, int64
 	return ST_OK;
 }
 
-/* The place of @word among @choices, of which it is one. */
-static int cli_place(const char *choices, const char *word)
+/* Index of @word among @choices, which contain it. */
+static int cli_choice_index(const char *choices, const char *word)
 {
 	const size_t length = strlen(word);
 	int place = 0;
@@ -648,7 +649,7 @@ enum status cli_set(const struct cli_argument *argument, void *into, struct err 
 			*(int *)field = (int)size;
 		return status;
 	case CLI_CHOICE:
-		*(int *)field = cli_place(argument->option->choices, argument->value);
+		*(int *)field = cli_choice_index(argument->option->choices, argument->value);
 		break;
 	case CLI_VALUE:
 		*(int *)field = (int)least;

@@ -1,9 +1,9 @@
 /*
- * The command line of every command: one table of options makes parsing, --help, the completions
- * for bash and zsh, and the man page.
+ * Command lines of all programs. One table of options drives parsing, --help, the completions for
+ * bash and zsh, and the man page.
  *
- * Understood everywhere: -h --help, --version, --completion bash|zsh, --man (prints the page's
- * source), `--option value`, `--option=value`, `--` ends options.
+ * Every command accepts -h, --help, --version, --completion bash|zsh, --man (prints the source of
+ * the page), `--option value`, `--option=value`, and `--`, which ends the options.
  */
 #ifndef COMMON_CLI_H
 #define COMMON_CLI_H
@@ -17,15 +17,15 @@
 
 #define CLI_NAME_SIZE 256
 
-/* What cli_set() puts into a field of the command's own struct. */
+/* What cli_set() stores into a field of the command's own struct. */
 enum cli_kind {
-	CLI_OWN,    /* nothing: the command looks at the value itself */
+	CLI_OWN,    /* nothing: the command evaluates the value itself */
 	CLI_SWITCH, /* bool: true */
-	CLI_TEXT,   /* const char *: the value, which is argv's */
-	CLI_NUMBER, /* int64_t: a number from 0, or as CLI_RANGE says */
-	CLI_SIZE,   /* int: a number from 0 to CLI_SIZE_MOST, or as CLI_RANGE says */
-	CLI_CHOICE, /* an enum or int: the value's place among the choices */
-	CLI_VALUE   /* an enum or int: what CLI_IS says, of a switch */
+	CLI_TEXT,   /* const char *: the value, a pointer into argv */
+	CLI_NUMBER, /* int64_t: a number from 0, or the range of CLI_RANGE */
+	CLI_SIZE,   /* int: a number from 0 to CLI_SIZE_MOST, or the range of CLI_RANGE */
+	CLI_CHOICE, /* an enum or int: the index of the value in the choices */
+	CLI_VALUE   /* an enum or int: the constant that CLI_IS gives; for a switch */
 };
 
 #define CLI_SIZE_MOST 100000
@@ -41,7 +41,7 @@ enum cli_kind {
 		.kind = CLI_##what, .offset = offsetof(type, member), .least = from, .most = to    \
 	}
 
-/* .field = CLI_IS(struct line, color, WHEN_NEVER): the switch puts that value. */
+/* .field = CLI_IS(struct line, color, WHEN_NEVER): the switch stores that value. */
 #define CLI_IS(type, member, value)                                                                \
 	{                                                                                          \
 		.kind = CLI_VALUE, .offset = offsetof(type, member), .least = value                \
@@ -49,51 +49,51 @@ enum cli_kind {
 
 struct cli_option {
 	const char *name;     /* "--color" */
-	char letter;          /* 'c' for -c; 0: none */
+	char letter;          /* 'c' for -c, or 0 */
 	const char *argument; /* "WHEN", or NULL for a switch */
-	const char *choices;  /* "auto always never" for completion and checking, or NULL */
-	const char *help;     /* a sentence or two; default included */
+	const char *choices;  /* "auto always never": checked and completed; or NULL */
+	const char *help;     /* one or two sentences, including the default */
 	struct {
 		enum cli_kind kind;
 		size_t offset;
-		int64_t least, most; /* most 0: the greatest that the kind can have */
+		int64_t least, most; /* inclusive; most 0: the greatest value of the kind */
 	} field;
 };
 
 struct cli_command {
 	const char *name;     /* "ipu-train" */
 	const char *synopsis; /* "RUN [--key value ...]" */
-	const char *summary;  /* half a sentence, for the man page's NAME */
-	const char *about;    /* paragraphs split by "\n\n" */
+	const char *summary;  /* a phrase for the NAME section of the man page */
+	const char *about;    /* paragraphs separated by "\n\n" */
 	const struct cli_option *options;
 	size_t option_count;
 	const char *examples; /* lines "command\texplanation\n" */
-	const char *words; /* for completion: "FILE" or words of the first argument; NULL: none */
-	/* For completion: a command whose lines begin with what the first argument may be beside a
-	 * file ("ipu-train --list"); NULL: there is none. */
+	const char *words;    /* completion: "FILE" or the words of the first argument, or NULL */
+	/* Completion: a command whose output lines begin with further values of the first argument
+	 * ("ipu-train --list"), or NULL. */
 	const char *names;
-	/* For completion: the words of the second argument, one by one, NULL past the last; and
-	 * words that are commands of their own where they stand first or second ("ipu-report diff":
-	 * the last word of their names). NULL: there are none. */
+	/* Completion, each may be NULL: second() returns the words of the second argument one by
+	 * one; verb() returns subcommands, whose verb may be the first or second word ("ipu-report
+	 * diff": the verb is the last word of the name). Both return NULL past the end. */
 	const char *(*second)(size_t at);
 	const struct cli_command *(*verb)(size_t at);
 	const char *details; /* further man page paragraphs (FILES, ENVIRONMENT as "TITLE\ntext"),
 				or NULL */
 };
 
-/* One parsed argument: option is NULL for a plain word. */
+/* One parsed argument. */
 struct cli_argument {
-	const struct cli_option *option; /* NULL: a word, or an option the table does not know */
-	const char *name; /* as written without "=value", until the next cli_next(); NULL: a word */
+	const struct cli_option *option; /* NULL: a word, or an option that the table lacks */
+	const char *name;  /* without "=value", valid until the next cli_next(); NULL: a word */
 	const char *value; /* the value or the word; NULL for a switch */
 };
 
 /*
- * Walk the arguments. cli_next() returns ST_OK with *@more true and *@out set, or *@more false at
- * the end. An option that the table lacks is ST_INVALID with the nearest named, unless @open is
- * true: then it comes out with option NULL, its name, and the following word as the value
- * ("--fit.epochs 5"); NULL where none follows or the next is an option. Who knows it to be a switch
- * gives the word back: at--.
+ * Iterate over the arguments. cli_next() returns ST_OK and sets *@more; at the end *@more is false,
+ * otherwise *@out is set. An option that the table lacks is ST_INVALID; the message suggests the
+ * nearest name. With @open set, such an option is returned instead: option NULL, its name, and the
+ * following word as the value ("--fit.epochs 5"), or NULL if no word follows or the next one is an
+ * option. A caller that knows it to be a switch returns the word to the iterator by at--.
  */
 struct cli_walk {
 	const struct cli_command *command;
@@ -110,36 +110,36 @@ void cli_begin(struct cli_walk *walk, const struct cli_command *command, int arg
 enum status cli_next(struct cli_walk *walk, struct cli_argument *out, bool *more, struct err *err);
 
 /*
- * Take the characters of the user's locale, and nothing else of it: numbers have a point and
- * messages are English, as in files. Letters fold as in C: elsewhere I may not be i's capital.
- * Returns whether it is UTF-8.
+ * Set LC_CTYPE from the user's locale, and no other category: numbers keep the decimal point and
+ * messages stay English, as in files. Upper and lower case map as in C (in Turkish, the capital of
+ * i is not I). Return whether the locale is UTF-8.
  */
 bool cli_locale(void);
 
-/* Where argv asks for --help, --version, --completion or --man: print it and return true. */
+/* If argv contains --help, --version, --completion or --man, print it and return true. */
 bool cli_standard(const struct cli_command *command, int argc, char **argv, FILE *out);
 
-/* The number that @value says, from @least to @greatest; @name is the option's. */
+/* Parse @value as a number from @least to @greatest; @name is the option, for the message. */
 enum status cli_number(const char *name, const char *value, int64_t least, int64_t greatest,
 		       int64_t *out, struct err *err);
 
-/* Put the value of @argument, which has an option, into the option's field of the struct @into. */
+/* Store the value of @argument, whose option is not NULL, into the option's field of @into. */
 enum status cli_set(const struct cli_argument *argument, void *into, struct err *err);
 
 void cli_help(const struct cli_command *command, FILE *out);
 
-/* Print "NAME: text" as one line on stderr and return the exit code for @err. */
+/* Print "NAME: text" as one line on stderr; return the exit code for @err. */
 int cli_fail(const struct cli_command *command, const struct err *err);
 
-/* What main() returns: @code, unless that is 0 and the standard output was refused (a full disk):
- * then one line on stderr, and 1. */
+/* Return the exit code for main(): @code, or 1 after one line on stderr if @code is 0 and writing
+ * to standard output failed (a full disk). */
 int cli_finish(const char *name, int code);
 
-/* Colour on @stream? NO_COLOR, CLICOLOR_FORCE, TERM=dumb and the terminal decide; @when is "auto",
- * "always", "never" or NULL. */
+/* Return whether to colour @stream, from NO_COLOR, CLICOLOR_FORCE, TERM=dumb and the terminal.
+ * @when is "auto", "always", "never" or NULL. */
 bool cli_colour(FILE *stream, const char *when);
 
-/* Columns of the terminal that @stream is; 80 elsewhere. */
+/* Columns of the terminal behind @stream; 80 if it is not a terminal. */
 int cli_width(FILE *stream);
 
 #endif /* COMMON_CLI_H */

@@ -1,5 +1,5 @@
 /*
- * The completions for bash and zsh: a shell function per command, one more for each of its verbs.
+ * Completions for bash and zsh: one shell function per command and one per verb.
  *
  * Threading: none. Ownership: tables are borrowed.
  */
@@ -12,7 +12,7 @@
 
 #define NAME_SIZE 64
 
-/* The name as a shell function: "ipu-train" is "_ipu_train". */
+/* Name of the shell function: "ipu-train" is "_ipu_train". */
 static void completion_function(const struct cli_command *command, char out[NAME_SIZE])
 {
 	snprintf(out, NAME_SIZE, "_%s", command->name);
@@ -21,7 +21,7 @@ static void completion_function(const struct cli_command *command, char out[NAME
 			*p = '_';
 }
 
-/* "ipu-report diff" is the verb "diff". */
+/* The verb of "ipu-report diff" is "diff". */
 static const char *completion_verb(const struct cli_command *verb)
 {
 	const char *blank = strrchr(verb->name, ' ');
@@ -29,7 +29,7 @@ static const char *completion_verb(const struct cli_command *verb)
 	return blank ? blank + 1 : verb->name;
 }
 
-/* The @at-th verb of @command; NULL past the last. */
+/* Verb @at of @command; NULL past the last. */
 static const struct cli_command *verb_at(const struct cli_command *command, size_t at)
 {
 	return command->verb ? command->verb(at) : NULL;
@@ -45,8 +45,8 @@ static bool wants_file(const char *argument)
 	return false;
 }
 
-/* The words of the second argument and the verbs, between blanks. */
-static void put_second(const struct cli_command *command, FILE *out)
+/* Print the words of the second argument and the verbs, separated by blanks. */
+static void print_second(const struct cli_command *command, FILE *out)
 {
 	const struct cli_command *verb;
 	const char *word, *gap = "";
@@ -61,7 +61,7 @@ static void put_second(const struct cli_command *command, FILE *out)
 	}
 }
 
-static void put_verbs(const struct cli_command *command, const char *between, FILE *out)
+static void print_verbs(const struct cli_command *command, const char *between, FILE *out)
 {
 	const struct cli_command *verb;
 
@@ -69,8 +69,8 @@ static void put_verbs(const struct cli_command *command, const char *between, FI
 		fprintf(out, "%s%s", i ? between : "", completion_verb(verb));
 }
 
-/* What prints the names that may stand beside a file, one a line, up to an empty one. */
-static void put_names(const struct cli_command *command, FILE *out)
+/* Print the shell pipeline that lists the first argument's names, up to the first empty line. */
+static void print_names(const struct cli_command *command, FILE *out)
 {
 	fprintf(out, "%s 2>/dev/null | sed -e \"/./b\" -e q | cut -d \" \" -f 1", command->names);
 }
@@ -93,7 +93,8 @@ static void bash_values(const struct cli_option *option, FILE *out)
 	fprintf(out, "\t\treturn\n\t\t;;\n");
 }
 
-/* A verb first, or second after its own first word: its function goes on as if it came first. */
+/* A verb is the first word, or the second one after its argument: then its function completes as if
+ * the verb came first. */
 static void bash_verbs(const struct cli_command *command, FILE *out)
 {
 	const struct cli_command *verb;
@@ -136,19 +137,19 @@ static void bash_words(const struct cli_command *command, FILE *out)
 	if (command->names) {
 		fprintf(out, "\tif [[ $COMP_CWORD -eq 1 ]]; then\n"
 			     "\t\tCOMPREPLY+=($(compgen -W \"$(");
-		put_names(command, out);
+		print_names(command, out);
 		fprintf(out, ")\" -- \"$cur\"))\n\tfi\n");
 	}
 	if (verb_at(command, 0)) {
 		fprintf(out, "\tif [[ $COMP_CWORD -eq 1 ]]; then\n"
 			     "\t\tCOMPREPLY+=($(compgen -W '");
-		put_verbs(command, " ", out);
+		print_verbs(command, " ", out);
 		fprintf(out, "' -- \"$cur\"))\n\tfi\n");
 	}
 	if (command->second) {
 		fprintf(out, "\tif [[ $COMP_CWORD -eq 2 ]]; then\n"
 			     "\t\tCOMPREPLY=($(compgen -W '");
-		put_second(command, out);
+		print_second(command, out);
 		fprintf(out, "' -- \"$cur\"))\n\tfi\n");
 	}
 }
@@ -195,7 +196,7 @@ static void completion_bash(const struct cli_command *command, FILE *out)
 
 /* ---- zsh ------------------------------------------------------------------------------------- */
 
-/* Text inside single quotes of zsh's _arguments: its brackets and colons are escaped. */
+/* Print text inside single quotes of zsh's _arguments, with brackets and colons escaped. */
 static void zsh_text(FILE *out, const char *text)
 {
 	for (; *text; text++) {
@@ -265,17 +266,17 @@ static void zsh_function(const struct cli_command *command, FILE *out)
 		fprintf(out, "\t'1:word:(%s)' \\\n", command->words);
 	else if (verb_at(command, 0) || command->names) {
 		fprintf(out, "\t'1: :{%scompadd -- ", command->words ? "_files; " : "");
-		put_verbs(command, " ", out);
+		print_verbs(command, " ", out);
 		if (command->names) {
 			fprintf(out, " ${(f)\"$(");
-			put_names(command, out);
+			print_names(command, out);
 			fprintf(out, ")\"}");
 		}
 		fprintf(out, "}' \\\n");
 	}
 	if (command->second) {
 		fprintf(out, "\t'2:name:(");
-		put_second(command, out);
+		print_second(command, out);
 		fprintf(out, ")' \\\n");
 	}
 	fprintf(out, "\t'*:file:_files'\n}\n");
@@ -292,8 +293,8 @@ static void completion_zsh(const struct cli_command *command, FILE *out)
 		zsh_function(verb, out);
 	zsh_function(command, out);
 	/*
-	 * Found on $fpath it is called as the file is, and must complete at once; else it was
-	 * sourced.
+	 * When zsh autoloads the file from $fpath it calls the file as the function, which must
+	 * complete at once. Otherwise the file was sourced.
 	 */
 	fprintf(out,
 		"if [ \"$funcstack[1]\" = \"_%s\" ]; then\n\t%s \"$@\"\n"

@@ -1,15 +1,15 @@
 /*
- * What the files of the command line share.
+ * Internal interface between the command-line files.
  */
 #ifndef COMMON_CLI_INTERNAL_H
 #define COMMON_CLI_INTERNAL_H
 
 #include "common/cli.h"
 
-/* Row @i of the command's options and the standard ones after them; NULL past the end. */
+/* Row @i of the command's options followed by the standard ones; NULL past the end. */
 const struct cli_option *cli__row(const struct cli_command *command, size_t i);
 
-/* Print the completion for @shell; false: there is none (cli_next() says what there is). */
+/* Print the completion for @shell. False: unsupported shell (cli_next() reports the choices). */
 bool cli__completion(const struct cli_command *command, const char *shell, FILE *out);
 
 #endif /* COMMON_CLI_INTERNAL_H */

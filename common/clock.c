@@ -1,5 +1,5 @@
 /*
- * Host clocks in nanoseconds. Threading: no state.
+ * Host clocks in nanoseconds. Threading: stateless.
  */
 #include "common/clock.h"
 
@@ -13,7 +13,7 @@ static int64_t clock_read(clockid_t id)
 	struct timespec now = {0};
 	int failed = clock_gettime(id, &now);
 
-	/* The three clocks asked for exist on every Linux. */
+	/* Every Linux has the three clocks used here. */
 	assert(!failed);
 	(void)failed;
 	return (int64_t)now.tv_sec * CLOCK_NS_PER_S + now.tv_nsec;

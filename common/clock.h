@@ -1,5 +1,5 @@
 /*
- * Host clocks. Nanoseconds everywhere; ticks only inside recording rings.
+ * Host clocks in nanoseconds. Only the recording rings use processor ticks.
  */
 #ifndef COMMON_CLOCK_H
 #define COMMON_CLOCK_H

@@ -1,7 +1,8 @@
 /*
- * Logarithms by the series of the area tangent, powers by that of exp, cosines by those of sine and
- * cosine (Taylor), each over an interval that is small enough. Where one double is too few, numbers
- * are unevaluated sums of two, with exact sums (Knuth) and exact products (Dekker, Veltkamp).
+ * Logarithms from the series of artanh, powers from that of exp, cosines from the Taylor series of
+ * sine and cosine, each after reduction to a small interval. Where double precision is too little,
+ * numbers are unevaluated sums of two doubles, with exact sums (Knuth) and exact products (Dekker,
+ * Veltkamp).
  */
 #include "common/elementary.h"
 
@@ -15,14 +16,14 @@
 #error "Each operation must be rounded to its type, in the order it is written in."
 #endif
 
-/* high + low, of which high is the nearest double to the sum. */
+/* The number high + low; high is the nearest double to the sum. */
 struct pair {
 	double high, low;
 };
 
 #define PAIR_SPLIT 0x1.0000002p27 /* cuts a double into halves of 26 bits */
 
-/* Exact where |a| >= |b| or a is 0. */
+/* Exact if |a| >= |b| or a is 0. */
 static struct pair pair_sum_sorted(double a, double b)
 {
 	const double high = a + b;
@@ -38,7 +39,7 @@ static struct pair pair_sum(double a, double b)
 	return (struct pair){high, (a - (high - of_b)) + (b - of_b)};
 }
 
-/* Exact; neither may be beyond 2^990, nor the product near the subnormal numbers. */
+/* Exact if neither factor exceeds 2^990 and the product is not near the subnormal numbers. */
 static struct pair pair_product(double a, double b)
 {
 	const double a_split = a * PAIR_SPLIT, b_split = b * PAIR_SPLIT;
@@ -55,7 +56,7 @@ static struct pair pair_times(struct pair a, struct pair b)
 	return pair_sum_sorted(product.high, product.low + (a.high * b.low + a.low * b.high));
 }
 
-/* coefficients[0] + coefficients[1] x + ...: even and odd powers side by side. @count is even. */
+/* coefficients[0] + coefficients[1] x + ..., even and odd powers in parallel. @count is even. */
 static inline double polynomial(const double *coefficients, size_t count, double x)
 {
 	const double square = x * x;
@@ -74,7 +75,7 @@ static inline double polynomial(const double *coefficients, size_t count, double
 #define LN2_LOW  0x1.ef35793c76730p-45
 #define SQRT_1_2 0x1.6a09e667f3bcdp-1
 
-/* A finite x > 0 is m 2^k, m from sqrt(1/2) to sqrt(2). */
+/* Split a finite x > 0 into m 2^k with m from sqrt(1/2) to sqrt(2); return m. */
 static double log_reduce(double x, double *k)
 {
 	int exponent;
@@ -88,8 +89,8 @@ static double log_reduce(double x, double *k)
 	return m;
 }
 
-/* With z = s^2 at most 0.0295 the area tangent is s (1 + z (1/3 + z (1/5 + z/7 + ...))): what is
- * in the inner parentheses. */
+/* For z = s^2, at most 0.0295, artanh(s) = s (1 + z (1/3 + z (1/5 + z/7 + ...))): return the inner
+ * parentheses. */
 static inline double log_tail(double z)
 {
 	static const double from_fifth[] = {1.0 / 5,  1.0 / 7,  1.0 / 9,  1.0 / 11,
@@ -99,8 +100,8 @@ static inline double log_tail(double z)
 	return polynomial(from_fifth, ARRAY_LEN(from_fifth), z);
 }
 
-/* With f = m - 1 and s = f / (2 + f), log m is twice the area tangent of s. As 2 s = f - s f, it is
- * f less something small, so that the rounding of s does not count. */
+/* With f = m - 1 and s = f / (2 + f), log m is 2 artanh(s). Since 2 s = f - s f, that is f minus a
+ * small term, so the rounding error of s is negligible. */
 static double log_plain(double x)
 {
 	double k, f = log_reduce(x, &k) - 1.0, s = f / (2.0 + f), z = s * s;
@@ -109,7 +110,7 @@ static double log_plain(double x)
 	return k * LN2_HIGH + (f - (s * (f - rest) - k * LN2_LOW));
 }
 
-/* The same with 66 bits. */
+/* log_plain() with 66 bits. */
 static struct pair log_pair(double x)
 {
 	static const struct pair third = {0x1.5555555555555p-2, 0x1.5555555555555p-56};
@@ -133,7 +134,7 @@ static struct pair log_pair(double x)
 	return pair_sum_sorted(sum.high, sum.low + (k * LN2_LOW + 2.0 * s.low));
 }
 
-/* What is no number above 0: its logarithm is @out. */
+/* If x is not a finite number above 0, set *@out to its logarithm and return true. */
 static bool log_special(double x, double *out)
 {
 	if (x > 0.0 && x <= DBL_MAX)
@@ -160,9 +161,9 @@ double elementary_log1p(double x)
 /* ---- powers ---------------------------------------------------------------------------------- */
 
 #define LOG2_E   0x1.71547652b82fep+0
-#define EXP_MOST 1100.0 /* beyond, all is 0 or infinite */
+#define EXP_MOST 1100.0 /* exp() overflows or underflows beyond */
 
-/* exp(x) = 2^k exp(r) with r at most ln 2 / 2; the terms of its series from r^2/2 on. */
+/* exp(x) = 2^k exp(r) with |r| at most ln 2 / 2; the table has the series from r^2/2 on. */
 static double exp_pair(struct pair x)
 {
 	static const double from_half[] = {1.0 / 2,        1.0 / 6,         1.0 / 24,
@@ -192,7 +193,7 @@ double elementary_pow(double x, double y)
 	if (x == 0.0 || isinf(x) || isinf(y))
 		return (x > 1.0) == (y > 0.0) ? (double)INFINITY : 0.0;
 
-	/* Logarithms are 2^-54 at least: what is greater than this y is infinite or 0 anyway. */
+	/* |log x| is at least 2^-54, so a greater |y| gives 0 or infinity anyway. */
 	y = y > 0x1p70 ? 0x1p70 : y < -0x1p70 ? -0x1p70 : y;
 	log = log_pair(x);
 	product = pair_product(log.high, y);
@@ -207,7 +208,7 @@ double elementary_pow(double x, double y)
 
 double elementary_cos_pi(double x)
 {
-	/* In r^2: (cos(pi r) - 1) / r^2 and (sin(pi r) - pi r) / r^3. */
+	/* Coefficients in r^2 of (cos(pi r) - 1) / r^2 and (sin(pi r) - pi r) / r^3. */
 	static const double cosine[] = {-0x1.3bd3cc9be45dep+2,  0x1.03c1f081b5ac4p+2,
 					-0x1.55d3c7e3cbffap+0,  0x1.e1f506891babbp-3,
 					-0x1.a6d1f2a204a8cp-6,  0x1.f9d38a3763cc3p-10,
@@ -219,7 +220,7 @@ double elementary_cos_pi(double x)
 	double r = fabs(x), sign = 1.0, low;
 	struct pair high;
 
-	/* Whole turns, the lower half of the circle, the left one: each subtraction is exact. */
+	/* Reduce by full turns, then by symmetry to [0, 1/2]; each subtraction is exact. */
 	r -= 2.0 * floor(0.5 * r);
 	r = r > 1.0 ? 2.0 - r : r;
 	if (r > 0.5) {

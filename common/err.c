@@ -1,7 +1,7 @@
 /*
- * Error records: cut text, no control characters, plus the texts of struct status.
+ * Error records (truncated, without control characters) and the texts of enum status.
  *
- * Threading: no state of its own. Ownership: the caller's struct err is written, nothing is kept.
+ * Threading: stateless. Ownership: the caller's struct err is written; nothing is retained.
  */
 #include "common/err.h"
 
@@ -23,7 +23,7 @@ static const struct {
 #undef STATUS_ROW
 };
 
-/* From here on the work failed; below it the request was wrong. */
+/* Values from here on: the work failed; below: the request was wrong. */
 #define STATUS_FIRST_WORK 20
 
 const char *status_text(enum status status)
@@ -43,7 +43,7 @@ int status_exit_code(enum status status)
 	return status == ST_NOMEM || (int)status >= STATUS_FIRST_WORK ? 1 : 2;
 }
 
-/* Text from files ends up on terminals: neither C0 nor C1 (UTF-8 encoded) controls get through. */
+/* Text from files reaches terminals: replace C0 and C1 (UTF-8 encoded) control characters. */
 static void err_clean(char *text)
 {
 	for (unsigned char *p = (unsigned char *)text; *p; p++) {
@@ -64,8 +64,8 @@ static void err_store(struct err *err, const char *text)
 
 enum status err_set(struct err *err, enum status status, const char *format, ...)
 {
-	/* One longer than what is kept, so that the cut falls between characters. The arguments
-	 * may lie in err->text itself: format beside it. */
+	/* Longer than err->text, so that str_copy() truncates between characters. The arguments may
+	 * point into err->text, so format into a separate buffer. */
 	char text[ERR_TEXT_SIZE + 8];
 	va_list args;
 

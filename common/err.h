@@ -1,9 +1,9 @@
 /*
- * The reason of a failure, in words for a person.
+ * Error reports: a status and a message for the user.
  *
- * A fallible function takes an optional last `struct err *err`. It fills it where the reason is
- * known and returns the status: `return err_set(err, ST_IO, "open %s: %s", path, why);`. The text
- * is one line: the place first, then what is wrong and, where there is one, the remedy.
+ * A fallible function takes an optional last parameter `struct err *err`. Where it knows the reason
+ * it fills @err and returns the status: `return err_set(err, ST_IO, "open %s: %s", path, why);`.
+ * The text is one line: the place, what is wrong, and the remedy if there is one.
  */
 #ifndef COMMON_ERR_H
 #define COMMON_ERR_H
@@ -17,25 +17,25 @@
 
 struct err {
 	enum status status;
-	char text[ERR_TEXT_SIZE]; /* cut, never overflown; control characters are replaced by '?' */
+	char text[ERR_TEXT_SIZE]; /* truncated to fit; control characters are replaced by '?' */
 };
 
-/* Record @status and the text; returns @status. @err may be NULL. */
+/* Record @status and the text; return @status. @err may be NULL. */
 enum status err_set(struct err *err, enum status status, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Put "PREFIX: " before the recorded text, to add the place on the way up; returns err->status
- * (ST_FAILED where @err is NULL). */
+/* Prepend "PREFIX: " to the recorded text, to add context on the way up. Return err->status
+ * (ST_FAILED if @err is NULL). */
 enum status err_prefix(struct err *err, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* "out of memory" without a place; returns ST_NOMEM. */
+/* Record "out of memory" without a place; return ST_NOMEM. */
 enum status err_nomem(struct err *err);
 
 /*
- * Failures that stick: steps that stand one below the other return at once where an earlier one has
- * failed, so that only the last is asked. err_start() begins such a row: it returns @err, or @own
- * where that is NULL, without a failure.
+ * Sticky failures: a series of steps each of which returns at once after an earlier failure, so the
+ * caller checks only the last. err_start() begins a series: it clears and returns @err, or @own if
+ * @err is NULL.
  */
 static inline struct err *err_start(struct err *err, struct err *own)
 {

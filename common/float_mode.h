@@ -1,10 +1,10 @@
 /*
- * How a thread computes with floats, set to the standard's way for a while.
+ * Switch a thread's floating-point mode to the IEEE 754 default for a while.
  *
- * A program linked with -Ofast or -ffast-math lets its threads take denormal numbers for zeros, and
- * programs may round another way or trap. What looks at their values, or promises the same bytes
- * for all, begins with float_mode_begin() and ends with float_mode_end(), on the same thread;
- * threads made between the two inherit the standard's way.
+ * A program linked with -Ofast or -ffast-math makes its threads flush denormals to zero, and
+ * programs may change the rounding or enable traps. Code that inspects such a program's values, or
+ * promises the same bytes everywhere, calls float_mode_begin() and then float_mode_end() on the
+ * same thread; threads created between the two inherit the default mode.
  */
 #ifndef COMMON_FLOAT_MODE_H
 #define COMMON_FLOAT_MODE_H
@@ -14,7 +14,7 @@
 #if defined(__SSE2__)
 #include <xmmintrin.h>
 
-#define FLOAT_MODE_STANDARD 0x1f80u /* denormals kept, to the nearest, no traps */
+#define FLOAT_MODE_STANDARD 0x1f80u /* keep denormals, round to nearest, no traps */
 
 static inline uint64_t float_mode_begin(void)
 {

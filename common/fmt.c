@@ -1,5 +1,5 @@
 /*
- * Numbers as people read them. Threading: no state; the caller's buffer is written.
+ * Numbers formatted for people. Threading: stateless; only the caller's buffer is written.
  */
 #include "common/fmt.h"
 
@@ -12,7 +12,7 @@
 
 const char *fmt_count(char out[FMT_SIZE], int64_t value)
 {
-	/* Negating in unsigned: the least value has no positive twin. */
+	/* Negate as unsigned: INT64_MIN has no positive counterpart. */
 	uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
 	char digits[FMT_SIZE];
 	int length = snprintf(digits, sizeof(digits), "%" PRIu64, rest);
@@ -29,7 +29,7 @@ const char *fmt_count(char out[FMT_SIZE], int64_t value)
 	return out;
 }
 
-/* Three significant digits, without zeros at the end of a fraction. */
+/* Three significant digits, without trailing zeros of the fraction. */
 static void fmt_three(char out[FMT_SIZE], double value, const char *unit)
 {
 	int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
@@ -55,7 +55,7 @@ const char *fmt_bytes(char out[FMT_SIZE], uint64_t bytes)
 		return out;
 	}
 
-	/* Rounded up to the next unit means the next unit. */
+	/* A value that rounds up to 1024 is shown in the next unit. */
 	while (value >= 1023.5 && unit + 1 < ARRAY_LEN(units)) {
 		value /= 1024;
 		unit++;
@@ -117,7 +117,7 @@ const char *fmt_flops(char out[FMT_SIZE], double per_s)
 
 const char *fmt_real(char out[FMT_SIZE], double value)
 {
-	/* printf may say "-nan"; people need not know of that bit. */
+	/* printf may write "-nan"; the sign of a NaN means nothing to users. */
 	if (isnan(value))
 		snprintf(out, FMT_SIZE, "nan");
 	else

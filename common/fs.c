@@ -1,7 +1,7 @@
 /*
  * Files and folders, with errors that name the path.
  *
- * Threading: no state but a counter that keeps the names of temporaries apart.
+ * Threading: the only state is a counter that keeps names of temporary files distinct.
  */
 #include "common/fs.h"
 
@@ -21,7 +21,7 @@
 #include "common/mem.h"
 #include "common/str.h"
 
-#define FS_CHUNK ((size_t)64 << 10) /* first read from what tells no size */
+#define FS_CHUNK ((size_t)64 << 10) /* first read from a file of unknown size */
 
 static enum status fs_fail(struct err *err, int number, const char *what, const char *path)
 {
@@ -35,12 +35,12 @@ static enum status fs_fail(struct err *err, int number, const char *what, const 
 	else if (number == ENOMEM)
 		status = ST_NOMEM;
 
-	/* The GNU form, which may return a text of its own. */
+	/* GNU strerror_r(), which may return a string other than @text. */
 	return err_set(err, status, "%s: cannot %s: %s", path, what,
 		       strerror_r(number, text, sizeof(text)));
 }
 
-static ssize_t fs_read_some(int fd, char *to, size_t size)
+static ssize_t fs_read_chunk(int fd, char *to, size_t size)
 {
 	ssize_t got;
 
@@ -50,7 +50,7 @@ static ssize_t fs_read_some(int fd, char *to, size_t size)
 	return got;
 }
 
-/* Read to the end, into a text that grows as needed. */
+/* Read to the end of the file into a growing buffer. */
 static enum status fs_read_all(int fd, const char *path, size_t limit, size_t expected, char **out,
 			       size_t *length, struct err *err)
 {
@@ -59,7 +59,7 @@ static enum status fs_read_all(int fd, const char *path, size_t limit, size_t ex
 	enum status status;
 
 	for (;;) {
-		/* One more than is needed, so that the end is met without growing. */
+		/* One byte more than needed, so that the end is detected without growing. */
 		size_t needed = have ? have + 2 : expected + 2;
 		ssize_t got;
 
@@ -67,7 +67,7 @@ static enum status fs_read_all(int fd, const char *path, size_t limit, size_t ex
 			status = err_nomem(err);
 			goto fail;
 		}
-		got = fs_read_some(fd, text + have, capacity - have - 1);
+		got = fs_read_chunk(fd, text + have, capacity - have - 1);
 		if (got < 0) {
 			status = fs_fail(err, errno, "read", path);
 			goto fail;
@@ -113,7 +113,7 @@ enum status fs_read(const char *path, size_t limit, char **out, size_t *length, 
 		status = err_set(err, ST_LIMIT, "%s: larger than the limit of %zu bytes", path,
 				 limit);
 	} else {
-		/* Files in /proc say 0. */
+		/* Files in /proc report size 0. */
 		if (S_ISREG(info.st_mode) && info.st_size > 0)
 			expected = (size_t)info.st_size;
 		status = fs_read_all(fd, path, limit, expected, out, length, err);
@@ -123,7 +123,7 @@ enum status fs_read(const char *path, size_t limit, char **out, size_t *length, 
 	return status;
 }
 
-/* 0 or an errno. */
+/* Return 0 or an errno. */
 static int fs_write_all(int fd, const char *data, size_t length)
 {
 	while (length) {
@@ -140,7 +140,7 @@ static int fs_write_all(int fd, const char *data, size_t length)
 	return 0;
 }
 
-/* A new file beside @target; its name goes to @name. -1 with errno set on failure. */
+/* Create a file beside @target and store its path in @name. Return -1 with errno set on failure. */
 static int fs_open_temporary(char name[FS_PATH_SIZE], const char *target, mode_t mode)
 {
 	static atomic_uint counter;
@@ -170,10 +170,10 @@ enum status fs_writer_begin(struct fs_writer *writer, const char *path, unsigned
 	struct stat info;
 
 	*writer = (struct fs_writer){.path = path, .fd = -1, .is_new = flags & FS_NEW};
-	/* A link that leads nowhere is something, too. */
+	/* lstat(): a dangling link counts as existing. */
 	if (writer->is_new && lstat(path, &info) == 0)
 		return fs_fail(err, EEXIST, "write", path);
-	/* Through a link: its target is replaced, not the link. */
+	/* Resolve links: the target of a link is replaced, not the link. */
 	if (!realpath(path, writer->target) && !fs_path(writer->target, "%s", path))
 		return fs_fail(err, ENAMETOOLONG, "write", path);
 
@@ -182,7 +182,7 @@ enum status fs_writer_begin(struct fs_writer *writer, const char *path, unsigned
 		if (S_ISDIR(info.st_mode))
 			return err_set(err, ST_INVALID, "%s: is a folder, not a file", path);
 	}
-	/* A device or pipe has nothing to be replaced. */
+	/* A device or pipe cannot be replaced; write to it directly. */
 	writer->replaces = !exists || S_ISREG(info.st_mode);
 	if (writer->replaces)
 		writer->fd = fs_open_temporary(writer->temporary, writer->target, mode);
@@ -190,7 +190,7 @@ enum status fs_writer_begin(struct fs_writer *writer, const char *path, unsigned
 		writer->fd = open(writer->target, O_WRONLY | O_CLOEXEC);
 	if (writer->fd < 0)
 		return fs_fail(err, errno, "write", path);
-	/* Where the mode cannot be kept, the contents still can. */
+	/* Ignore a failure to copy the mode: the contents matter more. */
 	if (writer->replaces && exists && fchmod(writer->fd, info.st_mode & 07777))
 		(void)0;
 	return ST_OK;
@@ -252,23 +252,23 @@ enum status fs_writer_stream(struct fs_writer *writer, FILE **out, struct err *e
 	return fs_fail(err, errno, "write", writer->path);
 }
 
-/* 0 or an errno. A link, unlike a renaming, never takes the place of what came meanwhile. */
-static int fs_put_in_place(const struct fs_writer *writer)
+/* Return 0 or an errno. link(), unlike rename(), never replaces a file created meanwhile. */
+static int fs_install(const struct fs_writer *writer)
 {
 	struct stat info;
 
 	if (writer->is_new) {
 		if (link(writer->temporary, writer->target) == 0)
 			return unlink(writer->temporary) ? errno : 0;
-		/* A file system without links. */
+		/* The file system has no hard links. */
 		if (errno == EEXIST || lstat(writer->target, &info) == 0)
 			return EEXIST;
 	}
 	return rename(writer->temporary, writer->target) ? errno : 0;
 }
 
-/* A name, too, is on the disk only when its folder is. What cannot be synced (a file system without
- * that, a folder that may not be read) is no failure: the file is there. */
+/* Sync the folder of @path: a new name is durable only after that. Ignore failures (a file system
+ * without sync, an unreadable folder), since the file itself exists. */
 static void fs_sync_folder(const char *path)
 {
 	char folder[FS_PATH_SIZE];
@@ -296,7 +296,7 @@ enum status fs_writer_close(struct fs_writer *writer, struct err *err)
 		number = errno;
 	writer->fd = -1;
 	if (!number && writer->replaces)
-		number = fs_put_in_place(writer);
+		number = fs_install(writer);
 	if (!number && writer->replaces && !writer->remade)
 		fs_sync_folder(writer->target);
 	if (!number)
@@ -333,7 +333,7 @@ enum status fs_check_write(const char *path, struct err *err)
 	enum status status;
 	struct stat info;
 
-	/* Opening a pipe would wait for its reader. */
+	/* Opening a pipe would block until it has a reader. */
 	if (!stat(path, &info) && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
 		return ST_OK;
 	status = fs_writer_open(&writer, path, err);
@@ -357,7 +357,7 @@ enum status fs_make_dirs(const char *path, struct err *err)
 		if (mkdir(partial, 0777)) {
 			int number = errno;
 
-			/* Asked only now: another process may make the same folders. */
+			/* Check after mkdir(): another process may create the same folder. */
 			if (!fs_is_dir(partial)) {
 				if (number == EEXIST)
 					number = ENOTDIR;
@@ -440,7 +440,7 @@ bool fs_xdg(char out[FS_PATH_SIZE], const char *variable, const char *fallback)
 	const char *base = getenv(variable);
 	const char *home = getenv("HOME");
 
-	/* The base directory specification: a relative path is as good as none. */
+	/* XDG base directory specification: ignore relative paths. */
 	if (base && base[0] == '/')
 		return fs_path(out, "%s/ipuscope", base);
 	if (fallback && home && home[0] == '/')
@@ -454,10 +454,10 @@ bool fs_beside_program(char out[FS_PATH_SIZE], const char *relative)
 {
 	char program[FS_PATH_SIZE], path[FS_PATH_SIZE];
 	const ssize_t length = readlink("/proc/self/exe", program, sizeof(program));
-	int folder = 0; /* bytes of the program's path that name its folder */
+	int folder = 0; /* length of the folder part of the path */
 
 	out[0] = '\0';
-	/* As long as the room for it: cut. */
+	/* A result that fills the buffer is truncated. */
 	if (length <= 0 || (size_t)length >= sizeof(program))
 		return false;
 	program[length] = '\0';
@@ -489,7 +489,7 @@ bool fs_path(char out[FS_PATH_SIZE], const char *format, ...)
 	if (length >= 0 && length < FS_PATH_SIZE)
 		return true;
 
-	/* A cut path is another path: leave none. */
+	/* A truncated path names another file: return an empty one. */
 	out[0] = '\0';
 	return false;
 }

@@ -17,28 +17,28 @@
  * caller (mem_free) and is followed by a 0 byte. A missing file is ST_NOTFOUND. */
 enum status fs_read(const char *path, size_t limit, char **out, size_t *length, struct err *err);
 
-/* Write @path whole or not at all (a temporary beside it, then rename). */
+/* Write @path atomically: a temporary file beside it, then rename. */
 enum status fs_write(const char *path, const void *data, size_t length, struct err *err);
 
-/* What fs_write() would say of @path, asked before there is anything to write: its folder is there
- * and takes a new file. What is there already stays as it is. */
+/* Check in advance whether fs_write() to @path can succeed: its folder exists and is writable. An
+ * existing file is not changed. */
 enum status fs_check_write(const char *path, struct err *err);
 
-/* What fs_writer_begin() is asked for beside that. */
+/* Flags of fs_writer_begin(). */
 enum {
-	FS_NEW = 1 << 0,    /* fails where there is something already, now or at the end */
-	FS_PRIVATE = 1 << 1 /* what is new is for the user alone to read */
+	FS_NEW = 1 << 0,    /* fail if the path exists, at the start or at the end */
+	FS_PRIVATE = 1 << 1 /* create with mode 0600 */
 };
 enum status fs_write_private(const char *path, const void *data, size_t length, struct err *err);
 
-/* As fs_write(), piece by piece. After a failed fs_writer_put() there is nothing more to do; else
- * fs_writer_close() puts the file in its place, and fs_writer_drop() leaves nothing of it. */
+/* fs_write() in pieces. A failed fs_writer_put() has already cleaned up. Otherwise
+ * fs_writer_close() installs the file, and fs_writer_drop() removes it. */
 struct fs_writer {
 	const char *path; /* borrowed */
 	int fd;           /* -1: closed */
-	bool replaces;    /* a temporary is to be renamed */
+	bool replaces;    /* writes a temporary file that close renames */
 	bool is_new;      /* FS_NEW */
-	bool remade;      /* what is lost can be made anew: closing waits for no disk */
+	bool remade;      /* the contents can be regenerated: close does not sync */
 	char target[FS_PATH_SIZE], temporary[FS_PATH_SIZE];
 };
 enum status fs_writer_open(struct fs_writer *writer, const char *path, struct err *err);
@@ -46,43 +46,42 @@ enum status fs_writer_begin(struct fs_writer *writer, const char *path, unsigned
 			    struct err *err);
 enum status fs_writer_put(struct fs_writer *writer, const void *data, size_t length,
 			  struct err *err);
-/* Over what was put before, from byte @at on; a file's alone. Fails as fs_writer_put() does. */
+/* Overwrite earlier bytes from offset @at on; regular files only. Fails as fs_writer_put() does. */
 enum status fs_writer_patch(struct fs_writer *writer, uint64_t at, const void *data, size_t length,
 			    struct err *err);
 enum status fs_writer_close(struct fs_writer *writer, struct err *err);
 void fs_writer_drop(struct fs_writer *writer); /* accepts a closed one */
-/* A buffered stream onto what was put so far: the caller closes it (fclose) before he closes or
- * drops the writer, which is as it was on failure. */
+/* Open a buffered stream that appends to the file. The caller fclose()s it before closing or
+ * dropping the writer. On failure the writer is unchanged. */
 enum status fs_writer_stream(struct fs_writer *writer, FILE **out, struct err *err);
 
 enum status fs_make_dirs(const char *path, struct err *err); /* like mkdir -p */
 bool fs_exists(const char *path);
 bool fs_is_dir(const char *path);
-bool fs_is_same(const char *a, const char *b); /* both are there, and are one file */
+bool fs_is_same(const char *a, const char *b); /* both exist and are the same file */
 
-/* What lies in a folder, by name in the order of their bytes; names that begin with a dot are left
- * out. On failure the list is empty. */
+/* Names in a folder in byte order, without those that begin with a dot. On failure the list is
+ * empty. */
 struct fs_list {
-	char **names; /* owned, as each of them */
+	char **names; /* owned, including each string */
 	size_t count;
 };
 enum status fs_list(struct fs_list *out, const char *folder, struct err *err);
 void fs_list_free(struct fs_list *list); /* accepts a zeroed struct */
 
-/* A folder of ours under an XDG base: @variable ("XDG_CACHE_HOME"), else $HOME/@fallback, then
- * "/ipuscope". false where neither is set or it does not fit. Nothing is created. */
+/* Our folder below an XDG base: $@variable ("XDG_CACHE_HOME"), else $HOME/@fallback, followed by
+ * "/ipuscope". False if neither is set or the path is too long. Nothing is created. */
 bool fs_xdg(char out[FS_PATH_SIZE], const char *variable, const char *fallback);
 
-/* What lies at @relative, seen from the folder of this program: its place, without links. false
- * where nothing is there. */
+/* Resolve @relative against the folder of this program, with links resolved. False if nothing
+ * exists there. */
 bool fs_beside_program(char out[FS_PATH_SIZE], const char *relative);
 
-/* What is installed for this program, "examples" or "script/get-mnist": its place, without links,
- * found from where the program itself lies, so that an installed tree may be moved. false where it
- * is not there. */
+/* Path of an installed file such as "examples" or "script/get-mnist", with links resolved. It is
+ * found relative to the running program, so an installed tree may be moved. False if absent. */
 bool fs_shared(char out[FS_PATH_SIZE], const char *name);
 
-/* printf a path; false where it does not fit. */
+/* printf() a path; false if it does not fit (then @out is empty). */
 bool fs_path(char out[FS_PATH_SIZE], const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif /* COMMON_FS_H */

@@ -1,9 +1,9 @@
 /*
- * Reading JSON so that every error names its place.
+ * JSON reader whose errors name their place.
  *
- * Threading: no state but cJSON's hooks, set before main() and never again. Ownership: a parsed
- * tree is the caller's (cJSON_Delete); cursors borrow it. Recursion follows the nesting of the
- * text, which the parser bounds by CJSON_NESTING_LIMIT.
+ * Threading: the only state is cJSON's hooks, set once before main(). Ownership: the caller owns a
+ * parsed tree (cJSON_Delete); cursors borrow it. Recursion depth is the nesting of the text, which
+ * the parser limits to CJSON_NESTING_LIMIT.
  */
 #include "common/json.h"
 
@@ -18,9 +18,9 @@
 #include "common/mem.h"
 #include "common/str.h"
 
-#define JSON_EXACT 9007199254740992.0 /* 2^53: from here on doubles skip whole numbers */
+#define JSON_EXACT 9007199254740992.0 /* 2^53: greater integers are not all exact as doubles */
 
-/* cJSON gives one answer for bad text and for no memory; this tells them apart. */
+/* cJSON returns NULL for bad text and for out of memory; this flag distinguishes the two. */
 static _Thread_local bool json_nomem;
 
 static void *json_hook_alloc(size_t size)
@@ -32,8 +32,8 @@ static void *json_hook_alloc(size_t size)
 	return p;
 }
 
-/* Before main(), so that no thread can be inside cJSON while its hooks change. What malloc() gave
- * to others may still come to mem_free(), which is free() outside of tests. */
+/* Runs before main(), so no thread can be inside cJSON while its hooks change. Memory that cJSON
+ * got from malloc() may still reach mem_free(), which is free() except in tests. */
 __attribute__((constructor)) static void json_set_hooks(void)
 {
 	cJSON_Hooks hooks = {.malloc_fn = json_hook_alloc, .free_fn = mem_free};
@@ -51,7 +51,8 @@ struct json_text {
 };
 
 /* Line and column (characters, not bytes) of @offset, both from 1. */
-static void json_place(const struct json_text *in, size_t offset, unsigned *line, unsigned *column)
+static void json_line_column(const struct json_text *in, size_t offset, unsigned *line,
+			     unsigned *column)
 {
 	*line = 1;
 	*column = 1;
@@ -65,24 +66,24 @@ static void json_place(const struct json_text *in, size_t offset, unsigned *line
 	}
 }
 
-static enum status json_syntax(const struct json_text *in, size_t offset, const char *what)
+static enum status json_syntax_error(const struct json_text *in, size_t offset, const char *what)
 {
 	unsigned line, column;
 
-	json_place(in, offset, &line, &column);
+	json_line_column(in, offset, &line, &column);
 	return err_set(in->err, ST_FORMAT, "%s:%u:%u: %s", in->name, line, column, what);
 }
 
-/* What cJSON lets pass or cannot explain, found in one pass over the brackets and texts. */
+/* What cJSON accepts silently or cannot explain, found in one pass over brackets and strings. */
 struct json_scan {
 	size_t depth;      /* open brackets at the end */
-	bool in_text;      /* the end lies in a text */
-	size_t deep_at;    /* where the nesting passed the limit, or SIZE_MAX */
-	size_t nul_at;     /* a \u0000 in a text, or SIZE_MAX */
-	size_t control_at; /* a raw control character, or SIZE_MAX */
+	bool in_text;      /* the end is inside a string */
+	size_t deep_at;    /* offset at which the nesting exceeds the limit, or SIZE_MAX */
+	size_t nul_at;     /* offset of a \u0000 in a string, or SIZE_MAX */
+	size_t control_at; /* offset of a raw control character, or SIZE_MAX */
 };
 
-static bool json_blank(char c)
+static bool json_is_blank(char c)
 {
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
@@ -102,7 +103,7 @@ static void json_scan_text(const struct json_text *in, size_t *at, struct json_s
 		if (c < 0x20 && scan->control_at == SIZE_MAX)
 			scan->control_at = i;
 		if (c == '\\') {
-			/* cJSON would end the text at this character without a word. */
+			/* cJSON would silently truncate the string at this character. */
 			if (in->length - i >= 6 && !memcmp(in->text + i, "\\u0000", 6) &&
 			    scan->nul_at == SIZE_MAX)
 				scan->nul_at = i;
@@ -127,24 +128,24 @@ static void json_scan(const struct json_text *in, struct json_scan *scan)
 				scan->deep_at = i;
 		} else if ((c == '}' || c == ']') && scan->depth > 0) {
 			scan->depth--;
-		} else if ((unsigned char)c < 0x20 && !json_blank(c) &&
+		} else if ((unsigned char)c < 0x20 && !json_is_blank(c) &&
 			   scan->control_at == SIZE_MAX) {
-			scan->control_at = i; /* blanks to cJSON */
+			scan->control_at = i; /* cJSON treats it as a blank */
 		}
 	}
 }
 
-/* Where a key should begin and something else does, the parser names the byte after it. */
+/* When a key is missing, the parser reports the byte after the unexpected one: correct @offset. */
 static size_t json_before_key(const struct json_text *in, size_t offset)
 {
 	struct json_text before = {.text = in->text, .length = offset ? offset - 1 : 0};
 	struct json_scan scan;
 	size_t at = before.length;
 
-	if (!at || in->text[at] == '"' || json_blank(in->text[at]))
+	if (!at || in->text[at] == '"' || json_is_blank(in->text[at]))
 		return offset;
 	json_scan(&before, &scan);
-	while (at > 0 && json_blank(in->text[at - 1]))
+	while (at > 0 && json_is_blank(in->text[at - 1]))
 		at--;
 	if (!scan.in_text && at > 0 && (in->text[at - 1] == '{' || in->text[at - 1] == ','))
 		return offset - 1;
@@ -152,33 +153,33 @@ static size_t json_before_key(const struct json_text *in, size_t offset)
 }
 
 /* Explain why the parser stopped at @offset. */
-static enum status json_stopped(const struct json_text *in, size_t offset,
-				const struct json_scan *scan)
+static enum status json_explain_stop(const struct json_text *in, size_t offset,
+				     const struct json_scan *scan)
 {
 	size_t end = in->length;
 	char text[64];
 	unsigned char c;
 
-	while (end > 0 && json_blank(in->text[end - 1]))
+	while (end > 0 && json_is_blank(in->text[end - 1]))
 		end--;
 	if (!end)
-		return json_syntax(in, 0, "the text is empty");
+		return json_syntax_error(in, 0, "the text is empty");
 	if (scan->in_text)
-		return json_syntax(in, in->length, "unexpected end: a text is not closed");
+		return json_syntax_error(in, in->length, "unexpected end: a text is not closed");
 
 	offset = json_before_key(in, offset);
-	while (offset < end && json_blank(in->text[offset]))
+	while (offset < end && json_is_blank(in->text[offset]))
 		offset++;
-	/* The parser names the last byte where it missed one more. */
+	/* At a premature end the parser reports the last byte. */
 	if (offset + 1 >= end && scan->depth > 0)
-		return json_syntax(in, in->length, "unexpected end: a bracket is not closed");
+		return json_syntax_error(in, in->length, "unexpected end: a bracket is not closed");
 
 	c = (unsigned char)in->text[offset < in->length ? offset : in->length - 1];
 	if (c > 0x20 && c < 0x7f)
 		snprintf(text, sizeof(text), "syntax error at '%c'", c);
 	else
 		snprintf(text, sizeof(text), "syntax error at byte 0x%02x", c);
-	return json_syntax(in, offset, text);
+	return json_syntax_error(in, offset, text);
 }
 
 /* ---- duplicate keys -------------------------------------------------------------------------- */
@@ -190,7 +191,7 @@ static int json_compare_keys(const void *a, const void *b)
 	return strcmp((*left)->string, (*right)->string);
 }
 
-/* Sorted, since an object of a file may hold any number of keys. */
+/* Sort the keys to find duplicates: an object in a file may have any number of keys. */
 static enum status json_unique_keys(const struct json_at *at, struct err *err)
 {
 	size_t count = (size_t)json_count(at), n = 0;
@@ -237,22 +238,23 @@ static enum status json_check_tree(const struct json_at *at, struct err *err)
 
 /* ---- parsing --------------------------------------------------------------------------------- */
 
-static enum status json_refuse(const struct json_text *in, const struct json_scan *scan)
+static enum status json_check_scan(const struct json_text *in, const struct json_scan *scan)
 {
 	const char *nul = in->length ? memchr(in->text, 0, in->length) : NULL;
 	char text[64];
 
 	if (nul)
-		return json_syntax(in, (size_t)(nul - in->text), "a 0 byte; this is not text");
+		return json_syntax_error(in, (size_t)(nul - in->text),
+					 "a 0 byte; this is not text");
 	if (scan->deep_at != SIZE_MAX) {
 		snprintf(text, sizeof(text), "nested deeper than %d levels", CJSON_NESTING_LIMIT);
-		return json_syntax(in, scan->deep_at, text);
+		return json_syntax_error(in, scan->deep_at, text);
 	}
 	if (scan->nul_at != SIZE_MAX)
-		return json_syntax(in, scan->nul_at, "\\u0000 is not supported in a text");
+		return json_syntax_error(in, scan->nul_at, "\\u0000 is not supported in a text");
 	if (scan->control_at != SIZE_MAX)
-		return json_syntax(in, scan->control_at,
-				   "a control character (is a quote missing?)");
+		return json_syntax_error(in, scan->control_at,
+					 "a control character (is a quote missing?)");
 	return ST_OK;
 }
 
@@ -269,7 +271,7 @@ enum status json_parse(cJSON **out, const char *text, size_t length, const char 
 
 	*out = NULL;
 	json_scan(&in, &scan);
-	status = json_refuse(&in, &scan);
+	status = json_check_scan(&in, &scan);
 	if (status != ST_OK)
 		return status;
 
@@ -279,13 +281,13 @@ enum status json_parse(cJSON **out, const char *text, size_t length, const char 
 		return err_nomem(err);
 	at = end && length ? (size_t)(end - text) : 0;
 	if (!node)
-		return json_stopped(&in, at, &scan);
+		return json_explain_stop(&in, at, &scan);
 
-	while (at < length && json_blank(text[at]))
+	while (at < length && json_is_blank(text[at]))
 		at++;
 	if (at < length) {
 		cJSON_Delete(node);
-		return json_syntax(&in, at, "more text after the end of the value");
+		return json_syntax_error(&in, at, "more text after the end of the value");
 	}
 
 	root = json_root(name, node);
@@ -364,8 +366,8 @@ bool json_is_null(const struct json_at *at)
 	return cJSON_IsNull(at->node);
 }
 
-/* A key that would be misread in a dotted path is put into brackets. */
-static bool json_plain_key(const char *key)
+/* Other keys would be ambiguous in a dotted path and are written in brackets. */
+static bool json_is_plain_key(const char *key)
 {
 	return *key && !key[strcspn(key, ".[]\" ")];
 }
@@ -380,7 +382,7 @@ void json_path(const struct json_at *at, char *out, size_t size)
 	for (const struct json_at *step = at; step->up; step = step->up)
 		depth++;
 
-	/* From the root down, without a list: walk up to the n-th ancestor each time. */
+	/* From the root down without a list: walk up to the n-th ancestor each time. */
 	for (; depth > 0 && used < size - 1; depth--) {
 		const struct json_at *step = at;
 		int put;
@@ -389,7 +391,7 @@ void json_path(const struct json_at *at, char *out, size_t size)
 			step = step->up;
 		if (!step->key)
 			put = snprintf(out + used, size - used, "[%d]", step->index);
-		else if (json_plain_key(step->key))
+		else if (json_is_plain_key(step->key))
 			put = snprintf(out + used, size - used, "%s%s", used ? "." : "", step->key);
 		else
 			put = snprintf(out + used, size - used, "[\"%s\"]", step->key);
@@ -398,7 +400,7 @@ void json_path(const struct json_at *at, char *out, size_t size)
 	}
 }
 
-/* ---- failing --------------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 enum status json_fail(const struct json_at *at, struct err *err, const char *format, ...)
 {
@@ -414,7 +416,7 @@ enum status json_fail(const struct json_at *at, struct err *err, const char *for
 	return err_set(err, ST_INVALID, "%s: %s%s%s", at->file, path, *path ? ": " : "", text);
 }
 
-/* "a, b, c", or "" where that is longer than a line should be. */
+/* Write "a, b, c", or "" if the list does not fit. */
 static void json_list(char *out, size_t size, const char *const *words, size_t count)
 {
 	size_t used = 0;
@@ -445,7 +447,7 @@ enum status json_unknown(const struct json_at *at, const char *what, const char 
 			 list, *list ? ")" : "");
 }
 
-static bool json_among(const char *word, const char *const *words, size_t count)
+static bool json_contains(const char *word, const char *const *words, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		if (!strcmp(word, words[i]))
@@ -461,7 +463,7 @@ enum status json_only_keys(const struct json_at *at, const char *const *keys, si
 	if (status != ST_OK)
 		return status;
 	for (const cJSON *item = at->node->child; item; item = item->next)
-		if (!json_among(item->string, keys, count))
+		if (!json_contains(item->string, keys, count))
 			return json_unknown(at, "key", item->string, keys, count, err);
 	return ST_OK;
 }
@@ -485,7 +487,7 @@ static const char *json_type(const cJSON *node)
 	return "something else";
 }
 
-static enum status json_wrong(const struct json_at *at, const char *wanted, struct err *err)
+static enum status json_wrong_type(const struct json_at *at, const char *wanted, struct err *err)
 {
 	return json_fail(at, err, "must be %s, not %s", wanted, json_type(at->node));
 }
@@ -497,7 +499,7 @@ enum status json_int(const struct json_at *at, int64_t least, int64_t greatest, 
 	int64_t whole;
 
 	if (!cJSON_IsNumber(at->node))
-		return json_wrong(at, "a whole number", err);
+		return json_wrong_type(at, "a whole number", err);
 	value = at->node->valuedouble;
 	if (!(fabs(value) <= JSON_EXACT))
 		return json_fail(at, err, "%g is too large to be exact (at most 2^53)", value);
@@ -523,7 +525,7 @@ enum status json_int(const struct json_at *at, int64_t least, int64_t greatest, 
 enum status json_real(const struct json_at *at, double *out, struct err *err)
 {
 	if (!cJSON_IsNumber(at->node))
-		return json_wrong(at, "a number", err);
+		return json_wrong_type(at, "a number", err);
 	if (!isfinite(at->node->valuedouble))
 		return json_fail(at, err, "is too large for a number");
 
@@ -534,7 +536,7 @@ enum status json_real(const struct json_at *at, double *out, struct err *err)
 enum status json_bool(const struct json_at *at, bool *out, struct err *err)
 {
 	if (!cJSON_IsBool(at->node))
-		return json_wrong(at, "true or false", err);
+		return json_wrong_type(at, "true or false", err);
 
 	*out = cJSON_IsTrue(at->node);
 	return ST_OK;
@@ -543,7 +545,7 @@ enum status json_bool(const struct json_at *at, bool *out, struct err *err)
 enum status json_text(const struct json_at *at, const char **out, struct err *err)
 {
 	if (!cJSON_IsString(at->node))
-		return json_wrong(at, "a text", err);
+		return json_wrong_type(at, "a text", err);
 
 	*out = at->node->valuestring;
 	return ST_OK;
@@ -551,10 +553,10 @@ enum status json_text(const struct json_at *at, const char **out, struct err *er
 
 enum status json_array(const struct json_at *at, struct err *err)
 {
-	return cJSON_IsArray(at->node) ? ST_OK : json_wrong(at, "an array", err);
+	return cJSON_IsArray(at->node) ? ST_OK : json_wrong_type(at, "an array", err);
 }
 
 enum status json_object(const struct json_at *at, struct err *err)
 {
-	return cJSON_IsObject(at->node) ? ST_OK : json_wrong(at, "an object", err);
+	return cJSON_IsObject(at->node) ? ST_OK : json_wrong_type(at, "an object", err);
 }

@@ -1,11 +1,11 @@
 /*
- * Reading JSON so that every error names its place.
+ * JSON reader whose errors name their place.
  *
- * The parser is cJSON (at most 1,000 levels deep); this adds limits, the line and column of syntax
- * errors, and a cursor that knows the path of the value it stands on. A failed read has the status
- * ST_INVALID (ST_FORMAT for syntax) and a text like `run.json: model.config.layers[2]: unknown
- * layer "Dens" (did you mean "Dense"?)`. Cursors live on the stack and point to their parent: they
- * must not outlive it.
+ * The parser is cJSON (at most 1,000 levels deep). This module adds limits, the line and column of
+ * syntax errors, and a cursor that knows the path of its value. A failed read returns ST_INVALID
+ * (ST_FORMAT for syntax) with a text like `run.json: model.config.layers[2]: unknown layer "Dens"
+ * (did you mean "Dense"?)`. Cursors live on the stack and point to their parent: they must not
+ * outlive it.
  */
 #ifndef COMMON_JSON_H
 #define COMMON_JSON_H
@@ -17,7 +17,7 @@
 
 #include "common/err.h"
 
-#define JSON_FILE_LIMIT (64u << 20) /* bytes of a file we agree to read */
+#define JSON_FILE_LIMIT (64u << 20) /* most bytes of a file that json_load() reads */
 
 struct json_at {
 	const char *file;         /* as shown in messages */
@@ -27,7 +27,8 @@ struct json_at {
 	int index;                /* the index in an array, else -1 */
 };
 
-/* Parse; on success *@out is the caller's (cJSON_Delete). Duplicate keys are errors. */
+/* Parse @text; @name is used in messages. The caller owns *@out (cJSON_Delete). Duplicate keys are
+ * errors. */
 enum status json_parse(cJSON **out, const char *text, size_t length, const char *name,
 		       struct err *err);
 enum status json_load(cJSON **out, const char *path, struct err *err);
@@ -38,11 +39,11 @@ bool json_item(const struct json_at *at, int index, struct json_at *out);
 int json_count(const struct json_at *at); /* items of an array or object, else 0 */
 bool json_is_null(const struct json_at *at);
 
-/* Write "a.b[2].c" of @at. */
+/* Write the path of @at as "a.b[2].c". */
 void json_path(const struct json_at *at, char *out, size_t size);
 
-/* Fail at @at; returns ST_INVALID. json_unknown() adds the nearest of @known, or
- * all where none is near and they are few. */
+/* Report a failure at @at; return ST_INVALID. json_unknown() suggests the nearest of @known, or
+ * lists all of them if none is near and the list is short. */
 enum status json_fail(const struct json_at *at, struct err *err, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 enum status json_unknown(const struct json_at *at, const char *what, const char *word,
@@ -52,7 +53,7 @@ enum status json_unknown(const struct json_at *at, const char *what, const char 
 enum status json_only_keys(const struct json_at *at, const char *const *keys, size_t count,
 			   struct err *err);
 
-/* The value at @at itself, of the type asked for. */
+/* Read the value at @at; fail if it has another type. */
 enum status json_int(const struct json_at *at, int64_t least, int64_t greatest, int64_t *out,
 		     struct err *err);
 enum status json_real(const struct json_at *at, double *out, struct err *err);

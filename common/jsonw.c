@@ -1,7 +1,7 @@
 /*
- * Writing JSON as a stream.
+ * Streaming JSON writer.
  *
- * Threading: a writer belongs to one thread. Ownership: the file or text stays the caller's.
+ * Threading: a writer belongs to one thread. Ownership: the caller keeps the file or string.
  */
 #include "common/jsonw.h"
 
@@ -14,7 +14,7 @@
 
 static void jsonw_bytes(struct jsonw *w, const char *bytes, size_t length)
 {
-	/* A failed file keeps its error flag, a failed text its own: both are asked at the end. */
+	/* The FILE and the struct str both keep an error flag, which jsonw_end() checks. */
 	if (w->file)
 		fwrite(bytes, 1, length, w->file);
 	else
@@ -36,8 +36,8 @@ static void jsonw_line(struct jsonw *w)
 		jsonw_raw(w, " ");
 }
 
-/* What comes before a value or a key. */
-static void jsonw_before(struct jsonw *w)
+/* Write the comma and indentation that precede a value or key. */
+static void jsonw_separate(struct jsonw *w)
 {
 	if (w->after_key) {
 		w->after_key = false;
@@ -54,7 +54,7 @@ static void jsonw_before(struct jsonw *w)
 
 static void jsonw_begin(struct jsonw *w, const char *bracket)
 {
-	jsonw_before(w);
+	jsonw_separate(w);
 	jsonw_raw(w, bracket);
 	assert(w->depth < JSONW_DEPTH);
 	w->comma[w->depth++] = false;
@@ -126,7 +126,7 @@ static void jsonw_quoted(struct jsonw *w, const char *text)
 		const unsigned char *start = s;
 		size_t length = 1;
 
-		/* Plain stretches go out whole. */
+		/* Write runs of unescaped characters in one piece. */
 		while (*s >= 0x20 && *s != '"' && *s != '\\' &&
 		       (length = str_utf8((const char *)s)) > 0)
 			s += length;
@@ -146,7 +146,7 @@ void jsonw_key(struct jsonw *w, const char *key)
 {
 	assert(w->depth > 0);
 	assert(!w->after_key);
-	jsonw_before(w);
+	jsonw_separate(w);
 	jsonw_quoted(w, key);
 	jsonw_raw(w, w->indent ? ": " : ":");
 	w->after_key = true;
@@ -154,7 +154,7 @@ void jsonw_key(struct jsonw *w, const char *key)
 
 void jsonw_text(struct jsonw *w, const char *text)
 {
-	jsonw_before(w);
+	jsonw_separate(w);
 	if (text)
 		jsonw_quoted(w, text);
 	else
@@ -165,7 +165,7 @@ void jsonw_int(struct jsonw *w, int64_t value)
 {
 	char text[32];
 
-	jsonw_before(w);
+	jsonw_separate(w);
 	snprintf(text, sizeof(text), "%" PRId64, value);
 	jsonw_raw(w, text);
 }
@@ -174,7 +174,7 @@ void jsonw_real(struct jsonw *w, double value)
 {
 	char text[40];
 
-	jsonw_before(w);
+	jsonw_separate(w);
 	if (!isfinite(value)) {
 		jsonw_raw(w, "null");
 		return;
@@ -185,7 +185,7 @@ void jsonw_real(struct jsonw *w, double value)
 		if (strtod(text, NULL) == value)
 			break;
 	}
-	/* JSON knows the point alone, whatever the locale says. */
+	/* JSON requires a decimal point in every locale. */
 	for (char *p = text; *p; p++)
 		if (!strchr("0123456789+-e", *p))
 			*p = '.';
@@ -194,13 +194,13 @@ void jsonw_real(struct jsonw *w, double value)
 
 void jsonw_bool(struct jsonw *w, bool value)
 {
-	jsonw_before(w);
+	jsonw_separate(w);
 	jsonw_raw(w, value ? "true" : "false");
 }
 
 void jsonw_null(struct jsonw *w)
 {
-	jsonw_before(w);
+	jsonw_separate(w);
 	jsonw_raw(w, "null");
 }
 
@@ -236,7 +236,7 @@ enum status jsonw_end(struct jsonw *w, struct err *err)
 	if (!w->file)
 		return w->str->failed ? err_nomem(err) : ST_OK;
 
-	/* An earlier failure has left its flag, but its number is gone. */
+	/* An earlier failure has set the error flag, but its errno is lost. */
 	errno = 0;
 	if (!fflush(w->file) && !ferror(w->file))
 		return ST_OK;

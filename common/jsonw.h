@@ -1,9 +1,9 @@
 /*
- * Writing JSON as a stream: no tree, flat memory.
+ * Streaming JSON writer: no tree, constant memory.
  *
  * Calls must nest as JSON does (asserted). Integers are exact; reals are written with the fewest
- * digits that read back the same; NaN and infinities are null. Text that is not UTF-8 has the bad
- * bytes replaced by U+FFFD. The first failed write is kept and returned by jsonw_end().
+ * digits that read back the same; NaN and infinities are null. Invalid UTF-8 bytes are replaced by
+ * U+FFFD. jsonw_end() returns the first write error.
  */
 #ifndef COMMON_JSONW_H
 #define COMMON_JSONW_H
@@ -39,12 +39,12 @@ void jsonw_real(struct jsonw *w, double value);
 void jsonw_bool(struct jsonw *w, bool value);
 void jsonw_null(struct jsonw *w);
 
-/* A key and its value. */
+/* Write a key and its value. */
 void jsonw_key_text(struct jsonw *w, const char *key, const char *text); /* NULL writes null */
 void jsonw_key_int(struct jsonw *w, const char *key, int64_t value);
 void jsonw_key_real(struct jsonw *w, const char *key, double value);
 void jsonw_key_bool(struct jsonw *w, const char *key, bool value);
 
-enum status jsonw_end(struct jsonw *w, struct err *err); /* newline; ST_IO where a write failed */
+enum status jsonw_end(struct jsonw *w, struct err *err); /* line feed; ST_IO if a write failed */
 
 #endif /* COMMON_JSONW_H */

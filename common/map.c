@@ -9,7 +9,7 @@
 
 #define FIRST_SLOTS 64
 
-static void map_put(struct map *map, struct map_slot put)
+static void map_insert(struct map *map, struct map_slot put)
 {
 	size_t slot = map_home(map, put.hash);
 
@@ -31,11 +31,11 @@ int map_add(struct map *map, uint64_t hash, size_t item)
 			return -1;
 		for (size_t i = 0; i < room; i++)
 			if (map->slots[i].item != 0)
-				map_put(&grown, map->slots[i]);
+				map_insert(&grown, map->slots[i]);
 		mem_free(map->slots);
 		*map = grown;
 	}
-	map_put(map, (struct map_slot){hash, item + 1});
+	map_insert(map, (struct map_slot){hash, item + 1});
 	return 0;
 }
 
@@ -55,7 +55,7 @@ void map_remove(struct map *map, uint64_t hash, size_t item)
 	     at = (at + 1) & map->mask) {
 		const size_t home = map_home(map, map->slots[at].hash);
 
-		/* Moves into the hole unless its home lies behind the hole. */
+		/* Move the slot into the hole unless its home lies behind the hole. */
 		if (((at - home) & map->mask) >= ((at - hole) & map->mask)) {
 			map->slots[hole] = map->slots[at];
 			hole = at;

@@ -1,8 +1,8 @@
 /*
- * Heap memory behind replaceable functions.
+ * Heap memory through replaceable functions.
  *
- * Threading: as thread safe as the installed functions; installing is for quiet moments only.
- * Ownership: what is handed out is the caller's until mem_free().
+ * Threading: as thread safe as the installed functions; install only while no thread allocates.
+ * Ownership: the caller owns an allocation until mem_free().
  */
 #include "common/mem.h"
 
@@ -18,7 +18,7 @@
 
 #define MEM_ALIGNMENT 64
 #define MEM_PAGE      4096
-#define MEM_HUGE      ((size_t)4 << 20) /* bytes: from here on pages of 2 MiB are worth asking for */
+#define MEM_HUGE      ((size_t)4 << 20) /* bytes from which pages of 2 MiB pay */
 
 static const struct mem_functions mem_libc = {
 	.resize = realloc,
@@ -37,8 +37,8 @@ void mem_set_functions(const struct mem_functions *functions)
 	mem_now = functions ? *functions : mem_libc;
 }
 
-/* The product, or 0 where it does not fit; an empty request asks for one byte, so that NULL always
- * means no memory. */
+/* Return the product, or 0 on overflow. An empty request asks for one byte, so that NULL always
+ * means out of memory. */
 static size_t mem_product(size_t count, size_t size)
 {
 	size_t bytes;
@@ -49,8 +49,7 @@ static size_t mem_product(size_t count, size_t size)
 	return bytes ? bytes : 1;
 }
 
-/* Asks for large pages where the system gives them to those who ask: fewer page faults, and fewer
- * misses of the processor's table of pages. It may refuse. */
+/* Request transparent huge pages: fewer page faults and TLB misses. The system may refuse. */
 static void mem_advise(void *p, size_t bytes)
 {
 #if defined(MADV_HUGEPAGE)
@@ -98,7 +97,7 @@ void *mem_aligned(size_t count, size_t size)
 	if (!bytes || bytes > PTRDIFF_MAX - MEM_ALIGNMENT)
 		return NULL;
 
-	/* C11 wants a multiple of the alignment. */
+	/* aligned_alloc() of C11 requires a multiple of the alignment. */
 	bytes = (bytes + MEM_ALIGNMENT - 1) / MEM_ALIGNMENT * MEM_ALIGNMENT;
 	p = mem_now.aligned(MEM_ALIGNMENT, bytes);
 	if (!p)
@@ -156,7 +155,7 @@ int mem_grow(void *items, size_t *capacity, size_t needed, size_t size)
 	}
 
 	/*
-	 * @items is the address of a pointer of some type: copied, since types may not be punned.
+	 * @items is the address of a pointer of unknown type: memcpy() avoids type punning.
 	 */
 	memcpy(&old, items, sizeof(old));
 	grown = mem_resize(old, wanted, size);
@@ -168,8 +167,8 @@ int mem_grow(void *items, size_t *capacity, size_t needed, size_t size)
 	return 0;
 }
 
-/* The number behind @key in the file @path, whose lines begin with such; -1: there is none. */
-static int64_t number_in(const char *path, const char *key)
+/* Read the number after @key in the first line of @path that begins with @key; -1 if none. */
+static int64_t read_number(const char *path, const char *key)
 {
 	FILE *file = fopen(path, "re");
 	char line[128];
@@ -186,12 +185,12 @@ static int64_t number_in(const char *path, const char *key)
 
 int64_t mem_available(void)
 {
-	const int64_t machine = number_in("/proc/meminfo", "MemAvailable:");
-	const int64_t most = number_in("/sys/fs/cgroup/memory.max", "");
-	const int64_t used = number_in("/sys/fs/cgroup/memory.current", "");
+	const int64_t machine = read_number("/proc/meminfo", "MemAvailable:");
+	const int64_t most = read_number("/sys/fs/cgroup/memory.max", "");
+	const int64_t used = read_number("/sys/fs/cgroup/memory.current", "");
 	int64_t bytes = machine < 0 ? INT64_MAX : machine * 1024;
 
-	/* A container's files in memory count as used, and give way. */
+	/* The container's page cache counts as used but can be reclaimed. */
 	if (most >= 0 && used >= 0)
 		bytes = min(bytes, max(most - used, most / 4));
 	return bytes;

@@ -1,7 +1,7 @@
 /*
- * The lesser and the greater of two numbers, of the type that comparing them has.
+ * Type-generic minimum and maximum, in the type to which comparing the two would convert them.
  *
- * Of numbers that do not compare, or compare equal (NaN, zeros of both signs), it is the second.
+ * If the numbers are equal or unordered (NaN, zeros of both signs), the result is the second one.
  * Arguments are evaluated once. Threading: none. Ownership: none.
  */
 #ifndef COMMON_MINMAX_H

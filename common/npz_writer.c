@@ -1,9 +1,9 @@
 /*
- * Arrays into an .npz: a zip archive of .npy members.
+ * .npz files: zip archives of .npy members.
  *
- * Members are stored, not packed: floats hardly shrink. A member's checksum stands before its
- * values: an array in memory is gone through twice, and where the values come in pieces the
- * checksum is written over once they have all been. Either way no memory is needed for the values.
+ * Members are stored, not compressed: floats hardly shrink. A member's checksum precedes its
+ * values: an array in memory is read twice; for values in pieces the checksum is patched in after
+ * the last one. Neither way buffers the values.
  *
  * Threading: none. Sources: PKWARE's APPNOTE.TXT, NumPy's format description (numpy.lib.format).
  */
@@ -16,17 +16,17 @@
 
 #include "common/minmax.h"
 
-#define NPZ_CHUNK     4096                 /* floats that are turned into bytes at a time */
-#define NPZ_HEADER    512                  /* bytes of an .npy header at the most */
-#define NPZ_BEYOND    UINT64_C(0xffffffff) /* from here on a number stands in a zip64 record */
-#define NPZ_MANY      UINT64_C(0xffff)     /* from here on the number of members does */
-#define NPZ_MOST      (UINT64_C(1) << 62)  /* bytes of a file */
+#define NPZ_CHUNK     4096                 /* floats converted to bytes at a time */
+#define NPZ_HEADER    512                  /* most bytes of an .npy header */
+#define NPZ_BEYOND    UINT64_C(0xffffffff) /* sizes and offsets from here on need zip64 */
+#define NPZ_MANY      UINT64_C(0xffff)     /* member counts from here on need zip64 */
+#define NPZ_MOST      (UINT64_C(1) << 62)  /* most bytes of a file */
 #define ZIP_VERSION   20
 #define ZIP_VERSION64 45
 #define ZIP_UTF8      0x800
-#define ZIP_DATE      0x21 /* 1980-01-01, so that a file depends on its values alone */
-#define ZIP_CRC_AT    14   /* of a local header */
-#define ZIP_ENTRY_CRC 16   /* of a directory's entry */
+#define ZIP_DATE      0x21 /* 1980-01-01, so that a file depends on its values only */
+#define ZIP_CRC_AT    14   /* offset in a local header */
+#define ZIP_ENTRY_CRC 16   /* offset in a directory entry */
 
 static const char *const npz_descr[NPZ_TYPES] = {
 	[NPZ_FLOAT32] = "<f4",
@@ -53,14 +53,14 @@ static void npz_u64(struct str *out, uint64_t value)
 	npz_u32(out, (uint32_t)(value >> 32));
 }
 
-/* A number of 32 bits, or the sign that it stands elsewhere. */
-static void npz_small(struct str *out, uint64_t value)
+/* A number of 32 bits, or the marker that a zip64 record has it. */
+static void npz_u32_or_marker(struct str *out, uint64_t value)
 {
 	npz_u32(out, value >= NPZ_BEYOND ? 0xffffffff : (uint32_t)value);
 }
 
-/* Little-endian on any machine. */
-static size_t npz_bytes(const float *values, size_t count, uint8_t *out)
+/* Convert to little-endian on any machine; return the number of bytes. */
+static size_t npz_to_bytes(const float *values, size_t count, uint8_t *out)
 {
 	for (size_t i = 0; i < count; i++) {
 		uint32_t bits;
@@ -72,7 +72,7 @@ static size_t npz_bytes(const float *values, size_t count, uint8_t *out)
 	return 4 * count;
 }
 
-/* The array's header: its length with magic and padding is a multiple of 64. */
+/* Write the .npy header, padded to a multiple of 64 bytes with the magic; return its length. */
 static size_t npz_header(const struct npz_member *member, char out[NPZ_HEADER])
 {
 	size_t used = 10, length;
@@ -106,7 +106,7 @@ static uint32_t npz_crc_values(uint32_t crc, const float *values, size_t count)
 	for (size_t done = 0; done < count;) {
 		size_t part = min(count - done, NPZ_CHUNK);
 
-		crc = npz_crc(crc, chunk, npz_bytes(values + done, part, chunk));
+		crc = npz_crc(crc, chunk, npz_to_bytes(values + done, part, chunk));
 		done += part;
 	}
 	return crc;
@@ -114,10 +114,10 @@ static uint32_t npz_crc_values(uint32_t crc, const float *values, size_t count)
 
 /* ---- a member -------------------------------------------------------------------------------- */
 
-/* What local header and directory say alike, from the version on, with @extra bytes to follow the
- * name. */
-static void npz_facts(struct str *out, const char *name, uint32_t crc, uint64_t size, bool zip64,
-		      uint32_t extra)
+/* The fields that local header and directory entry share, from the version on; @extra is the length
+ * of the extra field after the name. */
+static void npz_shared_fields(struct str *out, const char *name, uint32_t crc, uint64_t size,
+			      bool zip64, uint32_t extra)
 {
 	uint32_t flags = 0;
 
@@ -130,18 +130,18 @@ static void npz_facts(struct str *out, const char *name, uint32_t crc, uint64_t 
 	npz_u16(out, 0); /* midnight */
 	npz_u16(out, ZIP_DATE);
 	npz_u32(out, crc);
-	npz_small(out, size);
-	npz_small(out, size);
+	npz_u32_or_marker(out, size);
+	npz_u32_or_marker(out, size);
 	npz_u16(out, (uint32_t)strlen(name));
 	npz_u16(out, extra);
 }
 
-static void npz_local(struct str *out, const char *name, uint32_t crc, uint64_t size)
+static void npz_local_header(struct str *out, const char *name, uint32_t crc, uint64_t size)
 {
 	const bool zip64 = size >= NPZ_BEYOND;
 
 	str_add_bytes(out, "PK\3\4", 4);
-	npz_facts(out, name, crc, size, zip64, zip64 ? 20 : 0);
+	npz_shared_fields(out, name, crc, size, zip64, zip64 ? 20 : 0);
 	str_add(out, name);
 	if (zip64) {
 		npz_u16(out, 1);
@@ -151,8 +151,8 @@ static void npz_local(struct str *out, const char *name, uint32_t crc, uint64_t 
 	}
 }
 
-/* The member's entry in the directory, which comes at the end. */
-static void npz_note(struct npz_writer *writer, const char *name, uint32_t crc, uint64_t size)
+/* Append the member's entry to the directory, which is written last. */
+static void npz_add_entry(struct npz_writer *writer, const char *name, uint32_t crc, uint64_t size)
 {
 	struct str *out = &writer->directory;
 	const bool large = size >= NPZ_BEYOND, far = writer->at >= NPZ_BEYOND;
@@ -161,12 +161,12 @@ static void npz_note(struct npz_writer *writer, const char *name, uint32_t crc, 
 	writer->entry = out->length;
 	str_add_bytes(out, "PK\1\2", 4);
 	npz_u16(out, numbers ? ZIP_VERSION64 : ZIP_VERSION);
-	npz_facts(out, name, crc, size, numbers != 0, numbers ? numbers + 4 : 0);
+	npz_shared_fields(out, name, crc, size, numbers != 0, numbers ? numbers + 4 : 0);
 	npz_u16(out, 0); /* no comment */
 	npz_u16(out, 0); /* the first disk */
 	npz_u16(out, 0); /* binary */
 	npz_u32(out, 0); /* no attributes */
-	npz_small(out, writer->at);
+	npz_u32_or_marker(out, writer->at);
 	str_add(out, name);
 	if (numbers) {
 		npz_u16(out, 1);
@@ -194,16 +194,16 @@ static enum status npz_put_values(struct npz_writer *writer, const float *values
 	for (size_t done = 0; done < count && status == ST_OK;) {
 		size_t part = min(count - done, NPZ_CHUNK);
 
-		status = npz_put(writer, chunk, npz_bytes(values + done, part, chunk));
+		status = npz_put(writer, chunk, npz_to_bytes(values + done, part, chunk));
 		done += part;
 	}
 	return status;
 }
 
-/* The headers of the member @name, then the @length bytes at @header; @bytes more will follow.
- * @crc: of all of them. */
-static enum status npz_start(struct npz_writer *writer, const char *name, const char *header,
-			     size_t length, uint64_t bytes, uint32_t crc)
+/* Write the zip header of member @name and the @length bytes at @header; @bytes of values will
+ * follow. @crc covers both. */
+static enum status npz_begin_member(struct npz_writer *writer, const char *name, const char *header,
+				    size_t length, uint64_t bytes, uint32_t crc)
 {
 	struct str local = {0};
 	enum status status;
@@ -211,8 +211,8 @@ static enum status npz_start(struct npz_writer *writer, const char *name, const 
 	if (strlen(name) >= NPZ_NAME_SIZE + 4 || bytes > NPZ_MOST - writer->at - length)
 		return err_set(writer->err, ST_LIMIT, "%s: does not fit into a zip archive",
 			       writer->path);
-	npz_local(&local, name, crc, length + bytes);
-	npz_note(writer, name, crc, length + bytes);
+	npz_local_header(&local, name, crc, length + bytes);
+	npz_add_entry(writer, name, crc, length + bytes);
 	writer->members++;
 	writer->local = writer->at;
 	if (local.failed || writer->directory.failed)
@@ -223,20 +223,20 @@ static enum status npz_start(struct npz_writer *writer, const char *name, const 
 	return status == ST_OK ? npz_put(writer, header, length) : status;
 }
 
-/* The headers of an array. */
-static enum status npz_start_array(struct npz_writer *writer, const struct npz_member *member,
+/* npz_begin_member() for the array @member. */
+static enum status npz_begin_array(struct npz_writer *writer, const struct npz_member *member,
 				   const char *header, size_t length, uint64_t bytes, uint32_t crc)
 {
 	char name[NPZ_NAME_SIZE + 5];
 
 	snprintf(name, sizeof(name), "%s.npy", member->name);
-	return npz_start(writer, name, header, length, bytes, crc);
+	return npz_begin_member(writer, name, header, length, bytes, crc);
 }
 
 enum status npz_writer_file(struct npz_writer *writer, const char *name, const char *data,
 			    size_t length)
 {
-	return npz_start(writer, name, data, length, 0, npz_crc(0, data, length));
+	return npz_begin_member(writer, name, data, length, 0, npz_crc(0, data, length));
 }
 
 enum status npz_writer_put(struct npz_writer *writer, const struct npz_member *member,
@@ -245,7 +245,7 @@ enum status npz_writer_put(struct npz_writer *writer, const struct npz_member *m
 	char header[NPZ_HEADER];
 	size_t length = npz_header(member, header);
 	uint32_t crc = npz_crc_values(npz_crc(0, header, length), values, count);
-	enum status status = npz_start_array(writer, member, header, length,
+	enum status status = npz_begin_array(writer, member, header, length,
 					     sizeof(float) * (uint64_t)count, crc);
 
 	return status == ST_OK ? npz_put_values(writer, values, count) : status;
@@ -262,7 +262,7 @@ enum status npz_writer_begin(struct npz_writer *writer, const struct npz_member 
 			       writer->path);
 	writer->left = bytes;
 	writer->crc = npz_crc(0, header, length);
-	return npz_start_array(writer, member, header, length, bytes, 0);
+	return npz_begin_array(writer, member, header, length, bytes, 0);
 }
 
 enum status npz_writer_data(struct npz_writer *writer, const void *data, size_t length)
@@ -287,7 +287,7 @@ enum status npz_writer_end(struct npz_writer *writer)
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-/* What the end record cannot say, and where that is said. */
+/* The zip64 end record and its locator, for numbers that the end record cannot hold. */
 static void npz_end64(struct str *out, uint64_t members, uint64_t size, uint64_t begin)
 {
 	str_add_bytes(out, "PK\6\6", 4);
@@ -317,8 +317,8 @@ static enum status npz_put_directory(struct npz_writer *writer)
 	npz_u32(out, 0); /* one disk */
 	npz_u16(out, count);
 	npz_u16(out, count);
-	npz_small(out, size);
-	npz_small(out, begin);
+	npz_u32_or_marker(out, size);
+	npz_u32_or_marker(out, begin);
 	npz_u16(out, 0); /* no comment */
 	if (out->failed)
 		return err_nomem(writer->err);

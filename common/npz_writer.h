@@ -1,8 +1,8 @@
 /*
- * Writing NumPy's .npz: arrays one after the other, whole or not at all. The same values give the
- * same bytes; numpy.load() reads them. Any size: beyond what a zip archive holds it is a zip64 one.
+ * Writer of NumPy's .npz files, atomic as fs_write(). The same values give the same bytes;
+ * numpy.load() reads them. Sizes beyond the limits of zip use zip64.
  *
- * One thread per writer. Memory does not grow with the values.
+ * One thread per writer. Memory use does not depend on the number of values.
  */
 #ifndef COMMON_NPZ_WRITER_H
 #define COMMON_NPZ_WRITER_H
@@ -14,7 +14,7 @@
 #include "common/str.h"
 
 #define NPZ_WRITER_DIMS 10
-#define NPZ_NAME_SIZE   4096 /* bytes of an array's name, with the 0 */
+#define NPZ_NAME_SIZE   4096 /* bytes of an array's name, including the final 0 */
 
 enum npz_type {
 	NPZ_FLOAT32,
@@ -32,36 +32,36 @@ struct npz_member {
 
 struct npz_writer {
 	struct fs_writer file;
-	struct str directory; /* of the members so far */
+	struct str directory; /* central directory of the members so far */
 	uint64_t at;          /* bytes written */
 	uint64_t members;
 	const char *path; /* borrowed, like err */
 	struct err *err;
-	/* Of the member that is being written. */
-	uint64_t local, left; /* where its header is; bytes of values to come */
-	size_t entry;         /* where it is in the directory */
-	uint32_t crc;         /* so far */
+	/* The member being written. */
+	uint64_t local, left; /* offset of its header; bytes of values still to come */
+	size_t entry;         /* offset of its entry in the directory */
+	uint32_t crc;         /* of its bytes so far */
 };
 
-/* On failure there is nothing to close. */
+/* After a failure there is nothing to close. */
 enum status npz_writer_open(struct npz_writer *writer, const char *path, struct err *err);
 
-/* The @count floats of @member (NPZ_FLOAT32), in C order. */
+/* Write the @count floats of @member (NPZ_FLOAT32), in C order. */
 enum status npz_writer_put(struct npz_writer *writer, const struct npz_member *member,
 			   const float *values, size_t count);
 
-/* The same piece by piece: begin, the values' bytes (little-endian, C order, @bytes in all), end.
- * Only to a file: a device or pipe, where nothing can be written once more, is ST_INVALID. */
+/* The same in pieces: begin, the bytes of the values (little-endian, C order, @bytes in total),
+ * end. Regular files only: a device or pipe, which cannot be patched later, is ST_INVALID. */
 enum status npz_writer_begin(struct npz_writer *writer, const struct npz_member *member,
 			     uint64_t bytes);
 enum status npz_writer_data(struct npz_writer *writer, const void *data, size_t length);
 enum status npz_writer_end(struct npz_writer *writer);
 
-/* A member that is no array, with a name of its own: of a .keras. */
+/* Write a member that is not an array, under its full name: the JSON files of a .keras archive. */
 enum status npz_writer_file(struct npz_writer *writer, const char *name, const char *data,
 			    size_t length);
 
-/* @status: what came of it so far; anything but ST_OK is returned, and the file dropped. */
+/* Finish the file. @status is the result so far: unless ST_OK, drop the file and return @status. */
 enum status npz_writer_close(struct npz_writer *writer, enum status status);
 
 #endif /* COMMON_NPZ_WRITER_H */

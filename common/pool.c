@@ -1,14 +1,14 @@
 /*
- * Threads that lend a hand.
+ * Thread pool.
  *
- * A job lives on its caller's stack and is on the pool's list while it has slices left. Its slices
- * are dealt out in ranges, one for each thread that is wanted. A thread takes its own range first,
- * always the same one of a pool's jobs, then what others have left: so what a thread wrote in one
- * job it mostly finds in its own cache in the next. A helper enters a job under the lock
- * (inside++), takes slices with the ranges' atomic counters, and leaves under the lock (inside--),
- * which is the last it does with the job. The caller takes slices too; when none are left it
- * unlinks the job, so that nobody enters any more, and waits until those inside have left. So a
- * slice is taken once, and when pool_run() returns no thread knows the job.
+ * A job lives on its caller's stack and is in the pool's list while it has slices left. Its slices
+ * are divided into ranges, one per participating thread. A thread first runs the slices of its own
+ * range, the same one in every job, and then those left in other ranges: so it mostly finds in its
+ * own cache what it wrote in the previous job. A helper enters a job under the lock (inside++),
+ * claims slices from the atomic counters of the ranges, and leaves under the lock (inside--); it
+ * does not touch the job afterwards. The caller claims slices too. When none are left, it unlinks
+ * the job, so that no other helper enters, and waits until those inside have left. So each slice
+ * runs once, and no thread refers to the job after pool_run() returns.
  *
  * Locking: pool.lock guards the list, jobs' inside, asleep and waiting; it is never held while a
  * slice runs. Slices may call pool_run() of the same pool: a caller waits only for threads that run
@@ -35,10 +35,10 @@
 #include "common/str.h"
 
 #define POOL_SPIN_NS 20000 /* runs follow each other closely; going to sleep costs as much */
-#define POOL_RANGES  64    /* threads beyond take what others have left */
+#define POOL_RANGES  64    /* further threads share the ranges of others */
 
 struct pool_range {
-	/* Wider than a slice number: running past the end cannot wrap. */
+	/* Wider than a slice number, so that increments past the end cannot wrap. */
 	_Alignas(64) _Atomic uint64_t next;
 	uint64_t end;
 };
@@ -46,8 +46,8 @@ struct pool_range {
 struct pool_job {
 	pool_lane_slice slice;
 	void *context;
-	atomic_uint inside; /* helpers at work in here; written under the lock */
-	unsigned lanes;     /* given out; the caller's is 0. Under the lock */
+	atomic_uint inside; /* helpers working on the job; written under the lock */
+	unsigned lanes;     /* lanes assigned so far; the caller's is 0. Under the lock */
 	unsigned lanes_most, wakes_most;
 	unsigned ranges;
 	struct pool_job *link;
@@ -57,16 +57,16 @@ struct pool_job {
 struct pool_thread {
 	pthread_t thread;
 	struct pool *pool;
-	unsigned number; /* from 1: callers are 0 */
+	unsigned number; /* from 1; callers are 0 */
 };
 
 struct pool {
 	pthread_mutex_t lock;
-	pthread_cond_t wake; /* helpers */
-	pthread_cond_t left; /* callers */
+	pthread_cond_t wake; /* helpers wait on it */
+	pthread_cond_t left; /* callers wait on it */
 	struct pool_job *jobs;
 	atomic_uint arrivals; /* changes when a job arrives or the pool ends: helpers spin on it */
-	unsigned asleep, waiting; /* helpers; callers */
+	unsigned asleep, waiting; /* numbers of helpers; of callers */
 	bool ending;
 	bool spin;
 	unsigned helpers;
@@ -89,7 +89,7 @@ static bool pool_has_slices(struct pool_job *job)
 	return false;
 }
 
-static void pool_take_slices(struct pool_job *job, unsigned lane, unsigned number)
+static void pool_run_slices(struct pool_job *job, unsigned lane, unsigned number)
 {
 	for (unsigned i = 0; i < job->ranges; i++) {
 		struct pool_range *range = &job->range[(number + i) % job->ranges];
@@ -101,8 +101,8 @@ static void pool_take_slices(struct pool_job *job, unsigned lane, unsigned numbe
 	}
 }
 
-/* The job with the fewest helpers, so that callers at the same time share them. Lock held. */
-static struct pool_job *pool_choose(struct pool *pool)
+/* Return the job with the fewest helpers, to balance concurrent callers. Lock held. */
+static struct pool_job *pool_choose_job(struct pool *pool)
 {
 	struct pool_job *chosen = NULL;
 
@@ -116,25 +116,25 @@ static struct pool_job *pool_choose(struct pool *pool)
 	return chosen;
 }
 
-/* Lock held at entry and exit. */
-static void pool_help(struct pool_thread *thread, struct pool_job *job)
+/* Work on @job. Lock held at entry and exit. */
+static void pool_work_on(struct pool_thread *thread, struct pool_job *job)
 {
 	struct pool *pool = thread->pool;
-	/* Whoever leaves a job finds no slices in it any more: a helper enters once. */
+	/* When a helper leaves a job, it has no slices left: each helper enters at most once. */
 	unsigned lane = job->lanes++;
 
 	assert(lane <= pool->helpers);
 	atomic_fetch_add_explicit(&job->inside, 1, memory_order_relaxed);
 	pthread_mutex_unlock(&pool->lock);
-	pool_take_slices(job, lane, thread->number);
+	pool_run_slices(job, lane, thread->number);
 	pthread_mutex_lock(&pool->lock);
-	/* Release: a caller that spins on it sees what the slices wrote. */
+	/* Release: a caller that spins on the counter sees what the slices wrote. */
 	if (atomic_fetch_sub_explicit(&job->inside, 1, memory_order_release) == 1 && pool->waiting)
 		pthread_cond_broadcast(&pool->left);
 }
 
-/* Wait for an arrival after @seen. Lock held at entry and exit. */
-static void pool_rest(struct pool *pool)
+/* Wait for the next arrival. Lock held at entry and exit. */
+static void pool_wait_for_job(struct pool *pool)
 {
 	unsigned seen = atomic_load_explicit(&pool->arrivals, memory_order_relaxed);
 
@@ -161,19 +161,19 @@ static void *pool_helper(void *argument)
 
 	pthread_mutex_lock(&pool->lock);
 	while (!pool->ending) {
-		struct pool_job *job = pool_choose(pool);
+		struct pool_job *job = pool_choose_job(pool);
 
 		if (job)
-			pool_help(thread, job);
+			pool_work_on(thread, job);
 		else
-			pool_rest(pool);
+			pool_wait_for_job(pool);
 	}
 	pthread_mutex_unlock(&pool->lock);
 	return NULL;
 }
 
-/* Join the first @started threads and let go of everything. */
-static void pool_end(struct pool *pool, unsigned started)
+/* Join the first @started threads and free the pool. */
+static void pool_destroy(struct pool *pool, unsigned started)
 {
 	pthread_mutex_lock(&pool->lock);
 	assert(!pool->jobs);
@@ -190,7 +190,8 @@ static void pool_end(struct pool *pool, unsigned started)
 	mem_free(pool);
 }
 
-/* Start the helpers with all signals blocked: they are the main thread's to handle. */
+/* Start the helpers with all signals blocked: the main thread handles signals. Return 0 or an
+ * errno. */
 static int pool_start(struct pool *pool, unsigned *started)
 {
 	sigset_t all, before;
@@ -223,14 +224,14 @@ enum status pool_new(struct pool **out, unsigned helpers, struct err *err)
 		return err_nomem(err);
 
 	pool->helpers = helpers;
-	pool->spin = helpers < pool_processors(); /* each helper and a caller have one */
+	pool->spin = helpers < pool_processors(); /* a processor for each helper and a caller */
 	pthread_mutex_init(&pool->lock, NULL);
 	pthread_cond_init(&pool->wake, NULL);
 	pthread_cond_init(&pool->left, NULL);
 
 	number = pool_start(pool, &started);
 	if (number) {
-		pool_end(pool, started);
+		pool_destroy(pool, started);
 		return err_set(err, ST_FAILED, "cannot start thread %u of %u: %s", started + 1,
 			       helpers, strerror(number));
 	}
@@ -242,7 +243,7 @@ enum status pool_new(struct pool **out, unsigned helpers, struct err *err)
 void pool_free(struct pool *pool)
 {
 	if (pool)
-		pool_end(pool, pool->helpers);
+		pool_destroy(pool, pool->helpers);
 }
 
 unsigned pool_helpers(const struct pool *pool)
@@ -280,44 +281,44 @@ static void pool_unlink(struct pool *pool, const struct pool_job *job)
 	*link = job->link;
 }
 
-static bool pool_is_left(struct pool_job *job)
+static bool pool_job_is_left(struct pool_job *job)
 {
 	return atomic_load_explicit(&job->inside, memory_order_acquire) == 0;
 }
 
-static void pool_await(struct pool *pool, struct pool_job *job)
+static void pool_wait_for_helpers(struct pool *pool, struct pool_job *job)
 {
 	pthread_mutex_lock(&pool->lock);
 	pool_unlink(pool, job);
 	pthread_mutex_unlock(&pool->lock);
 
-	if (pool->spin && !pool_is_left(job)) {
+	if (pool->spin && !pool_job_is_left(job)) {
 		uint64_t until = clock_ns() + POOL_SPIN_NS;
 
-		while (!pool_is_left(job) && clock_ns() < until)
+		while (!pool_job_is_left(job) && clock_ns() < until)
 			pool_pause();
 	}
-	if (pool_is_left(job))
+	if (pool_job_is_left(job))
 		return;
 
 	pthread_mutex_lock(&pool->lock);
 	pool->waiting++;
-	while (!pool_is_left(job))
+	while (!pool_job_is_left(job))
 		pthread_cond_wait(&pool->left, &pool->lock);
 	pool->waiting--;
 	pthread_mutex_unlock(&pool->lock);
 }
 
-static unsigned pool_least(uint64_t a, unsigned b)
+static unsigned pool_min(uint64_t a, unsigned b)
 {
 	return a < b ? (unsigned)a : b;
 }
 
-/* Of the pool's threads at most one for each slice and for each @least of @work. */
+/* Number of threads to use: at most one per slice and one per @least of @work. */
 static unsigned pool_threads(const struct pool *pool, uint64_t work, uint64_t least,
 			     unsigned slices)
 {
-	return pool_least(work / least, pool_least(slices, pool_lanes(pool)));
+	return pool_min(work / least, pool_min(slices, pool_lanes(pool)));
 }
 
 void pool_share_lanes(struct pool *pool, uint64_t work, pool_lane_slice slice, void *context,
@@ -337,16 +338,16 @@ void pool_share_lanes(struct pool *pool, uint64_t work, pool_lane_slice slice, v
 	job.context = context;
 	job.lanes = 1;
 	job.lanes_most = lanes;
-	job.wakes_most = awake > 1 ? awake - 1 : 0; /* the caller is one */
-	job.ranges = pool_least(lanes, POOL_RANGES);
+	job.wakes_most = awake > 1 ? awake - 1 : 0; /* less the caller */
+	job.ranges = pool_min(lanes, POOL_RANGES);
 	atomic_init(&job.inside, 0);
 	for (unsigned i = 0; i < job.ranges; i++) {
 		atomic_init(&job.range[i].next, (uint64_t)slices * i / job.ranges);
 		job.range[i].end = (uint64_t)slices * (i + 1) / job.ranges;
 	}
 	pool_enlist(pool, &job);
-	pool_take_slices(&job, 0, 0);
-	pool_await(pool, &job);
+	pool_run_slices(&job, 0, 0);
+	pool_wait_for_helpers(pool, &job);
 }
 
 void pool_run_lanes(struct pool *pool, pool_lane_slice slice, void *context, unsigned slices)
@@ -354,7 +355,7 @@ void pool_run_lanes(struct pool *pool, pool_lane_slice slice, void *context, uns
 	pool_share_lanes(pool, UINT64_MAX, slice, context, slices);
 }
 
-/* A slice that needs no lane. */
+/* Context of a slice that needs no lane. */
 struct pool_plain {
 	pool_slice slice;
 	void *context;
@@ -384,7 +385,7 @@ void pool_run(struct pool *pool, pool_slice slice, void *context, unsigned slice
 
 #define POOL_FILE_LIMIT 65536
 
-/* The first two words of @path as numbers; a word that is none ("max") gives false. */
+/* Read the first two words of @path as numbers; false if one is not a number ("max"). */
 static bool pool_read_numbers(const char *path, long long *first, long long *second)
 {
 	char *text, *word, *rest = NULL;
@@ -403,7 +404,7 @@ static bool pool_read_numbers(const char *path, long long *first, long long *sec
 	return good;
 }
 
-/* The quota of the one group whose folder is @folder, in processors rounded up; 0: none. */
+/* Quota of the single group at @folder in processors, rounded up; 0: none. */
 static unsigned pool_group_quota(const char *folder)
 {
 	char path[FS_PATH_SIZE], other[FS_PATH_SIZE];
@@ -422,7 +423,7 @@ static unsigned pool_group_quota(const char *folder)
 	return (unsigned)((quota - 1) / period + 1);
 }
 
-/* The least quota from @group up to the root: each level limits what is below it. */
+/* The smallest quota from @group up to the root: each level limits those below it. */
 static unsigned pool_tree_quota(const char *mount, const char *group)
 {
 	char folder[FS_PATH_SIZE];
@@ -448,7 +449,7 @@ static unsigned pool_tree_quota(const char *mount, const char *group)
 	return least;
 }
 
-/* A line "ID:CONTROLLERS:PATH"; no controllers: version 2. */
+/* Quota of a line "ID:CONTROLLERS:PATH"; version 2 has no controllers. */
 static unsigned pool_line_quota(char *line, const char *mount)
 {
 	char root[FS_PATH_SIZE];
@@ -501,7 +502,7 @@ unsigned pool_processors(void)
 	unsigned count = 0, quota = pool__quota("/proc/self/cgroup", "/sys/fs/cgroup");
 	cpu_set_t set;
 
-	/* Fails on machines with more processors than the set holds. */
+	/* Fails on machines with more processors than the set can hold. */
 	if (!sched_getaffinity(0, sizeof(set), &set)) {
 		count = (unsigned)CPU_COUNT(&set);
 	} else {

@@ -1,21 +1,21 @@
 /*
- * What of the pool only its tests need to see.
+ * Parts of the pool that its tests use.
  */
 #ifndef COMMON_POOL_INTERNAL_H
 #define COMMON_POOL_INTERNAL_H
 
 /*
- * The least work of a run that each thread must get, in ns, for a helper that is awake and for one
- * that has to be woken. Of bench_pool: two threads are even with one at 3 and at 12 us, on a Xeon
- * (Sapphire Rapids, virtual machine), where slices touch no memory; twice as much where they do,
- * since lines of memory then move from core to core.
+ * The least work per thread in a run, in ns, to use a helper that is awake and one that has to be
+ * woken. Measured with bench_pool on a Xeon (Sapphire Rapids, virtual machine): two threads break
+ * even with one at 3 and at 12 us if slices touch no memory, and at twice that if they do, since
+ * cache lines then move between cores.
  */
 #define POOL_LANE_WORK 3000
 #define POOL_WAKE_WORK 12000
 
 /*
- * Processors that a cgroup's quota allows, rounded up, 0: no limit. @membership is the file that
- * names the process's groups (/proc/self/cgroup), @mount the folder of the groups (/sys/fs/cgroup).
+ * CPU quota of the process's cgroup in processors, rounded up; 0: no limit. @membership is the file
+ * that names the process's groups (/proc/self/cgroup), @mount their mount point (/sys/fs/cgroup).
  */
 unsigned pool__quota(const char *membership, const char *mount);
 

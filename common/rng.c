@@ -1,7 +1,7 @@
 /*
  * Philox4x32-10: ten rounds of multiply, exchange and key over a counter.
  *
- * Threading: plain data, no state shared. The words of a block are used in order.
+ * Threading: plain data, no shared state. The words of a block are used in order.
  */
 #include "common/rng.h"
 
@@ -18,7 +18,7 @@
 #define PHILOX_W1     0xbb67ae85u
 #define PHILOX_WORDS  4
 
-/* The finalizer of SplitMix64: a bijection, so different inputs stay different. */
+/* The finalizer of SplitMix64: a bijection, so distinct inputs stay distinct. */
 static uint64_t rng_mix(uint64_t x)
 {
 	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -28,7 +28,7 @@ static uint64_t rng_mix(uint64_t x)
 
 void rng_init(struct rng *rng, uint64_t seed, uint32_t stream, uint64_t step, uint32_t replica)
 {
-	/* The odd factor spreads streams over 64 bits: for one seed no two share a key. */
+	/* The odd factor spreads streams over 64 bits: for one seed no two streams share a key. */
 	uint64_t key = rng_mix(rng_mix(seed) + (uint64_t)stream * 0x9e3779b97f4a7c15u);
 
 	memset(rng, 0, sizeof(*rng));
@@ -74,7 +74,7 @@ uint32_t rng_u32(struct rng *rng)
 	return rng->block[rng->taken++];
 }
 
-/* Lemire's method: the high word of a product, the few uneven low words drawn again. */
+/* Lemire's method: return the high word of a product; redraw for the few biased low words. */
 uint32_t rng_below(struct rng *rng, uint32_t bound)
 {
 	uint64_t product;
@@ -98,8 +98,8 @@ float rng_uniform(struct rng *rng)
 
 float rng_normal(struct rng *rng)
 {
-	/* (0, 1], since the logarithm of 0 is none. The sine's half is not kept: a call uses two
-	 * words whatever came before. */
+	/* In (0, 1], because log(0) is infinite. Box-Muller's second value is discarded: every call
+	 * consumes two words, regardless of earlier calls. */
 	const double radius = (double)((rng_u32(rng) >> 8) + 1) * 0x1p-24;
 	const double turn = (double)rng_uniform(rng);
 

@@ -1,8 +1,8 @@
 /*
  * Counter-based random numbers: Philox4x32-10 (Salmon et al., SC'11).
  *
- * A stream is named by what it is for, never by when it is drawn: the same (seed, stream, step,
- * replica) gives the same numbers on any number of threads. Plain data, no state to share.
+ * The key of a stream is its purpose, not the time of the draw: the same (seed, stream, step,
+ * replica) gives the same numbers on any number of threads. Plain data, no shared state.
  */
 #ifndef COMMON_RNG_H
 #define COMMON_RNG_H
@@ -13,8 +13,8 @@
 struct rng {
 	uint32_t key[2];     /* from seed and stream */
 	uint32_t counter[4]; /* block number (0), step (1, 2), replica (3) */
-	uint32_t block[4];   /* the present block */
-	uint32_t taken;      /* words of it used */
+	uint32_t block[4];   /* the current block */
+	uint32_t taken;      /* words of it already used */
 };
 
 void rng_init(struct rng *rng, uint64_t seed, uint32_t stream, uint64_t step, uint32_t replica);
@@ -25,7 +25,7 @@ float rng_uniform(struct rng *rng); /* [0, 1), 24 bits */
 float rng_normal(struct rng *rng);  /* mean 0, deviation 1 (Box-Muller) */
 void rng_shuffle(struct rng *rng, uint32_t *items, size_t count); /* Fisher-Yates */
 
-/* A stream number from a name (FNV-1a), for layers and other named things. */
+/* Stream number from a name (FNV-1a), for layers and other named objects. */
 uint32_t rng_stream(const char *name);
 
 #endif /* COMMON_RNG_H */

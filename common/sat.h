@@ -1,6 +1,6 @@
 /*
- * Sums and differences of numbers that a file holds, whatever they are: what does not fit stays at
- * the end of the range. Threading: none. Ownership: none.
+ * Saturating arithmetic for numbers read from files, which may have any value: a result out of
+ * range becomes the nearest end of the range. Threading: none. Ownership: none.
  */
 #ifndef COMMON_SAT_H
 #define COMMON_SAT_H
@@ -26,7 +26,7 @@ static inline int64_t sat_sub(int64_t a, int64_t b)
 	return b > 0 ? INT64_MIN : INT64_MAX;
 }
 
-/* NaN is 0. */
+/* Convert to an integer; NaN is 0. */
 static inline int64_t sat_real(double value)
 {
 	if (isnan(value))

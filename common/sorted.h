@@ -1,5 +1,5 @@
 /*
- * Putting into order, and looking into what is in order. Threading: none. Ownership: none.
+ * Comparators and binary search. Threading: none. Ownership: none.
  */
 #ifndef COMMON_SORTED_H
 #define COMMON_SORTED_H
@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* ---- orders: what a comparator returns ------------------------------------------------------- */
+/* ---- comparators ----------------------------------------------------------------------------- */
 
 #define SORTED_FUNCTION(type, name)                                                                \
 	static inline int sorted_order_##name(type a, type b)                                      \
@@ -26,8 +26,8 @@ SORTED_FUNCTION(float, float)
 SORTED_FUNCTION(double, double)
 #undef SORTED_FUNCTION
 
-/* -1 where number @a comes before @b, 1 where it comes behind it; 0: they are equal, or one is NaN.
- * Arguments are evaluated once, and compared in the type that comparing them has. */
+/* Compare numbers: -1 if @a < @b, 1 if @a > @b, 0 if they are equal or one is NaN. Arguments are
+ * evaluated once and compared in their common type. */
 /* clang-format off */
 #define SORTED_ORDER(a, b) _Generic((a) + (b),                                                     \
 	int: sorted_order_int, unsigned: sorted_order_unsigned, long: sorted_order_long,           \
@@ -37,8 +37,8 @@ SORTED_FUNCTION(double, double)
 /* clang-format on */
 
 /*
- * The order of the structs that @a and @b point to by one to six of their members, numbers: the
- * first member in which they differ decides. -1, 0 or 1, as SORTED_ORDER. NaN only in the last.
+ * Compare the structs that @a and @b point to by one to six numeric members: the first member that
+ * differs decides. Returns -1, 0 or 1 as SORTED_ORDER does. Only the last may be NaN.
  *
  *	static int by_place(const void *left, const void *right)
  *	{
@@ -61,12 +61,12 @@ SORTED_FUNCTION(double, double)
 #define SORTED_BY5(a, b, m, ...)   SORTED_THEN(a, b, m, SORTED_BY4(a, b, __VA_ARGS__))
 #define SORTED_BY6(a, b, m, ...)   SORTED_THEN(a, b, m, SORTED_BY5(a, b, __VA_ARGS__))
 
-/* ---- places ---------------------------------------------------------------------------------- */
+/* ---- search ---------------------------------------------------------------------------------- */
 
 /*
- * Set @at to the first number of @low .. @high - 1 that @before, an expression of @at, is false of;
- * @high: there is none. @before is true up to some number and false from there on; it is looked at
- * some log2(@high - @low) times.
+ * Set @at to the first number of @low .. @high - 1 for which @before, an expression of @at, is
+ * false, or to @high if it is true for all. @before must be true up to some number and false from
+ * there on; it is evaluated about log2(@high - @low) times.
  *
  *	SORTED_FIRST(i, 0, count, rows[i].time_ns < time_ns);
  */
@@ -84,7 +84,7 @@ SORTED_FUNCTION(double, double)
 		(at) = sorted_low;                                                                 \
 	} while (0)
 
-/* The 64-bit number @offset bytes into @item. */
+/* The 64-bit number at offset @offset in @item. */
 static inline int64_t sorted_number(const void *item, size_t offset)
 {
 	int64_t number;
@@ -93,8 +93,8 @@ static inline int64_t sorted_number(const void *item, size_t offset)
 	return number;
 }
 
-/* The first of @count items of @size bytes whose number, @offset bytes into it, is not below @key;
- * @count: all are. */
+/* Index of the first of @count items of @size bytes whose number at @offset is not below @key;
+ * @count if all are below. */
 static inline size_t sorted_place(const void *items, size_t count, size_t size, size_t offset,
 				  int64_t key)
 {

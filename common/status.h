@@ -1,7 +1,7 @@
 /*
- * What a fallible function returns. One list makes the enum and its texts.
+ * Status codes of fallible functions. One list defines the enum and its texts.
  *
- * Values are pinned: databases and foreign programs store them. New ones are added at the end.
+ * The values are fixed: databases and foreign programs store them. Append new ones at the end.
  */
 #ifndef COMMON_STATUS_H
 #define COMMON_STATUS_H
@@ -31,8 +31,8 @@ enum status {
 /* The text of @status; never NULL. */
 const char *status_text(enum status status);
 
-/* The exit code of a command that ends with @status: 0 done, 2 the request was wrong (values below
- * 20 other than ST_NOMEM), 1 the work failed. */
+/* Exit code of a command that ends with @status: 0 done, 2 the request was wrong (values below 20
+ * except ST_NOMEM), 1 the work failed. */
 int status_exit_code(enum status status);
 
 #endif /* COMMON_STATUS_H */

@@ -1,7 +1,7 @@
 /*
- * Growing text, and the small questions asked about names and numbers.
+ * Growing strings, and helpers for names and numbers.
  *
- * Threading: no state. Ownership: a struct str owns its text until str_free().
+ * Threading: stateless. Ownership: a struct str owns its text until str_free().
  */
 #include "common/str.h"
 
@@ -33,7 +33,7 @@ void str_clear(struct str *str)
 		str->text[0] = '\0';
 }
 
-/* Room for @more bytes and the 0 after them. */
+/* Reserve @more bytes and a final 0. */
 static bool str_reserve(struct str *str, size_t more)
 {
 	if (str->failed)
@@ -102,7 +102,7 @@ const char *str_peek(const struct str *str)
 	return str->text ? str->text : "";
 }
 
-/* Costs of an edit: a changed letter case counts as a quarter. */
+/* Costs of edits: a change of letter case counts a quarter. */
 #define NEAR_EDIT   4
 #define NEAR_CASE   1
 #define NEAR_LENGTH 128 /* longer words are not compared */
@@ -120,7 +120,7 @@ static unsigned near_change(char a, char b)
 	return near_lower(a) == near_lower(b) ? NEAR_CASE : NEAR_EDIT;
 }
 
-/* Edits (insert, delete, change, exchange of neighbours) from @a to @b. */
+/* Edit distance (insert, delete, change, transpose) from @a to @b. */
 static unsigned near_distance(const char *a, size_t a_length, const char *b, size_t b_length)
 {
 	unsigned rows[3][NEAR_LENGTH + 1];
@@ -163,7 +163,7 @@ const char *str_nearest(const char *word, const char *const *candidates, size_t 
 	for (size_t i = 0; i < count; i++) {
 		size_t other = strlen(candidates[i]);
 		size_t longer = max(other, length);
-		/* A third of the letters may differ, but at least one and never all. */
+		/* A third of the letters may differ: at least one, never all. */
 		size_t edits = longer < 6 ? 1 : longer / 3;
 		unsigned distance;
 
@@ -243,15 +243,15 @@ bool str_to_int(const char *text, long long *out)
 		value = value * (unsigned)base + (unsigned)digit;
 	}
 
-	/* The least value is written so that nothing overflows on the way. */
+	/* Avoid overflow at LLONG_MIN. */
 	*out = negative && value ? -(long long)(value - 1) - 1 : (long long)value;
 	return true;
 }
 
 bool str_to_double(const char *text, double *out)
 {
-	/* A number's decimal point is a point, whatever locale the program runs in. For "C" the
-	 * C library hands out a constant: nothing to free. */
+	/* Parse with a decimal point in every locale. For "C" glibc returns a constant locale:
+	 * nothing to free. */
 	locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
 	double value;
 	char *end;

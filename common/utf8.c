@@ -1,5 +1,5 @@
 /*
- * Characters of UTF-8 and the columns they take. Threading: constant data only. Ownership: none.
+ * UTF-8 characters and their columns. Threading: constant data only. Ownership: none.
  */
 #include "common/utf8.h"
 
@@ -8,8 +8,7 @@
 
 #include "common/mem.h"
 
-/* Ranges that take two columns, and that take none. Own tables: the C library's depend on the
- * locale. */
+/* Ranges that occupy two columns, and none. wcwidth() would depend on the locale. */
 static const uint32_t utf8_wide[][2] = {
 	{0x1100, 0x115f},   {0x231a, 0x231b},   {0x23e9, 0x23ec},   {0x2614, 0x2615},
 	{0x2e80, 0x303e},   {0x3041, 0x33ff},   {0x3400, 0x4dbf},   {0x4e00, 0x9fff},
@@ -33,7 +32,7 @@ static bool utf8_in(const uint32_t (*ranges)[2], size_t count, uint32_t characte
 	return false;
 }
 
-/* The bytes that the character at @text has if it is well-formed UTF-8, else 0. */
+/* Length of the character at @text in bytes if it is well-formed UTF-8, else 0. */
 static int utf8_well_formed(const unsigned char *text, uint32_t *out)
 {
 	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -78,7 +77,7 @@ int utf8_decode(const char *text, uint32_t *character, int *columns)
 	} else if (*character < ' ' || (*character >= 0x7f && *character < 0xa0)) {
 		*character = '?';
 	} else if (*character < utf8_zero[0][0]) {
-		; /* nearly all text: looked up in no table */
+		; /* nearly all text: needs no table */
 	} else if (utf8_in(utf8_zero, ARRAY_LEN(utf8_zero), *character)) {
 		*columns = 0;
 	} else if (utf8_in(utf8_wide, ARRAY_LEN(utf8_wide), *character)) {

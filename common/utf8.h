@@ -1,13 +1,13 @@
 /*
- * Characters of UTF-8 and the columns they take on a terminal.
+ * UTF-8 characters and the columns they occupy on a terminal.
  */
 #ifndef COMMON_UTF8_H
 #define COMMON_UTF8_H
 
 #include <stdint.h>
 
-/* Decode one character of @text as drawn; returns the bytes taken (0 at the end). *@columns 0: drop
- * it. */
+/* Decode the character at @text as it is drawn (control characters are replaced). Return the bytes
+ * consumed (0 at the end). *@columns is 0 for a character that should be dropped. */
 int utf8_decode(const char *text, uint32_t *character, int *columns);
 
 #endif /* COMMON_UTF8_H */
