@@ -1,5 +1,5 @@
 /*
- * Bubbles: idle time between the intervals of one pipeline run, and what would be idle in theory.
+ * Bubbles: idle time between the intervals of one pipeline run, measured and in theory.
  *
  * Pure functions on the caller's data; scratch memory is freed before they return. Any thread.
  */
@@ -13,17 +13,17 @@
 #include "common/minmax.h"
 #include "common/sorted.h"
 
-/* Who is to blame for a wait between two works of an IPU. */
+/* How to divide a wait between two works of an IPU into communication and imbalance. */
 enum blame {
-	BLAME_PRODUCER, /* communication: from the end of the input's producer */
+	BLAME_PRODUCER, /* communication: the part after the end of the input's producer */
 	BLAME_NOBODY,   /* communication is free: all waits are imbalance */
-	BLAME_LOCKSTEP, /* communication: while no IPU works */
+	BLAME_LOCKSTEP, /* communication: the part in which no IPU works */
 };
 
 struct measure {
 	struct ipu_interval *by_ipu;  /* F, B and W only, by IPU and start */
 	struct ipu_interval *by_work; /* the same, by phase, stage and micro-batch */
-	struct ipu_interval *by_time; /* the same, by start: cut to when any IPU works */
+	struct ipu_interval *by_time; /* the same, by start; merged to when any IPU works */
 	int count, cover;
 	int ipus, stages;
 	int64_t first, last;
@@ -59,7 +59,7 @@ static int64_t end_of(const struct ipu_interval *interval)
 
 /* ---- waits ----------------------------------------------------------------------------------- */
 
-/* When the input of @work was made, or INT64_MAX where it comes from no other IPU. */
+/* End of the work that made the input of @work, or INT64_MAX if no other IPU made it. */
 static int64_t producer_end(const struct measure *m, const struct ipu_interval *work)
 {
 	struct ipu_interval key = *work;
@@ -79,8 +79,8 @@ static int64_t producer_end(const struct measure *m, const struct ipu_interval *
 	return end_of(found);
 }
 
-/* How much of @from .. @to no IPU works. `by_time` has been cut to disjoint intervals. */
-static int64_t silence(const struct measure *m, int64_t from, int64_t to)
+/* Time within @from .. @to in which no IPU works. `by_time` holds disjoint intervals. */
+static int64_t idle_time(const struct measure *m, int64_t from, int64_t to)
 {
 	int low;
 	int64_t covered = 0;
@@ -106,14 +106,14 @@ static int64_t communication(const struct measure *m, enum blame blame, int64_t 
 			return 0;
 		return work->start_ns - max(made, from);
 	case BLAME_LOCKSTEP:
-		return silence(m, from, work->start_ns);
+		return idle_time(m, from, work->start_ns);
 	case BLAME_NOBODY:
 		break;
 	}
 	return 0;
 }
 
-/* One IPU's intervals, by start: its busy time and its waits. */
+/* Measure busy time and waits of one IPU; @works are sorted by start. */
 static void measure_ipu(const struct measure *m, const struct ipu_interval *works, int count,
 			enum blame blame, struct ipu_bubble *out)
 {
@@ -133,7 +133,7 @@ static void measure_ipu(const struct measure *m, const struct ipu_interval *work
 			out->imbalance_ns += works[i].start_ns - at - moved;
 			at = works[i].start_ns;
 		}
-		/* Clocks overlap by a rounding at most; time counts once. */
+		/* Intervals overlap at most by rounding; count that time once. */
 		if (end_of(&works[i]) > at) {
 			out->busy_ns += end_of(&works[i]) - at;
 			at = end_of(&works[i]);
@@ -144,7 +144,7 @@ static void measure_ipu(const struct measure *m, const struct ipu_interval *work
 
 /* ---- preparation ----------------------------------------------------------------------------- */
 
-static bool counts(const struct ipu_interval *interval)
+static bool is_counted(const struct ipu_interval *interval)
 {
 	return interval->phase == IPU_PHASE_F || interval->phase == IPU_PHASE_B ||
 	       interval->phase == IPU_PHASE_W;
@@ -162,7 +162,7 @@ static enum status check_interval(const struct ipu_interval *interval, int ipus,
 	return ST_OK;
 }
 
-static void cut_cover(struct measure *m)
+static void merge_cover(struct measure *m)
 {
 	m->cover = 0;
 	for (int i = 0; i < m->count; i++) {
@@ -199,7 +199,7 @@ static enum status measure_init(struct measure *m, const struct ipu_interval *in
 		const struct ipu_interval *work = &intervals[i];
 		enum status status;
 
-		if (!counts(work))
+		if (!is_counted(work))
 			continue;
 		status = check_interval(work, m->ipus, m->stages, err);
 		if (status != ST_OK)
@@ -212,14 +212,14 @@ static enum status measure_init(struct measure *m, const struct ipu_interval *in
 	qsort(m->by_ipu, (size_t)m->count, size, compare_ipus);
 	qsort(m->by_work, (size_t)m->count, size, compare_works);
 	qsort(m->by_time, (size_t)m->count, size, compare_times);
-	cut_cover(m);
+	merge_cover(m);
 	return ST_OK;
 }
 
 /* ---- rates ----------------------------------------------------------------------------------- */
 
-/* The longest time from an IPU's first start to its last end; its works stand together. The paper
- * has a stage on every device; several stages on an IPU are one there. */
+/* The longest time from an IPU's first start to its last end; the works of an IPU are contiguous.
+ * The paper has one stage per device; several stages on an IPU count as one. */
 static int64_t longest_span(const struct measure *m)
 {
 	int64_t longest = 0;
@@ -238,7 +238,7 @@ static int64_t longest_span(const struct measure *m)
 	return longest;
 }
 
-static void rates(const struct measure *m, struct ipu_bubble *out)
+static void compute_rates(const struct measure *m, struct ipu_bubble *out)
 {
 	const double busy = (double)out->busy_ns, span = (double)longest_span(m);
 	const double total = (double)m->ipus * (double)out->makespan_ns;
@@ -271,7 +271,7 @@ static enum status measure(const struct ipu_interval *intervals, int count, int 
 			measure_ipu(&m, m.by_ipu + from, to - from, blame, out);
 			from = to;
 		}
-		rates(&m, out);
+		compute_rates(&m, out);
 	}
 	measure_fini(&m);
 	return status;
@@ -303,7 +303,7 @@ static enum status check_costs(const struct ipu_schedule *schedule,
 			each = fmax(each, costs->backward[s]);
 		if (schedule->splits)
 			each = fmax(each, costs->weight[s]);
-		/* What does not fit an int64_t of ns in sum is no cost of a stage. */
+		/* Reject costs whose sum may overflow an int64_t of ns. */
 		if (!(costs->forward[s] >= 0 && each < 0x1p62 / cells / 3) ||
 		    (schedule->training && !(costs->backward[s] >= 0)) ||
 		    (schedule->splits && !(costs->weight[s] >= 0)))

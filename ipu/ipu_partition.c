@@ -1,9 +1,9 @@
 /*
- * The best split: dynamic programming from the last stage to the first, for one aim at a time
- * (memory, work, transfers and then bytes sent) within bounds for the others.
+ * Optimal partitioning: dynamic programming from the last stage to the first, for one objective at
+ * a time (memory, work, transfers and then bytes sent) within bounds for the others.
  *
- * A time step takes the greatest work and the transfers of all stages. Least transfers are looked
- * for within ever tighter bounds for the work, until that cannot pay any more.
+ * A time step takes the greatest work plus the transfers of all stages. The search for the least
+ * transfers is repeated with ever tighter bounds for the work until it cannot improve any more.
  */
 #include "ipu/ipu_partition.h"
 
@@ -19,7 +19,7 @@ enum aim {
 	AIM_TRANSFER
 };
 
-/* Of a split: what is aimed at; with transfers the bytes that it sends decide where they tie. */
+/* Value of a split: the objective; for transfers, the bytes sent break ties. */
 struct value {
 	int64_t first, then;
 };
@@ -28,14 +28,14 @@ struct search {
 	const struct ipu_partition_table *table;
 	int units, stages;
 	enum aim aim;
-	int64_t most_overflow, most_work; /* of a stage: bounds */
-	struct value *best; /* [stages + 1][units + 1]: units from i on in the stages from s on */
-	int *end;           /* of stage s that begins at i in that best split */
+	int64_t most_overflow, most_work; /* bounds per stage */
+	struct value *best; /* [stages + 1][units + 1]: units from i on in stages from s on */
+	int *end;           /* end of stage s that begins at i in that split */
 };
 
 #define NEVER INT64_MAX
 
-static size_t place(const struct search *search, int stage, int unit)
+static size_t cell(const struct search *search, int stage, int unit)
 {
 	return (size_t)stage * (size_t)(search->units + 1) + (size_t)unit;
 }
@@ -45,19 +45,19 @@ static bool cut_allowed(const struct ipu_partition_params *params, int border)
 	return border == params->unit_count || border == 0 || !params->units[border].joined;
 }
 
-/* In lockstep all IPUs wait for the transfers of each stage. */
-static bool meets(const struct ipu_partition_params *params)
+/* Return whether all IPUs wait for the transfers of each stage (lockstep). */
+static bool is_lockstep(const struct ipu_partition_params *params)
 {
 	const enum ipu_schedule_pace pace = ipu_schedule_row(params->schedule)->pace;
 
 	return pace == IPU_PACE_BOTH || pace == IPU_PACE_ONE;
 }
 
-/* Else transfers are part of a stage's work. */
+/* Transfer that all IPUs wait for; without lockstep 0, since it is part of the stage's work. */
 static int64_t shared_transfer(const struct ipu_partition_params *params,
 			       const struct ipu_partition_stage *stage)
 {
-	return meets(params) ? stage->transfer : 0;
+	return is_lockstep(params) ? stage->transfer : 0;
 }
 
 static int64_t greater(int64_t a, int64_t b)
@@ -65,11 +65,11 @@ static int64_t greater(int64_t a, int64_t b)
 	return max(a, b);
 }
 
-/* Of the range as @stage with the best of what follows; NEVER where a bound forbids it. */
-static struct value value_of(const struct search *search, const struct ipu_partition_range *range,
+/* Value of the range as @stage with the best split of the rest; NEVER if a bound forbids it. */
+static struct value evaluate(const struct search *search, const struct ipu_partition_range *range,
 			     int stage)
 {
-	struct value value = search->best[place(search, stage + 1, range->end)];
+	struct value value = search->best[cell(search, stage + 1, range->end)];
 	struct ipu_partition_stage cost;
 
 	if (value.first == NEVER)
@@ -92,12 +92,12 @@ static struct value value_of(const struct search *search, const struct ipu_parti
 	return value;
 }
 
-static bool better(struct value a, struct value b)
+static bool is_better(struct value a, struct value b)
 {
 	return a.first < b.first || (a.first == b.first && a.then < b.then);
 }
 
-/* All stages that may begin at @first. */
+/* Try all stages that may begin at @first. */
 static void search_from(struct search *search, int first)
 {
 	const struct ipu_partition_params *params = search->table->params;
@@ -110,12 +110,12 @@ static void search_from(struct search *search, int first)
 		if (!range.computes || !cut_allowed(params, range.end))
 			continue;
 		for (int s = 0; s <= most; s++) {
-			const struct value value = value_of(search, &range, s);
+			const struct value value = evaluate(search, &range, s);
 
-			/* Ends are tried in rising order, so ties go to the earliest. */
-			if (better(value, search->best[place(search, s, first)])) {
-				search->best[place(search, s, first)] = value;
-				search->end[place(search, s, first)] = range.end;
+			/* Ends are tried in ascending order, so the earliest wins ties. */
+			if (is_better(value, search->best[cell(search, s, first)])) {
+				search->best[cell(search, s, first)] = value;
+				search->end[cell(search, s, first)] = range.end;
 			}
 		}
 	}
@@ -128,20 +128,20 @@ static int64_t search_aim(struct search *search, enum aim aim)
 	search->aim = aim;
 	for (size_t i = 0; i < count; i++)
 		search->best[i] = (struct value){NEVER, 0};
-	search->best[place(search, search->stages, search->units)] = (struct value){0, 0};
+	search->best[cell(search, search->stages, search->units)] = (struct value){0, 0};
 	for (int i = search->units - 1; i >= 0; i--)
 		if (cut_allowed(search->table->params, i))
 			search_from(search, i);
 	return search->best[0].first;
 }
 
-/* The greatest work in the split that was found last. */
-static int64_t work_found(const struct search *search)
+/* The greatest work in the split found last. */
+static int64_t last_work(const struct search *search)
 {
 	int64_t work = 0;
 
 	for (int s = 0, at = 0; s < search->stages; s++) {
-		const int end = search->end[place(search, s, at)];
+		const int end = search->end[cell(search, s, at)];
 		struct ipu_partition_range range;
 		struct ipu_partition_stage cost;
 
@@ -155,7 +155,7 @@ static int64_t work_found(const struct search *search)
 	return work;
 }
 
-/* The bound for the work that the best time step has exactly; false: there is no split. */
+/* Bound the work by that of the best time step; false: there is no split. */
 static bool bound_cycles(struct search *search)
 {
 	const int64_t least = search_aim(search, AIM_WORK);
@@ -173,7 +173,7 @@ static bool bound_cycles(struct search *search)
 
 		if (transfer >= most || least + transfer > best)
 			break;
-		work = work_found(search);
+		work = last_work(search);
 		if (work + transfer < best || (work + transfer == best && work < best_work)) {
 			best = work + transfer;
 			best_work = work;
@@ -186,15 +186,15 @@ static bool bound_cycles(struct search *search)
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-static void sum_up(struct ipu_partition *partition, const struct ipu_partition_params *params)
+static void summarize(struct ipu_partition *partition, const struct ipu_partition_params *params)
 {
 	int64_t shared = 0;
 
 	partition->fullest = -1;
-	/* The first of the copies follows the meeting. */
+	/* The first of the copies comes after the sync. */
 	for (int s = 0; s < partition->stages; s++)
 		shared += shared_transfer(params, &partition->stage[s]);
-	if (meets(params))
+	if (is_lockstep(params))
 		shared = greater(shared, params->sync_cycles);
 	for (int s = 0; s < partition->stages; s++) {
 		struct ipu_partition_stage *stage = &partition->stage[s];
@@ -236,7 +236,7 @@ static enum status partition_make(struct ipu_partition **out,
 			ipu__partition_range_extend(&range);
 		ipu__partition_stage(&partition->stage[s], &range, s);
 	}
-	sum_up(partition, table->params);
+	summarize(partition, table->params);
 	*out = partition;
 	return ST_OK;
 }
@@ -254,7 +254,7 @@ static enum status run_search(struct search *search, int *first, struct err *err
 	search_aim(search, AIM_TRANSFER);
 	for (int s = 0; s < search->stages; s++) {
 		first[s] = at;
-		at = search->end[place(search, s, at)];
+		at = search->end[cell(search, s, at)];
 	}
 	return ST_OK;
 }
@@ -312,7 +312,7 @@ void ipu_partition_free(struct ipu_partition *partition)
 	mem_free(partition);
 }
 
-/* A stage ends as soon as it may; what is left over without work goes with the last. */
+/* End each stage as early as possible; trailing units without work belong to the last stage. */
 int ipu_partition_most_stages(const struct ipu_partition_params *params)
 {
 	bool computes = false;
@@ -328,7 +328,7 @@ int ipu_partition_most_stages(const struct ipu_partition_params *params)
 	return stages;
 }
 
-/* Of the stages, each figure at its greatest; of the copies between them all. */
+/* The maximum of each figure over the stages; of one_way the sum. */
 static struct ipu_partition_stage greatest(const struct ipu_partition *partition)
 {
 	struct ipu_partition_stage out = {0};

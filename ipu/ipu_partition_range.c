@@ -1,5 +1,5 @@
 /*
- * What a range of units costs as a stage: time and memory. Pure functions; threads: none.
+ * Cost of a range of units as a stage: time and memory. Pure functions; threads: none.
  */
 #include <assert.h>
 #include <math.h>
@@ -9,7 +9,7 @@
 #include "common/minmax.h"
 #include "ipu/ipu_partition_internal.h"
 
-/* ---- the table ------------------------------------------------------------------------------- */
+/* ---- table ----------------------------------------------------------------------------------- */
 
 static void fill_borders(struct ipu_partition_table *table)
 {
@@ -29,8 +29,8 @@ static void fill_borders(struct ipu_partition_table *table)
 							     params->link_bytes_cycle);
 }
 
-/* Counts become the places behind each unit's last: filling from the back makes them its first. */
-static void add_up(int *counts, int units)
+/* Turn counts into end indices per unit; filling from the back turns these into start indices. */
+static void prefix_sum(int *counts, int units)
 {
 	for (int u = 1; u <= units; u++)
 		counts[u] += counts[u - 1];
@@ -47,8 +47,8 @@ static void fill_lists(struct ipu_partition_table *table)
 		for (int k = 0; k < flow->kept_count; k++)
 			table->keep_first[flow->kept[k]]++;
 	}
-	add_up(table->end_first, params->unit_count);
-	add_up(table->keep_first, params->unit_count);
+	prefix_sum(table->end_first, params->unit_count);
+	prefix_sum(table->keep_first, params->unit_count);
 	for (int f = 0; f < params->flow_count; f++) {
 		const struct ipu_flow *flow = &params->flows[f];
 
@@ -61,8 +61,8 @@ static void fill_lists(struct ipu_partition_table *table)
 	}
 }
 
-/* What stages keep follows from the order of work alone, not from which of them share an IPU,
- * unless they are dealt in turn. Four rounds are enough for all but schedules that keep all
+/* What stages keep depends only on the order of work, not on which of them share an IPU, except for
+ * schedules that assign stages in turn. Four rounds suffice for all schedules that do not keep all
  * micro-batches. */
 static struct ipu_schedule_params schedule_params(const struct ipu_partition_params *params)
 {
@@ -170,7 +170,7 @@ void ipu__partition_table_fini(struct ipu_partition_table *table)
 	memset(table, 0, sizeof(*table));
 }
 
-/* ---- a range --------------------------------------------------------------------------------- */
+/* ---- ranges ---------------------------------------------------------------------------------- */
 
 void ipu__partition_range_begin(struct ipu_partition_range *range,
 				const struct ipu_partition_table *table, int first)
@@ -206,9 +206,9 @@ static int64_t greater(int64_t a, int64_t b)
 	return max(a, b);
 }
 
-/* Cycles of the links that a copy takes over the border before stage @stage, at @border: between
- * pairs of IPUs they have half the rate. */
-static int64_t cross(const struct ipu_partition_table *table, int stage, int border)
+/* Link cycles of a copy over @border, which precedes stage @stage: pairs of IPUs are connected at
+ * half the rate. */
+static int64_t crossing_cycles(const struct ipu_partition_table *table, int stage, int border)
 {
 	const int *device = table->params->device;
 	int from, to;
@@ -222,7 +222,7 @@ static int64_t cross(const struct ipu_partition_table *table, int stage, int bor
 	return (from / 2 == to / 2 ? 1 : 2) * table->border_cycles[border];
 }
 
-/* @in, @after: over the borders. */
+/* Set work and transfer; @in and @after are the cycles over the borders. */
 static void set_cycles(struct ipu_partition_stage *out, const struct ipu_partition_params *params,
 		       int64_t in, int64_t after)
 {
@@ -250,7 +250,7 @@ static void set_cycles(struct ipu_partition_stage *out, const struct ipu_partiti
 	}
 }
 
-static bool replayed(const struct ipu_partition_table *table, int stage)
+static bool is_recomputed(const struct ipu_partition_table *table, int stage)
 {
 	return table->params->recompute && stage + 1 < table->params->stages;
 }
@@ -262,7 +262,7 @@ static void set_memory(struct ipu_partition_stage *out, const struct ipu_partiti
 	const int64_t live = table->live[stage];
 	int64_t kept = range->kept_bytes * live;
 
-	if (replayed(table, stage))
+	if (is_recomputed(table, stage))
 		kept = range->kept_bytes + table->border_bytes[range->first] * (live - 1);
 	out->memory_bytes = range->sum.variable_bytes + kept + range->passing_bytes;
 	out->overflow_bytes = greater(0, out->memory_bytes - table->memory[stage]);
@@ -284,13 +284,13 @@ void ipu__partition_stage(struct ipu_partition_stage *out, const struct ipu_part
 		out->backward = range->sum.backward;
 		out->update = range->sum.update;
 	}
-	if (params->training && replayed(table, stage)) {
+	if (params->training && is_recomputed(table, stage)) {
 		out->backward += range->sum.forward;
 	} else if (table->fifo[stage]) {
 		out->forward += range->kept_fifo;
 		out->backward += range->kept_fifo;
 	}
-	set_cycles(out, params, cross(table, stage, range->first),
-		   cross(table, stage + 1, range->end));
+	set_cycles(out, params, crossing_cycles(table, stage, range->first),
+		   crossing_cycles(table, stage + 1, range->end));
 	set_memory(out, range, stage);
 }

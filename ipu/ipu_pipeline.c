@@ -1,8 +1,8 @@
 /*
- * Pipelines by themselves: their rules, the simulation's results, and closed forms.
+ * Stand-alone pipelines: validation, simulation and closed forms.
  *
- * No state besides the pipeline, which does not change after ipu_pipeline_new(): readable by any
- * number of threads. The pipeline owns its arrays.
+ * No state besides the pipeline, which is immutable after ipu_pipeline_new(): any number of threads
+ * may read it. The pipeline owns its arrays.
  */
 #include "ipu/ipu_pipeline.h"
 
@@ -13,17 +13,17 @@
 #include "common/minmax.h"
 #include "ipu/ipu_schedule_internal.h"
 
-#define SUM_MAX_NS 0x1p61 /* all works after one another, with all hops, stay below an int64_t */
+#define SUM_MAX_NS 0x1p61 /* limit of all works in sequence with all hops; fits an int64_t */
 
 bool ipu_pipeline_chunked(enum ipu_schedule_kind kind)
 {
 	return ipu_schedule_row(kind)->sharing == IPU_SHARE_IN_TURN;
 }
 
-/* ---- rules ----------------------------------------------------------------------------------- */
+/* ---- validation ------------------------------------------------------------------------------ */
 
-/* What one micro-batch makes a stage do. */
-static int works_of_stage(const struct ipu_pipeline_params *params)
+/* Number of works of a stage for one micro-batch. */
+static int works_per_microbatch(const struct ipu_pipeline_params *params)
 {
 	return (ipu_schedule_row(params->kind)->splits ? 3 : 2) *
 	       (params->chunks > 1 ? params->chunks : 1);
@@ -44,7 +44,7 @@ static enum status check_sizes(const struct ipu_pipeline_params *params, struct 
 	if (params->chunks < 0 || params->chunks > IPU_PIPELINE_STAGES_MAX)
 		return err_set(err, ST_INVALID, "a stage has 1 to %d chunks: it has %d",
 			       IPU_PIPELINE_STAGES_MAX, params->chunks);
-	most = IPU_PIPELINE_WORKS_MAX / params->stages / works_of_stage(params);
+	most = IPU_PIPELINE_WORKS_MAX / params->stages / works_per_microbatch(params);
 	if (params->microbatches > most)
 		return err_set(err, ST_LIMIT,
 			       "%s with %d stages takes at most %lld micro-batches (%d works in "
@@ -56,7 +56,7 @@ static enum status check_sizes(const struct ipu_pipeline_params *params, struct 
 
 static enum status check_times(const struct ipu_pipeline_params *params, struct err *err)
 {
-	double hops = (double)works_of_stage(params) * params->stages * params->microbatches;
+	double hops = (double)works_per_microbatch(params) * params->stages * params->microbatches;
 	double sum = (double)params->communication_ns * hops;
 
 	if (params->communication_ns < 0)
@@ -98,7 +98,7 @@ static enum status check_chunks(const struct ipu_pipeline_params *params, struct
 	return ST_OK;
 }
 
-/* Its stages as the table's schedules have them: a chunk is a stage. */
+/* The shape for the schedule table, in which each chunk is a stage. */
 static struct ipu_schedule_shape shape_of(const struct ipu_pipeline_params *params)
 {
 	const int chunks = params->chunks > 1 ? params->chunks : 1;
@@ -134,7 +134,7 @@ enum status ipu_pipeline_check(const struct ipu_pipeline_params *params, struct 
 
 /* ---- works ----------------------------------------------------------------------------------- */
 
-/* A chunk's share of a stage's time: shares add up to the whole to the ns. */
+/* A chunk's share of a stage's time; shares add up exactly. */
 static double share(int64_t whole, int chunk, int chunks)
 {
 	return (double)(whole / chunks + (chunk < whole % chunks));
@@ -171,7 +171,7 @@ static enum status make_arrays(struct ipu_pipeline *pipeline, int works, struct 
 	return ST_OK;
 }
 
-/* Works and bubble as @schedule gives them. */
+/* Compute works and bubble under @schedule. */
 static enum status simulate(struct ipu_pipeline *pipeline, const struct ipu_schedule *schedule,
 			    const struct ipu_pipeline_params *params, struct err *err)
 {
@@ -293,7 +293,7 @@ void ipu_pipeline_free(struct ipu_pipeline *pipeline)
 
 /* ---- closed forms ---------------------------------------------------------------------------- */
 
-static struct ipu__times times_of(const struct ipu_pipeline_params *params)
+static struct ipu__times collect_times(const struct ipu_pipeline_params *params)
 {
 	struct ipu__times t = {
 		.equal = true,
@@ -323,7 +323,7 @@ static struct ipu__times times_of(const struct ipu_pipeline_params *params)
 void ipu_pipeline_closed_get(const struct ipu_pipeline_params *params,
 			     struct ipu_pipeline_closed *out)
 {
-	struct ipu__times t = times_of(params);
+	struct ipu__times t = collect_times(params);
 	struct ipu__form form;
 	double busy = t.m * (t.forward_sum + t.backward_sum) / t.p; /* of a stage, on average */
 

@@ -1,8 +1,8 @@
 /*
- * Pipeline schedules: the table, the rules, and the order of work of every IPU.
+ * Pipeline schedules: the table, validation, and the order of work of every IPU.
  *
- * No state besides the schedule, which does not change after ipu_schedule_new(): readable by any
- * number of threads. The schedule owns its arrays.
+ * No state besides the schedule, which is immutable after ipu_schedule_new(): any number of threads
+ * may read it. The schedule owns its arrays.
  */
 #include "ipu/ipu_schedule.h"
 
@@ -19,10 +19,10 @@
 #include "ipu/ipu_schedule_internal.h"
 
 #define STAGES_MAX 4096
-#define WORKS_MAX  (1 << 20) /* each has its place in the timeline: some 0.5 KB */
+#define WORKS_MAX  (1 << 20) /* each takes some 0.5 KB in the timeline */
 #define NOT_YET    (-1)      /* as a time step */
 
-/* ---- the table ------------------------------------------------------------------------------- */
+/* ---- table ----------------------------------------------------------------------------------- */
 
 static const struct {
 	const char *name;
@@ -71,7 +71,7 @@ enum status ipu_schedule_kind_get(const char *name, enum ipu_schedule_kind *out,
 	return err_set(err, ST_NOTFOUND, "unknown schedule \"%s\" (there are %s)", name, all + 2);
 }
 
-/* ---- what the rows are asked with ------------------------------------------------------------ */
+/* ---- helpers for the rows -------------------------------------------------------------------- */
 
 int ipu__program_count(const struct ipu_schedule_shape *shape)
 {
@@ -116,9 +116,9 @@ double ipu__times_all(const struct ipu__times *times)
 	return times->f + times->b + times->w;
 }
 
-/* ---- rules ----------------------------------------------------------------------------------- */
+/* ---- validation ------------------------------------------------------------------------------ */
 
-/* One stage is no pipeline: micro-batch after micro-batch. */
+/* A single stage runs micro-batch after micro-batch under any schedule. */
 static enum ipu_schedule_kind effective_kind(const struct ipu_schedule_params *params)
 {
 	return params->stages == 1 ? IPU_SEQUENTIAL : params->kind;
@@ -139,8 +139,8 @@ static int ipu_count(const struct ipu_schedule_params *params)
 	return ipus;
 }
 
-/* Stages come back to the first one's IPU after so many: the places of what is dealt in turn. */
-static int places_of(const struct ipu_schedule_params *params)
+/* Number of places: if stages are assigned to IPUs in turn, the period after which IPUs repeat. */
+static int count_places(const struct ipu_schedule_params *params)
 {
 	int places = 1;
 
@@ -154,7 +154,7 @@ static int places_of(const struct ipu_schedule_params *params)
 
 static struct ipu_schedule_shape shape_of(const struct ipu_schedule_params *params)
 {
-	const int places = places_of(params);
+	const int places = count_places(params);
 
 	return (struct ipu_schedule_shape){.stages = params->stages,
 					   .microbatches = params->microbatches,
@@ -191,7 +191,7 @@ static enum status check_sharing(const struct ipu_schedule_params *params, struc
 			" deals the stages to the IPUs in turn (4 stages on IPUs 0, 1, 0, 1)",
 	};
 	const int *device = params->device;
-	const int places = places_of(params);
+	const int places = count_places(params);
 
 	if (sharing == IPU_SHARE_IN_TURN && places == params->stages)
 		return err_set(err, ST_INVALID,
@@ -244,7 +244,7 @@ static enum status check_sizes(const struct ipu_schedule_params *params, const c
 	return ST_OK;
 }
 
-/* What the number of micro-batches must be a multiple of. */
+/* The number of micro-batches must be a multiple of this. */
 static int multiple_of(const struct ipu_schedule_params *params)
 {
 	const struct ipu_schedule_row *row = ipu_schedule_row(effective_kind(params));
@@ -313,9 +313,9 @@ static int compare_works(const void *left, const void *right)
 	return SORTED_BY(a, b, time_step, stage);
 }
 
-/* Lines of micro-batches through the programs, sorted by step. */
-static void place_lines(struct ipu_schedule *schedule, const struct ipu_schedule_row *row,
-			const struct ipu_schedule_shape *shape, int *offsets, int *next)
+/* Assign time steps to lines of micro-batches through the programs; sort by step. */
+static void schedule_lines(struct ipu_schedule *schedule, const struct ipu_schedule_row *row,
+			   const struct ipu_schedule_shape *shape, int *offsets, int *next)
 {
 	const int lines = row->lines(shape, offsets), programs = ipu__program_count(shape);
 	const int rounds = shape->microbatches / lines;
@@ -342,8 +342,8 @@ static void place_lines(struct ipu_schedule *schedule, const struct ipu_schedule
 	schedule->round = programs;
 }
 
-/* Without backward passes: as many micro-batches as there are places through a chunk, then through
- * the next one. */
+/* Order without backward passes: send as many micro-batches as there are places through one chunk,
+ * then through the next. */
 static void order_forwards(const struct ipu_schedule_shape *shape, int place, struct ipu_work *out)
 {
 	struct ipu__list list = {shape, out, place};
@@ -355,7 +355,7 @@ static void order_forwards(const struct ipu_schedule_shape *shape, int place, st
 				ipu__list_add(&list, IPU_PHASE_F, c, i);
 }
 
-/* How many of a stage's works in a phase have their step, and that of the last; so far. */
+/* Works of a stage in a phase that have a time step so far: their number and their steps. */
 struct progress {
 	int count, *steps;
 };
@@ -365,7 +365,7 @@ static struct progress *progress_of(struct progress *all, int stages, int stage,
 	return &all[(phase == IPU_PHASE_F ? 0 : phase == IPU_PHASE_B ? 1 : 2) * stages + stage];
 }
 
-/* Is what @work reads from another work there before @step? */
+/* Return whether another work makes the input of @work before @step. */
 static bool is_ready(const struct ipu_schedule *schedule, struct progress *all,
 		     const struct ipu_work *work, int step)
 {
@@ -384,8 +384,8 @@ static bool is_ready(const struct ipu_schedule *schedule, struct progress *all,
 	return from->count > work->microbatch && from->steps[work->microbatch] < step;
 }
 
-/* A step has one work of each IPU, as soon as its input is there. */
-static void place_in_order(struct ipu_schedule *schedule, struct progress *all, int *next)
+/* Assign time steps: each IPU runs at most one work per step, as soon as its input exists. */
+static void assign_steps(struct ipu_schedule *schedule, struct progress *all, int *next)
 {
 	const int count = schedule->first[schedule->ipus];
 	int placed = 0;
@@ -407,14 +407,16 @@ static void place_in_order(struct ipu_schedule *schedule, struct progress *all, 
 			next[i]++;
 			placed++;
 		}
-		assert(placed > before); /* else the order waits for itself */
+		assert(placed > before); /* otherwise the order is a deadlock */
 		(void)before;
 		schedule->time_steps = step + 1;
 	}
 }
 
-static enum status place_orders(struct ipu_schedule *schedule, const struct ipu_schedule_row *row,
-				const struct ipu_schedule_shape *shape, int *next, struct err *err)
+static enum status schedule_orders(struct ipu_schedule *schedule,
+				   const struct ipu_schedule_row *row,
+				   const struct ipu_schedule_shape *shape, int *next,
+				   struct err *err)
 {
 	const size_t rows = 3 * (size_t)shape->stages, each = (size_t)shape->microbatches;
 	struct progress *all = mem_calloc(rows, sizeof(*all));
@@ -431,13 +433,13 @@ static enum status place_orders(struct ipu_schedule *schedule, const struct ipu_
 	for (size_t r = 0; all && r < rows; r++)
 		all[r].steps = steps + r * each;
 	if (all && steps)
-		place_in_order(schedule, all, next);
+		assign_steps(schedule, all, next);
 	mem_free(all);
 	mem_free(steps);
 	return all && steps ? ST_OK : err_nomem(err);
 }
 
-/* Sort by counting. */
+/* Counting sort. */
 static enum status sort_by_step(struct ipu_schedule *schedule, struct err *err)
 {
 	const int count = schedule->first[schedule->ipus];
@@ -455,8 +457,8 @@ static enum status sort_by_step(struct ipu_schedule *schedule, struct err *err)
 	return ST_OK;
 }
 
-/* What lives between each stage's forward and the end of its backward. @scratch: two for each
- * stage, 0. */
+/* Count the micro-batches that are live between each stage's forward and the end of its backward.
+ * @scratch: two zeros per stage. */
 static void measure_live(struct ipu_schedule *schedule, int *scratch)
 {
 	const char last = schedule->splits ? IPU_PHASE_W : IPU_PHASE_B;
@@ -524,9 +526,9 @@ enum status ipu__schedule_make(struct ipu_schedule **out, enum ipu_schedule_kind
 	for (int i = 0; i < shape->ipus; i++)
 		schedule->first[i + 1] += schedule->first[i];
 	if (row->lines)
-		place_lines(schedule, row, shape, offsets, next);
+		schedule_lines(schedule, row, shape, offsets, next);
 	else
-		status = place_orders(schedule, row, shape, next, err);
+		status = schedule_orders(schedule, row, shape, next, err);
 	if (status == ST_OK)
 		status = sort_by_step(schedule, err);
 	memset(offsets, 0, 2 * stages * sizeof(*offsets));
@@ -542,7 +544,7 @@ end:
 	return status;
 }
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- lifecycle ------------------------------------------------------------------------------- */
 
 enum status ipu_schedule_new(struct ipu_schedule **out, const struct ipu_schedule_params *params,
 			     struct err *err)
@@ -572,7 +574,7 @@ void ipu_schedule_free(struct ipu_schedule *schedule)
 	mem_free(schedule);
 }
 
-/* ---- what follows from it -------------------------------------------------------------------- */
+/* ---- derived figures ------------------------------------------------------------------------- */
 
 int ipu_schedule_live(const struct ipu_schedule *schedule, int stage)
 {
@@ -629,11 +631,11 @@ int ipu_schedule_in_flight(const struct ipu_schedule *schedule, int stage, char 
 struct clock {
 	const struct ipu_schedule *schedule;
 	const struct ipu_schedule_costs *costs;
-	double *made[2]; /* end of F and of B of [stage * microbatches + microbatch] */
+	double *made[2]; /* end of F and of B at [stage * microbatches + microbatch] */
 	double *free_at; /* by IPU */
 };
 
-static double *made_at(const struct clock *clock, char phase, int stage, int microbatch)
+static double *made_entry(const struct clock *clock, char phase, int stage, int microbatch)
 {
 	const size_t each = (size_t)clock->schedule->microbatches;
 
@@ -647,8 +649,9 @@ static double duration(const struct ipu_schedule_costs *costs, const struct ipu_
 					     : costs->weight)[work->stage];
 }
 
-/* When the input of @work is there. Its producer is in an earlier step, so it has been placed. */
-static double input_at(const struct clock *clock, const struct ipu_work *work)
+/* Time at which the input of @work is available. Its producer is in an earlier step, so its end is
+ * known. */
+static double input_time(const struct clock *clock, const struct ipu_work *work)
 {
 	const struct ipu_schedule *schedule = clock->schedule;
 	const int from = work->stage + (work->phase == IPU_PHASE_F ? -1 : 1);
@@ -656,8 +659,8 @@ static double input_at(const struct clock *clock, const struct ipu_work *work)
 	if (work->phase == IPU_PHASE_W || from < 0)
 		return 0;
 	if (from == schedule->stages)
-		return *made_at(clock, IPU_PHASE_F, work->stage, work->microbatch);
-	return *made_at(clock, work->phase, from, work->microbatch) +
+		return *made_entry(clock, IPU_PHASE_F, work->stage, work->microbatch);
+	return *made_entry(clock, work->phase, from, work->microbatch) +
 	       (schedule->device[from] != schedule->device[work->stage] ? clock->costs->hop : 0);
 }
 
@@ -689,13 +692,13 @@ static void run_works(struct clock *clock, double *start, double *end)
 			step_at = step_end = step_end + (sent ? clock->costs->hop : 0);
 			sent = false;
 		}
-		input = lockstep ? step_at : input_at(clock, work);
+		input = lockstep ? step_at : input_time(clock, work);
 		start[w] = max(input, *free_at);
 		end[w] = *free_at = start[w] + duration(clock->costs, work);
 		step_end = max(end[w], step_end);
 		sent = sent || sends(schedule, work);
 		if (work->phase != IPU_PHASE_W)
-			*made_at(clock, work->phase, work->stage, work->microbatch) = end[w];
+			*made_entry(clock, work->phase, work->stage, work->microbatch) = end[w];
 	}
 }
 

@@ -1,17 +1,17 @@
 /*
- * Pipeline schedules: one table for all of them, and the order of work that a schedule gives.
+ * Pipeline schedules: one table of all schedules, and the order of work that each defines.
  *
  * A schedule is a row (struct ipu_schedule_row) in a file of ipu/schedules/ and a line of
- * IPU_SCHEDULE_MAP. Everything that knows schedules asks the row: ipu-plan, the partition, the run
- * file's rules, the device clock, the bubbles, the memory and the trainer.
+ * IPU_SCHEDULE_MAP. All code that depends on the schedule queries the row: ipu-plan, the
+ * partitioner, the validation of run files, the device clock, bubbles, memory and the trainer.
  *
- * N stages; a micro-batch runs F0 .. F(N-1) and, in training, B(N-1) .. B0; G micro-batches make a
- * weight update. A schedule that splits the backward pass has a third work of each stage and
+ * N stages; a micro-batch runs F0 .. F(N-1) and, in training, B(N-1) .. B0; a weight update has G
+ * micro-batches. A schedule that splits the backward pass has a third work per stage and
  * micro-batch, W: B makes the gradient of the stage's input, W those of its weights. On every stage
- * the micro-batches of F, of B and of W come as 0, 1, .. G-1, so that sums have one order.
+ * the micro-batches of F, of B and of W run as 0, 1, .. G-1, so that sums have one order.
  *
- * Time steps put the works of all IPUs in one order: what a work reads was made in an earlier step,
- * or by its own IPU before. Sources: docs/cost-model.md, "Pipeline schedules".
+ * Time steps order the works of all IPUs: the input of a work is made in an earlier step, or
+ * earlier by its own IPU. Sources: docs/cost-model.md, "Pipeline schedules".
  */
 #ifndef IPU_SCHEDULE_H
 #define IPU_SCHEDULE_H
@@ -38,12 +38,12 @@ enum ipu_schedule_kind {
 };
 #undef IPU_SCHEDULE_KIND
 
-/* What an IPU waits for before it goes on. */
+/* What an IPU waits for before its next work. */
 enum ipu_schedule_pace {
-	IPU_PACE_BOTH,  /* all IPUs meet after a time step: forwards and backwards of its stages */
-	IPU_PACE_ONE,   /* all IPUs meet after a time step: one program on each */
+	IPU_PACE_BOTH,  /* all IPUs after each time step: forwards and backwards of its stages */
+	IPU_PACE_ONE,   /* all IPUs after each time step: one program on each */
 	IPU_PACE_ALONE, /* one stage works at a time */
-	IPU_PACE_FREE,  /* for its input alone */
+	IPU_PACE_FREE,  /* only its own input */
 };
 
 /* Which stages may share an IPU. */
@@ -51,13 +51,13 @@ enum ipu_schedule_sharing {
 	IPU_SHARE_ANY,
 	IPU_SHARE_FORWARD, /* any without backward passes, none in training */
 	IPU_SHARE_NONE,
-	IPU_SHARE_IN_TURN, /* stages are dealt to the IPUs in turn: 0, 1, 0, 1; at least two each */
+	IPU_SHARE_IN_TURN, /* stages assigned to the IPUs in turn: 0, 1, 0, 1; at least two each */
 };
 
-/* When recomputation may replay a stage's forward, as bits. */
+/* When recomputation of a stage's forward may run; bits. */
 enum ipu_schedule_replay {
-	IPU_REPLAY_AHEAD = 1 << 0, /* in the time step before: RecomputeThenBackpropagate */
-	IPU_REPLAY_LATE = 1 << 1,  /* right before: RecomputeAndBackpropagateInterleaved */
+	IPU_REPLAY_AHEAD = 1 << 0, /* in the previous time step: RecomputeThenBackpropagate */
+	IPU_REPLAY_LATE = 1 << 1,  /* right before B: RecomputeAndBackpropagateInterleaved */
 };
 
 /* One stage program of one micro-batch. */
@@ -68,13 +68,13 @@ struct ipu_work {
 	char phase; /* enum ipu_work_phase: F, B, W */
 };
 
-/* What an order of work follows from. */
+/* The parameters of an order of work. */
 struct ipu_schedule_shape {
 	int stages, microbatches;
 	int places; /* of the pipeline: stage s is at place s % places, as chunk s / places */
 	int chunks;
 	bool training;
-	int ipus;          /* there are, whether they have a stage or not */
+	int ipus;          /* including those without a stage */
 	const int *device; /* stage -> IPU; NULL: the place */
 };
 
@@ -82,44 +82,44 @@ struct ipu__times;
 struct ipu__form;
 
 struct ipu_schedule_row {
-	const char *about; /* in half a sentence */
+	const char *about; /* a short phrase */
 	enum ipu_schedule_pace pace;
 	enum ipu_schedule_sharing sharing;
-	unsigned replays; /* of enum ipu_schedule_replay; 0: nothing is computed again */
-	bool splits;      /* W is a work of its own */
-	/* The order of work, one of two. By place: the works of training at @place in their order,
-	 * without their time steps. */
+	unsigned replays; /* of enum ipu_schedule_replay; 0: no recomputation */
+	bool splits;      /* W is separate from B */
+	/* The order of work, by one of two functions. order(): the works of training at @place in
+	 * order, without their time steps. */
 	void (*order)(const struct ipu_schedule_shape *shape, int place, struct ipu_work *out);
-	/* By step: micro-batches go in lines, each of which takes its next one as soon as the one
-	 * before is done. The time step in which each line begins, ascending, into @offsets, which
-	 * has room for the programs of a micro-batch; returns how many lines there are. */
+	/* lines(): micro-batches run in lines; a line starts its next micro-batch when the previous
+	 * one is done. Store the first time step of each line, ascending, in @offsets, which has
+	 * room for the programs of a micro-batch; return the number of lines. */
 	int (*lines)(const struct ipu_schedule_shape *shape, int *offsets);
-	/* What the number of micro-batches must be a multiple of: of @lines' it is their number;
-	 * NULL: any will do. And in words. */
+	/* The number of micro-batches must be a multiple of this (of the number of lines if there
+	 * is lines(); NULL: any number); and the same in words. */
 	int (*multiple)(const struct ipu_schedule_shape *shape);
 	const char *(*rule)(const struct ipu_schedule_shape *shape, int multiple);
-	/* Makespan and longest span where a closed form is known: docs/cost-model.md. */
+	/* Makespan and longest span, if a closed form is known: docs/cost-model.md. */
 	struct ipu__form (*closed)(const struct ipu__times *times);
-	const char *closed_note; /* of the closed form with communication; NULL: none */
+	const char *closed_note; /* on the closed form with communication, or NULL */
 };
 
 const struct ipu_schedule_row *ipu_schedule_row(enum ipu_schedule_kind kind);
-/* All IPUs meet after each time step. */
+/* Return whether all IPUs synchronize after each time step. */
 bool ipu_schedule_lockstep(enum ipu_schedule_kind kind);
 
-/* All names, a blank behind each. */
+/* All names, each followed by a blank. */
 #define IPU_SCHEDULE_NAME(kind, row, name) name " "
 #define IPU_SCHEDULE_NAMES                 IPU_SCHEDULE_MAP(IPU_SCHEDULE_NAME)
 const char *ipu_schedule_name(enum ipu_schedule_kind kind);
-/* ST_NOTFOUND with the nearest name, or all. */
+/* Look up a name. ST_NOTFOUND suggests the nearest name, or lists all. */
 enum status ipu_schedule_kind_get(const char *name, enum ipu_schedule_kind *out, struct err *err);
 
 struct ipu_schedule_params {
 	enum ipu_schedule_kind kind;
 	int stages;
-	int microbatches; /* G: of one weight update, or of one execution when not training */
+	int microbatches; /* G: per weight update, or per execution without training */
 	bool training;
-	int ipus;          /* 0: one for each stage */
+	int ipus;          /* 0: one per stage */
 	const int *device; /* stage -> IPU; NULL: stage s on IPU s */
 };
 
@@ -127,56 +127,56 @@ struct ipu_schedule {
 	enum ipu_schedule_kind kind;
 	int stages, microbatches, ipus;
 	bool training;
-	bool splits;    /* there are W's */
+	bool splits;    /* it has W works */
 	int time_steps; /* non-empty ones */
-	int round;      /* time steps after which a line takes its next micro-batch; 0: none */
+	int round;      /* time steps after which a line starts its next micro-batch; 0: none */
 	int *device;    /* stage -> IPU */
-	struct ipu_work *works; /* of all IPUs, IPU after IPU, each in its order of work */
+	struct ipu_work *works; /* by IPU, each in its order of work */
 	int *first;             /* IPU i has works[first[i]] .. works[first[i + 1] - 1] */
 	int *by_step;           /* all works by time step, then IPU, then order of work */
 	int *step_first;        /* step t has by_step[step_first[t]] .. [step_first[t + 1] - 1] */
 	int *live, *depth;      /* by stage, see below */
 };
 
-/* The rule that @params break, with its name in the text; else ST_OK. @what is how the caller calls
- * the number of micro-batches, "gradient_accumulation.steps_per_replica" for one. */
+/* Return ST_OK, or report the rule that @params violate. @what is the caller's name for the number
+ * of micro-batches, for example "gradient_accumulation.steps_per_replica". */
 enum status ipu_schedule_check(const struct ipu_schedule_params *params, const char *what,
 			       struct err *err);
-/* The same, of the stages and their IPUs alone: whatever the number of micro-batches. */
+/* The same for the stages and their IPUs only, regardless of the number of micro-batches. */
 enum status ipu_schedule_check_stages(const struct ipu_schedule_params *params, struct err *err);
-/* What the number of micro-batches must be a multiple of; 0: @params break another rule. */
+/* The number of micro-batches must be a multiple of this; 0: @params violate another rule. */
 int ipu_schedule_multiple(const struct ipu_schedule_params *params);
 
 enum status ipu_schedule_new(struct ipu_schedule **out, const struct ipu_schedule_params *params,
 			     struct err *err);
 void ipu_schedule_free(struct ipu_schedule *schedule); /* accepts NULL */
 
-/* Activations of @stage alive at once at most, from the start of a forward to the end of its
- * backward (of its W, where split), as the IPU does its works: Grouped 2 (N-s), since the forward
- * of a step runs before its backward, Interleaved N-s, Sequential 1; without training 1. */
+/* Most activations of @stage live at once, from the start of a forward to the end of its backward
+ * (of its W if split), in the IPU's order of work: Grouped 2 (N-s), since the forward of a step
+ * runs before its backward, Interleaved N-s, Sequential 1; without training 1. */
 int ipu_schedule_live(const struct ipu_schedule *schedule, int stage);
 
-/* Depth of the activation FIFO between the forward and the backward of @stage: those alive when a
- * backward begins whose forward was in an earlier step, but for the one that it reads. Grouped
+/* Depth of the activation FIFO between forward and backward of @stage: the activations live at the
+ * start of a backward whose forward was in an earlier step, except the one that it reads. Grouped
  * 2 (N-1-s), Interleaved N-1-s, Sequential and without training 0. */
 int ipu_schedule_fifo_depth(const struct ipu_schedule *schedule, int stage);
 
-/* W's of @stage held back at most: after B, before W's end; 0 where there are none. */
+/* Most delayed W works of @stage (after B, before the end of W); 0 if there are none. */
 int ipu_schedule_held(const struct ipu_schedule *schedule, int stage);
 
-/* What @stage makes in @phase (F or B) for its neighbour and that one has not taken: as many
- * places let every IPU go through its works in order without waiting for itself. */
+/* Most results of @stage in @phase (F or B) that its neighbour has not consumed yet: buffers for so
+ * many let every IPU run its works in order without deadlock. */
 int ipu_schedule_in_flight(const struct ipu_schedule *schedule, int stage, char phase);
 
-/* What works take, by stage, and what lies between two IPUs; any unit of time. */
+/* Durations of works by stage, and the delay between two IPUs; in any unit of time. */
 struct ipu_schedule_costs {
 	const double *forward, *backward;
-	const double *weight; /* of W, where split; else part of backward */
-	double hop;           /* from the end of a work to the start of its reader elsewhere */
-	bool lockstep;        /* steps as long as their busiest IPU, and a hop where one sends */
+	const double *weight; /* of W if split; otherwise part of backward */
+	double hop;           /* from the end of a work to the start of its reader on another IPU */
+	bool lockstep;        /* steps last as long as their busiest IPU, plus a hop if one sends */
 };
 
-/* When each work begins and ends, @start[i] and @end[i] of works[i]; scratch memory is freed. */
+/* Compute when each work begins and ends: @start[i] and @end[i] of works[i]. */
 enum status ipu_schedule_run(const struct ipu_schedule *schedule,
 			     const struct ipu_schedule_costs *costs, double *start, double *end,
 			     struct err *err);

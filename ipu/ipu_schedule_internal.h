@@ -1,6 +1,6 @@
 /*
- * What the files of the schedules share: the rows, lists of works, and what closed forms are made
- * of.
+ * Interface between the files of the schedules: the rows, lists of works, and parameters of closed
+ * forms.
  */
 #ifndef IPU_SCHEDULE_INTERNAL_H
 #define IPU_SCHEDULE_INTERNAL_H
@@ -11,12 +11,12 @@
 IPU_SCHEDULE_MAP(IPU__SCHEDULE_ROW)
 #undef IPU__SCHEDULE_ROW
 
-/* Program @p of a micro-batch: F0 .. F(N-1), B(N-1) .. B0; on which IPU it runs. */
+/* Stage and IPU of program @p of a micro-batch: F0 .. F(N-1), B(N-1) .. B0. */
 int ipu__program_stage(const struct ipu_schedule_shape *shape, int p);
 int ipu__program_ipu(const struct ipu_schedule_shape *shape, int p);
 int ipu__program_count(const struct ipu_schedule_shape *shape);
 
-/* Where the next work of a place's list goes. */
+/* Write position in the list of works of a place. */
 struct ipu__list {
 	const struct ipu_schedule_shape *shape;
 	struct ipu_work *next;
@@ -25,20 +25,20 @@ struct ipu__list {
 
 void ipu__list_add(struct ipu__list *list, char phase, int chunk, int microbatch);
 
-/* @shape's schedule, which no rule of ipu_schedule_check() forbids. */
+/* Build the schedule of @shape, which must satisfy ipu_schedule_check(). */
 enum status ipu__schedule_make(struct ipu_schedule **out, enum ipu_schedule_kind kind,
 			       const struct ipu_schedule_shape *shape, struct err *err);
 
-/* One stage's times where all are equal, and sums and maxima over the stages. In ns, as doubles:
+/* The times of one stage if all are equal, and sums and maxima over the stages. In ns, as doubles:
  * exact up to 2^53 ns, which is 104 days. */
 struct ipu__times {
 	bool equal;
 	double p, m, v;
-	double f, b, w, c; /* b: the input's part; c: a hop */
+	double f, b, w, c; /* b: for the input's gradient; c: a hop */
 	double forward_sum, backward_sum, forward_most, backward_most;
 };
 
-/* Each NaN where it is not known. */
+/* Closed forms; NaN if unknown. */
 struct ipu__form {
 	double makespan, span;
 };

@@ -1,5 +1,5 @@
 /*
- * The table of targets. Where a figure comes from stands in docs/cost-model.md, row by row.
+ * The table of targets. docs/cost-model.md gives the source of each figure, row by row.
  *
  * Constant data: any thread.
  */
@@ -12,7 +12,7 @@
 #include "common/mem.h"
 #include "common/str.h"
 
-/* What the four have in common. The pair's link: 64 GB/s each way at 85 % efficiency. */
+/* Common to all four. The link within a pair: 64 GB/s in each direction at 85 % efficiency. */
 #define COMMON_TILE                                                                                \
 	.workers = 6, .vector_bytes = 8, .load_bytes_cycle = 8, .exchange_bytes_cycle = 4,         \
 	.sync_cycles = 126, .sync_hop_ns = 15, .phase_cycles = 205
@@ -20,25 +20,25 @@
 	.link_bytes_second = 54.4e9, .host_latency_ns = 2000, .framework_ns = 30000,               \
 	.execution_host_ns = 2.5e6
 
-/* The link to the host: of an M2000 through its gateway, as it was seen to stream and to buffer,
- * for four IPUs; of a card PCIe of so many GT/s with eight lanes at the links' efficiency, which is
- * also taken for the copy into the host's own buffer. */
+/* The host link. M2000: through its gateway, as measured for streaming and for buffering, for four
+ * IPUs. Cards: PCIe with the given GT/s and eight lanes at the efficiency of the IPU-Links; also
+ * used for the copy into the host's own buffer. */
 #define HOST_GATEWAY                                                                               \
 	.host_bytes_second = 5.5e9, .host_fill_bytes_second = 56.5e9 / 8, .ipus_host_link = 4
 #define PCIE_X8(gigatransfers) ((gigatransfers)*1e9 * 128 / 130 * 0.85)
 #define HOST_PCIE(gigatransfers, ipus)                                                             \
 	.host_bytes_second = PCIE_X8(gigatransfers),                                               \
 	.host_fill_bytes_second = PCIE_X8(gigatransfers), .ipus_host_link = (ipus)
-/* Streaming memory is behind the gateway as the host is. */
+/* Streaming memory is behind the gateway, as the host is. */
 #define REMOTE_BYTES_SECOND 5.5e9
 
-/* 16 M2000 of a Pod64 are one domain; each has two GW-Links of 100 Gb/s. A server of C2 or C600
- * cards has a network port of 100 Gb/s. */
+/* The 16 M2000 of a Pod64 form one link domain; each has two GW-Links of 100 Gb/s. A server of C2
+ * or C600 cards has a network port of 100 Gb/s. */
 #define POD64 .ipus_host = 16, .ipus_link_domain = 64, .gateway_bytes_second = 25e9 / 4
 #define SERVER(ipus)                                                                               \
 	.ipus_host = (ipus), .ipus_link_domain = (ipus), .gateway_bytes_second = 12.5e9 / (ipus)
 
-/* By enum ipu_amp_mode: units, channels of a group, cycles. */
+/* By enum ipu_amp_mode: units, channels per group, cycles. */
 #define MK1_AMP                                                                                    \
 	{                                                                                          \
 		{4, 8, 4}, {8, 16, 4},                                                             \
@@ -181,7 +181,7 @@ double ipu_target_peak_flops_cycle(const struct ipu_target *target, bool half)
 
 int64_t ipu_target_ns(const struct ipu_target *target, int64_t cycles)
 {
-	/* Exact to about 2^52 cycles (40 days): beyond, the double's own step is what rounds. */
+	/* Exact to about 2^52 cycles (40 days); beyond that limited by the precision of double. */
 	return llround((double)cycles * 1e9 / target->clock_hz);
 }
 

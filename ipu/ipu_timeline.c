@@ -1,7 +1,7 @@
 /*
  * The device clock: one pass over the time steps, then the weight update.
  *
- * Threads: none; a timeline does not change after ipu_timeline_new(). It owns its arrays.
+ * Threads: none; a timeline is immutable after ipu_timeline_new(). It owns its arrays.
  */
 #include "ipu/ipu_timeline.h"
 
@@ -39,7 +39,7 @@ int64_t ipu_sync_cycles(const struct ipu_target *target, int ipus)
 			     2 * hops * target->sync_hop_ns * target->clock_hz / 1e9);
 }
 
-/* ---- the lanes of an IPU --------------------------------------------------------------------- */
+/* ---- lanes of an IPU ------------------------------------------------------------------------- */
 
 void ipu__clock_event(struct ipu_clock *clock, int ipu, int stage, int microbatch,
 		      enum ipu_function_phase function)
@@ -85,9 +85,9 @@ struct ipu_transfer *ipu__clock_transfer(struct ipu_clock *clock, enum ipu_trans
 	return transfer;
 }
 
-/* ---- a time step ----------------------------------------------------------------------------- */
+/* ---- time step ------------------------------------------------------------------------------- */
 
-/* Between the I/O tiles and the others: what of the host a forward reads, or made. */
+/* Copy a forward's host data between the I/O tiles and the compute tiles. */
 static void copy_tiles(struct ipu_clock *clock, int ipu, const struct ipu_work *work,
 		       enum ipu_transfer_kind kind)
 {
@@ -142,7 +142,7 @@ static void run_works(struct ipu_clock *clock, int ipu, int step)
 		copy_tiles(clock, ipu, &works[i], IPU_TRANSFER_COPY_OUT);
 }
 
-/* What the programs and the streams beside them did not hide of each other. */
+/* Join the programs and the streams of an IPU; streams not overlapped by programs add time. */
 static void join_lanes(struct ipu_clock *clock, int ipu)
 {
 	struct ipu_lane *lane = &clock->lanes[ipu];
@@ -163,7 +163,7 @@ static void join_lanes(struct ipu_clock *clock, int ipu)
 		lane->at = lane->io_at;
 }
 
-static void meet(struct ipu_clock *clock)
+static void sync_ipus(struct ipu_clock *clock)
 {
 	const int ipus = clock->params->schedule->ipus;
 	const int64_t sync = ipu_sync_cycles(clock->params->target, ipus);
@@ -185,7 +185,7 @@ static void meet(struct ipu_clock *clock)
 	}
 }
 
-/* What a work sends to other IPUs, as activations forward or as their gradients back. */
+/* Iterate over the sends of a work to other IPUs: activations forward, or gradients backward. */
 static bool next_send(const struct ipu_clock *clock, int ipu, const struct ipu_work *work, int *at,
 		      int *to, int64_t *bytes)
 {
@@ -203,8 +203,8 @@ static bool next_send(const struct ipu_clock *clock, int ipu, const struct ipu_w
 	return false;
 }
 
-/* The lane's part in a copy that all IPUs come to at @start: those that sat out the copies before
- * have waited. */
+/* Add the lane's part in a copy that begins at @start; IPUs that did not take part in the previous
+ * copies have waited for them. */
 static void join_copy(struct ipu_clock *clock, int ipu, const struct ipu_work *work, int64_t start,
 		      int64_t cycles)
 {
@@ -230,8 +230,8 @@ static void join_copy(struct ipu_clock *clock, int ipu, const struct ipu_work *w
 	lane->at = start + sync + cycles;
 }
 
-/* A stage's copies to other IPUs are a function: all at once, and alone on the links. Returns when
- * it ends. */
+/* Run a stage's copies to other IPUs, which are one function: all at once, with no others on the
+ * links. Return the cycle at which it ends. */
 static int64_t copy_out(struct ipu_clock *clock, int ipu, const struct ipu_work *work,
 			int64_t start)
 {
@@ -258,8 +258,8 @@ static int64_t copy_out(struct ipu_clock *clock, int ipu, const struct ipu_work 
 	return clock->lanes[ipu].at;
 }
 
-/* The copies between IPUs at the end of a step: those of one stage after those of another, forward
- * ones first. All IPUs stand at the same cycle, before and after. */
+/* Run the copies between IPUs at the end of a step: stage after stage, forward ones first. All IPUs
+ * are at the same cycle before and after. */
 static void exchange(struct ipu_clock *clock, int step)
 {
 	static const char phases[] = {IPU_PHASE_F, IPU_PHASE_B};
@@ -288,23 +288,23 @@ static void exchange(struct ipu_clock *clock, int step)
 	}
 }
 
-/* ---- out of lockstep ------------------------------------------------------------------------- */
+/* ---- without lockstep ------------------------------------------------------------------------ */
 
-static int64_t *sent_at(const struct ipu_clock *clock, char phase, int stage, int microbatch)
+static int64_t *sent_entry(const struct ipu_clock *clock, char phase, int stage, int microbatch)
 {
 	const size_t each = (size_t)clock->params->schedule->microbatches;
 
 	return &clock->sent[phase == IPU_PHASE_B][(size_t)stage * each + (size_t)microbatch];
 }
 
-/* Of one work, alone on the links: what it sends to other IPUs, or what it takes from them. */
+/* Copies of one work, without others on the links: to other IPUs, or from them. */
 struct copies {
 	int64_t bytes, cycles;
-	int64_t there; /* what it takes has left where it was made; -1: it takes nothing */
+	int64_t there; /* cycle at which all inputs have been sent; -1: no input from other IPUs */
 };
 
-static struct copies copies_of(struct ipu_clock *clock, int ipu, const struct ipu_work *work,
-			       bool takes)
+static struct copies plan_copies(struct ipu_clock *clock, int ipu, const struct ipu_work *work,
+				 bool takes)
 {
 	const struct ipu_timeline_params *params = clock->params;
 	const bool forward = work->phase == IPU_PHASE_F;
@@ -312,17 +312,18 @@ static struct copies copies_of(struct ipu_clock *clock, int ipu, const struct ip
 	struct copies copies = {.there = -1};
 
 	ipu__links_clear(&clock->links);
-	/* The stage before comes first even where it has nothing to send. */
+	/* Wait for the previous stage even if it has nothing to send. */
 	if (takes && work->phase != IPU_PHASE_W && before >= 0 &&
 	    before < params->schedule->stages && params->schedule->device[before] != ipu)
-		copies.there = *sent_at(clock, work->phase, before, work->microbatch);
+		copies.there = *sent_entry(clock, work->phase, before, work->microbatch);
 	for (int pass = 0; pass < 2 && work->phase != IPU_PHASE_W; pass++) {
 		for (int s = 0; s < params->send_count; s++) {
 			const struct ipu_send *send = &params->sends[s];
 			const int from = forward ? send->from : send->to;
 			const int to = forward ? send->to : send->from;
 			const int other = params->schedule->device[takes ? from : to];
-			const int64_t there = *sent_at(clock, work->phase, from, work->microbatch);
+			const int64_t there =
+				*sent_entry(clock, work->phase, from, work->microbatch);
 
 			if (work->stage != (takes ? to : from) || other == ipu)
 				continue;
@@ -342,11 +343,11 @@ static struct copies copies_of(struct ipu_clock *clock, int ipu, const struct ip
 	return copies;
 }
 
-/* Wait until the input is there, and take it. */
-static void take(struct ipu_clock *clock, int ipu, const struct ipu_work *work)
+/* Wait until the input has been sent, and receive it. */
+static void receive(struct ipu_clock *clock, int ipu, const struct ipu_work *work)
 {
 	const int64_t sync = ipu_sync_cycles(clock->params->target, 2);
-	const struct copies copies = copies_of(clock, ipu, work, true);
+	const struct copies copies = plan_copies(clock, ipu, work, true);
 	struct ipu_lane *lane = &clock->lanes[ipu];
 	struct ipu_split *split = &clock->timeline->split[ipu];
 	const int64_t wait = max(copies.there - lane->at, 0);
@@ -370,7 +371,7 @@ static void take(struct ipu_clock *clock, int ipu, const struct ipu_work *work)
 
 static void send(struct ipu_clock *clock, int ipu, const struct ipu_work *work)
 {
-	const struct copies copies = copies_of(clock, ipu, work, false);
+	const struct copies copies = plan_copies(clock, ipu, work, false);
 	struct ipu_lane *lane = &clock->lanes[ipu];
 	struct ipu_transfer *transfer =
 		ipu__clock_transfer(clock, IPU_TRANSFER_GLOBAL, ipu, lane->at, copies.cycles);
@@ -381,10 +382,10 @@ static void send(struct ipu_clock *clock, int ipu, const struct ipu_work *work)
 	lane->at += copies.cycles;
 	clock->timeline->split[ipu].exchange += copies.cycles;
 	if (work->phase != IPU_PHASE_W)
-		*sent_at(clock, work->phase, work->stage, work->microbatch) = lane->at;
+		*sent_entry(clock, work->phase, work->stage, work->microbatch) = lane->at;
 }
 
-/* An IPU has one work at most in such a step. What an earlier step made has been sent. */
+/* An IPU has at most one work in such a step. Results of earlier steps have been sent. */
 static void run_alone(struct ipu_clock *clock, int ipu)
 {
 	int count;
@@ -392,7 +393,7 @@ static void run_alone(struct ipu_clock *clock, int ipu)
 
 	assert(count <= 1);
 	if (count > 0)
-		take(clock, ipu, work);
+		receive(clock, ipu, work);
 	run_works(clock, ipu, clock->step);
 	if (count > 0)
 		send(clock, ipu, work);
@@ -422,17 +423,17 @@ static void run_step(struct ipu_clock *clock)
 			join_lanes(clock, i);
 	}
 	if (clock->lockstep) {
-		meet(clock);
+		sync_ipus(clock);
 		exchange(clock, step);
 	}
 	if (!clock->overlap)
 		ipu__clock_stream(clock, IPU_TRANSFER_OUTFEED);
 }
 
-/* ---- the run --------------------------------------------------------------------------------- */
+/* ---- run ------------------------------------------------------------------------------------- */
 
-/* Of the stages on their IPUs. */
-static void run_all(struct ipu_clock *clock, enum ipu_function_phase function)
+/* Run @function of all stages on their IPUs. */
+static void run_function(struct ipu_clock *clock, enum ipu_function_phase function)
 {
 	const struct ipu_schedule *schedule = clock->params->schedule;
 
@@ -447,21 +448,21 @@ static void run_clock(struct ipu_clock *clock)
 
 	clock->step = 0;
 	if (schedule->training)
-		run_all(clock, IPU_FUNCTION_START);
+		run_function(clock, IPU_FUNCTION_START);
 	for (; clock->step < timeline->time_steps; clock->step++)
 		run_step(clock);
 	if (schedule->training)
-		run_all(clock, IPU_FUNCTION_U);
+		run_function(clock, IPU_FUNCTION_U);
 	ipu__clock_results(clock);
-	meet(clock);
+	sync_ipus(clock);
 	for (int i = 0; i < schedule->ipus; i++)
 		if (clock->lanes[i].at > timeline->cycles)
 			timeline->cycles = clock->lanes[i].at;
 }
 
-/* A host that has one batch ready needs time for the next: the run's first infeed waits for what
- * follows the last one of the run before. */
-static void run_again(struct ipu_clock *clock)
+/* Repeat the run in steady state. A host that prefetches a single batch needs time for the next
+ * one: the run's first infeed waits after the last infeed of the previous run. */
+static void repeat_run(struct ipu_clock *clock)
 {
 	const struct ipu_schedule *schedule = clock->params->schedule;
 	struct ipu_timeline *timeline = clock->timeline;
@@ -479,7 +480,7 @@ static void run_again(struct ipu_clock *clock)
 
 static int compare_events(const void *left, const void *right)
 {
-	/* Programs that cost nothing: in the order of work. */
+	/* Order of programs that start at the same cycle because some cost nothing. */
 	static const int order[IPU_FUNCTION_PHASES] = {
 		[IPU_FUNCTION_START] = 0, [IPU_FUNCTION_F] = 1,        [IPU_FUNCTION_PUSH] = 3,
 		[IPU_FUNCTION_W] = 2,     [IPU_FUNCTION_R] = 2,        [IPU_FUNCTION_B] = 2,
@@ -523,7 +524,7 @@ static enum status check_costs(const struct ipu_timeline_params *params, struct 
 	return ST_OK;
 }
 
-/* Where each step's works of an IPU begin. */
+/* Index the first work of each step of an IPU. */
 static void index_works(struct ipu_clock *clock)
 {
 	const struct ipu_schedule *schedule = clock->params->schedule;
@@ -561,8 +562,8 @@ static enum status clock_init(struct ipu_clock *clock, struct err *err)
 	clock->sent[0] = mem_calloc(stages * (size_t)schedule->microbatches, sizeof(int64_t));
 	clock->sent[1] = mem_calloc(stages * (size_t)schedule->microbatches, sizeof(int64_t));
 	timeline->events = mem_calloc(2 * works + 2 * stages, sizeof(*timeline->events));
-	/* Streams and copies of each forward; meetings of each step, or an input and an output of
-	 * it; of copies between IPUs three for each that takes part, and one slot to fill in vain. */
+	/* Streams and copies per forward; syncs per step, or an input and an output of it; three
+	 * per participant of copies between IPUs; and one slot for transfers of no cycles. */
 	timeline->transfers = mem_calloc(
 		7 * works + stages + 3 * ipus * (steps + 4) +
 			6 * (size_t)(schedule->microbatches * clock->params->send_count) + 1,
@@ -595,7 +596,7 @@ enum status ipu_timeline_new(struct ipu_timeline **out, const struct ipu_timelin
 	if (status == ST_OK) {
 		run_clock(&clock);
 		if (params->prefetch_depth == 1)
-			run_again(&clock);
+			repeat_run(&clock);
 		qsort(clock.timeline->events, (size_t)clock.timeline->count,
 		      sizeof(*clock.timeline->events), compare_events);
 		qsort(clock.timeline->transfers, (size_t)clock.timeline->transfer_count,

@@ -1,5 +1,5 @@
 /*
- * Bytes on links. Threads: none.
+ * Bytes on IPU-Links. Threads: none.
  */
 #include "ipu/ipu_timeline_links.h"
 
@@ -9,7 +9,7 @@
 
 #include "common/mem.h"
 
-/* Of each pair: across to the even and to the odd IPU; up and down on either side. */
+/* Directed links of each pair: across to the even and odd IPU; up and down on either side. */
 enum {
 	LINK_ACROSS,
 	LINK_UP = 2,
@@ -34,7 +34,7 @@ void ipu__links_clear(struct ipu_links *links)
 	memset(links->load, 0, (size_t)links->pairs * LINKS_OF_PAIR * sizeof(*links->load));
 }
 
-/* The link that a copy @from -> @to takes next; moves @from on. */
+/* Return the next link of a copy from *@from to @to; advance *@from over it. */
 static int link_next(int *from, int to)
 {
 	const int pair = *from / 2, side = *from % 2;

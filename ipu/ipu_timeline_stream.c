@@ -11,13 +11,13 @@
 #include "common/minmax.h"
 #include "ipu/ipu_timeline_internal.h"
 
-/* How the fixed part of a stream copy falls on Begin, Mid and End: 155, 1513 and 87 cycles were
- * measured without load. */
+/* Shares of Begin and End in the fixed part of a stream copy: 155, 1513 and 87 cycles (Begin, Mid,
+ * End) were measured without load. */
 #define STREAM_BEGIN (155.0 / 1755)
 #define STREAM_END   (87.0 / 1755)
 
-static struct ipu_stream_copy copy_of(const struct ipu_target *target, double fixed_ns,
-				      double bytes, double bytes_second)
+static struct ipu_stream_copy make_copy(const struct ipu_target *target, double fixed_ns,
+					double bytes, double bytes_second)
 {
 	const double fixed = fixed_ns * target->clock_hz / 1e9;
 
@@ -31,13 +31,13 @@ static struct ipu_stream_copy copy_of(const struct ipu_target *target, double fi
 struct ipu_stream_copy ipu_stream_copy(const struct ipu_target *target, double bytes,
 				       double bytes_second)
 {
-	return copy_of(target, target->host_latency_ns, bytes, bytes_second);
+	return make_copy(target, target->host_latency_ns, bytes, bytes_second);
 }
 
 struct ipu_stream_copy ipu_host_copy(const struct ipu_target *target, double bytes)
 {
-	return copy_of(target, target->host_latency_ns + target->framework_ns, bytes,
-		       target->host_bytes_second);
+	return make_copy(target, target->host_latency_ns + target->framework_ns, bytes,
+			 target->host_bytes_second);
 }
 
 const struct ipu_work *ipu__clock_works(const struct ipu_clock *clock, int ipu, int step,
@@ -53,13 +53,13 @@ const struct ipu_work *ipu__clock_works(const struct ipu_clock *clock, int ipu, 
 	return &schedule->works[index[step]];
 }
 
-/* The schedule's step whose forwards the streams of the present one serve. */
+/* The schedule's step whose forwards the streams of the current time step serve. */
 static int served_step(const struct ipu_clock *clock, enum ipu_transfer_kind kind)
 {
 	const int steps = clock->timeline->time_steps;
 	const int ahead = !clock->overlap ? 0 : kind == IPU_TRANSFER_INFEED ? 1 : -1;
 
-	/* Without a pipeline it goes round: the last step streams the next run's first. */
+	/* Without a pipeline it wraps around: the last step streams the next run's first. */
 	if (clock->overlap && clock->shift == 0)
 		return (clock->step + ahead + steps) % steps;
 	return clock->step - clock->shift + ahead;
@@ -84,7 +84,7 @@ static int64_t link_ipus(const struct ipu_clock *clock)
 	return ipus > 0 ? ipus : INT_MAX;
 }
 
-/* Replicas that share the link of an IPU: a replica's IPUs are a power of two. */
+/* Number of replicas that share an IPU's host link: a replica occupies a power of two of IPUs. */
 static int64_t link_replicas(const struct ipu_clock *clock)
 {
 	const int64_t replicas = clock->params->replicas > 0 ? clock->params->replicas : 1;
@@ -96,7 +96,7 @@ static int64_t link_replicas(const struct ipu_clock *clock)
 	return share < 1 ? 1 : share < replicas ? share : replicas;
 }
 
-/* Cycles until the host has the next batch ready. */
+/* Cycles until the host has prepared the next batch. */
 static int64_t host_wait(const struct ipu_clock *clock, int stage, int64_t at, double bytes)
 {
 	const struct ipu_target *target = clock->params->target;
@@ -164,7 +164,7 @@ void ipu__clock_stream(struct ipu_clock *clock, enum ipu_transfer_kind kind)
 	for (int i = 0; i < ipus; i++)
 		clock->link_bytes[i / link_ipus(clock)] +=
 			bytes_of_ipu(clock, kind, i, step) * link_replicas(clock);
-	/* Those on a link share it, each in proportion, so they end together. */
+	/* Streams share their link in proportion to their bytes, so they end together. */
 	for (int i = 0; i < ipus; i++) {
 		const double all = (double)clock->link_bytes[i / link_ipus(clock)];
 		const double own = (double)bytes_of_ipu(clock, kind, i, step);

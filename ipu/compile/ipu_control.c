@@ -1,6 +1,6 @@
 /*
- * The control programs are read off the timelines: time steps that are the same again and again are
- * one Sequence, its programs those of all IPUs.
+ * Control programs, derived from the timelines: a run of repeated time steps becomes one Repeat
+ * over a Sequence, which holds the programs of all IPUs.
  *
  * Threads: none.
  */
@@ -13,11 +13,11 @@
 #include "ipu/compile/ipu_program_internal.h"
 #include "ipu/compile/ipu_trace.h"
 
-/* A program of a time step, of all IPUs; in the order of a step. */
+/* A program of a time step, for all IPUs; sorted in the order of execution within the step. */
 struct item {
 	int slot, order, copy, stage;
-	int program;  /* once it is there; of a stream the first */
-	int function; /* -1: a transfer */
+	int program;  /* once it exists; for a stream the first of three */
+	int function; /* -1: the item is a transfer */
 	enum ipu_transfer_kind kind;
 };
 
@@ -31,8 +31,8 @@ struct control {
 
 /* ---- folding --------------------------------------------------------------------------------- */
 
-/* Micro-batches of a period: those that begin in the first. */
-static int lines_of(const struct ipu_schedule *schedule, int period)
+/* Micro-batches per period: the number that begin in the first one. */
+static int microbatches_per_period(const struct ipu_schedule *schedule, int period)
 {
 	const int ipu = schedule->device[0];
 	int lines = 0;
@@ -43,7 +43,7 @@ static int lines_of(const struct ipu_schedule *schedule, int period)
 	return lines;
 }
 
-/* The same stages in the same phases? */
+/* Return whether steps @a and @b run the same stages in the same phases. */
 static bool same_steps(const struct ipu_schedule *schedule, int a, int b)
 {
 	const int *first = schedule->step_first;
@@ -61,9 +61,9 @@ static bool same_steps(const struct ipu_schedule *schedule, int a, int b)
 	return true;
 }
 
-/* Where steps that are the same again and again are most. The step after the last of them is one
- * too, as what is replayed there is for the next. */
-static struct ipu_folding fold_found(const struct ipu_schedule *schedule)
+/* Find the repetition of time steps that saves most steps. It includes the step after the last
+ * repeated one, because that step uses what the recomputation before it produced. */
+static struct ipu_folding find_folding(const struct ipu_schedule *schedule)
 {
 	const int steps = schedule->time_steps, longest = 3 * schedule->stages;
 	struct ipu_folding best = {.lead = steps, .slots = steps};
@@ -92,10 +92,11 @@ struct ipu_folding ipu_control_fold(const struct ipu_schedule *schedule,
 {
 	const int period = schedule->round;
 	const int more = timeline->time_steps - schedule->time_steps;
-	struct ipu_folding folding = {.period = period, .microbatches = lines_of(schedule, period)};
+	struct ipu_folding folding = {.period = period,
+				      .microbatches = microbatches_per_period(schedule, period)};
 
 	if (period == 0)
-		return fold_found(schedule);
+		return find_folding(schedule);
 	if (ipu_schedule_row(schedule->kind)->pace == IPU_PACE_ALONE) {
 		folding.repeats = timeline->time_steps / period;
 	} else {
@@ -127,7 +128,7 @@ static int slot_of(const struct ipu_folding *folding, int time_step)
 
 /* ---- items ----------------------------------------------------------------------------------- */
 
-/* The order of a time step. */
+/* Execution order within a time step. */
 enum {
 	ORDER_START,
 	ORDER_INFEED,
@@ -135,14 +136,14 @@ enum {
 	ORDER_WAIT,
 	ORDER_TAKE,
 	ORDER_FORWARD,
-	ORDER_BACKWARD, /* and R right before it */
+	ORDER_BACKWARD, /* R comes right before it */
 	ORDER_WEIGHT,
 	ORDER_PUSH,
 	ORDER_RECOMPUTE,
 	ORDER_UPDATE,
 	ORDER_COPY_OUT,
 	ORDER_SYNC,
-	ORDER_COPY, /* between IPUs: of each stage a sync, where they have not met, and its copies */
+	ORDER_COPY, /* between IPUs: per stage a sync (if not in step yet), then its copies */
 	ORDER_SYNC_ANS,
 	ORDER_OUTFEED
 };
@@ -193,12 +194,12 @@ static struct item transfer_item(const struct control *control, const struct ipu
 	_Static_assert(ARRAY_LEN(orders) == IPU_TRANSFER_KINDS, "orders out of step");
 	if (transfer->kind == IPU_TRANSFER_SYNC && transfer->stage >= 0)
 		item.order = ORDER_COPY;
-	/* Forward copies by stage, then those of gradients; a sync before the copies it is for. */
+	/* Forward copies by stage, then gradient copies; each sync before the copies it serves. */
 	if (item.order == ORDER_COPY)
 		item.copy = 2 * (transfer->stage +
 				 transfer->backward * control->mode->schedule->stages) +
 			    (transfer->kind == IPU_TRANSFER_GLOBAL);
-	/* The results of a whole run leave before the last meeting. */
+	/* The outfeed of a whole run precedes its last sync. */
 	if (item.slot == control->folding.slots && transfer->kind == IPU_TRANSFER_OUTFEED)
 		item.order = ORDER_UPDATE + 1;
 	return item;
@@ -243,7 +244,7 @@ static void add_call(struct ipu_lowering *lowering, int parent, int target, cons
 		lowering->programs[call].call_target = target;
 }
 
-/* Returns the first of the three. */
+/* Return the first of the three programs. */
 static int add_stream(struct ipu_lowering *lowering, int parent, const char *name)
 {
 	const int begin = ipu__program_add(lowering, parent, IPU_STREAM_COPY_BEGIN, name, -1);
@@ -297,8 +298,8 @@ static void add_items(struct control *control, int parent, int slot)
 	}
 }
 
-/* Time steps @first .. @end - 1 of the folding's. */
-static void add_slots(struct control *control, int parent, int first, int end)
+/* Add time steps @first .. @end - 1 of the folding. */
+static void add_time_steps(struct control *control, int parent, int first, int end)
 {
 	for (int slot = first; slot < end; slot++)
 		add_items(control,
@@ -319,25 +320,26 @@ static void add_run(struct control *control, int parent)
 					 ipu__name(lowering, "Stage%d/FIFO", s), -1);
 	add_items(control, parent, -1);
 	if (folding->lead > 0)
-		add_slots(control, ipu__sequence_add(lowering, parent, "RampUp"), 0, folding->lead);
+		add_time_steps(control, ipu__sequence_add(lowering, parent, "RampUp"), 0,
+			       folding->lead);
 	if (folding->repeats > 0)
-		add_slots(control,
-			  ipu__sequence_add(
-				  lowering,
-				  ipu__repeat_add(lowering, parent, folding->repeats, "Main", -1),
-				  "MicroBatches"),
-			  folding->lead, main_end);
+		add_time_steps(control,
+			       ipu__sequence_add(lowering,
+						 ipu__repeat_add(lowering, parent, folding->repeats,
+								 "Main", -1),
+						 "MicroBatches"),
+			       folding->lead, main_end);
 	if (main_end < folding->slots)
-		add_slots(control, ipu__sequence_add(lowering, parent, "RampDown"), main_end,
-			  folding->slots);
+		add_time_steps(control, ipu__sequence_add(lowering, parent, "RampDown"), main_end,
+			       folding->slots);
 	add_items(control,
 		  ipu__sequence_add(lowering, parent, "%s",
 				    control->mode->schedule->training ? "WeightUpdate" : "End"),
 		  folding->slots);
 }
 
-/* Every transfer learns where it stands. */
-static void place_transfers(struct control *control)
+/* Store in every transfer the index of its program. */
+static void assign_transfer_programs(struct control *control)
 {
 	struct ipu_timeline *timeline = control->mode->timeline;
 
@@ -350,7 +352,7 @@ static void place_transfers(struct control *control)
 	}
 }
 
-/* Returns the root of the mode. */
+/* Return the root program of the mode. */
 static int add_mode(struct control *control, const struct ipu_mode *mode, struct err *err,
 		    enum status *status)
 {
@@ -369,7 +371,7 @@ static int add_mode(struct control *control, const struct ipu_mode *mode, struct
 				  ipu__repeat_add(lowering, root, mode->runs, "PipelineRuns", -1),
 				  "PipelineRun"));
 	if (!lowering->failed)
-		place_transfers(control);
+		assign_transfer_programs(control);
 	mem_free(control->items);
 	control->items = NULL;
 	return root;
@@ -390,8 +392,8 @@ static void add_engine(struct ipu_lowering *lowering, const struct ipu_mode *mod
 			add_call(lowering, choice, roots[m], modes[m].name);
 }
 
-/* What the executable has so far. */
-static void lowering_resume(struct ipu_lowering *lowering, struct ipu_executable *executable)
+/* Start from the executable's current programs. */
+static void resume_lowering(struct ipu_lowering *lowering, struct ipu_executable *executable)
 {
 	const size_t count = (size_t)executable->program_count;
 
@@ -416,7 +418,7 @@ enum status ipu_control_add(struct ipu_executable *executable, const struct ipu_
 
 	if (!roots)
 		return err_nomem(err);
-	lowering_resume(&control.lowering, executable);
+	resume_lowering(&control.lowering, executable);
 	for (int m = 0; m < count && status == ST_OK && !control.lowering.failed; m++)
 		if (modes[m].timeline)
 			roots[m] = add_mode(&control, &modes[m], err, &status);

@@ -1,5 +1,5 @@
 /*
- * Costs of stages from their code, and bytes from what operations read and write. Threads: none.
+ * Stage costs from their code, and bytes from what operations read and write. Threads: none.
  */
 #include "ipu/compile/ipu_cost.h"
 
@@ -30,8 +30,8 @@ static void stage_costs(const struct ipu_executable *executable, struct ipu_cost
 	}
 }
 
-/* Does the stage run it in this mode, but for the weight update? */
-static bool runs(const struct ipu_node *node, int stage, enum cost_mode mode)
+/* Return whether @stage runs the operation in @mode, outside the weight update. */
+static bool runs_in_mode(const struct ipu_node *node, int stage, enum cost_mode mode)
 {
 	if (node->op.stage != stage || node->op.phase == IPU_PHASE_U)
 		return false;
@@ -39,14 +39,14 @@ static bool runs(const struct ipu_node *node, int stage, enum cost_mode mode)
 	       (node->op.phase == IPU_PHASE_F && ipu_node_forward(node, mode == COST_PREDICT));
 }
 
-/* Each tensor once, however many operations of the stage read it. */
+/* Mark each tensor that operations of the stage read. */
 static void mark_reads(const struct ipu_graph *graph, int stage, enum cost_mode mode, bool *marked)
 {
 	memset(marked, 0, (size_t)graph->tensor_count * sizeof(*marked));
 	for (int n = 0; n < graph->node_count; n++) {
 		const struct ipu_node *node = &graph->nodes[n];
 
-		if (!runs(node, stage, mode))
+		if (!runs_in_mode(node, stage, mode))
 			continue;
 		for (int i = 0; i < node->read_count; i++)
 			marked[node->reads[i]] = true;
@@ -64,7 +64,7 @@ static int64_t infeed_bytes(const struct ipu_graph *graph, const bool *marked)
 	return bytes;
 }
 
-/* What the operations of a stage give to the host, those of the weight update or all others. */
+/* Bytes that a stage sends to the host, either in the weight update or in all other phases. */
 static int64_t outfeed_bytes(const struct ipu_graph *graph, int stage, enum cost_mode mode,
 			     bool update)
 {
@@ -74,7 +74,7 @@ static int64_t outfeed_bytes(const struct ipu_graph *graph, int stage, enum cost
 		const struct ipu_node *node = &graph->nodes[n];
 
 		if (update ? node->op.phase != IPU_PHASE_U || node->op.stage != stage
-			   : !runs(node, stage, mode))
+			   : !runs_in_mode(node, stage, mode))
 			continue;
 		for (int i = 0; i < node->write_count; i++)
 			if (graph->tensors[node->writes[i]].kind == IPU_TENSOR_RESULT)
@@ -92,9 +92,9 @@ static int add_send(struct ipu_send **sends, size_t *capacity, struct ipu_costs 
 	return 0;
 }
 
-/* @sent: scratch, by stage. */
-static int stage_bytes(const struct ipu_graph *graph, int stage, struct ipu_costs *costs,
-		       bool *marked, int64_t *sent, struct ipu_send **sends, size_t *capacity)
+/* @sent is scratch memory, one entry per stage. */
+static int set_stage_bytes(const struct ipu_graph *graph, int stage, struct ipu_costs *costs,
+			   bool *marked, int64_t *sent, struct ipu_send **sends, size_t *capacity)
 {
 	struct ipu_stage_cost *cost[COST_MODES] = {&costs->stages[stage], &costs->forward[stage],
 						   &costs->predicted[stage]};
@@ -120,7 +120,7 @@ static int stage_bytes(const struct ipu_graph *graph, int stage, struct ipu_cost
 	return failed;
 }
 
-static int keep_sends(struct ipu_costs *costs, const struct ipu_send *sends, struct arena *arena)
+static int copy_sends(struct ipu_costs *costs, const struct ipu_send *sends, struct arena *arena)
 {
 	costs->sends = arena_alloc(arena, (size_t)costs->send_count + 1, sizeof(*costs->sends));
 	if (!costs->sends)
@@ -149,8 +149,8 @@ enum status ipu_costs_get(struct ipu_costs *out, const struct ipu_executable *ex
 	if (!failed)
 		stage_costs(executable, out);
 	for (int s = 0; s < graph->layout.stages && !failed; s++)
-		failed = stage_bytes(graph, s, out, marked, sent, &sends, &capacity);
-	failed = failed || keep_sends(out, sends, arena);
+		failed = set_stage_bytes(graph, s, out, marked, sent, &sends, &capacity);
+	failed = failed || copy_sends(out, sends, arena);
 	mem_free(marked);
 	mem_free(sent);
 	mem_free(sends);

@@ -1,5 +1,5 @@
 /*
- * The graph's facts. Pure functions: any thread.
+ * Properties of the graph. Pure functions: any thread.
  */
 #include "ipu/compile/ipu_graph.h"
 

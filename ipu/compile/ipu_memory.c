@@ -1,7 +1,7 @@
 /*
- * A memory as a whole: built from an executable, asked by tile.
+ * Memory model of an executable: construction and queries by tile.
  *
- * Threads: none; a memory does not change after ipu_memory_new().
+ * Threads: none; a memory is immutable after ipu_memory_new().
  */
 #include "ipu/compile/ipu_memory.h"
 
@@ -14,7 +14,7 @@
 
 static const struct {
 	const char *name;
-	bool code; /* lies in the memory that is not interleaved */
+	bool code; /* allocated in non-interleaved memory */
 } categories[] = {
 	[IPU_MEMORY_VARIABLES] = {"variables", false},
 	[IPU_MEMORY_NOT_ALWAYS_LIVE] = {"notAlwaysLiveVariables", false},
@@ -54,7 +54,7 @@ const char *ipu_memory_region_name(enum ipu_memory_region region)
 	return names[region];
 }
 
-/* ---- asking ---------------------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------------------- */
 
 int64_t ipu_memory_tile_bytes(const struct ipu_memory *memory, int ipu, int64_t tile)
 {
@@ -72,8 +72,8 @@ int64_t ipu_memory_tile_limit(const struct ipu_memory *memory, int64_t tile)
 						       : memory->io_bytes_per_tile;
 }
 
-/* Take up to @room of @bytes. */
-static int64_t take(int64_t *bytes, int64_t *room)
+/* Move up to @room of @bytes to a region: subtract from both, return the bytes moved. */
+static int64_t allot(int64_t *bytes, int64_t *room)
 {
 	const int64_t taken = *bytes < *room ? *bytes : *room;
 
@@ -99,7 +99,7 @@ void ipu_memory_regions(const struct ipu_memory *memory, int ipu, int64_t tile,
 			for (int r = 0; r < IPU_MEMORY_OVERFLOWED; r++) {
 				const int region = pass == 0 ? r : IPU_MEMORY_OVERFLOWED - 1 - r;
 
-				bytes[c][region] = take(&left, &room[region]);
+				bytes[c][region] = allot(&left, &room[region]);
 			}
 			bytes[c][IPU_MEMORY_OVERFLOWED] = left;
 		}
@@ -137,7 +137,7 @@ bool ipu_memory_fits(const struct ipu_memory *memory)
 	return true;
 }
 
-/* ---- building -------------------------------------------------------------------------------- */
+/* ---- construction ---------------------------------------------------------------------------- */
 
 enum status memory__add_variable(struct memory_build *build, const struct ipu_variable *variable)
 {

@@ -1,7 +1,7 @@
 /*
- * Temporaries of operations, and the memory that is not of tensors: code of vertices, exchanges
- * and control, and what describes them. Estimates from the plans, each with its reason in
- * docs/cost-model.md.
+ * Temporaries of operations, and memory other than tensors: code of vertices, exchanges and
+ * control, and its descriptors. Estimated from the plans; docs/cost-model.md gives the reason of
+ * each estimate.
  *
  * Threads: none.
  */
@@ -28,7 +28,7 @@
 #define CONTROL_TABLE_ROW   4
 #define CONTROL_ID          4
 
-/* Vertex types of an IPU, and the tiles that have their code. */
+/* Vertex types of an IPU, and the tiles that hold their code. */
 struct vertex_types {
 	const char **name;
 	bool **on; /* by type, by tile */
@@ -48,7 +48,7 @@ static enum status add_temporary(struct memory_build *build, int node, const cha
 {
 	const struct ipu_op *op = &build->graph->nodes[node].op;
 	const struct ipu_plan *plan = build->executable->plans[node];
-	const int64_t bytes = plan->temporary_bytes; /* not less of fewer items: all it may take */
+	const int64_t bytes = plan->temporary_bytes; /* upper bound: not scaled by the batch */
 	const struct memory_deal deal = {.elements = min(plan->tiles_used, build->compute_tiles),
 					 .element_bytes = bytes,
 					 .grain = 1,
@@ -104,11 +104,11 @@ enum status memory__add_temporaries(struct memory_build *build)
 struct code {
 	struct memory_build *build;
 	int ipu;
-	int64_t *bytes[IPU_MEMORY_CATEGORIES]; /* by tile; the differences until they are summed */
+	int64_t *bytes[IPU_MEMORY_CATEGORIES]; /* by tile; differences until sum_runs() */
 	struct vertex_types types;
 };
 
-/* On @tiles compute tiles from @start on. Differences, so that the count of tiles costs nothing. */
+/* Add @bytes to each of @tiles compute tiles from @start on; as differences, in constant time. */
 static void add_bytes(struct code *code, enum ipu_memory_category category, int64_t start,
 		      int64_t tiles, int64_t bytes)
 {
@@ -130,7 +130,7 @@ static void add_bytes(struct code *code, enum ipu_memory_category category, int6
 	difference[start + tiles - limit] -= bytes;
 }
 
-static enum status type_of(struct code *code, const char *name, int *out)
+static enum status find_or_add_type(struct code *code, const char *name, int *out)
 {
 	struct vertex_types *types = &code->types;
 	struct arena *arena = &code->build->memory->arena;
@@ -166,13 +166,13 @@ static bool is_amp(const struct ipu_plan *plan)
 	return plan->method == IPU_METHOD_AMP_1X1 || plan->method == IPU_METHOD_AMP_NX1;
 }
 
-/* The code of a vertex type is on a tile once. */
+/* Add the code of a vertex type, once per tile. */
 static enum status add_vertex_code(struct code *code, const char *vertex, int64_t start,
 				   int64_t tiles, int64_t bytes)
 {
 	const int64_t limit = code->build->compute_tiles;
 	int type = 0;
-	enum status status = type_of(code, vertex, &type);
+	enum status status = find_or_add_type(code, vertex, &type);
 
 	for (int64_t i = 0; i < tiles && status == ST_OK; i++) {
 		const int64_t tile = (start + i) % limit;
@@ -216,7 +216,7 @@ static enum status add_compute(struct code *code, int node, const struct ipu_pha
 			       amp ? VERTEX_CODE_AMP : VERTEX_CODE);
 }
 
-/* Entry, and an instruction for each message. */
+/* Code bytes of an exchange: an entry, and one instruction per message. */
 static int64_t exchange_code(int64_t bytes)
 {
 	return EXCHANGE_ENTRY + EXCHANGE_MESSAGE * ceil_div(bytes, MESSAGE_BYTES);
@@ -269,8 +269,10 @@ static bool is_host_kind(enum ipu_tensor_kind kind)
 	return kind == IPU_TENSOR_INPUT || kind == IPU_TENSOR_LABELS || kind == IPU_TENSOR_RESULT;
 }
 
-/* On I/O tiles where there are some, else where the tensor lies. */
-static bool meets_host(const struct memory_build *build, const struct ipu_variable *variable)
+/* Return whether the host exchange accesses the variable: buffers on I/O tiles if there are such
+ * tiles, otherwise the tensor itself. */
+static bool exchanges_with_host(const struct memory_build *build,
+				const struct ipu_variable *variable)
 {
 	const bool buffer = strcmp(variable->kind, "io_buffer") == 0;
 
@@ -279,7 +281,7 @@ static bool meets_host(const struct memory_build *build, const struct ipu_variab
 	return build->memory->io_tiles > 0 ? buffer : !variable->always_live;
 }
 
-static void add_outside(struct code *code)
+static void add_external(struct code *code)
 {
 	const struct ipu_memory *memory = code->build->memory;
 
@@ -288,7 +290,7 @@ static void add_outside(struct code *code)
 
 		if (variable->ipu != code->ipu)
 			continue;
-		if (meets_host(code->build, variable))
+		if (exchanges_with_host(code->build, variable))
 			add_packets(code, variable, IPU_MEMORY_HOST_EXCHANGE_CODE,
 				    IPU_MEMORY_HOST_EXCHANGE_PACKET_HEADER);
 		if (variable->crosses)
@@ -299,7 +301,7 @@ static void add_outside(struct code *code)
 
 /* ---- control --------------------------------------------------------------------------------- */
 
-/* Instructions of a step of control code; every tile goes through all of it. */
+/* Instructions of a step of control code; every tile executes all of it. */
 static int64_t control_instructions(enum ipu_program_type type)
 {
 	static const uint8_t instructions[] = {
@@ -334,8 +336,8 @@ static void add_instructions(struct code *code, int64_t instructions, bool compu
 	code->bytes[IPU_MEMORY_CONTROL_TABLE][tiles] -= row;
 }
 
-/* Of what one executable does: evaluation and prediction beside training are others, which are
- * loaded in its place. */
+/* Add the control code of one executable: evaluation and prediction beside training are separate
+ * executables, which are loaded in its place. */
 static void add_control(struct code *code, const struct ipu_code *from)
 {
 	int called = -1;
@@ -352,7 +354,7 @@ static void add_control(struct code *code, const struct ipu_code *from)
 	}
 }
 
-/* Switches, loops and calls of the control programs. */
+/* Add switches, loops and calls of the control programs. */
 static void add_flow(struct code *code)
 {
 	const struct ipu_executable *executable = code->build->executable;
@@ -376,9 +378,9 @@ static void add_constant(struct code *code)
 	code->bytes[IPU_MEMORY_CONTROL_ID][tiles] -= CONTROL_ID;
 }
 
-/* ---- an IPU ---------------------------------------------------------------------------------- */
+/* ---- one IPU --------------------------------------------------------------------------------- */
 
-/* Differences become bytes, in runs of tiles with the same; tiles without any are left out. */
+/* Convert differences to runs of tiles with equal bytes; omit tiles without any. */
 static int sum_runs(const int64_t *difference, int64_t tiles, struct ipu_tile_run *runs,
 		    int64_t *total)
 {
@@ -454,7 +456,7 @@ static enum status add_ipu(struct memory_build *build, int ipu)
 			add_control(&code, &build->executable->code[s][p]);
 	add_flow(&code);
 	add_constant(&code);
-	add_outside(&code);
+	add_external(&code);
 	return status == ST_OK ? add_categories(&code, runs) : status;
 }
 

@@ -1,6 +1,6 @@
 /*
- * Out of memory, told so that it helps: where, what is largest there, and what would make it fit,
- * each change tried out on the model.
+ * Out-of-memory report: the fullest tile, its largest variables, and remedies, each evaluated on
+ * the memory model.
  *
  * Threads: none.
  */
@@ -29,7 +29,7 @@ static bool lives_at(const struct ipu_variable *variable, int ipu, int step)
 								  step <= variable->last_step));
 }
 
-/* The largest on a tile at a step, largest first; returns how many. */
+/* Find the largest variables on a tile at a step, in descending order; return their number. */
 static int find_offenders(const struct ipu_memory *memory, int ipu, int64_t tile, int step,
 			  const struct ipu_variable *offenders[OFFENDERS])
 {
@@ -65,7 +65,7 @@ static const char *step_name(const struct ipu_memory *memory, int ipu, int step)
 	return name ? name : "its end";
 }
 
-static void tell_place(struct str *text, const struct ipu_memory *memory, int ipu)
+static void describe_overflow(struct str *text, const struct ipu_memory *memory, int ipu)
 {
 	const struct ipu_memory_ipu *of = &memory->ipus[ipu];
 	const int step = of->tile_peak_step[of->worst_tile];
@@ -112,7 +112,7 @@ static void shard_optimizer(struct ipu_layout *layout)
 	layout->shard_optimizer_state = true;
 }
 
-static void keep(struct ipu_layout *layout)
+static void change_nothing(struct ipu_layout *layout)
 {
 	(void)layout;
 }
@@ -121,29 +121,29 @@ static const struct {
 	const char *name;
 	void (*change)(struct ipu_layout *layout);
 	int64_t batch_divisor;
-	int least_stages; /* 2: an option of pipelines alone */
-	bool remote;      /* takes streaming memory */
+	int least_stages; /* 2: an option of pipelines only */
+	bool remote;      /* needs streaming memory */
 } remedies[] = {
 	{"recomputation", recompute, 1, 2, false},
 	{"offloaded activations", offload_activations, 1, 2, true},
 	{"offloaded optimizer state", offload_optimizer, 1, 2, true},
 	{"offloaded gradient accumulators", offload_accumulators, 1, 2, true},
 	{"sharded optimizer state", shard_optimizer, 1, 2, false},
-	{"half the batch", keep, 2, 1, false},
-	{"a quarter of the batch", keep, 4, 1, false},
+	{"half the batch", change_nothing, 2, 1, false},
+	{"a quarter of the batch", change_nothing, 4, 1, false},
 };
 
-static int64_t fullest(const struct ipu_memory *memory)
+static int64_t fullest_tile_bytes(const struct ipu_memory *memory)
 {
 	return memory->ipus[worst_ipu(memory)].worst_bytes;
 }
 
-/* Those that spare at least a hundredth, with what the fullest tile would need then. */
-static enum status tell_remedies(struct str *text, const struct ipu_memory *memory,
-				 const struct ipu_executable *executable,
-				 const struct ipu_target *target, struct err *err)
+/* List remedies that save at least 1 % and what the fullest tile would need with them. */
+static enum status describe_remedies(struct str *text, const struct ipu_memory *memory,
+				     const struct ipu_executable *executable,
+				     const struct ipu_target *target, struct err *err)
 {
-	const int64_t needed = fullest(memory);
+	const int64_t needed = fullest_tile_bytes(memory);
 	bool any = false;
 
 	for (size_t i = 0; i < ARRAY_LEN(remedies); i++) {
@@ -161,9 +161,9 @@ static enum status tell_remedies(struct str *text, const struct ipu_memory *memo
 				       remedies[i].batch_divisor, err);
 		if (status != ST_OK)
 			return status;
-		if (fullest(changed) < needed - needed / 100) {
+		if (fullest_tile_bytes(changed) < needed - needed / 100) {
 			str_addf(text, "%s %s %s%s", any ? "," : "; would need:", remedies[i].name,
-				 fmt_count(bytes, fullest(changed)),
+				 fmt_count(bytes, fullest_tile_bytes(changed)),
 				 ipu_memory_fits(changed) ? " (fits)" : "");
 			any = true;
 		}
@@ -172,8 +172,8 @@ static enum status tell_remedies(struct str *text, const struct ipu_memory *memo
 	return ST_OK;
 }
 
-/* What is the machine's own on a tile is there on every IPU; the rest is shared out. */
-static void tell_stages(struct str *text, const struct ipu_memory *memory, int ipu)
+/* Report the least number of IPUs. Every IPU needs its own stacks; the rest can be divided. */
+static void describe_ipus_needed(struct str *text, const struct ipu_memory *memory, int ipu)
 {
 	const struct ipu_memory_ipu *of = &memory->ipus[ipu];
 	const int64_t limit = ipu_memory_tile_limit(memory, of->worst_tile);
@@ -195,9 +195,9 @@ enum status ipu_memory_check(const struct ipu_memory *memory,
 
 	if (ipu_memory_fits(memory))
 		return ST_OK;
-	tell_place(&text, memory, ipu);
-	status = tell_remedies(&text, memory, executable, target, err);
-	tell_stages(&text, memory, ipu);
+	describe_overflow(&text, memory, ipu);
+	status = describe_remedies(&text, memory, executable, target, err);
+	describe_ipus_needed(&text, memory, ipu);
 	if (status == ST_OK)
 		status = text.failed ? err_nomem(err)
 				     : err_set(err, ST_FAILED, "%s", str_peek(&text));

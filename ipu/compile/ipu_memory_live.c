@@ -1,6 +1,6 @@
 /*
- * What lives when, on an IPU and on each of its tiles: a sweep over the program steps. What lives
- * at once adds up; that an allocator may find no gap for it is left out.
+ * Liveness on an IPU and on each of its tiles: a sweep over the program steps. Bytes live at the
+ * same time are summed; fragmentation of an allocator is ignored.
  *
  * Threads: none.
  */
@@ -9,13 +9,13 @@
 #include "common/mem.h"
 #include "ipu/compile/ipu_memory_internal.h"
 
-/* Lists of an IPU's variables by the step that they begin or end at; -1 ends a list. */
+/* Lists of an IPU's variables by their first or last step; -1 ends a list. */
 struct sweep {
 	struct memory_build *build;
 	struct ipu_memory_ipu *ipu;
-	int *begins, *ends;           /* by step: the first of the list */
+	int *begins, *ends;           /* by step: head of the list */
 	int *next_begin, *next_end;   /* by variable */
-	int64_t *live;                /* by tile, now */
+	int64_t *live;                /* by tile, at the current step */
 	struct ipu_memory_step *step; /* by step */
 };
 
@@ -32,7 +32,7 @@ static void add_always(struct ipu_memory_ipu *ipu, const struct ipu_variable *va
 	}
 }
 
-static void begin(struct sweep *sweep, const struct ipu_variable *variable, int step)
+static void begin_variable(struct sweep *sweep, const struct ipu_variable *variable, int step)
 {
 	int64_t *most = sweep->ipu->category[IPU_MEMORY_NOT_ALWAYS_LIVE];
 
@@ -49,7 +49,7 @@ static void begin(struct sweep *sweep, const struct ipu_variable *variable, int 
 	}
 }
 
-static void end(struct sweep *sweep, const struct ipu_variable *variable)
+static void end_variable(struct sweep *sweep, const struct ipu_variable *variable)
 {
 	for (int i = 0; i < variable->run_count; i++) {
 		const struct ipu_tile_run *run = &variable->runs[i];
@@ -59,7 +59,7 @@ static void end(struct sweep *sweep, const struct ipu_variable *variable)
 	}
 }
 
-static void list_variables(struct sweep *sweep, int number)
+static void link_variables(struct sweep *sweep, int number)
 {
 	const struct ipu_memory *memory = sweep->build->memory;
 
@@ -91,11 +91,11 @@ static void sweep_steps(struct sweep *sweep)
 
 	for (int s = 0; s < ipu->step_count; s++) {
 		for (int v = s > 0 ? sweep->ends[s - 1] : -1; v >= 0; v = sweep->next_end[v]) {
-			end(sweep, &variables[v]);
+			end_variable(sweep, &variables[v]);
 			live -= variables[v].bytes;
 		}
 		for (int v = sweep->begins[s]; v >= 0; v = sweep->next_begin[v]) {
-			begin(sweep, &variables[v], s);
+			begin_variable(sweep, &variables[v], s);
 			live += variables[v].bytes;
 		}
 		sweep->step[s].not_always_live_bytes = live;
@@ -154,7 +154,7 @@ static enum status sweep_ipu(struct memory_build *build, int number)
 		sweep.step[s] = ipu->steps[s];
 	ipu->steps = sweep.step;
 	ipu->peak_step = -1;
-	list_variables(&sweep, number);
+	link_variables(&sweep, number);
 	sweep_steps(&sweep);
 	find_worst(memory, number);
 	return ST_OK;

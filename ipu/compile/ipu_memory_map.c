@@ -1,5 +1,5 @@
 /*
- * Tile mapping: how elements are dealt to tiles, and which tiles a tensor takes. Deterministic.
+ * Tile mapping: how elements are distributed, and which tiles a tensor occupies. Deterministic.
  *
  * Threads: none.
  */
@@ -18,9 +18,9 @@ static bool is_planned(const struct ipu_op *op)
 	return op->kind == IPU_OP_CONV || op->kind == IPU_OP_MATMUL;
 }
 
-/* ---- dealing --------------------------------------------------------------------------------- */
+/* ---- distribution ---------------------------------------------------------------------------- */
 
-/* Append a run that may go over the last tile and on from the first. */
+/* Append a run that may wrap around from the last tile to the first. */
 static int add_run(struct ipu_tile_run *runs, int count, const struct memory_deal *deal,
 		   int64_t first, int64_t tiles, int64_t bytes)
 {
@@ -62,7 +62,7 @@ int memory__deal(const struct memory_deal *deal, struct ipu_tile_run runs[MEMORY
 
 /* ---- functions ------------------------------------------------------------------------------- */
 
-/* An operation by its plan: the same operations share one. */
+/* An operation and its plan; identical operations share a plan. */
 struct planned {
 	uintptr_t plan;
 	int ipu, node;
@@ -100,22 +100,22 @@ enum status memory__add_functions(struct memory_build *build)
 	return ST_OK;
 }
 
-/* ---- which tiles ----------------------------------------------------------------------------- */
+/* ---- selection of tiles ---------------------------------------------------------------------- */
 
 int64_t memory__node_start(const struct memory_build *build, int node)
 {
 	const char *name = build->graph->nodes[build->same[node]].op.name;
 
-	/* The hash's share of the tiles: a few tiles more or fewer shift all starts alike, and what
-	 * lay apart stays apart. */
+	/* Scale the hash to the number of tiles: a few tiles more or fewer shift all starts alike,
+	 * so operations that were apart stay apart. */
 	return name ? (int64_t)((XXH3_64bits(name, strlen(name)) >> 32) *
 					(uint64_t)build->compute_tiles >>
 				32)
 		    : 0;
 }
 
-/* A planned operation's weights and results lie as its plan has them. */
-static void note_plan(struct memory_build *build, int node)
+/* Weights and results of a planned operation are mapped as its plan says. */
+static void record_plan(struct memory_build *build, int node)
 {
 	const struct ipu_node *of = &build->graph->nodes[node];
 
@@ -130,8 +130,8 @@ static void note_plan(struct memory_build *build, int node)
 			build->plan_node[of->reads[i]] = node;
 }
 
-/* Accumulators and the optimizer's state lie as the weight that is updated with them. */
-static void note_update(struct memory_build *build, int node)
+/* Accumulators and optimizer state are mapped like the weight that they update. */
+static void record_update(struct memory_build *build, int node)
 {
 	const struct ipu_node *of = &build->graph->nodes[node];
 	int weight = -1;
@@ -167,13 +167,13 @@ enum status memory__add_spreads(struct memory_build *build)
 		build->spread[t].ipu = -1;
 	}
 	for (int n = 0; n < build->graph->node_count; n++) {
-		note_plan(build, n);
-		note_update(build, n);
+		record_plan(build, n);
+		record_update(build, n);
 	}
 	return ST_OK;
 }
 
-/* How many tiles the linear mapping gives so many elements, at least MEMORY_TILE_BYTES each. */
+/* Number of tiles in the linear mapping, with at least MEMORY_TILE_BYTES on each. */
 static int64_t linear_tiles(const struct memory_deal *deal)
 {
 	const int64_t grains = (deal->elements + deal->grain - 1) / deal->grain;

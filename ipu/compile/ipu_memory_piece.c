@@ -1,5 +1,5 @@
 /*
- * A tensor at a place, or what is kept of it, becomes a variable.
+ * Variables for a tensor at a place, or for copies saved from it.
  *
  * Threads: none.
  */

@@ -1,6 +1,6 @@
 /*
- * Program steps of each IPU, and which operations use which tensors when. Steps stand as a round of
- * the pipeline runs them (ipu_control.h).
+ * Program steps of each IPU, and when operations use tensors. Steps are in the order of one round
+ * of the pipeline (ipu_control.h).
  *
  * Threads: none.
  */
@@ -28,7 +28,7 @@ int memory__place_device(const struct memory_build *build, int place)
 	return build->streaming ? memory__device(build, place) : place;
 }
 
-/* ---- what the backward pass gets ------------------------------------------------------------- */
+/* ---- stashes --------------------------------------------------------------------------------- */
 
 static enum status add_stash(struct memory_build *build, int stage)
 {
@@ -75,7 +75,8 @@ static bool is_memory_step(const struct ipu_step *step)
 	return step->type != IPU_SYNC && step->type != IPU_SYNC_ANS;
 }
 
-static void note_node(struct memory_build *build, int node, enum ipu_function_phase phase, int at)
+static void record_node_step(struct memory_build *build, int node, enum ipu_function_phase phase,
+			     int at)
 {
 	struct memory_when *when = &build->when[node];
 	const bool again = phase == IPU_FUNCTION_R;
@@ -86,7 +87,7 @@ static void note_node(struct memory_build *build, int node, enum ipu_function_ph
 	*last = at;
 }
 
-/* The steps of a stage's phase; returns how many its IPU has now. @steps NULL: only count. */
+/* Append the steps of a stage's phase; return the IPU's step count. @steps NULL: only count. */
 static int add_section(struct memory_build *build, int stage, enum ipu_function_phase phase,
 		       struct ipu_memory_step *steps, int count)
 {
@@ -102,7 +103,7 @@ static int add_section(struct memory_build *build, int stage, enum ipu_function_
 		if (steps) {
 			steps[count] = (struct ipu_memory_step){step->program, step->node, 0};
 			if (step->node >= 0)
-				note_node(build, step->node, phase, count);
+				record_node_step(build, step->node, phase, count);
 		}
 		count++;
 	}
@@ -112,8 +113,8 @@ static int add_section(struct memory_build *build, int stage, enum ipu_function_
 
 #define ROUND_FUNCTIONS 7
 
-static int walk_stage(struct memory_build *build, int stage, enum ipu_function_phase phase,
-		      struct ipu_memory_step *steps, int count)
+static int add_stage_sections(struct memory_build *build, int stage, enum ipu_function_phase phase,
+			      struct ipu_memory_step *steps, int count)
 {
 	if (phase == IPU_FUNCTION_B && build->replays_late)
 		count = add_section(build, stage, IPU_FUNCTION_R, steps, count);
@@ -122,8 +123,8 @@ static int walk_stage(struct memory_build *build, int stage, enum ipu_function_p
 	return add_section(build, stage, phase, steps, count);
 }
 
-/* A time step of Grouped has all of it, one of Interleaved has F and what follows, or B. */
-static int walk_ipu(struct memory_build *build, int ipu, struct ipu_memory_step *steps)
+/* A time step of Grouped runs all functions; one of Interleaved runs F and what follows, or B. */
+static int add_ipu_sections(struct memory_build *build, int ipu, struct ipu_memory_step *steps)
 {
 	static const enum ipu_function_phase orders[][ROUND_FUNCTIONS] = {
 		{IPU_FUNCTION_START, IPU_FUNCTION_F, IPU_FUNCTION_PUSH, IPU_FUNCTION_R,
@@ -141,7 +142,7 @@ static int walk_ipu(struct memory_build *build, int ipu, struct ipu_memory_step 
 			const int stage = back ? stages - 1 - i : i;
 
 			if (memory__device(build, stage) == ipu)
-				count = walk_stage(build, stage, phase, steps, count);
+				count = add_stage_sections(build, stage, phase, steps, count);
 		}
 	}
 	return count;
@@ -153,8 +154,8 @@ static bool same_section(const struct ipu_graph *graph, int a, int b)
 	       ipu_function_of(graph, a) == ipu_function_of(graph, b);
 }
 
-/* An operation without steps of its own takes part in the step that follows it. */
-static void settle_nodes(struct memory_build *build)
+/* An operation without own steps is attributed to the step that follows it. */
+static void resolve_nodes(struct memory_build *build)
 {
 	const struct ipu_graph *graph = build->graph;
 
@@ -186,20 +187,20 @@ enum status memory__add_steps(struct memory_build *build)
 		struct ipu_memory_ipu *ipu = &memory->ipus[i];
 		struct ipu_memory_step *steps;
 
-		ipu->step_count = walk_ipu(build, i, NULL);
+		ipu->step_count = add_ipu_sections(build, i, NULL);
 		steps = arena_alloc(&memory->arena, (size_t)ipu->step_count + 1, sizeof(*steps));
 		if (!steps)
 			return err_nomem(build->err);
-		walk_ipu(build, i, steps);
+		add_ipu_sections(build, i, steps);
 		ipu->steps = steps;
 	}
-	settle_nodes(build);
+	resolve_nodes(build);
 	return ST_OK;
 }
 
 /* ---- uses ------------------------------------------------------------------------------------ */
 
-static bool lists(const int *list, int count, int tensor)
+static bool list_contains(const int *list, int count, int tensor)
 {
 	for (int i = 0; i < count; i++)
 		if (list[i] == tensor)
@@ -207,12 +208,12 @@ static bool lists(const int *list, int count, int tensor)
 	return false;
 }
 
-/* One operation's use of one tensor; reads of what it works on in place come first. */
-static struct memory_use use_of(const struct memory_build *build, int node, int tensor)
+/* The use of one tensor by one operation; an in-place operation reads before it writes. */
+static struct memory_use make_use(const struct memory_build *build, int node, int tensor)
 {
 	const struct ipu_node *of = &build->graph->nodes[node];
-	const bool read = lists(of->reads, of->read_count, tensor);
-	const bool written = lists(of->writes, of->write_count, tensor);
+	const bool read = list_contains(of->reads, of->read_count, tensor);
+	const bool written = list_contains(of->writes, of->write_count, tensor);
 	const enum ipu_function_phase function = ipu_function_of(build->graph, node);
 	const bool weighs = function == IPU_FUNCTION_W;
 
@@ -239,8 +240,8 @@ static int compare_uses(const void *a, const void *b)
 	return SORTED_BY(x, y, tensor, place, phase, first, node);
 }
 
-/* Sorted uses of the same tensor, place and phase become one. */
-static int join_uses(struct memory_use *uses, int count)
+/* Merge sorted uses with the same tensor, place and phase; return the new number. */
+static int merge_uses(struct memory_use *uses, int count)
 {
 	int kept = 0;
 
@@ -283,12 +284,12 @@ enum status memory__add_uses(struct memory_build *build)
 		if (build->when[n].first < 0)
 			continue;
 		for (int i = 0; i < node->read_count; i++)
-			build->uses[count++] = use_of(build, n, node->reads[i]);
+			build->uses[count++] = make_use(build, n, node->reads[i]);
 		for (int i = 0; i < node->write_count; i++)
-			if (!lists(node->reads, node->read_count, node->writes[i]))
-				build->uses[count++] = use_of(build, n, node->writes[i]);
+			if (!list_contains(node->reads, node->read_count, node->writes[i]))
+				build->uses[count++] = make_use(build, n, node->writes[i]);
 	}
 	qsort(build->uses, (size_t)count, sizeof(*build->uses), compare_uses);
-	build->use_count = join_uses(build->uses, count);
+	build->use_count = merge_uses(build->uses, count);
 	return ST_OK;
 }

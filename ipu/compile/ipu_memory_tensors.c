@@ -1,9 +1,9 @@
 /*
- * What is placed for each tensor, and from which program step to which it lives.
+ * Variables of each tensor and their lifetimes in program steps.
  *
- * Where stages stream (Grouped, Interleaved) every stage has its own copy of what it gets from
- * another one. An IPU's steps are one round of its loop: what arrives at the end of a round lives
- * from its start, what is sent or put into a FIFO lives to its end.
+ * If stages stream (Grouped, Interleaved), every stage has its own copy of tensors from other
+ * stages. An IPU's steps are one round of its loop: data that arrives at the end of a round is live
+ * from the start of the next; data that is sent or pushed to a FIFO is live to the end.
  *
  * Threads: none.
  */
@@ -15,7 +15,7 @@
 
 /* ---- rounds ---------------------------------------------------------------------------------- */
 
-/* Program steps of a phase of a place; of several stages all in all. */
+/* Program steps of a phase at a place; with several stages the range that spans them. */
 static struct memory_section section_of(const struct memory_build *build, int place,
 					enum ipu_function_phase phase)
 {
@@ -34,14 +34,14 @@ static struct memory_section section_of(const struct memory_build *build, int pl
 	return all;
 }
 
-/* Where what came from another stage is there. */
-static int arrival(const struct memory_at *at, enum ipu_function_phase phase)
+/* The step from which data of another stage is live. */
+static int arrival_step(const struct memory_at *at, enum ipu_function_phase phase)
 {
 	return at->build->grouped ? 0 : section_of(at->build, at->place, phase).first;
 }
 
-/* The last step of the round, or of a phase's time step, before copies between IPUs. */
-static int departure(const struct memory_at *at, enum ipu_function_phase phase)
+/* The last step of the round, or of a phase's time step, before the copies between IPUs. */
+static int departure_step(const struct memory_at *at, enum ipu_function_phase phase)
 {
 	static const enum ipu_function_phase parts[] = {IPU_FUNCTION_F, IPU_FUNCTION_PUSH,
 							IPU_FUNCTION_R, IPU_FUNCTION_B};
@@ -68,9 +68,9 @@ static int fifo_depth(const struct memory_at *at)
 	return ipu_schedule_fifo_depth(build->schedule, at->place);
 }
 
-/* ---- what passes through --------------------------------------------------------------------- */
+/* ---- not always live ------------------------------------------------------------------------- */
 
-/* Made again by the replay of its stage, before anything wants it. */
+/* Return whether its stage recomputes the tensor before any backward operation reads it. */
 static bool is_replayed(const struct memory_at *at)
 {
 	const struct memory_use *forward = at->use[IPU_FUNCTION_F];
@@ -84,8 +84,8 @@ static bool is_replayed(const struct memory_at *at)
 	return !backward || backward->first >= at->build->sections[stage][IPU_FUNCTION_B].first;
 }
 
-/* Where a stage's replay begins, or else its backward. */
-static int resumption(const struct memory_at *at, int stage)
+/* The first step of a stage's recomputation, or of its backward if there is none. */
+static int resume_step(const struct memory_at *at, int stage)
 {
 	const struct memory_section *again = &at->build->sections[stage][IPU_FUNCTION_R];
 
@@ -101,13 +101,13 @@ static int first_use(const struct memory_at *at)
 	while (!at->use[p])
 		p++;
 	if (at->received)
-		return arrival(at, at->use[p]->phase);
+		return arrival_step(at, at->use[p]->phase);
 	if (kind == IPU_TENSOR_INPUT || kind == IPU_TENSOR_LABELS)
 		return section_of(at->build, at->place, at->use[p]->phase).first;
 	return at->use[p]->first;
 }
 
-/* Up to the last use in the phases from @from to before @to, or until it has been sent. */
+/* The last use in phases @from to @to - 1, or the step after which the tensor has been sent. */
 static int last_use(const struct memory_at *at, int from, int to)
 {
 	const bool leaves = at->sent || memory__tensor(at)->kind == IPU_TENSOR_RESULT;
@@ -120,13 +120,14 @@ static int last_use(const struct memory_at *at, int from, int to)
 			continue;
 		last = max(last, use->last);
 		if (leaves && use->written)
-			last = max(last, departure(at, use->phase));
+			last = max(last, departure_step(at, use->phase));
 	}
 	return last;
 }
 
 /*
- * From its replay or its FIFO to its last use by the backward pass, which may be in the next round.
+ * From its recomputation or FIFO to its last use in the backward pass, which may be in the next
+ * round.
  */
 static enum status add_resumed(const struct memory_at *at, const char *what, const char *next,
 			       int first)
@@ -138,17 +139,18 @@ static enum status add_resumed(const struct memory_at *at, const char *what, con
 
 	if (!backward || first <= last)
 		return memory__add_while(at, what, elements, first, last);
-	status = memory__add_while(at, what, elements, first, departure(at, IPU_FUNCTION_B));
+	status = memory__add_while(at, what, elements, first, departure_step(at, IPU_FUNCTION_B));
 	return status == ST_OK ? memory__add_while(at, next, elements, 0, last) : status;
 }
 
-/* Forward, in a FIFO, and as it comes out of it. */
+/* Add the tensor in the forward pass, in its FIFO, and after it is popped. */
 static enum status add_stashed(const struct memory_at *at, int depth)
 {
 	const struct memory_build *build = at->build;
 	const struct memory_section *push = &build->sections[at->place][IPU_FUNCTION_PUSH];
 	const int64_t elements = memory__elements(build, memory__tensor(at));
-	const int pushed = push->first < push->end ? push->end - 1 : departure(at, IPU_FUNCTION_F);
+	const int pushed =
+		push->first < push->end ? push->end - 1 : departure_step(at, IPU_FUNCTION_F);
 	const int used = last_use(at, IPU_FUNCTION_F, IPU_FUNCTION_F + 1);
 	enum status status = memory__add_while(at, "", elements, first_use(at), max(pushed, used));
 
@@ -156,7 +158,7 @@ static enum status add_stashed(const struct memory_at *at, int depth)
 		status = memory__add_always(at, "/fifo", "fifo", elements, depth);
 	if (status != ST_OK)
 		return status;
-	return add_resumed(at, "/popped", "/popped/next", resumption(at, at->place));
+	return add_resumed(at, "/popped", "/popped/next", resume_step(at, at->place));
 }
 
 static enum status add_replayed(const struct memory_at *at)
@@ -171,11 +173,11 @@ static enum status add_replayed(const struct memory_at *at)
 		return status;
 	return add_resumed(at, "/recomputed", "/recomputed/next",
 			   forward->again_first >= 0 ? forward->again_first
-						     : resumption(at, stage));
+						     : resume_step(at, stage));
 }
 
-/* Its landing place on the I/O tiles, and the sum of results that are sent once a run. */
-static enum status add_at_host(const struct memory_at *at)
+/* Add its buffer on the I/O tiles, and the sum of results that are sent once per run. */
+static enum status add_host_buffers(const struct memory_at *at)
 {
 	const struct ipu_tensor *tensor = memory__tensor(at);
 	const int64_t elements = memory__elements(at->build, tensor);
@@ -195,8 +197,8 @@ static enum status add_at_host(const struct memory_at *at)
 	return status;
 }
 
-/* Gradients that W's read wait for them with their micro-batch: all but the one that B has made
- * last. */
+/* Add copies of gradients that wait for W operations, one per micro-batch: all but the one that B
+ * made last. */
 static enum status add_held(const struct memory_at *at)
 {
 	const struct memory_build *build = at->build;
@@ -214,14 +216,14 @@ static enum status add_held(const struct memory_at *at)
 				  held - 1);
 }
 
-static enum status add_passing(const struct memory_at *at)
+static enum status add_transient(const struct memory_at *at)
 {
 	const enum ipu_tensor_kind kind = memory__tensor(at)->kind;
 	const int depth = fifo_depth(at);
 	enum status status = ST_OK;
 
 	if (kind == IPU_TENSOR_INPUT || kind == IPU_TENSOR_LABELS || kind == IPU_TENSOR_RESULT)
-		status = add_at_host(at);
+		status = add_host_buffers(at);
 	if (status != ST_OK)
 		return status;
 	if (depth > 0 && at->build->stashed[at->place][at->tensor] && at->use[IPU_FUNCTION_F])
@@ -235,7 +237,7 @@ static enum status add_passing(const struct memory_at *at)
 				 first_use(at), last_use(at, 0, MEMORY_PHASES));
 }
 
-/* ---- what stays ------------------------------------------------------------------------------ */
+/* ---- always live ----------------------------------------------------------------------------- */
 
 static bool is_offloaded(const struct ipu_layout *layout, enum ipu_tensor_kind kind)
 {
@@ -251,9 +253,9 @@ static bool is_sharded(const struct ipu_layout *layout, enum ipu_tensor_kind kin
 		(kind == IPU_TENSOR_WEIGHT && layout->shard_weights));
 }
 
-/* Steps of data on its way beside the operation. */
-static void widen(const struct memory_at *at, const struct memory_section *section, int *first,
-		  int *last)
+/* Extend [@first, @last] over the adjacent steps that transfer data for the operation. */
+static void extend_over_transfers(const struct memory_at *at, const struct memory_section *section,
+				  int *first, int *last)
 {
 	const struct ipu_memory_step *steps = at->build->memory->ipus[at->ipu].steps;
 
@@ -263,7 +265,7 @@ static void widen(const struct memory_at *at, const struct memory_section *secti
 		++*last;
 }
 
-/* A stage's weights and optimizer state come for a whole function, accumulators for an addition. */
+/* Weights and optimizer state are on chip for a whole function, accumulators for one addition. */
 static enum status add_transit(const struct memory_at *at, enum ipu_function_phase phase,
 			       int64_t elements)
 {
@@ -280,14 +282,14 @@ static enum status add_transit(const struct memory_at *at, enum ipu_function_pha
 	if (memory__tensor(at)->kind == IPU_TENSOR_ACCUMULATOR && phase == IPU_FUNCTION_B) {
 		first = at->use[phase]->first;
 		last = at->use[phase]->last;
-		widen(at, section, &first, &last);
+		extend_over_transfers(at, section, &first, &last);
 	}
 	return memory__add_while(at, what, elements, first, last);
 }
 
-/* Weights, states, accumulators. In remote memory there is only what is in transit on the chip; a
- * shard is gathered for the functions that want all of it, the update works on the shard. */
-static enum status add_staying(const struct memory_at *at)
+/* Add weights, states and accumulators. Of variables in remote memory only those in transit are on
+ * the chip; a shard is gathered for functions that use the whole; the update works on the shard. */
+static enum status add_persistent(const struct memory_at *at)
 {
 	static const enum ipu_function_phase phases[] = {IPU_FUNCTION_F, IPU_FUNCTION_R,
 							 IPU_FUNCTION_B, IPU_FUNCTION_U};
@@ -315,9 +317,9 @@ static enum status add_staying(const struct memory_at *at)
 	return status;
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- all tensors ----------------------------------------------------------------------------- */
 
-static int places_of(const struct memory_use *uses, int count, struct memory_at *at, int from)
+static int next_place(const struct memory_use *uses, int count, struct memory_at *at, int from)
 {
 	int to = from;
 
@@ -330,7 +332,7 @@ static int places_of(const struct memory_use *uses, int count, struct memory_at 
 	return to;
 }
 
-static const struct memory_use *earliest(const struct memory_at *at)
+static const struct memory_use *first_phase_use(const struct memory_at *at)
 {
 	for (int p = 0; p < MEMORY_PHASES; p++)
 		if (at->use[p])
@@ -338,10 +340,10 @@ static const struct memory_use *earliest(const struct memory_at *at)
 	return NULL;
 }
 
-/* The nearest place on the way from which a tensor comes to @place; -1: it is made there. */
-static int comes_from(const struct memory_at *at, const struct memory_use *uses, int count)
+/* The nearest place from which the tensor reaches @at; -1: it is made there. */
+static int source_place(const struct memory_at *at, const struct memory_use *uses, int count)
 {
-	const struct memory_use *first = earliest(at);
+	const struct memory_use *first = first_phase_use(at);
 	const struct ipu_tensor *tensor = memory__tensor(at);
 	int from = -1;
 
@@ -362,22 +364,22 @@ static int comes_from(const struct memory_at *at, const struct memory_use *uses,
 	return from;
 }
 
-/* Whether somebody elsewhere reads what is written here. */
+/* Set whether another place reads what is written here, and whether on another IPU. */
 static void find_readers(struct memory_at *at, const struct memory_use *uses, int count)
 {
 	struct memory_at other = *at;
 
 	at->sent = false;
 	for (int from = 0, to; from < count; from = to) {
-		to = places_of(uses, count, &other, from);
-		if (other.place == at->place || comes_from(&other, uses, count) != at->place)
+		to = next_place(uses, count, &other, from);
+		if (other.place == at->place || source_place(&other, uses, count) != at->place)
 			continue;
 		at->sent = true;
 		at->crosses |= other.ipu != at->ipu;
 	}
 }
 
-/* What skips stages waits for the micro-batch to come by. */
+/* A tensor that skips stages waits in a FIFO until its micro-batch reaches the reader. */
 static enum status add_skip(const struct memory_at *at, int from)
 {
 	const int distance = from < at->place ? at->place - from : from - at->place;
@@ -393,15 +395,15 @@ static enum status add_skip(const struct memory_at *at, int from)
 	return memory__add_piece(&maker, &piece);
 }
 
-static enum status add_elsewhere(struct memory_at *at, const struct memory_use *uses, int count)
+static enum status add_at_places(struct memory_at *at, const struct memory_use *uses, int count)
 {
 	enum status status = ST_OK;
 
 	for (int from = 0, to; from < count && status == ST_OK; from = to) {
 		int source;
 
-		to = places_of(uses, count, at, from);
-		source = comes_from(at, uses, count);
+		to = next_place(uses, count, at, from);
+		source = source_place(at, uses, count);
 		at->received = source >= 0;
 		at->crosses = at->received && memory__place_device(at->build, source) != at->ipu;
 		find_readers(at, uses, count);
@@ -415,7 +417,7 @@ static enum status add_elsewhere(struct memory_at *at, const struct memory_use *
 		if (at->received)
 			status = add_skip(at, source);
 		if (status == ST_OK)
-			status = add_passing(at);
+			status = add_transient(at);
 	}
 	return status;
 }
@@ -427,13 +429,13 @@ static enum status add_tensor(struct memory_build *build, int tensor, const stru
 	const int home = memory__place(build, build->graph->tensors[tensor].stage);
 
 	if (!ipu_tensor_is_variable(build->graph->tensors[tensor].kind))
-		return add_elsewhere(&at, uses, count);
+		return add_at_places(&at, uses, count);
 	for (int i = 0; i < count; i++)
 		if (uses[i].place == home)
 			at.use[uses[i].phase] = &uses[i];
 	at.place = home;
 	at.ipu = memory__place_device(build, home);
-	return add_staying(&at);
+	return add_persistent(&at);
 }
 
 enum status memory__add_tensors(struct memory_build *build)

@@ -1,8 +1,8 @@
 /*
- * Lowering: an operation becomes a Sequence of its plan's phases, each a Sync and a DoExchange or
- * an OnTileExecute.
+ * Lowering: each operation becomes a Sequence of its plan's phases, each of them a Sync and a
+ * DoExchange or an OnTileExecute.
  *
- * Threads: none; an executable does not change once its control programs are written.
+ * Threads: none; an executable is immutable once it has its control programs.
  */
 #include "ipu/compile/ipu_program.h"
 
@@ -60,8 +60,8 @@ enum ipu_function_phase ipu_function_of(const struct ipu_graph *graph, int node)
 
 /* ---- programs and steps ---------------------------------------------------------------------- */
 
-__attribute__((format(printf, 2, 0))) static const char *name_of(struct ipu_lowering *lowering,
-								 const char *format, va_list args)
+__attribute__((format(printf, 2, 0))) static const char *
+format_name(struct ipu_lowering *lowering, const char *format, va_list args)
 {
 	char text[512];
 	const char *kept;
@@ -78,7 +78,7 @@ const char *ipu__name(struct ipu_lowering *lowering, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	name = name_of(lowering, format, args);
+	name = format_name(lowering, format, args);
 	va_end(args);
 	return name;
 }
@@ -121,13 +121,13 @@ int ipu__sequence_add(struct ipu_lowering *lowering, int parent, const char *for
 	va_list args;
 
 	va_start(args, format);
-	name = name_of(lowering, format, args);
+	name = format_name(lowering, format, args);
 	va_end(args);
 	return ipu__program_add(lowering, parent, IPU_SEQUENCE, name, -1);
 }
 
-static void step_keep(struct ipu_lowering *lowering, int sequence, const struct ipu_step *step,
-		      const char *name)
+static void append_step(struct ipu_lowering *lowering, int sequence, const struct ipu_step *step,
+			const char *name)
 {
 	const int program = ipu__program_add(lowering, sequence, step->type, name, step->node);
 
@@ -148,9 +148,9 @@ void ipu__step_add(struct ipu_lowering *lowering, int sequence, const struct ipu
 	va_list args;
 
 	va_start(args, format);
-	name = name_of(lowering, format, args);
+	name = format_name(lowering, format, args);
 	va_end(args);
-	step_keep(lowering, sequence, step, name);
+	append_step(lowering, sequence, step, name);
 }
 
 void ipu__sync_add(struct ipu_lowering *lowering, int sequence, int64_t repeats, int node,
@@ -165,13 +165,13 @@ void ipu__sync_add(struct ipu_lowering *lowering, int sequence, int64_t repeats,
 				      .tiles = lowering->target->tiles,
 				      .repeats = repeats};
 
-	step_keep(lowering, sequence, &sync, "Internal");
+	append_step(lowering, sequence, &sync, "Internal");
 }
 
 /* ---- operations ------------------------------------------------------------------------------ */
 
-/* Where a phase belongs: serial splits and recurrent steps run in a loop. @last: the phase before
- * was in it, or -1. */
+/* The parent of a phase: serial splits and recurrent steps run in a loop. @last is the parent of
+ * the previous phase, or -1. */
 static int phase_parent(struct ipu_lowering *lowering, int sequence, const struct ipu_plan *plan,
 			int index, int last, const char *name, int node)
 {
@@ -225,7 +225,7 @@ static void lower_node(struct ipu_lowering *lowering, int function, int node)
 
 /* ---- functions ------------------------------------------------------------------------------- */
 
-static void code_close(struct ipu_lowering *lowering, struct ipu_code *code)
+static void finish_code(struct ipu_lowering *lowering, struct ipu_code *code)
 {
 	code->step_count = (int)lowering->step_count;
 	code->steps = arena_alloc(&lowering->executable->arena, lowering->step_count + 1,
@@ -276,7 +276,7 @@ enum ipu_function_phase ipu_forward_function(const struct ipu_layout *layout, bo
 	return predicted ? IPU_FUNCTION_PREDICT : IPU_FUNCTION_EVALUATE;
 }
 
-/* May there be anything for it to do? */
+/* Return whether the function may have any content. */
 static bool has_function(const struct ipu_lowering *lowering, int stage,
 			 enum ipu_function_phase phase)
 {
@@ -302,8 +302,8 @@ static bool has_function(const struct ipu_lowering *lowering, int stage,
 	}
 }
 
-/* A function that came out empty, as the update of a stage without variables, is none: but for F
- * and the B and W of a schedule, which the clock calls whatever they take, nothing would call it.
+/* Drop a function without programs, such as the update of a stage without variables. F is kept, and
+ * so are B and W of a schedule: the device clock calls them even if they are empty.
  */
 static void drop_empty(struct ipu_lowering *lowering, enum ipu_function_phase phase,
 		       struct ipu_code *code)
@@ -338,7 +338,7 @@ static enum status lower_function(struct ipu_lowering *lowering, int stage,
 		status = ipu__start_lower(lowering, code->program, stage, err);
 	else
 		lower_nodes(lowering, code->program, stage, phase);
-	code_close(lowering, code);
+	finish_code(lowering, code);
 	drop_empty(lowering, phase, code);
 	return status == ST_OK && lowering->failed ? err_nomem(err) : status;
 }
@@ -354,10 +354,10 @@ static enum status lower_stage(struct ipu_lowering *lowering, int stage, struct 
 	return status;
 }
 
-/* ---- an executable --------------------------------------------------------------------------- */
+/* ---- executable ------------------------------------------------------------------------------ */
 
-/* The replica's share of an update whose variables are spread over the replicas. */
-static struct ipu_op shared_op(const struct ipu_graph *graph, int node)
+/* The operation, or the replica's share of it: an update of variables sharded over replicas. */
+static struct ipu_op replica_op(const struct ipu_graph *graph, int node)
 {
 	struct ipu_op op = graph->nodes[node].op;
 	const int64_t replicas = graph->layout.replicas;
@@ -382,7 +382,7 @@ static enum status plan_nodes(struct ipu_lowering *lowering, struct err *err)
 	if (!executable->plans || !executable->code || !lowering->reduced)
 		return err_nomem(err);
 	for (int n = 0; n < graph->node_count && status == ST_OK; n++) {
-		const struct ipu_op op = shared_op(graph, n);
+		const struct ipu_op op = replica_op(graph, n);
 
 		status = ipu_planner_plan(lowering->planner, &op, &graph->nodes[n].options,
 					  &executable->plans[n], err);

@@ -1,5 +1,5 @@
 /*
- * Lowering what moves data beside the operations: FIFOs, remote memory, sums and shares over the
+ * Lowering of data movement beside the operations: FIFOs, remote memory, collectives of the
  * replicas. Formulas and their sources: docs/cost-model.md, "What moves data".
  *
  * Threads: none.
@@ -11,10 +11,10 @@
 #include "common/minmax.h"
 #include "ipu/compile/ipu_program_internal.h"
 
-/* A call of a tile's copy, measured on a C600. */
+/* Cycles of calling a copy on a tile, measured on a C600. */
 #define LOCAL_COPY_CYCLES 288
 
-/* All IPUs of a Pod64. */
+/* Number of IPUs in a Pod64. */
 #define POD64_IPUS 64
 
 bool ipu__has_fifo(const struct ipu_graph *graph, int stage)
@@ -45,7 +45,7 @@ enum status ipu__layout_check(const struct ipu_graph *graph, const struct ipu_ta
 	return ST_OK;
 }
 
-/* ---- on the tiles, and to memory elsewhere --------------------------------------------------- */
+/* ---- copies on tiles, remote memory ---------------------------------------------------------- */
 
 int64_t ipu_fifo_cycles(const struct ipu_target *target, int64_t bytes, bool offloaded)
 {
@@ -79,8 +79,8 @@ void ipu__copy_lower(struct ipu_lowering *lowering, int function, int64_t bytes,
 	ipu__step_add(lowering, sequence, &copy, "%s/OnTileCopy-0", name);
 }
 
-static void stream_part(struct ipu_lowering *lowering, int sequence, enum ipu_program_type type,
-			int64_t cycles, int64_t bytes_in, int64_t bytes_out, const char *name)
+static void add_stream_part(struct ipu_lowering *lowering, int sequence, enum ipu_program_type type,
+			    int64_t cycles, int64_t bytes_in, int64_t bytes_out, const char *name)
 {
 	const struct ipu_step step = {.node = -1,
 				      .phase = -1,
@@ -105,16 +105,16 @@ void ipu__remote_lower(struct ipu_lowering *lowering, int function, int64_t byte
 	if (bytes == 0)
 		return;
 	sequence = ipu__sequence_add(lowering, function, "%s", name);
-	stream_part(lowering, sequence, IPU_STREAM_COPY_BEGIN, copy.begin_cycles, 0, 0, name);
-	stream_part(lowering, sequence, IPU_STREAM_COPY_MID,
-		    copy.cycles - copy.begin_cycles - copy.end_cycles, load ? bytes : 0,
-		    load ? 0 : bytes, name);
-	stream_part(lowering, sequence, IPU_STREAM_COPY_END, copy.end_cycles, 0, 0, name);
+	add_stream_part(lowering, sequence, IPU_STREAM_COPY_BEGIN, copy.begin_cycles, 0, 0, name);
+	add_stream_part(lowering, sequence, IPU_STREAM_COPY_MID,
+			copy.cycles - copy.begin_cycles - copy.end_cycles, load ? bytes : 0,
+			load ? 0 : bytes, name);
+	add_stream_part(lowering, sequence, IPU_STREAM_COPY_END, copy.end_cycles, 0, 0, name);
 }
 
 /* ---- over the replicas ----------------------------------------------------------------------- */
 
-/* Of every tile's share of @bytes, exchanged or added. */
+/* Cycles to exchange or add @bytes spread over all tiles. */
 static double local_cycles(const struct ipu_target *target, enum ipu_program_type type,
 			   int64_t bytes)
 {
@@ -124,20 +124,20 @@ static double local_cycles(const struct ipu_target *target, enum ipu_program_typ
 	return (double)bytes / ((double)target->tiles * rate);
 }
 
-/* A ring as popops has it: rounds in which every replica passes a share on to the next. */
+/* A ring collective as in popops: in each round every replica passes a share to the next one. */
 struct ring {
-	int64_t members, rounds, share; /* replicas or domains; bytes that go round */
-	bool meets; /* both ways at once, half way round each, then added up; else one way round */
-	int64_t cycles, sync; /* of a round */
+	int64_t members, rounds, share; /* members: replicas or domains; share: bytes passed on */
+	bool meets; /* in both directions, half way each, then added; else in one direction */
+	int64_t cycles, sync; /* per round */
 };
 
-/* A sum over replicas: a ring within each domain of IPU-Links, then one between the domains, in
- * which every replica of a domain sums its own share over the gateways. */
+/* A collective over replicas: a ring within each IPU-Link domain, then one between the domains, in
+ * which every replica of a domain sums its share over the gateways. */
 struct rings {
 	struct ring inner, outer;
 };
 
-/* popops' choice for one IPU a replica: shares that are small meet in the middle. */
+/* Choice of popops with one IPU per replica: small shares meet in the middle. */
 static bool meets_in_middle(int64_t replicas, int64_t bytes, bool gather)
 {
 	const int64_t least = gather ? 622592 : 1245184;
@@ -146,9 +146,9 @@ static bool meets_in_middle(int64_t replicas, int64_t bytes, bool gather)
 				(replicas > 8 && bytes < 32 * least) || replicas > 16);
 }
 
-/* @bytes: of each replica before they are summed, or after they are gathered. */
-static struct rings rings_of(const struct ipu_target *target, int64_t replicas,
-			     int64_t replica_ipus, int64_t bytes, bool gather)
+/* @bytes per replica before a sum, or after a gather. */
+static struct rings make_rings(const struct ipu_target *target, int64_t replicas,
+			       int64_t replica_ipus, int64_t bytes, bool gather)
 {
 	const int64_t own = max(replica_ipus, 1);
 	struct rings rings = {.inner = {.members = max(target->ipus_link_domain / own, 1)}};
@@ -160,14 +160,14 @@ static struct rings rings_of(const struct ipu_target *target, int64_t replicas,
 	inner->share = (bytes + inner->members - 1) / inner->members;
 	outer->members = (replicas + inner->members - 1) / inner->members;
 	outer->share = (inner->share + outer->members - 1) / outer->members;
-	/* A whole Pod64 is a torus, on which larger replicas meet too. */
+	/* A whole Pod64 is a torus, on which larger replicas also meet in the middle. */
 	inner->meets =
 		own > 1 ? inner->members > 2 && inner->members * own >= POD64_IPUS
 			: meets_in_middle(inner->members, gather ? inner->share : bytes, gather);
 	both = own == 1 && inner->members > 2 && !inner->meets;
 	inner->rounds = inner->meets ? inner->members / 2 : inner->members - 1;
 	outer->rounds = outer->members - 1;
-	/* A pair has its four links; else the two of each side, that all IPUs of a side share. */
+	/* A pair uses its four links; otherwise all IPUs of a side share its two links. */
 	if (own > 1 || inner->members > 2)
 		rate /= both ? 1 : (double)max(own, 2);
 	inner->cycles = (int64_t)ceil((double)inner->share * target->clock_hz / rate);
@@ -188,7 +188,8 @@ struct ipu_function_cost ipu_all_reduce_cost(const struct ipu_target *target, in
 	if (replicas < 2 || bytes == 0)
 		return cost;
 	for (int gather = 0; gather < 2; gather++) {
-		const struct rings rings = rings_of(target, replicas, replica_ipus, bytes, gather);
+		const struct rings rings =
+			make_rings(target, replicas, replica_ipus, bytes, gather);
 		const struct ring *ring[] = {&rings.inner, &rings.outer};
 
 		for (int i = 0; i < 2; i++) {
@@ -210,9 +211,9 @@ struct ipu_function_cost ipu_all_reduce_cost(const struct ipu_target *target, in
 	return cost;
 }
 
-/* A phase on the replica's own tiles; no bytes: of a number that says whose share is next. */
-static void local_phase(struct ipu_lowering *lowering, int sequence, enum ipu_program_type type,
-			int64_t bytes, int64_t repeats, const char *name)
+/* A phase on the replica's own tiles; @bytes 0: it computes the index of the next share. */
+static void add_local_phase(struct ipu_lowering *lowering, int sequence, enum ipu_program_type type,
+			    int64_t bytes, int64_t repeats, const char *name)
 {
 	const struct ipu_target *target = lowering->target;
 	const bool exchange = type == IPU_DO_EXCHANGE;
@@ -233,9 +234,9 @@ static void local_phase(struct ipu_lowering *lowering, int sequence, enum ipu_pr
 	ipu__step_add(lowering, sequence, &step, "%s", name);
 }
 
-/* Between the replicas, after a sync of all that are in the ring. */
-static void pass_on(struct ipu_lowering *lowering, int sequence, const struct ring *ring,
-		    const char *name)
+/* Pass the share to the next replica, after a sync of all members of the ring. */
+static void exchange_share(struct ipu_lowering *lowering, int sequence, const struct ring *ring,
+			   const char *name)
 {
 	struct ipu_step step = {.node = -1,
 				.phase = -1,
@@ -253,8 +254,8 @@ static void pass_on(struct ipu_lowering *lowering, int sequence, const struct ri
 	ipu__step_add(lowering, sequence, &step, "%s", name);
 }
 
-/* A share is sliced out, passed on in each round of a loop, and added to the next that is sliced
- * out; or copied, passed on and put in its place. */
+/* Reduce-scatter: slice a share, then in each round pass it on and add it to the next slice.
+ * Gather: copy a share, pass it on, and store it in its slice. */
 static void lower_ring(struct ipu_lowering *lowering, int sequence, const struct ring *ring,
 		       bool gather, const char *name)
 {
@@ -266,22 +267,22 @@ static void lower_ring(struct ipu_lowering *lowering, int sequence, const struct
 
 	if (ring->rounds == 0)
 		return;
-	local_phase(lowering, sequence, execute, 0, 1, index);
-	local_phase(lowering, sequence, execute, 0, 1, index);
+	add_local_phase(lowering, sequence, execute, 0, 1, index);
+	add_local_phase(lowering, sequence, execute, 0, 1, index);
 	if (gather)
-		local_phase(lowering, sequence, execute, ring->share, 1, work);
-	local_phase(lowering, sequence, IPU_DO_EXCHANGE, ring->share, 1, slice);
+		add_local_phase(lowering, sequence, execute, ring->share, 1, work);
+	add_local_phase(lowering, sequence, IPU_DO_EXCHANGE, ring->share, 1, slice);
 	if (ring->rounds > 1)
 		loop = ipu__repeat_add(lowering, sequence, ring->rounds, name, -1);
-	local_phase(lowering, loop, execute, 0, ring->rounds, index);
-	pass_on(lowering, loop, ring, name);
+	add_local_phase(lowering, loop, execute, 0, ring->rounds, index);
+	exchange_share(lowering, loop, ring, name);
 	if (gather)
-		local_phase(lowering, loop, execute, ring->share, ring->rounds, work);
-	local_phase(lowering, loop, IPU_DO_EXCHANGE, ring->share, ring->rounds, slice);
+		add_local_phase(lowering, loop, execute, ring->share, ring->rounds, work);
+	add_local_phase(lowering, loop, IPU_DO_EXCHANGE, ring->share, ring->rounds, slice);
 	if (!gather)
-		local_phase(lowering, loop, execute, ring->share, ring->rounds, work);
+		add_local_phase(lowering, loop, execute, ring->share, ring->rounds, work);
 	if (!gather && ring->meets)
-		local_phase(lowering, sequence, execute, ring->share, 1, work);
+		add_local_phase(lowering, sequence, execute, ring->share, 1, work);
 }
 
 void ipu__collective_lower(struct ipu_lowering *lowering, int function, enum ipu_collective kind,
@@ -295,8 +296,8 @@ void ipu__collective_lower(struct ipu_lowering *lowering, int function, enum ipu
 	sequence = ipu__sequence_add(lowering, function, "%s", name);
 	lowering->collective = true;
 	if (kind != IPU_ALL_GATHER) {
-		const struct rings rings = rings_of(lowering->target, layout->replicas,
-						    layout->replica_ipus, bytes, false);
+		const struct rings rings = make_rings(lowering->target, layout->replicas,
+						      layout->replica_ipus, bytes, false);
 
 		lower_ring(lowering, sequence, &rings.inner, false,
 			   ipu__name(lowering, "%s/ReduceScatter/Ring", name));
@@ -304,8 +305,8 @@ void ipu__collective_lower(struct ipu_lowering *lowering, int function, enum ipu
 			   ipu__name(lowering, "%s/ReduceScatter/Gateway", name));
 	}
 	if (kind != IPU_REDUCE_SCATTER) {
-		const struct rings rings = rings_of(lowering->target, layout->replicas,
-						    layout->replica_ipus, bytes, true);
+		const struct rings rings = make_rings(lowering->target, layout->replicas,
+						      layout->replica_ipus, bytes, true);
 
 		lower_ring(lowering, sequence, &rings.outer, true,
 			   ipu__name(lowering, "%s/AllGather/Gateway", name));
@@ -328,7 +329,7 @@ static bool is_summed(const struct ipu_lowering *lowering, int t)
 	       !lowering->reduced[t];
 }
 
-/* A gradient that is but cast for the update is summed as it was made. */
+/* The type in which a gradient is summed: before the cast, if it is only cast for the update. */
 static enum ipu_dtype summed_dtype(const struct ipu_graph *graph, int t)
 {
 	enum ipu_dtype dtype = graph->tensors[t].dtype;
@@ -347,9 +348,9 @@ static enum ipu_dtype summed_dtype(const struct ipu_graph *graph, int t)
 	return writers == 1 ? dtype : graph->tensors[t].dtype;
 }
 
-/* Gradients are summed over the replicas once, before whatever of the update reads them first. As
- * long as they fit the buffer, those of a type that later operations read go with it. */
-static void reduce_from(struct ipu_lowering *lowering, int function, int node, int first)
+/* Sum the gradient @first over the replicas before the operation @node of the update reads it, and
+ * with it, as far as the buffer allows, those of the same type that later operations read. */
+static void reduce_gradients(struct ipu_lowering *lowering, int function, int node, int first)
 {
 	const struct ipu_graph *graph = lowering->executable->graph;
 	const bool scatter = shards(&graph->layout);
@@ -386,7 +387,7 @@ static void reduce_from(struct ipu_lowering *lowering, int function, int node, i
 			      bytes, name);
 }
 
-static bool reads_accumulator(const struct ipu_graph *graph, const struct ipu_node *node)
+static bool writes_accumulator(const struct ipu_graph *graph, const struct ipu_node *node)
 {
 	for (int i = 0; i < node->write_count; i++)
 		if (graph->tensors[node->writes[i]].kind == IPU_TENSOR_ACCUMULATOR)
@@ -394,7 +395,7 @@ static bool reads_accumulator(const struct ipu_graph *graph, const struct ipu_no
 	return false;
 }
 
-/* Gradients are added to accumulators that lie elsewhere: there and back with each. */
+/* Load or store the offloaded accumulators to which @node adds. */
 static void stream_accumulators(struct ipu_lowering *lowering, int function,
 				const struct ipu_node *node, bool load)
 {
@@ -419,9 +420,9 @@ void ipu__before_node(struct ipu_lowering *lowering, int function, int node)
 	if (of->op.phase == IPU_PHASE_U)
 		for (int i = 0; i < of->read_count; i++) {
 			if (is_summed(lowering, of->reads[i]))
-				reduce_from(lowering, function, node, of->reads[i]);
+				reduce_gradients(lowering, function, node, of->reads[i]);
 		}
-	else if (graph->layout.offload_accumulators && reads_accumulator(graph, of))
+	else if (graph->layout.offload_accumulators && writes_accumulator(graph, of))
 		stream_accumulators(lowering, function, of, true);
 }
 
@@ -431,14 +432,14 @@ void ipu__after_node(struct ipu_lowering *lowering, int function, int node)
 	const struct ipu_node *of = &graph->nodes[node];
 
 	if (of->op.phase != IPU_PHASE_U) {
-		if (graph->layout.offload_accumulators && reads_accumulator(graph, of))
+		if (graph->layout.offload_accumulators && writes_accumulator(graph, of))
 			stream_accumulators(lowering, function, of, false);
 		return;
 	}
 	for (int i = 0; i < of->write_count && shards(&graph->layout); i++) {
 		const struct ipu_tensor *tensor = &graph->tensors[of->writes[i]];
 
-		/* Shares of weights that stay shares are gathered where they are read. */
+		/* Weights that stay sharded are gathered before they are read. */
 		if (tensor->kind == IPU_TENSOR_WEIGHT && !graph->layout.shard_weights)
 			ipu__collective_lower(
 				lowering, function, IPU_ALL_GATHER, ipu_tensor_bytes(tensor),
@@ -448,7 +449,7 @@ void ipu__after_node(struct ipu_lowering *lowering, int function, int node)
 
 /* ---- whole functions ------------------------------------------------------------------------- */
 
-static int64_t kind_bytes(const struct ipu_graph *graph, int stage, enum ipu_tensor_kind kind)
+static int64_t stage_kind_bytes(const struct ipu_graph *graph, int stage, enum ipu_tensor_kind kind)
 {
 	int64_t bytes = 0;
 
@@ -458,19 +459,20 @@ static int64_t kind_bytes(const struct ipu_graph *graph, int stage, enum ipu_ten
 	return bytes;
 }
 
-static int64_t share_of(int64_t bytes, const struct ipu_layout *layout, bool shared)
+static int64_t shard_bytes(int64_t bytes, const struct ipu_layout *layout, bool shared)
 {
 	return shared ? (bytes + layout->replicas - 1) / layout->replicas : bytes;
 }
 
-/* The stage's variables of a kind between the tiles and the streaming memory. */
+/* Stream a stage's variables of @kind between the tiles and streaming memory. */
 static void stream_kind(struct ipu_lowering *lowering, int function, int stage,
 			enum ipu_tensor_kind kind, bool shared, bool load)
 {
 	const struct ipu_graph *graph = lowering->executable->graph;
 
 	ipu__remote_lower(lowering, function,
-			  share_of(kind_bytes(graph, stage, kind), &graph->layout, shared), load,
+			  shard_bytes(stage_kind_bytes(graph, stage, kind), &graph->layout, shared),
+			  load,
 			  ipu__name(lowering, "%s/Stage%d/%s", load ? "RemoteLoad" : "RemoteStore",
 				    stage, ipu_tensor_kind_name(kind)));
 }
@@ -486,7 +488,7 @@ static void load_weights(struct ipu_lowering *lowering, int function, int stage)
 	if (layout->shard_weights)
 		ipu__collective_lower(
 			lowering, function, IPU_ALL_GATHER,
-			kind_bytes(graph, stage, IPU_TENSOR_WEIGHT),
+			stage_kind_bytes(graph, stage, IPU_TENSOR_WEIGHT),
 			ipu__name(lowering, "ReplicatedAllGather/Stage%d/weights", stage));
 }
 
@@ -504,8 +506,8 @@ static bool reads_tensor(const struct ipu_graph *graph, int stage, char phase, i
 	return false;
 }
 
-/* Of what the forward has stashed: from its FIFO, or from where that is offloaded to. @reader: what
- * a phase of @stage reads, where B and W each take their own; 0: all. */
+/* Pop the stash of the forward (or @push it) from its FIFOs or from remote memory. @reader: only
+ * what that phase of @stage reads, since B and W pop separately; 0: all. */
 static void pop_stash(struct ipu_lowering *lowering, int function, int stage, bool push,
 		      char reader)
 {

@@ -1,5 +1,5 @@
 /*
- * One pass over the backward operations, one back over the forward ones. Threads: none.
+ * One pass over the backward operations, then one in reverse over the forward ones. Threads: none.
  */
 #include "ipu/compile/ipu_stash.h"
 
@@ -10,34 +10,34 @@ struct stashing {
 	struct ipu_stash *stash;
 	int stage;
 	bool *needed; /* by tensor */
-	bool *cached; /* by tensor: as an operation left it that cannot be replayed */
+	bool *cached; /* by tensor: the result of an operation that cannot be recomputed */
 };
 
-static bool of_microbatch(enum ipu_tensor_kind kind)
+static bool is_per_microbatch(enum ipu_tensor_kind kind)
 {
 	return kind == IPU_TENSOR_INPUT || kind == IPU_TENSOR_LABELS ||
 	       kind == IPU_TENSOR_ACTIVATION || kind == IPU_TENSOR_KEPT;
 }
 
-static void need_reads(struct stashing *stashing, const struct ipu_node *node)
+static void mark_reads_needed(struct stashing *stashing, const struct ipu_node *node)
 {
 	for (int i = 0; i < node->read_count; i++)
-		if (of_microbatch(stashing->graph->tensors[node->reads[i]].kind) ||
+		if (is_per_microbatch(stashing->graph->tensors[node->reads[i]].kind) ||
 		    stashing->graph->tensors[node->reads[i]].kind == IPU_TENSOR_TEMPORARY)
 			stashing->needed[node->reads[i]] = true;
 }
 
-static bool draws(const struct ipu_node *node)
+static bool is_random(const struct ipu_node *node)
 {
 	return node->op.kind == IPU_OP_ELEMENTWISE && node->op.elements.times[IPU_FN_RANDOM] > 0;
 }
 
-/* Going back over the forward: an operation runs again where what it makes is needed. What one
- * made that draws at random is kept as it is, so nothing before needs to make it. */
-static void replay(struct stashing *stashing, int n)
+/* Visit the forward operations in reverse: recompute an operation if its result is needed. Results
+ * of random operations are cached, so their inputs need not be recomputed. */
+static void mark_replayed(struct stashing *stashing, int n)
 {
 	const struct ipu_node *node = &stashing->graph->nodes[n];
-	const bool drawn = draws(node);
+	const bool drawn = is_random(node);
 	bool wanted = false;
 
 	for (int i = 0; i < node->write_count; i++) {
@@ -52,10 +52,10 @@ static void replay(struct stashing *stashing, int n)
 	if (!wanted || drawn)
 		return;
 	stashing->stash->replayed[n] = stashing->stash->replays = true;
-	need_reads(stashing, node);
+	mark_reads_needed(stashing, node);
 }
 
-static void fill(struct stashing *stashing)
+static void fill_stash(struct stashing *stashing)
 {
 	const struct ipu_graph *graph = stashing->graph;
 	struct ipu_stash *stash = stashing->stash;
@@ -64,13 +64,13 @@ static void fill(struct stashing *stashing)
 
 	for (int n = 0; n < graph->node_count; n++)
 		if (ipu_node_in(&graph->nodes[n], stashing->stage, IPU_PHASE_B))
-			need_reads(stashing, &graph->nodes[n]);
+			mark_reads_needed(stashing, &graph->nodes[n]);
 	for (int n = graph->node_count - 1; n >= 0 && again; n--)
 		if (ipu_node_in(&graph->nodes[n], stashing->stage, IPU_PHASE_F))
-			replay(stashing, n);
+			mark_replayed(stashing, n);
 	for (int t = 0; t < graph->tensor_count; t++)
 		if ((stashing->needed[t] || stashing->cached[t]) &&
-		    of_microbatch(graph->tensors[t].kind))
+		    is_per_microbatch(graph->tensors[t].kind))
 			stash->tensors[stash->count++] = t;
 }
 
@@ -88,7 +88,7 @@ enum status ipu_stash_init(struct ipu_stash *stash, const struct ipu_graph *grap
 	stashing.cached = mem_calloc(tensors, sizeof(*stashing.cached));
 	ready = stash->tensors && stash->replayed && stashing.needed && stashing.cached;
 	if (ready)
-		fill(&stashing);
+		fill_stash(&stashing);
 	else
 		ipu_stash_fini(stash);
 	mem_free(stashing.needed);

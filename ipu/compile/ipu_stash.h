@@ -1,10 +1,10 @@
 /*
- * What a stage's forward leaves for its backward.
+ * Tensors that a stage's forward pass saves for its backward pass.
  *
  * Without recomputation: every tensor of the micro-batch that the backward pass reads. With it:
- * what the replayed operations cannot make again, which are the stage's inputs and what is drawn at
- * random (TensorFlow for IPU caches the results of stateful operations). The last stage is never
- * replayed: its backward follows at once.
+ * what recomputation cannot produce, namely the stage's inputs and random results (TensorFlow for
+ * IPU caches the results of stateful operations). The last stage never recomputes: its backward
+ * follows immediately.
  */
 #ifndef IPU_STASH_H
 #define IPU_STASH_H
@@ -12,10 +12,10 @@
 #include "ipu/compile/ipu_graph.h"
 
 struct ipu_stash {
-	int *tensors; /* in order of number; owned */
+	int *tensors; /* in ascending order; owned */
 	int count;
-	bool *replayed; /* by node: it runs again before the backward; owned */
-	bool replays;   /* any does */
+	bool *replayed; /* by node: it is recomputed before the backward; owned */
+	bool replays;   /* whether any node is */
 };
 
 enum status ipu_stash_init(struct ipu_stash *stash, const struct ipu_graph *graph, int stage,

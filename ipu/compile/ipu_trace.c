@@ -1,6 +1,6 @@
 /*
- * Steps of functions are those of their code, transfers stand for themselves. Threads: any, nothing
- * is kept.
+ * An event is expanded to the steps of its function; a transfer is a step itself. Threads: any; no
+ * state.
  */
 #include "ipu/compile/ipu_trace.h"
 
@@ -12,7 +12,7 @@
 
 struct tracing {
 	const struct ipu_executable *executable;
-	int64_t origin; /* what cycles count from */
+	int64_t origin; /* cycle that counts as 0 */
 	ipu_trace_fn fn;
 	void *user;
 };
@@ -77,7 +77,7 @@ static int trace_code_step(const struct tracing *tracing, const struct ipu_step 
 	return failed;
 }
 
-/* Steps @first .. of a loop; one that is in none stands alone. */
+/* End of the loop that begins with step @first; a step outside loops is one of its own. */
 static int loop_end(const struct tracing *tracing, const struct ipu_code *code, int first)
 {
 	const struct ipu_program *programs = tracing->executable->programs;
@@ -90,7 +90,7 @@ static int loop_end(const struct tracing *tracing, const struct ipu_code *code, 
 	return end;
 }
 
-/* The steps of a function, one after the other. */
+/* Report the steps of a function in sequence. */
 static int trace_event(const struct tracing *tracing, const struct ipu_event *event)
 {
 	const struct ipu_code *code = &tracing->executable->code[event->stage][event->function];
@@ -111,7 +111,7 @@ static int trace_event(const struct tracing *tracing, const struct ipu_event *ev
 	return failed;
 }
 
-/* Begin, Mid and End; what is hidden is so from the start. */
+/* Report Begin, Mid and End; the overlapped cycles are the first ones. */
 static int trace_stream(const struct tracing *tracing, const struct ipu_transfer *transfer,
 			struct ipu_trace_step *step)
 {

@@ -1,19 +1,19 @@
 /*
- * The steady state of a pipeline run, found by comparing each period of its timeline with the one
- * before: what repeats to the cycle is told once. Threads: any, nothing is kept.
+ * Steady state of a pipeline run, found by comparing each period of its timeline with the previous
+ * one: what repeats to the cycle is reported once. Threads: any; no state.
  */
 #include <limits.h>
 
 #include "ipu/compile/ipu_control.h"
 #include "ipu/compile/ipu_trace.h"
 
-/* What is compared: the time steps @first .. @end - 1. */
+/* The comparison of time steps @first .. @end - 1. */
 struct periods {
 	const struct ipu_timeline *timeline;
 	int first, end, period;
-	int64_t cycles;   /* from one period to the next */
-	int microbatches; /* likewise */
-	int broken;       /* the last time step that is not as a period before */
+	int64_t cycles;   /* between periods */
+	int microbatches; /* between periods */
+	int broken;       /* the last time step that differs from the previous period, or -1 */
 };
 
 static bool next_microbatch(const struct periods *periods, int before, int now)
@@ -45,18 +45,18 @@ static bool same_transfer(const struct periods *periods, const struct ipu_transf
 	       next_microbatch(periods, before->microbatch, now->microbatch);
 }
 
-static void see(struct periods *periods, int time_step, bool same)
+static void record_difference(struct periods *periods, int time_step, bool same)
 {
 	if (!same && time_step > periods->broken)
 		periods->broken = time_step;
 }
 
-static bool in_last(const struct periods *periods, int time_step)
+static bool in_last_period(const struct periods *periods, int time_step)
 {
 	return time_step >= periods->end - periods->period && time_step < periods->end;
 }
 
-/* Does a time step have one a period before, or after? */
+/* Return whether a time step has a counterpart one period before, or after. */
 static bool has_before(const struct periods *periods, int time_step)
 {
 	return time_step >= periods->first + periods->period && time_step < periods->end;
@@ -67,25 +67,28 @@ static bool has_after(const struct periods *periods, int time_step)
 	return time_step >= periods->first && time_step < periods->end - periods->period;
 }
 
-/* Lists are in order of IPU, then time step: of an IPU, what is a period ago stands as many places
- * before as its last period has. Both ways, so that nothing is more or less than in the next. */
+/* Lists are sorted by IPU, then time step: within an IPU, the counterpart one period before has an
+ * index lower by the number of items in the last period. Compare both ways, so that no period has
+ * more or fewer items than the next. */
 static void compare_ipu_events(struct periods *periods, int first, int end)
 {
 	const struct ipu_event *events = periods->timeline->events;
 	int count = 0;
 
 	for (int i = first; i < end; i++)
-		count += in_last(periods, events[i].time_step);
+		count += in_last_period(periods, events[i].time_step);
 	for (int i = first; i < end; i++) {
 		const int step = events[i].time_step;
 
 		if (has_before(periods, step))
-			see(periods, step,
-			    i - count >= first &&
-				    same_event(periods, &events[i - count], &events[i]));
+			record_difference(
+				periods, step,
+				i - count >= first &&
+					same_event(periods, &events[i - count], &events[i]));
 		if (has_after(periods, step))
-			see(periods, step + periods->period,
-			    i + count < end && same_event(periods, &events[i], &events[i + count]));
+			record_difference(periods, step + periods->period,
+					  i + count < end && same_event(periods, &events[i],
+									&events[i + count]));
 	}
 }
 
@@ -95,18 +98,19 @@ static void compare_ipu_transfers(struct periods *periods, int first, int end)
 	int count = 0;
 
 	for (int i = first; i < end; i++)
-		count += in_last(periods, transfers[i].time_step);
+		count += in_last_period(periods, transfers[i].time_step);
 	for (int i = first; i < end; i++) {
 		const int step = transfers[i].time_step;
 
 		if (has_before(periods, step))
-			see(periods, step,
-			    i - count >= first &&
-				    same_transfer(periods, &transfers[i - count], &transfers[i]));
+			record_difference(periods, step,
+					  i - count >= first &&
+						  same_transfer(periods, &transfers[i - count],
+								&transfers[i]));
 		if (has_after(periods, step))
-			see(periods, step + periods->period,
-			    i + count < end &&
-				    same_transfer(periods, &transfers[i], &transfers[i + count]));
+			record_difference(periods, step + periods->period,
+					  i + count < end && same_transfer(periods, &transfers[i],
+									   &transfers[i + count]));
 	}
 }
 
@@ -128,7 +132,7 @@ static void compare(struct periods *periods)
 	}
 }
 
-/* When time step @step begins on the first IPU that has something to do in it, or later. */
+/* The start of time step @step, or of a later one, on the first IPU that has work in it. */
 static int64_t step_cycle(const struct ipu_timeline *timeline, int step)
 {
 	struct ipu_walk walk = {.timeline = timeline};
@@ -153,13 +157,13 @@ int ipu_trace_parts(struct ipu_trace_part parts[IPU_TRACE_PARTS],
 	int64_t start, end;
 
 	parts[0] = (struct ipu_trace_part){.end_step = INT_MAX, .repeats = 1};
-	/* Where IPUs do not meet, no two of them repeat at the same cycles. */
+	/* Without lockstep, no two IPUs repeat at the same cycles. */
 	if (fold.repeats < 2 || !ipu_schedule_lockstep(schedule->kind))
 		return 1;
 	end = step_cycle(timeline, periods.end);
 	periods.cycles = end - step_cycle(timeline, periods.end - periods.period);
 	compare(&periods);
-	/* What differs from the period before may be the first of those that follow. */
+	/* A period that differs from the previous one may be the first of the steady state. */
 	if (periods.broken >= 0)
 		passed = (periods.broken - periods.first) / periods.period;
 	repeats = fold.repeats - passed;
@@ -177,7 +181,7 @@ int ipu_trace_parts(struct ipu_trace_part parts[IPU_TRACE_PARTS],
 		.cycles = periods.cycles,
 		.microbatches = fold.microbatches,
 	};
-	/* Where nothing is trained the last period may be the end. */
+	/* Without training the last period may be the end of the run. */
 	if (end < timeline->cycles)
 		parts[count++] = (struct ipu_trace_part){.first_step = periods.end,
 							 .end_step = INT_MAX,

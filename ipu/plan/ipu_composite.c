@@ -1,5 +1,5 @@
 /*
- * Layers as operations: one function for each family, one row for each kind.
+ * Layers as operations: one function per family, one row per kind.
  */
 #include "ipu/plan/ipu_composite.h"
 
@@ -47,8 +47,8 @@ static void add_reduce(struct list *list, const char *name, int64_t inputs, int6
 
 /* ---- recurrent cells ------------------------------------------------------------------------- */
 
-/* popnn's (Lstm.cpp, Gru.cpp, Rnn.cpp; preCalcWeights is off by default): in each step products of
- * input and state, then a map; weights' gradients are added up as the steps go back. */
+/* popnn's cells (Lstm.cpp, Gru.cpp, Rnn.cpp; preCalcWeights is off by default): each step runs
+ * products of input and state, then a map; weight gradients are accumulated in reverse order. */
 static const struct cell {
 	int gates;
 	uint8_t forward[IPU_FUNCTIONS], backward[IPU_FUNCTIONS];
@@ -65,7 +65,7 @@ static const struct cell *cell_of(const struct ipu_composite *from)
 						 : &rnn;
 }
 
-/* The products of a cell with its weights, once for each step, or all steps in one. */
+/* A product of a cell with its weights, once per step, or for all steps at once. */
 struct cell_product {
 	const char *forward, *data, *weights, *sum; /* names */
 	bool at_once, of_input, of_state;
@@ -75,9 +75,9 @@ struct cell_product {
 #define PRODUCT(name) "Rnn/" name, "Rnn/" name "/GradX", "Rnn/" name "/GradW", "Rnn/" name "/Sum"
 #define CELL_PRODUCTS 2
 
-/* An LSTM multiplies input and state side by side. A GRU whose reset comes before its product needs
- * a second one, of the candidate; whose reset comes after multiplies the two apart. The inputs of a
- * plain cell wait for nothing. */
+/* An LSTM multiplies input and state in one product. A GRU with reset before the product needs a
+ * second one for the candidate; with reset after, it multiplies input and state separately. The
+ * inputs of a plain cell do not depend on the state, so all steps are one product. */
 static int list_products(const struct ipu_composite *from, struct cell_product out[CELL_PRODUCTS])
 {
 	const int gates = cell_of(from)->gates;
@@ -97,10 +97,10 @@ static int list_products(const struct ipu_composite *from, struct cell_product o
 	return CELL_PRODUCTS;
 }
 
-/* Steps whose gradients of weights an LSTM adds up in one product: as many as lie on a tile in a
- * tenth of the memory that it may have, a fifth (Lstm.cpp, interleaveWUCadence), whole vectors of
- * them, dealt evenly. Units are dealt to tiles by 16 or the largest power of two in them (Rnn.cpp).
- * The tile is Mk2's for all targets. */
+/* Steps whose weight gradients an LSTM accumulates in one product: as many as fit on a tile in a
+ * tenth of the available memory, a fifth of the tile's (Lstm.cpp, interleaveWUCadence), in whole
+ * vectors, evenly divided. Units are assigned to tiles by 16 or their largest power of two
+ * (Rnn.cpp). The tile is Mk2's for all targets. */
 static int64_t steps_at_once(const struct ipu_composite *from)
 {
 	const int64_t tiles = 1472, memory = 638976 / 50, two = from->units & -from->units;
@@ -126,7 +126,7 @@ static void add_weight_gradients(struct list *list, const struct cell_product *p
 	const int64_t times = (from->steps + steps - 1) / steps;
 
 	add_matmul(list, product->weights, times, deep, steps * from->batch, wide);
-	/* Of several steps at once it is no longer the forward product's gradient. */
+	/* A product over several steps is no longer the forward product's gradient. */
 	list->ops[list->count - 1].trained = from->trained && (steps == 1 || product->at_once);
 	if (!product->at_once)
 		add_map(list, product->sum, times,
@@ -135,7 +135,7 @@ static void add_weight_gradients(struct list *list, const struct cell_product *p
 					      .times = {[IPU_FN_SCALED_ADD] = 1}});
 }
 
-/* Each item has a sum of its own to the end. */
+/* Each batch item has a separate sum until the end. */
 static void add_bias_gradients(struct list *list, int64_t count, int64_t wide)
 {
 	const int64_t steps = steps_at_once(list->from);
@@ -203,7 +203,7 @@ static void recurrent_elements(const struct ipu_composite *from, double *operand
 
 /* ---- attention ------------------------------------------------------------------------------- */
 
-/* Each head of each item is a product of its own: a group of a convolution of one position. */
+/* Each head of each item is a separate product: one group of a convolution of one position. */
 static void add_heads(struct list *list, const char *name, enum ipu_pass pass, int64_t m, int64_t k,
 		      int64_t n)
 {
@@ -228,7 +228,7 @@ static void attention(struct list *list)
 	const struct ipu_composite *from = list->from;
 	const int64_t wide = from->heads * from->head, all = from->batch * from->heads;
 	const int64_t deep = from->values ? from->values : from->head;
-	const int64_t made = from->heads * deep; /* of values */
+	const int64_t made = from->heads * deep; /* width of all values */
 	const int64_t queries = from->batch * from->length, keys = from->batch * from->keys;
 	const struct ipu_rows rows = {from->pass == IPU_FORWARD ? IPU_ROWS_SOFTMAX
 								: IPU_ROWS_SOFTMAX_GRAD,
@@ -327,7 +327,7 @@ static void conv1d(struct list *list)
 	add(list, IPU_OP_CONV, "Conv1D", 1)->conv = conv_of(list->from);
 }
 
-/* The gradient of the convolution from the output to the input, and the other way round. */
+/* Forward is the data gradient of the convolution from output to input, and vice versa. */
 static void conv2dtranspose(struct list *list)
 {
 	static const enum ipu_pass turned[] = {[IPU_FORWARD] = IPU_BACKWARD_DATA,
@@ -358,20 +358,20 @@ static void conv_elements(const struct ipu_composite *from, double *operands, do
 		  (double)from->out[1];
 }
 
-/* ---- over fields and channels ---------------------------------------------------------------- */
+/* ---- fields and channels --------------------------------------------------------------------- */
 
-static int64_t inputs_of(const struct ipu_composite *from)
+static int64_t input_elements(const struct ipu_composite *from)
 {
 	return from->batch * from->channels * from->field[0] * from->field[1];
 }
 
-/* Statistics of each item's groups, then one map over all elements; back, sums over the groups
- * between two maps; beta's and gamma's gradients are sums by channel. GroupNormalization's lowering
- * (layer_layer_normalization.c) has the same list: a test compares them. */
+/* Forward: statistics of each item's groups, then one map over all elements. Backward: sums over
+ * the groups between two maps; the gradients of beta and gamma are sums by channel. The lowering of
+ * GroupNormalization (layer_layer_normalization.c) has the same list: a test compares them. */
 static void groupnorm(struct list *list)
 {
 	const struct ipu_composite *from = list->from;
-	const int64_t count = inputs_of(from), groups = from->batch * from->groups;
+	const int64_t count = input_elements(from), groups = from->batch * from->groups;
 	const bool forward = from->pass == IPU_FORWARD;
 	struct ipu_elements each = {
 		.count = count, .operands = forward ? 1 : 2, .broadcast = from->channels};
@@ -458,7 +458,7 @@ static void softmax_elements(const struct ipu_composite *from, double *operands,
 	*operands = *result = (double)from->batch * (double)from->channels;
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- table ----------------------------------------------------------------------------------- */
 
 static const struct {
 	void (*add)(struct list *list);

@@ -1,6 +1,6 @@
 /*
- * Layers of neural networks as lists of operations of the planner: what popnn and poplibs run for
- * them, in order. Pure functions: any thread.
+ * Neural network layers as lists of planner operations, as popnn and poplibs run them, in order.
+ * Pure functions: any thread.
  */
 #ifndef IPU_COMPOSITE_H
 #define IPU_COMPOSITE_H
@@ -22,19 +22,19 @@ enum ipu_composite_kind {
 	IPU_COMPOSITES
 };
 
-/* Sizes that a kind may have; those it does not have are not looked at. */
+/* Sizes; a kind ignores those that it does not have. */
 struct ipu_composite {
 	enum ipu_composite_kind kind;
 	enum ipu_pass pass;
 	enum ipu_dtype dtype;
 	int64_t batch;
 	int64_t steps, features, units;    /* recurrent: sequence, width of inputs and of state */
-	bool trained;                      /* its gradients are wanted too */
-	bool reset_before;                 /* gru: the state is reset, then multiplied */
-	bool fixed_input;                  /* recurrent: the inputs' gradient is not wanted */
+	bool trained;                      /* its gradients are also computed */
+	bool reset_before;                 /* gru: the state is reset before its product */
+	bool fixed_input;                  /* recurrent: no gradient of the inputs */
 	int64_t length, keys, heads, head; /* attention: queries, keys, heads and their width */
-	int64_t values;                    /* attention: a head's width of values; 0: as of keys */
-	int64_t entries, lookups;          /* embedding: rows of the table; of a batch's item */
+	int64_t values;                    /* attention: width of a head's values; 0: as of keys */
+	int64_t entries, lookups;          /* embedding: rows of the table; lookups per item */
 	int64_t inputs, outputs;           /* reduce */
 	int64_t channels, groups;          /* pool, groupnorm, softmax; groups: of channels */
 	int64_t in_channels, out_channels; /* convolutions: of all groups */
@@ -45,11 +45,11 @@ struct ipu_composite {
 
 #define IPU_COMPOSITE_OPS 16
 
-/* Writes the pass as operations, in order; returns how many: 0 where the kind has no such pass. An
- * op's repeats are the times that it runs, step after step. */
+/* Write the pass as operations, in order; return their number: 0 if the kind has no such pass. The
+ * `repeats` of an operation is how often it runs, step after step. */
 int ipu_composite_ops(const struct ipu_composite *composite, struct ipu_op out[IPU_COMPOSITE_OPS]);
 
-/* Elements of what is read and of what is made: parameters are of the operands. */
+/* Number of elements read (including parameters) and made. */
 void ipu_composite_elements(const struct ipu_composite *composite, double *operands,
 			    double *result);
 

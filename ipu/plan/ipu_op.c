@@ -1,5 +1,5 @@
 /*
- * Operations: their names and what they compute. Constant data and pure functions: any thread.
+ * Operations: names and FLOP counts. Constant data and pure functions: any thread.
  */
 #include "ipu/plan/ipu_op.h"
 
@@ -32,7 +32,7 @@ static double conv_flops(const struct ipu_op *op)
 {
 	const struct ipu_conv *conv = &op->conv;
 
-	/* The three passes pair the same elements. */
+	/* All three passes multiply the same pairs of elements. */
 	return 2.0 * (double)conv->batch * (double)conv->groups * (double)conv->in_channels *
 	       (double)conv->out_channels * (double)conv->out[0] * (double)conv->out[1] *
 	       (double)conv->kernel[0] * (double)conv->kernel[1];

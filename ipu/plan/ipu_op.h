@@ -1,8 +1,8 @@
 /*
- * An operation as the planner is asked for it: what is computed, on how much, in which type.
+ * Input of the planner: an operation with its sizes and type.
  *
- * An operation says nothing of tiles: how it is spread over them is the planner's answer
- * (ipu_plan.h). Shapes are those of one micro-batch on one replica.
+ * An operation does not mention tiles: the planner decides how to distribute it (ipu_plan.h).
+ * Shapes are those of one micro-batch on one replica.
  */
 #ifndef IPU_OP_H
 #define IPU_OP_H
@@ -17,12 +17,12 @@ enum ipu_dtype {
 	IPU_FLOAT32,
 	IPU_FLOAT16,
 	IPU_INT32,
-	IPU_UINT8, /* of what is fed: it is cast before anything is computed */
+	IPU_UINT8, /* of fed data: it is cast before any computation */
 	IPU_DTYPES
 };
 
 int64_t ipu_dtype_bytes(enum ipu_dtype dtype);
-const char *ipu_dtype_name(enum ipu_dtype dtype); /* "float32", as Keras says it */
+const char *ipu_dtype_name(enum ipu_dtype dtype); /* "float32", as in Keras */
 
 enum ipu_op_kind {
 	IPU_OP_CONV,
@@ -38,7 +38,7 @@ enum ipu_op_kind {
 
 const char *ipu_op_kind_name(enum ipu_op_kind kind); /* "conv", "matmul" ... */
 
-/* Which of the three a convolution is asked for; the geometry is the forward one's in all. */
+/* The three passes of a convolution; the geometry is always that of the forward pass. */
 enum ipu_pass {
 	IPU_FORWARD,
 	IPU_BACKWARD_DATA,    /* the gradient of the input */
@@ -54,18 +54,18 @@ struct ipu_conv {
 	int64_t kernel[2], stride[2], dilation[2];
 };
 
-/* [m, k] x [k, n], as a convolution with the n columns for a field and the m rows for channels out:
- * so operands and result lie where they are wanted. The other way round is tried too, all of them
- * laid out anew. Dense is m = batch, k = inputs, n = units. */
+/* [m, k] x [k, n], as a convolution with the n columns as field and the m rows as output channels,
+ * so that operands and result need no new layout. The planner also tries the transposed form, in
+ * which all of them do. Dense is m = batch, k = inputs, n = units. */
 struct ipu_matmul {
 	int64_t m, k, n;
 };
 
-/* What is done with an element; how many cycles each takes is docs/cost-model.md's table. */
+/* Elementwise functions; docs/cost-model.md lists the cycles of each. */
 enum ipu_function {
 	IPU_FN_ADD, /* subtract, multiply, maximum and the like: one vector instruction */
 	IPU_FN_DIVIDE,
-	IPU_FN_DIVIDE_BY, /* one number for many elements: of a row, its sum */
+	IPU_FN_DIVIDE_BY, /* one divisor for many elements: the sum of a row */
 	IPU_FN_SELECT,    /* compare and choose */
 	IPU_FN_EXP,
 	IPU_FN_LOG,
@@ -81,15 +81,15 @@ enum ipu_function {
 	IPU_FUNCTIONS
 };
 
-/* One fused map over @count elements: each function so many times on each. */
+/* One fused map over @count elements, with the number of uses of each function per element. */
 struct ipu_elements {
 	int64_t count;
-	int64_t operands;  /* tensors of that size that are read */
-	int64_t broadcast; /* elements of a small operand that is repeated (a bias); 0: none */
+	int64_t operands;  /* tensors of that size that it reads */
+	int64_t broadcast; /* elements of a small broadcast operand (a bias); 0: none */
 	uint8_t times[IPU_FUNCTIONS];
 };
 
-/* @inputs elements to @outputs sums (or maxima). */
+/* Reduction of @inputs elements to @outputs sums (or maxima). */
 struct ipu_reduce {
 	int64_t inputs, outputs;
 };
@@ -100,11 +100,11 @@ struct ipu_pool {
 	int64_t in[2], out[2], kernel[2], stride[2];
 };
 
-/* Work on rows that belong together: a softmax over the classes, the loss of an item. */
+/* Computation on rows: a softmax over the classes, the loss of an item. */
 enum ipu_rows_work {
 	IPU_ROWS_SOFTMAX,
 	IPU_ROWS_SOFTMAX_GRAD,
-	IPU_ROWS_CROSS_ENTROPY, /* the loss and its gradient in one */
+	IPU_ROWS_CROSS_ENTROPY, /* loss and gradient fused */
 	IPU_ROWS_ERROR,         /* mean squared or absolute error, and its gradient */
 	IPU_ROWS_ARGMAX,        /* and the comparison with the label: accuracy */
 	IPU_ROWS_WORKS
@@ -115,18 +115,18 @@ struct ipu_rows {
 	int64_t rows, columns;
 };
 
-/* A change of layout; elements that lie together and stay so are an atom. */
+/* A change of layout; an atom is a contiguous run of elements that stays contiguous. */
 struct ipu_copy {
 	int64_t count;
-	int64_t atom; /* elements; 1: the finest */
+	int64_t atom; /* elements; 1: the smallest */
 };
 
-/* Rows of a table of @entries rows that are looked up, or (@update) gradients that are added to
- * them: an embedding. */
+/* An embedding: lookups of rows in a table of @entries rows, or (@update) gradients added to the
+ * rows. */
 struct ipu_slice {
 	bool update;
 	int64_t entries, columns, lookups;
-	int64_t tables; /* as many, each with its own lookups; 0 is 1 */
+	int64_t tables; /* number of such tables, each with its own lookups; 0 means 1 */
 };
 
 struct ipu_op {
@@ -136,10 +136,10 @@ struct ipu_op {
 	char phase;        /* enum ipu_work_phase */
 	int stage;
 	enum ipu_dtype dtype; /* of operands and result */
-	/* It runs so many times, one after the other, as the steps of a recurrent layer; 0 is 1. */
+	/* Number of consecutive executions, such as the steps of a recurrent layer; 0 means 1. */
 	int64_t repeats;
-	enum ipu_pass pass; /* of a layer's product; forward where it stands alone */
-	bool trained;       /* a layer's product, planned with those of its other passes */
+	enum ipu_pass pass; /* of a layer's product; forward for a stand-alone one */
+	bool trained;       /* a layer's product, planned jointly with its other passes */
 	union {
 		struct ipu_conv conv;
 		struct ipu_matmul matmul;
@@ -152,7 +152,7 @@ struct ipu_op {
 	};
 };
 
-/* Multiply-adds count twice; INT64_MAX where it is more. */
+/* FLOP count; multiply-adds count twice; saturates at INT64_MAX. */
 int64_t ipu_op_flops(const struct ipu_op *op);
 
 #endif /* IPU_OP_H */

@@ -1,7 +1,7 @@
 /*
- * The planner: one row for each kind of operation, and the plans that were asked for.
+ * The planner: one row per kind of operation, and the cache of plans.
  *
- * Operations that are the same but for their name, layer, phase and stage share a plan.
+ * Operations that differ only in name, layer, phase and stage share a plan.
  */
 #include "ipu/plan/ipu_plan.h"
 
@@ -17,7 +17,7 @@
 #define PLAN_NUMBERS 20
 #define PLAN_BUCKETS 1024
 
-/* What a plan depends on, as numbers without padding between: compared and hashed as bytes. */
+/* All parameters of a plan, as numbers without padding: compared and hashed as bytes. */
 struct plan_key {
 	double available_memory_proportion;
 	int64_t partials, kind, dtype;
@@ -27,7 +27,7 @@ struct plan_key {
 struct plan_entry {
 	struct plan_key key;
 	struct ipu_plan plan;
-	struct plan_entry *next; /* of the same bucket */
+	struct plan_entry *next; /* in the same bucket */
 };
 
 struct ipu_planner {
@@ -86,26 +86,26 @@ void ipu__plan_add(struct ipu_plan *plan, const struct ipu_phase *phase)
 	plan->phases[plan->phase_count++] = *phase;
 }
 
-/* ---- what an operation may be ---------------------------------------------------------------- */
+/* ---- keys and validation --------------------------------------------------------------------- */
 
-#define PLAN_MOST (INT64_C(1) << 40) /* of a dimension */
+#define PLAN_MOST (INT64_C(1) << 40) /* of one dimension */
 
-/* What a kind of operation is described by: dimensions, then whatever else. */
+/* Parameters of an operation: dimensions first, then all others. */
 struct op_numbers {
 	int64_t number[PLAN_NUMBERS];
 	int dimensions, count;
 };
 
-static void number_add(struct op_numbers *numbers, int64_t number)
+static void add_number(struct op_numbers *numbers, int64_t number)
 {
 	assert(numbers->count < PLAN_NUMBERS);
 	numbers->number[numbers->count++] = number;
 }
 
-static void dimensions_add(struct op_numbers *numbers, const int64_t *dimensions, int count)
+static void add_dimensions(struct op_numbers *numbers, const int64_t *dimensions, int count)
 {
 	for (int i = 0; i < count; i++)
-		number_add(numbers, dimensions[i]);
+		add_number(numbers, dimensions[i]);
 	numbers->dimensions += count;
 }
 
@@ -113,25 +113,25 @@ static void conv_numbers(const struct ipu_conv *conv, struct op_numbers *numbers
 {
 	const int64_t sizes[] = {conv->batch, conv->groups, conv->in_channels, conv->out_channels};
 
-	dimensions_add(numbers, sizes, (int)ARRAY_LEN(sizes));
-	dimensions_add(numbers, conv->in, 2);
-	dimensions_add(numbers, conv->out, 2);
-	dimensions_add(numbers, conv->kernel, 2);
-	dimensions_add(numbers, conv->stride, 2);
-	dimensions_add(numbers, conv->dilation, 2);
-	number_add(numbers, conv->pass);
+	add_dimensions(numbers, sizes, (int)ARRAY_LEN(sizes));
+	add_dimensions(numbers, conv->in, 2);
+	add_dimensions(numbers, conv->out, 2);
+	add_dimensions(numbers, conv->kernel, 2);
+	add_dimensions(numbers, conv->stride, 2);
+	add_dimensions(numbers, conv->dilation, 2);
+	add_number(numbers, conv->pass);
 }
 
 static void pool_numbers(const struct ipu_pool *pool, struct op_numbers *numbers)
 {
 	const int64_t sizes[] = {pool->batch, pool->channels};
 
-	dimensions_add(numbers, sizes, (int)ARRAY_LEN(sizes));
-	dimensions_add(numbers, pool->in, 2);
-	dimensions_add(numbers, pool->out, 2);
-	dimensions_add(numbers, pool->kernel, 2);
-	dimensions_add(numbers, pool->stride, 2);
-	number_add(numbers, pool->max * 2 + pool->backward);
+	add_dimensions(numbers, sizes, (int)ARRAY_LEN(sizes));
+	add_dimensions(numbers, pool->in, 2);
+	add_dimensions(numbers, pool->out, 2);
+	add_dimensions(numbers, pool->kernel, 2);
+	add_dimensions(numbers, pool->stride, 2);
+	add_number(numbers, pool->max * 2 + pool->backward);
 }
 
 static void elements_numbers(const struct ipu_elements *elements, struct op_numbers *numbers)
@@ -140,11 +140,11 @@ static void elements_numbers(const struct ipu_elements *elements, struct op_numb
 
 	_Static_assert(IPU_FUNCTIONS <= 16, "functions' times do not fit their numbers");
 	memcpy(times, elements->times, sizeof(elements->times));
-	dimensions_add(numbers, &elements->count, 1);
-	number_add(numbers, elements->operands);
-	number_add(numbers, elements->broadcast);
-	number_add(numbers, times[0]);
-	number_add(numbers, times[1]);
+	add_dimensions(numbers, &elements->count, 1);
+	add_number(numbers, elements->operands);
+	add_number(numbers, elements->broadcast);
+	add_number(numbers, times[0]);
+	add_number(numbers, times[1]);
 }
 
 static void op_numbers(const struct ipu_op *op, struct op_numbers *numbers)
@@ -155,42 +155,42 @@ static void op_numbers(const struct ipu_op *op, struct op_numbers *numbers)
 		conv_numbers(&op->conv, numbers);
 		break;
 	case IPU_OP_MATMUL:
-		dimensions_add(numbers, (const int64_t[]){op->matmul.m, op->matmul.k, op->matmul.n},
+		add_dimensions(numbers, (const int64_t[]){op->matmul.m, op->matmul.k, op->matmul.n},
 			       3);
-		number_add(numbers, op->pass * 2 + op->trained);
+		add_number(numbers, op->pass * 2 + op->trained);
 		break;
 	case IPU_OP_ELEMENTWISE:
 		elements_numbers(&op->elements, numbers);
 		break;
 	case IPU_OP_REDUCE:
-		dimensions_add(numbers, (const int64_t[]){op->reduce.inputs, op->reduce.outputs},
+		add_dimensions(numbers, (const int64_t[]){op->reduce.inputs, op->reduce.outputs},
 			       2);
 		break;
 	case IPU_OP_POOL:
 		pool_numbers(&op->pool, numbers);
 		break;
 	case IPU_OP_ROWS:
-		dimensions_add(numbers, (const int64_t[]){op->rows.rows, op->rows.columns}, 2);
-		number_add(numbers, op->rows.work);
+		add_dimensions(numbers, (const int64_t[]){op->rows.rows, op->rows.columns}, 2);
+		add_number(numbers, op->rows.work);
 		break;
 	case IPU_OP_COPY:
-		dimensions_add(numbers, (const int64_t[]){op->copy.count, op->copy.atom}, 2);
+		add_dimensions(numbers, (const int64_t[]){op->copy.count, op->copy.atom}, 2);
 		break;
 	case IPU_OP_SLICE:
-		dimensions_add(
+		add_dimensions(
 			numbers,
 			(const int64_t[]){op->slice.entries, op->slice.columns, op->slice.lookups},
 			3);
-		number_add(numbers, op->slice.update);
-		number_add(numbers, op->slice.tables);
+		add_number(numbers, op->slice.update);
+		add_number(numbers, op->slice.tables);
 		break;
 	case IPU_OP_KINDS:
 		break;
 	}
-	number_add(numbers, op->repeats);
+	add_number(numbers, op->repeats);
 }
 
-static enum status op_check(const struct ipu_op *op, const struct op_numbers *numbers,
+static enum status check_op(const struct ipu_op *op, const struct op_numbers *numbers,
 			    struct err *err)
 {
 	for (int i = 0; i < numbers->dimensions; i++)
@@ -202,9 +202,9 @@ static enum status op_check(const struct ipu_op *op, const struct op_numbers *nu
 	return ST_OK;
 }
 
-/* ---- one plan -------------------------------------------------------------------------------- */
+/* ---- plans ----------------------------------------------------------------------------------- */
 
-static void plan_sum(const struct ipu_target *target, struct ipu_plan *plan)
+static void sum_phases(const struct ipu_target *target, struct ipu_plan *plan)
 {
 	double work = 0, busiest = 0;
 
@@ -228,7 +228,7 @@ static void plan_sum(const struct ipu_target *target, struct ipu_plan *plan)
 	plan->tile_balance = busiest > 0 ? work / (busiest * (double)target->tiles) : NAN;
 }
 
-static void plan_begin(struct ipu_plan *plan)
+static void init_plan(struct ipu_plan *plan)
 {
 	*plan = (struct ipu_plan){.split_batch = 1,
 				  .split_field = 1,
@@ -238,16 +238,16 @@ static void plan_begin(struct ipu_plan *plan)
 				  .serial_splits = 1};
 }
 
-static void plan_end(const struct ipu_target *target, const struct ipu_op *op,
-		     struct ipu_plan *plan)
+static void finish_plan(const struct ipu_target *target, const struct ipu_op *op,
+			struct ipu_plan *plan)
 {
 	for (int i = 0; i < plan->phase_count; i++)
 		plan->phases[i].repeats *= max(op->repeats, 1);
 	plan->flops = ipu_op_flops(op);
-	plan_sum(target, plan);
+	sum_phases(target, plan);
 }
 
-/* ---- the cache ------------------------------------------------------------------------------- */
+/* ---- cache ----------------------------------------------------------------------------------- */
 
 enum status ipu_planner_new(struct ipu_planner **out, const struct ipu_target *target,
 			    struct err *err)
@@ -263,7 +263,7 @@ bool ipu_planner_suits(const struct ipu_planner *planner, const struct ipu_targe
 {
 	const struct ipu_target *own = &planner->target;
 
-	/* All that planning reads of a target. */
+	/* Compare all fields of a target that planning reads. */
 	return own->tiles == target->tiles && own->bytes_per_tile == target->bytes_per_tile &&
 	       own->workers == target->workers && own->vector_bytes == target->vector_bytes &&
 	       own->load_bytes_cycle == target->load_bytes_cycle &&
@@ -287,8 +287,8 @@ void ipu_planner_free(struct ipu_planner *planner)
 	mem_free(planner);
 }
 
-static void key_of(const struct ipu_op *op, const struct ipu_plan_options *options,
-		   struct plan_key *key)
+static void make_key(const struct ipu_op *op, const struct ipu_plan_options *options,
+		     struct plan_key *key)
 {
 	struct op_numbers numbers;
 
@@ -298,8 +298,8 @@ static void key_of(const struct ipu_op *op, const struct ipu_plan_options *optio
 	memcpy(key->number, numbers.number, sizeof(key->number));
 }
 
-/* Where @key's plan hangs, or NULL would: the end of its bucket. */
-static struct plan_entry **entry_at(struct ipu_planner *planner, const struct plan_key *key)
+/* Return the link to @key's plan, or the NULL link at the end of its bucket. */
+static struct plan_entry **find_entry(struct ipu_planner *planner, const struct plan_key *key)
 {
 	struct plan_entry **at = &planner->bucket[XXH3_64bits(key, sizeof(*key)) % PLAN_BUCKETS];
 
@@ -308,16 +308,16 @@ static struct plan_entry **entry_at(struct ipu_planner *planner, const struct pl
 	return at;
 }
 
-/* Plans @op and what is planned with it; these lie beside it, to be asked for. */
-static enum status plan_new(struct ipu_planner *planner, const struct ipu_op *op,
-			    const struct ipu_plan_options *options, struct err *err)
+/* Plan @op, and the operations that are planned jointly with it; store all plans in the cache. */
+static enum status add_plans(struct ipu_planner *planner, const struct ipu_op *op,
+			     const struct ipu_plan_options *options, struct err *err)
 {
 	const bool layer = op->kind == IPU_OP_MATMUL && op->trained;
 	struct ipu_op ops[IPU_PASSES] = {*op};
 	struct ipu_plan plans[IPU_PASSES];
 
 	for (int i = 0; i < IPU_PASSES; i++)
-		plan_begin(&plans[i]);
+		init_plan(&plans[i]);
 	if (layer)
 		ipu__plan_layer(&planner->target, op, options, ops, plans);
 	else
@@ -326,14 +326,14 @@ static enum status plan_new(struct ipu_planner *planner, const struct ipu_op *op
 		struct plan_entry **at, *entry;
 		struct plan_key key;
 
-		key_of(&ops[i], options, &key);
-		at = entry_at(planner, &key);
+		make_key(&ops[i], options, &key);
+		at = find_entry(planner, &key);
 		if (*at)
 			continue;
 		entry = mem_calloc(1, sizeof(*entry));
 		if (!entry)
 			return err_nomem(err);
-		plan_end(&planner->target, &ops[i], &plans[i]);
+		finish_plan(&planner->target, &ops[i], &plans[i]);
 		entry->key = key;
 		entry->plan = plans[i];
 		*at = entry;
@@ -353,18 +353,18 @@ enum status ipu_planner_plan(struct ipu_planner *planner, const struct ipu_op *o
 
 	*out = NULL;
 	op_numbers(op, &numbers);
-	status = op_check(op, &numbers, err);
+	status = check_op(op, &numbers, err);
 	if (status != ST_OK)
 		return status;
 	ipu_plan_options_defaults(&defaults);
 	options = options ? options : &defaults;
-	key_of(op, options, &key);
-	if (*entry_at(planner, &key))
+	make_key(op, options, &key);
+	if (*find_entry(planner, &key))
 		planner->cached++;
 	else
-		status = plan_new(planner, op, options, err);
+		status = add_plans(planner, op, options, err);
 	if (status == ST_OK)
-		*out = &(*entry_at(planner, &key))->plan;
+		*out = &(*find_entry(planner, &key))->plan;
 	return status;
 }
 

@@ -1,5 +1,5 @@
 /*
- * Convolutions and products: the chosen cut as phases. Pure functions: any thread.
+ * Convolutions and matrix products: the chosen cut as phases. Pure functions: any thread.
  */
 #include "ipu/plan/plan_conv_internal.h"
 
@@ -7,10 +7,10 @@
 
 #include "common/mem.h"
 
-/* Phases in their order; vertices by the type of what they work on. */
+/* Phases in order of execution, with vertices by data type. */
 static const struct {
 	const char *part;
-	const char *vertex[2]; /* float32, float16; NULL: an exchange, or the method's own */
+	const char *vertex[2]; /* float32, float16; NULL: an exchange, or depends on the method */
 	enum ipu_phase_kind kind;
 } conv_parts[] = {
 	[CONV_PRE_EXCHANGE] = {"PreArrange/ExchangePre", {NULL, NULL}, IPU_EXCHANGE},
@@ -53,7 +53,7 @@ static const struct {
 };
 _Static_assert(ARRAY_LEN(conv_parts) == CONV_PARTS, "parts out of step");
 
-/* By types (float32; float16 with float32 partials; with float16 partials), then by units. */
+/* By types (float32; float16 with float32 partials; float16 with float16 partials), then units. */
 static const char *const amp_1x1_names[3][3] = {
 	{"poplin::ConvPartial1x1Out<float,float,true,false,4,8>",
 	 "poplin::ConvPartial1x1Out<float,float,true,false,8,8>",
@@ -110,8 +110,8 @@ static const char *vertex_name(const struct conv_form *form, const struct conv_w
 	}
 }
 
-/* Code of a tile: its vertices (bytes of instructions, about: 4 for each) and what each exchange
- * executes: 16 bytes for a tile it listens to, 8 for each 64 words it sends. */
+/* Code bytes on a tile. Vertices: estimated at 4 bytes per instruction. Exchanges: 16 bytes per
+ * source tile, 8 per 64 words sent. */
 static const int64_t vertex_code[] = {
 	[IPU_METHOD_NONE] = 0,           [IPU_METHOD_AMP_1X1] = 1200,
 	[IPU_METHOD_AMP_NX1] = 2000,     [IPU_METHOD_HORIZONTAL_MAC] = 800,
@@ -154,7 +154,7 @@ static void fill_phase(const struct conv_choice *choice, enum conv_part part, st
 				     : ipu__whole(cost->bytes[part] / SEND_BYTES) * CODE_SEND;
 }
 
-static double limit_of(const struct ipu_target *target, const struct ipu_plan_options *options)
+static double memory_limit(const struct ipu_target *target, const struct ipu_plan_options *options)
 {
 	return (double)target->bytes_per_tile * options->available_memory_proportion;
 }
@@ -185,7 +185,7 @@ static void plan_product(const struct ipu_target *target, const struct ipu_op *o
 	int count = ipu__conv_forms(op, options, forms);
 	struct conv_choice choice;
 
-	ipu__conv_search(target, forms, count, limit_of(target, options), &choice);
+	ipu__conv_search(target, forms, count, memory_limit(target, options), &choice);
 	fill_plan(&choice, plan);
 }
 
@@ -195,7 +195,7 @@ void ipu__plan_layer(const struct ipu_target *target, const struct ipu_op *op,
 {
 	struct conv_choice choices[IPU_PASSES];
 
-	ipu__conv_joint(target, op, options, limit_of(target, options), ops, choices);
+	ipu__conv_joint(target, op, options, memory_limit(target, options), ops, choices);
 	for (int p = 0; p < IPU_PASSES; p++)
 		fill_plan(&choices[p], &plans[p]);
 }

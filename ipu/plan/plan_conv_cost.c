@@ -1,8 +1,8 @@
 /*
- * What a way to cut a convolution over tiles costs. Pure functions: any thread.
+ * Cost of a cut of a convolution over tiles. Pure functions: any thread.
  *
- * A cost depends on the cut, never on how many tiles are left over, so that a target of more tiles
- * has the same costs to choose from and more of them.
+ * A cost depends on the cut, never on the number of unused tiles, so a target with more tiles
+ * offers the same cuts at the same costs, and further ones.
  */
 #include "ipu/plan/plan_conv_internal.h"
 
@@ -12,7 +12,7 @@
 #include "common/minmax.h"
 
 #define REDUCE_STAGES  3
-#define TILES_ON_A_BUS 2 /* neighbours that hear the same stream get twice the bytes */
+#define TILES_ON_A_BUS 2 /* neighbours that receive the same stream get twice the rate */
 
 static double ceil_div(double value, double by)
 {
@@ -24,7 +24,7 @@ static double bytes_of(enum ipu_dtype dtype)
 	return (double)ipu_dtype_bytes(dtype);
 }
 
-/* A tile's share in groups of channels, of one serial split. */
+/* A tile's share of the channels of one serial split, in groups of channels. */
 static double share(int64_t channels, double group, int64_t serial, int64_t parts)
 {
 	return ceil_div(ceil_div(ceil_div((double)channels, group), (double)serial), (double)parts);
@@ -72,14 +72,14 @@ bool ipu__conv_part_loops(enum conv_part part)
 	return part <= CONV_UPDATE;
 }
 
-/* What a tile holds while the vertex runs. */
-struct held {
-	double in, weights, outputs; /* bytes; outputs: elements */
+/* Data on a tile while the vertex runs. */
+struct tile_data {
+	double in, weights, outputs; /* in, weights: bytes; outputs: elements */
 };
 
-static void hold(const struct conv_form *form, const struct conv_way *way,
-		 const struct conv_cut *cut, const struct ipu_vertex_share *tile, double inputs,
-		 struct held *out)
+static void compute_tile_data(const struct conv_form *form, const struct conv_way *way,
+			      const struct conv_cut *cut, const struct ipu_vertex_share *tile,
+			      double inputs, struct tile_data *out)
 {
 	double rows = ceil_div((double)form->kernel[0], (double)cut->kernel);
 	double columns = tile->taps_inner * (way->method == IPU_METHOD_SLIC ? IPU_SLIC_TAPS : 1);
@@ -96,12 +96,12 @@ double ipu__conv_least_memory(const struct conv_form *form, const struct conv_wa
 			      const struct conv_cut *cut, double positions, double inputs)
 {
 	struct ipu_vertex_share tile;
-	struct held held;
+	struct tile_data tile_data;
 
 	vertex_share(form, way, cut, &tile);
 	tile.positions = positions;
-	hold(form, way, cut, &tile, inputs, &held);
-	return held.in + held.weights + held.outputs * bytes_of(form->partials);
+	compute_tile_data(form, way, cut, &tile, inputs, &tile_data);
+	return tile_data.in + tile_data.weights + tile_data.outputs * bytes_of(form->partials);
 }
 
 static double depth_of(const struct conv_cut *cut)
@@ -130,7 +130,7 @@ double ipu__conv_least_cycles(const struct ipu_target *target, const struct conv
 
 /* ---- parts ----------------------------------------------------------------------------------- */
 
-/* Of what a stage takes in, @depth is left to sum: how many of them at once. */
+/* Number of partials that a reduction stage sums at once; @depth partials and @stages remain. */
 static double stage_depth(double depth, int stages)
 {
 	if (stages <= 1)
@@ -138,9 +138,9 @@ static double stage_depth(double depth, int stages)
 	return ceil(depth / ceil(elementary_pow(depth, (stages - 1.0) / stages)));
 }
 
-/* Partials of @outputs on each of @depth tiles become sums, spread over these tiles. */
-static void reduction(const struct ipu_target *target, const struct conv_form *form, double depth,
-		      double outputs, struct conv_cost *cost)
+/* Reduce partials of @outputs on each of @depth tiles to sums, distributed over these tiles. */
+static void add_reduction(const struct ipu_target *target, const struct conv_form *form,
+			  double depth, double outputs, struct conv_cost *cost)
 {
 	int stages = depth >= 125 ? 3 : depth >= 16 ? 2 : depth > 1 ? 1 : 0;
 
@@ -160,8 +160,8 @@ static void reduction(const struct ipu_target *target, const struct conv_form *f
 	}
 }
 
-/* Groups that a vertex does together lie side by side, as channels do: bytes that stay together. */
-static int64_t atom_of(const struct conv_form *form, const struct conv_way *way, int64_t atom)
+/* Contiguous bytes: groups processed by one vertex are contiguous, as channels are. */
+static int64_t atom_bytes(const struct conv_form *form, const struct conv_way *way, int64_t atom)
 {
 	int64_t together = 1, most = (int64_t)way->conv_group;
 
@@ -171,38 +171,40 @@ static int64_t atom_of(const struct conv_form *form, const struct conv_way *way,
 	return max(together, atom);
 }
 
-/* As many groups together as the layers around lay out channels: activations are as they wanted. */
-static bool is_as_wanted(const struct conv_form *form, const struct conv_way *way, double wanted)
+/* Return whether activations keep their layout: as many groups together as the adjacent layers use
+ * channels. */
+static bool keeps_layout(const struct conv_form *form, const struct conv_way *way, double wanted)
 {
 	return form->regroup && form->in == 1 && form->out == 1 &&
 	       !(fabs(way->conv_group - wanted) > 0) && form->groups % (int64_t)wanted == 0;
 }
 
-/* Bytes of a tile that are laid out anew: operands before, the result after. */
-struct moved {
+/* Bytes per tile that change layout: operands before, the result after. */
+struct rearranged {
 	double before, after;
 };
 
-/* Channels with those that fill up their last group, by channels that there are. */
-static double filled(int64_t channels, double group)
+/* Factor by which padding to whole groups increases the number of channels. */
+static double padding_factor(int64_t channels, double group)
 {
 	return ceil_div((double)channels, group) * group / (double)channels;
 }
 
-/* Operands laid out anew, spread over the plan's tiles: those of a serial split. What fills groups
- * is laid out with the rest (ConvModel.cpp, addTransformCycleEstimate). */
-static void move_operands(const struct ipu_target *target, const struct conv_form *form,
-			  const struct conv_way *way, const struct conv_cut *cut,
-			  struct conv_cost *cost, struct moved *moved)
+/* Rearrange the operands of a serial split, distributed over the plan's tiles. Padding is included
+ * (ConvModel.cpp, addTransformCycleEstimate). */
+static void rearrange_operands(const struct ipu_target *target, const struct conv_form *form,
+			       const struct conv_way *way, const struct conv_cut *cut,
+			       struct conv_cost *cost, struct rearranged *rearranged)
 {
-	/* Groups of channels as the AMP of the next convolution reads them; others are laid out
-	 * anew on their tiles. */
+	/* Group size that the AMP of the next convolution reads; other sizes are regrouped on
+	 * their tiles. */
 	const double wanted = form->dtype == IPU_FLOAT16 ? 16 : 8;
 	double bytes = bytes_of(form->dtype), serial_in = (double)cut->serial_in;
-	const bool stays = is_as_wanted(form, way, wanted);
+	const bool stays = keeps_layout(form, way, wanted);
 	const bool fill_in = form->in % (int64_t)way->in_group != 0;
 	const bool fill_out = form->out % (int64_t)way->out_group != 0;
-	const double fill[] = {filled(form->in, way->in_group), filled(form->out, way->out_group)};
+	const double fill[] = {padding_factor(form->in, way->in_group),
+			       padding_factor(form->out, way->out_group)};
 	double in = (form->move_in || fill_in) && !stays
 			    ? ceil_div(form->inputs * fill[0] * bytes, cost->tiles * serial_in)
 			    : 0;
@@ -216,26 +218,27 @@ static void move_operands(const struct ipu_target *target, const struct conv_for
 
 	cost->bytes[CONV_PRE_EXCHANGE] = in + weights;
 	cost->part[CONV_PRE_EXCHANGE] = ceil_div(in + weights, target->exchange_bytes_cycle);
-	cost->part[CONV_PRE_COPY] = ipu__rearrange(target, in, atom_of(form, way, form->in_atom));
+	cost->part[CONV_PRE_COPY] =
+		ipu__rearrange(target, in, atom_bytes(form, way, form->in_atom));
 	if (weights > 0)
 		cost->part[CONV_PRE_COPY] +=
-			ipu__rearrange(target, weights, atom_of(form, way, form->weight_atom));
+			ipu__rearrange(target, weights, atom_bytes(form, way, form->weight_atom));
 	cost->bytes[CONV_POST_EXCHANGE] = out;
 	cost->part[CONV_POST_EXCHANGE] = ceil_div(out, target->exchange_bytes_cycle);
 	if (out > 0)
 		cost->part[CONV_POST_COPY] =
-			ipu__rearrange(target, out, atom_of(form, way, form->out_atom));
+			ipu__rearrange(target, out, atom_bytes(form, way, form->out_atom));
 	else if (form->regroup && fabs(way->out_group * way->conv_group - wanted) > 0)
 		cost->part[CONV_POST_COPY] =
 			ipu__rearrange(target, ceil_div(form->outputs * bytes, cost->tiles),
-				       atom_of(form, way, form->out_atom));
-	*moved = (struct moved){in + weights, out};
+				       atom_bytes(form, way, form->out_atom));
+	*rearranged = (struct rearranged){in + weights, out};
 }
 
-/* What serial splits need beside: slices of what is split, before it is broadcast; sums over the
- * split input channels. */
-static void serial_parts(const struct ipu_target *target, const struct conv_form *form,
-			 const struct conv_cut *cut, double outputs, struct conv_cost *cost)
+/* Add the extra phases of serial splits: slices of the split operands before they are broadcast;
+ * sums over the split input channels. */
+static void add_serial_parts(const struct ipu_target *target, const struct conv_form *form,
+			     const struct conv_cut *cut, double outputs, struct conv_cost *cost)
 {
 	double splits = (double)cut->serial_in * (double)cut->serial_out;
 	double each = bytes_of(form->dtype) / cost->tiles;
@@ -254,35 +257,37 @@ static void serial_parts(const struct ipu_target *target, const struct conv_form
 			ipu__dynamic_slice(target, outputs * bytes_of(form->dtype));
 }
 
-/* Bytes of a tile where they are most, @partials and @result beside all else. What is laid out anew
- * is there as it came and as it is put, then while the vertex reads its own copy of it; partials
- * that were made wait for those that arrive to be summed. */
-static double most_held(const struct conv_cut *cut, const struct held *held,
-			const struct moved *moved, double depth, double partials, double result)
+/* Peak bytes of a tile, with @partials and @result in addition to the operands. Data that changes
+ * layout exists in the old and the new layout, then in the new one while the vertex reads its own
+ * copy; during a reduction the tile's own partials and the received ones exist at once. */
+static double peak_bytes(const struct conv_cut *cut, const struct tile_data *tile_data,
+			 const struct rearranged *rearranged, double depth, double partials,
+			 double result)
 {
-	const double vertex = moved->before + held->in + held->weights + partials;
+	const double vertex = rearranged->before + tile_data->in + tile_data->weights + partials;
 	const double sums = depth > 1 ? 2 * partials : partials + result;
-	const double most = fmax(fmax(2 * moved->before, vertex), fmax(sums, 2 * moved->after));
+	const double most =
+		fmax(fmax(2 * rearranged->before, vertex), fmax(sums, 2 * rearranged->after));
 
-	/* Sums of the serial splits of the input channels are added up where they were reduced. */
+	/* The sums over serial splits of the input channels stay where they were reduced. */
 	return cut->serial_in > 1 ? most + ceil_div(partials, depth) : most;
 }
 
-/* What the planner counts; and what there is beside the result, which is a tensor of its own:
- * partials of its type that nothing is done with are the result. */
-static void hold_most(const struct conv_form *form, const struct conv_cut *cut,
-		      const struct held *held, const struct moved *moved, double depth,
-		      struct conv_cost *cost)
+/* Set the memory that the planner limits, and the temporary part without the result, which is a
+ * separate tensor: partials of the result's type that need no further phase are the result. */
+static void set_memory(const struct conv_form *form, const struct conv_cut *cut,
+		       const struct tile_data *tile_data, const struct rearranged *rearranged,
+		       double depth, struct conv_cost *cost)
 {
-	const double partials = held->outputs * bytes_of(form->partials);
-	const double result = ceil_div(held->outputs, depth) * bytes_of(form->dtype);
-	const bool is_result = depth <= 1 && form->partials == form->dtype && moved->after <= 0 &&
-			       cut->serial_in * cut->serial_out <= 1;
+	const double partials = tile_data->outputs * bytes_of(form->partials);
+	const double result = ceil_div(tile_data->outputs, depth) * bytes_of(form->dtype);
+	const bool is_result = depth <= 1 && form->partials == form->dtype &&
+			       rearranged->after <= 0 && cut->serial_in * cut->serial_out <= 1;
 
-	cost->memory = most_held(cut, held, moved, depth, partials, result);
-	cost->temporary = most_held(cut, held, &(struct moved){moved->before, 0}, depth,
-				    is_result ? 0 : partials, 0);
-	cost->temporary = fmax(cost->temporary, moved->after);
+	cost->memory = peak_bytes(cut, tile_data, rearranged, depth, partials, result);
+	cost->temporary = peak_bytes(cut, tile_data, &(struct rearranged){rearranged->before, 0},
+				     depth, is_result ? 0 : partials, 0);
+	cost->temporary = fmax(cost->temporary, rearranged->after);
 }
 
 static double balance_of(const struct conv_form *form, const struct conv_way *way,
@@ -297,7 +302,7 @@ static double balance_of(const struct conv_form *form, const struct conv_way *wa
 	       (groups / ((double)cut->groups * tile->conv_groups));
 }
 
-static void add_up(const struct ipu_target *target, double loops, struct conv_cost *cost)
+static void sum_cycles(const struct ipu_target *target, double loops, struct conv_cost *cost)
 {
 	double once = 0, looped = 0;
 
@@ -319,35 +324,35 @@ void ipu__conv_cost(const struct ipu_target *target, const struct conv_form *for
 	double depth = depth_of(cut), bytes = bytes_of(form->dtype), in, weights, outputs;
 	double bus = cut->out % TILES_ON_A_BUS == 0 ? TILES_ON_A_BUS : 1;
 	struct ipu_vertex_share tile;
-	struct moved moved;
-	struct held held;
+	struct rearranged rearranged;
+	struct tile_data tile_data;
 
 	*cost = (struct conv_cost){0};
 	vertex_share(form, way, cut, &tile);
 	tile.positions = field->positions;
 	tile.worker = field->worker;
-	hold(form, way, cut, &tile, field->inputs, &held);
+	compute_tile_data(form, way, cut, &tile, field->inputs, &tile_data);
 	cost->tiles = field->parts * depth * (double)(cut->out * cut->groups);
 	cost->balance = field->balance * balance_of(form, way, cut, &tile);
-	move_operands(target, form, way, cut, cost, &moved);
+	rearrange_operands(target, form, way, cut, cost, &rearranged);
 
-	/* A share of each operand is on its tile from the start: no element is on two tiles, however
-	 * many windows it is in. */
-	in = form->inputs * filled(form->in, way->in_group) * bytes /
+	/* Part of each operand is on its tile from the start. No element is on two tiles, however
+	 * many windows contain it. */
+	in = form->inputs * padding_factor(form->in, way->in_group) * bytes /
 	     ((double)(cut->serial_in) * cost->tiles);
-	in = held.in - floor(fmin(in, held.in / (double)cut->out));
-	weights = held.weights - floor(held.weights / field->parts);
-	outputs = held.outputs;
+	in = tile_data.in - floor(fmin(in, tile_data.in / (double)cut->out));
+	weights = tile_data.weights - floor(tile_data.weights / field->parts);
+	outputs = tile_data.outputs;
 	cost->bytes[CONV_EXCHANGE] = in + weights;
 	cost->part[CONV_EXCHANGE] = ceil_div(in, target->exchange_bytes_cycle * bus) +
 				    ceil_div(weights, target->exchange_bytes_cycle);
 	cost->sources = (double)cut->out + field->parts;
 	cost->part[CONV_COMPUTE] = vertex_cycles(target, form, way, &tile);
-	reduction(target, form, depth, outputs, cost);
-	hold_most(form, cut, &held, &moved, depth, cost);
+	add_reduction(target, form, depth, outputs, cost);
+	set_memory(form, cut, &tile_data, &rearranged, depth, cost);
 
 	outputs = ceil_div(outputs, depth);
-	serial_parts(target, form, cut, outputs, cost);
+	add_serial_parts(target, form, cut, outputs, cost);
 	if (form->partials == IPU_FLOAT32 && form->dtype == IPU_FLOAT16 &&
 	    (depth <= 1 || cut->serial_in > 1))
 		cost->part[CONV_CAST] = ipu__cast(target, IPU_FLOAT32, IPU_FLOAT16,
@@ -355,5 +360,5 @@ void ipu__conv_cost(const struct ipu_target *target, const struct conv_form *for
 	if (form->fill_elements > 0)
 		cost->part[CONV_FILL] =
 			ipu__fill(target, ceil_div(form->fill_elements * bytes, cost->tiles));
-	add_up(target, (double)(cut->serial_in * cut->serial_out), cost);
+	sum_cycles(target, (double)(cut->serial_in * cut->serial_out), cost);
 }

@@ -1,6 +1,6 @@
 /*
- * The forms of a convolution: its pass as a convolution of its own, and every choice of taps that
- * are turned into input channels. Pure functions: any thread.
+ * The forms of a convolution: its pass expressed as a convolution, with every choice of taps turned
+ * into input channels. Pure functions: any thread.
  */
 #include "ipu/plan/plan_conv_internal.h"
 
@@ -40,8 +40,8 @@ static void forward(const struct ipu_conv *conv, struct conv_form *form)
 	}
 }
 
-/* A convolution of the output's gradient; the kernel is transposed and turned. With a stride the
- * gradient has zeros between its positions. One tap: only the strided positions are computed, and
+/* A convolution of the output's gradient; the kernel is transposed and rotated. With a stride the
+ * gradient has zeros between its positions. With one tap only the strided positions are computed;
  * the rest is zeros. */
 static void backward_data(const struct ipu_conv *conv, struct conv_form *form)
 {
@@ -59,8 +59,8 @@ static void backward_data(const struct ipu_conv *conv, struct conv_form *form)
 		form->input_dilation[i] = one_tap ? 1 : conv->stride[i];
 		form->in_field[i] = conv->out[i];
 	}
-	/* Of one gradient, as of a kernel as large as its field, each position has one tap of its
-	 * own: positions are channels, and the weights a matrix. */
+	/* If the gradient has one position, as with a kernel as large as its field, each input
+	 * position has its own tap: positions are channels, and the weights a matrix. */
 	for (int i = 0; i < 2; i++) {
 		if (conv->out[i] > 1 || conv->kernel[i] == 1)
 			continue;
@@ -75,8 +75,8 @@ static void backward_data(const struct ipu_conv *conv, struct conv_form *form)
 				      (double)conv->groups;
 }
 
-/* The kernel's taps are the positions, the input's channels their batch; what is summed over, the
- * batch, are the input channels, and the output's field the taps. */
+/* Positions are the kernel's taps, their batch the input's channels; the input channels, which are
+ * summed over, are the batch, and the taps the output's field. */
 static void backward_weights(const struct ipu_conv *conv, struct conv_form *form)
 {
 	*form = (struct conv_form){
@@ -104,7 +104,7 @@ _Static_assert(ARRAY_LEN(passes) == IPU_PASSES, "passes out of step");
 
 /* ---- forms of a pass ------------------------------------------------------------------------- */
 
-/* The taps of dimension @i become input channels. */
+/* Turn the taps of dimension @i into input channels. */
 static void expand(struct conv_form *form, int i)
 {
 	form->in = ipu__times(form->in, form->kernel[i]);
@@ -113,7 +113,7 @@ static void expand(struct conv_form *form, int i)
 	form->move_in = form->move_weights = true;
 }
 
-/* One tap: the field is a row of positions. */
+/* With one tap, turn the field into a row of positions. */
 static void flatten(struct conv_form *form)
 {
 	if (form->kernel[0] > 1 || form->kernel[1] > 1 || form->input_dilation[0] > 1 ||
@@ -127,7 +127,7 @@ static void flatten(struct conv_form *form)
 	form->flat = true;
 }
 
-static int64_t common(int64_t a, int64_t b)
+static int64_t greatest_common_divisor(int64_t a, int64_t b)
 {
 	while (b > 0) {
 		int64_t rest = a % b;
@@ -138,7 +138,7 @@ static int64_t common(int64_t a, int64_t b)
 	return a;
 }
 
-static double inputs_of(const struct conv_form *form)
+static double count_inputs(const struct conv_form *form)
 {
 	if (form->flat)
 		return volume(form) * (double)form->in;
@@ -146,27 +146,26 @@ static double inputs_of(const struct conv_form *form)
 	       (double)form->in;
 }
 
-/* Which operands change layout besides, by the groups of channels the AMP wants; and how much there
- * is of them. */
-static void layout(struct conv_form *form)
+/* Set the sizes of the operands and the atoms of their layout, by the channel groups of the AMP. */
+static void set_layout_sizes(struct conv_form *form)
 {
 	const int64_t in_group = form->dtype == IPU_FLOAT16 ? 16 : 8, out_group = 16;
 	const int64_t bytes = ipu_dtype_bytes(form->dtype);
 	double groups = (double)form->groups;
 
-	form->inputs = inputs_of(form) * groups;
+	form->inputs = count_inputs(form) * groups;
 	form->weights = (double)form->in * (double)form->out * taps(form) * groups;
 	form->outputs = volume(form) * (double)form->out * groups;
-	form->in_atom = common(form->in, in_group) * bytes;
-	form->weight_atom = form->in_atom * common(form->out, out_group);
-	form->out_atom = common(form->out, out_group) * bytes;
+	form->in_atom = greatest_common_divisor(form->in, in_group) * bytes;
+	form->weight_atom = form->in_atom * greatest_common_divisor(form->out, out_group);
+	form->out_atom = greatest_common_divisor(form->out, out_group) * bytes;
 }
 
 static void add(struct conv_form *forms, int *count, struct conv_form form)
 {
 	assert(*count < CONV_FORMS);
 	flatten(&form);
-	layout(&form);
+	set_layout_sizes(&form);
 	forms[(*count)++] = form;
 }
 
@@ -189,8 +188,8 @@ static int conv_forms(const struct ipu_conv *conv, struct conv_form base, struct
 		add(forms, &count, form);
 		if (conv->pass != IPU_BACKWARD_WEIGHTS || !forms[count - 1].flat)
 			continue;
-		/* Operands change places: the gradient's channels are the positions, and the
-		 * weights' gradient comes out as the weights lie. */
+		/* Exchange the operands: the gradient's channels are the positions, and the weight
+		 * gradient has the layout of the weights. */
 		form = forms[count - 1];
 		form.out = form.position[0];
 		form.position[0] = base.out;
@@ -200,9 +199,9 @@ static int conv_forms(const struct ipu_conv *conv, struct conv_form base, struct
 	return count;
 }
 
-/* Groups of few channels become fewer of as many as the AMP reads at once. The weights between
- * channels of different groups are zeros, and all operands are laid out anew. */
-static bool combine(struct ipu_conv *conv, enum ipu_dtype dtype)
+/* Combine groups of few channels into groups as large as the AMP reads at once. Weights between
+ * channels of different groups are zeros, and all operands change layout. */
+static bool combine_groups(struct ipu_conv *conv, enum ipu_dtype dtype)
 {
 	const int64_t in_group = dtype == IPU_FLOAT16 ? 16 : 8;
 	int64_t together = in_group / conv->in_channels;
@@ -217,7 +216,7 @@ static bool combine(struct ipu_conv *conv, enum ipu_dtype dtype)
 	return true;
 }
 
-/* What a form of @conv begins as. */
+/* Initialize @base for the forms of @conv. */
 static void conv_base(const struct ipu_conv *conv, enum ipu_dtype dtype, enum ipu_dtype partials,
 		      struct conv_form *base)
 {
@@ -269,7 +268,7 @@ int ipu__conv_forms(const struct ipu_op *op, const struct ipu_plan_options *opti
 	conv = op->conv;
 	conv_base(&conv, dtype, partials, &base);
 	count = conv_forms(&conv, base, forms, count);
-	if (!combine(&conv, dtype))
+	if (!combine_groups(&conv, dtype))
 		return count;
 	conv_base(&conv, dtype, partials, &base);
 	base.move_in = base.move_weights = base.move_out = true;

@@ -1,9 +1,8 @@
 /*
- * The three products of a layer that learns, in one plan: the weights lie on the tiles that use
- * them, in all passes. As poplibs plans fully connected layers (ConvModel.cpp: addBwdEstimates,
- * addWuEstimates): the layer's batch is cut neither over tiles nor in time, its units and inputs
- * are, in one way for all passes, and the groups of channels of one pass are those of the next.
- * Pure functions: any thread.
+ * Joint plan of the three products of a trained layer: the weights stay on the same tiles in all
+ * passes, as poplibs plans fully connected layers (ConvModel.cpp: addBwdEstimates,
+ * addWuEstimates). The layer's batch is split neither over tiles nor serially; its units and inputs
+ * are split the same way in all passes, and the channel groups of one pass are those of the next.
  */
 #include "ipu/plan/plan_conv_internal.h"
 
@@ -33,7 +32,7 @@ static struct layer layer_of(const struct ipu_op *op, const struct ipu_plan_opti
 	}
 }
 
-/* The product of a pass of @op's layer. */
+/* The product of @pass in @op's layer. */
 static struct ipu_op pass_of(const struct ipu_op *op, const struct layer *layer, enum ipu_pass pass)
 {
 	const struct ipu_matmul products[] = {
@@ -48,7 +47,7 @@ static struct ipu_op pass_of(const struct ipu_op *op, const struct layer *layer,
 	return out;
 }
 
-/* How each pass computes. */
+/* The method of each pass. */
 struct ways {
 	struct conv_way way[IPU_PASSES];
 };
@@ -57,10 +56,10 @@ struct joint {
 	const struct ipu_target *target;
 	struct conv_form forms[IPU_PASSES];
 	double limit, best;
-	struct conv_choice *choices; /* by pass, of the best */
+	struct conv_choice *choices; /* by pass; the best so far */
 };
 
-static void choose(struct joint *joint, const struct ways *ways, int64_t units, int64_t inputs)
+static void try_cut(struct joint *joint, const struct ways *ways, int64_t units, int64_t inputs)
 {
 	const double grain = ways->way[IPU_FORWARD].in_group;
 	const double unit_grains = ceil((double)joint->forms[IPU_FORWARD].position[0] / grain);
@@ -120,7 +119,7 @@ static void try_cuts(struct joint *joint, const struct ways *ways)
 			if (ipu__ceil_div(inputs, i) == last_input)
 				continue;
 			last_input = ipu__ceil_div(inputs, i);
-			choose(joint, ways, u, i);
+			try_cut(joint, ways, u, i);
 		}
 	}
 }

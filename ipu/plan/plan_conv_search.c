@@ -1,10 +1,10 @@
 /*
  * The search for the cheapest way to cut a convolution over tiles. Pure functions: any thread.
  *
- * What is tried depends on the convolution alone; a target's tiles only say which of it is too
- * many. So a target of more tiles has all the choices of a smaller one, and plans that fit a tile's
- * memory never get slower by more tiles. Choices are left out only where a bound says that they
- * cannot be the cheapest.
+ * The set of candidates depends on the convolution only; the number of tiles of a target only
+ * excludes cuts with more parts. So a target with more tiles has all candidates of a smaller one,
+ * and plans that fit a tile's memory never get slower with more tiles. A candidate is skipped only
+ * if a bound proves that it cannot be the fastest.
  */
 #include "ipu/plan/plan_conv_internal.h"
 
@@ -15,29 +15,29 @@
 
 #define PARTS_MOST  1472 /* tiles of the largest target */
 #define CUTS_MOST   512  /* of one dimension */
-#define COARSE      64   /* beyond so many parts of so many elements, cuts go in steps of 1/64 */
+#define COARSE      64   /* beyond so many parts of so many elements, parts grow by 1/64 */
 #define FIELDS_MOST 1024
 #define WAYS_MOST   24
 #define KERNEL_CUTS 4
 #define SERIAL_MOST 64
-#define SERIAL_SIDE 8 /* of both channels, where nothing fits */
+#define SERIAL_SIDE 8 /* of both channels if nothing fits */
 
-/* ---- what is tried --------------------------------------------------------------------------- */
+/* ---- candidates ------------------------------------------------------------------------------ */
 
-/* Parts that a dimension of @size may be cut in: of those with the same largest part only the
- * fewest. */
+/* Numbers of parts of a dimension of @size: among those with the same largest part only the
+ * smallest number. */
 struct cuts {
 	int32_t part[CUTS_MOST];
 	int count;
 };
 
-/* Divisors of the tiles of the targets: they use all of them. */
+/* Return whether @parts divides the tiles of a target, so that the cut can use all of them. */
 static bool divides_tiles(int64_t parts)
 {
 	return 1472 % parts == 0 || 1216 % parts == 0;
 }
 
-static void cuts_of(int64_t size, struct cuts *cuts)
+static void list_cuts(int64_t size, struct cuts *cuts)
 {
 	int64_t last = 0, last_part = 0;
 
@@ -57,7 +57,7 @@ static void cuts_of(int64_t size, struct cuts *cuts)
 	}
 }
 
-/* Ways to compute a form on a tile. */
+/* Methods to compute a form on a tile. */
 struct ways {
 	struct conv_way way[WAYS_MOST];
 	int count;
@@ -77,8 +77,8 @@ static enum ipu_amp_mode mode_of(const struct conv_form *form)
 					       : IPU_AMP_HALF;
 }
 
-static void amp_way(const struct ipu_target *target, const struct conv_form *form, double units,
-		    double passes, double height, struct ways *ways)
+static void add_amp_way(const struct ipu_target *target, const struct conv_form *form, double units,
+			double passes, double height, struct ways *ways)
 {
 	const enum ipu_amp_mode mode = mode_of(form);
 	double in_group = (double)target->amp[mode].in_group / height;
@@ -95,29 +95,29 @@ static void amp_way(const struct ipu_target *target, const struct conv_form *for
 		      });
 }
 
-/* All units or half of them; groups of output channels as large as those of input channels; few
- * input channels filled up with taps. */
-static void amp_ways(const struct ipu_target *target, const struct conv_form *form,
-		     struct ways *ways)
+/* All units or half of them; output groups as large as input groups; few input channels padded with
+ * taps. */
+static void add_amp_ways(const struct ipu_target *target, const struct conv_form *form,
+			 struct ways *ways)
 {
 	const struct ipu_amp *amp = &target->amp[mode_of(form)];
 	double units = (double)amp->units;
 
 	if (form->depthwise)
 		return;
-	amp_way(target, form, units, 1, 1, ways);
+	add_amp_way(target, form, units, 1, 1, ways);
 	if (amp->in_group > amp->units)
-		amp_way(target, form, units, (double)(amp->in_group / amp->units), 1, ways);
+		add_amp_way(target, form, units, (double)(amp->in_group / amp->units), 1, ways);
 	if (amp->units >= 8)
-		amp_way(target, form, units / 2, 1, 1, ways);
+		add_amp_way(target, form, units / 2, 1, 1, ways);
 	for (double height = 2; height <= 4; height *= 2)
 		if (!form->flat && form->kernel[0] > 1 &&
 		    (double)form->in <= (double)amp->in_group / height)
-			amp_way(target, form, units, 1, height, ways);
+			add_amp_way(target, form, units, 1, height, ways);
 }
 
-static void vector_ways(const struct ipu_target *target, const struct conv_form *form,
-			struct ways *ways)
+static void add_vector_ways(const struct ipu_target *target, const struct conv_form *form,
+			    struct ways *ways)
 {
 	const double lanes = (double)(target->vector_bytes / ipu_dtype_bytes(form->dtype));
 	const double grain = form->dtype == IPU_FLOAT16 ? 2 : 1;
@@ -146,10 +146,10 @@ static void vector_ways(const struct ipu_target *target, const struct conv_form 
 						.out_group = 6 * lanes});
 }
 
-/* Groups of few channels, all of a group on a tile. Four output columns of units are there for
- * float16 partials, and with them groups of 8 and 16. */
-static void slic_ways(const struct ipu_target *target, const struct conv_form *form,
-		      struct ways *ways)
+/* Groups of few channels, each entirely on one tile. Float16 partials can use four columns of
+ * output units, and then also groups of 8 and 16. */
+static void add_slic_ways(const struct ipu_target *target, const struct conv_form *form,
+			  struct ways *ways)
 {
 	const bool wide =
 		form->partials == IPU_FLOAT16 && target->amp[IPU_AMP_HALF_HALF].units >= 16;
@@ -167,14 +167,14 @@ static void slic_ways(const struct ipu_target *target, const struct conv_form *f
 	}
 }
 
-/* ---- the field ------------------------------------------------------------------------------- */
+/* ---- field ----------------------------------------------------------------------------------- */
 
 struct fields {
 	struct conv_field field[FIELDS_MOST];
 	int count;
 };
 
-/* What a tile's input has for @outputs positions of dimension @i and @taps of it. */
+/* A tile's input size for @outputs positions and @taps of dimension @i. */
 static double input_size(const struct conv_form *form, int i, double outputs, double taps)
 {
 	double size = (outputs - 1) * (double)form->stride[i] +
@@ -183,7 +183,7 @@ static double input_size(const struct conv_form *form, int i, double outputs, do
 	return fmin(ceil(size / (double)form->input_dilation[i]), (double)form->in_field[i]);
 }
 
-static void field_make(const struct ipu_target *target, const struct conv_form *form,
+static void make_field(const struct ipu_target *target, const struct conv_form *form,
 		       const struct conv_way *way, const struct conv_cut *cut,
 		       const int32_t split[3], struct conv_field *out)
 {
@@ -216,8 +216,8 @@ static void field_make(const struct ipu_target *target, const struct conv_form *
 					       form->stride[1], size[0] * size[1], size[2]);
 }
 
-/* Is there a cut of no more parts that is no worse? */
-static bool is_beaten(const struct fields *fields, const struct conv_field *field)
+/* Return whether a cut with at most as many parts is as good in all respects. */
+static bool is_dominated(const struct fields *fields, const struct conv_field *field)
 {
 	for (int i = fields->count - 1; i >= 0; i--) {
 		const struct conv_field *other = &fields->field[i];
@@ -229,11 +229,11 @@ static bool is_beaten(const struct fields *fields, const struct conv_field *fiel
 	return false;
 }
 
-static void fields_push(struct fields *fields, const struct conv_field *field)
+static void add_field(struct fields *fields, const struct conv_field *field)
 {
 	struct conv_field *now, *before;
 
-	if (fields->count == FIELDS_MOST || is_beaten(fields, field))
+	if (fields->count == FIELDS_MOST || is_dominated(fields, field))
 		return;
 	now = &fields->field[fields->count++];
 	*now = *field;
@@ -248,15 +248,15 @@ static void fields_push(struct fields *fields, const struct conv_field *field)
 	now->least_inputs = fmin(now->inputs, before->least_inputs);
 }
 
-/* The best cuts of a number of parts: by the vertex's time, and by the input's size. */
+/* The best cuts for one number of parts: by the vertex's time, and by the input's size. */
 struct field_choice {
 	struct {
-		double first, second; /* by what it is best, and where that is equal */
-		int16_t split[3];     /* 0: there is none yet */
+		double first, second; /* the criterion, and the tie-breaker */
+		int16_t split[3];     /* 0: none yet */
 	} best[2];
 };
 
-static void choose(struct field_choice *choice, const struct conv_field *field)
+static void update_choice(struct field_choice *choice, const struct conv_field *field)
 {
 	const double worths[] = {field->worker, field->inputs};
 
@@ -274,16 +274,17 @@ static void choose(struct field_choice *choice, const struct conv_field *field)
 	}
 }
 
-/* Cuts of the field in ascending order of parts. */
-static void fields_of(const struct ipu_target *target, const struct conv_form *form,
-		      const struct conv_way *way, const struct conv_cut *cut, struct fields *fields)
+/* Find the cuts of the field, in ascending order of parts. */
+static void list_fields(const struct ipu_target *target, const struct conv_form *form,
+			const struct conv_way *way, const struct conv_cut *cut,
+			struct fields *fields)
 {
 	struct field_choice choices[PARTS_MOST + 1] = {0};
 	struct conv_field field;
 	struct cuts cuts[3];
 
 	for (int i = 0; i < 3; i++)
-		cuts_of(form->position[i], &cuts[i]);
+		list_cuts(form->position[i], &cuts[i]);
 	for (int b = 0; b < cuts[0].count; b++) {
 		for (int r = 0; r < cuts[1].count; r++) {
 			for (int c = 0; c < cuts[2].count; c++) {
@@ -292,8 +293,8 @@ static void fields_of(const struct ipu_target *target, const struct conv_form *f
 
 				if ((int64_t)split[0] * split[1] * split[2] > PARTS_MOST)
 					break;
-				field_make(target, form, way, cut, split, &field);
-				choose(&choices[split[0] * split[1] * split[2]], &field);
+				make_field(target, form, way, cut, split, &field);
+				update_choice(&choices[split[0] * split[1] * split[2]], &field);
 			}
 		}
 	}
@@ -303,13 +304,13 @@ static void fields_of(const struct ipu_target *target, const struct conv_form *f
 			const int16_t *best = choices[parts].best[by].split;
 			const int32_t split[] = {best[0], best[1], best[2]};
 
-			field_make(target, form, way, cut, split, &field);
-			fields_push(fields, &field);
+			make_field(target, form, way, cut, split, &field);
+			add_field(fields, &field);
 		}
 	}
 }
 
-/* ---- the search ------------------------------------------------------------------------------ */
+/* ---- search ---------------------------------------------------------------------------------- */
 
 struct search {
 	const struct ipu_target *target;
@@ -319,12 +320,12 @@ struct search {
 	struct fields fields;
 	struct cuts groups, in, out;
 	double limit;   /* bytes of a tile */
-	double fastest; /* cycles of what would be chosen were memory no matter */
-	bool fits;      /* is @best within the limit? */
+	double fastest; /* cycles of the best choice without regard to memory */
+	bool fits;      /* @best is within the limit */
 	struct conv_choice *best;
 };
 
-static bool is_chosen(const struct search *search, const struct conv_cost *cost)
+static bool is_better(const struct search *search, const struct conv_cost *cost)
 {
 	bool fits = cost->memory <= search->limit;
 
@@ -344,13 +345,13 @@ static void try_field(struct search *search, const struct conv_cut *cut,
 
 	ipu__conv_cost(search->target, search->form, search->way, cut, field, &cost);
 	search->fastest = fmin(search->fastest, cost.cycles);
-	if (!is_chosen(search, &cost))
+	if (!is_better(search, &cost))
 		return;
 	search->fits = cost.memory <= search->limit;
 	*search->best = (struct conv_choice){*search->form, *search->way, *cut, *field, cost};
 }
 
-/* All fields, from the finest: until no coarser one can be faster, or small enough. */
+/* Try all fields from the finest, until no coarser one can be faster, or small enough. */
 static void try_fields(struct search *search, const struct conv_cut *cut)
 {
 	double others = (double)(cut->groups * cut->in * cut->out * cut->kernel);
@@ -397,14 +398,14 @@ static void try_channels(struct search *search, struct conv_cut cut)
 	}
 }
 
-/* Groups of channels a serial split has. */
-static int64_t groups_of(int64_t channels, double group, int64_t serial)
+/* Number of channel groups of one serial split. */
+static int64_t channel_groups(int64_t channels, double group, int64_t serial)
 {
 	return ipu__ceil_div(ipu__ceil_div(channels, (int64_t)group), serial);
 }
 
-/* Of many cuts of the taps only the ends are tried: all or one on a tile. */
-static bool is_between(int at, int count)
+/* If there are many cuts of the taps, try only the extremes: all or one on a tile. */
+static bool skip_kernel_cut(int at, int count)
 {
 	return at > 0 && at < count - 1 && count > KERNEL_CUTS;
 }
@@ -415,20 +416,20 @@ static void try_kernels(struct search *search, int64_t serial_in, int64_t serial
 	struct conv_cut cut = {.serial_in = serial_in, .serial_out = serial_out};
 	struct cuts rows;
 
-	cuts_of(groups_of(form->groups, search->way->conv_group, 1), &search->groups);
-	cuts_of(groups_of(form->in, search->way->in_group, serial_in), &search->in);
-	cuts_of(groups_of(form->out, search->way->out_group, serial_out), &search->out);
-	cuts_of(form->kernel[0], &rows);
+	list_cuts(channel_groups(form->groups, search->way->conv_group, 1), &search->groups);
+	list_cuts(channel_groups(form->in, search->way->in_group, serial_in), &search->in);
+	list_cuts(channel_groups(form->out, search->way->out_group, serial_out), &search->out);
+	list_cuts(form->kernel[0], &rows);
 	for (int r = 0; r < rows.count && rows.part[r] <= search->target->tiles; r++) {
 		cut.kernel = rows.part[r];
-		if (is_between(r, rows.count))
+		if (skip_kernel_cut(r, rows.count))
 			continue;
-		fields_of(search->target, form, search->way, &cut, &search->fields);
+		list_fields(search->target, form, search->way, &cut, &search->fields);
 		try_channels(search, cut);
 	}
 }
 
-/* Could a tile hold its share, were all tiles there for each dimension on its own? */
+/* Return whether a tile could hold its share if each dimension could be split over all tiles. */
 static bool can_fit(const struct search *search, int64_t serial_in, int64_t serial_out)
 {
 	const struct conv_form *form = search->form;
@@ -446,7 +447,7 @@ static bool can_fit(const struct search *search, int64_t serial_in, int64_t seri
 	return ipu__conv_least_memory(form, search->way, &finest, positions, 1) <= search->limit;
 }
 
-/* Can the vector pipe be the faster, all of its lanes at work on all tiles? */
+/* Return whether the vector pipe, with all lanes on all tiles, could be faster than the best. */
 static bool can_be_fastest(const struct search *search)
 {
 	const struct conv_form *form = search->form;
@@ -458,23 +459,23 @@ static bool can_be_fastest(const struct search *search)
 	       products / (lanes * (double)search->target->tiles) < search->best->cost.cycles;
 }
 
-/* Every form in every way, of one pair of serial splits; @forced: of as many as there can be, and
- * also where nothing can fit. */
+/* Try every form with every method for one pair of serial splits. @forced: reduce the splits to
+ * what the channels allow, and try even if nothing can fit. */
 static void try_forms(struct search *search, const struct conv_form *forms, int count,
 		      int64_t serial_in, int64_t serial_out, bool forced)
 {
 	for (int f = 0; f < count; f++) {
 		search->form = &forms[f];
 		search->ways.count = 0;
-		amp_ways(search->target, search->form, &search->ways);
-		slic_ways(search->target, search->form, &search->ways);
-		vector_ways(search->target, search->form, &search->ways);
+		add_amp_ways(search->target, search->form, &search->ways);
+		add_slic_ways(search->target, search->form, &search->ways);
+		add_vector_ways(search->target, search->form, &search->ways);
 		for (int w = 0; w < search->ways.count; w++) {
 			int64_t in, out;
 
 			search->way = &search->ways.way[w];
-			in = groups_of(search->form->in, search->way->in_group, 1);
-			out = groups_of(search->form->out, search->way->out_group, 1);
+			in = channel_groups(search->form->in, search->way->in_group, 1);
+			out = channel_groups(search->form->out, search->way->out_group, 1);
 			if (forced)
 				try_kernels(search, min(in, serial_in), min(out, serial_out));
 			else if (in >= serial_in && out >= serial_out && can_be_fastest(search) &&

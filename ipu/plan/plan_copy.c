@@ -1,5 +1,5 @@
 /*
- * Changes of layout: elements go to their new tile, then to their place on it. Pure functions: any
+ * Changes of layout: elements are sent to their new tile, then arranged there. Pure functions: any
  * thread.
  */
 #include "ipu/plan/plan_vector.h"

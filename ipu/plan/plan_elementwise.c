@@ -1,9 +1,9 @@
 /*
  * Maps over elements. Pure functions: any thread.
  *
- * Elements lie evenly over the tiles. Of several operands one comes from a producer of another
- * layout, so it is exchanged (an optimizer's gradient; its state lies with the weight); a small
- * operand that is repeated (a bias) is sent to every tile as far as the tile needs it.
+ * Elements are evenly distributed over the tiles. One of several operands comes from a producer
+ * with another layout, so it is exchanged (an optimizer's gradient; its state is mapped as the
+ * weight). A small broadcast operand (a bias) is sent to every tile as far as the tile needs it.
  */
 #include <math.h>
 
@@ -11,9 +11,9 @@
 #include "common/minmax.h"
 #include "ipu/plan/plan_vector.h"
 
-/* A function's worker instructions for a vector, of 2 float32 or 4 float16, beside the load and the
- * store that a map does once. Published figures are of vertices with one function, these
- * included. */
+/* Worker instructions of a function per vector of 2 float32 or 4 float16, without the load and
+ * store that a map does once. Published figures are of vertices with a single function ("alone")
+ * and include these. */
 static const struct {
 	double single, half;
 } function_cycles[] = {
@@ -32,9 +32,9 @@ static const struct {
 };
 _Static_assert(ARRAY_LEN(function_cycles) == IPU_FUNCTIONS, "function table out of step");
 
-#define LOAD_STORE 1 /* of a vector in a map, beside its functions */
+#define LOAD_STORE 1 /* per vector in a map, beside its functions */
 
-/* Vertices that do one function alone; others are maps. */
+/* Vertices for a single function; all others are maps. */
 static const struct ipu__vertex single_vertices[] = {
 	[IPU_FN_RELU] = {"popnn::NonLinearityInPlace", 9, 20, LOAD_STORE},
 	[IPU_FN_RELU_GRAD] = {"popnn::NonLinearityGrad", 9, 20, LOAD_STORE},
@@ -66,7 +66,7 @@ struct ipu__vertex ipu__map_vertex(const uint8_t times[IPU_FUNCTIONS], enum ipu_
 	return vertex;
 }
 
-/* The only function, done once; IPU_FUNCTIONS: there are more, or none. */
+/* The function, if there is only one and it is used once; else IPU_FUNCTIONS. */
 static int only_function(const struct ipu_elements *elements)
 {
 	int only = IPU_FUNCTIONS, times = 0;

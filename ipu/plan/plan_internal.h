@@ -1,13 +1,13 @@
 /*
- * What the planners of the kinds of operations share.
+ * Interface between the planners of the kinds of operations.
  */
 #ifndef PLAN_INTERNAL_H
 #define PLAN_INTERNAL_H
 
 #include "ipu/plan/ipu_plan.h"
 
-/* A kind's planner: fills method, splits, temporary_bytes, code_bytes and phases of a cleared plan.
- * Pure; @op has passed its check. */
+/* Planner of one kind: sets method, splits, temporary_bytes, code_bytes and phases of a cleared
+ * plan. Pure; @op is valid. */
 typedef void (*ipu_plan_fn)(const struct ipu_target *target, const struct ipu_op *op,
 			    const struct ipu_plan_options *options, struct ipu_plan *plan);
 
@@ -28,16 +28,17 @@ void ipu__plan_copy(const struct ipu_target *target, const struct ipu_op *op,
 void ipu__plan_slice(const struct ipu_target *target, const struct ipu_op *op,
 		     const struct ipu_plan_options *options, struct ipu_plan *plan);
 
-/* Of a layer that learns: the products of its passes, one of which is @op, and their plans. */
+/* Plan the products of all passes of a trained layer jointly; @op is one of them. */
 void ipu__plan_layer(const struct ipu_target *target, const struct ipu_op *op,
 		     const struct ipu_plan_options *options, struct ipu_op ops[IPU_PASSES],
 		     struct ipu_plan plans[IPU_PASSES]);
 
-/* Append a phase; what would not fit in IPU_PHASES is a programmer's error. Phases of no cycles and
- * no bytes are left out. */
+/* Append a phase, unless it has no cycles and no bytes. More than IPU_PHASES is a programming error
+ * (asserted). */
 void ipu__plan_add(struct ipu_plan *plan, const struct ipu_phase *phase);
 
-/* Round up to whole cycles, far below the range's end so that sums stay in range. */
+/* Round up to whole cycles, saturating far below the end of the range so that sums do not
+ * overflow. */
 int64_t ipu__whole(double value);
 
 static inline int64_t ipu__ceil_div(int64_t value, int64_t by)

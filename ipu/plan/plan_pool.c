@@ -1,13 +1,13 @@
 /*
  * Pooling as popnn plans it (PoolPlan.cpp, PerformanceEstimation.hpp). Pure functions: any thread.
  *
- * What is made (outputs; backward, the gradient of the input) is cut by batch, rows, columns and
- * groups of channels, which are whole vectors; a tile receives all that its windows cover. Its
- * positions are dealt evenly to the workers, each of which takes
+ * The result (the outputs; backward, the gradient of the input) is split by batch, rows, columns
+ * and groups of channels, which are whole vectors; a tile receives everything that its windows
+ * cover. Its positions are evenly divided among the workers, each of which takes
  *
  *	19 + groups (4 + zeros) + 8 + start + pieces (15 + taps (23 + groups (2 + vectors each)))
  *
- * with 4 more (6) for each group but the first; pieces of rows, zeros that it stores,
+ * with 4 more (6) for each group except the first; pieces of rows, zeros that it stores,
  * each = 7 + 3 (n - 1) for n positions of a piece (average 8; the gradient of a maximum
  * 10 + 5 (n - 1)).
  */
@@ -18,17 +18,17 @@
 #include "ipu/plan/plan_vector.h"
 
 #define SUPERVISOR  13
-#define GRAINS_MOST 8   /* of a group of channels (PoolPlan.cpp) */
-#define CHANNELS    16  /* of a group, as convolutions leave them */
-#define PARTS_MOST  128 /* ways to cut a dimension */
+#define GRAINS_MOST 8   /* per group of channels (PoolPlan.cpp) */
+#define CHANNELS    16  /* per group, as convolutions produce them */
+#define PARTS_MOST  128 /* numbers of parts to try per dimension */
 
-/* What is made, and what it is made from. */
+/* Geometry of the result and of its inputs. */
 struct window {
-	const int64_t *field;            /* height, width of what is made */
+	const int64_t *field;            /* height, width of the result */
 	int64_t apart, most;             /* columns that a tap reaches: each @apart'th, @most */
-	int64_t taps[2];                 /* rows and columns of them that a row goes through */
+	int64_t taps[2];                 /* taps (rows, columns) used by a row of the result */
 	double start, fixed, each, next; /* instructions of a worker, as above */
-	int64_t covered, own;            /* tensors received: by windows, and of what is made */
+	int64_t covered, own;            /* tensors received: by windows, and of the result */
 	const char *part, *vertex;
 };
 
@@ -51,7 +51,7 @@ static struct window window_of(const struct ipu_pool *pool)
 					  : pool->max ? "popnn::MaxPooling"
 						      : "popnn::SumPooling"};
 
-	/* A row of the input's gradient has only those rows of a window that come to lie on it. */
+	/* A row of the input's gradient uses only those rows of a window that can fall on it. */
 	window.taps[0] = pool->kernel[0];
 	if (pool->backward)
 		window.taps[0] = min(pool->out[0], ipu__ceil_div(pool->kernel[0], pool->stride[0]));
@@ -59,8 +59,7 @@ static struct window window_of(const struct ipu_pool *pool)
 	return window;
 }
 
-/* In dimension @d, of what @n neighbours need of the other side: inputs under windows, or windows
- * that inputs are in. */
+/* Inputs (backward: windows) in dimension @d that @n adjacent results need. */
 static int64_t covered(const struct ipu_pool *pool, int d, int64_t n)
 {
 	const int64_t kernel = pool->kernel[d], stride = pool->stride[d];
@@ -71,19 +70,19 @@ static int64_t covered(const struct ipu_pool *pool, int d, int64_t n)
 						: ipu__product(n - 1, stride) + kernel);
 }
 
-/* What a tile has of each dimension, and what that takes. */
+/* A tile's share of each dimension, and its cost. */
 struct pool_cut {
 	int64_t batch, field[2];
-	int64_t vectors, groups; /* of channels: vectors of a group, groups of a tile */
+	int64_t vectors, groups; /* vectors per group of channels, groups per tile */
 	int64_t tiles;
 	double received; /* bytes */
-	double copied;   /* cycles: into other groups than they come in */
+	double copied;   /* cycles to regroup channels */
 	double cycles;
 };
 
-/* Positions of a worker's pieces of rows that a tap reaches; how many pieces. */
-static double reached(const struct window *window, int64_t begin, int64_t end, int64_t columns,
-		      double *pieces)
+/* Positions that a tap reaches in a worker's pieces of rows; *@pieces is their number. */
+static double reached_positions(const struct window *window, int64_t begin, int64_t end,
+				int64_t columns, double *pieces)
 {
 	const int64_t first = begin / columns, last = (end - 1) / columns;
 	const int64_t head = min(end, (first + 1) * columns) - begin, tail = end - last * columns;
@@ -115,7 +114,7 @@ static double vertex_cycles(const struct ipu_target *target, const struct window
 
 		if (begin == end)
 			continue;
-		n = reached(window, begin, end, cut->field[1], &pieces);
+		n = reached_positions(window, begin, end, cut->field[1], &pieces);
 		slowest = fmax(
 			slowest,
 			window->start + pieces * 15 +
@@ -131,8 +130,8 @@ static double vertex_cycles(const struct ipu_target *target, const struct window
 			slowest);
 }
 
-static void cost(const struct ipu_target *target, const struct ipu_op *op,
-		 const struct window *window, struct pool_cut *cut)
+static void compute_cost(const struct ipu_target *target, const struct ipu_op *op,
+			 const struct window *window, struct pool_cut *cut)
 {
 	const struct ipu_pool *pool = &op->pool;
 	const double bytes = (double)target->vector_bytes;
@@ -140,8 +139,8 @@ static void cost(const struct ipu_target *target, const struct ipu_op *op,
 	const double from =
 		(double)covered(pool, 0, cut->field[0]) * (double)covered(pool, 1, cut->field[1]);
 	const double own = (double)cut->field[0] * (double)cut->field[1];
-	/* Channels come in groups of as many as convolutions leave, and those of less than a vector
-	 * beside others of the field (PoolPlan.cpp, getTransform). */
+	/* Channels arrive in groups as convolutions produce them; groups of less than a vector are
+	 * padded by others of the field (PoolPlan.cpp, getTransform). */
 	const int64_t lanes = ipu__lanes(target, op->dtype);
 	const int64_t comes = max(lanes, min(CHANNELS, pool->channels & -pool->channels));
 	const bool as_it_comes = cut->vectors * lanes == comes;
@@ -153,13 +152,13 @@ static void cost(const struct ipu_target *target, const struct ipu_op *op,
 		      cut->received / target->exchange_bytes_cycle + cut->copied;
 }
 
-/* Largest parts that a dimension may be cut in, and in how many. */
+/* Largest parts of a dimension, with the number of parts. */
 struct parts {
 	int64_t count[PARTS_MOST], part[PARTS_MOST];
 	int ways;
 };
 
-static void parts_of(int64_t size, int64_t most, struct parts *out)
+static void list_parts(int64_t size, int64_t most, struct parts *out)
 {
 	out->ways = 0;
 	for (int64_t p = 1; p <= size && p <= most; p += max(1, p / 8)) {
@@ -176,7 +175,8 @@ static void parts_of(int64_t size, int64_t most, struct parts *out)
 	}
 }
 
-/* Groups of channels go to as many tiles as the field leaves: fewer of them are never slower. */
+/* Groups of channels use as many tiles as the field leaves: fewer groups per tile are never
+ * slower. */
 static void try_cuts(const struct ipu_target *target, const struct ipu_op *op,
 		     const struct window *window, int64_t vectors, struct pool_cut *best)
 {
@@ -185,9 +185,9 @@ static void try_cuts(const struct ipu_target *target, const struct ipu_op *op,
 		ipu__ceil_div(pool->channels, ipu__lanes(target, op->dtype)), vectors);
 	struct parts batch, rows, columns;
 
-	parts_of(pool->batch, target->tiles, &batch);
-	parts_of(window->field[0], target->tiles, &rows);
-	parts_of(window->field[1], target->tiles, &columns);
+	list_parts(pool->batch, target->tiles, &batch);
+	list_parts(window->field[0], target->tiles, &rows);
+	list_parts(window->field[1], target->tiles, &columns);
 	for (int b = 0; b < batch.ways; b++) {
 		for (int r = 0; r < rows.ways; r++) {
 			for (int c = 0; c < columns.ways; c++) {
@@ -202,7 +202,7 @@ static void try_cuts(const struct ipu_target *target, const struct ipu_op *op,
 				cut.groups =
 					ipu__ceil_div(groups, min(groups, target->tiles / field));
 				cut.tiles = field * ipu__ceil_div(groups, cut.groups);
-				cost(target, op, window, &cut);
+				compute_cost(target, op, window, &cut);
 				if (best->tiles == 0 || cut.cycles < best->cycles)
 					*best = cut;
 			}

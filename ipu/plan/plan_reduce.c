@@ -1,5 +1,5 @@
 /*
- * Reductions: first where the elements lie, then over tiles in stages, as popops has them
+ * Reductions: first on each tile, then over tiles in stages, as in popops
  * (CycleEstimationFunctions.cpp, ReductionPlan.cpp). Pure functions: any thread.
  */
 #include <assert.h>
@@ -11,7 +11,7 @@
 #include "ipu/plan/plan_vector.h"
 
 #define WIDEST 16
-/* Partial sums for an output, up to which one stage reduces them. */
+/* Most partial sums per output that one stage reduces. */
 #define STAGE_MOST 64
 
 static const struct ipu__reduce_names reduce_names = IPU_REDUCE_NAMES("");
@@ -26,14 +26,14 @@ int ipu__reduce_stages(int64_t partials)
 
 /* ---- one compute set ------------------------------------------------------------------------- */
 
-/* Outputs that one loop of all workers makes. */
+/* Outputs of one loop of all workers. */
 static int64_t loop_outputs(const struct ipu__reducing *reducing)
 {
 	return ipu__lanes(reducing->target, reducing->dtype) * reducing->target->workers;
 }
 
-/* StridedReduce: a worker takes 16, and for each vector of outputs 10 (float16 13) and one for each
- * input. */
+/* StridedReduce: a worker takes 16, plus 10 (float16: 13) per vector of outputs, plus 1 per input
+ * of it. */
 static struct ipu__vertex reduce_vertex(const struct ipu__reducing *reducing, int64_t depth)
 {
 	const double each = reducing->dtype == IPU_FLOAT16 ? 13 : 10;
@@ -66,9 +66,9 @@ static void add_stage(struct ipu__reducing *reducing, int64_t depth,
 
 /* ---- on a tile, and over tiles --------------------------------------------------------------- */
 
-/* Fewer outputs than a loop makes leave lanes and workers idle. So an output may be summed as @wide
- * partial sums beside each other, and these in a compute set of their own. Returns the best width;
- * 1: at once. What may be chosen of few outputs may be of fewer, so they never take longer. */
+/* Fewer outputs than those of a loop leave lanes and workers idle. So an output may be summed as
+ * @wide parallel partial sums, which a second compute set adds. Return the best width; 1: a single
+ * compute set. Fewer outputs have at least the same choices, so they never take longer. */
 static int64_t best_width(const struct ipu__reducing *reducing, int64_t depth, int64_t outputs)
 {
 	const int64_t phase = ipu__whole(reducing->target->phase_cycles);
@@ -104,7 +104,7 @@ void ipu__reduce_on_tiles(struct ipu__reducing *reducing, int64_t depth,
 	add_stage(reducing, wide > 1 ? wide : depth, outputs);
 }
 
-/* What is sent are float32 sums, whatever is summed. */
+/* The exchanged partials are float32 sums, whatever the input type. */
 void ipu__reduce_over_tiles(struct ipu__reducing *reducing, int64_t partials, int64_t outputs)
 {
 	const int64_t bytes = ipu_dtype_bytes(IPU_FLOAT32);
@@ -128,11 +128,12 @@ void ipu__reduce_over_tiles(struct ipu__reducing *reducing, int64_t partials, in
 	}
 }
 
-/* ---- a whole reduction ----------------------------------------------------------------------- */
+/* ---- whole reductions ------------------------------------------------------------------------ */
 
-/* With the inputs on @tiles, each of which has parts of as many outputs as it can. */
-static void reduce_from(struct ipu__reducing *reducing, int64_t inputs, int64_t outputs,
-			int64_t tiles, bool gathered)
+/* Reduce inputs distributed over @tiles, each of which holds inputs of as many outputs as
+ * possible. */
+static void reduce_inputs(struct ipu__reducing *reducing, int64_t inputs, int64_t outputs,
+			  int64_t tiles, bool gathered)
 {
 	const int64_t bytes = ipu_dtype_bytes(reducing->dtype);
 	const struct ipu__spread in = ipu__spread_over(reducing->target, inputs, 1, tiles);
@@ -146,8 +147,8 @@ static void reduce_from(struct ipu__reducing *reducing, int64_t inputs, int64_t 
 	ipu__reduce_over_tiles(reducing, ipu__ceil_div(in.tiles * columns, outputs), outputs);
 }
 
-/* The numbers of tiles to choose from do not depend on the target, and with each of them more tiles
- * only spread the later stages more: so more tiles never make it slower. */
+/* The candidate numbers of tiles do not depend on the target. With each of them, more tiles only
+ * spread the later stages further, so more tiles never make the reduction slower. */
 int64_t ipu__add_reduce(struct ipu__reducing *reducing, int64_t inputs, int64_t outputs,
 			bool gathered)
 {
@@ -163,7 +164,7 @@ int64_t ipu__add_reduce(struct ipu__reducing *reducing, int64_t inputs, int64_t 
 		int64_t cycles;
 
 		tried.plan = &plan;
-		reduce_from(&tried, inputs, outputs, tiles[i], gathered);
+		reduce_inputs(&tried, inputs, outputs, tiles[i], gathered);
 		cycles = ipu__plan_time(reducing->target, &plan);
 		if (cycles < least) {
 			least = cycles;

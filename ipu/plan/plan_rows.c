@@ -1,8 +1,8 @@
 /*
  * Work on rows: softmax, losses, accuracy. Pure functions: any thread.
  *
- * The steps are those that XLA makes of it. Elements are gathered first: each row on one tile, or,
- * if that is faster, in pieces on several, which then exchange what they sum.
+ * The steps are those that XLA emits. Elements are gathered first: each row on one tile, or, if
+ * faster, in pieces on several tiles, which then exchange their partial sums.
  */
 #include <assert.h>
 #include <stddef.h>
@@ -14,10 +14,10 @@
 #define STEPS       8
 
 enum step_kind {
-	STEP_NONE, /* no more */
-	STEP_EACH, /* a map on every element */
-	STEP_ROW,  /* a map with one element for a row */
-	STEP_SUM,  /* or maximum of each row, given back to all of it */
+	STEP_NONE, /* the end of the list */
+	STEP_EACH, /* a map over all elements */
+	STEP_ROW,  /* a map over one element per row */
+	STEP_SUM,  /* sum or maximum of each row, broadcast to the row */
 	STEP_ARGMAX,
 	STEP_ACCURACY
 };
@@ -48,7 +48,7 @@ struct step {
 #define SELECT [IPU_FN_SELECT]
 
 static const struct rows_work {
-	bool sums_rows; /* ends in one number over all rows */
+	bool sums_rows; /* followed by a reduction over all rows */
 	struct step steps[STEPS];
 } rows_works[] = {
 	[IPU_ROWS_SOFTMAX] = {.steps = {SUM("SoftmaxMax"),
@@ -56,8 +56,7 @@ static const struct rows_work {
 					SUM("SoftmaxSum"), MAP("SoftmaxDiv", DIVIDE = 1)}},
 	[IPU_ROWS_SOFTMAX_GRAD] = {.steps = {MAP("SoftmaxGrad/Mul", ADD = 1), SUM("SoftmaxGrad"),
 					     MAP("SoftmaxGrad/SubMul", ADD = 2)}},
-	/* The labels from classes; exponentials over their sum, less the labels, are the
-	 * gradient. */
+	/* Labels are compared with classes; the gradient is exponentials / their sum - labels. */
 	[IPU_ROWS_CROSS_ENTROPY] = {.steps = {SUM("Max"),
 					      MAP("SubExp", ADD = 1, [IPU_FN_EXP] = 1),
 					      SUM("Sum"),
@@ -79,122 +78,126 @@ static const struct ipu__reduce_names total_names = IPU_REDUCE_NAMES("Total/");
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-/* How rows lie, each cut into @pieces of @length elements at most. */
-struct laid {
+/* Distribution of rows, each split into @pieces of at most @length elements. */
+struct layout {
 	const struct ipu_target *target;
 	enum ipu_dtype dtype;
 	int64_t row_count, pieces, length;
-	struct ipu__spread elements, sums, rows; /* sums: one for a piece */
+	struct ipu__spread elements, sums, rows; /* sums: one per piece */
 };
 
-static struct laid lay_rows(const struct ipu_target *target, const struct ipu_op *op,
-			    int64_t pieces)
+static struct layout layout_rows(const struct ipu_target *target, const struct ipu_op *op,
+				 int64_t pieces)
 {
 	const struct ipu_rows *rows = &op->rows;
 	const int64_t length = ipu__ceil_div(rows->columns, pieces);
-	struct laid laid = {target, op->dtype, rows->rows, pieces, length, {0}, {0}, {0}};
+	struct layout layout = {target, op->dtype, rows->rows, pieces, length, {0}, {0}, {0}};
 
-	laid.sums = ipu__spread_over(target, ipu__product(rows->rows, pieces), 1, target->tiles);
-	laid.rows = ipu__spread_over(target, rows->rows, 1, target->tiles);
-	laid.elements =
-		(struct ipu__spread){laid.sums.tiles, ipu__product(laid.sums.most, length),
-				     laid.sums.mean * (double)rows->columns / (double)pieces};
-	return laid;
+	layout.sums = ipu__spread_over(target, ipu__product(rows->rows, pieces), 1, target->tiles);
+	layout.rows = ipu__spread_over(target, rows->rows, 1, target->tiles);
+	layout.elements =
+		(struct ipu__spread){layout.sums.tiles, ipu__product(layout.sums.most, length),
+				     layout.sums.mean * (double)rows->columns / (double)pieces};
+	return layout;
 }
 
-/* The pieces' sums to one on the row's tile. */
-static void add_pieces(const struct laid *laid, struct ipu__reducing *reducing)
+/* Reduce the sums of the pieces to one on the row's tile. */
+static void add_pieces(const struct layout *layout, struct ipu__reducing *reducing)
 {
-	if (laid->pieces > 1)
-		ipu__reduce_over_tiles(reducing, laid->pieces, laid->row_count);
+	if (layout->pieces > 1)
+		ipu__reduce_over_tiles(reducing, layout->pieces, layout->row_count);
 }
 
-static void add_sum(const struct laid *laid, const struct step *step, struct ipu_plan *plan)
+static void add_sum(const struct layout *layout, const struct step *step, struct ipu_plan *plan)
 {
-	struct ipu__reducing reducing = {plan, laid->target, laid->dtype, &step->names, 0};
-	const int64_t bytes = ipu_dtype_bytes(laid->dtype);
+	struct ipu__reducing reducing = {plan, layout->target, layout->dtype, &step->names, 0};
+	const int64_t bytes = ipu_dtype_bytes(layout->dtype);
 
-	ipu__reduce_on_tiles(&reducing, laid->length, &laid->sums);
-	add_pieces(laid, &reducing);
-	if (laid->pieces > 1)
-		ipu__add_exchange(plan, laid->target, step->part, laid->sums.most * bytes,
-				  laid->sums.mean * (double)(laid->sums.tiles * bytes),
-				  laid->sums.tiles);
+	ipu__reduce_on_tiles(&reducing, layout->length, &layout->sums);
+	add_pieces(layout, &reducing);
+	if (layout->pieces > 1)
+		ipu__add_exchange(plan, layout->target, step->part, layout->sums.most * bytes,
+				  layout->sums.mean * (double)(layout->sums.tiles * bytes),
+				  layout->sums.tiles);
 }
 
-/* 3 instructions an element. Start and supervisor as a nonlinearity's: no figure of their own. */
-static void add_argmax(const struct laid *laid, const struct step *step, struct ipu_plan *plan)
+/* 3 instructions per element. Start and supervisor are those of a nonlinearity: no published
+ * figure. */
+static void add_argmax(const struct layout *layout, const struct step *step, struct ipu_plan *plan)
 {
-	struct ipu__reducing reducing = {plan, laid->target, laid->dtype, &step->names, 0};
+	struct ipu__reducing reducing = {plan, layout->target, layout->dtype, &step->names, 0};
 	const struct ipu__vertex vertex = {"popnn::ReduceMaxClassGather", 9, 20,
-					   3.0 * (double)ipu__lanes(laid->target, laid->dtype)};
+					   3.0 * (double)ipu__lanes(layout->target, layout->dtype)};
 
-	ipu__add_compute(plan, laid->target, step->part, &vertex, laid->dtype, &laid->elements);
-	add_pieces(laid, &reducing);
+	ipu__add_compute(plan, layout->target, step->part, &vertex, layout->dtype,
+			 &layout->elements);
+	add_pieces(layout, &reducing);
 }
 
-/* 4 instructions a row; the rest as above. */
-static void add_accuracy(const struct laid *laid, const struct step *step, struct ipu_plan *plan)
+/* 4 instructions per row; the rest as above. */
+static void add_accuracy(const struct layout *layout, const struct step *step,
+			 struct ipu_plan *plan)
 {
 	const struct ipu__vertex vertex = {"popnn::CalcAccuracy", 9, 20,
-					   4.0 * (double)ipu__lanes(laid->target, IPU_INT32)};
+					   4.0 * (double)ipu__lanes(layout->target, IPU_INT32)};
 
-	ipu__add_compute(plan, laid->target, step->part, &vertex, IPU_INT32, &laid->rows);
+	ipu__add_compute(plan, layout->target, step->part, &vertex, IPU_INT32, &layout->rows);
 }
 
-static void add_step(const struct laid *laid, const struct step *step, struct ipu_plan *plan)
+static void add_step(const struct layout *layout, const struct step *step, struct ipu_plan *plan)
 {
-	const struct ipu__vertex map = ipu__map_vertex(step->times, laid->dtype);
+	const struct ipu__vertex map = ipu__map_vertex(step->times, layout->dtype);
 
 	switch (step->kind) {
 	case STEP_EACH:
-		ipu__add_compute(plan, laid->target, step->part, &map, laid->dtype,
-				 &laid->elements);
+		ipu__add_compute(plan, layout->target, step->part, &map, layout->dtype,
+				 &layout->elements);
 		break;
 	case STEP_ROW:
-		ipu__add_compute(plan, laid->target, step->part, &map, laid->dtype, &laid->rows);
+		ipu__add_compute(plan, layout->target, step->part, &map, layout->dtype,
+				 &layout->rows);
 		break;
 	case STEP_SUM:
-		add_sum(laid, step, plan);
+		add_sum(layout, step, plan);
 		break;
 	case STEP_ARGMAX:
-		add_argmax(laid, step, plan);
+		add_argmax(layout, step, plan);
 		break;
 	case STEP_ACCURACY:
-		add_accuracy(laid, step, plan);
+		add_accuracy(layout, step, plan);
 		break;
 	case STEP_NONE:
 		break;
 	}
 }
 
-/* ---- the plan -------------------------------------------------------------------------------- */
+/* ---- plan ------------------------------------------------------------------------------------ */
 
 static void plan_pieces(const struct ipu_target *target, const struct ipu_op *op, int64_t pieces,
 			struct ipu_plan *plan)
 {
 	const struct rows_work *work = &rows_works[op->rows.work];
-	const struct laid laid = lay_rows(target, op, pieces);
+	const struct layout layout = layout_rows(target, op, pieces);
 	const int64_t bytes = ipu_dtype_bytes(op->dtype);
 
-	plan->split_batch = laid.rows.tiles;
+	plan->split_batch = layout.rows.tiles;
 	plan->split_in = pieces;
-	ipu__add_exchange(plan, target, "Rows/ExchangePre", laid.elements.most * bytes,
-			  laid.elements.mean * (double)(laid.elements.tiles * bytes),
-			  laid.elements.tiles);
+	ipu__add_exchange(plan, target, "Rows/ExchangePre", layout.elements.most * bytes,
+			  layout.elements.mean * (double)(layout.elements.tiles * bytes),
+			  layout.elements.tiles);
 	ipu__add_arrange(plan, target, "Rows/OnTileCopyPre", target->vector_bytes,
-			 laid.elements.most * bytes,
-			 laid.elements.mean * (double)(laid.elements.tiles * bytes),
-			 laid.elements.tiles);
+			 layout.elements.most * bytes,
+			 layout.elements.mean * (double)(layout.elements.tiles * bytes),
+			 layout.elements.tiles);
 	for (const struct step *step = work->steps;
 	     step < work->steps + STEPS && step->kind != STEP_NONE; step++)
-		add_step(&laid, step, plan);
-	/* What came, and what a step leaves for the next. */
+		add_step(&layout, step, plan);
+	/* The gathered input, and the result of a step for the next. */
 	plan->temporary_bytes *= 2;
 }
 
-/* Pieces do not depend on the target, nor do the stages that sum them, and the rest is spread over
- * more tiles where there are more: so more tiles never make it slower. */
+/* Neither the candidate pieces nor the stages that sum them depend on the target, and the rest is
+ * spread over more tiles if there are more: so more tiles never make it slower. */
 void ipu__plan_rows(const struct ipu_target *target, const struct ipu_op *op,
 		    const struct ipu_plan_options *options, struct ipu_plan *plan)
 {

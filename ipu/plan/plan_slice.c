@@ -1,13 +1,13 @@
 /*
- * Rows that are looked up in a table, or added to it: an embedding, as poplibs' popops::multiSlice
- * and multiUpdateAdd have it. Pure functions: any thread.
+ * Embedding lookups and updates, as poplibs' popops::multiSlice and multiUpdateAdd run them. Pure
+ * functions: any thread.
  *
- * Several tables are popops::groupedMultiSlice: each has its share of the tiles, or, if there are
- * more tables than tiles, each tile its share of them.
+ * Several tables are popops::groupedMultiSlice: each has its share of the tiles; if there are more
+ * tables than tiles, each tile has its share of the tables.
  *
- * A table is cut by its entries and by its columns, the lookups into groups. A tile looks for all
- * of its group's lookups among its entries; where those are cut, a second stage picks from what
- * each part has made. In an update what groups have summed is added up at the end.
+ * A table is split by entries and by columns, the lookups into groups. A tile searches its entries
+ * for all lookups of its group; if the entries are split, a second stage selects from the results
+ * of the parts. In an update the sums of the groups are added at the end.
  */
 #include <math.h>
 
@@ -16,8 +16,8 @@
 #include "ipu/plan/plan_vector.h"
 
 #define INDEX_BYTES 4
-/* Instructions of a worker (popops, PerformanceEstimation.cpp): at its start, for a lookup that is
- * among the tile's entries and for one that is not, and for a vector of 8 bytes (2 halfs). */
+/* Instructions of a worker (popops, PerformanceEstimation.cpp): at its start, per lookup inside and
+ * outside the tile's entries, and per vector of 8 bytes (2 halfs). */
 struct slice_work {
 	const char *vertex, *part;
 	double start, in_range, out_of_range, vector;
@@ -28,12 +28,11 @@ static const struct slice_work works[] = {
 	{"popops::MultiUpdateAdd", "MultiUpdateAdd/stage0", 38, 11, 5, 3},
 };
 
-/* How a table of entries x columns is cut, and what the fullest tile has of it. */
+/* A cut of a table of entries x columns, and the share of the fullest tile. */
 struct slice_cut {
-	int64_t entries, columns, groups; /* parts */
-	int64_t together;                 /* tables that are on tiles of their own */
-	int64_t rows, width, lookups,
-		mine; /* mine: lookups among its entries, when evenly spread */
+	int64_t entries, columns, groups;   /* parts */
+	int64_t together;                   /* tables on separate tiles */
+	int64_t rows, width, lookups, mine; /* mine: lookups among its entries, if evenly spread */
 };
 
 static double vectors_of(enum ipu_dtype dtype, int64_t width)
@@ -41,7 +40,7 @@ static double vectors_of(enum ipu_dtype dtype, int64_t width)
 	return (double)ipu__ceil_div(width, dtype == IPU_UINT8 ? 4 : 2);
 }
 
-/* The lookups of a vertex are dealt to the tile's workers. */
+/* Add a stage; the workers of a tile share the lookups of its vertex. */
 static void add_stage(struct ipu_plan *plan, const struct ipu_target *target, const char *part,
 		      const struct slice_work *work, double in_range, double out_of_range,
 		      double vectors, int64_t tiles)
@@ -109,7 +108,7 @@ static void plan_cut(const struct ipu_target *target, const struct ipu_op *op,
 	}
 }
 
-/* The cut as the tiles have it; false: a part would have nothing. */
+/* Compute a cut; false: a part would be empty. */
 static bool make_cut(const struct ipu_slice *slice, int64_t grain, int64_t entries, int64_t columns,
 		     int64_t groups, int64_t together, struct slice_cut *cut)
 {
@@ -136,7 +135,7 @@ void ipu__plan_slice(const struct ipu_target *target, const struct ipu_op *op,
 	struct ipu_plan best = {0};
 	bool any = false, best_fits = false;
 
-	/* The list does not depend on the tiles, so more of them never make it slower. */
+	/* The candidates do not depend on the tiles, so more of them never make it slower. */
 	for (int64_t groups = 1; groups <= tiles; groups *= 2) {
 		for (int64_t columns = 1; columns * groups <= tiles; columns *= 2) {
 			for (int64_t entries = 1; entries * columns * groups <= tiles;

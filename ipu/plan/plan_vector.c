@@ -1,6 +1,6 @@
 /*
- * What the planners on the vector pipe share: how elements lie on tiles, what a worker takes for
- * them, and phases made of that. Pure functions: any thread.
+ * Shared by the planners on the vector pipe: distribution of elements, worker cycles, and the
+ * phases made of them. Pure functions: any thread.
  */
 #include "ipu/plan/plan_vector.h"
 
@@ -11,12 +11,12 @@
 #include "common/minmax.h"
 #include "ipu/plan/plan_vertex.h"
 
-/* A send carries at most 64 words; so many bytes of code for it and for its address. */
+/* A send carries at most 64 words; it takes 8 bytes of code with its address. */
 #define SEND_BYTES      256
 #define SEND_CODE_BYTES 8
 
-/* Tile counts to choose from: dense where they are small, then in steps of about a twentieth. They
- * do not depend on the target, so that one with more tiles has every choice of one with fewer. */
+/* Candidate numbers of tiles: all small ones, then in steps of about a twentieth. They do not
+ * depend on the target, so a target with more tiles has all choices of one with fewer. */
 int ipu__tile_choices(const struct ipu_target *target, int64_t most, int64_t *out)
 {
 	static const int64_t whole[] = {1216, 1472};
@@ -88,7 +88,7 @@ void ipu__add_compute(struct ipu_plan *plan, const struct ipu_target *target, co
 		.vertex = vertex->name,
 		.cycles = busiest,
 		.mean_cycles =
-			fmin(mean, (double)busiest), /* which is cut off at the range's end */
+			fmin(mean, (double)busiest), /* which saturates at the end of the range */
 		.tiles = spread->tiles,
 		.vertices = spread->tiles,
 		.repeats = 1};

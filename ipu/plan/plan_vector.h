@@ -1,8 +1,8 @@
 /*
- * What the planners on the vector pipe share.
+ * Shared by the planners on the vector pipe.
  *
- * A tile's elements are shared by its workers, each of which issues an instruction every `workers`
- * cycles; so a vertex on n elements takes
+ * The workers of a tile share its elements; each issues an instruction every `workers` cycles. So a
+ * vertex on n elements takes
  *
  *	supervisor + workers (prologue + ceil(ceil(n / workers) / lanes) cycles_each)
  */
@@ -11,38 +11,38 @@
 
 #include "ipu/plan/plan_internal.h"
 
-/* Of a vertex's inner loop, prologue and table: an estimate, no source gives sizes. */
+/* Inner loop, prologue and table of a vertex: an estimate, since no source gives sizes. */
 #define IPU_VERTEX_CODE_BYTES 512
 
 struct ipu__vertex {
 	const char *name;
 	double supervisor;  /* cycles of the tile */
 	double prologue;    /* instructions of a worker */
-	double cycles_each; /* instructions of a worker for a vector of elements */
+	double cycles_each; /* instructions of a worker per vector of elements */
 };
 
-/* Elements and bytes are counted up to 2^48 (times tiles and bytes of an element it is in range);
- * what is more is planned as that. */
+/* Counts of elements and bytes saturate at 2^48, so that products with tiles and bytes per element
+ * do not overflow. */
 #define IPU_COUNT_MOST (INT64_C(1) << 48)
-int64_t ipu__product(int64_t a, int64_t b); /* both in 0 to 2^48 */
+int64_t ipu__product(int64_t a, int64_t b); /* factors 0 to 2^48; saturates */
 
-/* How elements lie on tiles. */
+/* Distribution of elements over tiles. */
 struct ipu__spread {
-	int64_t tiles; /* that have any */
-	int64_t most;  /* on the fullest */
-	double mean;   /* over those that have any */
+	int64_t tiles; /* with elements */
+	int64_t most;  /* elements on the fullest */
+	double mean;   /* over tiles with elements */
 };
 
-/* @count elements over at most @tiles, grains of @grain elements whole. */
+/* Distribute @count elements over at most @tiles in whole grains of @grain elements. */
 struct ipu__spread ipu__spread_over(const struct ipu_target *target, int64_t count, int64_t grain,
 				    int64_t tiles);
 
 #define IPU_TILE_CHOICES 128
-/* Numbers of tiles to try, up to @most; returns how many. */
+/* Candidate numbers of tiles up to @most; return how many. */
 int ipu__tile_choices(const struct ipu_target *target, int64_t most, int64_t *out);
 
 int64_t ipu__lanes(const struct ipu_target *target, enum ipu_dtype dtype);
-/* Cycles of the fullest tile, and of one with @elements on average. */
+/* Cycles of the tile with the most elements, and of a tile with @elements on average. */
 int64_t ipu__busiest(const struct ipu_target *target, const struct ipu__vertex *vertex,
 		     enum ipu_dtype dtype, int64_t elements);
 double ipu__workers(const struct ipu_target *target, const struct ipu__vertex *vertex,
@@ -51,25 +51,26 @@ double ipu__workers(const struct ipu_target *target, const struct ipu__vertex *v
 void ipu__add_compute(struct ipu_plan *plan, const struct ipu_target *target, const char *part,
 		      const struct ipu__vertex *vertex, enum ipu_dtype dtype,
 		      const struct ipu__spread *spread);
-/* The busiest of @tiles receives @bytes_most, all together @bytes_all; nothing is added for 0. */
+/* Add an exchange: the busiest of @tiles receives @bytes_most, all together @bytes_all. No phase
+ * if @bytes_most is 0. */
 void ipu__add_exchange(struct ipu_plan *plan, const struct ipu_target *target, const char *part,
 		       int64_t bytes_most, double bytes_all, int64_t tiles);
 
-/* @bytes_most of an operand that lies otherwise were exchanged: they are put in their places on the
- * tile, @atom_bytes at a time, in a compute set of its own. */
+/* Add a compute set that arranges @bytes_most of an exchanged operand with another layout on the
+ * tile, @atom_bytes at a time. */
 void ipu__add_arrange(struct ipu_plan *plan, const struct ipu_target *target, const char *part,
 		      int64_t atom_bytes, int64_t bytes_most, double bytes_all, int64_t tiles);
 
-/* Cycles with what each phase costs beside its work. */
+/* Total cycles, including the overhead of each phase. */
 int64_t ipu__plan_time(const struct ipu_target *target, const struct ipu_plan *plan);
 
-/* The vertex of one map with these functions, by their times on an element. */
+/* Vertex of one map with these functions, given the uses of each per element. */
 struct ipu__vertex ipu__map_vertex(const uint8_t times[IPU_FUNCTIONS], enum ipu_dtype dtype);
 
 /* ---- reductions (plan_reduce.c) -------------------------------------------------------------- */
 
 #define IPU_REDUCE_STAGES 5
-/* Parts of a reduction, in order: of each stage its compute set and the exchange before. */
+/* Names of the parts of a reduction, by stage: its compute set, and the exchange before it. */
 struct ipu__reduce_names {
 	const char *compute[IPU_REDUCE_STAGES], *exchange[IPU_REDUCE_STAGES];
 };
@@ -83,26 +84,26 @@ struct ipu__reduce_names {
 		}                                                                                  \
 	}
 
-/* A reduction that is being added to a plan. */
+/* State of adding a reduction to a plan. */
 struct ipu__reducing {
 	struct ipu_plan *plan;
 	const struct ipu_target *target;
 	enum ipu_dtype dtype;
 	const struct ipu__reduce_names *names;
-	int number; /* of the next compute set */
+	int number; /* index of the next compute set */
 };
 
 /*
- * Over tiles: so many partial sums for each of @outputs. Stages: 1 below 16, 2 below 125, else 3.
+ * Stages to reduce @partials partial sums per output over tiles: 1 up to 64, 2 up to 64^2, else 3.
  */
 int ipu__reduce_stages(int64_t partials);
-/* On each tile, @depth inputs for each of its outputs. */
+/* Reduce on each tile, @depth inputs per output. */
 void ipu__reduce_on_tiles(struct ipu__reducing *reducing, int64_t depth,
 			  const struct ipu__spread *outputs);
 void ipu__reduce_over_tiles(struct ipu__reducing *reducing, int64_t partials, int64_t outputs);
-/* Sums of @inputs elements to @outputs: where they lie, then over tiles. @gathered: they lie
- * somewhere and are sent to as many tiles as is best; otherwise they already are on these. Returns
- * how many tiles that is. */
+/* Reduce @inputs elements to @outputs: on each tile, then over tiles. @gathered: the inputs are
+ * elsewhere and are first sent to the best number of tiles; otherwise they are already on these.
+ * Return that number of tiles. */
 int64_t ipu__add_reduce(struct ipu__reducing *reducing, int64_t inputs, int64_t outputs,
 			bool gathered);
 

@@ -1,14 +1,14 @@
 /*
- * Cycles of vertices. A worker issues an instruction every target->workers cycles, so that what
- * workers do counts that many times; what the supervisor does counts once.
+ * Cycles of vertices. A worker issues an instruction every target->workers cycles, so workers'
+ * instructions are multiplied by that; supervisor instructions count once.
  */
 #include "ipu/plan/plan_vertex.h"
 
 #include <math.h>
 
-#define SMALLEST_GAP      14 /* at least so much after the first worker is done */
-#define RETAINED          7  /* of a worker's call: state kept from the one before */
-#define WEIGHT_BYTES_UNIT 32 /* what a unit of the AMP is loaded with */
+#define SMALLEST_GAP      14 /* least time after the first worker is done */
+#define RETAINED          7  /* saved per worker call: state retained from the previous one */
+#define WEIGHT_BYTES_UNIT 32 /* bytes of weights loaded per AMP unit */
 #define REARRANGE_FIXED   587
 
 static double lanes_of(const struct ipu_target *target, enum ipu_dtype dtype)
@@ -86,8 +86,8 @@ double ipu__amp_1x1(const struct ipu_target *target, const struct ipu_amp_use *u
 			 11 + share->out_groups * (19 - spare + use->passes * (7 + load + first)));
 }
 
-/* Positions are shared out evenly, in order, so a worker's share begins and ends within rows:
- * cycles of the slowest, each piece of a row counted by @piece. */
+/* Cycles of the slowest worker; @piece gives those of a piece of a row. Positions are evenly
+ * divided in order, so a worker's share begins and ends within rows. */
 static double slowest_worker(const struct ipu_target *target, double rows, double columns,
 			     double (*piece)(const void *context, int64_t n), const void *context)
 {
@@ -172,7 +172,7 @@ struct slic_piece {
 	int64_t stride;
 };
 
-/* With float32 partials the input is passed over twice, half of the units at work. */
+/* With float32 partials there are two passes over the input, each with half of the units. */
 static double piece_slic(const void *context, int64_t n)
 {
 	const struct slic_piece *slic = context;
@@ -193,7 +193,7 @@ double ipu__slic_worker(const struct ipu_target *target, enum ipu_dtype partials
 	return 17 + (groups > 4 ? 4 : 0) + slowest_worker(target, rows, columns, piece_slic, &slic);
 }
 
-/* Supervisor's loops: a turn stalls for its branch, but for the last. */
+/* A loop of the supervisor: each iteration except the last stalls for its branch. */
 static double looped(double body, double turns)
 {
 	return body * turns + 6 * (turns - 1) + 1;
@@ -217,7 +217,7 @@ double ipu__slic(const struct ipu_target *target, double groups,
 	       share->conv_groups * taps * strides * workers * share->worker;
 }
 
-/* ---- the vector pipe ------------------------------------------------------------------------- */
+/* ---- vector pipe ----------------------------------------------------------------------------- */
 
 double ipu__horizontal_mac(const struct ipu_target *target, enum ipu_dtype dtype, double in_size,
 			   double out_size, const struct ipu_vertex_share *share)
@@ -235,8 +235,8 @@ double ipu__horizontal_mac(const struct ipu_target *target, enum ipu_dtype dtype
 		       (23 + share->in_groups * (15 + share->out_groups * (10 + inner)));
 }
 
-/* A worker's dot products along a kernel row go to a copy of the output of its own; these are
- * cleared before, and summed up after. */
+/* A worker accumulates dot products along a kernel row in a private copy of the output; the copies
+ * are zeroed before and summed after. */
 double ipu__vertical_mac(const struct ipu_target *target, enum ipu_dtype partials, double chans,
 			 const struct ipu_vertex_share *share)
 {
@@ -285,8 +285,8 @@ double ipu__cast(const struct ipu_target *target, enum ipu_dtype from, enum ipu_
 	return (double)target->workers * (fmax(load, store) + 26);
 }
 
-/* What was regressed is all that a change of layout takes, in whose 587 the costs of its two phases
- * are: they are charged where the phases are. */
+/* The regression is of a whole change of layout; its constant 587 includes the overhead of two
+ * phases, which is charged with the phases. */
 double ipu__rearrange(const struct ipu_target *target, double bytes, int64_t atom_bytes)
 {
 	double each = atom_bytes % 8 == 0 ? 0.44 : atom_bytes % 4 == 0 ? 3.125 : 5.148;

@@ -1,5 +1,5 @@
 /*
- * GPipe and 1F1B: each IPU goes through its list as its inputs come.
+ * GPipe and 1F1B: each IPU runs its list of works as their inputs become available.
  *
  * GPipe: arXiv 1811.06965. 1F1B, alone and interleaved with chunks: Megatron-LM, arXiv 2104.04473.
  * Pure functions.
@@ -21,8 +21,9 @@ static void gpipe_order(const struct ipu_schedule_shape *shape, int place, struc
 		ipu__list_add(&list, IPU_PHASE_B, 0, i);
 }
 
-/* Identical jobs through machines in a row: the sum once, and the slowest for all jobs but one. So
- * stages need not be equal; the last stage turns round when its last forward is done. */
+/* Identical jobs through machines in a row: the sum of all stages once, and the slowest stage for
+ * all jobs but one. So stages need not be equal; the last stage turns around after its last
+ * forward. */
 static struct ipu__form gpipe_closed(const struct ipu__times *t)
 {
 	return ipu__form_same(t->forward_sum + t->backward_sum +
@@ -41,7 +42,8 @@ const struct ipu_schedule_row ipu__schedule_gpipe = {
 
 /* ---- 1f1b ------------------------------------------------------------------------------------ */
 
-static void one_order(const struct ipu_schedule_shape *shape, int place, struct ipu_work *out)
+static void one_f_one_b_order(const struct ipu_schedule_shape *shape, int place,
+			      struct ipu_work *out)
 {
 	struct ipu__list list = {shape, out, place};
 	int m = shape->microbatches, forwards = min(m, shape->stages - place);
@@ -55,7 +57,7 @@ static void one_order(const struct ipu_schedule_shape *shape, int place, struct 
 	}
 }
 
-static struct ipu__form one_closed(const struct ipu__times *t)
+static struct ipu__form one_f_one_b_closed(const struct ipu__times *t)
 {
 	double rounds = t->m / t->p, hops = 0;
 
@@ -74,13 +76,13 @@ const struct ipu_schedule_row ipu__schedule_1f1b = {
 	.pace = IPU_PACE_FREE,
 	.sharing = IPU_SHARE_NONE,
 	.replays = IPU_REPLAY_AHEAD,
-	.order = one_order,
-	.closed = one_closed,
+	.order = one_f_one_b_order,
+	.closed = one_f_one_b_closed,
 };
 
 /* ---- 1f1b-interleaved ------------------------------------------------------------------------ */
 
-/* The k-th forward or backward: p micro-batches through a chunk, then through the next one. */
+/* Add the k-th forward or backward: p micro-batches through a chunk, then through the next one. */
 static void add_kth(struct ipu__list *list, char phase, int k)
 {
 	const int p = list->shape->places, chunks = list->shape->chunks, round = p * chunks;
@@ -105,7 +107,7 @@ static void chunks_order(const struct ipu_schedule_shape *shape, int place, stru
 	}
 }
 
-/* Without backward passes a last round of fewer micro-batches is one like all others. */
+/* Without backward passes a last round may have fewer micro-batches. */
 static int chunks_multiple(const struct ipu_schedule_shape *shape)
 {
 	return shape->training ? shape->places : 1;

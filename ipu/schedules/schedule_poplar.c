@@ -55,9 +55,9 @@ const struct ipu_schedule_row ipu__schedule_grouped = {
 
 /* ---- Interleaved ----------------------------------------------------------------------------- */
 
-/* Does a line at offset @a ever use an IPU in the same step as one at offset @b? Both repeat every
- * micro-batch, so one period tells. */
-static bool lines_meet(const struct ipu_schedule_shape *shape, int a, int b)
+/* Return whether lines at offsets @a and @b ever use an IPU in the same step. Both are periodic
+ * with the programs of a micro-batch, so one period suffices. */
+static bool lines_collide(const struct ipu_schedule_shape *shape, int a, int b)
 {
 	const int programs = ipu__program_count(shape);
 
@@ -78,15 +78,16 @@ static int interleaved_lines(const struct ipu_schedule_shape *shape, int *offset
 		bool free_of_all = true;
 
 		for (int i = 0; i < lines && free_of_all; i++)
-			free_of_all = !lines_meet(shape, offset, offsets[i]);
+			free_of_all = !lines_collide(shape, offset, offsets[i]);
 		if (free_of_all)
 			offsets[lines++] = offset;
 	}
 	return lines;
 }
 
-/* 2m + 2p - 2 steps: p of forwards alone, p of backwards alone, and in the rest half of the IPUs do
- * the one, half the other. All but the last send; of two stages only every other one does. */
+/* 2m + 2p - 2 steps: p with only forwards, p with only backwards, and the rest with forwards on
+ * half of the IPUs and backwards on the others. All but the last send; with two stages only every
+ * other. */
 static struct ipu__form interleaved_closed(const struct ipu__times *t)
 {
 	double backward = t->b + t->w;

@@ -1,6 +1,6 @@
 /*
- * Zero-bubble schedules (arXiv 2401.10241): the backward pass is split, and the gradients of the
- * weights fill what would be bubbles.
+ * Zero-bubble schedules (arXiv 2401.10241): the backward pass is split, and weight gradients fill
+ * the bubbles.
  *
  * Pure functions.
  */
@@ -9,10 +9,10 @@
 #include "common/minmax.h"
 #include "ipu/ipu_schedule_internal.h"
 
-/* @flight forwards first, then a backward and a forward in turn; once more than @hold backwards are
- * done, a W after each backward, and the rest of them at the end. */
-static void in_turn(const struct ipu_schedule_shape *shape, int place, int flight, int hold,
-		    struct ipu_work *out)
+/* @flight forwards first, then backwards and forwards in turn; from backward @hold + 1 on, a W
+ * after each backward; the remaining W's at the end. */
+static void alternate(const struct ipu_schedule_shape *shape, int place, int flight, int hold,
+		      struct ipu_work *out)
 {
 	struct ipu__list list = {shape, out, place};
 	int m = shape->microbatches, forwards = min(m, flight), weights = 0;
@@ -34,10 +34,10 @@ static void in_turn(const struct ipu_schedule_shape *shape, int place, int fligh
 
 static void h1_order(const struct ipu_schedule_shape *shape, int place, struct ipu_work *out)
 {
-	in_turn(shape, place, shape->stages - place, place, out);
+	alternate(shape, place, shape->stages - place, place, out);
 }
 
-/* The span is stage 0's; where W is longer than B other stages end after it. */
+/* The span is that of stage 0; if W is longer than B, other stages end after it. */
 static struct ipu__form h1_closed(const struct ipu__times *t)
 {
 	double span = t->m * ipu__times_all(t) + (t->p - 1) * (t->f + t->b - t->w + 4 * t->c);
@@ -64,10 +64,10 @@ const struct ipu_schedule_row ipu__schedule_zb_h1 = {
 
 static void h2_order(const struct ipu_schedule_shape *shape, int place, struct ipu_work *out)
 {
-	in_turn(shape, place, 2 * (shape->stages - place) - 1, 2 * place, out);
+	alternate(shape, place, 2 * (shape->stages - place) - 1, 2 * place, out);
 }
 
-/* Its stages begin and end at different times: the span is known, the makespan is not. */
+/* The stages begin and end at different times: the span is known, the makespan is not. */
 static struct ipu__form h2_closed(const struct ipu__times *t)
 {
 	if (!t->equal)
