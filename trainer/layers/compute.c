@@ -49,7 +49,7 @@ float *compute__gradients(const struct layer_pass *pass, int index)
 void compute__masks_backward(const struct layer_pass *pass)
 {
 	for (int i = layer_own_inputs(pass->layer); i < pass->layer->input_count; i++)
-		if (pass->grad_inputs[i] && !(pass->add && pass->add[i]))
+		if (pass->grad_inputs[i] && !compute__adds(pass, i))
 			memset(pass->grad_inputs[i], 0,
 			       (size_t)(pass->batch * model_shape_count(model_input_shape(
 							      pass->model, pass->layer, i))) *

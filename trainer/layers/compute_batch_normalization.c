@@ -394,7 +394,7 @@ static void norm_backward(const struct layer_pass *pass)
 	if (!pass->grad_inputs[0])
 		return;
 	work.out = pass->grad_inputs[0];
-	work.add = pass->add && pass->add[0];
+	work.add = compute__adds(pass, 0);
 	pool_share(pass->pool, norm_cost(&work, 3), norm_grad_slice, &work, cut.slices);
 }
 

@@ -41,7 +41,7 @@ static void concatenate_grad_rows(const struct layer_pass *pass, int input, int6
 	for (int64_t row = first; row < first + rows; row++) {
 		const float *dy = pass->grad_output + row * width + column;
 
-		if (pass->add && pass->add[input])
+		if (compute__adds(pass, input))
 			kernel_add(dx + row * columns, dy, (size_t)columns);
 		else
 			memcpy(dx + row * columns, dy, (size_t)columns * sizeof(*dx));

@@ -47,17 +47,12 @@ struct kernel_conv_finish compute__conv_finish(const struct layer_pass *pass, in
 	};
 }
 
-float *compute__conv_sums(const struct layer_pass *pass)
-{
-	return compute__activation_sums(pass);
-}
-
 void compute__conv_activate(const struct layer_pass *pass)
 {
 	enum model_activation activation = pass->layer->activation;
 
 	if (activation != MODEL_LINEAR && activation != MODEL_RELU)
-		compute__activate(pass, activation, compute__conv_sums(pass),
+		compute__activate(pass, activation, compute__activation_sums(pass),
 				  layer_conv_pixels(pass->layer, pass->batch),
 				  layer_last_dim(&pass->layer->output));
 }
@@ -76,12 +71,6 @@ struct kernel_conv_relu compute__conv_gradient(const struct layer_pass *pass)
 		.most = pass->relu ? pass->relu_most : INFINITY,
 		.keep = pass->grad_inputs[0],
 	};
-}
-
-size_t compute__conv_outputs(const struct layer_pass *pass)
-{
-	return (size_t)(layer_conv_pixels(pass->layer, pass->batch) *
-			layer_last_dim(&pass->layer->output));
 }
 
 /* ---- passes ---------------------------------------------------------------------------------- */
@@ -104,7 +93,7 @@ void compute__conv_forward(const struct layer_pass *pass)
 	struct kernel_conv_finish finish = compute__conv_finish(pass, CONV_BIAS);
 
 	kernels->forward(&conv, &room, pass->inputs[0], compute__weights(pass, CONV_KERNEL),
-			 &finish, compute__conv_sums(pass));
+			 &finish, compute__activation_sums(pass));
 	compute__conv_activate(pass);
 }
 
@@ -120,14 +109,14 @@ void compute__conv_backward(const struct layer_pass *pass)
 
 	if (!compute__learns(pass))
 		kernel_conv_grad_relu(&relu, pass->pool, pass->grad_output,
-				      compute__conv_outputs(pass));
+				      (size_t)compute__count(pass));
 	else
 		kernels->grad_kernel(&conv, &room, pass->inputs[0], pass->grad_output, &relu,
 				     compute__gradients(pass, CONV_KERNEL), bias);
 	if (pass->grad_inputs[0])
 		kernels->grad_input(&conv, &room, pass->grad_output,
 				    compute__weights(pass, CONV_KERNEL), pass->grad_inputs[0],
-				    pass->add && pass->add[0]);
+				    compute__adds(pass, 0));
 }
 
 size_t compute__conv_scratch(const struct model *model, const struct model_layer *layer,

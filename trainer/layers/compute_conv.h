@@ -35,10 +35,8 @@ size_t compute__conv_scratch(const struct model *model, const struct model_layer
 
 /* The part of the activation that is applied when sums are stored, and the rest of it. */
 struct kernel_conv_finish compute__conv_finish(const struct layer_pass *pass, int bias);
-float *compute__conv_sums(const struct layer_pass *pass); /* destination of the sums */
 void compute__conv_activate(const struct layer_pass *pass);
 /* Apply the activation's gradient to pass->grad_output; a ReLU's is left to the kernels. */
 struct kernel_conv_relu compute__conv_gradient(const struct layer_pass *pass);
-size_t compute__conv_outputs(const struct layer_pass *pass); /* floats */
 
 #endif /* COMPUTE_CONV_H */

@@ -128,17 +128,12 @@ static bool dropout_drops(const struct layer_pass *pass)
 	return compute__is_random(pass) && c->drop.threshold;
 }
 
-static int64_t dropout_count(const struct layer_pass *pass)
-{
-	return pass->batch * model_shape_count(&pass->layer->output);
-}
-
 static void dropout_forward(const struct layer_pass *pass)
 {
 	if (dropout_drops(pass))
 		dropout_run(pass, pass->inputs[0], pass->output, true);
 	else
-		compute__activate(pass, MODEL_LINEAR, pass->inputs[0], dropout_count(pass), 1);
+		compute__activate(pass, MODEL_LINEAR, pass->inputs[0], compute__count(pass), 1);
 }
 
 static void dropout_copy_body(const void *context, int64_t first, int64_t count)
@@ -156,7 +151,7 @@ static void dropout_backward(const struct layer_pass *pass)
 	if (dropout_drops(pass))
 		dropout_run(pass, pass->grad_output, pass->grad_inputs[0], false);
 	else if (pass->grad_inputs[0] != pass->grad_output)
-		compute__share(pass->pool, dropout_count(pass), 1, dropout_copy_body, pass);
+		compute__share(pass->pool, compute__count(pass), 1, dropout_copy_body, pass);
 }
 
 const struct compute_ops compute_dropout = {

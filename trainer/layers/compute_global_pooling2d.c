@@ -59,11 +59,6 @@ static void global_run(const struct layer_pass *pass,
 		   w.strips * (unsigned)((pass->batch + w.images - 1) / w.images));
 }
 
-static bool global_adds(const struct layer_pass *pass)
-{
-	return pass->add && pass->add[0];
-}
-
 static void average_part(const struct global_work *w, int64_t x, int64_t y, int64_t channels)
 {
 	kernel_pool_mean_all(w->pass->inputs[0] + x, w->channels, w->cells, channels,
@@ -73,7 +68,7 @@ static void average_part(const struct global_work *w, int64_t x, int64_t y, int6
 static void average_grad_part(const struct global_work *w, int64_t x, int64_t y, int64_t channels)
 {
 	kernel_pool_mean_all_grad(w->pass->grad_output + y, w->pass->grad_inputs[0] + x,
-				  w->channels, w->cells, channels, global_adds(w->pass));
+				  w->channels, w->cells, channels, compute__adds(w->pass, 0));
 }
 
 static void max_part(const struct global_work *w, int64_t x, int64_t y, int64_t channels)
@@ -86,7 +81,7 @@ static void max_grad_part(const struct global_work *w, int64_t x, int64_t y, int
 {
 	kernel_pool_max_all_grad(w->pass->inputs[0] + x, w->pass->output + y,
 				 w->pass->grad_output + y, w->pass->grad_inputs[0] + x, w->channels,
-				 w->cells, channels, global_adds(w->pass));
+				 w->cells, channels, compute__adds(w->pass, 0));
 }
 
 /* The mask of the item whose floats begin at @x; *@count: number of unmasked steps. */
@@ -126,7 +121,7 @@ static void masked_grad_part(const struct global_work *w, int64_t x, int64_t y, 
 		float *dx = w->pass->grad_inputs[0] + x + s * w->channels;
 
 		for (int64_t c = 0; c < channels; c++)
-			dx[c] = (global_adds(w->pass) ? dx[c] : 0.0f) +
+			dx[c] = (compute__adds(w->pass, 0) ? dx[c] : 0.0f) +
 				(mask[s] != 0.0f ? dy[c] / count : 0.0f);
 	}
 }

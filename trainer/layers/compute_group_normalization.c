@@ -146,7 +146,7 @@ static void item_grad(const float *x, const float *dy, float *dx, int64_t rows, 
 static void backward_body(const void *context, int64_t first, int64_t items)
 {
 	const struct groups *g = context;
-	const bool add = g->pass->add && g->pass->add[0];
+	const bool add = compute__adds(g->pass, 0);
 
 	for (int64_t b = first; b < first + items; b++) {
 		const int64_t at = b * g->rows * g->channels;

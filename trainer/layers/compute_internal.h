@@ -54,6 +54,18 @@ float *compute__gradients(const struct layer_pass *pass, int index);
 /* A mask has no gradient: write zeros if one is wanted. */
 void compute__masks_backward(const struct layer_pass *pass);
 
+/* Whether the backward pass adds to the gradient of input @input instead of writing it. */
+static inline bool compute__adds(const struct layer_pass *pass, int input)
+{
+	return pass->add && pass->add[input];
+}
+
+/* The number of values in the pass's output. */
+static inline int64_t compute__count(const struct layer_pass *pass)
+{
+	return pass->batch * model_shape_count(&pass->layer->output);
+}
+
 /* Whether this backward pass computes the gradients of the layer's parameters. */
 bool compute__learns(const struct layer_pass *pass);
 

@@ -101,7 +101,7 @@ static void rows_backward_slice(void *context, unsigned slice)
 	kernel_norm_rows_grad(w->pass->inputs[0] + at, w->pass->grad_output + at,
 			      dx ? dx + at : NULL, kernel_norm_slice_rows(&w->cut, slice),
 			      w->channels, w->gamma, w->mean + row, w->inverse + row,
-			      w->pass->add && w->pass->add[0],
+			      compute__adds(w->pass, 0),
 			      w->gamma_sums ? w->gamma_sums + slice * w->channels : NULL,
 			      w->beta_sums ? w->beta_sums + slice * w->channels : NULL);
 }

@@ -76,11 +76,6 @@ static void merge_forward_body(const void *context, int64_t first, int64_t count
 	}
 }
 
-static bool merge_adds(const struct layer_pass *pass, int input)
-{
-	return pass->add && pass->add[input];
-}
-
 /* Add, Subtract, Average: the gradient, or a multiple of it. The first input's gradient may be the
  * output's buffer, which then stays as it is. */
 static void merge_linear_body(const void *context, int64_t first, int64_t count)
@@ -100,7 +95,7 @@ static void merge_linear_body(const void *context, int64_t first, int64_t count)
 			factor = -1.0f;
 		if (pass->grad_inputs[i])
 			kernel_merge_pass(dy, factor, pass->grad_inputs[i] + first,
-					  merge_adds(pass, i), (size_t)count);
+					  compute__adds(pass, i), (size_t)count);
 	}
 }
 
@@ -127,8 +122,8 @@ static void merge_multiply_body(const void *context, int64_t first, int64_t coun
 				dy = tile;
 			}
 			kernel_merge_multiply_grad(dy, pass->inputs[last] + at,
-						   pass->grad_inputs[i] + at, merge_adds(pass, i),
-						   n);
+						   pass->grad_inputs[i] + at,
+						   compute__adds(pass, i), n);
 		}
 	}
 }
@@ -155,7 +150,7 @@ static void merge_choice_body(const void *context, int64_t first, int64_t count)
 			if (pass->grad_inputs[i])
 				kernel_merge_choice_grad(pass->grad_output + at, choice, i,
 							 pass->grad_inputs[i] + at,
-							 merge_adds(pass, i), n);
+							 compute__adds(pass, i), n);
 	}
 }
 
@@ -224,11 +219,11 @@ static void merge_gate_backward_body(const void *context, int64_t first, int64_t
 
 		if (dx[g->gate])
 			kernel_merge_gate_grad(pass->inputs[!g->gate] + image, dy,
-					       dx[g->gate] + gate, merge_adds(pass, g->gate),
+					       dx[g->gate] + gate, compute__adds(pass, g->gate),
 					       g->positions, columns, g->channels);
 		if (dx[!g->gate])
 			kernel_merge_gate(dy, pass->inputs[g->gate] + gate, dx[!g->gate] + image,
-					  merge_adds(pass, !g->gate), g->positions, columns,
+					  compute__adds(pass, !g->gate), g->positions, columns,
 					  g->channels);
 	}
 }
@@ -269,8 +264,7 @@ static void merge_forward(const struct layer_pass *pass)
 	const struct merge_gate gate = merge_gate(pass);
 
 	if (c->gate == LAYER_NO_GATE) {
-		compute__share_output(pass, pass->batch * model_shape_count(&layer->output), 1,
-				      merge_forward_body, &work);
+		compute__share_output(pass, compute__count(pass), 1, merge_forward_body, &work);
 		return;
 	}
 	merge_gate_share(&gate, merge_gate_forward_body);
@@ -288,8 +282,7 @@ static void merge_backward(const struct layer_pass *pass)
 	if (c->gate != LAYER_NO_GATE)
 		merge_gate_share(&gate, merge_gate_backward_body);
 	else
-		compute__share(pass->pool, pass->batch * model_shape_count(&layer->output), 1,
-			       work.kind->backward, &work);
+		compute__share(pass->pool, compute__count(pass), 1, work.kind->backward, &work);
 }
 
 /* Common to all rows; each row says where its passes may write. */

@@ -60,7 +60,7 @@ static void forward_body(const void *context, int64_t first, int64_t count)
 
 static void noise_forward(const struct layer_pass *pass)
 {
-	const int64_t count = pass->batch * model_shape_count(&pass->layer->output);
+	const int64_t count = compute__count(pass);
 
 	if (noise_applies(pass))
 		compute__share_output(pass, count, 1, forward_body, pass);
@@ -84,8 +84,7 @@ static void backward_body(const void *context, int64_t first, int64_t count)
 static void noise_backward(const struct layer_pass *pass)
 {
 	if (pass->grad_inputs[0])
-		compute__share(pass->pool, pass->batch * model_shape_count(&pass->layer->output), 1,
-			       backward_body, pass);
+		compute__share(pass->pool, compute__count(pass), 1, backward_body, pass);
 }
 
 const struct compute_ops compute_noise = {

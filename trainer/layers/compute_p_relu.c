@@ -12,7 +12,7 @@ static int64_t alphas_of(const struct layer_pass *pass)
 
 static int64_t rows_of(const struct layer_pass *pass)
 {
-	return pass->batch * model_shape_count(&pass->layer->output) / alphas_of(pass);
+	return compute__count(pass) / alphas_of(pass);
 }
 
 static void forward_body(const void *context, int64_t first, int64_t rows)

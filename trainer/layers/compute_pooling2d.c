@@ -89,11 +89,6 @@ static void pooling_backward(const struct layer_pass *pass, pool_slice slice)
 		pool_share(pass->pool, pooling_cost(pass), slice, &work, slices);
 }
 
-static bool pooling_adds(const struct layer_pass *pass)
-{
-	return pass->add && pass->add[0];
-}
-
 /* Report the rows that the slice has just written to the watch. */
 static void pooling_watch(const struct pooling_work *w, unsigned slice)
 {
@@ -120,7 +115,7 @@ static void max_backward_slice(void *context, unsigned slice)
 	const struct pooling_work *w = context;
 
 	kernel_pool_max_grad(&w->pool, w->pass->kept, w->pass->grad_output, w->pass->grad_inputs[0],
-			     slice * w->step, pooling_count(w, slice), pooling_adds(w->pass));
+			     slice * w->step, pooling_count(w, slice), compute__adds(w->pass, 0));
 }
 
 static void max_forward(const struct layer_pass *pass)
@@ -155,7 +150,8 @@ static void average_backward_slice(void *context, unsigned slice)
 	const struct pooling_work *w = context;
 
 	kernel_pool_average_grad(&w->pool, w->pass->grad_output, w->pass->grad_inputs[0],
-				 slice * w->step, pooling_count(w, slice), pooling_adds(w->pass));
+				 slice * w->step, pooling_count(w, slice),
+				 compute__adds(w->pass, 0));
 }
 
 static void average_forward(const struct layer_pass *pass)

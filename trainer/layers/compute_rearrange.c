@@ -83,7 +83,7 @@ static void rearrange_items(const struct layer_pass *pass, int64_t first, int64_
 		} else {
 			item.from = pass->grad_output + i * out;
 			item.to = pass->grad_inputs[0] + i * in;
-			if (!pass->add || !pass->add[0])
+			if (!compute__adds(pass, 0))
 				memset(item.to, 0, (size_t)in * sizeof(*item.to));
 		}
 		each_row(r, out / last->size, forward ? forward_row : backward_row, &item);

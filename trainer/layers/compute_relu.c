@@ -39,20 +39,15 @@ static void relu_backward_body(const void *context, int64_t first, int64_t count
 		kernel_shaped_relu_grad(pass->inputs[0] + first, dy, dx, &shape, (size_t)count);
 }
 
-static int64_t relu_count(const struct layer_pass *pass)
-{
-	return pass->batch * model_shape_count(&pass->layer->output);
-}
-
 static void relu_forward(const struct layer_pass *pass)
 {
-	compute__share_output(pass, relu_count(pass), 1, relu_forward_body, pass);
+	compute__share_output(pass, compute__count(pass), 1, relu_forward_body, pass);
 }
 
 static void relu_backward(const struct layer_pass *pass)
 {
 	if (pass->grad_inputs[0])
-		compute__share(pass->pool, relu_count(pass), 1, relu_backward_body, pass);
+		compute__share(pass->pool, compute__count(pass), 1, relu_backward_body, pass);
 }
 
 const struct compute_ops compute_relu = {

@@ -297,7 +297,7 @@ static void backward_body(const void *context, int64_t first, int64_t items)
 {
 	const struct sampling *w = context;
 	const int64_t in = w->in[LAYER_Y] * w->in[LAYER_X] * w->channels;
-	const bool adds = w->pass->add && w->pass->add[0];
+	const bool adds = compute__adds(w->pass, 0);
 	const float *dy =
 		w->pass->grad_output + first * w->out[LAYER_Y] * w->out[LAYER_X] * w->channels;
 
@@ -318,7 +318,7 @@ static void identity_grad_body(const void *context, int64_t first, int64_t count
 	const struct layer_pass *pass = context;
 	float *dx = pass->grad_inputs[0] + first;
 
-	if (pass->add && pass->add[0])
+	if (compute__adds(pass, 0))
 		kernel_add(dx, pass->grad_output + first, (size_t)count);
 	else
 		memcpy(dx, pass->grad_output + first, (size_t)count * sizeof(*dx));
@@ -332,8 +332,7 @@ static void sampling_forward(const struct layer_pass *pass)
 		compute__share_output(pass, pass->batch * w.out[LAYER_Y],
 				      w.out[LAYER_X] * w.channels, forward_body, &w);
 	else
-		compute__activate(pass, MODEL_LINEAR, pass->inputs[0],
-				  pass->batch * model_shape_count(&pass->layer->output), 1);
+		compute__activate(pass, MODEL_LINEAR, pass->inputs[0], compute__count(pass), 1);
 }
 
 static void sampling_backward(const struct layer_pass *pass)
@@ -346,8 +345,7 @@ static void sampling_backward(const struct layer_pass *pass)
 		compute__share(pass->pool, pass->batch, model_shape_count(&pass->layer->output),
 			       backward_body, &w);
 	else
-		compute__share(pass->pool, pass->batch * model_shape_count(&pass->layer->output), 1,
-			       identity_grad_body, pass);
+		compute__share(pass->pool, compute__count(pass), 1, identity_grad_body, pass);
 }
 
 const struct compute_ops compute_sampling = {

@@ -75,7 +75,7 @@ static void separable_forward(const struct layer_pass *pass)
 				 s.between);
 	kernel_conv_forward(&s.pointwise, &s.room, s.between,
 			    compute__weights(pass, LAYER_SEPARABLE_POINTWISE), &finish,
-			    compute__conv_sums(pass));
+			    compute__activation_sums(pass));
 	compute__conv_activate(pass);
 }
 
@@ -90,7 +90,7 @@ static void separable_backward(const struct layer_pass *pass)
 	relu.keep = true;
 	if (!compute__learns(pass))
 		kernel_conv_grad_relu(&relu, pass->pool, pass->grad_output,
-				      compute__conv_outputs(pass));
+				      (size_t)compute__count(pass));
 	else
 		kernel_conv_grad_kernel(
 			&s.pointwise, &s.room, s.between, pass->grad_output, &relu,
@@ -107,7 +107,7 @@ static void separable_backward(const struct layer_pass *pass)
 	if (pass->grad_inputs[0])
 		kernel_depthwise_grad_input(&s.depthwise, &s.room, s.grad,
 					    compute__weights(pass, LAYER_SEPARABLE_DEPTHWISE),
-					    pass->grad_inputs[0], pass->add && pass->add[0]);
+					    pass->grad_inputs[0], compute__adds(pass, 0));
 }
 
 static size_t separable_kept(const struct model *model, const struct model_layer *layer,

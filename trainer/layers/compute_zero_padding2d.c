@@ -33,7 +33,7 @@ static void padding_backward(const struct layer_pass *pass)
 
 	if (pass->grad_inputs[0])
 		kernel_pad_grad(&pad, pass->pool, pass->grad_output, pass->grad_inputs[0],
-				pass->add && pass->add[0]);
+				compute__adds(pass, 0));
 }
 
 const struct compute_ops compute_zero_padding2d = {
