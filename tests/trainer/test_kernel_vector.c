@@ -8,6 +8,7 @@
 
 #include "common/mem.h"
 #include "support/math.h"
+#include "trainer/kernels/kernel_activation.h"
 
 #define MOST 67 /* four 16-float vectors and a rest */
 
@@ -22,7 +23,7 @@ static void test_relu_keeps_nan_and_infinity(void **state)
 	assert_true(isnan(y[3]) && y[4] == INFINITY && y[5] == 0.0f);
 
 	math_fill(dy, ARRAY_LEN(dy), 1, 3.0f, 3.0f);
-	kernel_relu_grad(y, dy, ARRAY_LEN(dy));
+	kernel_bounded_relu_grad(y, dy, dy, INFINITY, ARRAY_LEN(dy));
 	assert_true(dy[0] == 0.0f && dy[1] == 0.0f && dy[2] == 3.0f && dy[3] == 3.0f);
 	assert_true(dy[4] == 3.0f && dy[5] == 0.0f && dy[6] == 0.0f);
 }

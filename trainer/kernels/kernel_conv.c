@@ -3,15 +3,13 @@
  */
 #include "trainer/kernels/kernel_conv.h"
 
-#include <math.h>
 #include <stdatomic.h>
 #include <string.h>
 
 #include "common/mem.h"
-#include "trainer/kernels/kernel_clones.h"
+#include "trainer/kernels/kernel_activation.h"
 #include "trainer/kernels/kernel_conv_internal.h"
 #include "trainer/kernels/kernel_depthwise.h"
-#include "trainer/kernels/kernel_vector.h"
 #include "trainer/kernels/kernel_work.h"
 
 static const struct conv_body *const conv_bodies[] = {
@@ -296,23 +294,13 @@ struct relu_work {
 	size_t count;
 };
 
-KERNEL_CLONES
-static void relu_bounded_grad(const float *restrict y, float *restrict dy, float most, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		dy[i] = y[i] <= 0.0f || y[i] >= most ? 0.0f : dy[i];
-}
-
 static void relu_slice(void *context, unsigned slice)
 {
 	const struct relu_work *w = context;
 	size_t begin = (size_t)slice * RELU_GRAIN, left = w->count - begin;
-	size_t count = left < RELU_GRAIN ? left : RELU_GRAIN;
 
-	if (isinf(w->relu->most))
-		kernel_relu_grad(w->relu->y + begin, w->dy + begin, count);
-	else
-		relu_bounded_grad(w->relu->y + begin, w->dy + begin, w->relu->most, count);
+	kernel_bounded_relu_grad(w->relu->y + begin, w->dy + begin, w->dy + begin, w->relu->most,
+				 min(left, RELU_GRAIN));
 }
 
 void kernel_conv_grad_relu(const struct kernel_conv_relu *relu, struct pool *pool, float *dy,

@@ -262,8 +262,17 @@ struct conv_view conv__forward_view(const struct kernel_conv *conv, const float 
  * 0, nothing is summed. */
 struct conv_gather conv__input_gather(const struct kernel_conv *conv, int64_t phase_y,
 				      int64_t phase_x);
-/* out[floats] = the sum of @count parts, @stride floats apart, added from first to last. */
-void conv__add_parts(const float *parts, int64_t stride, int64_t count, int64_t floats, float *out);
+/* The gradients of a kernel and a bias, summed in parts: each part holds @floats of the kernel and,
+ * from the next cache line on, @filters of the bias. */
+struct conv_parts {
+	const float *parts;
+	int64_t stride, count; /* floats from part to part; number of parts */
+	int64_t floats, filters;
+	float *dkernel, *dbias; /* the sums; dbias may be NULL */
+};
+
+/* Add the parts from first to last. */
+void conv__add_parts(const struct conv_parts *parts, struct pool *pool);
 int64_t conv__sum_scratch(const struct kernel_conv *conv, unsigned lanes); /* floats */
 /* Pack the panel of @gather's filters that begins at @column of @group. */
 void conv__gather_pack(const struct conv_gather *gather, int64_t group, int64_t column,

@@ -245,11 +245,11 @@ static void sum_kernel_slice(void *context, unsigned slice, unsigned lane)
 }
 
 KERNEL_CLONES
-void conv__add_parts(const float *parts, int64_t stride, int64_t count, int64_t floats, float *out)
+static void sum_add(const struct conv_parts *p, int64_t first, int64_t floats, float *out)
 {
-	memcpy(out, parts, (size_t)floats * sizeof(float));
-	for (int64_t part = 1; part < count; part++) {
-		const float *restrict from = parts + part * stride;
+	memcpy(out, p->parts + first, (size_t)floats * sizeof(float));
+	for (int64_t part = 1; part < p->count; part++) {
+		const float *restrict from = p->parts + part * p->stride + first;
 
 		for (int64_t i = 0; i < floats; i++)
 			out[i] += from[i];
@@ -258,15 +258,21 @@ void conv__add_parts(const float *parts, int64_t stride, int64_t count, int64_t 
 
 static void sum_add_slice(void *context, unsigned slice)
 {
-	const struct sum_plan *p = context;
-	int64_t count = p->depth * p->conv->filters, first = slice * SUM_ADD;
+	const struct conv_parts *p = context;
+	int64_t first = (int64_t)slice * SUM_ADD;
 
-	if (first < count)
-		conv__add_parts(p->parts + first, p->part, p->part_count,
-				min(SUM_ADD, count - first), p->dkernel + first);
+	if (first < p->floats)
+		sum_add(p, first, min(SUM_ADD, p->floats - first), p->dkernel + first);
 	else if (p->dbias)
-		conv__add_parts(p->parts + conv__whole_lines(count), p->part, p->part_count,
-				p->conv->filters, p->dbias);
+		sum_add(p, conv__whole_lines(p->floats), p->filters, p->dbias);
+}
+
+void conv__add_parts(const struct conv_parts *parts, struct pool *pool)
+{
+	struct conv_parts p = *parts;
+
+	pool_share(pool, kernel_work_floats(p.count * p.floats), sum_add_slice, &p,
+		   (unsigned)(conv__ceil(p.floats, SUM_ADD) + 1));
 }
 
 /* For a large kernel several slices read all of dy: apply the ReLU's gradient before them. */
@@ -316,9 +322,14 @@ void kernel_conv_grad_kernel(const struct kernel_conv *conv, const struct kernel
 	p.pieces = p.run_pieces * shape.runs_y * shape.runs_x;
 	if (p.part_count > 1) {
 		pool_share_lanes(room->pool, work, sum_part_slice, &p, (unsigned)p.part_count);
-		pool_share(room->pool, kernel_work_floats(p.part_count * p.depth * conv->filters),
-			   sum_add_slice, &p,
-			   (unsigned)(conv__ceil(p.depth * conv->filters, SUM_ADD) + 1));
+		conv__add_parts(&(struct conv_parts){.parts = p.parts,
+						     .stride = p.part,
+						     .count = p.part_count,
+						     .floats = p.depth * conv->filters,
+						     .filters = conv->filters,
+						     .dkernel = dkernel,
+						     .dbias = dbias},
+				room->pool);
 		return;
 	}
 	p.piece_slices = min(p.pieces, conv__ceil(SUM_SLICES, p.panels * conv->groups));

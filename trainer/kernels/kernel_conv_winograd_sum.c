@@ -271,11 +271,14 @@ bool conv__winograd_sum(const struct kernel_conv *c, const struct kernel_room *r
 	}
 	if (atomic_load_explicit(&p.direct, memory_order_relaxed))
 		return false;
-	if (p.part_count > 1) {
-		conv__add_parts(p.parts, p.part, p.part_count, p.kernel, dkernel);
-		if (dbias)
-			conv__add_parts(p.parts + conv__whole_lines(p.kernel), p.part, p.part_count,
-					c->filters, dbias);
-	}
+	if (p.part_count > 1)
+		conv__add_parts(&(struct conv_parts){.parts = p.parts,
+						     .stride = p.part,
+						     .count = p.part_count,
+						     .floats = p.kernel,
+						     .filters = c->filters,
+						     .dkernel = dkernel,
+						     .dbias = dbias},
+				room->pool);
 	return true;
 }

@@ -14,7 +14,6 @@
 #define DEPTH_SLICES 32    /* target */
 #define DEPTH_LEAST  16384 /* minimum outputs of a slice */
 #define DEPTH_PARTS  16    /* of the kernel's gradient */
-#define DEPTH_ADD    4096  /* floats per slice when parts are added */
 
 struct depth_gather {
 	struct conv_gather g; /* its filters count all channels' */
@@ -110,7 +109,7 @@ static void depth_watch(const struct depth_gather *d, const struct conv_depth_ro
 	if (!d->g.finish.watch)
 		return;
 	seen = kernel_abs_max(row->c, (size_t)(row->pixels * row->channels));
-	*most = seen > *most ? seen : *most;
+	*most = max(seen, *most);
 }
 
 static void depth_slice(void *context, unsigned slice, unsigned lane)
@@ -246,7 +245,7 @@ struct depth_sum {
 	const struct kernel_conv *conv;
 	struct conv_view view;
 	const float *dy;
-	float *dkernel, *dbias, *memory, *parts;
+	float *dbias, *memory, *parts;
 	int64_t lines, part_lines, part_count, part, lane; /* part, lane: floats */
 	int64_t multiplier;
 };
@@ -333,39 +332,30 @@ static void depth_part_slice(void *context, unsigned slice, unsigned lane)
 	}
 }
 
-static void depth_add_slice(void *context, unsigned slice)
-{
-	const struct depth_sum *s = context;
-	int64_t count = s->conv->kernel_height * s->conv->kernel_width * s->conv->filters;
-	int64_t first = slice * DEPTH_ADD;
-
-	if (first < count)
-		conv__add_parts(s->parts + first, s->part, s->part_count,
-				min(DEPTH_ADD, count - first), s->dkernel + first);
-	else if (s->dbias)
-		conv__add_parts(s->parts + conv__whole_lines(count), s->part, s->part_count,
-				s->conv->filters, s->dbias);
-}
-
 void kernel_depthwise_grad_kernel(const struct kernel_conv *conv, const struct kernel_room *room,
 				  const float *x, float *dy, const struct kernel_conv_relu *relu,
 				  float *dkernel, float *dbias)
 {
-	int64_t count = conv->kernel_height * conv->kernel_width * conv->filters;
 	struct depth_sum s = depth_sum(conv);
 
 	kernel_conv_grad_relu(relu, room->pool, dy,
 			      (size_t)(s.lines * conv->out_width * conv->filters));
 	s.view.source = x;
 	s.dy = dy;
-	s.dkernel = dkernel;
 	s.dbias = dbias;
 	s.memory = room->scratch;
 	s.parts = s.memory + s.lane * pool_lanes(room->pool);
 	pool_share_lanes(room->pool, depth_work(&s.view, conv->filters), depth_part_slice, &s,
 			 (unsigned)s.part_count);
-	pool_share(room->pool, kernel_work_floats(s.part_count * count), depth_add_slice, &s,
-		   (unsigned)(conv__ceil(count, DEPTH_ADD) + 1));
+	conv__add_parts(&(struct conv_parts){.parts = s.parts,
+					     .stride = s.part,
+					     .count = s.part_count,
+					     .floats = conv->kernel_height * conv->kernel_width *
+						       conv->filters,
+					     .filters = conv->filters,
+					     .dkernel = dkernel,
+					     .dbias = dbias},
+			room->pool);
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */

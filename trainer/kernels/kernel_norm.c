@@ -10,6 +10,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "common/minmax.h"
 #include "trainer/kernels/kernel_clones.h"
 #include "trainer/kernels/kernel_norm_internal.h"
 
@@ -26,9 +27,7 @@ struct kernel_norm_cut kernel_norm_cut(int64_t rows, int64_t channels)
 	struct kernel_norm_cut cut = {.rows = rows};
 	int64_t even = (rows + KERNEL_NORM_SLICES - 1) / KERNEL_NORM_SLICES;
 
-	cut.step = NORM_GRAIN / channels;
-	cut.step = cut.step < 1 ? 1 : cut.step;
-	cut.step = cut.step < even ? even : cut.step;
+	cut.step = max(max(NORM_GRAIN / channels, 1), even);
 	cut.slices = (unsigned)((rows + cut.step - 1) / cut.step);
 	return cut;
 }
@@ -37,7 +36,7 @@ int64_t kernel_norm_slice_rows(const struct kernel_norm_cut *cut, unsigned slice
 {
 	int64_t left = cut->rows - slice * cut->step;
 
-	return left < cut->step ? left : cut->step;
+	return min(left, cut->step);
 }
 
 /* ---- sums by channel ------------------------------------------------------------------------- */
@@ -56,8 +55,8 @@ struct norm_strip {
 /* Add @rows rows of the strip, from float @at on, to a and b. */
 typedef void (*norm_rows)(struct norm_strip *strip, int64_t at, int64_t rows, int64_t columns);
 
-NORM_INLINE void norm_moment_rows_of(struct norm_strip *s, const float *x, int64_t columns,
-				     int rows)
+KERNEL_INLINE void norm_moment_rows_of(struct norm_strip *s, const float *x, int64_t columns,
+				       int rows)
 {
 	KERNEL_INDEPENDENT
 	for (int64_t j = 0; j < columns; j++) {
@@ -85,8 +84,8 @@ static void norm_moment_rows(struct norm_strip *s, int64_t at, int64_t rows, int
 		norm_moment_rows_of(s, x, columns, 1);
 }
 
-NORM_INLINE void norm_grad_rows_of(struct norm_strip *s, const float *x, const float *dy,
-				   int64_t columns, int rows, bool relu)
+KERNEL_INLINE void norm_grad_rows_of(struct norm_strip *s, const float *x, const float *dy,
+				     int64_t columns, int rows, bool relu)
 {
 	KERNEL_INDEPENDENT
 	for (int64_t j = 0; j < columns; j++) {
@@ -106,8 +105,8 @@ NORM_INLINE void norm_grad_rows_of(struct norm_strip *s, const float *x, const f
 	}
 }
 
-NORM_INLINE void norm_grad_rows_any(struct norm_strip *s, int64_t at, int64_t rows, int64_t columns,
-				    bool relu)
+KERNEL_INLINE void norm_grad_rows_any(struct norm_strip *s, int64_t at, int64_t rows,
+				      int64_t columns, bool relu)
 {
 	const float *x = s->x + at, *dy = s->dy + at;
 
@@ -154,7 +153,7 @@ static void norm_sum(struct norm_strip *s, norm_rows add, int64_t count, int64_t
 	memset(s->sum_a, 0, (size_t)columns * sizeof(double));
 	memset(s->sum_b, 0, (size_t)columns * sizeof(double));
 	for (int64_t row = 0; row < wide; row += NORM_RUN) {
-		add(s, row * s->stride, wide - row < NORM_RUN ? wide - row : NORM_RUN, columns);
+		add(s, row * s->stride, min(wide - row, NORM_RUN), columns);
 		norm_flush(s, columns);
 	}
 	if (rest) {
@@ -174,8 +173,7 @@ static void norm_shift(float *restrict shift, const float *restrict x, int64_t s
 {
 	int64_t first = (rows + NORM_FIRST - 1) / NORM_FIRST;
 
-	first = first < NORM_FEWEST ? NORM_FEWEST : first;
-	rows = first < rows ? first : rows;
+	rows = min(max(first, NORM_FEWEST), rows);
 	memcpy(shift, x, (size_t)channels * sizeof(*shift));
 	for (int64_t i = 1; i < rows; i++)
 		for (int64_t j = 0; j < channels; j++)
@@ -200,7 +198,7 @@ static void norm_finish(const struct norm_strip *restrict s, double rows, int64_
 
 static int64_t norm_strip_channels(int64_t channels, int64_t from)
 {
-	return channels - from < NORM_WIDE ? channels - from : NORM_WIDE;
+	return min(channels - from, NORM_WIDE);
 }
 
 void kernel_norm_moments(const float *x, int64_t rows, int64_t channels, double *mean,

@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 #include "trainer/kernels/kernel_clones.h"
 #include "trainer/kernels/kernel_norm.h"
 #include "trainer/kernels/kernel_norm_internal.h"
@@ -45,8 +46,8 @@ static void norm_wide_init(struct norm_wide *w, const struct kernel_norm *norm,
 }
 
 /* Return the greatest magnitude if @watched, else 0. */
-NORM_INLINE uint32_t norm_apply_row(const struct norm_wide *w, const float *x, float *y,
-				    int64_t columns, bool relu, bool watched)
+KERNEL_INLINE uint32_t norm_apply_row(const struct norm_wide *w, const float *x, float *y,
+				      int64_t columns, bool relu, bool watched)
 {
 	const float *mean = w->mean, *scale = w->scale, *offset = w->offset;
 	float most = w->most;
@@ -67,17 +68,17 @@ NORM_INLINE uint32_t norm_apply_row(const struct norm_wide *w, const float *x, f
 	return greatest;
 }
 
-NORM_INLINE uint32_t norm_apply_all(const struct norm_wide *w, const float *x, float *y, bool relu,
-				    bool watched)
+KERNEL_INLINE uint32_t norm_apply_all(const struct norm_wide *w, const float *x, float *y,
+				      bool relu, bool watched)
 {
 	uint32_t greatest = 0, row;
 
 	for (int64_t i = 0; i < w->rows; i++, x += w->columns, y += w->columns) {
 		row = norm_apply_row(w, x, y, w->columns, relu, watched);
-		greatest = row > greatest ? row : greatest;
+		greatest = max(row, greatest);
 	}
 	row = norm_apply_row(w, x, y, w->rest, relu, watched);
-	return row > greatest ? row : greatest;
+	return max(row, greatest);
 }
 
 #define NORM_APPLY_VARIANT(name, relu, watched)                                                    \
@@ -110,8 +111,8 @@ enum norm_grad_flags {
 	NORM_VARIANTS = 8
 };
 
-NORM_INLINE void norm_grad_row(const struct norm_wide *w, const float *x, const float *dy,
-			       float *dx, int64_t columns, int flags)
+KERNEL_INLINE void norm_grad_row(const struct norm_wide *w, const float *x, const float *dy,
+				 float *dx, int64_t columns, int flags)
 {
 	const float *mean = w->mean, *scale = w->scale, *offset = w->offset;
 	const float *constant = w->constant, *slope = w->slope;
@@ -132,8 +133,8 @@ NORM_INLINE void norm_grad_row(const struct norm_wide *w, const float *x, const 
 	}
 }
 
-NORM_INLINE void norm_grad_all(const struct norm_wide *w, const float *x, const float *dy,
-			       float *dx, int flags)
+KERNEL_INLINE void norm_grad_all(const struct norm_wide *w, const float *x, const float *dy,
+				 float *dx, int flags)
 {
 	for (int64_t i = 0; i < w->rows; i++) {
 		norm_grad_row(w, x, dy, dx, w->columns, flags);

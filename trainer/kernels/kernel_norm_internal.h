@@ -10,11 +10,10 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "trainer/kernels/kernel_clones.h"
 #include "trainer/kernels/kernel_norm.h"
 
 #define NORM_WIDE 512 /* maximum columns of a wide row or of a strip */
-
-#define NORM_INLINE static inline __attribute__((always_inline))
 
 /* The number of copies of the channels in a wide row. */
 static inline int64_t norm_tiles(int64_t channels)
@@ -33,7 +32,7 @@ static inline void norm_tile(float *values, int64_t channels, int64_t tiles)
  * high the greatest float below most (or infinity, which passes). Without a ReLU the bounds are
  * infinities, which exclude nothing.
  */
-NORM_INLINE float norm_gate(float y, float dy, float low, float high)
+KERNEL_INLINE float norm_gate(float y, float dy, float low, float high)
 {
 	return ((y <= low) | (y > high)) ? 0.0f : dy;
 }

@@ -105,13 +105,13 @@ struct rows_row {
 	float mean, inverse;
 };
 
-static inline __attribute__((always_inline)) float rows_scaled(const struct rows_row *r, int64_t j)
+KERNEL_INLINE float rows_scaled(const struct rows_row *r, int64_t j)
 {
 	return r->gamma ? r->dy[j] * r->gamma[j] : r->dy[j];
 }
 
-static inline __attribute__((always_inline)) void
-rows_grad_lanes(const struct rows_row *r, int64_t from, int lanes, struct rows_sums *s)
+KERNEL_INLINE void rows_grad_lanes(const struct rows_row *r, int64_t from, int lanes,
+				   struct rows_sums *s)
 {
 	KERNEL_INDEPENDENT
 	for (int i = 0; i < lanes; i++) {

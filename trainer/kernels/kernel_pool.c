@@ -12,8 +12,7 @@
 #include "trainer/kernels/kernel_clones.h"
 #include "trainer/kernels/kernel_pool_internal.h"
 
-#define POOL_INLINE static inline __attribute__((always_inline))
-#define POOL_BYTE   256 /* cells that a byte can index */
+#define POOL_BYTE 256 /* cells that a byte can index */
 
 static bool pool_is_wide(const struct kernel_pool *pool)
 {
@@ -78,7 +77,7 @@ static int pool_offsets(const struct kernel_pool *p, int64_t offsets[9])
 /* ---- maximum --------------------------------------------------------------------------------- */
 
 /* Whether x replaces the maximum so far. A NaN does, and is not replaced itself. */
-POOL_INLINE bool pool_replaces(float x, float most)
+KERNEL_INLINE bool pool_replaces(float x, float most)
 {
 	return !(x <= most) & (most == most);
 }
@@ -132,7 +131,7 @@ static void pool_max_window(const struct kernel_pool *p, const struct pool_windo
 
 /* ---- mean ------------------------------------------------------------------------------------ */
 
-POOL_INLINE void pool_average_run_of(const struct pool_run *r, int cells)
+KERNEL_INLINE void pool_average_run_of(const struct pool_run *r, int cells)
 {
 	for (int64_t i = 0; i < r->count; i++) {
 		const float *x = r->x + i * r->step;

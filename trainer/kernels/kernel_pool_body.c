@@ -8,13 +8,12 @@
 
 #include "common/cpu.h"
 #include "common/mem.h"
+#include "trainer/kernels/kernel_clones.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define POOL_X86
 #include <immintrin.h>
 #endif
-
-#define POOL_INLINE static inline __attribute__((always_inline))
 
 /* ---- plain C --------------------------------------------------------------------------------- */
 
@@ -23,7 +22,7 @@ static bool plain_runs(void)
 	return true;
 }
 
-POOL_INLINE void plain_max(const struct pool_run *r, int64_t window, int64_t c, int cells)
+KERNEL_INLINE void plain_max(const struct pool_run *r, int64_t window, int64_t c, int cells)
 {
 	const float *x = r->x + window * r->step + c;
 	float most = x[0];
@@ -57,8 +56,8 @@ static void plain_max_9(const struct pool_run *run)
 			plain_max(run, i, c, 9);
 }
 
-POOL_INLINE void plain_gather_one(const struct pool_share *shares, int count, float *dx, int64_t c,
-				  bool add)
+KERNEL_INLINE void plain_gather_one(const struct pool_share *shares, int count, float *dx,
+				    int64_t c, bool add)
 {
 	float sum = add ? dx[c] : 0.0f;
 
@@ -98,14 +97,14 @@ static bool avx512_runs(void)
 }
 
 /* Mask of the lanes from @c on, at most 16, that are below @channels. */
-POOL_512 POOL_INLINE __mmask16 avx512_lanes(int64_t c, int64_t channels)
+POOL_512 KERNEL_INLINE __mmask16 avx512_lanes(int64_t c, int64_t channels)
 {
 	int64_t left = channels - c;
 
 	return (__mmask16)(left < 16 ? (1u << left) - 1 : 0xffff);
 }
 
-POOL_512 POOL_INLINE void avx512_max(const struct pool_run *r, int cells)
+POOL_512 KERNEL_INLINE void avx512_max(const struct pool_run *r, int cells)
 {
 	for (int64_t i = 0; i < r->count; i++) {
 		const float *x = r->x + i * r->step;
@@ -143,8 +142,8 @@ POOL_512 static void avx512_max_9(const struct pool_run *run)
 	avx512_max(run, 9);
 }
 
-POOL_512 POOL_INLINE __m512 avx512_share(const float *dy, const uint8_t *argmax, uint32_t cell,
-					 __mmask16 lanes)
+POOL_512 KERNEL_INLINE __m512 avx512_share(const float *dy, const uint8_t *argmax, uint32_t cell,
+					   __mmask16 lanes)
 {
 	__m128i at = _mm_maskz_loadu_epi8(lanes, argmax);
 	__mmask16 selected = _mm_mask_cmpeq_epi8_mask(lanes, at, _mm_set1_epi8((char)cell));
@@ -152,8 +151,8 @@ POOL_512 POOL_INLINE __m512 avx512_share(const float *dy, const uint8_t *argmax,
 	return _mm512_maskz_loadu_ps(selected, dy);
 }
 
-POOL_512 POOL_INLINE void avx512_gather_of(const struct pool_share *shares, int count, float *dx,
-					   int64_t channels, bool add)
+POOL_512 KERNEL_INLINE void avx512_gather_of(const struct pool_share *shares, int count, float *dx,
+					     int64_t channels, bool add)
 {
 	for (int64_t c = 0; c < channels; c += 16) {
 		__mmask16 lanes = avx512_lanes(c, channels);
@@ -210,7 +209,7 @@ static bool avx2_runs(void)
 }
 
 /* Store the lowest bytes of eight integers. */
-POOL_256 POOL_INLINE void avx2_store_bytes(uint8_t *out, __m256i values)
+POOL_256 KERNEL_INLINE void avx2_store_bytes(uint8_t *out, __m256i values)
 {
 	const __m256i lowest =
 		_mm256_setr_epi8(0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 0, 4,
@@ -222,7 +221,7 @@ POOL_256 POOL_INLINE void avx2_store_bytes(uint8_t *out, __m256i values)
 	memcpy(out + 4, &high, sizeof(high));
 }
 
-POOL_256 POOL_INLINE void avx2_max(const struct pool_run *r, int cells)
+POOL_256 KERNEL_INLINE void avx2_max(const struct pool_run *r, int cells)
 {
 	for (int64_t i = 0; i < r->count; i++) {
 		const float *x = r->x + i * r->step;
@@ -261,7 +260,7 @@ POOL_256 static void avx2_max_9(const struct pool_run *run)
 	avx2_max(run, 9);
 }
 
-POOL_256 POOL_INLINE __m256 avx2_share(const float *dy, const uint8_t *argmax, uint32_t cell)
+POOL_256 KERNEL_INLINE __m256 avx2_share(const float *dy, const uint8_t *argmax, uint32_t cell)
 {
 	__m256i at = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)argmax));
 	__m256i selected = _mm256_cmpeq_epi32(at, _mm256_set1_epi32((int32_t)cell));

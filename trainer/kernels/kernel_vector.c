@@ -47,13 +47,6 @@ void kernel_bias_relu(float *y, int64_t stride, int64_t rows, int64_t columns, c
 }
 
 KERNEL_CLONES
-void kernel_relu_grad(const float *restrict y, float *restrict dy, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		dy[i] = y[i] <= 0.0f ? 0.0f : dy[i];
-}
-
-KERNEL_CLONES
 void kernel_column_sums(const float *restrict x, int64_t stride, int64_t rows, int64_t columns,
 			float *restrict sums)
 {

@@ -17,8 +17,6 @@ void kernel_bias(float *y, int64_t stride, int64_t rows, int64_t columns, const 
 void kernel_bias_relu(float *y, int64_t stride, int64_t rows, int64_t columns, const float *bias);
 
 void kernel_relu(const float *x, float *y, size_t count); /* x may be y */
-/* dy = 0 if the ReLU's output @y is 0 or less; a NaN in @y passes dy through. */
-void kernel_relu_grad(const float *y, float *dy, size_t count);
 
 /* sums[columns] = the sum over rows of x[rows, columns], from the first row to the last. */
 void kernel_column_sums(const float *x, int64_t stride, int64_t rows, int64_t columns, float *sums);

@@ -3,6 +3,7 @@
  */
 #include "trainer/kernels/kernel_watch.h"
 
+#include "common/minmax.h"
 #include "trainer/kernels/kernel_clones.h"
 #include "trainer/kernels/kernel_work.h"
 
@@ -27,7 +28,7 @@ KERNEL_INLINE uint32_t watch_strip(const float *x, int64_t stride, int64_t rows)
 		for (int j = 0; j < WATCH_STRIP; j++)
 			most[j] = kernel_greatest(most[j], x[j]);
 	for (int j = 0; j < WATCH_STRIP; j++)
-		all = most[j] > all ? most[j] : all;
+		all = max(most[j], all);
 	return all;
 }
 
@@ -48,12 +49,12 @@ uint32_t kernel_abs_max_rows(const float *x, int64_t stride, int64_t rows, int64
 	for (; column + WATCH_STRIP <= columns; column += WATCH_STRIP) {
 		uint32_t strip = watch_strip(x + column, stride, rows);
 
-		most = strip > most ? strip : most;
+		most = max(strip, most);
 	}
 	for (int64_t i = 0; i < rows && column < columns; i++) {
 		uint32_t row = watch_abs_max(x + i * stride + column, (size_t)(columns - column));
 
-		most = row > most ? row : most;
+		most = max(row, most);
 	}
 	return most;
 }
@@ -69,8 +70,7 @@ static void watch_slice(void *context, unsigned slice)
 	const struct watch_work *w = context;
 	size_t begin = (size_t)slice * WATCH_GRAIN, left = w->count - begin;
 
-	kernel_watch_update(w->watch,
-			    kernel_abs_max(w->x + begin, left < WATCH_GRAIN ? left : WATCH_GRAIN));
+	kernel_watch_update(w->watch, kernel_abs_max(w->x + begin, min(left, WATCH_GRAIN)));
 }
 
 uint32_t kernel_watch_most(struct kernel_watch *watch, struct pool *pool, const float *x,
