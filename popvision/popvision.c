@@ -1,5 +1,5 @@
 /*
- * The files beside profile.db: which are written, where, and what stands at the head of each.
+ * The files beside profile.db: the list of them, their places, and the head of each.
  *
  * Threading: none. Ownership: a database is open for one call.
  */
@@ -11,10 +11,10 @@
 #include "common/mem.h"
 #include "popvision/popvision_internal.h"
 
-/* Tiles of a replica; a file that has more is damaged, and gets no arrays by tile. */
+/* Most tiles of a replica; a file with more is damaged, and gets no arrays by tile. */
 #define TILES_MAX (1 << 24)
 
-/* ---- a file ---------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 enum status popvision__file_open(struct popvision_file *file, const char *path, struct err *err)
 {
@@ -22,7 +22,7 @@ enum status popvision__file_open(struct popvision_file *file, const char *path, 
 
 	if (status != ST_OK)
 		return status;
-	file->writer.remade = true; /* of profile.db */
+	file->writer.remade = true; /* it can be regenerated from profile.db */
 	status = fs_writer_stream(&file->writer, &file->stream, err);
 	if (status != ST_OK)
 		fs_writer_drop(&file->writer);
@@ -45,9 +45,9 @@ enum status popvision__file_close(struct popvision_file *file, enum status statu
 	return status;
 }
 
-/* ---- a JSON file ----------------------------------------------------------------------------- */
+/* ---- JSON files ------------------------------------------------------------------------------ */
 
-static void pv_head(struct popvision *pv)
+static void write_head(struct popvision *pv)
 {
 	jsonw_key(&pv->w, "ipuscope");
 	jsonw_begin_object(&pv->w);
@@ -71,7 +71,7 @@ enum status popvision__write(struct ips_report *report, const char *path, int64_
 	if (pv.target->tiles_per_replica > 0 && pv.target->tiles_per_replica <= TILES_MAX)
 		pv.tiles = pv.target->tiles_per_replica;
 	jsonw_begin_object(&pv.w);
-	pv_head(&pv);
+	write_head(&pv);
 	body(&pv);
 	popvision__check(&pv);
 	jsonw_end_object(&pv.w);
@@ -81,7 +81,7 @@ enum status popvision__write(struct ips_report *report, const char *path, int64_
 	return popvision__file_close(&file, pv.status, err);
 }
 
-/* ---- which files ----------------------------------------------------------------------------- */
+/* ---- list of files --------------------------------------------------------------------------- */
 
 static enum status write_graph(struct ips_report *report, const char *path, int64_t replica,
 			       struct err *err)
@@ -99,8 +99,8 @@ static enum status write_debug(struct ips_report *report, const char *path, int6
 
 static const struct {
 	const char *name;
-	size_t wanted; /* offset of the field that asks for it */
-	bool compiled; /* known before the first execution */
+	size_t wanted; /* offset of the flag in struct popvision_files */
+	bool compiled; /* available before the first execution */
 	enum status (*write)(struct ips_report *report, const char *path, int64_t replica,
 			     struct err *err);
 } files[] = {

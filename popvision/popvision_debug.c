@@ -1,9 +1,9 @@
 /*
- * debug.cbor: a context for each layer, operation and program, each naming the one it came from.
+ * debug.cbor: a context for each layer, operation and program, with the id of its parent.
  *
  * CBOR (RFC 8949), written as a stream: {"version": 1, "producer": ..., "contexts": [_ ...]}. A
- * context is a map that has no key whose value is unknown. docs/json.md lists the keys. Threading:
- * none. Ownership: nothing outlives a call.
+ * context is a map without keys of unknown values. docs/json.md lists the keys. Threading: none.
+ * Ownership: nothing outlives a call.
  */
 #include <cbor.h>
 #include <string.h>
@@ -13,9 +13,9 @@
 #include "popvision/popvision_internal.h"
 
 #define VERSION   1
-#define HEAD_SIZE 9 /* of an item, at most */
+#define HEAD_SIZE 9 /* most bytes of an item's head */
 
-/* Each name once: in a merged report the ranks have the same. */
+/* One id per name: in a merged report all ranks have the same names. */
 #define IDS                                                                                        \
 	"WITH l AS MATERIALIZED (SELECT layer, min(number) AS id FROM (SELECT layer, "             \
 	"row_number() OVER (ORDER BY position, layer) - 1 AS number FROM layers) GROUP BY "        \
@@ -24,7 +24,7 @@
 	"FROM (SELECT operation, row_number() OVER () - 1 AS number FROM operations) GROUP BY "    \
 	"operation) "
 
-/* The columns are the keys. */
+/* Queries of the contexts; the column names are the keys. */
 static const char *const contexts[] = {
 	"SELECT row_number() OVER (ORDER BY position, layer) - 1 AS id, 'keras' AS layer, "
 	"layer AS name, class, stage FROM layers ORDER BY position, layer",
@@ -39,8 +39,8 @@ static const char *const contexts[] = {
 
 /* ---- items ----------------------------------------------------------------------------------- */
 
-/* What is no UTF-8 is a byte string. */
-static void put_text(FILE *file, const char *text)
+/* Text that is not UTF-8 is written as a byte string. */
+static void write_text(FILE *file, const char *text)
 {
 	unsigned char head[HEAD_SIZE];
 	const size_t length = strlen(text);
@@ -54,7 +54,7 @@ static void put_text(FILE *file, const char *text)
 	fwrite(text, 1, length, file);
 }
 
-static void put_int(FILE *file, int64_t value)
+static void write_int(FILE *file, int64_t value)
 {
 	unsigned char head[HEAD_SIZE];
 	size_t size = value < 0 ? cbor_encode_negint((uint64_t)(-1 - value), head, sizeof(head))
@@ -63,7 +63,7 @@ static void put_int(FILE *file, int64_t value)
 	fwrite(head, 1, size, file);
 }
 
-static void put_map(FILE *file, size_t pairs)
+static void write_map_head(FILE *file, size_t pairs)
 {
 	unsigned char head[HEAD_SIZE];
 
@@ -72,56 +72,56 @@ static void put_map(FILE *file, size_t pairs)
 
 /* ---- contexts -------------------------------------------------------------------------------- */
 
-static bool known(const struct prof_query *query, int column)
+static bool is_known(const struct prof_query *query, int column)
 {
 	const enum prof_type type = prof_column_type(query, column);
 
 	return type == PROF_INT || type == PROF_TEXT;
 }
 
-static void put_context(FILE *file, const struct prof_query *query)
+static void write_context(FILE *file, const struct prof_query *query)
 {
 	size_t pairs = 0;
 
 	for (int i = 0; i < prof_column_count(query); i++)
-		pairs += known(query, i);
-	put_map(file, pairs);
+		pairs += is_known(query, i);
+	write_map_head(file, pairs);
 	for (int i = 0; i < prof_column_count(query); i++) {
-		if (!known(query, i))
+		if (!is_known(query, i))
 			continue;
-		put_text(file, prof_column_name(query, i));
+		write_text(file, prof_column_name(query, i));
 		if (prof_column_type(query, i) == PROF_INT)
-			put_int(file, prof_column_int(query, i));
+			write_int(file, prof_column_int(query, i));
 		else
-			put_text(file, prof_column_text(query, i));
+			write_text(file, prof_column_text(query, i));
 	}
 }
 
-static enum status put_contexts(FILE *file, struct prof_db *db, const char *sql, struct err *err)
+static enum status write_contexts(FILE *file, struct prof_db *db, const char *sql, struct err *err)
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, sql, err);
 
 	while (prof_query_next(query, &status, err))
-		put_context(file, query);
+		write_context(file, query);
 	prof_query_close(query);
 	return status;
 }
 
-static enum status put_all(FILE *file, struct prof_db *db, struct err *err)
+static enum status write_document(FILE *file, struct prof_db *db, struct err *err)
 {
 	unsigned char head[HEAD_SIZE];
 	enum status status = ST_OK;
 
-	put_map(file, 3);
-	put_text(file, "version");
-	put_int(file, VERSION);
-	put_text(file, "producer");
-	put_text(file, "ipuscope " IPUSCOPE_VERSION);
-	put_text(file, "contexts");
+	write_map_head(file, 3);
+	write_text(file, "version");
+	write_int(file, VERSION);
+	write_text(file, "producer");
+	write_text(file, "ipuscope " IPUSCOPE_VERSION);
+	write_text(file, "contexts");
 	fwrite(head, 1, cbor_encode_indef_array_start(head, sizeof(head)), file);
 	for (size_t i = 0; i < ARRAY_LEN(contexts) && status == ST_OK; i++)
-		status = put_contexts(file, db, contexts[i], err);
+		status = write_contexts(file, db, contexts[i], err);
 	fwrite(head, 1, cbor_encode_break(head, sizeof(head)), file);
 	return status;
 }
@@ -133,6 +133,6 @@ enum status popvision_debug(struct ips_report *report, const char *path, struct 
 
 	if (status != ST_OK)
 		return status;
-	status = put_all(file.stream, report_public_db(report), err);
+	status = write_document(file.stream, report_public_db(report), err);
 	return popvision__file_close(&file, status, err);
 }

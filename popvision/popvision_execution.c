@@ -1,15 +1,14 @@
 /*
- * execution.json: what the device did in the executions that were traced. docs/json.md lists its
- * paths.
+ * execution.json: the device's work in the traced executions. docs/json.md lists its paths.
  *
- * The device does the same again and again: as in the database, each trace's steps are written
- * once, and each pass over a trace is a row. Threading: none. Ownership: nothing outlives a call.
+ * The device repeats the same work: as in the database, the steps of each trace are written once,
+ * and each pass over a trace is a row. Threading: none. Ownership: nothing outlives a call.
  */
 #include "popvision/popvision_internal.h"
 
 #define OF_REPLICA "(:replica IS NULL OR r.replica = :replica)"
 
-/* Traces are few. */
+/* Index of a row's trace; there are few traces. */
 #define TRACE_OF(row) "(SELECT count(*) FROM device_traces x WHERE x.trace_id < " row ".trace_id)"
 
 static void execution_totals(struct popvision *pv)

@@ -8,7 +8,7 @@
 
 /* ---- target ---------------------------------------------------------------------------------- */
 
-/* That of an IPU's sync. */
+/* Cycles of an IPU's sync, or IPS_NULL. */
 static int64_t graph_sync_cycles(const struct popvision *pv)
 {
 	const char *text = ips_report_fact(pv->report, "sync_cycles");
@@ -37,7 +37,7 @@ static void graph_target(struct popvision *pv)
 	popvision__int(pv, "ipusPerReplica", t->ipus_per_replica);
 	popvision__int(pv, "tilesPerReplica", t->tiles_per_replica);
 	popvision__int(pv, "memoryPerReplica", t->memory_per_replica);
-	/* All tiles of an IPU are as near to its sync as each other. */
+	/* In the simulator all tiles of an IPU have the same sync delay. */
 	popvision__by_tile(pv, "relativeSyncDelayByTile", NULL);
 	popvision__int(pv, "minSyncDelay", graph_sync_cycles(pv));
 	jsonw_end_object(&pv->w);
@@ -68,7 +68,7 @@ static void graph_program(struct popvision *pv, const struct ips_report_program 
 	jsonw_end_object(w);
 }
 
-/* The roots that are called, or those that are not. */
+/* Write the ids of the roots that are functions, or of those that are not. */
 static void graph_roots(struct popvision *pv, const char *key, bool functions)
 {
 	jsonw_key(&pv->w, key);
@@ -98,8 +98,8 @@ static void graph_programs(struct popvision *pv)
 
 /* ---- vertices, compute sets, exchanges ------------------------------------------------------- */
 
-/* A vertex's type is not recorded: what stands for it is the kind of its operation and what the
- * compute set is called in it, without a number at the end: "matmul::Reduce". */
+/* Vertex types are not recorded. They are named after the kind of the operation and the compute
+ * set's name within it, without a trailing number: "matmul::Reduce". */
 #define COMPUTE_SETS                                                                               \
 	"WITH kinds AS MATERIALIZED (SELECT operation, min(kind) AS kind FROM operations "         \
 	"GROUP BY operation), "                                                                    \
@@ -148,7 +148,7 @@ static void graph_exchanges(struct popvision *pv)
 	jsonw_end_object(&pv->w);
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- file ------------------------------------------------------------------------------------ */
 
 static void graph_plans(struct popvision *pv)
 {

@@ -1,9 +1,8 @@
 /*
- * What the writers of graph.json and execution.json share: rows of a question, as JSON. What is
- * concluded from rows (the target, the tree of programs, the memory of tiles) is
- * ipuscope/report.h's.
+ * Shared by the writers of graph.json and execution.json: rows of a query as JSON. Derived data
+ * (the target, the program tree, the memory of tiles) comes from ipuscope/report.h.
  *
- * The first failure stays in `status`, and makes the calls after it write nulls and nothing more.
+ * The first failure is stored in `status`; later calls then write nulls at most.
  */
 #ifndef POPVISION_INTERNAL_H
 #define POPVISION_INTERNAL_H
@@ -16,54 +15,54 @@ struct popvision {
 	struct ips_report *report;
 	const struct ips_report_target *target; /* name NULL: no device was simulated */
 	struct jsonw w;
-	int64_t replica; /* POPVISION_ALL_REPLICAS */
-	int64_t tiles;   /* of a replica; 0: no device */
+	int64_t replica; /* or POPVISION_ALL_REPLICAS */
+	int64_t tiles;   /* per replica; 0: no device */
 	enum status status;
 	struct err *err;
 };
 
-/* Keep the report's own failure, if it has one. */
+/* Record the report's own failure, if it has one. */
 void popvision__check(struct popvision *pv);
 
-/* Bound in each question: :replica (NULL: all). */
+/* Open a query with :replica bound (NULL: all). */
 struct prof_query *popvision__open(struct popvision *pv, const char *sql); /* NULL: failed */
 bool popvision__step(struct popvision *pv, struct prof_query *query);
 
-/* IPS_NULL is null. */
+/* Write an integer; IPS_NULL becomes null. */
 void popvision__int(struct popvision *pv, const char *key, int64_t value);
 
-/* The columns of @query as keys of the open object: a column "a.b" is b in an object a, which
- * neighbours share. A real that is not finite is null, and KEY_nonfinite says which. */
+/* Write the columns of @query as keys of the open object: a column "a.b" is b in an object a, which
+ * adjacent columns share. A real that is not finite is null, and KEY_nonfinite has its name. */
 void popvision__columns(struct popvision *pv, const struct prof_query *query);
-void popvision__fields(struct popvision *pv, const char *sql); /* of its one row */
+void popvision__fields(struct popvision *pv, const char *sql); /* the columns of its only row */
 
-/* Under @key an array: an object for each row; the first column; the first column, each in an array
- * of its own. */
+/* Write an array under @key: an object per row; the first column; the first column, each in a
+ * separate array. */
 void popvision__objects(struct popvision *pv, const char *key, const char *sql);
 void popvision__column(struct popvision *pv, const char *key, const char *sql);
 void popvision__listed(struct popvision *pv, const char *key, const char *sql);
 
-/* A number for each tile of a replica (NULL: zeros), run-length coded: {"runs": [[count, value],
- * ...]}. */
+/* Write a number per tile of a replica (@values NULL: zeros), run-length encoded: {"runs":
+ * [[count, value], ...]}. */
 void popvision__by_tile(struct popvision *pv, const char *key, const int64_t *values);
 
-/* A file that is being written beside its place. */
+/* A file being written under a temporary name. */
 struct popvision_file {
 	struct fs_writer writer;
 	FILE *stream;
 };
 enum status popvision__file_open(struct popvision_file *file, const char *path, struct err *err);
-/* In its place where @status is ST_OK and all could be written; else nothing is left of it. */
+/* Install the file if @status is ST_OK and all writes succeeded; otherwise remove it. */
 enum status popvision__file_close(struct popvision_file *file, enum status status, struct err *err);
 
-/* Write "ipuscope", then what @body writes: into @path. */
+/* Write "ipuscope" and the output of @body to @path. */
 enum status popvision__write(struct ips_report *report, const char *path, int64_t replica,
 			     void (*body)(struct popvision *pv), struct err *err);
 
-/* memory of graph.json. */
+/* Write the memory section of graph.json. */
 void popvision__memory(struct popvision *pv);
 
-/* The compute sets in their order, what is known of their cycles by tile. */
+/* Write the known cycles by tile of each compute set, in their order. */
 void popvision__compute_set_cycles(struct popvision *pv, const char *key);
 
 #endif /* POPVISION_INTERNAL_H */

@@ -1,5 +1,5 @@
 /*
- * graph.json: memory by tile, by category and over the program's steps.
+ * graph.json: memory by tile, by category and over program steps.
  *
  * Threading: none. Ownership: nothing outlives a call.
  */
@@ -29,10 +29,10 @@ enum sum {
 	SUMS
 };
 
-/* Arrays by tile, one after the other: the sums, then the regions of each category. */
+/* Consecutive arrays by tile: the sums, then the regions of each category. */
 struct memory {
 	struct popvision *pv;
-	const struct ips_report_category *names; /* the report's; NULL: no memory is recorded */
+	const struct ips_report_category *names; /* borrowed from the report; NULL: no memory */
 	int64_t categories;
 	int64_t *bytes;
 };
@@ -47,7 +47,8 @@ static int64_t *memory_region(const struct memory *m, int64_t category, int regi
 	return memory_array(m, SUMS + category * REGIONS + region);
 }
 
-static void memory_tile(const struct memory *m, int64_t at, const struct ips_report_memory *tile)
+static void memory_set_tile(const struct memory *m, int64_t at,
+			    const struct ips_report_memory *tile)
 {
 	memory_array(m, SUM_TOTAL)[at] = tile->total_excluding_gaps;
 	memory_array(m, SUM_OVERFLOWED)[at] = tile->overflowed_excluding_gaps;
@@ -69,7 +70,7 @@ static void memory_read(struct memory *m)
 	const int64_t per_ipu = pv->target->tiles_per_ipu;
 	size_t size;
 
-	/* All IPUs name the same categories, and the tiles of the first are held now. */
+	/* All IPUs name the same categories; the report now holds the tiles of the first IPU. */
 	if (first) {
 		m->names = first->categories;
 		m->categories = first->num_categories;
@@ -80,13 +81,13 @@ static void memory_read(struct memory *m)
 		pv->status = pv->status == ST_OK ? err_nomem(pv->err) : pv->status;
 		return;
 	}
-	/* What no tile of the target has is no tile's. */
+	/* Ignore recorded tiles beyond those of the target. */
 	for (int64_t at = 0; at < pv->tiles; at++) {
 		const struct ips_report_memory *tile =
 			ips_report_tile_memory(pv->report, at / per_ipu, at % per_ipu);
 
 		if (tile)
-			memory_tile(m, at, tile);
+			memory_set_tile(m, at, tile);
 	}
 }
 
@@ -96,8 +97,8 @@ static void memory_sum(const struct memory *m, const char *key, enum sum sum)
 		popvision__by_tile(m->pv, key, memory_array(m, sum));
 }
 
-/* A category has the regions that it lies in. */
-static bool memory_lies_in(const struct memory *m, int64_t category, int region)
+/* Return whether the category has bytes in @region on any tile. */
+static bool memory_has_region(const struct memory *m, int64_t category, int region)
 {
 	const int64_t *bytes = memory_region(m, category, region);
 
@@ -117,7 +118,7 @@ static void memory_categories(const struct memory *m)
 		jsonw_key(w, m->names[c].name);
 		jsonw_begin_object(w);
 		for (int r = 0; r < REGIONS; r++) {
-			if (!memory_lies_in(m, c, r))
+			if (!memory_has_region(m, c, r))
 				continue;
 			jsonw_key(w, region_names[r]);
 			jsonw_begin_object(w);

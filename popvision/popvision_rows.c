@@ -1,7 +1,7 @@
 /*
  * Rows as JSON. See popvision_internal.h.
  *
- * Threading: none. Ownership: a question is closed by whoever opened it.
+ * Threading: none. Ownership: the function that opens a query closes it.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -13,7 +13,7 @@
 
 #define KEY_SIZE 64
 
-/* ---- questions ------------------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------------------- */
 
 struct prof_query *popvision__open(struct popvision *pv, const char *sql)
 {
@@ -44,7 +44,7 @@ void popvision__check(struct popvision *pv)
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-static void pv_value(struct popvision *pv, const struct prof_query *query, int column)
+static void write_value(struct popvision *pv, const struct prof_query *query, int column)
 {
 	switch (prof_column_type(query, column)) {
 	case PROF_INT:
@@ -72,15 +72,15 @@ void popvision__int(struct popvision *pv, const char *key, int64_t value)
 		jsonw_int(&pv->w, value);
 }
 
-static void pv_key_value(struct popvision *pv, const struct prof_query *query, int column,
-			 const char *key)
+static void write_key_value(struct popvision *pv, const struct prof_query *query, int column,
+			    const char *key)
 {
 	double real =
 		prof_column_type(query, column) == PROF_REAL ? prof_column_real(query, column) : 0;
 	char sibling[KEY_SIZE];
 
 	jsonw_key(&pv->w, key);
-	pv_value(pv, query, column);
+	write_value(pv, query, column);
 	if (isfinite(real))
 		return;
 	snprintf(sibling, sizeof(sibling), "%s_nonfinite", key);
@@ -104,7 +104,7 @@ void popvision__columns(struct popvision *pv, const struct prof_query *query)
 			jsonw_begin_object(&pv->w);
 		}
 		str_copy(outer, sizeof(outer), inner);
-		pv_key_value(pv, query, i, dot ? dot + 1 : name);
+		write_key_value(pv, query, i, dot ? dot + 1 : name);
 	}
 	if (*outer)
 		jsonw_end_object(&pv->w);
@@ -123,7 +123,8 @@ void popvision__fields(struct popvision *pv, const char *sql)
 
 typedef void (*pv_element_fn)(struct popvision *pv, const struct prof_query *query);
 
-static void pv_array(struct popvision *pv, const char *key, const char *sql, pv_element_fn element)
+static void write_array(struct popvision *pv, const char *key, const char *sql,
+			pv_element_fn element)
 {
 	struct prof_query *query = popvision__open(pv, sql);
 
@@ -135,38 +136,38 @@ static void pv_array(struct popvision *pv, const char *key, const char *sql, pv_
 	prof_query_close(query);
 }
 
-static void pv_object(struct popvision *pv, const struct prof_query *query)
+static void write_object(struct popvision *pv, const struct prof_query *query)
 {
 	jsonw_begin_object(&pv->w);
 	popvision__columns(pv, query);
 	jsonw_end_object(&pv->w);
 }
 
-static void pv_first(struct popvision *pv, const struct prof_query *query)
+static void write_first_column(struct popvision *pv, const struct prof_query *query)
 {
-	pv_value(pv, query, 0);
+	write_value(pv, query, 0);
 }
 
-static void pv_first_listed(struct popvision *pv, const struct prof_query *query)
+static void write_first_column_array(struct popvision *pv, const struct prof_query *query)
 {
 	jsonw_begin_array(&pv->w);
-	pv_value(pv, query, 0);
+	write_value(pv, query, 0);
 	jsonw_end_array(&pv->w);
 }
 
 void popvision__objects(struct popvision *pv, const char *key, const char *sql)
 {
-	pv_array(pv, key, sql, pv_object);
+	write_array(pv, key, sql, write_object);
 }
 
 void popvision__column(struct popvision *pv, const char *key, const char *sql)
 {
-	pv_array(pv, key, sql, pv_first);
+	write_array(pv, key, sql, write_first_column);
 }
 
 void popvision__listed(struct popvision *pv, const char *key, const char *sql)
 {
-	pv_array(pv, key, sql, pv_first_listed);
+	write_array(pv, key, sql, write_first_column_array);
 }
 
 void popvision__compute_set_cycles(struct popvision *pv, const char *key)
@@ -176,7 +177,7 @@ void popvision__compute_set_cycles(struct popvision *pv, const char *key)
 			   "ORDER BY program_id, compute_set");
 }
 
-/* ---- a number for each tile ------------------------------------------------------------------ */
+/* ---- numbers by tile ------------------------------------------------------------------------- */
 
 void popvision__by_tile(struct popvision *pv, const char *key, const int64_t *values)
 {

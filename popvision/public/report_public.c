@@ -1,5 +1,5 @@
 /*
- * The public report: opening, facts, failures, and the texts that it lends.
+ * The public report: opening, facts, failures, and the texts that it returns.
  *
  * Threading and ownership: as ipuscope/report.h says.
  */
@@ -103,7 +103,7 @@ const char *ips_report_fact(struct ips_report *report, const char *key)
 	return value;
 }
 
-/* IPS_NULL where there is no number. */
+/* IPS_NULL if the fact is missing or not a number. */
 static int64_t fact_int(struct ips_report *report, const char *key)
 {
 	const char *text = ips_report_fact(report, key);
@@ -131,7 +131,7 @@ int64_t report_public__number(struct ips_report *report, const char *sql)
 	return number;
 }
 
-/* "0.9.0" into its numbers. */
+/* Split "0.9.0" into its numbers. */
 static void read_version(struct ips_report_info *info)
 {
 	int64_t *const parts[] = {&info->library_major, &info->library_minor, &info->library_point};

@@ -1,8 +1,8 @@
 /*
- * How our own programs open a recorded run: as foreign ones do, through ipuscope/report.h; and the
- * database behind it, for what that header does not say.
+ * How our own programs open a recorded run: through ipuscope/report.h as foreign programs do, with
+ * access to the database for data that this header does not offer.
  *
- * Threading and ownership: as ipuscope/report.h says. The database is the report's.
+ * Threading and ownership: as ipuscope/report.h says. The report owns the database.
  */
 #ifndef REPORT_PUBLIC_H
 #define REPORT_PUBLIC_H
@@ -15,7 +15,7 @@
 /* ips_report_open() with an err. On failure *@out is NULL. */
 enum status report_public_open(struct ips_report **out, const char *path, struct err *err);
 
-/* Never NULL; lent until ips_report_close(). */
+/* Never NULL; valid until ips_report_close(). */
 struct prof_db *report_public_db(struct ips_report *report);
 
 #endif /* REPORT_PUBLIC_H */

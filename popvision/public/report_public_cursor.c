@@ -1,13 +1,13 @@
 /*
  * Cursors of the public report: steps of a run, and variables on tiles.
  *
- * Threading and ownership: as ipuscope/report.h says. A query is closed at its last row, so that a
- * cursor that was read to its end holds nothing of the database.
+ * Threading and ownership: as ipuscope/report.h says. A query is closed at its last row, so a
+ * cursor that was read to its end holds no lock on the database.
  */
 #include "common/mem.h"
 #include "popvision/public/report_public_internal.h"
 
-/* ---- all cursors ----------------------------------------------------------------------------- */
+/* ---- common to all cursors ------------------------------------------------------------------- */
 
 enum status report_public__cursor_open(void **out, size_t size, struct ips_report *report,
 				       const char *sql, struct err *err)
@@ -113,7 +113,7 @@ static const struct report_public__field step_fields[] = {
 	STEP(data_out, INT),
 };
 
-/* The view's own order: runs, and within each its trace's steps. Sorting would hold all of it. */
+/* In the view's order: runs, and within each its trace's steps. Sorting would buffer all rows. */
 static const char steps_sql[] =
 	"SELECT rank, execution, mode, epoch, weight_update, step, microbatch, replica, ipu, "
 	"stage, phase, trace_step, program_id, type, type, name, operation, cycles, start_cycle, "
@@ -181,8 +181,8 @@ struct ips_report_lowered_variables {
 static const struct report_public__field lowered_fields[] = {LOWERED(variable_id), LOWERED(ipu),
 							     LOWERED(tile), LOWERED(bytes)};
 
-/* The view looks up one variable, or one tile, where the query says that it is one.
- * [of a variable][on a tile] */
+/* The view can use an index on variable or tile only if the query has an equality for it.
+ * [one variable][one tile] */
 #define LOWERED_SQL(where)                                                                         \
 	"SELECT variable_id, ipu, tile, bytes FROM variable_tiles "                                \
 	"WHERE (:ipu IS NULL OR ipu = :ipu)" where

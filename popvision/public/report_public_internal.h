@@ -1,8 +1,8 @@
 /*
- * What the files of the public report share: lists that are read once, rows read by a table of
- * fields, texts that are kept once, cursors.
+ * Interface between the files of the public report: lists that are read once, rows read by a table
+ * of fields, interned texts, cursors.
  *
- * Threading: none. Ownership: all of it is the report's.
+ * Threading: none. Ownership: the report owns all of it.
  */
 #ifndef REPORT_PUBLIC_INTERNAL_H
 #define REPORT_PUBLIC_INTERNAL_H
@@ -19,11 +19,11 @@
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* How a column becomes a member. */
+/* Conversion of a column to a member. */
 enum report_public__member {
 	PUBLIC_INT,
 	PUBLIC_REAL,
-	PUBLIC_TEXT, /* kept: report_public__text() */
+	PUBLIC_TEXT, /* interned by report_public__text() */
 	PUBLIC_KIND, /* a program's type, as enum */
 	PUBLIC_MODE, /* "train", as enum ips_mode */
 	PUBLIC_MODE_BYTE,
@@ -58,20 +58,20 @@ enum report_public__list_id {
 
 struct report_public__list {
 	bool loaded;
-	enum status status; /* of reading it; then it is empty */
+	enum status status; /* of reading it; on failure the list is empty */
 	unsigned char *items;
 	size_t count, capacity;
 };
 
-/* The public struct with what finds its spans. */
+/* The public struct, and the key of its spans. */
 struct report_public__track {
 	struct ips_report_track track;
 	int64_t track_id;
 };
 
-/* ---- the report ------------------------------------------------------------------------------ */
+/* ---- report ---------------------------------------------------------------------------------- */
 
-/* Texts, each once, in the arena. */
+/* Interned texts, stored in the arena. */
 struct report_public__texts {
 	struct map map;
 	const char **items; /* map.count of them */
@@ -82,53 +82,53 @@ struct report_public__memory; /* report_public_memory.c */
 
 struct ips_report {
 	struct prof_db *db;
-	struct err first; /* failure; its status ST_OK: none */
+	struct err first; /* the first failure; status ST_OK: none */
 	struct ips_report_info info;
 	bool target_known, graph_known;
 	struct ips_report_target target;
 	struct ips_report_graph graph;
 	int64_t first_root;
 	struct report_public__list lists[PUBLIC_LISTS];
-	struct report_public__memory *memory; /* NULL: not asked for yet */
+	struct report_public__memory *memory; /* NULL: not loaded yet */
 	struct report_public__texts texts;
 	struct arena arena; /* texts */
 };
 
-/* @status as the public functions return it, with its text in @message (may be NULL). The first
- * failure is kept, but for a NULL @report: of requests that are wrong. */
+/* Return @status for a public function, with its text in @message (may be NULL). Record it if it is
+ * the report's first failure; pass NULL as @report for a wrong request. */
 int report_public__status(struct ips_report *report, enum status status, const struct err *err,
 			  char *message, size_t size);
-/* ST_INVALID: the argument @name is NULL and must not be. */
+/* Report ST_INVALID: the argument @name must not be NULL. */
 int report_public__null(const char *name, char *message, size_t size);
 
-/* The one copy of @text, until the report is closed; equal texts are equal pointers. *@out NULL for
- * a NULL @text. */
+/* Intern @text until the report is closed: equal texts are equal pointers. *@out is NULL for a NULL
+ * @text. */
 enum status report_public__text(struct ips_report *report, const char **out, const char *text,
 				struct err *err);
 
-/* The first column of the first row of @sql; IPS_NULL where there is none, or a failure, which is
- * kept. */
+/* The first column of the first row of @sql; IPS_NULL if there is none, or on failure, which is
+ * recorded. */
 int64_t report_public__number(struct ips_report *report, const char *sql);
 
-/* Fill @item from the row that @query stands on: column i by @fields[i]. */
+/* Fill @item from the current row of @query: column i by @fields[i]. */
 enum status report_public__row(struct ips_report *report, const struct prof_query *query,
 			       const struct report_public__field *fields, size_t count, void *item,
 			       struct err *err);
 
-/* Read the list @id, if it was not yet, with what others say of its items. */
+/* Read the list @id on first use, and link it with the other lists. */
 enum status report_public__load(struct ips_report *report, enum report_public__list_id id);
-/* -1: it cannot be read. */
+/* -1: the list cannot be read. */
 int64_t report_public__count(struct ips_report *report, enum report_public__list_id id);
-/* NULL: there is none. */
+/* NULL: no such item. */
 void *report_public__item(struct ips_report *report, enum report_public__list_id id, int64_t index);
 
-/* IPS_REPORT_NONE: there is none. */
+/* Index of an item by its number in the database; IPS_REPORT_NONE: no such item. */
 int64_t report_public__program_index(struct ips_report *report, int64_t program_id);
 int64_t report_public__variable_index(struct ips_report *report, int64_t variable_id);
 int64_t report_public__track_index(struct ips_report *report, int64_t track_id);
 
-/* What the lists say of each other, once they are read: the tree of programs; operations with their
- * programs and layers, and compute sets with both. */
+/* Link lists that have been read: the program tree; operations with their programs and layers, and
+ * compute sets with both. */
 enum status report_public__link_tree(struct ips_report *report, struct err *err);
 enum status report_public__link_operations(struct ips_report *report, struct err *err);
 
@@ -136,24 +136,25 @@ void report_public__memory_free(struct report_public__memory *memory); /* accept
 
 /* ---- cursors --------------------------------------------------------------------------------- */
 
-/* The first member of every cursor. */
+/* First member of every cursor. */
 struct report_public__cursor {
 	struct ips_report *report;
-	struct prof_query *query; /* NULL: it has come to its end */
-	struct err err;           /* why; its status ST_OK: there is no more */
+	struct prof_query *query; /* NULL: at the end */
+	struct err err;           /* why it ended; status ST_OK: no more rows */
 };
 
 /*
- * Allocate a cursor of @size bytes over @sql; bind and go on, or end it. On failure *@out is NULL.
+ * Allocate a cursor of @size bytes over @sql; bind parameters, then step or close it. On failure
+ * *@out is NULL.
  */
 enum status report_public__cursor_open(void **out, size_t size, struct ips_report *report,
 				       const char *sql, struct err *err);
-/* Step, and fill @item from the row; false: no more, or a failure. */
+/* Step, and fill @item from the row; false: no more rows, or a failure. */
 bool report_public__cursor_next(struct report_public__cursor *cursor,
 				const struct report_public__field *fields, size_t count,
 				void *item);
-void report_public__cursor_stop(struct report_public__cursor *cursor); /* that was the last */
-/* ST_OK, or why there was no more. */
+void report_public__cursor_stop(struct report_public__cursor *cursor); /* ends it early */
+/* Return ST_OK, or the failure that ended the cursor. */
 enum status report_public__cursor_failure(const struct report_public__cursor *cursor,
 					  struct err *err);
 int report_public__cursor_close(struct report_public__cursor *cursor);

@@ -1,6 +1,5 @@
 /*
- * Lists of the public report: each is one query, read when it is first asked for, by a table of
- * fields.
+ * Lists of the public report: each is one query, run on first use and read by a table of fields.
  *
  * Threading and ownership: as ipuscope/report.h says.
  */
@@ -30,7 +29,7 @@ static const char *const kind_names[IPS_REPORT_PROGRAM_TYPES] = {
 	[IPS_REPORT_WRITE_UNDEF] = "WriteUndef",
 };
 
-static enum ips_report_program_type kind_of(const char *type)
+static enum ips_report_program_type parse_kind(const char *type)
 {
 	for (int i = 0; type && i < IPS_REPORT_PROGRAM_TYPES; i++)
 		if (kind_names[i] && strcmp(kind_names[i], type) == 0)
@@ -38,7 +37,7 @@ static enum ips_report_program_type kind_of(const char *type)
 	return IPS_REPORT_UNKNOWN;
 }
 
-static enum ips_mode mode_of(const char *mode)
+static enum ips_mode parse_mode(const char *mode)
 {
 	static const char *const names[] = {
 		[IPS_TRAIN] = "train", [IPS_EVALUATE] = "evaluate", [IPS_PREDICT] = "predict"};
@@ -66,13 +65,13 @@ static enum status read_member(struct ips_report *report, const struct prof_quer
 		return report_public__text(report, (const char **)to,
 					   prof_column_text(query, column), err);
 	case PUBLIC_KIND:
-		*(enum ips_report_program_type *)to = kind_of(prof_column_text(query, column));
+		*(enum ips_report_program_type *)to = parse_kind(prof_column_text(query, column));
 		return ST_OK;
 	case PUBLIC_MODE:
-		*(enum ips_mode *)to = mode_of(prof_column_text(query, column));
+		*(enum ips_mode *)to = parse_mode(prof_column_text(query, column));
 		return ST_OK;
 	case PUBLIC_MODE_BYTE:
-		*(uint8_t *)to = (uint8_t)mode_of(prof_column_text(query, column));
+		*(uint8_t *)to = (uint8_t)parse_mode(prof_column_text(query, column));
 		return ST_OK;
 	case PUBLIC_CLOCK:
 		*(enum ips_clock *)to = prof_column_int(query, column) == 0 ? IPS_HOST : IPS_DEVICE;
@@ -99,7 +98,7 @@ enum status report_public__row(struct ips_report *report, const struct prof_quer
 	return ST_OK;
 }
 
-/* ---- the lists ------------------------------------------------------------------------------- */
+/* ---- lists ----------------------------------------------------------------------------------- */
 
 #define PROGRAM(name, member)     PUBLIC_FIELD(program, name, member)
 #define COMPUTE_SET(name, member) PUBLIC_FIELD(compute_set, name, member)
@@ -121,7 +120,7 @@ static const struct report_public__field compute_set_fields[] = {
 	COMPUTE_SET(mean_cycles, REAL),
 };
 
-/* Of the list of columns in ipuscope/profiler.h, as the struct is. */
+/* Generated from the list of columns in ipuscope/profiler.h, as the struct is. */
 #define OPERATION(t, kind, name, about) PUBLIC_FIELD(operation, name, kind),
 #define SELECTED(t, kind, name, about)  ", " #name
 
@@ -270,7 +269,7 @@ static enum status read_list(struct ips_report *report, enum report_public__list
 	return status;
 }
 
-/* A list alone, without what others say of it. */
+/* Read a list without linking it to others. */
 static void read_once(struct ips_report *report, enum report_public__list_id id)
 {
 	struct report_public__list *list = &report->lists[id];
@@ -287,8 +286,8 @@ static void read_once(struct ips_report *report, enum report_public__list_id id)
 	}
 }
 
-/* Programs, compute sets, operations and layers know each other: they are read together, each as
- * far as it can be. */
+/* Programs, compute sets, operations and layers are linked: read them together, each as far as
+ * possible. */
 static void read_plan(struct ips_report *report)
 {
 	struct err err = {ST_OK, ""};
@@ -340,9 +339,9 @@ void *report_public__item(struct ips_report *report, enum report_public__list_id
 	return report->lists[id].items + (size_t)index * kinds[id].size;
 }
 
-/* In a list in the order of the number at @key_at of its items. */
-static int64_t find(struct ips_report *report, enum report_public__list_id id, size_t key_at,
-		    int64_t key)
+/* Find @key in a list that is sorted by the number at offset @key_at of its items. */
+static int64_t find_by_number(struct ips_report *report, enum report_public__list_id id,
+			      size_t key_at, int64_t key)
 {
 	const int64_t count = report_public__count(report, id);
 	int64_t at;
@@ -356,25 +355,25 @@ static int64_t find(struct ips_report *report, enum report_public__list_id id, s
 
 int64_t report_public__program_index(struct ips_report *report, int64_t program_id)
 {
-	return find(report, PUBLIC_PROGRAMS, offsetof(struct ips_report_program, program_id),
-		    program_id);
+	return find_by_number(report, PUBLIC_PROGRAMS,
+			      offsetof(struct ips_report_program, program_id), program_id);
 }
 
 int64_t report_public__variable_index(struct ips_report *report, int64_t variable_id)
 {
-	return find(report, PUBLIC_VARIABLES, offsetof(struct ips_report_variable, variable_id),
-		    variable_id);
+	return find_by_number(report, PUBLIC_VARIABLES,
+			      offsetof(struct ips_report_variable, variable_id), variable_id);
 }
 
 int64_t report_public__track_index(struct ips_report *report, int64_t track_id)
 {
-	return find(report, PUBLIC_TRACKS, offsetof(struct report_public__track, track_id),
-		    track_id);
+	return find_by_number(report, PUBLIC_TRACKS,
+			      offsetof(struct report_public__track, track_id), track_id);
 }
 
-/* ---- the public side ------------------------------------------------------------------------- */
+/* ---- public functions ------------------------------------------------------------------------ */
 
-/* The count and the items of a list, as ipuscope/report.h declares them. */
+/* Count and items of a list, as ipuscope/report.h declares them. */
 #define LIST(name, id)                                                                             \
 	int64_t ips_report_##name##_count(struct ips_report *report)                               \
 	{                                                                                          \

@@ -1,6 +1,6 @@
 /*
- * The public report's memory of IPUs and tiles: one IPU's tiles at a time are added up from the
- * database.
+ * Memory of IPUs and tiles in the public report, summed from the database for the tiles of one IPU
+ * at a time.
  *
  * Threading and ownership: as ipuscope/report.h says.
  */
@@ -10,7 +10,7 @@
 #include "common/minmax.h"
 #include "popvision/public/report_public_internal.h"
 
-/* More than any machine has: beyond, a file is damaged. */
+/* Limits beyond any machine: rows above them are damaged. */
 #define TILES_MAX      4096
 #define IPUS_MAX       4096
 #define CATEGORIES_MAX 256
@@ -22,21 +22,21 @@ enum region {
 	REGIONS
 };
 
-/* What a tile has of each category. */
+/* A tile's memory in total and by category. */
 struct tile {
 	struct ips_report_memory memory;
 	struct ips_report_category *categories;
 };
 
 struct report_public__memory {
-	struct err err; /* why it cannot be read */
+	struct err err; /* failure to read it */
 	int64_t ipus, tiles;
-	const char **names; /* of the categories, in order; texts of the report */
+	const char **names; /* of the categories, sorted; texts of the report */
 	size_t name_count;
-	int64_t held; /* the IPU whose tiles are held; -1: none */
+	int64_t held; /* the IPU whose tiles are loaded, or -1 */
 	struct tile *held_tiles;
-	struct ips_report_category *held_categories; /* of all of them */
-	struct tile *sums;                           /* by IPU, and after the last that of all */
+	struct ips_report_category *held_categories; /* of all loaded tiles */
+	struct tile *sums;                           /* by IPU; the last is the sum over all */
 	struct ips_report_category *sum_categories;
 	bool *summed;
 };
@@ -54,11 +54,11 @@ void report_public__memory_free(struct report_public__memory *memory)
 	mem_free(memory);
 }
 
-/* ---- what there is --------------------------------------------------------------------------- */
+/* ---- extent ---------------------------------------------------------------------------------- */
 
-/* The categories that the file names. */
-static enum status read_names(struct ips_report *report, struct report_public__memory *memory,
-			      struct err *err)
+/* Read the categories in the file. */
+static enum status read_category_names(struct ips_report *report,
+				       struct report_public__memory *memory, struct err *err)
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(
@@ -82,7 +82,7 @@ static enum status read_names(struct ips_report *report, struct report_public__m
 	return status;
 }
 
-/* How many IPUs and tiles the rows are about. */
+/* Read the numbers of IPUs and tiles in the rows. */
 static enum status read_extent(struct ips_report *report, struct report_public__memory *memory,
 			       struct err *err)
 {
@@ -108,7 +108,7 @@ static enum status read_extent(struct ips_report *report, struct report_public__
 	return status;
 }
 
-static enum status make_room(struct report_public__memory *memory, struct err *err)
+static enum status allocate_tiles(struct report_public__memory *memory, struct err *err)
 {
 	const size_t tiles = (size_t)memory->tiles, sums = (size_t)memory->ipus + 1;
 	const size_t row = memory->name_count * sizeof(struct ips_report_category);
@@ -128,8 +128,8 @@ static enum status make_room(struct report_public__memory *memory, struct err *e
 	return ST_OK;
 }
 
-/* NULL: memory is short. Else its `err` says whether it can be read. */
-static struct report_public__memory *memory_of(struct ips_report *report)
+/* Load the memory on first use. NULL: out of memory; otherwise `err` has the status. */
+static struct report_public__memory *load_memory(struct ips_report *report)
 {
 	struct err short_of = {ST_OK, ""};
 	struct report_public__memory *memory;
@@ -145,11 +145,11 @@ static struct report_public__memory *memory_of(struct ips_report *report)
 	}
 	err = &memory->err;
 	memory->held = -1;
-	status = read_names(report, memory, err);
+	status = read_category_names(report, memory, err);
 	if (status == ST_OK)
 		status = read_extent(report, memory, err);
 	if (status == ST_OK)
-		status = make_room(memory, err);
+		status = allocate_tiles(memory, err);
 	err->status = status;
 	if (status != ST_OK) {
 		memory->ipus = memory->tiles = -1;
@@ -161,21 +161,21 @@ static struct report_public__memory *memory_of(struct ips_report *report)
 
 int64_t ips_report_ipu_count(struct ips_report *report)
 {
-	const struct report_public__memory *memory = !report ? NULL : memory_of(report);
+	const struct report_public__memory *memory = !report ? NULL : load_memory(report);
 
 	return !memory ? -1 : memory->ipus;
 }
 
 int64_t ips_report_tile_count(struct ips_report *report)
 {
-	const struct report_public__memory *memory = !report ? NULL : memory_of(report);
+	const struct report_public__memory *memory = !report ? NULL : load_memory(report);
 
 	return !memory ? -1 : memory->tiles;
 }
 
 /* ---- tiles of an IPU ------------------------------------------------------------------------- */
 
-static void add(int64_t *to, int64_t bytes)
+static void saturating_add(int64_t *to, int64_t bytes)
 {
 	if (__builtin_add_overflow(*to, bytes, to))
 		*to = bytes < 0 ? -INT64_MAX : INT64_MAX;
@@ -202,7 +202,7 @@ static enum region region_of(const char *region)
 	return NON_INTERLEAVED;
 }
 
-/* A row's bytes, of the category @index. */
+/* Add the bytes of a row with category @index. */
 static void tile_add(struct tile *tile, size_t index, enum region region, int64_t bytes)
 {
 	struct ips_report_category *category = &tile->categories[index];
@@ -212,21 +212,21 @@ static void tile_add(struct tile *tile, size_t index, enum region region, int64_
 	int64_t *const of_tile[REGIONS] = {&memory->non_interleaved, &memory->interleaved,
 					   &memory->overflowed_excluding_gaps};
 
-	add(of_category[region], bytes);
-	add(of_tile[region], bytes);
-	add(&category->total, bytes);
-	add(&memory->total_excluding_gaps, bytes);
+	saturating_add(of_category[region], bytes);
+	saturating_add(of_tile[region], bytes);
+	saturating_add(&category->total, bytes);
+	saturating_add(&memory->total_excluding_gaps, bytes);
 	if (strcmp(category->name, "notAlwaysLiveVariables") == 0)
-		add(&memory->not_always_live_bytes, bytes);
+		saturating_add(&memory->not_always_live_bytes, bytes);
 	else
-		add(&memory->always_live_bytes, bytes);
+		saturating_add(&memory->always_live_bytes, bytes);
 	memory->total_including_gaps = memory->total_excluding_gaps;
 	memory->overflowed_including_gaps = memory->overflowed_excluding_gaps;
 }
 
-/* The row that @query stands on: tile, category, region, bytes, capacity, and how many tiles after
- * this one have the same. */
-static void take_row(struct report_public__memory *memory, const struct prof_query *query)
+/* Add the current row of @query: tile, category, region, bytes, capacity, and the number of
+ * following tiles with the same values. */
+static void add_row(struct report_public__memory *memory, const struct prof_query *query)
 {
 	const int64_t at = prof_column_int(query, 0), bytes = prof_column_int(query, 3);
 	const int64_t capacity = prof_column_int(query, 4), more = prof_column_int(query, 5);
@@ -263,12 +263,12 @@ static enum status read_tiles(struct ips_report *report, struct report_public__m
 
 	prof_query_int(query, ":ipu", ipu);
 	while (prof_query_next(query, &status, err))
-		take_row(memory, query);
+		add_row(memory, query);
 	prof_query_close(query);
 	return status;
 }
 
-static void start_tiles(struct report_public__memory *memory, int64_t ipu, int64_t capacity)
+static void init_tiles(struct report_public__memory *memory, int64_t ipu, int64_t capacity)
 {
 	for (int64_t i = 0; i < memory->tiles; i++) {
 		struct tile *tile = &memory->held_tiles[i];
@@ -281,10 +281,10 @@ static void start_tiles(struct report_public__memory *memory, int64_t ipu, int64
 	}
 }
 
-/* Hold the tiles of IPU @ipu. NULL: it cannot be read, or there is no such IPU. */
-static struct report_public__memory *hold(struct ips_report *report, int64_t ipu)
+/* Load the tiles of IPU @ipu. NULL: they cannot be read, or there is no such IPU. */
+static struct report_public__memory *load_tiles(struct ips_report *report, int64_t ipu)
 {
-	struct report_public__memory *memory = memory_of(report);
+	struct report_public__memory *memory = load_memory(report);
 	struct err err = {ST_OK, ""};
 	enum status status;
 
@@ -293,7 +293,7 @@ static struct report_public__memory *hold(struct ips_report *report, int64_t ipu
 	if (memory->held == ipu)
 		return memory;
 	memory->held = -1;
-	start_tiles(memory, ipu, ips_report_target(report)->bytes_per_tile);
+	init_tiles(memory, ipu, ips_report_target(report)->bytes_per_tile);
 	status = read_tiles(report, memory, ipu, &err);
 	if (status != ST_OK) {
 		report_public__status(report, status, &err, NULL, 0);
@@ -306,7 +306,7 @@ static struct report_public__memory *hold(struct ips_report *report, int64_t ipu
 const struct ips_report_memory *ips_report_tile_memory(struct ips_report *report, int64_t ipu,
 						       int64_t tile)
 {
-	const struct report_public__memory *memory = !report ? NULL : hold(report, ipu);
+	const struct report_public__memory *memory = !report ? NULL : load_tiles(report, ipu);
 
 	return !memory || tile < 0 || tile >= memory->tiles ? NULL
 							    : &memory->held_tiles[tile].memory;
@@ -329,32 +329,33 @@ static void sum_add(struct tile *sum, const struct tile *from)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(members); i++)
-		add((int64_t *)(void *)((char *)&sum->memory + members[i]),
-		    *(const int64_t *)(const void *)((const char *)&from->memory + members[i]));
+		saturating_add(
+			(int64_t *)(void *)((char *)&sum->memory + members[i]),
+			*(const int64_t *)(const void *)((const char *)&from->memory + members[i]));
 	if (sum->memory.capacity == IPS_NULL || from->memory.capacity == IPS_NULL)
 		sum->memory.capacity = IPS_NULL;
 	else
-		add(&sum->memory.capacity, from->memory.capacity);
+		saturating_add(&sum->memory.capacity, from->memory.capacity);
 	for (int64_t i = 0; i < sum->memory.num_categories; i++) {
 		struct ips_report_category *to = &sum->categories[i];
 		const struct ips_report_category *category = &from->categories[i];
 
-		add(&to->total, category->total);
-		add(&to->non_interleaved, category->non_interleaved);
-		add(&to->interleaved, category->interleaved);
-		add(&to->overflowed, category->overflowed);
+		saturating_add(&to->total, category->total);
+		saturating_add(&to->non_interleaved, category->non_interleaved);
+		saturating_add(&to->interleaved, category->interleaved);
+		saturating_add(&to->overflowed, category->overflowed);
 	}
 }
 
-/* The sum of IPU @ipu, which is below the number of IPUs. */
+/* The sum over IPU @ipu, which must be below the number of IPUs; NULL on failure. */
 static const struct tile *sum_of_ipu(struct ips_report *report, int64_t ipu)
 {
-	struct report_public__memory *memory = memory_of(report);
+	struct report_public__memory *memory = load_memory(report);
 	struct tile *sum = &memory->sums[ipu];
 
 	if (memory->summed[ipu])
 		return sum;
-	if (!hold(report, ipu))
+	if (!load_tiles(report, ipu))
 		return NULL;
 	tile_clear(memory, sum);
 	sum->memory.ipu = ipu;
@@ -367,7 +368,7 @@ static const struct tile *sum_of_ipu(struct ips_report *report, int64_t ipu)
 
 static const struct tile *sum_of_all(struct ips_report *report)
 {
-	struct report_public__memory *memory = memory_of(report);
+	struct report_public__memory *memory = load_memory(report);
 	struct tile *sum = &memory->sums[memory->ipus];
 
 	if (memory->summed[memory->ipus])

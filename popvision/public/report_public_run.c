@@ -1,5 +1,5 @@
 /*
- * The public report's liveness and runs: questions about lists.
+ * Liveness and runs of the public report: queries on lists.
  *
  * Threading and ownership: as ipuscope/report.h says.
  */
@@ -14,8 +14,8 @@ static const struct ips_report_liveness *step_at(struct ips_report *report, int6
 	return report_public__item(report, PUBLIC_LIVENESS, index);
 }
 
-/* The first step of an IPU from @ipu on; the list is in order of IPU. */
-static int64_t first_step(struct ips_report *report, int64_t ipu)
+/* Index of the first step of an IPU from @ipu on; the list is sorted by IPU. */
+static int64_t first_step_of(struct ips_report *report, int64_t ipu)
 {
 	int64_t low;
 
@@ -28,8 +28,9 @@ int64_t ips_report_liveness_count(struct ips_report *report, int64_t ipu)
 {
 	if (report_public__count(report, PUBLIC_LIVENESS) < 0)
 		return -1;
-	return ipu < 0 || ipu == INT64_MAX ? 0
-					   : first_step(report, ipu + 1) - first_step(report, ipu);
+	return ipu < 0 || ipu == INT64_MAX
+		       ? 0
+		       : first_step_of(report, ipu + 1) - first_step_of(report, ipu);
 }
 
 const struct ips_report_liveness *ips_report_liveness(struct ips_report *report, int64_t ipu,
@@ -37,10 +38,10 @@ const struct ips_report_liveness *ips_report_liveness(struct ips_report *report,
 {
 	if (index < 0 || index >= ips_report_liveness_count(report, ipu))
 		return NULL;
-	return step_at(report, first_step(report, ipu) + index);
+	return step_at(report, first_step_of(report, ipu) + index);
 }
 
-/* Unknown counts as nothing. */
+/* Unknown bytes count as 0. */
 static double live_bytes(const struct ips_report_liveness *step)
 {
 	double bytes = 0;
@@ -67,7 +68,7 @@ const struct ips_report_liveness *ips_report_liveness_peak(struct ips_report *re
 	return peak;
 }
 
-/* Add what @row's variable has at @program_step to *@always or *@others. */
+/* Add the bytes of @row, if its variable is live at @program_step, to *@always or *@others. */
 static enum status add_live(struct ips_report *report,
 			    const struct ips_report_lowered_variable *row, int64_t program_step,
 			    int64_t *always, int64_t *others, struct err *err)
@@ -88,7 +89,7 @@ static enum status add_live(struct ips_report *report,
 		       : ST_OK;
 }
 
-/* Of all variables of @cursor at @program_step. */
+/* Sum over all rows of @cursor at @program_step. */
 static enum status sum_live(struct ips_report *report, struct ips_report_lowered_variables *cursor,
 			    int64_t program_step, int64_t *always, int64_t *others, struct err *err)
 {

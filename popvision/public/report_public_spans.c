@@ -1,8 +1,8 @@
 /*
- * The public report's spans: PVTI's events.
+ * Spans of the public report: PVTI's events.
  *
- * They are read in order of span_id, which is the table's: nothing is sorted, and the children of a
- * span are what follows it on its track until something starts that is not within it.
+ * Spans are read in the order of span_id, the table's key, so nothing is sorted. The children of a
+ * span follow it on its track until a span starts that is not inside it.
  *
  * Threading and ownership: as ipuscope/report.h says.
  */
@@ -13,10 +13,10 @@
 struct ips_report_spans {
 	struct report_public__cursor cursor;
 	struct ips_report_span span;
-	int64_t parent_depth; /* IPS_NULL: of all spans; else of children of one that deep */
+	int64_t parent_depth; /* IPS_NULL: all spans; otherwise children of a span at this depth */
 };
 
-/* ---- all ------------------------------------------------------------------------------------- */
+/* ---- all spans ------------------------------------------------------------------------------- */
 
 #define SPAN(name, member) PUBLIC_FIELD(span, name, member)
 
@@ -30,7 +30,7 @@ static const struct report_public__field span_fields[] = {
 	SPAN(keys.phase, PHASE),
 };
 
-/* The view `spans` by number of the track, and on from one span. */
+/* The view `spans`, restricted to a track by number and to spans after a given one. */
 static const char spans_sql[] =
 	"SELECT r.track_id, r.span_id, r.span_id - r.parent_back, r.depth, g.value, n.value, "
 	"o.value, r.start_ns, r.dur_ns, c.epoch, c.execution, c.weight_update, c.step, "
@@ -67,7 +67,7 @@ static enum status spans_open(struct ips_report *report, struct ips_report_spans
 	return ST_OK;
 }
 
-/* The database's number of the track @index. */
+/* Look up the database's number of track @index. */
 static enum status track_number(struct ips_report *report, int64_t index, int64_t *track_id,
 				struct err *err)
 {
@@ -107,7 +107,7 @@ int ips_report_spans_open(struct ips_report *report, struct ips_report_spans **o
 
 /* ---- children -------------------------------------------------------------------------------- */
 
-/* The track and the depth of span @span_id. */
+/* Read the track and the depth of span @span_id. */
 static enum status find_span(struct ips_report *report, int64_t span_id, int64_t *track_id,
 			     int64_t *depth, struct err *err)
 {

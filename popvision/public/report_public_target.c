@@ -1,5 +1,5 @@
 /*
- * The public report's target and graph: from the run's facts.
+ * Target and graph of the public report, from the run's facts.
  *
  * Threading and ownership: as ipuscope/report.h says.
  */
@@ -8,9 +8,9 @@
 #include "common/str.h"
 #include "popvision/public/report_public_internal.h"
 
-/* ---- the target ------------------------------------------------------------------------------ */
+/* ---- target ---------------------------------------------------------------------------------- */
 
-/* IPS_NULL where either is, or there is no such number. */
+/* IPS_NULL if a factor is IPS_NULL, or on overflow. */
 static int64_t product(int64_t a, int64_t b)
 {
 	int64_t value;
@@ -27,7 +27,7 @@ static int64_t fact_count(struct ips_report *report, const char *key)
 	return text && str_to_int(text, &value) && value > 0 ? value : IPS_NULL;
 }
 
-static void machine(struct ips_report *report, struct ips_report_target *target)
+static void fill_machine(struct ips_report *report, struct ips_report_target *target)
 {
 	const char *clock = ips_report_fact(report, "clock_hz");
 
@@ -40,7 +40,7 @@ static void machine(struct ips_report *report, struct ips_report_target *target)
 		target->clock_frequency = (double)NAN;
 }
 
-static void replicas(struct ips_report_target *target)
+static void fill_replicas(struct ips_report_target *target)
 {
 	const int64_t count = target->num_replicas;
 
@@ -69,16 +69,16 @@ const struct ips_report_target *ips_report_target(struct ips_report *report)
 					     .clock_frequency = (double)NAN,
 					     .num_replicas = fact_count(report, "replicas")};
 	if (target->name)
-		machine(report, target);
+		fill_machine(report, target);
 	target->num_tiles = product(target->num_ipus, target->tiles_per_ipu);
 	target->bytes_per_ipu = product(target->tiles_per_ipu, target->bytes_per_tile);
 	target->total_memory = product(target->num_ipus, target->bytes_per_ipu);
-	replicas(target);
+	fill_replicas(target);
 	report->target_known = true;
 	return target;
 }
 
-/* ---- the graph ------------------------------------------------------------------------------- */
+/* ---- graph ----------------------------------------------------------------------------------- */
 
 static int64_t known_count(struct ips_report *report, enum report_public__list_id id)
 {
@@ -87,7 +87,7 @@ static int64_t known_count(struct ips_report *report, enum report_public__list_i
 	return count < 0 ? IPS_NULL : count;
 }
 
-/* IPS_NULL where no compute set says how many it has. */
+/* Sum over the compute sets; IPS_NULL if none records its vertices. */
 static int64_t count_vertices(struct ips_report *report)
 {
 	int64_t sum = IPS_NULL;

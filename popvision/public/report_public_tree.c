@@ -1,9 +1,9 @@
 /*
- * The program tree of the public report: parents and children from ids, whatever stands in the
- * file; operations with their programs; walking it.
+ * Program tree of the public report: parents and children from ids, even in a damaged file;
+ * operations with their programs; traversal.
  *
- * A forest is made of it at once: a program that would be its own ancestor is cut off its parent,
- * so that all walks end, and none needs a stack.
+ * The links are made a forest once: a program that would be its own ancestor is detached from its
+ * parent, so all traversals end without a stack.
  *
  * Threading and ownership: as ipuscope/report.h says.
  */
@@ -20,9 +20,9 @@ static struct ips_report_program *programs_of(struct ips_report *report)
 	return (void *)report->lists[PUBLIC_PROGRAMS].items;
 }
 
-/* ---- the tree -------------------------------------------------------------------------------- */
+/* ---- tree ------------------------------------------------------------------------------------ */
 
-/* Cut the cycle that @start is in at its least index. */
+/* Cut the cycle that contains @start at its least index. */
 static void cut_cycle(struct ips_report_program *programs, int64_t start)
 {
 	int64_t least = start;
@@ -32,7 +32,7 @@ static void cut_cycle(struct ips_report_program *programs, int64_t start)
 	programs[least].parent = IPS_REPORT_NONE;
 }
 
-/* @seen: a zeroed number for each program: by which walk to the root it was met. */
+/* @seen: zeroed; for each program, the number of the walk towards the root that reached it. */
 static void cut_cycles(struct ips_report_program *programs, size_t count, int64_t *seen)
 {
 	for (int64_t i = 0; i < (int64_t)count; i++) {
@@ -55,7 +55,7 @@ static int by_parent(const void *a, const void *b)
 	return SORTED_BY(p, q, parent, position, index);
 }
 
-/* @order: a place for each program. */
+/* @order has room for all programs. */
 static void link_children(struct ips_report *report, struct ips_report_program **order)
 {
 	struct ips_report_program *programs = programs_of(report);
@@ -77,8 +77,8 @@ static void link_children(struct ips_report *report, struct ips_report_program *
 	}
 }
 
-/* The one visited after @at and all below it; IPS_REPORT_NONE: there is no more. */
-static int64_t walk_past(const struct ips_report_program *programs, int64_t at)
+/* The program visited after @at and its descendants; IPS_REPORT_NONE: the end. */
+static int64_t next_after_subtree(const struct ips_report_program *programs, int64_t at)
 {
 	for (; at != IPS_REPORT_NONE; at = programs[at].parent)
 		if (programs[at].next_sibling != IPS_REPORT_NONE)
@@ -86,7 +86,7 @@ static int64_t walk_past(const struct ips_report_program *programs, int64_t at)
 	return IPS_REPORT_NONE;
 }
 
-/* A parent comes before its children. */
+/* Set depths in an order in which parents precede their children. */
 static void set_depths(struct ips_report *report)
 {
 	struct ips_report_program *programs = programs_of(report);
@@ -96,7 +96,7 @@ static void set_depths(struct ips_report *report)
 		const int64_t parent = programs[at].parent, child = programs[at].first_child;
 
 		programs[at].depth = parent == IPS_REPORT_NONE ? 0 : programs[parent].depth + 1;
-		at = child != IPS_REPORT_NONE ? child : walk_past(programs, at);
+		at = child != IPS_REPORT_NONE ? child : next_after_subtree(programs, at);
 	}
 }
 
@@ -133,7 +133,7 @@ enum status report_public__link_tree(struct ips_report *report, struct err *err)
 
 /* ---- operations ------------------------------------------------------------------------------ */
 
-/* Names to indices; equal texts are equal pointers (report_public__text()). */
+/* Index of names; equal texts are equal pointers (report_public__text()). */
 struct name {
 	const char *text;
 	int64_t index;
@@ -147,7 +147,7 @@ static int by_name(const void *a, const void *b)
 	return order != 0 ? order : SORTED_BY(p, q, index);
 }
 
-/* The least index of a thing called @text. */
+/* The least index of an item named @text. */
 static int64_t find_name(const struct name *names, size_t count, const char *text)
 {
 	size_t at;
@@ -156,7 +156,7 @@ static int64_t find_name(const struct name *names, size_t count, const char *tex
 	return text && at < count && names[at].text == text ? names[at].index : IPS_REPORT_NONE;
 }
 
-/* From the last to the first, so that each chain is in order of index. */
+/* Link from last to first, so that each chain is sorted by index. */
 static void link_programs_of(struct ips_report *report, const struct name *names, size_t count)
 {
 	struct ips_report_operation *operations = (void *)report->lists[PUBLIC_OPERATIONS].items;
@@ -187,7 +187,7 @@ static void link_compute_sets(struct ips_report *report, const struct name *name
 	}
 }
 
-/* Few: layers are looked through. */
+/* Linear search: there are few layers. */
 static int64_t find_layer(struct ips_report *report, const char *layer)
 {
 	const struct ips_report_layer *layers = (void *)report->lists[PUBLIC_LAYERS].items;
@@ -230,7 +230,7 @@ int ips_report_operation_has_variable(const struct ips_report_operation *operati
 	       (variable->name[length] == '\0' || variable->name[length] == '/');
 }
 
-/* ---- walking --------------------------------------------------------------------------------- */
+/* ---- traversal ------------------------------------------------------------------------------- */
 
 int64_t ips_report_program_first_root(struct ips_report *report)
 {
@@ -238,18 +238,18 @@ int64_t ips_report_program_first_root(struct ips_report *report)
 								 : IPS_REPORT_NONE;
 }
 
-static enum ips_report_visit visit(const struct ips_report_visitor *visitor,
-				   const struct ips_report_program *program)
+static enum ips_report_visit call_visitor(const struct ips_report_visitor *visitor,
+					  const struct ips_report_program *program)
 {
 	if (visitor->visit[program->kind])
 		return visitor->visit[program->kind](visitor->user, program);
 	return visitor->other ? visitor->other(visitor->user, program) : IPS_REPORT_VISIT_ON;
 }
 
-/* Leave @at and all above it whose last child that was, up to @top, which is left too where it is
- * come to. The next to visit; IPS_REPORT_NONE: @top is left. */
-static int64_t leave(const struct ips_report_program *programs,
-		     const struct ips_report_visitor *visitor, int64_t at, int64_t top)
+/* Call leave() for @at and for every ancestor whose last child it completes, up to and including
+ * @top. Return the next program to visit; IPS_REPORT_NONE: the traversal is complete. */
+static int64_t leave_completed(const struct ips_report_program *programs,
+			       const struct ips_report_visitor *visitor, int64_t at, int64_t top)
 {
 	for (;;) {
 		if (visitor->leave)
@@ -287,14 +287,14 @@ int ips_report_program_accept(struct ips_report *report, int64_t index,
 			&err, NULL, 0);
 	programs = programs_of(report);
 	while (at != IPS_REPORT_NONE) {
-		const enum ips_report_visit next = visit(visitor, &programs[at]);
+		const enum ips_report_visit next = call_visitor(visitor, &programs[at]);
 
 		if (next == IPS_REPORT_VISIT_STOP)
 			break;
 		if (next == IPS_REPORT_VISIT_ON && programs[at].first_child != IPS_REPORT_NONE)
 			at = programs[at].first_child;
 		else
-			at = leave(programs, visitor, at, index);
+			at = leave_completed(programs, visitor, at, index);
 	}
 	return 0;
 }
