@@ -133,16 +133,16 @@ struct conv_phase {
 static struct conv_phase conv_phase(int64_t phase, int64_t size, int64_t taps, int64_t stride,
 				    int64_t dilation, int64_t pad)
 {
-	int64_t least = (phase + pad) % stride;
+	int64_t first_tap = (phase + pad) % stride;
 	struct conv_phase p = {
-		.taps = least < taps ? conv__ceil(taps - least, stride) : 0,
+		.taps = first_tap < taps ? conv__ceil(taps - first_tap, stride) : 0,
 		.dilation = stride == 1 ? dilation : 1,
 		.out = phase < size ? conv__ceil(size - phase, stride) : 0,
 		.step = -stride,
 	};
 
-	p.first = least + (p.taps - 1) * stride;
-	p.origin = (phase + pad - least) / stride - (p.taps - 1) * p.dilation;
+	p.first = first_tap + (p.taps - 1) * stride;
+	p.origin = (phase + pad - first_tap) / stride - (p.taps - 1) * p.dilation;
 	return p;
 }
 
@@ -267,21 +267,21 @@ void kernel_conv_grad_input(const struct kernel_conv *conv, const struct kernel_
 size_t kernel_conv_scratch(const struct kernel_conv *conv, unsigned lanes, bool training)
 {
 	struct conv_gather forward = conv_forward_gather(conv);
-	int64_t most = conv__gather_scratch(&forward, lanes);
+	int64_t floats = conv__gather_scratch(&forward, lanes);
 
 	if (kernel_is_depthwise(conv))
 		return kernel_depthwise_scratch(conv, lanes, training);
 	if (training)
-		most = max(most, conv__sum_scratch(conv, lanes));
+		floats = max(floats, conv__sum_scratch(conv, lanes));
 	for (int64_t y = 0; training && y < conv->stride_y; y++) {
 		for (int64_t x = 0; x < conv->stride_x; x++) {
 			struct conv_gather g = conv__input_gather(conv, y, x);
 
 			if (g.view.out_rows && g.view.out_columns && g.view.depth)
-				most = max(most, conv__gather_scratch(&g, lanes));
+				floats = max(floats, conv__gather_scratch(&g, lanes));
 		}
 	}
-	return (size_t)most * sizeof(float);
+	return (size_t)floats * sizeof(float);
 }
 
 /* ---- the ReLU's gradient --------------------------------------------------------------------- */

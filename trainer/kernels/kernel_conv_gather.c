@@ -29,11 +29,11 @@ struct gather_plan {
 };
 
 /* Minimum output rows that are worth a slice. */
-static int64_t gather_least_lines(const struct gather_plan *p, const struct conv_view *v)
+static int64_t gather_min_lines(const struct gather_plan *p, const struct conv_view *v)
 {
 	int64_t tiles = conv__ceil(v->out_columns, p->body->rows); /* per row */
-	int64_t least = p->pairs ? 2 * GATHER_TILES : conv__ceil(GATHER_TILES, tiles);
-	int64_t lines = max(conv__ceil(p->lines, GATHER_SLICES), least);
+	int64_t min_lines = p->pairs ? 2 * GATHER_TILES : conv__ceil(GATHER_TILES, tiles);
+	int64_t lines = max(conv__ceil(p->lines, GATHER_SLICES), min_lines);
 	int64_t row = conv__band_floats(v, 2) - conv__band_floats(v, 1);
 
 	if (row > 0)
@@ -45,12 +45,12 @@ static struct gather_plan gather_plan(const struct conv_gather *g)
 {
 	const struct conv_view *v = &g->view;
 	struct gather_plan p = {.gather = g, .body = conv__body()};
-	int64_t least;
+	int64_t min_lines;
 
 	p.lines = v->images * v->out_rows;
 	p.pairs = v->out_columns <= p.body->rows / 2 && p.lines > 1;
-	least = gather_least_lines(&p, v);
-	p.slice_lines = conv__ceil(p.lines, p.lines / least);
+	min_lines = gather_min_lines(&p, v);
+	p.slice_lines = conv__ceil(p.lines, p.lines / min_lines);
 	if (p.pairs)
 		p.slice_lines = (p.slice_lines + 1) / 2 * 2;
 	p.line_slices = conv__ceil(p.lines, p.slice_lines);
@@ -61,7 +61,7 @@ static struct gather_plan gather_plan(const struct conv_gather *g)
 	p.panel_slices = conv__ceil(p.panels, p.slice_panels);
 
 	/* A slice has less than twice the minimum; this also covers any smaller batch. */
-	p.band = conv__band_floats(v, min(p.lines, 2 * least));
+	p.band = conv__band_floats(v, min(p.lines, 2 * min_lines));
 	p.panel = v->taps_y * v->taps_x * v->depth * p.body->panel;
 	p.lane = p.band + p.panel + CONV_PANEL_MOST;
 	return p;

@@ -54,12 +54,12 @@ static int64_t sum_block(const struct conv_view *v, int64_t pixels)
 /* The number of parts; a smaller batch never has more. */
 static int64_t sum_parts(const struct sum_plan *p)
 {
-	int64_t least = conv__ceil(conv__ceil(SUM_PART, p->view.out_columns), p->unit);
+	int64_t min_units = conv__ceil(conv__ceil(SUM_PART, p->view.out_columns), p->unit);
 	int64_t units = p->lines / p->unit, floats = p->depth * p->conv->filters;
 
 	if (floats > SUM_LARGE || (floats > SUM_SMALL && p->lines * p->view.out_columns < SUM_MANY))
 		return 1;
-	return min(SUM_PARTS, conv__ceil(units, least));
+	return min(SUM_PARTS, conv__ceil(units, min_units));
 }
 
 static struct sum_plan sum_plan(const struct kernel_conv *c)

@@ -57,9 +57,9 @@ static struct winograd_sum winograd_sum(const struct kernel_conv *c)
 		min(conv__ceil(SUM_SLICES, p.panels), conv__ceil(c->channels, p.body->rows));
 	p.channel_slices = max(p.channel_slices, conv__ceil(c->channels, SUM_CHANNELS));
 	if (p.kernel <= SUM_SMALL) {
-		int64_t least = conv__ceil(SUM_PART, p.tiles.across);
+		int64_t min_rows = conv__ceil(SUM_PART, p.tiles.across);
 
-		p.part_count = min(SUM_PARTS, conv__ceil(p.tiles.rows, least));
+		p.part_count = min(SUM_PARTS, conv__ceil(p.tiles.rows, min_rows));
 		p.channel_slices = 1;
 		slice_panels = p.panels;
 	}

@@ -86,9 +86,9 @@ static void depth_row_reduce(const struct conv_depth_row *r)
 static int64_t depth_slice_lines(const struct conv_view *v, int64_t lines, int64_t slices,
 				 int64_t channels)
 {
-	int64_t least = conv__ceil(DEPTH_LEAST, v->out_columns * channels);
+	int64_t min_lines = conv__ceil(DEPTH_LEAST, v->out_columns * channels);
 
-	return min(lines, max(least, conv__ceil(lines, slices)));
+	return min(lines, max(min_lines, conv__ceil(lines, slices)));
 }
 
 static void depth_plan(struct depth_gather *d)
@@ -102,14 +102,14 @@ static void depth_plan(struct depth_gather *d)
 
 /* Update the watch of a slice row by row, while the row is in the cache. */
 static void depth_watch(const struct depth_gather *d, const struct conv_depth_row *row,
-			uint32_t *most)
+			uint32_t *abs_max)
 {
-	uint32_t seen;
+	uint32_t row_max;
 
 	if (!d->g.finish.watch)
 		return;
-	seen = kernel_abs_max(row->c, (size_t)(row->pixels * row->channels));
-	*most = max(seen, *most);
+	row_max = kernel_abs_max(row->c, (size_t)(row->pixels * row->channels));
+	*abs_max = max(row_max, *abs_max);
 }
 
 static void depth_slice(void *context, unsigned slice, unsigned lane)
@@ -136,7 +136,7 @@ static void depth_slice(void *context, unsigned slice, unsigned lane)
 		.finish = g->finish,
 		.add = g->add,
 	};
-	uint32_t most = 0;
+	uint32_t abs_max = 0;
 
 	for (; line < end; line++) {
 		row.a = conv__band_line(v, &band, line);
@@ -149,10 +149,10 @@ static void depth_slice(void *context, unsigned slice, unsigned lane)
 			depth_row_reduce(&row);
 		else
 			depth_row_expand(&row);
-		depth_watch(d, &row, &most);
+		depth_watch(d, &row, &abs_max);
 	}
 	if (g->finish.watch)
-		kernel_watch_update(g->finish.watch, most);
+		kernel_watch_update(g->finish.watch, abs_max);
 }
 
 /* Each multiply-add reads one float. */
@@ -363,19 +363,19 @@ void kernel_depthwise_grad_kernel(const struct kernel_conv *conv, const struct k
 size_t kernel_depthwise_scratch(const struct kernel_conv *conv, unsigned lanes, bool training)
 {
 	struct depth_gather forward = depth_forward(conv);
-	int64_t most = forward.lane * lanes;
+	int64_t floats = forward.lane * lanes;
 
 	if (training) {
 		struct depth_sum s = depth_sum(conv);
 
-		most = max(most, s.lane * lanes + min(DEPTH_PARTS, s.lines) * s.part);
+		floats = max(floats, s.lane * lanes + min(DEPTH_PARTS, s.lines) * s.part);
 	}
 	for (int64_t y = 0; training && y < conv->stride_y; y++) {
 		for (int64_t x = 0; x < conv->stride_x; x++) {
 			struct depth_gather d = depth_input(conv, y, x);
 
-			most = max(most, d.lane * lanes);
+			floats = max(floats, d.lane * lanes);
 		}
 	}
-	return (size_t)most * sizeof(float);
+	return (size_t)floats * sizeof(float);
 }

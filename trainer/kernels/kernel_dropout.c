@@ -117,7 +117,7 @@ DROPOUT_512 static void dropout_avx512(const struct rng *stream, uint32_t thresh
 	/* Selects the lower halves of the lanes of two vectors. */
 	const __m512i lower =
 		_mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
-	const __m512i least = _mm512_set1_epi32((int)threshold);
+	const __m512i limit = _mm512_set1_epi32((int)threshold);
 
 	for (size_t g = 0; g < groups; g++, block += DROPOUT_BLOCKS) {
 		__m512i c[4][DROPOUT_VECTORS];
@@ -133,7 +133,7 @@ DROPOUT_512 static void dropout_avx512(const struct rng *stream, uint32_t thresh
 			for (int v = 0; v < DROPOUT_VECTORS; v += 2, mask += 16) {
 				__m512i numbers = _mm512_permutex2var_epi32(c[word][v], lower,
 									    c[word][v + 1]);
-				__mmask16 keep = _mm512_cmpge_epu32_mask(numbers, least);
+				__mmask16 keep = _mm512_cmpge_epu32_mask(numbers, limit);
 
 				_mm_storeu_si128((__m128i *)(void *)mask,
 						 _mm_maskz_set1_epi8(keep, 1));

@@ -158,7 +158,7 @@ static struct gemm_plan gemm_plan(const struct kernel_gemm *g)
 {
 	struct gemm_plan p = {.transposed = gemm_is_transposed(g), .depth = g->k};
 	double work = (double)g->m * (double)g->n * (double)g->k;
-	int64_t most = (int64_t)fmin(work / GEMM_SLICE, GEMM_SLICES);
+	int64_t slices = (int64_t)fmin(work / GEMM_SLICE, GEMM_SLICES);
 
 	if (p.transposed) {
 		p.rows = g->n;
@@ -181,19 +181,19 @@ static struct gemm_plan gemm_plan(const struct kernel_gemm *g)
 	}
 
 	gemm_choose_access(&p);
-	most = max(most, (int64_t)fmin(work / GEMM_LARGE_SLICE, GEMM_MANY_SLICES));
+	slices = max(slices, (int64_t)fmin(work / GEMM_LARGE_SLICE, GEMM_MANY_SLICES));
 	if (gemm_is_few(g) && !gemm_is_outer(g) && !g->transpose_b)
-		most = min(most, GEMM_FEW_SLICES);
+		slices = min(slices, GEMM_FEW_SLICES);
 	else if (p.stream)
-		most = min(most, max(GEMM_FEW_SLICES, p.columns / GEMM_WIDE));
+		slices = min(slices, max(GEMM_FEW_SLICES, p.columns / GEMM_WIDE));
 	p.column_units = conv__ceil(p.columns, CONV_PANEL_MOST);
 	p.row_pieces = conv__ceil(p.rows, GEMM_ROWS);
 	p.column_pieces = p.transposed ? conv__ceil(p.columns, GEMM_TRANSPOSED) : 1;
 	/* Columns first: rows of A are read in place, but each slice copies B's panels. */
-	if (most > p.row_pieces * p.column_pieces) {
+	if (slices > p.row_pieces * p.column_pieces) {
 		if (!gemm_is_outer(g))
-			gemm_split(&p.column_pieces, p.column_units / 2, most, p.row_pieces);
-		gemm_split(&p.row_pieces, p.rows / (2 * CONV_ROWS_MOST), most, p.column_pieces);
+			gemm_split(&p.column_pieces, p.column_units / 2, slices, p.row_pieces);
+		gemm_split(&p.row_pieces, p.rows / (2 * CONV_ROWS_MOST), slices, p.column_pieces);
 	}
 	return p;
 }

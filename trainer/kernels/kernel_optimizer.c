@@ -163,12 +163,12 @@ static void adam_amsgrad(float *restrict weights, const float *restrict gradient
 	for (size_t i = 0; i < count; i++) {
 		float g = gradients[i], mean = means[i] + (g - means[i]) * rest_1;
 		float square = squares[i] + (g * g - squares[i]) * rest_2;
-		float most = greatest[i] < square ? square : greatest[i];
+		float largest = greatest[i] < square ? square : greatest[i];
 
 		means[i] = mean;
 		squares[i] = square;
-		greatest[i] = most;
-		weights[i] -= mean * rate / (sqrtf(most) + epsilon);
+		greatest[i] = largest;
+		weights[i] -= mean * rate / (sqrtf(largest) + epsilon);
 	}
 }
 
@@ -238,13 +238,13 @@ void kernel_moment_step(float *restrict steps, const float *restrict weights,
 }
 
 KERNEL_CLONES
-void kernel_clip(float *restrict clipped, const float *restrict gradients, float scale, float most,
+void kernel_clip(float *restrict clipped, const float *restrict gradients, float scale, float limit,
 		 size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		float g = gradients[i] * scale;
 
-		g = g > most ? most : g;
-		clipped[i] = g < -most ? -most : g;
+		g = g > limit ? limit : g;
+		clipped[i] = g < -limit ? -limit : g;
 	}
 }

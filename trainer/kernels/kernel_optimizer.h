@@ -63,7 +63,7 @@ void kernel_moment_step(float *steps, const float *weights, const float *gradien
 			const float *means, const float *squares,
 			const struct kernel_moment_step *p, size_t count);
 
-/* clipped = the gradient times @scale, clipped to -@most .. @most; NaN stays. */
-void kernel_clip(float *clipped, const float *gradients, float scale, float most, size_t count);
+/* clipped = the gradient times @scale, clipped to -@limit .. @limit; NaN stays. */
+void kernel_clip(float *clipped, const float *gradients, float scale, float limit, size_t count);
 
 #endif /* KERNEL_OPTIMIZER_H */

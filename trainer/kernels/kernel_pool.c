@@ -77,9 +77,9 @@ static int pool_offsets(const struct kernel_pool *p, int64_t offsets[9])
 /* ---- maximum --------------------------------------------------------------------------------- */
 
 /* Whether x replaces the maximum so far. A NaN does, and is not replaced itself. */
-KERNEL_INLINE bool pool_replaces(float x, float most)
+KERNEL_INLINE bool pool_replaces(float x, float maximum)
 {
-	return !(x <= most) & (most == most);
+	return !(x <= maximum) & (maximum == maximum);
 }
 
 /* Accumulate cell @at in y; the first cell of a window is stored. */

@@ -25,19 +25,19 @@ static bool plain_runs(void)
 KERNEL_INLINE void plain_max(const struct pool_run *r, int64_t window, int64_t c, int cells)
 {
 	const float *x = r->x + window * r->step + c;
-	float most = x[0];
+	float maximum = x[0];
 	uint8_t at = 0;
 
 	for (int k = 1; k < cells; k++) {
 		float value = x[r->offsets[k]];
 
 		/* A NaN becomes the maximum, and stays it. */
-		if (!(value <= most) && most == most) {
-			most = value;
+		if (!(value <= maximum) && maximum == maximum) {
+			maximum = value;
 			at = (uint8_t)k;
 		}
 	}
-	r->y[window * r->channels + c] = most;
+	r->y[window * r->channels + c] = maximum;
 	if (r->argmax)
 		r->argmax[window * r->channels + c] = at;
 }
@@ -113,19 +113,19 @@ POOL_512 KERNEL_INLINE void avx512_max(const struct pool_run *r, int cells)
 
 		for (int64_t c = 0; c < r->channels; c += 16) {
 			__mmask16 lanes = avx512_lanes(c, r->channels);
-			__m512 most = _mm512_maskz_loadu_ps(lanes, x + c);
+			__m512 maximum = _mm512_maskz_loadu_ps(lanes, x + c);
 			__m512i at = _mm512_setzero_si512();
 
 			for (int k = 1; k < cells; k++) {
 				__m512 value = _mm512_maskz_loadu_ps(lanes, x + r->offsets[k] + c);
-				__mmask16 number = _mm512_cmp_ps_mask(most, most, _CMP_ORD_Q);
-				__mmask16 replaces =
-					_mm512_mask_cmp_ps_mask(number, value, most, _CMP_NLE_UQ);
+				__mmask16 number = _mm512_cmp_ps_mask(maximum, maximum, _CMP_ORD_Q);
+				__mmask16 replaces = _mm512_mask_cmp_ps_mask(number, value, maximum,
+									     _CMP_NLE_UQ);
 
-				most = _mm512_mask_mov_ps(most, replaces, value);
+				maximum = _mm512_mask_mov_ps(maximum, replaces, value);
 				at = _mm512_mask_mov_epi32(at, replaces, _mm512_set1_epi32(k));
 			}
-			_mm512_mask_storeu_ps(y + c, lanes, most);
+			_mm512_mask_storeu_ps(y + c, lanes, maximum);
 			if (argmax)
 				_mm512_mask_cvtepi32_storeu_epi8(argmax + c, lanes, at);
 		}
@@ -228,20 +228,20 @@ POOL_256 KERNEL_INLINE void avx2_max(const struct pool_run *r, int cells)
 		int64_t c = 0;
 
 		for (; c + 8 <= r->channels; c += 8) {
-			__m256 most = _mm256_loadu_ps(x + c);
+			__m256 maximum = _mm256_loadu_ps(x + c);
 			__m256i at = _mm256_setzero_si256();
 
 			for (int k = 1; k < cells; k++) {
 				__m256 value = _mm256_loadu_ps(x + r->offsets[k] + c);
 				__m256 replaces =
-					_mm256_and_ps(_mm256_cmp_ps(value, most, _CMP_NLE_UQ),
-						      _mm256_cmp_ps(most, most, _CMP_ORD_Q));
+					_mm256_and_ps(_mm256_cmp_ps(value, maximum, _CMP_NLE_UQ),
+						      _mm256_cmp_ps(maximum, maximum, _CMP_ORD_Q));
 
-				most = _mm256_blendv_ps(most, value, replaces);
+				maximum = _mm256_blendv_ps(maximum, value, replaces);
 				at = _mm256_blendv_epi8(at, _mm256_set1_epi32(k),
 							_mm256_castps_si256(replaces));
 			}
-			_mm256_storeu_ps(r->y + i * r->channels + c, most);
+			_mm256_storeu_ps(r->y + i * r->channels + c, maximum);
 			if (r->argmax)
 				avx2_store_bytes(r->argmax + i * r->channels + c, at);
 		}

@@ -78,11 +78,11 @@ KERNEL_CLONES
 static void softmax_rows(const float *x, float *y, int64_t rows, int64_t columns)
 {
 	for (int64_t i = 0; i < rows; i++) {
-		float most = softmax_max(x + i * columns, columns);
+		float maximum = softmax_max(x + i * columns, columns);
 
 		KERNEL_INDEPENDENT
 		for (int64_t j = i * columns; j < (i + 1) * columns; j++)
-			y[j] = x[j] - most;
+			y[j] = x[j] - maximum;
 	}
 	KERNEL_INDEPENDENT
 	for (int64_t j = 0; j < rows * columns; j++)
@@ -108,18 +108,18 @@ KERNEL_CLONES
 void kernel_log_softmax(const float *x, float *y, int64_t rows, int64_t columns)
 {
 	for (int64_t i = 0; i < rows; i++, x += columns, y += columns) {
-		float most = softmax_max(x, columns), lanes[SOFTMAX_LANES] = {0}, sum;
+		float maximum = softmax_max(x, columns), lanes[SOFTMAX_LANES] = {0}, sum;
 		int64_t j = 0;
 
 		for (; j + SOFTMAX_LANES <= columns; j += SOFTMAX_LANES)
 			for (int l = 0; l < SOFTMAX_LANES; l++)
-				lanes[l] += elementary_expf(x[j + l] - most);
+				lanes[l] += elementary_expf(x[j + l] - maximum);
 		for (int l = 0; j + l < columns; l++)
-			lanes[l] += elementary_expf(x[j + l] - most);
+			lanes[l] += elementary_expf(x[j + l] - maximum);
 		sum = (float)elementary_log((double)softmax_lanes(lanes));
 		KERNEL_INDEPENDENT
 		for (j = 0; j < columns; j++)
-			y[j] = x[j] - most - sum;
+			y[j] = x[j] - maximum - sum;
 	}
 }
 

@@ -12,23 +12,23 @@
 
 KERNEL_INLINE uint32_t watch_abs_max(const float *x, size_t count)
 {
-	uint32_t most = 0;
+	uint32_t abs_max = 0;
 
 	for (size_t i = 0; i < count; i++)
-		most = kernel_greatest(most, x[i]);
-	return most;
+		abs_max = kernel_greatest(abs_max, x[i]);
+	return abs_max;
 }
 
 /* A strip of columns: their maxima stay in registers. */
 KERNEL_INLINE uint32_t watch_strip(const float *x, int64_t stride, int64_t rows)
 {
-	uint32_t most[WATCH_STRIP] = {0}, all = 0;
+	uint32_t abs_max[WATCH_STRIP] = {0}, all = 0;
 
 	for (int64_t i = 0; i < rows; i++, x += stride)
 		for (int j = 0; j < WATCH_STRIP; j++)
-			most[j] = kernel_greatest(most[j], x[j]);
+			abs_max[j] = kernel_greatest(abs_max[j], x[j]);
 	for (int j = 0; j < WATCH_STRIP; j++)
-		all = max(most[j], all);
+		all = max(abs_max[j], all);
 	return all;
 }
 
@@ -41,7 +41,7 @@ uint32_t kernel_abs_max(const float *x, size_t count)
 KERNEL_CLONES
 uint32_t kernel_abs_max_rows(const float *x, int64_t stride, int64_t rows, int64_t columns)
 {
-	uint32_t most = 0;
+	uint32_t abs_max = 0;
 	int64_t column = 0;
 
 	if (stride == columns)
@@ -49,14 +49,14 @@ uint32_t kernel_abs_max_rows(const float *x, int64_t stride, int64_t rows, int64
 	for (; column + WATCH_STRIP <= columns; column += WATCH_STRIP) {
 		uint32_t strip = watch_strip(x + column, stride, rows);
 
-		most = max(strip, most);
+		abs_max = max(strip, abs_max);
 	}
 	for (int64_t i = 0; i < rows && column < columns; i++) {
 		uint32_t row = watch_abs_max(x + i * stride + column, (size_t)(columns - column));
 
-		most = max(row, most);
+		abs_max = max(row, abs_max);
 	}
-	return most;
+	return abs_max;
 }
 
 struct watch_work {

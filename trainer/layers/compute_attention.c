@@ -96,11 +96,11 @@ static size_t lane_floats(const struct attention *a)
 static size_t input_floats(const struct model *model, const struct model_layer *layer,
 			   int64_t batch)
 {
-	int64_t most = 0;
+	int64_t largest = 0;
 
 	for (int i = 0; i < layer->input_count; i++)
-		most = max(most, model_shape_count(model_input_shape(model, layer, i)));
-	return model_align((size_t)(batch * most));
+		largest = max(largest, model_shape_count(model_input_shape(model, layer, i)));
+	return model_align((size_t)(batch * largest));
 }
 
 static size_t attention_kept(const struct model *model, const struct model_layer *layer,

@@ -156,11 +156,11 @@ static void norm_apply_slice(void *context, unsigned slice)
 	const struct norm_work *w = context;
 	int64_t at = slice * w->cut.step * w->norm.channels;
 
-	const uint32_t most = kernel_norm_apply(&w->norm, w->x + at, w->out + at,
-						kernel_norm_slice_rows(&w->cut, slice), w->watch);
+	const uint32_t abs_max = kernel_norm_apply(
+		&w->norm, w->x + at, w->out + at, kernel_norm_slice_rows(&w->cut, slice), w->watch);
 
 	if (w->watch)
-		kernel_watch_update(w->watch, most);
+		kernel_watch_update(w->watch, abs_max);
 }
 
 /* Whether to use batch statistics: in training, for a layer that learns. */

@@ -35,17 +35,17 @@ static void elements_watched_slice(void *context, unsigned slice)
 	int64_t at = slice * w->step, left = w->rows - at;
 	int64_t end = at + min(left, w->step);
 	int64_t part = w->columns < ELEMENTS_HOT ? ELEMENTS_HOT / w->columns : 1;
-	uint32_t most = 0;
+	uint32_t abs_max = 0;
 
 	for (; at < end; at += part) {
 		int64_t rows = min(end - at, part);
-		uint32_t seen;
+		uint32_t part_max;
 
 		w->body(w->context, at, rows);
-		seen = kernel_abs_max(w->output + at * w->columns, (size_t)(rows * w->columns));
-		most = max(seen, most);
+		part_max = kernel_abs_max(w->output + at * w->columns, (size_t)(rows * w->columns));
+		abs_max = max(part_max, abs_max);
 	}
-	kernel_watch_update(w->watch, most);
+	kernel_watch_update(w->watch, abs_max);
 }
 
 static void elements_run(struct pool *pool, struct elements_work *work, int64_t columns,

@@ -40,16 +40,16 @@ static bool loss_clipped(float p)
 }
 
 /* Return the sum of exp(x - max); store the exponentials in the gradient, if there is one. */
-static float loss_exponentials(const struct loss_item *item, float *most)
+static float loss_exponentials(const struct loss_item *item, float *maximum)
 {
 	const float *x = item->x;
 	float sum = 0.0f;
 
-	*most = x[0];
+	*maximum = x[0];
 	for (int64_t j = 1; j < item->width; j++)
-		*most = x[j] > *most ? x[j] : *most;
+		*maximum = x[j] > *maximum ? x[j] : *maximum;
 	for (int64_t j = 0; j < item->width; j++) {
-		float e = elementary_expf(x[j] - *most);
+		float e = elementary_expf(x[j] - *maximum);
 
 		sum += e;
 		if (item->gradient)
@@ -63,14 +63,14 @@ static float loss_exponentials(const struct loss_item *item, float *most)
 /* log(sum(exp(x))) - x[label], with the maximum subtracted first. */
 static double sparse_from_logits(const struct loss_item *item)
 {
-	float most, sum = loss_exponentials(item, &most);
+	float maximum, sum = loss_exponentials(item, &maximum);
 
 	for (int64_t j = 0; item->gradient && j < item->width; j++) {
 		float p = item->gradient[j] / sum;
 
 		item->gradient[j] = (j == item->label ? p - 1.0f : p) * item->share;
 	}
-	return elementary_log((double)sum) - ((double)item->x[item->label] - (double)most);
+	return elementary_log((double)sum) - ((double)item->x[item->label] - (double)maximum);
 }
 
 /* Keras applies softmax to the logarithms of the clipped outputs, which normalizes them. */
@@ -99,13 +99,13 @@ static float categorical_target(const struct loss_item *item, int64_t j)
 
 static double categorical_from_logits(const struct loss_item *item)
 {
-	float most, sum = loss_exponentials(item, &most);
+	float maximum, sum = loss_exponentials(item, &maximum);
 	double rest = elementary_log((double)sum), value = 0.0;
 
 	for (int64_t j = 0; j < item->width; j++) {
 		float y = categorical_target(item, j);
 
-		value += (double)y * (rest - ((double)item->x[j] - (double)most));
+		value += (double)y * (rest - ((double)item->x[j] - (double)maximum));
 		if (item->gradient)
 			item->gradient[j] = (item->gradient[j] / sum - y) * item->share;
 	}
@@ -330,19 +330,19 @@ static double kl_divergence(const struct loss_item *item)
 /* The gradient raises the greatest wrong output and lowers the right one. */
 static double categorical_hinge(const struct loss_item *item)
 {
-	double right = 0.0, most = -INFINITY, value;
+	double right = 0.0, maximum = -INFINITY, value;
 	int64_t at = 0;
 
 	for (int64_t j = 0; j < item->width; j++) {
 		const double x = (double)item->x[j], y = (double)item->y[j];
 
 		right += y * x;
-		if (!((1.0 - y) * x <= most)) {
-			most = (1.0 - y) * x;
+		if (!((1.0 - y) * x <= maximum)) {
+			maximum = (1.0 - y) * x;
 			at = j;
 		}
 	}
-	value = most - right + 1.0 <= 0.0 ? 0.0 : most - right + 1.0;
+	value = maximum - right + 1.0 <= 0.0 ? 0.0 : maximum - right + 1.0;
 	for (int64_t j = 0; item->gradient && j < item->width; j++) {
 		const float slope = (j == at ? 1.0f - item->y[j] : 0.0f) - item->y[j];
 
@@ -372,16 +372,17 @@ static double categorical_focal(const struct loss_item *item, int64_t j, double 
 static double categorical_focal_row(const struct loss_item *item, bool from_logits)
 {
 	double value = 0.0, sum = 0.0, flow = 0.0, slope;
-	float most = 0.0f;
+	float maximum = 0.0f;
 
 	if (from_logits)
-		sum = (double)loss_exponentials(item, &most);
+		sum = (double)loss_exponentials(item, &maximum);
 	for (int64_t j = 0; j < item->width && !from_logits; j++)
 		sum += (double)item->x[j];
 	for (int pass = 0; pass < 2; pass++) {
 		for (int64_t j = 0; j < item->width; j++) {
-			const double part = from_logits ? (double)elementary_expf(item->x[j] - most)
-							: (double)item->x[j];
+			const double part = from_logits
+						    ? (double)elementary_expf(item->x[j] - maximum)
+						    : (double)item->x[j];
 			const double q = part / sum;
 			const double here = categorical_focal(item, j, q, &slope);
 

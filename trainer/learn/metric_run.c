@@ -24,12 +24,12 @@ struct metric_item {
 
 int64_t metric_greatest(const float *x, int64_t count)
 {
-	float most = -FLT_MAX;
+	float greatest = -FLT_MAX;
 	int64_t at = 0;
 
 	for (int64_t j = 0; j < count; j++) {
-		if (x[j] > most) {
-			most = x[j];
+		if (x[j] > greatest) {
+			greatest = x[j];
 			at = j;
 		}
 	}
@@ -249,14 +249,14 @@ static float auc_threshold(const struct metric *metric, int64_t i)
 /* The number of thresholds below @p; 0 for NaN. */
 static int64_t auc_above(const struct metric *metric, float p)
 {
-	const int64_t most = metric->thresholds;
+	const int64_t count = metric->thresholds;
 	int64_t at;
 
 	if (!(p > auc_threshold(metric, 0)))
 		return 0;
-	at = p >= 1.0f ? most - 2 : (int64_t)((double)p * (double)(most - 1));
+	at = p >= 1.0f ? count - 2 : (int64_t)((double)p * (double)(count - 1));
 	at = max(at, 0);
-	while (at < most && p > auc_threshold(metric, at))
+	while (at < count && p > auc_threshold(metric, at))
 		at++;
 	while (at > 0 && !(p > auc_threshold(metric, at - 1)))
 		at--;

@@ -297,11 +297,11 @@ static void square_slice(void *context, unsigned slice)
 }
 
 /* A norm that is not finite makes all gradients NaN, as in TensorFlow. */
-static float clip_scale(double most, double norm)
+static float clip_scale(double limit, double norm)
 {
 	if (!isfinite(norm))
 		return NAN;
-	return norm > most ? (float)(most / norm) : 1.0f;
+	return norm > limit ? (float)(limit / norm) : 1.0f;
 }
 
 /* Call @work on a range, as a whole or in blocks, with its gradients clipped. */
@@ -310,7 +310,7 @@ static void run_range(const struct optimizer_pass *pass, struct optimizer_range 
 {
 	const struct optimizer *o = pass->optimizer;
 	const bool clips = o->clipvalue > 0.0 || o->clipnorm > 0.0 || o->global_clipnorm > 0.0;
-	const size_t most =
+	const size_t step =
 		clips || optimizer_works[o->kind].by_block ? OPTIMIZER_BLOCK : OPTIMIZER_PIECE;
 	const float value = o->clipvalue > 0.0 ? (float)o->clipvalue : INFINITY;
 	float clipped[OPTIMIZER_BLOCK], scale = 1.0f;
@@ -319,14 +319,14 @@ static void run_range(const struct optimizer_pass *pass, struct optimizer_range 
 		scale = clip_scale(o->global_clipnorm, pass->norm);
 	else if (o->clipnorm > 0.0)
 		scale = clip_scale(o->clipnorm, sqrt(range->squares[OPTIMIZER_GRADIENT]));
-	for (size_t done = 0; done < range->count; done += most) {
+	for (size_t done = 0; done < range->count; done += step) {
 		const size_t at = range->first + done;
 		struct optimizer_piece piece = {
 			.pass = pass,
 			.range = range,
 			.weights = pass->weights + at,
 			.gradients = pass->gradients + at,
-			.count = min(range->count - done, most),
+			.count = min(range->count - done, step),
 		};
 
 		for (size_t i = 0; pass->slots && i < OPTIMIZER_SLOTS; i++)
@@ -473,13 +473,13 @@ static void regularizer_sum_slice(void *context, unsigned slice)
 static double regularizer_param(struct pool *pool, const struct model_param *param,
 				const float *weights)
 {
-	const size_t most = (size_t)REGULARIZER_SUMS * REGULARIZER_SLICE;
+	const size_t step = (size_t)REGULARIZER_SUMS * REGULARIZER_SLICE;
 	double penalty = 0.0;
 
-	for (size_t done = 0; done < param->count; done += most) {
+	for (size_t done = 0; done < param->count; done += step) {
 		struct regularizer_work work = {
 			.weights = weights + param->offset + done,
-			.count = min(param->count - done, most),
+			.count = min(param->count - done, step),
 			.l1 = param->l1,
 			.l2 = param->l2,
 		};

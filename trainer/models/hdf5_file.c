@@ -388,7 +388,7 @@ static enum status hdf5_array_open(const struct hdf5 *file, const char *place, s
 				   struct hdf5_shape *shape, struct err *err)
 {
 	hsize_t dim[HDF5_DIMS] = {0};
-	uint64_t most = (uint64_t)file->length * HDF5_PACKED, count = 1;
+	uint64_t limit = (uint64_t)file->length * HDF5_PACKED, count = 1;
 
 	*a = (struct hdf5_array){-1, -1, -1, -1};
 	*shape = (struct hdf5_shape){0};
@@ -410,7 +410,7 @@ static enum status hdf5_array_open(const struct hdf5 *file, const char *place, s
 		return hdf5_read_failed(file, place, "has more dimensions than 8", err);
 	H5Sget_simple_extent_dims(a->space, dim, NULL);
 	for (int i = 0; i < shape->ndim; i++) {
-		if (dim[i] > most / count)
+		if (dim[i] > limit / count)
 			return hdf5_read_failed(file, place,
 						"its dimensions are beyond what the file can hold",
 						err);
@@ -546,15 +546,16 @@ static enum status hdf5_put_part(struct hdf5 *file, const char *place, const cha
 enum status hdf5_put_texts(struct hdf5 *file, const char *place, const char *key,
 			   const char *const *items, int count, struct err *err)
 {
-	const int most = (int)(HDF5_KEY_MOST / hdf5_longest(items, count));
+	const int per_part = (int)(HDF5_KEY_MOST / hdf5_longest(items, count));
 	enum status status = ST_OK;
 	char part[80];
 
-	if (count <= most)
+	if (count <= per_part)
 		return hdf5_put_part(file, place, key, items, count, err);
-	for (int at = 0, i = 0; at < count && status == ST_OK; at += most, i++) {
+	for (int at = 0, i = 0; at < count && status == ST_OK; at += per_part, i++) {
 		snprintf(part, sizeof(part), "%.64s%d", key, i);
-		status = hdf5_put_part(file, place, part, items + at, min(most, count - at), err);
+		status = hdf5_put_part(file, place, part, items + at, min(per_part, count - at),
+				       err);
 	}
 	return status;
 }

@@ -674,9 +674,9 @@ static void write_versions(struct keras_writer *w, const char *place)
 static void write_named(struct keras_writer *w, const char *config)
 {
 	const struct model *model = w->model;
-	const size_t most = (size_t)(model->row_count + model->param_count) + 1;
-	int *params = arena_alloc(&w->arena, most, sizeof(*params));
-	const char **names = arena_alloc(&w->arena, most, sizeof(*names));
+	const size_t capacity = (size_t)(model->row_count + model->param_count) + 1;
+	int *params = arena_alloc(&w->arena, capacity, sizeof(*params));
+	const char **names = arena_alloc(&w->arena, capacity, sizeof(*names));
 	const char *base = config ? "/model_weights" : "";
 
 	if (!params || !names) {

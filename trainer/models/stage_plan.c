@@ -733,10 +733,10 @@ static void memory_insert(struct stage_buffer **placed, int count, struct stage_
 
 static enum status memory_offset_shared(struct stage_plan *plan)
 {
-	size_t most = (size_t)plan->buffer_count + 1, sum = 0;
-	struct memory_item *items = arena_alloc(&plan->arena, most, sizeof(*items));
+	size_t capacity = (size_t)plan->buffer_count + 1, sum = 0;
+	struct memory_item *items = arena_alloc(&plan->arena, capacity, sizeof(*items));
 	struct stage_buffer **placed =
-		arena_alloc(&plan->arena, most, sizeof(struct stage_buffer *));
+		arena_alloc(&plan->arena, capacity, sizeof(struct stage_buffer *));
 	int count = 0;
 
 	if (!items || !placed)
