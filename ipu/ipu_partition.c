@@ -60,11 +60,6 @@ static int64_t shared_transfer(const struct ipu_partition_params *params,
 	return is_lockstep(params) ? stage->transfer : 0;
 }
 
-static int64_t greater(int64_t a, int64_t b)
-{
-	return max(a, b);
-}
-
 /* Value of the range as @stage with the best split of the rest; NEVER if a bound forbids it. */
 static struct value evaluate(const struct search *search, const struct ipu_partition_range *range,
 			     int stage)
@@ -79,10 +74,10 @@ static struct value evaluate(const struct search *search, const struct ipu_parti
 		return (struct value){NEVER, 0};
 	switch (search->aim) {
 	case AIM_OVERFLOW:
-		value.first = greater(value.first, cost.overflow_bytes);
+		value.first = max(value.first, cost.overflow_bytes);
 		break;
 	case AIM_WORK:
-		value.first = greater(value.first, cost.work);
+		value.first = max(value.first, cost.work);
 		break;
 	case AIM_TRANSFER:
 		value.first += shared_transfer(search->table->params, &cost);
@@ -149,7 +144,7 @@ static int64_t last_work(const struct search *search)
 		while (range.end < end)
 			ipu__partition_range_extend(&range);
 		ipu__partition_stage(&cost, &range, s);
-		work = greater(work, cost.work);
+		work = max(work, cost.work);
 		at = end;
 	}
 	return work;
@@ -195,7 +190,7 @@ static void summarize(struct ipu_partition *partition, const struct ipu_partitio
 	for (int s = 0; s < partition->stages; s++)
 		shared += shared_transfer(params, &partition->stage[s]);
 	if (is_lockstep(params))
-		shared = greater(shared, params->sync_cycles);
+		shared = max(shared, params->sync_cycles);
 	for (int s = 0; s < partition->stages; s++) {
 		struct ipu_partition_stage *stage = &partition->stage[s];
 
@@ -336,9 +331,9 @@ static struct ipu_partition_stage greatest(const struct ipu_partition *partition
 	for (int s = 0; s < partition->stages; s++) {
 		const struct ipu_partition_stage *stage = &partition->stage[s];
 
-		out.forward = greater(out.forward, stage->forward);
-		out.backward = greater(out.backward, stage->backward);
-		out.update = greater(out.update, stage->update);
+		out.forward = max(out.forward, stage->forward);
+		out.backward = max(out.backward, stage->backward);
+		out.update = max(out.update, stage->update);
 		out.one_way += stage->one_way;
 	}
 	return out;
@@ -348,7 +343,7 @@ int64_t ipu_partition_run_cycles(const struct ipu_partition *partition,
 				 const struct ipu_partition_params *params, int64_t microbatches)
 {
 	const struct ipu_partition_stage most = greatest(partition);
-	const int64_t beyond = greater(most.one_way, params->sync_cycles);
+	const int64_t beyond = max(most.one_way, params->sync_cycles);
 	const int64_t steps = microbatches + params->stages - 1;
 	const enum ipu_schedule_pace pace = ipu_schedule_row(params->schedule)->pace;
 	int64_t sum = 0;

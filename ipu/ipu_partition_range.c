@@ -201,11 +201,6 @@ void ipu__partition_range_extend(struct ipu_partition_range *range)
 			range->passing_bytes -= table->end[i].bytes;
 }
 
-static int64_t greater(int64_t a, int64_t b)
-{
-	return max(a, b);
-}
-
 /* Link cycles of a copy over @border, which precedes stage @stage: pairs of IPUs are connected at
  * half the rate. */
 static int64_t crossing_cycles(const struct ipu_partition_table *table, int stage, int border)
@@ -237,7 +232,7 @@ static void set_cycles(struct ipu_partition_stage *out, const struct ipu_partiti
 		out->transfer += returned;
 		break;
 	case IPU_PACE_ONE:
-		out->work = greater(out->forward, out->backward);
+		out->work = max(out->forward, out->backward);
 		break;
 	case IPU_PACE_ALONE:
 		out->transfer = after + (params->training ? in : 0);
@@ -265,7 +260,7 @@ static void set_memory(struct ipu_partition_stage *out, const struct ipu_partiti
 	if (is_recomputed(table, stage))
 		kept = range->kept_bytes + table->border_bytes[range->first] * (live - 1);
 	out->memory_bytes = range->sum.variable_bytes + kept + range->passing_bytes;
-	out->overflow_bytes = greater(0, out->memory_bytes - table->memory[stage]);
+	out->overflow_bytes = max(0, out->memory_bytes - table->memory[stage]);
 }
 
 void ipu__partition_stage(struct ipu_partition_stage *out, const struct ipu_partition_range *range,

@@ -185,11 +185,6 @@ static enum status add_vertex_code(struct code *code, const char *vertex, int64_
 	return status;
 }
 
-static bool has_worklists(const struct ipu_op *op)
-{
-	return op->kind == IPU_OP_CONV || op->kind == IPU_OP_MATMUL || op->kind == IPU_OP_POOL;
-}
-
 static enum status add_compute(struct code *code, int node, const struct ipu_phase *phase,
 			       int64_t start, int64_t tiles)
 {
@@ -209,7 +204,7 @@ static enum status add_compute(struct code *code, int node, const struct ipu_pha
 	if (amp)
 		add_bytes(code, IPU_MEMORY_VECTOR_LIST_DESCRIPTOR, start, tiles,
 			  vertices * VERTEX_LISTS_AMP);
-	if (amp || (has_worklists(op) && op->kind == IPU_OP_POOL))
+	if (amp || op->kind == IPU_OP_POOL)
 		add_bytes(code, IPU_MEMORY_VERTEX_FIELD_DATA, start, tiles,
 			  vertices * code->build->target->workers * WORKLIST_WORKER);
 	return add_vertex_code(code, phase->vertex ? phase->vertex : phase->part, start, tiles,

@@ -49,6 +49,9 @@ struct conv_way {
 	double conv_group; /* groups that a vertex processes at once: 1 except for VMAC */
 };
 
+/* Mode of the matrix unit for the types of @form. */
+enum ipu_amp_mode ipu__conv_amp_mode(const struct conv_form *form);
+
 /* A cut of batch, rows and columns, and the resulting share of a tile. */
 struct conv_field {
 	int32_t split[3];

@@ -140,9 +140,7 @@ static struct conv_way amp_way(enum ipu_amp_mode mode, double units, double in, 
 static void try_amp(struct joint *joint)
 {
 	const struct conv_form *form = &joint->forms[IPU_FORWARD];
-	const enum ipu_amp_mode mode = form->dtype != IPU_FLOAT16      ? IPU_AMP_FLOAT
-				       : form->partials == IPU_FLOAT16 ? IPU_AMP_HALF_HALF
-								       : IPU_AMP_HALF;
+	const enum ipu_amp_mode mode = ipu__conv_amp_mode(form);
 	const struct ipu_amp *amp = &joint->target->amp[mode];
 
 	for (int64_t units = amp->units; units >= 4 && units >= amp->units / 2; units /= 2) {
@@ -158,9 +156,7 @@ static void try_hmac(struct joint *joint)
 {
 	const struct conv_form *form = &joint->forms[IPU_FORWARD];
 	const double out = form->partials == IPU_FLOAT16 ? 2 : 1;
-	const enum ipu_amp_mode mode = form->dtype != IPU_FLOAT16      ? IPU_AMP_FLOAT
-				       : form->partials == IPU_FLOAT16 ? IPU_AMP_HALF_HALF
-								       : IPU_AMP_HALF;
+	const enum ipu_amp_mode mode = ipu__conv_amp_mode(form);
 	const struct ipu_amp *amp = &joint->target->amp[mode];
 	const double units = (double)amp->units;
 

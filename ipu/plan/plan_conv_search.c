@@ -70,7 +70,7 @@ static void add_way(struct ways *ways, struct conv_way way)
 	ways->way[ways->count++] = way;
 }
 
-static enum ipu_amp_mode mode_of(const struct conv_form *form)
+enum ipu_amp_mode ipu__conv_amp_mode(const struct conv_form *form)
 {
 	return form->dtype != IPU_FLOAT16      ? IPU_AMP_FLOAT
 	       : form->partials == IPU_FLOAT16 ? IPU_AMP_HALF_HALF
@@ -80,7 +80,7 @@ static enum ipu_amp_mode mode_of(const struct conv_form *form)
 static void add_amp_way(const struct ipu_target *target, const struct conv_form *form, double units,
 			double passes, double height, struct ways *ways)
 {
-	const enum ipu_amp_mode mode = mode_of(form);
+	const enum ipu_amp_mode mode = ipu__conv_amp_mode(form);
 	double in_group = (double)target->amp[mode].in_group / height;
 
 	add_way(ways, (struct conv_way){
@@ -100,7 +100,7 @@ static void add_amp_way(const struct ipu_target *target, const struct conv_form 
 static void add_amp_ways(const struct ipu_target *target, const struct conv_form *form,
 			 struct ways *ways)
 {
-	const struct ipu_amp *amp = &target->amp[mode_of(form)];
+	const struct ipu_amp *amp = &target->amp[ipu__conv_amp_mode(form)];
 	double units = (double)amp->units;
 
 	if (form->depthwise)
