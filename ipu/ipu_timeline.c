@@ -359,7 +359,7 @@ static void receive(struct ipu_clock *clock, int ipu, const struct ipu_work *wor
 	transfer->stage = work->stage;
 	transfer->microbatch = work->microbatch;
 	lane->at += wait + sync;
-	transfer = ipu__clock_transfer(clock, IPU_TRANSFER_TAKE, ipu, lane->at, copies.cycles);
+	transfer = ipu__clock_transfer(clock, IPU_TRANSFER_RECEIVE, ipu, lane->at, copies.cycles);
 	transfer->stage = work->stage;
 	transfer->microbatch = work->microbatch;
 	transfer->bytes_in = copies.bytes;

@@ -82,7 +82,7 @@ enum ipu_transfer_kind {
 	IPU_TRANSFER_INFEED,   /* from the host */
 	IPU_TRANSFER_COPY_IN,  /* from the I/O tiles to the compute tiles */
 	IPU_TRANSFER_WAIT,     /* without lockstep: wait for the input, and the sync */
-	IPU_TRANSFER_TAKE,     /* without lockstep: receive the input from another IPU */
+	IPU_TRANSFER_RECEIVE,  /* without lockstep: receive the input from another IPU */
 	IPU_TRANSFER_COPY_OUT, /* from the compute tiles to the I/O tiles */
 	IPU_TRANSFER_SYNC,     /* wait for all IPUs, and the sync */
 	IPU_TRANSFER_GLOBAL,   /* copy between IPUs; without lockstep: send */

@@ -134,7 +134,7 @@ enum {
 	ORDER_INFEED,
 	ORDER_COPY_IN,
 	ORDER_WAIT,
-	ORDER_TAKE,
+	ORDER_RECEIVE,
 	ORDER_FORWARD,
 	ORDER_BACKWARD, /* R comes right before it */
 	ORDER_WEIGHT,
@@ -182,7 +182,7 @@ static struct item transfer_item(const struct control *control, const struct ipu
 		[IPU_TRANSFER_COPY_OUT] = ORDER_COPY_OUT, [IPU_TRANSFER_SYNC] = ORDER_SYNC,
 		[IPU_TRANSFER_GLOBAL] = ORDER_COPY,       [IPU_TRANSFER_SYNC_ANS] = ORDER_SYNC_ANS,
 		[IPU_TRANSFER_OUTFEED] = ORDER_OUTFEED,   [IPU_TRANSFER_WAIT] = ORDER_WAIT,
-		[IPU_TRANSFER_TAKE] = ORDER_TAKE,
+		[IPU_TRANSFER_RECEIVE] = ORDER_RECEIVE,
 	};
 	struct item item = {.slot = slot_of(&control->folding, transfer->time_step),
 			    .order = orders[transfer->kind],
@@ -262,7 +262,7 @@ static void add_transfer(struct ipu_lowering *lowering, int parent, struct item 
 		[IPU_TRANSFER_COPY_OUT] = "Outfeed/InterTilesetCopy",
 		[IPU_TRANSFER_OUTFEED] = "Outfeed",
 		[IPU_TRANSFER_WAIT] = "External",
-		[IPU_TRANSFER_TAKE] = "InterIpuCopy/Receive",
+		[IPU_TRANSFER_RECEIVE] = "InterIpuCopy/Receive",
 		[IPU_TRANSFER_SYNC] = "External",
 		[IPU_TRANSFER_GLOBAL] = "InterIpuCopy/GlobalExchange",
 		[IPU_TRANSFER_SYNC_ANS] = "InterIpuCopy/SyncAns",
@@ -424,7 +424,7 @@ enum status ipu_control_add(struct ipu_executable *executable, const struct ipu_
 			roots[m] = add_mode(&control, &modes[m], err, &status);
 	if (status == ST_OK) {
 		add_engine(&control.lowering, modes, roots, count);
-		status = ipu__programs_keep(&control.lowering, err);
+		status = ipu__programs_store(&control.lowering, err);
 	}
 	mem_free(control.lowering.programs);
 	mem_free(roots);

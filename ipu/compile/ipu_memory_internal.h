@@ -111,10 +111,10 @@ int memory__deal(const struct memory_deal *deal, struct ipu_tile_run runs[MEMORY
 enum status memory__add_spreads(struct memory_build *build);
 /* Choose the tiles of @ipu for a tensor: those of the plan it belongs to, or the linear mapping,
  * which starts where the previous tensor ended. Sets tiles, start and limit. */
-void memory__place_linearly(struct memory_build *build, struct memory_deal *deal, int tensor,
-			    int ipu);
+void memory__map_linearly(struct memory_build *build, struct memory_deal *deal, int tensor,
+			  int ipu);
 /* The same on the I/O tiles; tile numbers are relative to the first of them. */
-void memory__place_on_io_tiles(const struct memory_build *build, struct memory_deal *deal);
+void memory__map_on_io_tiles(const struct memory_build *build, struct memory_deal *deal);
 
 /* Uses of a tensor at one place. */
 struct memory_at {

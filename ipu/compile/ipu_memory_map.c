@@ -184,8 +184,7 @@ static int64_t linear_tiles(const struct memory_deal *deal)
 	return tiles < 1 ? 1 : tiles < deal->limit ? tiles : deal->limit;
 }
 
-void memory__place_linearly(struct memory_build *build, struct memory_deal *deal, int tensor,
-			    int ipu)
+void memory__map_linearly(struct memory_build *build, struct memory_deal *deal, int tensor, int ipu)
 {
 	const int like = build->like[tensor], node = build->plan_node[like];
 	struct memory_spread *spread = &build->spread[like];
@@ -206,7 +205,7 @@ void memory__place_linearly(struct memory_build *build, struct memory_deal *deal
 	deal->start = spread->start;
 }
 
-void memory__place_on_io_tiles(const struct memory_build *build, struct memory_deal *deal)
+void memory__map_on_io_tiles(const struct memory_build *build, struct memory_deal *deal)
 {
 	deal->limit = build->memory->io_tiles;
 	deal->tiles = linear_tiles(deal);

@@ -61,9 +61,9 @@ enum status memory__add_piece(const struct memory_at *at, const struct memory_pi
 	deal.grain = build->target->vector_bytes / deal.element_bytes;
 	deal.grain = max(1, deal.grain);
 	if (piece->on_io_tiles)
-		memory__place_on_io_tiles(build, &deal);
+		memory__map_on_io_tiles(build, &deal);
 	else
-		memory__place_linearly(build, &deal, at->tensor, at->ipu);
+		memory__map_linearly(build, &deal, at->tensor, at->ipu);
 	variable.run_count = memory__deal(&deal, runs);
 	variable.bytes = piece->elements * deal.element_bytes * piece->copies;
 	for (int i = 0; i < variable.run_count; i++) {

@@ -390,7 +390,7 @@ static enum status plan_nodes(struct ipu_lowering *lowering, struct err *err)
 	return status;
 }
 
-enum status ipu__programs_keep(struct ipu_lowering *lowering, struct err *err)
+enum status ipu__programs_store(struct ipu_lowering *lowering, struct err *err)
 {
 	struct ipu_executable *executable = lowering->executable;
 	struct ipu_program *programs =
@@ -428,7 +428,7 @@ enum status ipu_executable_new(struct ipu_executable **out, const struct ipu_gra
 	for (int s = 0; s < graph->layout.stages && status == ST_OK; s++)
 		status = lower_stage(&lowering, s, err);
 	if (status == ST_OK)
-		status = ipu__programs_keep(&lowering, err);
+		status = ipu__programs_store(&lowering, err);
 	mem_free(lowering.programs);
 	mem_free(lowering.steps);
 	mem_free(lowering.reduced);

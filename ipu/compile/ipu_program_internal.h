@@ -75,7 +75,7 @@ enum status ipu__start_lower(struct ipu_lowering *lowering, int function, int st
 			     struct err *err);
 
 /* Copy the programs so far to the executable. */
-enum status ipu__programs_keep(struct ipu_lowering *lowering, struct err *err);
+enum status ipu__programs_store(struct ipu_lowering *lowering, struct err *err);
 
 /* Fail if the layout requires something that the target lacks. */
 enum status ipu__layout_check(const struct ipu_graph *graph, const struct ipu_target *target,

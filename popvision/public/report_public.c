@@ -29,7 +29,7 @@ int report_public__status(struct ips_report *report, enum status status, const s
 	return (int)status;
 }
 
-int report_public__null(const char *name, char *message, size_t size)
+int report_public__null_argument(const char *name, char *message, size_t size)
 {
 	struct err err = {ST_OK, ""};
 
@@ -40,7 +40,7 @@ int report_public__null(const char *name, char *message, size_t size)
 int ips_report_status(const struct ips_report *report, char *message, size_t size)
 {
 	if (!report)
-		return report_public__null("report", message, size);
+		return report_public__null_argument("report", message, size);
 	if (message && size > 0)
 		str_copy(message, size, report->first.status == ST_OK ? "" : report->first.text);
 	return (int)report->first.status;
@@ -210,10 +210,10 @@ int ips_report_open(struct ips_report **out, const char *path, char *message, si
 	struct err err = {ST_OK, ""};
 
 	if (!out)
-		return report_public__null("out", message, size);
+		return report_public__null_argument("out", message, size);
 	*out = NULL;
 	if (!path)
-		return report_public__null("path", message, size);
+		return report_public__null_argument("path", message, size);
 	return report_public__status(NULL, report_public_open(out, path, &err), &err, message,
 				     size);
 }

@@ -133,10 +133,10 @@ int ips_report_steps_open(struct ips_report *report, struct ips_report_steps **o
 	void *cursor;
 
 	if (!out)
-		return report_public__null("out", message, size);
+		return report_public__null_argument("out", message, size);
 	*out = NULL;
 	if (!report)
-		return report_public__null("report", message, size);
+		return report_public__null_argument("report", message, size);
 	status = report_public__cursor_open(&cursor, sizeof(**out), report, steps_sql, &err);
 	if (status != ST_OK)
 		return report_public__status(report, status, &err, message, size);
@@ -204,10 +204,10 @@ int ips_report_lowered_variables_open(struct ips_report *report,
 	void *cursor;
 
 	if (!out)
-		return report_public__null("out", message, size);
+		return report_public__null_argument("out", message, size);
 	*out = NULL;
 	if (!report)
-		return report_public__null("report", message, size);
+		return report_public__null_argument("report", message, size);
 	status = report_public__cursor_open(&cursor, sizeof(**out), report, lowered_sql[one][here],
 					    &err);
 	if (status != ST_OK)

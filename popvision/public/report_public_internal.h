@@ -99,7 +99,7 @@ struct ips_report {
 int report_public__status(struct ips_report *report, enum status status, const struct err *err,
 			  char *message, size_t size);
 /* Report ST_INVALID: the argument @name must not be NULL. */
-int report_public__null(const char *name, char *message, size_t size);
+int report_public__null_argument(const char *name, char *message, size_t size);
 
 /* Intern @text until the report is closed: equal texts are equal pointers. *@out is NULL for a NULL
  * @text. */

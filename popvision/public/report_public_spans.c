@@ -91,10 +91,10 @@ int ips_report_spans_open(struct ips_report *report, struct ips_report_spans **o
 	int64_t track_id = IPS_NULL;
 
 	if (!out)
-		return report_public__null("out", message, size);
+		return report_public__null_argument("out", message, size);
 	*out = NULL;
 	if (!report)
-		return report_public__null("report", message, size);
+		return report_public__null_argument("report", message, size);
 	if (!filter)
 		filter = &all;
 	if (filter->track != IPS_NULL)
@@ -141,10 +141,10 @@ int ips_report_span_children(struct ips_report *report, struct ips_report_spans 
 	enum status status;
 
 	if (!out)
-		return report_public__null("out", message, size);
+		return report_public__null_argument("out", message, size);
 	*out = NULL;
 	if (!report)
-		return report_public__null("report", message, size);
+		return report_public__null_argument("report", message, size);
 	status = find_span(report, span_id, &track_id, &depth, &err);
 	if (status == ST_OK && (depth < 0 || depth == INT64_MAX))
 		status = err_set(&err, ST_FORMAT, "%s: span %lld is damaged: its depth is %lld",

@@ -272,9 +272,9 @@ int ips_report_program_accept(struct ips_report *report, int64_t index,
 	int64_t at = index;
 
 	if (!report)
-		return report_public__null("report", NULL, 0);
+		return report_public__null_argument("report", NULL, 0);
 	if (!visitor)
-		return report_public__null("visitor", NULL, 0);
+		return report_public__null_argument("visitor", NULL, 0);
 	if (report_public__count(report, PUBLIC_PROGRAMS) < 0)
 		return (int)report->lists[PUBLIC_PROGRAMS].status;
 	if (index == IPS_REPORT_NONE)

@@ -515,7 +515,7 @@ static void check_lanes(const struct ipu_timeline *timeline, int ipus, bool over
 				    transfer->overlapped <= transfer->cycles);
 			assert_true(overlap || transfer->overlapped == 0);
 			if (transfer->kind == IPU_TRANSFER_GLOBAL ||
-			    transfer->kind == IPU_TRANSFER_TAKE) {
+			    transfer->kind == IPU_TRANSFER_RECEIVE) {
 				sent += transfer->bytes_out;
 				received += transfer->bytes_in;
 			}
