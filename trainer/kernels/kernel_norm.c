@@ -22,14 +22,26 @@
 
 /* ---- slices ---------------------------------------------------------------------------------- */
 
+static int64_t norm_min_rows(int64_t channels)
+{
+	return max(NORM_GRAIN / channels, 1);
+}
+
 struct kernel_norm_cut kernel_norm_cut(int64_t rows, int64_t channels)
 {
 	struct kernel_norm_cut cut = {.rows = rows};
 	int64_t even = (rows + KERNEL_NORM_SLICES - 1) / KERNEL_NORM_SLICES;
 
-	cut.step = max(max(NORM_GRAIN / channels, 1), even);
+	cut.step = max(norm_min_rows(channels), even);
 	cut.slices = (unsigned)((rows + cut.step - 1) / cut.step);
 	return cut;
+}
+
+unsigned kernel_norm_max_slices(int64_t rows, int64_t channels)
+{
+	int64_t slices = (rows - 1) / norm_min_rows(channels) + 1;
+
+	return (unsigned)min(slices, KERNEL_NORM_SLICES);
 }
 
 int64_t kernel_norm_slice_rows(const struct kernel_norm_cut *cut, unsigned slice)

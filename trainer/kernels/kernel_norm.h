@@ -20,10 +20,12 @@
 
 struct kernel_norm_cut {
 	int64_t rows, step; /* slice s begins at row s * step */
-	unsigned slices;    /* fewer rows never give more slices */
+	unsigned slices;    /* fewer rows may give more: see kernel_norm_max_slices() */
 };
 
 struct kernel_norm_cut kernel_norm_cut(int64_t rows, int64_t channels);
+/* Maximum slices of a cut of @rows rows or fewer. */
+unsigned kernel_norm_max_slices(int64_t rows, int64_t channels);
 /* The number of rows of slice @slice. */
 int64_t kernel_norm_slice_rows(const struct kernel_norm_cut *cut, unsigned slice);
 

@@ -52,6 +52,12 @@ static struct kernel_norm_cut norm_cut(const struct model_layer *layer, int64_t 
 	return kernel_norm_cut(layer_rows(layer, batch), layer_last_dim(&layer->input));
 }
 
+/* Slices that there is memory for: a smaller batch or a mask may need more than this batch. */
+static size_t norm_max_slices(const struct model_layer *layer, int64_t batch)
+{
+	return kernel_norm_max_slices(layer_rows(layer, batch), layer_last_dim(&layer->input));
+}
+
 static size_t norm_kept_bytes(const struct model *model, const struct model_layer *layer,
 			      int64_t batch)
 {
@@ -68,7 +74,7 @@ static size_t norm_row_floats(const struct model_layer *layer, int64_t batch)
 static size_t norm_scratch_bytes(const struct model *model, const struct model_layer *layer,
 				 int64_t batch, unsigned lanes, bool training)
 {
-	size_t sums = 2 * norm_cut(layer, batch).slices * norm_channels(layer) * sizeof(double);
+	size_t sums = 2 * norm_max_slices(layer, batch) * norm_channels(layer) * sizeof(double);
 
 	if (layer->mask)
 		sums += 2 * norm_channels(layer) * sizeof(double) +
@@ -80,8 +86,9 @@ static size_t norm_scratch_bytes(const struct model *model, const struct model_l
 	       norm_kept_bytes(model, layer, batch);
 }
 
-static struct norm_scratch norm_scratch_of(const struct layer_pass *pass, unsigned slices)
+static struct norm_scratch norm_scratch_of(const struct layer_pass *pass)
 {
+	size_t slices = norm_max_slices(pass->layer, pass->batch);
 	size_t channels = norm_channels(pass->layer);
 	struct norm_scratch s;
 
@@ -255,7 +262,7 @@ static int64_t norm_moments(const struct layer_pass *pass, const struct norm_scr
 static void norm_forward(const struct layer_pass *pass)
 {
 	struct kernel_norm_cut cut = norm_cut(pass->layer, pass->batch);
-	struct norm_scratch scratch = norm_scratch_of(pass, cut.slices);
+	struct norm_scratch scratch = norm_scratch_of(pass);
 	struct norm_kept kept =
 		norm_kept_of(pass->layer, pass->training ? pass->kept : scratch.kept);
 	struct norm_work work = norm_work(pass, &kept, &scratch);
@@ -383,7 +390,7 @@ static void norm_param_gradients(const struct layer_pass *pass, const struct nor
 static void norm_backward(const struct layer_pass *pass)
 {
 	struct kernel_norm_cut cut = norm_cut(pass->layer, pass->batch);
-	struct norm_scratch scratch = norm_scratch_of(pass, cut.slices);
+	struct norm_scratch scratch = norm_scratch_of(pass);
 	struct norm_kept kept = norm_kept_of(pass->layer, pass->kept);
 	struct norm_work work = norm_work(pass, &kept, &scratch);
 

@@ -28,8 +28,9 @@ static size_t rows_scratch_bytes(const struct model *model, const struct model_l
 				 int64_t batch, unsigned lanes, bool training)
 {
 	const size_t moments = rows_moments_bytes(model, layer, batch);
-	const size_t sums = 2 * rows_cut(layer, batch).slices *
-			    model_align((size_t)layer_last_dim(&layer->input)) * sizeof(double);
+	const int64_t channels = layer_last_dim(&layer->input);
+	const size_t slices = kernel_norm_max_slices(layer_rows(layer, batch), channels);
+	const size_t sums = 2 * slices * model_align((size_t)channels) * sizeof(double);
 
 	(void)lanes;
 	return training ? max(sums, moments) : moments;
