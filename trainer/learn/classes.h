@@ -11,8 +11,9 @@
 #include "common/err.h"
 #include "model/learn/targets.h"
 
-/* Minimum items per class, on average, to report imbalance: of 50 drawn at random hardly ever fewer
- * than 25 or more than 80 come. For 10 classes that is 500, SageMaker Debugger's sample count. */
+/* Minimum items per class, on average, to report imbalance: where 50 are expected, random draws
+ * hardly ever give fewer than 25 or more than 80. For 10 classes that is 500, SageMaker Debugger's
+ * number. */
 #define CLASS_ITEMS_LEAST 50
 
 struct class_counts {

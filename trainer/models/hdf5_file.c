@@ -28,16 +28,16 @@ struct hdf5 {
 	size_t length; /* bytes of the file that was parsed */
 };
 
-static const char *hdf5_place(const char *place)
+static const char *hdf5_path(const char *path)
 {
-	return *place ? place : "/";
+	return *path ? path : "/";
 }
 
-/* Report that the object at @place of the file is invalid. */
-static enum status hdf5_read_failed(const struct hdf5 *file, const char *place, const char *what,
+/* Report that the object at @path of the file is invalid. */
+static enum status hdf5_read_failed(const struct hdf5 *file, const char *path, const char *what,
 				    struct err *err)
 {
-	return err_set(err, ST_FORMAT, "%s: %.512s: %s", file->name, hdf5_place(place), what);
+	return err_set(err, ST_FORMAT, "%s: %.512s: %s", file->name, hdf5_path(path), what);
 }
 
 static herr_t hdf5_refuse_link(const char *parent, const char *group, const char *child,
@@ -112,15 +112,15 @@ void hdf5_close(struct hdf5 *file)
 
 /* ---- strings --------------------------------------------------------------------------------- */
 
-/* Open the group or array at @place; the result is negative if it does not exist. */
-static hid_t hdf5_open_object(const struct hdf5 *file, const char *place)
+/* Open the group or array at @path; the result is negative if it does not exist. */
+static hid_t hdf5_open_object(const struct hdf5 *file, const char *path)
 {
-	return H5Oopen(file->id, hdf5_place(place), file->access);
+	return H5Oopen(file->id, hdf5_path(path), file->access);
 }
 
-bool hdf5_has_group(const struct hdf5 *file, const char *place)
+bool hdf5_has_group(const struct hdf5 *file, const char *path)
 {
-	const hid_t object = hdf5_open_object(file, place);
+	const hid_t object = hdf5_open_object(file, path);
 	const bool group = object >= 0 && H5Iget_type(object) == H5I_GROUP;
 
 	if (object >= 0)
@@ -128,9 +128,9 @@ bool hdf5_has_group(const struct hdf5 *file, const char *place)
 	return group;
 }
 
-bool hdf5_has_attribute(const struct hdf5 *file, const char *place, const char *key)
+bool hdf5_has_attribute(const struct hdf5 *file, const char *path, const char *key)
 {
-	const hid_t object = hdf5_open_object(file, place);
+	const hid_t object = hdf5_open_object(file, path);
 	const bool has = object >= 0 && H5Aexists(object, key) > 0;
 
 	if (object >= 0)
@@ -166,15 +166,15 @@ static bool hdf5_attribute_fits(const struct hdf5_attribute *a)
 	       (a->variable || a->size <= HDF5_TEXT_MOST / (size_t)max(a->count, 1));
 }
 
-static enum status hdf5_attribute_open(const struct hdf5 *file, const char *place, const char *key,
+static enum status hdf5_attribute_open(const struct hdf5 *file, const char *path, const char *key,
 				       struct hdf5_attribute *a, struct err *err)
 {
-	const hid_t object = hdf5_open_object(file, place);
+	const hid_t object = hdf5_open_object(file, path);
 	char text[256];
 
 	*a = (struct hdf5_attribute){.id = -1, .type = -1, .space = -1};
 	if (object < 0)
-		return hdf5_read_failed(file, place, "is not there", err);
+		return hdf5_read_failed(file, path, "is not there", err);
 	a->id = H5Aopen(object, key, H5P_DEFAULT);
 	H5Oclose(object);
 	if (a->id >= 0)
@@ -186,13 +186,13 @@ static enum status hdf5_attribute_open(const struct hdf5 *file, const char *plac
 	if (a->space >= 0 && H5Sget_simple_extent_npoints(a->space) == 0)
 		return ST_OK;
 	if (a->type < 0 || a->space < 0 || H5Tget_class(a->type) != H5T_STRING)
-		return hdf5_read_failed(file, place, text, err);
+		return hdf5_read_failed(file, path, text, err);
 	a->variable = H5Tis_variable_str(a->type) > 0;
 	a->size = H5Tget_size(a->type);
 	a->count = H5Sget_simple_extent_npoints(a->space);
 	snprintf(text, sizeof(text), "its attribute \"%.64s\" is larger than the limit", key);
 	if (!hdf5_attribute_fits(a)) {
-		hdf5_read_failed(file, place, text, err);
+		hdf5_read_failed(file, path, text, err);
 		err->status = ST_LIMIT;
 		return ST_LIMIT;
 	}
@@ -202,7 +202,7 @@ static enum status hdf5_attribute_open(const struct hdf5 *file, const char *plac
 	snprintf(text, sizeof(text), "its attribute \"%.64s\" cannot be read: it is damaged", key);
 	if (H5Aread(a->id, a->type, a->block) < 0) {
 		memset(a->block, 0, ((size_t)a->count + 1) * a->size);
-		hdf5_read_failed(file, place, text, err);
+		hdf5_read_failed(file, path, text, err);
 		err->status = ST_FAILED; /* the library failed, not a check of ours */
 		return ST_FAILED;
 	}
@@ -223,17 +223,17 @@ static const char *hdf5_attribute_text(const struct hdf5_attribute *a, size_t in
 	return text;
 }
 
-enum status hdf5_text(const struct hdf5 *file, const char *place, const char *key, char **out,
+enum status hdf5_text(const struct hdf5 *file, const char *path, const char *key, char **out,
 		      struct err *err)
 {
 	struct hdf5_attribute a;
-	enum status status = hdf5_attribute_open(file, place, key, &a, err);
+	enum status status = hdf5_attribute_open(file, path, key, &a, err);
 	size_t length = 0;
 	const char *text;
 
 	*out = NULL;
 	if (status == ST_OK && a.count != 1)
-		status = hdf5_read_failed(file, place, "a text has to be one", err);
+		status = hdf5_read_failed(file, path, "a text has to be one", err);
 	if (status == ST_OK) {
 		text = hdf5_attribute_text(&a, 0, &length);
 		*out = length < HDF5_TEXT_MOST ? mem_calloc(length + 1, 1) : NULL;
@@ -270,18 +270,18 @@ static enum status hdf5_list(struct hdf5_texts *out, const struct str *texts, in
 	return ST_OK;
 }
 
-static enum status hdf5_texts_of(const struct hdf5 *file, const char *place, const char *key,
+static enum status hdf5_texts_of(const struct hdf5 *file, const char *path, const char *key,
 				 struct str *texts, int *count, struct err *err)
 {
 	struct hdf5_attribute a;
-	enum status status = hdf5_attribute_open(file, place, key, &a, err);
+	enum status status = hdf5_attribute_open(file, path, key, &a, err);
 
 	for (hssize_t i = 0; status == ST_OK && i < a.count; i++) {
 		size_t length;
 		const char *text = hdf5_attribute_text(&a, (size_t)i, &length);
 
 		if (texts->length + length > HDF5_TEXT_MOST || ++*count > HDF5_NAMES_MOST)
-			status = hdf5_read_failed(file, place, "has too many names", err);
+			status = hdf5_read_failed(file, path, "has too many names", err);
 		else if (length)
 			str_add_bytes(texts, text, length);
 		str_add_bytes(texts, "", 1);
@@ -290,7 +290,7 @@ static enum status hdf5_texts_of(const struct hdf5 *file, const char *place, con
 	return status;
 }
 
-enum status hdf5_texts(const struct hdf5 *file, const char *place, const char *key,
+enum status hdf5_texts(const struct hdf5 *file, const char *path, const char *key,
 		       struct hdf5_texts *out, struct err *err)
 {
 	enum status status = ST_NOTFOUND;
@@ -299,13 +299,13 @@ enum status hdf5_texts(const struct hdf5 *file, const char *place, const char *k
 	int count = 0;
 
 	*out = (struct hdf5_texts){0};
-	if (hdf5_has_attribute(file, place, key))
-		status = hdf5_texts_of(file, place, key, &texts, &count, err);
+	if (hdf5_has_attribute(file, path, key))
+		status = hdf5_texts_of(file, path, key, &texts, &count, err);
 	for (int i = 0; status == ST_NOTFOUND || (status == ST_OK && i > 0); i++) {
 		snprintf(part, sizeof(part), "%.64s%d", key, i);
-		if (!hdf5_has_attribute(file, place, part))
+		if (!hdf5_has_attribute(file, path, part))
 			break;
-		status = hdf5_texts_of(file, place, part, &texts, &count, err);
+		status = hdf5_texts_of(file, path, part, &texts, &count, err);
 		if (status != ST_OK)
 			break;
 	}
@@ -313,30 +313,30 @@ enum status hdf5_texts(const struct hdf5 *file, const char *place, const char *k
 		status = hdf5_list(out, &texts, count, err);
 	else if (status == ST_NOTFOUND)
 		err_set(err, ST_NOTFOUND, "%s: %.512s: has no attribute \"%s\"", file->name,
-			hdf5_place(place), key);
+			hdf5_path(path), key);
 	str_free(&texts);
 	return status;
 }
 
-enum status hdf5_names(const struct hdf5 *file, const char *place, struct hdf5_texts *out,
+enum status hdf5_names(const struct hdf5 *file, const char *path, struct hdf5_texts *out,
 		       struct err *err)
 {
-	const hid_t group = hdf5_open_object(file, place);
+	const hid_t group = hdf5_open_object(file, path);
 	enum status status = ST_OK;
 	struct str texts = {0};
 	H5G_info_t info;
 
 	*out = (struct hdf5_texts){0};
 	if (group < 0 || H5Gget_info(group, &info) < 0)
-		status = hdf5_read_failed(file, place, "is no group that can be read", err);
+		status = hdf5_read_failed(file, path, "is no group that can be read", err);
 	else if (info.nlinks > HDF5_NAMES_MOST)
-		status = hdf5_read_failed(file, place, "has too many entries", err);
+		status = hdf5_read_failed(file, path, "has too many entries", err);
 	for (hsize_t i = 0; status == ST_OK && i < info.nlinks; i++) {
 		char name[1024];
 
 		if (H5Lget_name_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, i, name,
 				       sizeof(name), H5P_DEFAULT) < 0)
-			status = hdf5_read_failed(file, place, "its names cannot be read", err);
+			status = hdf5_read_failed(file, path, "its names cannot be read", err);
 		else
 			str_add_bytes(&texts, name, strlen(name) + 1);
 	}
@@ -384,7 +384,7 @@ static bool hdf5_chunk_fits(const struct hdf5_array *a, int ndim)
 	return true;
 }
 
-static enum status hdf5_array_open(const struct hdf5 *file, const char *place, struct hdf5_array *a,
+static enum status hdf5_array_open(const struct hdf5 *file, const char *path, struct hdf5_array *a,
 				   struct hdf5_shape *shape, struct err *err)
 {
 	hsize_t dim[HDF5_DIMS] = {0};
@@ -392,26 +392,26 @@ static enum status hdf5_array_open(const struct hdf5 *file, const char *place, s
 
 	*a = (struct hdf5_array){-1, -1, -1, -1};
 	*shape = (struct hdf5_shape){0};
-	a->id = hdf5_open_object(file, place);
+	a->id = hdf5_open_object(file, path);
 	if (a->id < 0 || H5Iget_type(a->id) != H5I_DATASET)
-		return hdf5_read_failed(file, place, "there is no such array", err);
+		return hdf5_read_failed(file, path, "there is no such array", err);
 	a->type = H5Dget_type(a->id);
 	a->space = H5Dget_space(a->id);
 	a->creation = H5Dget_create_plist(a->id);
 	if (a->type < 0 || a->space < 0 || a->creation < 0)
-		return hdf5_read_failed(file, place, "cannot be read: it is damaged", err);
+		return hdf5_read_failed(file, path, "cannot be read: it is damaged", err);
 	if (H5Tget_class(a->type) != H5T_FLOAT)
 		return err_set(err, ST_UNSUPPORTED, "%s: %.512s: holds no floats: weights are",
-			       file->name, place);
+			       file->name, path);
 	if (H5Sget_simple_extent_type(a->space) == H5S_NULL)
-		return hdf5_read_failed(file, place, "is empty", err);
+		return hdf5_read_failed(file, path, "is empty", err);
 	shape->ndim = H5Sget_simple_extent_ndims(a->space);
 	if (shape->ndim < 0 || shape->ndim > HDF5_DIMS)
-		return hdf5_read_failed(file, place, "has more dimensions than 8", err);
+		return hdf5_read_failed(file, path, "has more dimensions than 8", err);
 	H5Sget_simple_extent_dims(a->space, dim, NULL);
 	for (int i = 0; i < shape->ndim; i++) {
 		if (dim[i] > limit / count)
-			return hdf5_read_failed(file, place,
+			return hdf5_read_failed(file, path,
 						"its dimensions are beyond what the file can hold",
 						err);
 		count *= dim[i] ? dim[i] : 1;
@@ -420,35 +420,35 @@ static enum status hdf5_array_open(const struct hdf5 *file, const char *place, s
 	if (H5Pget_external_count(a->creation) != 0 || H5Pget_layout(a->creation) == H5D_VIRTUAL)
 		return err_set(err, ST_UNSUPPORTED,
 			       "%s: %.512s: its values lie in another file, which is not followed",
-			       file->name, place);
+			       file->name, path);
 	if (!hdf5_chunk_fits(a, shape->ndim))
-		return hdf5_read_failed(file, place, "its packed blocks are beyond the limit", err);
+		return hdf5_read_failed(file, path, "its packed blocks are beyond the limit", err);
 	return ST_OK;
 }
 
-enum status hdf5_shape(const struct hdf5 *file, const char *place, struct hdf5_shape *out,
+enum status hdf5_shape(const struct hdf5 *file, const char *path, struct hdf5_shape *out,
 		       struct err *err)
 {
 	struct hdf5_array a;
-	enum status status = hdf5_array_open(file, place, &a, out, err);
+	enum status status = hdf5_array_open(file, path, &a, out, err);
 
 	hdf5_array_close(&a);
 	return status;
 }
 
-enum status hdf5_read(const struct hdf5 *file, const char *place, float *out, size_t count,
+enum status hdf5_read(const struct hdf5 *file, const char *path, float *out, size_t count,
 		      struct err *err)
 {
 	struct hdf5_array a;
 	struct hdf5_shape shape;
-	enum status status = hdf5_array_open(file, place, &a, &shape, err);
+	enum status status = hdf5_array_open(file, path, &a, &shape, err);
 
 	if (status == ST_OK && H5Sget_simple_extent_npoints(a.space) != (hssize_t)count)
-		status = hdf5_read_failed(file, place, "has another number of values", err);
+		status = hdf5_read_failed(file, path, "has another number of values", err);
 	if (status == ST_OK &&
 	    H5Dread(a.id, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, out) < 0)
 		status = hdf5_read_failed(
-			file, place,
+			file, path,
 			"its values cannot be read: the file is truncated, damaged "
 			"or packed by an unknown filter",
 			err);
@@ -458,33 +458,33 @@ enum status hdf5_read(const struct hdf5 *file, const char *place, float *out, si
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static enum status hdf5_write_failed(const struct hdf5 *file, const char *place, struct err *err)
+static enum status hdf5_write_failed(const struct hdf5 *file, const char *path, struct err *err)
 {
 	return err_set(err, ST_FAILED, "%s: %.512s: libhdf5 did not write it", file->name,
-		       hdf5_place(place));
+		       hdf5_path(path));
 }
 
-enum status hdf5_put_group(struct hdf5 *file, const char *place, struct err *err)
+enum status hdf5_put_group(struct hdf5 *file, const char *path, struct err *err)
 {
 	hid_t links, group;
 
-	if (hdf5_has_group(file, place))
+	if (hdf5_has_group(file, path))
 		return ST_OK;
 	links = H5Pcreate(H5P_LINK_CREATE);
 	H5Pset_create_intermediate_group(links, 1);
-	group = H5Gcreate2(file->id, place, links, H5P_DEFAULT, H5P_DEFAULT);
+	group = H5Gcreate2(file->id, path, links, H5P_DEFAULT, H5P_DEFAULT);
 	H5Pclose(links);
 	if (group < 0)
-		return hdf5_write_failed(file, place, err);
+		return hdf5_write_failed(file, path, err);
 	H5Gclose(group);
 	return ST_OK;
 }
 
 /* Write an attribute, and close @type and @space. */
-static enum status hdf5_put_attribute(struct hdf5 *file, const char *place, const char *key,
+static enum status hdf5_put_attribute(struct hdf5 *file, const char *path, const char *key,
 				      hid_t type, hid_t space, const void *block, struct err *err)
 {
-	const hid_t object = hdf5_open_object(file, place);
+	const hid_t object = hdf5_open_object(file, path);
 	hid_t id = -1;
 	herr_t put = -1;
 
@@ -498,18 +498,18 @@ static enum status hdf5_put_attribute(struct hdf5 *file, const char *place, cons
 	H5Tclose(type);
 	if (object >= 0)
 		H5Oclose(object);
-	return put < 0 ? hdf5_write_failed(file, place, err) : ST_OK;
+	return put < 0 ? hdf5_write_failed(file, path, err) : ST_OK;
 }
 
 /* A string of variable length is stored outside the object's header, so that it may be long. */
-enum status hdf5_put_text(struct hdf5 *file, const char *place, const char *key, const char *text,
+enum status hdf5_put_text(struct hdf5 *file, const char *path, const char *key, const char *text,
 			  struct err *err)
 {
 	const hid_t type = H5Tcopy(H5T_C_S1);
 
 	H5Tset_size(type, H5T_VARIABLE);
 	H5Tset_cset(type, H5T_CSET_UTF8);
-	return hdf5_put_attribute(file, place, key, type, H5Screate(H5S_SCALAR), &text, err);
+	return hdf5_put_attribute(file, path, key, type, H5Screate(H5S_SCALAR), &text, err);
 }
 
 static size_t hdf5_longest(const char *const *items, int count)
@@ -521,7 +521,7 @@ static size_t hdf5_longest(const char *const *items, int count)
 	return longest;
 }
 
-static enum status hdf5_put_part(struct hdf5 *file, const char *place, const char *key,
+static enum status hdf5_put_part(struct hdf5 *file, const char *path, const char *key,
 				 const char *const *items, int count, struct err *err)
 {
 	const hsize_t dim[1] = {(hsize_t)count};
@@ -537,13 +537,13 @@ static enum status hdf5_put_part(struct hdf5 *file, const char *place, const cha
 	H5Tset_strpad(type, H5T_STR_NULLPAD);
 	for (int i = 0; i < count; i++)
 		memcpy(block + (size_t)i * size, items[i], strlen(items[i]));
-	status = hdf5_put_attribute(file, place, key, type, H5Screate_simple(1, dim, NULL), block,
+	status = hdf5_put_attribute(file, path, key, type, H5Screate_simple(1, dim, NULL), block,
 				    err);
 	mem_free(block);
 	return status;
 }
 
-enum status hdf5_put_texts(struct hdf5 *file, const char *place, const char *key,
+enum status hdf5_put_texts(struct hdf5 *file, const char *path, const char *key,
 			   const char *const *items, int count, struct err *err)
 {
 	const int per_part = (int)(HDF5_KEY_MOST / hdf5_longest(items, count));
@@ -551,16 +551,16 @@ enum status hdf5_put_texts(struct hdf5 *file, const char *place, const char *key
 	char part[80];
 
 	if (count <= per_part)
-		return hdf5_put_part(file, place, key, items, count, err);
+		return hdf5_put_part(file, path, key, items, count, err);
 	for (int at = 0, i = 0; at < count && status == ST_OK; at += per_part, i++) {
 		snprintf(part, sizeof(part), "%.64s%d", key, i);
-		status = hdf5_put_part(file, place, part, items + at, min(per_part, count - at),
-				       err);
+		status =
+			hdf5_put_part(file, path, part, items + at, min(per_part, count - at), err);
 	}
 	return status;
 }
 
-enum status hdf5_put(struct hdf5 *file, const char *place, const struct hdf5_shape *shape,
+enum status hdf5_put(struct hdf5 *file, const char *path, const struct hdf5_shape *shape,
 		     const float *values, struct err *err)
 {
 	hid_t links = H5Pcreate(H5P_LINK_CREATE), creation = H5Pcreate(H5P_DATASET_CREATE), space,
@@ -573,7 +573,7 @@ enum status hdf5_put(struct hdf5 *file, const char *place, const struct hdf5_sha
 	H5Pset_create_intermediate_group(links, 1);
 	H5Pset_obj_track_times(creation, 0); /* so that equal values give equal bytes */
 	space = shape->ndim ? H5Screate_simple(shape->ndim, dim, NULL) : H5Screate(H5S_SCALAR);
-	id = H5Dcreate2(file->id, place, H5T_IEEE_F32LE, space, links, creation, H5P_DEFAULT);
+	id = H5Dcreate2(file->id, path, H5T_IEEE_F32LE, space, links, creation, H5P_DEFAULT);
 	if (id >= 0) {
 		put = H5Dwrite(id, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values);
 		H5Dclose(id);
@@ -581,7 +581,7 @@ enum status hdf5_put(struct hdf5 *file, const char *place, const struct hdf5_sha
 	H5Sclose(space);
 	H5Pclose(creation);
 	H5Pclose(links);
-	return put < 0 ? hdf5_write_failed(file, place, err) : ST_OK;
+	return put < 0 ? hdf5_write_failed(file, path, err) : ST_OK;
 }
 
 enum status hdf5_bytes(struct hdf5 *file, char **out, size_t *length, struct err *err)

@@ -7,7 +7,7 @@
  * it (sizes of strings, numbers of entries, compressed chunks); they do not follow links to other
  * files.
  *
- * A place is a path within the file; "" or "/" is the root. One thread at a time. Built only with
+ * Paths are within the file; "" or "/" is the root. One thread at a time. Built only with
  * libhdf5: see keras_hdf5.h.
  */
 #ifndef HDF5_FILE_H
@@ -42,37 +42,37 @@ void hdf5_close(struct hdf5 *file); /* accepts NULL */
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-bool hdf5_has_group(const struct hdf5 *file, const char *place);
-bool hdf5_has_attribute(const struct hdf5 *file, const char *place, const char *key);
+bool hdf5_has_group(const struct hdf5 *file, const char *path);
+bool hdf5_has_attribute(const struct hdf5 *file, const char *path, const char *key);
 
-/* Read the string attribute @key of the group @place; free *@out with mem_free(). */
-enum status hdf5_text(const struct hdf5 *file, const char *place, const char *key, char **out,
+/* Read the string attribute @key of the group @path; free *@out with mem_free(). */
+enum status hdf5_text(const struct hdf5 *file, const char *path, const char *key, char **out,
 		      struct err *err);
 /* Read a list of strings, which Keras splits into KEY0, KEY1 ... if it is long. ST_NOTFOUND:
  * neither KEY nor KEY0 exists. */
-enum status hdf5_texts(const struct hdf5 *file, const char *place, const char *key,
+enum status hdf5_texts(const struct hdf5 *file, const char *path, const char *key,
 		       struct hdf5_texts *out, struct err *err);
-/* List the names in the group @place, in order. */
-enum status hdf5_names(const struct hdf5 *file, const char *place, struct hdf5_texts *out,
+/* List the names in the group @path, in order. */
+enum status hdf5_names(const struct hdf5 *file, const char *path, struct hdf5_texts *out,
 		       struct err *err);
 
-/* The shape of the array at @place. Its elements must be floats of 16, 32 or 64 bits. */
-enum status hdf5_shape(const struct hdf5 *file, const char *place, struct hdf5_shape *out,
+/* The shape of the array at @path. Its elements must be floats of 16, 32 or 64 bits. */
+enum status hdf5_shape(const struct hdf5 *file, const char *path, struct hdf5_shape *out,
 		       struct err *err);
 /* Read the array's values as float32; @count must be their number. */
-enum status hdf5_read(const struct hdf5 *file, const char *place, float *out, size_t count,
+enum status hdf5_read(const struct hdf5 *file, const char *path, float *out, size_t count,
 		      struct err *err);
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* Create the group, and missing groups on the path to @place. */
-enum status hdf5_put_group(struct hdf5 *file, const char *place, struct err *err);
-enum status hdf5_put_text(struct hdf5 *file, const char *place, const char *key, const char *text,
+/* Create the group, and missing groups on the path to @path. */
+enum status hdf5_put_group(struct hdf5 *file, const char *path, struct err *err);
+enum status hdf5_put_text(struct hdf5 *file, const char *path, const char *key, const char *text,
 			  struct err *err);
 /* Like Keras, split a list that is too long for an object's header into KEY0, KEY1 ... */
-enum status hdf5_put_texts(struct hdf5 *file, const char *place, const char *key,
+enum status hdf5_put_texts(struct hdf5 *file, const char *path, const char *key,
 			   const char *const *items, int count, struct err *err);
-enum status hdf5_put(struct hdf5 *file, const char *place, const struct hdf5_shape *shape,
+enum status hdf5_put(struct hdf5 *file, const char *path, const struct hdf5_shape *shape,
 		     const float *values, struct err *err);
 /* Return the file's bytes; free *@out with mem_free(). The same content gives the same bytes. */
 enum status hdf5_bytes(struct hdf5 *file, char **out, size_t *length, struct err *err);

@@ -27,7 +27,7 @@
 
 #define KERAS_ARRAYS_MOST 65536
 #define KERAS_DEPTH       64 /* maximum nesting of groups */
-#define KERAS_PLACE_SIZE  4096
+#define KERAS_PATH_SIZE   4096
 #define KERAS_TRIAL_BYTES ((rlim_t)1 << 30) /* in addition to what the file needs */
 #define KERAS_TRIAL_S     300               /* of processor time, enough for gigabytes */
 
@@ -41,9 +41,9 @@ struct keras_source {
 	struct hdf5 *file;
 	struct arena arena;
 	struct npz_array *arrays;
-	const char **places; /* path of each array */
-	const char **names;  /* name of each array, as in the file */
-	size_t arrays_room, places_room, names_room, groups_room;
+	const char **paths; /* path of each array */
+	const char **names; /* name of each array, as in the file */
+	size_t arrays_room, paths_room, names_room, groups_room;
 	struct keras_group *groups;
 	int count, group_count, visited;
 	struct err *err;
@@ -56,7 +56,7 @@ static void source_free(struct keras_source *s)
 	hdf5_close(s->file);
 	arena_fini(&s->arena);
 	mem_free(s->arrays);
-	mem_free(s->places);
+	mem_free(s->paths);
 	mem_free(s->names);
 	mem_free(s->groups);
 	mem_free(s);
@@ -78,40 +78,40 @@ static void add_group(struct keras_source *s, const char *name)
 		err_nomem(s->err);
 }
 
-/* Add the array at @place, named @name, to the last group. */
-static void add_array(struct keras_source *s, const char *place, const char *name)
+/* Add the array at @path, named @name, to the last group. */
+static void add_array(struct keras_source *s, const char *path, const char *name)
 {
 	struct hdf5_shape shape;
 	struct npz_array *array;
 	const size_t next = (size_t)s->count + 1;
 
-	if (err_stuck(s->err) || hdf5_shape(s->file, place, &shape, s->err) != ST_OK)
+	if (err_stuck(s->err) || hdf5_shape(s->file, path, &shape, s->err) != ST_OK)
 		return;
 	if (s->count == KERAS_ARRAYS_MOST) {
-		err_set(s->err, ST_LIMIT, "%.512s: is beyond the limit of %d arrays", place,
+		err_set(s->err, ST_LIMIT, "%.512s: is beyond the limit of %d arrays", path,
 			KERAS_ARRAYS_MOST);
 		return;
 	}
 	if (mem_grow(&s->arrays, &s->arrays_room, next, sizeof(*s->arrays)) ||
-	    mem_grow(&s->places, &s->places_room, next, sizeof(*s->places)) ||
+	    mem_grow(&s->paths, &s->paths_room, next, sizeof(*s->paths)) ||
 	    mem_grow(&s->names, &s->names_room, next, sizeof(*s->names)) ||
-	    !(s->places[s->count] = arena_strdup(&s->arena, place)) ||
+	    !(s->paths[s->count] = arena_strdup(&s->arena, path)) ||
 	    !(s->names[s->count] = arena_strdup(&s->arena, name))) {
 		err_nomem(s->err);
 		return;
 	}
 	_Static_assert(HDF5_DIMS == NPZ_DIMS, "shapes out of step");
 	array = &s->arrays[s->count++];
-	*array = (struct npz_array){.name = s->places[s->count - 1], .ndim = shape.ndim};
+	*array = (struct npz_array){.name = s->paths[s->count - 1], .ndim = shape.ndim};
 	memcpy(array->dim, shape.dim, sizeof(array->dim));
 	s->groups[s->group_count - 1].count++;
 }
 
-static bool join(struct keras_source *s, char out[KERAS_PLACE_SIZE], const char *a, const char *b)
+static bool join(struct keras_source *s, char out[KERAS_PATH_SIZE], const char *a, const char *b)
 {
-	const int length = snprintf(out, KERAS_PLACE_SIZE, "%s%s%s", a, *a ? "/" : "", b);
+	const int length = snprintf(out, KERAS_PATH_SIZE, "%s%s%s", a, *a ? "/" : "", b);
 
-	if (length > 0 && length < KERAS_PLACE_SIZE)
+	if (length > 0 && length < KERAS_PATH_SIZE)
 		return true;
 	err_set(s->err, ST_LIMIT, "%.512s: the path of a group is too long", a);
 	return false;
@@ -130,7 +130,7 @@ static bool is_generator(const char *name)
 static void collect_named(struct keras_source *s, const char *base)
 {
 	struct hdf5_texts layers, weights;
-	char group[KERAS_PLACE_SIZE], place[KERAS_PLACE_SIZE];
+	char group[KERAS_PATH_SIZE], path[KERAS_PATH_SIZE];
 
 	hdf5_texts(s->file, base, "layer_names", &layers, s->err);
 	for (int i = 0; !err_stuck(s->err) && i < layers.count; i++) {
@@ -139,11 +139,11 @@ static void collect_named(struct keras_source *s, const char *base)
 			break;
 		for (int w = 0, kept = 0; !err_stuck(s->err) && w < weights.count; w++) {
 			if (is_generator(weights.items[w]) ||
-			    !join(s, place, group, weights.items[w]))
+			    !join(s, path, group, weights.items[w]))
 				continue;
 			if (!kept++)
 				add_group(s, layers.items[i]);
-			add_array(s, place, weights.items[w]);
+			add_array(s, path, weights.items[w]);
 		}
 		mem_free(weights.items);
 	}
@@ -170,16 +170,16 @@ static bool is_list(const char *name)
 	return !strcmp(name, "layers") || !strcmp(name, "_layer_checkpoint_dependencies");
 }
 
-static void collect_numbered(struct keras_source *s, const char *place, const char *home,
+static void collect_numbered(struct keras_source *s, const char *path, const char *home,
 			     bool in_list, int depth);
 
-/* Collect vars/0, vars/1 ... of @place. */
-static void collect_vars(struct keras_source *s, const char *place)
+/* Collect vars/0, vars/1 ... of @path. */
+static void collect_vars(struct keras_source *s, const char *path)
 {
-	char vars[KERAS_PLACE_SIZE], at[KERAS_PLACE_SIZE], number[16];
+	char vars[KERAS_PATH_SIZE], at[KERAS_PATH_SIZE], number[16];
 	struct hdf5_texts names;
 
-	if (!join(s, vars, place, "vars") || !hdf5_has_group(s->file, vars) ||
+	if (!join(s, vars, path, "vars") || !hdf5_has_group(s->file, vars) ||
 	    hdf5_names(s->file, vars, &names, s->err) != ST_OK)
 		return;
 	for (int i = 0; !err_stuck(s->err) && i < names.count; i++) {
@@ -190,11 +190,11 @@ static void collect_vars(struct keras_source *s, const char *place)
 	mem_free(names.items);
 }
 
-/* Collect those of @names in @place that have rank @rank. */
-static void collect_children(struct keras_source *s, const char *place, const char *home,
+/* Collect those of @names in @path that have rank @rank. */
+static void collect_children(struct keras_source *s, const char *path, const char *home,
 			     const struct hdf5_texts *names, bool in_list, int rank, int depth)
 {
-	char child[KERAS_PLACE_SIZE], inner[KERAS_PLACE_SIZE];
+	char child[KERAS_PATH_SIZE], inner[KERAS_PATH_SIZE];
 
 	for (int i = 0; !err_stuck(s->err) && i < names->count; i++) {
 		const char *name = names->items[i];
@@ -202,7 +202,7 @@ static void collect_children(struct keras_source *s, const char *place, const ch
 
 		if (child_rank(name) != rank || !strcmp(name, "vars") ||
 		    (!in_list && is_generator(name)) || (depth == 0 && !list) ||
-		    !join(s, child, place, name) || !hdf5_has_group(s->file, child))
+		    !join(s, child, path, name) || !hdf5_has_group(s->file, child))
 			continue;
 		if (list ? !join(s, inner, home, "layers") : in_list && !join(s, inner, home, name))
 			return;
@@ -212,22 +212,22 @@ static void collect_children(struct keras_source *s, const char *place, const ch
 	}
 }
 
-/* Keras 3: collect groups by the layers' classes. @in_list: the children of @place are layers. */
-static void collect_numbered(struct keras_source *s, const char *place, const char *home,
+/* Keras 3: collect groups by the layers' classes. @in_list: the children of @path are layers. */
+static void collect_numbered(struct keras_source *s, const char *path, const char *home,
 			     bool in_list, int depth)
 {
 	struct hdf5_texts names;
 
 	if (++s->visited > KERAS_ARRAYS_MOST || depth > KERAS_DEPTH)
-		err_set(s->err, ST_LIMIT, "%.512s: groups are nested too deep or too many", place);
+		err_set(s->err, ST_LIMIT, "%.512s: groups are nested too deep or too many", path);
 	if (err_stuck(s->err))
 		return;
 	if (depth > 0 && !in_list)
-		collect_vars(s, place);
-	if (err_stuck(s->err) || hdf5_names(s->file, place, &names, s->err) != ST_OK)
+		collect_vars(s, path);
+	if (err_stuck(s->err) || hdf5_names(s->file, path, &names, s->err) != ST_OK)
 		return;
 	for (int rank = 0; rank <= child_rank(""); rank++)
-		collect_children(s, place, home, &names, in_list, rank, depth);
+		collect_children(s, path, home, &names, in_list, rank, depth);
 	mem_free(names.items);
 }
 
@@ -320,7 +320,7 @@ static bool read_all(const char *name, const void *bytes, size_t length)
 			count *= (size_t)s.arrays[i].dim[d];
 		values = mem_alloc(count * sizeof(*values) + 1);
 		if (values)
-			hdf5_read(s.file, s.places[i], values, count, &err);
+			hdf5_read(s.file, s.paths[i], values, count, &err);
 		mem_free(values);
 	}
 	hdf5_close(s.file);
@@ -510,7 +510,7 @@ static enum status source_read(const void *file, int index, float *out, size_t c
 {
 	const struct keras_source *s = file;
 
-	return hdf5_read(s->file, s->places[index], out, count, err);
+	return hdf5_read(s->file, s->paths[index], out, count, err);
 }
 
 static void source_close(const void *file)
@@ -617,17 +617,17 @@ struct keras_writer {
 	struct err *err;
 };
 
-static void write_array(struct keras_writer *w, const char *place, int index)
+static void write_array(struct keras_writer *w, const char *path, int index)
 {
 	const struct model_param *param = &w->model->params[index];
 	struct hdf5_shape shape = {.ndim = param->shape.ndim};
 
 	_Static_assert(MODEL_DIMS <= HDF5_DIMS, "a parameter has too many dimensions");
 	memcpy(shape.dim, param->shape.dim, sizeof(param->shape.dim));
-	if (!place)
+	if (!path)
 		err_nomem(w->err);
 	else if (!err_stuck(w->err))
-		hdf5_put(w->file, place, &shape, w->weights + param->offset, w->err);
+		hdf5_put(w->file, path, &shape, w->weights + param->offset, w->err);
 }
 
 /* "lstm/lstm_cell/kernel:0" */
@@ -663,12 +663,12 @@ static void write_row(struct keras_writer *w, const char *base, int row, int *pa
 		hdf5_put_texts(w->file, group, "weight_names", names, count, w->err);
 }
 
-static void write_versions(struct keras_writer *w, const char *place)
+static void write_versions(struct keras_writer *w, const char *path)
 {
 	if (!err_stuck(w->err))
-		hdf5_put_text(w->file, place, "backend", "tensorflow", w->err);
+		hdf5_put_text(w->file, path, "backend", "tensorflow", w->err);
 	if (!err_stuck(w->err))
-		hdf5_put_text(w->file, place, "keras_version", "2.15.0", w->err);
+		hdf5_put_text(w->file, path, "keras_version", "2.15.0", w->err);
 }
 
 static void write_named(struct keras_writer *w, const char *config)
