@@ -140,7 +140,7 @@ static void compute_cost(const struct ipu_target *target, const struct ipu_op *o
 		(double)covered(pool, 0, cut->field[0]) * (double)covered(pool, 1, cut->field[1]);
 	const double own = (double)cut->field[0] * (double)cut->field[1];
 	/* Channels arrive in groups as convolutions produce them; groups of less than a vector are
-	 * padded by others of the field (PoolPlan.cpp, getTransform). */
+	 * combined with other positions of the field (PoolPlan.cpp, getTransform). */
 	const int64_t lanes = ipu__lanes(target, op->dtype);
 	const int64_t comes = max(lanes, min(CHANNELS, pool->channels & -pool->channels));
 	const bool as_it_comes = cut->vectors * lanes == comes;
