@@ -106,31 +106,3 @@ enum status ipu_graph_split(struct ipu_node *nodes, int node_count,
 	mem_free(needed);
 	return ST_OK;
 }
-
-static bool read_later(const struct ipu_graph *graph, int tensor, int stage)
-{
-	for (int n = 0; n < graph->node_count; n++) {
-		const struct ipu_node *node = &graph->nodes[n];
-
-		if (node->op.stage <= stage)
-			continue;
-		for (int i = 0; i < node->read_count; i++)
-			if (node->reads[i] == tensor)
-				return true;
-	}
-	return false;
-}
-
-int64_t ipu_graph_sent(const struct ipu_graph *graph, int stage)
-{
-	int64_t bytes = 0;
-
-	for (int t = 0; t < graph->tensor_count; t++) {
-		const struct ipu_tensor *tensor = &graph->tensors[t];
-
-		if (tensor->stage == stage && tensor->kind == IPU_TENSOR_ACTIVATION &&
-		    read_later(graph, t, stage))
-			bytes += ipu_tensor_bytes(tensor);
-	}
-	return bytes;
-}

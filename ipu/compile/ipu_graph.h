@@ -101,8 +101,4 @@ bool ipu_node_in(const struct ipu_node *node, int stage, char phase);
 enum status ipu_graph_split(struct ipu_node *nodes, int node_count,
 			    const struct ipu_tensor *tensors, int tensor_count, struct err *err);
 
-/* Bytes per micro-batch sent from @stage: tensors that @stage makes in its forward phase and a
- * later stage reads in any phase. */
-int64_t ipu_graph_sent(const struct ipu_graph *graph, int stage);
-
 #endif /* IPU_GRAPH_H */
