@@ -1,8 +1,8 @@
 /*
- * A model: its life, its shapes and parameters, the order of its stages, and what one may ask it.
+ * A model: creating it, its shapes and parameters, sorting by stages, and queries.
  *
- * Threading: a model is read-only once it is made and in order. Ownership: the model and all it
- * points to lie in one arena, which the model holds in `memory`.
+ * Threading: a model is read-only after model_new() and model_order(). Ownership: the model and
+ * everything it points to are in one arena, which the model refers to by `memory`.
  */
 #include "model/model.h"
 
@@ -18,16 +18,16 @@
 #include "model/model_reader.h"
 
 #define MODEL_FIRST_PARAMS 8
-#define MODEL_VALUES       (INT64_C(1) << 39) /* the most values of a model */
-#define MODEL_ITEM_VALUES  (INT64_C(1) << 40) /* the most values of an item in a layer */
+#define MODEL_VALUES       (INT64_C(1) << 39) /* limit on a model's values */
+#define MODEL_ITEM_VALUES  (INT64_C(1) << 40) /* limit on the values of one item in a layer */
 
-/* What `memory` points to. */
+/* The target of `memory`. */
 struct model_box {
 	struct arena arena;
 	struct model model;
 };
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- creating and freeing -------------------------------------------------------------------- */
 
 static void model_read(struct model_box *box, const struct json_at *at,
 		       const struct model_shape *input, bool ends, struct err *err)
@@ -50,15 +50,15 @@ static void model_read(struct model_box *box, const struct json_at *at,
 	mem_free(reader.notes);
 }
 
-static enum status model_make(struct model **out, const struct json_at *at,
-			      const struct model_shape *input, bool ends, struct err *err)
+static enum status model_create(struct model **out, const struct json_at *at,
+				const struct model_shape *input, bool ends, struct err *err)
 {
 	struct model_box *box = mem_calloc(1, sizeof(*box));
 	struct err own;
 
 	*out = NULL;
 	err = err_start(err, &own);
-	/* The first block is chained when it is asked for. */
+	/* The arena allocates its first block on the first request. */
 	if (!box || arena_init(&box->arena, 0)) {
 		mem_free(box);
 		return err_nomem(err);
@@ -77,12 +77,12 @@ static enum status model_make(struct model **out, const struct json_at *at,
 enum status model_new(struct model **out, const struct json_at *at, const struct model_shape *input,
 		      struct err *err)
 {
-	return model_make(out, at, input, false, err);
+	return model_create(out, at, input, false, err);
 }
 
 enum status model_new_outputs(struct model **out, const struct json_at *at, struct err *err)
 {
-	return model_make(out, at, NULL, true, err);
+	return model_create(out, at, NULL, true, err);
 }
 
 void model_free(struct model *model)
@@ -187,7 +187,7 @@ enum status model__read_shape(const struct json_at *at, struct model_shape *out,
 
 /* ---- parameters ------------------------------------------------------------------------------ */
 
-/* The list doubles whenever its length is a power of two, so no capacity is kept. */
+/* The capacity follows from the count: the list doubles when the count reaches a power of two. */
 static int model_grow_params(struct model *model)
 {
 	size_t count = (size_t)model->param_count;
@@ -204,7 +204,7 @@ static int model_grow_params(struct model *model)
 	return 0;
 }
 
-/* Whether this machine could train it is another question: a model may be read to plan it. */
+/* This is not a check that the machine can train the model: it may be read only for planning. */
 static enum status model_check_size(const struct model *model, const struct json_at *at,
 				    const struct model_shape *shape, struct err *err)
 {
@@ -220,7 +220,7 @@ static enum status model_check_size(const struct model *model, const struct json
 		4.0 * count * 1e-12);
 }
 
-/* A parameter that the first call of the layer has made. */
+/* Return a parameter that the first call of the layer has created. */
 static enum status model_shared_param(const struct model *model, struct model_layer *layer,
 				      const struct json_at *at, const struct model_shape *shape,
 				      struct model_param **out, struct err *err)
@@ -281,7 +281,7 @@ enum status model__add_param(struct model *model, struct model_layer *layer,
 	return ST_OK;
 }
 
-/* ---- the order of the stages ----------------------------------------------------------------- */
+/* ---- sorting by stages ----------------------------------------------------------------------- */
 
 struct order_key {
 	int stage, position;
@@ -323,9 +323,9 @@ static bool order_is_sorted(const struct model *model, const int *stage)
 	return true;
 }
 
-/* Layers to their new places, each followed by its parameters. What is new is made beside what is
- * there, and taken over at the end: a failure changes nothing. */
-static enum status order_apply(struct model *model, const struct order_key *keys, int *place,
+/* Move layers, each with its parameters, to their new positions. The new arrays are built beside
+ * the old ones and installed last, so that a failure changes nothing. */
+static enum status order_apply(struct model *model, const struct order_key *keys, int *new_position,
 			       struct err *err)
 {
 	struct model_layer *layers =
@@ -338,7 +338,7 @@ static enum status order_apply(struct model *model, const struct order_key *keys
 	if (!layers || !params)
 		return err_nomem(err);
 	for (int i = 0; i < model->layer_count; i++)
-		place[keys[i].position] = i;
+		new_position[keys[i].position] = i;
 	for (int i = 0; i < model->layer_count; i++) {
 		const struct model_layer *old = &model->layers[keys[i].position];
 		int *inputs = model__alloc(model, (size_t)old->input_count, sizeof(*inputs));
@@ -346,17 +346,17 @@ static enum status order_apply(struct model *model, const struct order_key *keys
 		if (!inputs)
 			return err_nomem(err);
 		for (int j = 0; j < old->input_count; j++)
-			inputs[j] =
-				old->inputs[j] == MODEL_INPUT ? MODEL_INPUT : place[old->inputs[j]];
+			inputs[j] = old->inputs[j] == MODEL_INPUT ? MODEL_INPUT
+								  : new_position[old->inputs[j]];
 		layers[i] = *old;
 		layers[i].position = i;
 		layers[i].inputs = inputs;
 		layers[i].first_param = count;
 		if (model_layer_again(model,
-				      old)) { /* the first call stands before, and in its stage */
+				      old)) { /* the first call is earlier, in the same stage */
 			const int first = model->params[old->first_param].layer;
 
-			layers[i].first_param = layers[place[first]].first_param;
+			layers[i].first_param = layers[new_position[first]].first_param;
 			continue;
 		}
 		for (int j = 0; j < old->param_count; j++) {
@@ -372,7 +372,7 @@ static enum status order_apply(struct model *model, const struct order_key *keys
 	model->params = params;
 	for (int o = 0; o < model->output_count; o++)
 		if (model->outputs[o].mask)
-			model->outputs[o].mask = place[model->outputs[o].mask];
+			model->outputs[o].mask = new_position[model->outputs[o].mask];
 	return ST_OK;
 }
 
@@ -381,22 +381,22 @@ enum status model_order(struct model *model, const int *stage, struct err *err)
 	size_t count = (size_t)model->layer_count;
 	enum status status = order_check(model, stage, err);
 	struct order_key *keys;
-	int *place;
+	int *new_position;
 
 	if (status != ST_OK || order_is_sorted(model, stage))
 		return status;
 	keys = mem_calloc(count, sizeof(*keys));
-	place = mem_calloc(count, sizeof(*place));
-	if (keys && place) {
+	new_position = mem_calloc(count, sizeof(*new_position));
+	if (keys && new_position) {
 		for (int i = 0; i < model->layer_count; i++)
 			keys[i] = (struct order_key){stage[i], i};
 		qsort(keys, count, sizeof(*keys), order_compare);
-		status = order_apply(model, keys, place, err);
+		status = order_apply(model, keys, new_position, err);
 	} else {
 		status = err_nomem(err);
 	}
 	mem_free(keys);
-	mem_free(place);
+	mem_free(new_position);
 	return status;
 }
 
@@ -404,21 +404,22 @@ enum status model_order(struct model *model, const int *stage, struct err *err)
 
 void model_set_policy(struct model *model, enum model_policy global)
 {
-	bool said[MODEL_POLICIES] = {false}, mixed;
-	bool follows[MODEL_POLICIES] = {false};
+	bool present[MODEL_POLICIES] = {false}, mixed;
+	bool follows_global[MODEL_POLICIES] = {false};
 
 	for (int i = 0; i < model->layer_count; i++)
 		if (model_layer_outfeed(&model->layers[i]) == MODEL_NO_OUTFEED)
-			said[model->layers[i].policy] = true;
-	mixed = said[MODEL_POLICY_MIXED] || said[MODEL_POLICY_MIXED_BFLOAT16];
-	follows[MODEL_POLICY_OPEN] = true;
-	follows[MODEL_POLICY_TEXT] = !mixed;
-	follows[MODEL_POLICY_FLOAT32] =
-		!said[MODEL_POLICY_OPEN] && !said[MODEL_POLICY_TEXT] && !mixed;
+			present[model->layers[i].policy] = true;
+	mixed = present[MODEL_POLICY_MIXED] || present[MODEL_POLICY_MIXED_BFLOAT16];
+	follows_global[MODEL_POLICY_OPEN] = true;
+	follows_global[MODEL_POLICY_TEXT] = !mixed;
+	follows_global[MODEL_POLICY_FLOAT32] =
+		!present[MODEL_POLICY_OPEN] && !present[MODEL_POLICY_TEXT] && !mixed;
 
 	for (int i = 0; i < model->layer_count; i++) {
 		struct model_layer *layer = &model->layers[i];
-		const enum model_policy policy = follows[layer->policy] ? global : layer->policy;
+		const enum model_policy policy =
+			follows_global[layer->policy] ? global : layer->policy;
 
 		layer->half = policy == MODEL_POLICY_MIXED;
 		layer->bfloat16 = policy == MODEL_POLICY_MIXED_BFLOAT16;
@@ -449,7 +450,7 @@ const char *model_policy_name(enum model_policy policy)
 	return policy == MODEL_POLICY_MIXED ? "mixed_float16" : "float32";
 }
 
-/* ---- asking ---------------------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------------------- */
 
 const struct model_shape *model_input_shape(const struct model *model,
 					    const struct model_layer *layer, int index)

@@ -1,7 +1,7 @@
 /*
- * The calls of a model's list of layers: what comes into each, its shape and masks, and the layers
- * that it becomes: one, those of a mask or of states beside it, or another call of one that is
- * there.
+ * The calls of a model's list of layers: the inputs, shape and masks of each, and the layers
+ * that it becomes. A call becomes one layer, possibly followed by layers for its mask or states,
+ * or a repeated call of an existing layer.
  *
  * Threading and ownership: see model_reader.h.
  */
@@ -13,9 +13,8 @@
 
 #define READ_FIRST_LAYERS 64
 
-/* ---- shapes of what comes in ----------------------------------------------------------------- */
+/* ---- input shapes ---------------------------------------------------------------------------- */
 
-/* The shape of @tensor, a layer's output or the model's input; NULL: not known so far. */
 const struct model_shape *model__tensor_shape(const struct model_reader *reader, int tensor)
 {
 	if (tensor != MODEL_INPUT)
@@ -23,30 +22,29 @@ const struct model_shape *model__tensor_shape(const struct model_reader *reader,
 	return reader->input_known ? &reader->model->input : reader->data;
 }
 
-static int read_call_output(const struct model_call *call, int output)
+static int call_output(const struct model_call *call, int output)
 {
 	return call->sources ? call->sources[output] : call->source + output;
 }
 
-int model__end(const struct model_scope *scope, int index)
+int model__output_tensor(const struct model_scope *scope, int index)
 {
 	const struct model_end *end = &scope->outputs[index];
 
-	return read_call_output(&scope->calls[end->call], end->output);
+	return call_output(&scope->calls[end->call], end->output);
 }
 
-/* What comes into @call as its input @index: a layer's output or the model's input. */
-int model__tensor(const struct model_scope *scope, const struct model_call *call, int index)
+int model__input_tensor(const struct model_scope *scope, const struct model_call *call, int index)
 {
 	if (call->inputs[index] == MODEL_OUTSIDE)
 		return scope->tensors[0];
-	return read_call_output(&scope->calls[call->inputs[index]],
-				call->from ? call->from[index].output : 0);
+	return call_output(&scope->calls[call->inputs[index]],
+			   call->from ? call->from[index].output : 0);
 }
 
-/* Alike but, where @loose, for dimensions of 1 at the end: data of images of one channel come with
- * and without it. */
-static bool read_same_shape(const struct model_shape *a, const struct model_shape *b, bool loose)
+/* Whether two shapes are equal. @loose: trailing dimensions of 1 are ignored, because images of one
+ * channel exist with and without that dimension. */
+static bool same_shape(const struct model_shape *a, const struct model_shape *b, bool loose)
 {
 	int most = max(a->ndim, b->ndim);
 
@@ -58,8 +56,8 @@ static bool read_same_shape(const struct model_shape *a, const struct model_shap
 	return true;
 }
 
-/* The shape at @at is that of @tensor: the first such one is the model's input, any other must
- * agree. Dimensions that it leaves open are those that come in. */
+/* Read the shape at @at, which is that of @tensor. The first shape of the model's input defines it;
+ * any other must agree. Dimensions that the JSON leaves open are copied from the known shape. */
 static void read_shape(struct model_reader *reader, const struct json_at *at, int tensor)
 {
 	const struct model_shape *present = model__tensor_shape(reader, tensor);
@@ -76,7 +74,7 @@ static void read_shape(struct model_reader *reader, const struct json_at *at, in
 			shape.dim[i] = present->dim[i];
 		open = open || !shape.dim[i];
 	}
-	if (present && !read_same_shape(&shape, present, loose)) {
+	if (present && !same_shape(&shape, present, loose)) {
 		model_shape_text(present, 0, other_text, sizeof(other_text));
 		json_fail(at, reader->err, "the input shape %s does not fit %s, which comes in",
 			  here_text, other_text);
@@ -107,8 +105,8 @@ static void read_given_shape(struct model_reader *reader, const struct json_at *
 			read_shape(reader, &here, tensor);
 }
 
-/* From here on the shape of what comes in has to be known. */
-static void read_need_shape(struct model_reader *reader, const struct json_at *at)
+/* Fix the shape of the model's input to the data's if no layer has stated it so far. */
+static void require_input_shape(struct model_reader *reader, const struct json_at *at)
 {
 	if (reader->input_known || err_stuck(reader->err))
 		return;
@@ -138,7 +136,6 @@ static void read_input_config(struct model_reader *reader, const struct json_at 
 	model_config_check(config, options, ARRAY_LEN(options), NULL, 0, reader->err);
 }
 
-/* What comes into a scope, through its InputLayer. */
 void model__read_input(struct model_reader *reader, const struct model_scope *scope,
 		       struct model_call *call, const struct json_at *at)
 {
@@ -161,7 +158,7 @@ bool model__is_part(const struct model_scope *scope, const struct model_entry *e
 	return entry->kind == MODEL_ENTRY_INPUT && scope->calls[entry->first_call].input_count;
 }
 
-/* The shape of an InputLayer beside others: all of it stands there. */
+/* Read the shape of one of several InputLayers, which must be complete. */
 static void read_part_shape(struct model_reader *reader, const struct json_at *at,
 			    struct model_part *part)
 {
@@ -194,7 +191,6 @@ static void read_part_shape(struct model_reader *reader, const struct json_at *a
 	reader->model->batch = batch ? batch : reader->model->batch;
 }
 
-/* The model's input is one row of all of them, and their InputLayers become layers. */
 void model__read_parts(struct model_reader *reader, struct model_scope *scope,
 		       const struct json_at *config)
 {
@@ -230,7 +226,7 @@ void model__read_parts(struct model_reader *reader, struct model_scope *scope,
 	if (!err_stuck(reader->err))
 		model__check_shape(&place, &model->input, reader->err);
 	if (!err_stuck(reader->err) && reader->data &&
-	    !read_same_shape(reader->data, &model->input, false))
+	    !same_shape(reader->data, &model->input, false))
 		json_fail(&place, reader->err,
 			  "the data have items of %lld numbers, the model's %d inputs %lld: "
 			  "data.inputs names an array for each input",
@@ -240,7 +236,7 @@ void model__read_parts(struct model_reader *reader, struct model_scope *scope,
 
 /* ---- a layer --------------------------------------------------------------------------------- */
 
-/* The list doubles whenever its length is a power of two, so no capacity is kept. */
+/* The capacity follows from the count: the list doubles when the count reaches a power of two. */
 struct model_layer *model__new_layer(struct model_reader *reader)
 {
 	struct model *model = reader->model;
@@ -259,8 +255,8 @@ struct model_layer *model__new_layer(struct model_reader *reader)
 	return &model->layers[count];
 }
 
-/* The name of a layer in the whole model. The model's own layers have been noted all at once, for
- * nested ones to give way. */
+/* Set a name that is unique in the whole model. The outermost model's layer names have been
+ * reserved already, so nested layers are the ones that get a prefix. */
 static void read_layer_name(struct model_reader *reader, const struct model_scope *scope,
 			    const struct model_entry *entry, struct model_layer *layer,
 			    const struct json_at *at)
@@ -279,9 +275,9 @@ static void read_layer_name(struct model_reader *reader, const struct model_scop
 		err_nomem(reader->err);
 }
 
-/* ---- further calls --------------------------------------------------------------------------- */
+/* ---- repeated calls -------------------------------------------------------------------------- */
 
-static void read_note(struct model_reader *reader, int layer, int first, int mask)
+static void add_note(struct model_reader *reader, int layer, int first, int mask)
 {
 	if (mem_grow(&reader->notes, &reader->note_capacity, (size_t)layer + 1,
 		     sizeof(*reader->notes)))
@@ -290,8 +286,9 @@ static void read_note(struct model_reader *reader, int layer, int first, int mas
 		reader->notes[layer] = (struct model_note){.mask = mask, .first = first};
 }
 
-/* The layer of which the one that comes next is a call; itself, where it is the first. */
-static int read_first_call(struct model_reader *reader, const struct model_entry *entry,
+/* The layer of the first call of the entry about to be read; the next layer if this is the
+ * first. */
+static int find_first_call(struct model_reader *reader, const struct model_entry *entry,
 			   const struct json_at *at)
 {
 	const int next = reader->model->layer_count;
@@ -305,7 +302,7 @@ static int read_first_call(struct model_reader *reader, const struct model_entry
 	return first;
 }
 
-/* Keras's names of a layer's calls: NAME, NAME_1, NAME_2; here the next that is free. */
+/* Keras names a layer's calls NAME, NAME_1, NAME_2; use the next free one. */
 static void read_call_name(struct model_reader *reader, struct model_layer *layer, int first)
 {
 	do
@@ -319,8 +316,9 @@ static void read_call_name(struct model_reader *reader, struct model_layer *laye
 
 /* ---- masks ----------------------------------------------------------------------------------- */
 
-/* The mask of inputs @first to @end of @layer. Where several have one, it must be the same. */
-static int read_mask(struct model_reader *reader, const struct model_layer *layer, int first,
+/* The mask of inputs @first to @end of @layer. If several inputs have a mask, it must be the
+ * same. */
+static int find_mask(struct model_reader *reader, const struct model_layer *layer, int first,
 		     int end, const struct json_at *at)
 {
 	int mask = MODEL_UNMASKED;
@@ -343,17 +341,17 @@ static int read_mask(struct model_reader *reader, const struct model_layer *laye
 	return mask;
 }
 
-/* Are the steps of @shape those of the mask? */
-static bool read_mask_fits(const struct model_reader *reader, int mask,
-			   const struct model_shape *shape)
+/* Whether @shape has as many steps as the mask. */
+static bool mask_fits(const struct model_reader *reader, int mask, const struct model_shape *shape)
 {
 	return mask != MODEL_UNMASKED && shape->ndim > 1 &&
 	       reader->model->layers[mask].output.dim[0] == shape->dim[0];
 }
 
-/* The layer MAKER/PART, of one input, which is to be counted when it is whole. NULL: a failure. */
-static struct model_layer *read_beside(struct model_reader *reader, int maker, const char *part,
-				       const int *inputs, const struct json_at *at)
+/* Begin the layer MAKER/PART of one input. The caller completes and counts it. NULL: a failure. */
+static struct model_layer *begin_side_layer(struct model_reader *reader, int maker,
+					    const char *part, const int *inputs,
+					    const struct json_at *at)
 {
 	struct model *model = reader->model;
 	struct model_layer *beside = model__new_layer(reader);
@@ -383,9 +381,9 @@ static struct model_layer *read_beside(struct model_reader *reader, int maker, c
 	return err_stuck(reader->err) ? NULL : beside;
 }
 
-/* Parts of the row that the last layer, @maker, puts out: its output, which has @mask where its
- * steps are the mask's, and its states. */
-static void read_make_states(struct model_reader *reader, int maker, int states, int mask,
+/* Append layers that slice the row that layer @maker outputs: its output, which keeps @mask if the
+ * steps agree, and its states. */
+static void add_state_layers(struct model_reader *reader, int maker, int states, int mask,
 			     const struct json_at *at)
 {
 	static const char *const names[] = {"output", "h", "c"};
@@ -395,37 +393,36 @@ static void read_make_states(struct model_reader *reader, int maker, int states,
 	if (inputs)
 		*inputs = maker;
 	for (int i = 0; i <= states && !err_stuck(reader->err); i++) {
-		struct model_layer *part = read_beside(reader, maker, names[i], inputs, at);
+		struct model_layer *part = begin_side_layer(reader, maker, names[i], inputs, at);
 
 		if (!part ||
 		    layer_state(model, &model->layers[maker], i, part, reader->err) != ST_OK)
 			return;
-		read_note(reader, part->position, part->position,
-			  i == 0 && read_mask_fits(reader, mask, &part->output) ? mask
-										: MODEL_UNMASKED);
+		add_note(reader, part->position, part->position,
+			 i == 0 && mask_fits(reader, mask, &part->output) ? mask : MODEL_UNMASKED);
 		model->layer_count++;
 	}
 }
 
-/* The layer NAME/mask beside the last one, which makes a mask of the same input. */
-static void read_make_mask(struct model_reader *reader, const struct json_at *at)
+/* Append the layer NAME/mask, which computes a mask from the inputs of the last layer. */
+static void add_mask_layer(struct model_reader *reader, const struct json_at *at)
 {
 	struct model *model = reader->model;
 	const int position = model->layer_count - 1;
 	struct model_layer *mask =
-		read_beside(reader, position, "mask", model->layers[position].inputs, at);
+		begin_side_layer(reader, position, "mask", model->layers[position].inputs, at);
 	const struct model_layer *maker = &model->layers[position];
 
 	if (!mask)
 		return;
 	if (!err_stuck(reader->err) && layer_mask(model, maker, mask, reader->err) == ST_OK) {
 		reader->notes[maker->position].mask = mask->position;
-		read_note(reader, mask->position, mask->position, MODEL_UNMASKED);
+		add_note(reader, mask->position, mask->position, MODEL_UNMASKED);
 		model->layer_count++;
 	}
 }
 
-/* Padding is left out of the loss where the output still has a mask; 0: it has not. */
+/* If the output still has a mask, the loss ignores padding. */
 int model__output_mask(struct model_reader *reader, const struct json_at *at, int output)
 {
 	struct model *model = reader->model;
@@ -442,11 +439,11 @@ int model__output_mask(struct model_reader *reader, const struct json_at *at, in
 	return mask;
 }
 
-/* Has @mask come into @layer, after the inputs that are its own; the input that it is, or 0. */
-static int read_add_mask(const struct model_reader *reader, struct model_layer *layer, int *inputs,
-			 int mask, const struct model_shape *shape)
+/* Add @mask as an input of @layer after its regular inputs. Returns the input's index, or 0. */
+static int add_mask_input(const struct model_reader *reader, struct model_layer *layer, int *inputs,
+			  int mask, const struct model_shape *shape)
 {
-	if (!read_mask_fits(reader, mask, shape))
+	if (!mask_fits(reader, mask, shape))
 		return 0;
 	layer->reads_inputs = true;
 	for (int i = layer_own_inputs(layer); i < layer->input_count; i++)
@@ -456,23 +453,23 @@ static int read_add_mask(const struct model_reader *reader, struct model_layer *
 	return layer->input_count++;
 }
 
-/* The masks that @layer looks at come in; returns that of the output, where its steps are the
- * first input's. */
-static int read_layer_masks(struct model_reader *reader, struct model_layer *layer, int *inputs,
-			    const struct json_at *at)
+/* Add the masks that @layer uses as inputs. Returns the mask of the output, which is the first
+ * input's if the steps agree. */
+static int connect_masks(struct model_reader *reader, struct model_layer *layer, int *inputs,
+			 const struct json_at *at)
 {
 	const int own = layer->input_count;
 	const bool attends = layer->ops->masks == LAYER_MASKS_ATTEND;
-	const int mask = read_mask(reader, layer, 0, attends ? 1 : own, at);
-	const int keys = attends && own > 1 ? read_mask(reader, layer, 1, own, at) : mask;
+	const int mask = find_mask(reader, layer, 0, attends ? 1 : own, at);
+	const int keys = attends && own > 1 ? find_mask(reader, layer, 1, own, at) : mask;
 
 	if (err_stuck(reader->err) || layer->ops->masks == LAYER_MASKS_END)
 		return MODEL_UNMASKED;
 	if (attends)
-		layer->key_mask = read_add_mask(reader, layer, inputs, keys,
-						model__tensor_shape(reader, inputs[own > 1]));
+		layer->key_mask = add_mask_input(reader, layer, inputs, keys,
+						 model__tensor_shape(reader, inputs[own > 1]));
 	if (attends || layer->ops->masks == LAYER_MASKS_USED)
-		layer->mask = read_add_mask(reader, layer, inputs, mask, &layer->input);
+		layer->mask = add_mask_input(reader, layer, inputs, mask, &layer->input);
 	return mask;
 }
 
@@ -482,9 +479,9 @@ void model__read_layer(struct model_reader *reader, const struct model_scope *sc
 	const struct model_entry *entry = &scope->entries[call->entry];
 	struct model *model = reader->model;
 	struct model_layer *layer = model__new_layer(reader);
-	/* Two more for masks. */
+	/* Space for two masks. */
 	int *inputs = arena_alloc(reader->arena, (size_t)call->input_count + 2, sizeof(*inputs));
-	const int first = read_first_call(reader, entry, at);
+	const int first = find_first_call(reader, entry, at);
 	struct json_at config;
 	int mask;
 
@@ -514,33 +511,33 @@ void model__read_layer(struct model_reader *reader, const struct model_scope *sc
 							   : model__read_policy(&config),
 	};
 	for (int i = 0; i < call->input_count; i++)
-		inputs[i] = model__tensor(scope, call, i);
+		inputs[i] = model__input_tensor(scope, call, i);
 	if (first < model->layer_count)
 		read_call_name(reader, layer, first);
 	else
 		read_layer_name(reader, scope, entry, layer, at);
 	model_option_bool(&config, "trainable", &layer->trainable, reader->err);
 	layer->trainable = layer->trainable && scope->trainable;
-	/* Keras looks at a layer's own input shape where nothing before it says one. */
+	/* Keras uses a layer's own input shape only if nothing before the layer states one. */
 	if (entry->kind == MODEL_ENTRY_LAYER && inputs[0] == MODEL_INPUT && !reader->input_known)
 		read_given_shape(reader, &config, MODEL_INPUT);
 	for (int i = 0; i < layer->input_count; i++)
 		if (inputs[i] == MODEL_INPUT)
-			read_need_shape(reader, at);
+			require_input_shape(reader, at);
 	if (err_stuck(reader->err))
 		return;
 	layer->input = *model__tensor_shape(reader, inputs[0]);
-	mask = read_layer_masks(reader, layer, inputs, at);
+	mask = connect_masks(reader, layer, inputs, at);
 	if (layer->ops->read(model, layer, &config, reader->err) == ST_OK)
 		model__check_shape(at, &layer->output, reader->err);
-	read_note(reader, layer->position, first,
-		  read_mask_fits(reader, mask, &layer->output) ? mask : MODEL_UNMASKED);
+	add_note(reader, layer->position, first,
+		 mask_fits(reader, mask, &layer->output) ? mask : MODEL_UNMASKED);
 	call->source = layer->position;
 	model->layer_count++;
 	if (layer->makes_mask && !err_stuck(reader->err))
-		read_make_mask(reader, at);
+		add_mask_layer(reader, at);
 	if (entry->hands_state && !err_stuck(reader->err)) {
-		read_make_states(reader, call->source, layer_states(entry->ops, entry->config),
+		add_state_layers(reader, call->source, layer_states(entry->ops, entry->config),
 				 mask, at);
 		call->source++;
 	}

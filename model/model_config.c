@@ -1,7 +1,7 @@
 /*
- * Reading what Keras writes: options and what they may say, one table row per rule.
+ * Reading Keras's JSON: options and the values they may have, one table row per rule.
  *
- * Threading: none; nothing is kept.
+ * Threading: any. No state.
  */
 #include "model/model_config.h"
 
@@ -94,7 +94,7 @@ static const cJSON *config_dtype_name(const cJSON *node)
 						"name");
 }
 
-/* The name that a "dtype" says: a text's own or its policy object's; NULL: it says none. */
+/* The policy's name in a "dtype", which is a text or a policy object. NULL: no name. */
 static const char *config_dtype_text(const cJSON *node)
 {
 	return cJSON_GetStringValue(config_dtype_name(node));
@@ -113,7 +113,7 @@ static bool config_dtype(const cJSON *node)
 	       config_is_text(node, "mixed_bfloat16");
 }
 
-/* Whatever type comes in, numbers arrive as float32, which has all whole ones up to 2^24. */
+/* Inputs of any type are converted to float32, which is exact for integers up to 2^24. */
 static bool config_input_dtype(const cJSON *node)
 {
 	static const char *const types[] = {"float16", "float64", "bool",   "uint8",
@@ -279,7 +279,7 @@ void model_option_text(const struct json_at *config, const char *key, const char
 
 /* ---- activations ----------------------------------------------------------------------------- */
 
-/* Keras's names; two of one kind are one function. */
+/* Keras's names; several names may denote one function. */
 static const struct {
 	const char *name;
 	enum model_activation activation;
@@ -304,7 +304,7 @@ static const struct {
 	{"tanh", MODEL_TANH},
 };
 
-/* {"class_name": "function", "config": "relu", ...}: *@name becomes the cursor of "relu". */
+/* Set *@name to the cursor of "relu" in {"class_name": "function", "config": "relu", ...}. */
 static void activation_function(const struct json_at *at, struct json_at *name, struct err *err)
 {
 	const char *class_name;

@@ -1,10 +1,10 @@
 /*
- * How the entries of a functional model are connected, and the order of execution.
+ * The connections between the entries of a functional model, and the execution order.
  *
- * Which outputs come into a layer stands in its "inbound_nodes"; the model's own ends in
+ * A layer's inputs are in its "inbound_nodes"; the model's inputs and outputs are in
  * "input_layers" and "output_layers". Keras 2 writes a call as [["conv", 0, 0, {}], ...]: name,
- * call, output, other arguments. Keras 3 writes {"args": [...], "kwargs": {...}} of tensors that
- * know their ["conv", 0, 0].
+ * call, output, other arguments. Keras 3 writes {"args": [...], "kwargs": {...}} whose tensors
+ * have a keras_history ["conv", 0, 0].
  */
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 
 #define CALL_TENSOR "__keras_tensor__"
 
-/* What it takes to read an entry's calls. */
+/* State while the calls of an entry are read. */
 struct call {
 	struct model_reader *reader;
 	struct model_scope *scope;
@@ -32,10 +32,11 @@ static bool is_nested(const struct model_entry *entry)
 	return entry->kind != MODEL_ENTRY_LAYER && entry->kind != MODEL_ENTRY_INPUT;
 }
 
-/* Keras counts what made a nested model as its call 0, so that calls in this one may begin at 1. */
-static struct model_reference call_numbers(const struct model_scope *scope, int entry,
-					   const struct json_at *call, const struct json_at *output,
-					   struct err *err)
+/* Read the numbers of a reference. Keras counts the construction of a nested model as its call
+ * 0, so the calls in this file may be numbered from 1. */
+static struct model_reference call_read_reference(const struct model_scope *scope, int entry,
+						  const struct json_at *call,
+						  const struct json_at *output, struct err *err)
 {
 	const struct model_reference none = {0, 0, 0};
 	struct model_entry *from = &scope->entries[entry];
@@ -68,9 +69,10 @@ static struct model_reference call_numbers(const struct model_scope *scope, int 
 	return (struct model_reference){entry, number, err_stuck(err) ? 0 : (int)other};
 }
 
-/* ["conv", 0, 0], as items at @at (more may follow). */
-static struct model_reference
-call_history(struct model_reader *reader, const struct model_scope *scope, const struct json_at *at)
+/* Read a reference ["conv", 0, 0] at @at; more items may follow. */
+static struct model_reference call_read_history(struct model_reader *reader,
+						const struct model_scope *scope,
+						const struct json_at *at)
 {
 	const struct model_reference none = {0, 0, 0};
 	struct json_at name_at, call, output;
@@ -93,7 +95,7 @@ call_history(struct model_reader *reader, const struct model_scope *scope, const
 	}
 	found = model__names_find(&scope->names, name);
 	if (found)
-		return call_numbers(scope, *found, &call, &output, err);
+		return call_read_reference(scope, *found, &call, &output, err);
 	known = arena_alloc(&reader->scratch, (size_t)scope->count + 1, sizeof(*known));
 	if (!known) {
 		err_nomem(err);
@@ -105,10 +107,10 @@ call_history(struct model_reader *reader, const struct model_scope *scope, const
 	return none;
 }
 
-static void call_add(const struct call *call, const struct json_at *history)
+static void call_add_input(const struct call *call, const struct json_at *history)
 {
 	struct model_reader *reader = call->reader;
-	const struct model_reference from = call_history(reader, call->scope, history);
+	const struct model_reference from = call_read_history(reader, call->scope, history);
 
 	if (err_stuck(call->err))
 		return;
@@ -134,7 +136,7 @@ static void call_keras_tensor(const struct call *call, const struct json_at *at)
 	else if (!json_child(at, "config", &config) || !json_child(&config, "keras_history", &here))
 		json_fail(at, call->err, "\"config.keras_history\" is missing");
 	else
-		call_add(call, &here);
+		call_add_input(call, &here);
 }
 
 /* ---- arguments ------------------------------------------------------------------------------- */
@@ -173,7 +175,8 @@ static bool call_is_empty(const cJSON *node)
 	return true;
 }
 
-/* What calls of attention may have: a causal mask, further inputs by name, and no scores. */
+/* Read an argument that only calls of attention have: a causal mask, further inputs by name, and
+ * return_attention_scores, which must be false. */
 static bool call_attention(const struct call *call, const struct json_at *at)
 {
 	const struct layer_ops *ops =
@@ -186,20 +189,20 @@ static bool call_attention(const struct call *call, const struct json_at *at)
 		json_bool(at, &call->to->causal_mask, call->err);
 	else if (!strcmp(at->key, "value") ||
 		 (!strcmp(at->key, "key") && call->reader->list_count == 2))
-		(call->keras3 ? call_argument : call_add)(call, at);
+		(call->keras3 ? call_argument : call_add_input)(call, at);
 	else
 		return !strcmp(at->key, "return_attention_scores") && cJSON_IsFalse(at->node);
 	return true;
 }
 
-/* How many states a call of it may be given. */
+/* Number of initial states that a call of the entry may have. */
 static int call_states(const struct model_entry *entry)
 {
 	return entry->kind == MODEL_ENTRY_LAYER ? layer_state_count(entry->ops)
 						: model__wrap_states(entry, false);
 }
 
-/* The state that a recurrent layer begins with: a tensor or a list of them. */
+/* Read the initial state of a recurrent layer: a tensor or a list of tensors. */
 static bool call_initial_state(const struct call *call, const struct json_at *at)
 {
 	const cJSON *node = at->node->child;
@@ -207,20 +210,20 @@ static bool call_initial_state(const struct call *call, const struct json_at *at
 	if (strcmp(at->key, "initial_state") != 0 || !call_states(call->entry))
 		return false;
 	if (call->keras3 || !cJSON_IsArray(node))
-		(call->keras3 ? call_argument : call_add)(call, at);
+		(call->keras3 ? call_argument : call_add_input)(call, at);
 	else
 		for (int i = 0; node && !err_stuck(call->err); node = node->next, i++) {
 			const struct json_at here = model__item(at, node, i);
 
-			call_add(call, &here);
+			call_add_input(call, &here);
 		}
 	return true;
 }
 
 /*
- * training: false, which fit() does not overrule. Keras 3 writes down the false that most layers'
- * call() has by itself, which fit() does overrule; the default of a normalisation of batches and of
- * a model is null, so theirs was meant.
+ * training: false, which fit() does not override. Keras 3 also writes the false that is the default
+ * of most layers' call(), which fit() does override. The default of BatchNormalization and of a
+ * model is null, so false in their calls is the user's.
  */
 static bool call_inference(const struct call *call, const cJSON *node)
 {
@@ -285,7 +288,7 @@ static void call_keras2_tensor(const struct call *call, const struct json_at *at
 {
 	struct json_at here;
 
-	call_add(call, at);
+	call_add_input(call, at);
 	if (json_item(at, 3, &here))
 		call_kwargs(call, &here);
 }
@@ -304,7 +307,8 @@ static void call_keras2(const struct call *call, const struct json_at *at)
 		}
 }
 
-/* Of a nested model: its "input_layers" or "output_layers"; ["input_1", 0, 0] alone is one. */
+/* Number of "input_layers" or "output_layers" of a nested model; ["input_1", 0, 0] alone counts
+ * 1. */
 static int call_model_ends(const struct model_entry *entry, const char *key)
 {
 	const cJSON *ends = cJSON_GetObjectItemCaseSensitive(entry->config, key);
@@ -318,11 +322,11 @@ static int call_model_ends(const struct model_entry *entry, const char *key)
 int model__entry_outputs(const struct model_entry *entry)
 {
 	if (entry->kind == MODEL_ENTRY_WRAPPER)
-		return 1 + model__wrap_leaves_two(entry) + model__wrap_states(entry, true);
+		return 1 + model__wrap_is_unmerged(entry) + model__wrap_states(entry, true);
 	return call_model_ends(entry, "output_layers");
 }
 
-/* How many inputs does it take? */
+/* Check the number of inputs. */
 static void call_check_count(const struct call *call, const struct json_at *at)
 {
 	const struct model_entry *entry = call->entry;
@@ -346,7 +350,7 @@ static void call_check_count(const struct call *call, const struct json_at *at)
 		  wanted, wanted == 1 ? "" : "s", count, count == 1 ? "s" : "");
 }
 
-/* The list of an entry's calls; false: it has none, as an InputLayer. */
+/* Find the list of an entry's calls; false: it has none, like an InputLayer. */
 static bool call_nodes(const struct model_entry *entry, const struct json_at *at,
 		       struct json_at *nodes, struct err *err)
 {
@@ -363,7 +367,7 @@ static bool call_nodes(const struct model_entry *entry, const struct json_at *at
 	return !err_stuck(err);
 }
 
-/* How often is each entry called? */
+/* Count the calls of each entry. */
 static void call_count(struct model_reader *reader, struct model_scope *scope)
 {
 	struct err *err = reader->err;
@@ -388,8 +392,8 @@ static void call_count(struct model_reader *reader, struct model_scope *scope)
 		err_nomem(err);
 }
 
-/* The references in the reader's list come into @to. */
-static void call_keep(struct model_reader *reader, struct model_call *to)
+/* Store the references of the reader's list as the inputs of @to. */
+static void call_store_inputs(struct model_reader *reader, struct model_call *to)
 {
 	const size_t count = (size_t)reader->list_count;
 
@@ -402,7 +406,7 @@ static void call_keep(struct model_reader *reader, struct model_call *to)
 		err_nomem(reader->err);
 }
 
-/* All calls of entry @number. */
+/* Read all calls of entry @number. */
 static void call_read(struct model_reader *reader, struct model_scope *scope, int number)
 {
 	struct model_entry *entry = &scope->entries[number];
@@ -435,13 +439,14 @@ static void call_read(struct model_reader *reader, struct model_scope *scope, in
 				  "must be an array or an object {\"args\", \"kwargs\"}");
 		call_check_count(&call, &nodes);
 		if (!err_stuck(err))
-			call_keep(reader, call.to);
+			call_store_inputs(reader, call.to);
 	}
 }
 
-/* Once all references have been read, it is known where Keras's count of a nested model begins. */
-static int call_find(struct model_reader *reader, const struct model_scope *scope,
-		     const struct model_reference *from)
+/* Resolve a reference to a call of the scope. Needs all references: the greatest call number shows
+ * whether the numbers of a nested model begin at 0 or at 1. */
+static int call_resolve(struct model_reader *reader, const struct model_scope *scope,
+			const struct model_reference *from)
 {
 	const struct model_entry *entry = &scope->entries[from->entry];
 	const int64_t base = entry->most_number == entry->call_count;
@@ -456,12 +461,12 @@ static int call_find(struct model_reader *reader, const struct model_scope *scop
 	return entry->first_call + (int)(from->number - base);
 }
 
-/* ---- the model's own ends -------------------------------------------------------------------- */
+/* ---- the model's inputs and outputs ---------------------------------------------------------- */
 
-/* [["input_1", 0, 0], ...], the same with keys, or ["input_1", 0, 0]: @most of them. Returns how
- * many were added to the reader's list. */
-static int call_ends(const struct call *call, const struct json_at *config, const char *key,
-		     int most)
+/* Read [["input_1", 0, 0], ...], an object of such values, or ["input_1", 0, 0]; at most @most.
+ * Returns the number of references added to the reader's list. */
+static int call_read_ends(const struct call *call, const struct json_at *config, const char *key,
+			  int most)
 {
 	struct model_reader *reader = call->reader;
 	struct json_at list;
@@ -470,7 +475,7 @@ static int call_ends(const struct call *call, const struct json_at *config, cons
 	if (!model_option_need(config, key, &list, call->err))
 		return 0;
 	if (cJSON_IsString(list.node->child) && cJSON_IsArray(list.node)) {
-		call_add(call, &list);
+		call_add_input(call, &list);
 		return reader->list_count;
 	}
 	if (!cJSON_IsObject(list.node) && json_array(&list, call->err) != ST_OK)
@@ -485,17 +490,17 @@ static int call_ends(const struct call *call, const struct json_at *config, cons
 	     node = node->next) {
 		struct json_at here = model__item(&list, node, reader->list_count);
 
-		call_add(call, &here);
+		call_add_input(call, &here);
 	}
 	return reader->list_count;
 }
 
-/* InputLayers that "input_layers" names: once each, and no other stands in the model. */
+/* Read "input_layers": it must name each InputLayer of the model exactly once. */
 static void call_inputs(const struct call *call, struct model_scope *scope,
 			const struct json_at *config)
 {
 	struct model_reader *reader = call->reader;
-	const int count = call_ends(call, config, "input_layers", MODEL_PARTS);
+	const int count = call_read_ends(call, config, "input_layers", MODEL_PARTS);
 	bool *named = arena_alloc(&reader->scratch, (size_t)scope->count + 1, sizeof(*named));
 	int *inputs = arena_alloc(&reader->scratch, (size_t)count + 1, sizeof(*inputs));
 	struct json_at at;
@@ -524,12 +529,12 @@ static void call_inputs(const struct call *call, struct model_scope *scope,
 	scope->input_count = count;
 }
 
-/* What "output_layers" names: calls that are found when all references have been read. */
+/* Read "output_layers" as references, to be resolved when all references have been read. */
 static struct model_reference *call_outputs(const struct call *call, struct model_scope *scope,
 					    const struct json_at *config)
 {
 	struct model_reader *reader = call->reader;
-	const int count = call_ends(call, config, "output_layers", MODEL_OUTPUTS);
+	const int count = call_read_ends(call, config, "output_layers", MODEL_OUTPUTS);
 	struct model_reference *references =
 		arena_alloc(&reader->scratch, (size_t)count + 1, sizeof(*references));
 
@@ -544,8 +549,8 @@ static struct model_reference *call_outputs(const struct call *call, struct mode
 	return references;
 }
 
-static void call_outputs_differ(const struct call *call, const struct model_scope *scope,
-				const struct json_at *config)
+static void call_check_outputs(const struct call *call, const struct model_scope *scope,
+			       const struct json_at *config)
 {
 	struct json_at at;
 
@@ -583,25 +588,25 @@ void model__read_calls(struct model_reader *reader, struct model_scope *scope,
 	for (int i = 0; i < scope->call_count && !err_stuck(err); i++)
 		for (int k = 0; k < scope->calls[i].input_count; k++)
 			scope->calls[i].inputs[k] =
-				call_find(reader, scope, &scope->calls[i].from[k]);
+				call_resolve(reader, scope, &scope->calls[i].from[k]);
 	for (int i = 0; i < scope->output_count && !err_stuck(err); i++)
-		scope->outputs[i] = (struct model_end){call_find(reader, scope, &outputs[i]),
+		scope->outputs[i] = (struct model_end){call_resolve(reader, scope, &outputs[i]),
 						       outputs[i].output};
-	call_outputs_differ(&ends, scope, config);
+	call_check_outputs(&ends, scope, config);
 }
 
 /* ---- the order of execution ------------------------------------------------------------------ */
 
-/* Every call stands after its inputs; of those that could be next the one listed first comes. A
- * list that is in order already stays as it is. */
+/* Topological sort: each call follows its inputs; among the calls that are ready, the one listed
+ * first is next. A list that is already sorted does not change. */
 struct graph {
 	const struct model_scope *scope;
-	int *waiting; /* by call: inputs that have no place yet */
-	int *first;   /* by call, and one more: where its readers begin in `readers` */
+	int *waiting; /* by call: number of inputs that are not ordered yet */
+	int *first;   /* by call, plus one: start of its range in `readers` */
 	int *readers;
-	int *ready; /* a heap, the least call first */
+	int *ready; /* a min-heap of calls */
 	int ready_count;
-	bool *leads; /* by call: to an output */
+	bool *reaches_output; /* by call: reaches_output to an output */
 };
 
 static int graph_alloc(struct graph *graph, struct arena *scratch)
@@ -614,13 +619,14 @@ static int graph_alloc(struct graph *graph, struct arena *scratch)
 	graph->first = arena_alloc(scratch, count + 2, sizeof(int));
 	graph->readers = arena_alloc(scratch, edges + 1, sizeof(int));
 	graph->ready = arena_alloc(scratch, count, sizeof(int));
-	graph->leads = arena_alloc(scratch, count, sizeof(bool));
-	return graph->waiting && graph->first && graph->readers && graph->ready && graph->leads
+	graph->reaches_output = arena_alloc(scratch, count, sizeof(bool));
+	return graph->waiting && graph->first && graph->readers && graph->ready &&
+			       graph->reaches_output
 		       ? 0
 		       : -1;
 }
 
-/* Who reads each call's output, one list after another. */
+/* Build the lists of calls that read each call's output. */
 static void graph_link(struct graph *graph)
 {
 	const struct model_scope *scope = graph->scope;
@@ -632,7 +638,7 @@ static void graph_link(struct graph *graph)
 	}
 	for (int i = 1; i <= scope->call_count; i++)
 		graph->first[i + 1] += graph->first[i];
-	/* Filling moves each beginning to its end, which is the next one's beginning. */
+	/* Filling advances each start to its end, which is the start of the next. */
 	for (int i = 0; i < scope->call_count; i++)
 		for (int j = 0; j < scope->calls[i].input_count; j++)
 			graph->readers[graph->first[scope->calls[i].inputs[j] + 1]++] = i;
@@ -665,7 +671,7 @@ static int graph_pop(struct graph *graph)
 	return least;
 }
 
-/* Returns how many have a place. */
+/* Returns the number of calls that could be ordered. */
 static int graph_order(struct graph *graph, int *order)
 {
 	int placed = 0;
@@ -684,8 +690,8 @@ static int graph_order(struct graph *graph, int *order)
 	return placed;
 }
 
-/* An input of @call that has no place either. */
-static int graph_waits_for(const struct graph *graph, int call)
+/* An input of @call that is not ordered either. */
+static int graph_blocking_input(const struct graph *graph, int call)
 {
 	const struct model_call *at = &graph->scope->calls[call];
 
@@ -700,7 +706,7 @@ static const char *graph_name(const struct model_scope *scope, int call)
 	return scope->entries[scope->calls[call].entry].name;
 }
 
-/* After as many steps back as there are calls, one stands on the cycle. */
+/* Report a cycle: walking back as many steps as there are calls must end on one. */
 static void graph_cycle(const struct graph *graph, struct err *err)
 {
 	const struct model_scope *scope = graph->scope;
@@ -710,26 +716,27 @@ static void graph_cycle(const struct graph *graph, struct err *err)
 	while (!graph->waiting[call])
 		call++;
 	for (int i = 0; i < scope->call_count; i++)
-		call = graph_waits_for(graph, call);
+		call = graph_blocking_input(graph, call);
 	at = model__entry_at(scope, scope->calls[call].entry);
 	json_fail(&at, err,
 		  "the layers form a cycle: \"%s\" needs \"%s\", which needs what comes "
 		  "out of it",
-		  graph_name(scope, call), graph_name(scope, graph_waits_for(graph, call)));
+		  graph_name(scope, call), graph_name(scope, graph_blocking_input(graph, call)));
 }
 
-/* Calls are in order, so each comes after all that reads it when one walks back. */
-static void graph_check_leads(const struct graph *graph, struct err *err)
+/* Mark calls in reverse order, so that all readers of a call are visited before it. */
+static void graph_check_reachable(const struct graph *graph, struct err *err)
 {
 	const struct model_scope *scope = graph->scope;
 
 	for (int i = 0; i < scope->output_count; i++)
-		graph->leads[scope->outputs[i].call] = true;
+		graph->reaches_output[scope->outputs[i].call] = true;
 	for (int i = scope->call_count - 1; i >= 0; i--) {
 		const struct model_call *call = &scope->calls[scope->order[i]];
 
-		for (int j = 0; graph->leads[scope->order[i]] && j < call->input_count; j++)
-			graph->leads[call->inputs[j]] = true;
+		for (int j = 0; graph->reaches_output[scope->order[i]] && j < call->input_count;
+		     j++)
+			graph->reaches_output[call->inputs[j]] = true;
 	}
 	for (int i = 0; i < scope->call_count && !err_stuck(err); i++) {
 		const struct model_entry *entry = &scope->entries[scope->calls[i].entry];
@@ -738,7 +745,7 @@ static void graph_check_leads(const struct graph *graph, struct err *err)
 
 		if (entry->call_count > 1)
 			snprintf(number, sizeof(number), ", call %d,", i - entry->first_call);
-		if (!graph->leads[i])
+		if (!graph->reaches_output[i])
 			json_fail(&at, err,
 				  "\"%s\"%s does not lead to the model's output, \"%s\"%s: "
 				  "leave it out",
@@ -764,5 +771,5 @@ void model__sort(struct model_reader *reader, struct model_scope *scope)
 	if (graph_order(&graph, scope->order) < scope->call_count)
 		graph_cycle(&graph, reader->err);
 	else
-		graph_check_leads(&graph, reader->err);
+		graph_check_reachable(&graph, reader->err);
 }

@@ -1,8 +1,8 @@
 /*
  * Initial values and regularisers of parameters: one table row for each of Keras's. No state.
  *
- * Variance scaling as Keras defines it: scale over the fan; a uniform limit is sqrt(3 variance), a
- * normal one is cut at two deviations and widened for what the cut takes away.
+ * Variance scaling as in Keras: variance = scale / fan. A uniform distribution has the limit
+ * sqrt(3 variance); a normal one is truncated at two deviations and widened to compensate.
  */
 #include "model/model_init.h"
 
@@ -15,7 +15,7 @@
 #include "common/str.h"
 #include "model/model_config.h"
 
-#define INIT_TRUNCATED     0.87962566103423978 /* deviation of a normal cut at two deviations */
+#define INIT_TRUNCATED     0.87962566103423978 /* deviation of a normal truncated at 2 deviations */
 #define REGULARIZER_FACTOR 0.01 /* Keras's default of L1 and L2; L1L2's is 0 in an object */
 
 enum init_fan {
@@ -30,7 +30,7 @@ struct init_row {
 	enum model_init_kind kind;
 	enum init_fan fan; /* variance = scale / fan */
 	double scale;
-	const char *low, *high;       /* options that give low and high, or NULL */
+	const char *low, *high;       /* options that set low and high, or NULL */
 	double low_value, high_value; /* their defaults */
 };
 
@@ -139,7 +139,7 @@ static void init_config(const struct init_row *row, const struct json_at *config
 	init_real(config, row->high, &init->high, err);
 }
 
-/* The number of the text @key among @known. */
+/* Read the option @key as an index into @known. */
 static void init_choice(const struct json_at *config, const char *key, const char *const *known,
 			size_t count, size_t *out, struct err *err)
 {
@@ -154,8 +154,8 @@ static void init_choice(const struct json_at *config, const char *key, const cha
 	json_unknown(&here, key, text, known, count, err);
 }
 
-/* The one initializer whose fan and distribution are options. "normal" is Keras's old name of the
- * truncated one. */
+/* VarianceScaling is the only initializer whose fan and distribution are options. "normal" is
+ * Keras's old name of "truncated_normal". */
 static void init_variance_scaling(const struct json_at *config, struct model_init *init,
 				  int64_t fan_in, int64_t fan_out, struct err *err)
 {
@@ -224,7 +224,7 @@ enum status model_init_read(struct model_init *out, const struct json_at *at, in
 static const struct {
 	const char *class_name, *name;
 	bool l1, l2;
-	double fallback; /* of a factor that an object does not give */
+	double fallback; /* a factor that the object omits */
 } regularizer_rows[] = {
 	{"L1", "l1", true, false, REGULARIZER_FACTOR},
 	{"L2", "l2", false, true, REGULARIZER_FACTOR},

@@ -1,8 +1,8 @@
 /*
- * Names of other versions of Keras, and what stands for them today: one table row each. No state.
+ * Names of other versions of Keras and their current replacements: one table row each. No state.
  *
- * The classes and arguments of Keras for IPUs went with TensorFlow 2.4; those of Keras 1 with Keras
- * 2.
+ * TensorFlow 2.4 removed the classes and arguments of Keras for IPUs; Keras 2 removed those of
+ * Keras 1.
  */
 #include <string.h>
 

@@ -1,10 +1,10 @@
 /*
- * Reading a Keras model: Sequential or Functional, nested ones dissolved into their layers. A list
- * of layers is a scope: its entries are opened (what is each, how is it named?), connected
- * (model_graph.c) and read in the order of execution (model_call.c), nested models on the way.
+ * Reading a Keras model: Sequential or Functional; nested models are flattened into their layers. A
+ * list of layers is a scope: its entries are read (class and name), connected (model_graph.c) and
+ * turned into layers in execution order (model_call.c), nested models included.
  *
- * Threading and ownership: see model_reader.h. Recursion goes as deep as models are nested, which
- * MODEL_DEPTH bounds.
+ * Threading and ownership: see model_reader.h. Recursion is as deep as models are nested, at most
+ * MODEL_DEPTH.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -18,8 +18,7 @@
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* Whoever makes names collide makes their map as slow as a list, and no slower; MODEL_LAYERS bounds
- * how long that is. */
+/* Names crafted to collide make lookups linear; MODEL_LAYERS bounds the total time. */
 struct model_name {
 	const char *name;
 	int value;
@@ -57,8 +56,8 @@ void model__names_free(struct model_names *names)
 	*names = (struct model_names){0};
 }
 
-/* An underscore before a capital that begins a word: "MaxPooling2D" is "max_pooling2d", "ReLU" is
- * "re_lu". */
+/* Insert an underscore before each capital that begins a word: "MaxPooling2D" becomes
+ * "max_pooling2d", "ReLU" becomes "re_lu". */
 void model__snake(const char *class_name, char *out, size_t size)
 {
 	size_t used = 0;
@@ -86,7 +85,7 @@ static void read_check_name(const struct json_at *at, const char *name, struct e
 			json_fail(at, err, "a name must not hold control characters");
 }
 
-/* A name that may be absent or null; *@place is where it stands. */
+/* Read a name that may be absent or null; *@place receives its position. */
 static void read_name(const struct json_at *at, struct json_at *place, const char **name,
 		      struct err *err)
 {
@@ -99,7 +98,7 @@ static void read_name(const struct json_at *at, struct json_at *place, const cha
 		read_check_name(&here, *name, err);
 }
 
-/* ---- what an entry is ------------------------------------------------------------------------ */
+/* ---- an entry's kind and names --------------------------------------------------------------- */
 
 struct json_at model__item(const struct json_at *list, const cJSON *node, int index)
 {
@@ -189,7 +188,7 @@ static void read_kind(struct model_entry *entry, const struct json_at *at, struc
 		json_object(&here, err);
 }
 
-/* "dense", "dense_1", counted over the unnamed entries of the class. */
+/* Return "dense", "dense_1" and so on, counted over the unnamed entries of the class. */
 static const char *read_default_name(struct model_reader *reader, struct model_names *unnamed,
 				     const struct model_entry *entry)
 {
@@ -220,7 +219,7 @@ static const char *read_default_name(struct model_reader *reader, struct model_n
 	return number ? arena_printf(reader->arena, "%s_%d", base, number) : snake;
 }
 
-/* An entry's name stands in its config, beside it, in both alike or nowhere. */
+/* Read an entry's name, which may be in its config, beside it, in both (alike) or absent. */
 static void read_entry_name(struct model_reader *reader, struct model_scope *scope,
 			    struct model_names *unnamed, int index)
 {
@@ -248,8 +247,8 @@ static void read_entry_name(struct model_reader *reader, struct model_scope *sco
 		err_nomem(err);
 }
 
-/* Where Keras 3's weight files keep the entry: its class counted within the list, so that chosen
- * names do not show. Source: keras/src/saving/saving_lib.py, naming.py. */
+/* Set the entry's path in Keras 3's weight files. It counts classes within the list and ignores
+ * user-chosen names. Source: keras/src/saving/saving_lib.py, naming.py. */
 static void read_entry_home(struct model_reader *reader, const struct model_scope *scope,
 			    struct model_names *classes, struct model_entry *entry)
 {
@@ -272,7 +271,7 @@ static void read_entry_home(struct model_reader *reader, const struct model_scop
 		err_nomem(reader->err);
 }
 
-/* Two layers of one shared_object_id are one in Keras, with the same weights. */
+/* Reject a repeated shared_object_id: in Keras such layers are one object with shared weights. */
 static void read_shared(struct model_reader *reader, const struct model_scope *scope,
 			const struct json_at *at)
 {
@@ -292,14 +291,14 @@ static void read_shared(struct model_reader *reader, const struct model_scope *s
 		err_nomem(reader->err);
 }
 
-/* Entries, their kinds and names: of the list scope->layers. */
-static void read_open(struct model_reader *reader, struct model_scope *scope)
+/* Read kinds and names of all entries in the list scope->layers. */
+static void read_entry_list(struct model_reader *reader, struct model_scope *scope)
 {
 	struct model_names unnamed = {0}, classes = {0};
 	struct err *err = reader->err;
 	const cJSON *node;
 
-	/* Keras counts shared objects anew in each functional model that is not in another one. */
+	/* In Keras, each functional model that is not inside another one begins a new namespace. */
 	if (scope->functional && !(scope->outer && scope->outer->sharing))
 		scope->sharing = ++reader->sharings;
 	else if (scope->outer)
@@ -366,7 +365,7 @@ static void read_nested(struct model_reader *reader, const struct model_scope *s
 		return;
 	}
 	for (int i = 0; i < call->input_count; i++)
-		tensors[i] = model__tensor(scope, call, i);
+		tensors[i] = model__input_tensor(scope, call, i);
 	if (inner.depth > MODEL_DEPTH) {
 		json_fail(config, reader->err,
 			  "models are nested more than %d deep: that is beyond the limit",
@@ -376,21 +375,21 @@ static void read_nested(struct model_reader *reader, const struct model_scope *s
 	read_scope(reader, &inner, config);
 	model__names_free(&inner.names);
 	if (!err_stuck(reader->err))
-		call->source = model__end(&inner, 0);
+		call->source = model__output_tensor(&inner, 0);
 	if (err_stuck(reader->err) || inner.output_count == 1)
 		return;
 	call->sources = arena_alloc(&reader->scratch, (size_t)inner.output_count, sizeof(int));
 	if (!call->sources)
 		err_nomem(reader->err);
 	for (int i = 0; call->sources && i < inner.output_count; i++)
-		call->sources[i] = model__end(&inner, i);
+		call->sources[i] = model__output_tensor(&inner, i);
 }
 
-/* Build the application at @at. It stands at the place of its name: "layers[2].resnet50". False: a
- * failure; else *@built is to be deleted. */
-static bool read_build(const struct json_at *at, const char *name, const struct model_shape *input,
-		       cJSON **built, struct json_at *place, struct json_at *config,
-		       struct err *err)
+/* Build the application at @at; errors show it under its name: "layers[2].resnet50". Returns
+ * false on failure; otherwise the caller deletes *@built. */
+static bool read_build_application(const struct json_at *at, const char *name,
+				   const struct model_shape *input, cJSON **built,
+				   struct json_at *place, struct json_at *config, struct err *err)
 {
 	if (application_build(built, at, input, 0, err) != ST_OK)
 		return false;
@@ -418,9 +417,10 @@ static void read_call(struct model_reader *reader, const struct model_scope *sco
 		model__read_layer(reader, scope, call, at);
 		break;
 	case MODEL_ENTRY_APPLICATION:
-		if (!read_build(at, entry->class_name,
-				model__tensor_shape(reader, model__tensor(scope, call, 0)), &built,
-				&place, &config, reader->err))
+		if (!read_build_application(
+			    at, entry->class_name,
+			    model__tensor_shape(reader, model__input_tensor(scope, call, 0)),
+			    &built, &place, &config, reader->err))
 			break;
 		if (!err_stuck(reader->err))
 			read_nested(reader, scope, call, &config, true);
@@ -445,7 +445,8 @@ static void read_call(struct model_reader *reader, const struct model_scope *sco
 
 /* ---- rows of the summary --------------------------------------------------------------------- */
 
-/* The line of an entry of the model itself; a Sequential model's InputLayer has none. */
+/* Create the summary row of an entry of the outermost model. A Sequential model's InputLayer has no
+ * row. */
 static void read_row(struct model_reader *reader, const struct model_scope *scope,
 		     struct model_entry *entry)
 {
@@ -480,7 +481,7 @@ static void read_row(struct model_reader *reader, const struct model_scope *scop
 	entry->row = model->row_count++;
 }
 
-/* What @call reads, in the line of its entry. */
+/* Add the inputs of @call to the row of its entry. */
 static void read_row_inputs(const struct model_reader *reader, const struct model_scope *scope,
 			    const struct model_call *call)
 {
@@ -509,8 +510,8 @@ static bool read_input_is_open(const cJSON *layer)
 	return cJSON_IsNull(cJSON_GetArrayItem(shape, 1));
 }
 
-/* Does the nested model have an input layer of its own (true), and does that leave sizes open? */
-static bool read_own_input(const struct model_entry *entry, bool *open)
+/* Whether the nested model contains an input layer; *@open: that layer leaves its sizes open. */
+static bool read_nested_input(const struct model_entry *entry, bool *open)
 {
 	const cJSON *config = cJSON_GetObjectItemCaseSensitive(entry->node, "config");
 	const cJSON *shape = cJSON_GetObjectItemCaseSensitive(config, "input_shape");
@@ -534,8 +535,8 @@ static bool read_own_input(const struct model_entry *entry, bool *open)
 	return false;
 }
 
-/* What the summary says of each entry's output. An InputLayer's shape may come from the first
- * layer, so all are asked at the end. */
+/* Set the output shape of each row. This runs last because an InputLayer's shape may come from the
+ * first layer. */
 static void read_row_shapes(struct model_reader *reader, const struct model_scope *scope)
 {
 	for (int i = 0; i < scope->count; i++) {
@@ -549,7 +550,7 @@ static void read_row_shapes(struct model_reader *reader, const struct model_scop
 		row->output = *model__tensor_shape(reader, scope->calls[entry->first_call].source);
 		if (entry->kind != MODEL_ENTRY_APPLICATION && entry->kind != MODEL_ENTRY_MODEL)
 			continue;
-		row->any_batch = read_own_input(entry, &open);
+		row->any_batch = read_nested_input(entry, &open);
 		if (open && row->output.ndim == 3)
 			row->output.dim[0] = row->output.dim[1] = 0;
 	}
@@ -557,8 +558,8 @@ static void read_row_shapes(struct model_reader *reader, const struct model_scop
 
 /* ---- a model's config ------------------------------------------------------------------------ */
 
-/* The entries of a Sequential model: each one's input is the one before. */
-static void read_chain(struct model_reader *reader, struct model_scope *scope)
+/* Connect the entries of a Sequential model: the input of each is the entry before. */
+static void read_sequential(struct model_reader *reader, struct model_scope *scope)
 {
 	int *numbers;
 
@@ -601,7 +602,8 @@ static void read_chain(struct model_reader *reader, struct model_scope *scope)
 	}
 }
 
-/* The model itself has rows, and its layers' names are taken before those of nested ones. */
+/* Allocate the rows of the outermost model, and reserve its layers' names before nested models are
+ * read. */
 static void read_prepare_rows(struct model_reader *reader, const struct model_scope *scope)
 {
 	struct model *model = reader->model;
@@ -644,22 +646,22 @@ static void read_options(struct model_reader *reader, struct model_scope *scope,
 	model_option_need(config, "layers", &scope->layers, err);
 }
 
-/* scope->layers points to @config: it is good for as long as this runs. */
+/* scope->layers is linked to @config and is valid only during this call. */
 static void read_scope(struct model_reader *reader, struct model_scope *scope,
 		       const struct json_at *config)
 {
 	int again;
 
-	if (!scope->functional && cJSON_IsArray(config->node)) /* as Keras before 2.2.3 wrote it */
+	if (!scope->functional && cJSON_IsArray(config->node)) /* the form before Keras 2.2.3 */
 		scope->layers = *config;
 	else
 		read_options(reader, scope, config);
-	read_open(reader, scope);
+	read_entry_list(reader, scope);
 	if (scope->functional) {
 		model__read_calls(reader, scope, config);
 		model__sort(reader, scope);
 	} else {
-		read_chain(reader, scope);
+		read_sequential(reader, scope);
 	}
 	if (reader->ends)
 		return;
@@ -692,10 +694,10 @@ static void read_scope(struct model_reader *reader, struct model_scope *scope,
 
 /* ---- outputs --------------------------------------------------------------------------------- */
 
-/* What stands behind the model's own layers: a Concatenate, which takes each of several outputs as
- * one vector, or, where one output is not the last layer's, what hands it on. */
-static void read_join(struct model_reader *reader, const struct model_scope *scope,
-		      const struct model_output *outputs)
+/* Append a last layer after the model's own layers: a Concatenate, which joins several outputs as
+ * vectors, or an identity if the single output is not the last layer's. */
+static void read_append_join(struct model_reader *reader, const struct model_scope *scope,
+			     const struct model_output *outputs)
 {
 	struct model *model = reader->model;
 	struct model_layer *join = model__new_layer(reader), *from;
@@ -717,9 +719,10 @@ static void read_join(struct model_reader *reader, const struct model_scope *sco
 		.first_param = model->param_count,
 	};
 	for (int i = 0; i < scope->output_count; i++) {
-		inputs[i] = model__end(scope, i);
+		inputs[i] = model__output_tensor(scope, i);
 		from = &model->layers[inputs[i]];
-		/* It takes no bits from an output that has them all. */
+		/* A half-precision policy applies only if all outputs have it, so none is
+		 * rounded. */
 		if (i == 0 || join->policy == MODEL_POLICY_MIXED ||
 		    join->policy == MODEL_POLICY_MIXED_BFLOAT16)
 			join->policy = from->policy;
@@ -735,7 +738,7 @@ static void read_join(struct model_reader *reader, const struct model_scope *sco
 	model__check_shape(&scope->layers, &join->output, reader->err);
 }
 
-/* The layer's, with the number of its output where it has several, as Keras makes names differ. */
+/* The layer's name; if the layer has several outputs, the later ones get a number, as in Keras. */
 static const char *read_output_name(const struct model_reader *reader,
 				    const struct model_scope *scope, int output)
 {
@@ -773,7 +776,7 @@ static void read_output_names(struct model_reader *reader, const struct model_sc
 	model->output_count = scope->output_count;
 }
 
-/* What the model gives, as losses and metrics want to know it. */
+/* Set shape, offset and mask of the model's outputs, for losses and metrics. */
 static void read_outputs(struct model_reader *reader, const struct model_scope *scope)
 {
 	struct model *model = reader->model;
@@ -781,7 +784,7 @@ static void read_outputs(struct model_reader *reader, const struct model_scope *
 	int64_t first = 0;
 
 	for (int i = 0; i < scope->output_count && !err_stuck(reader->err); i++) {
-		const int source = model__end(scope, i);
+		const int source = model__output_tensor(scope, i);
 
 		outputs[i].shape = *model__tensor_shape(reader, source);
 		outputs[i].first = first;
@@ -792,15 +795,15 @@ static void read_outputs(struct model_reader *reader, const struct model_scope *
 				  "the output \"%s\" is the model's input", outputs[i].name);
 	}
 	if (!err_stuck(reader->err) &&
-	    (scope->output_count > 1 || model__end(scope, 0) != model->layer_count - 1))
-		read_join(reader, scope, outputs);
+	    (scope->output_count > 1 || model__output_tensor(scope, 0) != model->layer_count - 1))
+		read_append_join(reader, scope, outputs);
 }
 
 /* ---- the model itself ------------------------------------------------------------------------ */
 
-/* @outer: where a name may stand beside the config. */
-static void read_config(struct model_reader *reader, const struct json_at *outer,
-			const struct json_at *config, bool functional)
+/* @outer: the object that may hold a name beside the config. */
+static void read_model_config(struct model_reader *reader, const struct json_at *outer,
+			      const struct json_at *config, bool functional)
 {
 	const int input = MODEL_INPUT;
 	struct model_scope scope = {
@@ -845,15 +848,16 @@ static void read_whole_application(struct model_reader *reader, const struct jso
 	cJSON *built;
 
 	if (model_config_check(at, options, ARRAY_LEN(options), NULL, 0, reader->err) != ST_OK ||
-	    !read_build(at, "application", reader->data, &built, &place, &config, reader->err))
+	    !read_build_application(at, "application", reader->data, &built, &place, &config,
+				    reader->err))
 		return;
 	if (!err_stuck(reader->err))
-		read_config(reader, at, &config, true);
+		read_model_config(reader, at, &config, true);
 	cJSON_Delete(built);
 }
 
-/* Sequential or not? */
-static bool read_functional(const struct json_at *at, struct err *err)
+/* Whether the model is functional; false also on failure. */
+static bool read_is_functional(const struct json_at *at, struct err *err)
 {
 	static const char *const known[] = {"Sequential", "Functional", "Model"};
 	struct json_at here;
@@ -897,26 +901,26 @@ void model__read(struct model_reader *reader, const struct json_at *at)
 			read_whole_application(reader, at);
 		return;
 	}
-	/* The config alone, as one writes it by hand. */
+	/* The config alone, the form that is convenient by hand. */
 	if (json_child(at, "layers", &here) &&
 	    !cJSON_GetObjectItemCaseSensitive(at->node, "config")) {
-		read_config(reader, at, at,
-			    json_child(at, "input_layers", &here) ||
-				    json_child(at, "output_layers", &here));
+		read_model_config(reader, at, at,
+				  json_child(at, "input_layers", &here) ||
+					  json_child(at, "output_layers", &here));
 		return;
 	}
 
-	/* A Keras 1 model has layers of the same names that mean something else. */
+	/* Keras 1 models use the same layer names with other meanings. */
 	if (model_option_at(at, "keras_version", &here, err) &&
 	    json_text(&here, &version, err) == ST_OK &&
 	    (!strncmp(version, "1.", 2) || !strncmp(version, "0.", 2)))
 		model_config_unsupported(
 			&here, err,
 			"Keras %s wrote this: load and save the model with Keras 2 first", version);
-	functional = read_functional(at, err);
+	functional = read_is_functional(at, err);
 	if (!err_stuck(err))
 		model_legacy_keys(at, err);
 	model_config_check(at, options, ARRAY_LEN(options), NULL, 0, err);
 	if (model_option_need(at, "config", &here, err))
-		read_config(reader, at, &here, functional);
+		read_model_config(reader, at, &here, functional);
 }

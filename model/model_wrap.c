@@ -1,10 +1,10 @@
 /*
- * Wrappers of a layer: the nested model that each stands for, as JSON that the reader reads like
- * one of the file's own.
+ * Wrappers of a layer: build the nested model that each stands for, as JSON that the reader
+ * reads like a model of the file.
  *
  *	Bidirectional    NAME/forward_LAYER and NAME/backward_LAYER of the same input, and NAME/merge;
- *	                 states come in and go out as the first one's, then the other's
- *	TimeDistributed  the layer, named NAME, where it works along the last axis alone
+ *	                 initial and final states: the forward layer's, then the backward layer's
+ *	TimeDistributed  the layer, named NAME, if it works along the last axis only
  *
  * Threading: any. No state.
  */
@@ -13,7 +13,7 @@
 #include "common/mem.h"
 #include "model/model_reader.h"
 
-#define DIRECTION_STATES 2 /* the most of one direction */
+#define DIRECTION_STATES 2 /* maximum of one direction (LSTM) */
 
 static const char *const wrappers[] = {"Bidirectional", "TimeDistributed"};
 
@@ -27,7 +27,7 @@ bool model__is_wrapper(const char *class_name)
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-/* @item is handed over; false: there is no memory, or it is NULL for that reason. */
+/* Takes ownership of @item. Returns false if out of memory, which a NULL @item also means. */
 static bool append(cJSON *list, cJSON *item)
 {
 	if (item && cJSON_AddItemToArray(list, item))
@@ -45,7 +45,7 @@ static bool put(cJSON *object, const char *key, cJSON *item)
 	return false;
 }
 
-/* ["NAME", 0, @output] to the end of @list, with the arguments of a call where that is one. */
+/* Append ["NAME", 0, @output] to @list; @call: add the empty arguments that a call has. */
 static bool append_tensor(cJSON *list, const char *name, int output, bool call)
 {
 	cJSON *tensor = cJSON_CreateArray();
@@ -56,7 +56,7 @@ static bool append_tensor(cJSON *list, const char *name, int output, bool call)
 	       (!call || append(tensor, cJSON_CreateObject()));
 }
 
-/* A layer of @config, which is handed over and gets its name; inputs @from, up to a NULL. */
+/* Append a layer with inputs @from (NULL-terminated). Takes ownership of @config and names it. */
 static bool add_layer(cJSON *layers, const char *class_name, cJSON *config, const char *name,
 		      const char *const *from)
 {
@@ -84,13 +84,13 @@ static bool add_layer(cJSON *layers, const char *class_name, cJSON *config, cons
 struct wrapped {
 	const struct json_at *at; /* the wrapper */
 	struct json_at config;    /* of the wrapper */
-	struct json_at layer;     /* the wrapped one, and its class, name and config */
+	struct json_at layer;     /* the wrapped layer; below its class, name and config */
 	const char *class_name, *name;
 	const cJSON *inside;
-	cJSON *layers, *ends[2]; /* what is made */
-	int starts;              /* of each direction: states that come in */
-	int states;              /* the same that go out */
-	bool two;                /* the directions' outputs stay as they are */
+	cJSON *layers, *ends[2]; /* the new model's layers, inputs and outputs */
+	int starts;              /* initial states per direction */
+	int states;              /* final states per direction */
+	bool unmerged;           /* the directions' outputs are not merged */
 	struct arena *arena;
 	struct err *err;
 };
@@ -128,8 +128,8 @@ static void read_wrapped(struct wrapped *w)
 	}
 }
 
-/* The wrapped layer's config with the wrapper's "trainable"; its own input's shape is a step's or
- * is said by the wrapper. NULL: there is no memory. */
+/* Copy the wrapped layer's config and apply the wrapper's "trainable". The copy drops the input
+ * shape, which is that of one step or is given by the wrapper. NULL: out of memory. */
 static cJSON *inner_config(const struct wrapped *w, const cJSON *from)
 {
 	cJSON *config = cJSON_Duplicate(from, true);
@@ -144,7 +144,7 @@ static cJSON *inner_config(const struct wrapped *w, const cJSON *from)
 	return config;
 }
 
-/* The nested model's InputLayer, with the shape that the wrapper is given. */
+/* Add the nested model's InputLayer, with the wrapper's input shape if it has one. */
 static bool add_input(const struct wrapped *w, cJSON *layers, const char *name)
 {
 	static const char *const keys[] = {"batch_input_shape", "batch_shape"};
@@ -164,7 +164,7 @@ static bool add_input(const struct wrapped *w, cJSON *layers, const char *name)
 
 /* ---- TimeDistributed ------------------------------------------------------------------------- */
 
-/* Layers that do with each step what they do with all: along the last axis, or number by number. */
+/* Layers that treat each step alike: they work along the last axis or element by element. */
 static bool is_step_by_step(const char *class_name)
 {
 	static const char *const known[] = {
@@ -200,7 +200,7 @@ static bool add_distributed(const struct wrapped *w, cJSON *layers, const char *
 
 /* ---- Bidirectional --------------------------------------------------------------------------- */
 
-/* The layer that merges both; NULL: a failure. */
+/* The class of the layer that merges both directions; NULL: a failure. */
 static const char *merge_class(const struct wrapped *w)
 {
 	static const char *const modes[] = {"concat", "sum", "mul", "ave"};
@@ -217,7 +217,7 @@ static const char *merge_class(const struct wrapped *w)
 	return NULL;
 }
 
-/* Keras's Bidirectional has zeros at masked steps of sequences. */
+/* Keras's Bidirectional outputs zeros at masked steps of sequences. */
 static bool put_zeros(cJSON *config)
 {
 	const cJSON *sequences = cJSON_GetObjectItemCaseSensitive(config, "return_sequences");
@@ -225,7 +225,8 @@ static bool put_zeros(cJSON *config)
 	return put(config, "zero_output_for_mask", cJSON_CreateBool(cJSON_IsTrue(sequences)));
 }
 
-/* The layer @name of one direction, whose states come in behind @input from number @first on. */
+/* Add the layer @name of one direction. Its initial states follow @input; their numbers begin at
+ * @first. */
 static bool add_direction(const struct wrapped *w, cJSON *config, const char *name,
 			  const char *input, int first)
 {
@@ -244,12 +245,12 @@ static bool add_direction(const struct wrapped *w, cJSON *config, const char *na
 	       put_zeros(config);
 }
 
-/* What goes out: both merged, or each; then the states of each. */
-static bool add_ends(const struct wrapped *w, const char *merged, const char *const *both)
+/* Add the outputs: the merged output or both, then the final states of each direction. */
+static bool add_outputs(const struct wrapped *w, const char *merged, const char *const *both)
 {
-	if (!w->two && !append_tensor(w->ends[1], merged, 0, false))
+	if (!w->unmerged && !append_tensor(w->ends[1], merged, 0, false))
 		return false;
-	for (int d = 0; w->two && d < 2; d++)
+	for (int d = 0; w->unmerged && d < 2; d++)
 		if (!append_tensor(w->ends[1], both[d], 0, false))
 			return false;
 	for (int d = 0; d < 2; d++)
@@ -261,15 +262,15 @@ static bool add_ends(const struct wrapped *w, const char *merged, const char *co
 
 static bool add_directions(const struct wrapped *w, const char *name, const char *input)
 {
-	const char *merge = w->two ? NULL : merge_class(w);
+	const char *merge = w->unmerged ? NULL : merge_class(w);
 	const char *forward = arena_printf(w->arena, "%s/forward_%s", name, w->name);
 	const char *backward = arena_printf(w->arena, "%s/backward_%s", name, w->name);
 	const char *merged = arena_printf(w->arena, "%s/merge", name);
-	const cJSON *turned = cJSON_GetObjectItemCaseSensitive(w->inside, "go_backwards");
+	const cJSON *reversed = cJSON_GetObjectItemCaseSensitive(w->inside, "go_backwards");
 	const cJSON *other = cJSON_GetObjectItemCaseSensitive(w->config.node, "backward_layer");
 	const cJSON *own = cJSON_GetObjectItemCaseSensitive(other, "config");
 	const char *const both[] = {forward, backward, NULL};
-	const bool turns = cJSON_IsTrue(turned);
+	const bool is_reversed = cJSON_IsTrue(reversed);
 	cJSON *second, *join;
 
 	if (err_stuck(w->err))
@@ -287,12 +288,12 @@ static bool add_directions(const struct wrapped *w, const char *name, const char
 		return false;
 	second = inner_config(w, own ? own : w->inside);
 	if (!add_direction(w, second, backward, input, w->starts) ||
-	    !put(second, "go_backwards", cJSON_CreateBool(!turns)) ||
+	    !put(second, "go_backwards", cJSON_CreateBool(!is_reversed)) ||
 	    !put(second, "return_reversed", cJSON_CreateTrue()))
 		return false;
-	join = w->two ? NULL : cJSON_CreateObject();
-	return add_ends(w, merged, both) &&
-	       (w->two || (join && add_layer(w->layers, merge, join, merged, both)));
+	join = w->unmerged ? NULL : cJSON_CreateObject();
+	return add_outputs(w, merged, both) &&
+	       (w->unmerged || (join && add_layer(w->layers, merge, join, merged, both)));
 }
 
 /* ---- the model ------------------------------------------------------------------------------- */
@@ -314,7 +315,7 @@ int model__wrap_states(const struct model_entry *entry, bool handed)
 	return 2 * (handed ? layer_states(ops, config) : layer_state_count(ops));
 }
 
-bool model__wrap_leaves_two(const struct model_entry *entry)
+bool model__wrap_is_unmerged(const struct model_entry *entry)
 {
 	return entry->kind == MODEL_ENTRY_WRAPPER && !strcmp(entry->class_name, wrappers[0]) &&
 	       cJSON_IsNull(cJSON_GetObjectItemCaseSensitive(entry->config, "merge_mode"));
@@ -330,7 +331,7 @@ enum status model__wrap_build(cJSON **out, const struct json_at *at,
 			    .err = err,
 			    .starts = inputs > 1 ? states / 2 : 0,
 			    .states = entry->hands_state ? model__wrap_states(entry, true) / 2 : 0,
-			    .two = model__wrap_leaves_two(entry)};
+			    .unmerged = model__wrap_is_unmerged(entry)};
 	const bool bidirectional = !strcmp(entry->class_name, wrappers[0]);
 	const char *name = entry->name, *input = arena_printf(arena, "%s/input", name);
 	cJSON *model = cJSON_CreateObject(), *config;
