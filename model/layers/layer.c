@@ -1,5 +1,6 @@
 /*
- * The table of layers, and what their options share: failures stick in @err. No state.
+ * The table of layers, and reading of the options they share. Failures are sticky in @err. No
+ * state.
  */
 #include "model/layers/layer.h"
 
@@ -12,7 +13,7 @@
 #include "common/minmax.h"
 #include "model/layers/layer_internal.h"
 
-#define ORTHOGONAL_MOST 2e10 /* multiplications of making one: 20 s */
+#define ORTHOGONAL_MOST 2e10 /* limit on the multiplications to create one: 20 s */
 
 #define LAYER_EXTERN(kind, name, compute) extern const struct layer_ops layer_##kind;
 LAYER_MAP(LAYER_EXTERN)
@@ -95,7 +96,7 @@ enum status layer__read_finish(struct model_layer *layer, const struct json_at *
 	return err->status;
 }
 
-/* The value of "NAME_part", of "part" without a name; false where it is absent or null. */
+/* Find the option "NAME_part", or "part" if @name is empty; false: absent or null. */
 static bool layer_param_option(const struct json_at *config, const char *name, const char *part,
 			       struct json_at *out, struct err *err)
 {
@@ -105,7 +106,7 @@ static bool layer_param_option(const struct json_at *config, const char *name, c
 	return model_option_at(config, key, out, err);
 }
 
-/* Making it takes the smaller side's square times the greater one. */
+/* Creating an orthogonal matrix costs the smaller side squared times the greater side. */
 static void layer_check_orthogonal(const struct json_at *config, const struct model_shape *shape,
 				   struct err *err)
 {
@@ -160,7 +161,8 @@ int64_t layer_rows(const struct model_layer *layer, int64_t batch)
 
 /* ---- axes and channels ----------------------------------------------------------------------- */
 
-/* The axis at @at must be the last of the layer's input: -1 or its number, the batch's being 0. */
+/* Check that the axis at @at is the last of the layer's input: -1 or its number (the batch is
+ * 0). */
 static void layer_last_axis(const struct model_layer *layer, const struct json_at *at,
 			    int64_t least, int64_t greatest, struct err *err)
 {
@@ -220,7 +222,7 @@ enum status layer__channel_numbers(const struct json_at *config, const char *key
 
 /* ---- normalising layers ---------------------------------------------------------------------- */
 
-/* Keras counts the batch as axis 0; lists of one axis are as good as the axis. */
+/* Keras counts the batch as axis 0, and accepts a list of one axis. */
 static void layer_norm_axis(const struct json_at *config, const struct model_layer *layer,
 			    struct err *err)
 {
@@ -254,7 +256,7 @@ enum status layer__read_norm(struct model *model, struct model_layer *layer,
 		.shape = {.ndim = 1, .dim = {channels}},
 		.fan_in = channels,
 		.fan_out = channels,
-		.no_autocast = true, /* as Keras does */
+		.no_autocast = true, /* as in Keras */
 	};
 	struct json_at here;
 

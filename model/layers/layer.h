@@ -1,6 +1,6 @@
 /*
- * The kinds of layers, what each is: one table row each, listed in layer_map.h. The model and the
- * lowering know layers by this alone; how a layer computes stands in trainer/layers/compute.h.
+ * The kinds of layers: one table row each, listed in layer_map.h. The model and the lowering know
+ * layers only by this table; how a layer computes is in trainer/layers/compute.h.
  */
 #ifndef LAYER_H
 #define LAYER_H
@@ -11,22 +11,23 @@
 #include "model/model.h"
 
 /*
- * A device operation with what it reads and writes, as bits: the trainer knows which tensors these
- * are. An operation may go on with what the one before wrote in place: LAYER_OUTPUT, LAYER_KEPT or
- * LAYER_BETWEEN both read and written.
+ * A device operation and the tensors that it reads and writes, as bits; the trainer knows the
+ * actual tensors. An operation may continue in place on what the previous one wrote: it then
+ * both reads and writes LAYER_OUTPUT, LAYER_KEPT or LAYER_BETWEEN.
  *
- * Where no operation of phase F writes LAYER_OUTPUT, the output is the first input. Where none of
- * phase B writes an input's gradient, it is what has become of the output's.
+ * If no operation of phase F writes LAYER_OUTPUT, the output is the first input. If no operation
+ * of phase B writes an input's gradient, that gradient is the (possibly modified) gradient of
+ * the output.
  */
 enum layer_operand {
-	LAYER_INPUT = 1 << 0, /* the outputs of all layers that come in */
+	LAYER_INPUT = 1 << 0, /* all inputs */
 	LAYER_OUTPUT = 1 << 1,
-	LAYER_KEPT = 1 << 2,        /* kept from the forward to the backward pass */
-	LAYER_BETWEEN = 1 << 3,     /* what two operations of the same phase pass on */
+	LAYER_KEPT = 1 << 2,        /* retained from the forward to the backward pass */
+	LAYER_BETWEEN = 1 << 3,     /* scratch between two operations of the same phase */
 	LAYER_GRAD_OUTPUT = 1 << 4, /* may be written in place: an activation's gradient */
-	LAYER_GRAD_INPUT = 1 << 5,  /* of all inputs that it is wanted of */
-	LAYER_BETWEEN_TOO = 1 << 6, /* a second of the kind, at the same time */
-	LAYER_STATE = 1 << 7,       /* layer->state numbers of each item: a variable */
+	LAYER_GRAD_INPUT = 1 << 5,  /* of all inputs whose gradient is wanted */
+	LAYER_BETWEEN_TOO = 1 << 6, /* a second LAYER_BETWEEN, live at the same time */
+	LAYER_STATE = 1 << 7,       /* layer->state values of each item: a variable */
 	LAYER_PARAM_0 = 1 << 8,
 	LAYER_GRAD_PARAM_0 = 1 << 16,
 	LAYER_GRAD_INPUT_0 = 1 << 24
@@ -38,33 +39,33 @@ enum layer_operand {
 struct layer_op {
 	struct ipu_op op;
 	unsigned reads, writes; /* of enum layer_operand */
-	/* Elements of what it makes of LAYER_KEPT, LAYER_BETWEEN and LAYER_BETWEEN_TOO; 0 where it
-	 * goes on with what is there. */
+	/* Elements that it allocates of LAYER_KEPT, LAYER_BETWEEN and LAYER_BETWEEN_TOO; 0 if it
+	 * continues on an existing tensor. */
 	int64_t makes;
-	bool bytes;         /* a byte each, not the operation's type */
-	bool full;          /* float32 in a layer that is half, too */
-	bool training_only; /* an evaluation or prediction goes without it */
+	bool bytes;         /* those elements are bytes, not of the operation's type */
+	bool full;          /* float32 even in a layer that is half */
+	bool training_only; /* omitted in evaluation and prediction */
 };
 
-#define LAYER_OPS 20 /* the most operations of a layer in a phase */
+#define LAYER_OPS 20 /* limit on the operations of a layer in a phase */
 
-/* What a layer is lowered for, and the operations that it becomes. */
+/* The circumstances for which a layer is lowered, and the operations that it becomes. */
 struct layer_lowering {
 	const struct model *model;
 	const struct model_layer *layer;
 	int64_t batch;       /* items of a micro-batch */
 	char phase;          /* enum ipu_work_phase: F or B */
-	bool training;       /* the forward pass is training's: it drops, and learns statistics */
-	bool keeps;          /* a backward pass of this layer follows, which reads what is kept */
-	bool takes_logits;   /* the loss takes what goes into this layer's activation */
-	const bool *wanted;  /* phase B, by input: its gradient is; NULL: none is */
-	struct arena *arena; /* of the names: "LAYER/..." */
+	bool training;       /* in training: the forward pass drops, and updates statistics */
+	bool keeps;          /* a backward pass of this layer follows and reads what is retained */
+	bool takes_logits;   /* the loss reads the input of this layer's activation */
+	const bool *wanted;  /* phase B, by input: its gradient is needed; NULL: none */
+	struct arena *arena; /* for operation names: "LAYER/..." */
 	struct layer_op ops[LAYER_OPS];
 	int count;
-	bool failed; /* there was no memory */
+	bool failed; /* out of memory */
 };
 
-/* The rows of layer_map.h by number, for those who keep a table beside them. */
+/* The rows of layer_map.h as numbers, for parallel tables. */
 enum layer_kind {
 #define LAYER_KIND(kind, name, compute) LAYER_KIND_##kind,
 	LAYER_MAP(LAYER_KIND)
@@ -72,12 +73,12 @@ enum layer_kind {
 	LAYER_KINDS
 };
 
-/* What becomes of the mask of a layer's input, which tells the steps that count. */
+/* How a kind treats the mask of its input, which marks the valid steps. */
 enum layer_masks {
-	LAYER_MASKS_END,  /* the output has none */
-	LAYER_MASKS_PASS, /* the output has the same */
-	LAYER_MASKS_USED, /* it comes in as the last input; outputs of as many steps have it, too */
-	LAYER_MASKS_ATTEND /* so do that of the queries, which the output has, and of the keys */
+	LAYER_MASKS_END,   /* the output has no mask */
+	LAYER_MASKS_PASS,  /* the output has the same mask */
+	LAYER_MASKS_USED,  /* it is the last input; an output of as many steps has it, too */
+	LAYER_MASKS_ATTEND /* the masks of queries and keys are inputs; the output has the former */
 };
 
 struct compute_ops; /* trainer/layers/compute.h */
@@ -85,48 +86,50 @@ struct compute_ops; /* trainer/layers/compute.h */
 struct layer_ops {
 	const char *class_name;
 	enum layer_kind kind;
-	/* A layer that is no row of the map: how it computes. NULL: as its kind's row says. */
+	/* How a layer outside the map computes. NULL: as its kind's row states. */
 	const struct compute_ops *compute;
-	/* Read config, set output shape and parameters (model__add_param). */
+	/* Read the config; set the output shape and parameters (model__add_param). */
 	enum status (*read)(struct model *model, struct model_layer *layer,
 			    const struct json_at *config, struct err *err);
 	int64_t (*flops)(const struct model_layer *layer, int64_t batch); /* NULL: 0 */
-	/* Append the device operations of a phase for one micro-batch; `stage` is 0, for the caller
-	 * to set. NULL: there are none. */
+	/* Append the device operations of a phase for one micro-batch. `stage` is 0; the caller
+	 * sets it. NULL: no operations. */
 	void (*lower)(struct layer_lowering *lowering);
 	int least_inputs, most_inputs; /* 0, 0: exactly one */
-	bool sequence;     /* of (steps, channels): it works as on an image one pixel high */
+	bool sequence;     /* input is (steps, channels), processed as an image one pixel high */
 	bool pass_through; /* output is the input: no buffer, no gradient work */
-	bool looks_up;     /* the input is numbers of rows: never rounded, cast to no type */
+	bool looks_up;     /* inputs are row numbers: never rounded or cast */
 	/* What a backward pass reads. */
 	bool reads_inputs; /* the values of inputs[] */
-	bool reads_output; /* the values of output (also where a ReLU is fused) */
+	bool reads_output; /* the values of output (also if a ReLU is fused) */
 	enum model_outfeed outfeed;
 	enum layer_masks masks;
 };
 
 const struct layer_ops *layer_find(const char *class_name); /* NULL: unknown */
-/* What may stand in a model's list of layers, "InputLayer" and wrappers included. */
+/* The classes that a model's list of layers may contain, "InputLayer" and wrappers included. */
 const char *const *layer_names(int *count);
 
-/* Make @mask, whose input is set, the layer that tells which steps of @maker's input count: from
- * the same input, a number for each step, 1 or 0. */
+/* Make @mask, whose input is set, the layer that computes the mask of @maker's input: 1 or 0 for
+ * each step. */
 enum status layer_mask(struct model *model, const struct model_layer *maker,
 		       struct model_layer *mask, struct err *err);
 
-/* How many states a layer of this config hands on beside its output; 0: return_state is not asked
- * for, or it has none. Where layer->hands_state is set its output is one row of all. */
+/* Number of states that a layer with this config returns beside its output; 0: return_state is not
+ * set, or the layer has no states. If layer->hands_state is set, its output is one row of all. */
 int layer_states(const struct layer_ops *ops, const cJSON *config);
-/* How many it has, which its call may be given as initial_state; 0: it is no recurrent layer. */
+/* Number of its states, which a call may pass as initial_state; 0: not a recurrent layer. */
 int layer_state_count(const struct layer_ops *ops);
-/* Make @part, whose input is such a layer's output, that layer's output (0) or state @index. */
+/* Make @part, whose input is the output row of @from, the slice of its output (0) or state
+ * @index. */
 enum status layer_state(struct model *model, const struct model_layer *from, int index,
 			struct model_layer *part, struct err *err);
 
-/* Inputs that are no masks. */
+/* Number of inputs that are not masks. */
 int layer_own_inputs(const struct model_layer *layer);
 
-/* Is the layer a plain ReLU, which the layer before may do? Sets its upper bound. */
+/* Whether the layer is a plain ReLU, which can be fused into the layer before. Sets its upper
+ * bound. */
 bool layer_is_relu(const struct model_layer *layer, float *most);
 
 #endif /* LAYER_H */

@@ -1,5 +1,5 @@
 /*
- * Activations: one table of what each is. A layer of its own, and part of others. No state.
+ * The table of activations, which are layers or parts of other layers. No state.
  */
 #include "common/mem.h"
 #include "model/layers/layer_internal.h"
@@ -9,8 +9,8 @@ extern const struct layer_ops layer_activation;
 #define READS_INPUT  1u
 #define READS_OUTPUT 2u
 
-/* What the gradient reads, and operations per element: an addition, multiplication, comparison,
- * division or elementary function. */
+/* What the gradient reads, and operations per element; an addition, multiplication, comparison,
+ * division or elementary function counts as one. */
 static const struct {
 	unsigned reads;
 	int64_t work;
@@ -50,7 +50,7 @@ int64_t layer__activation_work(enum model_activation activation)
 	return activation_rows[activation].work;
 }
 
-/* ---- layers that are an activation ----------------------------------------------------------- */
+/* ---- layers that consist of an activation ---------------------------------------------------- */
 
 void layer__set_activation(struct model_layer *layer, enum model_activation activation)
 {

@@ -1,18 +1,19 @@
 /*
  * MultiHeadAttention and Attention over sequences (steps, features). With queries Q, keys K and
- * values V, each head of MultiHeadAttention by itself:
+ * values V, for each head of MultiHeadAttention separately:
  *
  *	Q = query Wq + bq, K = key Wk + bk, V = value Wv + bv       (Attention: the inputs)
  *	P = softmax(Q K^T / sqrt(key_dim)), dropped in training     (Attention: without the root)
  *	output = (P V) Wo + bo                                      (Attention: P V)
  *
- * Kernels are Keras's: [features, heads, width], the output's [heads, width, features]. Inputs come
- * in Keras's order, query, value and key; a key that is not given is the value, and a value the
- * query. A causal mask, of the call or ours of the config, hides keys behind the query. No state.
+ * Kernels are Keras's: [features, heads, width], the output's [heads, width, features]. Inputs
+ * are in Keras's order: query, value, key; a missing key is the value, and a missing value the
+ * query. A causal mask (an argument of the call, or our option in the config) hides the keys
+ * after the query. No state.
  *
- * A mask of the keys hides those that are padding. Where none is left, and in MultiHeadAttention
- * for a query that is padding, all keys count alike, as Keras's large negative scores have it;
- * Attention puts out zeros for such a query.
+ * A mask of the keys hides padding. If no key is left, and in MultiHeadAttention for a query
+ * that is padding, all keys have equal weight, as results from Keras's large negative scores;
+ * Attention outputs zeros for such a query.
  */
 #include <math.h>
 #include <string.h>
@@ -25,7 +26,7 @@ extern const struct layer_ops layer_attention, layer_multi_head_attention;
 
 #define HEADS_MOST 4096
 #define WIDTH_MOST 65536
-#define ITEM_MOST  0x1p40 /* numbers of an item: counts of a batch stay within 64 bits */
+#define ITEM_MOST  0x1p40 /* values of an item: counts of a batch stay within 64 bits */
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
@@ -57,7 +58,7 @@ static void check_inputs(const struct model *model, const struct model_layer *la
 			  (long long)shape[LAYER_ATTENTION_KEY]->dim[1]);
 }
 
-/* Neither scores nor what the heads are made of may be beyond what can be counted. */
+/* Check that the counts of scores and of projected values do not overflow. */
 static void check_sizes(const struct model *model, const struct model_layer *layer,
 			const struct json_at *config, struct err *err)
 {
@@ -76,7 +77,7 @@ static void check_sizes(const struct model *model, const struct model_layer *lay
 			(long long)own->heads, length, keys, item, ITEM_MOST);
 }
 
-/* The config of both kinds, but for sizes; the inputs are sequences then. */
+/* Read the config that both kinds share, except sizes; checks that inputs are sequences. */
 static struct layer_attention *read_begin(struct model *model, struct model_layer *layer,
 					  const struct json_at *config,
 					  const struct model_option *options, size_t count,
@@ -101,13 +102,14 @@ static struct layer_attention *read_begin(struct model *model, struct model_laye
 	return err_stuck(err) ? NULL : own;
 }
 
-/* Kernel and bias of a projection of @features to heads; or, @out, of heads to features. */
+/* Add kernel and bias of a projection from @features to heads or, if @out, from heads to
+ * features. */
 static void add_projection(struct model *model, struct model_layer *layer,
 			   const struct json_at *config, const char *kernel, const char *bias,
 			   int64_t features, int64_t width, bool out, struct err *err)
 {
 	const struct layer_attention *own = layer->config;
-	/* Keras counts fans as of a convolution: all but the last two dimensions are its field. */
+	/* Keras counts fans as for a convolution: all but the last two dimensions are the field. */
 	const struct layer_param weights = {
 		.name = kernel,
 		.option = "kernel",
@@ -239,7 +241,7 @@ static int64_t keys_of(const struct model *model, const struct model_layer *laye
 	return model_input_shape(model, layer, own->input[LAYER_ATTENTION_KEY])->dim[0];
 }
 
-/* As many keys as queries: what self-attention has. */
+/* Assumes as many keys as queries (self-attention). */
 static int64_t attention_flops(const struct model_layer *layer, int64_t batch)
 {
 	const struct layer_attention *own = layer->config;
@@ -252,13 +254,13 @@ static int64_t attention_flops(const struct model_layer *layer, int64_t batch)
 	return rows * each < 0x1p62 ? (int64_t)(rows * each) : INT64_MAX;
 }
 
-/* What each operation of the composite reads and writes; of Attention, which has no projections,
- * those with writes of its own. */
+/* The tensors that each operation of the composite reads and writes. The plain_ ones are for
+ * Attention, which has no projections and omits operations without plain_writes. */
 struct role {
 	const char *name;
 	unsigned reads, writes, plain_reads, plain_writes;
-	int part;      /* of LAYER_ATTENTION_PARTS or OUTPUT: whose kernel, whose gradient */
-	bool gradient; /* of an input, LAYER_GRAD_INPUT standing for the part's */
+	int part;      /* of LAYER_ATTENTION_PARTS, or OUTPUT: the owner of kernel and gradient */
+	bool gradient; /* LAYER_GRAD_INPUT stands for the gradient of the part's input */
 };
 
 enum {
@@ -311,8 +313,9 @@ static const struct role *role_of(const char *name)
 	return NULL;
 }
 
-/* Elements that one tensor holds of all that is kept, or passed on: what heads made, and scores. */
-static int64_t made(const struct layer_lowering *lowering, const struct ipu_composite *from)
+/* Elements of the one tensor of all retained, or of all intermediate, values: projections,
+ * scores. */
+static int64_t new_elements(const struct layer_lowering *lowering, const struct ipu_composite *from)
 {
 	const int64_t scores = from->batch * from->heads * from->length * from->keys;
 	const struct layer_attention *own = lowering->layer->config;
@@ -323,14 +326,14 @@ static int64_t made(const struct layer_lowering *lowering, const struct ipu_comp
 				(from->head + from->values);
 }
 
-/* An operation by its role; @makes is done once for each tensor between operations. */
+/* Append an operation by its role. The first that writes a tensor allocates its @makes elements. */
 static void lower_role(struct layer_lowering *lowering, const struct ipu_op *from, int64_t makes,
-		       unsigned *there)
+		       unsigned *existing)
 {
 	const struct model_layer *layer = lowering->layer;
 	const struct layer_attention *own = layer->config;
 	const struct role *role = role_of(from->name);
-	const unsigned anew = LAYER_KEPT | LAYER_BETWEEN;
+	const unsigned allocatable = LAYER_KEPT | LAYER_BETWEEN;
 	const int kernel = role->part == NONE ? 0 : role->part * (1 + layer->use_bias);
 	struct layer_op op = {.op = *from,
 			      .reads = own->projects ? role->reads : role->plain_reads,
@@ -355,12 +358,12 @@ static void lower_role(struct layer_lowering *lowering, const struct ipu_op *fro
 		op.reads &= ~(unsigned)LAYER_KEPT;
 		op.writes &= ~(unsigned)LAYER_KEPT;
 	}
-	op.makes = op.writes & anew & ~*there ? makes : 0;
-	*there |= op.writes & anew;
+	op.makes = op.writes & allocatable & ~*existing ? makes : 0;
+	*existing |= op.writes & allocatable;
 	layer__lower(lowering, from->name, &op);
 }
 
-/* Biases of the three projections, which are made in one tensor, and of the output. */
+/* Append the biases of the three projections (one tensor), or of the output. */
 static void lower_biases(struct layer_lowering *lowering, const struct ipu_composite *from,
 			 bool output)
 {
@@ -397,7 +400,7 @@ static void lower_biases(struct layer_lowering *lowering, const struct ipu_compo
 	}
 }
 
-/* Scores that do not count are selected away. */
+/* Append the selection that hides masked scores. */
 static void lower_masks(struct layer_lowering *lowering, const struct ipu_composite *from)
 {
 	const struct model_layer *layer = lowering->layer;
@@ -414,7 +417,7 @@ static void lower_masks(struct layer_lowering *lowering, const struct ipu_compos
 		layer__lower(lowering, "Scores/Mask", &op);
 }
 
-/* Inputs count as wide as the queries. */
+/* All inputs are assumed to be as wide as the queries. */
 static void attention_lower(struct layer_lowering *lowering)
 {
 	const struct model_layer *layer = lowering->layer;
@@ -422,7 +425,7 @@ static void attention_lower(struct layer_lowering *lowering)
 	struct ipu_composite from =
 		composite_of(layer, lowering->batch, keys_of(lowering->model, layer));
 	struct ipu_op ops[IPU_COMPOSITE_OPS];
-	unsigned there = 0;
+	unsigned existing = 0;
 
 	from.pass = forward ? IPU_FORWARD : IPU_BACKWARD_DATA;
 	from.trained = !forward || lowering->keeps;
@@ -430,7 +433,7 @@ static void attention_lower(struct layer_lowering *lowering)
 		const int count = ipu_composite_ops(&from, ops);
 
 		for (int i = 0; i < count; i++) {
-			lower_role(lowering, &ops[i], made(lowering, &from), &there);
+			lower_role(lowering, &ops[i], new_elements(lowering, &from), &existing);
 			if (forward && !strcmp(ops[i].name, "Value/MatMul"))
 				lower_biases(lowering, &from, false);
 			if (forward && !strcmp(ops[i].name, "Scores"))

@@ -1,20 +1,21 @@
 /*
- * BatchNormalization over the last axis, as TensorFlow 2.6 computes it; of a sequence with a mask,
- * as Keras 3: moments are of the steps that count, and all are normalised by them.
+ * BatchNormalization over the last axis, as TensorFlow 2.6 computes it. For a sequence with a mask,
+ * as in Keras 3, the moments are of the valid steps, and all steps are normalised by them.
  *
  * Training, with the micro-batch's mean and population variance over all other axes:
  *
  *	y = gamma (x - mean) / sqrt(variance + epsilon) + beta
  *	moving = moving momentum + micro-batch's (1 - momentum)
  *
- * For inputs of rank 4 and 5 (the batch counted), TensorFlow takes its fused kernel: the moving
- * variance then learns from the unbiased variance (n / (n - 1)), and epsilon is at least 1.001e-5.
- * Other ranks learn from the population variance. Inference normalises by the moving statistics; so
- * does a layer that is not trainable or is called with training: false, in training too.
+ * For inputs of rank 4 and 5 (including the batch), TensorFlow uses its fused kernel: the moving
+ * variance is then updated with the unbiased variance (n / (n - 1)), and epsilon is at least
+ * 1.001e-5. For other ranks it is updated with the population variance. Inference normalises by the
+ * moving statistics; so does training if the layer is not trainable or is called with
+ * training: false.
  *
- * Kept from forward to backward is what the output was made by, so that a change of the weights in
- * between does no harm. A ReLU that follows is done in the normalising pass; what it let through is
- * worked out anew from x, so the output is never read again.
+ * The coefficients of the forward pass are retained for the backward pass, so a weight update in
+ * between does no harm. A following ReLU is fused into the normalising pass; its gradient is
+ * recomputed from x, so the output is never read again.
  */
 #include <math.h>
 
@@ -38,7 +39,7 @@ static enum status norm_read(struct model *model, struct model_layer *layer,
 		{"synchronized", MODEL_FALSE},
 		{"renorm", MODEL_FALSE},
 		{"renorm_clipping", MODEL_NULL},
-		{"renorm_momentum", MODEL_ANY}, /* of renorm alone */
+		{"renorm_momentum", MODEL_ANY}, /* used by renorm only */
 		{"virtual_batch_size", MODEL_NULL},
 		{"adjustment", MODEL_NULL},
 		{"fused", MODEL_NULL},
@@ -102,9 +103,10 @@ static bool norm_lower_learns(const struct layer_lowering *lowering)
 	return lowering->training && layer_batch_norm_learns(lowering->layer);
 }
 
-/* What x is to be normalised by, and the moving statistics: inverse deviation (3 steps, root,
- * division), variance from sums (2), each moving one (2); or, of moving statistics, one factor and
- * one summand. An evaluation's are worth as much. */
+/* Append the computation of the coefficients for x, and of the moving statistics: inverse
+ * deviation (3 steps, root, division), variance from sums (2), each moving statistic (2).
+ * Without training: one factor and one summand from the moving statistics. An evaluation within
+ * training costs the same. */
 static void norm_lower_coefficients(struct layer_lowering *lowering)
 {
 	const struct layer_batch_norm *own = lowering->layer->config;
@@ -158,7 +160,7 @@ static void norm_lower_forward(struct layer_lowering *lowering)
 	layer__lower(lowering, NORM_NAME, &each);
 }
 
-/* dx = gamma inverse (dy - mean of dy - whitened x times the mean of dy times it). */
+/* dx = gamma inverse (dy - mean(dy) - whitened x mean(dy whitened x)). */
 static void norm_lower(struct layer_lowering *lowering)
 {
 	const struct layer_batch_norm *own = lowering->layer->config;

@@ -48,7 +48,7 @@ static enum status concatenate_read(struct model *model, struct model_layer *lay
 	return concatenate_shapes(model, layer, config, err);
 }
 
-/* Atoms are the channels of the narrowest input; backward, of what is wanted. */
+/* The atom is the channels of the narrowest input; backward, of those whose gradient is wanted. */
 static void concatenate_lower(struct layer_lowering *lowering)
 {
 	const struct model_layer *layer = lowering->layer;

@@ -3,9 +3,9 @@
  */
 #include "model/layers/layer_conv.h"
 
-#define CONV_SIDE  4096      /* of a kernel, a stride, a dilation: at most */
-#define CONV_REACH 65536     /* of a dilated kernel */
-#define CONV_COUNT INT32_MAX /* of channels */
+#define CONV_SIDE  4096      /* limit on a kernel, a stride, a dilation */
+#define CONV_REACH 65536     /* limit on the reach of a dilated kernel */
+#define CONV_COUNT INT32_MAX /* limit on channels */
 
 /* ---- reading --------------------------------------------------------------------------------- */
 

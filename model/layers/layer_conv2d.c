@@ -2,7 +2,7 @@
  * Conv2D and Conv1D: y = activation(x * W + b); W is [kernel height, width, channels / groups,
  * filters], or [kernel, channels / groups, filters].
  *
- * Bias and ReLU, its own or that of a layer that follows, are done where sums are stored.
+ * Bias and ReLU, the layer's or that of a following layer, are fused into the store of the sums.
  */
 #include "common/mem.h"
 #include "model/layers/layer_conv.h"
@@ -62,7 +62,7 @@ static void conv2d_lower(struct layer_lowering *lowering)
 	layer__lower_product(lowering, lowering->layer->ops->class_name, conv2d_product);
 }
 
-/* What both of them have. */
+/* What both layers share. */
 #define CONV_OPS(row, name)                                                                        \
 	.class_name = (name), .kind = LAYER_KIND_##row, .read = conv2d_read,                       \
 	.flops = conv2d_flops, .lower = conv2d_lower, .reads_inputs = true, .reads_output = true

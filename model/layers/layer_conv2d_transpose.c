@@ -1,11 +1,11 @@
 /*
- * Conv2DTranspose and Conv1DTranspose: y = activation(z + b), z being the gradient that a
- * convolution W from y's shape to x's has for its input, given x. W is [kernel height, width,
+ * Conv2DTranspose and Conv1DTranspose: y = activation(z + b). z is the input gradient of a
+ * convolution W from y's shape to x's, for the output gradient x. W is [kernel height, width,
  * filters, channels], or [kernel, filters, channels].
  *
- * Sides are Keras's (deconv_output_length): of n pixels, stride s, a kernel that reaches r pixels
- * and an output_padding p, "same" gives n s or, with p, (n - 1) s + r - 2 (r / 2, rounded down) +
- * p; "valid" n s + max(r - s, 0) or (n - 1) s + r + p. No state.
+ * Sides are Keras's (deconv_output_length): for n pixels, stride s, a kernel with a reach of r
+ * pixels and an output_padding p, "same" gives n s or, with p, (n - 1) s + r - 2 floor(r / 2) + p;
+ * "valid" gives n s + max(r - s, 0) or (n - 1) s + r + p. No state.
  */
 #include "common/mem.h"
 #include "common/minmax.h"
@@ -32,7 +32,7 @@ static void transposed_side(const struct model_layer *layer, const struct json_a
 		*out = side * stride + (w->same ? 0 : max(reach - stride, (int64_t)0));
 	else
 		*out = (side - 1) * stride + reach + more - (w->same ? reach / 2 * 2 : 0);
-	/* A sequence's only row, and what a convolution would not bring back to this side. */
+	/* Fails if the convolution would not give this side back. */
 	if (*out < 1 || layer__windows(*out, reach, stride, w->same, &w->pad[way]) != side)
 		json_fail(config, err,
 			  "no image of %lld pixels has %lld places of this kernel: leave "
@@ -73,7 +73,7 @@ static enum status transposed_read(struct model *model, struct model_layer *laye
 	taps = w->kernel[LAYER_Y] * w->kernel[LAYER_X];
 	layer__set_output(layer, w->out, layer->units);
 	kernel.shape = layer__conv_kernel_shape(layer, layer->units, layer_last_dim(&layer->input));
-	/* By the places in the shape, as Keras counts. */
+	/* Keras counts fans by position in the shape. */
 	kernel.fan_in = taps * layer->units;
 	kernel.fan_out = taps * layer_last_dim(&layer->input);
 	layer__add_param(model, layer, config, &kernel, err);
@@ -95,7 +95,7 @@ static int64_t transposed_flops(const struct model_layer *layer, int64_t batch)
 	return flops;
 }
 
-/* Each pass is another one of the convolution from the output to the input. */
+/* Each pass is a different pass of the convolution from the output to the input. */
 static void transposed_product(const struct layer_lowering *lowering, enum ipu_pass pass,
 			       struct ipu_op *out)
 {
@@ -114,7 +114,7 @@ static void transposed_lower(struct layer_lowering *lowering)
 	layer__lower_product(lowering, lowering->layer->ops->class_name, transposed_product);
 }
 
-/* What both of them have. */
+/* What both layers share. */
 #define TRANSPOSED_OPS(row, name)                                                                  \
 	.class_name = (name), .kind = LAYER_KIND_##row, .read = transposed_read,                   \
 	.flops = transposed_flops, .lower = transposed_lower, .reads_inputs = true,                \

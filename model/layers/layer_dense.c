@@ -78,7 +78,7 @@ static int64_t dense_flops(const struct model_layer *layer, int64_t batch)
 	int64_t each = 2 * s.inputs + layer->use_bias + layer__activation_work(layer->activation);
 	int64_t flops;
 
-	/* Sides are bounded, their product is not. */
+	/* Each side is bounded, but not their product. */
 	if (__builtin_mul_overflow(s.rows * s.units, each, &flops))
 		return INT64_MAX;
 	return flops;

@@ -1,6 +1,6 @@
 /*
- * DepthwiseConv2D and DepthwiseConv1D: each channel has depth_multiplier filters of its own; the
- * kernel is [kernel height, width, channels, depth_multiplier], or without the height.
+ * DepthwiseConv2D and DepthwiseConv1D: each channel has depth_multiplier separate filters; the
+ * kernel is [kernel height, width, channels, depth_multiplier], in 1D without the height.
  */
 #include "common/mem.h"
 #include "model/layers/layer_conv.h"
@@ -46,7 +46,7 @@ static void depthwise_lower(struct layer_lowering *lowering)
 	layer__lower_product(lowering, "depthwise", depthwise_product);
 }
 
-/* What both of them have. */
+/* What both layers share. */
 #define DEPTHWISE_OPS(row, name)                                                                   \
 	.class_name = (name), .kind = LAYER_KIND_##row, .read = depthwise_read,                    \
 	.flops = depthwise_flops, .lower = depthwise_lower, .reads_inputs = true,                  \

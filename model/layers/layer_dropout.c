@@ -1,9 +1,10 @@
 /*
- * Dropout, SpatialDropout1D and 2D: inverted, as TensorFlow's. In training each decision keeps what
- * it stands for with probability 1 - rate, times 1 / (1 - rate); elsewhere nothing happens.
+ * Dropout, SpatialDropout1D and 2D: inverted dropout, as in TensorFlow. In training each
+ * decision retains its elements with probability 1 - rate and scales them by 1 / (1 - rate);
+ * otherwise the layer does nothing.
  *
- * Decisions are numbered over the micro-batch and come from the random numbers of (seed, layer,
- * step, replica), so they do not depend on threads. They are kept as a byte each for the backward
+ * Decisions are numbered over the micro-batch and use the random numbers of (seed, layer, step,
+ * replica), so they do not depend on threads. They are retained, a byte each, for the backward
  * pass.
  */
 #include "common/mem.h"
@@ -39,7 +40,7 @@ void layer__read_seed(const struct json_at *config, uint32_t *out, struct err *e
 		*out = (uint32_t)(((uint64_t)seed * 0x9e3779b97f4a7c15u) >> 32) | 1u;
 }
 
-/* Is entry @index of a noise shape 1, where the input's dimension is not? */
+/* Whether entry @index of a noise shape is 1 while the input's dimension is not. */
 static enum status dropout_noise_dim(const struct model_layer *layer, const struct json_at *at,
 				     int index, bool *shared, struct err *err)
 {
@@ -59,7 +60,8 @@ static enum status dropout_noise_dim(const struct model_layer *layer, const stru
 	return ST_OK;
 }
 
-/* [null, 1, 1, 1]: one decision for an item; the shared dimensions stand side by side. */
+/* Read "noise_shape", for example [null, 1, 1, 1]: one decision per item. Shared dimensions must be
+ * adjacent. */
 static enum status dropout_noise_shape(struct layer_dropout *c, const struct model_layer *layer,
 				       const struct json_at *config, struct err *err)
 {
@@ -79,7 +81,7 @@ static enum status dropout_noise_shape(struct layer_dropout *c, const struct mod
 		status = dropout_noise_dim(layer, &item, i, &shared, err);
 		if (status != ST_OK)
 			return status;
-		/* A dimension of 1 belongs to either side. */
+		/* A dimension of 1 counts as shared if its neighbour is. */
 		if (before && !shared && i && layer->input.dim[i - 1] == 1)
 			shared = true;
 		if (shared && !before) {
@@ -126,7 +128,7 @@ static enum status dropout_read(struct model *model, struct model_layer *layer,
 	return c ? dropout_noise_shape(c, layer, config, err) : err->status;
 }
 
-/* One decision for a channel of an item. */
+/* One decision per channel of an item. */
 static enum status spatial_dropout_read(struct model *model, struct model_layer *layer,
 					const struct json_at *config, struct err *err)
 {
@@ -170,8 +172,8 @@ static int64_t dropout_flops(const struct model_layer *layer, int64_t batch)
 }
 
 /*
- * As tf.nn.dropout: random numbers, compared; scale and choice by the mask. The mask is kept, a
- * byte each (not the seed): so it stays stashed where activations are computed again.
+ * Like tf.nn.dropout: random numbers, compared; scale and select by the mask. The mask (a byte per
+ * decision) is retained, not the seed; so it stays stashed when activations are recomputed.
  */
 static void dropout_lower(struct layer_lowering *lowering)
 {
@@ -200,7 +202,7 @@ static void dropout_lower(struct layer_lowering *lowering)
 	layer__lower(lowering, forward ? "dropout/Mul" : "dropout/Mul/Grad", &each);
 }
 
-/* What both of them have. */
+/* What both layers share. */
 #define DROPOUT_OPS(row, name, how)                                                                \
 	.class_name = (name), .kind = LAYER_KIND_##row, .read = (how), .flops = dropout_flops,     \
 	.lower = dropout_lower, .masks = LAYER_MASKS_PASS

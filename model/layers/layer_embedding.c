@@ -1,5 +1,5 @@
 /*
- * Embedding: each number of the input, which counts from 0, becomes its row of a table. No state.
+ * Embedding: each input value, a row number from 0, becomes that row of a table. No state.
  */
 #include "common/mem.h"
 #include "ipu/plan/ipu_composite.h"
@@ -18,7 +18,7 @@ static enum status embedding_read(struct model *model, struct model_layer *layer
 		LAYER_PARAM_OPTIONS("embeddings"),
 		{"activity_regularizer", MODEL_NULL},
 		{"sparse", MODEL_FALSE},
-		{"dtype", MODEL_INPUT_DTYPE}, /* Keras 2.0: int32 */
+		{"dtype", MODEL_INPUT_DTYPE}, /* Keras 2.0 writes int32 */
 	};
 	struct layer_param table = {.name = "embeddings", .initializer = "RandomUniform"};
 	struct json_at here;
@@ -43,7 +43,7 @@ static enum status embedding_read(struct model *model, struct model_layer *layer
 	return layer__add_param(model, layer, config, &table, err);
 }
 
-/* Numbers of rows have no slope. */
+/* Row numbers have no gradient: it is filled with zeros. */
 static void embedding_lower(struct layer_lowering *lowering)
 {
 	const struct model_layer *layer = lowering->layer;

@@ -1,5 +1,5 @@
 /*
- * Flatten: the same numbers under another shape.
+ * Flatten: the same values in another shape.
  */
 #include "common/mem.h"
 #include "model/layers/layer_internal.h"

@@ -1,11 +1,11 @@
 /*
- * GlobalAveragePooling2D and GlobalMaxPooling2D: one value a channel, from whole NHWC images; and
- * of one dimension, from sequences. An average of a sequence with a mask (1 or 0 a step, the second
- * input) is that of the steps that count, 0 / 0 where there are none, as in Keras.
+ * GlobalAveragePooling2D and GlobalMaxPooling2D: one value per channel, from whole NHWC images;
+ * the 1D kinds pool over sequences. The average of a sequence with a mask (1 or 0 per step, the
+ * second input) is over the valid steps, and 0 / 0 if there are none, as in Keras.
  *
- * Slices are groups of images, and strips of channels of large ones. The gradient of a maximum is
- * shared evenly by the cells that have it, as TensorFlow's reduce_max does (MaxPooling2D gives it
- * to the first).
+ * Slices are groups of images, or strips of channels for large images. The gradient of a maximum
+ * is divided evenly among the cells that equal it, as in TensorFlow's reduce_max (MaxPooling2D
+ * gives it to the first).
  */
 #include "common/mem.h"
 #include "model/layers/layer_internal.h"
@@ -37,7 +37,7 @@ static int64_t global_flops(const struct model_layer *layer, int64_t batch)
 	return batch * model_shape_count(&layer->input);
 }
 
-/* What the reductions are of, forward: the scale of a mean is part of it. */
+/* Append the forward reduction; it includes the scale of a mean. */
 static void global_lower_forward(struct layer_lowering *lowering, const char *part)
 {
 	const struct layer_op op =
@@ -78,7 +78,7 @@ static void average_lower(struct layer_lowering *lowering)
 		layer__lower(lowering, "Mean/Grad", &backward);
 }
 
-/* Which cells have the maximum, how many they are, and their shares. */
+/* Backward: find the cells that equal the maximum, count them, and divide the gradient. */
 static void max_lower(struct layer_lowering *lowering)
 {
 	const int64_t count = global_flops(lowering->layer, lowering->batch);
@@ -106,7 +106,7 @@ static void max_lower(struct layer_lowering *lowering)
 	layer__lower(lowering, "Max/Grad", &op);
 }
 
-/* What all of them have. */
+/* What all of these layers share. */
 #define GLOBAL_OPS(row, name, how)                                                                 \
 	.class_name = (name), .kind = LAYER_KIND_##row, .read = global_read,                       \
 	.flops = global_flops, .lower = (how)

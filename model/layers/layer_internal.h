@@ -1,6 +1,6 @@
 /*
- * What the kinds of layers share: reading their options, and writing device operations. Failures of
- * reading stick in @err, which is not NULL: once it has one, nothing more is read.
+ * What the kinds of layers share: reading options and appending device operations. Read failures
+ * are sticky in @err, which is not NULL: once it holds one, nothing more is read.
  */
 #ifndef LAYER_INTERNAL_H
 #define LAYER_INTERNAL_H
@@ -9,43 +9,44 @@
 #include "model/model_config.h"
 #include "model/model_internal.h"
 
-/* Layers that are layer->activation and nothing else. */
+/* Layers that consist of layer->activation only. */
 void layer__set_activation(struct model_layer *layer, enum model_activation activation);
 int64_t layer__activation_flops(const struct model_layer *layer, int64_t batch);
 void layer__activation_lower(struct layer_lowering *lowering);
 
-/* Make @part, whose input is one row, its numbers from @first on. */
+/* Make @part, whose input is one row, the slice of @shape that begins at @first. */
 enum status layer_part(struct model *model, struct model_layer *part,
 		       const struct model_shape *shape, int64_t first, struct err *err);
 
-/* Options that every layer has, and its own. */
+/* Check the options: those that every layer has and those in @own. */
 enum status layer__check(const struct json_at *config, const struct model_option *own, size_t count,
 			 struct err *err);
 
 /*
- * The same; then layer->config is @size cleared bytes of the model's, and the output as the input.
+ * The same; then set layer->config to @size zeroed bytes of the model's arena, and the output shape
+ * to the input's.
  */
 enum status layer__begin(struct model *model, struct model_layer *layer,
 			 const struct json_at *config, const struct model_option *own, size_t count,
 			 size_t size, struct err *err);
-/* An item of the input must be an image, three dimensions, or of a sequence layer have two. */
+/* Check that an item of the input is an image (3 dimensions) or, for a sequence layer, has 2. */
 enum status layer__check_images(const struct model_layer *layer, const struct json_at *config,
 				struct err *err);
 
-/* "use_bias" (absent: true) and "activation", of a layer that ends in them. */
+/* Read "use_bias" (absent: true) and "activation". */
 enum status layer__read_finish(struct model_layer *layer, const struct json_at *config,
 			       struct err *err);
 
-/* What a parameter is by default, and what its config may say: NAME_initializer,
- * NAME_regularizer and NAME_constraint. */
+/* The defaults of a parameter, and the prefix of its options NAME_initializer, NAME_regularizer and
+ * NAME_constraint. */
 struct layer_param {
 	const char *name;        /* "kernel" */
-	const char *option;      /* NAME of its options where that is another; NULL: it is not */
+	const char *option;      /* the prefix, if it differs from `name`; NULL: it does not */
 	const char *initializer; /* "GlorotUniform" */
 	struct model_shape shape;
 	int64_t fan_in, fan_out;
-	bool fixed;       /* never learns: moving statistics */
-	bool no_autocast; /* float32 in a layer that is half, too */
+	bool fixed;       /* never trained: moving statistics */
+	bool no_autocast; /* float32 even in a layer that is half */
 };
 enum status layer__add_param(struct model *model, struct model_layer *layer,
 			     const struct json_at *config, const struct layer_param *param,
@@ -57,28 +58,28 @@ enum status layer__add_param(struct model *model, struct model_layer *layer,
 		name "_constraint", MODEL_NULL                                                     \
 	}
 
-/* The option "axis" (the batch's is 0), a number or a list of one, must name the last axis: -1 or
- * its number. Absent or null passes. */
+/* Check that "axis" (a number or a list of one; the batch is 0) names the last axis: -1 or its
+ * number. Absent or null passes. */
 enum status layer__check_last_axis(const struct model_layer *layer, const struct json_at *config,
 				   struct err *err);
 
-/* The option @key: a number for all channels or a list of @channels; *@here is false where it is
- * absent or null. */
+/* Read @key: a number for all channels or a list of @channels. *@here is false if it is absent or
+ * null. */
 enum status layer__channel_numbers(const struct json_at *config, const char *key, float *out,
 				   int64_t channels, bool *here, struct err *err);
 
-/* The rate at @key of @config, from 0 to below 1: what it drops; absent leaves *@out. */
+/* Read the dropout rate at @key, in [0, 1). If it is absent, *@out does not change. */
 void layer__read_drop(const struct json_at *config, const char *key, struct layer_drop *out,
 		      struct err *err);
-/* The "seed" of @config, to be mixed into a layer's stream; 0: there is none. */
+/* Read "seed", to be mixed into the layer's stream; if it is absent, *@out (0: none) stays. */
 void layer__read_seed(const struct json_at *config, uint32_t *out, struct err *err);
 
 /*
- * Append @op, whose kind, sizes and operands are set; adds names, phase and type. @part is
- * "MatMul".
+ * Append @op, whose kind, sizes and operands are set; set its names, phase and type. @part is the
+ * operation's name below the layer's: "MatMul".
  */
 void layer__lower(struct layer_lowering *lowering, const char *part, const struct layer_op *op);
-/* A map over the layer's output or, in phase B, its input's elements. */
+/* An elementwise map over the layer's output or, in phase B, its input. */
 struct layer_op layer__map(const struct ipu_elements *elements, unsigned reads, unsigned writes);
 struct layer_op layer__reduce(int64_t inputs, int64_t outputs, unsigned reads, unsigned writes);
 struct layer_op layer__copy(int64_t count, int64_t atom, unsigned reads, unsigned writes);
@@ -87,16 +88,17 @@ bool layer__wants_any(const struct layer_lowering *lowering);      /* a gradient
 bool layer__wants(const struct layer_lowering *lowering, int input);
 
 /*
- * Layers that end in a bias and an activation. The sums before the activation are the output itself
- * where that is worked on in place, what is kept where the gradient reads it, or what the loss
- * takes.
+ * Layers that end in a bias and an activation. The tensor of the sums before the activation: the
+ * output, if the activation works in place; LAYER_KEPT, if the activation's gradient reads the
+ * sums; LAYER_BETWEEN, if the loss reads them.
  */
 unsigned layer__lower_sums(const struct layer_lowering *lowering);
 void layer__lower_bias(struct layer_lowering *lowering, int param);
 void layer__lower_bias_grad(struct layer_lowering *lowering, int param);
-/* From the sums to the output; and the gradient, in place. Nothing for linear. */
+/* Append the activation from the sums to the output; in phase B its gradient, in place. Appends
+ * nothing for linear. */
 void layer__lower_activation(struct layer_lowering *lowering);
-/* All of a layer that is a product with its parameter 0, a bias (parameter 1) and an activation;
+/* Lower a layer that is a product with parameter 0, a bias (parameter 1) and an activation;
  * @product describes the three passes. */
 typedef void (*layer_product)(const struct layer_lowering *lowering, enum ipu_pass pass,
 			      struct ipu_op *out);
@@ -111,49 +113,50 @@ int64_t layer__activation_work(enum model_activation activation); /* operations 
 	{"axis", MODEL_ANY}, {"epsilon", MODEL_ANY}, {"center", MODEL_ANY}, {"scale", MODEL_ANY},  \
 		LAYER_PARAM_OPTIONS("gamma"), LAYER_PARAM_OPTIONS("beta")
 
-/* Read them; the output has the input's shape; gamma (ones) and beta (zeros) are added. */
+/* Read them; set the output to the input's shape; add gamma (ones) and beta (zeros). */
 enum status layer__read_norm(struct model *model, struct model_layer *layer,
 			     const struct json_at *config, struct layer_norm *out, struct err *err);
 
 /*
- * Device operations, as poplibs has them: @groups of elements have a mean and a variance each.
+ * Device operations as in poplibs; each of the @groups of elements has a mean and a variance.
  *
- * Statistics: a sum and a sum of squares to LAYER_BETWEEN and LAYER_BETWEEN_TOO. Gradients of gamma
- * and beta, to their own or, where @both are needed but are no parameters, to the same two: of what
- * has been whitened, times dy, and of dy.
+ * Statistics: a sum and a sum of squares, to LAYER_BETWEEN and LAYER_BETWEEN_TOO. Gradients of
+ * gamma and beta: the sums of whitened x times dy, and of dy. They are written to the
+ * parameters' gradients; if @both are needed and one is not a parameter, its sum goes to
+ * LAYER_BETWEEN_TOO (gamma) or LAYER_BETWEEN (beta).
  */
 void layer__lower_statistics(struct layer_lowering *lowering, const char *name, int64_t groups,
 			     bool training_only);
 void layer__lower_norm_sums(struct layer_lowering *lowering, const char *name,
 			    const struct layer_norm *norm, bool both);
-/* A map over all elements, @adds on each, by numbers of each channel. */
+/* A map over all elements with @adds operations each, which reads values per channel. */
 struct layer_op layer__norm_map(const struct layer_lowering *lowering, int adds, unsigned reads,
 				unsigned writes);
-/* Where the gradients of gamma and of beta are, or what stands for them: both as bits. */
+/* The tensors, as bits, of the gradients of gamma and beta or of the sums in their place. */
 unsigned layer__norm_sums(const struct layer_norm *norm);
 unsigned layer__norm_params(const struct layer_norm *norm); /* gamma and beta themselves */
-/* @op, its part being NAME/PART. */
+/* Append @op as NAME/PART. */
 void layer__lower_norm(struct layer_lowering *lowering, const char *name, const char *part,
 		       const struct layer_op *op);
 
 /* ---- windows --------------------------------------------------------------------------------- */
 
-/* One whole number for both, or a list of two; each @least to @most. */
+/* Read one integer for both, or a list of two; each from @least to @most. */
 enum status layer__pair(const struct json_at *at, int64_t least, int64_t most, int64_t out[2],
 			struct err *err);
-/* A window's option: of height and width, or of a sequence's steps, whose height is 1. @absent
- * where it is not given (0: it must be). */
+/* Read a window option: height and width, or a sequence's steps (height 1). @absent: the default
+ * (0: the option is required). */
 enum status layer__window_option(const struct model_layer *layer, const struct json_at *config,
 				 const char *key, int64_t least, int64_t most, int64_t absent,
 				 int64_t out[LAYER_WAYS], struct err *err);
-/* The output is an image of these sides, or a sequence. */
+/* Set the output to an image of these sides, or to a sequence. */
 void layer__set_output(struct model_layer *layer, const int64_t sides[LAYER_WAYS],
 		       int64_t channels);
-/* "padding": is it "same"? Absent, it is "valid". */
+/* Read "padding": whether it is "same". Absent: "valid". */
 enum status layer__padding(const struct json_at *config, bool *same, struct err *err);
 
-/* How many places a window has along a side of @size, 0: it does not fit; @before is what the first
- * has outside of the image. */
+/* Number of window positions along a side of @size; 0: the window does not fit. @before receives
+ * the padding before the first. */
 int64_t layer__windows(int64_t size, int64_t reach, int64_t stride, bool same, int64_t *before);
 
 #endif /* LAYER_INTERNAL_H */

@@ -1,10 +1,10 @@
 /*
- * LayerNormalization over the last axis, every row by its own mean and population variance, and
- * GroupNormalization, every group of an item's channels by its own; in training and inference
- * alike. y = gamma (x - mean) / sqrt(variance + epsilon) + beta, gamma and beta by channel.
+ * LayerNormalization over the last axis, each row by its mean and population variance, and
+ * GroupNormalization, each group of an item's channels likewise; the same in training and
+ * inference. y = gamma (x - mean) / sqrt(variance + epsilon) + beta, gamma and beta by channel.
  *
- * Means and inverse deviations are kept from forward to backward. Gradients of gamma and beta
- * are summed slice by slice, and over the slices in their order.
+ * Means and inverse deviations are retained for the backward pass. Gradients of gamma and beta
+ * are summed within each slice, then over the slices in their order.
  */
 #include "common/mem.h"
 #include "model/layers/layer_internal.h"
@@ -23,7 +23,7 @@ static enum status rows_read(struct model *model, struct model_layer *layer,
 	return layer__read_norm(model, layer, config, layer->config, err);
 }
 
-/* "groups": absent 32; -1: a group for each channel. */
+/* "groups": absent: 32; -1: one group per channel. */
 static enum status groups_read(struct model *model, struct model_layer *layer,
 			       const struct json_at *config, struct err *err)
 {
@@ -52,7 +52,7 @@ static enum status groups_read(struct model *model, struct model_layer *layer,
 
 /* ---- costs ----------------------------------------------------------------------------------- */
 
-/* As many as for batches: moments, then the row's values. */
+/* The same as BatchNormalization: moments, then values. */
 static int64_t rows_flops(const struct model_layer *layer, int64_t batch)
 {
 	return batch * model_shape_count(&layer->input) * 7;
@@ -63,7 +63,7 @@ static const char *name_of(const struct layer_lowering *lowering)
 	return lowering->layer->ops == &layer_group_normalization ? "GroupNorm" : "LayerNorm";
 }
 
-/* What has a mean of its own in a micro-batch. */
+/* Number of rows or groups of a micro-batch, each of which has a mean. */
 static int64_t rows_of(const struct layer_lowering *lowering)
 {
 	const struct layer_norm *own = lowering->layer->config;
@@ -72,7 +72,7 @@ static int64_t rows_of(const struct layer_lowering *lowering)
 			   : layer_rows(lowering->layer, lowering->batch);
 }
 
-/* Mean and inverse deviation of each row. */
+/* Append mean and inverse deviation of each row, then the normalisation. */
 static void rows_lower_forward(struct layer_lowering *lowering)
 {
 	const struct layer_norm *own = lowering->layer->config;
@@ -93,7 +93,7 @@ static void rows_lower_forward(struct layer_lowering *lowering)
 	layer__lower(lowering, name_of(lowering), &op);
 }
 
-/* By dy gamma and what has been whitened, their products' sums over each row. */
+/* dx needs the row sums of dy gamma, and of dy gamma times whitened x. */
 static void rows_lower_gradient(struct layer_lowering *lowering)
 {
 	const struct layer_norm *own = lowering->layer->config;
@@ -125,7 +125,7 @@ static void rows_lower_backward(struct layer_lowering *lowering)
 		rows_lower_gradient(lowering);
 }
 
-/* Keras computes in float32 here, in a layer that is half, too. */
+/* As in Keras, all operations are float32, even in a layer that is half. */
 static void rows_lower(struct layer_lowering *lowering)
 {
 	if (lowering->phase == IPU_PHASE_F)
@@ -136,7 +136,7 @@ static void rows_lower(struct layer_lowering *lowering)
 		lowering->ops[i].op.dtype = IPU_FLOAT32;
 }
 
-/* What both of them have. */
+/* What both layers share. */
 #define ROWS_OPS(row, name, how)                                                                   \
 	.class_name = (name), .kind = LAYER_KIND_##row, .read = (how), .flops = rows_flops,        \
 	.lower = rows_lower, .reads_inputs = true, .masks = LAYER_MASKS_PASS

@@ -1,5 +1,5 @@
 /*
- * The device operations that layers are written as. No state; names are the caller's arena's.
+ * The device operations that layers are lowered to. No state; names are in the caller's arena.
  */
 #include <assert.h>
 
@@ -12,8 +12,8 @@
 
 /* ---- activations ----------------------------------------------------------------------------- */
 
-/* Which functions they are on each element, forward and backward, as our kernels compute them:
- * trainer/kernels/kernel_activation.h has the formulas. */
+/* Number of times that an activation uses each function per element, forward and backward, as our
+ * kernels compute it; the formulas are in trainer/kernels/kernel_activation.h. */
 typedef uint8_t function_times[IPU_FUNCTIONS];
 
 struct activation_device {
@@ -37,10 +37,10 @@ static const struct activation_device activation_devices[] = {
 	[MODEL_LINEAR] = {NULL, NULL, false, {0}, {0}},
 	[MODEL_RELU] = {PARTS("Relu"), false, {RELU = 1}, {RELU_GRAD = 1}},
 	[MODEL_SOFTMAX] = {PARTS("Softmax"), true, {0}, {0}},
-	/* exp, - 1, times alpha, choice; y + alpha, times dy, choice */
+	/* exp, - 1, times alpha, select; y + alpha, times dy, select */
 	[MODEL_ELU] = {PARTS("Elu"), false, {EXP = 1, ADD = 2, SELECT = 1}, {ADD = 2, SELECT = 1}},
 	[MODEL_EXPONENTIAL] = {PARTS("Exp"), false, {EXP = 1}, {ADD = 1}},
-	/* x / sqrt 2, erf, + 1, times x / 2; its derivative beside x exp(-x^2 / 2) / sqrt(2 pi) */
+	/* x / sqrt 2, erf, + 1, times x / 2; the derivative adds x exp(-x^2 / 2) / sqrt(2 pi) */
 	[MODEL_GELU] = {PARTS("Gelu"),
 			false,
 			{ADD = ERF_ADDS + 4, DIVIDE = 1},
@@ -72,8 +72,8 @@ static const struct activation_device activation_devices[] = {
 };
 _Static_assert(ARRAY_LEN(activation_devices) == MODEL_ACTIVATIONS, "device table out of step");
 
-/* The device's operation of an activation, forward or backward, over the layer's output. False for
- * linear. @reads and @writes are the operation's. */
+/* Set @out to the operation of an activation over the layer's output, forward or backward. The
+ * caller sets its reads and writes. Returns false for linear. */
 static bool activation_op(const struct layer_lowering *lowering, struct layer_op *out,
 			  const char **part)
 {
@@ -104,7 +104,7 @@ static bool activation_op(const struct layer_lowering *lowering, struct layer_op
 	return true;
 }
 
-/* A layer that is its activation and nothing else. */
+/* Lower a layer that consists of its activation only. */
 void layer__activation_lower(struct layer_lowering *lowering)
 {
 	const enum model_activation activation = lowering->layer->activation;
@@ -303,10 +303,11 @@ void layer__lower_product(struct layer_lowering *lowering, const char *part, lay
 
 /* ---- normalising layers ---------------------------------------------------------------------- */
 
-/* What poplibs computes (popnn's batchNormStatistics, batchNormParamGradients): the statistics are
- * two reductions, gradients of gamma and beta another two, and everything else maps over elements
- * with numbers of channels broadcast. poplibs has two reductions in the same compute sets, and
- * every step of a map in one of its own: the phases are about as many (docs/cost-model.md). */
+/* The computations of poplibs (popnn's batchNormStatistics, batchNormParamGradients): the
+ * statistics are two reductions, the gradients of gamma and beta another two; everything else is
+ * a map over elements with values per channel broadcast. poplibs runs two reductions in the same
+ * compute sets, but each step of a map in a separate one; so the number of phases is about the
+ * same (docs/cost-model.md). */
 void layer__lower_norm(struct layer_lowering *lowering, const char *name, const char *part,
 		       const struct layer_op *op)
 {

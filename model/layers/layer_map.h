@@ -1,9 +1,9 @@
 /*
- * The kinds of layers, a row each: what it is called here and by Keras, and how it computes.
+ * The kinds of layers, a row each: the internal name, Keras's name, and how it computes.
  *
- * The row `dense` has struct layer_ops layer_dense of layer_dense.c here and struct compute_ops
- * compute_dense of trainer/layers/compute_dense.c. Kinds may compute alike; what hands its input on
- * computes nothing.
+ * The row `dense` has struct layer_ops layer_dense in layer_dense.c here, and struct compute_ops
+ * compute_dense in trainer/layers/compute_dense.c. Several kinds may share a compute_ops; `none` is
+ * for layers that only pass their input through.
  */
 #ifndef LAYER_MAP_H
 #define LAYER_MAP_H

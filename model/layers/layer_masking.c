@@ -1,8 +1,7 @@
 /*
- * Masking: steps all of whose features are mask_value are padding. The layer makes zeros of them;
- * another one, which the reader puts beside it (and beside an Embedding with mask_zero), is the
- * mask itself, a number a step: 1 where the step counts, 0 where it is padding. It comes in last
- * into the layers that look at it. No state.
+ * Masking: steps whose features all equal mask_value are padding; the layer zeroes them. The reader
+ * adds a second layer beside it (and beside an Embedding with mask_zero), which outputs the mask: 1
+ * for a valid step, 0 for padding. The mask is the last input of each layer that uses it. No state.
  */
 #include "common/mem.h"
 #include "model/layers/layer_internal.h"

@@ -1,8 +1,8 @@
 /*
- * Layers that make one output of several inputs of its shape, element by element: Add, Subtract,
- * Multiply, Average, Maximum, Minimum.
+ * Layers that combine several inputs of one shape element by element: Add, Subtract, Multiply,
+ * Average, Maximum, Minimum.
  *
- * Multiply also takes a gate: one input of shape (1, ..., 1, C) that scales the channels of the
+ * Multiply also accepts a gate: one input of shape (1, ..., 1, C) that scales the channels of the
  * other. Sums over a gate's positions run in an order that depends on shapes only.
  */
 #include <assert.h>
@@ -18,7 +18,7 @@ extern const struct layer_ops layer_add, layer_average, layer_maximum, layer_min
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static bool merge_same(const struct model_shape *a, const struct model_shape *b)
+static bool merge_same_shape(const struct model_shape *a, const struct model_shape *b)
 {
 	bool same = a->ndim == b->ndim;
 
@@ -27,7 +27,7 @@ static bool merge_same(const struct model_shape *a, const struct model_shape *b)
 	return same;
 }
 
-/* Is @a (1, ..., 1, C) where @b has C channels? */
+/* Whether @a is (1, ..., 1, C) and @b has C channels. */
 static bool merge_is_gate(const struct model_shape *a, const struct model_shape *b)
 {
 	bool gate = a->ndim == b->ndim && a->ndim > 1;
@@ -46,7 +46,7 @@ static enum status merge_check_shapes(const struct model *model, struct model_la
 	for (int i = 1; i < layer->input_count; i++) {
 		const struct model_shape *shape = model_input_shape(model, layer, i);
 
-		if (i == c->gate || merge_same(shape, &layer->input))
+		if (i == c->gate || merge_same_shape(shape, &layer->input))
 			continue;
 		if (c->gate == 0) {
 			layer->output = *shape;
@@ -71,12 +71,12 @@ static enum status merge_read(struct model *model, struct model_layer *layer,
 
 	if (status != ST_OK)
 		return status;
-	layer->reads_output = false; /* unless a ReLU is done with it */
+	layer->reads_output = false; /* unless a ReLU is fused */
 	c->gate = LAYER_NO_GATE;
 	if (layer->ops == &layer_multiply && layer->input_count == 2) {
 		const struct model_shape *other = model_input_shape(model, layer, 1);
 
-		if (merge_same(&layer->input, other))
+		if (merge_same_shape(&layer->input, other))
 			c->gate = LAYER_NO_GATE;
 		else if (merge_is_gate(other, &layer->input))
 			c->gate = 1;
@@ -88,17 +88,17 @@ static enum status merge_read(struct model *model, struct model_layer *layer,
 
 /* ---- costs ----------------------------------------------------------------------------------- */
 
-static int64_t merge_work_each(const struct model_layer *layer)
+static int64_t merge_work_per_element(const struct model_layer *layer)
 {
 	return layer->input_count - 1 + (layer->ops == &layer_average);
 }
 
 static int64_t merge_flops(const struct model_layer *layer, int64_t batch)
 {
-	return batch * model_shape_count(&layer->output) * merge_work_each(layer);
+	return batch * model_shape_count(&layer->output) * merge_work_per_element(layer);
 }
 
-/* What a kind's operations are called; a gradient without a name is handed on as it is. */
+/* Names of a kind's operations; a gradient without a name is passed on unchanged. */
 struct merge_parts {
 	const struct layer_ops *ops;
 	const char *part, *grad_part;
@@ -138,7 +138,7 @@ static void merge_lower_map(struct layer_lowering *lowering, const char *part, i
 	layer__lower(lowering, part, &op);
 }
 
-/* The gate's gradient is summed over the positions. */
+/* The gate's gradient is summed over all positions. */
 static void merge_lower_gate(struct layer_lowering *lowering, int gate)
 {
 	const int64_t count = layer__lower_count(lowering);
@@ -167,7 +167,7 @@ static int64_t merge_wanted(const struct layer_lowering *lowering)
 	return wanted;
 }
 
-/* Sums hand their gradient on as it is, a mean the scaled one. */
+/* Add passes its gradient on unchanged; Average scales it. */
 static void merge_lower_backward(struct layer_lowering *lowering, const struct merge_parts *kind)
 {
 	const struct model_layer *layer = lowering->layer;
@@ -202,12 +202,12 @@ static void merge_lower(struct layer_lowering *lowering)
 	if (lowering->phase == IPU_PHASE_F)
 		merge_lower_map(lowering, kind->part,
 				c->gate == LAYER_NO_GATE ? layer->input_count : 1, IPU_FN_ADD,
-				merge_work_each(layer), LAYER_INPUT, LAYER_OUTPUT);
+				merge_work_per_element(layer), LAYER_INPUT, LAYER_OUTPUT);
 	else
 		merge_lower_backward(lowering, kind);
 }
 
-/* What all of them have; what each reads stands in its row. */
+/* What all of these layers share; what the backward pass reads differs by row. */
 #define MERGE_OPS(row, inputs)                                                                     \
 	.kind = LAYER_KIND_##row, .read = merge_read, .flops = merge_flops, .lower = merge_lower,  \
 	.least_inputs = 2, .most_inputs = (inputs), .masks = LAYER_MASKS_PASS
@@ -215,7 +215,7 @@ static void merge_lower(struct layer_lowering *lowering)
 const struct layer_ops layer_add = {
 	.class_name = "Add",
 	MERGE_OPS(add, MERGE_INPUTS),
-	.reads_output = true, /* where a ReLU is done with it */
+	.reads_output = true, /* if a ReLU is fused */
 };
 
 const struct layer_ops layer_average = {

@@ -1,14 +1,14 @@
 /*
- * GaussianNoise, GaussianDropout and AlphaDropout: random in training, nothing elsewhere.
+ * GaussianNoise, GaussianDropout and AlphaDropout: random in training, the identity otherwise.
  *
  *	GaussianNoise    y = x + stddev n
  *	GaussianDropout  y = x (1 + sqrt(rate / (1 - rate)) n)
- *	AlphaDropout     y = a x + b where x is kept, a alpha' + b where it is dropped, with alpha' =
- *	                 -1.0507 1.6733 of SELU, a = ((1 - rate)(1 + rate alpha'^2))^-1/2 and
- *	                 b = -a alpha' rate: mean and variance stay (Klambauer et al., 2017)
+ *	AlphaDropout     y = a x + b if x is retained, a alpha' + b if it is dropped, with
+ *	                 alpha' = -1.0507 1.6733 of SELU, a = ((1 - rate)(1 + rate alpha'^2))^-1/2
+ *	                 and b = -a alpha' rate: preserves mean and variance (Klambauer et al., 2017)
  *
- * n is normal. Each element takes two words of the random numbers of (seed, layer, step, replica),
- * so they do not depend on threads.
+ * n is normal. Each element uses two words of the random numbers of (seed, layer, step,
+ * replica), so they do not depend on threads.
  */
 #include <math.h>
 
@@ -60,7 +60,7 @@ static int64_t noise_flops(const struct model_layer *layer, int64_t batch)
 	return 2 * batch * model_shape_count(&layer->output);
 }
 
-/* poprand's numbers, and a map; what elements were multiplied by is kept. */
+/* poprand's numbers, then a map. The factors of the elements are retained. */
 static void noise_lower(struct layer_lowering *lowering)
 {
 	const struct layer_noise *c = lowering->layer->config;
@@ -77,7 +77,7 @@ static void noise_lower(struct layer_lowering *lowering)
 		random | (forward ? LAYER_INPUT : LAYER_GRAD_OUTPUT),
 		forward ? LAYER_OUTPUT : LAYER_GRAD_INPUT);
 
-	/* A sum's gradient goes on as it is. */
+	/* GaussianNoise passes its gradient on unchanged. */
 	if (!(c->rate > 0.0) || !lowering->training ||
 	    (!forward && (adds || !layer__wants_any(lowering))))
 		return;
@@ -88,7 +88,7 @@ static void noise_lower(struct layer_lowering *lowering)
 	layer__lower(lowering, forward ? "noise/MulAdd" : "noise/Mul/Grad", &each);
 }
 
-/* What all of them have. */
+/* What all of these layers share. */
 #define NOISE_OPS(row, name)                                                                       \
 	.class_name = (name), .kind = LAYER_KIND_##row, .read = noise_read, .flops = noise_flops,  \
 	.lower = noise_lower, .masks = LAYER_MASKS_PASS

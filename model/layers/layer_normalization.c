@@ -2,8 +2,8 @@
  * Keras's preprocessing layer Normalization: y = (x - mean) / max(sqrt(variance), 1e-7) per
  * channel.
  *
- * Mean and variance are given in the config, or they are parameters that do not learn (with count,
- * which only Keras's adapt() would read) and come with loaded weights.
+ * Mean and variance are in the config, or they are fixed parameters that come with loaded weights
+ * (with count, which only Keras's adapt() would read).
  */
 #include <math.h>
 
@@ -66,7 +66,7 @@ static int64_t normalization_flops(const struct model_layer *layer, int64_t batc
 	return batch * model_shape_count(&layer->output) * 2;
 }
 
-/* The deviation, of a variance that is a parameter; then the values by it. */
+/* If the variance is a parameter, append its root first; then the normalisation. */
 static void normalization_lower(struct layer_lowering *lowering)
 {
 	const struct layer_normalization *c = lowering->layer->config;

@@ -1,5 +1,5 @@
 /*
- * Outfeed and MaybeOutfeed: what flows through them is also sent to the host.
+ * Outfeed and MaybeOutfeed: pass their input on and also send it to the host.
  */
 #include "common/mem.h"
 #include "model/layers/layer_internal.h"
@@ -7,7 +7,7 @@
 extern const struct layer_ops layer_outfeed;
 extern const struct layer_ops layer_maybe_outfeed;
 
-/* "queue": ours, since Keras's layers are handed the queue itself. */
+/* Read "queue", an option of ours: Keras's layers get the queue object. */
 static enum status outfeed_read_queue(struct model *model, struct model_layer *layer,
 				      const struct json_at *config, struct err *err)
 {

@@ -1,13 +1,13 @@
 /*
- * PReLU: x where it is above 0, else alpha x, with an alpha that is learnt: for each number of an
- * item, or for each along the last axes where shared_axes names those before them. No state.
+ * PReLU: x if it is above 0, otherwise alpha x, with a trained alpha: one for each value of an
+ * item; axes in shared_axes, which must be the first ones, share an alpha. No state.
  */
 #include "common/mem.h"
 #include "model/layers/layer_internal.h"
 
 extern const struct layer_ops layer_p_relu;
 
-/* shared_axes, counted from 1, are the first ones: their number. */
+/* Number of shared axes: shared_axes, numbered from 1, must be the first ones. */
 static int shared_axes(const struct model_layer *layer, const struct json_at *config,
 		       struct err *err)
 {

@@ -1,10 +1,10 @@
 /*
- * MaxPooling2D and AveragePooling2D: windows over NHWC images, with TensorFlow's paddings; and of
- * one dimension over sequences.
+ * MaxPooling2D and AveragePooling2D: windows over NHWC images, with TensorFlow's paddings; the 1D
+ * kinds pool over sequences.
  *
- * Sizes are layer_config.h's; a mean is over the cells inside the image. A maximum's place is kept
- * as a byte from forward to backward, so that neither input nor output is read again. Slices are
- * rows.
+ * For sizes see layer_config.h. An average is over the cells inside the image. The position of a
+ * maximum is retained as a byte for the backward pass, so that neither input nor output is read
+ * again. Slices are rows.
  */
 #include <string.h>
 
@@ -15,7 +15,7 @@
 extern const struct layer_ops layer_max_pooling1d, layer_max_pooling2d;
 extern const struct layer_ops layer_average_pooling1d, layer_average_pooling2d;
 
-#define POOLING_SIDE 65535 /* the greatest pool and stride */
+#define POOLING_SIDE 65535 /* limit on pool and stride */
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
@@ -79,14 +79,14 @@ static int64_t pooling_flops(const struct model_layer *layer, int64_t batch)
 {
 	int64_t flops;
 
-	/* Windows may overlap as much as they like. */
+	/* Overlapping windows can make this arbitrarily large. */
 	if (__builtin_mul_overflow(batch * model_shape_count(&layer->output), pooling_cells(layer),
 				   &flops))
 		return INT64_MAX;
 	return flops;
 }
 
-/* popnn's gradient of a maximum finds its place again, from input and output. */
+/* popnn's gradient of a maximum finds its position again, from input and output. */
 static void pooling_lower(struct layer_lowering *lowering, bool max, const char *part,
 			  const char *grad_part)
 {
@@ -122,7 +122,7 @@ static void average_lower(struct layer_lowering *lowering)
 	pooling_lower(lowering, false, "AvgPool", "AvgPool/Grad");
 }
 
-/* What all of them have. */
+/* What all of these layers share. */
 #define POOLING_OPS(row, name, how)                                                                \
 	.class_name = (name), .kind = LAYER_KIND_##row, .read = pooling_read,                      \
 	.flops = pooling_flops, .lower = (how)

@@ -1,7 +1,7 @@
 /*
- * PositionEmbedding, as keras_hub (keras_nlp before) has it: of an input (steps, features) the
- * output is the first `steps` rows of a table that is learnt, whatever the input's values are. Add
- * joins it with the tokens' embeddings. No state.
+ * PositionEmbedding of keras_hub (formerly keras_nlp): for an input (steps, features) the output
+ * is the first `steps` rows of a trained table, whatever the input's values are. An Add combines
+ * it with the token embeddings. No state.
  */
 #include "common/mem.h"
 #include "model/layers/layer_internal.h"
@@ -36,7 +36,7 @@ static enum status position_read(struct model *model, struct model_layer *layer,
 	return layer__add_param(model, layer, config, &table, err);
 }
 
-/* A broadcast, and the sum over the items. */
+/* Forward: a broadcast over the items; backward: a sum over the items. */
 static void position_lower(struct layer_lowering *lowering)
 {
 	const int64_t count = layer__lower_count(lowering);

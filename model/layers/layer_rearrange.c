@@ -1,6 +1,6 @@
 /*
- * Cropping1D and 2D, UpSampling1D, Permute, RepeatVector, and InputLayer where the model has
- * several: each number of the output is one of the input. No state.
+ * Cropping1D and 2D, UpSampling1D, Permute, RepeatVector, and InputLayer of a model that has
+ * several inputs: each output value is a copy of an input value. No state.
  */
 #include <string.h>
 
@@ -10,11 +10,11 @@
 extern const struct layer_ops layer_cropping1d, layer_cropping2d, layer_input, layer_permute;
 extern const struct layer_ops layer_repeat_vector, layer_up_sampling1d;
 
-#define SIZE_MOST 65536 /* of an upsampling, or repetitions */
+#define SIZE_MOST 65536 /* limit on an upsampling, and on repetitions */
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* layer->config: what would hand the input on. NULL: a failure. */
+/* Set layer->config to the identity. NULL: a failure. */
 static struct layer_rearrange *rearrange_begin(struct model *model, struct model_layer *layer,
 					       const struct json_at *config,
 					       const struct model_option *own, size_t count,
@@ -35,7 +35,7 @@ static struct layer_rearrange *rearrange_begin(struct model *model, struct model
 	return r;
 }
 
-/* The output's shape follows from the dimensions. */
+/* Set the output's shape from the dimensions. */
 static enum status rearrange_end(struct model_layer *layer, const struct layer_rearrange *r,
 				 const struct err *err)
 {
@@ -45,7 +45,7 @@ static enum status rearrange_end(struct model_layer *layer, const struct layer_r
 	return err->status;
 }
 
-/* A number; [first, second]; or of an image [[top, bottom], [left, right]]. */
+/* "cropping" is a number, [first, second] or, for images, [[top, bottom], [left, right]]. */
 static enum status cropping_read(struct model *model, struct model_layer *layer,
 				 const struct json_at *config, struct err *err)
 {
@@ -84,7 +84,7 @@ static enum status cropping_read(struct model *model, struct model_layer *layer,
 	return rearrange_end(layer, r, err);
 }
 
-/* Of sequences; UpSampling2D may lie between pixels, and is layer_sampling.c's. */
+/* For sequences only; UpSampling2D, which may interpolate, is in layer_sampling.c. */
 static enum status up_sampling_read(struct model *model, struct model_layer *layer,
 				    const struct json_at *config, struct err *err)
 {
@@ -101,7 +101,7 @@ static enum status up_sampling_read(struct model *model, struct model_layer *lay
 	return rearrange_end(layer, r, err);
 }
 
-/* "dims": the input's dimensions in their new order, counted from 1. */
+/* "dims": the input's dimensions in their new order, numbered from 1. */
 static enum status permute_read(struct model *model, struct model_layer *layer,
 				const struct json_at *config, struct err *err)
 {
@@ -170,7 +170,7 @@ enum status layer_part(struct model *model, struct model_layer *part,
 	return rearrange_end(part, r, err);
 }
 
-/* A part of the model's input; its config was read before. */
+/* A part of the model's input; the model reader has already read its config. */
 static enum status input_read(struct model *model, struct model_layer *layer,
 			      const struct json_at *config, struct err *err)
 {
@@ -184,7 +184,7 @@ static enum status input_read(struct model *model, struct model_layer *layer,
 
 /* ---- costs ----------------------------------------------------------------------------------- */
 
-/* Gradients of what stands several times in the output are added up. */
+/* The gradient sums the copies of a value that occurs several times in the output. */
 static void rearrange_lower(struct layer_lowering *lowering)
 {
 	const struct model_layer *layer = lowering->layer;
@@ -209,7 +209,7 @@ static void rearrange_lower(struct layer_lowering *lowering)
 	layer__lower(lowering, part, &op);
 }
 
-/* What all of them have. */
+/* What all of these layers share. */
 #define REARRANGE_OPS(row, name, how)                                                              \
 	.class_name = (name), .kind = LAYER_KIND_##row, .read = (how), .lower = rearrange_lower
 

@@ -1,25 +1,27 @@
 /*
- * SimpleRNN, LSTM and GRU over sequences (steps, features), by Keras's formulas; x a step's input,
- * h and c what the step before left (zeros before the first), t the activation (tanh unless said
- * otherwise), s the recurrent activation (sigmoid):
+ * SimpleRNN, LSTM and GRU over sequences (steps, features), by Keras's formulas. x is a step's
+ * input, h and c the state after the step before (zeros before the first), t the activation
+ * (default tanh), s the recurrent activation (default sigmoid):
  *
  *	SimpleRNN   h = t(x W + h U + b)
  *	LSTM        i, f, a, o = x W + h U + b;  c = s(f) c + s(i) t(a);  h = s(o) t(c)
  *	GRU         z, r, a = x W + b0;  z', r', a' = h U + b1   (reset_after)
  *	            h = s(z + z') h + (1 - s(z + z')) t(a + s(r + r') a')
- *	            without reset_after a' = (s(r + r') h) U, and b alone is in the first line
+ *	            without reset_after a' = (s(r + r') h) U, and b is only in the first line
  *
- * In training x and h may have numbers dropped (dropout, recurrent_dropout): the same of an item at
- * all its steps, for all gates, as Keras 3 has it; a GRU's z h is of the h that is left.
+ * In training, values of x and h may be dropped (dropout, recurrent_dropout): for an item the
+ * same at all steps and for all gates, as in Keras 3; the h in a GRU's z h is the one after
+ * dropout.
  *
- * With a mask (1 or 0 a step, the second input) h and c stay as they are at a step of 0, whose
+ * With a mask (1 or 0 per step, the second input) h and c do not change at a step of 0, whose
  * output is that h or, with zero_output_for_mask, zeros.
  *
- * Where an initial state comes in (h, and c of an LSTM, behind the sequence) it is that before the
- * first step. A layer whose states others read puts out one row an item: its outputs, then h and c
- * after the last step; NAME/output, NAME/h and NAME/c are parts of it.
+ * Initial states (h, and c of an LSTM) are inputs after the sequence. A layer whose states are
+ * read outputs one row per item: its outputs, then h and c after the last step; NAME/output,
+ * NAME/h and NAME/c are slices of it.
  *
- * A stateful layer's h and c before the first step are what the last batch has left, item by item.
+ * A stateful layer begins each item with the h and c that the same item of the last batch ended
+ * with.
  *
  * W is [features, gates x units], U [units, gates x units]; b [gates x units], with reset_after
  * [2, gates x units].
@@ -33,7 +35,7 @@
 extern const struct layer_ops layer_gru, layer_lstm, layer_simple_rnn;
 
 #define UNITS_MOST 65536
-#define ITEM_MOST  0x1p40 /* numbers of an item: counts of a batch stay within 64 bits */
+#define ITEM_MOST  0x1p40 /* values of an item: counts of a batch stay within 64 bits */
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
@@ -42,7 +44,8 @@ static int gates_of(const struct model_layer *layer)
 	return layer->ops == &layer_lstm ? 4 : layer->ops == &layer_gru ? 3 : 1;
 }
 
-/* An element's own function, whose slope is told from its result: that is what a step keeps. */
+/* The function must be elementwise with a derivative computable from its result, because a step
+ * retains only the result. */
 static void read_activation(const struct json_at *config, const char *key,
 			    enum model_activation *out, struct err *err)
 {
@@ -58,7 +61,8 @@ static void read_activation(const struct json_at *config, const char *key,
 					 "sigmoid, softplus or tanh");
 }
 
-/* What the steps of an item keep may not be beyond what can be counted; weights have a limit. */
+/* Check that the retained values of an item can be counted; model__add_param() limits the
+ * weights. */
 static void check_sizes(const struct model_layer *layer, const struct json_at *config,
 			struct err *err)
 {
@@ -103,7 +107,7 @@ static void add_params(struct model *model, struct model_layer *layer, const str
 	layer__add_param(model, layer, config, &recurrent, err);
 	if (!layer->use_bias || layer__add_param(model, layer, config, &bias, err) != ST_OK)
 		return;
-	/* Keras's unit_forget_bias: the second quarter begins with ones. */
+	/* Keras's unit_forget_bias: the second quarter starts as ones. */
 	if (forget)
 		model->params[layer->first_param + layer->param_count - 1].init =
 			(struct model_init){.kind = MODEL_INIT_ONES_AT,
@@ -118,7 +122,7 @@ int layer_state_count(const struct layer_ops *ops)
 	return ops == &layer_gru || ops == &layer_simple_rnn;
 }
 
-/* The state that comes in, and whether it is handed on. */
+/* Check the initial states, and note whether final states are output. */
 static void read_states(struct model *model, struct model_layer *layer,
 			const struct json_at *config, struct err *err)
 {
@@ -159,7 +163,7 @@ static enum status recurrent_read(struct model *model, struct model_layer *layer
 		{"return_sequences", MODEL_ANY},
 		{"return_state", MODEL_ANY},
 		{"go_backwards", MODEL_ANY},
-		{"return_reversed", MODEL_ANY}, /* of a Bidirectional alone */
+		{"return_reversed", MODEL_ANY}, /* set by a Bidirectional only */
 		{"stateful", MODEL_ANY},
 		{"unroll", MODEL_ANY},
 		{"time_major", MODEL_FALSE},
@@ -205,7 +209,7 @@ static enum status recurrent_read(struct model *model, struct model_layer *layer
 	layer->output =
 		r->sequences ? (struct model_shape){.ndim = 2, .dim = {layer->input.dim[0], units}}
 			     : (struct model_shape){.ndim = 1, .dim = {units}};
-	/* One row: the parts are made of it. */
+	/* One row, of which other layers slice outputs and states. */
 	if (r->hands)
 		layer->output =
 			(struct model_shape){.ndim = 1,
@@ -252,8 +256,9 @@ static int64_t recurrent_flops(const struct model_layer *layer, int64_t batch)
 	return flops < 0x1p62 ? (int64_t)flops : INT64_MAX;
 }
 
-/* What each operation of the composite reads and writes. A cell's sums are LAYER_BETWEEN, its
- * second product's LAYER_BETWEEN_TOO; backward the gradients of all steps and a product. */
+/* The tensors that each operation of the composite reads and writes. A cell's sums are
+ * LAYER_BETWEEN, those of its second product LAYER_BETWEEN_TOO; backward, they are the gradients
+ * of all steps and a product. */
 static const struct role {
 	const char *name;
 	unsigned reads, writes;
@@ -294,9 +299,9 @@ static const struct role *role_of(const char *name)
 	return NULL;
 }
 
-/* Elements of what an operation makes anew. The backward pass reads a step's gates, state and
- * output, and leaves the gates' gradients of all steps; a prediction needs the outputs alone. */
-static int64_t made(const struct layer_lowering *lowering, const struct ipu_op *from)
+/* Elements that an operation allocates. The backward pass reads a step's gates, state and
+ * output, and stores the gates' gradients of all steps; a prediction needs only the outputs. */
+static int64_t new_elements(const struct layer_lowering *lowering, const struct ipu_op *from)
 {
 	const struct model_layer *layer = lowering->layer;
 	const int64_t rows = lowering->batch * layer->input.dim[0];
@@ -319,9 +324,10 @@ static int64_t made(const struct layer_lowering *lowering, const struct ipu_op *
 	}
 }
 
-static void lower_role(struct layer_lowering *lowering, const struct ipu_op *from, unsigned *there)
+static void lower_role(struct layer_lowering *lowering, const struct ipu_op *from,
+		       unsigned *existing)
 {
-	const unsigned anew = LAYER_KEPT | LAYER_BETWEEN | LAYER_BETWEEN_TOO;
+	const unsigned allocatable = LAYER_KEPT | LAYER_BETWEEN | LAYER_BETWEEN_TOO;
 	const struct role *role = role_of(from->name);
 	struct layer_op op = {.op = *from, .reads = role->reads, .writes = role->writes};
 
@@ -335,19 +341,19 @@ static void lower_role(struct layer_lowering *lowering, const struct ipu_op *fro
 		op.reads &= ~(unsigned)LAYER_KEPT;
 		op.writes &= ~(unsigned)LAYER_KEPT;
 	}
-	if (lowering->phase == IPU_PHASE_F && lowering->layer->state > 0 && !*there)
+	if (lowering->phase == IPU_PHASE_F && lowering->layer->state > 0 && !*existing)
 		op.reads |= LAYER_STATE;
-	if (lowering->phase == IPU_PHASE_F) /* there may be one product */
-		op.reads &= *there | ~(unsigned)LAYER_BETWEEN_TOO;
-	op.makes = op.writes & anew ? made(lowering, from) : 0;
-	*there |= op.writes & anew;
+	if (lowering->phase == IPU_PHASE_F) /* the composite may have only one product */
+		op.reads &= *existing | ~(unsigned)LAYER_BETWEEN_TOO;
+	op.makes = op.writes & allocatable ? new_elements(lowering, from) : 0;
+	*existing |= op.writes & allocatable;
 	layer__lower(lowering, from->name, &op);
 }
 
-/* One of an item's rows of @each numbers under one mask at all steps; @at_once: as one operation.
- * The mask is kept, a byte a number, and forward what it leaves of them. */
-static void lower_drop(struct layer_lowering *lowering, const struct layer_drop *drop, int64_t each,
-		       bool at_once, unsigned reads, unsigned writes)
+/* Append a dropout whose mask of @each values per item is the same at all steps; @at_once: for all
+ * steps in one operation. The mask (a byte per value) is retained; forward, the result is, too. */
+static void lower_dropout(struct layer_lowering *lowering, const struct layer_drop *drop,
+			  int64_t each, bool at_once, unsigned reads, unsigned writes)
 {
 	const bool forward = lowering->phase == IPU_PHASE_F;
 	const unsigned decisions = forward && !lowering->keeps ? LAYER_BETWEEN : LAYER_KEPT;
@@ -381,19 +387,19 @@ static void lower_drop(struct layer_lowering *lowering, const struct layer_drop 
 		     &left);
 }
 
-static void lower_drops(struct layer_lowering *lowering)
+static void lower_dropouts(struct layer_lowering *lowering)
 {
 	const struct layer_recurrent *r = lowering->layer->config;
 	const bool forward = lowering->phase == IPU_PHASE_F;
 
 	if (forward || layer__wants_any(lowering))
-		lower_drop(lowering, &r->drop, lowering->layer->input.dim[1], true,
-			   forward ? LAYER_INPUT : 0, LAYER_GRAD_INPUT);
-	lower_drop(lowering, &r->recurrent_drop, lowering->layer->units, false,
-		   forward ? 0 : LAYER_BETWEEN_TOO, LAYER_BETWEEN_TOO);
+		lower_dropout(lowering, &r->drop, lowering->layer->input.dim[1], true,
+			      forward ? LAYER_INPUT : 0, LAYER_GRAD_INPUT);
+	lower_dropout(lowering, &r->recurrent_drop, lowering->layer->units, false,
+		      forward ? 0 : LAYER_BETWEEN_TOO, LAYER_BETWEEN_TOO);
 }
 
-/* At masked steps the state before is taken, and its gradient handed on. */
+/* At masked steps the previous state is selected, and its gradient passed on. */
 static void lower_mask(struct layer_lowering *lowering)
 {
 	const struct model_layer *layer = lowering->layer;
@@ -429,15 +435,15 @@ static void recurrent_lower(struct layer_lowering *lowering)
 		.fixed_input = !layer__wants_any(lowering),
 	};
 	struct ipu_op ops[IPU_COMPOSITE_OPS];
-	unsigned there = 0;
+	unsigned existing = 0;
 
 	if (forward)
-		lower_drops(lowering);
+		lower_dropouts(lowering);
 	for (int pass = 0; pass < (forward || !layer->trainable ? 1 : 2); pass++) {
 		const int count = ipu_composite_ops(&from, ops);
 
 		for (int i = 0; i < count; i++) {
-			lower_role(lowering, &ops[i], &there);
+			lower_role(lowering, &ops[i], &existing);
 			if (layer->mask && (!strcmp(ops[i].name, "Rnn/Cell") ||
 					    !strcmp(ops[i].name, "Rnn/Cell/Grad")))
 				lower_mask(lowering);
@@ -451,10 +457,10 @@ static void recurrent_lower(struct layer_lowering *lowering)
 		layer__lower(lowering, "Rnn/State/Assign", &put);
 	}
 	if (!forward)
-		lower_drops(lowering);
+		lower_dropouts(lowering);
 }
 
-/* What all of them have. */
+/* What all of these layers share. */
 #define RECURRENT_OPS(row, name)                                                                   \
 	.class_name = (name), .kind = LAYER_KIND_##row, .read = recurrent_read,                    \
 	.flops = recurrent_flops, .lower = recurrent_lower, .sequence = true,                      \

@@ -1,8 +1,8 @@
 /*
  * ReLU with its bound, slope and threshold; LeakyReLU; ELU with its alpha.
  *
- * A ReLU with neither slope nor threshold is told from its output and may be done by the layer
- * before; with either of them its input is read again.
+ * The gradient of a ReLU with neither slope nor threshold follows from its output, and the ReLU may
+ * be fused into the layer before. With a slope or a threshold the gradient reads the input.
  */
 #include <math.h>
 
@@ -13,7 +13,7 @@ extern const struct layer_ops layer_activation, layer_elu, layer_leaky_relu, lay
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* A finite number of at least 0 under @key; absent or null, *@out stays. */
+/* Read a finite number of at least 0 at @key. If it is absent or null, *@out does not change. */
 static void relu_number(const struct json_at *config, const char *key, float *out, struct err *err)
 {
 	struct json_at here;
@@ -72,7 +72,7 @@ static enum status relu_read(struct model *model, struct model_layer *layer,
 	return err->status;
 }
 
-/* Keras 2 says alpha, Keras 3 negative_slope. */
+/* Keras 2 writes alpha, Keras 3 negative_slope. */
 static enum status leaky_relu_read(struct model *model, struct model_layer *layer,
 				   const struct json_at *config, struct err *err)
 {
@@ -119,7 +119,7 @@ static int64_t relu_flops(const struct model_layer *layer, int64_t batch)
 	return batch * model_shape_count(&layer->output) * relu_work(layer);
 }
 
-/* A bound and a threshold are a choice each; so is a slope, with its product. */
+/* A bound and a threshold cost a select each; a slope costs a select and a product. */
 static void relu_functions(const struct model_layer *layer, bool forward, struct ipu_elements *out)
 {
 	const struct layer_relu *c = layer->config;
@@ -157,7 +157,7 @@ static void relu_lower(struct layer_lowering *lowering)
 		layer__lower(lowering, elu ? "Elu/Grad" : "Relu/Grad", &op);
 }
 
-/* What all of them have. */
+/* What all of these layers share. */
 #define RELU_OPS(row, name, how)                                                                   \
 	.class_name = (name), .kind = LAYER_KIND_##row, .read = (how), .flops = relu_flops,        \
 	.lower = relu_lower, .reads_output = true, .masks = LAYER_MASKS_PASS

@@ -1,12 +1,12 @@
 /*
- * Reshape: the same numbers under another shape.
+ * Reshape: the same values in another shape.
  */
 #include "common/mem.h"
 #include "model/layers/layer_internal.h"
 
 extern const struct layer_ops layer_reshape;
 
-/* The dimensions as they stand, and which of them is -1 (or -1: none). */
+/* Read the dimensions, with 1 for a -1; *@open receives the index of that one, or -1. */
 static enum status reshape_dims(const struct json_at *at, struct model_shape *out, int *open,
 				struct err *err)
 {

@@ -1,9 +1,8 @@
 /*
- * Layers whose output's pixels are sampled from the input's: CenterCrop, RandomCrop, RandomFlip,
- * RandomRotation, RandomTranslation, RandomZoom, Resizing and UpSampling2D. What is random happens
- * in training alone, and is drawn for each item, or of a crop, as Keras does, for all items of a
- * batch: of a micro-batch here. struct layer_sampling has the formulas; their source is Keras's own
- * layers.
+ * Layers whose output pixels are sampled from the input: CenterCrop, RandomCrop, RandomFlip,
+ * RandomRotation, RandomTranslation, RandomZoom, Resizing and UpSampling2D. Random ones act in
+ * training only and draw per item; a crop, as in Keras, draws once per batch (here: per
+ * micro-batch). struct layer_sampling has the formulas; their source is Keras's layers.
  *
  * Random numbers are those of (seed, layer, step, replica), so they do not depend on threads.
  */
@@ -18,11 +17,11 @@ extern const struct layer_ops layer_center_crop, layer_random_crop, layer_random
 extern const struct layer_ops layer_random_rotation, layer_random_translation, layer_random_zoom;
 extern const struct layer_ops layer_resizing, layer_up_sampling2d;
 
-#define SIDE_MOST 65536 /* pixels of an output's side */
+#define SIDE_MOST 65536 /* limit on an output side in pixels */
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* layer->config: what would hand the input on. NULL: a failure. */
+/* Set layer->config to the identity. NULL: a failure. */
 static struct layer_sampling *sampling_begin(struct model *model, struct model_layer *layer,
 					     const struct json_at *config,
 					     const struct model_option *own, size_t count,
@@ -41,7 +40,7 @@ static struct layer_sampling *sampling_begin(struct model *model, struct model_l
 	return s;
 }
 
-/* Which of @known is the text at @key? Absent leaves *@out. */
+/* Read the text at @key as an index into @known. If it is absent, *@out does not change. */
 static void read_choice(const struct json_at *config, const char *key, const char *const *known,
 			size_t count, size_t *out, struct err *err)
 {
@@ -58,7 +57,7 @@ static void read_choice(const struct json_at *config, const char *key, const cha
 	json_unknown(&here, key, text, known, count, err);
 }
 
-/* "height" and "width" are the output's. */
+/* Read the output's "height" and "width". */
 static void read_output(struct model_layer *layer, const struct json_at *config, struct err *err)
 {
 	static const char *const keys[LAYER_WAYS] = {"height", "width"};
@@ -71,7 +70,7 @@ static void read_output(struct model_layer *layer, const struct json_at *config,
 	layer__set_output(layer, sides, layer_last_dim(&layer->input));
 }
 
-/* The greatest window in the middle that has the output's proportions, as Keras rounds it. */
+/* Set the greatest centred window with the output's proportions, rounded as in Keras. */
 static void set_window(struct layer_sampling *s, const struct model_layer *layer)
 {
 	int64_t whole[LAYER_WAYS];
@@ -86,7 +85,7 @@ static void set_window(struct layer_sampling *s, const struct model_layer *layer
 	}
 }
 
-/* A window of the output's size is copied. */
+/* A window of the output's size is copied without interpolation. */
 static bool is_copy(const struct layer_sampling *s, const struct model_layer *layer)
 {
 	return s->size[LAYER_Y] == layer_side(&layer->output, LAYER_Y) &&
@@ -99,7 +98,7 @@ static bool fits(const struct model_layer *layer)
 	       layer_side(&layer->output, LAYER_X) <= layer_side(&layer->input, LAYER_X);
 }
 
-/* The middle, cut out; of an image that is too small the window, enlarged. */
+/* Copies the centre; if the image is too small, enlarges the window. */
 static enum status center_crop_read(struct model *model, struct model_layer *layer,
 				    const struct json_at *config, struct err *err)
 {
@@ -124,7 +123,7 @@ static enum status center_crop_read(struct model *model, struct model_layer *lay
 	return err->status;
 }
 
-/* In inference, and of images that are too small, the window is resized. */
+/* In inference, and for images that are too small, the window is resized. */
 static enum status random_crop_read(struct model *model, struct model_layer *layer,
 				    const struct json_at *config, struct err *err)
 {
@@ -168,7 +167,7 @@ static enum status random_flip_read(struct model *model, struct model_layer *lay
 	return err->status;
 }
 
-/* "interpolation"; @bilinear where it is absent. */
+/* Read "interpolation"; @bilinear is the default. */
 static bool read_bilinear(const struct json_at *config, bool bilinear, struct err *err)
 {
 	const char *text = bilinear ? "bilinear" : "nearest";
@@ -231,7 +230,8 @@ static enum status up_sampling_read(struct model *model, struct model_layer *lay
 	return err->status;
 }
 
-/* A number, of both signs, or [lower, upper] in any order; from -1, @open: from above it, to 1. */
+/* Read a number (used with both signs) or [lower, upper] in any order, from -1 to 1; @open excludes
+ * -1. */
 static void read_share(const struct json_at *at, bool open, double out[2], struct err *err)
 {
 	const bool list = cJSON_IsArray(at->node);
@@ -254,7 +254,7 @@ static void read_share(const struct json_at *at, bool open, double out[2], struc
 	out[1] = max(ends[0], ends[1]);
 }
 
-/* RandomRotation, RandomTranslation, RandomZoom. */
+/* Read RandomRotation, RandomTranslation and RandomZoom. */
 static enum status random_affine_read(struct model *model, struct model_layer *layer,
 				      const struct json_at *config, struct err *err)
 {
@@ -320,7 +320,7 @@ bool layer_sampling_now(const struct model_layer *layer, bool training, struct l
 		out->by = LAYER_SAMPLING_WINDOW;
 		return true;
 	}
-	/* The window is then where the place is. */
+	/* The window then begins at the drawn offset. */
 	out->bilinear = false;
 	for (int way = 0; way < LAYER_WAYS; way++)
 		out->size[way] = layer_side(&layer->output, way);
@@ -338,13 +338,13 @@ static int64_t sampling_flops(const struct model_layer *layer, int64_t batch)
 	return 9 * batch * model_shape_count(&layer->output);
 }
 
-static struct layer_op between(struct layer_op op, int64_t makes)
+static struct layer_op with_makes(struct layer_op op, int64_t makes)
 {
 	op.makes = makes;
 	return op;
 }
 
-/* Two numbers for each of @count, and @steps on each between them; back, two products. */
+/* Interpolate between two values for each of @count (3 operations); backward, two products. */
 static struct layer_op lerp(int64_t count, int64_t weights, bool forward, unsigned reads,
 			    unsigned writes)
 {
@@ -355,8 +355,8 @@ static struct layer_op lerp(int64_t count, int64_t weights, bool forward, unsign
 			  reads, writes);
 }
 
-/* Along each axis two neighbours are copied together, and a map goes between them: what of whom is
- * known when the program is compiled. Back, two products each, which are summed. */
+/* Along each axis, gather pairs of neighbours and interpolate between them; the indices are
+ * known when the program is compiled. Backward, two products each, which are summed. */
 static void resize_lower(struct layer_lowering *lowering, const struct layer_sampling *s)
 {
 	const struct model_shape *output = &lowering->layer->output;
@@ -367,35 +367,36 @@ static void resize_lower(struct layer_lowering *lowering, const struct layer_sam
 	struct layer_op op;
 
 	if (lowering->phase == IPU_PHASE_F) {
-		op = between(layer__copy(2 * half, channels, LAYER_INPUT, LAYER_BETWEEN), 2 * half);
+		op = with_makes(layer__copy(2 * half, channels, LAYER_INPUT, LAYER_BETWEEN),
+				2 * half);
 		layer__lower(lowering, "ResizeBilinear/Columns", &op);
-		op = between(
+		op = with_makes(
 			lerp(half, output->dim[LAYER_X], true, LAYER_BETWEEN, LAYER_BETWEEN_TOO),
 			half);
 		layer__lower(lowering, "ResizeBilinear/Columns/Lerp", &op);
-		op = between(layer__copy(2 * out, output->dim[LAYER_X] * channels,
-					 LAYER_BETWEEN_TOO, LAYER_BETWEEN),
-			     2 * out);
+		op = with_makes(layer__copy(2 * out, output->dim[LAYER_X] * channels,
+					    LAYER_BETWEEN_TOO, LAYER_BETWEEN),
+				2 * out);
 		layer__lower(lowering, "ResizeBilinear/Rows", &op);
 		op = lerp(out, output->dim[LAYER_Y], true, LAYER_BETWEEN, LAYER_OUTPUT);
 		layer__lower(lowering, "ResizeBilinear/Rows/Lerp", &op);
 		return;
 	}
-	op = between(lerp(out, output->dim[LAYER_Y], false, LAYER_GRAD_OUTPUT, LAYER_BETWEEN),
-		     2 * out);
+	op = with_makes(lerp(out, output->dim[LAYER_Y], false, LAYER_GRAD_OUTPUT, LAYER_BETWEEN),
+			2 * out);
 	layer__lower(lowering, "ResizeBilinear/Grad/Rows/Lerp", &op);
 	op = layer__reduce(2 * out, half, LAYER_BETWEEN, LAYER_BETWEEN_TOO);
 	layer__lower(lowering, "ResizeBilinear/Grad/Rows", &op);
-	op = between(lerp(half, output->dim[LAYER_X], false, LAYER_BETWEEN_TOO, LAYER_BETWEEN),
-		     2 * half);
+	op = with_makes(lerp(half, output->dim[LAYER_X], false, LAYER_BETWEEN_TOO, LAYER_BETWEEN),
+			2 * half);
 	layer__lower(lowering, "ResizeBilinear/Grad/Columns/Lerp", &op);
 	op = layer__reduce(2 * half, in, LAYER_BETWEEN, LAYER_GRAD_INPUT);
 	op.makes = 0;
 	layer__lower(lowering, "ResizeBilinear/Grad/Columns", &op);
 }
 
-/* A window as it stands, or its nearest pixels, several times where it is enlarged; @places is
- * where it begins, if that is random. */
+/* Copy a window, or its nearest pixels (repeated if it is enlarged). @places: the tensor of the
+ * window's random offset, or 0. */
 static void slice_lower(struct layer_lowering *lowering, const char *part, unsigned places)
 {
 	const struct model_layer *layer = lowering->layer;
@@ -407,20 +408,20 @@ static void slice_lower(struct layer_lowering *lowering, const char *part, unsig
 					 forward ? LAYER_OUTPUT : LAYER_GRAD_INPUT);
 
 	if (!forward && out > in)
-		op = between(layer__reduce(out, in, LAYER_GRAD_OUTPUT, LAYER_GRAD_INPUT), 0);
+		op = with_makes(layer__reduce(out, in, LAYER_GRAD_OUTPUT, LAYER_GRAD_INPUT), 0);
 	op.reads |= places;
 	layer__lower(lowering, part, &op);
 }
 
-/* As tf.where(flips, tf.reverse(x), x) is done. */
+/* Like tf.where(flips, tf.reverse(x), x). */
 static void flip_lower(struct layer_lowering *lowering, unsigned decisions)
 {
 	const bool forward = lowering->phase == IPU_PHASE_F;
 	const int64_t count = layer__lower_count(lowering);
 	const unsigned from = forward ? LAYER_INPUT : LAYER_GRAD_OUTPUT;
-	struct layer_op op = between(layer__copy(count, layer_last_dim(&lowering->layer->output),
-						 from, LAYER_BETWEEN_TOO),
-				     count);
+	struct layer_op op = with_makes(layer__copy(count, layer_last_dim(&lowering->layer->output),
+						    from, LAYER_BETWEEN_TOO),
+					count);
 
 	op.training_only = true;
 	layer__lower(lowering, forward ? "Reverse" : "Reverse/Grad", &op);
@@ -434,8 +435,8 @@ static void flip_lower(struct layer_lowering *lowering, unsigned decisions)
 	layer__lower(lowering, forward ? "Select" : "Select/Grad", &op);
 }
 
-/* Where each pixel lies is worked out, its neighbours are looked up as an embedding's rows are, and
- * a map goes between them: popops has no operation of its own for it. */
+/* Compute the coordinates of each pixel, gather its neighbours like an embedding's rows, and
+ * interpolate with a map: popops has no operation for this. */
 static void affine_lower(struct layer_lowering *lowering, const struct layer_sampling *s,
 			 unsigned drawn)
 {
@@ -467,7 +468,7 @@ static void affine_lower(struct layer_lowering *lowering, const struct layer_sam
 		.reads = LAYER_BETWEEN};
 	struct layer_op map = layer__map(&each, LAYER_BETWEEN, 0);
 
-	coordinates = between(coordinates, LAYER_WAYS * pixels);
+	coordinates = with_makes(coordinates, LAYER_WAYS * pixels);
 	coordinates.full = true;
 	coordinates.training_only = lookup.training_only = map.training_only = true;
 	layer__lower(lowering, "Coordinates", &coordinates);
@@ -493,8 +494,8 @@ static void affine_lower(struct layer_lowering *lowering, const struct layer_sam
 	layer__lower(lowering, "Gather/Grad", &lookup);
 }
 
-/* Random numbers are kept, as a gradient needs them. In an evaluation within a training RandomCrop
- * is planned as the slice of the training: it has the same output. */
+/* Random numbers are retained if a gradient needs them. In an evaluation within training,
+ * RandomCrop is planned as the slice of training: the output has the same size. */
 static void sampling_lower(struct layer_lowering *lowering)
 {
 	const bool forward = lowering->phase == IPU_PHASE_F;
@@ -510,7 +511,7 @@ static void sampling_lower(struct layer_lowering *lowering)
 		: s.by == LAYER_SAMPLING_SHIFT || (s.by == LAYER_SAMPLING_ZOOM && !s.joined)
 			? LAYER_WAYS * lowering->batch
 			: lowering->batch;
-	random = between(
+	random = with_makes(
 		layer__map(&(struct ipu_elements){.count = draws, .times = {[IPU_FN_RANDOM] = 1}},
 			   0, drawn),
 		draws);
@@ -531,7 +532,7 @@ static void sampling_lower(struct layer_lowering *lowering)
 		slice_lower(lowering, forward ? "ResizeNearest" : "ResizeNearest/Grad", 0);
 }
 
-/* What all of them have. */
+/* What all of these layers share. */
 #define SAMPLING_OPS(row, name, how)                                                               \
 	.class_name = (name), .kind = LAYER_KIND_##row, .read = (how), .flops = sampling_flops,    \
 	.lower = sampling_lower

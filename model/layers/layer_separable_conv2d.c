@@ -2,7 +2,7 @@
  * SeparableConv2D and SeparableConv1D: a depthwise convolution without bias, then a 1 x 1
  * convolution over its channels with bias and activation.
  *
- * What lies between the two is kept for the backward pass; its gradient is scratch.
+ * The intermediate tensor is retained for the backward pass; its gradient is scratch.
  */
 #include "common/mem.h"
 #include "model/layers/layer_conv.h"
@@ -70,7 +70,7 @@ static void separable_depthwise_op(const struct layer_lowering *lowering, enum i
 		       layer_separable_between(lowering->layer), &out->op);
 }
 
-/* A product of single pixels. */
+/* The 1 x 1 convolution. */
 static void separable_pointwise_op(const struct layer_lowering *lowering, enum ipu_pass pass,
 				   struct layer_op *out)
 {
@@ -90,8 +90,8 @@ static void separable_pointwise_op(const struct layer_lowering *lowering, enum i
 	}
 }
 
-/* What lies between is kept; so are the sums where the activation's gradient reads them: one after
- * the other. */
+/* One retained tensor holds the intermediate values, followed by the sums if the activation's
+ * gradient reads them. */
 static void separable_lower_forward(struct layer_lowering *lowering)
 {
 	const unsigned between = lowering->keeps ? LAYER_KEPT : LAYER_BETWEEN_TOO;
@@ -152,7 +152,7 @@ static void separable_lower(struct layer_lowering *lowering)
 	separable_lower_depthwise_backward(lowering);
 }
 
-/* What both of them have. */
+/* What both layers share. */
 #define SEPARABLE_OPS(row, name)                                                                   \
 	.class_name = (name), .kind = LAYER_KIND_##row, .read = separable_read,                    \
 	.flops = separable_flops, .lower = separable_lower, .reads_inputs = true,                  \

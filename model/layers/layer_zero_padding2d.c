@@ -8,8 +8,8 @@ extern const struct layer_ops layer_zero_padding1d, layer_zero_padding2d;
 
 #define PADDING_MOST 65536 /* pixels of zeros on a side */
 
-/* A number; [high, wide]; or [[top, bottom], [left, right]]. Of a sequence a number or [left,
- * right]. */
+/* "padding" is a number, [height, width] or [[top, bottom], [left, right]]; for a sequence a number
+ * or [left, right]. */
 static enum status padding_read(struct model *model, struct model_layer *layer,
 				const struct json_at *config, struct err *err)
 {

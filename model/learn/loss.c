@@ -1,5 +1,5 @@
 /*
- * Losses: what each is, and what it fits. No state.
+ * Losses: the table, reading, and checks against outputs and targets. No state.
  */
 #include "model/learn/loss.h"
 
@@ -13,11 +13,11 @@
 struct loss_ops {
 	const char *class_name, *name;
 	const char *other_names[4]; /* that Keras accepts, or NULL */
-	/* Takes the input of this where it ends the model; MODEL_LINEAR: of none. */
+	/* Reads the input of this activation if it ends the model; MODEL_LINEAR: of none. */
 	enum model_activation takes;
-	bool error;                         /* of values, no crossentropy */
+	bool error;                         /* of values, not a crossentropy */
 	bool classes;                       /* the targets are class numbers */
-	bool single_values;                 /* a target may stand for all outputs of its item */
+	bool single_values;                 /* one target may serve all outputs of its item */
 	const struct model_option *options; /* beyond those of all losses */
 	size_t option_count;
 };
@@ -163,7 +163,7 @@ static const struct loss_ops *loss_ops(const struct loss *loss)
 	return &loss_rows[loss->kind];
 }
 
-/* -1: none is called so. */
+/* The row named @name, or -1. */
 static int loss_find(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_LEN(loss_rows); i++)
@@ -277,7 +277,7 @@ const char *loss_class_name(const struct loss *loss)
 	return loss_ops(loss)->class_name;
 }
 
-/* ---- fitting --------------------------------------------------------------------------------- */
+/* ---- checks against outputs and targets ------------------------------------------------------ */
 
 bool loss_is_error(const struct loss *loss)
 {

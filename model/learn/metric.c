@@ -1,5 +1,6 @@
 /*
- * Metrics: what each is, and what it fits. No state but the list's own memory.
+ * Metrics: the table, reading, and checks against outputs and targets. No state except the
+ * memory of a list.
  */
 #include "model/learn/metric.h"
 
@@ -13,9 +14,9 @@
 enum metric_targets {
 	METRIC_VALUES,  /* of the output's size, or one for all outputs of an item */
 	METRIC_SAME,    /* of the output's size */
-	METRIC_ONE_HOT, /* the same, classes of a row */
-	METRIC_SPARSE,  /* one for each row: the class */
-	METRIC_CLASSES  /* either of the two */
+	METRIC_ONE_HOT, /* the same, as one-hot classes */
+	METRIC_SPARSE,  /* one class number per row */
+	METRIC_CLASSES  /* one-hot or sparse */
 };
 
 struct metric_ops {
@@ -107,11 +108,11 @@ static const struct metric_ops metric_rows[METRIC_KINDS] = {
 			       .option_count = ARRAY_LEN(metric_perplexity)},
 };
 
-/* Those that are resolved by the shapes. Losses are metrics too. */
+/* Names that are resolved by the shapes. */
 static const char *const metric_accuracy[] = {"accuracy", "acc"};
 static const char *const metric_crossentropy[] = {"crossentropy", "ce"};
 
-static bool metric_among(const char *name, const char *const *names, size_t count)
+static bool is_among(const char *name, const char *const *names, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		if (names[i] && !strcmp(names[i], name))
@@ -119,14 +120,14 @@ static bool metric_among(const char *name, const char *const *names, size_t coun
 	return false;
 }
 
-/* -1: none is called so. */
+/* The row named @name, or -1. */
 static int metric_find(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_LEN(metric_rows); i++) {
 		const struct metric_ops *row = &metric_rows[i];
 
 		if (!strcmp(row->class_name, name) || !strcmp(row->name, name) ||
-		    metric_among(name, row->other_names, ARRAY_LEN(row->other_names)))
+		    is_among(name, row->other_names, ARRAY_LEN(row->other_names)))
 			return (int)i;
 	}
 	return -1;
@@ -147,7 +148,7 @@ const char *metric_kind_class(enum metric_kind kind)
 	return metric_rows[kind].class_name;
 }
 
-/* The list is of the functions' names; a class that is misspelt is found all the same. */
+/* The error lists the function names only, but suggests a class if the name is near one. */
 static enum status metric_unknown(const struct json_at *at, const char *name, struct err *err)
 {
 	enum {
@@ -173,7 +174,7 @@ static enum status metric_unknown(const struct json_at *at, const char *name, st
 			    err);
 }
 
-/* ---- fitting --------------------------------------------------------------------------------- */
+/* ---- checks against outputs and targets ------------------------------------------------------ */
 
 /* Keras's rule for "accuracy" and "crossentropy". */
 static enum metric_kind metric_resolve(const struct model_output *output,
@@ -222,7 +223,7 @@ static enum status metric_check(const struct metric *metric, const struct json_a
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* The number of what @known says; absent or null, @fallback. */
+/* The index of the text at @key among @known; if it is absent or null, @fallback. */
 static int metric_choice(const struct json_at *config, const char *key, const char *const *known,
 			 size_t count, int fallback, struct err *err)
 {
@@ -238,7 +239,7 @@ static int metric_choice(const struct json_at *config, const char *key, const ch
 	return fallback;
 }
 
-/* The options of AUC, F1Score and the MeanIoUs. */
+/* Read the options of AUC, F1Score and the MeanIoUs. */
 static void metric_counts_config(struct metric *out, const struct json_at *config, struct err *err)
 {
 	static const char *const averages[] = {"macro", "micro", "weighted"};
@@ -265,7 +266,7 @@ static void metric_counts_config(struct metric *out, const struct json_at *confi
 					 "set sparse_y_pred to false, or use OneHotMeanIoU");
 }
 
-/* A number, or a list of one. */
+/* Read a number, or a list of one. */
 static void metric_read_threshold(const struct json_at *config, const char *key, float *out,
 				  struct err *err)
 {
@@ -298,10 +299,10 @@ static void metric_config(struct metric *out, const struct json_at *config, stru
 			  out->kind == METRIC_PERPLEXITY ? "mask_token_id" : "ignore_class", err);
 }
 
-/* Each micro-batch of an execution has counts of its own until they are added up. */
+/* Limit: until they are added up, each micro-batch of an execution has separate counts. */
 #define CONFUSION_CLASSES 128
 
-/* What the shapes say, and how many numbers batches add to. */
+/* Set what follows from the shapes: the classes and the number of states. */
 static enum status metric_size(struct metric *out, const struct json_at *at,
 			       const struct model_output *output, struct err *err)
 {
@@ -334,7 +335,7 @@ static enum status metric_size(struct metric *out, const struct json_at *at,
 	return ST_OK;
 }
 
-/* A name as shown: the config's, else that of a function as it was given, else the class's. */
+/* Set the name to show: that of the config; otherwise @given, or @name if @given is the class. */
 static void metric_name(struct metric *out, const struct json_at *at, const char *given,
 			const char *class_name, const char *name, struct err *err)
 {
@@ -345,8 +346,8 @@ static void metric_name(struct metric *out, const struct json_at *at, const char
 		model_option_text(&config, "name", &out->name, err);
 }
 
-/* Where the metric stands, before what is wrong with its loss. */
-static enum status metric_place(const struct json_at *at, struct err *err)
+/* Prefix the error of a loss with the metric's position. */
+static enum status prefix_position(const struct json_at *at, struct err *err)
 {
 	char path[512];
 
@@ -362,11 +363,11 @@ static enum status metric_get_loss(struct metric *out, const struct json_at *at,
 		metric_name(out, at, given, loss_class_name(&out->loss), loss_name(&out->loss),
 			    err);
 	if (!err_stuck(err) && loss_check(&out->loss, output, kind, err) != ST_OK)
-		metric_place(at, err);
+		prefix_position(at, err);
 	return err->status;
 }
 
-/* Crossentropy by the shapes: the loss of the same row. */
+/* Resolve "crossentropy" by the shapes, and read it as a loss. */
 static enum status metric_get_crossentropy(struct metric *out, const struct json_at *at,
 					   const char *given, const struct model_output *output,
 					   const struct target_kind *kind, struct err *err)
@@ -386,12 +387,12 @@ static enum status metric_get_crossentropy(struct metric *out, const struct json
 
 static bool metric_is_accuracy(const char *name)
 {
-	return metric_among(name, metric_accuracy, ARRAY_LEN(metric_accuracy));
+	return is_among(name, metric_accuracy, ARRAY_LEN(metric_accuracy));
 }
 
 static bool metric_is_crossentropy(const char *name)
 {
-	return metric_among(name, metric_crossentropy, ARRAY_LEN(metric_crossentropy));
+	return is_among(name, metric_crossentropy, ARRAY_LEN(metric_crossentropy));
 }
 
 enum status metric_check_name(const struct json_at *at, struct err *err)
@@ -407,9 +408,9 @@ enum status metric_check_name(const struct json_at *at, struct err *err)
 	return metric_unknown(at, name, err);
 }
 
-/* F1Score and the MeanIoUs have options that must be given. */
-static void metric_needs_config(const struct metric *metric, const struct json_at *at,
-				struct err *err)
+/* Report the options that F1Score and the MeanIoUs require. */
+static void report_missing_config(const struct metric *metric, const struct json_at *at,
+				  struct err *err)
 {
 	if (metric->kind == METRIC_F1)
 		json_fail(
@@ -455,16 +456,16 @@ enum status metric_get(struct metric *out, const struct json_at *at,
 	if (config_here)
 		metric_config(out, &config, err);
 	else
-		metric_needs_config(out, at, err);
+		report_missing_config(out, at, err);
 	if (err_stuck(err) || metric_check(out, at, output, kind, err) != ST_OK)
 		return err->status;
 	if (out->kind == METRIC_PERPLEXITY &&
 	    loss_check_ignored(&out->loss, output, kind, err) != ST_OK)
-		return metric_place(at, err);
+		return prefix_position(at, err);
 	return metric_size(out, at, output, err);
 }
 
-/* Room for @count more; false: no memory. */
+/* Make room for @count more; false: out of memory. */
 static bool metric_list_grow(struct metric_list *list, int count)
 {
 	struct metric *items =
@@ -474,7 +475,7 @@ static bool metric_list_grow(struct metric_list *list, int count)
 	return items;
 }
 
-/* Of several outputs its name says of which it is. */
+/* With several outputs, the name is prefixed with the output's. */
 static void metric_list_append(struct metric_list *list, struct metric *metric,
 			       const struct model *model, int output, struct err *err)
 {

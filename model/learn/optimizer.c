@@ -1,5 +1,5 @@
 /*
- * Optimizers: what each is, and reading them. No state.
+ * Optimizers: the table, and reading them. No state.
  */
 #include "model/learn/optimizer.h"
 
@@ -12,12 +12,12 @@
 #define OPTIMIZER_EPSILON 1e-7 /* Keras's backend.epsilon() */
 #define CLIPPINGS         3
 
-/* A number or switch of a config: where it goes in struct optimizer, and what it may be. */
+/* A number or switch of a config: its offset in struct optimizer, and the range. */
 struct optimizer_key {
 	const char *key;
 	size_t offset;
 	double fallback, greatest;
-	bool below; /* less than the greatest, not equal */
+	bool below; /* must be less than `greatest`, not equal */
 	bool is_switch;
 };
 
@@ -27,7 +27,7 @@ struct optimizer_ops {
 	double learning_rate, weight_decay;
 	const struct optimizer_key *keys; /* beyond the common ones */
 	size_t key_count;
-	/* The names of the slots go to @names; returns how many. */
+	/* Write the names of the slots to @names; returns their number. */
 	int (*slots)(const struct optimizer *optimizer, const char *names[OPTIMIZER_SLOTS]);
 	void (*elements)(const struct optimizer *optimizer, uint8_t times[IPU_FUNCTIONS]);
 };
@@ -201,7 +201,7 @@ static const struct optimizer_key common_keys[] = {
 	{"loss_scale_factor", AT(loss_scale), .fallback = 1.0, .greatest = LOSS_SCALE_MOST},
 };
 
-/* Of LossScaleOptimizer, beside "dynamic" and the optimizer that it wraps. */
+/* Options of LossScaleOptimizer, beside "dynamic" and the wrapped optimizer. */
 static const struct optimizer_key loss_scale_keys[] = {
 	{"initial_scale", AT(loss_scale), .fallback = 32768.0, .greatest = LOSS_SCALE_MOST},
 	{"dynamic_growth_steps", AT(loss_scale_growth), .fallback = 2000.0, .greatest = 1e15},
@@ -297,7 +297,7 @@ static const struct optimizer_ops *optimizer_ops(const struct optimizer *optimiz
 	return &optimizer_rows[optimizer->kind];
 }
 
-/* What every optimizer of Keras 2 and 3 writes. */
+/* Options that every optimizer of Keras 2 and 3 writes. */
 static const struct model_option optimizer_options[] = {
 	{"name", MODEL_ANY},
 	{"learning_rate", MODEL_ANY},
@@ -312,7 +312,7 @@ static const struct model_option optimizer_options[] = {
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* -1: none is called so. */
+/* The row named @name, or -1. */
 static int optimizer_find(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_LEN(optimizer_rows); i++) {
@@ -338,7 +338,7 @@ static void optimizer_read_rate(struct optimizer *out, const struct json_at *con
 		schedule_get(&out->learning_rate, new_key ? &here : &old, err);
 }
 
-/* Absent or null is the default; so is all where @config is NULL. */
+/* If the option is absent or null, or @config is NULL, set the default. */
 static void optimizer_read_key(struct optimizer *out, const struct optimizer_key *key,
 			       const struct json_at *config, struct err *err)
 {
@@ -387,7 +387,7 @@ static void optimizer_check_scale(const struct optimizer *optimizer, const struc
 		json_fail(&here, err, "a loss times 0 has no gradient");
 }
 
-/* Keras takes one kind of clipping. */
+/* Like Keras, accept only one kind of clipping. */
 static void optimizer_check_clipping(const struct optimizer *optimizer,
 				     const struct json_at *config, struct err *err)
 {
@@ -406,7 +406,7 @@ static void optimizer_check_clipping(const struct optimizer *optimizer,
 	}
 }
 
-/* An optimizer called @name; @given: its config, NULL: it has none. */
+/* Read the optimizer @name; @given: its config, or NULL. */
 static void optimizer_read(struct optimizer *out, const struct json_at *at, const char *name,
 			   const struct json_at *given, struct err *err)
 {
@@ -442,7 +442,7 @@ static void optimizer_read(struct optimizer *out, const struct json_at *at, cons
 	}
 }
 
-/* LossScaleOptimizer's @config: the optimizer that it wraps, and how the loss is scaled. */
+/* Read LossScaleOptimizer's @config: the wrapped optimizer, and how the loss is scaled. */
 static void optimizer_read_scaled(struct optimizer *out, const struct json_at *config,
 				  struct err *err)
 {
@@ -498,7 +498,7 @@ enum status optimizer_get(struct optimizer *out, const struct json_at *at, struc
 	return err->status;
 }
 
-/* ---- asking ---------------------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------------------- */
 
 const char *optimizer_name(const struct optimizer *optimizer)
 {
@@ -539,7 +539,7 @@ bool optimizer_needs_norms(const struct optimizer *optimizer)
 	       optimizer_needs_whole_norm(optimizer);
 }
 
-/* A dynamic scale asks whether the norm is finite. */
+/* A dynamic scale needs to know whether the norm is finite. */
 bool optimizer_needs_whole_norm(const struct optimizer *optimizer)
 {
 	return optimizer->global_clipnorm > 0.0 || optimizer->loss_scale_dynamic;

@@ -18,7 +18,7 @@
  *	                          v += (1 - beta_2) (g^2 - v)
  *	                          w -= r sqrt(1 - beta_2^t) / (1 - beta_1^t) m
  *	                               / (sqrt(v) + epsilon), t from 1
- *	    amsgrad               vhat = max(vhat, v) stands for v in the last line   [m, v, vhat]
+ *	    amsgrad               vhat = max(vhat, v) replaces v in the last line   [m, v, vhat]
  *	Adagrad                   a += g^2   [accumulator a, which starts at
  *	                          initial_accumulator_value]
  *	                          w -= r g / (sqrt(a) + epsilon)
@@ -33,24 +33,25 @@
  *	                          m = beta_2 m + (1 - beta_2) g
  *	Lamb                      m and v as Adam's; s = m / (1 - beta_1^t)
  *	                               / (sqrt(v / (1 - beta_2^t)) + epsilon) + weight_decay_rate w
- *	                          w -= r |w| / |s| s, with norms of the whole variable; where one of
- *	                          them is 0 their ratio is 1   [m, v]
+ *	                          w -= r |w| / |s| s, with norms of the whole variable; if one of them
+ *	                          is 0, their ratio is 1   [m, v]
  *
- * weight_decay_rate is LAMB's of the paper, of TensorFlow Addons and of Graphcore's BERT.
+ * weight_decay_rate is LAMB's in the paper, in TensorFlow Addons and in Graphcore's BERT.
  *
- * For every optimizer, before its update: a gradient is clipped, to clipvalue element by element,
- * to the norm clipnorm variable by variable, or to the norm global_clipnorm of all variables
- * together; then w -= r weight_decay w.
+ * For every optimizer, before its update: the gradient is clipped, to clipvalue element by
+ * element, to the norm clipnorm variable by variable, or to the norm global_clipnorm of all
+ * variables together; then w -= r weight_decay w.
  *
- * Any of them may scale the loss, so that small gradients outlast float16: loss_scale_factor of
- * Keras 3, or LossScaleOptimizer around it. Gradients are those of loss_scale times the loss until
- * they are accumulated, and divided by it before they are reduced, clipped and applied. A dynamic
- * scale is halved, and the update left out, where a gradient is not finite; after loss_scale_growth
- * updates in a row it is doubled (keras/src/optimizers/loss_scale_optimizer.py).
+ * Any optimizer may scale the loss, so that small gradients do not underflow in float16:
+ * loss_scale_factor of Keras 3, or a LossScaleOptimizer as wrapper. Gradients are those of
+ * loss_scale times the loss until they are accumulated; they are divided by it before they are
+ * reduced, clipped and applied. If a gradient is not finite, a dynamic scale is halved and the
+ * update skipped; after loss_scale_growth updates in a row the scale is doubled
+ * (keras/src/optimizers/loss_scale_optimizer.py).
  *
- * So RMSprop's epsilon is outside of the root, but inside where there is momentum: without momentum
- * TensorFlow writes the update in Python, with it calls ResourceApplyRMSProp. Nesterov without
- * momentum is plain SGD. An epsilon of null or 0 is 1e-7.
+ * RMSprop's epsilon is outside of the root without momentum, but inside with momentum: without
+ * momentum TensorFlow implements the update in Python, with momentum it calls
+ * ResourceApplyRMSProp. Nesterov without momentum is plain SGD. An epsilon of null or 0 is 1e-7.
  */
 #ifndef OPTIMIZER_H
 #define OPTIMIZER_H
@@ -72,7 +73,7 @@ enum optimizer_kind {
 	OPTIMIZER_KINDS
 };
 
-#define OPTIMIZER_SLOTS 3 /* the most of a kind */
+#define OPTIMIZER_SLOTS 3 /* maximum of a kind */
 
 #define OPTIMIZER_LOSS_SCALE "LossScaleOptimizer" /* the wrapper's name */
 #define LOSS_SCALE_MOST      0x1p126              /* its inverse is a normal float */
@@ -80,7 +81,7 @@ enum optimizer_kind {
 struct optimizer {
 	enum optimizer_kind kind;
 	struct schedule learning_rate;
-	double decay; /* Keras 2's: the rate of update u is divided by 1 + decay u */
+	double decay; /* Keras 2: the rate of update u is divided by 1 + decay u */
 	double momentum, rho, epsilon, beta_1, beta_2;
 	double initial_accumulator_value, weight_decay_rate;
 	double weight_decay;                         /* 0: none */
@@ -88,7 +89,7 @@ struct optimizer {
 	bool nesterov, centered, amsgrad;
 	double loss_scale; /* of the first update; 1 or 0: the loss is not scaled */
 	bool loss_scale_dynamic;
-	double loss_scale_growth; /* updates */
+	double loss_scale_growth; /* in updates */
 };
 
 /* NULL @at: SGD with its defaults (learning_rate 0.01). */
@@ -98,19 +99,19 @@ const char *optimizer_name(const struct optimizer *optimizer); /* "SGD" */
 /* The learning rate of @update, from 0. */
 double optimizer_rate(const struct optimizer *optimizer, int64_t update);
 
-/* Floats of state per weight, what Keras calls them ("rms"), and what they are before the first
+/* Floats of state per weight; Keras's name of such a slot ("rms"); its value before the first
  * update. */
 int optimizer_slots(const struct optimizer *optimizer);
 const char *optimizer_slot_name(const struct optimizer *optimizer, int slot);
 float optimizer_slot_start(const struct optimizer *optimizer);
 
-/* Does an update need norms of whole variables? That of all variables of the model together? */
+/* Whether an update needs norms of whole variables; whether it needs that of all variables. */
 bool optimizer_needs_norms(const struct optimizer *optimizer);
 bool optimizer_needs_whole_norm(const struct optimizer *optimizer);
 
 bool optimizer_scales_loss(const struct optimizer *optimizer);
 
-/* The update on a device: one map over @count weights, with the gradient and the slots. */
+/* The update as a device operation: one map over @count weights, the gradient and the slots. */
 struct ipu_elements optimizer_elements(const struct optimizer *optimizer, int64_t count);
 
 #endif /* OPTIMIZER_H */

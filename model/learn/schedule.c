@@ -11,11 +11,11 @@
 #include "common/mem.h"
 #include "model/model_config.h"
 
-/* A number or switch of a config: where it goes in struct schedule, and what it may be. */
+/* A number or switch of a config: its offset in struct schedule, and the range. */
 struct schedule_key {
 	const char *key;
 	size_t offset;
-	double least, fallback; /* NaN fallback: it must be given */
+	double least, fallback; /* NaN fallback: the option is required */
 	bool is_switch;
 };
 
@@ -23,7 +23,7 @@ struct schedule_ops {
 	const char *class_name;
 	const struct schedule_key *keys;
 	size_t key_count;
-	/* Beyond the keys; NULL: nothing. */
+	/* Read more than the keys; may be NULL. */
 	void (*read)(struct schedule *out, const struct json_at *config, struct err *err);
 	double (*rate)(const struct schedule *schedule, double update);
 };
@@ -72,7 +72,7 @@ static double cosine_rate(const struct schedule *s, double update)
 	return cosine_of(s, fmin(update, s->steps) / s->steps, 1.0);
 }
 
-/* The periods before one are (1 - t_mul^i) / (1 - t_mul) first ones long. */
+/* A period begins after (1 - t_mul^i) / (1 - t_mul) times the first period's length. */
 static double restarts_rate(const struct schedule *s, double update)
 {
 	double share = update / s->steps, t = s->cosine.t_mul, restarts, length;
@@ -82,7 +82,7 @@ static double restarts_rate(const struct schedule *s, double update)
 		return cosine_of(s, share - restarts, elementary_pow(s->cosine.m_mul, restarts));
 	}
 	restarts = floor(elementary_log(1.0 + share * (t - 1.0)) / elementary_log(t));
-	/* A logarithm that came out a hair too small leaves us at the end of the period before. */
+	/* The logarithm may be slightly too small and give the period before. */
 	if (share - (elementary_pow(t, restarts + 1.0) - 1.0) / (t - 1.0) >= 0.0)
 		restarts += 1.0;
 	length = elementary_pow(t, restarts);
@@ -143,7 +143,7 @@ static const struct schedule_ops schedule_rows[] = {
 	{.class_name = "PolynomialDecay", KEYS(polynomial_keys), .rate = polynomial_rate},
 };
 
-/* Of any schedule; the warm-up is Keras 3's. */
+/* Options of any schedule; the warm-up is Keras 3's. */
 static const struct model_option schedule_options[] = {
 	{"name", MODEL_ANY},
 	{"warmup_target", MODEL_NULL},

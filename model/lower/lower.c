@@ -1,8 +1,8 @@
 /*
  * Lowering: layers forward, the loss, layers backward, weight update; then all of it by stage.
  *
- * The backward pass is lowered from the last stage to the first, because what a gradient is depends
- * on the layers behind.
+ * The backward pass is lowered from the last layer to the first, because a gradient depends on the
+ * layers that follow.
  *
  * Threads: none.
  */
@@ -29,7 +29,7 @@ static void set_options(const struct lowering *lowering, struct ipu_node *node)
 		node->options.partials = IPU_FLOAT16;
 }
 
-static int *keep_list(struct lowering *lowering, const int *list, int *count)
+static int *copy_operands(struct lowering *lowering, const int *list, int *count)
 {
 	int *kept = arena_alloc(lowering->arena, (size_t)*count + 1, sizeof(*kept));
 	int keeps = 0;
@@ -52,8 +52,8 @@ int lower__node(struct lowering *lowering, const struct ipu_node *node)
 	struct ipu_node out = *node;
 
 	set_options(lowering, &out);
-	out.reads = keep_list(lowering, node->reads, &out.read_count);
-	out.writes = keep_list(lowering, node->writes, &out.write_count);
+	out.reads = copy_operands(lowering, node->reads, &out.read_count);
+	out.writes = copy_operands(lowering, node->writes, &out.write_count);
 	if (!out.op.name || !out.reads || !out.writes ||
 	    mem_grow(&lowering->nodes, &lowering->node_capacity, lowering->node_count + 1,
 		     sizeof(out)) != 0)
@@ -83,8 +83,8 @@ static int lower_all(struct lowering *lowering)
 	return failed ? failed : lower__iterations(lowering);
 }
 
-/* Gradients of weights are works of their own. */
-static bool splits(const struct lowering *lowering)
+/* Whether the schedule runs gradients of weights as separate works. */
+static bool splits_weight_gradients(const struct lowering *lowering)
 {
 	const struct run_file *run = lowering->from->run;
 
@@ -92,7 +92,7 @@ static bool splits(const struct lowering *lowering)
 	       ipu_schedule_row(run->pipeline.schedule)->splits;
 }
 
-static int keep_all(struct lowering *lowering, struct ipu_graph *graph)
+static int store_graph(struct lowering *lowering, struct ipu_graph *graph)
 {
 	static const char phases[] = {IPU_PHASE_F, IPU_PHASE_B, IPU_PHASE_W, IPU_PHASE_U};
 	struct ipu_tensor *tensors =
@@ -119,7 +119,7 @@ static int keep_all(struct lowering *lowering, struct ipu_graph *graph)
 	return 0;
 }
 
-/* ---- how the run is laid out ----------------------------------------------------------------- */
+/* ---- layout of the run ----------------------------------------------------------------------- */
 
 static void set_memory(struct ipu_layout *out, const struct run_file *run)
 {
@@ -182,10 +182,10 @@ enum status lower_model(struct ipu_graph *graph, const struct lower_request *low
 	if (training && loss_takes_logits(&lowered->losses->items[0].loss, lowered->model))
 		lowering.logits_layer = model_final_activation(lowered->model);
 	failed = lower_all(&lowering) ||
-		 (splits(&lowering) &&
+		 (splits_weight_gradients(&lowering) &&
 		  ipu_graph_split(lowering.nodes, (int)lowering.node_count, lowering.tensors,
 				  (int)lowering.tensor_count, err) != ST_OK) ||
-		 keep_all(&lowering, graph);
+		 store_graph(&lowering, graph);
 	set_layout(&graph->layout, lowered);
 	mem_free(lowering.tensors);
 	mem_free(lowering.nodes);

@@ -1,10 +1,10 @@
 /*
- * The model as the simulated device gets it: tensors, operations, and how the run is laid out.
+ * The model as the simulated device runs it: tensors, operations, and the layout of the run.
  *
- * Modelled as TensorFlow for IPUs runs Keras: gradients of an output that several layers read are
- * added by an AddN; mixed_float16 casts each variable to float16 once per micro-batch and its
- * gradient back to float32; the optimizer runs once per weight update (phase U). docs/cost-model.md
- * has the list.
+ * Modelled on TensorFlow for IPUs running Keras: the gradients of an output that several layers
+ * read are added by an AddN; mixed_float16 casts each variable to float16 once per micro-batch
+ * and its gradient back to float32; the optimizer runs once per weight update (phase U).
+ * docs/cost-model.md has the full list.
  */
 #ifndef LOWER_H
 #define LOWER_H
@@ -19,27 +19,27 @@
 
 struct plan_device;
 
-/* What is lowered. */
+/* The input of the lowering. */
 struct lower_request {
 	const struct run_file *run;
 	const struct run_layout *layout;
 	const struct model *model;
 	const struct optimizer *optimizer;
-	/* Of training, else of the evaluation; NULL: nothing is measured (prediction alone). */
+	/* Of training, or else of the evaluation. NULL: prediction only, nothing is measured. */
 	const struct loss_list *losses;
 	const struct metric_list *metrics; /* may be NULL */
-	struct target_kind targets;        /* that they compare with */
-	/* Its planner is taken, with the plans that it has made, where the target is the same; it
-	 * outlives the device. NULL: a planner of its own. */
+	struct target_kind targets;        /* the targets that losses and metrics compare with */
+	/* Reuse this device's planner, with its cached plans, if the target is the same; it must
+	 * outlive the new device. NULL: create a planner. */
 	const struct plan_device *like;
 };
 
-/* Texts, lists and arrays of *@graph belong to @arena. `layout.schedule` and `layout.forward` are
- * the caller's to set. */
+/* Texts, lists and arrays of *@graph are in @arena. The caller sets `layout.schedule` and
+ * `layout.forward`. */
 enum status lower_model(struct ipu_graph *graph, const struct lower_request *lowered,
 			struct arena *arena, struct err *err);
 
-/* What the inputs are streamed as. */
+/* The type in which the inputs are streamed. */
 enum ipu_dtype lower_infeed_dtype(const struct run_file *run, const struct model *model);
 
 #endif /* LOWER_H */

@@ -1,6 +1,6 @@
 /*
- * Lowering: a layer's operations and the tensors that they read and write, and gradients on their
- * way from the layers that read an output to the one that made it.
+ * Lowering: a layer's operations with the tensors that they read and write, and the flow of
+ * gradients from the layers that read an output to the layer that produced it.
  *
  * Threads: none.
  */
@@ -72,7 +72,7 @@ static int input_tensor(const struct lowering *lowering, const struct model_laye
 	return at == MODEL_INPUT ? lowering->input : lowering->layers[at].output;
 }
 
-/* Keras casts what comes into a layer to the type that it computes in. */
+/* Like Keras, cast a layer's inputs to the type in which it computes. */
 static int cast_inputs(struct lowering *lowering, int position)
 {
 	const struct model_layer *layer = &lowering->from->model->layers[position];
@@ -99,8 +99,8 @@ static int cast_inputs(struct lowering *lowering, int position)
 	return failed;
 }
 
-/* The copy of a parameter in float16. It is kept for the backward pass where that is in the same
- * program; in a pipeline it is made again there, which costs less than to stash it. */
+/* Return the float16 copy of a parameter. It is retained for the backward pass if that is in the
+ * same program; in a pipeline it is made again there, which costs less than to stash it. */
 static int half_param(struct lowering *lowering, int p, char phase)
 {
 	const struct model_param *param = &lowering->from->model->params[p];
@@ -138,8 +138,8 @@ static int half_gradient(struct lowering *lowering, int p)
 	return of->half_gradient;
 }
 
-/* The gradient of an input, as the layer makes it. */
-static int made_gradient(struct lowering *lowering, int position, int input)
+/* Return the gradient of an input as the layer computes it, creating the tensor if needed. */
+static int input_gradient(struct lowering *lowering, int position, int input)
 {
 	const struct model_layer *layer = &lowering->from->model->layers[position];
 	const struct model_layer *to = &lowering->from->model->layers[layer->inputs[input]];
@@ -161,8 +161,9 @@ static int made_gradient(struct lowering *lowering, int position, int input)
 	return of->given[input];
 }
 
-/* Work in place goes on in a tensor of the stage's own where others read this one, too. */
-static int own_gradient(struct lowering *lowering, int position)
+/* Return the output's gradient for modification in place; if it is shared or on another stage,
+ * replace it by a new tensor of this stage. */
+static int writable_gradient(struct lowering *lowering, int position)
 {
 	const struct model_layer *layer = &lowering->from->model->layers[position];
 	struct lower_layer *of = &lowering->layers[position];
@@ -177,9 +178,9 @@ static int own_gradient(struct lowering *lowering, int position)
 	return of->gradient;
 }
 
-/* What an operation makes anew, in phase F or B. */
-static int make(struct lowering *lowering, int position, const struct layer_op *op, int *tensor,
-		unsigned operand)
+/* If the operation allocates the tensor of @operand (phase F or B), create it in *@tensor. */
+static int allocate_written(struct lowering *lowering, int position, const struct layer_op *op,
+			    int *tensor, unsigned operand)
 {
 	const bool kept = operand == LAYER_KEPT;
 	const enum ipu_dtype dtype = op->bytes ? IPU_INT32 : op->op.dtype;
@@ -230,7 +231,7 @@ static int list_reads(struct lowering *lowering, int position, const struct laye
 	return failed ? -1 : 0;
 }
 
-static int list_made(struct lowering *lowering, int position, const struct layer_op *op)
+static int list_written(struct lowering *lowering, int position, const struct layer_op *op)
 {
 	struct lower_layer *of = &lowering->layers[position];
 	const struct {
@@ -250,7 +251,7 @@ static int list_made(struct lowering *lowering, int position, const struct layer
 	}
 	for (size_t i = 0; i < ARRAY_LEN(own); i++)
 		if (op->writes & own[i].operand &&
-		    (make(lowering, position, op, own[i].tensor, own[i].operand) != 0 ||
+		    (allocate_written(lowering, position, op, own[i].tensor, own[i].operand) != 0 ||
 		     list_add(lowering, *own[i].tensor) != 0))
 			return -1;
 	return 0;
@@ -262,7 +263,7 @@ static int list_gradients(struct lowering *lowering, int position, const struct 
 	const struct lower_layer *of = &lowering->layers[position];
 
 	if (op->writes & LAYER_GRAD_OUTPUT) {
-		const int tensor = own_gradient(lowering, position);
+		const int tensor = writable_gradient(lowering, position);
 
 		if (tensor < 0 || list_add(lowering, tensor) != 0)
 			return -1;
@@ -272,7 +273,7 @@ static int list_gradients(struct lowering *lowering, int position, const struct 
 
 		if (!of->wanted[i] || !(op->writes & LAYER_GRAD_INPUT || one))
 			continue;
-		if (made_gradient(lowering, position, i) < 0 ||
+		if (input_gradient(lowering, position, i) < 0 ||
 		    list_add(lowering, of->given[i]) != 0)
 			return -1;
 	}
@@ -300,7 +301,8 @@ static int list_params(struct lowering *lowering, int position, const struct lay
 	return 0;
 }
 
-/* Gradients of float16 copies become the variables', once no operation @later writes them. */
+/* Cast gradients of float16 copies to the variables' type after the last operation that writes
+ * them; @later: what the following operations write. */
 static int cast_gradients(struct lowering *lowering, int position, unsigned writes, unsigned later)
 {
 	const struct model_layer *layer = &lowering->from->model->layers[position];
@@ -320,7 +322,7 @@ static int cast_gradients(struct lowering *lowering, int position, unsigned writ
 	return failed;
 }
 
-/* The layer's operation @i. */
+/* Append the layer's operation @i. */
 static int lower_op(struct lowering *lowering, int position, const struct layer_lowering *layer,
 		    int i)
 {
@@ -334,7 +336,8 @@ static int lower_op(struct lowering *lowering, int position, const struct layer_
 	if (list_reads(lowering, position, op) != 0)
 		return -1;
 	reads = lowering->listed;
-	if (list_made(lowering, position, op) != 0 || list_gradients(lowering, position, op) != 0 ||
+	if (list_written(lowering, position, op) != 0 ||
+	    list_gradients(lowering, position, op) != 0 ||
 	    list_params(lowering, position, op) != 0 ||
 	    add_node(lowering, &placed, reads, op->training_only) != 0)
 		return -1;
@@ -382,7 +385,7 @@ int lower__layer_forward(struct lowering *lowering, int position)
 	return failed ? -1 : lower__outfeed(lowering, position);
 }
 
-/* Several layers' gradients of one output are added. */
+/* Add the gradients that several layers contribute to one output. */
 static int sum_gradients(struct lowering *lowering, int position)
 {
 	const struct model_layer *layer = &lowering->from->model->layers[position];
@@ -416,8 +419,8 @@ static int sum_gradients(struct lowering *lowering, int position)
 	return add_node(lowering, &op, (size_t)of->edges, false);
 }
 
-/* The gradient of an input goes to the layer that made it, in that one's type. */
-static int give(struct lowering *lowering, int position, int input, bool shared)
+/* Contribute the gradient of an input to the layer that produced it, in that layer's type. */
+static int contribute_gradient(struct lowering *lowering, int position, int input, bool shared)
 {
 	const struct model_layer *layer = &lowering->from->model->layers[position];
 	const struct lower_layer *of = &lowering->layers[position];
@@ -445,7 +448,7 @@ static int give(struct lowering *lowering, int position, int input, bool shared)
 	return 0;
 }
 
-static int give_all(struct lowering *lowering, int position)
+static int contribute_gradients(struct lowering *lowering, int position)
 {
 	const struct model_layer *layer = &lowering->from->model->layers[position];
 	const struct lower_layer *of = &lowering->layers[position];
@@ -454,13 +457,14 @@ static int give_all(struct lowering *lowering, int position)
 	for (int i = 0; i < layer->input_count; i++)
 		handed_on += of->wanted[i] && of->given[i] < 0;
 	for (int i = 0; i < layer->input_count; i++)
-		if (of->wanted[i] && give(lowering, position, i, of->shared || handed_on > 1) != 0)
+		if (of->wanted[i] &&
+		    contribute_gradient(lowering, position, i, of->shared || handed_on > 1) != 0)
 			return -1;
 	return 0;
 }
 
-/* Where later calls of the layer have made its parameters' gradients, this one's are made beside
- * them. */
+/* If a later call of the layer has created its parameters' gradients, this call writes separate
+ * ones. */
 static int begin_gradients(struct lowering *lowering, int position)
 {
 	const struct model_layer *layer = &lowering->from->model->layers[position];
@@ -488,7 +492,7 @@ static int begin_gradients(struct lowering *lowering, int position)
 	return 0;
 }
 
-/* They are added. */
+/* Add this call's gradients to those of the later calls. */
 static int sum_calls(struct lowering *lowering, int position)
 {
 	const struct model_layer *layer = &lowering->from->model->layers[position];
@@ -541,5 +545,5 @@ int lower__layer_backward(struct lowering *lowering, int position)
 	for (int i = 0; !failed && i < layer.count; i++)
 		failed = lower_op(lowering, position, &layer, i);
 	failed = failed || sum_calls(lowering, position);
-	return failed ? -1 : give_all(lowering, position);
+	return failed ? -1 : contribute_gradients(lowering, position);
 }

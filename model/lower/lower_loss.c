@@ -1,14 +1,14 @@
 /*
- * Lowering: the loss with its gradient, metrics, and what layers feed out.
+ * Lowering: the loss with its gradient, metrics, and outfeeds of layers.
  *
- * As TensorFlow's ops do, the loss makes its gradient in the forward pass, and the backward pass
+ * Like TensorFlow's ops, the loss computes its gradient in the forward pass, and the backward pass
  * scales it by an item's share in the mean.
  *
  * Threads: none.
  */
 #include "model/lower/lower_internal.h"
 
-/* What the losses and the metrics of an output are of: [count, width]. */
+/* The rows that losses and metrics of an output read: [count, width]. */
 struct lower_rows {
 	int64_t count, width;
 	int stage;
@@ -25,7 +25,7 @@ static struct lower_rows rows_of(const struct lowering *lowering, int output)
 	};
 }
 
-/* [@elements] of the last stage. */
+/* Append a 1D tensor of @elements on the last stage. */
 static int flat(struct lowering *lowering, enum ipu_tensor_kind kind, const char *name,
 		int64_t elements)
 {
@@ -37,8 +37,8 @@ static int flat(struct lowering *lowering, enum ipu_tensor_kind kind, const char
 						  .stage = lowering->from->layout->stages - 1});
 }
 
-/* In float32, which Keras takes outputs to. */
-static int as_float(struct lowering *lowering, int tensor, const char *name)
+/* Cast @tensor to float32, as Keras does with outputs. */
+static int cast_to_float(struct lowering *lowering, int tensor, const char *name)
 {
 	const struct model *model = lowering->from->model;
 	const int stage = lowering->from->layout->stages - 1;
@@ -53,8 +53,8 @@ static int as_float(struct lowering *lowering, int tensor, const char *name)
 	return to;
 }
 
-/* *@mean: over the rows of @from, of which @mask leaves so many as the loss has (-1: all); its mean
- * over the steps is a result, as Keras shows it. */
+/* Append *@mean, the mean over the rows of @from, or over the rows that the loss counts if there
+ * is a @mask (-1: none). Its mean over the steps is a result, as Keras shows it. */
 static int lower_mean(struct lowering *lowering, int output, const char *name, const char *result,
 		      int from, int mask, int *mean)
 {
@@ -82,8 +82,8 @@ static int lower_mean(struct lowering *lowering, int output, const char *name, c
 	return lower__running_mean(lowering, result, *mean, to);
 }
 
-/* What the rows of a loss or a metric are multiplied by: their weights, if @weights, and @mask (-1:
- * all count). Listed behind the tensor @from; the number of all. */
+/* List @from and the factors of a loss's or metric's rows: their weights, if @weights, and @mask
+ * (-1: none). Returns the length of the list. */
 static int row_factors(const struct lowering *lowering, int from, bool weights, int mask,
 		       int list[3])
 {
@@ -97,7 +97,7 @@ static int row_factors(const struct lowering *lowering, int from, bool weights, 
 	return count;
 }
 
-/* The rows' numbers @from times what the rows weigh; @from where all weigh the same. */
+/* Multiply the row values @from by the rows' factors; returns @from if there are none. */
 static int weighted(struct lowering *lowering, int output, const char *name, int from, bool weights,
 		    int mask)
 {
@@ -125,7 +125,7 @@ static int weighted(struct lowering *lowering, int output, const char *name, int
 	return to;
 }
 
-/* Of one of several outputs names say of which: "loss/box/mask/Sum". */
+/* With several outputs, names include the output: "loss/box/mask/Sum". */
 static const char *loss_part_name(const struct lowering *lowering, int output, const char *part)
 {
 	const struct model *model = lowering->from->model;
@@ -135,7 +135,7 @@ static const char *loss_part_name(const struct lowering *lowering, int output, c
 				       : arena_printf(lowering->arena, "loss/%s", part);
 }
 
-/* The rows whose label is not the class that the loss ignores, times the mask. */
+/* Append the mask of rows whose label is not the loss's ignore_class, times the mask of rows. */
 static int lower_ignored(struct lowering *lowering, int output, enum ipu_tensor_kind kind)
 {
 	struct lower_loss *loss = &lowering->losses[output];
@@ -162,7 +162,7 @@ static int lower_ignored(struct lowering *lowering, int output, enum ipu_tensor_
 					      .measure_only = true});
 }
 
-/* What tells the rows of an output that count, in float32. */
+/* Append the mask of an output's valid rows, in float32. */
 static int lower_rows_mask(struct lowering *lowering, int output)
 {
 	const int layer = lowering->from->model->outputs[output].mask;
@@ -171,12 +171,12 @@ static int lower_rows_mask(struct lowering *lowering, int output)
 	loss->rows = -1;
 	if (!layer)
 		return 0;
-	loss->rows = as_float(lowering, lowering->layers[layer].output,
-			      loss_part_name(lowering, output, "mask/Cast"));
+	loss->rows = cast_to_float(lowering, lowering->layers[layer].output,
+				   loss_part_name(lowering, output, "mask/Cast"));
 	return loss->rows < 0 ? -1 : 0;
 }
 
-/* Which of them the loss has left, and how many. */
+/* Append the mask of the rows that the loss uses, and their number. */
 static int lower_loss_mask(struct lowering *lowering, int output)
 {
 	const enum ipu_tensor_kind kind =
@@ -265,7 +265,7 @@ static int lower_loss(struct lowering *lowering, int output, int input, int *mea
 			     : lower_mean(lowering, output, op.name, result, writes[0], mask, mean);
 }
 
-/* The sum of several outputs' losses @means, each times its weight. */
+/* Append the sum of several outputs' losses @means, each times its weight. */
 static int lower_total(struct lowering *lowering, const int *means, int count)
 {
 	const struct ipu_op op = {.kind = IPU_OP_ELEMENTWISE,
@@ -304,7 +304,7 @@ static int lower_losses(struct lowering *lowering, int input)
 
 /* ---- metrics --------------------------------------------------------------------------------- */
 
-/* A number for each row, by the kind of metric. */
+/* Set the operation that computes a metric's value of each row. */
 static void metric_op(const struct lowering *lowering, const struct metric *metric,
 		      struct ipu_op *op)
 {
@@ -322,7 +322,7 @@ static void metric_op(const struct lowering *lowering, const struct metric *metr
 		op->rows.work = IPU_ROWS_ERROR;
 }
 
-/* The class that a one-hot label names; of class numbers there is nothing to find. */
+/* Append the class of a one-hot label; labels that are class numbers need no operation. */
 static int lower_label(struct lowering *lowering, const struct metric *metric, int *label)
 {
 	const struct lower_rows rows = rows_of(lowering, metric->output);
@@ -391,12 +391,13 @@ int lower__loss_forward(struct lowering *lowering)
 
 	if (!lowering->from->losses)
 		return 0;
-	input = as_float(lowering, loss_input(lowering), "loss/Cast");
+	input = cast_to_float(lowering, loss_input(lowering), "loss/Cast");
 	if (input < 0 || lower_losses(lowering, input) != 0)
 		return -1;
 	if (!metrics || !metrics->count)
 		return 0;
-	values = lowering->logits_layer < 0 ? input : as_float(lowering, output, "metrics/Cast");
+	values = lowering->logits_layer < 0 ? input
+					    : cast_to_float(lowering, output, "metrics/Cast");
 	for (int i = 0; values >= 0 && i < metrics->count; i++)
 		if (metrics->items[i].kind != METRIC_OUTPUT_LOSS &&
 		    lower_metric(lowering, &metrics->items[i], values) != 0)
@@ -426,7 +427,7 @@ int lower__loss_backward(struct lowering *lowering)
 
 	if (!of->needs)
 		return 0;
-	/* What stands behind the losses' own multiplies them: weights, masks and their sums. */
+	/* The losses' gradients come first; they are multiplied by weights, masks and mask sums. */
 	op.elements.operands = 1 + (lowering->weights >= 0);
 	for (int o = 0; o < losses->count; o++) {
 		const struct lower_rows rows = rows_of(lowering, o);
@@ -458,7 +459,7 @@ int lower__loss_backward(struct lowering *lowering)
 							.write_count = 1});
 }
 
-/* ---- what is fed out ------------------------------------------------------------------------- */
+/* ---- outfeeds -------------------------------------------------------------------------------- */
 
 static int lower_send(struct lowering *lowering, const struct run_send *send)
 {

@@ -1,12 +1,12 @@
 /*
- * Lowering: what is done with a parameter beside its layer's work: regularisers, gradients that are
- * fed out, accumulation and the update.
+ * Lowering: operations on parameters outside their layers: regularisers, outfeeds of gradients,
+ * accumulation and the update.
  *
  * Threads: none.
  */
 #include "model/lower/lower_internal.h"
 
-/* An operation of parameter @p; @format takes its layer's name and its own. */
+/* An operation of parameter @p, still without a name. */
 static struct ipu_op param_op(const struct lowering *lowering, int p, char phase,
 			      enum ipu_op_kind kind)
 {
@@ -40,7 +40,7 @@ static int add_node(struct lowering *lowering, const struct ipu_op *op, const in
 
 /* ---- regularisers ---------------------------------------------------------------------------- */
 
-/* A sum of squares, of absolute values, or of both in one map before it. */
+/* Append the sum of squares of a parameter; for l1, a map computes each value before. */
 static int lower_penalty(struct lowering *lowering, int p)
 {
 	const struct model_param *param = &lowering->from->model->params[p];
@@ -97,9 +97,9 @@ static int lower_penalty_gradient(struct lowering *lowering, int p)
 			1);
 }
 
-/* ---- gradients that are fed out -------------------------------------------------------------- */
+/* ---- outfeeds of gradients ------------------------------------------------------------------- */
 
-static bool fed_out(const struct lowering *lowering, int p, char phase)
+static bool is_fed_out(const struct lowering *lowering, int p, char phase)
 {
 	const enum run_outfeed_optimizer mode =
 		phase == IPU_PHASE_B ? RUN_AFTER_COMPUTE : RUN_BEFORE_APPLY;
@@ -108,7 +108,7 @@ static bool fed_out(const struct lowering *lowering, int p, char phase)
 	       lowering->from->run->outfeed.optimizer_mode == mode;
 }
 
-static int lower_fed_out(struct lowering *lowering, int p, char phase)
+static int lower_gradient_outfeed(struct lowering *lowering, int p, char phase)
 {
 	const struct lower_param *of = &lowering->params[p];
 	const int from =
@@ -125,14 +125,14 @@ static int lower_fed_out(struct lowering *lowering, int p, char phase)
 
 /* ---- accumulation and update ----------------------------------------------------------------- */
 
-static bool half_sums(const struct lowering *lowering, int p)
+static bool accumulates_in_half(const struct lowering *lowering, int p)
 {
 	const int accumulator = lowering->params[p].accumulator;
 
 	return accumulator >= 0 && lowering->tensors[accumulator].dtype == IPU_FLOAT16;
 }
 
-/* sums += gradient; of a running mean, sums n / (n + 1) + gradient / (n + 1). */
+/* sums += gradient; for a running mean, sums n / (n + 1) + gradient / (n + 1). */
 static int lower_accumulation(struct lowering *lowering, int p)
 {
 	const struct lower_param *of = &lowering->params[p];
@@ -144,12 +144,12 @@ static int lower_accumulation(struct lowering *lowering, int p)
 	op.elements.times[IPU_FN_SCALED_ADD] = 1;
 	op.elements.times[IPU_FN_ADD] =
 		lowering->from->run->accumulation.reduction == RUN_RUNNING_MEAN;
-	op.elements.times[IPU_FN_CAST] = half_sums(lowering, p);
+	op.elements.times[IPU_FN_CAST] = accumulates_in_half(lowering, p);
 	return add_node(lowering, &op, (const int[]){of->accumulator, of->gradient}, 2,
 			&of->accumulator, 1);
 }
 
-/* The sum of squares of a tensor, for its norm. */
+/* Append the sum of squares of a tensor, for its norm. */
 static int lower_norm(struct lowering *lowering, int p, int from, const char *what)
 {
 	struct ipu_op op = param_op(lowering, p, IPU_PHASE_U, IPU_OP_REDUCE);
@@ -179,7 +179,7 @@ static int lower_norms(struct lowering *lowering, int p, int gradient)
 		failed = lower_norm(lowering, p, gradient, "LossScale/");
 	if (!failed && optimizer->kind == OPTIMIZER_LAMB) {
 		failed = lower_norm(lowering, p, of->weight, "WeightNorm/");
-		/* The step is as long as its first mean. */
+		/* The step has the size of its first slot. */
 		if (!failed)
 			failed = lower_norm(lowering, p, of->first_slot, "StepNorm/");
 	}
@@ -202,7 +202,7 @@ static int lower_update(struct lowering *lowering, int p)
 					 ipu_tensor_elements(&lowering->tensors[of->weight]));
 	if (of->accumulator >= 0 && from->run->accumulation.reduction == RUN_MEAN)
 		op.elements.times[IPU_FN_ADD]++;
-	op.elements.times[IPU_FN_CAST] = half_sums(lowering, p);
+	op.elements.times[IPU_FN_CAST] = accumulates_in_half(lowering, p);
 	operands[0] = of->accumulator >= 0 ? of->accumulator : of->gradient;
 	operands[1] = of->weight;
 	if (lower_norms(lowering, p, operands[0]) != 0)
@@ -225,8 +225,8 @@ static int lower_param(struct lowering *lowering, int p, char phase)
 		return 0;
 	if (phase == IPU_PHASE_B && regularized)
 		failed = lower_penalty_gradient(lowering, p);
-	if (!failed && fed_out(lowering, p, phase))
-		failed = lower_fed_out(lowering, p, phase);
+	if (!failed && is_fed_out(lowering, p, phase))
+		failed = lower_gradient_outfeed(lowering, p, phase);
 	if (!failed && phase == IPU_PHASE_B && of->accumulator >= 0)
 		failed = lower_accumulation(lowering, p);
 	if (!failed && phase == IPU_PHASE_U)
@@ -238,7 +238,7 @@ int lower__params(struct lowering *lowering, int position, char phase)
 {
 	const struct model_layer *layer = &lowering->from->model->layers[position];
 
-	/* Of several calls the first comes last in phase B: all gradients are there. */
+	/* In phase B the first call is lowered last, when all gradients are complete. */
 	if (model_layer_again(lowering->from->model, layer))
 		return 0;
 	for (int p = 0; p < layer->param_count; p++)

@@ -1,12 +1,12 @@
 /*
- * Lowering: what Keras's step does beside the model: it takes its batch from the infeed, keeps the
- * running means of loss and metrics, and counts its iterations.
+ * Lowering: the parts of Keras's step outside the model: reading the batch from the infeed, the
+ * running means of loss and metrics, and counting iterations.
  *
  * Threads: none.
  */
 #include "model/lower/lower_internal.h"
 
-/* The stream's elements lie evenly, its operation's as that wants them. */
+/* Copy a stream from its even distribution over the tiles to the layout that its readers need. */
 static int lower_infeed(struct lowering *lowering, int tensor, const char *name, int64_t atom)
 {
 	const struct ipu_tensor *of = &lowering->tensors[tensor];
@@ -27,8 +27,8 @@ static int lower_infeed(struct lowering *lowering, int tensor, const char *name,
 							      tensor == lowering->weights});
 }
 
-/* Bytes become the type of the layers that read them, as floats in [0, 1]: a cast and a division by
- * 255. */
+/* Convert bytes to floats in [0, 1], in the type of the layers that read them: a cast and a
+ * division by 255. */
 static int lower_bytes(struct lowering *lowering)
 {
 	const struct model *model = lowering->from->model;
@@ -74,7 +74,7 @@ int lower__infeeds(struct lowering *lowering)
 
 /* ---- running means --------------------------------------------------------------------------- */
 
-/* One number of the last stage. */
+/* Append a tensor of one value on the last stage. */
 static int scalar(struct lowering *lowering, enum ipu_tensor_kind kind, const char *name)
 {
 	return lower__tensor(lowering,
@@ -85,7 +85,7 @@ static int scalar(struct lowering *lowering, enum ipu_tensor_kind kind, const ch
 						  .stage = lowering->from->layout->stages - 1});
 }
 
-/* @reads[0] is worked on in place where @to is it. */
+/* Works in place if @to is @reads[0]. */
 static int lower_scalar(struct lowering *lowering, const char *name, enum ipu_function function,
 			const int *reads, int count, int to)
 {
@@ -96,7 +96,7 @@ static int lower_scalar(struct lowering *lowering, const char *name, enum ipu_fu
 			    .elements = {.count = 1, .operands = count}};
 
 	op.elements.times[function] = 1;
-	op.elements.times[IPU_FN_SELECT] = function == IPU_FN_DIVIDE; /* by 0: 0 */
+	op.elements.times[IPU_FN_SELECT] = function == IPU_FN_DIVIDE; /* division by 0 gives 0 */
 	return lower__node(lowering, &(struct ipu_node){.op = op,
 							.reads = reads,
 							.read_count = count,

@@ -69,7 +69,7 @@ static int add_input(struct lowering *lowering)
 	return lowering->input < 0 ? -1 : 0;
 }
 
-/* Keras's data are float32, class numbers too; they go to where the loss is. */
+/* Keras's labels are float32, including class numbers. They are streamed to the loss's stage. */
 static int add_labels(struct lowering *lowering)
 {
 	const struct target_kind *kind = &lowering->from->targets;
@@ -144,9 +144,9 @@ static int add_layer(struct lowering *lowering, int position)
 	return 0;
 }
 
-/* A layer's output has a gradient if something that learns comes before it, itself included, and
- * the model's output after it. */
-static void find_needs(struct lowering *lowering)
+/* A layer's output needs a gradient if the layer or one before it is trained, and if the model's
+ * output depends on it. */
+static void mark_needs(struct lowering *lowering)
 {
 	const struct model *model = lowering->from->model;
 	const int last = model->layer_count - 1;
@@ -218,8 +218,8 @@ static int add_slots(struct lowering *lowering, const struct model_param *param,
 	return 0;
 }
 
-static int add_learning(struct lowering *lowering, const struct model_param *param,
-			struct lower_param *of)
+static int add_trainable(struct lowering *lowering, const struct model_param *param,
+			 struct lower_param *of)
 {
 	const struct run_file *run = lowering->from->run;
 	const bool half = run->accumulation.wanted && run->accumulation.dtype == RUN_FLOAT16;
@@ -256,7 +256,7 @@ static int add_param(struct lowering *lowering, int p)
 		return -1;
 	if (!param->trainable || !lowering->layers[param->layer].needs)
 		return 0;
-	return add_learning(lowering, param, of);
+	return add_trainable(lowering, param, of);
 }
 
 int lower__tensors(struct lowering *lowering)
@@ -270,7 +270,7 @@ int lower__tensors(struct lowering *lowering)
 				       sizeof(*lowering->params));
 	if (!lowering->layers || !lowering->params)
 		return -1;
-	find_needs(lowering);
+	mark_needs(lowering);
 	failed = add_input(lowering) || add_labels(lowering);
 	for (int i = 0; i < model->layer_count && !failed; i++)
 		failed = add_layer(lowering, i);

@@ -1,5 +1,5 @@
 /*
- * The data of a run as a text: a fact of its recording, from which it is planned again.
+ * The data of a run as a text, which its recording stores so that the run can be planned again.
  */
 #include "model/run/run_data.h"
 

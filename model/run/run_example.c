@@ -1,5 +1,5 @@
 /*
- * Examples by their names.
+ * Finding and listing examples by name.
  *
  * Threading: none. Ownership: a struct examples owns its entries, which scandir() has allocated.
  */
@@ -20,11 +20,11 @@
 
 struct examples {
 	char folder[FS_PATH_SIZE];
-	struct dirent **entries; /* their d_name has no suffix any more */
+	struct dirent **entries; /* d_name without the suffix */
 	int count;
 };
 
-/* Bytes of a run file's name before its suffix. */
+/* Length of a run file's name without its suffix. */
 static size_t stem(const char *name)
 {
 	const size_t length = strlen(name);
@@ -68,7 +68,7 @@ static enum status examples_open(struct examples *examples, struct err *err)
 	}
 	for (int i = 0; i < examples->count; i++)
 		examples->entries[i]->d_name[stem(examples->entries[i]->d_name)] = '\0';
-	/* The same order in every locale: alphasort() would ask it, and see the suffix. */
+	/* Sort by bytes: alphasort() depends on the locale, and would include the suffix. */
 	if (examples->count > 0)
 		qsort(examples->entries, (size_t)examples->count, sizeof(*examples->entries),
 		      by_name);
@@ -80,7 +80,7 @@ static bool is_file(const char *path)
 	return fs_exists(path) && !fs_is_dir(path);
 }
 
-/* Where no example is called @word: the nearest. */
+/* Report that @word is neither a file nor an example, with the nearest example. */
 static enum status refuse(const struct examples *examples, const char *word, struct err *err)
 {
 	const char **names = mem_calloc((size_t)examples->count + 1, sizeof(*names)), *nearest;
@@ -116,7 +116,7 @@ enum status run_example_find(char path[FS_PATH_SIZE], const char *word, struct e
 		return ST_OK;
 
 	status = examples_open(&examples, err);
-	/* Without examples a word is a path, and nothing else. */
+	/* Without installed examples a word can only be a path. */
 	if (status == ST_NOTFOUND && fs_path(path, "%s", word))
 		return ST_OK;
 	for (int i = 0; i < examples.count && status == ST_OK && !found; i++) {
@@ -131,7 +131,7 @@ enum status run_example_find(char path[FS_PATH_SIZE], const char *word, struct e
 	return status;
 }
 
-/* A line of the list; @width columns are the name's. */
+/* Print a line of the list; the name is padded to @width columns. */
 static enum status list_one(const char *folder, const char *name, int width, FILE *out,
 			    struct err *err)
 {

@@ -1,5 +1,5 @@
 /*
- * The examples: run files that are installed beside the program and go by their names,
+ * The examples: run files that are installed beside the program and can be given by name,
  * "inspect-tensors" for inspect-tensors.json.
  *
  * Threading: none.
@@ -11,12 +11,12 @@
 
 #include "common/fs.h"
 
-/* What a command line calls a run file: a path; else, for a word without '/', WORD.json in the
- * working directory, then the example. Where there is none of them, ST_NOTFOUND names the nearest
- * example. A path is not looked at: reading it says best what is wrong with it. */
+/* Resolve the run file of a command line: a path; or, for a word without '/', WORD.json in the
+ * working directory, then the example. If none exists, ST_NOTFOUND names the nearest example. A path
+ * is not checked: reading it reports the most precise error. */
 enum status run_example_find(char path[FS_PATH_SIZE], const char *word, struct err *err);
 
-/* Print a line for each example, by name: the name, and the description that the run file has. */
+/* Print a line for each example, sorted by name: the name and the run file's description. */
 enum status run_example_list(FILE *out, struct err *err);
 
 #endif /* RUN_EXAMPLE_H */

@@ -1,8 +1,8 @@
 /*
- * The run file: looking its keys up, reading it against their table, and what it says to others.
+ * The run file: looking up keys, reading the file by their table, and queries.
  *
- * Failures stick in struct err while a file is read. Threading: none. Ownership: struct run_memory
- * holds the run, its arena and its trees; run_file_free() ends all of them.
+ * Failures are sticky in struct err while a file is read. Threading: none. Ownership: struct
+ * run_memory holds the run, its arena and its trees; run_file_free() frees all of them.
  */
 #include "model/run/run_file.h"
 
@@ -24,13 +24,13 @@
 #include "model/run/run_options.h"
 
 struct run_memory {
-	struct run_file run; /* first: run_file_free() is given its address */
+	struct run_file run; /* must be first: run_file_free() gets its address */
 	struct arena arena;
 	const struct run_checks *checks;
-	bool files;       /* of their own may be read: a model, rules */
-	bool bare;        /* the file is a Keras model alone */
-	cJSON *model;     /* of a file of its own, or NULL */
-	cJSON *rules;     /* so too */
+	bool files;       /* a model or rules may be read from their own files */
+	bool bare;        /* the file is a Keras model, not a run file */
+	cJSON *model;     /* read from its own file, or NULL */
+	cJSON *rules;     /* likewise */
 	cJSON *fallbacks; /* the defaults of the table as JSON, by path */
 	struct err *err;
 };
@@ -80,7 +80,7 @@ const struct run_key *run__key_find(const char *path)
 
 const struct run_key *run__key_over(const char *path)
 {
-	/* Kinds whose values have places of their own below the key. */
+	/* Kinds whose values may be addressed below the key. */
 	static const bool trees[RUN_KEY_KINDS] = {
 		[RUN_KEY_TREE] = true,  [RUN_KEY_LIST] = true,  [RUN_KEY_INTS] = true,
 		[RUN_KEY_PLAN] = true,  [RUN_KEY_PLANS] = true, [RUN_KEY_CAPTURE] = true,
@@ -107,7 +107,7 @@ const char *run__key_last(const struct run_key *key)
 	return dot ? dot + 1 : key->path;
 }
 
-/* Is @key one of the section @section (NULL: the top level) itself, not of one within it? */
+/* Whether @key is directly in @section (NULL: the top level), not in a section within it. */
 static bool run_key_within(const struct run_key *key, const struct run_key *section)
 {
 	size_t length = section ? strlen(section->path) : 0;
@@ -154,7 +154,7 @@ bool run__renamed_text(const char *name, char *out, size_t size)
 	return true;
 }
 
-/* "epochs" at the top level: the key of another section that is called so. */
+/* The key of another section that @word ("epochs" at the top level) names; or NULL. */
 static const char *run_key_elsewhere(const char *word)
 {
 	const char *last[RUN_KEYS_MOST], *near;
@@ -193,9 +193,9 @@ enum status run__key_unknown(const struct json_at *at, const struct run_key *sec
 	return json_fail(at, err, "unknown key (docs/run-file.md lists them)");
 }
 
-/* ---- against the table ----------------------------------------------------------------------- */
+/* ---- reading by the table -------------------------------------------------------------------- */
 
-/* Every key of @at must be one of @section (NULL: the top level). */
+/* Check that every key of @at is a key of @section (NULL: the top level). */
 static void run_check_known(const struct json_at *at, const struct run_key *section,
 			    struct err *err)
 {
@@ -232,9 +232,9 @@ static const cJSON *run_fallback(struct run_memory *memory, const struct run_key
 }
 
 /*
- * Read one key. @parent is its section in the file (NULL: the section is absent, so the key's
- * default holds, and nothing is missing). null stands for the default, but for sections, where it
- * says "not", and for bytes, of which it says that there is no end.
+ * Read one key. @parent is its section in the file (NULL: the section is absent, so the key's default
+ * applies, and no key is missing). null means the default, except for sections, where it means
+ * "without", and for bytes, where it means unlimited.
  */
 static void run_read_key(struct run_memory *memory, const struct run_key *key,
 			 const struct json_at *parent)
@@ -260,10 +260,10 @@ static void run_read_key(struct run_memory *memory, const struct run_key *key,
 		run__fill(&value);
 }
 
-#define RUN_SECTIONS_DEEP 4 /* the root and sections within sections */
+#define RUN_SECTIONS_DEEP 4 /* limit on nesting: the root and sections within sections */
 
-/* Step from the root, at[0], down to the section that @key is in, or to @key itself where @whole;
- * its cursors go into at[1] .. NULL: there is none, or null. */
+/* Descend from the root, at[0], to the section that contains @key, or to @key itself if @whole; the
+ * cursors are stored in at[1] .. NULL: the section is absent or null. */
 static const struct json_at *run_find(struct json_at at[RUN_SECTIONS_DEEP],
 				      const struct run_key *key, bool whole)
 {
@@ -292,7 +292,7 @@ static void run_read_keys(struct run_memory *memory)
 	int count;
 	const struct run_key *keys = run_file_keys(&count);
 
-	/* All are known before any is missed: a misspelt one is both. */
+	/* Report unknown keys before missing ones: a misspelt key is both. */
 	if (!err_stuck(memory->err))
 		run_check_known(&at[0], NULL, memory->err);
 	for (int i = 0; i < count && !err_stuck(memory->err); i++) {
@@ -306,7 +306,7 @@ static void run_read_keys(struct run_memory *memory)
 		run_read_key(memory, &keys[i], run_find(at, &keys[i], false));
 }
 
-/* ---- what the table cannot say --------------------------------------------------------------- */
+/* ---- checks beyond the table ----------------------------------------------------------------- */
 
 static void run_check_target(const struct run_file *run, struct err *err)
 {
@@ -324,7 +324,7 @@ static void run_check_target(const struct run_file *run, struct err *err)
 	}
 }
 
-/* The path of @name, relative to the run file's folder; false: too long. */
+/* Resolve @name relative to the run file's folder; false: the path is too long. */
 static bool run_beside(const struct run_file *run, const char *name, char path[FS_PATH_SIZE])
 {
 	const char *slash = strrchr(run->path, '/');
@@ -335,7 +335,7 @@ static bool run_beside(const struct run_file *run, const char *name, char path[F
 	return fs_path(path, "%.*s%s", folder, run->path, name);
 }
 
-/* What stands in a file of its own is part of this one, and so are its errors. */
+/* Prefix an error in a file that the run file refers to with the run file and the key. */
 static void run_prefix_file(struct run_memory *memory, const char *key)
 {
 	struct err *err = memory->err;
@@ -347,8 +347,8 @@ static void run_prefix_file(struct run_memory *memory, const char *key)
 		err->status = ST_INVALID;
 }
 
-/* Load the file of its own in which the value of @key stands: beside the run file or, where @here,
- * also in the working directory. */
+/* Load the file @name that is the value of @key: relative to the run file or, if @here, also to the
+ * working directory. */
 static void run_read_file(struct run_memory *memory, const char *key, const char *name, bool here,
 			  cJSON **out, char path[FS_PATH_SIZE])
 {
@@ -371,9 +371,9 @@ static void run_read_file(struct run_memory *memory, const char *key, const char
 }
 
 /*
- * Peel off what others put around a Keras model: TensorFlow.js's model.json {"format",
- * "modelTopology": {"model_config": ...}, "weightsManifest"}, and HDF5's attribute. *@json is then
- * the model alone.
+ * Remove what other programs wrap around a Keras model: TensorFlow.js's model.json {"format",
+ * "modelTopology": {"model_config": ...}, "weightsManifest"}, and HDF5's attribute. *@json becomes
+ * the model itself.
  */
 static void run_unwrap_model(cJSON **json, const char *file, struct err *err)
 {
@@ -399,7 +399,7 @@ static void run_unwrap_model(cJSON **json, const char *file, struct err *err)
 	}
 }
 
-/* A run file's model, inline or the file itself, without what is around it. */
+/* Unwrap a run file's model, inline or the file itself. */
 static void run_unwrap(struct run_memory *memory, cJSON **json, const char *path)
 {
 	cJSON *model = cJSON_GetObjectItemCaseSensitive(*json, "model"), *run;
@@ -431,7 +431,7 @@ static void run_unwrap(struct run_memory *memory, cJSON **json, const char *path
 	err_nomem(memory->err);
 }
 
-/* The batch that input layers below @node name, 0: none; each becomes @set where that is not 0. */
+/* The batch size in the input layers below @node, 0: none. If @set is not 0, store it in each. */
 static int64_t run_model_batch(const cJSON *node, int64_t set)
 {
 	int64_t batch = 0, below;
@@ -453,7 +453,7 @@ static int64_t run_model_batch(const cJSON *node, int64_t set)
 	return batch;
 }
 
-/* What a run says of its batch's size: data.batch_size and the model's input layer; 0: nothing. */
+/* The batch sizes that a run states: data.batch_size and the model's input layer; 0: none. */
 struct run_batches {
 	int64_t data, model;
 };
@@ -470,8 +470,8 @@ static struct run_batches run_batches(const struct run_memory *memory)
 				    run_model_batch(model, 0)};
 }
 
-/* The two sizes of a batch are one: where the command line has changed the one, or only the model
- * names it, the other follows. What the file itself contradicts is refused later. */
+/* Make the two batch sizes equal: if the command line has changed one, or only the model states one,
+ * the other follows. A contradiction within the file is refused later. */
 static void run_join_batches(struct run_memory *memory, struct run_batches before)
 {
 	struct run_file *run = &memory->run;
@@ -498,7 +498,7 @@ static void run_join_batches(struct run_memory *memory, struct run_batches befor
 	}
 }
 
-/* The model may stand in a file of its own. */
+/* Load the model if it is in a file of its own. */
 static void run_read_model(struct run_memory *memory)
 {
 	struct run_file *run = &memory->run;
@@ -520,7 +520,7 @@ static void run_read_model(struct run_memory *memory)
 		err_nomem(memory->err);
 }
 
-/* The rules of health, which may stand in a file of their own, too. */
+/* Check the health rules, loading them if they are in a file of their own. */
 static void run_read_rules(struct run_memory *memory)
 {
 	struct run_file *run = &memory->run;
@@ -543,7 +543,7 @@ static void run_read_rules(struct run_memory *memory)
 	run_prefix_file(memory, "health.rules");
 }
 
-/* {"overfit": false}, {"overfit": {"enabled": false}}: what is said of no rule leaves it on. */
+/* {"overfit": false} or {"overfit": {"enabled": false}}; rules that are not mentioned are on. */
 static bool run_rule_is_off(const cJSON *rules, const char *name)
 {
 	const cJSON *rule = cJSON_GetObjectItemCaseSensitive(rules, name);
@@ -559,7 +559,7 @@ static void run_read_health(struct run_memory *memory)
 	if (err_stuck(memory->err) || !run->health.wanted)
 		return;
 	run_read_rules(memory);
-	/* What never breaks ends no run. */
+	/* A rule that is off can never stop the run. */
 	for (int i = 0; !err_stuck(memory->err) && i < run->health.stop.count; i++)
 		if (run_rule_is_off(run->health.rules, run->health.stop.items[i]))
 			err_set(memory->err, ST_INVALID,
@@ -567,9 +567,9 @@ static void run_read_health(struct run_memory *memory)
 				run->path, run->health.stop.items[i]);
 }
 
-/* ---- life cycle ------------------------------------------------------------------------------ */
+/* ---- loading and freeing --------------------------------------------------------------------- */
 
-/* @json is handed over, on failure too. */
+/* Takes ownership of @json, even on failure. */
 static enum status run_new(struct run_file **out, const char *path, cJSON *json, int argc,
 			   char **argv, const struct run_checks *checks, bool files,
 			   struct err *err)
@@ -670,7 +670,7 @@ void run_file_free(struct run_file *run)
 	mem_free(memory);
 }
 
-/* ---- what it says to others ------------------------------------------------------------------ */
+/* ---- queries --------------------------------------------------------------------------------- */
 
 enum status run_file_text(char **out, const struct run_file *run, struct err *err)
 {
@@ -692,7 +692,7 @@ enum status run_file_text(char **out, const struct run_file *run, struct err *er
 	return *out ? ST_OK : err_nomem(err);
 }
 
-/* What a flag sets, one "path = value" a line: its patch down to the keys of the table. */
+/* Print what a flag sets, one "path = value" per line: its patch down to the keys of the table. */
 static enum status run_help_patch(const cJSON *patch, const struct run_key *section, FILE *out)
 {
 	enum status status = ST_OK;
@@ -720,7 +720,7 @@ static enum status run_help_patch(const cJSON *patch, const struct run_key *sect
 	return status;
 }
 
-/* "--name VALUE", or "--name A|B" with what each sets. */
+/* Print "--name VALUE", or "--name A|B", and what each sets. */
 static enum status run_help_flag(const cJSON *flag, FILE *out)
 {
 	static const char *const arguments[] = {"", " VALUE", " VALUE..."};
@@ -761,7 +761,6 @@ enum status run_file_help(const struct run_file *run, FILE *out)
 	return status;
 }
 
-/* The value at @section.@key of the run file; false: absent or null. The cursors point to @root. */
 bool run__value_find(const struct json_at *root, const char *section, const char *key,
 		     struct json_at *within, struct json_at *out)
 {

@@ -1,9 +1,9 @@
 /*
  * The run file's own flags.
  *
- * An entry's name is one or several words; it applies when all of them are on the command line, a
- * word "--name=VALUE" when the flag's argument is that value. Entries apply in the order in which
- * the file lists them, whatever the command line's order; of a flag used twice the last use counts.
+ * An entry's name is one or several words. The entry applies if all of them are on the command line;
+ * a word "--name=VALUE" requires that value. Entries apply in the order in which the file lists them,
+ * independent of the command line's order; of a flag used twice, the last use counts.
  *
  * Threading: none.
  */
@@ -18,8 +18,8 @@
 
 /* ---- the words of an entry's name ------------------------------------------------------------ */
 
-/* Step over the next word of *@rest into *@out; false at the end. Words are cut to their room:
- * run_check_words() refuses greater ones. */
+/* Read the next word of *@rest into *@out and advance; false at the end. Long words are truncated:
+ * run_check_words() refuses them. */
 static bool run_next_word(const char **rest, struct run_flag_word *out)
 {
 	const char *word = *rest + strspn(*rest, " ");
@@ -49,7 +49,7 @@ static const cJSON *run_choices(const cJSON *patch)
 	return cJSON_GetObjectItemCaseSensitive(patch, RUN_CHOICE);
 }
 
-/* What @word, one of the entry @flag, says that its flag takes. */
+/* What @word, a word of the entry @flag, implies about its flag's argument. */
 static enum run_takes run_word_takes(const cJSON *flag, const struct run_flag_word *word)
 {
 	if (word->has_value)
@@ -59,7 +59,7 @@ static enum run_takes run_word_takes(const cJSON *flag, const struct run_flag_wo
 	return run_choices(flag) ? RUN_TAKES_VALUE : run__takes(flag);
 }
 
-/* What the flag @name takes by all entries; false where none names it. */
+/* What the flag @name takes according to all entries; false if no entry names it. */
 static bool run_flag_takes(const struct run_words *in, const char *name, enum run_takes *out)
 {
 	bool found = false;
@@ -121,7 +121,7 @@ enum status run__flag_words(const struct run_words *in, struct run_flag_word **o
 
 /* ---- checking the file's entries ------------------------------------------------------------- */
 
-/* The keys of a patch must be keys of a run file; values are checked once they are in it. */
+/* Check that the keys of a patch are run file keys; values are checked after merging. */
 static enum status run_check_patch(const struct json_at *at, const struct run_key *section,
 				   struct err *err)
 {
@@ -145,7 +145,7 @@ static enum status run_check_patch(const struct json_at *at, const struct run_ke
 	return status;
 }
 
-/* "$value" beside "$values" has no meaning: find the first of the lesser. */
+/* Whether siblings use both "$value" and "$values", which has no meaning. */
 static bool run_takes_both(const cJSON *patch)
 {
 	bool one = false, many = false;
@@ -161,7 +161,7 @@ static bool run_takes_both(const cJSON *patch)
 	return one && many;
 }
 
-/* The words of the entry's name. */
+/* Check the words of the entry's name. */
 static enum status run_check_words(const struct run_words *in, const struct json_at *at,
 				   struct err *err)
 {
@@ -249,7 +249,7 @@ enum status run__flags_check(const struct run_words *in, struct err *err)
 
 /* ---- the command line's flags ---------------------------------------------------------------- */
 
-/* The last use of the flag @name on the command line; false: none. */
+/* Find the last use of the flag @name on the command line. */
 static enum status run_last_use(const struct run_words *in, const char *name, bool *used,
 				struct run_option *out, struct err *err)
 {
@@ -267,7 +267,7 @@ static enum status run_last_use(const struct run_words *in, const char *name, bo
 	return status;
 }
 
-/* May anything be the argument of @name? Not where entries name its values. */
+/* Whether any argument of @name is valid; false if entries name its values. */
 static bool run_takes_anything(const struct run_words *in, const char *name)
 {
 	bool anything = false;
@@ -287,7 +287,7 @@ static bool run_takes_anything(const struct run_words *in, const char *name)
 	return anything;
 }
 
-/* Add @value to the @count of @values unless it is there. */
+/* Append @value to @values unless it is already there; returns the new count. */
 static size_t run_add_value(const char **values, size_t count, const char *value)
 {
 	for (size_t i = 0; i < count; i++)
@@ -327,7 +327,7 @@ static enum status run_unknown_value(const char *name, const char *given, const 
 	return ST_INVALID;
 }
 
-/* @option's argument must be one of the values that entries name. */
+/* Check that @option's argument is one of the values that entries name. */
 static enum status run_check_choice(const struct run_words *in, const struct run_option *option,
 				    struct err *err)
 {
@@ -342,7 +342,7 @@ static enum status run_check_choice(const struct run_words *in, const struct run
 	status = run__flag_words(in, &words, &count, err);
 	if (status != ST_OK)
 		return status;
-	/* One more: the word itself may be new. */
+	/* One extra, for the argument itself. */
 	values = mem_calloc((size_t)count + 1, sizeof(*values));
 	if (values) {
 		known = run_values(words, count, option->name, values);
@@ -356,7 +356,7 @@ static enum status run_check_choice(const struct run_words *in, const struct run
 	return status;
 }
 
-/* Every flag of the command line has what it takes. */
+/* Check that every flag on the command line has the arguments that it takes. */
 static enum status run_check_uses(const struct run_words *in, struct err *err)
 {
 	enum status status = ST_OK;
@@ -375,8 +375,8 @@ static enum status run_check_uses(const struct run_words *in, struct err *err)
 	return status;
 }
 
-/* Are all words of the entry @flag given? @missing becomes the first that is not, "" where only a
- * value is another; @option the last word's use. */
+/* Whether all words of the entry @flag are given. @missing receives the first that is not, or "" if
+ * only a value differs; @option the last word's use. */
 static enum status run_flag_applies(const struct run_words *in, const cJSON *flag, bool *applies,
 				    struct run_option *option, char missing[RUN_WORD_SIZE],
 				    struct err *err)
@@ -414,7 +414,7 @@ static bool run_flag_names(const cJSON *flag, const char *name)
 	return false;
 }
 
-/* Say of each flag that is given in vain what it lacks: of the entry that lacks the least. */
+/* Note for each flag without effect which other flag the nearest entry needs. */
 static enum status run_note_vain(const struct run_words *in, struct str *notes, struct err *err)
 {
 	char lacks[RUN_WORD_SIZE], missing[RUN_WORD_SIZE];

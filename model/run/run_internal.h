@@ -1,5 +1,5 @@
 /*
- * What the run file's sources share: the table of keys, and the command line's part.
+ * What the run file's sources share: the table of keys, and applying the command line.
  */
 #ifndef RUN_INTERNAL_H
 #define RUN_INTERNAL_H
@@ -10,33 +10,32 @@
 #include "common/str.h"
 #include "model/run/run_file.h"
 
-#define RUN_KEYS_MOST 160 /* rows of the table at most */
+#define RUN_KEYS_MOST 160 /* limit on rows of the table */
 
 /* The row of @path ("fit.epochs"), or NULL. */
 const struct run_key *run__key_find(const char *path);
 
-/* The row that governs @path: its own, or that of the tree it lies in ("model.config.name"). */
+/* The row that governs @path: its own, or that of the tree that contains it ("model.config.name"). */
 const struct run_key *run__key_over(const char *path);
 
-/* Is @key one of the section @section (NULL: the top level) itself, not of one within it? */
 const char *run__key_last(const struct run_key *key); /* "epochs" of "fit.epochs" */
 
-/* The number of @word in the list @choices ("sum mean"), or -1. */
+/* The index of @word in the list @choices ("sum mean"), or -1. */
 int run__choice(const char *choices, const char *word);
 
-/* Fail at @at with "unknown key", naming the nearest of the section, else of all. */
+/* Fail at @at with "unknown key", naming the nearest key of the section, otherwise of all. */
 enum status run__key_unknown(const struct json_at *at, const struct run_key *section,
 			     struct err *err);
 
-/* What stands for a name that is none of ours but known ("gradient_accumulation_count"), into @out;
- * false: it is not known. */
+/* Write to @out what replaces the obsolete name @name ("gradient_accumulation_count"); false: the
+ * name is unknown. */
 bool run__renamed_text(const char *name, char *out, size_t size);
 
-/* @section's value of @key; false: there is none, or null. */
+/* Find the value of @key in @section; false: absent or null. The cursors are linked to @root. */
 bool run__value_find(const struct json_at *root, const char *section, const char *key,
 		     struct json_at *within, struct json_at *out);
 
-/* A value of the file on its way into the struct. */
+/* A value of the file that is to be stored in the struct. */
 struct run_value {
 	struct run_file *run;
 	struct arena *arena; /* of the run */
@@ -46,11 +45,11 @@ struct run_value {
 	struct err *err;
 };
 
-/* Check the value as the key's kind says and store it, unless @err has a failure. null stands for
- * nothing given. */
+/* Check the value by the kind of its key and store it, unless @err holds a failure. null counts as
+ * not given. */
 enum status run__fill(const struct run_value *value);
 
-/* Check the file's flags, then apply those of @argv and its overrides to @json; @notes gets a line
+/* Check the file's flags, then apply those in @argv and its overrides to @json. @notes gets a line
  * for each flag that has no effect. */
 enum status run__options_apply(cJSON *json, const char *file, int argc, char **argv,
 			       struct str *notes, struct err *err);

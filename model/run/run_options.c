@@ -1,10 +1,10 @@
 /*
- * The command line's part of a run: its words as JSON, merging them into the run file's tree, and
- * `--key value`, which sets one key or a place below one. The run file's own flags are
- * run_flags.c's.
+ * The command line of a run: converting its words to JSON, merging them into the run file's tree, and
+ * `--key value`, which sets one key or a value below one. The run file's own flags are in
+ * run_flags.c.
  *
- * Threading: none. Ownership: the tree that is patched stays the caller's; recursion follows the
- * nesting of JSON texts, which the parser bounds.
+ * Threading: none. Ownership: the caller owns the tree that is patched. Recursion follows the nesting
+ * of JSON texts, which the parser bounds.
  */
 #include "model/run/run_options.h"
 
@@ -54,7 +54,7 @@ enum status run__option_check(const struct run_words *in, const struct run_optio
 	static const int most[] = {0, 1, INT32_MAX};
 
 	if (option->attached) {
-		/* The words after "--name=value" have no owner. */
+		/* Words after "--name=value" belong to no option. */
 		if (option->count > 0)
 			return err_set(err, ST_INVALID, "%s: unexpected word \"%s\" after it",
 				       option->name, in->argv[option->at]);
@@ -71,7 +71,7 @@ enum status run__option_check(const struct run_words *in, const struct run_optio
 	return ST_OK;
 }
 
-/* ---- what a patch says ----------------------------------------------------------------------- */
+/* ---- signs in a patch ------------------------------------------------------------------------ */
 
 enum run_takes run__takes(const cJSON *patch)
 {
@@ -100,7 +100,7 @@ static enum status run_text_node(cJSON **out, const char *word, struct err *err)
 	return *out ? ST_OK : err_nomem(err);
 }
 
-/* JSON where @word parses as such; a text otherwise, unless it is clearly meant to be JSON. */
+/* Parse @word as JSON; if that fails, it is a text, unless it begins like a JSON list or object. */
 static enum status run_json_or_text(cJSON **out, const char *name, const char *word,
 				    struct err *err)
 {
@@ -114,7 +114,7 @@ static enum status run_json_or_text(cJSON **out, const char *name, const char *w
 	return run_text_node(out, word, err);
 }
 
-/* Where a word stands for itself; a list of things to be read may hold objects too. */
+/* Whether @word is a text by its key's kind; items of a list may also be objects. */
 static bool run_is_texts(const struct run_key *key, const char *word)
 {
 	return key && (key->kind == RUN_KEY_TEXTS || key->kind == RUN_KEY_FILTERS ||
@@ -174,7 +174,7 @@ static enum status run_word_list(cJSON **out, const struct run_words *in,
 
 /* ---- patching -------------------------------------------------------------------------------- */
 
-/* Keras's short form in full: "sgd" becomes {"class_name": "sgd"}, so that a config can join it. */
+/* Expand Keras's short form: "sgd" becomes {"class_name": "sgd"}, so that a config can be added. */
 static enum status run_spell_out(cJSON *node, struct err *err)
 {
 	cJSON *name = cJSON_CreateString(node->valuestring);
@@ -203,7 +203,7 @@ static enum status run_put(cJSON *at, const char *key, cJSON *value, struct err 
 	}
 
 	/*
-	 * cJSON's own replacing by name does not notice (in 1.7.15) that it got no memory for it.
+	 * cJSON's replacement by name does not notice (in 1.7.15) that it ran out of memory.
 	 */
 	name = mem_strdup(key);
 	if (!name) {
@@ -239,7 +239,7 @@ static enum status run_merge(cJSON *target, const cJSON *patch, struct err *err)
 	return status;
 }
 
-/* A flag on its way into the tree. */
+/* State while the signs of a flag's patch are replaced. */
 struct run_fill {
 	const struct run_words *in;
 	const struct run_option *option;
@@ -255,7 +255,7 @@ static enum status run_fill_value(const struct run_fill *fill, const struct run_
 			run__option_word(fill->in, fill->option, 0), fill->err);
 }
 
-/* Replace the signs below @node, whose key is governed by @key; @path is that of @node. */
+/* Replace "$value" and "$values" below @node, whose path is @path and whose governing row is @key. */
 static enum status run_fill(const struct run_fill *fill, cJSON *node, const char *path,
 			    const struct run_key *key)
 {
@@ -267,7 +267,7 @@ static enum status run_fill(const struct run_fill *fill, cJSON *node, const char
 		cJSON *value;
 
 		next = item->next;
-		/* Below a row that is no section its kind holds. */
+		/* Below a row that is not a section, that row's kind applies. */
 		if (cJSON_IsObject(node) && (!key || key->kind == RUN_KEY_SECTION)) {
 			str_copy(place, sizeof(place), path);
 			if (*path)
@@ -282,7 +282,7 @@ static enum status run_fill(const struct run_fill *fill, cJSON *node, const char
 			continue;
 		}
 
-		/* Inside of what a list holds, nothing is a list by the table. */
+		/* The members of a list's objects are not governed by the list's row. */
 		if (cJSON_IsObject(node) && below && below == key &&
 		    (key->kind == RUN_KEY_LIST || key->kind == RUN_KEY_LISTS))
 			below = NULL;
@@ -316,7 +316,7 @@ enum status run__patch(const struct run_words *in, const cJSON *patch,
 
 /* ---- `--key value` --------------------------------------------------------------------------- */
 
-/* The child @name of @at, an object where there was none. */
+/* Descend to the child @name of *@at; an absent or null child becomes an object. */
 static enum status run_step(cJSON **at, const char *name, const struct run_option *option,
 			    struct err *err)
 {
@@ -352,7 +352,7 @@ static enum status run_step(cJSON **at, const char *name, const struct run_optio
 	return ST_OK;
 }
 
-/* Set the last name of the path; @value is handed over. */
+/* Set the last name of the path. Takes ownership of @value. */
 static enum status run_set_last(cJSON *at, const char *name, cJSON *value,
 				const struct run_option *option, struct err *err)
 {
@@ -370,7 +370,7 @@ static enum status run_set_last(cJSON *at, const char *name, cJSON *value,
 static enum status run_set_path(cJSON *json, char *path, cJSON *value,
 				const struct run_option *option, struct err *err)
 {
-	/* An optimizer, a loss and a metric may stand there by their names alone. */
+	/* Here an optimizer, a loss or a metric may be given by its name only. */
 	const bool named = str_starts_with(path, "compile.") || str_starts_with(path, "evaluate.");
 	enum status status = ST_OK;
 	char *name = path, *dot;
@@ -411,7 +411,7 @@ static enum status run_apply_override(const struct run_words *in, const struct r
 	return run_set_path(in->json, path, value, option, err);
 }
 
-/* The flag or key that @word ("epoch") was meant to be, among @names; else the key that ends so:
+/* The flag or key among @names that @word ("epoch") is nearest to; otherwise the key that ends in it:
  * data.batch_size for "batch-size". */
 static const char *run_nearest_option(const char *word, const char *const *names, size_t count)
 {
@@ -429,7 +429,7 @@ static const char *run_nearest_option(const char *word, const char *const *names
 	return near;
 }
 
-/* "--gradient_accumulation_count", "--pipeline.repeat_count": known, but not an option. */
+/* Report "--gradient_accumulation_count", "--pipeline.repeat_count": known names, but no options. */
 static bool run_renamed_option(const char *name, struct err *err)
 {
 	const char *dot = strrchr(name, '.');
@@ -441,7 +441,7 @@ static bool run_renamed_option(const char *name, struct err *err)
 	return true;
 }
 
-/* Neither a flag nor a key: name the nearest of both. */
+/* Report a word that is neither a flag nor a key, with the nearest of both. */
 static enum status run_unknown_option(const struct run_words *in, const char *name, struct err *err)
 {
 	const char **names, *near;
@@ -475,7 +475,7 @@ static enum status run_unknown_option(const struct run_words *in, const char *na
 	return ST_INVALID;
 }
 
-/* Apply what is neither the file's flag nor unknown. */
+/* Apply all options that are not flags of the file. */
 static enum status run_apply_overrides(const struct run_words *in, struct err *err)
 {
 	enum status status = ST_OK;
@@ -497,7 +497,7 @@ static enum status run_apply_overrides(const struct run_words *in, struct err *e
 	return status;
 }
 
-/* ---- all of the command line ----------------------------------------------------------------- */
+/* ---- the whole command line ------------------------------------------------------------------ */
 
 enum status run__options_apply(cJSON *json, const char *file, int argc, char **argv,
 			       struct str *notes, struct err *err)

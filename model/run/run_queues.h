@@ -1,11 +1,11 @@
 /*
- * Which outfeed queues a run has and what each of them sends, before anything is made: of outfeed
- * layers, of the run file's outfeed.layers, and of the optimizer.
+ * The outfeed queues of a run and what each sends, planned before anything is created: those of
+ * outfeed layers, of the run file's outfeed.layers, and of the optimizer.
  *
- * Names, where a layer's config gives none ("queue"): an Outfeed alone has the tutorial's
- * "activations_outfeed_queue", each of several that and "_LAYER"; MaybeOutfeeds have one queue per
- * stage, "multi_activations_outfeed_queue", where several stages have such that and "_stage_N".
- * The optimizer's is "optimizer_outfeed_queue".
+ * Default names, if a layer's config names no "queue": a single Outfeed has the tutorial's
+ * "activations_outfeed_queue"; if there are several, each appends "_LAYER". MaybeOutfeeds have one
+ * queue per stage, "multi_activations_outfeed_queue", with "_stage_N" appended if several stages have
+ * one. The optimizer's is "optimizer_outfeed_queue".
  *
  * Pure: any thread.
  */
@@ -19,27 +19,27 @@
 
 struct run_queue {
 	const char *name;
-	const char *callback; /* what the tutorial calls the OutfeedCallback of such a queue */
-	bool gradients;       /* the optimizer's; else of activations */
+	const char *callback; /* the tutorial's name of the OutfeedCallback of such a queue */
+	bool gradients;       /* the optimizer's; otherwise of activations */
 	bool wrapped;         /* a MaybeOutfeedQueue: it has filters */
-	int stage;            /* -1: the optimizer's, of all */
+	int stage;            /* -1: the optimizer's, on all stages */
 };
 
-/* An activation that a queue gets. */
+/* An activation that may be sent to a queue. */
 struct run_send {
 	int queue;
 	int layer; /* its output is sent */
 	const char *key;
-	bool final;  /* here the queue is enqueued */
-	bool placed; /* by outfeed.layers: no layer of the model is an outfeed */
-	bool passes; /* of a MaybeOutfeedQueue: the filters let it */
-	bool sent;   /* it comes before what enqueues too */
+	bool final;  /* the queue is enqueued here */
+	bool placed; /* by outfeed.layers; otherwise the layer is an outfeed */
+	bool passes; /* the filters of a MaybeOutfeedQueue match it */
+	bool sent;   /* it passes, and is not after the enqueue */
 };
 
-/* A parameter's gradient, which the optimizer's queue may get. */
+/* A parameter's gradient, which may be sent to the optimizer's queue. */
 struct run_gradient {
-	const char *key; /* of queues, and of what is watched */
-	bool sent;       /* it is trainable, and the filters let it pass */
+	const char *key; /* in queues and in health records */
+	bool sent;       /* it is trainable, and the filters match it */
 };
 
 struct run_queues {
@@ -50,14 +50,14 @@ struct run_queues {
 	struct run_gradient *gradients; /* by parameter */
 };
 
-/* All of it lies in @arena. Nothing is sent where the run file switches outfeeds off. Errors name
- * the layers at fault. */
+/* Everything is allocated from @arena. Nothing is sent if the run file switches outfeeds off. Errors
+ * name the layers at fault. */
 enum status run_queues_plan(struct run_queues *out, struct arena *arena, const struct run_file *run,
 			    const struct model *model, const struct run_layout *layout,
 			    struct err *err);
 
-/* What outfeed_queue_add() would refuse, before anything is made. Of the stages that are run: a
- * queue may hold more in a plan of others, as where stages are being chosen. */
+/* Report what outfeed_queue_add() would refuse, before anything is created. Valid only for the stages
+ * that are run: while stages are being chosen, another plan's queue may hold more. */
 enum status run_queues_check(const struct run_queues *plan, const struct run_file *run,
 			     const struct model *model, struct err *err);
 

@@ -1,7 +1,7 @@
 /*
- * How a run is laid out: replicas, stages, steps, executions, and the rules they must obey.
+ * The layout of a run: replicas, stages, steps, executions, and the rules they must follow.
  *
- * The rules are Keras for IPU's; each has a message of its own that names the keys at fault.
+ * The rules are those of Keras for IPU; each has a separate message that names the keys at fault.
  */
 #ifndef RUN_RULES_H
 #define RUN_RULES_H
@@ -9,7 +9,7 @@
 #include "model/model.h"
 #include "model/run/run_file.h"
 
-/* What an Engine::run does. The numbers are those that recordings have. */
+/* What an Engine::run does. Recordings store these numbers. */
 enum run_mode {
 	RUN_TRAIN = 1,
 	RUN_EVALUATE = 2,
@@ -21,22 +21,22 @@ struct run_layout {
 	int stages;           /* 1 without a pipeline */
 	int *stage;           /* of each layer, owned */
 	int *device;          /* the IPU of each stage within its replica, owned */
-	int ipus_used;        /* of a replica: the greatest of them and one more */
-	int ipus;             /* attached in all; 0 on the CPU alone */
+	int ipus_used;        /* per replica: the greatest device and one more */
+	int ipus;             /* attached in total; 0 on the CPU only */
 	int ipus_per_replica; /* ipus_used rounded up to a power of two; 1 on the CPU */
 	int replicas;
-	int64_t accumulation; /* G, 1 without */
-	/* Per replica; a step is one batch on every replica. All 0 where nothing is trained. */
+	int64_t accumulation; /* steps per weight update and replica; 1 without accumulation */
+	/* Per replica; a step is one batch on every replica. All 0 without training. */
 	int64_t steps_per_epoch, steps_per_execution, executions_per_epoch, updates_per_execution;
-	/* Of the evaluation and of the validations after each epoch; 0: neither is asked for. */
+	/* Of the evaluation and of the validations after each epoch; 0: neither is requested. */
 	int64_t evaluate_steps, evaluate_steps_per_execution;
 	int64_t predict_steps, predict_steps_per_execution; /* 0: no prediction */
-	char *warnings; /* newline-ended sentences, owned; NULL: none */
-	char *notes;    /* the same, of what is well but good to know */
+	char *warnings; /* newline-terminated sentences, owned; NULL: none */
+	char *notes;    /* the same, for information */
 };
 
-/* Who splits a model where `pipeline.stages` is "auto": what layers cost is not known here. Writes
- * the stage of each layer, of @stages in all. */
+/* Splits a model if `pipeline.stages` is "auto", because the cost of layers is not known here. Writes
+ * the stage of each layer, of @stages in total. */
 struct run_splitter {
 	enum status (*split)(void *user, const struct model *model, int stages, int *stage,
 			     struct err *err);
@@ -44,18 +44,18 @@ struct run_splitter {
 };
 
 /* The stage of each layer from `pipeline.stages`: a list, {layer: stage that starts there}, or
- * "auto", for which @splitter is asked (NULL: such a run is refused). */
+ * "auto", which calls @splitter (NULL: such a run is refused). */
 enum status run_stages(const struct run_file *run, const struct model *model,
 		       const struct run_splitter *splitter, int *stage, int *stages,
 		       struct err *err);
 
-/* The IPU of each of @stages, within a replica: as `pipeline.device_mapping` says; else stage s on
- * IPU s or, where the schedule deals the stages, on as many IPUs in turn as there are. */
+/* The IPU of each of @stages within a replica: from `pipeline.device_mapping`; otherwise stage s is
+ * on IPU s or, if the schedule deals the stages, on the replica's IPUs in turn. */
 void run_stage_devices(const struct run_file *run, int stages, int *device);
 
-/* @train_items and @test_items: images in the sets (test 0: none). With a pipeline the layers of
- * @model are brought into the order of their stages (model_order()), on failure too. @splitter: as
- * in run_stages(). */
+/* @train_items and @test_items: items in the sets (test 0: none). With a pipeline, the layers of
+ * @model are sorted by their stages (model_order()), even on failure. @splitter: see
+ * run_stages(). */
 enum status run_layout_new(struct run_layout **out, const struct run_file *run, struct model *model,
 			   int64_t train_items, int64_t test_items,
 			   const struct run_splitter *splitter, struct err *err);
