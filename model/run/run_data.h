@@ -1,8 +1,8 @@
 /*
  * What planning needs to know of the data that a run trains on: number and kind of the items.
  *
- * The owner of the sets fills it in: the trainer from its data sets, what-if from a recording. Pure:
- * any thread.
+ * The owner of the sets fills it in: the trainer from its data sets, what-if from a recording.
+ * Pure: any thread.
  */
 #ifndef RUN_DATA_H
 #define RUN_DATA_H

@@ -25,7 +25,7 @@ struct examples {
 };
 
 /* Length of a run file's name without its suffix. */
-static size_t stem(const char *name)
+static size_t stem_length(const char *name)
 {
 	const size_t length = strlen(name);
 
@@ -36,7 +36,7 @@ static size_t stem(const char *name)
 
 static int is_run(const struct dirent *entry)
 {
-	return entry->d_name[0] != '.' && entry->d_name[stem(entry->d_name)] != '\0';
+	return entry->d_name[0] != '.' && entry->d_name[stem_length(entry->d_name)] != '\0';
 }
 
 static int by_name(const void *a, const void *b)
@@ -67,7 +67,7 @@ static enum status examples_open(struct examples *examples, struct err *err)
 			       strerror(errno));
 	}
 	for (int i = 0; i < examples->count; i++)
-		examples->entries[i]->d_name[stem(examples->entries[i]->d_name)] = '\0';
+		examples->entries[i]->d_name[stem_length(examples->entries[i]->d_name)] = '\0';
 	/* Sort by bytes: alphasort() depends on the locale, and would include the suffix. */
 	if (examples->count > 0)
 		qsort(examples->entries, (size_t)examples->count, sizeof(*examples->entries),
@@ -81,7 +81,8 @@ static bool is_file(const char *path)
 }
 
 /* Report that @word is neither a file nor an example, with the nearest example. */
-static enum status refuse(const struct examples *examples, const char *word, struct err *err)
+static enum status report_not_found(const struct examples *examples, const char *word,
+				    struct err *err)
 {
 	const char **names = mem_calloc((size_t)examples->count + 1, sizeof(*names)), *nearest;
 	enum status status;
@@ -102,7 +103,7 @@ static enum status refuse(const struct examples *examples, const char *word, str
 
 enum status run_example_find(char path[FS_PATH_SIZE], const char *word, struct err *err)
 {
-	const size_t length = stem(word);
+	const size_t length = stem_length(word);
 	struct examples examples;
 	enum status status;
 	bool found = false;
@@ -126,14 +127,14 @@ enum status run_example_find(char path[FS_PATH_SIZE], const char *word, struct e
 			found = fs_path(path, "%s/%s" SUFFIX, examples.folder, name);
 	}
 	if (status == ST_OK && !found)
-		status = refuse(&examples, word, err);
+		status = report_not_found(&examples, word, err);
 	examples_close(&examples);
 	return status;
 }
 
 /* Print a line of the list; the name is padded to @width columns. */
-static enum status list_one(const char *folder, const char *name, int width, FILE *out,
-			    struct err *err)
+static enum status print_example(const char *folder, const char *name, int width, FILE *out,
+				 struct err *err)
 {
 	char path[FS_PATH_SIZE];
 	const cJSON *description;
@@ -166,7 +167,8 @@ enum status run_example_list(FILE *out, struct err *err)
 		width = max(length, width);
 	}
 	for (int i = 0; i < examples.count && status == ST_OK; i++)
-		status = list_one(examples.folder, examples.entries[i]->d_name, width, out, err);
+		status = print_example(examples.folder, examples.entries[i]->d_name, width, out,
+				       err);
 	examples_close(&examples);
 	return status;
 }

@@ -12,8 +12,8 @@
 #include "common/fs.h"
 
 /* Resolve the run file of a command line: a path; or, for a word without '/', WORD.json in the
- * working directory, then the example. If none exists, ST_NOTFOUND names the nearest example. A path
- * is not checked: reading it reports the most precise error. */
+ * working directory, then the example. If none exists, ST_NOTFOUND names the nearest example. A
+ * path is not checked: reading it reports the most precise error. */
 enum status run_example_find(char path[FS_PATH_SIZE], const char *word, struct err *err);
 
 /* Print a line for each example, sorted by name: the name and the run file's description. */

@@ -155,7 +155,7 @@ bool run__renamed_text(const char *name, char *out, size_t size)
 }
 
 /* The key of another section that @word ("epochs" at the top level) names; or NULL. */
-static const char *run_key_elsewhere(const char *word)
+static const char *run_key_of_other_section(const char *word)
 {
 	const char *last[RUN_KEYS_MOST], *near;
 	int count;
@@ -187,7 +187,7 @@ enum status run__key_unknown(const struct json_at *at, const struct run_key *sec
 
 	near = str_nearest(at->key, names, within);
 	if (!near)
-		near = run_key_elsewhere(at->key);
+		near = run_key_of_other_section(at->key);
 	if (near)
 		return json_fail(at, err, "unknown key (did you mean \"%s\"?)", near);
 	return json_fail(at, err, "unknown key (docs/run-file.md lists them)");
@@ -232,9 +232,9 @@ static const cJSON *run_fallback(struct run_memory *memory, const struct run_key
 }
 
 /*
- * Read one key. @parent is its section in the file (NULL: the section is absent, so the key's default
- * applies, and no key is missing). null means the default, except for sections, where it means
- * "without", and for bytes, where it means unlimited.
+ * Read one key. @parent is its section in the file (NULL: the section is absent, so the key's
+ * default applies, and no key is missing). null means the default, except for sections, where it
+ * means "without", and for bytes, where it means unlimited.
  */
 static void run_read_key(struct run_memory *memory, const struct run_key *key,
 			 const struct json_at *parent)
@@ -264,8 +264,8 @@ static void run_read_key(struct run_memory *memory, const struct run_key *key,
 
 /* Descend from the root, at[0], to the section that contains @key, or to @key itself if @whole; the
  * cursors are stored in at[1] .. NULL: the section is absent or null. */
-static const struct json_at *run_find(struct json_at at[RUN_SECTIONS_DEEP],
-				      const struct run_key *key, bool whole)
+static const struct json_at *run_find_section(struct json_at at[RUN_SECTIONS_DEEP],
+					      const struct run_key *key, bool whole)
 {
 	const char *name = key->path;
 	int deep = 0;
@@ -296,14 +296,15 @@ static void run_read_keys(struct run_memory *memory)
 	if (!err_stuck(memory->err))
 		run_check_known(&at[0], NULL, memory->err);
 	for (int i = 0; i < count && !err_stuck(memory->err); i++) {
-		const struct json_at *section =
-			keys[i].kind == RUN_KEY_SECTION ? run_find(at, &keys[i], true) : NULL;
+		const struct json_at *section = keys[i].kind == RUN_KEY_SECTION
+							? run_find_section(at, &keys[i], true)
+							: NULL;
 
 		if (section)
 			run_check_known(section, &keys[i], memory->err);
 	}
 	for (int i = 0; i < count && !err_stuck(memory->err); i++)
-		run_read_key(memory, &keys[i], run_find(at, &keys[i], false));
+		run_read_key(memory, &keys[i], run_find_section(at, &keys[i], false));
 }
 
 /* ---- checks beyond the table ----------------------------------------------------------------- */
@@ -325,7 +326,7 @@ static void run_check_target(const struct run_file *run, struct err *err)
 }
 
 /* Resolve @name relative to the run file's folder; false: the path is too long. */
-static bool run_beside(const struct run_file *run, const char *name, char path[FS_PATH_SIZE])
+static bool run_resolve_path(const struct run_file *run, const char *name, char path[FS_PATH_SIZE])
 {
 	const char *slash = strrchr(run->path, '/');
 	int folder = 0; /* bytes of the run file's path that name its folder */
@@ -360,7 +361,7 @@ static void run_read_file(struct run_memory *memory, const char *key, const char
 			run->path, key, name);
 		return;
 	}
-	if (!run_beside(run, name, path) ||
+	if (!run_resolve_path(run, name, path) ||
 	    (here && access(path, F_OK) != 0 && access(name, F_OK) == 0 &&
 	     !fs_path(path, "%s", name))) {
 		err_set(err, ST_INVALID, "%s: %s: the path is too long", run->path, key);
@@ -470,9 +471,9 @@ static struct run_batches run_batches(const struct run_memory *memory)
 				    run_model_batch(model, 0)};
 }
 
-/* Make the two batch sizes equal: if the command line has changed one, or only the model states one,
- * the other follows. A contradiction within the file is refused later. */
-static void run_join_batches(struct run_memory *memory, struct run_batches before)
+/* Make the two batch sizes equal: if the command line has changed one, or only the model states
+ * one, the other follows. A contradiction within the file is refused later. */
+static void run_unify_batches(struct run_memory *memory, struct run_batches before)
 {
 	struct run_file *run = &memory->run;
 	const struct run_batches now = run_batches(memory);
@@ -621,7 +622,7 @@ static enum status run_new(struct run_file **out, const char *path, cJSON *json,
 	run_check_target(run, err);
 	run_read_health(memory);
 	run_read_model(memory);
-	run_join_batches(memory, before);
+	run_unify_batches(memory, before);
 	if (err_stuck(err)) {
 		run_file_free(run);
 		return err->status;

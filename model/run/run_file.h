@@ -1,10 +1,10 @@
 /*
  * The run file: one JSON file states what is trained, on what data, and how it is recorded.
  *
- * Reading has four steps: the file; the run file's own flags from the command line (merge patches,
- * applied in the order in which the file lists them); `--key value` overrides; checking. Unknown keys
- * are errors that name the key, its position and the nearest known key. docs/run-file.md lists every
- * key.
+ * Reading has four steps: the file; the run file's own flags from the command line (merge
+ * patches, applied in the order in which the file lists them); `--key value` overrides;
+ * checking. Unknown keys are errors that name the key, its position and the nearest known key.
+ * docs/run-file.md lists every key.
  */
 #ifndef RUN_FILE_H
 #define RUN_FILE_H
@@ -68,8 +68,8 @@ enum run_recomputation {
 	RUN_RECOMPUTE_NOTHING /* only returned by run_recomputation() */
 };
 
-/* What health rules examine where outfeed.capture has no rule. Weights and optimizer state need rules
- * of outfeed.capture: a bad weight shows in what it computes. */
+/* What health rules examine where outfeed.capture has no rule. Weights and optimizer state need
+ * rules of outfeed.capture: a bad weight shows in what it computes. */
 enum run_watch {
 	RUN_WATCH_NOTHING,
 	RUN_WATCH_GRADIENTS,
@@ -149,16 +149,16 @@ struct run_file {
 	const char *description; /* one line; NULL: none */
 	const char *notes;       /* a line for each flag that has no effect; never NULL */
 	const char *model_file;  /* the file of `model`, for messages */
-	const char *model_place; /* its position in that file: "model", or "" in a file of its own */
+	const char *model_place; /* its position there: "model", or "" in a separate file */
 
 	struct {
 		const cJSON *optimizer; /* NULL: SGD with defaults */
 		/* Text or {class_name, config}, or such per output, in a list or by name; never
 		 * NULL. */
 		const cJSON *loss;
-		const cJSON *loss_weights;    /* per output; NULL: 1 each */
-		const cJSON *metrics;         /* a list of metrics, or lists per output; NULL: none */
-		const cJSON *weighted;        /* metrics of weighted rows: likewise */
+		const cJSON *loss_weights; /* per output; NULL: 1 each */
+		const cJSON *metrics;      /* a list of metrics, or lists per output; NULL: none */
+		const cJSON *weighted;     /* metrics of weighted rows: likewise */
 		int64_t steps_per_execution;  /* default 1; or RUN_WHOLE_EPOCH */
 		enum run_policy dtype_policy; /* for layers without a dtype */
 	} compile;
@@ -316,8 +316,8 @@ struct run_file {
 };
 
 /*
- * The keys: one table row each serves the checks, the defaults, --help RUN, docs/run-file.md and the
- * shell completion. Rows are in the file's order, a section before its keys.
+ * The keys: one table row each serves the checks, the defaults, --help RUN, docs/run-file.md and
+ * the shell completion. Rows are in the file's order, a section before its keys.
  */
 enum run_key_kind {
 	RUN_KEY_SECTION,
@@ -389,8 +389,8 @@ enum status run_file_parse(struct run_file **out, const char *name, const char *
  */
 enum status run_file_text(char **out, const struct run_file *run, struct err *err);
 
-/* Print the description, the run file's own flags and what each sets, for RUN --help. Prints nothing
- * if it has none. */
+/* Print the description, the run file's own flags and what each sets, for RUN --help. Prints
+ * nothing if it has none. */
 enum status run_file_help(const struct run_file *run, FILE *out);
 
 /* Planning options of @stage in @phase (F, B, U): those of the pipeline, otherwise those of ipu. */
@@ -404,8 +404,8 @@ enum run_recomputation run_recomputation(const struct run_file *run);
 enum status run_model_at(struct json_at *root, struct json_at *out, const struct run_file *run,
 			 struct err *err);
 
-/* Check that the names of optimizer, losses and metrics are known. run_measure() checks whether they
- * fit the model and the data. */
+/* Check that the names of optimizer, losses and metrics are known. run_measure() checks whether
+ * they fit the model and the data. */
 enum status run_check_compile(const struct run_file *run, struct err *err);
 
 /* compile.dtype_policy, for model_set_policy(). */
@@ -423,16 +423,16 @@ enum status run_targets(struct target_kind *out, const struct run_file *run, con
 			const struct model *model, struct err *err);
 
 /*
- * Read @section's losses and metrics (if it has none, compile's) and compile's weighted_metrics; they
- * compare with targets of @kind. With several outputs, the metrics begin with each output's loss. The
- * caller frees *@metrics (metric_list_free()).
+ * Read @section's losses and metrics (if it has none, compile's) and compile's weighted_metrics;
+ * they compare with targets of @kind. With several outputs, the metrics begin with each output's
+ * loss. The caller frees *@metrics (metric_list_free()).
  */
 enum status run_measure(struct loss_list *losses, struct metric_list *metrics,
 			const struct run_file *run, const char *section, const struct model *model,
 			const struct target_kind *kind, struct err *err);
 
-/* Weights per item (see struct target_kind): those of the data, or those that the run's class weights
- * and padding need. */
+/* Weights per item (see struct target_kind): those of the data, or those that the run's class
+ * weights and padding need. */
 int64_t run_row_weights(const struct run_file *run, const struct target_kind *kind,
 			const struct model *model, bool training);
 

@@ -1,9 +1,9 @@
 /*
- * The values of a run file, each checked as its key's kind says, on their way into struct run_file;
- * and what stages' own options of planning come to.
+ * Storing a run file's values in struct run_file, each checked by the kind of its key; and
+ * resolving the planning options of a stage.
  *
- * Failures stick in fill->err: once it has one, nothing is stored. Threading: none. Ownership:
- * lists lie in the run's arena; texts and trees stay the JSON's.
+ * Failures are sticky in fill->err: after one, nothing is stored. Threading: none. Ownership:
+ * lists are in the run's arena; texts and trees belong to the JSON.
  */
 #include <assert.h>
 #include <math.h>
@@ -14,7 +14,8 @@
 #include "common/str.h"
 #include "model/run/run_internal.h"
 
-/* Put @value into the struct, unless something has failed; @size is that of the key's field. */
+/* Store @value in the struct unless @fill->err holds a failure; @size must be that of the
+ * member. */
 static void run_store(const struct run_value *fill, const void *value, size_t size)
 {
 	assert(fill->key->size == size);
@@ -33,7 +34,7 @@ static void run_fill_int(const struct run_value *fill)
 	run_store(fill, &value, sizeof(value));
 }
 
-/* A count, or "epoch". */
+/* A number, or "epoch". */
 static void run_fill_steps(const struct run_value *fill)
 {
 	int64_t value = RUN_WHOLE_EPOCH;
@@ -81,7 +82,7 @@ static void run_fill_maybe(const struct run_value *fill)
 	run_store(fill, &value, sizeof(value));
 }
 
-/* A number in the bounds, or a text that is one, as Poplar's options are ("0.4"), at @at. */
+/* Read a number in [@least, @greatest], which may be a text, as in Poplar's options ("0.4"). */
 static double run_number(const struct run_value *fill, const struct json_at *at, double least,
 			 double greatest)
 {
@@ -106,7 +107,7 @@ static void run_fill_real(const struct run_value *fill)
 	run_store(fill, &value, sizeof(value));
 }
 
-/* The number of @word at @at among the key's choices, which it must be one of. */
+/* The index of @word among the key's choices; fails at @at if it is not one. */
 static int run_choose(const struct run_value *fill, const struct json_at *at, const char *word)
 {
 	const char *names[16], *near;
@@ -161,7 +162,7 @@ static void run_fill_choice(const struct run_value *fill)
 		run_store(fill, &number, sizeof(number));
 }
 
-/* "500 MB", in units of 1024 as sizes are printed; false: it is none. */
+/* Parse "500 MB"; units are powers of 1024, as in printed sizes. False: invalid. */
 static bool run_bytes_of(const char *text, double *out)
 {
 	static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
@@ -208,7 +209,8 @@ static void run_fill_bytes(const struct run_value *fill)
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
-/* Room for the list's items, and for one more: an empty list is not NULL. NULL: a failure. */
+/* Allocate space for the list's items and one more, because an empty list is not NULL. NULL: a
+ * failure. */
 static void *run_items(const struct run_value *fill, size_t size)
 {
 	void *items;
@@ -239,7 +241,7 @@ static void run_fill_list_of_texts(const struct run_value *fill)
 	run_store(fill, &texts, sizeof(texts));
 }
 
-/* A text alone is a list of it. */
+/* A single text counts as a list of one. */
 static void run_fill_texts(const struct run_value *fill)
 {
 	struct run_texts texts = {.count = 1, .given = true};
@@ -258,7 +260,7 @@ static void run_fill_texts(const struct run_value *fill)
 	run_store(fill, &texts, sizeof(texts));
 }
 
-/* The tutorial's rule: the word "none" alone switches the filter off. */
+/* The tutorial's rule: a single "none" switches the filter off. */
 static void run_fill_filters(const struct run_value *fill)
 {
 	struct run_texts texts;
@@ -300,7 +302,7 @@ static void run_fill_size(const struct run_value *fill)
 	run_store(fill, size, sizeof(size));
 }
 
-/* ---- what others read ------------------------------------------------------------------------ */
+/* ---- values that other modules read ---------------------------------------------------------- */
 
 static void run_fill_tree(const struct run_value *fill)
 {
@@ -316,7 +318,7 @@ static void run_fill_list(const struct run_value *fill)
 	run_fill_tree(fill);
 }
 
-/* One for all, or by output. */
+/* One list for all outputs, or an object of lists by output. */
 static void run_fill_lists(const struct run_value *fill)
 {
 	if (!cJSON_IsObject(fill->at->node))
@@ -344,17 +346,17 @@ static void run_fill_section(const struct run_value *fill)
 		json_object(fill->at, fill->err);
 }
 
-/* run__options_apply() has looked at them. */
+/* run__options_apply() has already checked them. */
 static void run_fill_flags(const struct run_value *fill)
 {
 	(void)fill;
 }
 
-/* ---- how a stage is planned ------------------------------------------------------------------ */
+/* ---- planning options ------------------------------------------------------------------------ */
 
 static const struct run_plan run_unsaid = {NAN, RUN_PARTIALS_UNSAID};
 
-/* {availableMemoryProportion, partialsType}, or null: the child @key of @at. */
+/* Read the child @key of @parent: {availableMemoryProportion, partialsType}, or null. */
 static void run_read_plan(const struct run_value *fill, const struct json_at *parent,
 			  const char *key, struct run_plan *out)
 {
@@ -378,7 +380,7 @@ static void run_read_plan(const struct run_value *fill, const struct json_at *pa
 	out->partials_type = (enum run_partials)number;
 }
 
-/* {convolution, matmul}, or null. */
+/* Read {convolution, matmul}, or null. */
 static struct run_poplar run_read_poplar(const struct run_value *fill, const struct json_at *at)
 {
 	static const char *const keys[] = {"convolution", "matmul"};

@@ -1,9 +1,10 @@
 /*
  * The run file's own flags.
  *
- * An entry's name is one or several words. The entry applies if all of them are on the command line;
- * a word "--name=VALUE" requires that value. Entries apply in the order in which the file lists them,
- * independent of the command line's order; of a flag used twice, the last use counts.
+ * An entry's name is one or several words. The entry applies if all of them are on the command
+ * line; a word "--name=VALUE" requires that value. Entries apply in the order in which the file
+ * lists them, independent of the command line's order; of a flag used twice, the last use
+ * counts.
  *
  * Threading: none.
  */
@@ -250,8 +251,8 @@ enum status run__flags_check(const struct run_words *in, struct err *err)
 /* ---- the command line's flags ---------------------------------------------------------------- */
 
 /* Find the last use of the flag @name on the command line. */
-static enum status run_last_use(const struct run_words *in, const char *name, bool *used,
-				struct run_option *out, struct err *err)
+static enum status run_find_last_use(const struct run_words *in, const char *name, bool *used,
+				     struct run_option *out, struct err *err)
 {
 	enum status status = ST_OK;
 	struct run_option option;
@@ -298,8 +299,8 @@ static size_t run_add_value(const char **values, size_t count, const char *value
 }
 
 /* The values of the flag @name that entries name, as pointers into @words. */
-static size_t run_values(const struct run_flag_word *words, int count, const char *name,
-			 const char **values)
+static size_t run_list_values(const struct run_flag_word *words, int count, const char *name,
+			      const char **values)
 {
 	size_t known = 0;
 
@@ -345,7 +346,7 @@ static enum status run_check_choice(const struct run_words *in, const struct run
 	/* One extra, for the argument itself. */
 	values = mem_calloc((size_t)count + 1, sizeof(*values));
 	if (values) {
-		known = run_values(words, count, option->name, values);
+		known = run_list_values(words, count, option->name, values);
 		if (run_add_value(values, known, given) != known)
 			status = run_unknown_value(option->name, given, values, known, err);
 	} else {
@@ -388,7 +389,7 @@ static enum status run_flag_applies(const struct run_words *in, const cJSON *fla
 	missing[0] = '\0';
 	while (run_next_word(&rest, &word)) {
 		bool used;
-		enum status status = run_last_use(in, word.name, &used, option, err);
+		enum status status = run_find_last_use(in, word.name, &used, option, err);
 
 		if (status != ST_OK)
 			return status;
@@ -415,7 +416,7 @@ static bool run_flag_names(const cJSON *flag, const char *name)
 }
 
 /* Note for each flag without effect which other flag the nearest entry needs. */
-static enum status run_note_vain(const struct run_words *in, struct str *notes, struct err *err)
+static enum status run_note_unused(const struct run_words *in, struct str *notes, struct err *err)
 {
 	char lacks[RUN_WORD_SIZE], missing[RUN_WORD_SIZE];
 	struct run_option given, last = {.name = ""};
@@ -462,5 +463,5 @@ enum status run__flags_patch(const struct run_words *in, struct str *notes, stru
 		if (patch)
 			status = run__patch(in, patch, &option, err);
 	}
-	return status == ST_OK ? run_note_vain(in, notes, err) : status;
+	return status == ST_OK ? run_note_unused(in, notes, err) : status;
 }

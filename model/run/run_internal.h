@@ -15,7 +15,8 @@
 /* The row of @path ("fit.epochs"), or NULL. */
 const struct run_key *run__key_find(const char *path);
 
-/* The row that governs @path: its own, or that of the tree that contains it ("model.config.name"). */
+/* The row that governs @path: its own, or that of the tree that contains it
+ * ("model.config.name"). */
 const struct run_key *run__key_over(const char *path);
 
 const char *run__key_last(const struct run_key *key); /* "epochs" of "fit.epochs" */

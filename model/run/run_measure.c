@@ -1,6 +1,6 @@
 /*
- * What the run file says of a model's outputs: losses, their weights and metrics, each for all of
- * them, by position or by name; and which of the data's targets are whose.
+ * What the run file states for a model's outputs: losses, their weights and metrics, each for all
+ * outputs, by position or by name; and the assignment of the data's targets to outputs.
  *
  * Threading: none.
  */
@@ -14,14 +14,14 @@
 
 /* ---- by output ------------------------------------------------------------------------------- */
 
-/* An object that is no {class_name, config}. */
+/* Whether @at is an object of values by output, not a {class_name, config}. */
 static bool is_by_name(const struct json_at *at)
 {
 	return cJSON_IsObject(at->node) &&
 	       !cJSON_GetObjectItemCaseSensitive(at->node, "class_name");
 }
 
-/* Of metrics a list is each output's own where it has lists in it. */
+/* Whether @at is a list of values by output. A list of metrics is one only if it contains lists. */
 static bool is_by_position(const struct json_at *at, bool metrics)
 {
 	bool lists = !metrics;
@@ -51,7 +51,7 @@ static int find_output(const struct model *model, const char *name)
 	return -1;
 }
 
-/* "class", "box" */
+/* Write the outputs' names: "class", "box". */
 static const char *output_names(const struct model *model, char *out, size_t size)
 {
 	size_t used = 0;
@@ -81,9 +81,9 @@ static enum status check_by_output(const struct json_at *at, const struct model 
 	return status;
 }
 
-/* What @at says of output @o; false: nothing, or null. */
-static bool of_output(const struct json_at *at, const struct model *model, int o, bool metrics,
-		      struct json_at *out)
+/* Find the value in @at for output @o; false: absent or null. */
+static bool value_of_output(const struct json_at *at, const struct model *model, int o,
+			    bool metrics, struct json_at *out)
 {
 	*out = *at;
 	if (is_by_name(at))
@@ -93,7 +93,7 @@ static bool of_output(const struct json_at *at, const struct model *model, int o
 	return true;
 }
 
-/* ---- without a model ------------------------------------------------------------------------- */
+/* ---- checks without a model ------------------------------------------------------------------ */
 
 static void check_metric(const struct json_at *at, struct err *err)
 {
@@ -114,7 +114,7 @@ static void check_loss(const struct json_at *at, struct err *err)
 		loss_get(&loss, at, err);
 }
 
-/* Asks @check of what stands in @at for each output, or for all. */
+/* Call @check for the value of each output, or for the value of all. */
 static void check_each(const struct json_at *at, bool metrics,
 		       void (*check)(const struct json_at *at, struct err *err), struct err *err)
 {
@@ -144,7 +144,7 @@ static enum status read_outputs(struct model **out, const struct run_file *run, 
 							   : err->status;
 }
 
-/* Names before the data are opened, which have arrays of them. */
+/* Check data.outputs before the data are opened, which have an array for each. */
 static void check_outputs(const struct run_file *run, struct err *err)
 {
 	const struct json_at root = json_root(run->path, run->json);
@@ -227,12 +227,12 @@ static enum status read_weights(struct loss_list *out, const struct json_at *roo
 		return ST_OK;
 	status = check_by_output(&at, model, false, err);
 	for (int o = 0; o < model->output_count && status == ST_OK; o++)
-		if (of_output(&at, model, o, false, &here))
+		if (value_of_output(&at, model, o, false, &here))
 			status = read_weight(&out->items[o], &here, err);
 	return status;
 }
 
-/* @section's losses, or compile's; whose targets they have is not set. */
+/* Read @section's losses, or compile's; does not set their targets. */
 static enum status read_losses(struct loss_list *out, const struct json_at *root,
 			       const char *section, const struct model *model,
 			       struct json_at *within, struct json_at *at, struct err *err)
@@ -250,7 +250,7 @@ static enum status read_losses(struct loss_list *out, const struct json_at *root
 		struct loss_part *part = &out->items[o];
 
 		part->weight = 1.0f;
-		part->given = of_output(at, model, o, false, &here);
+		part->given = value_of_output(at, model, o, false, &here);
 		any = any || part->given;
 		if (part->given)
 			status = loss_get(&part->loss, &here, err);
@@ -262,7 +262,7 @@ static enum status read_losses(struct loss_list *out, const struct json_at *root
 
 /* ---- targets --------------------------------------------------------------------------------- */
 
-/* What @part is compared with, where no data say it. */
+/* The targets that @part needs; for runs without data. */
 static struct target_kind natural_targets(const struct loss_part *part,
 					  const struct model_output *output)
 {
@@ -285,7 +285,7 @@ static bool ignores(const struct json_at *at, int64_t *class)
 	return true;
 }
 
-/* The output that data.outputs[@i] names; -1: none. */
+/* The output that data.outputs[@i] names, or -1. */
 static int named_output(const struct run_file *run, const struct model *model, int i,
 			struct err *err)
 {
@@ -315,7 +315,7 @@ bool run_ignored(const struct run_file *run, int i, int64_t *class)
 		if (i < named->count)
 			o = find_output(model, named->items[i]);
 		found = o >= 0 && o < model->output_count &&
-			of_output(&at, model, o, false, &here) && ignores(&here, class);
+			value_of_output(&at, model, o, false, &here) && ignores(&here, class);
 	}
 	model_free(model);
 	return found;
@@ -350,10 +350,10 @@ enum status run_targets(struct target_kind *out, const struct run_file *run, con
 	return ST_OK;
 }
 
-/* Gives each output that data.outputs names its part of @kind. */
-static enum status share_targets(struct loss_list *losses, const struct run_file *run,
-				 const struct model *model, const struct target_kind *kind,
-				 struct err *err)
+/* Assign the parts of @kind to the outputs that data.outputs names. */
+static enum status assign_targets(struct loss_list *losses, const struct run_file *run,
+				  const struct model *model, const struct target_kind *kind,
+				  struct err *err)
 {
 	struct loss_part *part;
 	int64_t first = 0;
@@ -392,8 +392,8 @@ static bool has_targets(const struct loss_part *part)
 	return part->targets.classes > 0 || part->targets.width > 0;
 }
 
-static enum status lacks_targets(const struct run_file *run, const struct model *model, int o,
-				 const char *what, struct err *err)
+static enum status report_missing_targets(const struct run_file *run, const struct model *model,
+					  int o, const char *what, struct err *err)
 {
 	char names[256];
 
@@ -404,7 +404,7 @@ static enum status lacks_targets(const struct run_file *run, const struct model 
 		       output_names(model, names, sizeof(names)));
 }
 
-/* ---- what is measured ------------------------------------------------------------------------ */
+/* ---- losses and metrics of a run ------------------------------------------------------------- */
 
 static enum status check_losses(const struct loss_list *losses, const struct run_file *run,
 				const struct model *model, const struct json_at *at,
@@ -420,10 +420,10 @@ static enum status check_losses(const struct loss_list *losses, const struct run
 		if (!part->given)
 			continue;
 		if (losses->count > 1 && !has_targets(part))
-			return lacks_targets(run, model, o, "loss", err);
+			return report_missing_targets(run, model, o, "loss", err);
 		status = loss_check(&part->loss, &model->outputs[o], &part->targets, err);
 		if (status != ST_OK) {
-			of_output(at, model, o, false, &here);
+			value_of_output(at, model, o, false, &here);
 			json_path(&here, path, sizeof(path));
 			if (losses->count > 1)
 				err_prefix(err, "output \"%s\"", model->outputs[o].name);
@@ -445,12 +445,12 @@ static enum status add_metrics(struct metric_list *metrics, const struct run_fil
 	for (int o = 0; o < losses->count && status == ST_OK; o++) {
 		const struct loss_part *part = &losses->items[o];
 
-		if (!of_output(at, model, o, true, &here) ||
+		if (!value_of_output(at, model, o, true, &here) ||
 		    (cJSON_IsArray(here.node) && !json_count(&here)) ||
 		    (all && losses->count > 1 && !has_targets(part)))
 			continue;
 		status = losses->count > 1 && !has_targets(part)
-				 ? lacks_targets(run, model, o, "metric", err)
+				 ? report_missing_targets(run, model, o, "metric", err)
 				 : metric_list_add(metrics, &here, weighted, model, o,
 						   &part->targets, err);
 	}
@@ -473,7 +473,7 @@ enum status run_measure(struct loss_list *losses, struct metric_list *metrics,
 				 "has %d",
 				 run->path, losses->count);
 	if (status == ST_OK)
-		status = share_targets(losses, run, model, kind, err);
+		status = assign_targets(losses, run, model, kind, err);
 	if (status == ST_OK)
 		status = check_losses(losses, run, model, &at, err);
 	for (int o = 0; o < losses->count && losses->count > 1 && status == ST_OK; o++)

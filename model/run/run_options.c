@@ -1,10 +1,10 @@
 /*
- * The command line of a run: converting its words to JSON, merging them into the run file's tree, and
- * `--key value`, which sets one key or a value below one. The run file's own flags are in
- * run_flags.c.
+ * The command line of a run: converting its words to JSON, merging them into the run file's
+ * tree, and `--key value`, which sets one key or a value below one. The run file's own flags are
+ * in run_flags.c.
  *
- * Threading: none. Ownership: the caller owns the tree that is patched. Recursion follows the nesting
- * of JSON texts, which the parser bounds.
+ * Threading: none. Ownership: the caller owns the tree that is patched. Recursion follows the
+ * nesting of JSON texts, which the parser bounds.
  */
 #include "model/run/run_options.h"
 
@@ -121,8 +121,8 @@ static bool run_is_texts(const struct run_key *key, const char *word)
 		       ((key->kind == RUN_KEY_LIST || key->kind == RUN_KEY_LISTS) && *word != '{'));
 }
 
-static enum status run_word(cJSON **out, const struct run_key *key, bool item, const char *name,
-			    const char *word, struct err *err)
+static enum status run_parse_word(cJSON **out, const struct run_key *key, bool item,
+				  const char *name, const char *word, struct err *err)
 {
 	bool text = key && (key->kind == RUN_KEY_TEXT || key->kind == RUN_KEY_CHOICE);
 	enum status status;
@@ -149,9 +149,9 @@ static enum status run_word(cJSON **out, const struct run_key *key, bool item, c
 	return ST_OK;
 }
 
-static enum status run_word_list(cJSON **out, const struct run_words *in,
-				 const struct run_option *option, const struct run_key *key,
-				 struct err *err)
+static enum status run_parse_words(cJSON **out, const struct run_words *in,
+				   const struct run_option *option, const struct run_key *key,
+				   struct err *err)
 {
 	cJSON *list = cJSON_CreateArray();
 	enum status status = list ? ST_OK : err_nomem(err);
@@ -160,7 +160,7 @@ static enum status run_word_list(cJSON **out, const struct run_words *in,
 		const char *word = run__option_word(in, option, i);
 		cJSON *node;
 
-		status = run_word(&node, key, true, option->name, word, err);
+		status = run_parse_word(&node, key, true, option->name, word, err);
 		if (status == ST_OK)
 			cJSON_AddItemToArray(list, node);
 	}
@@ -175,7 +175,7 @@ static enum status run_word_list(cJSON **out, const struct run_words *in,
 /* ---- patching -------------------------------------------------------------------------------- */
 
 /* Expand Keras's short form: "sgd" becomes {"class_name": "sgd"}, so that a config can be added. */
-static enum status run_spell_out(cJSON *node, struct err *err)
+static enum status run_expand_name(cJSON *node, struct err *err)
 {
 	cJSON *name = cJSON_CreateString(node->valuestring);
 
@@ -190,7 +190,7 @@ static enum status run_spell_out(cJSON *node, struct err *err)
 	return err_nomem(err);
 }
 
-static enum status run_put(cJSON *at, const char *key, cJSON *value, struct err *err)
+static enum status run_set_member(cJSON *at, const char *key, cJSON *value, struct err *err)
 {
 	cJSON *old = cJSON_GetObjectItemCaseSensitive(at, key);
 	char *name;
@@ -225,7 +225,7 @@ static enum status run_merge(cJSON *target, const cJSON *patch, struct err *err)
 
 		if (cJSON_IsString(old) && cJSON_GetObjectItemCaseSensitive(item, "config") &&
 		    !cJSON_HasObjectItem(item, "class_name"))
-			status = run_spell_out(old, err);
+			status = run_expand_name(old, err);
 		if (cJSON_IsObject(item) && cJSON_IsObject(old)) {
 			if (status == ST_OK)
 				status = run_merge(old, item, err);
@@ -234,30 +234,32 @@ static enum status run_merge(cJSON *target, const cJSON *patch, struct err *err)
 		copy = cJSON_Duplicate(item, true);
 		if (!copy)
 			return err_nomem(err);
-		status = run_put(target, item->string, copy, err);
+		status = run_set_member(target, item->string, copy, err);
 	}
 	return status;
 }
 
 /* State while the signs of a flag's patch are replaced. */
-struct run_fill {
+struct run_substitution {
 	const struct run_words *in;
 	const struct run_option *option;
 	struct err *err;
 };
 
-static enum status run_fill_value(const struct run_fill *fill, const struct run_key *key, bool item,
-				  const char *sign, cJSON **out)
+static enum status run_substitute_value(const struct run_substitution *fill,
+					const struct run_key *key, bool item, const char *sign,
+					cJSON **out)
 {
 	if (!strcmp(sign, "$values"))
-		return run_word_list(out, fill->in, fill->option, key, fill->err);
-	return run_word(out, key, item, fill->option->name,
-			run__option_word(fill->in, fill->option, 0), fill->err);
+		return run_parse_words(out, fill->in, fill->option, key, fill->err);
+	return run_parse_word(out, key, item, fill->option->name,
+			      run__option_word(fill->in, fill->option, 0), fill->err);
 }
 
-/* Replace "$value" and "$values" below @node, whose path is @path and whose governing row is @key. */
-static enum status run_fill(const struct run_fill *fill, cJSON *node, const char *path,
-			    const struct run_key *key)
+/* Replace "$value" and "$values" below @node, whose path is @path and whose governing row is
+ * @key. */
+static enum status run_substitute_words(const struct run_substitution *fill, cJSON *node,
+					const char *path, const struct run_key *key)
 {
 	enum status status = ST_OK;
 
@@ -278,7 +280,7 @@ static enum status run_fill(const struct run_fill *fill, cJSON *node, const char
 		if (run__takes(item) == RUN_TAKES_NOTHING)
 			continue;
 		if (!cJSON_IsString(item)) {
-			status = run_fill(fill, item, place, below);
+			status = run_substitute_words(fill, item, place, below);
 			continue;
 		}
 
@@ -286,14 +288,14 @@ static enum status run_fill(const struct run_fill *fill, cJSON *node, const char
 		if (cJSON_IsObject(node) && below && below == key &&
 		    (key->kind == RUN_KEY_LIST || key->kind == RUN_KEY_LISTS))
 			below = NULL;
-		status =
-			run_fill_value(fill, below, cJSON_IsArray(node), item->valuestring, &value);
+		status = run_substitute_value(fill, below, cJSON_IsArray(node), item->valuestring,
+					      &value);
 		if (status != ST_OK)
 			break;
 		if (cJSON_IsArray(node))
 			cJSON_ReplaceItemViaPointer(node, item, value);
 		else
-			status = run_put(node, item->string, value, fill->err);
+			status = run_set_member(node, item->string, value, fill->err);
 	}
 	return status;
 }
@@ -301,13 +303,13 @@ static enum status run_fill(const struct run_fill *fill, cJSON *node, const char
 enum status run__patch(const struct run_words *in, const cJSON *patch,
 		       const struct run_option *option, struct err *err)
 {
-	const struct run_fill fill = {.in = in, .option = option, .err = err};
+	const struct run_substitution fill = {.in = in, .option = option, .err = err};
 	cJSON *copy = cJSON_Duplicate(patch, true);
 	enum status status;
 
 	if (!copy)
 		return err_nomem(err);
-	status = run_fill(&fill, copy, "", NULL);
+	status = run_substitute_words(&fill, copy, "", NULL);
 	if (status == ST_OK)
 		status = run_merge(in->json, copy, err);
 	cJSON_Delete(copy);
@@ -317,8 +319,8 @@ enum status run__patch(const struct run_words *in, const cJSON *patch,
 /* ---- `--key value` --------------------------------------------------------------------------- */
 
 /* Descend to the child @name of *@at; an absent or null child becomes an object. */
-static enum status run_step(cJSON **at, const char *name, const struct run_option *option,
-			    struct err *err)
+static enum status run_descend(cJSON **at, const char *name, const struct run_option *option,
+			       struct err *err)
 {
 	long long index;
 	cJSON *next;
@@ -344,7 +346,7 @@ static enum status run_step(cJSON **at, const char *name, const struct run_optio
 		next = cJSON_CreateObject();
 		if (!next)
 			return err_nomem(err);
-		status = run_put(*at, name, next, err);
+		status = run_set_member(*at, name, next, err);
 		if (status != ST_OK)
 			return status;
 	}
@@ -359,7 +361,7 @@ static enum status run_set_last(cJSON *at, const char *name, cJSON *value,
 	long long index;
 
 	if (cJSON_IsObject(at))
-		return run_put(at, name, value, err);
+		return run_set_member(at, name, value, err);
 	if (cJSON_IsArray(at) && str_to_int(name, &index) && index >= 0 &&
 	    index < cJSON_GetArraySize(at) && cJSON_ReplaceItemInArray(at, (int)index, value))
 		return ST_OK;
@@ -380,9 +382,9 @@ static enum status run_set_path(cJSON *json, char *path, cJSON *value,
 		if (dot)
 			*dot = '\0';
 		if (named && cJSON_IsString(json) && !strcmp(name, "config"))
-			status = run_spell_out(json, err);
+			status = run_expand_name(json, err);
 		if (status == ST_OK && dot)
-			status = run_step(&json, name, option, err);
+			status = run_descend(&json, name, option, err);
 		if (status == ST_OK && !dot)
 			return run_set_last(json, name, value, option, err);
 		if (status != ST_OK) {
@@ -404,15 +406,15 @@ static enum status run_apply_override(const struct run_words *in, const struct r
 		return status;
 	str_copy(path, sizeof(path), option->name + 2);
 	exact = !strcmp(key->path, path);
-	status = run_word(&value, exact ? key : NULL, false, option->name,
-			  run__option_word(in, option, 0), err);
+	status = run_parse_word(&value, exact ? key : NULL, false, option->name,
+				run__option_word(in, option, 0), err);
 	if (status != ST_OK)
 		return status;
 	return run_set_path(in->json, path, value, option, err);
 }
 
-/* The flag or key among @names that @word ("epoch") is nearest to; otherwise the key that ends in it:
- * data.batch_size for "batch-size". */
+/* The flag or key among @names that @word ("epoch") is nearest to; otherwise the key that ends
+ * in it: data.batch_size for "batch-size". */
 static const char *run_nearest_option(const char *word, const char *const *names, size_t count)
 {
 	const char *near = str_nearest(word, names, count);
@@ -429,7 +431,8 @@ static const char *run_nearest_option(const char *word, const char *const *names
 	return near;
 }
 
-/* Report "--gradient_accumulation_count", "--pipeline.repeat_count": known names, but no options. */
+/* Report "--gradient_accumulation_count", "--pipeline.repeat_count": known names, but no
+ * options. */
 static bool run_renamed_option(const char *name, struct err *err)
 {
 	const char *dot = strrchr(name, '.');

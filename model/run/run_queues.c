@@ -1,5 +1,5 @@
 /*
- * From layers and names to queues. As the header says.
+ * Planning outfeed queues; see the header.
  */
 #include "model/run/run_queues.h"
 
@@ -18,7 +18,7 @@ struct planning {
 	const struct model *model;
 	const struct run_layout *layout;
 	struct err *err;
-	const char **placed; /* by layer: the key that outfeed.layers gives it; NULL: none */
+	const char **placed; /* by layer: its key in outfeed.layers; NULL: none */
 };
 
 /* ---- outfeed.layers -------------------------------------------------------------------------- */
@@ -35,9 +35,9 @@ static enum status unknown_layer(const struct planning *p, const struct json_at 
 	return json_unknown(at, "layer", name, names, (size_t)p->model->layer_count, p->err);
 }
 
-/* @key NULL: its own name with "_acts", as the tutorial calls them. */
-static enum status place_layer(const struct planning *p, const struct json_at *at, const char *name,
-			       const char *key)
+/* Place the layer @name with @key. NULL: the name with "_acts", as in the tutorial. */
+static enum status assign_layer_key(const struct planning *p, const struct json_at *at,
+				    const char *name, const char *key)
 {
 	int layer = 0;
 
@@ -61,7 +61,7 @@ static enum status read_list(const struct planning *p, const struct json_at *at)
 
 		status = json_text(&item, &name, p->err);
 		if (status == ST_OK)
-			status = place_layer(p, &item, name, NULL);
+			status = assign_layer_key(p, &item, name, NULL);
 	}
 	return status;
 }
@@ -80,7 +80,7 @@ static enum status read_object(const struct planning *p, const struct json_at *a
 			status = json_fail(&item, p->err, "is no key; null: \"%s_acts\"",
 					   node->string);
 		if (status == ST_OK)
-			status = place_layer(p, &item, node->string, key);
+			status = assign_layer_key(p, &item, node->string, key);
 	}
 	return status;
 }
@@ -94,7 +94,7 @@ static enum status read_layers(const struct planning *p)
 	    !json_child(&section, "layers", &at))
 		return ST_OK;
 	if (cJSON_IsString(at.node))
-		return place_layer(p, &at, at.node->valuestring, NULL);
+		return assign_layer_key(p, &at, at.node->valuestring, NULL);
 	if (cJSON_IsArray(at.node))
 		return read_list(p, &at);
 	if (cJSON_IsObject(at.node))
@@ -103,7 +103,7 @@ static enum status read_layers(const struct planning *p)
 			 "must be a layer, a list of layers, or an object (layer: its key)");
 }
 
-/* ---- what is sent ---------------------------------------------------------------------------- */
+/* ---- listing what may be sent ---------------------------------------------------------------- */
 
 static bool is_maybe(const struct planning *p, const struct run_send *send)
 {
@@ -140,13 +140,14 @@ static enum status list_sends(const struct planning *p)
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* What a layer's config says; NULL: nothing. */
+/* The queue's name in the layer's config; NULL: none. */
 static const char *given_name(const struct planning *p, const struct run_send *send)
 {
 	return send->placed ? NULL : p->model->layers[send->layer].outfeed_queue;
 }
 
-/* Are there others of its kind without a name: another Outfeed, a MaybeOutfeed of another stage? */
+/* Whether another unnamed send of its kind exists: another Outfeed, or a MaybeOutfeed of another
+ * stage. */
 static bool has_others(const struct planning *p, const struct run_send *send)
 {
 	const int *stage = p->layout->stage;
@@ -187,7 +188,7 @@ static int find_queue(const struct run_queues *plan, const char *name)
 	return i;
 }
 
-/* The first that was put into queue @number. */
+/* The key of the first send of queue @number. */
 static const char *first_of(const struct run_queues *plan, int number)
 {
 	int i = 0;
@@ -197,7 +198,7 @@ static const char *first_of(const struct run_queues *plan, int number)
 	return plan->sends[i].key;
 }
 
-/* The rules that the device has for what shares a queue. */
+/* Check the device's rules for sends that share a queue. */
 static enum status check_shared(const struct planning *p, const struct run_send *send, int number)
 {
 	const struct run_queue *queue = &p->plan->queues[number];
@@ -229,7 +230,7 @@ static enum status check_shared(const struct planning *p, const struct run_send 
 	return ST_OK;
 }
 
-static enum status put_into_queue(const struct planning *p, struct run_send *send)
+static enum status assign_queue(const struct planning *p, struct run_send *send)
 {
 	struct run_queues *plan = p->plan;
 	const char *name = queue_name(p, send);
@@ -249,8 +250,8 @@ static enum status put_into_queue(const struct planning *p, struct run_send *sen
 	return ST_OK;
 }
 
-/* Outfeeds before MaybeOutfeeds, as the tutorial attaches their callbacks. */
-static enum status make_queues(const struct planning *p)
+/* Outfeeds precede MaybeOutfeeds, in the order in which the tutorial attaches their callbacks. */
+static enum status assign_queues(const struct planning *p)
 {
 	struct run_queues *plan = p->plan;
 	enum status status = ST_OK;
@@ -265,11 +266,11 @@ static enum status make_queues(const struct planning *p)
 	for (int maybe = 0; maybe < 2; maybe++)
 		for (int i = 0; i < plan->send_count && status == ST_OK; i++)
 			if (is_maybe(p, &plan->sends[i]) == (maybe == 1))
-				status = put_into_queue(p, &plan->sends[i]);
+				status = assign_queue(p, &plan->sends[i]);
 	return status;
 }
 
-/* ---- callbacks, and what is final ------------------------------------------------------------ */
+/* ---- callbacks and final sends --------------------------------------------------------------- */
 
 static const char *const callback_names[] = {
 	"Gradients callback",
@@ -282,7 +283,7 @@ static int callback_kind(const struct run_queue *queue)
 	return queue->gradients ? 0 : 1 + queue->wrapped;
 }
 
-/* The tutorial's names; of several of a kind, with the queue's. */
+/* Use the tutorial's names; if several queues are of one kind, append the queue's name. */
 static enum status name_callbacks(const struct planning *p)
 {
 	int count[ARRAY_LEN(callback_names)] = {0};
@@ -303,9 +304,9 @@ static enum status name_callbacks(const struct planning *p)
 	return ST_OK;
 }
 
-/* Where outfeed.layers puts something into a queue, its last is the final one; what a layer says of
- * itself counts in the others. */
-static void find_final(const struct planning *p)
+/* In a queue that has sends of outfeed.layers, the last send is the final one; in other queues the
+ * layers' configs decide. */
+static void set_final(const struct planning *p)
 {
 	struct run_queues *plan = p->plan;
 
@@ -325,9 +326,9 @@ static void find_final(const struct planning *p)
 	}
 }
 
-/* MaybeOutfeedQueue's rule: a final layer enqueues where anything has passed, its own or what came
- * before. */
-static void find_sent_of(const struct run_queues *plan, int queue)
+/* MaybeOutfeedQueue's rule: a final layer enqueues if anything has passed, its own output or
+ * that of a layer before. */
+static void set_queue_sent(const struct run_queues *plan, int queue)
 {
 	bool any = false, placed = false;
 
@@ -345,7 +346,7 @@ static void find_sent_of(const struct run_queues *plan, int queue)
 			plan->sends[i].sent = false;
 }
 
-static void find_sent(const struct planning *p)
+static void set_sent(const struct planning *p)
 {
 	const struct run_texts *filters = &p->run->outfeed.activations;
 
@@ -357,7 +358,7 @@ static void find_sent(const struct planning *p)
 	}
 	for (int q = 0; q < p->plan->queue_count; q++)
 		if (p->plan->queues[q].wrapped)
-			find_sent_of(p->plan, q);
+			set_queue_sent(p->plan, q);
 }
 
 /* ---- gradients ------------------------------------------------------------------------------- */
@@ -402,19 +403,19 @@ enum status run_queues_plan(struct run_queues *out, struct arena *arena, const s
 	if (status == ST_OK)
 		status = list_sends(&p);
 	if (status == ST_OK)
-		status = make_queues(&p);
+		status = assign_queues(&p);
 	if (status == ST_OK)
 		status = name_callbacks(&p);
 	if (status != ST_OK)
 		return status;
-	find_final(&p);
-	find_sent(&p);
+	set_final(&p);
+	set_sent(&p);
 	return ST_OK;
 }
 
-/* ---- what a MaybeOutfeedQueue refuses -------------------------------------------------------- */
+/* ---- errors of a MaybeOutfeedQueue ----------------------------------------------------------- */
 
-/* Layers' names are unique, the keys of outfeed.layers need not be. */
+/* Check that keys of a queue are unique: layers' names are, but not the keys of outfeed.layers. */
 static enum status check_key(const struct run_queues *plan, int number, const struct run_file *run,
 			     const struct model *model, struct err *err)
 {

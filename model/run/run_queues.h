@@ -3,9 +3,9 @@
  * outfeed layers, of the run file's outfeed.layers, and of the optimizer.
  *
  * Default names, if a layer's config names no "queue": a single Outfeed has the tutorial's
- * "activations_outfeed_queue"; if there are several, each appends "_LAYER". MaybeOutfeeds have one
- * queue per stage, "multi_activations_outfeed_queue", with "_stage_N" appended if several stages have
- * one. The optimizer's is "optimizer_outfeed_queue".
+ * "activations_outfeed_queue"; if there are several, each appends "_LAYER". MaybeOutfeeds have
+ * one queue per stage, "multi_activations_outfeed_queue", with "_stage_N" appended if several
+ * stages have one. The optimizer's is "optimizer_outfeed_queue".
  *
  * Pure: any thread.
  */
@@ -50,14 +50,14 @@ struct run_queues {
 	struct run_gradient *gradients; /* by parameter */
 };
 
-/* Everything is allocated from @arena. Nothing is sent if the run file switches outfeeds off. Errors
- * name the layers at fault. */
+/* Everything is allocated from @arena. Nothing is sent if the run file switches outfeeds off.
+ * Errors name the layers at fault. */
 enum status run_queues_plan(struct run_queues *out, struct arena *arena, const struct run_file *run,
 			    const struct model *model, const struct run_layout *layout,
 			    struct err *err);
 
-/* Report what outfeed_queue_add() would refuse, before anything is created. Valid only for the stages
- * that are run: while stages are being chosen, another plan's queue may hold more. */
+/* Report what outfeed_queue_add() would refuse, before anything is created. Valid only for the
+ * stages that are run: while stages are being chosen, another plan's queue may hold more. */
 enum status run_queues_check(const struct run_queues *plan, const struct run_file *run,
 			     const struct model *model, struct err *err);
 

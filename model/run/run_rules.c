@@ -1,9 +1,9 @@
 /*
- * Keras for IPU's rules: what a run trains in which stages, on which IPUs and in how many steps, or
- * why it cannot be. Which layer is in which stage is run_stages.c's.
+ * Keras for IPU's rules: derive the layout of a run (stages, IPUs, steps, executions), or report
+ * why it is invalid. The assignment of layers to stages is in run_stages.c.
  *
- * Threading: none. Every failed rule names the key at fault and what would work. Numbers stay
- * within 2^53: the run file's ranges see to it.
+ * Threading: none. A failed rule names the key at fault and a valid value. Numbers stay within
+ * 2^53 because of the ranges in the run file's table.
  */
 #include "model/run/run_rules.h"
 
@@ -22,7 +22,7 @@
 #include "ipu/ipu_target.h"
 #include "model/layers/layer.h"
 
-/* A layout in the making. */
+/* A layout while it is being derived. */
 struct run_rules {
 	const struct run_file *run;
 	struct model *model;
@@ -30,26 +30,25 @@ struct run_rules {
 	const struct run_splitter *splitter;
 	struct run_layout *layout;
 	struct str warnings, notes;
-	bool advised; /* that executions of one step are slow */
+	bool advised; /* the note about executions of one step was given */
 	struct err *err;
 };
 
-/* What steps and executions of one mode are made of. */
+/* The steps and executions of one mode. */
 struct run_span {
 	const char *mode;      /* "fit", "evaluate" */
 	const char *steps_key; /* "fit.steps_per_epoch" */
 	const char *execution_key;
 	const char *images;           /* "training images" */
-	int64_t items, given, wanted; /* images; batches asked for, 0: all; steps per execution */
-	int64_t unit;                 /* an execution is a multiple of so many steps */
+	int64_t items, given, wanted; /* images; requested batches, 0: all; steps per execution */
+	int64_t unit;                 /* an execution is a multiple of this number of steps */
 };
 
 /* Fail with "FILE: @key: ..."; returns ST_INVALID. */
-static enum status run_refuse(const struct run_rules *rules, const char *key, const char *format,
-			      ...) __attribute__((format(printf, 3, 4)));
+static enum status run_fail(const struct run_rules *rules, const char *key, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 
-static enum status run_refuse(const struct run_rules *rules, const char *key, const char *format,
-			      ...)
+static enum status run_fail(const struct run_rules *rules, const char *key, const char *format, ...)
 {
 	char text[ERR_TEXT_SIZE];
 	va_list args;
@@ -61,7 +60,7 @@ static enum status run_refuse(const struct run_rules *rules, const char *key, co
 	return err_set(rules->err, ST_INVALID, "%s: %s: %s", rules->run->path, key, text);
 }
 
-/* ---- what is trained ------------------------------------------------------------------------- */
+/* ---- stages, batches ------------------------------------------------------------------------- */
 
 static int run_compare_stages(const void *a, const void *b)
 {
@@ -70,7 +69,7 @@ static int run_compare_stages(const void *a, const void *b)
 	return SORTED_ORDER(*x, *y);
 }
 
-/* The stage of each layer, and the layers stage after stage. */
+/* Assign layers to stages, and sort the layers by stage. */
 static enum status run_rule_stages(struct run_rules *rules)
 {
 	struct run_layout *layout = rules->layout;
@@ -86,27 +85,27 @@ static enum status run_rule_stages(struct run_rules *rules)
 	return status;
 }
 
-/* A run that trains nothing must do something else. */
+/* A run without training must evaluate, predict or generate. */
 static enum status run_rule_work(struct run_rules *rules)
 {
 	const struct run_file *run = rules->run;
 
 	if (run->fit.wanted || run->evaluate.wanted || run->predict.wanted || run->generate.wanted)
 		return ST_OK;
-	return run_refuse(rules, "fit",
-			  "is null, and so are evaluate, predict and generate: give one");
+	return run_fail(rules, "fit",
+			"is null, and so are evaluate, predict and generate: give one");
 }
 
-/* An input layer may say how great a micro-batch is. */
+/* An input layer may fix the micro-batch size. */
 static enum status run_rule_batch(struct run_rules *rules)
 {
 	int64_t batch = rules->run->data.batch_size, wanted = rules->model->batch;
 
 	if (!wanted || wanted == batch)
 		return ST_OK;
-	return run_refuse(rules, "data.batch_size",
-			  "%" PRId64 ", but the model's input layer asks for batches of %" PRId64,
-			  batch, wanted);
+	return run_fail(rules, "data.batch_size",
+			"%" PRId64 ", but the model's input layer asks for batches of %" PRId64,
+			batch, wanted);
 }
 
 static bool run_is_stateful(const struct model *model)
@@ -118,7 +117,7 @@ static bool run_is_stateful(const struct model *model)
 	return any;
 }
 
-/* An item goes on where the one at its place of the batch before has ended. */
+/* With a stateful layer, an item continues the item at the same index of the batch before. */
 static enum status run_rule_stateful(struct run_rules *rules)
 {
 	const struct run_file *run = rules->run;
@@ -126,17 +125,17 @@ static enum status run_rule_stateful(struct run_rules *rules)
 	if (!run_is_stateful(rules->model))
 		return ST_OK;
 	if (!run->data.drop_remainder)
-		return run_refuse(rules, "data.drop_remainder",
-				  "is false, but a stateful layer needs batches of one size; leave "
-				  "it true");
+		return run_fail(rules, "data.drop_remainder",
+				"is false, but a stateful layer needs batches of one size; leave "
+				"it true");
 	if (run->data.pad_remainder)
-		return run_refuse(rules, "data.pad_remainder",
-				  "is true, but a stateful layer would go on from what is padded; "
-				  "leave it false");
+		return run_fail(rules, "data.pad_remainder",
+				"is true, but a stateful layer would go on from what is padded; "
+				"leave it false");
 	if (run->generate.wanted)
-		return run_refuse(rules, "generate",
-				  "a stateful layer would see each window of the text after the "
-				  "one before; set generate to null");
+		return run_fail(rules, "generate",
+				"a stateful layer would see each window of the text after the "
+				"one before; set generate to null");
 	if (run->data.shuffle && run->fit.wanted)
 		str_addf(&rules->warnings,
 			 "data.shuffle: is on, but a stateful layer goes on with each item where "
@@ -144,39 +143,39 @@ static enum status run_rule_stateful(struct run_rules *rules)
 	return ST_OK;
 }
 
-/* A compiled program has batches of one size, as has a model that says so; accumulated gradients
- * are of equal weight. */
+/* Batches must have one size if a program is compiled or the model fixes the size. Accumulated
+ * gradients must have equal weight. */
 static enum status run_rule_remainder(struct run_rules *rules)
 {
 	const struct run_file *run = rules->run;
 
 	if (run->data.pad_remainder && run->pipeline.accumulate_outfeed)
-		return run_refuse(rules, "data.pad_remainder",
-				  "is true, but pipeline.accumulate_outfeed sends means in which "
-				  "what is padded counts; leave one of them false");
+		return run_fail(rules, "data.pad_remainder",
+				"is true, but pipeline.accumulate_outfeed sends means in which "
+				"what is padded counts; leave one of them false");
 	if (run->data.drop_remainder)
 		return ST_OK;
 	if (run->data.pad_remainder)
-		return run_refuse(rules, "data.drop_remainder",
-				  "is false, but data.pad_remainder makes whole batches of all; "
-				  "leave it true");
+		return run_fail(rules, "data.drop_remainder",
+				"is false, but data.pad_remainder makes whole batches of all; "
+				"leave it true");
 	if (rules->model->batch)
-		return run_refuse(rules, "data.drop_remainder",
-				  "is false, but the model's input layer asks for batches of "
-				  "%" PRId64 "; leave it true",
-				  rules->model->batch);
+		return run_fail(rules, "data.drop_remainder",
+				"is false, but the model's input layer asks for batches of "
+				"%" PRId64 "; leave it true",
+				rules->model->batch);
 	if (!run->ipu.wanted && !run->accumulation.wanted)
 		return ST_OK;
-	return run_refuse(rules, "data.drop_remainder", "is false, but %s; leave it true, or %s",
-			  run->ipu.wanted ? "every batch on an IPU is a whole one"
-					  : "gradients of a short batch cannot be accumulated",
-			  run->ipu.wanted ? "train on the CPU alone (\"ipu\": null)"
-					  : "set gradient_accumulation to null");
+	return run_fail(rules, "data.drop_remainder", "is false, but %s; leave it true, or %s",
+			run->ipu.wanted ? "every batch on an IPU is a whole one"
+					: "gradients of a short batch cannot be accumulated",
+			run->ipu.wanted ? "train on the CPU alone (\"ipu\": null)"
+					: "set gradient_accumulation to null");
 }
 
 /* ---- stages on IPUs -------------------------------------------------------------------------- */
 
-/* Which stages may share an IPU is the schedule's. */
+/* The schedule decides which stages may share an IPU. */
 static enum status run_mapping_shared(struct run_rules *rules)
 {
 	const struct run_file *run = rules->run;
@@ -194,18 +193,18 @@ static enum status run_mapping_shared(struct run_rules *rules)
 	     ipu_schedule_row(params.kind)->sharing != IPU_SHARE_IN_TURN && s < params.stages; s++)
 		for (int other = 0; other < s; other++)
 			if (params.device[other] == params.device[s])
-				return run_refuse(rules, "pipeline.device_mapping",
-						  "stages %d and %d are both on IPU %d, but "
-						  "%s training needs an IPU for each stage; give "
-						  "each its own, or take Grouped or Sequential",
-						  other, s, params.device[s],
-						  ipu_schedule_name(params.kind));
-	return run_refuse(rules, "pipeline.device_mapping", "%s", why.text);
+				return run_fail(rules, "pipeline.device_mapping",
+						"stages %d and %d are both on IPU %d, but "
+						"%s training needs an IPU for each stage; give "
+						"each its own, or take Grouped or Sequential",
+						other, s, params.device[s],
+						ipu_schedule_name(params.kind));
+	return run_fail(rules, "pipeline.device_mapping", "%s", why.text);
 }
 
-/* How many IPUs the stages are dealt to in turn by default: as many as there are, at least two
- * stages to each. 0: the schedule does not deal them, or they cannot be dealt so. */
-static int run_dealt(const struct run_file *run, int stages)
+/* Default number of IPUs to which stages are dealt in turn: all IPUs, but at least two stages to
+ * each. 0: the schedule does not deal stages, or they cannot be dealt evenly. */
+static int run_dealt_ipus(const struct run_file *run, int stages)
 {
 	int ipus = (int)min(run->ipu.auto_select_ipus, stages / 2);
 
@@ -221,7 +220,7 @@ void run_stage_devices(const struct run_file *run, int stages, int *device)
 {
 	const struct run_ints *mapping = &run->pipeline.device_mapping;
 	const bool mapped = run->pipeline.wanted && mapping->given && mapping->count == stages;
-	const int dealt = run_dealt(run, stages);
+	const int dealt = run_dealt_ipus(run, stages);
 
 	for (int s = 0; s < stages; s++)
 		device[s] = mapped ? mapping->items[s] : dealt > 0 ? s % dealt : s;
@@ -233,11 +232,10 @@ static enum status run_rule_mapping(struct run_rules *rules)
 	struct run_layout *layout = rules->layout;
 
 	if (rules->run->pipeline.wanted && mapping->given && mapping->count != layout->stages)
-		return run_refuse(rules, "pipeline.device_mapping",
-				  "has %d entr%s, but the pipeline has %d stages; give each its "
-				  "IPU",
-				  mapping->count, mapping->count == 1 ? "y" : "ies",
-				  layout->stages);
+		return run_fail(rules, "pipeline.device_mapping",
+				"has %d entr%s, but the pipeline has %d stages; give each its "
+				"IPU",
+				mapping->count, mapping->count == 1 ? "y" : "ies", layout->stages);
 	run_stage_devices(rules->run, layout->stages, layout->device);
 	for (int s = 0; s < layout->stages; s++)
 		layout->ipus_used = max(layout->ipus_used, layout->device[s] + 1);
@@ -246,25 +244,25 @@ static enum status run_rule_mapping(struct run_rules *rules)
 
 /* ---- IPUs and replicas ----------------------------------------------------------------------- */
 
-static enum status run_too_few(struct run_rules *rules)
+static enum status run_report_too_few_ipus(struct run_rules *rules)
 {
 	const struct run_layout *layout = rules->layout;
 
 	if (rules->run->pipeline.device_mapping.given)
-		return run_refuse(rules, "ipu.auto_select_ipus",
-				  "%d attached, but pipeline.device_mapping goes up to IPU %d and "
-				  "so needs %d (rounded up to a power of two): give a multiple of "
-				  "%d",
-				  layout->ipus, layout->ipus_used - 1, layout->ipus_per_replica,
-				  layout->ipus_per_replica);
-	return run_refuse(rules, "ipu.auto_select_ipus",
-			  "%d attached, but a pipeline of %d stages needs %d (stages rounded up "
-			  "to a power of two): give a multiple of %d",
-			  layout->ipus, layout->stages, layout->ipus_per_replica,
-			  layout->ipus_per_replica);
+		return run_fail(rules, "ipu.auto_select_ipus",
+				"%d attached, but pipeline.device_mapping goes up to IPU %d and "
+				"so needs %d (rounded up to a power of two): give a multiple of "
+				"%d",
+				layout->ipus, layout->ipus_used - 1, layout->ipus_per_replica,
+				layout->ipus_per_replica);
+	return run_fail(rules, "ipu.auto_select_ipus",
+			"%d attached, but a pipeline of %d stages needs %d (stages rounded up "
+			"to a power of two): give a multiple of %d",
+			layout->ipus, layout->stages, layout->ipus_per_replica,
+			layout->ipus_per_replica);
 }
 
-/* The IPUs that distribution.replicas take; ipu.auto_select_ipus may be those of one replica. */
+/* Set the IPUs for distribution.replicas; ipu.auto_select_ipus may be the number of one replica. */
 static enum status run_distributed_ipus(struct run_rules *rules)
 {
 	const int64_t replicas = rules->run->distribution.replicas;
@@ -273,7 +271,7 @@ static enum status run_distributed_ipus(struct run_rules *rules)
 	const int64_t ipus = replicas * each;
 
 	if (ipus > RUN_IPUS_MOST)
-		return run_refuse(
+		return run_fail(
 			rules, "distribution.replicas",
 			"%lld replicas of %lld IPUs are %lld IPUs, and there are at most %d: "
 			"at most %lld replicas would do",
@@ -298,16 +296,16 @@ static enum status run_rule_ipus(struct run_rules *rules)
 	layout->ipus_per_replica = 1;
 	if (!run->ipu.wanted) {
 		if (run->pipeline.wanted)
-			return run_refuse(rules, "pipeline",
-					  "needs IPUs, but \"ipu\" is null: set pipeline to null "
-					  "too, or give ipu.auto_select_ipus");
+			return run_fail(rules, "pipeline",
+					"needs IPUs, but \"ipu\" is null: set pipeline to null "
+					"too, or give ipu.auto_select_ipus");
 		return run->distribution.replicas <= 1
 			       ? ST_OK
-			       : run_refuse(rules, "distribution.replicas",
-					    "%lld replicas need IPUs, but \"ipu\" is null: give "
-					    "ipu, or "
-					    "set it to 1",
-					    (long long)run->distribution.replicas);
+			       : run_fail(rules, "distribution.replicas",
+					  "%lld replicas need IPUs, but \"ipu\" is null: give "
+					  "ipu, or "
+					  "set it to 1",
+					  (long long)run->distribution.replicas);
 	}
 
 	while (layout->ipus_per_replica < layout->ipus_used)
@@ -317,7 +315,7 @@ static enum status run_rule_ipus(struct run_rules *rules)
 		return rules->err->status;
 	layout->replicas = layout->ipus / layout->ipus_per_replica;
 	if (!layout->replicas)
-		return run_too_few(rules);
+		return run_report_too_few_ipus(rules);
 
 	unused = layout->ipus - layout->replicas * layout->ipus_per_replica;
 	if (unused)
@@ -341,23 +339,23 @@ static enum status run_rule_io_tiles(struct run_rules *rules)
 	if (!tiles)
 		return !run->ipu.io_tiles.place_ops_on_io_tiles
 			       ? ST_OK
-			       : run_refuse(rules, "ipu.io_tiles.place_ops_on_io_tiles",
-					    "is true, but there are no I/O tiles: give "
-					    "ipu.io_tiles.num_io_tiles (32, for one)");
+			       : run_fail(rules, "ipu.io_tiles.place_ops_on_io_tiles",
+					  "is true, but there are no I/O tiles: give "
+					  "ipu.io_tiles.num_io_tiles (32, for one)");
 	status = ipu_target_get(run->ipu.target, run->ipu.tiles_per_ipu, &target, rules->err);
 	if (status != ST_OK)
 		return status;
 	if (tiles >= target.tiles)
-		return run_refuse(rules, "ipu.io_tiles.num_io_tiles",
-				  "%lld of the %lld tiles of an IPU leave none to compute; at "
-				  "most %lld would do",
-				  (long long)tiles, (long long)target.tiles,
-				  (long long)target.tiles - 1);
+		return run_fail(rules, "ipu.io_tiles.num_io_tiles",
+				"%lld of the %lld tiles of an IPU leave none to compute; at "
+				"most %lld would do",
+				(long long)tiles, (long long)target.tiles,
+				(long long)target.tiles - 1);
 	if (run->pipeline.wanted && ipu_schedule_row(run->pipeline.schedule)->pace != IPU_PACE_BOTH)
-		return run_refuse(rules, "ipu.io_tiles.num_io_tiles",
-				  "a pipeline has I/O tiles with the schedule Grouped alone, not "
-				  "with %s; set it to 0, or take Grouped",
-				  ipu_schedule_name(run->pipeline.schedule));
+		return run_fail(rules, "ipu.io_tiles.num_io_tiles",
+				"a pipeline has I/O tiles with the schedule Grouped alone, not "
+				"with %s; set it to 0, or take Grouped",
+				ipu_schedule_name(run->pipeline.schedule));
 	return ST_OK;
 }
 
@@ -380,17 +378,17 @@ static enum status run_rule_pipeline(struct run_rules *rules)
 		return ST_OK;
 	if (run->pipeline.wanted && !run->accumulation.wanted)
 		return ipu_schedule_lockstep(params.kind)
-			       ? run_refuse(rules, "pipeline",
-					    "training needs "
-					    "gradient_accumulation.steps_per_replica (Grouped: "
-					    "a multiple of %d, Interleaved: of %d)",
-					    2 * layout->stages, layout->stages)
-			       : run_refuse(rules, "pipeline",
-					    "training needs "
-					    "gradient_accumulation.steps_per_replica (%s: a "
-					    "multiple of %d; the more, the smaller the bubble)",
-					    ipu_schedule_name(params.kind),
-					    ipu_schedule_multiple(&params));
+			       ? run_fail(rules, "pipeline",
+					  "training needs "
+					  "gradient_accumulation.steps_per_replica (Grouped: "
+					  "a multiple of %d, Interleaved: of %d)",
+					  2 * layout->stages, layout->stages)
+			       : run_fail(rules, "pipeline",
+					  "training needs "
+					  "gradient_accumulation.steps_per_replica (%s: a "
+					  "multiple of %d; the more, the smaller the bubble)",
+					  ipu_schedule_name(params.kind),
+					  ipu_schedule_multiple(&params));
 
 	params.microbatches = (int)layout->accumulation;
 	status = ipu_schedule_check(&params, "gradient_accumulation.steps_per_replica", rules->err);
@@ -439,40 +437,40 @@ static enum status run_rule_recompute(struct run_rules *rules)
 	if (!run->pipeline.wanted || (mode == RUN_RECOMPUTE_AUTO && !run->ipu.allow_recompute))
 		return ST_OK;
 	if (!run->ipu.allow_recompute)
-		return run_refuse(rules, "pipeline.recomputation_mode",
-				  "%s needs ipu.allow_recompute to be true", modes[mode].name);
+		return run_fail(rules, "pipeline.recomputation_mode",
+				"%s needs ipu.allow_recompute to be true", modes[mode].name);
 	if (replays == 0)
-		return run_refuse(rules, "ipu.allow_recompute",
-				  "is true, but the schedule %s reads activations once more for "
-				  "the gradients of the weights, so none can be let go; set it to "
-				  "false, or take Grouped",
-				  ipu_schedule_name(run->pipeline.schedule));
+		return run_fail(rules, "ipu.allow_recompute",
+				"is true, but the schedule %s reads activations once more for "
+				"the gradients of the weights, so none can be let go; set it to "
+				"false, or take Grouped",
+				ipu_schedule_name(run->pipeline.schedule));
 	if (replays & modes[mode].replay)
 		return ST_OK;
 	for (int k = 0; k < IPU_SCHEDULE_KINDS; k++)
 		if (ipu_schedule_row((enum ipu_schedule_kind)k)->replays & modes[mode].replay)
 			str_addf(&names, "%s%s", names.length > 0 ? ", " : "",
 				 ipu_schedule_name((enum ipu_schedule_kind)k));
-	status = run_refuse(rules, "pipeline.recomputation_mode",
-			    "%s is for the schedules %s, not for %s; take %s", modes[mode].name,
-			    str_peek(&names), ipu_schedule_name(run->pipeline.schedule),
-			    modes[other].name);
+	status = run_fail(rules, "pipeline.recomputation_mode",
+			  "%s is for the schedules %s, not for %s; take %s", modes[mode].name,
+			  str_peek(&names), ipu_schedule_name(run->pipeline.schedule),
+			  modes[other].name);
 	str_free(&names);
 	return status;
 }
 
-/* ---- what lies elsewhere --------------------------------------------------------------------- */
+/* ---- offloading and sharding ----------------------------------------------------------------- */
 
-/* A share of one replica is all of it. */
-static void run_tell_sharding(struct run_rules *rules, const char *key, enum run_maybe asked)
+/* With one replica, its shard is the whole. */
+static void run_warn_sharding(struct run_rules *rules, const char *key, enum run_maybe asked)
 {
 	if (asked == RUN_YES && rules->layout->replicas == 1)
 		str_addf(&rules->warnings,
 			 "%s: has no effect: there is one replica, which keeps all.\n", key);
 }
 
-/* The numbers are those of the host, which does update them. */
-static void run_tell_moving_statistics(struct run_rules *rules)
+/* The host computes the values, and does update the statistics. */
+static void run_warn_moving_statistics(struct run_rules *rules)
 {
 	const struct model *model = rules->model;
 
@@ -488,7 +486,7 @@ static void run_tell_moving_statistics(struct run_rules *rules)
 	}
 }
 
-static enum status run_rule_moving(struct run_rules *rules)
+static enum status run_rule_offloading(struct run_rules *rules)
 {
 	const struct run_file *run = rules->run;
 
@@ -496,13 +494,13 @@ static enum status run_rule_moving(struct run_rules *rules)
 		return ST_OK;
 	if (run->pipeline.offload_activations == RUN_YES &&
 	    ipu_schedule_row(run->pipeline.schedule)->pace == IPU_PACE_ALONE)
-		return run_refuse(rules, "pipeline.offload_activations",
-				  "the schedule %s has no activations that wait: set it to false, "
-				  "or take Grouped or Interleaved",
-				  ipu_schedule_name(run->pipeline.schedule));
-	run_tell_sharding(rules, "pipeline.replicated_optimizer_state_sharding",
+		return run_fail(rules, "pipeline.offload_activations",
+				"the schedule %s has no activations that wait: set it to false, "
+				"or take Grouped or Interleaved",
+				ipu_schedule_name(run->pipeline.schedule));
+	run_warn_sharding(rules, "pipeline.replicated_optimizer_state_sharding",
 			  run->pipeline.replicated_optimizer_state_sharding);
-	run_tell_sharding(rules, "pipeline.replicated_weight_sharding",
+	run_warn_sharding(rules, "pipeline.replicated_weight_sharding",
 			  run->pipeline.replicated_weight_sharding);
 	if (run->pipeline.accumulate_outfeed && run->fit.wanted && run->fit.asynchronous_callbacks)
 		str_addf(
@@ -510,7 +508,7 @@ static enum status run_rule_moving(struct run_rules *rules)
 			"fit.asynchronous_callbacks: is ignored: pipeline.accumulate_outfeed sends "
 			"no results of single steps.\n");
 	if (run->fit.wanted)
-		run_tell_moving_statistics(rules);
+		run_warn_moving_statistics(rules);
 	return ST_OK;
 }
 
@@ -531,18 +529,18 @@ static enum status run_rule_plans(struct run_rules *rules)
 
 	for (size_t i = 0; run->pipeline.wanted && i < 2; i++)
 		if (lists[i].poplars->given && lists[i].poplars->count != rules->layout->stages)
-			return run_refuse(rules, lists[i].key,
-					  "has %d entr%s, but the pipeline has %d stages; give "
-					  "each an object or null",
-					  lists[i].poplars->count,
-					  lists[i].poplars->count == 1 ? "y" : "ies",
-					  rules->layout->stages);
+			return run_fail(rules, lists[i].key,
+					"has %d entr%s, but the pipeline has %d stages; give "
+					"each an object or null",
+					lists[i].poplars->count,
+					lists[i].poplars->count == 1 ? "y" : "ies",
+					rules->layout->stages);
 	return ST_OK;
 }
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-/* Batches of a pass over @items; where it is padded, so many that each replica has a multiple of
+/* Number of batches of a pass over @items; padding rounds up so that each replica has a multiple of
  * @unit. */
 static int64_t run_pass_batches(const struct run_rules *rules, int64_t items, int64_t unit)
 {
@@ -556,7 +554,7 @@ static int64_t run_pass_batches(const struct run_rules *rules, int64_t items, in
 	return run->data.drop_remainder ? whole : all;
 }
 
-/* The batches that the set has, or as many as are asked for. */
+/* The number of batches: as requested, or all of the set. */
 static enum status run_rule_batches(struct run_rules *rules, const struct run_span *span,
 				    int64_t *batches)
 {
@@ -566,12 +564,12 @@ static enum status run_rule_batches(struct run_rules *rules, const struct run_sp
 
 	fmt_count(count, span->items);
 	if (!span->items)
-		return run_refuse(rules, span->mode, "the data set has no %s", span->images);
+		return run_fail(rules, span->mode, "the data set has no %s", span->images);
 	if (batch > span->items && drops)
-		return run_refuse(rules, "data.batch_size",
-				  "%" PRId64 " is beyond the %s %s; give at most %" PRId64 "%s",
-				  batch, count, span->images, span->items,
-				  rules->run->data.limit ? " or a greater data.limit" : "");
+		return run_fail(rules, "data.batch_size",
+				"%" PRId64 " is beyond the %s %s; give at most %" PRId64 "%s",
+				batch, count, span->images, span->items,
+				rules->run->data.limit ? " or a greater data.limit" : "");
 
 	*batches = span->given ? span->given : run_pass_batches(rules, span->items, span->unit);
 	if (!span->given && drops && span->items % batch)
@@ -582,7 +580,7 @@ static enum status run_rule_batches(struct run_rules *rules, const struct run_sp
 	return ST_OK;
 }
 
-/* "epoch" without a number of steps: as many of the @steps as whole executions can have. */
+/* "epoch" without a number of steps: round @steps down to whole executions. */
 static enum status run_rule_round(struct run_rules *rules, const struct run_span *span,
 				  int64_t *steps)
 {
@@ -591,10 +589,10 @@ static enum status run_rule_round(struct run_rules *rules, const struct run_span
 	if (span->given || span->wanted != RUN_WHOLE_EPOCH || !rest)
 		return ST_OK;
 	if (rest == *steps)
-		return run_refuse(rules, span->execution_key,
-				  "\"epoch\" needs at least %" PRId64
-				  " steps on each replica; the set has %" PRId64,
-				  span->unit, *steps);
+		return run_fail(rules, span->execution_key,
+				"\"epoch\" needs at least %" PRId64
+				" steps on each replica; the set has %" PRId64,
+				span->unit, *steps);
 	str_addf(&rules->warnings,
 		 "%s: the last %" PRId64 " of %" PRId64
 		 " steps are left out, so that an execution of the whole epoch is a multiple of "
@@ -614,10 +612,10 @@ static enum status run_rule_steps(struct run_rules *rules, const struct run_span
 		return status;
 	*steps = batches / replicas;
 	if (!*steps)
-		return run_refuse(rules, span->steps_key,
-				  "%" PRId64 " batches leave none for each of %" PRId64
-				  " replicas; %" PRId64 " are the least",
-				  batches, replicas, replicas);
+		return run_fail(rules, span->steps_key,
+				"%" PRId64 " batches leave none for each of %" PRId64
+				" replicas; %" PRId64 " are the least",
+				batches, replicas, replicas);
 	if (batches % replicas)
 		str_addf(&rules->warnings,
 			 "%s: %" PRId64 " of %" PRId64
@@ -628,7 +626,7 @@ static enum status run_rule_steps(struct run_rules *rules, const struct run_span
 
 /* ---- executions ------------------------------------------------------------------------------ */
 
-/* The divisor of @steps that is a multiple of @unit and nearest to @wanted; 0: none. */
+/* The divisor of @steps that is a multiple of @unit and nearest to @wanted; 0: there is none. */
 static int64_t run_nearest_divisor(int64_t steps, int64_t unit, int64_t wanted)
 {
 	int64_t best = 0;
@@ -649,7 +647,7 @@ static int64_t run_nearest_divisor(int64_t steps, int64_t unit, int64_t wanted)
 	return best;
 }
 
-/* "500 would do", or what the number of steps should be. */
+/* Write "500 would do", or which number of steps would. */
 static void run_remedy(const struct run_rules *rules, const struct run_span *span, int64_t steps,
 		       int64_t execution, char *out, size_t size)
 {
@@ -666,9 +664,9 @@ static void run_remedy(const struct run_rules *rules, const struct run_span *spa
 		 good * rules->layout->replicas, span->execution_key, good);
 }
 
-/* Keras runs, but the host waits for each step: said once, for the first mode it is true of. */
-static void run_advise(struct run_rules *rules, const struct run_span *span, int64_t steps,
-		       int64_t execution)
+/* Note that the host has to act in each step. Given once, for the first mode that it applies to. */
+static void run_note_single_steps(struct run_rules *rules, const struct run_span *span,
+				  int64_t steps, int64_t execution)
 {
 	if (!rules->run->ipu.wanted || execution != 1 || steps == 1 || rules->advised)
 		return;
@@ -695,18 +693,18 @@ static enum status run_rule_execution(struct run_rules *rules, const struct run_
 	}
 	run_remedy(rules, span, steps, *execution, remedy, sizeof(remedy));
 	if (steps % *execution)
-		return run_refuse(rules, span->execution_key,
-				  "%" PRId64 " is not a divisor of the %" PRId64 " steps%s; %s",
-				  *execution, steps,
-				  rules->layout->replicas > 1 ? " of each replica" : "", remedy);
-	run_advise(rules, span, steps, *execution);
+		return run_fail(rules, span->execution_key,
+				"%" PRId64 " is not a divisor of the %" PRId64 " steps%s; %s",
+				*execution, steps,
+				rules->layout->replicas > 1 ? " of each replica" : "", remedy);
+	run_note_single_steps(rules, span, steps, *execution);
 	return ST_OK;
 }
 
 /* ---- training -------------------------------------------------------------------------------- */
 
-/* Keras says so where the batch that the weights see is not the batch of the data. */
-static void run_tell_effective_batch(struct run_rules *rules)
+/* Like Keras, note the effective batch size if it differs from that of the data. */
+static void run_note_effective_batch(struct run_rules *rules)
 {
 	const struct run_layout *layout = rules->layout;
 	int64_t batch = rules->run->data.batch_size;
@@ -750,17 +748,17 @@ static enum status run_rule_fit(struct run_rules *rules)
 	run_remedy(rules, &span, layout->steps_per_epoch, layout->steps_per_execution, remedy,
 		   sizeof(remedy));
 	if (layout->steps_per_execution % layout->accumulation)
-		return run_refuse(rules, span.execution_key,
-				  "%" PRId64 " is not a multiple of "
-				  "gradient_accumulation.steps_per_replica %" PRId64 "; %s",
-				  layout->steps_per_execution, layout->accumulation, remedy);
+		return run_fail(rules, span.execution_key,
+				"%" PRId64 " is not a multiple of "
+				"gradient_accumulation.steps_per_replica %" PRId64 "; %s",
+				layout->steps_per_execution, layout->accumulation, remedy);
 	layout->executions_per_epoch = layout->steps_per_epoch / layout->steps_per_execution;
 	layout->updates_per_execution = layout->steps_per_execution / layout->accumulation;
-	run_tell_effective_batch(rules);
+	run_note_effective_batch(rules);
 	return ST_OK;
 }
 
-/* Without data.repeat, a set must hold all that steps_per_epoch asks for. */
+/* Without data.repeat, the set must have all batches that steps_per_epoch requests. */
 static enum status run_rule_repeat(struct run_rules *rules)
 {
 	const struct run_file *run = rules->run;
@@ -769,16 +767,16 @@ static enum status run_rule_repeat(struct run_rules *rules)
 
 	if (run->data.repeat || !run->fit.steps_per_epoch || batches <= there)
 		return ST_OK;
-	return run_refuse(rules, "data.repeat",
-			  "is false, but %" PRId64 " epochs of %" PRId64 " steps need %" PRId64
-			  " batches and the set has %" PRId64
-			  "; set data.repeat to true, or take fewer steps",
-			  run->fit.epochs, run->fit.steps_per_epoch, batches, there);
+	return run_fail(rules, "data.repeat",
+			"is false, but %" PRId64 " epochs of %" PRId64 " steps need %" PRId64
+			" batches and the set has %" PRId64
+			"; set data.repeat to true, or take fewer steps",
+			run->fit.epochs, run->fit.steps_per_epoch, batches, there);
 }
 
 /* ---- evaluation and prediction --------------------------------------------------------------- */
 
-/* Without backward passes the depth of a pipeline is the execution. */
+/* Without backward passes, the pipeline runs all micro-batches of an execution at once. */
 static enum status run_rule_depth(struct run_rules *rules, const struct run_span *span,
 				  int64_t steps, int64_t execution)
 {
@@ -802,13 +800,13 @@ static enum status run_rule_depth(struct run_rules *rules, const struct run_span
 	if (status != ST_INVALID)
 		return err_set(rules->err, status, "%s: %s%s", run->path,
 			       run->pipeline.wanted ? "pipeline.schedule: " : "", why.text);
-	return run_refuse(rules, "pipeline.schedule",
-			  "%s; %s %" PRId64 " with %s %" PRId64 " would do", why.text,
-			  span->steps_key, good * layout->replicas, span->execution_key, good);
+	return run_fail(rules, "pipeline.schedule",
+			"%s; %s %" PRId64 " with %s %" PRId64 " would do", why.text,
+			span->steps_key, good * layout->replicas, span->execution_key, good);
 }
 
-/* The least depth without backward passes, of which others are multiples. Stages that share an IPU
- * leave Interleaved fewer lines of micro-batches. */
+/* The smallest such depth; valid depths are its multiples. Stages that share an IPU leave
+ * Interleaved fewer parallel micro-batches. */
 static int64_t run_least_depth(const struct run_rules *rules)
 {
 	const struct run_file *run = rules->run;
@@ -822,20 +820,20 @@ static int64_t run_least_depth(const struct run_rules *rules)
 	return multiple > 0 ? multiple : layout->stages;
 }
 
-/* Without data.repeat a set must hold what is asked of it. */
-static enum status run_rule_enough(struct run_rules *rules, const struct run_span *span)
+/* Without data.repeat, the set must have all requested batches. */
+static enum status run_rule_forward_repeat(struct run_rules *rules, const struct run_span *span)
 {
 	int64_t there = run_pass_batches(rules, span->items, span->unit);
 
 	if (rules->run->data.repeat || span->given <= there)
 		return ST_OK;
-	return run_refuse(rules, "data.repeat",
-			  "is false, but %s %" PRId64 " is more than the %" PRId64
-			  " batches of the set; set data.repeat to true, or take fewer steps",
-			  span->steps_key, span->given, there);
+	return run_fail(rules, "data.repeat",
+			"is false, but %s %" PRId64 " is more than the %" PRId64
+			" batches of the set; set data.repeat to true, or take fewer steps",
+			span->steps_key, span->given, there);
 }
 
-/* A mode without backward passes; @span lacks what both have in common. */
+/* Derive a mode without backward passes; completes @span with what both modes share. */
 static enum status run_rule_forward(struct run_rules *rules, struct run_span *span, int64_t *steps,
 				    int64_t *execution)
 {
@@ -850,7 +848,7 @@ static enum status run_rule_forward(struct run_rules *rules, struct run_span *sp
 
 	status = run_rule_steps(rules, span, steps);
 	if (status == ST_OK)
-		status = run_rule_enough(rules, span);
+		status = run_rule_forward_repeat(rules, span);
 	if (status == ST_OK)
 		status = run_rule_execution(rules, span, *steps, execution);
 	if (status == ST_OK)
@@ -858,7 +856,7 @@ static enum status run_rule_forward(struct run_rules *rules, struct run_span *sp
 	return status;
 }
 
-/* The validation of an epoch is the evaluation at its end. */
+/* The validation after an epoch uses the settings of the evaluation. */
 static enum status run_rule_evaluate(struct run_rules *rules)
 {
 	const struct run_file *run = rules->run;
@@ -891,15 +889,15 @@ static enum status run_rule_predict(struct run_rules *rules)
 				&layout->predict_steps_per_execution);
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- applying the rules ---------------------------------------------------------------------- */
 
 static enum status run_rules_apply(struct run_rules *rules)
 {
 	static enum status (*const table[])(struct run_rules *) = {
-		run_rule_stages,   run_rule_work,      run_rule_batch,    run_rule_remainder,
-		run_rule_stateful, run_rule_mapping,   run_rule_ipus,     run_rule_io_tiles,
-		run_rule_pipeline, run_rule_recompute, run_rule_moving,   run_rule_plans,
-		run_rule_fit,      run_rule_repeat,    run_rule_evaluate, run_rule_predict,
+		run_rule_stages,   run_rule_work,      run_rule_batch,      run_rule_remainder,
+		run_rule_stateful, run_rule_mapping,   run_rule_ipus,       run_rule_io_tiles,
+		run_rule_pipeline, run_rule_recompute, run_rule_offloading, run_rule_plans,
+		run_rule_fit,      run_rule_repeat,    run_rule_evaluate,   run_rule_predict,
 	};
 	enum status status = ST_OK;
 

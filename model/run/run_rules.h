@@ -35,8 +35,8 @@ struct run_layout {
 	char *notes;    /* the same, for information */
 };
 
-/* Splits a model if `pipeline.stages` is "auto", because the cost of layers is not known here. Writes
- * the stage of each layer, of @stages in total. */
+/* Splits a model if `pipeline.stages` is "auto", because the cost of layers is not known here.
+ * Writes the stage of each layer, of @stages in total. */
 struct run_splitter {
 	enum status (*split)(void *user, const struct model *model, int stages, int *stage,
 			     struct err *err);

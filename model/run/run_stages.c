@@ -1,5 +1,5 @@
 /*
- * Which layer is in which stage of the pipeline: `pipeline.stages` against the model.
+ * The assignment of layers to pipeline stages: `pipeline.stages` applied to the model.
  *
  * Threading: none.
  */
@@ -11,9 +11,9 @@
 #include "model/layers/layer.h"
 #include "model/run/run_rules.h"
 
-/* Each layer of a Sequential model is in the stage of the one before, or in the next. */
-static enum status run_stage_follows(const struct json_at *item, const struct model *model,
-				     const int *stage, int i, int64_t value, struct err *err)
+/* Check that a layer of a Sequential model is in the stage of the layer before, or in the next. */
+static enum status run_check_stage_order(const struct json_at *item, const struct model *model,
+					 const int *stage, int i, int64_t value, struct err *err)
 {
 	int before = i ? stage[i - 1] : 0;
 
@@ -29,9 +29,9 @@ static enum status run_stage_follows(const struct json_at *item, const struct mo
 	return ST_OK;
 }
 
-/* No model has more stages than layers: greater numbers leave some empty. */
-static enum status run_stage_number(const struct json_at *item, const struct model *model,
-				    int64_t *value, struct err *err)
+/* Read a stage's number. It is below the number of layers: otherwise some stage would be empty. */
+static enum status run_read_stage(const struct json_at *item, const struct model *model,
+				  int64_t *value, struct err *err)
 {
 	enum status status = json_int(item, 0, INT32_MAX, value, err);
 
@@ -55,7 +55,7 @@ static int run_stages_count(const struct model *model, const int *stage)
 static enum status run_stages_list(const struct json_at *at, const struct model *model, int *stage,
 				   struct err *err)
 {
-	/* The layer that joins several outputs need not be said: it is in the last stage. */
+	/* The layer that concatenates several outputs may be omitted: it is in the last stage. */
 	const int said = model->layer_count - (model->output_count > 1);
 	int count = json_count(at), i = 0;
 
@@ -72,9 +72,9 @@ static enum status run_stages_list(const struct json_at *at, const struct model 
 		if (json_is_null(&item))
 			return json_fail(&item, err, "layer \"%s\" needs a stage, not null",
 					 model->layers[i].name);
-		status = run_stage_number(&item, model, &value, err);
+		status = run_read_stage(&item, model, &value, err);
 		if (status == ST_OK && !model->functional)
-			status = run_stage_follows(&item, model, stage, i, value, err);
+			status = run_check_stage_order(&item, model, stage, i, value, err);
 		if (status != ST_OK)
 			return status;
 		stage[i] = (int)value;
@@ -84,9 +84,9 @@ static enum status run_stages_list(const struct json_at *at, const struct model 
 	return ST_OK;
 }
 
-/* Every name of {layer: stage} must be a layer's. */
-static enum status run_stages_names(const struct json_at *at, const struct model *model,
-				    struct err *err)
+/* Check that every name of {layer: stage} is a layer's. */
+static enum status run_check_stage_names(const struct json_at *at, const struct model *model,
+					 struct err *err)
 {
 	enum status status = ST_OK;
 	const char **names;
@@ -113,17 +113,17 @@ static enum status run_stages_names(const struct json_at *at, const struct model
 static enum status run_stages_object(const struct json_at *at, const struct model *model,
 				     int *stage, struct err *err)
 {
-	enum status status = run_stages_names(at, model, err);
+	enum status status = run_check_stage_names(at, model, err);
 	int now = 0;
 
 	for (int i = 0; i < model->layer_count && status == ST_OK; i++) {
-		/* The first layer's stage need not be said: it can be none but 0. */
+		/* The first layer may be omitted: its stage can only be 0. */
 		int next = i ? now + 1 : 0;
 		struct json_at item;
 		int64_t value;
 
 		if (json_child(at, model->layers[i].name, &item)) {
-			status = run_stage_number(&item, model, &value, err);
+			status = run_read_stage(&item, model, &value, err);
 			if (status == ST_OK && !model->functional && value != next)
 				status = json_fail(&item, err,
 						   "the stage that starts at this layer must be "
@@ -152,7 +152,7 @@ static enum status run_stages_auto(const struct json_at *at, const struct run_fi
 		return json_fail(at, err,
 				 "\"auto\" splits the layers over IPUs, but \"ipu\" is null: give "
 				 "ipu.auto_select_ipus, or set pipeline to null too");
-	/* Dealt in turn, at least two stages are on each. */
+	/* If the schedule deals stages to IPUs in turn, each IPU gets at least two. */
 	if (ipu_schedule_row(run->pipeline.schedule)->sharing == IPU_SHARE_IN_TURN)
 		stages *= 2;
 	if (mapping->given)
@@ -192,11 +192,11 @@ static enum status run_stages_read(const struct json_at *at, const struct run_fi
 			 "that starts there) or \"auto\"");
 }
 
-/* ---- rules of all models --------------------------------------------------------------------- */
+/* ---- checks for all forms -------------------------------------------------------------------- */
 
-/* A layer may only depend on its own stage and those before. */
-static enum status run_stages_depend(const struct json_at *at, const struct model *model,
-				     const int *stage, struct err *err)
+/* Check that each layer depends only on its stage and those before. */
+static enum status run_check_stage_dependencies(const struct json_at *at, const struct model *model,
+						const int *stage, struct err *err)
 {
 	for (int i = 0; i < model->layer_count; i++) {
 		const struct model_layer *layer = &model->layers[i];
@@ -217,9 +217,9 @@ static enum status run_stages_depend(const struct json_at *at, const struct mode
 	return ST_OK;
 }
 
-/* Calls of a layer share its parameters, which lie in one stage. */
-static enum status run_stages_calls(const struct json_at *at, const struct model *model,
-				    const int *stage, struct err *err)
+/* Check that all calls of a layer are in one stage, because they share its parameters. */
+static enum status run_check_stage_calls(const struct json_at *at, const struct model *model,
+					 const int *stage, struct err *err)
 {
 	for (int i = 0; i < model->layer_count; i++) {
 		const struct model_layer *layer = &model->layers[i];
@@ -239,7 +239,7 @@ static enum status run_stages_calls(const struct json_at *at, const struct model
 	return ST_OK;
 }
 
-/* The layers of stage @number; *@computes: one of them does more than pass its input on. */
+/* Count the layers of stage @number; *@computes: one of them does more than pass its input on. */
 static int run_stage_layers(const struct model *model, const int *stage, int number, bool *computes)
 {
 	int count = 0;
@@ -252,10 +252,10 @@ static int run_stage_layers(const struct model *model, const int *stage, int num
 	return count;
 }
 
-/* All stages have layers. The loss belongs to the stage of the outputs: one that only passes them
- * through has none to take. */
-static enum status run_stages_filled(const struct json_at *at, const struct model *model,
-				     const int *stage, int stages, struct err *err)
+/* Check that each stage has a layer, and that the last has one that computes: the loss is
+ * computed in the stage of the outputs, and pass-through layers alone produce none. */
+static enum status run_check_stages_filled(const struct json_at *at, const struct model *model,
+					   const int *stage, int stages, struct err *err)
 {
 	struct str missing = {0};
 	enum status status = ST_OK;
@@ -303,10 +303,10 @@ enum status run_stages(const struct run_file *run, const struct model *model,
 		return json_fail(&at, err,
 				 "a pipeline needs at least 2 stages; \"pipeline\": null trains "
 				 "without one");
-	status = run_stages_depend(&at, model, stage, err);
+	status = run_check_stage_dependencies(&at, model, stage, err);
 	if (status == ST_OK)
-		status = run_stages_calls(&at, model, stage, err);
+		status = run_check_stage_calls(&at, model, stage, err);
 	if (status == ST_OK)
-		status = run_stages_filled(&at, model, stage, *stages, err);
+		status = run_check_stages_filled(&at, model, stage, *stages, err);
 	return status;
 }

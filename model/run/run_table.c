@@ -9,7 +9,7 @@
 #define AT(member)                                                                                 \
 	.offset = offsetof(struct run_file, member), .size = sizeof(((struct run_file *)0)->member)
 
-/* An option of pipelines that Keras leaves open by default. */
+/* An option of pipelines for which Keras's default is null. */
 #define MAYBE(name, text)                                                                          \
 	{                                                                                          \
 		.path = "pipeline." #name, .kind = RUN_KEY_MAYBE, .fallback = "null",              \
