@@ -1,5 +1,5 @@
 /*
- * The table of networks, and what all have in common: options, pooling, the classes. No state.
+ * The table of networks, and what they share: options, pooling, the classifier. No state.
  */
 #include "model/applications/application.h"
 
@@ -105,7 +105,7 @@ static const struct application_row *application_find(const struct json_at *at, 
 	return NULL;
 }
 
-/* [224, 224, 3]: what is given, else @input, else the network's own. */
+/* Set the input shape, [224, 224, 3]: the option, otherwise @input, otherwise the network's own. */
 static void read_input(const struct json_at *at, const struct json_at *config,
 		       const struct model_shape *input, struct application *out, struct err *err)
 {
@@ -217,7 +217,7 @@ static int application_pooling(struct application_graph *graph, const struct app
 				       name, false);
 }
 
-/* MobileNets carry alpha and the image's side: "mobilenet_1.00_224". */
+/* MobileNets' names contain alpha and the image's side: "mobilenet_1.00_224". */
 static const char *application_model_name(struct application_graph *graph,
 					  const struct application *a)
 {

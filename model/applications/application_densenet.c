@@ -12,7 +12,7 @@ static int dense_norm_relu(struct application_graph *g, int x, const char *norm,
 	return application_activation(g, x, relu, "relu");
 }
 
-/* Each block adds its channels to those that came in. */
+/* Each unit appends its channels to its input's. */
 static int dense_unit(struct application_graph *g, int input, const char *name)
 {
 	const struct application_conv narrow = {.filters = 4 * DENSENET_GROWTH};

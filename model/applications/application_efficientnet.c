@@ -11,7 +11,7 @@
 #define EFFICIENT_DROP_CONNECT 0.2
 #define EFFICIENT_SQUEEZE      0.25
 
-/* Fan-out scaling, as the reference code has it. */
+/* Fan-out scaling, as in the reference code. */
 #define EFFICIENT_CONV                                                                             \
 	"{\"class_name\":\"VarianceScaling\",\"config\":{\"scale\":2.0,\"mode\":\"fan_out\","      \
 	"\"distribution\":\"truncated_normal\"}}"
@@ -63,7 +63,7 @@ static int efficient_norm_swish(struct application_graph *g, int x, const char *
 	return application_activation(g, x, swish, "swish");
 }
 
-/* Weigh the channels by what the whole image says of them. */
+/* Squeeze and excitation: scale the channels by factors computed from the whole image. */
 static int efficient_squeeze(struct application_graph *g, int x, const struct efficient_block *b,
 			     int64_t filters)
 {

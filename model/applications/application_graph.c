@@ -1,8 +1,8 @@
 /*
  * Keras's JSON of a functional model, built node by node.
  *
- * Threading: a graph belongs to one thread. Ownership: the graph owns its nodes and their configs
- * until application_graph_finish() hands them to the model.
+ * Threading: a graph is used by one thread. Ownership: the graph owns its nodes and their configs
+ * until application_graph_finish() moves them to the model.
  */
 #include "model/applications/application_graph.h"
 
@@ -79,7 +79,7 @@ const char *application_name(struct application_graph *graph, const char *format
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
-/* "ZeroPadding2D" to "zero_padding2d", and a number from the second of the class on. */
+/* "ZeroPadding2D" becomes "zero_padding2d"; from the second of the class on, a number is added. */
 static const char *default_name(struct application_graph *graph, const char *class_name)
 {
 	char base[64];
@@ -163,7 +163,7 @@ static void put_text(struct application_graph *graph, int node, const char *key,
 		graph->status = ST_NOMEM;
 }
 
-/* @text is JSON; NULL: nothing is said. */
+/* @text is JSON; NULL: add nothing. */
 static void put_json(struct application_graph *graph, int node, const char *key, const char *text)
 {
 	cJSON *value;
@@ -183,7 +183,7 @@ static void put_pair(struct application_graph *graph, int node, const char *key,
 	put_json(graph, node, key, application_name(graph, "[%d,%d]", first, second));
 }
 
-/* The sides after a window went over the image. */
+/* Set the image size after a sliding window. */
 static void put_window(struct application_graph *graph, int node, int rows, int columns, int stride,
 		       bool same)
 {
@@ -287,7 +287,7 @@ int application_relu6(struct application_graph *graph, int from, const char *nam
 	return node;
 }
 
-/* Rows and columns more, or fewer (@sign -1), on the sides. */
+/* Grow (@sign 1) or shrink (-1) the image at its sides. */
 static void put_sides(struct application_graph *graph, int node, const char *key, int sign,
 		      struct application_side rows, struct application_side columns)
 {
@@ -425,7 +425,7 @@ void application_stride_pad(const struct application_graph *graph, int from, int
 	*rows = *columns = (struct application_side){half, half};
 	if (graph->status != ST_OK)
 		return;
-	/* An even side loses one row before the image. */
+	/* For an even size, pad one less before the image. */
 	rows->before -= graph->nodes[from].height % 2 == 0;
 	columns->before -= graph->nodes[from].width % 2 == 0;
 }

@@ -1,9 +1,9 @@
 /*
  * Building the JSON that Keras writes for a functional model, layer by layer.
  *
- * A node is a layer's output, named by its number; the graph keeps the shapes of images so that a
- * builder can ask for them. Failures (no memory, an image that has become too small) are kept and
- * come out once, in application_graph_finish(). Layers come out in Keras's own order: by depth, the
+ * A node is a layer's output, identified by its index. The graph stores the shapes of images for
+ * the builders. Failures (out of memory, an image that became too small) are sticky and reported
+ * once, by application_graph_finish(). Layers are written in Keras's order: by depth, the
  * farthest from the output first.
  */
 #ifndef APPLICATION_GRAPH_H
@@ -21,8 +21,8 @@ struct application_node {
 	cJSON *config;
 	int *inputs;
 	int input_count;
-	int64_t height, width, channels; /* of images; 0, 0, features without */
-	int depth, index;                /* Keras's: for the order */
+	int64_t height, width, channels; /* of images; otherwise 0, 0, features */
+	int depth, index;                /* Keras's, for sorting */
 };
 
 struct application_graph {
@@ -31,14 +31,14 @@ struct application_graph {
 	int count;
 	size_t capacity;
 	enum status status; /* the first failure */
-	const char *small;  /* the layer that left nothing of the image */
+	const char *small;  /* the layer whose output image is empty */
 };
 
 struct application_side {
 	int before, after;
 };
 
-/* kernel 0 stands for 1, stride 0 for 1. */
+/* kernel 0 means 1, stride 0 means 1. */
 struct application_conv {
 	int64_t filters;
 	int kernel, stride, rows, columns; /* rows x columns instead of a square kernel */
@@ -51,11 +51,12 @@ void application_graph_init(struct application_graph *graph, int64_t height, int
 			    int64_t channels, int64_t batch);
 void application_graph_fini(struct application_graph *graph);
 
-/* A name in the graph's memory, never NULL. */
+/* Format a name in the graph's memory; never NULL. */
 const char *application_name(struct application_graph *graph, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* All take the input's node and give the new one; @name NULL: Keras's default, "add_1". */
+/* These functions append a layer to node @from and return the new node; @name NULL: Keras's default
+ * name, "add_1". */
 int application_conv(struct application_graph *graph, int from, const char *name,
 		     const struct application_conv *conv);
 int application_depthwise(struct application_graph *graph, int from, const char *name,
@@ -86,23 +87,23 @@ int application_dense(struct application_graph *graph, int from, const char *nam
 int application_flatten(struct application_graph *graph, int from, const char *name);
 int application_reshape(struct application_graph *graph, int from, const char *name,
 			const int64_t *shape, int count);
-/* @per_item: one decision for a whole item, as EfficientNet drops residual branches. */
+/* @per_item: one decision per item, as in EfficientNet's dropping of residual branches. */
 int application_dropout(struct application_graph *graph, int from, const char *name, double rate,
 			bool per_item);
 int application_rescaling(struct application_graph *graph, int from, double scale, double offset);
 int application_normalization(struct application_graph *graph, int from);
 
-/* What TensorFlow's networks pad with before a convolution of stride 2, so that none is lost. */
+/* The padding of TensorFlow's networks before a convolution of stride 2, which keeps all pixels. */
 void application_stride_pad(const struct application_graph *graph, int from, int kernel,
 			    struct application_side *rows, struct application_side *columns);
 
-/* The model whose output is @output. */
+/* Write the model whose output is @output. */
 enum status application_graph_finish(struct application_graph *graph, const char *model_name,
 				     int output, cJSON **out, struct err *err);
 
-/* ---- for the files of the graph -------------------------------------------------------------- */
+/* ---- internal: for the graph's sources ------------------------------------------------------- */
 
-/* Append @item, which is handed over; false: there is no memory. */
+/* Append @item, taking ownership; false: out of memory. */
 bool application__append(cJSON *list, cJSON *item);
 /* The same for numbers. */
 bool application__append_numbers(cJSON *list, const int64_t *values, int count);

@@ -3,7 +3,7 @@
  */
 #include "model/applications/application_nets.h"
 
-/* Convolution, normalisation without a scale, ReLU; under Keras's default names. */
+/* Convolution, normalisation without scale, ReLU; with Keras's default names. */
 static int inception_unit(struct application_graph *g, int x, int64_t filters, int rows,
 			  int columns)
 {
@@ -68,7 +68,7 @@ static int inception_to_17(struct application_graph *g, int x)
 	return inception_mixed(g, 3, (int[]){three, twice, pool}, 3);
 }
 
-/* mixed4 to mixed7: 17 x 17, with 7 x 7 taken apart */
+/* mixed4 to mixed7: 17 x 17, with 7 x 7 convolutions factorized */
 static int inception_b(struct application_graph *g, int x, int number, int64_t filters)
 {
 	int one = inception_unit(g, x, 192, 1, 1), seven, twice, pool;
@@ -98,7 +98,7 @@ static int inception_to_8(struct application_graph *g, int x)
 	return inception_mixed(g, 8, (int[]){three, seven, pool}, 3);
 }
 
-/* A 1 x 3 beside a 3 x 1 convolution. */
+/* A 1 x 3 and a 3 x 1 convolution in parallel. */
 static int inception_cross(struct application_graph *g, int x, const char *name)
 {
 	int wide = inception_unit(g, x, 384, 1, 3);

@@ -62,7 +62,7 @@ int application_mobilenet_top(struct application_graph *graph, const struct appl
 
 /* ---- version 2 ------------------------------------------------------------------------------- */
 
-/* The multiple of 8 next to @value, never more than a tenth below it. */
+/* The multiple of 8 nearest to @value, but at most a tenth below it. */
 static int64_t round_to_8(double value)
 {
 	int64_t rounded = (int64_t)(value + 4.0) / 8 * 8;
@@ -81,7 +81,7 @@ static int v2_norm(struct application_graph *g, int x, const char *name)
 	return application_norm(g, x, name, MOBILENET_V2_EPSILON, MOBILENET_V2_MOMENTUM, true);
 }
 
-/* Widen to @filters; the first block does not. */
+/* Expand to @filters channels; not used by the first block. */
 static int v2_expand(struct application_graph *g, int x, const char *prefix, int64_t filters)
 {
 	const struct application_conv conv = {.filters = filters, .same = true};

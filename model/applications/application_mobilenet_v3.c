@@ -1,7 +1,7 @@
 /*
  * MobileNetV3 (Howard et al. 2019), with the names and sizes of keras.applications since TensorFlow
- * 2.9, minimalistic ones left out. What Keras writes as x + 3 and x / 6 are Rescaling layers here.
- * No state.
+ * 2.9, without the minimalistic variants. Keras's x + 3 and x / 6 are Rescaling layers here. No
+ * state.
  */
 #include "common/mem.h"
 #include "model/applications/application_nets.h"
@@ -13,10 +13,10 @@
 struct v3_block {
 	double expand; /* times the block's channels */
 	int filters, kernel, stride;
-	bool squeeze, swish; /* swish: hard_swish in the place of ReLU */
+	bool squeeze, swish; /* swish: hard_swish instead of ReLU */
 };
 
-/* The multiple of 8 next to @value, never more than a tenth below it. */
+/* The multiple of 8 nearest to @value, but at most a tenth below it. */
 static int64_t v3_depth(double value)
 {
 	int64_t rounded = (int64_t)(value + 4.0) / 8 * 8;
@@ -52,7 +52,7 @@ static int v3_norm(struct application_graph *g, int x, const char *prefix, const
 				V3_EPSILON, V3_MOMENTUM, true);
 }
 
-/* Weigh the channels by what the whole image says of them. */
+/* Squeeze and excitation: scale the channels by factors computed from the whole image. */
 static int v3_squeeze(struct application_graph *g, int input, const char *prefix)
 {
 	const int64_t filters = v3_channels(g, input);
@@ -165,7 +165,7 @@ int application_mobilenet_v3_large(struct application_graph *graph,
 int application_mobilenet_v3_top(struct application_graph *graph, const struct application_row *row,
 				 int from, int64_t classes, const char *activation)
 {
-	/* The layer before the classes; an alpha up to 1 leaves it as it is. */
+	/* The layer before the classifier; an alpha up to 1 does not change it. */
 	const struct application_conv point = {
 		.filters = (int64_t)row->width, .same = true, .bias = true};
 	const struct application_conv logits = {.filters = classes, .same = true, .bias = true};

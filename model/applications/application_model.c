@@ -1,8 +1,8 @@
 /*
- * From a graph of nodes to the JSON of a model: Keras's order of layers, and the links between
- * them.
+ * Converting a graph of nodes to the JSON of a model: Keras's order of layers, and their
+ * connections.
  *
- * Threading and ownership: the graph's.
+ * Threading and ownership: see application_graph.c.
  */
 #include <stdlib.h>
 
@@ -10,7 +10,8 @@
 #include "common/sorted.h"
 #include "model/applications/application_graph.h"
 
-/* Keras numbers layers as it comes to them from the output, the first input's branch first. */
+/* Like Keras, number layers in depth-first order from the output, the first input's branch
+ * first. */
 static enum status number_layers(struct application_graph *graph, int output)
 {
 	int *stack, top = 0, number = 0, edges = 1;
@@ -35,7 +36,7 @@ static enum status number_layers(struct application_graph *graph, int output)
 	}
 	mem_free(stack);
 
-	/* Inputs stand before their consumers. */
+	/* Inputs precede their consumers. */
 	for (int i = graph->count - 1; i >= 0; i--)
 		for (int k = 0; k < graph->nodes[i].input_count; k++) {
 			struct application_node *from = &graph->nodes[graph->nodes[i].inputs[k]];

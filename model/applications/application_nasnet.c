@@ -1,16 +1,16 @@
 /*
- * NASNet-A (Zoph et al. 2018), with the names and sizes of keras.applications. A cell takes the
- * outputs of the two cells before it, of which the older is first brought to the size of the newer.
- * No state.
+ * NASNet-A (Zoph et al. 2018), with the names and sizes of keras.applications. A cell reads the
+ * outputs of the two cells before it; the older one is first adjusted to the size of the newer. No
+ * state.
  */
 #include "model/applications/application_nets.h"
 
 #define NASNET_MOMENTUM 0.9997
 #define NASNET_EPSILON  1e-3
 
-/* What a cell is built from and called by. */
+/* The inputs, width and name of a cell. */
 struct nasnet_cell {
-	int newer, older; /* outputs of the cells before; older -1: there is none */
+	int newer, older; /* outputs of the two cells before; older -1: none */
 	int64_t filters;
 	const char *id; /* "stem_1", "reduce_4", "5" */
 };
@@ -64,7 +64,8 @@ static int nasnet_separable(struct application_graph *g, int x, const struct nas
 	return nasnet_norm(g, x, application_name(g, "separable_conv_2_bn_%s", id));
 }
 
-/* Every second pixel, from the first and from the second on, half of the filters each. */
+/* Subsample by 2 twice, from the first and from the second pixel on, with half of the filters
+ * each. */
 static int nasnet_halve(struct application_graph *g, const struct nasnet_cell *cell)
 {
 	const struct application_side begin = {1, 0}, end = {0, 1};
@@ -83,7 +84,7 @@ static int nasnet_halve(struct application_graph *g, const struct nasnet_cell *c
 	return nasnet_norm(g, x, cell_name(g, "adjust_bn", cell));
 }
 
-/* The older output as large and as deep as the cell works. */
+/* Adjust the older output to the cell's size and channels. */
 static int nasnet_adjust(struct application_graph *g, const struct nasnet_cell *cell)
 {
 	const struct application_node *newer = &g->nodes[cell->newer], *older;
@@ -168,7 +169,7 @@ static int nasnet_reduction(struct application_graph *g, const struct nasnet_cel
 	return application_merge(g, "Concatenate", cell_name(g, "reduction_concat", cell), all, 4);
 }
 
-/* Add the cell; its output becomes the newer one of the next. */
+/* Add the cell and make its output the newer input of the next. */
 static void nasnet_step(struct application_graph *g, struct nasnet_cell *cell,
 			int (*build)(struct application_graph *g, const struct nasnet_cell *cell))
 {

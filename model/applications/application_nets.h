@@ -6,27 +6,27 @@
 
 #include "model/applications/application_graph.h"
 
-/* What may differ between two networks of a family. */
+/* The parameters in which the networks of a family differ. */
 struct application_row {
 	const char *name;       /* "ResNet50" */
 	const char *model_name; /* Keras's model.name; MobileNets add alpha and the image's side */
-	/* Adds the body from @input on and returns its last node. */
+	/* Add the body after @input and return its last node. */
 	int (*body)(struct application_graph *graph, const struct application_row *row, int input,
 		    double alpha);
-	/* From the body to the classes; NULL: global pooling "avg_pool" and Dense "predictions". */
+	/* Add the classifier; NULL: global pooling "avg_pool" and Dense "predictions". */
 	int (*top)(struct application_graph *graph, const struct application_row *row, int from,
 		   int64_t classes, const char *activation);
 	int64_t side;  /* of the default image */
-	int64_t least; /* the smallest side that Keras takes without the top */
-	/* ResNet, DenseNet: by stack; VGG: convolutions of blocks 3 to 5; NASNet: cells of a stack,
-	 * filters of the stem and of the first stack's cells, and whether the cell behind a
-	 * reduction looks past it. */
+	int64_t least; /* the smallest side that Keras accepts without the top */
+	/* ResNet, DenseNet: blocks per stack. VGG: convolutions of blocks 3 to 5. NASNet: cells
+	 * of a stack, filters of the stem, filters of the first stack's cells, and whether the
+	 * cell after a reduction skips it as its older input. */
 	int blocks[4];
 	double width, depth; /* EfficientNet's coefficients; width: MobileNetV3's last channels */
-	double dropout;      /* before the classes */
+	double dropout;      /* before the classifier */
 	bool takes_alpha;    /* MobileNets */
-	bool narrows;        /* alpha is 1 at most, and not in the name: MobileNetV3 */
-	bool pool_has_name;  /* without the top: "avg_pool" or Keras's default name */
+	bool narrows;        /* alpha is at most 1 and not part of the name: MobileNetV3 */
+	bool pool_has_name;  /* name without the top: "avg_pool" instead of Keras's default */
 };
 
 int application_resnet(struct application_graph *graph, const struct application_row *row,

@@ -31,7 +31,7 @@ static int resnet_conv(struct application_graph *g, int x, const char *block, in
 	return application_conv(g, x, application_name(g, "%s_%d_conv", block, number), conv);
 }
 
-/* Convolution, normalisation, and ReLU where @relu. */
+/* Convolution, normalisation and, if @relu, ReLU. */
 static int resnet_unit(struct application_graph *g, int x, const char *block, int number, bool relu,
 		       const struct application_conv *conv)
 {
@@ -92,7 +92,7 @@ static int resnet_block2(struct application_graph *g, int x, const struct resnet
 				 (int[]){shortcut, x}, 2);
 }
 
-/* 7x7 of stride 2; pooling follows. */
+/* 7x7 with stride 2, before the pooling. */
 static int resnet_stem(struct application_graph *g, int x, bool norm)
 {
 	const struct application_conv conv = {
@@ -111,14 +111,14 @@ static int resnet_stem(struct application_graph *g, int x, bool norm)
 
 typedef int (*resnet_adder)(struct application_graph *g, int x, const struct resnet_block *b);
 
-/* Four stacks of @blocks. One takes its stride in its first block, if it is not the first stack; in
- * version 2 (@late) in its last block, if it is not the last stack. */
+/* Four stacks of @blocks. The stride of a stack is in its first block, except in the first
+ * stack; in version 2 (@late) it is in the last block, except in the last stack. */
 static int resnet_stacks(struct application_graph *g, int x, const int *blocks, bool late,
 			 resnet_adder add)
 {
 	for (int stack = 0; stack < RESNET_STACKS; stack++) {
 		const int strided = late ? blocks[stack] : 1;
-		const int whole = late ? RESNET_STACKS - 1 : 0; /* the stack without a stride */
+		const int whole = late ? RESNET_STACKS - 1 : 0; /* the stack with stride 1 */
 
 		for (int i = 1; i <= blocks[stack]; i++) {
 			const struct resnet_block block = {

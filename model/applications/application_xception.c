@@ -8,7 +8,7 @@ static const char *xception_name(struct application_graph *g, int block, const c
 	return application_name(g, "block%d_%s", block, part);
 }
 
-/* Separable convolution @number of a block, normalised; ReLU before it where @before. */
+/* Separable convolution @number of a block, normalised; preceded by ReLU if @before. */
 static int xception_unit(struct application_graph *g, int x, int block, int number, int64_t filters,
 			 bool before)
 {
@@ -21,7 +21,7 @@ static int xception_unit(struct application_graph *g, int x, int block, int numb
 	return application_norm(g, x, application_name(g, "%s_bn", name), 0, 0, true);
 }
 
-/* Two units and a pool beside a convolution of stride 2. */
+/* Two units and a pool, in parallel to a convolution of stride 2. */
 static int xception_down(struct application_graph *g, int input, int block, int64_t first,
 			 int64_t filters)
 {

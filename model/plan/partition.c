@@ -1,6 +1,6 @@
 /*
- * The model as units that the search for the best split can cut between: lowered once as one stage,
- * planned, summed up by layer, with the tensors that would cross each cut.
+ * The model as units between which the search for the best split can cut: lowered once as one
+ * stage, planned, summed up by layer, with the tensors that would cross each cut.
  */
 #include "model/plan/partition.h"
 
@@ -25,7 +25,7 @@ struct partitioner {
 	const struct run_data *data;
 	struct ipu_target target;
 	struct ipu_planner *planner;
-	bool lent; /* the planner is a device's */
+	bool lent; /* the planner belongs to a device */
 	struct optimizer optimizer;
 };
 
@@ -42,7 +42,7 @@ enum status partitioner_new(struct partitioner **out, const struct run_file *run
 	partitioner->run = run;
 	partitioner->data = data;
 	status = ipu_target_get(run->ipu.target, run->ipu.tiles_per_ipu, &partitioner->target, err);
-	/* What is planned has the tiles that the I/O tiles leave. */
+	/* Operations are planned for the tiles that are not I/O tiles. */
 	partitioner->target.tiles -= run->ipu.io_tiles.num_io_tiles;
 	if (status == ST_OK && partitioner->target.tiles < 1)
 		status = err_set(err, ST_INVALID,
@@ -84,12 +84,13 @@ struct measured {
 	struct ipu_unit *units;
 	struct ipu_flow *flows;
 	int flow_count;
-	int hint; /* the layer found last: operations of a layer lie together */
+	int hint; /* the layer found last: operations of a layer are adjacent */
 	struct arena arena;
 };
 
 /*
- * The position of the layer that is called so; operations of no layer are the last one's: losses.
+ * The position of the layer named @layer. Operations without a layer (losses) count to the last
+ * one.
  */
 static int position_of(struct measured *measured, const char *layer)
 {
@@ -104,7 +105,7 @@ static int position_of(struct measured *measured, const char *layer)
 	return count - 1;
 }
 
-/* The layer whose time an operation takes. What brings the infeed into place is the first's. */
+/* The layer to which an operation's time counts; rearranging the infeed counts to the first. */
 static int unit_of(struct measured *measured, int node)
 {
 	const struct ipu_node *of = &measured->graph.nodes[node];
@@ -139,8 +140,9 @@ static void sum_cycles(struct measured *measured)
 	}
 }
 
-/* Images are streamed to the first layer, labels and what they weigh to the last. IPUs of one link
- * to the host wait for one another; through I/O tiles batches come beside the programs. */
+/* Set the host cycles: inputs are streamed to the first layer, labels and weights to the last. IPUs
+ * that share a link to the host wait for one another; with I/O tiles, batches are streamed in
+ * parallel to the programs. */
 static void sum_host(struct measured *measured, int stages)
 {
 	const struct ipu_target *target = &measured->by->target;
@@ -201,7 +203,7 @@ static bool shares_queue(const struct model_layer *a, const struct model_layer *
 	return !strcmp(a->outfeed_queue, b->outfeed_queue);
 }
 
-/* The last layer that must be in the stage of MaybeOutfeed @i because of what they share. */
+/* The last layer that must be in the stage of MaybeOutfeed @i because they share a queue. */
 static int last_joined(const struct model *model, int i)
 {
 	const struct model_layer *layer = &model->layers[i];
@@ -218,8 +220,8 @@ static int last_joined(const struct model *model, int i)
 	return last;
 }
 
-/* What one MaybeOutfeed sees waits in a queue for the final one. Stages have queues of their own,
- * so the two share a stage, as do all that name the same queue. */
+/* A queue collects the tensors of MaybeOutfeeds until the final one. Queues belong to a stage,
+ * so all of them must be in one stage, as must all that name the same queue. */
 static void join_outfeeds(struct measured *measured)
 {
 	for (int i = 0; i < measured->model->layer_count; i++) {
@@ -230,7 +232,7 @@ static void join_outfeeds(struct measured *measured)
 	}
 }
 
-/* Calls of a layer share its parameters, which lie in one stage. */
+/* Calls of a layer share its parameters, so they must be in one stage. */
 static void join_calls(struct measured *measured)
 {
 	const struct model *model = measured->model;
@@ -243,15 +245,15 @@ static void join_calls(struct measured *measured)
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
-/* Of a micro-batch, and passed on or kept: what a stage stashes, see ipu_stash.h. */
+/* Whether it is a tensor of a micro-batch that a stage passes on or stashes; see ipu_stash.h. */
 static bool is_flow(enum ipu_tensor_kind kind)
 {
 	return kind == IPU_TENSOR_INPUT || kind == IPU_TENSOR_ACTIVATION || kind == IPU_TENSOR_KEPT;
 }
 
-/* Which operations read each tensor: a list for each, in rows of one array. */
+/* The operations that read each tensor: ranges of one array. */
 struct readers {
-	int *first; /* by tensor, and one more */
+	int *first; /* by tensor, plus one */
 	int *node;
 };
 
@@ -278,7 +280,7 @@ static int find_readers(struct measured *measured, struct readers *out)
 	return 0;
 }
 
-/* @seen: a mark for each layer, for this function alone. */
+/* @seen: scratch, a flag per layer. */
 static int add_flow(struct measured *measured, const struct readers *readers, int tensor,
 		    bool *seen)
 {
@@ -332,7 +334,7 @@ static enum status find_flows(struct measured *measured, struct err *err)
 
 /* ---- measuring ------------------------------------------------------------------------------- */
 
-/* What is measured: of training, else of the evaluation; a prediction measures nothing. */
+/* Read losses and metrics: of training, or else of the evaluation; a prediction has none. */
 static enum status read_measured(struct measured *measured, struct lower_request *lowered,
 				 struct err *err)
 {
@@ -432,13 +434,13 @@ static void set_params(struct ipu_partition_params *params, const struct measure
 	};
 }
 
-static enum status split_make(struct partition_split **out, struct ipu_partition *partition,
-			      const struct measured *measured,
-			      const struct ipu_partition_params *params, struct err *err)
+static enum status create_split(struct partition_split **out, struct ipu_partition *partition,
+				const struct measured *measured,
+				const struct ipu_partition_params *params, struct err *err)
 {
 	const struct run_file *run = measured->by->run;
 	const double us_cycle = US_PER_S / measured->by->target.clock_hz;
-	/* What is not trained goes on for so long that ramps do not count. */
+	/* Evaluation and prediction run long enough that ramps do not count. */
 	const int64_t microbatches = run->fit.wanted && run->accumulation.wanted
 					     ? run->accumulation.steps_per_replica
 					     : 1000000;
@@ -461,7 +463,7 @@ static enum status split_make(struct partition_split **out, struct ipu_partition
 	return ST_OK;
 }
 
-/* @first: of each stage; NULL: the best. */
+/* @first: the first layer of each stage; NULL: find the best split. */
 static enum status split_new(struct partition_split **out, struct partitioner *partitioner,
 			     const struct model *model, int stages, const int *first,
 			     struct err *err)
@@ -486,7 +488,7 @@ static enum status split_new(struct partition_split **out, struct partitioner *p
 			err_prefix(err, "%s: pipeline.stages: \"auto\"", partitioner->run->path);
 	}
 	if (status == ST_OK)
-		status = split_make(out, partition, &measured, &params, err);
+		status = create_split(out, partition, &measured, &params, err);
 	if (status != ST_OK)
 		ipu_partition_free(partition);
 	ipu_executable_free(measured.executable);

@@ -1,9 +1,9 @@
 /*
- * A model's layers split into the stages of a pipeline: the best split by the planner's costs, and
- * what any other costs beside it.
+ * Splitting a model's layers into the stages of a pipeline: the best split by the planner's costs,
+ * and the cost of any other split for comparison.
  *
- * What a layer costs does not depend on the stage it is in, so the model is lowered as one stage
- * and its plans are summed up by layer. Threads: none.
+ * The cost of a layer does not depend on its stage, so the model is lowered as one stage and the
+ * plans are summed up by layer. Threads: none.
  */
 #ifndef PARTITION_H
 #define PARTITION_H
@@ -15,20 +15,20 @@
 #include "model/run/run_data.h"
 #include "model/run/run_file.h"
 
-/* A split, and what it costs: simulated. */
+/* A split and its (simulated) cost. */
 struct partition_split {
 	struct ipu_partition *partition; /* units are layers, by position */
-	const char **first_layer;        /* the name of each stage's; names are the model's */
-	bool best;                       /* partition_best()'s */
+	const char **first_layer;        /* first layer's name, by stage; names are the model's */
+	bool best;                       /* made by partition_best() */
 	double slowest_us;               /* of the slowest stage, per micro-batch */
-	/* A batch on every replica, in the long run, if all stages were as slow as the slowest. */
+	/* A batch on every replica in steady state, if all stages were as slow as the slowest. */
 	double step_us;
 };
 
 void partition_split_free(struct partition_split *split); /* accepts NULL */
 
-/* The plans of a run's layers, made once for all that is asked. @run and @data outlive it, and so
- * does @like, a device whose plans it goes on with where its tiles are the same; NULL: none. */
+/* The plans of a run's layers, made once for all queries. @run and @data must outlive it; so must
+ * @like, a device whose cached plans it reuses if its tiles are the same (NULL: none). */
 struct partitioner;
 struct plan_device;
 
@@ -37,19 +37,19 @@ enum status partitioner_new(struct partitioner **out, const struct run_file *run
 			    struct err *err);
 void partitioner_free(struct partitioner *partitioner); /* accepts NULL */
 
-/* The best split of @model into @stages; writes the stage of each layer to @stage (NULL: not
- * wanted). Outfeed layers of one queue stay together. Fails with ST_INVALID where so many stages
- * cannot be. */
+/* Find the best split of @model into @stages; writes the stage of each layer to @stage (may be
+ * NULL). Outfeed layers of one queue stay together. Fails with ST_INVALID if the model cannot be
+ * split into that many stages. */
 enum status partition_best(struct partition_split **out, struct partitioner *partitioner,
 			   const struct model *model, int stages, int *stage, struct err *err);
 
-/* What the split @stage costs, by layer and ascending. */
+/* Compute the cost of the split @stage (by layer, ascending). */
 enum status partition_given(struct partition_split **out, struct partitioner *partitioner,
 			    const struct model *model, int stages, const int *stage,
 			    struct err *err);
 
-/* In a sentence, ended by a newline: where its stages begin and what the slowest takes; another
- * where it does not fit memory. @what: whose it is. */
+/* Append a sentence with a newline: where the stages begin and the time of the slowest; a second
+ * sentence if the split does not fit into memory. @what: whose split it is. */
 void partition_split_describe(const struct partition_split *split, const char *what,
 			      struct str *out);
 

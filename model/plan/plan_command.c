@@ -1,7 +1,8 @@
 /*
- * The command ipu-plan: picks the subcommand; --help, man page and completions from their tables.
+ * The command ipu-plan: dispatches subcommands; builds --help, man page and completions from their
+ * tables.
  *
- * Threading: none. Prints, as the front end does.
+ * Threading: none. Prints, like the front end.
  */
 #include "model/plan/plan_command.h"
 
@@ -40,7 +41,7 @@ static bool has_option(const struct cli_option *options, size_t count, const cha
 	return false;
 }
 
-/* "(model, schedule) HELP": the subcommands that have @option, and its text. */
+/* Return "(model, schedule) HELP": the subcommands that have @option, and its text. */
 static const char *option_help(const struct cli_option *option, struct arena *arena)
 {
 	const char *help = "";
@@ -55,7 +56,7 @@ static const char *option_help(const struct cli_option *option, struct arena *ar
 	return help ? arena_printf(arena, "(%s) %s", help, option->help) : NULL;
 }
 
-/* Every subcommand's options, each name once. */
+/* Collect the options of all subcommands, each name once. */
 static size_t all_options(struct cli_option out[OPTIONS_MOST], struct arena *arena)
 {
 	size_t used = 0;
@@ -76,7 +77,7 @@ static size_t all_options(struct cli_option out[OPTIONS_MOST], struct arena *are
 	return used;
 }
 
-/* The texts that list the subcommands: one of them each, by what it puts in. */
+/* Build a text that lists the subcommands: @before, and what @put appends for each. */
 static char *join(struct arena *arena, const char *before,
 		  void (*put)(struct str *text, const struct plan_subcommand *sub))
 {
@@ -125,7 +126,7 @@ static const struct cli_command *subcommand_at(size_t at)
 }
 
 /* ipu-plan as a whole: for --help without the subcommands' options, for man page and completions
- * with them. Texts are @arena's; without memory some are left out. */
+ * with them. Texts are in @arena; some are left out if memory runs out. */
 static struct cli_command whole_command(struct cli_option options[OPTIONS_MOST],
 					struct arena *arena, bool with_options)
 {
@@ -149,7 +150,7 @@ static bool asks_help(const char *word)
 	return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
 }
 
-/* --help, --version, --man and --completion of the whole: done? */
+/* Handle --help, --version, --man and --completion of the whole command; true if there was one. */
 static bool standard_request(int argc, char **argv)
 {
 	struct cli_option options[OPTIONS_MOST];
@@ -167,7 +168,7 @@ static bool standard_request(int argc, char **argv)
 
 /* ---- subcommands ----------------------------------------------------------------------------- */
 
-static const struct plan_subcommand *find(const char *name)
+static const struct plan_subcommand *find_subcommand(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_LEN(SUBCOMMANDS); i++)
 		if (strcmp(SUBCOMMANDS[i]->name, name) == 0)
@@ -175,8 +176,8 @@ static const struct plan_subcommand *find(const char *name)
 	return NULL;
 }
 
-/* Why argv[1] is no subcommand. */
-static enum status refuse(int argc, char **argv, struct err *err)
+/* Report why argv[1] is not a subcommand. */
+static enum status report_unknown(int argc, char **argv, struct err *err)
 {
 	const char *names[ARRAY_LEN(SUBCOMMANDS)], *nearest;
 	struct cli_argument argument;
@@ -185,7 +186,7 @@ static enum status refuse(int argc, char **argv, struct err *err)
 	bool more;
 	enum status status = ST_OK;
 
-	/* The walk knows best what is wrong with an option. */
+	/* For an option, cli_next() gives the most precise error. */
 	cli_begin(&walk, &COMMAND, argc, argv, false);
 	if (argc > 1 && argv[1][0] == '-')
 		status = cli_next(&walk, &argument, &more, err);
@@ -210,7 +211,7 @@ static enum status refuse(int argc, char **argv, struct err *err)
 	return status;
 }
 
-/* What was printed is there: a full disk is no answer. */
+/* Fail if the output could not be written, for example on a full disk. */
 static enum status check_written(FILE *out, struct err *err)
 {
 	errno = 0;
@@ -227,8 +228,8 @@ static int finish(const struct cli_command *command, enum status status, struct 
 	return status == ST_OK ? 0 : cli_fail(command, err);
 }
 
-static int run(const struct plan_subcommand *sub, int argc, char **argv,
-	       const struct plan_trainer *trainer)
+static int run_subcommand(const struct plan_subcommand *sub, int argc, char **argv,
+			  const struct plan_trainer *trainer)
 {
 	struct err err = {ST_OK, ""};
 
@@ -238,7 +239,7 @@ static int run(const struct plan_subcommand *sub, int argc, char **argv,
 			return finish(&sub->command, ST_OK, &err);
 		}
 	}
-	/* The other standard requests are about the whole command. */
+	/* The other standard requests are for the whole command. */
 	if (standard_request(argc, argv))
 		return finish(&COMMAND, ST_OK, &err);
 	return finish(&sub->command, sub->run(argc, argv, trainer, stdout, &err), &err);
@@ -246,14 +247,14 @@ static int run(const struct plan_subcommand *sub, int argc, char **argv,
 
 int plan_command(int argc, char **argv, const struct plan_trainer *trainer)
 {
-	const struct plan_subcommand *sub = argc > 1 ? find(argv[1]) : NULL;
+	const struct plan_subcommand *sub = argc > 1 ? find_subcommand(argv[1]) : NULL;
 	struct err err = {ST_OK, ""};
 
 	if (sub)
-		return run(sub, argc - 1, argv + 1, trainer);
+		return run_subcommand(sub, argc - 1, argv + 1, trainer);
 	if (standard_request(argc, argv))
 		return finish(&COMMAND, ST_OK, &err);
-	refuse(argc, argv, &err);
+	report_unknown(argc, argv, &err);
 	return cli_fail(&COMMAND, &err);
 }
 
@@ -309,7 +310,7 @@ enum status plan_read_words(const struct cli_command *command, int argc, char **
 		} else if (!argument.name && !words->run_path) {
 			words->run_path = argument.value;
 		} else if (!argument.option) {
-			/* The run file knows which of its flags take a value. */
+			/* Only the run file knows which of its flags take a value. */
 			words->words[words->count++] = argv[from];
 			walk.at = from + 1;
 		}

@@ -1,7 +1,8 @@
 /*
- * The command ipu-plan: questions to the simulated IPU that need no training.
+ * The command ipu-plan: queries to the simulated IPU that need no training.
  *
- * Each question is a subcommand, one row of a table in plan_command.c; its file exports the row.
+ * Each query is a subcommand, one row of a table in plan_command.c; its source file exports the
+ * row.
  */
 #ifndef PLAN_COMMAND_H
 #define PLAN_COMMAND_H
@@ -12,22 +13,22 @@
 #include "common/err.h"
 #include "model/plan/plan_run.h"
 
-/* What planning asks of the side that trains, which this room does not know. */
+/* What planning needs from the trainer, which this room does not know. */
 struct plan_trainer {
 	const struct run_checks *checks; /* of the run file */
 	/*
-	 * The data that @run names, counted and measured but not opened; what of the run file the
-	 * trainer alone reads is checked on the way.
+	 * Describe the data that @run names: count and measure them without opening them. Also
+	 * checks the parts of the run file that only the trainer reads.
 	 */
 	enum status (*describe)(struct run_data *out, const struct run_file *run, struct err *err);
-	/* Bytes of the report that looking at tensors will take, within their budget. */
+	/* Bytes that captured tensors will take in the report, within their budget. */
 	enum status (*looking)(double *bytes, const struct plan_run *plan, struct err *err);
-	/* Microseconds that this machine takes to prepare a batch of the run's data. */
+	/* Measure the microseconds that this machine needs to prepare a batch of the run's data. */
 	enum status (*measure_input)(double *us, const struct run_file *run, struct err *err);
 };
 
-/* A subcommand. Options of the same name in several subcommands mean the same, so that completion
- * and man page can list them once. */
+/* A subcommand. Options of the same name must have the same meaning in all subcommands, because
+ * completion and man page list them once. */
 struct plan_subcommand {
 	const char *name;           /* "schedule" */
 	struct cli_command command; /* its --help; command.name is "ipu-plan schedule" */
@@ -36,7 +37,7 @@ struct plan_subcommand {
 			   struct err *err);
 };
 
-/* Of --target, in all subcommands alike. */
+/* Shared by --target of all subcommands. */
 #define PLAN_TARGETS     "ipu1 ipu2 ipu21 c600"
 #define PLAN_TARGET_HELP "The kind of IPU: ipu1 (Mk1), ipu2 (Mk2), ipu21 (Bow) or c600"
 
@@ -47,14 +48,14 @@ extern const struct plan_subcommand plan_model;
 extern const struct plan_subcommand plan_scale;
 extern const struct plan_subcommand plan_schedule;
 
-/* Walk @argv of a subcommand that takes options alone: @read gets each of them. */
+/* Parse @argv of a subcommand that has only options; calls @read for each. */
 typedef enum status (*plan_read_fn)(void *request, const struct cli_argument *argument,
 				    struct err *err);
 enum status plan_read_options(const struct cli_command *command, int argc, char **argv,
 			      plan_read_fn read, void *request, struct err *err);
 
-/* A run file with its own words, which the run file's table knows. `words` has room for more that
- * the subcommand adds. */
+/* A run file with its flags and overrides. `words` has room for PLAN_WORDS_MORE that the subcommand
+ * may append. */
 struct plan_words {
 	const char *run_path;
 	char **words;
@@ -62,20 +63,21 @@ struct plan_words {
 };
 #define PLAN_WORDS_MORE 4
 
-/* @argv of a subcommand that takes RUN, its flags and its keys; --target stands for --ipu.target,
- * other options of the table are put into @request. Free words->words whatever comes. */
+/* Parse @argv of a subcommand that accepts RUN, its flags and its keys. --target means
+ * --ipu.target; other options of the table are stored in @request. Free words->words even on
+ * failure. */
 enum status plan_read_words(const struct cli_command *command, int argc, char **argv,
 			    struct plan_words *words, void *request, struct err *err);
-/* The run file and what its data are like; @plan needs plan_run_fini() in any case. */
+/* Read the run file and describe its data; call plan_run_fini() on @plan even on failure. */
 enum status plan_read_run(struct plan_run *plan, struct run_data *data,
 			  const struct plan_words *words, const struct plan_trainer *trainer,
 			  struct err *err);
 
-/* Everything behind main(): returns the exit code. 0 done, 1 the work failed, 2 the request was
- * wrong. */
+/* The main() of the command; returns the exit code: 0 success, 1 the work failed, 2 the request was
+ * invalid. */
 int plan_command(int argc, char **argv, const struct plan_trainer *trainer);
 
-/* How wide text on @out may be: @given if positive, else the terminal's width, 80 elsewhere. */
+/* Width of text on @out: @given if positive, otherwise the terminal's width, or 80. */
 int plan_width(FILE *out, int given);
 
 #endif /* PLAN_COMMAND_H */

@@ -1,6 +1,6 @@
 /*
- * Figures of a compiled run, and the size of the report to come: rows by table, times what a row of
- * it takes in the file, its index included. Pure functions of the plan: one thread.
+ * Figures of a compiled run, and the estimated size of its report: the rows of each table times the
+ * bytes of a row in the file, including its index. Pure functions of the plan: one thread.
  */
 #include "model/plan/plan_figures.h"
 
@@ -43,7 +43,8 @@ static int64_t update_cycles(const struct ipu_timeline *timeline)
 	return last > first ? last - first : 0;
 }
 
-/* Of a step: the update's share and that of each micro-batch, on the IPU that takes longest. */
+/* Cycles of collectives in a step: the update's share and those of a micro-batch, on the IPU that
+ * takes longest. */
 static double collective_cycles(const struct plan_run *plan)
 {
 	double most = 0;
@@ -60,7 +61,7 @@ static double collective_cycles(const struct plan_run *plan)
 	return most;
 }
 
-/* The device's and the fixed part of an execution on one side, the input on the other. */
+/* An execution takes the device's time plus the fixed host cost, or the input's time if longer. */
 static void set_execution(struct plan_figures *out, const struct plan_run *plan)
 {
 	const struct ipu_target *target = &plan->device->target;
@@ -76,7 +77,7 @@ static void set_execution(struct plan_figures *out, const struct plan_run *plan)
 	out->device_busy = device / out->execution_us;
 }
 
-/* Where the cycles of all IPUs of a replica go. */
+/* Set the fractions of the cycles of all IPUs of a replica. */
 static void set_split(struct plan_figures *out, const struct ipu_timeline *timeline, int ipus)
 {
 	struct ipu_split sum = {0};
@@ -158,19 +159,19 @@ void plan_figures_get(struct plan_figures *out, const struct plan_run *plan)
 	set_split(out, timeline, program->schedule->ipus);
 }
 
-/* ---- the report to come ---------------------------------------------------------------------- */
+/* ---- size of the report ---------------------------------------------------------------------- */
 
-/* Bytes of the file, from dbstat over reports of the examples. */
+/* Bytes in the file, measured with dbstat in reports of the examples. */
 enum {
 	EMPTY_REPORT = 720 * 1024,
 	TRACE_STEP = 60,
 	TRACE_RUN = 45,
 	PROGRAM = 95,
 	OPERATION = 330,              /* with its plan and its compute sets */
-	TENSOR = 260,                 /* with its runs of tiles */
+	TENSOR = 260,                 /* with its ranges of tiles */
 	SPAN = 31,                    /* with its share of the levels */
 	STAGE_RUN = 31 + 2 * 26 + 57, /* a span, timings on both clocks, keys */
-	PIPELINE_RUN = 400,           /* bubbles on both clocks, where the trace stands */
+	PIPELINE_RUN = 400,           /* bubbles on both clocks, the position of the trace */
 	METRIC = 60,
 	FLOW = 37,
 };
@@ -184,10 +185,10 @@ static int count_step(void *user, const struct ipu_trace_step *step)
 	return 0;
 }
 
-/* What a mode runs in all. */
+/* Totals of a mode. */
 struct forecast_mode {
 	int64_t executions, steps, runs; /* of all executions; runs: of the pipeline */
-	double passes;                   /* of a layer in a step: forward, or both ways */
+	double passes;                   /* per layer and step: 1 forward, 2 with backward */
 };
 
 static struct forecast_mode forecast_mode_of(const struct plan_run *plan, enum run_mode mode)
@@ -210,7 +211,7 @@ static struct forecast_mode forecast_mode_of(const struct plan_run *plan, enum r
 	return out;
 }
 
-/* Layers that are drawn on the host: those that compute. */
+/* Number of layers that have spans on the host: those that compute. */
 static int64_t layer_count(const struct plan_run *plan)
 {
 	int64_t count = 0;
@@ -230,7 +231,7 @@ static double host_bytes(const struct plan_run *plan, const struct forecast_mode
 	       (double)mode->runs * PIPELINE_RUN + steps * (stages - 1) * mode->passes * FLOW;
 }
 
-/* Spans of a traced run on the device's lanes: operations, functions, transfers. */
+/* Number of spans of a traced run on the device's tracks: operations, functions, transfers. */
 static double device_spans(const struct plan_run *plan, enum run_mode mode)
 {
 	const struct plan_device *device = plan->device;
@@ -247,7 +248,7 @@ static double device_spans(const struct plan_run *plan, enum run_mode mode)
 	return operations + timeline->count + timeline->transfer_count;
 }
 
-/* Steps of a mode's trace, and how often one of its parts is run in a pipeline run. */
+/* Number of steps of a mode's trace; @starts: how often a part of it runs in a pipeline run. */
 static int64_t trace_steps(const struct plan_run *plan, enum run_mode mode, int64_t *starts)
 {
 	const struct ipu_timeline *timeline = plan->device->timeline[mode];

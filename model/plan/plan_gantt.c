@@ -1,7 +1,7 @@
 /*
- * A pipeline's works as a picture of letters.
+ * A pipeline's works as a Gantt chart of letters.
  *
- * Threading: none. No state; the row that is drawn lives in the text it is appended to.
+ * Threading: none. No state: rows are appended to the text directly.
  */
 #include "model/plan/plan_gantt.h"
 
@@ -14,7 +14,7 @@
 #define WIDTH_LEAST 20
 #define LABEL_SIZE  32
 
-/* How the phases look. Odd chunks are lower case and brighter. */
+/* Letters and colours of the phases. Odd chunks are lower case and brighter. */
 static const struct look {
 	char phase, odd;
 	const char *colour, *odd_colour; /* background and foreground */
@@ -30,7 +30,7 @@ struct gantt {
 	const struct plan_gantt_params *params;
 	struct str *out;
 	int name_width, columns;
-	const char *colour; /* that is switched on, or NULL */
+	const char *colour; /* the active colour, or NULL */
 };
 
 static const struct look *look_of(char phase)
@@ -57,8 +57,8 @@ static const char *idle_glyph(const struct gantt *g)
 	return g->params->unicode ? "░" : ".";
 }
 
-/* Where column @column begins, ns. The makespan is at most 2^61, the columns are few: a quotient
- * and a remainder keep it exact. */
+/* Begin of @column in ns. Computed by quotient and remainder, which is exact: the makespan is at
+ * most 2^61 and there are few columns. */
 static int64_t column_at(const struct gantt *g, int column)
 {
 	int64_t makespan = g->pipeline->bubble.makespan_ns;
@@ -68,9 +68,9 @@ static int64_t column_at(const struct gantt *g, int column)
 
 /* ---- one row --------------------------------------------------------------------------------- */
 
-/* The work that fills the greatest part of @column, or -1 where idle time does. *@from is the first
- * work that may touch the column; it only grows. */
-static int most_of(const struct gantt *g, int column, int stage, int *from)
+/* The work that fills most of @column, or -1 if idle time does. *@from is the first work that may
+ * overlap the column; it only increases. */
+static int dominant_work(const struct gantt *g, int column, int stage, int *from)
 {
 	const struct ipu_pipeline_work *works = g->pipeline->works;
 	int64_t start = column_at(g, column), end = column_at(g, column + 1);
@@ -92,7 +92,7 @@ static int most_of(const struct gantt *g, int column, int stage, int *from)
 	return idle > most ? -1 : winner;
 }
 
-/* @count columns of one work: its letter, its micro-batch if that fits, and a line to its end. */
+/* Draw @count columns of one work: its letter, its micro-batch if that fits, and a line. */
 static void draw_work(struct gantt *g, const struct ipu_pipeline_work *work, int count)
 {
 	const struct look *look = look_of(work->phase);
@@ -114,7 +114,7 @@ static void draw_work(struct gantt *g, const struct ipu_pipeline_work *work, int
 static void draw_row(struct gantt *g, int stage)
 {
 	int from = g->pipeline->first[stage], column = 0;
-	int next = most_of(g, 0, stage, &from);
+	int next = dominant_work(g, 0, stage, &from);
 
 	str_addf(g->out, "stage %-*d", g->name_width - 6, stage);
 	while (column < g->columns) {
@@ -122,7 +122,7 @@ static void draw_row(struct gantt *g, int stage)
 
 		do {
 			column++;
-			next = column < g->columns ? most_of(g, column, stage, &from) : -1;
+			next = column < g->columns ? dominant_work(g, column, stage, &from) : -1;
 		} while (column < g->columns && next == work);
 		if (work >= 0) {
 			draw_work(g, &g->pipeline->works[work], column - begin);
@@ -136,7 +136,7 @@ static void draw_row(struct gantt *g, int stage)
 	str_add(g->out, "\n");
 }
 
-/* ---- around the rows ------------------------------------------------------------------------- */
+/* ---- axis and legend ------------------------------------------------------------------------- */
 
 static void draw_time(struct gantt *g)
 {

@@ -1,5 +1,5 @@
 /*
- * A pipeline's works as a picture of letters: a row per stage, time from left to right.
+ * A Gantt chart of a pipeline's works in letters: a row per stage, time from left to right.
  */
 #ifndef PLAN_GANTT_H
 #define PLAN_GANTT_H
@@ -10,15 +10,15 @@
 #include "ipu/ipu_pipeline.h"
 
 struct plan_gantt_params {
-	int width;    /* columns, the row's name included; at least 20 are taken */
+	int width;    /* columns, including the row's name; at least 20 are used */
 	bool colour;  /* ANSI colours */
-	bool unicode; /* else ASCII */
+	bool unicode; /* otherwise ASCII */
 };
 
 /*
- * Append the picture, a line of time below it and a legend. A column shows what the stage does for
- * the greatest part of its time; a work of three columns or more has its micro-batch beside its
- * letter where that fits. Check out->failed at the end.
+ * Append the chart, a time axis and a legend. A column shows what the stage does for most of its
+ * time span; a work of three columns or more shows its micro-batch beside its letter if that
+ * fits. Check out->failed at the end.
  */
 void plan_gantt(const struct ipu_pipeline *pipeline, const struct plan_gantt_params *params,
 		struct str *out);

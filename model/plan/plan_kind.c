@@ -1,6 +1,6 @@
 /*
- * `ipu-plan op`: what the operations of a layer cost, as text, JSON or CSV. A table has a row for
- * each kind: the keys that it needs and those that it may have.
+ * `ipu-plan op`: the cost of a layer's operations, as text, JSON or CSV. A table has a row for each
+ * kind: its required and its optional keys.
  *
  * Threading: none. Ownership: the planner of a request is freed before it returns.
  */
@@ -33,10 +33,10 @@ enum {
 };
 
 struct kind_request {
-	struct conv_request geometry; /* first: its fields are those of its rows */
+	struct conv_request geometry; /* must be first: its table's rows refer to its members */
 	struct ipu_composite of;
 	bool average, csv;
-	uint64_t given; /* rows */
+	uint64_t given; /* bits of rows */
 };
 
 #define KIND_ROW(id, word, member, text)                                                           \
@@ -76,10 +76,10 @@ _Static_assert(ARRAY_LEN(kind_options) == KIND_OPTIONS && KIND_OPTIONS <= 64,
 #define BITS_CELL   (BIT(OPTION_STEPS) | BIT(OPTION_FEATURES) | BIT(OPTION_UNITS))
 #define BITS_WINDOW (BIT(OPTION_KERNEL) | BIT(OPTION_STRIDE) | BIT(OPTION_PADDING))
 #define BITS_SIDES  (BIT(OPTION_IN) | BIT(OPTION_OUT))
-/* Of every kind: the machine's, and how it answers. */
+/* Keys of every kind: the machine's and the output's. */
 #define BITS_ALL (BIT(OPTION_OWN) - 1) | BIT(OPTION_CSV)
 
-/* Keys that a kind needs, and those that it may have beside. In order of name. */
+/* Required and optional keys of each kind, in order of name. */
 static const struct kind {
 	const char *name;
 	uint64_t needs, may;
@@ -114,7 +114,7 @@ _Static_assert(ARRAY_LEN(kinds) == IPU_COMPOSITES, "kinds out of step");
 #define KIND_NAMES                                                                                 \
 	"attention conv1d conv2dtranspose embedding groupnorm gru lstm pool reduce rnn softmax"
 
-/* "--steps, --features, --units" of the rows in @bits that are not the machine's. */
+/* List the rows in @bits ("--steps, --features, --units"), without those of the machine. */
 static const char *list_keys(struct str *text, uint64_t bits)
 {
 	for (int row = OPTION_OWN; row < KIND_OPTIONS; row++)
@@ -201,8 +201,8 @@ static enum status read_kind(struct kind_request *request, int argc, char **argv
 	}
 }
 
-/* A Conv1D's field has one column. */
-static enum status set_row(struct kind_request *request, struct err *err)
+/* Set the geometry of a Conv1D: a field of one column. */
+static enum status set_conv1d(struct kind_request *request, struct err *err)
 {
 	struct ipu_conv *conv = &request->geometry.conv;
 	int64_t *const pairs[] = {conv->kernel, conv->stride, conv->dilation};
@@ -219,7 +219,7 @@ static enum status set_row(struct kind_request *request, struct err *err)
 	return ST_OK;
 }
 
-/* Rows and columns of the output; those of a transposed convolution are its convolution's input. */
+/* Set the output's rows and columns; for a transposed convolution, those of the larger image. */
 static enum status set_fields(struct kind_request *request, struct err *err)
 {
 	struct ipu_conv *conv = &request->geometry.conv;
@@ -227,7 +227,7 @@ static enum status set_fields(struct kind_request *request, struct err *err)
 	enum status status = ST_OK;
 
 	if (request->of.kind == IPU_COMPOSITE_CONV1D)
-		status = set_row(request, err);
+		status = set_conv1d(request, err);
 	for (int i = 0; i < 2 && status == ST_OK; i++) {
 		if (request->of.kind == IPU_COMPOSITE_POOL &&
 		    !(request->given & BIT(OPTION_STRIDE)))
@@ -249,7 +249,7 @@ static enum status set_fields(struct kind_request *request, struct err *err)
 	return status;
 }
 
-static enum status complete(struct kind_request *request, struct err *err)
+static enum status complete_request(struct kind_request *request, struct err *err)
 {
 	const struct ipu_conv *conv = &request->geometry.conv;
 	struct ipu_composite *of = &request->of;
@@ -292,8 +292,9 @@ static enum status complete(struct kind_request *request, struct err *err)
 	return ST_OK;
 }
 
-/* "steps 25, units 256": what was given, in the words that it was given in. */
-static void say_kind(const struct kind_request *request, int argc, char **argv, struct str *text)
+/* Append what was given, as it was written: "steps 25, units 256". */
+static void describe_kind(const struct kind_request *request, int argc, char **argv,
+			  struct str *text)
 {
 	struct cli_argument argument;
 	struct cli_walk walk;
@@ -509,10 +510,10 @@ static enum status run_kind(int argc, char **argv, const struct plan_trainer *tr
 	if (status == ST_OK && request.csv && request.geometry.machine.json)
 		status = err_set(err, ST_INVALID, "--csv and --json: one of them");
 	if (status == ST_OK)
-		status = complete(&request, err);
+		status = complete_request(&request, err);
 	if (status != ST_OK)
 		return status;
-	say_kind(&request, argc, argv, &shape);
+	describe_kind(&request, argc, argv, &shape);
 	question.shape = str_peek(&shape);
 	question.layout = kinds[request.of.kind].name;
 	question.op.dtype = request.of.dtype;

@@ -1,5 +1,5 @@
 /*
- * `ipu-plan model`: what a run file would cost, compiled and simulated but not trained.
+ * `ipu-plan model`: the cost of a run file, compiled and simulated but not trained.
  *
  * Threading: none. Ownership: the plan of a request is freed before it returns.
  */
@@ -33,7 +33,7 @@ static const struct cli_option model_options[] = {
 
 /* ---- splits: a row per stage, the given one and the best ------------------------------------- */
 
-/* Of all stages' cycles. */
+/* The stage's share of all stages' cycles. */
 static double share_of(const struct ipu_partition *partition, int stage)
 {
 	int64_t sum = 0;
@@ -153,7 +153,7 @@ static void json_splits(const struct plan_run *plan, struct jsonw *w)
 	json_split(plan->best, w);
 }
 
-/* ---- what it says ---------------------------------------------------------------------------- */
+/* ---- output ---------------------------------------------------------------------------------- */
 
 static const char *mode_name(enum run_mode mode)
 {
@@ -247,7 +247,7 @@ static void print_memory(const struct plan_run *plan, const struct plan_figures 
 		line(out, "", "%s", err.text);
 }
 
-/* What the host takes beside the device. */
+/* Print the host's input time and how it limits the device. */
 static void print_host(const struct plan_figures *f, FILE *out)
 {
 	char busy[FMT_SIZE];
@@ -305,8 +305,9 @@ static void print_text(const struct plan_run *plan, const struct plan_figures *f
 		     f->idle_fraction, f->bubble_rate, f->bubble_over_ideal);
 }
 
-static enum status make(struct plan_run *plan, const struct plan_words *words, bool measure_input,
-			const struct plan_trainer *trainer, struct err *err)
+static enum status compile_run(struct plan_run *plan, const struct plan_words *words,
+			       bool measure_input, const struct plan_trainer *trainer,
+			       struct err *err)
 {
 	struct run_data data;
 	enum status status = plan_read_run(plan, &data, words, trainer, err);
@@ -349,7 +350,7 @@ static enum status run_model(int argc, char **argv, const struct plan_trainer *t
 		plan_read_words(&plan_model.command, argc, argv, &words, &request, err);
 
 	if (status == ST_OK)
-		status = make(&plan, &words, request.measure_input, trainer, err);
+		status = compile_run(&plan, &words, request.measure_input, trainer, err);
 	if (status == ST_OK)
 		status = print(&plan, request.json, trainer, out, err);
 	plan_run_fini(&plan);

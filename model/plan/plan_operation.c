@@ -1,5 +1,5 @@
 /*
- * `ipu-plan matmul` and `ipu-plan conv`: what one operation costs, as text or JSON.
+ * `ipu-plan matmul` and `ipu-plan conv`: the cost of one operation, as text or JSON.
  *
  * Threading: none. Ownership: the planner of a request is freed before it returns.
  */
@@ -50,7 +50,6 @@ double plan_teraflops(const struct ipu_target *target, const struct ipu_plan *pl
 		       : 0;
 }
 
-/* What all tiles hold of operands and result, and the fullest with what it needs beside. */
 double plan_stored_bytes(const struct plan_question *question)
 {
 	return (question->operands + question->result) *
@@ -285,7 +284,7 @@ static enum status answer_all(const struct plan_request *request, const struct i
 	return jsonw_end(&w, err);
 }
 
-/* Plan each and print: text, or JSON (one object; several: a list). */
+/* Plan each question and print text or JSON (an object; for several, a list). */
 static enum status plan_answer(const struct plan_request *request,
 			       const struct plan_question *questions, int count, FILE *out,
 			       struct err *err)
@@ -309,7 +308,7 @@ static enum status plan_answer(const struct plan_request *request,
 static const struct cli_option product_options[] = {MACHINE_OPTIONS};
 
 struct product_request {
-	struct plan_request machine; /* first: its fields are those of the table */
+	struct plan_request machine; /* must be first: the table's rows refer to its members */
 	int64_t size[MATMUL_SIZES];  /* M, K, N */
 	int sizes;
 };
@@ -415,7 +414,7 @@ const char *const plan_pass_names[IPU_PASSES] = {
 	[IPU_BACKWARD_WEIGHTS] = "backward-weights",
 };
 
-/* "3x5", or "3" for both. */
+/* Read "3x5", or "3" for both. */
 static enum status read_pair(const struct cli_argument *argument, int64_t out[2], struct err *err)
 {
 	const char *cross = strchr(argument->value, 'x');
@@ -456,7 +455,6 @@ static enum status read_conv(void *asked, const struct cli_argument *argument, s
 	return plan_read_geometry(asked, (int)(argument->option - conv_options), argument, err);
 }
 
-/* Rows or columns of the output, by Keras's rules. */
 enum status plan_set_field(struct conv_request *request, int i, struct err *err)
 {
 	struct ipu_conv *conv = &request->conv;
@@ -497,7 +495,7 @@ static enum status check_request(struct conv_request *request, struct err *err)
 	return status;
 }
 
-static void say_shape(const struct ipu_conv *conv, char out[SHAPE_SIZE])
+static void describe_shape(const struct ipu_conv *conv, char out[SHAPE_SIZE])
 {
 	snprintf(out, SHAPE_SIZE,
 		 "[%lld, %lld, %lld, %lld] to [%lld, %lld, %lld, %lld], %lld x %lld taps",
@@ -508,7 +506,7 @@ static void say_shape(const struct ipu_conv *conv, char out[SHAPE_SIZE])
 		 (long long)conv->kernel[1]);
 }
 
-/* Two of these are read and the third is made, whatever the pass. */
+/* Elements of the three tensors; each pass reads two of them and writes the third. */
 static void conv_elements(const struct ipu_conv *conv, double *inputs, double *weights,
 			  double *outputs)
 {
@@ -544,7 +542,7 @@ static enum status run_conv(int argc, char **argv, const struct plan_trainer *tr
 		status = check_request(&request, err);
 	if (status != ST_OK)
 		return status;
-	say_shape(&request.conv, shape);
+	describe_shape(&request.conv, shape);
 	conv_elements(&request.conv, &inputs, &weights, &outputs);
 	for (int p = 0; p < IPU_PASSES; p++) {
 		if (request.pass != IPU_PASSES && request.pass != p)

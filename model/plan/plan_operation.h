@@ -1,6 +1,6 @@
 /*
- * What the verbs about single operations share: the machine's options, the geometry of a
- * convolution, memory that is looked at, and parts of the answer. One thread.
+ * What the subcommands about single operations share: the machine's options, the geometry of a
+ * convolution, the memory check, and parts of the output. One thread.
  */
 #ifndef PLAN_OPERATION_H
 #define PLAN_OPERATION_H
@@ -11,7 +11,7 @@
 
 #define SIZE_MOST (INT64_C(1) << 40)
 
-/* The machine that is asked, and how it answers: options of both. */
+/* Options of the machine and of the output. */
 struct plan_request {
 	const char *target;
 	int64_t tiles;
@@ -21,16 +21,16 @@ struct plan_request {
 	bool json;
 };
 
-/* An operation that was asked for, and how its shapes are said. */
+/* A requested operation, and the texts that describe its shapes. */
 struct plan_question {
 	struct ipu_op op;
-	const char *pass;        /* "forward"; NULL: it has none */
+	const char *pass;        /* "forward"; NULL: none */
 	const char *shape;       /* "[64, 784] x [784, 128]" */
-	const char *layout;      /* which dimension is what, or NULL */
+	const char *layout;      /* the meaning of the dimensions, or NULL */
 	double operands, result; /* elements */
 };
 
-/* Rows that both tables of options begin with; a request of either begins with the machine's. */
+/* The first rows of both tables of options; each request struct begins with a plan_request. */
 enum {
 	OPTION_TARGET,
 	OPTION_TILES,
@@ -86,16 +86,16 @@ enum {
 };
 
 struct conv_request {
-	struct plan_request machine; /* first: its fields are those of the table */
-	struct ipu_conv conv;        /* channels of all groups until checked */
-	int valid;                   /* --padding: not "same" */
+	struct plan_request machine; /* must be first: the table's rows refer to its members */
+	struct ipu_conv conv;        /* until checked, channels are those of all groups */
+	int valid;                   /* --padding valid */
 	int pass;                    /* enum ipu_pass; IPU_PASSES: all */
 };
 
 #define CONV_COUNT(member)                                                                         \
 	.field = CLI_RANGE(NUMBER, struct conv_request, conv.member, 1, SIZE_MOST)
 
-/* Rows of conv, with which those of op begin too. */
+/* Rows of conv, which are also the first rows of op. */
 #define GEOMETRY_OPTIONS                                                                           \
 	MACHINE_OPTIONS,                                                                           \
 		[OPTION_BATCH] = {.name = "--batch",                                               \
@@ -143,20 +143,20 @@ struct conv_request {
 extern const struct plan_request plan_machine_defaults;
 extern const char *const plan_pass_names[IPU_PASSES];
 
-/* The value of a row of GEOMETRY_OPTIONS. */
+/* Read the value of a row of GEOMETRY_OPTIONS. */
 enum status plan_read_geometry(struct conv_request *request, int row,
 			       const struct cli_argument *argument, struct err *err);
-/* Rows (@i 0) or columns (1) of the output, by Keras's rules. */
+/* Set the output's rows (@i 0) or columns (1), by Keras's rules. */
 enum status plan_set_field(struct conv_request *request, int i, struct err *err);
 
 double plan_microseconds(const struct ipu_target *target, const struct ipu_plan *plan);
 double plan_teraflops(const struct ipu_target *target, const struct ipu_plan *plan);
-/* Of operands and result, on all tiles. */
+/* Bytes of operands and result, on all tiles together. */
 double plan_stored_bytes(const struct plan_question *question);
-/* ST_FAILED where operands, result and temporaries are more than a tile has. */
+/* ST_FAILED if operands, result and temporaries exceed a tile's memory. */
 enum status plan_check_memory(const struct ipu_target *target, const struct plan_question *question,
 			      const struct ipu_plan *plan, struct err *err);
-/* Keys of the object that is open: what takes time, and what is moved and stored. */
+/* Write keys of the open object: times; bytes moved and stored; phases. */
 void plan_json_cycles(struct jsonw *w, const struct ipu_target *target,
 		      const struct ipu_plan *plan);
 void plan_json_bytes(struct jsonw *w, const struct ipu_target *target,

@@ -1,7 +1,7 @@
 /*
- * A run file, planned: the model, its layout, what is compiled, schedules, the device, its bubbles.
+ * Planning a run file: model, layout, compile section, schedules, device, bubbles.
  *
- * Threading: none. Ownership: all of it is the plan's.
+ * Threading: none. Ownership: the plan owns everything.
  */
 #include "model/plan/plan_run.h"
 
@@ -28,7 +28,7 @@ static void plan_device_free(struct plan_device *device)
 	mem_free(device);
 }
 
-/* What a prediction gives is the output of the last stage, as float32. */
+/* A prediction streams out the output of the last stage, as float32. */
 static int64_t output_bytes(const struct lower_request *lowered)
 {
 	const struct model *model = lowered->model;
@@ -54,7 +54,7 @@ static enum status run_timeline(struct plan_device *device, int mode,
 		.sends = device->costs.sends,
 		.send_count = device->costs.send_count,
 		.replicas = layout->replicas,
-		/* Without I/O on them they are merely kept back. */
+		/* Without place_ops_on_io_tiles the tiles are only reserved. */
 		.io_tiles = layout->place_ops_on_io_tiles ? layout->io_tiles : 0,
 		.prefetch_depth = layout->prefetch_depth,
 		.recompute_late = layout->recompute == IPU_RECOMPUTE_AND_BACKPROPAGATE_INTERLEAVED,
@@ -103,7 +103,7 @@ static enum status compile(struct plan_device *device, const struct lower_reques
 		schedules[RUN_EVALUATE] ? schedules[RUN_EVALUATE] : schedules[RUN_PREDICT];
 	device->graph.layout.evaluated = schedules[RUN_EVALUATE] != NULL;
 	device->graph.layout.predicted = schedules[RUN_PREDICT] != NULL;
-	/* What is planned has the tiles that the I/O tiles leave. */
+	/* Operations are planned for the tiles that are not I/O tiles. */
 	device->compute = device->target;
 	device->compute.tiles -= device->graph.layout.io_tiles;
 	device->planner = plan_device_planner(lowered->like, &device->compute);
@@ -121,7 +121,7 @@ static enum status compile(struct plan_device *device, const struct lower_reques
 	return status;
 }
 
-/* @schedules: by enum run_mode; NULL entries: not run. */
+/* @schedules: by enum run_mode; NULL: the run does not have the mode. */
 static enum status plan_device_new(struct plan_device **out, const struct lower_request *lowered,
 				   const struct ipu_schedule *const schedules[], struct err *err)
 {
@@ -153,7 +153,7 @@ static enum status plan_device_new(struct plan_device **out, const struct lower_
 
 /* ---- model and layout ------------------------------------------------------------------------ */
 
-/* Arrays and inputs by name, since shapes may fit in a wrong order too. */
+/* Match arrays to inputs by name, because shapes may fit even in a wrong order. */
 static enum status check_inputs(const struct plan_run *plan, struct err *err)
 {
 	const struct run_texts *named = &plan->run->data.inputs;
@@ -175,7 +175,7 @@ static enum status check_inputs(const struct plan_run *plan, struct err *err)
 	return ST_OK;
 }
 
-/* @item: of the data; NULL: the model says its own. */
+/* @item: the shape of the data's items; NULL: the model must state it. */
 static enum status read_model(struct model **out, const struct run_file *run,
 			      const struct model_shape *item, struct err *err)
 {
@@ -256,8 +256,8 @@ static enum status split_best(void *user, const struct model *model, int stages,
 			      err);
 }
 
-/* The best split beside the run file's own: before the layout brings the layers into its order. */
-static enum status split_beside(struct splitting *splitting, struct err *err)
+/* Find the best split for comparison, before run_layout_new() sorts the layers by stage. */
+static enum status find_best_split(struct splitting *splitting, struct err *err)
 {
 	const struct plan_run *plan = splitting->plan;
 	int *stage = mem_calloc((size_t)plan->model->layer_count, sizeof(*stage));
@@ -270,11 +270,11 @@ static enum status split_beside(struct splitting *splitting, struct err *err)
 	mem_free(stage);
 	if (status == ST_OK)
 		status = split_best(splitting, plan->model, stages, NULL, NULL);
-	/* Nobody has asked for it. */
+	/* The comparison is optional, so only lack of memory is an error. */
 	return status == ST_NOMEM ? err_nomem(err) : ST_OK;
 }
 
-static enum status lay_out(struct splitting *splitting, bool beside, struct err *err)
+static enum status create_layout(struct splitting *splitting, bool beside, struct err *err)
 {
 	struct plan_run *plan = splitting->plan;
 	const struct run_splitter splitter = {.split = split_best, .user = splitting};
@@ -282,7 +282,7 @@ static enum status lay_out(struct splitting *splitting, bool beside, struct err 
 	enum status status = ST_OK;
 
 	if (compare && !plan->run->pipeline.stages_auto)
-		status = split_beside(splitting, err);
+		status = find_best_split(splitting, err);
 	if (status == ST_OK)
 		status = run_layout_new(&plan->layout, plan->run, plan->model,
 					splitting->data->train_items, splitting->data->test_items,
@@ -293,7 +293,7 @@ static enum status lay_out(struct splitting *splitting, bool beside, struct err 
 	return status;
 }
 
-/* ---- what is compiled ------------------------------------------------------------------------ */
+/* ---- the compile section --------------------------------------------------------------------- */
 
 static enum status read_measure(struct plan_run *plan, enum run_mode mode,
 				const struct target_kind *kind, struct err *err)
@@ -315,13 +315,13 @@ static enum status read_compile(struct plan_run *plan, const struct run_data *da
 	if (status != ST_OK || plan->layout->evaluate_steps == 0)
 		return status;
 	status = read_measure(plan, RUN_EVALUATE, &data->test, err);
-	/* Where the stage keeps no logits for it, the outputs are what they are. */
+	/* An evaluation's last stage keeps no logits, so the loss reads the outputs. */
 	if (status == ST_OK && loss_takes_logits(&evaluate->losses.items[0].loss, plan->model))
 		evaluate->losses.items[0].loss.from_logits = false;
 	return status;
 }
 
-/* Queues that cannot be are refused before anything is planned for them. */
+/* Report invalid queues before anything is planned for them. */
 static enum status check_queues(const struct plan_run *plan, struct err *err)
 {
 	struct run_queues queues;
@@ -346,7 +346,7 @@ enum status plan_run_build(struct plan_run *plan, const struct run_data *data, b
 	enum status status = new_model(plan, data, err);
 
 	if (status == ST_OK)
-		status = lay_out(&splitting, compare, err);
+		status = create_layout(&splitting, compare, err);
 	if (status == ST_OK)
 		status = read_compile(plan, data, err);
 	if (status == ST_OK)
@@ -355,7 +355,7 @@ enum status plan_run_build(struct plan_run *plan, const struct run_data *data, b
 	return status;
 }
 
-/* @steps: of an execution; 0: the run does without @mode. */
+/* @steps: per execution; 0: the run does not have @mode. */
 static enum status new_schedule(struct plan_run *plan, enum run_mode mode, int64_t steps,
 				struct err *err)
 {
@@ -416,8 +416,8 @@ static enum status new_device(struct plan_run *plan, const struct run_data *data
 
 /* ---- bubbles --------------------------------------------------------------------------------- */
 
-/* The mean time of each stage's forward, backward and W, one after the other in @times: what theory
- * is fed with. Where the schedule does not split, what is called W belongs to its B. */
+/* Write the mean times of each stage's forward, backward and W to @times, one list after
+ * another: the input of the theory. If the schedule does not split, W counts to its B. */
 static void mean_times(const struct ipu_schedule *schedule, const struct ipu_interval *intervals,
 		       int count, double *times)
 {
@@ -462,7 +462,7 @@ enum status plan_bubble_measure(struct plan_bubble *out, const struct ipu_schedu
 		intervals, count, schedule->ipus, stages, &out->measured, NULL);
 	if (status == ST_OK)
 		status = ipu_bubble_theory(schedule, &costs, &out->theory, NULL);
-	/* One stage is no pipeline: what its IPU waits for is no bubble. */
+	/* One stage is not a pipeline: waiting is no bubble. */
 	if (stages == 1)
 		out->measured.idle_fraction = out->measured.bubble_rate =
 			out->measured.bubble_over_ideal = NAN;

@@ -1,6 +1,6 @@
 /*
- * `ipu-plan scale`: a run on more and more IPUs, each replica with its own batch and as much data
- * as a replica of the run file has, so that there is as much more data as there are replicas.
+ * `ipu-plan scale`: a run on increasing numbers of IPUs (weak scaling): each replica keeps the run
+ * file's batch and amount of data, so the total data grow with the replicas.
  *
  * Threading: none. Ownership: every plan of a request is freed before it returns.
  */
@@ -44,8 +44,8 @@ static const struct cli_option scale_options[] = {
 };
 
 struct scale_point {
-	int64_t machines, hosts, domains; /* in use */
-	double efficiency;                /* items of an IPU, over those of the first point */
+	int64_t machines, hosts, domains; /* used */
+	double efficiency;                /* items per IPU, relative to the first point */
 	struct plan_figures figures;
 };
 
@@ -53,14 +53,14 @@ struct scale {
 	const struct plan_trainer *trainer;
 	struct plan_words words;
 	int64_t own_ipus, own_replicas; /* of the run file */
-	int64_t ipus_per_replica;       /* with those that no stage is on */
+	int64_t ipus_per_replica;       /* including IPUs without a stage */
 	int64_t ipus[POINTS_MOST];
 	struct scale_point points[POINTS_MOST];
 	int count;
-	struct plan_run first; /* its device lends the others the plans of its operations */
+	struct plan_run first; /* the other points reuse the cached plans of its device */
 };
 
-/* ---- which numbers --------------------------------------------------------------------------- */
+/* ---- numbers of IPUs ------------------------------------------------------------------------- */
 
 static enum status add_ipus(struct scale *scale, int64_t ipus, struct err *err)
 {
@@ -73,9 +73,9 @@ static enum status add_ipus(struct scale *scale, int64_t ipus, struct err *err)
 	return ST_OK;
 }
 
-/* From the last two numbers on to less than @end: by their ratio where it is whole, else by what
- * is between them. */
-static enum status add_between(struct scale *scale, int64_t end, struct err *err)
+/* Continue from the last two numbers to below @end: by their ratio if it is an integer,
+ * otherwise by their difference. */
+static enum status add_sequence(struct scale *scale, int64_t end, struct err *err)
 {
 	const int64_t *last = &scale->ipus[scale->count - 1];
 	enum status status = ST_OK;
@@ -113,7 +113,7 @@ static enum status read_ipus(struct scale *scale, const char *list, struct err *
 		} else {
 			status = cli_number("--ipus", word, 1, IPUS_MOST, &ipus, err);
 			if (status == ST_OK && between)
-				status = add_between(scale, ipus, err);
+				status = add_sequence(scale, ipus, err);
 			if (status == ST_OK)
 				status = add_ipus(scale, ipus, err);
 			between = false;
@@ -136,9 +136,10 @@ static enum status choose_ipus(struct scale *scale, const char *list, struct err
 	return status;
 }
 
-/* ---- one of them ----------------------------------------------------------------------------- */
+/* ---- planning a point ------------------------------------------------------------------------ */
 
-/* The run on @ipus. Stages are as many as the run file has them made of its own IPUs. */
+/* Read the run for @ipus (0: as it is). "auto" keeps the number of stages that the run file's IPUs
+ * give. */
 static enum status read_run(struct scale *scale, int64_t ipus, struct plan_run *plan,
 			    struct run_data *data, struct err *err)
 {
@@ -168,25 +169,25 @@ static enum status read_run(struct scale *scale, int64_t ipus, struct plan_run *
 	return ST_OK;
 }
 
-/* For each replica as many as each of the run file's has. */
-static void multiply(int64_t *count, int64_t unit, int64_t own_replicas, int64_t replicas)
+/* Scale a count so that each replica has what a replica of the run file has, in whole @units. */
+static void scale_count(int64_t *count, int64_t unit, int64_t own_replicas, int64_t replicas)
 {
 	*count = *count / unit / own_replicas * unit * replicas;
 }
 
-static void multiply_data(const struct scale *scale, struct plan_run *plan, struct run_data *data,
-			  int64_t replicas)
+static void scale_data(const struct scale *scale, struct plan_run *plan, struct run_data *data,
+		       int64_t replicas)
 {
 	struct run_file *run = plan->run;
 
-	multiply(&data->train_items, run->data.batch_size, scale->own_replicas, replicas);
-	multiply(&data->test_items, run->data.batch_size, scale->own_replicas, replicas);
-	multiply(&run->fit.steps_per_epoch, 1, scale->own_replicas, replicas);
-	multiply(&run->evaluate.steps, 1, scale->own_replicas, replicas);
-	multiply(&run->predict.steps, 1, scale->own_replicas, replicas);
+	scale_count(&data->train_items, run->data.batch_size, scale->own_replicas, replicas);
+	scale_count(&data->test_items, run->data.batch_size, scale->own_replicas, replicas);
+	scale_count(&run->fit.steps_per_epoch, 1, scale->own_replicas, replicas);
+	scale_count(&run->evaluate.steps, 1, scale->own_replicas, replicas);
+	scale_count(&run->predict.steps, 1, scale->own_replicas, replicas);
 }
 
-/* The run as it is: how many IPUs a replica takes. */
+/* Plan the run as it is to find the number of IPUs per replica. */
 static enum status measure_replica(struct scale *scale, struct err *err)
 {
 	struct plan_run plan = {0};
@@ -203,7 +204,7 @@ static enum status measure_replica(struct scale *scale, struct err *err)
 	return status;
 }
 
-static int64_t over(int64_t ipus, int64_t each)
+static int64_t divide_up(int64_t ipus, int64_t each)
 {
 	return (ipus + each - 1) / each;
 }
@@ -216,7 +217,7 @@ static enum status plan_point(struct scale *scale, int at, struct err *err)
 	enum status status = read_run(scale, scale->ipus[at], plan, &data, err);
 
 	if (status == ST_OK) {
-		multiply_data(scale, plan, &data, scale->ipus[at] / scale->ipus_per_replica);
+		scale_data(scale, plan, &data, scale->ipus[at] / scale->ipus_per_replica);
 		plan->like = at == 0 ? NULL : scale->first.device;
 		status = plan_run_build(plan, &data, false, err);
 	}
@@ -227,9 +228,9 @@ static enum status plan_point(struct scale *scale, int at, struct err *err)
 		const struct plan_figures *first = &scale->points[0].figures;
 
 		plan_figures_get(&point->figures, plan);
-		point->machines = over(point->figures.ipus, target->ipus_host_link);
-		point->hosts = over(point->figures.ipus, target->ipus_host);
-		point->domains = over(point->figures.ipus, target->ipus_link_domain);
+		point->machines = divide_up(point->figures.ipus, target->ipus_host_link);
+		point->hosts = divide_up(point->figures.ipus, target->ipus_host);
+		point->domains = divide_up(point->figures.ipus, target->ipus_link_domain);
 		point->efficiency = point->figures.items_second / (double)point->figures.ipus /
 				    (first->items_second / (double)first->ipus);
 	}
@@ -237,9 +238,9 @@ static enum status plan_point(struct scale *scale, int at, struct err *err)
 	return status;
 }
 
-/* ---- what it says ---------------------------------------------------------------------------- */
+/* ---- output ---------------------------------------------------------------------------------- */
 
-/* The figures of a point, for JSON and CSV alike. */
+/* Write the figures of a point, for JSON and CSV alike. */
 static void write_point(const struct scale_point *point,
 			void (*whole)(void *out, const char *key, int64_t value),
 			void (*real)(void *out, const char *key, double value), void *out)
@@ -331,7 +332,7 @@ static void print_csv(const struct scale *scale, FILE *out)
 	}
 }
 
-/* A line where more than one of a thing becomes needed. */
+/* Print a line if more than one machine, host or link domain becomes necessary. */
 static void print_boundaries(const struct scale *scale, int at, FILE *out)
 {
 	const struct ipu_target *target = &scale->first.device->target;

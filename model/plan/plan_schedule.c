@@ -1,5 +1,5 @@
 /*
- * `ipu-plan schedule`: how well a pipeline schedule fills its devices.
+ * `ipu-plan schedule`: how well a pipeline schedule utilizes its devices.
  *
  * Threading: none. Ownership: the pipelines of a request are freed before it returns.
  */
@@ -43,7 +43,7 @@ enum {
 	OPTIONS
 };
 
-/* Times by stage, ns; one stands for all. */
+/* Times by stage in ns; a single time is for all stages. */
 struct times {
 	int count; /* 0: not given */
 	int64_t ns[IPU_PIPELINE_STAGES_MAX];
@@ -127,7 +127,7 @@ _Static_assert(ARRAY_LEN(schedule_options) == OPTIONS, "options out of step");
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
-/* One time of a list: @length bytes of @text. */
+/* Read one time of a list: @length bytes of @text. */
 static enum status read_time(const char *name, const char *text, size_t length, int64_t *out,
 			     struct err *err)
 {
@@ -185,7 +185,7 @@ static enum status read_option(void *asked, const struct cli_argument *argument,
 	}
 }
 
-/* ---- what goes together ---------------------------------------------------------------------- */
+/* ---- checks ---------------------------------------------------------------------------------- */
 
 static enum status check_given(const struct request *request, struct err *err)
 {
@@ -218,8 +218,8 @@ static enum status check_given(const struct request *request, struct err *err)
 	return ST_OK;
 }
 
-/* Make every list as long as the pipeline. */
-static enum status spread(struct request *request, struct err *err)
+/* Extend every list to the number of stages. */
+static enum status spread_times(struct request *request, struct err *err)
 {
 	const struct {
 		const char *name;
@@ -253,8 +253,8 @@ static enum status spread(struct request *request, struct err *err)
 	return ST_OK;
 }
 
-/* A backward given as one: halves, whose sum is the whole to the ns. */
-static void halve(struct request *request)
+/* Split a --backward into halves whose sum is exact to the ns. */
+static void halve_backward(struct request *request)
 {
 	if (request->backward.count == 0)
 		return;
@@ -267,19 +267,19 @@ static void halve(struct request *request)
 struct plan_schedule_style {
 	int width; /* columns of text */
 	bool colour, unicode;
-	bool timeline; /* JSON: with the works */
-	bool halved;   /* a split schedule's B and W are halves of a backward given as one */
+	bool timeline; /* JSON: include the works */
+	bool halved;   /* B and W of a split schedule are halves of --backward */
 	bool hops;     /* communication takes time */
 };
 
-/* A schedule that was simulated, or the rule that forbids it. */
+/* A simulated schedule, or the rule that forbids it. */
 struct plan_schedule_row {
 	enum ipu_schedule_kind kind;
 	struct ipu_pipeline *pipeline; /* NULL: forbidden */
 	struct err refusal;
 };
 
-/* A figure that is not known prints as "-", in JSON as null. */
+/* Unknown figures print as "-", in JSON as null. */
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
@@ -412,7 +412,7 @@ static void text_figures(struct str *text, const struct ipu_pipeline *pipeline)
 		  4, "");
 }
 
-/* Lists by stage in lines of the width, each below the other's first figure. */
+/* Print a list by stage, wrapped at the width and indented to its first figure. */
 static void text_list(struct str *text, const char *name, const struct ipu_pipeline *pipeline,
 		      bool weights, int width)
 {
@@ -482,7 +482,7 @@ static enum status print_text(const struct ipu_pipeline *pipeline,
 	return print(&text, out, err);
 }
 
-static double highest(const struct ipu_pipeline *pipeline)
+static double peak_of_stages(const struct ipu_pipeline *pipeline)
 {
 	double most = 0;
 
@@ -502,7 +502,7 @@ static void text_row(struct str *text, const struct ipu_pipeline *pipeline)
 		 figure(figures[2], bubble->bubble_rate, 4, ""),
 		 figure(figures[3], bubble->bubble_over_ideal, 4, ""),
 		 figure(figures[4], pipeline->closed.bubble_rate, 4, ""),
-		 figure(figures[5], highest(pipeline), pipeline->chunks > 1 ? 2 : 0, ""));
+		 figure(figures[5], peak_of_stages(pipeline), pipeline->chunks > 1 ? 2 : 0, ""));
 }
 
 static enum status print_text_all(const struct plan_schedule_row *rows, int count,
@@ -536,7 +536,7 @@ static enum status simulate(const struct request *request, enum ipu_schedule_kin
 		.kind = kind,
 		.stages = request->stages,
 		.microbatches = request->microbatches,
-		/* A comparison's chunks are for the one schedule that has any. */
+		/* When comparing, --chunks applies only to the schedules that have chunks. */
 		.chunks = ipu_pipeline_chunked(kind)
 				  ? (request->chunks > 0 ? request->chunks : CHUNKS_DEFAULT)
 			  : request->all ? 1
@@ -605,10 +605,10 @@ static enum status schedule_run(int argc, char **argv, const struct plan_trainer
 	if (status == ST_OK)
 		status = check_given(&request, err);
 	if (status == ST_OK)
-		status = spread(&request, err);
+		status = spread_times(&request, err);
 	if (status != ST_OK)
 		return status;
-	halve(&request);
+	halve_backward(&request);
 	style = (struct plan_schedule_style){
 		.width = plan_width(out, request.width),
 		.colour = cli_colour(out, request.color),
