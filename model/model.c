@@ -226,19 +226,20 @@ static enum status model_shared_param(const struct model *model, struct model_la
 				      struct model_param **out, struct err *err)
 {
 	struct model_param *param = &model->params[layer->first_param + layer->param_count];
-	char there[192], here[192];
+	char first_input[192], this_input[192];
 	bool same = shape->ndim == param->shape.ndim;
 
 	for (int i = 0; same && i < shape->ndim; i++)
 		same = shape->dim[i] == param->shape.dim[i];
 	if (!same) {
-		model_shape_text(&model->layers[param->layer].input, 0, there, sizeof(there));
-		model_shape_text(&layer->input, 0, here, sizeof(here));
+		model_shape_text(&model->layers[param->layer].input, 0, first_input,
+				 sizeof(first_input));
+		model_shape_text(&layer->input, 0, this_input, sizeof(this_input));
 		return json_fail(at, err,
 				 "\"%s\" is another call of \"%s\", for whose %s its input does "
 				 "not fit: %s comes in there, and %s here",
 				 layer->name, model->layers[param->layer].name, param->short_name,
-				 there, here);
+				 first_input, this_input);
 	}
 	layer->param_count++;
 	*out = param;

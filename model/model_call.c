@@ -325,9 +325,10 @@ static int find_mask(struct model_reader *reader, const struct model_layer *laye
 
 	for (int i = first; i < end; i++) {
 		const int from = layer->inputs[i];
-		const int its = from == MODEL_INPUT ? MODEL_UNMASKED : reader->notes[from].mask;
+		const int input_mask =
+			from == MODEL_INPUT ? MODEL_UNMASKED : reader->notes[from].mask;
 
-		if (its == MODEL_UNMASKED || its == mask)
+		if (input_mask == MODEL_UNMASKED || input_mask == mask)
 			continue;
 		if (mask != MODEL_UNMASKED && layer->ops->masks != LAYER_MASKS_END)
 			model_config_unsupported(
@@ -335,8 +336,8 @@ static int find_mask(struct model_reader *reader, const struct model_layer *laye
 				"\"%s\": the masks of two layers come in, \"%s\" and "
 				"\"%s\": joining them is not supported",
 				layer->name, reader->model->layers[mask].name,
-				reader->model->layers[its].name);
-		mask = its;
+				reader->model->layers[input_mask].name);
+		mask = input_mask;
 	}
 	return mask;
 }

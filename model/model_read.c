@@ -193,7 +193,7 @@ static const char *read_default_name(struct model_reader *reader, struct model_n
 				     const struct model_entry *entry)
 {
 	char base[MODEL_NAME_SIZE];
-	int *there, number = 0;
+	int *counter, number = 0;
 	const char *snake;
 
 	if (entry->kind == MODEL_ENTRY_INPUT) {
@@ -208,11 +208,11 @@ static const char *read_default_name(struct model_reader *reader, struct model_n
 		model__snake(entry->class_name, base, sizeof(base));
 	}
 
-	there = model__names_find(unnamed, base);
-	if (there)
-		number = ++*there;
+	counter = model__names_find(unnamed, base);
+	if (counter)
+		number = ++*counter;
 	snake = arena_strdup(reader->arena, base);
-	if (!snake || (!there && model__names_add(unnamed, snake, 0)))
+	if (!snake || (!counter && model__names_add(unnamed, snake, 0)))
 		return NULL;
 	if (entry->kind == MODEL_ENTRY_INPUT) /* Keras counts these from 1 */
 		return arena_printf(reader->arena, "%s_%d", base, number + 1);
@@ -255,19 +255,19 @@ static void read_entry_home(struct model_reader *reader, const struct model_scop
 	const bool application = entry->kind == MODEL_ENTRY_APPLICATION;
 	const char *outer = scope->home ? scope->home : "", *slash = scope->home ? "/" : "", *key;
 	char snake[MODEL_NAME_SIZE];
-	int *there, number = 0;
+	int *counter, number = 0;
 
 	if (err_stuck(reader->err))
 		return;
 	model__snake(application ? "Functional" : entry->class_name, snake, sizeof(snake));
-	there = model__names_find(classes, snake);
-	if (there)
-		number = ++*there;
-	key = there ? snake : arena_strdup(&reader->scratch, snake);
+	counter = model__names_find(classes, snake);
+	if (counter)
+		number = ++*counter;
+	key = counter ? snake : arena_strdup(&reader->scratch, snake);
 	entry->home = number ? arena_printf(reader->arena, "%s%slayers/%s_%d", outer, slash, snake,
 					    number)
 			     : arena_printf(reader->arena, "%s%slayers/%s", outer, slash, snake);
-	if (!key || !entry->home || (!there && model__names_add(classes, key, 0)))
+	if (!key || !entry->home || (!counter && model__names_add(classes, key, 0)))
 		err_nomem(reader->err);
 }
 

@@ -110,24 +110,24 @@ static void read_input(const struct json_at *at, const struct json_at *config,
 		       const struct model_shape *input, struct application *out, struct err *err)
 {
 	const int64_t least = out->row->least;
-	char text[192], coming[192];
+	char text[192], incoming[192];
 	struct model_shape shape = {.ndim = 3, .dim = {out->row->side, out->row->side, 3}};
 	struct json_at here, side;
-	bool said = model_option_at(config, "input_shape", &here, err);
+	bool given = model_option_at(config, "input_shape", &here, err);
 
-	if (said && (!cJSON_IsArray(here.node) || json_count(&here) != 3))
+	if (given && (!cJSON_IsArray(here.node) || json_count(&here) != 3))
 		json_fail(&here, err, "must be [height, width, channels]");
-	for (int i = 0; said && !err_stuck(err) && json_item(&here, i, &side); i++)
+	for (int i = 0; given && !err_stuck(err) && json_item(&here, i, &side); i++)
 		json_int(&side, 1, INT32_MAX, &shape.dim[i], err);
 	if (err_stuck(err))
 		return;
-	out->input = input && !said ? *input : shape;
+	out->input = input && !given ? *input : shape;
 	model_shape_text(&out->input, 0, text, sizeof(text));
-	if (said && input &&
+	if (given && input &&
 	    (input->ndim != 3 || memcmp(input->dim, shape.dim, 3 * sizeof(shape.dim[0])) != 0)) {
-		model_shape_text(input, 0, coming, sizeof(coming));
+		model_shape_text(input, 0, incoming, sizeof(incoming));
 		json_fail(&here, err, "the input shape %s does not fit %s, which comes in", text,
-			  coming);
+			  incoming);
 	} else if (out->input.ndim != 3 || out->input.dim[0] < least || out->input.dim[1] < least) {
 		json_fail(at, err,
 			  "%s takes images of at least %lldx%lld, not %s (data.resize makes them "

@@ -36,8 +36,8 @@ static enum status reshape_dims(const struct json_at *at, struct model_shape *ou
 	return ST_OK;
 }
 
-static enum status reshape_mismatch(const struct model_layer *layer, const struct json_at *at,
-				    struct err *err)
+static enum status report_mismatch(const struct model_layer *layer, const struct json_at *at,
+				   struct err *err)
 {
 	char text[192];
 
@@ -61,9 +61,9 @@ static enum status reshape_read(struct model *model, struct model_layer *layer,
 		return err->status;
 	for (int i = 0; i < layer->output.ndim; i++)
 		if (__builtin_mul_overflow(filled, layer->output.dim[i], &filled))
-			return reshape_mismatch(layer, &here, err);
+			return report_mismatch(layer, &here, err);
 	if (open >= 0 ? count % filled != 0 : count != filled)
-		return reshape_mismatch(layer, &here, err);
+		return report_mismatch(layer, &here, err);
 	if (open >= 0)
 		layer->output.dim[open] = count / filled;
 	return ST_OK;

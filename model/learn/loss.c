@@ -305,8 +305,8 @@ int64_t loss_positions(const struct model *model)
 	return model->output_count > 1 ? 1 : loss_rows_of(&model->outputs[0]).positions;
 }
 
-static enum status loss_misfit(const struct loss *loss, const struct model_output *output,
-			       const char *why, struct err *err)
+static enum status loss_report_misfit(const struct loss *loss, const struct model_output *output,
+				      const char *why, struct err *err)
 {
 	char text[192];
 
@@ -319,9 +319,9 @@ static enum status loss_misfit(const struct loss *loss, const struct model_outpu
 enum status loss_check_ignored(const struct loss *loss, const struct model_output *output,
 			       const struct target_kind *kind, struct err *err)
 {
-	const bool among = kind->ignored >= 0 && kind->ignored < loss_rows_of(output).width;
+	const bool is_class = kind->ignored >= 0 && kind->ignored < loss_rows_of(output).width;
 
-	if (!kind->ignores || among || (loss->ignores && loss->ignore_class == kind->ignored))
+	if (!kind->ignores || is_class || (loss->ignores && loss->ignore_class == kind->ignored))
 		return ST_OK;
 	return err_set(err, ST_INVALID,
 		       "rows of the class %lld, which compile.loss ignores, have no %s, since the "
@@ -351,7 +351,7 @@ static enum status loss_check_classes(const struct loss *loss, const struct mode
 			 "with %lld class numbers below %d for each item it must have as many "
 			 "positions, of %d classes each",
 			 (long long)targets_per_item(kind), kind->classes, kind->classes);
-	return loss_misfit(loss, output, why, err);
+	return loss_report_misfit(loss, output, why, err);
 }
 
 enum status loss_check(const struct loss *loss, const struct model_output *output,
@@ -366,7 +366,7 @@ enum status loss_check(const struct loss *loss, const struct model_output *outpu
 			 "sample_weight has %lld numbers for each item: 1, or one for each of the "
 			 "output's %lld positions is wanted",
 			 (long long)kind->weights, (long long)rows.positions);
-		return loss_misfit(loss, output, why, err);
+		return loss_report_misfit(loss, output, why, err);
 	}
 	if (loss_ops(loss)->classes)
 		return loss_check_classes(loss, output, kind, err);
@@ -382,5 +382,5 @@ enum status loss_check(const struct loss *loss, const struct model_output *outpu
 		return ST_OK;
 	snprintf(why, sizeof(why), "an item of the data has %lld target%s", (long long)width,
 		 width == 1 ? "" : "s");
-	return loss_misfit(loss, output, why, err);
+	return loss_report_misfit(loss, output, why, err);
 }

@@ -289,14 +289,15 @@ int64_t plan_forecast_report(const struct plan_run *plan, double looking)
 		 (double)device->graph.node_count * OPERATION +
 		 (double)device->graph.tensor_count * TENSOR;
 	for (int mode = 0; mode < RUN_MODES; mode++) {
-		int64_t now;
+		int64_t mode_traced;
 
 		of[mode] = forecast_mode_of(plan, (enum run_mode)mode);
-		now = min(traced, of[mode].executions);
-		traced -= now;
-		bytes += replicas * host_bytes(plan, &of[mode]) +
-			 replicas * device_bytes(plan, (enum run_mode)mode, &of[mode], now) +
-			 (double)of[mode].steps * METRIC * (1 + plan->program[mode].metrics.count);
+		mode_traced = min(traced, of[mode].executions);
+		traced -= mode_traced;
+		bytes +=
+			replicas * host_bytes(plan, &of[mode]) +
+			replicas * device_bytes(plan, (enum run_mode)mode, &of[mode], mode_traced) +
+			(double)of[mode].steps * METRIC * (1 + plan->program[mode].metrics.count);
 	}
 	bytes += looking;
 	return bytes < 0x1p62 ? (int64_t)bytes : INT64_MAX;

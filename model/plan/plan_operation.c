@@ -450,9 +450,9 @@ enum status plan_read_geometry(struct conv_request *request, int row,
 				: cli_set(argument, request, err);
 }
 
-static enum status read_conv(void *asked, const struct cli_argument *argument, struct err *err)
+static enum status read_conv(void *user, const struct cli_argument *argument, struct err *err)
 {
-	return plan_read_geometry(asked, (int)(argument->option - conv_options), argument, err);
+	return plan_read_geometry(user, (int)(argument->option - conv_options), argument, err);
 }
 
 enum status plan_set_field(struct conv_request *request, int i, struct err *err)

@@ -165,9 +165,9 @@ static enum status read_times(const struct cli_argument *argument, struct times 
 	}
 }
 
-static enum status read_option(void *asked, const struct cli_argument *argument, struct err *err)
+static enum status read_option(void *user, const struct cli_argument *argument, struct err *err)
 {
-	struct request *request = asked;
+	struct request *request = user;
 
 	switch (argument->option - schedule_options) {
 	case OPTION_FORWARD:

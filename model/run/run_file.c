@@ -240,7 +240,7 @@ static void run_read_key(struct run_memory *memory, const struct run_key *key,
 			 const struct json_at *parent)
 {
 	struct json_at at;
-	bool there = parent && json_child(parent, run__key_last(key), &at);
+	bool present = parent && json_child(parent, run__key_last(key), &at);
 	const struct run_value value = {.run = &memory->run,
 					.arena = &memory->arena,
 					.key = key,
@@ -248,15 +248,15 @@ static void run_read_key(struct run_memory *memory, const struct run_key *key,
 					.checks = memory->checks,
 					.err = memory->err};
 
-	if (there && json_is_null(&at) && key->kind != RUN_KEY_SECTION &&
+	if (present && json_is_null(&at) && key->kind != RUN_KEY_SECTION &&
 	    key->kind != RUN_KEY_BYTES)
-		there = false;
-	if (!there && key->fallback)
+		present = false;
+	if (!present && key->fallback)
 		at = json_root(key->path, run_fallback(memory, key));
-	else if (!there && parent)
+	else if (!present && parent)
 		json_fail(parent, memory->err, "\"%s\" is missing: %s", run__key_last(key),
 			  key->help);
-	if (there || key->fallback)
+	if (present || key->fallback)
 		run__fill(&value);
 }
 
@@ -476,24 +476,24 @@ static struct run_batches run_batches(const struct run_memory *memory)
 static void run_unify_batches(struct run_memory *memory, struct run_batches before)
 {
 	struct run_file *run = &memory->run;
-	const struct run_batches now = run_batches(memory);
+	const struct run_batches after = run_batches(memory);
 	cJSON *data, *size;
 	bool changed; /* the model's, by the command line */
 
-	if (err_stuck(memory->err) || now.model < 1 || now.data == now.model)
+	if (err_stuck(memory->err) || after.model < 1 || after.data == after.model)
 		return;
-	changed = !memory->model && now.model != before.model;
-	if (now.data != before.data && !changed) {
-		run_model_batch(run->model, now.data);
-	} else if (now.data == 0 || (now.data == before.data && changed)) {
-		run->data.batch_size = now.model;
+	changed = !memory->model && after.model != before.model;
+	if (after.data != before.data && !changed) {
+		run_model_batch(run->model, after.data);
+	} else if (after.data == 0 || (after.data == before.data && changed)) {
+		run->data.batch_size = after.model;
 		data = cJSON_GetObjectItemCaseSensitive(run->json, "data");
 		if (!cJSON_IsObject(data)) {
 			cJSON_DeleteItemFromObjectCaseSensitive(run->json, "data");
 			data = cJSON_AddObjectToObject(run->json, "data");
 		}
 		cJSON_DeleteItemFromObjectCaseSensitive(data, "batch_size");
-		size = cJSON_AddNumberToObject(data, "batch_size", (double)now.model);
+		size = cJSON_AddNumberToObject(data, "batch_size", (double)after.model);
 		if (!size)
 			err_nomem(memory->err);
 	}

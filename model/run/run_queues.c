@@ -189,7 +189,7 @@ static int find_queue(const struct run_queues *plan, const char *name)
 }
 
 /* The key of the first send of queue @number. */
-static const char *first_of(const struct run_queues *plan, int number)
+static const char *first_key_of(const struct run_queues *plan, int number)
 {
 	int i = 0;
 
@@ -214,19 +214,19 @@ static enum status check_shared(const struct planning *p, const struct run_send 
 			p->err, ST_INVALID,
 			"%s: outfeed queue \"%s\": a queue is enqueued in one place, but both "
 			"\"%s\" and \"%s\" use it (give each a queue, or use MaybeOutfeed)",
-			p->run->path, queue->name, first_of(p->plan, number), send->key);
+			p->run->path, queue->name, first_key_of(p->plan, number), send->key);
 	if (queue->wrapped != is_maybe(p, send))
 		return err_set(p->err, ST_INVALID,
 			       "%s: layer \"%s\": outfeed queue \"%s\" is used by an Outfeed and "
 			       "by a MaybeOutfeed (\"%s\"): an Outfeed has a queue of its own",
-			       p->run->path, send->key, queue->name, first_of(p->plan, number));
+			       p->run->path, send->key, queue->name, first_key_of(p->plan, number));
 	if (queue->stage != stage)
 		return err_set(p->err, ST_INVALID,
 			       "%s: layer \"%s\" of stage %d: outfeed queue \"%s\" is that of "
 			       "stage %d (\"%s\"), and what a queue sends is put together in one "
 			       "stage: name another, or leave \"queue\" out",
 			       p->run->path, send->key, stage, queue->name, queue->stage,
-			       first_of(p->plan, number));
+			       first_key_of(p->plan, number));
 	return ST_OK;
 }
 

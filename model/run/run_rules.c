@@ -267,7 +267,7 @@ static enum status run_distributed_ipus(struct run_rules *rules)
 {
 	const int64_t replicas = rules->run->distribution.replicas;
 	const int64_t each = rules->layout->ipus_per_replica,
-		      said = rules->run->ipu.auto_select_ipus;
+		      attached = rules->run->ipu.auto_select_ipus;
 	const int64_t ipus = replicas * each;
 
 	if (ipus > RUN_IPUS_MOST)
@@ -277,11 +277,12 @@ static enum status run_distributed_ipus(struct run_rules *rules)
 			"at most %lld replicas would do",
 			(long long)replicas, (long long)each, (long long)ipus, RUN_IPUS_MOST,
 			RUN_IPUS_MOST / (long long)each);
-	if (said > each && said != ipus)
+	if (attached > each && attached != ipus)
 		str_addf(&rules->warnings,
 			 "ipu.auto_select_ipus: %lld is not followed: the %lld replicas of "
 			 "distribution.replicas take %lld IPUs, %lld each.\n",
-			 (long long)said, (long long)replicas, (long long)ipus, (long long)each);
+			 (long long)attached, (long long)replicas, (long long)ipus,
+			 (long long)each);
 	rules->layout->ipus = (int)ipus;
 	return ST_OK;
 }
@@ -763,15 +764,16 @@ static enum status run_rule_repeat(struct run_rules *rules)
 {
 	const struct run_file *run = rules->run;
 	int64_t batches = run->fit.steps_per_epoch * run->fit.epochs;
-	int64_t there = run_pass_batches(rules, rules->train_items, rules->layout->accumulation);
+	int64_t available =
+		run_pass_batches(rules, rules->train_items, rules->layout->accumulation);
 
-	if (run->data.repeat || !run->fit.steps_per_epoch || batches <= there)
+	if (run->data.repeat || !run->fit.steps_per_epoch || batches <= available)
 		return ST_OK;
 	return run_fail(rules, "data.repeat",
 			"is false, but %" PRId64 " epochs of %" PRId64 " steps need %" PRId64
 			" batches and the set has %" PRId64
 			"; set data.repeat to true, or take fewer steps",
-			run->fit.epochs, run->fit.steps_per_epoch, batches, there);
+			run->fit.epochs, run->fit.steps_per_epoch, batches, available);
 }
 
 /* ---- evaluation and prediction --------------------------------------------------------------- */
@@ -823,14 +825,14 @@ static int64_t run_least_depth(const struct run_rules *rules)
 /* Without data.repeat, the set must have all requested batches. */
 static enum status run_rule_forward_repeat(struct run_rules *rules, const struct run_span *span)
 {
-	int64_t there = run_pass_batches(rules, span->items, span->unit);
+	int64_t available = run_pass_batches(rules, span->items, span->unit);
 
-	if (rules->run->data.repeat || span->given <= there)
+	if (rules->run->data.repeat || span->given <= available)
 		return ST_OK;
 	return run_fail(rules, "data.repeat",
 			"is false, but %s %" PRId64 " is more than the %" PRId64
 			" batches of the set; set data.repeat to true, or take fewer steps",
-			span->steps_key, span->given, there);
+			span->steps_key, span->given, available);
 }
 
 /* Derive a mode without backward passes; completes @span with what both modes share. */

@@ -56,13 +56,13 @@ static enum status run_stages_list(const struct json_at *at, const struct model 
 				   struct err *err)
 {
 	/* The layer that concatenates several outputs may be omitted: it is in the last stage. */
-	const int said = model->layer_count - (model->output_count > 1);
+	const int required = model->layer_count - (model->output_count > 1);
 	int count = json_count(at), i = 0;
 
-	if (count != model->layer_count && count != said)
+	if (count != model->layer_count && count != required)
 		return json_fail(at, err,
 				 "has %d entries, but the model has %d layers; give each its stage",
-				 count, said);
+				 count, required);
 
 	for (const cJSON *node = at->node->child; node; node = node->next, i++) {
 		struct json_at item = {.file = at->file, .up = at, .node = node, .index = i};
@@ -80,7 +80,7 @@ static enum status run_stages_list(const struct json_at *at, const struct model 
 		stage[i] = (int)value;
 	}
 	if (count < model->layer_count)
-		stage[said] = run_stages_count(model, stage) - 1;
+		stage[required] = run_stages_count(model, stage) - 1;
 	return ST_OK;
 }
 
@@ -114,11 +114,11 @@ static enum status run_stages_object(const struct json_at *at, const struct mode
 				     int *stage, struct err *err)
 {
 	enum status status = run_check_stage_names(at, model, err);
-	int now = 0;
+	int current = 0;
 
 	for (int i = 0; i < model->layer_count && status == ST_OK; i++) {
 		/* The first layer may be omitted: its stage can only be 0. */
-		int next = i ? now + 1 : 0;
+		int next = i ? current + 1 : 0;
 		struct json_at item;
 		int64_t value;
 
@@ -130,11 +130,11 @@ static enum status run_stages_object(const struct json_at *at, const struct mode
 						   "%d, not %" PRId64,
 						   next, value);
 			if (status == ST_OK)
-				now = (int)value;
+				current = (int)value;
 		} else if (model->output_count > 1 && i == model->layer_count - 1) {
-			now = run_stages_count(model, stage) - 1;
+			current = run_stages_count(model, stage) - 1;
 		}
-		stage[i] = now;
+		stage[i] = current;
 	}
 	return status;
 }
