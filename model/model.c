@@ -119,6 +119,15 @@ int64_t model_shape_count(const struct model_shape *shape)
 	return count;
 }
 
+bool model__same_shape(const struct model_shape *a, const struct model_shape *b)
+{
+	bool same = a->ndim == b->ndim;
+
+	for (int i = 0; same && i < a->ndim; i++)
+		same = a->dim[i] == b->dim[i];
+	return same;
+}
+
 void model_shape_text(const struct model_shape *shape, int64_t batch, char *out, size_t size)
 {
 	size_t used;
@@ -227,11 +236,8 @@ static enum status model_shared_param(const struct model *model, struct model_la
 {
 	struct model_param *param = &model->params[layer->first_param + layer->param_count];
 	char first_input[192], this_input[192];
-	bool same = shape->ndim == param->shape.ndim;
 
-	for (int i = 0; same && i < shape->ndim; i++)
-		same = shape->dim[i] == param->shape.dim[i];
-	if (!same) {
+	if (!model__same_shape(shape, &param->shape)) {
 		model_shape_text(&model->layers[param->layer].input, 0, first_input,
 				 sizeof(first_input));
 		model_shape_text(&layer->input, 0, this_input, sizeof(this_input));

@@ -277,6 +277,22 @@ void model_option_text(const struct json_at *config, const char *key, const char
 		json_text(&here, out, err);
 }
 
+void model_option_choice(const struct json_at *config, const char *key, const char *const *known,
+			 size_t count, size_t *out, struct err *err)
+{
+	struct json_at here;
+	const char *text;
+
+	if (!model_option_given(config, key, &here, err) || json_text(&here, &text, err) != ST_OK)
+		return;
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(text, known[i])) {
+			*out = i;
+			return;
+		}
+	json_unknown(&here, key, text, known, count, err);
+}
+
 /* ---- activations ----------------------------------------------------------------------------- */
 
 /* Keras's names; several names may denote one function. */

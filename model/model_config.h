@@ -74,6 +74,11 @@ void model_option_bool(const struct json_at *config, const char *key, bool *out,
 void model_option_text(const struct json_at *config, const char *key, const char **out,
 		       struct err *err);
 
+/* Read the text at @key as an index into @known. If it is absent or after a failure, *@out does not
+ * change. */
+void model_option_choice(const struct json_at *config, const char *key, const char *const *known,
+			 size_t count, size_t *out, struct err *err);
+
 /* ---- obsolete forms -------------------------------------------------------------------------- */
 
 /* Fail if @class_name, or a key of the model config @config, dates from before TensorFlow 2.4 or

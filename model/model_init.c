@@ -139,21 +139,6 @@ static void init_config(const struct init_row *row, const struct json_at *config
 	init_real(config, row->high, &init->high, err);
 }
 
-/* Read the option @key as an index into @known. */
-static void init_choice(const struct json_at *config, const char *key, const char *const *known,
-			size_t count, size_t *out, struct err *err)
-{
-	struct json_at here;
-	const char *text;
-
-	if (!model_option_given(config, key, &here, err) || json_text(&here, &text, err) != ST_OK)
-		return;
-	for (*out = 0; *out < count; ++*out)
-		if (!strcmp(known[*out], text))
-			return;
-	json_unknown(&here, key, text, known, count, err);
-}
-
 /* VarianceScaling is the only initializer whose fan and distribution are options. "normal" is
  * Keras's old name of "truncated_normal". */
 static void init_variance_scaling(const struct json_at *config, struct model_init *init,
@@ -174,9 +159,9 @@ static void init_variance_scaling(const struct json_at *config, struct model_ini
 	struct json_at here;
 
 	model_config_check(config, options, ARRAY_LEN(options), NULL, 0, err);
-	init_choice(config, "mode", modes, ARRAY_LEN(modes), &mode, err);
-	init_choice(config, "distribution", distributions, ARRAY_LEN(distributions), &distribution,
-		    err);
+	model_option_choice(config, "mode", modes, ARRAY_LEN(modes), &mode, err);
+	model_option_choice(config, "distribution", distributions, ARRAY_LEN(distributions),
+			    &distribution, err);
 	init_real(config, "scale", &scale, err);
 	if (err_stuck(err))
 		return;

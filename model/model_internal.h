@@ -20,6 +20,8 @@ enum status model__add_param(struct model *model, struct model_layer *layer,
 			     const struct model_shape *shape, const struct model_init *init,
 			     struct model_param **out, struct err *err);
 
+bool model__same_shape(const struct model_shape *a, const struct model_shape *b);
+
 /* The activation at @key of @config: a name, or the object that Keras 3 writes for a function. null
  * means linear; if @key is absent, *@out does not change. */
 void model__read_activation(const struct json_at *config, const char *key,

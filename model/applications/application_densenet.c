@@ -31,8 +31,7 @@ static int dense_unit(struct application_graph *g, int input, const char *name)
 
 static int dense_transition(struct application_graph *g, int x, const char *name)
 {
-	const struct application_conv half = {
-		.filters = g->status == ST_OK ? g->nodes[x].channels / 2 : 1};
+	const struct application_conv half = {.filters = application_channels(g, x) / 2};
 
 	x = dense_norm_relu(g, x, application_name(g, "%s_bn", name),
 			    application_name(g, "%s_relu", name));

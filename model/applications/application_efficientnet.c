@@ -37,12 +37,7 @@ struct efficient_block {
 
 static int64_t efficient_filters(int filters, double width)
 {
-	double wide = filters * width;
-	int64_t rounded = (int64_t)(wide + 4.0) / 8 * 8;
-
-	if (rounded < 8)
-		rounded = 8;
-	return (double)rounded < 0.9 * wide ? rounded + 8 : rounded;
+	return application_round_to_8(filters * width);
 }
 
 static int efficient_repeats(int repeats, double depth)

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/minmax.h"
 
 bool application__append(cJSON *list, cJSON *item)
 {
@@ -428,4 +429,16 @@ void application_stride_pad(const struct application_graph *graph, int from, int
 	/* For an even size, pad one less before the image. */
 	rows->before -= graph->nodes[from].height % 2 == 0;
 	columns->before -= graph->nodes[from].width % 2 == 0;
+}
+
+int64_t application_round_to_8(double value)
+{
+	const int64_t rounded = max((int64_t)(value + 4.0) / 8 * 8, (int64_t)8);
+
+	return (double)rounded < 0.9 * value ? rounded + 8 : rounded;
+}
+
+int64_t application_channels(const struct application_graph *graph, int node)
+{
+	return graph->status == ST_OK ? graph->nodes[node].channels : 1;
 }

@@ -93,6 +93,11 @@ int application_dropout(struct application_graph *graph, int from, const char *n
 int application_rescaling(struct application_graph *graph, int from, double scale, double offset);
 int application_normalization(struct application_graph *graph, int from);
 
+/* The multiple of 8 nearest to @value, at least 8, and at most a tenth below it. */
+int64_t application_round_to_8(double value);
+/* Channels of node @node; 1 after a failure. */
+int64_t application_channels(const struct application_graph *graph, int node);
+
 /* The padding of TensorFlow's networks before a convolution of stride 2, which keeps all pixels. */
 void application_stride_pad(const struct application_graph *graph, int from, int kernel,
 			    struct application_side *rows, struct application_side *columns);

@@ -62,16 +62,6 @@ int application_mobilenet_top(struct application_graph *graph, const struct appl
 
 /* ---- version 2 ------------------------------------------------------------------------------- */
 
-/* The multiple of 8 nearest to @value, but at most a tenth below it. */
-static int64_t round_to_8(double value)
-{
-	int64_t rounded = (int64_t)(value + 4.0) / 8 * 8;
-
-	if (rounded < 8)
-		rounded = 8;
-	return (double)rounded < 0.9 * value ? rounded + 8 : rounded;
-}
-
 struct bottleneck {
 	int filters, stride, expansion, times;
 };
@@ -105,16 +95,11 @@ static int v2_depthwise(struct application_graph *g, int x, const char *prefix, 
 	return application_relu6(g, x, application_name(g, "%sdepthwise_relu", prefix));
 }
 
-static int64_t node_channels(const struct application_graph *g, int node)
-{
-	return g->status == ST_OK ? g->nodes[node].channels : 1;
-}
-
 static int v2_block(struct application_graph *g, int input, int number, int64_t filters,
 		    const struct bottleneck *b, int stride)
 {
 	const struct application_conv project = {.filters = filters, .same = true};
-	int64_t channels = node_channels(g, input);
+	int64_t channels = application_channels(g, input);
 	const char *prefix = number ? application_name(g, "block_%d_", number) : "expanded_conv_";
 	int x = number ? v2_expand(g, input, prefix, b->expansion * channels) : input;
 
@@ -133,10 +118,12 @@ int application_mobilenet_v2(struct application_graph *graph, const struct appli
 	static const struct bottleneck blocks[] = {{16, 1, 1, 1}, {24, 2, 6, 2}, {32, 2, 6, 3},
 						   {64, 2, 6, 4}, {96, 1, 6, 3}, {160, 2, 6, 3},
 						   {320, 1, 6, 1}};
-	const struct application_conv stem = {
-		.filters = round_to_8(32 * alpha), .kernel = 3, .stride = 2, .same = true};
-	const struct application_conv last = {.filters = alpha > 1.0 ? round_to_8(1280 * alpha)
-								     : 1280};
+	const struct application_conv stem = {.filters = application_round_to_8(32 * alpha),
+					      .kernel = 3,
+					      .stride = 2,
+					      .same = true};
+	const struct application_conv last = {
+		.filters = alpha > 1.0 ? application_round_to_8(1280 * alpha) : 1280};
 	int x = application_conv(graph, input, "Conv1", &stem), number = 0;
 
 	(void)row;
@@ -145,7 +132,8 @@ int application_mobilenet_v2(struct application_graph *graph, const struct appli
 	for (size_t i = 0; i < ARRAY_LEN(blocks); i++)
 		for (int j = 0; j < blocks[i].times; j++)
 			x = v2_block(graph, x, number++,
-				     round_to_8((double)(int64_t)(blocks[i].filters * alpha)),
+				     application_round_to_8(
+					     (double)(int64_t)(blocks[i].filters * alpha)),
 				     &blocks[i], j ? 1 : blocks[i].stride);
 	x = application_conv(graph, x, "Conv_1", &last);
 	x = v2_norm(graph, x, "Conv_1_bn");

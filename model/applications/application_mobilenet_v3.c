@@ -16,21 +16,6 @@ struct v3_block {
 	bool squeeze, swish; /* swish: hard_swish instead of ReLU */
 };
 
-/* The multiple of 8 nearest to @value, but at most a tenth below it. */
-static int64_t v3_depth(double value)
-{
-	int64_t rounded = (int64_t)(value + 4.0) / 8 * 8;
-
-	if (rounded < 8)
-		rounded = 8;
-	return (double)rounded < 0.9 * value ? rounded + 8 : rounded;
-}
-
-static int64_t v3_channels(const struct application_graph *g, int node)
-{
-	return g->status == ST_OK ? g->nodes[node].channels : 1;
-}
-
 /* min(max(x + 3, 0), 6) / 6 */
 static int v3_hard_sigmoid(struct application_graph *g, int x)
 {
@@ -55,9 +40,11 @@ static int v3_norm(struct application_graph *g, int x, const char *prefix, const
 /* Squeeze and excitation: scale the channels by factors computed from the whole image. */
 static int v3_squeeze(struct application_graph *g, int input, const char *prefix)
 {
-	const int64_t filters = v3_channels(g, input);
+	const int64_t filters = application_channels(g, input);
 	const struct application_conv narrow = {
-		.filters = v3_depth((double)filters * V3_SQUEEZE), .same = true, .bias = true};
+		.filters = application_round_to_8((double)filters * V3_SQUEEZE),
+		.same = true,
+		.bias = true};
 	const struct application_conv wide = {.filters = filters, .same = true, .bias = true};
 	int x = application_global_pool(g, input, "GlobalAveragePooling2D",
 					application_name(g, "%ssqueeze_excite/AvgPool", prefix),
@@ -74,9 +61,10 @@ static int v3_squeeze(struct application_graph *g, int input, const char *prefix
 static int v3_block(struct application_graph *g, int input, const struct v3_block *b, int number,
 		    double alpha)
 {
-	const int64_t channels = v3_channels(g, input), filters = v3_depth(b->filters * alpha);
-	const struct application_conv expand = {.filters = v3_depth((double)channels * b->expand),
-						.same = true};
+	const int64_t channels = application_channels(g, input),
+		      filters = application_round_to_8(b->filters * alpha);
+	const struct application_conv expand = {
+		.filters = application_round_to_8((double)channels * b->expand), .same = true};
 	const struct application_conv depthwise = {
 		.kernel = b->kernel, .stride = b->stride, .same = b->stride == 1};
 	const struct application_conv project = {.filters = filters, .same = true};
@@ -118,7 +106,7 @@ static int v3_body(struct application_graph *g, int input, const struct v3_block
 	x = v3_activation(g, v3_norm(g, x, "", "Conv"), true);
 	for (int i = 0; i < count; i++)
 		x = v3_block(g, x, &blocks[i], i, alpha);
-	last.filters = v3_depth(6.0 * (double)v3_channels(g, x));
+	last.filters = application_round_to_8(6.0 * (double)application_channels(g, x));
 	x = application_conv(g, x, "Conv_1", &last);
 	return v3_activation(g, v3_norm(g, x, "", "Conv_1"), true);
 }

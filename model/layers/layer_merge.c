@@ -18,15 +18,6 @@ extern const struct layer_ops layer_add, layer_average, layer_maximum, layer_min
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static bool merge_same_shape(const struct model_shape *a, const struct model_shape *b)
-{
-	bool same = a->ndim == b->ndim;
-
-	for (int i = 0; same && i < a->ndim; i++)
-		same = a->dim[i] == b->dim[i];
-	return same;
-}
-
 /* Whether @a is (1, ..., 1, C) and @b has C channels. */
 static bool merge_is_gate(const struct model_shape *a, const struct model_shape *b)
 {
@@ -46,7 +37,7 @@ static enum status merge_check_shapes(const struct model *model, struct model_la
 	for (int i = 1; i < layer->input_count; i++) {
 		const struct model_shape *shape = model_input_shape(model, layer, i);
 
-		if (i == c->gate || merge_same_shape(shape, &layer->input))
+		if (i == c->gate || model__same_shape(shape, &layer->input))
 			continue;
 		if (c->gate == 0) {
 			layer->output = *shape;
@@ -76,7 +67,7 @@ static enum status merge_read(struct model *model, struct model_layer *layer,
 	if (layer->ops == &layer_multiply && layer->input_count == 2) {
 		const struct model_shape *other = model_input_shape(model, layer, 1);
 
-		if (merge_same_shape(&layer->input, other))
+		if (model__same_shape(&layer->input, other))
 			c->gate = LAYER_NO_GATE;
 		else if (merge_is_gate(other, &layer->input))
 			c->gate = 1;

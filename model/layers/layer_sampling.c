@@ -40,23 +40,6 @@ static struct layer_sampling *sampling_begin(struct model *model, struct model_l
 	return s;
 }
 
-/* Read the text at @key as an index into @known. If it is absent, *@out does not change. */
-static void read_choice(const struct json_at *config, const char *key, const char *const *known,
-			size_t count, size_t *out, struct err *err)
-{
-	struct json_at here;
-	const char *text;
-
-	if (!model_option_given(config, key, &here, err) || json_text(&here, &text, err) != ST_OK)
-		return;
-	for (size_t i = 0; i < count; i++)
-		if (!strcmp(text, known[i])) {
-			*out = i;
-			return;
-		}
-	json_unknown(&here, key, text, known, count, err);
-}
-
 /* Read the output's "height" and "width". */
 static void read_output(struct model_layer *layer, const struct json_at *config, struct err *err)
 {
@@ -160,7 +143,7 @@ static enum status random_flip_read(struct model *model, struct model_layer *lay
 
 	if (!s)
 		return err->status;
-	read_choice(config, "mode", modes, ARRAY_LEN(modes), &mode, err);
+	model_option_choice(config, "mode", modes, ARRAY_LEN(modes), &mode, err);
 	s->by = LAYER_SAMPLING_FLIP;
 	s->flips[LAYER_Y] = mode != 2;
 	s->flips[LAYER_X] = mode != 1;
@@ -299,7 +282,7 @@ static enum status random_affine_read(struct model *model, struct model_layer *l
 	s->joined = zooms && !model_option_at(config, "width_factor", &here, err);
 	if (!turns && !s->joined && model_option_need(config, "width_factor", &here, err))
 		read_share(&here, zooms, s->share[LAYER_X], err);
-	read_choice(config, "fill_mode", fills, ARRAY_LEN(fills), &fill, err);
+	model_option_choice(config, "fill_mode", fills, ARRAY_LEN(fills), &fill, err);
 	if (model_option_at(config, "fill_value", &here, err) &&
 	    json_real(&here, &value, err) == ST_OK && !isfinite((float)value))
 		return json_fail(&here, err, "must be a finite number");
