@@ -1,5 +1,5 @@
 /*
- * The command ipu-train: options, what they ask for, signals, and the run.
+ * The command ipu-train: its options, signals, and the run.
  */
 #include "trainer/train_command.h"
 
@@ -94,8 +94,9 @@ static const struct cli_command COMMAND = {
 
 #define OPTIONS_MOST 160
 
-/* The command with every key of a run file as an option: for the man page, the completions and
- * `RUN --help`. Texts are @arena's; without memory the keys are left out. */
+/* Return the command with every key of a run file as an option: for the man page, the
+ * completions and `RUN --help`. @arena owns the texts; keys are omitted if it runs out of
+ * memory. */
 static struct cli_command full_command(struct cli_option options[OPTIONS_MOST], struct arena *arena)
 {
 	struct cli_command command = COMMAND;
@@ -123,9 +124,9 @@ static struct cli_command full_command(struct cli_option options[OPTIONS_MOST], 
 	return command;
 }
 
-/* What the command line asks for, apart from the run file's own business. */
+/* The command line, except for the words that belong to the run file. */
 struct request {
-	char *command; /* all of it, as typed */
+	char *command; /* the whole command line, as typed */
 	const char *run_path;
 	bool list, print_run, summary, quiet, help;
 	int count; /* words for the run file */
@@ -156,7 +157,7 @@ static enum status join_command(struct request *request, int argc, char **argv, 
 	return ST_OK;
 }
 
-/* --generate TEXT is a key of the run file by a shorter name. */
+/* --generate TEXT is short for a key of the run file. */
 static void add_prompt(struct request *request, char *word)
 {
 	static char key[] = "--generate.prompt";
@@ -167,7 +168,7 @@ static void add_prompt(struct request *request, char *word)
 		request->words[request->count++] = value + 1;
 }
 
-/* Our few options are taken out; all else is the run file's. */
+/* Parse the command's own options; pass all other words to the run file. */
 static enum status read_request(struct request *request, int argc, char **argv, struct err *err)
 {
 	if (join_command(request, argc, argv, err) != ST_OK)
@@ -200,7 +201,7 @@ static enum status read_request(struct request *request, int argc, char **argv, 
 	return ST_OK;
 }
 
-/* ---- what it does ---------------------------------------------------------------------------- */
+/* ---- actions --------------------------------------------------------------------------------- */
 
 static enum status print_run(const struct run_file *run, struct err *err)
 {
@@ -222,7 +223,7 @@ static enum status print_help(const struct run_file *run, struct err *err)
 
 	if (arena_init(&arena, 0) != 0)
 		return err_nomem(err);
-	/* The file's own flags are what was asked for; every key, of every file, follows. */
+	/* First the file's own flags, then the keys that every run file has. */
 	status = run_file_help(run, stdout);
 	command = full_command(options, &arena);
 	putchar('\n');
@@ -231,7 +232,7 @@ static enum status print_help(const struct run_file *run, struct err *err)
 	return status;
 }
 
-/* --help is about the command alone; its man page and completions know the keys too. */
+/* --help lists only the command's options; man page and completions include the keys, too. */
 static bool standard_request(int argc, char **argv)
 {
 	struct cli_option options[OPTIONS_MOST];
@@ -283,7 +284,7 @@ static enum status run_request(struct train_job *job, const struct request *requ
 	return train_job_run(job, err);
 }
 
-/* ---- signals: the first Ctrl-C ends the run in good order, the second at once ---------------- */
+/* ---- signals: the first Ctrl-C ends the run in an orderly way, the second at once ------------ */
 
 static void on_signal(int number)
 {
@@ -306,7 +307,7 @@ static void catch_signals(void)
 	sigaction(SIGTERM, &action, NULL);
 	action.sa_handler = on_flush;
 	sigaction(SIGUSR1, &action, NULL);
-	/* A full disk or a closed pipe is an error to report, not a reason to die. */
+	/* A full disk or a closed pipe is an error to report, not a reason to be killed. */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 }
@@ -333,7 +334,8 @@ int train_command(int argc, char **argv)
 		catch_signals();
 		status = run_request(&job, &request, &err);
 	}
-	/* Said before this rank ends, since the launcher may end all when one has failed. */
+	/* Print before this rank ends, since the launcher may kill all ranks once one has
+	 * failed. */
 	if (status != ST_OK)
 		code = job.others ? status_exit_code(status) : cli_fail(&COMMAND, &err);
 	train_job_free(&job);

@@ -4,7 +4,7 @@
 #ifndef TRAIN_COMMAND_H
 #define TRAIN_COMMAND_H
 
-/* Returns the exit code: 0 done, 1 the work failed, 2 the request was wrong. */
+/* Return the exit code: 0 success, 1 the work failed, 2 the request was invalid. */
 int train_command(int argc, char **argv);
 
 #endif /* TRAIN_COMMAND_H */

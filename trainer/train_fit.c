@@ -1,7 +1,7 @@
 /*
  * fit: epochs of executions, with validation, callbacks, health rules and the screen between them;
- * what callbacks may ask of the run; evaluate and predict, whose outputs are gathered execution by
- * execution and written into an .npz.
+ * the functions that callbacks use; evaluate; and predict, whose outputs are collected execution by
+ * execution and written to an .npz.
  */
 #include "trainer/train_fit.h"
 
@@ -26,20 +26,20 @@ struct fit {
 	const struct train_fit_params *params;
 	struct train_session *session;
 	struct train_phase *phase;
-	struct train_async *async; /* NULL: callbacks are called between executions alone */
+	struct train_async *async; /* NULL: callbacks are called only between executions */
 	struct callback_host host;
 	struct train_backup backup;
-	int64_t done;                 /* executions of the epoch, before this process */
+	int64_t done;                 /* executions of the epoch completed before a backup */
 	struct train_figures figures; /* of an epoch: training's, then validation's as "val_..." */
-	float *weights;               /* rank 0's, of the last epoch's end; NULL: this is rank 0 */
-	int validated;                /* figures of validation */
+	float *weights;               /* rank 0's at the end of the last epoch; NULL on rank 0 */
+	int validated;                /* number of figures of validation */
 	bool rated;                   /* the last figure is the learning rate */
-	struct ips_log *logs;         /* room for all of them */
+	struct ips_log *logs;         /* buffer for all of them */
 	struct arena arena;
 	struct train_result *result;
 };
 
-/* ---- what callbacks may ask ------------------------------------------------------------------ */
+/* ---- functions for callbacks ----------------------------------------------------------------- */
 
 static const float *host_weights(void *user)
 {
@@ -81,13 +81,13 @@ static double host_rate(void *user)
 	return schedule_name(rate) ? NAN : schedule_rate(rate, 0);
 }
 
-/* The workers rest between epochs. */
+/* The workers are idle between epochs, so the rate can be changed. */
 static void host_set_rate(void *user, double rate)
 {
 	((const struct fit *)user)->session->optimizer.learning_rate = schedule_constant(rate);
 }
 
-/* A recording that failed is told when it is closed. */
+/* A failed recording is reported when it is closed, not here. */
 static enum status host_outfeed(void *user, const char *queue, const char *name, int64_t epoch,
 				struct err *err)
 {
@@ -98,10 +98,10 @@ static enum status host_outfeed(void *user, const char *queue, const char *name,
 	return train_recording_failed(fit->session) ? ST_OK : status;
 }
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- life cycle ------------------------------------------------------------------------------ */
 
-/* "loss", "accuracy", with validation "val_loss", "val_accuracy", and what callbacks make of the
- * learning rate. */
+/* Name the figures: "loss", "accuracy", with validation "val_loss", "val_accuracy", and the
+ * learning rate if callbacks change it. */
 static enum status name_figures(struct fit *fit, struct err *err)
 {
 	const struct train_program *program = fit->session->program;
@@ -133,7 +133,7 @@ static enum status name_figures(struct fit *fit, struct err *err)
 	return ST_OK;
 }
 
-/* Moving statistics are each replica's own; what callbacks are given is rank 0's on all ranks. */
+/* Each replica has its own moving statistics; callbacks get rank 0's weights on all ranks. */
 static enum status copy_weights(struct fit *fit, struct err *err)
 {
 	const size_t bytes = fit->session->model->weights * sizeof(*fit->weights);
@@ -193,7 +193,7 @@ static struct ips_logs logs_of(struct fit *fit, const struct train_figures *figu
 	return (struct ips_logs){fit->logs, figures->count};
 }
 
-/* Callbacks begin; then a run that goes on gets what its backup has of them and of the epoch. */
+/* Start the callbacks; then restore their state and that of the epoch when resuming. */
 static enum status begin(struct fit *fit, struct err *err)
 {
 	const struct ips_logs names = logs_of(fit, &fit->figures);
@@ -214,7 +214,7 @@ static enum status begin(struct fit *fit, struct err *err)
 
 /* ---- epochs ---------------------------------------------------------------------------------- */
 
-/* Where the run file has OutfeedCallbacks of its own, these are called among the others. */
+/* Print outfeeds, unless the run file has OutfeedCallbacks, which are called with the others. */
 static enum status show_outfeeds(struct fit *fit, int64_t epoch, struct err *err)
 {
 	const struct run_queues *plan = &fit->session->outfeed_plan;
@@ -228,7 +228,7 @@ static enum status show_outfeeds(struct fit *fit, int64_t epoch, struct err *err
 	return status;
 }
 
-/* As on the IPU: once for each execution, with its last batch and what came of that one. */
+/* As on the IPU: called once for each execution, with its last batch and that batch's results. */
 static enum status call_batch_end(struct fit *fit, struct err *err)
 {
 	const struct train_execution *execution = &fit->session->execution;
@@ -282,7 +282,7 @@ static enum status run_executions(struct fit *fit, int64_t epoch, struct err *er
 	return ST_OK;
 }
 
-/* All of the test set, from its beginning. @screen NULL: unseen. */
+/* Evaluate the whole test set. @screen NULL: print nothing. */
 static enum status run_test(struct train_session *session, int64_t epoch,
 			    struct train_screen *screen, double *device_step_ns, struct err *err)
 {
@@ -313,7 +313,7 @@ static enum status generate(const struct train_fit_params *params, struct err *e
 	return train_generate(params->generated, params->session, err);
 }
 
-/* What callbacks and the screen get at the end of an epoch. */
+/* Collect the figures for callbacks and the screen at the end of an epoch. */
 static void gather_figures(struct fit *fit)
 {
 	const struct train_program *program = fit->session->program;
@@ -414,7 +414,7 @@ static enum status run_fit(const struct train_fit_params *params, struct train_r
 	     !atomic_load(params->stop);
 	     epoch++)
 		status = call_epoch(&fit, epoch, err);
-	/* A training that is interrupted, or that a health rule stops, ends in good order too. */
+	/* Callbacks also end after an interrupt, or if a health rule stops the training. */
 	if (status == ST_OK || status == ST_INTERRUPTED ||
 	    train_stop_asked(&params->session->stop_early)) {
 		ended = callbacks_train_end(params->callbacks, &fit.host,
@@ -428,7 +428,7 @@ static enum status run_fit(const struct train_fit_params *params, struct train_r
 /* ---- predict --------------------------------------------------------------------------------- */
 
 struct predictions {
-	float *values; /* [items, width]; NULL: nobody wants them */
+	float *values; /* [items, width]; NULL: not saved */
 	int64_t items;
 	size_t width;
 };
@@ -455,7 +455,7 @@ static enum status predictions_new(struct predictions *out, const struct train_s
 	return ST_OK;
 }
 
-/* What the execution has put out, batch after batch. */
+/* Append the execution's outputs, batch by batch. */
 static void append_outputs(struct predictions *out, const struct train_phase *phase)
 {
 	const int64_t replicas = phase->session->layout->replicas;
@@ -472,7 +472,7 @@ static void append_outputs(struct predictions *out, const struct train_phase *ph
 	}
 }
 
-/* The array of output @o; of several they lie one after the other in a row. */
+/* Save the array of output @o; with several outputs a row concatenates them. */
 static enum status save_output(struct npz_writer *writer, const struct predictions *predictions,
 			       const struct model *model, int o, struct err *err)
 {
@@ -522,9 +522,9 @@ static enum status save(const struct predictions *predictions, const struct trai
 	return npz_writer_close(&writer, status);
 }
 
-/* predict: the array "predictions" [items, output], of several outputs one by the name of each,
- * items in the set's order, goes to the run
- * file's predict.output (NULL: nowhere). @items: how many there are. */
+/* Run predict and write to the run file's predict.output (NULL: do not write) the array
+ * "predictions" [items, output], or with several outputs one array named after each, items in the
+ * set's order. @items receives their number. */
 static enum status train_predict(struct train_session *session, struct train_screen *screen,
 				 int64_t *items, struct err *err)
 {
@@ -557,9 +557,9 @@ static enum status train_predict(struct train_session *session, struct train_scr
 	return status;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- the whole run --------------------------------------------------------------------------- */
 
-/* The loss of a text's tokens, in the unit of compression. */
+/* Print the loss of a text's tokens in bits, the unit of compression. */
 static void show_bits(const struct train_session *session, FILE *out)
 {
 	const struct train_measure *measure = &session->program[IPS_EVALUATE].measure;

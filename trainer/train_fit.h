@@ -9,9 +9,9 @@
 #include "trainer/train_session.h"
 
 struct train_result {
-	int64_t epochs;             /* finished */
+	int64_t epochs;             /* completed */
 	double loss, evaluate_loss; /* of the last epoch, of the evaluation; NaN: none */
-	double step_ns;             /* measured, of the last epoch; NaN: there was none */
+	double step_ns;             /* measured, of the last epoch; NaN: none */
 	int64_t predicted;          /* items */
 	bool interrupted;
 };
@@ -20,12 +20,12 @@ struct train_fit_params {
 	struct train_session *session;
 	const struct callbacks *callbacks;
 	struct train_screen *screen;
-	_Atomic bool *stop; /* set by a callback: end after the present epoch */
-	FILE *generated;    /* gets the text that run->generate asks for; NULL: nowhere */
+	_Atomic bool *stop; /* set by a callback: end after the current epoch */
+	FILE *generated; /* receives the text that run->generate requests; NULL: do not generate */
 };
 
-/* Train all epochs, then evaluate and predict where the run file asks for it. ST_INTERRUPTED after
- * train_interrupt(): what was done stands in @out. */
+/* Train all epochs, then evaluate and predict if the run file says so. Returns ST_INTERRUPTED after
+ * train_interrupt(); @out has the results so far. */
 enum status train_fit(const struct train_fit_params *params, struct train_result *out,
 		      struct err *err);
 

@@ -1,6 +1,6 @@
 /*
- * Health rules at work in a training: a hit is said and recorded, and may end the run; classes and
- * losses are judged here, since no tensor shows them.
+ * Health rules in a training: a hit is printed and recorded, and may end the run; the rules for
+ * classes and losses are evaluated here, since these are no tensors.
  */
 #include "trainer/train_health.h"
 
@@ -14,7 +14,7 @@
 #include "trainer/train_ranks.h"
 #include "trainer/train_screen.h"
 
-/* ---- a rule broken --------------------------------------------------------------------------- */
+/* ---- broken rules ---------------------------------------------------------------------------- */
 
 void train_health_print(void *user, const char *line)
 {
@@ -48,7 +48,7 @@ enum status train_health_read(struct train_session *session, struct err *err)
 	return run->health.rules ? outfeed_health_read(&health->rules, &rules, err) : ST_OK;
 }
 
-/* The first that ends the run says why. */
+/* The first hit that ends the run sets the reason. */
 void train_health_hit(void *user, const struct outfeed_hit *hit)
 {
 	struct train_session *session = user;
@@ -116,9 +116,9 @@ char *train_health_text(const int64_t broken[OUTFEED_HEALTH_RULES], const char *
 
 /* ---- classes --------------------------------------------------------------------------------- */
 
-/* Vectors are classes where the loss is a crossentropy: one-hot targets. 0: an item has none, or
- * one for each of its tokens or pixels, which are as rare as their text or picture has them; so do
- * several outputs. */
+/* Return the number of classes; 0: not counted. With a crossentropy, vectors are one-hot targets.
+ * Targets for each token or pixel are not counted, since their frequencies are those of the text or
+ * picture, and neither are several outputs. */
 static int64_t classes_of(const struct train_session *session)
 {
 	const struct target_kind kind = dataset_targets(session->train_set);
@@ -160,7 +160,7 @@ static enum status add_ranks(struct ranks *ranks, struct class_counts *counts, s
 	return status;
 }
 
-/* All replicas' into the first's, on each rank, which is told and begins anew. */
+/* Sum all replicas' counts of this rank, then those of all ranks; evaluate the rules; reset. */
 static enum status evaluate_classes(struct train_session *session, struct outfeed_health *rules,
 				    const struct ips_keys *keys, struct err *err)
 {
@@ -184,7 +184,7 @@ static enum status evaluate_classes(struct train_session *session, struct outfee
 
 /* ---- backups --------------------------------------------------------------------------------- */
 
-#define ITEMS_MOST (INT64_C(1) << 48) /* so that no sum of counts overflows */
+#define ITEMS_MOST (INT64_C(1) << 48) /* prevents overflow of sums of counts */
 
 static bool keep_field(void *user, const char *name, void *data, size_t bytes)
 {
@@ -216,7 +216,7 @@ static void keep_classes(struct class_counts *counts, struct snapshot *snapshot)
 			"%s: the classes have %" PRId64 " items", snapshot_path(snapshot), sums[0]);
 }
 
-/* As they are used: what others have counted is not what these would have. */
+/* Digest the effective rules: state that other rules have collected does not fit these. */
 static uint64_t digest_rules(const struct outfeed_health_rules *rules)
 {
 	char parameters[OUTFEED_HEALTH_TEXT];
@@ -265,7 +265,7 @@ static struct ips_keys keys_of(int64_t epoch)
 	return keys;
 }
 
-/* Of those steps that send one together, from @first on: what is recorded of them. */
+/* Return the mean loss of @together steps from @first on, as recorded for them. */
 static double mean_loss(const struct train_phase *phase, int64_t first, int64_t together)
 {
 	double sum = 0;

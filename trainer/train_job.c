@@ -1,8 +1,8 @@
 /*
  * A run from its file to its finished report.
  *
- * Ownership: the job owns all that it has opened. Threading: one thread, which is the main thread
- * of the session.
+ * Ownership: the job owns everything that it has opened. Threading: one thread, which is the main
+ * thread of the session.
  */
 #include "trainer/train_job.h"
 
@@ -64,7 +64,7 @@ enum status train_job_join(struct train_job *job, struct err *err)
 	return status;
 }
 
-/* All ranks have found it well, or all end. */
+/* Continue on all ranks, or fail on all of them. */
 static enum status agree(struct train_job *job, enum status status, struct err *err)
 {
 	return train_ranks_agree(job->ranks, status, &job->others, err);
@@ -102,7 +102,7 @@ static enum status check_ranks(struct train_job *job, struct err *err)
 	return ST_OK;
 }
 
-/* A run that is meant for several processes is not trained by one that nobody has launched. */
+/* Reject a run for several processes if no launcher started this one. */
 static enum status check_launched(const struct train_job *job, struct err *err)
 {
 	const struct run_file *run = job->plan.run;
@@ -116,7 +116,7 @@ static enum status check_launched(const struct train_job *job, struct err *err)
 		run->path, run->path);
 }
 
-/* All ranks find the same. */
+/* Check that all ranks have the same run, data and version. */
 static enum status check_same(struct train_job *job, struct err *err)
 {
 	struct str same = {0};
@@ -138,7 +138,7 @@ static enum status check_same(struct train_job *job, struct err *err)
 	return status;
 }
 
-/* ---- what is asked for ----------------------------------------------------------------------- */
+/* ---- the request ----------------------------------------------------------------------------- */
 
 enum status train_job_callbacks(struct callbacks *out, const struct run_file *run, struct err *err)
 {
@@ -225,7 +225,7 @@ static enum status write_json_files(struct train_job *job, struct err *err)
 	return status;
 }
 
-/* Rank 0's is the job's; the others' lie in it. */
+/* Create the report's directory: the job's on rank 0; the other ranks' are inside it. */
 static enum status make_directory(struct train_job *job, struct err *err)
 {
 	const int rank = ranks_rank(job->ranks);
@@ -274,7 +274,7 @@ static enum status open_report(struct train_job *job, struct err *err)
 	return write_json_files(job, err);
 }
 
-/* A request that turns out wrong before the first step leaves nothing behind. */
+/* A request that fails before the first step leaves no report behind. */
 static void discard_report(struct train_job *job)
 {
 	static const char *const files[] = {"profile.db",     "profile.db-wal", "profile.db-shm",
@@ -292,7 +292,7 @@ static void discard_report(struct train_job *job)
 	rmdir(job->directory);
 }
 
-/* What the tutorials' logs say of the device, of a device that is none. */
+/* Print the lines about the device that the tutorials' logs have, marked as simulated. */
 static void show_device(const struct train_job *job)
 {
 	const struct run_file *run = job->plan.run;
@@ -307,7 +307,7 @@ static void show_device(const struct train_job *job)
 		IPUSCOPE_VERSION, IPU_COST_MODEL, ipus, ipus == 1 ? "" : "s", run->ipu.target);
 }
 
-/* All of the request is good: what was found on the way, the device, and the model. */
+/* Print the notices, the device, and the model, once the request has been checked. */
 static enum status show_run(struct train_job *job, struct err *err)
 {
 	const struct plan_run *plan = &job->plan;
@@ -335,7 +335,7 @@ static enum status show_run(struct train_job *job, struct err *err)
 	return ST_OK;
 }
 
-/* Files that cannot be read or written are refused before hours of training, not after them. */
+/* Check that files can be read or written before hours of training, not after. */
 static enum status check_files(struct train_job *job, struct err *err)
 {
 	const struct run_file *run = job->plan.run;
@@ -358,7 +358,7 @@ static enum status check_files(struct train_job *job, struct err *err)
 	return status;
 }
 
-/* A report of a replica that there is not would be empty. */
+/* Reject a replica that does not exist: its report would be empty. */
 static enum status check_replica(const struct train_job *job, struct err *err)
 {
 	const int64_t replica = job->options.replica_to_profile;
@@ -371,7 +371,7 @@ static enum status check_replica(const struct train_job *job, struct err *err)
 		       (long long)replica, job->plan.layout->replicas);
 }
 
-/* What has no row becomes NaN, which a whole training would be about. */
+/* Check an Embedding's inputs: a number without a row would make the training compute NaN. */
 static enum status check_rows_of(const struct train_job *job, const struct dataset *set, int layer,
 				 const struct model_part *part, struct err *err)
 {
@@ -460,7 +460,7 @@ enum status train_job_prepare(struct train_job *job, struct err *err)
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-/* The files beside profile.db are told of and done without where they cannot be written. */
+/* Write the files beside profile.db; if that fails, print a warning and continue. */
 static void write_beside(struct train_job *job,
 			 enum status (*write)(const char *directory,
 					      const struct popvision_files *wanted,
@@ -483,8 +483,8 @@ static void write_beside(struct train_job *job,
 	}
 }
 
-/* Before the first step, so that a killed run has them. What fails to be recorded is told of when
- * the report is closed. */
+/* Written before the first step, so that a killed run has them. A failure of the recording is
+ * reported when the report is closed. */
 static void write_compiled(struct train_job *job)
 {
 	uint64_t begun;
@@ -496,7 +496,7 @@ static void write_compiled(struct train_job *job)
 	ips_recording_spent(job->recording, (int64_t)(clock_ns() - begun), 1);
 }
 
-/* What does not fit is not run; a report of its memory stays where that is allowed. */
+/* A model that does not fit is not run; keep the report of its memory if the options allow it. */
 static enum status check_memory(struct train_job *job, struct err *err)
 {
 	const struct plan_device *device = job->session->device;
@@ -512,7 +512,7 @@ static enum status check_memory(struct train_job *job, struct err *err)
 			  job->directory);
 }
 
-/* What the report will have of the tensors, before the first step. */
+/* Print, before the first step, what the tensors will add to the report. */
 static void show_forecast(const struct train_job *job)
 {
 	char text[TRAIN_TENSORS_TEXT];
@@ -528,7 +528,7 @@ static void show_forecast(const struct train_job *job)
 			job->plan.run->path, i);
 }
 
-/* A run that cannot be announced is no worse for it. */
+/* Announce the run to ipu-monitor; a failure is only a warning. */
 static void announce(struct train_job *job)
 {
 	struct err err = {ST_OK, ""};
@@ -545,7 +545,7 @@ static void announce(struct train_job *job)
 	}
 }
 
-/* As TensorFlow for IPU does, for the device: a program of the CPU alone is not compiled. */
+/* Print progress as TensorFlow for IPU does, for the device only: CPU programs are not compiled. */
 static void show_compile(struct train_job *job, int step)
 {
 	if (job->plan.run->ipu.wanted)
@@ -597,7 +597,7 @@ static enum status compile(struct train_job *job, struct err *err)
 	return ST_OK;
 }
 
-/* All replicas begin with what the file says. */
+/* Load the file's weights into all replicas. */
 static enum status load_weights(struct train_job *job, struct err *err)
 {
 	const char *path = job->plan.run->weights.load;
@@ -655,9 +655,9 @@ static enum status train(struct train_job *job, struct err *err)
 	return status;
 }
 
-/* However the run ended: whoever has the same digest has the same weights. Where it has trained
- * less than it was to, after an interrupt for one, the steps are said as the progress bar counts
- * them. */
+/* Print the digest of the weights, however the run ended: equal digests mean equal weights. If
+ * it trained fewer steps than planned, for example after an interrupt, add their number as the
+ * progress bar counts them. */
 static void report_weights(const struct train_job *job)
 {
 	const struct run_layout *layout = job->plan.layout;
@@ -668,7 +668,7 @@ static void report_weights(const struct train_job *job)
 	uint64_t number;
 	struct err err;
 
-	/* Moving statistics are each replica's own: the run's weights are the first one's. */
+	/* Each replica has its own moving statistics: the run's weights are the first one's. */
 	if (ranks_rank(job->ranks) > 0)
 		return;
 	if (model_weights_digest(&number, job->plan.model, job->session->replica[0].weights,
@@ -703,7 +703,7 @@ static void report_loss_scale(const struct train_job *job)
 			scale, skipped);
 }
 
-/* The report is finished whatever came before; a run is no better than its report. */
+/* Finish the report whatever came before; an incomplete report fails the run. */
 static enum status close_report(struct train_job *job, enum status status, struct err *err)
 {
 	char message[ERR_TEXT_SIZE];
@@ -724,7 +724,7 @@ static enum status close_report(struct train_job *job, enum status status, struc
 	return status;
 }
 
-/* Reports of all ranks, which lie in rank 0's, joined into @out. */
+/* Merge the reports of all ranks, which are inside rank 0's directory, into @out. */
 static enum status merge_ranks(const char *out, const struct train_job *job, struct err *err)
 {
 	const size_t count = (size_t)ranks_count(job->ranks);
@@ -755,7 +755,7 @@ static enum status merge_ranks(const char *out, const struct train_job *job, str
 	return status;
 }
 
-/* By rank 0, once all ranks have closed theirs. */
+/* Called after all ranks have closed their reports; rank 0 merges them. */
 static void join_reports(struct train_job *job, enum status status)
 {
 	struct err err = {ST_OK, ""};
@@ -779,7 +779,7 @@ static void join_reports(struct train_job *job, enum status status)
 			ranks_count(job->ranks), out, out);
 }
 
-/* What has failed here alone: the others would wait for this rank for ever. */
+/* Abort after a failure on this rank alone: the others would wait for it forever. */
 static void leave_ranks(struct train_job *job, const struct err *err)
 {
 	if (!job->ranks)
@@ -788,7 +788,7 @@ static void leave_ranks(struct train_job *job, const struct err *err)
 	ranks_abort(job->ranks, 1);
 }
 
-/* Once the workers have ended. */
+/* Call after the workers have ended. */
 static void show_health(const struct train_job *job)
 {
 	char *text = !job->screen.out ? NULL
@@ -810,7 +810,7 @@ enum status train_job_run(struct train_job *job, struct err *err)
 	if (status == ST_OK)
 		status = train(job, err);
 	train_screen_leave(&job->screen);
-	/* A run that has executed nothing (a callback refused to begin) leaves nothing behind. */
+	/* A run that executed nothing (a callback refused to begin) leaves no report behind. */
 	begun = job->session && (job->session->executions > 0 || job->session->part > 1);
 	if (begun) {
 		report_weights(job);
@@ -821,7 +821,7 @@ enum status train_job_run(struct train_job *job, struct err *err)
 		(begun && job->session && train_stop_asked(&job->session->stop_early));
 	together = status == ST_OK || status == ST_INTERRUPTED ||
 		   (job->session && job->session->together);
-	/* Workers record until they have ended. */
+	/* Workers may record until they have ended. */
 	train_session_free(job->session);
 	job->session = NULL;
 	train_announce_close(&job->screen.announce);

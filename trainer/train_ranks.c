@@ -1,7 +1,7 @@
 /*
- * Pieces of a stage's gradients and of an execution's results, and what is done with them.
+ * The layout of a stage's gradients and of an execution's results in pieces, and their exchange.
  *
- * Ownership: the session's. Threading: as the header says.
+ * Ownership: the session. Threading: see the header.
  */
 #include "trainer/train_ranks.h"
 
@@ -19,13 +19,13 @@
 #include "trainer/train_shard.h"
 
 #define CLOCK_ROUNDS 16
-#define ADDED        4096 /* counts at once */
+#define ADDED        4096 /* counts per gather */
 
-/* A range of a stage's gradients that is exchanged by itself. */
+/* A range of a stage's gradients that is exchanged separately. */
 struct train_bucket {
 	const struct train_session *session;
 	struct train_bucket_range range;
-	struct train_branch *all; /* what this rank gets, by rank */
+	struct train_branch *all; /* what this rank receives, by rank */
 	int all_count;
 	float *received;
 	struct ranks_pieces out, in, mean;
@@ -40,11 +40,11 @@ struct train_exchange {
 	int bucket_count;
 	float *send;
 	struct ranks_line line;
-	struct ranks_pieces weights; /* with sharded optimizer state: of the stage, updated */
+	struct ranks_pieces weights; /* with sharded optimizer state: the stage's updated weights */
 	struct ips_site *exchange, *gather; /* of their spans */
 };
 
-/* The first of @rank's replicas. */
+/* Return the first of @rank's replicas. */
 static int first_replica(const struct train_session *session, int rank)
 {
 	return (int)ranks_cut(session->ranks, (size_t)session->layout->replicas, rank);
@@ -62,8 +62,8 @@ void train_ranks_share(struct train_session *session)
 
 /* ---- gradients ------------------------------------------------------------------------------- */
 
-/* Where, in @range of @stage, the slice that @rank sums begins: with sharded optimizer state, what
- * its replicas update. */
+/* Return where, in @range of @stage, the slice that @rank sums begins. With sharded optimizer state
+ * the slice is what the rank's replicas update. */
 static size_t slice_at(const struct train_session *session, const struct train_stage *stage,
 		       const struct train_bucket_range *range, int rank)
 {
@@ -75,7 +75,7 @@ static size_t slice_at(const struct train_session *session, const struct train_s
 	return min(max(at, range->first), range->first + range->count) - range->first;
 }
 
-/* Which branches each rank sends, and where a slice of them begins. */
+/* Set which branches each rank sends, and the offsets of its slices. */
 static void lay_out(const struct train_exchange *e, struct train_bucket *bucket,
 		    const struct train_stage *stage)
 {
@@ -119,7 +119,7 @@ static int count_branches(const struct train_session *session)
 	return all;
 }
 
-/* By the thread for the transport, when the branches of all ranks are there. */
+/* Called on the transport's thread, when the branches of all ranks have arrived. */
 static void sum_slice(void *user)
 {
 	const struct train_bucket *bucket = user;
@@ -132,7 +132,7 @@ static void sum_slice(void *user)
 	train_tree_divide(mine, slice, replicas);
 }
 
-/* The first layer with weights in the range: its backward pass comes last. */
+/* Return the first layer with weights in the range: its backward pass comes last. */
 static int layer_of(const struct model *model, const struct train_stage *stage,
 		    const struct train_bucket_range *range)
 {
@@ -295,7 +295,7 @@ const struct train_bucket_range *train_ranks_bucket(const struct train_session *
 	return &session->exchange[stage].buckets[bucket].range;
 }
 
-/* What this rank sends of the bucket: by rank, then by branch. */
+/* Compute what this rank sends of the bucket: by rank, then by branch. */
 static void sum_branches(const struct train_session *session, const struct train_exchange *e,
 			 const struct train_bucket *bucket, size_t first_weight)
 {
@@ -324,7 +324,7 @@ void train_ranks_arrive(struct train_session *session, int stage, int number)
 	ranks_reduce(session->ranks, bucket->reduction);
 }
 
-/* Bytes that go to other ranks. */
+/* Return the bytes sent to other ranks. */
 static int64_t bytes_sent(const struct train_session *session, const struct ranks_pieces *pieces,
 			  bool all)
 {
@@ -336,7 +336,7 @@ static int64_t bytes_sent(const struct train_session *session, const struct rank
 	return words * (int64_t)sizeof(float);
 }
 
-/* What the report `communication` reads: see reports/named/report_communication.h. */
+/* The report `communication` reads these arguments: see reports/named/report_communication.h. */
 static void begin_span(const struct train_session *session, struct ips_track *track,
 		       struct ips_site *site, const struct ranks_pieces *pieces, bool all)
 {
@@ -360,8 +360,8 @@ static void end_span(const struct train_session *session, struct ips_track *trac
 	ips_span_end(track);
 }
 
-/* What goes on from @from to @to has been waited for since @waits, in the span since @begun:
- * buckets before had their spans in between. */
+/* Record an operation that lasted from @from to @to. It was waited for since @waits, but in its own
+ * span only since @begun: earlier buckets had their spans in between. */
 static void note_operation(struct ips_track *track, int bucket, uint64_t from, uint64_t to,
 			   uint64_t waits, uint64_t begun)
 {
@@ -411,9 +411,9 @@ void train_ranks_gather(struct train_session *session, int stage, struct ips_tra
 	end_span(session, track, &e->weights);
 }
 
-/* ---- what has failed ------------------------------------------------------------------------- */
+/* ---- failures -------------------------------------------------------------------------------- */
 
-/* What rank @from has found wrong becomes all ranks' @err. @status: this rank's. */
+/* Broadcast the error of rank @from to all ranks' @err. @status: this rank's. */
 static enum status share_failure(struct ranks *ranks, int from, enum status status, struct err *err)
 {
 	struct err said = {.status = status};
@@ -433,14 +433,14 @@ static enum status share_failure(struct ranks *ranks, int from, enum status stat
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-/* What a rank says of itself at an execution's end, before its results. */
+/* What a rank sends about itself at an execution's end, before its results. */
 enum {
 	SAYS_INTERRUPTED,
 	SAYS_STATUS,
 	SAYS
 };
 
-/* Results of replica @r in step @step, from or to @at; returns where the next ones are. */
+/* Copy the results of replica @r in step @step to or (@in) from @at; return the next position. */
 static double *copy_results(struct train_phase *phase, int64_t step, int64_t r, double *at, bool in)
 {
 	const int64_t place = step * phase->session->layout->replicas + r;
@@ -468,7 +468,7 @@ static void copy_rank(struct train_phase *phase, int rank, double *at, bool in)
 			at = copy_results(phase, step, r, at, in);
 }
 
-/* Outputs of a prediction, step by step: a rank's replicas lie together in each. */
+/* Gather the outputs of a prediction step by step: in each a rank's replicas are contiguous. */
 static enum status gather_outputs(struct train_phase *phase, struct ranks_pieces *pieces,
 				  struct err *err)
 {
@@ -558,9 +558,9 @@ enum status train_ranks_results(struct train_phase *phase, enum status status, s
 	return status;
 }
 
-/* ---- all go on ------------------------------------------------------------------------------- */
+/* ---- agreement ------------------------------------------------------------------------------- */
 
-/* By rank, in all ranks: the @each words that each of them has. NULL: out of memory. */
+/* Gather @each words of every rank, in order of ranks. NULL: out of memory. */
 static uint64_t *gather_rows(struct ranks *ranks, const void *row, size_t each)
 {
 	const int count = ranks_count(ranks);
@@ -621,7 +621,7 @@ enum status train_ranks_agree(struct ranks *ranks, enum status status, bool *oth
 	for (int r = 0; r < ranks_count(ranks) && failed < 0; r++)
 		failed = statuses[r] ? r : -1;
 	mem_free(statuses);
-	/* One line for what all ranks have found wrong. */
+	/* If all ranks have found the same error, only one line is printed. */
 	*others = failed >= 0 && ranks_rank(ranks) > 0;
 	return failed < 0 ? status : share_failure(ranks, failed, status, err);
 }
@@ -676,7 +676,7 @@ enum status train_ranks_same(struct ranks *ranks, const char *text, bool *others
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
 
-#define SHARED_BYTES (1u << 30) /* at once */
+#define SHARED_BYTES (1u << 30) /* per broadcast */
 
 enum status train_ranks_share_bytes(struct ranks *ranks, char **bytes, size_t *length,
 				    struct err *err)
@@ -708,7 +708,7 @@ enum status train_ranks_share_bytes(struct ranks *ranks, char **bytes, size_t *l
 	return ST_OK;
 }
 
-/* Rank @from's @words, from the place of @out to that of rank 0's @in. */
+/* Send @words of rank @from from @out's base to rank 0's @in. */
 static void send_words(struct ranks *ranks, int from, int words, struct ranks_pieces *out,
 		       struct ranks_pieces *in)
 {
@@ -749,8 +749,8 @@ enum status train_ranks_collect(struct ranks *ranks, const void *bytes, size_t l
 	status = train_ranks_agree(ranks, status, &others, err);
 	if (status == ST_OK && mine > 0 && length > 0)
 		memcpy(data, bytes, length);
-	/* Where nothing is sent or got, another place: Open MPI takes equal ones for an exchange in
-	 * place. */
+	/* Use different addresses even if nothing is sent or received: Open MPI takes equal ones
+	 * for an in-place exchange. */
 	out.base = mine == 0 ? (void *)out.words : data;
 	in.base = mine == 0 ? data : (void *)in.words;
 	for (int r = 1; r < count && status == ST_OK; r++) {

@@ -1,15 +1,16 @@
 /*
- * What a run spread over ranks exchanges: gradients, so that every rank has the same mean; results
- * of an execution, so that every rank has those of all replicas; weights; and whether all go on.
+ * Communication of a run over ranks: gradients, so that every rank has the same mean; the results
+ * of an execution, so that every rank has those of all replicas; weights; and agreement on
+ * failures.
  *
- * A rank has a range of the replicas. It sums what it has up to the greatest branches of the tree
- * (common/tree.h) that are whole, sends each rank a slice of them, sums its own slice of all
- * branches in the tree's order and sends the mean back: about as many bytes as a ring moves, in an
- * order of sums that is the run's own. So the bytes are those of one process.
+ * A rank has a range of the replicas. It sums them up to the largest complete branches of the tree
+ * (common/tree.h), sends each rank a slice of these, sums its own slice over all branches in the
+ * tree's order and sends the mean back. This moves about as many bytes as a ring, but the order of
+ * sums does not depend on the ranks, so the result has the bytes of a single process.
  *
- * Threading: train_ranks_arrive() by any worker of the stage, train_ranks_wait() by one of them,
- * the others at a barrier behind it; all else by the main thread, which is channel 0 (stage s: the
- * two from 2 s + 1 on).
+ * Threading: any worker of the stage calls train_ranks_arrive(), one of them train_ranks_wait()
+ * with the others at a barrier behind it; the main thread calls all other functions. The main
+ * thread uses channel 0, stage s the two from 2 s + 1 on.
  */
 #ifndef TRAIN_RANKS_H
 #define TRAIN_RANKS_H
@@ -21,70 +22,73 @@ struct train_session;
 struct train_phase;
 struct train_exchange; /* of one stage */
 
-/* session->replicas and its first; there are no more ranks than replicas. */
+/* Set session->replicas and first_replica; there are at most as many ranks as replicas. */
 void train_ranks_share(struct train_session *session);
 
-/* Channels, and session->exchange, one for each stage; nothing where the process is alone. */
+/* Create the channels and session->exchange, one for each stage; does nothing for a single
+ * process. */
 enum status train_ranks_new(struct train_session *session, struct err *err);
 void train_ranks_free(struct train_session *session);
 
 /*
- * A stage's gradients go out in buckets, from its end on, each as soon as all replicas of this rank
- * have theirs: while the layers before still have their backward pass. The same range is a bucket
- * on all ranks, and in each replica they are completed in their order.
+ * A stage's gradients are sent in buckets, beginning at its end, each as soon as all replicas of
+ * this rank have it: while earlier layers still run their backward pass. Buckets have the same
+ * ranges on all ranks, and each replica completes them in order.
  */
 struct train_bucket_range {
 	size_t first, count; /* of the stage's weights */
-	int layer;           /* the last one whose backward pass writes into it */
+	int layer;           /* the last layer, in order of backward passes, that writes into it */
 };
 int train_ranks_buckets(const struct train_session *session, int stage);
 const struct train_bucket_range *train_ranks_bucket(const struct train_session *session, int stage,
 						    int bucket);
 
-/* A replica's gradients of @bucket are accumulated. Who comes last sends them. */
+/* Call when a replica's gradients of @bucket are accumulated. The last replica sends them. */
 void train_ranks_arrive(struct train_session *session, int stage, int bucket);
 
-/* After all replicas' arrivals: @stage's range of session->reduced is the mean over all replicas;
- * with sharded optimizer state, unless a norm needs all, what this rank's replicas update. What is
- * waited for are spans of @track (NULL: nothing is recorded), with what was hidden as hidden_ns. */
+/* Wait, after all replicas' arrivals, until @stage's range of session->reduced is the mean over all
+ * replicas; with sharded optimizer state only what this rank's replicas update, unless a norm needs
+ * all. The waits are recorded as spans of @track (NULL: not), with the hidden time as hidden_ns. */
 void train_ranks_wait(struct train_session *session, int stage, struct ips_track *track);
 
-/* What each rank has of @stage's range of session->reduced goes to all. */
+/* Gather @stage's range of session->reduced: each rank's part goes to all. */
 void train_ranks_gather(struct train_session *session, int stage, struct ips_track *track);
 
-/* The execution's results of all replicas, and whether any rank was interrupted. @status: this
- * rank's; where any is not ST_OK, the first such one, and its text, are all ranks'. */
+/* Gather the execution's results of all replicas, and whether any rank was interrupted. @status is
+ * this rank's; if any is not ST_OK, all ranks return the first such one, with its text. */
 enum status train_ranks_results(struct train_phase *phase, enum status status, struct err *err);
 
-/* How far this rank's wall clock is ahead of rank 0's, and how far that may be wrong: nobody has a
- * gather's words before all have sent theirs. By all ranks. */
+/* Measure how far this rank's wall clock is ahead of rank 0's, and the bound of the error. Uses
+ * that no rank can have the result of a gather before all have sent their part. Called by all
+ * ranks. */
 struct train_clock {
 	int64_t offset_ns, bound_ns;
 };
 enum status train_ranks_clock(struct ranks *ranks, struct train_clock *out, struct err *err);
 
-/* ST_OK where @status is on all ranks; else the first one's that is not, and its text, on all.
- * *others: rank 0 says it. */
+/* Return ST_OK if @status is ST_OK on all ranks; else all return the status and text of the first
+ * rank that failed. *others: rank 0 reports the error. */
 enum status train_ranks_agree(struct ranks *ranks, enum status status, bool *others,
 			      struct err *err);
 
-/* Each of @counts becomes its sum over the ranks. */
+/* Replace each of @counts by its sum over the ranks. */
 enum status train_ranks_add(struct ranks *ranks, int64_t *counts, size_t count, struct err *err);
 
-/* All ranks have the same run and version: @text tells them apart. *others: rank 0 says it. */
+/* Check that all ranks have the same @text, which identifies run and version. *others: see
+ * above. */
 enum status train_ranks_same(struct ranks *ranks, const char *text, bool *others, struct err *err);
 
-/* Rank 0's bytes to all ranks; *@bytes is the caller's (mem_free()). NULL, as on all others before:
- * there are none. */
+/* Broadcast rank 0's bytes. The caller frees *@bytes with mem_free(); it is NULL on the other ranks
+ * before, and everywhere if rank 0 has none. */
 enum status train_ranks_share_bytes(struct ranks *ranks, char **bytes, size_t *length,
 				    struct err *err);
 
-/* What each of the other ranks has is handed to rank 0's @take, in their order. */
+/* Pass the bytes of each other rank, in order, to rank 0's @take. */
 enum status train_ranks_collect(struct ranks *ranks, const void *bytes, size_t length,
 				void (*take)(void *user, const void *bytes, size_t length),
 				void *user, struct err *err);
 
-/* The first replica's weights, rank 0's, to all ranks' first one. */
+/* Broadcast the weights of rank 0's first replica to each rank's @weights. */
 void train_ranks_weights(struct train_session *session, float *weights);
 
 #endif /* TRAIN_RANKS_H */

@@ -1,6 +1,6 @@
 /*
- * What a session is made of, in the order it is built: the compile section, memory and its limits,
- * schedules, workers and their threads.
+ * Builds a session, in this order: the compiled plan, memory and its limits, schedules, workers and
+ * their threads.
  */
 #include "trainer/train_session.h"
 
@@ -17,7 +17,7 @@
 #include "trainer/train_record.h"
 #include "trainer/train_tensors.h"
 
-/* ---- what is compiled ------------------------------------------------------------------------ */
+/* ---- the compiled plan ----------------------------------------------------------------------- */
 
 static enum status name_figures(struct train_session *session, struct train_measure *measure,
 				struct err *err)
@@ -36,7 +36,7 @@ static enum status name_figures(struct train_session *session, struct train_meas
 	return ST_OK;
 }
 
-/* What is planned, as the session has it: schedules, what is measured, the device. */
+/* Copy the plan's schedules, measurements and device into the session. */
 static enum status copy_plan(struct train_session *session, struct err *err)
 {
 	const struct plan_run *plan = session->plan;
@@ -61,7 +61,7 @@ static enum status copy_plan(struct train_session *session, struct err *err)
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* What takes the place of values until somebody has looked at them. */
+/* Report that values retained for the program need too much memory. */
 static enum status refuse_values(const struct train_session *session, double values, double have,
 				 struct err *err)
 {
@@ -81,7 +81,7 @@ static enum status refuse_values(const struct train_session *session, double val
 		       have_text, fewer[session->values]);
 }
 
-/* Rings of the last N, mostly. */
+/* Check the memory of recorded tensors, which is mostly that of rings of "last N". */
 static enum status check_looking(const struct train_session *session, double have, struct err *err)
 {
 	struct train_tensors_forecast forecast;
@@ -101,7 +101,7 @@ static enum status check_looking(const struct train_session *session, double hav
 		have_text);
 }
 
-/* A model too big is refused before anything is allocated for it. */
+/* Reject a model that is too large before allocating memory for it. */
 static enum status check_memory(const struct train_session *session, struct err *err)
 {
 	const double have = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
@@ -211,7 +211,7 @@ static enum status build(struct train_session *session, struct err *err)
 		return err_nomem(err);
 	status = new_pool(session, err);
 	if (status == ST_OK && !train_session_fits(session)) {
-		/* Not run, so nothing is made for it. */
+		/* It will not run, so allocate nothing for it. */
 		session->worker_count = 0;
 		return train_record_start(session, err);
 	}

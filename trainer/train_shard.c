@@ -1,5 +1,5 @@
 /*
- * Shares of what a stage learns, counted in floats of its optimizer ranges.
+ * Shares of a stage's trainable weights, counted in floats of its optimizer ranges.
  */
 #include "trainer/train_shard.h"
 
@@ -17,8 +17,8 @@ static size_t learnt(const struct train_stage *stage)
 	return count;
 }
 
-/* Where the shares of the replicas from @replica on begin, in floats that learn; where norms are
- * those of whole parameters, with the next one. */
+/* Return where the shares of the replicas from @replica on begin, in trainable floats. Optimizers
+ * with norms of whole parameters need shares that begin with a parameter. */
 static size_t cut(const struct train_session *session, const struct train_stage *stage, int replica)
 {
 	const size_t count = learnt(stage), replicas = (size_t)session->layout->replicas;
@@ -42,7 +42,7 @@ bool train_shard_wanted(const struct ranks *ranks, const struct run_file *run,
 	       optimizer_slots(optimizer) > 0;
 }
 
-/* The parts of the ranges from @first to before @end; their slots lie together from *@kept on. */
+/* Set the parts of the ranges in [@first, @end); their slots are contiguous from *@kept on. */
 static enum status own_ranges(struct train_stage *stage, size_t first, size_t end, size_t *kept,
 			      struct err *err)
 {

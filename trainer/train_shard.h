@@ -1,39 +1,38 @@
 /*
- * Sharded optimizer state: pipeline.replicated_optimizer_state_sharding, where ranks train
- * together.
+ * Sharded optimizer state: pipeline.replicated_optimizer_state_sharding, with several ranks.
  *
- * Each replica keeps the optimizer's variables of its share of what a stage learns, and updates the
- * weights of that share alone; then all shares go to all replicas. An element's update does not
- * depend on where shares end (those of optimizers with norms end with a parameter), so the weights
- * are the same bytes as without. Shares are by replica, a rank has those of its replicas: one range
- * of the stage.
+ * Each replica has the optimizer's variables for its share of a stage's trainable weights, and
+ * updates only those weights; then all replicas exchange their shares. An element's update does not
+ * depend on where shares end (with norms, at the end of a parameter), so the weights are the same
+ * bytes as without sharding. A rank has the shares of its replicas, which form one range of the
+ * stage.
  *
- * Threading: train_shard_publish() and train_shard_take() by the workers of a stage, each for its
- * replica, with a barrier in between; the rest by the main thread.
+ * Threading: the workers of a stage call train_shard_publish() and train_shard_take(), each for its
+ * replica, with a barrier in between; the main thread calls the other functions.
  */
 #ifndef TRAIN_SHARD_H
 #define TRAIN_SHARD_H
 
 #include "trainer/train_session.h"
 
-/* What session->sharded is. */
+/* Is the optimizer state sharded in this run? The value of session->sharded. */
 bool train_shard_wanted(const struct ranks *ranks, const struct run_file *run,
 			const struct optimizer *optimizer);
 
-/* What @replica updates of each of its stages, stage->own, and the floats of each slot that this
- * takes: without sharding all. */
+/* Set stage->own, the ranges that @replica updates, for each of its stages, and the floats of each
+ * slot that they need. Without sharding these are all ranges. */
 enum status train_shard_new(const struct train_session *session, struct train_replica *replica,
 			    struct err *err);
 
-/* Where, among @stage's weights, what the replicas from @replica on update begins. */
+/* Return the offset among @stage's weights of those that the replicas from @replica on update. */
 size_t train_shard_at(const struct train_session *session, const struct train_stage *stage,
 		      int replica);
 
-/* The replica's new weights of its share, into session->reduced. */
+/* Copy the replica's updated share of the weights to session->reduced. */
 void train_shard_publish(const struct train_session *session, const struct train_replica *replica,
 			 int stage);
 
-/* All that the stage has learnt, from there. */
+/* Copy all trainable weights of the stage from session->reduced. */
 void train_shard_take(const struct train_session *session, const struct train_replica *replica,
 		      int stage);
 

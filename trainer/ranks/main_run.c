@@ -1,6 +1,6 @@
 /*
- * The entry of the command ipu-run: PopRun's options, checked, as a line for a launcher of MPI,
- * which takes this process's place. No transport, no processes of its own.
+ * The entry point of ipu-run: checks PopRun's options, converts them to the command line of an MPI
+ * launcher, and executes that in place of this process.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,19 +14,19 @@
 #include "common/str.h"
 
 #define INSTANCES_MOST 4096
-#define OWN_WORDS      16 /* of the line at most, beside the user's */
+#define OWN_WORDS      16 /* of the command line at most, besides the user's */
 
 struct line {
 	int instances;
-	int replicas; /* 0: as the run file says */
+	int replicas; /* 0: as in the run file */
 	const char *hosts, *launcher_options;
-	int mpi; /* of launchers[] */
+	int mpi; /* index in launchers[] */
 	bool dry;
 };
 
 /* In the order of --mpi's choices. */
 static const struct launcher {
-	const char *programs[3]; /* the first that is in PATH */
+	const char *programs[3]; /* the first one found in PATH is used */
 	const char *hosts, *package;
 } launchers[] = {
 	{{"mpirun.openmpi", "mpirun", NULL}, "--host", "openmpi-bin"},
@@ -144,7 +144,7 @@ static const char *find_launcher(const struct launcher *launcher)
 	return NULL;
 }
 
-/* "a:2,b:2": how many each host gets. */
+/* Format "a:2,b:2": the number of instances of each host. */
 static void name_hosts(struct str *out, const struct line *line)
 {
 	const int each = line->instances / count_hosts(line->hosts);
@@ -157,7 +157,7 @@ static void name_hosts(struct str *out, const struct line *line)
 	}
 }
 
-/* As a shell reads it. */
+/* Print the words, quoted for a shell. */
 static void print_line(const char *const *words)
 {
 	fputs("ipu-run:", stderr);
@@ -174,8 +174,8 @@ static void print_line(const char *const *words)
 	fputc('\n', stderr);
 }
 
-/* The launcher's line into @words, which has room for it; @rest: RUN and what follows. @hosts and
- * @options hold what words point to. */
+/* Store the launcher's command line in @words, which has room for it; @rest: RUN and the words
+ * after it. @hosts and @options own the words' text; @options is modified. */
 static void make_words(const char **words, const struct line *line, const char *program,
 		       const char *trainer, char **rest, int count, char *options, char *numbers[2],
 		       const char *hosts)
@@ -203,7 +203,7 @@ static void make_words(const char **words, const struct line *line, const char *
 	*words++ = "mpi";
 }
 
-/* Does not return where the launcher runs. */
+/* Execute the launcher; returns only on failure or with --dry-run. */
 static enum status run(const struct line *line, const char *program, const char *trainer,
 		       char **rest, int count, struct err *err)
 {

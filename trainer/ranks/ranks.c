@@ -1,9 +1,9 @@
 /*
- * The launcher that has started this process, the plugin that belongs to it, and the thread that
- * talks to it.
+ * Detects the launcher that started this process, opens its plugin, and runs the thread that calls
+ * the transport.
  *
- * Threading: one mutex guards the list of operations; the transport and the watch over other ranks
- * belong to the thread alone.
+ * Threading: a mutex guards the queue of operations; only the thread uses the transport and the
+ * heartbeats.
  */
 #include "trainer/ranks/ranks.h"
 
@@ -22,11 +22,11 @@
 #include "trainer/train_stop.h"
 
 #define RANKS_NAME       64
-#define RANKS_EAGER_NS   50000       /* as long an operation is looked after without a rest */
-#define RANKS_REST_NS    20000       /* between two looks at one that takes longer */
-#define RANKS_GIVE_UP_NS 30000000000 /* an interrupted run waits as long for the others */
-#define RANKS_BEATS      8           /* beats that may get lost before the time is over */
-#define RANKS_LEAVE_NS   1000000     /* between two looks of one that only waits to leave */
+#define RANKS_EAGER_NS   50000       /* an operation is polled without sleeping for this long */
+#define RANKS_REST_NS    20000       /* sleep between two polls of a longer operation */
+#define RANKS_GIVE_UP_NS 30000000000 /* how long an interrupted run waits for other ranks */
+#define RANKS_BEATS      8           /* heartbeats within the timeout */
+#define RANKS_LEAVE_NS   1000000     /* between two polls of a rank that only waits to leave */
 
 enum ranks_kind {
 	RANKS_CHANNEL,
@@ -39,10 +39,10 @@ enum ranks_kind {
 	RANKS_FINISH
 };
 
-/* Lives on the stack of the thread that waits for it, or in a reduction. */
+/* On the stack of the thread that waits for it, or in a reduction. */
 struct ranks_operation {
 	enum ranks_kind kind;
-	int channel; /* or what abort() gets, or the seconds of a watch */
+	int channel; /* or the argument of abort(), or the seconds of a watch */
 	const struct ranks_pieces *send, *receive;
 	void *data;
 	int words;
@@ -61,22 +61,22 @@ struct ranks_reduction {
 	struct ranks_times times;
 };
 
-/* What a beat says. */
+/* The content of a heartbeat. */
 enum {
 	RANKS_HERE,
 	RANKS_LEAVES
 };
 
-/* Signs of life: each rank sends them to the next one, and expects those of the one before. Times
- * are the thread's own clock. */
+/* Heartbeats: each rank sends them to the next one, and expects those of the previous one. Times
+ * are local to the thread. */
 struct ranks_watch {
-	uint64_t timeout_ns; /* 0: nothing is watched */
+	uint64_t timeout_ns; /* 0: no heartbeats */
 	uint64_t looked_ns, heard_ns;
 	int32_t said, heard;
 	struct ranks_request sending, receiving;
-	bool sends;         /* what was said is under way */
-	bool leaving, gone; /* this rank; the one before has said that it leaves */
-	bool stopped;       /* this rank was, for a while */
+	bool sends;         /* `said` is being sent */
+	bool leaving, gone; /* this rank leaves; the previous one has said that it does */
+	bool stopped;       /* this process was stopped (SIGSTOP) for a while */
 };
 
 struct ranks {
@@ -85,19 +85,19 @@ struct ranks {
 	int rank, count;
 	int channels;
 	char name[RANKS_NAME];
-	struct ranks_watch watch; /* the thread's */
+	struct ranks_watch watch; /* used by the thread only */
 	pthread_t thread;
 	bool started;
 	pthread_mutex_t lock;
 	pthread_cond_t posted, ended;
 	struct ranks_operation *queue, **last; /* posted, not yet begun */
-	bool ready, failed;                    /* the transport has started, or cannot */
+	bool ready, failed;                    /* the transport has started, or failed to */
 };
 
-/* What launchers set for those they start. */
+/* Environment variables that launchers set for their processes. */
 static const struct ranks_launcher {
 	const char *variable;
-	bool counts; /* its value is the number of processes */
+	bool counts; /* the value is the number of processes */
 	const char *plugin, *name, *package;
 } launchers[] = {
 	{"OMPI_COMM_WORLD_SIZE", true, "ranks-openmpi.so", "Open MPI", "libopenmpi-dev"},
@@ -139,13 +139,13 @@ static void say(struct ranks *ranks, int32_t what)
 	ranks->transport->send((ranks->rank + 1) % ranks->count, &watch->said, &watch->sending);
 }
 
-/* What the rank before has said since. */
+/* Receive the previous rank's heartbeats; abort the run if they are overdue. */
 static void hear(struct ranks *ranks, uint64_t now)
 {
 	struct ranks_watch *watch = &ranks->watch;
 	const int before = (ranks->rank + ranks->count - 1) % ranks->count;
 
-	/* Who was stopped itself has not listened. */
+	/* A process that was stopped (SIGSTOP) could not receive heartbeats meanwhile. */
 	if (now - watch->looked_ns > watch->timeout_ns / 2) {
 		watch->heard_ns = now;
 		watch->stopped = true;
@@ -159,7 +159,8 @@ static void hear(struct ranks *ranks, uint64_t now)
 	watch->looked_ns = now;
 	if (watch->gone || now - watch->heard_ns < watch->timeout_ns)
 		return;
-	/* The others have ended the run of one that was stopped, and the launcher asks it to end. */
+	/* If this process was stopped, the others have ended the run and the launcher terminates
+	 * it. */
 	if (!watch->stopped || !train_interrupted())
 		fprintf(stderr,
 			"ipu-train: rank %d has sent no sign of life for %d s "
@@ -173,7 +174,7 @@ static uint64_t beat_ns(const struct ranks *ranks)
 	return ranks->watch.timeout_ns / RANKS_BEATS;
 }
 
-/* Say and hear what is due; true: this rank wants to leave, and nobody misses it or is missed. */
+/* Send and receive due heartbeats; return true if this rank may leave: both neighbours know. */
 static bool beat(struct ranks *ranks)
 {
 	struct ranks_watch *watch = &ranks->watch;
@@ -191,7 +192,7 @@ static bool beat(struct ranks *ranks)
 	return watch->said == RANKS_LEAVES && !watch->sends && watch->gone;
 }
 
-/* Begin it; true: it is over already. */
+/* Begin an operation; return true if it is complete already. */
 static bool begin(struct ranks *ranks, struct ranks_operation *o)
 {
 	const struct ranks_transport *transport = ranks->transport;
@@ -234,7 +235,7 @@ static void end(struct ranks *ranks, struct ranks_operation *o)
 	pthread_mutex_unlock(&ranks->lock);
 }
 
-/* What is posted, in its order; with @wait not before there is some, or a beat is due. */
+/* Return the posted operations in order; with @wait wait for one, or until a heartbeat is due. */
 static struct ranks_operation *take_posted(struct ranks *ranks, bool wait)
 {
 	const uint64_t rest = ranks->watch.leaving ? RANKS_LEAVE_NS : beat_ns(ranks);
@@ -257,7 +258,7 @@ static struct ranks_operation *take_posted(struct ranks *ranks, bool wait)
 	return all;
 }
 
-/* Gathers of a line begin in its order, whichever exchange has ended first. */
+/* Gathers of a line begin in the order of their reductions, whichever exchange ended first. */
 static bool reduction_done(struct ranks *ranks, struct ranks_operation *o)
 {
 	struct ranks_reduction *r = o->reduction;
@@ -296,7 +297,7 @@ static bool done(struct ranks *ranks, struct ranks_operation *o)
 	return true;
 }
 
-/* Look at what is under way; returns whether any has ended. */
+/* Poll the active operations; return whether any has ended. */
 static bool look(struct ranks *ranks, struct ranks_operation **active)
 {
 	bool any = false;
@@ -308,15 +309,15 @@ static bool look(struct ranks *ranks, struct ranks_operation **active)
 			active = &o->next;
 			continue;
 		}
-		*active = o->next; /* before its owner may go on and take it away */
+		*active = o->next; /* before end(), after which its owner may free it */
 		end(ranks, o);
 		any = true;
 	}
 	return any;
 }
 
-/* A rank that is gone never answers. Who has been interrupted does not wait for ever; where signs
- * of life are watched, they tell a rank that is gone from a slow one. */
+/* Abort an interrupted run after a timeout: a rank that is gone never answers. With heartbeats this
+ * is not needed, since they distinguish it from a slow one. */
 static void check_interrupt(struct ranks *ranks, uint64_t *since)
 {
 	const uint64_t now = clock_ns();
@@ -373,7 +374,7 @@ static void *ranks_main(void *argument)
 	return NULL;
 }
 
-/* ---- what the others call -------------------------------------------------------------------- */
+/* ---- functions of the other threads ---------------------------------------------------------- */
 
 static void enqueue(struct ranks *ranks, struct ranks_operation *o)
 {
@@ -534,9 +535,9 @@ void ranks_abort(struct ranks *ranks, int code)
 		post(ranks, &o);
 }
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- life cycle ------------------------------------------------------------------------------ */
 
-/* Open MPI's own plugins look for its symbols among those of the whole program. */
+/* RTLD_GLOBAL: Open MPI's own plugins need its symbols to be visible in the whole program. */
 static enum status open_plugin(struct ranks *ranks, const struct ranks_launcher *launcher,
 			       struct err *err)
 {
@@ -605,7 +606,7 @@ enum status ranks_open(struct ranks **out, struct err *err)
 	status = open_plugin(ranks, launcher, err);
 	if (status == ST_OK)
 		status = start(ranks, launcher, err);
-	/* Not every launcher says before that there is one process. */
+	/* Some launchers do not tell in advance that there is only one process. */
 	if (status != ST_OK || ranks->count < 2) {
 		ranks_close(ranks);
 		return status;
@@ -614,7 +615,7 @@ enum status ranks_open(struct ranks **out, struct err *err)
 	return ST_OK;
 }
 
-/* The library stays: MPI leaves threads and handlers behind that are still in it. */
+/* The library stays loaded: MPI leaves threads and handlers behind that use its code. */
 void ranks_close(struct ranks *ranks)
 {
 	struct ranks_operation o = {.kind = RANKS_FINISH};

@@ -1,10 +1,10 @@
 /*
  * The ranks of a run: processes that a launcher of MPI (mpirun, srun) has started together.
  *
- * One thread of its own talks to the transport, so that operations go on while the others compute.
- * Any other thread posts an operation and waits for its end; operations of one channel are posted
- * in the same order on all ranks, those of different channels in any. NULL stands everywhere for a
- * process that is alone: rank 0 of 1, for which operations have nothing to do.
+ * A dedicated thread calls the transport, so that operations progress while other threads compute.
+ * Any other thread posts an operation and waits for its end. Operations of one channel are posted
+ * in the same order on all ranks, those of different channels in any order. A NULL pointer always
+ * means a single process: rank 0 of 1, for which operations do nothing.
  */
 #ifndef RANKS_H
 #define RANKS_H
@@ -14,29 +14,29 @@
 
 struct ranks;
 
-/* A launcher has started this process, be it alone. */
+/* Has a launcher started this process, even if it is the only one? */
 bool ranks_launched(void);
 
-/* NULL in *out: no launcher has started this process. The channel 0 is there. */
+/* Join the other ranks and create channel 0. NULL in *out: there are none. */
 enum status ranks_open(struct ranks **out, struct err *err);
-void ranks_close(struct ranks *ranks); /* all ranks do; accepts NULL */
+void ranks_close(struct ranks *ranks); /* called by all ranks; accepts NULL */
 
 int ranks_rank(const struct ranks *ranks);
 int ranks_count(const struct ranks *ranks);
-const char *ranks_transport_name(const struct ranks *ranks); /* "Open MPI v4.1.4"; alone: NULL */
+const char *ranks_transport_name(const struct ranks *ranks); /* "Open MPI v4.1.4"; NULL if alone */
 
-/* By all ranks: channels 0 to @count - 1 are there. */
+/* Called by all ranks: create channels up to @count - 1. */
 enum status ranks_channels(struct ranks *ranks, int count, struct err *err);
 
-/* By all ranks: from now on a rank whose thread for the transport sends no sign of life for
- * @timeout_s seconds ends the run on all of them, with a line that names it. 0: none is
- * expected. */
+/* Called by all ranks: enable heartbeats. From now on, if a rank's transport thread sends none for
+ * @timeout_s seconds, the run is aborted on all ranks with a line that names it. 0: disabled. */
 void ranks_watch(struct ranks *ranks, int64_t timeout_s);
 
-/* Of @count numbered things @rank has those from ranks_cut(rank) to before ranks_cut(rank + 1). */
+/* Partition @count numbers: @rank has those from ranks_cut(rank) to below ranks_cut(rank + 1). */
 size_t ranks_cut(const struct ranks *ranks, size_t count, int rank);
 
-/* One empty piece for each rank, of the block at @base; zeroed before, so that fini is safe. */
+/* Allocate one empty piece of the block @base for each rank. @out is zeroed before: fini is
+ * safe. */
 enum status ranks_pieces_new(struct ranks_pieces *out, const struct ranks *ranks, void *base,
 			     struct err *err);
 void ranks_pieces_fini(struct ranks_pieces *pieces);
@@ -47,13 +47,13 @@ void ranks_gather(struct ranks *ranks, int channel, const struct ranks_pieces *a
 void ranks_broadcast(struct ranks *ranks, int channel, void *data, size_t bytes); /* whole words */
 
 /*
- * A sum over ranks that goes on while others compute: an exchange, then sum() by the thread for the
- * transport, then a gather of what it has made, unless @all is NULL. Of one line they are begun in
- * the same order on all ranks.
+ * A sum over ranks that progresses while others compute: an exchange, then sum() on the transport's
+ * thread, then a gather of its result, unless @all is NULL. The reductions of one line begin in the
+ * same order on all ranks.
  */
 struct ranks_line {
-	int channel;           /* of the exchanges; the next one is the gathers' */
-	int64_t begun, gather; /* how many: ranks.c's own */
+	int channel;           /* of the exchanges; gathers use the next one */
+	int64_t begun, gather; /* counts, used by ranks.c only */
 };
 struct ranks_reduction;
 struct ranks_reduction_params {
@@ -67,14 +67,14 @@ struct ranks_times {
 };
 enum status ranks_reduction_new(struct ranks_reduction **out,
 				const struct ranks_reduction_params *params, struct err *err);
-void ranks_reduction_free(struct ranks_reduction *reduction); /* accepts NULL; not under way */
+void ranks_reduction_free(struct ranks_reduction *reduction); /* accepts NULL; not in progress */
 void ranks_reduce(struct ranks *ranks, struct ranks_reduction *reduction); /* returns at once */
-/* Until sum() is over, with the times so far; until all is. */
+/* Wait until sum() has returned, and get the times so far; wait for the end of the reduction. */
 const struct ranks_times *ranks_reduce_summed(struct ranks *ranks,
 					      struct ranks_reduction *reduction);
 void ranks_reduce_wait(struct ranks *ranks, struct ranks_reduction *reduction);
 
-/* End all ranks at once. */
+/* Abort all ranks. */
 void ranks_abort(struct ranks *ranks, int code);
 
 #endif /* RANKS_H */

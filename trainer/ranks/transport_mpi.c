@@ -1,8 +1,8 @@
 /*
  * The transport over MPI: compiled once for each implementation.
  *
- * MPI_Ialltoallv and its kind rather than MPI_Iallreduce: an all-reduce adds up in an order of its
- * own choice, here the order of sums is the program's.
+ * Uses MPI_Ialltoallv and similar instead of MPI_Iallreduce, which chooses the order of additions
+ * itself; here the program determines the order of sums.
  */
 #include "trainer/ranks/transport.h"
 
