@@ -194,7 +194,7 @@ static struct ips_logs logs_of(struct fit *fit, const struct train_figures *figu
 }
 
 /* Start the callbacks; then restore their state and that of the epoch when resuming. */
-static enum status begin(struct fit *fit, struct err *err)
+static enum status begin_fit(struct fit *fit, struct err *err)
 {
 	const struct ips_logs names = logs_of(fit, &fit->figures);
 	enum status status;
@@ -215,7 +215,7 @@ static enum status begin(struct fit *fit, struct err *err)
 /* ---- epochs ---------------------------------------------------------------------------------- */
 
 /* Print outfeeds, unless the run file has OutfeedCallbacks, which are called with the others. */
-static enum status show_outfeeds(struct fit *fit, int64_t epoch, struct err *err)
+static enum status print_outfeeds(struct fit *fit, int64_t epoch, struct err *err)
 {
 	const struct run_queues *plan = &fit->session->outfeed_plan;
 	enum status status = ST_OK;
@@ -314,7 +314,7 @@ static enum status generate(const struct train_fit_params *params, struct err *e
 }
 
 /* Collect the figures for callbacks and the screen at the end of an epoch. */
-static void gather_figures(struct fit *fit)
+static void collect_figures(struct fit *fit)
 {
 	const struct train_program *program = fit->session->program;
 	const struct train_figures *train = &program[IPS_TRAIN].measure.figures;
@@ -365,7 +365,7 @@ static enum status run_epoch(struct fit *fit, int64_t epoch, struct err *err)
 			       (double)(layout->steps_per_epoch * layout->replicas);
 	if (status == ST_OK && fit->session->run->fit.validation)
 		status = run_test(fit->session, epoch, NULL, &unused, err);
-	gather_figures(fit);
+	collect_figures(fit);
 	if (fit->rated)
 		train_record_metric(fit->session, IPS_TRAIN, epoch, IPS_NULL, IPS_NULL,
 				    "learning_rate", host_rate(fit));
@@ -377,7 +377,7 @@ static enum status run_epoch(struct fit *fit, int64_t epoch, struct err *err)
 	if (status != ST_OK)
 		return status;
 	fit->result->epochs = epoch;
-	return show_outfeeds(fit, epoch, err);
+	return print_outfeeds(fit, epoch, err);
 }
 
 static enum status call_epoch(struct fit *fit, int64_t epoch, struct err *err)
@@ -408,7 +408,7 @@ static enum status run_fit(const struct train_fit_params *params, struct train_r
 	enum status status = fit_init(&fit, params, result, err), ended;
 
 	if (status == ST_OK)
-		status = begin(&fit, err);
+		status = begin_fit(&fit, err);
 	for (int64_t epoch = fit.backup.epoch;
 	     status == ST_OK && epoch <= params->session->run->fit.epochs &&
 	     !atomic_load(params->stop);
@@ -500,8 +500,8 @@ static enum status save_output(struct npz_writer *writer, const struct predictio
 	return status;
 }
 
-static enum status save(const struct predictions *predictions, const struct train_session *session,
-			struct err *err)
+static enum status save_predictions(const struct predictions *predictions,
+				    const struct train_session *session, struct err *err)
 {
 	const struct model *model = session->model;
 	struct npz_writer writer;
@@ -550,7 +550,7 @@ static enum status train_predict(struct train_session *session, struct train_scr
 	}
 	train_screen_end(screen, train_phase_device_step_ns(phase));
 	if (status == ST_OK)
-		status = save(&predictions, session, err);
+		status = save_predictions(&predictions, session, err);
 	*items = predictions.items;
 	mem_free(predictions.values);
 	train_phase_free(phase);
@@ -560,7 +560,7 @@ static enum status train_predict(struct train_session *session, struct train_scr
 /* ---- the whole run --------------------------------------------------------------------------- */
 
 /* Print the loss of a text's tokens in bits, the unit of compression. */
-static void show_bits(const struct train_session *session, FILE *out)
+static void print_bits(const struct train_session *session, FILE *out)
 {
 	const struct train_measure *measure = &session->program[IPS_EVALUATE].measure;
 	const struct dataset *set = session->test_set;
@@ -591,7 +591,7 @@ static enum status evaluate(const struct train_fit_params *params, struct train_
 	if (params->screen->out) {
 		train_screen_figures(params->screen->out, figures);
 		fprintf(params->screen->out, "\n");
-		show_bits(session, params->screen->out);
+		print_bits(session, params->screen->out);
 	}
 	return ST_OK;
 }

@@ -186,7 +186,7 @@ static enum status evaluate_classes(struct train_session *session, struct outfee
 
 #define ITEMS_MOST (INT64_C(1) << 48) /* prevents overflow of sums of counts */
 
-static bool keep_field(void *user, const char *name, void *data, size_t bytes)
+static bool sync_field(void *user, const char *name, void *data, size_t bytes)
 {
 	struct snapshot *snapshot = user;
 
@@ -196,13 +196,13 @@ static bool keep_field(void *user, const char *name, void *data, size_t bytes)
 	return !err_stuck(snapshot_err(snapshot));
 }
 
-static void keep_classes(struct class_counts *counts, struct snapshot *snapshot)
+static void sync_classes(struct class_counts *counts, struct snapshot *snapshot)
 {
 	const size_t each = 2 * (size_t)counts->classes * sizeof(*counts->targets);
 	int64_t sums[] = {counts->items, counts->predicted};
 
-	if (counts->classes == 0 || !keep_field(snapshot, "classes", counts->targets, each) ||
-	    !keep_field(snapshot, "class sums", sums, sizeof(sums)) || !snapshot_reads(snapshot))
+	if (counts->classes == 0 || !sync_field(snapshot, "classes", counts->targets, each) ||
+	    !sync_field(snapshot, "class sums", sums, sizeof(sums)) || !snapshot_reads(snapshot))
 		return;
 	counts->items = sums[0];
 	counts->predicted = sums[1];
@@ -244,12 +244,12 @@ void train_health_keep(struct train_session *session, int index, struct snapshot
 	if (!train_outfeed_health(session))
 		return;
 	snapshot_prefix(snapshot, "health %d ", replica->number);
-	if (keep_field(snapshot, "rules", &there, sizeof(there)) && there == digest) {
-		keep_classes(&replica->classes, snapshot);
-		train_outfeed_state(session, index, keep_field, snapshot);
+	if (sync_field(snapshot, "rules", &there, sizeof(there)) && there == digest) {
+		sync_classes(&replica->classes, snapshot);
+		train_outfeed_state(session, index, sync_field, snapshot);
 		snapshot_prefix(snapshot, "health ");
 		if (replica->number == 0 || (snapshot_reads(snapshot) && index == 0))
-			outfeed_health_state(train_outfeed_health(session), keep_field, snapshot);
+			outfeed_health_state(train_outfeed_health(session), sync_field, snapshot);
 	}
 	snapshot_prefix(snapshot, "%s", "");
 }

@@ -164,14 +164,14 @@ enum status train_job_load(struct train_job *job, const char *path, int count, c
 	return status == ST_OK ? train_job_callbacks(&job->callbacks, job->plan.run, err) : status;
 }
 
-static void notice(void *user, const char *text)
+static void add_notice(void *user, const char *text)
 {
 	struct train_job *job = user;
 
 	str_addf(&job->notices, "%s\n", text);
 }
 
-static void progress(void *user, int64_t done, int64_t files)
+static void print_progress(void *user, int64_t done, int64_t files)
 {
 	struct train_job *job = user;
 
@@ -182,8 +182,8 @@ static enum status open_data(struct train_job *job, struct err *err)
 {
 	struct dataset_params params = train_data_params(job->plan.run);
 
-	params.notice = notice;
-	params.progress = progress;
+	params.notice = add_notice;
+	params.progress = print_progress;
 	params.user = job;
 	return dataset_open(&job->train_set, &job->test_set, &params, err);
 }
@@ -293,7 +293,7 @@ static void discard_report(struct train_job *job)
 }
 
 /* Print the lines about the device that the tutorials' logs have, marked as simulated. */
-static void show_device(const struct train_job *job)
+static void print_device(const struct train_job *job)
 {
 	const struct run_file *run = job->plan.run;
 	const int ipus = job->plan.layout->ipus;
@@ -308,7 +308,7 @@ static void show_device(const struct train_job *job)
 }
 
 /* Print the notices, the device, and the model, once the request has been checked. */
-static enum status show_run(struct train_job *job, struct err *err)
+static enum status print_run(struct train_job *job, struct err *err)
 {
 	const struct plan_run *plan = &job->plan;
 	FILE *out = job->screen.out;
@@ -321,7 +321,7 @@ static enum status show_run(struct train_job *job, struct err *err)
 		return err_nomem(err);
 	}
 	fprintf(out, "%s%s", str_peek(&job->notices), plan->run->notes);
-	show_device(job);
+	print_device(job);
 	train_summary_model(out, plan->model, plan->model->batch);
 	train_summary_stages(out, plan->model, plan->layout);
 	fputs(str_peek(&split), out);
@@ -455,7 +455,7 @@ enum status train_job_prepare(struct train_job *job, struct err *err)
 		status = train_ranks_clock(job->ranks, &job->clock, err);
 	if (status == ST_OK)
 		ranks_watch(job->ranks, job->plan.run->distribution.timeout_s);
-	return status != ST_OK || !job->screen.out ? status : show_run(job, err);
+	return status != ST_OK || !job->screen.out ? status : print_run(job, err);
 }
 
 /* ---- running --------------------------------------------------------------------------------- */
@@ -513,7 +513,7 @@ static enum status check_memory(struct train_job *job, struct err *err)
 }
 
 /* Print, before the first step, what the tensors will add to the report. */
-static void show_forecast(const struct train_job *job)
+static void print_forecast(const struct train_job *job)
 {
 	char text[TRAIN_TENSORS_TEXT];
 
@@ -546,7 +546,7 @@ static void announce(struct train_job *job)
 }
 
 /* Print progress as TensorFlow for IPU does, for the device only: CPU programs are not compiled. */
-static void show_compile(struct train_job *job, int step)
+static void print_compile(struct train_job *job, int step)
 {
 	if (job->plan.run->ipu.wanted)
 		train_screen_compile(&job->screen, job->plan.model->name, step);
@@ -565,12 +565,12 @@ static enum status compile(struct train_job *job, struct err *err)
 	status = check_launched(job, err);
 	if (status != ST_OK)
 		return status;
-	show_compile(job, 0);
+	print_compile(job, 0);
 	status = open_report(job, err);
 	if (status != ST_OK)
 		return status;
 	announce(job);
-	show_compile(job, 2);
+	print_compile(job, 2);
 	params.recording = job->recording;
 	params.values = train_values_of(job->plan.run, &job->callbacks, job->keep_outfeeds);
 	params.screen = &job->screen;
@@ -591,9 +591,9 @@ static enum status compile(struct train_job *job, struct err *err)
 	if (job->session->device)
 		train_announce_device(&job->screen.announce, job->session->device,
 				      job->plan.layout);
-	show_compile(job, 3);
-	show_compile(job, 4);
-	show_forecast(job);
+	print_compile(job, 3);
+	print_compile(job, 4);
+	print_forecast(job);
 	return ST_OK;
 }
 
@@ -780,7 +780,7 @@ static void join_reports(struct train_job *job, enum status status)
 }
 
 /* Abort after a failure on this rank alone: the others would wait for it forever. */
-static void leave_ranks(struct train_job *job, const struct err *err)
+static void abort_ranks(struct train_job *job, const struct err *err)
 {
 	if (!job->ranks)
 		return;
@@ -789,7 +789,7 @@ static void leave_ranks(struct train_job *job, const struct err *err)
 }
 
 /* Call after the workers have ended. */
-static void show_health(const struct train_job *job)
+static void print_health(const struct train_job *job)
 {
 	char *text = !job->screen.out ? NULL
 				      : train_health_text(job->broken,
@@ -827,13 +827,13 @@ enum status train_job_run(struct train_job *job, struct err *err)
 	train_announce_close(&job->screen.announce);
 	if (!begun)
 		discard_report(job);
-	show_health(job);
+	print_health(job);
 	status = close_report(job, status, err);
 	job->others = job->others || (together && ranks_rank(job->ranks) > 0);
 	if (together)
 		join_reports(job, early ? ST_OK : status);
 	else
-		leave_ranks(job, err);
+		abort_ranks(job, err);
 	if (status == ST_OK && job->screen.out)
 		fprintf(job->screen.out, "Program ran successfully%s\n",
 			job->plan.run->ipu.wanted ? " (IPUs simulated)" : "");

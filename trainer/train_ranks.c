@@ -76,8 +76,8 @@ static size_t slice_at(const struct train_session *session, const struct train_s
 }
 
 /* Set which branches each rank sends, and the offsets of its slices. */
-static void lay_out(const struct train_exchange *e, struct train_bucket *bucket,
-		    const struct train_stage *stage)
+static void layout_pieces(const struct train_exchange *e, struct train_bucket *bucket,
+			  const struct train_stage *stage)
 {
 	const struct train_session *session = bucket->session;
 	const int ranks = ranks_count(session->ranks), mine = ranks_rank(session->ranks);
@@ -176,7 +176,7 @@ static enum status bucket_new(struct train_exchange *e, struct train_bucket *buc
 	    ranks_pieces_new(&bucket->mean, session->ranks,
 			     session->reduced + stage->first_weight + range->first, err) != ST_OK)
 		return err_nomem(err);
-	lay_out(e, bucket, stage);
+	layout_pieces(e, bucket, stage);
 	return ranks_reduction_new(&bucket->reduction, &params, err);
 }
 
@@ -362,8 +362,8 @@ static void end_span(const struct train_session *session, struct ips_track *trac
 
 /* Record an operation that lasted from @from to @to. It was waited for since @waits, but in its own
  * span only since @begun: earlier buckets had their spans in between. */
-static void note_operation(struct ips_track *track, int bucket, uint64_t from, uint64_t to,
-			   uint64_t waits, uint64_t begun)
+static void record_operation(struct ips_track *track, int bucket, uint64_t from, uint64_t to,
+			     uint64_t waits, uint64_t begun)
 {
 	const uint64_t until = min(to, waits);
 
@@ -388,7 +388,7 @@ void train_ranks_wait(struct train_session *session, int stage, struct ips_track
 		begun = clock_ns();
 		begin_span(session, track, e->exchange, &bucket->out, false);
 		times = ranks_reduce_summed(session->ranks, bucket->reduction);
-		note_operation(track, b, times->begun_ns, times->exchanged_ns, waits, begun);
+		record_operation(track, b, times->begun_ns, times->exchanged_ns, waits, begun);
 		end_span(session, track, &bucket->out);
 		if (session->sharded && !optimizer_needs_whole_norm(&session->optimizer)) {
 			ranks_reduce_wait(session->ranks, bucket->reduction);
@@ -397,7 +397,7 @@ void train_ranks_wait(struct train_session *session, int stage, struct ips_track
 		begun = clock_ns();
 		begin_span(session, track, e->gather, &bucket->mean, true);
 		ranks_reduce_wait(session->ranks, bucket->reduction);
-		note_operation(track, b, times->summed_ns, times->ended_ns, waits, begun);
+		record_operation(track, b, times->summed_ns, times->ended_ns, waits, begun);
 		end_span(session, track, &bucket->mean);
 	}
 }

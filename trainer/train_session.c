@@ -62,8 +62,8 @@ static enum status copy_plan(struct train_session *session, struct err *err)
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 /* Report that values retained for the program need too much memory. */
-static enum status refuse_values(const struct train_session *session, double values, double have,
-				 struct err *err)
+static enum status report_retained(const struct train_session *session, double values, double have,
+				   struct err *err)
 {
 	static const char *const fewer[] = {
 		[TRAIN_VALUES_EXECUTION] = "a smaller compile.steps_per_execution",
@@ -82,7 +82,7 @@ static enum status refuse_values(const struct train_session *session, double val
 }
 
 /* Check the memory of recorded tensors, which is mostly that of rings of "last N". */
-static enum status check_looking(const struct train_session *session, double have, struct err *err)
+static enum status check_recorded(const struct train_session *session, double have, struct err *err)
 {
 	struct train_tensors_forecast forecast;
 	char need_text[FMT_SIZE], have_text[FMT_SIZE];
@@ -110,10 +110,10 @@ static enum status check_memory(const struct train_session *session, struct err 
 	char need_text[FMT_SIZE], have_text[FMT_SIZE];
 
 	if (need <= have && need + values > have)
-		return refuse_values(session, values, have, err);
+		return report_retained(session, values, have, err);
 	if (need <= have)
 		return !session->recording ? ST_OK
-					   : check_looking(session, have - need - values, err);
+					   : check_recorded(session, have - need - values, err);
 	fmt_bytes(have_text, (uint64_t)have);
 	if (!(need < 1e18))
 		return err_set(err, ST_LIMIT,
@@ -191,7 +191,7 @@ bool train_session_fits(const struct train_session *session)
 	return !session->device || ipu_memory_fits(session->device->memory);
 }
 
-static enum status build(struct train_session *session, struct err *err)
+static enum status build_session(struct train_session *session, struct err *err)
 {
 	const struct run_layout *layout = session->layout;
 	enum status status = copy_plan(session, err);
@@ -265,7 +265,7 @@ enum status train_session_new(struct train_session **out, const struct train_ses
 	session->health.broken = params->broken;
 	train_signal_init(&session->go, false);
 	train_stop_init(&session->stop_early);
-	status = build(session, err);
+	status = build_session(session, err);
 	if (status != ST_OK) {
 		train_session_free(session);
 		return status;

@@ -8,7 +8,7 @@
 #include "common/mem.h"
 #include "common/minmax.h"
 
-static size_t learnt(const struct train_stage *stage)
+static size_t trainable_floats(const struct train_stage *stage)
 {
 	size_t count = 0;
 
@@ -19,9 +19,10 @@ static size_t learnt(const struct train_stage *stage)
 
 /* Return where the shares of the replicas from @replica on begin, in trainable floats. Optimizers
  * with norms of whole parameters need shares that begin with a parameter. */
-static size_t cut(const struct train_session *session, const struct train_stage *stage, int replica)
+static size_t share_begin(const struct train_session *session, const struct train_stage *stage,
+			  int replica)
 {
-	const size_t count = learnt(stage), replicas = (size_t)session->layout->replicas;
+	const size_t count = trainable_floats(stage), replicas = (size_t)session->layout->replicas;
 	const size_t at =
 		count / replicas * (size_t)replica + count % replicas * (size_t)replica / replicas;
 	size_t begin = 0;
@@ -77,8 +78,9 @@ enum status train_shard_new(const struct train_session *session, struct train_re
 		struct train_stage *stage = &replica->stage[s];
 
 		if (session->sharded)
-			status = own_ranges(stage, cut(session, stage, replica->number),
-					    cut(session, stage, replica->number + 1), &kept, err);
+			status = own_ranges(stage, share_begin(session, stage, replica->number),
+					    share_begin(session, stage, replica->number + 1), &kept,
+					    err);
 		else
 			stage->own = stage->ranges, stage->own_count = stage->range_count;
 	}
@@ -89,7 +91,7 @@ enum status train_shard_new(const struct train_session *session, struct train_re
 size_t train_shard_at(const struct train_session *session, const struct train_stage *stage,
 		      int replica)
 {
-	const size_t at = cut(session, stage, replica);
+	const size_t at = share_begin(session, stage, replica);
 	size_t begin = 0;
 
 	for (size_t i = 0; i < stage->range_count && at > 0; begin += stage->ranges[i++].count)

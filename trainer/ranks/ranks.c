@@ -130,7 +130,7 @@ static void begin_watch(struct ranks *ranks, int timeout_s)
 				  &watch->receiving);
 }
 
-static void say(struct ranks *ranks, int32_t what)
+static void send_beat(struct ranks *ranks, int32_t what)
 {
 	struct ranks_watch *watch = &ranks->watch;
 
@@ -140,7 +140,7 @@ static void say(struct ranks *ranks, int32_t what)
 }
 
 /* Receive the previous rank's heartbeats; abort the run if they are overdue. */
-static void hear(struct ranks *ranks, uint64_t now)
+static void receive_beats(struct ranks *ranks, uint64_t now)
 {
 	struct ranks_watch *watch = &ranks->watch;
 	const int before = (ranks->rank + ranks->count - 1) % ranks->count;
@@ -184,16 +184,16 @@ static bool beat(struct ranks *ranks)
 		return watch->leaving;
 	if (!watch->leaving && now - watch->looked_ns < beat_ns(ranks))
 		return false;
-	hear(ranks, now);
+	receive_beats(ranks, now);
 	if (watch->sends && ranks->transport->done(&watch->sending))
 		watch->sends = false;
 	if (!watch->sends && watch->said == RANKS_HERE)
-		say(ranks, watch->leaving ? RANKS_LEAVES : RANKS_HERE);
+		send_beat(ranks, watch->leaving ? RANKS_LEAVES : RANKS_HERE);
 	return watch->said == RANKS_LEAVES && !watch->sends && watch->gone;
 }
 
 /* Begin an operation; return true if it is complete already. */
-static bool begin(struct ranks *ranks, struct ranks_operation *o)
+static bool begin_operation(struct ranks *ranks, struct ranks_operation *o)
 {
 	const struct ranks_transport *transport = ranks->transport;
 
@@ -227,7 +227,7 @@ static bool begin(struct ranks *ranks, struct ranks_operation *o)
 	return true;
 }
 
-static void end(struct ranks *ranks, struct ranks_operation *o)
+static void end_operation(struct ranks *ranks, struct ranks_operation *o)
 {
 	pthread_mutex_lock(&ranks->lock);
 	o->done = true;
@@ -236,7 +236,7 @@ static void end(struct ranks *ranks, struct ranks_operation *o)
 }
 
 /* Return the posted operations in order; with @wait wait for one, or until a heartbeat is due. */
-static struct ranks_operation *take_posted(struct ranks *ranks, bool wait)
+static struct ranks_operation *dequeue_posted(struct ranks *ranks, bool wait)
 {
 	const uint64_t rest = ranks->watch.leaving ? RANKS_LEAVE_NS : beat_ns(ranks);
 	const uint64_t until = clock_ns() + rest;
@@ -298,7 +298,7 @@ static bool done(struct ranks *ranks, struct ranks_operation *o)
 }
 
 /* Poll the active operations; return whether any has ended. */
-static bool look(struct ranks *ranks, struct ranks_operation **active)
+static bool poll_active(struct ranks *ranks, struct ranks_operation **active)
 {
 	bool any = false;
 
@@ -309,8 +309,8 @@ static bool look(struct ranks *ranks, struct ranks_operation **active)
 			active = &o->next;
 			continue;
 		}
-		*active = o->next; /* before end(), after which its owner may free it */
-		end(ranks, o);
+		*active = o->next; /* before end_operation(), after which its owner may free it */
+		end_operation(ranks, o);
 		any = true;
 	}
 	return any;
@@ -346,21 +346,21 @@ static void *ranks_main(void *argument)
 	pthread_mutex_unlock(&ranks->lock);
 	progress = since = clock_ns();
 	while (!ranks->failed && !beat(ranks)) {
-		struct ranks_operation *posted = take_posted(ranks, !active), *next;
+		struct ranks_operation *posted = dequeue_posted(ranks, !active), *next;
 
 		if (!active)
 			since = clock_ns();
 		for (; posted; posted = next) {
 			next = posted->next;
 			progress = clock_ns();
-			if (begin(ranks, posted)) {
-				end(ranks, posted);
+			if (begin_operation(ranks, posted)) {
+				end_operation(ranks, posted);
 			} else {
 				posted->next = active;
 				active = posted;
 			}
 		}
-		if (look(ranks, &active)) {
+		if (poll_active(ranks, &active)) {
 			progress = clock_ns();
 		} else if (active && clock_ns() - progress < RANKS_EAGER_NS) {
 			sched_yield();

@@ -16,7 +16,7 @@ static int communicator_count;
 
 _Static_assert(sizeof(MPI_Request) <= sizeof(uint64_t), "a request does not fit its handle");
 
-static void keep(MPI_Request request, struct ranks_request *out)
+static void store_request(MPI_Request request, struct ranks_request *out)
 {
 	out->handle = 0;
 	memcpy(&out->handle, &request, sizeof(request));
@@ -50,7 +50,7 @@ static int mpi_channel(int number, struct ranks_request *out)
 	communicators = more;
 	communicator_count = number + 1;
 	MPI_Comm_idup(MPI_COMM_WORLD, &communicators[number], &request);
-	keep(request, out);
+	store_request(request, out);
 	return 0;
 }
 
@@ -61,7 +61,7 @@ static void mpi_exchange(int channel, const struct ranks_pieces *send,
 
 	MPI_Ialltoallv(send->base, send->words, send->at, MPI_INT32_T, receive->base,
 		       receive->words, receive->at, MPI_INT32_T, communicators[channel], &request);
-	keep(request, out);
+	store_request(request, out);
 }
 
 static void mpi_gather(int channel, const struct ranks_pieces *all, struct ranks_request *out)
@@ -70,7 +70,7 @@ static void mpi_gather(int channel, const struct ranks_pieces *all, struct ranks
 
 	MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_INT32_T, all->base, all->words, all->at, MPI_INT32_T,
 			communicators[channel], &request);
-	keep(request, out);
+	store_request(request, out);
 }
 
 static void mpi_broadcast(int channel, void *data, int words, struct ranks_request *out)
@@ -78,7 +78,7 @@ static void mpi_broadcast(int channel, void *data, int words, struct ranks_reque
 	MPI_Request request;
 
 	MPI_Ibcast(data, words, MPI_INT32_T, 0, communicators[channel], &request);
-	keep(request, out);
+	store_request(request, out);
 }
 
 static void mpi_send(int rank, const int32_t *word, struct ranks_request *out)
@@ -86,7 +86,7 @@ static void mpi_send(int rank, const int32_t *word, struct ranks_request *out)
 	MPI_Request request;
 
 	MPI_Isend(word, 1, MPI_INT32_T, rank, 0, MPI_COMM_WORLD, &request);
-	keep(request, out);
+	store_request(request, out);
 }
 
 static void mpi_receive(int rank, int32_t *word, struct ranks_request *out)
@@ -94,7 +94,7 @@ static void mpi_receive(int rank, int32_t *word, struct ranks_request *out)
 	MPI_Request request;
 
 	MPI_Irecv(word, 1, MPI_INT32_T, rank, 0, MPI_COMM_WORLD, &request);
-	keep(request, out);
+	store_request(request, out);
 }
 
 static bool mpi_done(struct ranks_request *out)
@@ -104,7 +104,7 @@ static bool mpi_done(struct ranks_request *out)
 
 	memcpy(&request, &out->handle, sizeof(request));
 	MPI_Test(&request, &done, MPI_STATUS_IGNORE);
-	keep(request, out);
+	store_request(request, out);
 	return done;
 }
 
