@@ -235,7 +235,7 @@ static enum status measure_row(struct row *row, const struct compare_line *line,
 struct comparison {
 	struct row *rows;
 	int count;
-	char *networks, *batches; /* split lists; the rows point into `networks`' table names */
+	char *networks, *batches; /* working copies of the lists, split by strtok_r() */
 };
 
 /* Return the table's name of the network @word, or NULL after an error. */
