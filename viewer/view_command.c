@@ -28,10 +28,10 @@
 #define VIEW_AS_SVG 100 /* beside enum report_format */
 #define VIEW_UNSAID (-1)
 
-/* The command line, then what follows from it. */
+/* The command line's values, then those derived from them. */
 struct view_arguments {
 	const char *path, *target; /* target: compared with path */
-	int view, format;          /* VIEW_UNSAID: not given, as in those below */
+	int view, format;          /* VIEW_UNSAID: not given; the same for mouse, ascii, follow */
 	int width;                 /* 0: not given */
 	int mouse, ascii, follow;
 	const char *statement, *from, *to, *color, *theme, *config; /* NULL: not given */
@@ -174,7 +174,7 @@ static struct cli_command view_cli = {
 	.words = "FILE",
 };
 
-/* "1.5ms": a number and its unit; ns where there is none. */
+/* Parse "1.5ms": a number and its unit; without a unit, ns. */
 static enum status view_parse_time(const char *name, const char *value, int64_t *out,
 				   struct err *err)
 {
@@ -221,7 +221,7 @@ static enum status view_read_query(const char *value, struct view_arguments *out
 	return ST_OK;
 }
 
-/* The settings of the file that --config names, and of the command line, which is stronger. */
+/* Read the settings of the file that --config names, then apply the command line over them. */
 static enum status view_read_settings(struct view_arguments *out, struct err *err)
 {
 	struct view_config *settings = &out->settings;
@@ -306,7 +306,8 @@ static enum status view_parse(struct view_arguments *out, int argc, char **argv,
 	return err->status == ST_OK ? view_check_tensor(out, err) : err->status;
 }
 
-/* When the spans of @clock (0 host, 1 device) begin and end; false: it has none. */
+/* Return the time range of the spans of @clock (0 host, 1 device); false: the clock has no
+ * spans. */
 static bool view_extent(const struct prof_track *tracks, int count, int clock, int64_t *from_ns,
 			int64_t *to_ns)
 {
@@ -335,8 +336,7 @@ static enum status view_compare_range(const struct view_arguments *arguments, in
 	return ST_OK;
 }
 
-/* Is there something of the timeline between --from and --to? Of a recording without spans that
- * is not asked. */
+/* Fail if no span lies between --from and --to. A recording without spans is not checked. */
 static enum status view_check_range(struct prof_db *db, const struct view_arguments *arguments,
 				    struct err *err)
 {
@@ -358,7 +358,7 @@ static enum status view_check_range(struct prof_db *db, const struct view_argume
 	return status;
 }
 
-/* A terminal that can do nothing, or none: text. */
+/* Print text if output or input is not a terminal, or the terminal is dumb. */
 static bool view_is_batch(const struct view_arguments *arguments)
 {
 	const char *term = getenv("TERM");
@@ -383,7 +383,7 @@ static enum status view_print(struct view_session *session, const struct view_ar
 					    arguments->width, stdout, err);
 	if (fflush(stdout) != 0 && status == ST_OK)
 		status = err_set(err, ST_IO, "write: %s", strerror(errno));
-	/* What rows cannot say of themselves. */
+	/* CSV and query rows have no field for a message. */
 	if (status == ST_OK && session->context.message[0] &&
 	    (session->context.query || arguments->format == REPORT_AS_CSV))
 		fprintf(stderr, "%s: %s\n", view_cli.name, session->context.message);
@@ -416,7 +416,7 @@ static int view_run(struct view_session *session, const struct view_arguments *a
 	}
 	if (status != ST_OK)
 		return cli_fail(&view_cli, &err);
-	/* Ctrl-C is a way to leave; other signals are told to the parent as shells do. */
+	/* Ctrl-C is a normal way to quit; other signals set the exit code as shells do. */
 	return signal_number == 0 || signal_number == SIGINT ? 0 : 128 + signal_number;
 }
 
@@ -455,7 +455,7 @@ int view_command(int argc, char **argv)
 	struct err err = {0};
 	int code = 0;
 
-	signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit of a file's size fails and is told */
+	signal(SIGXFSZ, SIG_IGN); /* a write beyond the file size limit then fails with an error */
 	cli_locale();
 	view_keys_manual(&keys);
 	view_cli.details = keys.failed ? NULL : str_peek(&keys);

@@ -1,6 +1,5 @@
 /*
- * The user's own files: settings, read from JSON; and files in the folder of state, with the lock
- * beside them.
+ * The user's own files: settings, read from JSON; and files in the state folder with their lock.
  *
  * Threading: none. Ownership: none.
  */
@@ -20,7 +19,7 @@
 #include "common/mem.h"
 #include "common/str.h"
 
-/* ---- the folder of state --------------------------------------------------------------------- */
+/* ---- the state folder ------------------------------------------------------------------------ */
 
 #define LOCK_TRIES   1000
 #define LOCK_WAIT_NS 1000000 /* between two tries */
@@ -103,8 +102,9 @@ void view_config_defaults(struct view_config *config)
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-static enum status view_word(const struct json_at *at, const char *what, const char *const *known,
-			     size_t count, size_t *out, struct err *err)
+static enum status view_read_choice(const struct json_at *at, const char *what,
+				    const char *const *known, size_t count, size_t *out,
+				    struct err *err)
 {
 	const char *text;
 	enum status status = json_text(at, &text, err);
@@ -122,7 +122,7 @@ static enum status config_read_theme(const struct json_at *at, struct view_confi
 {
 	size_t word;
 	enum status status =
-		view_word(at, "theme", view_themes, ARRAY_LEN(view_themes), &word, err);
+		view_read_choice(at, "theme", view_themes, ARRAY_LEN(view_themes), &word, err);
 
 	if (status == ST_OK)
 		out->theme = view_themes[word];
@@ -133,7 +133,8 @@ static enum status config_read_color(const struct json_at *at, struct view_confi
 				     struct err *err)
 {
 	size_t word;
-	enum status status = view_word(at, "color", view_whens, ARRAY_LEN(view_whens), &word, err);
+	enum status status =
+		view_read_choice(at, "color", view_whens, ARRAY_LEN(view_whens), &word, err);
 
 	if (status == ST_OK)
 		out->color = view_whens[word];
@@ -176,7 +177,7 @@ static enum status config_read_screen(const struct json_at *at, struct view_conf
 
 	for (int i = 0; i < VIEW_SCREENS; i++)
 		names[i] = view_screen((enum view_screen)i)->name;
-	status = view_word(at, "screen", names, VIEW_SCREENS, &word, err);
+	status = view_read_choice(at, "screen", names, VIEW_SCREENS, &word, err);
 	if (status == ST_OK)
 		out->screen = (enum view_screen)word;
 	return status;
@@ -184,28 +185,28 @@ static enum status config_read_screen(const struct json_at *at, struct view_conf
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-static enum status view_take_keys(const struct json_at *root, struct view_config *out,
+static enum status view_read_keys(const struct json_at *root, struct view_config *out,
 				  struct err *err)
 {
 	static const char *const keys[] = {"theme", "color", "ascii", "mouse", "follow", "screen"};
-	static enum status (*const takes[])(const struct json_at *at, struct view_config *out,
-					    struct err *err) = {
+	static enum status (*const readers[])(const struct json_at *at, struct view_config *out,
+					      struct err *err) = {
 		config_read_theme, config_read_color,  config_read_ascii,
 		config_read_mouse, config_read_follow, config_read_screen};
 	enum status status = json_only_keys(root, keys, ARRAY_LEN(keys), err);
 	struct json_at at;
 
-	_Static_assert(ARRAY_LEN(keys) == ARRAY_LEN(takes), "keys out of step");
+	_Static_assert(ARRAY_LEN(keys) == ARRAY_LEN(readers), "keys out of step");
 	for (size_t i = 0; i < ARRAY_LEN(keys) && status == ST_OK; i++)
 		if (json_child(root, keys[i], &at))
-			status = takes[i](&at, out, err);
+			status = readers[i](&at, out, err);
 	return status;
 }
 
 enum status view_config_load(struct view_config *config, const char *path, struct err *err)
 {
 	char folder[FS_PATH_SIZE], own[FS_PATH_SIZE];
-	struct view_config taken = *config;
+	struct view_config loaded = *config;
 	struct json_at root;
 	enum status status;
 	cJSON *json;
@@ -220,10 +221,10 @@ enum status view_config_load(struct view_config *config, const char *path, struc
 	if (status != ST_OK)
 		return status;
 	root = json_root(path, json);
-	status = view_take_keys(&root, &taken, err);
+	status = view_read_keys(&root, &loaded, err);
 	cJSON_Delete(json);
 	if (status == ST_OK)
-		*config = taken;
+		*config = loaded;
 	return status;
 }
 
@@ -238,7 +239,7 @@ enum view_theme view_config_theme(const struct view_config *config, const char *
 	if (!ground || ground[1] < '0' || ground[1] > '9')
 		return VIEW_DARK;
 	colour = strtol(ground + 1, &end, 10);
-	/* Of the 16 colours white and the bright ones but grey are light. */
+	/* Of the 16 ANSI colours, white and the bright ones are light; bright black (8) is not. */
 	return *end == '\0' && (colour == 7 || (colour >= 9 && colour <= 15)) ? VIEW_LIGHT
 									      : VIEW_DARK;
 }

@@ -1,9 +1,9 @@
 /*
- * What a user always wants: $XDG_CONFIG_HOME/ipuscope/view.json, else ~/.config/ipuscope/view.json.
+ * The user's settings: $XDG_CONFIG_HOME/ipuscope/view.json, else ~/.config/ipuscope/view.json.
  *
  * {"theme": "light", "color": "auto", "ascii": "auto", "mouse": true, "screen": "timeline",
- *  "follow": true}; what is not there stays as it was. The command line comes after it. Nothing is
- * ever written.
+ *  "follow": true}; a missing key keeps its value. Options of the command line override them. The
+ * viewer never writes this file.
  */
 #ifndef VIEW_CONFIG_H
 #define VIEW_CONFIG_H
@@ -18,44 +18,42 @@ struct view_config {
 	const char *color; /* "auto", "always", "never" */
 	const char *ascii; /* "auto", "always", "never" */
 	bool mouse, follow;
-	enum view_screen screen; /* to begin with */
+	enum view_screen screen; /* the first one shown */
 };
 
 void view_config_defaults(struct view_config *config);
 
-/* Read @path over *@config; NULL: the user's own file, which may be missing. A file that is named
- * must be there. Unknown keys and wrong values are ST_INVALID with their place. */
+/* Read @path over *@config; NULL: the user's own file, which may be missing. A file given by name
+ * must exist. Unknown keys and wrong values are ST_INVALID; the error names their place. */
 enum status view_config_load(struct view_config *config, const char *path, struct err *err);
 
-/* The theme, where it is "auto" by @colorfgbg, as terminals set COLORFGBG ("15;0": the last number
- * is the ground; NULL: unknown, which is taken for dark). */
+/* Resolve the theme. "auto": by @colorfgbg, the value of COLORFGBG ("15;0": the last number is the
+ * background; NULL: unknown, treated as dark). */
 enum view_theme view_config_theme(const struct view_config *config, const char *colorfgbg);
 
 /*
- * The viewer's own small files, from one look to the next: bookmarks, the history of statements.
+ * The viewer's own small files, kept between sessions: bookmarks, the history of statements.
  *
- * Several viewers may have them open. Each change is: lock, read what is there, add to it, write,
- * unlock; so that nothing of another viewer is lost. What is read is bounded and never waited for,
- * and a file is written whole or not at all, for its user alone.
+ * Several viewers may use them at once. Each change is: lock, read, add, write, unlock; so that no
+ * other viewer's change is lost. Reads are bounded and never block, and a file is written
+ * atomically, readable by its user alone.
  *
  * No state. Any thread; the lock is between viewers, not between threads of one.
  */
 
-/* The path of the file @name ("bookmarks/x.json"), in $XDG_STATE_HOME/ipuscope, or where that is
- * not set ~/.local/state/ipuscope. false: there is no place for it. */
+/* The path of the file @name ("bookmarks/x.json") in $XDG_STATE_HOME/ipuscope, or if that is not
+ * set in ~/.local/state/ipuscope. false: neither can be resolved. */
 bool view_own_path(char out[FS_PATH_SIZE], const char *name);
 
-/*
- * All of @path, as fs_read() of a plain file, of at most @most bytes. ST_NOTFOUND: there is none.
- */
+/* Read all of @path, a plain file of at most @most bytes, as fs_read(). ST_NOTFOUND: no file. */
 enum status view_own_read(const char *path, size_t most, char **text, size_t *length,
 			  struct err *err);
 
-/* Make the folder of @path, where it is missing, and write the file. */
+/* Write the file; make its folder if it is missing. */
 enum status view_own_write(const char *path, const void *data, size_t length, struct err *err);
 
-/* Wait, for a moment, until no other viewer changes such files. -1: there is no lock to be had,
- * which is no reason not to go on: files are whole all the same. */
+/* Wait up to about a second for the lock on these files. -1: no lock; the caller continues without
+ * it, since writes are atomic anyway. */
 int view_own_lock(void);
 void view_own_unlock(int lock); /* accepts -1 */
 

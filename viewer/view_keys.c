@@ -1,5 +1,5 @@
 /*
- * The table of requests, looked at from its sides.
+ * The table of requests, and lookups by request and by key.
  *
  * Threading: constant data. Ownership: none.
  */

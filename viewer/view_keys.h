@@ -1,9 +1,9 @@
 /*
- * Keys and requests. One table makes the enum, the help screen, the bar at the foot of a screen and
- * the manual's text.
+ * Keys and requests. One table generates the enum, the help screen, the bar at the foot of a screen
+ * and the manual's text.
  *
- * A key means the same on every screen, so no key is in the table twice. Key codes are Unicode
- * characters, or one of enum view_key; only view_term.c knows what the terminal library calls them.
+ * A key has the same meaning on every screen, so no key is in the table twice. Key codes are
+ * Unicode characters or values of enum view_key; only view_term.c knows the codes of ncurses.
  */
 #ifndef VIEW_KEYS_H
 #define VIEW_KEYS_H
@@ -43,7 +43,7 @@ enum view_key {
 	VIEW_KEY_WHEEL_DOWN
 };
 
-/* Where a request means something. */
+/* The screens that a request applies to. */
 enum {
 	VIEW_ON_SUMMARY = 1 << 0,
 	VIEW_ON_INSIGHTS = 1 << 1,
@@ -198,7 +198,7 @@ enum view_request {
 	VIEW_REQUESTS
 };
 
-/* What the help and the manual say of the screens' own keys (VIEW_SCREEN_MAP), in this group. */
+/* The text of the help and the manual on the screens' own keys (VIEW_SCREEN_MAP), in this group. */
 #define VIEW_SCREENS_GROUP    "Screens"
 #define VIEW_SCREEN_KEYS      "1 to 9, H, P, :"
 #define VIEW_SCREEN_KEYS_HELP "The screen whose name stands behind it in the first line"

@@ -1,5 +1,5 @@
 /*
- * Sizes to rectangles.
+ * From sizes to rectangles.
  *
  * Threading: pure functions. Ownership: none.
  */
@@ -9,7 +9,7 @@
 
 #define IDLE_WIDTH     7
 #define DETAILS_HEIGHT 6
-#define COLUMN_WIDTH   66 /* columns of text are not made wider than is read with ease */
+#define COLUMN_WIDTH   66 /* widest column of text that still reads easily */
 
 struct view_frame view_frame_layout(int width, int height)
 {
@@ -29,7 +29,7 @@ struct view_frame view_frame_layout(int width, int height)
 	return frame;
 }
 
-/* Take @rows from the foot of *@rect. */
+/* Cut @rows from the bottom of *@rect and return them. */
 static struct view_rect layout_cut_bottom(struct view_rect *rect, int rows)
 {
 	struct view_rect taken = *rect;
@@ -134,7 +134,7 @@ struct view_tensors_layout view_tensors_areas(struct view_rect body, int rows)
 	return out;
 }
 
-/* In @columns columns, of which *@used get something. */
+/* Lay the blocks out in at most @columns columns; *@used: the columns that have a block. */
 static int blocks_in_columns(int width, int columns, const int *heights, int count,
 			     struct view_rect *places, int *used)
 {
@@ -145,7 +145,8 @@ static int blocks_in_columns(int width, int columns, const int *heights, int cou
 	for (int i = 0; i < count; i++)
 		total += heights[i] + 1;
 	for (int i = 0; i < count; i++) {
-		/* Blocks keep their order: a column ends where it has its share of all. */
+		/* Blocks keep their order: a column ends when it has its share of the total
+		 * height. */
 		if (column + 1 < columns && filled > 0 &&
 		    columns * (before + filled + heights[i] / 2) >= (column + 1) * total) {
 			before += filled;

@@ -16,7 +16,7 @@
 
 #define FILE_MOST (4 << 20) /* bytes: 200 of the longest, as UTF-8 */
 
-/* What tells this run from all others, as a file's name. */
+/* Identify the run by start time, process and rank, as part of a file name. */
 static void view_marks_run(struct prof_db *db, char *out, size_t size)
 {
 	static const char *const keys[] = {"start_epoch_ns", "pid", "rank"};
@@ -28,7 +28,7 @@ static void view_marks_run(struct prof_db *db, char *out, size_t size)
 		if (!prof_db_meta(db, keys[i], value, sizeof(value)))
 			continue;
 		if (strspn(value, "0123456789-") != strlen(value))
-			continue; /* a name of a file is made of it */
+			continue; /* a file name is made of it */
 		length += (size_t)snprintf(out + length, size - length, "%s%s", length ? "-" : "",
 					   value);
 		if (length >= size)
@@ -36,7 +36,7 @@ static void view_marks_run(struct prof_db *db, char *out, size_t size)
 	}
 }
 
-static void view_marks_place(struct view_marks *marks, struct prof_db *db)
+static void view_marks_set_path(struct view_marks *marks, struct prof_db *db)
 {
 	char run[128], name[160];
 
@@ -71,7 +71,7 @@ static enum status view_mark_field(const struct json_at *at, struct view_place *
 	enum status status;
 
 	if (!field)
-		return ST_OK; /* of a later version */
+		return ST_OK; /* written by a later version */
 	if (!field->text)
 		return json_int(at, INT64_MIN + 1, INT64_MAX, view_place_number(place, field), err);
 	status = json_text(at, &text, err);
@@ -99,8 +99,8 @@ static enum status view_mark_read(const struct json_at *at, struct view_mark *ma
 	return status;
 }
 
-static enum status view_marks_take(struct view_marks *marks, const struct json_at *root,
-				   struct err *err)
+static enum status view_marks_parse(struct view_marks *marks, const struct json_at *root,
+				    struct err *err)
 {
 	struct json_at list, item;
 	enum status status = ST_OK;
@@ -117,7 +117,7 @@ static enum status view_marks_take(struct view_marks *marks, const struct json_a
 	return status;
 }
 
-/* What is in the file, instead of what is there; none is no failure. */
+/* Replace the items by those of the file; a missing file is no error. */
 static enum status view_marks_load(struct view_marks *marks, struct err *err)
 {
 	struct json_at root;
@@ -137,7 +137,7 @@ static enum status view_marks_load(struct view_marks *marks, struct err *err)
 	if (status != ST_OK)
 		return status;
 	root = json_root(marks->path, json);
-	status = view_marks_take(marks, &root, err);
+	status = view_marks_parse(marks, &root, err);
 	cJSON_Delete(json);
 	return status;
 }
@@ -152,9 +152,9 @@ enum status view_marks_read(struct view_marks *marks, struct prof_db *db, struct
 		marks->items = mem_calloc(VIEW_MARKS_MOST, sizeof(marks->items[0]));
 	if (!marks->items)
 		return err_nomem(err);
-	view_marks_place(marks, db);
+	view_marks_set_path(marks, db);
 	status = view_marks_load(marks, err);
-	/* A file that cannot be read is not written over: nothing is taken for read. */
+	/* `read` stays false if the file could not be read, so that it is never overwritten. */
 	marks->read = status == ST_OK;
 	if (!marks->read)
 		marks->count = 0;
@@ -253,7 +253,7 @@ static int view_marks_find(const struct view_marks *marks, const struct view_mar
 	return -1;
 }
 
-/* *@out: what the file holds now, and after it what is not in it. Owns its items. */
+/* *@out: the items of the file, then the items of @marks not yet saved. *@out owns its items. */
 static enum status view_marks_merged(const struct view_marks *marks, struct view_marks *out,
 				     struct err *err)
 {
@@ -270,13 +270,13 @@ static enum status view_marks_merged(const struct view_marks *marks, struct view
 	return status;
 }
 
-/* Write @next, and have it from now on. */
-static enum status view_marks_become(struct view_marks *marks, struct view_marks *next,
+/* Write @next to the file and make it the content of @marks. */
+static enum status view_marks_commit(struct view_marks *marks, struct view_marks *next,
 				     struct err *err)
 {
 	enum status status = view_marks_write(next, err);
 
-	/* Names as the file has them. */
+	/* Read the file back, so that names are as the file has them. */
 	if (status == ST_OK)
 		status = view_marks_load(next, err);
 	if (status != ST_OK)
@@ -293,17 +293,17 @@ static enum status view_marks_too_many(struct err *err)
 		       VIEW_MARKS_MOST);
 }
 
-/* With the lock: @mark is the last of @marks by now. */
-static enum status view_marks_keep(struct view_marks *marks, struct err *err)
+/* Save @marks, whose last item was just added. The caller holds the lock. */
+static enum status view_marks_save(struct view_marks *marks, struct err *err)
 {
 	struct view_marks next;
 	enum status status = view_marks_merged(marks, &next, err);
 
-	/* Others have filled the file. */
+	/* Other viewers have filled the file. */
 	if (status == ST_OK && view_marks_find(&next, &marks->items[marks->count - 1]) < 0)
 		status = view_marks_too_many(err);
 	if (status == ST_OK)
-		status = view_marks_become(marks, &next, err);
+		status = view_marks_commit(marks, &next, err);
 	mem_free(next.items);
 	return status;
 }
@@ -333,7 +333,7 @@ enum status view_marks_add(struct view_marks *marks, const struct view_mark *mar
 	if (!marks->path[0])
 		return ST_OK;
 	lock = view_own_lock();
-	status = view_marks_keep(marks, err);
+	status = view_marks_save(marks, err);
 	view_own_unlock(lock);
 	return status;
 }
@@ -349,7 +349,7 @@ static enum status view_marks_forget(struct view_marks *marks, const struct view
 		at = view_marks_find(&next, mark);
 		if (at >= 0)
 			view_marks_drop(&next, at);
-		status = view_marks_become(marks, &next, err);
+		status = view_marks_commit(marks, &next, err);
 	}
 	mem_free(next.items);
 	return status;

@@ -1,7 +1,7 @@
 /*
- * Places: cleared, and completed by look-ups.
+ * Places: cleared, compared, parsed, and completed by lookups.
  *
- * Threading: the handle's.
+ * Threading: that of the database handle.
  */
 #include "viewer/view_place.h"
 
@@ -27,20 +27,20 @@ void view_place_text(char out[VIEW_PLACE_NAME], const char *text)
 	str_copy(out, VIEW_PLACE_NAME, text ? text : "");
 }
 
-/* ---- looking up ------------------------------------------------------------------------------ */
+/* ---- rules of completion --------------------------------------------------------------------- */
 
 #define KIND_OF_PHASE "iif(:phase = 'F', 'activation', 'gradient')"
 #define WHOLE_STAGE                                                                                \
 	":operation IS NULL AND :layer IS NULL AND :key IS NULL AND :variable_id IS NULL "         \
 	"AND :phase IS NOT NULL"
 
-/* What leads on from what: where `from` is known the row's columns fill what is not. In an order in
- * which each can use what the ones before have found. */
+/* Rules of completion: if field `from` is known, the columns of the query's first row fill the
+ * fields that are unknown. The order lets each rule use what the earlier ones found. */
 static const struct view_place_rule {
 	const char *from, *sql;
 } view_place_rules[] = {
-	/* Rows of a view, as an insight says, to a moment: sums lead to the run of the pipeline
-	 * that stood idle most, of those that are looked at; hits of a rule to the first. */
+	/* Rows of a view, as an insight names them, to a time: sums lead to the pipeline execution
+	 * with the largest idle fraction among the first 2000; hits of a rule to the first hit. */
 	{"view",
 	 "SELECT clock, mode, execution, weight_update FROM (SELECT * FROM bubbles LIMIT 2000) "
 	 "WHERE :view IN ('bubbles', 'bubble_sums', 'stage_sums', 'stage_timings', "
@@ -60,10 +60,11 @@ static const struct view_place_rule {
 			"WHERE variable_id = :variable_id"},
 	{"key", "SELECT queue, layer, stage FROM tensors WHERE key = :key "
 		"ORDER BY queue IS NOT :queue LIMIT 1"},
-	/* What no tensor is called may be a metric's name: rules on the loss. */
+	/* A key that no tensor has may be a metric's name: rules on the loss. */
 	{"key", "SELECT name AS metric FROM metric_sums WHERE name = :key AND NOT EXISTS (SELECT 1 "
 		"FROM tensors WHERE key = :key) LIMIT 1"},
-	/* What makes the tensor: the last of its layer's forward work, the work on its variable. */
+	/* The operation that makes the tensor: the last of its layer's forward operations, or the
+	 * one on its variable. */
 	{"key", "SELECT operation FROM (SELECT o.operation, o.phase, o.row_id, t.kind, "
 		"substr(t.key, 1, instr(t.key || ':', ':') - 1) AS variable "
 		"FROM tensors t JOIN operation_rows o ON o.layer = t.layer "
@@ -83,10 +84,10 @@ static const struct view_place_rule {
 		  "ORDER BY kind IS NOT " KIND_OF_PHASE ", "
 		  "instr(:operation, substr(key, 1, instr(key || ':', ':') - 1)) IS 0, "
 		  "(key LIKE '%/bias:%') IS NOT (:operation LIKE '%bias%'), key LIMIT 1"},
-	/* Of many hits some are taken to be in every layer. */
+	/* With more than 5000 hits, assume that every layer has some. */
 	{"layer", "SELECT CASE WHEN (SELECT max(row_id) FROM health_rows) > 5000 THEN 1 "
 		  "ELSE EXISTS (SELECT 1 FROM health WHERE layer = :layer) END AS layer_hits"},
-	/* The work of a whole stage. */
+	/* The program and program step of a whole stage. */
 	{"stage", "SELECT program_id FROM programs WHERE " WHOLE_STAGE " AND parent_id IS NULL "
 		  "AND name = 'Stage' || :stage || '/' || CASE :mode WHEN 'evaluate' THEN "
 		  "'Evaluate' WHEN 'predict' THEN 'Predict' ELSE :phase END LIMIT 1"},
@@ -97,7 +98,7 @@ static const struct view_place_rule {
 	{"stage", "SELECT queue FROM tensors WHERE " WHOLE_STAGE " AND stage = :stage "
 		  "AND (:step IS NOT NULL OR :weight_update IS NOT NULL) "
 		  "ORDER BY kind IS NOT " KIND_OF_PHASE " LIMIT 1"},
-	/* Stages need not be on the IPUs of their numbers, and each replica has its own. */
+	/* A stage need not be on the IPU of its number, and each replica has its own IPUs. */
 	{"replica", "SELECT ipu FROM stage_sums WHERE replica = :replica AND stage = :stage "
 		    "AND (:rank IS NULL OR rank = :rank) LIMIT 1"},
 	{"program_step", "SELECT program_id FROM liveness WHERE program_step = :program_step "
@@ -170,7 +171,7 @@ void view_place_take(struct view_place *place, const struct prof_query *query, i
 		*view_place_number(place, field) = prof_column_int(query, column);
 }
 
-/* Where the next " name=" begins, or the end. */
+/* Find where the next " name=" begins, or the end of @text. */
 static const char *view_place_pair_end(const char *text)
 {
 	for (const char *at = strchr(text, ' '); at; at = strchr(at + 1, ' ')) {
@@ -209,7 +210,7 @@ void view_place_keys(struct view_place *place, const char *keys)
 	}
 }
 
-/* Every parameter of the statement is called like a field. */
+/* Bind the parameters of @sql: each has the name of a field. */
 static void view_place_bind(struct view_place *place, struct prof_query *query, const char *sql)
 {
 	char name[32];
@@ -230,9 +231,9 @@ static void view_place_bind(struct view_place *place, struct prof_query *query, 
 	}
 }
 
-/* Its first row fills what is not known. */
-static enum status view_place_ask(struct view_place *place, struct prof_db *db, const char *sql,
-				  struct err *err)
+/* Fill the unknown fields of @place from the first row of @sql. */
+static enum status view_place_query(struct view_place *place, struct prof_db *db, const char *sql,
+				    struct err *err)
 {
 	struct prof_query *query;
 	enum status status = prof_query_open(&query, db, sql, err);
@@ -250,14 +251,15 @@ static enum status view_place_ask(struct view_place *place, struct prof_db *db, 
 
 /* ---- hits of a step -------------------------------------------------------------------------- */
 
-/* The hit :row, or where that has no execution one shortly before: is it before the place? */
+/* Is hit :row before the place? A hit without an execution counts as the nearest earlier one with
+ * an execution, at most 64 rows back. */
 static const char view_place_before_sql[] =
 	"SELECT c.execution < :execution OR (c.execution = :execution AND "
 	"c.weight_update < :weight_update) FROM health_rows h JOIN contexts c USING (context_id) "
 	"WHERE h.row_id BETWEEN :row - 64 AND :row AND c.execution IS NOT NULL "
 	"ORDER BY h.row_id DESC LIMIT 1";
 
-/* The best of the hits from :row on. */
+/* The best match among the 2000 hits from :row on. */
 static const char view_place_hit_sql[] =
 	"SELECT h.time_ns FROM (SELECT * FROM health_rows WHERE row_id >= :row "
 	"ORDER BY row_id LIMIT 2000) h JOIN contexts c USING (context_id) "
@@ -266,7 +268,7 @@ static const char view_place_hit_sql[] =
 	"AND (:rank IS NULL OR c.rank = :rank) ORDER BY coalesce(c.stage, i.stage) IS NOT :stage, "
 	"c.phase IS NOT :phase, h.row_id LIMIT 1";
 
-/* The first column of the first row; @none where there is no row, or NULL in it. */
+/* Return the first column of the first row of @sql; @none if there is no row or it is NULL. */
 static enum status view_place_value(struct view_place *place, struct prof_db *db, const char *sql,
 				    int64_t row, int64_t none, int64_t *out, struct err *err)
 {
@@ -297,7 +299,8 @@ static bool view_place_is_before(struct view_place *place, struct prof_db *db, i
 	return *status == ST_OK && before;
 }
 
-/* Hits come in order of time, so of executions and updates: bisected, as there may be millions. */
+/* Find the time of the place's hit. Hits are in order of time, so of executions and updates, and
+ * there may be millions: bisect. */
 static enum status view_place_of_hit(struct view_place *place, struct prof_db *db, struct err *err)
 {
 	int64_t at, last;
@@ -316,7 +319,7 @@ static enum status view_place_of_hit(struct view_place *place, struct prof_db *d
 	return view_place_value(place, db, view_place_hit_sql, at, IPS_NULL, &place->hit_ns, err);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- completion ------------------------------------------------------------------------------ */
 
 static enum status view_place_of_span(struct view_place *place, struct prof_db *db, struct err *err)
 {
@@ -362,6 +365,6 @@ enum status view_place_complete(struct view_place *place, struct prof_db *db, st
 		status = view_place_of_span(place, db, err);
 	for (size_t i = 0; i < ARRAY_LEN(view_place_rules) && status == ST_OK; i++)
 		if (view_place_knows(place, view_place_field(view_place_rules[i].from)))
-			status = view_place_ask(place, db, view_place_rules[i].sql, err);
+			status = view_place_query(place, db, view_place_rules[i].sql, err);
 	return status == ST_OK ? view_place_of_hit(place, db, err) : status;
 }

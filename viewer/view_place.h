@@ -1,11 +1,11 @@
 /*
- * A place in a report: what is under the cursor, as far as its screen knows it.
+ * A place in a report: what is under the cursor, as far as its screen knows.
  *
- * Screens hand places to each other: one says where it is, the others say what they can show of
- * that, and go there. What a screen leaves out is looked up (view_place_complete): a span leads to
- * its operation, that to its layer and program, a step to its time, and back.
+ * Screens pass places to each other: one describes its cursor, the others report what they can show
+ * of that, and move there. What a screen leaves out is looked up (view_place_complete): a span
+ * leads to its operation, that to its layer and program, a step to its time, and back.
  *
- * A value: no pointers, nothing to free. Names that do not fit are cut, and then lead nowhere.
+ * A value: no pointers, nothing to free. Names that do not fit are cut and then match nothing.
  */
 #ifndef VIEW_PLACE_H
 #define VIEW_PLACE_H
@@ -37,10 +37,10 @@
 	X(variable_id)                                                                             \
 	X(tile)                                                                                    \
 	X(time_ns)     /* on `clock` */                                                            \
-	X(until_ns)    /* the end, where the place is a stretch of time */                         \
+	X(until_ns)    /* the end, if the place is a range of time */                              \
 	X(hit_ns)      /* when a rule was broken at that step, on the host's clock */              \
 	X(layer_hits)  /* 0: no rule was broken in the layer */                                    \
-	X(target_only) /* 1: of two reports only the target has it */
+	X(target_only) /* 1: of two reports, only the target has it */
 
 /* X(text), each "" where unknown. */
 #define VIEW_PLACE_TEXTS(X)                                                                        \
@@ -54,7 +54,7 @@
 	X(rule)                                                                                    \
 	X(metric)                                                                                  \
 	X(view) /* rows of a view of the contract ... */                                           \
-	X(keys) /* ... those: "clock=device stage=1", as an insight says */
+	X(keys) /* ... these rows: "clock=device stage=1", as an insight gives them */
 
 struct view_place {
 #define VIEW_PLACE_NUMBER(name) int64_t name;
@@ -66,13 +66,13 @@ struct view_place {
 	char sql[VIEW_PLACE_SQL]; /* a query to be run */
 };
 
-/* A place of which nothing is known. */
+/* Make every field unknown. */
 void view_place_clear(struct view_place *place);
 
-/* @text (NULL: "") into one of the place's texts. */
+/* Copy @text (NULL: "") into one of the place's texts. */
 void view_place_text(char out[VIEW_PLACE_NAME], const char *text);
 
-/* The fields by name, for whatever has rows with such columns. */
+/* The fields by name, for queries whose columns have these names. */
 struct view_place_field {
 	const char *name;
 	size_t offset; /* of its int64_t, or of its char[VIEW_PLACE_NAME] */
@@ -84,20 +84,16 @@ const struct view_place_field *view_place_field(const char *name); /* NULL: none
 int64_t *view_place_number(struct view_place *place, const struct view_place_field *field);
 char *view_place_chars(struct view_place *place, const struct view_place_field *field);
 bool view_place_knows(const struct view_place *place, const struct view_place_field *field);
-/*
- * Fill the field @name with column @column of @query, if there is such a field and it is unknown.
- */
+/* Fill the field named like @column of @query, if there is such a field and it is unknown. */
 void view_place_take(struct view_place *place, const struct prof_query *query, int column);
 
 bool view_place_same(const struct view_place *a, const struct view_place *b);
 
-/* "clock=device stage=1": into the fields of these names, of what is not known yet; other names
- * lead nowhere. A value goes on until the next name, so it may have blanks. */
+/* Parse "clock=device stage=1" into the fields of these names that are unknown; other names are
+ * ignored. A value extends to the next name, so it may contain blanks. */
 void view_place_keys(struct view_place *place, const char *keys);
 
-/*
- * Look up what follows from what is known; what is known stays. Bounded: ranges and indexes only.
- */
+/* Look up unknown fields from known ones, which stay. Bounded: range and index queries only. */
 enum status view_place_complete(struct view_place *place, struct prof_db *db, struct err *err);
 
 #endif /* VIEW_PLACE_H */

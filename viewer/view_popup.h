@@ -1,6 +1,5 @@
 /*
- * A list over the screen, one item of which may be taken: places to go to, bookmarks, the lines of
- * a query.
+ * A list over the screen to choose one item from: places to go to, bookmarks, the lines of a query.
  *
  * Threading: one thread. Ownership: the popup owns its texts.
  */
@@ -15,28 +14,28 @@
 
 struct view_popup_item {
 	const char *name, *text; /* name: left of it, or NULL */
-	int tag;                 /* its giver's */
+	int tag;                 /* set and used by the caller */
 };
 
 struct view_popup {
-	int kind; /* its giver's; 0: there is no popup */
+	int kind; /* set by the caller; 0: no popup */
 	const char *title, *foot;
 	struct view_popup_item items[VIEW_POPUP_ITEMS];
-	int count, at, scroll, rows; /* rows: seen, set by the layout */
+	int count, at, scroll, rows; /* rows: visible ones, set by the layout */
 	struct view_rect rect;       /* frame included */
 	struct arena arena;
-	bool failed; /* memory was short: items are missing */
+	bool failed; /* out of memory: items are missing */
 };
 
-/* Empty it and make it of @kind; @title and @foot (NULL: none) must be constant data. */
+/* Empty it and set its @kind; @title and @foot (NULL: none) must be constant data. */
 void view_popup_begin(struct view_popup *popup, int kind, const char *title, const char *foot);
 void view_popup_add(struct view_popup *popup, int tag, const char *name, const char *text);
 void view_popup_close(struct view_popup *popup); /* kind 0, memory freed; accepts a zeroed one */
 
-/* Place it over @body. */
+/* Position it over @body. */
 void view_popup_layout(struct view_popup *popup, struct view_rect body);
 void view_popup_draw(const struct view_popup *popup, struct view_canvas *canvas);
-/* A move; false: not one. */
+/* Move the selection; false: @request is no movement. */
 bool view_popup_request(struct view_popup *popup, enum view_request request);
 /* The item at this cell of the screen; -1: none. */
 int view_popup_hit(const struct view_popup *popup, int x, int y);

@@ -1,5 +1,5 @@
 /*
- * Reports in folders: found by their names, then each opened for a moment.
+ * Reports in folders: found by their names, then each opened briefly.
  *
  * Threading: one thread. Ownership: view_runs.h.
  */
@@ -19,8 +19,8 @@
 #define DATABASE    "/profile.db"
 #define NEWER(a, b) SORTED_BY((b), (a), when_ns)
 
-/* The database of the report directory or database @path, and when it was written; false: there is
- * none. */
+/* Return the database of the report directory or database @path and its modification time; false:
+ * @path is neither. */
 static bool runs_database(const char *path, char database[FS_PATH_SIZE], int64_t *ns)
 {
 	const size_t length = strlen(path);
@@ -36,7 +36,7 @@ static bool runs_database(const char *path, char database[FS_PATH_SIZE], int64_t
 	return true;
 }
 
-/* It is listed by another name: a link, or a folder that is here and beside the open report. */
+/* Is @database listed already, under another name: a link, or a folder reached by two paths? */
 static bool runs_has(const struct view_runs *runs, const char *database)
 {
 	char listed[FS_PATH_SIZE];
@@ -48,15 +48,16 @@ static bool runs_has(const struct view_runs *runs, const char *database)
 	return false;
 }
 
-/* What lies in @folder, but the report @open; the paths begin with @folder unless that is ".". */
-static enum status runs_gather(struct view_runs *runs, const char *folder, const char *open,
-			       struct err *err)
+/* Add the reports in @folder except @open; paths begin with @folder unless that is ".". */
+static enum status runs_scan_folder(struct view_runs *runs, const char *folder, const char *open,
+				    struct err *err)
 {
 	const bool here = strcmp(folder, ".") == 0;
 	struct fs_list list;
 	enum status status = fs_list(&list, folder, err);
 
-	/* What lies in a folder that cannot be listed can be named all the same. */
+	/* A folder that cannot be listed is no error: the user can still type the path of a
+	 * report. */
 	if (status != ST_OK && status != ST_NOMEM)
 		return ST_OK;
 	for (size_t i = 0; i < list.count && status == ST_OK; i++) {
@@ -86,7 +87,7 @@ static int runs_by_age(const void *a, const void *b)
 	return order != 0 ? order : strcmp(two->path, one->path);
 }
 
-/* The part of the path that tells it from others. */
+/* The last part of the path. */
 static const char *runs_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -94,7 +95,7 @@ static const char *runs_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Its line: a file that cannot be read says so, and why when it is chosen. */
+/* Make the run's line. An unreadable file is listed as such; opening it then reports why. */
 static enum status runs_describe(struct view_runs *runs, struct view_run *run, struct err *err)
 {
 	char model[META_SIZE] = "-", schedule[META_SIZE] = "", text[META_SIZE], when[FMT_SIZE];
@@ -115,13 +116,13 @@ static enum status runs_describe(struct view_runs *runs, struct view_run *run, s
 		schedule[0] = '\0';
 	snprintf(text, sizeof(text), "%.24s%s%.24s", model, schedule[0] ? ", " : "", schedule);
 	started = report_summary_started(run->when_ns, when);
-	/* The name before the model: it tells runs apart, and has room at 80 columns. */
+	/* The name comes before the model: it identifies the run and still fits at 80 columns. */
 	run->text = arena_printf(&runs->arena, "%-19s  %-10.*s  %s  %s", started ? started : "-",
 				 (int)strcspn(state, ":"), state, runs_name(run->path), text);
 	return run->text ? ST_OK : err_nomem(err);
 }
 
-/* The folder that the report at @path lies in. */
+/* Return the folder that contains the report at @path. */
 static bool runs_folder(const char *path, char out[FS_PATH_SIZE])
 {
 	char *slash;
@@ -151,10 +152,10 @@ enum status view_runs_read(struct view_runs *out, const struct view_context *con
 		return err_nomem(err);
 	if (!runs_database(context->source->path, open, &ns))
 		str_copy(open, sizeof(open), context->source->path);
-	status = runs_gather(out, ".", open, err);
+	status = runs_scan_folder(out, ".", open, err);
 	if (status == ST_OK && runs_folder(context->source->path, folder) &&
 	    !fs_is_same(folder, "."))
-		status = runs_gather(out, folder, open, err);
+		status = runs_scan_folder(out, folder, open, err);
 	if (status == ST_OK && out->count > 0) {
 		qsort(out->items, out->count, sizeof(*out->items), runs_by_age);
 		out->count = out->count < RUNS_MOST ? out->count : RUNS_MOST;

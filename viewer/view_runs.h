@@ -1,6 +1,6 @@
 /*
- * The runs that one may want beside the report that is looked at: those of the working directory,
- * and of the folder that the report lies in.
+ * The runs to compare the open report with: those of the working directory, and of the folder that
+ * contains the report.
  *
  * Threading: one thread. Ownership: the list owns its texts.
  */
@@ -12,7 +12,7 @@
 
 struct view_run {
 	const char *path;
-	const char *text; /* when it was recorded, its state, its model, its name */
+	const char *text; /* start time, state, name, model */
 	int64_t when_ns;  /* since 1970 */
 };
 
@@ -23,8 +23,8 @@ struct view_runs {
 	struct arena arena;
 };
 
-/* Read them anew, all but the source; ST_INTERRUPTED: nobody waits. On failure the list is empty.
- * Of very many the newest files are looked at. */
+/* Read the list again, without the source; ST_INTERRUPTED: cancelled. On failure the list is empty.
+ * If there are too many, only the newest files are listed. */
 enum status view_runs_read(struct view_runs *out, const struct view_context *context,
 			   struct err *err);
 void view_runs_free(struct view_runs *runs);

@@ -1,6 +1,5 @@
 /*
- * The session: the table of screens, news, what is shown when, and its jobs: begun, waited for,
- * ended.
+ * The session: the table of screens; jobs, from start to result; polling the reports for news.
  *
  * Threading: view_session.h. Ownership: the session owns the states of its screens.
  */
@@ -58,7 +57,7 @@ void view_message(struct view_context *context, const char *text, const char *re
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
 
-#define MOMENT_NS (12 * UINT64_C(1000000)) /* a picture may take so long, and no wait is seen */
+#define MOMENT_NS (12 * UINT64_C(1000000)) /* a job this short ends before the next drawing */
 
 bool view_session_busy(const struct view_session *session)
 {
@@ -74,10 +73,10 @@ struct view_job *view__job(struct view_session *session, enum view_job_kind kind
 	job->ops = view__ops(session);
 	job->state = session->state[session->screen];
 	job->context = &session->context;
-	/* Of a load that failed there may be half: all of it is to be read. */
+	/* A failed load may have left half of the data: then read all of it. */
 	job->news = session->news[session->screen] || !session->fresh[session->screen];
 	session->job_screen = session->screen;
-	/* Screens have their least size at least; what they show then is for later. */
+	/* While the terminal is too small, screens keep the body of their minimum size. */
 	if (!session->frame.too_small)
 		session->context.body = session->frame.body;
 	return job;
@@ -88,7 +87,7 @@ void view__cancel(struct view_session *session)
 	if (!view_session_busy(session))
 		return;
 	atomic_store(&session->context.cancel, true);
-	/* A job lets go of no database, so the handles stay what they are while it runs. */
+	/* No job closes a database, so the handles stay valid while it runs. */
 	if (session->source.db)
 		prof_db_interrupt(session->source.db);
 	if (session->target.db)
@@ -106,7 +105,7 @@ bool view_session_over(const struct view_session *session)
 	       (!session->context.target || view_is_over(&session->target));
 }
 
-static void view_loaded(struct view_session *session, const struct view_job *job)
+static void view_finish_load(struct view_session *session, const struct view_job *job)
 {
 	const enum view_screen screen = session->job_screen;
 
@@ -115,11 +114,11 @@ static void view_loaded(struct view_session *session, const struct view_job *job
 		session->news[screen] = session->context.more;
 		session->fresh[screen] = true;
 		session->undrawn = true;
-		/* The newest is in view, and remains the newest. */
+		/* A run that has ended has no newer data: stop following. */
 		if (view_session_over(session) && !session->context.more)
 			session->context.follow = false;
 	} else {
-		/* Whatever it has may be half of something. */
+		/* The screen's state may be incomplete. */
 		session->trouble = job->err;
 		session->fresh[screen] = false;
 		session->news[screen] =
@@ -132,7 +131,7 @@ static void view_loaded(struct view_session *session, const struct view_job *job
 	session->load_ns[screen] = job->took_ns;
 }
 
-static void view_answered(struct view_session *session, const struct view_job *job)
+static void view_handle_answer(struct view_session *session, const struct view_job *job)
 {
 	if (job->answer == VIEW_LOAD)
 		session->stale = true;
@@ -148,43 +147,44 @@ static void view_answered(struct view_session *session, const struct view_job *j
 		view__request_key(session, job->key);
 }
 
-void view__say(struct view_session *session, const char *text, const char *rest)
+void view__notify(struct view_session *session, const char *text, const char *rest)
 {
 	session->said_ns = 0;
 	view_message(&session->context, text, rest);
 }
 
-static void view_went(struct view_session *session, const struct view_job *job)
+static void view_finish_go(struct view_session *session, const struct view_job *job)
 {
 	session->fresh[session->job_screen] = job->fresh;
 	session->stale = true;
 	if (job->err.status != ST_OK)
-		view__say(session,
-			  job->err.status == ST_INTERRUPTED ? view_stopped(&session->context)
-							    : job->err.text,
-			  NULL);
+		view__notify(session,
+			     job->err.status == ST_INTERRUPTED ? view_stopped(&session->context)
+							       : job->err.text,
+			     NULL);
 }
 
-/* "3 of 375, found on another lane"; where the screen says nothing, its status has the number. */
-static void view_searched(struct view_session *session, const struct view_job *job)
+/* "3 of 375, found on another lane"; without a message from the screen, the status line has the
+ * number. */
+static void view_finish_search(struct view_session *session, const struct view_job *job)
 {
 	struct view_context *context = &session->context;
 	char place[64], more[VIEW_MESSAGE_SIZE];
 
 	if (!job->found && view_cancelled(context)) {
-		view__say(session, view_stopped(context), NULL);
+		view__notify(session, view_stopped(context), NULL);
 	} else if (!job->found) {
-		view__say(session, "not found: ", job->text);
+		view__notify(session, "not found: ", job->text);
 	} else if (context->hits > 0 && context->message[0]) {
 		snprintf(place, sizeof(place), "%lld of %lld", (long long)context->hit,
 			 (long long)context->hits);
 		snprintf(more, sizeof(more), ", %.*s", VIEW_MESSAGE_SIZE - 8, context->message);
-		view__say(session, place, more);
+		view__notify(session, place, more);
 	}
 	session->stale = true;
 }
 
-/* What follows from the job that has ended. It may begin another. */
+/* Handle the result of the job that has ended. This may start another job. */
 static void session_finish_job(struct view_session *session)
 {
 	const struct view_job job = session->job;
@@ -192,21 +192,21 @@ static void session_finish_job(struct view_session *session)
 	session->job.kind = VIEW_NO_JOB;
 	switch (job.kind) {
 	case VIEW_LOAD_JOB:
-		view_loaded(session, &job);
+		view_finish_load(session, &job);
 		break;
 	case VIEW_REQUEST_JOB:
 	case VIEW_KEY_JOB:
 	case VIEW_CLICK_JOB:
 		if (job.due)
-			view_loaded(session, &job);
+			view_finish_load(session, &job);
 		if (job.err.status == ST_OK)
-			view_answered(session, &job);
+			view_handle_answer(session, &job);
 		break;
 	case VIEW_SEARCH_JOB:
-		view_searched(session, &job);
+		view_finish_search(session, &job);
 		break;
 	case VIEW_GO_JOB:
-		view_went(session, &job);
+		view_finish_go(session, &job);
 		break;
 	case VIEW_JOIN_JOB:
 		session->joined = job.place;
@@ -232,7 +232,7 @@ void view__finish_job(struct view_session *session, uint64_t wait_ns)
 	if (!view_session_busy(session))
 		return;
 	if (session->worker && !view_worker_wait(session->worker, wait_ns)) {
-		/* An interrupt between two queries is lost: say it again. */
+		/* An interrupt between two queries has no effect: send it again. */
 		if (view_cancelled(&session->context))
 			view__cancel(session);
 		return;
@@ -254,19 +254,19 @@ void view__start(struct view_session *session)
 	view__finish_job(session, MOMENT_NS);
 }
 
-/* A database is let go of while its writer closes it. */
-bool view__away(const struct view_session *session)
+/* Is a database closed, so that its writer can finish the file? */
+bool view__db_closed(const struct view_session *session)
 {
 	return !session->source.db || (session->context.target && !session->target.db);
 }
 
-/* Moving and zooming follow from what is on the screen, and a burst of such keys needs no picture
- * in between. Other requests are about what the keys before have led to. */
+/* Must the screen be loaded before the request? Moving and zooming use what the screen shows, and a
+ * burst of such keys needs no load in between. Other requests use the result of earlier keys. */
 static bool view_needs_load(const struct view_session *session, enum view_request request)
 {
 	const char *group = view_request_info(request)->group;
 
-	return session->stale && !view__away(session) && strcmp(group, "Moving") != 0 &&
+	return session->stale && !view__db_closed(session) && strcmp(group, "Moving") != 0 &&
 	       strcmp(group, "Zooming") != 0;
 }
 
@@ -286,12 +286,12 @@ void view__load(struct view_session *session)
 	const enum view_screen screen = session->screen;
 
 	session->stale = false;
-	/* What was loaded stays, and comes up to date when the file is finished. */
-	if (view__away(session) && screen != VIEW_HELP_SCREEN) {
+	/* Keep the loaded data; the screen reloads when the file is finished. */
+	if (view__db_closed(session) && screen != VIEW_HELP_SCREEN) {
 		if (!session->fresh[screen])
 			err_set(&session->trouble, ST_BUSY, "the run is being closed: a moment");
 		else if (!session->context.message[0])
-			view__say(session, "the run is being closed: a moment", NULL);
+			view__notify(session, "the run is being closed: a moment", NULL);
 		return;
 	}
 	view__job(session, VIEW_LOAD_JOB);
@@ -300,13 +300,13 @@ void view__load(struct view_session *session)
 
 /* ---- the session ----------------------------------------------------------------------------- */
 
-/* Loads for news take at most a hundredth of the time, so that the run that is followed keeps the
- * rest; a tenth where the picture would be older than STALE_NS otherwise. */
+/* Loads for news take at most a hundredth of the time, so that the run being followed keeps the
+ * rest; up to a tenth if the data would otherwise be older than STALE_NS. */
 #define LOAD_SHARE 100
 #define LONG_SHARE 10
 #define STALE_NS   (2 * UINT64_C(1000000000))
 #define MESSAGE_NS (5 * UINT64_C(1000000000))
-#define PATIENCE   (30 * UINT64_C(1000000000)) /* for a cancelled job, on leaving */
+#define PATIENCE   (30 * UINT64_C(1000000000)) /* longest wait for a cancelled job on exit */
 #define SLICE      (5 * UINT64_C(1000000))
 
 static enum status view_open_sources(struct view_session *session, const char *path,
@@ -331,7 +331,7 @@ void view_session_foreground(struct view_session *session)
 
 	if (!session->worker)
 		return;
-	/* An interrupt ends one query; the job may have begun another. */
+	/* An interrupt ends one query; the job may have started another. */
 	while (view_session_busy(session) && clock_ns() - since < PATIENCE) {
 		view__cancel(session);
 		view__finish_job(session, SLICE);
@@ -411,10 +411,10 @@ int view_session_screen_of(const char *name)
 	return -1;
 }
 
-/* ---- time passes ----------------------------------------------------------------------------- */
+/* ---- ticks ----------------------------------------------------------------------------------- */
 
-/* A message goes after a while; true: it went. */
-static bool view_fade(struct view_session *session, uint64_t now_ns)
+/* Remove the message after MESSAGE_NS; true: it was removed. */
+static bool view_expire_message(struct view_session *session, uint64_t now_ns)
 {
 	if (!session->context.message[0]) {
 		session->said_ns = 0;
@@ -429,17 +429,17 @@ static bool view_fade(struct view_session *session, uint64_t now_ns)
 	return true;
 }
 
-/* A run that has ended since the last look: say so. */
-static void view_say_end(struct view_session *session, enum view_state before)
+/* Report a run that has ended since the last poll. */
+static void view_report_end(struct view_session *session, enum view_state before)
 {
 	const enum view_state state = session->source.state;
 
 	if (before == state || session->prompt != VIEW_NO_PROMPT)
 		return;
 	if (state == VIEW_COMPLETE)
-		view__say(session, "the run has ended; its recording is complete", NULL);
+		view__notify(session, "the run has ended; its recording is complete", NULL);
 	else if (state == VIEW_KILLED)
-		view__say(
+		view__notify(
 			session,
 			"the run has died; what it wrote is here: ipu-report repair adds the sums",
 			NULL);
@@ -452,15 +452,15 @@ static bool view_poll(struct view_session *session, uint64_t now_ns)
 
 	if (session->context.target && view_source_poll(&session->target, now_ns))
 		news = true;
-	view_say_end(session, state);
+	view_report_end(session, state);
 	for (int i = 0; news && i < VIEW_SCREENS; i++)
 		session->news[i] = true;
 	return (news && !session->paused) || state != session->source.state;
 }
 
-/* A job holds the file that its writer wants to close, for which it waits a second: what is asked
- * of the run can be asked again. */
-static void view_make_way(struct view_session *session)
+/* If the writer asks for it, cancel the job, which keeps the file open: the writer waits only a
+ * second to close it, and the user can repeat the request. */
+static void view_yield_to_writer(struct view_session *session)
 {
 	if (view_cancelled(&session->context) ||
 	    (!view_source_nudged(&session->source) &&
@@ -470,7 +470,7 @@ static void view_make_way(struct view_session *session)
 	view__cancel(session);
 }
 
-/* The least time from one load for news to the next. */
+/* The least time between two loads for news. */
 static uint64_t view_between_loads(const struct view_session *session, enum view_screen screen)
 {
 	const uint64_t took = session->load_ns[screen];
@@ -488,16 +488,16 @@ bool view_session_tick(struct view_session *session, uint64_t now_ns)
 
 	view__finish_job(session, 0);
 	if (view_session_busy(session)) {
-		view_make_way(session);
-		return true; /* the clock of what takes long */
+		view_yield_to_writer(session);
+		return true; /* the status line shows the elapsed time */
 	}
-	/* What was waited for is there now. */
-	draw = view_fade(session, now_ns) || waited;
-	/* Paused or not: a run that closes its file waits until it is let go. */
+	/* A job that ended since the last tick has results to draw. */
+	draw = view_expire_message(session, now_ns) || waited;
+	/* Poll even when paused: a run that closes its file waits until the viewer releases it. */
 	draw = view_poll(session, now_ns) || draw;
 	if (session->paused)
 		return draw;
-	/* What there is more of is read after what there is has been seen. */
+	/* Load the next part only after the last one has been drawn. */
 	if (session->news[screen] && session->source.db && !session->undrawn &&
 	    (session->context.more ||
 	     now_ns - session->loaded_ns[screen] >= view_between_loads(session, screen)))

@@ -1,9 +1,9 @@
 /*
- * What is on the screen and what a key does to it, without a terminal: keys in, a canvas out.
+ * The viewer without a terminal: keys in, a canvas out.
  *
- * The terminal (view_term.h), the tests and the batch mode drive the same session. One thread; with
- * view_session_background() what may take long runs on a second one (view_screen.h says what), and
- * the first never waits longer than a picture may take.
+ * The terminal (view_term.h), the tests and the batch mode drive the same session. One thread;
+ * after view_session_background() the calls that may take long run on a second one (view_screen.h
+ * lists them), and the first never waits longer than one frame may take.
  */
 #ifndef VIEW_SESSION_H
 #define VIEW_SESSION_H
@@ -15,7 +15,7 @@
 #include "viewer/view_screen.h"
 #include "viewer/view_worker.h"
 
-#define VIEW_QUEUE   256 /* keys that wait for a job */
+#define VIEW_QUEUE   256 /* most keys queued while a job runs */
 #define VIEW_HISTORY 32
 #define VIEW_HITS    64
 
@@ -37,7 +37,7 @@ enum view_popup_kind {
 	VIEW_RUNS_POPUP   /* tag: the run, or one of view_session_runs.c */
 };
 
-/* Where a click does what a key does. */
+/* A region of a row where a click is the same as a key. */
 struct view_hit {
 	int y, from, to;
 	uint32_t key;
@@ -47,59 +47,59 @@ struct view_session {
 	struct view_source source, target;
 	struct view_context context;
 	struct view_canvas canvas;
-	enum view_theme theme; /* of the terminal, and of pictures that are written */
+	enum view_theme theme; /* of the terminal, and of SVG files */
 	struct view_frame frame;
 	void *state[VIEW_SCREENS];
 	bool fresh[VIEW_SCREENS];         /* has been loaded at least once */
 	bool news[VIEW_SCREENS];          /* the database has changed since its last load */
 	uint64_t loaded_ns[VIEW_SCREENS]; /* clock_ns() of the last load */
-	uint64_t load_ns[VIEW_SCREENS];   /* what it took */
-	enum view_screen screen, before;  /* shown; where Help goes back to */
+	uint64_t load_ns[VIEW_SCREENS];   /* duration of the last load */
+	enum view_screen screen, before;  /* shown; the screen to return to from Help */
 	uint64_t said_ns;                 /* when a tick first saw the message; 0: not yet */
 	bool stale;                       /* load before the next draw */
 	bool paused, quit, redraw;        /* redraw: the terminal must repaint all of it */
 
 	enum view_prompt_kind prompt;
 	char input[VIEW_PROMPT_SIZE]; /* UTF-8 */
-	bool proposed;                /* by the viewer: what is typed replaces it */
+	bool proposed;                /* the input is a proposal: typing replaces it */
 	char search[VIEW_PROMPT_SIZE];
-	struct err trouble; /* why the screen could not be loaded; ST_OK: it could */
+	struct err trouble; /* why the last load failed; ST_OK: it did not */
 
 	struct view_popup popup;
-	char statement[4 * VIEW_PLACE_SQL]; /* behind the popup of the query */
-	struct view_place joined;           /* what the popup of places is about */
+	char statement[4 * VIEW_PLACE_SQL]; /* text of the query popup */
+	struct view_place joined;           /* subject of the popup of places */
 	struct {
 		enum view_screen screen;
-		bool known; /* `place` is where it was */
+		bool known; /* `place` is the cursor's */
 		struct view_place place;
 	} history[VIEW_HISTORY];
 	int history_count;
 	struct view_marks marks;
-	struct view_runs runs; /* that the popup of them lists */
+	struct view_runs runs; /* listed by their popup */
 
-	/* Jobs. While one is under way the states, the context and the databases are its own. */
-	struct view_worker *worker; /* NULL: jobs run where they are asked for */
-	struct view_job job;        /* kind VIEW_NO_JOB: none is under way */
+	/* Jobs. A running job owns the states, the context and the databases. */
+	struct view_worker *worker; /* NULL: jobs run on the calling thread */
+	struct view_job job;        /* kind VIEW_NO_JOB: none is running */
 	enum view_screen job_screen;
 	uint64_t job_since_ns;
-	char job_path[VIEW_PROMPT_SIZE]; /* where a written table goes */
-	uint32_t queue[VIEW_QUEUE];      /* keys that came meanwhile */
+	char job_path[VIEW_PROMPT_SIZE]; /* the file of a write job */
+	uint32_t queue[VIEW_QUEUE];      /* keys pressed while the job runs */
 	int queued;
-	bool typing; /* the job is a key that was typed as text */
+	bool typing; /* the job handles a key that was typed as text */
 
-	enum view_screen drawn;          /* whose body the last picture has */
-	bool undrawn;                    /* what was loaded has not been in a picture */
-	struct view_hit hits[VIEW_HITS]; /* of the last picture */
+	enum view_screen drawn;          /* the screen whose body was drawn last */
+	bool undrawn;                    /* loaded data has not been drawn yet */
+	struct view_hit hits[VIEW_HITS]; /* of the last drawing */
 	int hit_count;
 	int pressed_x, pressed_y;         /* the last click in a body */
-	bool pressed;                     /* the button of that is not let go yet */
+	bool pressed;                     /* its button has not been released yet */
 	bool state_shown;                 /* the title has room for the state of the run */
-	const struct view_bar_key *bar;   /* instead of the screen's keys; NULL: these */
-	const char *words[VIEW_REQUESTS]; /* what keys do on the screen; "": nothing */
+	const struct view_bar_key *bar;   /* replaces the screen's keys; NULL: does not */
+	const char *words[VIEW_REQUESTS]; /* what the keys do on the screen; "": nothing */
 };
 
-/* Open @path, and, to compare it with, @target (NULL: none); nothing is read before the first
- * view_session_size(). On failure nothing is left. */
+/* Open @path and, for a comparison, @target (NULL: none); nothing is read before the first
+ * view_session_size(). On failure everything is released. */
 enum status view_session_open(struct view_session *session, const char *path, const char *target,
 			      bool ascii, struct err *err);
 void view_session_close(struct view_session *session); /* accepts a zeroed session */
@@ -107,43 +107,43 @@ void view_session_close(struct view_session *session); /* accepts a zeroed sessi
 /* Run jobs on a thread of their own from now on; @wake_fd as in view_worker_start(). */
 enum status view_session_background(struct view_session *session, int wake_fd, struct err *err);
 
-/* No longer; a job that is under way is stopped. Before @wake_fd is closed. */
+/* Stop the thread and cancel a running job. Call this before @wake_fd is closed. */
 void view_session_foreground(struct view_session *session);
 
-/* The screen is so large now. */
+/* Set the size of the screen. */
 enum status view_session_size(struct view_session *session, int width, int height, struct err *err);
 
-/* A key was pressed (view_keys.h), or the cell @x, @y was clicked. */
+/* Handle a key (view_keys.h), or a click on the cell @x, @y. */
 void view_session_key(struct view_session *session, uint32_t key);
 void view_session_click(struct view_session *session, int x, int y);
-/* The button was let go at @x, @y; of no meaning where it was not pressed in a body. */
+/* The button was released at @x, @y; ignored if it was not pressed in a body. */
 void view_session_release(struct view_session *session, int x, int y);
 /* The wheel was turned over @x, @y: VIEW_KEY_WHEEL_UP or _DOWN. */
 void view_session_wheel(struct view_session *session, int x, int y, uint32_t key);
 void view_session_show(struct view_session *session, enum view_screen screen);
 
-/* Will no news come any more, of either report? */
+/* Have both reports ended, so that no news will come? */
 bool view_session_over(const struct view_session *session);
 
-/* Time has passed: look for news of a run that is recording. True: draw again. */
+/* Handle the passing of time: poll a run that is recording. True: draw again. */
 bool view_session_tick(struct view_session *session, uint64_t now_ns);
 
-/* Load what is stale, then draw the canvas. While a job is under way the body stays as it is. */
+/* Load what is stale, then draw the canvas. While a job runs the body stays as it is. */
 void view_session_draw(struct view_session *session);
 bool view_session_busy(const struct view_session *session);
 
 /*
- * The screen @screen as @format: text (drawn @width wide), CSV or JSON. ST_INVALID where the screen
- * has no rows. For the batch mode; and for a session, on a session of its own (view_session_write).
+ * Print @screen as @format: text (drawn @width wide), CSV or JSON. ST_INVALID: the screen has no
+ * rows. For the batch mode; an interactive session uses a second session (view_session_write).
  */
 enum status view_session_print(struct view_session *session, enum view_screen screen,
 			       enum report_format format, int width, FILE *out, struct err *err);
 
-/* The same as a picture (view_svg_write()) with colours. */
+/* The same as an SVG picture (view_svg_write()) with colours. */
 enum status view_session_print_svg(struct view_session *session, enum view_screen screen, int width,
 				   FILE *out, struct err *err);
 
-/* Screens by name; -1: none. */
+/* Look up a screen by name; -1: none. */
 int view_session_screen_of(const char *name);
 
 #endif /* VIEW_SESSION_H */

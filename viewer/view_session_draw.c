@@ -1,7 +1,7 @@
 /*
  * The frame: title, status and keys around the screen's body, and the popup over it.
  *
- * Threading: the terminal's. Ownership: none; nothing is loaded.
+ * Threading: the terminal's thread. Ownership: none; nothing is loaded.
  */
 #include "viewer/view_session_internal.h"
 
@@ -169,7 +169,7 @@ int view_popup_hit(const struct view_popup *popup, int x, int y)
 
 #define BAR_GAP      2
 #define STATE_SIZE   96
-#define NAME_LEAST   12 /* of the report's name; below it is left out */
+#define NAME_LEAST   12 /* of the report's name; if narrower it is left out */
 #define SHOW_WAIT_NS (200 * UINT64_C(1000000))
 
 static const char *const view_prompts[] = {[VIEW_SEARCH_PROMPT] = "/",
@@ -178,7 +178,7 @@ static const char *const view_prompts[] = {[VIEW_SEARCH_PROMPT] = "/",
 					   [VIEW_MARK_PROMPT] = "bookmark: ",
 					   [VIEW_RUNS_PROMPT] = "compare with: "};
 
-static void view_note_hit(struct view_session *session, int y, int from, int to, uint32_t key)
+static void view_add_hit(struct view_session *session, int y, int from, int to, uint32_t key)
 {
 	if (session->hit_count < VIEW_HITS)
 		session->hits[session->hit_count++] = (struct view_hit){y, from, to, key};
@@ -189,7 +189,7 @@ static void view_note_hit(struct view_session *session, int y, int from, int to,
 enum title_names {
 	TITLE_WHOLE,
 	TITLE_BRIEF,
-	TITLE_ACTIVE /* the shown screen's name; of others the key alone */
+	TITLE_ACTIVE /* the shown screen's title; of the others only the key */
 };
 
 #define TAB_SIZE 48
@@ -221,7 +221,7 @@ static int view_tabs_width(const struct view_session *session, enum title_names 
 	return width;
 }
 
-/* The longest names that leave @rest columns for the name and the state of the run. */
+/* Choose the longest names that leave @rest columns for the name and the state of the run. */
 static enum title_names view_title_names(const struct view_session *session, int width, int rest)
 {
 	if (view_tabs_width(session, TITLE_WHOLE) <= width - rest)
@@ -241,8 +241,7 @@ static int view_draw_tabs(struct view_session *session, struct view_pane *pane,
 
 		x += view_text(pane, x, 0, here ? VIEW_BAR_ACTIVE : VIEW_BAR,
 			       view_tab(session, i, names, text));
-		view_note_hit(session, pane->rect.y, from, x,
-			      view_screen((enum view_screen)i)->key);
+		view_add_hit(session, pane->rect.y, from, x, view_screen((enum view_screen)i)->key);
 	}
 	return x;
 }
@@ -255,14 +254,14 @@ static void view_title_name(const struct view_session *session, char *out, size_
 		snprintf(out, size, "%s", session->source.name);
 }
 
-/* Of both runs, where there are two. */
+/* Are both runs complete? */
 static bool view_are_complete(const struct view_session *session)
 {
 	return session->source.state == VIEW_COMPLETE &&
 	       (!session->context.target || session->target.state == VIEW_COMPLETE);
 }
 
-/* "recording, following"; of two runs that part "S complete, T recording". */
+/* "recording, following"; if the states of two runs differ "S complete, T recording". */
 static const char *view_state_note(const struct view_session *session, char *out, size_t size)
 {
 	const bool part = session->context.target && session->target.state != session->source.state;
@@ -305,7 +304,7 @@ static void view_draw_prompt(const struct view_session *session, struct view_pan
 	int x = view_text(pane, 0, 0, VIEW_KEY, view_prompts[session->prompt]);
 	int room = pane->rect.width - x - 1;
 
-	/* Of what is longer the end, where it is typed. What is proposed goes as soon as one types. */
+	/* Show the end of a long input, where typing happens. Typing replaces a proposal. */
 	if (view_text_width(session->input) > room) {
 		x += view_text(pane, x, 0, VIEW_DIM, "…");
 		room = pane->rect.width - x - 1;
@@ -358,7 +357,7 @@ static void view_draw_status(struct view_session *session)
 	if (session->fresh[session->screen])
 		view__ops(session)->status(session->state[session->screen], &session->context, text,
 					   sizeof(text));
-	/* The title had no room for the state of the run. */
+	/* The title had no space for the state of the run. */
 	if (!session->state_shown &&
 	    (!view_are_complete(session) || session->paused || session->context.follow))
 		x += view_text(&pane, x, 0, VIEW_WARN,
@@ -375,7 +374,8 @@ static void view_draw_status(struct view_session *session)
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-/* Shown at the end of the line on every screen that is wide enough: with them all else is found. */
+/* Pinned keys are at the end of the line on every screen wide enough: they lead to everything
+ * else. */
 static bool view_key_is_pinned(enum view_request request)
 {
 	static const enum view_request pinned[] = {VIEW_JOIN_REQUEST, VIEW_HELP_REQUEST,
@@ -387,7 +387,7 @@ static bool view_key_is_pinned(enum view_request request)
 	return false;
 }
 
-/* What the key does here now, in a word or two; "": nothing. */
+/* What the key does now, in a word or two; "": nothing. */
 static const char *view_key_word(const struct view_session *session, enum view_request request)
 {
 	const struct view_request_info *info = view_request_info(request);
@@ -396,9 +396,9 @@ static const char *view_key_word(const struct view_session *session, enum view_r
 	struct view_place place;
 
 	if (!(info->screens & view_screen_where(session->screen, &session->context)) ||
-	    (request == VIEW_JOIN_REQUEST && !view__here(session, &place)))
+	    (request == VIEW_JOIN_REQUEST && !view__current_place(session, &place)))
 		return "";
-	/* Where there is nothing to look at, other screens and the help are there all the same. */
+	/* Keys of other screens and of the help apply even if this screen has nothing to show. */
 	if (ops->word && session->fresh[session->screen] &&
 	    strcmp(info->group, VIEW_SCREENS_GROUP) != 0 && request != VIEW_CLOSE_REQUEST)
 		word = ops->word(session->state[session->screen], &session->context, request);
@@ -414,8 +414,8 @@ static int view_key_width(const struct view_session *session, enum view_request 
 	       view_text_width(session->words[request]);
 }
 
-/* The keys that are pinned, or the others, from @x on in at most @room columns. Returns where they
- * end. */
+/* Draw the pinned keys, or the others, in at most @room columns from @x on. Return the end
+ * column. */
 static int view_draw_some_keys(struct view_session *session, struct view_pane *pane, int x,
 			       int room, bool pinned)
 {
@@ -432,13 +432,13 @@ static int view_draw_some_keys(struct view_session *session, struct view_pane *p
 			continue;
 		x += view_text(pane, x, 0, VIEW_KEY, view_key_name(info->keys[0], name));
 		x += 1 + view_text(pane, x + 1, 0, VIEW_DIM, session->words[i]);
-		view_note_hit(session, pane->rect.y, from, x, info->keys[0]);
+		view_add_hit(session, pane->rect.y, from, x, info->keys[0]);
 		x += BAR_GAP;
 	}
 	return x;
 }
 
-/* Keys of what takes text or is a list; NULL: the screen's. */
+/* The keys of a prompt, a list or an edited text; NULL: those of the screen. */
 static const struct view_bar_key *view_bar_of(const struct view_session *session)
 {
 	static const struct view_bar_key prompt[] = {{VIEW_KEY_ENTER, "do it"},
@@ -468,7 +468,7 @@ static void session_draw_bar(struct view_session *session, struct view_pane *pan
 			return;
 		x += view_text(pane, x, 0, VIEW_KEY, name);
 		x += 1 + view_text(pane, x + 1, 0, VIEW_DIM, at->bar);
-		view_note_hit(session, pane->rect.y, from, x, at->key);
+		view_add_hit(session, pane->rect.y, from, x, at->key);
 		x += BAR_GAP;
 	}
 }
@@ -478,7 +478,7 @@ static void view_draw_keys(struct view_session *session)
 	struct view_pane pane = view_pane_at(&session->canvas, session->frame.keys);
 	int kept = 0, x;
 
-	/* A job may change what keys do: until it has ended they stay. */
+	/* A running job may change what keys do: keep the bar until it has ended. */
 	if (!view_session_busy(session)) {
 		session->bar = view_bar_of(session);
 		for (int i = 0; i < VIEW_REQUESTS; i++)
@@ -496,9 +496,9 @@ static void view_draw_keys(struct view_session *session)
 	view_draw_some_keys(session, &pane, x, pane.rect.width - 1 - x, true);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- the whole screen ------------------------------------------------------------------------ */
 
-static void view_wipe(struct view_session *session, struct view_rect rect)
+static void view_clear_rect(struct view_session *session, struct view_rect rect)
 {
 	struct view_pane pane = view_pane_at(&session->canvas, rect);
 
@@ -510,16 +510,16 @@ static void view_draw_body(struct view_session *session)
 {
 	struct view_pane pane = view_pane_at(&session->canvas, session->frame.body);
 
-	/* A job changes what would be drawn: the picture before stays, of another screen only for
-	 * as long as nobody reads it. */
+	/* A running job owns the state: keep the last drawing. Another screen's drawing is kept
+	 * only for SHOW_WAIT_NS. */
 	if (view_session_busy(session)) {
 		if (session->drawn != session->screen && view_waited(session) >= SHOW_WAIT_NS)
-			view_wipe(session, session->frame.body);
+			view_clear_rect(session, session->frame.body);
 		return;
 	}
 	session->drawn = session->screen;
 	session->undrawn = false;
-	view_wipe(session, session->frame.body);
+	view_clear_rect(session, session->frame.body);
 	if (session->fresh[session->screen])
 		view__ops(session)->draw(session->state[session->screen], &session->context, &pane);
 	else if (session->trouble.status != ST_OK)
@@ -543,8 +543,8 @@ void view__picture(struct view_session *session)
 		return;
 	}
 	view_draw_body(session);
-	view_wipe(session, session->frame.status);
-	view_wipe(session, session->frame.keys);
+	view_clear_rect(session, session->frame.status);
+	view_clear_rect(session, session->frame.keys);
 	view_draw_title(session);
 	view_draw_status(session);
 	view_draw_keys(session);

@@ -1,5 +1,5 @@
 /*
- * The session, shared by the files that run its jobs, take its keys, draw and write it.
+ * The session, shared by the files that run its jobs, handle its keys, draw and write it.
  */
 #ifndef VIEW_SESSION_INTERNAL_H
 #define VIEW_SESSION_INTERNAL_H
@@ -12,56 +12,56 @@ static inline const struct view_screen_ops *view__ops(const struct view_session 
 }
 
 /* view_session.c */
-/* Show @text and, where it is not NULL, @rest after it; what does not fit is cut.
- * No job may be under way. */
-void view__say(struct view_session *session, const char *text, const char *rest);
-/* A job of the shown screen, empty but for its kind and what its load would be. None may be under
- * way. */
+/* Set the message to @text and, if it is not NULL, @rest; what does not fit is cut. No job may be
+ * running. */
+void view__notify(struct view_session *session, const char *text, const char *rest);
+/* Prepare a job of the shown screen: its kind and whether a load in it must read news. No job may
+ * be running. */
 struct view_job *view__job(struct view_session *session, enum view_job_kind kind);
-/* Run it, or have it run. */
+/* Start the job: on the worker, or here if there is none. */
 void view__start(struct view_session *session);
-/* Has the job ended meanwhile? Then do what follows from it. */
+/* If the job ends within @wait_ns, handle its result. */
 void view__finish_job(struct view_session *session, uint64_t wait_ns);
-/* Nobody waits for the job any more. */
+/* Cancel the job. */
 void view__cancel(struct view_session *session);
-/* Is a database let go of? */
-bool view__away(const struct view_session *session);
+/* Is a database closed, so that its writer can finish the file? */
+bool view__db_closed(const struct view_session *session);
 void view__load(struct view_session *session);
-void view__request(struct view_session *session, enum view_request request); /* of its screen */
+void view__request(struct view_session *session, enum view_request request); /* to the screen */
 
 /* view_session_draw.c */
-/* Draw the canvas as things are; nothing is loaded. */
+/* Draw the canvas from the current state; nothing is loaded. */
 void view__picture(struct view_session *session);
 
 /* view_session_keys.c */
-/* What a screen does not handle itself. */
+/* Handle a request that the screen does not. */
 void view__general(struct view_session *session, enum view_request request);
-/* Does the screen take keys as text just now? No job may be under way. */
+/* Does the screen accept keys as text? No job may be running. */
 bool view__is_typing(const struct view_session *session);
-/* A key that is no text. */
+/* Handle a key that is not text. */
 void view__request_key(struct view_session *session, uint32_t key);
-/* Keys that came while a job was under way. */
+/* Handle the keys queued while a job was running. */
 void view__queued(struct view_session *session);
-/* A text of the screen to be copied. */
+/* Show the text of the screen to be copied. */
 void view__copy(struct view_session *session);
-/* Places on other screens, and back. */
-void view__join(struct view_session *session);      /* ask what there is */
-void view__enter(struct view_session *session);     /* ... to go on to context.leads */
-void view__entered(struct view_session *session);   /* the job is done: go */
-void view__join_list(struct view_session *session); /* the job is done: offer it */
+/* From screen to screen, and back. */
+void view__join(struct view_session *session);      /* find what other screens can show */
+void view__enter(struct view_session *session);     /* ... and go to context.leads */
+void view__entered(struct view_session *session);   /* the job has ended: go */
+void view__join_list(struct view_session *session); /* the job has ended: list it */
 
-/* Ask where the cursor is; false: nothing is there, or it cannot be said. */
-bool view__here(const struct view_session *session, struct view_place *place);
+/* Get the place under the cursor; false: nothing is there, or the screen has no places. */
+bool view__current_place(const struct view_session *session, struct view_place *place);
 
 /* view_session_runs.c */
-void view__runs(struct view_session *session);       /* ask which there are */
-void view__runs_list(struct view_session *session);  /* the job is done: offer them */
-void view__runs_fill(struct view_session *session);  /* those that match what is typed */
-void view__runs_enter(struct view_session *session); /* take the one under the cursor */
+void view__runs(struct view_session *session);       /* find the runs */
+void view__runs_list(struct view_session *session);  /* the job has ended: list them */
+void view__runs_fill(struct view_session *session);  /* list those that match the input */
+void view__runs_enter(struct view_session *session); /* choose the one under the cursor */
 void view__runs_leave(struct view_session *session);
 
 /* view_session_write.c */
 void view__write(struct view_session *session, const char *path);
-void view__written(struct view_session *session); /* the job is done: its rows to the file */
+void view__written(struct view_session *session); /* the job has ended: write its rows */
 
 #endif /* VIEW_SESSION_INTERNAL_H */

@@ -1,6 +1,6 @@
 /*
- * Keys and clicks: to the prompt, the popup, the screen; the way from screen to screen and back;
- * bookmarks; and what is everywhere the same.
+ * Keys and clicks: dispatched to the prompt, the popup or the screen; going from screen to screen
+ * and back; bookmarks; and the requests common to all screens.
  *
  * Threading: view_session.h. Ownership: none.
  */
@@ -15,22 +15,22 @@
 
 /* ---- bookmarks ------------------------------------------------------------------------------- */
 
-/* The report's bookmarks, read when first asked for; false: said why not. */
+/* Read the report's bookmarks on first use; false: failed, and a message says why. */
 static bool view_marks_ready(struct view_session *session)
 {
 	struct err err = {0};
 
 	if (!session->marks.read && !session->source.db) {
-		view__say(session, "the run is being closed: a moment", NULL);
+		view__notify(session, "the run is being closed: a moment", NULL);
 		return false;
 	}
 	if (view_marks_read(&session->marks, session->source.db, &err) == ST_OK)
 		return true;
-	view__say(session, "bookmarks: ", err.text);
+	view__notify(session, "bookmarks: ", err.text);
 	return false;
 }
 
-bool view__here(const struct view_session *session, struct view_place *place)
+bool view__current_place(const struct view_session *session, struct view_place *place)
 {
 	const struct view_screen_ops *ops = view__ops(session);
 
@@ -39,15 +39,14 @@ bool view__here(const struct view_session *session, struct view_place *place)
 	       ops->place(session->state[session->screen], &session->context, place);
 }
 
-/* Bookmarks. */
-static void session_mark_ask(struct view_session *session)
+static void session_prompt_mark(struct view_session *session)
 {
 	const struct view_screen_ops *ops = view__ops(session);
 	struct view_place place;
 	char text[VIEW_PLACE_NAME] = "";
 
-	if (!view__here(session, &place)) {
-		view__say(session, "nothing is selected here to be bookmarked", NULL);
+	if (!view__current_place(session, &place)) {
+		view__notify(session, "nothing is selected here to be bookmarked", NULL);
 		return;
 	}
 	if (ops->offers)
@@ -62,23 +61,23 @@ static void session_mark(struct view_session *session, const char *name)
 	struct view_mark mark = {0};
 	struct err err = {0};
 
-	if (!view__here(session, &mark.place) || !view_marks_ready(session))
+	if (!view__current_place(session, &mark.place) || !view_marks_ready(session))
 		return;
 	str_copy(mark.name, sizeof(mark.name), name[0] ? name : view__ops(session)->title);
 	str_copy(mark.screen, sizeof(mark.screen), view__ops(session)->name);
 	if (view_marks_add(&session->marks, &mark, &err) == ST_OK)
-		view__say(session, "bookmarked (' lists them): ", mark.name);
+		view__notify(session, "bookmarked (' lists them): ", mark.name);
 	else
-		view__say(session, "not kept: ", err.text);
+		view__notify(session, "not kept: ", err.text);
 }
 
 static void session_marks_list(struct view_session *session)
 {
 	if (!view_marks_ready(session))
 		return;
-	(void)view_marks_refresh(&session->marks, NULL); /* else those that we know */
+	(void)view_marks_refresh(&session->marks, NULL); /* on failure list those already read */
 	if (session->marks.count == 0) {
-		view__say(session, "no bookmarks yet: m makes one", NULL);
+		view__notify(session, "no bookmarks yet: m makes one", NULL);
 		return;
 	}
 	view_popup_begin(&session->popup, VIEW_MARKS_POPUP, "Bookmarks",
@@ -100,9 +99,9 @@ static void session_visit(struct view_session *session, enum view_screen screen,
 	struct view_job *job;
 
 	view_session_show(session, screen);
-	/* Who goes somewhere stays there: following would lead on to the newest. */
+	/* Going to a place ends following, which would move on to the newest. */
 	if (session->context.follow)
-		view__say(session, "no longer following", NULL);
+		view__notify(session, "no longer following", NULL);
 	session->context.follow = false;
 	job = view__job(session, VIEW_GO_JOB);
 	job->fresh = session->fresh[screen];
@@ -110,8 +109,8 @@ static void session_visit(struct view_session *session, enum view_screen screen,
 	view__start(session);
 }
 
-/* where the cursor is, to come back to */
-static void session_remember(struct view_session *session)
+/* Push the cursor's place on the history. */
+static void session_push_history(struct view_session *session)
 {
 	if (session->history_count == VIEW_HISTORY) {
 		memmove(session->history, session->history + 1,
@@ -120,7 +119,7 @@ static void session_remember(struct view_session *session)
 	}
 	session->history[session->history_count].screen = session->screen;
 	session->history[session->history_count].known =
-		view__here(session, &session->history[session->history_count].place);
+		view__current_place(session, &session->history[session->history_count].place);
 	session->history_count++;
 }
 
@@ -130,10 +129,10 @@ static void session_marks_go(struct view_session *session, int at)
 	const int screen = view_session_screen_of(mark->screen);
 
 	if (screen < 0 || !view_screen((enum view_screen)screen)->go) {
-		view__say(session, "there is no such screen: ", mark->screen);
+		view__notify(session, "there is no such screen: ", mark->screen);
 		return;
 	}
-	session_remember(session);
+	session_push_history(session);
 	session_visit(session, (enum view_screen)screen, &mark->place);
 }
 
@@ -142,7 +141,7 @@ static void session_marks_forget(struct view_session *session, int at)
 	struct err err = {0};
 
 	if (view_marks_remove(&session->marks, at, &err) != ST_OK)
-		view__say(session, "not forgotten: ", err.text);
+		view__notify(session, "not forgotten: ", err.text);
 	if (session->marks.count > 0)
 		session_marks_list(session);
 	else
@@ -151,23 +150,23 @@ static void session_marks_forget(struct view_session *session, int at)
 
 /* ---- from screen to screen ------------------------------------------------------------------- */
 
-#define POPUP_FRAME 6 /* columns of it beside a line */
+#define POPUP_FRAME 6 /* columns of the frame beside a line */
 
 void view__join(struct view_session *session)
 {
 	struct view_place place;
 
-	if (!view__here(session, &place)) {
-		view__say(session, "nothing is selected here", NULL);
+	if (!view__current_place(session, &place)) {
+		view__notify(session, "nothing is selected here", NULL);
 		return;
 	}
 	view__job(session, VIEW_JOIN_JOB)->place = place;
 	view__start(session);
 }
 
-/* The screen of the rows of a view of the contract: where an insight on them leads to first. */
+/* The screen that shows the rows of a view of the contract: an insight on them goes there first. */
 static const struct view_home {
-	const char *views; /* names begin so */
+	const char *views; /* prefix of their names */
 	enum view_screen screen;
 } view_homes[] = {
 	{"tile_memory", VIEW_MEMORY},     {"variable", VIEW_MEMORY},
@@ -205,7 +204,7 @@ void view__enter(struct view_session *session)
 	struct view_job *job;
 	struct view_place place;
 
-	(void)view__here(session, &place);
+	(void)view__current_place(session, &place);
 	job = view__job(session, VIEW_JOIN_JOB);
 	job->place = place;
 	job->lead = true;
@@ -218,7 +217,7 @@ void view__entered(struct view_session *session)
 	const struct view_screen_ops *ops = view_screen(screen);
 	char text[VIEW_PLACE_NAME];
 
-	session_remember(session);
+	session_push_history(session);
 	if (ops->offers && ops->go && ops->offers(&session->joined, text, sizeof(text)))
 		session_visit(session, screen, &session->joined);
 	else
@@ -236,11 +235,12 @@ void view__join_list(struct view_session *session)
 	for (int i = 0; i < VIEW_SCREENS; i++)
 		if (i != home && i != VIEW_INSIGHTS)
 			view_join_add(session, i);
-	/* Which there are is not known before they are all thought through. */
+	/* Insights offers every place, since it cannot know before its rules have run: list it
+	 * last. */
 	view_join_add(session, VIEW_INSIGHTS);
 	if (session->popup.count == 0) {
 		view_popup_close(&session->popup);
-		view__say(session, "no other screen knows more of this", NULL);
+		view__notify(session, "no other screen knows more of this", NULL);
 	}
 }
 
@@ -250,22 +250,23 @@ static void session_return(struct view_session *session)
 	int last;
 
 	if (session->history_count == 0) {
-		view__say(session, "there is no way back: o goes to other screens", NULL);
+		view__notify(session, "there is no way back: o goes to other screens", NULL);
 		return;
 	}
 	last = --session->history_count;
 	view_session_show(session, session->history[last].screen);
-	/* A screen that has stood still since is as it was left, which says more than its place. */
+	/* A screen still at that place keeps its state, which holds more than the place. */
 	if (session->history[last].known && view__ops(session)->go &&
-	    !(view__here(session, &here) && view_place_same(&here, &session->history[last].place)))
+	    !(view__current_place(session, &here) &&
+	      view_place_same(&here, &session->history[last].place)))
 		session_visit(session, session->history[last].screen,
 			      &session->history[last].place);
 }
 
 /* ---- the query behind a screen --------------------------------------------------------------- */
 
-/* Lines of the statement, folded to the screen, so that what is copied from there is whole; a
- * comment would not be one in its second line. */
+/* Add the lines of the statement, folded to the screen's width, so that text copied from there is
+ * complete. A comment is not folded: its second line would not be a comment. */
 static void view_query_lines(struct view_session *session)
 {
 	const int room = session->frame.body.width - POPUP_FRAME;
@@ -312,7 +313,7 @@ static void session_query(struct view_session *session)
 		 text.failed ? "" : str_peek(&text));
 	str_free(&text);
 	if (!session->statement[0]) {
-		view__say(session, "no query is behind this screen", NULL);
+		view__notify(session, "no query is behind this screen", NULL);
 		return;
 	}
 	view_popup_begin(&session->popup, VIEW_QUERY_POPUP, "The query behind this screen",
@@ -320,7 +321,7 @@ static void session_query(struct view_session *session)
 	view_query_lines(session);
 }
 
-/* The statement that line @line of the text is part of. */
+/* Return the statement that contains line @line of @text. */
 static void view_statement_at(const char *text, int line, char out[VIEW_PLACE_SQL])
 {
 	const char *begin = text, *end;
@@ -353,12 +354,12 @@ static void session_popup_enter(struct view_session *session)
 	if (kind == VIEW_MARKS_POPUP) {
 		session_marks_go(session, tag);
 	} else if (kind == VIEW_JOIN_POPUP) {
-		session_remember(session);
+		session_push_history(session);
 		session_visit(session, (enum view_screen)tag, &session->joined);
 	} else if (kind == VIEW_QUERY_POPUP && view_session_screen_of("sql") >= 0) {
 		view_place_clear(&place);
 		view_statement_at(session->statement, tag, place.sql);
-		session_remember(session);
+		session_push_history(session);
 		session_visit(session, (enum view_screen)view_session_screen_of("sql"), &place);
 	}
 }
@@ -394,7 +395,7 @@ static void view_search(struct view_session *session, bool forward)
 	struct view_job *job;
 
 	if (session->search[0] == '\0') {
-		view__say(session, "nothing to search for: / asks", NULL);
+		view__notify(session, "nothing to search for: / asks", NULL);
 		return;
 	}
 	if (!session->fresh[session->screen])
@@ -423,7 +424,7 @@ static void view_filter(struct view_session *session)
 	view__start(session);
 }
 
-static void view_end_prompt(struct view_session *session)
+static void view_accept_prompt(struct view_session *session)
 {
 	const enum view_prompt_kind kind = session->prompt;
 
@@ -451,13 +452,13 @@ static void view_prompt_key(struct view_session *session, uint32_t key)
 
 	session->proposed = false;
 	if (key == VIEW_KEY_ENTER || key == '\n') {
-		view_end_prompt(session);
+		view_accept_prompt(session);
 	} else if (key == VIEW_KEY_ESCAPE) {
 		session->prompt = VIEW_NO_PROMPT;
 	} else if (key == VIEW_KEY_BACKSPACE || key == '\b') {
 		if (length == 0)
 			session->prompt = VIEW_NO_PROMPT;
-		/* A whole character: back over continuation bytes. */
+		/* Delete a whole character: step back over continuation bytes. */
 		while (length > 0 && ((unsigned char)session->input[--length] & 0xc0) == 0x80)
 			;
 		session->input[length] = '\0';
@@ -485,14 +486,14 @@ static void view_leave(struct view_session *session, bool may_quit)
 		session->quit = true;
 }
 
-/* Of what is over there is nothing to wait for. */
-static void view_say_over(struct view_session *session, const char *rest)
+/* Report that the run has ended, so that there is nothing to wait for. */
+static void view_report_over(struct view_session *session, const char *rest)
 {
-	view__say(session,
-		  session->context.target                ? "both runs have ended"
-		  : session->source.state == VIEW_KILLED ? "the run has died"
-							 : "the run is complete",
-		  rest);
+	view__notify(session,
+		     session->context.target                ? "both runs have ended"
+		     : session->source.state == VIEW_KILLED ? "the run has died"
+							    : "the run is complete",
+		     rest);
 }
 
 static void view_reload(struct view_session *session)
@@ -501,43 +502,46 @@ static void view_reload(struct view_session *session)
 	session->stale = true;
 }
 
-/* What was paused while it ran goes on after its end, too. */
+/* A pause that began while the run recorded can be ended after the run. */
 static void view_pause(struct view_session *session)
 {
 	if (!session->paused && view_session_over(session)) {
-		view_say_over(session, ": nothing to pause");
+		view_report_over(session, ": nothing to pause");
 		return;
 	}
 	session->paused = !session->paused;
-	view__say(session, session->paused ? "paused: Z goes on" : "looking for news again", NULL);
+	view__notify(session, session->paused ? "paused: Z goes on" : "looking for news again",
+		     NULL);
 }
 
 static void session_follow(struct view_session *session)
 {
 	if (!session->context.follow && view_session_over(session)) {
-		view_say_over(session, ": nothing to follow");
+		view_report_over(session, ": nothing to follow");
 		return;
 	}
 	session->context.follow = !session->context.follow;
 	session->stale = true;
-	view__say(session, session->context.follow ? "following the newest" : "no longer following",
-		  NULL);
+	view__notify(session,
+		     session->context.follow ? "following the newest" : "no longer following",
+		     NULL);
 }
 
 static void view_differ(struct view_session *session)
 {
 	if (!session->context.target) {
-		view__say(session, "one run alone: R compares it with another", NULL);
+		view__notify(session, "one run alone: R compares it with another", NULL);
 		return;
 	}
 	session->context.differ = !session->context.differ;
 	for (int i = 0; i < VIEW_SCREENS; i++)
 		session->news[i] = true;
 	session->stale = true;
-	/* Of the timeline these are the sums alone: a lane is shown as it ran. */
-	view__say(session, session->context.differ ? "only what differs" : "everything",
-		  session->screen == VIEW_TIMELINE ? " among the sums by name (b); lanes stay whole"
-						   : NULL);
+	/* On the timeline this affects only the sums: a lane is always shown whole. */
+	view__notify(session, session->context.differ ? "only what differs" : "everything",
+		     session->screen == VIEW_TIMELINE
+			     ? " among the sums by name (b); lanes stay whole"
+			     : NULL);
 }
 
 static void view_help_or_back(struct view_session *session)
@@ -548,10 +552,10 @@ static void view_help_or_back(struct view_session *session)
 		view_session_show(session, VIEW_HELP_SCREEN);
 }
 
-static void session_ask(struct view_session *session, enum view_request request)
+static void session_open_prompt(struct view_session *session, enum view_request request)
 {
 	if (request == VIEW_FILTER_REQUEST && !view__ops(session)->filter)
-		view__say(session, "this screen has no filter: / searches", NULL);
+		view__notify(session, "this screen has no filter: / searches", NULL);
 	else
 		view_open_prompt(session, request == VIEW_FILTER_REQUEST  ? VIEW_FILTER_PROMPT
 					  : request == VIEW_WRITE_REQUEST ? VIEW_WRITE_PROMPT
@@ -571,7 +575,7 @@ void view__general(struct view_session *session, enum view_request request)
 	case VIEW_SEARCH_REQUEST:
 	case VIEW_FILTER_REQUEST:
 	case VIEW_WRITE_REQUEST:
-		session_ask(session, request);
+		session_open_prompt(session, request);
 		break;
 	case VIEW_SEARCH_NEXT_REQUEST:
 	case VIEW_SEARCH_BACK_REQUEST:
@@ -584,7 +588,7 @@ void view__general(struct view_session *session, enum view_request request)
 		session_return(session);
 		break;
 	case VIEW_MARK_REQUEST:
-		session_mark_ask(session);
+		session_prompt_mark(session);
 		break;
 	case VIEW_MARKS_REQUEST:
 		session_marks_list(session);
@@ -618,13 +622,13 @@ void view__general(struct view_session *session, enum view_request request)
 		session->quit = true;
 		break;
 	default:
-		/* A key of another screen: say where it belongs. */
-		view__say(session, "not on this screen: ", view_request_info(request)->help);
+		/* A key of another screen: report where it applies. */
+		view__notify(session, "not on this screen: ", view_request_info(request)->help);
 		break;
 	}
 }
 
-/* The screen whose key this is; VIEW_SCREENS: none. */
+/* Return the screen of this key; VIEW_SCREENS: none. */
 static enum view_screen view_screen_of_key(uint32_t key)
 {
 	for (int i = 0; i < VIEW_SCREENS; i++)
@@ -654,7 +658,7 @@ void view__request_key(struct view_session *session, uint32_t key)
 		}
 	} else if (request == VIEW_NONE) {
 		if (key >= '0' && key <= '9')
-			view__say(session, "there is no such screen", NULL);
+			view__notify(session, "there is no such screen", NULL);
 	} else if (!session->fresh[session->screen]) {
 		view__general(session, request);
 	} else {
@@ -662,7 +666,7 @@ void view__request_key(struct view_session *session, uint32_t key)
 	}
 }
 
-/* Keys move in the list of runs, and what is typed filters it. */
+/* Movement keys move in the list of runs; typed text filters it. */
 static void view_runs_key(struct view_session *session, uint32_t key)
 {
 	if (key >= VIEW_KEY_UP && view_popup_request(&session->popup, view_request_of(key)))
@@ -674,7 +678,7 @@ static void view_runs_key(struct view_session *session, uint32_t key)
 		view__runs_leave(session);
 }
 
-static void view_take_key(struct view_session *session, uint32_t key)
+static void view_handle_key(struct view_session *session, uint32_t key)
 {
 	session->context.message[0] = '\0';
 	session->context.hits = 0;
@@ -695,8 +699,8 @@ static void view_take_key(struct view_session *session, uint32_t key)
 	}
 }
 
-/* Whoever asks for something else waits no longer for this; text that is typed asks for nothing. */
-static bool view_ends_waiting(const struct view_session *session, uint32_t key)
+/* Does @key cancel the running job? A request for something else does; typed text does not. */
+static bool view_key_cancels(const struct view_session *session, uint32_t key)
 {
 	const enum view_request request = view_request_of(key);
 	const enum view_screen screen = view_screen_of_key(key);
@@ -709,9 +713,9 @@ static bool view_ends_waiting(const struct view_session *session, uint32_t key)
 	       (request == VIEW_NONE && screen != VIEW_SCREENS && screen != session->screen);
 }
 
-/* What is typed right behind the key of a screen is for that screen: it is loaded before, unless
- * the key asks for another one anyway. */
-static void session_await(struct view_session *session, uint32_t key)
+/* Load the shown screen before the key that follows its screen key is handled, unless that key
+ * requests another screen anyway. */
+static void session_load_before_key(struct view_session *session, uint32_t key)
 {
 	const bool types = view__ops(session)->typing;
 
@@ -720,7 +724,7 @@ static void session_await(struct view_session *session, uint32_t key)
 	    session->popup.kind != VIEW_NO_POPUP)
 		return;
 	session->typing = types;
-	if (types || !view_ends_waiting(session, key))
+	if (types || !view_key_cancels(session, key))
 		view__load(session);
 }
 
@@ -729,13 +733,13 @@ void view__queued(struct view_session *session)
 	while (session->queued > 0 && !view_session_busy(session) && !session->quit) {
 		const uint32_t key = session->queue[0];
 
-		session_await(session, key);
+		session_load_before_key(session, key);
 		if (view_session_busy(session))
 			return;
 		session->queued--;
 		memmove(session->queue, session->queue + 1,
 			(size_t)session->queued * sizeof(session->queue[0]));
-		view_take_key(session, key);
+		view_handle_key(session, key);
 	}
 }
 
@@ -743,12 +747,12 @@ void view_session_key(struct view_session *session, uint32_t key)
 {
 	view__finish_job(session, 0);
 	view__queued(session);
-	session_await(session, key);
+	session_load_before_key(session, key);
 	if (!view_session_busy(session)) {
-		view_take_key(session, key);
+		view_handle_key(session, key);
 		return;
 	}
-	if (view_ends_waiting(session, key))
+	if (view_key_cancels(session, key))
 		view__cancel(session);
 	if (view_request_of(key) != VIEW_BACK_REQUEST && session->queued < VIEW_QUEUE)
 		session->queue[session->queued++] = key;
@@ -756,7 +760,7 @@ void view_session_key(struct view_session *session, uint32_t key)
 
 /* ---- clicks ---------------------------------------------------------------------------------- */
 
-/* Hand it to the screen, if it is in its body. */
+/* Pass a click in the body to the screen; false: outside, or the screen has no clicks. */
 static bool view_click_body(struct view_session *session, int x, int y, bool dragged)
 {
 	const struct view_rect *body = &session->frame.body;
@@ -776,8 +780,8 @@ static bool view_click_body(struct view_session *session, int x, int y, bool dra
 	return true;
 }
 
-/* Does the screen's body take what the mouse does now? */
-static bool view_body_listens(struct view_session *session)
+/* Does the screen's body receive mouse events now? */
+static bool view_body_accepts_mouse(struct view_session *session)
 {
 	view__finish_job(session, 0);
 	return !view_session_busy(session) && session->prompt == VIEW_NO_PROMPT &&
@@ -789,14 +793,14 @@ void view_session_release(struct view_session *session, int x, int y)
 	const bool pressed = session->pressed;
 
 	session->pressed = false;
-	if (pressed && view_body_listens(session) && view__ops(session)->drags &&
+	if (pressed && view_body_accepts_mouse(session) && view__ops(session)->drags &&
 	    x != session->pressed_x)
 		view_click_body(session, x, y, true);
 }
 
 void view_session_wheel(struct view_session *session, int x, int y, uint32_t key)
 {
-	if (view_body_listens(session) && view__ops(session)->wheels) {
+	if (view_body_accepts_mouse(session) && view__ops(session)->wheels) {
 		view_click_body(session, x, y, false);
 		key = key == VIEW_KEY_WHEEL_UP ? '+' : '-';
 	}
@@ -807,7 +811,7 @@ void view_session_click(struct view_session *session, int x, int y)
 {
 	view__finish_job(session, 0);
 	session->pressed = false;
-	/* Where one types, names of screens would be typed; the line of keys is the prompt's. */
+	/* In a prompt a click must not type the keys of screens; the bar is the prompt's. */
 	for (int i = 0; i < session->hit_count; i++)
 		if ((session->prompt == VIEW_NO_PROMPT || y > 0) && session->hits[i].y == y &&
 		    x >= session->hits[i].from && x < session->hits[i].to) {

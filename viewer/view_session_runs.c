@@ -1,8 +1,8 @@
 /*
- * Which runs are looked at: the list of those to compare with, and the change from one to two, from
- * two to one, and of the two with each other.
+ * Which runs are shown: the list of those to compare with, and the change from one to two, from two
+ * to one, and the swap of the two.
  *
- * Threading: the terminal's; no job may be under way. Ownership: view_session.h.
+ * Threading: the terminal's thread; no job may be running. Ownership: view_session.h.
  */
 #include "viewer/view_session_internal.h"
 
@@ -10,17 +10,17 @@
 
 #include "common/str.h"
 
-/* Tags of the list, beside the numbers of runs. */
+/* Tags of the list, besides the indexes of runs. */
 enum {
-	RUNS_PATH = -3, /* what is typed is one */
+	RUNS_PATH = -3, /* the input is a path */
 	RUNS_ALONE = -2,
 	RUNS_SWAP = -1
 };
 
 /* ---- the change ------------------------------------------------------------------------------ */
 
-/* Screens begin anew: what they have read is of other runs. On failure they are as they were. */
-static enum status runs_begin_anew(struct view_session *session, struct err *err)
+/* Reset the screens, whose data is of other runs. On failure they are unchanged. */
+static enum status runs_reset_screens(struct view_session *session, struct err *err)
 {
 	void *fresh[VIEW_SCREENS] = {NULL};
 	enum status status = ST_OK;
@@ -43,8 +43,8 @@ static enum status runs_begin_anew(struct view_session *session, struct err *err
 	return status;
 }
 
-/* The cursor goes where it was, as far as that is in these runs, too. */
-static void runs_go_back(struct view_session *session, const struct view_place *place)
+/* Restore the cursor's place, as far as the new runs have it. */
+static void runs_restore_place(struct view_session *session, const struct view_place *place)
 {
 	struct view_job *job;
 
@@ -58,8 +58,8 @@ static void runs_go_back(struct view_session *session, const struct view_place *
 	view__start(session);
 }
 
-/* Look at @source and @target (no path: at the source alone) from now on. The caller closes what is
- * no longer looked at; false: nothing has changed, and why is said. */
+/* Show @source and @target (without a path: the source alone). The caller closes what is no longer
+ * shown; false: nothing has changed, and a message says why. */
 static bool runs_change(struct view_session *session, struct view_source source,
 			struct view_source target, const char *text, const char *rest)
 {
@@ -67,23 +67,23 @@ static bool runs_change(struct view_session *session, struct view_source source,
 	const struct view_source *compared = context->target;
 	const struct view_source before[] = {session->source, session->target};
 	struct view_place place;
-	const bool known = view__here(session, &place);
+	const bool known = view__current_place(session, &place);
 	struct err err = {0};
 
 	session->source = source;
 	session->target = target;
 	context->target = target.path[0] ? &session->target : NULL;
-	if (runs_begin_anew(session, &err) != ST_OK) {
+	if (runs_reset_screens(session, &err) != ST_OK) {
 		session->source = before[0];
 		session->target = before[1];
 		context->target = compared ? &session->target : NULL;
-		view__say(session, "not compared: ", err.text);
+		view__notify(session, "not compared: ", err.text);
 		return false;
 	}
 	context->runs++;
 	context->differ = context->differ && context->target;
-	view__say(session, text, rest);
-	runs_go_back(session, known ? &place : NULL);
+	view__notify(session, text, rest);
+	runs_restore_place(session, known ? &place : NULL);
 	return true;
 }
 
@@ -93,7 +93,7 @@ static void runs_compare(struct view_session *session, const char *path)
 	struct err err = {0};
 
 	if (view_source_open(&target, path, &err) != ST_OK)
-		view__say(session, "not compared: ", err.text);
+		view__notify(session, "not compared: ", err.text);
 	else if (runs_change(session, session->source, target, "R swaps or ends it; compared with ",
 			     target.name))
 		view_source_close(&before);
@@ -112,7 +112,7 @@ static void runs_alone(struct view_session *session)
 
 static void runs_swap(struct view_session *session)
 {
-	/* Bookmarks are the source's. */
+	/* Bookmarks belong to the source. */
 	if (runs_change(session, session->target, session->source, "swapped; the source is now ",
 			session->source.name))
 		view_marks_free(&session->marks);
@@ -126,7 +126,7 @@ void view__runs(struct view_session *session)
 	view__start(session);
 }
 
-/* A line of @before and @text, if @searched of them has what is typed. */
+/* Add a line of @before and @text if @searched contains the input. */
 static void runs_add(struct view_session *session, int tag, const char *before, const char *text,
 		     const char *searched)
 {
@@ -166,7 +166,7 @@ void view__runs_fill(struct view_session *session)
 void view__runs_list(struct view_session *session)
 {
 	if (session->job.err.status != ST_OK) {
-		view__say(session, session->job.err.text, NULL);
+		view__notify(session, session->job.err.text, NULL);
 		return;
 	}
 	session->prompt = VIEW_RUNS_PROMPT;

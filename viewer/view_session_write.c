@@ -1,7 +1,7 @@
 /*
  * Screens as text, rows and pictures: for files and for the batch mode.
  *
- * Threading: the session's.
+ * Threading: that of the session.
  */
 #include "viewer/view_session_internal.h"
 
@@ -32,7 +32,7 @@ static enum status view_print_rows(struct view_session *session, enum view_scree
 	if (status != ST_OK)
 		return status;
 	status = report_render(&table, &params, out, err);
-	/* CSV has no place for it. */
+	/* CSV has no field for a note. */
 	if (table.note && format == REPORT_AS_CSV && !session->context.message[0])
 		snprintf(session->context.message, sizeof(session->context.message), "%s",
 			 table.note);
@@ -50,7 +50,7 @@ static bool view_row_is_blank(const struct view_canvas *canvas, int y)
 	return true;
 }
 
-/* Draw the screen as high as it wants to be; *@rows: without the blank ones at its foot. */
+/* Draw the screen at its full height; *@rows: without blank rows at the bottom. */
 static enum status view_draw_whole(struct view_session *session, enum view_screen screen, int width,
 				   int *rows, struct err *err)
 {
@@ -75,7 +75,7 @@ static enum status view_draw_whole(struct view_session *session, enum view_scree
 	return ST_OK;
 }
 
-/* The first load, for a file; *@width 0: the usual one. */
+/* Do the first load for printing; *@width 0: the default. */
 static enum status view_begin_print(struct view_session *session, enum view_screen screen,
 				    int *width, struct err *err)
 {
@@ -117,8 +117,8 @@ static enum status view_write_picture(const struct view_session *session, enum v
 	return view_svg_write(&session->canvas, 0, rows, session->theme, title, out, err);
 }
 
-/* Every picture has all colours and all characters, whatever the terminal has. */
-static void view_make_colourful(struct view_canvas *canvas)
+/* SVG has all colours and characters, whatever the terminal supports. */
+static void view_enable_colours(struct view_canvas *canvas)
 {
 	canvas->ascii = canvas->plain = false;
 	canvas->colours = 256;
@@ -130,7 +130,7 @@ enum status view_session_print_svg(struct view_session *session, enum view_scree
 	enum status status;
 	int rows;
 
-	view_make_colourful(&session->canvas);
+	view_enable_colours(&session->canvas);
 	status = view_begin_print(session, screen, &width, err);
 	if (status == ST_OK)
 		status = view_draw_whole(session, screen, width, &rows, err);
@@ -139,14 +139,14 @@ enum status view_session_print_svg(struct view_session *session, enum view_scree
 	return view_write_picture(session, screen, rows, out, err);
 }
 
-/* The whole screen as it is, drawn anew in a canvas of its own. */
+/* Write the whole screen as it is, drawn again in a second canvas. */
 static enum status view_write_screen(struct view_session *session, FILE *out, struct err *err)
 {
 	struct view_canvas shown = session->canvas;
 	enum status status;
 
 	memset(&session->canvas, 0, sizeof(session->canvas));
-	view_make_colourful(&session->canvas);
+	view_enable_colours(&session->canvas);
 	status = view_canvas_resize(&session->canvas, shown.width, shown.height, err);
 	if (status == ST_OK) {
 		view__picture(session);
@@ -157,7 +157,7 @@ static enum status view_write_screen(struct view_session *session, FILE *out, st
 	return status;
 }
 
-/* ---- what is shown --------------------------------------------------------------------------- */
+/* ---- the shown screen ------------------------------------------------------------------------ */
 
 struct view_kind {
 	const char *ending;
@@ -165,7 +165,7 @@ struct view_kind {
 	bool svg;
 };
 
-/* What the name of a file asks for, text where it has no ending; NULL: its ending is unknown. */
+/* Select the format by the file's ending, text without one; NULL: an unknown ending. */
 static const struct view_kind *session_file_kind(const char *path)
 {
 	static const struct view_kind kinds[] = {{".txt", REPORT_AS_TEXT, false},
@@ -182,7 +182,7 @@ static const struct view_kind *session_file_kind(const char *path)
 	return NULL;
 }
 
-/* What is on the screen, as it is: the canvas is a copy, so that nothing here moves. */
+/* Write the shown body as text, drawn in a second canvas. */
 static enum status view_write_shown(struct view_session *session, FILE *out, struct err *err)
 {
 	struct view_canvas canvas = {.ascii = session->canvas.ascii, .plain = true};
@@ -201,7 +201,7 @@ static enum status view_write_shown(struct view_session *session, FILE *out, str
 	return status;
 }
 
-/* Where a screen is written: never over a file that is there, and whole or not at all. */
+/* The output file: never an existing one, and written atomically. */
 struct view_file {
 	struct fs_writer writer;
 	FILE *out;
@@ -219,7 +219,7 @@ static enum status view_file_open(struct view_file *file, const char *path, stru
 	return status;
 }
 
-/* @status: how the writing went, its reason in @err. */
+/* Close the file; @status and @err: the result of the writing. */
 static enum status view_file_close(struct view_file *file, enum status status, struct err *err)
 {
 	if (fclose(file->out) != 0 && status == ST_OK)
@@ -231,9 +231,9 @@ static enum status view_file_close(struct view_file *file, enum status status, s
 	return status;
 }
 
-/* @note: what else there is to know, or NULL or "". */
-static void view_say_written(struct view_session *session, const char *path, const char *note,
-			     const struct err *err)
+/* @note: additional information, or NULL or "". */
+static void view_report_written(struct view_session *session, const char *path, const char *note,
+				const struct err *err)
 {
 	struct str text = {0};
 
@@ -241,9 +241,9 @@ static void view_say_written(struct view_session *session, const char *path, con
 	if (note && note[0])
 		str_addf(&text, " (%s)", note);
 	if (err->status == ST_OK)
-		view__say(session, "written: ", text.failed ? path : str_peek(&text));
+		view__notify(session, "written: ", text.failed ? path : str_peek(&text));
 	else
-		view__say(session, "not written: ", err->text);
+		view__notify(session, "not written: ", err->text);
 	str_free(&text);
 }
 
@@ -256,18 +256,20 @@ void view__write(struct view_session *session, const char *path)
 	struct err err = {0};
 
 	if (!kind) {
-		view__say(session, "not written: the name must end in .txt, .csv, .json or .svg",
-			  NULL);
+		view__notify(session, "not written: the name must end in .txt, .csv, .json or .svg",
+			     NULL);
 		return;
 	}
-	if (!session->fresh[session->screen] || (view__away(session) && format != REPORT_AS_TEXT)) {
-		view__say(session, "not written: ",
-			  view__away(session) ? "the run is being closed: a moment"
-					      : "there is nothing to write yet");
+	if (!session->fresh[session->screen] ||
+	    (view__db_closed(session) && format != REPORT_AS_TEXT)) {
+		view__notify(session, "not written: ",
+			     view__db_closed(session) ? "the run is being closed: a moment"
+						      : "there is nothing to write yet");
 		return;
 	}
 	if (format != REPORT_AS_TEXT && !ops->table) {
-		view__say(session, "not written: this screen has no rows: use .txt or .svg", NULL);
+		view__notify(session, "not written: this screen has no rows: use .txt or .svg",
+			     NULL);
 		return;
 	}
 	if (format != REPORT_AS_TEXT) {
@@ -281,7 +283,7 @@ void view__write(struct view_session *session, const char *path)
 				kind->svg ? view_write_screen(session, file.out, &err)
 					  : view_write_shown(session, file.out, &err),
 				&err);
-	view_say_written(session, path, NULL, &err);
+	view_report_written(session, path, NULL, &err);
 }
 
 void view__written(struct view_session *session)
@@ -298,10 +300,10 @@ void view__written(struct view_session *session)
 			view_file_close(&file,
 					report_render(&session->job.table, &params, file.out, &err),
 					&err);
-		/* CSV has no place for it. */
+		/* CSV has no field for a note. */
 		str_copy(note, sizeof(note),
 			 session->job.table.note ? session->job.table.note : "");
 		report_table_free(&session->job.table);
 	}
-	view_say_written(session, path, note, &err);
+	view_report_written(session, path, note, &err);
 }

@@ -1,5 +1,5 @@
 /*
- * Opening, following and letting go of a report.
+ * Opening, polling and closing a report.
  *
  * Threading: one thread. Ownership: the source owns its handle.
  */
@@ -18,7 +18,7 @@
 
 #define RETRY_FIRST_NS (250 * UINT64_C(1000000))
 #define RETRY_MOST_NS  (2000 * UINT64_C(1000000))
-#define LEAVING_NS     (1500 * UINT64_C(1000000)) /* a writer tries for a second */
+#define LEAVING_NS     (1500 * UINT64_C(1000000)) /* a writer tries to close for a second */
 
 static const char *const view_state_texts[] = {
 	[VIEW_RECORDING] = "recording",
@@ -32,14 +32,14 @@ const char *view_state_text(enum view_state state)
 	return view_state_texts[state];
 }
 
-/* On failure *@out is as it was. */
+/* On failure *@out is unchanged. */
 static enum status view_read_state(struct prof_db *db, enum view_state *out, struct err *err)
 {
 	enum prof_state state;
 	bool alive;
 	const enum status status = prof_db_look(db, &state, &alive, err);
 
-	/* Of a damaged file is shown what can be read. */
+	/* A damaged file is shown as far as it can be read. */
 	if (status != ST_OK && status != ST_FORMAT)
 		return status;
 	if (state == PROF_COMPLETE)
@@ -51,7 +51,7 @@ static enum status view_read_state(struct prof_db *db, enum view_state *out, str
 	return ST_OK;
 }
 
-/* The last part of the path that says something: the directory of a profile.db. */
+/* Set the name: the last part of the path, without profile.db. */
 static void view_name(struct view_source *source)
 {
 	char path[FS_PATH_SIZE];
@@ -68,7 +68,7 @@ static void view_name(struct view_source *source)
 	str_copy(source->name, sizeof(source->name), slash && slash[1] ? slash + 1 : path);
 }
 
-static void view_forget(struct view_source *source)
+static void view_close_handle(struct view_source *source)
 {
 	prof_db_close(source->db);
 	source->db = NULL;
@@ -87,7 +87,7 @@ enum status view_source_open(struct view_source *source, const char *path, struc
 	if (status == ST_OK)
 		status = view_read_state(source->db, &source->state, err);
 	if (status != ST_OK) {
-		view_forget(source);
+		view_close_handle(source);
 		return status;
 	}
 	source->none = prof_origin_none(prof_db_origin(source->db));
@@ -101,15 +101,15 @@ void view_source_close(struct view_source *source)
 {
 	if (!source->path[0])
 		return;
-	view_forget(source);
+	view_close_handle(source);
 	if (source->watch >= 0)
 		close(source->watch);
 	source->watch = -1;
 }
 
-/* What is complete has a log beside it while its writer waits for readers to let go, or for good
- * where one did not. */
-static bool view_is_being_left(const struct view_source *source, uint64_t now_ns)
+/* Is the writer still closing a complete file? Its log exists while it waits for readers, and
+ * remains for good if a reader kept the file open. */
+static bool view_is_still_closing(const struct view_source *source, uint64_t now_ns)
 {
 	char log[FS_PATH_SIZE];
 
@@ -117,8 +117,8 @@ static bool view_is_being_left(const struct view_source *source, uint64_t now_ns
 	       fs_path(log, "%s-wal", prof_db_path(source->db)) && fs_exists(log);
 }
 
-/* The file is let go: is it finished? Each look is short, and they get rarer. */
-static bool view_take_again(struct view_source *source, uint64_t now_ns, bool nudged)
+/* Reopen the file if its writer has finished. Each try is short, and the intervals double. */
+static bool view_reopen_source(struct view_source *source, uint64_t now_ns, bool nudged)
 {
 	if (now_ns < source->retry_ns && !nudged)
 		return false;
@@ -130,19 +130,19 @@ static bool view_take_again(struct view_source *source, uint64_t now_ns, bool nu
 		return false;
 
 	if (view_read_state(source->db, &source->state, NULL) != ST_OK ||
-	    source->state == VIEW_CLOSING || view_is_being_left(source, now_ns)) {
+	    source->state == VIEW_CLOSING || view_is_still_closing(source, now_ns)) {
 		source->state = VIEW_CLOSING;
-		view_forget(source);
+		view_close_handle(source);
 		return false;
 	}
 	source->version = prof_db_version(source->db);
 	return true;
 }
 
-/* Let go, so that the writer can make the file a plain one, which it waits for a second for. */
-static void view_let_go(struct view_source *source, uint64_t now_ns)
+/* Close the file so that the writer can end WAL mode; it tries for a second. */
+static void view_close_for_writer(struct view_source *source, uint64_t now_ns)
 {
-	view_forget(source);
+	view_close_handle(source);
 	source->state = VIEW_CLOSING;
 	source->let_go_ns = now_ns;
 	source->retry_wait_ns = RETRY_FIRST_NS;
@@ -158,16 +158,16 @@ bool view_source_poll(struct view_source *source, uint64_t now_ns)
 
 	source->looked_ns = now_ns;
 	if (!source->db)
-		return view_take_again(source, now_ns, nudged);
+		return view_reopen_source(source, now_ns, nudged);
 	if (source->state == VIEW_COMPLETE)
 		return false;
 
 	version = prof_db_version(source->db);
 	if (view_read_state(source->db, &source->state, NULL) != ST_OK)
-		return false; /* that much can be read another time */
-	/* It may have closed and been completed since the last look: just now, then. */
+		return false; /* the next poll tries again */
+	/* COMPLETE: the run closed and completed since the last poll, so treat it as closing. */
 	if (source->state == VIEW_CLOSING || source->state == VIEW_COMPLETE) {
-		view_let_go(source, now_ns);
+		view_close_for_writer(source, now_ns);
 		return true;
 	}
 	news = version != source->version || source->state != before;
@@ -182,7 +182,7 @@ bool view_source_nudged(const struct view_source *source)
 	return source->watch >= 0 && poll(&watch, 1, 0) == 1;
 }
 
-/* The report of the youngest run that records one; false: there is none. */
+/* Return the report of the youngest run that records one; false: none. */
 static bool view_running(char out[FS_PATH_SIZE])
 {
 	struct prof_announcements runs;

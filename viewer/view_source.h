@@ -1,7 +1,7 @@
 /*
- * The report that is looked at: its database handle and what state its run is in.
+ * An open report: its database handle and the state of its run.
  *
- * The handle is let go while the writer closes the file, and taken again after; between the two
+ * The handle is closed while the writer closes the file and reopened afterwards; between the two
  * `db` is NULL and screens keep showing what they have. One thread.
  */
 #ifndef VIEW_SOURCE_H
@@ -21,34 +21,34 @@ enum view_state {
 };
 
 struct view_source {
-	struct prof_db *db; /* NULL: let go */
+	struct prof_db *db; /* NULL: closed for the writer */
 	char path[FS_PATH_SIZE];
 	char name[256]; /* short, for the title */
 	enum view_state state;
-	const char *none;   /* prof_origin_none() of it */
+	const char *none;   /* prof_origin_none() of the report */
 	int64_t version;    /* prof_db_version() of the last poll */
-	uint64_t looked_ns; /* when, clock_ns() */
-	uint64_t let_go_ns; /* when it was last */
-	uint64_t retry_ns;  /* let go: when to try again, and how long to wait after that */
+	uint64_t looked_ns; /* clock_ns() of the last poll */
+	uint64_t let_go_ns; /* when the handle was last closed for the writer */
+	uint64_t retry_ns;  /* closed: when to try again, and how long to wait after that */
 	uint64_t retry_wait_ns;
-	int watch; /* readable when the writer asks to look now, prof_nudge.h; -1: it cannot */
+	int watch; /* readable when the writer nudges, prof_nudge.h; -1: not available */
 };
 
 /* @path: a report directory or a database. */
 enum status view_source_open(struct view_source *source, const char *path, struct err *err);
 void view_source_close(struct view_source *source); /* accepts a zeroed source */
 
-/* Is there news? Sets the state afresh. Cheap; lets go of a closing file, and takes it again. */
+/* Is there news? Updates the state. Cheap; closes a closing file, and reopens it later. */
 bool view_source_poll(struct view_source *source, uint64_t now_ns);
 
-/* Does the writer ask to let go now? Cheap, and takes nothing from the next poll; for who cannot
- * poll, since the handle is in use elsewhere. */
+/* Does the writer ask readers to close the file? Cheap; does not consume the nudge. For callers
+ * that cannot poll, since the handle is in use on another thread. */
 bool view_source_nudged(const struct view_source *source);
 
 const char *view_state_text(enum view_state state);
 
-/* The newest report (tf_report__*) in @folder; ST_NOTFOUND says what was looked for, and where a
- * run records just now. */
+/* Find the newest report (tf_report__*) in @folder; ST_NOTFOUND names the pattern, and a run that
+ * is recording now. */
 enum status view_source_newest(const char *folder, char out[FS_PATH_SIZE], struct err *err);
 
 #endif /* VIEW_SOURCE_H */

@@ -1,9 +1,9 @@
 /*
- * The terminal: ncurses in, ncurses out; the sequences of keys of xterm, rxvt, the Linux console
- * and VT220; and what is written where a crash leaves the alternate screen.
+ * The terminal: input and output by ncurses; the key sequences of xterm, rxvt, the Linux console
+ * and VT220; and the bytes that leave the alternate screen after a crash.
  *
- * Threading: one thread; the handlers of crashes call what signals may. Ownership: the process's
- * one terminal.
+ * Threading: one thread; crash handlers call async-signal-safe functions only. Ownership: the
+ * process's one terminal.
  */
 #include "viewer/view_term.h"
 
@@ -28,7 +28,7 @@
 #include "common/str.h"
 #include "viewer/view_keys.h"
 
-/* ---- sequences of keys ----------------------------------------------------------------------- */
+/* ---- key sequences --------------------------------------------------------------------------- */
 
 static const struct {
 	const char *text;
@@ -100,16 +100,16 @@ static void view_on_crash(int number)
 {
 	if (write(STDOUT_FILENO, view_crash.bytes, view_crash.length) >= 0)
 		tcsetattr(STDIN_FILENO, TCSANOW, &view_crash.before);
-	raise(number); /* now as if nobody had looked */
+	raise(number); /* with the default action: SA_RESETHAND */
 }
 
-/* For a signal handler: give the terminal back, without waiting where it takes nothing, and end the
- * program with @code. */
+/* For a signal handler: restore the terminal without blocking on its output, and exit with
+ * @code. */
 static void view_crash_leave(int code)
 {
 	const int flags = fcntl(STDOUT_FILENO, F_GETFL);
 
-	/* The open file is the shell's as well: its flags are as before. */
+	/* The shell shares the open file description: restore its flags. */
 	if (view_crash.guarding && fcntl(STDOUT_FILENO, F_SETFL, flags | O_NONBLOCK) == 0) {
 		if (write(STDOUT_FILENO, view_crash.bytes, view_crash.length) < 0)
 			view_crash.length = 0;
@@ -119,7 +119,7 @@ static void view_crash_leave(int code)
 	_exit(code);
 }
 
-/* Mouse reports off, colours off, cursor on, the screen from before. */
+/* Compose the bytes: attributes off, cursor on, keypad off, main screen, mouse reports off. */
 static void view_crash_bytes(void)
 {
 	static const char *const names[] = {"sgr0", "cnorm", "rmkx", "rmcup"};
@@ -133,7 +133,7 @@ static void view_crash_bytes(void)
 		if (bytes && bytes != (char *)-1 && length + strlen(bytes) < BYTES_SIZE)
 			str_copy(view_crash.bytes + length, BYTES_SIZE - length, bytes);
 	}
-	/* Only a terminal that has a mouse knows them, and all others pass over them. */
+	/* Only terminals with a mouse know these; the others ignore them. */
 	length = strlen(view_crash.bytes);
 	if (tigetstr("kmous") && tigetstr("kmous") != (char *)-1)
 		str_copy(view_crash.bytes + length, BYTES_SIZE - length,
@@ -181,7 +181,7 @@ static void view_crash_release(void)
 #else
 #define WHEEL_DOWN 0 /* ncurses built for four buttons */
 #endif
-/* Pressed and let go before it is read is one event, a click. */
+/* A button pressed and released before the event is read is one click event. */
 #define MOUSE_CLICK  (BUTTON1_PRESSED | BUTTON1_CLICKED)
 #define MOUSE_EVENTS (MOUSE_CLICK | BUTTON1_RELEASED | BUTTON4_PRESSED | WHEEL_DOWN)
 
@@ -194,7 +194,7 @@ struct view_term {
 	attr_t attributes[VIEW_STYLES_ALL];
 	short pairs[VIEW_STYLES_ALL];
 	int colours;             /* 256, 16, 8 or 0 */
-	struct view_cell *shown; /* what ncurses has; NULL: that is not known */
+	struct view_cell *shown; /* what ncurses displays; NULL: unknown */
 	int width, height;       /* of it */
 };
 
@@ -205,9 +205,9 @@ bool view_term_unicode(void)
 
 /* ---- signals --------------------------------------------------------------------------------- */
 
-/* The loop ends on the first one. Where that hangs, in a terminal that takes nothing any more or a
- * job that does not stop, one that comes a second later ends the program. */
-static void view_end(int number)
+/* The first signal ends the loop. If the loop hangs, in a terminal that accepts no output or a job
+ * that does not stop, a signal at least a second later ends the program. */
+static void view_on_end_signal(int number)
 {
 	static struct timespec first;
 	struct timespec now;
@@ -231,7 +231,7 @@ static void view_on_signal(int number)
 	else if (number == SIGCONT || number == SIGWINCH)
 		view_wake_signal = 1;
 	else
-		view_end(number);
+		view_on_end_signal(number);
 	if (write(view_pipe[1], &byte, 1) < 0)
 		errno = 0; /* a full pipe wakes as well */
 	errno = kept;
@@ -240,7 +240,7 @@ static void view_on_signal(int number)
 static const int view_signals[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGPIPE, SIGALRM,
 				   SIGUSR1, SIGUSR2, SIGXCPU, SIGTSTP, SIGCONT, SIGWINCH};
 
-static enum status view_catch_signals(struct sigaction *old, struct err *err)
+static enum status view_install_handlers(struct sigaction *old, struct err *err)
 {
 	struct sigaction action;
 
@@ -255,7 +255,7 @@ static enum status view_catch_signals(struct sigaction *old, struct err *err)
 	return ST_OK;
 }
 
-static void view_release_signals(const struct sigaction *old)
+static void view_restore_handlers(const struct sigaction *old)
 {
 	for (size_t i = 0; i < ARRAY_LEN(view_signals); i++)
 		sigaction(view_signals[i], &old[i], NULL);
@@ -289,7 +289,7 @@ static attr_t view_attributes(const char *letters)
 	return out;
 }
 
-/* How many colours can be used; 256 only with a pair for each style. */
+/* The number of usable colours; 256 only with a pair for each style. */
 static int view_count_colours(bool colour)
 {
 	if (!colour || !has_colors() || start_color() != OK || COLORS < 8)
@@ -314,7 +314,7 @@ static void view_make_styles(struct view_term *term, enum view_theme theme, bool
 		term->attributes[i] = view_attributes(paint.attributes);
 		if (colours == 0 || i >= COLOR_PAIRS - 1 || (text < 0 && ground < 0))
 			continue;
-		/* A terminal without default colours gets the theme's. */
+		/* Without default colours use those of the theme. */
 		if (text < 0 && !own)
 			text = dark ? COLOR_WHITE : COLOR_BLACK;
 		if (ground < 0 && !own)
@@ -324,22 +324,22 @@ static void view_make_styles(struct view_term *term, enum view_theme theme, bool
 	}
 }
 
-/* ---- cells out ------------------------------------------------------------------------------- */
+/* ---- output ---------------------------------------------------------------------------------- */
 
-/* One row of cells, and what ncurses has there; NULL: unknown. */
+/* One row of cells, and what ncurses displays there; NULL: unknown. */
 struct view_line {
 	const struct view_cell *cells, *shown;
 	int y, width;
 };
 
-static bool view_is_new(const struct view_line *line, int x)
+static bool view_is_changed(const struct view_line *line, int x)
 {
 	return !line->shown || line->cells[x].character != line->shown[x].character ||
 	       line->cells[x].style != line->shown[x].style;
 }
 
-/* New cells of one style from @x on, written at once; returns where they end. The right half of a
- * wide character goes with the left one. */
+/* Write the changed cells of one style from @x on in one call; return where they end. The right
+ * half of a wide character is written with the left one. */
 static int view_flush_run(const struct view_term *term, const struct view_line *line, int x)
 {
 	const struct view_cell *row = line->cells;
@@ -352,7 +352,7 @@ static int view_flush_run(const struct view_term *term, const struct view_line *
 			text[count++] = (wchar_t)row[x].character;
 		x++;
 	} while (x < line->width && count < RUN_MOST &&
-		 (row[x].character == 0 || (row[x].style == style && view_is_new(line, x))));
+		 (row[x].character == 0 || (row[x].style == style && view_is_changed(line, x))));
 	text[count] = L'\0';
 	attr_set(term->attributes[style], term->pairs[style], NULL);
 	mvaddnwstr(line->y, from, text, count);
@@ -362,7 +362,7 @@ static int view_flush_run(const struct view_term *term, const struct view_line *
 static void view_flush_line(const struct view_term *term, const struct view_line *line)
 {
 	for (int x = 0; x < line->width;) {
-		if (!view_is_new(line, x)) {
+		if (!view_is_changed(line, x)) {
 			x++;
 			continue;
 		}
@@ -372,8 +372,8 @@ static void view_flush_line(const struct view_term *term, const struct view_line
 	}
 }
 
-/* Keep what ncurses has now; where there is no memory for it, everything is written each time. */
-static void view_remember(struct view_term *term, const struct view_canvas *canvas)
+/* Store what ncurses displays now; without memory for it, every flush writes everything. */
+static void view_store_shown(struct view_term *term, const struct view_canvas *canvas)
 {
 	const size_t count = (size_t)canvas->width * (size_t)canvas->height;
 
@@ -405,11 +405,11 @@ static void view_flush(struct view_term *term, struct view_session *session)
 
 		view_flush_line(term, &line);
 	}
-	view_remember(term, canvas);
+	view_store_shown(term, canvas);
 	refresh();
 }
 
-/* ---- keys in --------------------------------------------------------------------------------- */
+/* ---- input ----------------------------------------------------------------------------------- */
 
 static uint32_t view_special_key(wint_t key)
 {
@@ -456,8 +456,8 @@ void view_mouse(struct view_session *session, int x, int y, unsigned long bits)
 		view_session_release(session, x, y);
 }
 
-/* Esc has come: alone, before another key (Alt), or as the first of a sequence that TERM does not
- * know, all of which is read. */
+/* Decode the input after Esc: Esc alone, Esc before another key (Alt), or a sequence unknown to
+ * TERM, all of which is consumed. */
 static uint32_t view_read_escape(void)
 {
 	char text[SEQUENCE_SIZE] = "";
@@ -479,8 +479,8 @@ static uint32_t view_read_escape(void)
 	return length <= 1 ? VIEW_KEY_ESCAPE : VIEW_KEY_NONE;
 }
 
-/* Hand the next key or click to the session; false: there is none. */
-static bool view_take_input(struct view_session *session)
+/* Pass the next key or click to the session; false: no input. */
+static bool view_read_input(struct view_session *session)
 {
 	wint_t code = 0;
 	const int kind = get_wch(&code);
@@ -509,7 +509,7 @@ static bool view_take_input(struct view_session *session)
 
 static void view_ask_for_mouse(struct view_session *session)
 {
-	mouseinterval(0); /* a press is a click at once */
+	mouseinterval(0); /* report a press at once, without waiting for a click */
 	if (mousemask(MOUSE_EVENTS, NULL) == 0)
 		str_copy(session->context.message, VIEW_MESSAGE_SIZE,
 			 "this type of terminal reports no mouse");
@@ -522,7 +522,7 @@ static enum status view_enter_screen(struct view_term *term, struct view_session
 
 	if (tcgetattr(STDIN_FILENO, &before) != 0)
 		return err_set(err, ST_UNSUPPORTED, "standard input is no terminal");
-	/* Asked first, for newterm() leaves memory behind where it fails. */
+	/* Check the terminal first: newterm() leaks memory when it fails. */
 	if (tgetent(NULL, getenv("TERM") ? getenv("TERM") : "") == 1)
 		term->screen = newterm(NULL, stdout, stdin);
 	if (!term->screen)
@@ -545,7 +545,7 @@ static enum status view_enter_screen(struct view_term *term, struct view_session
 	return ST_OK;
 }
 
-/* The one place where the terminal is given back. */
+/* The only place that restores the terminal. */
 static void view_leave_screen(struct view_term *term)
 {
 	curs_set(1);
@@ -568,13 +568,13 @@ static void view_suspend(struct view_session *session)
 	memset(&standard, 0, sizeof(standard));
 	standard.sa_handler = SIG_DFL;
 	sigaction(SIGTSTP, &standard, &old);
-	raise(SIGTSTP); /* here the shell has it; SIGCONT brings it back */
+	raise(SIGTSTP); /* the process stops here until SIGCONT */
 	sigaction(SIGTSTP, &old, NULL);
 	reset_prog_mode();
 	session->redraw = true;
 }
 
-/* The terminal's size, if it is another than the canvas's. */
+/* Resize the session if the terminal's size differs from the canvas's. */
 static enum status view_follow_size(struct view_session *session, struct err *err)
 {
 	struct winsize size;
@@ -595,7 +595,7 @@ static enum status view_follow_size(struct view_session *session, struct err *er
 /* Wait for a key, a signal or the next tick; false: the terminal is gone. */
 static bool view_wait(const struct view_session *session, int milliseconds)
 {
-	/* A nudge stops a job, and is there to be taken when that has ended. */
+	/* A nudge cancels the job; the poll after its end consumes the nudge. */
 	const bool busy = view_session_busy(session) && view_cancelled(&session->context);
 	const int source = busy ? -1 : session->source.watch;
 	const int target = busy || !session->context.target ? -1 : session->target.watch;
@@ -610,15 +610,16 @@ static bool view_wait(const struct view_session *session, int milliseconds)
 	return !(wait[0].revents & (POLLHUP | POLLERR | POLLNVAL)) || (wait[0].revents & POLLIN);
 }
 
-/* Until something has to be done anyway. An interrupt ends one query of a job: it is said again. */
-static int view_patience(const struct view_session *session)
+/* The poll timeout in ms. A cancelled job is interrupted repeatedly: each interrupt ends one
+ * query. */
+static int view_poll_timeout(const struct view_session *session)
 {
 	if (view_session_busy(session))
 		return view_cancelled(&session->context) ? CANCEL_MS : TICK_MS;
-	/* Nothing is read for a terminal too small. */
+	/* Nothing is loaded while the terminal is too small. */
 	if (session->frame.too_small)
 		return TICK_MS;
-	/* What follows from a key or a job is drawn before the next wait. */
+	/* The result of a key or a job is drawn before the next wait. */
 	return session->stale || (session->context.more && !session->paused && session->source.db)
 		       ? 0
 		       : TICK_MS;
@@ -639,12 +640,12 @@ static enum status view_loop(struct view_term *term, struct view_session *sessio
 		}
 		draw = view_wake_signal;
 		view_wake_signal = 0;
-		if (!view_wait(session, view_patience(session)))
+		if (!view_wait(session, view_poll_timeout(session)))
 			return ST_OK;
 		if (view_stop_signal)
 			view_suspend(session);
 		for (int i = 0; i < KEYS_AT_ONCE && !session->quit; i++) {
-			if (!view_take_input(session))
+			if (!view_read_input(session))
 				break;
 			draw = true;
 		}
@@ -661,7 +662,7 @@ enum status view_term_run(struct view_session *session, const struct view_term_p
 	enum status status;
 
 	*signal_number = 0;
-	status = view_catch_signals(old, err);
+	status = view_install_handlers(old, err);
 	if (status != ST_OK)
 		return status;
 	status = view_session_background(session, view_pipe[1], err);
@@ -673,6 +674,6 @@ enum status view_term_run(struct view_session *session, const struct view_term_p
 	}
 	*signal_number = view_end_signal;
 	view_session_foreground(session);
-	view_release_signals(old);
+	view_restore_handlers(old);
 	return status;
 }

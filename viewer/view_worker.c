@@ -1,5 +1,5 @@
 /*
- * Jobs: calls of a screen's functions, here or on the one thread that runs them.
+ * Jobs: calls of a screen's functions, on the calling thread or on the worker.
  *
  * Threading: view_worker.h. Ownership: the caller owns the job.
  */
@@ -20,7 +20,8 @@ static void view_job_load(struct view_job *job)
 {
 	job->context->more = false;
 	job->err.status = job->ops->load(job->state, job->context, job->news, &job->err);
-	/* A screen may do without what it could not read; who stopped it has not seen that. */
+	/* A screen may omit data that it failed to read, but not data whose loading the user
+	 * cancelled. */
 	if (job->err.status == ST_OK && view_cancelled(job->context))
 		err_set(&job->err, ST_INTERRUPTED, "stopped");
 }
@@ -65,7 +66,7 @@ static void view_job_go(struct view_job *job)
 		job->err.status = job->ops->go(job->state, job->context, &job->place, &job->err);
 }
 
-/* Whether a layer has hits in either report. */
+/* Look up whether the layer has hits in the target, if the source has none. */
 static enum status view_job_hits(struct view_job *job)
 {
 	struct view_place *place = &job->place, its;
@@ -90,7 +91,7 @@ static void view_job_join(struct view_job *job)
 		job->err.status = view_place_complete(place, db, &job->err);
 	if (job->err.status == ST_OK)
 		job->err.status = view_job_hits(job);
-	/* In the source these are numbers of something else; names are the same. */
+	/* The target's ids mean something else in the source; names are the same. */
 	if (target)
 		place->program_id = place->program_step = place->variable_id = IPS_NULL;
 }
@@ -129,7 +130,7 @@ struct view_worker {
 	pthread_t thread;
 	pthread_mutex_t mutex;
 	pthread_cond_t given, done;
-	void (*job)(void *user); /* NULL: none is waiting or running */
+	void (*job)(void *user); /* NULL: none is queued or running */
 	void *user;
 	int wake_fd;
 	bool stop;
@@ -157,7 +158,7 @@ static void *view_worker_main(void *user)
 	return NULL;
 }
 
-/* Waits must not jump with the time of day. */
+/* Use the monotonic clock, so that a change of the system time does not affect waits. */
 static void view_worker_conditions(struct view_worker *worker)
 {
 	pthread_condattr_t clock;

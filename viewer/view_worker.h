@@ -1,7 +1,7 @@
 /*
- * What the session asks of a screen that may take long: load, a request, a search ...
+ * The calls of a screen that may take long: load, a request, a search ...
  *
- * A job is run by view_job_run(), on whatever thread; before and after it belongs to the session.
+ * view_job_run() runs a job on any thread; before and after, the session owns it.
  */
 #ifndef VIEW_WORKER_H
 #define VIEW_WORKER_H
@@ -26,7 +26,7 @@ enum view_job_kind {
 	VIEW_GO_JOB,    /* make `place` the one under the screen's cursor */
 	VIEW_JOIN_JOB,  /* complete `place` */
 	VIEW_WRITE_JOB, /* the screen's rows as a table */
-	VIEW_RUNS_JOB   /* the runs that there are to compare with */
+	VIEW_RUNS_JOB   /* the list of runs to compare with */
 };
 
 struct view_job {
@@ -36,22 +36,22 @@ struct view_job {
 	struct view_context *context;
 
 	bool news;  /* load; go: the screen has never been loaded */
-	bool fresh; /* go: it has been */
-	bool due;   /* request: load before, since it is about what the keys before it chose */
+	bool fresh; /* go: the screen has been loaded */
+	bool due;   /* request: load first, since it uses the result of earlier keys */
 	bool forward;
-	bool lead; /* join: go on to the screen context->leads, instead of the list of them */
+	bool lead; /* join: go to the screen context->leads instead of listing places */
 	enum view_request request;
 	uint32_t key;
 	int x, y;
 	char text[VIEW_PROMPT_SIZE];
 	struct view_place place;
-	struct view_runs *runs; /* read into these */
+	struct view_runs *runs; /* the runs job's result */
 
-	/* What became of it. */
+	/* Results. */
 	enum view_answer answer;
 	bool found;
 	struct report_table table;
-	struct err err; /* status ST_OK: it went well */
+	struct err err; /* ST_OK: success */
 	uint64_t took_ns;
 };
 
@@ -59,22 +59,23 @@ struct view_job {
 void view_job_run(void *user);
 
 /*
- * A thread that does one job at a time, so that the one that draws never waits for long.
+ * A thread that runs one job at a time, so that the drawing thread never waits for long.
  *
- * Threading: give, wait and stop from one thread; the job runs on another. What the job touches is
- * its own until wait() says it is done.
+ * Threading: give, wait and stop from one thread; the job runs on another and owns what it touches
+ * until wait() returns true.
  */
 
 struct view_worker;
 
-/* A byte is written to @wake_fd when a job is done (-1: nowhere). On failure *@out is NULL. */
+/* The worker writes a byte to @wake_fd when a job is done (-1: nothing). On failure *@out is
+ * NULL. */
 enum status view_worker_start(struct view_worker **out, int wake_fd, struct err *err);
 void view_worker_stop(struct view_worker *worker); /* waits for the job; accepts NULL */
 
-/* Begin @job(@user); the one before must be done. */
+/* Start @job(@user); the previous job must be done. */
 void view_worker_give(struct view_worker *worker, void (*job)(void *user), void *user);
 
-/* Is the job done? Waits for it at most @ns. */
+/* Is the job done? Waits at most @ns. */
 bool view_worker_wait(struct view_worker *worker, uint64_t ns);
 
 #endif /* VIEW_WORKER_H */
